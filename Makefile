@@ -1,0 +1,81 @@
+# Everything is done through these targets; `make help` lists them. Needs Go, make, gcc and git, nothing else: every
+# other tool is built from Go modules at the version that test/tools/<tool>/go.mod names, once, and cached.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+export GOTOOLCHAIN := local
+export GOFLAGS ?= -buildvcs=false
+
+tool = $$(go run ./test/tools/cmd/holdfast-tools -path $(1))
+
+PACKAGES  := ./activities/... ./k8s/... ./starter/... ./test/... ./worker/... ./workflows/...
+RELEASE   ?= v0.1.0
+TEST_ARGS ?=
+
+.PHONY: help
+help: ## List the targets
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+##@ Use it
+
+.PHONY: demo
+demo: ## Back up and delete a tenant's namespace on the real components, end to end, then exit
+	@go run ./test/env/cmd/holdfast-dev demo
+
+.PHONY: dev
+dev: ## Leave the whole stack running until Ctrl-C
+	@go run ./test/env/cmd/holdfast-dev dev
+
+.PHONY: build
+build: ## Build bin/holdfast-worker and bin/holdfast
+	go build -trimpath -o bin/holdfast-worker ./worker
+	go build -trimpath -o bin/holdfast ./starter
+
+.PHONY: tools
+tools: ## Build the real components and the developers' tools (minutes the first time)
+	go run ./test/tools/cmd/holdfast-tools stack dev
+
+##@ Change it
+
+.PHONY: generate
+generate: ## Write the generated code: deepcopy, CRDs, RBAC
+	gen=$(call tool,controller-gen); \
+	"$$gen" object paths=./k8s/api/...; \
+	"$$gen" crd paths=./k8s/api/... output:crd:artifacts:config=deploy/crds; \
+	"$$gen" rbac:roleName=holdfast-worker,fileName=worker_role.yaml paths=./worker/... output:rbac:artifacts:config=deploy/rbac; \
+	"$$gen" rbac:roleName=holdfast-watcher,fileName=watcher_role.yaml paths=./starter/... output:rbac:artifacts:config=deploy/rbac
+
+.PHONY: fmt
+fmt: ## Format the code
+	"$(call tool,golangci-lint)" fmt
+
+.PHONY: lint
+lint: ## Check style, import direction, determinism, generated code and go.mod
+	"$(call tool,golangci-lint)" run
+	"$(call tool,workflowcheck)" ./workflows/...
+	go mod tidy -diff
+	$(MAKE) --no-print-directory verify-generated
+
+.PHONY: verify-generated
+verify-generated:
+	@before=$$(sha256sum deploy/crds/* deploy/rbac/* $$(find k8s/api -name 'zz_generated*') | sort); \
+	$(MAKE) --no-print-directory generate >/dev/null; \
+	after=$$(sha256sum deploy/crds/* deploy/rbac/* $$(find k8s/api -name 'zz_generated*') | sort); \
+	if [ "$$before" != "$$after" ]; then echo "generated code was out of date; it is written anew: commit it"; exit 1; fi
+
+.PHONY: test
+test: ## Run every test (what CI runs): unit, replay, end to end on the real components
+	"$(call tool,gotestsum)" --format testname -- -timeout 20m $(TEST_ARGS) $(PACKAGES)
+
+.PHONY: test-short
+test-short: ## Run the tests that need no component
+	"$(call tool,gotestsum)" --format pkgname -- -short $(PACKAGES)
+
+.PHONY: test-long
+test-long: ## Run every test with the whole matrices and the long outages
+	HOLDFAST_TEST_LONG=1 "$(call tool,gotestsum)" --format testname -- -timeout 90m $(PACKAGES)
+
+.PHONY: histories
+histories: ## Record the histories of every path into test/histories/$(RELEASE) (files are only added)
+	HOLDFAST_RECORD_HISTORIES=$(CURDIR)/test/histories/$(RELEASE) go test -count=1 -timeout 20m ./test/e2e/...

@@ -1,0 +1,173 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/backup"
+	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// Admit validates the spec as of now and writes the verdict: the Accepted condition, the phase and, for an accepted spec
+// that is not backed up yet, the reference to the Velero Backup and our finalizer, both before that Backup exists.
+func (b *Backups) Admit(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
+	return b.update(ctx, step, func(o *backup.Objects) error {
+		verdict, err := b.Gatherer.Judge(ctx, o)
+		if err != nil {
+			return err
+		}
+		if err := b.applyVerdict(ctx, o, verdict); err != nil {
+			return err
+		}
+		if !o.NAB.DeletionTimestamp.IsZero() || (!verdict.Accepted && o.Backup == nil) {
+			return nil // nothing to protect, or too late
+		}
+		_, err = b.patchObject(ctx, o.NAB, func() bool {
+			return controllerutil.AddFinalizer(o.NAB, oadpv1alpha1.NabFinalizer)
+		})
+		return err
+	})
+}
+
+func (b *Backups) applyVerdict(ctx context.Context, o *backup.Objects, verdict backup.Verdict) error {
+	changed, err := b.patchStatus(ctx, o.NAB, func() {
+		if o.Backup != nil { // synced from the object store, or made by an attempt that did not come to record it
+			backup.ApplyCreated(o.NAB)
+			backup.ApplyMirror(o.NAB, o, b.Gatherer.OADPNamespace)
+		}
+		backup.ApplyVerdict(o.NAB, verdict, o.BackupName, b.Gatherer.OADPNamespace)
+	})
+	if err != nil {
+		return err
+	}
+	o.Verdict = &verdict
+	if changed {
+		b.tellVerdict(o.NAB, verdict)
+	}
+	return nil
+}
+
+// Create makes the Velero Backup, or finds the one that an earlier attempt made, and records it. A Backup that the API
+// server will never take becomes a condition on the object.
+func (b *Backups) Create(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
+	return b.update(ctx, step, func(o *backup.Objects) error {
+		view := o.View(b.now())
+		if view.BeingDeleted || view.EverCreated || !view.SpecJudged || !view.Finalizer {
+			return nil // changed meanwhile: the workflow decides again on the view
+		}
+		if o.Backup == nil {
+			if err := b.createVeleroBackup(ctx, o); err != nil {
+				if verdict, permanent := rejection(err); permanent {
+					return b.applyVerdict(ctx, o, verdict)
+				}
+				return err
+			}
+		}
+		changed, err := b.patchStatus(ctx, o.NAB, func() {
+			backup.ApplyCreated(o.NAB)
+			backup.ApplyMirror(o.NAB, o, b.Gatherer.OADPNamespace)
+		})
+		if changed {
+			b.tellCreated(o.NAB, o.BackupName)
+		}
+		return err
+	})
+}
+
+// rejection turns an error that no retry can cure into the verdict that the tenant reads.
+func rejection(err error) (verdict backup.Verdict, permanent bool) {
+	var invalid *policy.InvalidSpecError
+	switch {
+	case errors.As(err, &invalid): // the storage location went away since the spec was judged
+		return backup.Verdict{Reason: oadpv1alpha1.ReasonInvalidBackupSpec, Message: invalid.Error()}, true
+	case refused(err):
+		return backup.Refusal(err), true
+	}
+	return backup.Verdict{}, false
+}
+
+func (b *Backups) createVeleroBackup(ctx context.Context, o *backup.Objects) error {
+	rules, err := b.Gatherer.Policy.Get(ctx)
+	if err != nil {
+		return fmt.Errorf("read the admin's policy: %w", err)
+	}
+	location, err := policy.BackupLocation(ctx, b.Client, b.Gatherer.OADPNamespace, o.NAB)
+	if err != nil {
+		return err
+	}
+	created := backup.NewVeleroBackup(o.NAB, o.BackupName, b.Gatherer.OADPNamespace,
+		policy.BuildBackupSpec(o.NAB, rules, location))
+	err = b.Client.Create(ctx, created)
+	if apierrors.IsAlreadyExists(err) {
+		// Made meanwhile by an attempt that we lost sight of, or somebody else's: reading again tells.
+		return apierrors.NewConflict(velerov1.Resource("backups"), o.BackupName, err)
+	}
+	if err != nil {
+		return fmt.Errorf("create Velero Backup %s/%s: %w", created.Namespace, created.Name, err)
+	}
+	o.Backup = created
+	return nil
+}
+
+// Refresh reads the present state and repeats the Velero Backup's in the status, or reports that it is gone.
+func (b *Backups) Refresh(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
+	return b.update(ctx, step, func(o *backup.Objects) error {
+		before := o.View(b.now())
+		if !before.EverCreated && o.NAB.Status.VeleroBackup == nil {
+			return nil
+		}
+		recorded := o.BackupName
+		if o.NAB.Status.VeleroBackup != nil {
+			recorded = o.NAB.Status.VeleroBackup.NACUUID
+		}
+		uploads, volumes, err := b.volumes(ctx, o)
+		if err != nil {
+			return err
+		}
+		changed, err := b.patchStatus(ctx, o.NAB, func() {
+			if before.EverCreated {
+				backup.ApplyMirror(o.NAB, o, b.Gatherer.OADPNamespace)
+			}
+			backup.ApplyVolumeCounters(o.NAB, uploads, volumes)
+		})
+		if changed {
+			b.tellProgress(o.NAB, before, o)
+		}
+		if changed && recorded != o.BackupName {
+			b.tellCorrected(o.NAB, recorded)
+		}
+		return err
+	})
+}
+
+// volumes lists what the Velero Backup does with volumes; nothing before Velero has begun.
+func (b *Backups) volumes(ctx context.Context, o *backup.Objects) ([]velerov2alpha1.DataUpload, []velerov1.PodVolumeBackup, error) {
+	if o.Backup == nil || o.Backup.Status.StartTimestamp == nil {
+		return nil, nil, nil
+	}
+	of := []client.ListOption{
+		client.InNamespace(b.Gatherer.OADPNamespace),
+		client.MatchingLabels{velerov1.BackupNameLabel: o.BackupName},
+	}
+	var volumes velerov1.PodVolumeBackupList
+	if err := b.Client.List(ctx, &volumes, of...); err != nil {
+		return nil, nil, fmt.Errorf("list PodVolumeBackups of Velero Backup %s: %w", o.BackupName, err)
+	}
+	var uploads velerov2alpha1.DataUploadList
+	if moves := o.Backup.Spec.SnapshotMoveData; moves == nil || !*moves {
+		return nil, volumes.Items, nil
+	}
+	if err := b.Client.List(ctx, &uploads, of...); err != nil {
+		return nil, nil, fmt.Errorf("list DataUploads of Velero Backup %s: %w", o.BackupName, err)
+	}
+	return uploads.Items, volumes.Items, nil
+}

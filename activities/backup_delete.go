@@ -1,0 +1,135 @@
+package activities
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/backup"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// MarkDeleting announces the deletion in the status and, when the spec asks for it, deletes the NonAdminBackup, which
+// our finalizer keeps until the rest is done.
+func (b *Backups) MarkDeleting(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
+	return b.update(ctx, step, func(o *backup.Objects) error {
+		asked := o.NAB.Spec.DeleteBackup || o.NAB.Spec.ForceDeleteBackup
+		if !asked && o.NAB.DeletionTimestamp.IsZero() {
+			return nil
+		}
+		changed, err := b.patchStatus(ctx, o.NAB, func() { backup.ApplyDeletion(o.NAB) })
+		if err != nil {
+			return err
+		}
+		if changed {
+			b.tellDeleting(o.NAB)
+		}
+		if !asked || !o.NAB.DeletionTimestamp.IsZero() {
+			return nil
+		}
+		uid, version := o.NAB.UID, o.NAB.ResourceVersion
+		err = b.Client.Delete(ctx, o.NAB, client.Preconditions{UID: &uid, ResourceVersion: &version})
+		if apierrors.IsNotFound(err) {
+			return errGone
+		}
+		if err != nil {
+			return fmt.Errorf("delete NonAdminBackup %s: %w", step.Ref, err)
+		}
+		return b.reread(ctx, step, o)
+	})
+}
+
+// reread replaces o by the present state, after a write whose answer does not show it.
+func (b *Backups) reread(ctx context.Context, step contract.BackupStep, o *backup.Objects) error {
+	present, err := b.Gatherer.Gather(ctx, step.Ref)
+	if err != nil {
+		return err
+	}
+	*o = *present
+	return nil
+}
+
+// RequestDeletion makes DeleteBackupRequest number step.Attempt, by which Velero deletes the Backup with its data, and
+// records it in the status.
+func (b *Backups) RequestDeletion(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
+	return b.update(ctx, step, func(o *backup.Objects) error {
+		if o.Backup == nil || !o.NAB.Spec.DeleteBackup {
+			return nil
+		}
+		request := backup.NewDeleteRequest(o.NAB, o.Backup, step.Attempt)
+		if err := b.Client.Create(ctx, request); err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("create DeleteBackupRequest %s/%s: %w", request.Namespace, request.Name, err)
+		}
+		if err := b.reread(ctx, step, o); err != nil || o.NAB == nil {
+			return err
+		}
+		changed, err := b.patchStatus(ctx, o.NAB, func() { backup.ApplyMirror(o.NAB, o, b.Gatherer.OADPNamespace) })
+		if changed {
+			b.tellDeletionRequested(o.NAB, request.Name, step.Attempt)
+		}
+		return err
+	})
+}
+
+// DeleteVeleroObjects deletes the Velero Backup object and every request to delete it, and leaves the data where they
+// are (seed 000, Force Delete Path).
+func (b *Backups) DeleteVeleroObjects(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
+	return b.update(ctx, step, func(o *backup.Objects) error {
+		if !o.NAB.Spec.ForceDeleteBackup {
+			return nil
+		}
+		if err := b.deleteRequests(ctx, o); err != nil {
+			return err
+		}
+		if o.Backup != nil {
+			uid := o.Backup.UID
+			err := b.Client.Delete(ctx, o.Backup, client.Preconditions{UID: &uid})
+			if client.IgnoreNotFound(err) != nil {
+				return fmt.Errorf("delete Velero Backup %s/%s: %w", o.Backup.Namespace, o.Backup.Name, err)
+			}
+		}
+		return b.reread(ctx, step, o)
+	})
+}
+
+// deleteRequests removes the requests for the Velero Backup that belongs to the object, whoever made them.
+func (b *Backups) deleteRequests(ctx context.Context, o *backup.Objects) error {
+	for i := range o.DeleteRequests {
+		request := &o.DeleteRequests[i]
+		if o.Backup == nil && !backup.OriginIs(request, o.NAB.Namespace, o.NAB.Name) {
+			continue
+		}
+		if err := client.IgnoreNotFound(b.Client.Delete(ctx, request)); err != nil {
+			return fmt.Errorf("delete DeleteBackupRequest %s/%s: %w", request.Namespace, request.Name, err)
+		}
+	}
+	return nil
+}
+
+// Release takes our finalizer off: the object may go. Requests of ours that Velero left behind go first.
+func (b *Backups) Release(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
+	return b.update(ctx, step, func(o *backup.Objects) error {
+		if o.NAB.DeletionTimestamp.IsZero() || (o.Backup != nil && !o.NamespaceTerminating) {
+			return nil
+		}
+		if o.Backup == nil {
+			if err := b.deleteRequests(ctx, o); err != nil {
+				return err
+			}
+		}
+		released, err := b.patchObject(ctx, o.NAB, func() bool {
+			return controllerutil.RemoveFinalizer(o.NAB, oadpv1alpha1.NabFinalizer)
+		})
+		if err != nil {
+			return err
+		}
+		if released {
+			b.tellReleased(o)
+		}
+		return b.reread(ctx, step, o)
+	})
+}

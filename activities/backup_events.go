@@ -1,0 +1,98 @@
+package activities
+
+import (
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/backup"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// Kubernetes Events on a NonAdminBackup, best effort: written after the change they speak of, once.
+const (
+	eventAccepted        = "BackupAccepted"
+	eventCreated         = "VeleroBackupCreated"
+	eventDeleting        = "Deleting"
+	eventDeletionRequest = "DeletionRequested"
+	eventDeletionRetry   = "DeletionRetried"
+	eventReleased        = "Released"
+	eventCompleted       = "BackupCompleted"
+	eventFailed          = "BackupFailed"
+	eventGone            = "VeleroBackupNotFound"
+	eventCorrected       = "StatusCorrected"
+)
+
+func (b *Backups) now() time.Time { return time.Now() }
+
+func (b *Backups) tell(nab *oadpv1alpha1.NonAdminBackup, kind, reason, action, note string, args ...any) {
+	b.Events.Eventf(nab, nil, kind, reason, action, note, args...)
+}
+
+func (b *Backups) tellVerdict(nab *oadpv1alpha1.NonAdminBackup, verdict backup.Verdict) {
+	if verdict.Accepted {
+		b.tell(nab, corev1.EventTypeNormal, eventAccepted, "Validate", "%s", verdict.Message)
+		return
+	}
+	b.tell(nab, corev1.EventTypeWarning, verdict.Reason, "Validate", "%s", verdict.Message)
+}
+
+func (b *Backups) tellCreated(nab *oadpv1alpha1.NonAdminBackup, name string) {
+	b.tell(nab, corev1.EventTypeNormal, eventCreated, "Create", "created Velero Backup %s", name)
+}
+
+func (b *Backups) tellDeleting(nab *oadpv1alpha1.NonAdminBackup) {
+	message := oadpv1alpha1.MessageBackupDeletionPending
+	if nab.Spec.DeleteBackup || nab.Spec.ForceDeleteBackup {
+		message = oadpv1alpha1.MessageBackupDeletionAccepted
+	}
+	b.tell(nab, corev1.EventTypeNormal, eventDeleting, "Delete", "%s", message)
+}
+
+func (b *Backups) tellDeletionRequested(nab *oadpv1alpha1.NonAdminBackup, request string, attempt int) {
+	if attempt > 1 {
+		b.tell(nab, corev1.EventTypeWarning, eventDeletionRetry, "Delete",
+			"Velero could not delete the backup; asked again (DeleteBackupRequest %s, attempt %d)", request, attempt)
+		return
+	}
+	b.tell(nab, corev1.EventTypeNormal, eventDeletionRequest, "Delete",
+		"asked Velero to delete the backup and its data (DeleteBackupRequest %s)", request)
+}
+
+func (b *Backups) tellReleased(o *backup.Objects) {
+	note := "nothing is left of the backup"
+	switch {
+	case o.NamespaceTerminating:
+		note = "the namespace is being deleted; the Velero Backup and its data stay for the administrator"
+	case o.NAB.Spec.ForceDeleteBackup:
+		note = "the Velero Backup is deleted; its data stay in the object store"
+	}
+	b.tell(o.NAB, corev1.EventTypeNormal, eventReleased, "Delete", "%s", note)
+}
+
+// tellCorrected: somebody wrote the name of a Velero Backup that was not made for this object into its status.
+func (b *Backups) tellCorrected(nab *oadpv1alpha1.NonAdminBackup, recorded string) {
+	b.tell(nab, corev1.EventTypeWarning, eventCorrected, "Refresh",
+		"status.veleroBackup named %q, which was not made for this NonAdminBackup; it was ignored and corrected", recorded)
+}
+
+// tellProgress tells what Refresh wrote, as far as a tenant cares: the end of a backup, or its loss.
+func (b *Backups) tellProgress(nab *oadpv1alpha1.NonAdminBackup, before contract.BackupView, o *backup.Objects) {
+	after := o.View(b.now())
+	if after.AbsenceReported && !before.AbsenceReported {
+		b.tell(nab, corev1.EventTypeWarning, eventGone, "Refresh", "Velero Backup %s no longer exists", o.BackupName)
+		return
+	}
+	if o.Backup == nil || before.Velero.MirroredPhase == after.Velero.MirroredPhase || !after.Velero.Finished {
+		return
+	}
+	status := &o.Backup.Status
+	if status.Phase == velerov1.BackupPhaseCompleted {
+		b.tell(nab, corev1.EventTypeNormal, eventCompleted, "Backup", "Velero completed the backup (%d warnings)", status.Warnings)
+		return
+	}
+	b.tell(nab, corev1.EventTypeWarning, eventFailed, "Backup", "Velero ended the backup in phase %s (%d errors, %d warnings) %s",
+		status.Phase, status.Errors, status.Warnings, status.FailureReason)
+}

@@ -1,0 +1,136 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/worker"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"holdfast.dev/holdfast/k8s"
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/backup"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// Backups acts on NonAdminBackups and the Velero objects made for them.
+type Backups struct {
+	// Client reads and writes at the API server itself.
+	Client client.Client
+	// Gatherer reads through Client.
+	Gatherer *backup.Gatherer
+	// Events tells the tenant what happened; best effort.
+	Events events.EventRecorder
+	// Paused returns an error while another controller serves these kinds; nothing is done then.
+	Paused func() error
+}
+
+// Register makes the activities known to a worker under their wire names.
+func (b *Backups) Register(registry worker.ActivityRegistry) {
+	for name, function := range map[string]func(context.Context, contract.BackupStep) (contract.BackupView, error){
+		contract.ActivityRefreshBackup:       b.Refresh,
+		contract.ActivityAdmitBackup:         b.Admit,
+		contract.ActivityCreateBackup:        b.Create,
+		contract.ActivityMarkBackupDeleting:  b.MarkDeleting,
+		contract.ActivityRequestDeletion:     b.RequestDeletion,
+		contract.ActivityDeleteVeleroObjects: b.DeleteVeleroObjects,
+		contract.ActivityReleaseBackup:       b.Release,
+	} {
+		registry.RegisterActivityWithOptions(b.guard(function), activity.RegisterOptions{Name: name})
+	}
+}
+
+type stepFunc = func(context.Context, contract.BackupStep) (contract.BackupView, error)
+
+// guard refuses to act while another controller is in charge, and gives every error its type.
+func (b *Backups) guard(step stepFunc) stepFunc {
+	return func(ctx context.Context, in contract.BackupStep) (contract.BackupView, error) {
+		if err := b.Paused(); err != nil {
+			return contract.BackupView{}, temporal.NewApplicationErrorWithCause(err.Error(), contract.ErrorPaused, err)
+		}
+		view, err := step(ctx, in)
+		return view, asApplicationError(err)
+	}
+}
+
+// conflictBackoff is for patches that meet another writer: re-read and decide again, for about a second.
+func conflictBackoff() wait.Backoff {
+	return wait.Backoff{Duration: 10 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 7}
+}
+
+// update reads all that concerns the object, lets act look at it and do its part, and reads again. It does so anew when
+// a patch met another writer. act is not called when the object is gone.
+func (b *Backups) update(ctx context.Context, step contract.BackupStep,
+	act func(*backup.Objects) error,
+) (contract.BackupView, error) {
+	var view contract.BackupView
+	err := retry.OnError(conflictBackoff(), apierrors.IsConflict, func() error {
+		objects, err := b.Gatherer.Gather(ctx, step.Ref)
+		if err != nil {
+			return err
+		}
+		if objects.NAB == nil {
+			view = contract.BackupView{}
+			return nil
+		}
+		objects.NAB = objects.NAB.DeepCopy()
+		err = act(objects)
+		if errors.Is(err, errGone) {
+			view = contract.BackupView{}
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		view = objects.View(time.Now())
+		return nil
+	})
+	if err != nil {
+		return contract.BackupView{}, err
+	}
+	return view, nil
+}
+
+// errGone: the object vanished between reading and writing.
+var errGone = errors.New("the NonAdminBackup is gone")
+
+// patchStatus lets change alter the status and sends the difference, if any. It reports whether anything changed.
+func (b *Backups) patchStatus(ctx context.Context, nab *oadpv1alpha1.NonAdminBackup, change func()) (bool, error) {
+	before := nab.DeepCopy()
+	change()
+	if equality.Semantic.DeepEqual(before.Status, nab.Status) {
+		return false, nil
+	}
+	if err := b.Client.Status().Patch(ctx, nab, k8s.BoundPatch(before)); err != nil {
+		return false, patchError("status", nab, err)
+	}
+	return true, nil
+}
+
+// patchObject is patchStatus for metadata.
+func (b *Backups) patchObject(ctx context.Context, nab *oadpv1alpha1.NonAdminBackup, change func() bool) (bool, error) {
+	before := nab.DeepCopy()
+	if !change() {
+		return false, nil
+	}
+	if err := b.Client.Patch(ctx, nab, k8s.BoundPatch(before)); err != nil {
+		return false, patchError("metadata", nab, err)
+	}
+	return true, nil
+}
+
+func patchError(what string, nab *oadpv1alpha1.NonAdminBackup, err error) error {
+	if apierrors.IsNotFound(err) {
+		return errGone
+	}
+	return fmt.Errorf("patch %s of NonAdminBackup %s/%s: %w", what, nab.Namespace, nab.Name, err)
+}

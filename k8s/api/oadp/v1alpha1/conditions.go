@@ -1,0 +1,83 @@
+package v1alpha1
+
+// NonAdminPhase is where a tenant's object is in its life. What its Velero object does is told by the mirrored Velero
+// status, not by the phase.
+// +kubebuilder:validation:Enum=New;BackingOff;Created;Deleting
+type NonAdminPhase string
+
+// Phases of a tenant's object.
+const (
+	// NonAdminPhaseNew: seen, not yet judged.
+	NonAdminPhaseNew NonAdminPhase = "New"
+	// NonAdminPhaseBackingOff: not accepted; the Accepted condition says why.
+	NonAdminPhaseBackingOff NonAdminPhase = "BackingOff"
+	// NonAdminPhaseCreated: its Velero object was made.
+	NonAdminPhaseCreated NonAdminPhase = "Created"
+	// NonAdminPhaseDeleting: it is being deleted; the Deleting condition says what that waits for.
+	NonAdminPhaseDeleting NonAdminPhase = "Deleting"
+)
+
+// NonAdminCondition is the type of a condition on a tenant's object.
+type NonAdminCondition string
+
+// Condition types. Operators, monitoring rules and scripts may depend on them.
+const (
+	// NonAdminConditionAccepted tells whether the spec was found valid. Its observedGeneration is the generation judged last.
+	NonAdminConditionAccepted NonAdminCondition = "Accepted"
+	// NonAdminConditionQueued is true once the Velero object exists.
+	NonAdminConditionQueued NonAdminCondition = "Queued"
+	// NonAdminConditionDeleting is true while deletion is under way or waits for the tenant.
+	NonAdminConditionDeleting NonAdminCondition = "Deleting"
+	// NonAdminConditionClusterAdminApproved tells whether an administrator allowed a storage location.
+	NonAdminConditionClusterAdminApproved NonAdminCondition = "ClusterAdminApproved"
+	// NonAdminConditionSpecUpdateApproved tells whether an administrator allowed a change of a storage location.
+	NonAdminConditionSpecUpdateApproved NonAdminCondition = "SpecUpdateApproved"
+	// NonAdminConditionSecretSynced tells whether a storage location's credentials were copied.
+	NonAdminConditionSecretSynced NonAdminCondition = "SecretSynced"
+	// NonAdminConditionBackupStorageLocationSynced tells whether the Velero BackupStorageLocation is up to date.
+	NonAdminConditionBackupStorageLocationSynced NonAdminCondition = "BackupStorageLocationSynced"
+	// NonAdminConditionProcessed tells whether a download request has its URL.
+	NonAdminConditionProcessed NonAdminCondition = "Processed"
+	// NonAdminConditionNonAdminBackupNotAvailable is true if the backup a download was requested of is not there.
+	NonAdminConditionNonAdminBackupNotAvailable NonAdminCondition = "NonAdminBackupNotAvailable"
+	// NonAdminConditionNonAdminRestoreNotAvailable is true if the restore a download was requested of is not there.
+	NonAdminConditionNonAdminRestoreNotAvailable NonAdminCondition = "NonAdminRestoreNotAvailable"
+	// NonAdminConditionNonAdminBackupStorageLocationNotUsed is true if the backup lies in an administrator's location, whose
+	// files tenants may not download.
+	NonAdminConditionNonAdminBackupStorageLocationNotUsed NonAdminCondition = "NonAdminBackupStorageLocationNotUsed"
+)
+
+// Reasons on a NonAdminBackup.
+const (
+	ReasonInvalidBackupSpec    = "InvalidBackupSpec"
+	ReasonBackupAccepted       = "BackupAccepted"
+	ReasonVeleroBackupNotFound = "VeleroBackupNotFound"
+	ReasonBackupScheduled      = "BackupScheduled"
+	ReasonDeletionPending      = "DeletionPending"
+)
+
+// Reasons on a NonAdminRestore; ReasonDeletionPending is used too.
+const (
+	ReasonInvalidRestoreSpec    = "InvalidRestoreSpec"
+	ReasonRestoreAccepted       = "RestoreAccepted"
+	ReasonVeleroRestoreNotFound = "VeleroRestoreNotFound"
+	ReasonRestoreScheduled      = "RestoreScheduled"
+)
+
+// Reasons on a NonAdminBackupStorageLocation and its approval request.
+const (
+	ReasonBSLSpecValidation              = "BslSpecValidation"
+	ReasonBSLSpecApprovalPending         = "BslSpecApprovalPending"
+	ReasonBSLSpecApproved                = "BslSpecApproved"
+	ReasonBSLSpecRejected                = "BslSpecRejected"
+	ReasonBSLSpecInvalid                 = "BslSpecInvalid"
+	ReasonBSLSpecUpdateRejected          = "BslSpecUpdateRejected"
+	ReasonSecretCreated                  = "SecretCreated"
+	ReasonSecretUpdated                  = "SecretUpdated"
+	ReasonSecretSyncFailed               = "SecretSyncFailed"
+	ReasonBackupStorageLocationCreated   = "BackupStorageLocationCreated"
+	ReasonBackupStorageLocationUpdated   = "BackupStorageLocationUpdated"
+	ReasonBackupStorageLocationSyncError = "BackupStorageLocationSyncError"
+	ReasonDownloadSuccess                = "Success"
+	ReasonDownloadError                  = "Error"
+)

@@ -1,0 +1,35 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+var (
+	// GroupVersion is the API group and version of every kind in this package.
+	GroupVersion = schema.GroupVersion{Group: "oadp.openshift.io", Version: "v1alpha1"}
+
+	// SchemeBuilder collects the functions that add this package's kinds to a scheme.
+	SchemeBuilder = runtime.NewSchemeBuilder(addKnownTypes)
+
+	// AddToScheme adds this package's kinds to a scheme.
+	AddToScheme = SchemeBuilder.AddToScheme
+)
+
+// Resource qualifies a plural resource name with this package's API group.
+func Resource(resource string) schema.GroupResource {
+	return GroupVersion.WithResource(resource).GroupResource()
+}
+
+func addKnownTypes(scheme *runtime.Scheme) error {
+	scheme.AddKnownTypes(GroupVersion,
+		&NonAdminBackup{}, &NonAdminBackupList{},
+		&NonAdminRestore{}, &NonAdminRestoreList{},
+		&NonAdminBackupStorageLocation{}, &NonAdminBackupStorageLocationList{},
+		&NonAdminBackupStorageLocationApprovalRequest{}, &NonAdminBackupStorageLocationApprovalRequestList{},
+		&NonAdminDownloadRequest{}, &NonAdminDownloadRequestList{},
+	)
+	metav1.AddToGroupVersion(scheme, GroupVersion)
+	return nil
+}

@@ -1,0 +1,31 @@
+package v1alpha1
+
+// Condition messages that tools compare or show. Where a tenant reads the same text as with the Non-Admin Controller,
+// scripts written for it keep working.
+const (
+	MessageBackupAccepted         = "backup accepted"
+	MessageBackupScheduled        = "Created Velero Backup object"
+	MessageBackupDeletionAccepted = "backup accepted for deletion"
+	MessageBackupDeletionPending  = "backup deletion requires setting spec.deleteBackup or spec.forceDeleteBackup " +
+		"to true or finalizer removal"
+	MessageVeleroBackupNotFound = "NonAdminBackup is finalized and its associated Velero Backup has been removed. " +
+		"Please create a new NonAdminBackup to initiate a new backup"
+	MessageSyncedBackupNotFound = "related Velero Backup to be synced from does not exist"
+
+	MessageRestoreAccepted         = "restore accepted"
+	MessageRestoreScheduled        = "Created Velero Restore object"
+	MessageRestoreDeletionAccepted = "restore accepted for deletion"
+	MessageVeleroRestoreNotFound   = "NonAdminRestore is finalized and its associated Velero Restore has been removed. " +
+		"Please create a new NonAdminRestore to initiate a new Restore"
+
+	MessageBSLSpecValid       = "NonAdminBackupStorageLocation spec validation successful"
+	MessageSecretCreated      = "Secret successfully created in the OADP namespace"
+	MessageSecretUpdated      = "Secret successfully updated in the OADP namespace"
+	MessageSecretSyncFailed   = "Failed to sync secret to OADP namespace"
+	MessageBSLCreated         = "BackupStorageLocation successfully created in the OADP namespace"
+	MessageBSLUpdated         = "BackupStorageLocation successfully updated in the OADP namespace"
+	MessageBSLSyncError       = "BackupStorageLocation failure during sync"
+	MessageBackupUnavailable  = "cannot get nonadminbackup"
+	MessageRestoreUnavailable = "cannot get nonadminrestore"
+	MessageLocationNotUsed    = "backup does not use nonadminbackupstoragelocation, recreate nadr to process"
+)

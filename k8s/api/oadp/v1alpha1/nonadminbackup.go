@@ -1,0 +1,141 @@
+package v1alpha1
+
+import (
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// NonAdminBackup asks for a backup of the namespace it is in.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=nonadminbackups,shortName=nab
+// +kubebuilder:printcolumn:name="Request-Phase",type="string",JSONPath=".status.phase"
+// +kubebuilder:printcolumn:name="Velero-Phase",type="string",JSONPath=".status.veleroBackup.status.phase"
+// +kubebuilder:printcolumn:name="Queue-Position",type="integer",JSONPath=".status.queueInfo.estimatedQueuePosition"
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp"
+type NonAdminBackup struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is what the tenant wants.
+	// +optional
+	Spec NonAdminBackupSpec `json:"spec,omitempty"`
+	// status is what was made of it.
+	// +optional
+	Status NonAdminBackupStatus `json:"status,omitempty"`
+}
+
+// NonAdminBackupSpec is what a tenant wants backed up, or deleted.
+type NonAdminBackupSpec struct {
+	// backupSpec is the specification of the Velero Backup. It takes effect once: after the Backup was created,
+	// changes are judged but have no other effect.
+	// +required
+	BackupSpec *velerov1.BackupSpec `json:"backupSpec"`
+
+	// deleteBackup removes the NonAdminBackup, its Velero Backup and the data in the object store.
+	// +optional
+	DeleteBackup bool `json:"deleteBackup,omitempty"`
+
+	// forceDeleteBackup removes the NonAdminBackup and its Velero Backup from the cluster, whether or not the data in
+	// the object store can be removed.
+	// +optional
+	ForceDeleteBackup bool `json:"forceDeleteBackup,omitempty"`
+
+	// Unreadable says why backupSpec could not be decoded and is nil, although the API server holds one. It is never
+	// written.
+	Unreadable string `json:"-"`
+}
+
+// NonAdminBackupStatus is what is known about a backup.
+type NonAdminBackupStatus struct {
+	// phase is where the NonAdminBackup is in its life.
+	// +optional
+	Phase NonAdminPhase `json:"phase,omitempty"`
+
+	// conditions say in detail what was decided about the NonAdminBackup and why.
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// queueInfo estimates when Velero will get to the backup.
+	// +optional
+	QueueInfo *QueueInfo `json:"queueInfo,omitempty"`
+
+	// veleroBackup is the Velero Backup that was made.
+	// +optional
+	VeleroBackup *VeleroBackup `json:"veleroBackup,omitempty"`
+
+	// veleroDeleteBackupRequest is the Velero DeleteBackupRequest that removes the data.
+	// +optional
+	VeleroDeleteBackupRequest *VeleroDeleteBackupRequest `json:"veleroDeleteBackupRequest,omitempty"`
+
+	// dataMoverDataUploads counts the volumes that the data mover uploads.
+	// +optional
+	DataMoverDataUploads *DataMoverDataUploads `json:"dataMoverDataUploads,omitempty"`
+
+	// fileSystemPodVolumeBackups counts the volumes that are backed up from their file system.
+	// +optional
+	FileSystemPodVolumeBackups *FileSystemPodVolumeBackups `json:"fileSystemPodVolumeBackups,omitempty"`
+}
+
+// VeleroBackup names a Velero Backup and mirrors it.
+type VeleroBackup struct {
+	// spec is a copy of the Velero Backup's spec.
+	// +optional
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=object
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Spec *velerov1.BackupSpec `json:"spec,omitempty"`
+
+	// status is a copy of the Velero Backup's status.
+	// +optional
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=object
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Status *velerov1.BackupStatus `json:"status,omitempty"`
+
+	// nacuuid is the value of the Velero Backup's label openshift.io/oadp-nab-origin-nacuuid.
+	// +optional
+	NACUUID string `json:"nacuuid,omitempty"`
+
+	// name is the Velero Backup's name.
+	// +optional
+	Name string `json:"name,omitempty"`
+
+	// namespace is the Velero Backup's namespace.
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+}
+
+// VeleroDeleteBackupRequest names a Velero DeleteBackupRequest and mirrors it.
+type VeleroDeleteBackupRequest struct {
+	// status is a copy of the DeleteBackupRequest's status.
+	// +optional
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=object
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Status *velerov1.DeleteBackupRequestStatus `json:"status,omitempty"`
+
+	// nacuuid is the NACUUID of the backup to be deleted.
+	// +optional
+	NACUUID string `json:"nacuuid,omitempty"`
+
+	// name is the DeleteBackupRequest's name.
+	// +optional
+	Name string `json:"name,omitempty"`
+
+	// namespace is the DeleteBackupRequest's namespace.
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+}
+
+// NonAdminBackupList is a list of NonAdminBackups.
+//
+// +kubebuilder:object:root=true
+type NonAdminBackupList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []NonAdminBackup `json:"items"`
+}

@@ -1,0 +1,87 @@
+package v1alpha1
+
+import (
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// NonAdminBackupStorageLocation is a place in an object store where a tenant's backups go.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=nonadminbackupstoragelocations,shortName=nabsl
+// +kubebuilder:printcolumn:name="Request-Approved",type="string",JSONPath=".status.conditions[?(@.type=='ClusterAdminApproved')].status"
+// +kubebuilder:printcolumn:name="Request-Phase",type="string",JSONPath=".status.phase"
+// +kubebuilder:printcolumn:name="Velero-Phase",type="string",JSONPath=".status.veleroBackupStorageLocation.status.phase"
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp"
+type NonAdminBackupStorageLocation struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is what the tenant wants.
+	// +optional
+	Spec NonAdminBackupStorageLocationSpec `json:"spec,omitempty"`
+	// status is what was made of it.
+	// +optional
+	Status NonAdminBackupStorageLocationStatus `json:"status,omitempty"`
+}
+
+// NonAdminBackupStorageLocationSpec is the storage location a tenant wants.
+type NonAdminBackupStorageLocationSpec struct {
+	// backupStorageLocationSpec is the specification of the Velero BackupStorageLocation. Its credential names a
+	// Secret in the namespace of the NonAdminBackupStorageLocation.
+	// +required
+	BackupStorageLocationSpec *velerov1.BackupStorageLocationSpec `json:"backupStorageLocationSpec"`
+
+	// Unreadable says why backupStorageLocationSpec could not be decoded and is nil, although the API server holds one. It is never
+	// written.
+	Unreadable string `json:"-"`
+}
+
+// NonAdminBackupStorageLocationStatus is what is known about a storage location.
+type NonAdminBackupStorageLocationStatus struct {
+	// phase is where the NonAdminBackupStorageLocation is in its life.
+	// +optional
+	Phase NonAdminPhase `json:"phase,omitempty"`
+
+	// conditions say in detail what was decided about the NonAdminBackupStorageLocation and why.
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// veleroBackupStorageLocation is the Velero BackupStorageLocation that was made.
+	// +optional
+	VeleroBackupStorageLocation *VeleroBackupStorageLocation `json:"veleroBackupStorageLocation,omitempty"`
+}
+
+// VeleroBackupStorageLocation names a Velero BackupStorageLocation and mirrors its status.
+type VeleroBackupStorageLocation struct {
+	// status is a copy of the Velero BackupStorageLocation's status.
+	// +optional
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=object
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Status *velerov1.BackupStorageLocationStatus `json:"status,omitempty"`
+
+	// nacuuid is the value of the Velero BackupStorageLocation's label openshift.io/oadp-nabsl-origin-nacuuid.
+	// +optional
+	NACUUID string `json:"nacuuid,omitempty"`
+
+	// name is the Velero BackupStorageLocation's name.
+	// +optional
+	Name string `json:"name,omitempty"`
+
+	// namespace is the Velero BackupStorageLocation's namespace.
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+}
+
+// NonAdminBackupStorageLocationList is a list of NonAdminBackupStorageLocations.
+//
+// +kubebuilder:object:root=true
+type NonAdminBackupStorageLocationList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []NonAdminBackupStorageLocation `json:"items"`
+}

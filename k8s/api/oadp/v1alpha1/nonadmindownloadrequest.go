@@ -1,0 +1,69 @@
+package v1alpha1
+
+import (
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// NonAdminDownloadRequest asks for a URL from which a file of a NonAdminBackup or NonAdminRestore can be downloaded.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=nonadmindownloadrequests,shortName=nadr
+// +kubebuilder:printcolumn:name="Request-Phase",type="string",JSONPath=".status.phase"
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp"
+type NonAdminDownloadRequest struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is what the tenant wants.
+	// +optional
+	Spec NonAdminDownloadRequestSpec `json:"spec,omitempty"`
+	// status is what was made of it.
+	// +optional
+	Status NonAdminDownloadRequestStatus `json:"status,omitempty"`
+}
+
+// NonAdminDownloadRequestSpec is what a tenant wants to download.
+type NonAdminDownloadRequestSpec struct {
+	// target says which file of which object. Its name is the name of a NonAdminBackup or NonAdminRestore in the same
+	// namespace.
+	// +required
+	Target velerov1.DownloadTarget `json:"target"`
+}
+
+// NonAdminDownloadRequestStatus is what is known about a download.
+type NonAdminDownloadRequestStatus struct {
+	// velero is the Velero DownloadRequest that was made.
+	// +optional
+	VeleroDownloadRequest VeleroDownloadRequest `json:"velero,omitempty"`
+
+	// phase is where the NonAdminDownloadRequest is in its life.
+	// +optional
+	Phase NonAdminPhase `json:"phase,omitempty"`
+
+	// conditions say whether the file can be downloaded, or why not. There is one at a time.
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// VeleroDownloadRequest mirrors a Velero DownloadRequest.
+type VeleroDownloadRequest struct {
+	// status is a copy of the Velero DownloadRequest's status, with the URL and when it expires.
+	// +optional
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=object
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Status *velerov1.DownloadRequestStatus `json:"status,omitempty"`
+}
+
+// NonAdminDownloadRequestList is a list of NonAdminDownloadRequests.
+//
+// +kubebuilder:object:root=true
+type NonAdminDownloadRequestList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []NonAdminDownloadRequest `json:"items"`
+}

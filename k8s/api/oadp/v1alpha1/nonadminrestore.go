@@ -1,0 +1,98 @@
+package v1alpha1
+
+import (
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// NonAdminRestore asks for a NonAdminBackup of its namespace to be restored.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=nonadminrestores,shortName=nar
+// +kubebuilder:printcolumn:name="Request-Phase",type="string",JSONPath=".status.phase"
+// +kubebuilder:printcolumn:name="Velero-Phase",type="string",JSONPath=".status.veleroRestore.status.phase"
+// +kubebuilder:printcolumn:name="Queue-Position",type="integer",JSONPath=".status.queueInfo.estimatedQueuePosition"
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp"
+type NonAdminRestore struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is what the tenant wants.
+	// +optional
+	Spec NonAdminRestoreSpec `json:"spec,omitempty"`
+	// status is what was made of it.
+	// +optional
+	Status NonAdminRestoreStatus `json:"status,omitempty"`
+}
+
+// NonAdminRestoreSpec is what a tenant wants restored.
+type NonAdminRestoreSpec struct {
+	// restoreSpec is the specification of the Velero Restore. Its backupName is the name of a NonAdminBackup.
+	// +required
+	RestoreSpec *velerov1.RestoreSpec `json:"restoreSpec"`
+
+	// Unreadable says why restoreSpec could not be decoded and is nil, although the API server holds one. It is never
+	// written.
+	Unreadable string `json:"-"`
+}
+
+// NonAdminRestoreStatus is what is known about a restore.
+type NonAdminRestoreStatus struct {
+	// phase is where the NonAdminRestore is in its life.
+	// +optional
+	Phase NonAdminPhase `json:"phase,omitempty"`
+
+	// conditions say in detail what was decided about the NonAdminRestore and why.
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// queueInfo estimates when Velero will get to the restore.
+	// +optional
+	QueueInfo *QueueInfo `json:"queueInfo,omitempty"`
+
+	// veleroRestore is the Velero Restore that was made.
+	// +optional
+	VeleroRestore *VeleroRestore `json:"veleroRestore,omitempty"`
+
+	// dataMoverDataDownloads counts the volumes that the data mover downloads.
+	// +optional
+	DataMoverDataDownloads *DataMoverDataDownloads `json:"dataMoverDataDownloads,omitempty"`
+
+	// fileSystemPodVolumeRestores counts the volumes whose file system is restored.
+	// +optional
+	FileSystemPodVolumeRestores *FileSystemPodVolumeRestores `json:"fileSystemPodVolumeRestores,omitempty"`
+}
+
+// VeleroRestore names a Velero Restore and mirrors its status.
+type VeleroRestore struct {
+	// status is a copy of the Velero Restore's status.
+	// +optional
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=object
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Status *velerov1.RestoreStatus `json:"status,omitempty"`
+
+	// nacuuid is the value of the Velero Restore's label openshift.io/oadp-nar-origin-nacuuid.
+	// +optional
+	NACUUID string `json:"nacuuid,omitempty"`
+
+	// name is the Velero Restore's name.
+	// +optional
+	Name string `json:"name,omitempty"`
+
+	// namespace is the Velero Restore's namespace.
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+}
+
+// NonAdminRestoreList is a list of NonAdminRestores.
+//
+// +kubebuilder:object:root=true
+type NonAdminRestoreList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []NonAdminRestore `json:"items"`
+}

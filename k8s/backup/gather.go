@@ -1,0 +1,162 @@
+package backup
+
+import (
+	"context"
+	"fmt"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"holdfast.dev/holdfast/k8s"
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// PolicySource gives the admin's policy in force.
+type PolicySource interface {
+	Get(ctx context.Context) (policy.Policy, error)
+}
+
+// Gatherer reads all that concerns one NonAdminBackup. Reader is the API server in the worker, the cache in the watcher.
+type Gatherer struct {
+	Reader        client.Reader
+	Policy        PolicySource
+	ClusterID     string
+	OADPNamespace string
+}
+
+// Objects is what there is of one NonAdminBackup, as read. The objects are the reader's own: copy before changing.
+type Objects struct {
+	// NAB is nil when no object of the UID asked for exists.
+	NAB *oadpv1alpha1.NonAdminBackup
+	// BackupName is the name of the one Velero Backup that may belong to NAB, whether it exists or not.
+	BackupName string
+	// Backup is that Velero Backup; nil when absent, and nil when it does not name NAB as its origin.
+	Backup *velerov1.Backup
+	// Foreign: a Velero Backup called BackupName exists and belongs to something else.
+	Foreign bool
+	// SyncedFrom is the value of the label that ties a NAB to a Backup made before this cluster knew it; empty if none.
+	SyncedFrom string
+	// DeleteRequests are the requests to delete BackupName; read only when a deletion was asked for.
+	DeleteRequests []velerov1.DeleteBackupRequest
+	// NamespaceTerminating is read only when NAB is being deleted.
+	NamespaceTerminating bool
+	// Verdict on the spec as of today; read only in phase BackingOff.
+	Verdict *Verdict
+}
+
+// Gather reads what there is. An error means that it could not be read, never that something is absent or invalid.
+func (g *Gatherer) Gather(ctx context.Context, ref contract.ObjectRef) (*Objects, error) {
+	nab := &oadpv1alpha1.NonAdminBackup{}
+	err := g.Reader.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, nab)
+	if apierrors.IsNotFound(err) || (err == nil && string(nab.UID) != ref.UID) {
+		return &Objects{}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("get NonAdminBackup %s: %w", ref, err)
+	}
+	objects := &Objects{NAB: nab}
+	if err := g.findBackup(ctx, objects); err != nil {
+		return nil, err
+	}
+	if !nab.DeletionTimestamp.IsZero() {
+		if objects.NamespaceTerminating, err = g.namespaceTerminating(ctx, nab.Namespace); err != nil {
+			return nil, err
+		}
+	}
+	if nab.Spec.DeleteBackup || nab.Spec.ForceDeleteBackup {
+		if objects.DeleteRequests, err = g.deleteRequests(ctx, objects.BackupName); err != nil {
+			return nil, err
+		}
+	}
+	if nab.Status.Phase == oadpv1alpha1.NonAdminPhaseBackingOff {
+		verdict, err := g.Judge(ctx, objects)
+		if err != nil {
+			return nil, err
+		}
+		objects.Verdict = &verdict
+	}
+	return objects, nil
+}
+
+// findBackup settles which Velero Backup may belong to the NAB. A name in its status or its label was written by
+// somebody: it counts only if the Velero Backup of that name says that this NAB is its origin.
+func (g *Gatherer) findBackup(ctx context.Context, o *Objects) error {
+	own := k8s.NACUUID(g.ClusterID, o.NAB.Namespace, o.NAB.Name, string(o.NAB.UID))
+	if label := o.NAB.Labels[oadpv1alpha1.NabSyncLabel]; ValidOriginValue(label) {
+		o.SyncedFrom = label
+	}
+	if recorded := recordedName(o.NAB); recorded != "" && recorded != own {
+		found, err := g.getBackup(ctx, recorded)
+		if err != nil {
+			return err
+		}
+		if OriginIs(found, o.NAB.Namespace, o.NAB.Name) {
+			o.BackupName, o.Backup = recorded, found
+			return nil
+		}
+		if recorded == o.SyncedFrom {
+			o.BackupName, o.Foreign = recorded, found != nil
+			return nil
+		}
+	}
+	o.BackupName = own
+	if o.SyncedFrom != "" && recordedName(o.NAB) != own {
+		o.BackupName = o.SyncedFrom
+	}
+	found, err := g.getBackup(ctx, o.BackupName)
+	if err != nil {
+		return err
+	}
+	if OriginIs(found, o.NAB.Namespace, o.NAB.Name) {
+		o.Backup = found
+	}
+	o.Foreign = found != nil && o.Backup == nil
+	return nil
+}
+
+func recordedName(nab *oadpv1alpha1.NonAdminBackup) string {
+	if nab.Status.VeleroBackup == nil {
+		return ""
+	}
+	return nab.Status.VeleroBackup.NACUUID
+}
+
+func (g *Gatherer) getBackup(ctx context.Context, name string) (*velerov1.Backup, error) {
+	backup := &velerov1.Backup{}
+	err := g.Reader.Get(ctx, types.NamespacedName{Namespace: g.OADPNamespace, Name: name}, backup)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("get Velero Backup %s/%s: %w", g.OADPNamespace, name, err)
+	}
+	return backup, nil
+}
+
+func (g *Gatherer) namespaceTerminating(ctx context.Context, name string) (bool, error) {
+	namespace := &metav1.PartialObjectMetadata{}
+	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	err := g.Reader.Get(ctx, types.NamespacedName{Name: name}, namespace)
+	if apierrors.IsNotFound(err) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("get Namespace %s: %w", name, err)
+	}
+	return !namespace.DeletionTimestamp.IsZero(), nil
+}
+
+func (g *Gatherer) deleteRequests(ctx context.Context, backupName string) ([]velerov1.DeleteBackupRequest, error) {
+	list := &velerov1.DeleteBackupRequestList{}
+	if err := g.Reader.List(ctx, list, client.InNamespace(g.OADPNamespace),
+		client.MatchingLabels{velerov1.BackupNameLabel: backupName}); err != nil {
+		return nil, fmt.Errorf("list DeleteBackupRequests of Velero Backup %s/%s: %w", g.OADPNamespace, backupName, err)
+	}
+	return list.Items, nil
+}

@@ -1,0 +1,135 @@
+package backup
+
+import (
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+)
+
+// The functions of this file change the status of a NonAdminBackup in memory and nothing else.
+
+// ApplyVerdict writes the Accepted condition for the present generation, the phase that follows from it and, for an
+// accepted spec, the reference to the Velero Backup, known before that exists. An invalid edit after creation changes
+// the condition only.
+func ApplyVerdict(nab *oadpv1alpha1.NonAdminBackup, verdict Verdict, backupName, oadpNamespace string) {
+	status := metav1.ConditionFalse
+	if verdict.Accepted {
+		status = metav1.ConditionTrue
+	}
+	setCondition(nab, oadpv1alpha1.NonAdminConditionAccepted, status, verdict.Reason, verdict.Message)
+	if !verdict.Accepted {
+		if !everCreated(nab) {
+			advance(nab, oadpv1alpha1.NonAdminPhaseBackingOff)
+		}
+		return
+	}
+	advance(nab, oadpv1alpha1.NonAdminPhaseNew)
+	refer(nab, backupName, oadpNamespace)
+}
+
+// ApplyCreated records that the Velero Backup exists.
+func ApplyCreated(nab *oadpv1alpha1.NonAdminBackup) {
+	advance(nab, oadpv1alpha1.NonAdminPhaseCreated)
+	setCondition(nab, oadpv1alpha1.NonAdminConditionQueued, metav1.ConditionTrue,
+		oadpv1alpha1.ReasonBackupScheduled, oadpv1alpha1.MessageBackupScheduled)
+}
+
+// ApplyMirror repeats the Velero Backup's spec and status, or reports that it is gone. The queue position is written
+// only where it needs no look at other backups; the watcher keeps it otherwise.
+func ApplyMirror(nab *oadpv1alpha1.NonAdminBackup, o *Objects, oadpNamespace string) {
+	if o.Backup == nil {
+		applyAbsence(nab)
+		return
+	}
+	refer(nab, o.BackupName, oadpNamespace)
+	nab.Status.VeleroBackup.Spec = o.Backup.Spec.DeepCopy()
+	nab.Status.VeleroBackup.Status = o.Backup.Status.DeepCopy()
+	phase := o.Backup.Status.Phase
+	switch {
+	case Finished(phase), movedPast(phase):
+		setQueuePosition(nab, 0)
+	case phase == velerov1.BackupPhaseInProgress:
+		setQueuePosition(nab, 1)
+	}
+	if request := o.newestRequest(); request != nil {
+		nab.Status.VeleroDeleteBackupRequest = &oadpv1alpha1.VeleroDeleteBackupRequest{
+			NACUUID:   o.BackupName,
+			Name:      request.Name,
+			Namespace: request.Namespace,
+			Status:    request.Status.DeepCopy(),
+		}
+	}
+}
+
+func applyAbsence(nab *oadpv1alpha1.NonAdminBackup) {
+	if !everCreated(nab) {
+		return
+	}
+	setQueuePosition(nab, 0)
+	if nab.Status.Phase != oadpv1alpha1.NonAdminPhaseDeleting {
+		gone := absence()
+		setCondition(nab, oadpv1alpha1.NonAdminConditionAccepted, metav1.ConditionFalse, gone.Reason, gone.Message)
+	}
+}
+
+// ApplyDeletion announces a deletion: pending after a plain delete, accepted when the spec asks for it.
+func ApplyDeletion(nab *oadpv1alpha1.NonAdminBackup) {
+	message := oadpv1alpha1.MessageBackupDeletionPending
+	if nab.Spec.DeleteBackup || nab.Spec.ForceDeleteBackup {
+		message = oadpv1alpha1.MessageBackupDeletionAccepted
+	}
+	advance(nab, oadpv1alpha1.NonAdminPhaseDeleting)
+	setCondition(nab, oadpv1alpha1.NonAdminConditionDeleting, metav1.ConditionTrue, oadpv1alpha1.ReasonDeletionPending, message)
+}
+
+// ApplyVolumeCounters counts the data-mover uploads and pod volume backups of the Velero Backup by phase. None at all
+// leaves the fields as they are: Velero removes those objects long before the backup.
+func ApplyVolumeCounters(nab *oadpv1alpha1.NonAdminBackup, uploads []velerov2alpha1.DataUpload, volumes []velerov1.PodVolumeBackup) {
+	if len(uploads) > 0 {
+		nab.Status.DataMoverDataUploads = countUploads(uploads)
+	}
+	if len(volumes) > 0 {
+		nab.Status.FileSystemPodVolumeBackups = countPodVolumes(volumes)
+	}
+}
+
+func refer(nab *oadpv1alpha1.NonAdminBackup, name, namespace string) {
+	if nab.Status.VeleroBackup == nil || nab.Status.VeleroBackup.NACUUID != name {
+		nab.Status.VeleroBackup = &oadpv1alpha1.VeleroBackup{}
+	}
+	nab.Status.VeleroBackup.NACUUID = name
+	nab.Status.VeleroBackup.Name = name
+	nab.Status.VeleroBackup.Namespace = namespace
+}
+
+func setQueuePosition(nab *oadpv1alpha1.NonAdminBackup, position int) {
+	nab.Status.QueueInfo = &oadpv1alpha1.QueueInfo{EstimatedQueuePosition: position}
+}
+
+func setCondition(nab *oadpv1alpha1.NonAdminBackup, kind oadpv1alpha1.NonAdminCondition, status metav1.ConditionStatus, reason, message string) {
+	meta.SetStatusCondition(&nab.Status.Conditions, metav1.Condition{
+		Type:               string(kind),
+		Status:             status,
+		ObservedGeneration: nab.Generation,
+		Reason:             reason,
+		Message:            message,
+	})
+}
+
+// phaseRank orders the phases: a phase never goes back (seed 000, "Phase"). BackingOff is left for Created directly.
+var phaseRank = map[oadpv1alpha1.NonAdminPhase]int{
+	oadpv1alpha1.NonAdminPhaseNew:        1,
+	oadpv1alpha1.NonAdminPhaseBackingOff: 2,
+	oadpv1alpha1.NonAdminPhaseCreated:    3,
+	oadpv1alpha1.NonAdminPhaseDeleting:   4,
+}
+
+// advance moves the phase forward and ignores any other wish.
+func advance(nab *oadpv1alpha1.NonAdminBackup, to oadpv1alpha1.NonAdminPhase) {
+	if phaseRank[to] > phaseRank[nab.Status.Phase] {
+		nab.Status.Phase = to
+	}
+}

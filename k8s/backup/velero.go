@@ -1,0 +1,87 @@
+package backup
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+)
+
+// ValidOriginValue is the OADP non-admin controller's rule for an origin label or annotation.
+func ValidOriginValue(value string) bool { return len(value) > 0 && len(value) < 253 }
+
+// OriginIs reports whether object, which may be nil, names the NonAdminBackup as the one it was made for. It is asked
+// before anything is done to a Velero object that was found through a tenant's object.
+func OriginIs(object client.Object, namespace, name string) bool {
+	if isNil(object) {
+		return false
+	}
+	annotations := object.GetAnnotations()
+	return object.GetLabels()[oadpv1alpha1.OadpLabel] == oadpv1alpha1.OadpLabelValue &&
+		annotations[oadpv1alpha1.NabOriginNamespaceAnnotation] == namespace &&
+		annotations[oadpv1alpha1.NabOriginNameAnnotation] == name
+}
+
+func isNil(object client.Object) bool {
+	switch typed := object.(type) {
+	case nil:
+		return true
+	case *velerov1.Backup:
+		return typed == nil
+	case *velerov1.DeleteBackupRequest:
+		return typed == nil
+	}
+	return false
+}
+
+// NewVeleroBackup builds the Velero Backup for a NonAdminBackup. The name is deterministic: creating it twice ends in
+// AlreadyExists.
+func NewVeleroBackup(nab *oadpv1alpha1.NonAdminBackup, name, oadpNamespace string, spec velerov1.BackupSpec) *velerov1.Backup {
+	return &velerov1.Backup{ObjectMeta: originMeta(nab, name, name, oadpNamespace), Spec: spec}
+}
+
+// NewDeleteRequest builds the DeleteBackupRequest number attempt (from 1) for the Velero Backup of a NonAdminBackup. A
+// request that failed is never processed again, so the next try needs the next number.
+func NewDeleteRequest(nab *oadpv1alpha1.NonAdminBackup, backup *velerov1.Backup, attempt int) *velerov1.DeleteBackupRequest {
+	meta := originMeta(nab, fmt.Sprintf("%s-%d", backup.Name, attempt), backup.Name, backup.Namespace)
+	meta.Labels[velerov1.BackupNameLabel] = backup.Name
+	meta.Labels[velerov1.BackupUIDLabel] = string(backup.UID)
+	return &velerov1.DeleteBackupRequest{
+		ObjectMeta: meta,
+		Spec:       velerov1.DeleteBackupRequestSpec{BackupName: backup.Name},
+	}
+}
+
+// requestAttempt is the number in the name of a request that NewDeleteRequest built, or 0.
+func requestAttempt(backupName, requestName string) int {
+	number, found := strings.CutPrefix(requestName, backupName+"-")
+	if !found {
+		return 0
+	}
+	attempt, err := strconv.Atoi(number)
+	if err != nil || attempt < 1 {
+		return 0
+	}
+	return attempt
+}
+
+func originMeta(nab *oadpv1alpha1.NonAdminBackup, name, nacuuid, namespace string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Name:      name,
+		Namespace: namespace,
+		Labels: map[string]string{
+			oadpv1alpha1.OadpLabel:             oadpv1alpha1.OadpLabelValue,
+			oadpv1alpha1.ManagedByLabel:        oadpv1alpha1.ManagedByLabelValue,
+			oadpv1alpha1.NabOriginNACUUIDLabel: nacuuid,
+		},
+		Annotations: map[string]string{
+			oadpv1alpha1.NabOriginNamespaceAnnotation: nab.Namespace,
+			oadpv1alpha1.NabOriginNameAnnotation:      nab.Name,
+		},
+	}
+}

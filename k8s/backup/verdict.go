@@ -1,0 +1,80 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/policy"
+)
+
+// Verdict is what the Accepted condition must say of a spec.
+type Verdict struct {
+	Accepted bool
+	Reason   string
+	Message  string
+}
+
+// Reasons of the Accepted condition that the OADP non-admin controller does not have.
+const (
+	// ReasonVeleroBackupRefused: the spec passed validation, but the Velero Backup could not be made from it. It stays
+	// until the user edits the spec.
+	ReasonVeleroBackupRefused = "VeleroBackupRefused"
+	// ReasonVeleroBackupNotOwned: a Velero Backup of the name needed exists and was made for something else.
+	ReasonVeleroBackupNotOwned = "VeleroBackupNotOwned"
+)
+
+// Judge decides on the spec as of now, by the admin's policy and the storage locations that the reader shows. Whoever
+// forges a label learns the same from a name that is free as from one that is another tenant's.
+func (g *Gatherer) Judge(ctx context.Context, o *Objects) (Verdict, error) {
+	if o.Backup == nil && o.SyncedFrom != "" && o.SyncedFrom == o.BackupName {
+		return Verdict{
+			Reason: oadpv1alpha1.ReasonVeleroBackupNotFound,
+			Message: fmt.Sprintf("%s: no Velero Backup named %q has NonAdminBackup %s/%s as its origin",
+				oadpv1alpha1.MessageSyncedBackupNotFound, o.SyncedFrom, o.NAB.Namespace, o.NAB.Name),
+		}, nil
+	}
+	if o.Foreign {
+		return Verdict{
+			Reason: ReasonVeleroBackupNotOwned,
+			Message: fmt.Sprintf("a Velero Backup named %q exists and was not made for this NonAdminBackup; "+
+				"ask an administrator to remove it", o.BackupName),
+		}, nil
+	}
+	if o.Backup == nil && everCreated(o.NAB) {
+		return absence(), nil
+	}
+	if o.Backup != nil && o.SyncedFrom == o.BackupName {
+		return acceptance(), nil // made from the Velero Backup's own spec, which was judged when it was taken
+	}
+	rules, err := g.Policy.Get(ctx)
+	if err != nil {
+		return Verdict{}, fmt.Errorf("read the admin's policy: %w", err)
+	}
+	err = policy.ValidateBackup(ctx, g.Reader, g.OADPNamespace, o.NAB, rules)
+	var invalid *policy.InvalidSpecError
+	if errors.As(err, &invalid) {
+		return Verdict{Reason: oadpv1alpha1.ReasonInvalidBackupSpec, Message: invalid.Error()}, nil
+	}
+	if err != nil {
+		return Verdict{}, fmt.Errorf("validate NonAdminBackup %s/%s: %w", o.NAB.Namespace, o.NAB.Name, err)
+	}
+	return acceptance(), nil
+}
+
+func acceptance() Verdict {
+	return Verdict{Accepted: true, Reason: oadpv1alpha1.ReasonBackupAccepted, Message: oadpv1alpha1.MessageBackupAccepted}
+}
+
+func absence() Verdict {
+	return Verdict{Reason: oadpv1alpha1.ReasonVeleroBackupNotFound, Message: oadpv1alpha1.MessageVeleroBackupNotFound}
+}
+
+// Refusal is the verdict when the API server will not take the Velero Backup made from a valid spec.
+func Refusal(err error) Verdict {
+	return Verdict{
+		Reason:  ReasonVeleroBackupRefused,
+		Message: fmt.Sprintf("the Velero Backup could not be created from this spec: %v", err),
+	}
+}

@@ -1,0 +1,53 @@
+package policy
+
+import (
+	"fmt"
+	"strings"
+)
+
+// maxMessage keeps a verdict well under the 32768 characters that a condition's message may have.
+const maxMessage = 2048
+
+// InvalidSpecError is a verdict: the tenant's spec is not allowed. Its text is for the tenant.
+type InvalidSpecError struct {
+	// Message says what is wrong.
+	Message string
+	// External: the cause lies outside the spec (a storage location, the administrator's policy), so that the verdict
+	// can change while the spec stays.
+	External bool
+}
+
+// Error returns the message.
+func (e *InvalidSpecError) Error() string { return e.Message }
+
+// UnusableError: there is a policy, it says nothing that can be understood, and none was known before. Until it is
+// mended nothing new may be admitted and nothing deleted.
+type UnusableError struct {
+	// Origin names the object that holds the policy.
+	Origin string
+	// Err is what is wrong with it.
+	Err error
+}
+
+// Error names the object and what is wrong with it.
+func (e *UnusableError) Error() string {
+	return fmt.Sprintf("policy in %s cannot be used: %v", e.Origin, e.Err)
+}
+
+// Unwrap returns what is wrong with the policy.
+func (e *UnusableError) Unwrap() error { return e.Err }
+
+func invalid(format string, args ...any) error {
+	return &InvalidSpecError{Message: shortened(fmt.Sprintf(format, args...))}
+}
+
+func external(format string, args ...any) error {
+	return &InvalidSpecError{Message: shortened(fmt.Sprintf(format, args...)), External: true}
+}
+
+func shortened(message string) string {
+	if len(message) <= maxMessage {
+		return message
+	}
+	return strings.ToValidUTF8(message[:maxMessage], "") + "..."
+}

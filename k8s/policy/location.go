@@ -1,0 +1,105 @@
+package policy
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+)
+
+// BackupLocation returns the name of the Velero BackupStorageLocation for the NonAdminBackupStorageLocation that a
+// NonAdminBackup names, or "", the administrator's default, if it names none. The location must be ready and must have
+// been made for that NonAdminBackupStorageLocation; if not, the error is an *InvalidSpecError. Any other error means that
+// it could not be found out now.
+func BackupLocation(
+	ctx context.Context, reader client.Reader, oadpNamespace string, nab *oadpv1alpha1.NonAdminBackup,
+) (string, error) {
+	if nab.Spec.BackupSpec == nil || nab.Spec.BackupSpec.StorageLocation == "" {
+		return "", nil
+	}
+	nabsl, err := namedLocation(ctx, reader, nab)
+	if err != nil {
+		return "", err
+	}
+	if nabsl.Status.Phase != oadpv1alpha1.NonAdminPhaseCreated {
+		return "", external("NonAdminBackupStorageLocation is not in created state and can not be used for the NonAdminBackup")
+	}
+	status := nabsl.Status.VeleroBackupStorageLocation
+	if status == nil || status.NACUUID == "" {
+		return "", external("unable to get VeleroBackupStorageLocation UUID from NonAdminBackupStorageLocation Status")
+	}
+	bsl, err := veleroLocation(ctx, reader, oadpNamespace, nabsl)
+	if err != nil {
+		return "", err
+	}
+	if bsl == nil {
+		return "", external("VeleroBackupStorageLocation with NACUUID %s not found in the OADP namespace", status.NACUUID)
+	}
+	if bsl.Status.Phase != velerov1.BackupStorageLocationPhaseAvailable {
+		return "", external("VeleroBackupStorageLocation with NACUUID %s is not in available state "+
+			"and can not be used for the NonAdminBackup", status.NACUUID)
+	}
+	return bsl.Name, nil
+}
+
+// namedLocation reads the NonAdminBackupStorageLocation that a NonAdminBackup names.
+func namedLocation(
+	ctx context.Context, reader client.Reader, nab *oadpv1alpha1.NonAdminBackup,
+) (*oadpv1alpha1.NonAdminBackupStorageLocation, error) {
+	name := nab.Spec.BackupSpec.StorageLocation
+	if problems := nameProblems(name); len(problems) > 0 {
+		return nil, invalid("NonAdminBackup spec.backupSpec.storageLocation is invalid: %s", strings.Join(problems, ", "))
+	}
+	nabsl := &oadpv1alpha1.NonAdminBackupStorageLocation{}
+	err := reader.Get(ctx, types.NamespacedName{Namespace: nab.Namespace, Name: name}, nabsl)
+	if apierrors.IsNotFound(err) {
+		return nil, external("NonAdminBackupStorageLocation not found in the namespace: %v", err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("get NonAdminBackupStorageLocation %s/%s: %w", nab.Namespace, name, err)
+	}
+	return nabsl, nil
+}
+
+// veleroLocation reads the Velero BackupStorageLocation that was made for a NonAdminBackupStorageLocation; nil if there is
+// none. The status that says which one it is lies in the tenant's namespace and may be forged, so it counts only if the
+// BackupStorageLocation names the NonAdminBackupStorageLocation as its origin.
+func veleroLocation(
+	ctx context.Context, reader client.Reader, oadpNamespace string, nabsl *oadpv1alpha1.NonAdminBackupStorageLocation,
+) (*velerov1.BackupStorageLocation, error) {
+	nacuuid := nabsl.Status.VeleroBackupStorageLocation.NACUUID
+	if len(nameProblems(nacuuid)) > 0 {
+		return nil, nil
+	}
+	bsl := &velerov1.BackupStorageLocation{}
+	err := reader.Get(ctx, types.NamespacedName{Namespace: oadpNamespace, Name: nacuuid}, bsl)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("get Velero BackupStorageLocation %s/%s: %w", oadpNamespace, nacuuid, err)
+	}
+	if bsl.Labels[oadpv1alpha1.NabslOriginNACUUIDLabel] != nacuuid ||
+		bsl.Annotations[oadpv1alpha1.NabslOriginNamespaceAnnotation] != nabsl.Namespace ||
+		bsl.Annotations[oadpv1alpha1.NabslOriginNameAnnotation] != nabsl.Name {
+		return nil, nil
+	}
+	return bsl, nil
+}
+
+// nameProblems says why no object can have a name. Asking the API server for such a name fails for ever, and not with
+// NotFound.
+func nameProblems(name string) []string {
+	if len(name) > validation.DNS1123SubdomainMaxLength {
+		return []string{fmt.Sprintf("must be no more than %d characters", validation.DNS1123SubdomainMaxLength)}
+	}
+	return path.IsValidPathSegmentName(name)
+}

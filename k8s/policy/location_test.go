@@ -1,0 +1,119 @@
+package policy
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+)
+
+func TestStorageLocations(t *testing.T) {
+	const notFound = "VeleroBackupStorageLocation with NACUUID team-a-store-0a1b2c3d not found in the OADP namespace"
+	const noUUID = "unable to get VeleroBackupStorageLocation UUID from NonAdminBackupStorageLocation Status"
+	type nabsl = oadpv1alpha1.NonAdminBackupStorageLocation
+	type bsl = velerov1.BackupStorageLocation
+	tests := map[string]struct {
+		change       func(*nabsl)
+		changeVelero func(*bsl)
+		want         string
+	}{
+		"a location that is ready": {},
+		"one in another namespace": {
+			change: func(n *nabsl) { n.Namespace = "team-b" },
+			want: "NonAdminBackupStorageLocation not found in the namespace: " +
+				`nonadminbackupstoragelocations.oadp.openshift.io "store" not found`,
+		},
+		"one that backs off": {
+			change: func(n *nabsl) { n.Status.Phase = oadpv1alpha1.NonAdminPhaseBackingOff },
+			want:   "NonAdminBackupStorageLocation is not in created state and can not be used for the NonAdminBackup",
+		},
+		"one that knows no Velero location": {
+			change: func(n *nabsl) { n.Status.VeleroBackupStorageLocation = nil }, want: noUUID,
+		},
+		"one whose Velero location has no NACUUID": {
+			change: func(n *nabsl) { n.Status.VeleroBackupStorageLocation.NACUUID = "" }, want: noUUID,
+		},
+		"one whose Velero location is missing": {changeVelero: func(b *bsl) { b.Namespace = "elsewhere" }, want: notFound},
+		"one whose Velero location is unavailable": {
+			changeVelero: func(b *bsl) { b.Status.Phase = velerov1.BackupStorageLocationPhaseUnavailable },
+			want: "VeleroBackupStorageLocation with NACUUID team-a-store-0a1b2c3d is not in available state " +
+				"and can not be used for the NonAdminBackup",
+		},
+		"one whose Velero location was never checked": {
+			changeVelero: func(b *bsl) { b.Status.Phase = "" },
+			want: "VeleroBackupStorageLocation with NACUUID team-a-store-0a1b2c3d is not in available state " +
+				"and can not be used for the NonAdminBackup",
+		},
+		"a forged status that names another tenant's location": {
+			changeVelero: func(b *bsl) { b.Annotations[oadpv1alpha1.NabslOriginNamespaceAnnotation] = "team-b" }, want: notFound,
+		},
+		"a forged status that names another location of the tenant's": {
+			changeVelero: func(b *bsl) { b.Annotations[oadpv1alpha1.NabslOriginNameAnnotation] = "archive" }, want: notFound,
+		},
+		"a forged status that names the administrator's location": {
+			changeVelero: func(b *bsl) { b.Annotations, b.Labels = nil, nil }, want: notFound,
+		},
+		"a Velero location with another label": {
+			changeVelero: func(b *bsl) { b.Labels[oadpv1alpha1.NabslOriginNACUUIDLabel] = "other" }, want: notFound,
+		},
+		"a forged status with a path": {
+			change: func(n *nabsl) { n.Status.VeleroBackupStorageLocation.NACUUID = "../secrets" },
+			want:   "VeleroBackupStorageLocation with NACUUID ../secrets not found in the OADP namespace",
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			location, velero := store(), veleroStore()
+			if tt.change != nil {
+				tt.change(location)
+			}
+			if tt.changeVelero != nil {
+				tt.changeVelero(velero)
+			}
+			nab := backupOf(&velerov1.BackupSpec{StorageLocation: "store"})
+			reader := readerOf(t, location, velero)
+
+			got, err := BackupLocation(t.Context(), reader, oadpNamespace, nab)
+			if tt.want == "" {
+				require.NoError(t, err)
+				require.Equal(t, nacuuid, got)
+				return
+			}
+			requireVerdict(t, err, tt.want, true)
+			require.Equal(t, err, ValidateBackup(t.Context(), reader, oadpNamespace, nab, Policy{}))
+		})
+	}
+}
+
+func TestABackupWithoutLocationGoesToTheDefault(t *testing.T) {
+	for name, spec := range map[string]*velerov1.BackupSpec{"no location": {}, "no spec": nil} {
+		t.Run(name, func(t *testing.T) {
+			got, err := BackupLocation(t.Context(), nil, oadpNamespace, backupOf(spec))
+			require.NoError(t, err)
+			require.Empty(t, got)
+		})
+	}
+}
+
+func TestAVeleroLocationThatCannotBeReadIsNoVerdict(t *testing.T) {
+	down := errors.New("connection refused")
+	reader := interceptor.NewClient(fake.NewClientBuilder().WithScheme(newScheme(t)).WithObjects(store()).Build(),
+		interceptor.Funcs{
+			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, _ ...client.GetOption) error {
+				if _, isVelero := object.(*velerov1.BackupStorageLocation); isVelero {
+					return down
+				}
+				return c.Get(ctx, key, object)
+			},
+		})
+	_, err := BackupLocation(t.Context(), reader, oadpNamespace, backupOf(&velerov1.BackupSpec{StorageLocation: "store"}))
+	require.ErrorIs(t, err, down)
+	require.EqualError(t, err, "get Velero BackupStorageLocation openshift-adp/team-a-store-0a1b2c3d: connection refused")
+}

@@ -1,0 +1,136 @@
+// Package probe keeps asking the systems that a process depends on whether they are there, and answers the kubelet's
+// probes with the truth: alive while the process turns, ready while every check passes.
+package probe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+)
+
+const (
+	// Interval is the time between two rounds of checks.
+	Interval = 2 * time.Second
+	timeout  = 2 * time.Second
+)
+
+// errNotChecked is the state of a check before its first answer.
+var errNotChecked = errors.New("not checked yet")
+
+// Check asks one dependency.
+type Check struct {
+	// Name appears in /readyz and in the log.
+	Name string
+	// Ask returns nil when the dependency is there. It gets two seconds.
+	Ask func(ctx context.Context) error
+	// Recovered, if set, is called after each change from failing to passing, but not for the first answer.
+	Recovered func(ctx context.Context)
+}
+
+// Prober runs checks and remembers their last answers.
+type Prober struct {
+	log    *zap.Logger
+	checks []Check
+
+	mutex   sync.RWMutex
+	answers map[string]error
+}
+
+// New returns a Prober that has asked nothing yet and is therefore not ready.
+func New(log *zap.Logger, checks ...Check) *Prober {
+	answers := make(map[string]error, len(checks))
+	for _, check := range checks {
+		answers[check.Name] = errNotChecked
+	}
+	return &Prober{log: log, checks: checks, answers: answers}
+}
+
+// Run asks all checks, each in its own rhythm, until ctx ends.
+func (p *Prober) Run(ctx context.Context) {
+	var group sync.WaitGroup
+	for _, check := range p.checks {
+		group.Go(func() {
+			ticker := time.NewTicker(Interval)
+			defer ticker.Stop()
+			for {
+				p.ask(ctx, check)
+				select {
+				case <-ctx.Done():
+					return
+				case <-ticker.C:
+				}
+			}
+		})
+	}
+	group.Wait()
+}
+
+func (p *Prober) ask(ctx context.Context, check Check) {
+	limited, cancel := context.WithTimeout(ctx, timeout)
+	err := check.Ask(limited)
+	cancel()
+	if ctx.Err() != nil {
+		return
+	}
+	p.mutex.Lock()
+	before := p.answers[check.Name]
+	p.answers[check.Name] = err
+	p.mutex.Unlock()
+	switch {
+	case err != nil && (before == nil || before.Error() != err.Error()):
+		p.log.Warn("dependency not available", zap.String("check", check.Name), zap.Error(err))
+	case err == nil && before != nil:
+		p.log.Info("dependency available", zap.String("check", check.Name))
+		if check.Recovered != nil && !errors.Is(before, errNotChecked) {
+			check.Recovered(ctx)
+		}
+	}
+}
+
+// Handler serves /healthz (the process turns) and /readyz (every check passes; else 503, with the reason of each that
+// fails).
+func (p *Prober) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
+	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if err := p.Err(); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		_, _ = w.Write([]byte("ok\n"))
+	})
+	return mux
+}
+
+// Err joins the reasons why the process is not ready, or is nil.
+func (p *Prober) Err() error {
+	p.mutex.RLock()
+	defer p.mutex.RUnlock()
+	var failing []error
+	for _, check := range p.checks {
+		if err := p.answers[check.Name]; err != nil {
+			failing = append(failing, fmt.Errorf("%s: %w", check.Name, err))
+		}
+	}
+	return errors.Join(failing...)
+}
+
+// APIServer returns a function that asks whether the API server is ready to serve.
+func APIServer(config *rest.Config) (func(context.Context) error, error) {
+	unlimited := rest.CopyConfig(config)
+	unlimited.QPS = -1 // a probe must not wait in the queue of the work it speaks of
+	discoverer, err := discovery.NewDiscoveryClientForConfig(unlimited)
+	if err != nil {
+		return nil, fmt.Errorf("build client for the API server's readiness: %w", err)
+	}
+	return func(ctx context.Context) error {
+		return discoverer.RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
+	}, nil
+}

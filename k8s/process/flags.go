@@ -1,0 +1,99 @@
+// Package process is what every Holdfast process is made of: flags with their environment variables, a logger, the
+// health and metrics servers.
+package process
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	"go.uber.org/zap/zapcore"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// Flags are the settings that all processes share.
+type Flags struct {
+	Kubeconfig         string
+	ClusterID          string
+	OADPNamespace      string
+	ResourceTimeout    time.Duration
+	KubeAPIQPS         float32
+	KubeAPIBurst       int
+	MetricsBindAddress string
+	HealthBindAddress  string
+	LogLevel           string
+	LogFormat          string
+}
+
+// Bind adds the flags to a set, with their defaults.
+func (f *Flags) Bind(flags *pflag.FlagSet) {
+	flags.StringVar(&f.Kubeconfig, "kubeconfig", "", "path of the kubeconfig; in-cluster configuration if empty")
+	flags.StringVar(&f.ClusterID, "cluster-id", "default",
+		"ID of the Kubernetes cluster, unique among those that share a Temporal namespace")
+	flags.StringVar(&f.OADPNamespace, "oadp-namespace", "openshift-adp", "namespace in which Velero runs")
+	flags.DurationVar(&f.ResourceTimeout, "resource-timeout", 10*time.Minute,
+		"how long one Kubernetes call is retried before it is reported and begun anew")
+	flags.Float32Var(&f.KubeAPIQPS, "kube-api-qps", 100, "requests per second to the API server")
+	flags.IntVar(&f.KubeAPIBurst, "kube-api-burst", 200, "requests to the API server in a burst")
+	flags.StringVar(&f.MetricsBindAddress, "metrics-bind-address", ":9464", "address of the Prometheus metrics; 0 for none")
+	flags.StringVar(&f.HealthBindAddress, "health-probe-bind-address", ":8081", "address of /healthz and /readyz; 0 for none")
+	flags.StringVar(&f.LogLevel, "log-level", "info", "debug, info, warn or error")
+	flags.StringVar(&f.LogFormat, "log-format", "json", "json or console")
+}
+
+// FromEnvironment sets every flag that was not given from HOLDFAST_<FLAG>, dashes as underscores.
+func FromEnvironment(flags *pflag.FlagSet) error {
+	var first error
+	flags.VisitAll(func(flag *pflag.Flag) {
+		name := "HOLDFAST_" + strings.ToUpper(strings.ReplaceAll(flag.Name, "-", "_"))
+		value, set := os.LookupEnv(name)
+		if !set || flag.Changed || first != nil {
+			return
+		}
+		if err := flags.Set(flag.Name, value); err != nil {
+			first = fmt.Errorf("--%s from %s: %w", flag.Name, name, err)
+		}
+	})
+	return first
+}
+
+// clusterIDs are part of workflow IDs and task queue names.
+var clusterIDPattern = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
+
+// Validate returns an error of one line that names the flag at fault.
+func (f *Flags) Validate() error {
+	level, levelErr := zapcore.ParseLevel(f.LogLevel)
+	checks := []struct {
+		ok   bool
+		flag string
+		want string
+	}{
+		{clusterIDPattern.MatchString(f.ClusterID), "cluster-id", "1 to 63 lower-case letters, digits and inner hyphens"},
+		{len(validation.IsDNS1123Label(f.OADPNamespace)) == 0, "oadp-namespace", "the name of a namespace"},
+		{f.ResourceTimeout > 0, "resource-timeout", "a duration above 0"},
+		{f.KubeAPIQPS > 0, "kube-api-qps", "a number above 0"},
+		{f.KubeAPIBurst > 0, "kube-api-burst", "a number above 0"},
+		{validAddress(f.MetricsBindAddress), "metrics-bind-address", "host:port, :port or 0"},
+		{validAddress(f.HealthBindAddress), "health-probe-bind-address", "host:port, :port or 0"},
+		{levelErr == nil && level <= zapcore.ErrorLevel, "log-level", "debug, info, warn or error"},
+		{f.LogFormat == "json" || f.LogFormat == "console", "log-format", "json or console"},
+	}
+	for _, check := range checks {
+		if !check.ok {
+			return fmt.Errorf("--%s: want %s", check.flag, check.want)
+		}
+	}
+	return nil
+}
+
+func validAddress(address string) bool {
+	if address == "0" {
+		return true
+	}
+	_, port, err := net.SplitHostPort(address)
+	return err == nil && port != ""
+}

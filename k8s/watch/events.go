@@ -1,0 +1,169 @@
+package watch
+
+import (
+	"context"
+	"maps"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/backup"
+)
+
+type queue = workqueue.TypedRateLimitingInterface[Request]
+
+type events = handler.TypedFuncs[client.Object, Request]
+
+// backupEvents: generation, deletion, labels and our finalizer matter; a change of status alone is our own doing.
+func (w *Watcher) backupEvents() events {
+	return events{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {
+			q.Add(requestFor(e.Object.(*oadpv1alpha1.NonAdminBackup)))
+			w.positionsChanged()
+		},
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
+			before, after := e.ObjectOld.(*oadpv1alpha1.NonAdminBackup), e.ObjectNew.(*oadpv1alpha1.NonAdminBackup)
+			if before.UID != after.UID {
+				q.Add(requestFor(before))
+			}
+			if concerns(before, after) {
+				q.Add(requestFor(after))
+			}
+			if before.Status.Phase != after.Status.Phase {
+				w.positionsChanged()
+			}
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
+			q.Add(requestFor(e.Object.(*oadpv1alpha1.NonAdminBackup)))
+		},
+	}
+}
+
+func concerns(before, after *oadpv1alpha1.NonAdminBackup) bool {
+	finalizer := oadpv1alpha1.NabFinalizer
+	return before.UID != after.UID ||
+		before.Generation != after.Generation ||
+		!before.DeletionTimestamp.Equal(after.DeletionTimestamp) ||
+		!maps.Equal(before.Labels, after.Labels) ||
+		(controllerutil.ContainsFinalizer(before, finalizer) && !controllerutil.ContainsFinalizer(after, finalizer))
+}
+
+// veleroBackupEvents: a new phase or a deletion at once, progress alone no more often than the progress interval.
+func (w *Watcher) veleroBackupEvents() events {
+	return events{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
+			w.positionsChanged()
+			nab := w.origin(ctx, e.Object)
+			// Our own creation is no news; the arrival of a Backup that was missed is.
+			if nab != nil && nab.Status.Phase != oadpv1alpha1.NonAdminPhaseNew {
+				q.Add(requestFor(nab))
+			}
+		},
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
+			before, after := e.ObjectOld.(*velerov1.Backup), e.ObjectNew.(*velerov1.Backup)
+			if before.Status.Phase != after.Status.Phase || before.Status.QueuePosition != after.Status.QueuePosition {
+				w.positionsChanged()
+			}
+			nab := w.origin(ctx, after)
+			switch {
+			case nab == nil || before.ResourceVersion == after.ResourceVersion:
+			case before.Status.Phase != after.Status.Phase || before.UID != after.UID:
+				q.Add(requestFor(nab))
+			default:
+				q.AddAfter(requestFor(nab), w.ProgressInterval)
+			}
+		},
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) {
+			w.positionsChanged()
+			if nab := w.origin(ctx, e.Object); nab != nil {
+				q.Add(requestFor(nab))
+			}
+		},
+	}
+}
+
+func (w *Watcher) deleteRequestEvents() events {
+	enqueue := func(ctx context.Context, object client.Object, q queue) {
+		if nab := w.origin(ctx, object); nab != nil {
+			q.Add(requestFor(nab))
+		}
+	}
+	return events{
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
+			before, after := e.ObjectOld.(*velerov1.DeleteBackupRequest), e.ObjectNew.(*velerov1.DeleteBackupRequest)
+			if before.Status.Phase != after.Status.Phase {
+				enqueue(ctx, after, q)
+			}
+		},
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { enqueue(ctx, e.Object, q) },
+	}
+}
+
+// locationEvents: a storage location that comes, goes or changes may change the verdict on backups that are BackingOff.
+func (w *Watcher) locationEvents() events {
+	enqueue := func(ctx context.Context, object client.Object, q queue) {
+		namespace := object.GetNamespace()
+		if velero, ok := object.(*velerov1.BackupStorageLocation); ok {
+			namespace = velero.Annotations[oadpv1alpha1.NabslOriginNamespaceAnnotation]
+		}
+		if namespace != "" {
+			w.enqueueBackingOff(ctx, q.Add, client.InNamespace(namespace))
+		}
+	}
+	return events{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { enqueue(ctx, e.Object, q) },
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
+			before, isVelero := e.ObjectOld.(*velerov1.BackupStorageLocation)
+			if isVelero && before.Status.Phase == e.ObjectNew.(*velerov1.BackupStorageLocation).Status.Phase {
+				return // validated again, about once a minute
+			}
+			enqueue(ctx, e.ObjectNew, q)
+		},
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { enqueue(ctx, e.Object, q) },
+	}
+}
+
+// namespaceEvents: a namespace that is being deleted must not hang on our finalizer. An object that was already being
+// deleted sees no event of its own then.
+func (w *Watcher) namespaceEvents() events {
+	enqueue := func(ctx context.Context, object client.Object, q queue) {
+		if object.GetDeletionTimestamp().IsZero() {
+			return
+		}
+		w.each(ctx, func(nab *oadpv1alpha1.NonAdminBackup) { q.Add(requestFor(nab)) }, client.InNamespace(object.GetName()))
+	}
+	return events{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { enqueue(ctx, e.Object, q) },
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) { enqueue(ctx, e.ObjectNew, q) },
+	}
+}
+
+// passOn enqueues requests that come from elsewhere than an informer.
+func passOn() handler.TypedFuncs[Request, Request] {
+	return handler.TypedFuncs[Request, Request]{
+		GenericFunc: func(_ context.Context, e event.TypedGenericEvent[Request], q queue) { q.Add(e.Object) },
+	}
+}
+
+// origin finds the NonAdminBackup that a Velero object names as its origin, in the cache; nil if there is none.
+func (w *Watcher) origin(ctx context.Context, object client.Object) *oadpv1alpha1.NonAdminBackup {
+	annotations := object.GetAnnotations()
+	key := types.NamespacedName{
+		Namespace: annotations[oadpv1alpha1.NabOriginNamespaceAnnotation],
+		Name:      annotations[oadpv1alpha1.NabOriginNameAnnotation],
+	}
+	if !backup.ValidOriginValue(key.Namespace) || !backup.ValidOriginValue(key.Name) {
+		return nil
+	}
+	nab := &oadpv1alpha1.NonAdminBackup{}
+	if err := w.gatherer.Reader.Get(ctx, key, nab); err != nil {
+		return nil // not there, or not yet: its own event will come
+	}
+	return nab
+}

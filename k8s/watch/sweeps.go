@@ -1,0 +1,177 @@
+package watch
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"go.uber.org/zap"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/backup"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+const (
+	policyInterval = 2 * time.Second
+	listPage       = 500
+	// After the API server's return the informers may stay silent for up to a minute; live lists stand in for them.
+	recoverySweeps        = 7
+	recoverySweepInterval = 10 * time.Second
+)
+
+// each calls do for every NonAdminBackup in the cache that matches. The objects are the cache's own.
+func (w *Watcher) each(ctx context.Context, do func(*oadpv1alpha1.NonAdminBackup), matching ...client.ListOption) {
+	list := &oadpv1alpha1.NonAdminBackupList{}
+	if err := w.gatherer.Reader.List(ctx, list, append(matching, client.UnsafeDisableDeepCopy)...); err != nil {
+		w.Log.Error("list NonAdminBackups in the cache", zap.Error(err))
+		return
+	}
+	for i := range list.Items {
+		do(&list.Items[i])
+	}
+}
+
+func (w *Watcher) enqueueBackingOff(ctx context.Context, add func(Request), matching ...client.ListOption) {
+	w.each(ctx, func(nab *oadpv1alpha1.NonAdminBackup) {
+		if nab.Status.Phase == oadpv1alpha1.NonAdminPhaseBackingOff {
+			add(requestFor(nab))
+		}
+	}, matching...)
+}
+
+// enqueue hands a request to the workqueue, which takes it unless the manager stops.
+func (w *Watcher) enqueue(ctx context.Context, request Request) {
+	select {
+	case w.requests <- event.TypedGenericEvent[Request]{Object: request}:
+	case <-ctx.Done():
+	}
+}
+
+// watchPolicy reads the admin's policy every two seconds and, when it changed, has every backup judged again whose
+// rejection the old policy may have caused.
+func (w *Watcher) watchPolicy(ctx context.Context) error {
+	ticker := time.NewTicker(policyInterval)
+	defer ticker.Stop()
+	var revision string
+	for {
+		current, err := w.Policy.Get(ctx)
+		if err == nil && current.Revision() != revision {
+			revision = current.Revision()
+			w.Log.Info("policy in force", zap.String("revision", revision))
+			w.enqueueBackingOff(ctx, func(request Request) { w.enqueue(ctx, request) })
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+}
+
+// Recovered is to be called when the API server has returned. It lists the objects live and signals for each that is
+// not settled, now and until the informers have caught up.
+func (w *Watcher) Recovered(ctx context.Context) {
+	go func() {
+		for range recoverySweeps {
+			if err := w.sweep(ctx); err != nil && ctx.Err() == nil {
+				w.Log.Warn("live sweep after the API server's return", zap.Error(err))
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(recoverySweepInterval):
+			}
+		}
+	}()
+}
+
+func (w *Watcher) sweep(ctx context.Context) error {
+	if w.Paused() != nil {
+		return nil
+	}
+	live, err := w.snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	gatherer := *w.gatherer
+	gatherer.Reader = live
+	for _, nab := range live.backups {
+		objects, err := gatherer.Gather(ctx, contract.ObjectRef{Namespace: nab.Namespace, Name: nab.Name, UID: string(nab.UID)})
+		if err != nil {
+			return err
+		}
+		if !backup.Settled(objects.View(time.Now())) {
+			request := requestFor(nab)
+			request.Force = true
+			w.enqueue(ctx, request)
+		}
+	}
+	return nil
+}
+
+// snapshot is a reader over lists made at one time; what it has not listed comes from the cache.
+type snapshot struct {
+	client.Reader
+	backups       map[client.ObjectKey]*oadpv1alpha1.NonAdminBackup
+	veleroBackups map[client.ObjectKey]*velerov1.Backup
+}
+
+func (w *Watcher) snapshot(ctx context.Context) (*snapshot, error) {
+	s := &snapshot{
+		Reader:        w.gatherer.Reader,
+		backups:       map[client.ObjectKey]*oadpv1alpha1.NonAdminBackup{},
+		veleroBackups: map[client.ObjectKey]*velerov1.Backup{},
+	}
+	err := w.listLive(ctx, &velerov1.BackupList{}, func(list client.ObjectList) {
+		items := list.(*velerov1.BackupList).Items
+		for i := range items {
+			s.veleroBackups[client.ObjectKeyFromObject(&items[i])] = items[i].DeepCopy()
+		}
+	}, client.InNamespace(w.OADPNamespace))
+	if err != nil {
+		return nil, err
+	}
+	return s, w.listLive(ctx, &oadpv1alpha1.NonAdminBackupList{}, func(list client.ObjectList) {
+		items := list.(*oadpv1alpha1.NonAdminBackupList).Items
+		for i := range items {
+			s.backups[client.ObjectKeyFromObject(&items[i])] = items[i].DeepCopy()
+		}
+	})
+}
+
+func (w *Watcher) listLive(ctx context.Context, list client.ObjectList, take func(client.ObjectList), options ...client.ListOption) error {
+	var next string
+	for {
+		if err := w.manager.GetAPIReader().List(ctx, list, append(options, client.Limit(listPage), client.Continue(next))...); err != nil {
+			return fmt.Errorf("list live: %w", err)
+		}
+		take(list)
+		if next = list.GetContinue(); next == "" {
+			return nil
+		}
+	}
+}
+
+// Get implements client.Reader.
+func (s *snapshot) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	switch into := object.(type) {
+	case *oadpv1alpha1.NonAdminBackup:
+		if found, ok := s.backups[key]; ok {
+			*into = *found
+			return nil
+		}
+		return apierrors.NewNotFound(oadpv1alpha1.GroupVersion.WithResource(oadpv1alpha1.ResourceNonAdminBackups).GroupResource(), key.Name)
+	case *velerov1.Backup:
+		if found, ok := s.veleroBackups[key]; ok {
+			*into = *found
+			return nil
+		}
+		return apierrors.NewNotFound(velerov1.Resource("backups"), key.Name)
+	}
+	return s.Reader.Get(ctx, key, object, options...)
+}

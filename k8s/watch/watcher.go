@@ -1,0 +1,149 @@
+package watch
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"go.uber.org/zap"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/backup"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+const (
+	concurrentReconciles = 16
+	// Retries of what Temporal refused start and end at these intervals; they never give up.
+	retryFirst = 100 * time.Millisecond
+	retryCap   = 5 * time.Second
+	// cacheSyncTimeout: an API server that is away at the start is waited for; readiness says so meanwhile.
+	cacheSyncTimeout = 24 * time.Hour
+	pausedInterval   = 10 * time.Second
+)
+
+// Options configures a Watcher. All fields are required.
+type Options struct {
+	ClusterID     string
+	OADPNamespace string
+	// ProgressInterval is the shortest time between two signals for Velero's progress alone.
+	ProgressInterval time.Duration
+	// ResyncInterval is how often every object is looked at without an event.
+	ResyncInterval time.Duration
+	Workflows      Workflows
+	Policy         backup.PolicySource
+	// Paused returns an error while another controller serves the same kinds.
+	Paused func() error
+	Log    *zap.Logger
+}
+
+// Request asks for a look at one incarnation of a NonAdminBackup.
+type Request struct {
+	Namespace, Name, UID string
+	// Force signals without judging from the cache, which may be behind.
+	Force bool
+}
+
+// Watcher turns the events of NonAdminBackups and their Velero objects into signals.
+type Watcher struct {
+	Options
+	manager  manager.Manager
+	gatherer *backup.Gatherer
+	requests chan event.TypedGenericEvent[Request]
+	dirty    chan struct{} // the queue positions may have changed
+}
+
+// CacheOptions are the manager's cache options that the watcher needs: of Velero's objects only those in the OADP
+// namespace, and nothing without use in memory.
+func CacheOptions(oadpNamespace string) cache.Options {
+	velero := cache.ByObject{Namespaces: map[string]cache.Config{oadpNamespace: {}}}
+	return cache.Options{
+		DefaultTransform: cache.TransformStripManagedFields(),
+		ByObject: map[client.Object]cache.ByObject{
+			&velerov1.Backup{}:                velero,
+			&velerov1.DeleteBackupRequest{}:   velero,
+			&velerov1.BackupStorageLocation{}: velero,
+		},
+	}
+}
+
+// Add adds the watcher to a manager.
+func Add(mgr manager.Manager, options Options) (*Watcher, error) {
+	w := &Watcher{
+		Options: options,
+		manager: mgr,
+		gatherer: &backup.Gatherer{
+			Reader: mgr.GetClient(), Policy: options.Policy,
+			ClusterID: options.ClusterID, OADPNamespace: options.OADPNamespace,
+		},
+		requests: make(chan event.TypedGenericEvent[Request], 1024),
+		dirty:    make(chan struct{}, 1),
+	}
+	err := builder.TypedControllerManagedBy[Request](mgr).
+		Named("nonadminbackup").
+		Watches(&oadpv1alpha1.NonAdminBackup{}, w.backupEvents()).
+		Watches(&velerov1.Backup{}, w.veleroBackupEvents()).
+		Watches(&velerov1.DeleteBackupRequest{}, w.deleteRequestEvents()).
+		Watches(&oadpv1alpha1.NonAdminBackupStorageLocation{}, w.locationEvents()).
+		Watches(&velerov1.BackupStorageLocation{}, w.locationEvents()).
+		WatchesMetadata(&corev1.Namespace{}, w.namespaceEvents()).
+		WatchesRawSource(source.TypedChannel(w.requests, passOn())).
+		WithOptions(controller.TypedOptions[Request]{
+			MaxConcurrentReconciles: concurrentReconciles,
+			CacheSyncTimeout:        cacheSyncTimeout,
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[Request](retryFirst, retryCap),
+		}).
+		Complete(reconcile.TypedFunc[Request](w.look))
+	if err != nil {
+		return nil, fmt.Errorf("build the watcher of NonAdminBackups: %w", err)
+	}
+	for _, run := range []manager.RunnableFunc{w.watchPolicy, w.keepQueuePositions} {
+		if err := mgr.Add(run); err != nil {
+			return nil, fmt.Errorf("add to the manager: %w", err)
+		}
+	}
+	return w, nil
+}
+
+// look signals the workflow of an object that is not settled. It comes again after the resync interval.
+func (w *Watcher) look(ctx context.Context, request Request) (reconcile.Result, error) {
+	if err := w.Paused(); err != nil {
+		w.Log.Debug("paused", zap.Error(err))
+		return reconcile.Result{RequeueAfter: pausedInterval}, nil
+	}
+	ref := contract.ObjectRef{Namespace: request.Namespace, Name: request.Name, UID: request.UID}
+	objects, err := w.gatherer.Gather(ctx, ref)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if objects.NAB == nil && !request.Force {
+		return reconcile.Result{}, w.Workflows.SignalRunning(ctx, contract.KindBackup, ref, "deleted")
+	}
+	again := reconcile.Result{RequeueAfter: w.ResyncInterval}
+	if request.Force {
+		again = reconcile.Result{}
+	} else if backup.Settled(objects.View(time.Now())) {
+		return again, nil
+	}
+	if err := w.Workflows.SignalWithStart(ctx, contract.KindBackup, ref, "changed"); err != nil {
+		w.Log.Warn("cannot signal, will retry", zap.String("namespace", ref.Namespace), zap.String("name", ref.Name), zap.Error(err))
+		return reconcile.Result{}, err
+	}
+	return again, nil
+}
+
+// requestFor is the request for an object that was read.
+func requestFor(nab *oadpv1alpha1.NonAdminBackup) Request {
+	return Request{Namespace: nab.Namespace, Name: nab.Name, UID: string(nab.UID)}
+}

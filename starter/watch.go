@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"holdfast.dev/holdfast/k8s"
+	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/k8s/probe"
+	"holdfast.dev/holdfast/k8s/process"
+	"holdfast.dev/holdfast/k8s/watch"
+	"holdfast.dev/holdfast/workflows/connect"
+)
+
+type watchFlags struct {
+	process.Flags
+	progressInterval time.Duration
+	resyncInterval   time.Duration
+}
+
+func (f *watchFlags) validate() error {
+	if f.progressInterval <= 0 {
+		return errors.New("--progress-interval: want a duration above 0")
+	}
+	if f.resyncInterval < time.Second {
+		return errors.New("--resync-interval: want a duration of at least 1s")
+	}
+	return f.Validate()
+}
+
+func watchCommand() *cobra.Command {
+	var flags watchFlags
+	command := &cobra.Command{
+		Use:   "watch",
+		Short: "Watch Kubernetes and signal the workflows",
+		Args:  cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			if err := flags.validate(); err != nil {
+				return err
+			}
+			return runWatch(command.Context(), &flags)
+		},
+	}
+	flags.Bind(command.Flags())
+	command.Flags().DurationVar(&flags.progressInterval, "progress-interval", 15*time.Second,
+		"shortest time between two signals for Velero's progress alone")
+	command.Flags().DurationVar(&flags.resyncInterval, "resync-interval", 5*time.Minute,
+		"how often every object is looked at without an event")
+	return command
+}
+
+func runWatch(ctx context.Context, flags *watchFlags) error {
+	logger, err := flags.Logger()
+	if err != nil {
+		return err
+	}
+	metrics, metricsPage, err := process.Metrics()
+	if err != nil {
+		return err
+	}
+	temporal, err := connect.Lazy(logger, metrics)
+	if err != nil {
+		return err
+	}
+	defer temporal.Close()
+	mgr, err := newManager(flags)
+	if err != nil {
+		return err
+	}
+	watcher, prober, err := assemble(logger, flags, mgr, temporal)
+	if err != nil {
+		return err
+	}
+	go prober.Run(ctx)
+	if err := process.Serve(ctx, logger, flags.HealthBindAddress, prober.Handler()); err != nil {
+		return fmt.Errorf("--health-probe-bind-address: %w", err)
+	}
+	if err := process.Serve(ctx, logger, flags.MetricsBindAddress, metricsPage); err != nil {
+		return fmt.Errorf("--metrics-bind-address: %w", err)
+	}
+	if err := temporal.AwaitSearchAttributes(ctx, logger); err != nil {
+		return err
+	}
+	logger.Info("watching", zap.String("cluster", watcher.ClusterID), zap.String("temporalNamespace", temporal.Namespace))
+	if err := mgr.Start(ctx); err != nil {
+		return fmt.Errorf("watch: %w", err)
+	}
+	return nil
+}
+
+func newManager(flags *watchFlags) (manager.Manager, error) {
+	config, err := k8s.RESTConfig(flags.Kubeconfig, "holdfast-watcher", flags.KubeAPIQPS, flags.KubeAPIBurst)
+	if err != nil {
+		return nil, fmt.Errorf("--kubeconfig: %w", err)
+	}
+	mgr, err := manager.New(config, manager.Options{
+		Scheme:                 k8s.Scheme(),
+		Cache:                  watch.CacheOptions(flags.OADPNamespace),
+		Metrics:                server.Options{BindAddress: "0"}, // served with Temporal's on one page
+		HealthProbeBindAddress: "0",                              // served by our own probes
+	})
+	if err != nil {
+		return nil, fmt.Errorf("create manager: %w", err)
+	}
+	return mgr, nil
+}
+
+// assemble puts the watcher together with the probes that it depends on.
+func assemble(logger *zap.Logger, flags *watchFlags, mgr manager.Manager, temporal *connect.Temporal) (*watch.Watcher, *probe.Prober, error) {
+	// Not the manager's client: it would keep a cache of every ConfigMap for the sake of one.
+	direct, err := client.New(mgr.GetConfig(), client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
+	if err != nil {
+		return nil, nil, fmt.Errorf("create Kubernetes client: %w", err)
+	}
+	dynamicClient, err := dynamic.NewForConfig(mgr.GetConfig())
+	if err != nil {
+		return nil, nil, fmt.Errorf("create dynamic Kubernetes client: %w", err)
+	}
+	apiServer, err := probe.APIServer(mgr.GetConfig())
+	if err != nil {
+		return nil, nil, err
+	}
+	source := policy.NewSource(dynamicClient, direct, flags.OADPNamespace)
+	rival := &k8s.Rival{Reader: direct, OADPNamespace: flags.OADPNamespace}
+	watcher, err := watch.Add(mgr, watch.Options{
+		ClusterID:        flags.ClusterID,
+		OADPNamespace:    flags.OADPNamespace,
+		ProgressInterval: flags.progressInterval,
+		ResyncInterval:   flags.resyncInterval,
+		Workflows:        &watch.TemporalWorkflows{Client: temporal.Client, ClusterID: flags.ClusterID},
+		Policy:           source,
+		Paused:           rival.Err,
+		Log:              logger,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	recorder := mgr.GetEventRecorder("holdfast")
+	return watcher, probe.New(logger,
+		probe.Check{Name: "temporal", Ask: temporal.Ask},
+		probe.Check{Name: "kubernetes", Ask: apiServer, Recovered: watcher.Recovered},
+		probe.Check{Name: "non-admin-controller", Ask: rival.Probe},
+		probe.Check{Name: "policy", Ask: policyCheck(source, func(problem string) {
+			recorder.Eventf(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: flags.OADPNamespace, Name: policy.ConfigMapName}}, nil,
+				corev1.EventTypeWarning, "PolicyProblem", "ReadPolicy", "%s", problem)
+		})},
+	), nil
+}
+
+// policyCheck fails while the policy in force is not what the cluster holds, and tells of each new problem once.
+func policyCheck(source *policy.Source, tell func(problem string)) func(context.Context) error {
+	var told string
+	return func(context.Context) error {
+		problem := source.Problem() // the watcher reads the policy every two seconds
+		if problem != told && problem != "" {
+			tell(problem)
+		}
+		told = problem
+		if problem != "" {
+			return errors.New(problem)
+		}
+		return nil
+	}
+}

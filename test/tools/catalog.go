@@ -1,0 +1,134 @@
+package tools
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Names of the programs that this package can build.
+const (
+	Etcd                  = "etcd"
+	KubeAPIServer         = "kube-apiserver"
+	KubeControllerManager = "kube-controller-manager"
+	Kubectl               = "kubectl"
+	Temporal              = "temporal"
+	Velero                = "velero"
+	VeleroPluginForAWS    = "velero-plugin-for-aws"
+	VersityGW             = "versitygw"
+	ControllerGen         = "controller-gen"
+	GolangciLint          = "golangci-lint"
+	Gotestsum             = "gotestsum"
+	Workflowcheck         = "workflowcheck"
+)
+
+// Names of groups, accepted wherever a program's name is.
+const (
+	GroupStack = "stack" // what test/env starts
+	GroupDev   = "dev"   // generators, linters, test runner
+)
+
+// tool describes one program and where it comes from.
+type tool struct {
+	name   string
+	group  string
+	module string // folder with the go.mod, below test/tools
+	pkg    string // package main to build
+	from   string // path of the module that provides pkg and gives the version
+	// ldflags returns the linker's -X values for a version such as v1.36.3; nil when the program needs none.
+	ldflags func(version string) []string
+	// seconds a cold build takes on two cores; only used to begin with the longest and to say what to expect.
+	seconds int
+}
+
+var catalog = []tool{
+	{name: Etcd, group: GroupStack, module: "etcd", pkg: "go.etcd.io/etcd/server/v3", from: "go.etcd.io/etcd/server/v3", seconds: 40},
+	kubernetes(KubeAPIServer, 190),
+	kubernetes(KubeControllerManager, 60),
+	kubernetes(Kubectl, 20),
+	{
+		name: Temporal, group: GroupStack, module: "temporal", pkg: "github.com/temporalio/cli/cmd/temporal",
+		from: "github.com/temporalio/cli", seconds: 150,
+	},
+	{
+		name: Velero, group: GroupStack, module: "velero", pkg: "github.com/vmware-tanzu/velero/cmd/velero",
+		from: "github.com/vmware-tanzu/velero", seconds: 225, ldflags: veleroVersion,
+	},
+	{
+		name: VeleroPluginForAWS, group: GroupStack, module: "velero-plugin-for-aws", seconds: 90,
+		pkg:  "github.com/vmware-tanzu/velero-plugin-for-aws/velero-plugin-for-aws",
+		from: "github.com/vmware-tanzu/velero-plugin-for-aws",
+	},
+	{
+		name: VersityGW, group: GroupStack, module: "versitygw", pkg: "github.com/versity/versitygw/cmd/versitygw",
+		from: "github.com/versity/versitygw", seconds: 80,
+	},
+	{
+		name: ControllerGen, group: GroupDev, module: "controller-gen", pkg: "sigs.k8s.io/controller-tools/cmd/controller-gen",
+		from: "sigs.k8s.io/controller-tools", seconds: 45,
+	},
+	{
+		name: GolangciLint, group: GroupDev, module: "golangci-lint", seconds: 180,
+		pkg: "github.com/golangci/golangci-lint/v2/cmd/golangci-lint", from: "github.com/golangci/golangci-lint/v2",
+	},
+	{name: Gotestsum, group: GroupDev, module: "gotestsum", pkg: "gotest.tools/gotestsum", from: "gotest.tools/gotestsum", seconds: 20},
+	{
+		name: Workflowcheck, group: GroupDev, module: "workflowcheck", seconds: 15,
+		pkg: "go.temporal.io/sdk/contrib/tools/workflowcheck", from: "go.temporal.io/sdk/contrib/tools/workflowcheck",
+	},
+}
+
+// Names returns the name of every program, in the order of the catalog.
+func Names() []string {
+	names := make([]string, 0, len(catalog))
+	for _, t := range catalog {
+		names = append(names, t.name)
+	}
+	return names
+}
+
+func kubernetes(name string, seconds int) tool {
+	return tool{
+		name: name, group: GroupStack, module: "kubernetes", pkg: "k8s.io/kubernetes/cmd/" + name,
+		from: "k8s.io/kubernetes", seconds: seconds, ldflags: kubernetesVersion,
+	}
+}
+
+// kubernetesVersion is needed because a Kubernetes binary built without it calls itself v0.0.0-master.
+func kubernetesVersion(version string) []string {
+	major, rest, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
+	minor, _, _ := strings.Cut(rest, ".")
+	var flags []string
+	for _, pkg := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} {
+		flags = append(flags, "-X "+pkg+".gitVersion="+version, "-X "+pkg+".gitMajor="+major, "-X "+pkg+".gitMinor="+minor)
+	}
+	return flags
+}
+
+func veleroVersion(version string) []string {
+	return []string{"-X github.com/vmware-tanzu/velero/pkg/buildinfo.Version=" + version}
+}
+
+// selectTools turns names of programs and groups into catalog entries, each once; no name means all of them.
+func selectTools(from []tool, names []string) ([]tool, error) {
+	if len(names) == 0 {
+		return from, nil
+	}
+	var selected []tool
+	for _, name := range names {
+		found := false
+		for _, t := range from {
+			if t.name != name && t.group != name {
+				continue
+			}
+			found = true
+			if !slices.ContainsFunc(selected, func(s tool) bool { return s.name == t.name }) {
+				selected = append(selected, t)
+			}
+		}
+		if !found {
+			return nil, fmt.Errorf("unknown tool %q: know %s, %s and %s", name, strings.Join(Names(), ", "), GroupStack, GroupDev)
+		}
+	}
+	return selected, nil
+}

@@ -1,0 +1,54 @@
+package tools
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"path/filepath"
+	"time"
+)
+
+// Names of Holdfast's own binaries.
+const (
+	HoldfastWorker = "holdfast-worker"
+	Holdfast       = "holdfast"
+)
+
+// BuildHoldfast compiles this checkout's holdfast-worker and holdfast and returns their paths by name. The binaries lie in
+// the cache, one folder per checkout; nothing is compiled or linked when nothing has changed.
+func BuildHoldfast(ctx context.Context, progress io.Writer) (map[string]string, error) {
+	if progress == nil {
+		progress = io.Discard
+	}
+	root, err := Root()
+	if err != nil {
+		return nil, err
+	}
+	cache, err := CacheDir()
+	if err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(cache, "bin", fmt.Sprintf("%.6x", sha256.Sum256([]byte(root))))
+	unlock, err := LockFile(ctx, dir+".lock", func() {
+		fmt.Fprintln(progress, "another process is building Holdfast, waiting") //nolint:errcheck // progress is best effort
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+
+	paths := map[string]string{}
+	for _, b := range []struct{ name, pkg string }{{HoldfastWorker, "./worker"}, {Holdfast, "./starter"}} {
+		start := time.Now()
+		path := filepath.Join(dir, b.name)
+		// The flags are those of go test and go run, so that the packages compiled for one serve the others.
+		command := goCommand{dir: root, args: []string{"build", "-o", path, b.pkg}}
+		if err := runGo(ctx, command, func(string) {}); err != nil {
+			return nil, fmt.Errorf("build %s: %w", b.name, err)
+		}
+		fmt.Fprintf(progress, "%s built (%.1fs)\n", b.name, time.Since(start).Seconds()) //nolint:errcheck // best effort
+		paths[b.name] = path
+	}
+	return paths, nil
+}

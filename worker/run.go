@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/worker"
+	"go.uber.org/zap"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"holdfast.dev/holdfast/activities"
+	"holdfast.dev/holdfast/k8s"
+	"holdfast.dev/holdfast/k8s/backup"
+	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/k8s/probe"
+	"holdfast.dev/holdfast/k8s/process"
+	"holdfast.dev/holdfast/workflows"
+	"holdfast.dev/holdfast/workflows/connect"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// stopTimeout is given to activities in flight at the end; a Pod's grace period must be longer.
+const stopTimeout = 20 * time.Second
+
+// kube is the worker's view of the cluster: reads and writes at the API server itself, nothing cached.
+type kube struct {
+	config *rest.Config
+	client client.Client
+	policy *policy.Source
+	rival  *k8s.Rival
+	events events.EventRecorder
+}
+
+func run(ctx context.Context, flags *process.Flags) error {
+	logger, err := flags.Logger()
+	if err != nil {
+		return err
+	}
+	metrics, metricsPage, err := process.Metrics()
+	if err != nil {
+		return err
+	}
+	cluster, err := connectKube(ctx, flags)
+	if err != nil {
+		return err
+	}
+	temporal, err := connect.Lazy(logger, metrics)
+	if err != nil {
+		return err
+	}
+	defer temporal.Close()
+	prober, err := newProber(logger, cluster, temporal)
+	if err != nil {
+		return err
+	}
+	go prober.Run(ctx)
+	if err := process.Serve(ctx, logger, flags.HealthBindAddress, prober.Handler()); err != nil {
+		return fmt.Errorf("--health-probe-bind-address: %w", err)
+	}
+	if err := process.Serve(ctx, logger, flags.MetricsBindAddress, metricsPage); err != nil {
+		return fmt.Errorf("--metrics-bind-address: %w", err)
+	}
+	if err := temporal.AwaitSearchAttributes(ctx, logger); err != nil {
+		return err
+	}
+	return work(ctx, logger, flags, cluster, temporal)
+}
+
+func connectKube(ctx context.Context, flags *process.Flags) (*kube, error) {
+	config, err := k8s.RESTConfig(flags.Kubeconfig, "holdfast-worker", flags.KubeAPIQPS, flags.KubeAPIBurst)
+	if err != nil {
+		return nil, fmt.Errorf("--kubeconfig: %w", err)
+	}
+	direct, err := client.New(config, client.Options{Scheme: k8s.Scheme()})
+	if err != nil {
+		return nil, fmt.Errorf("create Kubernetes client: %w", err)
+	}
+	dynamicClient, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("create dynamic Kubernetes client: %w", err)
+	}
+	clientset, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("create Kubernetes clientset: %w", err)
+	}
+	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: clientset.EventsV1()})
+	if err := broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
+		return nil, fmt.Errorf("start recording events: %w", err)
+	}
+	return &kube{
+		config: config,
+		client: direct,
+		policy: policy.NewSource(dynamicClient, direct, flags.OADPNamespace),
+		rival:  &k8s.Rival{Reader: direct, OADPNamespace: flags.OADPNamespace},
+		events: broadcaster.NewRecorder(k8s.Scheme(), "holdfast"),
+	}, nil
+}
+
+func newProber(logger *zap.Logger, cluster *kube, temporal *connect.Temporal) (*probe.Prober, error) {
+	apiServer, err := probe.APIServer(cluster.config)
+	if err != nil {
+		return nil, err
+	}
+	return probe.New(logger,
+		probe.Check{Name: "temporal", Ask: temporal.Ask},
+		probe.Check{Name: "kubernetes", Ask: apiServer},
+		probe.Check{Name: "non-admin-controller", Ask: cluster.rival.Probe},
+		probe.Check{Name: "policy", Ask: func(ctx context.Context) error {
+			if _, err := cluster.policy.Get(ctx); err != nil {
+				return err
+			}
+			if problem := cluster.policy.Problem(); problem != "" {
+				return errors.New(problem)
+			}
+			return nil
+		}},
+	), nil
+}
+
+func work(ctx context.Context, logger *zap.Logger, flags *process.Flags, cluster *kube, temporal *connect.Temporal) error {
+	fatal := make(chan error, 1)
+	queue := contract.TaskQueue(flags.ClusterID)
+	runner := worker.New(temporal.Client, queue, worker.Options{
+		WorkerStopTimeout: stopTimeout,
+		OnFatalError:      func(err error) { fatal <- err },
+	})
+	workflows.Register(runner, workflows.Options{ResourceTimeout: flags.ResourceTimeout})
+	backups := &activities.Backups{
+		Client: cluster.client,
+		Gatherer: &backup.Gatherer{
+			Reader: cluster.client, Policy: cluster.policy,
+			ClusterID: flags.ClusterID, OADPNamespace: flags.OADPNamespace,
+		},
+		Events: cluster.events,
+		Paused: cluster.rival.Err,
+	}
+	backups.Register(runner)
+	if err := runner.Start(); err != nil {
+		return fmt.Errorf("start worker on task queue %s: %w", queue, err)
+	}
+	defer runner.Stop()
+	logger.Info("worker started", zap.String("taskQueue", queue), zap.String("temporalNamespace", temporal.Namespace))
+	select {
+	case <-ctx.Done():
+		logger.Info("worker stopping")
+		return nil
+	case err := <-fatal:
+		return fmt.Errorf("worker on task queue %s: %w", queue, err)
+	}
+}

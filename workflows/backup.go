@@ -1,0 +1,156 @@
+package workflows
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+const (
+	// rereadInterval is how often a workflow that waits looks for itself, should every signal be lost.
+	rereadInterval = 5 * time.Minute
+	// maxStepsInARow limits local activities between two waits: they all run again after a kill.
+	maxStepsInARow = 4
+	// breather is the wait after that many steps.
+	breather = time.Second
+)
+
+// NonAdminBackup serves one NonAdminBackup from its creation, or any later event, until it is settled; the next event
+// starts it again under the same ID. It is the only writer of the object's status but for the queue position.
+//
+// Failing activities never fail the workflow: a cause that may pass is retried for ever, a permanent one is a condition
+// on the object.
+func NonAdminBackup(ctx workflow.Context, in contract.BackupInput, options Options) error {
+	run := &backupRun{in: in, options: options, signals: workflow.GetSignalChannel(ctx, contract.SignalChanged)}
+	err := workflow.SetQueryHandler(ctx, contract.QueryState, func() (contract.BackupState, error) {
+		return contract.BackupState{View: run.view, Waiting: run.waiting}, nil
+	})
+	if err != nil {
+		return err
+	}
+	return run.serve(ctx)
+}
+
+// backupRun is the state of one run. Nothing in it outlives the run but what BackupInput carries over.
+type backupRun struct {
+	in      contract.BackupInput
+	options Options
+	signals workflow.ReceiveChannel
+	view    contract.BackupView
+	waiting string
+	reread  workflow.Future // one timer, made anew only after it fired
+}
+
+func (r *backupRun) serve(ctx workflow.Context) error {
+	for {
+		r.drain()
+		step, err := r.act(ctx)
+		if err != nil {
+			return err
+		}
+		// From an empty drain to the return nothing may yield: an event that came meanwhile would be lost.
+		if step == stepSettled {
+			if r.drain() == 0 {
+				return nil
+			}
+			continue
+		}
+		if workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
+			if r.drain() == 0 {
+				return workflow.NewContinueAsNewError(ctx, contract.WorkflowBackup, r.in)
+			}
+			continue
+		}
+		if err := r.wait(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// act reads the present state and takes every step that is due. It returns stepWait or stepSettled.
+func (r *backupRun) act(ctx workflow.Context) (backupStep, error) {
+	if err := r.do(ctx, contract.ActivityRefreshBackup, 0); err != nil {
+		return "", err
+	}
+	for taken := 1; ; taken++ {
+		step := nextBackupStep(r.view)
+		if step == stepWait || step == stepSettled {
+			return step, nil
+		}
+		if taken%maxStepsInARow == 0 {
+			if err := workflow.Sleep(ctx, breather); err != nil {
+				return "", err
+			}
+		}
+		if err := r.do(ctx, step, 1); err != nil {
+			return "", err
+		}
+	}
+}
+
+func (r *backupRun) do(ctx workflow.Context, step backupStep, attempt int) error {
+	view, err := localFirst[contract.BackupView](ctx, r.options, string(step), backupSummaries[step],
+		contract.BackupStep{Ref: r.in.Ref, Attempt: attempt})
+	if err != nil {
+		return err
+	}
+	r.view = view
+	return r.show(ctx)
+}
+
+// show brings the search attributes up to date when a phase changed.
+func (r *backupRun) show(ctx workflow.Context) error {
+	var updates []temporal.SearchAttributeUpdate
+	if phase := r.view.Phase; phase != "" && phase != r.in.ShownPhase {
+		updates = append(updates, contract.AttributePhase.ValueSet(phase))
+		r.in.ShownPhase = phase
+	}
+	if phase := r.view.Velero.Phase; phase != "" && phase != r.in.ShownVeleroPhase {
+		updates = append(updates, contract.AttributeVeleroPhase.ValueSet(phase))
+		r.in.ShownVeleroPhase = phase
+	}
+	if len(updates) == 0 {
+		return nil
+	}
+	return workflow.UpsertTypedSearchAttributes(ctx, updates...)
+}
+
+// wait blocks until a signal comes, it is time to re-read, or it is time to ask Velero again to delete the backup.
+func (r *backupRun) wait(ctx workflow.Context) error {
+	r.waiting = awaited(r.view)
+	workflow.SetCurrentDetails(ctx, r.waiting)
+	selector := workflow.NewSelector(ctx)
+	selector.AddReceive(r.signals, func(workflow.ReceiveChannel, bool) {})
+	selector.AddReceive(ctx.Done(), func(workflow.ReceiveChannel, bool) {})
+	if r.reread == nil {
+		r.reread = workflow.NewTimer(ctx, rereadInterval)
+	}
+	selector.AddFuture(r.reread, func(workflow.Future) { r.reread = nil })
+
+	askAgain := false
+	timers, stopTimers := workflow.WithCancel(ctx)
+	if delay := deletionRetryDelay(r.view); delay > 0 {
+		selector.AddFuture(workflow.NewTimer(timers, delay), func(workflow.Future) { askAgain = true })
+	}
+	selector.Select(ctx)
+	stopTimers()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if askAgain {
+		return r.do(ctx, stepRequestDeletion, r.view.DeleteRequest.Attempt+1)
+	}
+	return nil
+}
+
+// drain empties the signal channel without blocking and returns how many signals there were.
+func (r *backupRun) drain() int {
+	for count := 0; ; count++ {
+		if !r.signals.ReceiveAsync(nil) {
+			return count
+		}
+	}
+}

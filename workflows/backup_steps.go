@@ -1,0 +1,145 @@
+package workflows
+
+import (
+	"fmt"
+	"time"
+
+	"holdfast.dev/holdfast/k8s/backup"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// backupStep is what a NonAdminBackup needs next: an activity's name, or one of the two below.
+type backupStep string
+
+const (
+	// stepWait: nothing to do until a signal, the re-read or a retry's time comes.
+	stepWait backupStep = "wait"
+	// stepSettled: nothing to do until somebody changes something; the workflow ends.
+	stepSettled backupStep = "settled"
+
+	stepAdmit               backupStep = contract.ActivityAdmitBackup
+	stepCreate              backupStep = contract.ActivityCreateBackup
+	stepMarkDeleting        backupStep = contract.ActivityMarkBackupDeleting
+	stepRequestDeletion     backupStep = contract.ActivityRequestDeletion
+	stepDeleteVeleroObjects backupStep = contract.ActivityDeleteVeleroObjects
+	stepRelease             backupStep = contract.ActivityReleaseBackup
+)
+
+var backupSummaries = map[backupStep]string{
+	contract.ActivityRefreshBackup: "Read the backup and mirror Velero's status",
+	stepAdmit:                      "Validate the spec",
+	stepCreate:                     "Create the Velero Backup",
+	stepMarkDeleting:               "Announce the deletion",
+	stepRequestDeletion:            "Ask Velero to delete the backup with its data",
+	stepDeleteVeleroObjects:        "Delete the Velero objects, keep the data",
+	stepRelease:                    "Release the finalizer",
+}
+
+// nextBackupStep is the flow chart of seed 000. Its order is the order of precedence: a namespace that goes away,
+// forceDeleteBackup, deleteBackup, a deletion timestamp, create or update.
+func nextBackupStep(v contract.BackupView) backupStep {
+	switch {
+	case backup.Settled(v):
+		return stepSettled
+	case v.BeingDeleted && v.NamespaceTerminating:
+		return stepRelease
+	case v.ForceDelete:
+		return nextForceDeleteStep(v)
+	case v.DeleteBackup:
+		return nextDeleteStep(v)
+	case v.BeingDeleted:
+		return nextAPIDeleteStep(v)
+	case !v.SpecJudged, !v.Finalizer && (v.Velero.Exists || !v.EverCreated):
+		return stepAdmit
+	case !v.EverCreated:
+		return stepCreate
+	}
+	return stepWait // for Velero
+}
+
+func nextForceDeleteStep(v contract.BackupView) backupStep {
+	switch {
+	case v.Marked != contract.MarkAccepted || !v.BeingDeleted:
+		return stepMarkDeleting
+	case v.Velero.Exists || v.DeleteRequest.Exists:
+		return stepDeleteVeleroObjects
+	}
+	return stepRelease
+}
+
+func nextDeleteStep(v contract.BackupView) backupStep {
+	request := v.DeleteRequest
+	switch {
+	case v.Marked != contract.MarkAccepted || !v.BeingDeleted:
+		return stepMarkDeleting
+	case !v.Velero.Exists:
+		return stepRelease
+	case v.Velero.Running:
+		return stepWait // Velero refuses to delete a backup that it is writing
+	case request.Attempt == 0:
+		return stepRequestDeletion
+	}
+	return stepWait // for Velero's answer, or for the time of the next attempt
+}
+
+func nextAPIDeleteStep(v contract.BackupView) backupStep {
+	switch {
+	case !v.Velero.Exists:
+		return stepRelease
+	case v.Marked != contract.MarkPending:
+		return stepMarkDeleting
+	}
+	return stepWait // for Velero to finish
+}
+
+// Bounds of the wait between two requests to delete the same backup.
+const (
+	deletionBackoffFirst = 5 * time.Second
+	deletionBackoffCap   = time.Minute
+)
+
+// deletionRetryDelay is how long to wait before asking Velero again, if its last answer was a refusal or is lost; zero
+// when there is nothing to ask again.
+func deletionRetryDelay(v contract.BackupView) time.Duration {
+	request := v.DeleteRequest
+	asked := v.DeleteBackup && !v.ForceDelete && v.BeingDeleted && v.Velero.Exists && !v.Velero.Running
+	if !asked || request.Attempt == 0 || (request.Exists && !request.Failed) {
+		return 0
+	}
+	delay := deletionBackoffFirst
+	for i := 1; i < request.Attempt && delay < deletionBackoffCap; i++ {
+		delay *= 2
+	}
+	return min(delay, deletionBackoffCap)
+}
+
+// awaited says in Markdown what a backup waits for, and from whom.
+func awaited(v contract.BackupView) string {
+	velero := fmt.Sprintf("Velero Backup `%s`", v.Velero.Name)
+	switch {
+	case v.DeleteBackup && v.Velero.Running:
+		return fmt.Sprintf("**Deleting:** waits for Velero to finish %s (%s) before it can be deleted.", velero, v.Velero.Phase)
+	case v.DeleteBackup && deletionRetryDelay(v) > 0:
+		return fmt.Sprintf("**Deleting:** Velero refused attempt %d: %s. Holdfast asks again in %s. "+
+			"The tenant can set `spec.forceDeleteBackup` to give up the data in the object store.",
+			v.DeleteRequest.Attempt, orUnknown(v.DeleteRequest.Error), deletionRetryDelay(v))
+	case v.DeleteBackup:
+		return fmt.Sprintf("**Deleting:** waits for Velero to delete %s and its data.", velero)
+	case v.BeingDeleted:
+		return fmt.Sprintf("**Deletion pending:** waits for Velero to finish %s (%s), then for the tenant to choose "+
+			"`spec.deleteBackup` or `spec.forceDeleteBackup`.", velero, orUnknown(v.Velero.Phase))
+	case v.Velero.Running && v.Velero.TotalItems > 0:
+		return fmt.Sprintf("**%s:** Velero has backed up %d of %d items of %s.",
+			v.Velero.Phase, v.Velero.ItemsBackedUp, v.Velero.TotalItems, velero)
+	case v.Velero.Running:
+		return fmt.Sprintf("**%s:** Velero works on %s.", v.Velero.Phase, velero)
+	}
+	return fmt.Sprintf("**Queued:** waits for Velero to start %s (estimated position %d).", velero, v.Velero.QueuePosition)
+}
+
+func orUnknown(text string) string {
+	if text == "" {
+		return "no word from Velero yet"
+	}
+	return text
+}

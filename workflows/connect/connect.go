@@ -1,0 +1,130 @@
+// Package connect connects a process to Temporal: the client, from the environment that Temporal's own tools read
+// (TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, TLS, API key), and the search attributes that must be there before anything
+// polls or signals.
+package connect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/operatorservice/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/contrib/envconfig"
+	"go.temporal.io/sdk/log"
+	"go.uber.org/zap"
+	"go.uber.org/zap/exp/zapslog"
+
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// Temporal is a client and the namespace that it speaks to.
+type Temporal struct {
+	client.Client
+	Namespace string
+}
+
+// Lazy returns a client that connects at first use, so that a process can start, and say that it is not ready, while
+// Temporal is away. An error means that the environment is wrong.
+func Lazy(logger *zap.Logger, metrics client.MetricsHandler) (*Temporal, error) {
+	options, err := envconfig.LoadDefaultClientOptions()
+	if err != nil {
+		return nil, fmt.Errorf("read Temporal's connection settings (TEMPORAL_* environment variables): %w", err)
+	}
+	options.Logger = log.NewStructuredLogger(slog.New(zapslog.NewHandler(logger.Core())))
+	options.MetricsHandler = metrics
+	lazy, err := client.NewLazyClient(options)
+	if err != nil {
+		return nil, fmt.Errorf("create Temporal client: %w", err)
+	}
+	namespace := options.Namespace
+	if namespace == "" {
+		namespace = client.DefaultNamespace
+	}
+	return &Temporal{Client: lazy, Namespace: namespace}, nil
+}
+
+// Ask returns nil when Temporal answers.
+func (t *Temporal) Ask(ctx context.Context) error {
+	_, err := t.CheckHealth(ctx, &client.CheckHealthRequest{})
+	return err
+}
+
+const attributesRetry = 2 * time.Second
+
+// AwaitSearchAttributes registers the search attributes and returns when the server accepts them in queries, which can
+// take some seconds, or ctx ends. Where the server forbids registration it keeps checking, and logs the command that an
+// operator must run.
+func (t *Temporal) AwaitSearchAttributes(ctx context.Context, logger *zap.Logger) error {
+	var last string
+	for {
+		err := t.ensureSearchAttributes(ctx)
+		if err == nil {
+			return nil
+		}
+		if message := err.Error(); message != last {
+			logger.Warn("waiting for Temporal's search attributes", zap.Error(err))
+			last = message
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(attributesRetry):
+		}
+	}
+}
+
+func (t *Temporal) ensureSearchAttributes(ctx context.Context) error {
+	checkErr := t.checkSearchAttributes(ctx)
+	var unknown *serviceerror.InvalidArgument
+	if !errors.As(checkErr, &unknown) {
+		return checkErr
+	}
+	missing := map[string]enumspb.IndexedValueType{}
+	for _, name := range contract.SearchAttributeNames() {
+		missing[name] = enumspb.INDEXED_VALUE_TYPE_KEYWORD
+	}
+	listed, err := t.OperatorService().ListSearchAttributes(ctx,
+		&operatorservice.ListSearchAttributesRequest{Namespace: t.Namespace})
+	if err == nil {
+		for name := range listed.CustomAttributes {
+			delete(missing, name)
+		}
+	}
+	if len(missing) == 0 {
+		return fmt.Errorf("registered, not yet in use: %w", checkErr)
+	}
+	_, err = t.OperatorService().AddSearchAttributes(ctx,
+		&operatorservice.AddSearchAttributesRequest{Namespace: t.Namespace, SearchAttributes: missing})
+	var exists *serviceerror.AlreadyExists
+	if err != nil && !errors.As(err, &exists) {
+		return fmt.Errorf("register search attributes: %w; an operator can do it with: %s", err, t.registerCommand())
+	}
+	return t.checkSearchAttributes(ctx)
+}
+
+// checkSearchAttributes asks for a count that uses every attribute: the server knows them if it answers.
+func (t *Temporal) checkSearchAttributes(ctx context.Context) error {
+	var terms []string
+	for _, name := range contract.SearchAttributeNames() {
+		terms = append(terms, name+` = "none"`)
+	}
+	_, err := t.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{
+		Namespace: t.Namespace, Query: strings.Join(terms, " AND "),
+	})
+	return err
+}
+
+func (t *Temporal) registerCommand() string {
+	command := "temporal operator search-attribute create --namespace " + t.Namespace
+	for _, name := range contract.SearchAttributeNames() {
+		command += " --name " + name + " --type Keyword"
+	}
+	return command
+}

@@ -1,0 +1,127 @@
+package contract
+
+// Names of the NonAdminBackup workflow on the wire.
+const (
+	// WorkflowBackup is the workflow type that serves one NonAdminBackup. Input: BackupInput, no result.
+	WorkflowBackup = "NonAdminBackup"
+	// KubernetesKindBackup is the kind it serves, as AttributeKind shows it.
+	KubernetesKindBackup = "NonAdminBackup"
+
+	// SignalChanged tells a workflow that its object, or a Velero object behind it, may have changed. A hint, never a
+	// fact: the workflow reads the present state. Payload: Changed. Duplicates are harmless.
+	SignalChanged = "changed"
+	// QueryState returns BackupState: what the workflow saw last and what it waits for.
+	QueryState = "state"
+)
+
+// Activities of the NonAdminBackup workflow. Each takes a BackupStep, returns the BackupView after its effect, and may
+// be repeated at any time.
+const (
+	ActivityRefreshBackup       = "refresh-backup"
+	ActivityAdmitBackup         = "admit-backup"
+	ActivityCreateBackup        = "create-velero-backup"
+	ActivityMarkBackupDeleting  = "mark-backup-deleting"
+	ActivityRequestDeletion     = "request-velero-deletion"
+	ActivityDeleteVeleroObjects = "delete-velero-objects"
+	ActivityReleaseBackup       = "release-backup"
+)
+
+// Changed is the payload of SignalChanged.
+type Changed struct {
+	// Reason is for the person who reads the history; no code looks at it.
+	Reason string `json:"reason,omitempty"`
+}
+
+// BackupInput starts, and continues, the workflow of one NonAdminBackup.
+type BackupInput struct {
+	Cluster string    `json:"cluster"`
+	Ref     ObjectRef `json:"ref"`
+	// ShownPhase and ShownVeleroPhase are the values of the search attributes at continue-as-new.
+	ShownPhase       string `json:"shownPhase,omitempty"`
+	ShownVeleroPhase string `json:"shownVeleroPhase,omitempty"`
+}
+
+// BackupStep is the input of every activity that serves a NonAdminBackup.
+type BackupStep struct {
+	Ref ObjectRef `json:"ref"`
+	// Attempt numbers the DeleteBackupRequest that ActivityRequestDeletion makes, from 1; other activities ignore it.
+	Attempt int `json:"attempt,omitempty"`
+}
+
+// DeletionMark says which deletion the status of an object announces.
+type DeletionMark string
+
+// The deletions that a status can announce.
+const (
+	// MarkNone: the status announces no deletion.
+	MarkNone DeletionMark = ""
+	// MarkPending: deleted by a plain delete, waits for the user to say what becomes of the data.
+	MarkPending DeletionMark = "pending"
+	// MarkAccepted: spec.deleteBackup or spec.forceDeleteBackup is being carried out.
+	MarkAccepted DeletionMark = "accepted"
+)
+
+// BackupView is what decides the next step for a NonAdminBackup: plain facts, read live, small enough for a history.
+type BackupView struct {
+	// Found is false when no object of that UID exists; every other field is then zero.
+	Found bool `json:"found"`
+	// Phase is status.phase.
+	Phase string `json:"phase,omitempty"`
+	// DeleteBackup, ForceDelete repeat spec.deleteBackup and spec.forceDeleteBackup.
+	DeleteBackup bool `json:"deleteBackup,omitempty"`
+	ForceDelete  bool `json:"forceDelete,omitempty"`
+	// BeingDeleted: the object has a deletion timestamp. NamespaceTerminating is read only then.
+	BeingDeleted         bool `json:"beingDeleted,omitempty"`
+	NamespaceTerminating bool `json:"namespaceTerminating,omitempty"`
+	// Finalizer: our finalizer is on the object.
+	Finalizer bool `json:"finalizer,omitempty"`
+	// Marked is the deletion that the status announces.
+	Marked DeletionMark `json:"marked,omitempty"`
+	// SpecJudged: the Accepted condition speaks of this generation and, in BackingOff, would be the same today.
+	SpecJudged bool `json:"specJudged,omitempty"`
+	// EverCreated: the Velero Backup was created once; it is never created again.
+	EverCreated bool `json:"everCreated,omitempty"`
+	// AbsenceReported: the status says that the Velero Backup is gone.
+	AbsenceReported bool `json:"absenceReported,omitempty"`
+	// Velero describes the Velero Backup that belongs to the object; somebody else's counts as absent.
+	Velero VeleroBackupView `json:"velero"`
+	// DeleteRequest describes the newest DeleteBackupRequest for that Velero Backup.
+	DeleteRequest DeleteRequestView `json:"deleteRequest"`
+}
+
+// VeleroBackupView describes a Velero Backup.
+type VeleroBackupView struct {
+	Exists bool   `json:"exists,omitempty"`
+	Name   string `json:"name,omitempty"`
+	Phase  string `json:"phase,omitempty"`
+	// Finished: Velero will not change it any more by itself.
+	Finished bool `json:"finished,omitempty"`
+	// Running: Velero works on it and refuses to delete it.
+	Running bool `json:"running,omitempty"`
+	// MirroredPhase is the phase that the object's status repeats.
+	MirroredPhase string `json:"mirroredPhase,omitempty"`
+	// QueuePosition is the estimate shown to the tenant.
+	QueuePosition int `json:"queuePosition,omitempty"`
+	// ItemsBackedUp and TotalItems are Velero's progress.
+	ItemsBackedUp int `json:"itemsBackedUp,omitempty"`
+	TotalItems    int `json:"totalItems,omitempty"`
+}
+
+// DeleteRequestView describes a DeleteBackupRequest.
+type DeleteRequestView struct {
+	// Attempt is the number of the newest request known, 0 if there was none.
+	Attempt int `json:"attempt,omitempty"`
+	// Exists: that request still exists.
+	Exists bool `json:"exists,omitempty"`
+	// Failed: Velero has answered it with errors, or has left it behind unfinished.
+	Failed bool `json:"failed,omitempty"`
+	// Error is the first of Velero's errors.
+	Error string `json:"error,omitempty"`
+}
+
+// BackupState answers QueryState.
+type BackupState struct {
+	View BackupView `json:"view"`
+	// Waiting says what is awaited and from whom, as the Web UI's current details do.
+	Waiting string `json:"waiting"`
+}

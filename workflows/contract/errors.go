@@ -1,0 +1,16 @@
+package contract
+
+// Types of the application errors that activities return. A workflow, an operator's alert or a test may depend on them.
+const (
+	// ErrorPaused: another controller serves these kinds (Deployment non-admin-controller); Holdfast does not act. Retryable.
+	ErrorPaused = "HoldfastPaused"
+	// ErrorPolicyUnusable: the admin's policy cannot be read or parsed and none was good before. Retryable.
+	ErrorPolicyUnusable = "PolicyUnusable"
+	// ErrorKubernetes: the API server refused or did not answer. Retryable.
+	ErrorKubernetes = "KubernetesUnavailable"
+	// ErrorAccessDenied: the API server answered Unauthorized or Forbidden; retried, since an API server that starts
+	// answers so too, but an operator should look at the RBAC. Retryable.
+	ErrorAccessDenied = "KubernetesAccessDenied"
+	// ErrorInvalidObject: the API server will never take what was sent. Not retryable.
+	ErrorInvalidObject = "InvalidObject"
+)

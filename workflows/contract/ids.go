@@ -1,0 +1,43 @@
+package contract
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Kind is the part of a workflow ID that says which sort of object the workflow serves.
+type Kind string
+
+// The kinds that have a workflow per object.
+const (
+	// KindBackup is the kind of NonAdminBackup workflows; "nab" is the resource's short name.
+	KindBackup Kind = "nab"
+)
+
+// ObjectRef names one incarnation of a tenant's object: an object deleted and created again under the same name has
+// another UID and, to Holdfast, is another object.
+type ObjectRef struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	UID       string `json:"uid"`
+}
+
+// String returns namespace/name, the form in which people write it.
+func (r ObjectRef) String() string { return r.Namespace + "/" + r.Name }
+
+// WorkflowID returns `<cluster>/<kind>/<namespace>/<name>/<uid>`, the only ID under which the object is served.
+func WorkflowID(cluster string, kind Kind, ref ObjectRef) string {
+	return strings.Join([]string{cluster, string(kind), ref.Namespace, ref.Name, ref.UID}, "/")
+}
+
+// ParseWorkflowID is the inverse of WorkflowID.
+func ParseWorkflowID(id string) (cluster string, kind Kind, ref ObjectRef, err error) {
+	parts := strings.Split(id, "/")
+	if len(parts) != 5 {
+		return "", "", ObjectRef{}, fmt.Errorf("workflow ID %q is not <cluster>/<kind>/<namespace>/<name>/<uid>", id)
+	}
+	return parts[0], Kind(parts[1]), ObjectRef{Namespace: parts[2], Name: parts[3], UID: parts[4]}, nil
+}
+
+// TaskQueue returns the queue of a Kubernetes cluster's workflows and short activities.
+func TaskQueue(cluster string) string { return "holdfast-" + cluster }

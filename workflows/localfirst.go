@@ -1,0 +1,94 @@
+package workflows
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+)
+
+// Limits of short Kubernetes activities. The regular form's policy is durable: it ends only by success, a permanent
+// error or a cancellation.
+const (
+	localAttemptTimeout = 2 * time.Second
+	callTimeout         = 5 * time.Second
+	retryInterval       = time.Second
+	retryCap            = 5 * time.Second
+
+	// defaultResourceTimeout is --resource-timeout unless the worker says otherwise.
+	defaultResourceTimeout = 10 * time.Minute
+)
+
+// Options are what the worker's flags tell the workflows. They are read when an activity is scheduled and shape nothing
+// but its timeouts, so workers with different options can share a task queue.
+type Options struct {
+	// ResourceTimeout is how long one activity is retried before the workflow says so and schedules it anew.
+	ResourceTimeout time.Duration
+}
+
+// localFirst runs a short, idempotent activity at the lowest cost: one local attempt, which leaves a single event in the
+// history. If that fails for a cause that may pass, the same activity runs in the regular form, where the Web UI shows
+// its attempts and last error, for as long as it takes.
+func localFirst[Out any](ctx workflow.Context, o Options, activity, summary string, in any) (Out, error) {
+	var out Out
+	local := workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{
+		StartToCloseTimeout: localAttemptTimeout,
+		RetryPolicy:         &temporal.RetryPolicy{MaximumAttempts: 1},
+		Summary:             summary,
+	})
+	err := workflow.ExecuteLocalActivity(local, activity, in).Get(ctx, &out)
+	if err == nil || final(err) {
+		return out, err
+	}
+	workflow.GetLogger(ctx).Warn("activity failed, retrying durably", "activityType", activity, "error", err)
+	return durable[Out](ctx, o, activity, summary, in)
+}
+
+// durable runs an activity until it succeeds, fails for good or is cancelled. Each time --resource-timeout has passed it
+// counts a metric, says so in the current details, and schedules the activity again at once.
+func durable[Out any](ctx workflow.Context, o Options, activity, summary string, in any) (Out, error) {
+	timeout := o.ResourceTimeout
+	if timeout <= 0 {
+		timeout = defaultResourceTimeout
+	}
+	regular := workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		StartToCloseTimeout:    callTimeout,
+		ScheduleToCloseTimeout: timeout,
+		RetryPolicy: &temporal.RetryPolicy{
+			InitialInterval:    retryInterval,
+			BackoffCoefficient: 2,
+			MaximumInterval:    retryCap,
+		},
+		Summary: summary,
+	})
+	workflow.SetCurrentDetails(ctx, fmt.Sprintf("**Retrying:** %s. The pending activity shows the last error.", summary))
+	for {
+		var out Out
+		err := workflow.ExecuteActivity(regular, activity, in).Get(ctx, &out)
+		if err == nil || final(err) {
+			return out, err
+		}
+		workflow.GetMetricsHandler(ctx).WithTags(map[string]string{"activity_type": activity}).
+			Counter("holdfast_resource_timeouts").Inc(1)
+		workflow.SetCurrentDetails(ctx, fmt.Sprintf(
+			"**Retrying:** %s has not succeeded for %s: %s. It is tried on; check the API server and the worker's rights.",
+			summary, timeout, cause(err)))
+	}
+}
+
+// final reports whether repeating an activity is pointless (a permanent error) or unwanted (a cancellation).
+func final(err error) bool {
+	var application *temporal.ApplicationError
+	return temporal.IsCanceledError(err) || (errors.As(err, &application) && application.NonRetryable())
+}
+
+// cause is the message of the application error in err, without Temporal's wrapping.
+func cause(err error) string {
+	var application *temporal.ApplicationError
+	if errors.As(err, &application) {
+		return application.Message()
+	}
+	return err.Error()
+}

@@ -1,0 +1,15 @@
+package workflows
+
+import (
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// Register makes every workflow known to a worker, or to a replayer, under its wire name.
+func Register(registry worker.WorkflowRegistry, options Options) {
+	registry.RegisterWorkflowWithOptions(
+		func(ctx workflow.Context, in contract.BackupInput) error { return NonAdminBackup(ctx, in, options) },
+		workflow.RegisterOptions{Name: contract.WorkflowBackup})
+}
