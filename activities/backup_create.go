@@ -61,7 +61,7 @@ func (b *Backups) applyVerdict(ctx context.Context, o *backup.Objects, verdict b
 func (b *Backups) Create(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
 	return b.update(ctx, step, func(o *backup.Objects) error {
 		view := o.View(b.now())
-		if view.BeingDeleted || view.EverCreated || !view.SpecJudged || !view.Finalizer {
+		if view.BeingDeleted || view.EverCreated || !view.SpecJudged || !view.Accepted || !view.Finalizer {
 			return nil // changed meanwhile: the workflow decides again on the view
 		}
 		if o.Backup == nil {

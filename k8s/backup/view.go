@@ -33,6 +33,7 @@ func (o *Objects) View(now time.Time) contract.BackupView {
 		Finalizer:            controllerutil.ContainsFinalizer(o.NAB, oadpv1alpha1.NabFinalizer),
 		Marked:               mark(status),
 		SpecJudged:           o.specJudged(accepted),
+		Accepted:             accepted != nil && accepted.Status == metav1.ConditionTrue,
 		EverCreated:          everCreated(o.NAB),
 		AbsenceReported:      accepted != nil && accepted.Reason == oadpv1alpha1.ReasonVeleroBackupNotFound,
 		Velero:               o.veleroView(),
@@ -54,8 +55,8 @@ func Settled(v contract.BackupView) bool {
 		return v.Velero.Exists && v.Marked == contract.MarkPending && v.Velero.Finished && mirrored(v)
 	case !v.SpecJudged:
 		return false
-	case v.Phase == string(oadpv1alpha1.NonAdminPhaseBackingOff):
-		return true
+	case v.Phase == string(oadpv1alpha1.NonAdminPhaseBackingOff) && !v.Accepted:
+		return true // left directly for Created, so an accepted spec is still BackingOff for a moment
 	case !v.EverCreated:
 		return false
 	case !v.Velero.Exists:

@@ -221,5 +221,5 @@ func TestWhatCannotBeReadIsNoVerdict(t *testing.T) {
 	require.ErrorIs(t, err, down)
 	require.EqualError(t, err, "get NonAdminBackupStorageLocation team-a/store: connection refused")
 	var verdict *InvalidSpecError
-	require.False(t, errors.As(err, &verdict)) //nolint:testifylint // there is no NotErrorAs for a type
+	require.NotErrorAs(t, err, &verdict)
 }

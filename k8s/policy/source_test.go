@@ -29,6 +29,7 @@ type cluster struct {
 	mu           sync.Mutex
 	listError    error
 	getError     error
+	beforeGet    func() // called by every read of a ConfigMap
 }
 
 func newCluster(t *testing.T) *cluster {
@@ -47,6 +48,9 @@ func newCluster(t *testing.T) *cluster {
 	require.NoError(t, corev1.AddToScheme(scheme))
 	c.configMaps = interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme).Build(), interceptor.Funcs{
 		Get: func(ctx context.Context, next client.WithWatch, key client.ObjectKey, object client.Object, _ ...client.GetOption) error {
+			if c.beforeGet != nil {
+				c.beforeGet()
+			}
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			if err := ctx.Err(); err != nil {
@@ -294,28 +298,18 @@ func TestACallerThatGivesUpSaysNothingAboutThePolicy(t *testing.T) {
 
 func TestAnAnswerThatWasOvertakenDoesNotWin(t *testing.T) {
 	c := newCluster(t)
+	c.configMap(map[string]string{"nonAdmin": "no: policy"})
 	s := c.source()
-	c.application("a", map[string]any{"backupSyncPeriod": "1m"})
 	reading, resume := make(chan struct{}), make(chan struct{})
-	slow := true
-	c.applications.PrependReactor("list", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
-		c.mu.Lock()
-		first := slow
-		slow = false
-		c.mu.Unlock()
-		if !first {
-			return false, nil, nil
-		}
-		close(reading)
-		<-resume
-		return true, nil, errors.New("too late")
-	})
+	var once sync.Once
+	c.beforeGet = func() { once.Do(func() { close(reading); <-resume }) }
 	finished := make(chan error)
 	go func() {
-		_, err := s.Get(context.Background()) //nolint:usetesting // it outlives nothing: the test waits for it
+		_, err := s.Get(t.Context())
 		finished <- err
 	}()
 	<-reading
+	c.application("a", map[string]any{"backupSyncPeriod": "1m"}) // so that the next read asks for no ConfigMap
 	wantSync(t, s, time.Minute)
 	close(resume)
 	require.NoError(t, <-finished, "by then a policy was known")

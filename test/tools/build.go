@@ -2,6 +2,7 @@ package tools
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -19,15 +20,14 @@ const parallelBuilds = 2
 // Path returns the path of one program's binary, building it when it is missing. The progress of a build goes to
 // standard error, because standard output may be what a caller captures.
 func Path(ctx context.Context, name string) (string, error) {
+	if name == GroupStack || name == GroupDev {
+		return "", fmt.Errorf("%q is a group of tools, not one tool", name)
+	}
 	paths, err := Build(ctx, []string{name}, os.Stderr)
 	if err != nil {
 		return "", err
 	}
-	path, ok := paths[name]
-	if !ok {
-		return "", fmt.Errorf("%q is a group of tools, not one tool", name)
-	}
-	return path, nil
+	return paths[name], nil
 }
 
 // Build returns the path of each program named (or member of a group named; all when names is empty), by the program's
@@ -162,9 +162,10 @@ func (b builder) run(ctx context.Context, j job, report *reporter) error {
 	return nil
 }
 
+// compile builds under the module's lock: nobody else uses its temporary folder.
 func (b builder) compile(ctx context.Context, j job, state *jobState) error {
-	tmp, err := os.MkdirTemp(filepath.Join(b.cache, "tools"), ".building-")
-	if err != nil {
+	tmp := filepath.Join(b.cache, "tools", ".building-"+j.module)
+	if err := errors.Join(os.RemoveAll(tmp), os.Mkdir(tmp, 0o755)); err != nil { // one may be left from a run that was killed
 		return fmt.Errorf("build %s: %w", j, err)
 	}
 	defer os.RemoveAll(tmp) //nolint:errcheck // a left-over temporary folder harms nobody

@@ -79,7 +79,10 @@ func LockFile(ctx context.Context, path string, waiting func()) (func(), error) 
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	file, err := os.Open(path) // somebody else's file may not be opened for more, and a lock needs no more
+	if errors.Is(err, os.ErrNotExist) {
+		file, err = os.OpenFile(path, os.O_CREATE|os.O_RDONLY, 0o644)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("lock: %w", err)
 	}

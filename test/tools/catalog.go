@@ -43,32 +43,33 @@ type tool struct {
 
 var catalog = []tool{
 	{name: Etcd, group: GroupStack, module: "etcd", pkg: "go.etcd.io/etcd/server/v3", from: "go.etcd.io/etcd/server/v3", seconds: 40},
-	kubernetes(KubeAPIServer, 190),
-	kubernetes(KubeControllerManager, 60),
-	kubernetes(Kubectl, 20),
+	kubernetes(KubeAPIServer, 260),
+	kubernetes(KubeControllerManager, 80),
+	kubernetes(Kubectl, 30),
 	{
 		name: Temporal, group: GroupStack, module: "temporal", pkg: "github.com/temporalio/cli/cmd/temporal",
-		from: "github.com/temporalio/cli", seconds: 150,
+		from: "github.com/temporalio/cli", seconds: 150, ldflags: linked("github.com/temporalio/cli/temporalcli.Version"),
 	},
 	{
 		name: Velero, group: GroupStack, module: "velero", pkg: "github.com/vmware-tanzu/velero/cmd/velero",
-		from: "github.com/vmware-tanzu/velero", seconds: 225, ldflags: veleroVersion,
+		from: "github.com/vmware-tanzu/velero", seconds: 270,
+		ldflags: linked("github.com/vmware-tanzu/velero/pkg/buildinfo.Version"),
 	},
 	{
-		name: VeleroPluginForAWS, group: GroupStack, module: "velero-plugin-for-aws", seconds: 90,
+		name: VeleroPluginForAWS, group: GroupStack, module: "velero-plugin-for-aws", seconds: 120,
 		pkg:  "github.com/vmware-tanzu/velero-plugin-for-aws/velero-plugin-for-aws",
 		from: "github.com/vmware-tanzu/velero-plugin-for-aws",
 	},
 	{
 		name: VersityGW, group: GroupStack, module: "versitygw", pkg: "github.com/versity/versitygw/cmd/versitygw",
-		from: "github.com/versity/versitygw", seconds: 80,
+		from: "github.com/versity/versitygw", seconds: 80, ldflags: linked("main.Version"),
 	},
 	{
 		name: ControllerGen, group: GroupDev, module: "controller-gen", pkg: "sigs.k8s.io/controller-tools/cmd/controller-gen",
 		from: "sigs.k8s.io/controller-tools", seconds: 45,
 	},
 	{
-		name: GolangciLint, group: GroupDev, module: "golangci-lint", seconds: 180,
+		name: GolangciLint, group: GroupDev, module: "golangci-lint", seconds: 260,
 		pkg: "github.com/golangci/golangci-lint/v2/cmd/golangci-lint", from: "github.com/golangci/golangci-lint/v2",
 	},
 	{name: Gotestsum, group: GroupDev, module: "gotestsum", pkg: "gotest.tools/gotestsum", from: "gotest.tools/gotestsum", seconds: 20},
@@ -105,8 +106,9 @@ func kubernetesVersion(version string) []string {
 	return flags
 }
 
-func veleroVersion(version string) []string {
-	return []string{"-X github.com/vmware-tanzu/velero/pkg/buildinfo.Version=" + version}
+// linked sets one variable to the version.
+func linked(variable string) func(string) []string {
+	return func(version string) []string { return []string{"-X " + variable + "=" + version} }
 }
 
 // selectTools turns names of programs and groups into catalog entries, each once; no name means all of them.

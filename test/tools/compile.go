@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"path"
 	"regexp"
@@ -29,7 +30,7 @@ func binaryName(pkg string) string {
 	return base
 }
 
-// goCommand is a call of the go command; a nil env is the environment of this process.
+// goCommand is a call of the go command.
 type goCommand struct {
 	dir  string
 	args []string
@@ -39,9 +40,14 @@ type goCommand struct {
 // runGo runs a go command in a process group of its own and passes each line that it prints to observe. An error carries
 // what the compiler had to say. When ctx ends, the go command and the compilers below it are stopped, and runGo returns after them.
 func runGo(ctx context.Context, command goCommand, observe func(line string)) error {
+	work, err := os.MkdirTemp("", "holdfast-build-")
+	if err != nil {
+		return fmt.Errorf("make a folder for the compiler: %w", err)
+	}
+	defer os.RemoveAll(work)                   //nolint:errcheck // a left-over temporary folder harms nobody
 	cmd := exec.Command("go", command.args...) //nolint:noctx // exec would kill the go command alone and leave its compilers
 	cmd.Dir = command.dir
-	cmd.Env = command.env
+	cmd.Env = append(command.env, "GOTMPDIR="+work) // an interrupted go command leaves its temporary files
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	out, in := io.Pipe()
 	cmd.Stdout, cmd.Stderr = in, in
@@ -58,7 +64,7 @@ func runGo(ctx context.Context, command goCommand, observe func(line string)) er
 		defer close(stopped)
 		interruptGroup(ctx, cmd.Process.Pid, exited)
 	}()
-	err := cmd.Wait()
+	err = cmd.Wait()
 	close(exited)
 	closeQuietly(in)
 	<-stopped

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"time"
 )
@@ -43,7 +44,7 @@ func BuildHoldfast(ctx context.Context, progress io.Writer) (map[string]string, 
 		start := time.Now()
 		path := filepath.Join(dir, b.name)
 		// The flags are those of go test and go run, so that the packages compiled for one serve the others.
-		command := goCommand{dir: root, args: []string{"build", "-o", path, b.pkg}}
+		command := goCommand{dir: root, args: []string{"build", "-o", path, b.pkg}, env: os.Environ()}
 		if err := runGo(ctx, command, func(string) {}); err != nil {
 			return nil, fmt.Errorf("build %s: %w", b.name, err)
 		}

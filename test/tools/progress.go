@@ -45,9 +45,9 @@ func newReporter(out io.Writer, total int, jobs []job, cache string) *reporter {
 	if r.ready > 0 {
 		r.say("%d of %d tools are built already, %d to go", r.ready, total, todo)
 	}
-	r.say("building from source into %s: every package of these programs is compiled here, about %s on two cores;",
-		cache, time.Duration(seconds)*time.Second)
-	r.say("this happens once, later runs use the result")
+	r.say("building %d tools from source into %s;", todo, cache)
+	r.say("each is compiled with all its dependencies, which may take %d minutes on two cores, once: later runs use the result",
+		(seconds+59)/60)
 	r.stopped.Go(r.tickUntilStopped)
 	return r
 }

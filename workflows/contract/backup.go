@@ -79,6 +79,8 @@ type BackupView struct {
 	Marked DeletionMark `json:"marked,omitempty"`
 	// SpecJudged: the Accepted condition speaks of this generation and, in BackingOff, would be the same today.
 	SpecJudged bool `json:"specJudged,omitempty"`
+	// Accepted: the Accepted condition is True.
+	Accepted bool `json:"accepted,omitempty"`
 	// EverCreated: the Velero Backup was created once; it is never created again.
 	EverCreated bool `json:"everCreated,omitempty"`
 	// AbsenceReported: the status says that the Velero Backup is gone.

@@ -1,0 +1,154 @@
+package e2e_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/test/env"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// These tests disturb the whole stack, so none is parallel.
+
+// waiting asks the object's workflow what it waits for.
+func waiting(t *testing.T, nab *oadpv1alpha1.NonAdminBackup) string {
+	t.Helper()
+	id := contract.WorkflowID(stack.ClusterID(), contract.KindBackup,
+		contract.ObjectRef{Namespace: nab.Namespace, Name: nab.Name, UID: string(nab.UID)})
+	answer, err := temporal.QueryWorkflow(t.Context(), id, "", contract.QueryState)
+	require.NoError(t, err)
+	var state contract.BackupState
+	require.NoError(t, answer.Get(&state))
+	return state.Waiting
+}
+
+func TestPolicyIsEnforcedLive(t *testing.T) {
+	x := newTenant(t, "erin")
+	rules := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: env.OADPNamespace, Name: "holdfast-policy"},
+		Data:       map[string]string{"nonAdmin": "enforceBackupSpec:\n  ttl: 48h\n  snapshotVolumes: false\n"},
+	}
+	require.NoError(t, admin.Create(t.Context(), rules))
+	t.Cleanup(func() {
+		require.NoError(t, admin.Patch(context.Background(), rules,
+			client.RawPatch(types.MergePatchType, []byte(`{"data":{"nonAdmin":"{}"}}`))))
+	})
+
+	filled := x.completed("filled")
+	made := veleroBackup(t, filled.Status.VeleroBackup.Name)
+	assert.Equal(t, 48*time.Hour, made.Spec.TTL.Duration, "the enforced field is filled in")
+	record(t, filled)
+
+	refused := x.backUp("refused", withSpec(func(spec *velerov1.BackupSpec) { spec.TTL.Duration = 24 * time.Hour }))
+	accepted := x.awaitCondition(refused, oadpv1alpha1.NonAdminConditionAccepted, oadpv1alpha1.ReasonInvalidBackupSpec)
+	assert.Equal(t, "the administrator has restricted spec.backupSpec.ttl field value to 48h0m0s", accepted.Message)
+
+	// An unparsable policy changes nothing; a new one takes effect without a restart.
+	setPolicy(t, rules, `{"data":{"nonAdmin":"enforceBackupSpec: [broken"}}`)
+	stillRefused := x.backUp("still-refused", withSpec(func(spec *velerov1.BackupSpec) { spec.TTL.Duration = 24 * time.Hour }))
+	x.awaitCondition(stillRefused, oadpv1alpha1.NonAdminConditionAccepted, oadpv1alpha1.ReasonInvalidBackupSpec)
+	setPolicy(t, rules, `{"data":{"nonAdmin":"{}"}}`)
+	for _, nab := range []*oadpv1alpha1.NonAdminBackup{refused, stillRefused} {
+		x.awaitVeleroPhase(nab, velerov1.BackupPhaseCompleted)
+		record(t, nab)
+	}
+}
+
+func setPolicy(t *testing.T, rules *corev1.ConfigMap, merge string) {
+	t.Helper()
+	require.NoError(t, admin.Patch(t.Context(), rules, client.RawPatch(types.MergePatchType, []byte(merge))))
+}
+
+func TestKilledWhileCreating(t *testing.T) {
+	for _, name := range []string{env.Worker, env.Watcher} {
+		t.Run(name, func(t *testing.T) {
+			x := newTenant(t, "erin")
+			var made []*oadpv1alpha1.NonAdminBackup
+			for _, each := range []string{"one", "two", "three"} {
+				made = append(made, x.backUp(each))
+			}
+			killAndRestart(t, name, func() {
+				require.Eventually(t, func() bool { return len(veleroBackupsOf(t, x.namespace)) > 0 }, patience, 5*time.Millisecond)
+			})
+			for _, nab := range made {
+				seen := x.awaitVeleroPhase(nab, velerov1.BackupPhaseCompleted)
+				record(t, seen)
+			}
+			assert.Len(t, veleroBackupsOf(t, x.namespace), len(made), "exactly one Velero Backup each")
+		})
+	}
+}
+
+func TestKilledWhileDeleting(t *testing.T) {
+	for _, name := range []string{env.Worker, env.Watcher} {
+		t.Run(name, func(t *testing.T) {
+			x := newTenant(t, "erin")
+			nab := x.completed("doomed")
+			x.patch(nab, `{"spec":{"deleteBackup":true}}`)
+			killAndRestart(t, name, func() {
+				require.Eventually(t, func() bool {
+					now := &oadpv1alpha1.NonAdminBackup{}
+					return admin.Get(context.Background(), client.ObjectKeyFromObject(nab), now) != nil ||
+						now.Status.Phase == oadpv1alpha1.NonAdminPhaseDeleting
+				}, patience, 5*time.Millisecond)
+			})
+			x.awaitGone(nab)
+			checkDeleted(t, nab.Status.VeleroBackup.Name, false)
+			record(t, nab)
+		})
+	}
+}
+
+// killAndRestart ends the process with SIGKILL at the given moment, and starts it again.
+func killAndRestart(t *testing.T, name string, moment func()) {
+	t.Helper()
+	moment()
+	require.NoError(t, stack.Component(name).Kill())
+	require.NoError(t, stack.Component(name).Restart(t.Context()))
+}
+
+// The API server is away just when Velero's result must be written: Velero has finished, the mirror has not.
+func TestAPIServerPausedAroundTheTerminalPatch(t *testing.T) {
+	const outage = 30 * time.Second
+	x := newTenant(t, "erin")
+	nab := x.backUp("paused")
+	x.awaitVeleroInProgress(nab)
+	require.NoError(t, stack.Component(env.KubeAPIServer).Pause())
+	time.Sleep(outage) // the outage itself
+	require.NoError(t, stack.Component(env.KubeAPIServer).Resume())
+	back := time.Now()
+
+	// Within 15 s of the API server's return, or of Velero's own word if Velero comes to it later.
+	var terminal time.Time
+	x.await(nab, "the status repeats Velero's terminal phase", func(now *oadpv1alpha1.NonAdminBackup) bool {
+		found := veleroBackup(t, now.Status.VeleroBackup.Name)
+		if found != nil && terminal.IsZero() && found.Status.CompletionTimestamp != nil {
+			terminal = time.Now()
+		}
+		return !terminal.IsZero() && veleroPhase(now) == found.Status.Phase
+	})
+	if terminal.Before(back) {
+		terminal = back
+	}
+	assert.Less(t, time.Since(terminal), 15*time.Second)
+	record(t, nab)
+}
+
+// awaitVeleroInProgress returns as soon as Velero has begun.
+func (x *tenant) awaitVeleroInProgress(nab *oadpv1alpha1.NonAdminBackup) {
+	x.t.Helper()
+	require.Eventually(x.t, func() bool {
+		made := veleroBackupsOf(x.t, nab.Namespace)
+		return len(made) == 1 && made[0].Status.StartTimestamp != nil
+	}, patience, 10*time.Millisecond)
+}

@@ -1,0 +1,105 @@
+// Package e2e_test drives Holdfast as its users do, on the real components: tenants with nothing but their own rights,
+// an administrator with kubectl's, and a look into Temporal and the bucket.
+//
+// Tests that disturb the stack (policy, kills, outages) are not parallel; they run before the parallel ones begin.
+package e2e_test
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	temporalclient "go.temporal.io/sdk/client"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"holdfast.dev/holdfast/k8s"
+	"holdfast.dev/holdfast/test/env"
+)
+
+// suggestContinueAsNew makes workflows continue as new early, so that both sides of it are on every path.
+const suggestContinueAsNew = 50
+
+var (
+	stack    *env.Env
+	admin    client.Client
+	temporal temporalclient.Client
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if testing.Short() {
+		fmt.Println("skipped: the end-to-end tests start real components (-short)")
+		os.Exit(0)
+	}
+	_ = flag.Set("test.parallel", "8") // they wait for Velero most of the time
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	ctx, cancel := context.WithTimeout(context.Background(), 40*time.Minute)
+	defer cancel()
+	var err error
+	stack, err = env.Start(ctx, env.Options{
+		Progress:             os.Stdout,
+		WaitForOthers:        true,
+		Holdfast:             true,
+		SuggestContinueAsNew: suggestContinueAsNew,
+		WatchArgs:            []string{"--progress-interval=1s"},
+		WorkerArgs:           []string{"--log-level=debug"},
+	})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "start the stack:", err)
+		return 1
+	}
+	defer stack.Stop()
+	if admin, err = clientFor(env.Admin); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	temporal, err = temporalclient.Dial(temporalclient.Options{HostPort: stack.TemporalAddress(), Logger: quiet{}})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer temporal.Close()
+	code := m.Run()
+	if code != 0 {
+		var logs bytes.Buffer
+		stack.DumpLogs(&logs, 15)
+		_, _ = os.Stderr.Write(logs.Bytes())
+	}
+	return code
+}
+
+var clients sync.Map
+
+// clientFor returns a client with the rights of one user.
+func clientFor(user string) (client.Client, error) {
+	if known, ok := clients.Load(user); ok {
+		return known.(client.Client), nil
+	}
+	config, err := stack.RESTConfig(user)
+	if err != nil {
+		return nil, err
+	}
+	config.QPS = -1
+	made, err := client.New(config, client.Options{Scheme: k8s.Scheme()})
+	if err != nil {
+		return nil, fmt.Errorf("client for %s: %w", user, err)
+	}
+	clients.Store(user, made)
+	return made, nil
+}
+
+// quiet keeps the SDK's log out of the tests' output.
+type quiet struct{}
+
+func (quiet) Debug(string, ...any) {}
+func (quiet) Info(string, ...any)  {}
+func (quiet) Warn(string, ...any)  {}
+func (quiet) Error(string, ...any) {}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"holdfast.dev/holdfast/test/env"
+	"holdfast.dev/holdfast/test/tools"
+)
+
+// dev keeps a stack with one tenant running until ctx ends. Its files can be reached below .env/dev, whatever the run, so that
+// paths in a user's shell stay right over restarts.
+func dev(ctx context.Context) error {
+	bin, err := build(ctx)
+	if err != nil {
+		return err
+	}
+	dir, err := newDir("dev-")
+	if err != nil {
+		return err
+	}
+	return cleanUp(ctx, dir, devIn(ctx, dir, bin))
+}
+
+// devIn runs the stack with its data in dir.
+func devIn(ctx context.Context, dir string, bin map[string]string) error {
+	stack, err := env.Start(ctx, env.Options{Dir: dir, Bin: bin, Holdfast: true, Progress: os.Stdout})
+	if err != nil {
+		return err
+	}
+	defer stack.Stop()
+	if err := stack.CreateTenant(ctx, demoNamespace, demoTenant); err != nil {
+		return err
+	}
+	objects, err := writeManifest(stack, "objects.yaml", tenantObjects, demoNamespace)
+	if err != nil {
+		return err
+	}
+	if err := kubectl(ctx, stack, demoTenant, "apply", "-f", objects); err != nil {
+		return err
+	}
+	manifest, err := writeManifest(stack, "backup.yaml", nonAdminBackup, demoNamespace, "my-backup")
+	if err != nil {
+		return err
+	}
+	link := filepath.Join(filepath.Dir(dir), "dev")
+	if err := relink(dir, link); err != nil {
+		return err
+	}
+	defer unlink(dir, link)
+	introduce(stack, manifest, func(path string) string { return strings.Replace(path, dir, link, 1) })
+	if err := stack.Wait(ctx); err != nil {
+		return fmt.Errorf("%w\nall logs: %s", err, stack.LogDir())
+	}
+	fmt.Println("\nstopping")
+	return nil
+}
+
+func introduce(stack *env.Env, manifest string, short func(string) string) {
+	admin, tenant := short(stack.Kubeconfig(env.Admin)), short(stack.Kubeconfig(demoTenant))
+	asTenant := []string{stack.Binary(tools.Kubectl), "--kubeconfig", tenant, "-n", demoNamespace}
+	command := func(args ...string) string { return commandLine(append(append([]string{}, asTenant...), args...)) }
+	fmt.Printf(`
+Holdfast is running.
+
+  kubeconfig of the admin          %s
+  kubeconfig of tenant %-11s %s   (namespace %s)
+  Temporal's Web UI                %s
+  Temporal's address               %s
+  logs                             %s
+
+Three commands to try, as the tenant:
+
+  # take a backup of the namespace
+  %s
+
+  # see how it goes
+  %s
+
+  # delete it with its data
+  %s
+
+Ctrl-C stops everything.
+`, admin, demoTenant, tenant, demoNamespace, stack.TemporalUI(), stack.TemporalAddress(), short(stack.LogDir()),
+		command("apply", "-f", short(manifest)),
+		command("get", "nonadminbackup", "my-backup", "-o", "wide"),
+		command("patch", "nonadminbackup", "my-backup", "--type", "merge", "-p", `{"spec":{"deleteBackup":true}}`))
+}
+
+// relink lets link point to dir in one step, also when there is one from before.
+func relink(dir, link string) error {
+	fresh := link + ".new"
+	_ = os.Remove(fresh) // from a run that was killed here
+	if err := os.Symlink(filepath.Base(dir), fresh); err != nil {
+		return fmt.Errorf("link to the stack's folder: %w", err)
+	}
+	if err := os.Rename(fresh, link); err != nil {
+		return fmt.Errorf("link to the stack's folder: %w", err)
+	}
+	return nil
+}
+
+// unlink removes link unless it points to another stack by now.
+func unlink(dir, link string) {
+	if target, err := os.Readlink(link); err == nil && target == filepath.Base(dir) {
+		_ = os.Remove(link) // a left-over link harms nobody
+	}
+}

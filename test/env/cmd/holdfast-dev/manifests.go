@@ -1,0 +1,57 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"holdfast.dev/holdfast/test/env"
+)
+
+// tenantObjects is a small application: what a tenant has to lose.
+const tenantObjects = `apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings, namespace: %[1]s}
+data: {greeting: "hello", retries: "3"}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: login, namespace: %[1]s}
+stringData: {user: demo, password: not-a-real-one}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: %[1]s}
+spec:
+  selector: {app: web}
+  ports: [{port: 80}]
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: %[1]s}
+spec:
+  replicas: 0
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: web}]}
+`
+
+// nonAdminBackup asks for the objects of the tenant's namespace. There are no volumes on this machine.
+const nonAdminBackup = `apiVersion: oadp.openshift.io/v1alpha1
+kind: NonAdminBackup
+metadata: {name: %[2]s, namespace: %[1]s}
+spec:
+  backupSpec:
+    snapshotVolumes: false
+    defaultVolumesToFsBackup: false
+`
+
+// writeManifest writes a manifest into the stack's folder and returns its path.
+func writeManifest(stack *env.Env, file, format string, args ...any) (string, error) {
+	path := filepath.Join(stack.Dir(), file)
+	if err := os.WriteFile(path, fmt.Appendf(nil, format, args...), 0o644); err != nil { //nolint:gosec // an example
+		return "", fmt.Errorf("write the manifest %s: %w", file, err)
+	}
+	return path, nil
+}

@@ -1,0 +1,73 @@
+package env
+
+import (
+	"context"
+
+	"golang.org/x/sync/errgroup"
+
+	"holdfast.dev/holdfast/test/tools"
+)
+
+// What Process.Address knows about a worker or watcher.
+const (
+	AddressHealth  = "health"
+	AddressMetrics = "metrics"
+)
+
+func (e *Env) startHoldfast(ctx context.Context, kubernetes, temporal *gate) error {
+	if err := kubernetes.wait(ctx); err != nil {
+		return err
+	}
+	if err := temporal.wait(ctx); err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		_, err := e.StartWorker(ctx, Worker, e.options.WorkerArgs...)
+		return err
+	})
+	group.Go(func() error {
+		_, err := e.StartWatcher(ctx, Watcher, e.options.WatchArgs...)
+		return err
+	})
+	return group.Wait()
+}
+
+// StartWorker starts a holdfast-worker under a name of its own ("worker-2") with further flags, and waits until it is ready.
+func (e *Env) StartWorker(ctx context.Context, name string, args ...string) (*Process, error) {
+	return e.startOwn(ctx, own{
+		name: name, kind: Worker, binary: tools.HoldfastWorker, user: HoldfastWorker, args: args,
+	})
+}
+
+// StartWatcher starts a "holdfast watch" under a name of its own ("watcher-2") with further flags, and waits until it is ready.
+func (e *Env) StartWatcher(ctx context.Context, name string, args ...string) (*Process, error) {
+	return e.startOwn(ctx, own{
+		name: name, kind: Watcher, binary: tools.Holdfast, subcommand: []string{"watch"}, user: HoldfastWatcher, args: args,
+	})
+}
+
+// own describes one of Holdfast's own processes.
+type own struct {
+	name, kind, binary string
+	subcommand         []string
+	user               string
+	args               []string
+}
+
+func (e *Env) startOwn(ctx context.Context, o own) (*Process, error) {
+	taken, err := freePorts.take(2)
+	if err != nil {
+		return nil, err
+	}
+	metrics, health := address(taken[0]), address(taken[1])
+	args := append(o.subcommand,
+		"--kubeconfig", e.Kubeconfig(o.user), "--cluster-id", e.ClusterID(), "--oadp-namespace", OADPNamespace,
+		"--metrics-bind-address", metrics, "--health-probe-bind-address", health, "--log-format", "json")
+	return e.launch(ctx, command{
+		name: o.name, kind: o.kind, path: e.bin[o.binary], args: append(args, o.args...),
+		env:       append([]string{"TEMPORAL_ADDRESS=" + e.temporalAddress}, e.options.HoldfastEnv...),
+		addresses: map[string]string{AddressMetrics: metrics, AddressHealth: health},
+		ready:     httpReady("http://"+health+"/readyz", ""),
+	})
+}

@@ -1,0 +1,135 @@
+package env
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func shell(t *testing.T, script string, ready func(context.Context) error) *Process {
+	t.Helper()
+	p := &Process{command: command{
+		name: "sample", path: "/bin/sh", args: []string{"-c", script}, logPath: filepath.Join(t.TempDir(), "sample.log"), ready: ready,
+	}}
+	t.Cleanup(func() { require.NoError(t, p.Kill()) })
+	return p
+}
+
+func always(context.Context) error { return nil }
+
+func TestProcessThatEndsEarlyShowsItsLog(t *testing.T) {
+	p := shell(t, "echo the disk is full; exit 3", func(context.Context) error { return errors.New("no answer") })
+	err := p.Restart(t.Context())
+	require.ErrorContains(t, err, "sample ended before it was ready: exit status 3")
+	require.ErrorContains(t, err, "the disk is full")
+}
+
+func TestProcessStopTakesGrandchildren(t *testing.T) {
+	pidFile := filepath.Join(t.TempDir(), "pid")
+	p := shell(t, "sleep 1000 & echo $! > "+pidFile+"; wait", func(context.Context) error {
+		_, err := os.Stat(pidFile)
+		return err
+	})
+	require.NoError(t, p.Restart(t.Context()))
+	require.NoError(t, p.Pause())
+	require.NoError(t, p.Stop())
+	require.False(t, p.Running())
+	content, err := os.ReadFile(pidFile)
+	require.NoError(t, err)
+	pid, err := strconv.Atoi(strings.TrimSpace(string(content)))
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return !alive(pid) }, 5*time.Second, 10*time.Millisecond)
+}
+
+func TestProcessThatIgnoresTermIsKilled(t *testing.T) {
+	trapped := filepath.Join(t.TempDir(), "trapped")
+	p := shell(t, "trap '' TERM; touch "+trapped+"; while true; do sleep 0.1; done", func(context.Context) error {
+		_, err := os.Stat(trapped)
+		return err
+	})
+	require.NoError(t, p.Restart(t.Context()))
+	begin := time.Now()
+	p.lifecycle.Lock()
+	err := p.end(200 * time.Millisecond)
+	p.lifecycle.Unlock()
+	require.NoError(t, err)
+	require.False(t, p.Running())
+	require.GreaterOrEqual(t, time.Since(begin), 200*time.Millisecond)
+}
+
+func TestProcessDeathIsReportedOnlyWhenNobodyAskedForIt(t *testing.T) {
+	died := make(chan *Process, 2)
+	p := shell(t, "sleep 1000", always)
+	p.command.died = func(p *Process) { died <- p }
+	require.NoError(t, p.Restart(t.Context()))
+	require.NoError(t, p.Restart(t.Context()), "a restart is asked for")
+	require.NoError(t, syscall.Kill(p.PID(), syscall.SIGKILL))
+	require.Equal(t, p, <-died)
+	require.Empty(t, died)
+}
+
+func TestStartOfACancelledContextStartsNothing(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	p := shell(t, "sleep 1000", always)
+	require.ErrorIs(t, p.Restart(ctx), context.Canceled)
+	require.False(t, p.Running())
+}
+
+// The test runs itself as a second process that starts a child and is then killed without warning.
+func TestChildrenDieWithTheirParent(t *testing.T) {
+	if pidFile := os.Getenv("HOLDFAST_TEST_PID_FILE"); pidFile != "" {
+		p := shell(t, "echo $$ > "+pidFile+".tmp; mv "+pidFile+".tmp "+pidFile+"; exec sleep 1000", always)
+		require.NoError(t, p.Restart(t.Context()))
+		select {}
+	}
+	pidFile := filepath.Join(t.TempDir(), "pid")
+	parent := exec.Command(os.Args[0], "-test.run", "^TestChildrenDieWithTheirParent$")
+	parent.Env = append(os.Environ(), "HOLDFAST_TEST_PID_FILE="+pidFile)
+	require.NoError(t, parent.Start())
+	var content []byte
+	require.Eventually(t, func() bool {
+		var err error
+		content, err = os.ReadFile(pidFile)
+		return err == nil
+	}, 10*time.Second, 10*time.Millisecond)
+	require.NoError(t, parent.Process.Kill())
+	_ = parent.Wait() // its error is the kill
+	pid, err := strconv.Atoi(strings.TrimSpace(string(content)))
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return !alive(pid) }, 10*time.Second, 10*time.Millisecond)
+}
+
+func TestPortsAreFreeDistinctAndNotEphemeral(t *testing.T) {
+	taken, err := freePorts.take(50)
+	require.NoError(t, err)
+	seen := map[int]bool{}
+	for _, port := range taken {
+		require.False(t, seen[port])
+		seen[port] = true
+		require.Less(t, port, firstEphemeralPort())
+		listener, err := net.Listen("tcp", address(port))
+		require.NoError(t, err)
+		require.NoError(t, listener.Close())
+	}
+}
+
+// alive does not count a process that is dead and only waits for its parent to notice.
+func alive(pid int) bool {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return false
+	}
+	_, state, _ := strings.Cut(string(stat), ") ")
+	return !strings.HasPrefix(state, "Z")
+}

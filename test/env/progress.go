@@ -1,0 +1,74 @@
+package env
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"sync"
+)
+
+// progress writes lines from several goroutines one after the other.
+type progress struct {
+	mu  sync.Mutex
+	out io.Writer
+}
+
+func newProgress(out io.Writer) *progress {
+	if out == nil {
+		out = io.Discard
+	}
+	return &progress{out: out}
+}
+
+func (p *progress) say(format string, args ...any) {
+	_, _ = fmt.Fprintf(p, format+"\n", args...) // progress is best effort
+}
+
+func (p *progress) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.out.Write(b)
+}
+
+// baseEnv is the environment of every component: nothing of the user's settings (proxies, Temporal profiles, credentials, a
+// kubeconfig) reaches it.
+func (e *Env) baseEnv() []string {
+	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + e.path("home"), "TMPDIR=" + e.path("tmp"), "LANG=C.UTF-8"}
+}
+
+// DumpLogs writes the last lines of every component's log.
+func (e *Env) DumpLogs(out io.Writer, lines int) {
+	for _, p := range e.Components() {
+		state := "running"
+		if !p.Running() {
+			state = "not running"
+		}
+		fmt.Fprintf(out, "--- %s (%s), end of %s\n%s\n", p.Name(), state, p.LogPath(), p.LogTail(lines)) //nolint:errcheck // best effort
+	}
+}
+
+// TB is the part of testing.TB that ReportFailure uses.
+type TB interface {
+	Helper()
+	Cleanup(func())
+	Failed() bool
+	Logf(format string, args ...any)
+}
+
+// ReportFailure shows the end of every component's log when the test has failed. Call it after the Cleanup that stops the
+// stack was registered, so that the logs are read before they are removed.
+func (e *Env) ReportFailure(t TB) {
+	t.Helper()
+	t.Cleanup(func() {
+		if t.Failed() {
+			e.DumpLogs(logWriter{t}, 40)
+		}
+	})
+}
+
+type logWriter struct{ t TB }
+
+func (w logWriter) Write(b []byte) (int, error) {
+	w.t.Logf("%s", b)
+	return len(b), nil
+}

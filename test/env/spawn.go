@@ -1,0 +1,26 @@
+package env
+
+import (
+	"os/exec"
+	"runtime"
+	"sync"
+)
+
+// spawner is one goroutine that never leaves its thread and never ends. Children are started on it, because Linux delivers
+// the parent-death signal when the thread that made the child ends, not when the process does.
+var spawner = sync.OnceValue(func() chan<- func() {
+	requests := make(chan func())
+	go func() {
+		runtime.LockOSThread()
+		for start := range requests {
+			start()
+		}
+	}()
+	return requests
+})
+
+func startOnLastingThread(cmd *exec.Cmd) error {
+	result := make(chan error, 1)
+	spawner() <- func() { result <- cmd.Start() }
+	return <-result
+}

@@ -1,0 +1,125 @@
+package env
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"holdfast.dev/holdfast/test/tools"
+)
+
+// DefaultStorageLocation is the name of the BackupStorageLocation that Velero starts with.
+const DefaultStorageLocation = "default"
+
+func (e *Env) hasVelero() bool { return e.hasS3() && !e.without(Velero) }
+
+// startVelero starts Velero when the control plane and the S3 server are there.
+func (e *Env) startVelero(ctx context.Context, kubernetes, s3 *gate) error {
+	if !e.hasVelero() {
+		return nil
+	}
+	if err := kubernetes.wait(ctx); err != nil {
+		return err
+	}
+	if err := s3.wait(ctx); err != nil {
+		return err
+	}
+	if err := e.Apply(ctx, e.veleroDeployment(), e.credentials(), e.storageLocation()); err != nil {
+		return err
+	}
+	taken, err := freePorts.take(2)
+	if err != nil {
+		return err
+	}
+	metrics, profiler := address(taken[0]), address(taken[1])
+	_, err = e.launch(ctx, command{
+		name: Velero, kind: Velero, path: e.bin[tools.Velero],
+		args: append([]string{ // "server" must come first: Velero starts its plugins with the arguments that follow it
+			"server", "--namespace", OADPNamespace, "--plugin-dir", filepath.Dir(e.bin[tools.VeleroPluginForAWS]),
+			"--metrics-address", metrics, "--profiler-address", profiler, "--default-volumes-to-fs-backup=false",
+			"--backup-sync-period", "1m", "--store-validation-frequency", "10s", "--client-qps", "500", "--client-burst", "1000",
+			"--log-level", "info",
+		}, e.options.VeleroArgs...),
+		env: []string{
+			"KUBECONFIG=" + e.Kubeconfig(veleroUser), "VELERO_SCRATCH_DIR=" + e.path("tmp"), "AWS_EC2_METADATA_DISABLED=true",
+		},
+		addresses: map[string]string{"metrics": metrics},
+		ready:     e.veleroReady,
+	})
+	return err
+}
+
+// veleroKinds asks the velero command for its CustomResourceDefinitions, so that they are those of the version in use.
+func (e *Env) veleroKinds(ctx context.Context) ([]*unstructured.Unstructured, error) {
+	cmd := exec.CommandContext(ctx, e.bin[tools.Velero], "install", "--crds-only", "--dry-run", "-o", "yaml")
+	cmd.Env = append(e.baseEnv(), "KUBECONFIG="+e.Kubeconfig(veleroUser))
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("velero install --crds-only: %w: %s", err, stderr.Bytes())
+	}
+	kinds, err := ReadObjects(out)
+	if err != nil {
+		return nil, fmt.Errorf("read the output of velero install --crds-only: %w", err)
+	}
+	return kinds, nil
+}
+
+// veleroReady: its managers serve their metrics, and it found the storage location to be usable.
+func (e *Env) veleroReady(ctx context.Context) error {
+	if err := httpReady("http://"+address(veleroManagerPort)+"/metrics", "")(ctx); err != nil {
+		return err
+	}
+	location := e.storageLocation()
+	if err := e.client.Get(ctx, client.ObjectKeyFromObject(location), location); err != nil {
+		return err
+	}
+	phase, _, _ := unstructured.NestedString(location.Object, "status", "phase")
+	if phase != "Available" {
+		message, _, _ := unstructured.NestedString(location.Object, "status", "message")
+		return errors.New("backup storage location " + location.GetName() + " is " + phase + ", not Available: " + message)
+	}
+	return nil
+}
+
+func (e *Env) storageLocation() *unstructured.Unstructured {
+	return object("velero.io/v1", "BackupStorageLocation", OADPNamespace, DefaultStorageLocation, map[string]any{
+		"spec": map[string]any{
+			"default": true, "provider": "aws",
+			"objectStorage": map[string]any{"bucket": bucket, "prefix": bucketPrefix},
+			"credential":    map[string]any{"name": "cloud-credentials", "key": "cloud"},
+			"config": map[string]any{
+				"region": e.storage.Region, "s3ForcePathStyle": "true", "s3Url": e.storage.Endpoint, "checksumAlgorithm": "",
+			},
+		},
+	})
+}
+
+func (e *Env) credentials() *unstructured.Unstructured {
+	return object("v1", "Secret", OADPNamespace, "cloud-credentials", map[string]any{
+		"stringData": map[string]any{"cloud": fmt.Sprintf(
+			"[default]\naws_access_key_id=%s\naws_secret_access_key=%s\n", e.storage.AccessKey, e.storage.SecretKey)},
+	})
+}
+
+// veleroDeployment stands for the server, which is no pod here: a restore asks for a Deployment of this name.
+func (e *Env) veleroDeployment() *unstructured.Unstructured {
+	labels := map[string]any{"app": "velero"}
+	return object("apps/v1", "Deployment", OADPNamespace, "velero", map[string]any{
+		"spec": map[string]any{
+			"replicas": int64(0),
+			"selector": map[string]any{"matchLabels": labels},
+			"template": map[string]any{
+				"metadata": map[string]any{"labels": labels},
+				"spec":     map[string]any{"containers": []any{map[string]any{"name": "velero", "image": "velero"}}},
+			},
+		},
+	})
+}
