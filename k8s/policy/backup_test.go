@@ -80,6 +80,7 @@ func requireVerdict(t *testing.T, err error, want string, wantExternal bool) {
 }
 
 func TestSpecsAreRefusedWithTheTextsTenantsKnow(t *testing.T) {
+	const excluded = "NonAdminBackup spec.backupSpec.excludedNamespaces is restricted"
 	const otherNamespaces = "NonAdminBackup spec.backupSpec.includedNamespaces is restricted, " +
 		"can not contain namespaces other than: team-a"
 	tests := map[string]struct {
@@ -88,15 +89,15 @@ func TestSpecsAreRefusedWithTheTextsTenantsKnow(t *testing.T) {
 	}{
 		"a spec that is not there":              {nil, "NonAdminBackup spec.backupSpec is not set"},
 		"another tenant's namespace":            {&velerov1.BackupSpec{IncludedNamespaces: []string{"team-b"}}, otherNamespaces},
-		"another namespace beside the own one":  {&velerov1.BackupSpec{IncludedNamespaces: []string{tenant, "team-b"}}, otherNamespaces},
+		"another namespace beside the own":      {&velerov1.BackupSpec{IncludedNamespaces: []string{tenant, "team-b"}}, otherNamespaces},
 		"all namespaces":                        {&velerov1.BackupSpec{IncludedNamespaces: []string{"*"}}, otherNamespaces},
 		"the empty namespace":                   {&velerov1.BackupSpec{IncludedNamespaces: []string{""}}, otherNamespaces},
 		"a pattern that fits more than the own": {&velerov1.BackupSpec{IncludedNamespaces: []string{"team-*"}}, otherNamespaces},
 		"excluded namespaces": {
-			&velerov1.BackupSpec{ExcludedNamespaces: []string{"team-b"}}, "NonAdminBackup spec.backupSpec.excludedNamespaces is restricted",
+			&velerov1.BackupSpec{ExcludedNamespaces: []string{"team-b"}}, excluded,
 		},
 		"an empty list of excluded namespaces": {
-			&velerov1.BackupSpec{ExcludedNamespaces: []string{}}, "NonAdminBackup spec.backupSpec.excludedNamespaces is restricted",
+			&velerov1.BackupSpec{ExcludedNamespaces: []string{}}, excluded,
 		},
 		"cluster-scoped resources": {
 			&velerov1.BackupSpec{IncludeClusterResources: ptr(true)},

@@ -55,8 +55,10 @@ func TestWhatNoTenantGetsIsExcludedInTheStyleOfTheSpec(t *testing.T) {
 			wantNamespaced: tenantKinds, wantClusterScoped: clusterKinds,
 		},
 		"excluded by scope": {
-			spec:              velerov1.BackupSpec{ExcludedNamespaceScopedResources: []string{"secrets", "nonadminrestores"}},
-			wantNamespaced:    []string{"secrets", "nonadminrestores", "nonadminbackups", "nonadminbackupstoragelocations", "nonadmindownloadrequests"},
+			spec: velerov1.BackupSpec{ExcludedNamespaceScopedResources: []string{"secrets", "nonadminrestores"}},
+			wantNamespaced: []string{
+				"secrets", "nonadminrestores", "nonadminbackups", "nonadminbackupstoragelocations", "nonadmindownloadrequests",
+			},
 			wantClusterScoped: clusterKinds,
 		},
 		"cluster-scoped kinds excluded": {

@@ -69,7 +69,8 @@ func (p *Policy) checkPeriods() []string {
 		}
 	}
 	if sync > 0 && collection > 0 && sync >= collection {
-		problems = append(problems, fmt.Sprintf("backupSyncPeriod (%v) must be less than garbageCollectionPeriod (%v)", sync, collection))
+		problems = append(problems, fmt.Sprintf("backupSyncPeriod (%v) must be less than garbageCollectionPeriod (%v)",
+			sync, collection))
 	}
 	if enforced := p.enforcedLocationSync(); enforced != nil && sync > 0 && enforced.Duration >= sync {
 		problems = append(problems, fmt.Sprintf("enforceBSLSpec.backupSyncPeriod (%v) must be less than backupSyncPeriod (%v)",

@@ -20,7 +20,7 @@ type InvalidSpecError struct {
 // Error returns the message.
 func (e *InvalidSpecError) Error() string { return e.Message }
 
-// UnusableError: there is a policy, it says nothing that can be understood, and none was known before. Until it is
+// UnusableError says that there is a policy which cannot be understood, and that none was known before. Until it is
 // mended nothing new may be admitted and nothing deleted.
 type UnusableError struct {
 	// Origin names the object that holds the policy.

@@ -106,7 +106,9 @@ func TestAVeleroLocationThatCannotBeReadIsNoVerdict(t *testing.T) {
 	down := errors.New("connection refused")
 	reader := interceptor.NewClient(fake.NewClientBuilder().WithScheme(newScheme(t)).WithObjects(store()).Build(),
 		interceptor.Funcs{
-			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, _ ...client.GetOption) error {
+			Get: func(
+				ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, _ ...client.GetOption,
+			) error {
 				if _, isVelero := object.(*velerov1.BackupStorageLocation); isVelero {
 					return down
 				}

@@ -31,7 +31,7 @@ func Parse(document []byte) (Policy, error) {
 	}
 
 	var p Policy
-	problems := decodeEach("", fields, p.decode)
+	problems := decodeEach(fields, p.decode)
 	problems = append(problems, p.check()...)
 	if len(problems) > 0 {
 		return Policy{}, errors.New(strings.Join(problems, "; "))
@@ -64,13 +64,13 @@ func decodeStruct(path string, value json.RawMessage, into any) []string {
 	if err := json.Unmarshal(value, &fields); err != nil {
 		return []string{fmt.Sprintf("%s must be a mapping: %v", path, err)}
 	}
-	return decodeEach(path+".", fields, func(name string, value json.RawMessage) []string {
+	return decodeEach(fields, func(name string, value json.RawMessage) []string {
 		return decodeField(path+".", name, value, into)
 	})
 }
 
 // decodeEach decodes fields in the order of their names, but for those that are null, which is the same as absent.
-func decodeEach(prefix string, fields map[string]json.RawMessage, decode func(string, json.RawMessage) []string) []string {
+func decodeEach(fields map[string]json.RawMessage, decode func(string, json.RawMessage) []string) []string {
 	var problems []string
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if string(fields[name]) != "null" {

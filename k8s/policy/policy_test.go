@@ -65,9 +65,12 @@ backupSyncPeriod: 3m
 
 func TestAWrongPolicyIsRefusedWithTheNameOfTheField(t *testing.T) {
 	tests := map[string]struct{ document, want string }{
-		"no document":         {"", "the document is empty: write {} for a policy that enforces nothing"},
-		"only a comment":      {"# none", "the document is empty: write {} for a policy that enforces nothing"},
-		"a list":              {"[a]", "the document must be a mapping of policy fields: json: cannot unmarshal array into Go value of type map[string]json.RawMessage"},
+		"no document":    {"", "the document is empty: write {} for a policy that enforces nothing"},
+		"only a comment": {"# none", "the document is empty: write {} for a policy that enforces nothing"},
+		"a list": {
+			"[a]",
+			"the document must be a mapping of policy fields: json: cannot unmarshal array into Go value of type map[string]json.RawMessage",
+		},
 		"a misspelt field":    {"enforcedBackupSpec: {}", "enforcedBackupSpec is not a known field"},
 		"a field in capitals": {"enforceBackupSpec: {TTL: 1h}", "enforceBackupSpec.TTL is not a known field"},
 		"a misspelt backup field": {
@@ -76,8 +79,14 @@ func TestAWrongPolicyIsRefusedWithTheNameOfTheField(t *testing.T) {
 		"a misspelt field further down": {
 			"enforceBackupSpec: {hooks: {resource: []}}", "enforceBackupSpec.hooks.resource is not a known field",
 		},
-		"a misspelt restore field":  {"enforceRestoreSpec: {restorePV: true}", "enforceRestoreSpec.restorePV is not a known field"},
-		"a misspelt location field": {"enforceBSLSpec: {objectStorage: {buckets: b}}", "enforceBSLSpec.objectStorage.buckets is not a known field"},
+		"a misspelt restore field": {
+			"enforceRestoreSpec: {restorePV: true}",
+			"enforceRestoreSpec.restorePV is not a known field",
+		},
+		"a misspelt location field": {
+			"enforceBSLSpec: {objectStorage: {buckets: b}}",
+			"enforceBSLSpec.objectStorage.buckets is not a known field",
+		},
 		"an enforced spec that is a list": {
 			"enforceBackupSpec: []",
 			"enforceBackupSpec must be a mapping: json: cannot unmarshal array into Go value of type map[string]json.RawMessage",
@@ -89,25 +98,27 @@ func TestAWrongPolicyIsRefusedWithTheNameOfTheField(t *testing.T) {
 			"enforceBackupSpec: {uploaderConfig: {parallelFilesUpload: many}}",
 			"enforceBackupSpec.uploaderConfig.parallelFilesUpload must be of type int, not string",
 		},
-		"a word for the approval": {"requireApprovalForBSL: 'yes'", "requireApprovalForBSL must be of type bool, not string"},
-		"no duration":             {"enforceBackupSpec: {ttl: banana}", `enforceBackupSpec.ttl: time: invalid duration "banana"`},
-		"a period that is none":   {"backupSyncPeriod: often", `backupSyncPeriod: time: invalid duration "often"`},
+		"a word for the approval": {
+			"requireApprovalForBSL: 'yes'",
+			"requireApprovalForBSL must be of type bool, not string",
+		},
+		"no duration": {
+			"enforceBackupSpec: {ttl: banana}",
+			`enforceBackupSpec.ttl: time: invalid duration "banana"`,
+		},
+		"a period that is none": {"backupSyncPeriod: often", `backupSyncPeriod: time: invalid duration "often"`},
 		"several at once": {
 			"{b: 1, a: 2, enforceBackupSpec: {x: 1}}",
 			"a is not a known field; b is not a known field; enforceBackupSpec.x is not a known field",
 		},
-		"an enforced storage location":         {"enforceBackupSpec: {storageLocation: default}", "enforceBackupSpec.storageLocation is non-enforceable by admins"},
-		"enforced snapshot locations":          {"enforceBackupSpec: {volumeSnapshotLocations: [a]}", "enforceBackupSpec.volumeSnapshotLocations is non-enforceable by admins"},
-		"enforced namespaces":                  {"enforceBackupSpec: {includedNamespaces: ['*']}", "enforceBackupSpec.includedNamespaces is non-enforceable by admins"},
-		"enforced excluded namespaces":         {"enforceBackupSpec: {excludedNamespaces: [a]}", "enforceBackupSpec.excludedNamespaces is non-enforceable by admins"},
-		"enforced cluster resources":           {"enforceBackupSpec: {includeClusterResources: true}", "enforceBackupSpec.includeClusterResources as true is non-enforceable by admins"},
-		"enforced cluster-scoped kinds":        {"enforceBackupSpec: {includedClusterScopedResources: [a]}", "enforceBackupSpec.includedClusterScopedResources is non-enforceable by admins"},
-		"an enforced schedule":                 {"enforceRestoreSpec: {scheduleName: a}", "enforceRestoreSpec.scheduleName is non-enforceable by admins"},
-		"enforced restore namespaces":          {"enforceRestoreSpec: {includedNamespaces: [a]}", "enforceRestoreSpec.includedNamespaces is non-enforceable by admins"},
-		"enforced excluded restore namespaces": {"enforceRestoreSpec: {excludedNamespaces: [a]}", "enforceRestoreSpec.excludedNamespaces is non-enforceable by admins"},
-		"an enforced namespace mapping":        {"enforceRestoreSpec: {namespaceMapping: {a: b}}", "enforceRestoreSpec.namespaceMapping is non-enforceable by admins"},
-		"a negative period":                    {"garbageCollectionPeriod: -1h", "garbageCollectionPeriod must not be negative: -1h0m0s"},
-		"a sync that is too rare":              {"backupSyncPeriod: 24h", "backupSyncPeriod (24h0m0s) must be less than garbageCollectionPeriod (24h0m0s)"},
+		"a negative period": {
+			"garbageCollectionPeriod: -1h",
+			"garbageCollectionPeriod must not be negative: -1h0m0s",
+		},
+		"a sync that is too rare": {
+			"backupSyncPeriod: 24h",
+			"backupSyncPeriod (24h0m0s) must be less than garbageCollectionPeriod (24h0m0s)",
+		},
 		"an enforced sync that is too rare": {
 			"enforceBSLSpec: {backupSyncPeriod: 2m}", "enforceBSLSpec.backupSyncPeriod (2m0s) must be less than backupSyncPeriod (2m0s)",
 		},
@@ -121,6 +132,26 @@ func TestAWrongPolicyIsRefusedWithTheNameOfTheField(t *testing.T) {
 	}
 	_, err := Parse([]byte("backupSyncPeriod: 1m\nbackupSyncPeriod: 2m"))
 	require.ErrorContains(t, err, `key "backupSyncPeriod" already set in map`)
+}
+
+func TestWhatHoldfastDecidesItselfCannotBeEnforced(t *testing.T) {
+	for document, field := range map[string]string{
+		"enforceBackupSpec: {storageLocation: default}":            "enforceBackupSpec.storageLocation",
+		"enforceBackupSpec: {volumeSnapshotLocations: [a]}":        "enforceBackupSpec.volumeSnapshotLocations",
+		"enforceBackupSpec: {includedNamespaces: ['*']}":           "enforceBackupSpec.includedNamespaces",
+		"enforceBackupSpec: {excludedNamespaces: [a]}":             "enforceBackupSpec.excludedNamespaces",
+		"enforceBackupSpec: {includeClusterResources: true}":       "enforceBackupSpec.includeClusterResources as true",
+		"enforceBackupSpec: {includedClusterScopedResources: [a]}": "enforceBackupSpec.includedClusterScopedResources",
+		"enforceRestoreSpec: {scheduleName: a}":                    "enforceRestoreSpec.scheduleName",
+		"enforceRestoreSpec: {includedNamespaces: [a]}":            "enforceRestoreSpec.includedNamespaces",
+		"enforceRestoreSpec: {excludedNamespaces: [a]}":            "enforceRestoreSpec.excludedNamespaces",
+		"enforceRestoreSpec: {namespaceMapping: {a: b}}":           "enforceRestoreSpec.namespaceMapping",
+	} {
+		t.Run(field, func(t *testing.T) {
+			_, err := Parse([]byte(document))
+			require.EqualError(t, err, field+" is non-enforceable by admins")
+		})
+	}
 }
 
 func TestPoliciesAtTheEdgeAreAccepted(t *testing.T) {

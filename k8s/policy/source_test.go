@@ -47,7 +47,9 @@ func newCluster(t *testing.T) *cluster {
 	scheme := runtime.NewScheme()
 	require.NoError(t, corev1.AddToScheme(scheme))
 	c.configMaps = interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme).Build(), interceptor.Funcs{
-		Get: func(ctx context.Context, next client.WithWatch, key client.ObjectKey, object client.Object, _ ...client.GetOption) error {
+		Get: func(
+			ctx context.Context, next client.WithWatch, key client.ObjectKey, object client.Object, _ ...client.GetOption,
+		) error {
 			if c.beforeGet != nil {
 				c.beforeGet()
 			}
@@ -131,7 +133,9 @@ func TestWhereThePolicyIsReadFrom(t *testing.T) {
 		"no object at all":                 {func(*cluster) {}, DefaultBackupSyncPeriod},
 		"no such kind as an application":   {func(c *cluster) { c.fail(noCRD, nil) }, DefaultBackupSyncPeriod},
 		"an application that says nothing": {func(c *cluster) { c.application("a", nil) }, DefaultBackupSyncPeriod},
-		"an application":                   {func(c *cluster) { c.application("a", map[string]any{"backupSyncPeriod": "1m"}) }, time.Minute},
+		"an application": {func(c *cluster) {
+			c.application("a", map[string]any{"backupSyncPeriod": "1m"})
+		}, time.Minute},
 		"the first application that says some": {func(c *cluster) {
 			c.application("c", map[string]any{"backupSyncPeriod": "3m"})
 			c.application("a", nil)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -14,9 +15,11 @@ import (
 	temporalclient "go.temporal.io/sdk/client"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/test/env"
+	"holdfast.dev/holdfast/test/tools"
 )
 
 // testWriter is the progress of the stack as lines of the test's log.
@@ -48,6 +51,10 @@ func TestStackWithoutHoldfast(t *testing.T) {
 	require.NoError(t, stack.CreateTenant(ctx, "team-a", "alice"))
 	require.NoError(t, stack.Seed(ctx, "team-a", 5))
 
+	t.Run("a second stack is refused, because of Velero's port", func(t *testing.T) {
+		_, err := env.Start(ctx, env.Options{})
+		require.ErrorContains(t, err, "another Holdfast stack runs on this machine (process "+strconv.Itoa(os.Getpid()))
+	})
 	t.Run("Velero takes a backup into the bucket", func(t *testing.T) { takesBackup(ctx, t, stack) })
 	t.Run("a tenant sees only its own namespace", func(t *testing.T) { isolatesTenants(ctx, t, stack) })
 	t.Run("a deleted namespace disappears", func(t *testing.T) { deletesNamespace(ctx, t, stack) })
@@ -55,6 +62,33 @@ func TestStackWithoutHoldfast(t *testing.T) {
 	t.Run("Temporal keeps its data over a restart", func(t *testing.T) { restartsTemporal(ctx, t, stack) })
 	t.Run("Velero comes back after a kill", func(t *testing.T) { killsVelero(ctx, t, stack) })
 	t.Run("Stop leaves nothing behind", func(t *testing.T) { stopsClean(t, stack) })
+}
+
+func TestControlPlaneAlone(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Minute)
+	defer cancel()
+	stack := startStack(ctx, t, env.Options{Without: []string{env.Velero, env.S3, env.Temporal}})
+	require.Nil(t, stack.Component(env.Temporal))
+	for _, kind := range []schema.GroupKind{
+		{Group: "velero.io", Kind: "Backup"},
+		{Group: "velero.io", Kind: "DataUpload"},
+		{Group: "oadp.openshift.io", Kind: "NonAdminBackup"},
+	} {
+		_, err := stack.Client().RESTMapper().RESTMapping(kind)
+		require.NoError(t, err)
+	}
+}
+
+func TestStackThatCannotStartSaysWhyAndLeavesNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts real components")
+	}
+	dir := t.TempDir()
+	_, err := env.Start(t.Context(), env.Options{
+		Dir: dir, Without: []string{env.Velero}, Bin: map[string]string{tools.Etcd: "/bin/false"},
+	})
+	require.ErrorContains(t, err, "etcd ended before it was ready: exit status 1\nend of "+dir)
+	require.Empty(t, processesOf(t, dir))
 }
 
 func takesBackup(ctx context.Context, t *testing.T, stack *env.Env) {

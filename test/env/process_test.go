@@ -3,7 +3,6 @@ package env
 import (
 	"context"
 	"errors"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -94,7 +93,7 @@ func TestChildrenDieWithTheirParent(t *testing.T) {
 		select {}
 	}
 	pidFile := filepath.Join(t.TempDir(), "pid")
-	parent := exec.Command(os.Args[0], "-test.run", "^TestChildrenDieWithTheirParent$")
+	parent := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestChildrenDieWithTheirParent$")
 	parent.Env = append(os.Environ(), "HOLDFAST_TEST_PID_FILE="+pidFile)
 	require.NoError(t, parent.Start())
 	var content []byte
@@ -118,9 +117,7 @@ func TestPortsAreFreeDistinctAndNotEphemeral(t *testing.T) {
 		require.False(t, seen[port])
 		seen[port] = true
 		require.Less(t, port, firstEphemeralPort())
-		listener, err := net.Listen("tcp", address(port))
-		require.NoError(t, err)
-		require.NoError(t, listener.Close())
+		require.True(t, portFree(address(port)))
 	}
 }
 

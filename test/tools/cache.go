@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -44,16 +45,16 @@ func newTarget(ctx context.Context, t tool, toolsDir, cache string, env goEnv) (
 	if t.ldflags != nil {
 		linker += " " + strings.Join(t.ldflags(version), " ")
 	}
-	sum := sha256.New()
+	var identity bytes.Buffer
 	for _, name := range []string{"go.mod", "go.sum"} {
 		content, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return target{}, fmt.Errorf("version of %s: %w", t.name, err)
 		}
-		fmt.Fprintf(sum, "%s %d\n%s", name, len(content), content)
+		fmt.Fprintf(&identity, "%s %d\n%s", name, len(content), content)
 	}
-	fmt.Fprintf(sum, "%s\n%s\n%s %s %s\n", t.pkg, linker, env.GOVERSION, env.GOOS, env.GOARCH)
-	folder := fmt.Sprintf("%s-%s-%.6x", t.name, strings.TrimPrefix(version, "v"), sum.Sum(nil))
+	fmt.Fprintf(&identity, "%s\n%s\n%s %s %s\n", t.pkg, linker, env.GOVERSION, env.GOOS, env.GOARCH)
+	folder := fmt.Sprintf("%s-%s-%.6x", t.name, strings.TrimPrefix(version, "v"), sha256.Sum256(identity.Bytes()))
 	return target{tool: t, version: version, linker: linker, path: filepath.Join(cache, "tools", folder, t.name)}, nil
 }
 

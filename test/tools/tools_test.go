@@ -46,7 +46,7 @@ func TestBuildMakesOnceAndKeeps(t *testing.T) {
 	require.Len(t, paths, 2)
 	require.Contains(t, progress.String(), "[2/2] hello, goodbye devel: ready")
 	for name, path := range paths {
-		out, err := exec.Command(path).CombinedOutput()
+		out, err := exec.CommandContext(t.Context(), path).CombinedOutput()
 		require.NoError(t, err)
 		require.Equal(t, name+" devel\n", string(out))
 	}
@@ -113,7 +113,7 @@ func TestBuildStopsTheCompilerWithItsContext(t *testing.T) {
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.Less(t, time.Since(begin), 10*time.Second)
 	require.Eventually(t, func() bool {
-		out, err := exec.Command("ps", "-eo", "args").Output()
+		out, err := exec.CommandContext(t.Context(), "ps", "-eo", "args").Output()
 		return err == nil && !strings.Contains(string(out), "sleep "+mark)
 	}, 5*time.Second, 50*time.Millisecond)
 	left, err := filepath.Glob(filepath.Join(b.cache, "tools", ".building-*"))

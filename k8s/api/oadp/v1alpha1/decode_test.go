@@ -32,7 +32,7 @@ func TestOneTenantsUnreadableObjectDoesNotHideTheOthers(t *testing.T) {
 		"items": [
 			{"metadata": {"namespace": "team-a", "name": "good"}, "spec": {"backupSpec": {"ttl": "1h0m0s"}}},
 			{"metadata": {"namespace": "team-b", "name": "bad"}, "spec": {"deleteBackup": true, "backupSpec": {"ttl": "banana"}},
-			 "status": {"phase": "BackingOff", "veleroBackup": {"nacuuid": "u", "name": "n", "status": {"phase": {"forged": true}}}}}
+			 "status": {"phase": "BackingOff", "veleroBackup": {"nacuuid": "u", "name": "n", "status": {"phase": {"a": 1}}}}}
 		]}`)
 	require.Len(t, list.Items, 2)
 	good, bad := list.Items[0], list.Items[1]

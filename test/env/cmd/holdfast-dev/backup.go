@@ -25,7 +25,7 @@ func takeBackup(ctx context.Context, s *story, stack *env.Env, f *follower) (str
 	defer cancel()
 	created := false
 	apply := func() error {
-		err := kubectl(ctx, stack, demoTenant, "apply", "-f", manifest)
+		err := kubectl(ctx, stack, "apply", "-f", manifest)
 		s.chapter("What happens, as %s sees it (seconds since the request)", demoTenant)
 		return err
 	}
@@ -100,7 +100,7 @@ func deleteBackup(ctx context.Context, s *story, stack *env.Env, f *follower) er
 		fmt.Errorf("the backup was not deleted within %s", demoLimit))
 	defer cancel()
 	request := func() error {
-		return kubectl(ctx, stack, demoTenant, "-n", demoNamespace, "patch", "nonadminbackup", demoBackup,
+		return kubectl(ctx, stack, "-n", demoNamespace, "patch", "nonadminbackup", demoBackup,
 			"--type", "merge", "-p", `{"spec":{"deleteBackup":true}}`)
 	}
 	return f.until(ctx, request, func(now state) (bool, error) {

@@ -72,7 +72,7 @@ func tell(ctx context.Context, s *story, stack *env.Env) error {
 	if err != nil {
 		return err
 	}
-	if err := kubectl(ctx, stack, demoTenant, "apply", "-f", objects); err != nil {
+	if err := kubectl(ctx, stack, "apply", "-f", objects); err != nil {
 		return err
 	}
 	config, err := stack.RESTConfig(demoTenant)

@@ -39,7 +39,7 @@ func devIn(ctx context.Context, dir string, bin map[string]string) error {
 	if err != nil {
 		return err
 	}
-	if err := kubectl(ctx, stack, demoTenant, "apply", "-f", objects); err != nil {
+	if err := kubectl(ctx, stack, "apply", "-f", objects); err != nil {
 		return err
 	}
 	manifest, err := writeManifest(stack, "backup.yaml", nonAdminBackup, demoNamespace, "my-backup")

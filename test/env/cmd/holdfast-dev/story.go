@@ -44,9 +44,9 @@ func (s *story) summary() {
 	}
 }
 
-// kubectl runs the real kubectl as a user, after showing the command line that does the same by hand.
-func kubectl(ctx context.Context, stack *env.Env, user string, args ...string) error {
-	args = append([]string{"--kubeconfig", stack.Kubeconfig(user)}, args...)
+// kubectl runs the real kubectl as the tenant, after showing the command line that does the same by hand.
+func kubectl(ctx context.Context, stack *env.Env, args ...string) error {
+	args = append([]string{"--kubeconfig", stack.Kubeconfig(demoTenant)}, args...)
 	binary := stack.Binary(tools.Kubectl)
 	fmt.Println("   $", commandLine(append([]string{"kubectl"}, args...)))
 	cmd := exec.CommandContext(ctx, binary, args...)

@@ -1,0 +1,214 @@
+// Package fake is a cluster in memory for the tests that need no real one: the API server's objects with status
+// subresources and optimistic locking, and the activities over it. What Velero would do, the test does.
+package fake
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"holdfast.dev/holdfast/activities"
+	"holdfast.dev/holdfast/k8s"
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/backup"
+	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// Names that every World uses.
+const (
+	Cluster       = "test"
+	OADPNamespace = "openshift-adp"
+	Namespace     = "team"
+)
+
+// World is a cluster in memory.
+type World struct {
+	t       *testing.T
+	Client  client.WithWatch
+	Backups *activities.Backups
+	Events  chan string
+	// Policy is the admin's policy; PolicyErr stands for one that cannot be read.
+	Policy    policy.Policy
+	PolicyErr error
+
+	mutex  sync.Mutex
+	fail   func(verb string, object client.Object) error
+	writes []string
+}
+
+// New returns a world with the given objects.
+func New(t *testing.T, objects ...client.Object) *World {
+	t.Helper()
+	w := &World{t: t}
+	recorder := events.NewFakeRecorder(1000)
+	w.Events = recorder.Events
+	base := fake.NewClientBuilder().WithScheme(k8s.Scheme()).WithObjects(objects...).
+		WithStatusSubresource(&oadpv1alpha1.NonAdminBackup{}).Build()
+	w.Client = interceptor.NewClient(base, w.interceptors())
+	w.Backups = &activities.Backups{
+		Client: w.Client,
+		Gatherer: &backup.Gatherer{
+			Reader: w.Client, Policy: source{w}, ClusterID: Cluster, OADPNamespace: OADPNamespace,
+		},
+		Events: recorder,
+		Paused: func() error { return nil },
+	}
+	return w
+}
+
+type source struct{ w *World }
+
+func (s source) Get(context.Context) (policy.Policy, error) { return s.w.Policy, s.w.PolicyErr }
+
+// Fail has decide asked before every write; its error is the API server's answer. nil ends it.
+func (w *World) Fail(decide func(verb string, object client.Object) error) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.fail = decide
+}
+
+// Writes returns the writes that got through, as "verb Kind".
+func (w *World) Writes() []string {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	return append([]string(nil), w.writes...)
+}
+
+func (w *World) write(verb string, object client.Object, do func() error) error {
+	w.mutex.Lock()
+	fail := w.fail
+	w.mutex.Unlock()
+	if fail != nil {
+		if err := fail(verb, object); err != nil {
+			return err
+		}
+	}
+	if err := do(); err != nil {
+		return err
+	}
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	kinds, _, _ := k8s.Scheme().ObjectKinds(object)
+	w.writes = append(w.writes, verb+" "+kinds[0].Kind)
+	return nil
+}
+
+func (w *World) interceptors() interceptor.Funcs {
+	return interceptor.Funcs{
+		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+			if o.GetUID() == "" {
+				o.SetUID(types.UID("uid-" + o.GetName()))
+			}
+			return w.write("create", o, func() error { return c.Create(ctx, o, opts...) })
+		},
+		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
+			return w.write("delete", o, func() error { return c.Delete(ctx, o, opts...) })
+		},
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+			return w.write("patch", o, func() error { return c.Patch(ctx, o, p, opts...) })
+		},
+		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+			return w.write("patch "+sub, o, func() error { return c.SubResource(sub).Patch(ctx, o, p, opts...) })
+		},
+	}
+}
+
+// NAB returns a NonAdminBackup that is not in the world yet.
+func NAB(name string) *oadpv1alpha1.NonAdminBackup {
+	return &oadpv1alpha1.NonAdminBackup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: name, UID: types.UID("uid-" + name), Generation: 1},
+		Spec:       oadpv1alpha1.NonAdminBackupSpec{BackupSpec: &velerov1.BackupSpec{}},
+	}
+}
+
+// Ref names the object of NAB(name).
+func Ref(name string) contract.ObjectRef {
+	return contract.ObjectRef{Namespace: Namespace, Name: name, UID: "uid-" + name}
+}
+
+// VeleroName is the name of the Velero Backup of NAB(name).
+func VeleroName(name string) string { return k8s.NACUUID(Cluster, Namespace, name, "uid-"+name) }
+
+// Read returns the NonAdminBackup of that name, nil if there is none.
+func (w *World) Read(name string) *oadpv1alpha1.NonAdminBackup {
+	nab := &oadpv1alpha1.NonAdminBackup{}
+	return got(w, types.NamespacedName{Namespace: Namespace, Name: name}, nab)
+}
+
+// Velero returns the Velero Backup of that name, nil if there is none.
+func (w *World) Velero(name string) *velerov1.Backup {
+	return got(w, types.NamespacedName{Namespace: OADPNamespace, Name: name}, &velerov1.Backup{})
+}
+
+func got[T client.Object](w *World, key types.NamespacedName, object T) T {
+	err := w.Client.Get(context.Background(), key, object)
+	if apierrors.IsNotFound(err) {
+		var none T
+		return none
+	}
+	require.NoError(w.t, err)
+	return object
+}
+
+// Requests returns the DeleteBackupRequests.
+func (w *World) Requests() []velerov1.DeleteBackupRequest {
+	var list velerov1.DeleteBackupRequestList
+	require.NoError(w.t, w.Client.List(context.Background(), &list, client.InNamespace(OADPNamespace)))
+	return list.Items
+}
+
+// EditSpec changes the spec as a user does: the generation grows.
+func (w *World) EditSpec(name string, edit func(*oadpv1alpha1.NonAdminBackupSpec)) {
+	nab := w.Read(name)
+	edit(&nab.Spec)
+	nab.Generation++
+	require.NoError(w.t, w.Client.Update(context.Background(), nab))
+}
+
+// SetVelero changes a Velero Backup's status as Velero does.
+func (w *World) SetVelero(name string, phase velerov1.BackupPhase) {
+	made := w.Velero(name)
+	require.NotNil(w.t, made, "no Velero Backup %s", name)
+	now := metav1.Now()
+	made.Status.Phase = phase
+	if phase != velerov1.BackupPhaseQueued && made.Status.StartTimestamp == nil {
+		made.Status.StartTimestamp = &now
+	}
+	if backup.Finished(phase) {
+		made.Status.CompletionTimestamp = &now
+	}
+	require.NoError(w.t, w.Client.Update(context.Background(), made))
+}
+
+// AnswerRequests answers every DeleteBackupRequest as Velero does: with an error, or, if it is empty, by deleting the
+// Backup and the requests.
+func (w *World) AnswerRequests(refusal string) {
+	for _, request := range w.Requests() {
+		if refusal != "" {
+			request.Status.Phase = velerov1.DeleteBackupRequestPhaseProcessed
+			request.Status.Errors = []string{refusal}
+			require.NoError(w.t, w.Client.Update(context.Background(), &request))
+			continue
+		}
+		made := w.Velero(request.Spec.BackupName)
+		if made != nil {
+			require.NoError(w.t, w.Client.Delete(context.Background(), made))
+		}
+		require.NoError(w.t, w.Client.Delete(context.Background(), &request))
+	}
+}
+
+// ErrAway is an API server that does not answer.
+var ErrAway = errors.New("connection refused")

@@ -1,0 +1,283 @@
+package workflows_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/test/fake"
+	"holdfast.dev/holdfast/workflows"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+const name = "nightly"
+
+var input = contract.BackupInput{Cluster: fake.Cluster, Ref: fake.Ref(name)}
+
+// scenario is a workflow over a world in memory. Script entries happen at their time; each is followed by a signal.
+type scenario struct {
+	*testsuite.TestWorkflowEnvironment
+	world *fake.World
+}
+
+func newScenario(t *testing.T, objects ...client.Object) *scenario {
+	t.Helper()
+	s := &scenario{
+		TestWorkflowEnvironment: (&testsuite.WorkflowTestSuite{}).NewTestWorkflowEnvironment(),
+		world:                   fake.New(t, objects...),
+	}
+	s.SetTestTimeout(30 * time.Second)
+	workflows.Register(s, workflows.Options{})
+	s.world.Backups.Register(s)
+	return s
+}
+
+func (s *scenario) after(delay time.Duration, do func(*fake.World)) {
+	s.RegisterDelayedCallback(func() {
+		do(s.world)
+		s.SignalWorkflow(contract.SignalChanged, contract.Changed{})
+	}, delay)
+}
+
+func (s *scenario) run(t *testing.T) {
+	t.Helper()
+	s.ExecuteWorkflow(contract.WorkflowBackup, input)
+	require.True(t, s.IsWorkflowCompleted())
+	require.NoError(t, s.GetWorkflowError())
+}
+
+func velero(phase velerov1.BackupPhase) func(*fake.World) {
+	return func(w *fake.World) { w.SetVelero(fake.VeleroName(name), phase) }
+}
+
+func edit(change func(*oadpv1alpha1.NonAdminBackupSpec)) func(*fake.World) {
+	return func(w *fake.World) { w.EditSpec(name, change) }
+}
+
+func deleteBackup(spec *oadpv1alpha1.NonAdminBackupSpec) { spec.DeleteBackup = true }
+
+func TestBackupIsCreatedMirroredAndSettles(t *testing.T) {
+	s := newScenario(t, fake.NAB(name))
+	for i, phase := range []velerov1.BackupPhase{"Queued", "SomethingNewer", "InProgress", "Finalizing", "Completed"} {
+		s.after(time.Duration(i+1)*time.Second, velero(phase))
+	}
+	s.run(t)
+
+	nab := s.world.Read(name)
+	assert.Equal(t, oadpv1alpha1.NonAdminPhaseCreated, nab.Status.Phase)
+	assert.Equal(t, velerov1.BackupPhaseCompleted, nab.Status.VeleroBackup.Status.Phase)
+	assert.Zero(t, nab.Status.QueueInfo.EstimatedQueuePosition)
+	assert.Equal(t, []string{fake.Namespace}, s.world.Velero(fake.VeleroName(name)).Spec.IncludedNamespaces)
+	creations := 0
+	for _, write := range s.world.Writes() {
+		if write == "create Backup" {
+			creations++
+		}
+	}
+	assert.Equal(t, 1, creations)
+}
+
+func TestUnsettledObjectKeepsItsWorkflow(t *testing.T) {
+	s := newScenario(t, fake.NAB(name))
+	var state contract.BackupState
+	s.RegisterDelayedCallback(func() {
+		answer, err := s.QueryWorkflow(contract.QueryState)
+		require.NoError(t, err)
+		require.NoError(t, answer.Get(&state))
+	}, time.Minute)
+	// No signal: the workflow looks by itself every five minutes.
+	s.RegisterDelayedCallback(func() { velero(velerov1.BackupPhaseCompleted)(s.world) }, 2*time.Minute)
+	s.run(t)
+	assert.Contains(t, state.Waiting, "waits for Velero to start")
+	assert.Equal(t, velerov1.BackupPhaseCompleted, s.world.Read(name).Status.VeleroBackup.Status.Phase)
+}
+
+func TestEveryDeletionEnds(t *testing.T) {
+	forceDelete := func(spec *oadpv1alpha1.NonAdminBackupSpec) { spec.ForceDeleteBackup, spec.DeleteBackup = true, true }
+	tests := map[string]struct {
+		before   func(*fake.World)
+		steps    []func(*fake.World)
+		wantGone bool
+	}{
+		"by deleteBackup": {
+			steps:    []func(*fake.World){velero("Completed"), edit(deleteBackup), func(w *fake.World) { w.AnswerRequests("") }},
+			wantGone: true,
+		},
+		"by deleteBackup, refused twice": {
+			steps: []func(*fake.World){
+				velero("Completed"), edit(deleteBackup),
+				func(w *fake.World) { w.AnswerRequests("location is read-only") },
+				func(w *fake.World) { w.AnswerRequests("location is read-only") },
+				func(w *fake.World) { w.AnswerRequests("") },
+			},
+			wantGone: true,
+		},
+		"by deleteBackup while Velero works": {
+			steps: []func(*fake.World){
+				velero("InProgress"), edit(deleteBackup),
+				func(w *fake.World) { assert.Empty(t, w.Requests(), "Velero would refuse") },
+				velero("Completed"), func(w *fake.World) { w.AnswerRequests("") },
+			},
+			wantGone: true,
+		},
+		"by forceDeleteBackup": {steps: []func(*fake.World){velero("InProgress"), edit(forceDelete)}, wantGone: true},
+		"by a plain delete":    {steps: []func(*fake.World){velero("Completed"), remove}},
+		"by a plain delete, the Velero Backup being gone": {
+			steps: []func(*fake.World){velero("InProgress"), func(w *fake.World) { dropVelero(w) }, remove}, wantGone: true,
+		},
+		"by a plain delete, then forceDeleteBackup": {
+			steps: []func(*fake.World){velero("InProgress"), remove, edit(forceDelete)}, wantGone: true,
+		},
+		"with its namespace": {
+			steps: []func(*fake.World){velero("InProgress"), func(w *fake.World) { removeNamespace(w); remove(w) }}, wantGone: true,
+		},
+		"by deleteBackup before anything was made": {before: edit(deleteBackup), wantGone: true},
+	}
+	for title, test := range tests {
+		t.Run(title, func(t *testing.T) {
+			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fake.Namespace, Finalizers: []string{"kubernetes"}}}
+			world := fake.New(t, fake.NAB(name), namespace)
+			if test.before != nil {
+				test.before(world)
+			}
+			serve(t, world, test.steps)
+			if nab := world.Read(name); test.wantGone {
+				assert.Nil(t, nab)
+				assert.Empty(t, world.Requests(), "nothing left over")
+			} else {
+				assert.Equal(t, oadpv1alpha1.NonAdminPhaseDeleting, nab.Status.Phase)
+				assert.NotNil(t, world.Velero(fake.VeleroName(name)))
+			}
+		})
+	}
+}
+
+// serve runs the workflow while the steps happen, 20 s apart: longer than the wait before a refused deletion is asked for
+// again. A workflow that settled in between is started again by the next step, as the watcher does.
+func serve(t *testing.T, world *fake.World, steps []func(*fake.World)) {
+	t.Helper()
+	for done := 0; ; {
+		s := newScenario(t)
+		s.world = world
+		world.Backups.Register(reregistration{s})
+		for i, step := range steps[done:] {
+			s.RegisterDelayedCallback(func() {
+				step(world)
+				done++
+				s.SignalWorkflow(contract.SignalChanged, contract.Changed{})
+			}, time.Duration(i+1)*20*time.Second)
+		}
+		s.run(t)
+		if done == len(steps) {
+			return
+		}
+		steps[done](world)
+		done++
+	}
+}
+
+func remove(w *fake.World) { _ = w.Client.Delete(context.Background(), w.Read(name)) }
+
+func dropVelero(w *fake.World) {
+	_ = w.Client.Delete(context.Background(), w.Velero(fake.VeleroName(name)))
+}
+
+func removeNamespace(w *fake.World) {
+	_ = w.Client.Delete(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fake.Namespace}})
+}
+
+// A signal that comes while the last activity runs must be read before the workflow ends.
+func TestSignalDuringTheLastActivityIsRead(t *testing.T) {
+	s := newScenario(t, fake.NAB(name))
+	s.after(time.Second, velero(velerov1.BackupPhaseCompleted))
+	refreshes, last := 0, 0
+	s.RegisterActivityWithOptions(func(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
+		refreshes++
+		view, err := s.world.Backups.Refresh(ctx, step)
+		if view.Velero.Finished && last == 0 {
+			last = refreshes
+			s.world.EditSpec(name, func(spec *oadpv1alpha1.NonAdminBackupSpec) { spec.BackupSpec.ExcludedNamespaces = []string{"x"} })
+			s.SignalWorkflow(contract.SignalChanged, contract.Changed{Reason: "during the last activity"})
+		}
+		return view, err
+	}, activity.RegisterOptions{Name: contract.ActivityRefreshBackup, DisableAlreadyRegisteredCheck: true})
+	s.run(t)
+	assert.Greater(t, refreshes, last, "the signal was not read")
+	accepted := condition(s.world.Read(name))
+	assert.Equal(t, oadpv1alpha1.ReasonInvalidBackupSpec, accepted.Reason)
+	assert.EqualValues(t, 2, accepted.ObservedGeneration)
+}
+
+func condition(nab *oadpv1alpha1.NonAdminBackup) metav1.Condition {
+	for _, c := range nab.Status.Conditions {
+		if c.Type == string(oadpv1alpha1.NonAdminConditionAccepted) {
+			return c
+		}
+	}
+	return metav1.Condition{}
+}
+
+// Two runs in a row: what the first knew, the second reads from the objects.
+func TestContinueAsNew(t *testing.T) {
+	s := newScenario(t, fake.NAB(name))
+	s.SetContinueAsNewSuggested(true)
+	s.ExecuteWorkflow(contract.WorkflowBackup, input)
+	var next *workflow.ContinueAsNewError
+	require.ErrorAs(t, s.GetWorkflowError(), &next)
+	require.NotNil(t, s.world.Velero(fake.VeleroName(name)))
+
+	second := newScenario(t)
+	second.world = s.world
+	second.world.Backups.Register(reregistration{second})
+	var carried contract.BackupInput
+	require.NoError(t, decode(next, &carried))
+	assert.Equal(t, input.Ref, carried.Ref)
+	assert.Equal(t, "Created", carried.ShownPhase)
+	second.after(time.Second, velero(velerov1.BackupPhaseCompleted))
+	second.ExecuteWorkflow(contract.WorkflowBackup, carried)
+	require.NoError(t, second.GetWorkflowError())
+	assert.Equal(t, velerov1.BackupPhaseCompleted, s.world.Read(name).Status.VeleroBackup.Status.Phase)
+}
+
+// The API server is away for longer than any local attempt, and then for longer than --resource-timeout.
+func TestOutageOfTheAPIServerEndsInTheRightStatus(t *testing.T) {
+	for title, outage := range map[string]time.Duration{"of 30 s": 30 * time.Second, "of 300 s": 300 * time.Second, "of an hour": time.Hour} {
+		t.Run(title, func(t *testing.T) {
+			s := newScenario(t, fake.NAB(name))
+			s.after(time.Second, velero(velerov1.BackupPhaseInProgress))
+			s.after(2*time.Second, func(w *fake.World) {
+				velero(velerov1.BackupPhaseCompleted)(w)
+				w.Fail(func(string, client.Object) error { return fake.ErrAway })
+			})
+			s.RegisterDelayedCallback(func() { s.world.Fail(nil) }, 2*time.Second+outage)
+			s.run(t)
+			assert.Equal(t, velerov1.BackupPhaseCompleted, s.world.Read(name).Status.VeleroBackup.Status.Phase)
+		})
+	}
+}
+
+func TestPermanentRefusalIsShownOnTheObject(t *testing.T) {
+	s := newScenario(t, fake.NAB(name))
+	s.world.Fail(func(verb string, object client.Object) error {
+		if _, isBackup := object.(*velerov1.Backup); isBackup && verb == "create" {
+			return invalidBackup
+		}
+		return nil
+	})
+	s.run(t)
+	nab := s.world.Read(name)
+	assert.Equal(t, oadpv1alpha1.NonAdminPhaseBackingOff, nab.Status.Phase)
+	assert.Equal(t, "VeleroBackupRefused", condition(nab).Reason)
+	assert.Contains(t, condition(nab).Message, "spec.ttl")
+}

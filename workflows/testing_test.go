@@ -1,0 +1,34 @@
+package workflows_test
+
+import (
+	"github.com/nexus-rpc/sdk-go/nexus"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/workflow"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+var invalidBackup = apierrors.NewInvalid(velerov1.SchemeGroupVersion.WithKind("Backup").GroupKind(), "b",
+	field.ErrorList{field.Invalid(field.NewPath("spec", "ttl"), "x", "must be a duration")})
+
+// reregistration registers activities again, over a world that another run has left.
+type reregistration struct{ *scenario }
+
+func (r reregistration) RegisterActivityWithOptions(a any, options activity.RegisterOptions) {
+	options.DisableAlreadyRegisteredCheck = true
+	r.scenario.RegisterActivityWithOptions(a, options)
+}
+
+func (r reregistration) RegisterDynamicActivity(a any, options activity.DynamicRegisterOptions) {
+	r.scenario.RegisterDynamicActivity(a, options)
+}
+
+func (r reregistration) RegisterNexusService(service *nexus.Service) {
+	r.scenario.RegisterNexusService(service)
+}
+
+func decode(next *workflow.ContinueAsNewError, into any) error {
+	return converter.GetDefaultDataConverter().FromPayloads(next.Input, into)
+}
