@@ -150,7 +150,9 @@ func (b *Backups) Refresh(ctx context.Context, step contract.BackupStep) (contra
 }
 
 // volumes lists what the Velero Backup does with volumes; nothing before Velero has begun.
-func (b *Backups) volumes(ctx context.Context, o *backup.Objects) ([]velerov2alpha1.DataUpload, []velerov1.PodVolumeBackup, error) {
+func (b *Backups) volumes(ctx context.Context, o *backup.Objects) (
+	[]velerov2alpha1.DataUpload, []velerov1.PodVolumeBackup, error,
+) {
 	if o.Backup == nil || o.Backup.Status.StartTimestamp == nil {
 		return nil, nil, nil
 	}

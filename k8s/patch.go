@@ -25,8 +25,10 @@ type boundPatch struct {
 	inner  client.Patch
 }
 
+// Type implements client.Patch.
 func (p boundPatch) Type() types.PatchType { return types.MergePatchType }
 
+// Data implements client.Patch.
 func (p boundPatch) Data(after client.Object) ([]byte, error) {
 	data, err := p.inner.Data(after)
 	if err != nil {

@@ -117,7 +117,9 @@ func newManager(flags *watchFlags) (manager.Manager, error) {
 }
 
 // assemble puts the watcher together with the probes that it depends on.
-func assemble(logger *zap.Logger, flags *watchFlags, mgr manager.Manager, temporal *connect.Temporal) (*watch.Watcher, *probe.Prober, error) {
+func assemble(
+	logger *zap.Logger, flags *watchFlags, mgr manager.Manager, temporal *connect.Temporal,
+) (*watch.Watcher, *probe.Prober, error) {
 	// Not the manager's client: it would keep a cache of every ConfigMap for the sake of one.
 	direct, err := client.New(mgr.GetConfig(), client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
 	if err != nil {
@@ -150,10 +152,13 @@ func assemble(logger *zap.Logger, flags *watchFlags, mgr manager.Manager, tempor
 	return watcher, probe.New(logger,
 		probe.Check{Name: "temporal", Ask: temporal.Ask},
 		probe.Check{Name: "kubernetes", Ask: apiServer, Recovered: watcher.Recovered},
+		probe.Check{Name: "watch", Ask: watcher.Watching},
 		probe.Check{Name: "non-admin-controller", Ask: rival.Probe},
 		probe.Check{Name: "policy", Ask: policyCheck(source, func(problem string) {
-			recorder.Eventf(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: flags.OADPNamespace, Name: policy.ConfigMapName}}, nil,
-				corev1.EventTypeWarning, "PolicyProblem", "ReadPolicy", "%s", problem)
+			document := &corev1.ConfigMap{
+				ObjectMeta: metav1.ObjectMeta{Namespace: flags.OADPNamespace, Name: policy.ConfigMapName},
+			}
+			recorder.Eventf(document, nil, corev1.EventTypeWarning, "PolicyProblem", "ReadPolicy", "%s", problem)
 		})},
 	), nil
 }

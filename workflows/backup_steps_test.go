@@ -41,7 +41,8 @@ func TestStepsAreSafe(t *testing.T) {
 		case stepSettled:
 			require.True(t, backup.Settled(v), "%+v", v)
 		case stepRequestDeletion:
-			require.True(t, v.DeleteBackup && !v.ForceDelete && v.BeingDeleted && v.Velero.Exists, "data are deleted only as asked: %+v", v)
+			require.True(t, v.DeleteBackup && !v.ForceDelete && v.BeingDeleted && v.Velero.Exists,
+				"data are deleted only as asked: %+v", v)
 		case stepDeleteVeleroObjects:
 			require.True(t, v.ForceDelete, "%+v", v)
 		case stepMarkDeleting:

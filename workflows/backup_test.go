@@ -252,7 +252,9 @@ func TestContinueAsNew(t *testing.T) {
 
 // The API server is away for longer than any local attempt, and then for longer than --resource-timeout.
 func TestOutageOfTheAPIServerEndsInTheRightStatus(t *testing.T) {
-	for title, outage := range map[string]time.Duration{"of 30 s": 30 * time.Second, "of 300 s": 300 * time.Second, "of an hour": time.Hour} {
+	for title, outage := range map[string]time.Duration{
+		"of 30 s": 30 * time.Second, "of 300 s": 300 * time.Second, "of an hour": time.Hour,
+	} {
 		t.Run(title, func(t *testing.T) {
 			s := newScenario(t, fake.NAB(name))
 			s.after(time.Second, velero(velerov1.BackupPhaseInProgress))
@@ -271,7 +273,7 @@ func TestPermanentRefusalIsShownOnTheObject(t *testing.T) {
 	s := newScenario(t, fake.NAB(name))
 	s.world.Fail(func(verb string, object client.Object) error {
 		if _, isBackup := object.(*velerov1.Backup); isBackup && verb == "create" {
-			return invalidBackup
+			return errInvalidBackup
 		}
 		return nil
 	})

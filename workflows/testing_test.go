@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-var invalidBackup = apierrors.NewInvalid(velerov1.SchemeGroupVersion.WithKind("Backup").GroupKind(), "b",
+var errInvalidBackup = apierrors.NewInvalid(velerov1.SchemeGroupVersion.WithKind("Backup").GroupKind(), "b",
 	field.ErrorList{field.Invalid(field.NewPath("spec", "ttl"), "x", "must be a duration")})
 
 // reregistration registers activities again, over a world that another run has left.

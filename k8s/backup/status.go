@@ -87,7 +87,9 @@ func ApplyDeletion(nab *oadpv1alpha1.NonAdminBackup) {
 
 // ApplyVolumeCounters counts the data-mover uploads and pod volume backups of the Velero Backup by phase. None at all
 // leaves the fields as they are: Velero removes those objects long before the backup.
-func ApplyVolumeCounters(nab *oadpv1alpha1.NonAdminBackup, uploads []velerov2alpha1.DataUpload, volumes []velerov1.PodVolumeBackup) {
+func ApplyVolumeCounters(
+	nab *oadpv1alpha1.NonAdminBackup, uploads []velerov2alpha1.DataUpload, volumes []velerov1.PodVolumeBackup,
+) {
 	if len(uploads) > 0 {
 		nab.Status.DataMoverDataUploads = countUploads(uploads)
 	}
@@ -109,7 +111,9 @@ func setQueuePosition(nab *oadpv1alpha1.NonAdminBackup, position int) {
 	nab.Status.QueueInfo = &oadpv1alpha1.QueueInfo{EstimatedQueuePosition: position}
 }
 
-func setCondition(nab *oadpv1alpha1.NonAdminBackup, kind oadpv1alpha1.NonAdminCondition, status metav1.ConditionStatus, reason, message string) {
+func setCondition(
+	nab *oadpv1alpha1.NonAdminBackup, kind oadpv1alpha1.NonAdminCondition, status metav1.ConditionStatus, reason, message string,
+) {
 	meta.SetStatusCondition(&nab.Status.Conditions, metav1.Condition{
 		Type:               string(kind),
 		Status:             status,

@@ -87,12 +87,12 @@ func TestSpecsAreRefusedWithTheTextsTenantsKnow(t *testing.T) {
 		spec *velerov1.BackupSpec
 		want string
 	}{
-		"a spec that is not there":              {nil, "NonAdminBackup spec.backupSpec is not set"},
-		"another tenant's namespace":            {&velerov1.BackupSpec{IncludedNamespaces: []string{"team-b"}}, otherNamespaces},
-		"another namespace beside the own":      {&velerov1.BackupSpec{IncludedNamespaces: []string{tenant, "team-b"}}, otherNamespaces},
-		"all namespaces":                        {&velerov1.BackupSpec{IncludedNamespaces: []string{"*"}}, otherNamespaces},
-		"the empty namespace":                   {&velerov1.BackupSpec{IncludedNamespaces: []string{""}}, otherNamespaces},
-		"a pattern that fits more than the own": {&velerov1.BackupSpec{IncludedNamespaces: []string{"team-*"}}, otherNamespaces},
+		"a spec that is not there":   {nil, "NonAdminBackup spec.backupSpec is not set"},
+		"another tenant's namespace": {&velerov1.BackupSpec{IncludedNamespaces: []string{"team-b"}}, otherNamespaces},
+		"another beside the own":     {&velerov1.BackupSpec{IncludedNamespaces: []string{tenant, "team-b"}}, otherNamespaces},
+		"all namespaces":             {&velerov1.BackupSpec{IncludedNamespaces: []string{"*"}}, otherNamespaces},
+		"the empty namespace":        {&velerov1.BackupSpec{IncludedNamespaces: []string{""}}, otherNamespaces},
+		"a pattern of namespaces":    {&velerov1.BackupSpec{IncludedNamespaces: []string{"team-*"}}, otherNamespaces},
 		"excluded namespaces": {
 			&velerov1.BackupSpec{ExcludedNamespaces: []string{"team-b"}}, excluded,
 		},

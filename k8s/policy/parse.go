@@ -24,7 +24,7 @@ func Parse(document []byte) (Policy, error) {
 	}
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(content, &fields); err != nil {
-		return Policy{}, fmt.Errorf("the document must be a mapping of policy fields: %w", err)
+		return Policy{}, fmt.Errorf("the document must be a mapping: %w", err)
 	}
 	if fields == nil {
 		return Policy{}, errEmpty

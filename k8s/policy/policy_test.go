@@ -69,7 +69,7 @@ func TestAWrongPolicyIsRefusedWithTheNameOfTheField(t *testing.T) {
 		"only a comment": {"# none", "the document is empty: write {} for a policy that enforces nothing"},
 		"a list": {
 			"[a]",
-			"the document must be a mapping of policy fields: json: cannot unmarshal array into Go value of type map[string]json.RawMessage",
+			"the document must be a mapping: json: cannot unmarshal array into Go value of type map[string]json.RawMessage",
 		},
 		"a misspelt field":    {"enforcedBackupSpec: {}", "enforcedBackupSpec is not a known field"},
 		"a field in capitals": {"enforceBackupSpec: {TTL: 1h}", "enforceBackupSpec.TTL is not a known field"},

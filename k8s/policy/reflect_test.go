@@ -129,8 +129,8 @@ func TestEnforcedValuesArePrintedReadably(t *testing.T) {
 		enforced velerov1.BackupSpec
 		want     string
 	}{
-		"a pointer is printed by its value":      {velerov1.BackupSpec{SnapshotVolumes: &yes}, "snapshotVolumes field value to true"},
-		"a duration is printed as it is written": {velerov1.BackupSpec{TTL: metav1.Duration{Duration: 90e9}}, "ttl field value to 1m30s"},
+		"a pointer is printed by its value": {velerov1.BackupSpec{SnapshotVolumes: &yes}, "snapshotVolumes field value to true"},
+		"a duration is printed as written":  {velerov1.BackupSpec{TTL: metav1.Duration{Duration: 90e9}}, "ttl field value to 1m30s"},
 		"a list of words is printed in brackets": {
 			velerov1.BackupSpec{IncludedResources: []string{"pods", "secrets"}}, "includedResources field value to [pods secrets]",
 		},

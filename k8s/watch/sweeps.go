@@ -91,8 +91,8 @@ func (w *Watcher) Recovered(ctx context.Context) {
 }
 
 func (w *Watcher) sweep(ctx context.Context) error {
-	if w.Paused() != nil {
-		return nil
+	if err := w.Paused(); err != nil {
+		return err
 	}
 	live, err := w.snapshot(ctx)
 	if err != nil {
@@ -144,10 +144,13 @@ func (w *Watcher) snapshot(ctx context.Context) (*snapshot, error) {
 	})
 }
 
-func (w *Watcher) listLive(ctx context.Context, list client.ObjectList, take func(client.ObjectList), options ...client.ListOption) error {
+func (w *Watcher) listLive(
+	ctx context.Context, list client.ObjectList, take func(client.ObjectList), options ...client.ListOption,
+) error {
 	var next string
 	for {
-		if err := w.manager.GetAPIReader().List(ctx, list, append(options, client.Limit(listPage), client.Continue(next))...); err != nil {
+		page := append([]client.ListOption{client.Limit(listPage), client.Continue(next)}, options...)
+		if err := w.manager.GetAPIReader().List(ctx, list, page...); err != nil {
 			return fmt.Errorf("list live: %w", err)
 		}
 		take(list)
@@ -165,7 +168,7 @@ func (s *snapshot) Get(ctx context.Context, key client.ObjectKey, object client.
 			*into = *found
 			return nil
 		}
-		return apierrors.NewNotFound(oadpv1alpha1.GroupVersion.WithResource(oadpv1alpha1.ResourceNonAdminBackups).GroupResource(), key.Name)
+		return apierrors.NewNotFound(oadpv1alpha1.Resource(oadpv1alpha1.ResourceNonAdminBackups), key.Name)
 	case *velerov1.Backup:
 		if found, ok := s.veleroBackups[key]; ok {
 			*into = *found

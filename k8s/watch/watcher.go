@@ -2,12 +2,15 @@ package watch
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -62,6 +65,38 @@ type Watcher struct {
 	gatherer *backup.Gatherer
 	requests chan event.TypedGenericEvent[Request]
 	dirty    chan struct{} // the queue positions may have changed
+	watching atomic.Bool   // all caches are filled
+}
+
+// errNotWatching: events are not looked at yet.
+var errNotWatching = errors.New("the caches are not filled yet")
+
+// Watching returns nil once events are turned into signals; for readiness.
+func (w *Watcher) Watching(context.Context) error {
+	if !w.watching.Load() {
+		return errNotWatching
+	}
+	return nil
+}
+
+// awaitCaches returns when the caches of all kinds watched are filled; the controller's workers start then.
+func (w *Watcher) awaitCaches(ctx context.Context) error {
+	for _, kind := range []client.Object{
+		&oadpv1alpha1.NonAdminBackup{}, &velerov1.Backup{}, &velerov1.DeleteBackupRequest{},
+		&oadpv1alpha1.NonAdminBackupStorageLocation{}, &velerov1.BackupStorageLocation{}, namespaceMetadata(),
+	} {
+		if _, err := w.manager.GetCache().GetInformer(ctx, kind); err != nil {
+			return fmt.Errorf("fill the cache of %T: %w", kind, err)
+		}
+	}
+	w.watching.Store(true)
+	return nil
+}
+
+func namespaceMetadata() *metav1.PartialObjectMetadata {
+	namespace := &metav1.PartialObjectMetadata{}
+	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	return namespace
 }
 
 // CacheOptions are the manager's cache options that the watcher needs: of Velero's objects only those in the OADP
@@ -108,7 +143,7 @@ func Add(mgr manager.Manager, options Options) (*Watcher, error) {
 	if err != nil {
 		return nil, fmt.Errorf("build the watcher of NonAdminBackups: %w", err)
 	}
-	for _, run := range []manager.RunnableFunc{w.watchPolicy, w.keepQueuePositions} {
+	for _, run := range []manager.RunnableFunc{w.awaitCaches, w.watchPolicy, w.keepQueuePositions} {
 		if err := mgr.Add(run); err != nil {
 			return nil, fmt.Errorf("add to the manager: %w", err)
 		}

@@ -45,7 +45,9 @@ var kinds = map[contract.Kind]struct {
 }
 
 // SignalWithStart implements Workflows.
-func (w *TemporalWorkflows) SignalWithStart(ctx context.Context, kind contract.Kind, ref contract.ObjectRef, reason string) error {
+func (w *TemporalWorkflows) SignalWithStart(
+	ctx context.Context, kind contract.Kind, ref contract.ObjectRef, reason string,
+) error {
 	served := kinds[kind]
 	options := client.StartWorkflowOptions{
 		TaskQueue:             contract.TaskQueue(w.ClusterID),

@@ -126,7 +126,8 @@ func TestForgedOriginIsRefused(t *testing.T) {
 	_, err = clientFor("dave")
 	require.NoError(t, err)
 	assert.True(t, apierrors.IsForbidden(x.client.List(t.Context(), &velerov1.BackupList{})))
-	assert.True(t, apierrors.IsForbidden(x.client.Get(t.Context(), client.ObjectKeyFromObject(target.nab), &oadpv1alpha1.NonAdminBackup{})))
+	err = x.client.Get(t.Context(), client.ObjectKeyFromObject(target.nab), &oadpv1alpha1.NonAdminBackup{})
+	assert.True(t, apierrors.IsForbidden(err), "%v", err)
 	target.checkUntouched(t)
 }
 
@@ -139,7 +140,7 @@ func TestForeignNamespacesInTheSpecAreRefused(t *testing.T) {
 		"everybody": func(spec *velerov1.BackupSpec) { spec.IncludedNamespaces = []string{"*"} },
 		"excluded":  func(spec *velerov1.BackupSpec) { spec.ExcludedNamespaces = []string{"other"} },
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(name, func(*testing.T) {
 			nab := x.backUp(name, withSpec(alter))
 			x.awaitCondition(nab, oadpv1alpha1.NonAdminConditionAccepted, oadpv1alpha1.ReasonInvalidBackupSpec)
 		})

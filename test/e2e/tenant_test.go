@@ -70,7 +70,9 @@ func (x *tenant) backUp(name string, changes ...change) *oadpv1alpha1.NonAdminBa
 }
 
 // await polls until the object is as wished and returns it.
-func (x *tenant) await(nab *oadpv1alpha1.NonAdminBackup, wish string, ok func(*oadpv1alpha1.NonAdminBackup) bool) *oadpv1alpha1.NonAdminBackup {
+func (x *tenant) await(
+	nab *oadpv1alpha1.NonAdminBackup, wish string, ok func(*oadpv1alpha1.NonAdminBackup) bool,
+) *oadpv1alpha1.NonAdminBackup {
 	x.t.Helper()
 	return x.awaitFor(patience, nab, wish, ok)
 }
@@ -92,14 +94,18 @@ func (x *tenant) awaitFor(limit time.Duration, nab *oadpv1alpha1.NonAdminBackup,
 	return seen
 }
 
-func (x *tenant) awaitVeleroPhase(nab *oadpv1alpha1.NonAdminBackup, phase velerov1.BackupPhase) *oadpv1alpha1.NonAdminBackup {
+func (x *tenant) awaitVeleroPhase(
+	nab *oadpv1alpha1.NonAdminBackup, phase velerov1.BackupPhase,
+) *oadpv1alpha1.NonAdminBackup {
 	x.t.Helper()
 	return x.await(nab, "Velero phase "+string(phase), func(now *oadpv1alpha1.NonAdminBackup) bool {
 		return veleroPhase(now) == phase
 	})
 }
 
-func (x *tenant) awaitCondition(nab *oadpv1alpha1.NonAdminBackup, kind oadpv1alpha1.NonAdminCondition, reason string) *metav1.Condition {
+func (x *tenant) awaitCondition(
+	nab *oadpv1alpha1.NonAdminBackup, kind oadpv1alpha1.NonAdminCondition, reason string,
+) *metav1.Condition {
 	x.t.Helper()
 	seen := x.await(nab, string(kind)+" "+reason, func(now *oadpv1alpha1.NonAdminBackup) bool {
 		found := condition(now, kind)
@@ -110,8 +116,9 @@ func (x *tenant) awaitCondition(nab *oadpv1alpha1.NonAdminBackup, kind oadpv1alp
 
 func (x *tenant) awaitGone(nab *oadpv1alpha1.NonAdminBackup) {
 	x.t.Helper()
+	key := client.ObjectKeyFromObject(nab)
 	require.Eventually(x.t, func() bool {
-		return apierrors.IsNotFound(admin.Get(context.Background(), client.ObjectKeyFromObject(nab), &oadpv1alpha1.NonAdminBackup{}))
+		return apierrors.IsNotFound(admin.Get(context.Background(), key, &oadpv1alpha1.NonAdminBackup{}))
 	}, patience, 200*time.Millisecond, "%s/%s is still there", nab.Namespace, nab.Name)
 }
 

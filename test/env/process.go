@@ -151,9 +151,13 @@ func (p *Process) spawn() (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer log.Close()                                                                                                      //nolint:errcheck // the child has its own handle
-	fmt.Fprintf(log, "=== %s %s %s\n", time.Now().Format(time.RFC3339), p.command.path, strings.Join(p.command.args, " ")) //nolint:errcheck // only a heading
-	cmd := exec.Command(p.command.path, p.command.args...)                                                                 //nolint:noctx // it outlives the context of its start, and is stopped by group
+	defer log.Close() //nolint:errcheck // the child has its own handle
+	heading := fmt.Sprintln("===", time.Now().Format(time.RFC3339), p.command.path, strings.Join(p.command.args, " "))
+	if _, err := log.WriteString(heading); err != nil {
+		return nil, err
+	}
+	//nolint:noctx // it outlives the context of its start, and is stopped by process group
+	cmd := exec.Command(p.command.path, p.command.args...)
 	cmd.Env = p.command.env
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = childAttributes()

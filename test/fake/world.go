@@ -70,6 +70,7 @@ func New(t *testing.T, objects ...client.Object) *World {
 
 type source struct{ w *World }
 
+// Get implements backup.PolicySource.
 func (s source) Get(context.Context) (policy.Policy, error) { return s.w.Policy, s.w.PolicyErr }
 
 // Fail has decide asked before every write; its error is the API server's answer. nil ends it.
@@ -119,7 +120,9 @@ func (w *World) interceptors() interceptor.Funcs {
 		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
 			return w.write("patch", o, func() error { return c.Patch(ctx, o, p, opts...) })
 		},
-		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+		SubResourcePatch: func(
+			ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption,
+		) error {
 			return w.write("patch "+sub, o, func() error { return c.SubResource(sub).Patch(ctx, o, p, opts...) })
 		},
 	}

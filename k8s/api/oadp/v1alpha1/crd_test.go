@@ -138,7 +138,8 @@ func TestKindsAreServedUnderTheNamesToolsUse(t *testing.T) {
 func TestCopiesOfVeleroObjectsMayHoldAnything(t *testing.T) {
 	mirrored := map[string][][]string{
 		oadpv1alpha1.KindNonAdminBackup: {
-			{"status", "veleroBackup", "spec"}, {"status", "veleroBackup", "status"},
+			{"status", "veleroBackup", "spec"},
+			{"status", "veleroBackup", "status"},
 			{"status", "veleroDeleteBackupRequest", "status"},
 		},
 		oadpv1alpha1.KindNonAdminRestore:               {{"status", "veleroRestore", "status"}},

@@ -1,0 +1,212 @@
+package e2e_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/test/env"
+	"holdfast.dev/holdfast/test/tools"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+func workflowID(nab *oadpv1alpha1.NonAdminBackup) string {
+	return contract.WorkflowID(stack.ClusterID(), contract.KindBackup,
+		contract.ObjectRef{Namespace: nab.Namespace, Name: nab.Name, UID: string(nab.UID)})
+}
+
+// While Velero stands still, backups wait in its queue: the time to look at what people see. Not parallel.
+func TestWhatPeopleSee(t *testing.T) {
+	x := newTenant(t, "frank")
+	require.NoError(t, stack.Component(env.Velero).Pause())
+	resume := func() { require.NoError(t, stack.Component(env.Velero).Resume()) }
+	t.Cleanup(func() { _ = stack.Component(env.Velero).Resume() })
+	var nabs []*oadpv1alpha1.NonAdminBackup
+	for i := range 3 {
+		nabs = append(nabs, x.backUp(fmt.Sprintf("waiting-%d", i)))
+		x.await(nabs[i], "Created", func(now *oadpv1alpha1.NonAdminBackup) bool {
+			return now.Status.Phase == oadpv1alpha1.NonAdminPhaseCreated
+		})
+		time.Sleep(1100 * time.Millisecond) // creation times have seconds; a tie would share a position
+	}
+	t.Run("positions in Velero's queue", func(*testing.T) {
+		for i, nab := range nabs {
+			x.await(nab, fmt.Sprintf("position %d", i+1), func(now *oadpv1alpha1.NonAdminBackup) bool {
+				return now.Status.QueueInfo != nil && now.Status.QueueInfo.EstimatedQueuePosition == i+1
+			})
+		}
+	})
+	t.Run("search attributes find the backup", func(t *testing.T) { findBySearchAttributes(t, nabs[0]) })
+	t.Run("the Web UI shows summary and current details", func(t *testing.T) { lookIntoWebUI(t, nabs[0]) })
+	t.Run("holdfast list and describe", func(t *testing.T) { useCommands(t, nabs[0]) })
+
+	// Enough signals for a run to continue as new, with the workflow still at work.
+	for range suggestContinueAsNew {
+		require.NoError(t, temporal.SignalWorkflow(t.Context(), workflowID(nabs[0]), "", contract.SignalChanged, contract.Changed{}))
+		time.Sleep(20 * time.Millisecond)
+	}
+	resume()
+	for _, nab := range nabs {
+		x.awaitVeleroPhase(nab, velerov1.BackupPhaseCompleted)
+		record(t, nab)
+	}
+	assert.Greater(t, len(runsOf(t, workflowID(nabs[0]))), 1, "the workflow has continued as new")
+	t.Run("Events tell the tenant", func(t *testing.T) { readEvents(t, x, nabs[0]) })
+}
+
+func findBySearchAttributes(t *testing.T, nab *oadpv1alpha1.NonAdminBackup) {
+	t.Helper()
+	query := fmt.Sprintf("HoldfastCluster = '%s' AND HoldfastKind = 'NonAdminBackup' AND HoldfastNamespace = '%s' "+
+		"AND HoldfastName = '%s' AND HoldfastPhase = 'Created'", stack.ClusterID(), nab.Namespace, nab.Name)
+	require.Eventually(t, func() bool {
+		found, err := temporal.ListWorkflow(context.Background(), &workflowservice.ListWorkflowExecutionsRequest{Query: query})
+		return err == nil && len(found.Executions) == 1 && found.Executions[0].Execution.WorkflowId == workflowID(nab)
+	}, patience, 200*time.Millisecond, query)
+}
+
+// lookIntoWebUI asks the Web UI's own HTTP API for what it draws.
+func lookIntoWebUI(t *testing.T, nab *oadpv1alpha1.NonAdminBackup) {
+	t.Helper()
+	base := stack.TemporalUI() + "/api/v1/namespaces/default/workflows/" + url.PathEscape(workflowID(nab))
+	page := ask(t, http.MethodGet, base, nil)
+	assert.Contains(t, page, "HoldfastPhase")
+	var described struct {
+		ExecutionConfig struct {
+			UserMetadata struct {
+				Summary struct{ Data []byte }
+			}
+		}
+	}
+	require.NoError(t, json.Unmarshal([]byte(page), &described))
+	assert.Equal(t, fmt.Sprintf("%q", "Backup of "+nab.Namespace+"/"+nab.Name), string(described.ExecutionConfig.UserMetadata.Summary.Data))
+
+	answer, err := temporal.QueryWorkflow(t.Context(), workflowID(nab), "", "__temporal_workflow_metadata")
+	require.NoError(t, err)
+	var metadata struct{ CurrentDetails string }
+	require.NoError(t, answer.Get(&metadata))
+	assert.Contains(t, metadata.CurrentDetails, "waits for Velero to start Velero Backup")
+}
+
+func ask(t *testing.T, method, address string, body io.Reader) string {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, address, body)
+	require.NoError(t, err)
+	answer, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	defer answer.Body.Close()
+	data, err := io.ReadAll(answer.Body)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, answer.StatusCode, "%s %s: %s", method, address, data)
+	return string(data)
+}
+
+// holdfast runs the operator's command with the administrator's kubeconfig.
+func holdfast(t *testing.T, args ...string) string {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), stack.Binary(tools.Holdfast), append(args,
+		"--kubeconfig", stack.Kubeconfig(env.Admin), "--cluster-id", stack.ClusterID())...)
+	command.Env = append(os.Environ(), "TEMPORAL_ADDRESS="+stack.TemporalAddress())
+	var out, problems bytes.Buffer
+	command.Stdout, command.Stderr = &out, &problems
+	require.NoError(t, command.Run(), problems.String())
+	return out.String()
+}
+
+func useCommands(t *testing.T, nab *oadpv1alpha1.NonAdminBackup) {
+	t.Helper()
+	assert.Regexp(t, nab.Namespace+`\s+`+nab.Name+`\s+Created\s+1\s+\S+\s+running`, holdfast(t, "list", "-n", nab.Namespace))
+
+	described := holdfast(t, "describe", "backup", nab.Namespace+"/"+nab.Name)
+	assert.Contains(t, described, "waits for Velero to start")
+	assert.Contains(t, described, "backup accepted")
+
+	var listed []struct{ Name, Phase, Workflow string }
+	require.NoError(t, json.Unmarshal([]byte(holdfast(t, "list", "-n", nab.Namespace, "-o", "json")), &listed))
+	assert.Len(t, listed, 3)
+}
+
+func readEvents(t *testing.T, x *tenant, nab *oadpv1alpha1.NonAdminBackup) {
+	t.Helper()
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		var list eventsv1.EventList
+		if !assert.NoError(c, x.client.List(context.Background(), &list, client.InNamespace(nab.Namespace))) {
+			return
+		}
+		counts := map[string]int{}
+		for _, event := range list.Items {
+			if event.Regarding.UID == nab.UID {
+				counts[event.Reason]++
+			}
+		}
+		assert.Equal(c, map[string]int{"BackupAccepted": 1, "VeleroBackupCreated": 1, "BackupCompleted": 1}, counts)
+	}, patience, 200*time.Millisecond)
+}
+
+// Readiness tells the truth, and work goes on when Temporal is back. Not parallel.
+func TestTemporalAway(t *testing.T) {
+	x := newTenant(t, "frank")
+	require.NoError(t, stack.Component(env.Temporal).Stop())
+	nab := x.backUp("meanwhile")
+	for _, name := range []string{env.Worker, env.Watcher} {
+		address := "http://" + stack.Component(name).Address(env.AddressHealth)
+		require.Eventually(t, func() bool {
+			return status(address+"/readyz") == http.StatusServiceUnavailable && status(address+"/healthz") == http.StatusOK
+		}, patience, 200*time.Millisecond, "%s is ready without Temporal", name)
+	}
+	require.NoError(t, stack.Component(env.Temporal).Restart(t.Context()))
+	for _, name := range []string{env.Worker, env.Watcher} {
+		require.NoError(t, stack.Component(name).WaitReady(t.Context()))
+	}
+	x.awaitVeleroPhase(nab, velerov1.BackupPhaseCompleted)
+	record(t, nab)
+}
+
+func status(address string) int {
+	request, err := http.NewRequestWithContext(context.Background(), http.MethodGet, address, nil)
+	if err != nil {
+		return 0
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0
+	}
+	_ = answer.Body.Close()
+	return answer.StatusCode
+}
+
+// Signals in a row while the workflow comes to its end: the server refuses a completion that would lose one.
+func TestSignalsDuringCompletion(t *testing.T) {
+	t.Parallel()
+	x := newTenant(t, "frank")
+	nab := x.backUp("stormy")
+	ctx, stop := context.WithCancel(t.Context())
+	storm := make(chan struct{})
+	go func() {
+		defer close(storm)
+		for ctx.Err() == nil {
+			_ = temporal.SignalWorkflow(ctx, workflowID(nab), "", contract.SignalChanged, contract.Changed{Reason: "storm"})
+			time.Sleep(3 * time.Millisecond)
+		}
+	}()
+	x.awaitVeleroPhase(nab, velerov1.BackupPhaseCompleted)
+	time.Sleep(500 * time.Millisecond) // the storm goes on over the end
+	stop()
+	<-storm
+	record(t, nab)
+}
