@@ -1,6 +1,8 @@
 package k8s
 
 import (
+	"strings"
+
 	"github.com/google/uuid"
 )
 
@@ -13,7 +15,8 @@ const (
 
 // NACUUID returns the name of the Velero object made for a tenant's object, which is also its origin label's value:
 // `<namespace>-<name>-<uuid>` in at most 63 characters, by the naming rule of the OADP non-admin controller (a
-// namespace over 25 characters is cut to 25 and the name dropped; else the name is cut to what is left).
+// namespace over 25 characters is cut to 25 and the name dropped; else the name is cut to what is left). A dot that the
+// cut leaves at the end of the name goes too: no object's name may hold ".-".
 //
 // The UUID is derived (version 5) from the cluster's ID and the object's UID: the name is known before anything is
 // written, and making the object twice is impossible.
@@ -23,5 +26,5 @@ func NACUUID(cluster, namespace, name, uid string) string {
 		return namespace[:prefixRoom] + "-" + suffix
 	}
 	room := prefixRoom - len(namespace)
-	return namespace + "-" + name[:min(room, len(name))] + "-" + suffix
+	return namespace + "-" + strings.TrimRight(name[:min(room, len(name))], ".") + "-" + suffix
 }

@@ -50,8 +50,16 @@ type Source struct {
 
 // held is a policy and the object it was read from; no object if there was none.
 type held struct {
-	policy Policy
-	origin string
+	policy  Policy
+	origin  string
+	version string // the object's resourceVersion
+}
+
+// document is a policy as written.
+type document struct {
+	text    []byte
+	origin  string // "" if there is none
+	version string
 }
 
 // NewSource returns a Source that reads from the OADP namespace. The reader serves the ConfigMap.
@@ -89,6 +97,16 @@ func (s *Source) Get(ctx context.Context) (Policy, error) {
 	return in.good.policy, nil
 }
 
+// Version changes with every change of the object that the policy in force was read from, and stays the same without one.
+func (s *Source) Version() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.good == nil {
+		return ""
+	}
+	return s.good.origin + "@" + s.good.version
+}
+
 // Problem says why the policy in force is not what the cluster holds now, or why there is none; "" when all is well.
 func (s *Source) Problem() string {
 	s.mu.Lock()
@@ -118,31 +136,31 @@ func outcome(before, found *held, err error) verdict {
 
 // read returns the policy that the cluster holds now.
 func (s *Source) read(ctx context.Context) (*held, error) {
-	document, origin, err := s.application(ctx)
-	if err == nil && origin == "" {
-		document, origin, err = s.configMap(ctx)
+	found, err := s.application(ctx)
+	if err == nil && found.origin == "" {
+		found, err = s.configMap(ctx)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if origin == "" {
+	if found.origin == "" {
 		return &held{}, nil
 	}
-	policy, err := Parse(document)
+	policy, err := Parse(found.text)
 	if err != nil {
-		return nil, &UnusableError{Origin: origin, Err: err}
+		return nil, &UnusableError{Origin: found.origin, Err: err}
 	}
-	return &held{policy: policy, origin: origin}, nil
+	return &held{policy: policy, origin: found.origin, version: found.version}, nil
 }
 
-// application returns spec.nonAdmin of the first DataProtectionApplication that has one, and which it is.
-func (s *Source) application(ctx context.Context) (document []byte, origin string, err error) {
+// application reads spec.nonAdmin of the first DataProtectionApplication that has one.
+func (s *Source) application(ctx context.Context) (document, error) {
 	list, err := s.applications.List(ctx, metav1.ListOptions{})
 	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
-		return nil, "", nil
+		return document{}, nil
 	}
 	if err != nil {
-		return nil, "", fmt.Errorf("list DataProtectionApplications in namespace %s: %w", s.namespace, err)
+		return document{}, fmt.Errorf("list DataProtectionApplications in namespace %s: %w", s.namespace, err)
 	}
 	slices.SortFunc(list.Items, func(a, b unstructured.Unstructured) int { return strings.Compare(a.GetName(), b.GetName()) })
 	for _, application := range list.Items {
@@ -151,31 +169,31 @@ func (s *Source) application(ctx context.Context) (document []byte, origin strin
 			continue // an err means that spec is no object, so it holds no policy
 		}
 		origin := fmt.Sprintf("DataProtectionApplication %s/%s spec.nonAdmin", s.namespace, application.GetName())
-		document, err := json.Marshal(nonAdmin)
+		text, err := json.Marshal(nonAdmin)
 		if err != nil {
-			return nil, "", &UnusableError{Origin: origin, Err: err}
+			return document{}, &UnusableError{Origin: origin, Err: err}
 		}
-		return document, origin, nil
+		return document{text: text, origin: origin, version: application.GetResourceVersion()}, nil
 	}
-	return nil, "", nil
+	return document{}, nil
 }
 
 var errNoKey = errors.New("there is no such key in the ConfigMap")
 
-// configMap returns the policy in the ConfigMap, and where it is.
-func (s *Source) configMap(ctx context.Context) (document []byte, origin string, err error) {
+// configMap reads the policy in the ConfigMap.
+func (s *Source) configMap(ctx context.Context) (document, error) {
 	configMap := &corev1.ConfigMap{}
-	err = s.reader.Get(ctx, types.NamespacedName{Namespace: s.namespace, Name: ConfigMapName}, configMap)
+	err := s.reader.Get(ctx, types.NamespacedName{Namespace: s.namespace, Name: ConfigMapName}, configMap)
 	if apierrors.IsNotFound(err) {
-		return nil, "", nil
+		return document{}, nil
 	}
 	if err != nil {
-		return nil, "", fmt.Errorf("get ConfigMap %s/%s: %w", s.namespace, ConfigMapName, err)
+		return document{}, fmt.Errorf("get ConfigMap %s/%s: %w", s.namespace, ConfigMapName, err)
 	}
-	origin = fmt.Sprintf("ConfigMap %s/%s key %s", s.namespace, ConfigMapName, ConfigMapKey)
+	origin := fmt.Sprintf("ConfigMap %s/%s key %s", s.namespace, ConfigMapName, ConfigMapKey)
 	text, found := configMap.Data[ConfigMapKey]
 	if !found {
-		return nil, "", &UnusableError{Origin: origin, Err: errNoKey}
+		return document{}, &UnusableError{Origin: origin, Err: errNoKey}
 	}
-	return []byte(text), origin, nil
+	return document{text: []byte(text), origin: origin, version: configMap.ResourceVersion}, nil
 }

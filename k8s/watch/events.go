@@ -20,7 +20,8 @@ type queue = workqueue.TypedRateLimitingInterface[Request]
 
 type events = handler.TypedFuncs[client.Object, Request]
 
-// backupEvents: generation, deletion, labels and our finalizer matter; a change of status alone is our own doing.
+// backupEvents: generation, deletion, labels and our finalizer matter; a change of status alone is our own doing, and
+// wakes no workflow. A rejection is looked at once more: what it depends on may have changed before the cache knew of it.
 func (w *Watcher) backupEvents() events {
 	return events{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {
@@ -32,7 +33,8 @@ func (w *Watcher) backupEvents() events {
 			if before.UID != after.UID {
 				q.Add(requestFor(before))
 			}
-			if concerns(before, after) {
+			rejected := before.Status.Phase != after.Status.Phase && after.Status.Phase == oadpv1alpha1.NonAdminPhaseBackingOff
+			if concerns(before, after) || rejected {
 				q.Add(requestFor(after))
 			}
 			if before.Status.Phase != after.Status.Phase {

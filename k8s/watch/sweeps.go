@@ -3,6 +3,7 @@ package watch
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
@@ -13,6 +14,7 @@ import (
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/backup"
+	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -52,17 +54,40 @@ func (w *Watcher) enqueue(ctx context.Context, request Request) {
 	}
 }
 
-// watchPolicy reads the admin's policy every two seconds and, when it changed, has every backup judged again whose
-// rejection the old policy may have caused.
+// polledPolicy is the policy as read last: what the watcher judges thousands of objects by.
+type polledPolicy struct {
+	source  PolicySource
+	current atomic.Pointer[policy.Policy]
+}
+
+// Get implements backup.PolicySource. It asks the source itself only until the first answer.
+func (p *polledPolicy) Get(ctx context.Context) (policy.Policy, error) {
+	if current := p.current.Load(); current != nil {
+		return *current, nil
+	}
+	return p.poll(ctx)
+}
+
+func (p *polledPolicy) poll(ctx context.Context) (policy.Policy, error) {
+	current, err := p.source.Get(ctx)
+	if err == nil {
+		p.current.Store(&current)
+	}
+	return current, err
+}
+
+// watchPolicy reads the admin's policy every two seconds and, when it was written, has every backup judged again whose
+// rejection the old policy may have caused. The version is compared, not the content: a change and its undoing between
+// two reads may have caused rejections too.
 func (w *Watcher) watchPolicy(ctx context.Context) error {
 	ticker := time.NewTicker(policyInterval)
 	defer ticker.Stop()
-	var revision string
+	var version string
 	for {
-		current, err := w.Policy.Get(ctx)
-		if err == nil && current.Revision() != revision {
-			revision = current.Revision()
-			w.Log.Info("policy in force", zap.String("revision", revision))
+		_, err := w.policy.poll(ctx)
+		if now := w.Policy.Version(); err == nil && now != version {
+			version = now
+			w.Log.Info("policy in force", zap.String("version", version))
 			w.enqueueBackingOff(ctx, func(request Request) { w.enqueue(ctx, request) })
 		}
 		select {

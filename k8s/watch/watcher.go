@@ -45,10 +45,17 @@ type Options struct {
 	// ResyncInterval is how often every object is looked at without an event.
 	ResyncInterval time.Duration
 	Workflows      Workflows
-	Policy         backup.PolicySource
+	Policy         PolicySource
 	// Paused returns an error while another controller serves the same kinds.
 	Paused func() error
 	Log    *zap.Logger
+}
+
+// PolicySource gives the admin's policy in force and tells when it was written.
+type PolicySource interface {
+	backup.PolicySource
+	// Version changes with every write to the object that holds the policy.
+	Version() string
 }
 
 // Request asks for a look at one incarnation of a NonAdminBackup.
@@ -63,6 +70,7 @@ type Watcher struct {
 	Options
 	manager  manager.Manager
 	gatherer *backup.Gatherer
+	policy   *polledPolicy
 	requests chan event.TypedGenericEvent[Request]
 	dirty    chan struct{} // the queue positions may have changed
 	watching atomic.Bool   // all caches are filled
@@ -115,11 +123,13 @@ func CacheOptions(oadpNamespace string) cache.Options {
 
 // Add adds the watcher to a manager.
 func Add(mgr manager.Manager, options Options) (*Watcher, error) {
+	polled := &polledPolicy{source: options.Policy}
 	w := &Watcher{
 		Options: options,
 		manager: mgr,
+		policy:  polled,
 		gatherer: &backup.Gatherer{
-			Reader: mgr.GetClient(), Policy: options.Policy,
+			Reader: mgr.GetClient(), Policy: polled,
 			ClusterID: options.ClusterID, OADPNamespace: options.OADPNamespace,
 		},
 		requests: make(chan event.TypedGenericEvent[Request], 1024),

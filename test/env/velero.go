@@ -30,7 +30,7 @@ func (e *Env) startVelero(ctx context.Context, kubernetes, s3 *gate) error {
 	if err := s3.wait(ctx); err != nil {
 		return err
 	}
-	if err := e.Apply(ctx, e.veleroDeployment(), e.credentials(), e.storageLocation()); err != nil {
+	if err := e.Apply(ctx, e.veleroDeployment(), e.storageLocation()); err != nil {
 		return err
 	}
 	taken, err := freePorts.take(2)
@@ -48,6 +48,8 @@ func (e *Env) startVelero(ctx context.Context, kubernetes, s3 *gate) error {
 		}, e.options.VeleroArgs...),
 		env: []string{
 			"KUBECONFIG=" + e.Kubeconfig(veleroUser), "VELERO_SCRATCH_DIR=" + e.path("tmp"), "AWS_EC2_METADATA_DISABLED=true",
+			// Not by a Secret: Velero writes that to a file anew for each use, and its plugins may read it half written.
+			"AWS_ACCESS_KEY_ID=" + e.storage.AccessKey, "AWS_SECRET_ACCESS_KEY=" + e.storage.SecretKey,
 		},
 		addresses: map[string]string{"metrics": metrics},
 		ready:     e.veleroReady,
@@ -94,18 +96,10 @@ func (e *Env) storageLocation() *unstructured.Unstructured {
 		"spec": map[string]any{
 			"default": true, "provider": "aws",
 			"objectStorage": map[string]any{"bucket": bucket, "prefix": bucketPrefix},
-			"credential":    map[string]any{"name": "cloud-credentials", "key": "cloud"},
 			"config": map[string]any{
 				"region": e.storage.Region, "s3ForcePathStyle": "true", "s3Url": e.storage.Endpoint, "checksumAlgorithm": "",
 			},
 		},
-	})
-}
-
-func (e *Env) credentials() *unstructured.Unstructured {
-	return object("v1", "Secret", OADPNamespace, "cloud-credentials", map[string]any{
-		"stringData": map[string]any{"cloud": fmt.Sprintf(
-			"[default]\naws_access_key_id=%s\naws_secret_access_key=%s\n", e.storage.AccessKey, e.storage.SecretKey)},
 	})
 }
 

@@ -12,6 +12,8 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -43,9 +45,10 @@ type World struct {
 	Policy    policy.Policy
 	PolicyErr error
 
-	mutex  sync.Mutex
-	fail   func(verb string, object client.Object) error
-	writes []string
+	mutex    sync.Mutex
+	fail     func(verb string, object client.Object) error
+	failRead func(object runtime.Object) error
+	writes   []string
 }
 
 // New returns a world with the given objects.
@@ -80,6 +83,23 @@ func (w *World) Fail(decide func(verb string, object client.Object) error) {
 	w.fail = decide
 }
 
+// FailReads has decide asked before every read, of an object or a list; its error is the API server's answer. nil ends it.
+func (w *World) FailReads(decide func(object runtime.Object) error) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.failRead = decide
+}
+
+func (w *World) read(object runtime.Object) error {
+	w.mutex.Lock()
+	fail := w.failRead
+	w.mutex.Unlock()
+	if fail == nil {
+		return nil
+	}
+	return fail(object)
+}
+
 // Writes returns the writes that got through, as "verb Kind".
 func (w *World) Writes() []string {
 	w.mutex.Lock()
@@ -108,6 +128,18 @@ func (w *World) write(verb string, object client.Object, do func() error) error 
 
 func (w *World) interceptors() interceptor.Funcs {
 	return interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			if err := w.read(o); err != nil {
+				return err
+			}
+			return c.Get(ctx, key, o, opts...)
+		},
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			if err := w.read(list); err != nil {
+				return err
+			}
+			return c.List(ctx, list, opts...)
+		},
 		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 			if o.GetUID() == "" {
 				o.SetUID(types.UID("uid-" + o.GetName()))
@@ -115,6 +147,9 @@ func (w *World) interceptors() interceptor.Funcs {
 			return w.write("create", o, func() error { return c.Create(ctx, o, opts...) })
 		},
 		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
+			if err := sameUID(ctx, c, o, opts); err != nil {
+				return err
+			}
 			return w.write("delete", o, func() error { return c.Delete(ctx, o, opts...) })
 		},
 		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
@@ -126,6 +161,22 @@ func (w *World) interceptors() interceptor.Funcs {
 			return w.write("patch "+sub, o, func() error { return c.SubResource(sub).Patch(ctx, o, p, opts...) })
 		},
 	}
+}
+
+// sameUID refuses the deletion of an object of another UID than asked for, as the API server does and the fake does not.
+func sameUID(ctx context.Context, c client.Client, object client.Object, opts []client.DeleteOption) error {
+	asked := (&client.DeleteOptions{}).ApplyOptions(opts).Preconditions
+	if asked == nil || asked.UID == nil {
+		return nil
+	}
+	present := object.DeepCopyObject().(client.Object)
+	if err := c.Get(ctx, client.ObjectKeyFromObject(object), present); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if present.GetUID() != *asked.UID {
+		return apierrors.NewConflict(schema.GroupResource{}, object.GetName(), errors.New("the UID in the precondition does not match"))
+	}
+	return nil
 }
 
 // NAB returns a NonAdminBackup that is not in the world yet.

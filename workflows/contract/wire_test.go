@@ -1,0 +1,81 @@
+package contract_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// Wire names are part of recorded histories, of operators' queries and of alerts: a change of one is a change for them.
+func TestWireNamesStayAsTheyAre(t *testing.T) {
+	assert.Equal(t, []string{
+		"NonAdminBackup", "NonAdminBackup", "changed", "state",
+		"refresh-backup", "admit-backup", "create-velero-backup", "mark-backup-deleting", "request-velero-deletion",
+		"delete-velero-objects", "release-backup",
+		"HoldfastPaused", "PolicyUnusable", "KubernetesUnavailable", "KubernetesAccessDenied", "InvalidObject",
+		"nab", "", "pending", "accepted",
+	}, []string{
+		contract.WorkflowBackup, contract.KubernetesKindBackup, contract.SignalChanged, contract.QueryState,
+		contract.ActivityRefreshBackup, contract.ActivityAdmitBackup, contract.ActivityCreateBackup,
+		contract.ActivityMarkBackupDeleting, contract.ActivityRequestDeletion, contract.ActivityDeleteVeleroObjects,
+		contract.ActivityReleaseBackup,
+		contract.ErrorPaused, contract.ErrorPolicyUnusable, contract.ErrorKubernetes, contract.ErrorAccessDenied,
+		contract.ErrorInvalidObject,
+		string(contract.KindBackup), string(contract.MarkNone), string(contract.MarkPending), string(contract.MarkAccepted),
+	})
+	assert.Equal(t, []string{
+		"HoldfastCluster", "HoldfastKind", "HoldfastNamespace", "HoldfastName", "HoldfastPhase", "HoldfastVeleroPhase",
+	}, contract.SearchAttributeNames())
+}
+
+func TestPayloadsKeepTheirFieldNames(t *testing.T) {
+	ref := contract.ObjectRef{Namespace: "team", Name: "nightly", UID: "u"}
+	tests := map[string]struct {
+		value any
+		want  string
+	}{
+		"a workflow's first input": {
+			value: contract.BackupInput{Cluster: "west", Ref: ref},
+			want:  `{"cluster":"west","ref":{"namespace":"team","name":"nightly","uid":"u"}}`,
+		},
+		"a workflow's input after continue-as-new": {
+			value: contract.BackupInput{Cluster: "west", Ref: ref, ShownPhase: "Created", ShownVeleroPhase: "New"},
+			want: `{"cluster":"west","ref":{"namespace":"team","name":"nightly","uid":"u"},
+				"shownPhase":"Created","shownVeleroPhase":"New"}`,
+		},
+		"a step": {
+			value: contract.BackupStep{Ref: ref, Attempt: 2},
+			want:  `{"ref":{"namespace":"team","name":"nightly","uid":"u"},"attempt":2}`,
+		},
+		"a signal":              {value: contract.Changed{Reason: "deleted"}, want: `{"reason":"deleted"}`},
+		"an object that is not": {value: contract.BackupView{}, want: `{"found":false,"velero":{},"deleteRequest":{}}`},
+	}
+	for title, test := range tests {
+		t.Run(title, func(t *testing.T) {
+			data, err := json.Marshal(test.value)
+			require.NoError(t, err)
+			assert.JSONEq(t, test.want, string(data))
+		})
+	}
+}
+
+func TestAWorkflowIsFoundByItsObjectFromItsFirstEvent(t *testing.T) {
+	attributes := contract.StartAttributes("west", contract.KubernetesKindBackup,
+		contract.ObjectRef{Namespace: "team", Name: "nightly", UID: "u"})
+	got := map[string]any{}
+	for key, value := range attributes.GetUntypedValues() {
+		assert.Equal(t, enumspb.INDEXED_VALUE_TYPE_KEYWORD, key.GetValueType(), "registered as Keyword")
+		got[key.GetName()] = value
+	}
+	assert.Equal(t, map[string]any{
+		"HoldfastCluster": "west", "HoldfastKind": "NonAdminBackup", "HoldfastNamespace": "team", "HoldfastName": "nightly",
+	}, got)
+	for name := range got {
+		assert.Contains(t, contract.SearchAttributeNames(), name, "a name that is not registered fails the start for ever")
+	}
+}
