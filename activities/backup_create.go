@@ -87,7 +87,7 @@ func (b *Backups) Create(ctx context.Context, step contract.BackupStep) (contrac
 func rejection(err error) (verdict backup.Verdict, permanent bool) {
 	var invalid *policy.InvalidSpecError
 	switch {
-	case errors.As(err, &invalid): // the storage location went away since the spec was judged
+	case errors.As(err, &invalid): // by what changed since the spec was judged: the policy, or the storage location
 		return backup.Verdict{Reason: oadpv1alpha1.ReasonInvalidBackupSpec, Message: invalid.Error()}, true
 	case refused(err):
 		return backup.Refusal(err), true
@@ -99,6 +99,10 @@ func (b *Backups) createVeleroBackup(ctx context.Context, o *backup.Objects) err
 	rules, err := b.Gatherer.Policy.Get(ctx)
 	if err != nil {
 		return fmt.Errorf("read the admin's policy: %w", err)
+	}
+	// Once more, by the policy that the Backup is built with: it may have changed since the spec was admitted.
+	if err := policy.ValidateBackup(ctx, b.Client, b.Gatherer.OADPNamespace, o.NAB, rules); err != nil {
+		return err
 	}
 	location, err := policy.BackupLocation(ctx, b.Client, b.Gatherer.OADPNamespace, o.NAB)
 	if err != nil {

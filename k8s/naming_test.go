@@ -59,10 +59,10 @@ func TestNACUUIDTellsApartWhatIsNotTheSame(t *testing.T) {
 
 	seen := map[string]string{name: "the object itself"}
 	for title, other := range map[string]string{
-		"another cluster":              k8s.NACUUID("east", "team", "nightly", uid),
-		"recreated under its old name": k8s.NACUUID(cluster, "team", "nightly", "ffffffff-6b1c-4a55-9d52-2a9c7f0f1e11"),
-		"another name":                 k8s.NACUUID(cluster, "team", "weekly", "2"),
-		"another namespace":            k8s.NACUUID(cluster, "crew", "nightly", "3"),
+		"another cluster":                      k8s.NACUUID("east", "team", "nightly", uid),
+		"recreated under its old name":         k8s.NACUUID(cluster, "team", "nightly", "ffffffff-6b1c-4a55-9d52-2a9c7f0f1e11"),
+		"another name":                         k8s.NACUUID(cluster, "team", "weekly", "2"),
+		"another namespace":                    k8s.NACUUID(cluster, "crew", "nightly", "3"),
 		"namespace and name divided elsewhere": k8s.NACUUID(cluster, "team-nightly", "x", "4"),
 	} {
 		assert.NotContains(t, seen, other, title)

@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/k8s"
@@ -120,11 +121,14 @@ func (g *Gatherer) findBackup(ctx context.Context, o *Objects) error {
 	return nil
 }
 
+// recordedName is the name that the status holds, unless no object can have it: asked for such a name, the API server
+// would not answer "not found".
 func recordedName(nab *oadpv1alpha1.NonAdminBackup) string {
-	if nab.Status.VeleroBackup == nil {
+	recorded := nab.Status.VeleroBackup
+	if recorded == nil || len(validation.IsDNS1123Subdomain(recorded.NACUUID)) > 0 {
 		return ""
 	}
-	return nab.Status.VeleroBackup.NACUUID
+	return recorded.NACUUID
 }
 
 func (g *Gatherer) getBackup(ctx context.Context, name string) (*velerov1.Backup, error) {

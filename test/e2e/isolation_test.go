@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -148,4 +149,35 @@ func TestForeignNamespacesInTheSpecAreRefused(t *testing.T) {
 	time.Sleep(time.Second) // long enough for a wrong creation to show
 	assert.Empty(t, veleroBackupsOf(t, x.namespace))
 	target.checkUntouched(t)
+}
+
+// The API server takes a duration for any string. One tenant's nonsense must be answered on its own object and must not
+// stop the watch of everybody's.
+func TestUndecodableSpecHarmsNobody(t *testing.T) {
+	t.Parallel()
+	x := newTenant(t, "heidi")
+	nonsense := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": oadpv1alpha1.GroupVersion.String(), "kind": "NonAdminBackup",
+		"metadata": map[string]any{"namespace": x.namespace, "name": "banana"},
+		"spec":     map[string]any{"backupSpec": map[string]any{"ttl": "banana"}},
+	}}
+	require.NoError(t, x.client.Create(t.Context(), nonsense))
+	banana := &oadpv1alpha1.NonAdminBackup{}
+	require.NoError(t, x.client.Get(t.Context(), client.ObjectKeyFromObject(nonsense), banana))
+	accepted := x.awaitCondition(banana, oadpv1alpha1.NonAdminConditionAccepted, oadpv1alpha1.ReasonInvalidBackupSpec)
+	assert.Contains(t, accepted.Message, `invalid duration "banana"`)
+	x.completed("beside-it")
+	x.delete(banana)
+	x.awaitGone(banana)
+}
+
+// A newer Velero has phases that we do not know.
+func TestUnknownVeleroPhaseIsMirrored(t *testing.T) {
+	t.Parallel()
+	x := newTenant(t, "heidi")
+	nab := x.completed("future")
+	for _, phase := range []string{"Queued", "FromTheFuture"} {
+		merge := fmt.Sprintf(`{"status":{"veleroBackup":{"status":{"phase":%q,"unheardOf":1}}}}`, phase)
+		require.NoError(t, admin.Status().Patch(t.Context(), nab.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(merge))))
+	}
 }

@@ -75,7 +75,8 @@ func (e *Env) applyKinds(ctx context.Context, kinds []*unstructured.Unstructured
 	return nil
 }
 
-// Apply creates or changes objects by server-side apply with all rights, several at a time and in no order. It waits for kinds and
+// Apply creates or changes objects by server-side apply with all rights, several at a time and in no order. It waits
+// for kinds and
 // namespaces that were made just before.
 func (e *Env) Apply(ctx context.Context, objects ...*unstructured.Unstructured) error {
 	group, ctx := errgroup.WithContext(ctx)

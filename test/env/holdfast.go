@@ -2,6 +2,7 @@ package env
 
 import (
 	"context"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -61,7 +62,7 @@ func (e *Env) startOwn(ctx context.Context, o own) (*Process, error) {
 		return nil, err
 	}
 	metrics, health := address(taken[0]), address(taken[1])
-	args := append(o.subcommand,
+	args := append(slices.Clone(o.subcommand),
 		"--kubeconfig", e.Kubeconfig(o.user), "--cluster-id", e.ClusterID(), "--oadp-namespace", OADPNamespace,
 		"--metrics-bind-address", metrics, "--health-probe-bind-address", health, "--log-format", "json")
 	return e.launch(ctx, command{

@@ -151,7 +151,7 @@ func (p *Process) spawn() (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer log.Close() //nolint:errcheck // the child has its own handle
+	defer log.Close()
 	heading := fmt.Sprintln("===", time.Now().Format(time.RFC3339), p.command.path, strings.Join(p.command.args, " "))
 	if _, err := log.WriteString(heading); err != nil {
 		return nil, err

@@ -43,7 +43,7 @@ func (e *Env) DumpLogs(out io.Writer, lines int) {
 		if !p.Running() {
 			state = "not running"
 		}
-		fmt.Fprintf(out, "--- %s (%s), end of %s\n%s\n", p.Name(), state, p.LogPath(), p.LogTail(lines)) //nolint:errcheck // best effort
+		fmt.Fprintf(out, "--- %s (%s), end of %s\n%s\n", p.Name(), state, p.LogPath(), p.LogTail(lines))
 	}
 }
 

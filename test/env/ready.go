@@ -59,7 +59,7 @@ func (p *Process) LogTail(lines int) string {
 	if err != nil {
 		return err.Error()
 	}
-	defer file.Close() //nolint:errcheck // only read
+	defer file.Close()
 	if info, err := file.Stat(); err == nil && info.Size() > tailBytes {
 		if _, err := file.Seek(-tailBytes, io.SeekEnd); err != nil {
 			return err.Error()
@@ -98,7 +98,7 @@ func httpReady(url, token string) func(context.Context) error {
 		if err != nil {
 			return err
 		}
-		defer response.Body.Close() //nolint:errcheck // only read
+		defer response.Body.Close()
 		body, err := io.ReadAll(io.LimitReader(response.Body, 2048))
 		if err != nil {
 			return err

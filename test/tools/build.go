@@ -168,7 +168,7 @@ func (b builder) compile(ctx context.Context, j job, state *jobState) error {
 	if err := errors.Join(os.RemoveAll(tmp), os.Mkdir(tmp, 0o755)); err != nil { // one may be left from a run that was killed
 		return fmt.Errorf("build %s: %w", j, err)
 	}
-	defer os.RemoveAll(tmp) //nolint:errcheck // a left-over temporary folder harms nobody
+	defer os.RemoveAll(tmp)
 	args := []string{"build", "-v", "-trimpath", "-ldflags", j.targets[0].linker, "-o", tmp + string(filepath.Separator)}
 	for _, t := range j.targets {
 		args = append(args, t.pkg)

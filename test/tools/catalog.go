@@ -42,7 +42,10 @@ type tool struct {
 }
 
 var catalog = []tool{
-	{name: Etcd, group: GroupStack, module: "etcd", pkg: "go.etcd.io/etcd/server/v3", from: "go.etcd.io/etcd/server/v3", seconds: 40},
+	{
+		name: Etcd, group: GroupStack, module: "etcd",
+		pkg: "go.etcd.io/etcd/server/v3", from: "go.etcd.io/etcd/server/v3", seconds: 40,
+	},
 	kubernetes(KubeAPIServer, 260),
 	kubernetes(KubeControllerManager, 80),
 	kubernetes(Kubectl, 30),
@@ -72,7 +75,10 @@ var catalog = []tool{
 		name: GolangciLint, group: GroupDev, module: "golangci-lint", seconds: 260,
 		pkg: "github.com/golangci/golangci-lint/v2/cmd/golangci-lint", from: "github.com/golangci/golangci-lint/v2",
 	},
-	{name: Gotestsum, group: GroupDev, module: "gotestsum", pkg: "gotest.tools/gotestsum", from: "gotest.tools/gotestsum", seconds: 20},
+	{
+		name: Gotestsum, group: GroupDev, module: "gotestsum",
+		pkg: "gotest.tools/gotestsum", from: "gotest.tools/gotestsum", seconds: 20,
+	},
 	{
 		name: Workflowcheck, group: GroupDev, module: "workflowcheck", seconds: 15,
 		pkg: "go.temporal.io/sdk/contrib/tools/workflowcheck", from: "go.temporal.io/sdk/contrib/tools/workflowcheck",

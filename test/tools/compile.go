@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -38,16 +39,17 @@ type goCommand struct {
 }
 
 // runGo runs a go command in a process group of its own and passes each line that it prints to observe. An error carries
-// what the compiler had to say. When ctx ends, the go command and the compilers below it are stopped, and runGo returns after them.
+// what the compiler had to say. When ctx ends, the go command and the compilers below it are stopped, and runGo returns
+// after them.
 func runGo(ctx context.Context, command goCommand, observe func(line string)) error {
 	work, err := os.MkdirTemp("", "holdfast-build-")
 	if err != nil {
 		return fmt.Errorf("make a folder for the compiler: %w", err)
 	}
-	defer os.RemoveAll(work)                   //nolint:errcheck // a left-over temporary folder harms nobody
+	defer os.RemoveAll(work)
 	cmd := exec.Command("go", command.args...) //nolint:noctx // exec would kill the go command alone and leave its compilers
 	cmd.Dir = command.dir
-	cmd.Env = append(command.env, "GOTMPDIR="+work) // an interrupted go command leaves its temporary files
+	cmd.Env = append(slices.Clone(command.env), "GOTMPDIR="+work) // an interrupted go command leaves its temporary files
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	out, in := io.Pipe()
 	cmd.Stdout, cmd.Stderr = in, in

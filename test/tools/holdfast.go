@@ -32,7 +32,7 @@ func BuildHoldfast(ctx context.Context, progress io.Writer) (map[string]string, 
 	}
 	dir := filepath.Join(cache, "bin", fmt.Sprintf("%.6x", sha256.Sum256([]byte(root))))
 	unlock, err := LockFile(ctx, dir+".lock", func() {
-		fmt.Fprintln(progress, "another process is building Holdfast, waiting") //nolint:errcheck // progress is best effort
+		fmt.Fprintln(progress, "another process is building Holdfast, waiting")
 	})
 	if err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func BuildHoldfast(ctx context.Context, progress io.Writer) (map[string]string, 
 		if err := runGo(ctx, command, func(string) {}); err != nil {
 			return nil, fmt.Errorf("build %s: %w", b.name, err)
 		}
-		fmt.Fprintf(progress, "%s built (%.1fs)\n", b.name, time.Since(start).Seconds()) //nolint:errcheck // best effort
+		fmt.Fprintf(progress, "%s built (%.1fs)\n", b.name, time.Since(start).Seconds())
 		paths[b.name] = path
 	}
 	return paths, nil

@@ -55,7 +55,7 @@ func newReporter(out io.Writer, total int, jobs []job, cache string) *reporter {
 func (r *reporter) say(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	fmt.Fprintf(r.out, format+"\n", args...) //nolint:errcheck // progress is best effort
+	fmt.Fprintf(r.out, format+"\n", args...)
 }
 
 // begin announces a job; the state it returns is shown until done.

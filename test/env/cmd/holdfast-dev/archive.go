@@ -58,7 +58,7 @@ func archiveEntries(path string) (map[string]bool, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close() //nolint:errcheck // only read
+	defer file.Close()
 	unzipped, err := gzip.NewReader(file)
 	if err != nil {
 		return nil, err
