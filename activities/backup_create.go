@@ -23,7 +23,9 @@ func (b *Backups) Admit(ctx context.Context, step contract.BackupStep) (contract
 	return b.update(ctx, step, func(o *backup.Objects) error {
 		verdict, err := b.Gatherer.Judge(ctx, o)
 		if err != nil {
-			return err
+			// Seen, not yet judged: the tenant shall know that much while the cause lasts.
+			_, patchErr := b.patchStatus(ctx, o.NAB, func() { backup.ApplySeen(o.NAB) })
+			return errors.Join(err, patchErr)
 		}
 		if err := b.applyVerdict(ctx, o, verdict); err != nil {
 			return err
@@ -63,6 +65,14 @@ func (b *Backups) Create(ctx context.Context, step contract.BackupStep) (contrac
 		view := o.View(b.now())
 		if view.BeingDeleted || view.EverCreated || !view.SpecJudged || !view.Accepted || !view.Finalizer {
 			return nil // changed meanwhile: the workflow decides again on the view
+		}
+		if o.Backup == nil && (o.Foreign || o.BackupName == o.SyncedFrom) {
+			// Somebody else's Backup has the name, or a label asks for it: nothing is made under it.
+			verdict, err := b.Gatherer.Judge(ctx, o)
+			if err != nil {
+				return err
+			}
+			return b.applyVerdict(ctx, o, verdict)
 		}
 		if o.Backup == nil {
 			if err := b.createVeleroBackup(ctx, o); err != nil {
@@ -146,7 +156,7 @@ func (b *Backups) Refresh(ctx context.Context, step contract.BackupStep) (contra
 		if changed {
 			b.tellProgress(o.NAB, before, o)
 		}
-		if changed && recorded != o.BackupName {
+		if now := o.NAB.Status.VeleroBackup; changed && now != nil && now.NACUUID != recorded {
 			b.tellCorrected(o.NAB, recorded)
 		}
 		return err

@@ -4,7 +4,10 @@ import (
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"go.temporal.io/sdk/activity"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/backup"
@@ -23,6 +26,7 @@ const (
 	eventFailed          = "BackupFailed"
 	eventGone            = "VeleroBackupNotFound"
 	eventCorrected       = "StatusCorrected"
+	eventRetried         = "Retried"
 )
 
 func (b *Backups) now() time.Time { return time.Now() }
@@ -72,6 +76,16 @@ func (b *Backups) tellReleased(o *backup.Objects) {
 	b.tell(o.NAB, corev1.EventTypeNormal, eventReleased, "Delete", "%s", note)
 }
 
+// tellRetried: a step failed and has been retried until it succeeded. It can be told only now: the API server that
+// refused the step would have refused the Event.
+func (b *Backups) tellRetried(ref contract.ObjectRef, info activity.Info) {
+	nab := &oadpv1alpha1.NonAdminBackup{ObjectMeta: metav1.ObjectMeta{
+		Namespace: ref.Namespace, Name: ref.Name, UID: types.UID(ref.UID),
+	}}
+	b.tell(nab, corev1.EventTypeWarning, eventRetried, "Retry", "%s succeeded at attempt %d, %s after the first",
+		info.ActivityType.Name, info.Attempt, time.Since(info.ScheduledTime).Round(time.Second))
+}
+
 // tellCorrected: somebody wrote the name of a Velero Backup that was not made for this object into its status.
 func (b *Backups) tellCorrected(nab *oadpv1alpha1.NonAdminBackup, recorded string) {
 	b.tell(nab, corev1.EventTypeWarning, eventCorrected, "Refresh",
@@ -82,7 +96,7 @@ func (b *Backups) tellCorrected(nab *oadpv1alpha1.NonAdminBackup, recorded strin
 func (b *Backups) tellProgress(nab *oadpv1alpha1.NonAdminBackup, before contract.BackupView, o *backup.Objects) {
 	after := o.View(b.now())
 	if after.AbsenceReported && !before.AbsenceReported {
-		b.tell(nab, corev1.EventTypeWarning, eventGone, "Refresh", "Velero Backup %s no longer exists", o.BackupName)
+		b.tell(nab, corev1.EventTypeWarning, eventGone, "Refresh", "its Velero Backup no longer exists")
 		return
 	}
 	if o.Backup == nil || before.Velero.MirroredPhase == after.Velero.MirroredPhase || !after.Velero.Finished {

@@ -51,14 +51,25 @@ func (b *Backups) Register(registry worker.ActivityRegistry) {
 
 type stepFunc = func(context.Context, contract.BackupStep) (contract.BackupView, error)
 
-// guard refuses to act while another controller is in charge, and gives every error its type.
+// guard refuses to act while another controller is in charge, gives every error its type, counts those that an operator
+// must look at, and tells the tenant of a step that has taken several attempts.
 func (b *Backups) guard(step stepFunc) stepFunc {
 	return func(ctx context.Context, in contract.BackupStep) (contract.BackupView, error) {
 		if err := b.Paused(); err != nil {
 			return contract.BackupView{}, temporal.NewApplicationErrorWithCause(err.Error(), contract.ErrorPaused, err)
 		}
 		view, err := step(ctx, in)
-		return view, asApplicationError(err)
+		err = asApplicationError(err)
+		info := activity.GetInfo(ctx)
+		var application *temporal.ApplicationError
+		if errors.As(err, &application) && application.Type() == contract.ErrorAccessDenied {
+			activity.GetMetricsHandler(ctx).WithTags(map[string]string{"activity_type": info.ActivityType.Name}).
+				Counter(contract.MetricAccessDenied).Inc(1)
+		}
+		if err == nil && view.Found && info.Attempt > 1 {
+			b.tellRetried(in.Ref, info)
+		}
+		return view, err
 	}
 }
 

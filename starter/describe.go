@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	sdkpb "go.temporal.io/api/sdk/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
@@ -93,17 +94,17 @@ func describeWorkflow(ctx context.Context, temporal *connect.Temporal, id string
 	if execution.WorkflowExecutionInfo.CloseTime != nil {
 		return described
 	}
-	answer, err := temporal.QueryWorkflow(ctx, id, "", contract.QueryState)
+	answer, err := temporal.QueryWorkflow(ctx, id, "", connect.QueryMetadata)
 	if err != nil {
 		described.Waiting = fmt.Sprintf("unknown, no worker answers: %v", err)
 		return described
 	}
-	var state contract.BackupState
-	if err := answer.Get(&state); err != nil {
+	var metadata sdkpb.WorkflowMetadata
+	if err := answer.Get(&metadata); err != nil {
 		described.Waiting = fmt.Sprintf("unknown: %v", err)
 		return described
 	}
-	described.Waiting = state.Waiting
+	described.Waiting = metadata.GetCurrentDetails()
 	return described
 }
 

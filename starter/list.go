@@ -26,7 +26,7 @@ type listedBackup struct {
 	VeleroPhase   string    `json:"veleroPhase,omitempty"`
 	QueuePosition *int      `json:"queuePosition,omitempty"`
 	Created       time.Time `json:"created"`
-	// Workflow is "running", "settled" (nothing to do) or "unknown" (Temporal did not answer).
+	// Workflow is "running", "none" or "unknown" (Temporal did not answer). A settled backup needs none.
 	Workflow string `json:"workflow"`
 }
 
@@ -77,7 +77,7 @@ func listBackups(ctx context.Context, flags *operatorFlags, namespace string, wa
 func row(nab *oadpv1alpha1.NonAdminBackup, clusterID string, running map[string]bool) listedBackup {
 	listed := listedBackup{
 		Namespace: nab.Namespace, Name: nab.Name, Phase: string(nab.Status.Phase),
-		Created: nab.CreationTimestamp.Time, Workflow: "settled",
+		Created: nab.CreationTimestamp.Time, Workflow: "none",
 	}
 	if velero := nab.Status.VeleroBackup; velero != nil && velero.Status != nil {
 		listed.VeleroPhase = string(velero.Status.Phase)

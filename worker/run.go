@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"go.temporal.io/sdk/worker"
@@ -55,7 +56,8 @@ func run(ctx context.Context, flags *process.Flags) error {
 		return err
 	}
 	defer temporal.Close()
-	prober, err := newProber(logger, cluster, temporal)
+	var polling atomic.Bool
+	prober, err := newProber(logger, cluster, temporal, &polling)
 	if err != nil {
 		return err
 	}
@@ -69,7 +71,7 @@ func run(ctx context.Context, flags *process.Flags) error {
 	if err := temporal.AwaitSearchAttributes(ctx, logger); err != nil {
 		return err
 	}
-	return work(ctx, logger, flags, cluster, temporal)
+	return work(ctx, logger, flags, cluster, temporal, func() { polling.Store(true) })
 }
 
 func connectKube(ctx context.Context, flags *process.Flags) (*kube, error) {
@@ -102,13 +104,22 @@ func connectKube(ctx context.Context, flags *process.Flags) (*kube, error) {
 	}, nil
 }
 
-func newProber(logger *zap.Logger, cluster *kube, temporal *connect.Temporal) (*probe.Prober, error) {
+var errNotPolling = errors.New("not polling the task queue yet")
+
+func newProber(logger *zap.Logger, cluster *kube, temporal *connect.Temporal, polling *atomic.Bool) (*probe.Prober, error) {
 	apiServer, err := probe.APIServer(cluster.config)
 	if err != nil {
 		return nil, err
 	}
 	return probe.New(logger,
 		probe.Check{Name: "temporal", Ask: temporal.Ask},
+		probe.Check{Name: "search-attributes", Ask: temporal.EnsureSearchAttributes, Every: connect.AttributesInterval},
+		probe.Check{Name: "worker", Ask: func(context.Context) error {
+			if !polling.Load() {
+				return errNotPolling
+			}
+			return nil
+		}},
 		probe.Check{Name: "kubernetes", Ask: apiServer},
 		probe.Check{Name: "non-admin-controller", Ask: cluster.rival.Probe},
 		probe.Check{Name: "policy", Ask: func(ctx context.Context) error {
@@ -123,7 +134,9 @@ func newProber(logger *zap.Logger, cluster *kube, temporal *connect.Temporal) (*
 	), nil
 }
 
-func work(ctx context.Context, logger *zap.Logger, flags *process.Flags, cluster *kube, temporal *connect.Temporal) error {
+func work(
+	ctx context.Context, logger *zap.Logger, flags *process.Flags, cluster *kube, temporal *connect.Temporal, started func(),
+) error {
 	fatal := make(chan error, 1)
 	queue := contract.TaskQueue(flags.ClusterID)
 	runner := worker.New(temporal.Client, queue, worker.Options{
@@ -145,6 +158,7 @@ func work(ctx context.Context, logger *zap.Logger, flags *process.Flags, cluster
 		return fmt.Errorf("start worker on task queue %s: %w", queue, err)
 	}
 	defer runner.Stop()
+	started()
 	logger.Info("worker started", zap.String("taskQueue", queue), zap.String("temporalNamespace", temporal.Namespace))
 	select {
 	case <-ctx.Done():

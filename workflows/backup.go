@@ -21,12 +21,12 @@ const (
 // NonAdminBackup serves one NonAdminBackup from its creation, or any later event, until it is settled; the next event
 // starts it again under the same ID. It is the only writer of the object's status but for the queue position.
 //
-// Failing activities never fail the workflow: a cause that may pass is retried for ever, a permanent one is a condition
-// on the object.
+// A failing activity is retried for ever if the cause may pass; a spec that will never do is a condition on the object.
+// Only a status that the API server calls invalid fails a run, for all to see: the next event or resync starts another.
 func NonAdminBackup(ctx workflow.Context, in contract.BackupInput, options Options) error {
 	run := &backupRun{in: in, options: options, signals: workflow.GetSignalChannel(ctx, contract.SignalChanged)}
 	err := workflow.SetQueryHandler(ctx, contract.QueryState, func() (contract.BackupState, error) {
-		return contract.BackupState{View: run.view, Waiting: run.waiting}, nil
+		return contract.BackupState{View: run.view}, nil
 	})
 	if err != nil {
 		return err
@@ -40,7 +40,6 @@ type backupRun struct {
 	options Options
 	signals workflow.ReceiveChannel
 	view    contract.BackupView
-	waiting string
 	reread  workflow.Future // one timer, made anew only after it fired
 }
 
@@ -70,7 +69,8 @@ func (r *backupRun) serve(ctx workflow.Context) error {
 	}
 }
 
-// act reads the present state and takes every step that is due. It returns stepWait or stepSettled.
+// act reads the present state and takes every step that is due. It returns stepSettled, or stepWait when the run cannot
+// or should not go on at once.
 func (r *backupRun) act(ctx workflow.Context) (backupStep, error) {
 	if err := r.do(ctx, contract.ActivityRefreshBackup, 0); err != nil {
 		return "", err
@@ -83,6 +83,9 @@ func (r *backupRun) act(ctx workflow.Context) (backupStep, error) {
 		if taken%maxStepsInARow == 0 {
 			if err := workflow.Sleep(ctx, breather); err != nil {
 				return "", err
+			}
+			if workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
+				return stepWait, nil // steps that come to nothing, again and again, must not fill the history
 			}
 		}
 		if err := r.do(ctx, step, 1); err != nil {
@@ -120,8 +123,7 @@ func (r *backupRun) show(ctx workflow.Context) error {
 
 // wait blocks until a signal comes, it is time to re-read, or it is time to ask Velero again to delete the backup.
 func (r *backupRun) wait(ctx workflow.Context) error {
-	r.waiting = awaited(r.view)
-	workflow.SetCurrentDetails(ctx, r.waiting)
+	workflow.SetCurrentDetails(ctx, awaited(r.view))
 	selector := workflow.NewSelector(ctx)
 	selector.AddReceive(r.signals, func(workflow.ReceiveChannel, bool) {})
 	selector.AddReceive(ctx.Done(), func(workflow.ReceiveChannel, bool) {})

@@ -128,13 +128,15 @@ func awaited(v contract.BackupView) string {
 	case v.BeingDeleted:
 		return fmt.Sprintf("**Deletion pending:** waits for Velero to finish %s (%s), then for the tenant to choose "+
 			"`spec.deleteBackup` or `spec.forceDeleteBackup`.", velero, orUnknown(v.Velero.Phase))
+	case v.Velero.Phase == "Deleting":
+		return fmt.Sprintf("**Deleting:** Velero deletes %s at somebody else's request.", velero)
 	case v.Velero.Running && v.Velero.TotalItems > 0:
 		return fmt.Sprintf("**%s:** Velero has backed up %d of %d items of %s.",
 			v.Velero.Phase, v.Velero.ItemsBackedUp, v.Velero.TotalItems, velero)
 	case v.Velero.Running:
 		return fmt.Sprintf("**%s:** Velero works on %s.", v.Velero.Phase, velero)
 	}
-	return fmt.Sprintf("**Queued:** waits for Velero to start %s (estimated position %d).", velero, v.Velero.QueuePosition)
+	return fmt.Sprintf("**Queued:** waits for Velero to start %s.", velero)
 }
 
 func orUnknown(text string) string {

@@ -90,16 +90,19 @@ func TestBackupIsCreatedMirroredAndSettles(t *testing.T) {
 
 func TestUnsettledObjectKeepsItsWorkflow(t *testing.T) {
 	s := newScenario(t, fake.NAB(name))
-	var state contract.BackupState
+	var details string
 	s.RegisterDelayedCallback(func() {
 		answer, err := s.QueryWorkflow(contract.QueryState)
 		require.NoError(t, err)
+		var state contract.BackupState
 		require.NoError(t, answer.Get(&state))
+		assert.True(t, state.View.Velero.Exists)
+		details = currentDetails(t, s)
 	}, time.Minute)
 	// No signal: the workflow looks by itself every five minutes.
 	s.RegisterDelayedCallback(func() { velero(velerov1.BackupPhaseCompleted)(s.world) }, 2*time.Minute)
 	s.run(t)
-	assert.Contains(t, state.Waiting, "waits for Velero to start")
+	assert.Contains(t, details, "waits for Velero to start")
 	assert.Equal(t, velerov1.BackupPhaseCompleted, s.world.Read(name).Status.VeleroBackup.Status.Phase)
 }
 
@@ -135,6 +138,9 @@ func TestEveryDeletionEnds(t *testing.T) {
 		"by a plain delete":    {steps: []func(*fake.World){velero("Completed"), remove}},
 		"by a plain delete, the Velero Backup being gone": {
 			steps: []func(*fake.World){velero("InProgress"), func(w *fake.World) { dropVelero(w) }, remove}, wantGone: true,
+		},
+		"by a plain delete, the Velero Backup going later": {
+			steps: []func(*fake.World){velero("Completed"), remove, dropVelero}, wantGone: true,
 		},
 		"by a plain delete, then forceDeleteBackup": {
 			steps: []func(*fake.World){velero("InProgress"), remove, edit(forceDelete)}, wantGone: true,

@@ -7,6 +7,8 @@ import (
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
+
+	"holdfast.dev/holdfast/workflows/contract"
 )
 
 // Limits of short Kubernetes activities. The regular form's policy is durable: it ends only by success, a permanent
@@ -71,7 +73,7 @@ func durable[Out any](ctx workflow.Context, o Options, activity, summary string,
 			return out, err
 		}
 		workflow.GetMetricsHandler(ctx).WithTags(map[string]string{"activity_type": activity}).
-			Counter("holdfast_resource_timeouts").Inc(1)
+			Counter(contract.MetricResourceTimeouts).Inc(1)
 		workflow.SetCurrentDetails(ctx, fmt.Sprintf(
 			"**Retrying:** %s has not succeeded for %s: %s. It is tried on; check the API server and the worker's rights.",
 			summary, timeout, cause(err)))

@@ -1,8 +1,12 @@
 package workflows_test
 
 import (
+	"testing"
+
 	"github.com/nexus-rpc/sdk-go/nexus"
+	"github.com/stretchr/testify/require"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	sdkpb "go.temporal.io/api/sdk/v1"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/workflow"
@@ -31,4 +35,14 @@ func (r reregistration) RegisterNexusService(service *nexus.Service) {
 
 func decode(next *workflow.ContinueAsNewError, into any) error {
 	return converter.GetDefaultDataConverter().FromPayloads(next.Input, into)
+}
+
+// currentDetails is what the Web UI shows of a running workflow.
+func currentDetails(t *testing.T, s *scenario) string {
+	t.Helper()
+	answer, err := s.QueryWorkflow("__temporal_workflow_metadata")
+	require.NoError(t, err)
+	var metadata sdkpb.WorkflowMetadata
+	require.NoError(t, answer.Get(&metadata))
+	return metadata.GetCurrentDetails()
 }

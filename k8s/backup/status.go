@@ -11,6 +11,9 @@ import (
 
 // The functions of this file change the status of a NonAdminBackup in memory and nothing else.
 
+// ApplySeen records that the object was seen; its spec is not judged yet.
+func ApplySeen(nab *oadpv1alpha1.NonAdminBackup) { advance(nab, oadpv1alpha1.NonAdminPhaseNew) }
+
 // ApplyVerdict writes the Accepted condition for the present generation, the phase that follows from it and, for an
 // accepted spec, the reference to the Velero Backup, known before that exists. An invalid edit after creation changes
 // the condition only.

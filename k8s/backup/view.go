@@ -103,9 +103,6 @@ func mark(status *oadpv1alpha1.NonAdminBackupStatus) contract.DeletionMark {
 
 func (o *Objects) veleroView() contract.VeleroBackupView {
 	view := contract.VeleroBackupView{Name: o.BackupName}
-	if o.NAB.Status.QueueInfo != nil {
-		view.QueuePosition = o.NAB.Status.QueueInfo.EstimatedQueuePosition
-	}
 	if recorded := o.NAB.Status.VeleroBackup; recorded != nil && recorded.Status != nil && recordedName(o.NAB) == o.BackupName {
 		view.MirroredPhase = string(recorded.Status.Phase)
 	}

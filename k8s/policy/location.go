@@ -61,7 +61,9 @@ func namedLocation(
 	nabsl := &oadpv1alpha1.NonAdminBackupStorageLocation{}
 	err := reader.Get(ctx, types.NamespacedName{Namespace: nab.Namespace, Name: name}, nabsl)
 	if apierrors.IsNotFound(err) {
-		return nil, external("NonAdminBackupStorageLocation not found in the namespace: %v", err)
+		// Not the reader's own words: a cache says it in others than the API server, and the verdict must be the same.
+		return nil, external("NonAdminBackupStorageLocation not found in the namespace: %s %q not found",
+			oadpv1alpha1.Resource(oadpv1alpha1.ResourceNonAdminBackupStorageLocations), name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("get NonAdminBackupStorageLocation %s/%s: %w", nab.Namespace, name, err)

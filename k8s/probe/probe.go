@@ -3,6 +3,7 @@
 package probe
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,7 +17,7 @@ import (
 )
 
 const (
-	// Interval is the time between two rounds of checks.
+	// Interval is the time between two questions to a dependency.
 	Interval = 2 * time.Second
 	timeout  = 2 * time.Second
 )
@@ -30,6 +31,8 @@ type Check struct {
 	Name string
 	// Ask returns nil when the dependency is there. It gets two seconds.
 	Ask func(ctx context.Context) error
+	// Every is the time between two questions; Interval if zero.
+	Every time.Duration
 	// Recovered, if set, is called after each change from failing to passing, but not for the first answer.
 	Recovered func(ctx context.Context)
 }
@@ -57,7 +60,7 @@ func (p *Prober) Run(ctx context.Context) {
 	var group sync.WaitGroup
 	for _, check := range p.checks {
 		group.Go(func() {
-			ticker := time.NewTicker(Interval)
+			ticker := time.NewTicker(cmp.Or(check.Every, Interval))
 			defer ticker.Stop()
 			for {
 				p.ask(ctx, check)

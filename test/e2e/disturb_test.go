@@ -2,12 +2,15 @@ package e2e_test
 
 import (
 	"context"
+	"net/http"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	sdkpb "go.temporal.io/api/sdk/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -15,7 +18,7 @@ import (
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/test/env"
-	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/connect"
 )
 
 // These tests disturb the whole stack, so none is parallel.
@@ -23,13 +26,12 @@ import (
 // waiting asks the object's workflow what it waits for.
 func waiting(t *testing.T, nab *oadpv1alpha1.NonAdminBackup) string {
 	t.Helper()
-	id := contract.WorkflowID(stack.ClusterID(), contract.KindBackup,
-		contract.ObjectRef{Namespace: nab.Namespace, Name: nab.Name, UID: string(nab.UID)})
-	answer, err := temporal.QueryWorkflow(t.Context(), id, "", contract.QueryState)
+	id := workflowID(nab)
+	answer, err := temporal.QueryWorkflow(t.Context(), id, "", connect.QueryMetadata)
 	require.NoError(t, err)
-	var state contract.BackupState
-	require.NoError(t, answer.Get(&state))
-	return state.Waiting
+	var metadata sdkpb.WorkflowMetadata
+	require.NoError(t, answer.Get(&metadata))
+	return metadata.GetCurrentDetails()
 }
 
 func TestPolicyIsEnforcedLive(t *testing.T) {
@@ -151,4 +153,51 @@ func (x *tenant) awaitVeleroInProgress(nab *oadpv1alpha1.NonAdminBackup) {
 		made := veleroBackupsOf(x.t, nab.Namespace)
 		return len(made) == 1 && made[0].Status.StartTimestamp != nil
 	}, patience, 10*time.Millisecond)
+}
+
+func TestRestartOverSettledObjectsStartsNothing(t *testing.T) {
+	x := newTenant(t, "grace")
+	nab := x.completed("settled")
+	rejected := x.backUp("rejected", withSpec(func(spec *velerov1.BackupSpec) { spec.ExcludedNamespaces = []string{"other"} }))
+	x.awaitCondition(rejected, oadpv1alpha1.NonAdminConditionAccepted, oadpv1alpha1.ReasonInvalidBackupSpec)
+	record(t, nab)
+	record(t, rejected)
+	before := len(runsOf(t, workflowID(nab))) + len(runsOf(t, workflowID(rejected)))
+
+	require.NoError(t, stack.Component(env.Watcher).Stop())
+	require.NoError(t, stack.Component(env.Watcher).Restart(t.Context()))
+	other := x.completed("after") // so the watcher has looked at everything
+	record(t, other)
+	assert.Equal(t, before, len(runsOf(t, workflowID(nab)))+len(runsOf(t, workflowID(rejected))))
+}
+
+// While the OADP non-admin controller runs, Holdfast keeps its hands off and says so.
+func TestKeepsOffWhileTheNonAdminControllerRuns(t *testing.T) {
+	x := newTenant(t, "grace")
+	labels := map[string]string{"app": "nac"}
+	rival := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: env.OADPNamespace, Name: "non-admin-controller"},
+		Spec: appsv1.DeploymentSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "nac", Image: "nac"}}},
+			},
+		},
+	}
+	require.NoError(t, admin.Create(t.Context(), rival))
+	t.Cleanup(func() { _ = admin.Delete(context.Background(), rival) })
+	for _, name := range []string{env.Worker, env.Watcher} {
+		address := "http://" + stack.Component(name).Address(env.AddressHealth) + "/readyz"
+		require.Eventually(t, func() bool { return status(address) == http.StatusServiceUnavailable }, patience, 100*time.Millisecond)
+	}
+	nab := x.backUp("waits")
+	require.Never(t, func() bool {
+		now := &oadpv1alpha1.NonAdminBackup{}
+		return admin.Get(context.Background(), client.ObjectKeyFromObject(nab), now) != nil || now.Status.Phase != ""
+	}, 3*time.Second, 200*time.Millisecond, "Holdfast has acted")
+
+	require.NoError(t, admin.Delete(t.Context(), rival))
+	x.awaitVeleroPhase(nab, velerov1.BackupPhaseCompleted)
+	record(t, nab)
 }

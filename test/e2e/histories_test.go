@@ -16,15 +16,13 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
-	"holdfast.dev/holdfast/workflows/contract"
 )
 
 // record waits until the object's workflow has ended, and keeps the histories of all its runs when `make histories` asks
 // for them. Histories of a release are only added, never rewritten: a file that exists stays.
 func record(t *testing.T, nab *oadpv1alpha1.NonAdminBackup) {
 	t.Helper()
-	id := contract.WorkflowID(stack.ClusterID(), contract.KindBackup,
-		contract.ObjectRef{Namespace: nab.Namespace, Name: nab.Name, UID: string(nab.UID)})
+	id := workflowID(nab)
 	require.Eventually(t, func() bool {
 		described, err := temporal.DescribeWorkflowExecution(context.Background(), id, "")
 		return err == nil && described.WorkflowExecutionInfo.Status == enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED

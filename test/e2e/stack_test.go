@@ -14,8 +14,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	temporalclient "go.temporal.io/sdk/client"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"holdfast.dev/holdfast/k8s"
 	"holdfast.dev/holdfast/test/env"
@@ -32,6 +34,7 @@ var (
 
 func TestMain(m *testing.M) {
 	flag.Parse()
+	ctrllog.SetLogger(logr.Discard())
 	if testing.Short() {
 		fmt.Println("skipped: the end-to-end tests start real components (-short)")
 		os.Exit(0)

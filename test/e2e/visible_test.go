@@ -16,7 +16,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	sdkpb "go.temporal.io/api/sdk/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -97,11 +96,7 @@ func lookIntoWebUI(t *testing.T, nab *oadpv1alpha1.NonAdminBackup) {
 	require.NoError(t, json.Unmarshal([]byte(page), &described))
 	assert.Equal(t, fmt.Sprintf("%q", "Backup of "+nab.Namespace+"/"+nab.Name), string(described.ExecutionConfig.UserMetadata.Summary.Data))
 
-	answer, err := temporal.QueryWorkflow(t.Context(), workflowID(nab), "", "__temporal_workflow_metadata")
-	require.NoError(t, err)
-	var metadata sdkpb.WorkflowMetadata
-	require.NoError(t, answer.Get(&metadata))
-	assert.Contains(t, metadata.GetCurrentDetails(), "waits for Velero to start Velero Backup")
+	assert.Contains(t, waiting(t, nab), "waits for Velero to start Velero Backup")
 }
 
 func ask(t *testing.T, method, address string, body io.Reader) string {

@@ -147,10 +147,12 @@ func (w *World) interceptors() interceptor.Funcs {
 			return w.write("create", o, func() error { return c.Create(ctx, o, opts...) })
 		},
 		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
-			if err := sameUID(ctx, c, o, opts); err != nil {
-				return err
-			}
-			return w.write("delete", o, func() error { return c.Delete(ctx, o, opts...) })
+			return w.write("delete", o, func() error {
+				if err := sameUID(ctx, c, o, opts); err != nil {
+					return err
+				}
+				return c.Delete(ctx, o, opts...)
+			})
 		},
 		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
 			return w.write("patch", o, func() error { return c.Patch(ctx, o, p, opts...) })

@@ -51,7 +51,7 @@ var catalog = []tool{
 	kubernetes(Kubectl, 30),
 	{
 		name: Temporal, group: GroupStack, module: "temporal", pkg: "github.com/temporalio/cli/cmd/temporal",
-		from: "github.com/temporalio/cli", seconds: 150, ldflags: linked("github.com/temporalio/cli/temporalcli.Version"),
+		from: "github.com/temporalio/cli", seconds: 150, ldflags: temporalVersion,
 	},
 	{
 		name: Velero, group: GroupStack, module: "velero", pkg: "github.com/vmware-tanzu/velero/cmd/velero",
@@ -110,6 +110,11 @@ func kubernetesVersion(version string) []string {
 		flags = append(flags, "-X "+pkg+".gitVersion="+version, "-X "+pkg+".gitMajor="+major, "-X "+pkg+".gitMinor="+minor)
 	}
 	return flags
+}
+
+// temporalVersion is without the v: the command parses it when it speaks to a server.
+func temporalVersion(version string) []string {
+	return linked("github.com/temporalio/cli/temporalcli.Version")(strings.TrimPrefix(version, "v"))
 }
 
 // linked sets one variable to the version.

@@ -56,6 +56,12 @@ func (t *Temporal) Ask(ctx context.Context) error {
 	return err
 }
 
+// QueryMetadata is the SDK's built-in query for what a workflow says of itself, current details among it.
+const QueryMetadata = "__temporal_workflow_metadata"
+
+// AttributesInterval is how often a process should call EnsureSearchAttributes.
+const AttributesInterval = 15 * time.Second
+
 const attributesRetry = 2 * time.Second
 
 // AwaitSearchAttributes registers the search attributes and returns when the server accepts them in queries, which can
@@ -64,7 +70,7 @@ const attributesRetry = 2 * time.Second
 func (t *Temporal) AwaitSearchAttributes(ctx context.Context, logger *zap.Logger) error {
 	var last string
 	for {
-		err := t.ensureSearchAttributes(ctx)
+		err := t.EnsureSearchAttributes(ctx)
 		if err == nil {
 			return nil
 		}
@@ -80,7 +86,9 @@ func (t *Temporal) AwaitSearchAttributes(ctx context.Context, logger *zap.Logger
 	}
 }
 
-func (t *Temporal) ensureSearchAttributes(ctx context.Context) error {
+// EnsureSearchAttributes registers the search attributes that the server does not know, and returns an error as long as it
+// does not accept them. To be called now and then: a server that lost its database has forgotten them.
+func (t *Temporal) EnsureSearchAttributes(ctx context.Context) error {
 	checkErr := t.checkSearchAttributes(ctx)
 	var unknown *serviceerror.InvalidArgument
 	if !errors.As(checkErr, &unknown) {

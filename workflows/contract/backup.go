@@ -10,7 +10,7 @@ const (
 	// SignalChanged tells a workflow that its object, or a Velero object behind it, may have changed. A hint, never a
 	// fact: the workflow reads the present state. Payload: Changed. Duplicates are harmless.
 	SignalChanged = "changed"
-	// QueryState returns BackupState: what the workflow saw last and what it waits for.
+	// QueryState returns BackupState: what the workflow saw last.
 	QueryState = "state"
 )
 
@@ -102,8 +102,6 @@ type VeleroBackupView struct {
 	Running bool `json:"running,omitempty"`
 	// MirroredPhase is the phase that the object's status repeats.
 	MirroredPhase string `json:"mirroredPhase,omitempty"`
-	// QueuePosition is the estimate shown to the tenant.
-	QueuePosition int `json:"queuePosition,omitempty"`
 	// ItemsBackedUp and TotalItems are Velero's progress.
 	ItemsBackedUp int `json:"itemsBackedUp,omitempty"`
 	TotalItems    int `json:"totalItems,omitempty"`
@@ -121,9 +119,7 @@ type DeleteRequestView struct {
 	Error string `json:"error,omitempty"`
 }
 
-// BackupState answers QueryState.
+// BackupState answers QueryState. What is awaited, and from whom, is in the workflow's current details.
 type BackupState struct {
 	View BackupView `json:"view"`
-	// Waiting says what is awaited and from whom, as the Web UI's current details do.
-	Waiting string `json:"waiting"`
 }

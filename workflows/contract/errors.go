@@ -1,5 +1,13 @@
 package contract
 
+// Names of the counters that workflows and activities keep, tagged with activity_type.
+const (
+	// MetricAccessDenied counts the calls that the API server refused for want of rights.
+	MetricAccessDenied = "holdfast_access_denied"
+	// MetricResourceTimeouts counts how often an activity was retried for all of --resource-timeout.
+	MetricResourceTimeouts = "holdfast_resource_timeouts"
+)
+
 // Types of the application errors that activities return. A workflow, an operator's alert or a test may depend on them.
 const (
 	// ErrorPaused: another controller serves these kinds (Deployment non-admin-controller); Holdfast does not act. Retryable.

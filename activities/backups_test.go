@@ -1,0 +1,344 @@
+package activities_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/testsuite"
+	"k8s.io/apimachinery/pkg/runtime"
+	kubeclient "sigs.k8s.io/controller-runtime/pkg/client"
+
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/backup"
+	"holdfast.dev/holdfast/test/fake"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// due returns, for each activity, a world in which it has something to do.
+func due(t *testing.T) map[string]*fake.World {
+	t.Helper()
+	admitted := fake.New(t, fake.NAB(name))
+	do(t, admitted, contract.ActivityAdmitBackup)
+	progress := created(t, "InProgress")
+	progress.SetVelero(ours, velerov1.BackupPhaseCompleted)
+	asked := created(t, "Completed")
+	asked.EditSpec(name, deleteBackup)
+	announced := created(t, "Completed")
+	announced.EditSpec(name, deleteBackup)
+	do(t, announced, contract.ActivityMarkBackupDeleting)
+	forced := created(t, "Completed")
+	forced.EditSpec(name, forceDelete)
+	do(t, forced, contract.ActivityMarkBackupDeleting)
+	deleted := created(t, "Completed")
+	deleted.EditSpec(name, deleteBackup)
+	do(t, deleted, contract.ActivityMarkBackupDeleting)
+	remove(t, deleted, deleted.Velero(ours))
+	worlds := map[string]*fake.World{
+		contract.ActivityRefreshBackup:       progress,
+		contract.ActivityAdmitBackup:         fake.New(t, fake.NAB(name)),
+		contract.ActivityCreateBackup:        admitted,
+		contract.ActivityMarkBackupDeleting:  asked,
+		contract.ActivityRequestDeletion:     announced,
+		contract.ActivityDeleteVeleroObjects: forced,
+		contract.ActivityReleaseBackup:       deleted,
+	}
+	for _, w := range worlds {
+		told(w)
+	}
+	return worlds
+}
+
+// An activity may run twice, at any time: the second run writes nothing, tells nothing and sees the same.
+func TestEveryActivityIsIdempotent(t *testing.T) {
+	want := map[string]struct {
+		writes []string
+		events int
+	}{
+		contract.ActivityRefreshBackup:       {[]string{"patch status NonAdminBackup"}, 1},
+		contract.ActivityAdmitBackup:         {[]string{"patch status NonAdminBackup", "patch NonAdminBackup"}, 1},
+		contract.ActivityCreateBackup:        {[]string{"create Backup", "patch status NonAdminBackup"}, 1},
+		contract.ActivityMarkBackupDeleting:  {[]string{"patch status NonAdminBackup", "delete NonAdminBackup"}, 1},
+		contract.ActivityRequestDeletion:     {[]string{"create DeleteBackupRequest", "patch status NonAdminBackup"}, 1},
+		contract.ActivityDeleteVeleroObjects: {[]string{"delete Backup"}, 0},
+		contract.ActivityReleaseBackup:       {[]string{"patch NonAdminBackup"}, 1},
+	}
+	for activity, w := range due(t) {
+		t.Run(activity, func(t *testing.T) {
+			var first, second contract.BackupView
+			assert.Equal(t, want[activity].writes, writesOf(w, func() { first = do(t, w, activity) }))
+			assert.Len(t, told(w), want[activity].events)
+			assert.Empty(t, writesOf(w, func() { second = do(t, w, activity) }), "the second run")
+			assert.Empty(t, told(w), "the second run")
+			assert.Equal(t, first, second)
+		})
+	}
+}
+
+// All activities of a run may run again after a kill, in their order: the sequence is idempotent as a sequence.
+func TestASequenceOfActivitiesIsIdempotent(t *testing.T) {
+	w := fake.New(t, fake.NAB(name))
+	sequence := []string{contract.ActivityRefreshBackup, contract.ActivityAdmitBackup, contract.ActivityCreateBackup}
+	first := do(t, w, sequence...)
+	assert.Empty(t, writesOf(w, func() { assert.Equal(t, first, do(t, w, sequence...)) }))
+
+	w.EditSpec(name, deleteBackup)
+	sequence = []string{contract.ActivityRefreshBackup, contract.ActivityMarkBackupDeleting, contract.ActivityRequestDeletion}
+	first = do(t, w, sequence...)
+	assert.Empty(t, writesOf(w, func() { assert.Equal(t, first, do(t, w, sequence...)) }))
+	assert.Len(t, w.Requests(), 1)
+}
+
+// A step for an object that is gone, or that was made anew under its name, does nothing.
+func TestAnObjectOfAnotherUIDIsNotFound(t *testing.T) {
+	worlds := due(t)
+	for activity, w := range worlds {
+		t.Run(activity, func(t *testing.T) {
+			late := contract.BackupStep{Ref: fake.Ref(name), Attempt: 1}
+			late.Ref.UID = "uid-of-the-one-before"
+			missing := contract.BackupStep{Ref: fake.Ref("missing"), Attempt: 1}
+			for _, step := range []contract.BackupStep{late, missing} {
+				assert.Empty(t, writesOf(w, func() {
+					view, err := run(t, w, activity, step)
+					require.NoError(t, err)
+					assert.Equal(t, contract.BackupView{}, view)
+				}))
+			}
+			assert.Empty(t, told(w))
+		})
+	}
+}
+
+// While another controller serves the same kinds nothing is written, and nothing even read.
+func TestNothingIsDoneWhilePaused(t *testing.T) {
+	for activity, w := range due(t) {
+		t.Run(activity, func(t *testing.T) {
+			w.Backups.Paused = func() error { return errors.New("the OADP non-admin controller serves these resources") }
+			w.FailReads(func(runtime.Object) error {
+				t.Error("read")
+				return nil
+			})
+			assert.Empty(t, writesOf(w, func() {
+				_, err := run(t, w, activity, contract.BackupStep{Ref: fake.Ref(name), Attempt: 1})
+				requireError(t, err, contract.ErrorPaused, true)
+				assert.ErrorContains(t, err, "non-admin controller")
+			}))
+		})
+	}
+}
+
+func isNAB(object kubeclient.Object) bool {
+	_, is := object.(*oadpv1alpha1.NonAdminBackup)
+	return is
+}
+
+// Another writer changes the object between reading and writing, several times: the patch is refused, and the activity
+// reads again, decides again and patches again. Nothing of the other writer's is lost.
+func TestAConflictIsReadAndDecidedAgain(t *testing.T) {
+	for activity, w := range due(t) {
+		t.Run(activity, func(t *testing.T) {
+			if activity == contract.ActivityDeleteVeleroObjects {
+				t.Skip("it writes no NonAdminBackup")
+			}
+			conflicts := 0
+			w.Fail(func(verb string, object kubeclient.Object) error {
+				if !isNAB(object) || conflicts == 4 {
+					return nil
+				}
+				conflicts++
+				nab := w.Read(name)
+				nab.Annotations = map[string]string{"others": string(rune('0' + conflicts))}
+				return w.Client.Update(t.Context(), nab)
+			})
+			view := do(t, w, activity)
+			assert.Equal(t, 4, conflicts)
+			w.Fail(nil)
+			assert.Empty(t, writesOf(w, func() { assert.Equal(t, view, do(t, w, activity)) }), "all that was due is done")
+			assert.LessOrEqual(t, len(told(w)), 1, "told once")
+			if nab := w.Read(name); nab != nil {
+				assert.Equal(t, "4", nab.Annotations["others"])
+			}
+		})
+	}
+}
+
+// The decision is made anew too, not only the patch: what was right for the object read first may be wrong by now.
+func TestAConflictMayChangeTheDecision(t *testing.T) {
+	t.Run("the spec became invalid", func(t *testing.T) {
+		w := fake.New(t, fake.NAB(name))
+		w.Fail(func(string, kubeclient.Object) error {
+			w.Fail(nil)
+			w.EditSpec(name, func(spec *oadpv1alpha1.NonAdminBackupSpec) { spec.BackupSpec.ExcludedNamespaces = []string{"x"} })
+			return nil
+		})
+		do(t, w, contract.ActivityAdmitBackup)
+		assert.Equal(t, "InvalidBackupSpec", accepted(w.Read(name)).Reason)
+		assert.EqualValues(t, 2, accepted(w.Read(name)).ObservedGeneration)
+		assert.Empty(t, w.Read(name).Finalizers)
+	})
+	t.Run("Velero went on", func(t *testing.T) {
+		w := created(t, "InProgress")
+		w.SetVelero(ours, velerov1.BackupPhaseFinalizing)
+		w.Fail(func(string, kubeclient.Object) error {
+			w.Fail(nil)
+			w.SetVelero(ours, velerov1.BackupPhaseCompleted)
+			nab := w.Read(name)
+			nab.Annotations = map[string]string{"others": "1"}
+			return w.Client.Update(t.Context(), nab)
+		})
+		do(t, w, contract.ActivityRefreshBackup)
+		assert.Equal(t, velerov1.BackupPhaseCompleted, w.Read(name).Status.VeleroBackup.Status.Phase)
+	})
+	t.Run("the deletion was taken back", func(t *testing.T) {
+		w := created(t, "Completed")
+		w.EditSpec(name, deleteBackup)
+		w.Fail(func(verb string, _ kubeclient.Object) error {
+			if verb == "delete" {
+				w.Fail(nil)
+				w.EditSpec(name, func(spec *oadpv1alpha1.NonAdminBackupSpec) { spec.DeleteBackup = false })
+			}
+			return nil
+		})
+		view := do(t, w, contract.ActivityMarkBackupDeleting)
+		assert.False(t, view.BeingDeleted, "the object that was deleted is not the one that was read")
+	})
+}
+
+// An object that is never left alone costs one activity about a second; then it is retried as any failure.
+func TestConflictsWithoutEndAreARetryableError(t *testing.T) {
+	w := created(t, "InProgress")
+	w.SetVelero(ours, velerov1.BackupPhaseCompleted)
+	w.Fail(func(string, kubeclient.Object) error {
+		nab := w.Read(name)
+		nab.Labels = map[string]string{"others": nab.ResourceVersion}
+		return w.Client.Update(t.Context(), nab)
+	})
+	started := time.Now()
+	_, err := run(t, w, contract.ActivityRefreshBackup, contract.BackupStep{Ref: fake.Ref(name)})
+	requireError(t, err, contract.ErrorKubernetes, true)
+	assert.Less(t, time.Since(started), 2*time.Second, "a local attempt has two seconds")
+}
+
+// Errors of the API server on the object itself, for every activity.
+func TestErrorsOfThePatchHaveTheirType(t *testing.T) {
+	tests := map[string]struct {
+		err           error
+		wantType      string
+		wantRetryable bool
+	}{
+		"forbidden":      {errForbidden, contract.ErrorAccessDenied, true},
+		"unauthorized":   {errUnauthorized, contract.ErrorAccessDenied, true},
+		"invalid":        {errInvalid, contract.ErrorInvalidObject, false},
+		"too large":      {errTooLarge, contract.ErrorInvalidObject, false},
+		"no answer":      {fake.ErrAway, contract.ErrorKubernetes, true},
+		"a late attempt": {context.DeadlineExceeded, contract.ErrorKubernetes, true},
+	}
+	for title, test := range tests {
+		for activity, w := range due(t) {
+			t.Run(title+", "+activity, func(t *testing.T) {
+				fails := func(object kubeclient.Object) bool { return isNAB(object) }
+				if activity == contract.ActivityDeleteVeleroObjects {
+					fails = func(object kubeclient.Object) bool { return !isNAB(object) }
+				}
+				w.Fail(func(_ string, object kubeclient.Object) error {
+					if fails(object) {
+						return test.err
+					}
+					return nil
+				})
+				_, err := run(t, w, activity, contract.BackupStep{Ref: fake.Ref(name), Attempt: 1})
+				requireError(t, err, test.wantType, test.wantRetryable)
+				assert.Empty(t, told(w), "nothing is told that did not happen")
+			})
+		}
+	}
+}
+
+func TestErrorsOfReadingHaveTheirType(t *testing.T) {
+	for title, test := range map[string]struct {
+		err  error
+		want string
+	}{
+		"forbidden":    {errForbidden, contract.ErrorAccessDenied},
+		"unauthorized": {errUnauthorized, contract.ErrorAccessDenied},
+		"no answer":    {fake.ErrAway, contract.ErrorKubernetes},
+	} {
+		t.Run(title, func(t *testing.T) {
+			w := created(t, "Completed")
+			w.FailReads(func(runtime.Object) error { return test.err })
+			for _, activity := range all {
+				_, err := run(t, w, activity, contract.BackupStep{Ref: fake.Ref(name), Attempt: 1})
+				requireError(t, err, test.want, true)
+			}
+		})
+	}
+}
+
+// The object may vanish between reading and writing: that is its end, not an error.
+func TestAnObjectThatVanishesIsNotFound(t *testing.T) {
+	for activity, w := range due(t) {
+		t.Run(activity, func(t *testing.T) {
+			if activity == contract.ActivityDeleteVeleroObjects {
+				t.Skip("it writes no NonAdminBackup")
+			}
+			w.Fail(func(_ string, object kubeclient.Object) error {
+				if isNAB(object) {
+					return errNotFound
+				}
+				return nil
+			})
+			assert.Equal(t, contract.BackupView{}, do(t, w, activity))
+			assert.Empty(t, told(w))
+		})
+	}
+}
+
+// counter counts what activities count.
+type counter struct {
+	client.MetricsHandler
+	tags   map[string]string
+	counts map[string]int64
+}
+
+func (c *counter) WithTags(tags map[string]string) client.MetricsHandler {
+	return &counter{MetricsHandler: c.MetricsHandler, tags: tags, counts: c.counts}
+}
+
+func (c *counter) Counter(name string) client.MetricsCounter { return &tally{c, name} }
+
+type tally struct {
+	*counter
+	name string
+}
+
+// Inc implements client.MetricsCounter.
+func (t *tally) Inc(n int64) { t.counts[t.name+" "+t.tags["activity_type"]] += n }
+
+func TestARefusalForWantOfRightsIsCounted(t *testing.T) {
+	counts := &counter{MetricsHandler: client.MetricsNopHandler, counts: map[string]int64{}}
+	suite := &testsuite.WorkflowTestSuite{}
+	suite.SetMetricsHandler(counts)
+	w := created(t, "InProgress")
+	w.SetVelero(ours, velerov1.BackupPhaseCompleted)
+	for _, err := range []error{errForbidden, fake.ErrAway, nil} {
+		w.Fail(func(string, kubeclient.Object) error { return err })
+		env := suite.NewTestActivityEnvironment()
+		w.Backups.Register(env)
+		_, _ = env.ExecuteActivity(contract.ActivityRefreshBackup, contract.BackupStep{Ref: fake.Ref(name)})
+	}
+	assert.Equal(t, int64(1), counts.counts[contract.MetricAccessDenied+" "+contract.ActivityRefreshBackup])
+}
+
+func TestEveryActivityIsRegistered(t *testing.T) {
+	w := created(t, "Completed")
+	for _, activity := range all {
+		view := do(t, w, activity)
+		assert.True(t, backup.Settled(view), "%s has nothing to do for a settled object", activity)
+	}
+	assert.Empty(t, told(w))
+}

@@ -1,0 +1,159 @@
+package activities_test
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/backup"
+	"holdfast.dev/holdfast/test/fake"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+const (
+	name    = "nightly"
+	victims = "crew-nightly-f47ac10b-58cc-4372-a567-0e02b2c3d479"
+)
+
+var ours = fake.VeleroName(name)
+
+// all are the activities in the order in which a backup meets them.
+var all = []string{
+	contract.ActivityRefreshBackup, contract.ActivityAdmitBackup, contract.ActivityCreateBackup,
+	contract.ActivityMarkBackupDeleting, contract.ActivityRequestDeletion, contract.ActivityDeleteVeleroObjects,
+	contract.ActivityReleaseBackup,
+}
+
+// run runs an activity under its wire name, as a worker does.
+func run(t *testing.T, w *fake.World, activity string, step contract.BackupStep) (contract.BackupView, error) {
+	t.Helper()
+	suite := &testsuite.WorkflowTestSuite{}
+	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
+	env := suite.NewTestActivityEnvironment()
+	w.Backups.Register(env)
+	var view contract.BackupView
+	answer, err := env.ExecuteActivity(activity, step)
+	if err == nil {
+		require.NoError(t, answer.Get(&view))
+	}
+	return view, err
+}
+
+// do runs activities one after the other, each with attempt 1, and returns the last view.
+func do(t *testing.T, w *fake.World, activities ...string) contract.BackupView {
+	t.Helper()
+	var view contract.BackupView
+	for _, activity := range activities {
+		var err error
+		view, err = run(t, w, activity, contract.BackupStep{Ref: fake.Ref(name), Attempt: 1})
+		require.NoError(t, err, activity)
+	}
+	return view
+}
+
+// created returns a world in which the Velero Backup was made, and Velero has got as far as the phase.
+func created(t *testing.T, phase velerov1.BackupPhase, objects ...client.Object) *fake.World {
+	t.Helper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fake.Namespace, Finalizers: []string{"kubernetes"}}}
+	w := fake.New(t, append(objects, fake.NAB(name), namespace)...)
+	do(t, w, contract.ActivityAdmitBackup, contract.ActivityCreateBackup)
+	if phase != "" {
+		w.SetVelero(ours, phase)
+		do(t, w, contract.ActivityRefreshBackup)
+	}
+	told(w)
+	return w
+}
+
+// told empties the channel of Events and returns them.
+func told(w *fake.World) []string {
+	var events []string
+	for {
+		select {
+		case event := <-w.Events:
+			events = append(events, event)
+		default:
+			return events
+		}
+	}
+}
+
+// writesOf returns the writes that do makes.
+func writesOf(w *fake.World, do func()) []string {
+	before := len(w.Writes())
+	do()
+	return w.Writes()[before:]
+}
+
+func requireError(t *testing.T, err error, wantType string, wantRetryable bool) {
+	t.Helper()
+	var application *temporal.ApplicationError
+	require.ErrorAs(t, err, &application)
+	assert.Equal(t, wantType, application.Type(), application.Error())
+	assert.Equal(t, wantRetryable, !application.NonRetryable(), "retryable: %v", application)
+}
+
+func accepted(nab *oadpv1alpha1.NonAdminBackup) metav1.Condition {
+	if found := meta.FindStatusCondition(nab.Status.Conditions, "Accepted"); found != nil {
+		return *found
+	}
+	return metav1.Condition{}
+}
+
+// veleroObjects are those of another tenant, or of nobody that Holdfast knows.
+func veleroObjects(backupName, originNamespace string) (*velerov1.Backup, *velerov1.DeleteBackupRequest) {
+	owner := fake.NAB(name)
+	owner.Namespace = originNamespace
+	made := backup.NewVeleroBackup(owner, backupName, fake.OADPNamespace, velerov1.BackupSpec{})
+	made.UID = "uid-of-the-victims"
+	made.Status.Phase = velerov1.BackupPhaseCompleted
+	return made, backup.NewDeleteRequest(owner, made, 1)
+}
+
+func statusNames(nacuuid string) func(*oadpv1alpha1.NonAdminBackup) {
+	return func(nab *oadpv1alpha1.NonAdminBackup) {
+		nab.Status.VeleroBackup = &oadpv1alpha1.VeleroBackup{NACUUID: nacuuid, Name: nacuuid, Namespace: fake.OADPNamespace}
+	}
+}
+
+func labelNames(nacuuid string) func(*oadpv1alpha1.NonAdminBackup) {
+	return func(nab *oadpv1alpha1.NonAdminBackup) { nab.Labels = map[string]string{oadpv1alpha1.NabSyncLabel: nacuuid} }
+}
+
+func deleteBackup(spec *oadpv1alpha1.NonAdminBackupSpec) { spec.DeleteBackup = true }
+
+func forceDelete(spec *oadpv1alpha1.NonAdminBackupSpec) { spec.ForceDeleteBackup = true }
+
+func remove(t *testing.T, w *fake.World, object client.Object) {
+	t.Helper()
+	require.NoError(t, client.IgnoreNotFound(w.Client.Delete(context.Background(), object)))
+}
+
+var (
+	errNotFound     = apierrors.NewNotFound(oadpv1alpha1.Resource("nonadminbackups"), name)
+	errInvalid      = apierrors.NewInvalid(velerov1.SchemeGroupVersion.WithKind("Backup").GroupKind(), "b", nil)
+	errForbidden    = apierrors.NewForbidden(velerov1.Resource("backups"), "b", nil)
+	errUnauthorized = apierrors.NewUnauthorized("the token has expired")
+	errTooLarge     = apierrors.NewRequestEntityTooLargeError("limit is 3145728")
+	errTerminating  = terminating()
+)
+
+// terminating is what the API server answers to a creation in a namespace that is being deleted.
+func terminating() error {
+	err := apierrors.NewForbidden(velerov1.Resource("backups"), "b", nil)
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause, Message: "being terminated"}}
+	return err
+}
