@@ -61,12 +61,8 @@ func run(ctx context.Context, flags *process.Flags) error {
 	if err != nil {
 		return err
 	}
-	go prober.Run(ctx)
-	if err := process.Serve(ctx, logger, flags.HealthBindAddress, prober.Handler()); err != nil {
-		return fmt.Errorf("--health-probe-bind-address: %w", err)
-	}
-	if err := process.Serve(ctx, logger, flags.MetricsBindAddress, metricsPage); err != nil {
-		return fmt.Errorf("--metrics-bind-address: %w", err)
+	if err := flags.ServeProbes(ctx, logger, prober, metricsPage); err != nil {
+		return err
 	}
 	if err := temporal.AwaitSearchAttributes(ctx, logger); err != nil {
 		return err

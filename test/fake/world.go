@@ -35,6 +35,9 @@ const (
 	Namespace     = "team"
 )
 
+// scheme is built once: it takes longer than most tests.
+var scheme = sync.OnceValue(k8s.Scheme)
+
 // World is a cluster in memory.
 type World struct {
 	t       *testing.T
@@ -57,7 +60,7 @@ func New(t *testing.T, objects ...client.Object) *World {
 	w := &World{t: t}
 	recorder := events.NewFakeRecorder(1000)
 	w.Events = recorder.Events
-	base := fake.NewClientBuilder().WithScheme(k8s.Scheme()).WithObjects(objects...).
+	base := fake.NewClientBuilder().WithScheme(scheme()).WithObjects(objects...).
 		WithStatusSubresource(&oadpv1alpha1.NonAdminBackup{}).Build()
 	w.Client = interceptor.NewClient(base, w.interceptors())
 	w.Backups = &activities.Backups{
@@ -121,7 +124,7 @@ func (w *World) write(verb string, object client.Object, do func() error) error 
 	}
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	kinds, _, _ := k8s.Scheme().ObjectKinds(object)
+	kinds, _, _ := scheme().ObjectKinds(object)
 	w.writes = append(w.writes, verb+" "+kinds[0].Kind)
 	return nil
 }
