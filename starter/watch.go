@@ -146,7 +146,7 @@ func assemble(
 	}
 	recorder := mgr.GetEventRecorder("holdfast")
 	return watcher, probe.New(logger,
-		probe.Check{Name: "temporal", Ask: temporal.Ask},
+		probe.Check{Name: "temporal", Ask: temporal.Ask, Recovered: watcher.TemporalRecovered},
 		probe.Check{Name: "search-attributes", Ask: temporal.EnsureSearchAttributes, Every: connect.AttributesInterval},
 		probe.Check{Name: "kubernetes", Ask: apiServer, Recovered: watcher.Recovered},
 		probe.Check{Name: "watch", Ask: watcher.Watching},

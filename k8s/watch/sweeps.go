@@ -115,6 +115,15 @@ func (w *Watcher) Recovered(ctx context.Context) {
 	}()
 }
 
+// TemporalRecovered is to be called when Temporal has returned: it may have lost the workflows of objects that are not
+// settled. All are looked at.
+func (w *Watcher) TemporalRecovered(ctx context.Context) {
+	if w.Watching(ctx) != nil {
+		return // all are looked at then anyway
+	}
+	go w.each(ctx, func(nab *oadpv1alpha1.NonAdminBackup) { w.enqueue(ctx, requestFor(nab)) })
+}
+
 func (w *Watcher) sweep(ctx context.Context) error {
 	if err := w.Paused(); err != nil {
 		return err

@@ -3,6 +3,8 @@ package e2e_test
 import (
 	"context"
 	"net/http"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -199,5 +201,27 @@ func TestKeepsOffWhileTheNonAdminControllerRuns(t *testing.T) {
 
 	require.NoError(t, admin.Delete(t.Context(), rival))
 	x.awaitVeleroPhase(nab, velerov1.BackupPhaseCompleted)
+	record(t, nab)
+}
+
+// Temporal comes back without its database: no workflow, no search attributes. The truth is in the objects.
+func TestLossOfTemporalsDatabase(t *testing.T) {
+	x := newTenant(t, "grace")
+	require.NoError(t, stack.Component(env.Velero).Pause())
+	t.Cleanup(func() { _ = stack.Component(env.Velero).Resume() })
+	nab := x.await(x.backUp("survivor"), "Created", func(now *oadpv1alpha1.NonAdminBackup) bool {
+		return now.Status.Phase == oadpv1alpha1.NonAdminPhaseCreated
+	})
+	require.NoError(t, stack.Component(env.Temporal).Stop())
+	files, err := filepath.Glob(filepath.Join(stack.Dir(), "data", "temporal.db*"))
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		require.NoError(t, os.Remove(file))
+	}
+	require.NoError(t, stack.Component(env.Temporal).Restart(t.Context()))
+	require.NoError(t, stack.Component(env.Velero).Resume())
+	done := x.awaitVeleroPhase(nab, velerov1.BackupPhaseCompleted)
+	checkFinished(t, done, veleroBackup(t, done.Status.VeleroBackup.Name))
 	record(t, nab)
 }
