@@ -236,7 +236,7 @@ func TestAnUnusablePolicyAdmitsNothing(t *testing.T) {
 			w.PolicyErr = &policy.UnusableError{Origin: "ConfigMap openshift-adp/holdfast-policy", Err: errors.New("not YAML")}
 			_, err := run(t, w, activity, contract.BackupStep{Ref: fake.Ref(name)})
 			requireError(t, err, contract.ErrorPolicyUnusable, true)
-			assert.ErrorContains(t, err, "holdfast-policy")
+			require.ErrorContains(t, err, "holdfast-policy")
 			assert.Nil(t, w.Velero(ours))
 			assert.NotEqual(t, oadpv1alpha1.NonAdminPhaseBackingOff, w.Read(name).Status.Phase, "it is no fault of the spec")
 

@@ -130,7 +130,9 @@ func statusNames(nacuuid string) func(*oadpv1alpha1.NonAdminBackup) {
 }
 
 func labelNames(nacuuid string) func(*oadpv1alpha1.NonAdminBackup) {
-	return func(nab *oadpv1alpha1.NonAdminBackup) { nab.Labels = map[string]string{oadpv1alpha1.NabSyncLabel: nacuuid} }
+	return func(nab *oadpv1alpha1.NonAdminBackup) {
+		nab.Labels = map[string]string{oadpv1alpha1.NabSyncLabel: nacuuid}
+	}
 }
 
 func deleteBackup(spec *oadpv1alpha1.NonAdminBackupSpec) { spec.DeleteBackup = true }

@@ -25,12 +25,12 @@ func TestAPhaseNeverGoesBack(t *testing.T) {
 
 func TestPhasesOfAVeleroBackup(t *testing.T) {
 	tests := map[velerov1.BackupPhase]struct{ finished, passed, running bool }{
-		"":                               {},
-		"New":                            {},
-		"Queued":                         {},
-		"ReadyToStart":                   {},
-		"InProgress":                     {running: true},
-		"WaitingForPluginOperations":     {passed: true, running: true},
+		"":                           {},
+		"New":                        {},
+		"Queued":                     {},
+		"ReadyToStart":               {},
+		"InProgress":                 {running: true},
+		"WaitingForPluginOperations": {passed: true, running: true},
 		"WaitingForPluginOperationsPartiallyFailed": {passed: true, running: true},
 		"Finalizing":                {passed: true, running: true},
 		"FinalizingPartiallyFailed": {passed: true, running: true},

@@ -134,10 +134,12 @@ func (w *Watcher) sweep(ctx context.Context) error {
 	}
 	gatherer := *w.gatherer
 	gatherer.Reader = live
+	var failed error
 	for _, nab := range live.backups {
 		objects, err := gatherer.Gather(ctx, contract.ObjectRef{Namespace: nab.Namespace, Name: nab.Name, UID: string(nab.UID)})
 		if err != nil {
-			return err
+			failed = err // what keeps one object from being judged must not hide the others
+			continue
 		}
 		if !backup.Settled(objects.View(time.Now())) {
 			request := requestFor(nab)
@@ -145,7 +147,7 @@ func (w *Watcher) sweep(ctx context.Context) error {
 			w.enqueue(ctx, request)
 		}
 	}
-	return nil
+	return failed
 }
 
 // snapshot is a reader over lists made at one time; what it has not listed comes from the cache.

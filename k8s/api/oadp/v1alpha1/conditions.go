@@ -7,7 +7,7 @@ type NonAdminPhase string
 
 // Phases of a tenant's object.
 const (
-	// NonAdminPhaseNew: seen, not yet judged.
+	// NonAdminPhaseNew: seen; not yet judged, or accepted and its Velero object not yet made.
 	NonAdminPhaseNew NonAdminPhase = "New"
 	// NonAdminPhaseBackingOff: not accepted; the Accepted condition says why.
 	NonAdminPhaseBackingOff NonAdminPhase = "BackingOff"

@@ -1,0 +1,128 @@
+package activities_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/test/fake"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// What a tenant reads with `kubectl describe`, from the first to the last.
+func TestALifeIsToldInEvents(t *testing.T) {
+	w := fake.New(t, fake.NAB(name), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fake.Namespace}})
+	step := func(activities ...string) []string {
+		do(t, w, activities...)
+		do(t, w, activities...) // again, after a kill: nothing is told twice
+		return told(w)
+	}
+	velero := func(phase velerov1.BackupPhase) []string {
+		w.SetVelero(ours, phase)
+		return step(contract.ActivityRefreshBackup)
+	}
+	assert.Equal(t, []string{"Normal BackupAccepted backup accepted"}, step(contract.ActivityAdmitBackup))
+	assert.Equal(t, []string{"Normal VeleroBackupCreated created Velero Backup " + ours}, step(contract.ActivityCreateBackup))
+	assert.Empty(t, velero("Queued"))
+	assert.Empty(t, velero("InProgress"))
+	assert.Empty(t, velero("Finalizing"))
+	assert.Equal(t, []string{"Normal BackupCompleted Velero completed the backup (0 warnings)"}, velero("Completed"))
+
+	w.EditSpec(name, func(spec *oadpv1alpha1.NonAdminBackupSpec) { spec.BackupSpec.ExcludedNamespaces = []string{"x"} })
+	assert.Equal(t, []string{"Warning InvalidBackupSpec NonAdminBackup spec.backupSpec.excludedNamespaces is restricted"},
+		step(contract.ActivityRefreshBackup, contract.ActivityAdmitBackup))
+	w.EditSpec(name, func(spec *oadpv1alpha1.NonAdminBackupSpec) { spec.BackupSpec.ExcludedNamespaces = nil })
+	assert.Equal(t, []string{"Normal BackupAccepted backup accepted"},
+		step(contract.ActivityRefreshBackup, contract.ActivityAdmitBackup))
+
+	w.EditSpec(name, deleteBackup)
+	assert.Equal(t, []string{"Normal Deleting backup accepted for deletion"}, step(contract.ActivityMarkBackupDeleting))
+	assert.Equal(t, []string{
+		"Normal DeletionRequested asked Velero to delete the backup and its data (DeleteBackupRequest " + ours + "-1)",
+	}, step(contract.ActivityRequestDeletion))
+	w.AnswerRequests("")
+	assert.Equal(t, []string{"Normal Released nothing is left of the backup"},
+		step(contract.ActivityRefreshBackup, contract.ActivityReleaseBackup))
+}
+
+func TestAnEndOtherThanCompletionIsAWarning(t *testing.T) {
+	for _, phase := range []velerov1.BackupPhase{"PartiallyFailed", "Failed", "FailedValidation"} {
+		t.Run(string(phase), func(t *testing.T) {
+			w := created(t, "InProgress")
+			w.SetVelero(ours, phase)
+			velero := w.Velero(ours)
+			velero.Status.Errors, velero.Status.Warnings, velero.Status.FailureReason = 2, 3, "disk full"
+			require.NoError(t, w.Client.Update(t.Context(), velero))
+			do(t, w, contract.ActivityRefreshBackup)
+			assert.Equal(t, []string{
+				"Warning BackupFailed Velero ended the backup in phase " + string(phase) + " (2 errors, 3 warnings) disk full",
+			}, told(w))
+		})
+	}
+}
+
+func TestALossIsToldOnce(t *testing.T) {
+	w := created(t, "Completed")
+	remove(t, w, w.Velero(ours))
+	for range 3 {
+		do(t, w, contract.ActivityRefreshBackup)
+	}
+	assert.Equal(t, []string{"Warning VeleroBackupNotFound its Velero Backup no longer exists"}, told(w))
+	assert.Equal(t, "VeleroBackupNotFound", accepted(w.Read(name)).Reason)
+	assert.Zero(t, w.Read(name).Status.QueueInfo.EstimatedQueuePosition)
+}
+
+// Its loss during its deletion is what was asked for.
+func TestTheEndOfADeletedBackupIsNoLoss(t *testing.T) {
+	w := deleting(t)
+	remove(t, w, w.Velero(ours))
+	do(t, w, contract.ActivityRefreshBackup)
+	assert.Empty(t, told(w))
+	assert.Equal(t, "BackupAccepted", accepted(w.Read(name)).Reason)
+}
+
+// Progress is mirrored, and no tenant wants an Event for each item.
+func TestProgressIsNotTold(t *testing.T) {
+	w := created(t, "InProgress")
+	for items := 1; items <= 3; items++ {
+		velero := w.Velero(ours)
+		velero.Status.Progress = &velerov1.BackupProgress{TotalItems: 3, ItemsBackedUp: items}
+		require.NoError(t, w.Client.Update(t.Context(), velero))
+		view := do(t, w, contract.ActivityRefreshBackup)
+		assert.Equal(t, items, view.Velero.ItemsBackedUp)
+		assert.Equal(t, items, w.Read(name).Status.VeleroBackup.Status.Progress.ItemsBackedUp)
+	}
+	assert.Empty(t, told(w))
+}
+
+// A finalizer taken off by hand is put back without a word: nothing has changed for the tenant.
+func TestAFinalizerTakenOffIsPutBack(t *testing.T) {
+	w := created(t, "Completed")
+	nab := w.Read(name)
+	nab.Finalizers = nil
+	require.NoError(t, w.Client.Update(t.Context(), nab))
+	assert.Equal(t, []string{"patch NonAdminBackup"}, writesOf(w, func() { do(t, w, contract.ActivityAdmitBackup) }))
+	assert.Contains(t, w.Read(name).Finalizers, oadpv1alpha1.NabFinalizer)
+	assert.Empty(t, told(w))
+}
+
+// The Velero Backup may come back: a location that was away is synced again.
+func TestABackupThatCameBackIsAcceptedAgain(t *testing.T) {
+	w := created(t, "Completed")
+	velero := w.Velero(ours)
+	remove(t, w, velero)
+	do(t, w, contract.ActivityRefreshBackup)
+	told(w)
+	velero.ResourceVersion = ""
+	require.NoError(t, w.Client.Create(t.Context(), velero))
+	view := do(t, w, contract.ActivityRefreshBackup)
+	assert.False(t, view.SpecJudged, "what was said of it no longer holds")
+	view = do(t, w, contract.ActivityAdmitBackup)
+	assert.True(t, view.Accepted && view.SpecJudged && view.Velero.Exists, "%+v", view)
+	assert.Equal(t, []string{"Normal BackupAccepted backup accepted"}, told(w))
+}

@@ -1,0 +1,234 @@
+package watch
+
+import (
+	"context"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/test/fake"
+)
+
+func forced(names ...string) []Request {
+	var requests []Request
+	for _, name := range names {
+		r := request(name)
+		r.Force = true
+		requests = append(requests, r)
+	}
+	return requests
+}
+
+// After an outage the cache still shows how it was before: what a sweep finds, it finds at the API server.
+func TestASweepJudgesByWhatTheAPIServerSays(t *testing.T) {
+	stale, staleBackup := tracked("finished-meanwhile", "InProgress")
+	finished := edited(staleBackup, func(b *velerov1.Backup) { b.Status.Phase = velerov1.BackupPhaseCompleted })
+	settled, settledBackup := tracked("settled", "Completed")
+	lost, lostBackup := tracked("lost", "Completed")
+	gone, goneBackup := tracked("gone", "InProgress")
+	made := fake.NAB("made-meanwhile")
+
+	s := newStation(t, stale, staleBackup, settled, settledBackup, lost, lostBackup, gone, goneBackup)
+	for _, o := range []client.Object{stale, finished, settled, settledBackup, lost, made} {
+		o = o.DeepCopyObject().(client.Object)
+		o.SetResourceVersion("")
+		require.NoError(t, s.live.Client.Create(t.Context(), o))
+	}
+	require.NoError(t, s.sweep(t.Context()))
+	assert.ElementsMatch(t, forced("finished-meanwhile", "lost", "made-meanwhile"), s.asked())
+}
+
+func TestASweepThatFailsSaysWhy(t *testing.T) {
+	tests := map[string]struct {
+		disturb func(s *station)
+		want    string
+	}{
+		"paused":                   {func(s *station) { s.paused = errAway }, "connection refused"},
+		"the API server went away": {func(s *station) { s.live.FailReads(func(runtime.Object) error { return errAway }) }, "list live"},
+	}
+	for title, test := range tests {
+		t.Run(title, func(t *testing.T) {
+			s := newStation(t)
+			require.NoError(t, s.live.Client.Create(t.Context(), fake.NAB(name)))
+			test.disturb(s)
+			require.ErrorContains(t, s.sweep(t.Context()), test.want)
+			assert.Empty(t, s.asked())
+		})
+	}
+}
+
+// One tenant's object that cannot be judged must not hide the others.
+func TestASweepGoesOnAfterAnObjectThatCannotBeJudged(t *testing.T) {
+	s := newStation(t)
+	s.policy.write("", policy.Policy{}, errAway)
+	var want []string
+	for i := range 20 {
+		require.NoError(t, s.live.Client.Create(t.Context(), fake.NAB("new-"+strconv.Itoa(i))))
+		require.NoError(t, s.live.Client.Create(t.Context(), keptBack("kept-"+strconv.Itoa(i))))
+		want = append(want, "new-"+strconv.Itoa(i))
+	}
+	require.ErrorIs(t, s.sweep(t.Context()), errAway)
+	assert.ElementsMatch(t, forced(want...), s.asked())
+}
+
+// Lists come in pages: an API server with 10,000 objects must not have to send them all at once.
+func TestASnapshotReadsEveryPage(t *testing.T) {
+	s := newStation(t)
+	live := s.live.Client
+	var asked []string
+	s.live.Client = interceptor.NewClient(live, interceptor.Funcs{
+		List: func(_ context.Context, _ client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			given := (&client.ListOptions{}).ApplyOptions(options)
+			assert.EqualValues(t, 500, given.Limit)
+			backups, is := list.(*oadpv1alpha1.NonAdminBackupList)
+			if !is {
+				assert.Equal(t, fake.OADPNamespace, given.Namespace)
+				return nil
+			}
+			asked = append(asked, given.Continue)
+			backups.Items = []oadpv1alpha1.NonAdminBackup{*fake.NAB("on-page-" + given.Continue)}
+			backups.Continue = map[string]string{"": "2", "2": "3", "3": ""}[given.Continue]
+			return nil
+		},
+	})
+	got, err := s.snapshot(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, []string{"", "2", "3"}, asked)
+	assert.Len(t, got.backups, 3)
+	for _, page := range []string{"", "2", "3"} {
+		key := types.NamespacedName{Namespace: fake.Namespace, Name: "on-page-" + page}
+		require.Contains(t, got.backups, key)
+		assert.Equal(t, key.Name, got.backups[key].Name)
+	}
+}
+
+// What was not listed comes from the cache; what was listed never does.
+func TestASnapshotStandsBeforeTheCache(t *testing.T) {
+	nab, velero := tracked(name, "InProgress")
+	namespace := &corev1.Namespace{}
+	namespace.Name = fake.Namespace
+	s := newStation(t, nab, velero, namespace)
+	got, err := s.snapshot(t.Context())
+	require.NoError(t, err)
+	err = got.Get(t.Context(), client.ObjectKeyFromObject(nab), &oadpv1alpha1.NonAdminBackup{})
+	require.NoError(t, client.IgnoreNotFound(err))
+	require.Error(t, err)
+	err = got.Get(t.Context(), client.ObjectKeyFromObject(velero), &velerov1.Backup{})
+	require.NoError(t, client.IgnoreNotFound(err))
+	require.Error(t, err)
+	assert.NoError(t, got.Get(t.Context(), client.ObjectKeyFromObject(namespace), &corev1.Namespace{}))
+}
+
+// For a minute after the API server's return the informers may be silent: the sweeps stand in for them, failures or not.
+func TestAfterTheReturnOfTheAPIServerItIsSweptForAMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStation(t)
+		require.NoError(t, s.live.Client.Create(t.Context(), fake.NAB(name)))
+		started := time.Now()
+		var sweeps []time.Duration
+		s.live.FailReads(func(list runtime.Object) error {
+			if _, first := list.(*velerov1.BackupList); first {
+				sweeps = append(sweeps, time.Since(started))
+				if len(sweeps) == 2 {
+					return errAway
+				}
+			}
+			return nil
+		})
+		s.Recovered(t.Context())
+		time.Sleep(5 * time.Minute)
+		synctest.Wait()
+		assert.Equal(t, []time.Duration{
+			0, 10 * time.Second, 20 * time.Second, 30 * time.Second, 40 * time.Second, 50 * time.Second, time.Minute,
+		}, sweeps)
+		assert.Equal(t, forced(name, name, name, name, name, name), s.asked())
+	})
+}
+
+func TestSweepsEndWithTheProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStation(t)
+		ctx, stop := context.WithCancel(t.Context())
+		s.Recovered(ctx)
+		synctest.Wait()
+		stop()
+		synctest.Wait() // the bubble would not end while a sweep waits
+	})
+}
+
+// Temporal may have lost its database: all that is in the cache is looked at, and only what is not settled signalled.
+func TestAfterTheReturnOfTemporalEverythingIsLookedAt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		settled, settledBackup := tracked("settled", "Completed")
+		s := newStation(t, fake.NAB(name), settled, settledBackup)
+		s.TemporalRecovered(t.Context())
+		synctest.Wait()
+		assert.Empty(t, s.asked(), "before the caches are filled all are looked at anyway")
+
+		s.watching.Store(true)
+		s.TemporalRecovered(t.Context())
+		synctest.Wait()
+		assert.ElementsMatch(t, []Request{request(name), request("settled")}, s.asked())
+	})
+}
+
+func TestAPolicyThatWasWrittenIsAppliedToWhatIsKeptBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		going, goingBackup := tracked("going", "InProgress")
+		s := newStation(t, keptBack("a"), keptBack("b"), going, goingBackup, fake.NAB("new"))
+		s.policy.write("1", policy.Policy{}, nil)
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		go func() { assert.NoError(t, s.watchPolicy(ctx)) }()
+		later := func() []Request {
+			time.Sleep(3 * time.Second)
+			synctest.Wait()
+			return s.asked()
+		}
+		kept := []Request{request("a"), request("b")}
+		assert.ElementsMatch(t, kept, later(), "at the start")
+		assert.Empty(t, later(), "unchanged")
+		s.policy.write("2", policy.Policy{}, nil)
+		assert.ElementsMatch(t, kept, later(), "written, if only to say the same: meanwhile it may have said something else")
+		s.policy.write("3", policy.Policy{}, errAway)
+		assert.Empty(t, later(), "unreadable")
+		s.policy.write("3", policy.Policy{EnforceBackupSpec: &velerov1.BackupSpec{SnapshotVolumes: new(false)}}, nil)
+		assert.ElementsMatch(t, kept, later(), "readable again")
+		current, err := s.Watcher.policy.Get(ctx)
+		require.NoError(t, err)
+		assert.NotNil(t, current.EnforceBackupSpec, "objects are judged by the new one")
+		stop()
+		synctest.Wait()
+	})
+}
+
+// A manager that stops must not hang on requests that nobody takes any more.
+func TestAFullQueueDoesNotHoldUpTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStation(t)
+		s.requests = nil // nobody takes anything
+		ctx, stop := context.WithCancel(t.Context())
+		ended := false
+		go func() {
+			s.enqueue(ctx, request(name))
+			ended = true
+		}()
+		synctest.Wait()
+		assert.False(t, ended, "no request is dropped")
+		stop()
+		synctest.Wait()
+		assert.True(t, ended)
+	})
+}

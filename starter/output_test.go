@@ -1,0 +1,191 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+func listed(age time.Duration) []oadpv1alpha1.NonAdminBackup {
+	created := metav1.NewTime(time.Now().Add(-age))
+	return []oadpv1alpha1.NonAdminBackup{
+		{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "nightly", UID: "u-1", CreationTimestamp: created},
+			Status: oadpv1alpha1.NonAdminBackupStatus{
+				Phase: "Created", QueueInfo: &oadpv1alpha1.QueueInfo{EstimatedQueuePosition: 3},
+				VeleroBackup: &oadpv1alpha1.VeleroBackup{Status: &velerov1.BackupStatus{Phase: "Queued"}},
+			},
+		},
+		{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "weekly", UID: "u-2", CreationTimestamp: created},
+			Status: oadpv1alpha1.NonAdminBackupStatus{
+				Phase: "Created", QueueInfo: &oadpv1alpha1.QueueInfo{},
+				VeleroBackup: &oadpv1alpha1.VeleroBackup{Status: &velerov1.BackupStatus{Phase: "Completed"}},
+			},
+		},
+		{ObjectMeta: metav1.ObjectMeta{Namespace: "bank", Name: "new", UID: "u-3", CreationTimestamp: created}},
+	}
+}
+
+func rows(age time.Duration, running map[string]bool) []listedBackup {
+	var rows []listedBackup
+	for _, nab := range listed(age) {
+		rows = append(rows, row(&nab, "west", running))
+	}
+	return rows
+}
+
+func printed(t *testing.T, output string, value any, table func(io.Writer) error) string {
+	t.Helper()
+	flags := operatorFlags{output: output}
+	require.NoError(t, flags.validate())
+	var out bytes.Buffer
+	require.NoError(t, flags.print(&out, value, table))
+	return out.String()
+}
+
+// lines are what a person sees, with one space between the columns.
+func lines(text string) []string {
+	var all []string
+	for line := range strings.Lines(text) {
+		all = append(all, strings.Join(strings.Fields(line), " "))
+	}
+	return all
+}
+
+func TestTheListIsATable(t *testing.T) {
+	running := map[string]bool{"west/nab/shop/nightly/u-1": true, "east/nab/shop/weekly/u-2": true}
+	list := rows(25*24*time.Hour, running)
+	text := printed(t, "table", list, func(out io.Writer) error { return printRows(out, list) })
+	assert.Equal(t, []string{
+		"NAMESPACE NAME PHASE VELERO-PHASE QUEUE AGE WORKFLOW",
+		"shop nightly Created Queued 3 25d running",
+		"shop weekly Created Completed 0 25d none",
+		"bank new 25d none",
+	}, lines(text))
+
+	list = rows(25*24*time.Hour, nil)
+	text = printed(t, "table", list, func(out io.Writer) error { return printRows(out, list) })
+	assert.Equal(t, "shop nightly Created Queued 3 25d unknown", lines(text)[1], "Temporal does not answer")
+}
+
+func TestTheListIsReadByPrograms(t *testing.T) {
+	list := rows(time.Hour, map[string]bool{"west/nab/shop/nightly/u-1": true})
+	created := list[0].Created.Format(time.RFC3339Nano)
+	want := `[
+		{"namespace":"shop","name":"nightly","phase":"Created","veleroPhase":"Queued","queuePosition":3,"created":"` + created + `","workflow":"running"},
+		{"namespace":"shop","name":"weekly","phase":"Created","veleroPhase":"Completed","queuePosition":0,"created":"` + created + `","workflow":"none"},
+		{"namespace":"bank","name":"new","created":"` + created + `","workflow":"none"}]`
+	list[1].Created, list[2].Created = list[0].Created, list[0].Created
+	text := printed(t, "json", list, nil)
+	assert.JSONEq(t, want, text)
+	assert.True(t, strings.HasSuffix(text, "]\n"))
+
+	fromYAML, err := yaml.YAMLToJSONStrict([]byte(printed(t, "yaml", list, nil)))
+	require.NoError(t, err)
+	assert.JSONEq(t, want, string(fromYAML))
+	assert.Equal(t, "[]\n", printed(t, "json", make([]listedBackup, 0), nil), "none is a list too")
+}
+
+func described() *describedBackup {
+	return &describedBackup{
+		Namespace: "shop", Name: "nightly",
+		Status: oadpv1alpha1.NonAdminBackupStatus{
+			Phase: "Deleting", QueueInfo: &oadpv1alpha1.QueueInfo{},
+			VeleroBackup: &oadpv1alpha1.VeleroBackup{
+				NACUUID: "b", Name: "b", Namespace: "openshift-adp",
+				Status: &velerov1.BackupStatus{Phase: "PartiallyFailed", Errors: 1, Warnings: 2, FailureReason: "disk full"},
+			},
+			VeleroDeleteBackupRequest: &oadpv1alpha1.VeleroDeleteBackupRequest{
+				Name: "b-1", Status: &velerov1.DeleteBackupRequestStatus{Phase: "Processed", Errors: []string{"read-only", "second"}},
+			},
+			Conditions: []metav1.Condition{{Type: "Deleting", Status: "True", Reason: "DeletionPending", Message: "backup accepted for deletion"}},
+		},
+		Workflow: describedWorkflow{ID: "west/nab/shop/nightly/u-1", Status: "Running", Waiting: "**Deleting:** waits for Velero."},
+	}
+}
+
+func TestADescribedBackupIsATable(t *testing.T) {
+	d := described()
+	assert.Equal(t, []string{
+		"Namespace: shop", "Name: nightly", "Phase: Deleting", "Queue position: 0",
+		"Velero Backup: openshift-adp/b", "Velero phase: PartiallyFailed", "Errors, warnings: 1, 2", "Failure: disk full",
+		"Delete request: b-1 Processed read-only; second",
+		"Workflow: west/nab/shop/nightly/u-1", "Workflow status: Running", "Waiting: **Deleting:** waits for Velero.",
+		"Condition Deleting: True (DeletionPending) backup accepted for deletion",
+	}, lines(printed(t, "table", d, d.print)))
+
+	fresh := &describedBackup{Namespace: "shop", Name: "new", Workflow: describedWorkflow{ID: "id", Status: "unknown: no answer"}}
+	assert.Equal(t, []string{"Namespace: shop", "Name: new", "Workflow: id", "Workflow status: unknown: no answer"},
+		lines(printed(t, "table", fresh, fresh.print)), "what is not known is not shown")
+}
+
+func TestADescribedBackupIsReadByPrograms(t *testing.T) {
+	d := described()
+	text := printed(t, "json", d, nil)
+	var read map[string]any
+	require.NoError(t, json.Unmarshal([]byte(text), &read))
+	assert.Equal(t, map[string]any{
+		"id": "west/nab/shop/nightly/u-1", "status": "Running", "waiting": "**Deleting:** waits for Velero.",
+	}, read["workflow"])
+	assert.Equal(t, "PartiallyFailed",
+		read["status"].(map[string]any)["veleroBackup"].(map[string]any)["status"].(map[string]any)["phase"])
+	assert.Equal(t, "shop", read["namespace"])
+
+	fromYAML, err := yaml.YAMLToJSONStrict([]byte(printed(t, "yaml", d, nil)))
+	require.NoError(t, err)
+	assert.JSONEq(t, text, string(fromYAML))
+}
+
+func TestARowNamesTheWorkflowOfThisIncarnation(t *testing.T) {
+	nab := listed(time.Hour)[0]
+	assert.Equal(t, contract.ObjectRef{Namespace: "shop", Name: "nightly", UID: "u-1"}, refOf(&nab))
+	assert.Equal(t, "none", row(&nab, "west", map[string]bool{"west/nab/shop/nightly/u-0": true}).Workflow)
+}
+
+// Bad input ends in one line that says what is wanted, before anything is connected to.
+func TestBadArgumentsAreRefused(t *testing.T) {
+	tests := map[string]struct {
+		args []string
+		want string
+	}{
+		"an unknown output":           {[]string{"list", "-o", "xml"}, "--output: want table, json or yaml"},
+		"an unknown output, describe": {[]string{"describe", "backup", "shop/nightly", "-o", ""}, "--output: want table, json or yaml"},
+		"an unknown kind":             {[]string{"describe", "restore", "shop/nightly"}, `describe "restore": want KIND backup`},
+		"no namespace":                {[]string{"describe", "backup", "nightly"}, `describe backup "nightly": want NAMESPACE/NAME`},
+		"an empty namespace":          {[]string{"describe", "backup", "/nightly"}, "want NAMESPACE/NAME"},
+		"an empty name":               {[]string{"describe", "backup", "shop/"}, "want NAMESPACE/NAME"},
+		"a name missing":              {[]string{"describe", "backup"}, "accepts 2 arg(s), received 1"},
+		"arguments too many":          {[]string{"list", "shop"}, `unknown command "shop" for "holdfast list"`},
+		"an unknown command":          {[]string{"restore"}, `unknown command "restore" for "holdfast"`},
+		"an unknown flag":             {[]string{"list", "--all"}, "unknown flag: --all"},
+		"no progress interval":        {[]string{"watch", "--progress-interval=0s"}, "--progress-interval: want a duration above 0"},
+		"a resync without pause":      {[]string{"watch", "--resync-interval=10ms"}, "--resync-interval: want a duration of at least 1s"},
+		"a bad shared flag":           {[]string{"watch", "--cluster-id=A/B"}, "--cluster-id: want"},
+		"a kubeconfig that is not":    {[]string{"list", "--kubeconfig=/does/not/exist"}, "--kubeconfig: "},
+	}
+	for title, test := range tests {
+		t.Run(title, func(t *testing.T) {
+			root := command()
+			root.SilenceErrors, root.SilenceUsage = true, true
+			root.SetArgs(test.args)
+			root.SetOut(io.Discard)
+			root.SetErr(io.Discard)
+			err := root.ExecuteContext(t.Context())
+			require.ErrorContains(t, err, test.want)
+			assert.NotContains(t, err.Error(), "\n")
+		})
+	}
+}

@@ -1,0 +1,198 @@
+package connect_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/operatorservice/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+	"google.golang.org/grpc"
+
+	"holdfast.dev/holdfast/workflows/connect"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// server is a Temporal server, as far as search attributes go.
+type server struct {
+	client.Client
+	operatorservice.OperatorServiceClient
+	registered map[string]enumspb.IndexedValueType
+	// lag is the number of queries that a registration takes to come into use.
+	lag              int
+	away             error
+	noList, noChange error
+	changes          int
+}
+
+func (s *server) temporal() *connect.Temporal {
+	return &connect.Temporal{Client: s, Namespace: "tenants"}
+}
+
+// OperatorService implements client.Client.
+func (s *server) OperatorService() operatorservice.OperatorServiceClient { return s }
+
+// CountWorkflow implements client.Client.
+func (s *server) CountWorkflow(
+	_ context.Context, request *workflowservice.CountWorkflowExecutionsRequest,
+) (*workflowservice.CountWorkflowExecutionsResponse, error) {
+	if s.away != nil {
+		return nil, s.away
+	}
+	if request.Namespace != "tenants" {
+		return nil, errors.New("another namespace")
+	}
+	for _, name := range contract.SearchAttributeNames() {
+		if _, known := s.registered[name]; !known {
+			return nil, serviceerror.NewInvalidArgument("invalid query: column name '" + name + "' is not defined")
+		}
+	}
+	if s.lag > 0 {
+		s.lag--
+		return nil, serviceerror.NewInvalidArgument("invalid query: column name is not defined")
+	}
+	return &workflowservice.CountWorkflowExecutionsResponse{}, nil
+}
+
+// ListSearchAttributes implements operatorservice.OperatorServiceClient.
+func (s *server) ListSearchAttributes(
+	context.Context, *operatorservice.ListSearchAttributesRequest, ...grpc.CallOption,
+) (*operatorservice.ListSearchAttributesResponse, error) {
+	return &operatorservice.ListSearchAttributesResponse{CustomAttributes: maps.Clone(s.registered)}, s.noList
+}
+
+// AddSearchAttributes implements operatorservice.OperatorServiceClient.
+func (s *server) AddSearchAttributes(
+	_ context.Context, request *operatorservice.AddSearchAttributesRequest, _ ...grpc.CallOption,
+) (*operatorservice.AddSearchAttributesResponse, error) {
+	if s.noChange != nil {
+		return nil, s.noChange
+	}
+	s.changes++
+	for name, kind := range request.SearchAttributes {
+		if _, known := s.registered[name]; known {
+			return nil, serviceerror.NewAlreadyExists(name)
+		}
+		s.registered[name] = kind
+	}
+	return &operatorservice.AddSearchAttributesResponse{}, nil
+}
+
+func all() map[string]enumspb.IndexedValueType {
+	names := map[string]enumspb.IndexedValueType{}
+	for _, name := range contract.SearchAttributeNames() {
+		names[name] = enumspb.INDEXED_VALUE_TYPE_KEYWORD
+	}
+	return names
+}
+
+func without(missing string) map[string]enumspb.IndexedValueType {
+	names := all()
+	delete(names, missing)
+	return names
+}
+
+func TestSearchAttributesAreRegisteredIfTheyAreNot(t *testing.T) {
+	none := func() map[string]enumspb.IndexedValueType { return map[string]enumspb.IndexedValueType{} }
+	denied := serviceerror.NewPermissionDenied("not yours", "")
+	tests := map[string]struct {
+		server      *server
+		wantErr     []string
+		wantChanges int
+	}{
+		"none is":                        {server: &server{registered: none()}, wantChanges: 1},
+		"all are":                        {server: &server{registered: all()}},
+		"one is not":                     {server: &server{registered: without("HoldfastPhase")}, wantChanges: 1},
+		"none is, and listing forbidden": {server: &server{registered: none(), noList: denied}, wantChanges: 1},
+		"registered, not yet in use":     {server: &server{registered: all(), lag: 1}, wantErr: []string{"registered, not yet in use"}},
+		"Temporal is away":               {server: &server{registered: all(), away: serviceerror.NewUnavailable("no")}, wantErr: []string{"no"}},
+		"none is, and changes forbidden": {
+			server: &server{registered: none(), noChange: denied},
+			wantErr: []string{
+				"not yours", "an operator can do it with: temporal operator search-attribute create --namespace tenants",
+				"--name HoldfastCluster --type Keyword", "--name HoldfastVeleroPhase --type Keyword",
+			},
+		},
+	}
+	for title, test := range tests {
+		t.Run(title, func(t *testing.T) {
+			err := test.server.temporal().EnsureSearchAttributes(t.Context())
+			assert.Equal(t, test.wantChanges, test.server.changes)
+			if len(test.wantErr) == 0 {
+				require.NoError(t, err)
+				assert.Equal(t, all(), test.server.registered)
+				return
+			}
+			for _, want := range test.wantErr {
+				assert.ErrorContains(t, err, want)
+			}
+		})
+	}
+}
+
+// Nothing polls or signals before the attributes are in use: an upsert of an unknown name would fail for ever.
+func TestAProcessWaitsForTheSearchAttributes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{registered: map[string]enumspb.IndexedValueType{}, away: serviceerror.NewUnavailable("no"), lag: 2}
+		core, logs := observer.New(zap.WarnLevel)
+		ended := make(chan error, 1)
+		go func() { ended <- s.temporal().AwaitSearchAttributes(t.Context(), zap.New(core)) }()
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		assert.Empty(t, ended)
+		assert.Len(t, logs.All(), 1, "an hour of the same is one line")
+		s.away = nil
+		require.NoError(t, <-ended)
+		assert.Equal(t, all(), s.registered)
+	})
+}
+
+func TestAProcessThatEndsWaitsForNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{away: serviceerror.NewUnavailable("no")}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- s.temporal().AwaitSearchAttributes(ctx, zap.NewNop()) }()
+		synctest.Wait()
+		stop()
+		require.ErrorIs(t, <-ended, context.Canceled)
+	})
+}
+
+// The settings are those of Temporal's own tools; a process starts while Temporal is away.
+func TestSettingsComeFromTheEnvironment(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("XDG_CONFIG_HOME", home)
+	t.Setenv("TEMPORAL_ADDRESS", "127.0.0.1:1")
+	t.Setenv("TEMPORAL_NAMESPACE", "")
+	temporal, err := connect.Lazy(zap.NewNop(), nil)
+	require.NoError(t, err)
+	assert.Equal(t, "default", temporal.Namespace)
+	temporal.Close()
+
+	t.Setenv("TEMPORAL_NAMESPACE", "tenants")
+	temporal, err = connect.Lazy(zap.NewNop(), nil)
+	require.NoError(t, err)
+	assert.Equal(t, "tenants", temporal.Namespace)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	require.Error(t, temporal.Ask(ctx), "nobody is there")
+	temporal.Close()
+
+	t.Setenv("TEMPORAL_CONFIG_FILE", filepath.Join(home, "missing", "temporal.toml"))
+	t.Setenv("TEMPORAL_PROFILE", "missing")
+	_, err = connect.Lazy(zap.NewNop(), nil)
+	assert.ErrorContains(t, err, "TEMPORAL_* environment variables")
+}
