@@ -21,6 +21,9 @@ import (
 // that is not backed up yet, the reference to the Velero Backup and our finalizer, both before that Backup exists.
 func (b *Backups) Admit(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
 	return b.update(ctx, step, func(o *backup.Objects) error {
+		if o.DeletionAsked() {
+			return nil // that comes first, and must not wait for a policy or a storage location
+		}
 		verdict, err := b.Gatherer.Judge(ctx, o)
 		if err != nil {
 			// Seen, not yet judged: the tenant shall know that much while the cause lasts.
@@ -30,14 +33,16 @@ func (b *Backups) Admit(ctx context.Context, step contract.BackupStep) (contract
 		if err := b.applyVerdict(ctx, o, verdict); err != nil {
 			return err
 		}
-		if !o.NAB.DeletionTimestamp.IsZero() || (!verdict.Accepted && o.Backup == nil) {
-			return nil // nothing to protect, or too late
+		if !verdict.Accepted && o.Backup == nil {
+			return nil // nothing to protect
 		}
-		_, err = b.patchObject(ctx, o.NAB, func() bool {
-			return controllerutil.AddFinalizer(o.NAB, oadpv1alpha1.NabFinalizer)
-		})
+		_, err = b.patchObject(ctx, o.NAB, addFinalizer(o.NAB))
 		return err
 	})
+}
+
+func addFinalizer(nab *oadpv1alpha1.NonAdminBackup) func() bool {
+	return func() bool { return controllerutil.AddFinalizer(nab, oadpv1alpha1.NabFinalizer) }
 }
 
 func (b *Backups) applyVerdict(ctx context.Context, o *backup.Objects, verdict backup.Verdict) error {
@@ -68,6 +73,9 @@ func (b *Backups) Create(ctx context.Context, step contract.BackupStep) (contrac
 		}
 		if o.Backup == nil && (o.Foreign || o.BackupName == o.SyncedFrom) {
 			// Somebody else's Backup has the name, or a label asks for it: nothing is made under it.
+			if o.DeletionAsked() {
+				return nil // that comes first, and must not wait for a policy or a storage location
+			}
 			verdict, err := b.Gatherer.Judge(ctx, o)
 			if err != nil {
 				return err
@@ -136,8 +144,8 @@ func (b *Backups) createVeleroBackup(ctx context.Context, o *backup.Objects) err
 func (b *Backups) Refresh(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
 	return b.update(ctx, step, func(o *backup.Objects) error {
 		before := o.View(b.now())
-		if !before.EverCreated && o.NAB.Status.VeleroBackup == nil {
-			return nil
+		if (!before.EverCreated && o.NAB.Status.VeleroBackup == nil) || before.ForceDelete || before.NamespaceTerminating {
+			return nil // nothing to repeat, or nobody to read it: the object must go, whatever its status
 		}
 		recorded := o.BackupName
 		if o.NAB.Status.VeleroBackup != nil {

@@ -22,7 +22,7 @@ func (b *Backups) MarkDeleting(ctx context.Context, step contract.BackupStep) (c
 			return nil
 		}
 		changed, err := b.patchStatus(ctx, o.NAB, func() { backup.ApplyDeletion(o.NAB) })
-		if err != nil {
+		if err != nil && !tooLarge(err) { // an object too large to say so must go all the same
 			return err
 		}
 		if changed {
@@ -30,6 +30,11 @@ func (b *Backups) MarkDeleting(ctx context.Context, step contract.BackupStep) (c
 		}
 		if !asked || !o.NAB.DeletionTimestamp.IsZero() {
 			return nil
+		}
+		if o.Backup != nil { // a user's replace may have dropped the finalizer, without which the object would vanish at once
+			if _, err := b.patchObject(ctx, o.NAB, addFinalizer(o.NAB)); err != nil {
+				return err
+			}
 		}
 		uid, version := o.NAB.UID, o.NAB.ResourceVersion
 		err = b.Client.Delete(ctx, o.NAB, client.Preconditions{UID: &uid, ResourceVersion: &version})
@@ -57,8 +62,8 @@ func (b *Backups) reread(ctx context.Context, step contract.BackupStep, o *backu
 // records it in the status.
 func (b *Backups) RequestDeletion(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
 	return b.update(ctx, step, func(o *backup.Objects) error {
-		if o.Backup == nil || !o.NAB.Spec.DeleteBackup {
-			return nil
+		if o.Backup == nil || !o.NAB.Spec.DeleteBackup || o.NAB.Spec.ForceDeleteBackup || o.NamespaceTerminating {
+			return nil // not due any more
 		}
 		request := backup.NewDeleteRequest(o.NAB, o.Backup, step.Attempt)
 		if err := b.Client.Create(ctx, request); err != nil && !apierrors.IsAlreadyExists(err) {
@@ -67,11 +72,27 @@ func (b *Backups) RequestDeletion(ctx context.Context, step contract.BackupStep)
 		if err := b.reread(ctx, step, o); err != nil || o.NAB == nil {
 			return err
 		}
-		changed, err := b.patchStatus(ctx, o.NAB, func() { backup.ApplyMirror(o.NAB, o, b.Gatherer.OADPNamespace) })
+		changed, err := b.patchStatus(ctx, o.NAB, func() { backup.ApplyDeleteRequest(o.NAB, o) })
 		if changed {
 			b.tellDeletionRequested(o.NAB, request.Name, step.Attempt)
 		}
 		return err
+	})
+}
+
+// Withdraw deletes a Velero Backup that Velero has not begun: nothing is in the object store, and Velero refuses a
+// DeleteBackupRequest for it, as it has no storage location yet. A Backup that Velero begins meanwhile is left alone.
+func (b *Backups) Withdraw(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
+	return b.update(ctx, step, func(o *backup.Objects) error {
+		if !o.View(b.now()).Velero.Unstarted || !o.NAB.Spec.DeleteBackup || o.NamespaceTerminating {
+			return nil // not due any more
+		}
+		uid, version := o.Backup.UID, o.Backup.ResourceVersion
+		err := b.Client.Delete(ctx, o.Backup, client.Preconditions{UID: &uid, ResourceVersion: &version})
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("delete Velero Backup %s/%s before it started: %w", o.Backup.Namespace, o.Backup.Name, err)
+		}
+		return b.reread(ctx, step, o)
 	})
 }
 

@@ -1,6 +1,8 @@
 package activities
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
@@ -9,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/backup"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -29,10 +32,13 @@ const (
 	eventRetried         = "Retried"
 )
 
+// maxNoteBytes is what the API server takes as an Event's note.
+const maxNoteBytes = 1024
+
 func (b *Backups) now() time.Time { return time.Now() }
 
 func (b *Backups) tell(nab *oadpv1alpha1.NonAdminBackup, kind, reason, action, note string, args ...any) {
-	b.Events.Eventf(nab, nil, kind, reason, action, note, args...)
+	b.Events.Eventf(nab, nil, kind, reason, action, "%s", k8s.Shorten(fmt.Sprintf(note, args...), maxNoteBytes))
 }
 
 func (b *Backups) tellVerdict(nab *oadpv1alpha1.NonAdminBackup, verdict backup.Verdict) {
@@ -108,5 +114,5 @@ func (b *Backups) tellProgress(nab *oadpv1alpha1.NonAdminBackup, before contract
 		return
 	}
 	b.tell(nab, corev1.EventTypeWarning, eventFailed, "Backup", "Velero ended the backup in phase %s (%d errors, %d warnings) %s",
-		status.Phase, status.Errors, status.Warnings, status.FailureReason)
+		status.Phase, status.Errors, status.Warnings, status.FailureReason+strings.Join(status.ValidationErrors, "; "))
 }

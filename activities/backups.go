@@ -42,6 +42,7 @@ func (b *Backups) Register(registry worker.ActivityRegistry) {
 		contract.ActivityCreateBackup:        b.Create,
 		contract.ActivityMarkBackupDeleting:  b.MarkDeleting,
 		contract.ActivityRequestDeletion:     b.RequestDeletion,
+		contract.ActivityWithdrawBackup:      b.Withdraw,
 		contract.ActivityDeleteVeleroObjects: b.DeleteVeleroObjects,
 		contract.ActivityReleaseBackup:       b.Release,
 	} {
@@ -121,7 +122,16 @@ func (b *Backups) patchStatus(ctx context.Context, nab *oadpv1alpha1.NonAdminBac
 	if equality.Semantic.DeepEqual(before.Status, nab.Status) {
 		return false, nil
 	}
-	if err := b.Client.Status().Patch(ctx, nab, k8s.BoundPatch(before)); err != nil {
+	err := b.Client.Status().Patch(ctx, nab, k8s.BoundPatch(before))
+	if tooLarge(err) && nab.Status.VeleroBackup != nil {
+		// The user's spec leaves no room for a copy: what must be said is worth more.
+		nab.Status.VeleroBackup.Spec = nil
+		if equality.Semantic.DeepEqual(before.Status, nab.Status) {
+			return false, nil
+		}
+		err = b.Client.Status().Patch(ctx, nab, k8s.BoundPatch(before))
+	}
+	if err != nil {
 		return false, patchError("status", nab, err)
 	}
 	return true, nil

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 
@@ -12,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"holdfast.dev/holdfast/k8s"
+	"holdfast.dev/holdfast/k8s/process"
 	"holdfast.dev/holdfast/workflows/connect"
 )
 
@@ -29,6 +31,9 @@ func (f *operatorFlags) bind(command *cobra.Command) {
 }
 
 func (f *operatorFlags) validate() error {
+	if !process.ValidClusterID(f.clusterID) {
+		return errors.New("--cluster-id: want 1 to 63 lower-case letters, digits and inner hyphens")
+	}
 	switch f.output {
 	case "table", "json", "yaml":
 		return nil

@@ -49,7 +49,7 @@ func rows(age time.Duration, running map[string]bool) []listedBackup {
 
 func printed(t *testing.T, output string, value any, table func(io.Writer) error) string {
 	t.Helper()
-	flags := operatorFlags{output: output}
+	flags := operatorFlags{output: output, clusterID: "west"}
 	require.NoError(t, flags.validate())
 	var out bytes.Buffer
 	require.NoError(t, flags.print(&out, value, table))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	temporalclient "go.temporal.io/sdk/client"
 	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,6 +22,7 @@ import (
 	"holdfast.dev/holdfast/k8s/process"
 	"holdfast.dev/holdfast/k8s/watch"
 	"holdfast.dev/holdfast/workflows/connect"
+	"holdfast.dev/holdfast/workflows/contract"
 )
 
 type watchFlags struct {
@@ -78,7 +80,7 @@ func runWatch(ctx context.Context, flags *watchFlags) error {
 	if err != nil {
 		return err
 	}
-	watcher, prober, err := assemble(logger, flags, mgr, temporal)
+	watcher, prober, err := assemble(logger, flags, mgr, temporal, metrics)
 	if err != nil {
 		return err
 	}
@@ -114,7 +116,7 @@ func newManager(flags *watchFlags) (manager.Manager, error) {
 
 // assemble puts the watcher together with the probes that it depends on.
 func assemble(
-	logger *zap.Logger, flags *watchFlags, mgr manager.Manager, temporal *connect.Temporal,
+	logger *zap.Logger, flags *watchFlags, mgr manager.Manager, temporal *connect.Temporal, metrics temporalclient.MetricsHandler,
 ) (*watch.Watcher, *probe.Prober, error) {
 	// Not the manager's client: it would keep a cache of every ConfigMap for the sake of one.
 	direct, err := client.New(mgr.GetConfig(), client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
@@ -139,6 +141,7 @@ func assemble(
 		Workflows:        &watch.TemporalWorkflows{Client: temporal.Client, ClusterID: flags.ClusterID},
 		Policy:           source,
 		Paused:           rival.Err,
+		Metrics:          metrics,
 		Log:              logger,
 	})
 	if err != nil {
@@ -151,20 +154,27 @@ func assemble(
 		probe.Check{Name: "kubernetes", Ask: apiServer, Recovered: watcher.Recovered},
 		probe.Check{Name: "watch", Ask: watcher.Watching},
 		probe.Check{Name: "non-admin-controller", Ask: rival.Probe},
-		probe.Check{Name: "policy", Ask: policyCheck(source, func(problem string) {
+		probe.Check{Name: "policy", Ask: policyCheck(source, metrics, func(problem string) {
 			document := &corev1.ConfigMap{
 				ObjectMeta: metav1.ObjectMeta{Namespace: flags.OADPNamespace, Name: policy.ConfigMapName},
 			}
-			recorder.Eventf(document, nil, corev1.EventTypeWarning, "PolicyProblem", "ReadPolicy", "%s", problem)
+			recorder.Eventf(document, nil, corev1.EventTypeWarning, "PolicyProblem", "ReadPolicy", "%s",
+				k8s.Shorten(problem, maxNoteBytes))
 		})},
 	), nil
 }
 
+// maxNoteBytes is what the API server takes as an Event's note.
+const maxNoteBytes = 1024
+
 // policyCheck fails while the policy in force is not what the cluster holds, and tells of each new problem once.
-func policyCheck(source *policy.Source, tell func(problem string)) func(context.Context) error {
+func policyCheck(
+	source *policy.Source, metrics temporalclient.MetricsHandler, tell func(problem string),
+) func(context.Context) error {
 	var told string
 	return func(context.Context) error {
 		problem := source.Problem() // the watcher reads the policy every two seconds
+		metrics.Gauge(contract.MetricPolicyProblem).Update(float64(min(len(problem), 1)))
 		if problem != told && problem != "" {
 			tell(problem)
 		}

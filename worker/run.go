@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	temporalclient "go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
 	"go.uber.org/zap"
 	"k8s.io/client-go/dynamic"
@@ -57,7 +58,7 @@ func run(ctx context.Context, flags *process.Flags) error {
 	}
 	defer temporal.Close()
 	var polling atomic.Bool
-	prober, err := newProber(logger, cluster, temporal, &polling)
+	prober, err := newProber(logger, cluster, temporal, metrics, &polling)
 	if err != nil {
 		return err
 	}
@@ -102,7 +103,9 @@ func connectKube(ctx context.Context, flags *process.Flags) (*kube, error) {
 
 var errNotPolling = errors.New("not polling the task queue yet")
 
-func newProber(logger *zap.Logger, cluster *kube, temporal *connect.Temporal, polling *atomic.Bool) (*probe.Prober, error) {
+func newProber(
+	logger *zap.Logger, cluster *kube, temporal *connect.Temporal, metrics temporalclient.MetricsHandler, polling *atomic.Bool,
+) (*probe.Prober, error) {
 	apiServer, err := probe.APIServer(cluster.config)
 	if err != nil {
 		return nil, err
@@ -122,7 +125,9 @@ func newProber(logger *zap.Logger, cluster *kube, temporal *connect.Temporal, po
 			if _, err := cluster.policy.Get(ctx); err != nil {
 				return err
 			}
-			if problem := cluster.policy.Problem(); problem != "" {
+			problem := cluster.policy.Problem()
+			metrics.Gauge(contract.MetricPolicyProblem).Update(float64(min(len(problem), 1)))
+			if problem != "" {
 				return errors.New(problem)
 			}
 			return nil

@@ -41,6 +41,14 @@ type backupRun struct {
 	signals workflow.ReceiveChannel
 	view    contract.BackupView
 	reread  workflow.Future // one timer, made anew only after it fired
+	retry   *retryTimer
+}
+
+// retryTimer runs until a refused deletion is asked for again. Signals must not put it off, so it outlasts them.
+type retryTimer struct {
+	attempt int
+	due     workflow.Future
+	stop    workflow.CancelFunc
 }
 
 func (r *backupRun) serve(ctx workflow.Context) error {
@@ -132,20 +140,35 @@ func (r *backupRun) wait(ctx workflow.Context) error {
 	}
 	selector.AddFuture(r.reread, func(workflow.Future) { r.reread = nil })
 
+	r.keepRetryTimer(ctx)
 	askAgain := false
-	timers, stopTimers := workflow.WithCancel(ctx)
-	if delay := deletionRetryDelay(r.view); delay > 0 {
-		selector.AddFuture(workflow.NewTimer(timers, delay), func(workflow.Future) { askAgain = true })
+	if r.retry != nil {
+		selector.AddFuture(r.retry.due, func(workflow.Future) { askAgain = true })
 	}
 	selector.Select(ctx)
-	stopTimers()
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if askAgain {
-		return r.do(ctx, stepRequestDeletion, r.view.DeleteRequest.Attempt+1)
+		attempt := r.retry.attempt
+		r.retry = nil
+		return r.do(ctx, stepRequestDeletion, attempt+1)
 	}
 	return nil
+}
+
+// keepRetryTimer has a timer run for the attempt that failed last, if one is to be followed by another.
+func (r *backupRun) keepRetryTimer(ctx workflow.Context) {
+	delay := deletionRetryDelay(r.view)
+	attempt := r.view.DeleteRequest.Attempt
+	if r.retry != nil && (delay == 0 || r.retry.attempt != attempt) {
+		r.retry.stop()
+		r.retry = nil
+	}
+	if r.retry == nil && delay > 0 {
+		timer, stop := workflow.WithCancel(ctx)
+		r.retry = &retryTimer{attempt: attempt, due: workflow.NewTimer(timer, delay), stop: stop}
+	}
 }
 
 // drain empties the signal channel without blocking and returns how many signals there were.

@@ -21,6 +21,7 @@ const (
 	stepCreate              backupStep = contract.ActivityCreateBackup
 	stepMarkDeleting        backupStep = contract.ActivityMarkBackupDeleting
 	stepRequestDeletion     backupStep = contract.ActivityRequestDeletion
+	stepWithdraw            backupStep = contract.ActivityWithdrawBackup
 	stepDeleteVeleroObjects backupStep = contract.ActivityDeleteVeleroObjects
 	stepRelease             backupStep = contract.ActivityReleaseBackup
 )
@@ -31,6 +32,7 @@ var backupSummaries = map[backupStep]string{
 	stepCreate:                     "Create the Velero Backup",
 	stepMarkDeleting:               "Announce the deletion",
 	stepRequestDeletion:            "Ask Velero to delete the backup with its data",
+	stepWithdraw:                   "Withdraw the Velero Backup before it starts",
 	stepDeleteVeleroObjects:        "Delete the Velero objects, keep the data",
 	stepRelease:                    "Release the finalizer",
 }
@@ -74,6 +76,8 @@ func nextDeleteStep(v contract.BackupView) backupStep {
 		return stepMarkDeleting
 	case !v.Velero.Exists:
 		return stepRelease
+	case v.Velero.Unstarted:
+		return stepWithdraw
 	case v.Velero.Running:
 		return stepWait // Velero refuses to delete a backup that it is writing
 	case request.Attempt == 0:
@@ -102,7 +106,7 @@ const (
 // when there is nothing to ask again.
 func deletionRetryDelay(v contract.BackupView) time.Duration {
 	request := v.DeleteRequest
-	asked := v.DeleteBackup && !v.ForceDelete && v.BeingDeleted && v.Velero.Exists && !v.Velero.Running
+	asked := v.DeleteBackup && !v.ForceDelete && v.BeingDeleted && v.Velero.Exists && !v.Velero.Running && !v.Velero.Unstarted
 	if !asked || request.Attempt == 0 || (request.Exists && !request.Failed) {
 		return 0
 	}

@@ -15,13 +15,13 @@ func views(check func(contract.BackupView)) {
 	bits := func(n, i int) bool { return n>>i&1 == 1 }
 	for _, phase := range []string{"", "New", "BackingOff", "Created", "Deleting"} {
 		for _, mark := range []contract.DeletionMark{contract.MarkNone, contract.MarkPending, contract.MarkAccepted} {
-			for n := range 1 << 15 {
+			for n := range 1 << 16 {
 				v := contract.BackupView{
 					Found: true, Phase: phase, Marked: mark,
 					DeleteBackup: bits(n, 0), ForceDelete: bits(n, 1), BeingDeleted: bits(n, 2), NamespaceTerminating: bits(n, 3),
 					Finalizer: bits(n, 4), SpecJudged: bits(n, 5), Accepted: bits(n, 6), EverCreated: bits(n, 7),
 					AbsenceReported: bits(n, 8),
-					Velero:          contract.VeleroBackupView{Exists: bits(n, 9), Finished: bits(n, 10), Running: bits(n, 11)},
+					Velero:          contract.VeleroBackupView{Exists: bits(n, 9), Finished: bits(n, 10), Running: bits(n, 11), Unstarted: bits(n, 15)},
 					DeleteRequest:   contract.DeleteRequestView{Exists: bits(n, 12), Failed: bits(n, 13)},
 				}
 				if bits(n, 14) {
@@ -43,6 +43,8 @@ func TestStepsAreSafe(t *testing.T) {
 		case stepRequestDeletion:
 			require.True(t, v.DeleteBackup && !v.ForceDelete && v.BeingDeleted && v.Velero.Exists,
 				"data are deleted only as asked: %+v", v)
+		case stepWithdraw:
+			require.True(t, v.DeleteBackup && !v.ForceDelete && v.BeingDeleted && v.Velero.Unstarted, "%+v", v)
 		case stepDeleteVeleroObjects:
 			require.True(t, v.ForceDelete, "%+v", v)
 		case stepMarkDeleting:

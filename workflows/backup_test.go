@@ -2,6 +2,7 @@ package workflows_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -12,10 +13,12 @@ import (
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/test/fake"
 	"holdfast.dev/holdfast/workflows"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -134,6 +137,42 @@ func TestEveryDeletionEnds(t *testing.T) {
 			},
 			wantGone: true,
 		},
+		"by deleteBackup while it waits in Velero's queue": {
+			steps: []func(*fake.World){velero("Queued"), edit(deleteBackup)}, wantGone: true,
+		},
+		"by deleteBackup, Velero having refused the spec": {
+			steps: []func(*fake.World){refuseSpec, edit(deleteBackup)}, wantGone: true,
+		},
+		"by deleteBackup and a replace that drops the finalizer": {
+			steps: []func(*fake.World){velero("Completed"), func(w *fake.World) {
+				nab := w.Read(name)
+				nab.Finalizers = nil
+				assert.NoError(t, w.Client.Update(context.Background(), nab))
+				w.EditSpec(name, deleteBackup)
+			}, func(w *fake.World) {
+				assert.Len(t, w.Requests(), 1, "the data are being deleted")
+				w.AnswerRequests("")
+			}}, wantGone: true,
+		},
+		"by forceDeleteBackup while the policy is unusable": {
+			steps: []func(*fake.World){velero("Completed"), func(w *fake.World) {
+				w.PolicyErr = &policy.UnusableError{Origin: "ConfigMap", Err: fake.ErrAway}
+				w.EditSpec(name, func(spec *oadpv1alpha1.NonAdminBackupSpec) { spec.BackupSpec.TTL.Duration = time.Hour })
+			}, edit(forceDelete)}, wantGone: true,
+		},
+		"with its namespace while it is BackingOff and the policy is unusable": {
+			before: func(w *fake.World) {
+				nab := w.Read(name)
+				nab.Finalizers = []string{oadpv1alpha1.NabFinalizer}
+				assert.NoError(t, w.Client.Update(context.Background(), nab))
+				w.EditSpec(name, func(spec *oadpv1alpha1.NonAdminBackupSpec) { spec.BackupSpec.ExcludedNamespaces = []string{"x"} })
+			},
+			steps: []func(*fake.World){func(w *fake.World) {
+				w.PolicyErr = &policy.UnusableError{Origin: "ConfigMap", Err: fake.ErrAway}
+				removeNamespace(w)
+				remove(w)
+			}}, wantGone: true,
+		},
 		"by forceDeleteBackup": {steps: []func(*fake.World){velero("InProgress"), edit(forceDelete)}, wantGone: true},
 		"by a plain delete":    {steps: []func(*fake.World){velero("Completed"), remove}},
 		"by a plain delete, the Velero Backup being gone": {
@@ -152,8 +191,7 @@ func TestEveryDeletionEnds(t *testing.T) {
 	}
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
-			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fake.Namespace, Finalizers: []string{"kubernetes"}}}
-			world := fake.New(t, fake.NAB(name), namespace)
+			world := fake.New(t, fake.NAB(name))
 			if test.before != nil {
 				test.before(world)
 			}
@@ -191,6 +229,51 @@ func serve(t *testing.T, world *fake.World, steps []func(*fake.World)) {
 		steps[done](world)
 		done++
 	}
+}
+
+// refuseSpec: Velero ends a backup that it finds invalid without having begun it.
+func refuseSpec(w *fake.World) {
+	made := w.Velero(fake.VeleroName(name))
+	made.Status.Phase = velerov1.BackupPhaseFailedValidation
+	made.Status.ValidationErrors = []string{"excludes list cannot contain '*'"}
+	_ = w.Client.Update(context.Background(), made)
+}
+
+// Signals must not put off the next request to delete.
+func TestDeletionIsAskedAgainAmidSignals(t *testing.T) {
+	s := newScenario(t, fake.NAB(name))
+	s.after(time.Second, velero("InProgress"))
+	s.after(2*time.Second, edit(deleteBackup))
+	s.after(3*time.Second, velero("Completed"))
+	s.after(4*time.Second, func(w *fake.World) { w.AnswerRequests("the location is read-only") })
+	for i := range 10 {
+		s.after(time.Duration(6+2*i)*time.Second, func(*fake.World) {}) // one every 2 s; the first wait is 5 s
+	}
+	requests := 0
+	s.after(30*time.Second, func(w *fake.World) {
+		requests = len(w.Requests())
+		w.AnswerRequests("")
+	})
+	s.run(t)
+	assert.Equal(t, 2, requests, "asked again")
+	assert.Nil(t, s.world.Read(name))
+}
+
+// What does not fit must not be tried for ever.
+func TestObjectTooLargeForACopyGoesOnWithoutIt(t *testing.T) {
+	s := newScenario(t, fake.NAB(name))
+	s.world.Fail(func(_ string, object client.Object) error {
+		nab, ok := object.(*oadpv1alpha1.NonAdminBackup)
+		if ok && nab.Status.VeleroBackup != nil && nab.Status.VeleroBackup.Spec != nil {
+			return apierrors.NewInternalError(errors.New("etcdserver: request is too large"))
+		}
+		return nil
+	})
+	s.after(time.Second, velero(velerov1.BackupPhaseCompleted))
+	s.run(t)
+	nab := s.world.Read(name)
+	assert.Equal(t, velerov1.BackupPhaseCompleted, nab.Status.VeleroBackup.Status.Phase)
+	assert.Nil(t, nab.Status.VeleroBackup.Spec)
 }
 
 func remove(w *fake.World) { _ = w.Client.Delete(context.Background(), w.Read(name)) }

@@ -51,6 +51,11 @@ type Objects struct {
 	Verdict *Verdict
 }
 
+// DeletionAsked reports whether the object is, or is to be, deleted in whichever way: its spec does not matter any more.
+func (o *Objects) DeletionAsked() bool {
+	return !o.NAB.DeletionTimestamp.IsZero() || o.NAB.Spec.DeleteBackup || o.NAB.Spec.ForceDeleteBackup
+}
+
 // Gather reads what there is. An error means that it could not be read, never that something is absent or invalid.
 func (g *Gatherer) Gather(ctx context.Context, ref contract.ObjectRef) (*Objects, error) {
 	nab := &oadpv1alpha1.NonAdminBackup{}
@@ -75,7 +80,7 @@ func (g *Gatherer) Gather(ctx context.Context, ref contract.ObjectRef) (*Objects
 			return nil, err
 		}
 	}
-	if nab.Status.Phase == oadpv1alpha1.NonAdminPhaseBackingOff {
+	if nab.Status.Phase == oadpv1alpha1.NonAdminPhaseBackingOff && !objects.DeletionAsked() {
 		verdict, err := g.Judge(ctx, objects)
 		if err != nil {
 			return nil, err

@@ -171,7 +171,7 @@ func TestANamespaceThatIsGoneOrGoingIsTerminating(t *testing.T) {
 	}{
 		"there": {[]client.Object{staying}, false},
 		"going": {[]client.Object{going}, true},
-		"gone":  {nil, true},
+		"gone":  {[]client.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "another"}}}, true},
 	} {
 		t.Run(title, func(t *testing.T) {
 			got := gather(t, fake.New(t, append(test.namespace, deletedNAB())...))

@@ -24,8 +24,21 @@ func movedPast(phase velerov1.BackupPhase) bool {
 	return false
 }
 
-// running reports whether Velero is at work on the Backup and answers a DeleteBackupRequest with "backup is still in
-// progress".
+// running reports whether Velero is at work on the Backup, or about to be, and answers a DeleteBackupRequest with "backup
+// is still in progress".
 func running(phase velerov1.BackupPhase) bool {
-	return phase == velerov1.BackupPhaseInProgress || (movedPast(phase) && phase != velerov1.BackupPhaseDeleting)
+	return phase == velerov1.BackupPhaseReadyToStart || phase == velerov1.BackupPhaseInProgress ||
+		(movedPast(phase) && phase != velerov1.BackupPhaseDeleting)
+}
+
+// unstarted reports whether Velero has put nothing of the Backup into the object store: it waits, or it was refused.
+func unstarted(status *velerov1.BackupStatus) bool {
+	if status.StartTimestamp != nil {
+		return false
+	}
+	switch status.Phase {
+	case "", velerov1.BackupPhaseNew, velerov1.BackupPhaseQueued, velerov1.BackupPhaseFailedValidation:
+		return true
+	}
+	return false
 }

@@ -28,7 +28,7 @@ func TestPhasesOfAVeleroBackup(t *testing.T) {
 		"":                           {},
 		"New":                        {},
 		"Queued":                     {},
-		"ReadyToStart":               {},
+		"ReadyToStart":               {running: true},
 		"InProgress":                 {running: true},
 		"WaitingForPluginOperations": {passed: true, running: true},
 		"WaitingForPluginOperationsPartiallyFailed": {passed: true, running: true},

@@ -57,6 +57,11 @@ func ApplyMirror(nab *oadpv1alpha1.NonAdminBackup, o *Objects, oadpNamespace str
 	case phase == velerov1.BackupPhaseInProgress:
 		setQueuePosition(nab, 1)
 	}
+	ApplyDeleteRequest(nab, o)
+}
+
+// ApplyDeleteRequest repeats the newest DeleteBackupRequest, if there is one.
+func ApplyDeleteRequest(nab *oadpv1alpha1.NonAdminBackup, o *Objects) {
 	if request := o.newestRequest(); request != nil {
 		nab.Status.VeleroDeleteBackupRequest = &oadpv1alpha1.VeleroDeleteBackupRequest{
 			NACUUID:   o.BackupName,

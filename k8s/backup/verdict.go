@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/policy"
 )
@@ -71,10 +72,12 @@ func absence() Verdict {
 	return Verdict{Reason: oadpv1alpha1.ReasonVeleroBackupNotFound, Message: oadpv1alpha1.MessageVeleroBackupNotFound}
 }
 
+const maxRefusalBytes = 1000
+
 // Refusal is the verdict when the API server will not take the Velero Backup made from a valid spec.
 func Refusal(err error) Verdict {
 	return Verdict{
 		Reason:  ReasonVeleroBackupRefused,
-		Message: fmt.Sprintf("the Velero Backup could not be created from this spec: %v", err),
+		Message: k8s.Shorten(fmt.Sprintf("the Velero Backup could not be created from this spec: %v", err), maxRefusalBytes),
 	}
 }

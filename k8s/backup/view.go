@@ -8,9 +8,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
+	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/workflows/contract"
 )
+
+// maxErrorBytes bounds what of Velero's words goes into a workflow's history.
+const maxErrorBytes = 500
 
 // abandonedAfter is the age at which a DeleteBackupRequest that Velero began and has not answered counts as failed:
 // Velero skips requests in progress after a restart, for ever.
@@ -113,6 +117,7 @@ func (o *Objects) veleroView() contract.VeleroBackupView {
 	view.Phase = string(o.Backup.Status.Phase)
 	view.Finished = Finished(o.Backup.Status.Phase)
 	view.Running = running(o.Backup.Status.Phase)
+	view.Unstarted = unstarted(&o.Backup.Status)
 	if progress := o.Backup.Status.Progress; progress != nil {
 		view.ItemsBackedUp, view.TotalItems = progress.ItemsBackedUp, progress.TotalItems
 	}
@@ -134,7 +139,7 @@ func (o *Objects) deleteRequestView(now time.Time) contract.DeleteRequestView {
 			(newest.Status.Phase == velerov1.DeleteBackupRequestPhaseInProgress &&
 				now.Sub(newest.CreationTimestamp.Time) > abandonedAfter)
 		if len(newest.Status.Errors) > 0 {
-			view.Error = newest.Status.Errors[0]
+			view.Error = k8s.Shorten(newest.Status.Errors[0], maxErrorBytes)
 		}
 	}
 	return view

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"context"
+	"encoding/json"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -38,6 +39,18 @@ func asVeleroReads(spec *velerov1.BackupSpec) *velerov1.BackupSpec {
 	return spec
 }
 
+// maxSpecBytes bounds a spec: its object holds it twice (the status repeats Velero's copy), the last-applied annotation may
+// hold it once more, and etcd takes 1.5 MiB.
+const maxSpecBytes = 256 << 10
+
+func jsonSize(spec *velerov1.BackupSpec) int {
+	data, err := json.Marshal(spec)
+	if err != nil {
+		return maxSpecBytes + 1
+	}
+	return len(data)
+}
+
 // checkBackupScope refuses what reaches beyond the tenant's namespace.
 func checkBackupScope(nab *oadpv1alpha1.NonAdminBackup) error {
 	spec := nab.Spec.BackupSpec
@@ -46,6 +59,9 @@ func checkBackupScope(nab *oadpv1alpha1.NonAdminBackup) error {
 			return invalid("NonAdminBackup spec.backupSpec is invalid: %s", nab.Spec.Unreadable)
 		}
 		return invalid("NonAdminBackup spec.backupSpec is not set")
+	}
+	if size := jsonSize(spec); size > maxSpecBytes {
+		return invalid("NonAdminBackup spec.backupSpec is too large: %d bytes of JSON, %d are allowed", size, maxSpecBytes)
 	}
 	for _, namespace := range spec.IncludedNamespaces {
 		if namespace != nab.Namespace {

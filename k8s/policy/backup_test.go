@@ -3,6 +3,7 @@ package policy
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -120,8 +121,13 @@ func TestSpecsAreRefusedWithTheTextsTenantsKnow(t *testing.T) {
 			"NonAdminBackup spec.backupSpec.storageLocation is invalid: may not contain '/'",
 		},
 		"a storage location with an endless name": {
-			&velerov1.BackupSpec{StorageLocation: strings.Repeat("x", 1<<20)},
+			&velerov1.BackupSpec{StorageLocation: strings.Repeat("x", 1<<10)},
 			"NonAdminBackup spec.backupSpec.storageLocation is invalid: must be no more than 253 characters",
+		},
+		"a spec too large to be held three times in one object": {
+			&velerov1.BackupSpec{DataMover: strings.Repeat("x", maxSpecBytes)},
+			fmt.Sprintf("NonAdminBackup spec.backupSpec is too large: %d bytes of JSON, 262144 are allowed", jsonSize(
+				&velerov1.BackupSpec{DataMover: strings.Repeat("x", maxSpecBytes)})),
 		},
 	}
 	for name, tt := range tests {

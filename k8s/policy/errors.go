@@ -2,11 +2,12 @@ package policy
 
 import (
 	"fmt"
-	"strings"
+
+	"holdfast.dev/holdfast/k8s"
 )
 
-// maxMessage keeps a verdict well under the 32768 characters that a condition's message may have.
-const maxMessage = 2048
+// maxMessage lets a verdict fit into an Event's note (1024 bytes) as well as into a condition.
+const maxMessage = 1000
 
 // InvalidSpecError is a verdict: the tenant's spec is not allowed. Its text is for the tenant.
 type InvalidSpecError struct {
@@ -38,16 +39,9 @@ func (e *UnusableError) Error() string {
 func (e *UnusableError) Unwrap() error { return e.Err }
 
 func invalid(format string, args ...any) error {
-	return &InvalidSpecError{Message: shortened(fmt.Sprintf(format, args...))}
+	return &InvalidSpecError{Message: k8s.Shorten(fmt.Sprintf(format, args...), maxMessage)}
 }
 
 func external(format string, args ...any) error {
-	return &InvalidSpecError{Message: shortened(fmt.Sprintf(format, args...)), External: true}
-}
-
-func shortened(message string) string {
-	if len(message) <= maxMessage {
-		return message
-	}
-	return strings.ToValidUTF8(message[:maxMessage], "") + "..."
+	return &InvalidSpecError{Message: k8s.Shorten(fmt.Sprintf(format, args...), maxMessage), External: true}
 }

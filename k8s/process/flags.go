@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"regexp"
 	"strings"
 	"time"
 
@@ -61,8 +60,8 @@ func FromEnvironment(flags *pflag.FlagSet) error {
 	return first
 }
 
-// clusterIDs are part of workflow IDs and task queue names.
-var clusterIDPattern = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
+// ValidClusterID reports whether id can be a cluster's: it becomes part of workflow IDs, task queues and queries.
+func ValidClusterID(id string) bool { return len(validation.IsDNS1123Label(id)) == 0 }
 
 // Validate returns an error of one line that names the flag at fault.
 func (f *Flags) Validate() error {
@@ -72,7 +71,7 @@ func (f *Flags) Validate() error {
 		flag string
 		want string
 	}{
-		{clusterIDPattern.MatchString(f.ClusterID), "cluster-id", "1 to 63 lower-case letters, digits and inner hyphens"},
+		{ValidClusterID(f.ClusterID), "cluster-id", "1 to 63 lower-case letters, digits and inner hyphens"},
 		{len(validation.IsDNS1123Label(f.OADPNamespace)) == 0, "oadp-namespace", "the name of a namespace"},
 		{f.ResourceTimeout > 0, "resource-timeout", "a duration above 0"},
 		{f.KubeAPIQPS > 0, "kube-api-qps", "a number above 0"},

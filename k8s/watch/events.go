@@ -85,7 +85,10 @@ func (w *Watcher) veleroBackupEvents() events {
 			w.positionsChanged()
 			if nab := w.origin(ctx, e.Object); nab != nil {
 				q.Add(requestFor(nab))
+				return
 			}
+			// Somebody else's: it may have stood where the Backup of one that is BackingOff should be.
+			w.enqueueBackingOff(ctx, q.Add)
 		},
 	}
 }

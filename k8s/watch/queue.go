@@ -15,6 +15,7 @@ import (
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/backup"
+	"holdfast.dev/holdfast/workflows/contract"
 )
 
 const (
@@ -85,6 +86,9 @@ func (w *Watcher) writePositions(ctx context.Context, limiter *rate.Limiter) {
 		case apierrors.IsConflict(err):
 			w.positionsChanged() // the cache was behind; the next round sees the object as it is
 		default:
+			if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
+				w.Metrics.Counter(contract.MetricAccessDenied).Inc(1)
+			}
 			w.Log.Warn("write queue position", zap.String("namespace", nab.Namespace), zap.String("name", nab.Name), zap.Error(err))
 			w.positionsChanged()
 		}
@@ -105,7 +109,9 @@ func (w *Watcher) positionChanges(ctx context.Context) []positionChange {
 	}
 	var changes []positionChange
 	w.each(ctx, func(nab *oadpv1alpha1.NonAdminBackup) {
-		if nab.Status.Phase != oadpv1alpha1.NonAdminPhaseCreated || nab.Status.VeleroBackup == nil {
+		phase := nab.Status.Phase
+		made := phase == oadpv1alpha1.NonAdminPhaseCreated || phase == oadpv1alpha1.NonAdminPhaseDeleting
+		if !made || nab.Status.VeleroBackup == nil {
 			return
 		}
 		name := nab.Status.VeleroBackup.Name

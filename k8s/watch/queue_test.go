@@ -117,7 +117,6 @@ func TestWhosePositionIsNotWritten(t *testing.T) {
 		"finished":          phase("Completed"),
 		"failed validation": phase("FailedValidation"),
 		"moved past":        phase("WaitingForPluginOperations"),
-		"being deleted":     func(n *oadpv1alpha1.NonAdminBackup, _ *velerov1.Backup) { n.Status.Phase = "Deleting" },
 		"not created yet":   func(n *oadpv1alpha1.NonAdminBackup, _ *velerov1.Backup) { n.Status.Phase = "New" },
 		"without reference": func(n *oadpv1alpha1.NonAdminBackup, _ *velerov1.Backup) { n.Status.VeleroBackup = nil },
 		"of another tenant's Velero Backup": func(_ *oadpv1alpha1.NonAdminBackup, b *velerov1.Backup) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	temporalclient "go.temporal.io/sdk/client"
 	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -48,7 +49,9 @@ type Options struct {
 	Policy         PolicySource
 	// Paused returns an error while another controller serves the same kinds.
 	Paused func() error
-	Log    *zap.Logger
+	// Metrics counts what an operator must look at.
+	Metrics temporalclient.MetricsHandler
+	Log     *zap.Logger
 }
 
 // PolicySource gives the admin's policy in force and tells when it was written.

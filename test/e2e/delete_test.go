@@ -54,6 +54,17 @@ func TestDeleteBackupRemovesTheData(t *testing.T) {
 	record(t, nab)
 }
 
+// A replace drops the finalizer; the data must be deleted all the same, and the object stay until they are.
+func TestDeleteBackupWithALostFinalizer(t *testing.T) {
+	t.Parallel()
+	x := newTenant(t, "bob")
+	nab := x.completed("replaced")
+	x.patch(nab, `{"metadata":{"finalizers":null},"spec":{"deleteBackup":true}}`)
+	x.awaitGone(nab)
+	checkDeleted(t, nab.Status.VeleroBackup.Name, false)
+	record(t, nab)
+}
+
 func TestForceDeleteKeepsTheData(t *testing.T) {
 	t.Parallel()
 	x := newTenant(t, "bob")

@@ -56,6 +56,14 @@ func TestWhatPeopleSee(t *testing.T) {
 	t.Run("the Web UI shows summary and current details", func(t *testing.T) { lookIntoWebUI(t, nabs[0]) })
 	t.Run("holdfast list and describe", func(t *testing.T) { useCommands(t, nabs[0]) })
 
+	t.Run("a backup that waits is deleted without running", func(t *testing.T) {
+		x.patch(nabs[2], `{"spec":{"deleteBackup":true}}`)
+		x.awaitGone(nabs[2])
+		assert.Len(t, veleroBackupsOf(t, x.namespace), 2)
+		record(t, nabs[2])
+	})
+	nabs = nabs[:2]
+
 	// Enough signals for a run to continue as new, with the workflow still at work.
 	for range suggestContinueAsNew {
 		require.NoError(t, temporal.SignalWorkflow(t.Context(), workflowID(nabs[0]), "", contract.SignalChanged, contract.Changed{}))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -54,13 +55,13 @@ type World struct {
 	writes   []string
 }
 
-// New returns a world with the given objects.
+// New returns a world with the tenant's namespace and the given objects.
 func New(t *testing.T, objects ...client.Object) *World {
 	t.Helper()
 	w := &World{t: t}
 	recorder := events.NewFakeRecorder(1000)
 	w.Events = recorder.Events
-	base := fake.NewClientBuilder().WithScheme(scheme()).WithObjects(objects...).
+	base := fake.NewClientBuilder().WithScheme(scheme()).WithObjects(withNamespace(objects)...).
 		WithStatusSubresource(&oadpv1alpha1.NonAdminBackup{}).Build()
 	w.Client = interceptor.NewClient(base, w.interceptors())
 	w.Backups = &activities.Backups{
@@ -72,6 +73,18 @@ func New(t *testing.T, objects ...client.Object) *World {
 		Paused: func() error { return nil },
 	}
 	return w
+}
+
+// withNamespace adds the tenant's namespace where a test does not bring its own.
+func withNamespace(objects []client.Object) []client.Object {
+	for _, object := range objects {
+		if _, ok := object.(*corev1.Namespace); ok {
+			return objects
+		}
+	}
+	return append([]client.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name: Namespace, Finalizers: []string{"kubernetes"}, // a deletion marks it
+	}}}, objects...)
 }
 
 type source struct{ w *World }
@@ -263,6 +276,7 @@ func (w *World) AnswerRequests(refusal string) {
 		}
 		made := w.Velero(request.Spec.BackupName)
 		if made != nil {
+			require.NotNil(w.t, made.Status.StartTimestamp, "Velero refuses to delete a backup that has no storage location yet")
 			require.NoError(w.t, w.Client.Delete(context.Background(), made))
 		}
 		require.NoError(w.t, w.Client.Delete(context.Background(), &request))

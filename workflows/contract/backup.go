@@ -22,6 +22,7 @@ const (
 	ActivityCreateBackup        = "create-velero-backup"
 	ActivityMarkBackupDeleting  = "mark-backup-deleting"
 	ActivityRequestDeletion     = "request-velero-deletion"
+	ActivityWithdrawBackup      = "withdraw-velero-backup"
 	ActivityDeleteVeleroObjects = "delete-velero-objects"
 	ActivityReleaseBackup       = "release-backup"
 )
@@ -98,7 +99,9 @@ type VeleroBackupView struct {
 	Phase  string `json:"phase,omitempty"`
 	// Finished: Velero will not change it any more by itself.
 	Finished bool `json:"finished,omitempty"`
-	// Running: Velero works on it and refuses to delete it.
+	// Unstarted: Velero has not begun it, and nothing of it is in the object store.
+	Unstarted bool `json:"unstarted,omitempty"`
+	// Running: Velero works on it, or is about to, and refuses to delete it.
 	Running bool `json:"running,omitempty"`
 	// MirroredPhase is the phase that the object's status repeats.
 	MirroredPhase string `json:"mirroredPhase,omitempty"`

@@ -1,0 +1,12 @@
+package k8s
+
+import "strings"
+
+// Shorten cuts text to at most limit bytes, marking the cut, without splitting a character.
+func Shorten(text string, limit int) string {
+	const mark = "..."
+	if len(text) <= limit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:limit-len(mark)], "") + mark
+}
