@@ -68,14 +68,11 @@ func (b *Backups) applyVerdict(ctx context.Context, o *backup.Objects, verdict b
 func (b *Backups) Create(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
 	return b.update(ctx, step, func(o *backup.Objects) error {
 		view := o.View(b.now())
-		if view.BeingDeleted || view.EverCreated || !view.SpecJudged || !view.Accepted || !view.Finalizer {
+		if o.DeletionAsked() || view.EverCreated || !view.SpecJudged || !view.Accepted || !view.Finalizer {
 			return nil // changed meanwhile: the workflow decides again on the view
 		}
 		if o.Backup == nil && (o.Foreign || o.BackupName == o.SyncedFrom) {
 			// Somebody else's Backup has the name, or a label asks for it: nothing is made under it.
-			if o.DeletionAsked() {
-				return nil // that comes first, and must not wait for a policy or a storage location
-			}
 			verdict, err := b.Gatherer.Judge(ctx, o)
 			if err != nil {
 				return err

@@ -308,3 +308,28 @@ func TestVolumesOfTheBackupAreCounted(t *testing.T) {
 		})
 	}
 }
+
+// A copy of a large spec may be what makes the object too large: the status is worth more than the copy.
+func TestAStatusTooLargeGoesWithoutTheCopyOfTheSpec(t *testing.T) {
+	for title, refusal := range map[string]error{
+		"by the API server": errTooLarge,
+		"by etcd":           errors.New("etcdserver: request is too large"),
+		"by etcd's client":  errors.New("rpc error: trying to send message larger than max (2097180 vs. 2097152)"),
+	} {
+		t.Run(title, func(t *testing.T) {
+			w := created(t, "InProgress")
+			w.SetVelero(ours, velerov1.BackupPhaseCompleted)
+			w.Fail(func(_ string, object client.Object) error {
+				if nab, is := object.(*oadpv1alpha1.NonAdminBackup); is && nab.Status.VeleroBackup.Spec != nil {
+					return refusal
+				}
+				return nil
+			})
+			view := do(t, w, contract.ActivityRefreshBackup)
+			assert.True(t, backup.Settled(view), "%+v", view)
+			assert.Nil(t, w.Read(name).Status.VeleroBackup.Spec)
+			assert.Equal(t, velerov1.BackupPhaseCompleted, w.Read(name).Status.VeleroBackup.Status.Phase)
+			assert.Empty(t, writesOf(w, func() { do(t, w, contract.ActivityRefreshBackup) }), "and it is not tried for ever")
+		})
+	}
+}

@@ -1,8 +1,10 @@
 package activities_test
 
 import (
+	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -14,6 +16,7 @@ import (
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/backup"
+	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/test/fake"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -181,6 +184,14 @@ func TestDataAreDeletedOnlyAsAsked(t *testing.T) {
 		"nobody asked":          func(*testing.T, *fake.World) {},
 		"a plain delete":        func(t *testing.T, w *fake.World) { remove(t, w, w.Read(name)) },
 		"by force, without":     func(_ *testing.T, w *fake.World) { w.EditSpec(name, forceDelete) },
+		"by force after all": func(_ *testing.T, w *fake.World) {
+			w.EditSpec(name, deleteBackup)
+			w.EditSpec(name, forceDelete)
+		},
+		"the namespace goes": func(t *testing.T, w *fake.World) {
+			asked(t, w)
+			remove(t, w, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fake.Namespace}})
+		},
 		"the backup is gone":    func(t *testing.T, w *fake.World) { w.EditSpec(name, deleteBackup); remove(t, w, w.Velero(ours)) },
 		"the object is another": func(t *testing.T, w *fake.World) { replace(t, w) },
 	}
@@ -251,9 +262,6 @@ func TestForceDoesNotDeleteABackupMadeAnew(t *testing.T) {
 }
 
 func TestTheFinalizerGuardsWhatExists(t *testing.T) {
-	namespaceGoes := func(t *testing.T, w *fake.World) {
-		remove(t, w, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fake.Namespace}})
-	}
 	backupGoes := func(t *testing.T, w *fake.World) { remove(t, w, w.Velero(ours)) }
 	removed := func(t *testing.T, w *fake.World) { remove(t, w, w.Read(name)) }
 	tests := map[string]struct {
@@ -333,4 +341,113 @@ func TestReleaseTakesOffOnlyOurFinalizer(t *testing.T) {
 	view := do(t, w, contract.ActivityReleaseBackup)
 	assert.True(t, backup.Settled(view), "%+v", view)
 	assert.Equal(t, []string{"others/finalizer"}, w.Read(name).Finalizers)
+}
+
+// A Velero Backup that has put nothing into the object store is withdrawn; one that Velero has begun never is.
+func TestOnlyWhatVeleroHasNotBegunIsWithdrawn(t *testing.T) {
+	begun := func(_ *testing.T, w *fake.World) {
+		velero := w.Velero(ours)
+		velero.Status.StartTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+		require.NoError(t, w.Client.Update(t.Context(), velero))
+	}
+	asks := func(_ *testing.T, w *fake.World) { w.EditSpec(name, deleteBackup) }
+	type step = func(*testing.T, *fake.World)
+	tests := map[string]struct {
+		phase velerov1.BackupPhase
+		steps []step
+		want  bool
+	}{
+		"never looked at by Velero":         {"", []step{asks}, true},
+		"new":                               {"New", []step{asks}, true},
+		"queued":                            {"Queued", []step{asks}, true},
+		"refused by Velero":                 {"FailedValidation", []step{asks}, true},
+		"about to start":                    {"ReadyToStart", []step{asks}, false},
+		"in progress":                       {"InProgress", []step{asks}, false},
+		"completed":                         {"Completed", []step{asks}, false},
+		"in a phase that nobody knows":      {"Pondering", []step{asks}, false},
+		"new, but begun":                    {"New", []step{asks, begun}, false},
+		"nobody asked":                      {"New", nil, false},
+		"a plain delete":                    {"New", []step{func(t *testing.T, w *fake.World) { remove(t, w, w.Read(name)) }}, false},
+		"the namespace goes too": {"New", []step{asked, namespaceGoes}, false},
+	}
+	for title, test := range tests {
+		t.Run(title, func(t *testing.T) {
+			w := created(t, "")
+			velero := w.Velero(ours)
+			velero.Status.Phase = test.phase
+			require.NoError(t, w.Client.Update(t.Context(), velero))
+			for _, step := range test.steps {
+				step(t, w)
+			}
+			view := do(t, w, contract.ActivityWithdrawBackup)
+			assert.Equal(t, test.want, w.Velero(ours) == nil)
+			assert.Equal(t, !test.want, view.Velero.Exists)
+			assert.Empty(t, w.Requests())
+		})
+	}
+	t.Run("begun meanwhile", func(t *testing.T) {
+		w := created(t, "")
+		w.EditSpec(name, deleteBackup)
+		w.Fail(func(string, client.Object) error {
+			w.Fail(nil)
+			w.SetVelero(ours, velerov1.BackupPhaseInProgress)
+			return nil
+		})
+		view := do(t, w, contract.ActivityWithdrawBackup)
+		assert.True(t, view.Velero.Running)
+		assert.NotNil(t, w.Velero(ours))
+	})
+}
+
+func namespaceGoes(t *testing.T, w *fake.World) {
+	remove(t, w, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fake.Namespace}})
+}
+
+// A replace by a user may drop the finalizer in the very write that asks for deletion: without it the object would vanish
+// and leave the backup behind.
+func TestAnObjectIsProtectedBeforeItIsDeleted(t *testing.T) {
+	w := created(t, "Completed")
+	nab := w.Read(name)
+	nab.Finalizers = nil
+	nab.Spec.DeleteBackup = true
+	nab.Generation++
+	require.NoError(t, w.Client.Update(t.Context(), nab))
+	view := do(t, w, contract.ActivityMarkBackupDeleting)
+	assert.True(t, view.Found && view.BeingDeleted && view.Finalizer, "%+v", view)
+}
+
+// Deletion comes first: it waits neither for a policy nor for a location.
+func TestADeletionDoesNotWaitForAVerdict(t *testing.T) {
+	for title, ask := range map[string]func(*testing.T, *fake.World){
+		"with its data": asked, "by force": forced,
+		"a plain delete": func(t *testing.T, w *fake.World) { remove(t, w, w.Read(name)) },
+	} {
+		t.Run(title, func(t *testing.T) {
+			w := fake.New(t, fake.NAB(name))
+			do(t, w, contract.ActivityAdmitBackup)
+			ask(t, w)
+			w.PolicyErr = &policy.UnusableError{Origin: "ConfigMap", Err: errors.New("not YAML")}
+			assert.Empty(t, writesOf(w, func() {
+				do(t, w, contract.ActivityRefreshBackup, contract.ActivityAdmitBackup, contract.ActivityCreateBackup)
+			}))
+			do(t, w, contract.ActivityMarkBackupDeleting, contract.ActivityReleaseBackup)
+			assert.Nil(t, w.Read(name))
+		})
+	}
+}
+
+// An object so large that no status fits into it any more must go all the same.
+func TestAnObjectTooLargeForItsStatusCanBeDeleted(t *testing.T) {
+	w := created(t, "Completed")
+	w.EditSpec(name, forceDelete)
+	w.Fail(func(verb string, object client.Object) error {
+		if isNAB(object) && verb == "patch status" {
+			return errTooLarge
+		}
+		return nil
+	})
+	do(t, w, contract.ActivityRefreshBackup, contract.ActivityMarkBackupDeleting, contract.ActivityDeleteVeleroObjects,
+		contract.ActivityReleaseBackup)
+	assert.Nil(t, w.Read(name))
+	assert.Nil(t, w.Velero(ours))
 }

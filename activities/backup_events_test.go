@@ -1,7 +1,9 @@
 package activities_test
 
 import (
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -125,4 +127,20 @@ func TestABackupThatCameBackIsAcceptedAgain(t *testing.T) {
 	view = do(t, w, contract.ActivityAdmitBackup)
 	assert.True(t, view.Accepted && view.SpecJudged && view.Velero.Exists, "%+v", view)
 	assert.Equal(t, []string{"Normal BackupAccepted backup accepted"}, told(w))
+}
+
+// The API server takes no longer note, and would drop the Event in silence.
+func TestANoteFitsIntoAnEvent(t *testing.T) {
+	w := created(t, "InProgress")
+	w.SetVelero(ours, velerov1.BackupPhaseFailed)
+	velero := w.Velero(ours)
+	velero.Status.FailureReason = strings.Repeat("é", 5000)
+	require.NoError(t, w.Client.Update(t.Context(), velero))
+	do(t, w, contract.ActivityRefreshBackup)
+	events := told(w)
+	require.Len(t, events, 1)
+	note := strings.TrimPrefix(events[0], "Warning BackupFailed ")
+	assert.LessOrEqual(t, len(note), 1024)
+	assert.True(t, utf8.ValidString(note))
+	assert.True(t, strings.HasSuffix(note, "é..."))
 }

@@ -41,11 +41,15 @@ func due(t *testing.T) map[string]*fake.World {
 	deleted.EditSpec(name, deleteBackup)
 	do(t, deleted, contract.ActivityMarkBackupDeleting)
 	remove(t, deleted, deleted.Velero(ours))
+	unstarted := created(t, "")
+	unstarted.EditSpec(name, deleteBackup)
+	do(t, unstarted, contract.ActivityMarkBackupDeleting)
 	worlds := map[string]*fake.World{
 		contract.ActivityRefreshBackup:       progress,
 		contract.ActivityAdmitBackup:         fake.New(t, fake.NAB(name)),
 		contract.ActivityCreateBackup:        admitted,
 		contract.ActivityMarkBackupDeleting:  asked,
+		contract.ActivityWithdrawBackup:      unstarted,
 		contract.ActivityRequestDeletion:     announced,
 		contract.ActivityDeleteVeleroObjects: forced,
 		contract.ActivityReleaseBackup:       deleted,
@@ -67,6 +71,7 @@ func TestEveryActivityIsIdempotent(t *testing.T) {
 		contract.ActivityCreateBackup:        {[]string{"create Backup", "patch status NonAdminBackup"}, 1},
 		contract.ActivityMarkBackupDeleting:  {[]string{"patch status NonAdminBackup", "delete NonAdminBackup"}, 1},
 		contract.ActivityRequestDeletion:     {[]string{"create DeleteBackupRequest", "patch status NonAdminBackup"}, 1},
+		contract.ActivityWithdrawBackup:      {[]string{"delete Backup"}, 0},
 		contract.ActivityDeleteVeleroObjects: {[]string{"delete Backup"}, 0},
 		contract.ActivityReleaseBackup:       {[]string{"patch NonAdminBackup"}, 1},
 	}
@@ -139,12 +144,16 @@ func isNAB(object kubeclient.Object) bool {
 	return is
 }
 
+func writesVeleroAlone(activity string) bool {
+	return activity == contract.ActivityDeleteVeleroObjects || activity == contract.ActivityWithdrawBackup
+}
+
 // Another writer changes the object between reading and writing, several times: the patch is refused, and the activity
 // reads again, decides again and patches again. Nothing of the other writer's is lost.
 func TestAConflictIsReadAndDecidedAgain(t *testing.T) {
 	for activity, w := range due(t) {
 		t.Run(activity, func(t *testing.T) {
-			if activity == contract.ActivityDeleteVeleroObjects {
+			if writesVeleroAlone(activity) {
 				t.Skip("it writes no NonAdminBackup")
 			}
 			conflicts := 0
@@ -251,7 +260,7 @@ func TestErrorsOfThePatchHaveTheirType(t *testing.T) {
 		for activity, w := range due(t) {
 			t.Run(title+", "+activity, func(t *testing.T) {
 				fails := isNAB
-				if activity == contract.ActivityDeleteVeleroObjects {
+				if writesVeleroAlone(activity) {
 					fails = func(object kubeclient.Object) bool { return !isNAB(object) }
 				}
 				w.Fail(func(_ string, object kubeclient.Object) error {
@@ -292,7 +301,7 @@ func TestErrorsOfReadingHaveTheirType(t *testing.T) {
 func TestAnObjectThatVanishesIsNotFound(t *testing.T) {
 	for activity, w := range due(t) {
 		t.Run(activity, func(t *testing.T) {
-			if activity == contract.ActivityDeleteVeleroObjects {
+			if writesVeleroAlone(activity) {
 				t.Skip("it writes no NonAdminBackup")
 			}
 			w.Fail(func(_ string, object kubeclient.Object) error {

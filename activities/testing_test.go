@@ -33,8 +33,8 @@ var ours = fake.VeleroName(name)
 // all are the activities in the order in which a backup meets them.
 var all = []string{
 	contract.ActivityRefreshBackup, contract.ActivityAdmitBackup, contract.ActivityCreateBackup,
-	contract.ActivityMarkBackupDeleting, contract.ActivityRequestDeletion, contract.ActivityDeleteVeleroObjects,
-	contract.ActivityReleaseBackup,
+	contract.ActivityMarkBackupDeleting, contract.ActivityWithdrawBackup, contract.ActivityRequestDeletion,
+	contract.ActivityDeleteVeleroObjects, contract.ActivityReleaseBackup,
 }
 
 // run runs an activity under its wire name, as a worker does.

@@ -94,7 +94,7 @@ func TestNACUUIDIsANameAndALabelForEveryObject(t *testing.T) {
 		return string(letters)
 	}
 	judged := 0
-	for range 200_000 {
+	for range 20_000 {
 		namespace, name := word("abz09-", 63), word("abz09-..", 70)
 		if len(validation.IsDNS1123Label(namespace)) > 0 || len(validation.IsDNS1123Subdomain(name)) > 0 {
 			continue
@@ -102,7 +102,7 @@ func TestNACUUIDIsANameAndALabelForEveryObject(t *testing.T) {
 		judged++
 		requireNameAndLabel(t, k8s.NACUUID(cluster, namespace, name, uid))
 	}
-	require.Greater(t, judged, 1000, "too few of the random names were names")
+	require.Greater(t, judged, 500, "too few of the random names were names")
 }
 
 func FuzzNACUUID(f *testing.F) {

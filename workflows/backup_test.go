@@ -147,7 +147,7 @@ func TestEveryDeletionEnds(t *testing.T) {
 			steps: []func(*fake.World){velero("Completed"), func(w *fake.World) {
 				nab := w.Read(name)
 				nab.Finalizers = nil
-				assert.NoError(t, w.Client.Update(context.Background(), nab))
+				require.NoError(t, w.Client.Update(context.Background(), nab))
 				w.EditSpec(name, deleteBackup)
 			}, func(w *fake.World) {
 				assert.Len(t, w.Requests(), 1, "the data are being deleted")
@@ -164,7 +164,7 @@ func TestEveryDeletionEnds(t *testing.T) {
 			before: func(w *fake.World) {
 				nab := w.Read(name)
 				nab.Finalizers = []string{oadpv1alpha1.NabFinalizer}
-				assert.NoError(t, w.Client.Update(context.Background(), nab))
+				require.NoError(t, w.Client.Update(context.Background(), nab))
 				w.EditSpec(name, func(spec *oadpv1alpha1.NonAdminBackupSpec) { spec.BackupSpec.ExcludedNamespaces = []string{"x"} })
 			},
 			steps: []func(*fake.World){func(w *fake.World) {

@@ -15,7 +15,8 @@ import (
 // Metrics returns the handler that Temporal's SDK, and through it our workflows and activities, count with, and the
 // HTTP handler that serves everything counted in this process to Prometheus.
 func Metrics() (client.MetricsHandler, http.Handler, error) {
-	exporter, err := prometheus.New(prometheus.WithRegisterer(ctrlmetrics.Registry))
+	exporter, err := prometheus.New(prometheus.WithRegisterer(ctrlmetrics.Registry),
+		prometheus.WithoutScopeInfo(), prometheus.WithoutTargetInfo())
 	if err != nil {
 		return nil, nil, fmt.Errorf("build Prometheus exporter: %w", err)
 	}

@@ -82,7 +82,15 @@ func TestMetricsAreServedUnderTheirNames(t *testing.T) {
 	metrics, page, err := process.Metrics()
 	require.NoError(t, err)
 	metrics.WithTags(map[string]string{"activity_type": "admit-backup"}).Counter(contract.MetricAccessDenied).Inc(2)
+	metrics.Counter(contract.MetricResourceTimeouts).Inc(1)
+	metrics.Gauge(contract.MetricPolicyProblem).Update(1)
 	recorder := httptest.NewRecorder()
 	page.ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
-	assert.Regexp(t, `holdfast_access_denied\{[^}]*activity_type="admit-backup"[^}]*\} 2`, recorder.Body.String())
+	for _, line := range []string{
+		`holdfast_access_denied_total{activity_type="admit-backup"} 2`,
+		"holdfast_resource_timeouts_total 1",
+		"holdfast_policy_problem 1",
+	} {
+		assert.Contains(t, recorder.Body.String(), "\n"+line+"\n")
+	}
 }

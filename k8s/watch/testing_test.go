@@ -43,7 +43,8 @@ func newStation(t *testing.T, objects ...client.Object) *station {
 		Options: Options{
 			ClusterID: fake.Cluster, OADPNamespace: fake.OADPNamespace,
 			ProgressInterval: 15 * time.Second, ResyncInterval: 5 * time.Minute,
-			Workflows: s.signals, Policy: s.policy, Paused: func() error { return s.paused }, Log: zap.NewNop(),
+			Workflows: s.signals, Policy: s.policy, Paused: func() error { return s.paused },
+			Metrics: client.MetricsHandler(s.counts), Log: zap.NewNop(),
 		},
 		manager: &stubManager{s: s},
 		policy:  polled,

@@ -170,7 +170,8 @@ func TestRestartOverSettledObjectsStartsNothing(t *testing.T) {
 	require.NoError(t, stack.Component(env.Watcher).Restart(t.Context()))
 	other := x.completed("after") // so the watcher has looked at everything
 	record(t, other)
-	assert.Equal(t, before, []string{latestRun(t, nab), latestRun(t, rejected)})
+	after := []string{latestRun(t, nab), latestRun(t, rejected)}
+	assert.Equal(t, before, after)
 }
 
 // latestRun asks the history service itself: visibility may lag.

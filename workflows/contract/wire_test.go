@@ -16,16 +16,18 @@ func TestWireNamesStayAsTheyAre(t *testing.T) {
 	assert.Equal(t, []string{
 		"NonAdminBackup", "NonAdminBackup", "changed", "state",
 		"refresh-backup", "admit-backup", "create-velero-backup", "mark-backup-deleting", "request-velero-deletion",
-		"delete-velero-objects", "release-backup",
+		"withdraw-velero-backup", "delete-velero-objects", "release-backup",
 		"HoldfastPaused", "PolicyUnusable", "KubernetesUnavailable", "KubernetesAccessDenied", "InvalidObject",
+		"holdfast_access_denied", "holdfast_policy_problem", "holdfast_resource_timeouts",
 		"nab", "", "pending", "accepted",
 	}, []string{
 		contract.WorkflowBackup, contract.KubernetesKindBackup, contract.SignalChanged, contract.QueryState,
 		contract.ActivityRefreshBackup, contract.ActivityAdmitBackup, contract.ActivityCreateBackup,
-		contract.ActivityMarkBackupDeleting, contract.ActivityRequestDeletion, contract.ActivityDeleteVeleroObjects,
+		contract.ActivityMarkBackupDeleting, contract.ActivityRequestDeletion, contract.ActivityWithdrawBackup, contract.ActivityDeleteVeleroObjects,
 		contract.ActivityReleaseBackup,
 		contract.ErrorPaused, contract.ErrorPolicyUnusable, contract.ErrorKubernetes, contract.ErrorAccessDenied,
 		contract.ErrorInvalidObject,
+		contract.MetricAccessDenied, contract.MetricPolicyProblem, contract.MetricResourceTimeouts,
 		string(contract.KindBackup), string(contract.MarkNone), string(contract.MarkPending), string(contract.MarkAccepted),
 	})
 	assert.Equal(t, []string{
