@@ -181,9 +181,9 @@ func TestARefusedRequestIsShown(t *testing.T) {
 
 func TestDataAreDeletedOnlyAsAsked(t *testing.T) {
 	tests := map[string]func(t *testing.T, w *fake.World){
-		"nobody asked":          func(*testing.T, *fake.World) {},
-		"a plain delete":        func(t *testing.T, w *fake.World) { remove(t, w, w.Read(name)) },
-		"by force, without":     func(_ *testing.T, w *fake.World) { w.EditSpec(name, forceDelete) },
+		"nobody asked":      func(*testing.T, *fake.World) {},
+		"a plain delete":    func(t *testing.T, w *fake.World) { remove(t, w, w.Read(name)) },
+		"by force, without": func(_ *testing.T, w *fake.World) { w.EditSpec(name, forceDelete) },
 		"by force after all": func(_ *testing.T, w *fake.World) {
 			w.EditSpec(name, deleteBackup)
 			w.EditSpec(name, forceDelete)
@@ -357,18 +357,18 @@ func TestOnlyWhatVeleroHasNotBegunIsWithdrawn(t *testing.T) {
 		steps []step
 		want  bool
 	}{
-		"never looked at by Velero":         {"", []step{asks}, true},
-		"new":                               {"New", []step{asks}, true},
-		"queued":                            {"Queued", []step{asks}, true},
-		"refused by Velero":                 {"FailedValidation", []step{asks}, true},
-		"about to start":                    {"ReadyToStart", []step{asks}, false},
-		"in progress":                       {"InProgress", []step{asks}, false},
-		"completed":                         {"Completed", []step{asks}, false},
-		"in a phase that nobody knows":      {"Pondering", []step{asks}, false},
-		"new, but begun":                    {"New", []step{asks, begun}, false},
-		"nobody asked":                      {"New", nil, false},
-		"a plain delete":                    {"New", []step{func(t *testing.T, w *fake.World) { remove(t, w, w.Read(name)) }}, false},
-		"the namespace goes too": {"New", []step{asked, namespaceGoes}, false},
+		"never looked at by Velero":    {"", []step{asks}, true},
+		"new":                          {"New", []step{asks}, true},
+		"queued":                       {"Queued", []step{asks}, true},
+		"refused by Velero":            {"FailedValidation", []step{asks}, true},
+		"about to start":               {"ReadyToStart", []step{asks}, false},
+		"in progress":                  {"InProgress", []step{asks}, false},
+		"completed":                    {"Completed", []step{asks}, false},
+		"in a phase that nobody knows": {"Pondering", []step{asks}, false},
+		"new, but begun":               {"New", []step{asks, begun}, false},
+		"nobody asked":                 {"New", nil, false},
+		"a plain delete":               {"New", []step{func(t *testing.T, w *fake.World) { remove(t, w, w.Read(name)) }}, false},
+		"the namespace goes too":       {"New", []step{asked, namespaceGoes}, false},
 	}
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {

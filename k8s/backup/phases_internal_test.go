@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 )
@@ -46,6 +47,19 @@ func TestPhasesOfAVeleroBackup(t *testing.T) {
 			assert.Equal(t, want.finished, Finished(phase), "finished")
 			assert.Equal(t, want.passed, movedPast(phase), "moved past")
 			assert.Equal(t, want.running, running(phase), "running")
+		})
+	}
+}
+
+func TestWhatVeleroHasNotBegunIsUnstarted(t *testing.T) {
+	want := map[velerov1.BackupPhase]bool{"": true, "New": true, "Queued": true, "FailedValidation": true}
+	for _, phase := range []velerov1.BackupPhase{
+		"", "New", "Queued", "ReadyToStart", "InProgress", "WaitingForPluginOperations", "Finalizing", "FailedValidation",
+		"Completed", "PartiallyFailed", "Failed", "Deleting", "OfANewerVelero",
+	} {
+		t.Run(string(phase), func(t *testing.T) {
+			assert.Equal(t, want[phase], unstarted(&velerov1.BackupStatus{Phase: phase}))
+			assert.False(t, unstarted(&velerov1.BackupStatus{Phase: phase, StartTimestamp: &metav1.Time{}}), "it has begun")
 		})
 	}
 }

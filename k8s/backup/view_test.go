@@ -1,7 +1,9 @@
 package backup_test
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -280,6 +282,18 @@ func TestViewTellsTheFactsOfABackup(t *testing.T) {
 	assert.True(t, view.AbsenceReported)
 	assert.False(t, view.Accepted)
 	assert.Equal(t, contract.VeleroBackupView{Name: ours, MirroredPhase: "InProgress"}, view.Velero)
+}
+
+// A view goes into a workflow's history, which has no room for all that Velero may say.
+func TestLongWordsOfVelerosAreCut(t *testing.T) {
+	objects := settled("Completed")
+	objects.NAB.Spec.DeleteBackup = true
+	request := backup.NewDeleteRequest(objects.NAB, objects.Backup, 1)
+	request.Status = velerov1.DeleteBackupRequestStatus{Phase: "Processed", Errors: []string{strings.Repeat("é", 5000)}}
+	objects.DeleteRequests = []velerov1.DeleteBackupRequest{*request}
+	assert.LessOrEqual(t, len(objects.View(now).DeleteRequest.Error), 500)
+	refusal := backup.Refusal(errors.New(strings.Repeat("é", 5000)))
+	assert.LessOrEqual(t, len(refusal.Message), 1000, "it must fit into an Event too")
 }
 
 // A mirror of another Backup, forged or of the one before, is none of this Backup.

@@ -167,6 +167,17 @@ func TestAVeleroBackupThatComesOrGoes(t *testing.T) {
 	}
 }
 
+// A Backup of somebody else's may have stood under the name that an object needs: once it is gone, what is kept back is
+// looked at.
+func TestTheEndOfSomebodyElsesBackupConcernsWhatIsKeptBack(t *testing.T) {
+	going, _ := tracked("going", "InProgress")
+	s, q := newStation(t, keptBack("a"), keptBack("b"), going), &recordingQueue{}
+	admins := &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: fake.OADPNamespace, Name: "daily"}}
+	s.veleroBackupEvents().Delete(t.Context(), event.DeleteEvent{Object: admins}, q)
+	assert.ElementsMatch(t, atOnce(request("a"), request("b")), q.added)
+	assert.True(t, s.positionsDue())
+}
+
 // Progress comes many times a minute. In the queue that the controller uses, it makes a signal at most every 15 s, however
 // it comes, and holds up no change of phase.
 func TestProgressMakesFewSignals(t *testing.T) {

@@ -11,12 +11,14 @@ import (
 	"github.com/stretchr/testify/require"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"golang.org/x/time/rate"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/test/fake"
+	"holdfast.dev/holdfast/workflows/contract"
 )
 
 func TestWhichMoveIsWorthShowing(t *testing.T) {
@@ -149,6 +151,34 @@ func TestWhosePositionIsNotWritten(t *testing.T) {
 		s.cache.FailReads(func(runtime.Object) error { return errAway })
 		assert.Empty(t, s.write(t))
 	})
+}
+
+// Velero still has to get through a backup whose object waits for its deletion.
+func TestAPositionIsKeptDuringDeletion(t *testing.T) {
+	nab, velero := waiting(name, 0, 9)
+	nab.Status.Phase = oadpv1alpha1.NonAdminPhaseDeleting
+	s := newStation(t, nab, velero)
+	assert.Len(t, s.write(t), 1)
+}
+
+func TestARefusalForWantOfRightsIsCounted(t *testing.T) {
+	for title, test := range map[string]struct {
+		err  error
+		want []string
+	}{
+		"forbidden":    {apierrors.NewForbidden(oadpv1alpha1.Resource("nonadminbackups"), name, nil), []string{contract.MetricAccessDenied}},
+		"unauthorized": {apierrors.NewUnauthorized("the token has expired"), []string{contract.MetricAccessDenied}},
+		"no answer":    {errAway, nil},
+	} {
+		t.Run(title, func(t *testing.T) {
+			nab, velero := waiting(name, 0, 9)
+			s := newStation(t, nab, velero)
+			s.cache.Fail(func(string, client.Object) error { return test.err })
+			s.write(t)
+			assert.Equal(t, test.want, s.counts.counted)
+			assert.True(t, s.positionsDue())
+		})
+	}
 }
 
 // A tenant waits behind the admin's backups and other tenants'.

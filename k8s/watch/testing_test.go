@@ -8,6 +8,7 @@ import (
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	temporal "go.temporal.io/sdk/client"
 	"go.uber.org/zap"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -32,19 +33,22 @@ type station struct {
 	cache, live *fake.World
 	signals     *signals
 	policy      *writtenPolicy
+	counts      *counts
 	paused      error
 }
 
 func newStation(t *testing.T, objects ...client.Object) *station {
 	t.Helper()
-	s := &station{cache: fake.New(t, objects...), live: fake.New(t), signals: &signals{}, policy: &writtenPolicy{}}
+	s := &station{
+		cache: fake.New(t, objects...), live: fake.New(t), signals: &signals{}, policy: &writtenPolicy{}, counts: &counts{},
+	}
 	polled := &polledPolicy{source: s.policy}
 	s.Watcher = &Watcher{
 		Options: Options{
 			ClusterID: fake.Cluster, OADPNamespace: fake.OADPNamespace,
 			ProgressInterval: 15 * time.Second, ResyncInterval: 5 * time.Minute,
 			Workflows: s.signals, Policy: s.policy, Paused: func() error { return s.paused },
-			Metrics: client.MetricsHandler(s.counts), Log: zap.NewNop(),
+			Metrics: s.counts, Log: zap.NewNop(),
 		},
 		manager: &stubManager{s: s},
 		policy:  polled,
@@ -154,6 +158,22 @@ func (s *signals) SignalRunning(_ context.Context, kind contract.Kind, ref contr
 	}
 	return s.err
 }
+
+// counts records what is counted.
+type counts struct {
+	temporal.MetricsHandler
+	counted []string
+}
+
+// Counter implements client.MetricsHandler.
+func (c *counts) Counter(name string) temporal.MetricsCounter {
+	return increments(func(int64) { c.counted = append(c.counted, name) })
+}
+
+type increments func(int64)
+
+// Inc implements client.MetricsCounter.
+func (i increments) Inc(n int64) { i(n) }
 
 // added is a request that was put into the workqueue.
 type added struct {

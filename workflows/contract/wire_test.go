@@ -18,7 +18,7 @@ func TestWireNamesStayAsTheyAre(t *testing.T) {
 		"refresh-backup", "admit-backup", "create-velero-backup", "mark-backup-deleting", "request-velero-deletion",
 		"withdraw-velero-backup", "delete-velero-objects", "release-backup",
 		"HoldfastPaused", "PolicyUnusable", "KubernetesUnavailable", "KubernetesAccessDenied", "InvalidObject",
-		"holdfast_access_denied", "holdfast_policy_problem", "holdfast_resource_timeouts",
+		"holdfast_access_denied_total", "holdfast_policy_problem", "holdfast_resource_timeouts_total",
 		"nab", "", "pending", "accepted",
 	}, []string{
 		contract.WorkflowBackup, contract.KubernetesKindBackup, contract.SignalChanged, contract.QueryState,
