@@ -10,9 +10,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"holdfast.dev/holdfast/k8s/process"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -79,6 +81,9 @@ func TestLoggersAreBuiltForEveryLevelAndFormat(t *testing.T) {
 
 // What workflows and activities count is on the page under the names that operators' alerts use.
 func TestMetricsAreServedUnderTheirNames(t *testing.T) {
+	present := ctrlmetrics.Registry
+	t.Cleanup(func() { ctrlmetrics.Registry = present })
+	ctrlmetrics.Registry = prometheus.NewRegistry() // the process's own takes each name once
 	metrics, page, err := process.Metrics()
 	require.NoError(t, err)
 	metrics.WithTags(map[string]string{"activity_type": "admit-backup"}).Counter(contract.MetricAccessDenied).Inc(2)
