@@ -142,6 +142,7 @@ func work(
 	queue := contract.TaskQueue(flags.ClusterID)
 	runner := worker.New(temporal.Client, queue, worker.Options{
 		WorkerStopTimeout: stopTimeout,
+		Interceptors:      interceptors(),
 		OnFatalError:      func(err error) { fatal <- err },
 	})
 	workflows.Register(runner, workflows.Options{ResourceTimeout: flags.ResourceTimeout})

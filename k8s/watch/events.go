@@ -62,8 +62,8 @@ func (w *Watcher) veleroBackupEvents() events {
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
 			w.positionsChanged()
 			nab := w.origin(ctx, e.Object)
-			// Our own creation is no news; the arrival of a Backup that was missed is.
-			if nab != nil && nab.Status.Phase != oadpv1alpha1.NonAdminPhaseNew {
+			// Our own creation is no news, the cache of the other kind may be behind; the arrival of a Backup that was missed is.
+			if nab != nil && !awaitsCreation(nab.Status.Phase) {
 				q.Add(requestFor(nab))
 			}
 		},
@@ -91,6 +91,11 @@ func (w *Watcher) veleroBackupEvents() events {
 			w.enqueueBackingOff(ctx, q.Add)
 		},
 	}
+}
+
+// awaitsCreation: the object's workflow is about to create its Velero Backup, or has just done so.
+func awaitsCreation(phase oadpv1alpha1.NonAdminPhase) bool {
+	return phase == "" || phase == oadpv1alpha1.NonAdminPhaseNew
 }
 
 func (w *Watcher) deleteRequestEvents() events {
