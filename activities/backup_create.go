@@ -17,28 +17,40 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
+// Start takes a new backup from nothing to its Velero Backup: Admit, then Create, on one reading.
+func (b *Backups) Start(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
+	return b.update(ctx, step, func(o *backup.Objects) error {
+		if err := b.admit(ctx, o); err != nil {
+			return err
+		}
+		return b.create(ctx, o)
+	})
+}
+
 // Admit validates the spec as of now and writes the verdict: the Accepted condition, the phase and, for an accepted spec
 // that is not backed up yet, the reference to the Velero Backup and our finalizer, both before that Backup exists.
 func (b *Backups) Admit(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
-	return b.update(ctx, step, func(o *backup.Objects) error {
-		if o.DeletionAsked() {
-			return nil // that comes first, and must not wait for a policy or a storage location
-		}
-		verdict, err := b.Gatherer.Judge(ctx, o)
-		if err != nil {
-			// Seen, not yet judged: the tenant shall know that much while the cause lasts.
-			_, patchErr := b.patchStatus(ctx, o.NAB, func() { backup.ApplySeen(o.NAB) })
-			return errors.Join(err, patchErr)
-		}
-		if err := b.applyVerdict(ctx, o, verdict); err != nil {
-			return err
-		}
-		if !verdict.Accepted && o.Backup == nil {
-			return nil // nothing to protect
-		}
-		_, err = b.patchObject(ctx, o.NAB, addFinalizer(o.NAB))
+	return b.update(ctx, step, func(o *backup.Objects) error { return b.admit(ctx, o) })
+}
+
+func (b *Backups) admit(ctx context.Context, o *backup.Objects) error {
+	if o.DeletionAsked() {
+		return nil // that comes first, and must not wait for a policy or a storage location
+	}
+	verdict, err := b.Gatherer.Judge(ctx, o)
+	if err != nil {
+		// Seen, not yet judged: the tenant shall know that much while the cause lasts.
+		_, patchErr := b.patchStatus(ctx, o.NAB, func() { backup.ApplySeen(o.NAB) })
+		return errors.Join(err, patchErr)
+	}
+	if err := b.applyVerdict(ctx, o, verdict); err != nil {
 		return err
-	})
+	}
+	if !verdict.Accepted && o.Backup == nil {
+		return nil // nothing to protect
+	}
+	_, err = b.patchObject(ctx, o.NAB, addFinalizer(o.NAB))
+	return err
 }
 
 func addFinalizer(nab *oadpv1alpha1.NonAdminBackup) func() bool {
@@ -66,36 +78,38 @@ func (b *Backups) applyVerdict(ctx context.Context, o *backup.Objects, verdict b
 // Create makes the Velero Backup, or finds the one that an earlier attempt made, and records it. A Backup that the API
 // server will never take becomes a condition on the object.
 func (b *Backups) Create(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
-	return b.update(ctx, step, func(o *backup.Objects) error {
-		view := o.View(b.now())
-		if o.DeletionAsked() || view.EverCreated || !view.SpecJudged || !view.Accepted || !view.Finalizer {
-			return nil // changed meanwhile: the workflow decides again on the view
+	return b.update(ctx, step, func(o *backup.Objects) error { return b.create(ctx, o) })
+}
+
+func (b *Backups) create(ctx context.Context, o *backup.Objects) error {
+	view := o.View(b.now())
+	if o.DeletionAsked() || view.EverCreated || !view.SpecJudged || !view.Accepted || !view.Finalizer {
+		return nil // changed meanwhile: the workflow decides again on the view
+	}
+	if o.Backup == nil && (o.Foreign || o.BackupName == o.SyncedFrom) {
+		// Somebody else's Backup has the name, or a label asks for it: nothing is made under it.
+		verdict, err := b.Gatherer.Judge(ctx, o)
+		if err != nil {
+			return err
 		}
-		if o.Backup == nil && (o.Foreign || o.BackupName == o.SyncedFrom) {
-			// Somebody else's Backup has the name, or a label asks for it: nothing is made under it.
-			verdict, err := b.Gatherer.Judge(ctx, o)
-			if err != nil {
-				return err
+		return b.applyVerdict(ctx, o, verdict)
+	}
+	if o.Backup == nil {
+		if err := b.createVeleroBackup(ctx, o); err != nil {
+			if verdict, permanent := rejection(err); permanent {
+				return b.applyVerdict(ctx, o, verdict)
 			}
-			return b.applyVerdict(ctx, o, verdict)
+			return err
 		}
-		if o.Backup == nil {
-			if err := b.createVeleroBackup(ctx, o); err != nil {
-				if verdict, permanent := rejection(err); permanent {
-					return b.applyVerdict(ctx, o, verdict)
-				}
-				return err
-			}
-		}
-		changed, err := b.patchStatus(ctx, o.NAB, func() {
-			backup.ApplyCreated(o.NAB)
-			backup.ApplyMirror(o.NAB, o, b.Gatherer.OADPNamespace)
-		})
-		if changed {
-			b.tellCreated(o.NAB, o.BackupName)
-		}
-		return err
+	}
+	changed, err := b.patchStatus(ctx, o.NAB, func() {
+		backup.ApplyCreated(o.NAB)
+		backup.ApplyMirror(o.NAB, o, b.Gatherer.OADPNamespace)
 	})
+	if changed {
+		b.tellCreated(o.NAB, o.Backup)
+	}
+	return err
 }
 
 // rejection turns an error that no retry can cure into the verdict that the tenant reads.
@@ -111,20 +125,22 @@ func rejection(err error) (verdict backup.Verdict, permanent bool) {
 }
 
 func (b *Backups) createVeleroBackup(ctx context.Context, o *backup.Objects) error {
-	rules, err := b.Gatherer.Policy.Get(ctx)
-	if err != nil {
-		return fmt.Errorf("read the admin's policy: %w", err)
-	}
-	// Once more, by the policy that the Backup is built with: it may have changed since the spec was admitted.
-	if err := policy.ValidateBackup(ctx, b.Client, b.Gatherer.OADPNamespace, o.NAB, rules); err != nil {
-		return err
+	if o.Rules == nil { // admitted earlier: judge once more, by the policy that the Backup is built with
+		rules, err := b.Gatherer.Policy.Get(ctx)
+		if err != nil {
+			return fmt.Errorf("read the admin's policy: %w", err)
+		}
+		if err := policy.ValidateBackup(ctx, b.Client, b.Gatherer.OADPNamespace, o.NAB, rules); err != nil {
+			return err
+		}
+		o.Rules = &rules
 	}
 	location, err := policy.BackupLocation(ctx, b.Client, b.Gatherer.OADPNamespace, o.NAB)
 	if err != nil {
 		return err
 	}
 	created := backup.NewVeleroBackup(o.NAB, o.BackupName, b.Gatherer.OADPNamespace,
-		policy.BuildBackupSpec(o.NAB, rules, location))
+		policy.BuildBackupSpec(o.NAB, *o.Rules, location))
 	err = b.Client.Create(ctx, created)
 	if apierrors.IsAlreadyExists(err) {
 		// Made meanwhile by an attempt that we lost sight of, or somebody else's: reading again tells.
@@ -148,9 +164,13 @@ func (b *Backups) Refresh(ctx context.Context, step contract.BackupStep) (contra
 		if o.NAB.Status.VeleroBackup != nil {
 			recorded = o.NAB.Status.VeleroBackup.NACUUID
 		}
-		uploads, volumes, err := b.volumes(ctx, o)
-		if err != nil {
-			return err
+		var uploads []velerov2alpha1.DataUpload
+		var volumes []velerov1.PodVolumeBackup
+		if step.Volumes && volumesMayHaveMoved(o.NAB, before) {
+			var err error
+			if uploads, volumes, err = b.volumes(ctx, o); err != nil {
+				return err
+			}
 		}
 		changed, err := b.patchStatus(ctx, o.NAB, func() {
 			if before.EverCreated {
@@ -166,6 +186,11 @@ func (b *Backups) Refresh(ctx context.Context, step contract.BackupStep) (contra
 		}
 		return err
 	})
+}
+
+// volumesMayHaveMoved: the Velero Backup has entered another phase, or not every volume was done when last counted.
+func volumesMayHaveMoved(nab *oadpv1alpha1.NonAdminBackup, view contract.BackupView) bool {
+	return view.Velero.Phase != view.Velero.MirroredPhase || !backup.VolumesDone(&nab.Status)
 }
 
 // volumes lists what the Velero Backup does with volumes; nothing before Velero has begun.

@@ -10,6 +10,7 @@ import (
 	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
@@ -301,10 +302,57 @@ func TestVolumesOfTheBackupAreCounted(t *testing.T) {
 			assert.Nil(t, w.Read(name).Status.FileSystemPodVolumeBackups, "Velero has not begun")
 
 			w.SetVelero(ours, velerov1.BackupPhaseInProgress)
-			do(t, w, contract.ActivityRefreshBackup)
+			count := func() {
+				_, err := run(t, w, contract.ActivityRefreshBackup, contract.BackupStep{Ref: fake.Ref(name), Volumes: true})
+				require.NoError(t, err)
+			}
+			count()
 			assert.Equal(t, &oadpv1alpha1.FileSystemPodVolumeBackups{Total: 2, InProgress: 1, Completed: 1},
 				w.Read(name).Status.FileSystemPodVolumeBackups)
 			assert.Equal(t, test.wantUploads, w.Read(name).Status.DataMoverDataUploads)
+
+			p2 := volumes[1].DeepCopyObject().(*velerov1.PodVolumeBackup)
+			require.NoError(t, w.Client.Get(t.Context(), client.ObjectKeyFromObject(p2), p2))
+			p2.Status.Phase = velerov1.PodVolumeBackupPhaseCompleted
+			require.NoError(t, w.Client.Update(t.Context(), p2))
+			count()
+			assert.Equal(t, 2, w.Read(name).Status.FileSystemPodVolumeBackups.Completed, "Velero's phase is the same")
+		})
+	}
+}
+
+// Lists cost the API server most: there is none where nobody has seen a volume, or none can move any more.
+func TestVolumesAreListedOnlyWhereThereAreAny(t *testing.T) {
+	done := &oadpv1alpha1.FileSystemPodVolumeBackups{Total: 2, Completed: 1, Failed: 1}
+	tests := map[string]struct {
+		volumes   bool
+		mirrored  velerov1.BackupPhase
+		counted   *oadpv1alpha1.FileSystemPodVolumeBackups
+		wantLists int
+	}{
+		"no volumes, new phase":     {false, "New", nil, 0},
+		"volumes, new phase":        {true, "New", done, 1},
+		"volumes, never counted":    {true, "InProgress", nil, 1},
+		"volumes, some not done":    {true, "InProgress", &oadpv1alpha1.FileSystemPodVolumeBackups{Total: 2, Completed: 1}, 1},
+		"volumes, all of them done": {true, "InProgress", done, 0},
+	}
+	for title, test := range tests {
+		t.Run(title, func(t *testing.T) {
+			w := created(t, velerov1.BackupPhaseInProgress)
+			nab := w.Read(name)
+			nab.Status.VeleroBackup.Status.Phase = test.mirrored
+			nab.Status.FileSystemPodVolumeBackups = test.counted
+			require.NoError(t, w.Client.Status().Update(t.Context(), nab))
+			lists := 0
+			w.FailReads(func(object runtime.Object) error {
+				if _, is := object.(*velerov1.PodVolumeBackupList); is {
+					lists++
+				}
+				return nil
+			})
+			_, err := run(t, w, contract.ActivityRefreshBackup, contract.BackupStep{Ref: fake.Ref(name), Volumes: test.volumes})
+			require.NoError(t, err)
+			assert.Equal(t, test.wantLists, lists)
 		})
 	}
 }

@@ -132,7 +132,7 @@ func TestAnObjectWithoutFinalizerEndsAtOnce(t *testing.T) {
 	nab := fake.NAB(name)
 	nab.Spec.DeleteBackup = true
 	w := fake.New(t, nab)
-	assert.Equal(t, contract.BackupView{}, do(t, w, contract.ActivityMarkBackupDeleting))
+	assert.Equal(t, contract.BackupView{Flow: contract.BackupFlow}, do(t, w, contract.ActivityMarkBackupDeleting))
 	assert.Nil(t, w.Read(name))
 }
 

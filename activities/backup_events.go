@@ -30,6 +30,7 @@ const (
 	eventGone            = "VeleroBackupNotFound"
 	eventCorrected       = "StatusCorrected"
 	eventRetried         = "Retried"
+	eventStalled         = "VeleroStalled"
 )
 
 // maxNoteBytes is what the API server takes as an Event's note.
@@ -43,14 +44,20 @@ func (b *Backups) tell(nab *oadpv1alpha1.NonAdminBackup, kind, reason, action, n
 
 func (b *Backups) tellVerdict(nab *oadpv1alpha1.NonAdminBackup, verdict backup.Verdict) {
 	if verdict.Accepted {
-		b.tell(nab, corev1.EventTypeNormal, eventAccepted, "Validate", "%s", verdict.Message)
+		if nab.Status.Phase != oadpv1alpha1.NonAdminPhaseNew { // else its creation tells as much, a moment later
+			b.tell(nab, corev1.EventTypeNormal, eventAccepted, "Validate", "%s", verdict.Message)
+		}
 		return
 	}
 	b.tell(nab, corev1.EventTypeWarning, verdict.Reason, "Validate", "%s", verdict.Message)
 }
 
-func (b *Backups) tellCreated(nab *oadpv1alpha1.NonAdminBackup, name string) {
-	b.tell(nab, corev1.EventTypeNormal, eventCreated, "Create", "created Velero Backup %s", name)
+func (b *Backups) tellCreated(nab *oadpv1alpha1.NonAdminBackup, made *velerov1.Backup) {
+	b.tell(nab, corev1.EventTypeNormal, eventCreated, "Create", "created Velero Backup %s", made.Name)
+}
+
+func (b *Backups) tellStalled(nab *oadpv1alpha1.NonAdminBackup) {
+	b.tell(nab, corev1.EventTypeWarning, eventStalled, "Refresh", "%s", oadpv1alpha1.MessageVeleroStalled)
 }
 
 func (b *Backups) tellDeleting(nab *oadpv1alpha1.NonAdminBackup) {

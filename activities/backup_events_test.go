@@ -28,8 +28,7 @@ func TestALifeIsToldInEvents(t *testing.T) {
 		w.SetVelero(ours, phase)
 		return step(contract.ActivityRefreshBackup)
 	}
-	assert.Equal(t, []string{"Normal BackupAccepted backup accepted"}, step(contract.ActivityAdmitBackup))
-	assert.Equal(t, []string{"Normal VeleroBackupCreated created Velero Backup " + ours}, step(contract.ActivityCreateBackup))
+	assert.Equal(t, []string{"Normal VeleroBackupCreated created Velero Backup " + ours}, step(contract.ActivityStartBackup))
 	assert.Empty(t, velero("Queued"))
 	assert.Empty(t, velero("InProgress"))
 	assert.Empty(t, velero("Finalizing"))

@@ -30,6 +30,8 @@ type Backups struct {
 	Gatherer *backup.Gatherer
 	// Events tells the tenant what happened; best effort.
 	Events events.EventRecorder
+	// StallTimeout is --velero-stall-timeout.
+	StallTimeout time.Duration
 	// Paused returns an error while another controller serves these kinds; nothing is done then.
 	Paused func() error
 }
@@ -38,6 +40,8 @@ type Backups struct {
 func (b *Backups) Register(registry worker.ActivityRegistry) {
 	for name, function := range map[string]func(context.Context, contract.BackupStep) (contract.BackupView, error){
 		contract.ActivityRefreshBackup:       b.Refresh,
+		contract.ActivityStartBackup:         b.Start,
+		contract.ActivityCheckVeleroStall:    b.CheckStall,
 		contract.ActivityAdmitBackup:         b.Admit,
 		contract.ActivityCreateBackup:        b.Create,
 		contract.ActivityMarkBackupDeleting:  b.MarkDeleting,
@@ -109,6 +113,7 @@ func (b *Backups) update(ctx context.Context, step contract.BackupStep,
 	if err != nil {
 		return contract.BackupView{}, err
 	}
+	view.Flow = contract.BackupFlow
 	return view, nil
 }
 

@@ -46,6 +46,7 @@ func due(t *testing.T) map[string]*fake.World {
 	do(t, unstarted, contract.ActivityMarkBackupDeleting)
 	worlds := map[string]*fake.World{
 		contract.ActivityRefreshBackup:       progress,
+		contract.ActivityStartBackup:         fake.New(t, fake.NAB(name)),
 		contract.ActivityAdmitBackup:         fake.New(t, fake.NAB(name)),
 		contract.ActivityCreateBackup:        admitted,
 		contract.ActivityMarkBackupDeleting:  asked,
@@ -66,8 +67,11 @@ func TestEveryActivityIsIdempotent(t *testing.T) {
 		writes []string
 		events int
 	}{
-		contract.ActivityRefreshBackup:       {[]string{"patch status NonAdminBackup"}, 1},
-		contract.ActivityAdmitBackup:         {[]string{"patch status NonAdminBackup", "patch NonAdminBackup"}, 1},
+		contract.ActivityRefreshBackup: {[]string{"patch status NonAdminBackup"}, 1},
+		contract.ActivityStartBackup: {
+			[]string{"patch status NonAdminBackup", "patch NonAdminBackup", "create Backup", "patch status NonAdminBackup"}, 1,
+		},
+		contract.ActivityAdmitBackup:         {[]string{"patch status NonAdminBackup", "patch NonAdminBackup"}, 0},
 		contract.ActivityCreateBackup:        {[]string{"create Backup", "patch status NonAdminBackup"}, 1},
 		contract.ActivityMarkBackupDeleting:  {[]string{"patch status NonAdminBackup", "delete NonAdminBackup"}, 1},
 		contract.ActivityRequestDeletion:     {[]string{"create DeleteBackupRequest", "patch status NonAdminBackup"}, 1},
@@ -113,7 +117,7 @@ func TestAnObjectOfAnotherUIDIsNotFound(t *testing.T) {
 				assert.Empty(t, writesOf(w, func() {
 					view, err := run(t, w, activity, step)
 					require.NoError(t, err)
-					assert.Equal(t, contract.BackupView{}, view)
+					assert.Equal(t, contract.BackupView{Flow: contract.BackupFlow}, view)
 				}))
 			}
 			assert.Empty(t, told(w))
@@ -310,7 +314,7 @@ func TestAnObjectThatVanishesIsNotFound(t *testing.T) {
 				}
 				return nil
 			})
-			assert.Equal(t, contract.BackupView{}, do(t, w, activity))
+			assert.Equal(t, contract.BackupView{Flow: contract.BackupFlow}, do(t, w, activity))
 			assert.Empty(t, told(w))
 		})
 	}

@@ -32,7 +32,7 @@ var ours = fake.VeleroName(name)
 
 // all are the activities in the order in which a backup meets them.
 var all = []string{
-	contract.ActivityRefreshBackup, contract.ActivityAdmitBackup, contract.ActivityCreateBackup,
+	contract.ActivityRefreshBackup, contract.ActivityStartBackup, contract.ActivityAdmitBackup, contract.ActivityCreateBackup,
 	contract.ActivityMarkBackupDeleting, contract.ActivityWithdrawBackup, contract.ActivityRequestDeletion,
 	contract.ActivityDeleteVeleroObjects, contract.ActivityReleaseBackup,
 }

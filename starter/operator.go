@@ -22,11 +22,14 @@ type operatorFlags struct {
 	kubeconfig string
 	clusterID  string
 	output     string
+	// payloadKeysDir is needed to read the answers to queries.
+	payloadKeysDir string
 }
 
 func (f *operatorFlags) bind(command *cobra.Command) {
 	command.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "path of the kubeconfig (default: as kubectl finds it)")
 	command.Flags().StringVar(&f.clusterID, "cluster-id", "default", "ID of the Kubernetes cluster, as the worker has it")
+	process.BindPayloadKeysDir(command.Flags(), &f.payloadKeysDir)
 	command.Flags().StringVarP(&f.output, "output", "o", "table", "table, json or yaml")
 }
 
@@ -53,7 +56,7 @@ func (f *operatorFlags) connect() (client.Client, *connect.Temporal, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("create Kubernetes client: %w", err)
 	}
-	temporal, err := connect.Lazy(zap.NewNop(), nil)
+	temporal, err := connect.Lazy(connect.Options{Logger: zap.NewNop(), PayloadKeysDir: f.payloadKeysDir})
 	if err != nil {
 		return nil, nil, err
 	}

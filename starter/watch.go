@@ -7,22 +7,23 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	temporalclient "go.temporal.io/sdk/client"
 	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"holdfast.dev/holdfast/k8s"
+	"holdfast.dev/holdfast/k8s/metrics"
 	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/k8s/probe"
 	"holdfast.dev/holdfast/k8s/process"
 	"holdfast.dev/holdfast/k8s/watch"
+	"holdfast.dev/holdfast/workflows/codec"
 	"holdfast.dev/holdfast/workflows/connect"
-	"holdfast.dev/holdfast/workflows/contract"
 )
 
 type watchFlags struct {
@@ -67,11 +68,13 @@ func runWatch(ctx context.Context, flags *watchFlags) error {
 	if err != nil {
 		return err
 	}
-	metrics, metricsPage, err := process.Metrics()
+	sdkMetrics, metricsPage, err := process.Metrics()
 	if err != nil {
 		return err
 	}
-	temporal, err := connect.Lazy(logger, metrics)
+	temporal, err := connect.Lazy(connect.Options{
+		Logger: logger, Metrics: sdkMetrics, PayloadKeysDir: flags.PayloadKeysDir,
+	})
 	if err != nil {
 		return err
 	}
@@ -80,7 +83,7 @@ func runWatch(ctx context.Context, flags *watchFlags) error {
 	if err != nil {
 		return err
 	}
-	watcher, prober, err := assemble(logger, flags, mgr, temporal, metrics)
+	watcher, prober, err := assemble(logger, flags, mgr, temporal)
 	if err != nil {
 		return err
 	}
@@ -116,7 +119,7 @@ func newManager(flags *watchFlags) (manager.Manager, error) {
 
 // assemble puts the watcher together with the probes that it depends on.
 func assemble(
-	logger *zap.Logger, flags *watchFlags, mgr manager.Manager, temporal *connect.Temporal, metrics temporalclient.MetricsHandler,
+	logger *zap.Logger, flags *watchFlags, mgr manager.Manager, temporal *connect.Temporal,
 ) (*watch.Watcher, *probe.Prober, error) {
 	// Not the manager's client: it would keep a cache of every ConfigMap for the sake of one.
 	direct, err := client.New(mgr.GetConfig(), client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
@@ -141,20 +144,23 @@ func assemble(
 		Workflows:        &watch.TemporalWorkflows{Client: temporal.Client, ClusterID: flags.ClusterID},
 		Policy:           source,
 		Paused:           rival.Err,
-		Metrics:          metrics,
 		Log:              logger,
 	})
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := ctrlmetrics.Registry.Register(metrics.NewCensusCollector(watcher.Census)); err != nil {
+		return nil, nil, fmt.Errorf("register the watcher's metrics: %w", err)
+	}
 	recorder := mgr.GetEventRecorder("holdfast")
 	return watcher, probe.New(logger,
 		probe.Check{Name: "temporal", Ask: temporal.Ask, Recovered: watcher.TemporalRecovered},
 		probe.Check{Name: "search-attributes", Ask: temporal.EnsureSearchAttributes, Every: connect.AttributesInterval},
+		probe.Check{Name: "payload-keys", Ask: temporal.PayloadKeys.Refresh, Every: codec.RefreshInterval},
 		probe.Check{Name: "kubernetes", Ask: apiServer, Recovered: watcher.Recovered},
 		probe.Check{Name: "watch", Ask: watcher.Watching},
 		probe.Check{Name: "non-admin-controller", Ask: rival.Probe},
-		probe.Check{Name: "policy", Ask: policyCheck(source, metrics, func(problem string) {
+		probe.Check{Name: "policy", Ask: policyCheck(source, func(problem string) {
 			document := &corev1.ConfigMap{
 				ObjectMeta: metav1.ObjectMeta{Namespace: flags.OADPNamespace, Name: policy.ConfigMapName},
 			}
@@ -168,13 +174,11 @@ func assemble(
 const maxNoteBytes = 1024
 
 // policyCheck fails while the policy in force is not what the cluster holds, and tells of each new problem once.
-func policyCheck(
-	source *policy.Source, metrics temporalclient.MetricsHandler, tell func(problem string),
-) func(context.Context) error {
+func policyCheck(source *policy.Source, tell func(problem string)) func(context.Context) error {
 	var told string
 	return func(context.Context) error {
 		problem := source.Problem() // the watcher reads the policy every two seconds
-		metrics.Gauge(contract.MetricPolicyProblem).Update(float64(min(len(problem), 1)))
+		metrics.SetPolicyProblem(problem != "")
 		if problem != told && problem != "" {
 			tell(problem)
 		}

@@ -10,7 +10,7 @@ import (
 func main() { process.Main(command()) }
 
 func command() *cobra.Command {
-	var flags process.Flags
+	var flags workerFlags
 	command := &cobra.Command{
 		Use:   "holdfast-worker",
 		Short: "Run Holdfast's workflows and activities for one Kubernetes cluster",

@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	temporalclient "go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
 	"go.uber.org/zap"
 	"k8s.io/client-go/dynamic"
@@ -19,16 +18,21 @@ import (
 	"holdfast.dev/holdfast/activities"
 	"holdfast.dev/holdfast/k8s"
 	"holdfast.dev/holdfast/k8s/backup"
+	"holdfast.dev/holdfast/k8s/metrics"
 	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/k8s/probe"
 	"holdfast.dev/holdfast/k8s/process"
 	"holdfast.dev/holdfast/workflows"
+	"holdfast.dev/holdfast/workflows/codec"
 	"holdfast.dev/holdfast/workflows/connect"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
 // stopTimeout is given to activities in flight at the end; a Pod's grace period must be longer.
 const stopTimeout = 20 * time.Second
+
+// concurrentWorkflowTasks is how many workflows are served at a time.
+const concurrentWorkflowTasks = 32
 
 // kube is the worker's view of the cluster: reads and writes at the API server itself, nothing cached.
 type kube struct {
@@ -39,12 +43,12 @@ type kube struct {
 	events events.EventRecorder
 }
 
-func run(ctx context.Context, flags *process.Flags) error {
+func run(ctx context.Context, flags *workerFlags) error {
 	logger, err := flags.Logger()
 	if err != nil {
 		return err
 	}
-	metrics, metricsPage, err := process.Metrics()
+	sdkMetrics, metricsPage, err := process.Metrics()
 	if err != nil {
 		return err
 	}
@@ -52,13 +56,15 @@ func run(ctx context.Context, flags *process.Flags) error {
 	if err != nil {
 		return err
 	}
-	temporal, err := connect.Lazy(logger, metrics)
+	temporal, err := connect.Lazy(connect.Options{
+		Logger: logger, Metrics: sdkMetrics, PayloadKeysDir: flags.PayloadKeysDir,
+	})
 	if err != nil {
 		return err
 	}
 	defer temporal.Close()
 	var polling atomic.Bool
-	prober, err := newProber(logger, cluster, temporal, metrics, &polling)
+	prober, err := newProber(logger, cluster, temporal, &polling)
 	if err != nil {
 		return err
 	}
@@ -71,7 +77,7 @@ func run(ctx context.Context, flags *process.Flags) error {
 	return work(ctx, logger, flags, cluster, temporal, func() { polling.Store(true) })
 }
 
-func connectKube(ctx context.Context, flags *process.Flags) (*kube, error) {
+func connectKube(ctx context.Context, flags *workerFlags) (*kube, error) {
 	config, err := k8s.RESTConfig(flags.Kubeconfig, "holdfast-worker", flags.KubeAPIQPS, flags.KubeAPIBurst)
 	if err != nil {
 		return nil, fmt.Errorf("--kubeconfig: %w", err)
@@ -103,9 +109,7 @@ func connectKube(ctx context.Context, flags *process.Flags) (*kube, error) {
 
 var errNotPolling = errors.New("not polling the task queue yet")
 
-func newProber(
-	logger *zap.Logger, cluster *kube, temporal *connect.Temporal, metrics temporalclient.MetricsHandler, polling *atomic.Bool,
-) (*probe.Prober, error) {
+func newProber(logger *zap.Logger, cluster *kube, temporal *connect.Temporal, polling *atomic.Bool) (*probe.Prober, error) {
 	apiServer, err := probe.APIServer(cluster.config)
 	if err != nil {
 		return nil, err
@@ -119,41 +123,49 @@ func newProber(
 			}
 			return nil
 		}},
+		probe.Check{Name: "payload-keys", Ask: temporal.PayloadKeys.Refresh, Every: codec.RefreshInterval},
 		probe.Check{Name: "kubernetes", Ask: apiServer},
 		probe.Check{Name: "non-admin-controller", Ask: cluster.rival.Probe},
 		probe.Check{Name: "policy", Ask: func(ctx context.Context) error {
-			if _, err := cluster.policy.Get(ctx); err != nil {
-				return err
-			}
+			_, err := cluster.policy.Get(ctx)
 			problem := cluster.policy.Problem()
-			metrics.Gauge(contract.MetricPolicyProblem).Update(float64(min(len(problem), 1)))
-			if problem != "" {
-				return errors.New(problem)
+			metrics.SetPolicyProblem(problem != "")
+			if err == nil && problem != "" {
+				err = errors.New(problem)
 			}
-			return nil
+			return err
 		}},
 	), nil
 }
 
 func work(
-	ctx context.Context, logger *zap.Logger, flags *process.Flags, cluster *kube, temporal *connect.Temporal, started func(),
+	ctx context.Context, logger *zap.Logger, flags *workerFlags, cluster *kube, temporal *connect.Temporal, started func(),
 ) error {
 	fatal := make(chan error, 1)
 	queue := contract.TaskQueue(flags.ClusterID)
 	runner := worker.New(temporal.Client, queue, worker.Options{
 		WorkerStopTimeout: stopTimeout,
-		Interceptors:      interceptors(),
-		OnFatalError:      func(err error) { fatal <- err },
+		// Each holds a workflow task open for some Kubernetes calls. More at once would only make each slower, until it
+		// exceeds its two seconds and is repeated in the dear, regular form; here they wait in the task queue for nothing.
+		MaxConcurrentWorkflowTaskExecutionSize: concurrentWorkflowTasks,
+		// The simple behavior's two pollers may both wait at the worker's own sticky queue, for a minute, while new
+		// workflows wait in the common one (seen at 1,000 backups in a burst); this one covers both.
+		WorkflowTaskPollerBehavior: worker.NewPollerBehaviorAutoscaling(worker.PollerBehaviorAutoscalingOptions{}),
+		Interceptors:               interceptors(),
+		OnFatalError:               func(err error) { fatal <- err },
 	})
-	workflows.Register(runner, workflows.Options{ResourceTimeout: flags.ResourceTimeout})
+	workflows.Register(runner, workflows.Options{
+		ResourceTimeout: flags.ResourceTimeout, VeleroStallTimeout: flags.VeleroStallTimeout,
+	})
 	backups := &activities.Backups{
 		Client: cluster.client,
 		Gatherer: &backup.Gatherer{
 			Reader: cluster.client, Policy: cluster.policy,
 			ClusterID: flags.ClusterID, OADPNamespace: flags.OADPNamespace,
 		},
-		Events: cluster.events,
-		Paused: cluster.rival.Err,
+		Events:       cluster.events,
+		StallTimeout: flags.VeleroStallTimeout,
+		Paused:       cluster.rival.Err,
 	}
 	backups.Register(runner)
 	if err := runner.Start(); err != nil {

@@ -10,8 +10,12 @@ import (
 )
 
 const (
-	// rereadInterval is how often a workflow that waits looks for itself, should every signal be lost.
-	rereadInterval = 5 * time.Minute
+	// maxRereadInterval is how often a workflow that waits looks for itself, should every signal be lost.
+	maxRereadInterval = 5 * time.Minute
+	// inProgress is Velero's phase that only its own last patch ends.
+	inProgress = "InProgress"
+	// stallCheckTimeout is short: signals wait meanwhile.
+	stallCheckTimeout = 10 * time.Second
 	// maxStepsInARow limits local activities between two waits: they all run again after a kill.
 	maxStepsInARow = 4
 	// breather is the wait after that many steps.
@@ -56,6 +60,9 @@ func (r *backupRun) serve(ctx workflow.Context) error {
 		r.drain()
 		step, err := r.act(ctx)
 		if err != nil {
+			return err
+		}
+		if err := r.show(ctx); err != nil {
 			return err
 		}
 		// From an empty drain to the return nothing may yield: an event that came meanwhile would be lost.
@@ -104,12 +111,15 @@ func (r *backupRun) act(ctx workflow.Context) (backupStep, error) {
 
 func (r *backupRun) do(ctx workflow.Context, step backupStep, attempt int) error {
 	view, err := localFirst[contract.BackupView](ctx, r.options, string(step), backupSummaries[step],
-		contract.BackupStep{Ref: r.in.Ref, Attempt: attempt})
+		contract.BackupStep{Ref: r.in.Ref, Attempt: attempt, Volumes: r.in.Volumes})
 	if err != nil {
 		return err
 	}
 	r.view = view
-	return r.show(ctx)
+	if view.Flow == 0 {
+		return r.show(ctx)
+	}
+	return nil
 }
 
 // show brings the search attributes up to date when a phase changed.
@@ -136,9 +146,10 @@ func (r *backupRun) wait(ctx workflow.Context) error {
 	selector.AddReceive(r.signals, func(workflow.ReceiveChannel, bool) {})
 	selector.AddReceive(ctx.Done(), func(workflow.ReceiveChannel, bool) {})
 	if r.reread == nil {
-		r.reread = workflow.NewTimer(ctx, rereadInterval)
+		r.reread = workflow.NewTimer(ctx, r.options.rereadInterval())
 	}
-	selector.AddFuture(r.reread, func(workflow.Future) { r.reread = nil })
+	rereading := false
+	selector.AddFuture(r.reread, func(workflow.Future) { r.reread, rereading = nil, true })
 
 	r.keepRetryTimer(ctx)
 	askAgain := false
@@ -154,6 +165,25 @@ func (r *backupRun) wait(ctx workflow.Context) error {
 		r.retry = nil
 		return r.do(ctx, stepRequestDeletion, attempt+1)
 	}
+	if rereading && r.view.Flow >= 1 && r.view.Velero.Phase == inProgress {
+		return r.checkStall(ctx)
+	}
+	return nil
+}
+
+// checkStall looks whether Velero has finished without saying so. It is no step: a check that fails, for example because
+// Velero is away, says nothing about the backup, and the next re-read brings the next check.
+func (r *backupRun) checkStall(ctx workflow.Context) error {
+	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		StartToCloseTimeout: stallCheckTimeout,
+		RetryPolicy:         &temporal.RetryPolicy{MaximumAttempts: 1},
+		Summary:             backupSummaries[contract.ActivityCheckVeleroStall],
+	})
+	err := workflow.ExecuteActivity(ctx, contract.ActivityCheckVeleroStall, contract.BackupStep{Ref: r.in.Ref}).Get(ctx, nil)
+	if err == nil || temporal.IsCanceledError(err) {
+		return err
+	}
+	workflow.GetLogger(ctx).Warn("cannot tell whether Velero has finished", "error", err)
 	return nil
 }
 
@@ -171,11 +201,15 @@ func (r *backupRun) keepRetryTimer(ctx workflow.Context) {
 	}
 }
 
-// drain empties the signal channel without blocking and returns how many signals there were.
+// drain empties the signal channel without blocking and returns how many signals there were, those with an unreadable
+// payload among them.
 func (r *backupRun) drain() int {
-	for count := 0; ; count++ {
-		if !r.signals.ReceiveAsync(nil) {
+	count := r.signals.Len()
+	for {
+		var changed contract.Changed
+		if !r.signals.ReceiveAsync(&changed) {
 			return count
 		}
+		r.in.Volumes = r.in.Volumes || changed.Volumes
 	}
 }

@@ -17,6 +17,7 @@ const (
 	// stepSettled: nothing to do until somebody changes something; the workflow ends.
 	stepSettled backupStep = "settled"
 
+	stepStart               backupStep = contract.ActivityStartBackup
 	stepAdmit               backupStep = contract.ActivityAdmitBackup
 	stepCreate              backupStep = contract.ActivityCreateBackup
 	stepMarkDeleting        backupStep = contract.ActivityMarkBackupDeleting
@@ -27,14 +28,16 @@ const (
 )
 
 var backupSummaries = map[backupStep]string{
-	contract.ActivityRefreshBackup: "Read the backup and mirror Velero's status",
-	stepAdmit:                      "Validate the spec",
-	stepCreate:                     "Create the Velero Backup",
-	stepMarkDeleting:               "Announce the deletion",
-	stepRequestDeletion:            "Ask Velero to delete the backup with its data",
-	stepWithdraw:                   "Withdraw the Velero Backup before it starts",
-	stepDeleteVeleroObjects:        "Delete the Velero objects, keep the data",
-	stepRelease:                    "Release the finalizer",
+	contract.ActivityRefreshBackup:    "Read the backup and mirror Velero's status",
+	contract.ActivityCheckVeleroStall: "Look whether Velero has finished without saying so",
+	stepStart:                         "Validate the spec and create the Velero Backup",
+	stepAdmit:                         "Validate the spec",
+	stepCreate:                        "Create the Velero Backup",
+	stepMarkDeleting:                  "Announce the deletion",
+	stepRequestDeletion:               "Ask Velero to delete the backup with its data",
+	stepWithdraw:                      "Withdraw the Velero Backup before it starts",
+	stepDeleteVeleroObjects:           "Delete the Velero objects, keep the data",
+	stepRelease:                       "Release the finalizer",
 }
 
 // nextBackupStep is the flow chart of seed 000. Its order is the order of precedence: a namespace that goes away,
@@ -51,6 +54,8 @@ func nextBackupStep(v contract.BackupView) backupStep {
 		return nextDeleteStep(v)
 	case v.BeingDeleted:
 		return nextAPIDeleteStep(v)
+	case !v.EverCreated && v.Flow >= 1:
+		return stepStart
 	case !v.SpecJudged, !v.Finalizer && (v.Velero.Exists || !v.EverCreated):
 		return stepAdmit
 	case !v.EverCreated:
@@ -132,6 +137,9 @@ func awaited(v contract.BackupView) string {
 	case v.BeingDeleted:
 		return fmt.Sprintf("**Deletion pending:** waits for Velero to finish %s (%s), then for the tenant to choose "+
 			"`spec.deleteBackup` or `spec.forceDeleteBackup`.", velero, orUnknown(v.Velero.Phase))
+	case v.Velero.Stalled:
+		return fmt.Sprintf("**Stalled:** the object store holds the finished %s, and Velero still calls it %s. "+
+			"An administrator should restart Velero.", velero, v.Velero.Phase)
 	case v.Velero.Phase == "Deleting":
 		return fmt.Sprintf("**Deleting:** Velero deletes %s at somebody else's request.", velero)
 	case v.Velero.Running && v.Velero.TotalItems > 0:

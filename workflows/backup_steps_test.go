@@ -27,7 +27,9 @@ func views(check func(contract.BackupView)) {
 				if bits(n, 14) {
 					v.DeleteRequest.Attempt = 1
 				}
-				check(v)
+				for v.Flow = range contract.BackupFlow + 1 {
+					check(v)
+				}
 			}
 		}
 	}
@@ -52,7 +54,11 @@ func TestStepsAreSafe(t *testing.T) {
 		case stepRelease:
 			require.True(t, v.BeingDeleted, "%+v", v)
 			require.True(t, !v.Velero.Exists || v.NamespaceTerminating, "the finalizer guards what exists: %+v", v)
+		case stepStart:
+			require.False(t, asked || v.BeingDeleted || v.EverCreated, "%+v", v)
+			require.NotZero(t, v.Flow, "histories of v0.1.0 do not know it: %+v", v)
 		case stepCreate:
+			require.Zero(t, v.Flow, "%+v", v)
 			require.False(t, asked || v.BeingDeleted || v.EverCreated, "%+v", v)
 			require.True(t, v.Finalizer, "the finalizer comes before the Velero Backup: %+v", v)
 		}

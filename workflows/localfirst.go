@@ -21,13 +21,26 @@ const (
 
 	// defaultResourceTimeout is --resource-timeout unless the worker says otherwise.
 	defaultResourceTimeout = 10 * time.Minute
+	// defaultVeleroStallTimeout is --velero-stall-timeout unless the worker says otherwise.
+	defaultVeleroStallTimeout = 15 * time.Minute
 )
 
 // Options are what the worker's flags tell the workflows. They are read when an activity is scheduled and shape nothing
-// but its timeouts, so workers with different options can share a task queue.
+// but its timeouts and timers, so workers with different options can share a task queue.
 type Options struct {
 	// ResourceTimeout is how long one activity is retried before the workflow says so and schedules it anew.
 	ResourceTimeout time.Duration
+	// VeleroStallTimeout is how long a finished backup may look unfinished before that is told; 15 minutes if zero.
+	VeleroStallTimeout time.Duration
+}
+
+// rereadInterval is short enough for a stall to be found in time: a file of half the timeout's age counts.
+func (o Options) rereadInterval() time.Duration {
+	timeout := o.VeleroStallTimeout
+	if timeout <= 0 {
+		timeout = defaultVeleroStallTimeout
+	}
+	return min(maxRereadInterval, timeout/3)
 }
 
 // localFirst runs a short, idempotent activity at the lowest cost: one local attempt, which leaves a single event in the

@@ -50,3 +50,13 @@ func countPodVolumes(volumes []velerov1.PodVolumeBackup) *oadpv1alpha1.FileSyste
 	}
 	return counts
 }
+
+// VolumesDone reports whether volumes were counted and none of them will move any more.
+func VolumesDone(status *oadpv1alpha1.NonAdminBackupStatus) bool {
+	uploads, volumes := status.DataMoverDataUploads, status.FileSystemPodVolumeBackups
+	if uploads == nil && volumes == nil {
+		return false
+	}
+	return (uploads == nil || uploads.Total == uploads.Completed+uploads.Failed+uploads.Canceled) &&
+		(volumes == nil || volumes.Total == volumes.Completed+volumes.Failed)
+}

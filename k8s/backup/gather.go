@@ -49,6 +49,8 @@ type Objects struct {
 	NamespaceTerminating bool
 	// Verdict on the spec as of today; read only in phase BackingOff.
 	Verdict *Verdict
+	// Rules are the policy that the spec was judged by; nil if it was not judged since the objects were read.
+	Rules *policy.Policy
 }
 
 // DeletionAsked reports whether the object is, or is to be, deleted in whichever way: its spec does not matter any more.

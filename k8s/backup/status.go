@@ -57,6 +57,9 @@ func ApplyMirror(nab *oadpv1alpha1.NonAdminBackup, o *Objects, oadpNamespace str
 	case phase == velerov1.BackupPhaseInProgress:
 		setQueuePosition(nab, 1)
 	}
+	if phase != velerov1.BackupPhaseInProgress {
+		meta.RemoveStatusCondition(&nab.Status.Conditions, string(oadpv1alpha1.NonAdminConditionVeleroStalled))
+	}
 	ApplyDeleteRequest(nab, o)
 }
 
@@ -70,6 +73,12 @@ func ApplyDeleteRequest(nab *oadpv1alpha1.NonAdminBackup, o *Objects) {
 			Status:    request.Status.DeepCopy(),
 		}
 	}
+}
+
+// ApplyStall records that the store holds the finished backup and Velero does not say so.
+func ApplyStall(nab *oadpv1alpha1.NonAdminBackup) {
+	setCondition(nab, oadpv1alpha1.NonAdminConditionVeleroStalled, metav1.ConditionTrue,
+		oadpv1alpha1.ReasonVeleroFinalStatusLost, oadpv1alpha1.MessageVeleroStalled)
 }
 
 func applyAbsence(nab *oadpv1alpha1.NonAdminBackup) {

@@ -57,6 +57,18 @@ func NewDeleteRequest(nab *oadpv1alpha1.NonAdminBackup, backup *velerov1.Backup,
 	}
 }
 
+// NewDownloadRequest builds the request by which Velero signs a URL for a file of the Velero Backup of a NonAdminBackup.
+// The name is deterministic: one that a killed process left is found again.
+func NewDownloadRequest(
+	nab *oadpv1alpha1.NonAdminBackup, backup *velerov1.Backup, file velerov1.DownloadTargetKind,
+) *velerov1.DownloadRequest {
+	name := fmt.Sprintf("%s-%s", backup.Name, strings.ToLower(string(file)))
+	return &velerov1.DownloadRequest{
+		ObjectMeta: originMeta(nab, name, backup.Name, backup.Namespace),
+		Spec:       velerov1.DownloadRequestSpec{Target: velerov1.DownloadTarget{Kind: file, Name: backup.Name}},
+	}
+}
+
 // requestAttempt is the number in the name of a request that NewDeleteRequest built, or 0.
 func requestAttempt(backupName, requestName string) int {
 	number, found := strings.CutPrefix(requestName, backupName+"-")

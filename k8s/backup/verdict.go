@@ -27,7 +27,8 @@ const (
 )
 
 // Judge decides on the spec as of now, by the admin's policy and the storage locations that the reader shows. Whoever
-// forges a label learns the same from a name that is free as from one that is another tenant's.
+// forges a label learns the same from a name that is free as from one that is another tenant's. The policy is left in
+// o.Rules.
 func (g *Gatherer) Judge(ctx context.Context, o *Objects) (Verdict, error) {
 	if o.Backup == nil && o.SyncedFrom != "" && o.SyncedFrom == o.BackupName {
 		return Verdict{
@@ -53,6 +54,7 @@ func (g *Gatherer) Judge(ctx context.Context, o *Objects) (Verdict, error) {
 	if err != nil {
 		return Verdict{}, fmt.Errorf("read the admin's policy: %w", err)
 	}
+	o.Rules = &rules
 	err = policy.ValidateBackup(ctx, g.Reader, g.OADPNamespace, o.NAB, rules)
 	var invalid *policy.InvalidSpecError
 	if errors.As(err, &invalid) {

@@ -118,6 +118,7 @@ func (o *Objects) veleroView() contract.VeleroBackupView {
 	view.Finished = Finished(o.Backup.Status.Phase)
 	view.Running = running(o.Backup.Status.Phase)
 	view.Unstarted = unstarted(&o.Backup.Status)
+	view.Stalled = meta.IsStatusConditionTrue(o.NAB.Status.Conditions, string(oadpv1alpha1.NonAdminConditionVeleroStalled))
 	if progress := o.Backup.Status.Progress; progress != nil {
 		view.ItemsBackedUp, view.TotalItems = progress.ItemsBackedUp, progress.TotalItems
 	}

@@ -14,6 +14,8 @@ import (
 	"go.uber.org/zap"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
+
+	"holdfast.dev/holdfast/k8s/metrics"
 )
 
 const (
@@ -27,7 +29,7 @@ var errNotChecked = errors.New("not checked yet")
 
 // Check asks one dependency.
 type Check struct {
-	// Name appears in /readyz and in the log.
+	// Name appears in /readyz, in the log and as a label of holdfast_dependency_up.
 	Name string
 	// Ask returns nil when the dependency is there. It gets two seconds.
 	Ask func(ctx context.Context) error
@@ -86,6 +88,7 @@ func (p *Prober) ask(ctx context.Context, check Check) {
 	before := p.answers[check.Name]
 	p.answers[check.Name] = err
 	p.mutex.Unlock()
+	metrics.SetDependencyUp(check.Name, err == nil)
 	switch {
 	case err != nil && (before == nil || before.Error() != err.Error()):
 		p.log.Warn("dependency not available", zap.String("check", check.Name), zap.Error(err))

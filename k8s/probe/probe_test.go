@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"holdfast.dev/holdfast/k8s/probe"
+	"holdfast.dev/holdfast/test/monitoring"
 )
 
 // dependency answers as it is told to.
@@ -81,6 +82,8 @@ func TestNothingIsReadyBeforeItsFirstAnswer(t *testing.T) {
 	assert.Equal(t, http.StatusOK, code, "the process turns: the kubelet must not kill it")
 }
 
+const temporalUp = `holdfast_dependency_up{check="temporal"}`
+
 func TestReadyIsWhatEveryCheckSays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		temporal, kubernetes := &dependency{}, &dependency{err: errors.New("connection refused")}
@@ -93,6 +96,7 @@ func TestReadyIsWhatEveryCheckSays(t *testing.T) {
 			kubernetes.becomes(nil)
 			pass(probe.Interval)
 			code, body = get(t, p, "/readyz")
+			assert.InDelta(t, 1, monitoring.Value(t, temporalUp), 0)
 			assert.Equal(t, http.StatusOK, code)
 			assert.Equal(t, "ok\n", body)
 			require.NoError(t, p.Err())
@@ -102,6 +106,7 @@ func TestReadyIsWhatEveryCheckSays(t *testing.T) {
 			pass(probe.Interval)
 			_, body = get(t, p, "/readyz")
 			assert.Equal(t, "temporal: deadline\nkubernetes: etcd\n", body, "every reason, in the order of the checks")
+			assert.InDelta(t, 0, monitoring.Value(t, temporalUp), 0)
 			code, _ = get(t, p, "/healthz")
 			assert.Equal(t, http.StatusOK, code)
 		})

@@ -26,6 +26,7 @@ type Flags struct {
 	HealthBindAddress  string
 	LogLevel           string
 	LogFormat          string
+	PayloadKeysDir     string
 }
 
 // Bind adds the flags to a set, with their defaults.
@@ -36,12 +37,19 @@ func (f *Flags) Bind(flags *pflag.FlagSet) {
 	flags.StringVar(&f.OADPNamespace, "oadp-namespace", "openshift-adp", "namespace in which Velero runs")
 	flags.DurationVar(&f.ResourceTimeout, "resource-timeout", 10*time.Minute,
 		"how long one Kubernetes call is retried before it is reported and begun anew")
-	flags.Float32Var(&f.KubeAPIQPS, "kube-api-qps", 100, "requests per second to the API server")
-	flags.IntVar(&f.KubeAPIBurst, "kube-api-burst", 200, "requests to the API server in a burst")
+	flags.Float32Var(&f.KubeAPIQPS, "kube-api-qps", 500, "requests per second to the API server")
+	flags.IntVar(&f.KubeAPIBurst, "kube-api-burst", 1000, "requests to the API server in a burst")
 	flags.StringVar(&f.MetricsBindAddress, "metrics-bind-address", ":9464", "address of the Prometheus metrics; 0 for none")
 	flags.StringVar(&f.HealthBindAddress, "health-probe-bind-address", ":8081", "address of /healthz and /readyz; 0 for none")
+	BindPayloadKeysDir(flags, &f.PayloadKeysDir)
 	flags.StringVar(&f.LogLevel, "log-level", "info", "debug, info, warn or error")
 	flags.StringVar(&f.LogFormat, "log-format", "json", "json or console")
+}
+
+// BindPayloadKeysDir adds the flag that every command with a Temporal client has.
+func BindPayloadKeysDir(flags *pflag.FlagSet, dir *string) {
+	flags.StringVar(dir, "payload-keys-dir", "",
+		"folder with the keys that encrypt what Temporal stores, one file per key and one named current; none if empty")
 }
 
 // FromEnvironment sets every flag that was not given from HOLDFAST_<FLAG>, dashes as underscores.

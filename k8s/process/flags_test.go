@@ -31,7 +31,7 @@ func TestTheDefaultsAreValid(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, &process.Flags{
 		ClusterID: "default", OADPNamespace: "openshift-adp", ResourceTimeout: 10 * time.Minute,
-		KubeAPIQPS: 100, KubeAPIBurst: 200, MetricsBindAddress: ":9464", HealthBindAddress: ":8081",
+		KubeAPIQPS: 500, KubeAPIBurst: 1000, MetricsBindAddress: ":9464", HealthBindAddress: ":8081",
 		LogLevel: "info", LogFormat: "json",
 	}, flags)
 }

@@ -12,15 +12,27 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
-// Metrics returns the handler that Temporal's SDK, and through it our workflows and activities, count with, and the
-// HTTP handler that serves everything counted in this process to Prometheus.
+// sdkBuckets, in seconds, serve everything that Temporal's SDK measures, from a request to a workflow's whole life.
+var sdkBuckets = []float64{
+	0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600, 14400, 86400,
+}
+
+// Metrics returns the handler that Temporal's SDK, and through it our workflows, count with, and the HTTP handler that
+// serves everything counted in this process to Prometheus. The SDK's names get Prometheus' endings: _total for a counter,
+// _seconds for a histogram.
 func Metrics() (client.MetricsHandler, http.Handler, error) {
 	exporter, err := prometheus.New(prometheus.WithRegisterer(ctrlmetrics.Registry),
 		prometheus.WithoutScopeInfo(), prometheus.WithoutTargetInfo())
 	if err != nil {
 		return nil, nil, fmt.Errorf("build Prometheus exporter: %w", err)
 	}
-	meter := metric.NewMeterProvider(metric.WithReader(exporter)).Meter("holdfast")
-	handler := opentelemetry.NewMetricsHandler(opentelemetry.MetricsHandlerOptions{Meter: meter})
-	return handler, promhttp.HandlerFor(ctrlmetrics.Registry, promhttp.HandlerOpts{}), nil
+	inSeconds := metric.NewView(metric.Instrument{Kind: metric.InstrumentKindHistogram},
+		metric.Stream{Aggregation: metric.AggregationExplicitBucketHistogram{Boundaries: sdkBuckets}})
+	meter := metric.NewMeterProvider(metric.WithReader(exporter), metric.WithView(inSeconds)).Meter("holdfast")
+	handler := opentelemetry.NewMetricsHandler(opentelemetry.MetricsHandlerOptions{
+		Meter: meter, UseMonotonicCounters: true,
+	})
+	// One metric that cannot be gathered must not hide the others.
+	options := promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, Registry: ctrlmetrics.Registry}
+	return handler, promhttp.HandlerFor(ctrlmetrics.Registry, options), nil
 }

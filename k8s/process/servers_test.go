@@ -2,6 +2,7 @@ package process_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -79,23 +80,60 @@ func TestLoggersAreBuiltForEveryLevelAndFormat(t *testing.T) {
 	}
 }
 
-// What workflows and activities count is on the page under the names that operators' alerts use.
+// What the SDK and our workflows count is on the page with Prometheus' types and endings, beside our own instruments. The
+// alert rules depend on the names and types.
 func TestMetricsAreServedUnderTheirNames(t *testing.T) {
 	present := ctrlmetrics.Registry
 	t.Cleanup(func() { ctrlmetrics.Registry = present })
 	ctrlmetrics.Registry = prometheus.NewRegistry() // the process's own takes each name once
-	metrics, page, err := process.Metrics()
+	handler, page, err := process.Metrics()
 	require.NoError(t, err)
-	metrics.WithTags(map[string]string{"activity_type": "admit-backup"}).Counter(contract.MetricAccessDenied).Inc(2)
-	metrics.Counter(contract.MetricResourceTimeouts).Inc(1)
-	metrics.Gauge(contract.MetricPolicyProblem).Update(1)
+	handler.WithTags(map[string]string{"activity_type": "admit-backup"}).Counter(contract.MetricResourceTimeouts).Inc(2)
+	handler.Counter("temporal_request").Inc(1)
+	handler.Gauge("temporal_num_pollers").Update(4)
+	handler.Timer("temporal_request_latency").Record(30 * time.Millisecond)
 	recorder := httptest.NewRecorder()
 	page.ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
 	for _, line := range []string{
-		`holdfast_access_denied_total{activity_type="admit-backup"} 2`,
-		"holdfast_resource_timeouts_total 1",
-		"holdfast_policy_problem 1",
+		"# TYPE holdfast_resource_timeouts_total counter",
+		`holdfast_resource_timeouts_total{activity_type="admit-backup"} 2`,
+		"# TYPE temporal_request_total counter",
+		"temporal_request_total 1",
+		"# TYPE temporal_num_pollers gauge",
+		"temporal_num_pollers 4",
+		"# TYPE temporal_request_latency_seconds histogram",
+		`temporal_request_latency_seconds_bucket{le="0.025"} 0`,
+		`temporal_request_latency_seconds_bucket{le="0.05"} 1`,
+		`temporal_request_latency_seconds_bucket{le="86400"} 1`,
 	} {
 		assert.Contains(t, recorder.Body.String(), "\n"+line+"\n")
 	}
+}
+
+// A collector in trouble must not take the rest of the page with it: alerts on the rest would see nothing.
+func TestOneMetricThatCannotBeGatheredHidesNoOther(t *testing.T) {
+	present := ctrlmetrics.Registry
+	t.Cleanup(func() { ctrlmetrics.Registry = present })
+	ctrlmetrics.Registry = prometheus.NewRegistry()
+	handler, page, err := process.Metrics()
+	require.NoError(t, err)
+	ctrlmetrics.Registry.MustRegister(broken{})
+	handler.Counter(contract.MetricResourceTimeouts).Inc(1)
+	recorder := httptest.NewRecorder()
+	page.ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
+	assert.Equal(t, http.StatusOK, recorder.Code)
+	assert.Contains(t, recorder.Body.String(), "\nholdfast_resource_timeouts_total 1\n")
+}
+
+// broken is a collector that fails.
+type broken struct{}
+
+var brokenDesc = prometheus.NewDesc("broken", "Fails.", nil, nil)
+
+// Describe implements prometheus.Collector.
+func (broken) Describe(descriptions chan<- *prometheus.Desc) { descriptions <- brokenDesc }
+
+// Collect implements prometheus.Collector.
+func (broken) Collect(metrics chan<- prometheus.Metric) {
+	metrics <- prometheus.NewInvalidMetric(brokenDesc, errors.New("no answer"))
 }

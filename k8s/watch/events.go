@@ -25,24 +25,24 @@ type events = handler.TypedFuncs[client.Object, Request]
 func (w *Watcher) backupEvents() events {
 	return events{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {
-			q.Add(requestFor(e.Object.(*oadpv1alpha1.NonAdminBackup)))
+			w.add(q, requestFor(e.Object.(*oadpv1alpha1.NonAdminBackup)))
 			w.positionsChanged()
 		},
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
 			before, after := e.ObjectOld.(*oadpv1alpha1.NonAdminBackup), e.ObjectNew.(*oadpv1alpha1.NonAdminBackup)
 			if before.UID != after.UID {
-				q.Add(requestFor(before))
+				w.add(q, requestFor(before))
 			}
 			rejected := before.Status.Phase != after.Status.Phase && after.Status.Phase == oadpv1alpha1.NonAdminPhaseBackingOff
 			if concerns(before, after) || rejected {
-				q.Add(requestFor(after))
+				w.add(q, requestFor(after))
 			}
 			if before.Status.Phase != after.Status.Phase {
 				w.positionsChanged()
 			}
 		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
-			q.Add(requestFor(e.Object.(*oadpv1alpha1.NonAdminBackup)))
+			w.add(q, requestFor(e.Object.(*oadpv1alpha1.NonAdminBackup)))
 		},
 	}
 }
@@ -64,7 +64,7 @@ func (w *Watcher) veleroBackupEvents() events {
 			nab := w.origin(ctx, e.Object)
 			// Our own creation is no news, the cache of the other kind may be behind; the arrival of a Backup that was missed is.
 			if nab != nil && !awaitsCreation(nab.Status.Phase) {
-				q.Add(requestFor(nab))
+				w.add(q, requestFor(nab))
 			}
 		},
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
@@ -76,19 +76,19 @@ func (w *Watcher) veleroBackupEvents() events {
 			switch {
 			case nab == nil || before.ResourceVersion == after.ResourceVersion:
 			case before.Status.Phase != after.Status.Phase || before.UID != after.UID:
-				q.Add(requestFor(nab))
+				w.add(q, requestFor(nab))
 			default:
-				q.AddAfter(requestFor(nab), w.ProgressInterval)
+				w.addAfter(q, requestFor(nab), w.ProgressInterval)
 			}
 		},
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) {
 			w.positionsChanged()
 			if nab := w.origin(ctx, e.Object); nab != nil {
-				q.Add(requestFor(nab))
+				w.add(q, requestFor(nab))
 				return
 			}
 			// Somebody else's: it may have stood where the Backup of one that is BackingOff should be.
-			w.enqueueBackingOff(ctx, q.Add)
+			w.enqueueBackingOff(ctx, func(request Request) { w.add(q, request) })
 		},
 	}
 }
@@ -101,7 +101,7 @@ func awaitsCreation(phase oadpv1alpha1.NonAdminPhase) bool {
 func (w *Watcher) deleteRequestEvents() events {
 	enqueue := func(ctx context.Context, object client.Object, q queue) {
 		if nab := w.origin(ctx, object); nab != nil {
-			q.Add(requestFor(nab))
+			w.add(q, requestFor(nab))
 		}
 	}
 	return events{
@@ -123,7 +123,7 @@ func (w *Watcher) locationEvents() events {
 			namespace = velero.Annotations[oadpv1alpha1.NabslOriginNamespaceAnnotation]
 		}
 		if namespace != "" {
-			w.enqueueBackingOff(ctx, q.Add, client.InNamespace(namespace))
+			w.enqueueBackingOff(ctx, func(request Request) { w.add(q, request) }, client.InNamespace(namespace))
 		}
 	}
 	return events{
@@ -146,7 +146,7 @@ func (w *Watcher) namespaceEvents() events {
 		if object.GetDeletionTimestamp().IsZero() {
 			return
 		}
-		w.each(ctx, func(nab *oadpv1alpha1.NonAdminBackup) { q.Add(requestFor(nab)) }, client.InNamespace(object.GetName()))
+		w.each(ctx, func(nab *oadpv1alpha1.NonAdminBackup) { w.add(q, requestFor(nab)) }, client.InNamespace(object.GetName()))
 	}
 	return events{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { enqueue(ctx, e.Object, q) },
@@ -155,9 +155,9 @@ func (w *Watcher) namespaceEvents() events {
 }
 
 // passOn enqueues requests that come from elsewhere than an informer.
-func passOn() handler.TypedFuncs[Request, Request] {
+func (w *Watcher) passOn() handler.TypedFuncs[Request, Request] {
 	return handler.TypedFuncs[Request, Request]{
-		GenericFunc: func(_ context.Context, e event.TypedGenericEvent[Request], q queue) { q.Add(e.Object) },
+		GenericFunc: func(_ context.Context, e event.TypedGenericEvent[Request], q queue) { w.add(q, e.Object) },
 	}
 }
 

@@ -339,6 +339,6 @@ func TestRequestsFromElsewhereArePassedOn(t *testing.T) {
 	q := &recordingQueue{}
 	forced := request(name)
 	forced.Force = true
-	passOn().Generic(t.Context(), event.TypedGenericEvent[Request]{Object: forced}, q)
+	newStation(t).passOn().Generic(t.Context(), event.TypedGenericEvent[Request]{Object: forced}, q)
 	assert.Equal(t, atOnce(forced), q.added)
 }

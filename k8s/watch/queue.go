@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/backup"
-	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/k8s/metrics"
 )
 
 const (
@@ -87,7 +87,7 @@ func (w *Watcher) writePositions(ctx context.Context, limiter *rate.Limiter) {
 			w.positionsChanged() // the cache was behind; the next round sees the object as it is
 		default:
 			if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
-				w.Metrics.Counter(contract.MetricAccessDenied).Inc(1)
+				metrics.AccessDenied(metrics.StepQueuePosition)
 			}
 			w.Log.Warn("write queue position", zap.String("namespace", nab.Namespace), zap.String("name", nab.Name), zap.Error(err))
 			w.positionsChanged()

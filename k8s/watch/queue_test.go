@@ -18,7 +18,7 @@ import (
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/test/fake"
-	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/test/monitoring"
 )
 
 func TestWhichMoveIsWorthShowing(t *testing.T) {
@@ -164,18 +164,18 @@ func TestAPositionIsKeptDuringDeletion(t *testing.T) {
 func TestARefusalForWantOfRightsIsCounted(t *testing.T) {
 	for title, test := range map[string]struct {
 		err  error
-		want []string
+		want float64
 	}{
-		"forbidden":    {apierrors.NewForbidden(oadpv1alpha1.Resource("nonadminbackups"), name, nil), []string{contract.MetricAccessDenied}},
-		"unauthorized": {apierrors.NewUnauthorized("the token has expired"), []string{contract.MetricAccessDenied}},
-		"no answer":    {errAway, nil},
+		"forbidden":    {apierrors.NewForbidden(oadpv1alpha1.Resource("nonadminbackups"), name, nil), 1},
+		"unauthorized": {apierrors.NewUnauthorized("the token has expired"), 1},
+		"no answer":    {errAway, 0},
 	} {
 		t.Run(title, func(t *testing.T) {
 			nab, velero := waiting(name, 0, 9)
 			s := newStation(t, nab, velero)
 			s.cache.Fail(func(string, client.Object) error { return test.err })
-			s.write(t)
-			assert.Equal(t, test.want, s.counts.counted)
+			counted := monitoring.Counted(t, `holdfast_access_denied_total{activity_type="write-queue-position"}`, func() { s.write(t) })
+			assert.InDelta(t, test.want, counted, 0)
 			assert.True(t, s.positionsDue())
 		})
 	}

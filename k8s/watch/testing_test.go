@@ -8,7 +8,6 @@ import (
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	temporal "go.temporal.io/sdk/client"
 	"go.uber.org/zap"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -33,14 +32,13 @@ type station struct {
 	cache, live *fake.World
 	signals     *signals
 	policy      *writtenPolicy
-	counts      *counts
 	paused      error
 }
 
 func newStation(t *testing.T, objects ...client.Object) *station {
 	t.Helper()
 	s := &station{
-		cache: fake.New(t, objects...), live: fake.New(t), signals: &signals{}, policy: &writtenPolicy{}, counts: &counts{},
+		cache: fake.New(t, objects...), live: fake.New(t), signals: &signals{}, policy: &writtenPolicy{},
 	}
 	polled := &polledPolicy{source: s.policy}
 	s.Watcher = &Watcher{
@@ -48,7 +46,7 @@ func newStation(t *testing.T, objects ...client.Object) *station {
 			ClusterID: fake.Cluster, OADPNamespace: fake.OADPNamespace,
 			ProgressInterval: 15 * time.Second, ResyncInterval: 5 * time.Minute,
 			Workflows: s.signals, Policy: s.policy, Paused: func() error { return s.paused },
-			Metrics: s.counts, Log: zap.NewNop(),
+			Log: zap.NewNop(),
 		},
 		manager: &stubManager{s: s},
 		policy:  polled,
@@ -158,22 +156,6 @@ func (s *signals) SignalRunning(_ context.Context, kind contract.Kind, ref contr
 	}
 	return s.err
 }
-
-// counts records what is counted.
-type counts struct {
-	temporal.MetricsHandler
-	counted []string
-}
-
-// Counter implements client.MetricsHandler.
-func (c *counts) Counter(name string) temporal.MetricsCounter {
-	return increments(func(int64) { c.counted = append(c.counted, name) })
-}
-
-type increments func(int64)
-
-// Inc implements client.MetricsCounter.
-func (i increments) Inc(n int64) { i(n) }
 
 // added is a request that was put into the workqueue.
 type added struct {

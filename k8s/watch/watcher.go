@@ -8,7 +8,6 @@ import (
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	temporalclient "go.temporal.io/sdk/client"
 	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,6 +23,7 @@ import (
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/backup"
+	"holdfast.dev/holdfast/k8s/metrics"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -49,9 +49,7 @@ type Options struct {
 	Policy         PolicySource
 	// Paused returns an error while another controller serves the same kinds.
 	Paused func() error
-	// Metrics counts what an operator must look at.
-	Metrics temporalclient.MetricsHandler
-	Log     *zap.Logger
+	Log    *zap.Logger
 }
 
 // PolicySource gives the admin's policy in force and tells when it was written.
@@ -75,6 +73,7 @@ type Watcher struct {
 	gatherer *backup.Gatherer
 	policy   *polledPolicy
 	requests chan event.TypedGenericEvent[Request]
+	arrivals arrivals
 	dirty    chan struct{} // the queue positions may have changed
 	watching atomic.Bool   // all caches are filled
 }
@@ -146,7 +145,7 @@ func Add(mgr manager.Manager, options Options) (*Watcher, error) {
 		Watches(&oadpv1alpha1.NonAdminBackupStorageLocation{}, w.locationEvents()).
 		Watches(&velerov1.BackupStorageLocation{}, w.locationEvents()).
 		WatchesMetadata(&corev1.Namespace{}, w.namespaceEvents()).
-		WatchesRawSource(source.TypedChannel(w.requests, passOn())).
+		WatchesRawSource(source.TypedChannel(w.requests, w.passOn())).
 		WithOptions(controller.TypedOptions[Request]{
 			MaxConcurrentReconciles: concurrentReconciles,
 			CacheSyncTimeout:        cacheSyncTimeout,
@@ -166,6 +165,15 @@ func Add(mgr manager.Manager, options Options) (*Watcher, error) {
 
 // look signals the workflow of an object that is not settled. It comes again after the resync interval.
 func (w *Watcher) look(ctx context.Context, request Request) (reconcile.Result, error) {
+	came := w.arrivals.take(request)
+	result, err := w.judge(ctx, request, came)
+	if err != nil {
+		w.arrivals.note(request, came) // tried again: the event still waits for its signal
+	}
+	return result, err
+}
+
+func (w *Watcher) judge(ctx context.Context, request Request, came time.Time) (reconcile.Result, error) {
 	if err := w.Paused(); err != nil {
 		w.Log.Debug("paused", zap.Error(err))
 		return reconcile.Result{RequeueAfter: pausedInterval}, nil
@@ -176,7 +184,7 @@ func (w *Watcher) look(ctx context.Context, request Request) (reconcile.Result, 
 		return reconcile.Result{}, err
 	}
 	if objects.NAB == nil && !request.Force {
-		return reconcile.Result{}, w.Workflows.SignalRunning(ctx, contract.KindBackup, ref, "deleted")
+		return reconcile.Result{}, w.measured(ref, came, w.Workflows.SignalRunning(ctx, contract.KindBackup, ref, "deleted"))
 	}
 	again := reconcile.Result{RequeueAfter: w.ResyncInterval}
 	if request.Force {
@@ -184,11 +192,21 @@ func (w *Watcher) look(ctx context.Context, request Request) (reconcile.Result, 
 	} else if backup.Settled(objects.View(time.Now())) {
 		return again, nil
 	}
-	if err := w.Workflows.SignalWithStart(ctx, contract.KindBackup, ref, "changed"); err != nil {
-		w.Log.Warn("cannot signal, will retry", zap.String("namespace", ref.Namespace), zap.String("name", ref.Name), zap.Error(err))
+	if err := w.measured(ref, came, w.Workflows.SignalWithStart(ctx, contract.KindBackup, ref, "changed")); err != nil {
 		return reconcile.Result{}, err
 	}
 	return again, nil
+}
+
+// measured counts what came of a signal, and returns its error.
+func (w *Watcher) measured(ref contract.ObjectRef, came time.Time, err error) error {
+	if err != nil {
+		metrics.SignalFailed(contract.KubernetesKindBackup)
+		w.Log.Warn("cannot signal, will retry", zap.String("namespace", ref.Namespace), zap.String("name", ref.Name), zap.Error(err))
+		return err
+	}
+	metrics.SignalAcknowledged(contract.KubernetesKindBackup, came)
+	return nil
 }
 
 // requestFor is the request for an object that was read.

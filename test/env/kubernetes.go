@@ -65,10 +65,14 @@ func (e *Env) startAPIServer(ctx context.Context, port, etcd int) error {
 	if err := e.writeUsers(server, keys.certPEM); err != nil {
 		return err
 	}
+	audit, err := e.auditArgs()
+	if err != nil {
+		return err
+	}
 	admin, _ := e.user(Admin)
 	_, err = e.launch(ctx, command{
 		name: KubeAPIServer, kind: KubeAPIServer, path: e.bin[tools.KubeAPIServer],
-		args: []string{
+		args: append([]string{
 			"--etcd-servers=http://" + address(etcd), "--bind-address=" + loopback, "--secure-port=" + strconv.Itoa(port),
 			"--tls-cert-file=" + keys.certFile, "--tls-private-key-file=" + keys.keyFile, "--cert-dir=" + e.path("pki"),
 			"--token-auth-file=" + e.tokenFile(), "--authorization-mode=RBAC",
@@ -78,7 +82,7 @@ func (e *Env) startAPIServer(ctx context.Context, port, etcd int) error {
 			"--disable-admission-plugins=ServiceAccount", "--service-cluster-ip-range=10.96.0.0/16",
 			// A loopback address may not be published as the endpoint of the service "kubernetes", and nobody here needs it.
 			"--endpoint-reconciler-type=none", "--advertise-address=" + loopback, "--profiling=false",
-		},
+		}, audit...),
 		ready: httpReady(server+"/readyz", admin.token),
 	})
 	if err != nil {

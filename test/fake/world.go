@@ -48,6 +48,8 @@ type World struct {
 	// Policy is the admin's policy; PolicyErr stands for one that cannot be read.
 	Policy    policy.Policy
 	PolicyErr error
+	// Sign, if set, answers DownloadRequests with a URL, as Velero does.
+	Sign func(*velerov1.DownloadRequest) string
 
 	mutex    sync.Mutex
 	fail     func(verb string, object client.Object) error
@@ -159,6 +161,9 @@ func (w *World) interceptors() interceptor.Funcs {
 		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 			if o.GetUID() == "" {
 				o.SetUID(types.UID("uid-" + o.GetName()))
+			}
+			if request, is := o.(*velerov1.DownloadRequest); is && w.Sign != nil {
+				request.Status.Phase, request.Status.DownloadURL = velerov1.DownloadRequestPhaseProcessed, w.Sign(request)
 			}
 			return w.write("create", o, func() error { return c.Create(ctx, o, opts...) })
 		},

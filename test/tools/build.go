@@ -170,6 +170,9 @@ func (b builder) compile(ctx context.Context, j job, state *jobState) error {
 	}
 	defer os.RemoveAll(tmp)
 	args := []string{"build", "-v", "-trimpath", "-ldflags", j.targets[0].linker, "-o", tmp + string(filepath.Separator)}
+	if tags := j.targets[0].tags; tags != "" {
+		args = append(args, "-tags", tags)
+	}
 	for _, t := range j.targets {
 		args = append(args, t.pkg)
 	}

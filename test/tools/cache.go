@@ -54,6 +54,9 @@ func newTarget(ctx context.Context, t tool, toolsDir, cache string, env goEnv) (
 		fmt.Fprintf(&identity, "%s %d\n%s", name, len(content), content)
 	}
 	fmt.Fprintf(&identity, "%s\n%s\n%s %s %s\n", t.pkg, linker, env.GOVERSION, env.GOOS, env.GOARCH)
+	if t.tags != "" { // no line without: what was built before there were tags stays
+		fmt.Fprintf(&identity, "%s\n", t.tags)
+	}
 	folder := fmt.Sprintf("%s-%s-%.6x", t.name, strings.TrimPrefix(version, "v"), sha256.Sum256(identity.Bytes()))
 	return target{tool: t, version: version, linker: linker, path: filepath.Join(cache, "tools", folder, t.name)}, nil
 }

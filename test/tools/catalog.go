@@ -20,6 +20,7 @@ const (
 	GolangciLint          = "golangci-lint"
 	Gotestsum             = "gotestsum"
 	Workflowcheck         = "workflowcheck"
+	Promtool              = "promtool"
 )
 
 // Names of groups, accepted wherever a program's name is.
@@ -37,6 +38,8 @@ type tool struct {
 	from   string // path of the module that provides pkg and gives the version
 	// ldflags returns the linker's -X values for a version such as v1.36.3; nil when the program needs none.
 	ldflags func(version string) []string
+	// tags are build tags, separated by commas; all programs of one module share them.
+	tags string
 	// seconds a cold build takes on two cores; only used to begin with the longest and to say what to expect.
 	seconds int
 }
@@ -82,6 +85,10 @@ var catalog = []tool{
 	{
 		name: Workflowcheck, group: GroupDev, module: "workflowcheck", seconds: 15,
 		pkg: "go.temporal.io/sdk/contrib/tools/workflowcheck", from: "go.temporal.io/sdk/contrib/tools/workflowcheck",
+	},
+	{
+		name: Promtool, group: GroupDev, module: "promtool", seconds: 130, tags: "remove_all_sd", // no cloud's service discovery
+		pkg: "github.com/prometheus/prometheus/cmd/promtool", from: "github.com/prometheus/prometheus",
 	},
 }
 

@@ -21,24 +21,41 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/exp/zapslog"
 
+	"holdfast.dev/holdfast/workflows/codec"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// Temporal is a client and the namespace that it speaks to.
+// Temporal is a client, the namespace that it speaks to, and the keys of its payloads.
 type Temporal struct {
 	client.Client
-	Namespace string
+	Namespace   string
+	PayloadKeys *codec.Keys
+}
+
+// Options are what a process adds to the environment's settings.
+type Options struct {
+	Logger *zap.Logger
+	// Metrics counts what the SDK does; nil means nobody.
+	Metrics client.MetricsHandler
+	// PayloadKeysDir holds the keys that encrypt what the client sends and read what it gets; "" means none.
+	PayloadKeysDir string
 }
 
 // Lazy returns a client that connects at first use, so that a process can start, and say that it is not ready, while
-// Temporal is away. An error means that the environment is wrong.
-func Lazy(logger *zap.Logger, metrics client.MetricsHandler) (*Temporal, error) {
+// Temporal is away. An error means that the environment or the keys are wrong.
+func Lazy(own Options) (*Temporal, error) {
+	keys, err := codec.Open(own.PayloadKeysDir)
+	if err != nil {
+		return nil, err
+	}
 	options, err := envconfig.LoadDefaultClientOptions()
 	if err != nil {
 		return nil, fmt.Errorf("read Temporal's connection settings (TEMPORAL_* environment variables): %w", err)
 	}
-	options.Logger = log.NewStructuredLogger(slog.New(zapslog.NewHandler(logger.Core())))
-	options.MetricsHandler = metrics
+	options.Logger = log.NewStructuredLogger(slog.New(zapslog.NewHandler(own.Logger.Core())))
+	options.MetricsHandler = own.Metrics
+	options.DataConverter = codec.DataConverter(keys)
+	options.FailureConverter = codec.FailureConverter(keys)
 	lazy, err := client.NewLazyClient(options)
 	if err != nil {
 		return nil, fmt.Errorf("create Temporal client: %w", err)
@@ -47,7 +64,7 @@ func Lazy(logger *zap.Logger, metrics client.MetricsHandler) (*Temporal, error) 
 	if namespace == "" {
 		namespace = client.DefaultNamespace
 	}
-	return &Temporal{Client: lazy, Namespace: namespace}, nil
+	return &Temporal{Client: lazy, Namespace: namespace, PayloadKeys: keys}, nil
 }
 
 // Ask returns nil when Temporal answers.

@@ -182,13 +182,13 @@ func TestSettingsComeFromTheEnvironment(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", home)
 	t.Setenv("TEMPORAL_ADDRESS", "127.0.0.1:1")
 	t.Setenv("TEMPORAL_NAMESPACE", "")
-	temporal, err := connect.Lazy(zap.NewNop(), nil)
+	temporal, err := connect.Lazy(connect.Options{Logger: zap.NewNop()})
 	require.NoError(t, err)
 	assert.Equal(t, "default", temporal.Namespace)
 	temporal.Close()
 
 	t.Setenv("TEMPORAL_NAMESPACE", "tenants")
-	temporal, err = connect.Lazy(zap.NewNop(), nil)
+	temporal, err = connect.Lazy(connect.Options{Logger: zap.NewNop()})
 	require.NoError(t, err)
 	assert.Equal(t, "tenants", temporal.Namespace)
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
@@ -198,6 +198,6 @@ func TestSettingsComeFromTheEnvironment(t *testing.T) {
 
 	t.Setenv("TEMPORAL_CONFIG_FILE", filepath.Join(home, "missing", "temporal.toml"))
 	t.Setenv("TEMPORAL_PROFILE", "missing")
-	_, err = connect.Lazy(zap.NewNop(), nil)
+	_, err = connect.Lazy(connect.Options{Logger: zap.NewNop()})
 	assert.ErrorContains(t, err, "TEMPORAL_* environment variables")
 }

@@ -18,19 +18,31 @@ const (
 // be repeated at any time.
 const (
 	ActivityRefreshBackup       = "refresh-backup"
-	ActivityAdmitBackup         = "admit-backup"
-	ActivityCreateBackup        = "create-velero-backup"
+	ActivityStartBackup         = "start-backup"
+	ActivityCheckVeleroStall    = "check-velero-stall"
 	ActivityMarkBackupDeleting  = "mark-backup-deleting"
 	ActivityRequestDeletion     = "request-velero-deletion"
 	ActivityWithdrawBackup      = "withdraw-velero-backup"
 	ActivityDeleteVeleroObjects = "delete-velero-objects"
 	ActivityReleaseBackup       = "release-backup"
+
+	// Both are part of ActivityStartBackup since flow 1; admit-backup also judges a spec edited after the creation.
+	ActivityAdmitBackup  = "admit-backup"
+	ActivityCreateBackup = "create-velero-backup"
 )
+
+// BackupFlow numbers the way in which the NonAdminBackup workflow goes about its work. Each view carries the number of the
+// worker that read it, so a history is replayed by the rules that it was recorded by: 0 is v0.1.0; since 1 a backup is
+// admitted and created in one activity, search attributes are brought up to date only before a wait and at the end, and
+// a Velero Backup that stands still is checked.
+const BackupFlow = 1
 
 // Changed is the payload of SignalChanged.
 type Changed struct {
 	// Reason is for the person who reads the history; no code looks at it.
 	Reason string `json:"reason,omitempty"`
+	// Volumes: Velero has made PodVolumeBackups or DataUploads for the backup, so it is worth while to list them.
+	Volumes bool `json:"volumes,omitempty"`
 }
 
 // BackupInput starts, and continues, the workflow of one NonAdminBackup.
@@ -40,6 +52,8 @@ type BackupInput struct {
 	// ShownPhase and ShownVeleroPhase are the values of the search attributes at continue-as-new.
 	ShownPhase       string `json:"shownPhase,omitempty"`
 	ShownVeleroPhase string `json:"shownVeleroPhase,omitempty"`
+	// Volumes repeats what a signal said.
+	Volumes bool `json:"volumes,omitempty"`
 }
 
 // BackupStep is the input of every activity that serves a NonAdminBackup.
@@ -47,6 +61,8 @@ type BackupStep struct {
 	Ref ObjectRef `json:"ref"`
 	// Attempt numbers the DeleteBackupRequest that ActivityRequestDeletion makes, from 1; other activities ignore it.
 	Attempt int `json:"attempt,omitempty"`
+	// Volumes: the backup has PodVolumeBackups or DataUploads to be counted; ActivityRefreshBackup lists them only then.
+	Volumes bool `json:"volumes,omitempty"`
 }
 
 // DeletionMark says which deletion the status of an object announces.
@@ -64,8 +80,10 @@ const (
 
 // BackupView is what decides the next step for a NonAdminBackup: plain facts, read live, small enough for a history.
 type BackupView struct {
-	// Found is false when no object of that UID exists; every other field is then zero.
+	// Found is false when no object of that UID exists; every other field but Flow is then zero.
 	Found bool `json:"found"`
+	// Flow is the BackupFlow of the worker that read the view.
+	Flow int `json:"flow,omitempty"`
 	// Phase is status.phase.
 	Phase string `json:"phase,omitempty"`
 	// DeleteBackup, ForceDelete repeat spec.deleteBackup and spec.forceDeleteBackup.
@@ -108,6 +126,8 @@ type VeleroBackupView struct {
 	// ItemsBackedUp and TotalItems are Velero's progress.
 	ItemsBackedUp int `json:"itemsBackedUp,omitempty"`
 	TotalItems    int `json:"totalItems,omitempty"`
+	// Stalled: the store holds the finished backup, and Velero has not said so for --velero-stall-timeout.
+	Stalled bool `json:"stalled,omitempty"`
 }
 
 // DeleteRequestView describes a DeleteBackupRequest.

@@ -15,14 +15,14 @@ import (
 func TestWireNamesStayAsTheyAre(t *testing.T) {
 	assert.Equal(t, []string{
 		"NonAdminBackup", "NonAdminBackup", "changed", "state",
-		"refresh-backup", "admit-backup", "create-velero-backup", "mark-backup-deleting", "request-velero-deletion",
+		"refresh-backup", "start-backup", "check-velero-stall", "admit-backup", "create-velero-backup", "mark-backup-deleting", "request-velero-deletion",
 		"withdraw-velero-backup", "delete-velero-objects", "release-backup",
 		"HoldfastPaused", "PolicyUnusable", "KubernetesUnavailable", "KubernetesAccessDenied", "InvalidObject",
 		"holdfast_access_denied_total", "holdfast_policy_problem", "holdfast_resource_timeouts_total",
 		"nab", "", "pending", "accepted",
 	}, []string{
 		contract.WorkflowBackup, contract.KubernetesKindBackup, contract.SignalChanged, contract.QueryState,
-		contract.ActivityRefreshBackup, contract.ActivityAdmitBackup, contract.ActivityCreateBackup,
+		contract.ActivityRefreshBackup, contract.ActivityStartBackup, contract.ActivityCheckVeleroStall, contract.ActivityAdmitBackup, contract.ActivityCreateBackup,
 		contract.ActivityMarkBackupDeleting, contract.ActivityRequestDeletion, contract.ActivityWithdrawBackup, contract.ActivityDeleteVeleroObjects,
 		contract.ActivityReleaseBackup,
 		contract.ErrorPaused, contract.ErrorPolicyUnusable, contract.ErrorKubernetes, contract.ErrorAccessDenied,
@@ -55,6 +55,7 @@ func TestPayloadsKeepTheirFieldNames(t *testing.T) {
 			want:  `{"ref":{"namespace":"team","name":"nightly","uid":"u"},"attempt":2}`,
 		},
 		"a signal":              {value: contract.Changed{Reason: "deleted"}, want: `{"reason":"deleted"}`},
+		"a signal of volumes":   {value: contract.Changed{Volumes: true}, want: `{"volumes":true}`},
 		"an object that is not": {value: contract.BackupView{}, want: `{"found":false,"velero":{},"deleteRequest":{}}`},
 	}
 	for title, test := range tests {

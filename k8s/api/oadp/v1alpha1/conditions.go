@@ -28,6 +28,9 @@ const (
 	NonAdminConditionQueued NonAdminCondition = "Queued"
 	// NonAdminConditionDeleting is true while deletion is under way or waits for the tenant.
 	NonAdminConditionDeleting NonAdminCondition = "Deleting"
+	// NonAdminConditionVeleroStalled is true while the object store holds the finished backup and Velero still calls it
+	// InProgress; it is absent otherwise.
+	NonAdminConditionVeleroStalled NonAdminCondition = "VeleroStalled"
 	// NonAdminConditionClusterAdminApproved tells whether an administrator allowed a storage location.
 	NonAdminConditionClusterAdminApproved NonAdminCondition = "ClusterAdminApproved"
 	// NonAdminConditionSpecUpdateApproved tells whether an administrator allowed a change of a storage location.
@@ -54,6 +57,8 @@ const (
 	ReasonVeleroBackupNotFound = "VeleroBackupNotFound"
 	ReasonBackupScheduled      = "BackupScheduled"
 	ReasonDeletionPending      = "DeletionPending"
+	// ReasonVeleroFinalStatusLost is Holdfast's own; the Non-Admin Controller does not notice.
+	ReasonVeleroFinalStatusLost = "VeleroFinalStatusLost"
 )
 
 // Reasons on a NonAdminRestore; ReasonDeletionPending is used too.

@@ -10,6 +10,8 @@ const (
 		"to true or finalizer removal"
 	MessageVeleroBackupNotFound = "NonAdminBackup is finalized and its associated Velero Backup has been removed. " +
 		"Please create a new NonAdminBackup to initiate a new backup"
+	MessageVeleroStalled = "the object store holds the finished backup, but Velero has not recorded its end; " +
+		"an administrator should restart Velero, which then marks the backup Failed: create a new one after that"
 	MessageSyncedBackupNotFound = "related Velero Backup to be synced from does not exist"
 
 	MessageRestoreAccepted         = "restore accepted"

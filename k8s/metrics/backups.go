@@ -1,0 +1,110 @@
+package metrics
+
+import (
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/prometheus/client_golang/prometheus"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+)
+
+// Result is how a NonAdminBackup ended, as a label's value.
+type Result string
+
+// The results. The first four are Velero's final phases.
+const (
+	ResultCompleted        Result = "completed"
+	ResultPartiallyFailed  Result = "partially_failed"
+	ResultFailed           Result = "failed"
+	ResultFailedValidation Result = "failed_validation"
+	// ResultRejected: its spec was refused (BackingOff).
+	ResultRejected Result = "rejected"
+	// ResultDeleted: it was released after its deletion.
+	ResultDeleted Result = "deleted"
+)
+
+// Results are all results. Each is on the page from the start, at zero: an increase from nothing to one would be missed.
+var Results = []Result{
+	ResultCompleted, ResultPartiallyFailed, ResultFailed, ResultFailedValidation, ResultRejected, ResultDeleted,
+}
+
+var (
+	backups = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "holdfast_backups_total",
+		Help: "NonAdminBackups that have ended, by result.",
+	}, []string{"result"})
+	creation = prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name:    "holdfast_backup_creation_seconds",
+		Help:    "Time from the creation of a NonAdminBackup to its Velero Backup.",
+		Buckets: longBuckets,
+	})
+	completion = prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name:    "holdfast_backup_completion_seconds",
+		Help:    "Time from the creation of a NonAdminBackup to Velero's final phase in its status.",
+		Buckets: longBuckets,
+	})
+	mirror = prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name:    "holdfast_backup_mirror_seconds",
+		Help:    "Time from Velero's completion of a backup to its final phase in the NonAdminBackup's status.",
+		Buckets: longBuckets,
+	})
+	stalled = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "holdfast_velero_stalled_total",
+		Help: "Backups found stalled: the object store holds the end, the Velero Backup does not say so.",
+	})
+	// longBuckets serve what takes between a tenth of a second and a day.
+	longBuckets = []float64{
+		0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 14400, 28800, 86400,
+	}
+)
+
+func init() {
+	ctrlmetrics.Registry.MustRegister(backups, creation, completion, mirror, stalled)
+	for _, result := range Results {
+		backups.WithLabelValues(string(result))
+	}
+}
+
+// BackupCreated is to be called when a NonAdminBackup's Velero Backup has been made, once. The argument is the
+// NonAdminBackup's creation time.
+func BackupCreated(created time.Time) { observeSince(creation, created) }
+
+// BackupFinished is to be called when the status of a NonAdminBackup has come to show a final phase of Velero's. created is
+// the NonAdminBackup's creation time, completed Velero's completion time; zero if Velero gives none. A backup that was
+// complete before its NonAdminBackup came (synced from the object store) is none of ours: it is not counted.
+func BackupFinished(phase string, created, completed time.Time) {
+	if !completed.IsZero() && completed.Before(created) {
+		return
+	}
+	backups.WithLabelValues(string(VeleroResult(phase))).Inc()
+	observeSince(completion, created)
+	if !completed.IsZero() {
+		observeSince(mirror, completed)
+	}
+}
+
+// BackupRejected is to be called when a NonAdminBackup's spec has been refused.
+func BackupRejected() { backups.WithLabelValues(string(ResultRejected)).Inc() }
+
+// BackupDeleted is to be called when a NonAdminBackup has been released after its deletion.
+func BackupDeleted() { backups.WithLabelValues(string(ResultDeleted)).Inc() }
+
+// BackupStalled is to be called when a backup has been found stalled, once.
+func BackupStalled() { stalled.Inc() }
+
+// VeleroResult is the result that a phase of Velero's is counted as: the phase in lower snake case.
+func VeleroResult(phase string) Result {
+	var snake strings.Builder
+	for i, letter := range phase {
+		if unicode.IsUpper(letter) && i > 0 {
+			snake.WriteByte('_')
+		}
+		snake.WriteRune(unicode.ToLower(letter))
+	}
+	return Result(snake.String())
+}
+
+func observeSince(histogram prometheus.Observer, from time.Time) {
+	histogram.Observe(max(0, time.Since(from).Seconds()))
+}

@@ -1,0 +1,37 @@
+// Package metrics holds Holdfast's own Prometheus instruments. They are registered with controller-runtime's registry
+// when the process starts, so that they are served on one page with those of client-go, controller-runtime and
+// Temporal's SDK. No label carries a tenant's name: the number of series does not grow with the number of objects.
+//
+// Times are seconds. Kubernetes stores creation and completion times without fractions, so what is measured from one of
+// them may be up to a second too long; it is never negative.
+//
+// Counted by the worker's activities. A kill between a write and its count loses the count; nothing is counted twice for
+// one write.
+//
+//	holdfast_backups_total{result}                counter    Backups that have ended, by result (see Result).
+//	holdfast_backup_creation_seconds              histogram  From a NonAdminBackup's creation to its Velero Backup.
+//	holdfast_backup_completion_seconds            histogram  From a NonAdminBackup's creation to Velero's final phase in its status.
+//	holdfast_backup_mirror_seconds                histogram  From Velero's completion to that phase in the NonAdminBackup's status.
+//	holdfast_patch_conflicts_total{resource}      counter    Patches that met another writer and were decided anew.
+//	holdfast_activity_retries_total{activity_type} counter   Attempts of an activity after its first.
+//	holdfast_velero_stalled_total                 counter    Backups found stalled: the object store holds the end, the Velero Backup does not say so.
+//
+// By workflows, replay-safe, through Temporal's metrics handler; the name is contract.MetricResourceTimeouts:
+//
+//	holdfast_resource_timeouts_total{activity_type, ...} counter  How often an activity was retried for all of --resource-timeout.
+//
+// By both processes:
+//
+//	holdfast_access_denied_total{activity_type}   counter    Calls that the API server refused for want of rights.
+//	holdfast_policy_problem                       gauge      1 while the policy in force is not what the cluster holds, else 0.
+//	holdfast_dependency_up{check}                 gauge      1 if the readiness check of this name passed when last asked, else 0.
+//
+// By the watcher:
+//
+//	holdfast_signal_seconds{kind}                 histogram  From an event to Temporal's acknowledgement of the signal, retries included.
+//	holdfast_signal_failures_total{kind}          counter    Signals that Temporal did not take; each is tried again.
+//	holdfast_velero_backups{state}                gauge      Velero Backups in the OADP namespace (see State), the admins' too.
+//	holdfast_velero_last_start_timestamp_seconds  gauge      Newest startTimestamp of any Velero Backup; absent before the first.
+//	holdfast_nonadminbackups{phase}               gauge      NonAdminBackups by phase.
+//	holdfast_stalled_backups                      gauge      NonAdminBackups that are VeleroStalled now.
+package metrics

@@ -1,0 +1,179 @@
+package metrics_test
+
+import (
+	"go/parser"
+	"go/token"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"holdfast.dev/holdfast/k8s/metrics"
+	"holdfast.dev/holdfast/test/monitoring"
+)
+
+func TestVelerosFinalPhasesAreResults(t *testing.T) {
+	for phase, want := range map[string]metrics.Result{
+		"Completed":        metrics.ResultCompleted,
+		"PartiallyFailed":  metrics.ResultPartiallyFailed,
+		"Failed":           metrics.ResultFailed,
+		"FailedValidation": metrics.ResultFailedValidation,
+	} {
+		assert.Equal(t, want, metrics.VeleroResult(phase))
+		assert.Contains(t, metrics.Results, want)
+	}
+}
+
+// An alert on an increase sees nothing of a series that begins at one.
+func TestEveryResultIsThereFromTheStart(t *testing.T) {
+	families, err := ctrlmetrics.Registry.Gather()
+	require.NoError(t, err)
+	var results []metrics.Result
+	for _, family := range families {
+		if family.GetName() == "holdfast_backups_total" {
+			for _, metric := range family.GetMetric() {
+				results = append(results, metrics.Result(metric.GetLabel()[0].GetValue()))
+			}
+		}
+	}
+	assert.ElementsMatch(t, metrics.Results, results)
+}
+
+func TestAFinishedBackupIsCountedAndMeasured(t *testing.T) {
+	const (
+		completion = "holdfast_backup_completion_seconds"
+		mirror     = "holdfast_backup_mirror_seconds"
+	)
+	ago := func(seconds int) time.Time { return time.Now().Add(-time.Duration(seconds) * time.Second) }
+	tests := map[string]struct {
+		created, completed               func() time.Time
+		counted                          bool
+		wantCompletion, wantMirror       float64
+		wantCompletions, wantMirrorCount float64
+	}{
+		"as usual": {
+			created: func() time.Time { return ago(60) }, completed: func() time.Time { return ago(2) },
+			counted: true, wantCompletion: 60, wantMirror: 2, wantCompletions: 1, wantMirrorCount: 1,
+		},
+		"refused by Velero, which then gives no time of completion": {
+			created: func() time.Time { return ago(60) }, completed: func() time.Time { return time.Time{} },
+			counted: true, wantCompletion: 60, wantCompletions: 1,
+		},
+		"the API server's clock ahead of ours": {
+			created: func() time.Time { return ago(-3) }, completed: func() time.Time { return ago(-3) },
+			counted: true, wantCompletions: 1, wantMirrorCount: 1,
+		},
+		"synced: complete before its NonAdminBackup came": {
+			created: func() time.Time { return ago(60) }, completed: func() time.Time { return ago(3600) },
+		},
+	}
+	for title, test := range tests {
+		t.Run(title, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				completions, mirrors := monitoring.Value(t, completion), monitoring.Value(t, mirror)
+				took, lag := monitoring.Sum(t, completion), monitoring.Sum(t, mirror)
+				counted := monitoring.Counted(t, `holdfast_backups_total{result="partially_failed"}`, func() {
+					metrics.BackupFinished("PartiallyFailed", test.created(), test.completed())
+				})
+				assert.Equal(t, test.counted, counted == 1)
+				assert.InDelta(t, test.wantCompletions, monitoring.Value(t, completion)-completions, 0)
+				assert.InDelta(t, test.wantMirrorCount, monitoring.Value(t, mirror)-mirrors, 0)
+				assert.InDelta(t, test.wantCompletion, monitoring.Sum(t, completion)-took, 1e-6)
+				assert.InDelta(t, test.wantMirror, monitoring.Sum(t, mirror)-lag, 1e-6)
+			})
+		})
+	}
+}
+
+func TestEachCallMovesItsSeries(t *testing.T) {
+	for series, call := range map[string]func(){
+		"holdfast_backup_creation_seconds":                              func() { metrics.BackupCreated(time.Now()) },
+		`holdfast_backups_total{result="rejected"}`:                     metrics.BackupRejected,
+		`holdfast_backups_total{result="deleted"}`:                      metrics.BackupDeleted,
+		"holdfast_velero_stalled_total":                                 metrics.BackupStalled,
+		`holdfast_patch_conflicts_total{resource="nonadminbackups"}`:    func() { metrics.PatchConflict("nonadminbackups") },
+		`holdfast_activity_retries_total{activity_type="admit-backup"}`: func() { metrics.ActivityRetried("admit-backup") },
+		`holdfast_access_denied_total{activity_type="admit-backup"}`:    func() { metrics.AccessDenied("admit-backup") },
+		`holdfast_signal_seconds{kind="NonAdminBackup"}`:                func() { metrics.SignalAcknowledged("NonAdminBackup", time.Now()) },
+		`holdfast_signal_failures_total{kind="NonAdminBackup"}`:         func() { metrics.SignalFailed("NonAdminBackup") },
+	} {
+		assert.InDelta(t, 1, monitoring.Counted(t, series, call), 0, series)
+	}
+	for series, call := range map[string]func(bool){
+		"holdfast_policy_problem":                func(yes bool) { metrics.SetPolicyProblem(yes) },
+		`holdfast_dependency_up{check="policy"}`: func(yes bool) { metrics.SetDependencyUp("policy", yes) },
+	} {
+		call(true)
+		assert.InDelta(t, 1, monitoring.Value(t, series), 0, series)
+		call(false)
+		assert.InDelta(t, 0, monitoring.Value(t, series), 0, series)
+	}
+}
+
+func TestTheCensusIsTakenAtEachScrape(t *testing.T) {
+	var census *metrics.Census
+	registry := prometheus.NewRegistry()
+	require.NoError(t, registry.Register(metrics.NewCensusCollector(func() *metrics.Census { return census })))
+	scraped := func() map[string]float64 {
+		families, err := registry.Gather()
+		require.NoError(t, err)
+		series := map[string]float64{}
+		for _, family := range families {
+			for _, metric := range family.GetMetric() {
+				name := family.GetName()
+				for _, label := range metric.GetLabel() {
+					name += " " + label.GetValue()
+				}
+				series[name] = metric.GetGauge().GetValue()
+			}
+		}
+		return series
+	}
+	assert.Empty(t, scraped(), "not known yet: no series, rather than zeros")
+
+	census = &metrics.Census{VeleroBackups: map[metrics.State]int{metrics.StateWaiting: 2}, NonAdminBackups: map[string]int{"new": 3}}
+	want := map[string]float64{
+		"holdfast_velero_backups waiting": 2, "holdfast_velero_backups in_progress": 0, "holdfast_velero_backups finalizing": 0,
+		"holdfast_velero_backups deleting": 0, "holdfast_velero_backups finished": 0, "holdfast_velero_backups unknown": 0,
+		"holdfast_nonadminbackups new": 3, "holdfast_stalled_backups": 0,
+	}
+	assert.Equal(t, want, scraped())
+
+	census.LastStart, census.Stalled = time.Unix(1_780_000_000, 0), 1
+	want["holdfast_velero_last_start_timestamp_seconds"], want["holdfast_stalled_backups"] = 1_780_000_000, 1
+	assert.Equal(t, want, scraped())
+}
+
+// The package's comment is what docs/monitoring.md and the alerts are written by.
+func TestThePackageCommentListsEveryInstrument(t *testing.T) {
+	file, err := parser.ParseFile(token.NewFileSet(), "doc.go", nil, parser.ParseComments)
+	require.NoError(t, err)
+	listed := regexp.MustCompile(`holdfast_[a-z_]+`).FindAllString(file.Doc.Text(), -1)
+
+	for _, call := range []func(string){
+		metrics.PatchConflict, metrics.ActivityRetried, metrics.AccessDenied, metrics.SignalFailed,
+		func(value string) { metrics.SignalAcknowledged(value, time.Now()) },
+		func(value string) { metrics.SetDependencyUp(value, true) },
+	} {
+		call("any") // a vector shows nothing before its first use
+	}
+	census := prometheus.NewRegistry()
+	require.NoError(t, census.Register(metrics.NewCensusCollector(func() *metrics.Census {
+		return &metrics.Census{LastStart: time.Unix(1, 0), NonAdminBackups: map[string]int{"new": 1}}
+	})))
+	exposed := []string{"holdfast_resource_timeouts_total"} // Temporal's handler has it
+	families, err := prometheus.Gatherers{ctrlmetrics.Registry, census}.Gather()
+	require.NoError(t, err)
+	for _, family := range families {
+		if strings.HasPrefix(family.GetName(), "holdfast_") {
+			exposed = append(exposed, family.GetName())
+		}
+	}
+	assert.ElementsMatch(t, exposed, listed)
+}

@@ -1,0 +1,102 @@
+package metrics
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+)
+
+var (
+	signals = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name:    "holdfast_signal_seconds",
+		Help:    "Time from an event to Temporal's acknowledgement of the signal, retries included.",
+		Buckets: []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600},
+	}, []string{"kind"})
+	signalFailures = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "holdfast_signal_failures_total",
+		Help: "Signals that Temporal did not take; each is tried again.",
+	}, []string{"kind"})
+)
+
+func init() { ctrlmetrics.Registry.MustRegister(signals, signalFailures) }
+
+// SignalAcknowledged measures a signal that Temporal has taken. kind is that of the object; since is when the event came.
+func SignalAcknowledged(kind string, since time.Time) {
+	observeSince(signals.WithLabelValues(kind), since)
+}
+
+// SignalFailed counts a signal that Temporal did not take.
+func SignalFailed(kind string) { signalFailures.WithLabelValues(kind).Inc() }
+
+// State is what Velero does with a Backup, as a label's value.
+type State string
+
+// The states of a Velero Backup.
+const (
+	// StateWaiting: not begun (no phase yet, New, Queued, ReadyToStart).
+	StateWaiting    State = "waiting"
+	StateInProgress State = "in_progress"
+	// StateFinalizing: its items are copied, and Velero has turned to the next (WaitingForPluginOperations..., Finalizing...).
+	StateFinalizing State = "finalizing"
+	StateDeleting   State = "deleting"
+	StateFinished   State = "finished"
+	// StateUnknown: a phase that this version does not know.
+	StateUnknown State = "unknown"
+)
+
+// States are all states.
+var States = []State{StateWaiting, StateInProgress, StateFinalizing, StateDeleting, StateFinished, StateUnknown}
+
+// Census counts the objects in the watcher's cache.
+type Census struct {
+	VeleroBackups map[State]int
+	// LastStart is the newest start of a Velero Backup; zero if none has started.
+	LastStart time.Time
+	// NonAdminBackups are counted by phase, in lower snake case.
+	NonAdminBackups map[string]int
+	Stalled         int
+}
+
+// NewCensusCollector returns a collector that takes a census at each scrape. count must not wait; it returns nil while it
+// does not know.
+func NewCensusCollector(count func() *Census) prometheus.Collector { return censusCollector(count) }
+
+type censusCollector func() *Census
+
+var (
+	veleroBackups = prometheus.NewDesc("holdfast_velero_backups",
+		"Velero Backups in the OADP namespace, by what Velero does with them.", []string{"state"}, nil)
+	lastStart = prometheus.NewDesc("holdfast_velero_last_start_timestamp_seconds",
+		"Newest startTimestamp of any Velero Backup in the OADP namespace.", nil, nil)
+	nonAdminBackups = prometheus.NewDesc("holdfast_nonadminbackups", "NonAdminBackups, by phase.", []string{"phase"}, nil)
+	stalledBackups  = prometheus.NewDesc("holdfast_stalled_backups", "NonAdminBackups that are VeleroStalled now.", nil, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (censusCollector) Describe(descriptions chan<- *prometheus.Desc) {
+	for _, description := range []*prometheus.Desc{veleroBackups, lastStart, nonAdminBackups, stalledBackups} {
+		descriptions <- description
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c censusCollector) Collect(collected chan<- prometheus.Metric) {
+	census := c()
+	if census == nil {
+		return
+	}
+	gauge := func(description *prometheus.Desc, value float64, labels ...string) {
+		collected <- prometheus.MustNewConstMetric(description, prometheus.GaugeValue, value, labels...)
+	}
+	for _, state := range States {
+		gauge(veleroBackups, float64(census.VeleroBackups[state]), string(state))
+	}
+	if !census.LastStart.IsZero() {
+		gauge(lastStart, float64(census.LastStart.Unix()))
+	}
+	for phase, number := range census.NonAdminBackups {
+		gauge(nonAdminBackups, float64(number), phase)
+	}
+	gauge(stalledBackups, float64(census.Stalled))
+}

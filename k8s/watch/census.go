@@ -1,0 +1,85 @@
+package watch
+
+import (
+	"context"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"go.uber.org/zap"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/backup"
+	"holdfast.dev/holdfast/k8s/metrics"
+)
+
+// censusTimeout: a filled cache answers at once.
+const censusTimeout = 5 * time.Second
+
+// nabPhases are the values of the label phase. What is none of them (a status can be forged) counts as unknown.
+var nabPhases = map[oadpv1alpha1.NonAdminPhase]string{
+	"":                                   "new", // not seen by its workflow yet
+	oadpv1alpha1.NonAdminPhaseNew:        "new",
+	oadpv1alpha1.NonAdminPhaseBackingOff: "backing_off",
+	oadpv1alpha1.NonAdminPhaseCreated:    "created",
+	oadpv1alpha1.NonAdminPhaseDeleting:   "deleting",
+}
+
+const unknownPhase = "unknown"
+
+// Census counts the objects in the caches, for a scrape. It costs a walk over them without a copy, asks nobody, and is nil
+// until the caches are filled.
+func (w *Watcher) Census() *metrics.Census {
+	if !w.watching.Load() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), censusTimeout)
+	defer cancel()
+	var list velerov1.BackupList
+	if err := w.gatherer.Reader.List(ctx, &list, client.InNamespace(w.OADPNamespace), client.UnsafeDisableDeepCopy); err != nil {
+		w.Log.Error("list Velero Backups in the cache", zap.Error(err))
+		return nil
+	}
+	census := &metrics.Census{VeleroBackups: map[metrics.State]int{}, NonAdminBackups: map[string]int{unknownPhase: 0}}
+	for i := range list.Items {
+		status := &list.Items[i].Status
+		census.VeleroBackups[veleroState(status.Phase)]++
+		if status.StartTimestamp != nil && status.StartTimestamp.After(census.LastStart) {
+			census.LastStart = status.StartTimestamp.Time
+		}
+	}
+	for _, phase := range nabPhases {
+		census.NonAdminBackups[phase] = 0
+	}
+	w.each(ctx, func(nab *oadpv1alpha1.NonAdminBackup) {
+		phase, known := nabPhases[nab.Status.Phase]
+		if !known {
+			phase = unknownPhase
+		}
+		census.NonAdminBackups[phase]++
+		if meta.IsStatusConditionTrue(nab.Status.Conditions, string(oadpv1alpha1.NonAdminConditionVeleroStalled)) {
+			census.Stalled++
+		}
+	})
+	return census
+}
+
+// veleroState groups Velero's phases by what Velero does with a Backup.
+func veleroState(phase velerov1.BackupPhase) metrics.State {
+	switch phase {
+	case "", velerov1.BackupPhaseNew, velerov1.BackupPhaseQueued, velerov1.BackupPhaseReadyToStart:
+		return metrics.StateWaiting
+	case velerov1.BackupPhaseInProgress:
+		return metrics.StateInProgress
+	case velerov1.BackupPhaseWaitingForPluginOperations, velerov1.BackupPhaseWaitingForPluginOperationsPartiallyFailed,
+		velerov1.BackupPhaseFinalizing, velerov1.BackupPhaseFinalizingPartiallyFailed:
+		return metrics.StateFinalizing
+	case velerov1.BackupPhaseDeleting:
+		return metrics.StateDeleting
+	}
+	if backup.Finished(phase) {
+		return metrics.StateFinished
+	}
+	return metrics.StateUnknown
+}

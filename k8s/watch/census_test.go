@@ -1,0 +1,73 @@
+package watch
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/metrics"
+	"holdfast.dev/holdfast/test/fake"
+)
+
+func TestWhatVeleroDoesWithABackup(t *testing.T) {
+	tests := map[metrics.State][]velerov1.BackupPhase{
+		metrics.StateWaiting:    {"", "New", "Queued", "ReadyToStart"},
+		metrics.StateInProgress: {"InProgress"},
+		metrics.StateFinalizing: {
+			"WaitingForPluginOperations", "WaitingForPluginOperationsPartiallyFailed", "Finalizing", "FinalizingPartiallyFailed",
+		},
+		metrics.StateDeleting: {"Deleting"},
+		metrics.StateFinished: {"Completed", "PartiallyFailed", "Failed", "FailedValidation"},
+		metrics.StateUnknown:  {"Pondering"},
+	}
+	assert.Len(t, tests, len(metrics.States))
+	for state, phases := range tests {
+		for _, phase := range phases {
+			assert.Equal(t, state, veleroState(phase), "phase %q", phase)
+		}
+	}
+}
+
+func TestTheCensusCountsWhatTheCachesHold(t *testing.T) {
+	at := func(hour int) *metav1.Time { return &metav1.Time{Time: time.Date(2026, 8, 1, hour, 0, 0, 0, time.UTC)} }
+	veleroBackup := func(namespace, name string, phase velerov1.BackupPhase, started *metav1.Time) client.Object {
+		return &velerov1.Backup{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+			Status:     velerov1.BackupStatus{Phase: phase, StartTimestamp: started},
+		}
+	}
+	stalled, _ := tracked("stalled", "InProgress")
+	stalled.Status.Conditions = append(stalled.Status.Conditions, metav1.Condition{
+		Type: string(oadpv1alpha1.NonAdminConditionVeleroStalled), Status: metav1.ConditionTrue,
+	})
+	recovered, _ := tracked("recovered", "Completed")
+	recovered.Status.Conditions = append(recovered.Status.Conditions, metav1.Condition{
+		Type: string(oadpv1alpha1.NonAdminConditionVeleroStalled), Status: metav1.ConditionFalse,
+	})
+	forged := fake.NAB("forged")
+	forged.Status.Phase = "tenant-team"
+	s := newStation(t, stalled, recovered, fake.NAB("new"), keptBack("greedy"), forged,
+		veleroBackup(fake.OADPNamespace, "a", "Completed", at(9)),
+		veleroBackup(fake.OADPNamespace, "b", "InProgress", at(11)),
+		veleroBackup(fake.OADPNamespace, "c", "Completed", at(10)),
+		veleroBackup(fake.OADPNamespace, "d", "", nil),
+		veleroBackup(fake.OADPNamespace, "e", "Queued", nil),
+		veleroBackup("another-velero", "f", "InProgress", at(23)))
+	assert.Nil(t, s.Census(), "the caches are not filled yet: a scrape must not wait for them")
+	s.watching.Store(true)
+	assert.Equal(t, &metrics.Census{
+		VeleroBackups:   map[metrics.State]int{metrics.StateFinished: 2, metrics.StateInProgress: 1, metrics.StateWaiting: 2},
+		LastStart:       at(11).Local(),
+		NonAdminBackups: map[string]int{"new": 1, "backing_off": 1, "created": 2, "deleting": 0, "unknown": 1},
+		Stalled:         1,
+	}, s.Census())
+
+	s.cache.FailReads(func(runtime.Object) error { return errAway })
+	assert.Nil(t, s.Census())
+}

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	temporalclient "go.temporal.io/sdk/client"
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"holdfast.dev/holdfast/k8s"
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/test/env"
+)
+
+const (
+	creators = 8
+	// patience is how long one backup of a burst may take before the run is given up.
+	patience = 10 * time.Minute
+)
+
+// rig is a stack with a stand-in for Velero and eyes on everything that happens.
+type rig struct {
+	stack    *env.Env
+	client   client.WithWatch
+	temporal temporalclient.Client
+	velero   *standIn
+	seen     *observer
+}
+
+// startRig starts the stack without the real Velero and, if asked to, with Holdfast.
+func startRig(ctx context.Context, holdfast bool) (*rig, error) {
+	stack, err := env.Start(ctx, env.Options{
+		Progress: os.Stdout, Holdfast: holdfast, Audit: true, Without: []string{env.S3, env.Velero},
+	})
+	if err != nil {
+		return nil, err
+	}
+	r := &rig{stack: stack}
+	if err := r.connect(ctx); err != nil {
+		r.stop()
+		return nil, err
+	}
+	return r, nil
+}
+
+func (r *rig) connect(ctx context.Context) error {
+	config, err := r.stack.RESTConfig(env.Admin)
+	if err != nil {
+		return err
+	}
+	if r.client, err = client.NewWithWatch(config, client.Options{Scheme: k8s.Scheme()}); err != nil {
+		return err
+	}
+	r.temporal, err = temporalclient.Dial(temporalclient.Options{HostPort: r.stack.TemporalAddress(), Logger: quiet{}})
+	if err != nil {
+		return err
+	}
+	location := &velerov1.BackupStorageLocation{
+		ObjectMeta: metav1.ObjectMeta{Namespace: env.OADPNamespace, Name: "default"},
+		Spec: velerov1.BackupStorageLocationSpec{
+			Provider: "aws", Default: true,
+			StorageType: velerov1.StorageType{ObjectStorage: &velerov1.ObjectStorageLocation{Bucket: "bench"}},
+		},
+	}
+	if err := r.client.Create(ctx, location); err != nil {
+		return fmt.Errorf("create the default location: %w", err)
+	}
+	if r.velero, err = startStandIn(ctx, r.client); err != nil {
+		return err
+	}
+	r.seen, err = startObserver(ctx, r.client)
+	return err
+}
+
+func (r *rig) stop() {
+	if r.temporal != nil {
+		r.temporal.Close()
+	}
+	r.stack.Stop()
+}
+
+func namespaceName(i int) string { return fmt.Sprintf("bench-%02d", i) }
+
+func (r *rig) createNamespaces(ctx context.Context, count int) error {
+	for i := range count {
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespaceName(i)}}
+		if err := r.client.Create(ctx, namespace); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *rig) createBackup(ctx context.Context, key types.NamespacedName) error {
+	r.seen.begin(key)
+	return r.client.Create(ctx, &oadpv1alpha1.NonAdminBackup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name},
+		Spec:       oadpv1alpha1.NonAdminBackupSpec{BackupSpec: &velerov1.BackupSpec{}},
+	})
+}
+
+// measureBurst creates size backups as fast as the API server takes them and waits until all are settled. Before that, one
+// backup alone in an idle cluster.
+func measureBurst(ctx context.Context, size, namespaces int) (*burstReport, *loneReport, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	r, err := startRig(ctx, true)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer r.stop()
+	if err := r.createNamespaces(ctx, namespaces); err != nil {
+		return nil, nil, err
+	}
+	lone, err := r.measureLone(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	before, err := r.usage()
+	if err != nil {
+		return nil, nil, err
+	}
+	begin := time.Now()
+	keys := make([]types.NamespacedName, size)
+	group, creating := errgroup.WithContext(ctx)
+	group.SetLimit(creators)
+	for i := range size {
+		keys[i] = types.NamespacedName{Namespace: namespaceName(i % namespaces), Name: fmt.Sprintf("burst-%05d", i)}
+		group.Go(func() error { return r.createBackup(creating, keys[i]) })
+	}
+	if err := group.Wait(); err != nil {
+		return nil, nil, err
+	}
+	if err := r.seen.await(ctx, keys); err != nil {
+		return nil, nil, fmt.Errorf("%w; stand-in: %w", err, r.velero.failed)
+	}
+	burst, err := r.report(ctx, keys, begin, before)
+	return burst, lone, err
+}
+
+// loneReport is about backups that have the cluster for themselves.
+type loneReport struct {
+	Backups     int    `json:"backups"`
+	ToVelero    millis `json:"toVeleroMedianMs"`
+	ToVeleroMax millis `json:"toVeleroMaxMs"`
+}
+
+const loneBackups = 9
+
+func (r *rig) measureLone(ctx context.Context) (*loneReport, error) {
+	var took []time.Duration
+	for i := range loneBackups {
+		key := types.NamespacedName{Namespace: namespaceName(0), Name: fmt.Sprintf("lone-%d", i)}
+		if err := r.createBackup(ctx, key); err != nil {
+			return nil, err
+		}
+		if err := r.seen.await(ctx, []types.NamespacedName{key}); err != nil {
+			return nil, err
+		}
+		took = append(took, r.velero.created[key].Sub(r.seen.begun[key]))
+	}
+	took = took[1:] // the first one opens connections
+	return &loneReport{
+		Backups: len(took), ToVelero: inMillis(percentile(took, 50)), ToVeleroMax: inMillis(percentile(took, 100)),
+	}, nil
+}
+
+// quiet keeps the SDK's log out of the output.
+type quiet struct{}
+
+func (quiet) Debug(string, ...any) {}
+func (quiet) Info(string, ...any)  {}
+func (quiet) Warn(string, ...any)  {}
+func (quiet) Error(string, ...any) {}

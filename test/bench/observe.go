@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+)
+
+// observer notes when a backup was asked for and when its status showed Velero's completion.
+type observer struct {
+	mutex   sync.Mutex
+	begun   map[types.NamespacedName]time.Time
+	settled map[types.NamespacedName]time.Time
+}
+
+func startObserver(ctx context.Context, c client.WithWatch) (*observer, error) {
+	o := &observer{begun: map[types.NamespacedName]time.Time{}, settled: map[types.NamespacedName]time.Time{}}
+	watched, err := c.Watch(ctx, &oadpv1alpha1.NonAdminBackupList{})
+	if err != nil {
+		return nil, fmt.Errorf("watch NonAdminBackups: %w", err)
+	}
+	context.AfterFunc(ctx, watched.Stop)
+	go func() {
+		for event := range watched.ResultChan() {
+			if nab, ok := event.Object.(*oadpv1alpha1.NonAdminBackup); ok && completed(nab) {
+				o.end(client.ObjectKeyFromObject(nab))
+			}
+		}
+	}()
+	return o, nil
+}
+
+func completed(nab *oadpv1alpha1.NonAdminBackup) bool {
+	mirror := nab.Status.VeleroBackup
+	return mirror != nil && mirror.Status != nil && mirror.Status.Phase == velerov1.BackupPhaseCompleted
+}
+
+func (o *observer) begin(key types.NamespacedName) {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	o.begun[key] = time.Now()
+}
+
+func (o *observer) end(key types.NamespacedName) {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	if _, known := o.settled[key]; !known {
+		o.settled[key] = time.Now()
+	}
+}
+
+func (o *observer) unsettled(keys []types.NamespacedName) int {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	count := 0
+	for _, key := range keys {
+		if _, settled := o.settled[key]; !settled {
+			count++
+		}
+	}
+	return count
+}
+
+// await returns when all have their final status. It says every ten seconds how many have not.
+func (o *observer) await(ctx context.Context, keys []types.NamespacedName) error {
+	look := time.NewTicker(20 * time.Millisecond)
+	defer look.Stop()
+	tell := time.NewTicker(10 * time.Second)
+	defer tell.Stop()
+	for o.unsettled(keys) > 0 {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%d of %d backups are not settled: %w", o.unsettled(keys), len(keys), ctx.Err())
+		case <-tell.C:
+			say("%d of %d are settled", len(keys)-o.unsettled(keys), len(keys))
+		case <-look.C:
+		}
+	}
+	return nil
+}
+
+// originOf names the NonAdminBackup that a Velero Backup was made for.
+func originOf(backup *velerov1.Backup) types.NamespacedName {
+	return types.NamespacedName{
+		Namespace: backup.Annotations[oadpv1alpha1.NabOriginNamespaceAnnotation],
+		Name:      backup.Annotations[oadpv1alpha1.NabOriginNameAnnotation],
+	}
+}
+
+// percentile returns the smallest value that is not exceeded by the given share of all; zero of none.
+func percentile(values []time.Duration, percent int) time.Duration {
+	if len(values) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	rank := (len(sorted)*percent + 99) / 100
+	return sorted[max(rank, 1)-1]
+}
+
+// millis is a duration in milliseconds.
+type millis float64
+
+func inMillis(d time.Duration) millis {
+	return millis(d.Round(100*time.Microsecond)) / millis(time.Millisecond)
+}

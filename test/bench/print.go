@@ -1,0 +1,69 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"text/tabwriter"
+)
+
+func (r *report) print(out io.Writer) {
+	fmt.Fprintf(out, "\nOne backup alone: Velero Backup after %.0f ms (median of %d; slowest %.0f ms)\n\n",
+		r.Lone.ToVelero, r.Lone.Backups, r.Lone.ToVeleroMax)
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	row := func(title string, cell func(*burstReport) string) {
+		fmt.Fprintf(table, "%s\t", title)
+		for _, burst := range r.Bursts {
+			fmt.Fprintf(table, "%s\t", cell(burst))
+		}
+		fmt.Fprintln(table)
+	}
+	number := func(pattern string, value func(*burstReport) float64) func(*burstReport) string {
+		return func(b *burstReport) string { return fmt.Sprintf(pattern, value(b)) }
+	}
+	row("backups in a burst", func(b *burstReport) string { return fmt.Sprint(b.Backups) })
+	row("backups per second", number("%.1f", func(b *burstReport) float64 { return b.PerSecond }))
+	row("creation to Velero Backup, p50 ms", number("%.0f", func(b *burstReport) float64 { return float64(b.ToVeleroP50) }))
+	row("p95 ms", number("%.0f", func(b *burstReport) float64 { return float64(b.ToVeleroP95) }))
+	row("Velero's completion to status, p50 ms", number("%.0f", func(b *burstReport) float64 { return float64(b.ToStatusP50) }))
+	row("p95 ms", number("%.0f", func(b *burstReport) float64 { return float64(b.ToStatusP95) }))
+	row("writes per backup", number("%.2f", func(b *burstReport) float64 { return b.WritesPerBackup }))
+	row("queue position patches per backup", number("%.2f", func(b *burstReport) float64 { return b.QueuePatchesPerBackup }))
+	row("requests per backup", number("%.2f", func(b *burstReport) float64 { return b.RequestsPerBackup }))
+	row("history events, mean", number("%.1f", func(b *burstReport) float64 { return b.History.Events }))
+	row("history events, most", number("%.0f", func(b *burstReport) float64 { return float64(b.History.EventsMax) }))
+	row("history bytes, mean", number("%.0f", func(b *burstReport) float64 { return b.History.Bytes }))
+	row("workflow tasks, mean", number("%.2f", func(b *burstReport) float64 { return b.History.WorkflowTasks }))
+	row("workflow tasks, most", number("%.0f", func(b *burstReport) float64 { return float64(b.History.WorkflowTasksMax) }))
+	row("search attribute upserts, most", number("%.0f", func(b *burstReport) float64 { return float64(b.History.AttributeUpsertMax) }))
+	row("workflow runs, most", number("%.0f", func(b *burstReport) float64 { return float64(b.History.RunsMax) }))
+	for _, name := range measured {
+		row("CPU ms per backup, "+name, number("%.1f", func(b *burstReport) float64 { return b.CPUMillisecondsPerEach[name] }))
+	}
+	for _, name := range measured {
+		row("peak memory MiB, "+name, number("%.0f", func(b *burstReport) float64 { return b.Processes[name].PeakMiB }))
+	}
+	_ = table.Flush() // the terminal
+	r.printRequests(out)
+	r.Restart.print(out)
+}
+
+// printRequests shows what the largest burst asked of the API server.
+func (r *report) printRequests(out io.Writer) {
+	largest := slices.MaxFunc(r.Bursts, func(a, b *burstReport) int { return cmp.Compare(a.Backups, b.Backups) })
+	fmt.Fprintf(out, "\nRequests per backup at %d:\n", largest.Backups)
+	for _, kind := range slices.Sorted(maps.Keys(largest.RequestsByVerb)) {
+		fmt.Fprintf(out, "  %6.2f  %s\n", largest.RequestsByVerb[kind], kind)
+	}
+}
+
+func (r *restartReport) print(out io.Writer) {
+	if r == nil {
+		return
+	}
+	fmt.Fprintf(out, "\nRestart of the watcher over %d settled backups: ready after %.1f s, %d workflows started, %d writes, "+
+		"%d requests, %.1f CPU seconds, %.0f MiB\n\n",
+		r.Settled, r.ReadySeconds, r.WorkflowsStarted, r.Writes, r.Requests, r.Watcher.CPUSeconds, r.Watcher.PeakMiB)
+}

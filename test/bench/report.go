@@ -1,0 +1,237 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/test/env"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// burstReport is what a burst cost. Per-backup numbers are means over the burst unless they say otherwise.
+type burstReport struct {
+	Backups    int     `json:"backups"`
+	Namespaces int     `json:"namespaces"`
+	Seconds    float64 `json:"seconds"`
+	// PerSecond counts from the first creation to the last final status.
+	PerSecond float64 `json:"backupsPerSecond"`
+	// ToVelero: from the request to create the NonAdminBackup to the Velero Backup's appearance. ToStatus: from Velero's
+	// completion to the status that shows it.
+	ToVeleroP50 millis `json:"toVeleroP50Ms"`
+	ToVeleroP95 millis `json:"toVeleroP95Ms"`
+	ToStatusP50 millis `json:"toStatusP50Ms"`
+	ToStatusP95 millis `json:"toStatusP95Ms"`
+	// Writes are those that the API server took; queue positions are apart.
+	WritesPerBackup        float64            `json:"writesPerBackup"`
+	QueuePatchesPerBackup  float64            `json:"queuePositionPatchesPerBackup"`
+	RequestsPerBackup      float64            `json:"requestsPerBackup"`
+	RequestsByVerb         map[string]float64 `json:"requestsPerBackupByVerb"`
+	History                historyReport      `json:"history"`
+	Processes              map[string]usage   `json:"processes"`
+	CPUMillisecondsPerEach map[string]float64 `json:"cpuMsPerBackup"`
+}
+
+// historyReport is about the workflow histories of a sample.
+type historyReport struct {
+	Sampled            int     `json:"sampled"`
+	Events             float64 `json:"eventsMean"`
+	EventsMax          int     `json:"eventsMax"`
+	WorkflowTasksMax   int     `json:"workflowTasksMax"`
+	WorkflowTasks      float64 `json:"workflowTasksMean"`
+	AttributeUpsertMax int     `json:"searchAttributeUpsertsMax"`
+	Bytes              float64 `json:"bytesMean"`
+	RunsMax            int     `json:"runsMax"`
+}
+
+func (r *rig) report(
+	ctx context.Context, keys []types.NamespacedName, begin time.Time, before map[string]usage,
+) (*burstReport, error) {
+	last := begin
+	var toVelero, toStatus []time.Duration
+	for _, key := range keys {
+		end := r.seen.settled[key]
+		if end.After(last) {
+			last = end
+		}
+		toVelero = append(toVelero, r.velero.created[key].Sub(r.seen.begun[key]))
+		toStatus = append(toStatus, end.Sub(r.velero.completed[key]))
+	}
+	namespaces := map[string]bool{}
+	for _, key := range keys {
+		namespaces[key.Namespace] = true
+	}
+	seconds := last.Sub(begin).Seconds()
+	b := &burstReport{
+		Backups: len(keys), Namespaces: len(namespaces), Seconds: seconds, PerSecond: float64(len(keys)) / seconds,
+		ToVeleroP50: inMillis(percentile(toVelero, 50)), ToVeleroP95: inMillis(percentile(toVelero, 95)),
+		ToStatusP50: inMillis(percentile(toStatus, 50)), ToStatusP95: inMillis(percentile(toStatus, 95)),
+	}
+	if err := r.awaitQuiet(ctx, keys); err != nil {
+		return nil, err
+	}
+	if err := r.countUsage(b, before); err != nil {
+		return nil, err
+	}
+	if err := r.countRequests(b, begin); err != nil {
+		return nil, err
+	}
+	return b, r.countHistories(ctx, b, keys)
+}
+
+// awaitQuiet returns when no workflow of the burst runs any more and the Events have been written.
+func (r *rig) awaitQuiet(ctx context.Context, keys []types.NamespacedName) error {
+	for _, key := range sample(keys, sampled) {
+		id, err := r.workflowID(ctx, key)
+		if err != nil {
+			return err
+		}
+		if err := r.temporal.GetWorkflow(ctx, id, "").Get(ctx, nil); err != nil {
+			return fmt.Errorf("workflow %s: %w", id, err)
+		}
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(2 * time.Second): // Events are recorded in the background
+		return nil
+	}
+}
+
+func (r *rig) countUsage(b *burstReport, before map[string]usage) error {
+	after, err := r.usage()
+	if err != nil {
+		return err
+	}
+	b.Processes, b.CPUMillisecondsPerEach = map[string]usage{}, map[string]float64{}
+	for name, used := range after {
+		used.CPUSeconds -= before[name].CPUSeconds
+		b.Processes[name] = used
+		b.CPUMillisecondsPerEach[name] = used.CPUSeconds * 1000 / float64(b.Backups)
+	}
+	return nil
+}
+
+func (r *rig) countRequests(b *burstReport, since time.Time) error {
+	requests, err := r.stack.Audit()
+	if err != nil {
+		return err
+	}
+	each := 1 / float64(b.Backups)
+	b.RequestsByVerb = map[string]float64{}
+	for _, request := range requests {
+		ours := request.User == env.HoldfastWorker || request.User == env.HoldfastWatcher
+		if !ours || request.At.Before(since) || request.Verb == "watch" {
+			continue
+		}
+		b.RequestsPerBackup += each
+		resource := request.Resource
+		if request.Subresource != "" {
+			resource += "/" + request.Subresource
+		}
+		if resource == "" {
+			resource = "(probes)"
+		}
+		b.RequestsByVerb[request.Verb+" "+resource] += each
+		switch {
+		case !request.Wrote():
+		case request.User == env.HoldfastWatcher && request.Resource == oadpv1alpha1.ResourceNonAdminBackups:
+			b.QueuePatchesPerBackup += each
+		default:
+			b.WritesPerBackup += each
+		}
+	}
+	return nil
+}
+
+// sampled histories are read of each burst.
+const sampled = 100
+
+// sample returns at most count keys, evenly spread.
+func sample(keys []types.NamespacedName, count int) []types.NamespacedName {
+	if len(keys) <= count {
+		return keys
+	}
+	picked := make([]types.NamespacedName, count)
+	for i := range count {
+		picked[i] = keys[i*len(keys)/count]
+	}
+	return picked
+}
+
+func (r *rig) workflowID(ctx context.Context, key types.NamespacedName) (string, error) {
+	nab := &oadpv1alpha1.NonAdminBackup{}
+	if err := r.client.Get(ctx, key, nab); err != nil {
+		return "", err
+	}
+	return contract.WorkflowID(r.stack.ClusterID(), contract.KindBackup, contract.ObjectRef{
+		Namespace: key.Namespace, Name: key.Name, UID: string(nab.UID),
+	}), nil
+}
+
+func (r *rig) countHistories(ctx context.Context, b *burstReport, keys []types.NamespacedName) error {
+	keys = sample(keys, sampled)
+	h := historyReport{Sampled: len(keys)}
+	each := 1 / float64(len(keys))
+	for _, key := range keys {
+		id, err := r.workflowID(ctx, key)
+		if err != nil {
+			return err
+		}
+		counts, err := r.countHistory(ctx, id)
+		if err != nil {
+			return err
+		}
+		h.Events += float64(counts.events) * each
+		h.Bytes += float64(counts.bytes) * each
+		h.WorkflowTasks += float64(counts.tasks) * each
+		h.EventsMax = max(h.EventsMax, counts.events)
+		h.WorkflowTasksMax = max(h.WorkflowTasksMax, counts.tasks)
+		h.AttributeUpsertMax = max(h.AttributeUpsertMax, counts.upserts)
+		h.RunsMax = max(h.RunsMax, counts.runs)
+	}
+	b.History = h
+	return nil
+}
+
+type historyCounts struct{ events, bytes, tasks, upserts, runs int }
+
+// countHistory adds up all runs of a workflow ID: a run that a late signal started costs too.
+func (r *rig) countHistory(ctx context.Context, id string) (historyCounts, error) {
+	var counts historyCounts
+	runs, err := r.temporal.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
+		Query: fmt.Sprintf("WorkflowId = '%s'", id),
+	})
+	if err != nil {
+		return counts, fmt.Errorf("list the runs of %s: %w", id, err)
+	}
+	counts.runs = len(runs.Executions)
+	for _, run := range runs.Executions {
+		events := r.temporal.GetWorkflowHistory(ctx, id, run.Execution.RunId, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+		for events.HasNext() {
+			event, err := events.Next()
+			if err != nil {
+				return counts, fmt.Errorf("history of %s: %w", id, err)
+			}
+			counts.add(event)
+		}
+	}
+	return counts, nil
+}
+
+func (c *historyCounts) add(event *historypb.HistoryEvent) {
+	c.events++
+	c.bytes += event.Size()
+	switch event.EventType {
+	case enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
+		c.tasks++
+	case enumspb.EVENT_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES:
+		c.upserts++
+	}
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+
+	"holdfast.dev/holdfast/test/env"
+)
+
+// measured are the processes whose cost is reported.
+var measured = []string{env.Worker, env.Watcher, env.Temporal, env.KubeAPIServer, env.Etcd}
+
+// usage is what a process has used since its start.
+type usage struct {
+	CPUSeconds float64
+	PeakMiB    float64
+}
+
+func (r *rig) usage() (map[string]usage, error) {
+	all := map[string]usage{}
+	for _, name := range measured {
+		component := r.stack.Component(name)
+		if component == nil {
+			continue
+		}
+		used, err := usageOf(component.PID())
+		if err != nil {
+			return nil, fmt.Errorf("usage of %s: %w", name, err)
+		}
+		all[name] = used
+	}
+	return all, nil
+}
+
+// ticksPerSecond is Linux' USER_HZ, the unit of CPU times in /proc.
+const ticksPerSecond = 100
+
+func usageOf(pid int) (usage, error) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return usage{}, err
+	}
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return usage{}, err
+	}
+	return parseUsage(stat, status)
+}
+
+// parseUsage reads utime and stime from /proc/PID/stat, and VmHWM from /proc/PID/status; see proc(5).
+func parseUsage(stat, status []byte) (usage, error) {
+	_, rest, found := bytes.Cut(stat, []byte(") ")) // a name may hold spaces
+	fields := bytes.Fields(rest)
+	if !found || len(fields) < 13 {
+		return usage{}, fmt.Errorf("unknown form of stat: %q", stat)
+	}
+	var ticks float64
+	for _, field := range fields[11:13] {
+		value, err := strconv.ParseFloat(string(field), 64)
+		if err != nil {
+			return usage{}, fmt.Errorf("CPU time: %w", err)
+		}
+		ticks += value
+	}
+	for line := range bytes.Lines(status) {
+		if value, found := bytes.CutPrefix(line, []byte("VmHWM:")); found {
+			kib, err := strconv.ParseFloat(string(bytes.Fields(value)[0]), 64)
+			return usage{CPUSeconds: ticks / ticksPerSecond, PeakMiB: kib / 1024}, err
+		}
+	}
+	return usage{}, fmt.Errorf("no VmHWM in status")
+}

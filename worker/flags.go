@@ -1,0 +1,33 @@
+package main
+
+import (
+	"errors"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"holdfast.dev/holdfast/k8s/process"
+)
+
+// workerFlags are the worker's settings.
+type workerFlags struct {
+	process.Flags
+	VeleroStallTimeout time.Duration
+}
+
+// minStallTimeout keeps the checks, three in that time, well apart.
+const minStallTimeout = 15 * time.Second
+
+func (f *workerFlags) Bind(flags *pflag.FlagSet) {
+	f.Flags.Bind(flags)
+	flags.DurationVar(&f.VeleroStallTimeout, "velero-stall-timeout", 15*time.Minute,
+		"how long a backup that lies finished in the object store may be InProgress before that is told")
+}
+
+// Validate returns an error of one line that names the flag at fault.
+func (f *workerFlags) Validate() error {
+	if f.VeleroStallTimeout < minStallTimeout {
+		return errors.New("--velero-stall-timeout: want a duration of at least " + minStallTimeout.String())
+	}
+	return f.Flags.Validate()
+}

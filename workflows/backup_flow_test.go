@@ -1,0 +1,96 @@
+package workflows_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/mock"
+	"github.com/stretchr/testify/require"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
+
+	"holdfast.dev/holdfast/test/fake"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// ran counts the activities of a scenario by name, local ones too.
+func (s *scenario) ran() map[string]int {
+	ran := map[string]int{}
+	s.SetOnActivityStartedListener(func(info *activity.Info, _ context.Context, _ converter.EncodedValues) {
+		ran[info.ActivityType.Name]++
+	})
+	s.SetOnLocalActivityStartedListener(func(info *activity.Info, _ context.Context, _ []any) {
+		ran[info.ActivityType.Name]++
+	})
+	return ran
+}
+
+// What a backup costs at least: two looks and one start, and search attributes before the wait and at the end.
+func TestAPlainBackupTakesFewSteps(t *testing.T) {
+	s := newScenario(t, fake.NAB(name))
+	ran := s.ran()
+	upserts := 0
+	s.OnUpsertTypedSearchAttributes(mock.Anything).Run(func(mock.Arguments) { upserts++ }).Return(nil)
+	s.after(time.Second, velero("Completed"))
+	s.run(t)
+	assert.Equal(t, map[string]int{contract.ActivityRefreshBackup: 2, contract.ActivityStartBackup: 1}, ran)
+	assert.Equal(t, 2, upserts)
+}
+
+// Every five minutes a backup that Velero works on is checked, and a check that cannot be made harms nothing.
+func TestABackupInProgressIsCheckedForAStall(t *testing.T) {
+	s := newScenario(t, fake.NAB(name))
+	ran := s.ran()
+	s.after(time.Second, velero("InProgress"))
+	s.after(16*time.Minute, velero("Completed"))
+	s.run(t) // the world has no storage location, so every check fails
+	assert.Equal(t, 3, ran[contract.ActivityCheckVeleroStall], "after 5, 10 and 15 minutes, once each")
+	assert.Equal(t, velerov1.BackupPhaseCompleted, s.world.Read(name).Status.VeleroBackup.Status.Phase)
+}
+
+func TestABackupThatVeleroHasNotBegunIsNotChecked(t *testing.T) {
+	s := newScenario(t, fake.NAB(name))
+	ran := s.ran()
+	s.after(time.Second, velero("Queued"))
+	s.after(16*time.Minute, velero("Completed"))
+	s.run(t)
+	assert.Zero(t, ran[contract.ActivityCheckVeleroStall])
+}
+
+// A person may send the signal from the Web UI with anything in it, or nothing.
+func TestASignalThatCannotBeReadIsASignal(t *testing.T) {
+	for title, payload := range map[string]any{"of another type": []int{1}, "nothing": nil} {
+		t.Run(title, func(t *testing.T) {
+			s := newScenario(t, fake.NAB(name))
+			begin := s.Now()
+			s.RegisterDelayedCallback(func() {
+				velero("Completed")(s.world)
+				s.SignalWorkflow(contract.SignalChanged, payload)
+			}, time.Second)
+			s.run(t)
+			assert.Less(t, s.Now().Sub(begin), time.Minute, "not only at the re-read")
+		})
+	}
+}
+
+// Who says once that a backup has volumes is believed from then on, also after continue-as-new.
+func TestVolumesAreCountedOnceSomebodyHasSeenOne(t *testing.T) {
+	steps := func(s *scenario) *[]bool {
+		var volumes []bool
+		s.SetOnLocalActivityStartedListener(func(info *activity.Info, _ context.Context, args []any) {
+			if info.ActivityType.Name == contract.ActivityRefreshBackup {
+				volumes = append(volumes, args[0].(contract.BackupStep).Volumes)
+			}
+		})
+		return &volumes
+	}
+	s := newScenario(t, fake.NAB(name))
+	seen := steps(s)
+	s.RegisterDelayedCallback(func() { s.SignalWorkflow(contract.SignalChanged, contract.Changed{Volumes: true}) }, time.Second)
+	s.after(2*time.Second, velero("Completed"))
+	s.run(t)
+	require.Equal(t, []bool{false, true, true}, *seen)
+}
