@@ -14,10 +14,12 @@ import (
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/backup"
+	"holdfast.dev/holdfast/k8s/metrics"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// Kubernetes Events on a NonAdminBackup, best effort: written after the change they speak of, once.
+// Kubernetes Events on a NonAdminBackup, best effort: written after the change they speak of, once. What operators count is
+// counted with them.
 const (
 	eventAccepted        = "BackupAccepted"
 	eventCreated         = "VeleroBackupCreated"
@@ -49,14 +51,19 @@ func (b *Backups) tellVerdict(nab *oadpv1alpha1.NonAdminBackup, verdict backup.V
 		}
 		return
 	}
+	if nab.Status.Phase == oadpv1alpha1.NonAdminPhaseBackingOff {
+		metrics.BackupRejected()
+	}
 	b.tell(nab, corev1.EventTypeWarning, verdict.Reason, "Validate", "%s", verdict.Message)
 }
 
 func (b *Backups) tellCreated(nab *oadpv1alpha1.NonAdminBackup, made *velerov1.Backup) {
+	metrics.BackupCreated(nab.CreationTimestamp.Time)
 	b.tell(nab, corev1.EventTypeNormal, eventCreated, "Create", "created Velero Backup %s", made.Name)
 }
 
 func (b *Backups) tellStalled(nab *oadpv1alpha1.NonAdminBackup) {
+	metrics.BackupStalled()
 	b.tell(nab, corev1.EventTypeWarning, eventStalled, "Refresh", "%s", oadpv1alpha1.MessageVeleroStalled)
 }
 
@@ -79,6 +86,7 @@ func (b *Backups) tellDeletionRequested(nab *oadpv1alpha1.NonAdminBackup, reques
 }
 
 func (b *Backups) tellReleased(o *backup.Objects) {
+	metrics.BackupDeleted()
 	note := "nothing is left of the backup"
 	switch {
 	case o.NamespaceTerminating:
@@ -116,6 +124,11 @@ func (b *Backups) tellProgress(nab *oadpv1alpha1.NonAdminBackup, before contract
 		return
 	}
 	status := &o.Backup.Status
+	var completed time.Time
+	if status.CompletionTimestamp != nil {
+		completed = status.CompletionTimestamp.Time
+	}
+	metrics.BackupFinished(string(status.Phase), nab.CreationTimestamp.Time, completed)
 	if status.Phase == velerov1.BackupPhaseCompleted {
 		b.tell(nab, corev1.EventTypeNormal, eventCompleted, "Backup", "Velero completed the backup (%d warnings)", status.Warnings)
 		return

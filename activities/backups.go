@@ -19,6 +19,7 @@ import (
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/backup"
+	"holdfast.dev/holdfast/k8s/metrics"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -68,11 +69,13 @@ func (b *Backups) guard(step stepFunc) stepFunc {
 		info := activity.GetInfo(ctx)
 		var application *temporal.ApplicationError
 		if errors.As(err, &application) && application.Type() == contract.ErrorAccessDenied {
-			activity.GetMetricsHandler(ctx).WithTags(map[string]string{"activity_type": info.ActivityType.Name}).
-				Counter(contract.MetricAccessDenied).Inc(1)
+			metrics.AccessDenied(info.ActivityType.Name)
 		}
-		if err == nil && view.Found && info.Attempt > 1 {
-			b.tellRetried(in.Ref, info)
+		if info.Attempt > 1 {
+			metrics.ActivityRetried(info.ActivityType.Name)
+			if err == nil && view.Found {
+				b.tellRetried(in.Ref, info)
+			}
 		}
 		return view, err
 	}
@@ -83,13 +86,22 @@ func conflictBackoff() wait.Backoff {
 	return wait.Backoff{Duration: 10 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 7}
 }
 
+// conflicts reports, and counts, that a write met another writer.
+func conflicts(err error) bool {
+	conflict := apierrors.IsConflict(err)
+	if conflict {
+		metrics.PatchConflict(oadpv1alpha1.ResourceNonAdminBackups)
+	}
+	return conflict
+}
+
 // update reads all that concerns the object, lets act look at it and do its part, and reads again. It does so anew when
 // a patch met another writer. act is not called when the object is gone.
 func (b *Backups) update(ctx context.Context, step contract.BackupStep,
 	act func(*backup.Objects) error,
 ) (contract.BackupView, error) {
 	var view contract.BackupView
-	err := retry.OnError(conflictBackoff(), apierrors.IsConflict, func() error {
+	err := retry.OnError(conflictBackoff(), conflicts, func() error {
 		objects, err := b.Gatherer.Gather(ctx, step.Ref)
 		if err != nil {
 			return err

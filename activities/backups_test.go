@@ -10,8 +10,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/testsuite"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	kubeclient "sigs.k8s.io/controller-runtime/pkg/client"
@@ -318,42 +316,6 @@ func TestAnObjectThatVanishesIsNotFound(t *testing.T) {
 			assert.Empty(t, told(w))
 		})
 	}
-}
-
-// counter counts what activities count.
-type counter struct {
-	client.MetricsHandler
-	tags   map[string]string
-	counts map[string]int64
-}
-
-func (c *counter) WithTags(tags map[string]string) client.MetricsHandler {
-	return &counter{MetricsHandler: c.MetricsHandler, tags: tags, counts: c.counts}
-}
-
-func (c *counter) Counter(name string) client.MetricsCounter { return &tally{c, name} }
-
-type tally struct {
-	*counter
-	name string
-}
-
-// Inc implements client.MetricsCounter.
-func (t *tally) Inc(n int64) { t.counts[t.name+" "+t.tags["activity_type"]] += n }
-
-func TestARefusalForWantOfRightsIsCounted(t *testing.T) {
-	counts := &counter{MetricsHandler: client.MetricsNopHandler, counts: map[string]int64{}}
-	suite := &testsuite.WorkflowTestSuite{}
-	suite.SetMetricsHandler(counts)
-	w := created(t, "InProgress")
-	w.SetVelero(ours, velerov1.BackupPhaseCompleted)
-	for _, err := range []error{errForbidden, fake.ErrAway, nil} {
-		w.Fail(func(string, kubeclient.Object) error { return err })
-		env := suite.NewTestActivityEnvironment()
-		w.Backups.Register(env)
-		_, _ = env.ExecuteActivity(contract.ActivityRefreshBackup, contract.BackupStep{Ref: fake.Ref(name)})
-	}
-	assert.Equal(t, int64(1), counts.counts[contract.MetricAccessDenied+" "+contract.ActivityRefreshBackup])
 }
 
 func TestEveryActivityIsRegistered(t *testing.T) {

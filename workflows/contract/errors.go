@@ -1,14 +1,8 @@
 package contract
 
-// Names of our metrics. The counters of activities are tagged with activity_type.
-const (
-	// MetricAccessDenied counts the calls that the API server refused for want of rights.
-	MetricAccessDenied = "holdfast_access_denied_total"
-	// MetricPolicyProblem is a gauge: 1 while the policy in force is not what the cluster holds, else 0.
-	MetricPolicyProblem = "holdfast_policy_problem"
-	// MetricResourceTimeouts counts how often an activity was retried for all of --resource-timeout.
-	MetricResourceTimeouts = "holdfast_resource_timeouts_total"
-)
+// MetricResourceTimeouts counts how often an activity was retried for all of --resource-timeout, tagged with activity_type.
+// Workflows count it, through Temporal's handler, which does not count a replay; what else is counted, see package metrics.
+const MetricResourceTimeouts = "holdfast_resource_timeouts_total"
 
 // Types of the application errors that activities return. A workflow, an operator's alert or a test may depend on them.
 const (

@@ -18,7 +18,7 @@ func TestWireNamesStayAsTheyAre(t *testing.T) {
 		"refresh-backup", "start-backup", "check-velero-stall", "admit-backup", "create-velero-backup", "mark-backup-deleting", "request-velero-deletion",
 		"withdraw-velero-backup", "delete-velero-objects", "release-backup",
 		"HoldfastPaused", "PolicyUnusable", "KubernetesUnavailable", "KubernetesAccessDenied", "InvalidObject",
-		"holdfast_access_denied_total", "holdfast_policy_problem", "holdfast_resource_timeouts_total",
+		"holdfast_resource_timeouts_total",
 		"nab", "", "pending", "accepted",
 	}, []string{
 		contract.WorkflowBackup, contract.KubernetesKindBackup, contract.SignalChanged, contract.QueryState,
@@ -27,7 +27,7 @@ func TestWireNamesStayAsTheyAre(t *testing.T) {
 		contract.ActivityReleaseBackup,
 		contract.ErrorPaused, contract.ErrorPolicyUnusable, contract.ErrorKubernetes, contract.ErrorAccessDenied,
 		contract.ErrorInvalidObject,
-		contract.MetricAccessDenied, contract.MetricPolicyProblem, contract.MetricResourceTimeouts,
+		contract.MetricResourceTimeouts,
 		string(contract.KindBackup), string(contract.MarkNone), string(contract.MarkPending), string(contract.MarkAccepted),
 	})
 	assert.Equal(t, []string{
