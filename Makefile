@@ -12,6 +12,7 @@ tool = $$(go run ./test/tools/cmd/holdfast-tools -path $(1))
 PACKAGES  := ./activities/... ./k8s/... ./starter/... ./test/... ./worker/... ./workflows/...
 RELEASE   ?= v0.1.0
 TEST_ARGS ?=
+BENCH_ARGS ?=
 
 .PHONY: help
 help: ## List the targets
@@ -75,6 +76,10 @@ test-short: ## Run the tests that need no component
 .PHONY: test-long
 test-long: ## Run every test with the whole matrices and the long outages
 	HOLDFAST_TEST_LONG=1 "$(call tool,gotestsum)" --format testname -- -timeout 90m $(PACKAGES)
+
+.PHONY: bench
+bench: ## Measure what a backup costs: a table and bench.json (minutes; BENCH_ARGS, see go run ./test/bench -help)
+	go run ./test/bench $(BENCH_ARGS)
 
 .PHONY: histories
 histories: ## Record the histories of every path into test/histories/$(RELEASE) (files are only added)

@@ -18,6 +18,8 @@ import (
 const (
 	downloadPoll    = 100 * time.Millisecond
 	downloadCleanup = 2 * time.Second
+	// stallLookup leaves time for the clean-up within the workflow's limit of ten seconds.
+	stallLookup = 7 * time.Second
 )
 
 // CheckStall finds out whether Velero has finished a backup without being able to say so: its patch to the next phase is
@@ -25,6 +27,8 @@ const (
 // half the stall timeout while the Backup is InProgress, the object says so. The workflow asks at every third of it, so
 // that all is told in time. An error means that it cannot be told now.
 func (b *Backups) CheckStall(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
+	ctx, cancel := context.WithTimeout(ctx, stallLookup)
+	defer cancel()
 	return b.update(ctx, step, func(o *backup.Objects) error {
 		if o.Backup == nil || o.Backup.Status.Phase != velerov1.BackupPhaseInProgress || o.View(b.now()).Velero.Stalled {
 			return nil

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -155,6 +157,16 @@ func TestARowNamesTheWorkflowOfThisIncarnation(t *testing.T) {
 	assert.Equal(t, "none", row(&nab, "west", map[string]bool{"west/nab/shop/nightly/u-0": true}).Workflow)
 }
 
+// kubeconfig names an API server that nobody asks.
+func kubeconfig(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	require.NoError(t, os.WriteFile(path, []byte(`{"apiVersion":"v1","kind":"Config","current-context":"c",
+		"clusters":[{"name":"c","cluster":{"server":"http://127.0.0.1:1"}}],
+		"contexts":[{"name":"c","context":{"cluster":"c"}}]}`), 0o600))
+	return path
+}
+
 // Bad input ends in one line that says what is wanted, before anything is connected to.
 func TestBadArgumentsAreRefused(t *testing.T) {
 	tests := map[string]struct {
@@ -174,6 +186,11 @@ func TestBadArgumentsAreRefused(t *testing.T) {
 		"no progress interval":        {[]string{"watch", "--progress-interval=0s"}, "--progress-interval: want a duration above 0"},
 		"a resync without pause":      {[]string{"watch", "--resync-interval=10ms"}, "--resync-interval: want a duration of at least 1s"},
 		"a bad shared flag":           {[]string{"watch", "--cluster-id=A/B"}, "--cluster-id: want"},
+		"a cluster ID with a quote":   {[]string{"list", "--cluster-id=west' OR '1"}, "--cluster-id: want 1 to 63 lower-case letters, digits and inner hyphens"},
+		"a cluster ID with a slash":   {[]string{"describe", "backup", "shop/nightly", "--cluster-id=we/st"}, "--cluster-id: want 1 to 63 lower-case letters"},
+		"no cluster ID":               {[]string{"list", "--cluster-id="}, "--cluster-id: want 1 to 63 lower-case letters"},
+		"a cluster ID in two lines":   {[]string{"describe", "backup", "shop/nightly", "--cluster-id=we\nst"}, "--cluster-id: want 1 to 63 lower-case letters"},
+		"payload keys that are not":   {[]string{"list", "--kubeconfig=" + kubeconfig(t), "--payload-keys-dir=/does/not/exist"}, "--payload-keys-dir: read keys: open /does/not/exist"},
 		"a kubeconfig that is not":    {[]string{"list", "--kubeconfig=/does/not/exist"}, "--kubeconfig: "},
 	}
 	for title, test := range tests {

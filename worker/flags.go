@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	"go.temporal.io/sdk/worker"
 
 	"holdfast.dev/holdfast/k8s/process"
 )
@@ -13,6 +14,8 @@ import (
 type workerFlags struct {
 	process.Flags
 	VeleroStallTimeout time.Duration
+	// Deployment is the worker's version: no flag, see deploymentOptions.
+	Deployment worker.DeploymentOptions
 }
 
 // minStallTimeout keeps the checks, three in that time, well apart.

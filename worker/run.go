@@ -95,7 +95,8 @@ func connectKube(ctx context.Context, flags *workerFlags) (*kube, error) {
 		return nil, fmt.Errorf("create Kubernetes clientset: %w", err)
 	}
 	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: clientset.EventsV1()})
-	if err := broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
+	// Activities in flight at the end have something to tell, too.
+	if err := broadcaster.StartRecordingToSinkWithContext(context.WithoutCancel(ctx)); err != nil {
 		return nil, fmt.Errorf("start recording events: %w", err)
 	}
 	return &kube{
@@ -145,6 +146,7 @@ func work(
 	queue := contract.TaskQueue(flags.ClusterID)
 	runner := worker.New(temporal.Client, queue, worker.Options{
 		WorkerStopTimeout: stopTimeout,
+		DeploymentOptions: flags.Deployment,
 		// Each holds a workflow task open for some Kubernetes calls. More at once would only make each slower, until it
 		// exceeds its two seconds and is repeated in the dear, regular form; here they wait in the task queue for nothing.
 		MaxConcurrentWorkflowTaskExecutionSize: concurrentWorkflowTasks,
@@ -173,7 +175,8 @@ func work(
 	}
 	defer runner.Stop()
 	started()
-	logger.Info("worker started", zap.String("taskQueue", queue), zap.String("temporalNamespace", temporal.Namespace))
+	logger.Info("worker started", zap.String("taskQueue", queue), zap.String("temporalNamespace", temporal.Namespace),
+		zap.String("deployment", flags.Deployment.Version.DeploymentName), zap.String("buildID", flags.Deployment.Version.BuildID))
 	select {
 	case <-ctx.Done():
 		logger.Info("worker stopping")

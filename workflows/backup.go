@@ -13,8 +13,7 @@ const (
 	// maxRereadInterval is how often a workflow that waits looks for itself, should every signal be lost.
 	maxRereadInterval = 5 * time.Minute
 	// inProgress is Velero's phase that only its own last patch ends.
-	inProgress = "InProgress"
-	// stallCheckTimeout is short: signals wait meanwhile.
+	inProgress        = "InProgress"
 	stallCheckTimeout = 10 * time.Second
 	// maxStepsInARow limits local activities between two waits: they all run again after a kill.
 	maxStepsInARow = 4
@@ -45,6 +44,7 @@ type backupRun struct {
 	signals workflow.ReceiveChannel
 	view    contract.BackupView
 	reread  workflow.Future // one timer, made anew only after it fired
+	check   workflow.Future // the check for a stall that is under way
 	retry   *retryTimer
 }
 
@@ -148,8 +148,18 @@ func (r *backupRun) wait(ctx workflow.Context) error {
 	if r.reread == nil {
 		r.reread = workflow.NewTimer(ctx, r.options.rereadInterval())
 	}
-	rereading := false
-	selector.AddFuture(r.reread, func(workflow.Future) { r.reread, rereading = nil, true })
+	selector.AddFuture(r.reread, func(workflow.Future) {
+		r.reread = nil
+		r.checkStall(ctx)
+	})
+	if r.check != nil {
+		selector.AddFuture(r.check, func(done workflow.Future) {
+			if err := done.Get(ctx, nil); err != nil {
+				workflow.GetLogger(ctx).Warn("cannot tell whether Velero has finished", "error", err)
+			}
+			r.check = nil
+		})
+	}
 
 	r.keepRetryTimer(ctx)
 	askAgain := false
@@ -165,26 +175,21 @@ func (r *backupRun) wait(ctx workflow.Context) error {
 		r.retry = nil
 		return r.do(ctx, stepRequestDeletion, attempt+1)
 	}
-	if rereading && r.view.Flow >= 1 && r.view.Velero.Phase == inProgress {
-		return r.checkStall(ctx)
-	}
 	return nil
 }
 
-// checkStall looks whether Velero has finished without saying so. It is no step: a check that fails, for example because
-// Velero is away, says nothing about the backup, and the next re-read brings the next check.
-func (r *backupRun) checkStall(ctx workflow.Context) error {
+// checkStall has looked whether Velero has finished without saying so. It is no step, and nothing waits for it: a check
+// that fails, for example because Velero is away, says nothing about the backup, and the next re-read brings the next one.
+func (r *backupRun) checkStall(ctx workflow.Context) {
+	if r.check != nil || r.view.Flow == 0 || r.view.Velero.Phase != inProgress {
+		return
+	}
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		StartToCloseTimeout: stallCheckTimeout,
 		RetryPolicy:         &temporal.RetryPolicy{MaximumAttempts: 1},
 		Summary:             backupSummaries[contract.ActivityCheckVeleroStall],
 	})
-	err := workflow.ExecuteActivity(ctx, contract.ActivityCheckVeleroStall, contract.BackupStep{Ref: r.in.Ref}).Get(ctx, nil)
-	if err == nil || temporal.IsCanceledError(err) {
-		return err
-	}
-	workflow.GetLogger(ctx).Warn("cannot tell whether Velero has finished", "error", err)
-	return nil
+	r.check = workflow.ExecuteActivity(ctx, contract.ActivityCheckVeleroStall, contract.BackupStep{Ref: r.in.Ref})
 }
 
 // keepRetryTimer has a timer run for the attempt that failed last, if one is to be followed by another.

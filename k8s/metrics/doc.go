@@ -10,11 +10,11 @@
 //
 //	holdfast_backups_total{result}                counter    Backups that have ended, by result (see Result).
 //	holdfast_backup_creation_seconds              histogram  From a NonAdminBackup's creation to its Velero Backup.
-//	holdfast_backup_completion_seconds            histogram  From a NonAdminBackup's creation to Velero's final phase in its status.
-//	holdfast_backup_mirror_seconds                histogram  From Velero's completion to that phase in the NonAdminBackup's status.
+//	holdfast_backup_completion_seconds            histogram  From a NonAdminBackup's creation to its final Velero phase.
+//	holdfast_backup_mirror_seconds                histogram  From Velero's completion to that phase in our status.
 //	holdfast_patch_conflicts_total{resource}      counter    Patches that met another writer and were decided anew.
 //	holdfast_activity_retries_total{activity_type} counter   Attempts of an activity after its first.
-//	holdfast_velero_stalled_total                 counter    Backups found stalled: the object store holds the end, the Velero Backup does not say so.
+//	holdfast_velero_stalled_total                 counter    Backups found stalled: ended in the object store alone.
 //
 // By workflows, replay-safe, through Temporal's metrics handler; the name is contract.MetricResourceTimeouts:
 //
@@ -28,7 +28,7 @@
 //
 // By the watcher:
 //
-//	holdfast_signal_seconds{kind}                 histogram  From an event to Temporal's acknowledgement of the signal, retries included.
+//	holdfast_signal_seconds{kind}                 histogram  From an event to Temporal's acknowledgement, with retries.
 //	holdfast_signal_failures_total{kind}          counter    Signals that Temporal did not take; each is tried again.
 //	holdfast_velero_backups{state}                gauge      Velero Backups in the OADP namespace (see State), the admins' too.
 //	holdfast_velero_last_start_timestamp_seconds  gauge      Newest startTimestamp of any Velero Backup; absent before the first.

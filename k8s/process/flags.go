@@ -3,6 +3,7 @@
 package process
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -42,6 +43,11 @@ func (f *Flags) Bind(flags *pflag.FlagSet) {
 	flags.StringVar(&f.MetricsBindAddress, "metrics-bind-address", ":9464", "address of the Prometheus metrics; 0 for none")
 	flags.StringVar(&f.HealthBindAddress, "health-probe-bind-address", ":8081", "address of /healthz and /readyz; 0 for none")
 	BindPayloadKeysDir(flags, &f.PayloadKeysDir)
+	BindLogs(flags, f)
+}
+
+// BindLogs adds the two flags of the log, for a command that has no use for the others.
+func BindLogs(flags *pflag.FlagSet, f *Flags) {
 	flags.StringVar(&f.LogLevel, "log-level", "info", "debug, info, warn or error")
 	flags.StringVar(&f.LogFormat, "log-format", "json", "json or console")
 }
@@ -73,7 +79,6 @@ func ValidClusterID(id string) bool { return len(validation.IsDNS1123Label(id)) 
 
 // Validate returns an error of one line that names the flag at fault.
 func (f *Flags) Validate() error {
-	level, levelErr := zapcore.ParseLevel(f.LogLevel)
 	checks := []struct {
 		ok   bool
 		flag string
@@ -86,13 +91,22 @@ func (f *Flags) Validate() error {
 		{f.KubeAPIBurst > 0, "kube-api-burst", "a number above 0"},
 		{validAddress(f.MetricsBindAddress), "metrics-bind-address", "host:port, :port or 0"},
 		{validAddress(f.HealthBindAddress), "health-probe-bind-address", "host:port, :port or 0"},
-		{levelErr == nil && level <= zapcore.ErrorLevel, "log-level", "debug, info, warn or error"},
-		{f.LogFormat == "json" || f.LogFormat == "console", "log-format", "json or console"},
 	}
 	for _, check := range checks {
 		if !check.ok {
 			return fmt.Errorf("--%s: want %s", check.flag, check.want)
 		}
+	}
+	return f.ValidateLogs()
+}
+
+// ValidateLogs is Validate for the flags of BindLogs.
+func (f *Flags) ValidateLogs() error {
+	if level, err := zapcore.ParseLevel(f.LogLevel); err != nil || level > zapcore.ErrorLevel {
+		return errors.New("--log-level: want debug, info, warn or error")
+	}
+	if f.LogFormat != "json" && f.LogFormat != "console" {
+		return errors.New("--log-format: want json or console")
 	}
 	return nil
 }

@@ -1,9 +1,12 @@
 package process
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 
+	prom "github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"go.opentelemetry.io/otel/exporters/prometheus"
 	"go.opentelemetry.io/otel/sdk/metric"
@@ -25,6 +28,12 @@ func Metrics() (client.MetricsHandler, http.Handler, error) {
 		prometheus.WithoutScopeInfo(), prometheus.WithoutTargetInfo())
 	if err != nil {
 		return nil, nil, fmt.Errorf("build Prometheus exporter: %w", err)
+	}
+	// The CPU time and memory of this process; controller-runtime, where it runs, has brought the same.
+	var present prom.AlreadyRegisteredError
+	if err := ctrlmetrics.Registry.Register(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})); err != nil &&
+		!errors.As(err, &present) {
+		return nil, nil, fmt.Errorf("register the process's metrics: %w", err)
 	}
 	inSeconds := metric.NewView(metric.Instrument{Kind: metric.InstrumentKindHistogram},
 		metric.Stream{Aggregation: metric.AggregationExplicitBucketHistogram{Boundaries: sdkBuckets}})

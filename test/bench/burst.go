@@ -34,10 +34,10 @@ type rig struct {
 	seen     *observer
 }
 
-// startRig starts the stack without the real Velero and, if asked to, with Holdfast.
-func startRig(ctx context.Context, holdfast bool) (*rig, error) {
+// startRig starts the stack without the real Velero.
+func startRig(ctx context.Context) (*rig, error) {
 	stack, err := env.Start(ctx, env.Options{
-		Progress: os.Stdout, Holdfast: holdfast, Audit: true, Without: []string{env.S3, env.Velero},
+		Progress: os.Stdout, Holdfast: true, Audit: true, Without: []string{env.S3, env.Velero},
 	})
 	if err != nil {
 		return nil, err
@@ -111,7 +111,7 @@ func (r *rig) createBackup(ctx context.Context, key types.NamespacedName) error 
 func measureBurst(ctx context.Context, size, namespaces int) (*burstReport, *loneReport, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	r, err := startRig(ctx, true)
+	r, err := startRig(ctx)
 	if err != nil {
 		return nil, nil, err
 	}

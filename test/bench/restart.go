@@ -39,7 +39,7 @@ type restartReport struct {
 func measureRestart(ctx context.Context, count, namespaces int) (*restartReport, error) {
 	ctx, cancel := context.WithTimeout(ctx, restartPatience)
 	defer cancel()
-	r, err := startRig(ctx, false)
+	r, err := startRig(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -64,21 +64,13 @@ func measureRestart(ctx context.Context, count, namespaces int) (*restartReport,
 	return r.observeRestart(ctx, count)
 }
 
-// model is a backup that Holdfast itself has brought to its end.
+// model is a backup that Holdfast itself has brought to its end. The watcher is stopped then.
 type model struct {
 	nab    *oadpv1alpha1.NonAdminBackup
 	velero *velerov1.Backup
 }
 
 func (r *rig) modelBackup(ctx context.Context) (*model, error) {
-	worker, err := r.stack.StartWorker(ctx, env.Worker)
-	if err != nil {
-		return nil, err
-	}
-	watcher, err := r.stack.StartWatcher(ctx, env.Watcher)
-	if err != nil {
-		return nil, err
-	}
 	key := types.NamespacedName{Namespace: namespaceName(0), Name: "model"}
 	if err := r.createBackup(ctx, key); err != nil {
 		return nil, err
@@ -101,10 +93,7 @@ func (r *rig) modelBackup(ctx context.Context) (*model, error) {
 	if err := r.client.Get(ctx, made, m.velero); err != nil {
 		return nil, err
 	}
-	if err := watcher.Stop(); err != nil {
-		return nil, err
-	}
-	return m, worker.Stop()
+	return m, r.stack.Component(env.Watcher).Stop()
 }
 
 // createSettled makes a backup as the model became, under another name.

@@ -51,9 +51,9 @@ func usageOf(pid int) (usage, error) {
 
 // parseUsage reads utime and stime from /proc/PID/stat, and VmHWM from /proc/PID/status; see proc(5).
 func parseUsage(stat, status []byte) (usage, error) {
-	_, rest, found := bytes.Cut(stat, []byte(") ")) // a name may hold spaces
-	fields := bytes.Fields(rest)
-	if !found || len(fields) < 13 {
+	end := bytes.LastIndexByte(stat, ')') // a name may hold spaces and parentheses
+	fields := bytes.Fields(stat[end+1:])
+	if end < 0 || len(fields) < 13 {
 		return usage{}, fmt.Errorf("unknown form of stat: %q", stat)
 	}
 	var ticks float64

@@ -181,7 +181,7 @@ func FuzzDecode(f *testing.F) {
 			require.Equal(t, id, unreadable.KeyID)
 		default:
 			require.Equal(t, "a", id)
-			require.Equal(t, sealed[0].Data, data, "only what was sealed with the key opens")
+			equal(t, hello()[:1], decoded) // the only thing that was ever sealed with the key
 		}
 	})
 }

@@ -30,6 +30,8 @@ type Temporal struct {
 	client.Client
 	Namespace   string
 	PayloadKeys *codec.Keys
+
+	endpoint string // where and how it connects, for errors
 }
 
 // Options are what a process adds to the environment's settings.
@@ -64,13 +66,36 @@ func Lazy(own Options) (*Temporal, error) {
 	if namespace == "" {
 		namespace = client.DefaultNamespace
 	}
-	return &Temporal{Client: lazy, Namespace: namespace, PayloadKeys: keys}, nil
+	return &Temporal{Client: lazy, Namespace: namespace, PayloadKeys: keys, endpoint: endpointOf(&options)}, nil
 }
 
-// Ask returns nil when Temporal answers.
+// endpointOf says in words what decides whether a server lets the client in.
+func endpointOf(options *client.Options) string {
+	address := options.HostPort
+	if address == "" {
+		address = client.DefaultHostPort
+	}
+	switch config := options.ConnectionOptions.TLS; {
+	case config == nil:
+		address += " without TLS"
+	case len(config.Certificates) > 0:
+		address += " with TLS and a client certificate"
+	default:
+		address += " with TLS, without a client certificate"
+	}
+	if options.Credentials != nil {
+		address += ", with an API key"
+	}
+	return address
+}
+
+// Ask returns nil when Temporal answers. The error says how it was asked: what a server that lets nobody in says itself
+// is often no more than a closed connection.
 func (t *Temporal) Ask(ctx context.Context) error {
-	_, err := t.CheckHealth(ctx, &client.CheckHealthRequest{})
-	return err
+	if _, err := t.CheckHealth(ctx, &client.CheckHealthRequest{}); err != nil {
+		return fmt.Errorf("%s: %w", t.endpoint, err)
+	}
+	return nil
 }
 
 // QueryMetadata is the SDK's built-in query for what a workflow says of itself, current details among it.

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// What a backup costs in writes and events is the same on every machine: more than this is a change of the product.
+func TestABackupCostsNoMoreThanPromised(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts real components (-short)")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	burst, lone, err := measureBurst(ctx, 40, 4)
+	require.NoError(t, err)
+	assert.Equal(t, 40, burst.Backups)
+	assert.Equal(t, 40, burst.History.Sampled)
+	assert.Positive(t, lone.ToVelero)
+	assert.LessOrEqual(t, burst.WritesPerBackup, 8.0)
+	assert.GreaterOrEqual(t, burst.WritesPerBackup, 5.0, "fewer: not all were seen")
+	assert.LessOrEqual(t, burst.History.Events, 45.0)
+	assert.LessOrEqual(t, burst.History.WorkflowTasks, 3.0)
+	assert.LessOrEqual(t, burst.History.AttributeUpsertMax, 2)
+	assert.Zero(t, burst.RequestsByVerb["list podvolumebackups"], "nobody has seen a volume")
+	for _, name := range measured {
+		assert.Positive(t, burst.Processes[name].PeakMiB, name)
+	}
+}
+
+func TestPercentiles(t *testing.T) {
+	values := []time.Duration{4, 1, 3, 2}
+	assert.Equal(t, time.Duration(2), percentile(values, 50))
+	assert.Equal(t, time.Duration(4), percentile(values, 95))
+	assert.Equal(t, time.Duration(1), percentile(values, 0))
+	assert.Equal(t, []time.Duration{4, 1, 3, 2}, values)
+	assert.Zero(t, percentile(nil, 50))
+}
+
+func TestSamplesAreSpread(t *testing.T) {
+	keys := make([]types.NamespacedName, 10)
+	for i := range keys {
+		keys[i].Name = string(rune('a' + i))
+	}
+	assert.Equal(t, []types.NamespacedName{{Name: "a"}, {Name: "f"}}, sample(keys, 2))
+	assert.Equal(t, keys, sample(keys, 10))
+}
+
+func TestUsageIsReadAsTheKernelWritesIt(t *testing.T) {
+	stat := "7 (a (b) c) S 1 7 7 0 -1 4194560 1 0 0 0 150 25 0 0 20 0 9 0 100 1 1"
+	used, err := parseUsage([]byte(stat), []byte("Name:\ta\nVmHWM:\t    2048 kB\nVmRSS:\t 1 kB\n"))
+	require.NoError(t, err)
+	assert.Equal(t, usage{CPUSeconds: 1.75, PeakMiB: 2}, used)
+	for title, bad := range map[string][2]string{
+		"no end of the name": {"7 (a S 1", "VmHWM: 1 kB\n"},
+		"too short":          {"7 (a) S 1", "VmHWM: 1 kB\n"},
+		"no peak":            {stat, "Name: a\n"},
+	} {
+		t.Run(title, func(t *testing.T) {
+			_, err := parseUsage([]byte(bad[0]), []byte(bad[1]))
+			assert.Error(t, err)
+		})
+	}
+}
+
+func TestSizesAreChecked(t *testing.T) {
+	sizes, err := parseSizes("50, 200")
+	require.NoError(t, err)
+	assert.Equal(t, []int{50, 200}, sizes)
+	for _, bad := range []string{"", "0", "-1", "ten", "1,,2"} {
+		_, err := parseSizes(bad)
+		assert.ErrorContains(t, err, "-sizes", bad)
+	}
+}

@@ -1,0 +1,102 @@
+// Package browser_test looks at a running backup as an operator does: with a browser, in Temporal's Web UI.
+package browser_test
+
+import (
+	"context"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"holdfast.dev/holdfast/k8s"
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/test/env"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+func TestTheWebUIShowsARunningBackup(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts real components (-short)")
+	}
+	chromium := findChromium(t)
+	stack := startStack(t)
+	nab := backUp(t, stack, "alice", "shop", "nightly")
+	id := contract.WorkflowID(stack.ClusterID(), contract.KindBackup,
+		contract.ObjectRef{Namespace: nab.Namespace, Name: nab.Name, UID: string(nab.UID)})
+	page := openBrowser(t, chromium)
+	workflows := stack.TemporalUI() + "/namespaces/default/workflows"
+
+	page.open(workflows + "?query=" + url.QueryEscape("`HoldfastNamespace`=\"shop\""))
+	page.follow(id)
+	for _, x := range []string{"Backup of shop/nightly", "User Metadata", "Search Attributes"} {
+		if strings.HasPrefix(x, "B") {
+			page.awaitText(x)
+		} else {
+			page.follow(x)
+		}
+		time.Sleep(6 * time.Second)
+		s, err := ask[string](page, visibleText)
+		t.Log(err)
+		if i := strings.Index(s, "Call Stack"); i > 0 {
+			s = s[i:]
+		}
+		t.Logf("=== %s\n%s", x, s)
+		f, err := ask[string](page, `[...document.querySelectorAll("iframe")].map(f => f.outerHTML).join()`)
+		t.Log(f, err)
+	}
+	page.keepPicture()
+	t.Fail()
+}
+
+// startStack starts everything but Velero: its Backup stays new, and the workflow waits for it.
+func startStack(t *testing.T) *env.Env {
+	t.Helper()
+	ctrllog.SetLogger(logr.Discard())
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
+	defer cancel()
+	stack, err := env.Start(ctx, env.Options{Progress: t.Output(), Holdfast: true, Without: []string{env.S3, env.Velero}})
+	require.NoError(t, err)
+	t.Cleanup(stack.Stop)
+	require.NoError(t, clientOf(t, stack, env.Admin).Create(t.Context(), &velerov1.BackupStorageLocation{
+		ObjectMeta: metav1.ObjectMeta{Namespace: env.OADPNamespace, Name: env.DefaultStorageLocation},
+		Spec: velerov1.BackupStorageLocationSpec{
+			Provider: "aws", Default: true,
+			StorageType: velerov1.StorageType{ObjectStorage: &velerov1.ObjectStorageLocation{Bucket: "none"}},
+		},
+	}))
+	return stack
+}
+
+func clientOf(t *testing.T, stack *env.Env, user string) client.Client {
+	t.Helper()
+	config, err := stack.RESTConfig(user)
+	require.NoError(t, err)
+	made, err := client.New(config, client.Options{Scheme: k8s.Scheme()})
+	require.NoError(t, err)
+	return made
+}
+
+// backUp creates a backup as a tenant and returns it when its Velero Backup exists.
+func backUp(t *testing.T, stack *env.Env, user, namespace, name string) *oadpv1alpha1.NonAdminBackup {
+	t.Helper()
+	require.NoError(t, stack.CreateTenant(t.Context(), namespace, user))
+	tenant := clientOf(t, stack, user)
+	nab := &oadpv1alpha1.NonAdminBackup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec:       oadpv1alpha1.NonAdminBackupSpec{BackupSpec: &velerov1.BackupSpec{}},
+	}
+	require.NoError(t, tenant.Create(t.Context(), nab))
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		require.NoError(c, tenant.Get(t.Context(), client.ObjectKeyFromObject(nab), nab))
+		assert.Equal(c, oadpv1alpha1.NonAdminPhaseCreated, nab.Status.Phase)
+	}, patience, 200*time.Millisecond)
+	return nab
+}

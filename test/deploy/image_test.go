@@ -1,0 +1,251 @@
+package deploy_test
+
+import (
+	"debug/elf"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/moby/buildkit/frontend/dockerfile/parser"
+	"github.com/moby/patternmatcher"
+	"github.com/moby/patternmatcher/ignorefile"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// instruction is a line of the image file: its keyword, its --flags, its words.
+type instruction struct {
+	keyword string
+	flags   []string
+	words   []string
+}
+
+// stage is what a FROM begins.
+type stage struct {
+	base         string
+	instructions []instruction
+}
+
+func (s stage) all(keyword string) []instruction {
+	var found []instruction
+	for _, i := range s.instructions {
+		if i.keyword == keyword {
+			found = append(found, i)
+		}
+	}
+	return found
+}
+
+// last returns the instruction of that keyword that counts.
+func (s stage) last(t *testing.T, keyword string) instruction {
+	t.Helper()
+	found := s.all(keyword)
+	require.NotEmpty(t, found, keyword)
+	return found[len(found)-1]
+}
+
+// imageStages parses the image file: the stage that builds and the one that is shipped.
+func imageStages(t *testing.T) (build, final stage) {
+	t.Helper()
+	parsed, err := parser.Parse(strings.NewReader(readFile(t, "deploy", "image", "Dockerfile")))
+	require.NoError(t, err)
+	require.Empty(t, parsed.Warnings)
+	var stages []stage
+	for _, node := range parsed.AST.Children {
+		i := instruction{keyword: strings.ToUpper(node.Value), flags: node.Flags}
+		for word := node.Next; word != nil; word = word.Next {
+			i.words = append(i.words, word.Value)
+		}
+		if i.keyword == "FROM" {
+			stages = append(stages, stage{base: i.words[0]})
+			continue
+		}
+		require.NotEmpty(t, stages, "%s before FROM", i.keyword)
+		current := &stages[len(stages)-1]
+		current.instructions = append(current.instructions, i)
+	}
+	require.Len(t, stages, 2)
+	return stages[0], stages[1]
+}
+
+// shipped returns the absolute paths of the files of the final stage, with where the first stage has them.
+func shipped(t *testing.T, final stage) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	for _, i := range final.all("COPY") {
+		require.Equal(t, []string{"--from=build"}, i.flags)
+		sources, target := i.words[:len(i.words)-1], i.words[len(i.words)-1]
+		for _, source := range sources {
+			if strings.HasSuffix(target, "/") {
+				files[path.Join(target, path.Base(source))] = source
+			} else {
+				files[target] = source
+			}
+		}
+	}
+	return files
+}
+
+func TestImageHoldsTwoProgramsAndCertificatesAndIsNotRoot(t *testing.T) {
+	_, final := imageStages(t)
+	assert.Equal(t, "scratch", final.base)
+	files := shipped(t, final)
+	assert.Len(t, files, 3)
+	assert.Contains(t, files, "/etc/ssl/certs/ca-certificates.crt", "where Go looks for certificates")
+	assert.Equal(t, []string{"/holdfast"}, final.last(t, "ENTRYPOINT").words)
+	assert.Contains(t, files, "/holdfast")
+	user, _, _ := strings.Cut(final.last(t, "USER").words[0], ":")
+	number, err := strconv.Atoi(user)
+	require.NoError(t, err, "Kubernetes can tell a number only from root")
+	assert.Positive(t, number)
+	assert.Empty(t, final.all("RUN"), "there is no shell")
+}
+
+func TestDeploymentsAndComposeRunWhatTheImageHolds(t *testing.T) {
+	_, final := imageStages(t)
+	files := shipped(t, final)
+	base := render(t, inCheckout(t, "deploy", "base"))
+	for _, name := range []string{workerName, watcherName} {
+		assert.Contains(t, files, base.deployment(t, name).Spec.Template.Spec.Containers[0].Command[0])
+	}
+	for _, name := range []string{"worker", "watcher"} {
+		assert.Contains(t, files, composeProject(t).Services[name].Entrypoint[0])
+	}
+}
+
+// With GOTOOLCHAIN=local an older Go than go.mod wants would refuse to build.
+func TestImageIsBuiltWithAGoThatGoModTakes(t *testing.T) {
+	build, _ := imageStages(t)
+	image := regexp.MustCompile(`golang:(\d+)\.(\d+)\.(\d+)-`).FindStringSubmatch(build.base)
+	require.NotNil(t, image, "want a Go release in full in %s", build.base)
+	wanted := regexp.MustCompile(`(?m)^go (\d+)\.(\d+)\.(\d+)$`).FindStringSubmatch(readFile(t, "go.mod"))
+	require.NotNil(t, wanted)
+	weight := func(version []string) (sum int) {
+		for _, part := range version[1:] {
+			number, err := strconv.Atoi(part)
+			require.NoError(t, err)
+			sum = sum*1000 + number
+		}
+		return sum
+	}
+	assert.GreaterOrEqual(t, weight(image), weight(wanted))
+}
+
+// Everything that a builder would be sent; local files of a checkout are not among it.
+func TestBuildContextHoldsSourcesOnly(t *testing.T) {
+	ignored := ignoredByContext(t)
+	for _, secret := range []string{".git/config", ".env/kubeconfig", "bin/holdfast", "notes.txt", "kubeconfig", "docs/install.md", "test/env/env.go"} {
+		assert.True(t, ignored(secret), secret)
+	}
+	for _, source := range []string{"go.mod", "go.sum", "worker/main.go", "k8s/api/oadp/v1alpha1/doc.go"} {
+		assert.False(t, ignored(source), source)
+	}
+}
+
+func ignoredByContext(t *testing.T) func(string) bool {
+	t.Helper()
+	patterns, err := ignorefile.ReadAll(strings.NewReader(readFile(t, ".dockerignore")))
+	require.NoError(t, err)
+	matcher, err := patternmatcher.New(patterns)
+	require.NoError(t, err)
+	return func(file string) bool {
+		matched, err := matcher.MatchesOrParentMatches(file)
+		require.NoError(t, err)
+		return matched
+	}
+}
+
+// There is no container engine here, so the instructions of the first stage are carried out in a folder.
+func TestImageBuilds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles both programs in another form")
+	}
+	build, final := imageStages(t)
+	workdir := build.last(t, "WORKDIR").words[0]
+	src := filepath.Join(t.TempDir(), filepath.FromSlash(workdir))
+	for _, i := range build.all("COPY") {
+		require.Empty(t, i.flags)
+		copyFromContext(t, src, i.words)
+	}
+	environment := append(os.Environ(), "GOFLAGS=", "TARGETOS="+runtime.GOOS, "TARGETARCH="+runtime.GOARCH)
+	for _, i := range build.all("ENV") { // each: name, value, separator
+		for n := 0; n+1 < len(i.words); n += 3 {
+			environment = append(environment, i.words[n]+"="+i.words[n+1])
+		}
+	}
+	assert.Contains(t, environment, "CGO_ENABLED=0")
+	for _, i := range build.all("RUN") {
+		command := exec.CommandContext(t.Context(), "sh", "-c", i.words[0])
+		command.Dir, command.Env = src, environment
+		output, err := command.CombinedOutput()
+		require.NoError(t, err, "%s\n%s", i.words[0], output)
+	}
+	for target, source := range shipped(t, final) {
+		if strings.HasPrefix(target, "/etc/") {
+			continue // of the base image
+		}
+		relative, within := strings.CutPrefix(source, workdir+"/")
+		require.True(t, within, "%s is not made in %s", source, workdir)
+		checkShipped(t, filepath.Join(src, relative))
+	}
+}
+
+// copyFromContext carries out a COPY: only what .dockerignore lets through exists.
+func copyFromContext(t *testing.T, src string, words []string) {
+	t.Helper()
+	ignored := ignoredByContext(t)
+	root := inCheckout(t)
+	sources, target := words[:len(words)-1], words[len(words)-1]
+	for _, source := range sources {
+		into := filepath.Join(src, target)
+		if info, err := os.Stat(filepath.Join(root, source)); err == nil && !info.IsDir() && strings.HasSuffix(target, "/") {
+			into = filepath.Join(into, filepath.Base(source))
+		}
+		copied := 0
+		err := filepath.WalkDir(filepath.Join(root, source), func(file string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
+				return err
+			}
+			relative, err := filepath.Rel(root, file)
+			if err != nil || ignored(filepath.ToSlash(relative)) {
+				return err
+			}
+			content, err := os.ReadFile(file)
+			if err != nil {
+				return err
+			}
+			copied++
+			within := strings.TrimPrefix(strings.TrimPrefix(file, filepath.Join(root, source)), string(filepath.Separator))
+			to := filepath.Join(into, within)
+			if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+				return err
+			}
+			return os.WriteFile(to, content, 0o600)
+		})
+		require.NoError(t, err)
+		require.Positive(t, copied, "COPY %s: nothing of it is in the build's context", source)
+	}
+}
+
+// checkShipped: in an image that is otherwise empty a program needs no library, and it starts without a home.
+func checkShipped(t *testing.T, binary string) {
+	t.Helper()
+	file, err := elf.Open(binary)
+	require.NoError(t, err)
+	defer file.Close()
+	for _, header := range file.Progs {
+		assert.NotEqual(t, elf.PT_INTERP, header.Type, "%s is not static", binary)
+	}
+	command := exec.CommandContext(t.Context(), binary, "--help")
+	command.Env = []string{"PATH=/"}
+	output, err := command.CombinedOutput()
+	require.NoError(t, err, string(output))
+	assert.Contains(t, string(output), filepath.Base(binary))
+}

@@ -1,0 +1,217 @@
+package deploy_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"holdfast.dev/holdfast/test/env"
+)
+
+// No Namespace (it is Velero's: deleting the base must leave it) and no Secret.
+func TestBaseHoldsWhatAnInstallationNeedsAndNothingElse(t *testing.T) {
+	assert.ElementsMatch(t, []string{
+		"CustomResourceDefinition/nonadminbackups.oadp.openshift.io",
+		"CustomResourceDefinition/nonadminbackupstoragelocations.oadp.openshift.io",
+		"CustomResourceDefinition/nonadminbackupstoragelocationapprovalrequests.oadp.openshift.io",
+		"CustomResourceDefinition/nonadmindownloadrequests.oadp.openshift.io",
+		"CustomResourceDefinition/nonadminrestores.oadp.openshift.io",
+		"ServiceAccount/holdfast-worker", "ServiceAccount/holdfast-watcher",
+		"ClusterRole/holdfast-worker", "ClusterRole/holdfast-watcher",
+		"Role/holdfast-worker", "Role/holdfast-watcher",
+		"ClusterRoleBinding/holdfast-worker", "ClusterRoleBinding/holdfast-watcher",
+		"RoleBinding/holdfast-worker", "RoleBinding/holdfast-watcher",
+		"ClusterRole/holdfast-tenant-edit", "ClusterRole/holdfast-tenant-view",
+		"ConfigMap/holdfast",
+		"Deployment/holdfast-worker", "Deployment/holdfast-watcher",
+		"PodDisruptionBudget/holdfast-worker", "PodDisruptionBudget/holdfast-watcher",
+	}, render(t, inCheckout(t, "deploy", "base")).ids())
+}
+
+// What a new file of `make generate` would otherwise miss.
+func TestKustomizationsListEveryFileOfTheirFolder(t *testing.T) {
+	for _, dir := range []string{"crds", "rbac"} {
+		t.Run(dir, func(t *testing.T) {
+			var kustomization struct{ Resources []string }
+			require.NoError(t, yaml.Unmarshal([]byte(readFile(t, "deploy", dir, "kustomization.yaml")), &kustomization))
+			entries, err := os.ReadDir(inCheckout(t, "deploy", dir))
+			require.NoError(t, err)
+			var files []string
+			for _, entry := range entries {
+				if entry.Name() != "kustomization.yaml" {
+					files = append(files, entry.Name())
+				}
+			}
+			assert.ElementsMatch(t, files, kustomization.Resources)
+		})
+	}
+}
+
+// The same rights, whichever way somebody installs them.
+func TestRenderedRightsAreThoseOfDeployRBAC(t *testing.T) {
+	kinds := []string{"ServiceAccount", "ClusterRole", "Role", "ClusterRoleBinding", "RoleBinding"}
+	base := render(t, inCheckout(t, "deploy", "base")).ofKind(kinds...)
+	byHand := readObjects(t, "deploy/rbac")
+	require.ElementsMatch(t, byHand.ids(), base.ids())
+	for _, want := range byHand {
+		got := base.find(t, id(want))
+		assert.Equal(t, want.GetNamespace(), got.GetNamespace(), id(want))
+		for label, value := range want.GetLabels() {
+			assert.Equal(t, value, got.GetLabels()[label], id(want))
+		}
+		for _, field := range []string{"rules", "roleRef", "subjects", "automountServiceAccountToken", "aggregationRule"} {
+			assert.Equal(t, want.Object[field], got.Object[field], "%s of %s", field, id(want))
+		}
+	}
+}
+
+// Each process runs as its own account, and each account has its own two roles and no other.
+func TestEachProcessHasItsOwnRightsAlone(t *testing.T) {
+	tests := map[string]objects{
+		"base":              render(t, inCheckout(t, "deploy", "base")),
+		"another namespace": render(t, inCheckout(t, "deploy", "overlays", "example")),
+	}
+	for title, all := range tests {
+		t.Run(title, func(t *testing.T) {
+			for _, name := range []string{workerName, watcherName} {
+				deployment := all.deployment(t, name)
+				account := into[corev1.ServiceAccount](t, all.find(t, "ServiceAccount/"+deployment.Spec.Template.Spec.ServiceAccountName))
+				assert.Equal(t, name, account.Name)
+				assert.Equal(t, deployment.Namespace, account.Namespace)
+				want := []rbacv1.Subject{{Kind: "ServiceAccount", Name: account.Name, Namespace: account.Namespace}}
+				var bound []string
+				for _, o := range all.ofKind("ClusterRoleBinding", "RoleBinding") {
+					binding := into[rbacv1.RoleBinding](t, o) // the same fields as a ClusterRoleBinding
+					if slices.Equal(binding.Subjects, want) {
+						bound = append(bound, o.GetKind()+" of "+binding.RoleRef.Kind+"/"+binding.RoleRef.Name)
+					}
+				}
+				assert.ElementsMatch(t, []string{
+					"ClusterRoleBinding of ClusterRole/" + name, "RoleBinding of Role/" + name,
+				}, bound)
+			}
+			for _, o := range all.ofKind("ClusterRole", "Role") {
+				for _, rule := range into[rbacv1.ClusterRole](t, o).Rules {
+					granted := slices.Concat(rule.APIGroups, rule.Resources, rule.Verbs, rule.NonResourceURLs)
+					assert.NotContains(t, granted, "*", id(o))
+					assert.NotContains(t, rule.Resources, "secrets", id(o))
+				}
+			}
+		})
+	}
+}
+
+func TestOneLineMovesEverythingToAnotherNamespace(t *testing.T) {
+	const elsewhere = "backup-system"
+	all := renderOverlay(t, "namespace: "+elsewhere+"\nresources: [BASE/base]\ncomponents: [BASE/components/pod-monitor]\n")
+	clusterWide := []string{"CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding"}
+	for _, o := range all {
+		if slices.Contains(clusterWide, o.GetKind()) {
+			assert.Empty(t, o.GetNamespace(), id(o))
+		} else {
+			assert.Equal(t, elsewhere, o.GetNamespace(), id(o))
+		}
+		if o.GetKind() != "CustomResourceDefinition" { // their descriptions may name it
+			assert.NotContains(t, texts(o.Object), env.OADPNamespace, id(o))
+		}
+	}
+	for _, name := range []string{workerName, watcherName} {
+		container := all.deployment(t, name).Spec.Template.Spec.Containers[0]
+		assert.Contains(t, container.Env, corev1.EnvVar{Name: "HOLDFAST_OADP_NAMESPACE", ValueFrom: &corev1.EnvVarSource{
+			FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.namespace"},
+		}}, "the processes look where they run")
+	}
+}
+
+// texts returns every text in a value, as deep as it goes.
+func texts(value any) []string {
+	var found []string
+	switch v := value.(type) {
+	case string:
+		found = append(found, v)
+	case []any:
+		for _, entry := range v {
+			found = append(found, texts(entry)...)
+		}
+	case map[string]any:
+		for _, entry := range v {
+			found = append(found, texts(entry)...)
+		}
+	}
+	return found
+}
+
+func TestWithoutCRDsIsTheBaseButForThem(t *testing.T) {
+	base := render(t, inCheckout(t, "deploy", "base"))
+	rest := slices.DeleteFunc(slices.Clone(base), func(o *unstructured.Unstructured) bool {
+		return o.GetKind() == "CustomResourceDefinition"
+	})
+	assert.Len(t, base, len(rest)+5)
+	assert.ElementsMatch(t, rest, render(t, inCheckout(t, "deploy", "overlays", "without-crds")))
+}
+
+// The environment is read at start, so a setting that changes must change the Pods.
+func TestAChangedSettingIsRolledOut(t *testing.T) {
+	base := render(t, inCheckout(t, "deploy", "base"))
+	example := render(t, inCheckout(t, "deploy", "overlays", "example"))
+	assert.NotEqual(t, base.settings(t).Name, example.settings(t).Name)
+	for _, all := range []objects{base, example} {
+		for _, name := range []string{workerName, watcherName} {
+			container := all.deployment(t, name).Spec.Template.Spec.Containers[0]
+			require.Len(t, container.EnvFrom, 1)
+			assert.Equal(t, all.settings(t).Name, container.EnvFrom[0].ConfigMapRef.Name)
+		}
+	}
+}
+
+func TestTheExampleSetsTheImageOfBothProcesses(t *testing.T) {
+	all := render(t, inCheckout(t, "deploy", "overlays", "example"))
+	for _, name := range []string{workerName, watcherName} {
+		assert.Equal(t, "registry.example.com/holdfast:v0.1.0", all.deployment(t, name).Spec.Template.Spec.Containers[0].Image)
+	}
+}
+
+func TestSelectorsFindTheirPodsAndNoOthers(t *testing.T) {
+	all := renderOverlay(t, "resources: [BASE/base]\ncomponents: [BASE/components/pod-monitor]\n")
+	for _, name := range []string{workerName, watcherName} {
+		labels := all.deployment(t, name).Spec.Template.Labels
+		own := map[string]string{"app.kubernetes.io/name": name}
+		assert.Equal(t, name, labels["app.kubernetes.io/name"])
+		assert.Equal(t, own, all.deployment(t, name).Spec.Selector.MatchLabels)
+		budget := into[policyv1.PodDisruptionBudget](t, all.find(t, "PodDisruptionBudget/"+name))
+		assert.Equal(t, own, budget.Spec.Selector.MatchLabels)
+		monitored, _, err := unstructured.NestedStringMap(all.find(t, "PodMonitor/holdfast").Object, "spec", "selector", "matchLabels")
+		require.NoError(t, err)
+		require.NotEmpty(t, monitored)
+		for label, value := range monitored {
+			assert.Equal(t, value, labels[label])
+		}
+	}
+	endpoints, _, err := unstructured.NestedSlice(all.find(t, "PodMonitor/holdfast").Object, "spec", "podMetricsEndpoints")
+	require.NoError(t, err)
+	assert.Equal(t, []any{map[string]any{"port": "metrics"}}, endpoints)
+}
+
+// kubectl -k refuses files outside of a kustomization's folder; every folder here stands for itself.
+func TestEveryKustomizationRenders(t *testing.T) {
+	found := 0
+	err := filepath.WalkDir(inCheckout(t, "deploy"), func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.Name() != "kustomization.yaml" || filepath.Base(filepath.Dir(path)) == "pod-monitor" {
+			return err
+		}
+		found++
+		assert.NotEmpty(t, render(t, filepath.Dir(path)), path)
+		return nil
+	})
+	require.NoError(t, err)
+	assert.GreaterOrEqual(t, found, 5)
+}

@@ -1,0 +1,38 @@
+package deploy_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/test/env"
+)
+
+func TestSamplesAreWhatTheirKindsTake(t *testing.T) {
+	samples := readObjects(t, "deploy/samples")
+	require.ElementsMatch(t, []string{
+		"NonAdminBackup/everything", "NonAdminBackup/web", "ConfigMap/holdfast-policy", "ResourceQuota/backups",
+	}, samples.ids())
+	for _, o := range samples.ofKind("NonAdminBackup") {
+		assert.Empty(t, o.GetNamespace(), "the tenant gives it")
+		assert.NotNil(t, into[oadpv1alpha1.NonAdminBackup](t, o).Spec.BackupSpec)
+	}
+	quota := into[corev1.ResourceQuota](t, samples.find(t, "ResourceQuota/backups"))
+	assert.Equal(t, corev1.ResourceList{
+		"count/nonadminbackups.oadp.openshift.io": resource.MustParse("10"),
+	}, quota.Spec.Hard)
+}
+
+func TestTheSamplePolicyIsOne(t *testing.T) {
+	config := into[corev1.ConfigMap](t, readObjects(t, "deploy/samples").find(t, "ConfigMap/holdfast-policy"))
+	assert.Equal(t, env.OADPNamespace, config.Namespace)
+	parsed, err := policy.Parse([]byte(config.Data["nonAdmin"]))
+	require.NoError(t, err)
+	require.NotNil(t, parsed.EnforceBackupSpec)
+	assert.NotZero(t, parsed.EnforceBackupSpec.TTL)
+}

@@ -1,0 +1,37 @@
+package monitoring
+
+import (
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/stretchr/testify/require"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"holdfast.dev/holdfast/k8s/metrics"
+)
+
+// Exposed uses each of Holdfast's own instruments once, since some show nothing before, and returns every metric that this
+// process then exposes, with its type.
+func Exposed(t testing.TB) map[string]dto.MetricType {
+	t.Helper()
+	for _, call := range []func(string){
+		metrics.PatchConflict, metrics.ActivityRetried, metrics.AccessDenied, metrics.SignalFailed,
+		func(value string) { metrics.SignalAcknowledged(value, time.Now()) },
+		func(value string) { metrics.SetDependencyUp(value, true) },
+	} {
+		call("any")
+	}
+	census := prometheus.NewRegistry()
+	require.NoError(t, census.Register(metrics.NewCensusCollector(func() *metrics.Census {
+		return &metrics.Census{LastStart: time.Unix(1, 0), NonAdminBackups: map[string]int{"new": 1}}
+	})))
+	families, err := prometheus.Gatherers{ctrlmetrics.Registry, census}.Gather()
+	require.NoError(t, err)
+	exposed := map[string]dto.MetricType{}
+	for _, family := range families {
+		exposed[family.GetName()] = family.GetType()
+	}
+	return exposed
+}

@@ -1,0 +1,124 @@
+package operations_test
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast.dev/holdfast/test/env"
+	"holdfast.dev/holdfast/test/tools"
+)
+
+// process is one of Holdfast's own, with an environment of its own.
+type process struct {
+	t       *testing.T
+	command *exec.Cmd
+	log     string
+	health  string
+	exited  chan struct{}
+	err     error
+}
+
+func startWorker(t *testing.T, cluster string, variables ...string) *process {
+	t.Helper()
+	return start(t, tools.HoldfastWorker, env.HoldfastWorker, nil, cluster, variables)
+}
+
+func startWatcher(t *testing.T, cluster string, variables ...string) *process {
+	t.Helper()
+	return start(t, tools.Holdfast, env.HoldfastWatcher, []string{"watch", "--progress-interval=1s"}, cluster, variables)
+}
+
+func start(t *testing.T, binary, user string, args []string, cluster string, variables []string) *process {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	p := &process{
+		t: t, health: listener.Addr().String(), exited: make(chan struct{}),
+		log: filepath.Join(t.TempDir(), binary+".log"),
+	}
+	require.NoError(t, listener.Close())
+	log, err := os.Create(p.log)
+	require.NoError(t, err)
+	defer log.Close()
+	//nolint:noctx // ended by signals
+	p.command = exec.Command(binaries[binary], append(args, "--kubeconfig", stack.Kubeconfig(user), "--cluster-id", cluster,
+		"--oadp-namespace", env.OADPNamespace, "--metrics-bind-address", "0", "--health-probe-bind-address", p.health)...)
+	p.command.Env = append([]string{"HOME=" + t.TempDir(), "TEMPORAL_ADDRESS=" + stack.TemporalAddress()}, variables...)
+	p.command.Stdout, p.command.Stderr = log, log
+	require.NoError(t, p.command.Start())
+	go func() {
+		p.err = p.command.Wait()
+		close(p.exited)
+	}()
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("log of %s:\n%s", binary, p.output())
+		}
+		p.kill()
+	})
+	return p
+}
+
+func (p *process) output() string {
+	p.t.Helper()
+	content, err := os.ReadFile(p.log)
+	require.NoError(p.t, err)
+	return string(content)
+}
+
+// ready waits until every check passes, and returns the process.
+func (p *process) ready() *process {
+	p.t.Helper()
+	require.Eventually(p.t, func() bool {
+		request, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "http://"+p.health+"/readyz", nil)
+		if err != nil {
+			return false
+		}
+		answer, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return false
+		}
+		return answer.Body.Close() == nil && answer.StatusCode == http.StatusOK
+	}, patience, tick, "%s is not ready", p.command.Path)
+	return p
+}
+
+// terminate sends SIGTERM.
+func (p *process) terminate() {
+	p.t.Helper()
+	require.NoError(p.t, p.command.Process.Signal(syscall.SIGTERM))
+}
+
+// awaitExit waits for the end, which must be status 0, and returns how long it took.
+func (p *process) awaitExit() time.Duration {
+	p.t.Helper()
+	begin := time.Now()
+	select {
+	case <-p.exited:
+	case <-time.After(patience):
+		require.Fail(p.t, "it does not end", p.command.Path)
+	}
+	require.NoError(p.t, p.err, "want exit status 0")
+	return time.Since(begin)
+}
+
+// stop ends the process as Kubernetes does.
+func (p *process) stop() {
+	p.t.Helper()
+	p.terminate()
+	p.awaitExit()
+}
+
+func (p *process) kill() {
+	_ = p.command.Process.Kill() // an error means that it is gone
+	<-p.exited
+}

@@ -1,0 +1,57 @@
+package operations_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	temporalclient "go.temporal.io/sdk/client"
+)
+
+// A worker with a version gets work only when that version is current; workflows under way move to the next one.
+func TestWorkersAreRolledOutByVersion(t *testing.T) {
+	s := newScene(t, "versioned", temporalclient.Options{})
+	const deployment = "holdfast-worker-test"
+	version := func(build string) []string {
+		return []string{"TEMPORAL_DEPLOYMENT_NAME=" + deployment, "TEMPORAL_WORKER_BUILD_ID=" + build}
+	}
+	handle := s.temporal.WorkerDeploymentClient().GetHandle(deployment)
+	makeCurrent := func(build string) {
+		require.EventuallyWithT(t, func(c *assert.CollectT) { // Temporal knows a version when its worker has polled
+			_, err := handle.SetCurrentVersion(context.Background(), temporalclient.WorkerDeploymentSetCurrentVersionOptions{BuildID: build})
+			require.NoError(c, err)
+		}, patience, tick)
+	}
+
+	v1 := startWorker(t, s.cluster, version("v1")...).ready()
+	startWatcher(t, s.cluster).ready()
+	nab := s.backUp("first")
+	require.Eventually(t, func() bool {
+		_, err := s.temporal.DescribeWorkflowExecution(context.Background(), s.workflowID(nab), "")
+		return err == nil
+	}, patience, tick, "the watcher has signalled")
+	assert.Zero(t, count(s.history(nab), enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED), "no version is current")
+
+	makeCurrent("v1")
+	s.complete(s.awaitVelero(nab))
+	ranOn(t, s.awaitCompleted(nab), deployment, "v1")
+
+	moving := s.backUp("moving")
+	velero := s.awaitVelero(moving)
+	startWorker(t, s.cluster, version("v2")...).ready()
+	makeCurrent("v2")
+	v1.stop() // nothing needs it any more
+	s.complete(velero)
+	ranOn(t, s.awaitCompleted(moving), deployment, "v2")
+}
+
+func ranOn(t *testing.T, described *workflowservice.DescribeWorkflowExecutionResponse, deployment, build string) {
+	t.Helper()
+	info := described.WorkflowExecutionInfo.VersioningInfo
+	assert.Equal(t, enumspb.VERSIONING_BEHAVIOR_AUTO_UPGRADE, info.GetBehavior())
+	assert.Equal(t, deployment, info.GetDeploymentVersion().GetDeploymentName())
+	assert.Equal(t, build, info.GetDeploymentVersion().GetBuildId())
+}

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"strings"
+
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+)
+
+// The variables that Temporal's own worker controller sets on the Pods that it makes.
+const (
+	deploymentNameVariable = "TEMPORAL_DEPLOYMENT_NAME"
+	buildIDVariable        = "TEMPORAL_WORKER_BUILD_ID"
+)
+
+// deploymentOptions turns worker versioning on when both variables are set. The error is one line.
+//
+// Workflows move to the version that is made current (auto-upgrade): a backup can wait for Velero for hours, or for ever for
+// somebody's decision, and with pinning the workers of every old version would have to be kept until the last one ends.
+// What makes the move safe is that new code replays old histories (test/histories).
+func deploymentOptions() (worker.DeploymentOptions, error) {
+	name, build := os.Getenv(deploymentNameVariable), os.Getenv(buildIDVariable)
+	switch {
+	case name == "" && build == "":
+		return worker.DeploymentOptions{}, nil
+	case name == "":
+		return worker.DeploymentOptions{}, errors.New(buildIDVariable + " is set and " + deploymentNameVariable +
+			" is not: worker versioning needs both")
+	case build == "":
+		return worker.DeploymentOptions{}, errors.New(deploymentNameVariable + " is set and " + buildIDVariable +
+			" is not: worker versioning needs both")
+	case strings.ContainsAny(name, ".:") || strings.HasPrefix(name, "__"):
+		return worker.DeploymentOptions{}, errors.New(deploymentNameVariable +
+			": want a name without '.' and ':' that does not begin with __")
+	case strings.HasPrefix(build, "__"):
+		return worker.DeploymentOptions{}, errors.New(buildIDVariable + ": want an ID that does not begin with __")
+	}
+	return worker.DeploymentOptions{
+		UseVersioning:             true,
+		Version:                   worker.WorkerDeploymentVersion{DeploymentName: name, BuildID: build},
+		DefaultVersioningBehavior: workflow.VersioningBehaviorAutoUpgrade,
+	}, nil
+}
