@@ -41,7 +41,7 @@ func TestEveryFlagIsTakenFromTheEnvironment(t *testing.T) {
 	for name, value := range map[string]string{
 		"KUBECONFIG": "/tmp/config", "CLUSTER_ID": "west", "OADP_NAMESPACE": "velero", "RESOURCE_TIMEOUT": "90s",
 		"KUBE_API_QPS": "12.5", "KUBE_API_BURST": "7", "METRICS_BIND_ADDRESS": "0", "HEALTH_PROBE_BIND_ADDRESS": "127.0.0.1:1",
-		"LOG_LEVEL": "debug", "LOG_FORMAT": "console",
+		"LOG_LEVEL": "debug", "LOG_FORMAT": "console", "PAYLOAD_KEYS_DIR": "/keys",
 	} {
 		t.Setenv("HOLDFAST_"+name, value)
 	}
@@ -50,7 +50,7 @@ func TestEveryFlagIsTakenFromTheEnvironment(t *testing.T) {
 	assert.Equal(t, &process.Flags{
 		Kubeconfig: "/tmp/config", ClusterID: "west", OADPNamespace: "velero", ResourceTimeout: 90 * time.Second,
 		KubeAPIQPS: 12.5, KubeAPIBurst: 7, MetricsBindAddress: "0", HealthBindAddress: "127.0.0.1:1",
-		LogLevel: "debug", LogFormat: "console",
+		LogLevel: "debug", LogFormat: "console", PayloadKeysDir: "/keys",
 	}, flags)
 }
 

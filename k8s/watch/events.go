@@ -83,6 +83,7 @@ func (w *Watcher) veleroBackupEvents() events {
 		},
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) {
 			w.positionsChanged()
+			w.volumes.forget(e.Object.GetName())
 			if nab := w.origin(ctx, e.Object); nab != nil {
 				w.add(q, requestFor(nab))
 				return

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
@@ -319,7 +320,7 @@ func TestALocationConcernsWhatIsKeptBackInItsNamespace(t *testing.T) {
 func TestANamespaceThatGoesConcernsAllInIt(t *testing.T) {
 	crews := keptBack("crews")
 	crews.Namespace = "crew"
-	there := namespaceMetadata()
+	there := metadataOf(corev1.SchemeGroupVersion.WithKind("Namespace"))
 	there.Name = fake.Namespace
 	going := there.DeepCopy()
 	going.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}

@@ -113,7 +113,7 @@ func TestTheWatcherIsReadyOnceAllCachesAreFilled(t *testing.T) {
 	manager.cacheErr, manager.cached = nil, nil
 	require.NoError(t, s.awaitCaches(t.Context()))
 	require.NoError(t, s.Watching(t.Context()))
-	assert.Len(t, manager.cached, 6, "every kind that is watched")
+	assert.Len(t, manager.cached, 8, "every kind that is watched")
 }
 
 func TestTheCacheHoldsOfVelerosObjectsOnlyThoseOfTheOADPNamespace(t *testing.T) {
@@ -170,7 +170,7 @@ func (c *stubTemporal) SignalWorkflow(_ context.Context, id, run, signal string,
 func TestASignalStartsTheWorkflowThatServesTheObject(t *testing.T) {
 	c := &stubTemporal{}
 	w := &TemporalWorkflows{Client: c, ClusterID: "west"}
-	require.NoError(t, w.SignalWithStart(t.Context(), contract.KindBackup, fake.Ref(name), "changed"))
+	require.NoError(t, w.SignalWithStart(t.Context(), contract.KindBackup, fake.Ref(name), contract.Changed{Reason: "changed"}))
 	assert.Equal(t, "west/nab/team/nightly/uid-nightly", c.id)
 	assert.Equal(t, contract.SignalChanged, c.signal)
 	assert.Equal(t, contract.Changed{Reason: "changed"}, c.payload)
@@ -184,7 +184,7 @@ func TestASignalStartsTheWorkflowThatServesTheObject(t *testing.T) {
 	}, c.options)
 
 	c.err = errAway
-	err := w.SignalWithStart(t.Context(), contract.KindBackup, fake.Ref(name), "changed")
+	err := w.SignalWithStart(t.Context(), contract.KindBackup, fake.Ref(name), contract.Changed{Reason: "changed"})
 	require.ErrorIs(t, err, errAway)
 	assert.ErrorContains(t, err, "signal workflow of NonAdminBackup team/nightly")
 }
@@ -205,7 +205,7 @@ func TestTheEndOfAnObjectStartsNoWorkflow(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			c := &stubTemporal{err: test.err}
 			w := &TemporalWorkflows{Client: c, ClusterID: "west"}
-			err := w.SignalRunning(t.Context(), contract.KindBackup, fake.Ref(name), "deleted")
+			err := w.SignalRunning(t.Context(), contract.KindBackup, fake.Ref(name), contract.Changed{Reason: "deleted"})
 			assert.Equal(t, "west/nab/team/nightly/uid-nightly", c.id, "whichever run it is")
 			assert.Equal(t, contract.Changed{Reason: "deleted"}, c.payload)
 			if test.wantErr {

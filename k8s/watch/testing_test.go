@@ -137,22 +137,24 @@ func (s *writtenPolicy) Version() string {
 
 // signals records what workflows were told.
 type signals struct {
-	told []string
-	err  error
+	told    []string
+	volumes bool // what the last one said
+	err     error
 }
 
 // SignalWithStart implements Workflows.
-func (s *signals) SignalWithStart(_ context.Context, kind contract.Kind, ref contract.ObjectRef, _ string) error {
+func (s *signals) SignalWithStart(_ context.Context, kind contract.Kind, ref contract.ObjectRef, changed contract.Changed) error {
 	if s.err == nil {
+		s.volumes = changed.Volumes
 		s.told = append(s.told, "start "+string(kind)+" "+ref.String()+" "+ref.UID)
 	}
 	return s.err
 }
 
 // SignalRunning implements Workflows.
-func (s *signals) SignalRunning(_ context.Context, kind contract.Kind, ref contract.ObjectRef, reason string) error {
+func (s *signals) SignalRunning(_ context.Context, kind contract.Kind, ref contract.ObjectRef, changed contract.Changed) error {
 	if s.err == nil {
-		s.told = append(s.told, reason+" "+string(kind)+" "+ref.String()+" "+ref.UID)
+		s.told = append(s.told, changed.Reason+" "+string(kind)+" "+ref.String()+" "+ref.UID)
 	}
 	return s.err
 }

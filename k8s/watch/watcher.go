@@ -8,9 +8,11 @@ import (
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
 	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -74,6 +76,7 @@ type Watcher struct {
 	policy   *polledPolicy
 	requests chan event.TypedGenericEvent[Request]
 	arrivals arrivals
+	volumes  volumes
 	dirty    chan struct{} // the queue positions may have changed
 	watching atomic.Bool   // all caches are filled
 }
@@ -93,7 +96,10 @@ func (w *Watcher) Watching(context.Context) error {
 func (w *Watcher) awaitCaches(ctx context.Context) error {
 	for _, kind := range []client.Object{
 		&oadpv1alpha1.NonAdminBackup{}, &velerov1.Backup{}, &velerov1.DeleteBackupRequest{},
-		&oadpv1alpha1.NonAdminBackupStorageLocation{}, &velerov1.BackupStorageLocation{}, namespaceMetadata(),
+		&oadpv1alpha1.NonAdminBackupStorageLocation{}, &velerov1.BackupStorageLocation{},
+		metadataOf(corev1.SchemeGroupVersion.WithKind("Namespace")),
+		metadataOf(velerov1.SchemeGroupVersion.WithKind("PodVolumeBackup")),
+		metadataOf(velerov2alpha1.SchemeGroupVersion.WithKind("DataUpload")),
 	} {
 		if _, err := w.manager.GetCache().GetInformer(ctx, kind); err != nil {
 			return fmt.Errorf("fill the cache of %T: %w", kind, err)
@@ -103,10 +109,10 @@ func (w *Watcher) awaitCaches(ctx context.Context) error {
 	return nil
 }
 
-func namespaceMetadata() *metav1.PartialObjectMetadata {
-	namespace := &metav1.PartialObjectMetadata{}
-	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	return namespace
+func metadataOf(kind schema.GroupVersionKind) *metav1.PartialObjectMetadata {
+	object := &metav1.PartialObjectMetadata{}
+	object.SetGroupVersionKind(kind)
+	return object
 }
 
 // CacheOptions are the manager's cache options that the watcher needs: of Velero's objects only those in the OADP
@@ -119,6 +125,8 @@ func CacheOptions(oadpNamespace string) cache.Options {
 			&velerov1.Backup{}:                velero,
 			&velerov1.DeleteBackupRequest{}:   velero,
 			&velerov1.BackupStorageLocation{}: velero,
+			&velerov1.PodVolumeBackup{}:       velero,
+			&velerov2alpha1.DataUpload{}:      velero,
 		},
 	}
 }
@@ -145,6 +153,8 @@ func Add(mgr manager.Manager, options Options) (*Watcher, error) {
 		Watches(&oadpv1alpha1.NonAdminBackupStorageLocation{}, w.locationEvents()).
 		Watches(&velerov1.BackupStorageLocation{}, w.locationEvents()).
 		WatchesMetadata(&corev1.Namespace{}, w.namespaceEvents()).
+		WatchesMetadata(&velerov1.PodVolumeBackup{}, w.volumeEvents()).
+		WatchesMetadata(&velerov2alpha1.DataUpload{}, w.volumeEvents()).
 		WatchesRawSource(source.TypedChannel(w.requests, w.passOn())).
 		WithOptions(controller.TypedOptions[Request]{
 			MaxConcurrentReconciles: concurrentReconciles,
@@ -184,7 +194,8 @@ func (w *Watcher) judge(ctx context.Context, request Request, came time.Time) (r
 		return reconcile.Result{}, err
 	}
 	if objects.NAB == nil && !request.Force {
-		return reconcile.Result{}, w.measured(ref, came, w.Workflows.SignalRunning(ctx, contract.KindBackup, ref, "deleted"))
+		return reconcile.Result{}, w.measured(ref, came,
+			w.Workflows.SignalRunning(ctx, contract.KindBackup, ref, contract.Changed{Reason: "deleted"}))
 	}
 	again := reconcile.Result{RequeueAfter: w.ResyncInterval}
 	if request.Force {
@@ -192,7 +203,8 @@ func (w *Watcher) judge(ctx context.Context, request Request, came time.Time) (r
 	} else if backup.Settled(objects.View(time.Now())) {
 		return again, nil
 	}
-	if err := w.measured(ref, came, w.Workflows.SignalWithStart(ctx, contract.KindBackup, ref, "changed")); err != nil {
+	changed := contract.Changed{Reason: "changed", Volumes: w.volumes.has(objects.BackupName)}
+	if err := w.measured(ref, came, w.Workflows.SignalWithStart(ctx, contract.KindBackup, ref, changed)); err != nil {
 		return reconcile.Result{}, err
 	}
 	return again, nil

@@ -18,9 +18,9 @@ const workflowTaskTimeout = 5 * time.Second
 // Workflows signals the workflows of tenant objects.
 type Workflows interface {
 	// SignalWithStart tells the object's workflow to look, and starts it if it does not run.
-	SignalWithStart(ctx context.Context, kind contract.Kind, ref contract.ObjectRef, reason string) error
+	SignalWithStart(ctx context.Context, kind contract.Kind, ref contract.ObjectRef, changed contract.Changed) error
 	// SignalRunning tells the object's workflow to look if it runs.
-	SignalRunning(ctx context.Context, kind contract.Kind, ref contract.ObjectRef, reason string) error
+	SignalRunning(ctx context.Context, kind contract.Kind, ref contract.ObjectRef, changed contract.Changed) error
 }
 
 // TemporalWorkflows implements Workflows with a Temporal client.
@@ -46,7 +46,7 @@ var kinds = map[contract.Kind]struct {
 
 // SignalWithStart implements Workflows.
 func (w *TemporalWorkflows) SignalWithStart(
-	ctx context.Context, kind contract.Kind, ref contract.ObjectRef, reason string,
+	ctx context.Context, kind contract.Kind, ref contract.ObjectRef, changed contract.Changed,
 ) error {
 	served := kinds[kind]
 	options := client.StartWorkflowOptions{
@@ -56,7 +56,7 @@ func (w *TemporalWorkflows) SignalWithStart(
 		StaticSummary:         fmt.Sprintf("%s %s", served.summary, ref),
 	}
 	_, err := w.Client.SignalWithStartWorkflow(ctx, contract.WorkflowID(w.ClusterID, kind, ref),
-		contract.SignalChanged, contract.Changed{Reason: reason},
+		contract.SignalChanged, changed,
 		options, served.workflow, served.input(w.ClusterID, ref))
 	if err != nil {
 		return fmt.Errorf("signal workflow of %s %s: %w", served.kubernetesKind, ref, err)
@@ -65,9 +65,11 @@ func (w *TemporalWorkflows) SignalWithStart(
 }
 
 // SignalRunning implements Workflows.
-func (w *TemporalWorkflows) SignalRunning(ctx context.Context, kind contract.Kind, ref contract.ObjectRef, reason string) error {
+func (w *TemporalWorkflows) SignalRunning(
+	ctx context.Context, kind contract.Kind, ref contract.ObjectRef, changed contract.Changed,
+) error {
 	err := w.Client.SignalWorkflow(ctx, contract.WorkflowID(w.ClusterID, kind, ref), "",
-		contract.SignalChanged, contract.Changed{Reason: reason})
+		contract.SignalChanged, changed)
 	var notFound *serviceerror.NotFound
 	if errors.As(err, &notFound) {
 		return nil

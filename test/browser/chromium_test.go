@@ -135,6 +135,14 @@ func (p *page) awaitText(texts ...string) {
 	})
 }
 
+// hasNot: the page as it is does not show the text.
+func (p *page) hasNot(text string) {
+	p.t.Helper()
+	seen, err := ask[string](p, visibleText)
+	require.NoError(p.t, err)
+	require.NotContains(p.t, seen, text)
+}
+
 // poll asks until nothing is missing. Otherwise the test fails with the last answer and what the page shows.
 func (p *page) poll(missing func() string) {
 	p.t.Helper()

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -42,12 +43,12 @@ func TestKustomizationsListEveryFileOfTheirFolder(t *testing.T) {
 	for _, dir := range []string{"crds", "rbac"} {
 		t.Run(dir, func(t *testing.T) {
 			var kustomization struct{ Resources []string }
-			require.NoError(t, yaml.Unmarshal([]byte(readFile(t, "deploy", dir, "kustomization.yaml")), &kustomization))
+			require.NoError(t, yaml.Unmarshal([]byte(readFile(t, "deploy", dir, "Kustomization")), &kustomization))
 			entries, err := os.ReadDir(inCheckout(t, "deploy", dir))
 			require.NoError(t, err)
 			var files []string
 			for _, entry := range entries {
-				if entry.Name() != "kustomization.yaml" {
+				if entry.Name() != "Kustomization" {
 					files = append(files, entry.Name())
 				}
 			}
@@ -205,7 +206,8 @@ func TestSelectorsFindTheirPodsAndNoOthers(t *testing.T) {
 func TestEveryKustomizationRenders(t *testing.T) {
 	found := 0
 	err := filepath.WalkDir(inCheckout(t, "deploy"), func(path string, entry os.DirEntry, err error) error {
-		if err != nil || entry.Name() != "kustomization.yaml" || filepath.Base(filepath.Dir(path)) == "pod-monitor" {
+		if err != nil || !strings.EqualFold(strings.TrimSuffix(entry.Name(), ".yaml"), "kustomization") ||
+			filepath.Base(filepath.Dir(path)) == "pod-monitor" {
 			return err
 		}
 		found++

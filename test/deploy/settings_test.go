@@ -94,8 +94,8 @@ func names(variables []corev1.EnvVar) []string {
 // A variable that no program knows would be passed over in silence.
 func TestProgramsKnowEverySettingOfTheDeployments(t *testing.T) {
 	tests := map[string]objects{
-		"base":    render(t, inCheckout(t, "deploy", "base")),
-		"example": render(t, inCheckout(t, "deploy", "overlays", "example")),
+		"base":                                   render(t, inCheckout(t, "deploy", "base")),
+		"example":                                render(t, inCheckout(t, "deploy", "overlays", "example")),
 		"example with everything that it offers": renderOverlay(t, everythingOfTheExample(t)),
 	}
 	for title, all := range tests {

@@ -51,6 +51,7 @@ func run(m *testing.M) int {
 		Progress:             os.Stdout,
 		WaitForOthers:        true,
 		Holdfast:             true,
+		Audit:                true,
 		SuggestContinueAsNew: suggestContinueAsNew,
 		WatchArgs:            []string{"--progress-interval=1s"},
 		WorkerArgs:           []string{"--velero-stall-timeout=" + stallTimeout.String()},

@@ -103,6 +103,8 @@ func (s *scene) awaitCompleted(nab *oadpv1alpha1.NonAdminBackup) *workflowservic
 		described = s.describe(c, nab)
 		require.Equal(c, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED, described.WorkflowExecutionInfo.Status)
 	}, patience, tick)
+	s.t.Logf("history of %s: %d events, %d bytes", nab.Name, described.WorkflowExecutionInfo.HistoryLength,
+		described.WorkflowExecutionInfo.HistorySizeBytes)
 	return described
 }
 

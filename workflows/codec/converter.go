@@ -6,7 +6,6 @@ import (
 
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/sdk/converter"
-	"go.temporal.io/sdk/temporal"
 )
 
 // DataConverter returns the default converter with payloads encrypted. To be used even without keys: a process that
@@ -16,13 +15,6 @@ import (
 // again until the key is there. An error instead would end the workflow, lose a signal, or look like a failed activity.
 func DataConverter(keys *Keys) converter.DataConverter {
 	return &dataConverter{converter.NewCodecDataConverter(converter.GetDefaultDataConverter(), New(keys))}
-}
-
-// FailureConverter returns a converter that, with keys, encrypts messages and stack traces of errors too.
-func FailureConverter(keys *Keys) converter.FailureConverter {
-	return temporal.NewDefaultFailureConverter(temporal.DefaultFailureConverterOptions{
-		DataConverter: DataConverter(keys), EncodeCommonAttributes: keys.dir != "",
-	})
 }
 
 type dataConverter struct{ converter.DataConverter }

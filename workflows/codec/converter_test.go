@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
+	failurepb "go.temporal.io/api/failure/v1"
 	historypb "go.temporal.io/api/history/v1"
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	"go.temporal.io/sdk/converter"
@@ -59,6 +60,25 @@ func TestErrorsAreEncrypted(t *testing.T) {
 	assert.NotContains(t, failure.String(), "nightly")
 	assert.Equal(t, "InvalidObject", failure.GetApplicationFailureInfo().Type, "types stay readable")
 	assert.ErrorContains(t, failures.FailureToError(failure), "shop/nightly is bad")
+
+	// The failed attempt of a local activity: read first, stored afterwards.
+	again := failures.ErrorToFailure(failures.FailureToError(failure))
+	for _, stored := range []*failurepb.Failure{failure, again} {
+		for ; stored != nil; stored = stored.Cause {
+			assert.Equal(t, "Encoded failure", stored.Message)
+			assert.Empty(t, stored.StackTrace)
+		}
+	}
+	require.ErrorContains(t, failures.FailureToError(again), "shop/nightly is bad")
+
+	// An error of a history in clear, passed on.
+	passedOn := failures.ErrorToFailure(failures.FailureToError(&failurepb.Failure{Message: "shop/nightly", StackTrace: "there",
+		FailureInfo: &failurepb.Failure_ApplicationFailureInfo{ApplicationFailureInfo: &failurepb.ApplicationFailureInfo{Type: "Old"}}}))
+	assert.NotContains(t, passedOn.String(), "nightly")
+	assert.ErrorContains(t, failures.FailureToError(passedOn), "shop/nightly")
+
+	assert.Nil(t, failures.ErrorToFailure(nil))
+	require.NoError(t, failures.FailureToError(nil))
 
 	inClear := codec.FailureConverter(codec.None()).ErrorToFailure(errors.New("shop/nightly is bad"))
 	assert.Equal(t, "shop/nightly is bad", inClear.Message)

@@ -1,0 +1,50 @@
+package e2e_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/test/env"
+)
+
+// Volumes are counted where there are any, as they move, and their lists are asked for only there. No volume can be copied
+// here, so the test writes what Velero would.
+func TestVolumesAreCountedWhereThereAreAny(t *testing.T) {
+	actForVelero(t)
+	x := newTenant(t, "frank")
+	without, with := x.created("without"), x.created("with")
+	for _, nab := range []*oadpv1alpha1.NonAdminBackup{without, with} {
+		veleroSays(t, nab, velerov1.BackupPhaseInProgress)
+	}
+	volume := &velerov1.PodVolumeBackup{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: env.OADPNamespace, Name: x.namespace + "-volume",
+			Labels: map[string]string{velerov1.BackupNameLabel: with.Status.VeleroBackup.Name},
+		},
+		Spec: velerov1.PodVolumeBackupSpec{UploaderType: "kopia", Volume: "data"},
+	}
+	require.NoError(t, admin.Create(t.Context(), volume))
+	counts := func(wish string, want oadpv1alpha1.FileSystemPodVolumeBackups) {
+		x.await(with, wish, func(now *oadpv1alpha1.NonAdminBackup) bool {
+			return now.Status.FileSystemPodVolumeBackups != nil && *now.Status.FileSystemPodVolumeBackups == want
+		})
+	}
+	counts("a new volume", oadpv1alpha1.FileSystemPodVolumeBackups{Total: 1, New: 1})
+	before := volume.DeepCopy()
+	volume.Status.Phase = velerov1.PodVolumeBackupPhaseCompleted
+	require.NoError(t, admin.Patch(t.Context(), volume, client.MergeFrom(before)))
+	counts("a volume that is done", oadpv1alpha1.FileSystemPodVolumeBackups{Total: 1, Completed: 1})
+
+	for _, nab := range []*oadpv1alpha1.NonAdminBackup{without, with} {
+		veleroSays(t, nab, velerov1.BackupPhaseCompleted)
+		done := x.awaitVeleroPhase(nab, velerov1.BackupPhaseCompleted)
+		assert.Equal(t, nab == with, done.Status.FileSystemPodVolumeBackups != nil)
+		record(t, nab)
+	}
+}
