@@ -125,7 +125,9 @@ func same(a, b string) bool {
 }
 
 const loginPage = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Holdfast codec server</title>
-<form method="post" action="login"><label>Token <input type="password" name="token" autofocus></label> <button>Log in</button></form>
+<form method="post" action="login">
+<label>Token <input type="password" name="token" autofocus></label> <button>Log in</button>
+</form>
 `
 
 func (g *codecGuard) showLogin(w http.ResponseWriter, _ *http.Request) {

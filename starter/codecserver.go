@@ -57,7 +57,7 @@ func codecServerCommand() *cobra.Command {
 	set.StringVar(&flags.tokenFile, "token-file", "", "file with the token that users of this server must show")
 	set.StringVar(&flags.webUIOrigin, "web-ui-origin", "",
 		"scheme and host of Temporal's Web UI, as the browser shows it; no browser page may ask if empty")
-	set.StringVar(&flags.tlsCertFile, "tls-cert-file", "", "certificate to serve with, read anew when it changes; plain HTTP if empty")
+	set.StringVar(&flags.tlsCertFile, "tls-cert-file", "", "certificate to serve with; plain HTTP if empty")
 	set.StringVar(&flags.tlsKeyFile, "tls-key-file", "", "key of --tls-cert-file")
 	process.BindLogs(set, &flags.logs)
 	return command
@@ -73,7 +73,10 @@ func (f *codecFlags) validate() error {
 		{addressErr == nil && port != "", "listen-address", "host:port or :port"},
 		{f.payloadKeysDir != "", "payload-keys-dir", "the folder that worker and watcher have"},
 		{f.tokenFile != "", "token-file", "a file with a token: whoever asks without it gets nothing"},
-		{f.webUIOrigin == "" || validOrigin(f.webUIOrigin), "web-ui-origin", "scheme://host[:port] without a path, like https://temporal.example.com"},
+		{
+			f.webUIOrigin == "" || validOrigin(f.webUIOrigin), "web-ui-origin",
+			"scheme://host[:port] without a path, like https://temporal.example.com",
+		},
 		{(f.tlsCertFile == "") == (f.tlsKeyFile == ""), "tls-key-file", "both or neither of --tls-cert-file and --tls-key-file"},
 	}
 	for _, check := range checks {

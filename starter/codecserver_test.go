@@ -69,8 +69,15 @@ func startCodecServer(t *testing.T) *codecServer {
 	return s
 }
 
+// reply is an answer that has been read.
+type reply struct {
+	status  int
+	header  http.Header
+	cookies []*http.Cookie
+}
+
 // ask sends a request with headers, given as "Name: value".
-func (s *codecServer) ask(method, path string, body []byte, headers ...string) (*http.Response, string) {
+func (s *codecServer) ask(method, path string, body []byte, headers ...string) (reply, string) {
 	s.t.Helper()
 	request, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, bytes.NewReader(body))
 	require.NoError(s.t, err)
@@ -83,7 +90,7 @@ func (s *codecServer) ask(method, path string, body []byte, headers ...string) (
 	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
 	require.NoError(s.t, err)
-	return answer, string(text)
+	return reply{status: answer.StatusCode, header: answer.Header, cookies: answer.Cookies()}, string(text)
 }
 
 func (s *codecServer) encrypted() []byte {
@@ -114,14 +121,14 @@ const withToken = "Authorization: Bearer " + testToken
 func TestWhoeverHasTheTokenReadsPayloads(t *testing.T) {
 	s := startCodecServer(t)
 	answer, text := s.ask(http.MethodPost, "/decode", s.encrypted(), withToken, "Content-Type: application/json", "X-Namespace: default")
-	require.Equal(t, http.StatusOK, answer.StatusCode, text)
+	require.Equal(t, http.StatusOK, answer.status, text)
 	_, data := contentOf(t, text)
 	assert.Equal(t, `"shop/nightly"`, data)
-	assert.Equal(t, "no-store", answer.Header.Get("Cache-Control"))
-	assert.Empty(t, answer.Header.Get("Access-Control-Allow-Origin"), "no page asked")
+	assert.Equal(t, "no-store", answer.header.Get("Cache-Control"))
+	assert.Empty(t, answer.header.Get("Access-Control-Allow-Origin"), "no page asked")
 
 	answer, text = s.ask(http.MethodPost, "/encode", []byte(`{"payloads":[{"metadata":{"encoding":"anNvbi9wbGFpbg=="},"data":"IngiCg=="}]}`), withToken)
-	require.Equal(t, http.StatusOK, answer.StatusCode, text)
+	require.Equal(t, http.StatusOK, answer.status, text)
 	encoding, _ := contentOf(t, text)
 	assert.Equal(t, codec.Encoding, encoding)
 }
@@ -175,11 +182,11 @@ func TestOthersAreRefusedWithTheReason(t *testing.T) {
 				body = []byte("nonsense")
 			}
 			answer, text := s.ask(test.method, test.path, body, test.headers...)
-			assert.Equal(t, test.status, answer.StatusCode)
+			assert.Equal(t, test.status, answer.status)
 			assert.Contains(t, text, test.want)
 			assert.NotContains(t, text, "nightly")
 			if test.status == http.StatusForbidden {
-				assert.Empty(t, answer.Header.Get("Access-Control-Allow-Origin"))
+				assert.Empty(t, answer.header.Get("Access-Control-Allow-Origin"))
 			}
 		})
 	}
@@ -190,7 +197,7 @@ func TestAnUnreadablePayloadIsRefusedWithTheReason(t *testing.T) {
 	body := bytes.Replace(s.encrypted(), []byte(base64.StdEncoding.EncodeToString([]byte("k1"))),
 		[]byte(base64.StdEncoding.EncodeToString([]byte("k2"))), 1)
 	answer, text := s.ask(http.MethodPost, "/decode", body, withToken)
-	assert.Equal(t, http.StatusBadRequest, answer.StatusCode)
+	assert.Equal(t, http.StatusBadRequest, answer.status)
 	assert.Contains(t, text, `payload encrypted with key "k2": there is no such key`)
 }
 
@@ -199,18 +206,18 @@ func TestTheWebUIMayAsk(t *testing.T) {
 	s := startCodecServer(t)
 	answer, _ := s.ask(http.MethodOptions, "/decode", nil, "Origin: "+webUI, "Access-Control-Request-Method: POST",
 		"Access-Control-Request-Headers: authorization,content-type,x-namespace")
-	assert.Equal(t, http.StatusNoContent, answer.StatusCode, "browsers send no token here")
-	assert.Equal(t, webUI, answer.Header.Get("Access-Control-Allow-Origin"))
-	assert.Equal(t, "true", answer.Header.Get("Access-Control-Allow-Credentials"))
-	assert.Equal(t, "POST", answer.Header.Get("Access-Control-Allow-Methods"))
+	assert.Equal(t, http.StatusNoContent, answer.status, "browsers send no token here")
+	assert.Equal(t, webUI, answer.header.Get("Access-Control-Allow-Origin"))
+	assert.Equal(t, "true", answer.header.Get("Access-Control-Allow-Credentials"))
+	assert.Equal(t, "POST", answer.header.Get("Access-Control-Allow-Methods"))
 	for _, header := range []string{"Authorization", "Authorization-Extras", "Content-Type", "X-Namespace"} {
-		assert.Contains(t, answer.Header.Get("Access-Control-Allow-Headers"), header)
+		assert.Contains(t, answer.header.Get("Access-Control-Allow-Headers"), header)
 	}
-	assert.Equal(t, "Origin", answer.Header.Get("Vary"))
+	assert.Equal(t, "Origin", answer.header.Get("Vary"))
 
 	answer, text := s.ask(http.MethodPost, "/decode", s.encrypted(), "Origin: "+webUI, withToken)
-	require.Equal(t, http.StatusOK, answer.StatusCode, text)
-	assert.Equal(t, webUI, answer.Header.Get("Access-Control-Allow-Origin"))
+	require.Equal(t, http.StatusOK, answer.status, text)
+	assert.Equal(t, webUI, answer.header.Get("Access-Control-Allow-Origin"))
 	_, data := contentOf(t, text)
 	assert.Equal(t, `"shop/nightly"`, data)
 }
@@ -219,45 +226,45 @@ func TestTheWebUIMayAsk(t *testing.T) {
 func TestABrowserLogsIn(t *testing.T) {
 	s := startCodecServer(t)
 	answer, page := s.ask(http.MethodGet, "/login", nil)
-	assert.Equal(t, http.StatusOK, answer.StatusCode)
+	assert.Equal(t, http.StatusOK, answer.status)
 	assert.Contains(t, page, `name="token"`)
-	assert.Contains(t, answer.Header.Get("Content-Security-Policy"), "frame-ancestors 'none'")
+	assert.Contains(t, answer.header.Get("Content-Security-Policy"), "frame-ancestors 'none'")
 
 	form := func(token string) []byte { return []byte(url.Values{"token": {token}}.Encode()) }
 	const isForm = "Content-Type: application/x-www-form-urlencoded"
 	answer, text := s.ask(http.MethodPost, "/login", form("wrong"), isForm)
-	assert.Equal(t, http.StatusUnauthorized, answer.StatusCode)
+	assert.Equal(t, http.StatusUnauthorized, answer.status)
 	assert.Contains(t, text, "this is not the token")
-	assert.Empty(t, answer.Cookies())
+	assert.Empty(t, answer.cookies)
 
 	answer, _ = s.ask(http.MethodPost, "/login", form(testToken), isForm)
-	require.Equal(t, http.StatusOK, answer.StatusCode)
-	require.Len(t, answer.Cookies(), 1)
-	cookie := answer.Cookies()[0]
+	require.Equal(t, http.StatusOK, answer.status)
+	require.Len(t, answer.cookies, 1)
+	cookie := answer.cookies[0]
 	assert.True(t, cookie.HttpOnly)
 	assert.Equal(t, http.SameSiteStrictMode, cookie.SameSite)
 	assert.NotContains(t, cookie.Value, testToken)
 
 	answer, text = s.ask(http.MethodPost, "/decode", s.encrypted(), "Origin: "+webUI, "Cookie: "+cookie.Name+"="+cookie.Value)
-	require.Equal(t, http.StatusOK, answer.StatusCode, text)
+	require.Equal(t, http.StatusOK, answer.status, text)
 
 	const newToken = "another-token-another-token-another"
 	require.NoError(t, os.WriteFile(s.tokenFile, []byte(newToken), 0o600))
 	answer, _ = s.ask(http.MethodPost, "/decode", s.encrypted(), "Origin: "+webUI, "Cookie: "+cookie.Name+"="+cookie.Value)
-	assert.Equal(t, http.StatusUnauthorized, answer.StatusCode, "a new token ends all sessions at once")
+	assert.Equal(t, http.StatusUnauthorized, answer.status, "a new token ends all sessions at once")
 	answer, _ = s.ask(http.MethodPost, "/decode", s.encrypted(), "Authorization: Bearer "+newToken)
-	assert.Equal(t, http.StatusOK, answer.StatusCode)
+	assert.Equal(t, http.StatusOK, answer.status)
 
 	require.NoError(t, os.Remove(s.tokenFile))
 	answer, text = s.ask(http.MethodPost, "/decode", s.encrypted(), "Authorization: Bearer ")
-	assert.Equal(t, http.StatusInternalServerError, answer.StatusCode, "without a token nobody is let in")
+	assert.Equal(t, http.StatusInternalServerError, answer.status, "without a token nobody is let in")
 	assert.Contains(t, text, "the server's token cannot be read; its log says why")
 }
 
 func TestTheCodecServerTellsItsHealth(t *testing.T) {
 	s := startCodecServer(t)
 	answer, _ := s.ask(http.MethodGet, "/healthz", nil)
-	assert.Equal(t, http.StatusOK, answer.StatusCode)
+	assert.Equal(t, http.StatusOK, answer.status)
 	_, text := s.ask(http.MethodGet, "/readyz", nil)
 	assert.Contains(t, text, "payload-keys: not checked yet")
 }

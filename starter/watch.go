@@ -107,7 +107,7 @@ func newManager(flags *watchFlags) (manager.Manager, error) {
 	}
 	mgr, err := manager.New(config, manager.Options{
 		Scheme:                 k8s.Scheme(),
-		Cache:                  watch.CacheOptions(flags.OADPNamespace),
+		Cache:                  hookCache(watch.CacheOptions(flags.OADPNamespace)),
 		Metrics:                server.Options{BindAddress: "0"}, // served with Temporal's on one page
 		HealthProbeBindAddress: "0",                              // served by our own probes
 	})
@@ -141,7 +141,7 @@ func assemble(
 		OADPNamespace:    flags.OADPNamespace,
 		ProgressInterval: flags.progressInterval,
 		ResyncInterval:   flags.resyncInterval,
-		Workflows:        &watch.TemporalWorkflows{Client: temporal.Client, ClusterID: flags.ClusterID},
+		Workflows:        hookWorkflows(&watch.TemporalWorkflows{Client: temporal.Client, ClusterID: flags.ClusterID}),
 		Policy:           source,
 		Paused:           rival.Err,
 		Log:              logger,

@@ -16,7 +16,7 @@ func command() *cobra.Command {
 		Short: "Run Holdfast's workflows and activities for one Kubernetes cluster",
 		Long: "Temporal's address, namespace, TLS and API key come from its own environment variables (TEMPORAL_ADDRESS ...).\n" +
 			"TEMPORAL_DEPLOYMENT_NAME and TEMPORAL_WORKER_BUILD_ID, set together, turn worker versioning on.",
-		Args:  cobra.NoArgs,
+		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) (err error) {
 			if err := flags.Validate(); err != nil {
 				return err

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -44,14 +45,16 @@ func TestInstallation(t *testing.T) {
 	base := render(t, inCheckout(t, "deploy", "base"))
 
 	// In this order: each goes on from what the ones before have laid in the cluster.
+	t.Run("by hand is what test/env has done", func(t *testing.T) { runDocumented(ctx, t, stack, "-f deploy/crds/ -f deploy/rbac/") })
 	t.Run("a second apply changes nothing", func(t *testing.T) { appliesTwice(ctx, t, stack, base) })
 	t.Run("the Pods pass Pod Security's restricted level", func(t *testing.T) { passesRestricted(ctx, t, stack, base) })
-	t.Run("the rest can be removed without the kinds", func(t *testing.T) { removesAllButKinds(ctx, t, stack, base) })
+	t.Run("an upgrade can leave the watcher for the end", func(t *testing.T) { leavesOutWatcher(ctx, t, stack, base) })
 	running := runDeployments(ctx, t, stack, base)
 	t.Run("both processes become ready as their Deployments say", func(t *testing.T) { becomeReady(ctx, t, running) })
 	t.Run("a tenant's samples are taken", func(t *testing.T) { takesSamples(ctx, t, stack) })
 	t.Run("a quota bounds a tenant", func(t *testing.T) { boundsTenant(ctx, t, stack) })
 	t.Run("both processes end within their grace period", func(t *testing.T) { stopInTime(t, running) })
+	t.Run("an uninstallation leaves the backups", func(t *testing.T) { uninstalls(ctx, t, stack, base) })
 }
 
 // kubectl runs the real kubectl as one of the stack's users.
@@ -130,38 +133,8 @@ func passesRestricted(ctx context.Context, t *testing.T, stack *env.Env, base ob
 	}
 }
 
-// removesAllButKinds uninstalls and installs again: the tenants' objects stay, and so does Velero's namespace.
-func removesAllButKinds(ctx context.Context, t *testing.T, stack *env.Env, base objects) {
-	require.NoError(t, stack.CreateTenant(ctx, tenantNamespace, tenantUser))
-	const kept = "kept"
-	mustKubectl(ctx, t, stack, tenantUser, "create", "-n", tenantNamespace, "-f", manifest(t, kept))
-	without := inCheckout(t, "deploy", "overlays", "without-crds")
-	mustKubectl(ctx, t, stack, env.Admin, "delete", "-k", without)
-	for _, o := range base {
-		_, err := kubectl(ctx, t, stack, env.Admin, "get", "-n", env.OADPNamespace, qualified(o), o.GetName())
-		if o.GetKind() == "CustomResourceDefinition" {
-			require.NoError(t, err)
-		} else {
-			require.ErrorContains(t, err, "NotFound", id(o))
-		}
-	}
-	mustKubectl(ctx, t, stack, env.Admin, "get", "namespace", env.OADPNamespace)
-	mustKubectl(ctx, t, stack, env.Admin, "get", "nab", "-n", tenantNamespace, kept)
-	mustKubectl(ctx, t, stack, env.Admin, "apply", "--server-side", "-k", inCheckout(t, "deploy", "base"))
-	live(ctx, t, stack, base)
-	mustKubectl(ctx, t, stack, env.Admin, "delete", "nab", "-n", tenantNamespace, kept)
-}
-
-// qualified names a kind as kubectl takes it without doubt.
-func qualified(o *unstructured.Unstructured) string {
-	gvk := o.GroupVersionKind()
-	if gvk.Group == "" {
-		return gvk.Kind
-	}
-	return gvk.Kind + "." + gvk.Version + "." + gvk.Group
-}
-
 func takesSamples(ctx context.Context, t *testing.T, stack *env.Env) {
+	require.NoError(t, stack.CreateTenant(ctx, tenantNamespace, tenantUser))
 	mustKubectl(ctx, t, stack, env.Admin, "apply", "-f", inCheckout(t, "deploy", "samples", "policy.yaml"))
 	samples := readObjects(t, "deploy/samples").ofKind("NonAdminBackup")
 	for _, file := range []string{"nonadminbackup.yaml", "nonadminbackup_label_selector.yaml"} {
@@ -180,9 +153,26 @@ func takesSamples(ctx context.Context, t *testing.T, stack *env.Env) {
 }
 
 // boundsTenant stands in for the controller that counts, which does not run here: it writes what that one would.
+func leavesOutWatcher(ctx context.Context, t *testing.T, stack *env.Env, base objects) {
+	output := mustKubectl(ctx, t, stack, env.Admin, "apply", "--server-side", "--dry-run=server", "-k", inCheckout(t, "deploy", "base"),
+		"-l", selectorOf(t, "name!=holdfast-watcher"))
+	assert.NotContains(t, output, "deployment.apps/holdfast-watcher")
+	assert.Contains(t, output, "deployment.apps/holdfast-worker")
+	assert.Contains(t, output, "clusterrole.rbac.authorization.k8s.io/holdfast-watcher")
+	assert.Len(t, strings.Split(strings.TrimSpace(output), "\n"), len(base)-2, "all but its Deployment and budget:\n%s", output)
+}
+
+// selectorOf returns the label selector of docs/install.md that holds this.
+func selectorOf(t *testing.T, part string) string {
+	t.Helper()
+	match := regexp.MustCompile(`-l '([^']*` + regexp.QuoteMeta(part) + `)'`).FindStringSubmatch(readFile(t, "docs", "install.md"))
+	require.NotNil(t, match, part)
+	return match[1]
+}
+
 func boundsTenant(ctx context.Context, t *testing.T, stack *env.Env) {
 	const counted = corev1.ResourceName("count/nonadminbackups.oadp.openshift.io")
-	mustKubectl(ctx, t, stack, env.Admin, "apply", "-n", tenantNamespace, "-f", inCheckout(t, "deploy", "samples", "resource_quota.yaml"))
+	runDocumented(ctx, t, stack, "resource_quota.yaml")
 	quota := &corev1.ResourceQuota{}
 	require.NoError(t, stack.Client().Get(ctx, client.ObjectKey{Namespace: tenantNamespace, Name: "backups"}, quota))
 	allowed := quota.Spec.Hard[counted]

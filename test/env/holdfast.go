@@ -1,6 +1,7 @@
 package env
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -48,12 +49,24 @@ func (e *Env) StartWatcher(ctx context.Context, name string, args ...string) (*P
 	})
 }
 
+// Other starts a worker (kind Worker) or watcher (kind Watcher) of another build than the stack's own, with further
+// environment variables (KEY=VALUE) and flags. Of a flag or variable given twice the last one counts, so a test can give it
+// another cluster ID or kubeconfig.
+func (e *Env) Other(ctx context.Context, kind, name, binary string, environment []string, args ...string) (*Process, error) {
+	o := own{name: name, kind: kind, path: binary, user: HoldfastWorker, env: environment, args: args}
+	if kind == Watcher {
+		o.subcommand, o.user = []string{"watch"}, HoldfastWatcher
+	}
+	return e.startOwn(ctx, o)
+}
+
 // own describes one of Holdfast's own processes.
 type own struct {
 	name, kind, binary string
+	path               string // of another binary
 	subcommand         []string
 	user               string
-	args               []string
+	env, args          []string
 }
 
 func (e *Env) startOwn(ctx context.Context, o own) (*Process, error) {
@@ -66,8 +79,8 @@ func (e *Env) startOwn(ctx context.Context, o own) (*Process, error) {
 		"--kubeconfig", e.Kubeconfig(o.user), "--cluster-id", e.ClusterID(), "--oadp-namespace", OADPNamespace,
 		"--metrics-bind-address", metrics, "--health-probe-bind-address", health, "--log-format", "json")
 	return e.launch(ctx, command{
-		name: o.name, kind: o.kind, path: e.bin[o.binary], args: append(args, o.args...),
-		env:       append([]string{"TEMPORAL_ADDRESS=" + e.temporalAddress}, e.options.HoldfastEnv...),
+		name: o.name, kind: o.kind, path: cmp.Or(o.path, e.bin[o.binary]), args: append(args, o.args...),
+		env:       slices.Concat([]string{"TEMPORAL_ADDRESS=" + e.temporalAddress}, e.options.HoldfastEnv, o.env),
 		addresses: map[string]string{AddressMetrics: metrics, AddressHealth: health},
 		ready:     httpReady("http://"+health+"/readyz", ""),
 	})

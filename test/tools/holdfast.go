@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -17,8 +18,8 @@ const (
 )
 
 // BuildHoldfast compiles this checkout's holdfast-worker and holdfast and returns their paths by name. The binaries lie in
-// the cache, one folder per checkout; nothing is compiled or linked when nothing has changed.
-func BuildHoldfast(ctx context.Context, progress io.Writer) (map[string]string, error) {
+// the cache, one folder per checkout and set of build tags; nothing is compiled or linked when nothing has changed.
+func BuildHoldfast(ctx context.Context, progress io.Writer, tags ...string) (map[string]string, error) {
 	if progress == nil {
 		progress = io.Discard
 	}
@@ -30,7 +31,7 @@ func BuildHoldfast(ctx context.Context, progress io.Writer) (map[string]string, 
 	if err != nil {
 		return nil, err
 	}
-	dir := filepath.Join(cache, "bin", fmt.Sprintf("%.6x", sha256.Sum256([]byte(root))))
+	dir := filepath.Join(cache, "bin", fmt.Sprintf("%.6x", sha256.Sum256([]byte(root)))+strings.Join(tags, "-"))
 	unlock, err := LockFile(ctx, dir+".lock", func() {
 		fmt.Fprintln(progress, "another process is building Holdfast, waiting")
 	})
@@ -44,7 +45,7 @@ func BuildHoldfast(ctx context.Context, progress io.Writer) (map[string]string, 
 		start := time.Now()
 		path := filepath.Join(dir, b.name)
 		// The flags are those of go test and go run, so that the packages compiled for one serve the others.
-		command := goCommand{dir: root, args: []string{"build", "-o", path, b.pkg}, env: os.Environ()}
+		command := goCommand{dir: root, args: []string{"build", "-tags", strings.Join(tags, ","), "-o", path, b.pkg}, env: os.Environ()}
 		if err := runGo(ctx, command, func(string) {}); err != nil {
 			return nil, fmt.Errorf("build %s: %w", b.name, err)
 		}

@@ -59,7 +59,7 @@ func TestErrorsAreEncrypted(t *testing.T) {
 	assert.Equal(t, "Encoded failure", failure.Cause.Message)
 	assert.NotContains(t, failure.String(), "nightly")
 	assert.Equal(t, "InvalidObject", failure.GetApplicationFailureInfo().Type, "types stay readable")
-	assert.ErrorContains(t, failures.FailureToError(failure), "shop/nightly is bad")
+	require.ErrorContains(t, failures.FailureToError(failure), "shop/nightly is bad")
 
 	// The failed attempt of a local activity: read first, stored afterwards.
 	again := failures.ErrorToFailure(failures.FailureToError(failure))
@@ -72,10 +72,12 @@ func TestErrorsAreEncrypted(t *testing.T) {
 	require.ErrorContains(t, failures.FailureToError(again), "shop/nightly is bad")
 
 	// An error of a history in clear, passed on.
-	passedOn := failures.ErrorToFailure(failures.FailureToError(&failurepb.Failure{Message: "shop/nightly", StackTrace: "there",
-		FailureInfo: &failurepb.Failure_ApplicationFailureInfo{ApplicationFailureInfo: &failurepb.ApplicationFailureInfo{Type: "Old"}}}))
+	passedOn := failures.ErrorToFailure(failures.FailureToError(&failurepb.Failure{
+		Message: "shop/nightly", StackTrace: "there",
+		FailureInfo: &failurepb.Failure_ApplicationFailureInfo{ApplicationFailureInfo: &failurepb.ApplicationFailureInfo{Type: "Old"}},
+	}))
 	assert.NotContains(t, passedOn.String(), "nightly")
-	assert.ErrorContains(t, failures.FailureToError(passedOn), "shop/nightly")
+	require.ErrorContains(t, failures.FailureToError(passedOn), "shop/nightly")
 
 	assert.Nil(t, failures.ErrorToFailure(nil))
 	require.NoError(t, failures.FailureToError(nil))

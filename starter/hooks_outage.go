@@ -1,0 +1,37 @@
+//go:build outage
+
+package main
+
+import (
+	"context"
+	"os"
+
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+
+	"holdfast.dev/holdfast/k8s/watch"
+	"holdfast.dev/holdfast/test/outage/points"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// hookCache limits the watcher to one tenant's namespace; what it reads of the OADP namespace stays.
+func hookCache(options cache.Options) cache.Options {
+	if namespace := os.Getenv(points.EnvNamespace); namespace != "" {
+		options.DefaultNamespaces = map[string]cache.Config{namespace: {}}
+	}
+	return options
+}
+
+// hookWorkflows reports every signal.
+func hookWorkflows(workflows watch.Workflows) watch.Workflows { return &reporting{workflows} }
+
+type reporting struct{ watch.Workflows }
+
+// SignalWithStart implements watch.Workflows.
+func (r *reporting) SignalWithStart(
+	ctx context.Context, kind contract.Kind, ref contract.ObjectRef, changed contract.Changed,
+) error {
+	points.Report(points.Point{Step: points.Signal})
+	err := r.Workflows.SignalWithStart(ctx, kind, ref, changed)
+	points.Report(points.Point{Step: points.Signal, After: true})
+	return err
+}

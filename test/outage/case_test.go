@@ -1,0 +1,128 @@
+package outage_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/test/env"
+	"holdfast.dev/holdfast/test/outage"
+	"holdfast.dev/holdfast/test/outage/points"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// patience is how long a case may take: a kill costs a workflow task's timeout, Velero may leave a backup for a minute.
+const patience = 2 * time.Minute
+
+// testCase is one run of a scenario: a namespace, a cluster ID and the two processes of its own.
+type testCase struct {
+	*rig
+	t               *testing.T
+	namespace       string
+	driver          *outage.Driver
+	proxy           *outage.Proxy // between the worker and the API server
+	worker, watcher *env.Process
+	restarted       chan error // one result per process that a disturbance starts again
+	nab             *oadpv1alpha1.NonAdminBackup
+}
+
+func newCase(t *testing.T, r *rig) *testCase {
+	t.Helper()
+	c := &testCase{
+		rig: r, t: t, namespace: fmt.Sprintf("case-%08x", rand.Uint32()), driver: outage.NewDriver(), restarted: make(chan error, 4),
+	}
+	t.Cleanup(c.driver.Close)
+	require.NoError(t, r.stack.CreateTenant(t.Context(), c.namespace, "alice"))
+	require.NoError(t, r.stack.Seed(t.Context(), c.namespace, 3))
+	config, err := clientcmd.LoadFromFile(r.stack.Kubeconfig(env.HoldfastWorker))
+	require.NoError(t, err)
+	c.proxy, err = outage.NewProxy(t.Context(), config.Clusters["holdfast"].Server[len("https://"):])
+	require.NoError(t, err)
+	t.Cleanup(c.proxy.Close)
+
+	environment := []string{points.EnvURL + "=" + c.driver.URL(), points.EnvNamespace + "=" + c.namespace}
+	cluster := "--cluster-id=" + c.namespace
+	c.watcher, err = r.stack.Other(t.Context(), env.Watcher, "watcher-"+c.namespace, r.binaries["holdfast"], environment,
+		cluster, "--progress-interval=1s")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.watcher.Kill() })
+	c.worker, err = r.stack.Other(t.Context(), env.Worker, "worker-"+c.namespace, r.binaries["holdfast-worker"], environment,
+		cluster, "--kubeconfig="+r.kubeconfigAt(t, env.HoldfastWorker, c.proxy.Address()))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.worker.Kill() })
+	return c
+}
+
+// backUp creates the case's NonAdminBackup.
+func (c *testCase) backUp() {
+	c.t.Helper()
+	c.backUpAs("nightly")
+}
+
+func (c *testCase) backUpAs(name string) {
+	c.t.Helper()
+	c.nab = &oadpv1alpha1.NonAdminBackup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: name},
+		Spec: oadpv1alpha1.NonAdminBackupSpec{BackupSpec: &velerov1.BackupSpec{
+			SnapshotVolumes: ptr.To(false), DefaultVolumesToFsBackup: ptr.To(false),
+			// Events and what else comes and goes by itself must not make two runs differ.
+			IncludedResources: []string{"configmaps"}, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "seed"}},
+		}},
+	}
+	require.NoError(c.t, c.admin.Create(c.t.Context(), c.nab))
+}
+
+func (c *testCase) patch(merge string) {
+	c.t.Helper()
+	require.NoError(c.t, c.admin.Patch(c.t.Context(), c.nab.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(merge))))
+}
+
+// read returns the NonAdminBackup, nil if it is gone.
+func (c *testCase) read() (*oadpv1alpha1.NonAdminBackup, error) {
+	nab := &oadpv1alpha1.NonAdminBackup{}
+	err := c.admin.Get(context.Background(), client.ObjectKeyFromObject(c.nab), nab)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return nab, err
+}
+
+func (c *testCase) completed() bool {
+	nab, err := c.read()
+	return err == nil && nab != nil && nab.Status.VeleroBackup != nil && nab.Status.VeleroBackup.Status != nil &&
+		nab.Status.VeleroBackup.Status.Phase == velerov1.BackupPhaseCompleted
+}
+
+func (c *testCase) gone() bool {
+	nab, err := c.read()
+	return err == nil && nab == nil
+}
+
+// await polls until ok, and the object's workflow has ended.
+func (c *testCase) await(wish string, ok func() bool) {
+	c.t.Helper()
+	require.Eventually(c.t, ok, patience, 100*time.Millisecond, "%s/%s: %s", c.namespace, c.nab.Name, wish)
+	id := contract.WorkflowID(c.namespace, contract.KindBackup, contract.ObjectRef{
+		Namespace: c.namespace, Name: c.nab.Name, UID: string(c.nab.UID),
+	})
+	require.EventuallyWithT(c.t, func(collect *assert.CollectT) {
+		described, err := c.temporal.DescribeWorkflowExecution(context.Background(), id, "")
+		if assert.NoError(collect, err) {
+			assert.Equal(collect, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED, described.WorkflowExecutionInfo.Status)
+		}
+	}, patience, 100*time.Millisecond, "workflow %s has not completed: its object is settled", id)
+}

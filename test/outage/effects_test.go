@@ -1,0 +1,110 @@
+package outage_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/stretchr/testify/require"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/test/env"
+)
+
+// effects is what a run leaves behind, with the names and times of that run taken out. Calls are not compared: a repeated
+// look is no difference, a repeated object or write is.
+type effects struct {
+	// Object is the NonAdminBackup: spec, finalizers and status; empty if it is gone.
+	Object string
+	// Backups, Requests are the Velero objects whose origin is the namespace.
+	Backups  []string
+	Requests []string
+	// Files are the backup's in the bucket.
+	Files []string
+	// Writes are those that the API server took from the worker, but for Events and patches of status, whose number depends
+	// on how many of Velero's phases were seen.
+	Writes []string
+}
+
+var (
+	anyTime = regexp.MustCompile(`\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z`)
+	anyUUID = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+)
+
+// plain takes out what differs from run to run.
+func (c *testCase) plain(text string) string {
+	text = strings.ReplaceAll(text, c.namespace, "NAMESPACE")
+	return anyUUID.ReplaceAllString(anyTime.ReplaceAllString(text, "TIME"), "UUID")
+}
+
+func (c *testCase) effects() effects {
+	c.t.Helper()
+	e := effects{Object: c.object()}
+	ours := client.MatchingLabels{oadpv1alpha1.OadpLabel: oadpv1alpha1.OadpLabelValue}
+	var backups velerov1.BackupList
+	require.NoError(c.t, c.admin.List(c.t.Context(), &backups, client.InNamespace(env.OADPNamespace), ours))
+	for i := range backups.Items {
+		if made := &backups.Items[i]; made.Annotations[oadpv1alpha1.NabOriginNamespaceAnnotation] == c.namespace {
+			e.Backups = append(e.Backups, c.plain(fmt.Sprintf("%s %s %s", made.Name, made.Status.Phase, asJSON(made.Spec))))
+		}
+	}
+	var deletions velerov1.DeleteBackupRequestList
+	require.NoError(c.t, c.admin.List(c.t.Context(), &deletions, client.InNamespace(env.OADPNamespace), ours))
+	for i := range deletions.Items {
+		if deletions.Items[i].Annotations[oadpv1alpha1.NabOriginNamespaceAnnotation] == c.namespace {
+			e.Requests = append(e.Requests, c.plain(deletions.Items[i].Name))
+		}
+	}
+	objects, err := c.stack.Objects("velero/backups/")
+	require.NoError(c.t, err)
+	for _, object := range objects {
+		if strings.Contains(object.Key, c.namespace) {
+			e.Files = append(e.Files, c.plain(object.Key))
+		}
+	}
+	slices.Sort(e.Files)
+	e.Writes = c.writes()
+	return e
+}
+
+func (c *testCase) object() string {
+	nab, err := c.read()
+	require.NoError(c.t, err)
+	if nab == nil {
+		return ""
+	}
+	nab.Status.QueueInfo = nil // the watcher's estimate
+	if mirror := nab.Status.VeleroBackup; mirror != nil && mirror.Status != nil {
+		mirror.Status.QueuePosition = 0
+	}
+	slices.SortFunc(nab.Status.Conditions, func(a, b metav1.Condition) int { return strings.Compare(a.Type, b.Type) })
+	return c.plain(asJSON(map[string]any{"spec": nab.Spec, "finalizers": nab.Finalizers, "status": nab.Status}))
+}
+
+func (c *testCase) writes() []string {
+	requests, err := c.stack.Audit()
+	require.NoError(c.t, err)
+	var writes []string
+	for _, r := range requests {
+		about := r.Namespace == c.namespace || strings.HasPrefix(r.Name, c.namespace)
+		if r.User != env.HoldfastWorker || !r.Wrote() || !about || r.Resource == "events" || r.Subresource == "status" {
+			continue
+		}
+		writes = append(writes, c.plain(fmt.Sprintf("%s %s %s", r.Verb, r.Resource, r.Name)))
+	}
+	slices.Sort(writes)
+	return writes
+}
+
+func asJSON(value any) string {
+	data, err := json.MarshalIndent(value, "", " ")
+	if err != nil {
+		panic(err)
+	}
+	return string(data)
+}

@@ -1,0 +1,111 @@
+// Package points is what the outage build of Holdfast's processes (build tag outage) holds that the product does not:
+// before and after each activity, and each signal of the watcher, the process reports to the test that started it and
+// goes on when the test lets it. A test that kills a process there knows exactly how far it had come.
+package points
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/interceptor"
+)
+
+// Environment variables by which a test speaks to the processes it starts.
+const (
+	// EnvURL is where points are reported.
+	EnvURL = "HOLDFAST_TEST_POINTS_URL"
+	// EnvNamespace is the only tenant's namespace that a watcher serves.
+	EnvNamespace = "HOLDFAST_TEST_NAMESPACE"
+)
+
+// Signal is the step that stands for the watcher's signals.
+const Signal = "signal"
+
+// Form is how a step runs.
+type Form string
+
+// The forms of an activity; a signal has none.
+const (
+	Local   Form = "local"
+	Regular Form = "regular"
+)
+
+// Point is a moment in the life of a process.
+type Point struct {
+	// Step is an activity's type, or Signal.
+	Step string `json:"step"`
+	Form Form   `json:"form,omitempty"`
+	// After is false before the step and true after it.
+	After bool `json:"after"`
+}
+
+// String returns the point in words.
+func (p Point) String() string {
+	when := "before"
+	if p.After {
+		when = "after"
+	}
+	if p.Form == "" {
+		return when + " " + p.Step
+	}
+	return fmt.Sprintf("%s %s %s", when, p.Form, p.Step)
+}
+
+// Report tells the test and waits for its answer. Without a test to tell it returns at once.
+func Report(p Point) {
+	url := os.Getenv(EnvURL)
+	if url == "" {
+		return
+	}
+	body, err := json.Marshal(p)
+	if err != nil {
+		panic(err)
+	}
+	// No deadline: how long the process stands here is the test's choice.
+	request, err := http.NewRequestWithContext(context.Background(), http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		panic(err)
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return // the test is over
+	}
+	_ = answer.Body.Close()
+}
+
+// Interceptor reports every activity of a worker, local ones too.
+func Interceptor() interceptor.WorkerInterceptor { return &workers{} }
+
+type workers struct {
+	interceptor.WorkerInterceptorBase
+}
+
+// InterceptActivity implements interceptor.WorkerInterceptor.
+func (*workers) InterceptActivity(
+	_ context.Context, next interceptor.ActivityInboundInterceptor,
+) interceptor.ActivityInboundInterceptor {
+	return &activities{interceptor.ActivityInboundInterceptorBase{Next: next}}
+}
+
+type activities struct {
+	interceptor.ActivityInboundInterceptorBase
+}
+
+// ExecuteActivity implements interceptor.ActivityInboundInterceptor.
+func (a *activities) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
+	info := activity.GetInfo(ctx)
+	point := Point{Step: info.ActivityType.Name, Form: Regular}
+	if info.IsLocalActivity {
+		point.Form = Local
+	}
+	Report(point)
+	result, err := a.Next.ExecuteActivity(ctx, in)
+	point.After = true
+	Report(point)
+	return result, err
+}
