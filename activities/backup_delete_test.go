@@ -80,6 +80,26 @@ func requestNames(name string) func(*oadpv1alpha1.NonAdminBackup) {
 	}
 }
 
+// What happens to the object under test, and around it.
+
+func removed(t *testing.T, w *fake.World) { remove(t, w, w.Read(name)) }
+
+func backupGoes(t *testing.T, w *fake.World) { remove(t, w, w.Velero(ours)) }
+
+func asked(t *testing.T, w *fake.World) {
+	w.EditSpec(name, deleteBackup)
+	removed(t, w)
+}
+
+func forced(t *testing.T, w *fake.World) {
+	w.EditSpec(name, forceDelete)
+	removed(t, w)
+}
+
+func namespaceGoes(t *testing.T, w *fake.World) {
+	remove(t, w, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fake.Namespace}})
+}
+
 func TestADeletionIsAnnouncedAndCarriedOut(t *testing.T) {
 	tests := map[string]struct {
 		ask         func(t *testing.T, w *fake.World)
@@ -93,8 +113,7 @@ func TestADeletionIsAnnouncedAndCarriedOut(t *testing.T) {
 			func(_ *testing.T, w *fake.World) { w.EditSpec(name, forceDelete) }, "backup accepted for deletion", true,
 		},
 		"a plain delete": {
-			func(t *testing.T, w *fake.World) { remove(t, w, w.Read(name)) },
-			"backup deletion requires setting spec.deleteBackup or spec.forceDeleteBackup to true or finalizer removal", true,
+			removed, "backup deletion requires setting spec.deleteBackup or spec.forceDeleteBackup to true or finalizer removal", true,
 		},
 		"nothing": {func(*testing.T, *fake.World) {}, "", false},
 	}
@@ -182,7 +201,7 @@ func TestARefusedRequestIsShown(t *testing.T) {
 func TestDataAreDeletedOnlyAsAsked(t *testing.T) {
 	tests := map[string]func(t *testing.T, w *fake.World){
 		"nobody asked":      func(*testing.T, *fake.World) {},
-		"a plain delete":    func(t *testing.T, w *fake.World) { remove(t, w, w.Read(name)) },
+		"a plain delete":    removed,
 		"by force, without": func(_ *testing.T, w *fake.World) { w.EditSpec(name, forceDelete) },
 		"by force after all": func(_ *testing.T, w *fake.World) {
 			w.EditSpec(name, deleteBackup)
@@ -190,10 +209,10 @@ func TestDataAreDeletedOnlyAsAsked(t *testing.T) {
 		},
 		"the namespace goes": func(t *testing.T, w *fake.World) {
 			asked(t, w)
-			remove(t, w, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fake.Namespace}})
+			namespaceGoes(t, w)
 		},
-		"the backup is gone":    func(t *testing.T, w *fake.World) { w.EditSpec(name, deleteBackup); remove(t, w, w.Velero(ours)) },
-		"the object is another": func(t *testing.T, w *fake.World) { replace(t, w) },
+		"the backup is gone":    func(t *testing.T, w *fake.World) { w.EditSpec(name, deleteBackup); backupGoes(t, w) },
+		"the object is another": replace,
 	}
 	for title, ask := range tests {
 		t.Run(title, func(t *testing.T) {
@@ -218,13 +237,17 @@ func replace(t *testing.T, w *fake.World) {
 	require.NoError(t, w.Client.Create(t.Context(), again))
 }
 
+// requestByHand is an administrator's, for the Velero Backup under test.
+func requestByHand() *velerov1.DeleteBackupRequest {
+	return &velerov1.DeleteBackupRequest{ObjectMeta: metav1.ObjectMeta{
+		Namespace: fake.OADPNamespace, Name: "by-hand", Labels: map[string]string{velerov1.BackupNameLabel: ours},
+	}}
+}
+
 // By force the Velero Backup and all requests for it go; the data stay, since no request is left to delete them.
 func TestForceDeletesTheVeleroObjects(t *testing.T) {
 	other, othersRequest := veleroObjects(victims, "crew")
-	byHand := &velerov1.DeleteBackupRequest{ObjectMeta: metav1.ObjectMeta{
-		Namespace: fake.OADPNamespace, Name: "by-hand", Labels: map[string]string{velerov1.BackupNameLabel: ours},
-	}}
-	w := created(t, "Completed", other, othersRequest, byHand)
+	w := created(t, "Completed", other, othersRequest, requestByHand())
 	w.EditSpec(name, deleteBackup)
 	do(t, w, contract.ActivityMarkBackupDeleting, contract.ActivityRequestDeletion)
 	require.Len(t, w.Requests(), 3)
@@ -262,8 +285,6 @@ func TestForceDoesNotDeleteABackupMadeAnew(t *testing.T) {
 }
 
 func TestTheFinalizerGuardsWhatExists(t *testing.T) {
-	backupGoes := func(t *testing.T, w *fake.World) { remove(t, w, w.Velero(ours)) }
-	removed := func(t *testing.T, w *fake.World) { remove(t, w, w.Read(name)) }
 	tests := map[string]struct {
 		steps     []func(*testing.T, *fake.World)
 		wantGone  bool
@@ -301,23 +322,10 @@ func TestTheFinalizerGuardsWhatExists(t *testing.T) {
 	}
 }
 
-func asked(t *testing.T, w *fake.World) {
-	w.EditSpec(name, deleteBackup)
-	remove(t, w, w.Read(name))
-}
-
-func forced(t *testing.T, w *fake.World) {
-	w.EditSpec(name, forceDelete)
-	remove(t, w, w.Read(name))
-}
-
 // Requests that Velero left behind go with the object; others' stay.
 func TestReleaseLeavesNoRequestOfOursBehind(t *testing.T) {
 	_, othersRequest := veleroObjects(victims, "crew")
-	byHand := &velerov1.DeleteBackupRequest{ObjectMeta: metav1.ObjectMeta{
-		Namespace: fake.OADPNamespace, Name: "by-hand", Labels: map[string]string{velerov1.BackupNameLabel: ours},
-	}}
-	w := created(t, "Completed", othersRequest, byHand)
+	w := created(t, "Completed", othersRequest, requestByHand())
 	w.EditSpec(name, deleteBackup)
 	do(t, w, contract.ActivityMarkBackupDeleting, contract.ActivityRequestDeletion)
 	remove(t, w, w.Velero(ours))
@@ -367,7 +375,7 @@ func TestOnlyWhatVeleroHasNotBegunIsWithdrawn(t *testing.T) {
 		"in a phase that nobody knows": {"Pondering", []step{asks}, false},
 		"new, but begun":               {"New", []step{asks, begun}, false},
 		"nobody asked":                 {"New", nil, false},
-		"a plain delete":               {"New", []step{func(t *testing.T, w *fake.World) { remove(t, w, w.Read(name)) }}, false},
+		"a plain delete":               {"New", []step{removed}, false},
 		"the namespace goes too":       {"New", []step{asked, namespaceGoes}, false},
 	}
 	for title, test := range tests {
@@ -399,10 +407,6 @@ func TestOnlyWhatVeleroHasNotBegunIsWithdrawn(t *testing.T) {
 	})
 }
 
-func namespaceGoes(t *testing.T, w *fake.World) {
-	remove(t, w, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fake.Namespace}})
-}
-
 // A replace by a user may drop the finalizer in the very write that asks for deletion: without it the object would vanish
 // and leave the backup behind.
 func TestAnObjectIsProtectedBeforeItIsDeleted(t *testing.T) {
@@ -419,8 +423,7 @@ func TestAnObjectIsProtectedBeforeItIsDeleted(t *testing.T) {
 // Deletion comes first: it waits neither for a policy nor for a location.
 func TestADeletionDoesNotWaitForAVerdict(t *testing.T) {
 	for title, ask := range map[string]func(*testing.T, *fake.World){
-		"with its data": asked, "by force": forced,
-		"a plain delete": func(t *testing.T, w *fake.World) { remove(t, w, w.Read(name)) },
+		"with its data": asked, "by force": forced, "a plain delete": removed,
 	} {
 		t.Run(title, func(t *testing.T) {
 			w := fake.New(t, fake.NAB(name))

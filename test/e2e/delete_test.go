@@ -44,36 +44,31 @@ func deleteRequests(t *testing.T, backupName string) []velerov1.DeleteBackupRequ
 	return list.Items
 }
 
-func TestDeleteBackupRemovesTheData(t *testing.T) {
+func TestADeletionThatTheSpecAsksFor(t *testing.T) {
 	t.Parallel()
-	x := newTenant(t, "bob")
-	nab := x.completed("doomed")
-	x.patch(nab, `{"spec":{"deleteBackup":true}}`)
-	x.awaitGone(nab)
-	checkDeleted(t, nab.Status.VeleroBackup.Name, false)
-	record(t, nab)
-}
-
-// A replace drops the finalizer; the data must be deleted all the same, and the object stay until they are.
-func TestDeleteBackupWithALostFinalizer(t *testing.T) {
-	t.Parallel()
-	x := newTenant(t, "bob")
-	nab := x.completed("replaced")
-	x.patch(nab, `{"metadata":{"finalizers":null},"spec":{"deleteBackup":true}}`)
-	x.awaitGone(nab)
-	checkDeleted(t, nab.Status.VeleroBackup.Name, false)
-	record(t, nab)
-}
-
-func TestForceDeleteKeepsTheData(t *testing.T) {
-	t.Parallel()
-	x := newTenant(t, "bob")
-	nab := x.completed("forced")
-	x.patch(nab, `{"spec":{"forceDeleteBackup":true,"deleteBackup":true}}`)
-	x.awaitGone(nab)
-	// Velero's own sync brings the object back from the bucket later; what Holdfast deleted is gone now.
-	checkDeleted(t, nab.Status.VeleroBackup.Name, true)
-	record(t, nab)
+	tests := map[string]struct {
+		patch    string
+		keptData bool
+	}{
+		"removes the data": {patch: `{"spec":{"deleteBackup":true}}`},
+		// A replace drops the finalizer; the data must be deleted all the same, and the object stay until they are.
+		"removes the data when a replace has dropped the finalizer": {
+			patch: `{"metadata":{"finalizers":null},"spec":{"deleteBackup":true}}`,
+		},
+		// Velero's own sync brings the object back from the bucket later; what Holdfast deleted is gone now.
+		"keeps the data when it is by force": {patch: `{"spec":{"forceDeleteBackup":true,"deleteBackup":true}}`, keptData: true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			x := newTenant(t, "bob")
+			nab := x.completed("doomed")
+			x.patch(nab, test.patch)
+			x.awaitGone(nab)
+			checkDeleted(t, nab.Status.VeleroBackup.Name, test.keptData)
+			record(t, nab)
+		})
+	}
 }
 
 func TestPlainDeleteWaitsForTheUser(t *testing.T) {

@@ -29,6 +29,7 @@ func TestOutagesAtAPoint(t *testing.T) {
 	before := func(step string, occurrence int) outage.Moment {
 		return outage.Moment{Point: points.Point{Step: step, Form: points.Local}, Occurrence: occurrence}
 	}
+	// Not stopped later: Velero, in the middle of a backup, may fail it then, or lose its end (see TestAFinalStatusThatVeleroLostIsTold).
 	tests := []struct {
 		component string
 		how       string
@@ -37,7 +38,6 @@ func TestOutagesAtAPoint(t *testing.T) {
 		{env.KubeAPIServer, "paused", before(contract.ActivityStartBackup, 1)},
 		{env.KubeAPIServer, "stopped", before(contract.ActivityStartBackup, 1)},
 		{env.KubeAPIServer, "paused", before(contract.ActivityRefreshBackup, 2)},
-		{env.KubeAPIServer, "stopped", before(contract.ActivityRefreshBackup, 2)},
 		{env.Temporal, "paused", before(contract.ActivityStartBackup, 1)},
 		{env.Temporal, "stopped", before(contract.ActivityRefreshBackup, 2)},
 		{env.Etcd, "paused", before(contract.ActivityStartBackup, 1)},
