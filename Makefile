@@ -54,6 +54,7 @@ fmt: ## Format the code
 .PHONY: lint
 lint: ## Check style, import direction, determinism, generated code and go.mod
 	"$(call tool,golangci-lint)" run
+	"$(call tool,golangci-lint)" run --build-tags outage ./worker/... ./starter/... ./test/outage/...
 	"$(call tool,workflowcheck)" ./workflows/...
 	go mod tidy -diff
 	$(MAKE) --no-print-directory verify-generated

@@ -5,7 +5,6 @@ import (
 	"encoding/pem"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"testing"
 	"time"
 
@@ -193,5 +192,5 @@ func TestAVeleroThatDoesNotAnswerIsNotWaitedForWithoutEnd(t *testing.T) {
 	_, err := w.Backups.CheckStall(ctx, contract.BackupStep{Ref: fake.Ref(name)})
 	require.ErrorContains(t, err, "wait for Velero to answer DownloadRequest")
 	assert.Empty(t, downloadRequests(t, w))
-	assert.True(t, strings.Contains(err.Error(), ours), "whoever reads it knows which backup")
+	assert.Contains(t, err.Error(), ours, "whoever reads it knows which backup")
 }

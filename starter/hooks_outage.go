@@ -30,8 +30,8 @@ type reporting struct{ watch.Workflows }
 func (r *reporting) SignalWithStart(
 	ctx context.Context, kind contract.Kind, ref contract.ObjectRef, changed contract.Changed,
 ) error {
-	points.Report(points.Point{Step: points.Signal})
+	points.Report(ctx, points.Point{Step: points.Signal})
 	err := r.Workflows.SignalWithStart(ctx, kind, ref, changed)
-	points.Report(points.Point{Step: points.Signal, After: true})
+	points.Report(ctx, points.Point{Step: points.Signal, After: true})
 	return err
 }

@@ -37,7 +37,8 @@ func (r *report) print(out io.Writer) {
 	row("history bytes, mean", number("%.0f", func(b *burstReport) float64 { return b.History.Bytes }))
 	row("workflow tasks, mean", number("%.2f", func(b *burstReport) float64 { return b.History.WorkflowTasks }))
 	row("workflow tasks, most", number("%.0f", func(b *burstReport) float64 { return float64(b.History.WorkflowTasksMax) }))
-	row("search attribute upserts, most", number("%.0f", func(b *burstReport) float64 { return float64(b.History.AttributeUpsertMax) }))
+	row("search attribute upserts, most", number("%.0f",
+		func(b *burstReport) float64 { return float64(b.History.AttributeUpsertMax) }))
 	row("workflow runs, most", number("%.0f", func(b *burstReport) float64 { return float64(b.History.RunsMax) }))
 	for _, name := range measured {
 		row("CPU ms per backup, "+name, number("%.1f", func(b *burstReport) float64 { return b.CPUMillisecondsPerEach[name] }))

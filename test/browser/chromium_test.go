@@ -76,8 +76,8 @@ func (p *page) keepPicture() {
 	}
 	ctx, cancel := context.WithTimeout(p.ctx, glance)
 	defer cancel()
-	picture, err := chromedp.Run(ctx, chromedp.FullScreenshot(90))
-	path := filepath.Join(os.TempDir(), fmt.Sprintf("holdfast-browser-%d.jpg", os.Getpid()))
+	picture, err := chromedp.Run(ctx, chromedp.FullScreenshot(100)) // as PNG
+	path := filepath.Join(os.TempDir(), fmt.Sprintf("holdfast-browser-%d.png", os.Getpid()))
 	if err == nil {
 		err = os.WriteFile(path, picture, 0o600)
 	}

@@ -30,12 +30,12 @@ func TestTheDriverActsAtItsMomentOnly(t *testing.T) {
 	never := Moment{points.Point{Step: "never"}, 1}
 	d.At(never, func() error { return errors.New("reached") })
 
-	points.Report(step)
-	points.Report(step)
+	points.Report(t.Context(), step)
+	points.Report(t.Context(), step)
 	assert.Empty(t, d.Moments(), "not armed")
 	d.Arm()
 	for range 3 {
-		points.Report(step)
+		points.Report(t.Context(), step)
 	}
 	assert.Equal(t, 1, acted)
 	assert.Equal(t, []Moment{{step, 1}, {step, 2}, {step, 3}}, d.Moments())
@@ -50,7 +50,7 @@ func TestAnActionThatFailsIsTold(t *testing.T) {
 	t.Setenv(points.EnvURL, d.URL())
 	d.Arm()
 	d.At(Moment{step, 1}, func() error { return errors.New("cannot kill") })
-	points.Report(step)
+	points.Report(t.Context(), step)
 	_, err := d.Pending()
 	require.EqualError(t, err, "at before local create: cannot kill")
 }
@@ -64,7 +64,7 @@ func TestAProcessWaitsAtAPoint(t *testing.T) {
 	here, goOn := make(chan struct{}), make(chan struct{})
 	d.At(Moment{step, 1}, func() error { close(here); <-goOn; return nil })
 	passed := make(chan struct{})
-	go func() { points.Report(step); close(passed) }()
+	go func() { points.Report(t.Context(), step); close(passed) }()
 	<-here
 	select {
 	case <-passed:
@@ -77,11 +77,11 @@ func TestAProcessWaitsAtAPoint(t *testing.T) {
 
 func TestWithoutATestNobodyWaits(t *testing.T) {
 	require.NoError(t, os.Unsetenv(points.EnvURL))
-	points.Report(step)
+	points.Report(t.Context(), step)
 	d := NewDriver()
 	t.Setenv(points.EnvURL, d.URL())
 	d.Close()
-	points.Report(step)
+	points.Report(t.Context(), step)
 }
 
 func TestTheProxyPassesOnWhatItGets(t *testing.T) {

@@ -2,7 +2,6 @@ package outage_test
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
@@ -104,7 +103,7 @@ func long() bool { return os.Getenv("HOLDFAST_TEST_LONG") != "" }
 // say shows progress: a case takes many seconds.
 func say(t *testing.T, format string, args ...any) {
 	t.Helper()
-	t.Log(fmt.Sprintf(format, args...))
+	t.Logf(format, args...)
 }
 
 // quiet keeps the SDK's log out of the tests' output.

@@ -57,7 +57,7 @@ func (p Point) String() string {
 }
 
 // Report tells the test and waits for its answer. Without a test to tell it returns at once.
-func Report(p Point) {
+func Report(ctx context.Context, p Point) {
 	url := os.Getenv(EnvURL)
 	if url == "" {
 		return
@@ -67,7 +67,7 @@ func Report(p Point) {
 		panic(err)
 	}
 	// No deadline: how long the process stands here is the test's choice.
-	request, err := http.NewRequestWithContext(context.Background(), http.MethodPost, url, bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(context.WithoutCancel(ctx), http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
 		panic(err)
 	}
@@ -103,9 +103,9 @@ func (a *activities) ExecuteActivity(ctx context.Context, in *interceptor.Execut
 	if info.IsLocalActivity {
 		point.Form = Local
 	}
-	Report(point)
+	Report(ctx, point)
 	result, err := a.Next.ExecuteActivity(ctx, in)
 	point.After = true
-	Report(point)
+	Report(ctx, point)
 	return result, err
 }
