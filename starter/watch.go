@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -105,8 +108,12 @@ func newManager(flags *watchFlags) (manager.Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--kubeconfig: %w", err)
 	}
+	scheme := k8s.Scheme()
 	mgr, err := manager.New(config, manager.Options{
-		Scheme:                 k8s.Scheme(),
+		Scheme: scheme,
+		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) {
+			return k8s.RESTMapper(scheme), nil // an API server that is away is waited for, not asked
+		},
 		Cache:                  hookCache(watch.CacheOptions(flags.OADPNamespace)),
 		Metrics:                server.Options{BindAddress: "0"}, // served with Temporal's on one page
 		HealthProbeBindAddress: "0",                              // served by our own probes

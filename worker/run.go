@@ -82,7 +82,8 @@ func connectKube(ctx context.Context, flags *workerFlags) (*kube, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--kubeconfig: %w", err)
 	}
-	direct, err := client.New(config, client.Options{Scheme: k8s.Scheme()})
+	scheme := k8s.Scheme()
+	direct, err := client.New(config, client.Options{Scheme: scheme, Mapper: k8s.RESTMapper(scheme)})
 	if err != nil {
 		return nil, fmt.Errorf("create Kubernetes client: %w", err)
 	}

@@ -234,3 +234,35 @@ func TestLossOfTemporalsDatabase(t *testing.T) {
 	checkFinished(t, done, veleroBackup(t, done.Status.VeleroBackup.Name))
 	record(t, nab)
 }
+
+// A process that starts while the API server is away waits for it, instead of ending again and again.
+func TestStartedWhileTheAPIServerIsAway(t *testing.T) {
+	api := stack.Component(env.KubeAPIServer)
+	require.NoError(t, api.Stop())
+	t.Cleanup(func() {
+		if !api.Running() {
+			require.NoError(t, api.Restart(context.Background()))
+		}
+	})
+	ready := make(chan error, 2)
+	for name, start := range map[string]func(context.Context, string, ...string) (*env.Process, error){
+		"worker-early": stack.StartWorker, "watcher-early": stack.StartWatcher,
+	} {
+		go func() {
+			process, err := start(t.Context(), name)
+			ready <- err
+			if err == nil {
+				_ = process.Stop()
+			}
+		}()
+	}
+	select {
+	case err := <-ready:
+		t.Fatal("without an API server nobody is ready, and nobody ends:", err)
+	case <-time.After(5 * time.Second): // the outage itself
+	}
+	require.NoError(t, api.Restart(t.Context()))
+	for range 2 {
+		require.NoError(t, <-ready)
+	}
+}

@@ -74,6 +74,9 @@ func run(m *testing.M) int {
 	}
 	defer temporal.Close()
 	code := m.Run()
+	if code == 0 && wholeSuite() {
+		code = checkRights(ctx)
+	}
 	if code != 0 {
 		var logs bytes.Buffer
 		stack.DumpLogs(&logs, 15)

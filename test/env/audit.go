@@ -14,12 +14,14 @@ kind: Policy
 omitStages: [RequestReceived, ResponseStarted]
 rules:
   - level: Metadata
-    userGroups: ["system:serviceaccounts:` + OADPNamespace + `"]
+    users:
+      - system:serviceaccount:` + OADPNamespace + `:` + HoldfastWorker + `
+      - system:serviceaccount:` + OADPNamespace + `:` + HoldfastWatcher + `
     omitManagedFields: true
   - level: None
 `
 
-// AuditedRequest is a request of a service account of OADPNamespace that the API server has answered.
+// AuditedRequest is a request of one of Holdfast's processes that the API server has answered.
 type AuditedRequest struct {
 	// User is the service account's name, such as HoldfastWorker.
 	User string
@@ -54,7 +56,7 @@ func (e *Env) auditArgs() ([]string, error) {
 	return []string{"--audit-policy-file=" + policy, "--audit-log-path=" + e.auditLog()}, nil
 }
 
-// Audit returns what Holdfast's processes, and Velero, have asked of the API server so far, the oldest first. It needs
+// Audit returns what Holdfast's processes have asked of the API server so far, the oldest first. It needs
 // Options.Audit. A request is there as soon as its answer has been sent.
 func (e *Env) Audit() ([]AuditedRequest, error) {
 	data, err := os.ReadFile(e.auditLog())

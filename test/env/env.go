@@ -51,7 +51,7 @@ type Options struct {
 	HoldfastEnv           []string
 	// VeleroArgs are added to the flags of velero server; of a flag given twice the last one counts.
 	VeleroArgs []string
-	// Audit has the API server keep a record of what Holdfast's processes and Velero ask of it, for Env.Audit.
+	// Audit has the API server keep a record of what Holdfast's processes ask of it, for Env.Audit.
 	Audit bool
 	// SuggestContinueAsNew, when positive, is the number of history events at which Temporal suggests to continue as new.
 	SuggestContinueAsNew int

@@ -2,7 +2,11 @@ package outage_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -40,6 +44,7 @@ func TestOutagesAtAPoint(t *testing.T) {
 		{env.KubeAPIServer, "paused", before(contract.ActivityRefreshBackup, 2)},
 		{env.Temporal, "paused", before(contract.ActivityStartBackup, 1)},
 		{env.Temporal, "stopped", before(contract.ActivityRefreshBackup, 2)},
+		{env.Temporal, "stopped without its database", before(contract.ActivityRefreshBackup, 2)},
 		{env.Etcd, "paused", before(contract.ActivityStartBackup, 1)},
 	}
 	for _, test := range tests {
@@ -70,8 +75,22 @@ func (c *testCase) outage(component, how string, lasting time.Duration, over cha
 			over <- outage.StopFor(ctx, process, lasting, begun)
 		}()
 		<-begun
+		if strings.HasSuffix(how, "without its database") {
+			return c.loseTemporalsDatabase()
+		}
 		return nil
 	}
+}
+
+func (c *testCase) loseTemporalsDatabase() error {
+	files, err := filepath.Glob(filepath.Join(c.stack.Dir(), "data", "temporal.db*"))
+	if err != nil || len(files) == 0 {
+		return fmt.Errorf("Temporal's database is not where it was: %w", err)
+	}
+	for _, file := range files {
+		err = errors.Join(err, os.Remove(file))
+	}
+	return err
 }
 
 // While Temporal is away tenants go on creating backups; all complete afterwards.
