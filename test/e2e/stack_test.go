@@ -54,7 +54,6 @@ func run(m *testing.M) int {
 		Audit:                true,
 		SuggestContinueAsNew: suggestContinueAsNew,
 		WatchArgs:            []string{"--progress-interval=1s"},
-		WorkerArgs:           []string{"--velero-stall-timeout=" + stallTimeout.String()},
 		// Velero 1.18 may leave a queued backup alone for a minute although nothing runs; more slots make that rare.
 		VeleroArgs: []string{"--concurrent-backups=4"},
 	})

@@ -18,7 +18,7 @@ import (
 	"holdfast.dev/holdfast/test/env"
 )
 
-// stallTimeout is the worker's --velero-stall-timeout in these tests.
+// stallTimeout is the worker's --velero-stall-timeout in this test.
 const stallTimeout = 30 * time.Second
 
 // veleroReconnect is how long Velero's watches may take after an outage; it must answer for a stall to be told.
@@ -32,6 +32,10 @@ const manyObjects = 1000
 func TestAFinalStatusThatVeleroLostIsTold(t *testing.T) {
 	api, s3, velero := stack.Component(env.KubeAPIServer), stack.Component(env.S3), stack.Component(env.Velero)
 	t.Cleanup(func() { _ = s3.Resume() })
+	require.NoError(t, stack.Component(env.Worker).Stop())
+	t.Cleanup(func() { require.NoError(t, stack.Component(env.Worker).Restart(context.Background())) })
+	const impatient = "worker-impatient"
+	started(t, stack.StartWorker, impatient, "--velero-stall-timeout="+stallTimeout.String())
 	x := newTenant(t, "erin")
 	require.NoError(t, stack.Seed(t.Context(), x.namespace, manyObjects))
 	nab := x.backUp("lost")
@@ -62,7 +66,7 @@ func TestAFinalStatusThatVeleroLostIsTold(t *testing.T) {
 	t.Logf("told %s after the API server's return", time.Since(back).Round(100*time.Millisecond))
 	assert.Equal(t, velerov1.BackupPhaseInProgress, veleroBackup(t, made).Status.Phase, "Velero has lost its last word")
 	assert.Contains(t, waiting(t, nab), "should restart Velero")
-	assert.Contains(t, metricsOf(t, env.Worker), "holdfast_velero_stalled_total 1\n")
+	assert.Contains(t, metricsOf(t, impatient), "holdfast_velero_stalled_total 1\n")
 	awaitEvent(t, nab, "VeleroStalled")
 	var requests velerov1.DownloadRequestList
 	require.NoError(t, admin.List(t.Context(), &requests))

@@ -158,7 +158,7 @@ func readEvents(t *testing.T, x *tenant, nab *oadpv1alpha1.NonAdminBackup) {
 				counts[event.Reason]++
 			}
 		}
-		assert.Equal(c, map[string]int{"BackupAccepted": 1, "VeleroBackupCreated": 1, "BackupCompleted": 1}, counts)
+		assert.Equal(c, map[string]int{"VeleroBackupCreated": 1, "BackupCompleted": 1}, counts)
 	}, patience, 200*time.Millisecond)
 }
 
