@@ -21,8 +21,9 @@ import (
 // stallTimeout is the worker's --velero-stall-timeout in this test.
 const stallTimeout = 30 * time.Second
 
-// veleroReconnect is how long Velero's watches may take after an outage; it must answer for a stall to be told.
-const veleroReconnect = time.Minute
+// veleroReconnect is how long Velero's watches may take after an outage; it must answer for a stall to be told. Their
+// backoff grows to a minute, and the first attempts may meet an API server that is still starting.
+const veleroReconnect = 2 * time.Minute
 
 // manyObjects keep Velero busy long enough for a test to act meanwhile.
 const manyObjects = 1000
@@ -57,12 +58,11 @@ func TestAFinalStatusThatVeleroLostIsTold(t *testing.T) {
 	require.NoError(t, api.Restart(t.Context()))
 	back := time.Now()
 
-	x.awaitFor(patience, nab, "condition VeleroStalled", func(now *oadpv1alpha1.NonAdminBackup) bool {
+	x.awaitFor(stallTimeout+veleroReconnect, nab, "condition VeleroStalled", func(now *oadpv1alpha1.NonAdminBackup) bool {
 		stalled := condition(now, oadpv1alpha1.NonAdminConditionVeleroStalled)
 		return stalled != nil && strings.Contains(stalled.Message, "restart Velero") &&
 			veleroPhase(now) == velerov1.BackupPhaseInProgress
 	})
-	assert.Less(t, time.Since(back), stallTimeout+veleroReconnect)
 	t.Logf("told %s after the API server's return", time.Since(back).Round(100*time.Millisecond))
 	assert.Equal(t, velerov1.BackupPhaseInProgress, veleroBackup(t, made).Status.Phase, "Velero has lost its last word")
 	assert.Contains(t, waiting(t, nab), "should restart Velero")
