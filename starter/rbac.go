@@ -3,10 +3,10 @@ package main
 // The watcher's rights: it reads, signals through Temporal, and writes the queue position alone. `make generate` writes
 // deploy/rbac/watcher_role.yaml.
 //
-// +kubebuilder:rbac:groups=oadp.openshift.io,resources=nonadminbackups;nonadminbackupstoragelocations,verbs=get;list;watch
+// +kubebuilder:rbac:groups=oadp.openshift.io,resources=nonadminbackups;nonadminbackupstoragelocations,verbs=list;watch
 // +kubebuilder:rbac:groups=oadp.openshift.io,resources=nonadminbackups/status,verbs=patch
-// +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch
-// +kubebuilder:rbac:groups=velero.io,namespace=openshift-adp,resources=backups;deletebackuprequests;backupstoragelocations,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=list;watch
+// +kubebuilder:rbac:groups=velero.io,namespace=openshift-adp,resources=backups;deletebackuprequests;backupstoragelocations,verbs=list;watch
 // +kubebuilder:rbac:groups=velero.io,namespace=openshift-adp,resources=podvolumebackups;datauploads,verbs=list;watch
 // +kubebuilder:rbac:groups=oadp.openshift.io,namespace=openshift-adp,resources=dataprotectionapplications,verbs=list
 // +kubebuilder:rbac:groups="",namespace=openshift-adp,resources=configmaps,resourceNames=holdfast-policy,verbs=get

@@ -123,3 +123,12 @@ func TestEditAfterCreationChangesTheConditionOnly(t *testing.T) {
 	assert.Equal(t, done.Status.VeleroBackup, after.Status.VeleroBackup)
 	record(t, nab)
 }
+
+func TestAStorageLocationThatIsNotThere(t *testing.T) {
+	t.Parallel()
+	x := newTenant(t, "dave")
+	nab := x.backUp("elsewhere", withSpec(func(spec *velerov1.BackupSpec) { spec.StorageLocation = "elsewhere" }))
+	accepted := x.awaitCondition(nab, oadpv1alpha1.NonAdminConditionAccepted, oadpv1alpha1.ReasonInvalidBackupSpec)
+	assert.Contains(t, accepted.Message, "NonAdminBackupStorageLocation not found in the namespace")
+	record(t, nab)
+}

@@ -138,13 +138,19 @@ func TestDeletedNamespaceNeverHangs(t *testing.T) {
 
 func TestRefusedDeletionIsAskedAgain(t *testing.T) { // not parallel: it makes the storage location read-only
 	x := newTenant(t, "bob")
-	nab := x.completed("stubborn")
+	nab, givenUp := x.completed("stubborn"), x.completed("given-up")
 	setAccessMode(t, velerov1.BackupStorageLocationAccessModeReadOnly)
-	x.patch(nab, `{"spec":{"deleteBackup":true}}`)
-	seen := x.await(nab, "a refusal", func(now *oadpv1alpha1.NonAdminBackup) bool {
+	refused := func(now *oadpv1alpha1.NonAdminBackup) bool {
 		request := now.Status.VeleroDeleteBackupRequest
 		return request != nil && request.Status != nil && len(request.Status.Errors) > 0
-	})
+	}
+	x.patch(givenUp, `{"spec":{"deleteBackup":true}}`)
+	x.await(givenUp, "a refusal", refused)
+	x.patch(givenUp, `{"spec":{"forceDeleteBackup":true}}`)
+	x.awaitGone(givenUp)
+	checkDeleted(t, givenUp.Status.VeleroBackup.Name, true)
+	x.patch(nab, `{"spec":{"deleteBackup":true}}`)
+	seen := x.await(nab, "a refusal", refused)
 	assert.Contains(t, seen.Status.VeleroDeleteBackupRequest.Status.Errors[0], "read-only")
 	assert.Equal(t, oadpv1alpha1.NonAdminPhaseDeleting, seen.Status.Phase)
 	assert.Contains(t, waiting(t, nab), "spec.forceDeleteBackup")

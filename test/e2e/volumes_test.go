@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
@@ -18,7 +19,11 @@ import (
 func TestVolumesAreCountedWhereThereAreAny(t *testing.T) {
 	actForVelero(t)
 	x := newTenant(t, "frank")
-	without, with := x.created("without"), x.created("with")
+	without := x.created("without")
+	with := x.await(x.backUp("with", withSpec(func(spec *velerov1.BackupSpec) { spec.SnapshotMoveData = ptr.To(true) })), "Created",
+		func(now *oadpv1alpha1.NonAdminBackup) bool {
+			return now.Status.Phase == oadpv1alpha1.NonAdminPhaseCreated
+		})
 	for _, nab := range []*oadpv1alpha1.NonAdminBackup{without, with} {
 		veleroSays(t, nab, velerov1.BackupPhaseInProgress)
 	}
