@@ -83,6 +83,7 @@ func (c *testCase) outage(component, how string, lasting time.Duration, over cha
 }
 
 func (c *testCase) loseTemporalsDatabase() error {
+	c.forgotten = true
 	files, err := filepath.Glob(filepath.Join(c.stack.Dir(), "data", "temporal.db*"))
 	if err != nil || len(files) == 0 {
 		return fmt.Errorf("Temporal's database is not where it was: %w", err)
