@@ -107,7 +107,7 @@ func (b *Backups) create(ctx context.Context, o *backup.Objects) error {
 		backup.ApplyMirror(o.NAB, o, b.Gatherer.OADPNamespace)
 	})
 	if changed {
-		b.tellCreated(o.NAB, o.Backup)
+		b.tellCreated(o.NAB, o.BackupName)
 	}
 	return err
 }
@@ -164,13 +164,9 @@ func (b *Backups) Refresh(ctx context.Context, step contract.BackupStep) (contra
 		if o.NAB.Status.VeleroBackup != nil {
 			recorded = o.NAB.Status.VeleroBackup.NACUUID
 		}
-		var uploads []velerov2alpha1.DataUpload
-		var volumes []velerov1.PodVolumeBackup
-		if step.Volumes && volumesMayHaveMoved(o.NAB, before) {
-			var err error
-			if uploads, volumes, err = b.volumes(ctx, o); err != nil {
-				return err
-			}
+		uploads, volumes, err := b.volumes(ctx, step, o, before)
+		if err != nil {
+			return err
 		}
 		changed, err := b.patchStatus(ctx, o.NAB, func() {
 			if before.EverCreated {
@@ -193,11 +189,13 @@ func volumesMayHaveMoved(nab *oadpv1alpha1.NonAdminBackup, view contract.BackupV
 	return view.Velero.Phase != view.Velero.MirroredPhase || !backup.VolumesDone(&nab.Status)
 }
 
-// volumes lists what the Velero Backup does with volumes; nothing before Velero has begun.
-func (b *Backups) volumes(ctx context.Context, o *backup.Objects) (
+// volumes lists what the Velero Backup does with volumes: nothing before Velero has begun, and only if somebody has seen one
+// and it may have moved.
+func (b *Backups) volumes(ctx context.Context, step contract.BackupStep, o *backup.Objects, before contract.BackupView) (
 	[]velerov2alpha1.DataUpload, []velerov1.PodVolumeBackup, error,
 ) {
-	if o.Backup == nil || o.Backup.Status.StartTimestamp == nil {
+	begun := o.Backup != nil && o.Backup.Status.StartTimestamp != nil
+	if !begun || !step.Volumes || !volumesMayHaveMoved(o.NAB, before) {
 		return nil, nil, nil
 	}
 	of := []client.ListOption{

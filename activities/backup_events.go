@@ -57,9 +57,9 @@ func (b *Backups) tellVerdict(nab *oadpv1alpha1.NonAdminBackup, verdict backup.V
 	b.tell(nab, corev1.EventTypeWarning, verdict.Reason, "Validate", "%s", verdict.Message)
 }
 
-func (b *Backups) tellCreated(nab *oadpv1alpha1.NonAdminBackup, made *velerov1.Backup) {
+func (b *Backups) tellCreated(nab *oadpv1alpha1.NonAdminBackup, name string) {
 	metrics.BackupCreated(nab.CreationTimestamp.Time)
-	b.tell(nab, corev1.EventTypeNormal, eventCreated, "Create", "created Velero Backup %s", made.Name)
+	b.tell(nab, corev1.EventTypeNormal, eventCreated, "Create", "created Velero Backup %s", name)
 }
 
 func (b *Backups) tellStalled(nab *oadpv1alpha1.NonAdminBackup) {

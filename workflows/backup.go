@@ -180,6 +180,7 @@ func (r *backupRun) wait(ctx workflow.Context) error {
 
 // checkStall has looked whether Velero has finished without saying so. It is no step, and nothing waits for it: a check
 // that fails, for example because Velero is away, says nothing about the backup, and the next re-read brings the next one.
+// A run that ends meanwhile leaves it to itself: what it writes is true whoever waits for it.
 func (r *backupRun) checkStall(ctx workflow.Context) {
 	if r.check != nil || r.view.Flow == 0 || r.view.Velero.Phase != inProgress {
 		return
@@ -206,14 +207,14 @@ func (r *backupRun) keepRetryTimer(ctx workflow.Context) {
 	}
 }
 
-// drain empties the signal channel without blocking and returns how many signals there were, those with an unreadable
-// payload among them.
+// drain empties the signal channel without blocking and returns how many signals there were. Those with an unreadable
+// payload count too: ReceiveAsync passes over them, Len does not.
 func (r *backupRun) drain() int {
-	count := r.signals.Len()
-	for {
+	waiting := r.signals.Len()
+	for received := 0; ; received++ {
 		var changed contract.Changed
 		if !r.signals.ReceiveAsync(&changed) {
-			return count
+			return max(waiting, received)
 		}
 		r.in.Volumes = r.in.Volumes || changed.Volumes
 	}

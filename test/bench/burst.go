@@ -139,7 +139,7 @@ func measureBurst(ctx context.Context, size, namespaces int) (*burstReport, *lon
 		return nil, nil, err
 	}
 	if err := r.seen.await(ctx, keys); err != nil {
-		return nil, nil, fmt.Errorf("%w; stand-in: %w", err, r.velero.failed)
+		return nil, nil, fmt.Errorf("%w; stand-in: %w", err, r.velero.failure())
 	}
 	burst, err := r.report(ctx, keys, begin, before)
 	return burst, lone, err
@@ -164,7 +164,9 @@ func (r *rig) measureLone(ctx context.Context) (*loneReport, error) {
 		if err := r.seen.await(ctx, []types.NamespacedName{key}); err != nil {
 			return nil, err
 		}
-		took = append(took, r.velero.created[key].Sub(r.seen.begun[key]))
+		created, _ := r.velero.times(key)
+		begun, _ := r.seen.times(key)
+		took = append(took, created.Sub(begun))
 	}
 	took = took[1:] // the first one opens connections
 	return &loneReport{

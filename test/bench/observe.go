@@ -57,6 +57,13 @@ func (o *observer) end(key types.NamespacedName) {
 	}
 }
 
+// times returns when a backup was asked for, and when its status showed Velero's completion.
+func (o *observer) times(key types.NamespacedName) (begun, settled time.Time) {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	return o.begun[key], o.settled[key]
+}
+
 func (o *observer) unsettled(keys []types.NamespacedName) int {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()

@@ -56,12 +56,13 @@ func (r *rig) report(
 	last := begin
 	var toVelero, toStatus []time.Duration
 	for _, key := range keys {
-		end := r.seen.settled[key]
+		begun, end := r.seen.times(key)
+		created, completed := r.velero.times(key)
 		if end.After(last) {
 			last = end
 		}
-		toVelero = append(toVelero, r.velero.created[key].Sub(r.seen.begun[key]))
-		toStatus = append(toStatus, end.Sub(r.velero.completed[key]))
+		toVelero = append(toVelero, created.Sub(begun))
+		toStatus = append(toStatus, end.Sub(completed))
 	}
 	namespaces := map[string]bool{}
 	for _, key := range keys {

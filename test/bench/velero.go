@@ -24,7 +24,7 @@ type standIn struct {
 
 	mutex     sync.Mutex
 	created   map[types.NamespacedName]time.Time // by origin: the Backup was seen
-	completed map[types.NamespacedName]time.Time // by origin: its completion was written
+	completed map[types.NamespacedName]time.Time // by origin: its completion was about to be written
 	failed    error
 }
 
@@ -61,6 +61,19 @@ func (s *standIn) note(times map[types.NamespacedName]time.Time, backup *velerov
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	times[originOf(backup)] = time.Now()
+}
+
+// times returns when a backup's Velero Backup was seen, and when its completion was about to be written.
+func (s *standIn) times(origin types.NamespacedName) (created, completed time.Time) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.created[origin], s.completed[origin]
+}
+
+func (s *standIn) failure() error {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.failed
 }
 
 func (s *standIn) complete(ctx context.Context, backup *velerov1.Backup) {

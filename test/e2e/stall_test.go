@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -78,18 +77,10 @@ func TestAFinalStatusThatVeleroLostIsTold(t *testing.T) {
 	record(t, nab)
 }
 
-// metricsOf reads a process' metrics page.
+// metricsOf reads a process's metrics page.
 func metricsOf(t *testing.T, component string) string {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
-		"http://"+stack.Component(component).Address(env.AddressMetrics)+"/metrics", nil)
-	require.NoError(t, err)
-	answer, err := http.DefaultClient.Do(request)
-	require.NoError(t, err)
-	defer answer.Body.Close()
-	page, err := io.ReadAll(answer.Body)
-	require.NoError(t, err)
-	return string(page)
+	return ask(t, http.MethodGet, "http://"+stack.Component(component).Address(env.AddressMetrics)+"/metrics", nil)
 }
 
 // awaitEvent waits for an Event on the object.

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestTheStallTimeoutIsChecked(t *testing.T) {
+	tests := map[string]struct {
+		args []string
+		want string // the error; none if empty
+	}{
+		"the default":    {nil, ""},
+		"the shortest":   {[]string{"--velero-stall-timeout=15s"}, ""},
+		"too short":      {[]string{"--velero-stall-timeout=14s"}, "--velero-stall-timeout: want a duration of at least 15s"},
+		"none":           {[]string{"--velero-stall-timeout=0"}, "--velero-stall-timeout: want a duration of at least 15s"},
+		"of all workers": {[]string{"--cluster-id=We/st"}, "--cluster-id: want 1 to 63 lower-case letters, digits and inner hyphens"},
+	}
+	for title, test := range tests {
+		t.Run(title, func(t *testing.T) {
+			var flags workerFlags
+			set := pflag.NewFlagSet("worker", pflag.ContinueOnError)
+			flags.Bind(set)
+			require.NoError(t, set.Parse(test.args))
+			if test.want == "" {
+				require.NoError(t, flags.Validate())
+				assert.GreaterOrEqual(t, flags.VeleroStallTimeout, 15*time.Second)
+				return
+			}
+			require.EqualError(t, flags.Validate(), test.want)
+		})
+	}
+}
