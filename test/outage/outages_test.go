@@ -96,10 +96,7 @@ func (c *testCase) loseTemporalsDatabase() error {
 
 // While Temporal is away tenants go on creating backups; all complete afterwards.
 func TestTemporalAwayWhileBackupsAreCreated(t *testing.T) {
-	count, lasting := 20, 20*time.Second
-	if long() {
-		count, lasting = 50, time.Minute
-	}
+	const count, lasting = 50, time.Minute
 	r := theRig(t)
 	c := newCase(t, r)
 	begun, over := make(chan struct{}), make(chan error, 1)
