@@ -12,6 +12,10 @@ type Kind string
 const (
 	// KindBackup is the kind of NonAdminBackup workflows; "nab" is the resource's short name.
 	KindBackup Kind = "nab"
+	// KindLocation is the kind of NonAdminBackupStorageLocation workflows.
+	KindLocation Kind = "nabsl"
+	// KindApproval is the kind of StorageLocationApproval workflows; the object is the NonAdminBackupStorageLocation.
+	KindApproval Kind = "approval"
 )
 
 // ObjectRef names one incarnation of a tenant's object: an object deleted and created again under the same name has

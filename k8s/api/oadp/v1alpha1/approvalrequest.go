@@ -69,9 +69,29 @@ type NonAdminBackupStorageLocationApprovalRequestStatus struct {
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// observedGeneration is the generation of the spec that was acted on last.
+	// lastDecision is what an administrator decided last.
+	// +optional
+	LastDecision *ApprovalRecord `json:"lastDecision,omitempty"`
+
+	// observedGeneration is the generation of the spec that was acted on last. A decision counts if its generation is higher.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+}
+
+// ApprovalRecord says what was decided, by whom, when and why.
+type ApprovalRecord struct {
+	// decision is approve, reject or revoke.
+	Decision string `json:"decision"`
+	// decidedBy is a Kubernetes username; the identity of a Temporal client, which is not verified; or a hint where to look.
+	DecidedBy string `json:"decidedBy"`
+	// decidedAt is when the decision was acted on.
+	DecidedAt metav1.Time `json:"decidedAt"`
+	// reason is what the administrator gave as reason.
+	// +optional
+	Reason string `json:"reason,omitempty"`
+	// observedGeneration is the generation of the spec that held the decision.
+	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 }
 

@@ -60,10 +60,29 @@ const (
 	RegistryLabelValueOff = "False"
 )
 
-// Annotations in which an administrator says why a storage location was approved or rejected.
+// Annotations in which an administrator says why a storage location was approved, rejected or revoked.
 const (
-	ApprovalReasonAnnotation  = "openshift.io/oadp-approval-reason"
-	RejectionReasonAnnotation = "openshift.io/oadp-rejection-reason"
+	ApprovalReasonAnnotation   = "openshift.io/oadp-approval-reason"
+	RejectionReasonAnnotation  = "openshift.io/oadp-rejection-reason"
+	RevocationReasonAnnotation = "holdfast.dev/revocation-reason"
+)
+
+// Annotations on an approval request that say who changed its spec last. A ValidatingAdmissionPolicy sees to it that they
+// are true; whatever changes the spec sets one of them or removes both.
+const (
+	// DecidedByAnnotation is the Kubernetes username of who changed the spec.
+	DecidedByAnnotation = "holdfast.dev/decided-by"
+	// DecidedByTemporalAnnotation is the identity of the Temporal client that asked the worker to change it. Nobody has
+	// verified it.
+	DecidedByTemporalAnnotation = "holdfast.dev/decided-by-temporal-identity"
+)
+
+// Annotations on the copy of a tenant's Secret in the OADP namespace.
+const (
+	// CopiedFromAnnotation is `<name>/<key>` of the tenant's Secret.
+	CopiedFromAnnotation = "holdfast.dev/copied-from"
+	// CopiedVersionAnnotation is `<uid>/<resourceVersion>` of the tenant's Secret when it was copied.
+	CopiedVersionAnnotation = "holdfast.dev/copied-version"
 )
 
 // Finalizers that keep a tenant object until its Velero objects are dealt with.

@@ -1,0 +1,100 @@
+package contract
+
+// Names of the NonAdminBackupStorageLocation workflow on the wire.
+const (
+	// WorkflowLocation is the workflow type that serves one NonAdminBackupStorageLocation. Input: LocationInput, no result.
+	// It takes SignalChanged and answers QueryState with LocationState.
+	WorkflowLocation = "NonAdminBackupStorageLocation"
+	// KubernetesKindLocation is the kind it serves, as AttributeKind shows it.
+	KubernetesKindLocation = "NonAdminBackupStorageLocation"
+)
+
+// Activities of the NonAdminBackupStorageLocation workflow. Each takes a LocationStep, returns the LocationView after its
+// effect, and may be repeated at any time.
+const (
+	ActivityRefreshLocation  = "refresh-location"
+	ActivityAdmitLocation    = "admit-location"
+	ActivitySyncLocation     = "sync-location"
+	ActivityWithdrawLocation = "withdraw-location"
+	ActivityDeleteLocation   = "delete-location"
+	ActivityReleaseLocation  = "release-location"
+)
+
+// LocationInput starts, and continues, the workflow of one NonAdminBackupStorageLocation.
+type LocationInput struct {
+	Cluster string    `json:"cluster"`
+	Ref     ObjectRef `json:"ref"`
+	// ShownPhase and ShownVeleroPhase are the values of the search attributes at continue-as-new.
+	ShownPhase       string `json:"shownPhase,omitempty"`
+	ShownVeleroPhase string `json:"shownVeleroPhase,omitempty"`
+}
+
+// LocationStep is the input of every activity that serves a NonAdminBackupStorageLocation.
+type LocationStep struct {
+	Ref ObjectRef `json:"ref"`
+}
+
+// Approval says how far the administrator's approval of a storage location has come.
+type Approval string
+
+// The states of an approval.
+const (
+	// ApprovalUnknown: not found out, because the spec is not valid.
+	ApprovalUnknown Approval = ""
+	// ApprovalNotRequired: the policy asks for none.
+	ApprovalNotRequired Approval = "notRequired"
+	// ApprovalPending: the present spec waits for a decision.
+	ApprovalPending Approval = "pending"
+	// ApprovalApproved: the present spec, but for its credential, is the approved one.
+	ApprovalApproved Approval = "approved"
+	// ApprovalRejected: the present spec was rejected.
+	ApprovalRejected Approval = "rejected"
+)
+
+// LocationView is what decides the next step for a NonAdminBackupStorageLocation: plain facts, read live.
+type LocationView struct {
+	// Found is false when no object of that UID exists; every other field is then zero.
+	Found bool `json:"found"`
+	// Phase is status.phase.
+	Phase string `json:"phase,omitempty"`
+	// BeingDeleted: the object has a deletion timestamp. NamespaceTerminating is read only then.
+	BeingDeleted         bool `json:"beingDeleted,omitempty"`
+	NamespaceTerminating bool `json:"namespaceTerminating,omitempty"`
+	// Finalizer: our finalizer is on the object.
+	Finalizer bool `json:"finalizer,omitempty"`
+	// SpecJudged: the Accepted condition speaks of this generation and, in BackingOff, would be the same today.
+	SpecJudged bool `json:"specJudged,omitempty"`
+	// Accepted: the Accepted condition is True.
+	Accepted bool `json:"accepted,omitempty"`
+	// Message is the Accepted condition's, if it is False.
+	Message string `json:"message,omitempty"`
+	// Approval of the present spec.
+	Approval Approval `json:"approval,omitempty"`
+	// Requested: the approval request is there, or is not to be there.
+	Requested bool `json:"requested,omitempty"`
+	// InForce: a spec is in force: the present one, or the one that was approved before.
+	InForce bool `json:"inForce,omitempty"`
+	// Kept: nothing is in force by an invalid edit alone; what was made before stays as it is.
+	Kept bool `json:"kept,omitempty"`
+	// Synced: what is in the OADP namespace is what the spec in force asks for; nothing, if none is in force.
+	Synced bool `json:"synced,omitempty"`
+	// Shown: the status says so.
+	Shown bool `json:"shown,omitempty"`
+	// Remains counts what is still to be deleted: the request, the Secret, the BackupStorageLocation, and NonAdminBackups
+	// not yet told to go. It is counted only while the object is being deleted.
+	Remains int `json:"remains,omitempty"`
+	// Velero describes the Velero BackupStorageLocation.
+	Velero VeleroLocationView `json:"velero"`
+}
+
+// VeleroLocationView describes a Velero BackupStorageLocation.
+type VeleroLocationView struct {
+	Exists bool   `json:"exists,omitempty"`
+	Name   string `json:"name,omitempty"`
+	Phase  string `json:"phase,omitempty"`
+}
+
+// LocationState answers QueryState. What is awaited, and from whom, is in the workflow's current details.
+type LocationState struct {
+	View LocationView `json:"view"`
+}
