@@ -49,12 +49,12 @@ func (b *Backups) admit(ctx context.Context, o *backup.Objects) error {
 	if !verdict.Accepted && o.Backup == nil {
 		return nil // nothing to protect
 	}
-	_, err = b.patchObject(ctx, o.NAB, addFinalizer(o.NAB))
+	_, err = patchObject(ctx, b.Client, o.NAB, addFinalizer(o.NAB))
 	return err
 }
 
-func addFinalizer(nab *oadpv1alpha1.NonAdminBackup) func() bool {
-	return func() bool { return controllerutil.AddFinalizer(nab, oadpv1alpha1.NabFinalizer) }
+func addFinalizer(nab *oadpv1alpha1.NonAdminBackup) func() {
+	return func() { controllerutil.AddFinalizer(nab, oadpv1alpha1.NabFinalizer) }
 }
 
 func (b *Backups) applyVerdict(ctx context.Context, o *backup.Objects, verdict backup.Verdict) error {

@@ -32,7 +32,7 @@ func (b *Backups) MarkDeleting(ctx context.Context, step contract.BackupStep) (c
 			return nil
 		}
 		if o.Backup != nil { // a user's replace may have dropped the finalizer, without which the object would vanish at once
-			if _, err := b.patchObject(ctx, o.NAB, addFinalizer(o.NAB)); err != nil {
+			if _, err := patchObject(ctx, b.Client, o.NAB, addFinalizer(o.NAB)); err != nil {
 				return err
 			}
 		}
@@ -100,7 +100,7 @@ func (b *Backups) Withdraw(ctx context.Context, step contract.BackupStep) (contr
 // are (seed 000, Force Delete Path).
 func (b *Backups) DeleteVeleroObjects(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
 	return b.update(ctx, step, func(o *backup.Objects) error {
-		if !o.NAB.Spec.ForceDeleteBackup {
+		if !o.NAB.Spec.ForceDeleteBackup && !o.LocationGone {
 			return nil
 		}
 		if err := b.deleteRequests(ctx, o); err != nil {
@@ -142,8 +142,8 @@ func (b *Backups) Release(ctx context.Context, step contract.BackupStep) (contra
 				return err
 			}
 		}
-		released, err := b.patchObject(ctx, o.NAB, func() bool {
-			return controllerutil.RemoveFinalizer(o.NAB, oadpv1alpha1.NabFinalizer)
+		released, err := patchObject(ctx, b.Client, o.NAB, func() {
+			controllerutil.RemoveFinalizer(o.NAB, oadpv1alpha1.NabFinalizer)
 		})
 		if err != nil {
 			return err

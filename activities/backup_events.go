@@ -99,7 +99,11 @@ func (b *Backups) tellReleased(o *backup.Objects) {
 
 // tellRetried: a step failed and has been retried until it succeeded. It can be told only now: the API server that
 // refused the step would have refused the Event.
-func (b *Backups) tellRetried(ref contract.ObjectRef, info activity.Info) {
+func (b *Backups) tellRetried(in contract.BackupStep, view contract.BackupView, info activity.Info) {
+	if !view.Found {
+		return
+	}
+	ref := in.Ref
 	nab := &oadpv1alpha1.NonAdminBackup{ObjectMeta: metav1.ObjectMeta{
 		Namespace: ref.Namespace, Name: ref.Name, UID: types.UID(ref.UID),
 	}}

@@ -3,15 +3,11 @@ package activities
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,7 +15,6 @@ import (
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/backup"
-	"holdfast.dev/holdfast/k8s/metrics"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -51,48 +46,8 @@ func (b *Backups) Register(registry worker.ActivityRegistry) {
 		contract.ActivityDeleteVeleroObjects: b.DeleteVeleroObjects,
 		contract.ActivityReleaseBackup:       b.Release,
 	} {
-		registry.RegisterActivityWithOptions(b.guard(function), activity.RegisterOptions{Name: name})
+		registry.RegisterActivityWithOptions(guard(b.Paused, function, b.tellRetried), activity.RegisterOptions{Name: name})
 	}
-}
-
-type stepFunc = func(context.Context, contract.BackupStep) (contract.BackupView, error)
-
-// guard refuses to act while another controller is in charge, gives every error its type, counts those that an operator
-// must look at, and tells the tenant of a step that has taken several attempts.
-func (b *Backups) guard(step stepFunc) stepFunc {
-	return func(ctx context.Context, in contract.BackupStep) (contract.BackupView, error) {
-		if err := b.Paused(); err != nil {
-			return contract.BackupView{}, temporal.NewApplicationErrorWithCause(err.Error(), contract.ErrorPaused, err)
-		}
-		view, err := step(ctx, in)
-		err = asApplicationError(err)
-		info := activity.GetInfo(ctx)
-		var application *temporal.ApplicationError
-		if errors.As(err, &application) && application.Type() == contract.ErrorAccessDenied {
-			metrics.AccessDenied(info.ActivityType.Name)
-		}
-		if info.Attempt > 1 {
-			metrics.ActivityRetried(info.ActivityType.Name)
-			if err == nil && view.Found {
-				b.tellRetried(in.Ref, info)
-			}
-		}
-		return view, err
-	}
-}
-
-// conflictBackoff is for patches that meet another writer: re-read and decide again, for about a second.
-func conflictBackoff() wait.Backoff {
-	return wait.Backoff{Duration: 10 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 7}
-}
-
-// conflicts reports, and counts, that a write met another writer.
-func conflicts(err error) bool {
-	conflict := apierrors.IsConflict(err)
-	if conflict {
-		metrics.PatchConflict(oadpv1alpha1.ResourceNonAdminBackups)
-	}
-	return conflict
 }
 
 // update reads all that concerns the object, lets act look at it and do its part, and reads again. It does so anew when
@@ -101,7 +56,7 @@ func (b *Backups) update(ctx context.Context, step contract.BackupStep,
 	act func(*backup.Objects) error,
 ) (contract.BackupView, error) {
 	var view contract.BackupView
-	err := retry.OnError(conflictBackoff(), conflicts, func() error {
+	err := retry.OnError(conflictBackoff(), conflicts(oadpv1alpha1.ResourceNonAdminBackups), func() error {
 		objects, err := b.Gatherer.Gather(ctx, step.Ref)
 		if err != nil {
 			return err
@@ -129,9 +84,6 @@ func (b *Backups) update(ctx context.Context, step contract.BackupStep,
 	return view, nil
 }
 
-// errGone: the object vanished between reading and writing.
-var errGone = errors.New("the NonAdminBackup is gone")
-
 // patchStatus lets change alter the status and sends the difference, if any. It reports whether anything changed.
 func (b *Backups) patchStatus(ctx context.Context, nab *oadpv1alpha1.NonAdminBackup, change func()) (bool, error) {
 	before := nab.DeepCopy()
@@ -149,26 +101,7 @@ func (b *Backups) patchStatus(ctx context.Context, nab *oadpv1alpha1.NonAdminBac
 		err = b.Client.Status().Patch(ctx, nab, k8s.BoundPatch(before))
 	}
 	if err != nil {
-		return false, patchError("status", nab, err)
+		return false, patchError(nab, err)
 	}
 	return true, nil
-}
-
-// patchObject is patchStatus for metadata.
-func (b *Backups) patchObject(ctx context.Context, nab *oadpv1alpha1.NonAdminBackup, change func() bool) (bool, error) {
-	before := nab.DeepCopy()
-	if !change() {
-		return false, nil
-	}
-	if err := b.Client.Patch(ctx, nab, k8s.BoundPatch(before)); err != nil {
-		return false, patchError("metadata", nab, err)
-	}
-	return true, nil
-}
-
-func patchError(what string, nab *oadpv1alpha1.NonAdminBackup, err error) error {
-	if apierrors.IsNotFound(err) {
-		return errGone
-	}
-	return fmt.Errorf("patch %s of NonAdminBackup %s/%s: %w", what, nab.Namespace, nab.Name, err)
 }

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 	sdkpb "go.temporal.io/api/sdk/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/workflows/connect"
@@ -34,25 +34,51 @@ type describedWorkflow struct {
 	Waiting string `json:"waiting,omitempty"`
 }
 
+// description is what is shown of one object.
+type description interface {
+	print(out io.Writer) error
+}
+
+// describer reads one object of a kind and describes its workflow.
+type describer func(
+	ctx context.Context, flags *operatorFlags, kubeClient client.Client, workflow workflowDescriber, key types.NamespacedName,
+) (description, error)
+
+// workflowDescriber describes the workflow that serves a tenant's object.
+type workflowDescriber func(kind contract.Kind, object client.Object) describedWorkflow
+
+var describers = map[string]describer{
+	"backup": describeBackup, "location": describeLocation, "approval": describeApproval,
+}
+
 func describeCommand() *cobra.Command {
 	var flags operatorFlags
 	command := &cobra.Command{
 		Use:     "describe KIND NAMESPACE/NAME",
-		Short:   "Show one object, its Velero object and what its workflow waits for (KIND: backup)",
-		Example: "  holdfast describe backup shop/nightly",
+		Short:   "Show one object, its Velero object and what its workflow waits for (KIND: backup, location or approval)",
+		Example: "  holdfast describe backup shop/nightly\n  holdfast describe approval shop/offsite",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(command *cobra.Command, args []string) error {
 			if err := flags.validate(); err != nil {
 				return err
 			}
-			if args[0] != "backup" {
-				return fmt.Errorf("describe %q: want KIND backup", args[0])
+			describe, known := describers[args[0]]
+			if !known {
+				return fmt.Errorf("describe %q: want KIND backup, location or approval", args[0])
 			}
-			namespace, name, found := strings.Cut(args[1], "/")
-			if !found || namespace == "" || name == "" {
-				return fmt.Errorf("describe backup %q: want NAMESPACE/NAME", args[1])
+			key, err := tenantObject(args[1])
+			if err != nil {
+				return fmt.Errorf("describe %s %w", args[0], err)
 			}
-			described, err := describe(command.Context(), &flags, types.NamespacedName{Namespace: namespace, Name: name})
+			kubeClient, temporal, err := flags.connect()
+			if err != nil {
+				return err
+			}
+			defer temporal.Close()
+			workflow := func(kind contract.Kind, object client.Object) describedWorkflow {
+				return describeWorkflow(command.Context(), temporal, contract.WorkflowID(flags.clusterID, kind, refOf(object)))
+			}
+			described, err := describe(command.Context(), &flags, kubeClient, workflow, key)
 			if err != nil {
 				return err
 			}
@@ -63,20 +89,15 @@ func describeCommand() *cobra.Command {
 	return command
 }
 
-func describe(ctx context.Context, flags *operatorFlags, key types.NamespacedName) (*describedBackup, error) {
-	kubeClient, temporal, err := flags.connect()
-	if err != nil {
-		return nil, err
-	}
-	defer temporal.Close()
+func describeBackup(
+	ctx context.Context, _ *operatorFlags, kubeClient client.Client, workflow workflowDescriber, key types.NamespacedName,
+) (description, error) {
 	var nab oadpv1alpha1.NonAdminBackup
 	if err := kubeClient.Get(ctx, key, &nab); err != nil {
 		return nil, fmt.Errorf("get NonAdminBackup %s: %w", key, err)
 	}
-	id := contract.WorkflowID(flags.clusterID, contract.KindBackup, refOf(&nab))
 	return &describedBackup{
-		Namespace: nab.Namespace, Name: nab.Name, Status: nab.Status,
-		Workflow: describeWorkflow(ctx, temporal, id),
+		Namespace: nab.Namespace, Name: nab.Name, Status: nab.Status, Workflow: workflow(contract.KindBackup, &nab),
 	}, nil
 }
 
@@ -109,34 +130,26 @@ func describeWorkflow(ctx context.Context, temporal *connect.Temporal, id string
 }
 
 func (d *describedBackup) print(out io.Writer) error {
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	line := func(name, value string) {
-		if value != "" {
-			fmt.Fprintf(table, "%s:\t%s\n", name, value)
-		}
-	}
-	line("Namespace", d.Namespace)
-	line("Name", d.Name)
-	line("Phase", string(d.Status.Phase))
+	sheet := newSheet(out)
+	sheet.line("Namespace", d.Namespace)
+	sheet.line("Name", d.Name)
+	sheet.line("Phase", string(d.Status.Phase))
 	if queue := d.Status.QueueInfo; queue != nil {
-		line("Queue position", fmt.Sprint(queue.EstimatedQueuePosition))
+		sheet.line("Queue position", fmt.Sprint(queue.EstimatedQueuePosition))
 	}
 	if velero := d.Status.VeleroBackup; velero != nil {
-		line("Velero Backup", velero.Namespace+"/"+velero.Name)
+		sheet.line("Velero Backup", velero.Namespace+"/"+velero.Name)
 		if velero.Status != nil {
-			line("Velero phase", string(velero.Status.Phase))
-			line("Errors, warnings", fmt.Sprintf("%d, %d", velero.Status.Errors, velero.Status.Warnings))
-			line("Failure", velero.Status.FailureReason)
+			sheet.line("Velero phase", string(velero.Status.Phase))
+			sheet.line("Errors, warnings", fmt.Sprintf("%d, %d", velero.Status.Errors, velero.Status.Warnings))
+			sheet.line("Failure", velero.Status.FailureReason)
 		}
 	}
 	if request := d.Status.VeleroDeleteBackupRequest; request != nil && request.Status != nil {
-		line("Delete request", fmt.Sprintf("%s %s %s", request.Name, request.Status.Phase, strings.Join(request.Status.Errors, "; ")))
+		sheet.line("Delete request",
+			fmt.Sprintf("%s %s %s", request.Name, request.Status.Phase, strings.Join(request.Status.Errors, "; ")))
 	}
-	line("Workflow", d.Workflow.ID)
-	line("Workflow status", d.Workflow.Status)
-	line("Waiting", d.Workflow.Waiting)
-	for _, condition := range d.Status.Conditions {
-		line("Condition "+condition.Type, fmt.Sprintf("%s (%s) %s", condition.Status, condition.Reason, condition.Message))
-	}
-	return table.Flush()
+	sheet.workflow(d.Workflow)
+	sheet.conditions(d.Status.Conditions)
+	return sheet.Flush()
 }

@@ -30,22 +30,37 @@ type listedBackup struct {
 	Workflow string `json:"workflow"`
 }
 
+// lister lists the objects of one kind in a tenant's namespace, or in all: the rows that programs read, and their table.
+type lister func(
+	ctx context.Context, flags *operatorFlags, namespace string, warnings io.Writer,
+) (rows any, table func(io.Writer) error, err error)
+
+var listers = map[string]lister{"backups": listBackups, "locations": listLocations, "approvals": listApprovals}
+
 func listCommand() *cobra.Command {
 	var flags operatorFlags
 	var namespace string
 	command := &cobra.Command{
-		Use:   "list",
-		Short: "List the tenants' backups and whether a workflow is at work on them",
-		Args:  cobra.NoArgs,
-		RunE: func(command *cobra.Command, _ []string) error {
+		Use:   "list [backups|locations|approvals]",
+		Short: "List the tenants' backups (the default), their storage locations, or what administrators have to approve",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(command *cobra.Command, args []string) error {
 			if err := flags.validate(); err != nil {
 				return err
 			}
-			rows, err := listBackups(command.Context(), &flags, namespace, command.ErrOrStderr())
+			kind := "backups"
+			if len(args) > 0 {
+				kind = args[0]
+			}
+			list, known := listers[kind]
+			if !known {
+				return fmt.Errorf("list %q: want backups, locations or approvals", kind)
+			}
+			rows, table, err := list(command.Context(), &flags, namespace, command.ErrOrStderr())
 			if err != nil {
 				return err
 			}
-			return flags.print(command.OutOrStdout(), rows, func(out io.Writer) error { return printRows(out, rows) })
+			return flags.print(command.OutOrStdout(), rows, table)
 		},
 	}
 	flags.bind(command)
@@ -53,31 +68,30 @@ func listCommand() *cobra.Command {
 	return command
 }
 
-func listBackups(ctx context.Context, flags *operatorFlags, namespace string, warnings io.Writer) ([]listedBackup, error) {
+func listBackups(
+	ctx context.Context, flags *operatorFlags, namespace string, warnings io.Writer,
+) (any, func(io.Writer) error, error) {
 	kubeClient, temporal, err := flags.connect()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer temporal.Close()
 	var list oadpv1alpha1.NonAdminBackupList
 	if err := kubeClient.List(ctx, &list, client.InNamespace(namespace)); err != nil {
-		return nil, fmt.Errorf("list NonAdminBackups: %w", err)
+		return nil, nil, fmt.Errorf("list NonAdminBackups: %w", err)
 	}
-	running, temporalErr := runningWorkflows(ctx, temporal, flags.clusterID)
-	if temporalErr != nil {
-		fmt.Fprintf(warnings, "holdfast: Temporal does not answer, workflows are shown as unknown: %v\n", temporalErr)
-	}
+	running := runningOrUnknown(ctx, temporal, flags.clusterID, warnings)
 	rows := make([]listedBackup, 0, len(list.Items))
 	for i := range list.Items {
 		rows = append(rows, row(&list.Items[i], flags.clusterID, running))
 	}
-	return rows, nil
+	return rows, func(out io.Writer) error { return printRows(out, rows) }, nil
 }
 
 func row(nab *oadpv1alpha1.NonAdminBackup, clusterID string, running map[string]bool) listedBackup {
 	listed := listedBackup{
 		Namespace: nab.Namespace, Name: nab.Name, Phase: string(nab.Status.Phase),
-		Created: nab.CreationTimestamp.Time, Workflow: "none",
+		Created: nab.CreationTimestamp.Time, Workflow: workflowOf(clusterID, contract.KindBackup, nab, running),
 	}
 	if velero := nab.Status.VeleroBackup; velero != nil && velero.Status != nil {
 		listed.VeleroPhase = string(velero.Status.Phase)
@@ -85,17 +99,31 @@ func row(nab *oadpv1alpha1.NonAdminBackup, clusterID string, running map[string]
 	if queue := nab.Status.QueueInfo; queue != nil {
 		listed.QueuePosition = &queue.EstimatedQueuePosition
 	}
-	switch {
-	case running == nil:
-		listed.Workflow = "unknown"
-	case running[contract.WorkflowID(clusterID, contract.KindBackup, refOf(nab))]:
-		listed.Workflow = "running"
-	}
 	return listed
 }
 
-func refOf(nab *oadpv1alpha1.NonAdminBackup) contract.ObjectRef {
-	return contract.ObjectRef{Namespace: nab.Namespace, Name: nab.Name, UID: string(nab.UID)}
+// workflowOf is "running", "none" or, if Temporal did not answer, "unknown".
+func workflowOf(clusterID string, kind contract.Kind, object client.Object, running map[string]bool) string {
+	switch {
+	case running == nil:
+		return "unknown"
+	case running[contract.WorkflowID(clusterID, kind, refOf(object))]:
+		return "running"
+	}
+	return "none"
+}
+
+func refOf(object client.Object) contract.ObjectRef {
+	return contract.ObjectRef{Namespace: object.GetNamespace(), Name: object.GetName(), UID: string(object.GetUID())}
+}
+
+// runningOrUnknown is runningWorkflows for a list that is worth showing while Temporal is away.
+func runningOrUnknown(ctx context.Context, temporal *connect.Temporal, clusterID string, warnings io.Writer) map[string]bool {
+	running, err := runningWorkflows(ctx, temporal, clusterID)
+	if err != nil {
+		fmt.Fprintf(warnings, "holdfast: Temporal does not answer, workflows are shown as unknown: %v\n", err)
+	}
+	return running
 }
 
 // runningWorkflows returns the IDs of the cluster's workflows that run, nil if Temporal does not answer.

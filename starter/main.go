@@ -16,5 +16,6 @@ func command() *cobra.Command {
 		Long:  "Temporal's address, namespace, TLS and API key come from its own environment variables (TEMPORAL_ADDRESS ...).",
 	}
 	root.AddCommand(watchCommand(), listCommand(), describeCommand(), codecServerCommand())
+	root.AddCommand(decideCommands()...)
 	return root
 }

@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -24,12 +27,22 @@ type operatorFlags struct {
 	output     string
 	// payloadKeysDir is needed to read the answers to queries.
 	payloadKeysDir string
+	// oadpNamespace holds the approval requests.
+	oadpNamespace string
 }
 
+// bind adds the flags of a command that asks Temporal too.
 func (f *operatorFlags) bind(command *cobra.Command) {
-	command.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "path of the kubeconfig (default: as kubectl finds it)")
+	f.bindKubernetes(command)
 	command.Flags().StringVar(&f.clusterID, "cluster-id", "default", "ID of the Kubernetes cluster, as the worker has it")
 	process.BindPayloadKeysDir(command.Flags(), &f.payloadKeysDir)
+}
+
+// bindKubernetes adds the flags of a command that asks the API server alone.
+func (f *operatorFlags) bindKubernetes(command *cobra.Command) {
+	command.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "path of the kubeconfig (default: as kubectl finds it)")
+	command.Flags().StringVar(&f.oadpNamespace, "oadp-namespace", "openshift-adp",
+		"namespace in which Velero runs: the approval requests are there")
 	command.Flags().StringVarP(&f.output, "output", "o", "table", "table, json or yaml")
 }
 
@@ -37,24 +50,40 @@ func (f *operatorFlags) validate() error {
 	if !process.ValidClusterID(f.clusterID) {
 		return errors.New("--cluster-id: want 1 to 63 lower-case letters, digits and inner hyphens")
 	}
+	return f.validateKubernetes()
+}
+
+func (f *operatorFlags) validateKubernetes() error {
+	if len(validation.IsDNS1123Label(f.oadpNamespace)) > 0 {
+		return errors.New("--oadp-namespace: want the name of a namespace")
+	}
 	switch f.output {
 	case "table", "json", "yaml":
 		return nil
 	}
-	return fmt.Errorf("--output: want table, json or yaml")
+	return errors.New("--output: want table, json or yaml")
 }
 
-// connect returns clients for the cluster and for Temporal.
-func (f *operatorFlags) connect() (client.Client, *connect.Temporal, error) {
+// kubernetes returns a client with the rights of the person who runs the command.
+func (f *operatorFlags) kubernetes() (client.Client, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = f.kubeconfig
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
 	if err != nil {
-		return nil, nil, fmt.Errorf("--kubeconfig: %w", err)
+		return nil, fmt.Errorf("--kubeconfig: %w", err)
 	}
 	kubeClient, err := client.New(config, client.Options{Scheme: k8s.Scheme()})
 	if err != nil {
-		return nil, nil, fmt.Errorf("create Kubernetes client: %w", err)
+		return nil, fmt.Errorf("create Kubernetes client: %w", err)
+	}
+	return kubeClient, nil
+}
+
+// connect returns clients for the cluster and for Temporal.
+func (f *operatorFlags) connect() (client.Client, *connect.Temporal, error) {
+	kubeClient, err := f.kubernetes()
+	if err != nil {
+		return nil, nil, err
 	}
 	temporal, err := connect.Lazy(connect.Options{Logger: zap.NewNop(), PayloadKeysDir: f.payloadKeysDir})
 	if err != nil {
@@ -81,4 +110,13 @@ func (f *operatorFlags) print(out io.Writer, value any, table func(io.Writer) er
 	}
 	_, err = out.Write(data)
 	return err
+}
+
+// tenantObject reads the argument that names a tenant's object.
+func tenantObject(arg string) (types.NamespacedName, error) {
+	namespace, name, found := strings.Cut(arg, "/")
+	if !found || len(validation.IsDNS1123Label(namespace)) > 0 || len(validation.IsDNS1123Subdomain(name)) > 0 {
+		return types.NamespacedName{}, fmt.Errorf("%q: want NAMESPACE/NAME", arg)
+	}
+	return types.NamespacedName{Namespace: namespace, Name: name}, nil
 }

@@ -51,7 +51,7 @@ func rows(age time.Duration, running map[string]bool) []listedBackup {
 
 func printed(t *testing.T, output string, value any, table func(io.Writer) error) string {
 	t.Helper()
-	flags := operatorFlags{output: output, clusterID: "west"}
+	flags := operatorFlags{output: output, clusterID: "west", oadpNamespace: "openshift-adp"}
 	require.NoError(t, flags.validate())
 	var out bytes.Buffer
 	require.NoError(t, flags.print(&out, value, table))
@@ -175,12 +175,15 @@ func TestBadArgumentsAreRefused(t *testing.T) {
 	}{
 		"an unknown output":           {[]string{"list", "-o", "xml"}, "--output: want table, json or yaml"},
 		"an unknown output, describe": {[]string{"describe", "backup", "shop/nightly", "-o", ""}, "--output: want table, json or yaml"},
-		"an unknown kind":             {[]string{"describe", "restore", "shop/nightly"}, `describe "restore": want KIND backup`},
+		"an unknown kind":             {[]string{"describe", "restore", "shop/nightly"}, `describe "restore": want KIND backup, location or approval`},
 		"no namespace":                {[]string{"describe", "backup", "nightly"}, `describe backup "nightly": want NAMESPACE/NAME`},
 		"an empty namespace":          {[]string{"describe", "backup", "/nightly"}, "want NAMESPACE/NAME"},
 		"an empty name":               {[]string{"describe", "backup", "shop/"}, "want NAMESPACE/NAME"},
 		"a name missing":              {[]string{"describe", "backup"}, "accepts 2 arg(s), received 1"},
-		"arguments too many":          {[]string{"list", "shop"}, `unknown command "shop" for "holdfast list"`},
+		"arguments too many":          {[]string{"list", "backups", "shop"}, "accepts at most 1 arg(s), received 2"},
+		"an unknown list":             {[]string{"list", "shop"}, `list "shop": want backups, locations or approvals`},
+		"no name of a namespace":      {[]string{"list", "approvals", "--oadp-namespace=A/B"}, "--oadp-namespace: want the name of a namespace"},
+		"a name that cannot be":       {[]string{"describe", "approval", "shop/a/b"}, `describe approval "shop/a/b": want NAMESPACE/NAME`},
 		"an unknown command":          {[]string{"restore"}, `unknown command "restore" for "holdfast"`},
 		"an unknown flag":             {[]string{"list", "--all"}, "unknown flag: --all"},
 		"no progress interval":        {[]string{"watch", "--progress-interval=0s"}, "--progress-interval: want a duration above 0"},

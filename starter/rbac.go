@@ -5,7 +5,8 @@ package main
 //
 // +kubebuilder:rbac:groups=oadp.openshift.io,resources=nonadminbackups;nonadminbackupstoragelocations,verbs=list;watch
 // +kubebuilder:rbac:groups=oadp.openshift.io,resources=nonadminbackups/status,verbs=patch
-// +kubebuilder:rbac:groups="",resources=namespaces,verbs=list;watch
+// +kubebuilder:rbac:groups=oadp.openshift.io,namespace=openshift-adp,resources=nonadminbackupstoragelocationapprovalrequests,verbs=list;watch
+// +kubebuilder:rbac:groups="",resources=namespaces;secrets,verbs=list;watch
 // +kubebuilder:rbac:groups=velero.io,namespace=openshift-adp,resources=backups;deletebackuprequests;backupstoragelocations,verbs=list;watch
 // +kubebuilder:rbac:groups=velero.io,namespace=openshift-adp,resources=podvolumebackups;datauploads,verbs=list;watch
 // +kubebuilder:rbac:groups=oadp.openshift.io,namespace=openshift-adp,resources=dataprotectionapplications,verbs=list

@@ -14,6 +14,8 @@ import (
 type workerFlags struct {
 	process.Flags
 	VeleroStallTimeout time.Duration
+	// ApproveThroughTemporal: whoever reaches Temporal may decide about storage locations.
+	ApproveThroughTemporal bool
 	// Deployment is the worker's version: no flag, see deploymentOptions.
 	Deployment worker.DeploymentOptions
 }
@@ -25,6 +27,8 @@ func (f *workerFlags) Bind(flags *pflag.FlagSet) {
 	f.Flags.Bind(flags)
 	flags.DurationVar(&f.VeleroStallTimeout, "velero-stall-timeout", 15*time.Minute,
 		"how long a backup that lies finished in the object store may be InProgress before that is told")
+	flags.BoolVar(&f.ApproveThroughTemporal, "approve-through-temporal", true,
+		"let Temporal's Updates and signals decide about storage locations, not only Kubernetes users")
 }
 
 // Validate returns an error of one line that names the flag at fault.

@@ -18,6 +18,7 @@ import (
 	"holdfast.dev/holdfast/activities"
 	"holdfast.dev/holdfast/k8s"
 	"holdfast.dev/holdfast/k8s/backup"
+	"holdfast.dev/holdfast/k8s/location"
 	"holdfast.dev/holdfast/k8s/metrics"
 	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/k8s/probe"
@@ -171,6 +172,18 @@ func work(
 		Paused:       cluster.rival.Err,
 	}
 	backups.Register(runner)
+	locations := &activities.Locations{
+		Client: cluster.client,
+		Gatherer: &location.Gatherer{
+			Reader: cluster.client, Policy: cluster.policy, ReadSecrets: true,
+			ClusterID: flags.ClusterID, OADPNamespace: flags.OADPNamespace,
+		},
+		Events:                 cluster.events,
+		Paused:                 cluster.rival.Err,
+		ApproveThroughTemporal: flags.ApproveThroughTemporal,
+		Identity:               activities.HistoryIdentity,
+	}
+	locations.Register(runner)
 	if err := runner.Start(); err != nil {
 		return fmt.Errorf("start worker on task queue %s: %w", queue, err)
 	}

@@ -97,6 +97,8 @@ func nextAPIDeleteStep(v contract.BackupView) backupStep {
 		return stepRelease
 	case v.Marked != contract.MarkPending:
 		return stepMarkDeleting
+	case v.LocationGone:
+		return stepDeleteVeleroObjects
 	}
 	return stepWait // for Velero to finish
 }

@@ -12,4 +12,14 @@ func Register(registry worker.WorkflowRegistry, options Options) {
 	registry.RegisterWorkflowWithOptions(
 		func(ctx workflow.Context, in contract.BackupInput) error { return NonAdminBackup(ctx, in, options) },
 		workflow.RegisterOptions{Name: contract.WorkflowBackup})
+	registry.RegisterWorkflowWithOptions(
+		func(ctx workflow.Context, in contract.LocationInput) error {
+			return NonAdminBackupStorageLocation(ctx, in, options)
+		},
+		workflow.RegisterOptions{Name: contract.WorkflowLocation})
+	registry.RegisterWorkflowWithOptions(
+		func(ctx workflow.Context, in contract.ApprovalInput) error {
+			return StorageLocationApproval(ctx, in, options)
+		},
+		workflow.RegisterOptions{Name: contract.WorkflowApproval})
 }

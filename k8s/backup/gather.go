@@ -47,6 +47,8 @@ type Objects struct {
 	DeleteRequests []velerov1.DeleteBackupRequest
 	// NamespaceTerminating is read only when NAB is being deleted.
 	NamespaceTerminating bool
+	// LocationGone: the Velero BackupStorageLocation of Backup is gone; read only after a plain delete of NAB.
+	LocationGone bool
 	// Verdict on the spec as of today; read only in phase BackingOff.
 	Verdict *Verdict
 	// Rules are the policy that the spec was judged by; nil if it was not judged since the objects were read.
@@ -74,6 +76,9 @@ func (g *Gatherer) Gather(ctx context.Context, ref contract.ObjectRef) (*Objects
 	}
 	if !nab.DeletionTimestamp.IsZero() {
 		if objects.NamespaceTerminating, err = g.namespaceTerminating(ctx, nab.Namespace); err != nil {
+			return nil, err
+		}
+		if objects.LocationGone, err = g.locationGone(ctx, objects); err != nil {
 			return nil, err
 		}
 	}
@@ -148,6 +153,19 @@ func (g *Gatherer) getBackup(ctx context.Context, name string) (*velerov1.Backup
 		return nil, fmt.Errorf("get Velero Backup %s/%s: %w", g.OADPNamespace, name, err)
 	}
 	return backup, nil
+}
+
+// locationGone: nothing of the backup can be reached any more, so a plain delete has nothing to protect.
+func (g *Gatherer) locationGone(ctx context.Context, o *Objects) (bool, error) {
+	if o.Backup == nil || o.Backup.Spec.StorageLocation == "" || o.NAB.Spec.DeleteBackup || o.NAB.Spec.ForceDeleteBackup {
+		return false, nil
+	}
+	location := &velerov1.BackupStorageLocation{}
+	err := g.Reader.Get(ctx, types.NamespacedName{Namespace: g.OADPNamespace, Name: o.Backup.Spec.StorageLocation}, location)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return false, fmt.Errorf("get Velero BackupStorageLocation %s/%s: %w", g.OADPNamespace, o.Backup.Spec.StorageLocation, err)
+	}
+	return err != nil, nil
 }
 
 func (g *Gatherer) namespaceTerminating(ctx context.Context, name string) (bool, error) {

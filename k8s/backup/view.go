@@ -34,6 +34,7 @@ func (o *Objects) View(now time.Time) contract.BackupView {
 		ForceDelete:          o.NAB.Spec.ForceDeleteBackup,
 		BeingDeleted:         !o.NAB.DeletionTimestamp.IsZero(),
 		NamespaceTerminating: o.NamespaceTerminating,
+		LocationGone:         o.LocationGone,
 		Finalizer:            controllerutil.ContainsFinalizer(o.NAB, oadpv1alpha1.NabFinalizer),
 		Marked:               mark(status),
 		SpecJudged:           o.specJudged(accepted),
@@ -56,7 +57,7 @@ func Settled(v contract.BackupView) bool {
 	case v.BeingDeleted && v.NamespaceTerminating, v.ForceDelete, v.DeleteBackup:
 		return false
 	case v.BeingDeleted:
-		return v.Velero.Exists && v.Marked == contract.MarkPending && v.Velero.Finished && mirrored(v)
+		return v.Velero.Exists && !v.LocationGone && v.Marked == contract.MarkPending && v.Velero.Finished && mirrored(v)
 	case !v.SpecJudged:
 		return false
 	case v.Phase == string(oadpv1alpha1.NonAdminPhaseBackingOff) && !v.Accepted:

@@ -7,7 +7,9 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/validate/content"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -16,9 +18,12 @@ import (
 )
 
 // BackupLocation returns the name of the Velero BackupStorageLocation for the NonAdminBackupStorageLocation that a
-// NonAdminBackup names, or "", the administrator's default, if it names none. The location must be ready and must have
+// NonAdminBackup names, or "", the administrator's default, if it names none. The location must be available and must have
 // been made for that NonAdminBackupStorageLocation; if not, the error is an *InvalidSpecError. Any other error means that
 // it could not be found out now.
+//
+// What counts is the location that an administrator approved, not the NonAdminBackupStorageLocation's phase: while a change
+// of it waits for approval, or was rejected, backups go on.
 func BackupLocation(
 	ctx context.Context, reader client.Reader, oadpNamespace string, nab *oadpv1alpha1.NonAdminBackup,
 ) (string, error) {
@@ -29,25 +34,45 @@ func BackupLocation(
 	if err != nil {
 		return "", err
 	}
-	if nabsl.Status.Phase != oadpv1alpha1.NonAdminPhaseCreated {
-		return "", external("NonAdminBackupStorageLocation is not in created state and can not be used for the NonAdminBackup")
-	}
-	status := nabsl.Status.VeleroBackupStorageLocation
-	if status == nil || status.NACUUID == "" {
-		return "", external("unable to get VeleroBackupStorageLocation UUID from NonAdminBackupStorageLocation Status")
+	if !nabsl.DeletionTimestamp.IsZero() {
+		return "", external("NonAdminBackupStorageLocation is being deleted and can not be used for the NonAdminBackup")
 	}
 	bsl, err := veleroLocation(ctx, reader, oadpNamespace, nabsl)
 	if err != nil {
 		return "", err
 	}
 	if bsl == nil {
-		return "", external("VeleroBackupStorageLocation with NACUUID %s not found in the OADP namespace", status.NACUUID)
+		return "", whyNoLocation(nabsl)
 	}
 	if bsl.Status.Phase != velerov1.BackupStorageLocationPhaseAvailable {
 		return "", external("VeleroBackupStorageLocation with NACUUID %s is not in available state "+
-			"and can not be used for the NonAdminBackup", status.NACUUID)
+			"and can not be used for the NonAdminBackup", bsl.Name)
 	}
 	return bsl.Name, nil
+}
+
+// whyNoLocation says why there is no Velero BackupStorageLocation for a NonAdminBackupStorageLocation.
+func whyNoLocation(nabsl *oadpv1alpha1.NonAdminBackupStorageLocation) error {
+	if nabsl.Status.Phase != oadpv1alpha1.NonAdminPhaseCreated {
+		const text = "NonAdminBackupStorageLocation is not in created state and can not be used for the NonAdminBackup"
+		approval := meta.FindStatusCondition(nabsl.Status.Conditions, string(oadpv1alpha1.NonAdminConditionClusterAdminApproved))
+		if approval != nil && approval.Status == metav1.ConditionFalse && approval.Message != "" {
+			return external("%s: %s", text, approval.Message)
+		}
+		return external(text)
+	}
+	nacuuid := nacuuidOf(nabsl)
+	if nacuuid == "" {
+		return external("unable to get VeleroBackupStorageLocation UUID from NonAdminBackupStorageLocation Status")
+	}
+	return external("VeleroBackupStorageLocation with NACUUID %s not found in the OADP namespace", nacuuid)
+}
+
+func nacuuidOf(nabsl *oadpv1alpha1.NonAdminBackupStorageLocation) string {
+	if nabsl.Status.VeleroBackupStorageLocation == nil {
+		return ""
+	}
+	return nabsl.Status.VeleroBackupStorageLocation.NACUUID
 }
 
 // namedLocation reads the NonAdminBackupStorageLocation that a NonAdminBackup names.
@@ -77,8 +102,8 @@ func namedLocation(
 func veleroLocation(
 	ctx context.Context, reader client.Reader, oadpNamespace string, nabsl *oadpv1alpha1.NonAdminBackupStorageLocation,
 ) (*velerov1.BackupStorageLocation, error) {
-	nacuuid := nabsl.Status.VeleroBackupStorageLocation.NACUUID
-	if len(nameProblems(nacuuid)) > 0 {
+	nacuuid := nacuuidOf(nabsl)
+	if nacuuid == "" || len(nameProblems(nacuuid)) > 0 {
 		return nil, nil
 	}
 	bsl := &velerov1.BackupStorageLocation{}

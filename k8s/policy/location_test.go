@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -17,8 +19,14 @@ import (
 func TestStorageLocations(t *testing.T) {
 	const notFound = "VeleroBackupStorageLocation with NACUUID team-a-store-0a1b2c3d not found in the OADP namespace"
 	const noUUID = "unable to get VeleroBackupStorageLocation UUID from NonAdminBackupStorageLocation Status"
+	const notCreated = "NonAdminBackupStorageLocation is not in created state and can not be used for the NonAdminBackup"
 	type nabsl = oadpv1alpha1.NonAdminBackupStorageLocation
 	type bsl = velerov1.BackupStorageLocation
+	notApproved := func(n *nabsl) {
+		n.Status.Conditions = []metav1.Condition{{
+			Type: string(oadpv1alpha1.NonAdminConditionClusterAdminApproved), Status: metav1.ConditionFalse, Message: "approval pending",
+		}}
+	}
 	tests := map[string]struct {
 		change       func(*nabsl)
 		changeVelero func(*bsl)
@@ -30,9 +38,48 @@ func TestStorageLocations(t *testing.T) {
 			want: "NonAdminBackupStorageLocation not found in the namespace: " +
 				`nonadminbackupstoragelocations.oadp.openshift.io "store" not found`,
 		},
-		"one that backs off": {
-			change: func(n *nabsl) { n.Status.Phase = oadpv1alpha1.NonAdminPhaseBackingOff },
-			want:   "NonAdminBackupStorageLocation is not in created state and can not be used for the NonAdminBackup",
+		"one that backs off since a change of it was rejected": {
+			change: func(n *nabsl) { n.Status.Phase = oadpv1alpha1.NonAdminPhaseBackingOff; notApproved(n) },
+		},
+		"one a change of which waits for approval": {
+			change: func(n *nabsl) { n.Status.Phase = oadpv1alpha1.NonAdminPhaseNew; notApproved(n) },
+		},
+		"one that is being deleted": {
+			change: func(n *nabsl) {
+				n.DeletionTimestamp, n.Finalizers = &metav1.Time{Time: time.Now()}, []string{"x.dev/y"}
+			},
+			want: "NonAdminBackupStorageLocation is being deleted and can not be used for the NonAdminBackup",
+		},
+		"one that backs off and was never made": {
+			change: func(n *nabsl) {
+				n.Status.Phase, n.Status.VeleroBackupStorageLocation = oadpv1alpha1.NonAdminPhaseBackingOff, nil
+			},
+			want: notCreated,
+		},
+		"one that waits for its first approval": {
+			change:       func(n *nabsl) { n.Status.Phase = oadpv1alpha1.NonAdminPhaseNew; notApproved(n) },
+			changeVelero: func(b *bsl) { b.Namespace = "elsewhere" },
+			want:         notCreated + ": approval pending",
+		},
+		"one that is approved and not yet made": {
+			change: func(n *nabsl) {
+				n.Status.Phase = oadpv1alpha1.NonAdminPhaseNew
+				notApproved(n)
+				n.Status.Conditions[0].Status = metav1.ConditionTrue
+			},
+			changeVelero: func(b *bsl) { b.Namespace = "elsewhere" },
+			want:         notCreated,
+		},
+		"one that is not created, with a forged status": {
+			change:       func(n *nabsl) { n.Status.Phase = oadpv1alpha1.NonAdminPhaseNew },
+			changeVelero: func(b *bsl) { b.Annotations[oadpv1alpha1.NabslOriginNamespaceAnnotation] = "team-b" },
+			want:         notCreated,
+		},
+		"one that backs off and whose Velero location is unavailable": {
+			change:       func(n *nabsl) { n.Status.Phase = oadpv1alpha1.NonAdminPhaseBackingOff },
+			changeVelero: func(b *bsl) { b.Status.Phase = velerov1.BackupStorageLocationPhaseUnavailable },
+			want: "VeleroBackupStorageLocation with NACUUID team-a-store-0a1b2c3d is not in available state " +
+				"and can not be used for the NonAdminBackup",
 		},
 		"one that knows no Velero location": {
 			change: func(n *nabsl) { n.Status.VeleroBackupStorageLocation = nil }, want: noUUID,

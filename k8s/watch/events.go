@@ -136,7 +136,16 @@ func (w *Watcher) locationEvents() events {
 			}
 			enqueue(ctx, e.ObjectNew, q)
 		},
-		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { enqueue(ctx, e.Object, q) },
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) {
+			enqueue(ctx, e.Object, q)
+			if _, isVelero := e.Object.(*velerov1.BackupStorageLocation); isVelero {
+				w.each(ctx, func(nab *oadpv1alpha1.NonAdminBackup) { // what lay there and is being deleted need not wait
+					if !nab.DeletionTimestamp.IsZero() {
+						w.add(q, requestFor(nab))
+					}
+				})
+			}
+		},
 	}
 }
 
@@ -156,9 +165,9 @@ func (w *Watcher) namespaceEvents() events {
 }
 
 // passOn enqueues requests that come from elsewhere than an informer.
-func (w *Watcher) passOn() handler.TypedFuncs[Request, Request] {
+func passOn(add func(queue, Request)) handler.TypedFuncs[Request, Request] {
 	return handler.TypedFuncs[Request, Request]{
-		GenericFunc: func(_ context.Context, e event.TypedGenericEvent[Request], q queue) { w.add(q, e.Object) },
+		GenericFunc: func(_ context.Context, e event.TypedGenericEvent[Request], q queue) { add(q, e.Object) },
 	}
 }
 

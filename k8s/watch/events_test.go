@@ -340,6 +340,6 @@ func TestRequestsFromElsewhereArePassedOn(t *testing.T) {
 	q := &recordingQueue{}
 	forced := request(name)
 	forced.Force = true
-	newStation(t).passOn().Generic(t.Context(), event.TypedGenericEvent[Request]{Object: forced}, q)
+	passOn(newStation(t).add).Generic(t.Context(), event.TypedGenericEvent[Request]{Object: forced}, q)
 	assert.Equal(t, atOnce(forced), q.added)
 }

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -89,6 +90,7 @@ func (w *Watcher) watchPolicy(ctx context.Context) error {
 			version = now
 			w.Log.Info("policy in force", zap.String("version", version))
 			w.enqueueBackingOff(ctx, func(request Request) { w.enqueue(ctx, request) })
+			w.locations.lookAtAll(ctx) // approval may be required now, or not any more
 		}
 		select {
 		case <-ctx.Done():
@@ -103,7 +105,7 @@ func (w *Watcher) watchPolicy(ctx context.Context) error {
 func (w *Watcher) Recovered(ctx context.Context) {
 	go func() {
 		for range recoverySweeps {
-			if err := w.sweep(ctx); err != nil && ctx.Err() == nil {
+			if err := errors.Join(w.sweep(ctx), w.locations.sweep(ctx)); err != nil && ctx.Err() == nil {
 				w.Log.Warn("live sweep after the API server's return", zap.Error(err))
 			}
 			select {
@@ -121,7 +123,10 @@ func (w *Watcher) TemporalRecovered(ctx context.Context) {
 	if w.Watching(ctx) != nil {
 		return // all are looked at then anyway
 	}
-	go w.each(ctx, func(nab *oadpv1alpha1.NonAdminBackup) { w.enqueue(ctx, requestFor(nab)) })
+	go func() {
+		w.each(ctx, func(nab *oadpv1alpha1.NonAdminBackup) { w.enqueue(ctx, requestFor(nab)) })
+		w.locations.lookAtAll(ctx)
+	}()
 }
 
 func (w *Watcher) sweep(ctx context.Context) error {

@@ -17,6 +17,7 @@ import (
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/backup"
+	"holdfast.dev/holdfast/k8s/location"
 	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/test/fake"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -55,6 +56,13 @@ func newStation(t *testing.T, objects ...client.Object) *station {
 		},
 		requests: make(chan event.TypedGenericEvent[Request], 1024),
 		dirty:    make(chan struct{}, 1),
+	}
+	s.locations = &locations{
+		Watcher: s.Watcher,
+		gatherer: &location.Gatherer{
+			Reader: s.cache.Client, Policy: polled, ClusterID: fake.Cluster, OADPNamespace: fake.OADPNamespace,
+		},
+		requests: make(chan event.TypedGenericEvent[Request], 1024),
 	}
 	return s
 }
@@ -147,6 +155,14 @@ func (s *signals) SignalWithStart(_ context.Context, kind contract.Kind, ref con
 	if s.err == nil {
 		s.volumes = changed.Volumes
 		s.told = append(s.told, "start "+string(kind)+" "+ref.String()+" "+ref.UID)
+	}
+	return s.err
+}
+
+// Ensure implements Workflows.
+func (s *signals) Ensure(_ context.Context, kind contract.Kind, ref contract.ObjectRef) error {
+	if s.err == nil {
+		s.told = append(s.told, "ensure "+string(kind)+" "+ref.String()+" "+ref.UID)
 	}
 	return s.err
 }

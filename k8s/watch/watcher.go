@@ -77,8 +77,10 @@ type Watcher struct {
 	requests chan event.TypedGenericEvent[Request]
 	arrivals arrivals
 	volumes  volumes
-	dirty    chan struct{} // the queue positions may have changed
-	watching atomic.Bool   // all caches are filled
+	// locations watches storage locations with the same manager.
+	locations *locations
+	dirty     chan struct{} // the queue positions may have changed
+	watching  atomic.Bool   // all caches are filled
 }
 
 // errNotWatching: events are not looked at yet.
@@ -97,6 +99,7 @@ func (w *Watcher) awaitCaches(ctx context.Context) error {
 	for _, kind := range []client.Object{
 		&oadpv1alpha1.NonAdminBackup{}, &velerov1.Backup{}, &velerov1.DeleteBackupRequest{},
 		&oadpv1alpha1.NonAdminBackupStorageLocation{}, &velerov1.BackupStorageLocation{},
+		&oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest{}, metadataOf(secretKind),
 		metadataOf(corev1.SchemeGroupVersion.WithKind("Namespace")),
 		metadataOf(velerov1.SchemeGroupVersion.WithKind("PodVolumeBackup")),
 		metadataOf(velerov2alpha1.SchemeGroupVersion.WithKind("DataUpload")),
@@ -122,11 +125,13 @@ func CacheOptions(oadpNamespace string) cache.Options {
 	return cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
-			&velerov1.Backup{}:                velero,
-			&velerov1.DeleteBackupRequest{}:   velero,
-			&velerov1.BackupStorageLocation{}: velero,
-			&velerov1.PodVolumeBackup{}:       velero,
-			&velerov2alpha1.DataUpload{}:      velero,
+			&velerov1.Backup{}:                                           velero,
+			&velerov1.DeleteBackupRequest{}:                              velero,
+			&velerov1.BackupStorageLocation{}:                            velero,
+			&velerov1.PodVolumeBackup{}:                                  velero,
+			&velerov2alpha1.DataUpload{}:                                 velero,
+			&oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest{}: velero,
+			metadataOf(secretKind):                                       {Transform: stripSecret},
 		},
 	}
 }
@@ -155,7 +160,7 @@ func Add(mgr manager.Manager, options Options) (*Watcher, error) {
 		WatchesMetadata(&corev1.Namespace{}, w.namespaceEvents()).
 		WatchesMetadata(&velerov1.PodVolumeBackup{}, w.volumeEvents()).
 		WatchesMetadata(&velerov2alpha1.DataUpload{}, w.volumeEvents()).
-		WatchesRawSource(source.TypedChannel(w.requests, w.passOn())).
+		WatchesRawSource(source.TypedChannel(w.requests, passOn(w.add))).
 		WithOptions(controller.TypedOptions[Request]{
 			MaxConcurrentReconciles: concurrentReconciles,
 			CacheSyncTimeout:        cacheSyncTimeout,
@@ -164,6 +169,9 @@ func Add(mgr manager.Manager, options Options) (*Watcher, error) {
 		Complete(reconcile.TypedFunc[Request](w.look))
 	if err != nil {
 		return nil, fmt.Errorf("build the watcher of NonAdminBackups: %w", err)
+	}
+	if err := w.addLocations(); err != nil {
+		return nil, err
 	}
 	for _, run := range []manager.RunnableFunc{w.awaitCaches, w.watchPolicy, w.keepQueuePositions} {
 		if err := mgr.Add(run); err != nil {
@@ -194,7 +202,7 @@ func (w *Watcher) judge(ctx context.Context, request Request, came time.Time) (r
 		return reconcile.Result{}, err
 	}
 	if objects.NAB == nil && !request.Force {
-		return reconcile.Result{}, w.measured(ref, came,
+		return reconcile.Result{}, w.measured(contract.KubernetesKindBackup, ref, came,
 			w.Workflows.SignalRunning(ctx, contract.KindBackup, ref, contract.Changed{Reason: "deleted"}))
 	}
 	again := reconcile.Result{RequeueAfter: w.ResyncInterval}
@@ -204,20 +212,20 @@ func (w *Watcher) judge(ctx context.Context, request Request, came time.Time) (r
 		return again, nil
 	}
 	changed := contract.Changed{Reason: "changed", Volumes: w.volumes.has(objects.BackupName)}
-	if err := w.measured(ref, came, w.Workflows.SignalWithStart(ctx, contract.KindBackup, ref, changed)); err != nil {
+	if err := w.measured(contract.KubernetesKindBackup, ref, came, w.Workflows.SignalWithStart(ctx, contract.KindBackup, ref, changed)); err != nil {
 		return reconcile.Result{}, err
 	}
 	return again, nil
 }
 
 // measured counts what came of a signal, and returns its error.
-func (w *Watcher) measured(ref contract.ObjectRef, came time.Time, err error) error {
+func (w *Watcher) measured(kind string, ref contract.ObjectRef, came time.Time, err error) error {
 	if err != nil {
-		metrics.SignalFailed(contract.KubernetesKindBackup)
+		metrics.SignalFailed(kind)
 		w.Log.Warn("cannot signal, will retry", zap.String("namespace", ref.Namespace), zap.String("name", ref.Name), zap.Error(err))
 		return err
 	}
-	metrics.SignalAcknowledged(contract.KubernetesKindBackup, came)
+	metrics.SignalAcknowledged(kind, came)
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 
@@ -19,6 +20,8 @@ const workflowTaskTimeout = 5 * time.Second
 type Workflows interface {
 	// SignalWithStart tells the object's workflow to look, and starts it if it does not run.
 	SignalWithStart(ctx context.Context, kind contract.Kind, ref contract.ObjectRef, changed contract.Changed) error
+	// Ensure starts the object's workflow if it does not run, and otherwise leaves it alone.
+	Ensure(ctx context.Context, kind contract.Kind, ref contract.ObjectRef) error
 	// SignalRunning tells the object's workflow to look if it runs.
 	SignalRunning(ctx context.Context, kind contract.Kind, ref contract.ObjectRef, changed contract.Changed) error
 }
@@ -42,6 +45,19 @@ var kinds = map[contract.Kind]struct {
 			return contract.BackupInput{Cluster: cluster, Ref: ref}
 		},
 	},
+	contract.KindLocation: {
+		workflow: contract.WorkflowLocation, kubernetesKind: contract.KubernetesKindLocation, summary: "Storage location",
+		input: func(cluster string, ref contract.ObjectRef) any {
+			return contract.LocationInput{Cluster: cluster, Ref: ref}
+		},
+	},
+	contract.KindApproval: {
+		workflow: contract.WorkflowApproval, kubernetesKind: contract.KubernetesKindApproval,
+		summary: "Approval of storage location",
+		input: func(cluster string, ref contract.ObjectRef) any {
+			return contract.ApprovalInput{Cluster: cluster, Ref: ref}
+		},
+	},
 }
 
 // SignalWithStart implements Workflows.
@@ -49,17 +65,34 @@ func (w *TemporalWorkflows) SignalWithStart(
 	ctx context.Context, kind contract.Kind, ref contract.ObjectRef, changed contract.Changed,
 ) error {
 	served := kinds[kind]
-	options := client.StartWorkflowOptions{
-		TaskQueue:             contract.TaskQueue(w.ClusterID),
-		WorkflowTaskTimeout:   workflowTaskTimeout,
-		TypedSearchAttributes: contract.StartAttributes(w.ClusterID, served.kubernetesKind, ref),
-		StaticSummary:         fmt.Sprintf("%s %s", served.summary, ref),
-	}
+	options := w.options(kind, ref)
 	_, err := w.Client.SignalWithStartWorkflow(ctx, contract.WorkflowID(w.ClusterID, kind, ref),
 		contract.SignalChanged, changed,
 		options, served.workflow, served.input(w.ClusterID, ref))
 	if err != nil {
 		return fmt.Errorf("signal workflow of %s %s: %w", served.kubernetesKind, ref, err)
+	}
+	return nil
+}
+
+func (w *TemporalWorkflows) options(kind contract.Kind, ref contract.ObjectRef) client.StartWorkflowOptions {
+	served := kinds[kind]
+	return client.StartWorkflowOptions{
+		TaskQueue:             contract.TaskQueue(w.ClusterID),
+		WorkflowTaskTimeout:   workflowTaskTimeout,
+		TypedSearchAttributes: contract.StartAttributes(w.ClusterID, served.kubernetesKind, ref),
+		StaticSummary:         fmt.Sprintf("%s %s", served.summary, ref),
+	}
+}
+
+// Ensure implements Workflows.
+func (w *TemporalWorkflows) Ensure(ctx context.Context, kind contract.Kind, ref contract.ObjectRef) error {
+	served := kinds[kind]
+	options := w.options(kind, ref)
+	options.ID = contract.WorkflowID(w.ClusterID, kind, ref)
+	options.WorkflowIDConflictPolicy = enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING
+	if _, err := w.Client.ExecuteWorkflow(ctx, options, served.workflow, served.input(w.ClusterID, ref)); err != nil {
+		return fmt.Errorf("start workflow of %s %s: %w", served.kubernetesKind, ref, err)
 	}
 	return nil
 }

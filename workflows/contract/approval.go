@@ -8,6 +8,8 @@ const (
 	// NonAdminBackupStorageLocation. It is open as long as that exists and needs approval. Input: ApprovalInput, no result.
 	// It takes SignalChanged and SignalDecide and answers QueryState with ApprovalState.
 	WorkflowApproval = "StorageLocationApproval"
+	// KubernetesKindApproval is the kind it serves, as AttributeKind shows it; namespace and name are the location's.
+	KubernetesKindApproval = "NonAdminBackupStorageLocationApprovalRequest"
 	// UpdateDecide decides. Payload: DecisionRequest, answer: DecisionOutcome.
 	UpdateDecide = "decide"
 	// SignalDecide decides without an answer; what came of it is in the current details. Payload: DecisionRequest.

@@ -75,6 +75,8 @@ const (
 	// DecidedByTemporalAnnotation is the identity of the Temporal client that asked the worker to change it. Nobody has
 	// verified it.
 	DecidedByTemporalAnnotation = "holdfast.dev/decided-by-temporal-identity"
+	// DecisionIDAnnotation tells a repeated attempt to write a decision through Temporal that it was written.
+	DecisionIDAnnotation = "holdfast.dev/decision-id"
 )
 
 // Annotations on the copy of a tenant's Secret in the OADP namespace.

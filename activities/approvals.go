@@ -1,0 +1,138 @@
+package activities
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/worker"
+
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/location"
+	"holdfast.dev/holdfast/k8s/metrics"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+func (l *Locations) registerApproval(registry worker.ActivityRegistry) {
+	for name, function := range map[string]func(context.Context, contract.ApprovalStep) (contract.ApprovalView, error){
+		contract.ActivityRefreshApproval: l.RefreshApproval,
+		contract.ActivityAdvanceApproval: l.AdvanceApproval,
+	} {
+		registry.RegisterActivityWithOptions(guard(l.Paused, function,
+			func(in contract.ApprovalStep, _ contract.ApprovalView, info activity.Info) { l.tellRetried(in.Ref, info) },
+		), activity.RegisterOptions{Name: name})
+	}
+	registry.RegisterActivityWithOptions(guard(l.Paused, l.Decide,
+		func(in contract.DecisionStep, _ contract.ApprovalView, info activity.Info) { l.tellRetried(in.Ref, info) },
+	), activity.RegisterOptions{Name: contract.ActivityDecideApproval})
+}
+
+// RefreshApproval reads the present state.
+func (l *Locations) RefreshApproval(ctx context.Context, step contract.ApprovalStep) (contract.ApprovalView, error) {
+	return l.approval(ctx, step.Ref, func(*location.Objects) error { return nil })
+}
+
+func (l *Locations) approval(
+	ctx context.Context, ref contract.ObjectRef, act func(*location.Objects) error,
+) (contract.ApprovalView, error) {
+	objects, err := l.update(ctx, ref, act)
+	if err != nil {
+		return contract.ApprovalView{}, err
+	}
+	return objects.Approval(), nil
+}
+
+// AdvanceApproval writes to the approval request what location.NextApproval says, judged by what is there now. Each write
+// carries the resourceVersion of what was read, so a newer decision is never overwritten.
+func (l *Locations) AdvanceApproval(ctx context.Context, step contract.ApprovalStep) (contract.ApprovalView, error) {
+	return l.approval(ctx, step.Ref, func(o *location.Objects) error {
+		action := location.NextApproval(o.Approval())
+		if action == contract.ApprovalWait || action == contract.ApprovalClose {
+			return nil
+		}
+		request := o.Request.DeepCopy()
+		if action == contract.ApprovalReset {
+			_, err := patchObject(ctx, l.Client, request, func() { location.ResetDecision(request) })
+			return err
+		}
+		changed, err := patchStatus(ctx, l.Client, request, func() { o.Decide(request, action, time.Now()) })
+		if changed {
+			metrics.ApprovalAdvanced(string(action))
+		}
+		return err
+	})
+}
+
+// Decide writes an administrator's decision to the approval request, as kubectl would. It refuses, for good, a decision
+// about what the administrator has not seen. Repeating it changes nothing: the request carries the ID of the decision.
+func (l *Locations) Decide(ctx context.Context, step contract.DecisionStep) (contract.ApprovalView, error) {
+	if !l.ApproveThroughTemporal {
+		return contract.ApprovalView{}, refusal(contract.ErrorDecisionsOff,
+			"decisions through Temporal are switched off (--approve-through-temporal); use holdfast %s or kubectl", step.Request.Decision)
+	}
+	identity, err := l.Identity(ctx, step)
+	if err != nil {
+		return contract.ApprovalView{}, fmt.Errorf("find out whose decision this is: %w", err)
+	}
+	execution := activity.GetInfo(ctx).WorkflowExecution
+	id := fmt.Sprintf("%s/%s%d", execution.RunID, step.UpdateID, step.SignalNumber)
+	return l.approval(ctx, step.Ref, func(o *location.Objects) error {
+		if o.Request != nil && o.Request.Annotations[oadpv1alpha1.DecisionIDAnnotation] == id {
+			return nil // written by an earlier attempt
+		}
+		if err := decidable(o.Approval(), step.Request); err != nil {
+			return err
+		}
+		request := o.Request.DeepCopy()
+		_, err := patchObject(ctx, l.Client, request, func() { write(request, step.Request, identity, id) })
+		return err
+	})
+}
+
+func decidable(view contract.ApprovalView, request contract.DecisionRequest) error {
+	switch {
+	case !view.Needed || !view.Found:
+		return refusal(contract.ErrorNothingToDecide, "the location is being deleted, or needs no approval")
+	case view.ResourceVersion != request.ResourceVersion:
+		return lookAgain(view.Request)
+	case request.Decision == contract.DecisionRevoke && !view.HasApproved:
+		return refusal(contract.ErrorNothingToDecide, "nothing is approved that could be revoked")
+	case request.Decision != contract.DecisionRevoke && !view.HasPending:
+		return refusal(contract.ErrorNothingToDecide, "nothing is pending")
+	case request.Decision == contract.DecisionReject && view.Rejected:
+		return refusal(contract.ErrorNothingToDecide, "the pending spec is rejected already")
+	}
+	return nil
+}
+
+func lookAgain(request string) error {
+	return refusal(contract.ErrorLookAgain, "approval request %s has changed since you looked at it: look again, and decide "+
+		"with the new resourceVersion", request)
+}
+
+func refusal(kind, format string, args ...any) error {
+	return temporal.NewNonRetryableApplicationError(fmt.Sprintf(format, args...), kind, nil)
+}
+
+// write sets the spec and the annotations that say who decided and why.
+func write(request *oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest, decided contract.DecisionRequest, identity, id string) {
+	location.ResetDecision(request)
+	reason := map[contract.Decision]string{
+		contract.DecisionApprove: oadpv1alpha1.ApprovalReasonAnnotation,
+		contract.DecisionReject:  oadpv1alpha1.RejectionReasonAnnotation,
+		contract.DecisionRevoke:  oadpv1alpha1.RevocationReasonAnnotation,
+	}[decided.Decision]
+	if decided.Decision == contract.DecisionRevoke {
+		request.Spec.RevokeApprovedSpec = true
+	} else {
+		request.Spec.PendingApprovalDecision = oadpv1alpha1.ApprovalDecision(decided.Decision)
+	}
+	if request.Annotations == nil {
+		request.Annotations = map[string]string{}
+	}
+	request.Annotations[reason] = decided.Reason
+	request.Annotations[oadpv1alpha1.DecidedByTemporalAnnotation] = identity
+	request.Annotations[oadpv1alpha1.DecisionIDAnnotation] = id
+}

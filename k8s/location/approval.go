@@ -1,0 +1,198 @@
+package location
+
+import (
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"holdfast.dev/holdfast/k8s"
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+type approvalRequest = oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest
+
+// Approval reduces what was read to the facts about the location's approval.
+func (o *Objects) Approval() contract.ApprovalView {
+	view := contract.ApprovalView{
+		Needed: o.Location != nil && o.Location.DeletionTimestamp.IsZero() && o.Rules.RequireApproval(),
+	}
+	if o.Location == nil || o.Request == nil {
+		return view
+	}
+	pending, approved := o.asked()
+	view.Found = true
+	view.Request, view.ResourceVersion = o.Request.Name, o.Request.ResourceVersion
+	view.Decision, view.Revoke = string(o.Request.Spec.PendingApprovalDecision), o.Request.Spec.RevokeApprovedSpec
+	view.Fresh = o.Request.Generation > o.Request.Status.ObservedGeneration
+	view.HasPending, view.HasApproved = pending != nil, approved != nil
+	view.Rejected = pending != nil && o.pendingRejected()
+	view.Last = recordOf(o.Request.Status.LastDecision)
+	if pending != nil {
+		view.Changes = policy.LocationChanges(approved, pending)
+		if condition := approvalCondition(o.Request); condition != nil {
+			view.PendingSince = condition.LastTransitionTime.UTC()
+		}
+	}
+	if view.Needed && o.Verdict.Accepted {
+		spec := o.Location.Spec.BackupStorageLocationSpec
+		isPending := pending != nil && policy.SameButCredential(spec, pending)
+		isApproved := approved != nil && policy.SameButCredential(spec, approved)
+		view.Unasked = !isPending && !isApproved
+		view.Returned = isApproved
+		view.CredentialMoved = (isPending && !isApproved && CredentialOf(pending) != CredentialOf(spec)) ||
+			(isApproved && CredentialOf(approved) != CredentialOf(spec))
+	}
+	return view
+}
+
+func recordOf(last *oadpv1alpha1.ApprovalRecord) *contract.DecisionRecord {
+	if last == nil {
+		return nil
+	}
+	return &contract.DecisionRecord{
+		Decision: contract.Decision(last.Decision), By: last.DecidedBy, At: last.DecidedAt.UTC(), Reason: last.Reason,
+		Generation: last.ObservedGeneration,
+	}
+}
+
+// NextApproval is the decision table of seed 001, with what surrounds it. Revoking comes first, then what the tenant has
+// changed: a decision is about the spec that was asked about, never about a newer one.
+func NextApproval(v contract.ApprovalView) contract.ApprovalAction {
+	approve, reject := string(contract.DecisionApprove), string(contract.DecisionReject)
+	switch {
+	case !v.Needed:
+		return contract.ApprovalClose
+	case !v.Found:
+		return contract.ApprovalWait // the location's own workflow makes the request
+	case v.Revoke && v.HasApproved:
+		return contract.ApprovalRevoke
+	case v.Revoke:
+		return contract.ApprovalReset
+	case v.Unasked:
+		return contract.ApprovalAsk
+	case v.Returned && v.HasPending:
+		return contract.ApprovalDrop
+	case v.CredentialMoved:
+		return contract.ApprovalFollow
+	case !v.Fresh && v.HasPending && !v.Rejected && (v.Decision == approve || v.Decision == reject):
+		return contract.ApprovalReset // what was decided about the spec before
+	case !v.Fresh:
+		return contract.ApprovalWait
+	case v.HasPending && v.Decision == approve:
+		return contract.ApprovalApprove
+	case v.HasPending && v.Decision == reject:
+		return contract.ApprovalReject
+	case v.Rejected:
+		return contract.ApprovalReopen
+	case v.HasPending:
+		return contract.ApprovalWait // our own reset to pending, or somebody else's
+	}
+	return contract.ApprovalObserve
+}
+
+// Decide writes what an action means to the status of a request, in memory. The spec's part is ResetDecision.
+func (o *Objects) Decide(to *approvalRequest, action contract.ApprovalAction, now time.Time) {
+	if to.Status.VeleroBackupStorageLocationApprovalRequest == nil {
+		to.Status.VeleroBackupStorageLocationApprovalRequest = &oadpv1alpha1.VeleroBackupStorageLocationApprovalRequest{
+			NACUUID: o.Name, Name: o.Location.Name, Namespace: o.Location.Namespace,
+		}
+	}
+	asked := to.Status.VeleroBackupStorageLocationApprovalRequest
+	spec := o.Location.Spec.BackupStorageLocationSpec
+	switch action {
+	case contract.ApprovalRevoke:
+		asked.ApprovedSpec = nil
+		if o.Verdict.Accepted {
+			asked.PendingSpec = spec.DeepCopy()
+		}
+		record(to, contract.DecisionRevoke, oadpv1alpha1.RevocationReasonAnnotation, now)
+		setApproval(to, metav1.ConditionFalse, oadpv1alpha1.ReasonBSLSpecApprovalPending)
+	case contract.ApprovalAsk:
+		asked.PendingSpec = spec.DeepCopy()
+		meta.RemoveStatusCondition(&to.Status.Conditions, string(oadpv1alpha1.NonAdminConditionClusterAdminApproved))
+		setApproval(to, metav1.ConditionFalse, oadpv1alpha1.ReasonBSLSpecApprovalPending) // pending since now
+	case contract.ApprovalApprove:
+		asked.ApprovedSpec, asked.PendingSpec = asked.PendingSpec, nil
+		record(to, contract.DecisionApprove, oadpv1alpha1.ApprovalReasonAnnotation, now)
+		setApproval(to, metav1.ConditionTrue, oadpv1alpha1.ReasonBSLSpecApproved)
+	case contract.ApprovalReject:
+		record(to, contract.DecisionReject, oadpv1alpha1.RejectionReasonAnnotation, now)
+		setApproval(to, metav1.ConditionFalse, oadpv1alpha1.ReasonBSLSpecRejected)
+	case contract.ApprovalReopen:
+		setApproval(to, metav1.ConditionFalse, oadpv1alpha1.ReasonBSLSpecApprovalPending)
+	case contract.ApprovalDrop:
+		asked.PendingSpec = nil
+		setApproval(to, metav1.ConditionTrue, oadpv1alpha1.ReasonBSLSpecApproved)
+	case contract.ApprovalFollow:
+		follow(asked, spec)
+		return // no decision was looked at
+	}
+	to.Status.ObservedGeneration = to.Generation
+}
+
+// follow takes over the credential of a spec that is otherwise the same.
+func follow(asked *oadpv1alpha1.VeleroBackupStorageLocationApprovalRequest, spec *velerov1.BackupStorageLocationSpec) {
+	for _, same := range []*velerov1.BackupStorageLocationSpec{asked.ApprovedSpec, asked.PendingSpec} {
+		if same != nil && policy.SameButCredential(same, spec) {
+			same.Credential = spec.Credential.DeepCopy()
+		}
+	}
+}
+
+// ResetDecision has a request wait for a decision, in memory, and takes off the annotations that speak of the one before.
+func ResetDecision(request *approvalRequest) {
+	request.Spec.PendingApprovalDecision = oadpv1alpha1.ApprovalDecisionPending
+	request.Spec.RevokeApprovedSpec = false
+	for _, annotation := range DecisionAnnotations() {
+		delete(request.Annotations, annotation)
+	}
+}
+
+// DecisionAnnotations are the annotations that speak of a decision. Whoever decides sets or removes each.
+func DecisionAnnotations() []string {
+	return []string{
+		oadpv1alpha1.DecidedByAnnotation, oadpv1alpha1.DecidedByTemporalAnnotation, oadpv1alpha1.DecisionIDAnnotation,
+		oadpv1alpha1.ApprovalReasonAnnotation, oadpv1alpha1.RejectionReasonAnnotation, oadpv1alpha1.RevocationReasonAnnotation,
+	}
+}
+
+const maxReasonBytes = 512
+
+func record(to *approvalRequest, decision contract.Decision, reason string, now time.Time) {
+	to.Status.LastDecision = &oadpv1alpha1.ApprovalRecord{
+		Decision: string(decision), DecidedBy: decidedBy(to), DecidedAt: metav1.NewTime(now), Reason: k8s.Shorten(to.Annotations[reason], maxReasonBytes),
+		ObservedGeneration: to.Generation,
+	}
+}
+
+// decidedBy says who wrote the spec of a request, as far as that is known.
+func decidedBy(request *approvalRequest) string {
+	if identity := request.Annotations[oadpv1alpha1.DecidedByTemporalAnnotation]; identity != "" {
+		return "Temporal identity " + identity + ", not verified"
+	}
+	if username := request.Annotations[oadpv1alpha1.DecidedByAnnotation]; username != "" {
+		return username
+	}
+	return "kubectl, see the API server's audit log"
+}
+
+var approvalMessages = map[string]string{
+	oadpv1alpha1.ReasonBSLSpecApprovalPending: oadpv1alpha1.MessageBSLApprovalPending,
+	oadpv1alpha1.ReasonBSLSpecApproved:        oadpv1alpha1.MessageBSLApproved,
+	oadpv1alpha1.ReasonBSLSpecRejected:        oadpv1alpha1.MessageBSLRejected,
+}
+
+func setApproval(to *approvalRequest, status metav1.ConditionStatus, reason string) {
+	meta.SetStatusCondition(&to.Status.Conditions, metav1.Condition{
+		Type: string(oadpv1alpha1.NonAdminConditionClusterAdminApproved), Status: status,
+		ObservedGeneration: to.Generation, Reason: reason, Message: approvalMessages[reason],
+	})
+}
+
+func approvalCondition(request *approvalRequest) *metav1.Condition {
+	return meta.FindStatusCondition(request.Status.Conditions, string(oadpv1alpha1.NonAdminConditionClusterAdminApproved))
+}

@@ -1,0 +1,246 @@
+package location
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"holdfast.dev/holdfast/k8s"
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// PolicySource gives the admin's policy in force.
+type PolicySource interface {
+	Get(ctx context.Context) (policy.Policy, error)
+}
+
+// Gatherer reads all that concerns one NonAdminBackupStorageLocation. Reader is the API server in the worker, the cache in
+// the watcher.
+type Gatherer struct {
+	Reader        client.Reader
+	Policy        PolicySource
+	ClusterID     string
+	OADPNamespace string
+	// ReadSecrets: what Secrets hold is looked at too. The watcher has their metadata alone.
+	ReadSecrets bool
+}
+
+// Objects is what there is of one NonAdminBackupStorageLocation, as read. The objects are the reader's own: copy before
+// changing. Objects of the OADP namespace that do not name it as their origin count as absent.
+type Objects struct {
+	// Location is nil when no object of the UID asked for exists.
+	Location *oadpv1alpha1.NonAdminBackupStorageLocation
+	// Name is the NACUUID: the name of all that is made for it, whether it exists or not.
+	Name string
+	// OADPNamespace is where that is.
+	OADPNamespace string
+	// Rules are the administrator's policy.
+	Rules policy.Policy
+	// Velero is the Velero BackupStorageLocation.
+	Velero *velerov1.BackupStorageLocation
+	// Copy is the copy of the tenant's Secret: its metadata.
+	Copy *metav1.PartialObjectMetadata
+	// Request is the approval request.
+	Request *oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest
+	// Foreign is the kind of an object called Name that belongs to something else; empty if there is none.
+	Foreign string
+	// Secret is the tenant's Secret that the spec in force names: its metadata.
+	Secret *metav1.PartialObjectMetadata
+	// drifted: the copy does not hold what the Secret does, although it says so: somebody changed it by hand. Not known to the
+	// watcher.
+	drifted bool
+	// NamespaceTerminating is read only when Location is being deleted.
+	NamespaceTerminating bool
+	// Backups are the NonAdminBackups that lie in it and are not told to go; read only when Location is being deleted.
+	Backups []oadpv1alpha1.NonAdminBackup
+	// Verdict on the spec as of today; not read when Location is being deleted.
+	Verdict Verdict
+}
+
+// Gather reads what there is. An error means that it could not be read, never that something is absent or invalid.
+func (g *Gatherer) Gather(ctx context.Context, ref contract.ObjectRef) (*Objects, error) {
+	found := &oadpv1alpha1.NonAdminBackupStorageLocation{}
+	err := g.Reader.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, found)
+	if apierrors.IsNotFound(err) || (err == nil && string(found.UID) != ref.UID) {
+		return &Objects{}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("get NonAdminBackupStorageLocation %s: %w", ref, err)
+	}
+	o := &Objects{Location: found, OADPNamespace: g.OADPNamespace}
+	if err := g.findMade(ctx, o); err != nil {
+		return nil, err
+	}
+	if !found.DeletionTimestamp.IsZero() {
+		return o, g.gatherDeletion(ctx, o)
+	}
+	if o.Rules, err = g.Policy.Get(ctx); err != nil {
+		return nil, fmt.Errorf("read the admin's policy: %w", err)
+	}
+	if o.Verdict, err = g.judge(ctx, o); err != nil {
+		return nil, err
+	}
+	spec, _ := o.InForce()
+	if spec == nil || spec.Credential == nil {
+		return o, nil
+	}
+	if o.Secret, err = g.metadata(ctx, found.Namespace, spec.Credential.Name, "Secret"); err != nil {
+		return nil, err
+	}
+	if g.ReadSecrets && o.copySynced(spec) {
+		o.drifted, err = g.copyDrifted(ctx, o, spec)
+	}
+	return o, err
+}
+
+func (g *Gatherer) copyDrifted(ctx context.Context, o *Objects, spec *velerov1.BackupStorageLocationSpec) (bool, error) {
+	credentials, err := g.Credentials(ctx, o.Location.Namespace, spec)
+	if err != nil {
+		_, err = verdictOf(err)
+		return false, err // gone, or refused since: the copy stays
+	}
+	made := &corev1.Secret{}
+	if exists, err := g.get(ctx, o.Name, made); err != nil || !exists {
+		return false, err
+	}
+	return !maps.EqualFunc(made.Data, credentials.Data(spec), bytes.Equal), nil
+}
+
+// findMade reads what was made for the location. A name in its status was written by somebody: it counts only if the
+// Velero BackupStorageLocation of that name says that this is its origin.
+func (g *Gatherer) findMade(ctx context.Context, o *Objects) error {
+	o.Name = k8s.NACUUID(g.ClusterID, o.Location.Namespace, o.Location.Name, string(o.Location.UID))
+	if recorded := recordedName(o.Location); recorded != "" && recorded != o.Name {
+		found := &velerov1.BackupStorageLocation{}
+		if exists, err := g.get(ctx, recorded, found); err != nil {
+			return err
+		} else if exists && o.owns(found) {
+			o.Name = recorded
+		}
+	}
+	o.Velero = &velerov1.BackupStorageLocation{}
+	o.Copy = metadataOf("Secret")
+	o.Request = &oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest{}
+	for _, made := range []struct {
+		kind   string
+		object client.Object
+		absent func()
+	}{
+		{"BackupStorageLocation", o.Velero, func() { o.Velero = nil }},
+		{"Secret", o.Copy, func() { o.Copy = nil }},
+		{oadpv1alpha1.KindApprovalRequest, o.Request, func() { o.Request = nil }},
+	} {
+		exists, err := g.get(ctx, o.Name, made.object)
+		if err != nil {
+			return err
+		}
+		if exists && o.owns(made.object) {
+			continue
+		}
+		made.absent()
+		if exists {
+			o.Foreign = made.kind
+		}
+	}
+	return nil
+}
+
+// recordedName is the name that the status holds, unless no object can have it: asked for such a name, the API server
+// would not answer "not found".
+func recordedName(location *oadpv1alpha1.NonAdminBackupStorageLocation) string {
+	recorded := location.Status.VeleroBackupStorageLocation
+	if recorded == nil || len(validation.IsDNS1123Subdomain(recorded.NACUUID)) > 0 {
+		return ""
+	}
+	return recorded.NACUUID
+}
+
+// owns reports whether an object of the OADP namespace was made for the location.
+func (o *Objects) owns(object client.Object) bool {
+	return IsOrigin(object, o.Location.Namespace, o.Location.Name)
+}
+
+// IsOrigin reports whether object names the NonAdminBackupStorageLocation as the one it was made for. Tenants cannot write
+// where such objects are.
+func IsOrigin(object client.Object, namespace, name string) bool {
+	annotations := object.GetAnnotations()
+	return object.GetLabels()[oadpv1alpha1.OadpLabel] == oadpv1alpha1.OadpLabelValue &&
+		object.GetLabels()[oadpv1alpha1.NabslOriginNACUUIDLabel] == object.GetName() &&
+		annotations[oadpv1alpha1.NabslOriginNamespaceAnnotation] == namespace &&
+		annotations[oadpv1alpha1.NabslOriginNameAnnotation] == name
+}
+
+func (g *Gatherer) gatherDeletion(ctx context.Context, o *Objects) error {
+	namespace, err := g.metadata(ctx, "", o.Location.Namespace, "Namespace")
+	if err != nil {
+		return err
+	}
+	o.NamespaceTerminating = namespace == nil || !namespace.DeletionTimestamp.IsZero()
+	if o.NamespaceTerminating {
+		return nil // its NonAdminBackups go by themselves
+	}
+	list := &oadpv1alpha1.NonAdminBackupList{}
+	if err := g.Reader.List(ctx, list, client.InNamespace(o.Location.Namespace)); err != nil {
+		return fmt.Errorf("list NonAdminBackups in namespace %s: %w", o.Location.Namespace, err)
+	}
+	for i := range list.Items {
+		if nab := &list.Items[i]; nab.DeletionTimestamp.IsZero() && o.holds(nab) {
+			o.Backups = append(o.Backups, *nab)
+		}
+	}
+	return nil
+}
+
+// holds reports whether a NonAdminBackup's Velero Backup lies in the location.
+func (o *Objects) holds(nab *oadpv1alpha1.NonAdminBackup) bool {
+	made := nab.Status.VeleroBackup
+	switch {
+	case made == nil:
+		return false
+	case made.Spec != nil:
+		return made.Spec.StorageLocation == o.Name
+	}
+	return nab.Spec.BackupSpec != nil && nab.Spec.BackupSpec.StorageLocation == o.Location.Name
+}
+
+// get reads an object of the OADP namespace and reports whether it exists.
+func (g *Gatherer) get(ctx context.Context, name string, into client.Object) (bool, error) {
+	err := g.Reader.Get(ctx, types.NamespacedName{Namespace: g.OADPNamespace, Name: name}, into)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("get %T %s/%s: %w", into, g.OADPNamespace, name, err)
+	}
+	return true, nil
+}
+
+func (g *Gatherer) metadata(ctx context.Context, namespace, name, kind string) (*metav1.PartialObjectMetadata, error) {
+	object := metadataOf(kind)
+	err := g.Reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, object)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("get %s %s: %w", kind, types.NamespacedName{Namespace: namespace, Name: name}, err)
+	}
+	return object, nil
+}
+
+func metadataOf(kind string) *metav1.PartialObjectMetadata {
+	object := &metav1.PartialObjectMetadata{}
+	object.SetGroupVersionKind(schema.GroupVersionKind{Version: corev1.SchemeGroupVersion.Version, Kind: kind})
+	return object
+}

@@ -1,0 +1,134 @@
+package location
+
+import (
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// InForce returns the tenant's spec that may be used now, nil if there is none, and how far the approval of the present
+// spec has come. While a change waits for approval, or was rejected, or is invalid, the spec approved before is in force.
+// Another credential needs no approval.
+func (o *Objects) InForce() (*velerov1.BackupStorageLocationSpec, contract.Approval) {
+	spec := o.Location.Spec.BackupStorageLocationSpec
+	if !o.Location.DeletionTimestamp.IsZero() {
+		return nil, contract.ApprovalUnknown
+	}
+	if !o.Rules.RequireApproval() {
+		if !o.Verdict.Accepted {
+			return nil, contract.ApprovalUnknown
+		}
+		return spec, contract.ApprovalNotRequired
+	}
+	pending, approved := o.asked()
+	switch {
+	case !o.Verdict.Accepted:
+		return approved, contract.ApprovalUnknown
+	case approved != nil && policy.SameButCredential(spec, approved):
+		return spec, contract.ApprovalApproved
+	case pending != nil && o.pendingRejected() && policy.SameButCredential(spec, pending):
+		return approved, contract.ApprovalRejected
+	}
+	return approved, contract.ApprovalPending
+}
+
+// asked returns what the approval request holds.
+func (o *Objects) asked() (pending, approved *velerov1.BackupStorageLocationSpec) {
+	if o.Request == nil || o.Request.Status.VeleroBackupStorageLocationApprovalRequest == nil {
+		return nil, nil
+	}
+	request := o.Request.Status.VeleroBackupStorageLocationApprovalRequest
+	return request.PendingSpec, request.ApprovedSpec
+}
+
+func (o *Objects) pendingRejected() bool {
+	condition := meta.FindStatusCondition(o.Request.Status.Conditions, string(oadpv1alpha1.NonAdminConditionClusterAdminApproved))
+	return condition != nil && condition.Reason == oadpv1alpha1.ReasonBSLSpecRejected
+}
+
+// NewVelero builds the Velero BackupStorageLocation for a spec.
+func (o *Objects) NewVelero(spec *velerov1.BackupStorageLocationSpec) *velerov1.BackupStorageLocation {
+	object := &velerov1.BackupStorageLocation{
+		ObjectMeta: o.originMeta(),
+		Spec:       policy.BuildLocationSpec(spec, o.Rules, o.Location.Namespace, o.Name),
+	}
+	object.Labels[oadpv1alpha1.RegistryLabel] = policy.RegistryLabelOf(spec)
+	return object
+}
+
+// NewRequest builds the approval request. Its status, which says what is asked for, is the approval workflow's to write.
+func (o *Objects) NewRequest() *oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest {
+	return &oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest{
+		ObjectMeta: o.originMeta(),
+		Spec: oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequestSpec{
+			PendingApprovalDecision: oadpv1alpha1.ApprovalDecisionPending,
+		},
+	}
+}
+
+// OriginMeta names, labels and annotates what is made for the location in the OADP namespace.
+func (o *Objects) originMeta() metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Name:      o.Name,
+		Namespace: o.OADPNamespace,
+		Labels: map[string]string{
+			oadpv1alpha1.OadpLabel:               oadpv1alpha1.OadpLabelValue,
+			oadpv1alpha1.ManagedByLabel:          oadpv1alpha1.ManagedByLabelValue,
+			oadpv1alpha1.NabslOriginNACUUIDLabel: o.Name,
+		},
+		Annotations: map[string]string{
+			oadpv1alpha1.NabslOriginNamespaceAnnotation: o.Location.Namespace,
+			oadpv1alpha1.NabslOriginNameAnnotation:      o.Location.Name,
+		},
+	}
+}
+
+// CopyMeta is originMeta for the copy of a Secret.
+func (o *Objects) CopyMeta(credential, version string) metav1.ObjectMeta {
+	object := o.originMeta()
+	object.Annotations[oadpv1alpha1.CopiedFromAnnotation] = credential
+	object.Annotations[oadpv1alpha1.CopiedVersionAnnotation] = version
+	return object
+}
+
+// CredentialOf names a spec's credential, `<Secret's name>/<key>`.
+func CredentialOf(spec *velerov1.BackupStorageLocationSpec) string {
+	if spec.Credential == nil {
+		return ""
+	}
+	return spec.Credential.Name + "/" + spec.Credential.Key
+}
+
+// VersionOf identifies what a Secret holds.
+func VersionOf(secret metav1.Object) string {
+	return string(secret.GetUID()) + "/" + secret.GetResourceVersion()
+}
+
+// VeleroSynced reports whether the Velero BackupStorageLocation is as the spec asks for.
+func (o *Objects) VeleroSynced(wanted *velerov1.BackupStorageLocation) bool {
+	if o.Velero == nil || !apiequality.Semantic.DeepEqual(o.Velero.Spec, wanted.Spec) {
+		return false
+	}
+	for label, value := range wanted.Labels {
+		if o.Velero.Labels[label] != value {
+			return false
+		}
+	}
+	return true
+}
+
+// copySynced reports whether the copy is of the Secret that the spec names, as it is now. A Secret that is gone leaves the
+// copy as it is.
+func (o *Objects) copySynced(spec *velerov1.BackupStorageLocationSpec) bool {
+	if o.Copy == nil || o.drifted {
+		return false
+	}
+	annotations := o.Copy.GetAnnotations()
+	return annotations[oadpv1alpha1.CopiedFromAnnotation] == CredentialOf(spec) &&
+		(o.Secret == nil || annotations[oadpv1alpha1.CopiedVersionAnnotation] == VersionOf(o.Secret))
+}

@@ -1,0 +1,116 @@
+package location
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"holdfast.dev/holdfast/k8s"
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/policy"
+)
+
+// Verdict is what the Accepted condition must say of a spec.
+type Verdict struct {
+	Accepted bool
+	Message  string
+}
+
+const (
+	maxMessageBytes = 1000
+	// secretProblem begins every verdict that depends on what a Secret holds, which the watcher cannot see.
+	secretProblem = "BSL credentials secret "
+)
+
+// judge decides on the spec as of now, by the admin's policy and the tenant's Secret.
+func (g *Gatherer) judge(ctx context.Context, o *Objects) (Verdict, error) {
+	if o.Foreign != "" {
+		return rejected(fmt.Errorf("a %s named %q exists in the OADP namespace and was not made for this "+
+			"NonAdminBackupStorageLocation; ask an administrator to remove it", o.Foreign, o.Name)), nil
+	}
+	if err := policy.ValidateLocation(o.Location, o.Rules); err != nil {
+		return verdictOf(err)
+	}
+	if _, err := g.Credentials(ctx, o.Location.Namespace, o.Location.Spec.BackupStorageLocationSpec); err != nil {
+		return verdictOf(err)
+	}
+	return Verdict{Accepted: true, Message: oadpv1alpha1.MessageBSLSpecValid}, nil
+}
+
+func verdictOf(err error) (Verdict, error) {
+	var invalid *policy.InvalidSpecError
+	if errors.As(err, &invalid) {
+		return rejected(invalid), nil
+	}
+	return Verdict{}, err
+}
+
+func rejected(err error) Verdict { return Verdict{Message: k8s.Shorten(err.Error(), maxMessageBytes)} }
+
+// Credentials reads the key of a tenant's Secret that a spec names. An *policy.InvalidSpecError says that there is none, or
+// that it must not be used; the content is in no error. Without ReadSecrets only the Secret's existence is looked at, and the
+// content is nil.
+func (g *Gatherer) Credentials(
+	ctx context.Context, namespace string, spec *velerov1.BackupStorageLocationSpec,
+) (*Credentials, error) {
+	selector := spec.Credential
+	if !g.ReadSecrets {
+		secret, err := g.metadata(ctx, namespace, selector.Name, "Secret")
+		if err == nil && secret == nil {
+			err = notFound(selector.Name)
+		}
+		return nil, err
+	}
+	secret := &corev1.Secret{}
+	err := g.Reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: selector.Name}, secret)
+	if apierrors.IsNotFound(err) {
+		return nil, notFound(selector.Name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("get Secret %s/%s: %w", namespace, selector.Name, err)
+	}
+	content, found := secret.Data[selector.Key]
+	if !found {
+		return nil, secretError("%q has no key %q", selector.Name, selector.Key)
+	}
+	if err := policy.CheckCredentials(spec.Provider, content); err != nil {
+		return nil, secretError("%q key %q cannot be used: %v", selector.Name, selector.Key, err)
+	}
+	return &Credentials{content: content, Version: VersionOf(secret)}, nil
+}
+
+// Credentials are what a tenant's Secret holds.
+type Credentials struct {
+	content []byte
+	// Version is `<uid>/<resourceVersion>` of the Secret.
+	Version string
+}
+
+// Data is what the copy of the Secret is to hold: the key that the spec names, and nothing else.
+func (c *Credentials) Data(spec *velerov1.BackupStorageLocationSpec) map[string][]byte {
+	return map[string][]byte{spec.Credential.Key: c.content}
+}
+
+// String keeps the content out of logs and errors.
+func (*Credentials) String() string { return "credentials" }
+
+func notFound(name string) error { return secretError("not found: secrets %q not found", name) }
+
+func secretError(format string, args ...any) error {
+	return &policy.InvalidSpecError{Message: secretProblem + fmt.Sprintf(format, args...), External: true}
+}
+
+// sameToday reports whether what the Accepted condition says would be said today. The watcher cannot look into Secrets: what
+// depends on that it takes for unchanged, and has the worker look whenever the Secret changes.
+func (o *Objects) sameToday(accepted bool, message string, blind bool) bool {
+	if blind && o.Verdict.Accepted && !accepted && strings.HasPrefix(message, secretProblem) {
+		return true
+	}
+	return o.Verdict.Accepted == accepted && o.Verdict.Message == message
+}

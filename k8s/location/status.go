@@ -1,0 +1,145 @@
+package location
+
+import (
+	"strings"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// The functions of this file change the status of a NonAdminBackupStorageLocation in memory and nothing else.
+
+// ApplyVerdict writes the Accepted condition for the present generation and, for an accepted spec, the name of all that
+// will be made for it.
+func (o *Objects) ApplyVerdict(to *oadpv1alpha1.NonAdminBackupStorageLocation) {
+	status := metav1.ConditionFalse
+	if o.Verdict.Accepted {
+		status = metav1.ConditionTrue
+		o.refer(to)
+	}
+	set(to, oadpv1alpha1.NonAdminConditionAccepted, status, oadpv1alpha1.ReasonBSLSpecValidation, o.Verdict.Message)
+}
+
+// ApplyDeleting announces the deletion.
+func ApplyDeleting(to *oadpv1alpha1.NonAdminBackupStorageLocation) {
+	to.Status.Phase = oadpv1alpha1.NonAdminPhaseDeleting
+}
+
+// ApplySecret records what came of copying the Secret.
+func ApplySecret(to *oadpv1alpha1.NonAdminBackupStorageLocation, reason, message string) {
+	set(to, oadpv1alpha1.NonAdminConditionSecretSynced, truth(reason != oadpv1alpha1.ReasonSecretSyncFailed), reason, message)
+}
+
+// ApplySynced records what came of writing the Velero BackupStorageLocation.
+func ApplySynced(to *oadpv1alpha1.NonAdminBackupStorageLocation, reason, message string) {
+	set(to, oadpv1alpha1.NonAdminConditionBackupStorageLocationSynced,
+		truth(reason != oadpv1alpha1.ReasonBackupStorageLocationSyncError), reason, message)
+}
+
+// Show writes what follows from the objects as read: the approval's condition, Velero's status and the phase. It changes
+// nothing in a status that already says so.
+func (o *Objects) Show(to *oadpv1alpha1.NonAdminBackupStorageLocation) {
+	spec, approval := o.InForce()
+	o.showApproval(to, approval, spec != nil)
+	if o.Velero != nil {
+		o.refer(to)
+	} else if spec == nil {
+		meta.RemoveStatusCondition(&to.Status.Conditions, string(oadpv1alpha1.NonAdminConditionSecretSynced))
+		meta.RemoveStatusCondition(&to.Status.Conditions, string(oadpv1alpha1.NonAdminConditionBackupStorageLocationSynced))
+	}
+	if o.Copy != nil && !o.Verdict.Accepted && strings.HasPrefix(o.Verdict.Message, secretProblem) {
+		ApplySecret(to, oadpv1alpha1.ReasonSecretSyncFailed, KeptCopy(o.Verdict.Message))
+	}
+	if made := to.Status.VeleroBackupStorageLocation; made != nil {
+		made.Status = mirrored(made.Status, o.Velero)
+	}
+	to.Status.Phase = o.phase(to, approval)
+}
+
+// KeptCopy says that the tenant's Secret cannot be copied, and what that means.
+func KeptCopy(problem string) string {
+	return oadpv1alpha1.MessageSecretSyncFailed + ": " + problem + "; the copy made before stays in use"
+}
+
+// phase of a location that is not being deleted. Unlike a backup's it goes back: a location may lose what made it usable.
+func (o *Objects) phase(to *oadpv1alpha1.NonAdminBackupStorageLocation, approval contract.Approval) oadpv1alpha1.NonAdminPhase {
+	accepted := meta.FindStatusCondition(to.Status.Conditions, string(oadpv1alpha1.NonAdminConditionAccepted))
+	switch {
+	case accepted == nil:
+		return oadpv1alpha1.NonAdminPhaseNew
+	case accepted.Status != metav1.ConditionTrue, approval == contract.ApprovalPending, approval == contract.ApprovalRejected:
+		return oadpv1alpha1.NonAdminPhaseBackingOff
+	case o.Velero != nil:
+		return oadpv1alpha1.NonAdminPhaseCreated
+	}
+	return oadpv1alpha1.NonAdminPhaseNew
+}
+
+func (o *Objects) showApproval(to *oadpv1alpha1.NonAdminBackupStorageLocation, approval contract.Approval, inForce bool) {
+	approved, updated := oadpv1alpha1.NonAdminConditionClusterAdminApproved, oadpv1alpha1.NonAdminConditionSpecUpdateApproved
+	switch approval {
+	case contract.ApprovalNotRequired:
+		set(to, approved, metav1.ConditionTrue, oadpv1alpha1.ReasonBSLSpecApproved, oadpv1alpha1.MessageBSLApprovalNotRequired)
+	case contract.ApprovalApproved:
+		set(to, approved, metav1.ConditionTrue, oadpv1alpha1.ReasonBSLSpecApproved, oadpv1alpha1.MessageBSLApproved)
+	case contract.ApprovalPending:
+		set(to, approved, metav1.ConditionFalse, oadpv1alpha1.ReasonBSLSpecApprovalPending, oadpv1alpha1.MessageBSLApprovalPending)
+	case contract.ApprovalRejected:
+		set(to, approved, metav1.ConditionFalse, oadpv1alpha1.ReasonBSLSpecRejected, o.withReason(oadpv1alpha1.MessageBSLRejected))
+	case contract.ApprovalUnknown:
+		return // an invalid spec is not asked about; what was said of the one before stays
+	}
+	if approval == contract.ApprovalRejected && inForce {
+		set(to, updated, metav1.ConditionFalse, oadpv1alpha1.ReasonBSLSpecUpdateRejected, oadpv1alpha1.MessageBSLUpdateRejected)
+		return
+	}
+	meta.RemoveStatusCondition(&to.Status.Conditions, string(updated))
+}
+
+// withReason adds what the administrator gave as reason: it is the tenant who must do something about it.
+func (o *Objects) withReason(message string) string {
+	if last := o.Request.Status.LastDecision; last != nil && last.Reason != "" {
+		return message + ": " + last.Reason
+	}
+	return message
+}
+
+// mirrored is the copy of Velero's status to show. Velero looks at each location about once a minute; a time alone is no news.
+func mirrored(shown *velerov1.BackupStorageLocationStatus, made *velerov1.BackupStorageLocation) *velerov1.BackupStorageLocationStatus {
+	if made == nil {
+		return nil
+	}
+	if shown != nil && shown.Phase == made.Status.Phase && shown.Message == made.Status.Message {
+		return shown
+	}
+	return made.Status.DeepCopy()
+}
+
+func (o *Objects) refer(to *oadpv1alpha1.NonAdminBackupStorageLocation) {
+	made := to.Status.VeleroBackupStorageLocation
+	if made == nil || made.NACUUID != o.Name {
+		made = &oadpv1alpha1.VeleroBackupStorageLocation{}
+		to.Status.VeleroBackupStorageLocation = made
+	}
+	made.NACUUID, made.Name, made.Namespace = o.Name, o.Name, o.OADPNamespace
+}
+
+func truth(is bool) metav1.ConditionStatus {
+	if is {
+		return metav1.ConditionTrue
+	}
+	return metav1.ConditionFalse
+}
+
+func set(
+	to *oadpv1alpha1.NonAdminBackupStorageLocation, kind oadpv1alpha1.NonAdminCondition,
+	status metav1.ConditionStatus, reason, message string,
+) {
+	meta.SetStatusCondition(&to.Status.Conditions, metav1.Condition{
+		Type: string(kind), Status: status, ObservedGeneration: to.Generation, Reason: reason, Message: message,
+	})
+}

@@ -1,0 +1,104 @@
+package location
+
+import (
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// View reduces what was read to the facts that decide the next step. blind: what Secrets hold was not looked at.
+func (o *Objects) View(blind bool) contract.LocationView {
+	if o.Location == nil {
+		return contract.LocationView{}
+	}
+	view := contract.LocationView{
+		Found:                true,
+		Phase:                string(o.Location.Status.Phase),
+		BeingDeleted:         !o.Location.DeletionTimestamp.IsZero(),
+		NamespaceTerminating: o.NamespaceTerminating,
+		Finalizer:            controllerutil.ContainsFinalizer(o.Location, oadpv1alpha1.NabslFinalizer),
+		Velero:               contract.VeleroLocationView{Name: o.Name},
+	}
+	if o.Velero != nil {
+		view.Velero.Exists, view.Velero.Phase = true, string(o.Velero.Status.Phase)
+	}
+	if view.BeingDeleted {
+		view.Remains = o.remains()
+		return view
+	}
+	o.judgedView(&view, blind)
+	spec, approval := o.InForce()
+	view.Approval = approval
+	view.Requested = o.requested()
+	view.InForce = spec != nil
+	made := o.Velero != nil || o.Copy != nil
+	switch {
+	case spec != nil:
+		view.Synced = o.refused() || (o.VeleroSynced(o.NewVelero(spec)) && o.copySynced(spec))
+	case !o.Rules.RequireApproval():
+		view.Kept = made
+	default:
+		view.Synced = !made
+	}
+	shown := o.Location.DeepCopy()
+	o.Show(shown)
+	view.Shown = apiequality.Semantic.DeepEqual(shown.Status, o.Location.Status)
+	return view
+}
+
+func (o *Objects) judgedView(view *contract.LocationView, blind bool) {
+	condition := meta.FindStatusCondition(o.Location.Status.Conditions, string(oadpv1alpha1.NonAdminConditionAccepted))
+	if condition == nil {
+		return
+	}
+	view.Accepted = condition.Status == metav1.ConditionTrue
+	if !view.Accepted {
+		view.Message = condition.Message
+	}
+	view.SpecJudged = condition.ObservedGeneration == o.Location.Generation &&
+		(view.Accepted || o.sameToday(view.Accepted, condition.Message, blind))
+}
+
+// refused: the API server does not take what the present spec asks for.
+func (o *Objects) refused() bool {
+	condition := meta.FindStatusCondition(o.Location.Status.Conditions,
+		string(oadpv1alpha1.NonAdminConditionBackupStorageLocationSynced))
+	return condition != nil && condition.Status == metav1.ConditionFalse &&
+		condition.ObservedGeneration == o.Location.Generation
+}
+
+// requested: the approval request is there, or is not to be there. An invalid spec is not asked about.
+func (o *Objects) requested() bool {
+	if o.Rules.RequireApproval() {
+		return o.Request != nil || !o.Verdict.Accepted
+	}
+	return o.Request == nil
+}
+
+func (o *Objects) remains() int {
+	remains := len(o.Backups)
+	for _, there := range []bool{o.Request != nil, o.Copy != nil, o.Velero != nil} {
+		if there {
+			remains++
+		}
+	}
+	return remains
+}
+
+// Settled reports whether nothing is left to do for a NonAdminBackupStorageLocation until somebody changes it or something
+// that it depends on. The watcher starts no workflow for a settled object, and a workflow ends when its object is settled.
+func Settled(v contract.LocationView) bool {
+	switch {
+	case !v.Found, v.BeingDeleted && !v.Finalizer && v.Remains == 0:
+		return true
+	case v.BeingDeleted, !v.SpecJudged, !v.Shown:
+		return false
+	case v.Accepted && !v.Finalizer, !v.Requested:
+		return false
+	}
+	return v.Synced || v.Kept
+}

@@ -1,0 +1,140 @@
+package watch
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/location"
+)
+
+func (l *locations) add(q queue, request Request) {
+	l.arrivals.note(request, time.Now())
+	q.Add(request)
+}
+
+// locationEvents: generation, deletion, labels and our finalizer matter; a change of status alone is our own doing. A
+// rejection is looked at once more: what it depends on may have changed before the cache knew of it.
+func (l *locations) locationEvents() events {
+	return events{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { l.add(q, requestForLocation(e.Object, false)) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
+			before := e.ObjectOld.(*oadpv1alpha1.NonAdminBackupStorageLocation)
+			after := e.ObjectNew.(*oadpv1alpha1.NonAdminBackupStorageLocation)
+			if before.UID != after.UID {
+				l.add(q, requestForLocation(before, false))
+			}
+			finalizer := oadpv1alpha1.NabslFinalizer
+			released := controllerutil.ContainsFinalizer(before, finalizer) && !controllerutil.ContainsFinalizer(after, finalizer)
+			rejected := before.Status.Phase != after.Status.Phase && after.Status.Phase == oadpv1alpha1.NonAdminPhaseBackingOff
+			if before.UID != after.UID || before.Generation != after.Generation || released || rejected ||
+				!before.DeletionTimestamp.Equal(after.DeletionTimestamp) || !maps.Equal(before.Labels, after.Labels) {
+				l.add(q, requestForLocation(after, false))
+			}
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { l.add(q, requestForLocation(e.Object, false)) },
+	}
+}
+
+// veleroEvents: what Velero says of a location, and what somebody does to it by hand.
+func (l *locations) veleroEvents() events {
+	return events{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { l.addOrigin(ctx, e.Object, q, false) },
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
+			before, after := e.ObjectOld.(*velerov1.BackupStorageLocation), e.ObjectNew.(*velerov1.BackupStorageLocation)
+			if before.Generation != after.Generation || before.UID != after.UID || !maps.Equal(before.Labels, after.Labels) ||
+				before.Status.Phase != after.Status.Phase || before.Status.Message != after.Status.Message {
+				l.addOrigin(ctx, after, q, false)
+			}
+		},
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { l.addOrigin(ctx, e.Object, q, false) },
+	}
+}
+
+// requestEvents: what administrators decide, and what the approval's workflow makes of it.
+func (l *locations) requestEvents() events {
+	return events{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { l.addOrigin(ctx, e.Object, q, false) },
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
+			if e.ObjectOld.GetResourceVersion() != e.ObjectNew.GetResourceVersion() {
+				l.addOrigin(ctx, e.ObjectNew, q, false)
+			}
+		},
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { l.addOrigin(ctx, e.Object, q, false) },
+	}
+}
+
+// secretEvents: a tenant's Secret that a location names, or the copy of one. Only their metadata are known here: what a
+// change means, the worker finds out.
+func (l *locations) secretEvents() events {
+	return events{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { l.secretChanged(ctx, e.Object, q) },
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
+			if e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion() {
+				return
+			}
+			if e.ObjectNew.GetNamespace() == l.OADPNamespace {
+				// Our own writes note another version of the Secret that was copied.
+				version := oadpv1alpha1.CopiedVersionAnnotation
+				byHand := e.ObjectOld.GetAnnotations()[version] == e.ObjectNew.GetAnnotations()[version]
+				l.addOrigin(ctx, e.ObjectNew, q, byHand)
+			}
+			l.secretChanged(ctx, e.ObjectNew, q)
+		},
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) {
+			l.addOrigin(ctx, e.Object, q, false)
+			l.secretChanged(ctx, e.Object, q)
+		},
+	}
+}
+
+// secretChanged looks at the locations that a tenant's Secret may concern. A verdict on what the Secret held cannot be
+// judged here.
+func (l *locations) secretChanged(ctx context.Context, secret client.Object, q queue) {
+	l.eachLocation(ctx, func(object *oadpv1alpha1.NonAdminBackupStorageLocation) {
+		spec := object.Spec.BackupStorageLocationSpec
+		names := spec != nil && spec.Credential != nil && spec.Credential.Name == secret.GetName()
+		undecided := object.Status.Phase != oadpv1alpha1.NonAdminPhaseCreated
+		if names || undecided { // an approved location may name another Secret than its pending change
+			l.add(q, requestForLocation(object, names && undecided))
+		}
+	}, client.InNamespace(secret.GetNamespace()))
+}
+
+// addOrigin looks at the location that an object of the OADP namespace names as its origin.
+func (l *locations) addOrigin(ctx context.Context, made client.Object, q queue, force bool) {
+	annotations := made.GetAnnotations()
+	key := types.NamespacedName{
+		Namespace: annotations[oadpv1alpha1.NabslOriginNamespaceAnnotation],
+		Name:      annotations[oadpv1alpha1.NabslOriginNameAnnotation],
+	}
+	if made.GetNamespace() != l.OADPNamespace || !location.IsOrigin(made, key.Namespace, key.Name) {
+		return
+	}
+	object := &oadpv1alpha1.NonAdminBackupStorageLocation{}
+	if err := l.gatherer.Reader.Get(ctx, key, object); err != nil {
+		return // not there, or not yet: its own event will come
+	}
+	l.add(q, requestForLocation(object, force))
+}
+
+// stripSecret keeps of a Secret's metadata what is looked at: thousands of them are of no concern.
+func stripSecret(object any) (any, error) {
+	secret, ok := object.(*metav1.PartialObjectMetadata)
+	if !ok {
+		return object, nil
+	}
+	secret.ManagedFields, secret.OwnerReferences, secret.Finalizers = nil, nil, nil
+	if _, made := secret.Annotations[oadpv1alpha1.NabslOriginNameAnnotation]; !made {
+		secret.Labels, secret.Annotations = nil, nil
+	}
+	return secret, nil
+}

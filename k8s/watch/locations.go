@@ -1,0 +1,163 @@
+package watch
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"go.uber.org/zap"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/location"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// locations turns the events of NonAdminBackupStorageLocations, and of what belongs to them, into signals for their own
+// workflow and for that of their approval.
+type locations struct {
+	*Watcher
+	gatherer *location.Gatherer
+	requests chan event.TypedGenericEvent[Request]
+	arrivals arrivals
+	// approving are the approvals that this watcher knows to be open.
+	approving sync.Map
+}
+
+var secretKind = corev1.SchemeGroupVersion.WithKind("Secret")
+
+// addLocations adds the watcher of storage locations to the manager.
+func (w *Watcher) addLocations() error {
+	l := &locations{
+		Watcher: w,
+		gatherer: &location.Gatherer{
+			Reader: w.manager.GetClient(), Policy: w.policy, ClusterID: w.ClusterID, OADPNamespace: w.OADPNamespace,
+		},
+		requests: make(chan event.TypedGenericEvent[Request], cap(w.requests)),
+	}
+	w.locations = l
+	err := builder.TypedControllerManagedBy[Request](w.manager).
+		Named("nonadminbackupstoragelocation").
+		Watches(&oadpv1alpha1.NonAdminBackupStorageLocation{}, l.locationEvents()).
+		Watches(&velerov1.BackupStorageLocation{}, l.veleroEvents()).
+		Watches(&oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest{}, l.requestEvents()).
+		WatchesMetadata(&corev1.Secret{}, l.secretEvents()).
+		WatchesRawSource(source.TypedChannel(l.requests, passOn(l.add))).
+		WithOptions(controller.TypedOptions[Request]{
+			MaxConcurrentReconciles: concurrentReconciles,
+			CacheSyncTimeout:        cacheSyncTimeout,
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[Request](retryFirst, retryCap),
+		}).
+		Complete(reconcile.TypedFunc[Request](l.look))
+	if err != nil {
+		return fmt.Errorf("build the watcher of NonAdminBackupStorageLocations: %w", err)
+	}
+	return nil
+}
+
+// look signals the workflows of a location that is not settled. It comes again after the resync interval.
+func (l *locations) look(ctx context.Context, request Request) (reconcile.Result, error) {
+	came := l.arrivals.take(request)
+	if err := l.Paused(); err != nil {
+		l.Log.Debug("paused", zap.Error(err))
+		return reconcile.Result{RequeueAfter: pausedInterval}, nil
+	}
+	ref := contract.ObjectRef{Namespace: request.Namespace, Name: request.Name, UID: request.UID}
+	objects, err := l.gatherer.Gather(ctx, ref)
+	if err == nil {
+		err = l.signal(ctx, ref, objects, request.Force, func(kind string, err error) error { return l.measured(kind, ref, came, err) })
+	}
+	if err != nil {
+		l.arrivals.note(request, came) // tried again: the event still waits for its signal
+		return reconcile.Result{}, err
+	}
+	if request.Force || objects.Location == nil {
+		return reconcile.Result{}, nil
+	}
+	return reconcile.Result{RequeueAfter: l.ResyncInterval}, nil
+}
+
+func (l *locations) signal(
+	ctx context.Context, ref contract.ObjectRef, o *location.Objects, force bool, measured func(string, error) error,
+) error {
+	if o.Location == nil && !force {
+		gone := contract.Changed{Reason: "deleted"}
+		if err := measured(contract.KubernetesKindLocation, l.Workflows.SignalRunning(ctx, contract.KindLocation, ref, gone)); err != nil {
+			return err
+		}
+		return l.signalApproval(ctx, ref, o, measured)
+	}
+	if force || !location.Settled(o.View(true)) {
+		changed := contract.Changed{Reason: "changed"}
+		err := measured(contract.KubernetesKindLocation, l.Workflows.SignalWithStart(ctx, contract.KindLocation, ref, changed))
+		if err != nil {
+			return err
+		}
+	}
+	return l.signalApproval(ctx, ref, o, measured)
+}
+
+// signalApproval keeps the approval's workflow open as long as it is needed, and tells it when something is due.
+func (l *locations) signalApproval(
+	ctx context.Context, ref contract.ObjectRef, o *location.Objects, measured func(string, error) error,
+) error {
+	view := o.Approval()
+	changed := contract.Changed{Reason: "changed"}
+	switch {
+	case view.Needed && view.Found && location.NextApproval(view) == contract.ApprovalWait:
+		l.approving.Store(ref, true)
+		return measured(contract.KubernetesKindApproval, l.Workflows.Ensure(ctx, contract.KindApproval, ref))
+	case view.Needed && view.Found:
+		l.approving.Store(ref, true)
+		return measured(contract.KubernetesKindApproval, l.Workflows.SignalWithStart(ctx, contract.KindApproval, ref, changed))
+	}
+	if _, open := l.approving.Load(ref); !open && !view.Found {
+		return nil
+	}
+	err := measured(contract.KubernetesKindApproval, l.Workflows.SignalRunning(ctx, contract.KindApproval, ref, changed))
+	if err == nil {
+		l.approving.Delete(ref)
+	}
+	return err
+}
+
+// eachLocation calls do for every NonAdminBackupStorageLocation in the cache that matches. The objects are the cache's own.
+func (l *locations) eachLocation(
+	ctx context.Context, do func(*oadpv1alpha1.NonAdminBackupStorageLocation), matching ...client.ListOption,
+) {
+	list := &oadpv1alpha1.NonAdminBackupStorageLocationList{}
+	if err := l.gatherer.Reader.List(ctx, list, append(matching, client.UnsafeDisableDeepCopy)...); err != nil {
+		l.Log.Error("list NonAdminBackupStorageLocations in the cache", zap.Error(err))
+		return
+	}
+	for i := range list.Items {
+		do(&list.Items[i])
+	}
+}
+
+// lookAtAll has every location looked at soon.
+func (l *locations) lookAtAll(ctx context.Context) {
+	l.eachLocation(ctx, func(object *oadpv1alpha1.NonAdminBackupStorageLocation) {
+		l.enqueue(ctx, requestForLocation(object, false))
+	})
+}
+
+// enqueue hands a request to the workqueue, which takes it unless the manager stops.
+func (l *locations) enqueue(ctx context.Context, request Request) {
+	select {
+	case l.requests <- event.TypedGenericEvent[Request]{Object: request}:
+	case <-ctx.Done():
+	}
+}
+
+func requestForLocation(object client.Object, force bool) Request {
+	return Request{Namespace: object.GetNamespace(), Name: object.GetName(), UID: string(object.GetUID()), Force: force}
+}

@@ -1,0 +1,222 @@
+package workflows
+
+import (
+	"fmt"
+	"strings"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"holdfast.dev/holdfast/k8s/location"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+const maxDecisionReason = 512
+
+// StorageLocationApproval carries out what administrators decide about one NonAdminBackupStorageLocation, however they say
+// it: by kubectl or `holdfast approve`, which write the approval request and are noticed by SignalChanged; by UpdateDecide
+// or SignalDecide, which have the same written by an activity. It is the only writer of the request's status, and is open as
+// long as the location exists and needs approval.
+func StorageLocationApproval(ctx workflow.Context, in contract.ApprovalInput, options Options) error {
+	run := &approvalRun{
+		in: in, options: options, mutex: workflow.NewMutex(ctx),
+		changed: workflow.GetSignalChannel(ctx, contract.SignalChanged),
+		decided: workflow.GetSignalChannel(ctx, contract.SignalDecide),
+	}
+	err := workflow.SetQueryHandler(ctx, contract.QueryState, func() (contract.ApprovalState, error) {
+		return contract.ApprovalState{View: run.view}, nil
+	})
+	if err != nil {
+		return err
+	}
+	err = workflow.SetUpdateHandlerWithOptions(ctx, contract.UpdateDecide, run.decide, workflow.UpdateHandlerOptions{
+		// What is wrong with any state is refused here, and leaves no trace in the history; the rest is the handler's.
+		Validator:   validateDecision,
+		Description: "Approve, reject or revoke, with a reason and the approval request's resourceVersion that you looked at",
+	})
+	if err != nil {
+		return err
+	}
+	return run.serve(ctx)
+}
+
+// approvalRun is the state of one run. Nothing in it outlives the run but what ApprovalInput carries over.
+type approvalRun struct {
+	in      contract.ApprovalInput
+	options Options
+	changed workflow.ReceiveChannel
+	decided workflow.ReceiveChannel
+	view    contract.ApprovalView
+	loaded  bool
+	// mutex is held by whoever reads and writes the approval request: the loop, or an Update's handler.
+	mutex   workflow.Mutex
+	reread  workflow.Future
+	signals int    // SignalDecide received in this run
+	refused string // what came of the last SignalDecide, if it was refused
+}
+
+func (r *approvalRun) serve(ctx workflow.Context) error {
+	for {
+		drain(r.changed)
+		action, err := r.advance(ctx)
+		if err != nil {
+			return err
+		}
+		if err := r.drainDecisions(ctx); err != nil {
+			return err
+		}
+		if err := r.show(ctx); err != nil {
+			return err
+		}
+		if action == contract.ApprovalClose || workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
+			if err := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) }); err != nil {
+				return err
+			}
+			// From here to the return nothing may yield: an event that came meanwhile would be lost.
+			if r.changed.Len() > 0 || r.decided.Len() > 0 {
+				continue
+			}
+			if action == contract.ApprovalClose {
+				return nil
+			}
+			return workflow.NewContinueAsNewError(ctx, contract.WorkflowApproval, r.in)
+		}
+		if err := r.wait(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// advance does what is due and returns what is awaited then: ApprovalWait or ApprovalClose.
+func (r *approvalRun) advance(ctx workflow.Context) (contract.ApprovalAction, error) {
+	if err := r.mutex.Lock(ctx); err != nil {
+		return "", err
+	}
+	defer r.mutex.Unlock()
+	return r.advanceLocked(ctx)
+}
+
+func (r *approvalRun) advanceLocked(ctx workflow.Context) (contract.ApprovalAction, error) {
+	activity := contract.ActivityRefreshApproval
+	for steps := 1; ; steps++ {
+		view, err := localFirst[contract.ApprovalView](ctx, r.options, activity, approvalSummaries[activity],
+			contract.ApprovalStep{Ref: r.in.Ref})
+		if err != nil {
+			return "", err
+		}
+		r.view, r.loaded = view, true
+		action := location.NextApproval(view)
+		if action == contract.ApprovalWait || action == contract.ApprovalClose {
+			return action, nil
+		}
+		if steps%maxStepsInARow == 0 {
+			if err := workflow.Sleep(ctx, breather); err != nil {
+				return "", err
+			}
+		}
+		activity = contract.ActivityAdvanceApproval
+	}
+}
+
+var approvalSummaries = map[string]string{
+	contract.ActivityRefreshApproval: "Read the approval request",
+	contract.ActivityAdvanceApproval: "Carry out what was decided or asked",
+	contract.ActivityDecideApproval:  "Write the decision to the approval request",
+}
+
+func validateDecision(request contract.DecisionRequest) error {
+	refuse := func(format string, args ...any) error {
+		return temporal.NewNonRetryableApplicationError(fmt.Sprintf(format, args...), contract.ErrorDecisionInvalid, nil)
+	}
+	switch request.Decision {
+	case contract.DecisionApprove, contract.DecisionReject, contract.DecisionRevoke:
+	default:
+		return refuse("decision %q: want approve, reject or revoke", request.Decision)
+	}
+	if reason := strings.TrimSpace(request.Reason); reason == "" || len(request.Reason) > maxDecisionReason {
+		return refuse("reason: want 1 to %d bytes", maxDecisionReason)
+	}
+	if request.ResourceVersion == "" {
+		return refuse("resourceVersion: want that of the approval request that you looked at; query %q shows it", contract.QueryState)
+	}
+	return nil
+}
+
+// decide handles UpdateDecide: it writes the decision, has it carried out, and answers what was decided.
+func (r *approvalRun) decide(ctx workflow.Context, request contract.DecisionRequest) (contract.DecisionOutcome, error) {
+	return r.carryOut(ctx, contract.DecisionStep{
+		Ref: r.in.Ref, Request: request, UpdateID: workflow.GetCurrentUpdateInfo(ctx).ID,
+	})
+}
+
+func (r *approvalRun) carryOut(ctx workflow.Context, step contract.DecisionStep) (contract.DecisionOutcome, error) {
+	if err := workflow.Await(ctx, func() bool { return r.loaded }); err != nil {
+		return contract.DecisionOutcome{}, err
+	}
+	if err := r.mutex.Lock(ctx); err != nil {
+		return contract.DecisionOutcome{}, err
+	}
+	defer r.mutex.Unlock()
+	view, err := durable[contract.ApprovalView](ctx, r.options,
+		contract.ActivityDecideApproval, approvalSummaries[contract.ActivityDecideApproval], step)
+	if err != nil {
+		return contract.DecisionOutcome{}, err
+	}
+	r.view = view
+	if _, err := r.advanceLocked(ctx); err != nil {
+		return contract.DecisionOutcome{}, err
+	}
+	if err := r.show(ctx); err != nil {
+		return contract.DecisionOutcome{}, err
+	}
+	outcome := contract.DecisionOutcome{State: r.view.State()}
+	if r.view.Last != nil {
+		outcome.Decided = *r.view.Last
+	}
+	return outcome, nil
+}
+
+// drainDecisions carries out the decisions that came by signal. One that is refused is shown and otherwise forgotten.
+func (r *approvalRun) drainDecisions(ctx workflow.Context) error {
+	for r.decided.Len() > 0 {
+		var request contract.DecisionRequest
+		readable := r.decided.ReceiveAsync(&request)
+		r.signals++
+		err := error(nil)
+		if readable {
+			err = validateDecision(request)
+		}
+		if readable && err == nil {
+			_, err = r.carryOut(ctx, contract.DecisionStep{Ref: r.in.Ref, Request: request, SignalNumber: r.signals})
+		}
+		switch {
+		case temporal.IsCanceledError(err):
+			return err
+		case err != nil:
+			r.refused = fmt.Sprintf("the last decision by signal (%s) was refused: %s", request.Decision, cause(err))
+		default:
+			r.refused = ""
+		}
+	}
+	return nil
+}
+
+func (r *approvalRun) show(ctx workflow.Context) error {
+	workflow.SetCurrentDetails(ctx, approvalDetails(r.view, r.refused))
+	none := ""
+	return showPhases(ctx, approvalPhases[r.view.State()], &r.in.ShownPhase, "", &none)
+}
+
+// wait blocks until a signal comes or it is time to re-read.
+func (r *approvalRun) wait(ctx workflow.Context) error {
+	selector := workflow.NewSelector(ctx)
+	for _, signals := range []workflow.ReceiveChannel{r.changed, r.decided, ctx.Done()} {
+		selector.AddReceive(signals, func(workflow.ReceiveChannel, bool) {})
+	}
+	if r.reread == nil {
+		r.reread = workflow.NewTimer(ctx, approvalReread)
+	}
+	selector.AddFuture(r.reread, func(workflow.Future) { r.reread = nil })
+	selector.Select(ctx)
+	return ctx.Err()
+}

@@ -1,0 +1,78 @@
+package workflows
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// approvalReread is how often an approval that waits looks for itself, should every signal be lost. It may wait for weeks.
+const approvalReread = time.Hour
+
+// approvalPhases are the values of the search attribute HoldfastPhase.
+var approvalPhases = map[contract.Approval]string{
+	contract.ApprovalPending:     "Pending",
+	contract.ApprovalApproved:    "Approved",
+	contract.ApprovalRejected:    "Rejected",
+	contract.ApprovalNotRequired: "NotRequired",
+}
+
+// approvalDetails says in Markdown what is to be decided, and how.
+func approvalDetails(v contract.ApprovalView, refused string) string {
+	var text strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&text, format+"\n\n", args...) }
+	switch state := v.State(); {
+	case state == contract.ApprovalNotRequired:
+		line("**Closed:** the location is gone, or the policy requires no approval.")
+	case !v.Found:
+		line("**Waiting** for the approval request.")
+	case state == contract.ApprovalApproved:
+		line("**Approved.** Nothing is pending. To take it back: `holdfast revoke`, or Update `%s` with decision `revoke`.", contract.UpdateDecide)
+	case state == contract.ApprovalPending && !v.HasPending:
+		line("**Waiting** for a valid spec from the tenant.")
+	default:
+		if v.Rejected {
+			line("**Rejected.** The decision can still be changed.")
+		} else {
+			line("**Pending since %s:** an administrator has to decide.", v.PendingSince.UTC().Format(time.RFC3339))
+		}
+		if v.HasApproved {
+			line("What was approved before stays in use meanwhile. The change:")
+		} else {
+			line("Nothing was approved before. What is asked for:")
+		}
+		text.WriteString(diff(v.Changes))
+		line("To decide: `holdfast approve NAMESPACE/NAME --reason TEXT` (or `reject`), or Update `%s` with\n"+
+			"`{\"decision\": \"approve\", \"reason\": \"…\", \"resourceVersion\": \"%s\"}`, or edit approval request `%s`.",
+			contract.UpdateDecide, v.ResourceVersion, v.Request)
+	}
+	if v.Last != nil {
+		line("Last decision: %s by %s at %s: %s", v.Last.Decision, v.Last.By, v.Last.At.UTC().Format(time.RFC3339), oneLine(v.Last.Reason))
+	}
+	if refused != "" {
+		line("Note: %s", oneLine(refused))
+	}
+	return strings.TrimSpace(text.String())
+}
+
+func diff(changes []contract.FieldChange) string {
+	var text strings.Builder
+	text.WriteString("```diff\n")
+	for _, change := range changes {
+		if change.From != "" {
+			fmt.Fprintf(&text, "- %s: %s\n", change.Field, oneLine(change.From))
+		}
+		if change.To != "" {
+			fmt.Fprintf(&text, "+ %s: %s\n", change.Field, oneLine(change.To))
+		}
+	}
+	text.WriteString("```\n\n")
+	return text.String()
+}
+
+// oneLine keeps what a tenant wrote from ending the block that it is shown in.
+func oneLine(text string) string {
+	return strings.NewReplacer("\n", " ", "\r", " ", "`", "'").Replace(text)
+}
