@@ -52,7 +52,7 @@ type outcome func(*oadpv1alpha1.NonAdminBackupStorageLocation)
 // error, and in nothing that is returned. A Secret that must not be used leaves the copy as it is; the outcome is nil if
 // there is none yet.
 func (l *Locations) syncSecret(ctx context.Context, o *location.Objects, spec *velerov1.BackupStorageLocationSpec) (outcome, error) {
-	credentials, err := l.Gatherer.Credentials(ctx, o.Location.Namespace, spec)
+	credentials, err := l.Gatherer.Credentials(ctx, o, spec)
 	var invalid *policy.InvalidSpecError
 	if errors.As(err, &invalid) {
 		return l.keepCopy(ctx, o, invalid.Error())

@@ -61,13 +61,19 @@ func showApproval(request *approvalRequest) (shownApproval, bool) {
 		spec = asked.PendingSpec
 		shown.Changes = policy.LocationChanges(asked.ApprovedSpec, asked.PendingSpec)
 	}
-	if spec != nil {
-		shown.Provider = spec.Provider
-		if spec.ObjectStorage != nil {
-			shown.Bucket, shown.Prefix = spec.ObjectStorage.Bucket, spec.ObjectStorage.Prefix
-		}
-	}
+	shown.store(spec)
 	return shown, true
+}
+
+// store shows where a spec puts backups.
+func (s *shownApproval) store(spec *velerov1.BackupStorageLocationSpec) {
+	if spec == nil {
+		return
+	}
+	s.Provider = spec.Provider
+	if spec.ObjectStorage != nil {
+		s.Bucket, s.Prefix = spec.ObjectStorage.Bucket, spec.ObjectStorage.Prefix
+	}
 }
 
 func approvalState(request *approvalRequest) contract.Approval {

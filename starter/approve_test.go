@@ -72,6 +72,10 @@ func TestADecisionTellsWhatItIsAboutAndWhatCameOfIt(t *testing.T) {
 		"shop/offsite: approved, and in use as soon as Velero has it",
 	}, lines(decidedAs(t, "table", asked(bucket("b"), bucket("a"), pending), "approve")))
 
+	revoked := lines(decidedAs(t, "table", asked(bucket("b"), bucket("a"), pending), "revoke"))
+	assert.Contains(t, revoked, "Bucket: a", "what is taken back, not what is pending")
+	assert.Contains(t, revoked, "- objectStorage.bucket: a")
+
 	tests := map[string]struct {
 		request  *approvalRequest
 		decision contract.Decision

@@ -106,7 +106,7 @@ func (g *Gatherer) Gather(ctx context.Context, ref contract.ObjectRef) (*Objects
 }
 
 func (g *Gatherer) copyDrifted(ctx context.Context, o *Objects, spec *velerov1.BackupStorageLocationSpec) (bool, error) {
-	credentials, err := g.Credentials(ctx, o.Location.Namespace, spec)
+	credentials, err := g.Credentials(ctx, o, spec)
 	if err != nil {
 		_, err = verdictOf(err)
 		return false, err // gone, or refused since: the copy stays

@@ -57,7 +57,7 @@ func (o *Objects) NewVelero(spec *velerov1.BackupStorageLocationSpec) *velerov1.
 		ObjectMeta: o.originMeta(),
 		Spec:       policy.BuildLocationSpec(spec, o.Rules, o.Location.Namespace, o.Name),
 	}
-	object.Labels[oadpv1alpha1.RegistryLabel] = policy.RegistryLabelOf(spec)
+	object.Labels[oadpv1alpha1.RegistryLabel] = policy.RegistryLabelOf(&object.Spec)
 	return object
 }
 

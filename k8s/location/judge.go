@@ -37,7 +37,7 @@ func (g *Gatherer) judge(ctx context.Context, o *Objects) (Verdict, error) {
 	if err := policy.ValidateLocation(o.Location, o.Rules); err != nil {
 		return verdictOf(err)
 	}
-	if _, err := g.Credentials(ctx, o.Location.Namespace, o.Location.Spec.BackupStorageLocationSpec); err != nil {
+	if _, err := g.Credentials(ctx, o, o.Location.Spec.BackupStorageLocationSpec); err != nil {
 		return verdictOf(err)
 	}
 	return Verdict{Accepted: true, Message: oadpv1alpha1.MessageBSLSpecValid}, nil
@@ -57,9 +57,9 @@ func rejected(err error) Verdict { return Verdict{Message: k8s.Shorten(err.Error
 // that it must not be used; the content is in no error. Without ReadSecrets only the Secret's existence is looked at, and the
 // content is nil.
 func (g *Gatherer) Credentials(
-	ctx context.Context, namespace string, spec *velerov1.BackupStorageLocationSpec,
+	ctx context.Context, o *Objects, spec *velerov1.BackupStorageLocationSpec,
 ) (*Credentials, error) {
-	selector := spec.Credential
+	namespace, selector := o.Location.Namespace, spec.Credential
 	if !g.ReadSecrets {
 		secret, err := g.metadata(ctx, namespace, selector.Name, "Secret")
 		if err == nil && secret == nil {
@@ -79,7 +79,8 @@ func (g *Gatherer) Credentials(
 	if !found {
 		return nil, secretError("%q has no key %q", selector.Name, selector.Key)
 	}
-	if err := policy.CheckCredentials(spec.Provider, content); err != nil {
+	built := policy.BuildLocationSpec(spec, o.Rules, namespace, o.Name)
+	if err := policy.CheckLocationCredentials(&built, content); err != nil {
 		return nil, secretError("%q key %q cannot be used: %v", selector.Name, selector.Key, err)
 	}
 	return &Credentials{content: content, Version: VersionOf(secret)}, nil

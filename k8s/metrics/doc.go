@@ -14,6 +14,7 @@
 //	holdfast_backup_mirror_seconds                histogram  From Velero's completion to that phase in our status.
 //	holdfast_patch_conflicts_total{resource}      counter    Patches that met another writer and were decided anew.
 //	holdfast_activity_retries_total{activity_type} counter   Attempts of an activity after its first.
+//	holdfast_approval_actions_total{action}       counter    Changes of approval requests: ask, approve, reject, revoke, others.
 //	holdfast_velero_stalled_total                 counter    Backups found stalled: ended in the object store alone.
 //
 // By workflows, replay-safe, through Temporal's metrics handler; the name is contract.MetricResourceTimeouts:

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// RestrictedConfig holds the keys of spec.config by which a tenant would reach what is not its own, with what a tenant can
+// restrictedConfig holds the keys of spec.config by which a tenant would reach what is not its own, with what a tenant can
 // do instead. Whatever else a plugin reads there (s3Url, profile, storageAccount, ...) only says how to reach what the
 // tenant's own credentials open.
 var restrictedConfig = map[string]string{

@@ -17,7 +17,7 @@ var (
 	awsAllowed = append(slices.Clone(awsKeyPair), "aws_session_token", "region", "output")
 )
 
-// AwsRefused are the keys that the SDK honours and that are refused with their name. A key that is in neither list is refused
+// awsRefused are the keys that the SDK honours and that are refused with their name. A key that is in neither list is refused
 // without.
 var awsRefused = []string{
 	// run a program, read a file, or take the identity of the machine

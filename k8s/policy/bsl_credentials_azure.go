@@ -26,7 +26,8 @@ var azureSecret = regexp.MustCompile(`(?m)^AZURE_CLIENT_(SECRET|CERTIFICATE)=["'
 
 // azureBlank is such a line without one, of several of which the last counts, or a quote that some releases look for the
 // end of in the next lines.
-var azureBlank = regexp.MustCompile(`(?m)^\s*(export\s+)?AZURE_CLIENT_(SECRET|CERTIFICATE)\s*[=:]\s*["']?\s*([#$"'\\]|$)` +
+var azureBlank = regexp.MustCompile(`(?m)` +
+	`^\s*(export\s+)?AZURE_CLIENT_(SECRET|CERTIFICATE)\s*[=:]\s*("\s*"|'\s*'|["']?\s*([#$\\]|$))` +
 	`|[=:]\s*("[^"\n]*|'[^'\n]*)$`)
 
 // checkAzureIdentity: without a key or secret of the tenant's, Azure's library uses the identity of the machine or pod that it

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
@@ -17,6 +18,7 @@ func TestSamplesAreWhatTheirKindsTake(t *testing.T) {
 	samples := readObjects(t, "deploy/samples")
 	require.ElementsMatch(t, []string{
 		"NonAdminBackup/everything", "NonAdminBackup/web", "ConfigMap/holdfast-policy", "ResourceQuota/backups",
+		"RoleBinding/storage-approvers",
 	}, samples.ids())
 	for _, o := range samples.ofKind("NonAdminBackup") {
 		assert.Empty(t, o.GetNamespace(), "the tenant gives it")
@@ -26,6 +28,14 @@ func TestSamplesAreWhatTheirKindsTake(t *testing.T) {
 	assert.Equal(t, corev1.ResourceList{
 		"count/nonadminbackups.oadp.openshift.io": resource.MustParse("10"),
 	}, quota.Spec.Hard)
+}
+
+// The sample binds the role that the base lays in the same namespace.
+func TestTheSampleBindingMakesApprovers(t *testing.T) {
+	sample := into[rbacv1.RoleBinding](t, readObjects(t, "deploy/samples").find(t, "RoleBinding/storage-approvers"))
+	role := render(t, inCheckout(t, "deploy", "base")).find(t, "Role/"+sample.RoleRef.Name)
+	assert.Equal(t, "Role", sample.RoleRef.Kind)
+	assert.Equal(t, role.GetNamespace(), sample.Namespace)
 }
 
 func TestTheSamplePolicyIsOne(t *testing.T) {

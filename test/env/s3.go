@@ -55,14 +55,18 @@ func (e *Env) startS3(ctx context.Context) error {
 	if err := e.CreateBucket(bucket); err != nil {
 		return err
 	}
-	attributes := e.path("data", "object-attributes")
-	if err := os.MkdirAll(attributes, 0o755); err != nil {
-		return fmt.Errorf("make a folder for the S3 server: %w", err)
+	attributes, accounts := e.path("data", "object-attributes"), e.path("data", "s3-accounts")
+	for _, folder := range []string{attributes, accounts} {
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			return fmt.Errorf("make a folder for the S3 server: %w", err)
+		}
 	}
 	_, err = e.launch(ctx, command{
 		name: S3, kind: S3, path: e.bin[tools.VersityGW],
 		args: []string{
 			"--port", address(port), "--region", e.storage.Region, "--health", "/healthz",
+			// With a cache, a request under way could bring an account's old key back.
+			"--iam-dir", accounts, "--iam-cache-disable",
 			// Object attributes go to a folder of their own: not every temporary folder can hold extended attributes.
 			"posix", "--sidecar", attributes, filepath.Dir(e.storage.Dir),
 		},
@@ -72,7 +76,7 @@ func (e *Env) startS3(ctx context.Context) error {
 	return err
 }
 
-// CreateBucket makes a further bucket.
+// CreateBucket makes a further bucket, which root alone may use.
 func (e *Env) CreateBucket(name string) error {
 	if err := os.MkdirAll(e.path("data", "s3", name), 0o755); err != nil {
 		return fmt.Errorf("make bucket %s: %w", name, err)
@@ -82,8 +86,18 @@ func (e *Env) CreateBucket(name string) error {
 
 // Objects lists what lies in the default bucket under a prefix of whole path elements, by key.
 func (e *Env) Objects(prefix string) ([]Object, error) {
+	return listObjects(e.storage.Bucket, e.storage.Dir, prefix)
+}
+
+// BucketObjects is Objects for an account's own bucket.
+func (e *Env) BucketObjects(account Account, prefix string) ([]Object, error) {
+	return listObjects(account.Bucket, account.Dir, prefix)
+}
+
+// listObjects reads a bucket's folder, so that it also tells while the server is paused.
+func listObjects(bucket, dir, prefix string) ([]Object, error) {
 	var objects []Object
-	start := filepath.Join(e.storage.Dir, filepath.FromSlash(prefix))
+	start := filepath.Join(dir, filepath.FromSlash(prefix))
 	err := filepath.WalkDir(start, func(path string, entry fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil // never written, or deleted while we look
@@ -91,7 +105,7 @@ func (e *Env) Objects(prefix string) ([]Object, error) {
 		if err != nil || !entry.Type().IsRegular() {
 			return err
 		}
-		key, err := filepath.Rel(e.storage.Dir, path)
+		key, err := filepath.Rel(dir, path)
 		if err != nil {
 			return err
 		}
@@ -109,7 +123,7 @@ func (e *Env) Objects(prefix string) ([]Object, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("list bucket %s: %w", e.storage.Bucket, err)
+		return nil, fmt.Errorf("list bucket %s: %w", bucket, err)
 	}
 	return objects, nil
 }
