@@ -97,6 +97,9 @@ func decidable(view contract.ApprovalView, request contract.DecisionRequest) err
 		return refusal(contract.ErrorNothingToDecide, "the location is being deleted, or needs no approval")
 	case view.ResourceVersion != request.ResourceVersion:
 		return lookAgain(view.Request)
+	case view.Revoke || (!view.Rejected && string(request.Decision) == view.Decision):
+		// Written by somebody a moment ago and not acted on yet, or about the spec before: ours would be lost in it.
+		return lookAgain(view.Request)
 	case request.Decision == contract.DecisionRevoke && !view.HasApproved:
 		return refusal(contract.ErrorNothingToDecide, "nothing is approved that could be revoked")
 	case request.Decision != contract.DecisionRevoke && !view.HasPending:

@@ -152,8 +152,8 @@ func findApproval(
 			continue
 		}
 		if found != nil {
-			return nil, fmt.Errorf("%s has several approval requests in namespace %s, %s and %s: delete all but the right one with kubectl",
-				location, oadpNamespace, found.Name, requests[i].Name)
+			return nil, fmt.Errorf("%s has several approval requests in namespace %s, %s and %s: "+
+				"delete all but the right one with kubectl", location, oadpNamespace, found.Name, requests[i].Name)
 		}
 		found = &requests[i]
 	}

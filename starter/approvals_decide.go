@@ -81,7 +81,8 @@ func (d *decider) refusal(request *approvalRequest) error {
 	stored := storedDecision(request)
 	switch {
 	case stored == d.decision:
-		return fmt.Errorf("%s is stored already and the worker will act on it; if it does not, see whether holdfast-worker runs", stored)
+		return fmt.Errorf("%s is stored already and the worker will act on it; if it does not, see whether holdfast-worker runs",
+			stored)
 	case stored == contract.DecisionRevoke:
 		return errors.New("a revocation is stored and the worker has still to act on it: wait, then look again")
 	case d.decision == contract.DecisionRevoke && asked.ApprovedSpec == nil:
@@ -130,8 +131,8 @@ func (d *decider) awaitReset(ctx context.Context, request *approvalRequest, dead
 		return !d.holds(now), d.refusalNow(now)
 	})
 	if errors.Is(err, errTimeout) {
-		return nil, fmt.Errorf("the approval request %s/%s still holds the earlier decision, and the worker has not set it back to pending: "+
-			"nothing was decided; see whether holdfast-worker runs", request.Namespace, request.Name)
+		return nil, fmt.Errorf("the approval request %s/%s still holds the earlier decision, and the worker has not set it back "+
+			"to pending: nothing was decided; see whether holdfast-worker runs", request.Namespace, request.Name)
 	}
 	return current, err
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -9,113 +8,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	authenticationv1 "k8s.io/api/authentication/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/workflows/contract"
 )
-
-// office is a cluster with one approval request in it and, beside the administrator, somebody who acts.
-type office struct {
-	t      *testing.T
-	client client.WithWatch
-	// patches are what the administrator's client sent.
-	patches []string
-	// worker changes the request whenever the administrator looks at it; it says whether it did.
-	worker func(*approvalRequest) bool
-	// beforePatch runs while the administrator's patch is on its way.
-	beforePatch func()
-}
-
-func newOffice(t *testing.T, request *approvalRequest) *office {
-	t.Helper()
-	o := &office{t: t, worker: func(*approvalRequest) bool { return false }, beforePatch: func() {}}
-	inner := fake.NewClientBuilder().WithScheme(k8s.Scheme()).WithObjects(request).Build()
-	o.client = interceptor.NewClient(inner, interceptor.Funcs{
-		Create: func(ctx context.Context, c client.WithWatch, object client.Object, _ ...client.CreateOption) error {
-			if review, ok := object.(*authenticationv1.SelfSubjectReview); ok {
-				review.Status.UserInfo.Username = "ann"
-				return nil
-			}
-			return c.Create(ctx, object)
-		},
-		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, _ ...client.GetOption) error {
-			request := &approvalRequest{}
-			if err := c.Get(ctx, key, request); err != nil {
-				return err
-			}
-			if o.worker(request) {
-				require.NoError(t, c.Update(ctx, request))
-			}
-			return c.Get(ctx, key, object)
-		},
-		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, _ ...client.PatchOption) error {
-			o.beforePatch()
-			data, err := patch.Data(object)
-			require.NoError(t, err)
-			assert.Equal(t, types.MergePatchType, patch.Type())
-			o.patches = append(o.patches, string(data))
-			if err := c.Patch(ctx, object, client.RawPatch(patch.Type(), data)); err != nil {
-				return err
-			}
-			object.SetGeneration(object.GetGeneration() + 1) // every decision changes the spec
-			return c.Update(ctx, object)
-		},
-	})
-	return o
-}
-
-func (o *office) request() *approvalRequest {
-	o.t.Helper()
-	request := &approvalRequest{}
-	require.NoError(o.t, o.client.Get(o.t.Context(), types.NamespacedName{Namespace: oadpNamespace, Name: requestName}, request))
-	return request
-}
-
-func (o *office) change(alter func(*approvalRequest)) {
-	o.t.Helper()
-	request := o.request()
-	alter(request)
-	require.NoError(o.t, o.client.Update(o.t.Context(), request))
-}
-
-func (o *office) decider(decision contract.Decision) *decider {
-	return &decider{
-		client: o.client, oadpNamespace: oadpNamespace, location: offsite, decision: decision, reason: "ticket 4711",
-		timeout: 10 * time.Second, interval: time.Millisecond, shown: func(*decided) error { return nil },
-	}
-}
-
-// actsOn is a worker that acts on the decision that it finds, once.
-func actsOn(request *approvalRequest) bool {
-	decision := storedDecision(request)
-	if decision == "" {
-		return false
-	}
-	status := request.Status.VeleroBackupStorageLocationApprovalRequest
-	switch decision {
-	case contract.DecisionApprove:
-		status.ApprovedSpec, status.PendingSpec = status.PendingSpec, nil
-		condition(request, oadpv1alpha1.ReasonBSLSpecApproved)
-	case contract.DecisionReject:
-		condition(request, oadpv1alpha1.ReasonBSLSpecRejected)
-	case contract.DecisionRevoke:
-		status.PendingSpec, status.ApprovedSpec = status.ApprovedSpec, nil
-		condition(request, oadpv1alpha1.ReasonBSLSpecApprovalPending)
-	}
-	request.Status.LastDecision = &oadpv1alpha1.ApprovalRecord{
-		Decision: string(decision), DecidedBy: request.Annotations["holdfast.dev/decided-by"], ObservedGeneration: request.Generation,
-	}
-	request.Status.ObservedGeneration = request.Generation
-	return true
-}
 
 func TestADecisionIsWrittenInOnePatchAndItsOutcomeAwaited(t *testing.T) {
 	pending, approved := oadpv1alpha1.ReasonBSLSpecApprovalPending, oadpv1alpha1.ReasonBSLSpecApproved
@@ -308,156 +204,12 @@ func TestTheSameDecisionAgainWaitsForTheReset(t *testing.T) {
 func TestARequestThatChangesWhileItIsDecidedIsNotDecided(t *testing.T) {
 	o := newOffice(t, asked(bucket("a"), nil, oadpv1alpha1.ReasonBSLSpecApprovalPending))
 	o.beforePatch = func() {
-		o.change(func(r *approvalRequest) { r.Status.VeleroBackupStorageLocationApprovalRequest.PendingSpec = bucket("evil") })
+		o.change(func(r *approvalRequest) {
+			r.Status.VeleroBackupStorageLocationApprovalRequest.PendingSpec = bucket("evil")
+		})
 	}
 	result, err := o.decider("approve").run(t.Context())
 	require.ErrorContains(t, err, "shop/offsite: changed just now, nothing was decided: look again with holdfast list approvals")
 	assert.Nil(t, result)
 	assert.Equal(t, oadpv1alpha1.ApprovalDecisionPending, o.request().Spec.PendingApprovalDecision)
-}
-
-func TestADecisionThatIsNotActedOnIsAnError(t *testing.T) {
-	tests := map[string]struct {
-		worker func(o *office) func(*approvalRequest) bool
-		want   string
-	}{
-		"in time": {
-			func(*office) func(*approvalRequest) bool { return func(*approvalRequest) bool { return false } },
-			"the decision is stored, and will be acted on, but was not yet (timed out): see whether holdfast-worker runs",
-		},
-		"because the tenant has changed the spec": {
-			func(*office) func(*approvalRequest) bool {
-				return func(r *approvalRequest) bool {
-					if r.Generation == 1 || r.Status.ObservedGeneration == r.Generation {
-						return false
-					}
-					r.Status.VeleroBackupStorageLocationApprovalRequest.PendingSpec = bucket("c")
-					r.Status.ObservedGeneration = r.Generation
-					return true
-				}
-			},
-			"the decision was not acted on, because what it was about has changed: look again",
-		},
-		"because somebody else has decided": {
-			func(*office) func(*approvalRequest) bool {
-				return func(r *approvalRequest) bool {
-					if r.Generation != 2 {
-						return false
-					}
-					r.Generation, r.Spec.PendingApprovalDecision = 3, "reject"
-					r.Annotations["holdfast.dev/decided-by"] = "bob"
-					return actsOn(r)
-				}
-			},
-			"overtaken by another decision, reject by bob: look again",
-		},
-		"because the change of somebody else is stored too": {
-			func(*office) func(*approvalRequest) bool {
-				return func(r *approvalRequest) bool {
-					if r.Generation != 2 {
-						return false
-					}
-					r.Generation, r.Spec.PendingApprovalDecision = 3, "pending"
-					return true
-				}
-			},
-			"something else has changed the approval request since the decision was stored: look again",
-		},
-		"because the request goes": {
-			func(o *office) func(*approvalRequest) bool {
-				return func(r *approvalRequest) bool {
-					if r.Generation == 2 {
-						require.NoError(o.t, o.client.Delete(o.t.Context(), r.DeepCopy()))
-					}
-					return false
-				}
-			},
-			"the approval request is gone",
-		},
-	}
-	for title, test := range tests {
-		t.Run(title, func(t *testing.T) {
-			o := newOffice(t, asked(bucket("a"), nil, oadpv1alpha1.ReasonBSLSpecApprovalPending))
-			o.worker = test.worker(o)
-			d := o.decider("approve")
-			d.timeout = 50 * time.Millisecond
-			if title == "because the request goes" || strings.HasSuffix(test.want, "look again") && !strings.Contains(title, "stored") {
-				d.timeout = time.Minute // not a matter of time
-			}
-			result, err := d.run(t.Context())
-			require.ErrorContains(t, err, test.want)
-			assert.NotContains(t, err.Error(), "\n")
-			require.NotNil(t, result, "it is stored")
-			assert.False(t, result.ActedOn)
-			assert.Len(t, o.patches, 1)
-		})
-	}
-}
-
-func TestAnOutageWhileTheOutcomeIsAwaitedIsSeenThrough(t *testing.T) {
-	o := newOffice(t, asked(bucket("a"), nil, oadpv1alpha1.ReasonBSLSpecApprovalPending))
-	o.worker = actsOn
-	refused := 0
-	flaky := interceptor.NewClient(o.client, interceptor.Funcs{
-		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
-			if refused++; refused < 5 {
-				return apierrors.NewServiceUnavailable("starting")
-			}
-			return c.Get(ctx, key, object, opts...)
-		},
-	})
-	d := o.decider("approve")
-	d.client = flaky
-	result, err := d.run(t.Context())
-	require.NoError(t, err)
-	assert.True(t, result.ActedOn)
-	assert.Equal(t, 5, refused)
-}
-
-func TestWhoIsUnknownDecidesNothing(t *testing.T) {
-	o := newOffice(t, asked(bucket("a"), nil, oadpv1alpha1.ReasonBSLSpecApprovalPending))
-	d := o.decider("approve")
-	d.client = interceptor.NewClient(o.client, interceptor.Funcs{
-		Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
-			return apierrors.NewForbidden(authenticationv1.Resource("selfsubjectreviews"), "", errors.New("no"))
-		},
-	})
-	_, err := d.run(t.Context())
-	require.ErrorContains(t, err, "find out your username (SelfSubjectReview): ")
-	assert.Empty(t, o.patches)
-
-	d.client = interceptor.NewClient(o.client, interceptor.Funcs{
-		Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error { return nil },
-	})
-	_, err = d.run(t.Context())
-	require.ErrorContains(t, err, "the API server names none")
-	assert.Empty(t, o.patches)
-}
-
-func TestAnInterruptEndsTheWait(t *testing.T) {
-	o := newOffice(t, asked(bucket("a"), nil, oadpv1alpha1.ReasonBSLSpecApprovalPending))
-	ctx, cancel := context.WithCancel(t.Context())
-	o.worker = func(r *approvalRequest) bool {
-		if r.Generation == 2 {
-			cancel()
-		}
-		return false
-	}
-	_, err := o.decider("approve").run(ctx)
-	require.ErrorIs(t, err, context.Canceled)
-}
-
-func TestAnotherRequestOfTheSameNameIsNotTheOneDecided(t *testing.T) {
-	o := newOffice(t, asked(bucket("a"), nil, oadpv1alpha1.ReasonBSLSpecApprovalPending))
-	o.worker = func(r *approvalRequest) bool {
-		if r.Generation == 2 && r.UID == "r-1" {
-			require.NoError(t, o.client.Delete(t.Context(), r.DeepCopy()))
-			other := asked(bucket("a"), nil, oadpv1alpha1.ReasonBSLSpecApprovalPending)
-			other.UID, other.CreationTimestamp = "r-2", metav1.Now()
-			require.NoError(t, o.client.Create(t.Context(), other))
-		}
-		return false
-	}
-	_, err := o.decider("approve").run(t.Context())
-	require.ErrorContains(t, err, "the approval request is gone")
 }

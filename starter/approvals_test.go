@@ -82,10 +82,10 @@ func TestTheStateOfAnApproval(t *testing.T) {
 		request *approvalRequest
 		want    contract.Approval
 	}{
-		"a first request waits":                       {asked(bucket("a"), nil, pending), contract.ApprovalPending},
-		"a change waits while the old one is in use":  {asked(bucket("b"), bucket("a"), pending), contract.ApprovalPending},
-		"approved":                                    {asked(nil, bucket("a"), approved), contract.ApprovalApproved},
-		"a first request rejected":                    {asked(bucket("a"), nil, rejected), contract.ApprovalRejected},
+		"a first request waits":                      {asked(bucket("a"), nil, pending), contract.ApprovalPending},
+		"a change waits while the old one is in use": {asked(bucket("b"), bucket("a"), pending), contract.ApprovalPending},
+		"approved":                 {asked(nil, bucket("a"), approved), contract.ApprovalApproved},
+		"a first request rejected": {asked(bucket("a"), nil, rejected), contract.ApprovalRejected},
 		"a change rejected while the old is in use":   {asked(bucket("b"), bucket("a"), rejected), contract.ApprovalRejected},
 		"approved again after a rejected change went": {asked(nil, bucket("a"), rejected), contract.ApprovalApproved},
 		"nothing asked yet":                           {asked(nil, nil, pending), contract.ApprovalUnknown},

@@ -44,7 +44,8 @@ func decideCommands() []*cobra.Command {
 	return []*cobra.Command{
 		decideCommand(contract.DecisionApprove, "Approve what a tenant's storage location asks for",
 			"  holdfast approve shop/offsite --reason 'ticket 4711' --resource-version 8123"),
-		decideCommand(contract.DecisionReject, "Reject what a tenant's storage location asks for; what was approved before stays in use",
+		decideCommand(contract.DecisionReject,
+			"Reject what a tenant's storage location asks for; what was approved before stays in use",
 			"  holdfast reject shop/offsite --reason 'not our provider'"),
 		decideCommand(contract.DecisionRevoke, "Take back the approval of a tenant's storage location, which is removed from Velero",
 			"  holdfast revoke shop/offsite --reason 'contract ended'"),

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"text/tabwriter"
 	"unicode"
+	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -68,7 +69,7 @@ func diff(changes []contract.FieldChange) []string {
 
 // printable is text in which nothing can steer a terminal or feign a line: tenants write some of what is shown.
 func printable(text string) string {
-	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) || strings.ContainsRune(text, unicode.ReplacementChar) {
+	if !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		quoted := strconv.QuoteToGraphic(text)
 		return quoted[1 : len(quoted)-1]
 	}

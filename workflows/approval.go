@@ -3,6 +3,7 @@ package workflows
 import (
 	"fmt"
 	"strings"
+	"unicode"
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -133,8 +134,9 @@ func validateDecision(request contract.DecisionRequest) error {
 	default:
 		return refuse("decision %q: want approve, reject or revoke", request.Decision)
 	}
-	if reason := strings.TrimSpace(request.Reason); reason == "" || len(request.Reason) > maxDecisionReason {
-		return refuse("reason: want 1 to %d bytes", maxDecisionReason)
+	unreadable := strings.ContainsFunc(request.Reason, unicode.IsControl)
+	if strings.TrimSpace(request.Reason) == "" || len(request.Reason) > maxDecisionReason || unreadable {
+		return refuse("reason: want 1 to %d bytes in one line", maxDecisionReason)
 	}
 	if request.ResourceVersion == "" {
 		return refuse("resourceVersion: want that of the approval request that you looked at; query %q shows it", contract.QueryState)

@@ -67,6 +67,9 @@ func diff(changes []contract.FieldChange) string {
 		if change.To != "" {
 			fmt.Fprintf(&text, "+ %s: %s\n", change.Field, oneLine(change.To))
 		}
+		if change.From == "" && change.To == "" {
+			fmt.Fprintf(&text, "  %s\n", oneLine(change.Field))
+		}
 	}
 	text.WriteString("```\n\n")
 	return text.String()

@@ -39,8 +39,8 @@ func (o *Objects) View(blind bool) contract.LocationView {
 	switch {
 	case spec != nil:
 		view.Synced = o.refused() || (o.VeleroSynced(o.NewVelero(spec)) && o.copySynced(spec))
-	case !o.Rules.RequireApproval():
-		view.Kept = made
+	case !o.Rules.RequireApproval() && made:
+		view.Kept = true
 	default:
 		view.Synced = !made
 	}
@@ -59,8 +59,10 @@ func (o *Objects) judgedView(view *contract.LocationView, blind bool) {
 	if !view.Accepted {
 		view.Message = condition.Message
 	}
+	// What works is not judged again because something outside its spec has changed.
+	works := view.Accepted && o.Velero != nil
 	view.SpecJudged = condition.ObservedGeneration == o.Location.Generation &&
-		(view.Accepted || o.sameToday(view.Accepted, condition.Message, blind))
+		(works || o.sameToday(view.Accepted, condition.Message, blind))
 }
 
 // refused: the API server does not take what the present spec asks for.

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -17,19 +15,18 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/test/env"
-	"holdfast.dev/holdfast/test/tools"
 )
 
 type approvalRequest = oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest
@@ -65,7 +62,7 @@ func TestApprovals(t *testing.T) {
 	a.users["namesake"] = a.clientAs(t, rest.ImpersonationConfig{ // a worker of another namespace, made an approver
 		UserName: "system:serviceaccount:" + tenantNamespace + ":" + workerName, Groups: []string{approvers},
 	})
-	mustKubectl(ctx, t, stack, env.Admin, "apply", "-f", inCheckout(t, "deploy", "samples", "approver_binding.yaml"))
+	runDocumented(ctx, t, stack, "approver_binding.yaml")
 	mustKubectl(ctx, t, stack, env.Admin, "create", "namespace", tenantNamespace)
 	mustKubectl(ctx, t, stack, env.Admin, "create", "rolebinding", "tom", "-n", tenantNamespace, "--clusterrole=admin", "--user=tom")
 	a.awaitPolicy(ctx, t)
@@ -73,6 +70,7 @@ func TestApprovals(t *testing.T) {
 	t.Run("an approver can do nothing else", func(t *testing.T) { a.approverRights(ctx, t) })
 	t.Run("a tenant reaches neither approvals nor what is made for it", func(t *testing.T) { a.tenantRights(ctx, t) })
 	t.Run("who decided is true", func(t *testing.T) { a.decidedByIsTrue(ctx, t) })
+	t.Run("the NetworkPolicy can be laid where Temporal is", func(t *testing.T) { a.protectsTemporal(ctx, t) })
 	t.Run("the command decides in the caller's name", func(t *testing.T) { a.commandDecides(ctx, t) })
 }
 
@@ -235,158 +233,16 @@ func (a *approvals) tenantRights(ctx context.Context, t *testing.T) {
 // operatorsLabel is what the NetworkPolicy for Temporal asks of a namespace.
 var operatorsLabel = client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"holdfast.dev/temporal-access":"operators"}}}`))
 
-// change is a patch by somebody.
-type change struct{ user, patch string }
-
-func (a *approvals) decidedByIsTrue(ctx context.Context, t *testing.T) {
-	const (
-		approve  = `{"spec":{"pendingApprovalDecision":"approve"}}`
-		reject   = `{"spec":{"pendingApprovalDecision":"reject"}}`
-		temporal = `{"metadata":{"annotations":{"holdfast.dev/decided-by-temporal-identity":"carl@cli","holdfast.dev/decision-id":"1"}},` +
-			`"spec":{"pendingApprovalDecision":"reject"}}`
-		reset = `{"metadata":{"annotations":{"holdfast.dev/decided-by":null,"holdfast.dev/decided-by-temporal-identity":null,` +
-			`"holdfast.dev/decision-id":null}},"spec":{"pendingApprovalDecision":"pending","revokeApprovedSpec":false}}`
-		unsigned = `{"metadata":{"annotations":{"holdfast.dev/decided-by":null}},"spec":{"pendingApprovalDecision":"reject"}}`
-	)
-	by := func(user, decision string) string {
-		return `{"metadata":{"annotations":{"holdfast.dev/decided-by":"` + user + `"}},"spec":{"pendingApprovalDecision":"` + decision + `"}}`
-	}
-	annotate := func(key, value string) string { return `{"metadata":{"annotations":{"` + key + `":` + value + `}}}` }
-	const ownName = `annotation holdfast.dev/decided-by can only be set to your own username, `
-	tests := map[string]struct {
-		earlier []change
-		change  change
-		want    string // of the refusal; none if empty
-	}{
-		"a plain edit":                       {nil, change{"ann", approve}, ""},
-		"in one's own name":                  {nil, change{"ann", by("ann", "approve")}, ""},
-		"in another's name":                  {nil, change{"ann", by("bea", "approve")}, ownName + "ann; set it to that or remove it"},
-		"an administrator of the cluster":    {nil, change{"admin", by("ann", "approve")}, ownName + "admin"},
-		"the worker in somebody's name":      {nil, change{"worker", by("ann", "approve")}, ownName},
-		"in nobody's name":                   {nil, change{"ann", by("", "approve")}, ownName},
-		"after another, in one's own name":   {[]change{{"bea", by("bea", "approve")}}, change{"ann", by("ann", "reject")}, ""},
-		"the same person again":              {[]change{{"ann", by("ann", "approve")}}, change{"ann", reject}, ""},
-		"after another, whose name stays":    {[]change{{"bea", by("bea", "approve")}}, change{"ann", reject}, "names bea, who made an earlier decision; in the same change, set it to ann or remove it"},
-		"after another, whose name goes":     {[]change{{"bea", by("bea", "approve")}}, change{"ann", unsigned}, ""},
-		"the worker, and the name stays":     {[]change{{"bea", by("bea", "approve")}}, change{"worker", `{"spec":{"pendingApprovalDecision":"pending"}}`}, "names bea"},
-		"the worker sets it back":            {[]change{{"bea", by("bea", "approve")}}, change{"worker", reset}, ""},
-		"to take over another's decision":    {[]change{{"bea", by("bea", "approve")}}, change{"ann", annotate("holdfast.dev/decided-by", `"ann"`)}, "can only be set together with a decision"},
-		"to take over an unsigned decision":  {[]change{{"bea", approve}}, change{"ann", annotate("holdfast.dev/decided-by", `"ann"`)}, "can only be set together with a decision"},
-		"to take one's name off":             {[]change{{"bea", by("bea", "approve")}}, change{"bea", annotate("holdfast.dev/decided-by", "null")}, ""},
-		"a label, whoever decided":           {[]change{{"bea", by("bea", "approve")}}, change{"ann", `{"metadata":{"labels":{"a":"b"}}}`}, ""},
-		"the worker for Temporal":            {nil, change{"worker", temporal}, ""},
-		"a person for Temporal":              {nil, change{"ann", temporal}, "can only be set by holdfast-worker"},
-		"a namesake of the worker":           {nil, change{"namesake", temporal}, "can only be set by holdfast-worker"},
-		"the mark of a Temporal decision":    {nil, change{"ann", annotate("holdfast.dev/decision-id", `"2"`)}, "can only be set by holdfast-worker"},
-		"another Temporal identity":          {[]change{{"worker", temporal}}, change{"ann", annotate("holdfast.dev/decided-by-temporal-identity", `"dora"`)}, "can only be set by holdfast-worker"},
-		"after Temporal, which stays":        {[]change{{"worker", temporal}}, change{"ann", approve}, "speaks of an earlier decision; remove it in the same change"},
-		"after Temporal, signed, it stays":   {[]change{{"worker", temporal}}, change{"ann", by("ann", "approve")}, "speaks of an earlier decision"},
-		"after Temporal, which goes":         {[]change{{"worker", temporal}}, change{"ann", strings.Replace(reset, "pending", "approve", 1)}, ""},
-		"a revocation counts as a decision":  {[]change{{"bea", by("bea", "approve")}}, change{"ann", `{"spec":{"revokeApprovedSpec":true}}`}, "names bea"},
-		"whoever writes, other marks remain": {[]change{{"worker", temporal}}, change{"ann", `{"metadata":{"annotations":{"example.com/a":"b"}}}`}, ""},
-	}
-	number := 0
-	for title, test := range tests {
-		number++
-		request := a.request(ctx, t, fmt.Sprintf("decided-by-%d", number))
-		t.Run(title, func(t *testing.T) {
-			for _, earlier := range test.earlier {
-				require.NoError(t, a.patch(ctx, earlier.user, request, earlier.patch))
-			}
-			err := a.patch(ctx, test.change.user, request, test.change.patch)
-			if test.want == "" {
-				require.NoError(t, err)
-				return
-			}
-			require.True(t, apierrors.IsForbidden(err), "%v", err)
-			assert.ErrorContains(t, err, test.want)
-		})
-	}
-	t.Run("a request is not born decided", func(t *testing.T) {
-		born := &approvalRequest{ObjectMeta: metav1.ObjectMeta{
-			Namespace: env.OADPNamespace, Name: "born", Annotations: map[string]string{"holdfast.dev/decided-by": "ann"},
-		}}
-		require.ErrorContains(t, a.users["admin"].Create(ctx, born), ownName)
-		born.Annotations["holdfast.dev/decided-by"] = "admin"
-		require.ErrorContains(t, a.users["admin"].Create(ctx, born), "can only be set together with a decision")
-		born.Spec.PendingApprovalDecision = oadpv1alpha1.ApprovalDecisionApprove
-		require.NoError(t, a.users["admin"].Create(ctx, born))
-	})
-	t.Run("kubectl shows the message", func(t *testing.T) {
-		_, err := kubectl(ctx, t, a.stack, env.Admin, "annotate", "nabslapprovalrequest", "-n", env.OADPNamespace, "born", "--overwrite",
-			"holdfast.dev/decided-by=ann")
-		require.ErrorContains(t, err, ownName+"admin; set it to that or remove it")
-	})
-}
-
-// commandDecides runs the real command with nothing but an approver's rights, and writes what the worker would.
-func (a *approvals) commandDecides(ctx context.Context, t *testing.T) {
-	binaries, err := tools.BuildHoldfast(ctx, nil)
-	require.NoError(t, err)
-	config, err := clientcmd.LoadFromFile(a.stack.Kubeconfig(env.Admin))
-	require.NoError(t, err)
-	for _, user := range config.AuthInfos {
-		user.Impersonate, user.ImpersonateGroups = "ann", []string{approvers}
-	}
-	kubeconfig := filepath.Join(t.TempDir(), "ann.kubeconfig")
-	require.NoError(t, clientcmd.WriteToFile(*config, kubeconfig))
-	run := func(args ...string) (string, error) {
-		command := exec.CommandContext(ctx, binaries["holdfast"], append(args, "--kubeconfig", kubeconfig)...)
-		command.Env = []string{"TEMPORAL_ADDRESS=127.0.0.1:1"} // nobody is there
-		output, err := command.CombinedOutput()
-		return string(output), err
-	}
-	request := a.request(ctx, t, "vault")
-	where := tenantNamespace + "/vault"
-
-	listed, err := run("list", "approvals", "-n", tenantNamespace)
-	require.NoError(t, err, listed)
-	assert.Regexp(t, tenantNamespace+` +vault +pending +tenant-bucket +\d+s +`+request.ResourceVersion, listed)
-	assert.Contains(t, listed, "+ objectStorage.bucket: tenant-bucket")
-
-	output, err := run("approve", where, "--reason", "too early", "--resource-version", "1")
-	require.Error(t, err)
-	assert.Contains(t, output, where+": changed since version 1: look again with holdfast list approvals")
-
-	output, err = run("approve", where, "--reason", "ticket 4711", "--resource-version", request.ResourceVersion, "--timeout", "2s")
-	require.Error(t, err, "there is no worker")
-	assert.Contains(t, output, "the decision is stored, and will be acted on, but was not yet")
-	require.NoError(t, a.users["admin"].Get(ctx, client.ObjectKeyFromObject(request), request))
-	assert.Equal(t, oadpv1alpha1.ApprovalDecisionApprove, request.Spec.PendingApprovalDecision)
-	assert.Equal(t, "ann", request.Annotations[oadpv1alpha1.DecidedByAnnotation])
-	assert.Equal(t, "ticket 4711", request.Annotations[oadpv1alpha1.ApprovalReasonAnnotation])
-
-	done := make(chan error, 1)
-	go func() { done <- a.actOnRejection(ctx, client.ObjectKeyFromObject(request)) }()
-	output, err = run("reject", where, "--reason", "on second thought", "--timeout", "5m")
-	require.NoError(t, err, output)
-	assert.Contains(t, output, "Decided by:  ann")
-	assert.Contains(t, output, "\n"+where+": rejected\n")
-	require.NoError(t, <-done)
-}
-
-// actOnRejection waits for the decision and writes the status that says that it was acted on.
-func (a *approvals) actOnRejection(ctx context.Context, key client.ObjectKey) error {
-	for {
-		request := &approvalRequest{}
-		if err := a.users["admin"].Get(ctx, key, request); err != nil {
-			return err
-		}
-		if request.Spec.PendingApprovalDecision == oadpv1alpha1.ApprovalDecisionReject {
-			request.Status.ObservedGeneration = request.Generation
-			request.Status.LastDecision = &oadpv1alpha1.ApprovalRecord{
-				Decision: "reject", DecidedBy: request.Annotations[oadpv1alpha1.DecidedByAnnotation], DecidedAt: metav1.Now(),
-				ObservedGeneration: request.Generation,
-			}
-			request.Status.Conditions = []metav1.Condition{{
-				Type: "ClusterAdminApproved", Status: "False", Reason: oadpv1alpha1.ReasonBSLSpecRejected, LastTransitionTime: metav1.Now(),
-			}}
-			return a.users["admin"].Status().Update(ctx, request)
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
+// protectsTemporal shows that the documented commands are taken; nothing here enforces a NetworkPolicy.
+func (a *approvals) protectsTemporal(ctx context.Context, t *testing.T) {
+	mustKubectl(ctx, t, a.stack, env.Admin, "create", "namespace", "temporal")
+	runDocumented(ctx, t, a.stack, "temporal_network_policy.yaml")
+	var policy networkingv1.NetworkPolicy
+	require.NoError(t, a.users["admin"].Get(ctx, client.ObjectKey{Namespace: "temporal", Name: "holdfast-temporal"}, &policy))
+	var namespace corev1.Namespace
+	require.NoError(t, a.users["admin"].Get(ctx, client.ObjectKey{Name: env.OADPNamespace}, &namespace))
+	worker := render(t, inCheckout(t, "deploy", "base")).deployment(t, workerName).Spec.Template.Labels
+	assert.True(t, lets(t, &policy, caller{elsewhere: true, namespace: namespace.Labels, pod: worker}, 7233))
+	require.NoError(t, a.users["admin"].Get(ctx, client.ObjectKey{Name: "default"}, &namespace))
+	assert.True(t, lets(t, &policy, caller{elsewhere: true, namespace: namespace.Labels}, 8080))
 }

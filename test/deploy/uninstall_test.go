@@ -33,7 +33,7 @@ func runDocumented(ctx context.Context, t *testing.T, stack *env.Env, part strin
 		}
 	}
 	require.Len(t, found, 1, "want one block of commands with %s", part)
-	commands := strings.NewReplacer("NAMESPACE", tenantNamespace, "make build", "").Replace(found[0])
+	commands := strings.NewReplacer("NAMESPACE", tenantNamespace, "OPERATORS", "default", "make build", "").Replace(found[0])
 
 	programs := t.TempDir()
 	require.NoError(t, os.Symlink(stack.Binary(tools.Kubectl), filepath.Join(programs, "kubectl")))

@@ -101,7 +101,7 @@ func made(t *testing.T, name string, into client.Object) bool {
 
 func TestABackupIntoTheTenantsOwnLocation(t *testing.T) {
 	t.Parallel()
-	x := newTenant(t, "olga")
+	x := newTenant(t, "erin")
 	x.secret("credentials", rootCredentials())
 	location := x.awaitAvailable(x.locate("own", locationSpec(stack.Storage().Bucket, "credentials")))
 	name := location.Status.VeleroBackupStorageLocation.NACUUID

@@ -56,6 +56,7 @@ func TestStackWithoutHoldfast(t *testing.T) {
 		require.ErrorContains(t, err, "another Holdfast stack runs on this machine (process "+strconv.Itoa(os.Getpid()))
 	})
 	t.Run("Velero takes a backup into the bucket", func(t *testing.T) { takesBackup(ctx, t, stack) })
+	t.Run("Velero uses an account's bucket, and no other with its keys", func(t *testing.T) { usesAccounts(ctx, t, stack) })
 	t.Run("a tenant sees only its own namespace", func(t *testing.T) { isolatesTenants(ctx, t, stack) })
 	t.Run("a deleted namespace disappears", func(t *testing.T) { deletesNamespace(ctx, t, stack) })
 	t.Run("the API server can be paused", func(t *testing.T) { pausesAPIServer(ctx, t, stack) })

@@ -144,16 +144,18 @@ func objectsOf(t *testing.T, e *Env, account Account, prefix string) []Object {
 
 func uploadsInParts(t *testing.T, e *Env, account Account) {
 	path := "/" + account.Bucket + "/large"
-	var started struct{ UploadId string } //nolint:revive // as S3 writes it
+	var started struct {
+		UploadID string `xml:"UploadId"`
+	}
 	require.NoError(t, xml.Unmarshal(succeed(t, e, account, http.MethodPost, path+"?uploads=", "").body, &started))
 	parts := []string{strings.Repeat("x", 5<<20), "the end"} // S3 wants at least 5 MiB of every part but the last
 	complete := "<CompleteMultipartUpload>"
 	for i, part := range parts {
-		query := fmt.Sprintf("?partNumber=%d&uploadId=%s", i+1, started.UploadId)
+		query := fmt.Sprintf("?partNumber=%d&uploadId=%s", i+1, started.UploadID)
 		tag := succeed(t, e, account, http.MethodPut, path+query, part).header.Get("ETag")
 		complete += fmt.Sprintf("<Part><PartNumber>%d</PartNumber><ETag>%s</ETag></Part>", i+1, tag)
 	}
-	succeed(t, e, account, http.MethodPost, path+"?uploadId="+started.UploadId, complete+"</CompleteMultipartUpload>")
+	succeed(t, e, account, http.MethodPost, path+"?uploadId="+started.UploadID, complete+"</CompleteMultipartUpload>")
 	require.Equal(t, []Object{{Key: "large", Size: 5<<20 + 7}}, objectsOf(t, e, account, ""))
 	succeed(t, e, account, http.MethodDelete, path, "")
 }
