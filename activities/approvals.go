@@ -78,7 +78,7 @@ func (l *Locations) Decide(ctx context.Context, step contract.DecisionStep) (con
 	}
 	execution := activity.GetInfo(ctx).WorkflowExecution
 	id := fmt.Sprintf("%s/%s%d", execution.RunID, step.UpdateID, step.SignalNumber)
-	return l.approval(ctx, step.Ref, func(o *location.Objects) error {
+	view, err := l.approval(ctx, step.Ref, func(o *location.Objects) error {
 		if o.Request != nil && o.Request.Annotations[oadpv1alpha1.DecisionIDAnnotation] == id {
 			return nil // written by an earlier attempt
 		}
@@ -89,12 +89,24 @@ func (l *Locations) Decide(ctx context.Context, step contract.DecisionStep) (con
 		_, err := patchObject(ctx, l.Client, request, func() { write(request, step.Request, identity, id) })
 		return err
 	})
+	if err == nil {
+		err = stillThere(view) // it may have gone before we looked, or while we wrote
+	}
+	return view, err
+}
+
+func stillThere(view contract.ApprovalView) error {
+	if view.Needed && view.Found {
+		return nil
+	}
+	return refusal(contract.ErrorNothingToDecide, "the location is gone or being deleted, or needs no approval")
 }
 
 func decidable(view contract.ApprovalView, request contract.DecisionRequest) error {
+	if err := stillThere(view); err != nil {
+		return err
+	}
 	switch {
-	case !view.Needed || !view.Found:
-		return refusal(contract.ErrorNothingToDecide, "the location is being deleted, or needs no approval")
 	case view.ResourceVersion != request.ResourceVersion:
 		return lookAgain(view.Request)
 	case view.Revoke || (!view.Rejected && string(request.Decision) == view.Decision):

@@ -76,7 +76,7 @@ func (l *Locations) step(ctx context.Context, step contract.LocationStep, act fu
 	if err != nil {
 		return contract.LocationView{}, err
 	}
-	return objects.View(false), nil
+	return objects.View(), nil
 }
 
 // show brings the status up to date, after change has done its part, and tells the tenant what is new in it.
@@ -116,7 +116,7 @@ func (l *Locations) Admit(ctx context.Context, step contract.LocationStep) (cont
 		if err := l.show(ctx, o, o.ApplyVerdict); err != nil {
 			return err
 		}
-		if o.Verdict.Accepted {
+		if o.Usable() || o.Velero != nil { // a user's replace may have dropped it
 			_, err := patchObject(ctx, l.Client, o.Location, func() {
 				controllerutil.AddFinalizer(o.Location, oadpv1alpha1.NabslFinalizer)
 			})
@@ -131,7 +131,7 @@ func (l *Locations) Admit(ctx context.Context, step contract.LocationStep) (cont
 // keepRequest has an approval request exist where the policy asks for approval, and none where it does not.
 func (l *Locations) keepRequest(ctx context.Context, o *location.Objects) error {
 	switch required := o.Rules.RequireApproval(); {
-	case required && o.Request == nil && o.Verdict.Accepted:
+	case required && o.Request == nil && o.Usable():
 		request := o.NewRequest()
 		if err := l.Client.Create(ctx, request); err != nil {
 			return fmt.Errorf("create approval request %s: %w", client.ObjectKeyFromObject(request), asConflict(err))
@@ -217,7 +217,7 @@ func (l *Locations) Delete(ctx context.Context, step contract.LocationStep) (con
 // Release takes our finalizer off when nothing remains: the object may go.
 func (l *Locations) Release(ctx context.Context, step contract.LocationStep) (contract.LocationView, error) {
 	return l.step(ctx, step, func(o *location.Objects) error {
-		if o.Location.DeletionTimestamp.IsZero() || o.View(false).Remains > 0 {
+		if o.Location.DeletionTimestamp.IsZero() || o.View().Remains > 0 {
 			return nil
 		}
 		released, err := patchObject(ctx, l.Client, o.Location, func() {

@@ -27,7 +27,7 @@ const maxSyncErrorBytes = 1000
 func (l *Locations) Sync(ctx context.Context, step contract.LocationStep) (contract.LocationView, error) {
 	return l.step(ctx, step, func(o *location.Objects) error {
 		spec, _ := o.InForce()
-		if spec == nil || !controllerutil.ContainsFinalizer(o.Location, oadpv1alpha1.NabslFinalizer) {
+		if spec == nil || o.Foreign != "" || !controllerutil.ContainsFinalizer(o.Location, oadpv1alpha1.NabslFinalizer) {
 			return nil // changed meanwhile: the workflow decides again on the view
 		}
 		secret, err := l.syncSecret(ctx, o, spec)

@@ -182,8 +182,9 @@ func (r *approvalRun) carryOut(ctx workflow.Context, step contract.DecisionStep)
 func (r *approvalRun) drainDecisions(ctx workflow.Context) error {
 	for r.decided.Len() > 0 {
 		var request contract.DecisionRequest
-		readable := r.decided.ReceiveAsync(&request)
-		r.signals++
+		waiting := r.decided.Len()
+		readable := r.decided.ReceiveAsync(&request) // passes over what is not readable
+		r.signals += waiting - r.decided.Len()
 		err := error(nil)
 		if readable {
 			err = validateDecision(request)

@@ -35,9 +35,9 @@ func nextLocationStep(v contract.LocationView) locationStep {
 		return stepDeleteLocation
 	case v.BeingDeleted:
 		return stepReleaseLocation
-	case !v.SpecJudged, !v.Requested, v.Accepted && !v.Finalizer:
+	case !v.SpecJudged, !v.Requested, !v.Finalizer && (v.Accepted || v.Velero.Exists):
 		return stepAdmitLocation
-	case !v.Synced && v.InForce:
+	case !v.Synced && !v.Kept && v.InForce:
 		return stepSyncLocation
 	case !v.Synced && !v.Kept:
 		return stepWithdrawLocation

@@ -37,7 +37,7 @@ func (o *Objects) Approval() contract.ApprovalView {
 			view.PendingSince = condition.LastTransitionTime.UTC()
 		}
 	}
-	if view.Needed && o.Verdict.Accepted {
+	if view.Needed && o.Usable() {
 		spec := o.Location.Spec.BackupStorageLocationSpec
 		isPending := pending != nil && policy.SameButCredential(spec, pending)
 		isApproved := approved != nil && policy.SameButCredential(spec, approved)
@@ -106,7 +106,7 @@ func (o *Objects) Decide(to *approvalRequest, action contract.ApprovalAction, no
 	switch action {
 	case contract.ApprovalRevoke:
 		asked.ApprovedSpec = nil
-		if o.Verdict.Accepted {
+		if o.Usable() {
 			asked.PendingSpec = spec.DeepCopy()
 		}
 		record(to, contract.DecisionRevoke, oadpv1alpha1.RevocationReasonAnnotation, now)

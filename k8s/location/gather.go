@@ -3,6 +3,7 @@ package location
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 
@@ -61,6 +62,8 @@ type Objects struct {
 	// drifted: the copy does not hold what the Secret does, although it says so: somebody changed it by hand. Not known to the
 	// watcher.
 	drifted bool
+	// problem says why the Secret that the spec in force names cannot be copied; looked for only if there is no copy.
+	problem string
 	// NamespaceTerminating is read only when Location is being deleted.
 	NamespaceTerminating bool
 	// Backups are the NonAdminBackups that lie in it and are not told to go; read only when Location is being deleted.
@@ -99,10 +102,26 @@ func (g *Gatherer) Gather(ctx context.Context, ref contract.ObjectRef) (*Objects
 	if o.Secret, err = g.metadata(ctx, found.Namespace, spec.Credential.Name, "Secret"); err != nil {
 		return nil, err
 	}
-	if g.ReadSecrets && o.copySynced(spec) {
+	switch {
+	case o.Copy == nil:
+		o.problem, err = g.secretProblem(ctx, o, spec)
+	case g.ReadSecrets && o.copySynced(spec):
 		o.drifted, err = g.copyDrifted(ctx, o, spec)
 	}
 	return o, err
+}
+
+func (g *Gatherer) secretProblem(ctx context.Context, o *Objects, spec *velerov1.BackupStorageLocationSpec) (string, error) {
+	_, err := g.Credentials(ctx, o, spec)
+	var invalid *policy.InvalidSpecError
+	if errors.As(err, &invalid) {
+		return invalid.Error(), nil
+	}
+	if recorded, found := o.recordedVerdict(); found && !g.ReadSecrets &&
+		CredentialOf(spec) == CredentialOf(o.Location.Spec.BackupStorageLocationSpec) {
+		return recorded.Message, err
+	}
+	return "", err
 }
 
 func (g *Gatherer) copyDrifted(ctx context.Context, o *Objects, spec *velerov1.BackupStorageLocationSpec) (bool, error) {

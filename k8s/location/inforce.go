@@ -20,14 +20,14 @@ func (o *Objects) InForce() (*velerov1.BackupStorageLocationSpec, contract.Appro
 		return nil, contract.ApprovalUnknown
 	}
 	if !o.Rules.RequireApproval() {
-		if !o.Verdict.Accepted {
+		if !o.Usable() {
 			return nil, contract.ApprovalUnknown
 		}
 		return spec, contract.ApprovalNotRequired
 	}
 	pending, approved := o.asked()
 	switch {
-	case !o.Verdict.Accepted:
+	case !o.Usable():
 		return approved, contract.ApprovalUnknown
 	case approved != nil && policy.SameButCredential(spec, approved):
 		return spec, contract.ApprovalApproved

@@ -9,6 +9,8 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/k8s"
@@ -40,7 +42,33 @@ func (g *Gatherer) judge(ctx context.Context, o *Objects) (Verdict, error) {
 	if _, err := g.Credentials(ctx, o, o.Location.Spec.BackupStorageLocationSpec); err != nil {
 		return verdictOf(err)
 	}
+	if recorded, found := o.recordedVerdict(); found && !g.ReadSecrets {
+		return recorded, nil
+	}
 	return Verdict{Accepted: true, Message: oadpv1alpha1.MessageBSLSpecValid}, nil
+}
+
+// recordedVerdict is what the worker said of this very spec for what the Secret holds, which the watcher cannot see. A Secret
+// that was not there and is there now is another matter.
+func (o *Objects) recordedVerdict() (Verdict, bool) {
+	condition := o.accepted()
+	if condition == nil || condition.Status == metav1.ConditionTrue || condition.ObservedGeneration != o.Location.Generation ||
+		!strings.HasPrefix(condition.Message, secretProblem) ||
+		condition.Message == notFound(o.Location.Spec.BackupStorageLocationSpec.Credential.Name).Error() {
+		return Verdict{}, false
+	}
+	return Verdict{Message: condition.Message}, true
+}
+
+// Usable: the spec is valid, or it works and only its Secret has become unusable since. What that holds now is not copied.
+func (o *Objects) Usable() bool {
+	condition := o.accepted()
+	return o.Verdict.Accepted || (o.Velero != nil && strings.HasPrefix(o.Verdict.Message, secretProblem) && condition != nil &&
+		condition.Status == metav1.ConditionTrue && condition.ObservedGeneration == o.Location.Generation)
+}
+
+func (o *Objects) accepted() *metav1.Condition {
+	return meta.FindStatusCondition(o.Location.Status.Conditions, string(oadpv1alpha1.NonAdminConditionAccepted))
 }
 
 func verdictOf(err error) (Verdict, error) {
@@ -107,11 +135,3 @@ func secretError(format string, args ...any) error {
 	return &policy.InvalidSpecError{Message: secretProblem + fmt.Sprintf(format, args...), External: true}
 }
 
-// sameToday reports whether what the Accepted condition says would be said today. The watcher cannot look into Secrets: what
-// depends on that it takes for unchanged, and has the worker look whenever the Secret changes.
-func (o *Objects) sameToday(accepted bool, message string, blind bool) bool {
-	if blind && o.Verdict.Accepted && !accepted && strings.HasPrefix(message, secretProblem) {
-		return true
-	}
-	return o.Verdict.Accepted == accepted && o.Verdict.Message == message
-}

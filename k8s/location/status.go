@@ -16,6 +16,9 @@ import (
 // ApplyVerdict writes the Accepted condition for the present generation and, for an accepted spec, the name of all that
 // will be made for it.
 func (o *Objects) ApplyVerdict(to *oadpv1alpha1.NonAdminBackupStorageLocation) {
+	if o.Usable() && !o.Verdict.Accepted {
+		return // the spec was accepted; what became of its Secret since, another condition says
+	}
 	status := metav1.ConditionFalse
 	if o.Verdict.Accepted {
 		status = metav1.ConditionTrue
@@ -54,11 +57,17 @@ func (o *Objects) Show(to *oadpv1alpha1.NonAdminBackupStorageLocation) {
 	if o.Copy != nil && !o.Verdict.Accepted && strings.HasPrefix(o.Verdict.Message, secretProblem) {
 		ApplySecret(to, oadpv1alpha1.ReasonSecretSyncFailed, KeptCopy(o.Verdict.Message))
 	}
+	if o.Copy == nil && spec != nil && o.problem != "" {
+		ApplySecret(to, oadpv1alpha1.ReasonSecretSyncFailed, missingCopy(o.problem))
+	}
 	if made := to.Status.VeleroBackupStorageLocation; made != nil {
 		made.Status = mirrored(made.Status, o.Velero)
 	}
 	to.Status.Phase = o.phase(to, approval)
 }
+
+// missingCopy says that the tenant's Secret cannot be copied, and that Velero has nothing in its place.
+func missingCopy(problem string) string { return oadpv1alpha1.MessageSecretSyncFailed + ": " + problem }
 
 // KeptCopy says that the tenant's Secret cannot be copied, and what that means.
 func KeptCopy(problem string) string {

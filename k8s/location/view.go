@@ -10,8 +10,8 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// View reduces what was read to the facts that decide the next step. blind: what Secrets hold was not looked at.
-func (o *Objects) View(blind bool) contract.LocationView {
+// View reduces what was read to the facts that decide the next step.
+func (o *Objects) View() contract.LocationView {
 	if o.Location == nil {
 		return contract.LocationView{}
 	}
@@ -30,15 +30,19 @@ func (o *Objects) View(blind bool) contract.LocationView {
 		view.Remains = o.remains()
 		return view
 	}
-	o.judgedView(&view, blind)
+	o.judgedView(&view)
 	spec, approval := o.InForce()
 	view.Approval = approval
 	view.Requested = o.requested()
 	view.InForce = spec != nil
 	made := o.Velero != nil || o.Copy != nil
 	switch {
+	case o.Foreign != "":
+		view.Kept = true // until an administrator removes it
+	case spec != nil && o.Copy == nil && o.problem != "":
+		view.Kept = true // there is nothing to copy
 	case spec != nil:
-		view.Synced = o.refused() || (o.VeleroSynced(o.NewVelero(spec)) && o.copySynced(spec))
+		view.Synced = o.copySynced(spec) && (o.refused() || o.VeleroSynced(o.NewVelero(spec)))
 	case !o.Rules.RequireApproval() && made:
 		view.Kept = true
 	default:
@@ -50,8 +54,8 @@ func (o *Objects) View(blind bool) contract.LocationView {
 	return view
 }
 
-func (o *Objects) judgedView(view *contract.LocationView, blind bool) {
-	condition := meta.FindStatusCondition(o.Location.Status.Conditions, string(oadpv1alpha1.NonAdminConditionAccepted))
+func (o *Objects) judgedView(view *contract.LocationView) {
+	condition := o.accepted()
 	if condition == nil {
 		return
 	}
@@ -62,7 +66,7 @@ func (o *Objects) judgedView(view *contract.LocationView, blind bool) {
 	// What works is not judged again because something outside its spec has changed.
 	works := view.Accepted && o.Velero != nil
 	view.SpecJudged = condition.ObservedGeneration == o.Location.Generation &&
-		(works || o.sameToday(view.Accepted, condition.Message, blind))
+		(works || (o.Verdict.Accepted == view.Accepted && o.Verdict.Message == condition.Message))
 }
 
 // refused: the API server does not take what the present spec asks for.
@@ -76,7 +80,7 @@ func (o *Objects) refused() bool {
 // requested: the approval request is there, or is not to be there. An invalid spec is not asked about.
 func (o *Objects) requested() bool {
 	if o.Rules.RequireApproval() {
-		return o.Request != nil || !o.Verdict.Accepted
+		return o.Request != nil || !o.Usable()
 	}
 	return o.Request == nil
 }
@@ -99,7 +103,7 @@ func Settled(v contract.LocationView) bool {
 		return true
 	case v.BeingDeleted, !v.SpecJudged, !v.Shown:
 		return false
-	case v.Accepted && !v.Finalizer, !v.Requested:
+	case !v.Finalizer && (v.Accepted || v.Velero.Exists), !v.Requested:
 		return false
 	}
 	return v.Synced || v.Kept

@@ -95,7 +95,7 @@ func (l *locations) signal(
 		}
 		return l.signalApproval(ctx, ref, o, measured)
 	}
-	if force || !location.Settled(o.View(true)) {
+	if force || !location.Settled(o.View()) {
 		changed := contract.Changed{Reason: "changed"}
 		err := measured(contract.KubernetesKindLocation, l.Workflows.SignalWithStart(ctx, contract.KindLocation, ref, changed))
 		if err != nil {

@@ -14,8 +14,8 @@ import (
 	sdkpb "go.temporal.io/api/sdk/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
@@ -38,15 +38,7 @@ func waiting(t *testing.T, nab *oadpv1alpha1.NonAdminBackup) string {
 
 func TestPolicyIsEnforcedLive(t *testing.T) {
 	x := newTenant(t, "erin")
-	rules := &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: env.OADPNamespace, Name: "holdfast-policy"},
-		Data:       map[string]string{"nonAdmin": "enforceBackupSpec:\n  ttl: 48h\n  snapshotVolumes: false\n"},
-	}
-	require.NoError(t, admin.Create(t.Context(), rules))
-	t.Cleanup(func() {
-		require.NoError(t, admin.Patch(context.Background(), rules,
-			client.RawPatch(types.MergePatchType, []byte(`{"data":{"nonAdmin":"{}"}}`))))
-	})
+	setNonAdminPolicy(t, "enforceBackupSpec:\n  ttl: 48h\n  snapshotVolumes: false\n")
 
 	filled := x.completed("filled")
 	made := veleroBackup(t, filled.Status.VeleroBackup.Name)
@@ -58,19 +50,32 @@ func TestPolicyIsEnforcedLive(t *testing.T) {
 	assert.Equal(t, "the administrator has restricted spec.backupSpec.ttl field value to 48h0m0s", accepted.Message)
 
 	// An unparsable policy changes nothing; a new one takes effect without a restart.
-	setPolicy(t, rules, `{"data":{"nonAdmin":"enforceBackupSpec: [broken"}}`)
+	setNonAdminPolicy(t, "enforceBackupSpec: [broken")
 	stillRefused := x.backUp("still-refused", withSpec(func(spec *velerov1.BackupSpec) { spec.TTL.Duration = 24 * time.Hour }))
 	x.awaitCondition(stillRefused, oadpv1alpha1.NonAdminConditionAccepted, oadpv1alpha1.ReasonInvalidBackupSpec)
-	setPolicy(t, rules, `{"data":{"nonAdmin":"{}"}}`)
+	setNonAdminPolicy(t, "{}")
 	for _, nab := range []*oadpv1alpha1.NonAdminBackup{refused, stillRefused} {
 		x.awaitVeleroPhase(nab, velerov1.BackupPhaseCompleted)
 		record(t, nab)
 	}
 }
 
-func setPolicy(t *testing.T, rules *corev1.ConfigMap, merge string) {
+// setNonAdminPolicy writes the administrator's policy, for the rest of the test; it is in force within seconds.
+func setNonAdminPolicy(t *testing.T, content string) {
 	t.Helper()
-	require.NoError(t, admin.Patch(t.Context(), rules, client.RawPatch(types.MergePatchType, []byte(merge))))
+	write := func(ctx context.Context, content string) {
+		rules := &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: env.OADPNamespace, Name: "holdfast-policy"},
+			Data:       map[string]string{"nonAdmin": content},
+		}
+		err := admin.Update(ctx, rules)
+		if apierrors.IsNotFound(err) {
+			err = admin.Create(ctx, rules)
+		}
+		require.NoError(t, err)
+	}
+	write(t.Context(), content)
+	t.Cleanup(func() { write(context.Background(), "{}") }) // a policy that went would stay in force
 }
 
 func TestKilledWhileCreating(t *testing.T) {

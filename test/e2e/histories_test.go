@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,17 +13,39 @@ import (
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/temporalproto"
 	"go.temporal.io/api/workflowservice/v1"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/workflows/contract"
 )
 
 // record waits until the object's workflow has ended, and keeps the histories of all its runs when `make histories` asks
 // for them. Histories of a release are only added, never rewritten: a file that exists stays.
 func record(t *testing.T, nab *oadpv1alpha1.NonAdminBackup) {
 	t.Helper()
-	id := workflowID(nab)
+	recordWorkflow(t, workflowID(nab), fileName(t.Name()))
+}
+
+// recordLocation is record for a location and, if there was one, its approval, whose workflow ends with the location or when
+// none is required any more.
+func recordLocation(t *testing.T, location *nabsl) {
+	t.Helper()
+	for _, kind := range []contract.Kind{contract.KindLocation, contract.KindApproval} {
+		id := contract.WorkflowID(stack.ClusterID(), kind, locationRef(location))
+		_, err := temporal.DescribeWorkflowExecution(t.Context(), id, "")
+		var notFound *serviceerror.NotFound
+		if kind == contract.KindApproval && errors.As(err, &notFound) {
+			continue
+		}
+		require.NoError(t, err)
+		recordWorkflow(t, id, fmt.Sprintf("%s.%s.%s", fileName(t.Name()), kind, location.Name))
+	}
+}
+
+func recordWorkflow(t *testing.T, id, name string) {
+	t.Helper()
 	require.Eventually(t, func() bool {
 		described, err := temporal.DescribeWorkflowExecution(context.Background(), id, "")
 		return err == nil && described.WorkflowExecutionInfo.Status == enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED
@@ -34,7 +57,7 @@ func record(t *testing.T, nab *oadpv1alpha1.NonAdminBackup) {
 	}
 	require.NoError(t, os.MkdirAll(folder, 0o755))
 	for i, run := range runsOf(t, id) {
-		save(t, filepath.Join(folder, fmt.Sprintf("%s.%d.json", fileName(t.Name()), i+1)), id, run)
+		save(t, filepath.Join(folder, fmt.Sprintf("%s.%d.json", name, i+1)), id, run)
 	}
 }
 

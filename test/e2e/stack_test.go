@@ -73,6 +73,9 @@ func run(m *testing.M) int {
 	}
 	defer temporal.Close()
 	code := m.Run()
+	if code == 0 {
+		code = checkSecrets(ctx)
+	}
 	if code == 0 && wholeSuite() {
 		code = checkRights(ctx)
 	}

@@ -83,12 +83,16 @@ func (e *Env) askS3(ctx context.Context, path string, header http.Header, conten
 			return err
 		}
 	}
-	root := Account{AccessKey: e.storage.AccessKey, SecretKey: e.storage.SecretKey}
-	answer, err := e.storage.send(ctx, root, s3Request{method: http.MethodPatch, path: path, header: header, body: body})
+	answer, err := e.storage.send(ctx, e.storage.root(), s3Request{method: http.MethodPatch, path: path, header: header, body: body})
 	if err != nil {
 		return err
 	}
 	return answer.err()
+}
+
+// root may do everything; its bucket is the default one.
+func (s Storage) root() Account {
+	return Account{AccessKey: s.AccessKey, SecretKey: s.SecretKey, Bucket: s.Bucket, Dir: s.Dir}
 }
 
 // s3Request is a request to the S3 server.

@@ -67,7 +67,7 @@ func TestAccountsOfTheS3Server(t *testing.T) {
 	t.Run("an account uploads in parts", func(t *testing.T) { uploadsInParts(t, e, red) })
 	t.Run("an account is refused at every bucket not its own", func(t *testing.T) { refusedElsewhere(t, e, red, blue) })
 	t.Run("root may use every bucket", func(t *testing.T) {
-		root := Account{AccessKey: e.storage.AccessKey, SecretKey: e.storage.SecretKey}
+		root := e.storage.root()
 		for _, bucket := range []string{e.storage.Bucket, red.Bucket, blue.Bucket} {
 			succeed(t, e, root, http.MethodPut, "/"+bucket+"/by-root", "content")
 			succeed(t, e, root, http.MethodGet, "/"+bucket+"?list-type=2", "")

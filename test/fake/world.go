@@ -25,6 +25,7 @@ import (
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/backup"
+	"holdfast.dev/holdfast/k8s/location"
 	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -42,9 +43,10 @@ var scheme = sync.OnceValue(k8s.Scheme)
 // World is a cluster in memory.
 type World struct {
 	t       *testing.T
-	Client  client.WithWatch
-	Backups *activities.Backups
-	Events  chan string
+	Client    client.WithWatch
+	Backups   *activities.Backups
+	Locations *activities.Locations
+	Events    chan string
 	// Policy is the admin's policy; PolicyErr stands for one that cannot be read.
 	Policy    policy.Policy
 	PolicyErr error
@@ -53,6 +55,7 @@ type World struct {
 
 	mutex    sync.Mutex
 	fail     func(verb string, object client.Object) error
+	lose     func(verb string, object client.Object) error
 	failRead func(object runtime.Object) error
 	writes   []string
 }
@@ -63,8 +66,10 @@ func New(t *testing.T, objects ...client.Object) *World {
 	w := &World{t: t}
 	recorder := events.NewFakeRecorder(1000)
 	w.Events = recorder.Events
-	base := fake.NewClientBuilder().WithScheme(scheme()).WithObjects(withNamespace(objects)...).
-		WithStatusSubresource(&oadpv1alpha1.NonAdminBackup{}).Build()
+	base := fake.NewClientBuilder().WithScheme(scheme()).WithObjectTracker(newGenerations()).
+		WithObjects(withNamespace(objects)...).
+		WithStatusSubresource(&oadpv1alpha1.NonAdminBackup{}, &oadpv1alpha1.NonAdminBackupStorageLocation{},
+			&oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest{}).Build()
 	w.Client = interceptor.NewClient(base, w.interceptors())
 	w.Backups = &activities.Backups{
 		Client: w.Client,
@@ -73,6 +78,16 @@ func New(t *testing.T, objects ...client.Object) *World {
 		},
 		Events: recorder,
 		Paused: func() error { return nil },
+	}
+	w.Locations = &activities.Locations{
+		Client: w.Client,
+		Gatherer: &location.Gatherer{
+			Reader: w.Client, Policy: source{w}, ClusterID: Cluster, OADPNamespace: OADPNamespace, ReadSecrets: true,
+		},
+		Events:                 recorder,
+		Paused:                 func() error { return nil },
+		ApproveThroughTemporal: true,
+		Identity:               identity,
 	}
 	return w
 }
@@ -101,6 +116,13 @@ func (w *World) Fail(decide func(verb string, object client.Object) error) {
 	w.fail = decide
 }
 
+// Lose has decide asked after every write; its error is what the writer hears instead of the answer. nil ends it.
+func (w *World) Lose(decide func(verb string, object client.Object) error) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.lose = decide
+}
+
 // FailReads has decide asked before every read, of an object or a list; its error is the API server's answer. nil ends it.
 func (w *World) FailReads(decide func(object runtime.Object) error) {
 	w.mutex.Lock()
@@ -127,7 +149,7 @@ func (w *World) Writes() []string {
 
 func (w *World) write(verb string, object client.Object, do func() error) error {
 	w.mutex.Lock()
-	fail := w.fail
+	fail, lose := w.fail, w.lose
 	w.mutex.Unlock()
 	if fail != nil {
 		if err := fail(verb, object); err != nil {
@@ -137,10 +159,13 @@ func (w *World) write(verb string, object client.Object, do func() error) error 
 	if err := do(); err != nil {
 		return err
 	}
-	w.mutex.Lock()
-	defer w.mutex.Unlock()
 	kinds, _, _ := scheme().ObjectKinds(object)
+	w.mutex.Lock()
 	w.writes = append(w.writes, verb+" "+kinds[0].Kind)
+	w.mutex.Unlock()
+	if lose != nil {
+		return lose(verb, object)
+	}
 	return nil
 }
 

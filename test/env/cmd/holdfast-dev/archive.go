@@ -9,8 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-
-	"holdfast.dev/holdfast/test/env"
 )
 
 // wantedFiles are the tenant's objects as Velero names them in its archive.
@@ -21,9 +19,9 @@ var wantedFiles = []string{
 	"resources/deployments.apps/namespaces/" + demoNamespace + "/web.json",
 }
 
-// checkArchive opens the backup's archive in the bucket and looks for the tenant's objects.
-func checkArchive(stack *env.Env, name string) error {
-	path := filepath.Join(stack.Storage().Dir, filepath.FromSlash(backupPrefix(stack, name)), name+".tar.gz")
+// checkArchive opens a backup's archive in a bucket's folder on disk and looks for the tenant's objects.
+func checkArchive(dir, prefix, name string) error {
+	path := filepath.Join(dir, filepath.FromSlash(prefix), name+".tar.gz")
 	entries, err := archiveEntries(path)
 	if err != nil {
 		return fmt.Errorf("read the backup's archive: %w", err)

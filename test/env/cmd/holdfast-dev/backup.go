@@ -13,13 +13,8 @@ import (
 	"holdfast.dev/holdfast/test/env"
 )
 
-// takeBackup applies the NonAdminBackup as the tenant and returns the name of Velero's Backup once it is completed.
-func takeBackup(ctx context.Context, s *story, stack *env.Env, f *follower) (string, error) {
-	s.chapter("%s asks for a backup", demoTenant)
-	manifest, err := writeManifest(stack, "backup.yaml", nonAdminBackup, demoNamespace, demoBackup)
-	if err != nil {
-		return "", err
-	}
+// takeBackup applies a NonAdminBackup's manifest as the tenant and returns the name of Velero's Backup once it is completed.
+func takeBackup(ctx context.Context, s *story, stack *env.Env, f *follower, manifest string) (string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, demoLimit,
 		fmt.Errorf("the backup was not completed within %s", demoLimit))
 	defer cancel()
@@ -29,17 +24,17 @@ func takeBackup(ctx context.Context, s *story, stack *env.Env, f *follower) (str
 		s.chapter("What happens, as %s sees it (seconds since the request)", demoTenant)
 		return err
 	}
-	err = f.until(ctx, apply, func(now state) (bool, error) {
+	err := f.until(ctx, apply, func(now state) (bool, error) {
 		if now.deleted {
 			return false, errors.New("the NonAdminBackup was deleted, which nobody asked for")
 		}
 		if status, _ := conditionStatus(now.object, "Queued"); status == "True" && !created {
 			created = true
-			s.took("backup requested -> Velero Backup created", now.elapsed)
+			s.took(f.object.GetName()+": requested -> Velero Backup created", now.elapsed)
 		}
 		done, err := judgeBackup(now.object)
 		if done {
-			s.took("backup requested -> completed", now.elapsed)
+			s.took(f.object.GetName()+": requested -> completed", now.elapsed)
 		}
 		return done, err
 	})
@@ -82,15 +77,20 @@ func checkTaken(ctx context.Context, s *story, stack *env.Env, name string) erro
 	if phase != "Completed" {
 		return fmt.Errorf("the NonAdminBackup says Completed, but Velero's Backup %s is %q", name, phase)
 	}
-	objects, err := stack.Objects(backupPrefix(stack, name))
+	prefix := backupPrefix(stack, name)
+	objects, err := stack.Objects(prefix)
 	if err != nil {
 		return err
 	}
-	fmt.Printf("   below %s/\n", backupPrefix(stack, name))
+	showObjects(objects, prefix)
+	return checkArchive(stack.Storage().Dir, prefix, name)
+}
+
+func showObjects(objects []env.Object, prefix string) {
+	fmt.Printf("   below %s/\n", prefix)
 	for _, object := range objects {
-		fmt.Printf("   %8d bytes  %s\n", object.Size, strings.TrimPrefix(object.Key, backupPrefix(stack, name)+"/"))
+		fmt.Printf("   %8d bytes  %s\n", object.Size, strings.TrimPrefix(object.Key, prefix+"/"))
 	}
-	return checkArchive(stack, name)
 }
 
 // deleteBackup asks for the deletion as the tenant and returns when the NonAdminBackup is gone.
@@ -100,12 +100,12 @@ func deleteBackup(ctx context.Context, s *story, stack *env.Env, f *follower) er
 		fmt.Errorf("the backup was not deleted within %s", demoLimit))
 	defer cancel()
 	request := func() error {
-		return kubectl(ctx, stack, "-n", demoNamespace, "patch", "nonadminbackup", demoBackup,
+		return kubectl(ctx, stack, "patch", "nonadminbackup", demoBackup, "-n", demoNamespace,
 			"--type", "merge", "-p", `{"spec":{"deleteBackup":true}}`)
 	}
 	return f.until(ctx, request, func(now state) (bool, error) {
 		if now.deleted {
-			s.took("deletion requested -> backup and data gone", now.elapsed)
+			s.took(f.object.GetName()+": deletion requested -> backup and data gone", now.elapsed)
 		}
 		return now.deleted, nil
 	})
@@ -138,11 +138,8 @@ func backupPrefix(stack *env.Env, name string) string {
 }
 
 func veleroPhase(ctx context.Context, stack *env.Env, name string) (string, error) {
-	backup := &unstructured.Unstructured{}
-	backup.SetAPIVersion("velero.io/v1")
-	backup.SetKind("Backup")
-	key := client.ObjectKey{Namespace: env.OADPNamespace, Name: name}
-	if err := stack.Client().Get(ctx, key, backup); err != nil {
+	backup := newObject("velero.io/v1", "Backup", env.OADPNamespace, name)
+	if err := stack.Client().Get(ctx, client.ObjectKeyFromObject(backup), backup); err != nil {
 		return "", fmt.Errorf("read Velero's Backup %s: %w", name, err)
 	}
 	return text(backup, "status", "phase"), nil

@@ -16,11 +16,13 @@ const (
 	demoNamespace = "team-alice"
 	demoTenant    = "alice"
 	demoBackup    = "demo"
+	demoLocation  = "own"
+	demoOwnBackup = "into-own"
 	// demoLimit bounds each wait for Holdfast and Velero; on an idle machine they take a few seconds.
 	demoLimit = 2 * time.Minute
 )
 
-// demo shows one backup from beginning to end and checks every claim it makes.
+// demo shows one backup from beginning to end, then one into the tenant's own bucket, and checks every claim it makes.
 func demo(ctx context.Context) error {
 	s := newStory()
 	s.chapter("Build what is needed")
@@ -83,8 +85,21 @@ func tell(ctx context.Context, s *story, stack *env.Env) error {
 	if err != nil {
 		return fmt.Errorf("connect as %s: %w", demoTenant, err)
 	}
-	f := newFollower(tenant, demoNamespace, demoBackup)
-	veleroName, err := takeBackup(ctx, s, stack, f)
+	if err := tellBackup(ctx, s, stack, tenant); err != nil {
+		return err
+	}
+	return tellLocation(ctx, s, stack, tenant)
+}
+
+// tellBackup: a backup to where the administrator has it go, and its deletion.
+func tellBackup(ctx context.Context, s *story, stack *env.Env, tenant client.WithWatch) error {
+	s.chapter("%s asks for a backup", demoTenant)
+	manifest, err := writeManifest(stack, "backup.yaml", nonAdminBackup, demoNamespace, demoBackup)
+	if err != nil {
+		return err
+	}
+	f := newFollower(tenant, kindNAB, demoBackup)
+	veleroName, err := takeBackup(ctx, s, stack, f, manifest)
 	if err != nil {
 		return err
 	}

@@ -10,21 +10,23 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// follower watches one NonAdminBackup, as its tenant, and tells every change of what a person wants to know.
+// follower watches one object, as its tenant, and tells every change of what a person wants to know.
 type follower struct {
 	client client.WithWatch
 	object *unstructured.Unstructured // its last known state
 	shown  map[string]string
 }
 
-func newFollower(c client.WithWatch, namespace, name string) *follower {
-	return &follower{client: c, object: newBackup(namespace, name), shown: map[string]string{}}
+// newFollower follows an object in the demo's namespace.
+func newFollower(c client.WithWatch, kind, name string) *follower {
+	object := newObject("oadp.openshift.io/v1alpha1", kind, demoNamespace, name)
+	return &follower{client: c, object: object, shown: map[string]string{}}
 }
 
-func newBackup(namespace, name string) *unstructured.Unstructured {
+func newObject(apiVersion, kind, namespace, name string) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}
-	object.SetAPIVersion("oadp.openshift.io/v1alpha1")
-	object.SetKind("NonAdminBackup")
+	object.SetAPIVersion(apiVersion)
+	object.SetKind(kind)
 	object.SetNamespace(namespace)
 	object.SetName(name)
 	return object
@@ -51,12 +53,12 @@ type arrival struct {
 func (f *follower) until(ctx context.Context, request func() error, judge verdict) error {
 	list := &unstructured.UnstructuredList{}
 	list.SetAPIVersion(f.object.GetAPIVersion())
-	list.SetKind("NonAdminBackupList")
+	list.SetKind(f.object.GetKind() + "List")
 	begin := time.Now()
 	for requested := false; ; requested = true {
 		changes, err := f.client.Watch(ctx, list, client.InNamespace(f.object.GetNamespace()))
 		if err != nil {
-			return fmt.Errorf("watch the NonAdminBackup as the tenant: %w", err)
+			return fmt.Errorf("watch the %s as the tenant: %w", f.object.GetKind(), err)
 		}
 		arrivals := stamp(changes)
 		if !requested {
@@ -76,7 +78,7 @@ func (f *follower) until(ctx context.Context, request func() error, judge verdic
 
 // stamp notes the time of each event as it comes. The channel ends with the watch.
 func stamp(changes watch.Interface) <-chan arrival {
-	const plenty = 1000 // a backup has a few dozen changes
+	const plenty = 1000 // an object has a few dozen changes
 	arrivals := make(chan arrival, plenty)
 	go func() {
 		defer close(arrivals)
@@ -117,7 +119,7 @@ func (f *follower) read(ctx context.Context, arrivals <-chan arrival, begin time
 // show prints the facts that differ from what was printed before.
 func (f *follower) show(now state) {
 	if now.deleted {
-		fmt.Printf("   %6.2fs  the NonAdminBackup is gone\n", now.elapsed.Seconds())
+		fmt.Printf("   %6.2fs  the %s is gone\n", now.elapsed.Seconds(), now.object.GetKind())
 		return
 	}
 	for _, fact := range facts(now.object) {
@@ -125,13 +127,13 @@ func (f *follower) show(now state) {
 			continue
 		}
 		f.shown[fact.name] = fact.value
-		fmt.Printf("   %6.2fs  %-22s %s\n", now.elapsed.Seconds(), fact.name, fact.value)
+		fmt.Printf("   %6.2fs  %-27s %s\n", now.elapsed.Seconds(), fact.name, fact.value)
 	}
 }
 
 type fact struct{ name, value string }
 
-// facts lists what is known of the backup, in the order in which it usually comes to be.
+// facts lists what is known of a backup or a location, in the order in which it usually comes to be.
 func facts(object *unstructured.Unstructured) []fact {
 	var known []fact
 	add := func(name, value string) {
@@ -146,7 +148,7 @@ func facts(object *unstructured.Unstructured) []fact {
 		if !ok {
 			continue
 		}
-		add(fmt.Sprintf("condition %v", condition["type"]),
+		add(fmt.Sprint(condition["type"]),
 			fmt.Sprintf("%v (%v): %v", condition["status"], condition["reason"], condition["message"]))
 	}
 	add("Velero Backup", text(object, "status", "veleroBackup", "name"))
@@ -154,6 +156,9 @@ func facts(object *unstructured.Unstructured) []fact {
 	if position, found, _ := unstructured.NestedInt64(object.Object, "status", "queueInfo", "estimatedQueuePosition"); found {
 		add("queue position", fmt.Sprint(position))
 	}
+	add("Velero location", text(object, "status", "veleroBackupStorageLocation", "name"))
+	add("Velero phase", text(object, "status", "veleroBackupStorageLocation", "status", "phase"))
+	add("Velero message", text(object, "status", "veleroBackupStorageLocation", "status", "message"))
 	add("DeleteBackupRequest", text(object, "status", "veleroDeleteBackupRequest", "status", "phase"))
 	if at := object.GetDeletionTimestamp(); at != nil {
 		add("deletion", "asked for, finalizers "+fmt.Sprint(object.GetFinalizers()))
@@ -167,11 +172,21 @@ func text(object *unstructured.Unstructured, fields ...string) string {
 }
 
 func conditionStatus(object *unstructured.Unstructured, kind string) (status, message string) {
+	condition := conditionOf(object, kind)
+	return condition["status"], condition["message"]
+}
+
+// conditionOf returns a condition's texts, none if there is no such condition.
+func conditionOf(object *unstructured.Unstructured, kind string) map[string]string {
 	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
 	for _, c := range conditions {
 		if condition, ok := c.(map[string]any); ok && condition["type"] == kind {
-			return fmt.Sprint(condition["status"]), fmt.Sprint(condition["message"])
+			texts := map[string]string{}
+			for field, value := range condition {
+				texts[field] = fmt.Sprint(value)
+			}
+			return texts
 		}
 	}
-	return "", ""
+	return nil
 }

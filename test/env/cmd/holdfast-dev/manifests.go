@@ -47,6 +47,31 @@ spec:
     defaultVolumesToFsBackup: false
 `
 
+// backupIntoLocation is nonAdminBackup into a storage location of the tenant's own.
+const backupIntoLocation = nonAdminBackup + `    storageLocation: %[3]s
+`
+
+// approvalPolicy has tenants' storage locations wait for an administrator's approval.
+const approvalPolicy = `apiVersion: v1
+kind: ConfigMap
+metadata: {name: holdfast-policy, namespace: %[1]s}
+data:
+  nonAdmin: |
+    requireApprovalForBSL: true
+`
+
+// ownLocation is a bucket of the tenant's, reached with the key "cloud" of a Secret of its namespace.
+const ownLocation = `apiVersion: oadp.openshift.io/v1alpha1
+kind: NonAdminBackupStorageLocation
+metadata: {name: %[2]s, namespace: %[1]s}
+spec:
+  backupStorageLocationSpec:
+    provider: aws
+    objectStorage: {bucket: %[3]s}
+    credential: {name: %[4]s, key: cloud}
+    config: {region: %[5]s, s3Url: "%[6]s", s3ForcePathStyle: "true"}
+`
+
 // writeManifest writes a manifest into the stack's folder and returns its path.
 func writeManifest(stack *env.Env, file, format string, args ...any) (string, error) {
 	path := filepath.Join(stack.Dir(), file)

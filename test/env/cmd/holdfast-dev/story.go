@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,21 +45,31 @@ func (s *story) summary() {
 	}
 }
 
-// kubectl runs the real kubectl as the tenant, after showing the command line that does the same by hand.
+// kubectl runs the real kubectl as the tenant.
 func kubectl(ctx context.Context, stack *env.Env, args ...string) error {
-	args = append([]string{"--kubeconfig", stack.Kubeconfig(demoTenant)}, args...)
-	binary := stack.Binary(tools.Kubectl)
-	fmt.Println("   $", commandLine(append([]string{"kubectl"}, args...)))
-	cmd := exec.CommandContext(ctx, binary, args...)
-	cmd.Env = append(os.Environ(), "HOME="+stack.Dir()) // its discovery cache shall not stay behind
+	_, err := runAs(ctx, stack, tools.Kubectl, demoTenant, args...)
+	return err
+}
+
+// asAdmin runs kubectl or holdfast as the administrator and returns what it printed.
+func asAdmin(ctx context.Context, stack *env.Env, program string, args ...string) (string, error) {
+	return runAs(ctx, stack, program, env.Admin, args...)
+}
+
+// runAs runs a program as a user, after showing the command line that does the same by hand, and shows what it prints.
+func runAs(ctx context.Context, stack *env.Env, program, user string, args ...string) (string, error) {
+	args = append(slices.Clone(args), "--kubeconfig", stack.Kubeconfig(user))
+	fmt.Println("   $", commandLine(append([]string{program}, args...)))
+	cmd := exec.CommandContext(ctx, stack.Binary(program), args...)
+	cmd.Env = append(os.Environ(), "HOME="+stack.Dir()) // kubectl's discovery cache shall not stay behind
 	out, err := cmd.CombinedOutput()
 	for line := range strings.Lines(string(out)) {
 		fmt.Println("    ", strings.TrimRight(line, "\n"))
 	}
 	if err != nil {
-		return fmt.Errorf("kubectl %s: %w: %s", args[2], err, strings.TrimSpace(string(out)))
+		return string(out), fmt.Errorf("%s %s: %w: %s", program, args[0], err, strings.TrimSpace(string(out)))
 	}
-	return nil
+	return string(out), nil
 }
 
 // commandLine quotes arguments for a shell where they need it.

@@ -1,0 +1,112 @@
+package e2e_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/test/env"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// The backups that lie in a location go with it, their data stay; the location does not wait for them.
+func TestALocationIsDeleted(t *testing.T) {
+	t.Parallel()
+	x := newTenant(t, "heidi")
+	account := newAccount(t)
+	location := x.own(account)
+	x.awaitAvailable(location)
+	inside, held := x.completedInto("inside", "own"), x.completedInto("held", "own")
+	elsewhere, named := x.completed("elsewhere"), x.completed("named-since")
+	x.patch(named, `{"spec":{"backupSpec":{"storageLocation":"own"}}}`) // its backup does not lie there
+	const hold = "example.com/hold"
+	x.patch(held, `{"metadata":{"finalizers":["`+hold+`","`+oadpv1alpha1.NabFinalizer+`"]}}`)
+
+	require.NoError(t, x.client.Delete(t.Context(), location.DeepCopy()))
+	x.awaitRemoved(location)
+	x.awaitGone(inside)
+	leaving := x.await(held, "told to go", func(now *oadpv1alpha1.NonAdminBackup) bool {
+		return !now.DeletionTimestamp.IsZero() && len(now.Finalizers) == 1
+	})
+	assert.Equal(t, []string{hold}, leaving.Finalizers, "Holdfast has let it go")
+	x.patch(held, `{"metadata":{"finalizers":null}}`)
+	x.awaitGone(held)
+	for _, nab := range []*oadpv1alpha1.NonAdminBackup{inside, held} {
+		assert.True(t, bucketHas(t, account, x.namespace, nab.Status.VeleroBackup.Name), "the data stay")
+		record(t, nab)
+	}
+	for _, nab := range []*oadpv1alpha1.NonAdminBackup{elsewhere, named} {
+		now := readAgain(t, nab)
+		assert.True(t, now.DeletionTimestamp.IsZero())
+		assert.Equal(t, velerov1.BackupPhaseCompleted, veleroPhase(now))
+		assert.NotZero(t, files(t, nab.Status.VeleroBackup.Name))
+	}
+	x.awaitLocationEvent(location, "Deleting", "their data stay in the bucket")
+
+	// The same name again is another location.
+	again := x.locate("own", locationSpec(account.Bucket, "credentials"))
+	x.awaitAvailable(again)
+	assert.NotEqual(t, nacuuid(location), nacuuid(again))
+	x.remove(again)
+}
+
+// A namespace that is deleted must not hang on a location, nor on what lies there.
+func TestANamespaceWithALocationIsDeleted(t *testing.T) {
+	t.Parallel()
+	x := newTenant(t, "carol")
+	account := newAccount(t)
+	location := x.own(account)
+	x.awaitAvailable(location)
+	nab := x.completedInto("inside", "own")
+	require.NoError(t, admin.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: x.namespace}}))
+	require.Eventually(t, func() bool {
+		return apierrors.IsNotFound(admin.Get(context.Background(), client.ObjectKey{Name: x.namespace}, &corev1.Namespace{}))
+	}, patience, 200*time.Millisecond)
+	x.awaitRemoved(location)
+	assert.True(t, bucketHas(t, account, x.namespace, nab.Status.VeleroBackup.Name), "the data stay")
+	record(t, nab)
+}
+
+// killedWhileDeletingLocation: the worker, and the watcher, end in the middle of a deletion. Approval is required.
+func killedWhileDeletingLocation(t *testing.T) {
+	moments := map[string]func(location *nabsl) bool{
+		"when it is announced": func(location *nabsl) bool {
+			now := &nabsl{}
+			return admin.Get(context.Background(), client.ObjectKeyFromObject(location), now) != nil ||
+				now.Status.Phase == oadpv1alpha1.NonAdminPhaseDeleting
+		},
+		"when the Secret is gone": func(location *nabsl) bool {
+			key := client.ObjectKey{Namespace: env.OADPNamespace, Name: nacuuid(location)}
+			return apierrors.IsNotFound(admin.Get(context.Background(), key, &corev1.Secret{}))
+		},
+	}
+	for _, name := range []string{env.Worker, env.Watcher} {
+		for when, moment := range moments {
+			t.Run(name+" "+when, func(t *testing.T) {
+				x := newTenant(t, "erin")
+				account := newAccount(t)
+				location := x.own(account)
+				x.awaitApproval(location, contract.ApprovalPending)
+				editByHand(t, location, contract.DecisionApprove, "fine")
+				x.awaitAvailable(location)
+				nab := x.completedInto("inside", "own")
+				require.NoError(t, x.client.Delete(t.Context(), location.DeepCopy()))
+				killAndRestart(t, name, func() {
+					require.Eventually(t, func() bool { return moment(location) }, patience, time.Millisecond)
+				})
+				x.awaitRemoved(location)
+				x.awaitGone(nab)
+				assert.True(t, bucketHas(t, account, x.namespace, nab.Status.VeleroBackup.Name), "the data stay")
+			})
+		}
+	}
+}
