@@ -5,10 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/test/fake"
@@ -28,7 +26,7 @@ func addSecret(w *fake.World) {
 	_ = w.Client.Create(context.Background(), fake.Secret(fake.SecretName, fake.Credentials(secretMark)))
 }
 
-func require_(approval bool) func(*fake.World) {
+func switchApproval(approval bool) func(*fake.World) {
 	return func(w *fake.World) { w.RequireApproval(approval) }
 }
 
@@ -77,7 +75,7 @@ func TestALocationFollowsItsSpec(t *testing.T) {
 			phase: "BackingOff", conditions: []string{accepted, rejected},
 		},
 		"invalid": {
-			approval: true, steps: steps(require_(false), removeLocation, func(w *fake.World) {
+			approval: true, steps: steps(switchApproval(false), removeLocation, func(w *fake.World) {
 				object := fake.NaBSL(name)
 				object.Spec.BackupStorageLocationSpec.ObjectStorage.Prefix = "../crew"
 				_ = w.Client.Create(context.Background(), object)
@@ -165,11 +163,19 @@ func TestALocationFollowsItsSpec(t *testing.T) {
 		},
 		"its Secret gone before the approval": {
 			approval: true, steps: steps(dropSecret, decide("approve")), request: true,
-			phase: "BackingOff", conditions: []string{refused, pending},
+			phase: "BackingOff", conditions: []string{refused, pending, secretBad},
+		},
+		"its Secret gone before the approval, and made again": {
+			approval: true, steps: steps(dropSecret, decide("approve"), addSecret), request: true,
+			phase: "Created", conditions: []string{accepted, allowed, secretMade, made}, bucket: "bucket", copy: secretMark,
+		},
+		"its Secret forbidden before the approval": {
+			approval: true, steps: steps(forbid, decide("approve")), request: true,
+			phase: "BackingOff", conditions: []string{refused, pending, secretBad},
 		},
 		"its Secret gone and the copy too, with approval": {
 			approval: true, steps: steps(decide("approve"), dropSecret, dropCopy), request: true,
-			phase: "BackingOff", conditions: []string{refused, allowed, made}, bucket: "bucket",
+			phase: "Created", conditions: []string{accepted, allowed, secretBad, made}, bucket: "bucket",
 		},
 		"rotated": {
 			steps: steps(rotate("Second")),
@@ -218,21 +224,21 @@ func TestALocationFollowsItsSpec(t *testing.T) {
 			phase: "Created", conditions: []string{accepted, allowed, secretNew, made}, bucket: "bucket", copy: secretMark,
 		},
 		"approval switched on": {
-			steps: steps(require_(true)), request: true, phase: "BackingOff", conditions: []string{accepted, pending},
+			steps: steps(switchApproval(true)), request: true, phase: "BackingOff", conditions: []string{accepted, pending},
 		},
 		"approval switched on while the spec is invalid": {
-			steps: steps(invalid, require_(true)), phase: "BackingOff", conditions: []string{refused, allowed},
+			steps: steps(invalid, switchApproval(true)), phase: "BackingOff", conditions: []string{refused, allowed},
 		},
 		"approval switched off": {
-			approval: true, steps: steps(require_(false)),
+			approval: true, steps: steps(switchApproval(false)),
 			phase: "Created", conditions: []string{accepted, allowed, secretMade, made}, bucket: "bucket", copy: secretMark,
 		},
 		"approval switched off after a rejection": {
-			approval: true, steps: steps(decide("reject"), require_(false)),
+			approval: true, steps: steps(decide("reject"), switchApproval(false)),
 			phase: "Created", conditions: []string{accepted, allowed, secretMade, made}, bucket: "bucket", copy: secretMark,
 		},
 		"approval switched off and on": {
-			approval: true, steps: steps(decide("approve"), require_(false), require_(true)), request: true,
+			approval: true, steps: steps(decide("approve"), switchApproval(false), switchApproval(true)), request: true,
 			phase: "BackingOff", conditions: []string{accepted, pending},
 		},
 	}
@@ -280,5 +286,3 @@ func TestVelerosWordOnALocationIsMirrored(t *testing.T) {
 	}
 }
 
-var _ = require.NoError
-var _ client.Object

@@ -18,7 +18,7 @@ func TestSamplesAreWhatTheirKindsTake(t *testing.T) {
 	samples := readObjects(t, "deploy/samples")
 	require.ElementsMatch(t, []string{
 		"NonAdminBackup/everything", "NonAdminBackup/web", "ConfigMap/holdfast-policy", "ResourceQuota/backups",
-		"RoleBinding/storage-approvers",
+		"RoleBinding/storage-approvers", "Secret/own-credentials", "NonAdminBackupStorageLocation/own",
 	}, samples.ids())
 	for _, o := range samples.ofKind("NonAdminBackup") {
 		assert.Empty(t, o.GetNamespace(), "the tenant gives it")
@@ -28,6 +28,21 @@ func TestSamplesAreWhatTheirKindsTake(t *testing.T) {
 	assert.Equal(t, corev1.ResourceList{
 		"count/nonadminbackups.oadp.openshift.io": resource.MustParse("10"),
 	}, quota.Spec.Hard)
+}
+
+// What a tenant copies passes all checks, once the keys in it are its own.
+func TestTheSampleLocationIsAccepted(t *testing.T) {
+	samples := readObjects(t, "deploy/samples")
+	location := into[oadpv1alpha1.NonAdminBackupStorageLocation](t, samples.find(t, "NonAdminBackupStorageLocation/own"))
+	assert.Empty(t, location.Namespace, "the tenant gives it")
+	require.NoError(t, policy.ValidateLocation(location, policy.Policy{}))
+
+	credential := location.Spec.BackupStorageLocationSpec.Credential
+	secret := into[corev1.Secret](t, samples.find(t, "Secret/"+credential.Name))
+	assert.Empty(t, secret.Namespace)
+	require.Contains(t, secret.StringData, credential.Key)
+	built := policy.BuildLocationSpec(location.Spec.BackupStorageLocationSpec, policy.Policy{}, "shop", "shop-own-1")
+	require.NoError(t, policy.CheckLocationCredentials(&built, []byte(secret.StringData[credential.Key])))
 }
 
 // The sample binds the role that the base lays in the same namespace.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 
@@ -33,6 +34,10 @@ func (e *Env) startVelero(ctx context.Context, kubernetes, s3 *gate) error {
 	if err := e.Apply(ctx, e.veleroDeployment(), e.storageLocation()); err != nil {
 		return err
 	}
+	keys := e.path("pki", "s3-root-credentials")
+	if err := os.WriteFile(keys, e.storage.root().CredentialsFile(), 0o600); err != nil {
+		return fmt.Errorf("write the S3 server's root credentials for Velero: %w", err)
+	}
 	taken, err := freePorts.take(2)
 	if err != nil {
 		return err
@@ -48,8 +53,9 @@ func (e *Env) startVelero(ctx context.Context, kubernetes, s3 *gate) error {
 		}, e.options.VeleroArgs...),
 		env: []string{
 			"KUBECONFIG=" + e.Kubeconfig(veleroUser), "VELERO_SCRATCH_DIR=" + e.path("tmp"), "AWS_EC2_METADATA_DISABLED=true",
-			// Not by a Secret: Velero writes that to a file anew for each use, and its plugins may read it half written.
-			"AWS_ACCESS_KEY_ID=" + e.storage.AccessKey, "AWS_SECRET_ACCESS_KEY=" + e.storage.SecretKey,
+			// Not by a Secret: Velero writes that to a file anew for each use, and its plugins may read it half written. Not as
+			// variables of their own either: the plugin would prefer them to the credentials of any storage location.
+			"AWS_SHARED_CREDENTIALS_FILE=" + keys,
 		},
 		addresses: map[string]string{"metrics": metrics},
 		ready:     e.veleroReady,

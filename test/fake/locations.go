@@ -123,6 +123,9 @@ func (w *World) Validate(name string, phase velerov1.BackupStorageLocationPhase,
 	require.NoError(w.t, w.Client.Update(context.Background(), object))
 }
 
+// Context is that of the test.
+func (w *World) Context() context.Context { return w.t.Context() }
+
 // Remove deletes an object, which may be gone already.
 func (w *World) Remove(object client.Object) {
 	require.NoError(w.t, client.IgnoreNotFound(w.Client.Delete(context.Background(), object)))

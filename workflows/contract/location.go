@@ -74,7 +74,8 @@ type LocationView struct {
 	Requested bool `json:"requested,omitempty"`
 	// InForce: a spec is in force: the present one, or the one that was approved before.
 	InForce bool `json:"inForce,omitempty"`
-	// Kept: nothing is in force by an invalid edit alone; what was made before stays as it is.
+	// Kept: what was made stays as it is, for now: nothing is in force by an invalid edit alone, an object of somebody else's
+	// is in the way, or there is no usable Secret to copy.
 	Kept bool `json:"kept,omitempty"`
 	// Synced: what is in the OADP namespace is what the spec in force asks for; nothing, if none is in force.
 	Synced bool `json:"synced,omitempty"`

@@ -72,8 +72,7 @@ func prepareLocation(ctx context.Context, s *story, stack *env.Env) (env.Account
 	if err != nil {
 		return env.Account{}, err
 	}
-	fmt.Printf("   %s has a bucket of her own, %q, with her own keys; Velero has keys to the administrator's\n",
-		demoTenant, account.Bucket)
+	fmt.Printf("   %s has a bucket of her own, %q, and keys to it, which Velero does not have\n", demoTenant, account.Bucket)
 	return account, nil
 }
 

@@ -1,0 +1,317 @@
+package workflows_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"holdfast.dev/holdfast/test/fake"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// answer is what an Update came to.
+type answer struct {
+	accepted, completed bool
+	outcome             contract.DecisionOutcome
+	err                 error
+}
+
+// update sends UpdateDecide now.
+func (s *scenario) update(id string, request contract.DecisionRequest) *answer {
+	a := &answer{}
+	s.UpdateWorkflow(contract.UpdateDecide, id, &testsuite.TestUpdateCallback{
+		OnAccept: func() { a.accepted = true },
+		OnReject: func(err error) { a.err = err },
+		OnComplete: func(result any, err error) {
+			a.completed, a.err = true, err
+			if outcome, ok := result.(contract.DecisionOutcome); ok {
+				a.outcome = outcome
+			}
+		},
+	}, request)
+	return a
+}
+
+// shown is a decision by somebody who looks at the request now.
+func shown(world *fake.World, decision contract.Decision) contract.DecisionRequest {
+	version := "7"
+	if request := world.ApprovalRequest(name); request != nil {
+		version = request.ResourceVersion
+	}
+	return contract.DecisionRequest{Decision: decision, Reason: "ticket 42", ResourceVersion: version}
+}
+
+// updated serves the approval while somebody decides by Update.
+func updated(t *testing.T, world *fake.World, decision contract.DecisionRequest) *answer {
+	t.Helper()
+	var a *answer
+	require.NoError(t, serveApproval(world, func(s *scenario) {
+		s.RegisterDelayedCallback(func() { a = s.update("update-"+string(decision.Decision), decision) }, time.Second)
+	}))
+	return a
+}
+
+func refusedAs(t *testing.T, err error, kind string) {
+	t.Helper()
+	var application *temporal.ApplicationError
+	require.ErrorAs(t, err, &application)
+	assert.Equal(t, kind, application.Type(), application.Message())
+	assert.True(t, application.NonRetryable())
+}
+
+func TestADecisionByUpdateIsCarriedOutAndAnswered(t *testing.T) {
+	tests := map[string]struct {
+		world    func(*testing.T) *fake.World
+		decision contract.Decision
+		state    contract.Approval
+		made     string
+	}{
+		"approve": {world: situations()["first request"].make, decision: "approve", state: contract.ApprovalApproved, made: "bucket"},
+		"reject":  {world: situations()["first request"].make, decision: "reject", state: contract.ApprovalRejected},
+		"approve an update": {
+			world: situations()["update of the spec"].make, decision: "approve", state: contract.ApprovalApproved, made: "second",
+		},
+		"reject an update": {
+			world: situations()["update of the spec"].make, decision: "reject", state: contract.ApprovalRejected, made: "bucket",
+		},
+		"revoke": {world: situations()["update of the spec"].make, decision: "revoke", state: contract.ApprovalPending},
+		"approve what was rejected": {
+			world: func(t *testing.T) *fake.World {
+				world := situations()["update of the spec"].make(t)
+				decide("reject")(world)
+				settle(t, world)
+				return world
+			}, decision: "approve", state: contract.ApprovalApproved, made: "second",
+		},
+	}
+	for title, test := range tests {
+		t.Run(title, func(t *testing.T) {
+			world := test.world(t)
+			before := time.Now().Add(-time.Second)
+			a := updated(t, world, shown(world, test.decision))
+			require.True(t, a.completed)
+			require.NoError(t, a.err)
+			assert.Equal(t, test.state, a.outcome.State)
+			assert.Equal(t, test.decision, a.outcome.Decided.Decision)
+			assert.Equal(t, "Temporal identity "+fake.Identity+", not verified", a.outcome.Decided.By)
+			assert.Equal(t, "ticket 42", a.outcome.Decided.Reason)
+			assert.True(t, a.outcome.Decided.At.After(before), "now, not %s", a.outcome.Decided.At)
+			assert.Equal(t, a.outcome.Decided.Reason, world.ApprovalRequest(name).Status.LastDecision.Reason)
+			settle(t, world)
+			assert.Equal(t, test.made, bucketOf(world))
+		})
+	}
+}
+
+// What is wrong in itself is refused before it leaves a trace in the history.
+func TestADecisionThatCannotBeOneIsRefusedByTheValidator(t *testing.T) {
+	good := contract.DecisionRequest{Decision: "approve", Reason: "ticket 42", ResourceVersion: "1"}
+	tests := map[string]func(*contract.DecisionRequest){
+		"no decision":          func(r *contract.DecisionRequest) { r.Decision = "" },
+		"an unknown decision":  func(r *contract.DecisionRequest) { r.Decision = "pending" },
+		"no reason":            func(r *contract.DecisionRequest) { r.Reason = " \n" },
+		"too long a reason":    func(r *contract.DecisionRequest) { r.Reason = string(make([]byte, 513)) },
+		"no resourceVersion":   func(r *contract.DecisionRequest) { r.ResourceVersion = "" },
+		"a decision in Polish": func(r *contract.DecisionRequest) { r.Decision = "zatwierdź" },
+	}
+	for title, spoil := range tests {
+		t.Run(title, func(t *testing.T) {
+			world := place(t, true)
+			settle(t, world)
+			bad := good
+			spoil(&bad)
+			a := updated(t, world, bad)
+			assert.False(t, a.accepted)
+			refusedAs(t, a.err, contract.ErrorDecisionInvalid)
+		})
+	}
+}
+
+func TestADecisionIsRefusedByWhatThereIs(t *testing.T) {
+	tests := map[string]struct {
+		world    func(*testing.T) *fake.World
+		change   func(*fake.World)
+		decision contract.Decision
+		stale    bool
+		want     string
+	}{
+		"nothing is pending":            {world: makeApproved, decision: "approve", want: contract.ErrorNothingToDecide},
+		"nothing is pending to reject":  {world: makeApproved, decision: "reject", want: contract.ErrorNothingToDecide},
+		"nothing is approved to revoke": {world: situations()["first request"].make, decision: "revoke", want: contract.ErrorNothingToDecide},
+		"it is rejected already": {world: func(t *testing.T) *fake.World {
+			world := situations()["first request"].make(t)
+			decide("reject")(world)
+			settle(t, world)
+			return world
+		}, decision: "reject", want: contract.ErrorNothingToDecide},
+		"the request has changed": {
+			world: situations()["first request"].make, decision: "approve", want: contract.ErrorLookAgain, stale: true,
+		},
+		"decisions through Temporal are off": {
+			world:  situations()["first request"].make,
+			change: func(w *fake.World) { w.Locations.ApproveThroughTemporal = false }, decision: "approve", want: contract.ErrorDecisionsOff,
+		},
+		"the location is being deleted": {
+			world: situations()["first request"].make, change: removeLocation, decision: "approve", want: contract.ErrorNothingToDecide,
+		},
+		"the location is gone": {
+			world: situations()["first request"].make, decision: "approve", want: contract.ErrorNothingToDecide,
+			change: func(w *fake.World) {
+				object := w.Location(name)
+				object.Finalizers = nil
+				w.Remove(object)
+				if object = w.Location(name); object != nil {
+					object.Finalizers = nil
+					_ = w.Client.Update(w.Context(), object)
+				}
+			},
+		},
+		"approval is not required any more": {
+			world: situations()["first request"].make, change: switchApproval(false), decision: "approve", want: contract.ErrorNothingToDecide,
+		},
+	}
+	for title, test := range tests {
+		t.Run(title, func(t *testing.T) {
+			world := test.world(t)
+			decision := shown(world, test.decision)
+			if test.stale {
+				world.Decide(name, func(r *request) { r.Labels["seen"] = "by-another" })
+			}
+			want := world.ApprovalRequest(name).Status
+			var a *answer
+			require.NoError(t, serveApproval(world, func(s *scenario) {
+				s.RegisterDelayedCallback(func() { // the workflow knows nothing of the change yet
+					if test.change != nil {
+						test.change(world)
+					}
+					a = s.update("u", decision)
+				}, time.Second)
+			}))
+			require.True(t, a.accepted, "the validator knows no state")
+			require.True(t, a.completed)
+			refusedAs(t, a.err, test.want)
+			assert.Equal(t, want, world.ApprovalRequest(name).Status, "nothing is decided")
+		})
+	}
+}
+
+func makeApproved(t *testing.T) *fake.World { return approved(t) }
+
+// An Update that comes before the workflow has read anything waits until it has.
+func TestAnEarlyDecisionWaitsForTheState(t *testing.T) {
+	world := situations()["first request"].make(t)
+	decision := shown(world, "approve")
+	away := true
+	world.FailReads(func(runtime.Object) error {
+		if away {
+			return fake.ErrAway
+		}
+		return nil
+	})
+	var a *answer
+	require.NoError(t, serveApproval(world, func(s *scenario) {
+		s.RegisterDelayedCallback(func() { a = s.update("u", decision) }, 0)
+		s.RegisterDelayedCallback(func() {
+			assert.True(t, a.accepted)
+			assert.False(t, a.completed)
+			away = false
+		}, 10*time.Second)
+	}))
+	require.NoError(t, a.err)
+	assert.Equal(t, contract.ApprovalApproved, a.outcome.State)
+}
+
+// The API server takes the decision, the worker does not hear of it and tries again.
+func TestADecisionWhoseAnswerIsLostIsWrittenOnce(t *testing.T) {
+	for _, decision := range []contract.Decision{"approve", "reject", "revoke"} {
+		t.Run(string(decision), func(t *testing.T) {
+			world := situations()["update of the spec"].make(t)
+			lost := 0
+			world.Lose(func(verb string, object client.Object) error {
+				if _, is := object.(*request); is && verb == "patch" && lost == 0 {
+					lost++
+					return fake.ErrAway
+				}
+				return nil
+			})
+			generation := world.ApprovalRequest(name).Generation
+			a := updated(t, world, shown(world, decision))
+			require.NoError(t, a.err)
+			assert.Equal(t, 1, lost)
+			assert.Equal(t, decision, a.outcome.Decided.Decision)
+			want := generation + 1
+			if decision == contract.DecisionRevoke {
+				want++ // its reset
+			}
+			assert.Equal(t, want, world.ApprovalRequest(name).Generation, "written once")
+		})
+	}
+}
+
+// Two administrators decide about the same version: one of them has to look again.
+func TestOfTwoDecisionsOneHasToLookAgain(t *testing.T) {
+	world := situations()["first request"].make(t)
+	decision := shown(world, "approve")
+	other := decision
+	other.Decision = contract.DecisionReject
+	var first, second *answer
+	require.NoError(t, serveApproval(world, func(s *scenario) {
+		s.RegisterDelayedCallback(func() {
+			first, second = s.update("first", decision), s.update("second", other)
+		}, time.Second)
+	}))
+	require.NoError(t, first.err)
+	assert.Equal(t, contract.ApprovalApproved, first.outcome.State)
+	refusedAs(t, second.err, contract.ErrorLookAgain)
+	settle(t, world)
+	assert.Equal(t, "bucket", bucketOf(world))
+}
+
+// kubectl and an Update at the same moment: the result is one of the two, and the same everywhere.
+func TestADecisionByKubectlMeetsOneByUpdate(t *testing.T) {
+	tests := map[string]func(world *fake.World, kubectl func()){
+		"kubectl is first": func(world *fake.World, kubectl func()) {
+			world.Fail(func(verb string, object client.Object) error {
+				if _, is := object.(*request); is && verb == "patch" {
+					world.Fail(nil)
+					kubectl()
+				}
+				return nil
+			})
+		},
+		"the Update is first": func(world *fake.World, kubectl func()) {
+			world.Lose(func(verb string, object client.Object) error {
+				if _, is := object.(*request); is && verb == "patch" {
+					world.Lose(nil)
+					kubectl()
+				}
+				return nil
+			})
+		},
+	}
+	for title, arrange := range tests {
+		t.Run(title, func(t *testing.T) {
+			world := situations()["update of the spec"].make(t)
+			decision := shown(world, "approve")
+			arrange(world, func() { decide("reject")(world) })
+			a := updated(t, world, decision)
+			settle(t, world)
+			view := world.Gather(name, false).Approval()
+			assert.Equal(t, contract.ApprovalRejected, view.State(), "the API server had this one last")
+			assert.Equal(t, "bucket", bucketOf(world))
+			if title == "kubectl is first" {
+				refusedAs(t, a.err, contract.ErrorLookAgain)
+			} else {
+				require.NoError(t, a.err)
+				assert.Equal(t, contract.ApprovalRejected, a.outcome.State, "the answer is what came of it")
+			}
+		})
+	}
+}
+
