@@ -109,7 +109,7 @@ func decidable(view contract.ApprovalView, request contract.DecisionRequest) err
 	switch {
 	case view.ResourceVersion != request.ResourceVersion:
 		return lookAgain(view.Request)
-	case view.Revoke || (!view.Rejected && string(request.Decision) == view.Decision):
+	case view.Revoke || (view.HasPending && !view.Rejected && string(request.Decision) == view.Decision):
 		// Written by somebody a moment ago and not acted on yet, or about the spec before: ours would be lost in it.
 		return lookAgain(view.Request)
 	case request.Decision == contract.DecisionRevoke && !view.HasApproved:

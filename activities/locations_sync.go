@@ -123,11 +123,14 @@ func (l *Locations) syncVelero(ctx context.Context, o *location.Objects, spec *v
 		if !o.VeleroSynced(wanted) {
 			reason, message = oadpv1alpha1.ReasonBackupStorageLocationUpdated, oadpv1alpha1.MessageBSLUpdated
 		}
-		o.Velero = o.Velero.DeepCopy()
-		_, err = patchObject(ctx, l.Client, o.Velero, func() {
-			maps.Copy(o.Velero.Labels, wanted.Labels)
-			o.Velero.Spec = wanted.Spec
+		made := o.Velero.DeepCopy()
+		_, err = patchObject(ctx, l.Client, made, func() {
+			maps.Copy(made.Labels, wanted.Labels)
+			made.Spec = wanted.Spec
 		})
+		if err == nil {
+			o.Velero = made
+		}
 	}
 	switch {
 	case err == nil:

@@ -62,8 +62,11 @@ type Objects struct {
 	// drifted: the copy does not hold what the Secret does, although it says so: somebody changed it by hand. Not known to the
 	// watcher.
 	drifted bool
-	// problem says why the Secret that the spec in force names cannot be copied; looked for only if there is no copy.
+	// problem says why the Secret that the spec in force names cannot be copied. The watcher knows of one that is not there, and
+	// of what the worker has written.
 	problem string
+	// seeing: what Secrets hold was looked at.
+	seeing bool
 	// NamespaceTerminating is read only when Location is being deleted.
 	NamespaceTerminating bool
 	// Backups are the NonAdminBackups that lie in it and are not told to go; read only when Location is being deleted.
@@ -82,7 +85,7 @@ func (g *Gatherer) Gather(ctx context.Context, ref contract.ObjectRef) (*Objects
 	if err != nil {
 		return nil, fmt.Errorf("get NonAdminBackupStorageLocation %s: %w", ref, err)
 	}
-	o := &Objects{Location: found, OADPNamespace: g.OADPNamespace}
+	o := &Objects{Location: found, OADPNamespace: g.OADPNamespace, seeing: g.ReadSecrets}
 	if err := g.findMade(ctx, o); err != nil {
 		return nil, err
 	}
@@ -102,39 +105,29 @@ func (g *Gatherer) Gather(ctx context.Context, ref contract.ObjectRef) (*Objects
 	if o.Secret, err = g.metadata(ctx, found.Namespace, spec.Credential.Name, "Secret"); err != nil {
 		return nil, err
 	}
-	switch {
-	case o.Copy == nil:
-		o.problem, err = g.secretProblem(ctx, o, spec)
-	case g.ReadSecrets && o.copySynced(spec):
-		o.drifted, err = g.copyDrifted(ctx, o, spec)
-	}
-	return o, err
+	return o, g.compareSecret(ctx, o, spec)
 }
 
-func (g *Gatherer) secretProblem(ctx context.Context, o *Objects, spec *velerov1.BackupStorageLocationSpec) (string, error) {
-	_, err := g.Credentials(ctx, o, spec)
-	var invalid *policy.InvalidSpecError
-	if errors.As(err, &invalid) {
-		return invalid.Error(), nil
-	}
-	if recorded, found := o.recordedVerdict(); found && !g.ReadSecrets &&
-		CredentialOf(spec) == CredentialOf(o.Location.Spec.BackupStorageLocationSpec) {
-		return recorded.Message, err
-	}
-	return "", err
-}
-
-func (g *Gatherer) copyDrifted(ctx context.Context, o *Objects, spec *velerov1.BackupStorageLocationSpec) (bool, error) {
+// compareSecret finds out whether the Secret that the spec in force names can be copied, and whether the copy holds it.
+func (g *Gatherer) compareSecret(ctx context.Context, o *Objects, spec *velerov1.BackupStorageLocationSpec) error {
 	credentials, err := g.Credentials(ctx, o, spec)
-	if err != nil {
-		_, err = verdictOf(err)
-		return false, err // gone, or refused since: the copy stays
+	var invalid *policy.InvalidSpecError
+	switch recorded, found := o.recordedVerdict(); {
+	case errors.As(err, &invalid):
+		o.problem = k8s.Shorten(invalid.Error(), maxMessageBytes)
+		return nil
+	case err != nil:
+		return err
+	case !o.seeing && found && CredentialOf(spec) == CredentialOf(o.Location.Spec.BackupStorageLocationSpec):
+		o.problem = recorded.Message
+	}
+	if !o.seeing || !o.copySynced(spec) {
+		return nil
 	}
 	made := &corev1.Secret{}
-	if exists, err := g.get(ctx, o.Name, made); err != nil || !exists {
-		return false, err
-	}
-	return !maps.EqualFunc(made.Data, credentials.Data(spec), bytes.Equal), nil
+	exists, err := g.get(ctx, o.Name, made)
+	o.drifted = exists && !maps.EqualFunc(made.Data, credentials.Data(spec), bytes.Equal)
+	return err
 }
 
 // findMade reads what was made for the location. A name in its status was written by somebody: it counts only if the

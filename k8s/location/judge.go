@@ -51,13 +51,12 @@ func (g *Gatherer) judge(ctx context.Context, o *Objects) (Verdict, error) {
 // recordedVerdict is what the worker said of this very spec for what the Secret holds, which the watcher cannot see. A Secret
 // that was not there and is there now is another matter.
 func (o *Objects) recordedVerdict() (Verdict, bool) {
-	condition := o.accepted()
-	if condition == nil || condition.Status == metav1.ConditionTrue || condition.ObservedGeneration != o.Location.Generation ||
-		!strings.HasPrefix(condition.Message, secretProblem) ||
-		condition.Message == notFound(o.Location.Spec.BackupStorageLocationSpec.Credential.Name).Error() {
+	condition, spec := o.accepted(), o.Location.Spec.BackupStorageLocationSpec
+	if spec == nil || spec.Credential == nil || condition == nil || condition.ObservedGeneration != o.Location.Generation {
 		return Verdict{}, false
 	}
-	return Verdict{Message: condition.Message}, true
+	return Verdict{Message: condition.Message}, condition.Status == metav1.ConditionFalse &&
+		strings.HasPrefix(condition.Message, secretProblem) && condition.Message != notFound(spec.Credential.Name).Error()
 }
 
 // Usable: the spec is valid, or it works and only its Secret has become unusable since. What that holds now is not copied.
@@ -135,3 +134,10 @@ func secretError(format string, args ...any) error {
 	return &policy.InvalidSpecError{Message: secretProblem + fmt.Sprintf(format, args...), External: true}
 }
 
+
+// JudgedBySecret reports whether a spec was refused for what its Secret holds: only who looks into it can tell whether it
+// would be today.
+func JudgedBySecret(location *oadpv1alpha1.NonAdminBackupStorageLocation) bool {
+	_, found := (&Objects{Location: location}).recordedVerdict()
+	return found
+}

@@ -54,16 +54,33 @@ func (o *Objects) Show(to *oadpv1alpha1.NonAdminBackupStorageLocation) {
 		meta.RemoveStatusCondition(&to.Status.Conditions, string(oadpv1alpha1.NonAdminConditionSecretSynced))
 		meta.RemoveStatusCondition(&to.Status.Conditions, string(oadpv1alpha1.NonAdminConditionBackupStorageLocationSynced))
 	}
-	if o.Copy != nil && !o.Verdict.Accepted && strings.HasPrefix(o.Verdict.Message, secretProblem) {
-		ApplySecret(to, oadpv1alpha1.ReasonSecretSyncFailed, KeptCopy(o.Verdict.Message))
-	}
-	if o.Copy == nil && spec != nil && o.problem != "" {
-		ApplySecret(to, oadpv1alpha1.ReasonSecretSyncFailed, missingCopy(o.problem))
-	}
+	o.showSynced(to, spec)
 	if made := to.Status.VeleroBackupStorageLocation; made != nil {
 		made.Status = mirrored(made.Status, o.Velero)
 	}
 	to.Status.Phase = o.phase(to, approval)
+}
+
+// showSynced says what a write cannot say that was not made, or whose end nobody saw.
+func (o *Objects) showSynced(to *oadpv1alpha1.NonAdminBackupStorageLocation, spec *velerov1.BackupStorageLocationSpec) {
+	problem := o.problem
+	if spec == nil && !o.Verdict.Accepted && strings.HasPrefix(o.Verdict.Message, secretProblem) {
+		problem = o.Verdict.Message
+	}
+	synced := func(kind oadpv1alpha1.NonAdminCondition) bool {
+		return meta.IsStatusConditionTrue(to.Status.Conditions, string(kind))
+	}
+	switch {
+	case problem != "" && o.Copy != nil:
+		ApplySecret(to, oadpv1alpha1.ReasonSecretSyncFailed, KeptCopy(problem))
+	case problem != "" && spec != nil:
+		ApplySecret(to, oadpv1alpha1.ReasonSecretSyncFailed, missingCopy(problem))
+	case o.seeing && spec != nil && o.copySynced(spec) && !synced(oadpv1alpha1.NonAdminConditionSecretSynced):
+		ApplySecret(to, oadpv1alpha1.ReasonSecretUpdated, oadpv1alpha1.MessageSecretUpdated)
+	}
+	if spec != nil && o.VeleroSynced(o.NewVelero(spec)) && !synced(oadpv1alpha1.NonAdminConditionBackupStorageLocationSynced) {
+		ApplySynced(to, oadpv1alpha1.ReasonBackupStorageLocationUpdated, oadpv1alpha1.MessageBSLUpdated)
+	}
 }
 
 // missingCopy says that the tenant's Secret cannot be copied, and that Velero has nothing in its place.

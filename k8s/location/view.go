@@ -64,7 +64,7 @@ func (o *Objects) judgedView(view *contract.LocationView) {
 		view.Message = condition.Message
 	}
 	// What works is not judged again because something outside its spec has changed.
-	works := view.Accepted && o.Velero != nil
+	works := view.Accepted && o.Velero != nil && o.Foreign == ""
 	view.SpecJudged = condition.ObservedGeneration == o.Location.Generation &&
 		(works || (o.Verdict.Accepted == view.Accepted && o.Verdict.Message == condition.Message))
 }

@@ -25,7 +25,11 @@ func (l *locations) add(q queue, request Request) {
 // rejection is looked at once more: what it depends on may have changed before the cache knew of it.
 func (l *locations) locationEvents() events {
 	return events{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { l.add(q, requestForLocation(e.Object, false)) },
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {
+			// What happened to its Secret while nobody watched cannot be judged here.
+			found := e.Object.(*oadpv1alpha1.NonAdminBackupStorageLocation)
+			l.add(q, requestForLocation(found, location.JudgedBySecret(found)))
+		},
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
 			before := e.ObjectOld.(*oadpv1alpha1.NonAdminBackupStorageLocation)
 			after := e.ObjectNew.(*oadpv1alpha1.NonAdminBackupStorageLocation)

@@ -18,6 +18,9 @@ import (
 
 // sweep judges every location by live lists, while the informers may still be silent after an outage.
 func (l *locations) sweep(ctx context.Context) error {
+	if err := l.Paused(); err != nil {
+		return err
+	}
 	live := &locationSnapshot{Reader: l.gatherer.Reader, objects: map[string]client.Object{}}
 	for _, kind := range []struct {
 		list client.ObjectList

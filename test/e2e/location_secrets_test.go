@@ -244,7 +244,7 @@ func TestTheSearchForSecretsFindsWhatIsThere(t *testing.T) {
 	x.awaitAvailable(location)
 	x.awaitLocationEvent(location, "LocationAvailable", "")
 	x.remove(location)
-	found, err := searchEverywhere(t.Context(), x.namespace, "holdfast_signal_seconds", "holdfast_activity_retries_total")
+	found, err := searchEverywhere(t.Context(), x.namespace, "holdfast_signal_seconds", "holdfast_backups_total", "holdfast-worker")
 	require.NoError(t, err)
 	for _, place := range []string{
 		"history " + contract.WorkflowID(stack.ClusterID(), contract.KindLocation, locationRef(location)),

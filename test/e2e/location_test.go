@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -149,7 +150,7 @@ func (x *tenant) completedInto(name, location string) *oadpv1alpha1.NonAdminBack
 	return x.awaitVeleroPhase(x.backUp(name, into(location)), velerov1.BackupPhaseCompleted)
 }
 
-func TestALocationWithoutACredentialHarmsNobody(t *testing.T) {
+func TestALocationThatMakesNoSenseHarmsNobody(t *testing.T) {
 	t.Parallel()
 	worker, watcher := stack.Component(env.Worker).PID(), stack.Component(env.Watcher).PID()
 	x := newTenant(t, "erin")
@@ -157,8 +158,17 @@ func TestALocationWithoutACredentialHarmsNobody(t *testing.T) {
 	spec.Credential = nil
 	bare := x.locate("bare", spec)
 	x.awaitRefused(bare, "spec.bslSpec.credential is not set")
-	empty := x.locate("empty", &velerov1.BackupStorageLocationSpec{})
-	x.awaitRefused(empty, "credential is not set")
+	nonsense := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": oadpv1alpha1.GroupVersion.String(), "kind": oadpv1alpha1.KindNonAdminBackupStorageLocation,
+		"metadata": map[string]any{"namespace": x.namespace, "name": "banana"},
+		"spec": map[string]any{"backupStorageLocationSpec": map[string]any{
+			"provider": "aws", "objectStorage": map[string]any{"bucket": "somewhere"}, "validationFrequency": "banana",
+		}},
+	}}
+	require.NoError(t, x.client.Create(t.Context(), nonsense))
+	banana := &nabsl{}
+	require.NoError(t, x.client.Get(t.Context(), client.ObjectKeyFromObject(nonsense), banana))
+	x.awaitRefused(banana, `invalid duration "banana"`)
 	x.secret("opaque", []byte("content"))
 
 	account := newAccount(t)
@@ -167,7 +177,7 @@ func TestALocationWithoutACredentialHarmsNobody(t *testing.T) {
 	neighbour.awaitAvailable(location)
 	assert.Equal(t, worker, stack.Component(env.Worker).PID(), "the worker has not crashed")
 	assert.Equal(t, watcher, stack.Component(env.Watcher).PID(), "the watcher has not crashed")
-	for _, each := range []*nabsl{bare, empty} {
+	for _, each := range []*nabsl{bare, banana} {
 		x.remove(each)
 	}
 	neighbour.remove(location)
@@ -220,7 +230,7 @@ func byHand(t *testing.T, object client.Object, merge string) error {
 	return admin.Patch(t.Context(), object.DeepCopyObject().(client.Object), client.RawPatch(types.MergePatchType, []byte(merge)))
 }
 
-// Enforced fields, one at a time, live: the policy is everybody's, so this is not parallel.
+// The administrator's policy is everybody's, so this is not parallel.
 func TestEnforcedLocationSpec(t *testing.T) {
 	x := newTenant(t, "heidi")
 	account := newAccount(t)

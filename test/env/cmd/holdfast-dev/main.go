@@ -1,6 +1,7 @@
 // Command holdfast-dev runs Holdfast with everything it needs on this machine, without a container engine.
 //
-//	holdfast-dev demo   one backup from a tenant's kubectl to the bucket and away again, checked; then it ends
+//	holdfast-dev demo   one backup from a tenant's kubectl to the bucket and away again, then one into the tenant's own bucket,
+//	                    which an administrator approves; all checked; then it ends
 //	holdfast-dev dev    the same stack stays up until Ctrl-C
 package main
 

@@ -1,0 +1,257 @@
+package workflows_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/test/fake"
+)
+
+var errInvalidLocation = apierrors.NewInvalid(velerov1.SchemeGroupVersion.WithKind("BackupStorageLocation").GroupKind(), "b",
+	field.ErrorList{field.Invalid(field.NewPath("spec", "config"), "x", "must be something else")})
+
+// refuseLocations: the API server does not take Velero BackupStorageLocations.
+func refuseLocations(world *fake.World) (asked *int) {
+	asked = new(int)
+	world.Fail(func(verb string, object client.Object) error {
+		if _, is := object.(*velerov1.BackupStorageLocation); is && verb != "delete" {
+			*asked++
+			return errInvalidLocation
+		}
+		return nil
+	})
+	return asked
+}
+
+func TestALocationThatTheAPIServerRefusesSaysSo(t *testing.T) {
+	const refused = "BackupStorageLocationSynced=False/BackupStorageLocationSyncError"
+	t.Run("when it is made", func(t *testing.T) {
+		world := place(t, false)
+		asked := refuseLocations(world)
+		settle(t, world)
+		assert.Contains(t, conditions(world), refused)
+		assert.Contains(t, message(world, oadpv1alpha1.NonAdminConditionBackupStorageLocationSynced), "must be something else")
+		assert.LessOrEqual(t, *asked, 2, "it does not ask for ever")
+		world.Fail(nil)
+		editLocation(bucket("second"))(world)
+		settle(t, world)
+		assert.NotContains(t, conditions(world), refused)
+		assert.Equal(t, "second", bucketOf(world))
+	})
+	t.Run("when it is changed: the one before stays, and its Secret follows", func(t *testing.T) {
+		world := place(t, false)
+		settle(t, world)
+		refuseLocations(world)
+		editLocation(bucket("second"))(world)
+		settle(t, world)
+		assert.Contains(t, conditions(world), refused)
+		rotate("Second")(world)
+		settle(t, world)
+		assert.Equal(t, "bucket", bucketOf(world))
+		assert.Equal(t, "Second", copied(world))
+	})
+	t.Run("when an update is approved", func(t *testing.T) {
+		world := situations()["update of the spec"].make(t)
+		refuseLocations(world)
+		decide("approve")(world)
+		settle(t, world)
+		assert.Contains(t, conditions(world), refused)
+		world.Fail(nil)
+		revoke(world)
+		settle(t, world)
+		assert.Empty(t, bucketOf(world))
+		assert.NotContains(t, conditions(world), refused)
+	})
+}
+
+// stranger returns an object of the name of what is made for the location, of somebody else's.
+func stranger[T client.Object](object T) T {
+	object.SetNamespace(fake.OADPNamespace)
+	object.SetName(fake.LocationName(name))
+	object.SetUID("uid-of-a-stranger")
+	return object
+}
+
+func TestWhatIsNotOursIsLeftAlone(t *testing.T) {
+	tests := map[string]func() client.Object{
+		"a Velero BackupStorageLocation": func() client.Object { return stranger(&velerov1.BackupStorageLocation{}) },
+		"a Secret":                       func() client.Object { return stranger(&corev1.Secret{Data: map[string][]byte{"a": {1}}}) },
+		"an approval request":            func() client.Object { return stranger(&request{}) },
+	}
+	for title, make := range tests {
+		for approval, word := range map[bool]string{false: "", true: ", with approval"} {
+			t.Run(title+word, func(t *testing.T) {
+				world := place(t, approval, make())
+				settle(t, world)
+				before := make()
+				require.NoError(t, world.Client.Get(t.Context(), client.ObjectKeyFromObject(before), before))
+				assert.EqualValues(t, "uid-of-a-stranger", before.GetUID())
+				assert.Contains(t, message(world, oadpv1alpha1.NonAdminConditionAccepted), "ask an administrator to remove it")
+				assert.Equal(t, oadpv1alpha1.NonAdminPhaseBackingOff, world.Location(name).Status.Phase)
+
+				world.Remove(before)
+				settle(t, world)
+				assert.Contains(t, conditions(world), "Accepted=True/BslSpecValidation")
+				removeLocation(world)
+				settle(t, world)
+				assert.Nil(t, world.Location(name))
+			})
+		}
+	}
+}
+
+// Somebody takes our marks off what was made: it is nobody's then, and nothing turns in circles about it.
+func TestWhatHasLostOurMarksIsLeftAlone(t *testing.T) {
+	for _, approval := range []bool{false, true} {
+		for title, get := range map[string]func(*fake.World) client.Object{
+			"the Velero BackupStorageLocation": func(w *fake.World) client.Object { return w.VeleroLocation(name) },
+			"the copy of the Secret":           func(w *fake.World) client.Object { return w.Copy(name) },
+		} {
+			t.Run(title, func(t *testing.T) {
+				world := place(t, approval)
+				settle(t, world)
+				if approval {
+					decide("approve")(world)
+					settle(t, world)
+				}
+				made := get(world)
+				made.SetLabels(nil)
+				require.NoError(t, world.Client.Update(t.Context(), made))
+				settle(t, world)
+				assert.NotNil(t, get(world))
+				assert.Contains(t, message(world, oadpv1alpha1.NonAdminConditionAccepted), "ask an administrator to remove it")
+
+				world.Remove(get(world))
+				settle(t, world)
+				assert.Equal(t, "bucket", bucketOf(world))
+				assert.Equal(t, secretMark, copied(world))
+				assert.Contains(t, conditions(world), "Accepted=True/BslSpecValidation")
+			})
+		}
+	}
+}
+
+// The tenant writes another tenant's name, or its own of before, into the status.
+func TestAForgedNameInTheStatusReachesNobody(t *testing.T) {
+	const victim = "crew-nightly-f47ac10b-58cc-4372-a567-0e02b2c3d479"
+	victims := func(object client.Object) client.Object {
+		object.SetNamespace(fake.OADPNamespace)
+		object.SetName(victim)
+		object.SetUID("uid-of-the-victims")
+		object.SetLabels(map[string]string{
+			oadpv1alpha1.OadpLabel: oadpv1alpha1.OadpLabelValue, oadpv1alpha1.NabslOriginNACUUIDLabel: victim,
+		})
+		object.SetAnnotations(map[string]string{
+			oadpv1alpha1.NabslOriginNamespaceAnnotation: "crew", oadpv1alpha1.NabslOriginNameAnnotation: name,
+		})
+		return object
+	}
+	for title, forged := range map[string]string{"of another tenant": victim, "that no object can have": "../x", "of nobody": "nobody"} {
+		for approval, word := range map[bool]string{false: "", true: ", with approval"} {
+			t.Run(title+word, func(t *testing.T) {
+				objects := []client.Object{victims(&velerov1.BackupStorageLocation{}), victims(&corev1.Secret{}), victims(&request{})}
+				world := place(t, approval, objects...)
+				forge := func() {
+					object := world.Location(name)
+					object.Status.VeleroBackupStorageLocation = &oadpv1alpha1.VeleroBackupStorageLocation{
+						NACUUID: forged, Name: forged, Namespace: fake.OADPNamespace,
+					}
+					require.NoError(t, world.Client.Status().Update(t.Context(), object))
+				}
+				forge()
+				settle(t, world)
+				assert.Equal(t, fake.LocationName(name), world.Location(name).Status.VeleroBackupStorageLocation.NACUUID)
+				if approval {
+					decide("approve")(world)
+					settle(t, world)
+				}
+				assert.Equal(t, "bucket", bucketOf(world))
+				forge()
+				settle(t, world)
+				removeLocation(world)
+				forge()
+				settle(t, world)
+				assert.Nil(t, world.Location(name))
+				assert.Empty(t, bucketOf(world))
+				for _, object := range objects {
+					before := object.GetResourceVersion()
+					require.NoError(t, world.Client.Get(t.Context(), client.ObjectKeyFromObject(object), object))
+					assert.Equal(t, "999", object.GetResourceVersion(), "untouched, was %s", before)
+				}
+			})
+		}
+	}
+}
+
+// A tenant's replace drops our finalizer, and may leave the spec invalid: the object must not vanish without what was made.
+func TestADroppedFinalizerComesBack(t *testing.T) {
+	for title, spoil := range map[string]func(*veleroLS){
+		"the spec valid":   func(*veleroLS) {},
+		"the spec invalid": func(spec *veleroLS) { spec.ObjectStorage.Prefix = "../crew" },
+	} {
+		t.Run(title, func(t *testing.T) {
+			world := place(t, false)
+			settle(t, world)
+			object := world.Location(name)
+			object.Finalizers = nil
+			spoil(object.Spec.BackupStorageLocationSpec)
+			require.NoError(t, world.Client.Update(t.Context(), object))
+			settle(t, world)
+			assert.Contains(t, world.Location(name).Finalizers, oadpv1alpha1.NabslFinalizer)
+			removeLocation(world)
+			settle(t, world)
+			assert.Nil(t, world.VeleroLocation(name))
+			assert.Nil(t, world.Copy(name))
+		})
+	}
+}
+
+func TestTheEndOfALocation(t *testing.T) {
+	inIt, elsewhere, foreign := fake.NAB("in-it"), fake.NAB("elsewhere"), fake.NAB("of-another")
+	foreign.Namespace = "crew"
+	for nab, at := range map[*oadpv1alpha1.NonAdminBackup]string{
+		inIt: fake.LocationName(name), elsewhere: "default", foreign: fake.LocationName(name),
+	} {
+		nab.Finalizers = []string{oadpv1alpha1.NabFinalizer}
+		nab.Status.VeleroBackup = &oadpv1alpha1.VeleroBackup{Spec: &velerov1.BackupSpec{StorageLocation: at}}
+		nab.Spec.BackupSpec.StorageLocation = name // what it names is not where it lies
+	}
+	named := fake.NAB("not-made-yet")
+	named.Spec.BackupSpec.StorageLocation = name
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fake.Namespace, Finalizers: []string{"kubernetes"}}}
+	for title, terminating := range map[string]bool{"by itself": false, "with its namespace": true} {
+		t.Run(title, func(t *testing.T) {
+			world := approved(t, inIt.DeepCopy(), elsewhere.DeepCopy(), foreign.DeepCopy(), named.DeepCopy(), namespace.DeepCopy())
+			if terminating {
+				removeNamespace(world)
+			}
+			removeLocation(world)
+			writes := len(world.Writes())
+			settle(t, world)
+			assert.Nil(t, world.Location(name))
+			want := []string{
+				"patch status NonAdminBackupStorageLocation", "delete NonAdminBackupStorageLocationApprovalRequest", "delete Secret",
+				"delete BackupStorageLocation", "delete NonAdminBackup", "patch NonAdminBackupStorageLocation",
+			}
+			if terminating {
+				want = append(want[:4], want[5:]...)
+			}
+			assert.Equal(t, want, world.Writes()[writes:], "in the order of seed 001")
+			assert.Equal(t, terminating, world.Read("in-it").DeletionTimestamp.IsZero())
+			assert.True(t, world.Read("elsewhere").DeletionTimestamp.IsZero())
+			assert.True(t, world.Read("not-made-yet").DeletionTimestamp.IsZero())
+			other := &oadpv1alpha1.NonAdminBackup{}
+			require.NoError(t, world.Client.Get(t.Context(), client.ObjectKeyFromObject(foreign), other))
+			assert.True(t, other.DeletionTimestamp.IsZero())
+		})
+	}
+}
