@@ -107,7 +107,7 @@ func (b *Backups) create(ctx context.Context, o *backup.Objects) error {
 		backup.ApplyMirror(o.NAB, o, b.Gatherer.OADPNamespace)
 	})
 	if changed {
-		b.tellCreated(o.NAB, o.BackupName)
+		b.tellCreated(o.NAB, view)
 	}
 	return err
 }

@@ -35,13 +35,10 @@ const (
 	eventStalled         = "VeleroStalled"
 )
 
-// maxNoteBytes is what the API server takes as an Event's note.
-const maxNoteBytes = 1024
-
 func (b *Backups) now() time.Time { return time.Now() }
 
 func (b *Backups) tell(nab *oadpv1alpha1.NonAdminBackup, kind, reason, action, note string, args ...any) {
-	b.Events.Eventf(nab, nil, kind, reason, action, "%s", k8s.Shorten(fmt.Sprintf(note, args...), maxNoteBytes))
+	b.Events.Eventf(nab, nil, kind, reason, action, "%s", k8s.Shorten(fmt.Sprintf(note, args...), k8s.MaxEventNoteBytes))
 }
 
 func (b *Backups) tellVerdict(nab *oadpv1alpha1.NonAdminBackup, verdict backup.Verdict) {
@@ -57,9 +54,11 @@ func (b *Backups) tellVerdict(nab *oadpv1alpha1.NonAdminBackup, verdict backup.V
 	b.tell(nab, corev1.EventTypeWarning, verdict.Reason, "Validate", "%s", verdict.Message)
 }
 
-func (b *Backups) tellCreated(nab *oadpv1alpha1.NonAdminBackup, name string) {
-	metrics.BackupCreated(nab.CreationTimestamp.Time)
-	b.tell(nab, corev1.EventTypeNormal, eventCreated, "Create", "created Velero Backup %s", name)
+func (b *Backups) tellCreated(nab *oadpv1alpha1.NonAdminBackup, before contract.BackupView) {
+	if before.Phase != string(oadpv1alpha1.NonAdminPhaseBackingOff) { // else the time is that of whoever had to mend something
+		metrics.BackupCreated(nab.CreationTimestamp.Time)
+	}
+	b.tell(nab, corev1.EventTypeNormal, eventCreated, "Create", "created Velero Backup %s", before.Velero.Name)
 }
 
 func (b *Backups) tellStalled(nab *oadpv1alpha1.NonAdminBackup) {

@@ -64,6 +64,21 @@ func TestARejectionIsCounted(t *testing.T) {
 	}), 0)
 }
 
+// How long a tenant takes to mend a spec says nothing of ours.
+func TestACreationAfterBackingOffIsNotMeasured(t *testing.T) {
+	nab := fake.NAB(name)
+	nab.CreationTimestamp = metav1.NewTime(time.Now().Add(-time.Hour))
+	nab.Spec.BackupSpec.ExcludedNamespaces = []string{"other"}
+	w := fake.New(t, nab)
+	do(t, w, contract.ActivityRefreshBackup, contract.ActivityStartBackup)
+	require.Equal(t, oadpv1alpha1.NonAdminPhaseBackingOff, w.Read(name).Status.Phase)
+	w.EditSpec(name, func(spec *oadpv1alpha1.NonAdminBackupSpec) { spec.BackupSpec.ExcludedNamespaces = nil })
+	assert.Zero(t, monitoring.Counted(t, "holdfast_backup_creation_seconds", func() {
+		do(t, w, contract.ActivityRefreshBackup, contract.ActivityStartBackup)
+	}))
+	assert.Equal(t, oadpv1alpha1.NonAdminPhaseCreated, w.Read(name).Status.Phase)
+}
+
 func TestWhatAnOperatorMustLookAtIsCounted(t *testing.T) {
 	w := created(t, "InProgress")
 	w.SetVelero(ours, velerov1.BackupPhaseCompleted)

@@ -24,8 +24,8 @@ const (
 
 // CheckStall finds out whether Velero has finished a backup without being able to say so: its patch to the next phase is
 // tried for about 40 seconds and then given up for ever (Velero #7207). If the contents have been in the object store for
-// half the stall timeout while the Backup is InProgress, the object says so. The workflow asks at every third of it, so
-// that all is told in time. An error means that it cannot be told now.
+// half the stall timeout while the Backup is InProgress, the object says so. The workflow asks at every quarter of
+// it, so that all is told in time even if one look fails. An error means that it cannot be told now.
 func (b *Backups) CheckStall(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
 	ctx, cancel := context.WithTimeout(ctx, stallLookup)
 	defer cancel()

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/backup"
 	"holdfast.dev/holdfast/test/fake"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -88,6 +89,21 @@ func TestAFinishedBackupThatVeleroCallsInProgressIsTold(t *testing.T) {
 	w.SetVelero(ours, velerov1.BackupPhaseFailed)
 	do(t, w, contract.ActivityRefreshBackup)
 	assert.Nil(t, stallCondition(w.Read(name)), "Velero, restarted, has said how it ended")
+}
+
+// An admin may delete the Velero Backup instead of restarting Velero: nothing comes to clear the condition after that.
+func TestAStallEndsWithItsVeleroBackup(t *testing.T) {
+	server := httptest.NewServer(&storage{age: time.Hour})
+	defer server.Close()
+	w := stalled(t, server.URL, nil)
+	_, err := checkStall(t, w)
+	require.NoError(t, err)
+	require.NotNil(t, stallCondition(w.Read(name)))
+
+	require.NoError(t, w.Client.Delete(t.Context(), w.Velero(ours)))
+	view := do(t, w, contract.ActivityRefreshBackup)
+	assert.True(t, backup.Settled(view))
+	assert.Nil(t, stallCondition(w.Read(name)))
 }
 
 func stallCondition(nab *oadpv1alpha1.NonAdminBackup) *metav1.Condition {

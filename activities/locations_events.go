@@ -23,7 +23,7 @@ const (
 )
 
 func (l *Locations) tell(location *oadpv1alpha1.NonAdminBackupStorageLocation, kind, reason, action, note string) {
-	l.Events.Eventf(location, nil, kind, reason, action, "%s", k8s.Shorten(note, maxNoteBytes))
+	l.Events.Eventf(location, nil, kind, reason, action, "%s", k8s.Shorten(note, k8s.MaxEventNoteBytes))
 }
 
 // tellChanges tells the tenant what is new in the status: each condition under its reason, and what Velero says.

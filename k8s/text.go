@@ -2,6 +2,9 @@ package k8s
 
 import "strings"
 
+// MaxEventNoteBytes is what the API server takes as an Event's note.
+const MaxEventNoteBytes = 1024
+
 // Shorten cuts text to at most limit bytes, marking the cut, without splitting a character.
 func Shorten(text string, limit int) string {
 	const mark = "..."

@@ -22,7 +22,10 @@ import (
 
 const (
 	codecHeaderTimeout = 5 * time.Second
-	codecStopTimeout   = 5 * time.Second
+	// codecReadTimeout is for a whole request: who has no token must not keep one open either.
+	codecReadTimeout = 10 * time.Second
+	codecIdleTimeout = time.Minute
+	codecStopTimeout = 5 * time.Second
 	// maxCodecRequest is several times what Temporal takes in one message.
 	maxCodecRequest = 16 << 20
 )
@@ -128,6 +131,13 @@ func codecHandler(keys *codec.Keys, guard *codecGuard, prober *probe.Prober) htt
 	return mux
 }
 
+// newCodecServer returns a server that no slow or silent client can hold up.
+func newCodecServer(handler http.Handler) *http.Server {
+	return &http.Server{
+		Handler: handler, ReadHeaderTimeout: codecHeaderTimeout, ReadTimeout: codecReadTimeout, IdleTimeout: codecIdleTimeout,
+	}
+}
+
 // serveCodec answers until ctx ends.
 func serveCodec(ctx context.Context, logger *zap.Logger, flags *codecFlags, handler http.Handler) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", flags.listenAddress)
@@ -150,7 +160,7 @@ func serveCodec(ctx context.Context, logger *zap.Logger, flags *codecFlags, hand
 	} else if host, _, _ := net.SplitHostPort(listener.Addr().String()); !net.ParseIP(host).IsLoopback() {
 		logger.Warn("serving payloads and tokens in clear beyond this machine: set --tls-cert-file, or have a proxy encrypt")
 	}
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: codecHeaderTimeout}
+	server := newCodecServer(handler)
 	stopped := make(chan struct{})
 	context.AfterFunc(ctx, func() {
 		defer close(stopped)

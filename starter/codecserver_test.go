@@ -44,6 +44,7 @@ type codecServer struct {
 	t         *testing.T
 	url       string
 	tokenFile string
+	keysDir   string
 	keys      *codec.Keys
 }
 
@@ -58,9 +59,10 @@ func startCodecServer(t *testing.T) *codecServer {
 	}
 	file("keys/k1", base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{0x81, 0x02}, 16)))
 	file("keys/current", "k1")
-	keys, err := codec.Open(filepath.Join(dir, "keys"))
+	keysDir := filepath.Join(dir, "keys")
+	keys, err := codec.Open(keysDir)
 	require.NoError(t, err)
-	s := &codecServer{t: t, keys: keys, tokenFile: file("token", testToken+"\n")}
+	s := &codecServer{t: t, keys: keys, keysDir: keysDir, tokenFile: file("token", testToken+"\n")}
 	guard := &codecGuard{tokenFile: s.tokenFile, origin: webUI, log: zap.NewNop()}
 	prober := probe.New(zap.NewNop(), probe.Check{Name: "payload-keys", Ask: keys.Refresh})
 	server := httptest.NewServer(codecHandler(keys, guard, prober))
@@ -297,7 +299,7 @@ func TestTheCodecServerServesWithTLSUntilItIsStopped(t *testing.T) {
 	require.NoError(t, err)
 	address := listener.Addr().String()
 	require.NoError(t, listener.Close())
-	ended, stop := runCommand(t, "codec-server", "--payload-keys-dir="+s.keys.Dir(), "--token-file="+s.tokenFile,
+	ended, stop := runCommand(t, "codec-server", "--payload-keys-dir="+s.keysDir, "--token-file="+s.tokenFile,
 		"--tls-cert-file="+certFile, "--tls-key-file="+keyFile, "--listen-address="+address, "--log-level=error")
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
@@ -321,6 +323,16 @@ func TestTheCodecServerServesWithTLSUntilItIsStopped(t *testing.T) {
 	}
 }
 
+func TestTheCodecServerWaitsForNobodyWithoutEnd(t *testing.T) {
+	server := newCodecServer(http.NotFoundHandler())
+	for what, limit := range map[string]time.Duration{
+		"headers": server.ReadHeaderTimeout, "a request": server.ReadTimeout, "the next request": server.IdleTimeout,
+	} {
+		assert.Positive(t, limit, what)
+		assert.LessOrEqual(t, limit, time.Minute, what)
+	}
+}
+
 // runCommand runs the command in this process until stop is called.
 func runCommand(t *testing.T, args ...string) (ended chan error, stop func()) {
 	t.Helper()
@@ -336,7 +348,7 @@ func runCommand(t *testing.T, args ...string) (ended chan error, stop func()) {
 
 func TestBadSettingsOfTheCodecServerAreRefusedInOneLine(t *testing.T) {
 	s := startCodecServer(t)
-	keys, token := "--payload-keys-dir="+s.keys.Dir(), "--token-file="+s.tokenFile
+	keys, token := "--payload-keys-dir="+s.keysDir, "--token-file="+s.tokenFile
 	short := filepath.Join(t.TempDir(), "short")
 	require.NoError(t, os.WriteFile(short, []byte("secret"), 0o600))
 	tests := map[string]struct {

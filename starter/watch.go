@@ -82,11 +82,12 @@ func runWatch(ctx context.Context, flags *watchFlags) error {
 		return err
 	}
 	defer temporal.Close()
-	mgr, err := newManager(flags)
+	refusals := &watch.Refusals{}
+	mgr, err := newManager(flags, refusals)
 	if err != nil {
 		return err
 	}
-	watcher, prober, err := assemble(logger, flags, mgr, temporal)
+	watcher, prober, err := assemble(logger, flags, mgr, temporal, refusals)
 	if err != nil {
 		return err
 	}
@@ -103,7 +104,7 @@ func runWatch(ctx context.Context, flags *watchFlags) error {
 	return nil
 }
 
-func newManager(flags *watchFlags) (manager.Manager, error) {
+func newManager(flags *watchFlags, refusals *watch.Refusals) (manager.Manager, error) {
 	config, err := k8s.RESTConfig(flags.Kubeconfig, "holdfast-watcher", flags.KubeAPIQPS, flags.KubeAPIBurst)
 	if err != nil {
 		return nil, fmt.Errorf("--kubeconfig: %w", err)
@@ -114,7 +115,7 @@ func newManager(flags *watchFlags) (manager.Manager, error) {
 		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) {
 			return k8s.RESTMapper(scheme), nil // an API server that is away is waited for, not asked
 		},
-		Cache:                  hookCache(watch.CacheOptions(flags.OADPNamespace)),
+		Cache:                  hookCache(watch.CacheOptions(flags.OADPNamespace, refusals)),
 		Metrics:                server.Options{BindAddress: "0"}, // served with Temporal's on one page
 		HealthProbeBindAddress: "0",                              // served by our own probes
 	})
@@ -126,7 +127,7 @@ func newManager(flags *watchFlags) (manager.Manager, error) {
 
 // assemble puts the watcher together with the probes that it depends on.
 func assemble(
-	logger *zap.Logger, flags *watchFlags, mgr manager.Manager, temporal *connect.Temporal,
+	logger *zap.Logger, flags *watchFlags, mgr manager.Manager, temporal *connect.Temporal, refusals *watch.Refusals,
 ) (*watch.Watcher, *probe.Prober, error) {
 	// Not the manager's client: it would keep a cache of every ConfigMap for the sake of one.
 	direct, err := client.New(mgr.GetConfig(), client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
@@ -151,6 +152,7 @@ func assemble(
 		Workflows:        hookWorkflows(&watch.TemporalWorkflows{Client: temporal.Client, ClusterID: flags.ClusterID}),
 		Policy:           source,
 		Paused:           rival.Err,
+		Refusals:         refusals,
 		Log:              logger,
 	})
 	if err != nil {
@@ -172,13 +174,10 @@ func assemble(
 				ObjectMeta: metav1.ObjectMeta{Namespace: flags.OADPNamespace, Name: policy.ConfigMapName},
 			}
 			recorder.Eventf(document, nil, corev1.EventTypeWarning, "PolicyProblem", "ReadPolicy", "%s",
-				k8s.Shorten(problem, maxNoteBytes))
+				k8s.Shorten(problem, k8s.MaxEventNoteBytes))
 		})},
 	), nil
 }
-
-// maxNoteBytes is what the API server takes as an Event's note.
-const maxNoteBytes = 1024
 
 // policyCheck fails while the policy in force is not what the cluster holds, and tells of each new problem once.
 func policyCheck(source *policy.Source, tell func(problem string)) func(context.Context) error {

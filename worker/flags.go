@@ -20,7 +20,7 @@ type workerFlags struct {
 	Deployment worker.DeploymentOptions
 }
 
-// minStallTimeout keeps the checks, three in that time, well apart.
+// minStallTimeout keeps the checks, four in that time, well apart.
 const minStallTimeout = 15 * time.Second
 
 func (f *workerFlags) Bind(flags *pflag.FlagSet) {

@@ -128,6 +128,9 @@ func deletionRetryDelay(v contract.BackupView) time.Duration {
 func awaited(v contract.BackupView) string {
 	velero := fmt.Sprintf("Velero Backup `%s`", v.Velero.Name)
 	switch {
+	case v.Velero.Stalled:
+		return fmt.Sprintf("**Stalled:** the object store holds the finished %s, and Velero still calls it %s. "+
+			"An administrator should restart Velero%s.", velero, v.Velero.Phase, deletionAfter(v))
 	case v.DeleteBackup && v.Velero.Running:
 		return fmt.Sprintf("**Deleting:** waits for Velero to finish %s (%s) before it can be deleted.", velero, v.Velero.Phase)
 	case v.DeleteBackup && deletionRetryDelay(v) > 0:
@@ -139,9 +142,6 @@ func awaited(v contract.BackupView) string {
 	case v.BeingDeleted:
 		return fmt.Sprintf("**Deletion pending:** waits for Velero to finish %s (%s), then for the tenant to choose "+
 			"`spec.deleteBackup` or `spec.forceDeleteBackup`.", velero, orUnknown(v.Velero.Phase))
-	case v.Velero.Stalled:
-		return fmt.Sprintf("**Stalled:** the object store holds the finished %s, and Velero still calls it %s. "+
-			"An administrator should restart Velero.", velero, v.Velero.Phase)
 	case v.Velero.Phase == "Deleting":
 		return fmt.Sprintf("**Deleting:** Velero deletes %s at somebody else's request.", velero)
 	case v.Velero.Running && v.Velero.TotalItems > 0:
@@ -151,6 +151,13 @@ func awaited(v contract.BackupView) string {
 		return fmt.Sprintf("**%s:** Velero works on %s.", v.Velero.Phase, velero)
 	}
 	return fmt.Sprintf("**Queued:** waits for Velero to start %s.", velero)
+}
+
+func deletionAfter(v contract.BackupView) string {
+	if v.DeleteBackup || v.BeingDeleted {
+		return "; the deletion goes on after that"
+	}
+	return ""
 }
 
 func orUnknown(text string) string {

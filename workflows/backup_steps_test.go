@@ -76,6 +76,26 @@ func TestForceDeleteGoesBeforeDeleteBackup(t *testing.T) {
 	assert.Equal(t, stepDeleteVeleroObjects, nextBackupStep(v))
 }
 
+// Whoever deletes a backup that stalls waits for the administrator, and nobody else.
+func TestAStallNamesItsRemedyWhateverIsAsked(t *testing.T) {
+	const stalled = "**Stalled:** the object store holds the finished Velero Backup `b`, and Velero still calls it InProgress. " +
+		"An administrator should restart Velero"
+	velero := contract.VeleroBackupView{Name: "b", Exists: true, Running: true, Phase: "InProgress", Stalled: true}
+	for title, test := range map[string]struct {
+		view contract.BackupView
+		want string
+	}{
+		"nothing":              {contract.BackupView{}, stalled + "."},
+		"deletion of its data": {contract.BackupView{DeleteBackup: true, BeingDeleted: true}, stalled + "; the deletion goes on after that."},
+		"a plain deletion":     {contract.BackupView{BeingDeleted: true}, stalled + "; the deletion goes on after that."},
+	} {
+		t.Run(title, func(t *testing.T) {
+			test.view.Velero = velero
+			assert.Equal(t, test.want, awaited(test.view))
+		})
+	}
+}
+
 func TestDeletionIsAskedAgainWithBackoff(t *testing.T) {
 	v := contract.BackupView{
 		Found: true, Finalizer: true, BeingDeleted: true, DeleteBackup: true, Marked: contract.MarkAccepted,

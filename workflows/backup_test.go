@@ -102,7 +102,7 @@ func TestUnsettledObjectKeepsItsWorkflow(t *testing.T) {
 		assert.True(t, state.View.Velero.Exists)
 		details = currentDetails(t, s)
 	}, time.Minute)
-	// No signal: the workflow looks by itself every five minutes.
+	// No signal: the workflow looks by itself at every re-read.
 	s.RegisterDelayedCallback(func() { velero(velerov1.BackupPhaseCompleted)(s.world) }, 2*time.Minute)
 	s.run(t)
 	assert.Contains(t, details, "waits for Velero to start")

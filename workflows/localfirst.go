@@ -34,13 +34,14 @@ type Options struct {
 	VeleroStallTimeout time.Duration
 }
 
-// rereadInterval is short enough for a stall to be found in time: a file of half the timeout's age counts.
+// rereadInterval is short enough for a stall to be told in time, even if one check fails: a file of half the timeout's age
+// counts, and two checks fall into the other half.
 func (o Options) rereadInterval() time.Duration {
 	timeout := o.VeleroStallTimeout
 	if timeout <= 0 {
 		timeout = defaultVeleroStallTimeout
 	}
-	return min(maxRereadInterval, timeout/3)
+	return min(maxRereadInterval, timeout/4)
 }
 
 // localFirst runs a short, idempotent activity at the lowest cost: one local attempt, which leaves a single event in the

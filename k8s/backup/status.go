@@ -43,6 +43,9 @@ func ApplyCreated(nab *oadpv1alpha1.NonAdminBackup) {
 // ApplyMirror repeats the Velero Backup's spec and status, or reports that it is gone. The queue position is written
 // only where it needs no look at other backups; the watcher keeps it otherwise.
 func ApplyMirror(nab *oadpv1alpha1.NonAdminBackup, o *Objects, oadpNamespace string) {
+	if o.Backup == nil || o.Backup.Status.Phase != velerov1.BackupPhaseInProgress {
+		meta.RemoveStatusCondition(&nab.Status.Conditions, string(oadpv1alpha1.NonAdminConditionVeleroStalled))
+	}
 	if o.Backup == nil {
 		applyAbsence(nab)
 		return
@@ -56,9 +59,6 @@ func ApplyMirror(nab *oadpv1alpha1.NonAdminBackup, o *Objects, oadpNamespace str
 		setQueuePosition(nab, 0)
 	case phase == velerov1.BackupPhaseInProgress:
 		setQueuePosition(nab, 1)
-	}
-	if phase != velerov1.BackupPhaseInProgress {
-		meta.RemoveStatusCondition(&nab.Status.Conditions, string(oadpv1alpha1.NonAdminConditionVeleroStalled))
 	}
 	ApplyDeleteRequest(nab, o)
 }

@@ -134,7 +134,6 @@ func secretError(format string, args ...any) error {
 	return &policy.InvalidSpecError{Message: secretProblem + fmt.Sprintf(format, args...), External: true}
 }
 
-
 // JudgedBySecret reports whether a spec was refused for what its Secret holds: only who looks into it can tell whether it
 // would be today.
 func JudgedBySecret(location *oadpv1alpha1.NonAdminBackupStorageLocation) bool {

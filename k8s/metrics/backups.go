@@ -36,7 +36,7 @@ var (
 	}, []string{"result"})
 	creation = prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name:    "holdfast_backup_creation_seconds",
-		Help:    "Time from the creation of a NonAdminBackup to its Velero Backup.",
+		Help:    "Time from the creation of a NonAdminBackup to its Velero Backup, but for those that were BackingOff before.",
 		Buckets: longBuckets,
 	})
 	completion = prometheus.NewHistogram(prometheus.HistogramOpts{
@@ -66,8 +66,8 @@ func init() {
 	}
 }
 
-// BackupCreated is to be called when a NonAdminBackup's Velero Backup has been made, once. The argument is the
-// NonAdminBackup's creation time.
+// BackupCreated is to be called when a NonAdminBackup's Velero Backup has been made, once, unless the NonAdminBackup was
+// BackingOff before: how long somebody takes to mend what was wrong is not ours. The argument is its creation time.
 func BackupCreated(created time.Time) { observeSince(creation, created) }
 
 // BackupFinished is to be called when the status of a NonAdminBackup has come to show a final phase of Velero's. created is

@@ -5,8 +5,13 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
-// StepQueuePosition stands for an activity's type where the watcher writes a queue position.
-const StepQueuePosition = "write-queue-position"
+// What stands for an activity's type in the watcher.
+const (
+	// StepQueuePosition: it writes a queue position.
+	StepQueuePosition = "write-queue-position"
+	// StepWatch: it lists or watches.
+	StepWatch = "watch"
+)
 
 var (
 	conflicts = prometheus.NewCounterVec(prometheus.CounterOpts{

@@ -9,7 +9,8 @@
 // one write.
 //
 //	holdfast_backups_total{result}                counter    Backups that have ended, by result (see Result).
-//	holdfast_backup_creation_seconds              histogram  From a NonAdminBackup's creation to its Velero Backup.
+//	holdfast_backup_creation_seconds              histogram  From a NonAdminBackup's creation to its Velero Backup, unless it
+//	                                                         was BackingOff in between.
 //	holdfast_backup_completion_seconds            histogram  From a NonAdminBackup's creation to its final Velero phase.
 //	holdfast_backup_mirror_seconds                histogram  From Velero's completion to that phase in our status.
 //	holdfast_patch_conflicts_total{resource}      counter    Patches that met another writer and were decided anew.
@@ -33,6 +34,7 @@
 //	holdfast_signal_failures_total{kind}          counter    Signals that Temporal did not take; each is tried again.
 //	holdfast_velero_backups{state}                gauge      Velero Backups in the OADP namespace (see State), the admins' too.
 //	holdfast_velero_last_start_timestamp_seconds  gauge      Newest startTimestamp of any Velero Backup; absent before the first.
+//	holdfast_velero_last_validation_timestamp_seconds gauge  Velero's last validation of a BackupStorageLocation, whichever.
 //	holdfast_nonadminbackups{phase}               gauge      NonAdminBackups by phase.
 //	holdfast_stalled_backups                      gauge      NonAdminBackups that are VeleroStalled now.
 package metrics

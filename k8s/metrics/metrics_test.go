@@ -145,8 +145,9 @@ func TestTheCensusIsTakenAtEachScrape(t *testing.T) {
 	}
 	assert.Equal(t, want, scraped())
 
-	census.LastStart, census.Stalled = time.Unix(1_780_000_000, 0), 1
+	census.LastStart, census.LastValidation, census.Stalled = time.Unix(1_780_000_000, 0), time.Unix(1_780_000_060, 0), 1
 	want["holdfast_velero_last_start_timestamp_seconds"], want["holdfast_stalled_backups"] = 1_780_000_000, 1
+	want["holdfast_velero_last_validation_timestamp_seconds"] = 1_780_000_060
 	assert.Equal(t, want, scraped())
 }
 

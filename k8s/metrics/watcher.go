@@ -53,6 +53,8 @@ type Census struct {
 	VeleroBackups map[State]int
 	// LastStart is the newest start of a Velero Backup; zero if none has started.
 	LastStart time.Time
+	// LastValidation is when Velero last validated a BackupStorageLocation; zero if it never has.
+	LastValidation time.Time
 	// NonAdminBackups are counted by phase, in lower snake case.
 	NonAdminBackups map[string]int
 	Stalled         int
@@ -69,13 +71,15 @@ var (
 		"Velero Backups in the OADP namespace, by what Velero does with them.", []string{"state"}, nil)
 	lastStart = prometheus.NewDesc("holdfast_velero_last_start_timestamp_seconds",
 		"Newest startTimestamp of any Velero Backup in the OADP namespace.", nil, nil)
+	lastValidation = prometheus.NewDesc("holdfast_velero_last_validation_timestamp_seconds",
+		"Newest lastValidationTime of any BackupStorageLocation in the OADP namespace.", nil, nil)
 	nonAdminBackups = prometheus.NewDesc("holdfast_nonadminbackups", "NonAdminBackups, by phase.", []string{"phase"}, nil)
 	stalledBackups  = prometheus.NewDesc("holdfast_stalled_backups", "NonAdminBackups that are VeleroStalled now.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (censusCollector) Describe(descriptions chan<- *prometheus.Desc) {
-	for _, description := range []*prometheus.Desc{veleroBackups, lastStart, nonAdminBackups, stalledBackups} {
+	for _, description := range []*prometheus.Desc{veleroBackups, lastStart, lastValidation, nonAdminBackups, stalledBackups} {
 		descriptions <- description
 	}
 }
@@ -94,6 +98,9 @@ func (c censusCollector) Collect(collected chan<- prometheus.Metric) {
 	}
 	if !census.LastStart.IsZero() {
 		gauge(lastStart, float64(census.LastStart.Unix()))
+	}
+	if !census.LastValidation.IsZero() {
+		gauge(lastValidation, float64(census.LastValidation.Unix()))
 	}
 	for phase, number := range census.NonAdminBackups {
 		gauge(nonAdminBackups, float64(number), phase)

@@ -36,9 +36,15 @@ func (w *Watcher) Census() *metrics.Census {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), censusTimeout)
 	defer cancel()
+	velero := []client.ListOption{client.InNamespace(w.OADPNamespace), client.UnsafeDisableDeepCopy}
 	var list velerov1.BackupList
-	if err := w.gatherer.Reader.List(ctx, &list, client.InNamespace(w.OADPNamespace), client.UnsafeDisableDeepCopy); err != nil {
+	if err := w.gatherer.Reader.List(ctx, &list, velero...); err != nil {
 		w.Log.Error("list Velero Backups in the cache", zap.Error(err))
+		return nil
+	}
+	var locations velerov1.BackupStorageLocationList
+	if err := w.gatherer.Reader.List(ctx, &locations, velero...); err != nil {
+		w.Log.Error("list BackupStorageLocations in the cache", zap.Error(err))
 		return nil
 	}
 	census := &metrics.Census{VeleroBackups: map[metrics.State]int{}, NonAdminBackups: map[string]int{unknownPhase: 0}}
@@ -47,6 +53,11 @@ func (w *Watcher) Census() *metrics.Census {
 		census.VeleroBackups[veleroState(status.Phase)]++
 		if status.StartTimestamp != nil && status.StartTimestamp.After(census.LastStart) {
 			census.LastStart = status.StartTimestamp.Time
+		}
+	}
+	for i := range locations.Items {
+		if validated := locations.Items[i].Status.LastValidationTime; validated != nil && validated.After(census.LastValidation) {
+			census.LastValidation = validated.Time
 		}
 	}
 	for _, phase := range nabPhases {

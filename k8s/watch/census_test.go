@@ -42,6 +42,12 @@ func TestTheCensusCountsWhatTheCachesHold(t *testing.T) {
 			Status:     velerov1.BackupStatus{Phase: phase, StartTimestamp: started},
 		}
 	}
+	location := func(namespace, name string, validated *metav1.Time) client.Object {
+		return &velerov1.BackupStorageLocation{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+			Status:     velerov1.BackupStorageLocationStatus{LastValidationTime: validated},
+		}
+	}
 	stalled, _ := tracked("stalled", "InProgress")
 	stalled.Status.Conditions = append(stalled.Status.Conditions, metav1.Condition{
 		Type: string(oadpv1alpha1.NonAdminConditionVeleroStalled), Status: metav1.ConditionTrue,
@@ -58,12 +64,15 @@ func TestTheCensusCountsWhatTheCachesHold(t *testing.T) {
 		veleroBackup(fake.OADPNamespace, "c", "Completed", at(10)),
 		veleroBackup(fake.OADPNamespace, "d", "", nil),
 		veleroBackup(fake.OADPNamespace, "e", "Queued", nil),
-		veleroBackup("another-velero", "f", "InProgress", at(23)))
+		veleroBackup("another-velero", "f", "InProgress", at(23)),
+		location(fake.OADPNamespace, "never", nil), location(fake.OADPNamespace, "seldom", at(7)),
+		location(fake.OADPNamespace, "often", at(12)), location("another-velero", "elsewhere", at(23)))
 	assert.Nil(t, s.Census(), "the caches are not filled yet: a scrape must not wait for them")
 	s.watching.Store(true)
 	assert.Equal(t, &metrics.Census{
 		VeleroBackups:   map[metrics.State]int{metrics.StateFinished: 2, metrics.StateInProgress: 1, metrics.StateWaiting: 2},
 		LastStart:       at(11).Local(),
+		LastValidation:  at(12).Local(),
 		NonAdminBackups: map[string]int{"new": 1, "backing_off": 1, "created": 2, "deleting": 0, "unknown": 1},
 		Stalled:         1,
 	}, s.Census())

@@ -106,6 +106,8 @@ func TestTheWatcherDoesNotAskForThePolicyPerObject(t *testing.T) {
 func TestTheWatcherIsReadyOnceAllCachesAreFilled(t *testing.T) {
 	s := newStation(t)
 	require.ErrorIs(t, s.Watching(t.Context()), errNotWatching)
+	s.Refusals.note(errNoRight)
+	require.ErrorIs(t, s.Watching(t.Context()), errNoRight, "what it waits for")
 	manager := s.manager.(*stubManager)
 	manager.cacheErr = errAway
 	require.ErrorIs(t, s.awaitCaches(t.Context()), errAway)
@@ -118,7 +120,7 @@ func TestTheWatcherIsReadyOnceAllCachesAreFilled(t *testing.T) {
 }
 
 func TestTheCacheHoldsOfVelerosObjectsOnlyThoseOfTheOADPNamespace(t *testing.T) {
-	options := CacheOptions(fake.OADPNamespace)
+	options := CacheOptions(fake.OADPNamespace, &Refusals{})
 	var kinds []string
 	for kind, by := range options.ByObject {
 		if _, secrets := kind.(*metav1.PartialObjectMetadata); secrets {

@@ -100,11 +100,30 @@ func (w *Watcher) watchPolicy(ctx context.Context) error {
 	}
 }
 
+// recovery is the sweeps since one return of the API server.
+type recovery struct {
+	stop context.CancelFunc
+	over chan struct{}
+}
+
 // Recovered is to be called when the API server has returned. It lists the objects live and signals for each that is
-// not settled, now and until the informers have caught up.
+// not settled, now and until the informers have caught up. The sweeps since an earlier return end: an API server that comes
+// and goes is never swept twice at a time.
 func (w *Watcher) Recovered(ctx context.Context) {
+	ctx, stop := context.WithCancel(ctx)
+	own := &recovery{stop: stop, over: make(chan struct{})}
+	earlier := w.recovery.Swap(own)
 	go func() {
+		defer close(own.over)
+		defer stop()
+		if earlier != nil {
+			earlier.stop()
+			<-earlier.over
+		}
 		for range recoverySweeps {
+			if ctx.Err() != nil {
+				return
+			}
 			if err := errors.Join(w.sweep(ctx), w.locations.sweep(ctx)); err != nil && ctx.Err() == nil {
 				w.Log.Warn("live sweep after the API server's return", zap.Error(err))
 			}
@@ -120,7 +139,7 @@ func (w *Watcher) Recovered(ctx context.Context) {
 // TemporalRecovered is to be called when Temporal has returned: it may have lost the workflows of objects that are not
 // settled. All are looked at.
 func (w *Watcher) TemporalRecovered(ctx context.Context) {
-	if w.Watching(ctx) != nil {
+	if !w.watching.Load() {
 		return // all are looked at then anyway
 	}
 	go func() {

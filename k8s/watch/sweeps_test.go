@@ -3,6 +3,7 @@ package watch
 import (
 	"context"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -154,6 +155,59 @@ func TestAfterTheReturnOfTheAPIServerItIsSweptForAMinute(t *testing.T) {
 			0, 10 * time.Second, 20 * time.Second, 30 * time.Second, 40 * time.Second, 50 * time.Second, time.Minute,
 		}, sweeps)
 		assert.Equal(t, forced(name, name, name, name, name, name), s.asked())
+	})
+}
+
+// An API server that comes and goes must not have more to do with each return.
+func TestAnotherReturnOfTheAPIServerTakesTheSweepsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStation(t)
+		started := time.Now()
+		var sweeps []time.Duration
+		s.live.FailReads(func(list runtime.Object) error {
+			if _, first := list.(*velerov1.BackupList); first {
+				sweeps = append(sweeps, time.Since(started))
+			}
+			return nil
+		})
+		s.Recovered(t.Context())
+		time.Sleep(15 * time.Second)
+		s.Recovered(t.Context())
+		time.Sleep(5 * time.Minute)
+		synctest.Wait()
+		var want []time.Duration
+		for _, second := range []int{0, 10, 15, 25, 35, 45, 55, 65, 75} {
+			want = append(want, time.Duration(second)*time.Second)
+		}
+		assert.Equal(t, want, sweeps)
+	})
+}
+
+// One that hangs must not be asked by several at a time.
+func TestOnlyOneSweepsAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStation(t)
+		var asking, atMost, asked atomic.Int32
+		s.live.Client = interceptor.NewClient(s.live.Client, interceptor.Funcs{
+			List: func(ctx context.Context, _ client.WithWatch, _ client.ObjectList, _ ...client.ListOption) error {
+				atMost.Store(max(atMost.Load(), asking.Add(1)))
+				defer asking.Add(-1)
+				asked.Add(1)
+				<-ctx.Done()
+				time.Sleep(time.Millisecond) // what it takes to notice
+				return ctx.Err()
+			},
+		})
+		ctx, stop := context.WithCancel(t.Context())
+		for range 5 {
+			s.Recovered(ctx)
+			time.Sleep(time.Second)
+		}
+		stop()
+		time.Sleep(time.Second)
+		assert.EqualValues(t, 5, asked.Load())
+		assert.EqualValues(t, 1, atMost.Load())
+		assert.Zero(t, asking.Load())
 	})
 }
 

@@ -47,7 +47,7 @@ func newStation(t *testing.T, objects ...client.Object) *station {
 			ClusterID: fake.Cluster, OADPNamespace: fake.OADPNamespace,
 			ProgressInterval: 15 * time.Second, ResyncInterval: 5 * time.Minute,
 			Workflows: s.signals, Policy: s.policy, Paused: func() error { return s.paused },
-			Log: zap.NewNop(),
+			Refusals: &Refusals{}, Log: zap.NewNop(),
 		},
 		manager: &stubManager{s: s},
 		policy:  polled,

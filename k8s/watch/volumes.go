@@ -8,22 +8,25 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	"holdfast.dev/holdfast/k8s/backup"
 )
 
 // volumes knows which Velero Backups have, or have had, PodVolumeBackups or DataUploads. Only their metadata
 // are watched. Every signal says it, so that no workflow lists them for a backup that has none, as most have.
 type volumes struct {
-	mutex   sync.Mutex
-	backups map[string]struct{}
+	mutex sync.Mutex
+	// backups are those with a volume; true from a volume's event until somebody takes note of it.
+	backups map[string]bool
 }
 
 func (v *volumes) add(backup string) {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
 	if v.backups == nil {
-		v.backups = map[string]struct{}{}
+		v.backups = map[string]bool{}
 	}
-	v.backups[backup] = struct{}{}
+	v.backups[backup] = true
 }
 
 func (v *volumes) forget(backup string) {
@@ -32,11 +35,31 @@ func (v *volumes) forget(backup string) {
 	delete(v.backups, backup)
 }
 
-func (v *volumes) has(backup string) bool {
+// take reports whether a backup has volumes, and whether an event of one has come since it was asked last.
+func (v *volumes) take(backup string) (has, moved bool) {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
-	_, has := v.backups[backup]
-	return has
+	moved, has = v.backups[backup]
+	if has {
+		v.backups[backup] = false
+	}
+	return has, moved
+}
+
+// putBack undoes a take that came to nothing.
+func (v *volumes) putBack(backup string) {
+	v.mutex.Lock()
+	defer v.mutex.Unlock()
+	if _, has := v.backups[backup]; has {
+		v.backups[backup] = true
+	}
+}
+
+// uncounted reports whether a backup that has volumes counts none in its status. A workflow can count them as long as the
+// Velero Backup exists, also after the end: the watcher may have come to know of them too late, or not have been there.
+func uncounted(o *backup.Objects) bool {
+	return o.Backup != nil && o.Backup.Status.StartTimestamp != nil &&
+		o.NAB.Status.DataMoverDataUploads == nil && o.NAB.Status.FileSystemPodVolumeBackups == nil
 }
 
 // volumeEvents: progress of a volume is progress of its backup.

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -9,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/test/fake"
 )
 
@@ -45,7 +47,60 @@ func TestVolumesOfABackupAreNoticed(t *testing.T) {
 	assert.Equal(t, later, q.added)
 
 	s.veleroBackupEvents().Delete(t.Context(), event.DeleteEvent{Object: velero}, q)
-	assert.False(t, s.volumes.has(velero.Name), "not remembered for ever")
+	has, _ := s.volumes.take(velero.Name)
+	assert.False(t, has, "not remembered for ever")
+}
+
+// The watcher may have been away while Velero copied volumes, and the workflow's own re-read have ended it. Once is enough:
+// where the workflow finds none to count, no resync asks it again.
+func TestVolumesThatComeToLightAfterTheEndAreCounted(t *testing.T) {
+	begun := metav1.NewTime(time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC))
+	tests := map[string]struct {
+		change func(*oadpv1alpha1.NonAdminBackup, *velerov1.Backup)
+		want   []string
+	}{
+		"not counted": {change: func(*oadpv1alpha1.NonAdminBackup, *velerov1.Backup) {}, want: []string{start}},
+		"volumes counted": {change: func(nab *oadpv1alpha1.NonAdminBackup, _ *velerov1.Backup) {
+			nab.Status.FileSystemPodVolumeBackups = &oadpv1alpha1.FileSystemPodVolumeBackups{Total: 1, Completed: 1}
+		}},
+		"uploads counted": {change: func(nab *oadpv1alpha1.NonAdminBackup, _ *velerov1.Backup) {
+			nab.Status.DataMoverDataUploads = &oadpv1alpha1.DataMoverDataUploads{Total: 1, Completed: 1}
+		}},
+		"never begun by Velero": {change: func(_ *oadpv1alpha1.NonAdminBackup, velero *velerov1.Backup) {
+			velero.Status.StartTimestamp = nil
+		}},
+	}
+	for title, test := range tests {
+		t.Run(title, func(t *testing.T) {
+			nab, velero := tracked(name, "Completed")
+			velero.Status.StartTimestamp = &begun
+			test.change(nab, velero)
+			s, q := newStation(t, nab, velero), &recordingQueue{}
+			s.volumeEvents().Create(t.Context(), event.CreateEvent{Object: volumeOf(velero.Name, "1")}, q)
+			require.Len(t, q.added, 1)
+			for range 3 {
+				_, err := s.look(t.Context(), request(name))
+				require.NoError(t, err)
+			}
+			assert.Equal(t, test.want, s.signals.told)
+			assert.Equal(t, test.want != nil, s.signals.volumes)
+		})
+	}
+
+	t.Run("Temporal is away", func(t *testing.T) {
+		nab, velero := tracked(name, "Completed")
+		velero.Status.StartTimestamp = &begun
+		s := newStation(t, nab, velero)
+		s.volumeEvents().Create(t.Context(), event.CreateEvent{Object: volumeOf(velero.Name, "1")}, &recordingQueue{})
+		s.signals.err = errAway
+		_, err := s.look(t.Context(), request(name))
+		require.ErrorIs(t, err, errAway)
+		s.signals.err = nil
+		_, err = s.look(t.Context(), request(name))
+		require.NoError(t, err)
+		assert.Equal(t, []string{start}, s.signals.told)
+		assert.True(t, s.signals.volumes)
+	})
 }
 
 func TestVolumesOfOthersWakeNobody(t *testing.T) {
@@ -56,5 +111,6 @@ func TestVolumesOfOthersWakeNobody(t *testing.T) {
 		s.volumeEvents().Create(t.Context(), event.CreateEvent{Object: volumeOf(backup, "1")}, q)
 	}
 	assert.Empty(t, q.added)
-	assert.False(t, s.volumes.has(""))
+	has, _ := s.volumes.take("")
+	assert.False(t, has)
 }

@@ -51,7 +51,9 @@ type Options struct {
 	Policy         PolicySource
 	// Paused returns an error while another controller serves the same kinds.
 	Paused func() error
-	Log    *zap.Logger
+	// Refusals are those of the manager's cache, see CacheOptions.
+	Refusals *Refusals
+	Log      *zap.Logger
 }
 
 // PolicySource gives the admin's policy in force and tells when it was written.
@@ -81,13 +83,18 @@ type Watcher struct {
 	locations *locations
 	dirty     chan struct{} // the queue positions may have changed
 	watching  atomic.Bool   // all caches are filled
+	recovery  atomic.Pointer[recovery]
 }
 
 // errNotWatching: events are not looked at yet.
 var errNotWatching = errors.New("the caches are not filled yet")
 
-// Watching returns nil once events are turned into signals; for readiness.
+// Watching returns nil once events are turned into signals, and while the API server lets the watcher see them; for
+// readiness.
 func (w *Watcher) Watching(context.Context) error {
+	if err := w.Refusals.recent(); err != nil {
+		return err
+	}
 	if !w.watching.Load() {
 		return errNotWatching
 	}
@@ -108,6 +115,7 @@ func (w *Watcher) awaitCaches(ctx context.Context) error {
 			return fmt.Errorf("fill the cache of %T: %w", kind, err)
 		}
 	}
+	w.Refusals.forget()
 	w.watching.Store(true)
 	return nil
 }
@@ -119,11 +127,12 @@ func metadataOf(kind schema.GroupVersionKind) *metav1.PartialObjectMetadata {
 }
 
 // CacheOptions are the manager's cache options that the watcher needs: of Velero's objects only those in the OADP
-// namespace, and nothing without use in memory.
-func CacheOptions(oadpNamespace string) cache.Options {
+// namespace, and nothing without use in memory. refusals learns of lists and watches that are refused.
+func CacheOptions(oadpNamespace string, refusals *Refusals) cache.Options {
 	velero := cache.ByObject{Namespaces: map[string]cache.Config{oadpNamespace: {}}}
 	return cache.Options{
-		DefaultTransform: cache.TransformStripManagedFields(),
+		DefaultTransform:         cache.TransformStripManagedFields(),
+		DefaultWatchErrorHandler: refusals.Handle,
 		ByObject: map[client.Object]cache.ByObject{
 			&velerov1.Backup{}:                                           velero,
 			&velerov1.DeleteBackupRequest{}:                              velero,
@@ -205,14 +214,19 @@ func (w *Watcher) judge(ctx context.Context, request Request, came time.Time) (r
 		return reconcile.Result{}, w.measured(contract.KubernetesKindBackup, ref, came,
 			w.Workflows.SignalRunning(ctx, contract.KindBackup, ref, contract.Changed{Reason: "deleted"}))
 	}
+	hasVolumes, volumeMoved := w.volumes.take(objects.BackupName)
+	toCount := volumeMoved && uncounted(objects)
 	again := reconcile.Result{RequeueAfter: w.ResyncInterval}
 	if request.Force {
 		again = reconcile.Result{}
-	} else if backup.Settled(objects.View(time.Now())) {
+	} else if backup.Settled(objects.View(time.Now())) && !toCount {
 		return again, nil
 	}
-	changed := contract.Changed{Reason: "changed", Volumes: w.volumes.has(objects.BackupName)}
+	changed := contract.Changed{Reason: "changed", Volumes: hasVolumes}
 	if err := w.measured(contract.KubernetesKindBackup, ref, came, w.Workflows.SignalWithStart(ctx, contract.KindBackup, ref, changed)); err != nil {
+		if volumeMoved {
+			w.volumes.putBack(objects.BackupName)
+		}
 		return reconcile.Result{}, err
 	}
 	return again, nil

@@ -87,6 +87,23 @@ func TestRenderedRightsAreThoseOfDeployRBAC(t *testing.T) {
 	}
 }
 
+// Who may only look at a namespace reads no Secrets there, and none through a download request's signed URL.
+func TestWhoMayViewOpensNoBackup(t *testing.T) {
+	all := render(t, inCheckout(t, "deploy", "base"))
+	tenants := []string{"nonadminbackups", "nonadminrestores", "nonadminbackupstoragelocations"}
+	for role, want := range map[string]rbacv1.PolicyRule{
+		"ClusterRole/holdfast-tenant-view": {
+			APIGroups: []string{"oadp.openshift.io"}, Resources: tenants, Verbs: []string{"get", "list", "watch"},
+		},
+		"ClusterRole/holdfast-tenant-edit": {
+			APIGroups: []string{"oadp.openshift.io"}, Resources: append(slices.Clone(tenants), "nonadmindownloadrequests"),
+			Verbs: []string{"create", "delete", "get", "list", "patch", "update", "watch"},
+		},
+	} {
+		assert.Equal(t, []rbacv1.PolicyRule{want}, into[rbacv1.ClusterRole](t, all.find(t, role)).Rules, role)
+	}
+}
+
 // Each process runs as its own account, and each account has its own two roles and no other.
 func TestEachProcessHasItsOwnRightsAlone(t *testing.T) {
 	tests := map[string]objects{

@@ -78,3 +78,15 @@ func uninstalls(ctx context.Context, t *testing.T, stack *env.Env, base objects)
 		client.MatchingLabels{oadpv1alpha1.OadpLabel: oadpv1alpha1.OadpLabelValue}))
 	assert.GreaterOrEqual(t, len(left.Items), 3, "the samples' and the quota's")
 }
+
+func uninstallsByHand(ctx context.Context, t *testing.T, stack *env.Env) {
+	runDocumented(ctx, t, stack, "-f deploy/crds/ -f deploy/rbac/")
+	rights := readObjects(t, "deploy/rbac")
+	require.Len(t, live(ctx, t, stack, rights), len(rights))
+	runDocumented(ctx, t, stack, "kubectl delete -f deploy/rbac/")
+	for _, o := range rights {
+		err := stack.Client().Get(ctx, client.ObjectKeyFromObject(o), o)
+		assert.True(t, apierrors.IsNotFound(err), "%s: %v", id(o), err)
+	}
+	runDocumented(ctx, t, stack, "kubectl delete -f deploy/crds/")
+}

@@ -4,10 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"net/http"
 	"os"
-	"slices"
-	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -40,32 +37,22 @@ func checkRights(ctx context.Context) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	used, code := map[string]bool{}, 0
-	for _, r := range requests {
-		resource := r.Resource
-		if r.Subresource != "" {
-			resource += "/" + r.Subresource
-		}
-		right := fmt.Sprintf("%s %s %s/%s", r.User, r.Verb, r.Group, resource)
-		used[right] = true
-		// An API server that starts refuses what is granted, for a moment.
-		if r.Code == http.StatusForbidden && r.Resource != "" && !slices.Contains(granted, right) {
-			fmt.Fprintf(os.Stderr, "missing right: %s in %q was refused\n", right, r.Namespace)
+	missing, superfluous := env.CompareRights(requests, granted)
+	code := 0
+	for _, right := range missing {
+		fmt.Fprintf(os.Stderr, "missing right: %s in namespace %q was refused\n", right, right.Namespace)
+		code = 1
+	}
+	for _, right := range superfluous {
+		if unusedHere[right.String()] == "" {
+			fmt.Fprintf(os.Stderr, "superfluous right: %s in namespace %q was never used by all of these tests\n", right, right.Namespace)
 			code = 1
 		}
-	}
-	for _, right := range granted {
-		// A cache lists by its watch where the API server can, and by a list elsewhere.
-		if used[right] || used[strings.Replace(right, " list ", " watch ", 1)] || unusedHere[right] != "" {
-			continue
-		}
-		fmt.Fprintf(os.Stderr, "superfluous right: %s was never used by all of these tests\n", right)
-		code = 1
 	}
 	return code
 }
 
-func grantedRights(ctx context.Context) ([]string, error) {
+func grantedRights(ctx context.Context) ([]env.Right, error) {
 	worker, err := rightsOf(ctx, env.HoldfastWorker)
 	if err != nil {
 		return nil, err
@@ -74,8 +61,8 @@ func grantedRights(ctx context.Context) ([]string, error) {
 	return append(worker, watcher...), err
 }
 
-// rightsOf lists what the generated roles of a service account grant.
-func rightsOf(ctx context.Context, account string) ([]string, error) {
+// rightsOf lists what the generated roles of a service account grant, everywhere and in the OADP namespace.
+func rightsOf(ctx context.Context, account string) ([]env.Right, error) {
 	cluster, local := &rbacv1.ClusterRole{}, &rbacv1.Role{}
 	if err := admin.Get(ctx, types.NamespacedName{Name: account}, cluster); err != nil {
 		return nil, err
@@ -83,15 +70,19 @@ func rightsOf(ctx context.Context, account string) ([]string, error) {
 	if err := admin.Get(ctx, types.NamespacedName{Namespace: env.OADPNamespace, Name: account}, local); err != nil {
 		return nil, err
 	}
-	var rights []string
-	for _, rule := range slices.Concat(cluster.Rules, local.Rules) {
+	return append(rightsIn(account, "", cluster.Rules), rightsIn(account, env.OADPNamespace, local.Rules)...), nil
+}
+
+func rightsIn(account, namespace string, rules []rbacv1.PolicyRule) []env.Right {
+	var rights []env.Right
+	for _, rule := range rules {
 		for _, group := range rule.APIGroups {
 			for _, resource := range rule.Resources {
 				for _, verb := range rule.Verbs {
-					rights = append(rights, fmt.Sprintf("%s %s %s/%s", account, verb, group, resource))
+					rights = append(rights, env.Right{User: account, Verb: verb, Group: group, Resource: resource, Namespace: namespace})
 				}
 			}
 		}
 	}
-	return rights, nil
+	return rights
 }

@@ -25,7 +25,9 @@ func Exposed(t testing.TB) map[string]dto.MetricType {
 	}
 	census := prometheus.NewRegistry()
 	require.NoError(t, census.Register(metrics.NewCensusCollector(func() *metrics.Census {
-		return &metrics.Census{LastStart: time.Unix(1, 0), NonAdminBackups: map[string]int{"new": 1}}
+		return &metrics.Census{
+			LastStart: time.Unix(1, 0), LastValidation: time.Unix(1, 0), NonAdminBackups: map[string]int{"new": 1},
+		}
 	})))
 	families, err := prometheus.Gatherers{ctrlmetrics.Registry, census}.Gather()
 	require.NoError(t, err)

@@ -45,6 +45,7 @@ func startStack(t *testing.T) (*env.Env, client.Client) {
 			Provider: "aws", Default: true,
 			StorageType: velerov1.StorageType{ObjectStorage: &velerov1.ObjectStorageLocation{Bucket: "none"}},
 		},
+		Status: velerov1.BackupStorageLocationStatus{LastValidationTime: &metav1.Time{Time: time.Unix(1_780_000_000, 0)}},
 	}))
 	require.NoError(t, admin.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}))
 	return stack, admin
@@ -111,7 +112,7 @@ func TestAnOperatorSeesABackup(t *testing.T) {
 			`holdfast_velero_backups{state="finished"} 1`, `holdfast_velero_backups{state="waiting"} 0`,
 			`holdfast_nonadminbackups{phase="created"} 1`, "holdfast_stalled_backups 0",
 			`holdfast_dependency_up{check="temporal"} 1`, `holdfast_dependency_up{check="kubernetes"} 1`,
-			`holdfast_dependency_up{check="watch"} 1`,
+			`holdfast_dependency_up{check="watch"} 1`, "holdfast_velero_last_validation_timestamp_seconds 1.78e+09",
 		} {
 			assert.Contains(c, watcher, "\n"+line+"\n")
 		}

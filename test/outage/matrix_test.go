@@ -18,36 +18,55 @@ import (
 const occurrences = 2
 
 // sampleEvery is which part of the matrix runs without HOLDFAST_TEST_LONG.
-const sampleEvery = 7
+const sampleEvery = 13
 
 // Killed anywhere, restarted: the same comes of it as when nothing happens.
 func TestKilledAnywhere(t *testing.T) {
 	r := theRig(t)
+	met, ran := map[string]bool{}, 0
 	for _, s := range scenarios {
 		t.Run(s.name, func(t *testing.T) {
-			want, moments := undisturbed(t, r, s)
-			all := disturbances(moments)
-			require.GreaterOrEqual(t, len(all), 20, "before and after each of several activities, for each process")
-			ran := 0
-			for i, d := range all {
-				if !long() && i%sampleEvery != 0 {
-					continue
-				}
-				ran++
-				t.Run(d.String(), func(t *testing.T) {
-					if d.process != env.Temporal { // that one, the others share
-						t.Parallel()
-					}
-					begin := time.Now()
-					c := newCase(t, r)
-					got := c.run(s, d)
-					assert.Equal(t, want, got)
-					say(t, "killed %s: same object, Velero objects, files and writes as undisturbed (%.0fs)", d, time.Since(begin).Seconds())
-				})
+			if s.withoutVelero {
+				velero := r.stack.Component(env.Velero)
+				require.NoError(t, velero.Stop())
+				t.Cleanup(func() { require.NoError(t, velero.Restart(context.Background())) })
 			}
-			say(t, "%d of %d cases", ran, len(all))
+			want, moments := undisturbed(t, r, s)
+			for _, m := range moments {
+				met[m.Step] = true
+			}
+			ran++
+			killedAnywhere(t, r, s, want, disturbances(moments))
 		})
 	}
+	if ran == len(scenarios) { // else -run has chosen some
+		for _, activity := range allActivities() {
+			assert.Equal(t, leftOut[activity] == "", met[activity], "%s: every activity is in the matrix, or there is a reason", activity)
+		}
+	}
+}
+
+func killedAnywhere(t *testing.T, r *rig, s scenario, want effects, all []disturbance) {
+	t.Helper()
+	require.GreaterOrEqual(t, len(all), 20, "before and after each of several activities, for each process")
+	ran := 0
+	for i, d := range all {
+		if !long() && i%sampleEvery != 0 {
+			continue
+		}
+		ran++
+		t.Run(d.String(), func(t *testing.T) {
+			if d.process != env.Temporal { // that one, the others share
+				t.Parallel()
+			}
+			begin := time.Now()
+			c := newCase(t, r)
+			got := c.run(s, d)
+			assert.Equal(t, want, got)
+			say(t, "killed %s: same object, Velero objects, files and writes as undisturbed (%.0fs)", d, time.Since(begin).Seconds())
+		})
+	}
+	say(t, "%d of %d cases", ran, len(all))
 }
 
 func undisturbed(t *testing.T, r *rig, s scenario) (effects, []outage.Moment) {

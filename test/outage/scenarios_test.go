@@ -1,10 +1,24 @@
 package outage_test
 
-import "github.com/stretchr/testify/assert"
+import (
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/worker"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"holdfast.dev/holdfast/activities"
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/workflows/contract"
+)
 
 // scenario is a piece of a tenant's life. A capability joins the kill matrix by adding one: everything else is generic.
 type scenario struct {
 	name string
+	// withoutVelero: Velero is stopped as long as cases of the scenario run.
+	withoutVelero bool
 	// before brings the case to where the scenario begins; nothing is disturbed yet.
 	before func(*testCase)
 	// act is what the tenant does.
@@ -51,9 +65,104 @@ var scenarios = []scenario{
 			assert.NotEmpty(c.t, e.Files, "the data are kept")
 		},
 	},
+	{
+		name:   "delete plainly, then with the data",
+		before: backedUp,
+		act: func(c *testCase) {
+			require.NoError(c.t, c.admin.Delete(c.t.Context(), c.nab.DeepCopy()))
+			c.await("deletion pending", c.deletionPending)
+			c.patch(`{"spec":{"deleteBackup":true}}`)
+		},
+		wish: "gone",
+		done: (*testCase).gone,
+		check: func(c *testCase, e effects) {
+			assert.Equal(c.t, effects{Writes: e.Writes}, e, "nothing is left in cluster or bucket")
+			assert.Contains(c.t, e.Writes, "create deletebackuprequests NAMESPACE-nightly-UUID-1")
+			assert.NotContains(c.t, e.Writes, "delete nonadminbackups nightly", "the tenant has done that")
+		},
+	},
+	{
+		name:          "delete what Velero has not begun",
+		withoutVelero: true,
+		before:        queued,
+		act:           func(c *testCase) { c.patch(`{"spec":{"deleteBackup":true}}`) },
+		wish:          "gone",
+		done:          (*testCase).gone,
+		check: func(c *testCase, e effects) {
+			assert.Equal(c.t, effects{Writes: e.Writes}, e, "nothing is left")
+			assert.Contains(c.t, e.Writes, "delete backups NAMESPACE-nightly-UUID", "withdrawn")
+			assert.NotContains(c.t, e.Writes, "create deletebackuprequests NAMESPACE-nightly-UUID-1")
+		},
+	},
+	{
+		name:   "an invalid edit after the end",
+		before: backedUp,
+		act:    func(c *testCase) { c.patch(`{"spec":{"backupSpec":{"excludedNamespaces":["other"]}}}`) },
+		wish:   "the edit refused",
+		done:   (*testCase).refused,
+		check: func(c *testCase, e effects) {
+			assert.Contains(c.t, e.Object, "excludedNamespaces is restricted")
+			assert.Contains(c.t, e.Object, `"phase": "Created"`)
+			assert.Len(c.t, e.Backups, 1)
+			assert.NotEmpty(c.t, e.Files)
+		},
+	},
+}
+
+// leftOut are the activities that no scenario comes to, and why.
+var leftOut = map[string]string{
+	contract.ActivityCreateBackup: "part of start-backup since flow 1; only runs that have begun before call it",
+	contract.ActivityCheckVeleroStall: "comes by the clock, as often as there is time, so that two runs differ without a kill; " +
+		"it writes one condition, and its DownloadRequest is removed by Velero if it cannot do it itself",
+}
+
+// allActivities returns the names of all activities that a worker has.
+func allActivities() []string {
+	var names registry
+	(&activities.Backups{}).Register(&names)
+	return names.registered
+}
+
+type registry struct {
+	worker.ActivityRegistry
+	registered []string
+}
+
+// RegisterActivityWithOptions implements worker.ActivityRegistry.
+func (r *registry) RegisterActivityWithOptions(_ any, options activity.RegisterOptions) {
+	r.registered = append(r.registered, options.Name)
 }
 
 func backedUp(c *testCase) {
 	c.backUp()
 	c.await("Completed", c.completed)
+}
+
+// queued brings the case to where the Velero Backup is made and Velero, which does not run, has not begun it.
+func queued(c *testCase) {
+	c.backUp()
+	require.Eventually(c.t, func() bool {
+		nab, err := c.read()
+		return err == nil && nab != nil && nab.Status.Phase == oadpv1alpha1.NonAdminPhaseCreated &&
+			nab.Status.QueueInfo != nil && nab.Status.QueueInfo.EstimatedQueuePosition > 0 // so the watcher knows of both
+	}, patience, 100*time.Millisecond, "%s/%s: a place in the queue", c.namespace, c.nab.Name)
+}
+
+func (c *testCase) deletionPending() bool {
+	nab, err := c.read()
+	if err != nil || nab == nil {
+		return false
+	}
+	deleting := meta.FindStatusCondition(nab.Status.Conditions, string(oadpv1alpha1.NonAdminConditionDeleting))
+	return deleting != nil && deleting.Message == oadpv1alpha1.MessageBackupDeletionPending
+}
+
+// refused reports whether the spec as it is now was found invalid.
+func (c *testCase) refused() bool {
+	nab, err := c.read()
+	if err != nil || nab == nil {
+		return false
+	}
+	accepted := meta.FindStatusCondition(nab.Status.Conditions, string(oadpv1alpha1.NonAdminConditionAccepted))
+	return accepted != nil && accepted.Reason == oadpv1alpha1.ReasonInvalidBackupSpec && accepted.ObservedGeneration == nab.Generation
 }

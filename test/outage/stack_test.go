@@ -10,7 +10,10 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/require"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	temporalclient "go.temporal.io/sdk/client"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
@@ -53,8 +56,7 @@ func startRig() (*rig, error) {
 	stack, err := env.Start(ctx, env.Options{
 		Progress: os.Stdout, WaitForOthers: true, Audit: true,
 		// Velero 1.18 may leave a queued backup alone for a minute although nothing runs; more slots make that rare.
-		// Its sync would bring back Backup objects whose data a scenario keeps, now and then in the middle of a case.
-		VeleroArgs: []string{"--concurrent-backups=8", "--backup-sync-period=24h"},
+		VeleroArgs: []string{"--concurrent-backups=8"},
 	})
 	if err != nil {
 		return nil, err
@@ -65,6 +67,9 @@ func startRig() (*rig, error) {
 		r.admin, err = client.New(config, client.Options{Scheme: k8s.Scheme()})
 	}
 	if err == nil {
+		err = r.stopSync(ctx)
+	}
+	if err == nil {
 		r.temporal, err = temporalclient.Dial(temporalclient.Options{HostPort: stack.TemporalAddress(), Logger: quiet{}})
 	}
 	if err != nil {
@@ -73,6 +78,13 @@ func startRig() (*rig, error) {
 	}
 	started = r
 	return r, nil
+}
+
+// stopSync keeps Velero from bringing back, a minute after its start and every minute then, Backup objects whose data a
+// scenario keeps.
+func (r *rig) stopSync(ctx context.Context) error {
+	location := &velerov1.BackupStorageLocation{ObjectMeta: metav1.ObjectMeta{Namespace: env.OADPNamespace, Name: env.DefaultStorageLocation}}
+	return r.admin.Patch(ctx, location, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"backupSyncPeriod":"0s"}}`)))
 }
 
 func theRig(t *testing.T) *rig {

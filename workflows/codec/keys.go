@@ -69,9 +69,6 @@ func Open(dir string) (*Keys, error) {
 	return k, nil
 }
 
-// Dir returns the folder, "" if there is none.
-func (k *Keys) Dir() string { return k.dir }
-
 // Refresh reads the folder anew. It returns why the keys in force are not what the folder holds.
 func (k *Keys) Refresh(context.Context) error {
 	if k.dir == "" {

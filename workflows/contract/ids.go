@@ -1,9 +1,6 @@
 package contract
 
-import (
-	"fmt"
-	"strings"
-)
+import "strings"
 
 // Kind is the part of a workflow ID that says which sort of object the workflow serves.
 type Kind string
@@ -32,15 +29,6 @@ func (r ObjectRef) String() string { return r.Namespace + "/" + r.Name }
 // WorkflowID returns `<cluster>/<kind>/<namespace>/<name>/<uid>`, the only ID under which the object is served.
 func WorkflowID(cluster string, kind Kind, ref ObjectRef) string {
 	return strings.Join([]string{cluster, string(kind), ref.Namespace, ref.Name, ref.UID}, "/")
-}
-
-// ParseWorkflowID is the inverse of WorkflowID.
-func ParseWorkflowID(id string) (cluster string, kind Kind, ref ObjectRef, err error) {
-	parts := strings.Split(id, "/")
-	if len(parts) != 5 {
-		return "", "", ObjectRef{}, fmt.Errorf("workflow ID %q is not <cluster>/<kind>/<namespace>/<name>/<uid>", id)
-	}
-	return parts[0], Kind(parts[1]), ObjectRef{Namespace: parts[2], Name: parts[3], UID: parts[4]}, nil
 }
 
 // TaskQueue returns the queue of a Kubernetes cluster's workflows and short activities.

@@ -1,0 +1,50 @@
+package watch
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	toolscache "k8s.io/client-go/tools/cache"
+
+	"holdfast.dev/holdfast/k8s/metrics"
+)
+
+// refusalCounts is how long one refusal counts: an informer asks again after at most a minute.
+const refusalCounts = 90 * time.Second
+
+// Refusals remembers that the API server has refused a list or a watch for want of rights. The cache then stands still,
+// and nothing else tells: informers try again in silence. The zero value is ready for use.
+type Refusals struct{ last atomic.Pointer[refusal] }
+
+type refusal struct {
+	at  time.Time
+	err error
+}
+
+// Handle is the handler of a cache's failed lists and watches: it counts refusals, and logs as the default does.
+func (r *Refusals) Handle(ctx context.Context, reflector *toolscache.Reflector, err error) {
+	if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
+		r.note(err)
+	}
+	toolscache.DefaultWatchErrorHandler(ctx, reflector, err)
+}
+
+func (r *Refusals) note(err error) {
+	metrics.AccessDenied(metrics.StepWatch)
+	r.last.Store(&refusal{at: time.Now(), err: err})
+}
+
+// forget is for when everything has been listed: an API server that starts refuses what is granted, for a moment.
+func (r *Refusals) forget() { r.last.Store(nil) }
+
+// recent returns what was refused last, if that still counts.
+func (r *Refusals) recent() error {
+	last := r.last.Load()
+	if last == nil || time.Since(last.at) >= refusalCounts {
+		return nil
+	}
+	return fmt.Errorf("the API server refuses a list or watch: %w", last.err)
+}

@@ -1,0 +1,77 @@
+package watch
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	toolscache "k8s.io/client-go/tools/cache"
+
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/test/fake"
+	"holdfast.dev/holdfast/test/monitoring"
+)
+
+var errNoRight = apierrors.NewForbidden(oadpv1alpha1.Resource(oadpv1alpha1.ResourceNonAdminBackups), "", errors.New("no right to watch"))
+
+// A watcher that has lost a right sees nothing new, while its caches stay filled: it must not look ready.
+func TestAWatcherThatMayNotWatchIsNotReady(t *testing.T) {
+	const series = `holdfast_access_denied_total{activity_type="watch"}`
+	tests := map[string]struct {
+		err     error
+		refused float64
+	}{
+		"Forbidden":        {errNoRight, 1},
+		"a list Forbidden": {fmt.Errorf("failed to list: %w", errNoRight), 1},
+		"Unauthorized":     {apierrors.NewUnauthorized("token expired"), 1},
+		"away":             {errAway, 0},
+		"expired":          {apierrors.NewResourceExpired("too old resource version"), 0},
+	}
+	reflector := toolscache.NewReflector(nil, nil, toolscache.NewStore(toolscache.MetaNamespaceKeyFunc), 0)
+	for title, test := range tests {
+		t.Run(title, func(t *testing.T) {
+			s := newStation(t)
+			s.watching.Store(true)
+			handle := CacheOptions(fake.OADPNamespace, s.Refusals).DefaultWatchErrorHandler
+			assert.InDelta(t, test.refused, monitoring.Counted(t, series, func() { handle(t.Context(), reflector, test.err) }), 0)
+			if test.refused == 0 {
+				require.NoError(t, s.Watching(t.Context()))
+				return
+			}
+			require.ErrorIs(t, s.Watching(t.Context()), test.err)
+			require.ErrorContains(t, s.Watching(t.Context()), "the API server refuses a list or watch")
+		})
+	}
+}
+
+// Informers do not say that they may watch again; they only cease to say that they may not, which they do once a minute.
+func TestAWatcherIsReadyAgainWhenNothingIsRefusedAnyMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStation(t)
+		s.watching.Store(true)
+		for range 5 {
+			s.Refusals.note(errNoRight)
+			time.Sleep(time.Minute)
+			require.Error(t, s.Watching(t.Context()))
+		}
+		time.Sleep(30 * time.Second)
+		require.NoError(t, s.Watching(t.Context()))
+	})
+}
+
+// What Temporal's return makes due does not wait for a right.
+func TestRefusalsDoNotKeepTheWatcherFromLooking(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStation(t, fake.NAB(name))
+		s.watching.Store(true)
+		s.Refusals.note(errNoRight)
+		s.TemporalRecovered(t.Context())
+		synctest.Wait()
+		assert.Equal(t, []Request{request(name)}, s.asked())
+	})
+}
