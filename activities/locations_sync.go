@@ -73,15 +73,22 @@ func (l *Locations) syncSecret(ctx context.Context, o *location.Objects, spec *v
 	if err := l.Client.Get(ctx, client.ObjectKeyFromObject(o.Copy), made); err != nil {
 		return nil, fmt.Errorf("get Secret %s: %w", client.ObjectKeyFromObject(o.Copy), err)
 	}
-	_, err = patchObject(ctx, l.Client, made, func() {
+	changed, err := patchObject(ctx, l.Client, made, func() {
 		maps.Copy(made.Labels, meta.Labels)
 		maps.Copy(made.Annotations, meta.Annotations)
 		made.Data = credentials.Data(spec)
 	})
+	if apierrors.IsInvalid(err) { // somebody made it immutable: it is made anew
+		err = asConflict(apierrors.NewAlreadyExists(corev1.Resource("secrets"), made.Name))
+		return nil, errors.Join(err, l.delete(ctx, made))
+	}
 	if err != nil {
 		return nil, withoutContent(err)
 	}
 	o.Copy = &metav1.PartialObjectMetadata{ObjectMeta: made.ObjectMeta}
+	if !changed {
+		return unchanged, nil
+	}
 	return secretOutcome(oadpv1alpha1.ReasonSecretUpdated, oadpv1alpha1.MessageSecretUpdated), nil
 }
 
@@ -115,16 +122,15 @@ func (l *Locations) syncVelero(ctx context.Context, o *location.Objects, spec *v
 	wanted := o.NewVelero(spec)
 	reason, message := oadpv1alpha1.ReasonBackupStorageLocationCreated, oadpv1alpha1.MessageBSLCreated
 	var err error
+	changed := true
 	if o.Velero == nil {
 		if err = asConflict(l.Client.Create(ctx, wanted)); err == nil {
 			o.Velero = wanted
 		}
 	} else {
-		if !o.VeleroSynced(wanted) {
-			reason, message = oadpv1alpha1.ReasonBackupStorageLocationUpdated, oadpv1alpha1.MessageBSLUpdated
-		}
+		reason, message = oadpv1alpha1.ReasonBackupStorageLocationUpdated, oadpv1alpha1.MessageBSLUpdated
 		made := o.Velero.DeepCopy()
-		_, err = patchObject(ctx, l.Client, made, func() {
+		changed, err = patchObject(ctx, l.Client, made, func() {
 			maps.Copy(made.Labels, wanted.Labels)
 			made.Spec = wanted.Spec
 		})
@@ -133,6 +139,8 @@ func (l *Locations) syncVelero(ctx context.Context, o *location.Objects, spec *v
 		}
 	}
 	switch {
+	case err == nil && !changed:
+		return unchanged, nil
 	case err == nil:
 	case refused(err):
 		reason = oadpv1alpha1.ReasonBackupStorageLocationSyncError

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/workflow"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/test/fake"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -151,20 +152,35 @@ func TestAnApprovalDoesNotEndWithSomethingUnread(t *testing.T) {
 		}))
 		assert.Equal(t, "approve", world.ApprovalRequest(name).Status.LastDecision.Decision)
 	})
-	t.Run("an Update", func(t *testing.T) {
+	t.Run("two Updates", func(t *testing.T) {
 		world := situations()["first request"].make(t)
-		world.RequireApproval(false)
-		decision, refreshes := shown(world, "approve"), 0
-		var a *answer
-		require.NoError(t, serveApproval(world, func(s *scenario) {
-			replaceRefresh(s, func(contract.ApprovalView) {
-				if refreshes++; refreshes == 1 {
-					s.RegisterDelayedCallback(func() { a = s.update("u", decision) }, 0)
-				}
-			})
-		}))
-		if a != nil && a.accepted {
+		decision := shown(world, "approve")
+		world.Fail(func(_ string, object client.Object) error {
+			if _, is := object.(*request); is {
+				return fake.ErrAway
+			}
+			return nil
+		})
+		var answers []*answer
+		s := newRun(world)
+		s.RegisterDelayedCallback(func() {
+			answers = append(answers, s.update("first", decision), s.update("second", decision))
+		}, time.Second)
+		s.RegisterDelayedCallback(func() {
+			for _, a := range answers {
+				assert.True(t, a.accepted)
+				assert.False(t, a.completed, "the API server is away")
+			}
+			world.RequireApproval(false)
+			s.SignalWorkflow(contract.SignalChanged, contract.Changed{})
+		}, 10*time.Second)
+		s.RegisterDelayedCallback(func() { world.Fail(nil) }, 20*time.Second)
+		s.ExecuteWorkflow(contract.WorkflowApproval, contract.ApprovalInput{Cluster: fake.Cluster, Ref: fake.Ref(name)})
+		require.NoError(t, s.GetWorkflowError())
+		require.Len(t, answers, 2)
+		for _, a := range answers {
 			assert.True(t, a.completed, "its caller hears what came of it")
+			refusedAs(t, a.err, contract.ErrorNothingToDecide)
 		}
 	})
 	t.Run("continue-as-new", func(t *testing.T) {

@@ -84,7 +84,7 @@ func TestALocationFollowsItsSpec(t *testing.T) {
 		},
 		"edited, without approval": {
 			steps: steps(editLocation(bucket("other"))),
-			phase: "Created", conditions: []string{accepted, allowed, secretNew, remade}, bucket: "other", copy: secretMark,
+			phase: "Created", conditions: []string{accepted, allowed, secretMade, remade}, bucket: "other", copy: secretMark,
 		},
 		"edited to something invalid: what was made stays": {
 			steps: steps(invalid),
@@ -104,7 +104,7 @@ func TestALocationFollowsItsSpec(t *testing.T) {
 		},
 		"edited and approved": {
 			approval: true, steps: steps(decide("approve"), editLocation(bucket("other")), decide("approve")), request: true,
-			phase: "Created", conditions: []string{accepted, allowed, secretNew, remade}, bucket: "other", copy: secretMark,
+			phase: "Created", conditions: []string{accepted, allowed, secretMade, remade}, bucket: "other", copy: secretMark,
 		},
 		"edited and rejected: the approved one stays": {
 			approval: true, steps: steps(decide("approve"), editLocation(bucket("other")), decide("reject")), request: true,

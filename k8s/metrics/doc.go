@@ -36,5 +36,8 @@
 //	holdfast_velero_last_start_timestamp_seconds  gauge      Newest startTimestamp of any Velero Backup; absent before the first.
 //	holdfast_velero_last_validation_timestamp_seconds gauge  Velero's last validation of a BackupStorageLocation, whichever.
 //	holdfast_nonadminbackups{phase}               gauge      NonAdminBackups by phase.
+//	holdfast_storage_locations{phase}             gauge      NonAdminBackupStorageLocations by phase.
+//	holdfast_approvals_pending                    gauge      Storage locations whose spec waits for an administrator.
+//	holdfast_approval_oldest_pending_timestamp_seconds gauge Since when the oldest of them waits; absent if none does.
 //	holdfast_stalled_backups                      gauge      NonAdminBackups that are VeleroStalled now.
 package metrics

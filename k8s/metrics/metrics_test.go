@@ -137,17 +137,21 @@ func TestTheCensusIsTakenAtEachScrape(t *testing.T) {
 	}
 	assert.Empty(t, scraped(), "not known yet: no series, rather than zeros")
 
-	census = &metrics.Census{VeleroBackups: map[metrics.State]int{metrics.StateWaiting: 2}, NonAdminBackups: map[string]int{"new": 3}}
+	census = &metrics.Census{VeleroBackups: map[metrics.State]int{metrics.StateWaiting: 2}, NonAdminBackups: map[string]int{"new": 3},
+		StorageLocations: map[string]int{"created": 4}}
 	want := map[string]float64{
 		"holdfast_velero_backups waiting": 2, "holdfast_velero_backups in_progress": 0, "holdfast_velero_backups finalizing": 0,
 		"holdfast_velero_backups deleting": 0, "holdfast_velero_backups finished": 0, "holdfast_velero_backups unknown": 0,
 		"holdfast_nonadminbackups new": 3, "holdfast_stalled_backups": 0,
+		"holdfast_storage_locations created": 4, "holdfast_approvals_pending": 0,
 	}
 	assert.Equal(t, want, scraped())
 
 	census.LastStart, census.LastValidation, census.Stalled = time.Unix(1_780_000_000, 0), time.Unix(1_780_000_060, 0), 1
 	want["holdfast_velero_last_start_timestamp_seconds"], want["holdfast_stalled_backups"] = 1_780_000_000, 1
 	want["holdfast_velero_last_validation_timestamp_seconds"] = 1_780_000_060
+	census.PendingApprovals, census.OldestPending = 2, time.Unix(1_780_000_120, 0)
+	want["holdfast_approvals_pending"], want["holdfast_approval_oldest_pending_timestamp_seconds"] = 2, 1_780_000_120
 	assert.Equal(t, want, scraped())
 }
 

@@ -58,6 +58,11 @@ type Census struct {
 	// NonAdminBackups are counted by phase, in lower snake case.
 	NonAdminBackups map[string]int
 	Stalled         int
+	// StorageLocations are NonAdminBackupStorageLocations, counted by phase in the same way.
+	StorageLocations map[string]int
+	// PendingApprovals counts specs that wait for an administrator; OldestPending is since when the oldest has, zero if none.
+	PendingApprovals int
+	OldestPending    time.Time
 }
 
 // NewCensusCollector returns a collector that takes a census at each scrape. count must not wait; it returns nil while it
@@ -73,13 +78,22 @@ var (
 		"Newest startTimestamp of any Velero Backup in the OADP namespace.", nil, nil)
 	lastValidation = prometheus.NewDesc("holdfast_velero_last_validation_timestamp_seconds",
 		"Newest lastValidationTime of any BackupStorageLocation in the OADP namespace.", nil, nil)
-	nonAdminBackups = prometheus.NewDesc("holdfast_nonadminbackups", "NonAdminBackups, by phase.", []string{"phase"}, nil)
-	stalledBackups  = prometheus.NewDesc("holdfast_stalled_backups", "NonAdminBackups that are VeleroStalled now.", nil, nil)
+	nonAdminBackups  = prometheus.NewDesc("holdfast_nonadminbackups", "NonAdminBackups, by phase.", []string{"phase"}, nil)
+	storageLocations = prometheus.NewDesc("holdfast_storage_locations", "NonAdminBackupStorageLocations, by phase.",
+		[]string{"phase"}, nil)
+	pendingApprovals = prometheus.NewDesc("holdfast_approvals_pending",
+		"Storage locations whose spec waits for an administrator's decision.", nil, nil)
+	oldestPending = prometheus.NewDesc("holdfast_approval_oldest_pending_timestamp_seconds",
+		"Since when the oldest of them has been waiting.", nil, nil)
+	stalledBackups = prometheus.NewDesc("holdfast_stalled_backups", "NonAdminBackups that are VeleroStalled now.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (censusCollector) Describe(descriptions chan<- *prometheus.Desc) {
-	for _, description := range []*prometheus.Desc{veleroBackups, lastStart, lastValidation, nonAdminBackups, stalledBackups} {
+	for _, description := range []*prometheus.Desc{
+		veleroBackups, lastStart, lastValidation, nonAdminBackups, stalledBackups,
+		storageLocations, pendingApprovals, oldestPending,
+	} {
 		descriptions <- description
 	}
 }
@@ -106,4 +120,11 @@ func (c censusCollector) Collect(collected chan<- prometheus.Metric) {
 		gauge(nonAdminBackups, float64(number), phase)
 	}
 	gauge(stalledBackups, float64(census.Stalled))
+	for phase, number := range census.StorageLocations {
+		gauge(storageLocations, float64(number), phase)
+	}
+	gauge(pendingApprovals, float64(census.PendingApprovals))
+	if !census.OldestPending.IsZero() {
+		gauge(oldestPending, float64(census.OldestPending.Unix()))
+	}
 }

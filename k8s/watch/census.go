@@ -73,7 +73,39 @@ func (w *Watcher) Census() *metrics.Census {
 			census.Stalled++
 		}
 	})
+	w.locations.count(ctx, census)
 	return census
+}
+
+// count adds the storage locations and the approvals that wait.
+func (l *locations) count(ctx context.Context, census *metrics.Census) {
+	census.StorageLocations = map[string]int{unknownPhase: 0}
+	for _, phase := range nabPhases {
+		census.StorageLocations[phase] = 0
+	}
+	l.eachLocation(ctx, func(object *oadpv1alpha1.NonAdminBackupStorageLocation) {
+		phase, known := nabPhases[object.Status.Phase]
+		if !known {
+			phase = unknownPhase
+		}
+		census.StorageLocations[phase]++
+	})
+	var requests oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequestList
+	if err := l.gatherer.Reader.List(ctx, &requests, client.InNamespace(l.OADPNamespace), client.UnsafeDisableDeepCopy); err != nil {
+		l.Log.Error("list approval requests in the cache", zap.Error(err))
+		return
+	}
+	for i := range requests.Items {
+		condition := meta.FindStatusCondition(requests.Items[i].Status.Conditions,
+			string(oadpv1alpha1.NonAdminConditionClusterAdminApproved))
+		if condition == nil || condition.Reason != oadpv1alpha1.ReasonBSLSpecApprovalPending {
+			continue
+		}
+		census.PendingApprovals++
+		if census.OldestPending.IsZero() || condition.LastTransitionTime.Time.Before(census.OldestPending) {
+			census.OldestPending = condition.LastTransitionTime.Time
+		}
+	}
 }
 
 // veleroState groups Velero's phases by what Velero does with a Backup.

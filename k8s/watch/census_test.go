@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -67,14 +68,35 @@ func TestTheCensusCountsWhatTheCachesHold(t *testing.T) {
 		veleroBackup("another-velero", "f", "InProgress", at(23)),
 		location(fake.OADPNamespace, "never", nil), location(fake.OADPNamespace, "seldom", at(7)),
 		location(fake.OADPNamespace, "often", at(12)), location("another-velero", "elsewhere", at(23)))
+	asked := func(name, reason string, since int) client.Object {
+		return &oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest{
+			ObjectMeta: metav1.ObjectMeta{Namespace: fake.OADPNamespace, Name: name},
+			Status: oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequestStatus{Conditions: []metav1.Condition{{
+				Type: string(oadpv1alpha1.NonAdminConditionClusterAdminApproved), Reason: reason, LastTransitionTime: *at(since),
+			}}},
+		}
+	}
+	for _, object := range []client.Object{
+		asked("long", oadpv1alpha1.ReasonBSLSpecApprovalPending, 5), asked("new", oadpv1alpha1.ReasonBSLSpecApprovalPending, 6),
+		asked("decided", oadpv1alpha1.ReasonBSLSpecApproved, 1),
+		&oadpv1alpha1.NonAdminBackupStorageLocation{
+			ObjectMeta: metav1.ObjectMeta{Namespace: fake.Namespace, Name: "own"},
+			Status:     oadpv1alpha1.NonAdminBackupStorageLocationStatus{Phase: oadpv1alpha1.NonAdminPhaseBackingOff},
+		},
+	} {
+		require.NoError(t, s.cache.Client.Create(t.Context(), object))
+	}
 	assert.Nil(t, s.Census(), "the caches are not filled yet: a scrape must not wait for them")
 	s.watching.Store(true)
 	assert.Equal(t, &metrics.Census{
-		VeleroBackups:   map[metrics.State]int{metrics.StateFinished: 2, metrics.StateInProgress: 1, metrics.StateWaiting: 2},
-		LastStart:       at(11).Local(),
-		LastValidation:  at(12).Local(),
-		NonAdminBackups: map[string]int{"new": 1, "backing_off": 1, "created": 2, "deleting": 0, "unknown": 1},
-		Stalled:         1,
+		VeleroBackups:    map[metrics.State]int{metrics.StateFinished: 2, metrics.StateInProgress: 1, metrics.StateWaiting: 2},
+		LastStart:        at(11).Local(),
+		LastValidation:   at(12).Local(),
+		NonAdminBackups:  map[string]int{"new": 1, "backing_off": 1, "created": 2, "deleting": 0, "unknown": 1},
+		Stalled:          1,
+		StorageLocations: map[string]int{"new": 0, "backing_off": 1, "created": 0, "deleting": 0, "unknown": 0},
+		PendingApprovals: 2,
+		OldestPending:    at(5).Local(),
 	}, s.Census())
 
 	s.cache.FailReads(func(runtime.Object) error { return errAway })

@@ -85,24 +85,23 @@ func (l *locations) look(ctx context.Context, request Request) (reconcile.Result
 	return reconcile.Result{RequeueAfter: l.ResyncInterval}, nil
 }
 
+// signal tells the approval first: it must be closed when its location is gone, which nothing else would tell again after a
+// kill between the two.
 func (l *locations) signal(
 	ctx context.Context, ref contract.ObjectRef, o *location.Objects, force bool, measured func(string, error) error,
 ) error {
-	if o.Location == nil && !force {
+	if err := l.signalApproval(ctx, ref, o, measured); err != nil {
+		return err
+	}
+	switch {
+	case o.Location == nil && !force:
 		gone := contract.Changed{Reason: "deleted"}
-		if err := measured(contract.KubernetesKindLocation, l.Workflows.SignalRunning(ctx, contract.KindLocation, ref, gone)); err != nil {
-			return err
-		}
-		return l.signalApproval(ctx, ref, o, measured)
-	}
-	if force || !location.Settled(o.View()) {
+		return measured(contract.KubernetesKindLocation, l.Workflows.SignalRunning(ctx, contract.KindLocation, ref, gone))
+	case force || !location.Settled(o.View()):
 		changed := contract.Changed{Reason: "changed"}
-		err := measured(contract.KubernetesKindLocation, l.Workflows.SignalWithStart(ctx, contract.KindLocation, ref, changed))
-		if err != nil {
-			return err
-		}
+		return measured(contract.KubernetesKindLocation, l.Workflows.SignalWithStart(ctx, contract.KindLocation, ref, changed))
 	}
-	return l.signalApproval(ctx, ref, o, measured)
+	return nil
 }
 
 // signalApproval keeps the approval's workflow open as long as it is needed, and tells it when something is due.

@@ -84,14 +84,14 @@ func TestALookAtALocationSignalsWhatIsNotSettled(t *testing.T) {
 			change: func(s *station) {
 				s.cache.EditLocation(name, func(spec *veleroLocationSpec) { spec.ObjectStorage.Bucket = "other" })
 			},
-			want: []string{startLocation, startApproval}, result: later,
+			want: []string{startApproval, startLocation}, result: later,
 		},
 		"decided": {approval: true, change: decided("approve"), want: []string{startApproval}, result: later},
 		"decided and carried out in part": {
 			approval: true, change: func(s *station) {
 				decided("approve")(s)
 				_, _ = s.cache.Locations.AdvanceApproval(t.Context(), contract.ApprovalStep{Ref: fake.Ref(name)})
-			}, want: []string{startLocation, ensureApproval}, result: later,
+			}, want: []string{ensureApproval, startLocation}, result: later,
 		},
 		"its Secret another one": {
 			change: func(s *station) { s.cache.Rotate(fake.SecretName, fake.Credentials("y")) },
@@ -110,7 +110,7 @@ func TestALookAtALocationSignalsWhatIsNotSettled(t *testing.T) {
 		},
 		"being deleted, its approval not closed": {
 			approval: true, change: func(s *station) { s.cache.Remove(s.cache.Location(name)) },
-			want: []string{startLocation, tellApproval}, result: later,
+			want: []string{tellApproval, startLocation}, result: later,
 		},
 		"another controller serves it": {paused: errAway, result: reconcile.Result{RequeueAfter: 10 * time.Second}},
 	}
@@ -151,7 +151,7 @@ func TestALocationThatIsGoneStartsNothing(t *testing.T) {
 	s.signals.told = nil
 	_, err = s.locations.look(t.Context(), request(name))
 	require.NoError(t, err)
-	assert.Equal(t, []string{goneLocation, tellApproval}, s.signals.told)
+	assert.Equal(t, []string{tellApproval, goneLocation}, s.signals.told)
 	s.signals.told = nil
 	_, err = s.locations.look(t.Context(), request(name))
 	require.NoError(t, err)
@@ -172,7 +172,7 @@ func TestASwitchedOffApprovalIsToldOnce(t *testing.T) {
 	s.signals.told = nil
 	_, err = s.locations.look(t.Context(), asked)
 	require.NoError(t, err)
-	assert.Equal(t, []string{startLocation, tellApproval}, s.signals.told)
+	assert.Equal(t, []string{tellApproval, startLocation}, s.signals.told)
 }
 
 func TestALookAtALocationThatFailsIsRepeated(t *testing.T) {

@@ -124,7 +124,11 @@ func (w *Watcher) Recovered(ctx context.Context) {
 			if ctx.Err() != nil {
 				return
 			}
-			if err := errors.Join(w.sweep(ctx), w.locations.sweep(ctx)); err != nil && ctx.Err() == nil {
+			err := w.sweep(ctx)
+			if ctx.Err() == nil {
+				err = errors.Join(err, w.locations.sweep(ctx))
+			}
+			if err != nil && ctx.Err() == nil {
 				w.Log.Warn("live sweep after the API server's return", zap.Error(err))
 			}
 			select {

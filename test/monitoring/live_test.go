@@ -47,6 +47,15 @@ func startStack(t *testing.T) (*env.Env, client.Client) {
 		},
 		Status: velerov1.BackupStorageLocationStatus{LastValidationTime: &metav1.Time{Time: time.Unix(1_780_000_000, 0)}},
 	}))
+	asked := &oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest{
+		ObjectMeta: metav1.ObjectMeta{Namespace: env.OADPNamespace, Name: "asked"},
+	}
+	require.NoError(t, admin.Create(t.Context(), asked))
+	asked.Status.Conditions = []metav1.Condition{{
+		Type: string(oadpv1alpha1.NonAdminConditionClusterAdminApproved), Status: metav1.ConditionFalse,
+		Reason: oadpv1alpha1.ReasonBSLSpecApprovalPending, LastTransitionTime: metav1.Now(),
+	}}
+	require.NoError(t, admin.Status().Update(t.Context(), asked))
 	require.NoError(t, admin.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}))
 	return stack, admin
 }

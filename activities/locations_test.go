@@ -1,0 +1,227 @@
+package activities_test
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/testsuite"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"holdfast.dev/holdfast/k8s/location"
+	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/test/fake"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+const secretMark = "wJalrXUtnFEMI"
+
+// allLocation are the activities in the order in which a location meets them.
+var allLocation = []string{
+	contract.ActivityRefreshLocation, contract.ActivityAdmitLocation, contract.ActivitySyncLocation,
+	contract.ActivityWithdrawLocation, contract.ActivityDeleteLocation, contract.ActivityReleaseLocation,
+}
+
+var allApproval = []string{contract.ActivityRefreshApproval, contract.ActivityAdvanceApproval}
+
+// locationActivity runs an activity under its wire name, as a worker does.
+func locationActivity(t *testing.T, w *fake.World, name string, step, into any) error {
+	t.Helper()
+	suite := &testsuite.WorkflowTestSuite{}
+	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
+	env := suite.NewTestActivityEnvironment()
+	w.Locations.Register(env)
+	answer, err := env.ExecuteActivity(name, step)
+	if err == nil {
+		require.NoError(t, answer.Get(into))
+	}
+	return err
+}
+
+func locate(t *testing.T, w *fake.World, activities ...string) contract.LocationView {
+	t.Helper()
+	var view contract.LocationView
+	for _, activity := range activities {
+		require.NoError(t, locationActivity(t, w, activity, contract.LocationStep{Ref: fake.Ref(name)}, &view), activity)
+	}
+	return view
+}
+
+func advance(t *testing.T, w *fake.World) contract.ApprovalView {
+	t.Helper()
+	var view contract.ApprovalView
+	for range 3 {
+		require.NoError(t, locationActivity(t, w, contract.ActivityAdvanceApproval, contract.ApprovalStep{Ref: fake.Ref(name)}, &view))
+	}
+	return view
+}
+
+func newPlace(t *testing.T, approval bool) *fake.World {
+	t.Helper()
+	w := fake.New(t, fake.NaBSL(name), fake.Secret(fake.SecretName, fake.Credentials(secretMark)))
+	w.RequireApproval(approval)
+	return w
+}
+
+func TestALocationThatIsAsItShouldBeIsNotWritten(t *testing.T) {
+	for title, approval := range map[string]bool{"without approval": false, "with approval": true} {
+		t.Run(title, func(t *testing.T) {
+			w := newPlace(t, approval)
+			view := locate(t, w, allLocation...)
+			assert.Equal(t, !approval, view.InForce)
+			advance(t, w)
+			view = locate(t, w, contract.ActivityRefreshLocation)
+			assert.True(t, location.Settled(view), "%+v", view)
+			told(w)
+			assert.Empty(t, writesOf(w, func() {
+				locate(t, w, allLocation...)
+				advance(t, w)
+			}))
+			assert.Empty(t, told(w), "nothing new to tell")
+		})
+	}
+}
+
+func TestNothingIsDoneForALocationThatIsNotThere(t *testing.T) {
+	for title, ref := range map[string]contract.ObjectRef{
+		"none": fake.Ref("other"), "of another UID": {Namespace: fake.Namespace, Name: name, UID: "before"},
+	} {
+		t.Run(title, func(t *testing.T) {
+			w := newPlace(t, false)
+			for _, activity := range allLocation {
+				view := contract.LocationView{Found: true}
+				require.NoError(t, locationActivity(t, w, activity, contract.LocationStep{Ref: ref}, &view))
+				assert.Equal(t, contract.LocationView{}, view)
+			}
+			for _, activity := range allApproval {
+				view := contract.ApprovalView{Found: true}
+				require.NoError(t, locationActivity(t, w, activity, contract.ApprovalStep{Ref: ref}, &view))
+				assert.Equal(t, contract.ApprovalView{}, view)
+			}
+			assert.Empty(t, w.Writes())
+		})
+	}
+}
+
+// What is not due, because the world has changed since the workflow looked, is not done.
+func TestStepsOfALocationThatAreNotDueDoNothing(t *testing.T) {
+	w := newPlace(t, false)
+	locate(t, w, contract.ActivityAdmitLocation, contract.ActivitySyncLocation)
+	assert.Empty(t, writesOf(w, func() {
+		locate(t, w, contract.ActivityWithdrawLocation, contract.ActivityDeleteLocation, contract.ActivityReleaseLocation)
+	}), "it is in force and not being deleted")
+	w.Remove(w.Location(name))
+	assert.Empty(t, writesOf(w, func() {
+		locate(t, w, contract.ActivityAdmitLocation, contract.ActivitySyncLocation, contract.ActivityWithdrawLocation,
+			contract.ActivityReleaseLocation)
+	}), "it is being deleted, and something remains")
+}
+
+func TestLocationsWaitWhileAnotherControllerServesThem(t *testing.T) {
+	w := newPlace(t, true)
+	w.Locations.Paused = func() error { return fake.ErrAway }
+	for _, activity := range append(append([]string{contract.ActivityDecideApproval}, allLocation...), allApproval...) {
+		err := locationActivity(t, w, activity, contract.LocationStep{Ref: fake.Ref(name)}, nil)
+		requireError(t, err, contract.ErrorPaused, true)
+	}
+	assert.Empty(t, w.Writes())
+}
+
+func TestErrorsOfLocationsHaveTheirType(t *testing.T) {
+	tests := map[string]struct {
+		err  error
+		want string
+	}{
+		"away":               {fake.ErrAway, contract.ErrorKubernetes},
+		"forbidden":          {errForbidden, contract.ErrorAccessDenied},
+		"the policy is lost": {&policy.UnusableError{Origin: "ConfigMap", Err: fake.ErrAway}, contract.ErrorPolicyUnusable},
+	}
+	for title, test := range tests {
+		t.Run(title, func(t *testing.T) {
+			w := newPlace(t, true)
+			if test.want == contract.ErrorPolicyUnusable {
+				w.PolicyErr = test.err
+			} else {
+				w.FailReads(func(runtime.Object) error { return test.err })
+			}
+			for _, activity := range append(append([]string{}, allLocation...), allApproval...) {
+				requireError(t, locationActivity(t, w, activity, contract.LocationStep{Ref: fake.Ref(name)}, nil), test.want, true)
+			}
+		})
+	}
+}
+
+// The API server's complaint about a Secret may quote what is in it.
+func TestAnErrorAboutASecretDoesNotHoldItsContent(t *testing.T) {
+	w := newPlace(t, false)
+	w.Fail(func(_ string, object client.Object) error {
+		secret, is := object.(*corev1.Secret)
+		if !is {
+			return nil
+		}
+		return apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Secret").GroupKind(), secret.Name, field.ErrorList{
+			field.Invalid(field.NewPath("data"), string(secret.Data[fake.SecretKey]), "must be something else"),
+		})
+	})
+	locate(t, w, contract.ActivityAdmitLocation)
+	err := locationActivity(t, w, contract.ActivitySyncLocation, contract.LocationStep{Ref: fake.Ref(name)}, nil)
+	requireError(t, err, contract.ErrorInvalidObject, false)
+	assert.NotContains(t, err.Error(), secretMark)
+	assert.Contains(t, err.Error(), "does not take the Secret")
+	for _, event := range told(w) {
+		assert.NotContains(t, event, secretMark)
+	}
+}
+
+// Somebody made the copy immutable: it is made anew, as the Secret of its tenant goes on.
+func TestAnImmutableCopyIsMadeAnew(t *testing.T) {
+	w := newPlace(t, false)
+	locate(t, w, contract.ActivityAdmitLocation, contract.ActivitySyncLocation)
+	w.Rotate(fake.SecretName, fake.Credentials("Second"))
+	w.Fail(func(verb string, object client.Object) error {
+		if _, is := object.(*corev1.Secret); is && verb == "patch" {
+			return apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Secret").GroupKind(), "x", field.ErrorList{
+				field.Forbidden(field.NewPath("data"), "field is immutable when `immutable` is set"),
+			})
+		}
+		return nil
+	})
+	view := locate(t, w, contract.ActivitySyncLocation)
+	assert.True(t, view.Synced)
+	assert.Contains(t, string(w.Copy(name).Data[fake.SecretKey]), "Second")
+}
+
+func TestATenantIsToldWhatBecomesOfItsLocation(t *testing.T) {
+	w := newPlace(t, true)
+	locate(t, w, contract.ActivityAdmitLocation)
+	advance(t, w)
+	events := strings.Join(told(w), "\n")
+	assert.Contains(t, events, "Normal BslSpecValidation")
+	assert.Contains(t, events, "Normal BslSpecApprovalPending")
+	w.RequireApproval(false)
+	locate(t, w, contract.ActivityAdmitLocation, contract.ActivitySyncLocation)
+	events = strings.Join(told(w), "\n")
+	assert.Contains(t, events, "Normal SecretCreated")
+	assert.Contains(t, events, "Normal BackupStorageLocationCreated")
+	w.Validate(name, velerov1.BackupStorageLocationPhaseUnavailable, "AccessDenied by the store")
+	locate(t, w, contract.ActivityRefreshLocation)
+	w.Validate(name, velerov1.BackupStorageLocationPhaseAvailable, "")
+	locate(t, w, contract.ActivityRefreshLocation)
+	events = strings.Join(told(w), "\n")
+	assert.Contains(t, events, "Warning LocationUnavailable Velero does not reach the location: AccessDenied by the store")
+	assert.Contains(t, events, "Normal LocationAvailable")
+	w.Remove(w.Location(name))
+	locate(t, w, contract.ActivityDeleteLocation, contract.ActivityReleaseLocation)
+	events = strings.Join(told(w), "\n")
+	assert.Contains(t, events, "their data stay in the bucket")
+	assert.Contains(t, events, "nothing is left of the location in the cluster")
+}
+
