@@ -21,11 +21,15 @@ func (l *Locations) registerApproval(registry worker.ActivityRegistry) {
 		contract.ActivityAdvanceApproval: l.AdvanceApproval,
 	} {
 		registry.RegisterActivityWithOptions(guard(l.Paused, function,
-			func(in contract.ApprovalStep, _ contract.ApprovalView, info activity.Info) { l.tellRetried(in.Ref, info) },
+			func(in contract.ApprovalStep, _ contract.ApprovalView, info activity.Info) {
+				l.tellRetried(in.Ref, info)
+			},
 		), activity.RegisterOptions{Name: name})
 	}
 	registry.RegisterActivityWithOptions(guard(l.Paused, l.Decide,
-		func(in contract.DecisionStep, _ contract.ApprovalView, info activity.Info) { l.tellRetried(in.Ref, info) },
+		func(in contract.DecisionStep, _ contract.ApprovalView, info activity.Info) {
+			l.tellRetried(in.Ref, info)
+		},
 	), activity.RegisterOptions{Name: contract.ActivityDecideApproval})
 }
 
@@ -132,7 +136,9 @@ func refusal(kind, format string, args ...any) error {
 }
 
 // write sets the spec and the annotations that say who decided and why.
-func write(request *oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest, decided contract.DecisionRequest, identity, id string) {
+func write(
+	request *oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest, decided contract.DecisionRequest, identity, id string,
+) {
 	location.ResetDecision(request)
 	reason := map[contract.Decision]string{
 		contract.DecisionApprove: oadpv1alpha1.ApprovalReasonAnnotation,

@@ -85,7 +85,7 @@ func TestAnAdvanceMeetsANewerDecision(t *testing.T) {
 	w.Decide(name, func(r *oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest) {
 		r.Spec.PendingApprovalDecision = oadpv1alpha1.ApprovalDecisionApprove
 	})
-	w.Fail(func(verb string, object client.Object) error {
+	w.Fail(func(verb string, _ client.Object) error {
 		if verb == "patch status" {
 			w.Fail(nil)
 			w.Decide(name, func(r *oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest) {

@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-var errAway = errors.New("Temporal is away")
+var errAway = errors.New("connection refused")
 
 // history is a workflow's history, read by an iterator.
 type history struct {

@@ -47,7 +47,9 @@ func (l *Locations) Register(registry worker.ActivityRegistry) {
 		contract.ActivityReleaseLocation:  l.Release,
 	} {
 		registry.RegisterActivityWithOptions(guard(l.Paused, function,
-			func(in contract.LocationStep, _ contract.LocationView, info activity.Info) { l.tellRetried(in.Ref, info) },
+			func(in contract.LocationStep, _ contract.LocationView, info activity.Info) {
+				l.tellRetried(in.Ref, info)
+			},
 		), activity.RegisterOptions{Name: name})
 	}
 	l.registerApproval(registry)
@@ -55,7 +57,9 @@ func (l *Locations) Register(registry worker.ActivityRegistry) {
 
 // update reads all that concerns the location, lets act do its part, and reads again. It does so anew when a write met
 // another writer. act is not called when the object is gone, and may change what it is given.
-func (l *Locations) update(ctx context.Context, ref contract.ObjectRef, act func(*location.Objects) error) (*location.Objects, error) {
+func (l *Locations) update(
+	ctx context.Context, ref contract.ObjectRef, act func(*location.Objects) error,
+) (*location.Objects, error) {
 	var objects *location.Objects
 	err := retry.OnError(conflictBackoff(), conflicts(oadpv1alpha1.ResourceNonAdminBackupStorageLocations), func() error {
 		var err error
@@ -71,7 +75,9 @@ func (l *Locations) update(ctx context.Context, ref contract.ObjectRef, act func
 	return objects, err
 }
 
-func (l *Locations) step(ctx context.Context, step contract.LocationStep, act func(*location.Objects) error) (contract.LocationView, error) {
+func (l *Locations) step(
+	ctx context.Context, step contract.LocationStep, act func(*location.Objects) error,
+) (contract.LocationView, error) {
 	objects, err := l.update(ctx, step.Ref, act)
 	if err != nil {
 		return contract.LocationView{}, err
@@ -80,7 +86,9 @@ func (l *Locations) step(ctx context.Context, step contract.LocationStep, act fu
 }
 
 // show brings the status up to date, after change has done its part, and tells the tenant what is new in it.
-func (l *Locations) show(ctx context.Context, o *location.Objects, change func(*oadpv1alpha1.NonAdminBackupStorageLocation)) error {
+func (l *Locations) show(
+	ctx context.Context, o *location.Objects, change func(*oadpv1alpha1.NonAdminBackupStorageLocation),
+) error {
 	before := o.Location.DeepCopy()
 	changed, err := patchStatus(ctx, l.Client, o.Location, func() {
 		change(o.Location)

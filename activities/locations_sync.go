@@ -51,7 +51,9 @@ type outcome func(*oadpv1alpha1.NonAdminBackupStorageLocation)
 // syncSecret copies the one key that the spec names. The content goes from the API server to the API server: it is in no
 // error, and in nothing that is returned. A Secret that must not be used leaves the copy as it is; the outcome is nil if
 // there is none yet.
-func (l *Locations) syncSecret(ctx context.Context, o *location.Objects, spec *velerov1.BackupStorageLocationSpec) (outcome, error) {
+func (l *Locations) syncSecret(
+	ctx context.Context, o *location.Objects, spec *velerov1.BackupStorageLocationSpec,
+) (outcome, error) {
 	credentials, err := l.Gatherer.Credentials(ctx, o, spec)
 	var invalid *policy.InvalidSpecError
 	if errors.As(err, &invalid) {
@@ -118,7 +120,9 @@ func (l *Locations) keepCopy(ctx context.Context, o *location.Objects, problem s
 }
 
 // syncVelero creates or corrects the Velero BackupStorageLocation. What the API server will never take becomes a condition.
-func (l *Locations) syncVelero(ctx context.Context, o *location.Objects, spec *velerov1.BackupStorageLocationSpec) (outcome, error) {
+func (l *Locations) syncVelero(
+	ctx context.Context, o *location.Objects, spec *velerov1.BackupStorageLocationSpec,
+) (outcome, error) {
 	wanted := o.NewVelero(spec)
 	reason, message := oadpv1alpha1.ReasonBackupStorageLocationCreated, oadpv1alpha1.MessageBSLCreated
 	var err error

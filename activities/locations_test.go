@@ -224,4 +224,3 @@ func TestATenantIsToldWhatBecomesOfItsLocation(t *testing.T) {
 	assert.Contains(t, events, "their data stay in the bucket")
 	assert.Contains(t, events, "nothing is left of the location in the cluster")
 }
-

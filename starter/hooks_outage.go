@@ -13,10 +13,10 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// hookCache limits the watcher to one tenant's namespace; what it reads of the OADP namespace stays.
-func hookCache(options cache.Options) cache.Options {
+// hookCache limits the watcher to one tenant's namespace and the OADP namespace.
+func hookCache(options cache.Options, oadpNamespace string) cache.Options {
 	if namespace := os.Getenv(points.EnvNamespace); namespace != "" {
-		options.DefaultNamespaces = map[string]cache.Config{namespace: {}}
+		options.DefaultNamespaces = map[string]cache.Config{namespace: {}, oadpNamespace: {}}
 	}
 	return options
 }

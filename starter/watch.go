@@ -115,7 +115,7 @@ func newManager(flags *watchFlags, refusals *watch.Refusals) (manager.Manager, e
 		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) {
 			return k8s.RESTMapper(scheme), nil // an API server that is away is waited for, not asked
 		},
-		Cache:                  hookCache(watch.CacheOptions(flags.OADPNamespace, refusals)),
+		Cache:                  hookCache(watch.CacheOptions(flags.OADPNamespace, refusals), flags.OADPNamespace),
 		Metrics:                server.Options{BindAddress: "0"}, // served with Temporal's on one page
 		HealthProbeBindAddress: "0",                              // served by our own probes
 	})

@@ -29,7 +29,8 @@ func approvalDetails(v contract.ApprovalView, refused string) string {
 	case !v.Found:
 		line("**Waiting** for the approval request.")
 	case state == contract.ApprovalApproved:
-		line("**Approved.** Nothing is pending. To take it back: `holdfast revoke`, or Update `%s` with decision `revoke`.", contract.UpdateDecide)
+		line("**Approved.** Nothing is pending. To take it back: `holdfast revoke`, or Update `%s` with decision `revoke`.",
+			contract.UpdateDecide)
 	case state == contract.ApprovalPending && !v.HasPending:
 		line("**Waiting** for a valid spec from the tenant.")
 	default:
@@ -49,7 +50,8 @@ func approvalDetails(v contract.ApprovalView, refused string) string {
 			contract.UpdateDecide, v.ResourceVersion, v.Request)
 	}
 	if v.Last != nil {
-		line("Last decision: %s by %s at %s: %s", v.Last.Decision, v.Last.By, v.Last.At.UTC().Format(time.RFC3339), oneLine(v.Last.Reason))
+		line("Last decision: %s by %s at %s: %s",
+			v.Last.Decision, v.Last.By, v.Last.At.UTC().Format(time.RFC3339), oneLine(v.Last.Reason))
 	}
 	if refused != "" {
 		line("Note: %s", oneLine(refused))

@@ -244,4 +244,3 @@ func killAt(world *fake.World, kill int) *bool {
 	})
 	return &killed
 }
-

@@ -314,4 +314,3 @@ func TestADecisionByKubectlMeetsOneByUpdate(t *testing.T) {
 		})
 	}
 }
-

@@ -201,7 +201,7 @@ func TestALocationFollowsItsSpec(t *testing.T) {
 		},
 		"the Velero BackupStorageLocation deleted by hand": {
 			steps: steps(dropVeleroLocation),
-			phase: "Created", conditions: []string{accepted, allowed, secretNew, made}, bucket: "bucket", copy: secretMark,
+			phase: "Created", conditions: []string{accepted, allowed, secretMade, made}, bucket: "bucket", copy: secretMark,
 		},
 		"the copy deleted by hand": {
 			steps: steps(dropCopy),
@@ -213,7 +213,7 @@ func TestALocationFollowsItsSpec(t *testing.T) {
 				object.Spec.ObjectStorage.Bucket = "mine"
 				_ = w.Client.Update(context.Background(), object)
 			}),
-			phase: "Created", conditions: []string{accepted, allowed, secretNew, remade}, bucket: "bucket", copy: secretMark,
+			phase: "Created", conditions: []string{accepted, allowed, secretMade, remade}, bucket: "bucket", copy: secretMark,
 		},
 		"the copy edited by hand": {
 			steps: steps(func(w *fake.World) {
@@ -285,4 +285,3 @@ func TestVelerosWordOnALocationIsMirrored(t *testing.T) {
 		assert.Equal(t, "rpc error: AccessDenied", shown.Status.Message)
 	}
 }
-

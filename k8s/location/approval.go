@@ -164,8 +164,8 @@ const maxReasonBytes = 512
 
 func record(to *approvalRequest, decision contract.Decision, reason string, now time.Time) {
 	to.Status.LastDecision = &oadpv1alpha1.ApprovalRecord{
-		Decision: string(decision), DecidedBy: decidedBy(to), DecidedAt: metav1.NewTime(now), Reason: k8s.Shorten(to.Annotations[reason], maxReasonBytes),
-		ObservedGeneration: to.Generation,
+		Decision: string(decision), DecidedBy: decidedBy(to), DecidedAt: metav1.NewTime(now),
+		Reason: k8s.Shorten(to.Annotations[reason], maxReasonBytes), ObservedGeneration: to.Generation,
 	}
 }
 

@@ -135,7 +135,9 @@ func (o *Objects) withReason(message string) string {
 }
 
 // mirrored is the copy of Velero's status to show. Velero looks at each location about once a minute; a time alone is no news.
-func mirrored(shown *velerov1.BackupStorageLocationStatus, made *velerov1.BackupStorageLocation) *velerov1.BackupStorageLocationStatus {
+func mirrored(
+	shown *velerov1.BackupStorageLocationStatus, made *velerov1.BackupStorageLocation,
+) *velerov1.BackupStorageLocationStatus {
 	if made == nil {
 		return nil
 	}

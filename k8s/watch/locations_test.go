@@ -39,7 +39,7 @@ func carryOut(t *testing.T, world *fake.World, approval bool) {
 			require.NoError(t, err)
 		}
 		for range 3 {
-			_, err := world.Locations.AdvanceApproval(t.Context(), contract.ApprovalStep{Ref: step.Ref})
+			_, err := world.Locations.AdvanceApproval(t.Context(), contract.ApprovalStep(step))
 			require.NoError(t, err)
 		}
 	}

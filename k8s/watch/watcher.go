@@ -223,7 +223,8 @@ func (w *Watcher) judge(ctx context.Context, request Request, came time.Time) (r
 		return again, nil
 	}
 	changed := contract.Changed{Reason: "changed", Volumes: hasVolumes}
-	if err := w.measured(contract.KubernetesKindBackup, ref, came, w.Workflows.SignalWithStart(ctx, contract.KindBackup, ref, changed)); err != nil {
+	err = w.measured(contract.KubernetesKindBackup, ref, came, w.Workflows.SignalWithStart(ctx, contract.KindBackup, ref, changed))
+	if err != nil {
 		if volumeMoved {
 			w.volumes.putBack(objects.BackupName)
 		}

@@ -22,7 +22,9 @@ func newGenerations() generations {
 }
 
 // Update implements testing.ObjectTracker.
-func (g generations) Update(gvr schema.GroupVersionResource, object runtime.Object, ns string, opts ...metav1.UpdateOptions) error {
+func (g generations) Update(
+	gvr schema.GroupVersionResource, object runtime.Object, ns string, opts ...metav1.UpdateOptions,
+) error {
 	if err := g.keep(gvr, object, ns); err != nil {
 		return err
 	}

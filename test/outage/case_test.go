@@ -40,6 +40,7 @@ type testCase struct {
 	worker, watcher *env.Process
 	restarted       chan error // one result per process that a disturbance starts again
 	nab             *oadpv1alpha1.NonAdminBackup
+	location        *oadpv1alpha1.NonAdminBackupStorageLocation
 	// forgotten: Temporal has lost its database. An object that was settled just then needs no workflow any more.
 	forgotten bool
 }
@@ -116,12 +117,22 @@ func (c *testCase) gone() bool {
 	return err == nil && nab == nil
 }
 
-// await polls until ok, and the object's workflow has ended.
+// await polls until ok, and the objects' workflows have ended. That of an approval stays open.
 func (c *testCase) await(wish string, ok func() bool) {
 	c.t.Helper()
-	require.Eventually(c.t, ok, patience, 100*time.Millisecond, "%s/%s: %s", c.namespace, c.nab.Name, wish)
-	id := contract.WorkflowID(c.namespace, contract.KindBackup, contract.ObjectRef{
-		Namespace: c.namespace, Name: c.nab.Name, UID: string(c.nab.UID),
+	require.Eventually(c.t, ok, patience, 100*time.Millisecond, "%s: %s", c.namespace, wish)
+	if c.nab != nil {
+		c.awaitEnd(contract.KindBackup, c.nab)
+	}
+	if c.location != nil {
+		c.awaitEnd(contract.KindLocation, c.location)
+	}
+}
+
+func (c *testCase) awaitEnd(kind contract.Kind, object client.Object) {
+	c.t.Helper()
+	id := contract.WorkflowID(c.namespace, kind, contract.ObjectRef{
+		Namespace: c.namespace, Name: object.GetName(), UID: string(object.GetUID()),
 	})
 	require.EventuallyWithT(c.t, func(collect *assert.CollectT) {
 		described, err := c.temporal.DescribeWorkflowExecution(context.Background(), id, "")

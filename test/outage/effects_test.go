@@ -21,6 +21,9 @@ import (
 type effects struct {
 	// Object is the NonAdminBackup: spec, finalizers and status; empty if it is gone.
 	Object string
+	// Location is the NonAdminBackupStorageLocation in the same way, and Made is what the OADP namespace holds for it.
+	Location string
+	Made     []string
 	// Backups, Requests are the Velero objects whose origin is the namespace.
 	Backups  []string
 	Requests []string
@@ -44,7 +47,7 @@ func (c *testCase) plain(text string) string {
 
 func (c *testCase) effects() effects {
 	c.t.Helper()
-	e := effects{Object: c.object()}
+	e := effects{Object: c.object(), Location: c.locationObject(), Made: c.madeForLocation()}
 	ours := client.MatchingLabels{oadpv1alpha1.OadpLabel: oadpv1alpha1.OadpLabelValue}
 	var backups velerov1.BackupList
 	require.NoError(c.t, c.admin.List(c.t.Context(), &backups, client.InNamespace(env.OADPNamespace), ours))
@@ -60,11 +63,13 @@ func (c *testCase) effects() effects {
 			e.Requests = append(e.Requests, c.plain(deletions.Items[i].Name))
 		}
 	}
-	objects, err := c.stack.Objects("velero/backups/")
-	require.NoError(c.t, err)
-	for _, object := range objects {
-		if strings.Contains(object.Key, c.namespace) {
-			e.Files = append(e.Files, c.plain(object.Key))
+	for _, prefix := range []string{"velero/backups/", c.namespace + "/backups/"} {
+		objects, err := c.stack.Objects(prefix)
+		require.NoError(c.t, err)
+		for _, object := range objects {
+			if strings.Contains(object.Key, c.namespace) {
+				e.Files = append(e.Files, c.plain(object.Key))
+			}
 		}
 	}
 	slices.Sort(e.Files)
@@ -73,6 +78,9 @@ func (c *testCase) effects() effects {
 }
 
 func (c *testCase) object() string {
+	if c.nab == nil {
+		return ""
+	}
 	nab, err := c.read()
 	require.NoError(c.t, err)
 	if nab == nil {

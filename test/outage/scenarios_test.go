@@ -30,7 +30,9 @@ type scenario struct {
 	check func(*testCase, effects)
 }
 
-var scenarios = []scenario{
+var scenarios = append(backupScenarios, locationScenarios...)
+
+var backupScenarios = []scenario{
 	{
 		name:   "create",
 		before: func(*testCase) {},
@@ -120,6 +122,7 @@ var leftOut = map[string]string{
 func allActivities() []string {
 	var names registry
 	(&activities.Backups{}).Register(&names)
+	(&activities.Locations{}).Register(&names)
 	return names.registered
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	temporalclient "go.temporal.io/sdk/client"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/clientcmd"
@@ -19,6 +20,7 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"holdfast.dev/holdfast/k8s"
+	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/test/tools"
 )
@@ -68,6 +70,12 @@ func startRig() (*rig, error) {
 	}
 	if err == nil {
 		err = r.stopSync(ctx)
+	}
+	if err == nil { // before any process reads it; backups do not mind
+		err = r.admin.Create(ctx, &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: env.OADPNamespace, Name: policy.ConfigMapName},
+			Data:       map[string]string{policy.ConfigMapKey: "requireApprovalForBSL: true"},
+		})
 	}
 	if err == nil {
 		r.temporal, err = temporalclient.Dial(temporalclient.Options{HostPort: stack.TemporalAddress(), Logger: quiet{}})

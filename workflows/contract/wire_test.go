@@ -3,6 +3,7 @@ package contract_test
 import (
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -31,6 +32,32 @@ func TestWireNamesStayAsTheyAre(t *testing.T) {
 		string(contract.KindBackup), string(contract.MarkNone), string(contract.MarkPending), string(contract.MarkAccepted),
 	})
 	assert.Equal(t, []string{
+		"NonAdminBackupStorageLocation", "NonAdminBackupStorageLocation",
+		"refresh-location", "admit-location", "sync-location", "withdraw-location", "delete-location", "release-location",
+		"nabsl", "", "notRequired", "pending", "approved", "rejected",
+	}, []string{
+		contract.WorkflowLocation, contract.KubernetesKindLocation,
+		contract.ActivityRefreshLocation, contract.ActivityAdmitLocation, contract.ActivitySyncLocation,
+		contract.ActivityWithdrawLocation, contract.ActivityDeleteLocation, contract.ActivityReleaseLocation,
+		string(contract.KindLocation), string(contract.ApprovalUnknown), string(contract.ApprovalNotRequired),
+		string(contract.ApprovalPending), string(contract.ApprovalApproved), string(contract.ApprovalRejected),
+	})
+	assert.Equal(t, []string{
+		"StorageLocationApproval", "NonAdminBackupStorageLocationApprovalRequest", "decide", "decide",
+		"refresh-approval", "advance-approval", "decide-approval", "approve", "reject", "revoke",
+		"DecisionInvalid", "NothingToDecide", "LookAgain", "DecisionsOff", "approval",
+		"wait", "close", "revoke", "ask", "reset", "approve", "reject", "reopen", "drop", "follow", "observe",
+	}, []string{
+		contract.WorkflowApproval, contract.KubernetesKindApproval, contract.UpdateDecide, contract.SignalDecide,
+		contract.ActivityRefreshApproval, contract.ActivityAdvanceApproval, contract.ActivityDecideApproval,
+		string(contract.DecisionApprove), string(contract.DecisionReject), string(contract.DecisionRevoke),
+		contract.ErrorDecisionInvalid, contract.ErrorNothingToDecide, contract.ErrorLookAgain, contract.ErrorDecisionsOff,
+		string(contract.KindApproval),
+		string(contract.ApprovalWait), string(contract.ApprovalClose), string(contract.ApprovalRevoke), string(contract.ApprovalAsk),
+		string(contract.ApprovalReset), string(contract.ApprovalApprove), string(contract.ApprovalReject),
+		string(contract.ApprovalReopen), string(contract.ApprovalDrop), string(contract.ApprovalFollow), string(contract.ApprovalObserve),
+	})
+	assert.Equal(t, []string{
 		"HoldfastCluster", "HoldfastKind", "HoldfastNamespace", "HoldfastName", "HoldfastPhase", "HoldfastVeleroPhase",
 	}, contract.SearchAttributeNames())
 }
@@ -53,6 +80,41 @@ func TestPayloadsKeepTheirFieldNames(t *testing.T) {
 		"a step": {
 			value: contract.BackupStep{Ref: ref, Attempt: 2},
 			want:  `{"ref":{"namespace":"team","name":"nightly","uid":"u"},"attempt":2}`,
+		},
+		"a location's first input": {
+			value: contract.LocationInput{Cluster: "west", Ref: ref},
+			want:  `{"cluster":"west","ref":{"namespace":"team","name":"nightly","uid":"u"}}`,
+		},
+		"a location's step": {
+			value: contract.LocationStep{Ref: ref}, want: `{"ref":{"namespace":"team","name":"nightly","uid":"u"}}`,
+		},
+		"a location that is not": {value: contract.LocationView{}, want: `{"found":false,"velero":{}}`},
+		"an approval's input after continue-as-new": {
+			value: contract.ApprovalInput{Cluster: "west", Ref: ref, ShownPhase: "Pending"},
+			want:  `{"cluster":"west","ref":{"namespace":"team","name":"nightly","uid":"u"},"shownPhase":"Pending"}`,
+		},
+		"a decision": {
+			value: contract.DecisionRequest{Decision: "approve", Reason: "ticket 42", ResourceVersion: "7"},
+			want:  `{"decision":"approve","reason":"ticket 42","resourceVersion":"7"}`,
+		},
+		"a decision's step": {
+			value: contract.DecisionStep{Ref: ref, Request: contract.DecisionRequest{Decision: "revoke"}, SignalNumber: 2},
+			want: `{"ref":{"namespace":"team","name":"nightly","uid":"u"},
+				"request":{"decision":"revoke","reason":"","resourceVersion":""},"signalNumber":2}`,
+		},
+		"a decision's outcome": {
+			value: contract.DecisionOutcome{
+				Decided: contract.DecisionRecord{
+					Decision: "approve", By: "alice", At: time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC), Reason: "ticket 42", Generation: 3,
+				}, State: contract.ApprovalApproved,
+			},
+			want: `{"decided":{"decision":"approve","by":"alice","at":"2026-08-01T12:00:00Z","reason":"ticket 42","generation":3},
+				"state":"approved"}`,
+		},
+		"an approval that is not": {value: contract.ApprovalView{}, want: `{"found":false}`},
+		"an approval's change": {
+			value: contract.ApprovalView{Found: true, Changes: []contract.FieldChange{{Field: "provider", From: "aws", To: "gcp"}}},
+			want:  `{"found":true,"changes":[{"field":"provider","from":"aws","to":"gcp"}]}`,
 		},
 		"a signal":              {value: contract.Changed{Reason: "deleted"}, want: `{"reason":"deleted"}`},
 		"a signal of volumes":   {value: contract.Changed{Volumes: true}, want: `{"volumes":true}`},
