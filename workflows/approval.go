@@ -171,11 +171,12 @@ func (r *approvalRun) carryOut(ctx workflow.Context, step contract.DecisionStep)
 	if err := r.show(ctx); err != nil {
 		return contract.DecisionOutcome{}, err
 	}
-	outcome := contract.DecisionOutcome{State: r.view.State()}
-	if r.view.Last != nil {
-		outcome.Decided = *r.view.Last
+	last := r.view.Last
+	if last == nil || (view.Last != nil && view.Last.Generation == last.Generation) {
+		return contract.DecisionOutcome{}, temporal.NewNonRetryableApplicationError(
+			"nothing was decided: the tenant or another administrator was faster; look again", contract.ErrorLookAgain, nil)
 	}
-	return outcome, nil
+	return contract.DecisionOutcome{Decided: *last, State: r.view.State()}, nil
 }
 
 // drainDecisions carries out the decisions that came by signal. One that is refused is shown and otherwise forgotten.

@@ -59,7 +59,8 @@ func (o *Objects) recordedVerdict() (Verdict, bool) {
 		strings.HasPrefix(condition.Message, secretProblem) && condition.Message != notFound(spec.Credential.Name).Error()
 }
 
-// Usable reports whether the spec is valid, or it works and only its Secret has become unusable since. What that holds now is not copied.
+// Usable reports whether the spec is valid, or works and only its Secret has become unusable since. What that holds now is not
+// copied.
 func (o *Objects) Usable() bool {
 	condition := o.accepted()
 	return o.Verdict.Accepted || (o.Velero != nil && strings.HasPrefix(o.Verdict.Message, secretProblem) && condition != nil &&

@@ -1,0 +1,92 @@
+package workflows_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"holdfast.dev/holdfast/test/fake"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// Two administrators decide about the same version: one of them has to look again.
+func TestOfTwoDecisionsOneHasToLookAgain(t *testing.T) {
+	world := situations()["first request"].make(t)
+	decision := shown(world, "approve")
+	other := decision
+	other.Decision = contract.DecisionReject
+	var first, second *answer
+	require.NoError(t, serveApproval(world, func(s *scenario) {
+		s.RegisterDelayedCallback(func() {
+			first, second = s.update("first", decision), s.update("second", other)
+		}, time.Second)
+	}))
+	require.NoError(t, first.err)
+	assert.Equal(t, contract.ApprovalApproved, first.outcome.State)
+	refusedAs(t, second.err, contract.ErrorLookAgain)
+	settle(t, world)
+	assert.Equal(t, "bucket", bucketOf(world))
+}
+
+// kubectl and an Update at the same moment: the result is one of the two, and the same everywhere.
+func TestADecisionByKubectlMeetsOneByUpdate(t *testing.T) {
+	tests := map[string]func(world *fake.World, kubectl func()){
+		"kubectl is first": func(world *fake.World, kubectl func()) {
+			world.Fail(func(verb string, object client.Object) error {
+				if _, is := object.(*request); is && verb == "patch" {
+					world.Fail(nil)
+					kubectl()
+				}
+				return nil
+			})
+		},
+		"the Update is first": func(world *fake.World, kubectl func()) {
+			world.Lose(func(verb string, object client.Object) error {
+				if _, is := object.(*request); is && verb == "patch" {
+					world.Lose(nil)
+					kubectl()
+				}
+				return nil
+			})
+		},
+	}
+	for title, arrange := range tests {
+		t.Run(title, func(t *testing.T) {
+			world := situations()["update of the spec"].make(t)
+			decision := shown(world, "approve")
+			arrange(world, func() { decide("reject")(world) })
+			a := updated(t, world, decision)
+			settle(t, world)
+			view := world.Gather(name, false).Approval()
+			assert.Equal(t, contract.ApprovalRejected, view.State(), "the API server had this one last")
+			assert.Equal(t, "bucket", bucketOf(world))
+			if title == "kubectl is first" {
+				refusedAs(t, a.err, contract.ErrorLookAgain)
+			} else {
+				require.NoError(t, a.err)
+				assert.Equal(t, contract.ApprovalRejected, a.outcome.State, "the answer is what came of it")
+			}
+		})
+	}
+}
+
+// The tenant edits the spec right after the decision about it was written: nobody is told that it was carried out.
+func TestADecisionByUpdateMeetsAnEditOfTheTenant(t *testing.T) {
+	for title, make := range map[string]func(*testing.T) *fake.World{
+		"first request": situations()["first request"].make, "update": situations()["update of the spec"].make,
+	} {
+		t.Run(title, func(t *testing.T) {
+			world := make(t)
+			justAfter(world, "patch", editLocation(bucket("third")))
+			a := updated(t, world, shown(world, "approve"))
+			require.True(t, a.completed)
+			refusedAs(t, a.err, contract.ErrorLookAgain)
+			settle(t, world)
+			assert.Equal(t, "third/keys", called(world.ApprovalRequest(name).Status.VeleroBackupStorageLocationApprovalRequest.PendingSpec))
+			assert.NotEqual(t, "third", bucketOf(world))
+		})
+	}
+}
