@@ -120,6 +120,9 @@ func decidable(view contract.ApprovalView, request contract.DecisionRequest) err
 		return refusal(contract.ErrorNothingToDecide, "nothing is approved that could be revoked")
 	case request.Decision != contract.DecisionRevoke && !view.HasPending:
 		return refusal(contract.ErrorNothingToDecide, "nothing is pending")
+	case request.Decision != contract.DecisionRevoke && !view.Present:
+		return refusal(contract.ErrorNothingToDecide, "the tenant has changed the spec to one that is not valid; "+
+			"nothing can be decided until it is")
 	case request.Decision == contract.DecisionReject && view.Rejected:
 		return refusal(contract.ErrorNothingToDecide, "the pending spec is rejected already")
 	}

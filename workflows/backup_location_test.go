@@ -1,7 +1,6 @@
 package workflows_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -9,41 +8,54 @@ import (
 	"github.com/stretchr/testify/require"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/test/fake"
 )
 
-// lies has Velero put the backup into a location, as it does when it begins.
-func lies(in string) func(*fake.World) {
-	return func(w *fake.World) {
-		made := w.Velero(fake.VeleroName(name))
-		made.Spec.StorageLocation = in
-		_ = w.Client.Update(context.Background(), made)
+// stored is the name of the Velero BackupStorageLocation of the tenant's location own.
+var stored = fake.LocationName("own")
+
+// inOwn is a NonAdminBackup into the tenant's own location, with all that the location consists of.
+func inOwn() []client.Object {
+	nab := fake.NAB(name)
+	nab.Spec.BackupSpec.StorageLocation = "own"
+	own := fake.NaBSL("own")
+	own.Status.VeleroBackupStorageLocation = &oadpv1alpha1.VeleroBackupStorageLocation{NACUUID: stored}
+	made := storage(stored)
+	made.Labels = map[string]string{oadpv1alpha1.NabslOriginNACUUIDLabel: stored}
+	made.Annotations = map[string]string{
+		oadpv1alpha1.NabslOriginNamespaceAnnotation: fake.Namespace, oadpv1alpha1.NabslOriginNameAnnotation: own.Name,
 	}
+	made.Status.Phase = velerov1.BackupStorageLocationPhaseAvailable
+	return []client.Object{nab, own, made, storage("other")}
 }
 
 func storage(in string) *velerov1.BackupStorageLocation {
 	return &velerov1.BackupStorageLocation{ObjectMeta: metav1.ObjectMeta{Namespace: fake.OADPNamespace, Name: in, UID: "uid-of-storage"}}
 }
 
-// Nothing of a backup can be reached whose location is gone: a plain delete has nothing to protect.
+// Nothing of a backup can be reached whose location its tenant has deleted: a plain delete has nothing to protect.
 func TestAPlainDeleteEndsWhenTheLocationIsGone(t *testing.T) {
-	goes := func(w *fake.World) { w.Remove(storage("there")) }
+	revoked := func(w *fake.World) { w.Remove(storage(stored)) }
+	goes := func(w *fake.World) { w.Remove(fake.NaBSL("own")); revoked(w) }
+	other := func(w *fake.World) { w.Remove(storage("other")) }
 	tests := map[string]struct {
 		steps    []func(*fake.World)
 		wantGone bool
 	}{
-		"it is there":              {steps: []func(*fake.World){velero("Completed"), lies("there"), remove}},
-		"it was gone before":       {steps: []func(*fake.World){velero("Completed"), lies("there"), goes, remove}, wantGone: true},
-		"it goes afterwards":       {steps: []func(*fake.World){velero("Completed"), lies("there"), remove, goes}, wantGone: true},
-		"it goes while it runs":    {steps: []func(*fake.World){velero("InProgress"), lies("there"), remove, goes}, wantGone: true},
-		"another one goes":         {steps: []func(*fake.World){velero("Completed"), lies("other"), remove, goes}},
-		"it goes without a delete": {steps: []func(*fake.World){velero("Completed"), lies("there"), goes}},
+		"it is there":              {steps: []func(*fake.World){velero("Completed"), remove}},
+		"it was gone before":       {steps: []func(*fake.World){velero("Completed"), goes, remove}, wantGone: true},
+		"it goes afterwards":       {steps: []func(*fake.World){velero("Completed"), remove, goes}, wantGone: true},
+		"it goes while it runs":    {steps: []func(*fake.World){velero("InProgress"), remove, goes}, wantGone: true},
+		"it is revoked":            {steps: []func(*fake.World){velero("Completed"), remove, revoked}},
+		"another one goes":         {steps: []func(*fake.World){velero("Completed"), remove, other}},
+		"it goes without a delete": {steps: []func(*fake.World){velero("Completed"), goes}},
 	}
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
-			world := fake.New(t, fake.NAB(name), storage("there"), storage("other"))
+			world := fake.New(t, inOwn()...)
 			serve(t, world, test.steps)
 			made := world.Velero(fake.VeleroName(name))
 			if test.wantGone {
@@ -60,11 +72,11 @@ func TestAPlainDeleteEndsWhenTheLocationIsGone(t *testing.T) {
 
 // deleteBackup promises that the data go: what cannot be done is not taken for done.
 func TestADeleteBackupWaitsThoughTheLocationIsGone(t *testing.T) {
-	s := newScenario(t, fake.NAB(name), storage("there"))
+	s := newScenario(t, inOwn()...)
 	s.after(time.Second, velero("InProgress"))
 	s.after(2*time.Second, func(w *fake.World) {
-		lies("there")(w)
-		w.Remove(storage("there"))
+		w.Remove(fake.NaBSL("own"))
+		w.Remove(storage(stored))
 		w.EditSpec(name, deleteBackup)
 	})
 	s.after(3*time.Second, velero("Completed"))

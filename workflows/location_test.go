@@ -26,6 +26,10 @@ func addSecret(w *fake.World) {
 	_ = w.Client.Create(context.Background(), fake.Secret(fake.SecretName, fake.Credentials(secretMark)))
 }
 
+func prefix(prefix string) func(*veleroLS) {
+	return func(spec *veleroLS) { spec.ObjectStorage.Prefix = prefix }
+}
+
 func switchApproval(approval bool) func(*fake.World) {
 	return func(w *fake.World) { w.RequireApproval(approval) }
 }
@@ -49,7 +53,7 @@ func TestALocationFollowsItsSpec(t *testing.T) {
 		made       = "BackupStorageLocationSynced=True/BackupStorageLocationCreated"
 		remade     = "BackupStorageLocationSynced=True/BackupStorageLocationUpdated"
 	)
-	invalid := editLocation(func(spec *veleroLS) { spec.ObjectStorage.Prefix = "../crew" })
+	invalid := editLocation(prefix("../crew"))
 	steps := func(steps ...func(*fake.World)) []func(*fake.World) { return steps }
 	tests := map[string]struct {
 		approval   bool
@@ -91,7 +95,7 @@ func TestALocationFollowsItsSpec(t *testing.T) {
 			phase: "BackingOff", conditions: []string{refused, allowed, secretMade, made}, bucket: "bucket", copy: secretMark,
 		},
 		"edited to something invalid and back": {
-			steps: steps(invalid, editLocation(func(spec *veleroLS) { spec.ObjectStorage.Prefix = "backups" })),
+			steps: steps(invalid, editLocation(prefix("backups"))),
 			phase: "Created", conditions: []string{accepted, allowed, secretMade, made}, bucket: "bucket", copy: secretMark,
 		},
 		"edited with approval: the approved one stays": {
@@ -101,6 +105,14 @@ func TestALocationFollowsItsSpec(t *testing.T) {
 		"edited to something invalid with approval: the approved one stays": {
 			approval: true, steps: steps(decide("approve"), invalid), request: true,
 			phase: "BackingOff", conditions: []string{refused, allowed, secretMade, made}, bucket: "bucket", copy: secretMark,
+		},
+		"approved when its tenant has left that spec for an invalid one: not yet": {
+			approval: true, steps: steps(invalid, decide("approve")), request: true,
+			phase: "BackingOff", conditions: []string{refused, pending},
+		},
+		"approved when its tenant has left that spec for an invalid one, and comes back": {
+			approval: true, steps: steps(invalid, decide("approve"), editLocation(prefix("backups"))), request: true,
+			phase: "Created", conditions: []string{accepted, allowed, secretMade, made}, bucket: "bucket", copy: secretMark,
 		},
 		"edited and approved": {
 			approval: true, steps: steps(decide("approve"), editLocation(bucket("other")), decide("approve")), request: true,

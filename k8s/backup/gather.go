@@ -47,7 +47,7 @@ type Objects struct {
 	DeleteRequests []velerov1.DeleteBackupRequest
 	// NamespaceTerminating is read only when NAB is being deleted.
 	NamespaceTerminating bool
-	// LocationGone: the Velero BackupStorageLocation of Backup is gone; read only after a plain delete of NAB.
+	// LocationGone: the tenant's location that holds Backup is gone for good; read only after a plain delete of NAB.
 	LocationGone bool
 	// Verdict on the spec as of today; read only in phase BackingOff.
 	Verdict *Verdict
@@ -145,27 +145,49 @@ func recordedName(nab *oadpv1alpha1.NonAdminBackup) string {
 
 func (g *Gatherer) getBackup(ctx context.Context, name string) (*velerov1.Backup, error) {
 	backup := &velerov1.Backup{}
-	err := g.Reader.Get(ctx, types.NamespacedName{Namespace: g.OADPNamespace, Name: name}, backup)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("get Velero Backup %s/%s: %w", g.OADPNamespace, name, err)
+	if exists, err := g.get(ctx, g.OADPNamespace, name, backup); err != nil || !exists {
+		return nil, err
 	}
 	return backup, nil
 }
 
-// locationGone: nothing of the backup can be reached any more, so a plain delete has nothing to protect.
+// locationGone: the backup lies in a location that its tenant has deleted, so a plain delete has nothing to protect. A
+// BackupStorageLocation that is away for another reason (a revocation, an administrator's hand) may come back.
 func (g *Gatherer) locationGone(ctx context.Context, o *Objects) (bool, error) {
-	if o.Backup == nil || o.Backup.Spec.StorageLocation == "" || o.NAB.Spec.DeleteBackup || o.NAB.Spec.ForceDeleteBackup {
+	spec := o.NAB.Spec
+	if o.Backup == nil || o.Backup.Spec.StorageLocation == "" || spec.DeleteBackup || spec.ForceDeleteBackup ||
+		spec.BackupSpec == nil || spec.BackupSpec.StorageLocation == "" {
 		return false, nil
 	}
-	location := &velerov1.BackupStorageLocation{}
-	err := g.Reader.Get(ctx, types.NamespacedName{Namespace: g.OADPNamespace, Name: o.Backup.Spec.StorageLocation}, location)
-	if err != nil && !apierrors.IsNotFound(err) {
-		return false, fmt.Errorf("get Velero BackupStorageLocation %s/%s: %w", g.OADPNamespace, o.Backup.Spec.StorageLocation, err)
+	made := &velerov1.BackupStorageLocation{}
+	if exists, err := g.get(ctx, g.OADPNamespace, o.Backup.Spec.StorageLocation, made); exists || err != nil {
+		return false, err
 	}
-	return err != nil, nil
+	location := &oadpv1alpha1.NonAdminBackupStorageLocation{}
+	exists, err := g.get(ctx, o.NAB.Namespace, spec.BackupSpec.StorageLocation, location)
+	if err != nil {
+		return false, err
+	}
+	return !exists || !location.DeletionTimestamp.IsZero() || !g.madeFor(o.Backup.Spec.StorageLocation, location), nil
+}
+
+// madeFor: the location's BackupStorageLocation has, or will have, that name.
+func (g *Gatherer) madeFor(name string, location *oadpv1alpha1.NonAdminBackupStorageLocation) bool {
+	recorded := location.Status.VeleroBackupStorageLocation
+	return (recorded != nil && recorded.NACUUID == name) ||
+		k8s.NACUUID(g.ClusterID, location.Namespace, location.Name, string(location.UID)) == name
+}
+
+// get reads an object and reports whether it exists.
+func (g *Gatherer) get(ctx context.Context, namespace, name string, into client.Object) (bool, error) {
+	err := g.Reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, into)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("get %T %s/%s: %w", into, namespace, name, err)
+	}
+	return true, nil
 }
 
 func (g *Gatherer) namespaceTerminating(ctx context.Context, name string) (bool, error) {

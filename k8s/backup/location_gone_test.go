@@ -15,17 +15,36 @@ import (
 	"holdfast.dev/holdfast/test/fake"
 )
 
+// tenantsLocation is one whose BackupStorageLocation is called made.
+func tenantsLocation(made string, beingDeleted bool) *oadpv1alpha1.NonAdminBackupStorageLocation {
+	location := &oadpv1alpha1.NonAdminBackupStorageLocation{
+		ObjectMeta: metav1.ObjectMeta{Namespace: fake.Namespace, Name: "own", UID: "uid-own"},
+		Status: oadpv1alpha1.NonAdminBackupStorageLocationStatus{
+			VeleroBackupStorageLocation: &oadpv1alpha1.VeleroBackupStorageLocation{NACUUID: made},
+		},
+	}
+	if beingDeleted {
+		location.Finalizers = []string{oadpv1alpha1.NabslFinalizer}
+	}
+	return location
+}
+
 func TestALocationThatIsGoneMattersToAPlainDeleteOnly(t *testing.T) {
 	tests := map[string]struct {
 		change   func(*oadpv1alpha1.NonAdminBackup)
+		tenants  *oadpv1alpha1.NonAdminBackupStorageLocation // of the name that the NonAdminBackup gives
 		location string
 		want     bool
 	}{
-		"plain delete":                             {location: "gone", want: true},
-		"plain delete, it is there":                {location: "there"},
-		"plain delete, Velero has not chosen one":  {},
-		"no delete":                                {change: func(nab *oadpv1alpha1.NonAdminBackup) { nab.DeletionTimestamp = nil }, location: "gone"},
-		"deleteBackup":                             {change: func(nab *oadpv1alpha1.NonAdminBackup) { nab.Spec.DeleteBackup = true }, location: "gone"},
+		"plain delete": {location: "gone", want: true},
+		"plain delete, the tenant's location going too":      {tenants: tenantsLocation("gone", true), location: "gone", want: true},
+		"plain delete, another location of that name":        {tenants: tenantsLocation("another", false), location: "gone", want: true},
+		"plain delete, revoked or deleted by hand":           {tenants: tenantsLocation("gone", false), location: "gone"},
+		"plain delete, in a location of the administrator's": {change: func(nab *oadpv1alpha1.NonAdminBackup) { nab.Spec.BackupSpec.StorageLocation = "" }, location: "gone"},
+		"plain delete, it is there":                          {location: "there"},
+		"plain delete, Velero has not chosen one":            {},
+		"no delete":    {change: func(nab *oadpv1alpha1.NonAdminBackup) { nab.DeletionTimestamp = nil }, location: "gone"},
+		"deleteBackup": {change: func(nab *oadpv1alpha1.NonAdminBackup) { nab.Spec.DeleteBackup = true }, location: "gone"},
 		"forceDeleteBackup, which needs no excuse": {change: func(nab *oadpv1alpha1.NonAdminBackup) { nab.Spec.ForceDeleteBackup = true }, location: "gone"},
 	}
 	for title, test := range tests {
@@ -33,6 +52,7 @@ func TestALocationThatIsGoneMattersToAPlainDeleteOnly(t *testing.T) {
 			nab := fake.NAB("nightly")
 			nab.Finalizers = []string{oadpv1alpha1.NabFinalizer}
 			nab.DeletionTimestamp = &metav1.Time{Time: time.Now()}
+			nab.Spec.BackupSpec.StorageLocation = "own"
 			if test.change != nil {
 				test.change(nab)
 			}
@@ -41,6 +61,12 @@ func TestALocationThatIsGoneMattersToAPlainDeleteOnly(t *testing.T) {
 			w := fake.New(t, nab, velero, &velerov1.BackupStorageLocation{
 				ObjectMeta: metav1.ObjectMeta{Namespace: fake.OADPNamespace, Name: "there"},
 			})
+			if test.tenants != nil {
+				require.NoError(t, w.Client.Create(t.Context(), test.tenants))
+				if len(test.tenants.Finalizers) > 0 {
+					require.NoError(t, w.Client.Delete(t.Context(), test.tenants))
+				}
+			}
 			objects, err := w.Backups.Gatherer.Gather(t.Context(), fake.Ref("nightly"))
 			require.NoError(t, err)
 			assert.Equal(t, test.want, objects.LocationGone)

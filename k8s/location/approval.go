@@ -37,12 +37,12 @@ func (o *Objects) Approval() contract.ApprovalView {
 			view.PendingSince = condition.LastTransitionTime.UTC()
 		}
 	}
+	spec := o.Location.Spec.BackupStorageLocationSpec
+	view.Present = pending != nil && policy.SameButCredential(spec, pending)
 	if view.Needed && o.Usable() {
-		spec := o.Location.Spec.BackupStorageLocationSpec
-		isPending := pending != nil && policy.SameButCredential(spec, pending)
+		isPending := view.Present
 		isApproved := approved != nil && policy.SameButCredential(spec, approved)
-		view.Unasked = !isPending && !isApproved
-		view.Returned = isApproved
+		view.Unasked, view.Returned = !isPending && !isApproved, isApproved
 		view.CredentialMoved = (isPending && !isApproved && CredentialOf(pending) != CredentialOf(spec)) ||
 			(isApproved && CredentialOf(approved) != CredentialOf(spec))
 	}
@@ -82,6 +82,8 @@ func NextApproval(v contract.ApprovalView) contract.ApprovalAction {
 		return contract.ApprovalReset // what was decided about the spec before
 	case !v.Fresh:
 		return contract.ApprovalWait
+	case v.HasPending && !v.Present && (v.Decision == approve || v.Decision == reject):
+		return contract.ApprovalWait // the tenant's present spec is invalid: the decision counts if that was a slip
 	case v.HasPending && v.Decision == approve:
 		return contract.ApprovalApprove
 	case v.HasPending && v.Decision == reject:

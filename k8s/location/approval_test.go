@@ -15,39 +15,44 @@ func TestNextApproval(t *testing.T) {
 	tests := map[string]struct {
 		view view
 		want contract.ApprovalAction
+		// absent: the pending spec is not the tenant's present one, which is invalid.
+		absent bool
 	}{
-		"the location is gone, or needs no approval": {view{Found: true, HasPending: true, Fresh: true, Decision: "approve"}, contract.ApprovalClose},
-		"not asked yet":                                            {view{Needed: true}, contract.ApprovalWait},
-		"no, not set":                                              {view{HasPending: true, Fresh: true}, contract.ApprovalWait},
-		"no, pending":                                              {view{HasPending: true, Fresh: true, Decision: "pending"}, contract.ApprovalWait},
-		"no, approve":                                              {view{HasPending: true, Fresh: true, Decision: "approve"}, contract.ApprovalApprove},
-		"no, approve, of an update":                                {view{HasPending: true, HasApproved: true, Fresh: true, Decision: "approve"}, contract.ApprovalApprove},
-		"no, approve, what was rejected":                           {view{HasPending: true, Rejected: true, Fresh: true, Decision: "approve"}, contract.ApprovalApprove},
-		"no, reject":                                               {view{HasPending: true, Fresh: true, Decision: "reject"}, contract.ApprovalReject},
-		"no, reject, of an update":                                 {view{HasPending: true, HasApproved: true, Fresh: true, Decision: "reject"}, contract.ApprovalReject},
-		"yes, not set":                                             {view{Revoke: true, HasApproved: true, Fresh: true}, contract.ApprovalRevoke},
-		"yes, pending":                                             {view{Revoke: true, HasApproved: true, Fresh: true, Decision: "pending"}, contract.ApprovalRevoke},
-		"yes, approve: revoke wins":                                {view{Revoke: true, HasApproved: true, HasPending: true, Fresh: true, Decision: "approve"}, contract.ApprovalRevoke},
-		"yes, reject":                                              {view{Revoke: true, HasApproved: true, HasPending: true, Fresh: true, Decision: "reject"}, contract.ApprovalRevoke},
-		"yes, the tenant having changed the spec":                  {view{Revoke: true, HasApproved: true, Unasked: true, Fresh: true}, contract.ApprovalRevoke},
-		"yes, killed before it was carried out":                    {view{Revoke: true, HasApproved: true}, contract.ApprovalRevoke},
-		"yes, carried out or nothing approved":                     {view{Revoke: true, HasPending: true}, contract.ApprovalReset},
-		"yes, nothing approved, and approve":                       {view{Revoke: true, HasPending: true, Fresh: true, Decision: "approve"}, contract.ApprovalReset},
-		"a new spec":                                               {view{Unasked: true}, contract.ApprovalAsk},
-		"a new spec and a decision about the one before":           {view{Unasked: true, HasPending: true, Fresh: true, Decision: "approve"}, contract.ApprovalAsk},
-		"a new spec stored, the old approval still there":          {view{HasPending: true, HasApproved: true, Decision: "approve"}, contract.ApprovalReset},
-		"a new spec stored, the old rejection still there":         {view{HasPending: true, Decision: "reject"}, contract.ApprovalReset},
-		"approved, and at rest":                                    {view{HasApproved: true, Returned: true, Decision: "approve"}, contract.ApprovalWait},
-		"rejected, and at rest":                                    {view{HasPending: true, Rejected: true, Decision: "reject"}, contract.ApprovalWait},
-		"rejected, set to pending":                                 {view{HasPending: true, Rejected: true, Fresh: true, Decision: "pending"}, contract.ApprovalReopen},
-		"back to the approved spec":                                {view{HasPending: true, HasApproved: true, Returned: true}, contract.ApprovalDrop},
-		"back to the approved spec and a decision about the other": {view{HasPending: true, HasApproved: true, Returned: true, Fresh: true, Decision: "approve"}, contract.ApprovalDrop},
-		"another credential":                                       {view{HasApproved: true, Returned: true, CredentialMoved: true}, contract.ApprovalFollow},
-		"another credential while pending, and a decision: it follows":   {view{HasPending: true, CredentialMoved: true, Fresh: true, Decision: "approve"}, contract.ApprovalFollow},
-		"a decision when there is nothing to decide":                     {view{HasApproved: true, Returned: true, Fresh: true, Decision: "reject"}, contract.ApprovalObserve},
-		"an invalid spec before any valid one, and a decision about it":  {view{Fresh: true, Decision: "approve"}, contract.ApprovalObserve},
-		"an unknown decision, as of a newer version, is waited out":      {view{HasPending: true, Fresh: true, Decision: "escalate"}, contract.ApprovalWait},
-		"an unknown decision about what was rejected is no reject again": {view{HasPending: true, Rejected: true, Fresh: true, Decision: "escalate"}, contract.ApprovalReopen},
+		"approve, of a spec that the tenant has left": {view: view{HasPending: true, Fresh: true, Decision: "approve"}, want: contract.ApprovalWait, absent: true},
+		"reject, of a spec that the tenant has left":  {view: view{HasPending: true, Fresh: true, Decision: "reject"}, want: contract.ApprovalWait, absent: true},
+		"revoke, the tenant's spec being invalid":     {view: view{Revoke: true, HasApproved: true, Fresh: true}, want: contract.ApprovalRevoke, absent: true},
+		"the location is gone, or needs no approval":  {view: view{Found: true, HasPending: true, Fresh: true, Decision: "approve"}, want: contract.ApprovalClose},
+		"not asked yet":                                            {view: view{Needed: true}, want: contract.ApprovalWait},
+		"no, not set":                                              {view: view{HasPending: true, Fresh: true}, want: contract.ApprovalWait},
+		"no, pending":                                              {view: view{HasPending: true, Fresh: true, Decision: "pending"}, want: contract.ApprovalWait},
+		"no, approve":                                              {view: view{HasPending: true, Fresh: true, Decision: "approve"}, want: contract.ApprovalApprove},
+		"no, approve, of an update":                                {view: view{HasPending: true, HasApproved: true, Fresh: true, Decision: "approve"}, want: contract.ApprovalApprove},
+		"no, approve, what was rejected":                           {view: view{HasPending: true, Rejected: true, Fresh: true, Decision: "approve"}, want: contract.ApprovalApprove},
+		"no, reject":                                               {view: view{HasPending: true, Fresh: true, Decision: "reject"}, want: contract.ApprovalReject},
+		"no, reject, of an update":                                 {view: view{HasPending: true, HasApproved: true, Fresh: true, Decision: "reject"}, want: contract.ApprovalReject},
+		"yes, not set":                                             {view: view{Revoke: true, HasApproved: true, Fresh: true}, want: contract.ApprovalRevoke},
+		"yes, pending":                                             {view: view{Revoke: true, HasApproved: true, Fresh: true, Decision: "pending"}, want: contract.ApprovalRevoke},
+		"yes, approve: revoke wins":                                {view: view{Revoke: true, HasApproved: true, HasPending: true, Fresh: true, Decision: "approve"}, want: contract.ApprovalRevoke},
+		"yes, reject":                                              {view: view{Revoke: true, HasApproved: true, HasPending: true, Fresh: true, Decision: "reject"}, want: contract.ApprovalRevoke},
+		"yes, the tenant having changed the spec":                  {view: view{Revoke: true, HasApproved: true, Unasked: true, Fresh: true}, want: contract.ApprovalRevoke},
+		"yes, killed before it was carried out":                    {view: view{Revoke: true, HasApproved: true}, want: contract.ApprovalRevoke},
+		"yes, carried out or nothing approved":                     {view: view{Revoke: true, HasPending: true}, want: contract.ApprovalReset},
+		"yes, nothing approved, and approve":                       {view: view{Revoke: true, HasPending: true, Fresh: true, Decision: "approve"}, want: contract.ApprovalReset},
+		"a new spec":                                               {view: view{Unasked: true}, want: contract.ApprovalAsk},
+		"a new spec and a decision about the one before":           {view: view{Unasked: true, HasPending: true, Fresh: true, Decision: "approve"}, want: contract.ApprovalAsk},
+		"a new spec stored, the old approval still there":          {view: view{HasPending: true, HasApproved: true, Decision: "approve"}, want: contract.ApprovalReset},
+		"a new spec stored, the old rejection still there":         {view: view{HasPending: true, Decision: "reject"}, want: contract.ApprovalReset},
+		"approved, and at rest":                                    {view: view{HasApproved: true, Returned: true, Decision: "approve"}, want: contract.ApprovalWait},
+		"rejected, and at rest":                                    {view: view{HasPending: true, Rejected: true, Decision: "reject"}, want: contract.ApprovalWait},
+		"rejected, set to pending":                                 {view: view{HasPending: true, Rejected: true, Fresh: true, Decision: "pending"}, want: contract.ApprovalReopen},
+		"back to the approved spec":                                {view: view{HasPending: true, HasApproved: true, Returned: true}, want: contract.ApprovalDrop},
+		"back to the approved spec and a decision about the other": {view: view{HasPending: true, HasApproved: true, Returned: true, Fresh: true, Decision: "approve"}, want: contract.ApprovalDrop},
+		"another credential":                                       {view: view{HasApproved: true, Returned: true, CredentialMoved: true}, want: contract.ApprovalFollow},
+		"another credential while pending, and a decision: it follows":   {view: view{HasPending: true, CredentialMoved: true, Fresh: true, Decision: "approve"}, want: contract.ApprovalFollow},
+		"a decision when there is nothing to decide":                     {view: view{HasApproved: true, Returned: true, Fresh: true, Decision: "reject"}, want: contract.ApprovalObserve},
+		"an invalid spec before any valid one, and a decision about it":  {view: view{Fresh: true, Decision: "approve"}, want: contract.ApprovalObserve},
+		"an unknown decision, as of a newer version, is waited out":      {view: view{HasPending: true, Fresh: true, Decision: "escalate"}, want: contract.ApprovalWait},
+		"an unknown decision about what was rejected is no reject again": {view: view{HasPending: true, Rejected: true, Fresh: true, Decision: "escalate"}, want: contract.ApprovalReopen},
 	}
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
@@ -55,6 +60,7 @@ func TestNextApproval(t *testing.T) {
 			if test.want != contract.ApprovalClose && title != "not asked yet" {
 				v.Needed, v.Found = true, true
 			}
+			v.Present = v.HasPending && !v.Unasked && !v.Returned && !test.absent
 			assert.Equal(t, test.want, location.NextApproval(v))
 		})
 	}

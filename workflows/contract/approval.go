@@ -147,6 +147,8 @@ type ApprovalView struct {
 	Rejected bool `json:"rejected,omitempty"`
 	// Unasked: the tenant's spec is valid and neither the pending nor the approved one.
 	Unasked bool `json:"unasked,omitempty"`
+	// Present: the tenant's spec is the pending one: a decision about that is a decision about this.
+	Present bool `json:"present,omitempty"`
 	// Returned: the tenant's spec is the approved one.
 	Returned bool `json:"returned,omitempty"`
 	// CredentialMoved: the tenant's spec is the pending or the approved one, with another credential.

@@ -92,8 +92,8 @@ type BackupView struct {
 	// BeingDeleted: the object has a deletion timestamp. NamespaceTerminating is read only then.
 	BeingDeleted         bool `json:"beingDeleted,omitempty"`
 	NamespaceTerminating bool `json:"namespaceTerminating,omitempty"`
-	// LocationGone: the Velero BackupStorageLocation that holds the backup is gone, and the object is being deleted by a plain
-	// delete: it ends as by force.
+	// LocationGone: the tenant's storage location that holds the backup was deleted, and the object is being deleted by a
+	// plain delete: it ends as by force.
 	LocationGone bool `json:"locationGone,omitempty"`
 	// Finalizer: our finalizer is on the object.
 	Finalizer bool `json:"finalizer,omitempty"`
