@@ -239,7 +239,7 @@ func TestALocationFollowsItsSpec(t *testing.T) {
 			steps: steps(switchApproval(true)), request: true, phase: "BackingOff", conditions: []string{accepted, pending},
 		},
 		"approval switched on while the spec is invalid": {
-			steps: steps(invalid, switchApproval(true)), phase: "BackingOff", conditions: []string{refused, allowed},
+			steps: steps(invalid, switchApproval(true)), phase: "BackingOff", conditions: []string{refused},
 		},
 		"approval switched off": {
 			approval: true, steps: steps(switchApproval(false)),

@@ -117,7 +117,11 @@ func (o *Objects) showApproval(to *oadpv1alpha1.NonAdminBackupStorageLocation, a
 	case contract.ApprovalRejected:
 		set(to, approved, metav1.ConditionFalse, oadpv1alpha1.ReasonBSLSpecRejected, o.withReason(oadpv1alpha1.MessageBSLRejected))
 	case contract.ApprovalUnknown:
-		return // an invalid spec is not asked about; what was said of the one before stays
+		// An invalid spec is not asked about. What was said of the one before stays, unless nothing of it is in force.
+		if o.Rules.RequireApproval() && !inForce && meta.IsStatusConditionTrue(to.Status.Conditions, string(approved)) {
+			meta.RemoveStatusCondition(&to.Status.Conditions, string(approved))
+		}
+		return
 	}
 	if approval == contract.ApprovalRejected && inForce {
 		set(to, updated, metav1.ConditionFalse, oadpv1alpha1.ReasonBSLSpecUpdateRejected, oadpv1alpha1.MessageBSLUpdateRejected)
