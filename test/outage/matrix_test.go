@@ -103,6 +103,8 @@ func (c *testCase) run(s scenario, d disturbance) effects {
 type disturbance struct {
 	process string
 	moment  outage.Moment
+	// away: the API server is, for the local form to fail, and the moment is in the regular form that follows.
+	away bool
 }
 
 func (d disturbance) String() string { return fmt.Sprintf("%s %s", d.process, d.moment) }
@@ -117,13 +119,13 @@ func disturbances(moments []outage.Moment) []disturbance {
 		}
 		for _, process := range []string{env.Worker, env.Watcher, env.Temporal} {
 			if process != env.Temporal || m.Step != points.Signal {
-				all = append(all, disturbance{process, m})
+				all = append(all, disturbance{process: process, moment: m})
 			}
 		}
 		if m.Form == points.Local && m.Occurrence == 1 {
 			regular := m
 			regular.Form = points.Regular
-			all = append(all, disturbance{env.Worker, regular})
+			all = append(all, disturbance{process: env.Worker, moment: regular, away: true})
 		}
 	}
 	return all
@@ -135,7 +137,7 @@ func (d disturbance) plan(c *testCase) int {
 		return 0
 	}
 	kill := outage.KillAndRestart(context.WithoutCancel(c.t.Context()), c.process(d.process), c.restarted)
-	if d.moment.Form != points.Regular {
+	if !d.away {
 		c.driver.At(d.moment, kill)
 		return 1
 	}
