@@ -206,7 +206,7 @@ func (r *approvalRun) drainDecisions(ctx workflow.Context) error {
 }
 
 func (r *approvalRun) show(ctx workflow.Context) error {
-	workflow.SetCurrentDetails(ctx, approvalDetails(r.view, r.refused))
+	workflow.SetCurrentDetails(ctx, approvalDetails(r.in.Ref, r.view, r.refused))
 	none := ""
 	return showPhases(ctx, approvalPhases[r.view.State()], &r.in.ShownPhase, "", &none)
 }

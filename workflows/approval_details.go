@@ -20,17 +20,17 @@ var approvalPhases = map[contract.Approval]string{
 }
 
 // approvalDetails says in Markdown what is to be decided, and how.
-func approvalDetails(v contract.ApprovalView, refused string) string {
-	var text strings.Builder
-	line := func(format string, args ...any) { fmt.Fprintf(&text, format+"\n\n", args...) }
+func approvalDetails(location contract.ObjectRef, v contract.ApprovalView, refused string) string {
+	var paragraphs []string
+	line := func(format string, args ...any) { paragraphs = append(paragraphs, fmt.Sprintf(format, args...)) }
 	switch state := v.State(); {
 	case state == contract.ApprovalNotRequired:
 		line("**Closed:** the location is gone, or the policy requires no approval.")
 	case !v.Found:
 		line("**Waiting** for the approval request.")
 	case state == contract.ApprovalApproved:
-		line("**Approved.** Nothing is pending. To take it back: `holdfast revoke`, or Update `%s` with decision `revoke`.",
-			contract.UpdateDecide)
+		line("**Approved.** Nothing is pending. To take it back: `holdfast revoke %s --reason TEXT`, or Update `%s` with "+
+			"decision `revoke`.", location, contract.UpdateDecide)
 	case state == contract.ApprovalPending && !v.HasPending:
 		line("**Waiting** for a valid spec from the tenant.")
 	default:
@@ -44,10 +44,10 @@ func approvalDetails(v contract.ApprovalView, refused string) string {
 		} else {
 			line("Nothing was approved before. What is asked for:")
 		}
-		text.WriteString(diff(v.Changes))
-		line("To decide: `holdfast approve NAMESPACE/NAME --reason TEXT` (or `reject`), or Update `%s` with\n"+
+		paragraphs = append(paragraphs, diff(v.Changes))
+		line("To decide: `holdfast approve %s --reason TEXT` (or `reject`), or Update `%s` with\n"+
 			"`{\"decision\": \"approve\", \"reason\": \"…\", \"resourceVersion\": \"%s\"}`, or edit approval request `%s`.",
-			contract.UpdateDecide, v.ResourceVersion, v.Request)
+			location, contract.UpdateDecide, v.ResourceVersion, v.Request)
 	}
 	if v.Last != nil {
 		line("Last decision: %s by %s at %s: %s",
@@ -56,25 +56,24 @@ func approvalDetails(v contract.ApprovalView, refused string) string {
 	if refused != "" {
 		line("Note: %s", oneLine(refused))
 	}
-	return strings.TrimSpace(text.String())
+	return strings.Join(paragraphs, "\n\n")
 }
 
 func diff(changes []contract.FieldChange) string {
-	var text strings.Builder
-	text.WriteString("```diff\n")
+	lines := []string{"```diff"}
 	for _, change := range changes {
+		field := oneLine(change.Field)
 		if change.From != "" {
-			fmt.Fprintf(&text, "- %s: %s\n", change.Field, oneLine(change.From))
+			lines = append(lines, "- "+field+": "+oneLine(change.From))
 		}
 		if change.To != "" {
-			fmt.Fprintf(&text, "+ %s: %s\n", change.Field, oneLine(change.To))
+			lines = append(lines, "+ "+field+": "+oneLine(change.To))
 		}
 		if change.From == "" && change.To == "" {
-			fmt.Fprintf(&text, "  %s\n", oneLine(change.Field))
+			lines = append(lines, "  "+field)
 		}
 	}
-	text.WriteString("```\n\n")
-	return text.String()
+	return strings.Join(append(lines, "```"), "\n")
 }
 
 // oneLine keeps what a tenant wrote from ending the block that it is shown in.

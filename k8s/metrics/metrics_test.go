@@ -137,8 +137,10 @@ func TestTheCensusIsTakenAtEachScrape(t *testing.T) {
 	}
 	assert.Empty(t, scraped(), "not known yet: no series, rather than zeros")
 
-	census = &metrics.Census{VeleroBackups: map[metrics.State]int{metrics.StateWaiting: 2}, NonAdminBackups: map[string]int{"new": 3},
-		StorageLocations: map[string]int{"created": 4}}
+	census = &metrics.Census{
+		VeleroBackups: map[metrics.State]int{metrics.StateWaiting: 2}, NonAdminBackups: map[string]int{"new": 3},
+		StorageLocations: map[string]int{"created": 4},
+	}
 	want := map[string]float64{
 		"holdfast_velero_backups waiting": 2, "holdfast_velero_backups in_progress": 0, "holdfast_velero_backups finalizing": 0,
 		"holdfast_velero_backups deleting": 0, "holdfast_velero_backups finished": 0, "holdfast_velero_backups unknown": 0,

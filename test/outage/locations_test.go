@@ -273,6 +273,8 @@ func withoutRun(last *oadpv1alpha1.ApprovalRecord) *oadpv1alpha1.ApprovalRecord 
 	if last == nil {
 		return nil
 	}
-	return &oadpv1alpha1.ApprovalRecord{Decision: last.Decision, DecidedBy: last.DecidedBy, Reason: last.Reason,
-		ObservedGeneration: last.ObservedGeneration}
+	return &oadpv1alpha1.ApprovalRecord{
+		Decision: last.Decision, DecidedBy: last.DecidedBy, Reason: last.Reason,
+		ObservedGeneration: last.ObservedGeneration,
+	}
 }
