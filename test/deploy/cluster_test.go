@@ -38,7 +38,7 @@ func TestInstallation(t *testing.T) {
 	ctrllog.SetLogger(logr.Discard())
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Minute) // the first build is in it
 	defer cancel()
-	stack, err := env.Start(ctx, env.Options{Without: []string{env.Velero, env.S3}, WaitForOthers: true})
+	stack, err := env.Start(ctx, env.Options{Without: []string{env.Velero, env.S3}})
 	require.NoError(t, err)
 	t.Cleanup(stack.Stop)
 	stack.ReportFailure(t)

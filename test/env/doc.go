@@ -5,7 +5,5 @@
 // Start builds what is missing (package test/tools), starts the components as far as possible at the same time and returns
 // when everything answers. Each component is a Process that a test can pause, kill, stop and start again under the same
 // address: outages are tests. Stop, the end of the calling process and its sudden death all take the components with them.
-//
-// Only one stack with Velero can run on a machine at a time, because Velero listens on :8080 and offers no way to change it.
-// See Options.WaitForOthers.
+// Several stacks can run on a machine at a time.
 package env

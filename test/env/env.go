@@ -36,11 +36,8 @@ type Options struct {
 	// Progress gets one line per component that is ready; nil means none.
 	Progress io.Writer
 	// Without names components to leave out, of Temporal, S3 and Velero; without S3 there is no Velero either. Velero's kinds are
-	// always there: without Velero itself a test can write their statuses, and several such stacks can run at once.
+	// always there: without Velero itself a test can write their statuses.
 	Without []string
-	// WaitForOthers lets Start wait, as long as its context allows, while another stack with Velero runs on this machine.
-	// Otherwise Start fails and says whose it is.
-	WaitForOthers bool
 
 	// Holdfast starts one holdfast-worker and one watcher.
 	Holdfast bool
@@ -75,7 +72,6 @@ type Env struct {
 	mu        sync.Mutex
 	processes []*Process // in the order of their start
 	deaths    chan *Process
-	release   func() // gives the lock for Velero's port back
 	progress  *progress
 }
 
@@ -111,7 +107,7 @@ func prepare(options Options) (*Env, error) {
 		return nil, err
 	}
 	e := &Env{
-		options: options, root: root, dir: dir, users: newUsers(), release: func() {},
+		options: options, root: root, dir: dir, users: newUsers(),
 		deaths: make(chan *Process, 100), progress: newProgress(options.Progress),
 	}
 	if _, err := os.Stat(e.path("data")); err == nil {
@@ -132,8 +128,6 @@ func (e *Env) Stop() {
 	e.stopAll(Velero, KubeControllerManager)
 	e.stopAll(KubeAPIServer, Temporal, S3)
 	e.stopAll(Etcd)
-	e.release()
-	e.release = func() {}
 	if e.options.Dir == "" && !e.options.Keep {
 		_ = os.RemoveAll(e.dir) // a left-over temporary folder harms nobody
 	}

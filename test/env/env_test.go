@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -36,7 +35,6 @@ func startStack(ctx context.Context, t *testing.T, options env.Options) *env.Env
 		t.Skip("starts real components")
 	}
 	options.Progress = testWriter{t}
-	options.WaitForOthers = true
 	stack, err := env.Start(ctx, options)
 	require.NoError(t, err)
 	t.Cleanup(stack.Stop)
@@ -51,10 +49,6 @@ func TestStackWithoutHoldfast(t *testing.T) {
 	require.NoError(t, stack.CreateTenant(ctx, "team-a", "alice"))
 	require.NoError(t, stack.Seed(ctx, "team-a", 5))
 
-	t.Run("a second stack is refused, because of Velero's port", func(t *testing.T) {
-		_, err := env.Start(ctx, env.Options{})
-		require.ErrorContains(t, err, "another Holdfast stack runs on this machine (process "+strconv.Itoa(os.Getpid()))
-	})
 	t.Run("Velero takes a backup into the bucket", func(t *testing.T) { takesBackup(ctx, t, stack) })
 	t.Run("Velero uses an account's bucket, and no other with its keys", func(t *testing.T) { usesAccounts(ctx, t, stack) })
 	t.Run("a tenant sees only its own namespace", func(t *testing.T) { isolatesTenants(ctx, t, stack) })

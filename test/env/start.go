@@ -18,11 +18,6 @@ func (e *Env) start(ctx context.Context) error {
 	if err := e.build(ctx); err != nil {
 		return err
 	}
-	if e.hasVelero() {
-		if err := e.reserveVeleroPort(ctx); err != nil {
-			return err
-		}
-	}
 	begin := time.Now()
 	group, ctx := errgroup.WithContext(ctx)
 	temporal, s3, kubernetes := newGate(), newGate(), newGate()

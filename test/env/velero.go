@@ -38,11 +38,11 @@ func (e *Env) startVelero(ctx context.Context, kubernetes, s3 *gate) error {
 	if err := os.WriteFile(keys, e.storage.root().CredentialsFile(), 0o600); err != nil {
 		return fmt.Errorf("write the S3 server's root credentials for Velero: %w", err)
 	}
-	taken, err := freePorts.take(2)
+	taken, err := freePorts.take(3)
 	if err != nil {
 		return err
 	}
-	metrics, profiler := address(taken[0]), address(taken[1])
+	metrics, profiler, manager := address(taken[0]), address(taken[1]), address(taken[2])
 	_, err = e.launch(ctx, command{
 		name: Velero, kind: Velero, path: e.bin[tools.Velero],
 		args: append([]string{ // "server" must come first: Velero starts its plugins with the arguments that follow it
@@ -53,12 +53,13 @@ func (e *Env) startVelero(ctx context.Context, kubernetes, s3 *gate) error {
 		}, e.options.VeleroArgs...),
 		env: []string{
 			"KUBECONFIG=" + e.Kubeconfig(veleroUser), "VELERO_SCRATCH_DIR=" + e.path("tmp"), "AWS_EC2_METADATA_DISABLED=true",
+			"VELERO_MANAGER_METRICS_ADDRESS=" + manager, // see test/tools/velero
 			// Not by a Secret: Velero writes that to a file anew for each use, and its plugins may read it half written. Not as
 			// variables of their own either: the plugin would prefer them to the credentials of any storage location.
 			"AWS_SHARED_CREDENTIALS_FILE=" + keys,
 		},
 		addresses: map[string]string{"metrics": metrics},
-		ready:     e.veleroReady,
+		ready:     func(ctx context.Context) error { return e.veleroReady(ctx, manager) },
 	})
 	return err
 }
@@ -81,8 +82,8 @@ func (e *Env) veleroKinds(ctx context.Context) ([]*unstructured.Unstructured, er
 }
 
 // veleroReady: its managers serve their metrics, and it found the storage location to be usable.
-func (e *Env) veleroReady(ctx context.Context) error {
-	if err := httpReady("http://"+address(veleroManagerPort)+"/metrics", "")(ctx); err != nil {
+func (e *Env) veleroReady(ctx context.Context, manager string) error {
+	if err := httpReady("http://"+manager+"/metrics", "")(ctx); err != nil {
 		return err
 	}
 	location := e.storageLocation()

@@ -46,7 +46,11 @@ func newTarget(ctx context.Context, t tool, toolsDir, cache string, env goEnv) (
 		linker += " " + strings.Join(t.ldflags(version), " ")
 	}
 	var identity bytes.Buffer
-	for _, name := range []string{"go.mod", "go.sum"} {
+	files := []string{"go.mod", "go.sum"}
+	if strings.HasPrefix(t.pkg, "./") { // a program of ours around the module's
+		files = append(files, filepath.Join(t.pkg, "main.go"))
+	}
+	for _, name := range files {
 		content, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return target{}, fmt.Errorf("version of %s: %w", t.name, err)

@@ -57,7 +57,7 @@ var catalog = []tool{
 		from: "github.com/temporalio/cli", seconds: 150, ldflags: temporalVersion,
 	},
 	{
-		name: Velero, group: GroupStack, module: "velero", pkg: "github.com/vmware-tanzu/velero/cmd/velero",
+		name: Velero, group: GroupStack, module: "velero", pkg: "./cmd/velero",
 		from: "github.com/vmware-tanzu/velero", seconds: 270,
 		ldflags: linked("github.com/vmware-tanzu/velero/pkg/buildinfo.Version"),
 	},

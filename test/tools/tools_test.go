@@ -164,5 +164,5 @@ func TestVersionsAreLinked(t *testing.T) {
 
 func TestBinaryNameLeavesMajorVersionsOut(t *testing.T) {
 	require.Equal(t, "server", binaryName("go.etcd.io/etcd/server/v3"))
-	require.Equal(t, "velero", binaryName("github.com/vmware-tanzu/velero/cmd/velero"))
+	require.Equal(t, "velero", binaryName("./cmd/velero"))
 }

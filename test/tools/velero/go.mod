@@ -2,7 +2,10 @@ module holdfast.dev/holdfast/test/tools/velero
 
 go 1.26.0
 
-tool github.com/vmware-tanzu/velero/cmd/velero
+require (
+	github.com/vmware-tanzu/velero v1.18.3
+	sigs.k8s.io/controller-runtime v0.21.0
+)
 
 require (
 	cel.dev/expr v0.25.2 // indirect
@@ -141,7 +144,6 @@ require (
 	github.com/tinylib/msgp v1.3.0 // indirect
 	github.com/vladimirvivien/gexe v0.4.0 // indirect
 	github.com/vmware-tanzu/crash-diagnostics v0.4.3 // indirect
-	github.com/vmware-tanzu/velero v1.18.3 // indirect
 	github.com/x448/float16 v0.8.4 // indirect
 	github.com/zeebo/blake3 v0.2.4 // indirect
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
@@ -187,7 +189,6 @@ require (
 	k8s.io/kube-aggregator v0.33.12 // indirect
 	k8s.io/kube-openapi v0.0.0-20250318190949-c8a335a9a2ff // indirect
 	k8s.io/utils v0.0.0-20241210054802-24370beab758 // indirect
-	sigs.k8s.io/controller-runtime v0.21.0 // indirect
 	sigs.k8s.io/json v0.0.0-20241010143419-9aa6b5e7a4b3 // indirect
 	sigs.k8s.io/randfill v1.0.0 // indirect
 	sigs.k8s.io/structured-merge-diff/v4 v4.6.0 // indirect
