@@ -49,7 +49,6 @@ func run(m *testing.M) int {
 	var err error
 	stack, err = env.Start(ctx, env.Options{
 		Progress:             os.Stdout,
-		WaitForOthers:        true,
 		Holdfast:             true,
 		Audit:                true,
 		SuggestContinueAsNew: suggestContinueAsNew,
