@@ -30,13 +30,21 @@ var restrictedConfig = map[string]string{
 // checkConfig refuses restricted keys, and credentials in a URL: the configuration is shown to administrators, while
 // secrets belong into the Secret.
 func checkConfig(config map[string]string) error {
-	for _, key := range slices.Sorted(maps.Keys(config)) {
-		if instead, restricted := restrictedConfig[key]; restricted {
-			return invalidLocation(".config.%s", "is restricted: %s", key, instead)
-		}
-		if value := config[key]; strings.Contains(value, "://") && strings.ContainsAny(value, "@?") {
-			return invalidLocation(".config.%s", "is invalid: a URL must be without user, password and query", key)
-		}
+	if key, problem := configProblem(config); problem != "" {
+		return invalidLocation(".config.%s", "%s", key, problem)
 	}
 	return nil
+}
+
+// configProblem returns the first key that must not be as it is, and why.
+func configProblem(config map[string]string) (key, problem string) {
+	for _, key := range slices.Sorted(maps.Keys(config)) {
+		if instead, restricted := restrictedConfig[key]; restricted {
+			return key, "is restricted: " + instead
+		}
+		if value := config[key]; strings.Contains(value, "://") && strings.ContainsAny(value, "@?") {
+			return key, "is invalid: a URL must be without user, password and query"
+		}
+	}
+	return "", ""
 }

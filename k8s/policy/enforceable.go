@@ -11,7 +11,7 @@ import (
 // check returns what the policy must not say: fields that Holdfast decides itself, and periods that do not fit together.
 // They are the checks that OADP's operator makes.
 func (p *Policy) check() []string {
-	return slices.Concat(p.checkBackupSpec(), p.checkRestoreSpec(), p.checkPeriods())
+	return slices.Concat(p.checkBackupSpec(), p.checkRestoreSpec(), p.checkPeriods(), p.checkEnforcedConfig())
 }
 
 func (p *Policy) checkBackupSpec() []string {
@@ -77,6 +77,17 @@ func (p *Policy) checkPeriods() []string {
 			enforced.Duration, sync))
 	}
 	return problems
+}
+
+// checkEnforcedConfig: what no tenant may set, every tenant would be refused for.
+func (p *Policy) checkEnforcedConfig() []string {
+	if p.EnforceBSLSpec == nil {
+		return nil
+	}
+	if key, problem := configProblem(p.EnforceBSLSpec.Config); problem != "" {
+		return []string{fmt.Sprintf("enforceBSLSpec.config.%s %s", key, problem)}
+	}
+	return nil
 }
 
 func (p *Policy) enforcedLocationSync() *metav1.Duration {

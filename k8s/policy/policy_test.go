@@ -119,6 +119,10 @@ func TestAWrongPolicyIsRefusedWithTheNameOfTheField(t *testing.T) {
 			"backupSyncPeriod: 24h",
 			"backupSyncPeriod (24h0m0s) must be less than garbageCollectionPeriod (24h0m0s)",
 		},
+		"what no tenant may set": {
+			"enforceBSLSpec: {config: {region: west, credentialsFile: /etc/keys}}",
+			"enforceBSLSpec.config.credentialsFile is restricted: use credential",
+		},
 		"an enforced sync that is too rare": {
 			"enforceBSLSpec: {backupSyncPeriod: 2m}", "enforceBSLSpec.backupSyncPeriod (2m0s) must be less than backupSyncPeriod (2m0s)",
 		},
