@@ -20,7 +20,7 @@ const (
 // after their effect, and may be repeated at any time.
 const (
 	ActivityRefreshApproval = "refresh-approval"
-	// ActivityAdvanceApproval writes what ApprovalView.Next says to the approval request.
+	// ActivityAdvanceApproval writes what is due to the approval request, see location.NextApproval.
 	ActivityAdvanceApproval = "advance-approval"
 	// ActivityDecideApproval writes a decision to the approval request, as kubectl would. It takes a DecisionStep.
 	ActivityDecideApproval = "decide-approval"
