@@ -46,12 +46,19 @@ func devIn(ctx context.Context, dir string, bin map[string]string) error {
 	if err != nil {
 		return err
 	}
+	if err := requireApproval(ctx, stack); err != nil {
+		return err
+	}
+	own, err := layOwnStorage(ctx, stack)
+	if err != nil {
+		return err
+	}
 	link := filepath.Join(filepath.Dir(dir), "dev")
 	if err := relink(dir, link); err != nil {
 		return err
 	}
 	defer unlink(dir, link)
-	introduce(stack, manifest, func(path string) string { return strings.Replace(path, dir, link, 1) })
+	introduce(stack, manifest, own, func(path string) string { return strings.Replace(path, dir, link, 1) })
 	if err := stack.Wait(ctx); err != nil {
 		return fmt.Errorf("%w\nall logs: %s", err, stack.LogDir())
 	}
@@ -59,10 +66,13 @@ func devIn(ctx context.Context, dir string, bin map[string]string) error {
 	return nil
 }
 
-func introduce(stack *env.Env, manifest string, short func(string) string) {
+func introduce(stack *env.Env, manifest string, own ownStorage, short func(string) string) {
 	admin, tenant := short(stack.Kubeconfig(env.Admin)), short(stack.Kubeconfig(demoTenant))
 	asTenant := []string{stack.Binary(tools.Kubectl), "--kubeconfig", tenant, "-n", demoNamespace}
 	command := func(args ...string) string { return commandLine(append(append([]string{}, asTenant...), args...)) }
+	asAdmin := func(args ...string) string {
+		return commandLine(append(append([]string{stack.Binary(tools.Holdfast)}, args...), "--kubeconfig", admin))
+	}
 	fmt.Printf(`
 Holdfast is running.
 
@@ -83,11 +93,30 @@ Three commands to try, as the tenant:
   # delete it with its data
   %s
 
+A bucket of her own, %q, which an administrator has to approve:
+
+  # as the tenant: bring the keys, and ask for the location
+  %s
+  %s
+
+  # as the administrator: look at what is asked for, and decide
+  %s
+  %s
+
+  # as the tenant: take a backup into it
+  %s
+
 Ctrl-C stops everything.
 `, admin, demoTenant, tenant, demoNamespace, stack.TemporalUI(), stack.TemporalAddress(), short(stack.LogDir()),
 		command("apply", "-f", short(manifest)),
 		command("get", "nonadminbackup", "my-backup", "-o", "wide"),
-		command("patch", "nonadminbackup", "my-backup", "--type", "merge", "-p", `{"spec":{"deleteBackup":true}}`))
+		command("patch", "nonadminbackup", "my-backup", "--type", "merge", "-p", `{"spec":{"deleteBackup":true}}`),
+		own.account.Bucket,
+		command("create", "secret", "generic", ownCredentials, "--from-file=cloud="+short(own.keys)),
+		command("apply", "-f", short(own.location)),
+		asAdmin("list", "approvals"),
+		asAdmin("approve", demoNamespace+"/"+demoLocation, "--reason", "trying it out"),
+		command("apply", "-f", short(own.backup)))
 }
 
 // relink lets link point to dir in one step, also when there is one from before.

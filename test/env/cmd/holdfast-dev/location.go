@@ -24,12 +24,18 @@ const (
 
 // tellLocation: the tenant's own bucket, which an administrator must approve, a backup into it, and its end.
 func tellLocation(ctx context.Context, s *story, stack *env.Env, tenant client.WithWatch) error {
-	account, err := prepareLocation(ctx, s, stack)
+	s.chapter("The administrator's policy: tenants' own storage needs approval")
+	if err := requireApproval(ctx, stack); err != nil {
+		return err
+	}
+	own, err := layOwnStorage(ctx, stack)
 	if err != nil {
 		return err
 	}
+	account := own.account
+	fmt.Printf("   %s has a bucket of her own, %q, and keys to it, which Velero does not have\n", demoTenant, account.Bucket)
 	f := newFollower(tenant, kindLocation, demoLocation)
-	name, err := askForLocation(ctx, s, stack, f, account)
+	name, err := askForLocation(ctx, s, stack, f, own)
 	if err != nil {
 		return err
 	}
@@ -41,11 +47,7 @@ func tellLocation(ctx context.Context, s *story, stack *env.Env, tenant client.W
 		return err
 	}
 	s.chapter("%s backs up into the own location", demoTenant)
-	manifest, err := writeManifest(stack, "into-own.yaml", backupIntoLocation, demoNamespace, demoOwnBackup, demoLocation)
-	if err != nil {
-		return err
-	}
-	backup, err := takeBackup(ctx, s, stack, newFollower(tenant, kindNAB, demoOwnBackup), manifest)
+	backup, err := takeBackup(ctx, s, stack, newFollower(tenant, kindNAB, demoOwnBackup), own.backup)
 	if err != nil {
 		return err
 	}
@@ -58,48 +60,58 @@ func tellLocation(ctx context.Context, s *story, stack *env.Env, tenant client.W
 	return checkLocationGone(ctx, s, stack, name, backup, account)
 }
 
-// prepareLocation has the policy require approval, and gives the tenant an account at the object store.
-func prepareLocation(ctx context.Context, s *story, stack *env.Env) (env.Account, error) {
-	s.chapter("The administrator's policy: tenants' own storage needs approval")
+// requireApproval has the policy ask for an administrator's approval.
+func requireApproval(ctx context.Context, stack *env.Env) error {
 	manifest, err := writeManifest(stack, "policy.yaml", approvalPolicy, env.OADPNamespace)
 	if err != nil {
-		return env.Account{}, err
+		return err
 	}
-	if _, err := asAdmin(ctx, stack, tools.Kubectl, "apply", "-f", manifest); err != nil {
-		return env.Account{}, err
-	}
+	_, err = asAdmin(ctx, stack, tools.Kubectl, "apply", "-f", manifest)
+	return err
+}
+
+// ownStorage is a bucket of the tenant's, and the files with which it uses that.
+type ownStorage struct {
+	account  env.Account
+	keys     string // for a Secret
+	location string // a manifest
+	backup   string // another, of a backup into the location
+}
+
+// layOwnStorage gives the tenant an account at the object store, and writes the files.
+func layOwnStorage(ctx context.Context, stack *env.Env) (ownStorage, error) {
 	account, err := stack.CreateAccount(ctx, demoTenant+"-bucket")
 	if err != nil {
-		return env.Account{}, err
+		return ownStorage{}, err
 	}
-	fmt.Printf("   %s has a bucket of her own, %q, and keys to it, which Velero does not have\n", demoTenant, account.Bucket)
-	return account, nil
+	own := ownStorage{account: account, keys: filepath.Join(stack.Dir(), demoTenant+"-keys")}
+	if err := os.WriteFile(own.keys, account.CredentialsFile(), 0o600); err != nil {
+		return ownStorage{}, fmt.Errorf("write the tenant's keys: %w", err)
+	}
+	storage := stack.Storage()
+	own.location, err = writeManifest(stack, "location.yaml", ownLocation,
+		demoNamespace, demoLocation, account.Bucket, ownCredentials, storage.Region, storage.Endpoint)
+	if err != nil {
+		return ownStorage{}, err
+	}
+	own.backup, err = writeManifest(stack, "into-own.yaml", backupIntoLocation, demoNamespace, demoOwnBackup, demoLocation)
+	return own, err
 }
 
 // askForLocation creates Secret and location as the tenant. It returns the name of all that will be made for it, once it waits
 // for approval.
-func askForLocation(ctx context.Context, s *story, stack *env.Env, f *follower, account env.Account) (string, error) {
+func askForLocation(ctx context.Context, s *story, stack *env.Env, f *follower, own ownStorage) (string, error) {
 	s.chapter("%s brings her own storage: a Secret and a %s", demoTenant, kindLocation)
-	keys := filepath.Join(stack.Dir(), "alice-keys")
-	if err := os.WriteFile(keys, account.CredentialsFile(), 0o600); err != nil {
-		return "", fmt.Errorf("write the tenant's keys: %w", err)
-	}
-	storage := stack.Storage()
-	manifest, err := writeManifest(stack, "location.yaml", ownLocation,
-		demoNamespace, demoLocation, account.Bucket, ownCredentials, storage.Region, storage.Endpoint)
-	if err != nil {
-		return "", err
-	}
 	ctx, cancel := context.WithTimeoutCause(ctx, demoLimit, fmt.Errorf("the location was not seen within %s", demoLimit))
 	defer cancel()
 	apply := func() error {
-		err := kubectl(ctx, stack, "create", "secret", "generic", ownCredentials, "-n", demoNamespace, "--from-file=cloud="+keys)
+		err := kubectl(ctx, stack, "create", "secret", "generic", ownCredentials, "-n", demoNamespace, "--from-file=cloud="+own.keys)
 		if err != nil {
 			return err
 		}
-		return kubectl(ctx, stack, "apply", "-f", manifest)
+		return kubectl(ctx, stack, "apply", "-f", own.location)
 	}
-	err = f.until(ctx, apply, func(now state) (bool, error) {
+	err := f.until(ctx, apply, func(now state) (bool, error) {
 		if status, message := conditionStatus(now.object, "Accepted"); status == "False" {
 			return false, fmt.Errorf("the location was refused: %s", message)
 		}
