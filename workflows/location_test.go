@@ -189,6 +189,18 @@ func TestALocationFollowsItsSpec(t *testing.T) {
 			approval: true, steps: steps(decide("approve"), dropSecret, dropCopy), request: true,
 			phase: "Created", conditions: []string{accepted, allowed, secretBad, made}, bucket: "bucket",
 		},
+		"its Secret gone, and what was made for Velero deleted by hand: it comes back with the copy": {
+			steps: steps(dropSecret, dropVeleroLocation),
+			phase: "Created", conditions: []string{accepted, allowed, secretBad, made}, bucket: "bucket", copy: secretMark,
+		},
+		"its Secret forbidden, and what was made for Velero deleted by hand: it comes back with the copy": {
+			steps: steps(forbid, dropVeleroLocation),
+			phase: "Created", conditions: []string{accepted, allowed, secretBad, made}, bucket: "bucket", copy: secretMark,
+		},
+		"edited to a Secret that is not there, and what was made for Velero deleted by hand": {
+			steps: steps(editLocation(func(spec *veleroLS) { spec.Credential.Name = "absent" }), dropVeleroLocation),
+			phase: "BackingOff", conditions: []string{refused, allowed, secretBad}, copy: secretMark,
+		},
 		"rotated": {
 			steps: steps(rotate("Second")),
 			phase: "Created", conditions: []string{accepted, allowed, secretNew, made}, bucket: "bucket", copy: "Second",

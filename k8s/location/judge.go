@@ -63,9 +63,12 @@ func (o *Objects) recordedVerdict() (Verdict, bool) {
 // copied.
 func (o *Objects) Usable() bool {
 	condition := o.accepted()
-	return o.Verdict.Accepted || (o.Velero != nil && strings.HasPrefix(o.Verdict.Message, secretProblem) && condition != nil &&
+	return o.Verdict.Accepted || (o.made() && strings.HasPrefix(o.Verdict.Message, secretProblem) && condition != nil &&
 		condition.Status == metav1.ConditionTrue && condition.ObservedGeneration == o.Location.Generation)
 }
+
+// made: something of what Velero needs is there; what is missing can be made again.
+func (o *Objects) made() bool { return o.Velero != nil || o.Copy != nil }
 
 func (o *Objects) accepted() *metav1.Condition {
 	return meta.FindStatusCondition(o.Location.Status.Conditions, string(oadpv1alpha1.NonAdminConditionAccepted))

@@ -51,7 +51,9 @@ func (o *Objects) Show(to *oadpv1alpha1.NonAdminBackupStorageLocation) {
 	if o.Velero != nil {
 		o.refer(to)
 	} else if spec == nil {
-		meta.RemoveStatusCondition(&to.Status.Conditions, string(oadpv1alpha1.NonAdminConditionSecretSynced))
+		if o.Copy == nil {
+			meta.RemoveStatusCondition(&to.Status.Conditions, string(oadpv1alpha1.NonAdminConditionSecretSynced))
+		}
 		meta.RemoveStatusCondition(&to.Status.Conditions, string(oadpv1alpha1.NonAdminConditionBackupStorageLocationSynced))
 	}
 	o.showSynced(to, spec)

@@ -35,7 +35,6 @@ func (o *Objects) View() contract.LocationView {
 	view.Approval = approval
 	view.Requested = o.requested()
 	view.InForce = spec != nil
-	made := o.Velero != nil || o.Copy != nil
 	switch {
 	case o.Foreign != "":
 		view.Kept = true // until an administrator removes it
@@ -43,10 +42,10 @@ func (o *Objects) View() contract.LocationView {
 		view.Kept = true // there is nothing to copy
 	case spec != nil:
 		view.Synced = o.copySynced(spec) && (o.refused() || o.VeleroSynced(o.NewVelero(spec)))
-	case !o.Rules.RequireApproval() && made:
+	case !o.Rules.RequireApproval() && o.made():
 		view.Kept = true
 	default:
-		view.Synced = !made
+		view.Synced = !o.made()
 	}
 	shown := o.Location.DeepCopy()
 	o.Show(shown)
@@ -64,7 +63,7 @@ func (o *Objects) judgedView(view *contract.LocationView) {
 		view.Message = condition.Message
 	}
 	// What works is not judged again because something outside its spec has changed.
-	works := view.Accepted && o.Velero != nil && o.Foreign == ""
+	works := view.Accepted && o.made() && o.Foreign == ""
 	view.SpecJudged = condition.ObservedGeneration == o.Location.Generation &&
 		(works || (o.Verdict.Accepted == view.Accepted && o.Verdict.Message == condition.Message))
 }
