@@ -41,7 +41,7 @@ func (l *Locations) RefreshApproval(ctx context.Context, step contract.ApprovalS
 func (l *Locations) approval(
 	ctx context.Context, ref contract.ObjectRef, act func(*location.Objects) error,
 ) (contract.ApprovalView, error) {
-	objects, err := l.update(ctx, ref, act)
+	objects, err := l.update(ctx, ref, ifThere(act))
 	if err != nil {
 		return contract.ApprovalView{}, err
 	}

@@ -56,14 +56,14 @@ func (l *Locations) Register(registry worker.ActivityRegistry) {
 }
 
 // update reads all that concerns the location, lets act do its part, and reads again. It does so anew when a write met
-// another writer. act is not called when the object is gone, and may change what it is given.
+// another writer. act may change what it is given.
 func (l *Locations) update(
 	ctx context.Context, ref contract.ObjectRef, act func(*location.Objects) error,
 ) (*location.Objects, error) {
 	var objects *location.Objects
 	err := retry.OnError(conflictBackoff(), conflicts(oadpv1alpha1.ResourceNonAdminBackupStorageLocations), func() error {
 		var err error
-		if objects, err = l.Gatherer.Gather(ctx, ref); err != nil || objects.Location == nil {
+		if objects, err = l.Gatherer.Gather(ctx, ref); err != nil {
 			return err
 		}
 		if err := act(objects); err != nil && !errors.Is(err, errGone) {
@@ -78,11 +78,21 @@ func (l *Locations) update(
 func (l *Locations) step(
 	ctx context.Context, step contract.LocationStep, act func(*location.Objects) error,
 ) (contract.LocationView, error) {
-	objects, err := l.update(ctx, step.Ref, act)
+	objects, err := l.update(ctx, step.Ref, ifThere(act))
 	if err != nil {
 		return contract.LocationView{}, err
 	}
 	return objects.View(), nil
+}
+
+// ifThere does nothing for a location that is gone.
+func ifThere(act func(*location.Objects) error) func(*location.Objects) error {
+	return func(o *location.Objects) error {
+		if o.Location == nil {
+			return nil
+		}
+		return act(o)
+	}
 }
 
 // show brings the status up to date, after change has done its part, and tells the tenant what is new in it.
@@ -196,14 +206,17 @@ func (l *Locations) deleteMade(ctx context.Context, o *location.Objects) error {
 }
 
 // Delete carries out the deletion but for its end (seed 001, Deletion Flow, steps 2 to 5): the approval request, the Secret,
-// the Velero BackupStorageLocation, and then the tenant's NonAdminBackups that lie there, which it only tells to go.
+// the Velero BackupStorageLocation, and then the tenant's NonAdminBackups that lie there, which it only tells to go. It does so
+// too for a location that has gone before: its tenant took the finalizer off.
 func (l *Locations) Delete(ctx context.Context, step contract.LocationStep) (contract.LocationView, error) {
-	return l.step(ctx, step, func(o *location.Objects) error {
-		if o.Location.DeletionTimestamp.IsZero() {
-			return nil
-		}
-		if err := l.show(ctx, o, location.ApplyDeleting); err != nil {
-			return err
+	objects, err := l.update(ctx, step.Ref, func(o *location.Objects) error {
+		if o.Location != nil {
+			if o.Location.DeletionTimestamp.IsZero() {
+				return nil
+			}
+			if err := l.show(ctx, o, location.ApplyDeleting); err != nil {
+				return err
+			}
 		}
 		if o.Request != nil {
 			if err := l.delete(ctx, o.Request); err != nil {
@@ -220,6 +233,10 @@ func (l *Locations) Delete(ctx context.Context, step contract.LocationStep) (con
 		}
 		return nil
 	})
+	if err != nil {
+		return contract.LocationView{}, err
+	}
+	return objects.View(), nil
 }
 
 // Release takes our finalizer off when nothing remains: the object may go.

@@ -1,6 +1,8 @@
 package workflows
 
 import (
+	"time"
+
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
@@ -21,11 +23,17 @@ func NonAdminBackupStorageLocation(ctx workflow.Context, in contract.LocationInp
 	return run.serve(ctx)
 }
 
+// longestBreath is the wait between two looks at what others hold.
+const longestBreath = time.Minute
+
 type locationRun struct {
 	in      contract.LocationInput
 	options Options
 	signals workflow.ReceiveChannel
 	view    contract.LocationView
+	// breath is how long the next wait is; waited is the view at the last one.
+	breath time.Duration
+	waited contract.LocationView
 }
 
 func (r *locationRun) serve(ctx workflow.Context) error {
@@ -78,10 +86,19 @@ func (r *locationRun) show(ctx workflow.Context) error {
 	return showPhases(ctx, r.view.Phase, &r.in.ShownPhase, r.view.Velero.Phase, &r.in.ShownVeleroPhase)
 }
 
-// wait is a breath between steps, and shorter than any signal's way.
+// wait is a breath between steps, and shorter than any signal's way. It grows while nothing changes: something is held by
+// somebody else, whose events are signals that a sleeper does not hear.
 func (r *locationRun) wait(ctx workflow.Context) error {
-	workflow.SetCurrentDetails(ctx, "**Working:** "+locationSummaries[nextLocationStep(r.view)])
-	return workflow.Sleep(ctx, breather)
+	r.breath = min(2*r.breath, longestBreath)
+	if r.view != r.waited {
+		r.waited, r.breath = r.view, breather
+	}
+	details := "**Working:** " + locationSummaries[nextLocationStep(r.view)]
+	if r.view.Held != "" {
+		details = "**Waiting** for somebody to take their finalizers off: " + oneLine(r.view.Held)
+	}
+	workflow.SetCurrentDetails(ctx, details)
+	return workflow.Sleep(ctx, r.breath)
 }
 
 // drain empties a channel of SignalChanged without blocking and returns how many signals there were. Those with an unreadable

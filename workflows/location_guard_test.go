@@ -1,7 +1,9 @@
 package workflows_test
 
 import (
+	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -14,6 +16,7 @@ import (
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/test/fake"
+	"holdfast.dev/holdfast/workflows/contract"
 )
 
 var errInvalidLocation = apierrors.NewInvalid(velerov1.SchemeGroupVersion.WithKind("BackupStorageLocation").GroupKind(), "b",
@@ -213,6 +216,60 @@ func TestADroppedFinalizerComesBack(t *testing.T) {
 			assert.Nil(t, world.Copy(name))
 		})
 	}
+}
+
+// The tenant took the finalizer off: nothing of what was made may outlive the object, its keys least of all.
+func TestNothingOutlivesALocationWithoutFinalizer(t *testing.T) {
+	vanish := func(w *fake.World) {
+		object := w.Location(name)
+		object.Finalizers = nil
+		_ = w.Client.Update(context.Background(), object)
+		w.Remove(object)
+	}
+	t.Run("gone", func(t *testing.T) {
+		world := approved(t)
+		vanish(world)
+		settle(t, world)
+		assert.Nil(t, world.VeleroLocation(name))
+		assert.Nil(t, world.Copy(name))
+		assert.Nil(t, world.ApprovalRequest(name))
+	})
+	t.Run("made anew, with what was made taken over", func(t *testing.T) {
+		world := approved(t)
+		vanish(world)
+		successor := fake.NaBSL(name)
+		successor.UID = "uid-of-the-next"
+		successor.Status.VeleroBackupStorageLocation = &oadpv1alpha1.VeleroBackupStorageLocation{NACUUID: fake.LocationName(name)}
+		require.NoError(t, world.Client.Create(t.Context(), successor))
+		settle(t, world)
+		assert.NotNil(t, world.VeleroLocation(name))
+		assert.NotNil(t, world.Copy(name))
+	})
+}
+
+// Somebody's finalizer on what was made holds the location: it waits ever longer, says for whom, and goes on by itself.
+func TestALocationWaitsForWhatOthersHold(t *testing.T) {
+	world := place(t, false)
+	settle(t, world)
+	made := world.VeleroLocation(name)
+	made.Finalizers = []string{"example.com/hold"}
+	require.NoError(t, world.Client.Update(t.Context(), made))
+	removeLocation(world)
+	let := func(s *scenario) {
+		s.RegisterDelayedCallback(func() {
+			state, err := s.QueryWorkflow(contract.QueryState)
+			require.NoError(t, err)
+			var now contract.LocationState
+			require.NoError(t, state.Get(&now))
+			assert.Contains(t, now.View.Held, "BackupStorageLocation "+fake.OADPNamespace+"/"+fake.LocationName(name))
+			assert.Contains(t, now.View.Held, "example.com/hold")
+			held := world.VeleroLocation(name)
+			held.Finalizers = nil
+			require.NoError(t, world.Client.Update(t.Context(), held))
+		}, 5*time.Minute)
+	}
+	require.NoError(t, serveLocation(world, let), "it takes no more than maxSteps, as it would at one look a second")
+	assert.Nil(t, world.Location(name))
 }
 
 func TestTheEndOfALocation(t *testing.T) {

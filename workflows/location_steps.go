@@ -31,7 +31,7 @@ func nextLocationStep(v contract.LocationView) locationStep {
 	switch {
 	case location.Settled(v):
 		return stepSettled
-	case v.BeingDeleted && (v.Remains > 0 || v.Phase != "Deleting"):
+	case !v.Found, v.BeingDeleted && (v.Remains > 0 || v.Phase != "Deleting"):
 		return stepDeleteLocation
 	case v.BeingDeleted:
 		return stepReleaseLocation

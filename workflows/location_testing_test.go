@@ -63,8 +63,11 @@ func newRun(world *fake.World) *scenario {
 const maxSteps = 60
 
 // serveLocation runs the location's workflow to its end.
-func serveLocation(world *fake.World) error {
+func serveLocation(world *fake.World, during ...func(*scenario)) error {
 	s := newRun(world)
+	for _, do := range during {
+		do(s)
+	}
 	s.ExecuteWorkflow(contract.WorkflowLocation, contract.LocationInput{Cluster: fake.Cluster, Ref: fake.Ref(name)})
 	if !s.IsWorkflowCompleted() {
 		return errors.New("the workflow of the location does not end")

@@ -145,7 +145,7 @@ func recordedName(nab *oadpv1alpha1.NonAdminBackup) string {
 
 func (g *Gatherer) getBackup(ctx context.Context, name string) (*velerov1.Backup, error) {
 	backup := &velerov1.Backup{}
-	if exists, err := g.get(ctx, g.OADPNamespace, name, backup); err != nil || !exists {
+	if exists, err := g.get(ctx, "Velero Backup", g.OADPNamespace, name, backup); err != nil || !exists {
 		return nil, err
 	}
 	return backup, nil
@@ -160,11 +160,11 @@ func (g *Gatherer) locationGone(ctx context.Context, o *Objects) (bool, error) {
 		return false, nil
 	}
 	made := &velerov1.BackupStorageLocation{}
-	if exists, err := g.get(ctx, g.OADPNamespace, o.Backup.Spec.StorageLocation, made); exists || err != nil {
+	if exists, err := g.get(ctx, "Velero BackupStorageLocation", g.OADPNamespace, o.Backup.Spec.StorageLocation, made); exists || err != nil {
 		return false, err
 	}
 	location := &oadpv1alpha1.NonAdminBackupStorageLocation{}
-	exists, err := g.get(ctx, o.NAB.Namespace, spec.BackupSpec.StorageLocation, location)
+	exists, err := g.get(ctx, oadpv1alpha1.KindNonAdminBackupStorageLocation, o.NAB.Namespace, spec.BackupSpec.StorageLocation, location)
 	if err != nil {
 		return false, err
 	}
@@ -179,13 +179,13 @@ func (g *Gatherer) madeFor(name string, location *oadpv1alpha1.NonAdminBackupSto
 }
 
 // get reads an object and reports whether it exists.
-func (g *Gatherer) get(ctx context.Context, namespace, name string, into client.Object) (bool, error) {
+func (g *Gatherer) get(ctx context.Context, kind, namespace, name string, into client.Object) (bool, error) {
 	err := g.Reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, into)
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("get %T %s/%s: %w", into, namespace, name, err)
+		return false, fmt.Errorf("get %s %s/%s: %w", kind, namespace, name, err)
 	}
 	return true, nil
 }

@@ -82,8 +82,8 @@ func NextApproval(v contract.ApprovalView) contract.ApprovalAction {
 		return contract.ApprovalReset // what was decided about the spec before
 	case !v.Fresh:
 		return contract.ApprovalWait
-	case v.HasPending && !v.Present && (v.Decision == approve || v.Decision == reject):
-		return contract.ApprovalWait // the tenant's present spec is invalid: the decision counts if that was a slip
+	case DecisionWaits(v):
+		return contract.ApprovalWait
 	case v.HasPending && v.Decision == approve:
 		return contract.ApprovalApprove
 	case v.HasPending && v.Decision == reject:
@@ -94,6 +94,13 @@ func NextApproval(v contract.ApprovalView) contract.ApprovalAction {
 		return contract.ApprovalWait // our own reset to pending, or somebody else's
 	}
 	return contract.ApprovalObserve
+}
+
+// DecisionWaits reports whether a decision is about a spec that the tenant has left for an invalid one. It counts as soon as
+// the tenant is back at that spec.
+func DecisionWaits(v contract.ApprovalView) bool {
+	decided := v.Decision == string(contract.DecisionApprove) || v.Decision == string(contract.DecisionReject)
+	return decided && v.Fresh && v.HasPending && !v.Present
 }
 
 // Decide writes what an action means to the status of a request, in memory. The spec's part is ResetDecision.

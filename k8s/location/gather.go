@@ -41,7 +41,8 @@ type Gatherer struct {
 // Objects is what there is of one NonAdminBackupStorageLocation, as read. The objects are the reader's own: copy before
 // changing. Objects of the OADP namespace that do not name it as their origin count as absent.
 type Objects struct {
-	// Location is nil when no object of the UID asked for exists.
+	// Ref is the object asked for. Location is nil when no object of that UID exists; what was made for it is read even then.
+	Ref      contract.ObjectRef
 	Location *oadpv1alpha1.NonAdminBackupStorageLocation
 	// Name is the NACUUID: the name of all that is made for it, whether it exists or not.
 	Name string
@@ -80,14 +81,17 @@ func (g *Gatherer) Gather(ctx context.Context, ref contract.ObjectRef) (*Objects
 	found := &oadpv1alpha1.NonAdminBackupStorageLocation{}
 	err := g.Reader.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, found)
 	if apierrors.IsNotFound(err) || (err == nil && string(found.UID) != ref.UID) {
-		return &Objects{}, nil
+		if err == nil && recordedName(found) == k8s.NACUUID(g.ClusterID, ref.Namespace, ref.Name, ref.UID) {
+			return &Objects{Ref: ref}, nil // what was made for it is its successor's
+		}
+		found, err = nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("get NonAdminBackupStorageLocation %s: %w", ref, err)
 	}
-	o := &Objects{Location: found, OADPNamespace: g.OADPNamespace, seeing: g.ReadSecrets}
-	if err := g.findMade(ctx, o); err != nil {
-		return nil, err
+	o := &Objects{Ref: ref, Location: found, OADPNamespace: g.OADPNamespace, seeing: g.ReadSecrets}
+	if err := g.findMade(ctx, o); err != nil || found == nil {
+		return o, err
 	}
 	if !found.DeletionTimestamp.IsZero() {
 		return o, g.gatherDeletion(ctx, o)
@@ -133,7 +137,7 @@ func (g *Gatherer) compareSecret(ctx context.Context, o *Objects, spec *velerov1
 // findMade reads what was made for the location. A name in its status was written by somebody: it counts only if the
 // Velero BackupStorageLocation of that name says that this is its origin.
 func (g *Gatherer) findMade(ctx context.Context, o *Objects) error {
-	o.Name = k8s.NACUUID(g.ClusterID, o.Location.Namespace, o.Location.Name, string(o.Location.UID))
+	o.Name = k8s.NACUUID(g.ClusterID, o.Ref.Namespace, o.Ref.Name, o.Ref.UID)
 	if recorded := recordedName(o.Location); recorded != "" && recorded != o.Name {
 		found := &velerov1.BackupStorageLocation{}
 		if exists, err := g.get(ctx, recorded, found); err != nil {
@@ -172,6 +176,9 @@ func (g *Gatherer) findMade(ctx context.Context, o *Objects) error {
 // recordedName is the name that the status holds, unless no object can have it: asked for such a name, the API server
 // would not answer "not found".
 func recordedName(location *oadpv1alpha1.NonAdminBackupStorageLocation) string {
+	if location == nil {
+		return ""
+	}
 	recorded := location.Status.VeleroBackupStorageLocation
 	if recorded == nil || len(validation.IsDNS1123Subdomain(recorded.NACUUID)) > 0 {
 		return ""
@@ -181,7 +188,7 @@ func recordedName(location *oadpv1alpha1.NonAdminBackupStorageLocation) string {
 
 // owns reports whether an object of the OADP namespace was made for the location.
 func (o *Objects) owns(object client.Object) bool {
-	return IsOrigin(object, o.Location.Namespace, o.Location.Name)
+	return IsOrigin(object, o.Ref.Namespace, o.Ref.Name)
 }
 
 // IsOrigin reports whether object names the NonAdminBackupStorageLocation as the one it was made for. Tenants cannot write

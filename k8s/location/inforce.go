@@ -84,6 +84,7 @@ func (o *Objects) originMeta() metav1.ObjectMeta {
 		Annotations: map[string]string{
 			oadpv1alpha1.NabslOriginNamespaceAnnotation: o.Location.Namespace,
 			oadpv1alpha1.NabslOriginNameAnnotation:      o.Location.Name,
+			oadpv1alpha1.NabslOriginUIDAnnotation:       o.Ref.UID,
 		},
 	}
 }

@@ -1,9 +1,13 @@
 package location
 
 import (
+	"fmt"
+	"strings"
+
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
@@ -13,7 +17,7 @@ import (
 // View reduces what was read to the facts that decide the next step.
 func (o *Objects) View() contract.LocationView {
 	if o.Location == nil {
-		return contract.LocationView{}
+		return contract.LocationView{Remains: o.remains(), Held: o.held()}
 	}
 	view := contract.LocationView{
 		Found:                true,
@@ -27,7 +31,7 @@ func (o *Objects) View() contract.LocationView {
 		view.Velero.Exists, view.Velero.Phase = true, string(o.Velero.Status.Phase)
 	}
 	if view.BeingDeleted {
-		view.Remains = o.remains()
+		view.Remains, view.Held = o.remains(), o.held()
 		return view
 	}
 	o.judgedView(&view)
@@ -94,13 +98,28 @@ func (o *Objects) remains() int {
 	return remains
 }
 
+// held names what was deleted and is still there, for people to read: somebody's finalizer holds it.
+func (o *Objects) held() string {
+	var held []string
+	add := func(kind string, object client.Object, exists bool) {
+		if exists && object.GetDeletionTimestamp() != nil {
+			held = append(held, fmt.Sprintf("%s %s/%s (finalizers: %s)", kind, o.OADPNamespace, o.Name,
+				strings.Join(object.GetFinalizers(), ", ")))
+		}
+	}
+	add(oadpv1alpha1.KindApprovalRequest, o.Request, o.Request != nil)
+	add("Secret", o.Copy, o.Copy != nil)
+	add("BackupStorageLocation", o.Velero, o.Velero != nil)
+	return strings.Join(held, ", ")
+}
+
 // Settled reports whether nothing is left to do for a NonAdminBackupStorageLocation until somebody changes it or something
 // that it depends on. The watcher starts no workflow for a settled object, and a workflow ends when its object is settled.
 func Settled(v contract.LocationView) bool {
 	switch {
-	case !v.Found, v.BeingDeleted && !v.Finalizer && v.Remains == 0:
+	case v.Remains == 0 && (!v.Found || (v.BeingDeleted && !v.Finalizer)):
 		return true
-	case v.BeingDeleted, !v.SpecJudged, !v.Shown:
+	case !v.Found, v.BeingDeleted, !v.SpecJudged, !v.Shown:
 		return false
 	case !v.Finalizer && (v.Accepted || v.Velero.Exists), !v.Requested:
 		return false

@@ -125,9 +125,12 @@ func (l *locations) addOrigin(ctx context.Context, made client.Object, q queue, 
 	}
 	object := &oadpv1alpha1.NonAdminBackupStorageLocation{}
 	if err := l.gatherer.Reader.Get(ctx, key, object); err != nil {
-		return // not there, or not yet: its own event will come
+		// Not there, or not yet: then its own event will come.
+		object.Namespace, object.Name, object.UID = key.Namespace, key.Name, types.UID(annotations[oadpv1alpha1.NabslOriginUIDAnnotation])
 	}
-	l.add(q, requestForLocation(object, force))
+	if object.UID != "" {
+		l.add(q, requestForLocation(object, force))
+	}
 }
 
 // stripSecret keeps of a Secret's metadata what is looked at: thousands of them are of no concern.

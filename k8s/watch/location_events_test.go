@@ -112,17 +112,21 @@ func TestWhatHappensToWhatWasMadeIsWorthALookAtItsLocation(t *testing.T) {
 		before, after client.Object
 		want          []added
 	}{
-		"made":                     {handler: velero, after: made, want: look},
-		"gone":                     {handler: velero, before: made, want: look},
-		"looked at by Velero":      {handler: velero, before: made, after: edited(made, func(l *location) { l.Status.LastValidationTime = &metav1.Time{} })},
-		"available":                {handler: velero, before: made, after: edited(made, func(l *location) { l.Status.Phase = "Available" }), want: look},
-		"another message":          {handler: velero, before: made, after: edited(made, func(l *location) { l.Status.Message = "AccessDenied" }), want: look},
-		"edited by hand":           {handler: velero, before: made, after: edited(made, func(l *location) { l.Generation++ }), want: look},
-		"labels by hand":           {handler: velero, before: made, after: edited(made, func(l *location) { l.Labels["a"] = "b" }), want: look},
-		"replaced":                 {handler: velero, before: made, after: edited(made, func(l *location) { l.UID = "other" }), want: look},
-		"an administrator's":       {handler: velero, after: edited(made, func(l *location) { l.Labels = nil })},
-		"in another namespace":     {handler: velero, after: edited(made, func(l *location) { l.Namespace = "team" })},
-		"of a location not there":  {handler: velero, after: edited(made, func(l *location) { l.Annotations[oadpv1alpha1.NabslOriginNameAnnotation] = "x" })},
+		"made":                    {handler: velero, after: made, want: look},
+		"gone":                    {handler: velero, before: made, want: look},
+		"looked at by Velero":     {handler: velero, before: made, after: edited(made, func(l *location) { l.Status.LastValidationTime = &metav1.Time{} })},
+		"available":               {handler: velero, before: made, after: edited(made, func(l *location) { l.Status.Phase = "Available" }), want: look},
+		"another message":         {handler: velero, before: made, after: edited(made, func(l *location) { l.Status.Message = "AccessDenied" }), want: look},
+		"edited by hand":          {handler: velero, before: made, after: edited(made, func(l *location) { l.Generation++ }), want: look},
+		"labels by hand":          {handler: velero, before: made, after: edited(made, func(l *location) { l.Labels["a"] = "b" }), want: look},
+		"replaced":                {handler: velero, before: made, after: edited(made, func(l *location) { l.UID = "other" }), want: look},
+		"an administrator's":      {handler: velero, after: edited(made, func(l *location) { l.Labels = nil })},
+		"in another namespace":    {handler: velero, after: edited(made, func(l *location) { l.Namespace = "team" })},
+		"of a location not there": {handler: velero, after: edited(made, func(l *location) { l.Annotations[oadpv1alpha1.NabslOriginNameAnnotation] = "x" })},
+		"of a location that is gone": {handler: velero, after: edited(made, func(l *location) {
+			l.Annotations[oadpv1alpha1.NabslOriginNameAnnotation] = "gone"
+			l.Annotations[oadpv1alpha1.NabslOriginUIDAnnotation] = "uid-gone"
+		}), want: atOnce(request("gone"))},
 		"a request":                {handler: requests, after: asked, want: look},
 		"a request gone":           {handler: requests, before: asked, want: look},
 		"a request listed again":   {handler: requests, before: asked, after: asked.DeepCopy()},

@@ -94,7 +94,7 @@ func (l *locations) signal(
 		return err
 	}
 	switch {
-	case o.Location == nil && !force:
+	case o.Location == nil && location.Settled(o.View()):
 		gone := contract.Changed{Reason: "deleted"}
 		return measured(contract.KubernetesKindLocation, l.Workflows.SignalRunning(ctx, contract.KindLocation, ref, gone))
 	case force || !location.Settled(o.View()):
@@ -104,14 +104,15 @@ func (l *locations) signal(
 	return nil
 }
 
-// signalApproval keeps the approval's workflow open as long as it is needed, and tells it when something is due.
+// signalApproval keeps the approval's workflow open as long as it is needed, and tells it when something is due, or is decided
+// and waits: it shows that.
 func (l *locations) signalApproval(
 	ctx context.Context, ref contract.ObjectRef, o *location.Objects, measured func(string, error) error,
 ) error {
 	view := o.Approval()
 	changed := contract.Changed{Reason: "changed"}
 	switch {
-	case view.Needed && view.Found && location.NextApproval(view) == contract.ApprovalWait:
+	case view.Needed && view.Found && location.NextApproval(view) == contract.ApprovalWait && !location.DecisionWaits(view):
 		l.approving.Store(ref, true)
 		return measured(contract.KubernetesKindApproval, l.Workflows.Ensure(ctx, contract.KindApproval, ref))
 	case view.Needed && view.Found:

@@ -87,6 +87,13 @@ func TestALookAtALocationSignalsWhatIsNotSettled(t *testing.T) {
 			want: []string{startApproval, startLocation}, result: later,
 		},
 		"decided": {approval: true, change: decided("approve"), want: []string{startApproval}, result: later},
+		"decided about a spec that is invalid now: that is shown": {
+			approval: true, change: func(s *station) {
+				s.cache.EditLocation(name, func(spec *veleroLocationSpec) { spec.Provider = "" })
+				carryOut(t, s.cache, true)
+				decided("approve")(s)
+			}, want: []string{startApproval}, result: later,
+		},
 		"decided and carried out in part": {
 			approval: true, change: func(s *station) {
 				decided("approve")(s)
@@ -142,20 +149,24 @@ func TestALocationThatIsGoneStartsNothing(t *testing.T) {
 	s = located(t, true)
 	_, err = s.locations.look(t.Context(), request(name))
 	require.NoError(t, err)
-	other := request(name)
-	other.UID = "uid-of-the-one-after"
-	object := s.cache.Location(name)
-	object.Finalizers = nil
-	require.NoError(t, s.cache.Client.Update(t.Context(), object))
-	s.cache.Remove(object)
+	vanish(t, s)
 	s.signals.told = nil
 	_, err = s.locations.look(t.Context(), request(name))
 	require.NoError(t, err)
-	assert.Equal(t, []string{tellApproval, goneLocation}, s.signals.told)
+	assert.Equal(t, []string{tellApproval, startLocation}, s.signals.told, "something is left to delete")
+	s.cache.Remove(s.cache.ApprovalRequest(name))
 	s.signals.told = nil
 	_, err = s.locations.look(t.Context(), request(name))
 	require.NoError(t, err)
 	assert.Equal(t, []string{goneLocation}, s.signals.told, "it closed")
+}
+
+func vanish(t *testing.T, s *station) {
+	t.Helper()
+	object := s.cache.Location(name)
+	object.Finalizers = nil
+	require.NoError(t, s.cache.Client.Update(t.Context(), object))
+	s.cache.Remove(object)
 }
 
 func TestASwitchedOffApprovalIsToldOnce(t *testing.T) {

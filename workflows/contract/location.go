@@ -53,7 +53,7 @@ const (
 
 // LocationView is what decides the next step for a NonAdminBackupStorageLocation: plain facts, read live.
 type LocationView struct {
-	// Found is false when no object of that UID exists; every other field is then zero.
+	// Found is false when no object of that UID exists; every other field but Remains and Held is then zero.
 	Found bool `json:"found"`
 	// Phase is status.phase.
 	Phase string `json:"phase,omitempty"`
@@ -84,6 +84,8 @@ type LocationView struct {
 	// Remains counts what is still to be deleted: the request, the Secret, the BackupStorageLocation, and NonAdminBackups
 	// not yet told to go. It is counted only while the object is being deleted.
 	Remains int `json:"remains,omitempty"`
+	// Held names what of that was deleted and is still there, held by a finalizer of somebody else's. For people.
+	Held string `json:"held,omitempty"`
 	// Velero describes the Velero BackupStorageLocation.
 	Velero VeleroLocationView `json:"velero"`
 }

@@ -79,6 +79,9 @@ const (
 	DecisionIDAnnotation = "holdfast.dev/decision-id"
 )
 
+// NabslOriginUIDAnnotation is the UID of the NonAdminBackupStorageLocation that an object of the OADP namespace was made for.
+const NabslOriginUIDAnnotation = "holdfast.dev/nabsl-origin-uid"
+
 // Annotations on the copy of a tenant's Secret in the OADP namespace.
 const (
 	// CopiedFromAnnotation is `<name>/<key>` of the tenant's Secret.
