@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/worker"
@@ -28,6 +29,9 @@ type Locations struct {
 	Gatherer *location.Gatherer
 	// Events tells the tenant what happened; best effort.
 	Events events.EventRecorder
+	// SecretLag is how long Velero may take to see a Secret that was just made. A location that it sees first, it calls
+	// Unavailable until it looks again, a minute later.
+	SecretLag time.Duration
 	// Paused returns an error while another controller serves these kinds; nothing is done then.
 	Paused func() error
 	// ApproveThroughTemporal: decisions may come through Temporal.

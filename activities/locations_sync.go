@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -30,9 +31,15 @@ func (l *Locations) Sync(ctx context.Context, step contract.LocationStep) (contr
 		if spec == nil || o.Foreign != "" || !controllerutil.ContainsFinalizer(o.Location, oadpv1alpha1.NabslFinalizer) {
 			return nil // changed meanwhile: the workflow decides again on the view
 		}
+		copied := o.Copy != nil
 		secret, err := l.syncSecret(ctx, o, spec)
 		if err != nil || secret == nil {
 			return err
+		}
+		if !copied {
+			if err := pause(ctx, l.SecretLag); err != nil {
+				return err
+			}
 		}
 		made, err := l.syncVelero(ctx, o, spec)
 		if err != nil {
@@ -43,6 +50,16 @@ func (l *Locations) Sync(ctx context.Context, step contract.LocationStep) (contr
 			made(to)
 		})
 	})
+}
+
+// pause returns early, with an error, when ctx ends.
+func pause(ctx context.Context, duration time.Duration) error {
+	select {
+	case <-time.After(duration):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // outcome writes to a status what came of a write.

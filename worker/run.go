@@ -35,6 +35,9 @@ const stopTimeout = 20 * time.Second
 // concurrentWorkflowTasks is how many workflows are served at a time.
 const concurrentWorkflowTasks = 32
 
+// secretLag is far more than the events of a healthy API server take.
+const secretLag = 500 * time.Millisecond
+
 // kube is the worker's view of the cluster: reads and writes at the API server itself, nothing cached.
 type kube struct {
 	config *rest.Config
@@ -182,6 +185,7 @@ func work(
 		Paused:                 cluster.rival.Err,
 		ApproveThroughTemporal: flags.ApproveThroughTemporal,
 		Identity:               activities.HistoryIdentity,
+		SecretLag:              secretLag,
 	}
 	locations.Register(runner)
 	if err := runner.Start(); err != nil {

@@ -1,6 +1,7 @@
 package location
 
 import (
+	"regexp"
 	"strings"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
@@ -140,6 +141,14 @@ func (o *Objects) withReason(message string) string {
 	return message
 }
 
+// perRequest is what an object store says anew each time: the IDs of a request (S3, Azure), and Azure's clock.
+var perRequest = regexp.MustCompile(`(?i)\b(?:x-ms-)?(?:request|host)-?id: ?[^,\n]*(?:, |\n|$)|\bTime:\S*\n?`)
+
+// PlainMessage is what Velero says of a location, without what differs from one try to the next.
+func PlainMessage(status velerov1.BackupStorageLocationStatus) string {
+	return perRequest.ReplaceAllString(status.Message, "")
+}
+
 // mirrored is the copy of Velero's status to show. Velero looks at each location about once a minute; a time alone is no news.
 func mirrored(
 	shown *velerov1.BackupStorageLocationStatus, made *velerov1.BackupStorageLocation,
@@ -147,10 +156,13 @@ func mirrored(
 	if made == nil {
 		return nil
 	}
-	if shown != nil && shown.Phase == made.Status.Phase && shown.Message == made.Status.Message {
+	message := PlainMessage(made.Status)
+	if shown != nil && shown.Phase == made.Status.Phase && shown.Message == message {
 		return shown
 	}
-	return made.Status.DeepCopy()
+	status := made.Status.DeepCopy()
+	status.Message = message
+	return status
 }
 
 func (o *Objects) refer(to *oadpv1alpha1.NonAdminBackupStorageLocation) {

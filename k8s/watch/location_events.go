@@ -55,7 +55,8 @@ func (l *locations) veleroEvents() events {
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
 			before, after := e.ObjectOld.(*velerov1.BackupStorageLocation), e.ObjectNew.(*velerov1.BackupStorageLocation)
 			if before.Generation != after.Generation || before.UID != after.UID || !maps.Equal(before.Labels, after.Labels) ||
-				before.Status.Phase != after.Status.Phase || before.Status.Message != after.Status.Message {
+				before.Status.Phase != after.Status.Phase ||
+				location.PlainMessage(before.Status) != location.PlainMessage(after.Status) {
 				l.addOrigin(ctx, after, q, false)
 			}
 		},

@@ -112,10 +112,14 @@ func TestWhatHappensToWhatWasMadeIsWorthALookAtItsLocation(t *testing.T) {
 		before, after client.Object
 		want          []added
 	}{
-		"made":                    {handler: velero, after: made, want: look},
-		"gone":                    {handler: velero, before: made, want: look},
-		"looked at by Velero":     {handler: velero, before: made, after: edited(made, func(l *location) { l.Status.LastValidationTime = &metav1.Time{} })},
-		"available":               {handler: velero, before: made, after: edited(made, func(l *location) { l.Status.Phase = "Available" }), want: look},
+		"made":                {handler: velero, after: made, want: look},
+		"gone":                {handler: velero, before: made, want: look},
+		"looked at by Velero": {handler: velero, before: made, after: edited(made, func(l *location) { l.Status.LastValidationTime = &metav1.Time{} })},
+		"available":           {handler: velero, before: made, after: edited(made, func(l *location) { l.Status.Phase = "Available" }), want: look},
+		"the same message of another request": {
+			handler: velero, before: edited(made, func(l *location) { l.Status.Message = "RequestID: 1, HostID: a, api error AccessDenied" }),
+			after: edited(made, func(l *location) { l.Status.Message = "RequestID: 2, HostID: b, api error AccessDenied" }),
+		},
 		"another message":         {handler: velero, before: made, after: edited(made, func(l *location) { l.Status.Message = "AccessDenied" }), want: look},
 		"edited by hand":          {handler: velero, before: made, after: edited(made, func(l *location) { l.Generation++ }), want: look},
 		"labels by hand":          {handler: velero, before: made, after: edited(made, func(l *location) { l.Labels["a"] = "b" }), want: look},
