@@ -160,11 +160,13 @@ func (g *Gatherer) locationGone(ctx context.Context, o *Objects) (bool, error) {
 		return false, nil
 	}
 	made := &velerov1.BackupStorageLocation{}
-	if exists, err := g.get(ctx, "Velero BackupStorageLocation", g.OADPNamespace, o.Backup.Spec.StorageLocation, made); exists || err != nil {
+	exists, err := g.get(ctx, "Velero BackupStorageLocation", g.OADPNamespace, o.Backup.Spec.StorageLocation, made)
+	if exists || err != nil {
 		return false, err
 	}
 	location := &oadpv1alpha1.NonAdminBackupStorageLocation{}
-	exists, err := g.get(ctx, oadpv1alpha1.KindNonAdminBackupStorageLocation, o.NAB.Namespace, spec.BackupSpec.StorageLocation, location)
+	kind := oadpv1alpha1.KindNonAdminBackupStorageLocation
+	exists, err = g.get(ctx, kind, o.NAB.Namespace, spec.BackupSpec.StorageLocation, location)
 	if err != nil {
 		return false, err
 	}

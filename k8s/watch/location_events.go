@@ -127,7 +127,8 @@ func (l *locations) addOrigin(ctx context.Context, made client.Object, q queue, 
 	object := &oadpv1alpha1.NonAdminBackupStorageLocation{}
 	if err := l.gatherer.Reader.Get(ctx, key, object); err != nil {
 		// Not there, or not yet: then its own event will come.
-		object.Namespace, object.Name, object.UID = key.Namespace, key.Name, types.UID(annotations[oadpv1alpha1.NabslOriginUIDAnnotation])
+		object.Namespace, object.Name = key.Namespace, key.Name
+		object.UID = types.UID(annotations[oadpv1alpha1.NabslOriginUIDAnnotation])
 	}
 	if object.UID != "" {
 		l.add(q, requestForLocation(object, force))

@@ -32,6 +32,11 @@ func (a *approvals) decidedByIsTrue(ctx context.Context, t *testing.T) {
 		return `{"metadata":{"annotations":{"holdfast.dev/decided-by":"` + user + `"}},"spec":{"pendingApprovalDecision":"` + decision + `"}}`
 	}
 	annotate := func(key, value string) string { return `{"metadata":{"annotations":{"` + key + `":` + value + `}}}` }
+	const approvalReason = "openshift.io/oadp-approval-reason"
+	because := func(decision, reason string) string {
+		return `{"metadata":{"annotations":{"` + approvalReason + `":"` + reason + `"}},"spec":{"pendingApprovalDecision":"` + decision + `"}}`
+	}
+	const notTheirs = "can only be changed by users who may delete it"
 	const ownName = `annotation holdfast.dev/decided-by can only be set to your own username, `
 	tests := map[string]struct {
 		earlier []change
@@ -53,7 +58,18 @@ func (a *approvals) decidedByIsTrue(ctx context.Context, t *testing.T) {
 		"to take over another's decision":    {[]change{{"bea", by("bea", "approve")}}, change{"ann", annotate("holdfast.dev/decided-by", `"ann"`)}, "can only be set together with a decision"},
 		"to take over an unsigned decision":  {[]change{{"bea", approve}}, change{"ann", annotate("holdfast.dev/decided-by", `"ann"`)}, "can only be set together with a decision"},
 		"to take one's name off":             {[]change{{"bea", by("bea", "approve")}}, change{"bea", annotate("holdfast.dev/decided-by", "null")}, ""},
-		"a label, whoever decided":           {[]change{{"bea", by("bea", "approve")}}, change{"ann", `{"metadata":{"labels":{"a":"b"}}}`}, ""},
+		"a label, whoever decided":           {[]change{{"bea", by("bea", "approve")}}, change{"admin", `{"metadata":{"labels":{"a":"b"}}}`}, ""},
+		"a label, by an approver":            {nil, change{"ann", `{"metadata":{"labels":{"a":"b"}}}`}, notTheirs},
+		"a label less":                       {[]change{{"admin", `{"metadata":{"labels":{"a":"b"}}}`}}, change{"ann", `{"metadata":{"labels":{"a":null}}}`}, notTheirs},
+		"a finalizer":                        {nil, change{"ann", `{"metadata":{"finalizers":["example.com/hold"]}}`}, notTheirs},
+		"a finalizer, by who may delete":     {nil, change{"admin", `{"metadata":{"finalizers":["example.com/hold"]}}`}, ""},
+		"an owner, to have it deleted":       {nil, change{"ann", `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"x","uid":"1"}]}}`}, notTheirs},
+		"with a decision, not more":          {nil, change{"ann", `{"metadata":{"labels":{"a":"b"}},"spec":{"pendingApprovalDecision":"approve"}}`}, notTheirs},
+		"another annotation":                 {nil, change{"ann", annotate("example.com/a", `"b"`)}, notTheirs},
+		"another annotation less":            {[]change{{"admin", annotate("example.com/a", `"b"`)}}, change{"ann", annotate("example.com/a", "null")}, notTheirs},
+		"a reason with its decision":         {nil, change{"ann", because("approve", "ticket 1")}, ""},
+		"a reason for another's decision":    {[]change{{"bea", because("approve", "ticket 1")}}, change{"ann", annotate(approvalReason, `"none"`)}, "can only be set together with the decision"},
+		"a reason taken off":                 {[]change{{"bea", because("approve", "ticket 1")}}, change{"ann", annotate(approvalReason, "null")}, "can only be set together with the decision"},
 		"the worker for Temporal":            {nil, change{"worker", temporal}, ""},
 		"a person for Temporal":              {nil, change{"ann", temporal}, "can only be set by holdfast-worker"},
 		"a namesake of the worker":           {nil, change{"namesake", temporal}, "can only be set by holdfast-worker"},
@@ -63,7 +79,7 @@ func (a *approvals) decidedByIsTrue(ctx context.Context, t *testing.T) {
 		"after Temporal, signed, it stays":   {[]change{{"worker", temporal}}, change{"ann", by("ann", "approve")}, "speaks of an earlier decision"},
 		"after Temporal, which goes":         {[]change{{"worker", temporal}}, change{"ann", strings.Replace(reset, "pending", "approve", 1)}, ""},
 		"a revocation counts as a decision":  {[]change{{"bea", by("bea", "approve")}}, change{"ann", `{"spec":{"revokeApprovedSpec":true}}`}, "names bea"},
-		"whoever writes, other marks remain": {[]change{{"worker", temporal}}, change{"ann", `{"metadata":{"annotations":{"example.com/a":"b"}}}`}, ""},
+		"whoever writes, other marks remain": {[]change{{"worker", temporal}}, change{"admin", annotate("example.com/a", `"b"`)}, ""},
 	}
 	number := 0
 	for title, test := range tests {
