@@ -57,8 +57,12 @@ func (l *Locations) AdvanceApproval(ctx context.Context, step contract.ApprovalS
 			return nil
 		}
 		request := o.Request.DeepCopy()
-		if action == contract.ApprovalReset {
+		switch action {
+		case contract.ApprovalReset:
 			_, err := patchObject(ctx, l.Client, request, func() { location.ResetDecision(request) })
+			return err
+		case contract.ApprovalTidy:
+			_, err := patchObject(ctx, l.Client, request, func() { location.TidyDecision(request) })
 			return err
 		}
 		changed, err := patchStatus(ctx, l.Client, request, func() { o.Decide(request, action, time.Now()) })
@@ -81,7 +85,10 @@ func (l *Locations) Decide(ctx context.Context, step contract.DecisionStep) (con
 		return contract.ApprovalView{}, fmt.Errorf("find out whose decision this is: %w", err)
 	}
 	execution := activity.GetInfo(ctx).WorkflowExecution
-	id := fmt.Sprintf("%s/%s%d", execution.RunID, step.UpdateID, step.SignalNumber)
+	id := execution.RunID + "/update/" + step.UpdateID
+	if step.SignalNumber > 0 {
+		id = fmt.Sprintf("%s/signal/%d", execution.RunID, step.SignalNumber)
+	}
 	view, err := l.approval(ctx, step.Ref, func(o *location.Objects) error {
 		if o.Request != nil && o.Request.Annotations[oadpv1alpha1.DecisionIDAnnotation] == id {
 			return nil // written by an earlier attempt

@@ -161,15 +161,21 @@ func (r *approvalRun) carryOut(ctx workflow.Context, step contract.DecisionStep)
 	defer r.mutex.Unlock()
 	view, err := durable[contract.ApprovalView](ctx, r.options,
 		contract.ActivityDecideApproval, approvalSummaries[contract.ActivityDecideApproval], step)
-	if err != nil {
-		return contract.DecisionOutcome{}, err
+	refused := err
+	if temporal.IsCanceledError(refused) {
+		return contract.DecisionOutcome{}, refused
 	}
-	r.view = view
-	if _, err := r.advanceLocked(ctx); err != nil {
+	if refused == nil {
+		r.view = view
+	}
+	if _, err := r.advanceLocked(ctx); err != nil { // when refused too: who looks again must see what there is
 		return contract.DecisionOutcome{}, err
 	}
 	if err := r.show(ctx); err != nil {
 		return contract.DecisionOutcome{}, err
+	}
+	if refused != nil {
+		return contract.DecisionOutcome{}, refused
 	}
 	last := r.view.Last
 	if last == nil || (view.Last != nil && view.Last.Generation == last.Generation) {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"holdfast.dev/holdfast/k8s/location"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -20,7 +21,7 @@ var approvalPhases = map[contract.Approval]string{
 }
 
 // approvalDetails says in Markdown what is to be decided, and how.
-func approvalDetails(location contract.ObjectRef, v contract.ApprovalView, refused string) string {
+func approvalDetails(ref contract.ObjectRef, v contract.ApprovalView, refused string) string {
 	var paragraphs []string
 	line := func(format string, args ...any) { paragraphs = append(paragraphs, fmt.Sprintf(format, args...)) }
 	switch state := v.State(); {
@@ -30,7 +31,7 @@ func approvalDetails(location contract.ObjectRef, v contract.ApprovalView, refus
 		line("**Waiting** for the approval request.")
 	case state == contract.ApprovalApproved:
 		line("**Approved.** Nothing is pending. To take it back: `holdfast revoke %s --reason TEXT`, or Update `%s` with "+
-			"decision `revoke`.", location, contract.UpdateDecide)
+			"decision `revoke`.", ref, contract.UpdateDecide)
 	case state == contract.ApprovalPending && !v.HasPending:
 		line("**Waiting** for a valid spec from the tenant.")
 	default:
@@ -45,13 +46,16 @@ func approvalDetails(location contract.ObjectRef, v contract.ApprovalView, refus
 			line("Nothing was approved before. What is asked for:")
 		}
 		paragraphs = append(paragraphs, diff(v.Changes))
+		if location.DecisionWaits(v) {
+			line("**%s** was decided about it and waits: the tenant's present spec is another one, and invalid.", v.Decision)
+		}
 		line("To decide: `holdfast approve %s --reason TEXT` (or `reject`), or Update `%s` with\n"+
 			"`{\"decision\": \"approve\", \"reason\": \"…\", \"resourceVersion\": \"%s\"}`, or edit approval request `%s`.",
-			location, contract.UpdateDecide, v.ResourceVersion, v.Request)
+			ref, contract.UpdateDecide, v.ResourceVersion, v.Request)
 	}
 	if v.Last != nil {
 		line("Last decision: %s by %s at %s: %s",
-			v.Last.Decision, v.Last.By, v.Last.At.UTC().Format(time.RFC3339), oneLine(v.Last.Reason))
+			v.Last.Decision, oneLine(v.Last.By), v.Last.At.UTC().Format(time.RFC3339), oneLine(v.Last.Reason))
 	}
 	if refused != "" {
 		line("Note: %s", oneLine(refused))

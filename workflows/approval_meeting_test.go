@@ -90,3 +90,39 @@ func TestADecisionByUpdateMeetsAnEditOfTheTenant(t *testing.T) {
 		})
 	}
 }
+
+// A version that comes of a label, or of an edit with which nothing is due, is not told to the workflow.
+func TestWhoHasToLookAgainSeesWhatThereIs(t *testing.T) {
+	world := situations()["first request"].make(t)
+	old := shown(world, "approve")
+	var first, second *answer
+	require.NoError(t, serveApproval(world, func(s *scenario) {
+		s.RegisterDelayedCallback(func() {
+			world.Decide(name, func(r *request) { r.Labels["seen"] = "by-another" })
+			assert.Contains(t, currentDetails(t, s), old.ResourceVersion)
+			first = s.update("first", old)
+		}, time.Second)
+		s.RegisterDelayedCallback(func() {
+			answer, err := s.QueryWorkflow(contract.QueryState)
+			require.NoError(t, err)
+			var state contract.ApprovalState
+			require.NoError(t, answer.Get(&state))
+			assert.Contains(t, currentDetails(t, s), state.View.ResourceVersion)
+			again := old
+			again.ResourceVersion = state.View.ResourceVersion
+			second = s.update("second", again)
+		}, 2*time.Second)
+	}))
+	refusedAs(t, first.err, contract.ErrorLookAgain)
+	require.NoError(t, second.err)
+	assert.Equal(t, contract.ApprovalApproved, second.outcome.State)
+}
+
+func TestADecisionThatWaitsIsShown(t *testing.T) {
+	world := situations()["first request"].make(t)
+	editLocation(func(spec *veleroLS) { spec.Provider = "" })(world)
+	settle(t, world)
+	assert.NotContains(t, signalled(t, world), "was decided")
+	decide("approve")(world)
+	assert.Contains(t, signalled(t, world), "**approve** was decided about it and waits")
+}

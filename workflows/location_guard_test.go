@@ -227,9 +227,21 @@ func TestNothingOutlivesALocationWithoutFinalizer(t *testing.T) {
 		w.Remove(object)
 	}
 	t.Run("gone", func(t *testing.T) {
-		world := approved(t)
+		inIt, elsewhere, unknown := fake.NAB("in-it"), fake.NAB("elsewhere"), fake.NAB("unknown")
+		for nab, spec := range map[*oadpv1alpha1.NonAdminBackup]*velerov1.BackupSpec{
+			inIt: {StorageLocation: fake.LocationName(name)}, elsewhere: {StorageLocation: "default"}, unknown: nil,
+		} {
+			nab.Finalizers = []string{oadpv1alpha1.NabFinalizer}
+			nab.Status.VeleroBackup = &oadpv1alpha1.VeleroBackup{Spec: spec}
+			nab.Spec.BackupSpec.StorageLocation = name // another location may have that name now
+		}
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fake.Namespace}}
+		world := approved(t, inIt, elsewhere, unknown, namespace)
 		vanish(world)
 		settle(t, world)
+		assert.False(t, world.Read("in-it").DeletionTimestamp.IsZero(), "it is told to go")
+		assert.True(t, world.Read("elsewhere").DeletionTimestamp.IsZero())
+		assert.True(t, world.Read("unknown").DeletionTimestamp.IsZero())
 		assert.Nil(t, world.VeleroLocation(name))
 		assert.Nil(t, world.Copy(name))
 		assert.Nil(t, world.ApprovalRequest(name))

@@ -201,6 +201,15 @@ func TestALocationFollowsItsSpec(t *testing.T) {
 			steps: steps(editLocation(func(spec *veleroLS) { spec.Credential.Name = "absent" }), dropVeleroLocation),
 			phase: "BackingOff", conditions: []string{refused, allowed, secretBad}, copy: secretMark,
 		},
+		"accepted with another Secret, which goes before it is copied: the copy stays": {
+			steps: steps(func(w *fake.World) {
+				editLocation(func(spec *veleroLS) { spec.Credential.Name = "other" })(w)
+				location := w.Location(name)
+				location.Status.Conditions[0].ObservedGeneration = location.Generation
+				_ = w.Client.Status().Update(context.Background(), location)
+			}),
+			phase: "Created", conditions: []string{accepted, allowed, secretBad, made}, bucket: "bucket", copy: secretMark,
+		},
 		"rotated": {
 			steps: steps(rotate("Second")),
 			phase: "Created", conditions: []string{accepted, allowed, secretNew, made}, bucket: "bucket", copy: "Second",

@@ -1,6 +1,7 @@
 package location
 
 import (
+	"slices"
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
@@ -28,6 +29,10 @@ func (o *Objects) Approval() contract.ApprovalView {
 	view.Request, view.ResourceVersion = o.Request.Name, o.Request.ResourceVersion
 	view.Decision, view.Revoke = string(o.Request.Spec.PendingApprovalDecision), o.Request.Spec.RevokeApprovedSpec
 	view.Fresh = o.Request.Generation > o.Request.Status.ObservedGeneration
+	view.Signed = slices.ContainsFunc(DecisionAnnotations(), func(annotation string) bool {
+		_, found := o.Request.Annotations[annotation]
+		return found
+	})
 	view.HasPending, view.HasApproved = pending != nil, approved != nil
 	view.Rejected = pending != nil && o.pendingRejected()
 	view.Last = recordOf(o.Request.Status.LastDecision)
@@ -80,6 +85,8 @@ func NextApproval(v contract.ApprovalView) contract.ApprovalAction {
 		return contract.ApprovalFollow
 	case !v.Fresh && v.HasPending && !v.Rejected && (v.Decision == approve || v.Decision == reject):
 		return contract.ApprovalReset // what was decided about the spec before
+	case !v.Fresh && v.Signed:
+		return contract.ApprovalTidy
 	case !v.Fresh:
 		return contract.ApprovalWait
 	case DecisionWaits(v):
@@ -156,6 +163,11 @@ func follow(asked *oadpv1alpha1.VeleroBackupStorageLocationApprovalRequest, spec
 func ResetDecision(request *approvalRequest) {
 	request.Spec.PendingApprovalDecision = oadpv1alpha1.ApprovalDecisionPending
 	request.Spec.RevokeApprovedSpec = false
+	TidyDecision(request)
+}
+
+// TidyDecision takes off the annotations that speak of a decision, in memory.
+func TidyDecision(request *approvalRequest) {
 	for _, annotation := range DecisionAnnotations() {
 		delete(request.Annotations, annotation)
 	}

@@ -68,9 +68,9 @@ type Objects struct {
 	problem string
 	// seeing: what Secrets hold was looked at.
 	seeing bool
-	// NamespaceTerminating is read only when Location is being deleted.
+	// NamespaceTerminating is read only when Location is being deleted, or has gone.
 	NamespaceTerminating bool
-	// Backups are the NonAdminBackups that lie in it and are not told to go; read only when Location is being deleted.
+	// Backups are the NonAdminBackups that lie in it and are not told to go; read only when Location is being deleted, or has gone.
 	Backups []oadpv1alpha1.NonAdminBackup
 	// Verdict on the spec as of today; not read when Location is being deleted.
 	Verdict Verdict
@@ -90,10 +90,10 @@ func (g *Gatherer) Gather(ctx context.Context, ref contract.ObjectRef) (*Objects
 		return nil, fmt.Errorf("get NonAdminBackupStorageLocation %s: %w", ref, err)
 	}
 	o := &Objects{Ref: ref, Location: found, OADPNamespace: g.OADPNamespace, seeing: g.ReadSecrets}
-	if err := g.findMade(ctx, o); err != nil || found == nil {
-		return o, err
+	if err := g.findMade(ctx, o); err != nil {
+		return nil, err
 	}
-	if !found.DeletionTimestamp.IsZero() {
+	if found == nil || !found.DeletionTimestamp.IsZero() {
 		return o, g.gatherDeletion(ctx, o)
 	}
 	if o.Rules, err = g.Policy.Get(ctx); err != nil {
@@ -202,7 +202,7 @@ func IsOrigin(object client.Object, namespace, name string) bool {
 }
 
 func (g *Gatherer) gatherDeletion(ctx context.Context, o *Objects) error {
-	namespace, err := g.metadata(ctx, "", o.Location.Namespace, "Namespace")
+	namespace, err := g.metadata(ctx, "", o.Ref.Namespace, "Namespace")
 	if err != nil {
 		return err
 	}
@@ -211,8 +211,8 @@ func (g *Gatherer) gatherDeletion(ctx context.Context, o *Objects) error {
 		return nil // its NonAdminBackups go by themselves
 	}
 	list := &oadpv1alpha1.NonAdminBackupList{}
-	if err := g.Reader.List(ctx, list, client.InNamespace(o.Location.Namespace)); err != nil {
-		return fmt.Errorf("list NonAdminBackups in namespace %s: %w", o.Location.Namespace, err)
+	if err := g.Reader.List(ctx, list, client.InNamespace(o.Ref.Namespace)); err != nil {
+		return fmt.Errorf("list NonAdminBackups in namespace %s: %w", o.Ref.Namespace, err)
 	}
 	for i := range list.Items {
 		if nab := &list.Items[i]; nab.DeletionTimestamp.IsZero() && o.holds(nab) {
@@ -231,7 +231,8 @@ func (o *Objects) holds(nab *oadpv1alpha1.NonAdminBackup) bool {
 	case made.Spec != nil:
 		return made.Spec.StorageLocation == o.Name
 	}
-	return nab.Spec.BackupSpec != nil && nab.Spec.BackupSpec.StorageLocation == o.Location.Name
+	// If the location has gone, another one may have its name.
+	return o.Location != nil && nab.Spec.BackupSpec != nil && nab.Spec.BackupSpec.StorageLocation == o.Location.Name
 }
 
 // get reads an object of the OADP namespace and reports whether it exists.

@@ -45,7 +45,7 @@ func (o *Objects) View() contract.LocationView {
 	case spec != nil && o.Copy == nil && o.problem != "":
 		view.Kept = true // there is nothing to copy
 	case spec != nil:
-		view.Synced = o.copySynced(spec) && (o.refused() || o.VeleroSynced(o.NewVelero(spec)))
+		view.Synced = (o.copySynced(spec) || o.copyKept()) && (o.refused() || o.VeleroSynced(o.NewVelero(spec)))
 	case !o.Rules.RequireApproval() && o.made():
 		view.Kept = true
 	default:
@@ -55,6 +55,12 @@ func (o *Objects) View() contract.LocationView {
 	o.Show(shown)
 	view.Shown = apiequality.Semantic.DeepEqual(shown.Status, o.Location.Status)
 	return view
+}
+
+// copyKept: the tenant's Secret, as it is now, cannot be copied, which was looked at; the copy of the one before stays.
+func (o *Objects) copyKept() bool {
+	return o.problem != "" && o.Copy != nil &&
+		(o.Secret == nil || o.Copy.GetAnnotations()[oadpv1alpha1.CopiedVersionAnnotation] == VersionOf(o.Secret))
 }
 
 func (o *Objects) judgedView(view *contract.LocationView) {

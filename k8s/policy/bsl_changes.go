@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -32,15 +33,16 @@ func SameButCredential(a, b *velerov1.BackupStorageLocationSpec) bool {
 	return apiequality.Semantic.DeepEqual(a, b)
 }
 
-// LocationChanges returns the fields in which two specs differ, in the order of their paths, for people to read: values
-// and paths are bounded, a certificate is its fingerprint, and what would not print is quoted. Where there are too many,
+// LocationChanges returns the fields in which two specs differ, for people to read, config last: its keys are the tenant's to
+// choose, and must not push out what a decision is about. Within that they are in the order of their paths. Values and paths are
+// bounded, a certificate is its fingerprint, and what would not print is quoted. Where there are too many,
 // the last entry says how many are left out. A nil spec has no fields.
 func LocationChanges(before, after *velerov1.BackupStorageLocationSpec) []contract.FieldChange {
 	was, is := fieldsOf(before), fieldsOf(after)
 	fields := maps.Clone(was)
 	maps.Copy(fields, is)
 	var changes []contract.FieldChange
-	for _, field := range slices.Sorted(maps.Keys(fields)) {
+	for _, field := range slices.SortedFunc(maps.Keys(fields), byWeight) {
 		from, existed := was[field]
 		to, exists := is[field]
 		if existed != exists || from != to {
@@ -52,6 +54,30 @@ func LocationChanges(before, after *velerov1.BackupStorageLocationSpec) []contra
 		changes = append(changes[:maxChanges-1], contract.FieldChange{Field: rest})
 	}
 	return changes
+}
+
+// byWeight has the fields of Velero's own come first, then the keys of config that plugins know, then the others.
+func byWeight(a, b string) int {
+	return cmp.Or(cmp.Compare(weight(a), weight(b)), strings.Compare(a, b))
+}
+
+func weight(field string) int {
+	key, isConfig := strings.CutPrefix(field, "config.")
+	switch {
+	case !isConfig:
+		return 0
+	case slices.Contains(knownConfig, key):
+		return 1
+	}
+	return 2
+}
+
+// knownConfig are the keys of spec.config that Velero's plugins for AWS, GCP and Azure read, and its repositories.
+var knownConfig = []string{
+	"s3Url", "publicUrl", "region", "s3ForcePathStyle", "profile", "insecureSkipTLSVerify", "serverSideEncryption", "kmsKeyId",
+	"signatureVersion", "checksumAlgorithm", "tagging", "enableSharedConfig", "serviceAccount", "kmsKeyName",
+	"resourceGroup", "storageAccount", "storageAccountKeyEnvVar", "storageAccountURI", "subscriptionId", "blockSizeInBytes",
+	"useAAD", "activeDirectoryAuthorityURI",
 }
 
 // fieldsOf returns the fields of a spec by their JSON paths, so that none is missed that a newer Velero brings.

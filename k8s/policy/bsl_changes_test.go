@@ -105,13 +105,26 @@ func TestChangesOfALocation(t *testing.T) {
 	}
 }
 
+// A tenant may add any number of keys to config: what a decision is about is shown all the same.
+func TestManyKeysHideNothingThatMatters(t *testing.T) {
+	before, after := tenantSpec(), tenantSpec()
+	for i := range 2 * maxChanges {
+		after.Config[fmt.Sprintf("a%02d", i)] = "junk"
+	}
+	after.Config["s3Url"] = "https://evil.example"
+	after.ObjectStorage.Bucket = "other"
+	got := LocationChanges(before, after)
+	require.Equal(t, "objectStorage.bucket", got[0].Field)
+	require.Equal(t, "config.s3Url", got[1].Field)
+}
+
 func TestANewLocationIsAllChange(t *testing.T) {
 	require.Equal(t, changes{
-		{"config.region", "", "eu"},
 		{"credential.key", "", "cloud"},
 		{"credential.name", "", "bucket"},
 		{"objectStorage.bucket", "", "b"},
 		{"provider", "", "aws"},
+		{"config.region", "", "eu"},
 	}, listed(LocationChanges(nil, &locationSpec{
 		Provider: "aws", Config: map[string]string{"region": "eu"}, Credential: selector("bucket", "cloud"),
 		StorageType: velerov1.StorageType{ObjectStorage: &velerov1.ObjectStorageLocation{Bucket: "b"}},

@@ -98,7 +98,8 @@ func (l *locations) count(ctx context.Context, census *metrics.Census) {
 	for i := range requests.Items {
 		condition := meta.FindStatusCondition(requests.Items[i].Status.Conditions,
 			string(oadpv1alpha1.NonAdminConditionClusterAdminApproved))
-		if condition == nil || condition.Reason != oadpv1alpha1.ReasonBSLSpecApprovalPending {
+		asked := requests.Items[i].Status.VeleroBackupStorageLocationApprovalRequest
+		if condition == nil || condition.Reason != oadpv1alpha1.ReasonBSLSpecApprovalPending || asked == nil || asked.PendingSpec == nil {
 			continue
 		}
 		census.PendingApprovals++

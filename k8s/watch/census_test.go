@@ -68,17 +68,22 @@ func TestTheCensusCountsWhatTheCachesHold(t *testing.T) {
 		veleroBackup("another-velero", "f", "InProgress", at(23)),
 		location(fake.OADPNamespace, "never", nil), location(fake.OADPNamespace, "seldom", at(7)),
 		location(fake.OADPNamespace, "often", at(12)), location("another-velero", "elsewhere", at(23)))
-	asked := func(name, reason string, since int) client.Object {
+	asked := func(name, reason string, since int, pending *velerov1.BackupStorageLocationSpec) client.Object {
 		return &oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest{
 			ObjectMeta: metav1.ObjectMeta{Namespace: fake.OADPNamespace, Name: name},
-			Status: oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequestStatus{Conditions: []metav1.Condition{{
-				Type: string(oadpv1alpha1.NonAdminConditionClusterAdminApproved), Reason: reason, LastTransitionTime: *at(since),
-			}}},
+			Status: oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequestStatus{
+				VeleroBackupStorageLocationApprovalRequest: &oadpv1alpha1.VeleroBackupStorageLocationApprovalRequest{PendingSpec: pending},
+				Conditions: []metav1.Condition{{
+					Type: string(oadpv1alpha1.NonAdminConditionClusterAdminApproved), Reason: reason, LastTransitionTime: *at(since),
+				}},
+			},
 		}
 	}
 	for _, object := range []client.Object{
-		asked("long", oadpv1alpha1.ReasonBSLSpecApprovalPending, 5), asked("new", oadpv1alpha1.ReasonBSLSpecApprovalPending, 6),
-		asked("decided", oadpv1alpha1.ReasonBSLSpecApproved, 1),
+		asked("long", oadpv1alpha1.ReasonBSLSpecApprovalPending, 5, &velerov1.BackupStorageLocationSpec{}),
+		asked("new", oadpv1alpha1.ReasonBSLSpecApprovalPending, 6, &velerov1.BackupStorageLocationSpec{}),
+		asked("revoked", oadpv1alpha1.ReasonBSLSpecApprovalPending, 2, nil),
+		asked("decided", oadpv1alpha1.ReasonBSLSpecApproved, 1, nil),
 		&oadpv1alpha1.NonAdminBackupStorageLocation{
 			ObjectMeta: metav1.ObjectMeta{Namespace: fake.Namespace, Name: "own"},
 			Status:     oadpv1alpha1.NonAdminBackupStorageLocationStatus{Phase: oadpv1alpha1.NonAdminPhaseBackingOff},

@@ -124,8 +124,22 @@ func decidedBeforeTheChange(t *testing.T) {
 	var refused *sdktemporal.ApplicationError
 	require.ErrorAs(t, err, &refused)
 	assert.Equal(t, contract.ErrorDecisionsOff, refused.Type())
-	editByHand(t, location, contract.DecisionApprove, "the new one")
+	require.NoError(t, temporal.SignalWorkflow(t.Context(), approvalID(location), "", contract.SignalDecide, contract.DecisionRequest{
+		Decision: contract.DecisionApprove, Reason: "through Temporal", ResourceVersion: seen.ResourceVersion,
+	}))
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		details, err := detailsOf(context.Background(), approvalID(location))
+		assert.NoError(c, err)
+		assert.Contains(c, details, "switched off")
+	}, patience, locationPoll)
+	after := x.awaitApproval(location, contract.ApprovalPending)
+	assert.Equal(t, seen.ResourceVersion, after.ResourceVersion, "nothing was written")
+
+	output, err := holdfastAs(t.Context(), newApprover(t, "eve"), "approve", location.Namespace+"/"+location.Name,
+		"--reason", "the new one", "--resource-version", after.ResourceVersion)
+	require.NoError(t, err, output)
 	x.awaitApproval(location, contract.ApprovalApproved)
+	checkDecision(t, location, contract.DecisionApprove, "eve", "the new one")
 	x.checkInForce(location, "newer")
 	x.remove(location)
 }

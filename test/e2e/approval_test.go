@@ -39,6 +39,9 @@ func TestApprovals(t *testing.T) {
 			"nothing can be decided while the location is going": decidedDuringDeletion,
 			"a location that is deleted is not asked about":      deletedWhileDecided,
 			"an administrator sees what is asked for":            shownToAdministrators,
+			"revoking wins over approving":                       revocationWins,
+			"an approval waits for a spec that was left":         approvalOfWhatWasLeft,
+			"a backup outlasts a revocation":                     backupOutlastsRevocation,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -54,6 +57,7 @@ func TestApprovals(t *testing.T) {
 	})
 	t.Run("a decision by kubectl does not count for a newer spec", decidedBeforeTheChange)
 	t.Run("a half-finished deletion goes on after a kill", killedWhileDeletingLocation)
+	t.Run("nothing outlives a location that goes without its finalizer", goesWithoutFinalizer)
 	t.Run("switching approval off makes what was asked for", before.switchedOff)
 	requireNoSecretShown(t)
 }
@@ -190,6 +194,21 @@ func decisionIsAboutWhatWasSeen(t *testing.T) {
 	after := x.awaitApproval(location, contract.ApprovalPending)
 	assert.Equal(t, now.ResourceVersion, after.ResourceVersion, "nothing was written")
 	checkNothingMade(t, location)
+
+	// Whoever is refused sees the new version then, also if nothing was due with it.
+	labelled := readRequest(t, location)
+	require.NoError(t, byHand(t, labelled, `{"metadata":{"labels":{"example.com/team":"storage"}}}`))
+	request := contract.DecisionRequest{Decision: contract.DecisionApprove, Reason: "seen", ResourceVersion: labelled.ResourceVersion}
+	_, err = decideByUpdate(t.Context(), console, location, request)
+	var refused *sdktemporal.ApplicationError
+	require.ErrorAs(t, err, &refused)
+	assert.Equal(t, contract.ErrorLookAgain, refused.Type())
+	view, err := approvalOf(t.Context(), location)
+	require.NoError(t, err)
+	request.ResourceVersion = view.ResourceVersion
+	_, err = decideByUpdate(t.Context(), console, location, request)
+	require.NoError(t, err)
+	x.awaitApproval(location, contract.ApprovalApproved)
 	x.remove(location)
 }
 

@@ -153,7 +153,7 @@ func TestRefusedDeletionIsAskedAgain(t *testing.T) { // not parallel: it makes t
 	seen := x.await(nab, "a refusal", refused)
 	assert.Contains(t, seen.Status.VeleroDeleteBackupRequest.Status.Errors[0], "read-only")
 	assert.Equal(t, oadpv1alpha1.NonAdminPhaseDeleting, seen.Status.Phase)
-	assert.Contains(t, waiting(t, nab), "spec.forceDeleteBackup")
+	awaitDetails(t, nab, "spec.forceDeleteBackup")
 	assert.NotZero(t, files(t, nab.Status.VeleroBackup.Name))
 
 	setAccessMode(t, velerov1.BackupStorageLocationAccessModeReadWrite)

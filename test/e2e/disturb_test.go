@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	sdkpb "go.temporal.io/api/sdk/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,20 +19,18 @@ import (
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/test/env"
-	"holdfast.dev/holdfast/workflows/connect"
 )
 
 // These tests disturb the whole stack, so none is parallel.
 
-// waiting asks the object's workflow what it waits for.
-func waiting(t *testing.T, nab *oadpv1alpha1.NonAdminBackup) string {
+// awaitDetails waits until the object's workflow says a text in its details: what it waits for. It says so after the status does.
+func awaitDetails(t *testing.T, nab *oadpv1alpha1.NonAdminBackup, text string) {
 	t.Helper()
-	id := workflowID(nab)
-	answer, err := temporal.QueryWorkflow(t.Context(), id, "", connect.QueryMetadata)
-	require.NoError(t, err)
-	var metadata sdkpb.WorkflowMetadata
-	require.NoError(t, answer.Get(&metadata))
-	return metadata.GetCurrentDetails()
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		details, err := detailsOf(context.Background(), workflowID(nab))
+		require.NoError(c, err)
+		assert.Contains(c, details, text)
+	}, patience, 200*time.Millisecond)
 }
 
 func TestPolicyIsEnforcedLive(t *testing.T) {

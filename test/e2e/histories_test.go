@@ -40,7 +40,7 @@ func recordLocation(t *testing.T, location *nabsl) {
 			continue
 		}
 		require.NoError(t, err)
-		recordWorkflow(t, id, fmt.Sprintf("%s.%s.%s", fileName(t.Name()), kind, location.Name))
+		recordWorkflow(t, id, fmt.Sprintf("%s.%s.%.40s", fileName(t.Name()), kind, location.Name))
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -95,7 +96,46 @@ func TestALocationCannotReachWhatIsNotTheTenants(t *testing.T) {
 		},
 		"by a file of Velero's": {
 			spec: func(spec *velerov1.BackupStorageLocationSpec) { spec.Config["credentialsFile"] = "/etc/passwd" },
-			want: "credentialsFile",
+			want: "config.credentialsFile is restricted",
+		},
+		"by a key file of Velero's": {
+			spec: func(spec *velerov1.BackupStorageLocationSpec) {
+				spec.Config["customerKeyEncryptionFile"] = "/etc/passwd"
+			},
+			want: "config.customerKeyEncryptionFile is restricted",
+		},
+		"by a Secret of Velero's": {
+			spec: func(spec *velerov1.BackupStorageLocationSpec) {
+				spec.Config["customerKeyEncryptionSecret"] = victim.copied.Name + "/cloud"
+			},
+			want: "config.customerKeyEncryptionSecret is restricted",
+		},
+		"by another repository": {
+			spec: func(spec *velerov1.BackupStorageLocationSpec) {
+				spec.Config["resticRepoPrefix"] = "s3:" + stack.Storage().Endpoint + "/" + victim.account.Bucket
+			},
+			want: "config.resticRepoPrefix is restricted",
+		},
+		"by another bucket in the config": {
+			spec: func(spec *velerov1.BackupStorageLocationSpec) { spec.Config["bucket"] = victim.account.Bucket },
+			want: "config.bucket is restricted",
+		},
+		"by another prefix in the config": {
+			spec: func(spec *velerov1.BackupStorageLocationSpec) { spec.Config["prefix"] = victim.namespace },
+			want: "config.prefix is restricted",
+		},
+		"by a certificate of Velero's": {
+			spec: func(spec *velerov1.BackupStorageLocationSpec) {
+				spec.ObjectStorage.CACertRef = &corev1.SecretKeySelector{
+					LocalObjectReference: corev1.LocalObjectReference{Name: victim.copied.Name}, Key: "cloud",
+				}
+			},
+			want: "objectStorage.caCertRef is restricted",
+		},
+		"by a profile of Velero's": {
+			spec:    func(spec *velerov1.BackupStorageLocationSpec) { spec.Config["profile"] = "default" },
+			content: strings.Replace(keys, "[default]", "[mine]", 1),
+			want:    "there is no [default], which is the profile that the location uses",
 		},
 		"by a program in the credentials": {
 			content: fmt.Sprintf("[default]\ncredential_process = /usr/bin/touch %s\n", marker),

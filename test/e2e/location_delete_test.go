@@ -110,3 +110,40 @@ func killedWhileDeletingLocation(t *testing.T) {
 		}
 	}
 }
+
+// goesWithoutFinalizer: the tenant takes the finalizer off while nobody can put it back. Approval is required.
+func goesWithoutFinalizer(t *testing.T) {
+	for _, away := range []string{env.Worker, env.Watcher} {
+		t.Run("while the "+away+" is away", func(t *testing.T) {
+			x := newTenant(t, "carol")
+			account := newAccount(t)
+			location := x.own(account)
+			x.awaitApproval(location, contract.ApprovalPending)
+			editByHand(t, location, contract.DecisionApprove, "fine")
+			x.awaitApproval(location, contract.ApprovalApproved)
+			x.awaitAvailable(location)
+			nab := x.completedInto("inside", "own")
+
+			process := stack.Component(away)
+			require.NoError(t, process.Stop())
+			t.Cleanup(func() {
+				if !process.Running() {
+					require.NoError(t, process.Restart(context.Background()))
+				}
+			})
+			x.change(location, `{"metadata":{"finalizers":null}}`)
+			require.NoError(t, x.client.Delete(t.Context(), location.DeepCopy()))
+			require.True(t, apierrors.IsNotFound(admin.Get(t.Context(), client.ObjectKeyFromObject(location), &nabsl{})))
+			madeFor(t, location)
+			require.NoError(t, process.Restart(t.Context()))
+
+			require.Eventually(t, func() bool {
+				return !made(t, nacuuid(location), &velerov1.BackupStorageLocation{}) &&
+					!made(t, nacuuid(location), &corev1.Secret{}) && !made(t, nacuuid(location), &approvalRequest{})
+			}, patience, locationPoll)
+			x.awaitGone(nab)
+			assert.True(t, bucketHas(t, account, x.namespace, nab.Status.VeleroBackup.Name), "the data stay")
+			recordLocation(t, location)
+		})
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -95,10 +96,10 @@ func (s *search) look(place string, content []byte) {
 }
 
 // searchEverywhere looks for the texts in every payload of every history, in Temporal's database, in all logs, Events, objects that
-// tenants or operators read, and on the pages of metrics.
+// tenants or operators read, on the pages of metrics, and in the arguments of every process.
 func searchEverywhere(ctx context.Context, texts ...string) (map[string]int, error) {
 	s := newSearch(texts...)
-	for _, look := range []func(context.Context) error{s.histories, s.files, s.objects, s.metrics} {
+	for _, look := range []func(context.Context) error{s.histories, s.files, s.objects, s.metrics, s.arguments} {
 		if err := look(ctx); err != nil {
 			return nil, err
 		}
@@ -186,6 +187,20 @@ func (s *search) metrics(ctx context.Context) error {
 	return nil
 }
 
+// arguments needs /proc: elsewhere it finds nothing.
+func (s *search) arguments(context.Context) error {
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		if content, err := os.ReadFile(file); err == nil { // else the process has ended
+			s.look("arguments of process "+filepath.Base(filepath.Dir(file)), content)
+		}
+	}
+	return nil
+}
+
 func get(ctx context.Context, address string) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
@@ -253,6 +268,9 @@ func TestTheSearchForSecretsFindsWhatIsThere(t *testing.T) {
 		assert.Positive(t, found[place], place)
 	}
 	assert.Positive(t, found["database temporal.db"]+found["database temporal.db-wal"])
+	if runtime.GOOS == "linux" {
+		assert.Positive(t, found[fmt.Sprintf("arguments of process %d", stack.Component(env.Worker).PID())])
+	}
 
 	const secret = "a1b2c3d4e5f60718"
 	for _, hidden := range []string{

@@ -59,11 +59,12 @@ func withWrongKey(account env.Account) env.Account {
 	return account
 }
 
-// secret creates a Secret as the tenant, with a key that no location names.
+// secret creates a Secret as the tenant, of a type of the tenant's and with a key that no location names.
 func (x *tenant) secret(name string, content []byte) *corev1.Secret {
 	x.t.Helper()
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: x.namespace, Name: name},
+		Type:       "example.com/keys",
 		Data:       map[string][]byte{"cloud": content, "other": []byte("not to be copied")},
 	}
 	require.NoError(x.t, x.client.Create(x.t.Context(), secret))

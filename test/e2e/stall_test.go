@@ -64,7 +64,7 @@ func TestAFinalStatusThatVeleroLostIsTold(t *testing.T) {
 	})
 	t.Logf("told %s after the API server's return", time.Since(back).Round(100*time.Millisecond))
 	assert.Equal(t, velerov1.BackupPhaseInProgress, veleroBackup(t, made).Status.Phase, "Velero has lost its last word")
-	assert.Contains(t, waiting(t, nab), "should restart Velero")
+	awaitDetails(t, nab, "should restart Velero")
 	assert.Contains(t, metricsOf(t, impatient), "holdfast_velero_stalled_total 1\n")
 	awaitEvent(t, nab, "VeleroStalled")
 	var requests velerov1.DownloadRequestList

@@ -104,7 +104,7 @@ func lookIntoWebUI(t *testing.T, nab *oadpv1alpha1.NonAdminBackup) {
 	require.NoError(t, json.Unmarshal([]byte(page), &described))
 	assert.Equal(t, fmt.Sprintf("%q", "Backup of "+nab.Namespace+"/"+nab.Name), string(described.ExecutionConfig.UserMetadata.Summary.Data))
 
-	assert.Contains(t, waiting(t, nab), "waits for Velero to start Velero Backup")
+	awaitDetails(t, nab, "waits for Velero to start Velero Backup")
 }
 
 func ask(t *testing.T, method, address string, body io.Reader) string {

@@ -56,8 +56,8 @@ var locationScenarios = []scenario{
 		done:   (*testCase).available,
 		check: func(c *testCase, e effects) {
 			assert.Len(c.t, e.Made, 3)
-			assert.Equal(c.t, 1, occurrencesOf(e.Writes,
-				"patch nonadminbackupstoragelocationapprovalrequests NAMESPACE-own-UUID"), "decided once")
+			assert.Equal(c.t, 2, occurrencesOf(e.Writes,
+				"patch nonadminbackupstoragelocationapprovalrequests NAMESPACE-own-UUID"), "decided once, and tidied up")
 		},
 	},
 	{

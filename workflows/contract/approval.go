@@ -122,6 +122,9 @@ const (
 	ApprovalDrop ApprovalAction = "drop"
 	// ApprovalFollow notes that the tenant's credential is another one, which needs no approval.
 	ApprovalFollow ApprovalAction = "follow"
+	// ApprovalTidy takes off the annotations of a decision that status.lastDecision holds, so that the next one, by whatever
+	// way, is not taken for that person's or given that reason.
+	ApprovalTidy ApprovalAction = "tidy"
 	// ApprovalObserve notes a decision when there was nothing to decide.
 	ApprovalObserve ApprovalAction = "observe"
 )
@@ -145,6 +148,8 @@ type ApprovalView struct {
 	HasApproved bool `json:"hasApproved,omitempty"`
 	// Rejected: the pending spec was rejected.
 	Rejected bool `json:"rejected,omitempty"`
+	// Signed: annotations on the request speak of a decision.
+	Signed bool `json:"signed,omitempty"`
 	// Unasked: the tenant's spec is valid and neither the pending nor the approved one.
 	Unasked bool `json:"unasked,omitempty"`
 	// Present: the tenant's spec is the pending one: a decision about that is a decision about this.
