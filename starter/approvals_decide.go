@@ -96,7 +96,7 @@ func (d *decider) refusal(request *approvalRequest) error {
 	case state == contract.ApprovalApproved:
 		return errors.New("nothing is pending; what is approved can be taken back with holdfast revoke")
 	case state == contract.ApprovalUnknown:
-		return errors.New("nothing is pending: the tenant's specification was only just made, or is not valid and was never asked about")
+		return errors.New("nothing is pending: the tenant's specification was only just made, or is not valid and not asked about")
 	case state == contract.ApprovalRejected && d.decision == contract.DecisionReject && stored == "":
 		return errors.New("is rejected already")
 	}
@@ -216,8 +216,8 @@ func (d *decider) awaitOutcome(ctx context.Context, written *approvalRequest, re
 	case errors.Is(err, errTimeout) && overwritten:
 		return fmt.Errorf("something else has changed the approval request since the decision was stored: %w", errLookAgain)
 	case errors.Is(err, errTimeout):
-		return fmt.Errorf("the decision is stored, and will be acted on, but was not yet (%[1]w): see whether holdfast-worker runs and is "+
-			"ready, and whether the tenant has left this specification for an invalid one meanwhile, for whose correction the decision "+
+		return fmt.Errorf("the decision is stored, and will be acted on, but was not yet (%[1]w): see whether holdfast-worker runs and "+
+			"is ready, and whether the tenant has left this specification for an invalid one meanwhile, for whose correction the decision "+
 			"waits (holdfast describe approval %[2]s, holdfast describe location %[2]s)", err, d.location)
 	}
 	return err

@@ -99,7 +99,8 @@ func (l *locations) count(ctx context.Context, census *metrics.Census) {
 		condition := meta.FindStatusCondition(requests.Items[i].Status.Conditions,
 			string(oadpv1alpha1.NonAdminConditionClusterAdminApproved))
 		asked := requests.Items[i].Status.VeleroBackupStorageLocationApprovalRequest
-		if condition == nil || condition.Reason != oadpv1alpha1.ReasonBSLSpecApprovalPending || asked == nil || asked.PendingSpec == nil {
+		if asked == nil || asked.PendingSpec == nil ||
+			condition == nil || condition.Reason != oadpv1alpha1.ReasonBSLSpecApprovalPending {
 			continue
 		}
 		census.PendingApprovals++
