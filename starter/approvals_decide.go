@@ -216,9 +216,9 @@ func (d *decider) awaitOutcome(ctx context.Context, written *approvalRequest, re
 	case errors.Is(err, errTimeout) && overwritten:
 		return fmt.Errorf("something else has changed the approval request since the decision was stored: %w", errLookAgain)
 	case errors.Is(err, errTimeout):
-		return fmt.Errorf("the decision is stored, and will be acted on, but was not yet (%[1]w): see whether holdfast-worker runs and "+
-			"is ready, and whether the tenant has left this specification for an invalid one meanwhile, for whose correction the decision "+
-			"waits (holdfast describe approval %[2]s, holdfast describe location %[2]s)", err, d.location)
+		return fmt.Errorf("the decision is stored, and will be acted on, but was not yet (%[1]w): see whether holdfast-worker runs "+
+			"and is ready, and whether the tenant has left this specification for an invalid one meanwhile, for whose correction the "+
+			"decision waits (holdfast describe approval %[2]s, holdfast describe location %[2]s)", err, d.location)
 	}
 	return err
 }
