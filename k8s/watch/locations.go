@@ -119,7 +119,7 @@ func (l *locations) signalApproval(
 		l.approving.Store(ref, true)
 		return measured(contract.KubernetesKindApproval, l.Workflows.SignalWithStart(ctx, contract.KindApproval, ref, changed))
 	}
-	if _, open := l.approving.Load(ref); !open && !view.Found {
+	if _, open := l.approving.Load(ref); !open && o.Request == nil {
 		return nil
 	}
 	err := measured(contract.KubernetesKindApproval, l.Workflows.SignalRunning(ctx, contract.KindApproval, ref, changed))

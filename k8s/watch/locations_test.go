@@ -159,6 +159,12 @@ func TestALocationThatIsGoneStartsNothing(t *testing.T) {
 	_, err = s.locations.look(t.Context(), request(name))
 	require.NoError(t, err)
 	assert.Equal(t, []string{goneLocation}, s.signals.told, "it closed")
+
+	s = located(t, true)
+	vanish(t, s)
+	_, err = s.locations.look(t.Context(), request(name))
+	require.NoError(t, err)
+	assert.Equal(t, []string{tellApproval, startLocation}, s.signals.told, "it went while no watcher ran")
 }
 
 func vanish(t *testing.T, s *station) {
