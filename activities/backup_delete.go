@@ -21,6 +21,11 @@ func (b *Backups) MarkDeleting(ctx context.Context, step contract.BackupStep) (c
 		if !asked && o.NAB.DeletionTimestamp.IsZero() {
 			return nil
 		}
+		if o.NAB.Spec.DeleteBackup { // first, so that it is repeated as long as the status does not announce the deletion
+			if err := b.deleteRestores(ctx, o.NAB); err != nil {
+				return err
+			}
+		}
 		changed, err := b.patchStatus(ctx, o.NAB, func() { backup.ApplyDeletion(o.NAB) })
 		if err != nil && !tooLarge(err) { // an object too large to say so must go all the same
 			return err
@@ -46,6 +51,26 @@ func (b *Backups) MarkDeleting(ctx context.Context, step contract.BackupStep) (c
 		}
 		return b.reread(ctx, step, o)
 	})
+}
+
+// deleteRestores deletes the NonAdminRestores that name a backup whose data are to go. Nobody waits for them.
+func (b *Backups) deleteRestores(ctx context.Context, nab *oadpv1alpha1.NonAdminBackup) error {
+	list := &oadpv1alpha1.NonAdminRestoreList{}
+	if err := b.Client.List(ctx, list, client.InNamespace(nab.Namespace)); err != nil {
+		return fmt.Errorf("list NonAdminRestores in namespace %s: %w", nab.Namespace, err)
+	}
+	for i := range list.Items {
+		nar := &list.Items[i]
+		spec := nar.Spec.RestoreSpec
+		if spec == nil || spec.BackupName != nab.Name || !nar.DeletionTimestamp.IsZero() {
+			continue
+		}
+		uid := nar.UID
+		if err := client.IgnoreNotFound(b.Client.Delete(ctx, nar, client.Preconditions{UID: &uid})); err != nil {
+			return fmt.Errorf("delete NonAdminRestore %s/%s of the backup: %w", nar.Namespace, nar.Name, err)
+		}
+	}
+	return nil
 }
 
 // reread replaces o by the present state, after a write whose answer does not show it.

@@ -13,6 +13,14 @@ func Register(registry worker.WorkflowRegistry, options Options) {
 		func(ctx workflow.Context, in contract.BackupInput) error { return NonAdminBackup(ctx, in, options) },
 		workflow.RegisterOptions{Name: contract.WorkflowBackup})
 	registry.RegisterWorkflowWithOptions(
+		func(ctx workflow.Context, in contract.RestoreInput) error { return NonAdminRestore(ctx, in, options) },
+		workflow.RegisterOptions{Name: contract.WorkflowRestore})
+	registry.RegisterWorkflowWithOptions(
+		func(ctx workflow.Context, in contract.FinalizationInput) (contract.FinalizationResult, error) {
+			return RestoreFinalization(ctx, in, options)
+		},
+		workflow.RegisterOptions{Name: contract.WorkflowFinalization})
+	registry.RegisterWorkflowWithOptions(
 		func(ctx workflow.Context, in contract.LocationInput) error {
 			return NonAdminBackupStorageLocation(ctx, in, options)
 		},

@@ -5,9 +5,7 @@ import (
 	"fmt"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -75,7 +73,7 @@ func (g *Gatherer) Gather(ctx context.Context, ref contract.ObjectRef) (*Objects
 		return nil, err
 	}
 	if !nab.DeletionTimestamp.IsZero() {
-		if objects.NamespaceTerminating, err = g.namespaceTerminating(ctx, nab.Namespace); err != nil {
+		if objects.NamespaceTerminating, err = k8s.NamespaceTerminating(ctx, g.Reader, nab.Namespace); err != nil {
 			return nil, err
 		}
 		if objects.LocationGone, err = g.locationGone(ctx, objects); err != nil {
@@ -101,7 +99,7 @@ func (g *Gatherer) Gather(ctx context.Context, ref contract.ObjectRef) (*Objects
 // somebody: it counts only if the Velero Backup of that name says that this NAB is its origin.
 func (g *Gatherer) findBackup(ctx context.Context, o *Objects) error {
 	own := k8s.NACUUID(g.ClusterID, o.NAB.Namespace, o.NAB.Name, string(o.NAB.UID))
-	if label := o.NAB.Labels[oadpv1alpha1.NabSyncLabel]; ValidOriginValue(label) {
+	if label := o.NAB.Labels[oadpv1alpha1.NabSyncLabel]; k8s.ValidOriginValue(label) {
 		o.SyncedFrom = label
 	}
 	if recorded := recordedName(o.NAB); recorded != "" && recorded != own {
@@ -131,6 +129,13 @@ func (g *Gatherer) findBackup(ctx context.Context, o *Objects) error {
 	}
 	o.Foreign = found != nil && o.Backup == nil
 	return nil
+}
+
+// BackupOf returns the Velero Backup of a NonAdminBackup that was read; nil if there is none that names it as its origin.
+func (g *Gatherer) BackupOf(ctx context.Context, nab *oadpv1alpha1.NonAdminBackup) (*velerov1.Backup, error) {
+	objects := &Objects{NAB: nab}
+	err := g.findBackup(ctx, objects)
+	return objects.Backup, err
 }
 
 // recordedName is the name that the status holds, unless no object can have it: asked for such a name, the API server
@@ -180,29 +185,8 @@ func (g *Gatherer) madeFor(name string, location *oadpv1alpha1.NonAdminBackupSto
 		k8s.NACUUID(g.ClusterID, location.Namespace, location.Name, string(location.UID)) == name
 }
 
-// get reads an object and reports whether it exists.
 func (g *Gatherer) get(ctx context.Context, kind, namespace, name string, into client.Object) (bool, error) {
-	err := g.Reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, into)
-	if apierrors.IsNotFound(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("get %s %s/%s: %w", kind, namespace, name, err)
-	}
-	return true, nil
-}
-
-func (g *Gatherer) namespaceTerminating(ctx context.Context, name string) (bool, error) {
-	namespace := &metav1.PartialObjectMetadata{}
-	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	err := g.Reader.Get(ctx, types.NamespacedName{Name: name}, namespace)
-	if apierrors.IsNotFound(err) {
-		return true, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("get Namespace %s: %w", name, err)
-	}
-	return !namespace.DeletionTimestamp.IsZero(), nil
+	return k8s.Get(ctx, g.Reader, kind, namespace, name, into)
 }
 
 func (g *Gatherer) deleteRequests(ctx context.Context, backupName string) ([]velerov1.DeleteBackupRequest, error) {

@@ -19,6 +19,7 @@ import (
 	"holdfast.dev/holdfast/k8s/backup"
 	"holdfast.dev/holdfast/k8s/location"
 	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/k8s/restore"
 	"holdfast.dev/holdfast/test/fake"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -56,6 +57,13 @@ func newStation(t *testing.T, objects ...client.Object) *station {
 		},
 		requests: make(chan event.TypedGenericEvent[Request], 1024),
 		dirty:    make(chan struct{}, 1),
+	}
+	s.restores = &restores{
+		Watcher: s.Watcher,
+		gatherer: &restore.Gatherer{
+			Reader: s.cache.Client, Policy: polled, ClusterID: fake.Cluster, OADPNamespace: fake.OADPNamespace,
+		},
+		requests: make(chan event.TypedGenericEvent[Request], 1024),
 	}
 	s.locations = &locations{
 		Watcher: s.Watcher,

@@ -81,9 +81,11 @@ type Watcher struct {
 	volumes  volumes
 	// locations watches storage locations with the same manager.
 	locations *locations
-	dirty     chan struct{} // the queue positions may have changed
-	watching  atomic.Bool   // all caches are filled
-	recovery  atomic.Pointer[recovery]
+	// restores watches restores with the same manager.
+	restores *restores
+	dirty    chan struct{} // the queue positions may have changed
+	watching atomic.Bool   // all caches are filled
+	recovery atomic.Pointer[recovery]
 }
 
 // errNotWatching: events are not looked at yet.
@@ -105,11 +107,14 @@ func (w *Watcher) Watching(context.Context) error {
 func (w *Watcher) awaitCaches(ctx context.Context) error {
 	for _, kind := range []client.Object{
 		&oadpv1alpha1.NonAdminBackup{}, &velerov1.Backup{}, &velerov1.DeleteBackupRequest{},
+		&oadpv1alpha1.NonAdminRestore{}, &velerov1.Restore{},
 		&oadpv1alpha1.NonAdminBackupStorageLocation{}, &velerov1.BackupStorageLocation{},
 		&oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest{}, metadataOf(secretKind),
 		metadataOf(corev1.SchemeGroupVersion.WithKind("Namespace")),
 		metadataOf(velerov1.SchemeGroupVersion.WithKind("PodVolumeBackup")),
 		metadataOf(velerov2alpha1.SchemeGroupVersion.WithKind("DataUpload")),
+		metadataOf(velerov1.SchemeGroupVersion.WithKind("PodVolumeRestore")),
+		metadataOf(velerov2alpha1.SchemeGroupVersion.WithKind("DataDownload")),
 	} {
 		if _, err := w.manager.GetCache().GetInformer(ctx, kind); err != nil {
 			return fmt.Errorf("fill the cache of %T: %w", kind, err)
@@ -135,10 +140,13 @@ func CacheOptions(oadpNamespace string, refusals *Refusals) cache.Options {
 		DefaultWatchErrorHandler: refusals.Handle,
 		ByObject: map[client.Object]cache.ByObject{
 			&velerov1.Backup{}:                                           velero,
+			&velerov1.Restore{}:                                          velero,
 			&velerov1.DeleteBackupRequest{}:                              velero,
 			&velerov1.BackupStorageLocation{}:                            velero,
 			&velerov1.PodVolumeBackup{}:                                  velero,
 			&velerov2alpha1.DataUpload{}:                                 velero,
+			&velerov1.PodVolumeRestore{}:                                 velero,
+			&velerov2alpha1.DataDownload{}:                               velero,
 			&oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest{}: velero,
 			metadataOf(secretKind):                                       {Transform: stripSecret},
 		},
@@ -179,7 +187,7 @@ func Add(mgr manager.Manager, options Options) (*Watcher, error) {
 	if err != nil {
 		return nil, fmt.Errorf("build the watcher of NonAdminBackups: %w", err)
 	}
-	if err := w.addLocations(); err != nil {
+	if err := errors.Join(w.addLocations(), w.addRestores()); err != nil {
 		return nil, err
 	}
 	for _, run := range []manager.RunnableFunc{w.awaitCaches, w.watchPolicy, w.keepQueuePositions} {

@@ -26,6 +26,7 @@ import (
 	"holdfast.dev/holdfast/k8s/backup"
 	"holdfast.dev/holdfast/k8s/location"
 	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/k8s/restore"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -44,6 +45,7 @@ type World struct {
 	t         *testing.T
 	Client    client.WithWatch
 	Backups   *activities.Backups
+	Restores  *activities.Restores
 	Locations *activities.Locations
 	Events    chan string
 	// Policy is the admin's policy; PolicyErr stands for one that cannot be read.
@@ -67,12 +69,20 @@ func New(t *testing.T, objects ...client.Object) *World {
 	w.Events = recorder.Events
 	base := fake.NewClientBuilder().WithScheme(scheme()).WithObjectTracker(newGenerations()).
 		WithObjects(withNamespace(objects)...).
-		WithStatusSubresource(&oadpv1alpha1.NonAdminBackup{}, &oadpv1alpha1.NonAdminBackupStorageLocation{},
-			&oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest{}).Build()
+		WithStatusSubresource(&oadpv1alpha1.NonAdminBackup{}, &oadpv1alpha1.NonAdminRestore{},
+			&oadpv1alpha1.NonAdminBackupStorageLocation{}, &oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest{}).Build()
 	w.Client = interceptor.NewClient(base, w.interceptors())
 	w.Backups = &activities.Backups{
 		Client: w.Client,
 		Gatherer: &backup.Gatherer{
+			Reader: w.Client, Policy: source{w}, ClusterID: Cluster, OADPNamespace: OADPNamespace,
+		},
+		Events: recorder,
+		Paused: func() error { return nil },
+	}
+	w.Restores = &activities.Restores{
+		Client: w.Client,
+		Gatherer: &restore.Gatherer{
 			Reader: w.Client, Policy: source{w}, ClusterID: Cluster, OADPNamespace: OADPNamespace,
 		},
 		Events: recorder,

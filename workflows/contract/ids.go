@@ -9,6 +9,8 @@ type Kind string
 const (
 	// KindBackup is the kind of NonAdminBackup workflows; "nab" is the resource's short name.
 	KindBackup Kind = "nab"
+	// KindRestore is the kind of NonAdminRestore workflows.
+	KindRestore Kind = "nar"
 	// KindLocation is the kind of NonAdminBackupStorageLocation workflows.
 	KindLocation Kind = "nabsl"
 	// KindApproval is the kind of StorageLocationApproval workflows; the object is the NonAdminBackupStorageLocation.

@@ -32,6 +32,14 @@ func TestWireNamesStayAsTheyAre(t *testing.T) {
 		string(contract.KindBackup), string(contract.MarkNone), string(contract.MarkPending), string(contract.MarkAccepted),
 	})
 	assert.Equal(t, []string{
+		"NonAdminRestore", "NonAdminRestore", "refresh-restore", "start-restore", "admit-restore", "check-velero-restore-stall",
+		"delete-velero-restore", "release-restore", "nar",
+	}, []string{
+		contract.WorkflowRestore, contract.KubernetesKindRestore, contract.ActivityRefreshRestore, contract.ActivityStartRestore,
+		contract.ActivityAdmitRestore, contract.ActivityCheckRestoreStall, contract.ActivityDeleteRestore,
+		contract.ActivityReleaseRestore, string(contract.KindRestore),
+	})
+	assert.Equal(t, []string{
 		"NonAdminBackupStorageLocation", "NonAdminBackupStorageLocation",
 		"refresh-location", "admit-location", "sync-location", "withdraw-location", "delete-location", "release-location",
 		"nabsl", "", "notRequired", "pending", "approved", "rejected",
@@ -80,6 +88,30 @@ func TestPayloadsKeepTheirFieldNames(t *testing.T) {
 		"a step": {
 			value: contract.BackupStep{Ref: ref, Attempt: 2},
 			want:  `{"ref":{"namespace":"team","name":"nightly","uid":"u"},"attempt":2}`,
+		},
+		"a restore's input after continue-as-new": {
+			value: contract.RestoreInput{Cluster: "west", Ref: ref, ShownPhase: "Created", ShownVeleroPhase: "New", Volumes: true},
+			want: `{"cluster":"west","ref":{"namespace":"team","name":"nightly","uid":"u"},
+				"shownPhase":"Created","shownVeleroPhase":"New","volumes":true}`,
+		},
+		"a restore's step": {
+			value: contract.RestoreStep{Ref: ref, Volumes: true},
+			want:  `{"ref":{"namespace":"team","name":"nightly","uid":"u"},"volumes":true}`,
+		},
+		"a restore that is not": {value: contract.RestoreView{}, want: `{"found":false,"velero":{}}`},
+		"a restore": {
+			value: contract.RestoreView{
+				Found: true, Phase: "Created", BeingDeleted: true, NamespaceTerminating: true, Finalizer: true, Marked: true,
+				SpecJudged: true, Accepted: true, EverCreated: true, AbsenceReported: true, FinalizationDue: true,
+				Velero: contract.VeleroRestoreView{
+					Exists: true, Name: "r", Phase: "New", Finished: true, Deleting: true, MirroredPhase: "New",
+					ItemsRestored: 1, TotalItems: 2, Stalled: true,
+				},
+			},
+			want: `{"found":true,"phase":"Created","beingDeleted":true,"namespaceTerminating":true,"finalizer":true,"marked":true,
+				"specJudged":true,"accepted":true,"everCreated":true,"absenceReported":true,"finalizationDue":true,
+				"velero":{"exists":true,"name":"r","phase":"New","finished":true,"deleting":true,"mirroredPhase":"New",
+				"itemsRestored":1,"totalItems":2,"stalled":true}}`,
 		},
 		"a location's first input": {
 			value: contract.LocationInput{Cluster: "west", Ref: ref},
