@@ -133,6 +133,7 @@ var errRestoreGone = errors.New("the Velero Restore is gone")
 func (f *Finalizations) with(
 	ctx context.Context, ref contract.ObjectRef, deadline time.Time, do func(*finalize.Context) error,
 ) (gone bool, err error) {
+	activity.RecordHeartbeat(ctx)
 	subject, err := f.Finder.Find(ctx, ref)
 	switch {
 	case err != nil:
@@ -143,7 +144,7 @@ func (f *Finalizations) with(
 		return false, errRestoreGone
 	}
 	c := &finalize.Context{
-		Client: f.Client, NAR: subject.NAR, Restore: subject.Restore,
+		Client: finalize.Limited(f.Client), NAR: subject.NAR, Restore: subject.Restore,
 		Expired:  !f.now().Before(deadline),
 		Progress: func() { activity.RecordHeartbeat(ctx) },
 		OpenStore: func(ctx context.Context) (*objectstore.Store, error) {

@@ -43,7 +43,7 @@ func countTasks(was, is *oadpv1alpha1.RestoreFinalization) {
 	}
 	for _, task := range is.Tasks {
 		if task.Phase.Final() && !ended[task.Name] {
-			metrics.FinalizationTaskEnded(task.Name, string(task.Phase))
+			metrics.FinalizationTaskEnded(string(task.Phase))
 		}
 	}
 }

@@ -210,8 +210,8 @@ func registerActivities(runner worker.ActivityRegistry, flags *workerFlags, clus
 	finalizations := &activities.Finalizations{
 		Client: cluster.client,
 		Finder: &finalize.Finder{
-			Reader: cluster.client, ClusterID: flags.ClusterID, OADPNamespace: flags.OADPNamespace,
-			OpenLocation: (&objectstore.Opener{Reader: cluster.client}).Open,
+			Reader: finalize.Limited(cluster.client), ClusterID: flags.ClusterID, OADPNamespace: flags.OADPNamespace,
+			OpenLocation: (&objectstore.Opener{Reader: finalize.Limited(cluster.client)}).Open,
 		},
 		Events: cluster.events,
 		Paused: cluster.rival.Err,

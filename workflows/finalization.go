@@ -2,7 +2,6 @@ package workflows
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
@@ -175,14 +174,13 @@ func (r *finalizationRun) write(ctx workflow.Context) (contract.FinalizationResu
 
 // details says in Markdown where the finalization stands.
 func (r *finalizationRun) details() string {
-	var text strings.Builder
-	fmt.Fprintf(&text, "**%s:** the pending activity shows what is waited for, until %s at the latest.\n\n",
+	text := fmt.Sprintf("**%s:** the pending activity shows what is waited for, until %s at the latest.\n\n",
 		r.record.Phase, r.deadline.UTC().Format(time.RFC3339))
 	for i, task := range r.record.Tasks {
-		fmt.Fprintf(&text, "- `%s` %s: %s (%d warnings, %d errors)\n", task.Name, task.Phase, r.plan.Tasks[i].Summary,
+		text += fmt.Sprintf("- `%s` %s: %s (%d warnings, %d errors)\n", task.Name, task.Phase, r.plan.Tasks[i].Summary,
 			len(task.Warnings), len(task.Errors))
 	}
-	return text.String()
+	return text
 }
 
 func firstLines(lines []string) []string {

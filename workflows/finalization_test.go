@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -358,7 +357,7 @@ func TestAWorkflowThatIsCancelledEnds(t *testing.T) {
 		s.RegisterDelayedCallback(s.CancelWorkflow, time.Minute)
 	})
 	var cancelled *temporal.CanceledError
-	require.True(t, errors.As(err, &cancelled), "%v", err)
+	require.ErrorAs(t, err, &cancelled)
 	result, err := a.finalize(nil)
 	require.NoError(t, err)
 	assert.Equal(t, "Completed", result.Phase)

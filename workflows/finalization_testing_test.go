@@ -3,11 +3,10 @@ package workflows_test
 import (
 	"context"
 
-	"go.temporal.io/sdk/activity"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"go.temporal.io/sdk/activity"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/objectstore"

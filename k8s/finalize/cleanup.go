@@ -14,8 +14,8 @@ import (
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 )
 
-// cleanupTask deletes what Holdfast made for the restore in the OADP namespace and nobody needs any more. The Velero Restore stays:
-// it is what the tenant asked for.
+// cleanupTask deletes what Holdfast made for the restore in the OADP namespace and nobody needs any more. The Velero Restore
+// stays: it is what the tenant asked for.
 type cleanupTask struct{}
 
 // Name implements Task.

@@ -38,8 +38,8 @@ func labelsToSet(volume *corev1.PersistentVolume, backup map[string]string) (lab
 		}
 	}
 	if invalid > 0 {
-		warnings = append(warnings, fmt.Sprintf("PersistentVolume %s: %d labels of the backup are not valid or too many, and were not set",
-			volume.Name, invalid))
+		warnings = append(warnings, fmt.Sprintf(
+			"PersistentVolume %s: %d labels of the backup are not valid or too many, and were not set", volume.Name, invalid))
 	}
 	return labels, warnings
 }

@@ -36,7 +36,8 @@ func TestTheStatusSaysWhereAFinalizationStands(t *testing.T) {
 		"over, with errors": {
 			contract.FinalizationRecord{
 				Phase: "PartiallyFailed", StartedAt: began, EndedAt: began, VeleroErrors: []string{"boom"}, Problem: "no store",
-			}, "True", "FinalizationPartiallyFailed",
+			},
+			"True", "FinalizationPartiallyFailed",
 			"Velero's first error: boom; the restore's results in the object store do not hold them: no store",
 		},
 	} {

@@ -77,7 +77,7 @@ func (c *Context) Store(ctx context.Context) (*objectstore.Store, error) {
 	return c.store, nil
 }
 
-// NotYetError: a task waits.
+// NotYetError says that a task waits.
 type NotYetError struct {
 	// For says for what.
 	For string

@@ -17,7 +17,7 @@
 //	holdfast_activity_retries_total{activity_type} counter   Attempts of an activity after its first.
 //	holdfast_approval_actions_total{action}       counter    Changes of approval requests: ask, approve, reject, revoke, others.
 //	holdfast_velero_stalled_total                 counter    Backups found stalled: ended in the object store alone.
-//	holdfast_restore_finalization_tasks_total{task,result} counter Tasks after restores that have ended: completed, partially_failed.
+//	holdfast_restore_finalization_tasks_total{result} counter Tasks after restores that have ended, by result.
 //	holdfast_restore_finalization_seconds         histogram  From the beginning of what follows a restore to its end.
 //
 // By workflows, replay-safe, through Temporal's metrics handler; the name is contract.MetricResourceTimeouts:

@@ -10,8 +10,8 @@ import (
 var (
 	finalizationTasks = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "holdfast_restore_finalization_tasks_total",
-		Help: "Tasks after restores that have ended, by task and result.",
-	}, []string{"task", "result"})
+		Help: "Tasks after restores that have ended, by result.",
+	}, []string{"result"})
 	finalization = prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name:    "holdfast_restore_finalization_seconds",
 		Help:    "From the beginning of what follows a restore to its end.",
@@ -19,11 +19,16 @@ var (
 	})
 )
 
-func init() { ctrlmetrics.Registry.MustRegister(finalizationTasks, finalization) }
+func init() {
+	ctrlmetrics.Registry.MustRegister(finalizationTasks, finalization)
+	for _, result := range []Result{ResultCompleted, ResultPartiallyFailed} {
+		finalizationTasks.WithLabelValues(string(result))
+	}
+}
 
 // FinalizationTaskEnded is to be called when a status has come to show that a task after a restore has ended.
-func FinalizationTaskEnded(task, phase string) {
-	finalizationTasks.WithLabelValues(task, string(VeleroResult(phase))).Inc()
+func FinalizationTaskEnded(phase string) {
+	finalizationTasks.WithLabelValues(string(VeleroResult(phase))).Inc()
 }
 
 // RestoreFinalized is to be called when a status has come to show the end of what follows a restore.

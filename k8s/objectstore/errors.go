@@ -16,9 +16,10 @@ import (
 )
 
 var (
-	// ErrNotFound: there is no such file.
+	// ErrNotFound says that there is no such file.
 	ErrNotFound = errors.New("there is no such file")
-	// ErrUnusable: no repetition helps: the location or its credential cannot be used, or the file is not what it should be.
+	// ErrUnusable says that no repetition helps: the location or its credential cannot be used, or the file is not what it
+	// should be.
 	ErrUnusable = errors.New("unusable")
 )
 

@@ -352,3 +352,35 @@ func TestWhatAStoreAnswersIsShownByItsCodeAlone(t *testing.T) {
 		require.ErrorContains(t, err, "the object store cannot be reached: connection refused")
 	})
 }
+
+func TestAmazonIsAskedWhereABucketIs(t *testing.T) {
+	for title, test := range map[string]struct {
+		header, want string
+		problem      bool
+	}{
+		"elsewhere":           {header: "eu-central-1", want: "eu-central-1"},
+		"no answer":           {problem: true},
+		"an answer of no use": {header: marker + "/../x", problem: true},
+	} {
+		t.Run(title, func(t *testing.T) {
+			s := serve(t, true)
+			s.refuse = func(w http.ResponseWriter) bool {
+				w.Header().Set("X-Amz-Bucket-Region", test.header)
+				w.WriteHeader(http.StatusMovedPermanently)
+				return true
+			}
+			store, err := openS3(t.Context(), &access{
+				action: "open", bucket: "bucket", config: map[string]string{"s3ForcePathStyle": "true"},
+				credential: []byte(awsFile), transport: s.everywhere(),
+			})
+			if test.problem {
+				require.Error(t, err)
+				assert.NotContains(t, err.Error(), marker)
+				return
+			}
+			require.NoError(t, err)
+			_, _ = store.BackupVolumes(t.Context(), "b")
+			assert.Contains(t, s.headers[len(s.headers)-1].Get("Authorization"), "/"+test.want+"/s3/aws4_request")
+		})
+	}
+}

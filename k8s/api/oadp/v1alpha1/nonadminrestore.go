@@ -128,8 +128,8 @@ type RestoreFinalization struct {
 // FinalizationTask is one part of a restore's finalization.
 type FinalizationTask struct {
 	// name says which task it is.
-	// +required
-	Name string `json:"name"`
+	// +optional
+	Name string `json:"name,omitempty"`
 
 	// phase is New, InProgress, Completed or PartiallyFailed.
 	// +optional
