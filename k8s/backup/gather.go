@@ -5,9 +5,7 @@ import (
 	"fmt"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -75,7 +73,7 @@ func (g *Gatherer) Gather(ctx context.Context, ref contract.ObjectRef) (*Objects
 		return nil, err
 	}
 	if !nab.DeletionTimestamp.IsZero() {
-		if objects.NamespaceTerminating, err = g.namespaceTerminating(ctx, nab.Namespace); err != nil {
+		if objects.NamespaceTerminating, err = k8s.NamespaceTerminating(ctx, g.Reader, nab.Namespace); err != nil {
 			return nil, err
 		}
 		if objects.LocationGone, err = g.locationGone(ctx, objects); err != nil {
@@ -145,7 +143,7 @@ func recordedName(nab *oadpv1alpha1.NonAdminBackup) string {
 
 func (g *Gatherer) getBackup(ctx context.Context, name string) (*velerov1.Backup, error) {
 	backup := &velerov1.Backup{}
-	if exists, err := g.get(ctx, "Velero Backup", g.OADPNamespace, name, backup); err != nil || !exists {
+	if exists, err := k8s.Get(ctx, g.Reader, "Velero Backup", g.OADPNamespace, name, backup); err != nil || !exists {
 		return nil, err
 	}
 	return backup, nil
@@ -160,13 +158,13 @@ func (g *Gatherer) locationGone(ctx context.Context, o *Objects) (bool, error) {
 		return false, nil
 	}
 	made := &velerov1.BackupStorageLocation{}
-	exists, err := g.get(ctx, "Velero BackupStorageLocation", g.OADPNamespace, o.Backup.Spec.StorageLocation, made)
+	exists, err := k8s.Get(ctx, g.Reader, "Velero BackupStorageLocation", g.OADPNamespace, o.Backup.Spec.StorageLocation, made)
 	if exists || err != nil {
 		return false, err
 	}
 	location := &oadpv1alpha1.NonAdminBackupStorageLocation{}
 	kind := oadpv1alpha1.KindNonAdminBackupStorageLocation
-	exists, err = g.get(ctx, kind, o.NAB.Namespace, spec.BackupSpec.StorageLocation, location)
+	exists, err = k8s.Get(ctx, g.Reader, kind, o.NAB.Namespace, spec.BackupSpec.StorageLocation, location)
 	if err != nil {
 		return false, err
 	}
@@ -178,31 +176,6 @@ func (g *Gatherer) madeFor(name string, location *oadpv1alpha1.NonAdminBackupSto
 	recorded := location.Status.VeleroBackupStorageLocation
 	return (recorded != nil && recorded.NACUUID == name) ||
 		k8s.NACUUID(g.ClusterID, location.Namespace, location.Name, string(location.UID)) == name
-}
-
-// get reads an object and reports whether it exists.
-func (g *Gatherer) get(ctx context.Context, kind, namespace, name string, into client.Object) (bool, error) {
-	err := g.Reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, into)
-	if apierrors.IsNotFound(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("get %s %s/%s: %w", kind, namespace, name, err)
-	}
-	return true, nil
-}
-
-func (g *Gatherer) namespaceTerminating(ctx context.Context, name string) (bool, error) {
-	namespace := &metav1.PartialObjectMetadata{}
-	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	err := g.Reader.Get(ctx, types.NamespacedName{Name: name}, namespace)
-	if apierrors.IsNotFound(err) {
-		return true, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("get Namespace %s: %w", name, err)
-	}
-	return !namespace.DeletionTimestamp.IsZero(), nil
 }
 
 func (g *Gatherer) deleteRequests(ctx context.Context, backupName string) ([]velerov1.DeleteBackupRequest, error) {
