@@ -10,7 +10,7 @@ export GOFLAGS ?= -buildvcs=false
 tool = $$(go run ./test/tools/cmd/holdfast-tools -path $(1))
 
 PACKAGES  := ./activities/... ./k8s/... ./starter/... ./test/... ./worker/... ./workflows/...
-RELEASE   ?= v0.2.0
+RELEASE   ?= v0.3.0
 TEST_ARGS ?=
 BENCH_ARGS ?=
 

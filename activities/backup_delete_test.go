@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -282,129 +281,6 @@ func TestForceDoesNotDeleteABackupMadeAnew(t *testing.T) {
 	assert.False(t, view.Velero.Exists)
 	require.NotNil(t, w.Velero(ours))
 	assert.Equal(t, types.UID("uid-of-the-victims"), w.Velero(ours).UID)
-}
-
-func TestTheFinalizerGuardsWhatExists(t *testing.T) {
-	tests := map[string]struct {
-		steps     []func(*testing.T, *fake.World)
-		wantGone  bool
-		wantEvent string
-	}{
-		"not deleted":                     {steps: nil},
-		"not deleted, the backup gone":    {steps: []func(*testing.T, *fake.World){backupGoes}},
-		"deleted, the backup there":       {steps: []func(*testing.T, *fake.World){removed}},
-		"the namespace only":              {steps: []func(*testing.T, *fake.World){namespaceGoes}},
-		"deleted, the backup gone":        {[]func(*testing.T, *fake.World){removed, backupGoes}, true, "nothing is left of the backup"},
-		"deleted with its namespace":      {[]func(*testing.T, *fake.World){removed, namespaceGoes}, true, "the namespace is being deleted; the Velero Backup and its data stay for the administrator"},
-		"deleted by force":                {[]func(*testing.T, *fake.World){forced, backupGoes}, true, "the Velero Backup is deleted; its data stay in the object store"},
-		"deleted by force, backup there":  {steps: []func(*testing.T, *fake.World){forced}},
-		"with its data, the backup there": {steps: []func(*testing.T, *fake.World){asked}},
-		"with its data":                   {[]func(*testing.T, *fake.World){asked, backupGoes}, true, "nothing is left of the backup"},
-	}
-	for title, test := range tests {
-		t.Run(title, func(t *testing.T) {
-			w := created(t, "Completed")
-			for _, step := range test.steps {
-				step(t, w)
-			}
-			told(w)
-			there := w.Velero(ours) != nil
-			view := do(t, w, contract.ActivityReleaseBackup)
-			assert.Equal(t, test.wantGone, w.Read(name) == nil)
-			assert.Equal(t, !test.wantGone, view.Found)
-			assert.Equal(t, there, w.Velero(ours) != nil, "Release deletes no backup")
-			if !test.wantGone {
-				assert.Empty(t, told(w))
-				return
-			}
-			assert.Equal(t, []string{"Normal Released " + test.wantEvent}, told(w))
-		})
-	}
-}
-
-// Requests that Velero left behind go with the object; others' stay.
-func TestReleaseLeavesNoRequestOfOursBehind(t *testing.T) {
-	_, othersRequest := veleroObjects(victims, "crew")
-	w := created(t, "Completed", othersRequest, requestByHand())
-	w.EditSpec(name, deleteBackup)
-	do(t, w, contract.ActivityMarkBackupDeleting, contract.ActivityRequestDeletion)
-	remove(t, w, w.Velero(ours))
-	do(t, w, contract.ActivityReleaseBackup)
-	assert.Nil(t, w.Read(name))
-	var left []string
-	for _, request := range w.Requests() {
-		left = append(left, request.Name)
-	}
-	assert.ElementsMatch(t, []string{othersRequest.Name, "by-hand"}, left)
-}
-
-// Another's finalizer keeps the object: ours is gone all the same, and the other's stays.
-func TestReleaseTakesOffOnlyOurFinalizer(t *testing.T) {
-	w := created(t, "Completed")
-	nab := w.Read(name)
-	nab.Finalizers = append(nab.Finalizers, "others/finalizer")
-	require.NoError(t, w.Client.Update(t.Context(), nab))
-	asked(t, w)
-	remove(t, w, w.Velero(ours))
-	view := do(t, w, contract.ActivityReleaseBackup)
-	assert.True(t, backup.Settled(view), "%+v", view)
-	assert.Equal(t, []string{"others/finalizer"}, w.Read(name).Finalizers)
-}
-
-// A Velero Backup that has put nothing into the object store is withdrawn; one that Velero has begun never is.
-func TestOnlyWhatVeleroHasNotBegunIsWithdrawn(t *testing.T) {
-	begun := func(_ *testing.T, w *fake.World) {
-		velero := w.Velero(ours)
-		velero.Status.StartTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
-		require.NoError(t, w.Client.Update(t.Context(), velero))
-	}
-	asks := func(_ *testing.T, w *fake.World) { w.EditSpec(name, deleteBackup) }
-	type step = func(*testing.T, *fake.World)
-	tests := map[string]struct {
-		phase velerov1.BackupPhase
-		steps []step
-		want  bool
-	}{
-		"never looked at by Velero":    {"", []step{asks}, true},
-		"new":                          {"New", []step{asks}, true},
-		"queued":                       {"Queued", []step{asks}, true},
-		"refused by Velero":            {"FailedValidation", []step{asks}, true},
-		"about to start":               {"ReadyToStart", []step{asks}, false},
-		"in progress":                  {"InProgress", []step{asks}, false},
-		"completed":                    {"Completed", []step{asks}, false},
-		"in a phase that nobody knows": {"Pondering", []step{asks}, false},
-		"new, but begun":               {"New", []step{asks, begun}, false},
-		"nobody asked":                 {"New", nil, false},
-		"a plain delete":               {"New", []step{removed}, false},
-		"the namespace goes too":       {"New", []step{asked, namespaceGoes}, false},
-	}
-	for title, test := range tests {
-		t.Run(title, func(t *testing.T) {
-			w := created(t, "")
-			velero := w.Velero(ours)
-			velero.Status.Phase = test.phase
-			require.NoError(t, w.Client.Update(t.Context(), velero))
-			for _, step := range test.steps {
-				step(t, w)
-			}
-			view := do(t, w, contract.ActivityWithdrawBackup)
-			assert.Equal(t, test.want, w.Velero(ours) == nil)
-			assert.Equal(t, !test.want, view.Velero.Exists)
-			assert.Empty(t, w.Requests())
-		})
-	}
-	t.Run("begun meanwhile", func(t *testing.T) {
-		w := created(t, "")
-		w.EditSpec(name, deleteBackup)
-		w.Fail(func(string, client.Object) error {
-			w.Fail(nil)
-			w.SetVelero(ours, velerov1.BackupPhaseInProgress)
-			return nil
-		})
-		view := do(t, w, contract.ActivityWithdrawBackup)
-		assert.True(t, view.Velero.Running)
-		assert.NotNil(t, w.Velero(ours))
-	})
 }
 
 // A replace by a user may drop the finalizer in the very write that asks for deletion: without it the object would vanish

@@ -82,7 +82,13 @@ func (l *Locations) update(
 func (l *Locations) step(
 	ctx context.Context, step contract.LocationStep, act func(*location.Objects) error,
 ) (contract.LocationView, error) {
-	objects, err := l.update(ctx, step.Ref, ifThere(act))
+	return l.view(ctx, step, ifThere(act))
+}
+
+func (l *Locations) view(
+	ctx context.Context, step contract.LocationStep, act func(*location.Objects) error,
+) (contract.LocationView, error) {
+	objects, err := l.update(ctx, step.Ref, act)
 	if err != nil {
 		return contract.LocationView{}, err
 	}
@@ -213,7 +219,7 @@ func (l *Locations) deleteMade(ctx context.Context, o *location.Objects) error {
 // the Velero BackupStorageLocation, and then the tenant's NonAdminBackups that lie there, which it only tells to go. It does so
 // too for a location that has gone before: its tenant took the finalizer off.
 func (l *Locations) Delete(ctx context.Context, step contract.LocationStep) (contract.LocationView, error) {
-	objects, err := l.update(ctx, step.Ref, func(o *location.Objects) error {
+	return l.view(ctx, step, func(o *location.Objects) error {
 		if o.Location != nil {
 			if o.Location.DeletionTimestamp.IsZero() {
 				return nil
@@ -237,10 +243,6 @@ func (l *Locations) Delete(ctx context.Context, step contract.LocationStep) (con
 		}
 		return nil
 	})
-	if err != nil {
-		return contract.LocationView{}, err
-	}
-	return objects.View(), nil
 }
 
 // Release takes our finalizer off when nothing remains: the object may go.

@@ -150,7 +150,7 @@ func recordedName(nab *oadpv1alpha1.NonAdminBackup) string {
 
 func (g *Gatherer) getBackup(ctx context.Context, name string) (*velerov1.Backup, error) {
 	backup := &velerov1.Backup{}
-	if exists, err := g.get(ctx, "Velero Backup", g.OADPNamespace, name, backup); err != nil || !exists {
+	if exists, err := k8s.Get(ctx, g.Reader, "Velero Backup", g.OADPNamespace, name, backup); err != nil || !exists {
 		return nil, err
 	}
 	return backup, nil
@@ -165,13 +165,13 @@ func (g *Gatherer) locationGone(ctx context.Context, o *Objects) (bool, error) {
 		return false, nil
 	}
 	made := &velerov1.BackupStorageLocation{}
-	exists, err := g.get(ctx, "Velero BackupStorageLocation", g.OADPNamespace, o.Backup.Spec.StorageLocation, made)
+	exists, err := k8s.Get(ctx, g.Reader, "Velero BackupStorageLocation", g.OADPNamespace, o.Backup.Spec.StorageLocation, made)
 	if exists || err != nil {
 		return false, err
 	}
 	location := &oadpv1alpha1.NonAdminBackupStorageLocation{}
 	kind := oadpv1alpha1.KindNonAdminBackupStorageLocation
-	exists, err = g.get(ctx, kind, o.NAB.Namespace, spec.BackupSpec.StorageLocation, location)
+	exists, err = k8s.Get(ctx, g.Reader, kind, o.NAB.Namespace, spec.BackupSpec.StorageLocation, location)
 	if err != nil {
 		return false, err
 	}
@@ -183,10 +183,6 @@ func (g *Gatherer) madeFor(name string, location *oadpv1alpha1.NonAdminBackupSto
 	recorded := location.Status.VeleroBackupStorageLocation
 	return (recorded != nil && recorded.NACUUID == name) ||
 		k8s.NACUUID(g.ClusterID, location.Namespace, location.Name, string(location.UID)) == name
-}
-
-func (g *Gatherer) get(ctx context.Context, kind, namespace, name string, into client.Object) (bool, error) {
-	return k8s.Get(ctx, g.Reader, kind, namespace, name, into)
 }
 
 func (g *Gatherer) deleteRequests(ctx context.Context, backupName string) ([]velerov1.DeleteBackupRequest, error) {

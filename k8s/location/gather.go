@@ -129,7 +129,7 @@ func (g *Gatherer) compareSecret(ctx context.Context, o *Objects, spec *velerov1
 		return nil
 	}
 	made := &corev1.Secret{}
-	exists, err := g.get(ctx, o.Name, made)
+	exists, err := k8s.Get(ctx, g.Reader, "Secret", g.OADPNamespace, o.Name, made)
 	o.drifted = exists && !maps.EqualFunc(made.Data, credentials.Data(spec), bytes.Equal)
 	return err
 }
@@ -140,7 +140,7 @@ func (g *Gatherer) findMade(ctx context.Context, o *Objects) error {
 	o.Name = k8s.NACUUID(g.ClusterID, o.Ref.Namespace, o.Ref.Name, o.Ref.UID)
 	if recorded := recordedName(o.Location); recorded != "" && recorded != o.Name {
 		found := &velerov1.BackupStorageLocation{}
-		if exists, err := g.get(ctx, recorded, found); err != nil {
+		if exists, err := k8s.Get(ctx, g.Reader, "BackupStorageLocation", g.OADPNamespace, recorded, found); err != nil {
 			return err
 		} else if exists && o.owns(found) {
 			o.Name = recorded
@@ -158,7 +158,7 @@ func (g *Gatherer) findMade(ctx context.Context, o *Objects) error {
 		{"Secret", o.Copy, func() { o.Copy = nil }},
 		{oadpv1alpha1.KindApprovalRequest, o.Request, func() { o.Request = nil }},
 	} {
-		exists, err := g.get(ctx, o.Name, made.object)
+		exists, err := k8s.Get(ctx, g.Reader, made.kind, g.OADPNamespace, o.Name, made.object)
 		if err != nil {
 			return err
 		}
@@ -202,13 +202,9 @@ func IsOrigin(object client.Object, namespace, name string) bool {
 }
 
 func (g *Gatherer) gatherDeletion(ctx context.Context, o *Objects) error {
-	namespace, err := g.metadata(ctx, "", o.Ref.Namespace, "Namespace")
-	if err != nil {
-		return err
-	}
-	o.NamespaceTerminating = namespace == nil || !namespace.DeletionTimestamp.IsZero()
-	if o.NamespaceTerminating {
-		return nil // its NonAdminBackups go by themselves
+	terminating, err := k8s.NamespaceTerminating(ctx, g.Reader, o.Ref.Namespace)
+	if o.NamespaceTerminating = terminating; terminating || err != nil {
+		return err // its NonAdminBackups go by themselves
 	}
 	list := &oadpv1alpha1.NonAdminBackupList{}
 	if err := g.Reader.List(ctx, list, client.InNamespace(o.Ref.Namespace)); err != nil {
@@ -235,26 +231,10 @@ func (o *Objects) holds(nab *oadpv1alpha1.NonAdminBackup) bool {
 	return o.Location != nil && nab.Spec.BackupSpec != nil && nab.Spec.BackupSpec.StorageLocation == o.Location.Name
 }
 
-// get reads an object of the OADP namespace and reports whether it exists.
-func (g *Gatherer) get(ctx context.Context, name string, into client.Object) (bool, error) {
-	err := g.Reader.Get(ctx, types.NamespacedName{Namespace: g.OADPNamespace, Name: name}, into)
-	if apierrors.IsNotFound(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("get %T %s/%s: %w", into, g.OADPNamespace, name, err)
-	}
-	return true, nil
-}
-
 func (g *Gatherer) metadata(ctx context.Context, namespace, name, kind string) (*metav1.PartialObjectMetadata, error) {
 	object := metadataOf(kind)
-	err := g.Reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, object)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("get %s %s: %w", kind, types.NamespacedName{Namespace: namespace, Name: name}, err)
+	if exists, err := k8s.Get(ctx, g.Reader, kind, namespace, name, object); err != nil || !exists {
+		return nil, err
 	}
 	return object, nil
 }

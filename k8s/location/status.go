@@ -73,16 +73,28 @@ func (o *Objects) showSynced(to *oadpv1alpha1.NonAdminBackupStorageLocation, spe
 	synced := func(kind oadpv1alpha1.NonAdminCondition) bool {
 		return meta.IsStatusConditionTrue(to.Status.Conditions, string(kind))
 	}
+	told := func(kind oadpv1alpha1.NonAdminCondition) bool {
+		return meta.FindStatusCondition(to.Status.Conditions, string(kind)) != nil
+	}
 	switch {
 	case problem != "" && o.Copy != nil:
 		ApplySecret(to, oadpv1alpha1.ReasonSecretSyncFailed, KeptCopy(problem))
 	case problem != "" && spec != nil:
 		ApplySecret(to, oadpv1alpha1.ReasonSecretSyncFailed, missingCopy(problem))
 	case o.seeing && spec != nil && o.copySynced(spec) && !synced(oadpv1alpha1.NonAdminConditionSecretSynced):
-		ApplySecret(to, oadpv1alpha1.ReasonSecretUpdated, oadpv1alpha1.MessageSecretUpdated)
+		if told(oadpv1alpha1.NonAdminConditionSecretSynced) {
+			ApplySecret(to, oadpv1alpha1.ReasonSecretUpdated, oadpv1alpha1.MessageSecretUpdated)
+		} else {
+			ApplySecret(to, oadpv1alpha1.ReasonSecretCreated, oadpv1alpha1.MessageSecretCreated)
+		}
 	}
-	if spec != nil && o.VeleroSynced(o.NewVelero(spec)) && !synced(oadpv1alpha1.NonAdminConditionBackupStorageLocationSynced) {
+	if spec == nil || synced(oadpv1alpha1.NonAdminConditionBackupStorageLocationSynced) || !o.VeleroSynced(o.NewVelero(spec)) {
+		return
+	}
+	if told(oadpv1alpha1.NonAdminConditionBackupStorageLocationSynced) {
 		ApplySynced(to, oadpv1alpha1.ReasonBackupStorageLocationUpdated, oadpv1alpha1.MessageBSLUpdated)
+	} else {
+		ApplySynced(to, oadpv1alpha1.ReasonBackupStorageLocationCreated, oadpv1alpha1.MessageBSLCreated)
 	}
 }
 

@@ -64,17 +64,20 @@ func (w *Watcher) Census() *metrics.Census {
 		census.NonAdminBackups[phase] = 0
 	}
 	w.each(ctx, func(nab *oadpv1alpha1.NonAdminBackup) {
-		phase, known := nabPhases[nab.Status.Phase]
-		if !known {
-			phase = unknownPhase
-		}
-		census.NonAdminBackups[phase]++
+		census.NonAdminBackups[phaseName(nab.Status.Phase)]++
 		if meta.IsStatusConditionTrue(nab.Status.Conditions, string(oadpv1alpha1.NonAdminConditionVeleroStalled)) {
 			census.Stalled++
 		}
 	})
 	w.locations.count(ctx, census)
 	return census
+}
+
+func phaseName(phase oadpv1alpha1.NonAdminPhase) string {
+	if name, known := nabPhases[phase]; known {
+		return name
+	}
+	return unknownPhase
 }
 
 // count adds the storage locations and the approvals that wait.
@@ -84,11 +87,7 @@ func (l *locations) count(ctx context.Context, census *metrics.Census) {
 		census.StorageLocations[phase] = 0
 	}
 	l.eachLocation(ctx, func(object *oadpv1alpha1.NonAdminBackupStorageLocation) {
-		phase, known := nabPhases[object.Status.Phase]
-		if !known {
-			phase = unknownPhase
-		}
-		census.StorageLocations[phase]++
+		census.StorageLocations[phaseName(object.Status.Phase)]++
 	})
 	var requests oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequestList
 	if err := l.gatherer.Reader.List(ctx, &requests, client.InNamespace(l.OADPNamespace), client.UnsafeDisableDeepCopy); err != nil {

@@ -121,13 +121,12 @@ func (l *locations) addOrigin(ctx context.Context, made client.Object, q queue, 
 		return
 	}
 	object := &oadpv1alpha1.NonAdminBackupStorageLocation{}
-	if err := l.gatherer.Reader.Get(ctx, key, object); err != nil {
-		// Not there, or not yet: then its own event will come.
-		object.Namespace, object.Name = key.Namespace, key.Name
-		object.UID = types.UID(annotations[oadpv1alpha1.NabslOriginUIDAnnotation])
-	}
-	if object.UID != "" {
+	if l.gatherer.Reader.Get(ctx, key, object) == nil {
 		l.add(q, requestForLocation(object, force))
+	}
+	// The one that it was made for may be gone, and another have its name; or it is not there yet: then its own event will come.
+	if origin := annotations[oadpv1alpha1.NabslOriginUIDAnnotation]; origin != "" && origin != string(object.UID) {
+		l.add(q, Request{Namespace: key.Namespace, Name: key.Name, UID: origin})
 	}
 }
 

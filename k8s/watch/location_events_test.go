@@ -105,6 +105,8 @@ func TestWhatHappensToWhatWasMadeIsWorthALookAtItsLocation(t *testing.T) {
 	secret := marked(&metav1.PartialObjectMetadata{})
 	secret.Annotations[oadpv1alpha1.CopiedVersionAnnotation] = "a/1"
 	look, force := atOnce(request(name)), byForce(request(name))
+	before := request(name)
+	before.UID = "uid-of-the-one-before"
 	velero, requests, secrets := s.locations.veleroEvents(), s.locations.requestEvents(), s.locations.secretEvents()
 	type location = velerov1.BackupStorageLocation
 	tests := map[string]struct {
@@ -127,6 +129,9 @@ func TestWhatHappensToWhatWasMadeIsWorthALookAtItsLocation(t *testing.T) {
 		"an administrator's":      {handler: velero, after: edited(made, func(l *location) { l.Labels = nil })},
 		"in another namespace":    {handler: velero, after: edited(made, func(l *location) { l.Namespace = "team" })},
 		"of a location not there": {handler: velero, after: edited(made, func(l *location) { l.Annotations[oadpv1alpha1.NabslOriginNameAnnotation] = "x" })},
+		"of a location whose name another has now": {handler: velero, after: edited(made, func(l *location) {
+			l.Annotations[oadpv1alpha1.NabslOriginUIDAnnotation] = "uid-of-the-one-before"
+		}), want: atOnce(request(name), before)},
 		"of a location that is gone": {handler: velero, after: edited(made, func(l *location) {
 			l.Annotations[oadpv1alpha1.NabslOriginNameAnnotation] = "gone"
 			l.Annotations[oadpv1alpha1.NabslOriginUIDAnnotation] = "uid-gone"

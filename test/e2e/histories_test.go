@@ -44,13 +44,18 @@ func recordLocation(t *testing.T, location *nabsl) {
 	}
 }
 
-func recordWorkflow(t *testing.T, id, name string) {
+// awaitCompleted waits for the end of a workflow whose object is settled.
+func awaitCompleted(t *testing.T, id string) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		described, err := temporal.DescribeWorkflowExecution(context.Background(), id, "")
 		return err == nil && described.WorkflowExecutionInfo.Status == enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED
 	}, patience, 200*time.Millisecond, "workflow %s has not completed: its object is settled", id)
+}
 
+func recordWorkflow(t *testing.T, id, name string) {
+	t.Helper()
+	awaitCompleted(t, id)
 	folder := os.Getenv("HOLDFAST_RECORD_HISTORIES")
 	if folder == "" {
 		return

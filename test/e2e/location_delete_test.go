@@ -124,6 +124,8 @@ func goesWithoutFinalizer(t *testing.T) {
 			x.awaitAvailable(location)
 			nab := x.completedInto("inside", "own")
 
+			// Else it might be the one to notice, and nobody would tell the approval before that looks for itself, in an hour.
+			awaitCompleted(t, contract.WorkflowID(stack.ClusterID(), contract.KindLocation, locationRef(location)))
 			process := stack.Component(away)
 			require.NoError(t, process.Stop())
 			t.Cleanup(func() {

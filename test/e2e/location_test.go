@@ -150,7 +150,7 @@ func TestWhatALocationLacksMayComeLater(t *testing.T) {
 // completedInto backs up into a location of the tenant's and waits for the end.
 func (x *tenant) completedInto(name, location string) *oadpv1alpha1.NonAdminBackup {
 	x.t.Helper()
-	return x.awaitVeleroPhase(x.backUp(name, into(location)), velerov1.BackupPhaseCompleted)
+	return x.completed(name, into(location))
 }
 
 func TestALocationThatMakesNoSenseHarmsNobody(t *testing.T) {
