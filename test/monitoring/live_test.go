@@ -130,6 +130,7 @@ func TestAnOperatorSeesABackup(t *testing.T) {
 	})
 
 	failWorkflowTask(t, stack)
+	failRequests(t, stack)
 	await(t, func(c *assert.CollectT) {
 		pages := map[string]string{env.Worker: scrape(c, stack, env.Worker), env.Watcher: scrape(c, stack, env.Watcher)}
 		for name, process := range foreign {
@@ -149,6 +150,19 @@ func failWorkflowTask(t *testing.T, stack *env.Env) {
 	options := temporalclient.StartWorkflowOptions{TaskQueue: contract.TaskQueue(stack.ClusterID())}
 	_, err = temporal.ExecuteWorkflow(t.Context(), options, "no-such-workflow")
 	require.NoError(t, err)
+}
+
+// failRequests holds Temporal until the worker has had no answer: the SDK shows no counter before it has counted.
+func failRequests(t *testing.T, stack *env.Env) {
+	t.Helper()
+	temporal := stack.Component(env.Temporal)
+	require.NoError(t, temporal.Pause())
+	defer func() { assert.NoError(t, temporal.Resume()) }()
+	await(t, func(c *assert.CollectT) {
+		worker := scrape(c, stack, env.Worker)
+		assert.Contains(c, worker, "\n"+`holdfast_dependency_up{check="temporal"} 0`+"\n")
+		assert.Regexp(c, `\ntemporal_request_failure_total\{.*status_code="DEADLINE_EXCEEDED"`, worker)
+	})
 }
 
 // quiet keeps the SDK's log out of the test's output.
