@@ -166,6 +166,7 @@ func work(
 	})
 	workflows.Register(runner, workflows.Options{
 		ResourceTimeout: flags.ResourceTimeout, VeleroStallTimeout: flags.VeleroStallTimeout,
+		RestoreReadyTimeout: flags.RestoreReadyTimeout,
 	})
 	registerActivities(runner, flags, cluster)
 	if err := runner.Start(); err != nil {
