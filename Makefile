@@ -21,7 +21,7 @@ help: ## List the targets
 ##@ Use it
 
 .PHONY: demo
-demo: ## Back up and delete a tenant's namespace on the real components, then into its own bucket, end to end, and exit
+demo: ## Back up a tenant's namespace on the real components, also into its own bucket, lose it, restore it, compare, and exit
 	@go run ./test/env/cmd/holdfast-dev demo
 
 .PHONY: dev
