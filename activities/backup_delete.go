@@ -10,6 +10,7 @@ import (
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/backup"
+	"holdfast.dev/holdfast/k8s/released"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -132,6 +133,9 @@ func (b *Backups) DeleteVeleroObjects(ctx context.Context, step contract.BackupS
 			return err
 		}
 		if o.Backup != nil {
+			if err := b.enterReleased(ctx, o); err != nil {
+				return err
+			}
 			uid := o.Backup.UID
 			err := b.Client.Delete(ctx, o.Backup, client.Preconditions{UID: &uid})
 			if client.IgnoreNotFound(err) != nil {
@@ -167,15 +171,29 @@ func (b *Backups) Release(ctx context.Context, step contract.BackupStep) (contra
 				return err
 			}
 		}
-		released, err := patchObject(ctx, b.Client, o.NAB, func() {
+		if err := b.enterReleased(ctx, o); err != nil {
+			return err
+		}
+		let, err := patchObject(ctx, b.Client, o.NAB, func() {
 			controllerutil.RemoveFinalizer(o.NAB, oadpv1alpha1.NabFinalizer)
 		})
 		if err != nil {
 			return err
 		}
-		if released {
+		if let {
 			b.tellReleased(o)
 		}
 		return b.reread(ctx, step, o)
 	})
+}
+
+// enterReleased notes, before anything goes, that the object goes and its data may stay: the synchronization of backups must
+// not make it again.
+func (b *Backups) enterReleased(ctx context.Context, o *backup.Objects) error {
+	entry, stays := o.Released(b.Gatherer.ClusterID, b.now())
+	if !stays {
+		return nil
+	}
+	ledger := released.Ledger{Client: b.Client, OADPNamespace: b.Gatherer.OADPNamespace}
+	return ledger.Add(ctx, o.BackupName, entry)
 }

@@ -15,6 +15,7 @@ import (
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/finalize"
+	"holdfast.dev/holdfast/k8s/metrics"
 	"holdfast.dev/holdfast/k8s/objectstore"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -38,6 +39,9 @@ type Finalizations struct {
 
 // Register makes the activities known to a worker under their wire names.
 func (f *Finalizations) Register(registry worker.ActivityRegistry) {
+	for _, task := range finalize.Tasks() {
+		metrics.FinalizationTaskKnown(task.Name())
+	}
 	register(registry, contract.ActivityPlanFinalization, guard(f.Paused, f.Plan, untold[contract.FinalizationStep]))
 	register(registry, contract.ActivityRunFinalizationTask, guard(f.Paused, f.RunTask, untold[contract.FinalizationTaskStep]))
 	register(registry, contract.ActivityPublishFinalization, guard(f.Paused, f.Publish, untold[contract.FinalizationPublication]))

@@ -1,8 +1,11 @@
 package activities
 
 import (
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
@@ -29,8 +32,9 @@ func (f *Finalizations) tell(before, after *oadpv1alpha1.NonAdminRestore) {
 		kind = corev1.EventTypeWarning
 	}
 	f.Events.Eventf(after, nil, kind, condition.Reason, "Finalize", "%s", k8s.Shorten(condition.Message, k8s.MaxEventNoteBytes))
-	if is.Phase.Final() && is.StartTimestamp != nil && is.CompletionTimestamp != nil {
-		metrics.RestoreFinalized(is.StartTimestamp.Time, is.CompletionTimestamp.Time)
+	if is.Phase.Final() {
+		metrics.RestoreFinalized(took(is.StartTimestamp, is.CompletionTimestamp))
+		metrics.RestoreFinished(string(is.Phase), after.CreationTimestamp.Time)
 	}
 }
 
@@ -43,7 +47,14 @@ func countTasks(was, is *oadpv1alpha1.RestoreFinalization) {
 	}
 	for _, task := range is.Tasks {
 		if task.Phase.Final() && !ended[task.Name] {
-			metrics.FinalizationTaskEnded(string(task.Phase))
+			metrics.FinalizationTaskEnded(task.Name, string(task.Phase), took(task.StartTimestamp, task.CompletionTimestamp))
 		}
 	}
+}
+
+func took(began, ended *metav1.Time) time.Duration {
+	if began == nil || ended == nil {
+		return 0
+	}
+	return ended.Sub(began.Time)
 }

@@ -11,12 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/metrics"
 	"holdfast.dev/holdfast/k8s/restore"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
 // Kubernetes Events on a NonAdminRestore that a NonAdminBackup does not have, best effort: written after the change they
-// speak of, once.
+// speak of, once. What operators count is counted with them.
 const (
 	eventRestoreAccepted  = "RestoreAccepted"
 	eventRestoreCreated   = "VeleroRestoreCreated"
@@ -31,6 +32,9 @@ func (r *Restores) tell(nar *oadpv1alpha1.NonAdminRestore, kind, reason, action,
 
 func (r *Restores) tellVerdict(nar *oadpv1alpha1.NonAdminRestore, verdict restore.Verdict) {
 	if !verdict.Accepted {
+		if nar.Status.Phase == oadpv1alpha1.NonAdminPhaseBackingOff {
+			metrics.RestoreRejected()
+		}
 		r.tell(nar, corev1.EventTypeWarning, verdict.Reason, "Validate", "%s", verdict.Message)
 		return
 	}
@@ -40,10 +44,14 @@ func (r *Restores) tellVerdict(nar *oadpv1alpha1.NonAdminRestore, verdict restor
 }
 
 func (r *Restores) tellCreated(nar *oadpv1alpha1.NonAdminRestore, before contract.RestoreView) {
+	if before.Phase != string(oadpv1alpha1.NonAdminPhaseBackingOff) { // else the time is that of whoever had to mend something
+		metrics.RestoreCreated(nar.CreationTimestamp.Time)
+	}
 	r.tell(nar, corev1.EventTypeNormal, eventRestoreCreated, "Create", "created Velero Restore %s", before.Velero.Name)
 }
 
 func (r *Restores) tellStalled(nar *oadpv1alpha1.NonAdminRestore) {
+	metrics.RestoreStalled()
 	r.tell(nar, corev1.EventTypeWarning, eventStalled, "Refresh", "%s", oadpv1alpha1.MessageVeleroRestoreStalled)
 }
 
@@ -52,6 +60,7 @@ func (r *Restores) tellDeleting(nar *oadpv1alpha1.NonAdminRestore) {
 }
 
 func (r *Restores) tellReleased(o *restore.Objects) {
+	metrics.RestoreDeleted()
 	note := "nothing is left of the restore; what it restored stays"
 	if o.NamespaceTerminating {
 		note = "the namespace is being deleted; Velero removes what is left of the restore"
@@ -88,6 +97,14 @@ func (r *Restores) tellProgress(nar *oadpv1alpha1.NonAdminRestore, before contra
 		return
 	}
 	status := &o.Restore.Status
+	var completed time.Time
+	if status.CompletionTimestamp != nil {
+		completed = status.CompletionTimestamp.Time
+	}
+	metrics.RestoreMirrored(completed)
+	if o.Adopted || !restore.Restored(status.Phase) { // else its finalization is the end
+		metrics.RestoreFinished(string(status.Phase), nar.CreationTimestamp.Time)
+	}
 	if status.Phase == velerov1.RestorePhaseCompleted {
 		r.tell(nar, corev1.EventTypeNormal, eventRestoreCompleted, "Restore",
 			"Velero completed the restore (%d warnings)", status.Warnings)

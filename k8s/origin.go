@@ -33,6 +33,11 @@ var (
 		NameAnnotation:      oadpv1alpha1.NabslOriginNameAnnotation,
 		NACUUIDLabel:        oadpv1alpha1.NabslOriginNACUUIDLabel,
 	}
+	DownloadOrigin = Origin{
+		NamespaceAnnotation: oadpv1alpha1.NadrOriginNamespaceAnnotation,
+		NameAnnotation:      oadpv1alpha1.NadrOriginNameAnnotation,
+		NACUUIDLabel:        oadpv1alpha1.NadrOriginNACUUIDLabel,
+	}
 )
 
 // ValidOriginValue is the OADP non-admin controller's rule for an origin label or annotation.

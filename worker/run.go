@@ -18,6 +18,7 @@ import (
 	"holdfast.dev/holdfast/activities"
 	"holdfast.dev/holdfast/k8s"
 	"holdfast.dev/holdfast/k8s/backup"
+	"holdfast.dev/holdfast/k8s/download"
 	"holdfast.dev/holdfast/k8s/finalize"
 	"holdfast.dev/holdfast/k8s/location"
 	"holdfast.dev/holdfast/k8s/metrics"
@@ -218,6 +219,15 @@ func registerActivities(runner worker.ActivityRegistry, flags *workerFlags, clus
 		Paused: cluster.rival.Err,
 	}
 	finalizations.Register(runner)
+	downloads := &activities.Downloads{
+		Client: cluster.client,
+		Gatherer: &download.Gatherer{
+			Reader: cluster.client, ClusterID: flags.ClusterID, OADPNamespace: flags.OADPNamespace,
+		},
+		Events: cluster.events,
+		Paused: cluster.rival.Err,
+	}
+	downloads.Register(runner)
 	locations := &activities.Locations{
 		Client: cluster.client,
 		Gatherer: &location.Gatherer{
@@ -231,4 +241,17 @@ func registerActivities(runner worker.ActivityRegistry, flags *workerFlags, clus
 		SecretLag:              secretLag,
 	}
 	locations.Register(runner)
+	registerPeriodic(runner, flags, cluster)
+}
+
+// registerPeriodic registers what Schedules have done.
+func registerPeriodic(runner worker.ActivityRegistry, flags *workerFlags, cluster *kube) {
+	synchronization := &activities.Synchronization{
+		Client: cluster.client, Policy: cluster.policy, OADPNamespace: flags.OADPNamespace, Paused: cluster.rival.Err,
+	}
+	synchronization.Register(runner)
+	collection := &activities.Collection{
+		Client: cluster.client, OADPNamespace: flags.OADPNamespace, Grace: flags.CollectionGrace, Paused: cluster.rival.Err,
+	}
+	collection.Register(runner)
 }

@@ -14,7 +14,7 @@ import (
 const (
 	// defaultRestoreReadyTimeout is Options.RestoreReadyTimeout unless the worker says otherwise.
 	defaultRestoreReadyTimeout = 10 * time.Minute
-	// finalizationGrace is what a task has at least, however long those before it have waited.
+	// finalizationGrace is what a task has at least, however long those before it have waited, unless all together have less.
 	finalizationGrace = time.Minute
 	// taskHeartbeat is far more than the longest step of a task takes, which is one file's transfer.
 	taskHeartbeat = time.Minute
@@ -45,6 +45,7 @@ type finalizationRun struct {
 	options  Options
 	plan     contract.FinalizationPlan
 	deadline time.Time
+	grace    time.Duration
 	record   contract.FinalizationRecord
 	found    []contract.PublishedLines
 	shown    string
@@ -81,7 +82,7 @@ func (r *finalizationRun) begin(ctx workflow.Context, plan contract.Finalization
 		ready = defaultRestoreReadyTimeout
 	}
 	r.plan = plan
-	r.deadline = workflow.Now(ctx).Add(ready)
+	r.deadline, r.grace = workflow.Now(ctx).Add(ready), min(finalizationGrace, ready)
 	r.record = contract.FinalizationRecord{Ref: r.in.Ref, StartedAt: workflow.Now(ctx)}
 	for _, task := range plan.Tasks {
 		r.record.Tasks = append(r.record.Tasks, contract.RecordedTask{
@@ -156,7 +157,7 @@ func (r *finalizationRun) publish(ctx workflow.Context) error {
 
 // deadlineOf is when what begins now waits no longer.
 func (r *finalizationRun) deadlineOf(ctx workflow.Context) time.Time {
-	if least := workflow.Now(ctx).Add(finalizationGrace); r.deadline.Before(least) {
+	if least := workflow.Now(ctx).Add(r.grace); r.deadline.Before(least) {
 		return least
 	}
 	return r.deadline

@@ -21,6 +21,11 @@ func Register(registry worker.WorkflowRegistry, options Options) {
 		},
 		workflow.RegisterOptions{Name: contract.WorkflowFinalization})
 	registry.RegisterWorkflowWithOptions(
+		func(ctx workflow.Context, in contract.DownloadInput) error {
+			return NonAdminDownloadRequest(ctx, in, options)
+		},
+		workflow.RegisterOptions{Name: contract.WorkflowDownload})
+	registry.RegisterWorkflowWithOptions(
 		func(ctx workflow.Context, in contract.LocationInput) error {
 			return NonAdminBackupStorageLocation(ctx, in, options)
 		},
@@ -30,4 +35,14 @@ func Register(registry worker.WorkflowRegistry, options Options) {
 			return StorageLocationApproval(ctx, in, options)
 		},
 		workflow.RegisterOptions{Name: contract.WorkflowApproval})
+	registry.RegisterWorkflowWithOptions(
+		func(ctx workflow.Context, in contract.SynchronizationInput) (contract.SynchronizationResult, error) {
+			return BackupSynchronization(ctx, in, options)
+		},
+		workflow.RegisterOptions{Name: contract.WorkflowSynchronization})
+	registry.RegisterWorkflowWithOptions(
+		func(ctx workflow.Context, in contract.CollectionInput) (contract.CollectionResult, error) {
+			return GarbageCollection(ctx, in, options)
+		},
+		workflow.RegisterOptions{Name: contract.WorkflowCollection})
 }

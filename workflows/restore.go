@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -129,7 +130,23 @@ func (r *restoreRun) act(ctx workflow.Context) (restoreStep, error) {
 }
 
 func (r *restoreRun) show(ctx workflow.Context) error {
+	r.measure(ctx)
 	return showPhases(ctx, r.view.Phase, &r.in.ShownPhase, r.view.Velero.Phase, &r.in.ShownVeleroPhase)
+}
+
+// measure counts how long the phase of Velero's has lasted that is over now. One that had begun before anybody looked seems
+// shorter than it was.
+func (r *restoreRun) measure(ctx workflow.Context) {
+	phase := cmp.Or(r.view.Velero.Phase, "New")
+	if !r.view.Velero.Exists || phase == r.in.VeleroPhase {
+		return
+	}
+	now := workflow.Now(ctx)
+	if r.in.VeleroPhase != "" {
+		workflow.GetMetricsHandler(ctx).WithTags(map[string]string{"phase": r.in.VeleroPhase}).
+			Timer(contract.MetricRestorePhase).Record(now.Sub(r.in.VeleroPhaseSince))
+	}
+	r.in.VeleroPhase, r.in.VeleroPhaseSince = phase, now
 }
 
 // wait blocks until a signal comes or it is time to re-read.

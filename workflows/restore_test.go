@@ -217,8 +217,10 @@ func TestARestoreContinuesAsNewWithoutForgetting(t *testing.T) {
 	require.ErrorAs(t, s.GetWorkflowError(), &next)
 	var in contract.RestoreInput
 	require.NoError(t, decode(next, &in))
+	assert.WithinDuration(t, s.Now(), in.VeleroPhaseSince, 2*time.Minute)
 	assert.Equal(t, contract.RestoreInput{
 		Cluster: fake.Cluster, Ref: fake.Ref(again), ShownPhase: "Created", Volumes: true,
+		VeleroPhase: "New", VeleroPhaseSince: in.VeleroPhaseSince,
 	}, in)
 }
 

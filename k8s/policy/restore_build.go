@@ -2,7 +2,6 @@ package policy
 
 import (
 	"slices"
-	"strings"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -48,30 +47,26 @@ func BuildRestoreSpec(nar *oadpv1alpha1.NonAdminRestore, source RestoreSource, p
 	return *spec
 }
 
-// restoreModifier is for Velero's resource modifiers. A claim that names its volume would be bound to whichever volume of
-// the cluster has that name. The other rules make the API server refuse what Velero (since 1.18) restores in spite of
-// includeClusterResources: an object in the bucket can ask for it by an annotation.
-const restoreModifier = `version: v1
+// RestoreModifier is what Velero's resource modifiers do to what comes back from a tenant's storage location. A claim that
+// names its volume would be bound to whichever volume of the cluster has that name. No rule asks for a namespace: Velero
+// compares it with the one that the file in the bucket names, and restores into the tenant's after that. The other rules
+// make the API server refuse what Velero (since 1.18) restores in spite of includeClusterResources: an object in the bucket
+// can ask for it by an annotation.
+const RestoreModifier = `version: v1
 resourceModifierRules:
 - conditions:
     groupResource: persistentvolumeclaims
-    namespaces: ["NAMESPACE"]
   mergePatches:
   - patchData: '{"spec":{"volumeName":null}}'
 - conditions:
     groupResource: persistentvolumes
   mergePatches:
-  - patchData: '{"spec":null}'
+  - patchData: '{"metadata":{"name":"Not restored from a storage location of a tenant"},"spec":null}'
 - conditions:
     groupResource: priorityclasses.scheduling.k8s.io
   mergePatches:
-  - patchData: '{"value":"not restored from a storage location of a tenant"}'
+  - patchData: '{"metadata":{"name":"Not restored from a storage location of a tenant"},"value":"none"}'
 `
 
 // RestoreModifierKey is the one key of the ConfigMap that holds RestoreModifier.
 const RestoreModifierKey = "resourceModifiers.yaml"
-
-// RestoreModifier returns the changes that Velero makes to what it restores into a namespace from a tenant's storage location.
-func RestoreModifier(namespace string) string {
-	return strings.ReplaceAll(restoreModifier, "NAMESPACE", namespace)
-}

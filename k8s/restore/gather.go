@@ -100,6 +100,13 @@ func (g *Gatherer) findRestore(ctx context.Context, o *Objects) error {
 	return nil
 }
 
+// RestoreOf returns the Velero Restore of a NonAdminRestore that was read; nil if there is none that names it as its origin.
+func (g *Gatherer) RestoreOf(ctx context.Context, nar *oadpv1alpha1.NonAdminRestore) (*velerov1.Restore, error) {
+	objects := &Objects{NAR: nar}
+	err := g.findRestore(ctx, objects)
+	return objects.Restore, err
+}
+
 // recordedName is the name that the status holds, unless no object can have it: asked for such a name, the API server
 // would not answer "not found".
 func recordedName(nar *oadpv1alpha1.NonAdminRestore) string {

@@ -32,7 +32,7 @@ func NewVeleroRestore(
 func NewModifier(nar *oadpv1alpha1.NonAdminRestore, name, oadpNamespace string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		ObjectMeta: k8s.RestoreOrigin.Meta(nar, name, oadpNamespace, name),
-		Data:       map[string]string{policy.RestoreModifierKey: policy.RestoreModifier(nar.Namespace)},
+		Data:       map[string]string{policy.RestoreModifierKey: policy.RestoreModifier},
 	}
 }
 

@@ -116,7 +116,7 @@ func TestTheWatcherIsReadyOnceAllCachesAreFilled(t *testing.T) {
 	manager.cacheErr, manager.cached = nil, nil
 	require.NoError(t, s.awaitCaches(t.Context()))
 	require.NoError(t, s.Watching(t.Context()))
-	assert.Len(t, manager.cached, 14, "every kind that is watched")
+	assert.Len(t, manager.cached, 16, "every kind that is watched")
 }
 
 func TestTheCacheHoldsOfVelerosObjectsOnlyThoseOfTheOADPNamespace(t *testing.T) {
@@ -125,6 +125,10 @@ func TestTheCacheHoldsOfVelerosObjectsOnlyThoseOfTheOADPNamespace(t *testing.T) 
 	for kind, by := range options.ByObject {
 		if _, secrets := kind.(*metav1.PartialObjectMetadata); secrets {
 			assert.NotNil(t, by.Transform, "tenants' Secrets are watched everywhere, and what is kept of them is little")
+			continue
+		}
+		if _, tenants := kind.(*oadpv1alpha1.NonAdminDownloadRequest); tenants {
+			assert.NotNil(t, by.Transform, "no signed URL is kept")
 			continue
 		}
 		for namespace := range by.Namespaces {

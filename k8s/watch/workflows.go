@@ -51,6 +51,12 @@ var kinds = map[contract.Kind]struct {
 			return contract.RestoreInput{Cluster: cluster, Ref: ref}
 		},
 	},
+	contract.KindDownload: {
+		workflow: contract.WorkflowDownload, kubernetesKind: contract.KubernetesKindDownload, summary: "Download request",
+		input: func(cluster string, ref contract.ObjectRef) any {
+			return contract.DownloadInput{Cluster: cluster, Ref: ref}
+		},
+	},
 	contract.KindLocation: {
 		workflow: contract.WorkflowLocation, kubernetesKind: contract.KubernetesKindLocation, summary: "Storage location",
 		input: func(cluster string, ref contract.ObjectRef) any {

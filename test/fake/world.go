@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -70,7 +71,8 @@ func New(t *testing.T, objects ...client.Object) *World {
 	base := fake.NewClientBuilder().WithScheme(scheme()).WithObjectTracker(newGenerations()).
 		WithObjects(withNamespace(objects)...).
 		WithStatusSubresource(&oadpv1alpha1.NonAdminBackup{}, &oadpv1alpha1.NonAdminRestore{},
-			&oadpv1alpha1.NonAdminBackupStorageLocation{}, &oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest{}).Build()
+			&oadpv1alpha1.NonAdminBackupStorageLocation{}, &oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest{},
+			&oadpv1alpha1.NonAdminDownloadRequest{}).Build()
 	w.Client = interceptor.NewClient(base, w.interceptors())
 	w.Backups = &activities.Backups{
 		Client: w.Client,
@@ -168,9 +170,9 @@ func (w *World) write(verb string, object client.Object, do func() error) error 
 	if err := do(); err != nil {
 		return err
 	}
-	kinds, _, _ := scheme().ObjectKinds(object)
+	kind, _ := apiutil.GVKForObject(object, scheme()) // of mere metadata too
 	w.mutex.Lock()
-	w.writes = append(w.writes, verb+" "+kinds[0].Kind)
+	w.writes = append(w.writes, verb+" "+kind.Kind)
 	w.mutex.Unlock()
 	if lose != nil {
 		return lose(verb, object)

@@ -13,6 +13,8 @@ const (
 	KindRestore Kind = "nar"
 	// KindLocation is the kind of NonAdminBackupStorageLocation workflows.
 	KindLocation Kind = "nabsl"
+	// KindDownload is the kind of NonAdminDownloadRequest workflows.
+	KindDownload Kind = "nadr"
 	// KindApproval is the kind of StorageLocationApproval workflows; the object is the NonAdminBackupStorageLocation.
 	KindApproval Kind = "approval"
 )

@@ -1,5 +1,7 @@
 package contract
 
+import "time"
+
 // Names of the NonAdminRestore workflow on the wire. SignalChanged and QueryState serve it too.
 const (
 	// WorkflowRestore is the workflow type that serves one NonAdminRestore. Input: RestoreInput, no result.
@@ -7,6 +9,10 @@ const (
 	// KubernetesKindRestore is the kind it serves, as AttributeKind shows it.
 	KubernetesKindRestore = "NonAdminRestore"
 )
+
+// MetricRestorePhase measures how long a Velero Restore was in each of Velero's phases, tagged with phase. The workflow counts
+// it, as MetricResourceTimeouts.
+const MetricRestorePhase = "holdfast_restore_phase_seconds"
 
 // Activities of the NonAdminRestore workflow. Each takes a RestoreStep, returns the RestoreView after its effect, and may
 // be repeated at any time.
@@ -26,6 +32,9 @@ type RestoreInput struct {
 	// ShownPhase and ShownVeleroPhase are the values of the search attributes at continue-as-new.
 	ShownPhase       string `json:"shownPhase,omitempty"`
 	ShownVeleroPhase string `json:"shownVeleroPhase,omitempty"`
+	// VeleroPhase is Velero's phase as it was last seen, and VeleroPhaseSince is since when.
+	VeleroPhase      string    `json:"veleroPhase,omitempty"`
+	VeleroPhaseSince time.Time `json:"veleroPhaseSince,omitzero"`
 	// Volumes repeats what a signal said.
 	Volumes bool `json:"volumes,omitempty"`
 }

@@ -33,11 +33,23 @@ func TestWireNamesStayAsTheyAre(t *testing.T) {
 	})
 	assert.Equal(t, []string{
 		"NonAdminRestore", "NonAdminRestore", "refresh-restore", "start-restore", "admit-restore", "check-velero-restore-stall",
-		"delete-velero-restore", "release-restore", "nar",
+		"delete-velero-restore", "release-restore", "nar", "holdfast_restore_phase_seconds",
 	}, []string{
 		contract.WorkflowRestore, contract.KubernetesKindRestore, contract.ActivityRefreshRestore, contract.ActivityStartRestore,
 		contract.ActivityAdmitRestore, contract.ActivityCheckRestoreStall, contract.ActivityDeleteRestore,
-		contract.ActivityReleaseRestore, string(contract.KindRestore),
+		contract.ActivityReleaseRestore, string(contract.KindRestore), contract.MetricRestorePhase,
+	})
+	assert.Equal(t, []string{
+		"NonAdminDownloadRequest", "NonAdminDownloadRequest", "refresh-download", "request-velero-download", "remove-download", "nadr",
+	}, []string{
+		contract.WorkflowDownload, contract.KubernetesKindDownload, contract.ActivityRefreshDownload,
+		contract.ActivityRequestDownload, contract.ActivityRemoveDownload, string(contract.KindDownload),
+	})
+	assert.Equal(t, []string{
+		"BackupSynchronization", "synchronize-backups", "GarbageCollection", "collect-orphans", "here/backup-sync", "here/garbage-collection",
+	}, []string{
+		contract.WorkflowSynchronization, contract.ActivitySynchronizeBackups, contract.WorkflowCollection, contract.ActivityCollectOrphans,
+		contract.ScheduleID("here", contract.ScheduleSynchronization), contract.ScheduleID("here", contract.ScheduleCollection),
 	})
 	assert.Equal(t, []string{
 		"NonAdminBackupStorageLocation", "NonAdminBackupStorageLocation",
@@ -112,6 +124,23 @@ func TestPayloadsKeepTheirFieldNames(t *testing.T) {
 				"specJudged":true,"accepted":true,"everCreated":true,"absenceReported":true,"finalizationDue":true,
 				"velero":{"exists":true,"name":"r","phase":"New","finished":true,"deleting":true,"mirroredPhase":"New",
 				"itemsRestored":1,"totalItems":2,"stalled":true}}`,
+		},
+		"a download's input after continue-as-new": {
+			value: contract.DownloadInput{Cluster: "west", Ref: ref, ShownPhase: "New", ShownVeleroPhase: "Processed"},
+			want: `{"cluster":"west","ref":{"namespace":"team","name":"nightly","uid":"u"},
+				"shownPhase":"New","shownVeleroPhase":"Processed"}`,
+		},
+		"a download's step": {
+			value: contract.DownloadStep{Ref: ref}, want: `{"ref":{"namespace":"team","name":"nightly","uid":"u"}}`,
+		},
+		"a download that is not": {value: contract.DownloadView{}, want: `{"found":false,"velero":{}}`},
+		"a download": {
+			value: contract.DownloadView{
+				Found: true, Phase: "New", BeingDeleted: true, Expired: true, Judged: true, Refused: true, Answered: true,
+				Velero: contract.VeleroDownloadView{Exists: true, Name: "r", Phase: "Processed", Current: true, Signed: true},
+			},
+			want: `{"found":true,"phase":"New","beingDeleted":true,"expired":true,"judged":true,"refused":true,"answered":true,
+				"velero":{"exists":true,"name":"r","phase":"Processed","current":true,"signed":true}}`,
 		},
 		"a location's first input": {
 			value: contract.LocationInput{Cluster: "west", Ref: ref},

@@ -91,4 +91,6 @@ const (
 	ReasonBackupStorageLocationSyncError = "BackupStorageLocationSyncError"
 	ReasonDownloadSuccess                = "Success"
 	ReasonDownloadError                  = "Error"
+	// ReasonDownloadRequested is Holdfast's own: Velero was asked for the URL.
+	ReasonDownloadRequested = "Requested"
 )

@@ -38,4 +38,6 @@ const (
 	MessageBackupUnavailable      = "cannot get nonadminbackup"
 	MessageRestoreUnavailable     = "cannot get nonadminrestore"
 	MessageLocationNotUsed        = "backup does not use nonadminbackupstoragelocation, recreate nadr to process"
+	// Holdfast's own.
+	MessageDownloadRequested = "waits for Velero to sign a URL"
 )
