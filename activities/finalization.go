@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
+	"golang.org/x/sync/semaphore"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -147,16 +148,32 @@ func (f *Finalizations) with(
 	case subject.Restore == nil:
 		return false, errRestoreGone
 	}
+	opened := false
 	c := &finalize.Context{
 		Client: finalize.Limited(f.Client), NAR: subject.NAR, Restore: subject.Restore,
 		Expired:  !f.now().Before(deadline),
 		Progress: func() { activity.RecordHeartbeat(ctx) },
 		OpenStore: func(ctx context.Context) (*objectstore.Store, error) {
+			if !openStores.TryAcquire(1) {
+				return nil, &finalize.NotYetError{For: "its turn to read files from an object store"}
+			}
+			opened = true
 			return f.Finder.Store(ctx, subject.Restore)
 		},
 	}
+	defer func() {
+		if opened {
+			openStores.Release(1)
+		}
+	}()
 	return false, errors.Join(do(c), c.Close())
 }
+
+// openStores limits how many restores are finalized with files of their backups in memory, in the whole process: tenants may have
+// written those.
+var openStores = semaphore.NewWeighted(maxOpenStores)
+
+const maxOpenStores = 2
 
 // storeError gives what the object store refused its type.
 func storeError(err error) error {

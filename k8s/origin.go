@@ -40,8 +40,9 @@ var (
 	}
 )
 
-// ValidOriginValue is the OADP non-admin controller's rule for an origin label or annotation.
-func ValidOriginValue(value string) bool { return len(value) > 0 && len(value) < 253 }
+// ValidOriginValue reports whether an origin annotation can be the name of an object or a namespace. (The OADP non-admin
+// controller takes names of up to 252 characters.)
+func ValidOriginValue(value string) bool { return len(value) > 0 && len(value) <= 253 }
 
 // Is reports whether made, which may be nil, names the tenant's object as the one it was made for. It is asked before
 // anything is done to an object that was found through a tenant's object.

@@ -1,8 +1,8 @@
 package finalize
 
 import (
-	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -19,7 +19,8 @@ type comparison struct {
 	namespace        string
 	backup, restored objectstore.ResourceList
 	spec             *velerov1.RestoreSpec
-	warnings         []string // Velero's, about the namespace
+	warnings         []string         // Velero's, about the namespace
+	there            sets.Set[string] // what those say was there before, filled in by missingObjects
 }
 
 // neverRestored are kinds that Velero leaves out, always or when the object has done its work (Pods, Jobs), or that controllers
@@ -34,6 +35,7 @@ var neverRestored = sets.New(
 // `<kind> <name>`, in a fixed order. Velero's list of a restore holds what it has looked at, with what became of it.
 func missingObjects(c comparison) []string {
 	var missing []string
+	c.there = wereThere(c.warnings)
 	for _, kind := range slices.Sorted(maps.Keys(c.backup)) {
 		groupKind, resource := kindOf(kind)
 		if neverRestored.Has(groupKind) || c.leftOut(kind, groupKind, resource) {
@@ -113,16 +115,23 @@ func (c comparison) brought(listed, kind string) sets.Set[string] {
 		if !namespaced || namespace != c.namespace {
 			continue
 		}
-		if !told || became != "failed" || c.wasThere(kind, name) {
+		if !told || became != "failed" || c.there.Has(kind+"/"+name) {
 			names.Insert(name)
 		}
 	}
 	return names
 }
 
-func (c comparison) wasThere(kind, name string) bool {
-	return slices.ContainsFunc(c.warnings, func(warning string) bool {
-		return strings.Contains(warning, fmt.Sprintf("%s:%s already exists", kind, name)) ||
-			strings.Contains(warning, fmt.Sprintf("%s %q already exists", kind, name))
-	})
+// alreadyExists are the two ways in which Velero says that.
+var alreadyExists = regexp.MustCompile(`(\w+)(?::(\S+)| "([^"]+)") already exists`)
+
+// wereThere returns `<kind>/<name>` of what Velero has found to be there before. There may be as many warnings as objects.
+func wereThere(warnings []string) sets.Set[string] {
+	there := sets.New[string]()
+	for _, warning := range warnings {
+		if said := alreadyExists.FindStringSubmatch(warning); said != nil {
+			there.Insert(said[1] + "/" + said[2] + said[3])
+		}
+	}
+	return there
 }

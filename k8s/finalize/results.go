@@ -3,6 +3,8 @@ package finalize
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 
 	"holdfast.dev/holdfast/k8s"
@@ -70,14 +72,26 @@ func merge(results objectstore.Results, namespace string, tasks []contract.Publi
 	return changed
 }
 
-// veleroErrors are Velero's own errors about the namespace's objects. Others may speak of what is no tenant's business.
+// veleroErrors are Velero's own errors about the namespace's objects. Others may speak of what is no tenant's business: they are
+// counted.
 func veleroErrors(results objectstore.Results, namespace string) []string {
+	all := results[objectstore.ErrorsKey]
 	var errs []string
-	for _, line := range results[objectstore.ErrorsKey].Namespaces[namespace] {
+	for _, line := range all.Namespaces[namespace] {
 		if strings.HasPrefix(line, author) || len(errs) == maxVeleroErrors {
 			continue
 		}
 		errs = append(errs, k8s.Shorten(line, maxLineBytes))
+	}
+	others := 0
+	for _, line := range slices.Concat(all.Velero, all.Cluster) {
+		if !strings.HasPrefix(line, author) {
+			others++
+		}
+	}
+	if others > 0 {
+		errs = append(errs, fmt.Sprintf("Velero had errors that are not about objects of this namespace: %d; "+
+			"an administrator finds them in the restore's results", others))
 	}
 	return errs
 }

@@ -87,9 +87,11 @@ func TestTheResultsHoldEveryLineOnce(t *testing.T) {
 	for range 3 {
 		published, err := Publish(t.Context(), s.Context, tasks)
 		require.NoError(t, err)
-		require.Len(t, published.VeleroErrors, 2, "those of the namespace, without ours")
+		require.Len(t, published.VeleroErrors, 3, "those of the namespace, without ours")
 		assert.Equal(t, "could not restore web", published.VeleroErrors[0])
 		assert.Len(t, published.VeleroErrors[1], maxLineBytes)
+		assert.Equal(t, "Velero had errors that are not about objects of this namespace: 1; "+
+			"an administrator finds them in the restore's results", published.VeleroErrors[2])
 		assert.Empty(t, published.Problem)
 	}
 	results, err := s.store.RestoreResults(t.Context(), restoreName)

@@ -188,12 +188,12 @@ func (c *Context) missing(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	backup, err := store.BackupResources(ctx, spec.BackupName)
+	backup, err := store.BackupResources(ctx, spec.BackupName, c.NAR.Namespace)
 	if err != nil {
 		return nil, err
 	}
 	c.Progress()
-	restored, err := store.RestoreResources(ctx, c.Restore.Name)
+	restored, err := store.RestoreResources(ctx, c.Restore.Name, c.NAR.Namespace)
 	if err != nil {
 		return nil, err
 	}

@@ -86,19 +86,19 @@ func backupVolumes(ctx context.Context, c *Context) (map[string]*objectstore.PVS
 	if err != nil {
 		return nil, err
 	}
-	infos, err := store.BackupVolumes(ctx, c.Restore.Spec.BackupName)
+	infos, err := store.BackupVolumes(ctx, c.Restore.Spec.BackupName, c.NAR.Namespace)
 	if err != nil && !errors.Is(err, objectstore.ErrNotFound) {
 		return nil, err
 	}
-	return newVolumes(infos, c.NAR.Namespace), nil
+	return newVolumes(infos), nil
 }
 
-func newVolumes(infos []objectstore.VolumeInfo, namespace string) map[string]*objectstore.PVSettings {
+func newVolumes(infos []objectstore.VolumeInfo) map[string]*objectstore.PVSettings {
 	settings := map[string]*objectstore.PVSettings{}
 	for i := range infos {
 		info := &infos[i]
 		copied := info.BackupMethod == objectstore.MethodPodVolumeBackup || info.BackupMethod == objectstore.MethodCSISnapshot
-		if copied && !info.Skipped && info.PVInfo != nil && info.PVCNamespace == namespace {
+		if copied && !info.Skipped && info.PVInfo != nil {
 			settings[info.PVCName] = info.PVInfo
 		}
 	}

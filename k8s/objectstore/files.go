@@ -2,6 +2,7 @@ package objectstore
 
 import (
 	"context"
+	"encoding/json"
 	"path"
 	"strings"
 )
@@ -32,28 +33,41 @@ type PVSettings struct {
 // a restore's list followed by what became of the object, for example `(created)`.
 type ResourceList map[string][]string
 
-// BackupVolumes reads what Velero noted about a backup's volumes.
-func (s *Store) BackupVolumes(ctx context.Context, backup string) ([]VolumeInfo, error) {
-	return read[[]VolumeInfo](ctx, s, "backups", backup, backup+"-volumeinfo.json.gz")
+// BackupVolumes reads what Velero noted about the volumes that claims of a namespace had.
+func (s *Store) BackupVolumes(ctx context.Context, backup, namespace string) ([]VolumeInfo, error) {
+	var infos []VolumeInfo
+	err := s.read(ctx, "backups", backup, backup+"-volumeinfo.json.gz", maxListBytes, decodeVolumes(namespace, &infos))
+	return infos, err
 }
 
-// BackupResources reads the list of what a backup holds.
-func (s *Store) BackupResources(ctx context.Context, backup string) (ResourceList, error) {
-	return read[ResourceList](ctx, s, "backups", backup, backup+"-resource-list.json.gz")
+// BackupResources reads the list of the objects of a namespace that a backup holds.
+func (s *Store) BackupResources(ctx context.Context, backup, namespace string) (ResourceList, error) {
+	var list ResourceList
+	err := s.read(ctx, "backups", backup, backup+"-resource-list.json.gz", maxListBytes, decodeResources(namespace, &list))
+	return list, err
 }
 
-// RestoreResources reads the list of what a restore tried to restore.
-func (s *Store) RestoreResources(ctx context.Context, restore string) (ResourceList, error) {
-	return read[ResourceList](ctx, s, "restores", restore, "restore-"+restore+"-resource-list.json.gz")
+// RestoreResources reads the list of the objects of a namespace that a restore tried to restore.
+func (s *Store) RestoreResources(ctx context.Context, restore, namespace string) (ResourceList, error) {
+	var list ResourceList
+	file := "restore-" + restore + "-resource-list.json.gz"
+	err := s.read(ctx, "restores", restore, file, maxListBytes, decodeResources(namespace, &list))
+	return list, err
 }
 
 // RestoreResults reads a restore's warnings and errors.
 func (s *Store) RestoreResults(ctx context.Context, restore string) (Results, error) {
-	results, err := read[Results](ctx, s, "restores", restore, resultsFile(restore))
-	if err == nil && results == nil {
+	var results Results
+	err := s.read(ctx, "restores", restore, resultsFile(restore), maxResultsBytes, func(decoder *json.Decoder) error {
+		return decoder.Decode(&results)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if results == nil {
 		results = Results{}
 	}
-	return results, err
+	return results, nil
 }
 
 // PutRestoreResults replaces a restore's warnings and errors.
@@ -67,16 +81,14 @@ func (s *Store) PutRestoreResults(ctx context.Context, restore string, results R
 
 func resultsFile(restore string) string { return "restore-" + restore + "-results.gz" }
 
-func read[T any](ctx context.Context, s *Store, folder, name, file string) (T, error) {
-	var content, none T
+func (s *Store) read(
+	ctx context.Context, folder, name, file string, limit int, decode func(*json.Decoder) error,
+) error {
 	key, err := keyOf("read", folder, name, file)
 	if err != nil {
-		return none, err
+		return err
 	}
-	if err := s.readJSON(ctx, key, &content); err != nil {
-		return none, err
-	}
-	return content, nil
+	return s.readJSON(ctx, key, limit, decode)
 }
 
 // keyOf is Velero's layout: `<folder>/<name>/<file>`. A name that would lead elsewhere is refused.

@@ -145,7 +145,7 @@ func works(t *testing.T, s *server, store *Store) {
 	read, err := store.RestoreResults(t.Context(), "r")
 	require.NoError(t, err)
 	assert.Equal(t, written, read)
-	_, err = store.BackupVolumes(t.Context(), "b")
+	_, err = store.BackupVolumes(t.Context(), "b", "team")
 	require.ErrorIs(t, err, ErrNotFound)
 	assert.NotContains(t, err.Error(), marker)
 	for _, header := range s.headers {
@@ -204,7 +204,7 @@ func TestS3WithACertificateOfItsOwn(t *testing.T) {
 	}
 	store, err := opener(secret("keys", awsFile)).Open(t.Context(), at())
 	require.NoError(t, err)
-	_, err = store.BackupVolumes(t.Context(), "b")
+	_, err = store.BackupVolumes(t.Context(), "b", "team")
 	require.ErrorContains(t, err, "TLS certificate is not trusted")
 }
 
@@ -335,7 +335,7 @@ func TestWhatAStoreAnswersIsShownByItsCodeAlone(t *testing.T) {
 			store, err := opener(secret("keys", awsFile)).Open(t.Context(),
 				location("aws", map[string]string{"s3Url": s.URL, "s3ForcePathStyle": "true"}))
 			require.NoError(t, err)
-			_, err = store.BackupVolumes(t.Context(), "b")
+			_, err = store.BackupVolumes(t.Context(), "b", "team")
 			require.ErrorContains(t, err, test.want)
 			require.NotErrorIs(t, err, ErrUnusable)
 			assert.NotContains(t, err.Error(), marker)
@@ -348,7 +348,7 @@ func TestWhatAStoreAnswersIsShownByItsCodeAlone(t *testing.T) {
 		store, err := opener(secret("keys", awsFile)).Open(t.Context(),
 			location("aws", map[string]string{"s3Url": s.URL, "s3ForcePathStyle": "true"}))
 		require.NoError(t, err)
-		_, err = store.BackupVolumes(t.Context(), "b")
+		_, err = store.BackupVolumes(t.Context(), "b", "team")
 		require.ErrorContains(t, err, "the object store cannot be reached: connection refused")
 	})
 }
@@ -379,7 +379,7 @@ func TestAmazonIsAskedWhereABucketIs(t *testing.T) {
 				return
 			}
 			require.NoError(t, err)
-			_, _ = store.BackupVolumes(t.Context(), "b")
+			_, _ = store.BackupVolumes(t.Context(), "b", "team")
 			assert.Contains(t, s.headers[len(s.headers)-1].Get("Authorization"), "/"+test.want+"/s3/aws4_request")
 		})
 	}

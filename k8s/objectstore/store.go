@@ -15,14 +15,8 @@ import (
 	"gocloud.dev/blob"
 )
 
-const (
-	// maxFileBytes and maxJSONBytes limit a file as it lies in the bucket and as it is unpacked: a line per object of a
-	// backup of a million objects is less.
-	maxFileBytes = 16 << 20
-	maxJSONBytes = 96 << 20
-	// requestTimeout limits one file's transfer.
-	requestTimeout = 20 * time.Second
-)
+// requestTimeout limits one file's transfer.
+const requestTimeout = 20 * time.Second
 
 // Store is the part of a bucket that belongs to one BackupStorageLocation.
 type Store struct {
@@ -45,8 +39,8 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// readJSON decodes a gzipped JSON file of at most the sizes above.
-func (s *Store) readJSON(ctx context.Context, key string, into any) error {
+// readJSON has decode read the JSON of a gzipped file, of at most limit bytes unpacked.
+func (s *Store) readJSON(ctx context.Context, key string, limit int, decode func(*json.Decoder) error) error {
 	action := "read " + key
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -57,30 +51,16 @@ func (s *Store) readJSON(ctx context.Context, key string, into any) error {
 	defer reader.Close()
 	packed, err := io.ReadAll(&limited{from: reader, left: maxFileBytes})
 	if err == nil {
-		err = decode(packed, into)
+		err = unpack(bytes.NewReader(packed), limit, decode)
 	} else if !errors.Is(err, errTooLarge) {
 		return failed(action, err)
 	}
 	switch {
 	case errors.Is(err, errTooLarge):
-		return unusable(action, "it is larger than %d MiB packed or %d MiB unpacked", maxFileBytes>>20, maxJSONBytes>>20)
+		return unusable(action, "it is larger than what is read of such files: %d MiB packed, %d MiB unpacked, "+
+			"and %d entries of a namespace", maxFileBytes>>20, limit>>20, maxKept)
 	case err != nil:
 		return unusable(action, "it is not the gzipped JSON that Velero writes")
-	}
-	return nil
-}
-
-func decode(packed []byte, into any) error {
-	unpacked, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		return err
-	}
-	decoder := json.NewDecoder(&limited{from: unpacked, left: maxJSONBytes})
-	if err := decoder.Decode(into); err != nil {
-		return err
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return errors.Join(errors.New("more than one value"), err)
 	}
 	return nil
 }
@@ -105,22 +85,4 @@ func (s *Store) writeJSON(ctx context.Context, key string, value any) error {
 		return failed(action, err)
 	}
 	return nil
-}
-
-var errTooLarge = errors.New("too large")
-
-// limited fails once more than left bytes have been read: a file cut short must not pass for a whole one.
-type limited struct {
-	from io.Reader
-	left int
-}
-
-// Read implements io.Reader.
-func (l *limited) Read(into []byte) (int, error) {
-	n, err := l.from.Read(into)
-	l.left -= n
-	if l.left < 0 {
-		return 0, errTooLarge
-	}
-	return n, err
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -40,16 +41,16 @@ func TestFilesAreWhereVeleroPutsThem(t *testing.T) {
 	put(t, bucket, "team/velero/restores/r/restore-r-resource-list.json.gz", packed(t, `{"v1/ConfigMap":["team/settings(created)"]}`))
 	put(t, bucket, "team/velero/restores/r/restore-r-results.gz", packed(t, `{"errors":{"namespaces":{"team":["x"]}},"warnings":{}}`))
 
-	volumes, err := store.BackupVolumes(t.Context(), "b")
+	volumes, err := store.BackupVolumes(t.Context(), "b", "team")
 	require.NoError(t, err)
 	assert.Equal(t, []VolumeInfo{{
 		PVCName: "data", PVCNamespace: "team", PVName: "pv-1", BackupMethod: MethodPodVolumeBackup,
 		PVInfo: &PVSettings{ReclaimPolicy: "Retain", Labels: map[string]string{"disk": "fast"}},
 	}}, volumes)
-	resources, err := store.BackupResources(t.Context(), "b")
+	resources, err := store.BackupResources(t.Context(), "b", "team")
 	require.NoError(t, err)
 	assert.Equal(t, ResourceList{"v1/ConfigMap": {"team/settings"}}, resources)
-	restored, err := store.RestoreResources(t.Context(), "r")
+	restored, err := store.RestoreResources(t.Context(), "r", "team")
 	require.NoError(t, err)
 	assert.Equal(t, ResourceList{"v1/ConfigMap": {"team/settings(created)"}}, restored)
 	results, err := store.RestoreResults(t.Context(), "r")
@@ -80,7 +81,9 @@ func TestResultsAreWrittenAsVeleroWritesThem(t *testing.T) {
 
 func TestAFileThatIsNotWhatItShouldBe(t *testing.T) {
 	whole := packed(t, `{"v1/ConfigMap":["team/settings"]}`)
-	large := packed(t, `{"v1/ConfigMap":["`+string(bytes.Repeat([]byte("x"), maxJSONBytes))+`"]}`)
+	list := func(entry string, times int) []byte {
+		return packed(t, `{"v1/ConfigMap":[`+strings.Repeat(entry+",", times)+`""]}`)
+	}
 	tests := map[string]struct {
 		content []byte
 		kind    error
@@ -93,7 +96,9 @@ func TestAFileThatIsNotWhatItShouldBe(t *testing.T) {
 		"is no JSON":          {packed(t, `{"v1`), ErrUnusable, "not the gzipped JSON"},
 		"is of another shape": {packed(t, `["marker"]`), ErrUnusable, "not the gzipped JSON"},
 		"holds two values":    {packed(t, `{}{}`), ErrUnusable, "not the gzipped JSON"},
-		"is a bomb":           {large, ErrUnusable, "larger than"},
+		"is a bomb":           {list(`"xxxxxxx"`, maxListBytes/10), ErrUnusable, "larger than"},
+		"has a huge entry":    {list(`"`+strings.Repeat("x", maxPieceBytes)+`"`, 1), ErrUnusable, "larger than"},
+		"has too many":        {list(`"team/x"`, maxKept+1), ErrUnusable, "larger than"},
 		"is large":            {bytes.Repeat([]byte("x"), maxFileBytes+1), ErrUnusable, "larger than"},
 	}
 	for title, test := range tests {
@@ -102,7 +107,7 @@ func TestAFileThatIsNotWhatItShouldBe(t *testing.T) {
 			if test.content != nil {
 				put(t, bucket, "backups/b/b-resource-list.json.gz", test.content)
 			}
-			_, err := NewStore(bucket, "").BackupResources(t.Context(), "b")
+			_, err := NewStore(bucket, "").BackupResources(t.Context(), "b", "team")
 			require.ErrorIs(t, err, test.kind)
 			require.ErrorContains(t, err, test.want)
 			require.ErrorContains(t, err, "read backups/b/b-resource-list.json.gz: ")
@@ -111,12 +116,38 @@ func TestAFileThatIsNotWhatItShouldBe(t *testing.T) {
 	}
 }
 
+// Small files that unpack to millions of entries: none that is not asked for may stay in memory.
+func TestWhatIsNotAskedForIsDropped(t *testing.T) {
+	bucket := memblob.OpenBucket(nil)
+	store := NewStore(bucket, "")
+	const many = 1_000_000
+	put(t, bucket, "backups/b/b-resource-list.json.gz",
+		packed(t, `{"a":null,"b":[],"v1/ConfigMap":[`+strings.Repeat(`"",`, many)+`"team/a","teams/b","other/c"]}`))
+	put(t, bucket, "backups/b/b-volumeinfo.json.gz",
+		packed(t, `[`+strings.Repeat(`{},`, many)+`{"pvcName":"a","pvcNamespace":"team"},{"pvcName":"b","pvcNamespace":"other"}]`))
+	resources, err := store.BackupResources(t.Context(), "b", "team")
+	require.NoError(t, err)
+	assert.Equal(t, ResourceList{"v1/ConfigMap": {"team/a"}}, resources)
+	volumes, err := store.BackupVolumes(t.Context(), "b", "team")
+	require.NoError(t, err)
+	assert.Equal(t, []VolumeInfo{{PVCName: "a", PVCNamespace: "team"}}, volumes)
+
+	put(t, bucket, "backups/b/b-volumeinfo.json.gz", packed(t, `[`+strings.Repeat(
+		`{"pvcNamespace":"team","pvName":"`+strings.Repeat("x", maxPieceBytes/2)+`"},`, 2*maxVolumesBytes/maxPieceBytes)+`{}]`))
+	_, err = store.BackupVolumes(t.Context(), "b", "team")
+	require.ErrorIs(t, err, ErrUnusable)
+	put(t, bucket, "backups/b/b-volumeinfo.json.gz", packed(t, `null`))
+	volumes, err = store.BackupVolumes(t.Context(), "b", "team")
+	require.NoError(t, err)
+	assert.Empty(t, volumes)
+}
+
 func TestANameThatLeadsElsewhereIsRefused(t *testing.T) {
 	bucket := memblob.OpenBucket(nil)
 	put(t, bucket, "secret/secret-volumeinfo.json.gz", packed(t, `[]`))
 	store := NewStore(bucket, "team")
 	for _, name := range []string{"", ".", "..", "../../secret", "a/b", `a\b`} {
-		_, err := store.BackupVolumes(t.Context(), name)
+		_, err := store.BackupVolumes(t.Context(), name, "team")
 		require.ErrorIs(t, err, ErrUnusable, name)
 		require.ErrorIs(t, store.PutRestoreResults(t.Context(), name, Results{}), ErrUnusable, name)
 	}

@@ -55,6 +55,10 @@ func ValidateRestore(nar *oadpv1alpha1.NonAdminRestore, source RestoreSource, p 
 	if err := checkRestoreScope(spec); err != nil {
 		return err
 	}
+	if own := spec.ResourceModifier; own != nil && strings.HasPrefix(own.Name, reservedPrefix) {
+		return invalid("NonAdminRestore spec.restoreSpec.resourceModifier is restricted, must not name a ConfigMap whose name "+
+			"begins with %q", reservedPrefix)
+	}
 	enforced := enforcedRestoreSpec(p)
 	if err := checkEnforced("spec.restoreSpec", spec, enforced); err != nil {
 		return err
@@ -72,6 +76,9 @@ func ValidateRestore(nar *oadpv1alpha1.NonAdminRestore, source RestoreSource, p 
 	}
 	return nil
 }
+
+// reservedPrefix begins the names of Holdfast's own ConfigMaps. Velero repeats what it finds in one that is no resource modifier.
+const reservedPrefix = "holdfast-"
 
 func restricted(field string) error {
 	return invalid("NonAdminRestore nonAdminRestore.spec.restoreSpec.%s is restricted", field)

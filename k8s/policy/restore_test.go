@@ -62,6 +62,10 @@ func TestWhichRestoresAreRefused(t *testing.T) {
 		"from the tenant's own location":             {source: takenInOwnStore()},
 		"with a modifier, from an admin's location":  {spec: velerov1.RestoreSpec{ResourceModifier: modifier}, source: taken()},
 		"with a modifier, from the tenant's own one": {spec: velerov1.RestoreSpec{ResourceModifier: modifier}, source: takenInOwnStore(), want: "NonAdminRestore spec.restoreSpec.resourceModifier is restricted, must not be set to restore a backup from a NonAdminBackupStorageLocation"},
+		"with what is no modifier but ours": {
+			spec:   velerov1.RestoreSpec{ResourceModifier: &corev1.TypedLocalObjectReference{Kind: "ConfigMap", Name: "holdfast-policy"}},
+			source: taken(), want: `NonAdminRestore spec.restoreSpec.resourceModifier is restricted, must not name a ConfigMap whose name begins with "holdfast-"`,
+		},
 		"under an enforced modifier, from the tenant's own location": {
 			source: takenInOwnStore(), policy: Policy{EnforceRestoreSpec: &velerov1.RestoreSpec{ResourceModifier: modifier}},
 			want: "the administrator enforces spec.restoreSpec.resourceModifier, with which no backup can be restored from a NonAdminBackupStorageLocation",
