@@ -14,8 +14,8 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// Delete announces the deletion in the status and deletes the Velero Restore, which Velero keeps until it has removed the
-// restore's files from the object store. What was restored stays.
+// Delete announces the deletion in the status and deletes the Velero Restore, unless Velero is at work on it. Velero keeps it
+// until it has removed the restore's files from the object store. What was restored stays.
 func (r *Restores) Delete(ctx context.Context, step contract.RestoreStep) (contract.RestoreView, error) {
 	return r.update(ctx, step, func(o *restore.Objects) error {
 		if o.NAR.DeletionTimestamp.IsZero() || o.NamespaceTerminating {
@@ -27,6 +27,9 @@ func (r *Restores) Delete(ctx context.Context, step contract.RestoreStep) (contr
 		}
 		if changed {
 			r.tellDeleting(o.NAR)
+		}
+		if o.View().Velero.AtWork {
+			return nil // its end brings us here again
 		}
 		if err := r.deleteVeleroRestore(ctx, o); err != nil {
 			return err

@@ -209,6 +209,22 @@ func TestADeletionWaitsForVelerosFiles(t *testing.T) {
 	}, told(w))
 }
 
+// Deleted before, the Velero Restore would be written to in vain, for minutes, by the one worker that ends all restores.
+func TestADeletionWaitsForVelerosEnd(t *testing.T) {
+	for _, phase := range []velerov1.RestorePhase{
+		velerov1.RestorePhaseInProgress, velerov1.RestorePhaseFinalizing, velerov1.RestorePhaseFinalizingPartiallyFailed,
+	} {
+		w := started(t, "", phase)
+		w.Remove(w.ReadRestore(again))
+		view := steps(t, w, contract.ActivityDeleteRestore)
+		assert.True(t, view.Marked && view.Velero.AtWork && !view.Velero.Deleting, phase)
+		assert.Equal(t, []string{"Normal Deleting restore accepted for deletion"}, told(w), "the tenant is told at once")
+		w.SetRestore(restored, velerov1.RestorePhaseCompleted)
+		view = steps(t, w, contract.ActivityRefreshRestore, contract.ActivityDeleteRestore)
+		assert.True(t, !view.Velero.AtWork && view.Velero.Deleting, phase)
+	}
+}
+
 func TestWhatVeleroSaysOfARestoreIsToldOnce(t *testing.T) {
 	for phase, want := range map[velerov1.RestorePhase]string{
 		velerov1.RestorePhaseCompleted:        "Normal RestoreCompleted Velero completed the restore (0 warnings)",

@@ -16,8 +16,8 @@ const (
 	defaultRestoreReadyTimeout = 10 * time.Minute
 	// finalizationGrace is what a task has at least, however long those before it have waited, unless all together have less.
 	finalizationGrace = time.Minute
-	// taskHeartbeat is far more than the longest step of a task takes, which is one file's transfer.
-	taskHeartbeat = time.Minute
+	// taskHeartbeat is what the kill of a worker, or a lost answer, costs a task. A worker that lives says so more often.
+	taskHeartbeat = 10 * time.Second
 	// publishTimeout limits one attempt to bring the results in the object store up to date.
 	publishTimeout = 2 * time.Minute
 	// maxShownLines limits how many messages of a task the status shows.

@@ -161,7 +161,7 @@ func (r *restoreRun) wait(ctx workflow.Context) error {
 }
 
 func (r *restoreRun) checkStall(ctx workflow.Context) workflow.Future {
-	if r.view.Velero.Phase != inProgress || r.view.BeingDeleted {
+	if r.view.Velero.Phase != inProgress || r.view.Velero.Deleting {
 		return nil
 	}
 	return checkStall(ctx, contract.ActivityCheckRestoreStall, restoreSummaries[contract.ActivityCheckRestoreStall],

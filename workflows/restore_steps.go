@@ -38,10 +38,10 @@ func nextRestoreStep(v contract.RestoreView) restoreStep {
 		return stepSettled
 	case v.BeingDeleted && (v.NamespaceTerminating || !v.Velero.Exists):
 		return stepReleaseRestore
-	case v.BeingDeleted && (!v.Marked || !v.Velero.Deleting):
+	case v.BeingDeleted && (!v.Marked || (!v.Velero.Deleting && !v.Velero.AtWork)):
 		return stepDeleteRestore
 	case v.BeingDeleted:
-		return stepWait // for Velero to remove the restore's files
+		return stepWait // for Velero to end the restore, or to remove its files
 	case !v.EverCreated:
 		return stepStartRestore
 	case !v.SpecJudged, !v.Finalizer && v.Velero.Exists:
@@ -56,6 +56,9 @@ func nextRestoreStep(v contract.RestoreView) restoreStep {
 func awaitedOfRestore(v contract.RestoreView) string {
 	velero := fmt.Sprintf("Velero Restore `%s`", v.Velero.Name)
 	switch {
+	case v.BeingDeleted && v.Velero.AtWork && !v.Velero.Deleting:
+		return fmt.Sprintf("**Deleting:** waits for Velero to end %s (phase: %s). Deleted before, it would hold up other restores.",
+			velero, v.Velero.Phase)
 	case v.BeingDeleted:
 		return fmt.Sprintf("**Deleting:** waits for Velero to remove the files of %s from the object store (phase: %s). "+
 			"It does so when it is running, its present restore is done and the storage location is available.",

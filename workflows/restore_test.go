@@ -96,7 +96,7 @@ func TestEveryDeletionOfARestoreEnds(t *testing.T) {
 		wantLeft bool
 	}{
 		"of one that has failed":    {steps: []func(*fake.World){veleroRestore("Failed"), removeRestore, files}},
-		"while Velero works":        {steps: []func(*fake.World){veleroRestore("InProgress"), removeRestore, files}},
+		"while Velero works":        {steps: []func(*fake.World){veleroRestore("InProgress"), removeRestore, veleroRestore("Completed"), files}},
 		"before Velero has seen it": {steps: []func(*fake.World){removeRestore}},
 		"of one that backs off":     {steps: []func(*fake.World){removeRestore}},
 		"after an administrator has removed the Velero Restore": {steps: []func(*fake.World){

@@ -22,6 +22,16 @@ func Restored(phase velerov1.RestorePhase) bool {
 	return phase == velerov1.RestorePhaseCompleted || phase == velerov1.RestorePhasePartiallyFailed
 }
 
+// atWork reports whether one of Velero's workers, of which there is one per stage, writes to the Restore next. It tries again for
+// minutes when that fails, whatever the reason.
+func atWork(phase velerov1.RestorePhase) bool {
+	switch phase {
+	case velerov1.RestorePhaseInProgress, velerov1.RestorePhaseFinalizing, velerov1.RestorePhaseFinalizingPartiallyFailed:
+		return true
+	}
+	return false
+}
+
 // movedPast reports whether Velero has turned to other restores although this one is not finished.
 func movedPast(phase velerov1.RestorePhase) bool {
 	switch phase {

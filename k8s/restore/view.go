@@ -93,6 +93,7 @@ func (o *Objects) veleroView() contract.VeleroRestoreView {
 	view.Finished = Finished(o.Restore.Status.Phase)
 	view.Deleting = !o.Restore.DeletionTimestamp.IsZero()
 	view.Stalled = meta.IsStatusConditionTrue(o.NAR.Status.Conditions, string(oadpv1alpha1.NonAdminConditionVeleroStalled))
+	view.AtWork = atWork(o.Restore.Status.Phase) && !view.Stalled
 	if progress := o.Restore.Status.Progress; progress != nil {
 		view.ItemsRestored, view.TotalItems = progress.ItemsRestored, progress.TotalItems
 	}

@@ -82,6 +82,9 @@ type VeleroRestoreView struct {
 	Finished bool `json:"finished,omitempty"`
 	// Deleting: it has been deleted, and is there until Velero has removed its files from the object store.
 	Deleting bool `json:"deleting,omitempty"`
+	// AtWork: Velero is about to write to it. If it were deleted now, Velero would try that in vain for minutes, and everybody's
+	// restores would wait.
+	AtWork bool `json:"atWork,omitempty"`
 	// MirroredPhase is the phase that the object's status repeats.
 	MirroredPhase string `json:"mirroredPhase,omitempty"`
 	// ItemsRestored and TotalItems are Velero's progress.

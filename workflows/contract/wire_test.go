@@ -117,12 +117,12 @@ func TestPayloadsKeepTheirFieldNames(t *testing.T) {
 				SpecJudged: true, Accepted: true, EverCreated: true, AbsenceReported: true, FinalizationDue: true,
 				Velero: contract.VeleroRestoreView{
 					Exists: true, Name: "r", Phase: "New", Finished: true, Deleting: true, MirroredPhase: "New",
-					ItemsRestored: 1, TotalItems: 2, Stalled: true,
+					ItemsRestored: 1, TotalItems: 2, Stalled: true, AtWork: true,
 				},
 			},
 			want: `{"found":true,"phase":"Created","beingDeleted":true,"namespaceTerminating":true,"finalizer":true,"marked":true,
 				"specJudged":true,"accepted":true,"everCreated":true,"absenceReported":true,"finalizationDue":true,
-				"velero":{"exists":true,"name":"r","phase":"New","finished":true,"deleting":true,"mirroredPhase":"New",
+				"velero":{"exists":true,"name":"r","phase":"New","finished":true,"deleting":true,"atWork":true,"mirroredPhase":"New",
 				"itemsRestored":1,"totalItems":2,"stalled":true}}`,
 		},
 		"a download's input after continue-as-new": {
