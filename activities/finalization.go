@@ -138,7 +138,7 @@ var errRestoreGone = errors.New("the Velero Restore is gone")
 func (f *Finalizations) with(
 	ctx context.Context, ref contract.ObjectRef, deadline time.Time, do func(*finalize.Context) error,
 ) (gone bool, err error) {
-	activity.RecordHeartbeat(ctx)
+	defer beating(ctx)()
 	subject, err := f.Finder.Find(ctx, ref)
 	switch {
 	case err != nil:

@@ -59,16 +59,10 @@ func (g *Gatherer) judge(ctx context.Context, o *Objects) (Verdict, error) {
 		return Verdict{}, err
 	case !exists:
 		return of.refuse("the storage location of %s %q is not there", of, target.Name), nil
-	case !tenants(location, o.NADR.Namespace):
+	case !k8s.TenantsLocation(location) || !k8s.LocationHolds(location, o.NADR.Namespace):
 		return locationNotUsed(), nil
 	}
 	return Verdict{Available: true, Target: velerov1.DownloadTarget{Kind: target.Kind, Name: wanted.of}}, nil
-}
-
-// tenants reports whether a storage location was made for one of the namespace's.
-func tenants(location *velerov1.BackupStorageLocation, namespace string) bool {
-	owner, named := k8s.LocationOrigin.Of(location)
-	return named && k8s.LocationOrigin.Is(location, namespace, owner.Name)
 }
 
 // backupFile looks for the Velero Backup of a NonAdminBackup.

@@ -47,7 +47,7 @@ type Context struct {
 	Restore *velerov1.Restore
 	// Expired: it is time to wait no longer.
 	Expired bool
-	// Progress is called between steps, so that a task that hangs is noticed.
+	// Progress is called between steps.
 	Progress func()
 	// OpenStore opens the object store of the restored backup. It is called at most once.
 	OpenStore func(context.Context) (*objectstore.Store, error)

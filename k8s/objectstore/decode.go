@@ -14,16 +14,19 @@ import (
 // namespace that Kubernetes can bear.
 const (
 	// maxFileBytes limits a file as it lies in the bucket.
-	maxFileBytes = 16 << 20
+	maxFileBytes = 4 << 20
 	// maxListBytes and maxResultsBytes limit files as they are unpacked: of lists most is dropped, results are kept whole.
-	maxListBytes    = 32 << 20
+	maxListBytes    = 16 << 20
 	maxResultsBytes = 8 << 20
+	// maxLines and maxNamespaces limit what is kept of results.
+	maxLines      = 60_000
+	maxNamespaces = 1_000
 	// maxPieceBytes limits one entry of a list.
 	maxPieceBytes = 64 << 10
 	// maxKept limits how many entries of a list are kept.
 	maxKept = 200_000
 	// maxVolumesBytes limits what is kept of a list of volumes, which has larger entries.
-	maxVolumesBytes = 8 << 20
+	maxVolumesBytes = 4 << 20
 )
 
 var errTooLarge = errors.New("too large")
@@ -68,17 +71,10 @@ func decodeVolumes(namespace string, into *[]VolumeInfo) func(*json.Decoder) err
 // decodeResources keeps the objects of a namespace.
 func decodeResources(namespace string, into *ResourceList) func(*json.Decoder) error {
 	return func(decoder *json.Decoder) error {
-		if done, err := open(decoder, '{'); done || err != nil {
-			return err
-		}
 		kept := 0
-		list := ResourceList{}
-		for decoder.More() {
-			kind, err := decoder.Token()
-			if err != nil {
-				return err
-			}
-			err = eachElement(decoder, func(piece json.RawMessage) error {
+		*into = ResourceList{}
+		return eachMember(decoder, func(kind string) error {
+			return eachElement(decoder, func(piece json.RawMessage) error {
 				var entry string
 				if err := json.Unmarshal(piece, &entry); err != nil {
 					return err
@@ -89,16 +85,84 @@ func decodeResources(namespace string, into *ResourceList) func(*json.Decoder) e
 				if kept++; kept > maxKept {
 					return errTooLarge
 				}
-				list[kind.(string)] = append(list[kind.(string)], entry)
+				(*into)[kind] = append((*into)[kind], entry)
 				return nil
 			})
-			if err != nil {
-				return err
-			}
-		}
-		*into = list
-		return shut(decoder)
+		})
 	}
+}
+
+// resultsDecoder reads results without making more of them than they are.
+type resultsDecoder struct {
+	*json.Decoder
+
+	lines, namespaces int
+}
+
+// results reads `{"errors": {...}, "warnings": {...}}`.
+func (d *resultsDecoder) results(into *Results) error {
+	return eachMember(d.Decoder, func(key string) error {
+		result := Result{}
+		err := eachMember(d.Decoder, func(of string) error {
+			switch of {
+			case "velero":
+				return d.read(&result.Velero)
+			case "cluster":
+				return d.read(&result.Cluster)
+			case "namespaces":
+				return eachMember(d.Decoder, func(namespace string) error {
+					if d.namespaces++; d.namespaces > maxNamespaces {
+						return errTooLarge
+					}
+					if result.Namespaces == nil {
+						result.Namespaces = map[string][]string{}
+					}
+					lines := []string{}
+					err := d.read(&lines)
+					result.Namespaces[namespace] = lines
+					return err
+				})
+			}
+			return fmt.Errorf("unknown %q", of)
+		})
+		if key != WarningsKey && key != ErrorsKey {
+			return fmt.Errorf("unknown %q", key)
+		}
+		(*into)[key] = result
+		return err
+	})
+}
+
+func (d *resultsDecoder) read(into *[]string) error {
+	return eachElement(d.Decoder, func(piece json.RawMessage) error {
+		var line string
+		if d.lines++; d.lines > maxLines {
+			return errTooLarge
+		}
+		if err := json.Unmarshal(piece, &line); err != nil {
+			return err
+		}
+		*into = append(*into, line)
+		return nil
+	})
+}
+
+// eachMember calls do, which reads the value, for the keys of an object; null is an object without any.
+func eachMember(decoder *json.Decoder, do func(key string) error) error {
+	if done, err := open(decoder, '{'); done || err != nil {
+		return err
+	}
+	for decoder.More() {
+		key, err := decoder.Token()
+		if err != nil {
+			return err
+		}
+		name, _ := key.(string) // that is what JSON's keys are
+		if err := do(name); err != nil {
+			return err
+		}
+	}
+	return shut(decoder)
 }
 
 // eachElement calls do for the elements of an array; null is an array without any.

@@ -57,17 +57,11 @@ func (s *Store) RestoreResources(ctx context.Context, restore, namespace string)
 
 // RestoreResults reads a restore's warnings and errors.
 func (s *Store) RestoreResults(ctx context.Context, restore string) (Results, error) {
-	var results Results
+	results := Results{}
 	err := s.read(ctx, "restores", restore, resultsFile(restore), maxResultsBytes, func(decoder *json.Decoder) error {
-		return decoder.Decode(&results)
+		return (&resultsDecoder{Decoder: decoder}).results(&results)
 	})
-	if err != nil {
-		return nil, err
-	}
-	if results == nil {
-		results = Results{}
-	}
-	return results, nil
+	return results, err
 }
 
 // PutRestoreResults replaces a restore's warnings and errors.

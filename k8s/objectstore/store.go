@@ -58,7 +58,7 @@ func (s *Store) readJSON(ctx context.Context, key string, limit int, decode func
 	switch {
 	case errors.Is(err, errTooLarge):
 		return unusable(action, "it is larger than what is read of such files: %d MiB packed, %d MiB unpacked, "+
-			"and %d entries of a namespace", maxFileBytes>>20, limit>>20, maxKept)
+			"%d objects or %d messages", maxFileBytes>>20, limit>>20, maxKept, maxLines)
 	case err != nil:
 		return unusable(action, "it is not the gzipped JSON that Velero writes")
 	}

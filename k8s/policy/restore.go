@@ -22,12 +22,7 @@ type RestoreSource struct {
 
 // Tenants reports whether the backup lies in a tenant's storage location, where it may hold anything.
 func (s RestoreSource) Tenants() bool {
-	if s.Location == nil {
-		return false
-	}
-	_, named := k8s.LocationOrigin.Of(s.Location)
-	_, labelled := s.Location.Labels[oadpv1alpha1.NabslOriginNACUUIDLabel]
-	return named || labelled
+	return s.Location != nil && k8s.TenantsLocation(s.Location)
 }
 
 // ValidateRestore judges a NonAdminRestore's spec, by what is there of the backup that it names. nil means valid, an
@@ -55,9 +50,8 @@ func ValidateRestore(nar *oadpv1alpha1.NonAdminRestore, source RestoreSource, p 
 	if err := checkRestoreScope(spec); err != nil {
 		return err
 	}
-	if own := spec.ResourceModifier; own != nil && strings.HasPrefix(own.Name, reservedPrefix) {
-		return invalid("NonAdminRestore spec.restoreSpec.resourceModifier is restricted, must not name a ConfigMap whose name "+
-			"begins with %q", reservedPrefix)
+	if err := checkRestoreValues(spec); err != nil {
+		return err
 	}
 	enforced := enforcedRestoreSpec(p)
 	if err := checkEnforced("spec.restoreSpec", spec, enforced); err != nil {
@@ -76,9 +70,6 @@ func ValidateRestore(nar *oadpv1alpha1.NonAdminRestore, source RestoreSource, p 
 	}
 	return nil
 }
-
-// reservedPrefix begins the names of Holdfast's own ConfigMaps. Velero repeats what it finds in one that is no resource modifier.
-const reservedPrefix = "holdfast-"
 
 func restricted(field string) error {
 	return invalid("NonAdminRestore nonAdminRestore.spec.restoreSpec.%s is restricted", field)
@@ -136,7 +127,7 @@ func checkRestoreSource(nar *oadpv1alpha1.NonAdminRestore, source RestoreSource)
 	case location == nil:
 		return external(notReady+": the BackupStorageLocation %q that holds its data does not exist",
 			source.Backup.Spec.StorageLocation)
-	case source.Tenants() && location.Annotations[oadpv1alpha1.NabslOriginNamespaceAnnotation] != nar.Namespace:
+	case !k8s.LocationHolds(location, nar.Namespace):
 		return external(notReady + ": it lies in a storage location of another namespace")
 	case location.Status.Phase != velerov1.BackupStorageLocationPhaseAvailable:
 		return external(notReady+": the BackupStorageLocation %q that holds its data is not available", location.Name)

@@ -66,6 +66,30 @@ func TestWhichRestoresAreRefused(t *testing.T) {
 			spec:   velerov1.RestoreSpec{ResourceModifier: &corev1.TypedLocalObjectReference{Kind: "ConfigMap", Name: "holdfast-policy"}},
 			source: taken(), want: `NonAdminRestore spec.restoreSpec.resourceModifier is restricted, must not name a ConfigMap whose name begins with "holdfast-"`,
 		},
+		"with a policy that is ours": {
+			spec:   velerov1.RestoreSpec{ResourcePolicy: &corev1.TypedLocalObjectReference{Kind: "ConfigMap", Name: "holdfast-released"}},
+			source: taken(), want: `NonAdminRestore spec.restoreSpec.resourcePolicy is restricted, must not name a ConfigMap whose name begins with "holdfast-"`,
+		},
+		"with a selector that selects nothing": {
+			spec: velerov1.RestoreSpec{LabelSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Is"}}}},
+			want: `NonAdminRestore spec.restoreSpec.labelSelector is invalid: "Is" is not a valid label selector operator`, source: taken(),
+		},
+		"with one of several that selects nothing": {
+			spec:   velerov1.RestoreSpec{OrLabelSelectors: []*metav1.LabelSelector{{}, {MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Is"}}}}},
+			source: taken(), want: `NonAdminRestore spec.restoreSpec.orLabelSelectors is invalid: "Is" is not a valid label selector operator`,
+		},
+		"with both kinds of selector": {
+			spec:   velerov1.RestoreSpec{LabelSelector: &metav1.LabelSelector{}, OrLabelSelectors: []*metav1.LabelSelector{{}}},
+			source: taken(), want: "NonAdminRestore spec.restoreSpec.labelSelector is invalid: spec.restoreSpec.orLabelSelectors is set too, only one can be",
+		},
+		"that does something unknown with what exists": {
+			spec: velerov1.RestoreSpec{ExistingResourcePolicy: "replace"}, source: taken(),
+			want: "NonAdminRestore spec.restoreSpec.existingResourcePolicy is invalid: must be none or update",
+		},
+		"of all and one":   {spec: velerov1.RestoreSpec{IncludedResources: []string{"pods", "*"}}, source: taken(), want: `NonAdminRestore spec.restoreSpec.includedResources is invalid: must either contain "*" only, or no "*"`},
+		"of all":           {spec: velerov1.RestoreSpec{IncludedResources: []string{"*"}}, source: taken()},
+		"without all":      {spec: velerov1.RestoreSpec{ExcludedResources: []string{"*"}}, source: taken(), want: `NonAdminRestore spec.restoreSpec.excludedResources is invalid: must not contain "*"`},
+		"with and without": {spec: velerov1.RestoreSpec{IncludedResources: []string{"pods"}, ExcludedResources: []string{"pods"}}, source: taken(), want: `NonAdminRestore spec.restoreSpec.excludedResources is invalid: must not contain what includedResources contains: pods`},
 		"under an enforced modifier, from the tenant's own location": {
 			source: takenInOwnStore(), policy: Policy{EnforceRestoreSpec: &velerov1.RestoreSpec{ResourceModifier: modifier}},
 			want: "the administrator enforces spec.restoreSpec.resourceModifier, with which no backup can be restored from a NonAdminBackupStorageLocation",
