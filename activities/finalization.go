@@ -9,7 +9,6 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
-	"golang.org/x/sync/semaphore"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -105,14 +104,8 @@ func (f *Finalizations) RunTask(ctx context.Context, step contract.FinalizationT
 	if errors.Is(err, errRestoreGone) {
 		return contract.FinalizationOutcome{Errors: contract.FinalizationLines{Velero: []string{errRestoreGone.Error()}}}, nil
 	}
-	var notYet *finalize.NotYetError
-	if errors.As(err, &notYet) {
-		return outcome, temporal.NewApplicationErrorWithOptions(notYet.Error(), contract.ErrorNotYet, temporal.ApplicationErrorOptions{
-			Category: temporal.ApplicationErrorCategoryBenign, NextRetryDelay: finalizationPoll,
-		})
-	}
 	outcome.Gone = gone
-	return outcome, storeError(err)
+	return outcome, typed(err)
 }
 
 // Publish adds what the tasks found to the results in the object store.
@@ -128,7 +121,7 @@ func (f *Finalizations) Publish(
 	if errors.Is(err, errRestoreGone) {
 		return contract.FinalizationPublished{Problem: errRestoreGone.Error()}, nil
 	}
-	return published, storeError(err)
+	return published, typed(err)
 }
 
 var errRestoreGone = errors.New("the Velero Restore is gone")
@@ -148,35 +141,25 @@ func (f *Finalizations) with(
 	case subject.Restore == nil:
 		return false, errRestoreGone
 	}
-	opened := false
 	c := &finalize.Context{
 		Client: finalize.Limited(f.Client), NAR: subject.NAR, Restore: subject.Restore,
 		Expired:  !f.now().Before(deadline),
 		Progress: func() { activity.RecordHeartbeat(ctx) },
 		OpenStore: func(ctx context.Context) (*objectstore.Store, error) {
-			if !openStores.TryAcquire(1) {
-				return nil, &finalize.NotYetError{For: "its turn to read files from an object store"}
-			}
-			opened = true
-			return f.Finder.Store(ctx, subject.Restore)
+			return f.Finder.Store(ctx, subject.Restore, subject.NAR.Namespace)
 		},
 	}
-	defer func() {
-		if opened {
-			openStores.Release(1)
-		}
-	}()
 	return false, errors.Join(do(c), c.Close())
 }
 
-// openStores limits how many restores are finalized with files of their backups in memory, in the whole process: tenants may have
-// written those.
-var openStores = semaphore.NewWeighted(maxOpenStores)
-
-const maxOpenStores = 2
-
-// storeError gives what the object store refused its type.
-func storeError(err error) error {
+// typed gives its type to what waits, which takes no slot of a worker meanwhile, and to what the object store refused.
+func typed(err error) error {
+	var notYet *finalize.NotYetError
+	if errors.As(err, &notYet) {
+		return temporal.NewApplicationErrorWithOptions(notYet.Error(), contract.ErrorNotYet, temporal.ApplicationErrorOptions{
+			Category: temporal.ApplicationErrorCategoryBenign, NextRetryDelay: finalizationPoll,
+		})
+	}
 	var problem *objectstore.Error
 	if errors.As(err, &problem) {
 		return temporal.NewApplicationErrorWithCause(problem.Error(), contract.ErrorObjectStore, problem)

@@ -13,6 +13,7 @@ import (
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/objectstore"
+	"holdfast.dev/holdfast/k8s/restore"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -24,6 +25,8 @@ type Finder struct {
 	OADPNamespace string
 	// OpenLocation opens the bucket of a location, as objectstore.Opener does.
 	OpenLocation func(context.Context, *velerov1.BackupStorageLocation) (*objectstore.Store, error)
+	// Turns are those of the whole process.
+	Turns Turns
 }
 
 // Subject is a tenant's object with the Velero Restore that was made for it.
@@ -39,11 +42,7 @@ func (s *Subject) Stays() bool { return s.NAR != nil && s.NAR.DeletionTimestamp.
 
 // Due reports whether Velero has restored what it could, so that the rest is ours. Until then Velero writes the results.
 func (s *Subject) Due() bool {
-	if !s.Stays() || s.Restore == nil {
-		return false
-	}
-	phase := s.Restore.Status.Phase
-	return phase == velerov1.RestorePhaseCompleted || phase == velerov1.RestorePhasePartiallyFailed
+	return s.Stays() && s.Restore != nil && restore.Restored(s.Restore.Status.Phase)
 }
 
 // Find reads the tenant's object and its Velero Restore.
@@ -56,29 +55,16 @@ func (f *Finder) Find(ctx context.Context, ref contract.ObjectRef) (*Subject, er
 	if err != nil {
 		return nil, fmt.Errorf("get NonAdminRestore %s: %w", ref, err)
 	}
-	subject := &Subject{NAR: nar}
-	names := []string{k8s.NACUUID(f.ClusterID, nar.Namespace, nar.Name, string(nar.UID))}
-	if made := nar.Status.VeleroRestore; made != nil && made.Name != "" && made.Name != names[0] {
-		names = append(names, made.Name) // made by another release or by the Non-Admin Controller, if its annotations say so
-	}
-	for _, name := range names {
-		restore := &velerov1.Restore{}
-		err := f.Reader.Get(ctx, types.NamespacedName{Namespace: f.OADPNamespace, Name: name}, restore)
-		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsBadRequest(err) {
-			return nil, fmt.Errorf("get Velero Restore %s/%s: %w", f.OADPNamespace, name, err)
-		}
-		if err == nil && k8s.RestoreOrigin.Is(restore, nar.Namespace, nar.Name) {
-			subject.Restore = restore
-			return subject, nil
-		}
-	}
-	return subject, nil
+	gatherer := restore.Gatherer{Reader: f.Reader, ClusterID: f.ClusterID, OADPNamespace: f.OADPNamespace}
+	made, err := gatherer.RestoreOf(ctx, nar)
+	return &Subject{NAR: nar, Restore: made}, err
 }
 
-// Store opens the object store that holds the backup that a restore was made from.
-func (f *Finder) Store(ctx context.Context, restore *velerov1.Restore) (*objectstore.Store, error) {
+// Store opens the object store that holds the backup that a restore for the namespace was made from. It returns a *NotYetError if
+// others have their turn at tenants' buckets.
+func (f *Finder) Store(ctx context.Context, made *velerov1.Restore, namespace string) (*objectstore.Store, error) {
 	backup := &velerov1.Backup{}
-	key := types.NamespacedName{Namespace: restore.Namespace, Name: restore.Spec.BackupName}
+	key := types.NamespacedName{Namespace: made.Namespace, Name: made.Spec.BackupName}
 	if err := f.get(ctx, key, backup, "Velero Backup"); err != nil {
 		return nil, err
 	}
@@ -87,7 +73,20 @@ func (f *Finder) Store(ctx context.Context, restore *velerov1.Restore) (*objects
 	if err := f.get(ctx, key, location, "BackupStorageLocation"); err != nil {
 		return nil, err
 	}
-	return f.OpenLocation(ctx, location)
+	if !k8s.TenantsLocation(location) {
+		return f.OpenLocation(ctx, location)
+	}
+	giveBack, ok := f.Turns.take(namespace)
+	if !ok {
+		return nil, &NotYetError{For: "other restores to have read their files"}
+	}
+	store, err := f.OpenLocation(ctx, location)
+	if err != nil {
+		giveBack()
+		return nil, err
+	}
+	store.OnClose(giveBack)
+	return store, nil
 }
 
 func (f *Finder) get(ctx context.Context, key types.NamespacedName, object client.Object, kind string) error {

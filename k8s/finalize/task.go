@@ -117,7 +117,10 @@ const moreLines = "and %d more"
 // wait no longer, else another attempt.
 func (c *Context) storeProblem(found *Findings, err error) error {
 	var problem *objectstore.Error
+	var notYet *NotYetError
 	switch {
+	case errors.As(err, &notYet) && c.Expired:
+		add(&found.Errors.Velero, "the backup's files could not be read in time: it waited for %s", notYet.For)
 	case !errors.As(err, &problem):
 		return err // the API server's
 	case errors.Is(err, objectstore.ErrUnusable), errors.Is(err, objectstore.ErrNotFound):

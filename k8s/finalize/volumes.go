@@ -47,36 +47,46 @@ func (volumesTask) Run(ctx context.Context, c *Context) (Findings, error) {
 	if len(claims.Items) == 0 {
 		return found, nil
 	}
-	infos, err := backupVolumes(ctx, c)
-	if err != nil {
-		return found, c.storeProblem(&found, err)
-	}
 	usage, err := c.usage(ctx, claims.Items)
 	if err != nil {
 		return found, err
 	}
-	waits := ""
+	var bound []*corev1.PersistentVolumeClaim
+	var waits error
 	for i := range claims.Items {
-		c.Progress()
 		claim := &claims.Items[i]
+		switch {
+		case claim.Status.Phase == corev1.ClaimBound && claim.Spec.VolumeName != "":
+			bound = append(bound, claim)
+		case usage.binds(claim) && !c.Expired: // whether it is a fault in the end, the validation tells
+			waits = &NotYetError{For: "PersistentVolumeClaim " + claim.Name + " to be bound"}
+		}
+	}
+	if len(bound) > 0 { // else the object store need not be asked
+		if err := restoreAll(ctx, c, bound, &found); err != nil {
+			return found, err
+		}
+	}
+	return found, waits
+}
+
+// restoreAll changes the volumes of bound claims.
+func restoreAll(ctx context.Context, c *Context, bound []*corev1.PersistentVolumeClaim, found *Findings) error {
+	infos, err := backupVolumes(ctx, c)
+	if err != nil {
+		return c.storeProblem(found, err)
+	}
+	for _, claim := range bound {
+		c.Progress()
 		info, known := infos[claim.Name]
 		if !known {
 			continue
 		}
-		if claim.Status.Phase != corev1.ClaimBound || claim.Spec.VolumeName == "" {
-			if usage.binds(claim) && !c.Expired {
-				waits = "PersistentVolumeClaim " + claim.Name + " to be bound"
-			}
-			continue // whether that is a fault, the validation tells
-		}
-		if err := restoreSettings(ctx, c, claim, info, &found); err != nil {
-			return found, err
+		if err := restoreSettings(ctx, c, claim, info, found); err != nil {
+			return err
 		}
 	}
-	if waits != "" {
-		return found, &NotYetError{For: waits}
-	}
-	return found, nil
+	return nil
 }
 
 // backupVolumes returns what Velero noted about those volumes of the namespace that a restore provisions anew, by claim.

@@ -69,6 +69,7 @@ func (o *Opener) Open(ctx context.Context, location *velerov1.BackupStorageLocat
 		return nil, err
 	}
 	store.prefix = strings.Trim(location.Spec.ObjectStorage.Prefix, "/")
+	store.OnClose(transport.CloseIdleConnections)
 	return store, nil
 }
 

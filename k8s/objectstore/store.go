@@ -24,6 +24,8 @@ type Store struct {
 	prefix string
 	// beforeWrite, if set, gives what is written the properties that the location's configuration asks for.
 	beforeWrite func(as func(any) bool) error
+	// onClose are called by Close.
+	onClose []func()
 }
 
 // NewStore returns the part of a bucket under a prefix. The store closes the bucket.
@@ -31,8 +33,16 @@ func NewStore(bucket *blob.Bucket, prefix string) *Store {
 	return &Store{bucket: bucket, prefix: strings.Trim(prefix, "/")}
 }
 
+// OnClose has do called when the store is closed.
+func (s *Store) OnClose(do func()) { s.onClose = append(s.onClose, do) }
+
 // Close releases what the store holds.
 func (s *Store) Close() error {
+	defer func() {
+		for _, do := range s.onClose {
+			do()
+		}
+	}()
 	if err := s.bucket.Close(); err != nil {
 		return failed("close the bucket", err)
 	}
