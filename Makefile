@@ -76,7 +76,7 @@ test-short: ## Run the tests that need no component
 
 .PHONY: test-long
 test-long: ## Run every test with the whole matrices and the long outages
-	HOLDFAST_TEST_LONG=1 "$(call tool,gotestsum)" --format testname -- -timeout 90m $(PACKAGES)
+	HOLDFAST_TEST_LONG=1 "$(call tool,gotestsum)" --format testname -- -timeout 150m $(PACKAGES)
 
 .PHONY: bench
 bench: ## Measure what a backup costs: a table and bench.json (minutes; BENCH_ARGS, see go run ./test/bench -help)
