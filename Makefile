@@ -67,8 +67,9 @@ verify-generated:
 	if [ "$$before" != "$$after" ]; then echo "generated code was out of date; it is written anew: commit it"; exit 1; fi
 
 .PHONY: test
+# The packages with stacks of their own wait more than they work: three at a time also on two cores.
 test: ## Run every test (what CI runs): unit, replay, end to end on the real components
-	"$(call tool,gotestsum)" --format testname -- -timeout 20m $(TEST_ARGS) $(PACKAGES)
+	"$(call tool,gotestsum)" --format testname -- -p 3 -timeout 20m $(TEST_ARGS) $(PACKAGES)
 
 .PHONY: test-short
 test-short: ## Run the tests that need no component

@@ -35,16 +35,18 @@ func (c *Collection) Register(registry worker.ActivityRegistry) {
 }
 
 // Collect looks at everything that was made in the OADP namespace. An orphan is deleted as it was read last, or not at all.
-// While Velero has not looked into a storage location since that is there, nothing is: the cluster is being rebuilt.
-func (c *Collection) Collect(ctx context.Context, _ contract.CollectionInput) (contract.CollectionResult, error) {
+// While Velero has not looked into an administrator's storage location since that is there, nothing is: the cluster is being
+// rebuilt. A tenant's holds back what its store may bring the NonAdminBackups for, the Velero Backups of its own namespace.
+func (c *Collection) Collect(ctx context.Context, in contract.CollectionInput) (contract.CollectionResult, error) {
 	var result contract.CollectionResult
-	locations, err := synchronize.Locations(ctx, c.Client, c.OADPNamespace)
+	locations, err := locationsOf(ctx, c.Client, c.OADPNamespace)
 	if err != nil {
 		return result, err
 	}
-	if result.Waiting = synchronize.Waiting(locations); result.Waiting != "" {
+	if result.Waiting = synchronize.Waiting(locations); result.Waiting != "" || in.Probe {
 		return result, nil
 	}
+	held := synchronize.HeldBack(locations)
 	for _, kind := range orphans.Kinds() {
 		listed, err := listMetadata(ctx, c.Client, kind.GroupVersion().WithKind(kind.Kind+"List"),
 			client.InNamespace(c.OADPNamespace), client.MatchingLabels{oadpv1alpha1.OadpLabel: oadpv1alpha1.OadpLabelValue},
@@ -55,6 +57,10 @@ func (c *Collection) Collect(ctx context.Context, _ contract.CollectionInput) (c
 		count := 0
 		for i := range listed {
 			activity.RecordHeartbeat(ctx)
+			if key, ok := kind.OriginOf(&listed[i]); ok && kind.FromStores && held[key.Namespace] {
+				result.HeldBack++
+				continue
+			}
 			deleted, err := c.look(ctx, kind, &listed[i], &result)
 			if err != nil {
 				return result, err
@@ -127,4 +133,10 @@ func (c *Collection) read(ctx context.Context, kind orphans.Kind, listed *metav1
 		return nil, fmt.Errorf("get %s %s: %w", kind.Kind, listed.Name, err)
 	}
 	return made, nil
+}
+
+// locationsOf reads the storage locations, which takes a while where there are many tenants' own.
+func locationsOf(ctx context.Context, reader client.Reader, oadpNamespace string) (map[string]*synchronize.Location, error) {
+	defer beating(ctx)()
+	return synchronize.Locations(ctx, reader, oadpNamespace)
 }

@@ -3,13 +3,13 @@ package activities
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/worker"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -21,8 +21,15 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// maxPerSynchronization is how many Velero Backups one activity acts on: it must end well before its time.
-const maxPerSynchronization = 500
+// Limits of one activity: it must end well before its time.
+const (
+	// maxActs is how many Velero Backups one activity acts on.
+	maxActs = 500
+	// maxIdle is how many it reads without anything to be done about them, and maxIdleOfOne how many of those of one namespace:
+	// what a tenant fills its bucket with delays nobody else.
+	maxIdle      = 1000
+	maxIdleOfOne = 50
+)
 
 // listPage is how many objects of a long list are asked for at a time.
 const listPage = 500
@@ -50,11 +57,13 @@ type synchronizing struct {
 	make      bool
 	locations map[string]*synchronize.Location
 	result    contract.SynchronizationResult
-	acted     int
+	// acted counts what was really done: a NonAdminBackup made, an entry written, a mark set.
+	acted int
 }
 
-// Synchronize makes the NonAdminBackups of Velero Backups that have none and keeps the ledger of those released. Each object
-// is judged by a live read, whatever the lists have said. With a period of zero in the policy nothing is made.
+// Synchronize makes the NonAdminBackups of Velero Backups that have none and keeps the ledger of those released. The lists say
+// what is worth a look; before anything is done, it is judged by live reads. With a period of zero in the policy nothing is
+// made.
 func (s *Synchronization) Synchronize(
 	ctx context.Context, _ contract.SynchronizationInput,
 ) (contract.SynchronizationResult, error) {
@@ -66,7 +75,7 @@ func (s *Synchronization) Synchronize(
 		Synchronization: s, make: rules.BackupSync() > 0,
 		ledger: &released.Ledger{Client: s.Client, OADPNamespace: s.OADPNamespace},
 	}
-	if run.locations, err = synchronize.Locations(ctx, s.Client, s.OADPNamespace); err != nil {
+	if run.locations, err = locationsOf(ctx, s.Client, s.OADPNamespace); err != nil {
 		return contract.SynchronizationResult{}, err
 	}
 	run.result.Waiting = synchronize.Waiting(run.locations)
@@ -77,91 +86,142 @@ func (s *Synchronization) Synchronize(
 }
 
 func (r *synchronizing) pass(ctx context.Context) error {
-	// The order matters: a NonAdminBackup is there before its Velero Backup is.
-	backups, err := listMetadata(ctx, r.Client, velerov1.SchemeGroupVersion.WithKind("BackupList"),
-		client.InNamespace(r.OADPNamespace), client.HasLabels{oadpv1alpha1.NabOriginNACUUIDLabel})
+	lists, err := r.list(ctx)
 	if err != nil {
 		return err
+	}
+	candidates, untrusted := lists.Candidates(rand.Shuffle)
+	r.result.Untrusted = untrusted
+	through, err := r.serveAll(ctx, candidates, lists.Entries)
+	if err != nil {
+		return err
+	}
+	// Nothing done is nothing gained by beginning anew at once: what is left is the next run's.
+	if r.result.More = !through && r.acted > 0; r.result.More {
+		return nil
+	}
+	for i := range lists.Backups {
+		if made := &lists.Backups[i]; lists.MadeFor(made) { // a process died in between
+			activity.RecordHeartbeat(ctx)
+			if _, err := r.setState(ctx, made, synchronize.StateMade); err != nil {
+				return err
+			}
+		}
+	}
+	return r.forget(ctx, lists)
+}
+
+// list reads all there is. The order matters: a NonAdminBackup is there before its Velero Backup is, and an entry before the
+// NonAdminBackup goes.
+func (r *synchronizing) list(ctx context.Context) (*synchronize.Lists, error) {
+	lists := &synchronize.Lists{NABs: map[types.NamespacedName]string{}, Locations: r.locations}
+	var err error
+	lists.Backups, err = listMetadata(ctx, r.Client, velerov1.SchemeGroupVersion.WithKind("BackupList"),
+		client.InNamespace(r.OADPNamespace), client.HasLabels{oadpv1alpha1.NabOriginNACUUIDLabel})
+	if err != nil {
+		return nil, err
 	}
 	listed, err := listMetadata(ctx, r.Client, oadpv1alpha1.GroupVersion.WithKind("NonAdminBackupList"))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	nabs := map[types.NamespacedName]bool{}
-	synced := map[types.NamespacedName]string{}
 	for i := range listed {
-		key := client.ObjectKeyFromObject(&listed[i])
-		nabs[key], synced[key] = true, listed[i].Labels[oadpv1alpha1.NabSyncLabel]
+		lists.NABs[client.ObjectKeyFromObject(&listed[i])] = listed[i].Labels[oadpv1alpha1.NabSyncLabel]
 	}
-	for _, candidate := range synchronize.Candidates(backups, nabs) {
-		if r.acted >= maxPerSynchronization {
-			r.result.More = true
-			return nil
-		}
-		activity.RecordHeartbeat(ctx)
-		if err := r.serve(ctx, candidate.Name); err != nil {
-			return err
-		}
-	}
-	if err := r.markMade(ctx, backups, synced); err != nil {
-		return err
-	}
-	return r.forget(ctx, backups)
+	lists.Entries, err = r.ledger.Read(ctx)
+	return lists, err
 }
 
-// serve does what is due for one Velero Backup. The NonAdminBackup is read first: whoever lets it go enters it in the ledger
-// before, or has its Velero Backup deleted.
-func (r *synchronizing) serve(ctx context.Context, name string) error {
+// serveAll serves the candidates within the limits. It is false if some are left.
+func (r *synchronizing) serveAll(
+	ctx context.Context, candidates []synchronize.Candidate, entries map[string]released.Entry,
+) (bool, error) {
+	through, idle, idleOf := true, 0, map[string]int{}
+	for _, each := range candidates {
+		if r.acted >= maxActs || idle >= maxIdle {
+			return false, nil
+		}
+		if idleOf[each.Namespace] >= maxIdleOfOne {
+			through = false
+			continue
+		}
+		activity.RecordHeartbeat(ctx)
+		_, entered := entries[each.Name]
+		before := r.acted
+		if err := r.serve(ctx, each.Name, entered); err != nil {
+			return false, err
+		}
+		if r.acted == before {
+			idle++
+			idleOf[each.Namespace]++
+		}
+	}
+	return through, nil
+}
+
+// serve does what is due for one Velero Backup. If it looks as if anything is, the NonAdminBackup is read, then the ledger, then
+// the Velero Backup again: whoever lets go of a NonAdminBackup enters it before, or has its Velero Backup deleted.
+func (r *synchronizing) serve(ctx context.Context, name string, entered bool) error {
 	made := &velerov1.Backup{}
-	key, err := r.without(ctx, name, made)
-	if err != nil || key == nil {
+	exists, err := k8s.Get(ctx, r.Client, "Velero Backup", r.OADPNamespace, name, made)
+	if err != nil || !exists {
+		return err
+	}
+	switch synchronize.Decide(made, r.locations[made.Spec.StorageLocation], entered) {
+	case synchronize.Leave, synchronize.Keep:
+		return nil
+	case synchronize.Distrust:
+		r.result.Untrusted++
+		return nil
+	case synchronize.Make:
+		if !r.make {
+			return nil
+		}
+	case synchronize.Note, synchronize.Mark:
+	}
+	key, _ := synchronize.OriginOf(made)
+	exists, err = k8s.Get(ctx, r.Client, oadpv1alpha1.KindNonAdminBackup, key.Namespace, key.Name, &oadpv1alpha1.NonAdminBackup{})
+	if err != nil || exists {
 		return err
 	}
 	entries, err := r.ledger.Read(ctx)
 	if err != nil {
 		return err
 	}
-	_, entered := entries[name]
-	if exists, err := k8s.Get(ctx, r.Client, "Velero Backup", r.OADPNamespace, name, made); err != nil || !exists {
+	made = &velerov1.Backup{}
+	if exists, err = k8s.Get(ctx, r.Client, "Velero Backup", r.OADPNamespace, name, made); err != nil || !exists {
 		return err
 	}
+	if now, ok := synchronize.OriginOf(made); !ok || now != key {
+		return nil // another one: the next time
+	}
+	_, entered = entries[name]
+	return r.act(ctx, made, entered)
+}
+
+// act does what is due for a Velero Backup, which was read after all else.
+func (r *synchronizing) act(ctx context.Context, made *velerov1.Backup, entered bool) error {
 	location := r.locations[made.Spec.StorageLocation]
 	switch synchronize.Decide(made, location, entered) {
-	case synchronize.Distrust:
-		r.result.Untrusted++
 	case synchronize.Make:
 		return r.create(ctx, made, location)
 	case synchronize.Note:
-		r.acted++
-		if err := r.ledger.Add(ctx, name, synchronize.NewEntry(made, released.Unnoticed, time.Now())); err != nil {
+		if err := r.ledger.Add(ctx, made.Name, synchronize.NewEntry(made, released.Unnoticed, time.Now())); err != nil {
 			return err
 		}
-		r.result.Noted++
-		return r.setState(ctx, made, synchronize.StateReleased)
-	case synchronize.Mark:
 		r.acted++
-		return r.setState(ctx, made, synchronize.StateReleased)
-	case synchronize.Leave, synchronize.Keep:
+		r.result.Noted++
+		_, err := r.setState(ctx, made, synchronize.StateReleased)
+		return err
+	case synchronize.Mark:
+		marked, err := r.setState(ctx, made, synchronize.StateReleased)
+		if marked {
+			r.acted++
+		}
+		return err
+	case synchronize.Leave, synchronize.Keep, synchronize.Distrust:
 	}
 	return nil
-}
-
-// without returns the key of the NonAdminBackup that a Velero Backup names, if that does not exist.
-func (r *synchronizing) without(ctx context.Context, name string, made *velerov1.Backup) (*types.NamespacedName, error) {
-	exists, err := k8s.Get(ctx, r.Client, "Velero Backup", r.OADPNamespace, name, made)
-	if err != nil || !exists {
-		return nil, err
-	}
-	key, ok := synchronize.OriginOf(made)
-	if !ok {
-		return nil, nil
-	}
-	found := &oadpv1alpha1.NonAdminBackup{}
-	exists, err = k8s.Get(ctx, r.Client, oadpv1alpha1.KindNonAdminBackup, key.Namespace, key.Name, found)
-	if err != nil || exists {
-		return nil, err
-	}
-	return &key, nil
 }
 
 func (r *synchronizing) create(ctx context.Context, made *velerov1.Backup, location *synchronize.Location) error {
@@ -173,7 +233,6 @@ func (r *synchronizing) create(ctx context.Context, made *velerov1.Backup, locat
 	if err != nil || gone {
 		return err
 	}
-	r.acted++
 	err = r.Client.Create(ctx, nab)
 	switch {
 	case apierrors.IsAlreadyExists(err):
@@ -187,54 +246,34 @@ func (r *synchronizing) create(ctx context.Context, made *velerov1.Backup, locat
 	case err != nil:
 		return fmt.Errorf("create NonAdminBackup %s/%s for Velero Backup %s: %w", nab.Namespace, nab.Name, made.Name, err)
 	}
+	r.acted++
 	r.result.Made++
-	return r.setState(ctx, made, synchronize.StateMade)
+	_, err = r.setState(ctx, made, synchronize.StateMade)
+	return err
 }
 
-// markMade marks the Velero Backups that a NonAdminBackup was made for, where a process died in between.
-func (r *synchronizing) markMade(
-	ctx context.Context, backups []metav1.PartialObjectMetadata, synced map[types.NamespacedName]string,
-) error {
-	for i := range backups {
-		made := &backups[i]
-		key, ok := synchronize.OriginOf(made)
-		if !ok || synced[key] != made.Name || synchronize.State(made) == synchronize.StateMade {
-			continue
-		}
-		activity.RecordHeartbeat(ctx)
-		if err := r.setState(ctx, made, synchronize.StateMade); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// setState marks a Velero Backup. One that has changed or gone meanwhile is left to the next time.
-func (r *synchronizing) setState(ctx context.Context, made client.Object, state string) error {
+// setState marks a Velero Backup. One that has changed or gone meanwhile is left to the next time; it is false then.
+func (r *synchronizing) setState(ctx context.Context, made client.Object, state string) (bool, error) {
 	before := made.DeepCopyObject().(client.Object)
 	synchronize.SetState(made, state)
 	err := r.Client.Patch(ctx, made, k8s.BoundPatch(before))
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return nil
+		return false, nil
 	}
 	if err != nil {
-		return fmt.Errorf("mark Velero Backup %s: %w", made.GetName(), err)
+		return false, fmt.Errorf("mark Velero Backup %s: %w", made.GetName(), err)
 	}
-	return nil
+	return true, nil
 }
 
 // forget takes out of the ledger what is gone from the store too.
-func (r *synchronizing) forget(ctx context.Context, backups []metav1.PartialObjectMetadata) error {
-	entries, err := r.ledger.Read(ctx)
-	if err != nil || len(entries) == 0 {
-		return err
-	}
+func (r *synchronizing) forget(ctx context.Context, lists *synchronize.Lists) error {
 	there := map[string]bool{}
-	for i := range backups {
-		there[backups[i].Name] = true
+	for i := range lists.Backups {
+		there[lists.Backups[i].Name] = true
 	}
 	gone := map[string]bool{}
-	for nacuuid, entry := range entries {
+	for nacuuid, entry := range lists.Entries {
 		if there[nacuuid] || !synchronize.Forgettable(entry, r.locations) {
 			continue
 		}
@@ -250,6 +289,7 @@ func (r *synchronizing) forget(ctx context.Context, backups []metav1.PartialObje
 	if len(gone) == 0 {
 		return nil
 	}
+	var err error
 	r.result.Forgotten, err = r.ledger.Remove(ctx, gone)
 	return err
 }

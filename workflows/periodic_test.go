@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/log"
@@ -23,8 +24,12 @@ type periodic struct {
 	*testsuite.TestWorkflowEnvironment
 	called []string
 	sync   func() (contract.SynchronizationResult, error)
+	probed func() (contract.CollectionResult, error)
 	swept  func() (contract.CollectionResult, error)
 }
+
+// probe is the name under which a test finds the activity that only asks.
+const probe = "probe"
 
 func newPeriodic() *periodic {
 	suite := &testsuite.WorkflowTestSuite{}
@@ -32,6 +37,7 @@ func newPeriodic() *periodic {
 	p := &periodic{
 		TestWorkflowEnvironment: suite.NewTestWorkflowEnvironment(),
 		sync:                    func() (contract.SynchronizationResult, error) { return contract.SynchronizationResult{}, nil },
+		probed:                  func() (contract.CollectionResult, error) { return contract.CollectionResult{}, nil },
 		swept:                   func() (contract.CollectionResult, error) { return contract.CollectionResult{}, nil },
 	}
 	p.SetTestTimeout(10 * time.Second)
@@ -42,7 +48,11 @@ func newPeriodic() *periodic {
 			return p.sync()
 		}, activity.RegisterOptions{Name: contract.ActivitySynchronizeBackups})
 	p.RegisterActivityWithOptions(
-		func(context.Context, contract.CollectionInput) (contract.CollectionResult, error) {
+		func(_ context.Context, in contract.CollectionInput) (contract.CollectionResult, error) {
+			if in.Probe {
+				p.called = append(p.called, probe)
+				return p.probed()
+			}
 			p.called = append(p.called, contract.ActivityCollectOrphans)
 			return p.swept()
 		}, activity.RegisterOptions{Name: contract.ActivityCollectOrphans})
@@ -81,17 +91,19 @@ func TestAPermanentErrorFailsTheRun(t *testing.T) {
 	}
 	p.ExecuteWorkflow(contract.WorkflowCollection, contract.CollectionInput{})
 	require.ErrorContains(t, p.GetWorkflowError(), contract.ErrorInvalidObject)
-	assert.Equal(t, []string{contract.ActivitySynchronizeBackups}, p.called, "and nothing is collected")
+	assert.Equal(t, []string{probe, contract.ActivitySynchronizeBackups}, p.called, "and nothing is collected")
 }
 
 func TestNothingIsCollectedBeforeTheBackupsAreBack(t *testing.T) {
-	const waits = 4
 	p := newPeriodic()
-	p.sync = func() (contract.SynchronizationResult, error) {
-		if len(p.called) <= waits {
-			return contract.SynchronizationResult{Waiting: "default"}, nil
+	p.probed = func() (contract.CollectionResult, error) {
+		if len(p.called) < 4 {
+			return contract.CollectionResult{Waiting: "default"}, nil
 		}
-		return contract.SynchronizationResult{Made: 3}, nil
+		return contract.CollectionResult{}, nil
+	}
+	p.sync = func() (contract.SynchronizationResult, error) {
+		return contract.SynchronizationResult{Made: 3, More: len(p.called) < 7}, nil
 	}
 	want := contract.CollectionResult{Deleted: []contract.CollectedKind{{Kind: "Secret", Count: 2}}}
 	p.swept = func() (contract.CollectionResult, error) { return want, nil }
@@ -100,40 +112,56 @@ func TestNothingIsCollectedBeforeTheBackupsAreBack(t *testing.T) {
 	var result contract.CollectionResult
 	require.NoError(t, p.GetWorkflowResult(&result))
 	assert.Equal(t, want, result)
-	require.Len(t, p.called, waits+2)
-	for i, name := range p.called {
-		assert.Equal(t, i == waits+1, name == contract.ActivityCollectOrphans, "call %d: last of all", i)
-	}
+	const sync = contract.ActivitySynchronizeBackups
+	assert.Equal(t, []string{probe, probe, probe, probe, sync, sync, sync, contract.ActivityCollectOrphans}, p.called,
+		"waiting costs no synchronization")
 }
 
-// A location that comes up between the two is seen by the collection itself.
+// A location that comes up meanwhile is seen by the synchronization, and by the collection itself.
 func TestACollectionThatFindsANewLocationWaits(t *testing.T) {
 	p := newPeriodic()
-	p.swept = func() (contract.CollectionResult, error) {
+	p.sync = func() (contract.SynchronizationResult, error) {
 		if len(p.called) < 3 {
-			return contract.CollectionResult{Waiting: "own"}, nil
+			return contract.SynchronizationResult{Waiting: "new"}, nil
+		}
+		return contract.SynchronizationResult{}, nil
+	}
+	p.swept = func() (contract.CollectionResult, error) {
+		if len(p.called) < 6 {
+			return contract.CollectionResult{Waiting: "newer"}, nil
 		}
 		return contract.CollectionResult{}, nil
 	}
 	p.ExecuteWorkflow(contract.WorkflowCollection, contract.CollectionInput{})
 	require.NoError(t, p.GetWorkflowError())
-	assert.Equal(t, []string{
-		contract.ActivitySynchronizeBackups, contract.ActivityCollectOrphans,
-		contract.ActivitySynchronizeBackups, contract.ActivityCollectOrphans,
-	}, p.called)
+	const sync, collect = contract.ActivitySynchronizeBackups, contract.ActivityCollectOrphans
+	assert.Equal(t, []string{probe, sync, probe, sync, collect, probe, sync, collect}, p.called)
 }
 
 func TestACollectionDoesNotWaitForEver(t *testing.T) {
 	p := newPeriodic()
 	begin := p.Now()
-	p.sync = func() (contract.SynchronizationResult, error) {
-		return contract.SynchronizationResult{Waiting: "default"}, nil
-	}
+	p.probed = func() (contract.CollectionResult, error) { return contract.CollectionResult{Waiting: "default"}, nil }
 	p.ExecuteWorkflow(contract.WorkflowCollection, contract.CollectionInput{})
 	require.NoError(t, p.GetWorkflowError())
 	var result contract.CollectionResult
 	require.NoError(t, p.GetWorkflowResult(&result))
 	assert.Equal(t, contract.CollectionResult{Waiting: "default"}, result)
-	assert.NotContains(t, p.called, contract.ActivityCollectOrphans)
+	assert.Subset(t, []string{probe}, p.called)
 	assert.InDelta(t, 30*time.Minute, p.Now().Sub(begin), float64(time.Minute))
+}
+
+// Somebody who fills his bucket faster than its backups are offered does not keep the others' orphans.
+func TestBackupsWithoutEndDoNotStopTheCollection(t *testing.T) {
+	p := newPeriodic()
+	passes := 0
+	p.OnActivity(contract.ActivitySynchronizeBackups, mock.Anything, mock.Anything).After(time.Minute).Return(
+		func(context.Context, contract.SynchronizationInput) (contract.SynchronizationResult, error) {
+			passes++
+			return contract.SynchronizationResult{Made: 500, More: true}, nil
+		})
+	p.ExecuteWorkflow(contract.WorkflowCollection, contract.CollectionInput{})
+	require.NoError(t, p.GetWorkflowError())
+	assert.Equal(t, []string{probe, contract.ActivityCollectOrphans}, p.called)
+	assert.InDelta(t, 30, passes, 2)
 }

@@ -15,8 +15,9 @@ const (
 	passTimeout   = 10 * time.Minute
 	passHeartbeat = 30 * time.Second
 	passRetryCap  = 30 * time.Second
-	// maxPasses bounds a run: what is left is the next one's.
-	maxPasses = 100
+	// maxPasses and synchronizationLimit bound a run: what is left is the next one's.
+	maxPasses            = 100
+	synchronizationLimit = time.Hour
 )
 
 const synchronizationSummary = "Make NonAdminBackups for what Velero has found in the object stores"
@@ -25,12 +26,12 @@ const synchronizationSummary = "Make NonAdminBackups for what Velero has found i
 func BackupSynchronization(
 	ctx workflow.Context, in contract.SynchronizationInput, options Options,
 ) (contract.SynchronizationResult, error) {
-	return synchronize(ctx, in, options)
+	return synchronize(ctx, in, options, workflow.Now(ctx).Add(synchronizationLimit))
 }
 
-// synchronize repeats the activity as long as it says that there is more.
+// synchronize repeats the activity as long as it says that there is more, and until the deadline.
 func synchronize(
-	ctx workflow.Context, in contract.SynchronizationInput, options Options,
+	ctx workflow.Context, in contract.SynchronizationInput, options Options, deadline time.Time,
 ) (contract.SynchronizationResult, error) {
 	var total contract.SynchronizationResult
 	for range maxPasses {
@@ -39,7 +40,7 @@ func synchronize(
 			return total, err
 		}
 		total = total.Add(next)
-		if !next.More {
+		if !next.More || !workflow.Now(ctx).Before(deadline) {
 			break
 		}
 	}

@@ -24,6 +24,8 @@ type Kind struct {
 	uidAnnotation string
 	// New returns an object to read into, if more than its metadata matters.
 	New func() client.Object
+	// FromStores: the tenants' objects are made again from what Velero finds in the object stores.
+	FromStores bool
 	// disposable reports whether an orphan may go as it is now; nil is always.
 	disposable func(client.Object) bool
 }
@@ -51,7 +53,7 @@ func Kinds() []Kind {
 			GroupVersionKind: velerov1.SchemeGroupVersion.WithKind("Backup"),
 			Tenants:          oadpv1alpha1.KindNonAdminBackup, Origin: k8s.BackupOrigin,
 			NewOrigin: func() client.Object { return &oadpv1alpha1.NonAdminBackup{} },
-			New:       func() client.Object { return &velerov1.Backup{} }, disposable: holdsNothing,
+			New:       func() client.Object { return &velerov1.Backup{} }, disposable: holdsNothing, FromStores: true,
 		},
 	}
 }

@@ -1,7 +1,6 @@
 package synchronize
 
 import (
-	"slices"
 	"strings"
 	"time"
 
@@ -55,37 +54,6 @@ func OriginOf(made client.Object) (types.NamespacedName, bool) {
 		labels[oadpv1alpha1.ManagedByLabel] == oadpv1alpha1.ManagedByLabelValue &&
 		labels[oadpv1alpha1.NabOriginNACUUIDLabel] == name && len(name) <= oadpv1alpha1.MaxNACUUIDLength &&
 		len(validation.IsDNS1123Label(key.Namespace)) == 0 && len(validation.IsDNS1123Subdomain(key.Name)) == 0
-}
-
-// Candidates are the Velero Backups whose NonAdminBackup is not among those listed, one of each namespace in turn: none with
-// thousands keeps the others waiting. The Backups must have been listed before the NonAdminBackups.
-func Candidates(backups []metav1.PartialObjectMetadata, nabs map[types.NamespacedName]bool) []*metav1.PartialObjectMetadata {
-	type ranked struct {
-		made *metav1.PartialObjectMetadata
-		key  types.NamespacedName
-		turn int
-	}
-	var all []ranked
-	for i := range backups {
-		key, ok := OriginOf(&backups[i])
-		if ok && !nabs[key] && backups[i].DeletionTimestamp.IsZero() {
-			all = append(all, ranked{made: &backups[i], key: key})
-		}
-	}
-	slices.SortFunc(all, func(a, b ranked) int {
-		return strings.Compare(a.key.Namespace+"/"+a.made.Name, b.key.Namespace+"/"+b.made.Name)
-	})
-	turns := map[string]int{}
-	for i := range all {
-		all[i].turn = turns[all[i].key.Namespace]
-		turns[all[i].key.Namespace]++
-	}
-	slices.SortStableFunc(all, func(a, b ranked) int { return a.turn - b.turn })
-	var candidates []*metav1.PartialObjectMetadata
-	for _, each := range all {
-		candidates = append(candidates, each.made)
-	}
-	return candidates
 }
 
 // Action is what is to be done about a Velero Backup without a NonAdminBackup.

@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/released"
@@ -111,22 +110,6 @@ func TestWhatIsMadeHoldsNothingFromTheBucketButTheBackup(t *testing.T) {
 	assert.Equal(t, oadpv1alpha1.NonAdminBackupSpec{BackupSpec: &velerov1.BackupSpec{
 		IncludedNamespaces: []string{"shop"}, StorageLocation: "own",
 	}}, nab.Spec)
-}
-
-func TestEveryNamespaceHasItsTurn(t *testing.T) {
-	var listed []metav1.PartialObjectMetadata
-	for _, of := range [][2]string{{"a", "1"}, {"a", "2"}, {"a", "3"}, {"b", "1"}, {"c", "there"}} {
-		name := of[0] + "-" + of[1]
-		made := backup(annotated(oadpv1alpha1.NabOriginNamespaceAnnotation, of[0]), annotated(oadpv1alpha1.NabOriginNameAnnotation, of[1]),
-			labelled(oadpv1alpha1.NabOriginNACUUIDLabel, name))
-		made.Name = name
-		listed = append(listed, metav1.PartialObjectMetadata{ObjectMeta: made.ObjectMeta})
-	}
-	var names []string
-	for _, each := range synchronize.Candidates(listed, map[types.NamespacedName]bool{{Namespace: "c", Name: "there"}: true}) {
-		names = append(names, each.Name)
-	}
-	assert.Equal(t, []string{"a-1", "b-1", "a-2", "a-3"}, names)
 }
 
 func TestAnEntryIsForgottenOnlyWhenTheStoreWasLookedInto(t *testing.T) {

@@ -3,7 +3,6 @@ package synchronize
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
@@ -59,7 +58,8 @@ func Locations(ctx context.Context, reader client.Reader, oadpNamespace string) 
 // locationOf judges a location by the object that it names as its origin, nil if that does not exist.
 func locationOf(made *velerov1.BackupStorageLocation, owner *oadpv1alpha1.NonAdminBackupStorageLocation) *Location {
 	l := &Location{
-		Name: made.Name, Tenants: tenants(made), Available: made.Status.Phase == velerov1.BackupStorageLocationPhaseAvailable,
+		Name: made.Name, Tenants: k8s.TenantsLocation(made),
+		Available: made.Status.Phase == velerov1.BackupStorageLocationPhaseAvailable,
 	}
 	if synced := made.Status.LastSyncedTime; synced != nil {
 		l.LookedAt = synced.Time
@@ -75,27 +75,20 @@ func locationOf(made *velerov1.BackupStorageLocation, owner *oadpv1alpha1.NonAdm
 	return l
 }
 
-// tenants reports whether anything of a location says that it was made for a tenant. One from which somebody has taken a
-// label or an annotation does not become an administrator's by that: what was made is named like its credential.
-func tenants(made *velerov1.BackupStorageLocation) bool {
-	const stem, ours = "openshift.io/oadp-nabsl-", "holdfast.dev/nabsl-"
-	for _, marks := range []map[string]string{made.Labels, made.Annotations} {
-		for key := range marks {
-			if strings.HasPrefix(key, stem) || strings.HasPrefix(key, ours) {
-				return true
-			}
-		}
-	}
-	return made.Spec.Credential != nil && made.Spec.Credential.Name == made.Name
-}
-
-// Waiting names a location that Velero has not looked into yet; empty if there is none. Without any location that is
-// available nothing is known of the stores.
+// Waiting names an administrator's location that Velero has not looked into yet; empty if there is none. Without one that is
+// available nothing is known of the stores. A tenant's is not waited for, since a store that never answers would be waited
+// for for ever: see HeldBack.
 func Waiting(locations map[string]*Location) string {
-	waiting, available := "", false
+	waiting, available, admins := "", false, false
+	for _, l := range locations {
+		admins = admins || !l.Tenants
+	}
 	for name, l := range locations {
+		if admins && l.Tenants {
+			continue
+		}
 		available = available || l.Available
-		if !l.Looked && (waiting == "" || name < waiting) {
+		if !l.Tenants && !l.Looked && (waiting == "" || name < waiting) {
 			waiting = name
 		}
 	}
@@ -103,4 +96,16 @@ func Waiting(locations map[string]*Location) string {
 		return "any storage location"
 	}
 	return waiting
+}
+
+// HeldBack are the namespaces with a storage location of their own that Velero has not looked into yet: their NonAdminBackups
+// may still be made.
+func HeldBack(locations map[string]*Location) map[string]bool {
+	namespaces := map[string]bool{}
+	for _, l := range locations {
+		if l.Tenants && l.Owner != "" && !l.Looked {
+			namespaces[l.Owner] = true
+		}
+	}
+	return namespaces
 }

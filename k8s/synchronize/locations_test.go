@@ -90,3 +90,38 @@ func TestWhetherVeleroHasLooked(t *testing.T) {
 	}
 	assert.Equal(t, "any storage location", synchronize.Waiting(nil))
 }
+
+// The store of a tenant may be one that never answers, on purpose.
+func TestOnlyAdministratorsLocationsAreWaitedFor(t *testing.T) {
+	looked := &synchronize.Location{Available: true, Looked: true}
+	fresh := &synchronize.Location{Available: true}
+	tenantsFresh := &synchronize.Location{Tenants: true, Owner: "shop", Available: true}
+	tenantsLooked := &synchronize.Location{Tenants: true, Owner: "bank", Available: true, Looked: true}
+	away := &synchronize.Location{Looked: true}
+	for sentence, tt := range map[string]struct {
+		locations map[string]*synchronize.Location
+		waiting   string
+		held      map[string]bool
+	}{
+		"a tenant's not looked into": {
+			map[string]*synchronize.Location{"default": looked, "t": tenantsFresh}, "", map[string]bool{"shop": true},
+		},
+		"an administrator's not looked into": {
+			map[string]*synchronize.Location{"default": looked, "second": fresh, "t": tenantsLooked}, "second", map[string]bool{},
+		},
+		"the administrators' are away, a tenant's is there": {
+			map[string]*synchronize.Location{"default": away, "t": tenantsLooked}, "any storage location", map[string]bool{},
+		},
+		"tenants' alone": {
+			map[string]*synchronize.Location{"t": tenantsLooked, "u": tenantsFresh}, "", map[string]bool{"shop": true},
+		},
+		"one whose owner is gone": {
+			map[string]*synchronize.Location{"default": looked, "t": {Tenants: true, Available: true}}, "", map[string]bool{},
+		},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			assert.Equal(t, tt.waiting, synchronize.Waiting(tt.locations))
+			assert.Equal(t, tt.held, synchronize.HeldBack(tt.locations))
+		})
+	}
+}

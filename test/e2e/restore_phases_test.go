@@ -61,14 +61,15 @@ func TestEveryPhaseOfVelerosRestores(t *testing.T) {
 	}
 	for end, finalized := range ends {
 		t.Run(string(end), func(t *testing.T) {
+			whole := end == velerov1.RestorePhaseCompleted // one way through the queue and all stages is enough: each position is seconds late
 			nar := x.awaitRestoreCreated(x.restore("ends-"+k8sName(end), nab.Name))
 			time.Sleep(time.Second) // creation times are whole seconds, and the queue goes by them
 			next := x.awaitRestoreCreated(x.restore("behind-"+k8sName(end), nab.Name))
-			position(nar, 1)
-			position(next, 2)
-			through := stages
-			if end != velerov1.RestorePhaseCompleted {
-				through = stages[:1] // one way through them all is enough
+			through := stages[:1]
+			if whole {
+				position(nar, 1)
+				position(next, 2)
+				through = stages
 			}
 			for _, phase := range through {
 				veleroSaysOf(t, nar, phase)

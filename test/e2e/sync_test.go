@@ -24,6 +24,7 @@ import (
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/released"
+	"holdfast.dev/holdfast/k8s/synchronize"
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -204,5 +205,51 @@ func TestNothingInABucketMakesBackupsForOthers(t *testing.T) {
 	assert.Equal(t, treasure.UID, after.UID)
 	assert.Equal(t, treasure.Status.VeleroBackup.Name, after.Status.VeleroBackup.Name)
 	assert.NotContains(t, veleroBackup(t, after.Status.VeleroBackup.Name).Annotations, "evil")
+	x.remove(location)
+}
+
+// A Velero Backup that has gone may be forged under its old name, in another tenant's bucket and in the name of the object that it
+// was made for. Nothing about that object believes it.
+func TestAForgedBackupIsNotTakenForOneThatIsGone(t *testing.T) {
+	t.Parallel()
+	victim := newTenant(t, "carol")
+	nab := victim.completed("treasure")
+	name := nab.Status.VeleroBackup.Name
+	require.NoError(t, admin.Create(t.Context(), &velerov1.DeleteBackupRequest{
+		ObjectMeta: metav1.ObjectMeta{Namespace: env.OADPNamespace, Name: "by-hand-" + uuid.NewString()},
+		Spec:       velerov1.DeleteBackupRequestSpec{BackupName: name},
+	}))
+	victim.awaitCondition(nab, oadpv1alpha1.NonAdminConditionAccepted, oadpv1alpha1.ReasonVeleroBackupNotFound)
+
+	x, account := newTenant(t, "bob"), newAccount(t)
+	location := x.own(account)
+	x.awaitAvailable(location)
+	forge(t, account, x.namespace, name, func(made *velerov1.Backup) {
+		made.Annotations[oadpv1alpha1.NabOriginNamespaceAnnotation] = victim.namespace
+		made.Annotations[oadpv1alpha1.NabOriginNameAnnotation] = nab.Name
+		made.Status.Warnings = 4711
+	})
+	require.Eventually(t, func() bool { return veleroBackup(t, name) != nil }, syncPatience, poll, "Velero believes it")
+
+	refused := victim.restore("from-treasure", nab.Name)
+	victim.awaitRestoreRefused(refused, oadpv1alpha1.ReasonInvalidRestoreSpec)
+	download := victim.request(velerov1.DownloadTargetKindBackupLog, nab.Name)
+	victim.awaitRefusal(download, oadpv1alpha1.NonAdminConditionNonAdminBackupNotAvailable, "has no Velero Backup")
+	victim.patch(nab, `{"spec":{"backupSpec":{"ttl":"25h"}}}`)
+	after := victim.await(nab, "judged again", func(now *oadpv1alpha1.NonAdminBackup) bool {
+		accepted := condition(now, oadpv1alpha1.NonAdminConditionAccepted)
+		return now.Generation > nab.Generation && accepted != nil && accepted.ObservedGeneration == now.Generation
+	})
+	assert.Equal(t, metav1.ConditionFalse, condition(after, oadpv1alpha1.NonAdminConditionAccepted).Status)
+	assert.Zero(t, after.Status.VeleroBackup.Status.Warnings, "it is not mirrored")
+	synchronized(t)
+	assert.Empty(t, veleroBackup(t, name).Annotations[synchronize.StateAnnotation], "nor marked")
+
+	victim.removeRestore(refused)
+	victim.drop(download)
+	victim.patch(nab, `{"spec":{"deleteBackup":true}}`)
+	victim.awaitGone(nab)
+	assert.NotNil(t, veleroBackup(t, name), "nor deleted")
+	assert.Empty(t, deleteRequests(t, name))
 	x.remove(location)
 }

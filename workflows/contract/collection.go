@@ -12,6 +12,8 @@ const (
 // CollectionInput starts one garbage collection.
 type CollectionInput struct {
 	Cluster string `json:"cluster"`
+	// Probe asks the activity only what is waited for: it costs little, and deletes nothing.
+	Probe bool `json:"probe,omitempty"`
 }
 
 // CollectionResult counts what a garbage collection has deleted, by kind.
@@ -19,6 +21,8 @@ type CollectionResult struct {
 	Deleted []CollectedKind `json:"deleted,omitempty"`
 	// Young orphans are left for the next time.
 	Young int `json:"young,omitempty"`
+	// HeldBack Velero Backups are left while Velero has not looked into a storage location of their tenant.
+	HeldBack int `json:"heldBack,omitempty"`
 	// Waiting says for what nothing was collected; empty if it was.
 	Waiting string `json:"waiting,omitempty"`
 }

@@ -27,9 +27,9 @@ type SynchronizationResult struct {
 	Noted int `json:"noted,omitempty"`
 	// Forgotten entries of the ledger, whose data are gone.
 	Forgotten int `json:"forgotten,omitempty"`
-	// Waiting names a storage location that Velero has not looked into yet; empty when there is none.
+	// Waiting names an administrator's storage location that Velero has not looked into yet; empty when there is none.
 	Waiting string `json:"waiting,omitempty"`
-	// More: the limit of one activity was reached, there is more to do.
+	// More: the limit of one activity was reached after something was done, there is more to do.
 	More bool `json:"more,omitempty"`
 }
 
