@@ -105,16 +105,14 @@ type notOwnedError struct{ kind, name string }
 
 // Error implements error.
 func (e *notOwnedError) Error() string {
-	return fmt.Sprintf("%s %s was made for something else", e.kind, e.name)
+	return fmt.Sprintf("a %s named %q exists and was made for something else; once an administrator has removed it, "+
+		"edit the spec or create another NonAdminRestore", e.kind, e.name)
 }
 
 // restoreRejection turns an error that no retry can cure into the verdict that the tenant reads.
 func restoreRejection(err error) (verdict restore.Verdict, permanent bool) {
 	var foreign *notOwnedError
-	switch {
-	case errors.As(err, &foreign):
-		return restore.NotOwned(foreign.kind, foreign.name), true
-	case refused(err):
+	if errors.As(err, &foreign) || refused(err) {
 		return restore.Refusal(err), true
 	}
 	return restore.Verdict{}, false

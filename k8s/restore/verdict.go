@@ -26,7 +26,7 @@ const (
 // Judge decides on the spec as of now, by the admin's policy and by what the reader shows of the backup. Both are left in o.
 func (g *Gatherer) Judge(ctx context.Context, o *Objects) (Verdict, error) {
 	if o.Foreign {
-		return NotOwned("Velero Restore", o.RestoreName), nil
+		return notOwned(o.RestoreName), nil
 	}
 	if o.Restore == nil && everCreated(o.NAR) {
 		return absence(), nil
@@ -59,12 +59,12 @@ func absence() Verdict {
 	return Verdict{Reason: oadpv1alpha1.ReasonVeleroRestoreNotFound, Message: oadpv1alpha1.MessageVeleroRestoreNotFound}
 }
 
-// NotOwned is the verdict when an object of the name needed exists and was made for something else.
-func NotOwned(kind, name string) Verdict {
+// notOwned is the verdict when a Velero Restore of the name needed exists and was made for something else.
+func notOwned(name string) Verdict {
 	return Verdict{
 		Reason: ReasonVeleroRestoreNotOwned,
-		Message: fmt.Sprintf("a %s named %q exists and was not made for this NonAdminRestore; "+
-			"ask an administrator to remove it", kind, name),
+		Message: fmt.Sprintf("a Velero Restore named %q exists and was not made for this NonAdminRestore; "+
+			"ask an administrator to remove it", name),
 	}
 }
 
