@@ -10,6 +10,7 @@ import (
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/backup"
+	"holdfast.dev/holdfast/k8s/released"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -20,6 +21,11 @@ func (b *Backups) MarkDeleting(ctx context.Context, step contract.BackupStep) (c
 		asked := o.NAB.Spec.DeleteBackup || o.NAB.Spec.ForceDeleteBackup
 		if !asked && o.NAB.DeletionTimestamp.IsZero() {
 			return nil
+		}
+		if o.NAB.Spec.DeleteBackup { // first, so that it is repeated as long as the status does not announce the deletion
+			if err := b.deleteRestores(ctx, o.NAB); err != nil {
+				return err
+			}
 		}
 		changed, err := b.patchStatus(ctx, o.NAB, func() { backup.ApplyDeletion(o.NAB) })
 		if err != nil && !tooLarge(err) { // an object too large to say so must go all the same
@@ -46,6 +52,26 @@ func (b *Backups) MarkDeleting(ctx context.Context, step contract.BackupStep) (c
 		}
 		return b.reread(ctx, step, o)
 	})
+}
+
+// deleteRestores deletes the NonAdminRestores that name a backup whose data are to go. Nobody waits for them.
+func (b *Backups) deleteRestores(ctx context.Context, nab *oadpv1alpha1.NonAdminBackup) error {
+	list := &oadpv1alpha1.NonAdminRestoreList{}
+	if err := b.Client.List(ctx, list, client.InNamespace(nab.Namespace)); err != nil {
+		return fmt.Errorf("list NonAdminRestores in namespace %s: %w", nab.Namespace, err)
+	}
+	for i := range list.Items {
+		nar := &list.Items[i]
+		spec := nar.Spec.RestoreSpec
+		if spec == nil || spec.BackupName != nab.Name || !nar.DeletionTimestamp.IsZero() {
+			continue
+		}
+		uid := nar.UID
+		if err := client.IgnoreNotFound(b.Client.Delete(ctx, nar, client.Preconditions{UID: &uid})); err != nil {
+			return fmt.Errorf("delete NonAdminRestore %s/%s of the backup: %w", nar.Namespace, nar.Name, err)
+		}
+	}
+	return nil
 }
 
 // reread replaces o by the present state, after a write whose answer does not show it.
@@ -107,6 +133,9 @@ func (b *Backups) DeleteVeleroObjects(ctx context.Context, step contract.BackupS
 			return err
 		}
 		if o.Backup != nil {
+			if err := b.enterReleased(ctx, o); err != nil {
+				return err
+			}
 			uid := o.Backup.UID
 			err := b.Client.Delete(ctx, o.Backup, client.Preconditions{UID: &uid})
 			if client.IgnoreNotFound(err) != nil {
@@ -142,15 +171,29 @@ func (b *Backups) Release(ctx context.Context, step contract.BackupStep) (contra
 				return err
 			}
 		}
-		released, err := patchObject(ctx, b.Client, o.NAB, func() {
+		if err := b.enterReleased(ctx, o); err != nil {
+			return err
+		}
+		let, err := patchObject(ctx, b.Client, o.NAB, func() {
 			controllerutil.RemoveFinalizer(o.NAB, oadpv1alpha1.NabFinalizer)
 		})
 		if err != nil {
 			return err
 		}
-		if released {
+		if let {
 			b.tellReleased(o)
 		}
 		return b.reread(ctx, step, o)
 	})
+}
+
+// enterReleased notes, before anything goes, that the object goes and its data may stay: the synchronization of backups must
+// not make it again.
+func (b *Backups) enterReleased(ctx context.Context, o *backup.Objects) error {
+	entry, stays := o.Released(b.Gatherer.ClusterID, b.now())
+	if !stays {
+		return nil
+	}
+	ledger := released.Ledger{Client: b.Client, OADPNamespace: b.Gatherer.OADPNamespace}
+	return ledger.Add(ctx, o.BackupName, entry)
 }

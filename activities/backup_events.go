@@ -9,7 +9,9 @@ import (
 	"go.temporal.io/sdk/activity"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
 
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
@@ -38,7 +40,11 @@ const (
 func (b *Backups) now() time.Time { return time.Now() }
 
 func (b *Backups) tell(nab *oadpv1alpha1.NonAdminBackup, kind, reason, action, note string, args ...any) {
-	b.Events.Eventf(nab, nil, kind, reason, action, "%s", k8s.Shorten(fmt.Sprintf(note, args...), k8s.MaxEventNoteBytes))
+	tell(b.Events, nab, kind, reason, action, note, args...)
+}
+
+func tell(events events.EventRecorder, object runtime.Object, kind, reason, action, note string, args ...any) {
+	events.Eventf(object, nil, kind, reason, action, "%s", k8s.Shorten(fmt.Sprintf(note, args...), k8s.MaxEventNoteBytes))
 }
 
 func (b *Backups) tellVerdict(nab *oadpv1alpha1.NonAdminBackup, verdict backup.Verdict) {

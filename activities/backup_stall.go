@@ -48,25 +48,32 @@ func (b *Backups) CheckStall(ctx context.Context, step contract.BackupStep) (con
 	})
 }
 
-// contentsAge is the time since Velero wrote the backup's contents, zero if they are not there. Velero lends its own access
-// to the store: it signs a URL for a DownloadRequest. A storage location's credentials stay where they are.
+// contentsAge is the time since Velero wrote the backup's contents, zero if they are not there.
 func (b *Backups) contentsAge(ctx context.Context, o *backup.Objects) (time.Duration, error) {
+	return storedAge(ctx, b.Client, o.Backup.Spec.StorageLocation,
+		backup.NewDownloadRequest(o.NAB, o.Backup, velerov1.DownloadTargetKindBackupContents))
+}
+
+// storedAge is the time since the file that the request asks for was written, zero if it is not there. Velero lends its own
+// access to the store: it signs a URL for a DownloadRequest. A storage location's credentials stay where they are.
+func storedAge(
+	ctx context.Context, cluster client.Client, storageLocation string, request *velerov1.DownloadRequest,
+) (time.Duration, error) {
 	location := &velerov1.BackupStorageLocation{}
-	key := types.NamespacedName{Namespace: o.Backup.Namespace, Name: o.Backup.Spec.StorageLocation}
-	if err := b.Client.Get(ctx, key, location); err != nil {
+	key := types.NamespacedName{Namespace: request.Namespace, Name: storageLocation}
+	if err := cluster.Get(ctx, key, location); err != nil {
 		return 0, fmt.Errorf("get BackupStorageLocation %s: %w", key, err)
 	}
-	request := backup.NewDownloadRequest(o.NAB, o.Backup, velerov1.DownloadTargetKindBackupContents)
-	if err := b.Client.Create(ctx, request); err != nil && !apierrors.IsAlreadyExists(err) {
+	if err := cluster.Create(ctx, request); err != nil && !apierrors.IsAlreadyExists(err) {
 		return 0, fmt.Errorf("create DownloadRequest %s/%s: %w", request.Namespace, request.Name, err)
 	}
 	defer func() { // the URL in it lets whoever reads it into the store; Velero removes it too, after ten minutes
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), downloadCleanup)
 		defer cancel()
-		_ = b.Client.Delete(ctx, request)
+		_ = cluster.Delete(ctx, request)
 	}()
 	err := wait.PollUntilContextCancel(ctx, downloadPoll, true, func(ctx context.Context) (bool, error) {
-		err := b.Client.Get(ctx, client.ObjectKeyFromObject(request), request)
+		err := cluster.Get(ctx, client.ObjectKeyFromObject(request), request)
 		return request.Status.Phase == velerov1.DownloadRequestPhaseProcessed, err
 	})
 	if err != nil {

@@ -2,14 +2,12 @@ package activities
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/worker"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/k8s"
@@ -55,28 +53,21 @@ func (b *Backups) Register(registry worker.ActivityRegistry) {
 func (b *Backups) update(ctx context.Context, step contract.BackupStep,
 	act func(*backup.Objects) error,
 ) (contract.BackupView, error) {
-	var view contract.BackupView
-	err := retry.OnError(conflictBackoff(), conflicts(oadpv1alpha1.ResourceNonAdminBackups), func() error {
+	gather := func() (*backup.Objects, error) {
 		objects, err := b.Gatherer.Gather(ctx, step.Ref)
-		if err != nil {
-			return err
+		if err == nil && objects.NAB != nil {
+			objects.NAB = objects.NAB.DeepCopy()
 		}
-		if objects.NAB == nil {
-			view = contract.BackupView{}
-			return nil
+		return objects, err
+	}
+	ifThere := func(o *backup.Objects) error {
+		if o.NAB == nil {
+			return errGone
 		}
-		objects.NAB = objects.NAB.DeepCopy()
-		err = act(objects)
-		if errors.Is(err, errGone) {
-			view = contract.BackupView{}
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		view = objects.View(time.Now())
-		return nil
-	})
+		return act(o)
+	}
+	view, err := update(oadpv1alpha1.ResourceNonAdminBackups, gather, ifThere,
+		func(o *backup.Objects) contract.BackupView { return o.View(time.Now()) })
 	if err != nil {
 		return contract.BackupView{}, err
 	}

@@ -74,7 +74,7 @@ func TestEveryActivityIsIdempotent(t *testing.T) {
 		contract.ActivityMarkBackupDeleting:  {[]string{"patch status NonAdminBackup", "delete NonAdminBackup"}, 1},
 		contract.ActivityRequestDeletion:     {[]string{"create DeleteBackupRequest", "patch status NonAdminBackup"}, 1},
 		contract.ActivityWithdrawBackup:      {[]string{"delete Backup"}, 0},
-		contract.ActivityDeleteVeleroObjects: {[]string{"delete Backup"}, 0},
+		contract.ActivityDeleteVeleroObjects: {[]string{"create ConfigMap", "delete Backup"}, 0},
 		contract.ActivityReleaseBackup:       {[]string{"patch NonAdminBackup"}, 1},
 	}
 	for activity, w := range due(t) {

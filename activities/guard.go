@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/k8s"
@@ -35,7 +36,8 @@ func guard[In, Out any](
 		if errors.As(err, &application) && application.Type() == contract.ErrorAccessDenied {
 			metrics.AccessDenied(info.ActivityType.Name)
 		}
-		if info.Attempt > 1 {
+		waits := application != nil && application.Category() == temporal.ApplicationErrorCategoryBenign
+		if info.Attempt > 1 && !waits {
 			metrics.ActivityRetried(info.ActivityType.Name)
 			if err == nil {
 				retried(in, out, info)
@@ -43,6 +45,32 @@ func guard[In, Out any](
 		}
 		return out, err
 	}
+}
+
+// update reads what there is of an object, lets act look at it and do its part, and returns the view of what it then is. It
+// does so anew when a patch met another writer. errGone from act stands for the view of an object that is not there.
+func update[O, V any](resource string, gather func() (O, error), act func(O) error, view func(O) V) (V, error) {
+	var none, seen V
+	err := retry.OnError(conflictBackoff(), conflicts(resource), func() error {
+		objects, err := gather()
+		if err != nil {
+			return err
+		}
+		seen = none
+		err = act(objects)
+		if errors.Is(err, errGone) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		seen = view(objects)
+		return nil
+	})
+	if err != nil {
+		return none, err
+	}
+	return seen, nil
 }
 
 // conflictBackoff is for patches that meet another writer: re-read and decide again, for about a second.

@@ -3,13 +3,14 @@ package k8s
 import (
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // RESTMapper knows which resource stands for each kind in scheme, without asking the API server: a process can start while
-// that is away. Our kinds and Velero's are namespaced, as are all others that Holdfast uses but Namespace.
+// that is away. Our kinds and Velero's are namespaced, as are all others that Holdfast uses but Namespace,
+// PersistentVolume and StorageClass.
 func RESTMapper(scheme *runtime.Scheme) meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper(scheme.PrioritizedVersionsAllGroups())
 	for kind := range scheme.AllKnownTypes() {
@@ -17,7 +18,9 @@ func RESTMapper(scheme *runtime.Scheme) meta.RESTMapper {
 			continue
 		}
 		scope := meta.RESTScope(meta.RESTScopeNamespace)
-		if kind == corev1.SchemeGroupVersion.WithKind("Namespace") {
+		switch kind.GroupKind() {
+		case schema.GroupKind{Kind: "Namespace"}, schema.GroupKind{Kind: "PersistentVolume"},
+			schema.GroupKind{Group: "storage.k8s.io", Kind: "StorageClass"}:
 			scope = meta.RESTScopeRoot
 		}
 		mapper.Add(kind, scope)

@@ -41,7 +41,11 @@ func TestKindsAreMappedWithoutTheAPIServer(t *testing.T) {
 		assert.Equal(t, want, mapping.Resource.Resource)
 		assert.Equal(t, meta.RESTScopeNameNamespace, mapping.Scope.Name())
 	}
-	mapping, err := mapper.RESTMapping(schema.GroupKind{Kind: "Namespace"}, "v1")
-	require.NoError(t, err)
-	assert.Equal(t, meta.RESTScopeNameRoot, mapping.Scope.Name())
+	for _, kind := range []schema.GroupKind{
+		{Kind: "Namespace"}, {Kind: "PersistentVolume"}, {Group: "storage.k8s.io", Kind: "StorageClass"},
+	} {
+		mapping, err := mapper.RESTMapping(kind, "v1")
+		require.NoError(t, err)
+		assert.Equal(t, meta.RESTScopeNameRoot, mapping.Scope.Name(), kind)
+	}
 }

@@ -271,20 +271,23 @@ func TestStorageLocationsAreListed(t *testing.T) {
 		Namespace: "shop", Name: "new", UID: "u-2", CreationTimestamp: metav1.NewTime(time.Now().Add(-3 * time.Hour)),
 	}}
 	running := map[string]bool{"west/nabsl/shop/offsite/u-1": true, "west/nab/shop/new/u-2": true}
-	rows := []listedLocation{locationRow(usedLocation(), "west", running), locationRow(fresh, "west", running)}
-	text := printed(t, "table", rows, func(out io.Writer) error { return printLocations(out, rows) })
+	list := &oadpv1alpha1.NonAdminBackupStorageLocationList{
+		Items: []oadpv1alpha1.NonAdminBackupStorageLocation{*usedLocation(), *fresh},
+	}
+	rows := rowsOf(list, contract.KindLocation, "west", running, locationRow)
+	text := printed(t, "table", rows, func(out io.Writer) error { return printRows(out, locationColumns, rows) })
 	assert.Equal(t, []string{
 		"NAMESPACE NAME PHASE APPROVED VELERO-PHASE AGE WORKFLOW",
 		"shop offsite Created approved Unavailable 3h running",
 		"shop new 3h none",
 	}, lines(text))
-	assert.Equal(t, "unknown", locationRow(fresh, "west", nil).Workflow)
+	assert.Equal(t, "unknown", rowsOf(list, contract.KindLocation, "west", nil, locationRow)[1].Workflow)
 	assert.Contains(t, printed(t, "json", rows, nil), `"approved": "approved"`)
 }
 
 func TestADescribedLocationIsATable(t *testing.T) {
 	reader := fake.NewClientBuilder().WithScheme(k8s.Scheme()).WithObjects(usedLocation()).Build()
-	described, err := describeLocation(t.Context(), nil, reader, workflowFor(t, contract.KindLocation), offsite)
+	described, err := describers["location"](t.Context(), nil, reader, workflowFor(t, contract.KindLocation), offsite)
 	require.NoError(t, err)
 	assert.Equal(t, []string{
 		"Namespace: shop", "Name: offsite", "Phase: Created", "Approved: approved", "Provider: aws", "Bucket: a", "Prefix: nightly",
@@ -293,6 +296,6 @@ func TestADescribedLocationIsATable(t *testing.T) {
 		"Waiting: **Pending**", "", "- a", "+ b", "Condition ClusterAdminApproved: True (BslSpecApproved) fine",
 	}, lines(printed(t, "table", described, described.print)))
 
-	_, err = describeLocation(t.Context(), nil, reader, nil, types.NamespacedName{Namespace: "shop", Name: "none"})
+	_, err = describers["location"](t.Context(), nil, reader, nil, types.NamespacedName{Namespace: "shop", Name: "none"})
 	require.ErrorContains(t, err, "get NonAdminBackupStorageLocation shop/none: ")
 }

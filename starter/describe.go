@@ -2,36 +2,33 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	sdkpb "go.temporal.io/api/sdk/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	temporalsdk "go.temporal.io/sdk/temporal"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/workflows/codec"
 	"holdfast.dev/holdfast/workflows/connect"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
 const describeTimeout = 10 * time.Second
 
-// describedBackup is what `holdfast describe backup` shows.
-type describedBackup struct {
-	Namespace string                            `json:"namespace"`
-	Name      string                            `json:"name"`
-	Status    oadpv1alpha1.NonAdminBackupStatus `json:"status"`
-	Workflow  describedWorkflow                 `json:"workflow"`
-}
-
 type describedWorkflow struct {
 	ID     string `json:"id"`
 	Status string `json:"status"`
 	// Waiting says what a running workflow waits for.
 	Waiting string `json:"waiting,omitempty"`
+	// Retried are the steps that have failed and are tried again, each with its attempt and what it failed of. A step of a
+	// finalization that waits is one of them.
+	Retried []string `json:"retried,omitempty"`
 }
 
 // description is what is shown of one object.
@@ -48,14 +45,33 @@ type describer func(
 type workflowDescriber func(kind contract.Kind, object client.Object) describedWorkflow
 
 var describers = map[string]describer{
-	"backup": describeBackup, "location": describeLocation, "approval": describeApproval,
+	"backup":   describerOf(kindBackup, describeBackup),
+	"restore":  describerOf(kindRestore, describeRestore),
+	"location": describerOf(kindLocation, describeLocation),
+	"approval": describeApproval,
+}
+
+// describerOf makes the describer of a kind of the tenants' objects from what describes one that was read.
+func describerOf[T any, Object interface {
+	*T
+	client.Object
+}](kind tenantKind, describe func(Object, workflowDescriber) description) describer {
+	return func(
+		ctx context.Context, _ *operatorFlags, kubeClient client.Client, workflow workflowDescriber, key types.NamespacedName,
+	) (description, error) {
+		object := Object(new(T))
+		if err := kubeClient.Get(ctx, key, object); err != nil {
+			return nil, fmt.Errorf("get %s %s: %w", kind.name, key, err)
+		}
+		return describe(object, workflow), nil
+	}
 }
 
 func describeCommand() *cobra.Command {
 	var flags operatorFlags
 	command := &cobra.Command{
 		Use:     "describe KIND NAMESPACE/NAME",
-		Short:   "Show one object, its Velero object and what its workflow waits for (KIND: backup, location or approval)",
+		Short:   "Show one object, its Velero object and what its workflow waits for (KIND: backup, restore, location or approval)",
 		Example: "  holdfast describe backup shop/nightly\n  holdfast describe approval shop/offsite",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(command *cobra.Command, args []string) error {
@@ -64,7 +80,7 @@ func describeCommand() *cobra.Command {
 			}
 			describe, known := describers[args[0]]
 			if !known {
-				return fmt.Errorf("describe %q: want KIND backup, location or approval", args[0])
+				return fmt.Errorf("describe %q: want KIND backup, restore, location or approval", args[0])
 			}
 			key, err := tenantObject(args[1])
 			if err != nil {
@@ -89,18 +105,6 @@ func describeCommand() *cobra.Command {
 	return command
 }
 
-func describeBackup(
-	ctx context.Context, _ *operatorFlags, kubeClient client.Client, workflow workflowDescriber, key types.NamespacedName,
-) (description, error) {
-	var nab oadpv1alpha1.NonAdminBackup
-	if err := kubeClient.Get(ctx, key, &nab); err != nil {
-		return nil, fmt.Errorf("get NonAdminBackup %s: %w", key, err)
-	}
-	return &describedBackup{
-		Namespace: nab.Namespace, Name: nab.Name, Status: nab.Status, Workflow: workflow(contract.KindBackup, &nab),
-	}, nil
-}
-
 // describeWorkflow never fails: the object itself is worth showing while Temporal is away.
 func describeWorkflow(ctx context.Context, temporal *connect.Temporal, id string) describedWorkflow {
 	ctx, cancel := context.WithTimeout(ctx, describeTimeout)
@@ -115,6 +119,7 @@ func describeWorkflow(ctx context.Context, temporal *connect.Temporal, id string
 	if execution.WorkflowExecutionInfo.CloseTime != nil {
 		return described
 	}
+	described.Retried = retried(temporal, execution.PendingActivities)
 	answer, err := temporal.QueryWorkflow(ctx, id, "", connect.QueryMetadata)
 	if err != nil {
 		described.Waiting = fmt.Sprintf("unknown, no worker answers: %v", err)
@@ -129,27 +134,20 @@ func describeWorkflow(ctx context.Context, temporal *connect.Temporal, id string
 	return described
 }
 
-func (d *describedBackup) print(out io.Writer) error {
-	sheet := newSheet(out)
-	sheet.line("Namespace", d.Namespace)
-	sheet.line("Name", d.Name)
-	sheet.line("Phase", string(d.Status.Phase))
-	if queue := d.Status.QueueInfo; queue != nil {
-		sheet.line("Queue position", fmt.Sprint(queue.EstimatedQueuePosition))
-	}
-	if velero := d.Status.VeleroBackup; velero != nil {
-		sheet.line("Velero Backup", velero.Namespace+"/"+velero.Name)
-		if velero.Status != nil {
-			sheet.line("Velero phase", string(velero.Status.Phase))
-			sheet.line("Errors, warnings", fmt.Sprintf("%d, %d", velero.Status.Errors, velero.Status.Warnings))
-			sheet.line("Failure", velero.Status.FailureReason)
+// retried says of each step that has failed and is tried again what it failed of last.
+func retried(temporal *connect.Temporal, pending []*workflowpb.PendingActivityInfo) []string {
+	var steps []string
+	for _, step := range pending {
+		if step.LastFailure == nil {
+			continue
 		}
+		err := codec.FailureConverter(temporal.PayloadKeys).FailureToError(step.LastFailure)
+		var application *temporalsdk.ApplicationError
+		text := err.Error()
+		if errors.As(err, &application) {
+			text = application.Message()
+		}
+		steps = append(steps, fmt.Sprintf("%s, attempt %d: %s", step.ActivityType.GetName(), step.Attempt, text))
 	}
-	if request := d.Status.VeleroDeleteBackupRequest; request != nil && request.Status != nil {
-		sheet.line("Delete request",
-			fmt.Sprintf("%s %s %s", request.Name, request.Status.Phase, strings.Join(request.Status.Errors, "; ")))
-	}
-	sheet.workflow(d.Workflow)
-	sheet.conditions(d.Status.Conditions)
-	return sheet.Flush()
+	return steps
 }

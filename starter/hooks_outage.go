@@ -30,6 +30,9 @@ type reporting struct{ watch.Workflows }
 func (r *reporting) SignalWithStart(
 	ctx context.Context, kind contract.Kind, ref contract.ObjectRef, changed contract.Changed,
 ) error {
+	if namespace := os.Getenv(points.EnvNamespace); namespace != "" && ref.Namespace != namespace {
+		return nil // of an object that this watcher cannot see, through what the OADP namespace holds for it
+	}
 	points.Report(ctx, points.Point{Step: points.Signal})
 	err := r.Workflows.SignalWithStart(ctx, kind, ref, changed)
 	points.Report(ctx, points.Point{Step: points.Signal, After: true})

@@ -5,11 +5,14 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 	"go.temporal.io/api/workflowservice/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/duration"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -18,15 +21,26 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// listedBackup is one row of `holdfast list`.
-type listedBackup struct {
-	Namespace     string    `json:"namespace"`
-	Name          string    `json:"name"`
-	Phase         string    `json:"phase,omitempty"`
-	VeleroPhase   string    `json:"veleroPhase,omitempty"`
-	QueuePosition *int      `json:"queuePosition,omitempty"`
-	Created       time.Time `json:"created"`
-	// Workflow is "running", "none" or "unknown" (Temporal did not answer). A settled backup needs none.
+// tenantKind is a kind of the tenants' objects: its name in Kubernetes, and in the IDs of its workflows.
+type tenantKind struct {
+	name     string
+	workflow contract.Kind
+}
+
+var (
+	kindBackup   = tenantKind{contract.KubernetesKindBackup, contract.KindBackup}
+	kindRestore  = tenantKind{contract.KubernetesKindRestore, contract.KindRestore}
+	kindLocation = tenantKind{contract.KubernetesKindLocation, contract.KindLocation}
+)
+
+// listed is what a row says of any object of a tenant's.
+type listed struct {
+	Namespace   string    `json:"namespace"`
+	Name        string    `json:"name"`
+	Phase       string    `json:"phase,omitempty"`
+	VeleroPhase string    `json:"veleroPhase,omitempty"`
+	Created     time.Time `json:"created"`
+	// Workflow is "running", "none" or "unknown" (Temporal did not answer). A settled object needs none.
 	Workflow string `json:"workflow"`
 }
 
@@ -35,14 +49,19 @@ type lister func(
 	ctx context.Context, flags *operatorFlags, namespace string, warnings io.Writer,
 ) (rows any, table func(io.Writer) error, err error)
 
-var listers = map[string]lister{"backups": listBackups, "locations": listLocations, "approvals": listApprovals}
+var listers = map[string]lister{
+	"backups":   listerOf[oadpv1alpha1.NonAdminBackupList](kindBackup, backupColumns, backupRow),
+	"restores":  listerOf[oadpv1alpha1.NonAdminRestoreList](kindRestore, restoreColumns, restoreRow),
+	"locations": listerOf[oadpv1alpha1.NonAdminBackupStorageLocationList](kindLocation, locationColumns, locationRow),
+	"approvals": listApprovals,
+}
 
 func listCommand() *cobra.Command {
 	var flags operatorFlags
 	var namespace string
 	command := &cobra.Command{
-		Use:   "list [backups|locations|approvals]",
-		Short: "List the tenants' backups (the default), their storage locations, or what administrators have to approve",
+		Use:   "list [backups|restores|locations|approvals]",
+		Short: "List the tenants' backups (the default), restores or storage locations, or what administrators have to approve",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
 			if err := flags.validate(); err != nil {
@@ -54,7 +73,7 @@ func listCommand() *cobra.Command {
 			}
 			list, known := listers[kind]
 			if !known {
-				return fmt.Errorf("list %q: want backups, locations or approvals", kind)
+				return fmt.Errorf("list %q: want backups, restores, locations or approvals", kind)
 			}
 			rows, table, err := list(command.Context(), &flags, namespace, command.ErrOrStderr())
 			if err != nil {
@@ -68,38 +87,89 @@ func listCommand() *cobra.Command {
 	return command
 }
 
-func listBackups(
-	ctx context.Context, flags *operatorFlags, namespace string, warnings io.Writer,
-) (any, func(io.Writer) error, error) {
-	kubeClient, temporal, err := flags.connect()
-	if err != nil {
-		return nil, nil, err
+// listerOf makes the lister of a kind of the tenants' objects: L is the type of the API server's list, row makes a row of an
+// object and what is known of any, and columns are those of the table.
+func listerOf[L any, List interface {
+	*L
+	client.ObjectList
+}, O client.Object, Row any](kind tenantKind, columns []column[Row], row func(O, listed) Row) lister {
+	return func(
+		ctx context.Context, flags *operatorFlags, namespace string, warnings io.Writer,
+	) (any, func(io.Writer) error, error) {
+		kubeClient, temporal, err := flags.connect()
+		if err != nil {
+			return nil, nil, err
+		}
+		defer temporal.Close()
+		list := List(new(L))
+		if err := kubeClient.List(ctx, list, client.InNamespace(namespace)); err != nil {
+			return nil, nil, fmt.Errorf("list %ss: %w", kind.name, err)
+		}
+		rows := rowsOf(list, kind.workflow, flags.clusterID, runningOrUnknown(ctx, temporal, flags.clusterID, warnings), row)
+		return rows, func(out io.Writer) error { return printRows(out, columns, rows) }, nil
 	}
-	defer temporal.Close()
-	var list oadpv1alpha1.NonAdminBackupList
-	if err := kubeClient.List(ctx, &list, client.InNamespace(namespace)); err != nil {
-		return nil, nil, fmt.Errorf("list NonAdminBackups: %w", err)
-	}
-	running := runningOrUnknown(ctx, temporal, flags.clusterID, warnings)
-	rows := make([]listedBackup, 0, len(list.Items))
-	for i := range list.Items {
-		rows = append(rows, row(&list.Items[i], flags.clusterID, running))
-	}
-	return rows, func(out io.Writer) error { return printRows(out, rows) }, nil
 }
 
-func row(nab *oadpv1alpha1.NonAdminBackup, clusterID string, running map[string]bool) listedBackup {
-	listed := listedBackup{
-		Namespace: nab.Namespace, Name: nab.Name, Phase: string(nab.Status.Phase),
-		Created: nab.CreationTimestamp.Time, Workflow: workflowOf(clusterID, contract.KindBackup, nab, running),
+// rowsOf makes the rows of a list. running are the IDs of the workflows that run; nil if nobody knows.
+func rowsOf[O client.Object, Row any](
+	list client.ObjectList, kind contract.Kind, clusterID string, running map[string]bool, row func(O, listed) Row,
+) []Row {
+	rows := make([]Row, 0, meta.LenList(list))
+	_ = meta.EachListItem(list, func(item runtime.Object) error { // the function has no error, and the list is one
+		object := item.(O)
+		rows = append(rows, row(object, listed{
+			Namespace: object.GetNamespace(), Name: object.GetName(), Created: object.GetCreationTimestamp().Time,
+			Workflow: workflowOf(clusterID, kind, object, running),
+		}))
+		return nil
+	})
+	return rows
+}
+
+// column is one of a table.
+type column[Row any] struct {
+	title string
+	value func(Row) string
+}
+
+func printRows[Row any](out io.Writer, columns []column[Row], rows []Row) error {
+	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
+	line := func(cell func(column[Row]) string) {
+		cells := make([]string, 0, len(columns))
+		for _, c := range columns {
+			cells = append(cells, cell(c))
+		}
+		fmt.Fprintln(table, strings.Join(cells, "\t"))
 	}
-	if velero := nab.Status.VeleroBackup; velero != nil && velero.Status != nil {
-		listed.VeleroPhase = string(velero.Status.Phase)
+	line(func(c column[Row]) string { return c.title })
+	for _, row := range rows {
+		line(func(c column[Row]) string { return c.value(row) })
 	}
-	if queue := nab.Status.QueueInfo; queue != nil {
-		listed.QueuePosition = &queue.EstimatedQueuePosition
+	return table.Flush()
+}
+
+// columnsOf returns the columns of a kind: those of every kind, and its own between the phase and the age.
+func columnsOf[Row any](common func(Row) listed, own ...column[Row]) []column[Row] {
+	of := func(title string, value func(listed) string) column[Row] {
+		return column[Row]{title, func(row Row) string { return value(common(row)) }}
 	}
-	return listed
+	columns := []column[Row]{
+		of("NAMESPACE", func(l listed) string { return l.Namespace }),
+		of("NAME", func(l listed) string { return l.Name }),
+		of("PHASE", func(l listed) string { return l.Phase }),
+	}
+	return append(append(columns, own...),
+		of("AGE", func(l listed) string { return duration.HumanDuration(time.Since(l.Created)) }),
+		of("WORKFLOW", func(l listed) string { return l.Workflow }),
+	)
+}
+
+// number shows one that may not be known.
+func number(n *int) string {
+	if n == nil {
+		return ""
+	}
+	return strconv.Itoa(*n)
 }
 
 // workflowOf is "running", "none" or, if Temporal did not answer, "unknown".
@@ -149,18 +219,4 @@ func runningWorkflows(ctx context.Context, temporal *connect.Temporal, clusterID
 			return running, nil
 		}
 	}
-}
-
-func printRows(out io.Writer, rows []listedBackup) error {
-	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(table, "NAMESPACE\tNAME\tPHASE\tVELERO-PHASE\tQUEUE\tAGE\tWORKFLOW")
-	for _, r := range rows {
-		position := ""
-		if r.QueuePosition != nil {
-			position = strconv.Itoa(*r.QueuePosition)
-		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Namespace, r.Name, r.Phase, r.VeleroPhase, position,
-			duration.HumanDuration(time.Since(r.Created)), r.Workflow)
-	}
-	return table.Flush()
 }

@@ -1,15 +1,9 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
-	"text/tabwriter"
 	"time"
-
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/duration"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -17,59 +11,22 @@ import (
 
 // listedLocation is one row of `holdfast list locations`.
 type listedLocation struct {
-	Namespace string `json:"namespace"`
-	Name      string `json:"name"`
-	Phase     string `json:"phase,omitempty"`
+	listed
 	// Approved is empty where no approval was asked for.
-	Approved    contract.Approval `json:"approved,omitempty"`
-	VeleroPhase string            `json:"veleroPhase,omitempty"`
-	Created     time.Time         `json:"created"`
-	// Workflow is "running", "none" or "unknown" (Temporal did not answer).
-	Workflow string `json:"workflow"`
+	Approved contract.Approval `json:"approved,omitempty"`
 }
 
-func listLocations(
-	ctx context.Context, flags *operatorFlags, namespace string, warnings io.Writer,
-) (any, func(io.Writer) error, error) {
-	kubeClient, temporal, err := flags.connect()
-	if err != nil {
-		return nil, nil, err
-	}
-	defer temporal.Close()
-	var list oadpv1alpha1.NonAdminBackupStorageLocationList
-	if err := kubeClient.List(ctx, &list, client.InNamespace(namespace)); err != nil {
-		return nil, nil, fmt.Errorf("list NonAdminBackupStorageLocations: %w", err)
-	}
-	running := runningOrUnknown(ctx, temporal, flags.clusterID, warnings)
-	rows := make([]listedLocation, 0, len(list.Items))
-	for i := range list.Items {
-		rows = append(rows, locationRow(&list.Items[i], flags.clusterID, running))
-	}
-	return rows, func(out io.Writer) error { return printLocations(out, rows) }, nil
-}
+var locationColumns = columnsOf(func(l listedLocation) listed { return l.listed },
+	column[listedLocation]{"APPROVED", func(l listedLocation) string { return string(l.Approved) }},
+	column[listedLocation]{"VELERO-PHASE", func(l listedLocation) string { return l.VeleroPhase }},
+)
 
-func locationRow(
-	nabsl *oadpv1alpha1.NonAdminBackupStorageLocation, clusterID string, running map[string]bool,
-) listedLocation {
-	listed := listedLocation{
-		Namespace: nabsl.Namespace, Name: nabsl.Name, Phase: string(nabsl.Status.Phase),
-		Approved: clusterAdminApproved(nabsl.Status.Conditions), Created: nabsl.CreationTimestamp.Time,
-		Workflow: workflowOf(clusterID, contract.KindLocation, nabsl, running),
-	}
+func locationRow(nabsl *oadpv1alpha1.NonAdminBackupStorageLocation, of listed) listedLocation {
+	of.Phase = string(nabsl.Status.Phase)
 	if velero := nabsl.Status.VeleroBackupStorageLocation; velero != nil && velero.Status != nil {
-		listed.VeleroPhase = string(velero.Status.Phase)
+		of.VeleroPhase = string(velero.Status.Phase)
 	}
-	return listed
-}
-
-func printLocations(out io.Writer, rows []listedLocation) error {
-	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(table, "NAMESPACE\tNAME\tPHASE\tAPPROVED\tVELERO-PHASE\tAGE\tWORKFLOW")
-	for _, r := range rows {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Namespace, r.Name, r.Phase, r.Approved, r.VeleroPhase,
-			duration.HumanDuration(time.Since(r.Created)), r.Workflow)
-	}
-	return table.Flush()
+	return listedLocation{listed: of, Approved: clusterAdminApproved(nabsl.Status.Conditions)}
 }
 
 // describedLocation is what `holdfast describe location` shows.
@@ -81,17 +38,11 @@ type describedLocation struct {
 	Workflow  describedWorkflow                                `json:"workflow"`
 }
 
-func describeLocation(
-	ctx context.Context, _ *operatorFlags, kubeClient client.Client, workflow workflowDescriber, key types.NamespacedName,
-) (description, error) {
-	var nabsl oadpv1alpha1.NonAdminBackupStorageLocation
-	if err := kubeClient.Get(ctx, key, &nabsl); err != nil {
-		return nil, fmt.Errorf("get NonAdminBackupStorageLocation %s: %w", key, err)
-	}
+func describeLocation(nabsl *oadpv1alpha1.NonAdminBackupStorageLocation, workflow workflowDescriber) description {
 	return &describedLocation{
 		Namespace: nabsl.Namespace, Name: nabsl.Name, Spec: nabsl.Spec, Status: nabsl.Status,
-		Workflow: workflow(contract.KindLocation, &nabsl),
-	}, nil
+		Workflow: workflow(contract.KindLocation, nabsl),
+	}
 }
 
 func (d *describedLocation) print(out io.Writer) error {

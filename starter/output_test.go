@@ -20,9 +20,9 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-func listed(age time.Duration) []oadpv1alpha1.NonAdminBackup {
+func listOf(age time.Duration) *oadpv1alpha1.NonAdminBackupList {
 	created := metav1.NewTime(time.Now().Add(-age))
-	return []oadpv1alpha1.NonAdminBackup{
+	return &oadpv1alpha1.NonAdminBackupList{Items: []oadpv1alpha1.NonAdminBackup{
 		{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "nightly", UID: "u-1", CreationTimestamp: created},
 			Status: oadpv1alpha1.NonAdminBackupStatus{
@@ -38,15 +38,11 @@ func listed(age time.Duration) []oadpv1alpha1.NonAdminBackup {
 			},
 		},
 		{ObjectMeta: metav1.ObjectMeta{Namespace: "bank", Name: "new", UID: "u-3", CreationTimestamp: created}},
-	}
+	}}
 }
 
 func rows(age time.Duration, running map[string]bool) []listedBackup {
-	var rows []listedBackup
-	for _, nab := range listed(age) {
-		rows = append(rows, row(&nab, "west", running))
-	}
-	return rows
+	return rowsOf(listOf(age), contract.KindBackup, "west", running, backupRow)
 }
 
 func printed(t *testing.T, output string, value any, table func(io.Writer) error) string {
@@ -70,7 +66,7 @@ func lines(text string) []string {
 func TestTheListIsATable(t *testing.T) {
 	running := map[string]bool{"west/nab/shop/nightly/u-1": true, "east/nab/shop/weekly/u-2": true}
 	list := rows(25*24*time.Hour, running)
-	text := printed(t, "table", list, func(out io.Writer) error { return printRows(out, list) })
+	text := printed(t, "table", list, func(out io.Writer) error { return printRows(out, backupColumns, list) })
 	assert.Equal(t, []string{
 		"NAMESPACE NAME PHASE VELERO-PHASE QUEUE AGE WORKFLOW",
 		"shop nightly Created Queued 3 25d running",
@@ -79,7 +75,7 @@ func TestTheListIsATable(t *testing.T) {
 	}, lines(text))
 
 	list = rows(25*24*time.Hour, nil)
-	text = printed(t, "table", list, func(out io.Writer) error { return printRows(out, list) })
+	text = printed(t, "table", list, func(out io.Writer) error { return printRows(out, backupColumns, list) })
 	assert.Equal(t, "shop nightly Created Queued 3 25d unknown", lines(text)[1], "Temporal does not answer")
 }
 
@@ -152,9 +148,8 @@ func TestADescribedBackupIsReadByPrograms(t *testing.T) {
 }
 
 func TestARowNamesTheWorkflowOfThisIncarnation(t *testing.T) {
-	nab := listed(time.Hour)[0]
-	assert.Equal(t, contract.ObjectRef{Namespace: "shop", Name: "nightly", UID: "u-1"}, refOf(&nab))
-	assert.Equal(t, "none", row(&nab, "west", map[string]bool{"west/nab/shop/nightly/u-0": true}).Workflow)
+	assert.Equal(t, contract.ObjectRef{Namespace: "shop", Name: "nightly", UID: "u-1"}, refOf(&listOf(time.Hour).Items[0]))
+	assert.Equal(t, "none", rows(time.Hour, map[string]bool{"west/nab/shop/nightly/u-0": true})[0].Workflow)
 }
 
 // kubeconfig names an API server that nobody asks.
@@ -175,13 +170,13 @@ func TestBadArgumentsAreRefused(t *testing.T) {
 	}{
 		"an unknown output":           {[]string{"list", "-o", "xml"}, "--output: want table, json or yaml"},
 		"an unknown output, describe": {[]string{"describe", "backup", "shop/nightly", "-o", ""}, "--output: want table, json or yaml"},
-		"an unknown kind":             {[]string{"describe", "restore", "shop/nightly"}, `describe "restore": want KIND backup, location or approval`},
+		"an unknown kind":             {[]string{"describe", "pod", "shop/nightly"}, `describe "pod": want KIND backup, restore, location or approval`},
 		"no namespace":                {[]string{"describe", "backup", "nightly"}, `describe backup "nightly": want NAMESPACE/NAME`},
 		"an empty namespace":          {[]string{"describe", "backup", "/nightly"}, "want NAMESPACE/NAME"},
 		"an empty name":               {[]string{"describe", "backup", "shop/"}, "want NAMESPACE/NAME"},
 		"a name missing":              {[]string{"describe", "backup"}, "accepts 2 arg(s), received 1"},
 		"arguments too many":          {[]string{"list", "backups", "shop"}, "accepts at most 1 arg(s), received 2"},
-		"an unknown list":             {[]string{"list", "shop"}, `list "shop": want backups, locations or approvals`},
+		"an unknown list":             {[]string{"list", "shop"}, `list "shop": want backups, restores, locations or approvals`},
 		"no name of a namespace":      {[]string{"list", "approvals", "--oadp-namespace=A/B"}, "--oadp-namespace: want the name of a namespace"},
 		"a name that cannot be":       {[]string{"describe", "approval", "shop/a/b"}, `describe approval "shop/a/b": want NAMESPACE/NAME`},
 		"an unknown command":          {[]string{"restore"}, `unknown command "restore" for "holdfast"`},

@@ -34,10 +34,13 @@ func (s sheet) line(name, value string) {
 	}
 }
 
-func (s sheet) workflow(workflow describedWorkflow) {
-	s.line("Workflow", workflow.ID)
-	s.line("Workflow status", workflow.Status)
+func (s sheet) workflow(workflow describedWorkflow) { s.named("Workflow", workflow) }
+
+func (s sheet) named(name string, workflow describedWorkflow) {
+	s.line(name, workflow.ID)
+	s.line(name+" status", workflow.Status)
 	s.line("Waiting", workflow.Waiting)
+	s.line("Retried", strings.Join(workflow.Retried, "\n"))
 }
 
 func (s sheet) conditions(conditions []metav1.Condition) {

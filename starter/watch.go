@@ -150,6 +150,7 @@ func assemble(
 		ProgressInterval: flags.progressInterval,
 		ResyncInterval:   flags.resyncInterval,
 		Workflows:        hookWorkflows(&watch.TemporalWorkflows{Client: temporal.Client, ClusterID: flags.ClusterID}),
+		Schedules:        &watch.TemporalSchedules{Client: temporal.Client, ClusterID: flags.ClusterID},
 		Policy:           source,
 		Paused:           rival.Err,
 		Refusals:         refusals,

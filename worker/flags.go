@@ -13,7 +13,10 @@ import (
 // workerFlags are the worker's settings.
 type workerFlags struct {
 	process.Flags
-	VeleroStallTimeout time.Duration
+	VeleroStallTimeout  time.Duration
+	RestoreReadyTimeout time.Duration
+	// CollectionGrace is how old something must be for the garbage collection.
+	CollectionGrace time.Duration
 	// ApproveThroughTemporal: whoever reaches Temporal may decide about storage locations.
 	ApproveThroughTemporal bool
 	// Deployment is the worker's version: no flag, see deploymentOptions.
@@ -27,6 +30,10 @@ func (f *workerFlags) Bind(flags *pflag.FlagSet) {
 	f.Flags.Bind(flags)
 	flags.DurationVar(&f.VeleroStallTimeout, "velero-stall-timeout", 15*time.Minute,
 		"how long a backup that lies finished in the object store may be InProgress before that is told")
+	flags.DurationVar(&f.RestoreReadyTimeout, "restore-ready-timeout", 10*time.Minute,
+		"how long restored volumes and workloads may take to become ready before a restore ends with a warning")
+	flags.DurationVar(&f.CollectionGrace, "garbage-collection-grace", 10*time.Minute,
+		"how old something must be to be deleted because what it was made for is gone")
 	flags.BoolVar(&f.ApproveThroughTemporal, "approve-through-temporal", true,
 		"let Temporal's Updates and signals decide about storage locations, not only Kubernetes users")
 }
@@ -35,6 +42,12 @@ func (f *workerFlags) Bind(flags *pflag.FlagSet) {
 func (f *workerFlags) Validate() error {
 	if f.VeleroStallTimeout < minStallTimeout {
 		return errors.New("--velero-stall-timeout: want a duration of at least " + minStallTimeout.String())
+	}
+	if f.RestoreReadyTimeout <= 0 {
+		return errors.New("--restore-ready-timeout: want a duration of more than zero")
+	}
+	if f.CollectionGrace < 0 {
+		return errors.New("--garbage-collection-grace: want a duration of at least zero")
 	}
 	return f.Flags.Validate()
 }

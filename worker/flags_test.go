@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestTheStallTimeoutIsChecked(t *testing.T) {
+func TestTimeoutsAreChecked(t *testing.T) {
 	tests := map[string]struct {
 		args []string
 		want string // the error; none if empty
@@ -17,6 +17,7 @@ func TestTheStallTimeoutIsChecked(t *testing.T) {
 		"the default":    {nil, ""},
 		"the shortest":   {[]string{"--velero-stall-timeout=15s"}, ""},
 		"too short":      {[]string{"--velero-stall-timeout=14s"}, "--velero-stall-timeout: want a duration of at least 15s"},
+		"no readiness":   {[]string{"--restore-ready-timeout=0"}, "--restore-ready-timeout: want a duration of more than zero"},
 		"none":           {[]string{"--velero-stall-timeout=0"}, "--velero-stall-timeout: want a duration of at least 15s"},
 		"of all workers": {[]string{"--cluster-id=We/st"}, "--cluster-id: want 1 to 63 lower-case letters, digits and inner hyphens"},
 	}

@@ -18,11 +18,15 @@ import (
 	"holdfast.dev/holdfast/activities"
 	"holdfast.dev/holdfast/k8s"
 	"holdfast.dev/holdfast/k8s/backup"
+	"holdfast.dev/holdfast/k8s/download"
+	"holdfast.dev/holdfast/k8s/finalize"
 	"holdfast.dev/holdfast/k8s/location"
 	"holdfast.dev/holdfast/k8s/metrics"
+	"holdfast.dev/holdfast/k8s/objectstore"
 	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/k8s/probe"
 	"holdfast.dev/holdfast/k8s/process"
+	"holdfast.dev/holdfast/k8s/restore"
 	"holdfast.dev/holdfast/workflows"
 	"holdfast.dev/holdfast/workflows/codec"
 	"holdfast.dev/holdfast/workflows/connect"
@@ -163,31 +167,9 @@ func work(
 	})
 	workflows.Register(runner, workflows.Options{
 		ResourceTimeout: flags.ResourceTimeout, VeleroStallTimeout: flags.VeleroStallTimeout,
+		RestoreReadyTimeout: flags.RestoreReadyTimeout,
 	})
-	backups := &activities.Backups{
-		Client: cluster.client,
-		Gatherer: &backup.Gatherer{
-			Reader: cluster.client, Policy: cluster.policy,
-			ClusterID: flags.ClusterID, OADPNamespace: flags.OADPNamespace,
-		},
-		Events:       cluster.events,
-		StallTimeout: flags.VeleroStallTimeout,
-		Paused:       cluster.rival.Err,
-	}
-	backups.Register(runner)
-	locations := &activities.Locations{
-		Client: cluster.client,
-		Gatherer: &location.Gatherer{
-			Reader: cluster.client, Policy: cluster.policy, ReadSecrets: true,
-			ClusterID: flags.ClusterID, OADPNamespace: flags.OADPNamespace,
-		},
-		Events:                 cluster.events,
-		Paused:                 cluster.rival.Err,
-		ApproveThroughTemporal: flags.ApproveThroughTemporal,
-		Identity:               activities.HistoryIdentity,
-		SecretLag:              secretLag,
-	}
-	locations.Register(runner)
+	registerActivities(runner, flags, cluster)
 	if err := runner.Start(); err != nil {
 		return fmt.Errorf("start worker on task queue %s: %w", queue, err)
 	}
@@ -202,4 +184,74 @@ func work(
 	case err := <-fatal:
 		return fmt.Errorf("worker on task queue %s: %w", queue, err)
 	}
+}
+
+func registerActivities(runner worker.ActivityRegistry, flags *workerFlags, cluster *kube) {
+	backups := &activities.Backups{
+		Client: cluster.client,
+		Gatherer: &backup.Gatherer{
+			Reader: cluster.client, Policy: cluster.policy,
+			ClusterID: flags.ClusterID, OADPNamespace: flags.OADPNamespace,
+		},
+		Events:       cluster.events,
+		StallTimeout: flags.VeleroStallTimeout,
+		Paused:       cluster.rival.Err,
+	}
+	backups.Register(runner)
+	restores := &activities.Restores{
+		Client: cluster.client,
+		Gatherer: &restore.Gatherer{
+			Reader: cluster.client, Policy: cluster.policy,
+			ClusterID: flags.ClusterID, OADPNamespace: flags.OADPNamespace,
+		},
+		Events:       cluster.events,
+		StallTimeout: flags.VeleroStallTimeout,
+		Paused:       cluster.rival.Err,
+	}
+	restores.Register(runner)
+	finalizations := &activities.Finalizations{
+		Client: cluster.client,
+		Finder: &finalize.Finder{
+			Reader: finalize.Limited(cluster.client), ClusterID: flags.ClusterID, OADPNamespace: flags.OADPNamespace,
+			OpenLocation: (&objectstore.Opener{Reader: finalize.Limited(cluster.client)}).Open,
+		},
+		Events: cluster.events,
+		Paused: cluster.rival.Err,
+	}
+	finalizations.Register(runner)
+	downloads := &activities.Downloads{
+		Client: cluster.client,
+		Gatherer: &download.Gatherer{
+			Reader: cluster.client, ClusterID: flags.ClusterID, OADPNamespace: flags.OADPNamespace,
+		},
+		Events: cluster.events,
+		Paused: cluster.rival.Err,
+	}
+	downloads.Register(runner)
+	locations := &activities.Locations{
+		Client: cluster.client,
+		Gatherer: &location.Gatherer{
+			Reader: cluster.client, Policy: cluster.policy, ReadSecrets: true,
+			ClusterID: flags.ClusterID, OADPNamespace: flags.OADPNamespace,
+		},
+		Events:                 cluster.events,
+		Paused:                 cluster.rival.Err,
+		ApproveThroughTemporal: flags.ApproveThroughTemporal,
+		Identity:               activities.HistoryIdentity,
+		SecretLag:              secretLag,
+	}
+	locations.Register(runner)
+	registerPeriodic(runner, flags, cluster)
+}
+
+// registerPeriodic registers what Schedules have done.
+func registerPeriodic(runner worker.ActivityRegistry, flags *workerFlags, cluster *kube) {
+	synchronization := &activities.Synchronization{
+		Client: cluster.client, Policy: cluster.policy, OADPNamespace: flags.OADPNamespace, Paused: cluster.rival.Err,
+	}
+	synchronization.Register(runner)
+	collection := &activities.Collection{
+		Client: cluster.client, OADPNamespace: flags.OADPNamespace, Grace: flags.CollectionGrace, Paused: cluster.rival.Err,
+	}
+	collection.Register(runner)
 }

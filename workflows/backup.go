@@ -10,11 +10,6 @@ import (
 )
 
 const (
-	// maxRereadInterval is how often a workflow that waits looks for itself, should every signal be lost.
-	maxRereadInterval = 5 * time.Minute
-	// inProgress is Velero's phase that only its own last patch ends.
-	inProgress        = "InProgress"
-	stallCheckTimeout = 10 * time.Second
 	// maxStepsInARow limits local activities between two waits: they all run again after a kill.
 	maxStepsInARow = 4
 	// breather is the wait after that many steps.
@@ -43,8 +38,7 @@ type backupRun struct {
 	options Options
 	signals workflow.ReceiveChannel
 	view    contract.BackupView
-	reread  workflow.Future // one timer, made anew only after it fired
-	check   workflow.Future // the check for a stall that is under way
+	vigil   vigil
 	retry   *retryTimer
 }
 
@@ -145,21 +139,7 @@ func (r *backupRun) wait(ctx workflow.Context) error {
 	selector := workflow.NewSelector(ctx)
 	selector.AddReceive(r.signals, func(workflow.ReceiveChannel, bool) {})
 	selector.AddReceive(ctx.Done(), func(workflow.ReceiveChannel, bool) {})
-	if r.reread == nil {
-		r.reread = workflow.NewTimer(ctx, r.options.rereadInterval())
-	}
-	selector.AddFuture(r.reread, func(workflow.Future) {
-		r.reread = nil
-		r.checkStall(ctx)
-	})
-	if r.check != nil {
-		selector.AddFuture(r.check, func(done workflow.Future) {
-			if err := done.Get(ctx, nil); err != nil {
-				workflow.GetLogger(ctx).Warn("cannot tell whether Velero has finished", "error", err)
-			}
-			r.check = nil
-		})
-	}
+	r.vigil.keep(ctx, selector, r.options.rereadInterval(), r.checkStall)
 
 	r.keepRetryTimer(ctx)
 	askAgain := false
@@ -178,19 +158,12 @@ func (r *backupRun) wait(ctx workflow.Context) error {
 	return nil
 }
 
-// checkStall has looked whether Velero has finished without saying so. It is no step, and nothing waits for it: a check
-// that fails, for example because Velero is away, says nothing about the backup, and the next re-read brings the next one.
-// A run that ends meanwhile leaves it to itself: what it writes is true whoever waits for it.
-func (r *backupRun) checkStall(ctx workflow.Context) {
-	if r.check != nil || r.view.Flow == 0 || r.view.Velero.Phase != inProgress {
-		return
+func (r *backupRun) checkStall(ctx workflow.Context) workflow.Future {
+	if r.view.Flow == 0 || r.view.Velero.Phase != inProgress {
+		return nil
 	}
-	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		StartToCloseTimeout: stallCheckTimeout,
-		RetryPolicy:         &temporal.RetryPolicy{MaximumAttempts: 1},
-		Summary:             backupSummaries[contract.ActivityCheckVeleroStall],
-	})
-	r.check = workflow.ExecuteActivity(ctx, contract.ActivityCheckVeleroStall, contract.BackupStep{Ref: r.in.Ref})
+	return checkStall(ctx, contract.ActivityCheckVeleroStall, backupSummaries[contract.ActivityCheckVeleroStall],
+		contract.BackupStep{Ref: r.in.Ref})
 }
 
 // keepRetryTimer has a timer run for the attempt that failed last, if one is to be followed by another.
@@ -207,15 +180,4 @@ func (r *backupRun) keepRetryTimer(ctx workflow.Context) {
 	}
 }
 
-// drain empties the signal channel without blocking and returns how many signals there were. Those with an unreadable
-// payload count too: ReceiveAsync passes over them, Len does not.
-func (r *backupRun) drain() int {
-	waiting := r.signals.Len()
-	for received := 0; ; received++ {
-		var changed contract.Changed
-		if !r.signals.ReceiveAsync(&changed) {
-			return max(waiting, received)
-		}
-		r.in.Volumes = r.in.Volumes || changed.Volumes
-	}
-}
+func (r *backupRun) drain() int { return drainNoting(r.signals, &r.in.Volumes) }

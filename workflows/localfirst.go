@@ -32,6 +32,8 @@ type Options struct {
 	ResourceTimeout time.Duration
 	// VeleroStallTimeout is how long a finished backup may look unfinished before that is told; 15 minutes if zero.
 	VeleroStallTimeout time.Duration
+	// RestoreReadyTimeout is how long restored volumes and workloads are waited for; 10 minutes if zero.
+	RestoreReadyTimeout time.Duration
 }
 
 // rereadInterval is short enough for a stall to be told in time, even if one check fails: a file of half the timeout's age
@@ -80,9 +82,15 @@ func durable[Out any](ctx workflow.Context, o Options, activity, summary string,
 		Summary: summary,
 	})
 	workflow.SetCurrentDetails(ctx, fmt.Sprintf("**Retrying:** %s. The pending activity shows the last error.", summary))
+	return insist[Out](regular, timeout, activity, summary, in)
+}
+
+// insist schedules a regular activity again and again, with the options in ctx, until it succeeds, fails for good or is
+// cancelled.
+func insist[Out any](ctx workflow.Context, timeout time.Duration, activity, summary string, in any) (Out, error) {
 	for {
 		var out Out
-		err := workflow.ExecuteActivity(regular, activity, in).Get(ctx, &out)
+		err := workflow.ExecuteActivity(ctx, activity, in).Get(ctx, &out)
 		if err == nil || final(err) {
 			return out, err
 		}

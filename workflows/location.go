@@ -103,13 +103,17 @@ func (r *locationRun) wait(ctx workflow.Context) error {
 
 // drain empties a channel of SignalChanged without blocking and returns how many signals there were. Those with an unreadable
 // payload count too: ReceiveAsync passes over them, Len does not.
-func drain(signals workflow.ReceiveChannel) int {
+func drain(signals workflow.ReceiveChannel) int { return drainNoting(signals, new(bool)) }
+
+// drainNoting drains, and sets volumes if a signal spoke of them.
+func drainNoting(signals workflow.ReceiveChannel, volumes *bool) int {
 	waiting := signals.Len()
 	for received := 0; ; received++ {
 		var changed contract.Changed
 		if !signals.ReceiveAsync(&changed) {
 			return max(waiting, received)
 		}
+		*volumes = *volumes || changed.Volumes
 	}
 }
 

@@ -13,6 +13,19 @@ func Register(registry worker.WorkflowRegistry, options Options) {
 		func(ctx workflow.Context, in contract.BackupInput) error { return NonAdminBackup(ctx, in, options) },
 		workflow.RegisterOptions{Name: contract.WorkflowBackup})
 	registry.RegisterWorkflowWithOptions(
+		func(ctx workflow.Context, in contract.RestoreInput) error { return NonAdminRestore(ctx, in, options) },
+		workflow.RegisterOptions{Name: contract.WorkflowRestore})
+	registry.RegisterWorkflowWithOptions(
+		func(ctx workflow.Context, in contract.FinalizationInput) (contract.FinalizationResult, error) {
+			return RestoreFinalization(ctx, in, options)
+		},
+		workflow.RegisterOptions{Name: contract.WorkflowFinalization})
+	registry.RegisterWorkflowWithOptions(
+		func(ctx workflow.Context, in contract.DownloadInput) error {
+			return NonAdminDownloadRequest(ctx, in, options)
+		},
+		workflow.RegisterOptions{Name: contract.WorkflowDownload})
+	registry.RegisterWorkflowWithOptions(
 		func(ctx workflow.Context, in contract.LocationInput) error {
 			return NonAdminBackupStorageLocation(ctx, in, options)
 		},
@@ -22,4 +35,14 @@ func Register(registry worker.WorkflowRegistry, options Options) {
 			return StorageLocationApproval(ctx, in, options)
 		},
 		workflow.RegisterOptions{Name: contract.WorkflowApproval})
+	registry.RegisterWorkflowWithOptions(
+		func(ctx workflow.Context, in contract.SynchronizationInput) (contract.SynchronizationResult, error) {
+			return BackupSynchronization(ctx, in, options)
+		},
+		workflow.RegisterOptions{Name: contract.WorkflowSynchronization})
+	registry.RegisterWorkflowWithOptions(
+		func(ctx workflow.Context, in contract.CollectionInput) (contract.CollectionResult, error) {
+			return GarbageCollection(ctx, in, options)
+		},
+		workflow.RegisterOptions{Name: contract.WorkflowCollection})
 }

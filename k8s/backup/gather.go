@@ -35,7 +35,8 @@ type Objects struct {
 	NAB *oadpv1alpha1.NonAdminBackup
 	// BackupName is the name of the one Velero Backup that may belong to NAB, whether it exists or not.
 	BackupName string
-	// Backup is that Velero Backup; nil when absent, and nil when it does not name NAB as its origin.
+	// Backup is that Velero Backup; nil when absent, and nil when it does not name NAB as its origin or lies in another tenant's
+	// location.
 	Backup *velerov1.Backup
 	// Foreign: a Velero Backup called BackupName exists and belongs to something else.
 	Foreign bool
@@ -96,10 +97,11 @@ func (g *Gatherer) Gather(ctx context.Context, ref contract.ObjectRef) (*Objects
 }
 
 // findBackup settles which Velero Backup may belong to the NAB. A name in its status or its label was written by
-// somebody: it counts only if the Velero Backup of that name says that this NAB is its origin.
+// somebody: it counts only if the Velero Backup of that name says that this NAB is its origin, and nobody else can have written
+// that.
 func (g *Gatherer) findBackup(ctx context.Context, o *Objects) error {
 	own := k8s.NACUUID(g.ClusterID, o.NAB.Namespace, o.NAB.Name, string(o.NAB.UID))
-	if label := o.NAB.Labels[oadpv1alpha1.NabSyncLabel]; ValidOriginValue(label) {
+	if label := o.NAB.Labels[oadpv1alpha1.NabSyncLabel]; k8s.ValidOriginValue(label) {
 		o.SyncedFrom = label
 	}
 	if recorded := recordedName(o.NAB); recorded != "" && recorded != own {
@@ -107,7 +109,11 @@ func (g *Gatherer) findBackup(ctx context.Context, o *Objects) error {
 		if err != nil {
 			return err
 		}
-		if OriginIs(found, o.NAB.Namespace, o.NAB.Name) {
+		belongs, err := g.belongs(ctx, found, o.NAB)
+		if err != nil {
+			return err
+		}
+		if belongs {
 			o.BackupName, o.Backup = recorded, found
 			return nil
 		}
@@ -124,11 +130,43 @@ func (g *Gatherer) findBackup(ctx context.Context, o *Objects) error {
 	if err != nil {
 		return err
 	}
-	if OriginIs(found, o.NAB.Namespace, o.NAB.Name) {
+	belongs, err := g.belongs(ctx, found, o.NAB)
+	if err != nil {
+		return err
+	}
+	if belongs {
 		o.Backup = found
 	}
 	o.Foreign = found != nil && o.Backup == nil
 	return nil
+}
+
+// belongs reports whether a Velero Backup, which may be nil, is the object's: it says so, and does not come from a bucket in
+// which another tenant can write it. Of a location that is gone its name tells whose it was.
+func (g *Gatherer) belongs(ctx context.Context, found *velerov1.Backup, nab *oadpv1alpha1.NonAdminBackup) (bool, error) {
+	if !OriginIs(found, nab.Namespace, nab.Name) {
+		return false, nil
+	}
+	name := found.Spec.StorageLocation // Velero sets it to where it has found the Backup
+	if !k8s.MayBeTenants(name) {
+		return true, nil
+	}
+	location := &velerov1.BackupStorageLocation{}
+	exists, err := k8s.Get(ctx, g.Reader, "Velero BackupStorageLocation", g.OADPNamespace, name, location)
+	if err != nil {
+		return false, err
+	}
+	if !exists {
+		return k8s.MayBeOf(name, nab.Namespace), nil
+	}
+	return k8s.LocationHolds(location, nab.Namespace), nil
+}
+
+// BackupOf returns the Velero Backup of a NonAdminBackup that was read; nil if there is none that belongs to it.
+func (g *Gatherer) BackupOf(ctx context.Context, nab *oadpv1alpha1.NonAdminBackup) (*velerov1.Backup, error) {
+	objects := &Objects{NAB: nab}
+	err := g.findBackup(ctx, objects)
+	return objects.Backup, err
 }
 
 // recordedName is the name that the status holds, unless no object can have it: asked for such a name, the API server

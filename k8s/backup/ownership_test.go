@@ -8,8 +8,10 @@ import (
 	"github.com/stretchr/testify/require"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/backup"
 	"holdfast.dev/holdfast/test/fake"
@@ -192,4 +194,84 @@ func TestOriginIsAskedOfAnything(t *testing.T) {
 	assert.False(t, backup.OriginIs(noRequest, "team", name))
 	assert.False(t, backup.OriginIs(&velerov1.Backup{}, "", ""), "nobody's is not nobody's in particular")
 	assert.True(t, backup.OriginIs(made("b", "team", name), "team", name))
+}
+
+// A tenant can write into its own bucket what names another tenant's object, under the name that its Velero Backup had.
+func TestABackupInAnotherTenantsLocationIsNobodys(t *testing.T) {
+	const team, crew = "team-own-3f2504e0-4f89-41d3-9a0c-0305e82c3301", "crew-own-7c9e6679-7425-40de-944b-e07fc1f90ae7"
+	location := func(namespace, name string) *velerov1.BackupStorageLocation {
+		owner := fake.NaBSL("own")
+		owner.Namespace = namespace
+		return &velerov1.BackupStorageLocation{ObjectMeta: k8s.LocationOrigin.Meta(owner, name, fake.OADPNamespace, name)}
+	}
+	admins := func(name string) *velerov1.BackupStorageLocation {
+		return &velerov1.BackupStorageLocation{ObjectMeta: metav1.ObjectMeta{Namespace: fake.OADPNamespace, Name: name}}
+	}
+	stripped := location("team", team)
+	stripped.Annotations = nil
+	for title, test := range map[string]struct {
+		in    string
+		there *velerov1.BackupStorageLocation
+		own   bool
+	}{
+		"in an administrator's":                  {"default", admins("default"), true},
+		"in one that nobody has made for anyone": {crew, admins(crew), true},
+		"in the tenant's own":                    {team, location("team", team), true},
+		"in the tenant's own, which is gone":     {team, nil, true},
+		"in another's":                           {crew, location("crew", crew), false},
+		"in another's, which is gone":            {crew, nil, false},
+		"in one whose marks somebody took off":   {team, stripped, false},
+		"not begun":                              {"", nil, true},
+	} {
+		for title, claim := range map[string]func(*oadpv1alpha1.NonAdminBackup){
+			title + ", under our name": statusNames(ours), title + ", recorded": statusNames(byNAC), title + ", synced": labelNames(byNAC),
+		} {
+			t.Run(title, func(t *testing.T) {
+				nab := fake.NAB(name)
+				claim(nab)
+				called := byNAC
+				if recorded := nab.Status.VeleroBackup; recorded != nil {
+					called = recorded.NACUUID
+				}
+				velero := made(called, "team", name)
+				velero.Spec.StorageLocation = test.in
+				world := fake.New(t, nab, velero)
+				if test.there != nil {
+					require.NoError(t, world.Client.Create(t.Context(), test.there.DeepCopy()))
+				}
+				reads := 0
+				world.FailReads(func(object runtime.Object) error {
+					if _, is := object.(*velerov1.BackupStorageLocation); is {
+						reads++
+					}
+					return nil
+				})
+				got, err := world.Backups.Gatherer.Gather(t.Context(), fake.Ref(name))
+				require.NoError(t, err)
+				assert.Equal(t, test.own, got.Backup != nil)
+				asked, err := world.Backups.Gatherer.BackupOf(t.Context(), nab)
+				require.NoError(t, err)
+				assert.Equal(t, test.own, asked != nil, "a restore and a download ask so")
+				assert.Equal(t, test.own, got.View(now).Velero.Exists)
+				if test.in == "default" || test.in == "" {
+					assert.Zero(t, reads, "an ordinary backup costs no request more")
+				}
+			})
+		}
+	}
+}
+
+// A location that cannot be read is neither the tenant's nor another's.
+func TestALocationThatCannotBeReadIsAnError(t *testing.T) {
+	velero := made(ours, "team", name)
+	velero.Spec.StorageLocation = "team-own-3f2504e0-4f89-41d3-9a0c-0305e82c3301"
+	world := fake.New(t, fake.NAB(name), velero)
+	world.FailReads(func(object runtime.Object) error {
+		if _, is := object.(*velerov1.BackupStorageLocation); is {
+			return fake.ErrAway
+		}
+		return nil
+	})
+	_, err := world.Backups.Gatherer.Gather(t.Context(), fake.Ref(name))
+	require.ErrorIs(t, err, fake.ErrAway)
 }

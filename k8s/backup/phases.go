@@ -42,3 +42,6 @@ func unstarted(status *velerov1.BackupStatus) bool {
 	}
 	return false
 }
+
+// Unstarted reports whether Velero has put nothing of a Backup with this status into the object store.
+func Unstarted(status *velerov1.BackupStatus) bool { return unstarted(status) }

@@ -1,10 +1,9 @@
 package backup
 
 import (
-	"cmp"
-	"slices"
-
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+
+	"holdfast.dev/holdfast/k8s"
 )
 
 // QueuePositions estimates, for every Velero Backup of the OADP namespace by name, how many Backups including itself
@@ -14,36 +13,32 @@ import (
 //
 // Source: seed 000, "Queue Info"; Velero's backup queue controller.
 func QueuePositions(backups []velerov1.Backup) map[string]int {
-	positions := make(map[string]int, len(backups))
-	var ahead []*velerov1.Backup
 	started := 0
 	for i := range backups {
-		phase := backups[i].Status.Phase
-		if Finished(phase) || movedPast(phase) {
-			positions[backups[i].Name] = 0
-			continue
-		}
-		if phase == velerov1.BackupPhaseInProgress || phase == velerov1.BackupPhaseReadyToStart {
+		switch backups[i].Status.Phase {
+		case velerov1.BackupPhaseInProgress, velerov1.BackupPhaseReadyToStart:
 			started++
 		}
-		ahead = append(ahead, &backups[i])
 	}
-	slices.SortFunc(ahead, func(a, b *velerov1.Backup) int {
-		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
-	})
-	older := 0
-	for i, backup := range ahead {
-		if i > 0 && ahead[i-1].CreationTimestamp.Before(&backup.CreationTimestamp) {
-			older = i
-		}
+	var ahead []k8s.Queued
+	var done []string
+	for i := range backups {
+		status := &backups[i].Status
+		queued := k8s.Queued{Name: backups[i].Name, Created: backups[i].CreationTimestamp}
 		switch {
-		case backup.Status.Phase == velerov1.BackupPhaseInProgress:
-			positions[backup.Name] = 1
-		case backup.Status.Phase == velerov1.BackupPhaseQueued && backup.Status.QueuePosition > 0:
-			positions[backup.Name] = backup.Status.QueuePosition + started
-		default:
-			positions[backup.Name] = older + 1
+		case Finished(status.Phase), movedPast(status.Phase):
+			done = append(done, queued.Name)
+			continue
+		case status.Phase == velerov1.BackupPhaseInProgress:
+			queued.Position = 1
+		case status.Phase == velerov1.BackupPhaseQueued && status.QueuePosition > 0:
+			queued.Position = status.QueuePosition + started
 		}
+		ahead = append(ahead, queued)
+	}
+	positions := k8s.QueuePositions(ahead)
+	for _, name := range done {
+		positions[name] = 0
 	}
 	return positions
 }

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 )
 
@@ -131,26 +132,9 @@ func setQueuePosition(nab *oadpv1alpha1.NonAdminBackup, position int) {
 func setCondition(
 	nab *oadpv1alpha1.NonAdminBackup, kind oadpv1alpha1.NonAdminCondition, status metav1.ConditionStatus, reason, message string,
 ) {
-	meta.SetStatusCondition(&nab.Status.Conditions, metav1.Condition{
-		Type:               string(kind),
-		Status:             status,
-		ObservedGeneration: nab.Generation,
-		Reason:             reason,
-		Message:            message,
-	})
+	k8s.SetCondition(&nab.Status.Conditions, nab.Generation, kind, status, reason, message)
 }
 
-// phaseRank orders the phases: a phase never goes back (seed 000, "Phase"). BackingOff is left for Created directly.
-var phaseRank = map[oadpv1alpha1.NonAdminPhase]int{
-	oadpv1alpha1.NonAdminPhaseNew:        1,
-	oadpv1alpha1.NonAdminPhaseBackingOff: 2,
-	oadpv1alpha1.NonAdminPhaseCreated:    3,
-	oadpv1alpha1.NonAdminPhaseDeleting:   4,
-}
-
-// advance moves the phase forward and ignores any other wish.
 func advance(nab *oadpv1alpha1.NonAdminBackup, to oadpv1alpha1.NonAdminPhase) {
-	if phaseRank[to] > phaseRank[nab.Status.Phase] {
-		nab.Status.Phase = to
-	}
+	k8s.Advance(&nab.Status.Phase, to)
 }

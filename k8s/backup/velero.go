@@ -9,34 +9,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 )
-
-// ValidOriginValue is the OADP non-admin controller's rule for an origin label or annotation.
-func ValidOriginValue(value string) bool { return len(value) > 0 && len(value) < 253 }
 
 // OriginIs reports whether object, which may be nil, names the NonAdminBackup as the one it was made for. It is asked
 // before anything is done to a Velero object that was found through a tenant's object.
 func OriginIs(object client.Object, namespace, name string) bool {
-	if isNil(object) {
-		return false
-	}
-	annotations := object.GetAnnotations()
-	return object.GetLabels()[oadpv1alpha1.OadpLabel] == oadpv1alpha1.OadpLabelValue &&
-		annotations[oadpv1alpha1.NabOriginNamespaceAnnotation] == namespace &&
-		annotations[oadpv1alpha1.NabOriginNameAnnotation] == name
-}
-
-func isNil(object client.Object) bool {
-	switch typed := object.(type) {
-	case nil:
-		return true
-	case *velerov1.Backup:
-		return typed == nil
-	case *velerov1.DeleteBackupRequest:
-		return typed == nil
-	}
-	return false
+	return k8s.BackupOrigin.Is(object, namespace, name)
 }
 
 // NewVeleroBackup builds the Velero Backup for a NonAdminBackup. The name is deterministic: creating it twice ends in
@@ -83,17 +63,5 @@ func requestAttempt(backupName, requestName string) int {
 }
 
 func originMeta(nab *oadpv1alpha1.NonAdminBackup, name, nacuuid, namespace string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{
-		Name:      name,
-		Namespace: namespace,
-		Labels: map[string]string{
-			oadpv1alpha1.OadpLabel:             oadpv1alpha1.OadpLabelValue,
-			oadpv1alpha1.ManagedByLabel:        oadpv1alpha1.ManagedByLabelValue,
-			oadpv1alpha1.NabOriginNACUUIDLabel: nacuuid,
-		},
-		Annotations: map[string]string{
-			oadpv1alpha1.NabOriginNamespaceAnnotation: nab.Namespace,
-			oadpv1alpha1.NabOriginNameAnnotation:      nab.Name,
-		},
-	}
+	return k8s.BackupOrigin.Meta(nab, nacuuid, namespace, name)
 }

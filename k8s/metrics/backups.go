@@ -9,7 +9,7 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
-// Result is how a NonAdminBackup ended, as a label's value.
+// Result is how a NonAdminBackup or NonAdminRestore ended, as a label's value.
 type Result string
 
 // The results. The first four are Velero's final phases.
@@ -51,7 +51,7 @@ var (
 	})
 	stalled = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "holdfast_velero_stalled_total",
-		Help: "Backups found stalled: the object store holds the end, the Velero Backup does not say so.",
+		Help: "Backups and restores found stalled: the object store holds the end, the Velero object does not say so.",
 	})
 	// longBuckets serve what takes between a tenth of a second and a day.
 	longBuckets = []float64{

@@ -16,11 +16,19 @@
 //	holdfast_patch_conflicts_total{resource}      counter    Patches that met another writer and were decided anew.
 //	holdfast_activity_retries_total{activity_type} counter   Attempts of an activity after its first.
 //	holdfast_approval_actions_total{action}       counter    Changes of approval requests: ask, approve, reject, revoke, others.
-//	holdfast_velero_stalled_total                 counter    Backups found stalled: ended in the object store alone.
+//	holdfast_velero_stalled_total                 counter    Backups and restores found stalled: ended in the store alone.
+//	holdfast_restores_total{result}               counter    Restores that have ended, by result (see Result).
+//	holdfast_restore_creation_seconds             histogram  As for backups.
+//	holdfast_restore_completion_seconds           histogram  From a NonAdminRestore's creation to its end.
+//	holdfast_restore_mirror_seconds               histogram  As for backups.
+//	holdfast_restore_finalization_tasks_total{task, result} counter Tasks after restores that have ended.
+//	holdfast_restore_finalization_task_seconds{task} histogram Time that a task has taken, with its waiting.
+//	holdfast_restore_finalization_seconds         histogram  From the beginning of what follows a restore to its end.
 //
-// By workflows, replay-safe, through Temporal's metrics handler; the name is contract.MetricResourceTimeouts:
+// By workflows, replay-safe, through Temporal's metrics handler; the names are contract's:
 //
 //	holdfast_resource_timeouts_total{activity_type, ...} counter  How often an activity was retried for all of --resource-timeout.
+//	holdfast_restore_phase_seconds{phase, ...}    histogram  How long Velero Restores were in each of Velero's phases.
 //
 // By both processes:
 //
@@ -40,4 +48,6 @@
 //	holdfast_approvals_pending                    gauge      Storage locations whose spec waits for an administrator.
 //	holdfast_approval_oldest_pending_timestamp_seconds gauge Since when the oldest of them waits; absent if none does.
 //	holdfast_stalled_backups                      gauge      NonAdminBackups that are VeleroStalled now.
+//	holdfast_nonadminrestores{phase}              gauge      NonAdminRestores by phase.
+//	holdfast_stalled_restores                     gauge      NonAdminRestores that are VeleroStalled now.
 package metrics

@@ -32,17 +32,34 @@ func TestVelerosFinalPhasesAreResults(t *testing.T) {
 
 // An alert on an increase sees nothing of a series that begins at one.
 func TestEveryResultIsThereFromTheStart(t *testing.T) {
+	metrics.FinalizationTaskKnown("volumes")
 	families, err := ctrlmetrics.Registry.Gather()
 	require.NoError(t, err)
-	var results []metrics.Result
+	results := map[string][]metrics.Result{}
 	for _, family := range families {
-		if family.GetName() == "holdfast_backups_total" {
-			for _, metric := range family.GetMetric() {
-				results = append(results, metrics.Result(metric.GetLabel()[0].GetValue()))
+		for _, metric := range family.GetMetric() {
+			for _, label := range metric.GetLabel() {
+				if label.GetName() == "result" {
+					results[family.GetName()] = append(results[family.GetName()], metrics.Result(label.GetValue()))
+				}
 			}
 		}
 	}
-	assert.ElementsMatch(t, metrics.Results, results)
+	assert.ElementsMatch(t, metrics.Results, results["holdfast_backups_total"])
+	assert.ElementsMatch(t, metrics.Results, results["holdfast_restores_total"])
+	assert.Equal(t, []metrics.Result{"completed", "partially_failed"}, results["holdfast_restore_finalization_tasks_total"])
+}
+
+// Velero gives no time of completion for what it refused, and clocks differ.
+func TestTheLagOfARestoreIsMeasured(t *testing.T) {
+	const mirror = "holdfast_restore_mirror_seconds"
+	sum := monitoring.Sum(t, mirror)
+	assert.Zero(t, monitoring.Counted(t, mirror, func() { metrics.RestoreMirrored(time.Time{}) }))
+	assert.InDelta(t, 2, monitoring.Counted(t, mirror, func() {
+		metrics.RestoreMirrored(time.Now().Add(-30 * time.Second))
+		metrics.RestoreMirrored(time.Now().Add(time.Minute))
+	}), 0)
+	assert.InDelta(t, 30, monitoring.Sum(t, mirror)-sum, 5)
 }
 
 func TestAFinishedBackupIsCountedAndMeasured(t *testing.T) {
@@ -97,6 +114,10 @@ func TestEachCallMovesItsSeries(t *testing.T) {
 		`holdfast_backups_total{result="rejected"}`:                     metrics.BackupRejected,
 		`holdfast_backups_total{result="deleted"}`:                      metrics.BackupDeleted,
 		"holdfast_velero_stalled_total":                                 metrics.BackupStalled,
+		"holdfast_restore_creation_seconds":                             func() { metrics.RestoreCreated(time.Now()) },
+		`holdfast_restores_total{result="rejected"}`:                    metrics.RestoreRejected,
+		`holdfast_restores_total{result="deleted"}`:                     metrics.RestoreDeleted,
+		`holdfast_restores_total{result="partially_failed"}`:            func() { metrics.RestoreFinished("PartiallyFailed", time.Now()) },
 		`holdfast_patch_conflicts_total{resource="nonadminbackups"}`:    func() { metrics.PatchConflict("nonadminbackups") },
 		`holdfast_activity_retries_total{activity_type="admit-backup"}`: func() { metrics.ActivityRetried("admit-backup") },
 		`holdfast_access_denied_total{activity_type="admit-backup"}`:    func() { metrics.AccessDenied("admit-backup") },
@@ -139,13 +160,14 @@ func TestTheCensusIsTakenAtEachScrape(t *testing.T) {
 
 	census = &metrics.Census{
 		VeleroBackups: map[metrics.State]int{metrics.StateWaiting: 2}, NonAdminBackups: map[string]int{"new": 3},
-		StorageLocations: map[string]int{"created": 4},
+		StorageLocations: map[string]int{"created": 4}, NonAdminRestores: map[string]int{"backing_off": 5}, StalledRestores: 6,
 	}
 	want := map[string]float64{
 		"holdfast_velero_backups waiting": 2, "holdfast_velero_backups in_progress": 0, "holdfast_velero_backups finalizing": 0,
 		"holdfast_velero_backups deleting": 0, "holdfast_velero_backups finished": 0, "holdfast_velero_backups unknown": 0,
 		"holdfast_nonadminbackups new": 3, "holdfast_stalled_backups": 0,
 		"holdfast_storage_locations created": 4, "holdfast_approvals_pending": 0,
+		"holdfast_nonadminrestores backing_off": 5, "holdfast_stalled_restores": 6,
 	}
 	assert.Equal(t, want, scraped())
 
@@ -163,7 +185,7 @@ func TestThePackageCommentListsEveryInstrument(t *testing.T) {
 	require.NoError(t, err)
 	listed := regexp.MustCompile(`holdfast_[a-z_]+`).FindAllString(file.Doc.Text(), -1)
 
-	exposed := []string{"holdfast_resource_timeouts_total"} // Temporal's handler has it
+	exposed := []string{"holdfast_resource_timeouts_total", "holdfast_restore_phase_seconds"} // Temporal's handler has them
 	for name := range monitoring.Exposed(t) {
 		if strings.HasPrefix(name, "holdfast_") {
 			exposed = append(exposed, name)

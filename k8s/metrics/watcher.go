@@ -58,6 +58,9 @@ type Census struct {
 	// NonAdminBackups are counted by phase, in lower snake case.
 	NonAdminBackups map[string]int
 	Stalled         int
+	// NonAdminRestores are counted by phase in the same way.
+	NonAdminRestores map[string]int
+	StalledRestores  int
 	// StorageLocations are NonAdminBackupStorageLocations, counted by phase in the same way.
 	StorageLocations map[string]int
 	// PendingApprovals counts specs that wait for an administrator; OldestPending is since when the oldest has, zero if none.
@@ -85,14 +88,16 @@ var (
 		"Storage locations whose spec waits for an administrator's decision.", nil, nil)
 	oldestPending = prometheus.NewDesc("holdfast_approval_oldest_pending_timestamp_seconds",
 		"Since when the oldest of them has been waiting.", nil, nil)
-	stalledBackups = prometheus.NewDesc("holdfast_stalled_backups", "NonAdminBackups that are VeleroStalled now.", nil, nil)
+	stalledBackups   = prometheus.NewDesc("holdfast_stalled_backups", "NonAdminBackups that are VeleroStalled now.", nil, nil)
+	nonAdminRestores = prometheus.NewDesc("holdfast_nonadminrestores", "NonAdminRestores, by phase.", []string{"phase"}, nil)
+	stalledRestores  = prometheus.NewDesc("holdfast_stalled_restores", "NonAdminRestores that are VeleroStalled now.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (censusCollector) Describe(descriptions chan<- *prometheus.Desc) {
 	for _, description := range []*prometheus.Desc{
 		veleroBackups, lastStart, lastValidation, nonAdminBackups, stalledBackups,
-		storageLocations, pendingApprovals, oldestPending,
+		nonAdminRestores, stalledRestores, storageLocations, pendingApprovals, oldestPending,
 	} {
 		descriptions <- description
 	}
@@ -116,13 +121,15 @@ func (c censusCollector) Collect(collected chan<- prometheus.Metric) {
 	if !census.LastValidation.IsZero() {
 		gauge(lastValidation, float64(census.LastValidation.Unix()))
 	}
-	for phase, number := range census.NonAdminBackups {
-		gauge(nonAdminBackups, float64(number), phase)
+	for description, phases := range map[*prometheus.Desc]map[string]int{
+		nonAdminBackups: census.NonAdminBackups, nonAdminRestores: census.NonAdminRestores, storageLocations: census.StorageLocations,
+	} {
+		for phase, number := range phases {
+			gauge(description, float64(number), phase)
+		}
 	}
 	gauge(stalledBackups, float64(census.Stalled))
-	for phase, number := range census.StorageLocations {
-		gauge(storageLocations, float64(number), phase)
-	}
+	gauge(stalledRestores, float64(census.StalledRestores))
 	gauge(pendingApprovals, float64(census.PendingApprovals))
 	if !census.OldestPending.IsZero() {
 		gauge(oldestPending, float64(census.OldestPending.Unix()))

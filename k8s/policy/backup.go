@@ -43,7 +43,7 @@ func asVeleroReads(spec *velerov1.BackupSpec) *velerov1.BackupSpec {
 // hold it once more, and etcd takes 1.5 MiB.
 const maxSpecBytes = 256 << 10
 
-func jsonSize(spec *velerov1.BackupSpec) int {
+func jsonSize(spec any) int {
 	data, err := json.Marshal(spec)
 	if err != nil {
 		return maxSpecBytes + 1

@@ -63,6 +63,7 @@ func (w *Watcher) Census() *metrics.Census {
 	for _, phase := range nabPhases {
 		census.NonAdminBackups[phase] = 0
 	}
+	w.restores.count(ctx, census)
 	w.each(ctx, func(nab *oadpv1alpha1.NonAdminBackup) {
 		census.NonAdminBackups[phaseName(nab.Status.Phase)]++
 		if meta.IsStatusConditionTrue(nab.Status.Conditions, string(oadpv1alpha1.NonAdminConditionVeleroStalled)) {
@@ -78,6 +79,20 @@ func phaseName(phase oadpv1alpha1.NonAdminPhase) string {
 		return name
 	}
 	return unknownPhase
+}
+
+// count adds the restores.
+func (r *restores) count(ctx context.Context, census *metrics.Census) {
+	census.NonAdminRestores = map[string]int{unknownPhase: 0}
+	for _, phase := range nabPhases {
+		census.NonAdminRestores[phase] = 0
+	}
+	r.each(ctx, func(nar *oadpv1alpha1.NonAdminRestore) {
+		census.NonAdminRestores[phaseName(nar.Status.Phase)]++
+		if meta.IsStatusConditionTrue(nar.Status.Conditions, string(oadpv1alpha1.NonAdminConditionVeleroStalled)) {
+			census.StalledRestores++
+		}
+	})
 }
 
 // count adds the storage locations and the approvals that wait.

@@ -88,6 +88,11 @@ func TestTheCensusCountsWhatTheCachesHold(t *testing.T) {
 			ObjectMeta: metav1.ObjectMeta{Namespace: fake.Namespace, Name: "own"},
 			Status:     oadpv1alpha1.NonAdminBackupStorageLocationStatus{Phase: oadpv1alpha1.NonAdminPhaseBackingOff},
 		},
+		&oadpv1alpha1.NonAdminRestore{
+			ObjectMeta: metav1.ObjectMeta{Namespace: fake.Namespace, Name: "lost"},
+			Status:     oadpv1alpha1.NonAdminRestoreStatus{Phase: "Created", Conditions: stalled.Status.Conditions},
+		},
+		&oadpv1alpha1.NonAdminRestore{ObjectMeta: metav1.ObjectMeta{Namespace: fake.Namespace, Name: "fresh"}},
 	} {
 		require.NoError(t, s.cache.Client.Create(t.Context(), object))
 	}
@@ -99,6 +104,8 @@ func TestTheCensusCountsWhatTheCachesHold(t *testing.T) {
 		LastValidation:   at(12).Local(),
 		NonAdminBackups:  map[string]int{"new": 1, "backing_off": 1, "created": 2, "deleting": 0, "unknown": 1},
 		Stalled:          1,
+		NonAdminRestores: map[string]int{"new": 1, "backing_off": 0, "created": 1, "deleting": 0, "unknown": 0},
+		StalledRestores:  1,
 		StorageLocations: map[string]int{"new": 0, "backing_off": 1, "created": 0, "deleting": 0, "unknown": 0},
 		PendingApprovals: 2,
 		OldestPending:    at(5).Local(),

@@ -5,15 +5,14 @@ import (
 	"maps"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 
+	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
-	"holdfast.dev/holdfast/k8s/backup"
 )
 
 type queue = workqueue.TypedRateLimitingInterface[Request]
@@ -34,7 +33,7 @@ func (w *Watcher) backupEvents() events {
 				w.add(q, requestFor(before))
 			}
 			rejected := before.Status.Phase != after.Status.Phase && after.Status.Phase == oadpv1alpha1.NonAdminPhaseBackingOff
-			if concerns(before, after) || rejected {
+			if concerns(before, after, oadpv1alpha1.NabFinalizer) || rejected {
 				w.add(q, requestFor(after))
 			}
 			if before.Status.Phase != after.Status.Phase {
@@ -47,12 +46,12 @@ func (w *Watcher) backupEvents() events {
 	}
 }
 
-func concerns(before, after *oadpv1alpha1.NonAdminBackup) bool {
-	finalizer := oadpv1alpha1.NabFinalizer
-	return before.UID != after.UID ||
-		before.Generation != after.Generation ||
-		!before.DeletionTimestamp.Equal(after.DeletionTimestamp) ||
-		!maps.Equal(before.Labels, after.Labels) ||
+// concerns reports whether a change of a tenant's object, which finalizer of ours protects, is its workflow's concern.
+func concerns(before, after client.Object, finalizer string) bool {
+	return before.GetUID() != after.GetUID() ||
+		before.GetGeneration() != after.GetGeneration() ||
+		!before.GetDeletionTimestamp().Equal(after.GetDeletionTimestamp()) ||
+		!maps.Equal(before.GetLabels(), after.GetLabels()) ||
 		(controllerutil.ContainsFinalizer(before, finalizer) && !controllerutil.ContainsFinalizer(after, finalizer))
 }
 
@@ -173,12 +172,8 @@ func passOn(add func(queue, Request)) handler.TypedFuncs[Request, Request] {
 
 // origin finds the NonAdminBackup that a Velero object names as its origin, in the cache; nil if there is none.
 func (w *Watcher) origin(ctx context.Context, object client.Object) *oadpv1alpha1.NonAdminBackup {
-	annotations := object.GetAnnotations()
-	key := types.NamespacedName{
-		Namespace: annotations[oadpv1alpha1.NabOriginNamespaceAnnotation],
-		Name:      annotations[oadpv1alpha1.NabOriginNameAnnotation],
-	}
-	if !backup.ValidOriginValue(key.Namespace) || !backup.ValidOriginValue(key.Name) {
+	key, named := k8s.BackupOrigin.Of(object)
+	if !named {
 		return nil
 	}
 	nab := &oadpv1alpha1.NonAdminBackup{}

@@ -48,7 +48,7 @@ func TestWhichChangesOfABackupConcernItsWorkflow(t *testing.T) {
 			if test.after != nil {
 				test.after(after)
 			}
-			assert.Equal(t, test.want, concerns(before, after))
+			assert.Equal(t, test.want, concerns(before, after, oadpv1alpha1.NabFinalizer))
 			s, q := newStation(t), &recordingQueue{}
 			s.backupEvents().Update(t.Context(), event.UpdateEvent{ObjectOld: before, ObjectNew: after}, q)
 			assert.Equal(t, test.want, len(q.added) > 0)

@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
@@ -36,11 +35,8 @@ func (l *locations) locationEvents() events {
 			if before.UID != after.UID {
 				l.add(q, requestForLocation(before, false))
 			}
-			finalizer := oadpv1alpha1.NabslFinalizer
-			released := controllerutil.ContainsFinalizer(before, finalizer) && !controllerutil.ContainsFinalizer(after, finalizer)
 			rejected := before.Status.Phase != after.Status.Phase && after.Status.Phase == oadpv1alpha1.NonAdminPhaseBackingOff
-			if before.UID != after.UID || before.Generation != after.Generation || released || rejected ||
-				!before.DeletionTimestamp.Equal(after.DeletionTimestamp) || !maps.Equal(before.Labels, after.Labels) {
+			if concerns(before, after, oadpv1alpha1.NabslFinalizer) || rejected {
 				l.add(q, requestForLocation(after, false))
 			}
 		},

@@ -116,7 +116,7 @@ func TestTheWatcherIsReadyOnceAllCachesAreFilled(t *testing.T) {
 	manager.cacheErr, manager.cached = nil, nil
 	require.NoError(t, s.awaitCaches(t.Context()))
 	require.NoError(t, s.Watching(t.Context()))
-	assert.Len(t, manager.cached, 10, "every kind that is watched")
+	assert.Len(t, manager.cached, 16, "every kind that is watched")
 }
 
 func TestTheCacheHoldsOfVelerosObjectsOnlyThoseOfTheOADPNamespace(t *testing.T) {
@@ -127,6 +127,10 @@ func TestTheCacheHoldsOfVelerosObjectsOnlyThoseOfTheOADPNamespace(t *testing.T) 
 			assert.NotNil(t, by.Transform, "tenants' Secrets are watched everywhere, and what is kept of them is little")
 			continue
 		}
+		if _, tenants := kind.(*oadpv1alpha1.NonAdminDownloadRequest); tenants {
+			assert.NotNil(t, by.Transform, "no signed URL is kept")
+			continue
+		}
 		for namespace := range by.Namespaces {
 			assert.Equal(t, fake.OADPNamespace, namespace)
 		}
@@ -134,13 +138,15 @@ func TestTheCacheHoldsOfVelerosObjectsOnlyThoseOfTheOADPNamespace(t *testing.T) 
 		switch kind.(type) {
 		case *velerov1.Backup:
 			kinds = append(kinds, "Backup")
+		case *velerov1.Restore:
+			kinds = append(kinds, "Restore")
 		case *velerov1.DeleteBackupRequest:
 			kinds = append(kinds, "DeleteBackupRequest")
 		case *velerov1.BackupStorageLocation:
 			kinds = append(kinds, "BackupStorageLocation")
 		}
 	}
-	assert.ElementsMatch(t, []string{"Backup", "DeleteBackupRequest", "BackupStorageLocation"}, kinds)
+	assert.ElementsMatch(t, []string{"Backup", "Restore", "DeleteBackupRequest", "BackupStorageLocation"}, kinds)
 	nab := fake.NAB(name)
 	nab.ManagedFields = append(nab.ManagedFields, nab.ManagedFields...)
 	kept, err := options.DefaultTransform(nab)

@@ -16,6 +16,7 @@ import (
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/backup"
 	"holdfast.dev/holdfast/k8s/metrics"
+	"holdfast.dev/holdfast/k8s/restore"
 )
 
 const (
@@ -64,9 +65,24 @@ func sleep(ctx context.Context, duration time.Duration) bool {
 	}
 }
 
+// positionChange is a position that an object does not show yet. show writes it into a copy of the object.
 type positionChange struct {
-	nab      *oadpv1alpha1.NonAdminBackup
+	object   client.Object
 	position int
+}
+
+func (c positionChange) show() client.Object {
+	info := &oadpv1alpha1.QueueInfo{EstimatedQueuePosition: c.position}
+	switch object := c.object.DeepCopyObject().(type) {
+	case *oadpv1alpha1.NonAdminBackup:
+		object.Status.QueueInfo = info
+		return object
+	case *oadpv1alpha1.NonAdminRestore:
+		object.Status.QueueInfo = info
+		return object
+	default:
+		return c.object
+	}
 }
 
 func (w *Watcher) writePositions(ctx context.Context, limiter *rate.Limiter) {
@@ -77,10 +93,8 @@ func (w *Watcher) writePositions(ctx context.Context, limiter *rate.Limiter) {
 		if limiter.Wait(ctx) != nil {
 			return
 		}
-		nab := change.nab.DeepCopy()
-		before := nab.DeepCopy()
-		nab.Status.QueueInfo = &oadpv1alpha1.QueueInfo{EstimatedQueuePosition: change.position}
-		err := w.manager.GetClient().Status().Patch(ctx, nab, k8s.BoundPatch(before))
+		object := change.show()
+		err := w.manager.GetClient().Status().Patch(ctx, object, k8s.BoundPatch(change.object))
 		switch {
 		case err == nil, apierrors.IsNotFound(err):
 		case apierrors.IsConflict(err):
@@ -89,14 +103,21 @@ func (w *Watcher) writePositions(ctx context.Context, limiter *rate.Limiter) {
 			if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
 				metrics.AccessDenied(metrics.StepQueuePosition)
 			}
-			w.Log.Warn("write queue position", zap.String("namespace", nab.Namespace), zap.String("name", nab.Name), zap.Error(err))
+			w.Log.Warn("write queue position", zap.String("namespace", object.GetNamespace()), zap.String("name", object.GetName()),
+				zap.Error(err))
 			w.positionsChanged()
 		}
 	}
 }
 
-// positionChanges compares the shown positions with Velero's queue, the front of the queue first.
+// positionChanges compares the shown positions with Velero's queues, the front of the queues first.
 func (w *Watcher) positionChanges(ctx context.Context) []positionChange {
+	changes := append(w.backupPositionChanges(ctx), w.restorePositionChanges(ctx)...)
+	slices.SortStableFunc(changes, func(a, b positionChange) int { return cmp.Compare(a.position, b.position) })
+	return changes
+}
+
+func (w *Watcher) backupPositionChanges(ctx context.Context) []positionChange {
 	var list velerov1.BackupList
 	if err := w.gatherer.Reader.List(ctx, &list, client.InNamespace(w.OADPNamespace), client.UnsafeDisableDeepCopy); err != nil {
 		w.Log.Error("list Velero Backups in the cache", zap.Error(err))
@@ -109,9 +130,7 @@ func (w *Watcher) positionChanges(ctx context.Context) []positionChange {
 	}
 	var changes []positionChange
 	w.each(ctx, func(nab *oadpv1alpha1.NonAdminBackup) {
-		phase := nab.Status.Phase
-		made := phase == oadpv1alpha1.NonAdminPhaseCreated || phase == oadpv1alpha1.NonAdminPhaseDeleting
-		if !made || nab.Status.VeleroBackup == nil {
+		if !wasMade(nab.Status.Phase) || nab.Status.VeleroBackup == nil {
 			return
 		}
 		name := nab.Status.VeleroBackup.Name
@@ -120,11 +139,43 @@ func (w *Watcher) positionChanges(ctx context.Context) []positionChange {
 			return // finished, passed or not its own: the workflow's part
 		}
 		if worthShowing(nab.Status.QueueInfo, position) {
-			changes = append(changes, positionChange{nab: nab, position: position})
+			changes = append(changes, positionChange{object: nab, position: position})
 		}
 	})
-	slices.SortFunc(changes, func(a, b positionChange) int { return cmp.Compare(a.position, b.position) })
 	return changes
+}
+
+func (w *Watcher) restorePositionChanges(ctx context.Context) []positionChange {
+	var list velerov1.RestoreList
+	if err := w.gatherer.Reader.List(ctx, &list, client.InNamespace(w.OADPNamespace), client.UnsafeDisableDeepCopy); err != nil {
+		w.Log.Error("list Velero Restores in the cache", zap.Error(err))
+		return nil
+	}
+	positions := restore.QueuePositions(list.Items)
+	origins := make(map[string]*velerov1.Restore, len(list.Items))
+	for i := range list.Items {
+		origins[list.Items[i].Name] = &list.Items[i]
+	}
+	var changes []positionChange
+	w.restores.each(ctx, func(nar *oadpv1alpha1.NonAdminRestore) {
+		if !wasMade(nar.Status.Phase) || nar.Status.VeleroRestore == nil {
+			return
+		}
+		name := nar.Status.VeleroRestore.Name
+		position := positions[name]
+		if position == 0 || !restore.OriginIs(origins[name], nar.Namespace, nar.Name) {
+			return // finished, passed or not its own: the workflow's part
+		}
+		if worthShowing(nar.Status.QueueInfo, position) {
+			changes = append(changes, positionChange{object: nar, position: position})
+		}
+	})
+	return changes
+}
+
+// wasMade: the Velero object of an object in this phase was made.
+func wasMade(phase oadpv1alpha1.NonAdminPhase) bool {
+	return phase == oadpv1alpha1.NonAdminPhaseCreated || phase == oadpv1alpha1.NonAdminPhaseDeleting
 }
 
 func worthShowing(shown *oadpv1alpha1.QueueInfo, position int) bool {

@@ -90,6 +90,7 @@ func (w *Watcher) watchPolicy(ctx context.Context) error {
 			version = now
 			w.Log.Info("policy in force", zap.String("version", version))
 			w.enqueueBackingOff(ctx, func(request Request) { w.enqueue(ctx, request) })
+			w.restores.eachBackingOff(ctx, w.restores.lookAgain(ctx))
 			w.locations.lookAtAll(ctx) // approval may be required now, or not any more
 		}
 		select {
@@ -126,7 +127,7 @@ func (w *Watcher) Recovered(ctx context.Context) {
 			}
 			err := w.sweep(ctx)
 			if ctx.Err() == nil {
-				err = errors.Join(err, w.locations.sweep(ctx))
+				err = errors.Join(err, w.restores.sweep(ctx), w.downloads.sweep(ctx), w.locations.sweep(ctx))
 			}
 			if err != nil && ctx.Err() == nil {
 				w.Log.Warn("live sweep after the API server's return", zap.Error(err))
@@ -148,6 +149,8 @@ func (w *Watcher) TemporalRecovered(ctx context.Context) {
 	}
 	go func() {
 		w.each(ctx, func(nab *oadpv1alpha1.NonAdminBackup) { w.enqueue(ctx, requestFor(nab)) })
+		w.restores.each(ctx, w.restores.lookAgain(ctx))
+		w.downloads.lookAtAll(ctx)
 		w.locations.lookAtAll(ctx)
 	}()
 }

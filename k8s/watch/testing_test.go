@@ -17,8 +17,10 @@ import (
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/backup"
+	"holdfast.dev/holdfast/k8s/download"
 	"holdfast.dev/holdfast/k8s/location"
 	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/k8s/restore"
 	"holdfast.dev/holdfast/test/fake"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -34,12 +36,14 @@ type station struct {
 	signals     *signals
 	policy      *writtenPolicy
 	paused      error
+	now         time.Time // what download requests are judged by
 }
 
 func newStation(t *testing.T, objects ...client.Object) *station {
 	t.Helper()
 	s := &station{
 		cache: fake.New(t, objects...), live: fake.New(t), signals: &signals{}, policy: &writtenPolicy{},
+		now: fake.DownloadTime,
 	}
 	polled := &polledPolicy{source: s.policy}
 	s.Watcher = &Watcher{
@@ -56,6 +60,21 @@ func newStation(t *testing.T, objects ...client.Object) *station {
 		},
 		requests: make(chan event.TypedGenericEvent[Request], 1024),
 		dirty:    make(chan struct{}, 1),
+	}
+	s.restores = &restores{
+		Watcher: s.Watcher,
+		gatherer: &restore.Gatherer{
+			Reader: s.cache.Client, Policy: polled, ClusterID: fake.Cluster, OADPNamespace: fake.OADPNamespace,
+		},
+		requests: make(chan event.TypedGenericEvent[Request], 1024),
+	}
+	s.downloads = &downloads{
+		Watcher: s.Watcher,
+		gatherer: &download.Gatherer{
+			Reader: s.cache.Client, ClusterID: fake.Cluster, OADPNamespace: fake.OADPNamespace,
+			Now: func() time.Time { return s.now },
+		},
+		requests: make(chan event.TypedGenericEvent[Request], 1024),
 	}
 	s.locations = &locations{
 		Watcher: s.Watcher,

@@ -25,6 +25,7 @@ import (
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/backup"
+	"holdfast.dev/holdfast/k8s/download"
 	"holdfast.dev/holdfast/k8s/metrics"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -48,6 +49,7 @@ type Options struct {
 	// ResyncInterval is how often every object is looked at without an event.
 	ResyncInterval time.Duration
 	Workflows      Workflows
+	Schedules      Schedules
 	Policy         PolicySource
 	// Paused returns an error while another controller serves the same kinds.
 	Paused func() error
@@ -81,6 +83,10 @@ type Watcher struct {
 	volumes  volumes
 	// locations watches storage locations with the same manager.
 	locations *locations
+	// restores watches restores with the same manager.
+	restores *restores
+	// downloads watches download requests with the same manager.
+	downloads *downloads
 	dirty     chan struct{} // the queue positions may have changed
 	watching  atomic.Bool   // all caches are filled
 	recovery  atomic.Pointer[recovery]
@@ -105,11 +111,15 @@ func (w *Watcher) Watching(context.Context) error {
 func (w *Watcher) awaitCaches(ctx context.Context) error {
 	for _, kind := range []client.Object{
 		&oadpv1alpha1.NonAdminBackup{}, &velerov1.Backup{}, &velerov1.DeleteBackupRequest{},
+		&oadpv1alpha1.NonAdminRestore{}, &velerov1.Restore{},
+		&oadpv1alpha1.NonAdminDownloadRequest{}, &velerov1.DownloadRequest{},
 		&oadpv1alpha1.NonAdminBackupStorageLocation{}, &velerov1.BackupStorageLocation{},
 		&oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest{}, metadataOf(secretKind),
 		metadataOf(corev1.SchemeGroupVersion.WithKind("Namespace")),
 		metadataOf(velerov1.SchemeGroupVersion.WithKind("PodVolumeBackup")),
 		metadataOf(velerov2alpha1.SchemeGroupVersion.WithKind("DataUpload")),
+		metadataOf(velerov1.SchemeGroupVersion.WithKind("PodVolumeRestore")),
+		metadataOf(velerov2alpha1.SchemeGroupVersion.WithKind("DataDownload")),
 	} {
 		if _, err := w.manager.GetCache().GetInformer(ctx, kind); err != nil {
 			return fmt.Errorf("fill the cache of %T: %w", kind, err)
@@ -135,12 +145,19 @@ func CacheOptions(oadpNamespace string, refusals *Refusals) cache.Options {
 		DefaultWatchErrorHandler: refusals.Handle,
 		ByObject: map[client.Object]cache.ByObject{
 			&velerov1.Backup{}:                                           velero,
+			&velerov1.Restore{}:                                          velero,
 			&velerov1.DeleteBackupRequest{}:                              velero,
 			&velerov1.BackupStorageLocation{}:                            velero,
 			&velerov1.PodVolumeBackup{}:                                  velero,
 			&velerov2alpha1.DataUpload{}:                                 velero,
+			&velerov1.PodVolumeRestore{}:                                 velero,
+			&velerov2alpha1.DataDownload{}:                               velero,
 			&oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest{}: velero,
 			metadataOf(secretKind):                                       {Transform: stripSecret},
+			&oadpv1alpha1.NonAdminDownloadRequest{}:                      {Transform: download.Conceal},
+			&velerov1.DownloadRequest{}: {
+				Namespaces: map[string]cache.Config{oadpNamespace: {}}, Transform: download.Conceal,
+			},
 		},
 	}
 }
@@ -179,10 +196,10 @@ func Add(mgr manager.Manager, options Options) (*Watcher, error) {
 	if err != nil {
 		return nil, fmt.Errorf("build the watcher of NonAdminBackups: %w", err)
 	}
-	if err := w.addLocations(); err != nil {
+	if err := errors.Join(w.addLocations(), w.addRestores(), w.addDownloads()); err != nil {
 		return nil, err
 	}
-	for _, run := range []manager.RunnableFunc{w.awaitCaches, w.watchPolicy, w.keepQueuePositions} {
+	for _, run := range []manager.RunnableFunc{w.awaitCaches, w.watchPolicy, w.keepQueuePositions, w.keepSchedules} {
 		if err := mgr.Add(run); err != nil {
 			return nil, fmt.Errorf("add to the manager: %w", err)
 		}

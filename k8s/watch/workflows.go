@@ -45,6 +45,18 @@ var kinds = map[contract.Kind]struct {
 			return contract.BackupInput{Cluster: cluster, Ref: ref}
 		},
 	},
+	contract.KindRestore: {
+		workflow: contract.WorkflowRestore, kubernetesKind: contract.KubernetesKindRestore, summary: "Restore",
+		input: func(cluster string, ref contract.ObjectRef) any {
+			return contract.RestoreInput{Cluster: cluster, Ref: ref}
+		},
+	},
+	contract.KindDownload: {
+		workflow: contract.WorkflowDownload, kubernetesKind: contract.KubernetesKindDownload, summary: "Download request",
+		input: func(cluster string, ref contract.ObjectRef) any {
+			return contract.DownloadInput{Cluster: cluster, Ref: ref}
+		},
+	},
 	contract.KindLocation: {
 		workflow: contract.WorkflowLocation, kubernetesKind: contract.KubernetesKindLocation, summary: "Storage location",
 		input: func(cluster string, ref contract.ObjectRef) any {

@@ -140,9 +140,9 @@ func TestEachProcessHasItsOwnRightsAlone(t *testing.T) {
 				}
 			}
 			assert.Equal(t, map[string][]string{
-				"ClusterRole/holdfast-worker":  {"get"},                       // the one that a storage location names
-				"ClusterRole/holdfast-watcher": {"list", "watch"},             // of which it takes the metadata
-				"Role/holdfast-worker":         {"create", "delete", "patch"}, // of the copies; getting them is in the other
+				"ClusterRole/holdfast-worker":  {"get"},                               // the one that a storage location names
+				"ClusterRole/holdfast-watcher": {"list", "watch"},                     // of which it takes the metadata
+				"Role/holdfast-worker":         {"create", "delete", "list", "patch"}, // of the copies; getting them is in the other
 			}, secrets)
 		})
 	}

@@ -19,11 +19,15 @@ func TestSamplesAreWhatTheirKindsTake(t *testing.T) {
 	require.ElementsMatch(t, []string{
 		"NonAdminBackup/everything", "NonAdminBackup/web", "ConfigMap/holdfast-policy", "ResourceQuota/backups",
 		"RoleBinding/storage-approvers", "Secret/own-credentials", "NonAdminBackupStorageLocation/own",
+		"NonAdminRestore/undo",
 	}, samples.ids())
 	for _, o := range samples.ofKind("NonAdminBackup") {
 		assert.Empty(t, o.GetNamespace(), "the tenant gives it")
 		assert.NotNil(t, into[oadpv1alpha1.NonAdminBackup](t, o).Spec.BackupSpec)
 	}
+	restore := into[oadpv1alpha1.NonAdminRestore](t, samples.find(t, "NonAdminRestore/undo"))
+	assert.Empty(t, restore.Namespace, "the tenant gives it")
+	samples.find(t, "NonAdminBackup/"+restore.Spec.RestoreSpec.BackupName)
 	quota := into[corev1.ResourceQuota](t, samples.find(t, "ResourceQuota/backups"))
 	assert.Equal(t, corev1.ResourceList{
 		"count/nonadminbackups.oadp.openshift.io": resource.MustParse("10"),

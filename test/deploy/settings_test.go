@@ -40,6 +40,7 @@ func askProgram(t *testing.T, command ...string) program {
 	help, err := exec.CommandContext(t.Context(), binary, append(slices.Clone(command[1:]), "--help")...).CombinedOutput()
 	require.NoError(t, err, string(help))
 	p := program{flags: map[string]string{}, variables: append(temporalVariables(t), helpVariable.FindAllString(string(help), -1)...)}
+	p.variables = append(p.variables, "GOMEMLIMIT") // every Go program does
 	for _, match := range helpFlag.FindAllStringSubmatch(string(help), -1) {
 		p.flags[match[1]] = match[2]
 		p.variables = append(p.variables, "HOLDFAST_"+strings.ToUpper(strings.ReplaceAll(match[1], "-", "_")))

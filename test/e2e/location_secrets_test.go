@@ -31,7 +31,7 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// secrets are all secret keys that tests have put into tenants' Secrets.
+// secrets are all secret keys that tests have put into tenants' Secrets, and the signatures of the URLs that they were given.
 var secrets = struct {
 	sync.Mutex
 	kept map[string]bool
@@ -108,8 +108,9 @@ func searchEverywhere(ctx context.Context, texts ...string) (map[string]int, err
 }
 
 func (s *search) histories(ctx context.Context) error {
-	request := &workflowservice.ListWorkflowExecutionsRequest{Query: fmt.Sprintf("HoldfastKind IN ('%s', '%s', '%s')",
-		contract.KubernetesKindLocation, contract.KubernetesKindApproval, contract.KubernetesKindBackup)}
+	request := &workflowservice.ListWorkflowExecutionsRequest{Query: fmt.Sprintf("HoldfastKind IN ('%s', '%s', '%s', '%s', '%s')",
+		contract.KubernetesKindLocation, contract.KubernetesKindApproval, contract.KubernetesKindBackup,
+		contract.KubernetesKindRestore, contract.KubernetesKindDownload)}
 	for {
 		page, err := temporal.ListWorkflow(ctx, request)
 		if err != nil {
@@ -155,13 +156,14 @@ func (s *search) files(context.Context) error {
 	return nil
 }
 
-// objects leaves out Secrets alone.
+// objects leaves out Secrets, and the requests whose status is the place of a signed URL.
 func (s *search) objects(ctx context.Context) error {
 	for kind, list := range map[string]client.ObjectList{
 		"Event":            &eventsv1.EventList{},
 		"location":         &oadpv1alpha1.NonAdminBackupStorageLocationList{},
 		"approval request": &oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequestList{},
 		"backup":           &oadpv1alpha1.NonAdminBackupList{},
+		"restore":          &oadpv1alpha1.NonAdminRestoreList{},
 		"Velero location":  &velerov1.BackupStorageLocationList{},
 	} {
 		if err := admin.List(ctx, list); err != nil {

@@ -26,6 +26,9 @@ import (
 // suggestContinueAsNew makes workflows continue as new early, so that both sides of it are on every path.
 const suggestContinueAsNew = 50
 
+// readyTimeout is how long restored volumes and workloads are waited for.
+const readyTimeout = 15 * time.Second
+
 var (
 	stack    *env.Env
 	admin    client.Client
@@ -53,6 +56,8 @@ func run(m *testing.M) int {
 		Audit:                true,
 		SuggestContinueAsNew: suggestContinueAsNew,
 		WatchArgs:            []string{"--progress-interval=1s"},
+		// There is no kubelet, so no restored workload ever becomes ready.
+		WorkerArgs: []string{"--restore-ready-timeout=" + readyTimeout.String()},
 		// Velero 1.18 may leave a queued backup alone for a minute although nothing runs; more slots make that rare.
 		VeleroArgs: []string{"--concurrent-backups=4"},
 	})

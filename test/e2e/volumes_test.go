@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -52,4 +53,37 @@ func TestVolumesAreCountedWhereThereAreAny(t *testing.T) {
 		assert.Equal(t, nab == with, done.Status.FileSystemPodVolumeBackups != nil)
 		record(t, nab)
 	}
+}
+
+// As for a backup, of what a restore brings back.
+func TestRestoredVolumesAreCountedWhereThereAreAny(t *testing.T) {
+	x := newTenant(t, "frank")
+	nab := x.completed("nightly")
+	actForVelero(t)
+	nar := x.awaitRestoreCreated(x.restore("with-volumes", nab.Name))
+	veleroSaysOf(t, nar, velerov1.RestorePhaseInProgress)
+	made := func(name string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{
+			Namespace: env.OADPNamespace, Name: x.namespace + "-" + name,
+			Labels: map[string]string{velerov1.RestoreNameLabel: restoreID(nar)},
+		}
+	}
+	volume := &velerov1.PodVolumeRestore{
+		ObjectMeta: made("volume"), Spec: velerov1.PodVolumeRestoreSpec{UploaderType: "kopia", Volume: "data"},
+	}
+	require.NoError(t, admin.Create(t.Context(), volume))
+	require.NoError(t, admin.Create(t.Context(), &velerov2alpha1.DataDownload{ObjectMeta: made("download")}))
+	counts := func(wish string, want oadpv1alpha1.FileSystemPodVolumeRestores) {
+		x.awaitRestore(nar, wish, func(now *restoring) bool {
+			return now.Status.FileSystemPodVolumeRestores != nil && *now.Status.FileSystemPodVolumeRestores == want &&
+				now.Status.DataMoverDataDownloads != nil && now.Status.DataMoverDataDownloads.New == 1
+		})
+	}
+	counts("new volumes", oadpv1alpha1.FileSystemPodVolumeRestores{Total: 1, New: 1})
+	before := volume.DeepCopy()
+	volume.Status.Phase = velerov1.PodVolumeRestorePhaseCompleted
+	require.NoError(t, admin.Patch(t.Context(), volume, client.MergeFrom(before)))
+	veleroSaysOf(t, nar, velerov1.RestorePhaseCompleted)
+	counts("a volume that is done", oadpv1alpha1.FileSystemPodVolumeRestores{Total: 1, Completed: 1})
+	recordRestore(t, nar)
 }

@@ -31,7 +31,7 @@ func (e *Env) startVelero(ctx context.Context, kubernetes, s3 *gate) error {
 	if err := s3.wait(ctx); err != nil {
 		return err
 	}
-	if err := e.Apply(ctx, e.veleroDeployment(), e.storageLocation()); err != nil {
+	if err := e.Apply(ctx, e.veleroDeployment(), e.storageLocation(), e.veleroSecret()); err != nil {
 		return err
 	}
 	keys := e.path("pki", "s3-root-credentials")
@@ -54,7 +54,7 @@ func (e *Env) startVelero(ctx context.Context, kubernetes, s3 *gate) error {
 		env: []string{
 			"KUBECONFIG=" + e.Kubeconfig(veleroUser), "VELERO_SCRATCH_DIR=" + e.path("tmp"), "AWS_EC2_METADATA_DISABLED=true",
 			"VELERO_MANAGER_METRICS_ADDRESS=" + manager, // see test/tools/velero
-			// Not by a Secret: Velero writes that to a file anew for each use, and its plugins may read it half written. Not as
+			// Not by the Secret: Velero writes that to a file anew for each use, and its plugins may read it half written. Not as
 			// variables of their own either: the plugin would prefer them to the credentials of any storage location.
 			"AWS_SHARED_CREDENTIALS_FILE=" + keys,
 		},
@@ -107,6 +107,13 @@ func (e *Env) storageLocation() *unstructured.Unstructured {
 				"region": e.storage.Region, "s3ForcePathStyle": "true", "s3Url": e.storage.Endpoint, "checksumAlgorithm": "",
 			},
 		},
+	})
+}
+
+// veleroSecret is that of an installed Velero: whoever else reads the default location finds its keys there.
+func (e *Env) veleroSecret() *unstructured.Unstructured {
+	return object("v1", "Secret", OADPNamespace, "cloud-credentials", map[string]any{
+		"stringData": map[string]any{"cloud": string(e.storage.root().CredentialsFile())},
 	})
 }
 

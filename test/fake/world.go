@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -26,6 +27,7 @@ import (
 	"holdfast.dev/holdfast/k8s/backup"
 	"holdfast.dev/holdfast/k8s/location"
 	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/k8s/restore"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -44,6 +46,7 @@ type World struct {
 	t         *testing.T
 	Client    client.WithWatch
 	Backups   *activities.Backups
+	Restores  *activities.Restores
 	Locations *activities.Locations
 	Events    chan string
 	// Policy is the admin's policy; PolicyErr stands for one that cannot be read.
@@ -67,12 +70,21 @@ func New(t *testing.T, objects ...client.Object) *World {
 	w.Events = recorder.Events
 	base := fake.NewClientBuilder().WithScheme(scheme()).WithObjectTracker(newGenerations()).
 		WithObjects(withNamespace(objects)...).
-		WithStatusSubresource(&oadpv1alpha1.NonAdminBackup{}, &oadpv1alpha1.NonAdminBackupStorageLocation{},
-			&oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest{}).Build()
+		WithStatusSubresource(&oadpv1alpha1.NonAdminBackup{}, &oadpv1alpha1.NonAdminRestore{},
+			&oadpv1alpha1.NonAdminBackupStorageLocation{}, &oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest{},
+			&oadpv1alpha1.NonAdminDownloadRequest{}).Build()
 	w.Client = interceptor.NewClient(base, w.interceptors())
 	w.Backups = &activities.Backups{
 		Client: w.Client,
 		Gatherer: &backup.Gatherer{
+			Reader: w.Client, Policy: source{w}, ClusterID: Cluster, OADPNamespace: OADPNamespace,
+		},
+		Events: recorder,
+		Paused: func() error { return nil },
+	}
+	w.Restores = &activities.Restores{
+		Client: w.Client,
+		Gatherer: &restore.Gatherer{
 			Reader: w.Client, Policy: source{w}, ClusterID: Cluster, OADPNamespace: OADPNamespace,
 		},
 		Events: recorder,
@@ -158,9 +170,9 @@ func (w *World) write(verb string, object client.Object, do func() error) error 
 	if err := do(); err != nil {
 		return err
 	}
-	kinds, _, _ := scheme().ObjectKinds(object)
+	kind, _ := apiutil.GVKForObject(object, scheme()) // of mere metadata too
 	w.mutex.Lock()
-	w.writes = append(w.writes, verb+" "+kinds[0].Kind)
+	w.writes = append(w.writes, verb+" "+kind.Kind)
 	w.mutex.Unlock()
 	if lose != nil {
 		return lose(verb, object)

@@ -20,6 +20,7 @@ func Exposed(t testing.TB) map[string]dto.MetricType {
 		metrics.PatchConflict, metrics.ActivityRetried, metrics.AccessDenied, metrics.SignalFailed,
 		func(value string) { metrics.SignalAcknowledged(value, time.Now()) },
 		func(value string) { metrics.SetDependencyUp(value, true) },
+		func(value string) { metrics.FinalizationTaskEnded(value, "Completed", time.Second) },
 	} {
 		call("any")
 	}
@@ -27,7 +28,7 @@ func Exposed(t testing.TB) map[string]dto.MetricType {
 	require.NoError(t, census.Register(metrics.NewCensusCollector(func() *metrics.Census {
 		return &metrics.Census{
 			LastStart: time.Unix(1, 0), LastValidation: time.Unix(1, 0), NonAdminBackups: map[string]int{"new": 1},
-			StorageLocations: map[string]int{"new": 1}, OldestPending: time.Unix(1, 0),
+			StorageLocations: map[string]int{"new": 1}, NonAdminRestores: map[string]int{"new": 1}, OldestPending: time.Unix(1, 0),
 		}
 	})))
 	families, err := prometheus.Gatherers{ctrlmetrics.Registry, census}.Gather()

@@ -45,7 +45,9 @@ func startStack(t *testing.T) (*env.Env, client.Client) {
 			Provider: "aws", Default: true,
 			StorageType: velerov1.StorageType{ObjectStorage: &velerov1.ObjectStorageLocation{Bucket: "none"}},
 		},
-		Status: velerov1.BackupStorageLocationStatus{LastValidationTime: &metav1.Time{Time: time.Unix(1_780_000_000, 0)}},
+		Status: velerov1.BackupStorageLocationStatus{
+			Phase: velerov1.BackupStorageLocationPhaseAvailable, LastValidationTime: &metav1.Time{Time: time.Unix(1_780_000_000, 0)},
+		},
 	}))
 	asked := &oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest{
 		ObjectMeta: metav1.ObjectMeta{Namespace: env.OADPNamespace, Name: "asked"},
@@ -103,6 +105,7 @@ func TestAnOperatorSeesABackup(t *testing.T) {
 	velero := &made.Items[0]
 	before := velero.DeepCopy()
 	now := metav1.Now()
+	velero.Spec.StorageLocation = "default" // as Velero fills in
 	velero.Status = velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted, StartTimestamp: &now, CompletionTimestamp: &now}
 	require.NoError(t, admin.Patch(t.Context(), velero, client.MergeFrom(before)))
 	await(t, func(c *assert.CollectT) {
@@ -129,6 +132,8 @@ func TestAnOperatorSeesABackup(t *testing.T) {
 		assert.Regexp(c, `\nholdfast_velero_last_start_timestamp_seconds [1-9]`, watcher)
 	})
 
+	seeRestore(t, stack, admin, key)
+	seeFinalization(t, stack, admin, key)
 	failWorkflowTask(t, stack)
 	failRequests(t, stack)
 	await(t, func(c *assert.CollectT) {
@@ -138,6 +143,38 @@ func TestAnOperatorSeesABackup(t *testing.T) {
 		}
 		assert.Regexp(c, `\ntemporal_workflow_task_execution_failed_total\{.*failure_reason="WorkflowError".*workflow_type="no-such-workflow"`,
 			pages[env.Worker], "the labels that the alert keeps")
+	})
+}
+
+// seeRestore has the backup restored, which Velero fails at: with that it is over.
+func seeRestore(t *testing.T, stack *env.Env, admin client.Client, backup client.ObjectKey) {
+	t.Helper()
+	require.NoError(t, admin.Create(t.Context(), &oadpv1alpha1.NonAdminRestore{
+		ObjectMeta: metav1.ObjectMeta{Namespace: backup.Namespace, Name: "undo"},
+		Spec:       oadpv1alpha1.NonAdminRestoreSpec{RestoreSpec: &velerov1.RestoreSpec{BackupName: backup.Name}},
+	}))
+	var made velerov1.RestoreList
+	await(t, func(c *assert.CollectT) {
+		require.NoError(c, admin.List(t.Context(), &made, client.InNamespace(env.OADPNamespace)))
+		require.Len(c, made.Items, 1)
+		assert.Contains(c, scrape(c, stack, env.Watcher), "\nholdfast_nonadminrestores{phase=\"created\"} 1\n")
+	})
+	velero := &made.Items[0]
+	before := velero.DeepCopy()
+	now := metav1.Now()
+	velero.Status = velerov1.RestoreStatus{Phase: velerov1.RestorePhaseFailed, CompletionTimestamp: &now}
+	require.NoError(t, admin.Patch(t.Context(), velero, client.MergeFrom(before)))
+	await(t, func(c *assert.CollectT) {
+		worker := scrape(c, stack, env.Worker)
+		for _, line := range []string{
+			`holdfast_restores_total{result="failed"} 1`, `holdfast_restores_total{result="completed"} 0`,
+			"holdfast_restore_creation_seconds_count 1", "holdfast_restore_completion_seconds_count 1",
+			"holdfast_restore_mirror_seconds_count 1",
+			`holdfast_restore_finalization_tasks_total{result="partially_failed",task="volumes"} 0`,
+		} {
+			assert.Contains(c, worker, "\n"+line+"\n")
+		}
+		assert.Regexp(c, `\nholdfast_restore_phase_seconds_count\{.*phase="New".*\} 1\n`, worker)
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	dto "github.com/prometheus/client_model/go"
 	"github.com/stretchr/testify/assert"
@@ -192,6 +193,7 @@ func queryable(t *testing.T) map[string]bool {
 	handler, err := sdkMetrics()
 	require.NoError(t, err)
 	handler.Counter(contract.MetricResourceTimeouts).Inc(1)
+	handler.Timer(contract.MetricRestorePhase).Record(time.Second)
 	names := map[string]bool{}
 	for name, kind := range monitoring.Exposed(t) {
 		switch {
@@ -264,6 +266,7 @@ func TestEveryMetricIsDocumented(t *testing.T) {
 		}
 	}
 	assert.Contains(t, explained, "`"+contract.MetricResourceTimeouts)
+	assert.Contains(t, explained, "`"+contract.MetricRestorePhase)
 }
 
 // The command that docs/monitoring.md gives makes a PrometheusRule with the same groups.

@@ -41,6 +41,9 @@ type testCase struct {
 	restarted       chan error // one result per process that a disturbance starts again
 	nab             *oadpv1alpha1.NonAdminBackup
 	location        *oadpv1alpha1.NonAdminBackupStorageLocation
+	nar             *oadpv1alpha1.NonAdminRestore
+	nadr            *oadpv1alpha1.NonAdminDownloadRequest
+	published       time.Time // when the restore's results in the bucket were written, as seen after the first publication
 	// forgotten: Temporal has lost its database. An object that was settled just then needs no workflow any more.
 	forgotten bool
 }
@@ -78,7 +81,7 @@ func (c *testCase) backUp() {
 	c.backUpAs("nightly")
 }
 
-func (c *testCase) backUpAs(name string) {
+func (c *testCase) backUpAs(name string, changes ...func(*velerov1.BackupSpec)) {
 	c.t.Helper()
 	c.nab = &oadpv1alpha1.NonAdminBackup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: name},
@@ -87,6 +90,9 @@ func (c *testCase) backUpAs(name string) {
 			// Events and what else comes and goes by itself must not make two runs differ.
 			IncludedResources: []string{"configmaps"}, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "seed"}},
 		}},
+	}
+	for _, change := range changes {
+		change(c.nab.Spec.BackupSpec)
 	}
 	require.NoError(c.t, c.admin.Create(c.t.Context(), c.nab))
 }
@@ -126,6 +132,12 @@ func (c *testCase) await(wish string, ok func() bool) {
 	}
 	if c.location != nil {
 		c.awaitEnd(contract.KindLocation, c.location)
+	}
+	if c.nar != nil {
+		c.awaitEnd(contract.KindRestore, c.nar)
+	}
+	if c.nadr != nil {
+		c.awaitEnd(contract.KindDownload, c.nadr)
 	}
 }
 

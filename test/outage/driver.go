@@ -8,6 +8,7 @@ package outage
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -43,14 +44,14 @@ type Driver struct {
 	armed   bool
 	moments []Moment
 	counts  map[points.Point]int
-	actions map[Moment]Action
+	actions map[Moment][]Action
 	done    map[Moment]bool
 	err     error
 }
 
 // NewDriver listens on loopback until Close is called.
 func NewDriver() *Driver {
-	d := &Driver{counts: map[points.Point]int{}, actions: map[Moment]Action{}, done: map[Moment]bool{}}
+	d := &Driver{counts: map[points.Point]int{}, actions: map[Moment][]Action{}, done: map[Moment]bool{}}
 	d.server = httptest.NewServer(http.HandlerFunc(d.reached))
 	return d
 }
@@ -71,11 +72,12 @@ func (d *Driver) Arm() {
 	d.armed = true
 }
 
-// At has the action done, once, when a process has come to the moment. The process goes on when the action has returned.
+// At has the action done, once, when a process has come to the moment, after those that it was told before. The process goes
+// on when the last action has returned.
 func (d *Driver) At(moment Moment, action Action) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
-	d.actions[moment] = action
+	d.actions[moment] = append(d.actions[moment], action)
 }
 
 // Moments returns what has been reported since Arm, in order.
@@ -103,11 +105,14 @@ func (d *Driver) reached(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	moment, action := d.note(point)
-	if action == nil {
+	moment, actions := d.note(point)
+	if len(actions) == 0 {
 		return
 	}
-	err := action()
+	var err error
+	for _, action := range actions {
+		err = errors.Join(err, action())
+	}
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	d.done[moment] = true
@@ -116,7 +121,7 @@ func (d *Driver) reached(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (d *Driver) note(point points.Point) (Moment, Action) {
+func (d *Driver) note(point points.Point) (Moment, []Action) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	if !d.armed {

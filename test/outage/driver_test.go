@@ -25,8 +25,9 @@ func TestTheDriverActsAtItsMomentOnly(t *testing.T) {
 	d := NewDriver()
 	defer d.Close()
 	t.Setenv(points.EnvURL, d.URL())
-	acted := 0
-	d.At(Moment{step, 2}, func() error { acted++; return nil })
+	acted, order := 0, ""
+	d.At(Moment{step, 2}, func() error { acted++; order += "first "; return nil })
+	d.At(Moment{step, 2}, func() error { order += "second"; return nil })
 	never := Moment{points.Point{Step: "never"}, 1}
 	d.At(never, func() error { return errors.New("reached") })
 
@@ -38,6 +39,7 @@ func TestTheDriverActsAtItsMomentOnly(t *testing.T) {
 		points.Report(t.Context(), step)
 	}
 	assert.Equal(t, 1, acted)
+	assert.Equal(t, "first second", order)
 	assert.Equal(t, []Moment{{step, 1}, {step, 2}, {step, 3}}, d.Moments())
 	waiting, err := d.Pending()
 	require.NoError(t, err)

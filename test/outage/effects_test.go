@@ -24,10 +24,13 @@ type effects struct {
 	// Location is the NonAdminBackupStorageLocation in the same way, and Made is what the OADP namespace holds for it.
 	Location string
 	Made     []string
+	// Restore is the NonAdminRestore in the same way, Restored what came of it.
+	Restore  string
+	Restored restored
 	// Backups, Requests are the Velero objects whose origin is the namespace.
 	Backups  []string
 	Requests []string
-	// Files are the backup's in the bucket.
+	// Files are the backup's and the restore's in the bucket.
 	Files []string
 	// Writes are those that the API server took from the worker, but for Events and patches of status, whose number depends
 	// on how many of Velero's phases were seen.
@@ -47,7 +50,10 @@ func (c *testCase) plain(text string) string {
 
 func (c *testCase) effects() effects {
 	c.t.Helper()
-	e := effects{Object: c.object(), Location: c.locationObject(), Made: c.madeForLocation()}
+	e := effects{Object: c.object(), Location: c.locationObject(), Made: c.madeForLocation(), Restore: c.restoreObject()}
+	if c.nar != nil {
+		e.Restored = c.restored()
+	}
 	ours := client.MatchingLabels{oadpv1alpha1.OadpLabel: oadpv1alpha1.OadpLabelValue}
 	var backups velerov1.BackupList
 	require.NoError(c.t, c.admin.List(c.t.Context(), &backups, client.InNamespace(env.OADPNamespace), ours))
@@ -63,7 +69,7 @@ func (c *testCase) effects() effects {
 			e.Requests = append(e.Requests, c.plain(deletions.Items[i].Name))
 		}
 	}
-	for _, prefix := range []string{"velero/backups/", c.namespace + "/backups/"} {
+	for _, prefix := range []string{"velero/backups/", "velero/restores/", c.namespace + "/backups/", c.namespace + "/restores/"} {
 		objects, err := c.stack.Objects(prefix)
 		require.NoError(c.t, err)
 		for _, object := range objects {
@@ -99,7 +105,8 @@ func (c *testCase) writes() []string {
 	require.NoError(c.t, err)
 	var writes []string
 	for _, r := range requests {
-		about := r.Namespace == c.namespace || strings.HasPrefix(r.Name, c.namespace)
+		about := r.Namespace == c.namespace || strings.HasPrefix(r.Name, c.namespace) ||
+			(c.nadr != nil && r.Name == c.veleroDownloadName())
 		if r.User != env.HoldfastWorker || !r.Wrote() || !about || r.Resource == "events" || r.Subresource == "status" {
 			continue
 		}

@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
@@ -134,14 +133,7 @@ func (c *testCase) locate() {
 
 func (c *testCase) backUpInto(location string) {
 	c.t.Helper()
-	c.nab = &oadpv1alpha1.NonAdminBackup{
-		ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: "nightly"},
-		Spec: oadpv1alpha1.NonAdminBackupSpec{BackupSpec: &velerov1.BackupSpec{
-			SnapshotVolumes: ptr.To(false), DefaultVolumesToFsBackup: ptr.To(false), StorageLocation: location,
-			IncludedResources: []string{"configmaps"}, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "seed"}},
-		}},
-	}
-	require.NoError(c.t, c.admin.Create(c.t.Context(), c.nab))
+	c.backUpAs("nightly", func(spec *velerov1.BackupSpec) { spec.StorageLocation = location })
 }
 
 // request reads the case's approval request; nil if there is none.

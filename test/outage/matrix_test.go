@@ -1,6 +1,7 @@
 package outage_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -18,7 +19,7 @@ import (
 // occurrences of a point that the matrix looks at: the later ones depend on how many of Velero's phases were seen.
 const occurrences = 2
 
-// sampleEvery is which part of the matrix runs without HOLDFAST_TEST_LONG.
+// sampleEvery is which part of the matrix runs without HOLDFAST_TEST_LONG, unless the scenario says otherwise.
 const sampleEvery = 13
 
 // Killed anywhere, restarted: the same comes of it as when nothing happens.
@@ -27,6 +28,10 @@ func TestKilledAnywhere(t *testing.T) {
 	met, ran := map[string]bool{}, 0
 	for _, s := range scenarios {
 		t.Run(s.name, func(t *testing.T) {
+			ran++
+			if s.inLong && !long() {
+				t.Skip("a part of the whole matrix (HOLDFAST_TEST_LONG)")
+			}
 			if s.withoutVelero {
 				velero := r.stack.Component(env.Velero)
 				require.NoError(t, velero.Stop())
@@ -36,7 +41,6 @@ func TestKilledAnywhere(t *testing.T) {
 			for _, m := range moments {
 				met[m.Step] = true
 			}
-			ran++
 			killedAnywhere(t, r, s, want, disturbances(moments))
 		})
 	}
@@ -52,7 +56,7 @@ func killedAnywhere(t *testing.T, r *rig, s scenario, want effects, all []distur
 	require.GreaterOrEqual(t, len(all), 20, "before and after each of several activities, for each process")
 	ran := 0
 	for i, d := range all {
-		if !long() && i%sampleEvery != 0 {
+		if !long() && i%cmp.Or(s.sampleEvery, sampleEvery) != 0 {
 			continue
 		}
 		ran++
@@ -163,7 +167,7 @@ func (d disturbance) plan(c *testCase) int {
 		c.driver.At(d.moment, kill)
 		return 1
 	}
-	before := outage.Moment{Point: points.Point{Step: d.moment.Step, Form: points.Local}, Occurrence: 1}
+	before := outage.Moment{Point: points.Point{Step: d.moment.Step, Form: points.Local, Of: d.moment.Of}, Occurrence: 1}
 	c.driver.At(before, func() error { c.proxy.Pause(); return nil })
 	before.Form = points.Regular
 	resume := func() error { c.proxy.Resume(); return nil }

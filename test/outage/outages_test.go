@@ -60,18 +60,29 @@ func TestOutagesAtAPoint(t *testing.T) {
 				undisturbedOnce[s.name], _ = undisturbed(t, r, s)
 			}
 			c := newCase(t, r)
-			s.before(c)
-			over := make(chan error, 1)
-			c.driver.At(test.moment, c.outage(test.component, test.how, lasting, over))
-			c.driver.Arm()
-			s.act(c)
-			require.NoError(t, <-over)
-			// Velero's own watches take minutes to come back; what runs next does not wait for them.
-			t.Cleanup(func() { require.NoError(t, r.stack.Component(env.Velero).Restart(context.Background())) })
+			c.runInto(s, test.moment, test.component, test.how, lasting)
 			c.await(s.wish, func() bool { return s.done(c) })
 			assert.Equal(t, undisturbedOnce[s.name], c.effects())
 		})
 	}
+}
+
+// runInto runs a scenario in which an outage begins at a moment, until that is over.
+func (c *testCase) runInto(s scenario, moment outage.Moment, component, how string, lasting time.Duration) {
+	c.t.Helper()
+	s.before(c)
+	over := make(chan error, 1)
+	c.driver.At(moment, c.outage(component, how, lasting, over))
+	c.driver.Arm()
+	s.act(c)
+	select {
+	case err := <-over:
+		require.NoError(c.t, err)
+	case <-time.After(patience + lasting):
+		c.t.Fatalf("%s never came", moment)
+	}
+	// Velero's own watches take minutes to come back; what runs next does not wait for them.
+	c.t.Cleanup(func() { require.NoError(c.t, c.stack.Component(env.Velero).Restart(context.Background())) })
 }
 
 func scenarioOf(t *testing.T, name string) scenario {

@@ -1,6 +1,7 @@
 package outage_test
 
 import (
+	"slices"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -19,6 +20,10 @@ type scenario struct {
 	name string
 	// withoutVelero: Velero is stopped as long as cases of the scenario run.
 	withoutVelero bool
+	// inLong: it runs with HOLDFAST_TEST_LONG only; every activity is in another one too.
+	inLong bool
+	// sampleEvery is that of the scenario, for one that takes long.
+	sampleEvery int
 	// before brings the case to where the scenario begins; nothing is disturbed yet.
 	before func(*testCase)
 	// act is what the tenant does.
@@ -30,7 +35,7 @@ type scenario struct {
 	check func(*testCase, effects)
 }
 
-var scenarios = append(backupScenarios, locationScenarios...)
+var scenarios = slices.Concat(backupScenarios, locationScenarios, restoreScenarios, downloadScenarios)
 
 var backupScenarios = []scenario{
 	{
@@ -116,6 +121,10 @@ var leftOut = map[string]string{
 	contract.ActivityCreateBackup: "part of start-backup since flow 1; only runs that have begun before call it",
 	contract.ActivityCheckVeleroStall: "comes by the clock, as often as there is time, so that two runs differ without a kill; " +
 		"it writes one condition, and its DownloadRequest is removed by Velero if it cannot do it itself",
+	contract.ActivityCheckRestoreStall: "as check-velero-stall",
+	contract.ActivitySynchronizeBackups: "comes by a Schedule, for all namespaces at once; each of its writes is judged by a live read, " +
+		"and what a run has not come to is the next one's (TestAProcessThatDiesBeforeTheMarkIsMadeUpFor)",
+	contract.ActivityCollectOrphans: "as synchronize-backups; each deletion stands by itself",
 }
 
 // allActivities returns the names of all activities that a worker has.
@@ -123,6 +132,11 @@ func allActivities() []string {
 	var names registry
 	(&activities.Backups{}).Register(&names)
 	(&activities.Locations{}).Register(&names)
+	(&activities.Restores{}).Register(&names)
+	(&activities.Finalizations{}).Register(&names)
+	(&activities.Downloads{}).Register(&names)
+	(&activities.Synchronization{}).Register(&names)
+	(&activities.Collection{}).Register(&names)
 	return names.registered
 }
 

@@ -9,8 +9,12 @@ type Kind string
 const (
 	// KindBackup is the kind of NonAdminBackup workflows; "nab" is the resource's short name.
 	KindBackup Kind = "nab"
+	// KindRestore is the kind of NonAdminRestore workflows.
+	KindRestore Kind = "nar"
 	// KindLocation is the kind of NonAdminBackupStorageLocation workflows.
 	KindLocation Kind = "nabsl"
+	// KindDownload is the kind of NonAdminDownloadRequest workflows.
+	KindDownload Kind = "nadr"
 	// KindApproval is the kind of StorageLocationApproval workflows; the object is the NonAdminBackupStorageLocation.
 	KindApproval Kind = "approval"
 )

@@ -32,6 +32,26 @@ func TestWireNamesStayAsTheyAre(t *testing.T) {
 		string(contract.KindBackup), string(contract.MarkNone), string(contract.MarkPending), string(contract.MarkAccepted),
 	})
 	assert.Equal(t, []string{
+		"NonAdminRestore", "NonAdminRestore", "refresh-restore", "start-restore", "admit-restore", "check-velero-restore-stall",
+		"delete-velero-restore", "release-restore", "nar", "holdfast_restore_phase_seconds",
+	}, []string{
+		contract.WorkflowRestore, contract.KubernetesKindRestore, contract.ActivityRefreshRestore, contract.ActivityStartRestore,
+		contract.ActivityAdmitRestore, contract.ActivityCheckRestoreStall, contract.ActivityDeleteRestore,
+		contract.ActivityReleaseRestore, string(contract.KindRestore), contract.MetricRestorePhase,
+	})
+	assert.Equal(t, []string{
+		"NonAdminDownloadRequest", "NonAdminDownloadRequest", "refresh-download", "request-velero-download", "remove-download", "nadr",
+	}, []string{
+		contract.WorkflowDownload, contract.KubernetesKindDownload, contract.ActivityRefreshDownload,
+		contract.ActivityRequestDownload, contract.ActivityRemoveDownload, string(contract.KindDownload),
+	})
+	assert.Equal(t, []string{
+		"BackupSynchronization", "synchronize-backups", "GarbageCollection", "collect-orphans", "here/backup-sync", "here/garbage-collection",
+	}, []string{
+		contract.WorkflowSynchronization, contract.ActivitySynchronizeBackups, contract.WorkflowCollection, contract.ActivityCollectOrphans,
+		contract.ScheduleID("here", contract.ScheduleSynchronization), contract.ScheduleID("here", contract.ScheduleCollection),
+	})
+	assert.Equal(t, []string{
 		"NonAdminBackupStorageLocation", "NonAdminBackupStorageLocation",
 		"refresh-location", "admit-location", "sync-location", "withdraw-location", "delete-location", "release-location",
 		"nabsl", "", "notRequired", "pending", "approved", "rejected",
@@ -80,6 +100,47 @@ func TestPayloadsKeepTheirFieldNames(t *testing.T) {
 		"a step": {
 			value: contract.BackupStep{Ref: ref, Attempt: 2},
 			want:  `{"ref":{"namespace":"team","name":"nightly","uid":"u"},"attempt":2}`,
+		},
+		"a restore's input after continue-as-new": {
+			value: contract.RestoreInput{Cluster: "west", Ref: ref, ShownPhase: "Created", ShownVeleroPhase: "New", Volumes: true},
+			want: `{"cluster":"west","ref":{"namespace":"team","name":"nightly","uid":"u"},
+				"shownPhase":"Created","shownVeleroPhase":"New","volumes":true}`,
+		},
+		"a restore's step": {
+			value: contract.RestoreStep{Ref: ref, Volumes: true},
+			want:  `{"ref":{"namespace":"team","name":"nightly","uid":"u"},"volumes":true}`,
+		},
+		"a restore that is not": {value: contract.RestoreView{}, want: `{"found":false,"velero":{}}`},
+		"a restore": {
+			value: contract.RestoreView{
+				Found: true, Phase: "Created", BeingDeleted: true, NamespaceTerminating: true, Finalizer: true, Marked: true,
+				SpecJudged: true, Accepted: true, EverCreated: true, AbsenceReported: true, FinalizationDue: true,
+				Velero: contract.VeleroRestoreView{
+					Exists: true, Name: "r", Phase: "New", Finished: true, Deleting: true, MirroredPhase: "New",
+					ItemsRestored: 1, TotalItems: 2, Stalled: true, AtWork: true,
+				},
+			},
+			want: `{"found":true,"phase":"Created","beingDeleted":true,"namespaceTerminating":true,"finalizer":true,"marked":true,
+				"specJudged":true,"accepted":true,"everCreated":true,"absenceReported":true,"finalizationDue":true,
+				"velero":{"exists":true,"name":"r","phase":"New","finished":true,"deleting":true,"atWork":true,"mirroredPhase":"New",
+				"itemsRestored":1,"totalItems":2,"stalled":true}}`,
+		},
+		"a download's input after continue-as-new": {
+			value: contract.DownloadInput{Cluster: "west", Ref: ref, ShownPhase: "New", ShownVeleroPhase: "Processed"},
+			want: `{"cluster":"west","ref":{"namespace":"team","name":"nightly","uid":"u"},
+				"shownPhase":"New","shownVeleroPhase":"Processed"}`,
+		},
+		"a download's step": {
+			value: contract.DownloadStep{Ref: ref}, want: `{"ref":{"namespace":"team","name":"nightly","uid":"u"}}`,
+		},
+		"a download that is not": {value: contract.DownloadView{}, want: `{"found":false,"velero":{}}`},
+		"a download": {
+			value: contract.DownloadView{
+				Found: true, Phase: "New", BeingDeleted: true, Expired: true, Judged: true, Refused: true, Answered: true,
+				Velero: contract.VeleroDownloadView{Exists: true, Name: "r", Phase: "Processed", Current: true, Signed: true},
+			},
+			want: `{"found":true,"phase":"New","beingDeleted":true,"expired":true,"judged":true,"refused":true,"answered":true,
+				"velero":{"exists":true,"name":"r","phase":"Processed","current":true,"signed":true}}`,
 		},
 		"a location's first input": {
 			value: contract.LocationInput{Cluster: "west", Ref: ref},

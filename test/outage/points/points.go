@@ -13,6 +13,8 @@ import (
 
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/interceptor"
+
+	"holdfast.dev/holdfast/workflows/contract"
 )
 
 // Environment variables by which a test speaks to the processes it starts.
@@ -40,6 +42,8 @@ type Point struct {
 	// Step is an activity's type, or Signal.
 	Step string `json:"step"`
 	Form Form   `json:"form,omitempty"`
+	// Of tells apart what one activity does: the task of a finalization.
+	Of string `json:"of,omitempty"`
 	// After is false before the step and true after it.
 	After bool `json:"after"`
 }
@@ -53,7 +57,11 @@ func (p Point) String() string {
 	if p.Form == "" {
 		return when + " " + p.Step
 	}
-	return fmt.Sprintf("%s %s %s", when, p.Form, p.Step)
+	text := fmt.Sprintf("%s %s %s", when, p.Form, p.Step)
+	if p.Of != "" {
+		text += " " + p.Of
+	}
+	return text
 }
 
 // Report tells the test and waits for its answer. Without a test to tell it returns at once.
@@ -99,7 +107,7 @@ type activities struct {
 // ExecuteActivity implements interceptor.ActivityInboundInterceptor.
 func (a *activities) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
 	info := activity.GetInfo(ctx)
-	point := Point{Step: info.ActivityType.Name, Form: Regular}
+	point := Point{Step: info.ActivityType.Name, Form: Regular, Of: of(in.Args)}
 	if info.IsLocalActivity {
 		point.Form = Local
 	}
@@ -108,4 +116,28 @@ func (a *activities) ExecuteActivity(ctx context.Context, in *interceptor.Execut
 	point.After = true
 	Report(ctx, point)
 	return result, err
+}
+
+// TheEnd is what a finalization's last record is of; the others are of the task that begins.
+const TheEnd = "end"
+
+func of(args []any) string {
+	for _, arg := range args {
+		switch in := arg.(type) {
+		case contract.FinalizationTaskStep:
+			return in.Task
+		case contract.FinalizationRecord:
+			return begun(in)
+		}
+	}
+	return ""
+}
+
+func begun(record contract.FinalizationRecord) string {
+	for _, task := range record.Tasks {
+		if record.EndedAt.IsZero() && !task.StartedAt.IsZero() && task.EndedAt.IsZero() {
+			return task.Name
+		}
+	}
+	return TheEnd
 }

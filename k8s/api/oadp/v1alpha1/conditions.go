@@ -31,6 +31,8 @@ const (
 	// NonAdminConditionVeleroStalled is true while the object store holds the finished backup and Velero still calls it
 	// InProgress; it is absent otherwise.
 	NonAdminConditionVeleroStalled NonAdminCondition = "VeleroStalled"
+	// NonAdminConditionFinalized is true once the work after a restore is over, with or without errors: its reason tells.
+	NonAdminConditionFinalized NonAdminCondition = "Finalized"
 	// NonAdminConditionClusterAdminApproved tells whether an administrator allowed a storage location.
 	NonAdminConditionClusterAdminApproved NonAdminCondition = "ClusterAdminApproved"
 	// NonAdminConditionSpecUpdateApproved tells whether an administrator allowed a change of a storage location.
@@ -67,6 +69,10 @@ const (
 	ReasonRestoreAccepted       = "RestoreAccepted"
 	ReasonVeleroRestoreNotFound = "VeleroRestoreNotFound"
 	ReasonRestoreScheduled      = "RestoreScheduled"
+	// Holdfast's own, of condition Finalized.
+	ReasonFinalizing                  = "Finalizing"
+	ReasonFinalizationCompleted       = "FinalizationCompleted"
+	ReasonFinalizationPartiallyFailed = "FinalizationPartiallyFailed"
 )
 
 // Reasons on a NonAdminBackupStorageLocation and its approval request.
@@ -85,4 +91,6 @@ const (
 	ReasonBackupStorageLocationSyncError = "BackupStorageLocationSyncError"
 	ReasonDownloadSuccess                = "Success"
 	ReasonDownloadError                  = "Error"
+	// ReasonDownloadRequested is Holdfast's own: Velero was asked for the URL.
+	ReasonDownloadRequested = "Requested"
 )

@@ -82,9 +82,10 @@ func TestKindsAreServedUnderTheNamesToolsUse(t *testing.T) {
 			map[string]string{
 				"Request-Phase":  ".status.phase",
 				"Velero-Phase":   ".status.veleroRestore.status.phase",
+				"Finalization":   ".status.finalization.phase",
 				"Queue-Position": ".status.queueInfo.estimatedQueuePosition",
 			},
-			[]string{"Request-Phase", "Velero-Phase", "Queue-Position", "Age"},
+			[]string{"Request-Phase", "Velero-Phase", "Finalization", "Queue-Position", "Age"},
 		},
 		oadpv1alpha1.KindNonAdminBackupStorageLocation: {
 			oadpv1alpha1.ResourceNonAdminBackupStorageLocations, "nabsl",

@@ -19,6 +19,8 @@ const (
 	MessageRestoreDeletionAccepted = "restore accepted for deletion"
 	MessageVeleroRestoreNotFound   = "NonAdminRestore is finalized and its associated Velero Restore has been removed. " +
 		"Please create a new NonAdminRestore to initiate a new Restore"
+	MessageVeleroRestoreStalled = "the object store holds the results of the restore, but Velero has not recorded its end; " +
+		"an administrator should restart Velero, which then marks the restore Failed: create a new one after that"
 
 	MessageBSLSpecValid       = "NonAdminBackupStorageLocation spec validation successful"
 	MessageBSLApprovalPending = "NonAdminBackupStorageLocationRequest approval pending"
@@ -36,4 +38,6 @@ const (
 	MessageBackupUnavailable      = "cannot get nonadminbackup"
 	MessageRestoreUnavailable     = "cannot get nonadminrestore"
 	MessageLocationNotUsed        = "backup does not use nonadminbackupstoragelocation, recreate nadr to process"
+	// Holdfast's own.
+	MessageDownloadRequested = "waits for Velero to sign a URL"
 )

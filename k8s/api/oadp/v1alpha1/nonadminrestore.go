@@ -12,6 +12,7 @@ import (
 // +kubebuilder:resource:path=nonadminrestores,shortName=nar
 // +kubebuilder:printcolumn:name="Request-Phase",type="string",JSONPath=".status.phase"
 // +kubebuilder:printcolumn:name="Velero-Phase",type="string",JSONPath=".status.veleroRestore.status.phase"
+// +kubebuilder:printcolumn:name="Finalization",type="string",JSONPath=".status.finalization.phase"
 // +kubebuilder:printcolumn:name="Queue-Position",type="integer",JSONPath=".status.queueInfo.estimatedQueuePosition"
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp"
 type NonAdminRestore struct {
@@ -63,6 +64,92 @@ type NonAdminRestoreStatus struct {
 	// fileSystemPodVolumeRestores counts the volumes whose file system is restored.
 	// +optional
 	FileSystemPodVolumeRestores *FileSystemPodVolumeRestores `json:"fileSystemPodVolumeRestores,omitempty"`
+
+	// finalization is the work that follows when Velero has ended the restore. The restore is over when it is.
+	// +optional
+	Finalization *RestoreFinalization `json:"finalization,omitempty"`
+}
+
+// FinalizationPhase is how far the finalization of a restore, or one of its tasks, has come.
+type FinalizationPhase string
+
+// Phases of a finalization and of its tasks. The first two are a task's alone, the next two a finalization's.
+const (
+	// FinalizationPhaseNew: the task's turn has not come.
+	FinalizationPhaseNew FinalizationPhase = "New"
+	// FinalizationPhaseInProgress: the task is at work, or waits for something to become ready.
+	FinalizationPhaseInProgress FinalizationPhase = "InProgress"
+	// FinalizationPhaseFinalizing: the tasks are at work, and nothing has failed so far.
+	FinalizationPhaseFinalizing FinalizationPhase = "Finalizing"
+	// FinalizationPhaseFinalizingPartiallyFailed: the tasks are at work; Velero, or a task, had errors.
+	FinalizationPhaseFinalizingPartiallyFailed FinalizationPhase = "FinalizingPartiallyFailed"
+	// FinalizationPhaseCompleted: over, without errors.
+	FinalizationPhaseCompleted FinalizationPhase = "Completed"
+	// FinalizationPhasePartiallyFailed: over, with errors; a finalization's may be Velero's.
+	FinalizationPhasePartiallyFailed FinalizationPhase = "PartiallyFailed"
+)
+
+// Final reports whether the phase is one that does not change any more.
+func (p FinalizationPhase) Final() bool {
+	return p == FinalizationPhaseCompleted || p == FinalizationPhasePartiallyFailed
+}
+
+// RestoreFinalization is the work that follows when Velero has ended a restore.
+type RestoreFinalization struct {
+	// phase is Finalizing or FinalizingPartiallyFailed, and in the end Completed or PartiallyFailed.
+	// +optional
+	Phase FinalizationPhase `json:"phase,omitempty"`
+
+	// startTimestamp is when it began.
+	// +optional
+	StartTimestamp *metav1.Time `json:"startTimestamp,omitempty"`
+
+	// completionTimestamp is when it ended.
+	// +optional
+	CompletionTimestamp *metav1.Time `json:"completionTimestamp,omitempty"`
+
+	// warnings is the number of all warnings of its tasks.
+	// +optional
+	Warnings int `json:"warnings,omitempty"`
+
+	// errors is the number of all errors of its tasks.
+	// +optional
+	Errors int `json:"errors,omitempty"`
+
+	// tasks are what is done, in this order.
+	// +optional
+	Tasks []FinalizationTask `json:"tasks,omitempty"`
+
+	// veleroErrors are the first errors that Velero itself had with objects of the namespace. All are in the restore's results.
+	// +optional
+	VeleroErrors []string `json:"veleroErrors,omitempty"`
+}
+
+// FinalizationTask is one part of a restore's finalization.
+type FinalizationTask struct {
+	// name says which task it is.
+	// +optional
+	Name string `json:"name,omitempty"`
+
+	// phase is New, InProgress, Completed or PartiallyFailed.
+	// +optional
+	Phase FinalizationPhase `json:"phase,omitempty"`
+
+	// startTimestamp is when it began.
+	// +optional
+	StartTimestamp *metav1.Time `json:"startTimestamp,omitempty"`
+
+	// completionTimestamp is when it ended.
+	// +optional
+	CompletionTimestamp *metav1.Time `json:"completionTimestamp,omitempty"`
+
+	// warnings say what the tenant should look at. Of many only the first are here; all are in the restore's results.
+	// +optional
+	Warnings []string `json:"warnings,omitempty"`
+
+	// errors say what could not be done. Of many only the first are here; all are in the restore's results.
+	// +optional
+	Errors []string `json:"errors,omitempty"`
 }
 
 // VeleroRestore names a Velero Restore and mirrors its status.

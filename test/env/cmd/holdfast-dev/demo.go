@@ -13,16 +13,18 @@ import (
 )
 
 const (
-	demoNamespace = "team-alice"
-	demoTenant    = "alice"
-	demoBackup    = "demo"
-	demoLocation  = "own"
-	demoOwnBackup = "into-own"
+	demoNamespace  = "team-alice"
+	demoTenant     = "alice"
+	demoBackup     = "demo"
+	demoLocation   = "own"
+	demoOwnBackup  = "into-own"
+	demoLastBackup = "before"
+	demoRestore    = "back"
 	// demoLimit bounds each wait for Holdfast and Velero; on an idle machine they take a few seconds.
 	demoLimit = 2 * time.Minute
 )
 
-// demo shows one backup from beginning to end, then one into the tenant's own bucket, and checks every claim it makes.
+// demo shows one backup from beginning to end, one into the tenant's own bucket, and a restore, and checks every claim it makes.
 func demo(ctx context.Context) error {
 	s := newStory()
 	s.chapter("Build what is needed")
@@ -88,7 +90,10 @@ func tell(ctx context.Context, s *story, stack *env.Env) error {
 	if err := tellBackup(ctx, s, stack, tenant); err != nil {
 		return err
 	}
-	return tellLocation(ctx, s, stack, tenant)
+	if err := tellLocation(ctx, s, stack, tenant); err != nil {
+		return err
+	}
+	return tellRestore(ctx, s, stack, tenant)
 }
 
 // tellBackup: a backup to where the administrator has it go, and its deletion.

@@ -133,7 +133,7 @@ func (f *follower) show(now state) {
 
 type fact struct{ name, value string }
 
-// facts lists what is known of a backup or a location, in the order in which it usually comes to be.
+// facts lists what is known of a backup, a location or a restore, in the order in which it usually comes to be.
 func facts(object *unstructured.Unstructured) []fact {
 	var known []fact
 	add := func(name, value string) {
@@ -159,6 +159,9 @@ func facts(object *unstructured.Unstructured) []fact {
 	add("Velero location", text(object, "status", "veleroBackupStorageLocation", "name"))
 	add("Velero phase", text(object, "status", "veleroBackupStorageLocation", "status", "phase"))
 	add("Velero message", text(object, "status", "veleroBackupStorageLocation", "status", "message"))
+	add("Velero Restore", text(object, "status", "veleroRestore", "name"))
+	add("Velero phase", text(object, "status", "veleroRestore", "status", "phase"))
+	add("finalization", text(object, "status", "finalization", "phase"))
 	add("DeleteBackupRequest", text(object, "status", "veleroDeleteBackupRequest", "status", "phase"))
 	if at := object.GetDeletionTimestamp(); at != nil {
 		add("deletion", "asked for, finalizers "+fmt.Sprint(object.GetFinalizers()))

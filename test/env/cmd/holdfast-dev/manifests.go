@@ -51,6 +51,15 @@ spec:
 const backupIntoLocation = nonAdminBackup + `    storageLocation: %[3]s
 `
 
+// nonAdminRestore asks for all that a NonAdminBackup holds.
+const nonAdminRestore = `apiVersion: oadp.openshift.io/v1alpha1
+kind: NonAdminRestore
+metadata: {name: %[2]s, namespace: %[1]s}
+spec:
+  restoreSpec:
+    backupName: %[3]s
+`
+
 // approvalPolicy has tenants' storage locations wait for an administrator's approval.
 const approvalPolicy = `apiVersion: v1
 kind: ConfigMap

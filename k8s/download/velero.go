@@ -1,0 +1,37 @@
+package download
+
+import (
+	"strings"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+
+	"holdfast.dev/holdfast/k8s"
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+const requestPrefix = "nadr-"
+
+// RequestName is the name of the Velero DownloadRequest for the NonAdminDownloadRequest of that UID.
+func RequestName(uid string) string { return requestPrefix + uid }
+
+// NewRequest builds the Velero DownloadRequest for a NonAdminDownloadRequest. The name is deterministic: creating it twice
+// ends in AlreadyExists.
+func NewRequest(
+	nadr *oadpv1alpha1.NonAdminDownloadRequest, oadpNamespace string, target velerov1.DownloadTarget,
+) *velerov1.DownloadRequest {
+	uid := string(nadr.UID)
+	return &velerov1.DownloadRequest{
+		ObjectMeta: k8s.DownloadOrigin.Meta(nadr, uid, oadpNamespace, RequestName(uid)),
+		Spec:       velerov1.DownloadRequestSpec{Target: target},
+	}
+}
+
+// OriginOf names the NonAdminDownloadRequest that a Velero DownloadRequest was made for, whether that still exists or not.
+// False: it was made for something else.
+func OriginOf(request *velerov1.DownloadRequest) (contract.ObjectRef, bool) {
+	key, named := k8s.DownloadOrigin.Of(request)
+	uid, ours := strings.CutPrefix(request.Name, requestPrefix)
+	ref := contract.ObjectRef{Namespace: key.Namespace, Name: key.Name, UID: uid}
+	return ref, named && ours && k8s.DownloadOrigin.Is(request, key.Namespace, key.Name)
+}

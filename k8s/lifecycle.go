@@ -1,0 +1,37 @@
+package k8s
+
+import (
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+)
+
+// phaseRank orders the phases of backups and restores: a phase never goes back (seed 000, "Phase"). BackingOff is left for
+// Created directly.
+var phaseRank = map[oadpv1alpha1.NonAdminPhase]int{
+	oadpv1alpha1.NonAdminPhaseNew:        1,
+	oadpv1alpha1.NonAdminPhaseBackingOff: 2,
+	oadpv1alpha1.NonAdminPhaseCreated:    3,
+	oadpv1alpha1.NonAdminPhaseDeleting:   4,
+}
+
+// Advance moves the phase of a backup or restore forward and ignores any other wish.
+func Advance(phase *oadpv1alpha1.NonAdminPhase, to oadpv1alpha1.NonAdminPhase) {
+	if phaseRank[to] > phaseRank[*phase] {
+		*phase = to
+	}
+}
+
+// SetCondition sets a condition of a tenant's object that has the given generation.
+func SetCondition(conditions *[]metav1.Condition, generation int64,
+	kind oadpv1alpha1.NonAdminCondition, status metav1.ConditionStatus, reason, message string,
+) {
+	meta.SetStatusCondition(conditions, metav1.Condition{
+		Type:               string(kind),
+		Status:             status,
+		ObservedGeneration: generation,
+		Reason:             reason,
+		Message:            message,
+	})
+}

@@ -1,0 +1,104 @@
+package objectstore
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"regexp"
+	"syscall"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/aws/smithy-go"
+	"gocloud.dev/gcerrors"
+	"google.golang.org/api/googleapi"
+)
+
+var (
+	// ErrNotFound says that there is no such file.
+	ErrNotFound = errors.New("there is no such file")
+	// ErrUnusable says that no repetition helps: the location or its credential cannot be used, or the file is not what it
+	// should be.
+	ErrUnusable = errors.New("unusable")
+)
+
+// Error says what could not be done in the object store, in words that anybody may read. It wraps ErrNotFound or ErrUnusable
+// where one applies; else the cause may pass.
+type Error struct {
+	// Action is what was tried, for example "read backups/a/a-volumeinfo.json.gz".
+	Action string
+	// Reason is why it was not possible.
+	Reason string
+
+	kind error
+}
+
+// Error implements error.
+func (e *Error) Error() string { return e.Action + ": " + e.Reason }
+
+// Unwrap returns ErrNotFound, ErrUnusable or nil. The original error is not kept: it may hold what must not be shown.
+func (e *Error) Unwrap() error { return e.kind }
+
+// Unusable says that no repetition of an action helps.
+func Unusable(action, reason string) error { return unusable(action, "%s", reason) }
+
+func unusable(action, reason string, args ...any) error {
+	return &Error{Action: action, Reason: fmt.Sprintf(reason, args...), kind: ErrUnusable}
+}
+
+// failed gives an error of a driver the words in which it may be shown.
+func failed(action string, err error) error {
+	if gcerrors.Code(err) == gcerrors.NotFound {
+		return &Error{Action: action, Reason: ErrNotFound.Error(), kind: ErrNotFound}
+	}
+	return &Error{Action: action, Reason: reason(err)}
+}
+
+func reason(err error) string {
+	var dns *net.DNSError
+	var untrusted x509.UnknownAuthorityError
+	var misnamed x509.HostnameError
+	var invalid x509.CertificateInvalidError
+	var system syscall.Errno
+	code := codeOf(err)
+	switch {
+	case errors.Is(err, context.Canceled):
+		return "cancelled"
+	case errors.Is(err, context.DeadlineExceeded):
+		return "the object store did not answer in time"
+	case code != "":
+		return "the object store answered " + code
+	case gcerrors.Code(err) == gcerrors.PermissionDenied:
+		return "the object store denied access"
+	case errors.As(err, &untrusted), errors.As(err, &misnamed), errors.As(err, &invalid):
+		return "the object store's TLS certificate is not trusted"
+	case errors.As(err, &dns):
+		return "the object store's name cannot be resolved"
+	case errors.As(err, &system):
+		return "the object store cannot be reached: " + system.Error()
+	}
+	return "the object store cannot be reached"
+}
+
+// plainCode is what an error code looks like: a server could answer anything in its place.
+var plainCode = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]{2,63}$`)
+
+func codeOf(err error) string {
+	var code string
+	var s3 smithy.APIError
+	var azure *azcore.ResponseError
+	var google *googleapi.Error
+	switch {
+	case errors.As(err, &s3):
+		code = s3.ErrorCode()
+	case errors.As(err, &azure):
+		code = azure.ErrorCode
+	case errors.As(err, &google):
+		return fmt.Sprintf("HTTP status %d", google.Code)
+	}
+	if !plainCode.MatchString(code) {
+		return ""
+	}
+	return code
+}

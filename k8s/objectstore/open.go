@@ -1,0 +1,138 @@
+package objectstore
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// The Secret that Velero uses for locations that name none.
+const (
+	defaultSecret = "cloud-credentials"
+	defaultKey    = "cloud"
+)
+
+// answerTimeout limits how long a server may take to begin its answer.
+const answerTimeout = 15 * time.Second
+
+// Opener opens the buckets of Velero BackupStorageLocations.
+type Opener struct {
+	// Reader reads the Secrets that locations refer to.
+	Reader client.Reader
+}
+
+// access is all that is needed to open a location's bucket.
+type access struct {
+	action     string // for errors
+	bucket     string
+	config     map[string]string
+	credential []byte
+	transport  *http.Transport
+}
+
+// Open opens a location's bucket. The caller closes the store. An error that is no *Error is the API server's.
+func (o *Opener) Open(ctx context.Context, location *velerov1.BackupStorageLocation) (*Store, error) {
+	action := "open BackupStorageLocation " + location.Name
+	if location.Spec.ObjectStorage == nil || location.Spec.ObjectStorage.Bucket == "" {
+		return nil, unusable(action, "it names no bucket")
+	}
+	open, known := map[string]func(context.Context, *access) (*Store, error){
+		"aws": openS3, "gcp": openGCS, "azure": openAzure,
+	}[strings.TrimPrefix(location.Spec.Provider, "velero.io/")]
+	if !known {
+		return nil, unusable(action, "provider %q is not known: aws, gcp and azure are", location.Spec.Provider)
+	}
+	credential, err := o.secret(ctx, action, location.Namespace, credentialOf(location))
+	if err != nil {
+		return nil, err
+	}
+	transport, err := o.transport(ctx, action, location)
+	if err != nil {
+		return nil, err
+	}
+	store, err := open(ctx, &access{
+		action: action, bucket: location.Spec.ObjectStorage.Bucket, config: location.Spec.Config,
+		credential: credential, transport: transport,
+	})
+	if err != nil {
+		return nil, err
+	}
+	store.prefix = strings.Trim(location.Spec.ObjectStorage.Prefix, "/")
+	store.OnClose(transport.CloseIdleConnections)
+	return store, nil
+}
+
+func credentialOf(location *velerov1.BackupStorageLocation) *corev1.SecretKeySelector {
+	if location.Spec.Credential != nil {
+		return location.Spec.Credential
+	}
+	return &corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: defaultSecret}, Key: defaultKey}
+}
+
+func (o *Opener) secret(ctx context.Context, action, namespace string, ref *corev1.SecretKeySelector) ([]byte, error) {
+	secret := &corev1.Secret{}
+	err := o.Reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: ref.Name}, secret)
+	if apierrors.IsNotFound(err) {
+		return nil, unusable(action, "there is no Secret %s/%s", namespace, ref.Name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("get Secret %s/%s: %w", namespace, ref.Name, err)
+	}
+	content := secret.Data[ref.Key]
+	if len(content) == 0 {
+		return nil, unusable(action, "Secret %s/%s holds nothing under key %q", namespace, ref.Name, ref.Key)
+	}
+	return content, nil
+}
+
+// transport trusts whom Velero trusts for the location.
+func (o *Opener) transport(
+	ctx context.Context, action string, location *velerov1.BackupStorageLocation,
+) (*http.Transport, error) {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.ResponseHeaderTimeout = answerTimeout
+	transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+	certificates := location.Spec.ObjectStorage.CACert
+	if ref := location.Spec.ObjectStorage.CACertRef; ref != nil && len(certificates) == 0 {
+		var err error
+		if certificates, err = o.secret(ctx, action, location.Namespace, ref); err != nil {
+			return nil, err
+		}
+	}
+	if len(certificates) > 0 {
+		roots, err := x509.SystemCertPool()
+		if err != nil {
+			roots = x509.NewCertPool()
+		}
+		if !roots.AppendCertsFromPEM(certificates) {
+			return nil, unusable(action, "what it names as CA certificate holds none")
+		}
+		transport.TLSClientConfig.RootCAs = roots
+	}
+	skip, err := flag(action, location.Spec.Config, "insecureSkipTLSVerify")
+	transport.TLSClientConfig.InsecureSkipVerify = skip
+	return transport, err
+}
+
+// flag reads a switch of a location's configuration.
+func flag(action string, config map[string]string, key string) (bool, error) {
+	if config[key] == "" {
+		return false, nil
+	}
+	on, err := strconv.ParseBool(config[key])
+	if err != nil {
+		return false, unusable(action, "config.%s must be true or false", key)
+	}
+	return on, nil
+}

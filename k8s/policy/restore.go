@@ -1,0 +1,153 @@
+package policy
+
+import (
+	"strings"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+
+	"holdfast.dev/holdfast/k8s"
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+)
+
+// RestoreSource is what a NonAdminRestore restores, as far as it is there. What does not name its tenant's object as its
+// origin counts as absent.
+type RestoreSource struct {
+	// NAB is the NonAdminBackup that the spec names, of the same namespace.
+	NAB *oadpv1alpha1.NonAdminBackup
+	// Backup is its Velero Backup.
+	Backup *velerov1.Backup
+	// Location is the Velero BackupStorageLocation that holds the Backup.
+	Location *velerov1.BackupStorageLocation
+}
+
+// Tenants reports whether the backup lies in a tenant's storage location, where it may hold anything.
+func (s RestoreSource) Tenants() bool {
+	return s.Location != nil && k8s.TenantsLocation(s.Location)
+}
+
+// ValidateRestore judges a NonAdminRestore's spec, by what is there of the backup that it names. nil means valid, an
+// *InvalidSpecError that it is not.
+//
+// The order of the checks and their texts are those of the Non-Admin Controller; what it does not check comes after what it
+// does of the same field.
+func ValidateRestore(nar *oadpv1alpha1.NonAdminRestore, source RestoreSource, p Policy) error {
+	spec := nar.Spec.RestoreSpec
+	if spec == nil {
+		if nar.Spec.Unreadable != "" {
+			return invalid("NonAdminRestore spec.restoreSpec is invalid: %s", nar.Spec.Unreadable)
+		}
+		return invalid("NonAdminRestore spec.restoreSpec is not set")
+	}
+	if size := jsonSize(spec); size > maxSpecBytes {
+		return invalid("NonAdminRestore spec.restoreSpec is too large: %d bytes of JSON, %d are allowed", size, maxSpecBytes)
+	}
+	if spec.ScheduleName != "" {
+		return restricted("scheduleName")
+	}
+	if err := checkRestoreSource(nar, source); err != nil {
+		return err
+	}
+	if err := checkRestoreScope(spec); err != nil {
+		return err
+	}
+	if err := checkRestoreValues(spec); err != nil {
+		return err
+	}
+	enforced := enforcedRestoreSpec(p)
+	if err := checkEnforced("spec.restoreSpec", spec, enforced); err != nil {
+		return err
+	}
+	if !source.Tenants() {
+		return nil
+	}
+	if spec.ResourceModifier != nil {
+		return invalid("NonAdminRestore spec.restoreSpec.resourceModifier is restricted, must not be set to restore a backup " +
+			"from a NonAdminBackupStorageLocation")
+	}
+	if enforced != nil && enforced.ResourceModifier != nil {
+		return external("the administrator enforces spec.restoreSpec.resourceModifier, " +
+			"with which no backup can be restored from a NonAdminBackupStorageLocation")
+	}
+	return nil
+}
+
+func restricted(field string) error {
+	return invalid("NonAdminRestore nonAdminRestore.spec.restoreSpec.%s is restricted", field)
+}
+
+// checkRestoreScope refuses what reaches beyond the tenant's namespace.
+func checkRestoreScope(spec *velerov1.RestoreSpec) error {
+	switch {
+	case spec.IncludedNamespaces != nil:
+		return restricted("includedNamespaces")
+	case spec.ExcludedNamespaces != nil:
+		return restricted("excludedNamespaces")
+	case spec.NamespaceMapping != nil:
+		return restricted("namespaceMapping")
+	case isTrue(spec.IncludeClusterResources):
+		return invalid("NonAdminRestore nonAdminRestore.spec.restoreSpec.includeClusterResources is restricted, " +
+			"can only be set to false")
+	}
+	return nil
+}
+
+// checkRestoreSource refuses a backup that is not the tenant's, not taken, or whose data cannot be read.
+func checkRestoreSource(nar *oadpv1alpha1.NonAdminRestore, source RestoreSource) error {
+	name := nar.Spec.RestoreSpec.BackupName
+	const (
+		unset    = "NonAdminRestore spec.restoreSpec.backupName is not set"
+		unfit    = "NonAdminRestore spec.restoreSpec.backupName is invalid: "
+		notReady = unfit + "NonAdminBackup is not ready to be restored"
+	)
+	if name == "" {
+		return invalid(unset)
+	}
+	if problems := nameProblems(name); len(problems) > 0 {
+		return invalid(unfit+"%s", strings.Join(problems, ", "))
+	}
+	if source.NAB == nil {
+		return external(unfit+"%s %q not found", oadpv1alpha1.Resource(oadpv1alpha1.ResourceNonAdminBackups), name)
+	}
+	switch spec := source.NAB.Spec; {
+	case !source.NAB.DeletionTimestamp.IsZero(), spec.DeleteBackup, spec.ForceDeleteBackup:
+		return external(notReady + ": it is being deleted")
+	case source.NAB.Status.Phase != oadpv1alpha1.NonAdminPhaseCreated:
+		return external(notReady)
+	case source.Backup == nil:
+		return external(notReady + ": its Velero Backup does not exist")
+	}
+	switch phase := source.Backup.Status.Phase; {
+	case phase != velerov1.BackupPhaseCompleted && phase != velerov1.BackupPhasePartiallyFailed:
+		return external(notReady+": its Velero Backup is not complete (phase %s)", orNew(phase))
+	case !source.Backup.DeletionTimestamp.IsZero():
+		return external(notReady + ": its Velero Backup is being deleted")
+	}
+	location := source.Location
+	switch {
+	case location == nil:
+		return external(notReady+": the BackupStorageLocation %q that holds its data does not exist",
+			source.Backup.Spec.StorageLocation)
+	case !k8s.LocationHolds(location, nar.Namespace):
+		return external(notReady + ": it lies in a storage location of another namespace")
+	case location.Status.Phase != velerov1.BackupStorageLocationPhaseAvailable:
+		return external(notReady+": the BackupStorageLocation %q that holds its data is not available", location.Name)
+	}
+	return nil
+}
+
+func orNew(phase velerov1.BackupPhase) velerov1.BackupPhase {
+	if phase == "" {
+		return velerov1.BackupPhaseNew
+	}
+	return phase
+}
+
+// enforcedRestoreSpec is what the administrator enforces, but for cluster-scoped resources: no tenant's restore brings them.
+func enforcedRestoreSpec(p Policy) *velerov1.RestoreSpec {
+	if p.EnforceRestoreSpec == nil || !isTrue(p.EnforceRestoreSpec.IncludeClusterResources) {
+		return p.EnforceRestoreSpec
+	}
+	enforced := p.EnforceRestoreSpec.DeepCopy()
+	enforced.IncludeClusterResources = nil
+	return enforced
+}

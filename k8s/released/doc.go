@@ -1,0 +1,3 @@
+// Package released keeps the ledger of NonAdminBackups that went while their data stayed: ConfigMap holdfast-released in the
+// OADP namespace. What is in it is not offered to its tenant again until an administrator removes the entry.
+package released

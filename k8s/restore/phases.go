@@ -1,0 +1,69 @@
+package restore
+
+import (
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+
+	"holdfast.dev/holdfast/k8s"
+)
+
+// Finished reports whether Velero will not change a Restore in this phase any more by itself.
+func Finished(phase velerov1.RestorePhase) bool {
+	switch phase {
+	case velerov1.RestorePhaseFailedValidation, velerov1.RestorePhaseCompleted,
+		velerov1.RestorePhasePartiallyFailed, velerov1.RestorePhaseFailed:
+		return true
+	}
+	return false
+}
+
+// Restored reports whether Velero has restored what it could, so that the wrap-up may begin: all items are there and all
+// plugin operations over.
+func Restored(phase velerov1.RestorePhase) bool {
+	return phase == velerov1.RestorePhaseCompleted || phase == velerov1.RestorePhasePartiallyFailed
+}
+
+// atWork reports whether one of Velero's workers, of which there is one per stage, writes to the Restore next. It tries again for
+// minutes when that fails, whatever the reason.
+func atWork(phase velerov1.RestorePhase) bool {
+	switch phase {
+	case velerov1.RestorePhaseInProgress, velerov1.RestorePhaseFinalizing, velerov1.RestorePhaseFinalizingPartiallyFailed:
+		return true
+	}
+	return false
+}
+
+// movedPast reports whether Velero has turned to other restores although this one is not finished.
+func movedPast(phase velerov1.RestorePhase) bool {
+	switch phase {
+	case velerov1.RestorePhaseWaitingForPluginOperations, velerov1.RestorePhaseWaitingForPluginOperationsPartiallyFailed,
+		velerov1.RestorePhaseFinalizing, velerov1.RestorePhaseFinalizingPartiallyFailed:
+		return true
+	}
+	return false
+}
+
+// QueuePositions estimates, for every Velero Restore of the OADP namespace by name, how many Restores including itself
+// Velero must get through until it is done: 1 while it is in progress, 0 when it is finished or Velero has moved past it,
+// otherwise 1 + the unfinished Restores created before it.
+//
+// Source: seed 000, "Queue Info".
+func QueuePositions(restores []velerov1.Restore) map[string]int {
+	var ahead []k8s.Queued
+	var done []string
+	for i := range restores {
+		queued := k8s.Queued{Name: restores[i].Name, Created: restores[i].CreationTimestamp}
+		switch phase := restores[i].Status.Phase; {
+		case Finished(phase), movedPast(phase):
+			done = append(done, queued.Name)
+			continue
+		case phase == velerov1.RestorePhaseInProgress:
+			queued.Position = 1
+		}
+		ahead = append(ahead, queued)
+	}
+	positions := k8s.QueuePositions(ahead)
+	for _, name := range done {
+		positions[name] = 0
+	}
+	return positions
+}

@@ -1,0 +1,106 @@
+package restore
+
+import (
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"holdfast.dev/holdfast/k8s"
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+)
+
+// The functions of this file change the status of a NonAdminRestore in memory and nothing else.
+
+// ApplySeen records that the object was seen; its spec is not judged yet.
+func ApplySeen(nar *oadpv1alpha1.NonAdminRestore) {
+	k8s.Advance(&nar.Status.Phase, oadpv1alpha1.NonAdminPhaseNew)
+}
+
+// ApplyVerdict writes the Accepted condition for the present generation, the phase that follows from it and, for an
+// accepted spec, the reference to the Velero Restore, known before that exists. An invalid edit after creation changes
+// the condition only.
+func ApplyVerdict(nar *oadpv1alpha1.NonAdminRestore, verdict Verdict, restoreName, oadpNamespace string) {
+	status := metav1.ConditionFalse
+	if verdict.Accepted {
+		status = metav1.ConditionTrue
+	}
+	setCondition(nar, oadpv1alpha1.NonAdminConditionAccepted, status, verdict.Reason, verdict.Message)
+	if !verdict.Accepted {
+		if !everCreated(nar) {
+			k8s.Advance(&nar.Status.Phase, oadpv1alpha1.NonAdminPhaseBackingOff)
+		}
+		return
+	}
+	ApplySeen(nar)
+	refer(nar, restoreName, oadpNamespace)
+}
+
+// ApplyCreated records that the Velero Restore exists.
+func ApplyCreated(nar *oadpv1alpha1.NonAdminRestore) {
+	k8s.Advance(&nar.Status.Phase, oadpv1alpha1.NonAdminPhaseCreated)
+	setCondition(nar, oadpv1alpha1.NonAdminConditionQueued, metav1.ConditionTrue,
+		oadpv1alpha1.ReasonRestoreScheduled, oadpv1alpha1.MessageRestoreScheduled)
+}
+
+// ApplyMirror repeats the Velero Restore's status, or reports that it is gone. The queue position is written only where it
+// needs no look at other restores; the watcher keeps it otherwise.
+func ApplyMirror(nar *oadpv1alpha1.NonAdminRestore, o *Objects, oadpNamespace string) {
+	if o.Restore == nil || o.Restore.Status.Phase != velerov1.RestorePhaseInProgress {
+		meta.RemoveStatusCondition(&nar.Status.Conditions, string(oadpv1alpha1.NonAdminConditionVeleroStalled))
+	}
+	if o.Restore == nil {
+		applyAbsence(nar)
+		return
+	}
+	refer(nar, o.RestoreName, oadpNamespace)
+	nar.Status.VeleroRestore.Status = o.Restore.Status.DeepCopy()
+	switch phase := o.Restore.Status.Phase; {
+	case Finished(phase), movedPast(phase):
+		setQueuePosition(nar, 0)
+	case phase == velerov1.RestorePhaseInProgress:
+		setQueuePosition(nar, 1)
+	}
+}
+
+// ApplyStall records that the store holds the results of the restore and Velero does not say so.
+func ApplyStall(nar *oadpv1alpha1.NonAdminRestore) {
+	setCondition(nar, oadpv1alpha1.NonAdminConditionVeleroStalled, metav1.ConditionTrue,
+		oadpv1alpha1.ReasonVeleroFinalStatusLost, oadpv1alpha1.MessageVeleroRestoreStalled)
+}
+
+// ApplyDeletion announces the deletion.
+func ApplyDeletion(nar *oadpv1alpha1.NonAdminRestore) {
+	k8s.Advance(&nar.Status.Phase, oadpv1alpha1.NonAdminPhaseDeleting)
+	setCondition(nar, oadpv1alpha1.NonAdminConditionDeleting, metav1.ConditionTrue,
+		oadpv1alpha1.ReasonDeletionPending, oadpv1alpha1.MessageRestoreDeletionAccepted)
+}
+
+func applyAbsence(nar *oadpv1alpha1.NonAdminRestore) {
+	if !everCreated(nar) {
+		return
+	}
+	setQueuePosition(nar, 0)
+	if nar.Status.Phase != oadpv1alpha1.NonAdminPhaseDeleting {
+		gone := absence()
+		setCondition(nar, oadpv1alpha1.NonAdminConditionAccepted, metav1.ConditionFalse, gone.Reason, gone.Message)
+	}
+}
+
+func refer(nar *oadpv1alpha1.NonAdminRestore, name, namespace string) {
+	if nar.Status.VeleroRestore == nil || nar.Status.VeleroRestore.NACUUID != name {
+		nar.Status.VeleroRestore = &oadpv1alpha1.VeleroRestore{}
+	}
+	nar.Status.VeleroRestore.NACUUID = name
+	nar.Status.VeleroRestore.Name = name
+	nar.Status.VeleroRestore.Namespace = namespace
+}
+
+func setQueuePosition(nar *oadpv1alpha1.NonAdminRestore, position int) {
+	nar.Status.QueueInfo = &oadpv1alpha1.QueueInfo{EstimatedQueuePosition: position}
+}
+
+func setCondition(
+	nar *oadpv1alpha1.NonAdminRestore, kind oadpv1alpha1.NonAdminCondition, status metav1.ConditionStatus, reason, message string,
+) {
+	k8s.SetCondition(&nar.Status.Conditions, nar.Generation, kind, status, reason, message)
+}

@@ -1,0 +1,34 @@
+package fake
+
+import (
+	"context"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"gocloud.dev/blob/fileblob"
+
+	"holdfast.dev/holdfast/activities"
+	"holdfast.dev/holdfast/k8s/finalize"
+	"holdfast.dev/holdfast/k8s/objectstore"
+)
+
+// Finalizations returns the activities that follow a restore, over this world and a folder that stands for the bucket of every
+// location. now is the time, that of the machine if nil.
+func (w *World) Finalizations(folder string, now func() time.Time) *activities.Finalizations {
+	return &activities.Finalizations{
+		Client: w.Client,
+		Finder: &finalize.Finder{
+			Reader: w.Client, ClusterID: Cluster, OADPNamespace: OADPNamespace,
+			OpenLocation: func(context.Context, *velerov1.BackupStorageLocation) (*objectstore.Store, error) {
+				bucket, err := fileblob.OpenBucket(folder, &fileblob.Options{Metadata: fileblob.MetadataDontWrite})
+				if err != nil {
+					return nil, err
+				}
+				return objectstore.NewStore(bucket, ""), nil
+			},
+		},
+		Events: w.Backups.Events,
+		Paused: func() error { return nil },
+		Now:    now,
+	}
+}

@@ -1,0 +1,156 @@
+package outage_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"holdfast.dev/holdfast/k8s"
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/restore"
+	"holdfast.dev/holdfast/test/env"
+	"holdfast.dev/holdfast/test/outage"
+	"holdfast.dev/holdfast/test/outage/points"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// settled is how soon after an outage, and after Velero's own end, a restore shows how it ended.
+const settled = 15 * time.Second
+
+// restorePoints are the phase changes of a restore: the step that is about to be taken when an outage begins.
+var restorePoints = map[string]points.Point{
+	"created":          {Step: contract.ActivityStartRestore, Form: points.Local},
+	"Velero's phase":   {Step: contract.ActivityRefreshRestore, Form: points.Local}, // the second time
+	"planned":          {Step: contract.ActivityPlanFinalization, Form: points.Local},
+	"Finalizing":       {Step: contract.ActivityRecordFinalization, Form: points.Local, Of: "volumes"},
+	"volumes":          {Step: contract.ActivityRunFinalizationTask, Form: points.Regular, Of: "volumes"},
+	"cleanup":          {Step: contract.ActivityRunFinalizationTask, Form: points.Regular, Of: "cleanup"},
+	"validation":       {Step: contract.ActivityRunFinalizationTask, Form: points.Regular, Of: "validation"},
+	"results":          {Step: contract.ActivityPublishFinalization, Form: points.Regular},
+	"finally recorded": {Step: contract.ActivityRecordFinalization, Form: points.Local, Of: points.TheEnd},
+}
+
+type restoreOutage struct {
+	component, how string
+	at             string // of restorePoints
+	lasting        time.Duration
+	short          bool // for eight seconds instead, in every run of the tests
+}
+
+// disturbsVelero: Velero works on the restore meanwhile, and may fail it. Then that is what has to be told.
+func (o restoreOutage) disturbsVelero() bool {
+	return o.at == "Velero's phase" && o.component != env.Temporal
+}
+
+// restoreOutages: while Velero works on the restore no outage is longer than what it tries its patches for; what it loses
+// after that no one gets back.
+func restoreOutages() []restoreOutage {
+	const half, minute, five = 30 * time.Second, time.Minute, 5 * time.Minute
+	return []restoreOutage{
+		{env.KubeAPIServer, "stopped", "Finalizing", half, true},
+		{env.Etcd, "paused", "results", half, false},
+		{env.KubeAPIServer, "paused", "created", half, false},
+		{env.KubeAPIServer, "paused", "Velero's phase", half, false},
+		{env.KubeAPIServer, "paused", "planned", half, false},
+		{env.KubeAPIServer, "stopped", "volumes", half, false},
+		{env.KubeAPIServer, "paused", "cleanup", half, false},
+		{env.KubeAPIServer, "paused", "validation", half, false},
+		{env.KubeAPIServer, "stopped", "results", half, false},
+		{env.KubeAPIServer, "stopped", "finally recorded", half, false},
+		{env.Etcd, "paused", "created", half, false},
+		{env.Temporal, "paused", "created", half, false},
+		{env.Temporal, "stopped", "Velero's phase", half, false},
+		{env.Temporal, "stopped", "results", half, false},
+		{env.Temporal, "stopped without its database", "validation", half, false},
+		{env.KubeAPIServer, "stopped", "created", minute, false},
+		{env.KubeAPIServer, "paused", "volumes", minute, false},
+		{env.KubeAPIServer, "stopped", "finally recorded", minute, false},
+		{env.Temporal, "stopped", "planned", minute, false},
+		{env.KubeAPIServer, "stopped", "planned", five, false},
+		{env.KubeAPIServer, "paused", "finally recorded", five, false},
+	}
+}
+
+// An outage at a phase change of a restore: soon after its end, and after Velero's, the restore shows how it ended, and the same
+// comes of it as when nothing happens.
+func TestOutagesDuringARestore(t *testing.T) {
+	r := theRig(t)
+	s := scenarioOf(t, "restore with warnings")
+	want, _ := undisturbed(t, r, s)
+	for _, o := range restoreOutages() {
+		if !long() {
+			if !o.short {
+				continue
+			}
+			o.lasting = 8 * time.Second
+		}
+		t.Run(fmt.Sprintf("%s %s %s, %s", o.component, o.how, o.lasting, o.at), func(t *testing.T) {
+			c := newCase(t, r)
+			moment := outage.Moment{Point: restorePoints[o.at], Occurrence: 1}
+			if o.at == "Velero's phase" {
+				moment.Occurrence = 2
+			}
+			c.runInto(s, moment, o.component, o.how, o.lasting)
+			back := time.Now()
+			phase := c.awaitVeleroEnd()
+			ended := time.Now()
+			c.await(s.wish, func() bool { return c.tells(phase) })
+			took := time.Since(latest(back, ended))
+			assert.Less(t, took, settled, "from the outage's and Velero's end to the final status")
+			if o.disturbsVelero() {
+				say(t, "Velero itself has ended the restore as %s", phase)
+			} else {
+				assert.Equal(t, want, c.effects())
+			}
+			say(t, "final status %s after the outage of %s and Velero's end", took.Round(time.Second/10), o.lasting)
+		})
+	}
+}
+
+func latest(one, other time.Time) time.Time {
+	if one.After(other) {
+		return one
+	}
+	return other
+}
+
+// awaitVeleroEnd waits until Velero has ended the restore, and returns how.
+func (c *testCase) awaitVeleroEnd() velerov1.RestorePhase {
+	c.t.Helper()
+	var phase velerov1.RestorePhase
+	require.Eventually(c.t, func() bool {
+		var list velerov1.RestoreList
+		if c.admin.List(context.Background(), &list, client.InNamespace(env.OADPNamespace)) != nil {
+			return false
+		}
+		for i := range list.Items {
+			if key, named := k8s.RestoreOrigin.Of(&list.Items[i]); named && key.Namespace == c.namespace {
+				phase = list.Items[i].Status.Phase
+				return restore.Finished(phase)
+			}
+		}
+		return false
+	}, patience, 50*time.Millisecond, "%s: Velero ends the restore", c.namespace)
+	return phase
+}
+
+// tells reports whether the restore's status repeats how Velero has ended it, and how the finalization ended that follows.
+func (c *testCase) tells(phase velerov1.RestorePhase) bool {
+	found, err := c.readRestore()
+	if err != nil || found == nil || found.Status.VeleroRestore == nil || found.Status.VeleroRestore.Status == nil ||
+		found.Status.VeleroRestore.Status.Phase != phase {
+		return false
+	}
+	if !restore.Restored(phase) {
+		return found.Status.Finalization == nil
+	}
+	failed := found.Status.Finalization != nil &&
+		found.Status.Finalization.Phase == oadpv1alpha1.FinalizationPhasePartiallyFailed
+	return c.finalized() && (failed || phase == velerov1.RestorePhaseCompleted)
+}

@@ -1,0 +1,105 @@
+package rebuild_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/test/env"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// The cluster is built anew over the same buckets: the namespace gets its backups back, and a restore from them works.
+func TestBackupsComeBackAfterARebuild(t *testing.T) {
+	r := newRig(t)
+	const namespace = "shop"
+	require.NoError(t, r.CreateTenant(t.Context(), namespace, "alice"))
+	require.NoError(t, r.Seed(t.Context(), namespace, 3))
+	alice := r.clientFor("alice")
+	account, err := r.CreateAccount(t.Context(), "shop-bucket")
+	require.NoError(t, err)
+	r.locate(alice, namespace, account)
+	first := r.backUp(alice, namespace, "nightly", "")
+	own := r.backUp(alice, namespace, "offsite", "own")
+	before := r.configMaps(namespace)
+	require.NotEmpty(t, before)
+
+	collected(t, r)
+
+	require.NoError(t, r.Rebuild(t.Context()))
+	r.policy("backupSyncPeriod: 10s\n")
+	var nabs oadpv1alpha1.NonAdminBackupList
+	require.NoError(t, r.admin.List(t.Context(), &nabs))
+	require.Empty(t, nabs.Items, "nothing of the old cluster is there")
+	require.NoError(t, r.CreateTenant(t.Context(), namespace, "alice"))
+	result := run[contract.CollectionResult](r, contract.WorkflowCollection, contract.CollectionInput{Cluster: r.ClusterID()})
+	assert.Empty(t, result.Deleted, "what Velero brought back is no orphan")
+
+	again := r.awaitCompleted(namespace, "nightly")
+	assert.NotEqual(t, first.UID, again.UID)
+	assert.Equal(t, first.Status.VeleroBackup.Name, again.Status.VeleroBackup.Name)
+	assert.Equal(t, oadpv1alpha1.NonAdminPhaseCreated, again.Status.Phase)
+	assert.Empty(t, again.Spec.BackupSpec.StorageLocation)
+
+	r.locate(alice, namespace, account) // as the tenant's manifests say; its UID, and so its name for Velero, is another
+	offsite := r.awaitCompleted(namespace, "offsite")
+	assert.Equal(t, own.Status.VeleroBackup.Name, offsite.Status.VeleroBackup.Name)
+	assert.Equal(t, "own", offsite.Spec.BackupSpec.StorageLocation)
+
+	for _, name := range []string{"nightly", "offsite"} {
+		r.restore(alice, namespace, name)
+		assert.Equal(t, before, r.configMaps(namespace), "restored from %s", name)
+		for each := range before {
+			require.NoError(t, alice.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: each}}))
+		}
+	}
+}
+
+// locate gives the tenant a storage location "own" in the account's bucket and waits until Velero can use it.
+func (r *rig) locate(as client.Client, namespace string, account env.Account) {
+	r.t.Helper()
+	require.NoError(r.t, as.Create(r.t.Context(), &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "keys"}, Data: map[string][]byte{"cloud": account.CredentialsFile()},
+	}))
+	location := &oadpv1alpha1.NonAdminBackupStorageLocation{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "own"},
+		Spec: oadpv1alpha1.NonAdminBackupStorageLocationSpec{BackupStorageLocationSpec: &velerov1.BackupStorageLocationSpec{
+			Provider: "aws",
+			Config:   map[string]string{"region": r.Storage().Region, "s3ForcePathStyle": "true", "s3Url": r.Storage().Endpoint},
+			Credential: &corev1.SecretKeySelector{
+				LocalObjectReference: corev1.LocalObjectReference{Name: "keys"}, Key: "cloud",
+			},
+			StorageType:         velerov1.StorageType{ObjectStorage: &velerov1.ObjectStorageLocation{Bucket: account.Bucket}},
+			BackupSyncPeriod:    &metav1.Duration{Duration: time.Second},
+			ValidationFrequency: &metav1.Duration{Duration: time.Second},
+		}},
+	}
+	require.NoError(r.t, as.Create(r.t.Context(), location))
+	require.Eventually(r.t, func() bool {
+		err := r.admin.Get(context.Background(), client.ObjectKeyFromObject(location), location)
+		made := location.Status.VeleroBackupStorageLocation
+		return err == nil && made != nil && made.Status != nil && made.Status.Phase == velerov1.BackupStorageLocationPhaseAvailable
+	}, patience, poll, "the location is Available")
+}
+
+func (r *rig) restore(as client.Client, namespace, backup string) {
+	r.t.Helper()
+	nar := &oadpv1alpha1.NonAdminRestore{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "from-" + backup},
+		Spec:       oadpv1alpha1.NonAdminRestoreSpec{RestoreSpec: &velerov1.RestoreSpec{BackupName: backup}},
+	}
+	require.NoError(r.t, as.Create(r.t.Context(), nar))
+	require.Eventually(r.t, func() bool {
+		err := r.admin.Get(context.Background(), client.ObjectKeyFromObject(nar), nar)
+		return err == nil && nar.Status.Finalization != nil && nar.Status.Finalization.Phase.Final()
+	}, patience, poll, "the restore from %s is finalized", backup)
+	require.Equal(r.t, velerov1.RestorePhaseCompleted, nar.Status.VeleroRestore.Status.Phase)
+}

@@ -1,0 +1,34 @@
+package contract
+
+// Names of the garbage collection on the wire.
+const (
+	// WorkflowCollection is the workflow type of one garbage collection. Input: CollectionInput, result: CollectionResult.
+	WorkflowCollection = "GarbageCollection"
+	// ActivityCollectOrphans deletes what was made for objects of tenants that are gone. It takes a CollectionInput, returns a
+	// CollectionResult, and may be repeated at any time.
+	ActivityCollectOrphans = "collect-orphans"
+)
+
+// CollectionInput starts one garbage collection.
+type CollectionInput struct {
+	Cluster string `json:"cluster"`
+	// Probe asks the activity only what is waited for: it costs little, and deletes nothing.
+	Probe bool `json:"probe,omitempty"`
+}
+
+// CollectionResult counts what a garbage collection has deleted, by kind.
+type CollectionResult struct {
+	Deleted []CollectedKind `json:"deleted,omitempty"`
+	// Young orphans are left for the next time.
+	Young int `json:"young,omitempty"`
+	// HeldBack Velero Backups are left while Velero has not looked into a storage location of their tenant.
+	HeldBack int `json:"heldBack,omitempty"`
+	// Waiting says for what nothing was collected; empty if it was.
+	Waiting string `json:"waiting,omitempty"`
+}
+
+// CollectedKind is how many objects of a kind were deleted.
+type CollectedKind struct {
+	Kind  string `json:"kind"`
+	Count int    `json:"count"`
+}

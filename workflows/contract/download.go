@@ -1,0 +1,68 @@
+package contract
+
+// Names of the NonAdminDownloadRequest workflow on the wire. SignalChanged and QueryState serve it too.
+const (
+	// WorkflowDownload is the workflow type that serves one NonAdminDownloadRequest. Input: DownloadInput, no result.
+	WorkflowDownload = "NonAdminDownloadRequest"
+	// KubernetesKindDownload is the kind it serves, as AttributeKind shows it.
+	KubernetesKindDownload = "NonAdminDownloadRequest"
+)
+
+// Activities of the NonAdminDownloadRequest workflow. Each takes a DownloadStep, returns the DownloadView after its effect,
+// and may be repeated at any time.
+const (
+	ActivityRefreshDownload = "refresh-download"
+	ActivityRequestDownload = "request-velero-download"
+	ActivityRemoveDownload  = "remove-download"
+)
+
+// DownloadInput starts, and continues, the workflow of one NonAdminDownloadRequest.
+type DownloadInput struct {
+	Cluster string    `json:"cluster"`
+	Ref     ObjectRef `json:"ref"`
+	// ShownPhase and ShownVeleroPhase are the values of the search attributes at continue-as-new.
+	ShownPhase       string `json:"shownPhase,omitempty"`
+	ShownVeleroPhase string `json:"shownVeleroPhase,omitempty"`
+}
+
+// DownloadStep is the input of every activity that serves a NonAdminDownloadRequest.
+type DownloadStep struct {
+	Ref ObjectRef `json:"ref"`
+}
+
+// DownloadView is what decides the next step for a NonAdminDownloadRequest: plain facts, read live. The signed URL is not
+// among them: it goes from one object's status to the other's within an activity, and nowhere else.
+type DownloadView struct {
+	// Found is false when no object of that UID exists; a Velero DownloadRequest made for it may still be there.
+	Found bool `json:"found"`
+	// Phase is status.phase.
+	Phase string `json:"phase,omitempty"`
+	// BeingDeleted: the object has a deletion timestamp, and somebody's finalizer.
+	BeingDeleted bool `json:"beingDeleted,omitempty"`
+	// Expired: its time is over, with or without a URL.
+	Expired bool `json:"expired,omitempty"`
+	// Judged: the condition speaks of this generation and would say the same today.
+	Judged bool `json:"judged,omitempty"`
+	// Refused: the file cannot be had; the condition says why.
+	Refused bool `json:"refused,omitempty"`
+	// Answered: the status holds the URL of the file that this generation asks for.
+	Answered bool `json:"answered,omitempty"`
+	// Velero describes the Velero DownloadRequest that was made for the object; somebody else's counts as absent.
+	Velero VeleroDownloadView `json:"velero"`
+}
+
+// VeleroDownloadView describes a Velero DownloadRequest.
+type VeleroDownloadView struct {
+	Exists bool   `json:"exists,omitempty"`
+	Name   string `json:"name,omitempty"`
+	Phase  string `json:"phase,omitempty"`
+	// Current: it asks for the file that is asked for today, and its answer, if it has one, has not expired.
+	Current bool `json:"current,omitempty"`
+	// Signed: it has a URL.
+	Signed bool `json:"signed,omitempty"`
+}
+
+// DownloadState answers QueryState. What is awaited, and from whom, is in the workflow's current details.
+type DownloadState struct {
+	View DownloadView `json:"view"`
+}

@@ -1,0 +1,100 @@
+package contract
+
+import "time"
+
+// Names of the NonAdminRestore workflow on the wire. SignalChanged and QueryState serve it too.
+const (
+	// WorkflowRestore is the workflow type that serves one NonAdminRestore. Input: RestoreInput, no result.
+	WorkflowRestore = "NonAdminRestore"
+	// KubernetesKindRestore is the kind it serves, as AttributeKind shows it.
+	KubernetesKindRestore = "NonAdminRestore"
+)
+
+// MetricRestorePhase measures how long a Velero Restore was in each of Velero's phases, tagged with phase. The workflow counts
+// it, as MetricResourceTimeouts.
+const MetricRestorePhase = "holdfast_restore_phase_seconds"
+
+// Activities of the NonAdminRestore workflow. Each takes a RestoreStep, returns the RestoreView after its effect, and may
+// be repeated at any time.
+const (
+	ActivityRefreshRestore    = "refresh-restore"
+	ActivityStartRestore      = "start-restore"
+	ActivityAdmitRestore      = "admit-restore"
+	ActivityCheckRestoreStall = "check-velero-restore-stall"
+	ActivityDeleteRestore     = "delete-velero-restore"
+	ActivityReleaseRestore    = "release-restore"
+)
+
+// RestoreInput starts, and continues, the workflow of one NonAdminRestore.
+type RestoreInput struct {
+	Cluster string    `json:"cluster"`
+	Ref     ObjectRef `json:"ref"`
+	// ShownPhase and ShownVeleroPhase are the values of the search attributes at continue-as-new.
+	ShownPhase       string `json:"shownPhase,omitempty"`
+	ShownVeleroPhase string `json:"shownVeleroPhase,omitempty"`
+	// VeleroPhase is Velero's phase as it was last seen, and VeleroPhaseSince is since when.
+	VeleroPhase      string    `json:"veleroPhase,omitempty"`
+	VeleroPhaseSince time.Time `json:"veleroPhaseSince,omitzero"`
+	// Volumes repeats what a signal said.
+	Volumes bool `json:"volumes,omitempty"`
+}
+
+// RestoreStep is the input of every activity that serves a NonAdminRestore.
+type RestoreStep struct {
+	Ref ObjectRef `json:"ref"`
+	// Volumes: the restore has PodVolumeRestores or DataDownloads to be counted; ActivityRefreshRestore lists them only then.
+	Volumes bool `json:"volumes,omitempty"`
+}
+
+// RestoreView is what decides the next step for a NonAdminRestore: plain facts, read live, small enough for a history.
+type RestoreView struct {
+	// Found is false when no object of that UID exists; every other field is then zero.
+	Found bool `json:"found"`
+	// Phase is status.phase.
+	Phase string `json:"phase,omitempty"`
+	// BeingDeleted: the object has a deletion timestamp. NamespaceTerminating is read only then.
+	BeingDeleted         bool `json:"beingDeleted,omitempty"`
+	NamespaceTerminating bool `json:"namespaceTerminating,omitempty"`
+	// Finalizer: our finalizer is on the object.
+	Finalizer bool `json:"finalizer,omitempty"`
+	// Marked: the status announces the deletion.
+	Marked bool `json:"marked,omitempty"`
+	// SpecJudged: the Accepted condition speaks of this generation and, in BackingOff, would be the same today.
+	SpecJudged bool `json:"specJudged,omitempty"`
+	// Accepted: the Accepted condition is True.
+	Accepted bool `json:"accepted,omitempty"`
+	// EverCreated: the Velero Restore was created once; it is never created again.
+	EverCreated bool `json:"everCreated,omitempty"`
+	// AbsenceReported: the status says that the Velero Restore is gone.
+	AbsenceReported bool `json:"absenceReported,omitempty"`
+	// FinalizationDue: Velero has restored what it could (Completed, PartiallyFailed), and the wrap-up is not over yet.
+	FinalizationDue bool `json:"finalizationDue,omitempty"`
+	// Velero describes the Velero Restore that belongs to the object; somebody else's counts as absent.
+	Velero VeleroRestoreView `json:"velero"`
+}
+
+// VeleroRestoreView describes a Velero Restore.
+type VeleroRestoreView struct {
+	Exists bool   `json:"exists,omitempty"`
+	Name   string `json:"name,omitempty"`
+	Phase  string `json:"phase,omitempty"`
+	// Finished: Velero will not change it any more by itself.
+	Finished bool `json:"finished,omitempty"`
+	// Deleting: it has been deleted, and is there until Velero has removed its files from the object store.
+	Deleting bool `json:"deleting,omitempty"`
+	// AtWork: Velero is about to write to it. If it were deleted now, Velero would try that in vain for minutes, and everybody's
+	// restores would wait.
+	AtWork bool `json:"atWork,omitempty"`
+	// MirroredPhase is the phase that the object's status repeats.
+	MirroredPhase string `json:"mirroredPhase,omitempty"`
+	// ItemsRestored and TotalItems are Velero's progress.
+	ItemsRestored int `json:"itemsRestored,omitempty"`
+	TotalItems    int `json:"totalItems,omitempty"`
+	// Stalled: the store holds the results, and Velero has not said so for --velero-stall-timeout.
+	Stalled bool `json:"stalled,omitempty"`
+}
+
+// RestoreState answers QueryState. What is awaited, and from whom, is in the workflow's current details.
+type RestoreState struct {
+	View RestoreView `json:"view"`
+}

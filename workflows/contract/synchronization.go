@@ -1,0 +1,42 @@
+package contract
+
+// Names of the synchronization of backups on the wire.
+const (
+	// WorkflowSynchronization is the workflow type of one synchronization. Input: SynchronizationInput, result:
+	// SynchronizationResult.
+	WorkflowSynchronization = "BackupSynchronization"
+	// ActivitySynchronizeBackups makes NonAdminBackups for what Velero has found in the object stores. It takes a
+	// SynchronizationInput, returns a SynchronizationResult, and may be repeated at any time.
+	ActivitySynchronizeBackups = "synchronize-backups"
+)
+
+// SynchronizationInput starts one synchronization.
+type SynchronizationInput struct {
+	Cluster string `json:"cluster"`
+}
+
+// SynchronizationResult counts what a synchronization has done.
+type SynchronizationResult struct {
+	// Made NonAdminBackups.
+	Made int `json:"made,omitempty"`
+	// Refused NonAdminBackups: the API server did not take them (a quota, an admission webhook). The next one tries again.
+	Refused int `json:"refused,omitempty"`
+	// Untrusted Velero Backups, which do not say truly whose they are.
+	Untrusted int `json:"untrusted,omitempty"`
+	// Noted: NonAdminBackups found to be released with their data left behind, and entered in the ledger.
+	Noted int `json:"noted,omitempty"`
+	// Forgotten entries of the ledger, whose data are gone.
+	Forgotten int `json:"forgotten,omitempty"`
+	// Waiting names an administrator's storage location that Velero has not looked into yet; empty when there is none.
+	Waiting string `json:"waiting,omitempty"`
+	// More: the limit of one activity was reached after something was done, there is more to do.
+	More bool `json:"more,omitempty"`
+}
+
+// Add adds what another activity of the same synchronization has done. What is counted without being changed is not added.
+func (r SynchronizationResult) Add(next SynchronizationResult) SynchronizationResult {
+	next.Made += r.Made
+	next.Noted += r.Noted
+	next.Forgotten += r.Forgotten
+	return next
+}

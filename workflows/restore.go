@@ -1,0 +1,169 @@
+package workflows
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// NonAdminRestore serves one NonAdminRestore from its creation, or any later event, until it is settled; the next event
+// starts it again under the same ID. It is the only writer of the object's status but for the queue position and, while it
+// waits for the finalization, what that writes.
+//
+// A failing activity is retried for ever if the cause may pass; a spec that will never do is a condition on the object.
+// Only a status that the API server calls invalid fails a run, for all to see: the next event or resync starts another.
+func NonAdminRestore(ctx workflow.Context, in contract.RestoreInput, options Options) error {
+	run := &restoreRun{in: in, options: options, signals: workflow.GetSignalChannel(ctx, contract.SignalChanged)}
+	err := workflow.SetQueryHandler(ctx, contract.QueryState, func() (contract.RestoreState, error) {
+		return contract.RestoreState{View: run.view}, nil
+	})
+	if err != nil {
+		return err
+	}
+	return run.serve(ctx)
+}
+
+// childTaskTimeout is what the kill of a worker costs a child.
+const childTaskTimeout = 5 * time.Second
+
+// restoreRun is the state of one run. Nothing in it outlives the run but what RestoreInput carries over.
+type restoreRun struct {
+	in      contract.RestoreInput
+	options Options
+	signals workflow.ReceiveChannel
+	view    contract.RestoreView
+	vigil   vigil
+}
+
+func (r *restoreRun) serve(ctx workflow.Context) error {
+	for {
+		r.drain()
+		step, err := r.act(ctx)
+		if err != nil {
+			return err
+		}
+		if err := r.show(ctx); err != nil {
+			return err
+		}
+		// From an empty drain to the return nothing may yield: an event that came meanwhile would be lost.
+		switch {
+		case step == stepSettled:
+			if r.drain() == 0 {
+				return nil
+			}
+		case workflow.GetInfo(ctx).GetContinueAsNewSuggested():
+			if r.drain() == 0 {
+				return workflow.NewContinueAsNewError(ctx, contract.WorkflowRestore, r.in)
+			}
+		case step == stepFinalize:
+			if err := r.finalize(ctx); err != nil {
+				return err
+			}
+		default:
+			if err := r.wait(ctx); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// finalize has the wrap-up done by a child, which alone writes the object meanwhile, and waits for its end. The child looks for
+// a deletion itself; signals wait. Parent and child end together, so a run that was ended by hand begins the wrap-up anew.
+func (r *restoreRun) finalize(ctx workflow.Context) error {
+	workflow.SetCurrentDetails(ctx, fmt.Sprintf("**Finalizing:** Velero has ended Velero Restore `%s` (%s); "+
+		"the wrap-up has a workflow of its own, a child of this one.", r.view.Velero.Name, r.view.Velero.Phase))
+	child := workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
+		WorkflowID:            contract.WorkflowID(r.in.Cluster, contract.KindFinalization, r.in.Ref),
+		WorkflowTaskTimeout:   childTaskTimeout,
+		ParentClosePolicy:     enumspb.PARENT_CLOSE_POLICY_TERMINATE,
+		TypedSearchAttributes: contract.StartAttributes(r.in.Cluster, contract.KubernetesKindRestore, r.in.Ref),
+		StaticSummary:         fmt.Sprintf("Finalization of restore %s", r.in.Ref),
+	})
+	var result contract.FinalizationResult
+	err := workflow.ExecuteChildWorkflow(child, contract.WorkflowFinalization,
+		contract.FinalizationInput{Cluster: r.in.Cluster, Ref: r.in.Ref}).Get(ctx, &result)
+	var running *temporal.ChildWorkflowExecutionAlreadyStartedError
+	switch {
+	case errors.As(err, &running): // that of a parent which was ended by hand a moment ago: it is about to end
+	case err != nil:
+		return err
+	case result.Phase != "":
+		return nil
+	}
+	return workflow.Sleep(ctx, breather) // nothing was done: what is to be done next, the present state tells
+}
+
+func (r *restoreRun) drain() int { return drainNoting(r.signals, &r.in.Volumes) }
+
+// act reads the present state and takes every step that is due. It returns stepSettled, stepFinalize, or stepWait when the run
+// cannot or should not go on at once.
+func (r *restoreRun) act(ctx workflow.Context) (restoreStep, error) {
+	step := stepRefreshRestore
+	for taken := 1; ; taken++ {
+		view, err := localFirst[contract.RestoreView](ctx, r.options, string(step), restoreSummaries[step],
+			contract.RestoreStep{Ref: r.in.Ref, Volumes: r.in.Volumes})
+		if err != nil {
+			return "", err
+		}
+		r.view = view
+		step = nextRestoreStep(view)
+		if step == stepWait || step == stepSettled || step == stepFinalize {
+			return step, nil
+		}
+		if taken%maxStepsInARow != 0 {
+			continue
+		}
+		if err := workflow.Sleep(ctx, breather); err != nil {
+			return "", err
+		}
+		if workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
+			return stepWait, nil // steps that come to nothing, again and again, must not fill the history
+		}
+	}
+}
+
+func (r *restoreRun) show(ctx workflow.Context) error {
+	r.measure(ctx)
+	return showPhases(ctx, r.view.Phase, &r.in.ShownPhase, r.view.Velero.Phase, &r.in.ShownVeleroPhase)
+}
+
+// measure counts how long the phase of Velero's has lasted that is over now. One that had begun before anybody looked seems
+// shorter than it was.
+func (r *restoreRun) measure(ctx workflow.Context) {
+	phase := cmp.Or(r.view.Velero.Phase, "New")
+	if !r.view.Velero.Exists || phase == r.in.VeleroPhase {
+		return
+	}
+	now := workflow.Now(ctx)
+	if r.in.VeleroPhase != "" {
+		workflow.GetMetricsHandler(ctx).WithTags(map[string]string{"phase": r.in.VeleroPhase}).
+			Timer(contract.MetricRestorePhase).Record(now.Sub(r.in.VeleroPhaseSince))
+	}
+	r.in.VeleroPhase, r.in.VeleroPhaseSince = phase, now
+}
+
+// wait blocks until a signal comes or it is time to re-read.
+func (r *restoreRun) wait(ctx workflow.Context) error {
+	workflow.SetCurrentDetails(ctx, awaitedOfRestore(r.view))
+	selector := workflow.NewSelector(ctx)
+	selector.AddReceive(r.signals, func(workflow.ReceiveChannel, bool) {})
+	selector.AddReceive(ctx.Done(), func(workflow.ReceiveChannel, bool) {})
+	r.vigil.keep(ctx, selector, r.options.rereadInterval(), r.checkStall)
+	selector.Select(ctx)
+	return ctx.Err()
+}
+
+func (r *restoreRun) checkStall(ctx workflow.Context) workflow.Future {
+	if r.view.Velero.Phase != inProgress || r.view.Velero.Deleting {
+		return nil
+	}
+	return checkStall(ctx, contract.ActivityCheckRestoreStall, restoreSummaries[contract.ActivityCheckRestoreStall],
+		contract.RestoreStep{Ref: r.in.Ref})
+}

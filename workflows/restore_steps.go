@@ -1,0 +1,76 @@
+package workflows
+
+import (
+	"fmt"
+
+	"holdfast.dev/holdfast/k8s/restore"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// restoreStep is what a NonAdminRestore needs next: an activity's name, stepFinalize, stepWait or stepSettled.
+type restoreStep = backupStep
+
+const (
+	// stepFinalize: Velero has done its part, the wrap-up is to be done by a workflow of its own.
+	stepFinalize restoreStep = "finalize"
+
+	stepRefreshRestore restoreStep = contract.ActivityRefreshRestore
+	stepStartRestore   restoreStep = contract.ActivityStartRestore
+	stepAdmitRestore   restoreStep = contract.ActivityAdmitRestore
+	stepDeleteRestore  restoreStep = contract.ActivityDeleteRestore
+	stepReleaseRestore restoreStep = contract.ActivityReleaseRestore
+)
+
+var restoreSummaries = map[restoreStep]string{
+	contract.ActivityCheckRestoreStall: "Look whether Velero has finished without saying so",
+	stepRefreshRestore:                 "Read the restore and mirror Velero's status",
+	stepStartRestore:                   "Validate the spec and create the Velero Restore",
+	stepAdmitRestore:                   "Validate the spec",
+	stepDeleteRestore:                  "Delete the Velero Restore",
+	stepReleaseRestore:                 "Release the finalizer",
+}
+
+// nextRestoreStep is the flow chart of seed 000 for a restore. Its order is the order of precedence: a namespace that goes
+// away, a deletion timestamp, create or update, and at last what is to be done after Velero.
+func nextRestoreStep(v contract.RestoreView) restoreStep {
+	switch {
+	case restore.Settled(v):
+		return stepSettled
+	case v.BeingDeleted && (v.NamespaceTerminating || !v.Velero.Exists):
+		return stepReleaseRestore
+	case v.BeingDeleted && (!v.Marked || (!v.Velero.Deleting && !v.Velero.AtWork)):
+		return stepDeleteRestore
+	case v.BeingDeleted:
+		return stepWait // for Velero to end the restore, or to remove its files
+	case !v.EverCreated:
+		return stepStartRestore
+	case !v.SpecJudged, !v.Finalizer && v.Velero.Exists:
+		return stepAdmitRestore
+	case v.FinalizationDue && v.Velero.Exists:
+		return stepFinalize
+	}
+	return stepWait // for Velero
+}
+
+// awaitedOfRestore says in Markdown what a restore waits for, and from whom.
+func awaitedOfRestore(v contract.RestoreView) string {
+	velero := fmt.Sprintf("Velero Restore `%s`", v.Velero.Name)
+	switch {
+	case v.BeingDeleted && v.Velero.AtWork && !v.Velero.Deleting:
+		return fmt.Sprintf("**Deleting:** waits for Velero to end %s (phase: %s). Deleted before, it would hold up other restores.",
+			velero, v.Velero.Phase)
+	case v.BeingDeleted:
+		return fmt.Sprintf("**Deleting:** waits for Velero to remove the files of %s from the object store (phase: %s). "+
+			"It does so when it is running, its present restore is done and the storage location is available.",
+			velero, orUnknown(v.Velero.Phase))
+	case v.Velero.Stalled:
+		return fmt.Sprintf("**Stalled:** the object store holds the results of %s, and Velero still calls it %s. "+
+			"An administrator should restart Velero.", velero, v.Velero.Phase)
+	case v.Velero.Phase == "", v.Velero.Phase == "New":
+		return fmt.Sprintf("**Queued:** waits for Velero to start %s.", velero)
+	case v.Velero.TotalItems > 0:
+		return fmt.Sprintf("**%s:** Velero has restored %d of %d items of %s.",
+			v.Velero.Phase, v.Velero.ItemsRestored, v.Velero.TotalItems, velero)
+	}
+	return fmt.Sprintf("**%s:** Velero works on %s.", v.Velero.Phase, velero)
+}

@@ -1,0 +1,58 @@
+package workflows
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+)
+
+const (
+	// maxRereadInterval is how often a workflow that waits looks for itself, should every signal be lost.
+	maxRereadInterval = 5 * time.Minute
+	// inProgress is Velero's phase that only its own last patch ends.
+	inProgress        = "InProgress"
+	stallCheckTimeout = 10 * time.Second
+)
+
+// vigil is what a workflow that waits for Velero does meanwhile: it looks for itself from time to time, and then has it
+// checked whether Velero has finished without saying so.
+type vigil struct {
+	reread workflow.Future // one timer, made anew only after it fired
+	check  workflow.Future // the check for a stall that is under way
+}
+
+// keep adds to a selector what the vigil waits for. check starts a check for a stall, or returns nil if there is no need.
+func (v *vigil) keep(
+	ctx workflow.Context, selector workflow.Selector, interval time.Duration, check func(workflow.Context) workflow.Future,
+) {
+	if v.reread == nil {
+		v.reread = workflow.NewTimer(ctx, interval)
+	}
+	selector.AddFuture(v.reread, func(workflow.Future) {
+		v.reread = nil
+		if v.check == nil {
+			v.check = check(ctx)
+		}
+	})
+	if v.check != nil {
+		selector.AddFuture(v.check, func(done workflow.Future) {
+			if err := done.Get(ctx, nil); err != nil {
+				workflow.GetLogger(ctx).Warn("cannot tell whether Velero has finished", "error", err)
+			}
+			v.check = nil
+		})
+	}
+}
+
+// checkStall has looked whether Velero has finished without saying so. It is no step, and nothing waits for it: a check
+// that fails, for example because Velero is away, says nothing about the object, and the next re-read brings the next one.
+// A run that ends meanwhile leaves it to itself: what it writes is true whoever waits for it.
+func checkStall(ctx workflow.Context, activity, summary string, step any) workflow.Future {
+	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		StartToCloseTimeout: stallCheckTimeout,
+		RetryPolicy:         &temporal.RetryPolicy{MaximumAttempts: 1},
+		Summary:             summary,
+	})
+	return workflow.ExecuteActivity(ctx, activity, step)
+}
