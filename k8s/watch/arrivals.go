@@ -37,15 +37,3 @@ func (a *arrivals) take(request Request) time.Time {
 	}
 	return at
 }
-
-// add puts a request into the workqueue.
-func (w *Watcher) add(q queue, request Request) {
-	w.arrivals.note(request, time.Now())
-	q.Add(request)
-}
-
-// addAfter puts a request into the workqueue later; the delay is wanted, and no latency.
-func (w *Watcher) addAfter(q queue, request Request, delay time.Duration) {
-	w.arrivals.note(request, time.Now().Add(delay))
-	q.AddAfter(request, delay)
-}

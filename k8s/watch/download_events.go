@@ -19,23 +19,23 @@ import (
 func (d *downloads) downloadEvents() events {
 	return events{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {
-			d.add(q, requestForDownload(e.Object.(*oadpv1alpha1.NonAdminDownloadRequest)))
+			d.add(q, requestFor(e.Object.(*oadpv1alpha1.NonAdminDownloadRequest)))
 		},
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
 			before, after := e.ObjectOld.(*oadpv1alpha1.NonAdminDownloadRequest), e.ObjectNew.(*oadpv1alpha1.NonAdminDownloadRequest)
 			if before.UID != after.UID {
-				d.add(q, requestForDownload(before))
+				d.add(q, requestFor(before))
 			}
 			refused := before.Status.Phase != after.Status.Phase && after.Status.Phase == oadpv1alpha1.NonAdminPhaseBackingOff
 			if concerns(before, after, "") || refused {
-				d.add(q, requestForDownload(after))
+				d.add(q, requestFor(after))
 			}
 			if expires := download.ExpiresAt(after); !expires.Equal(download.ExpiresAt(before)) {
-				d.addAfter(q, requestForDownload(after), time.Until(expires))
+				d.addAfter(q, requestFor(after), time.Until(expires))
 			}
 		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
-			d.add(q, requestForDownload(e.Object.(*oadpv1alpha1.NonAdminDownloadRequest)))
+			d.add(q, requestFor(e.Object.(*oadpv1alpha1.NonAdminDownloadRequest)))
 		},
 	}
 }
@@ -83,7 +83,7 @@ func (d *downloads) eachRefused(
 ) {
 	d.each(ctx, func(nadr *oadpv1alpha1.NonAdminDownloadRequest) {
 		if nadr.Status.Phase == oadpv1alpha1.NonAdminPhaseBackingOff && match(nadr.Spec.Target) {
-			d.add(q, requestForDownload(nadr))
+			d.add(q, requestFor(nadr))
 		}
 	}, matching...)
 }

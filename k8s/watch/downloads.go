@@ -8,13 +8,9 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"go.uber.org/zap"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/download"
@@ -25,9 +21,8 @@ import (
 // time of one is over. The caches hold no signed URL.
 type downloads struct {
 	*Watcher
+	*intake  // its own, not the Watcher's
 	gatherer *download.Gatherer
-	requests chan event.TypedGenericEvent[Request]
-	arrivals arrivals
 }
 
 // addDownloads adds the watcher of download requests to the manager.
@@ -37,10 +32,10 @@ func (w *Watcher) addDownloads() error {
 		gatherer: &download.Gatherer{
 			Reader: w.manager.GetClient(), ClusterID: w.ClusterID, OADPNamespace: w.OADPNamespace,
 		},
-		requests: make(chan event.TypedGenericEvent[Request], cap(w.requests)),
+		intake: newIntake(),
 	}
 	w.downloads = d
-	err := builder.TypedControllerManagedBy[Request](w.manager).
+	controller := builder.TypedControllerManagedBy[Request](w.manager).
 		Named("nonadmindownloadrequest").
 		Watches(&oadpv1alpha1.NonAdminDownloadRequest{}, d.downloadEvents()).
 		Watches(&velerov1.DownloadRequest{}, d.veleroEvents()).
@@ -48,15 +43,8 @@ func (w *Watcher) addDownloads() error {
 		Watches(&oadpv1alpha1.NonAdminRestore{}, d.subjectEvents(oadpv1alpha1.KindNonAdminRestore)).
 		Watches(&velerov1.Backup{}, d.veleroSubjectEvents()).
 		Watches(&velerov1.Restore{}, d.veleroSubjectEvents()).
-		Watches(&velerov1.BackupStorageLocation{}, d.locationEvents()).
-		WatchesRawSource(source.TypedChannel(d.requests, passOn(d.add))).
-		WithOptions(controller.TypedOptions[Request]{
-			MaxConcurrentReconciles: concurrentReconciles,
-			CacheSyncTimeout:        cacheSyncTimeout,
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[Request](retryFirst, retryCap),
-		}).
-		Complete(reconcile.TypedFunc[Request](d.look))
-	if err != nil {
+		Watches(&velerov1.BackupStorageLocation{}, d.locationEvents())
+	if err := d.feed(controller, d.look); err != nil {
 		return fmt.Errorf("build the watcher of NonAdminDownloadRequests: %w", err)
 	}
 	return nil
@@ -65,30 +53,22 @@ func (w *Watcher) addDownloads() error {
 // look signals the workflow of a request that is not settled. It comes again after the resync interval, or when the time of
 // the request is over.
 func (d *downloads) look(ctx context.Context, request Request) (reconcile.Result, error) {
-	came := d.arrivals.take(request)
-	if err := d.Paused(); err != nil {
-		d.Log.Debug("paused", zap.Error(err))
-		return reconcile.Result{RequeueAfter: pausedInterval}, nil
-	}
-	ref := contract.ObjectRef{Namespace: request.Namespace, Name: request.Name, UID: request.UID}
-	objects, err := d.gatherer.Gather(ctx, ref)
-	if err == nil {
-		err = d.signal(ctx, ref, objects, request.Force, func(err error) error {
-			return d.measured(contract.KubernetesKindDownload, ref, came, err)
-		})
-	}
-	if err != nil {
-		d.arrivals.note(request, came) // tried again: the event still waits for its signal
-		return reconcile.Result{}, err
-	}
-	if request.Force || objects.NADR == nil {
-		return reconcile.Result{}, nil
-	}
-	again := d.ResyncInterval
-	if left := download.ExpiresAt(objects.NADR).Sub(objects.At); left > 0 {
-		again = min(again, left)
-	}
-	return reconcile.Result{RequeueAfter: again}, nil
+	return d.attend(d.Watcher, request, func(ref contract.ObjectRef, came time.Time) (reconcile.Result, error) {
+		objects, err := d.gatherer.Gather(ctx, ref)
+		if err == nil {
+			err = d.signal(ctx, ref, objects, request.Force, func(err error) error {
+				return d.measured(contract.KubernetesKindDownload, ref, came, err)
+			})
+		}
+		if err != nil || request.Force || objects.NADR == nil {
+			return reconcile.Result{}, err
+		}
+		again := d.ResyncInterval
+		if left := download.ExpiresAt(objects.NADR).Sub(objects.At); left > 0 {
+			again = min(again, left)
+		}
+		return reconcile.Result{RequeueAfter: again}, nil
+	})
 }
 
 // signal tells the workflow of a request that is not settled, or, with force, of any. One that is gone is not settled as long
@@ -107,22 +87,13 @@ func (d *downloads) signal(
 }
 
 // each calls do for every NonAdminDownloadRequest in the cache that matches. The objects are the cache's own.
-func (d *downloads) each(
-	ctx context.Context, do func(*oadpv1alpha1.NonAdminDownloadRequest), matching ...client.ListOption,
-) {
-	list := &oadpv1alpha1.NonAdminDownloadRequestList{}
-	if err := d.gatherer.Reader.List(ctx, list, append(matching, client.UnsafeDisableDeepCopy)...); err != nil {
-		d.Log.Error("list NonAdminDownloadRequests in the cache", zap.Error(err))
-		return
-	}
-	for i := range list.Items {
-		do(&list.Items[i])
-	}
+func (d *downloads) each(ctx context.Context, do func(*oadpv1alpha1.NonAdminDownloadRequest), matching ...client.ListOption) {
+	eachCached(ctx, d.Watcher, &oadpv1alpha1.NonAdminDownloadRequestList{}, do, matching...)
 }
 
 // lookAtAll has every request looked at soon, those too that are gone and have left a Velero DownloadRequest.
 func (d *downloads) lookAtAll(ctx context.Context) {
-	d.each(ctx, func(nadr *oadpv1alpha1.NonAdminDownloadRequest) { d.enqueue(ctx, requestForDownload(nadr)) })
+	d.each(ctx, func(nadr *oadpv1alpha1.NonAdminDownloadRequest) { d.enqueue(ctx, requestFor(nadr)) })
 	left := &velerov1.DownloadRequestList{}
 	err := d.gatherer.Reader.List(ctx, left, client.InNamespace(d.OADPNamespace), client.UnsafeDisableDeepCopy)
 	if err != nil {
@@ -132,14 +103,6 @@ func (d *downloads) lookAtAll(ctx context.Context) {
 		if ref, ours := download.OriginOf(&left.Items[i]); ours {
 			d.enqueue(ctx, Request{Namespace: ref.Namespace, Name: ref.Name, UID: ref.UID})
 		}
-	}
-}
-
-// enqueue hands a request to the workqueue, which takes it unless the manager stops.
-func (d *downloads) enqueue(ctx context.Context, request Request) {
-	select {
-	case d.requests <- event.TypedGenericEvent[Request]{Object: request}:
-	case <-ctx.Done():
 	}
 }
 
@@ -182,19 +145,4 @@ func (d *downloads) sweep(ctx context.Context) error {
 		}
 	}
 	return failed
-}
-
-// requestForDownload is the request for an object that was read.
-func requestForDownload(nadr *oadpv1alpha1.NonAdminDownloadRequest) Request {
-	return Request{Namespace: nadr.Namespace, Name: nadr.Name, UID: string(nadr.UID)}
-}
-
-func (d *downloads) add(q queue, request Request) {
-	d.arrivals.note(request, time.Now())
-	q.Add(request)
-}
-
-func (d *downloads) addAfter(q queue, request Request, delay time.Duration) {
-	d.arrivals.note(request, time.Now().Add(delay))
-	q.AddAfter(request, delay)
 }

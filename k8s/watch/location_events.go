@@ -3,7 +3,6 @@ package watch
 import (
 	"context"
 	"maps"
-	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,11 +14,6 @@ import (
 	"holdfast.dev/holdfast/k8s/location"
 )
 
-func (l *locations) add(q queue, request Request) {
-	l.arrivals.note(request, time.Now())
-	q.Add(request)
-}
-
 // locationEvents: generation, deletion, labels and our finalizer matter; a change of status alone is our own doing. A
 // rejection is looked at once more: what it depends on may have changed before the cache knew of it.
 func (l *locations) locationEvents() events {
@@ -27,20 +21,20 @@ func (l *locations) locationEvents() events {
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {
 			// What happened to its Secret while nobody watched cannot be judged here.
 			found := e.Object.(*oadpv1alpha1.NonAdminBackupStorageLocation)
-			l.add(q, requestForLocation(found, location.JudgedBySecret(found)))
+			l.add(q, requestFor(found).forced(location.JudgedBySecret(found)))
 		},
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
 			before := e.ObjectOld.(*oadpv1alpha1.NonAdminBackupStorageLocation)
 			after := e.ObjectNew.(*oadpv1alpha1.NonAdminBackupStorageLocation)
 			if before.UID != after.UID {
-				l.add(q, requestForLocation(before, false))
+				l.add(q, requestFor(before))
 			}
 			rejected := before.Status.Phase != after.Status.Phase && after.Status.Phase == oadpv1alpha1.NonAdminPhaseBackingOff
 			if concerns(before, after, oadpv1alpha1.NabslFinalizer) || rejected {
-				l.add(q, requestForLocation(after, false))
+				l.add(q, requestFor(after))
 			}
 		},
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { l.add(q, requestForLocation(e.Object, false)) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { l.add(q, requestFor(e.Object)) },
 	}
 }
 
@@ -105,7 +99,7 @@ func (l *locations) secretChanged(ctx context.Context, secret client.Object, q q
 		names := spec != nil && spec.Credential != nil && spec.Credential.Name == secret.GetName()
 		undecided := object.Status.Phase != oadpv1alpha1.NonAdminPhaseCreated
 		if names || undecided { // an approved location may name another Secret than its pending change
-			l.add(q, requestForLocation(object, names && undecided))
+			l.add(q, requestFor(object).forced(names && undecided))
 		}
 	}, client.InNamespace(secret.GetNamespace()))
 }
@@ -122,7 +116,7 @@ func (l *locations) addOrigin(ctx context.Context, made client.Object, q queue, 
 	}
 	object := &oadpv1alpha1.NonAdminBackupStorageLocation{}
 	if l.gatherer.Reader.Get(ctx, key, object) == nil {
-		l.add(q, requestForLocation(object, force))
+		l.add(q, requestFor(object).forced(force))
 	}
 	// The one that it was made for may be gone, and another have its name; or it is not there yet: then its own event will come.
 	if origin := annotations[oadpv1alpha1.NabslOriginUIDAnnotation]; origin != "" && origin != string(object.UID) {

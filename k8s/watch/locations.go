@@ -4,17 +4,13 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/location"
@@ -25,9 +21,8 @@ import (
 // workflow and for that of their approval.
 type locations struct {
 	*Watcher
+	*intake  // its own, not the Watcher's
 	gatherer *location.Gatherer
-	requests chan event.TypedGenericEvent[Request]
-	arrivals arrivals
 	// approving are the approvals that this watcher knows to be open.
 	approving sync.Map
 }
@@ -41,23 +36,16 @@ func (w *Watcher) addLocations() error {
 		gatherer: &location.Gatherer{
 			Reader: w.manager.GetClient(), Policy: w.policy, ClusterID: w.ClusterID, OADPNamespace: w.OADPNamespace,
 		},
-		requests: make(chan event.TypedGenericEvent[Request], cap(w.requests)),
+		intake: newIntake(),
 	}
 	w.locations = l
-	err := builder.TypedControllerManagedBy[Request](w.manager).
+	controller := builder.TypedControllerManagedBy[Request](w.manager).
 		Named("nonadminbackupstoragelocation").
 		Watches(&oadpv1alpha1.NonAdminBackupStorageLocation{}, l.locationEvents()).
 		Watches(&velerov1.BackupStorageLocation{}, l.veleroEvents()).
 		Watches(&oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest{}, l.requestEvents()).
-		WatchesMetadata(&corev1.Secret{}, l.secretEvents()).
-		WatchesRawSource(source.TypedChannel(l.requests, passOn(l.add))).
-		WithOptions(controller.TypedOptions[Request]{
-			MaxConcurrentReconciles: concurrentReconciles,
-			CacheSyncTimeout:        cacheSyncTimeout,
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[Request](retryFirst, retryCap),
-		}).
-		Complete(reconcile.TypedFunc[Request](l.look))
-	if err != nil {
+		WatchesMetadata(&corev1.Secret{}, l.secretEvents())
+	if err := l.feed(controller, l.look); err != nil {
 		return fmt.Errorf("build the watcher of NonAdminBackupStorageLocations: %w", err)
 	}
 	return nil
@@ -65,24 +53,18 @@ func (w *Watcher) addLocations() error {
 
 // look signals the workflows of a location that is not settled. It comes again after the resync interval.
 func (l *locations) look(ctx context.Context, request Request) (reconcile.Result, error) {
-	came := l.arrivals.take(request)
-	if err := l.Paused(); err != nil {
-		l.Log.Debug("paused", zap.Error(err))
-		return reconcile.Result{RequeueAfter: pausedInterval}, nil
-	}
-	ref := contract.ObjectRef{Namespace: request.Namespace, Name: request.Name, UID: request.UID}
-	objects, err := l.gatherer.Gather(ctx, ref)
-	if err == nil {
-		err = l.signal(ctx, ref, objects, request.Force, func(kind string, err error) error { return l.measured(kind, ref, came, err) })
-	}
-	if err != nil {
-		l.arrivals.note(request, came) // tried again: the event still waits for its signal
-		return reconcile.Result{}, err
-	}
-	if request.Force || objects.Location == nil {
-		return reconcile.Result{}, nil
-	}
-	return reconcile.Result{RequeueAfter: l.ResyncInterval}, nil
+	return l.attend(l.Watcher, request, func(ref contract.ObjectRef, came time.Time) (reconcile.Result, error) {
+		objects, err := l.gatherer.Gather(ctx, ref)
+		if err == nil {
+			err = l.signal(ctx, ref, objects, request.Force, func(kind string, err error) error {
+				return l.measured(kind, ref, came, err)
+			})
+		}
+		if err != nil || request.Force || objects.Location == nil {
+			return reconcile.Result{}, err
+		}
+		return reconcile.Result{RequeueAfter: l.ResyncInterval}, nil
+	})
 }
 
 // signal tells the approval first: it must be closed when its location is gone, which nothing else would tell again after a
@@ -133,31 +115,12 @@ func (l *locations) signalApproval(
 func (l *locations) eachLocation(
 	ctx context.Context, do func(*oadpv1alpha1.NonAdminBackupStorageLocation), matching ...client.ListOption,
 ) {
-	list := &oadpv1alpha1.NonAdminBackupStorageLocationList{}
-	if err := l.gatherer.Reader.List(ctx, list, append(matching, client.UnsafeDisableDeepCopy)...); err != nil {
-		l.Log.Error("list NonAdminBackupStorageLocations in the cache", zap.Error(err))
-		return
-	}
-	for i := range list.Items {
-		do(&list.Items[i])
-	}
+	eachCached(ctx, l.Watcher, &oadpv1alpha1.NonAdminBackupStorageLocationList{}, do, matching...)
 }
 
 // lookAtAll has every location looked at soon.
 func (l *locations) lookAtAll(ctx context.Context) {
 	l.eachLocation(ctx, func(object *oadpv1alpha1.NonAdminBackupStorageLocation) {
-		l.enqueue(ctx, requestForLocation(object, false))
+		l.enqueue(ctx, requestFor(object))
 	})
-}
-
-// enqueue hands a request to the workqueue, which takes it unless the manager stops.
-func (l *locations) enqueue(ctx context.Context, request Request) {
-	select {
-	case l.requests <- event.TypedGenericEvent[Request]{Object: request}:
-	case <-ctx.Done():
-	}
-}
-
-func requestForLocation(object client.Object, force bool) Request {
-	return Request{Namespace: object.GetNamespace(), Name: object.GetName(), UID: string(object.GetUID()), Force: force}
 }

@@ -2,7 +2,6 @@ package watch
 
 import (
 	"context"
-	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -13,19 +12,9 @@ import (
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 )
 
-func (r *restores) add(q queue, request Request) {
-	r.arrivals.note(request, time.Now())
-	q.Add(request)
-}
-
-func (r *restores) addAfter(q queue, request Request, delay time.Duration) {
-	r.arrivals.note(request, time.Now().Add(delay))
-	q.AddAfter(request, delay)
-}
-
 // adding is for the restores that an event of something else concerns.
 func (r *restores) adding(q queue) func(*oadpv1alpha1.NonAdminRestore) {
-	return func(nar *oadpv1alpha1.NonAdminRestore) { r.add(q, requestForRestore(nar)) }
+	return func(nar *oadpv1alpha1.NonAdminRestore) { r.add(q, requestFor(nar)) }
 }
 
 // restoreEvents: generation, deletion, labels and our finalizer matter; a change of status alone is our own doing, and
@@ -33,24 +22,24 @@ func (r *restores) adding(q queue) func(*oadpv1alpha1.NonAdminRestore) {
 func (r *restores) restoreEvents() events {
 	return events{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {
-			r.add(q, requestForRestore(e.Object.(*oadpv1alpha1.NonAdminRestore)))
+			r.add(q, requestFor(e.Object.(*oadpv1alpha1.NonAdminRestore)))
 			r.positionsChanged()
 		},
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
 			before, after := e.ObjectOld.(*oadpv1alpha1.NonAdminRestore), e.ObjectNew.(*oadpv1alpha1.NonAdminRestore)
 			if before.UID != after.UID {
-				r.add(q, requestForRestore(before))
+				r.add(q, requestFor(before))
 			}
 			rejected := before.Status.Phase != after.Status.Phase && after.Status.Phase == oadpv1alpha1.NonAdminPhaseBackingOff
 			if concerns(before, after, oadpv1alpha1.NarFinalizer) || rejected {
-				r.add(q, requestForRestore(after))
+				r.add(q, requestFor(after))
 			}
 			if before.Status.Phase != after.Status.Phase {
 				r.positionsChanged()
 			}
 		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
-			r.add(q, requestForRestore(e.Object.(*oadpv1alpha1.NonAdminRestore)))
+			r.add(q, requestFor(e.Object.(*oadpv1alpha1.NonAdminRestore)))
 		},
 	}
 }
@@ -63,7 +52,7 @@ func (r *restores) veleroEvents() events {
 			nar := r.origin(ctx, e.Object)
 			// Our own creation is no news, the cache of the other kind may be behind; the return of a Restore that was missed is.
 			if nar != nil && !awaitsCreation(nar.Status.Phase) {
-				r.add(q, requestForRestore(nar))
+				r.add(q, requestFor(nar))
 			}
 		},
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
@@ -76,16 +65,16 @@ func (r *restores) veleroEvents() events {
 			switch {
 			case nar == nil || before.ResourceVersion == after.ResourceVersion:
 			case newPhase || before.UID != after.UID || !before.DeletionTimestamp.Equal(after.DeletionTimestamp):
-				r.add(q, requestForRestore(nar))
+				r.add(q, requestFor(nar))
 			default:
-				r.addAfter(q, requestForRestore(nar), r.ProgressInterval)
+				r.addAfter(q, requestFor(nar), r.ProgressInterval)
 			}
 		},
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) {
 			r.positionsChanged()
 			r.volumes.forget(e.Object.GetName())
 			if nar := r.origin(ctx, e.Object); nar != nil {
-				r.add(q, requestForRestore(nar))
+				r.add(q, requestFor(nar))
 				return
 			}
 			// Somebody else's: it may have stood where the Restore of one that is BackingOff should be.
@@ -99,7 +88,7 @@ func (r *restores) backupEvents() events {
 	enqueue := func(ctx context.Context, object client.Object, q queue) {
 		r.eachBackingOff(ctx, func(nar *oadpv1alpha1.NonAdminRestore) {
 			if spec := nar.Spec.RestoreSpec; spec != nil && spec.BackupName == object.GetName() {
-				r.add(q, requestForRestore(nar))
+				r.add(q, requestFor(nar))
 			}
 		}, client.InNamespace(object.GetNamespace()))
 	}
@@ -182,7 +171,7 @@ func (r *restores) volumeEvents() events {
 			return // not there, or not yet: its own event will come
 		}
 		if nar := r.origin(ctx, made); nar != nil {
-			r.addAfter(q, requestForRestore(nar), r.ProgressInterval)
+			r.addAfter(q, requestFor(nar), r.ProgressInterval)
 		}
 	}
 	return events{

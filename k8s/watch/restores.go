@@ -5,18 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
-	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/restore"
@@ -26,9 +22,8 @@ import (
 // restores turns the events of NonAdminRestores, and of what belongs to them, into signals.
 type restores struct {
 	*Watcher
+	*intake  // its own, not the Watcher's
 	gatherer *restore.Gatherer
-	requests chan event.TypedGenericEvent[Request]
-	arrivals arrivals
 	// volumes are the Velero Restores that have PodVolumeRestores or DataDownloads.
 	volumes volumes
 }
@@ -40,10 +35,10 @@ func (w *Watcher) addRestores() error {
 		gatherer: &restore.Gatherer{
 			Reader: w.manager.GetClient(), Policy: w.policy, ClusterID: w.ClusterID, OADPNamespace: w.OADPNamespace,
 		},
-		requests: make(chan event.TypedGenericEvent[Request], cap(w.requests)),
+		intake: newIntake(),
 	}
 	w.restores = r
-	err := builder.TypedControllerManagedBy[Request](w.manager).
+	controller := builder.TypedControllerManagedBy[Request](w.manager).
 		Named("nonadminrestore").
 		Watches(&oadpv1alpha1.NonAdminRestore{}, r.restoreEvents()).
 		Watches(&velerov1.Restore{}, r.veleroEvents()).
@@ -52,15 +47,8 @@ func (w *Watcher) addRestores() error {
 		Watches(&velerov1.BackupStorageLocation{}, r.locationEvents()).
 		WatchesMetadata(&corev1.Namespace{}, r.namespaceEvents()).
 		WatchesMetadata(&velerov1.PodVolumeRestore{}, r.volumeEvents()).
-		WatchesMetadata(&velerov2alpha1.DataDownload{}, r.volumeEvents()).
-		WatchesRawSource(source.TypedChannel(r.requests, passOn(r.add))).
-		WithOptions(controller.TypedOptions[Request]{
-			MaxConcurrentReconciles: concurrentReconciles,
-			CacheSyncTimeout:        cacheSyncTimeout,
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[Request](retryFirst, retryCap),
-		}).
-		Complete(reconcile.TypedFunc[Request](r.look))
-	if err != nil {
+		WatchesMetadata(&velerov2alpha1.DataDownload{}, r.volumeEvents())
+	if err := r.feed(controller, r.look); err != nil {
 		return fmt.Errorf("build the watcher of NonAdminRestores: %w", err)
 	}
 	return nil
@@ -68,26 +56,18 @@ func (w *Watcher) addRestores() error {
 
 // look signals the workflow of a restore that is not settled. It comes again after the resync interval.
 func (r *restores) look(ctx context.Context, request Request) (reconcile.Result, error) {
-	came := r.arrivals.take(request)
-	if err := r.Paused(); err != nil {
-		r.Log.Debug("paused", zap.Error(err))
-		return reconcile.Result{RequeueAfter: pausedInterval}, nil
-	}
-	ref := contract.ObjectRef{Namespace: request.Namespace, Name: request.Name, UID: request.UID}
-	objects, err := r.gatherer.Gather(ctx, ref)
-	if err == nil {
-		err = r.signal(ctx, ref, objects, request.Force, func(err error) error {
-			return r.measured(contract.KubernetesKindRestore, ref, came, err)
-		})
-	}
-	if err != nil {
-		r.arrivals.note(request, came) // tried again: the event still waits for its signal
-		return reconcile.Result{}, err
-	}
-	if request.Force || objects.NAR == nil {
-		return reconcile.Result{}, nil
-	}
-	return reconcile.Result{RequeueAfter: r.ResyncInterval}, nil
+	return r.attend(r.Watcher, request, func(ref contract.ObjectRef, came time.Time) (reconcile.Result, error) {
+		objects, err := r.gatherer.Gather(ctx, ref)
+		if err == nil {
+			err = r.signal(ctx, ref, objects, request.Force, func(err error) error {
+				return r.measured(contract.KubernetesKindRestore, ref, came, err)
+			})
+		}
+		if err != nil || request.Force || objects.NAR == nil {
+			return reconcile.Result{}, err
+		}
+		return reconcile.Result{RequeueAfter: r.ResyncInterval}, nil
+	})
 }
 
 // signal tells the workflow of a restore that is not settled, or, with force, of any.
@@ -117,14 +97,7 @@ func uncountedRestore(o *restore.Objects) bool {
 
 // each calls do for every NonAdminRestore in the cache that matches. The objects are the cache's own.
 func (r *restores) each(ctx context.Context, do func(*oadpv1alpha1.NonAdminRestore), matching ...client.ListOption) {
-	list := &oadpv1alpha1.NonAdminRestoreList{}
-	if err := r.gatherer.Reader.List(ctx, list, append(matching, client.UnsafeDisableDeepCopy)...); err != nil {
-		r.Log.Error("list NonAdminRestores in the cache", zap.Error(err))
-		return
-	}
-	for i := range list.Items {
-		do(&list.Items[i])
-	}
+	eachCached(ctx, r.Watcher, &oadpv1alpha1.NonAdminRestoreList{}, do, matching...)
 }
 
 // eachBackingOff calls do for every restore whose verdict may have changed.
@@ -138,15 +111,7 @@ func (r *restores) eachBackingOff(ctx context.Context, do func(*oadpv1alpha1.Non
 
 // lookAgain has a restore looked at soon.
 func (r *restores) lookAgain(ctx context.Context) func(*oadpv1alpha1.NonAdminRestore) {
-	return func(nar *oadpv1alpha1.NonAdminRestore) { r.enqueue(ctx, requestForRestore(nar)) }
-}
-
-// enqueue hands a request to the workqueue, which takes it unless the manager stops.
-func (r *restores) enqueue(ctx context.Context, request Request) {
-	select {
-	case r.requests <- event.TypedGenericEvent[Request]{Object: request}:
-	case <-ctx.Done():
-	}
+	return func(nar *oadpv1alpha1.NonAdminRestore) { r.enqueue(ctx, requestFor(nar)) }
 }
 
 // sweep judges every restore by live lists, while the informers may still be silent after an outage.
@@ -176,9 +141,7 @@ func (r *restores) sweep(ctx context.Context) error {
 			continue
 		}
 		if !restore.Settled(o.View()) {
-			request := requestForRestore(nar)
-			request.Force = true
-			r.enqueue(ctx, request)
+			r.enqueue(ctx, requestFor(nar).forced(true))
 		}
 	}
 	return failed
@@ -205,9 +168,4 @@ func (r *restores) list(
 
 func backingOff(nar *oadpv1alpha1.NonAdminRestore) bool {
 	return nar.Status.Phase == oadpv1alpha1.NonAdminPhaseBackingOff
-}
-
-// requestForRestore is the request for an object that was read.
-func requestForRestore(nar *oadpv1alpha1.NonAdminRestore) Request {
-	return Request{Namespace: nar.Namespace, Name: nar.Name, UID: string(nar.UID)}
 }

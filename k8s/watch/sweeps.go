@@ -11,7 +11,6 @@ import (
 	"go.uber.org/zap"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/backup"
@@ -29,14 +28,7 @@ const (
 
 // each calls do for every NonAdminBackup in the cache that matches. The objects are the cache's own.
 func (w *Watcher) each(ctx context.Context, do func(*oadpv1alpha1.NonAdminBackup), matching ...client.ListOption) {
-	list := &oadpv1alpha1.NonAdminBackupList{}
-	if err := w.gatherer.Reader.List(ctx, list, append(matching, client.UnsafeDisableDeepCopy)...); err != nil {
-		w.Log.Error("list NonAdminBackups in the cache", zap.Error(err))
-		return
-	}
-	for i := range list.Items {
-		do(&list.Items[i])
-	}
+	eachCached(ctx, w, &oadpv1alpha1.NonAdminBackupList{}, do, matching...)
 }
 
 func (w *Watcher) enqueueBackingOff(ctx context.Context, add func(Request), matching ...client.ListOption) {
@@ -45,14 +37,6 @@ func (w *Watcher) enqueueBackingOff(ctx context.Context, add func(Request), matc
 			add(requestFor(nab))
 		}
 	}, matching...)
-}
-
-// enqueue hands a request to the workqueue, which takes it unless the manager stops.
-func (w *Watcher) enqueue(ctx context.Context, request Request) {
-	select {
-	case w.requests <- event.TypedGenericEvent[Request]{Object: request}:
-	case <-ctx.Done():
-	}
 }
 
 // polledPolicy is the policy as read last: what the watcher judges thousands of objects by.
@@ -173,9 +157,7 @@ func (w *Watcher) sweep(ctx context.Context) error {
 			continue
 		}
 		if !backup.Settled(objects.View(time.Now())) {
-			request := requestFor(nab)
-			request.Force = true
-			w.enqueue(ctx, request)
+			w.enqueue(ctx, requestFor(nab).forced(true))
 		}
 	}
 	return failed

@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
@@ -58,15 +57,15 @@ func newStation(t *testing.T, objects ...client.Object) *station {
 		gatherer: &backup.Gatherer{
 			Reader: s.cache.Client, Policy: polled, ClusterID: fake.Cluster, OADPNamespace: fake.OADPNamespace,
 		},
-		requests: make(chan event.TypedGenericEvent[Request], 1024),
-		dirty:    make(chan struct{}, 1),
+		intake: newIntake(),
+		dirty:  make(chan struct{}, 1),
 	}
 	s.restores = &restores{
 		Watcher: s.Watcher,
 		gatherer: &restore.Gatherer{
 			Reader: s.cache.Client, Policy: polled, ClusterID: fake.Cluster, OADPNamespace: fake.OADPNamespace,
 		},
-		requests: make(chan event.TypedGenericEvent[Request], 1024),
+		intake: newIntake(),
 	}
 	s.downloads = &downloads{
 		Watcher: s.Watcher,
@@ -74,14 +73,14 @@ func newStation(t *testing.T, objects ...client.Object) *station {
 			Reader: s.cache.Client, ClusterID: fake.Cluster, OADPNamespace: fake.OADPNamespace,
 			Now: func() time.Time { return s.now },
 		},
-		requests: make(chan event.TypedGenericEvent[Request], 1024),
+		intake: newIntake(),
 	}
 	s.locations = &locations{
 		Watcher: s.Watcher,
 		gatherer: &location.Gatherer{
 			Reader: s.cache.Client, Policy: polled, ClusterID: fake.Cluster, OADPNamespace: fake.OADPNamespace,
 		},
-		requests: make(chan event.TypedGenericEvent[Request], 1024),
+		intake: newIntake(),
 	}
 	return s
 }

@@ -13,15 +13,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/backup"
@@ -78,9 +74,8 @@ type Watcher struct {
 	manager  manager.Manager
 	gatherer *backup.Gatherer
 	policy   *polledPolicy
-	requests chan event.TypedGenericEvent[Request]
-	arrivals arrivals
-	volumes  volumes
+	*intake
+	volumes volumes
 	// locations watches storage locations with the same manager.
 	locations *locations
 	// restores watches restores with the same manager.
@@ -173,10 +168,10 @@ func Add(mgr manager.Manager, options Options) (*Watcher, error) {
 			Reader: mgr.GetClient(), Policy: polled,
 			ClusterID: options.ClusterID, OADPNamespace: options.OADPNamespace,
 		},
-		requests: make(chan event.TypedGenericEvent[Request], 1024),
-		dirty:    make(chan struct{}, 1),
+		intake: newIntake(),
+		dirty:  make(chan struct{}, 1),
 	}
-	err := builder.TypedControllerManagedBy[Request](mgr).
+	controller := builder.TypedControllerManagedBy[Request](mgr).
 		Named("nonadminbackup").
 		Watches(&oadpv1alpha1.NonAdminBackup{}, w.backupEvents()).
 		Watches(&velerov1.Backup{}, w.veleroBackupEvents()).
@@ -185,15 +180,8 @@ func Add(mgr manager.Manager, options Options) (*Watcher, error) {
 		Watches(&velerov1.BackupStorageLocation{}, w.locationEvents()).
 		WatchesMetadata(&corev1.Namespace{}, w.namespaceEvents()).
 		WatchesMetadata(&velerov1.PodVolumeBackup{}, w.volumeEvents()).
-		WatchesMetadata(&velerov2alpha1.DataUpload{}, w.volumeEvents()).
-		WatchesRawSource(source.TypedChannel(w.requests, passOn(w.add))).
-		WithOptions(controller.TypedOptions[Request]{
-			MaxConcurrentReconciles: concurrentReconciles,
-			CacheSyncTimeout:        cacheSyncTimeout,
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[Request](retryFirst, retryCap),
-		}).
-		Complete(reconcile.TypedFunc[Request](w.look))
-	if err != nil {
+		WatchesMetadata(&velerov2alpha1.DataUpload{}, w.volumeEvents())
+	if err := w.feed(controller, w.look); err != nil {
 		return nil, fmt.Errorf("build the watcher of NonAdminBackups: %w", err)
 	}
 	if err := errors.Join(w.addLocations(), w.addRestores(), w.addDownloads()); err != nil {
@@ -209,32 +197,24 @@ func Add(mgr manager.Manager, options Options) (*Watcher, error) {
 
 // look signals the workflow of an object that is not settled. It comes again after the resync interval.
 func (w *Watcher) look(ctx context.Context, request Request) (reconcile.Result, error) {
-	came := w.arrivals.take(request)
-	result, err := w.judge(ctx, request, came)
-	if err != nil {
-		w.arrivals.note(request, came) // tried again: the event still waits for its signal
-	}
-	return result, err
+	return w.attend(w, request, func(ref contract.ObjectRef, came time.Time) (reconcile.Result, error) {
+		return w.judge(ctx, ref, request.Force, came)
+	})
 }
 
-func (w *Watcher) judge(ctx context.Context, request Request, came time.Time) (reconcile.Result, error) {
-	if err := w.Paused(); err != nil {
-		w.Log.Debug("paused", zap.Error(err))
-		return reconcile.Result{RequeueAfter: pausedInterval}, nil
-	}
-	ref := contract.ObjectRef{Namespace: request.Namespace, Name: request.Name, UID: request.UID}
+func (w *Watcher) judge(ctx context.Context, ref contract.ObjectRef, force bool, came time.Time) (reconcile.Result, error) {
 	objects, err := w.gatherer.Gather(ctx, ref)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if objects.NAB == nil && !request.Force {
+	if objects.NAB == nil && !force {
 		return reconcile.Result{}, w.measured(contract.KubernetesKindBackup, ref, came,
 			w.Workflows.SignalRunning(ctx, contract.KindBackup, ref, contract.Changed{Reason: "deleted"}))
 	}
 	hasVolumes, volumeMoved := w.volumes.take(objects.BackupName)
 	toCount := volumeMoved && uncounted(objects)
 	again := reconcile.Result{RequeueAfter: w.ResyncInterval}
-	if request.Force {
+	if force {
 		again = reconcile.Result{}
 	} else if backup.Settled(objects.View(time.Now())) && !toCount {
 		return again, nil
@@ -259,9 +239,4 @@ func (w *Watcher) measured(kind string, ref contract.ObjectRef, came time.Time, 
 	}
 	metrics.SignalAcknowledged(kind, came)
 	return nil
-}
-
-// requestFor is the request for an object that was read.
-func requestFor(nab *oadpv1alpha1.NonAdminBackup) Request {
-	return Request{Namespace: nab.Namespace, Name: nab.Name, UID: string(nab.UID)}
 }

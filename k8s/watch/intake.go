@@ -1,0 +1,107 @@
+package watch
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// intake is where the requests of one kind wait until they are looked at: those of events in the workqueue, all others in a
+// channel before it.
+type intake struct {
+	requests chan event.TypedGenericEvent[Request]
+	arrivals arrivals
+}
+
+func newIntake() *intake {
+	const plenty = 1024
+	return &intake{requests: make(chan event.TypedGenericEvent[Request], plenty)}
+}
+
+// feed makes a builder's controller take what is waiting and have it looked at.
+func (i *intake) feed(to *builder.TypedBuilder[Request], look reconcile.TypedFunc[Request]) error {
+	return to.WatchesRawSource(source.TypedChannel(i.requests, passOn(i.add))).
+		WithOptions(controller.TypedOptions[Request]{
+			MaxConcurrentReconciles: concurrentReconciles,
+			CacheSyncTimeout:        cacheSyncTimeout,
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[Request](retryFirst, retryCap),
+		}).
+		Complete(look)
+}
+
+// add puts a request into the workqueue.
+func (i *intake) add(q queue, request Request) {
+	i.arrivals.note(request, time.Now())
+	q.Add(request)
+}
+
+// addAfter puts a request into the workqueue later; the delay is wanted, and no latency.
+func (i *intake) addAfter(q queue, request Request, delay time.Duration) {
+	i.arrivals.note(request, time.Now().Add(delay))
+	q.AddAfter(request, delay)
+}
+
+// enqueue hands a request to the workqueue, which takes it unless the manager stops.
+func (i *intake) enqueue(ctx context.Context, request Request) {
+	select {
+	case i.requests <- event.TypedGenericEvent[Request]{Object: request}:
+	case <-ctx.Done():
+	}
+}
+
+// attend has serve look at the object of a request whose event came at a time, unless another controller serves these kinds.
+func (i *intake) attend(w *Watcher, request Request,
+	serve func(ref contract.ObjectRef, came time.Time) (reconcile.Result, error),
+) (reconcile.Result, error) {
+	came := i.arrivals.take(request)
+	if err := w.Paused(); err != nil {
+		w.Log.Debug("paused", zap.Error(err))
+		return reconcile.Result{RequeueAfter: pausedInterval}, nil
+	}
+	result, err := serve(contract.ObjectRef{Namespace: request.Namespace, Name: request.Name, UID: request.UID}, came)
+	if err != nil {
+		i.arrivals.note(request, came) // tried again: the event still waits for its signal
+		return reconcile.Result{}, err
+	}
+	return result, nil
+}
+
+// requestFor is the request for an object that was read.
+func requestFor(object client.Object) Request {
+	return Request{Namespace: object.GetNamespace(), Name: object.GetName(), UID: string(object.GetUID())}
+}
+
+// forced is the same request, to be signalled, if so, without judging from the cache.
+func (r Request) forced(force bool) Request {
+	r.Force = force
+	return r
+}
+
+// eachCached calls do for every object of a list's kind in the cache that matches. The objects are the cache's own.
+func eachCached[T client.Object](
+	ctx context.Context, w *Watcher, list client.ObjectList, do func(T), matching ...client.ListOption,
+) {
+	err := w.gatherer.Reader.List(ctx, list, append(matching, client.UnsafeDisableDeepCopy)...)
+	if err == nil {
+		err = meta.EachListItem(list, func(item runtime.Object) error {
+			do(item.(T))
+			return nil
+		})
+	}
+	if err != nil {
+		w.Log.Error("list in the cache", zap.String("kind", fmt.Sprintf("%T", list)), zap.Error(err))
+	}
+}
