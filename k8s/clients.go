@@ -11,6 +11,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
+	foundationdbv1beta2 "holdfast.dev/holdfast/k8s/api/foundationdb/v1beta2"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 )
 
@@ -21,6 +23,8 @@ func Scheme() *runtime.Scheme {
 	utilruntime.Must(velerov1.AddToScheme(scheme))
 	utilruntime.Must(velerov2alpha1.AddToScheme(scheme))
 	utilruntime.Must(oadpv1alpha1.AddToScheme(scheme))
+	utilruntime.Must(fdbv1alpha1.AddToScheme(scheme))
+	utilruntime.Must(foundationdbv1beta2.AddToScheme(scheme))
 	return scheme
 }
 

@@ -17,6 +17,8 @@ const (
 	KindDownload Kind = "nadr"
 	// KindApproval is the kind of StorageLocationApproval workflows; the object is the NonAdminBackupStorageLocation.
 	KindApproval Kind = "approval"
+	// KindFDBBackup is the kind of FoundationDBBackup workflows.
+	KindFDBBackup Kind = "fdbb"
 )
 
 // ObjectRef names one incarnation of a tenant's object: an object deleted and created again under the same name has

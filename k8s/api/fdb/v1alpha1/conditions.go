@@ -1,0 +1,57 @@
+package v1alpha1
+
+// Types of the conditions of a FoundationDBBackup (seed "Backup Resource"). The cause is in the reason and the message.
+const (
+	// ConditionIncorrectDeployment: the agents' Deployment is missing, is not ours or is not as the spec says.
+	ConditionIncorrectDeployment = "IncorrectDeployment"
+	// ConditionDeploymentRollingOut: agents are being replaced, or not all are ready.
+	ConditionDeploymentRollingOut = "DeploymentRollingOut"
+	// ConditionIncorrectBackupState: the backup is not in the state that the spec asks for.
+	ConditionIncorrectBackupState = "IncorrectBackupState"
+	// ConditionMisconfiguredBackup: the backup's parameters differ from the spec, or the spec cannot be carried out.
+	ConditionMisconfiguredBackup = "MisconfiguredBackup"
+)
+
+// Reasons of IncorrectDeployment.
+const (
+	ReasonDeploymentMissing = "Missing"
+	ReasonDeploymentDiffers = "Differs"
+	ReasonDeploymentNotOurs = "NotOurs"
+	ReasonTemplateInvalid   = "TemplateInvalid"
+	ReasonDeploymentRefused = "Refused"
+)
+
+// ReasonAgentsNotReady is the reason of DeploymentRollingOut.
+const ReasonAgentsNotReady = "AgentsNotReady"
+
+// Reasons of IncorrectBackupState.
+const (
+	ReasonNotRunning         = "NotRunning"
+	ReasonNotStopped         = "NotStopped"
+	ReasonNotPaused          = "NotPaused"
+	ReasonNotResumed         = "NotResumed"
+	ReasonWaitingForSlot     = "WaitingForInitialSnapshotSlot"
+	ReasonWaitingForAgents   = "WaitingForAgents"
+	ReasonInitialSnapshot    = "InitialSnapshot"
+	ReasonSnapshotStalled    = "InitialSnapshotStalled"
+	ReasonRestarting         = "Restarting"
+	ReasonPauseDisagreement  = "PauseDisagreement"
+	ReasonTagTaken           = "TagTaken"
+	ReasonToolFailing        = "ToolFailing"
+	ReasonClusterUnreachable = "ClusterUnreachable"
+	ReasonStateUnknown       = "StateUnknown"
+	ReasonDataMissing        = "DataMissing"
+)
+
+// Reasons of MisconfiguredBackup.
+const (
+	ReasonParametersDiffer   = "ParametersDiffer"
+	ReasonClusterMissing     = "ClusterMissing"
+	ReasonClusterNotReady    = "ClusterNotReady"
+	ReasonSecretMissing      = "SecretMissing"
+	ReasonCredentialsInvalid = "CredentialsInvalid"
+	ReasonDestinationInvalid = "DestinationInvalid"
+	ReasonContainerUsed      = "ContainerUsed"
+	ReasonToolsMissing       = "ToolsMissing"
+	ReasonTooManyBackups     = "TooManyBackups"
+)

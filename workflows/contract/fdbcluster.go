@@ -1,0 +1,132 @@
+package contract
+
+import "time"
+
+// Names of the workflow that owns a FoundationDB cluster, on the wire. Its ID is FDBClusterID, its queue SharedTaskQueue.
+const (
+	// WorkflowFDBCluster is the workflow type. Input: FDBClusterInput, no result.
+	WorkflowFDBCluster = "FDBCluster"
+	// UpdateFDBCluster asks the owner. Input: FDBAsk, result: FDBAnswer. Asking again with the same update ID, or with another
+	// one, is harmless: a command that is done already is not run again.
+	UpdateFDBCluster = "ask"
+	// ErrorFDBAskInvalid is the type of the error that refuses an FDBAsk which can never be answered. Not retryable.
+	ErrorFDBAskInvalid = "FDBAskInvalid"
+	// ActivityAskFDBCluster sends an FDBAsk to the owner, which it starts if need be, and returns its FDBAnswer.
+	ActivityAskFDBCluster = "ask-fdb-cluster"
+	// ActivityDescribeWorkflows takes FDBHolders and returns those whose workflow does not run, as FDBHolders.
+	ActivityDescribeWorkflows = "describe-workflows"
+)
+
+// How long a command that was asked for may take. Who asked counts on it: after FDBAskWait + FDBCommandLimit none of its
+// commands begins or runs any more.
+const (
+	// FDBAskWait is how long after the asking a command may begin: FDBAsk.Until is the time of asking and this.
+	FDBAskWait = 5 * time.Minute
+	// FDBCommandStart is how long a command waits for a worker, FDBCommandRun how long it may run then.
+	FDBCommandStart = time.Minute
+	FDBCommandRun   = 2 * time.Minute
+	// FDBCommandLimit is how long a command may take once the owner has begun it.
+	FDBCommandLimit = FDBCommandStart + FDBCommandRun
+	// FDBAskTimeout is by when the owner has answered, and some: the limit of an attempt of ActivityAskFDBCluster.
+	FDBAskTimeout = FDBAskWait + FDBCommandLimit + time.Minute
+)
+
+// FDBClusterID returns the workflow ID of a FoundationDB cluster's owner. cluster is the description:id of its cluster file,
+// which stays the same when its coordinators change.
+func FDBClusterID(cluster string) string { return "fdb/" + cluster }
+
+// FDBClusterInput starts, and continues, the owner of a FoundationDB cluster.
+type FDBClusterInput struct {
+	// Cluster is its description:id.
+	Cluster string `json:"cluster"`
+	// Members are the backups that are not stopped, in the order of their first asking.
+	Members []FDBMember `json:"members,omitempty"`
+	// Since is when the first run started, in Unix seconds; 0 at the start. The agents are not paused before everybody has had
+	// the time to ask.
+	Since int64 `json:"since,omitempty"`
+}
+
+// FDBMember is a backup that has a say in whether the agents are paused.
+type FDBMember struct {
+	// WorkflowID is that of the backup; never a run's.
+	WorkflowID string `json:"workflowId"`
+	// Name is how people call it: Kubernetes cluster, namespace/name.
+	Name string `json:"name"`
+	// Paused is what it asks for.
+	Paused bool `json:"paused,omitempty"`
+}
+
+// FDBClusterState answers QueryState.
+type FDBClusterState struct {
+	Members []FDBMember `json:"members,omitempty"`
+	// Running is what runs now, and Asker for whom; nil if nothing does.
+	Running *FDBCommand `json:"running,omitempty"`
+	Asker   string      `json:"asker,omitempty"`
+	// Waiting is how many commands wait for their turn.
+	Waiting int `json:"waiting,omitempty"`
+}
+
+// FDBAsk is what a backup asks of the owner of its FoundationDB cluster.
+type FDBAsk struct {
+	// Cluster is the FoundationDB cluster's description:id.
+	Cluster string `json:"cluster"`
+	// Member is who asks, and what it wants of the agents.
+	Member FDBMember `json:"member"`
+	// Leave: it wants nothing of the agents any more; it is stopped or deleted.
+	Leave bool `json:"leave,omitempty"`
+	// Command is what shall be run; nil only tells the owner of the member.
+	Command *FDBCommand `json:"command,omitempty"`
+	// Queue is where the command's activity runs: the asker's FDBTaskQueue.
+	Queue string `json:"queue,omitempty"`
+	// Until is when, in Unix seconds, the asker has given up waiting: a command is not begun after it.
+	Until int64 `json:"until,omitempty"`
+}
+
+// FDBAnswer is the owner's answer.
+type FDBAnswer struct {
+	// Opposed are the names of the members that ask for the opposite of what the asker wants of the agents.
+	Opposed []string `json:"opposed,omitempty"`
+	// Later: the command was not run, and may be asked for again: too late, too early to pause, or opposed.
+	Later bool `json:"later,omitempty"`
+	// Outcome is that of the command; nil if none was run.
+	Outcome *FDBOutcome `json:"outcome,omitempty"`
+}
+
+// FDBOperation is a command of fdbbackup that changes something.
+type FDBOperation string
+
+// The operations.
+const (
+	FDBStart  FDBOperation = "start"
+	FDBModify FDBOperation = "modify"
+	FDBAbort  FDBOperation = "abort"
+	FDBPause  FDBOperation = "pause"
+	FDBResume FDBOperation = "resume"
+)
+
+// FDBCommand is a command to run for a backup. Everything else it needs is read from the object when it runs.
+type FDBCommand struct {
+	Ref       ObjectRef    `json:"ref"`
+	Operation FDBOperation `json:"operation"`
+	// Generation is that of the spec for which it was decided; the command is not run for another one. Abort ignores it.
+	Generation int64 `json:"generation,omitempty"`
+	// Tag is the backup's; pause and resume have none.
+	Tag string `json:"tag,omitempty"`
+	// URL is where a start writes, where a modified backup shall write, or where the backup to abort writes.
+	URL string `json:"url,omitempty"`
+	// Next is where the backup goes that replaces the one to abort: nothing is aborted unless a backup can be started there, as far
+	// as can be told before.
+	Next string `json:"next,omitempty"`
+}
+
+// FDBOutcome is what became of a command.
+type FDBOutcome struct {
+	// Done: the state is what the command was to bring about, whoever did it.
+	Done bool `json:"done,omitempty"`
+	// Undue: what the command was decided upon has changed; look again.
+	Undue bool `json:"undue,omitempty"`
+	// Trouble says why it is not done.
+	Trouble *FDBTrouble `json:"trouble,omitempty"`
+	// NoAgents: start was taken, and the tool says that no agent answers.
+	NoAgents bool `json:"noAgents,omitempty"`
+}

@@ -1,0 +1,81 @@
+package contract
+
+// Names of the workflow that limits first snapshots, on the wire. Its ID is FDBThrottleID, its queue the cluster's TaskQueue.
+const (
+	// WorkflowFDBThrottle is the workflow type. Input: FDBThrottleInput, no result.
+	WorkflowFDBThrottle = "FDBSnapshotThrottle"
+	// SignalSlot tells the throttle of a holder. Payload: FDBSlotRequest. Telling it again is harmless.
+	SignalSlot = "slot"
+	// SignalSlotGranted tells a backup that it has a slot. Payload: FDBSlotGrant.
+	SignalSlotGranted = "slot-granted"
+	// ActivityTellFDBThrottle takes an FDBSlotRequest and signals it to the throttle, which it starts if need be.
+	ActivityTellFDBThrottle = "tell-fdb-throttle"
+	// ActivityFindFirstSnapshots takes an FDBThrottleInput, of which it needs the cluster, and returns, as FDBHolders, the backups
+	// that are in their first snapshot, or about to start one, as far as their objects tell.
+	ActivityFindFirstSnapshots = "find-first-snapshots"
+)
+
+// FDBThrottleID returns the workflow ID of a Kubernetes cluster's throttle of first snapshots.
+func FDBThrottleID(cluster string) string { return cluster + "/fdb-snapshot-throttle" }
+
+// FDBThrottleInput starts, and continues, the throttle of a Kubernetes cluster.
+type FDBThrottleInput struct {
+	Cluster string `json:"cluster"`
+	// Found: the backups that were in their first snapshot before the throttle began are among the holders.
+	Found bool `json:"found,omitempty"`
+	// Holders have a slot; Waiting want one, in the order of their asking.
+	Holders []FDBHolder `json:"holders,omitempty"`
+	Waiting []FDBHolder `json:"waiting,omitempty"`
+}
+
+// FDBSlotGrace is how long the slot of a holder whose workflow does not run is kept: as long as a start command that it asked
+// for may still begin or run.
+const FDBSlotGrace = FDBAskWait + FDBCommandLimit
+
+// FDBThrottleState answers QueryState.
+type FDBThrottleState struct {
+	// Limit is how many first snapshots may run at a time.
+	Limit   int         `json:"limit"`
+	Holders []FDBHolder `json:"holders,omitempty"`
+	Waiting []FDBHolder `json:"waiting,omitempty"`
+}
+
+// FDBHolder is a backup that has, or wants, a slot.
+type FDBHolder struct {
+	// WorkflowID is the backup's; never a run's.
+	WorkflowID string `json:"workflowId"`
+	// Since is when it asked or got its slot, in Unix seconds.
+	Since int64 `json:"since"`
+	// ClosedSince is when its workflow was first found not to run, in Unix seconds; 0 if it runs. Its slot is kept for a while:
+	// a start command may still be on its way.
+	ClosedSince int64 `json:"closedSince,omitempty"`
+}
+
+// FDBHolders are workflow IDs.
+type FDBHolders struct {
+	WorkflowIDs []string `json:"workflowIds,omitempty"`
+}
+
+// FDBSlotRequest is what a backup tells the throttle.
+type FDBSlotRequest struct {
+	// Cluster is the Kubernetes cluster's ID.
+	Cluster    string  `json:"cluster"`
+	WorkflowID string  `json:"workflowId"`
+	Wish       FDBWish `json:"wish"`
+}
+
+// FDBWish is what a backup wants of the throttle.
+type FDBWish string
+
+// The wishes.
+const (
+	// FDBWishSlot: it wants to start a first snapshot. One that has a slot is granted it again.
+	FDBWishSlot FDBWish = "slot"
+	// FDBWishCount: it is in its first snapshot already, whoever started it, and counts whatever the limit.
+	FDBWishCount FDBWish = "count"
+	// FDBWishRelease: it needs none (any more).
+	FDBWishRelease FDBWish = "release"
+)
+
+// FDBSlotGrant is the payload of SignalSlotGranted.
+type FDBSlotGrant struct{}
