@@ -5,5 +5,6 @@
 // Start builds what is missing (package test/tools), starts the components as far as possible at the same time and returns
 // when everything answers. Each component is a Process that a test can pause, kill, stop and start again under the same
 // address: outages are tests. Stop, the end of the calling process and its sudden death all take the components with them.
+// Pods run when Options.Kubelet asks for it: a stand-in for the kubelet runs their containers as processes of this machine.
 // Several stacks can run on a machine at a time.
 package env

@@ -48,6 +48,8 @@ type Options struct {
 	HoldfastEnv           []string
 	// VeleroArgs are added to the flags of velero server; of a flag given twice the last one counts.
 	VeleroArgs []string
+	// Kubelet starts the kubelet stand-in, for Env.Kubelet; without it no Pod ever runs.
+	Kubelet *KubeletOptions
 	// Audit has the API server keep a record of what Holdfast's processes ask of it, for Env.Audit.
 	Audit bool
 	// SuggestContinueAsNew, when positive, is the number of history events at which Temporal suggests to continue as new.
@@ -65,6 +67,7 @@ type Env struct {
 	users   []user
 	client  client.Client
 	storage Storage
+	kubelet *Kubelet // nil without Options.Kubelet
 
 	temporalAddress, temporalUI string
 	rolesInstalled              bool // there was something in deploy/rbac
@@ -124,6 +127,9 @@ func prepare(options Options) (*Env, error) {
 // Stop ends all processes of the stack, also those that a test has paused, and removes a temporary folder. It may be called
 // more than once.
 func (e *Env) Stop() {
+	if e.kubelet != nil {
+		e.kubelet.stop()
+	}
 	e.stopAll(Worker, Watcher)
 	e.stopAll(Velero, KubeControllerManager)
 	e.stopAll(KubeAPIServer, Temporal, S3)

@@ -3,6 +3,7 @@ package env
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -99,6 +100,10 @@ func (e *Env) startAPIServer(ctx context.Context, port, etcd int) error {
 }
 
 func (e *Env) controllerManagerCommand(port int) command {
+	controllers := controllers
+	if e.options.Kubelet != nil { // somebody must take the Pods of a node that is no more
+		controllers = append(slices.Clip(controllers), "pod-garbage-collector-controller")
+	}
 	return command{
 		name: KubeControllerManager, kind: KubeControllerManager, path: e.bin[tools.KubeControllerManager],
 		args: []string{

@@ -25,6 +25,9 @@ func (e *Env) start(ctx context.Context) error {
 	group.Go(func() error { return s3.openAfter(func() error { return e.startS3(ctx) }) })
 	group.Go(func() error { return kubernetes.openAfter(func() error { return e.startKubernetes(ctx) }) })
 	group.Go(func() error { return e.startVelero(ctx, kubernetes, s3) })
+	if e.options.Kubelet != nil {
+		group.Go(func() error { return e.startKubelet(ctx, kubernetes) })
+	}
 	if e.options.Holdfast {
 		group.Go(func() error { return e.startHoldfast(ctx, kubernetes, temporal) })
 	}
