@@ -1,0 +1,117 @@
+package agents
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
+)
+
+// defaultCount is spec.agentCount's default.
+const defaultCount = 3
+
+// A version is a part of the images' tags, so it is held to what FoundationDB's releases look like.
+var versionFormat = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+(-[A-Za-z0-9._-]{1,64})?$`)
+
+// Deployment returns the agents' Deployment for a cluster of this version, as it shall be. A *TemplateError says that the
+// user's template cannot be used.
+func Deployment(object *fdbv1alpha1.FoundationDBBackup, version string) (*appsv1.Deployment, error) {
+	if !versionFormat.MatchString(version) {
+		return nil, fmt.Errorf("%.80q is not a version of FoundationDB, such as 7.3.63", version)
+	}
+	template, err := podTemplate(object, version)
+	if err != nil {
+		return nil, err
+	}
+	deployment := &appsv1.Deployment{
+		TypeMeta: metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "Deployment"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: object.Name, Namespace: object.Namespace, Labels: labels(object),
+			OwnerReferences: []metav1.OwnerReference{controller(object)},
+		},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: new(count(object)),
+			Selector: &metav1.LabelSelector{MatchLabels: labels(object)},
+			Template: *template,
+		},
+	}
+	hash, err := hashOf(deployment)
+	if err != nil {
+		return nil, err
+	}
+	deployment.Annotations = map[string]string{fdbv1alpha1.AnnotationAgentsHash: hash}
+	return deployment, nil
+}
+
+func count(object *fdbv1alpha1.FoundationDBBackup) int32 {
+	if object.Spec.AgentCount == nil {
+		return defaultCount
+	}
+	return *object.Spec.AgentCount
+}
+
+func labels(object *fdbv1alpha1.FoundationDBBackup) map[string]string {
+	return map[string]string{fdbv1alpha1.LabelBackup: object.Name}
+}
+
+func hashOf(deployment *appsv1.Deployment) (string, error) {
+	content, err := json.Marshal(struct {
+		Labels map[string]string     `json:"labels"`
+		Spec   appsv1.DeploymentSpec `json:"spec"`
+	}{deployment.Labels, deployment.Spec})
+	if err != nil {
+		return "", fmt.Errorf("hash the agents' Deployment: %w", err)
+	}
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// controller is the owner reference. It does not hold the owner until the Deployment is gone: that would take the right to set
+// the owner's finalizers where the API server enforces OwnerReferencesPermissionEnforcement, as OpenShift's does.
+func controller(object *fdbv1alpha1.FoundationDBBackup) metav1.OwnerReference {
+	reference := *metav1.NewControllerRef(object, fdbv1alpha1.GroupVersion.WithKind(fdbv1alpha1.KindFoundationDBBackup))
+	reference.BlockOwnerDeletion = nil
+	return reference
+}
+
+// annotationRestarted is set by `kubectl rollout restart`. It stays when we write the template, or the agents would restart.
+const annotationRestarted = "kubectl.kubernetes.io/restartedAt"
+
+// Merge returns existing with everything that we set made as in wanted, so that a patch from existing to the result corrects
+// what was changed. What others have added beside it stays, but for the pod template, which is ours as a whole. A selector
+// cannot be changed: an error says that the Deployment must be deleted first.
+func Merge(existing, wanted *appsv1.Deployment) (*appsv1.Deployment, error) {
+	if !subset(wanted.Spec.Selector, existing.Spec.Selector) || !subset(existing.Spec.Selector, wanted.Spec.Selector) {
+		return nil, fmt.Errorf("the selector of Deployment %s differs and cannot be changed: delete the Deployment", existing.Name)
+	}
+	merged := existing.DeepCopy()
+	merged.Labels = with(merged.Labels, wanted.Labels)
+	merged.Annotations = with(merged.Annotations, wanted.Annotations)
+	merged.Spec.Replicas = new(*wanted.Spec.Replicas)
+	merged.Spec.Paused = false // nothing would be rolled out
+	merged.Spec.Template = *keepRestart(existing.Spec.Template, wanted.Spec.Template.DeepCopy())
+	return merged, nil
+}
+
+func with(base, more map[string]string) map[string]string {
+	all := map[string]string{}
+	maps.Copy(all, base)
+	maps.Copy(all, more)
+	return all
+}
+
+func keepRestart(before corev1.PodTemplateSpec, template *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
+	_, chosen := template.Annotations[annotationRestarted]
+	if at, found := before.Annotations[annotationRestarted]; found && !chosen {
+		template.Annotations = with(template.Annotations, map[string]string{annotationRestarted: at})
+	}
+	return template
+}

@@ -1,0 +1,177 @@
+package agents
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	kjson "sigs.k8s.io/json"
+
+	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
+)
+
+// maxUnknown is how many mistakes are told at once.
+const maxUnknown = 3
+
+// podTemplate is our template with the user's merged into it.
+func podTemplate(object *fdbv1alpha1.FoundationDBBackup, version string) (*corev1.PodTemplateSpec, error) {
+	ours, err := base(object, version)
+	if err != nil {
+		return nil, err
+	}
+	raw := rawTemplate(object)
+	if raw == nil {
+		return ours, nil
+	}
+	theirs, err := decode(raw)
+	if err != nil {
+		return nil, err
+	}
+	merged, err := merge(ours, theirs, raw)
+	if err != nil {
+		return nil, err
+	}
+	if err := keepOurs(ours, merged); err != nil {
+		return nil, err
+	}
+	arrange(merged, theirs)
+	completeImages(merged, version)
+	return merged, nil
+}
+
+// rawTemplate is nil if the user gives none.
+func rawTemplate(object *fdbv1alpha1.FoundationDBBackup) []byte {
+	if object.Spec.PodTemplateSpec == nil {
+		return nil
+	}
+	raw := bytes.TrimSpace(object.Spec.PodTemplateSpec.Raw)
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil
+	}
+	return raw
+}
+
+// decode refuses what Kubernetes would drop in silence.
+func decode(raw []byte) (*corev1.PodTemplateSpec, error) {
+	template := &corev1.PodTemplateSpec{}
+	mistakes, err := kjson.UnmarshalStrict(raw, template)
+	if err != nil {
+		return nil, refused("is not a pod template: %v", err)
+	}
+	if len(mistakes) > 0 {
+		var words []string
+		for _, mistake := range mistakes[:min(len(mistakes), maxUnknown)] {
+			words = append(words, mistake.Error())
+		}
+		return nil, refused("is not a pod template: %s", strings.Join(words, ", "))
+	}
+	metadata := template.ObjectMeta
+	metadata.Labels, metadata.Annotations = nil, nil
+	if !reflect.DeepEqual(metadata, metav1.ObjectMeta{}) {
+		return nil, refused("may have only labels and annotations in its metadata: pods are named by their Deployment")
+	}
+	return template, nil
+}
+
+// merge gives the user's word the last one. What Kubernetes would merge into something that it refuses is taken as a whole: a
+// volume or a variable of two kinds, a request above its limit; and the pod's security context.
+func merge(ours, theirs *corev1.PodTemplateSpec, raw []byte) (*corev1.PodTemplateSpec, error) {
+	yielding := ours.DeepCopy()
+	yielding.Spec.Volumes = slices.DeleteFunc(yielding.Spec.Volumes, func(v corev1.Volume) bool {
+		return slices.ContainsFunc(theirs.Spec.Volumes, func(w corev1.Volume) bool { return v.Name == w.Name })
+	})
+	if theirs.Spec.SecurityContext != nil { // no other way to take users and groups away: kubectl apply drops null
+		yielding.Spec.SecurityContext = nil
+	}
+	yieldContainers(yielding.Spec.Containers, theirs.Spec.Containers)
+	yieldContainers(yielding.Spec.InitContainers, theirs.Spec.InitContainers)
+	content, err := json.Marshal(yielding)
+	if err != nil {
+		return nil, fmt.Errorf("write the agents' pod template: %w", err)
+	}
+	content, err = strategicpatch.StrategicMergePatch(content, raw, &corev1.PodTemplateSpec{})
+	if err != nil {
+		// The error quotes the element, which may hold anything.
+		return nil, refused("cannot be merged: each of its containers, variables and volumes must have a name, each port " +
+			"a containerPort, each mount a mountPath")
+	}
+	merged := &corev1.PodTemplateSpec{}
+	if err := json.Unmarshal(content, merged); err != nil {
+		return nil, refused("cannot be merged: %v", err)
+	}
+	return merged, nil
+}
+
+func yieldContainers(ours, theirs []corev1.Container) {
+	for i := range ours {
+		container := find(theirs, ours[i].Name)
+		if container == nil {
+			continue
+		}
+		ours[i].Env = slices.DeleteFunc(ours[i].Env, func(v corev1.EnvVar) bool { return variable(container.Env, v.Name) != nil })
+		for _, list := range []corev1.ResourceList{container.Resources.Requests, container.Resources.Limits} {
+			for name := range list {
+				delete(ours[i].Resources.Requests, name)
+				delete(ours[i].Resources.Limits, name)
+			}
+		}
+	}
+}
+
+// arrange undoes that merging puts the user's elements before ours. The first container is the one that kubectl takes when none
+// is named, and a variable may refer only to those before it: the user's to ours.
+func arrange(merged, theirs *corev1.PodTemplateSpec) {
+	slices.SortStableFunc(merged.Spec.Containers, func(a, b corev1.Container) int {
+		return order(a.Name != MainContainer, b.Name != MainContainer)
+	})
+	main, named := &merged.Spec.Containers[0], find(theirs.Spec.Containers, MainContainer)
+	if named == nil {
+		return
+	}
+	slices.SortStableFunc(main.Env, func(a, b corev1.EnvVar) int {
+		return order(variable(named.Env, a.Name) != nil, variable(named.Env, b.Name) != nil)
+	})
+}
+
+// order puts what is not last before what is.
+func order(aLast, bLast bool) int {
+	switch {
+	case aLast == bLast:
+		return 0
+	case bLast:
+		return -1
+	}
+	return 1
+}
+
+// completeImages gives our containers the cluster's version where the user names an image without a tag.
+func completeImages(template *corev1.PodTemplateSpec, version string) {
+	if main := find(template.Spec.Containers, MainContainer); main != nil {
+		main.Image = tagged(main.Image, version)
+	}
+	if initial := find(template.Spec.InitContainers, InitContainer); initial != nil {
+		initial.Image = tagged(initial.Image, version+initTagSuffix)
+	}
+}
+
+// tagged leaves an image with a tag or digest alone. A colon before the last slash is a registry's port.
+func tagged(image, tag string) string {
+	if image == "" || strings.ContainsAny(image[strings.LastIndexByte(image, '/')+1:], ":@") {
+		return image
+	}
+	return image + ":" + tag
+}
+
+func find(containers []corev1.Container, name string) *corev1.Container {
+	i := slices.IndexFunc(containers, func(c corev1.Container) bool { return c.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &containers[i]
+}

@@ -1,0 +1,27 @@
+package fdb
+
+import (
+	"errors"
+
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// ParseDescription reads the output of `fdbbackup describe --json`: what can be restored from a container. Only a --deep one is
+// to be trusted. Fields that FoundationDB leaves out or adds do no harm; without --version-timestamps the points have no time.
+func ParseDescription(output []byte) (contract.FDBContainer, error) {
+	var document struct {
+		URL                string
+		Restorable         *bool
+		MinRestorablePoint *point
+		MaxRestorablePoint *point
+	}
+	if err := decode(output, &document); err != nil || document.Restorable == nil {
+		return contract.FDBContainer{}, errors.New("the answer of fdbbackup describe is not the JSON description of a backup")
+	}
+	return contract.FDBContainer{
+		URL:        boundURL(document.URL),
+		Restorable: *document.Restorable,
+		Oldest:     document.MinRestorablePoint.known(),
+		Latest:     document.MaxRestorablePoint.known(),
+	}, nil
+}

@@ -1,0 +1,131 @@
+package fdb
+
+import (
+	"strconv"
+	"strings"
+
+	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
+)
+
+// Command is what a backup is started or modified with.
+type Command struct {
+	URL, Tag string
+	// SnapshotPeriodSeconds is left as it is by Modify if it is 0.
+	SnapshotPeriodSeconds int64
+	// KeyRanges are "start end", as FoundationDB prints keys; none means everything.
+	KeyRanges []string
+}
+
+// Method is a way of backing FoundationDB up (spec.backupType): what its tools are told. The arguments are those of fdbbackup,
+// the first being the sub-command; the caller adds the option that names the cluster file. No argument holds a secret: a URL
+// that does loses it here.
+type Method interface {
+	Start(command Command) []string
+	// Modify changes the period, and the URL unless it is empty.
+	Modify(command Command) []string
+	Abort(tag string) []string
+	// Status prints JSON, or text for people, which alone tells errors.
+	Status(tag string, json bool) []string
+	// Describe prints JSON about what a container really holds. With timestamps it asks the database for the times of versions.
+	Describe(url string, timestamps bool) []string
+	// Pause and Resume hold and release all agents of the cluster.
+	Pause() []string
+	Resume() []string
+	// AgentCommand is what a backup agent's container runs.
+	AgentCommand() (command, args []string)
+}
+
+// MethodOf returns the method of a backup type; the zero value is backup_agent.
+func MethodOf(kind fdbv1alpha1.BackupType) (Method, bool) {
+	switch kind {
+	case "", fdbv1alpha1.BackupTypeAgent:
+		return agentMethod{}, true
+	}
+	return nil, false
+}
+
+// agentMethod backs up with the processes named backup_agent, continuously.
+type agentMethod struct{}
+
+var _ Method = agentMethod{}
+
+// Start implements Method.
+func (agentMethod) Start(c Command) []string {
+	args := append([]string{"start", "-d", cleanURL(c.URL)}, tagOption(c.Tag)...)
+	args = append(args, periodOption(c.SnapshotPeriodSeconds)...)
+	args = append(args, "-z")
+	for _, keys := range c.KeyRanges {
+		args = append(args, "-k", rangeArgument(keys))
+	}
+	return args
+}
+
+// Modify implements Method.
+func (agentMethod) Modify(c Command) []string {
+	args := append([]string{"modify"}, tagOption(c.Tag)...)
+	args = append(args, periodOption(c.SnapshotPeriodSeconds)...)
+	if c.URL != "" {
+		args = append(args, "-d", cleanURL(c.URL))
+	}
+	return args
+}
+
+// Abort implements Method.
+func (agentMethod) Abort(tag string) []string { return append([]string{"abort"}, tagOption(tag)...) }
+
+// Status implements Method.
+func (agentMethod) Status(tag string, json bool) []string {
+	args := append([]string{"status"}, tagOption(tag)...)
+	if json {
+		args = append(args, "--json")
+	}
+	return args
+}
+
+// Describe implements Method. The plain description goes stale (apple/foundationdb#12069), hence --deep.
+func (agentMethod) Describe(url string, timestamps bool) []string {
+	args := []string{"describe", "-d", cleanURL(url), "--deep", "--json"}
+	if timestamps {
+		args = append(args, "--version-timestamps")
+	}
+	return args
+}
+
+// Pause implements Method.
+func (agentMethod) Pause() []string { return []string{"pause"} }
+
+// Resume implements Method.
+func (agentMethod) Resume() []string { return []string{"resume"} }
+
+// AgentCommand implements Method. The variables are those of the agents' pod template.
+func (agentMethod) AgentCommand() (command, args []string) {
+	return []string{"backup_agent"}, []string{
+		"--log", "--logdir", "/var/log/fdb-trace-logs",
+		"--locality_zoneid=$(FDB_ZONE_ID)", "--locality_machineid=$(FDB_MACHINE_ID)",
+	}
+}
+
+// tagOption: a tag may begin with a dash, and the tools take a word with a dash for an option.
+func tagOption(tag string) []string {
+	if strings.HasPrefix(tag, "-") {
+		return []string{"--tagname=" + tag}
+	}
+	return []string{"-t", tag}
+}
+
+func periodOption(seconds int64) []string {
+	if seconds <= 0 {
+		return nil
+	}
+	return []string{"-s", strconv.FormatInt(seconds, 10)}
+}
+
+// rangeArgument writes "start end" so that the tool reads the same keys: to it a quote opens a quoted text, a semicolon ends the
+// range, and a dash at the start makes an option.
+func rangeArgument(keys string) string {
+	keys = strings.NewReplacer(`"`, `\x22`, `;`, `\x3b`).Replace(keys)
+	if rest, dashed := strings.CutPrefix(keys, "-"); dashed {
+		keys = `\x2d` + rest
+	}
+	return keys
+}
