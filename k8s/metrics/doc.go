@@ -24,6 +24,9 @@
 //	holdfast_restore_finalization_tasks_total{task, result} counter Tasks after restores that have ended.
 //	holdfast_restore_finalization_task_seconds{task} histogram Time that a task has taken, with its waiting.
 //	holdfast_restore_finalization_seconds         histogram  From the beginning of what follows a restore to its end.
+//	holdfast_fdb_tool_runs_total{operation, result} counter  Runs of FoundationDB's tools: ok, or the class of the failure.
+//	holdfast_fdb_tool_seconds{operation}          histogram  How long they took.
+//	holdfast_foundationdbbackups_released_total{result} counter FoundationDBBackups that went: stopped or abandoned.
 //
 // By workflows, replay-safe, through Temporal's metrics handler; the names are contract's:
 //
@@ -50,4 +53,8 @@
 //	holdfast_stalled_backups                      gauge      NonAdminBackups that are VeleroStalled now.
 //	holdfast_nonadminrestores{phase}              gauge      NonAdminRestores by phase.
 //	holdfast_stalled_restores                     gauge      NonAdminRestores that are VeleroStalled now.
+//	holdfast_foundationdbbackups{state}           gauge      FoundationDBBackups: reconciled, unreconciled or deleting.
+//	holdfast_foundationdbbackup_conditions{type, reason} gauge How many FoundationDBBackups have that condition now.
+//	holdfast_foundationdbbackup_oldest_restorable_timestamp_seconds gauge Least recent latest restorable point; see FDBCensus.
+//	holdfast_foundationdbbackup_oldest_trouble_timestamp_seconds gauge Since when one is not as its spec says; absent if all are.
 package metrics

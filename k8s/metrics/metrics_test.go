@@ -123,6 +123,12 @@ func TestEachCallMovesItsSeries(t *testing.T) {
 		`holdfast_access_denied_total{activity_type="admit-backup"}`:    func() { metrics.AccessDenied("admit-backup") },
 		`holdfast_signal_seconds{kind="NonAdminBackup"}`:                func() { metrics.SignalAcknowledged("NonAdminBackup", time.Now()) },
 		`holdfast_signal_failures_total{kind="NonAdminBackup"}`:         func() { metrics.SignalFailed("NonAdminBackup") },
+
+		`holdfast_fdb_tool_runs_total{operation="start",result="ok"}`:           func() { metrics.ToolRun("start", "", time.Second) },
+		`holdfast_fdb_tool_runs_total{operation="start",result="AccessDenied"}`: func() { metrics.ToolRun("start", "AccessDenied", 0) },
+		`holdfast_fdb_tool_seconds{operation="status"}`:                         func() { metrics.ToolRun("status", "Timeout", time.Second) },
+		`holdfast_foundationdbbackups_released_total{result="stopped"}`:         func() { metrics.FDBBackupReleased(false) },
+		`holdfast_foundationdbbackups_released_total{result="abandoned"}`:       func() { metrics.FDBBackupReleased(true) },
 	} {
 		assert.InDelta(t, 1, monitoring.Counted(t, series, call), 0, series)
 	}
@@ -176,6 +182,19 @@ func TestTheCensusIsTakenAtEachScrape(t *testing.T) {
 	want["holdfast_velero_last_validation_timestamp_seconds"] = 1_780_000_060
 	census.PendingApprovals, census.OldestPending = 2, time.Unix(1_780_000_120, 0)
 	want["holdfast_approvals_pending"], want["holdfast_approval_oldest_pending_timestamp_seconds"] = 2, 1_780_000_120
+	assert.Equal(t, want, scraped())
+
+	census.FoundationDB = metrics.FDBCensus{
+		Backups:    map[metrics.FDBState]int{metrics.FDBReconciled: 2},
+		Conditions: map[metrics.FDBCondition]int{{Type: "MisconfiguredBackup", Reason: "SecretMissing"}: 3},
+	}
+	want["holdfast_foundationdbbackups reconciled"], want["holdfast_foundationdbbackups unreconciled"] = 2, 0
+	want["holdfast_foundationdbbackups deleting"] = 0
+	want["holdfast_foundationdbbackup_conditions SecretMissing MisconfiguredBackup"] = 3 // labels in alphabetical order
+	assert.Equal(t, want, scraped(), "without one that runs or is in trouble, no times")
+	census.FoundationDB.OldestRestorable, census.FoundationDB.OldestTrouble = time.Unix(1_780_000_180, 0), time.Unix(1_780_000_240, 0)
+	want["holdfast_foundationdbbackup_oldest_restorable_timestamp_seconds"] = 1_780_000_180
+	want["holdfast_foundationdbbackup_oldest_trouble_timestamp_seconds"] = 1_780_000_240
 	assert.Equal(t, want, scraped())
 }
 

@@ -66,6 +66,8 @@ type Census struct {
 	// PendingApprovals counts specs that wait for an administrator; OldestPending is since when the oldest has, zero if none.
 	PendingApprovals int
 	OldestPending    time.Time
+	// FoundationDB is what concerns FoundationDBBackups.
+	FoundationDB FDBCensus
 }
 
 // NewCensusCollector returns a collector that takes a census at each scrape. count must not wait; it returns nil while it
@@ -101,6 +103,7 @@ func (censusCollector) Describe(descriptions chan<- *prometheus.Desc) {
 	} {
 		descriptions <- description
 	}
+	describeFDB(descriptions)
 }
 
 // Collect implements prometheus.Collector.
@@ -134,4 +137,5 @@ func (c censusCollector) Collect(collected chan<- prometheus.Metric) {
 	if !census.OldestPending.IsZero() {
 		gauge(oldestPending, float64(census.OldestPending.Unix()))
 	}
+	census.FoundationDB.collect(gauge)
 }

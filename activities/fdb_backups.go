@@ -1,0 +1,280 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/worker"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"holdfast.dev/holdfast/k8s"
+	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
+	"holdfast.dev/holdfast/k8s/fdb"
+	"holdfast.dev/holdfast/k8s/fdb/agents"
+	"holdfast.dev/holdfast/k8s/metrics"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// Kubernetes Events on a FoundationDBBackup besides those of fdb.Tidings; best effort, written after the change they speak of.
+const (
+	eventFDBStopped   = "Stopped"
+	eventFDBAbandoned = "Abandoned"
+)
+
+// FDBBackups acts on FoundationDBBackups and their agents' Deployments.
+type FDBBackups struct {
+	// Client reads and writes at the API server itself.
+	Client client.Client
+	// Gatherer reads through Client.
+	Gatherer *fdb.Gatherer
+	// Events tells the user what happened; best effort.
+	Events events.EventRecorder
+}
+
+// Register makes the activities known to a worker under their wire names.
+func (b *FDBBackups) Register(registry worker.ActivityRegistry) {
+	registerFDB(registry, contract.ActivityObserveFDBBackup, b.Observe,
+		func(in contract.FDBBackupStep) contract.ObjectRef { return in.Ref }, b)
+	registerFDB(registry, contract.ActivityApplyFDBAgents, b.ApplyAgents,
+		func(in contract.FDBBackupStep) contract.ObjectRef { return in.Ref }, b)
+	registerFDB(registry, contract.ActivityPlanFDBBackup, b.Plan,
+		func(in contract.FDBPlan) contract.ObjectRef { return in.Ref }, b)
+	registerFDB(registry, contract.ActivityPublishFDBBackup, b.Publish,
+		func(in contract.FDBFindings) contract.ObjectRef { return in.Ref }, b)
+	registerFDB(registry, contract.ActivityReleaseFDBBackup, b.Release,
+		func(in contract.FDBRelease) contract.ObjectRef { return in.Ref }, b)
+	registerFDBTool(registry, contract.ActivityFindFirstSnapshots, b.FindFirstSnapshots)
+}
+
+func registerFDB[In any](registry worker.ActivityRegistry, name string,
+	step func(context.Context, In) (contract.FDBBackupView, error), ref func(In) contract.ObjectRef, b *FDBBackups,
+) {
+	never := func() error { return nil } // no other controller serves this kind
+	told := func(in In, view contract.FDBBackupView, info activity.Info) { b.tellRetried(ref(in), view, info) }
+	registry.RegisterActivityWithOptions(guard(never, step, told), activity.RegisterOptions{Name: name})
+}
+
+// fdbSight is what an activity sees of a FoundationDBBackup.
+type fdbSight struct {
+	*fdb.Objects
+	namespaceEnding bool
+	// refused says why the API server does not take the agents' Deployment.
+	refused string
+}
+
+func (s *fdbSight) view() contract.FDBBackupView {
+	view := s.Objects.View()
+	view.NamespaceEnding = s.namespaceEnding
+	if s.Object == nil {
+		return view
+	}
+	version := ""
+	if s.Cluster != nil {
+		version = s.Cluster.Version
+	}
+	wanted, err := agents.Deployment(s.Object, version)
+	view.Agents = agents.View(s.Object, s.Deployment, wanted)
+	view.Agents.Refused = s.refused
+	var template *agents.TemplateError
+	if errors.As(err, &template) {
+		view.Agents.Invalid = template.Error()
+	} else if err == nil && view.Agents.Ours {
+		if _, err := agents.Merge(s.Deployment, wanted); err != nil {
+			view.Agents.Invalid = err.Error()
+		}
+	}
+	return view
+}
+
+func (b *FDBBackups) update(
+	ctx context.Context, ref contract.ObjectRef, act func(*fdbSight) error,
+) (contract.FDBBackupView, error) {
+	gather := func() (*fdbSight, error) {
+		objects, err := b.Gatherer.Gather(ctx, ref)
+		if err != nil {
+			return nil, err
+		}
+		sight := &fdbSight{Objects: objects}
+		if objects.Object != nil {
+			objects.Object = objects.Object.DeepCopy()
+			if !objects.Object.DeletionTimestamp.IsZero() {
+				sight.namespaceEnding, err = k8s.NamespaceTerminating(ctx, b.Client, ref.Namespace)
+			}
+		}
+		return sight, err
+	}
+	seen := func(s *fdbSight) error {
+		if s.Object == nil {
+			return errGone
+		}
+		return act(s)
+	}
+	return update(fdbv1alpha1.ResourceFoundationDBBackups, gather, seen, (*fdbSight).view)
+}
+
+// Observe reads the present state and adds our finalizer: from now on the object does not go before its backup has ended.
+func (b *FDBBackups) Observe(ctx context.Context, step contract.FDBBackupStep) (contract.FDBBackupView, error) {
+	return b.update(ctx, step.Ref, func(s *fdbSight) error {
+		if !s.Object.DeletionTimestamp.IsZero() {
+			return nil
+		}
+		_, err := patchObject(ctx, b.Client, s.Object, func() {
+			controllerutil.AddFinalizer(s.Object, fdbv1alpha1.FinalizerStop)
+		})
+		return err
+	})
+}
+
+// ApplyAgents makes the agents' Deployment what the spec says. One of that name that is not ours stays as it is.
+func (b *FDBBackups) ApplyAgents(ctx context.Context, step contract.FDBBackupStep) (contract.FDBBackupView, error) {
+	return b.update(ctx, step.Ref, func(s *fdbSight) error {
+		view := s.view()
+		if !fdb.AgentsDue(view) {
+			return nil
+		}
+		wanted, err := agents.Deployment(s.Object, s.Cluster.Version)
+		if err != nil {
+			return nil //nolint:nilerr // the view says so
+		}
+		if s.Deployment == nil {
+			return b.createAgents(ctx, s, wanted)
+		}
+		merged, err := agents.Merge(s.Deployment, wanted)
+		if err != nil {
+			return nil //nolint:nilerr // the view says so
+		}
+		err = b.Client.Patch(ctx, merged, k8s.BoundPatch(s.Deployment))
+		switch {
+		case s.wasRefused(err):
+			return nil
+		case err != nil:
+			return fmt.Errorf("patch Deployment %s: %w", step.Ref, err)
+		}
+		s.Deployment = merged
+		return nil
+	})
+}
+
+func (b *FDBBackups) createAgents(ctx context.Context, s *fdbSight, wanted *appsv1.Deployment) error {
+	err := b.Client.Create(ctx, wanted)
+	if apierrors.IsAlreadyExists(err) {
+		return apierrors.NewConflict(appsv1.Resource("deployments"), wanted.Name, err) // reading again tells whose it is
+	}
+	if s.wasRefused(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("create Deployment %s/%s: %w", wanted.Namespace, wanted.Name, err)
+	}
+	s.Deployment = wanted
+	return nil
+}
+
+// wasRefused notes that the API server does not take the Deployment, for its template, a quota, an admission policy or want of
+// rights: the user is told, and the backup is cared for without.
+func (s *fdbSight) wasRefused(err error) bool {
+	if err == nil || (!refused(err) && !apierrors.IsForbidden(err)) {
+		return false
+	}
+	if apierrors.IsForbidden(err) {
+		metrics.AccessDenied(contract.ActivityApplyFDBAgents)
+	}
+	s.refused = fdb.Bound(err.Error(), maxFDBMessage)
+	return true
+}
+
+// Plan writes down where the next backup goes, so that a start that is repeated goes to the same place.
+func (b *FDBBackups) Plan(ctx context.Context, plan contract.FDBPlan) (contract.FDBBackupView, error) {
+	return b.update(ctx, plan.Ref, func(s *fdbSight) error {
+		desired := s.Desired()
+		if s.Object.Generation != plan.Generation || desired.URL == "" || fdb.Planned(s.view()) {
+			return nil // not due any more
+		}
+		var invalid error
+		_, err := patchStatus(ctx, b.Client, s.Object, func() { invalid = fdb.ApplyPlan(s.Object, desired, time.Unix(plan.At, 0)) })
+		return errors.Join(invalid, err)
+	})
+}
+
+// Publish writes what was found into the status.
+func (b *FDBBackups) Publish(ctx context.Context, findings contract.FDBFindings) (contract.FDBBackupView, error) {
+	return b.update(ctx, findings.Ref, func(s *fdbSight) error {
+		before := s.Object.Status.DeepCopy()
+		changed, err := patchStatus(ctx, b.Client, s.Object, func() { fdb.ApplyFindings(s.Object, findings, time.Now()) })
+		if changed {
+			for _, tiding := range fdb.Tidings(*before, s.Object.Status) {
+				kind := corev1.EventTypeNormal
+				if tiding.Warning {
+					kind = corev1.EventTypeWarning
+				}
+				tell(b.Events, s.Object, kind, tiding.Reason, "Reconcile", "%s", tiding.Note)
+			}
+		}
+		return err
+	})
+}
+
+// Release takes our finalizer off an object that is being deleted, and says if its backup was left as it was.
+func (b *FDBBackups) Release(ctx context.Context, release contract.FDBRelease) (contract.FDBBackupView, error) {
+	return b.update(ctx, release.Ref, func(s *fdbSight) error {
+		if s.Object.DeletionTimestamp.IsZero() || !controllerutil.ContainsFinalizer(s.Object, fdbv1alpha1.FinalizerStop) {
+			return nil
+		}
+		// Told before: of an attempt that has its effect and gets no answer nobody would hear. Twice is better than never.
+		if release.Abandoned != "" {
+			tell(b.Events, s.Object, corev1.EventTypeWarning, eventFDBAbandoned, "Delete", "%s", release.Abandoned)
+		} else {
+			tell(b.Events, s.Object, corev1.EventTypeNormal, eventFDBStopped, "Delete", "the backup is stopped; its data stay")
+		}
+		changed, err := patchObject(ctx, b.Client, s.Object, func() {
+			controllerutil.RemoveFinalizer(s.Object, fdbv1alpha1.FinalizerStop)
+		})
+		if changed {
+			metrics.FDBBackupReleased(release.Abandoned != "")
+		}
+		return err
+	})
+}
+
+// FindFirstSnapshots lists the backups that are in their first snapshot, or about to start one, as far as their objects tell.
+func (b *FDBBackups) FindFirstSnapshots(ctx context.Context, in contract.FDBThrottleInput) (contract.FDBHolders, error) {
+	var found contract.FDBHolders
+	page := &fdbv1alpha1.FoundationDBBackupList{}
+	for {
+		if err := b.Client.List(ctx, page, client.Limit(listPage), client.Continue(page.Continue)); err != nil {
+			return found, fmt.Errorf("list FoundationDBBackups: %w", err)
+		}
+		for i := range page.Items {
+			if object := &page.Items[i]; fdb.InFirstSnapshot(object) {
+				found.WorkflowIDs = append(found.WorkflowIDs, contract.WorkflowID(in.Cluster, contract.KindFDBBackup, contract.ObjectRef{
+					Namespace: object.Namespace, Name: object.Name, UID: string(object.UID),
+				}))
+			}
+		}
+		if page.Continue == "" {
+			return found, nil
+		}
+	}
+}
+
+// tellRetried: a step failed and has been retried until it succeeded.
+func (b *FDBBackups) tellRetried(ref contract.ObjectRef, view contract.FDBBackupView, info activity.Info) {
+	if !view.Found {
+		return
+	}
+	object := &fdbv1alpha1.FoundationDBBackup{ObjectMeta: metav1.ObjectMeta{
+		Namespace: ref.Namespace, Name: ref.Name, UID: types.UID(ref.UID),
+	}}
+	tell(b.Events, object, corev1.EventTypeWarning, eventRetried, "Retry", "%s succeeded at attempt %d, %s after the first",
+		info.ActivityType.Name, info.Attempt, time.Since(info.ScheduledTime).Round(time.Second))
+}

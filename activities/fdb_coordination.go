@@ -1,0 +1,164 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/worker"
+
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+const (
+	// coordinatorTaskTimeout is what the kill of a worker costs a coordinator.
+	coordinatorTaskTimeout = 5 * time.Second
+	// askPause is the wait before an owner that could not answer is asked again.
+	askPause = time.Second
+	// updateOutlived is the type of the error by which Temporal ends an accepted update whose workflow has closed.
+	updateOutlived = "AcceptedUpdateCompletedWorkflow"
+)
+
+// FDBCoordination speaks with the workflows that coordinate FoundationDB backups: the throttle of first snapshots and the owners
+// of FoundationDB clusters.
+type FDBCoordination struct {
+	// Temporal is the client of the namespace that they run in.
+	Temporal client.Client
+}
+
+// Register makes the activities known to a worker under their wire names.
+func (c *FDBCoordination) Register(registry worker.ActivityRegistry) {
+	register(registry, contract.ActivityAskFDBCluster, c.Ask)
+	register(registry, contract.ActivityTellFDBThrottle, c.Tell)
+	c.RegisterShared(registry)
+}
+
+// RegisterShared makes known what the owners themselves need, for the workers of contract.SharedTaskQueue.
+func (c *FDBCoordination) RegisterShared(registry worker.ActivityRegistry) {
+	register(registry, contract.ActivityDescribeWorkflows, c.Describe)
+}
+
+// Ask sends the ask to the owner, which it starts if it does not run, and waits for the answer, also when the owner ends or
+// continues as new meanwhile. A repeated attempt waits for the answer to the same ask.
+func (c *FDBCoordination) Ask(ctx context.Context, ask contract.FDBAsk) (contract.FDBAnswer, error) {
+	stop := beating(ctx)
+	defer stop()
+	for {
+		answer, err := c.askOnce(ctx, ask)
+		var application *temporal.ApplicationError
+		switch {
+		case err == nil:
+			return answer, nil
+		case ctx.Err() != nil:
+			return answer, ctx.Err()
+		case errors.As(err, &application) && application.Type() != updateOutlived:
+			return answer, application
+		case !unanswered(err):
+			return answer, fmt.Errorf("ask the owner of FoundationDB cluster %s: %w", ask.Cluster, err)
+		}
+		select {
+		case <-ctx.Done():
+			return answer, ctx.Err()
+		case <-time.After(askPause):
+		}
+	}
+}
+
+func (c *FDBCoordination) askOnce(ctx context.Context, ask contract.FDBAsk) (contract.FDBAnswer, error) {
+	var answer contract.FDBAnswer
+	info := activity.GetInfo(ctx)
+	start := c.Temporal.NewWithStartWorkflowOperation(client.StartWorkflowOptions{
+		ID:                       contract.FDBClusterID(ask.Cluster),
+		TaskQueue:                contract.SharedTaskQueue,
+		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
+		WorkflowTaskTimeout:      coordinatorTaskTimeout,
+		TypedSearchAttributes: temporal.NewSearchAttributes(
+			contract.AttributeKind.ValueSet(contract.WorkflowFDBCluster), contract.AttributeName.ValueSet(ask.Cluster)),
+		StaticSummary: "Owner of FoundationDB cluster " + ask.Cluster,
+	}, contract.WorkflowFDBCluster, contract.FDBClusterInput{Cluster: ask.Cluster})
+	update, err := c.Temporal.UpdateWithStartWorkflow(ctx, client.UpdateWithStartWorkflowOptions{
+		StartWorkflowOperation: start,
+		UpdateOptions: client.UpdateWorkflowOptions{
+			UpdateID:     fmt.Sprintf("%s/%s/%s", info.WorkflowExecution.ID, info.WorkflowExecution.RunID, info.ActivityID),
+			UpdateName:   contract.UpdateFDBCluster,
+			Args:         []any{ask},
+			WaitForStage: client.WorkflowUpdateStageCompleted,
+		},
+	})
+	if err != nil {
+		return answer, err
+	}
+	return answer, update.Get(ctx, &answer)
+}
+
+// unanswered reports whether the owner could not answer because it was ending or has too much to answer, or has not answered
+// yet. What else went wrong is the activity's error, which people can see.
+func unanswered(err error) bool {
+	var (
+		waited      *client.WorkflowUpdateServiceTimeoutOrCanceledError
+		application *temporal.ApplicationError
+		gone        *serviceerror.NotFound
+		busy        *serviceerror.ResourceExhausted
+		aborted     *serviceerror.Aborted
+		multi       *serviceerror.MultiOperationExecution
+	)
+	if errors.As(err, &multi) {
+		for _, each := range multi.OperationErrors() {
+			if each != nil && unanswered(each) {
+				return true
+			}
+		}
+	}
+	return errors.As(err, &waited) || errors.As(err, &application) || errors.As(err, &gone) ||
+		errors.As(err, &busy) || errors.As(err, &aborted)
+}
+
+// Tell signals the request to the throttle, which it starts if it does not run.
+func (c *FDBCoordination) Tell(ctx context.Context, request contract.FDBSlotRequest) error {
+	_, err := c.Temporal.SignalWithStartWorkflow(ctx, contract.FDBThrottleID(request.Cluster), contract.SignalSlot, request,
+		client.StartWorkflowOptions{
+			TaskQueue:           contract.TaskQueue(request.Cluster),
+			WorkflowTaskTimeout: coordinatorTaskTimeout,
+			TypedSearchAttributes: temporal.NewSearchAttributes(contract.AttributeCluster.ValueSet(request.Cluster),
+				contract.AttributeKind.ValueSet(contract.WorkflowFDBThrottle)),
+			StaticSummary: "First snapshots of FoundationDB backups of " + request.Cluster,
+		}, contract.WorkflowFDBThrottle, contract.FDBThrottleInput{Cluster: request.Cluster})
+	if err != nil {
+		return fmt.Errorf("tell the throttle of first snapshots: %w", err)
+	}
+	return nil
+}
+
+// Describe returns those whose workflow does not run. One that continues as new runs.
+func (c *FDBCoordination) Describe(ctx context.Context, holders contract.FDBHolders) (contract.FDBHolders, error) {
+	var closed contract.FDBHolders
+	for _, id := range holders.WorkflowIDs {
+		described, err := c.Temporal.DescribeWorkflowExecution(ctx, id, "")
+		var missing *serviceerror.NotFound
+		switch {
+		case errors.As(err, &missing):
+			closed.WorkflowIDs = append(closed.WorkflowIDs, id)
+		case err != nil:
+			return contract.FDBHolders{}, fmt.Errorf("describe workflow %s: %w", id, err)
+		case ended(described.GetWorkflowExecutionInfo().GetStatus()):
+			closed.WorkflowIDs = append(closed.WorkflowIDs, id)
+		}
+	}
+	return closed, nil
+}
+
+func ended(status enumspb.WorkflowExecutionStatus) bool {
+	switch status {
+	case enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED, enumspb.WORKFLOW_EXECUTION_STATUS_FAILED,
+		enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED, enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED,
+		enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,202 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/worker"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"holdfast.dev/holdfast/activities/fdbtool"
+	"holdfast.dev/holdfast/k8s/fdb"
+	"holdfast.dev/holdfast/k8s/fdb/agents"
+	"holdfast.dev/holdfast/k8s/metrics"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// FDBTools asks and tells FoundationDB by its own tools, for one FoundationDBBackup at a time: with the secrets of that object's
+// namespace, read anew for each call, and with no others.
+type FDBTools struct {
+	// Reader reads at the API server itself.
+	Reader client.Reader
+	Runner *fdbtool.Runner
+	// Locker is nil where nobody else changes backups.
+	Locker FDBLocker
+
+	describes describes
+}
+
+// FDBLocker takes the lock by which the FoundationDB operators of several Kubernetes clusters take turns.
+type FDBLocker interface {
+	// Locked calls do while it holds the lock of the database, with a context that ends if the lock is lost. An error without do
+	// having been called means that the lock was not to be had.
+	Locked(ctx context.Context, clusterFile string, do func(ctx context.Context) error) error
+}
+
+// Register makes the activities known to a worker under their wire names.
+func (t *FDBTools) Register(registry worker.ActivityRegistry) {
+	registerFDBTool(registry, contract.ActivityInspectFDBBackup, t.Inspect)
+	registerFDBTool(registry, contract.ActivityRunFDBCommand, t.Command)
+}
+
+func registerFDBTool[In, Out any](registry worker.ActivityRegistry, name string, step func(context.Context, In) (Out, error)) {
+	never := func() error { return nil } // no other controller serves this kind
+	untold := func(In, Out, activity.Info) {}
+	registry.RegisterActivityWithOptions(guard(never, step, untold), activity.RegisterOptions{Name: name})
+}
+
+// fdbReach is one object with the means to run tools for it.
+type fdbReach struct {
+	*fdb.Objects
+	*fdbtool.Session
+	method fdb.Method
+	// store says why the object store cannot be used; nil if it can.
+	store *contract.FDBTrouble
+}
+
+// reach gathers what is needed to run tools for an object. It returns nil if there is no such object, and otherwise what the
+// user or the operator has to put right, if the database cannot be asked. The caller closes the session.
+func (t *FDBTools) reach(ctx context.Context, ref contract.ObjectRef) (*fdbReach, *contract.FDBTrouble, error) {
+	gatherer := fdb.Gatherer{Reader: t.Reader}
+	objects, err := gatherer.Gather(ctx, ref)
+	if err != nil || objects.Object == nil {
+		return nil, nil, err
+	}
+	reach := &fdbReach{Objects: objects}
+	if !objects.Reachable() {
+		return reach, &contract.FDBTrouble{Class: contract.FDBClassClusterFile, Message: objects.Problem.Message}, nil
+	}
+	method, known := fdb.MethodOf(objects.Object.Spec.BackupType)
+	if !known {
+		return reach, otherTrouble("this Holdfast does not know spec.backupType %.40q", objects.Object.Spec.BackupType), nil
+	}
+	reach.method = method
+	if objects.Credentials == nil {
+		reach.store = otherTrouble("%s", objects.Problem.Message)
+	}
+	tls, trouble, err := t.readTLS(ctx, objects)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case trouble != nil && strings.Contains(objects.Cluster.ConnectionString, ":tls"):
+		return reach, trouble, nil
+	case trouble != nil && reach.store == nil:
+		reach.store = trouble // the database needs none, the store may
+	}
+	session, trouble, err := t.Runner.Open(fdbtool.Access{
+		ConnectionString: objects.Cluster.ConnectionString, Version: objects.Cluster.Version,
+		Credentials: objects.Credentials, TLS: tls,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	reach.Session = session
+	return reach, trouble, nil
+}
+
+// Run is Session.Run, counted and measured.
+func (r *fdbReach) Run(ctx context.Context, operation fdbtool.Operation, args []string) ([]byte, *contract.FDBTrouble) {
+	began, class := time.Now(), contract.FDBClass("")
+	output, trouble := r.Session.Run(ctx, operation, args)
+	if trouble != nil {
+		class = trouble.Class
+	}
+	metrics.ToolRun(string(operation), string(class), time.Since(began))
+	return output, trouble
+}
+
+// close removes the secrets.
+func (r *fdbReach) close(err *error) {
+	if r != nil && r.Session != nil {
+		*err = errors.Join(*err, r.Session.Close())
+	}
+}
+
+// readTLS reads what the agents speak TLS with.
+func (t *FDBTools) readTLS(ctx context.Context, objects *fdb.Objects) (fdbtool.TLS, *contract.FDBTrouble, error) {
+	var tls fdbtool.TLS
+	wanted, err := agents.TLSFiles(objects.Object)
+	var template *agents.TemplateError
+	if errors.As(err, &template) {
+		return tls, otherTrouble("%s", template.Message), nil
+	}
+	if err != nil {
+		return tls, nil, err
+	}
+	tls.VerifyPeers = wanted.VerifyPeers
+	var password []byte
+	for _, part := range []struct {
+		variable string
+		source   *agents.Source
+		into     *[]byte
+	}{
+		{agents.EnvTLSCertificate, wanted.Certificate, &tls.Certificate},
+		{agents.EnvTLSKey, wanted.Key, &tls.Key},
+		{agents.EnvTLSCA, wanted.CA, &tls.CA},
+		{agents.EnvTLSPassword, wanted.Password, &password},
+	} {
+		if part.source == nil {
+			continue
+		}
+		content, found, err := t.readSource(ctx, objects.Object.Namespace, part.source)
+		if err != nil {
+			return tls, nil, err
+		}
+		if !found {
+			return tls, otherTrouble("there is no %s, which spec.podTemplateSpec names for %s", describeSource(part.source),
+				part.variable), nil
+		}
+		*part.into = content
+	}
+	tls.Password = string(password)
+	return tls, nil, nil
+}
+
+// readSource reads a key of a Secret or of a ConfigMap.
+func (t *FDBTools) readSource(ctx context.Context, namespace string, source *agents.Source) ([]byte, bool, error) {
+	if source.Secret != "" {
+		secret := &corev1.Secret{}
+		exists, err := fdb.Find(ctx, t.Reader, "Secret", namespace, source.Secret, secret)
+		content, has := secret.Data[source.Key]
+		return content, exists && has, err
+	}
+	config := &corev1.ConfigMap{}
+	exists, err := fdb.Find(ctx, t.Reader, "ConfigMap", namespace, source.ConfigMap, config)
+	if text, has := config.Data[source.Key]; has {
+		return []byte(text), exists, err
+	}
+	content, has := config.BinaryData[source.Key]
+	return content, exists && has, err
+}
+
+func describeSource(source *agents.Source) string {
+	if source.Secret != "" {
+		return fmt.Sprintf("key %q in Secret %q", source.Key, source.Secret)
+	}
+	return fmt.Sprintf("key %q in ConfigMap %q", source.Key, source.ConfigMap)
+}
+
+// status asks the database for the state of a tag.
+func (r *fdbReach) status(ctx context.Context, tag string) (fdb.Status, *contract.FDBTrouble) {
+	output, trouble := r.Run(ctx, fdbtool.Status, r.method.Status(tag, true))
+	if trouble != nil {
+		return fdb.Status{}, trouble
+	}
+	status, err := fdb.ParseStatus(output)
+	if err != nil {
+		return fdb.Status{}, otherTrouble("fdbbackup status gave no usable answer: %s", r.Redact(err.Error()))
+	}
+	return status, nil
+}
+
+func otherTrouble(format string, values ...any) *contract.FDBTrouble {
+	return &contract.FDBTrouble{Class: contract.FDBClassOther, Message: fdb.Bound(fmt.Sprintf(format, values...), maxFDBMessage)}
+}
+
+// maxFDBMessage bounds what is told of a failure.
+const maxFDBMessage = 512

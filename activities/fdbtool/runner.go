@@ -1,0 +1,155 @@
+package fdbtool
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"sync"
+
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// Runner runs the tools of one worker. It is safe for concurrent use.
+type Runner struct {
+	// BinDir is --fdb-bin-dir: it has a folder <major.minor> with the tools of each version.
+	BinDir string
+	// AllowFileURLs is --fdb-allow-file-urls.
+	AllowFileURLs bool
+	// TempDir is where private folders are made; os.TempDir if empty.
+	TempDir string
+
+	mutex  sync.Mutex
+	folder *folder
+}
+
+// Access is what a tool needs to reach one object's database and store. It is secret.
+type Access struct {
+	// ConnectionString is the cluster file's only line.
+	ConnectionString string
+	// Version is what the database runs.
+	Version string
+	// Credentials is the credentials file; none if empty.
+	Credentials []byte
+	TLS         TLS
+}
+
+// TLS is how a tool proves who it is to the database. Empty fields are not set.
+type TLS struct {
+	Certificate, Key, CA  []byte
+	VerifyPeers, Password string
+}
+
+var (
+	// version is one whose first two numbers name a folder: nothing in it leads to another folder.
+	version = regexp.MustCompile(`^([0-9]+\.[0-9]+)\.[0-9]+(-[A-Za-z0-9.]+)?$`)
+	// connectionString is one line, whatever else the tool thinks of it.
+	connectionString = regexp.MustCompile(`^[!-~]+$`)
+)
+
+// Prepare removes the secrets that killed workers have left behind and makes this worker's private folder. Open does it if it was
+// not done.
+func (r *Runner) Prepare() error {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return r.prepare()
+}
+
+func (r *Runner) prepare() error {
+	if r.folder != nil {
+		return nil
+	}
+	parent := r.TempDir
+	if parent == "" {
+		parent = os.TempDir()
+	}
+	made, err := newFolder(parent)
+	r.folder = made
+	return err
+}
+
+// Close removes the worker's private folder. Sessions must be closed.
+func (r *Runner) Close() error {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.folder == nil {
+		return nil
+	}
+	err := r.folder.remove()
+	r.folder = nil
+	return err
+}
+
+// Open prepares for running tools for one object. The trouble, if any, is the user's or the operator's; an error is the worker's.
+func (r *Runner) Open(access Access) (*Session, *contract.FDBTrouble, error) {
+	binary, trouble := r.binary(access.Version)
+	if trouble != nil {
+		return nil, trouble, nil
+	}
+	if !connectionString.MatchString(access.ConnectionString) {
+		return nil, &contract.FDBTrouble{
+			Class:   contract.FDBClassClusterFile,
+			Message: "the FoundationDBCluster's status.connectionString is not one line of printable characters",
+		}, nil
+	}
+	path, err := r.newSessionFolder()
+	if err != nil {
+		return nil, nil, err
+	}
+	session := &Session{runner: r, binary: binary, folder: path, secrets: secretsOf(access)}
+	if err := session.write(access); err != nil {
+		return nil, nil, errors.Join(err, session.Close())
+	}
+	return session, nil, nil
+}
+
+// newSessionFolder makes a folder within the worker's. That one is made anew if something has cleared the temporary folder.
+func (r *Runner) newSessionFolder() (string, error) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	for anew := false; ; anew = true {
+		if err := r.prepare(); err != nil {
+			return "", err
+		}
+		path, err := os.MkdirTemp(r.folder.path, "session-")
+		if err == nil {
+			return path, nil
+		}
+		if anew || !errors.Is(err, fs.ErrNotExist) {
+			return "", fmt.Errorf("make a private folder for FoundationDB's tools: %w", err)
+		}
+		_ = r.folder.remove() // nothing is there
+		r.folder = nil
+	}
+}
+
+// binary finds the fdbbackup that speaks with a database of the version: the tools talk to no other.
+func (r *Runner) binary(running string) (string, *contract.FDBTrouble) {
+	missing := func(format string, values ...any) (string, *contract.FDBTrouble) {
+		return "", &contract.FDBTrouble{Class: contract.FDBClassToolMissing, Message: fmt.Sprintf(format, values...)}
+	}
+	parts := version.FindStringSubmatch(running)
+	if parts == nil {
+		return missing("%.40q is not a version of FoundationDB like 7.3.48: the FoundationDBCluster names no usable one", running)
+	}
+	if r.BinDir == "" {
+		return missing("the worker has no tools of FoundationDB: start it with --fdb-bin-dir, a folder with %s/fdbbackup", parts[1])
+	}
+	path, err := filepath.Abs(filepath.Join(r.BinDir, parts[1], "fdbbackup"))
+	if err != nil {
+		return missing("--fdb-bin-dir %s: %v", r.BinDir, err)
+	}
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return missing("the worker has no fdbbackup for FoundationDB %s: put that of version %s at %s (--fdb-bin-dir)",
+			parts[1], running, path)
+	case err != nil:
+		return missing("fdbbackup for FoundationDB %s (--fdb-bin-dir): %v", parts[1], err)
+	case !info.Mode().IsRegular() || info.Mode()&0o111 == 0:
+		return missing("%s (--fdb-bin-dir) is not an executable file", path)
+	}
+	return path, nil
+}

@@ -1,0 +1,169 @@
+package fdbtool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"holdfast.dev/holdfast/k8s/fdb"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// maxMessage bounds what is told of a failure.
+const maxMessage = 512
+
+// Session runs tools for one object, with that object's secrets and no others, in a folder that only this user can read.
+type Session struct {
+	runner  *Runner
+	binary  string
+	folder  string
+	environ []string
+	secrets []string
+}
+
+// Close removes the session's secrets.
+func (s *Session) Close() error {
+	if err := os.RemoveAll(s.folder); err != nil {
+		return fmt.Errorf("remove the secrets of FoundationDB's tools: %w", err)
+	}
+	return nil
+}
+
+// ClusterFile is the path of the database's cluster file.
+func (s *Session) ClusterFile() string { return filepath.Join(s.folder, "fdb.cluster") }
+
+// CheckURL is Runner.CheckURL.
+func (s *Session) CheckURL(url string) *contract.FDBTrouble { return s.runner.CheckURL(url) }
+
+// Redact makes a text of a tool fit for people: without secrets, and bounded.
+func (s *Session) Redact(text string) string {
+	return fdb.Bound(fdb.Redact(text, s.secrets), maxMessage)
+}
+
+// write puts the session's files in its folder and builds the tools' environment from nothing.
+func (s *Session) write(access Access) error {
+	s.environ = []string{"TZ=UTC", "HOME=" + s.folder, "TMPDIR=" + s.folder}
+	if err := os.WriteFile(s.ClusterFile(), []byte(access.ConnectionString+"\n"), 0o600); err != nil {
+		return fmt.Errorf("write the cluster file: %w", err)
+	}
+	for _, file := range []struct {
+		variable, name string
+		content        []byte
+	}{
+		{"FDB_BLOB_CREDENTIALS", "credentials.json", access.Credentials},
+		{"FDB_TLS_CERTIFICATE_FILE", "tls.crt", access.TLS.Certificate},
+		{"FDB_TLS_KEY_FILE", "tls.key", access.TLS.Key},
+		{"FDB_TLS_CA_FILE", "ca.crt", access.TLS.CA},
+	} {
+		if len(file.content) == 0 {
+			continue
+		}
+		path := filepath.Join(s.folder, file.name)
+		if err := os.WriteFile(path, file.content, 0o600); err != nil {
+			return fmt.Errorf("write the file of %s: %w", file.variable, err)
+		}
+		s.environ = append(s.environ, file.variable+"="+path)
+	}
+	for variable, value := range map[string]string{
+		"FDB_TLS_VERIFY_PEERS": access.TLS.VerifyPeers, "FDB_TLS_PASSWORD": access.TLS.Password,
+	} {
+		if value != "" {
+			s.environ = append(s.environ, variable+"="+value)
+		}
+	}
+	return nil
+}
+
+// Run runs fdbbackup with the arguments, and with the cluster file unless the operation needs none. It returns what the tool
+// printed, or why it failed: FDBClassTimeout if it is not known whether it did what it was to do.
+func (s *Session) Run(ctx context.Context, operation Operation, args []string) ([]byte, *contract.FDBTrouble) {
+	if trouble := s.runner.checkArguments(args); trouble != nil {
+		return nil, trouble
+	}
+	args = append([]string(nil), args...)
+	if operation != Probe {
+		args = append(args, "-C", s.ClusterFile())
+	}
+	limited, cancel := context.WithTimeout(ctx, operation.limit())
+	defer cancel()
+	began, name := time.Now(), "fdbbackup "+operation.command()
+	end := s.execute(limited, args)
+	switch {
+	case end.unstarted != nil:
+		return nil, s.trouble(contract.FDBClassToolMissing, "%s (--fdb-bin-dir) cannot be run: %v", s.binary, end.unstarted)
+	case end.stopped && errors.Is(ctx.Err(), context.Canceled):
+		return nil, s.trouble(contract.FDBClassTimeout, "%s was stopped before it ended, with what it was run for", name)
+	case end.stopped:
+		return nil, fdb.TimeoutTrouble(name, time.Since(began))
+	case end.signal != 0:
+		return nil, s.trouble(contract.FDBClassTimeout, "%s was killed (%s) before it ended", name, end.signal)
+	case end.stdout.dropped:
+		return nil, s.trouble(contract.FDBClassOther, "%s printed more than %d bytes, which is no answer", name, maxStdout)
+	}
+	trouble := fdb.Classify(name, end.exit,
+		[]byte(fdb.Redact(end.stdout.kept.String(), s.secrets)), []byte(fdb.Redact(end.stderr.kept.String(), s.secrets)))
+	if trouble != nil {
+		return nil, trouble
+	}
+	return end.stdout.kept.Bytes(), nil
+}
+
+func (s *Session) trouble(class contract.FDBClass, format string, values ...any) *contract.FDBTrouble {
+	return &contract.FDBTrouble{Class: class, Message: s.Redact(fmt.Sprintf(format, values...))}
+}
+
+// ending is how a process ended.
+type ending struct {
+	stdout, stderr bounded
+	exit           int
+	// signal killed it; 0 if it ended by itself.
+	signal syscall.Signal
+	// stopped: its context ended first.
+	stopped bool
+	// unstarted: it was never started.
+	unstarted error
+}
+
+// execute runs the tool and waits until it and all that it started is gone. The thread stays this goroutine's own meanwhile: a
+// thread that the runtime ended would take the tool with it (PR_SET_PDEATHSIG is the thread's, not the process's).
+func (s *Session) execute(ctx context.Context, args []string) *ending {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	end := &ending{stdout: bounded{limit: maxStdout}, stderr: bounded{limit: maxStderr, end: true}}
+	var stopped atomic.Bool
+	command := exec.CommandContext(ctx, s.binary, args...)
+	command.Dir, command.Env = s.folder, s.environ
+	command.Stdout, command.Stderr = &end.stdout, &end.stderr
+	command.SysProcAttr = attributes()
+	command.WaitDelay = stopGrace
+	command.Cancel = func() error {
+		if syscall.Kill(-command.Process.Pid, syscall.SIGTERM) != nil {
+			return os.ErrProcessDone
+		}
+		stopped.Store(true)
+		return nil
+	}
+	err := command.Run()
+	if command.Process == nil {
+		if end.stopped = ctx.Err() != nil; !end.stopped {
+			end.unstarted = err
+		}
+		return end
+	}
+	if stopped.Load() || errors.Is(err, exec.ErrWaitDelay) {
+		_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL) // whatever of the group heeded nothing
+	}
+	end.stopped = stopped.Load()
+	end.exit = command.ProcessState.ExitCode()
+	if status, ok := command.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		end.signal = status.Signal()
+	}
+	return end
+}

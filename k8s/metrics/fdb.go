@@ -1,0 +1,121 @@
+package metrics
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+)
+
+// Results of a run of a FoundationDB tool, which fails with its class (contract.FDBClass) as the result, and of the release of a
+// FoundationDBBackup.
+const (
+	resultOK        = "ok"
+	resultStopped   = "stopped"
+	resultAbandoned = "abandoned"
+)
+
+var (
+	toolRuns = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "holdfast_fdb_tool_runs_total",
+		Help: "Runs of FoundationDB's tools, by operation and result: ok or the class of the failure.",
+	}, []string{"operation", "result"})
+	toolSeconds = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name:    "holdfast_fdb_tool_seconds",
+		Help:    "Time that a run of a FoundationDB tool has taken, also one that was stopped at its limit.",
+		Buckets: []float64{0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 45, 60, 90, 120, 300},
+	}, []string{"operation"})
+	fdbReleases = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "holdfast_foundationdbbackups_released_total",
+		Help: "FoundationDBBackups released after their deletion: their backup was stopped, or abandoned as it was.",
+	}, []string{"result"})
+)
+
+func init() {
+	ctrlmetrics.Registry.MustRegister(toolRuns, toolSeconds, fdbReleases)
+	for _, result := range []string{resultStopped, resultAbandoned} {
+		fdbReleases.WithLabelValues(result)
+	}
+}
+
+// ToolRun counts and measures a run of a FoundationDB tool. class is that of its failure, empty if it did not fail.
+func ToolRun(operation, class string, took time.Duration) {
+	result := resultOK
+	if class != "" {
+		result = class
+	}
+	toolRuns.WithLabelValues(operation, result).Inc()
+	toolSeconds.WithLabelValues(operation).Observe(max(0, took.Seconds()))
+}
+
+// FDBBackupReleased is to be called when a FoundationDBBackup has been released after its deletion.
+func FDBBackupReleased(abandoned bool) {
+	result := resultStopped
+	if abandoned {
+		result = resultAbandoned
+	}
+	fdbReleases.WithLabelValues(result).Inc()
+}
+
+// FDBState is how far a FoundationDBBackup is from what it shall be, as a label's value.
+type FDBState string
+
+// The states of a FoundationDBBackup.
+const (
+	FDBReconciled   FDBState = "reconciled"
+	FDBUnreconciled FDBState = "unreconciled"
+	FDBDeleting     FDBState = "deleting"
+)
+
+// FDBStates are all states.
+var FDBStates = []FDBState{FDBReconciled, FDBUnreconciled, FDBDeleting}
+
+// FDBCondition is what conditions of FoundationDBBackups are counted by.
+type FDBCondition struct{ Type, Reason string }
+
+// FDBCensus counts the FoundationDBBackups in the watcher's cache. A time is zero where it concerns none of them.
+type FDBCensus struct {
+	// Backups are nil while their kind is not watched.
+	Backups    map[FDBState]int
+	Conditions map[FDBCondition]int
+	// OldestRestorable is the least recent of the latest restorable points of those that shall run.
+	OldestRestorable time.Time
+	// OldestTrouble is since when the one that has been in trouble for longest is: it is not as its spec says, for another reason
+	// than its first snapshot or the wait for that, or is being deleted.
+	OldestTrouble time.Time
+}
+
+var (
+	fdbBackups = prometheus.NewDesc("holdfast_foundationdbbackups",
+		"FoundationDBBackups, by whether they are as their spec says.", []string{"state"}, nil)
+	fdbConditions = prometheus.NewDesc("holdfast_foundationdbbackup_conditions",
+		"Conditions that hold of FoundationDBBackups, by type and reason.", []string{"type", "reason"}, nil)
+	fdbRestorable = prometheus.NewDesc("holdfast_foundationdbbackup_oldest_restorable_timestamp_seconds",
+		"Of the FoundationDBBackups that shall run, the least recent of their latest restorable points.", nil, nil)
+	fdbTrouble = prometheus.NewDesc("holdfast_foundationdbbackup_oldest_trouble_timestamp_seconds",
+		"Since when a FoundationDBBackup has been other than its spec says, first snapshots not counted.", nil, nil)
+)
+
+func describeFDB(descriptions chan<- *prometheus.Desc) {
+	for _, description := range []*prometheus.Desc{fdbBackups, fdbConditions, fdbRestorable, fdbTrouble} {
+		descriptions <- description
+	}
+}
+
+func (c FDBCensus) collect(gauge func(description *prometheus.Desc, value float64, labels ...string)) {
+	if c.Backups == nil {
+		return
+	}
+	for _, state := range FDBStates {
+		gauge(fdbBackups, float64(c.Backups[state]), string(state))
+	}
+	for condition, number := range c.Conditions {
+		gauge(fdbConditions, float64(number), condition.Type, condition.Reason)
+	}
+	if !c.OldestRestorable.IsZero() {
+		gauge(fdbRestorable, float64(c.OldestRestorable.Unix()))
+	}
+	if !c.OldestTrouble.IsZero() {
+		gauge(fdbTrouble, float64(c.OldestTrouble.Unix()))
+	}
+}
