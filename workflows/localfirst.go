@@ -32,8 +32,14 @@ type Options struct {
 	ResourceTimeout time.Duration
 	// VeleroStallTimeout is how long a finished backup may look unfinished before that is told; 15 minutes if zero.
 	VeleroStallTimeout time.Duration
+	// FDBStatusInterval is the longest time between two looks at a FoundationDB backup; 5 minutes if zero.
+	FDBStatusInterval time.Duration
+	// FDBSnapshotTimeout is how long a first snapshot may stand still before it gives its slot back; 30 minutes if zero.
+	FDBSnapshotTimeout time.Duration
 	// RestoreReadyTimeout is how long restored volumes and workloads are waited for; 10 minutes if zero.
 	RestoreReadyTimeout time.Duration
+	// FDBSnapshotLimit is how many first snapshots of FoundationDB run at a time; 1 if zero. It goes through the history.
+	FDBSnapshotLimit int
 }
 
 // rereadInterval is short enough for a stall to be told in time, even if one check fails: a file of half the timeout's age

@@ -45,4 +45,15 @@ func Register(registry worker.WorkflowRegistry, options Options) {
 			return GarbageCollection(ctx, in, options)
 		},
 		workflow.RegisterOptions{Name: contract.WorkflowCollection})
+	registry.RegisterWorkflowWithOptions(
+		func(ctx workflow.Context, in contract.FDBBackupInput) error {
+			return FoundationDBBackup(ctx, in, options)
+		},
+		workflow.RegisterOptions{Name: contract.WorkflowFDBBackup})
+	registry.RegisterWorkflowWithOptions(
+		func(ctx workflow.Context, in contract.FDBThrottleInput) error {
+			return FDBSnapshotThrottle(ctx, in, options)
+		},
+		workflow.RegisterOptions{Name: contract.WorkflowFDBThrottle})
+	registry.RegisterWorkflowWithOptions(FDBCluster, workflow.RegisterOptions{Name: contract.WorkflowFDBCluster})
 }

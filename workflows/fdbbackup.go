@@ -1,0 +1,239 @@
+package workflows
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"holdfast.dev/holdfast/k8s/fdb"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// FoundationDBBackup serves one FoundationDBBackup (seed 004, "Reconciling Backups"): each pass checks the backup's status,
+// configures the agents, toggles the backup and the pause, modifies it, and checks again. While the backup shall run the workflow
+// is open and looks from time to time; once it is stopped, or the object gone, it ends, and the next event starts it again under
+// the same ID. It is the only writer of the object's status. Whatever changes something in the database it asks of the database's
+// owner, FDBCluster, and a first snapshot of FDBSnapshotThrottle.
+func FoundationDBBackup(ctx workflow.Context, in contract.FDBBackupInput, options Options) error {
+	run := &fdbBackupRun{
+		in: in, options: options,
+		changed: workflow.GetSignalChannel(ctx, contract.SignalChanged),
+		granted: workflow.GetSignalChannel(ctx, contract.SignalSlotGranted),
+		deep:    true, news: true,
+	}
+	err := workflow.SetQueryHandler(ctx, contract.QueryState, func() (contract.FDBBackupState, error) {
+		return contract.FDBBackupState{View: run.view, Seen: run.seen, Memory: run.in.Memory}, nil
+	})
+	if err != nil {
+		return err
+	}
+	return run.serve(ctx)
+}
+
+// fdbBackupRun is the state of one run. Nothing in it outlives the run but what FDBBackupInput carries over.
+type fdbBackupRun struct {
+	in      contract.FDBBackupInput
+	options Options
+	changed workflow.ReceiveChannel
+	granted workflow.ReceiveChannel
+	view    contract.FDBBackupView
+	seen    contract.FDBInspection
+	// failed is the last command if it was not done and is still due; undue: it was to be decided anew.
+	failed *fdb.Attempt
+	undue  bool
+	// refused says why the API server did not take the agents' Deployment in this pass.
+	refused string
+	// deep: the containers are to be looked into. news: something has happened that the owner may have to know of.
+	deep, news bool
+	// deepened: at the last look they were.
+	deepened bool
+	// found are the conditions and states of the last pass, without what moves by itself.
+	found string
+}
+
+func (r *fdbBackupRun) memory() *contract.FDBMemory { return &r.in.Memory }
+
+func (r *fdbBackupRun) situation() fdb.Situation {
+	view := r.view
+	view.Agents.Refused = r.refused
+	return fdb.Situation{View: view, Seen: r.seen, Memory: r.in.Memory}
+}
+
+func (r *fdbBackupRun) serve(ctx workflow.Context) error {
+	for {
+		r.drain()
+		if err := r.pass(ctx); err != nil {
+			return err
+		}
+		// From an empty drain to the return nothing may yield: an event that came meanwhile would be lost.
+		switch {
+		case fdb.Settled(r.view):
+			if err := r.farewell(ctx); err != nil {
+				return err
+			}
+			if r.drain() == 0 {
+				return nil
+			}
+		case workflow.GetInfo(ctx).GetContinueAsNewSuggested():
+			if r.drain() == 0 {
+				return workflow.NewContinueAsNewError(ctx, contract.WorkflowFDBBackup, r.in)
+			}
+		default:
+			if err := r.wait(ctx); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// drain takes what has come without blocking and returns how many signals there were.
+func (r *fdbBackupRun) drain() int {
+	received := drain(r.changed)
+	if received > 0 {
+		r.news, r.memory().Quiet = true, 0
+	}
+	grants := drain(r.granted)
+	if grants > 0 {
+		r.memory().Slot = contract.FDBSlotGranted
+	}
+	return received + grants
+}
+
+// pass is the seed's five stages, once. The later ones run whatever the earlier ones found.
+func (r *fdbBackupRun) pass(ctx workflow.Context) error {
+	r.undue = false
+	err := r.short(ctx, contract.ActivityObserveFDBBackup, "Read the backup, its cluster and its Secret",
+		contract.FDBBackupStep{Ref: r.in.Ref})
+	if err != nil {
+		return err
+	}
+	if fdb.Settled(r.view) && !fdb.AgentsDue(r.view) {
+		return nil
+	}
+	if err := r.inspect(ctx); err != nil {
+		return err
+	}
+	r.refused = ""
+	if fdb.AgentsDue(r.view) {
+		err := r.short(ctx, contract.ActivityApplyFDBAgents, "Make the agents' Deployment as the spec says",
+			contract.FDBBackupStep{Ref: r.in.Ref})
+		if err != nil {
+			return err
+		}
+		r.refused = r.view.Agents.Refused
+	}
+	if err := r.operate(ctx); err != nil {
+		return err
+	}
+	if r.view.BeingDeleted {
+		return r.release(ctx)
+	}
+	return r.publish(ctx)
+}
+
+// publish writes what the pass found.
+func (r *fdbBackupRun) publish(ctx workflow.Context) error {
+	if !r.deepened && fdb.RangeDue(r.situation()) {
+		r.deep = true
+		if err := r.inspect(ctx); err != nil {
+			return err
+		}
+	}
+	situation := r.situation()
+	findings := contract.FDBFindings{
+		Ref: r.in.Ref, Generation: r.view.Generation,
+		Conditions: fdb.Judge(situation, r.failed), Backups: fdb.Merge(situation),
+	}
+	if err := r.short(ctx, contract.ActivityPublishFDBBackup, "Write the status", findings); err != nil {
+		return err
+	}
+	found := fdb.Signature(findings)
+	if found == r.found || r.found == "" { // a run that goes on for another knows no better
+		r.memory().Quiet++
+	} else {
+		r.memory().Quiet = 0
+	}
+	r.found = found
+	workflow.SetCurrentDetails(ctx, fdb.Details(r.situation(), findings))
+	return showPhases(ctx, fdb.Phase(situation), &r.in.ShownPhase, "", new(string))
+}
+
+// release lets an object go whose backup has ended, or cannot be ended.
+func (r *fdbBackupRun) release(ctx workflow.Context) error {
+	now := workflow.Now(ctx)
+	due, abandoned := fdb.ReleaseDue(r.situation(), r.failed, now, r.limits(ctx).ResourceTimeout)
+	r.in.Memory = fdb.NoticeUnreachable(r.situation(), now)
+	if !due {
+		r.memory().Quiet++
+		hindrance := oneLine(fdb.Hindrance(r.situation(), r.failed))
+		workflow.SetCurrentDetails(ctx, "**Deleting:** the backup is to be stopped first. "+hindrance)
+		return nil
+	}
+	if err := r.farewell(ctx); err != nil {
+		return err
+	}
+	return r.short(ctx, contract.ActivityReleaseFDBBackup, "Let the object go",
+		contract.FDBRelease{Ref: r.in.Ref, Abandoned: abandoned})
+}
+
+// farewell tells the owner and the throttle that there is nothing more to expect.
+func (r *fdbBackupRun) farewell(ctx workflow.Context) error {
+	if r.memory().Owner != "" {
+		if err := r.leave(ctx); err != nil {
+			return err
+		}
+	}
+	if r.memory().Slot == contract.FDBSlotNone {
+		return nil
+	}
+	return r.tellThrottle(ctx, contract.FDBWishRelease)
+}
+
+const (
+	// firstLook is the wait after something new; it doubles while nothing is.
+	firstLook = 2 * time.Second
+	// snapshotLook is the longest wait while a first snapshot is written: others may wait for its end.
+	snapshotLook = time.Minute
+	// defaultStatusInterval is --fdb-status-interval unless the worker says otherwise.
+	defaultStatusInterval = 5 * time.Minute
+)
+
+// wait blocks until a signal comes or it is time to look again.
+func (r *fdbBackupRun) wait(ctx workflow.Context) error {
+	timing, cancel := workflow.WithCancel(ctx)
+	defer cancel()
+	selector := workflow.NewSelector(ctx)
+	selector.AddReceive(r.changed, func(workflow.ReceiveChannel, bool) {})
+	selector.AddReceive(r.granted, func(workflow.ReceiveChannel, bool) {})
+	selector.AddReceive(ctx.Done(), func(workflow.ReceiveChannel, bool) {})
+	selector.AddFuture(workflow.NewTimer(timing, r.pause()), func(workflow.Future) { r.lookAgain() })
+	selector.Select(ctx)
+	return ctx.Err()
+}
+
+// lookAgain prepares for a look that nobody asked for. Should the throttle have lost its memory, it learns of this backup anew.
+func (r *fdbBackupRun) lookAgain() {
+	r.deep = true
+	switch r.memory().Slot {
+	case contract.FDBSlotGranted:
+		r.memory().Slot = contract.FDBSlotUnknown
+	case contract.FDBSlotAsked:
+		r.memory().Slot = contract.FDBSlotNone // nothing of this backup can have begun: it asks anew, and keeps its place
+	}
+}
+
+// pause is how long to wait for the next look.
+func (r *fdbBackupRun) pause() time.Duration {
+	longest := r.options.FDBStatusInterval
+	if longest <= 0 {
+		longest = defaultStatusInterval
+	}
+	if r.memory().Slot == contract.FDBSlotGranted {
+		longest = min(longest, snapshotLook)
+	}
+	if r.undue {
+		return min(longest, breather)
+	}
+	const enough = 20 // doublings
+	return min(longest, firstLook<<min(r.memory().Quiet, enough))
+}

@@ -1,0 +1,295 @@
+package workflows
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"holdfast.dev/holdfast/k8s/fdb"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// fdbLimits are those of the worker's flags that a decision depends on.
+type fdbLimits struct {
+	ResourceTimeout, SnapshotTimeout time.Duration
+}
+
+const defaultSnapshotTimeout = 30 * time.Minute
+
+// limits are recorded in the history whenever they change: a worker with other flags must replay what was decided.
+func (r *fdbBackupRun) limits(ctx workflow.Context) fdbLimits {
+	present := func(workflow.Context) any {
+		limits := fdbLimits{ResourceTimeout: r.options.ResourceTimeout, SnapshotTimeout: r.options.FDBSnapshotTimeout}
+		if limits.ResourceTimeout <= 0 {
+			limits.ResourceTimeout = defaultResourceTimeout
+		}
+		if limits.SnapshotTimeout <= 0 {
+			limits.SnapshotTimeout = defaultSnapshotTimeout
+		}
+		return limits
+	}
+	same := func(a, b any) bool { return a == b }
+	var limits fdbLimits
+	if err := workflow.MutableSideEffect(ctx, "fdb-limits", present, same).Get(&limits); err != nil {
+		workflow.GetLogger(ctx).Error("limits in the history not readable, the defaults hold", "error", err)
+		return fdbLimits{ResourceTimeout: defaultResourceTimeout, SnapshotTimeout: defaultSnapshotTimeout}
+	}
+	return limits
+}
+
+// short runs a short activity that returns the view after its effect.
+func (r *fdbBackupRun) short(ctx workflow.Context, activity, summary string, in any) error {
+	view, err := localFirst[contract.FDBBackupView](ctx, r.options, activity, summary, in)
+	if err != nil {
+		return err
+	}
+	r.view = view
+	return nil
+}
+
+// Limits of the activities that run FoundationDB's tools.
+const (
+	toolsPickUp      = time.Minute // by a worker with the tools
+	toolsHeartbeat   = 20 * time.Second
+	inspectTimeout   = 6 * time.Minute
+	inspectAttempts  = 3
+	askTimeout       = contract.FDBAskTimeout
+	maxCommandsInRow = 8
+)
+
+// inspect asks FoundationDB. That it does not answer is no error but what was found.
+func (r *fdbBackupRun) inspect(ctx workflow.Context) error {
+	if r.view.Owner == "" {
+		r.seen = contract.FDBInspection{}
+		return nil
+	}
+	regular := workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		TaskQueue:              contract.FDBTaskQueue(r.in.Cluster),
+		ScheduleToStartTimeout: toolsPickUp,
+		StartToCloseTimeout:    inspectTimeout,
+		HeartbeatTimeout:       toolsHeartbeat,
+		RetryPolicy:            &temporal.RetryPolicy{InitialInterval: retryInterval, MaximumAttempts: inspectAttempts},
+		Summary:                "Ask FoundationDB for the backup's state",
+	})
+	var seen contract.FDBInspection
+	err := workflow.ExecuteActivity(regular, contract.ActivityInspectFDBBackup, contract.FDBInspect{Ref: r.in.Ref, Deep: r.deep}).
+		Get(ctx, &seen)
+	if temporal.IsCanceledError(err) {
+		return err
+	}
+	if err != nil {
+		seen = contract.FDBInspection{Trouble: toolTrouble(r.in.Cluster, err)}
+	}
+	if !r.deep && seen.Trouble == nil {
+		seen.Containers = r.seen.Containers // of the last deep look
+	}
+	r.seen, r.deep, r.deepened = seen, false, r.deep
+	r.in.Memory = fdb.Notice(r.situation(), workflow.Now(ctx), r.limits(ctx).SnapshotTimeout)
+	return nil
+}
+
+// toolTrouble says why an activity of the tools' queue has failed, or never began.
+func toolTrouble(cluster string, err error) *contract.FDBTrouble {
+	var timeout *temporal.TimeoutError
+	if errors.As(err, &timeout) && timeout.TimeoutType() == enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START {
+		return &contract.FDBTrouble{Class: contract.FDBClassToolMissing, Message: fmt.Sprintf(
+			"no worker with FoundationDB's tools serves task queue %s: start holdfast-worker with --fdb-bin-dir",
+			contract.FDBTaskQueue(cluster))}
+	}
+	return &contract.FDBTrouble{Class: contract.FDBClassOther, Message: cause(err)}
+}
+
+// operate runs what is due, one command after the other, and tells the owner and the throttle what they must know.
+func (r *fdbBackupRun) operate(ctx workflow.Context) error {
+	var last contract.FDBCommand
+	for range maxCommandsInRow {
+		if err := r.tell(ctx); err != nil {
+			return err
+		}
+		switch decision := fdb.Decide(r.situation()); decision.Step {
+		case fdb.StepPlan:
+			if trouble := fdb.Occupied(r.situation(), workflow.Now(ctx)); trouble != nil {
+				r.failed = &fdb.Attempt{Operation: contract.FDBStart, Trouble: trouble}
+				return r.giveBack(ctx, trouble)
+			}
+			if err := r.plan(ctx); err != nil || !fdb.Planned(r.view) {
+				r.undue = true
+				return err
+			}
+		case fdb.StepCommand:
+			if decision.Command == last {
+				return nil // it has had no effect that shows; the next look tells
+			}
+			last = decision.Command
+			if goOn, err := r.command(ctx, decision.Command); err != nil || !goOn {
+				return err
+			}
+		case fdb.StepSlot: // nothing until it is granted
+			return nil
+		default:
+			r.failed = nil
+			return nil
+		}
+	}
+	return nil
+}
+
+// tell brings the owner and the throttle up to date.
+func (r *fdbBackupRun) tell(ctx workflow.Context) error {
+	if r.memory().Owner != "" && r.memory().Owner != r.view.Owner && r.view.Owner != "" {
+		if err := r.leave(ctx); err != nil { // the cluster was made anew
+			return err
+		}
+		r.news = true
+	}
+	if r.news && r.view.Owner != "" && !fdb.Stopping(r.view) {
+		answer, err := r.ask(ctx, contract.FDBAsk{})
+		if err != nil {
+			return err
+		}
+		r.news = answer.Outcome != nil // it has not answered
+	}
+	if wish := fdb.SlotWish(r.situation()); wish != "" {
+		return r.tellThrottle(ctx, wish)
+	}
+	return nil
+}
+
+func (r *fdbBackupRun) plan(ctx workflow.Context) error {
+	return r.short(ctx, contract.ActivityPlanFDBBackup, "Write down where the backup goes",
+		contract.FDBPlan{Ref: r.in.Ref, Generation: r.view.Generation, At: workflow.Now(ctx).Unix()})
+}
+
+// command has a command run, and reports whether the pass goes on.
+func (r *fdbBackupRun) command(ctx workflow.Context, command contract.FDBCommand) (bool, error) {
+	command.Ref, r.failed = r.in.Ref, nil
+	r.memory().Starting = command.Operation == contract.FDBStart
+	answer, err := r.ask(ctx, contract.FDBAsk{Command: &command})
+	if err != nil {
+		return false, err
+	}
+	outcome := answer.Outcome
+	switch {
+	case answer.Later || outcome == nil:
+		return false, r.putOff(ctx, command.Operation)
+	case outcome.Trouble != nil:
+		r.failed = &fdb.Attempt{Operation: command.Operation, Trouble: outcome.Trouble}
+		if command.Next != "" {
+			r.failed.Operation = contract.FDBStart // which the abort is the first half of
+		}
+		return false, r.giveBack(ctx, outcome.Trouble)
+	case outcome.Undue:
+		r.undue = true
+		return false, nil
+	}
+	switch command.Operation {
+	case contract.FDBPause:
+		r.memory().Paused = true
+	case contract.FDBResume:
+		r.memory().Paused = false
+	}
+	r.deep = true
+	return true, r.inspect(ctx)
+}
+
+// putOff deals with a command that the owner did not run: others' commands took the time, or the agents are not this backup's
+// alone.
+func (r *fdbBackupRun) putOff(ctx workflow.Context, operation contract.FDBOperation) error {
+	r.memory().Quiet = 0
+	switch operation {
+	case contract.FDBResume:
+		if fdb.Stopping(r.view) {
+			r.memory().Paused = false // the pause is wanted by those that stay
+		}
+	case contract.FDBStart, contract.FDBModify, contract.FDBAbort:
+		trouble := &contract.FDBTrouble{
+			Class: contract.FDBClassOther, Message: "the commands of other backups of the FoundationDB cluster have taken all the time",
+		}
+		r.failed = &fdb.Attempt{Operation: operation, Trouble: trouble}
+		return r.giveBack(ctx, trouble)
+	}
+	return nil
+}
+
+// giveBack lets others have the slot of a start that has failed; this backup asks again before it tries again. One that was
+// killed may have had its effect: the next look tells.
+func (r *fdbBackupRun) giveBack(ctx workflow.Context, trouble *contract.FDBTrouble) error {
+	if r.memory().Slot != contract.FDBSlotGranted || trouble.Class == contract.FDBClassTimeout {
+		return nil
+	}
+	return r.tellThrottle(ctx, contract.FDBWishRelease)
+}
+
+// ask asks the owner of the FoundationDB cluster, which is told what this backup wants of the agents.
+func (r *fdbBackupRun) ask(ctx workflow.Context, ask contract.FDBAsk) (contract.FDBAnswer, error) {
+	ask.Member = contract.FDBMember{
+		WorkflowID: workflow.GetInfo(ctx).WorkflowExecution.ID,
+		Name:       fmt.Sprintf("%s (Kubernetes cluster %s)", r.in.Ref, r.in.Cluster),
+		Paused:     r.view.Desired.State == "Paused",
+	}
+	if ask.Cluster == "" {
+		ask.Cluster, ask.Leave = r.view.Owner, fdb.Stopping(r.view)
+	}
+	ask.Queue = contract.FDBTaskQueue(r.in.Cluster)
+	ask.Until = workflow.Now(ctx).Add(contract.FDBAskWait).Unix()
+	summary := "Tell the owner of the FoundationDB cluster of this backup"
+	if ask.Command != nil {
+		summary = fmt.Sprintf("Have fdbbackup %s run", ask.Command.Operation)
+	}
+	regular := workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		ScheduleToCloseTimeout: askTimeout,
+		StartToCloseTimeout:    askTimeout,
+		HeartbeatTimeout:       toolsHeartbeat,
+		RetryPolicy:            &temporal.RetryPolicy{InitialInterval: retryInterval, BackoffCoefficient: 2, MaximumInterval: retryCap},
+		Summary:                summary,
+	})
+	var answer contract.FDBAnswer
+	err := workflow.ExecuteActivity(regular, contract.ActivityAskFDBCluster, ask).Get(ctx, &answer)
+	if temporal.IsCanceledError(err) {
+		return answer, err
+	}
+	if err != nil {
+		workflow.GetLogger(ctx).Warn("the owner of the FoundationDB cluster has not answered", "error", err)
+		return contract.FDBAnswer{Outcome: &contract.FDBOutcome{Trouble: &contract.FDBTrouble{
+			Class: contract.FDBClassOther, Message: "the owner of the FoundationDB cluster has not answered: " + cause(err),
+		}}}, nil
+	}
+	if !ask.Leave {
+		r.memory().Owner, r.memory().Opposed = ask.Cluster, answer.Opposed
+	}
+	return answer, nil
+}
+
+// leave tells the owner that knows of this backup that it wants nothing more.
+func (r *fdbBackupRun) leave(ctx workflow.Context) error {
+	if _, err := r.ask(ctx, contract.FDBAsk{Cluster: r.memory().Owner, Leave: true}); err != nil {
+		return err
+	}
+	r.memory().Owner, r.memory().Opposed = "", nil
+	return nil
+}
+
+// tellThrottle tells the throttle what this backup wants, and remembers it.
+func (r *fdbBackupRun) tellThrottle(ctx workflow.Context, wish contract.FDBWish) error {
+	summary := "Tell the throttle of first snapshots: " + string(wish)
+	_, err := localFirst[struct{}](ctx, r.options, contract.ActivityTellFDBThrottle, summary,
+		contract.FDBSlotRequest{
+			Cluster: r.in.Cluster, WorkflowID: workflow.GetInfo(ctx).WorkflowExecution.ID, Wish: wish,
+		})
+	if err != nil {
+		return err
+	}
+	switch wish {
+	case contract.FDBWishSlot:
+		r.memory().Slot = contract.FDBSlotAsked
+	case contract.FDBWishCount:
+		r.memory().Slot = contract.FDBSlotGranted
+	case contract.FDBWishRelease:
+		r.memory().Slot = contract.FDBSlotNone
+	}
+	return nil
+}

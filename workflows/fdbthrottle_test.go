@@ -1,0 +1,199 @@
+package workflows_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+const (
+	sec    = time.Second
+	minute = time.Minute
+)
+
+func TestFirstSnapshotsAreGrantedAFewAtATime(t *testing.T) {
+	tests := map[string]struct {
+		limit  int
+		before []string // in their first snapshot when the throttle begins
+		steps  []throttleStep
+		want   []string // seconds and backup
+		runs   int
+	}{
+		"one after the other, in the order of asking": {
+			steps: []throttleStep{
+				asks(0, "a"), asks(1*sec, "b"), asks(2*sec, "c"), releases(10*sec, "a"), releases(20*sec, "b"), releases(30*sec, "c"),
+			},
+			want: []string{"0 a", "10 b", "20 c"}, runs: 1,
+		},
+		"as many as the limit says": {
+			limit: 2, steps: []throttleStep{
+				asks(0, "a"), asks(1*sec, "b"), asks(2*sec, "c"), releases(10*sec, "b"), releases(20*sec, "c"), releases(21*sec, "a"),
+			},
+			want: []string{"0 a", "1 b", "10 c"}, runs: 1,
+		},
+		"a higher limit counts when the throttle wakes, a lower one takes nothing back": {
+			steps: []throttleStep{
+				asks(0, "a"), asks(1*sec, "b"), asks(2*sec, "c"), setsLimit(3*sec, 2), setsLimit(63*sec, 1),
+				releases(100*sec, "a"), releases(110*sec, "b"), releases(120*sec, "c"),
+			},
+			want: []string{"0 a", "60 b", "110 c"}, runs: 1,
+		},
+		"who asks again keeps its place, and who holds is told again": {
+			steps: []throttleStep{
+				asks(0, "a"), asks(1*sec, "b"), asks(2*sec, "c"), asks(3*sec, "b"), asks(4*sec, "a"),
+				releases(10*sec, "a"), releases(20*sec, "b"), releases(30*sec, "c"),
+			},
+			want: []string{"0 a", "4 a", "10 b", "20 c"}, runs: 1,
+		},
+		"one that waits no more is passed over": {
+			steps: []throttleStep{
+				asks(0, "a"), asks(1*sec, "b"), asks(2*sec, "c"), releases(3*sec, "b"), releases(10*sec, "a"), releases(20*sec, "c"),
+			},
+			want: []string{"0 a", "10 c"}, runs: 1,
+		},
+		"one that is in its first snapshot counts beyond the limit": {
+			steps: []throttleStep{
+				counts(0, "x"), counts(1*sec, "y"), asks(2*sec, "a"), releases(10*sec, "x"), releases(20*sec, "y"), releases(30*sec, "a"),
+			},
+			want: []string{"20 a"}, runs: 1,
+		},
+		"one that waits and is found in its first snapshot waits no more": {
+			steps: []throttleStep{
+				asks(0, "a"), asks(1*sec, "b"), counts(2*sec, "b"), asks(3*sec, "c"),
+				releases(10*sec, "a"), releases(20*sec, "b"), releases(30*sec, "c"),
+			},
+			want: []string{"0 a", "20 c"}, runs: 1,
+		},
+		"a grant that finds nobody is passed on at once": {
+			steps: []throttleStep{
+				asks(0, "a"), asks(1*sec, "b"), asks(2*sec, "c"), dies(3*sec, "b"), releases(10*sec, "a"), releases(20*sec, "c"),
+			},
+			want: []string{"0 a", "10 c"}, runs: 1,
+		},
+		"the slot of a holder that is gone is kept while a start may be on its way": {
+			// Found closed at 60 s; 480 s later, at the next look, nothing of it can run any more.
+			steps: []throttleStep{asks(0, "a"), asks(1*sec, "b"), dies(2*sec, "a"), releases(20*minute, "b")},
+			want:  []string{"0 a", "540 b"}, runs: 1,
+		},
+		"a holder that is found gone when it is told again keeps its slot too": {
+			steps: []throttleStep{asks(0, "a"), asks(1*sec, "b"), dies(2*sec, "a"), asks(3*sec, "a"), releases(20*minute, "b")},
+			want:  []string{"0 a", "540 b"}, runs: 1,
+		},
+		"a holder that came back keeps its slot": {
+			steps: []throttleStep{
+				asks(0, "a"), asks(1*sec, "b"), dies(2*sec, "a"), comesBack(5*minute, "a"), releases(20*minute, "a"), releases(30*minute, "b"),
+			},
+			want: []string{"0 a", "1200 b"}, runs: 1,
+		},
+		"a holder that goes again has its time anew": {
+			steps: []throttleStep{
+				asks(0, "a"), asks(1*sec, "b"), dies(2*sec, "a"), comesBack(7*minute+1*sec, "a"), dies(8*minute+1*sec, "a"), releases(30*minute, "b"),
+			},
+			want: []string{"0 a", "1020 b"}, runs: 1,
+		},
+		"one that waits and is gone is forgotten, and asks as the last when it comes back": {
+			steps: []throttleStep{
+				asks(0, "a"), asks(1*sec, "b"), asks(2*sec, "c"), dies(3*sec, "b"), comesBack(90*sec, "b"), asks(91*sec, "b"),
+				releases(100*sec, "a"), releases(110*sec, "c"), releases(120*sec, "b"),
+			},
+			want: []string{"0 a", "100 c", "110 b"}, runs: 1,
+		},
+		"one that cannot be told holds up nobody, and is told later": {
+			steps: []throttleStep{
+				asks(0, "a"), asks(1*sec, "b"), asks(2*sec, "c"), happens(3*sec, func(w *throttleWorld) { w.mute["b"] = true }),
+				releases(10*sec, "a"), happens(11*sec, func(w *throttleWorld) { delete(w.mute, "b") }),
+				releases(20*sec, "c"), releases(30*sec, "b"),
+			},
+			want: []string{"0 a", "10 c", "20 b"}, runs: 1,
+		},
+		"it ends when nobody is left, and starts again": {
+			steps: []throttleStep{asks(0, "a"), releases(10*sec, "a"), asks(20*sec, "b"), releases(30*sec, "b")},
+			want:  []string{"0 a", "20 b"}, runs: 2,
+		},
+		"continue-as-new forgets nobody": {
+			steps: []throttleStep{
+				asks(0, "a"), asks(1*sec, "b"), counts(2*sec, "x"), continuesAsNew(3 * sec), asks(4*sec, "c"), continuesAsNew(5 * sec),
+				releases(6*sec, "x"), dies(7*sec, "a"), continuesAsNew(3 * minute), releases(20*minute, "b"), releases(21*minute, "c"),
+			},
+			want: []string{"0 a", "546 b", "1200 c"}, runs: 4,
+		},
+		"those that were in their first snapshot before it began count": { // Temporal's database was lost, say
+			before: []string{"x"}, steps: []throttleStep{asks(0, "a"), asks(1*sec, "x"), releases(10*sec, "x"), releases(20*sec, "a")},
+			want: []string{"0 x", "1 x", "10 a"}, runs: 1,
+		},
+		"what cannot be meant is ignored": {
+			steps: []throttleStep{
+				asks(0, "a"),
+				{at: 1 * sec, wish: "more", backup: "b"},
+				asks(2*sec, ""), asks(3*sec, "c"),
+				releases(10*sec, "a"), releases(20*sec, "c"),
+			},
+			want: []string{"0 a", "10 c"}, runs: 1,
+		},
+	}
+	for title, test := range tests {
+		t.Run(title, func(t *testing.T) {
+			w := newThrottleWorld()
+			w.limit, w.before = max(test.limit, 1), test.before
+			require.NoError(t, w.play(test.steps))
+			assert.Equal(t, test.want, w.grants)
+			assert.True(t, w.ended, "nobody is left, and it runs on")
+			assert.Equal(t, test.runs, w.runs)
+		})
+	}
+}
+
+func TestNobodyIsTakenForGoneWhoCannotBeAskedFor(t *testing.T) {
+	w := newThrottleWorld()
+	require.NoError(t, w.play([]throttleStep{
+		asks(0, "a"), asks(1*sec, "b"), dies(2*sec, "a"),
+		happens(3*sec, func(w *throttleWorld) { w.awayErr = errors.New("away") }), asks(10*minute, "c"),
+		happens(30*minute, func(w *throttleWorld) { w.awayErr = nil }), releases(60*minute, "b"), releases(61*minute, "c"),
+	}))
+	require.Len(t, w.grants, 3)
+	assert.Equal(t, []string{"0 a", "3600 c"}, []string{w.grants[0], w.grants[2]})
+	var at int
+	var backup string
+	_, err := fmt.Sscan(w.grants[1], &at, &backup)
+	require.NoError(t, err)
+	assert.Equal(t, "b", backup)
+	assert.InDelta(t, 38*60, at, 3*60, "the time of grace begins when it is known that it does not run")
+}
+
+func TestTheThrottleShowsWhoHoldsAndWhoWaits(t *testing.T) {
+	w := newThrottleWorld()
+	var state contract.FDBThrottleState
+	var details string
+	require.NoError(t, w.play([]throttleStep{
+		asks(0, "west/fdbb/team/a/u"), asks(1*sec, "west/fdbb/team/b/u"), dies(2*sec, "west/fdbb/team/a/u"),
+		happens(90*sec, func(w *throttleWorld) {
+			w.mu.Unlock() // the query runs the workflow
+			defer w.mu.Lock()
+			answer, err := w.env.QueryWorkflow(contract.QueryState)
+			require.NoError(t, err)
+			require.NoError(t, answer.Get(&state))
+			details = currentDetails(t, &scenario{TestWorkflowEnvironment: w.env})
+		}), releases(20*minute, "west/fdbb/team/b/u"),
+	}))
+	at := w.start.Unix()
+	assert.Equal(t, contract.FDBThrottleState{
+		Limit:   1,
+		Holders: []contract.FDBHolder{{WorkflowID: "west/fdbb/team/a/u", Since: at, ClosedSince: at + 60}},
+		Waiting: []contract.FDBHolder{{WorkflowID: "west/fdbb/team/b/u", Since: at + 1}},
+	}, state)
+	assert.Equal(t, "**First snapshots:** 1 of at most 1 at a time; 1 wait.\n\nHave a slot:\n\n"+
+		"- `west/fdbb/team/a/u` since 2026-08-01T12:00:00Z; its workflow does not run since 2026-08-01T12:01:00Z: the slot is kept "+
+		"until 2026-08-01T12:09:00Z, as a start may be on its way\n\nWait, in this order:\n\n"+
+		"- `west/fdbb/team/b/u` since 2026-08-01T12:00:01Z\n", details)
+}
+
+func TestASlotIsKeptAsLongAsAStartMayRun(t *testing.T) {
+	assert.GreaterOrEqual(t, contract.FDBSlotGrace, contract.FDBAskWait+contract.FDBCommandStart+contract.FDBCommandRun)
+	assert.Greater(t, contract.FDBAskTimeout, contract.FDBAskWait+contract.FDBCommandLimit, "an answer is waited for")
+}
