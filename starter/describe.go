@@ -29,6 +29,8 @@ type describedWorkflow struct {
 	// Retried are the steps that have failed and are tried again, each with its attempt and what it failed of. A step of a
 	// finalization that waits is one of them.
 	Retried []string `json:"retried,omitempty"`
+	// query asks a workflow, this one or another, for its state (contract.QueryState); nil unless this one runs.
+	query func(workflowID string, state any) error
 }
 
 // description is what is shown of one object.
@@ -49,6 +51,8 @@ var describers = map[string]describer{
 	"restore":  describerOf(kindRestore, describeRestore),
 	"location": describerOf(kindLocation, describeLocation),
 	"approval": describeApproval,
+	// FoundationDB's.
+	"fdbbackup": describerOf(kindFDBBackup, describeFDBBackup),
 }
 
 // describerOf makes the describer of a kind of the tenants' objects from what describes one that was read.
@@ -71,7 +75,7 @@ func describeCommand() *cobra.Command {
 	var flags operatorFlags
 	command := &cobra.Command{
 		Use:     "describe KIND NAMESPACE/NAME",
-		Short:   "Show one object, its Velero object and what its workflow waits for (KIND: backup, restore, location or approval)",
+		Short:   "Show one object and what its workflow waits for (KIND: backup, restore, location, approval or fdbbackup)",
 		Example: "  holdfast describe backup shop/nightly\n  holdfast describe approval shop/offsite",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(command *cobra.Command, args []string) error {
@@ -80,7 +84,7 @@ func describeCommand() *cobra.Command {
 			}
 			describe, known := describers[args[0]]
 			if !known {
-				return fmt.Errorf("describe %q: want KIND backup, restore, location or approval", args[0])
+				return fmt.Errorf("describe %q: want KIND backup, restore, location, approval or fdbbackup", args[0])
 			}
 			key, err := tenantObject(args[1])
 			if err != nil {
@@ -106,8 +110,8 @@ func describeCommand() *cobra.Command {
 }
 
 // describeWorkflow never fails: the object itself is worth showing while Temporal is away.
-func describeWorkflow(ctx context.Context, temporal *connect.Temporal, id string) describedWorkflow {
-	ctx, cancel := context.WithTimeout(ctx, describeTimeout)
+func describeWorkflow(parent context.Context, temporal *connect.Temporal, id string) describedWorkflow {
+	ctx, cancel := context.WithTimeout(parent, describeTimeout)
 	defer cancel()
 	described := describedWorkflow{ID: id}
 	execution, err := temporal.DescribeWorkflowExecution(ctx, id, "")
@@ -120,6 +124,7 @@ func describeWorkflow(ctx context.Context, temporal *connect.Temporal, id string
 		return described
 	}
 	described.Retried = retried(temporal, execution.PendingActivities)
+	described.query = func(workflowID string, state any) error { return queryState(parent, temporal, workflowID, state) }
 	answer, err := temporal.QueryWorkflow(ctx, id, "", connect.QueryMetadata)
 	if err != nil {
 		described.Waiting = fmt.Sprintf("unknown, no worker answers: %v", err)
@@ -132,6 +137,16 @@ func describeWorkflow(ctx context.Context, temporal *connect.Temporal, id string
 	}
 	described.Waiting = metadata.GetCurrentDetails()
 	return described
+}
+
+func queryState(ctx context.Context, temporal *connect.Temporal, id string, state any) error {
+	ctx, cancel := context.WithTimeout(ctx, describeTimeout)
+	defer cancel()
+	answer, err := temporal.QueryWorkflow(ctx, id, "", contract.QueryState)
+	if err != nil {
+		return err
+	}
+	return answer.Get(state)
 }
 
 // retried says of each step that has failed and is tried again what it failed of last.

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/workflows/connect"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -28,9 +29,10 @@ type tenantKind struct {
 }
 
 var (
-	kindBackup   = tenantKind{contract.KubernetesKindBackup, contract.KindBackup}
-	kindRestore  = tenantKind{contract.KubernetesKindRestore, contract.KindRestore}
-	kindLocation = tenantKind{contract.KubernetesKindLocation, contract.KindLocation}
+	kindBackup    = tenantKind{contract.KubernetesKindBackup, contract.KindBackup}
+	kindRestore   = tenantKind{contract.KubernetesKindRestore, contract.KindRestore}
+	kindLocation  = tenantKind{contract.KubernetesKindLocation, contract.KindLocation}
+	kindFDBBackup = tenantKind{contract.KubernetesKindFDBBackup, contract.KindFDBBackup}
 )
 
 // listed is what a row says of any object of a tenant's.
@@ -54,14 +56,16 @@ var listers = map[string]lister{
 	"restores":  listerOf[oadpv1alpha1.NonAdminRestoreList](kindRestore, restoreColumns, restoreRow),
 	"locations": listerOf[oadpv1alpha1.NonAdminBackupStorageLocationList](kindLocation, locationColumns, locationRow),
 	"approvals": listApprovals,
+	// FoundationDB's.
+	"fdbbackups": listerOf[fdbv1alpha1.FoundationDBBackupList](kindFDBBackup, fdbBackupColumns, fdbBackupRow),
 }
 
 func listCommand() *cobra.Command {
 	var flags operatorFlags
 	var namespace string
 	command := &cobra.Command{
-		Use:   "list [backups|restores|locations|approvals]",
-		Short: "List the tenants' backups (the default), restores or storage locations, or what administrators have to approve",
+		Use:   "list [backups|restores|locations|approvals|fdbbackups]",
+		Short: "List the tenants' backups (the default), restores, storage locations, FoundationDB backups or what is to be approved",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
 			if err := flags.validate(); err != nil {
@@ -73,7 +77,7 @@ func listCommand() *cobra.Command {
 			}
 			list, known := listers[kind]
 			if !known {
-				return fmt.Errorf("list %q: want backups, restores, locations or approvals", kind)
+				return fmt.Errorf("list %q: want backups, restores, locations, approvals or fdbbackups", kind)
 			}
 			rows, table, err := list(command.Context(), &flags, namespace, command.ErrOrStderr())
 			if err != nil {

@@ -48,7 +48,7 @@ func (f *operatorFlags) bindKubernetes(command *cobra.Command) {
 
 func (f *operatorFlags) validate() error {
 	if !process.ValidClusterID(f.clusterID) {
-		return errors.New("--cluster-id: want 1 to 63 lower-case letters, digits and inner hyphens")
+		return errors.New("--cluster-id: want " + process.WantClusterID)
 	}
 	return f.validateKubernetes()
 }

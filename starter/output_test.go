@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/process"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -170,13 +171,13 @@ func TestBadArgumentsAreRefused(t *testing.T) {
 	}{
 		"an unknown output":           {[]string{"list", "-o", "xml"}, "--output: want table, json or yaml"},
 		"an unknown output, describe": {[]string{"describe", "backup", "shop/nightly", "-o", ""}, "--output: want table, json or yaml"},
-		"an unknown kind":             {[]string{"describe", "pod", "shop/nightly"}, `describe "pod": want KIND backup, restore, location or approval`},
+		"an unknown kind":             {[]string{"describe", "pod", "shop/nightly"}, `describe "pod": want KIND backup, restore, location, approval or fdbbackup`},
 		"no namespace":                {[]string{"describe", "backup", "nightly"}, `describe backup "nightly": want NAMESPACE/NAME`},
 		"an empty namespace":          {[]string{"describe", "backup", "/nightly"}, "want NAMESPACE/NAME"},
 		"an empty name":               {[]string{"describe", "backup", "shop/"}, "want NAMESPACE/NAME"},
 		"a name missing":              {[]string{"describe", "backup"}, "accepts 2 arg(s), received 1"},
 		"arguments too many":          {[]string{"list", "backups", "shop"}, "accepts at most 1 arg(s), received 2"},
-		"an unknown list":             {[]string{"list", "shop"}, `list "shop": want backups, restores, locations or approvals`},
+		"an unknown list":             {[]string{"list", "shop"}, `list "shop": want backups, restores, locations, approvals or fdbbackups`},
 		"no name of a namespace":      {[]string{"list", "approvals", "--oadp-namespace=A/B"}, "--oadp-namespace: want the name of a namespace"},
 		"a name that cannot be":       {[]string{"describe", "approval", "shop/a/b"}, `describe approval "shop/a/b": want NAMESPACE/NAME`},
 		"an unknown command":          {[]string{"restore"}, `unknown command "restore" for "holdfast"`},
@@ -184,7 +185,9 @@ func TestBadArgumentsAreRefused(t *testing.T) {
 		"no progress interval":        {[]string{"watch", "--progress-interval=0s"}, "--progress-interval: want a duration above 0"},
 		"a resync without pause":      {[]string{"watch", "--resync-interval=10ms"}, "--resync-interval: want a duration of at least 1s"},
 		"a bad shared flag":           {[]string{"watch", "--cluster-id=A/B"}, "--cluster-id: want"},
-		"a cluster ID with a quote":   {[]string{"list", "--cluster-id=west' OR '1"}, "--cluster-id: want 1 to 63 lower-case letters, digits and inner hyphens"},
+		"a cluster ID with a quote":   {[]string{"list", "--cluster-id=west' OR '1"}, "--cluster-id: want " + process.WantClusterID},
+		"a queue of all":              {[]string{"list", "--cluster-id=shared"}, "--cluster-id: want " + process.WantClusterID},
+		"a queue of tools":            {[]string{"list", "--cluster-id=fdb"}, "--cluster-id: want " + process.WantClusterID},
 		"a cluster ID with a slash":   {[]string{"describe", "backup", "shop/nightly", "--cluster-id=we/st"}, "--cluster-id: want 1 to 63 lower-case letters"},
 		"no cluster ID":               {[]string{"list", "--cluster-id="}, "--cluster-id: want 1 to 63 lower-case letters"},
 		"a cluster ID in two lines":   {[]string{"describe", "backup", "shop/nightly", "--cluster-id=we\nst"}, "--cluster-id: want 1 to 63 lower-case letters"},

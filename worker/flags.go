@@ -19,6 +19,7 @@ type workerFlags struct {
 	CollectionGrace time.Duration
 	// ApproveThroughTemporal: whoever reaches Temporal may decide about storage locations.
 	ApproveThroughTemporal bool
+	FDB                    fdbFlags
 	// Deployment is the worker's version: no flag, see deploymentOptions.
 	Deployment worker.DeploymentOptions
 }
@@ -36,6 +37,7 @@ func (f *workerFlags) Bind(flags *pflag.FlagSet) {
 		"how old something must be to be deleted because what it was made for is gone")
 	flags.BoolVar(&f.ApproveThroughTemporal, "approve-through-temporal", true,
 		"let Temporal's Updates and signals decide about storage locations, not only Kubernetes users")
+	f.FDB.Bind(flags)
 }
 
 // Validate returns an error of one line that names the flag at fault.
@@ -48,6 +50,9 @@ func (f *workerFlags) Validate() error {
 	}
 	if f.CollectionGrace < 0 {
 		return errors.New("--garbage-collection-grace: want a duration of at least zero")
+	}
+	if err := f.FDB.Validate(); err != nil {
+		return err
 	}
 	return f.Flags.Validate()
 }

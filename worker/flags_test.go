@@ -7,6 +7,8 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"holdfast.dev/holdfast/k8s/process"
 )
 
 func TestTimeoutsAreChecked(t *testing.T) {
@@ -14,12 +16,20 @@ func TestTimeoutsAreChecked(t *testing.T) {
 		args []string
 		want string // the error; none if empty
 	}{
-		"the default":    {nil, ""},
-		"the shortest":   {[]string{"--velero-stall-timeout=15s"}, ""},
-		"too short":      {[]string{"--velero-stall-timeout=14s"}, "--velero-stall-timeout: want a duration of at least 15s"},
-		"no readiness":   {[]string{"--restore-ready-timeout=0"}, "--restore-ready-timeout: want a duration of more than zero"},
-		"none":           {[]string{"--velero-stall-timeout=0"}, "--velero-stall-timeout: want a duration of at least 15s"},
-		"of all workers": {[]string{"--cluster-id=We/st"}, "--cluster-id: want 1 to 63 lower-case letters, digits and inner hyphens"},
+		"the default":       {nil, ""},
+		"the shortest":      {[]string{"--velero-stall-timeout=15s"}, ""},
+		"too short":         {[]string{"--velero-stall-timeout=14s"}, "--velero-stall-timeout: want a duration of at least 15s"},
+		"no readiness":      {[]string{"--restore-ready-timeout=0"}, "--restore-ready-timeout: want a duration of more than zero"},
+		"none":              {[]string{"--velero-stall-timeout=0"}, "--velero-stall-timeout: want a duration of at least 15s"},
+		"of all workers":    {[]string{"--cluster-id=We/st"}, "--cluster-id: want " + process.WantClusterID},
+		"the queue of all":  {[]string{"--cluster-id=shared"}, "--cluster-id: want " + process.WantClusterID},
+		"a queue of tools":  {[]string{"--cluster-id=fdb-west"}, "--cluster-id: want " + process.WantClusterID},
+		"no snapshot ever":  {[]string{"--fdb-initial-snapshot-limit=0"}, "--fdb-initial-snapshot-limit: want a number of at least 1"},
+		"no patience":       {[]string{"--fdb-initial-snapshot-timeout=0"}, "--fdb-initial-snapshot-timeout: want a duration of more than zero"},
+		"looks without end": {[]string{"--fdb-status-interval=10ms"}, "--fdb-status-interval: want a duration of at least 1s"},
+		"no folder of tools": {
+			[]string{"--fdb-bin-dir=/does/not/exist"}, `--fdb-bin-dir: "/does/not/exist" is not a folder`,
+		},
 	}
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {

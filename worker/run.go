@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -152,8 +153,42 @@ func work(
 	ctx context.Context, logger *zap.Logger, flags *workerFlags, cluster *kube, temporal *connect.Temporal, started func(),
 ) error {
 	fatal := make(chan error, 1)
-	queue := contract.TaskQueue(flags.ClusterID)
-	runner := worker.New(temporal.Client, queue, worker.Options{
+	fail := func(err error) {
+		select {
+		case fatal <- err:
+		default: // one is enough
+		}
+	}
+	queues := []string{contract.TaskQueue(flags.ClusterID), contract.SharedTaskQueue}
+	runners := []worker.Worker{newWorker(temporal, flags, cluster, fail), newSharedWorker(temporal.Client, fail)}
+	if flags.FDB.BinDir != "" {
+		tools, remove, err := newToolsWorker(temporal.Client, flags, cluster, fail)
+		if err != nil {
+			return err
+		}
+		defer remove()
+		runners, queues = append(runners, tools), append(queues, contract.FDBTaskQueue(flags.ClusterID))
+	}
+	stop, err := startAll(runners)
+	if err != nil {
+		return fmt.Errorf("start worker on task queues %s: %w", strings.Join(queues, ", "), err)
+	}
+	defer stop()
+	started()
+	logger.Info("worker started", zap.Strings("taskQueues", queues), zap.String("temporalNamespace", temporal.Namespace),
+		zap.String("deployment", flags.Deployment.Version.DeploymentName), zap.String("buildID", flags.Deployment.Version.BuildID))
+	select {
+	case <-ctx.Done():
+		logger.Info("worker stopping")
+		return nil
+	case err := <-fatal:
+		return fmt.Errorf("worker on task queues %s: %w", strings.Join(queues, ", "), err)
+	}
+}
+
+// newWorker runs the workflows and short activities of the Kubernetes cluster.
+func newWorker(temporal *connect.Temporal, flags *workerFlags, cluster *kube, fatal func(error)) worker.Worker {
+	runner := worker.New(temporal.Client, contract.TaskQueue(flags.ClusterID), worker.Options{
 		WorkerStopTimeout: stopTimeout,
 		DeploymentOptions: flags.Deployment,
 		// Each holds a workflow task open for some Kubernetes calls. More at once would only make each slower, until it
@@ -163,27 +198,16 @@ func work(
 		// workflows wait in the common one (seen at 1,000 backups in a burst); this one covers both.
 		WorkflowTaskPollerBehavior: worker.NewPollerBehaviorAutoscaling(worker.PollerBehaviorAutoscalingOptions{}),
 		Interceptors:               interceptors(),
-		OnFatalError:               func(err error) { fatal <- err },
+		OnFatalError:               fatal,
 	})
 	workflows.Register(runner, workflows.Options{
 		ResourceTimeout: flags.ResourceTimeout, VeleroStallTimeout: flags.VeleroStallTimeout,
-		RestoreReadyTimeout: flags.RestoreReadyTimeout,
+		RestoreReadyTimeout: flags.RestoreReadyTimeout, FDBStatusInterval: flags.FDB.StatusInterval,
+		FDBSnapshotLimit: flags.FDB.InitialSnapshotLimit, FDBSnapshotTimeout: flags.FDB.InitialSnapshotTimeout,
 	})
 	registerActivities(runner, flags, cluster)
-	if err := runner.Start(); err != nil {
-		return fmt.Errorf("start worker on task queue %s: %w", queue, err)
-	}
-	defer runner.Stop()
-	started()
-	logger.Info("worker started", zap.String("taskQueue", queue), zap.String("temporalNamespace", temporal.Namespace),
-		zap.String("deployment", flags.Deployment.Version.DeploymentName), zap.String("buildID", flags.Deployment.Version.BuildID))
-	select {
-	case <-ctx.Done():
-		logger.Info("worker stopping")
-		return nil
-	case err := <-fatal:
-		return fmt.Errorf("worker on task queue %s: %w", queue, err)
-	}
+	registerFDB(runner, cluster, temporal.Client)
+	return runner
 }
 
 func registerActivities(runner worker.ActivityRegistry, flags *workerFlags, cluster *kube) {

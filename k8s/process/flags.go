@@ -74,8 +74,14 @@ func FromEnvironment(flags *pflag.FlagSet) error {
 	return first
 }
 
-// ValidClusterID reports whether id can be a cluster's: it becomes part of workflow IDs, task queues and queries.
-func ValidClusterID(id string) bool { return len(validation.IsDNS1123Label(id)) == 0 }
+// WantClusterID says what ValidClusterID accepts.
+const WantClusterID = "1 to 63 lower-case letters, digits and inner hyphens, and not shared, fdb or one that begins with fdb-"
+
+// ValidClusterID reports whether id can be a cluster's: it becomes part of workflow IDs, task queues and queries. Some would name
+// the task queue that all clusters share, or that of another cluster's FoundationDB tools.
+func ValidClusterID(id string) bool {
+	return len(validation.IsDNS1123Label(id)) == 0 && id != "shared" && id != "fdb" && !strings.HasPrefix(id, "fdb-")
+}
 
 // Validate returns an error of one line that names the flag at fault.
 func (f *Flags) Validate() error {
@@ -84,7 +90,7 @@ func (f *Flags) Validate() error {
 		flag string
 		want string
 	}{
-		{ValidClusterID(f.ClusterID), "cluster-id", "1 to 63 lower-case letters, digits and inner hyphens"},
+		{ValidClusterID(f.ClusterID), "cluster-id", WantClusterID},
 		{len(validation.IsDNS1123Label(f.OADPNamespace)) == 0, "oadp-namespace", "the name of a namespace"},
 		{f.ResourceTimeout > 0, "resource-timeout", "a duration above 0"},
 		{f.KubeAPIQPS > 0, "kube-api-qps", "a number above 0"},

@@ -71,6 +71,7 @@ func (w *Watcher) Census() *metrics.Census {
 		}
 	})
 	w.locations.count(ctx, census)
+	w.fdbBackups.count(ctx, census)
 	return census
 }
 

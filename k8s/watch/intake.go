@@ -63,14 +63,21 @@ func (i *intake) enqueue(ctx context.Context, request Request) {
 }
 
 // attend has serve look at the object of a request whose event came at a time, unless another controller serves these kinds.
-func (i *intake) attend(w *Watcher, request Request,
-	serve func(ref contract.ObjectRef, came time.Time) (reconcile.Result, error),
-) (reconcile.Result, error) {
-	came := i.arrivals.take(request)
+func (i *intake) attend(w *Watcher, request Request, serve servant) (reconcile.Result, error) {
 	if err := w.Paused(); err != nil {
+		i.arrivals.take(request)
 		w.Log.Debug("paused", zap.Error(err))
 		return reconcile.Result{RequeueAfter: pausedInterval}, nil
 	}
+	return i.always(request, serve)
+}
+
+// servant looks at an object whose event came at a time.
+type servant func(ref contract.ObjectRef, came time.Time) (reconcile.Result, error)
+
+// always is attend for the kinds that no other controller serves.
+func (i *intake) always(request Request, serve servant) (reconcile.Result, error) {
+	came := i.arrivals.take(request)
 	result, err := serve(contract.ObjectRef{Namespace: request.Namespace, Name: request.Name, UID: request.UID}, came)
 	if err != nil {
 		i.arrivals.note(request, came) // tried again: the event still waits for its signal

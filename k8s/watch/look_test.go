@@ -11,6 +11,7 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"go.temporal.io/api/serviceerror"
 	temporal "go.temporal.io/sdk/client"
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -116,7 +117,7 @@ func TestTheWatcherIsReadyOnceAllCachesAreFilled(t *testing.T) {
 	manager.cacheErr, manager.cached = nil, nil
 	require.NoError(t, s.awaitCaches(t.Context()))
 	require.NoError(t, s.Watching(t.Context()))
-	assert.Len(t, manager.cached, 16, "every kind that is watched")
+	assert.Len(t, manager.cached, 18, "every kind that is watched")
 }
 
 func TestTheCacheHoldsOfVelerosObjectsOnlyThoseOfTheOADPNamespace(t *testing.T) {
@@ -129,6 +130,10 @@ func TestTheCacheHoldsOfVelerosObjectsOnlyThoseOfTheOADPNamespace(t *testing.T) 
 		}
 		if _, tenants := kind.(*oadpv1alpha1.NonAdminDownloadRequest); tenants {
 			assert.NotNil(t, by.Transform, "no signed URL is kept")
+			continue
+		}
+		if _, agents := kind.(*appsv1.Deployment); agents {
+			assert.NotNil(t, by.Label, "of all Deployments those of FoundationDB's backup agents")
 			continue
 		}
 		for namespace := range by.Namespaces {

@@ -24,10 +24,16 @@ type refusal struct {
 	err error
 }
 
+// optionalKind is watched, as a reflector describes it, where it is known.
+const optionalKind = "*v1beta2.FoundationDBCluster"
+
 // Handle is the handler of a cache's failed lists and watches: it counts refusals, and logs as the default does.
 func (r *Refusals) Handle(ctx context.Context, reflector *toolscache.Reflector, err error) {
 	if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
 		r.note(err)
+	}
+	if apierrors.IsNotFound(err) && reflector.TypeDescription() == optionalKind {
+		return // the FoundationDB operator is not installed, or not yet
 	}
 	toolscache.DefaultWatchErrorHandler(ctx, reflector, err)
 }

@@ -82,6 +82,7 @@ func newStation(t *testing.T, objects ...client.Object) *station {
 		},
 		intake: newIntake(),
 	}
+	s.fdbBackups = &fdbBackups{Watcher: s.Watcher, intake: newIntake(), clusters: s.cache.Client}
 	return s
 }
 

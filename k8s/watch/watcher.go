@@ -10,6 +10,7 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
 	"go.uber.org/zap"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -19,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/backup"
 	"holdfast.dev/holdfast/k8s/download"
@@ -82,9 +84,11 @@ type Watcher struct {
 	restores *restores
 	// downloads watches download requests with the same manager.
 	downloads *downloads
-	dirty     chan struct{} // the queue positions may have changed
-	watching  atomic.Bool   // all caches are filled
-	recovery  atomic.Pointer[recovery]
+	// fdbBackups watches FoundationDB backups with the same manager.
+	fdbBackups *fdbBackups
+	dirty      chan struct{} // the queue positions may have changed
+	watching   atomic.Bool   // all caches are filled
+	recovery   atomic.Pointer[recovery]
 }
 
 // errNotWatching: events are not looked at yet.
@@ -110,6 +114,7 @@ func (w *Watcher) awaitCaches(ctx context.Context) error {
 		&oadpv1alpha1.NonAdminDownloadRequest{}, &velerov1.DownloadRequest{},
 		&oadpv1alpha1.NonAdminBackupStorageLocation{}, &velerov1.BackupStorageLocation{},
 		&oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest{}, metadataOf(secretKind),
+		&fdbv1alpha1.FoundationDBBackup{}, &appsv1.Deployment{}, // not FoundationDBCluster: its kind may not be there
 		metadataOf(corev1.SchemeGroupVersion.WithKind("Namespace")),
 		metadataOf(velerov1.SchemeGroupVersion.WithKind("PodVolumeBackup")),
 		metadataOf(velerov2alpha1.SchemeGroupVersion.WithKind("DataUpload")),
@@ -150,6 +155,7 @@ func CacheOptions(oadpNamespace string, refusals *Refusals) cache.Options {
 			&oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest{}: velero,
 			metadataOf(secretKind):                                       {Transform: stripSecret},
 			&oadpv1alpha1.NonAdminDownloadRequest{}:                      {Transform: download.Conceal},
+			&appsv1.Deployment{}:                                         {Label: agentsSelector()},
 			&velerov1.DownloadRequest{}: {
 				Namespaces: map[string]cache.Config{oadpNamespace: {}}, Transform: download.Conceal,
 			},
@@ -184,7 +190,7 @@ func Add(mgr manager.Manager, options Options) (*Watcher, error) {
 	if err := w.feed(controller, w.look); err != nil {
 		return nil, fmt.Errorf("build the watcher of NonAdminBackups: %w", err)
 	}
-	if err := errors.Join(w.addLocations(), w.addRestores(), w.addDownloads()); err != nil {
+	if err := errors.Join(w.addLocations(), w.addRestores(), w.addDownloads(), w.addFDBBackups()); err != nil {
 		return nil, err
 	}
 	for _, run := range []manager.RunnableFunc{w.awaitCaches, w.watchPolicy, w.keepQueuePositions, w.keepSchedules} {

@@ -63,6 +63,12 @@ var kinds = map[contract.Kind]struct {
 			return contract.LocationInput{Cluster: cluster, Ref: ref}
 		},
 	},
+	contract.KindFDBBackup: {
+		workflow: contract.WorkflowFDBBackup, kubernetesKind: contract.KubernetesKindFDBBackup, summary: "FoundationDB backup",
+		input: func(cluster string, ref contract.ObjectRef) any {
+			return contract.FDBBackupInput{Cluster: cluster, Ref: ref}
+		},
+	},
 	contract.KindApproval: {
 		workflow: contract.WorkflowApproval, kubernetesKind: contract.KubernetesKindApproval,
 		summary: "Approval of storage location",

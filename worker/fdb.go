@@ -1,0 +1,133 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/spf13/pflag"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"holdfast.dev/holdfast/activities"
+	"holdfast.dev/holdfast/activities/fdblock"
+	"holdfast.dev/holdfast/activities/fdbtool"
+	"holdfast.dev/holdfast/k8s/fdb"
+	"holdfast.dev/holdfast/workflows"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// fdbFlags are the worker's settings for FoundationDB.
+type fdbFlags struct {
+	// BinDir has a folder with FoundationDB's tools for each version; empty if this worker runs none.
+	BinDir                 string
+	InitialSnapshotLimit   int
+	InitialSnapshotTimeout time.Duration
+	StatusInterval         time.Duration
+	AllowFileURLs          bool
+}
+
+// concurrentTools is how many tools a worker runs at a time. Each has a process of its own, and one whose database does not
+// answer takes its whole limit.
+const concurrentTools = 20
+
+func (f *fdbFlags) Bind(flags *pflag.FlagSet) {
+	flags.StringVar(&f.BinDir, "fdb-bin-dir", "",
+		"folder with FoundationDB's tools, <major.minor>/fdbbackup; without it this worker serves no FoundationDB backup")
+	flags.IntVar(&f.InitialSnapshotLimit, "fdb-initial-snapshot-limit", 1,
+		"how many FoundationDB backups of this Kubernetes cluster may write their first snapshot at a time")
+	flags.DurationVar(&f.InitialSnapshotTimeout, "fdb-initial-snapshot-timeout", 30*time.Minute,
+		"how long a first snapshot may make no progress before another backup may write its own")
+	flags.DurationVar(&f.StatusInterval, "fdb-status-interval", 5*time.Minute,
+		"the longest time between two looks at a FoundationDB backup")
+	flags.BoolVar(&f.AllowFileURLs, "fdb-allow-file-urls", false,
+		"let FoundationDB backups lie in files of the agents; for tests")
+}
+
+// Validate returns an error of one line that names the flag at fault.
+func (f *fdbFlags) Validate() error {
+	switch {
+	case f.InitialSnapshotLimit < 1:
+		return errors.New("--fdb-initial-snapshot-limit: want a number of at least 1")
+	case f.InitialSnapshotTimeout <= 0:
+		return errors.New("--fdb-initial-snapshot-timeout: want a duration of more than zero")
+	case f.StatusInterval < time.Second:
+		return errors.New("--fdb-status-interval: want a duration of at least 1s")
+	}
+	if f.BinDir == "" {
+		return nil
+	}
+	if info, err := os.Stat(f.BinDir); err != nil || !info.IsDir() {
+		return fmt.Errorf("--fdb-bin-dir: %q is not a folder", f.BinDir)
+	}
+	return nil
+}
+
+// registerFDB registers the short activities of FoundationDB backups.
+func registerFDB(runner worker.ActivityRegistry, cluster *kube, temporal client.Client) {
+	backups := &activities.FDBBackups{
+		Client: cluster.client, Gatherer: &fdb.Gatherer{Reader: cluster.client}, Events: cluster.events,
+	}
+	backups.Register(runner)
+	coordination := &activities.FDBCoordination{Temporal: temporal}
+	coordination.Register(runner)
+}
+
+// newSharedWorker serves the owners of FoundationDB clusters, which Kubernetes clusters have in common. It has no version: a
+// worker deployment is one Kubernetes cluster's, and must not take the queue from the others.
+func newSharedWorker(temporal client.Client, fatal func(error)) worker.Worker {
+	runner := worker.New(temporal, contract.SharedTaskQueue, worker.Options{
+		WorkerStopTimeout:          stopTimeout,
+		WorkflowTaskPollerBehavior: worker.NewPollerBehaviorAutoscaling(worker.PollerBehaviorAutoscalingOptions{}),
+		Interceptors:               interceptors(),
+		OnFatalError:               fatal,
+	})
+	runner.RegisterWorkflowWithOptions(workflows.FDBCluster, workflow.RegisterOptions{Name: contract.WorkflowFDBCluster})
+	coordination := &activities.FDBCoordination{Temporal: temporal}
+	coordination.RegisterShared(runner)
+	return runner
+}
+
+// newToolsWorker runs FoundationDB's tools. What they leave behind is removed by stop.
+func newToolsWorker(
+	temporal client.Client, flags *workerFlags, cluster *kube, fatal func(error),
+) (runner worker.Worker, stop func(), err error) {
+	tools := &fdbtool.Runner{BinDir: flags.FDB.BinDir, AllowFileURLs: flags.FDB.AllowFileURLs}
+	if err := tools.Prepare(); err != nil {
+		return nil, nil, fmt.Errorf("prepare for running FoundationDB's tools: %w", err)
+	}
+	runner = worker.New(temporal, contract.FDBTaskQueue(flags.ClusterID), worker.Options{
+		WorkerStopTimeout:                  stopTimeout,
+		DeploymentOptions:                  flags.Deployment,
+		MaxConcurrentActivityExecutionSize: concurrentTools,
+		DisableWorkflowWorker:              true,
+		Interceptors:                       interceptors(),
+		OnFatalError:                       fatal,
+	})
+	acts := &activities.FDBTools{Reader: cluster.client, Runner: tools, Locker: fdblock.New()}
+	acts.Register(runner)
+	return runner, func() { _ = tools.Close() }, nil // a folder that stays is removed by the next worker
+}
+
+// startAll starts workers and returns what stops them, all at a time.
+func startAll(runners []worker.Worker) (stop func(), err error) {
+	var started []worker.Worker
+	stop = func() {
+		var group sync.WaitGroup
+		for _, runner := range started {
+			group.Go(runner.Stop)
+		}
+		group.Wait()
+	}
+	for _, runner := range runners {
+		if err := runner.Start(); err != nil {
+			stop()
+			return nil, err
+		}
+		started = append(started, runner)
+	}
+	return stop, nil
+}
