@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 )
 
@@ -40,6 +41,7 @@ func TestTheTenantsObjectsInTheDocumentsAreWhatTheirKindsTake(t *testing.T) {
 	assert.Equal(t, 2, found["NonAdminBackup"])
 	assert.Equal(t, 1, found["NonAdminRestore"])
 	assert.Equal(t, 1, found["NonAdminBackupStorageLocation"])
+	assert.Equal(t, 1, found["FoundationDBBackup"])
 	assert.Equal(t, 1, found[""], "the status of a restore")
 }
 
@@ -60,6 +62,11 @@ func documented(kind string) any {
 			Spec struct {
 				BackupSpec velerov1.BackupSpec `json:"backupSpec"`
 			} `json:"spec"`
+		}{}
+	case "FoundationDBBackup":
+		return &struct {
+			object
+			Spec fdbv1alpha1.FoundationDBBackupSpec `json:"spec"`
 		}{}
 	case "NonAdminRestore":
 		return &struct {

@@ -51,8 +51,15 @@ func (s stage) last(t *testing.T, keyword string) instruction {
 	return found[len(found)-1]
 }
 
-// imageStages parses the image file: the stage that builds and the one that is shipped.
+// imageStages parses the image file: the stage that builds and the one that is shipped unless another is asked for.
 func imageStages(t *testing.T) (build, final stage) {
+	t.Helper()
+	stages := allStages(t)
+	return stages[0], stages[len(stages)-1]
+}
+
+// allStages parses the image file: the stage that builds, the one for FoundationDB's tools, the one that is shipped.
+func allStages(t *testing.T) []stage {
 	t.Helper()
 	parsed, err := parser.Parse(strings.NewReader(readFile(t, "deploy", "image", "Dockerfile")))
 	require.NoError(t, err)
@@ -71,8 +78,8 @@ func imageStages(t *testing.T) (build, final stage) {
 		current := &stages[len(stages)-1]
 		current.instructions = append(current.instructions, i)
 	}
-	require.Len(t, stages, 2)
-	return stages[0], stages[1]
+	require.Len(t, stages, 3)
+	return stages
 }
 
 // shipped returns the absolute paths of the files of the final stage, with where the first stage has them.
@@ -106,6 +113,20 @@ func TestImageHoldsTwoProgramsAndCertificatesAndIsNotRoot(t *testing.T) {
 	require.NoError(t, err, "Kubernetes can tell a number only from root")
 	assert.Positive(t, number)
 	assert.Empty(t, final.all("RUN"), "there is no shell")
+}
+
+// FoundationDB's tools are linked to glibc, and whoever runs them is otherwise the same.
+func TestTheImageForFoundationDBAddsACLibraryAlone(t *testing.T) {
+	_, final := imageStages(t)
+	tools := allStages(t)[1]
+	assert.Equal(t, "gcr.io/distroless/cc-debian12", tools.base)
+	want := shipped(t, final)
+	delete(want, "/etc/ssl/certs/ca-certificates.crt") // of the base image
+	assert.Equal(t, want, shipped(t, tools))
+	for _, keyword := range []string{"USER", "EXPOSE", "ENTRYPOINT"} {
+		assert.Equal(t, final.last(t, keyword), tools.last(t, keyword))
+	}
+	assert.Empty(t, tools.all("RUN"), "there is no shell")
 }
 
 func TestDeploymentsAndComposeRunWhatTheImageHolds(t *testing.T) {

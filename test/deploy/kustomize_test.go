@@ -21,6 +21,7 @@ import (
 // No Namespace (it is Velero's: deleting the base must leave it) and no Secret.
 func TestBaseHoldsWhatAnInstallationNeedsAndNothingElse(t *testing.T) {
 	assert.ElementsMatch(t, []string{
+		"CustomResourceDefinition/foundationdbbackups.fdb.holdfast.dev",
 		"CustomResourceDefinition/nonadminbackups.oadp.openshift.io",
 		"CustomResourceDefinition/nonadminbackupstoragelocations.oadp.openshift.io",
 		"CustomResourceDefinition/nonadminbackupstoragelocationapprovalrequests.oadp.openshift.io",
@@ -91,16 +92,20 @@ func TestRenderedRightsAreThoseOfDeployRBAC(t *testing.T) {
 func TestWhoMayViewOpensNoBackup(t *testing.T) {
 	all := render(t, inCheckout(t, "deploy", "base"))
 	tenants := []string{"nonadminbackups", "nonadminrestores", "nonadminbackupstoragelocations"}
-	for role, want := range map[string]rbacv1.PolicyRule{
+	look, change := []string{"get", "list", "watch"}, []string{"create", "delete", "get", "list", "patch", "update", "watch"}
+	of := func(group string, verbs []string, resources ...string) rbacv1.PolicyRule {
+		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: verbs}
+	}
+	for role, want := range map[string][]rbacv1.PolicyRule{
 		"ClusterRole/holdfast-tenant-view": {
-			APIGroups: []string{"oadp.openshift.io"}, Resources: tenants, Verbs: []string{"get", "list", "watch"},
+			of("oadp.openshift.io", look, tenants...), of("fdb.holdfast.dev", look, "foundationdbbackups"),
 		},
 		"ClusterRole/holdfast-tenant-edit": {
-			APIGroups: []string{"oadp.openshift.io"}, Resources: append(slices.Clone(tenants), "nonadmindownloadrequests"),
-			Verbs: []string{"create", "delete", "get", "list", "patch", "update", "watch"},
+			of("oadp.openshift.io", change, append(slices.Clone(tenants), "nonadmindownloadrequests")...),
+			of("fdb.holdfast.dev", change, "foundationdbbackups"),
 		},
 	} {
-		assert.Equal(t, []rbacv1.PolicyRule{want}, into[rbacv1.ClusterRole](t, all.find(t, role)).Rules, role)
+		assert.Equal(t, want, into[rbacv1.ClusterRole](t, all.find(t, role)).Rules, role)
 	}
 }
 
@@ -193,7 +198,7 @@ func TestWithoutCRDsIsTheBaseButForThem(t *testing.T) {
 	rest := slices.DeleteFunc(slices.Clone(base), func(o *unstructured.Unstructured) bool {
 		return o.GetKind() == "CustomResourceDefinition"
 	})
-	assert.Len(t, base, len(rest)+5)
+	assert.Len(t, base, len(rest)+6)
 	assert.ElementsMatch(t, rest, renderOverlay(t, "resources: [BASE/base]\ncomponents: [BASE/components/without-crds]\n"))
 }
 

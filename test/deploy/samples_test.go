@@ -19,7 +19,7 @@ func TestSamplesAreWhatTheirKindsTake(t *testing.T) {
 	require.ElementsMatch(t, []string{
 		"NonAdminBackup/everything", "NonAdminBackup/web", "ConfigMap/holdfast-policy", "ResourceQuota/backups",
 		"RoleBinding/storage-approvers", "Secret/own-credentials", "NonAdminBackupStorageLocation/own",
-		"NonAdminRestore/undo",
+		"NonAdminRestore/undo", "Secret/fdb-backup-credentials", "FoundationDBBackup/sample",
 	}, samples.ids())
 	for _, o := range samples.ofKind("NonAdminBackup") {
 		assert.Empty(t, o.GetNamespace(), "the tenant gives it")

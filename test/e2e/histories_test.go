@@ -5,19 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
-	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
-	"go.temporal.io/api/temporalproto"
-	"go.temporal.io/api/workflowservice/v1"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -68,52 +65,17 @@ func recordWorkflow(t *testing.T, id, name string) {
 	if folder == "" {
 		return
 	}
-	require.NoError(t, os.MkdirAll(folder, 0o755))
-	for i, run := range runsOf(t, id) {
-		save(t, filepath.Join(folder, fmt.Sprintf("%s.%d.json", name, i+1)), id, run)
-	}
+	require.NoError(t, env.SaveHistories(t.Context(), temporal, id, folder, name))
+}
+
+// runsOf lists the runs of a workflow ID, the oldest first.
+func runsOf(t *testing.T, id string) []string {
+	t.Helper()
+	runs, err := env.RunsOf(t.Context(), temporal, id)
+	require.NoError(t, err)
+	return runs
 }
 
 func fileName(test string) string {
 	return strings.NewReplacer("/", ".", " ", "-").Replace(strings.TrimPrefix(test, "Test"))
-}
-
-// runsOf lists the runs of a workflow ID, the oldest first, as soon as visibility shows one that has completed.
-func runsOf(t *testing.T, id string) []string {
-	t.Helper()
-	var runs []string
-	require.Eventually(t, func() bool {
-		runs = nil
-		answer, err := temporal.ListWorkflow(context.Background(), &workflowservice.ListWorkflowExecutionsRequest{
-			Query: fmt.Sprintf("WorkflowId = '%s'", id),
-		})
-		if err != nil || len(answer.Executions) == 0 {
-			return false
-		}
-		for i := len(answer.Executions) - 1; i >= 0; i-- {
-			if answer.Executions[i].Status == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
-				return false
-			}
-			runs = append(runs, answer.Executions[i].Execution.RunId)
-		}
-		return true
-	}, patience, 200*time.Millisecond)
-	return runs
-}
-
-func save(t *testing.T, path, id, run string) {
-	t.Helper()
-	if _, err := os.Stat(path); err == nil {
-		return
-	}
-	history := &historypb.History{}
-	events := temporal.GetWorkflowHistory(t.Context(), id, run, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-	for events.HasNext() {
-		event, err := events.Next()
-		require.NoError(t, err)
-		history.Events = append(history.Events, event)
-	}
-	data, err := temporalproto.CustomJSONMarshalOptions{}.Marshal(history)
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(path, data, 0o644))
 }

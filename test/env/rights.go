@@ -1,8 +1,13 @@
 package env
 
 import (
+	"context"
+	"fmt"
 	"net/http"
 	"slices"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // Right is one thing that a role lets an account do.
@@ -64,4 +69,72 @@ func listedByWatch(right Right) Right {
 		right.Verb = "watch"
 	}
 	return right
+}
+
+// CheckRights compares what both processes have asked of the API server with what their roles grant, and returns what is wrong, a
+// sentence each: a refusal is a missing right, and a right without a request a superfluous one, if it is expected to be used. It
+// stops both processes first: a watch is not in the record before it has ended.
+func (e *Env) CheckRights(ctx context.Context, expected func(Right) bool) ([]string, error) {
+	e.stopAll(Worker, Watcher)
+	requests, err := e.Audit()
+	if err != nil {
+		return nil, err
+	}
+	var granted []Right
+	for _, account := range []string{HoldfastWorker, HoldfastWatcher} {
+		rights, err := e.rightsOf(ctx, account)
+		if err != nil {
+			return nil, err
+		}
+		granted = append(granted, rights...)
+	}
+	missing, superfluous := CompareRights(requests, granted)
+	var wrong []string
+	for _, right := range missing {
+		wrong = append(wrong, fmt.Sprintf("missing right: %s in namespace %q was refused", right, right.Namespace))
+	}
+	for _, right := range superfluous {
+		if expected(right) {
+			wrong = append(wrong, fmt.Sprintf("superfluous right: %s in namespace %q was never used by all of these tests",
+				right, right.Namespace))
+		}
+	}
+	return wrong, nil
+}
+
+// rightsOf lists what the generated roles of a service account grant, everywhere and in the OADP namespace.
+func (e *Env) rightsOf(ctx context.Context, account string) ([]Right, error) {
+	cluster, local := &rbacv1.ClusterRole{}, &rbacv1.Role{}
+	if err := e.client.Get(ctx, client.ObjectKey{Name: account}, cluster); err != nil {
+		return nil, fmt.Errorf("get ClusterRole %s: %w", account, err)
+	}
+	if err := e.client.Get(ctx, client.ObjectKey{Namespace: OADPNamespace, Name: account}, local); err != nil {
+		return nil, fmt.Errorf("get Role %s: %w", account, err)
+	}
+	return append(rightsIn(account, "", cluster.Rules), rightsIn(account, OADPNamespace, local.Rules)...), nil
+}
+
+func rightsIn(account, namespace string, rules []rbacv1.PolicyRule) []Right {
+	var rights []Right
+	for _, rule := range rules {
+		for _, group := range rule.APIGroups {
+			for _, resource := range rule.Resources {
+				for _, verb := range rule.Verbs {
+					rights = append(rights, Right{User: account, Verb: verb, Group: group, Resource: resource, Namespace: namespace})
+				}
+			}
+		}
+	}
+	return rights
+}
+
+// ForFoundationDB reports whether a right is one that only FoundationDB backups take.
+func (r Right) ForFoundationDB() bool {
+	switch r.Group {
+	case "fdb.holdfast.dev", "apps.foundationdb.org":
+		return true
+	case "apps":
+		return r.Namespace == "" && r.Resource == "deployments" && r.String() != HoldfastWorker+" list apps/deployments"
+	}
+	return r.String() == HoldfastWorker+" get /configmaps" && r.Namespace == ""
 }

@@ -21,6 +21,7 @@ func Exposed(t testing.TB) map[string]dto.MetricType {
 		func(value string) { metrics.SignalAcknowledged(value, time.Now()) },
 		func(value string) { metrics.SetDependencyUp(value, true) },
 		func(value string) { metrics.FinalizationTaskEnded(value, "Completed", time.Second) },
+		func(value string) { metrics.ToolRun(value, "", time.Second) },
 	} {
 		call("any")
 	}
@@ -29,6 +30,10 @@ func Exposed(t testing.TB) map[string]dto.MetricType {
 		return &metrics.Census{
 			LastStart: time.Unix(1, 0), LastValidation: time.Unix(1, 0), NonAdminBackups: map[string]int{"new": 1},
 			StorageLocations: map[string]int{"new": 1}, NonAdminRestores: map[string]int{"new": 1}, OldestPending: time.Unix(1, 0),
+			FoundationDB: metrics.FDBCensus{
+				Backups: map[metrics.FDBState]int{}, Conditions: map[metrics.FDBCondition]int{{Type: "any", Reason: "any"}: 1},
+				OldestRestorable: time.Unix(1, 0), OldestTrouble: time.Unix(1, 0),
+			},
 		}
 	})))
 	families, err := prometheus.Gatherers{ctrlmetrics.Registry, census}.Gather()

@@ -16,14 +16,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
-	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/test/outage"
-	"holdfast.dev/holdfast/test/outage/points"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -33,45 +30,29 @@ const patience = 2 * time.Minute
 // testCase is one run of a scenario: a namespace, a cluster ID and the two processes of its own.
 type testCase struct {
 	*rig
-	t               *testing.T
-	namespace       string
-	driver          *outage.Driver
-	proxy           *outage.Proxy // between the worker and the API server
-	worker, watcher *env.Process
-	restarted       chan error // one result per process that a disturbance starts again
-	nab             *oadpv1alpha1.NonAdminBackup
-	location        *oadpv1alpha1.NonAdminBackupStorageLocation
-	nar             *oadpv1alpha1.NonAdminRestore
-	nadr            *oadpv1alpha1.NonAdminDownloadRequest
-	published       time.Time // when the restore's results in the bucket were written, as seen after the first publication
+	*outage.Subjects
+	t         *testing.T
+	namespace string
+	nab       *oadpv1alpha1.NonAdminBackup
+	location  *oadpv1alpha1.NonAdminBackupStorageLocation
+	nar       *oadpv1alpha1.NonAdminRestore
+	nadr      *oadpv1alpha1.NonAdminDownloadRequest
+	published time.Time // when the restore's results in the bucket were written, as seen after the first publication
 	// forgotten: Temporal has lost its database. An object that was settled just then needs no workflow any more.
 	forgotten bool
 }
 
 func newCase(t *testing.T, r *rig) *testCase {
 	t.Helper()
-	c := &testCase{
-		rig: r, t: t, namespace: fmt.Sprintf("case-%08x", rand.Uint32()), driver: outage.NewDriver(), restarted: make(chan error, 4),
-	}
-	t.Cleanup(c.driver.Close)
+	c := &testCase{rig: r, t: t, namespace: fmt.Sprintf("case-%08x", rand.Uint32())}
 	require.NoError(t, r.stack.CreateTenant(t.Context(), c.namespace, "alice"))
 	require.NoError(t, r.stack.Seed(t.Context(), c.namespace, 3))
-	config, err := clientcmd.LoadFromFile(r.stack.Kubeconfig(env.HoldfastWorker))
+	var err error
+	c.Subjects, err = outage.StartSubjects(t.Context(), r.stack, outage.SubjectOptions{
+		Namespace: c.namespace, Binaries: r.binaries, Dir: t.TempDir(), WatchArgs: []string{"--progress-interval=1s"},
+	})
 	require.NoError(t, err)
-	c.proxy, err = outage.NewProxy(t.Context(), config.Clusters["holdfast"].Server[len("https://"):])
-	require.NoError(t, err)
-	t.Cleanup(c.proxy.Close)
-
-	environment := []string{points.EnvURL + "=" + c.driver.URL(), points.EnvNamespace + "=" + c.namespace}
-	cluster := "--cluster-id=" + c.namespace
-	c.watcher, err = r.stack.Other(t.Context(), env.Watcher, "watcher-"+c.namespace, r.binaries["holdfast"], environment,
-		cluster, "--progress-interval=1s")
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = c.watcher.Kill() })
-	c.worker, err = r.stack.Other(t.Context(), env.Worker, "worker-"+c.namespace, r.binaries["holdfast-worker"], environment,
-		cluster, "--kubeconfig="+r.kubeconfigAt(t, env.HoldfastWorker, c.proxy.Address()))
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = c.worker.Kill() })
+	t.Cleanup(c.Close)
 	return c
 }
 

@@ -25,7 +25,7 @@ import (
 // happens. All cases share what is away, so none is parallel.
 func TestOutagesAtAPoint(t *testing.T) {
 	lasting := 8 * time.Second
-	if long() {
+	if outage.Long() {
 		lasting = 30 * time.Second // Velero tries its own patches for 40 seconds; what it loses after that no one gets back
 	}
 	r := theRig(t)
@@ -72,8 +72,8 @@ func (c *testCase) runInto(s scenario, moment outage.Moment, component, how stri
 	c.t.Helper()
 	s.before(c)
 	over := make(chan error, 1)
-	c.driver.At(moment, c.outage(component, how, lasting, over))
-	c.driver.Arm()
+	c.Driver.At(moment, c.outage(component, how, lasting, over))
+	c.Driver.Arm()
 	s.act(c)
 	select {
 	case err := <-over:
@@ -94,22 +94,13 @@ func scenarioOf(t *testing.T, name string) scenario {
 
 // outage returns an action that begins an outage and lets go; it ends by itself.
 func (c *testCase) outage(component, how string, lasting time.Duration, over chan<- error) outage.Action {
-	process := c.stack.Component(component)
+	begin := c.Outage(c.t.Context(), component, how, lasting, over)
 	return func() error {
-		begun := make(chan struct{})
-		go func() {
-			ctx := context.WithoutCancel(c.t.Context())
-			if how == "paused" {
-				over <- outage.PauseFor(process, lasting, begun)
-				return
-			}
-			over <- outage.StopFor(ctx, process, lasting, begun)
-		}()
-		<-begun
-		if strings.HasSuffix(how, "without its database") {
-			return c.loseTemporalsDatabase()
+		err := begin()
+		if err == nil && strings.HasSuffix(how, "without its database") {
+			err = c.loseTemporalsDatabase()
 		}
-		return nil
+		return err
 	}
 }
 

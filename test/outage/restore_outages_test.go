@@ -84,7 +84,7 @@ func TestOutagesDuringARestore(t *testing.T) {
 	s := scenarioOf(t, "restore with warnings")
 	want, _ := undisturbed(t, r, s)
 	for _, o := range restoreOutages() {
-		if !long() {
+		if !outage.Long() {
 			if !o.short {
 				continue
 			}

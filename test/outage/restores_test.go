@@ -153,7 +153,7 @@ func lost(c *testCase, policy corev1.PersistentVolumeReclaimPolicy) {
 	loseAfterBackup(c)
 	backup := c.nacuuid()
 	planned := points.Point{Step: contract.ActivityPlanFinalization, Form: points.Local}
-	c.driver.At(outage.Moment{Point: planned, Occurrence: 1}, func() error {
+	c.Driver.At(outage.Moment{Point: planned, Occurrence: 1}, func() error {
 		return c.putFile("velero/backups/"+backup+"/"+backup+"-volumeinfo.json.gz", []objectstore.VolumeInfo{{
 			PVCName: "data", PVCNamespace: c.namespace, PVName: "old", BackupMethod: objectstore.MethodPodVolumeBackup,
 			PVInfo: &objectstore.PVSettings{ReclaimPolicy: string(policy), Labels: map[string]string{"tier": "gold"}},
@@ -167,7 +167,7 @@ func lost(c *testCase, policy corev1.PersistentVolumeReclaimPolicy) {
 // watchPublication notes when the restore's results were written by the first attempt to publish, if it came to that.
 func (c *testCase) watchPublication() {
 	published := points.Point{Step: contract.ActivityPublishFinalization, Form: points.Regular, After: true}
-	c.driver.At(outage.Moment{Point: published, Occurrence: 1}, func() error {
+	c.Driver.At(outage.Moment{Point: published, Occurrence: 1}, func() error {
 		key, err := c.resultsKey()
 		if err != nil {
 			return err

@@ -3,7 +3,6 @@ package outage_test
 import (
 	"context"
 	"os"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -15,7 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -104,22 +102,6 @@ func theRig(t *testing.T) *rig {
 	require.NoError(t, err)
 	return r
 }
-
-// kubeconfigAt writes a user's kubeconfig with another address of the API server.
-func (r *rig) kubeconfigAt(t *testing.T, user, address string) string {
-	t.Helper()
-	config, err := clientcmd.LoadFromFile(r.stack.Kubeconfig(user))
-	require.NoError(t, err)
-	for _, cluster := range config.Clusters {
-		cluster.Server = "https://" + address
-	}
-	path := filepath.Join(t.TempDir(), user+".kubeconfig")
-	require.NoError(t, clientcmd.WriteToFile(*config, path))
-	return path
-}
-
-// long reports whether the whole matrices were asked for.
-func long() bool { return os.Getenv("HOLDFAST_TEST_LONG") != "" }
 
 // say shows progress: a case takes many seconds.
 func say(t *testing.T, format string, args ...any) {

@@ -42,10 +42,15 @@ type Point struct {
 	// Step is an activity's type, or Signal.
 	Step string `json:"step"`
 	Form Form   `json:"form,omitempty"`
-	// Of tells apart what one activity does: the task of a finalization.
+	// Of tells apart what one activity does: the task of a finalization, the command for FoundationDB, the wish of a slot.
 	Of string `json:"of,omitempty"`
 	// After is false before the step and true after it.
 	After bool `json:"after"`
+}
+
+// AsksAPIServer reports whether the step asks the API server, so that it fails where that is away.
+func (p Point) AsksAPIServer() bool {
+	return p.Step != Signal && p.Step != contract.ActivityTellFDBThrottle
 }
 
 // String returns the point in words.
@@ -128,7 +133,24 @@ func of(args []any) string {
 			return in.Task
 		case contract.FinalizationRecord:
 			return begun(in)
+		case contract.FDBCommand:
+			return string(in.Operation)
+		case contract.FDBSlotRequest:
+			return string(in.Wish)
+		case contract.FDBAsk:
+			return asked(in)
 		}
+	}
+	return ""
+}
+
+// asked tells what the owner of a FoundationDB cluster is asked for; nothing if it is only told of a backup.
+func asked(ask contract.FDBAsk) string {
+	switch {
+	case ask.Command != nil:
+		return string(ask.Command.Operation)
+	case ask.Leave:
+		return "leave"
 	}
 	return ""
 }

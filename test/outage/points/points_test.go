@@ -9,7 +9,7 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-func TestTasksOfAFinalizationAreToldApart(t *testing.T) {
+func TestWhatOneActivityDoesIsToldApart(t *testing.T) {
 	at := time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
 	second := contract.FinalizationRecord{Tasks: []contract.RecordedTask{
 		{Name: "volumes", StartedAt: at, EndedAt: at}, {Name: "cleanup", StartedAt: at}, {Name: "validation"},
@@ -22,6 +22,11 @@ func TestTasksOfAFinalizationAreToldApart(t *testing.T) {
 		"a task":                  {contract.FinalizationTaskStep{Task: "cleanup"}, "cleanup"},
 		"the record as it begins": {second, "cleanup"},
 		"the last record":         {last, TheEnd},
+		"a command":               {contract.FDBCommand{Operation: contract.FDBStart}, "start"},
+		"a wish":                  {contract.FDBSlotRequest{Wish: contract.FDBWishRelease}, "release"},
+		"asking for a command":    {contract.FDBAsk{Command: &contract.FDBCommand{Operation: contract.FDBAbort}}, "abort"},
+		"leaving":                 {contract.FDBAsk{Leave: true}, "leave"},
+		"telling":                 {contract.FDBAsk{}, ""},
 		"any other activity":      {contract.RestoreStep{}, ""},
 	} {
 		t.Run(title, func(t *testing.T) { assert.Equal(t, test.want, of([]any{test.arg})) })

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/test/env"
+	"holdfast.dev/holdfast/test/fdbsim"
 )
 
 const (
@@ -24,7 +25,8 @@ const (
 	demoLimit = 2 * time.Minute
 )
 
-// demo shows one backup from beginning to end, one into the tenant's own bucket, and a restore, and checks every claim it makes.
+// demo shows one backup from beginning to end, one into the tenant's own bucket, a restore, and the backup of a FoundationDB
+// cluster, and checks every claim it makes.
 func demo(ctx context.Context) error {
 	s := newStory()
 	s.chapter("Build what is needed")
@@ -47,7 +49,11 @@ func demo(ctx context.Context) error {
 // demoIn runs the demo on a stack of its own in dir.
 func demoIn(ctx context.Context, s *story, dir string, bin map[string]string) error {
 	begin := time.Now()
-	stack, err := env.Start(ctx, env.Options{Dir: dir, Bin: bin, Holdfast: true, Progress: os.Stdout})
+	options, sim, err := withFoundationDB(env.Options{Dir: dir, Bin: bin, Holdfast: true, Progress: os.Stdout})
+	if err != nil {
+		return err
+	}
+	stack, err := env.Start(ctx, options)
 	if err != nil {
 		return err
 	}
@@ -58,7 +64,7 @@ func demoIn(ctx context.Context, s *story, dir string, bin map[string]string) er
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go func() { cancel(stack.Wait(ctx)) }()
-	if err := tell(ctx, s, stack); err != nil {
+	if err := tell(ctx, s, stack, sim); err != nil {
 		return explain(ctx, stack, err)
 	}
 	s.summary()
@@ -67,7 +73,7 @@ func demoIn(ctx context.Context, s *story, dir string, bin map[string]string) er
 }
 
 // tell is the demo on a running stack.
-func tell(ctx context.Context, s *story, stack *env.Env) error {
+func tell(ctx context.Context, s *story, stack *env.Env, sim *fdbsim.Sim) error {
 	s.chapter("A tenant namespace with a few objects: %s, where %s has the role edit and nothing else", demoNamespace, demoTenant)
 	if err := stack.CreateTenant(ctx, demoNamespace, demoTenant); err != nil {
 		return err
@@ -93,7 +99,10 @@ func tell(ctx context.Context, s *story, stack *env.Env) error {
 	if err := tellLocation(ctx, s, stack, tenant); err != nil {
 		return err
 	}
-	return tellRestore(ctx, s, stack, tenant)
+	if err := tellRestore(ctx, s, stack, tenant); err != nil {
+		return err
+	}
+	return tellFoundationDB(ctx, s, stack, tenant, sim)
 }
 
 // tellBackup: a backup to where the administrator has it go, and its deletion.

@@ -27,12 +27,23 @@ func dev(ctx context.Context) error {
 
 // devIn runs the stack with its data in dir.
 func devIn(ctx context.Context, dir string, bin map[string]string) error {
-	stack, err := env.Start(ctx, env.Options{Dir: dir, Bin: bin, Holdfast: true, Progress: os.Stdout})
+	options, sim, err := withFoundationDB(env.Options{Dir: dir, Bin: bin, Holdfast: true, Progress: os.Stdout})
+	if err != nil {
+		return err
+	}
+	stack, err := env.Start(ctx, options)
 	if err != nil {
 		return err
 	}
 	defer stack.Stop()
 	if err := stack.CreateTenant(ctx, demoNamespace, demoTenant); err != nil {
+		return err
+	}
+	if err := layFDBCluster(ctx, stack, sim); err != nil {
+		return err
+	}
+	database, err := fdbSample(stack)
+	if err != nil {
 		return err
 	}
 	objects, err := writeManifest(stack, "objects.yaml", tenantObjects, demoNamespace)
@@ -58,7 +69,7 @@ func devIn(ctx context.Context, dir string, bin map[string]string) error {
 		return err
 	}
 	defer unlink(dir, link)
-	introduce(stack, manifest, own, func(path string) string { return strings.Replace(path, dir, link, 1) })
+	introduce(stack, manifest, database, own, func(path string) string { return strings.Replace(path, dir, link, 1) })
 	if err := stack.Wait(ctx); err != nil {
 		return fmt.Errorf("%w\nall logs: %s", err, stack.LogDir())
 	}
@@ -66,7 +77,7 @@ func devIn(ctx context.Context, dir string, bin map[string]string) error {
 	return nil
 }
 
-func introduce(stack *env.Env, manifest string, own ownStorage, short func(string) string) {
+func introduce(stack *env.Env, manifest, database string, own ownStorage, short func(string) string) {
 	admin, tenant := short(stack.Kubeconfig(env.Admin)), short(stack.Kubeconfig(demoTenant))
 	asTenant := []string{stack.Binary(tools.Kubectl), "--kubeconfig", tenant, "-n", demoNamespace}
 	command := func(args ...string) string { return commandLine(append(append([]string{}, asTenant...), args...)) }
@@ -106,6 +117,11 @@ A bucket of her own, %q, which an administrator has to approve:
   # as the tenant: take a backup into it
   %s
 
+A FoundationDB cluster, backed up continuously (with a stand-in of its tools, unless FDB_BIN_DIR names the real ones):
+
+  %s
+  %s
+
 Ctrl-C stops everything.
 `, admin, demoTenant, tenant, demoNamespace, stack.TemporalUI(), stack.TemporalAddress(), short(stack.LogDir()),
 		command("apply", "-f", short(manifest)),
@@ -116,7 +132,8 @@ Ctrl-C stops everything.
 		command("apply", "-f", short(own.location)),
 		asAdmin("list", "approvals"),
 		asAdmin("approve", demoNamespace+"/"+demoLocation, "--reason", "trying it out"),
-		command("apply", "-f", short(own.backup)))
+		command("apply", "-f", short(own.backup)),
+		command("apply", "-f", short(database)), command("get", "fdbb", "--watch"))
 }
 
 // relink lets link point to dir in one step, also when there is one from before.

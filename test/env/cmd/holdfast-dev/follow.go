@@ -133,7 +133,8 @@ func (f *follower) show(now state) {
 
 type fact struct{ name, value string }
 
-// facts lists what is known of a backup, a location or a restore, in the order in which it usually comes to be.
+// facts lists what is known of a backup, a location, a restore or a FoundationDB backup, in the order in which it usually comes
+// to be.
 func facts(object *unstructured.Unstructured) []fact {
 	var known []fact
 	add := func(name, value string) {
@@ -163,6 +164,12 @@ func facts(object *unstructured.Unstructured) []fact {
 	add("Velero phase", text(object, "status", "veleroRestore", "status", "phase"))
 	add("finalization", text(object, "status", "finalization", "phase"))
 	add("DeleteBackupRequest", text(object, "status", "veleroDeleteBackupRequest", "status", "phase"))
+	backups, _, _ := unstructured.NestedSlice(object.Object, "status", "backups")
+	for _, b := range backups {
+		if backup, ok := b.(map[string]any); ok {
+			add("backup", fmt.Sprintf("%v at %v", backup["state"], backup["url"]))
+		}
+	}
 	if at := object.GetDeletionTimestamp(); at != nil {
 		add("deletion", "asked for, finalizers "+fmt.Sprint(object.GetFinalizers()))
 	}

@@ -59,9 +59,14 @@ func asAdmin(ctx context.Context, stack *env.Env, program string, args ...string
 // runAs runs a program as a user, after showing the command line that does the same by hand, and shows what it prints.
 func runAs(ctx context.Context, stack *env.Env, program, user string, args ...string) (string, error) {
 	args = append(slices.Clone(args), "--kubeconfig", stack.Kubeconfig(user))
-	fmt.Println("   $", commandLine(append([]string{program}, args...)))
 	cmd := exec.CommandContext(ctx, stack.Binary(program), args...)
 	cmd.Env = append(os.Environ(), "HOME="+stack.Dir()) // kubectl's discovery cache shall not stay behind
+	words := append([]string{program}, args...)
+	if program == tools.Holdfast {
+		address := "TEMPORAL_ADDRESS=" + stack.TemporalAddress()
+		cmd.Env, words = append(cmd.Env, address), append([]string{address}, words...)
+	}
+	fmt.Println("   $", commandLine(words))
 	out, err := cmd.CombinedOutput()
 	for line := range strings.Lines(string(out)) {
 		fmt.Println("    ", strings.TrimRight(line, "\n"))

@@ -1,0 +1,191 @@
+package coordination_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"holdfast.dev/holdfast/activities"
+	"holdfast.dev/holdfast/workflows"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// rig is a Kubernetes cluster of its own: workers, and what is run by them.
+type rig struct {
+	t       *testing.T
+	cluster string
+	mu      sync.Mutex
+	// begun and ended are tags of commands, running is how many run now per FoundationDB cluster.
+	begun, ended []string
+	running      map[string]int
+	overlap      bool          // of two commands of one FoundationDB cluster
+	hold         chan struct{} // what commands of the tag "hold" wait for
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	cluster := strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
+	return &rig{t: t, cluster: cluster, running: map[string]int{}, hold: make(chan struct{})}
+}
+
+// owners starts a worker that runs owners.
+func (r *rig) owners() worker.Worker {
+	return r.worker(contract.SharedTaskQueue, func(w worker.Worker) {
+		workflows.Register(w, workflows.Options{})
+		(&activities.FDBCoordination{Temporal: temporalClient}).RegisterShared(w)
+	})
+}
+
+// house starts a worker of the Kubernetes cluster's own queue.
+func (r *rig) house(options workflows.Options) worker.Worker {
+	return r.worker(contract.TaskQueue(r.cluster), func(w worker.Worker) {
+		workflows.Register(w, options)
+		(&activities.FDBCoordination{Temporal: temporalClient}).Register(w)
+		w.RegisterActivityWithOptions(noFirstSnapshots, activity.RegisterOptions{Name: contract.ActivityFindFirstSnapshots})
+		w.RegisterWorkflowWithOptions(asker, workflow.RegisterOptions{Name: "asker"})
+		w.RegisterWorkflowWithOptions(snapshot, workflow.RegisterOptions{Name: "snapshot"})
+		w.RegisterWorkflowWithOptions(looker, workflow.RegisterOptions{Name: "looker"})
+	})
+}
+
+// tools starts a worker that runs commands.
+func (r *rig) tools() worker.Worker {
+	return r.worker(contract.FDBTaskQueue(r.cluster), func(w worker.Worker) {
+		w.RegisterActivityWithOptions(r.command, activity.RegisterOptions{Name: contract.ActivityRunFDBCommand})
+	})
+}
+
+func (r *rig) worker(queue string, register func(worker.Worker)) worker.Worker {
+	r.t.Helper()
+	w := worker.New(temporalClient, queue, worker.Options{MaxConcurrentActivityExecutionSize: 100})
+	register(w)
+	require.NoError(r.t, w.Start())
+	r.t.Cleanup(w.Stop)
+	return w
+}
+
+// command is a tool that runs for a moment. Of the tag "hold", it runs until it is let go, and of the tag "lost" without a sign
+// of life, as when its worker was killed.
+func (r *rig) command(ctx context.Context, command contract.FDBCommand) (contract.FDBOutcome, error) {
+	r.mu.Lock()
+	r.begun = append(r.begun, command.Tag)
+	r.running[command.Ref.Name]++
+	r.overlap = r.overlap || r.running[command.Ref.Name] > 1
+	r.mu.Unlock()
+	defer func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.ended = append(r.ended, command.Tag)
+		r.running[command.Ref.Name]--
+	}()
+	switch command.Tag {
+	case "hold":
+		for held := true; held; {
+			activity.RecordHeartbeat(ctx)
+			select {
+			case <-r.hold:
+				held = false
+			case <-time.After(time.Second):
+			}
+		}
+	case "lost":
+		<-r.hold
+	default:
+		time.Sleep(100 * time.Millisecond)
+	}
+	return contract.FDBOutcome{Done: true}, nil
+}
+
+func (r *rig) commands() (begun, ended []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.begun), slices.Clone(r.ended)
+}
+
+// asker is a backup's workflow that asks once.
+func asker(ctx workflow.Context, ask contract.FDBAsk) (contract.FDBAnswer, error) {
+	ask.Member.WorkflowID = workflow.GetInfo(ctx).WorkflowExecution.ID
+	ask.Member.Name = ask.Member.WorkflowID
+	if ask.Until == 0 {
+		ask.Until = workflow.Now(ctx).Add(contract.FDBAskWait).Unix()
+	}
+	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		StartToCloseTimeout: contract.FDBAskTimeout, HeartbeatTimeout: heartbeat,
+		RetryPolicy: &temporal.RetryPolicy{InitialInterval: 100 * time.Millisecond, MaximumInterval: time.Second},
+	})
+	var answer contract.FDBAnswer
+	err := workflow.ExecuteActivity(ctx, contract.ActivityAskFDBCluster, ask).Get(ctx, &answer)
+	return answer, err
+}
+
+// asks has a backup ask the owner of a FoundationDB cluster for a command.
+func (r *rig) asks(fdb, tag string) client.WorkflowRun {
+	r.t.Helper()
+	return r.start("asker", r.cluster+"/fdbb/"+fdb+"/"+tag, contract.FDBAsk{
+		Cluster: r.cluster + ":" + fdb, Queue: contract.FDBTaskQueue(r.cluster),
+		Command: &contract.FDBCommand{Operation: contract.FDBStart, Tag: tag, Ref: contract.ObjectRef{Name: fdb}},
+	})
+}
+
+func (r *rig) start(name, id string, in any) client.WorkflowRun {
+	r.t.Helper()
+	run, err := temporalClient.ExecuteWorkflow(r.t.Context(), client.StartWorkflowOptions{
+		ID: id, TaskQueue: contract.TaskQueue(r.cluster), WorkflowTaskTimeout: 5 * time.Second,
+	}, name, in)
+	require.NoError(r.t, err)
+	return run
+}
+
+// answer waits for what an asker was answered.
+func (r *rig) answer(run client.WorkflowRun) contract.FDBAnswer {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
+	defer cancel()
+	var answer contract.FDBAnswer
+	require.NoError(r.t, run.Get(ctx, &answer))
+	return answer
+}
+
+// runs returns how many runs a workflow had, which must follow each other as continuations, and the status of the last.
+func (r *rig) runs(id string) (int, enumspb.WorkflowExecutionStatus) {
+	r.t.Helper()
+	run := ""
+	var last enumspb.WorkflowExecutionStatus
+	for count := 1; ; count++ {
+		described, err := temporalClient.DescribeWorkflowExecution(r.t.Context(), id, run)
+		require.NoError(r.t, err)
+		if count == 1 {
+			last = described.GetWorkflowExecutionInfo().GetStatus()
+		}
+		events := temporalClient.GetWorkflowHistory(r.t.Context(), id, described.GetWorkflowExecutionInfo().GetExecution().GetRunId(),
+			false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+		require.True(r.t, events.HasNext())
+		first, err := events.Next()
+		require.NoError(r.t, err)
+		run = first.GetWorkflowExecutionStartedEventAttributes().GetContinuedExecutionRunId()
+		if run == "" {
+			return count, last
+		}
+	}
+}
+
+func (r *rig) eventually(condition func() bool, what string) {
+	r.t.Helper()
+	require.Eventually(r.t, condition, patience, poll, what)
+}
+
+// noFirstSnapshots: there is no Kubernetes here to look for backups in their first snapshot.
+func noFirstSnapshots(context.Context, contract.FDBThrottleInput) (contract.FDBHolders, error) {
+	return contract.FDBHolders{}, nil
+}

@@ -1,0 +1,37 @@
+package deploy_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
+	"holdfast.dev/holdfast/k8s/fdb"
+	"holdfast.dev/holdfast/k8s/fdb/agents"
+	"holdfast.dev/holdfast/test/env"
+)
+
+// What a user copies resolves to a place, once the account in it is the user's own, and has agents.
+func TestTheSampleFoundationDBBackupNamesADestination(t *testing.T) {
+	samples := readObjects(t, "deploy/samples")
+	backup := into[fdbv1alpha1.FoundationDBBackup](t, samples.find(t, "FoundationDBBackup/sample"))
+	assert.Empty(t, backup.Namespace, "the user gives it")
+	secret := into[corev1.Secret](t, samples.find(t, "Secret/"+backup.Spec.Credentials.SecretName))
+	assert.Empty(t, secret.Namespace)
+	accounts, err := fdb.ParseAccounts([]byte(secret.StringData["credentials"])) // the default key
+	require.NoError(t, err)
+	destination, err := fdb.Resolve(backup, accounts)
+	require.NoError(t, err)
+	assert.Equal(t, "blobstore://REPLACE-ME@s3.eu-central-1.amazonaws.com/sample?bucket=fdb-backups&region=eu-central-1", destination.URL())
+	_, err = agents.Deployment(backup, "7.3.77")
+	require.NoError(t, err)
+}
+
+// fdbTakesSample applies the sample as a tenant does, to the real API server.
+func fdbTakesSample(ctx context.Context, t *testing.T, stack *env.Env) {
+	path := inCheckout(t, "deploy", "samples", "foundationdbbackup.yaml")
+	mustKubectl(ctx, t, stack, env.Admin, "apply", "-n", fdbNamespace, "-f", path, "--dry-run=server")
+}

@@ -1,0 +1,60 @@
+package fdb_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
+)
+
+// The life of a backup, through the API alone: created, restorable, paused, resumed, modified, moved, stopped, started anew and
+// deleted.
+func TestTheLifeOfABackup(t *testing.T) {
+	t.Parallel()
+	x := newTenant(t)
+	database := x.cluster("orders")
+	backup := x.backUp("orders")
+
+	first := x.await(backup, "reconciled", reconciled)
+	require.Len(t, first.Status.Backups, 1)
+	made := first.Status.Backups[0]
+	assert.Equal(t, "RunningDifferentially", made.State)
+	require.NotNil(t, made.LatestRestorable)
+	require.NotNil(t, made.OldestData)
+	assert.Equal(t, version, x.get(backup).Annotations[fdbv1alpha1.AnnotationClusterVersion])
+	t.Log(x.kubectl("get", "fdbb"))
+	later := x.await(backup, "latest restorable moves by itself", func(o *fdbv1alpha1.FoundationDBBackup) bool {
+		return o.Status.Backups[0].LatestRestorable.Version > made.LatestRestorable.Version
+	})
+	assert.Equal(t, made.URL, later.Status.Backups[0].URL)
+
+	x.edit(backup, func(spec *fdbv1alpha1.FoundationDBBackupSpec) { spec.BackupState = fdbv1alpha1.BackupStatePaused })
+	x.await(backup, "paused", reconciled)
+	x.edit(backup, func(spec *fdbv1alpha1.FoundationDBBackupSpec) { spec.BackupState = fdbv1alpha1.BackupStateRunning })
+	x.await(backup, "resumed", reconciled)
+
+	x.edit(backup, func(spec *fdbv1alpha1.FoundationDBBackupSpec) { spec.SnapshotPeriodSeconds = 3600 })
+	x.await(backup, "modified", reconciled)
+
+	x.edit(backup, func(spec *fdbv1alpha1.FoundationDBBackupSpec) { spec.Destination.Path += "/moved" })
+	moved := x.await(backup, "moved", reconciled)
+	require.Len(t, moved.Status.Backups, 2)
+	assert.Equal(t, "Aborted", moved.Status.Backups[0].State)
+	assert.Contains(t, moved.Status.Backups[1].URL, "/moved-")
+
+	x.edit(backup, func(spec *fdbv1alpha1.FoundationDBBackupSpec) { spec.BackupState = fdbv1alpha1.BackupStateStopped })
+	x.await(backup, "stopped", reconciled)
+	x.edit(backup, func(spec *fdbv1alpha1.FoundationDBBackupSpec) { spec.BackupState = fdbv1alpha1.BackupStateRunning })
+	again := x.await(backup, "started anew", reconciled)
+	require.Len(t, again.Status.Backups, 3)
+
+	require.NoError(t, x.client.Delete(t.Context(), backup))
+	x.awaitGone(backup)
+	if sim != nil {
+		starts, err := sim.CallsOf(database, "fdbbackup", "start")
+		require.NoError(t, err)
+		assert.Len(t, starts, 3, "once each")
+	}
+}

@@ -1,0 +1,211 @@
+// Package fdb_test drives FoundationDB backups as users and operators do: with kubectl, on a real API server, Temporal and S3
+// server, and with the stand-in of FoundationDB's tools, or with the real ones (FDB_BIN_DIR and FDB_CLUSTER_FILE).
+//
+// Tests that disturb the stack are not parallel; they run before the parallel ones begin.
+package fdb_test
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	temporalclient "go.temporal.io/sdk/client"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"holdfast.dev/holdfast/k8s"
+	"holdfast.dev/holdfast/test/env"
+	"holdfast.dev/holdfast/test/fdbsim"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// suggestContinueAsNew makes workflows continue as new early, so that both sides of it are on every path.
+const suggestContinueAsNew = 60
+
+// Settings of the worker, small enough for tests to see their effect.
+const (
+	statusInterval  = 4 * time.Second
+	snapshotTimeout = 8 * time.Second
+	resourceTimeout = 15 * time.Second
+)
+
+var (
+	stack    *env.Env
+	admin    client.Client
+	temporal temporalclient.Client
+	// sim is the stand-in; nil with the real tools.
+	sim *fdbsim.Sim
+	// realConnection is the connection string of the real cluster.
+	realConnection string
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	ctrllog.SetLogger(logr.Discard())
+	if testing.Short() {
+		fmt.Println("skipped: the FoundationDB tests start real components (-short)")
+		os.Exit(0)
+	}
+	_ = flag.Set("test.parallel", "8") // they wait most of the time
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	ctx, cancel := context.WithTimeout(context.Background(), 40*time.Minute)
+	defer cancel()
+	dir, err := os.MkdirTemp("", "holdfast-fdb-")
+	if err == nil {
+		defer func() { _ = os.RemoveAll(dir) }()
+		err = start(ctx, dir)
+	}
+	if stack != nil {
+		defer stack.Stop()
+	}
+	if temporal != nil {
+		defer temporal.Close()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "start the stack:", err)
+		return 1
+	}
+	code := m.Run()
+	if folder := os.Getenv("HOLDFAST_RECORD_HISTORIES"); code == 0 && folder != "" {
+		code = recordHistories(ctx, folder)
+	}
+	if code == 0 {
+		code = checkSecrets(ctx)
+	}
+	if code == 0 && wholeSuite() {
+		code = checkRights(ctx)
+	}
+	if code != 0 {
+		var logs bytes.Buffer
+		stack.DumpLogs(&logs, 15)
+		_, _ = os.Stderr.Write(logs.Bytes())
+	}
+	return code
+}
+
+func start(ctx context.Context, dir string) error {
+	tools := os.Getenv("FDB_BIN_DIR")
+	if tools == "" {
+		tools = filepath.Join(dir, "bin")
+		made, err := fdbsim.Install(tools, filepath.Join(dir, "state"), "7.1", "7.3")
+		if err != nil {
+			return err
+		}
+		sim = made
+	} else if err := useRealCluster(); err != nil {
+		return err
+	}
+	var err error
+	stack, err = env.Start(ctx, env.Options{
+		Progress:             os.Stdout,
+		Holdfast:             true,
+		Audit:                true,
+		SuggestContinueAsNew: suggestContinueAsNew,
+		Without:              []string{env.Velero},
+		Kubelet:              &env.KubeletOptions{Resolve: env.FDBImages(tools)},
+		// A workflow that was terminated by hand starts again at the next resync.
+		WatchArgs: []string{"--resync-interval=10s"},
+		// Many tests run side by side; those of the limit have a worker of their own.
+		WorkerArgs: append(workerArgs(tools), "--fdb-initial-snapshot-limit=8"),
+	})
+	if err != nil {
+		return err
+	}
+	if admin, err = clientFor(env.Admin); err != nil {
+		return err
+	}
+	if temporal, err = temporalclient.Dial(temporalclient.Options{HostPort: stack.TemporalAddress(), Logger: quiet{}}); err != nil {
+		return err
+	}
+	return stack.InstallFDBClusters(ctx)
+}
+
+func workerArgs(tools string) []string {
+	return []string{
+		"--fdb-bin-dir=" + tools, "--fdb-status-interval=" + statusInterval.String(),
+		"--fdb-initial-snapshot-timeout=" + snapshotTimeout.String(), "--resource-timeout=" + resourceTimeout.String(),
+	}
+}
+
+// clientFor returns a client with the rights of one user.
+func clientFor(user string) (client.Client, error) {
+	config, err := stack.RESTConfig(user)
+	if err != nil {
+		return nil, err
+	}
+	config.QPS = -1
+	return client.New(config, client.Options{Scheme: k8s.Scheme()})
+}
+
+func useRealCluster() error {
+	path := os.Getenv("FDB_CLUSTER_FILE")
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("FDB_BIN_DIR is set, and FDB_CLUSTER_FILE cannot be read: %w", err)
+	}
+	realConnection = string(bytes.TrimSpace(content))
+	return nil
+}
+
+// quiet keeps the SDK's log out of the tests' output.
+type quiet struct{}
+
+func (quiet) Debug(string, ...any) {}
+func (quiet) Info(string, ...any)  {}
+func (quiet) Warn(string, ...any)  {}
+func (quiet) Error(string, ...any) {}
+
+// checkSecrets: the secret of the object store is nowhere but in Secrets. It returns the exit status.
+func checkSecrets(ctx context.Context) int {
+	found, err := stack.Search(ctx, stack.Storage().SecretKey)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "search for secrets:", err)
+		return 1
+	}
+	for _, place := range slices.Sorted(maps.Keys(found)) {
+		fmt.Fprintln(os.Stderr, "the secret is shown by:", place)
+	}
+	return min(len(found), 1)
+}
+
+// wholeSuite reports whether every test has run: only then is a right that nobody used superfluous.
+func wholeSuite() bool {
+	return sim != nil && flag.Lookup("test.run").Value.String() == "" && flag.Lookup("test.skip").Value.String() == "" &&
+		flag.Lookup("test.list").Value.String() == ""
+}
+
+// checkRights looks for rights that are missing, or superfluous though they are for FoundationDB. It returns the exit status.
+func checkRights(ctx context.Context) int {
+	wrong, err := stack.CheckRights(ctx, env.Right.ForFoundationDB)
+	if err != nil {
+		wrong = append(wrong, err.Error())
+	}
+	for _, line := range wrong {
+		fmt.Fprintln(os.Stderr, line)
+	}
+	return min(len(wrong), 1)
+}
+
+// recordHistories keeps histories of all three workflows for replay, when `make histories` asks for them. It returns the exit status.
+func recordHistories(ctx context.Context, folder string) int {
+	for name, limit := range map[string]int{
+		contract.WorkflowFDBBackup: 60, contract.WorkflowFDBThrottle: 20, contract.WorkflowFDBCluster: 20,
+	} {
+		if err := env.SaveSome(ctx, temporal, name, folder, limit); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+	}
+	return 0
+}

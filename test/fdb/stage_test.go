@@ -1,0 +1,219 @@
+package fdb_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
+	foundationdbv1beta2 "holdfast.dev/holdfast/k8s/api/foundationdb/v1beta2"
+	"holdfast.dev/holdfast/test/fdbsim"
+	"holdfast.dev/holdfast/test/tools"
+)
+
+// patience is how long the slowest ordinary step may take on a loaded machine.
+const patience = 180 * time.Second
+
+// manyPatience is how long twenty first snapshots may take, one after the other, among those of other tests.
+const manyPatience = 10 * time.Minute
+
+const readEvery = 100 * time.Millisecond
+
+type simControl = fdbsim.Control
+
+// user is the tenant: a Kubernetes user without any rights outside its namespaces.
+const user = "alice"
+
+// version is what the clusters of the tests run.
+const version = "7.3.72"
+
+// tenant acts in one namespace with nothing but its own rights.
+type tenant struct {
+	t         *testing.T
+	namespace string
+	client    client.Client
+}
+
+func newTenant(t *testing.T) *tenant {
+	t.Helper()
+	namespace := fmt.Sprintf("fdb-%06x", rand.IntN(1<<24))
+	require.NoError(t, stack.CreateTenant(t.Context(), namespace, user))
+	rights, err := clientFor(user)
+	require.NoError(t, err)
+	x := &tenant{t: t, namespace: namespace, client: rights}
+	x.credentials("store")
+	return x
+}
+
+// credentials makes, or mends, a Secret with a credentials file for the S3 server.
+func (x *tenant) credentials(name string) {
+	x.t.Helper()
+	storage := stack.Storage()
+	x.secret(name, storage.AccessKey, storage.SecretKey)
+}
+
+func (x *tenant) secret(name, account, secret string) {
+	x.t.Helper()
+	host := strings.TrimPrefix(stack.Storage().Endpoint, "http://")
+	host, _, _ = strings.Cut(host, ":")
+	file, err := json.Marshal(map[string]any{"accounts": map[string]any{account + "@" + host: map[string]any{"secret": secret}}})
+	require.NoError(x.t, err)
+	made := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: x.namespace, Name: name}, Data: map[string][]byte{"credentials": file},
+	}
+	err = x.client.Create(x.t.Context(), made)
+	if err != nil {
+		err = x.client.Update(x.t.Context(), made)
+	}
+	require.NoError(x.t, err)
+}
+
+// cluster makes a database and its FoundationDBCluster, and returns the database's name for the stand-in.
+func (x *tenant) cluster(name string) string {
+	x.t.Helper()
+	connection := realConnection
+	if sim != nil {
+		made, err := sim.NewCluster(strings.ReplaceAll(name, "-", "_"), fmt.Sprintf("%08x", rand.Uint32()))
+		require.NoError(x.t, err)
+		connection = made
+	}
+	require.NoError(x.t, stack.CreateFDBCluster(x.t.Context(), x.namespace, name, version, connection))
+	owner, _, _ := strings.Cut(connection, "@")
+	return owner
+}
+
+// change alters a FoundationDBBackup before it is created.
+type change func(*fdbv1alpha1.FoundationDBBackupSpec)
+
+// backUp creates a FoundationDBBackup.
+func (x *tenant) backUp(name string, changes ...change) *fdbv1alpha1.FoundationDBBackup {
+	x.t.Helper()
+	endpoint := strings.TrimPrefix(stack.Storage().Endpoint, "http://")
+	object := &fdbv1alpha1.FoundationDBBackup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: x.namespace, Name: name},
+		Spec: fdbv1alpha1.FoundationDBBackupSpec{
+			Credentials:   fdbv1alpha1.CredentialsReference{SecretName: "store"},
+			Destination:   fdbv1alpha1.BackupDestination{Endpoint: endpoint, Bucket: "fdb-tests", Path: x.namespace + "/" + name},
+			URLParameters: []string{"secure_connection=0", "region=" + stack.Storage().Region},
+			AgentCount:    ptr.To(int32(1)),
+		},
+	}
+	for _, alter := range changes {
+		alter(&object.Spec)
+	}
+	require.NoError(x.t, x.client.Create(x.t.Context(), object))
+	x.t.Cleanup(func() {
+		if x.t.Failed() {
+			x.explain(object)
+		}
+	})
+	return object
+}
+
+// explain logs what is known of an object when a test has failed.
+func (x *tenant) explain(object *fdbv1alpha1.FoundationDBBackup) {
+	x.t.Logf("%s", x.kubectl("get", "foundationdbbackup", object.Name, "-o", "yaml"))
+	x.t.Logf("%s", x.kubectl("get", "events,deployments,pods"))
+}
+
+// kubectl runs the real one with the tenant's rights and returns what it printed.
+func (x *tenant) kubectl(args ...string) string {
+	args = append([]string{"--kubeconfig", stack.Kubeconfig(user), "-n", x.namespace}, args...)
+	command := exec.CommandContext(context.Background(), stack.Binary(tools.Kubectl), args...) // also when the test is over
+	var output bytes.Buffer
+	command.Stdout, command.Stderr = &output, &output
+	if err := command.Run(); err != nil {
+		fmt.Fprintf(&output, "kubectl: %v", err)
+	}
+	return output.String()
+}
+
+// edit changes the spec of an object.
+func (x *tenant) edit(object *fdbv1alpha1.FoundationDBBackup, alter change) {
+	x.t.Helper()
+	require.Eventually(x.t, func() bool {
+		present := x.get(object)
+		alter(&present.Spec)
+		return x.client.Update(x.t.Context(), present) == nil
+	}, patience, readEvery)
+}
+
+func (x *tenant) get(object *fdbv1alpha1.FoundationDBBackup) *fdbv1alpha1.FoundationDBBackup {
+	x.t.Helper()
+	present := &fdbv1alpha1.FoundationDBBackup{}
+	require.NoError(x.t, x.client.Get(x.t.Context(), client.ObjectKeyFromObject(object), present))
+	return present
+}
+
+// await polls until the object is as wished and returns it.
+func (x *tenant) await(
+	object *fdbv1alpha1.FoundationDBBackup, wish string, ok func(*fdbv1alpha1.FoundationDBBackup) bool,
+) *fdbv1alpha1.FoundationDBBackup {
+	x.t.Helper()
+	return x.awaitFor(patience, object, wish, ok)
+}
+
+func (x *tenant) awaitFor(limit time.Duration,
+	object *fdbv1alpha1.FoundationDBBackup, wish string, ok func(*fdbv1alpha1.FoundationDBBackup) bool,
+) *fdbv1alpha1.FoundationDBBackup {
+	x.t.Helper()
+	deadline := time.Now().Add(limit)
+	for {
+		present := x.get(object)
+		if ok(present) {
+			return present
+		}
+		if time.Now().After(deadline) {
+			require.FailNowf(x.t, "not as wished", "wanted: %s", wish)
+		}
+		time.Sleep(readEvery)
+	}
+}
+
+// reconciled: the present generation is as the spec says.
+func reconciled(object *fdbv1alpha1.FoundationDBBackup) bool {
+	return object.Status.Reconciled && object.Status.ObservedGeneration == object.Generation
+}
+
+// has returns a wish for a condition with a reason.
+func has(kind, reason string) func(*fdbv1alpha1.FoundationDBBackup) bool {
+	return func(object *fdbv1alpha1.FoundationDBBackup) bool {
+		found := meta.FindStatusCondition(object.Status.Conditions, kind)
+		return found != nil && found.Reason == reason
+	}
+}
+
+// awaitGone waits for the end of an object.
+func (x *tenant) awaitGone(object *fdbv1alpha1.FoundationDBBackup) {
+	x.t.Helper()
+	require.Eventually(x.t, func() bool {
+		err := x.client.Get(x.t.Context(), client.ObjectKeyFromObject(object), &fdbv1alpha1.FoundationDBBackup{})
+		return apierrors.IsNotFound(err)
+	}, patience, readEvery)
+}
+
+func writeFile(path, content string) error { return os.WriteFile(path, []byte(content), 0o600) }
+
+// ownerOf is the description:id of a FoundationDBCluster's database.
+func ownerOf(t *testing.T, namespace, name string) string {
+	t.Helper()
+	cluster := &foundationdbv1beta2.FoundationDBCluster{}
+	require.NoError(t, admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, cluster))
+	owner, _, _ := strings.Cut(cluster.Status.ConnectionString, "@")
+	return owner
+}

@@ -1,0 +1,60 @@
+package outage
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"holdfast.dev/holdfast/test/outage/points"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+func TestWhatAnUndisturbedRunGivesReasonTo(t *testing.T) {
+	for title, test := range map[string]struct {
+		moment Moment
+		want   []string
+	}{
+		"an activity's local form, and the regular one that follows where the API server is away": {
+			Moment{step, 1},
+			[]string{
+				"worker before local create", "watcher before local create", "temporal before local create", "worker before regular create",
+			},
+		},
+		"the second time": {
+			Moment{step, 2}, []string{"worker before local create (2)", "watcher before local create (2)", "temporal before local create (2)"},
+		},
+		"any later time": {Moment{step, 3}, nil},
+		"a signal, at which Temporal is not killed": {
+			Moment{points.Point{Step: points.Signal, After: true}, 1}, []string{"worker after signal", "watcher after signal"},
+		},
+		"what asks Temporal alone": {
+			Moment{points.Point{Step: contract.ActivityTellFDBThrottle, Form: points.Local, Of: "slot"}, 1},
+			[]string{
+				"worker before local tell-fdb-throttle slot", "watcher before local tell-fdb-throttle slot",
+				"temporal before local tell-fdb-throttle slot",
+			},
+		},
+	} {
+		t.Run(title, func(t *testing.T) {
+			var names []string
+			for _, d := range Disturbances([]Moment{test.moment}) {
+				names = append(names, d.String())
+			}
+			assert.Equal(t, test.want, names)
+		})
+	}
+}
+
+func TestTheLastWordsOfAProcess(t *testing.T) {
+	want := []string{"create a", "patch b", "patch b"}
+	for title, test := range map[string]struct{ got, say []string }{
+		"all is there":        {want, want},
+		"one is missing":      {[]string{"create a", "patch b"}, want},
+		"two are missing":     {[]string{"patch b"}, []string{"patch b"}},
+		"one is too many":     {[]string{"create a", "create a", "patch b"}, []string{"create a", "create a", "patch b"}},
+		"one is another one":  {[]string{"create a", "delete b", "patch b"}, []string{"create a", "delete b", "patch b"}},
+		"one more than there": {append([]string{"create c"}, want...), append([]string{"create c"}, want...)},
+	} {
+		t.Run(title, func(t *testing.T) { assert.Equal(t, test.say, WithLastWords(want, test.got)) })
+	}
+}

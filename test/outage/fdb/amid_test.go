@@ -1,0 +1,112 @@
+package fdb_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"holdfast.dev/holdfast/test/fdbsim"
+	"holdfast.dev/holdfast/test/fdbsim/state"
+	"holdfast.dev/holdfast/test/outage"
+)
+
+// amidCommand is a command of a scenario that is under way when its worker is killed.
+type amidCommand struct {
+	scenario, command string
+	// took reports whether the database shows what the command does.
+	took func(before, now *state.Cluster) bool
+	// sampled: every run of the tests has it.
+	sampled bool
+}
+
+func amidCommands() []amidCommand {
+	aborted := func(_, now *state.Cluster) bool { return now.Backup("default").State == state.Aborted }
+	return []amidCommand{
+		{created, "start", func(_, now *state.Cluster) bool { return now.Backup("default") != nil }, true},
+		{"change the destination", "abort", aborted, false},
+		{"change the destination", "start", func(before, now *state.Cluster) bool {
+			return now.Backup("default").UID != before.Backup("default").UID
+		}, false},
+		{"modify the period", "modify", func(before, now *state.Cluster) bool {
+			return now.Backup("default").IntervalSeconds != before.Backup("default").IntervalSeconds
+		}, false},
+		{"pause", "pause", func(_, now *state.Cluster) bool { return now.Paused }, false},
+		{"resume", "resume", func(_, now *state.Cluster) bool { return !now.Paused }, false},
+		{"stop", "abort", aborted, false},
+		{"delete", "abort", aborted, false},
+	}
+}
+
+// The worker is killed while a command runs, which has done its work or not: the tool ends with it, and the same comes of it as
+// when nothing happens.
+func TestKilledAmidACommand(t *testing.T) {
+	r := theRig(t)
+	var concerned []scenario
+	for _, s := range scenarios {
+		for _, a := range amidCommands() {
+			if a.scenario == s.name && (a.sampled || outage.Long()) {
+				concerned = append(concerned, s)
+				break
+			}
+		}
+	}
+	baselines := undisturbed(t, r, concerned)
+	chosen := 0
+	t.Run("killed", func(t *testing.T) {
+		for _, b := range baselines {
+			for _, a := range amidCommands() {
+				for _, after := range []bool{false, true} {
+					if a.scenario != b.name || (!a.sampled && !outage.Long()) {
+						continue
+					}
+					chosen++
+					t.Run(fmt.Sprintf("%s, %s, its work done: %t", b.name, a.command, after), func(t *testing.T) {
+						t.Parallel()
+						c := newCase(t, r)
+						c.requireSame(b.left, c.runKilledAmid(b.scenario, a, after))
+					})
+				}
+			}
+		}
+	})
+	t.Logf("%d of %d cases", chosen, 2*len(amidCommands()))
+}
+
+// runKilledAmid runs a scenario in which the worker is killed while a command hangs.
+func (c *testCase) runKilledAmid(s scenario, amid amidCommand, after bool) effects {
+	c.t.Helper()
+	s.before(c)
+	before, err := c.sim.State(c.database)
+	require.NoError(c.t, err)
+	require.NoError(c.t, c.sim.SetFault(c.database, "fdbbackup "+amid.command, fdbsim.Fault{Hang: true, After: after, Times: 1}))
+	s.act(c)
+	var hanging fdbsim.Call
+	c.await(amid.command+" hangs", func() bool {
+		calls, err := c.sim.CallsOf(c.database, "fdbbackup", amid.command)
+		require.NoError(c.t, err)
+		for _, call := range calls {
+			if !call.Ended() {
+				hanging = call
+				return true
+			}
+		}
+		return false
+	})
+	c.await("its work is as it shall be", func() bool {
+		now, err := c.sim.State(c.database)
+		require.NoError(c.t, err)
+		return !after || amid.took(before, now)
+	})
+	require.NoError(c.t, c.Worker.Kill())
+	c.await("the tool ends with its worker", func() bool { return !runs(hanging.PID) })
+	_, others := c.folders()
+	assert.NotEmpty(c.t, others, "a worker that is killed cannot clear up: the next one does")
+	now, err := c.sim.State(c.database)
+	require.NoError(c.t, err)
+	require.Equal(c.t, after, amid.took(before, now), "whether the work was done")
+	require.NoError(c.t, c.Worker.Restart(c.t.Context()))
+	c.await(s.wish, func() bool { return s.done(c) })
+	return c.effects(s)
+}

@@ -1,0 +1,143 @@
+package outage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"k8s.io/client-go/tools/clientcmd"
+
+	"holdfast.dev/holdfast/test/env"
+	"holdfast.dev/holdfast/test/outage/points"
+	"holdfast.dev/holdfast/test/tools"
+)
+
+// Subjects are the processes under test of one case, a worker and a watcher, and what stands between them and the stack.
+type Subjects struct {
+	Driver          *Driver
+	Proxy           *Proxy // between the worker and the API server
+	Worker, Watcher *env.Process
+
+	stack     *env.Env
+	restarted chan error // one result per process that a disturbance starts again
+}
+
+// SubjectOptions say whom the processes of a case serve, and how they are started.
+type SubjectOptions struct {
+	// Namespace is the only tenant's namespace that they serve, and their cluster ID.
+	Namespace string
+	// Binaries are those of tools.BuildHoldfast with the tag outage.
+	Binaries map[string]string
+	// Dir gets the worker's kubeconfig.
+	Dir string
+	// Environment (KEY=VALUE) is added to that of both, and the flags to those of each.
+	Environment           []string
+	WorkerArgs, WatchArgs []string
+}
+
+// StartSubjects starts the processes of a case and returns when they are ready. Close ends them.
+func StartSubjects(ctx context.Context, stack *env.Env, o SubjectOptions) (*Subjects, error) {
+	s := &Subjects{Driver: NewDriver(), stack: stack, restarted: make(chan error, 4)}
+	if err := s.start(ctx, o); err != nil {
+		s.Close()
+		return nil, fmt.Errorf("start the processes of %s: %w", o.Namespace, err)
+	}
+	return s, nil
+}
+
+func (s *Subjects) start(ctx context.Context, o SubjectOptions) error {
+	config, err := clientcmd.LoadFromFile(s.stack.Kubeconfig(env.HoldfastWorker))
+	if err != nil {
+		return err
+	}
+	for _, cluster := range config.Clusters {
+		if s.Proxy, err = NewProxy(ctx, cluster.Server[len("https://"):]); err != nil {
+			return err
+		}
+		cluster.Server = "https://" + s.Proxy.Address()
+	}
+	kubeconfig := filepath.Join(o.Dir, env.HoldfastWorker+".kubeconfig")
+	if err := clientcmd.WriteToFile(*config, kubeconfig); err != nil {
+		return err
+	}
+	environment := append([]string{points.EnvURL + "=" + s.Driver.URL(), points.EnvNamespace + "=" + o.Namespace}, o.Environment...)
+	common := []string{"--cluster-id=" + o.Namespace}
+	s.Watcher, err = s.stack.Other(ctx, env.Watcher, "watcher-"+o.Namespace, o.Binaries[tools.Holdfast], environment,
+		slices.Concat(common, o.WatchArgs)...)
+	if err != nil {
+		return err
+	}
+	s.Worker, err = s.stack.Other(ctx, env.Worker, "worker-"+o.Namespace, o.Binaries[tools.HoldfastWorker], environment,
+		slices.Concat(common, []string{"--kubeconfig=" + kubeconfig}, o.WorkerArgs)...)
+	return err
+}
+
+// Close kills the processes and lets go whoever stands at a point.
+func (s *Subjects) Close() {
+	for _, process := range []*env.Process{s.Worker, s.Watcher} {
+		if process != nil {
+			_ = process.Kill() // its log tells more than the error
+		}
+	}
+	if s.Proxy != nil {
+		s.Proxy.Close()
+	}
+	s.Driver.Close()
+}
+
+// Process returns the case's own worker or watcher, or what all cases share.
+func (s *Subjects) Process(name string) *env.Process {
+	switch name {
+	case env.Worker:
+		return s.Worker
+	case env.Watcher:
+		return s.Watcher
+	}
+	return s.stack.Component(name)
+}
+
+// AwaitRestarts returns when so many processes that were killed are ready again.
+func (s *Subjects) AwaitRestarts(count int, patience time.Duration) error {
+	for range count {
+		select {
+		case err := <-s.restarted:
+			if err != nil {
+				return err
+			}
+		case <-time.After(patience):
+			return errors.New("the process that was killed has not come back")
+		}
+	}
+	return nil
+}
+
+// Outage returns an action that begins an outage of a component of the stack and lets go; it ends by itself, which over is told.
+func (s *Subjects) Outage(ctx context.Context, component, how string, lasting time.Duration, over chan<- error) Action {
+	process := s.stack.Component(component)
+	return func() error {
+		begun := make(chan struct{})
+		go func() {
+			ctx := context.WithoutCancel(ctx)
+			if how == Paused {
+				over <- PauseFor(process, lasting, begun)
+				return
+			}
+			over <- StopFor(ctx, process, lasting, begun)
+		}()
+		<-begun
+		return nil
+	}
+}
+
+// How a component is away.
+const (
+	Paused  = "paused"
+	Stopped = "stopped"
+)
+
+// Long reports whether the whole matrices were asked for.
+func Long() bool { return os.Getenv("HOLDFAST_TEST_LONG") != "" }
