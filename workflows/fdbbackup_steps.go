@@ -216,9 +216,10 @@ func (r *fdbBackupRun) putOff(ctx workflow.Context, operation contract.FDBOperat
 }
 
 // giveBack lets others have the slot of a start that has failed; this backup asks again before it tries again. One that was
-// killed may have had its effect: the next look tells.
+// killed may have had its effect: the next look tells. While a first snapshot is written the slot is for that, whatever fails.
 func (r *fdbBackupRun) giveBack(ctx workflow.Context, trouble *contract.FDBTrouble) error {
-	if r.memory().Slot != contract.FDBSlotGranted || trouble.Class == contract.FDBClassTimeout {
+	granted := r.memory().Slot == contract.FDBSlotGranted
+	if !granted || trouble.Class == contract.FDBClassTimeout || r.situation().WritesFirstSnapshot() {
 		return nil
 	}
 	return r.tellThrottle(ctx, contract.FDBWishRelease)

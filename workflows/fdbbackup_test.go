@@ -2,6 +2,7 @@ package workflows_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -126,6 +127,29 @@ func TestWhoWaitsForASlotAsksAgain(t *testing.T) {
 }
 
 // One whose start fails is tried again, less and less often, and others have their turn meanwhile.
+// Whatever fails while a first snapshot is written, its slot is nobody else's.
+func TestACommandThatFailsInAFirstSnapshotKeepsTheSlot(t *testing.T) {
+	for operation, alter := range map[contract.FDBOperation]func(*fdbv1alpha1.FoundationDBBackupSpec){
+		contract.FDBModify: func(spec *fdbv1alpha1.FoundationDBBackupSpec) { spec.SnapshotPeriodSeconds = 200 },
+		contract.FDBPause:  func(spec *fdbv1alpha1.FoundationDBBackupSpec) { spec.BackupState = fdbv1alpha1.BackupStatePaused },
+		contract.FDBAbort:  func(spec *fdbv1alpha1.FoundationDBBackupSpec) { spec.Destination.Path = "moved" }, // and a start
+	} {
+		t.Run(string(operation), func(t *testing.T) {
+			world := restorable()
+			world.tag.State, world.tag.Restorable = fdb.StateRunning, false
+			world.failing[operation] = &contract.FDBTrouble{Class: contract.FDBClassDenied, Message: "the store says no"}
+			run := world.run()
+			run.after(10*time.Second, func() {
+				world.change(func(o *fdbv1alpha1.FoundationDBBackup) { alter(&o.Spec) })
+				run.signal()
+			})
+			require.NotNil(t, run.serve(t, contract.FDBBackupInput{}, 10*time.Minute))
+			assert.Contains(t, strings.Join(world.log, ", "), string(operation))
+			assert.NotContains(t, world.log, "tell release")
+		})
+	}
+}
+
 func TestAFailingStart(t *testing.T) {
 	for class, settled := range map[contract.FDBClass]string{contract.FDBClassDenied: "tell release", contract.FDBClassTimeout: "tell release"} {
 		t.Run(string(class), func(t *testing.T) {

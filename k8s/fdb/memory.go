@@ -25,7 +25,7 @@ func SlotWish(s Situation) contract.FDBWish {
 		}
 		return "" // nothing is known
 	}
-	if s.writesFirstSnapshot() {
+	if s.WritesFirstSnapshot() {
 		if slot != contract.FDBSlotGranted {
 			return contract.FDBWishCount
 		}
@@ -49,7 +49,8 @@ func (s Situation) wantsStart() bool {
 	return false
 }
 
-func (s Situation) writesFirstSnapshot() bool {
+// WritesFirstSnapshot reports whether a backup of this object is in its first snapshot, and moves.
+func (s Situation) WritesFirstSnapshot() bool {
 	current, runs := s.Current()
 	return runs && !Stopping(s.View) && !s.Seen.AgentsPaused && !s.Memory.Stalled &&
 		(current.State == StateSubmitted || current.State == StateRunning) && !current.Restorable

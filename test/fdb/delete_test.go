@@ -72,7 +72,7 @@ func TestDeletionOfTheNamespace(t *testing.T) {
 	t.Parallel()
 	needsStandIn(t)
 	x := newTenant(t)
-	database := x.cluster("tenant")
+	x.cluster("tenant")
 	x.await(x.backUp("tenant"), "reconciled", reconciled)
 	deaf := x.cluster("deaf")
 	x.await(x.backUp("deaf"), "reconciled", reconciled)
@@ -82,5 +82,4 @@ func TestDeletionOfTheNamespace(t *testing.T) {
 	require.Eventually(t, func() bool {
 		return apierrors.IsNotFound(admin.Get(t.Context(), client.ObjectKeyFromObject(namespace), namespace))
 	}, patience, readEvery)
-	_ = database // its FoundationDBCluster may have gone first: then nothing could be stopped
 }
