@@ -134,6 +134,7 @@ func deletesNamespace(ctx context.Context, t *testing.T, stack *env.Env) {
 func pausesAPIServer(ctx context.Context, t *testing.T, stack *env.Env) {
 	server := stack.Component(env.KubeAPIServer)
 	require.NoError(t, server.Pause())
+	defer func() { require.NoError(t, server.Resume()) }() // what comes next needs it
 	short, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	require.Error(t, server.WaitReady(short))

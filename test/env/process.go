@@ -86,8 +86,17 @@ func (p *Process) Running() bool {
 	}
 }
 
-// Pause stops the component's processes with SIGSTOP: connections stay open and nobody answers.
-func (p *Process) Pause() error { return p.signal(syscall.SIGSTOP) }
+// Pause stops the component's processes with SIGSTOP and returns when it stands still: connections stay open and nobody
+// answers.
+func (p *Process) Pause() error {
+	if err := p.signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	if err := awaitStopped(p.PID()); err != nil {
+		return fmt.Errorf("wait until %s stands still: %w", p.Name(), err)
+	}
+	return nil
+}
 
 // Resume lets a paused component go on.
 func (p *Process) Resume() error { return p.signal(syscall.SIGCONT) }

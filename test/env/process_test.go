@@ -50,6 +50,29 @@ func TestProcessStopTakesGrandchildren(t *testing.T) {
 	require.Eventually(t, func() bool { return !alive(pid) }, 5*time.Second, 10*time.Millisecond)
 }
 
+// A paused process does nothing more, not even on a busy machine: its counter stands still from the moment Pause returns.
+func TestAPausedProcessStandsStill(t *testing.T) {
+	counter := filepath.Join(t.TempDir(), "counter")
+	p := shell(t, "while true; do echo >> "+counter+"; done", func(context.Context) error {
+		_, err := os.Stat(counter)
+		return err
+	})
+	require.NoError(t, p.Restart(t.Context()))
+	size := func() int64 {
+		info, err := os.Stat(counter)
+		require.NoError(t, err)
+		return info.Size()
+	}
+	for range 20 {
+		require.NoError(t, p.Pause())
+		before := size()
+		time.Sleep(5 * time.Millisecond)
+		require.Equal(t, before, size())
+		require.NoError(t, p.Resume())
+		require.Eventually(t, func() bool { return size() > before }, 10*time.Second, time.Millisecond)
+	}
+}
+
 func TestProcessThatIgnoresTermIsKilled(t *testing.T) {
 	trapped := filepath.Join(t.TempDir(), "trapped")
 	p := shell(t, "trap '' TERM; touch "+trapped+"; while true; do sleep 0.1; done", func(context.Context) error {
