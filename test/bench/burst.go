@@ -58,7 +58,7 @@ func (r *rig) connect(ctx context.Context) error {
 	if r.client, err = client.NewWithWatch(config, client.Options{Scheme: k8s.Scheme()}); err != nil {
 		return err
 	}
-	r.temporal, err = temporalclient.Dial(temporalclient.Options{HostPort: r.stack.TemporalAddress(), Logger: quiet{}})
+	r.temporal, err = temporalclient.Dial(temporalclient.Options{HostPort: r.stack.TemporalAddress(), Logger: env.QuietLogger()})
 	if err != nil {
 		return err
 	}
@@ -173,11 +173,3 @@ func (r *rig) measureLone(ctx context.Context) (*loneReport, error) {
 		Backups: len(took), ToVelero: inMillis(percentile(took, 50)), ToVeleroMax: inMillis(percentile(took, 100)),
 	}, nil
 }
-
-// quiet keeps the SDK's log out of the output.
-type quiet struct{}
-
-func (quiet) Debug(string, ...any) {}
-func (quiet) Info(string, ...any)  {}
-func (quiet) Warn(string, ...any)  {}
-func (quiet) Error(string, ...any) {}

@@ -25,7 +25,7 @@ const consoleIdentity = "root@console"
 
 func dialTemporal(t *testing.T, identity string) temporalclient.Client {
 	t.Helper()
-	client, err := temporalclient.Dial(temporalclient.Options{HostPort: stack.TemporalAddress(), Identity: identity, Logger: quiet{}})
+	client, err := temporalclient.Dial(temporalclient.Options{HostPort: stack.TemporalAddress(), Identity: identity, Logger: env.QuietLogger()})
 	require.NoError(t, err)
 	t.Cleanup(client.Close)
 	return client

@@ -19,7 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"holdfast.dev/holdfast/k8s"
 	"holdfast.dev/holdfast/test/env"
 )
 
@@ -70,7 +69,7 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	temporal, err = temporalclient.Dial(temporalclient.Options{HostPort: stack.TemporalAddress(), Logger: quiet{}})
+	temporal, err = temporalclient.Dial(temporalclient.Options{HostPort: stack.TemporalAddress(), Logger: env.QuietLogger()})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -98,23 +97,10 @@ func clientFor(user string) (client.Client, error) {
 	if known, ok := clients.Load(user); ok {
 		return known.(client.Client), nil
 	}
-	config, err := stack.RESTConfig(user)
+	made, err := stack.UserClient(user)
 	if err != nil {
 		return nil, err
-	}
-	config.QPS = -1
-	made, err := client.New(config, client.Options{Scheme: k8s.Scheme()})
-	if err != nil {
-		return nil, fmt.Errorf("client for %s: %w", user, err)
 	}
 	clients.Store(user, made)
 	return made, nil
 }
-
-// quiet keeps the SDK's log out of the tests' output.
-type quiet struct{}
-
-func (quiet) Debug(string, ...any) {}
-func (quiet) Info(string, ...any)  {}
-func (quiet) Warn(string, ...any)  {}
-func (quiet) Error(string, ...any) {}

@@ -52,7 +52,7 @@ func (e *Env) startTemporal(ctx context.Context) error {
 func temporalReady(ctx context.Context, hostPort string) error {
 	c, err := client.DialContext(ctx, client.Options{
 		HostPort: hostPort, Namespace: temporalNamespace,
-		Logger: log.NewStructuredLogger(slog.New(slog.DiscardHandler)),
+		Logger: QuietLogger(),
 	})
 	if err != nil {
 		return err
@@ -65,3 +65,6 @@ func temporalReady(ctx context.Context, hostPort string) error {
 	}
 	return err
 }
+
+// QuietLogger keeps the SDK's log out of what a test or a benchmark prints.
+func QuietLogger() log.Logger { return log.NewStructuredLogger(slog.New(slog.DiscardHandler)) }

@@ -10,6 +10,9 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"holdfast.dev/holdfast/k8s"
 )
 
 // OADPNamespace is the namespace that holds Velero's objects.
@@ -103,4 +106,18 @@ func (e *Env) RESTConfig(user string) (*rest.Config, error) {
 	}
 	config.QPS = -1
 	return config, nil
+}
+
+// UserClient returns a client with the rights of one user, whose calls are not slowed down.
+func (e *Env) UserClient(user string) (client.Client, error) {
+	config, err := e.RESTConfig(user)
+	if err != nil {
+		return nil, err
+	}
+	config.QPS = -1
+	made, err := client.New(config, client.Options{Scheme: k8s.Scheme()})
+	if err != nil {
+		return nil, fmt.Errorf("client for %s: %w", user, err)
+	}
+	return made, nil
 }

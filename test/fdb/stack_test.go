@@ -21,7 +21,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"holdfast.dev/holdfast/k8s"
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/test/fdbsim"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -122,10 +121,10 @@ func start(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	if admin, err = clientFor(env.Admin); err != nil {
+	if admin, err = stack.UserClient(env.Admin); err != nil {
 		return err
 	}
-	if temporal, err = temporalclient.Dial(temporalclient.Options{HostPort: stack.TemporalAddress(), Logger: quiet{}}); err != nil {
+	if temporal, err = temporalclient.Dial(temporalclient.Options{HostPort: stack.TemporalAddress(), Logger: env.QuietLogger()}); err != nil {
 		return err
 	}
 	return stack.InstallFDBClusters(ctx)
@@ -138,16 +137,6 @@ func workerArgs(tools string) []string {
 	}
 }
 
-// clientFor returns a client with the rights of one user.
-func clientFor(user string) (client.Client, error) {
-	config, err := stack.RESTConfig(user)
-	if err != nil {
-		return nil, err
-	}
-	config.QPS = -1
-	return client.New(config, client.Options{Scheme: k8s.Scheme()})
-}
-
 func useRealCluster() error {
 	path := os.Getenv("FDB_CLUSTER_FILE")
 	content, err := os.ReadFile(path)
@@ -157,14 +146,6 @@ func useRealCluster() error {
 	realConnection = string(bytes.TrimSpace(content))
 	return nil
 }
-
-// quiet keeps the SDK's log out of the tests' output.
-type quiet struct{}
-
-func (quiet) Debug(string, ...any) {}
-func (quiet) Info(string, ...any)  {}
-func (quiet) Warn(string, ...any)  {}
-func (quiet) Error(string, ...any) {}
 
 // checkSecrets: the secret of the object store is nowhere but in Secrets. It returns the exit status.
 func checkSecrets(ctx context.Context) int {

@@ -53,7 +53,7 @@ func newTenant(t *testing.T) *tenant {
 	t.Helper()
 	namespace := fmt.Sprintf("fdb-%06x", rand.IntN(1<<24))
 	require.NoError(t, stack.CreateTenant(t.Context(), namespace, user))
-	rights, err := clientFor(user)
+	rights, err := stack.UserClient(user)
 	require.NoError(t, err)
 	x := &tenant{t: t, namespace: namespace, client: rights}
 	x.credentials("store")

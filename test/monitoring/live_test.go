@@ -181,7 +181,7 @@ func seeRestore(t *testing.T, stack *env.Env, admin client.Client, backup client
 // failWorkflowTask starts a workflow that the worker does not know, as one that was rolled back would not.
 func failWorkflowTask(t *testing.T, stack *env.Env) {
 	t.Helper()
-	temporal, err := temporalclient.Dial(temporalclient.Options{HostPort: stack.TemporalAddress(), Logger: quiet{}})
+	temporal, err := temporalclient.Dial(temporalclient.Options{HostPort: stack.TemporalAddress(), Logger: env.QuietLogger()})
 	require.NoError(t, err)
 	defer temporal.Close()
 	options := temporalclient.StartWorkflowOptions{TaskQueue: contract.TaskQueue(stack.ClusterID())}
@@ -201,11 +201,3 @@ func failRequests(t *testing.T, stack *env.Env) {
 		assert.Regexp(c, `\ntemporal_request_failure_total\{.*status_code="DEADLINE_EXCEEDED"`, worker)
 	})
 }
-
-// quiet keeps the SDK's log out of the test's output.
-type quiet struct{}
-
-func (quiet) Debug(string, ...any) {}
-func (quiet) Info(string, ...any)  {}
-func (quiet) Warn(string, ...any)  {}
-func (quiet) Error(string, ...any) {}

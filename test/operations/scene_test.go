@@ -30,17 +30,9 @@ type scene struct {
 	temporal  temporalclient.Client
 }
 
-// quiet keeps the SDK's log out of the tests' output.
-type quiet struct{}
-
-func (quiet) Debug(string, ...any) {}
-func (quiet) Info(string, ...any)  {}
-func (quiet) Warn(string, ...any)  {}
-func (quiet) Error(string, ...any) {}
-
 func newScene(t *testing.T, name string, options temporalclient.Options) *scene {
 	t.Helper()
-	options.HostPort, options.Logger = stack.TemporalAddress(), quiet{}
+	options.HostPort, options.Logger = stack.TemporalAddress(), env.QuietLogger()
 	temporal, err := temporalclient.Dial(options)
 	require.NoError(t, err)
 	t.Cleanup(temporal.Close)

@@ -76,7 +76,7 @@ func startRig() (*rig, error) {
 		})
 	}
 	if err == nil {
-		r.temporal, err = temporalclient.Dial(temporalclient.Options{HostPort: stack.TemporalAddress(), Logger: quiet{}})
+		r.temporal, err = temporalclient.Dial(temporalclient.Options{HostPort: stack.TemporalAddress(), Logger: env.QuietLogger()})
 	}
 	if err != nil {
 		stack.Stop()
@@ -108,11 +108,3 @@ func say(t *testing.T, format string, args ...any) {
 	t.Helper()
 	t.Logf(format, args...)
 }
-
-// quiet keeps the SDK's log out of the tests' output.
-type quiet struct{}
-
-func (quiet) Debug(string, ...any) {}
-func (quiet) Info(string, ...any)  {}
-func (quiet) Warn(string, ...any)  {}
-func (quiet) Error(string, ...any) {}

@@ -136,7 +136,7 @@ func (r *rig) start(ctx context.Context) (err error) {
 }
 
 func (r *rig) newNamespace(ctx context.Context, name string) (made temporalNamespace, err error) {
-	options := temporalclient.Options{HostPort: r.stack.TemporalAddress(), Namespace: name, Logger: quiet{}}
+	options := temporalclient.Options{HostPort: r.stack.TemporalAddress(), Namespace: name, Logger: env.QuietLogger()}
 	registry, err := temporalclient.NewNamespaceClient(options)
 	if err != nil {
 		return made, err
@@ -181,11 +181,3 @@ func (r *rig) borrow(t *testing.T, leaves func() []string) (namespace temporalNa
 	})
 	return namespace
 }
-
-// quiet keeps the SDK's log out of the tests' output.
-type quiet struct{}
-
-func (quiet) Debug(string, ...any) {}
-func (quiet) Info(string, ...any)  {}
-func (quiet) Warn(string, ...any)  {}
-func (quiet) Error(string, ...any) {}
