@@ -176,11 +176,15 @@ func (e *Env) Components() []*Process {
 
 // Wait returns nil when ctx ends, or an error with the end of the log as soon as a component ends that nobody stopped.
 func (e *Env) Wait(ctx context.Context) error {
-	select {
-	case <-ctx.Done():
-		return nil
-	case p := <-e.deaths:
-		return p.failure(fmt.Errorf("%s ended unexpectedly: %w", p.Name(), exitError(p.current().err)))
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case p := <-e.deaths:
+			if !p.Running() { // else it was started again
+				return p.failure(fmt.Errorf("%s ended unexpectedly: %w", p.Name(), exitError(p.current().err)))
+			}
+		}
 	}
 }
 

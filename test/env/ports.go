@@ -16,31 +16,55 @@ const (
 	lastPort  = 32000
 )
 
-// ports hands out free ports, each once.
+// ports hands out free ports, each once, of blocks that no other process hands out from: while a component is stopped nobody
+// else's takes its place. Whoever listens on a block's first port has the block, until it ends.
 //
 // They lie below the range from which the kernel takes the source ports of outgoing connections. A port from that range
 // could be taken by any connection while its component is stopped, even by a client that tries to reach the component: it
 // would then talk to itself.
 type ports struct {
 	mu    sync.Mutex
-	given map[int]bool
+	held  []net.Listener
+	block []int // what is left of the last one
 }
 
-var freePorts = ports{given: map[int]bool{}}
+const portsInBlock = 64
+
+var freePorts ports
 
 func (p *ports) next() (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	last := min(lastPort, firstEphemeralPort())
-	for range 1000 {
-		port := firstPort + rand.IntN(last-firstPort) //nolint:gosec // no secret
-		if p.given[port] || !portFree(address(port)) {
+	for {
+		for len(p.block) > 0 {
+			port := p.block[0]
+			p.block = p.block[1:]
+			if portFree(address(port)) {
+				return port, nil
+			}
+		}
+		if err := p.reserve(); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// reserve takes a block that nobody has.
+func (p *ports) reserve() error {
+	blocks := (min(lastPort, firstEphemeralPort()) - firstPort) / portsInBlock
+	for _, block := range rand.Perm(blocks) {
+		first := firstPort + block*portsInBlock
+		holder, err := net.Listen("tcp", address(first)) //nolint:noctx // it only binds, and does not wait
+		if err != nil {
 			continue
 		}
-		p.given[port] = true
-		return port, nil
+		p.held = append(p.held, holder)
+		for port := first + 1; port < first+portsInBlock; port++ {
+			p.block = append(p.block, port)
+		}
+		return nil
 	}
-	return 0, errors.New("no free port on " + loopback)
+	return errors.New("no free ports on " + loopback)
 }
 
 // take returns n free ports.

@@ -31,6 +31,8 @@ type command struct {
 	logPath   string
 	addresses map[string]string // by what is served there: "metrics", "health"
 	ready     func(context.Context) error
+	// again is how often it is started once more where it ends before it is ready.
+	again int
 	// died is told about every run that ends without having been asked to.
 	died func(*Process)
 }
@@ -142,17 +144,22 @@ func (p *Process) current() *run {
 
 // start runs the command and waits until it is ready. A component that does not become ready is killed.
 func (p *Process) start(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("start %s: %w", p.Name(), err)
+	for again := p.command.again; ; again-- {
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("start %s: %w", p.Name(), err)
+		}
+		r, err := p.spawn()
+		if err != nil {
+			return fmt.Errorf("start %s: %w", p.Name(), err)
+		}
+		err = p.waitReady(ctx, r)
+		switch {
+		case err == nil:
+			return nil
+		case !errors.Is(err, errEnded) || again == 0:
+			return errors.Join(err, p.end(0))
+		}
 	}
-	r, err := p.spawn()
-	if err != nil {
-		return fmt.Errorf("start %s: %w", p.Name(), err)
-	}
-	if err := p.waitReady(ctx, r); err != nil {
-		return errors.Join(err, p.end(0))
-	}
-	return nil
 }
 
 func (p *Process) spawn() (*run, error) {

@@ -3,9 +3,11 @@ package env
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -132,8 +134,38 @@ func TestChildrenDieWithTheirParent(t *testing.T) {
 	require.Eventually(t, func() bool { return !alive(pid) }, 10*time.Second, 10*time.Millisecond)
 }
 
+func TestWhatEndsBeforeItIsReadyIsStartedAgainAsOftenAsItMay(t *testing.T) {
+	for name, test := range map[string]struct {
+		again int
+		wrong string
+	}{
+		"often enough":     {again: 2},
+		"not often enough": {again: 1, wrong: "sample ended before it was ready: exit status 1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tries := filepath.Join(t.TempDir(), "tries")
+			third := func(context.Context) error {
+				if content, err := os.ReadFile(tries); err != nil || len(content) < 3 {
+					return errors.New("no answer")
+				}
+				return nil
+			}
+			p := shell(t, fmt.Sprintf("printf x >> %[1]s; test $(wc -c < %[1]s) -ge 3 && sleep 60; exit 1", tries), third)
+			p.command.again = test.again
+			err := p.Restart(t.Context())
+			if test.wrong != "" {
+				require.ErrorContains(t, err, test.wrong)
+				require.False(t, p.Running())
+				return
+			}
+			require.NoError(t, err)
+			require.True(t, p.Running())
+		})
+	}
+}
+
 func TestPortsAreFreeDistinctAndNotEphemeral(t *testing.T) {
-	taken, err := freePorts.take(50)
+	taken, err := freePorts.take(2 * portsInBlock)
 	require.NoError(t, err)
 	seen := map[int]bool{}
 	for _, port := range taken {
@@ -141,6 +173,22 @@ func TestPortsAreFreeDistinctAndNotEphemeral(t *testing.T) {
 		seen[port] = true
 		require.Less(t, port, firstEphemeralPort())
 		require.True(t, portFree(address(port)))
+	}
+}
+
+func TestNobodyElsesPortIsHandedOut(t *testing.T) {
+	var one, other ports // as in two processes
+	seen := map[int]bool{}
+	for range portsInBlock + 1 {
+		for _, p := range []*ports{&one, &other} {
+			port, err := p.next()
+			require.NoError(t, err)
+			require.False(t, seen[port], port)
+			seen[port] = true
+		}
+	}
+	for _, holder := range slices.Concat(one.held, other.held) {
+		require.NoError(t, holder.Close())
 	}
 }
 

@@ -15,6 +15,8 @@ import (
 // tailBytes is how much of a log's end is read to show its last lines.
 const tailBytes = 64 << 10
 
+var errEnded = errors.New("ended before it was ready")
+
 // waitReady polls the component's readiness until it holds, the run ends or the time is up.
 func (p *Process) waitReady(ctx context.Context, r *run) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
@@ -30,7 +32,7 @@ func (p *Process) waitReady(ctx context.Context, r *run) error {
 		}
 		select {
 		case <-r.exited:
-			return p.failure(fmt.Errorf("%s ended before it was ready: %w", p.Name(), exitError(r.err)))
+			return p.failure(fmt.Errorf("%s %w: %w", p.Name(), errEnded, exitError(r.err)))
 		case <-ctx.Done():
 			if errors.Is(ctx.Err(), context.Canceled) {
 				return fmt.Errorf("start %s: %w", p.Name(), ctx.Err())

@@ -43,6 +43,8 @@ func (e *Env) startTemporal(ctx context.Context) error {
 		name: Temporal, kind: Temporal, path: e.bin[tools.Temporal], args: args,
 		addresses: map[string]string{"frontend": address(port), "ui": address(ui), "metrics": address(metrics)},
 		ready:     func(ctx context.Context) error { return temporalReady(ctx, address(port)) },
+		// It looks for free ports for its services inside, and lets go of them before it listens there.
+		again: 2,
 	})
 	return err
 }
