@@ -187,7 +187,7 @@ func boundsTenant(ctx context.Context, t *testing.T, stack *env.Env) {
 		require.NoError(t, stack.Client().Get(ctx, client.ObjectKeyFromObject(quota), quota))
 		used := quota.Status.Used[counted]
 		return used.Value() == 10
-	}, 10*time.Second, 100*time.Millisecond)
+	}, time.Minute, 100*time.Millisecond)
 	_, err := kubectl(ctx, t, stack, tenantUser, "create", "-n", tenantNamespace, "-f", manifest(t, "eleventh"))
 	require.ErrorContains(t, err, "exceeded quota: backups, requested: "+string(counted)+"=1, used: "+string(counted)+"=10")
 }

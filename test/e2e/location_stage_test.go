@@ -28,11 +28,7 @@ import (
 
 type nabsl = oadpv1alpha1.NonAdminBackupStorageLocation
 
-const (
-	locationPoll = 100 * time.Millisecond
-	// copied is how soon a change of a Secret must have reached its copy; Velero itself looks only every ten seconds.
-	copied = 5 * time.Second
-)
+const locationPoll = 100 * time.Millisecond
 
 // newAccount makes an account of the S3 server with a bucket of its own. Nobody may ever show its key: checkSecrets.
 func newAccount(t *testing.T) env.Account {
