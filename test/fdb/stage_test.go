@@ -17,6 +17,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -32,7 +33,7 @@ const patience = 180 * time.Second
 // manyPatience is how long twenty first snapshots may take, one after the other, among those of other tests.
 const manyPatience = 10 * time.Minute
 
-const readEvery = 100 * time.Millisecond
+const readEvery = 200 * time.Millisecond
 
 type simControl = fdbsim.Control
 
@@ -121,6 +122,9 @@ func (x *tenant) backUp(name string, changes ...change) *fdbv1alpha1.FoundationD
 		if x.t.Failed() {
 			x.explain(object)
 		}
+		// One that runs is looked at every few seconds, which would be a load for the tests that come.
+		stop := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"backupState":"Stopped"}}`))
+		_ = x.client.Patch(context.Background(), object.DeepCopy(), stop) // it may be gone
 	})
 	return object
 }

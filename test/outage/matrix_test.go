@@ -15,7 +15,7 @@ import (
 )
 
 // sampleEvery is which part of the matrix runs without HOLDFAST_TEST_LONG, unless the scenario says otherwise.
-const sampleEvery = 19
+const sampleEvery = 29
 
 // Killed anywhere, restarted: the same comes of it as when nothing happens.
 func TestKilledAnywhere(t *testing.T) {

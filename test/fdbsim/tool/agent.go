@@ -15,6 +15,7 @@ import (
 // Rhythm of an agent.
 const (
 	workPeriod = 100 * time.Millisecond
+	idlePeriod = 400 * time.Millisecond // tests have dozens of agents at a time that have nothing to do
 	beatPeriod = time.Second
 	// storeLimit is how long an agent waits for a store before it tells of it and goes on with something else.
 	storeLimit = 5 * time.Second
@@ -80,15 +81,20 @@ func (w *worker) work(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		period := idlePeriod
 		if !control.Unreachable {
 			if err := w.beat(control); err != nil && !errors.Is(err, state.ErrUnknown) {
 				return err
 			}
-			if err := w.turn(ctx, control); err != nil && !errors.Is(err, state.ErrUnknown) {
+			worked, err := w.turn(ctx, control)
+			if err != nil && !errors.Is(err, state.ErrUnknown) {
 				return err
 			}
+			if worked {
+				period = workPeriod
+			}
 		}
-		if err := sleep(ctx, workPeriod); err != nil {
+		if err := sleep(ctx, period); err != nil {
 			return err
 		}
 	}
@@ -159,14 +165,14 @@ func layerTags(c *state.Cluster, now time.Time) map[string]any {
 }
 
 // turn does what is to be done, unless another agent is at it.
-func (w *worker) turn(ctx context.Context, control state.Control) error {
+func (w *worker) turn(ctx context.Context, control state.Control) (worked bool, err error) {
 	c, err := w.Store.Read(w.cluster)
 	if err != nil || c.Paused {
-		return err
+		return false, err
 	}
 	unlock, got, err := state.Lock(w.Store.Folder(w.cluster)+"/work.lock", false)
 	if err != nil || !got {
-		return err
+		return false, err
 	}
 	defer unlock()
 	for _, b := range c.Backups {
@@ -178,8 +184,9 @@ func (w *worker) turn(ctx context.Context, control state.Control) error {
 			continue
 		}
 		if err := job.step(ctx); err != nil {
-			return err
+			return worked, err
 		}
+		worked = true
 	}
 	for _, restore := range c.Restores {
 		if !restore.Runnable() {
@@ -187,8 +194,9 @@ func (w *worker) turn(ctx context.Context, control state.Control) error {
 		}
 		job := &restoreJob{worker: w, control: control, tag: restore.Tag, uid: restore.UID}
 		if err := job.step(ctx); err != nil {
-			return err
+			return worked, err
 		}
+		worked = true
 	}
-	return nil
+	return worked, nil
 }
