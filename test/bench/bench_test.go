@@ -26,7 +26,7 @@ func TestABackupCostsNoMoreThanPromised(t *testing.T) {
 	assert.GreaterOrEqual(t, burst.WritesPerBackup, 5.0, "fewer: not all were seen")
 	assert.LessOrEqual(t, burst.History.Events, 45.0)
 	assert.LessOrEqual(t, burst.History.WorkflowTasks, 3.0)
-	assert.LessOrEqual(t, burst.History.AttributeUpsertMax, 3, "two, or three where a busy machine lets a phase be seen that passes")
+	assert.LessOrEqual(t, burst.History.AttributeUpsertMax, 2)
 	assert.Zero(t, burst.RequestsByVerb["list podvolumebackups"], "nobody has seen a volume")
 	for _, name := range measured {
 		assert.Positive(t, burst.Processes[name].PeakMiB, name)
