@@ -106,8 +106,7 @@ func TestCredentialsAreWrongAndThenRight(t *testing.T) {
 	record(t, nab)
 }
 
-// awaitCopy waits until the copy holds the account's credentials, and tells how long that took: the watcher has it within a second
-// or two, and Velero itself looks only every ten; a busy machine takes longer.
+// awaitCopy waits until the copy holds the account's credentials, and tells how long that took.
 func awaitCopy(t *testing.T, location *nabsl, account env.Account) {
 	t.Helper()
 	begin, want := time.Now(), map[string][]byte{"cloud": account.CredentialsFile()}

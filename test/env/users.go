@@ -114,7 +114,6 @@ func (e *Env) UserClient(user string) (client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	config.QPS = -1
 	made, err := client.New(config, client.Options{Scheme: k8s.Scheme()})
 	if err != nil {
 		return nil, fmt.Errorf("client for %s: %w", user, err)

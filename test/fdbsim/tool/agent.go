@@ -164,7 +164,7 @@ func layerTags(c *state.Cluster, now time.Time) map[string]any {
 	return tags
 }
 
-// turn does what is to be done, unless another agent is at it.
+// turn does what is to be done, unless another agent is at it, and reports whether there was something.
 func (w *worker) turn(ctx context.Context, control state.Control) (worked bool, err error) {
 	c, err := w.Store.Read(w.cluster)
 	if err != nil || c.Paused {
