@@ -81,3 +81,22 @@ func (d *Destination) parseQuery(query string) error {
 	slices.Sort(d.Parameters)
 	return nil
 }
+
+// ContainerOf names the container of a URL for the workflow that guards it: host:port/bucket/path, whoever's account the URL has
+// and whatever its other parameters. It is empty for a URL of no store.
+func ContainerOf(url string) string {
+	d, err := ParseURL(url)
+	if err != nil {
+		return ""
+	}
+	port := d.Port
+	if port == "" {
+		port = "443"
+		for _, parameter := range d.Parameters {
+			if parameter == "secure_connection=0" || parameter == "sc=0" {
+				port = "80"
+			}
+		}
+	}
+	return strings.ToLower(d.Host) + ":" + port + "/" + d.Bucket + "/" + d.Path
+}

@@ -69,6 +69,13 @@ type FDBMemory struct {
 	Paused bool `json:"paused,omitempty"`
 	// UnreachableSince is when, in Unix seconds, a backup being deleted was first found unreachable; 0 when it answers.
 	UnreachableSince int64 `json:"unreachableSince,omitempty"`
+	// Told is what the queue of expirations was told last, and ToldAt when, in Unix seconds.
+	Told   FDBJob `json:"told,omitempty"`
+	ToldAt int64  `json:"toldAt,omitempty"`
+	// Used are the containers whose guards know, or may know, of this backup.
+	Used []string `json:"used,omitempty"`
+	// Result is that of the last turn until the status tells it, or the object has gone.
+	Result *FDBExpiryResult `json:"result,omitempty"`
 }
 
 // FDBSlot is where a backup is on its way to a first snapshot.
@@ -102,13 +109,24 @@ type FDBFindings struct {
 	Generation int64          `json:"generation"`
 	Conditions []FDBCondition `json:"conditions,omitempty"`
 	Backups    []FDBBackup    `json:"backups,omitempty"`
+	// Expiry is how a turn ended, for status.expiry; nil if nothing is new. ExpiryAlone: the generation and the conditions stay as
+	// they are.
+	Expiry      *FDBExpiryResult `json:"expiry,omitempty"`
+	ExpiryAlone bool             `json:"expiryAlone,omitempty"`
 }
 
-// FDBRelease says why the finalizer is taken off.
+// FDBRelease says which finalizers are taken off, and why: the one for stopping, and with Data the one for the data too.
 type FDBRelease struct {
 	Ref ObjectRef `json:"ref"`
 	// Abandoned is empty if the backup was aborted, and otherwise says, for the Event, why it was left.
 	Abandoned string `json:"abandoned,omitempty"`
+	Data      bool   `json:"data,omitempty"`
+	// Reason and Note say, for the Event, what became of the data, with Data. Warning: it is no good news.
+	Reason  string `json:"reason,omitempty"`
+	Note    string `json:"note,omitempty"`
+	Warning bool   `json:"warning,omitempty"`
+	// Left are the URLs of data that stay although they were to be deleted.
+	Left []string `json:"left,omitempty"`
 }
 
 // FDBCondition is a condition that holds, without its time.
@@ -141,6 +159,13 @@ type FDBBackupView struct {
 	// BeingDeleted: it has a deletion timestamp. Held: it has our finalizer.
 	BeingDeleted bool `json:"beingDeleted,omitempty"`
 	Held         bool `json:"held,omitempty"`
+	// DeleteWanted: it has our finalizer for the data. DeleteAsked: the spec asks for that.
+	DeleteWanted bool `json:"deleteWanted,omitempty"`
+	DeleteAsked  bool `json:"deleteAsked,omitempty"`
+	// Policy: the spec says when data may be expired.
+	Policy bool `json:"policy,omitempty"`
+	// Expiry is status.expiry; nil before the first turn.
+	Expiry *FDBExpiryView `json:"expiry,omitempty"`
 	// NamespaceEnding: the namespace is being deleted.
 	NamespaceEnding bool  `json:"namespaceEnding,omitempty"`
 	Generation      int64 `json:"generation,omitempty"`
@@ -158,6 +183,13 @@ type FDBBackupView struct {
 	// Backups are status.backups.
 	Backups []FDBBackup   `json:"backups,omitempty"`
 	Agents  FDBAgentsView `json:"agents"`
+}
+
+// FDBExpiryView is what status.expiry says of the last turn.
+type FDBExpiryView struct {
+	Turn    int64  `json:"turn,omitempty"`
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
 }
 
 // FDBDesired is what a spec asks for, its defaults filled in.

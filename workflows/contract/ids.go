@@ -19,6 +19,10 @@ const (
 	KindApproval Kind = "approval"
 	// KindFDBBackup is the kind of FoundationDBBackup workflows.
 	KindFDBBackup Kind = "fdbb"
+	// KindFDBExpiry is the kind of FDBExpiry workflows; the object is the FoundationDBBackup.
+	KindFDBExpiry Kind = "fdb-expiry"
+	// KindFDBRestore is the kind of FoundationDBRestore workflows; "fdbr" is the resource's short name.
+	KindFDBRestore Kind = "fdbr"
 )
 
 // ObjectRef names one incarnation of a tenant's object: an object deleted and created again under the same name has

@@ -41,6 +41,7 @@ const (
 	ReasonClusterUnreachable = "ClusterUnreachable"
 	ReasonStateUnknown       = "StateUnknown"
 	ReasonDataMissing        = "DataMissing"
+	ReasonExpiryFailing      = "ExpiryFailing"
 )
 
 // Reasons of MisconfiguredBackup.
@@ -54,4 +55,36 @@ const (
 	ReasonContainerUsed      = "ContainerUsed"
 	ReasonToolsMissing       = "ToolsMissing"
 	ReasonTooManyBackups     = "TooManyBackups"
+)
+
+// Types of the conditions of a FoundationDBRestore. The cause is in the reason and the message.
+const (
+	// ConditionIncorrectRestoreState: the restore is not in the state that the spec asks for, or has not ended yet.
+	ConditionIncorrectRestoreState = "IncorrectRestoreState"
+	// ConditionMisconfiguredRestore: the spec cannot be carried out.
+	ConditionMisconfiguredRestore = "MisconfiguredRestore"
+)
+
+// Reasons of IncorrectRestoreState. ClusterUnreachable, StateUnknown, ToolFailing and DataMissing are those of a backup, too.
+const (
+	ReasonNotStarted          = "NotStarted"
+	ReasonRestoring           = "Restoring"
+	ReasonNotAborted          = "NotAborted"
+	ReasonAborted             = "Aborted"
+	ReasonNoProgress          = "NoProgress"
+	ReasonAgentsPaused        = "AgentsPaused"
+	ReasonNoAgents            = "NoAgents"
+	ReasonDatabaseLocked      = "DatabaseLocked"
+	ReasonDatabaseNotEmpty    = "DestinationNotEmpty"
+	ReasonDatabaseChanged     = "DestinationChanged"
+	ReasonDataBusy            = "DataBusy"
+	ReasonFinalizationFailing = "FinalizationFailing"
+)
+
+// Reasons of MisconfiguredRestore, besides those of a backup.
+const (
+	ReasonBackupMissing = "BackupMissing"
+	ReasonURLInvalid    = "URLInvalid"
+	ReasonNotRestorable = "NotRestorable"
+	ReasonSourceMissing = "SourceClusterMissing"
 )

@@ -1,8 +1,10 @@
 package v1alpha1_test
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -56,9 +58,12 @@ func TestKindsAreServedUnderTheNamesPeopleUse(t *testing.T) {
 			fdbv1alpha1.ResourceFoundationDBBackups, "fdbb",
 			[]string{"Generation", "Reconciled", "Oldest-Data", "Latest-Restorable", "Age"},
 		},
+		fdbv1alpha1.KindFoundationDBRestore: {
+			fdbv1alpha1.ResourceFoundationDBRestores, "fdbr", []string{"State", "Percent", "Restored-Version", "Age"},
+		},
 	}
 	crds := definitions(t)
-	require.Len(t, crds, len(tests))
+	require.ElementsMatch(t, slices.Collect(maps.Keys(tests)), slices.Collect(maps.Keys(crds)))
 	for kind, tt := range tests {
 		t.Run(kind, func(t *testing.T) {
 			crd, version := crds[kind], crds[kind].Spec.Versions[0]

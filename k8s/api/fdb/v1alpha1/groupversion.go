@@ -21,10 +21,14 @@ var (
 const (
 	KindFoundationDBBackup      = "FoundationDBBackup"
 	ResourceFoundationDBBackups = "foundationdbbackups"
+
+	KindFoundationDBRestore      = "FoundationDBRestore"
+	ResourceFoundationDBRestores = "foundationdbrestores"
 )
 
 func addKnownTypes(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(GroupVersion, &FoundationDBBackup{}, &FoundationDBBackupList{})
+	scheme.AddKnownTypes(GroupVersion,
+		&FoundationDBBackup{}, &FoundationDBBackupList{}, &FoundationDBRestore{}, &FoundationDBRestoreList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil
 }

@@ -19,10 +19,51 @@ type FoundationDBBackupStatus struct {
 	// +listType=atomic
 	Backups []BackupDetails `json:"backups,omitempty"`
 
+	// expiry is what became of the last turn in the queue of expirations.
+	// +optional
+	Expiry *BackupExpiryStatus `json:"expiry,omitempty"`
+
 	// reconciled repeats, for lists, that there is no condition for the present generation.
 	// +optional
 	Reconciled bool `json:"reconciled"`
 }
+
+// BackupExpiryStatus is what became of the last turn in the queue of expirations.
+type BackupExpiryStatus struct {
+	// lastTime is when that turn ended.
+	LastTime metav1.Time `json:"lastTime"`
+	// reason says in a word how it ended.
+	Reason string `json:"reason"`
+	// message says more.
+	// +optional
+	Message string `json:"message,omitempty"`
+	// lastExpired is when data were last expired.
+	// +optional
+	LastExpired *metav1.Time `json:"lastExpired,omitempty"`
+	// turn is when that turn began, in Unix seconds: a result that is told again is known by it.
+	// +optional
+	Turn int64 `json:"turn,omitempty"`
+}
+
+// Reasons of status.expiry.
+const (
+	// ExpiryExpired: data older than the policy were deleted, or there were none.
+	ExpiryExpired = "Expired"
+	// ExpiryUnsafe: FoundationDB refuses, because too little would remain restorable; tried again in the next turn.
+	ExpiryUnsafe = "Unsafe"
+	// ExpiryLastSnapshotKept: the backup is stopped, and what is left of it is the last that can be restored: it outlives its
+	// retention.
+	ExpiryLastSnapshotKept = "LastSnapshotKept"
+	// ExpiryNothing: there is nothing to expire yet.
+	ExpiryNothing = "NothingToExpire"
+	// ExpiryWaiting: the container is in use, or the database does not answer.
+	ExpiryWaiting = "Waiting"
+	// ExpiryFailed: the pod failed, was lost or was cut at its limit.
+	ExpiryFailed = "Failed"
+	// ExpiryDeleted and ExpiryKept: the data of a deleted backup are gone, or stay because others use them.
+	ExpiryDeleted = "Deleted"
+	ExpiryKept    = "KeptForOthers"
+)
 
 // BackupDetails describes one backup in the object store.
 type BackupDetails struct {
