@@ -59,9 +59,9 @@ func Settled(v contract.FDBBackupView) bool {
 	case !v.Found:
 		return true
 	case v.BeingDeleted:
-		return !v.Held
+		return Gone(v)
 	}
-	return v.Desired.State == "Stopped" && v.Held && v.Observed && v.Reconciled
+	return v.Desired.State == "Stopped" && v.Held && v.DeleteWanted == v.DeleteAsked && v.Observed && v.Reconciled
 }
 
 // Decide returns the next step. The order is the seed's: toggle running, toggle paused, modify. Stopping never waits for a slot.

@@ -38,6 +38,19 @@ var symptoms = []symptom{
 		"a backup is running on the tag already",
 	},
 	{
+		regexp.MustCompile(`restore duplicate request`), contract.FDBClassAlreadyRunning,
+		"a restore is running on the tag already",
+	},
+	{
+		regexp.MustCompile(`into a non-empty destination database`), contract.FDBClassNotEmpty,
+		"the destination holds data where it is to be restored to: clear these ranges, or restore into another database",
+	},
+	{
+		regexp.MustCompile(`invalid restore version|insufficient data to restore to version|restore version -?[0-9]+ is not possible|` +
+			`not restorable to any version`), contract.FDBClassNotRestorable,
+		"the backup cannot be restored to this version (%s): choose one from its oldest to its latest restorable point",
+	},
+	{
 		regexp.MustCompile(`not running on tag|backup unneeded request|no backup exists on tag|is not runnable|` +
 			`cannot modify aborted backup|is already discontinued`), contract.FDBClassNotRunning,
 		"no backup is running on the tag",
@@ -99,7 +112,7 @@ var symptoms = []symptom{
 		"the object store cannot be used (%s): see the store itself",
 	},
 	{
-		regexp.MustCompile(`operation timed out|transaction timed out`), contract.FDBClassTimeout,
+		regexp.MustCompile(`operation timed out|transaction timed out|specified timeout reached`), contract.FDBClassTimeout,
 		"the database or the object store did not answer in time (%s)",
 	},
 }

@@ -16,7 +16,16 @@ import (
 
 // failures says what each end of a real tool that was not a success means.
 var failures = map[contract.FDBClass][]string{
-	contract.FDBClassAlreadyRunning: {"13-start-again-same-tag", "99-noagent-start-again", "c4-start-again"},
+	contract.FDBClassAlreadyRunning: {"13-start-again-same-tag", "61-start-same-tag", "99-noagent-start-again", "c4-start-again"},
+	contract.FDBClassNotEmpty: {
+		"51-restore-start-while-running", "51-restore-start-while-running-othertag", "52-restore-nonempty", "52-restore-nonempty-w",
+		"86-big-restart-nonempty",
+	},
+	contract.FDBClassNotRestorable: {
+		"55-restore-ts-before-cluster", "55-restore-ts-future", "55-restore-version-too-new", "55-restore-version-too-old",
+		"b2-restore-version-in-gap",
+	},
+	contract.FDBClassTimeout: {"95-unreachable-fdbcli-get-timeout5", "95-unreachable-fdbcli-timeout5"},
 	contract.FDBClassNotRunning: {
 		"35-modify-unknown-tag", "36-modify-completed-tag", "46-discontinue-completed", "46-discontinue-unknown", "90-abort-again",
 		"90-abort-unknown", "96-abort-empty-tag",
@@ -42,13 +51,9 @@ var failures = map[contract.FDBClass][]string{
 	},
 	contract.FDBClassOther: {
 		"33-modify-verify-uid-wrong", "34-modify-nothing", "42-query-keys", "42-query-snapshot-1", "50-restore-no-dest-cluster",
-		"51-restore-start-while-running", "51-restore-start-while-running-othertag", "52-restore-nonempty", "52-restore-nonempty-w",
-		"55-restore-ts-bad-format", "55-restore-ts-before-cluster", "55-restore-ts-future", "55-restore-ts-without-orig",
-		"55-restore-ts-without-zone", "55-restore-version-and-ts", "55-restore-version-too-new", "55-restore-version-too-old",
-		"61-start-same-tag", "70-expire-no-args", "77-expire-bad-ts", "86-big-restart-nonempty", "94-start-negative-interval",
-		"94-start-overlap-keys", "95-unreachable-fdbcli-get-timeout5", "95-unreachable-fdbcli-timeout5",
-		"b2-restore-version-in-gap", "help-fdbbackup-badcmd",
-		"help-fdbbackup-badopt", "help-fdbbackup-noargs", "help-fdbbackup-tags", "help-fdbrestore-noargs",
+		"55-restore-ts-bad-format", "55-restore-ts-without-orig", "55-restore-ts-without-zone", "55-restore-version-and-ts",
+		"70-expire-no-args", "77-expire-bad-ts", "94-start-negative-interval", "94-start-overlap-keys",
+		"help-fdbbackup-badcmd", "help-fdbbackup-badopt", "help-fdbbackup-noargs", "help-fdbbackup-tags", "help-fdbrestore-noargs",
 	},
 }
 

@@ -15,6 +15,11 @@ import (
 // its last beginning, or of the last change of its reason.
 func ApplyFindings(object *fdbv1alpha1.FoundationDBBackup, findings contract.FDBFindings, now time.Time) {
 	status := &object.Status
+	applyExpiry(status, findings.Expiry)
+	applyBackups(status, findings.Backups)
+	if findings.ExpiryAlone {
+		return
+	}
 	status.ObservedGeneration = findings.Generation
 	var conditions []metav1.Condition
 	for _, found := range findings.Conditions {
@@ -30,8 +35,11 @@ func ApplyFindings(object *fdbv1alpha1.FoundationDBBackup, findings contract.FDB
 	}
 	status.Conditions = conditions
 	status.Reconciled = len(conditions) == 0 && findings.Generation == object.Generation
+}
+
+func applyBackups(status *fdbv1alpha1.FoundationDBBackupStatus, backups []contract.FDBBackup) {
 	status.Backups = nil
-	for _, found := range findings.Backups {
+	for _, found := range backups {
 		status.Backups = append(status.Backups, fdbv1alpha1.BackupDetails{
 			Tag: found.Tag, URL: found.URL, State: found.State, KeyRanges: found.KeyRanges,
 			OldestData: restorePoint(found.Oldest), LatestRestorable: restorePoint(found.Latest),
@@ -104,6 +112,10 @@ func (o *Objects) View() contract.FDBBackupView {
 		Found:        true,
 		BeingDeleted: !object.DeletionTimestamp.IsZero(),
 		Held:         slices.Contains(object.Finalizers, fdbv1alpha1.FinalizerStop),
+		DeleteWanted: slices.Contains(object.Finalizers, fdbv1alpha1.FinalizerDelete),
+		DeleteAsked:  DeleteAsked(object),
+		Policy:       object.Spec.Expiry.MaxRetention != "",
+		Expiry:       plainExpiry(object.Status.Expiry),
 		Generation:   object.Generation,
 		Observed:     object.Status.ObservedGeneration == object.Generation,
 		Reconciled:   object.Status.Reconciled && len(object.Status.Conditions) == 0,

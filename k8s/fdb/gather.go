@@ -105,61 +105,57 @@ func ClusterName(object *fdbv1alpha1.FoundationDBBackup) string {
 }
 
 func (g *Gatherer) readCluster(ctx context.Context, o *Objects) error {
-	name, namespace := ClusterName(o.Object), o.Object.Namespace
+	cluster, problem, err := ReadCluster(ctx, g.Reader, o.Object.Namespace, ClusterName(o.Object),
+		"create a FoundationDBBackup with the right spec.clusterName")
+	o.Cluster = cluster
+	o.noted(problem)
+	return err
+}
+
+// Problem is what keeps a spec from being carried out: a reason of a condition, with a message for people.
+type Problem struct{ Reason, Message string }
+
+func problem(reason, format string, values ...any) *Problem {
+	return &Problem{Reason: reason, Message: fmt.Sprintf(format, values...)}
+}
+
+// ReadCluster reads what is needed of a FoundationDBCluster; nil if there is none of that name. The problem says what is missing
+// for reaching its database; otherwise is what to do, besides creating it, if the name is wrong.
+func ReadCluster(ctx context.Context, reader client.Reader, namespace, name, otherwise string) (*Cluster, *Problem, error) {
 	found := &foundationdbv1beta2.FoundationDBCluster{}
-	exists, err := Find(ctx, g.Reader, "FoundationDBCluster", namespace, name, found)
+	exists, err := Find(ctx, reader, "FoundationDBCluster", namespace, name, found)
 	switch {
 	case meta.IsNoMatchError(err):
-		o.misconfigured(fdbv1alpha1.ReasonClusterMissing, "there is no kind FoundationDBCluster (%s) here: install the "+
-			"FoundationDB operator", foundationdbv1beta2.GroupVersion)
-		return nil
+		return nil, problem(fdbv1alpha1.ReasonClusterMissing, "there is no kind FoundationDBCluster (%s) here: install the "+
+			"FoundationDB operator", foundationdbv1beta2.GroupVersion), nil
 	case err != nil:
-		return err
+		return nil, nil, err
 	case !exists:
-		o.misconfigured(fdbv1alpha1.ReasonClusterMissing, "there is no FoundationDBCluster %q in namespace %s: create it, or "+
-			"create a FoundationDBBackup with the right spec.clusterName", name, namespace)
-		return nil
+		return nil, problem(fdbv1alpha1.ReasonClusterMissing, "there is no FoundationDBCluster %q in namespace %s: create it, or %s",
+			name, namespace, otherwise), nil
 	}
-	o.Cluster = &Cluster{Name: name}
-	if text := found.Status.ConnectionString; connectionString.MatchString(text) {
-		o.Cluster.ConnectionString = text
-	} else {
-		o.misconfigured(fdbv1alpha1.ReasonClusterNotReady, "FoundationDBCluster %q has no valid status.connectionString yet: "+
-			"the FoundationDB operator writes it once the database is configured", name)
-	}
+	cluster := &Cluster{Name: name}
+	var unready *Problem
 	if version := found.Version(); clusterVersion.MatchString(version) {
-		o.Cluster.Version = version
+		cluster.Version = version
 	} else {
-		o.misconfigured(fdbv1alpha1.ReasonClusterNotReady, "FoundationDBCluster %q has no valid version: neither "+
+		unready = problem(fdbv1alpha1.ReasonClusterNotReady, "FoundationDBCluster %q has no valid version: neither "+
 			"status.runningVersion nor spec.version is one like 7.3.48", name)
 	}
-	return nil
+	if text := found.Status.ConnectionString; connectionString.MatchString(text) {
+		cluster.ConnectionString = text
+	} else {
+		unready = problem(fdbv1alpha1.ReasonClusterNotReady, "FoundationDBCluster %q has no valid status.connectionString yet: "+
+			"the FoundationDB operator writes it once the database is configured", name)
+	}
+	return cluster, unready, nil
 }
 
 func (g *Gatherer) readCredentials(ctx context.Context, o *Objects) error {
-	reference, namespace := o.Object.Spec.Credentials, o.Object.Namespace
-	key := cmp.Or(reference.Key, "credentials")
-	secret := &corev1.Secret{}
-	exists, err := Find(ctx, g.Reader, "Secret", namespace, reference.SecretName, secret)
-	if err != nil {
+	file, accounts, problem, err := ReadCredentials(ctx, g.Reader, o.Object.Namespace, o.Object.Spec.Credentials)
+	o.noted(problem)
+	if err != nil || problem != nil {
 		return err
-	}
-	file, has := secret.Data[key]
-	switch {
-	case !exists:
-		o.misconfigured(fdbv1alpha1.ReasonSecretMissing, "there is no Secret %q in namespace %s: create it with a credentials "+
-			"file of FoundationDB under the key %q", reference.SecretName, namespace, key)
-		return nil
-	case !has:
-		o.misconfigured(fdbv1alpha1.ReasonSecretMissing, "Secret %q has no key %q: put a credentials file of FoundationDB "+
-			"there, or correct spec.credentials.key", reference.SecretName, key)
-		return nil
-	}
-	accounts, err := ParseAccounts(file)
-	if err != nil {
-		o.misconfigured(fdbv1alpha1.ReasonCredentialsInvalid, "key %q of Secret %q is no credentials file of FoundationDB: %v",
-			key, reference.SecretName, err)
-		return nil
 	}
 	o.Credentials, o.Accounts = file, accounts
 	destination, err := Resolve(o.Object, inUseFirst(accounts, o.Object))
@@ -168,11 +164,45 @@ func (g *Gatherer) readCredentials(ctx context.Context, o *Objects) error {
 	case errors.As(err, &invalid):
 		o.misconfigured(fdbv1alpha1.ReasonDestinationInvalid, "%s", invalid.Error())
 	case err != nil:
-		return fmt.Errorf("destination of %s/%s: %w", namespace, o.Object.Name, err)
+		return fmt.Errorf("destination of %s/%s: %w", o.Object.Namespace, o.Object.Name, err)
 	default:
 		o.Destination = destination
 	}
 	return nil
+}
+
+// ReadCredentials reads a credentials file with its accounts. It is secret. The problem says why there is no valid one.
+func ReadCredentials(
+	ctx context.Context, reader client.Reader, namespace string, reference fdbv1alpha1.CredentialsReference,
+) ([]byte, []Account, *Problem, error) {
+	key := cmp.Or(reference.Key, "credentials")
+	secret := &corev1.Secret{}
+	exists, err := Find(ctx, reader, "Secret", namespace, reference.SecretName, secret)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	file, has := secret.Data[key]
+	switch {
+	case !exists:
+		return nil, nil, problem(fdbv1alpha1.ReasonSecretMissing, "there is no Secret %q in namespace %s: create it with a "+
+			"credentials file of FoundationDB under the key %q", reference.SecretName, namespace, key), nil
+	case !has:
+		return nil, nil, problem(fdbv1alpha1.ReasonSecretMissing, "Secret %q has no key %q: put a credentials file of FoundationDB "+
+			"there, or correct spec.credentials.key", reference.SecretName, key), nil
+	}
+	accounts, err := ParseAccounts(file)
+	if err != nil {
+		return nil, nil, problem(fdbv1alpha1.ReasonCredentialsInvalid, "key %q of Secret %q is no credentials file of FoundationDB: %v",
+			key, reference.SecretName, err), nil
+	}
+	return file, accounts, nil, nil
+}
+
+// noted notes a problem, if there is one, unless there is one already.
+func (o *Objects) noted(problem *Problem) {
+	if problem != nil {
+		o.misconfigured(problem.Reason, "%s", problem.Message)
+	}
 }
 
 // misconfigured notes a problem unless there is one already.
@@ -186,17 +216,21 @@ func (o *Objects) misconfigured(reason, format string, values ...any) {
 
 // Reachable reports whether it is known where the database is and what it runs: enough for asking for its state, for aborting,
 // pausing and resuming.
-func (o *Objects) Reachable() bool {
-	return o.Cluster != nil && o.Cluster.ConnectionString != "" && o.Cluster.Version != ""
-}
+func (o *Objects) Reachable() bool { return o.Cluster.Reachable() }
+
+// Owner is Cluster.Owner.
+func (o *Objects) Owner() string { return o.Cluster.Owner() }
+
+// Reachable reports whether it is known where the database is and what it runs.
+func (c *Cluster) Reachable() bool { return c != nil && c.ConnectionString != "" && c.Version != "" }
 
 // Owner returns the description:id of the database, which stays the same when its coordinators change; empty if it is not
 // known.
-func (o *Objects) Owner() string {
-	if o.Cluster == nil {
+func (c *Cluster) Owner() string {
+	if c == nil {
 		return ""
 	}
-	parts := connectionString.FindStringSubmatch(o.Cluster.ConnectionString)
+	parts := connectionString.FindStringSubmatch(c.ConnectionString)
 	if parts == nil {
 		return ""
 	}

@@ -27,9 +27,14 @@ func Judge(s Situation, failed *Attempt) []contract.FDBCondition {
 	add(judgeDeployment(s.View))
 	add(judgeRollout(s.View))
 	configuration := judgeConfiguration(s, failed)
+	var state *contract.FDBCondition
 	if configuration == nil || s.View.Problem == nil {
-		add(judgeState(s, failed))
+		state = judgeState(s, failed)
 	}
+	if state == nil {
+		state = s.judgeExpiry()
+	}
+	add(state)
 	add(configuration)
 	return conditions
 }

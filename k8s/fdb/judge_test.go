@@ -92,6 +92,14 @@ var judgements = map[string]struct {
 		want: []string{"IncorrectBackupState/DataMissing"}, says: "Stopped and back to Running",
 	},
 
+	"old data cannot be expired":    {of: []change{policy, turned("Failed")}, want: []string{"IncorrectBackupState/ExpiryFailing"}, says: "what became of it"},
+	"nobody asks for that any more": {of: []change{turned("Failed")}},
+	"the last turn has failed":      {of: []change{policy, turned("Expired"), result("Failed")}, want: []string{"IncorrectBackupState/ExpiryFailing"}, says: "what the turn says"},
+	"a later turn has not":          {of: []change{policy, turned("Failed"), result("Unsafe")}},
+	"a refusal is no fault":         {of: []change{policy, turned("Unsafe")}},
+	"something else is wrong, too":  {of: []change{policy, turned("Failed"), agentsPaused}, want: []string{"IncorrectBackupState/NotResumed"}, says: "shall run"},
+	"old data and a missing Secret": {of: []change{policy, turned("Failed"), problem}, want: []string{"IncorrectBackupState/ExpiryFailing", "MisconfiguredBackup/SecretMissing"}},
+
 	"another period is asked for":      {of: []change{period}, want: []string{"MisconfiguredBackup/ParametersDiffer"}},
 	"other parameters are asked for":   {of: []change{parameters}, want: []string{"MisconfiguredBackup/ParametersDiffer"}},
 	"the Secret is missing":            {of: []change{problem}, want: []string{"MisconfiguredBackup/SecretMissing"}, says: "there is no Secret"},
@@ -130,10 +138,13 @@ func TestEveryReasonIsReached(t *testing.T) {
 			reached[reason] = true
 		}
 	}
-	file, err := parser.ParseFile(token.NewFileSet(), "../api/fdb/v1alpha1/conditions.go", nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), "../api/fdb/v1alpha1/conditions.go", nil, parser.ParseComments)
 	require.NoError(t, err)
 	var known []string
 	ast.Inspect(file, func(node ast.Node) bool {
+		if block, is := node.(*ast.GenDecl); is && strings.Contains(block.Doc.Text(), "Restore") {
+			return false // those of another kind
+		}
 		if spec, is := node.(*ast.ValueSpec); is && strings.HasPrefix(spec.Names[0].Name, "Reason") {
 			literal := spec.Values[0].(*ast.BasicLit)
 			known = append(known, constant.StringVal(constant.MakeFromLiteral(literal.Value, token.STRING, 0)))

@@ -19,10 +19,11 @@ func Merge(s Situation) []contract.FDBBackup {
 		if described {
 			entry = withRange(entry, container)
 		}
+		entry, deleted := s.afterTurn(entry, described)
 		gone := described && container.Missing && !IsPlan(entry) && !s.runsAt(entry.URL)
 		stale := IsPlan(entry) && s.lookedAt(entry.Tag) && !hasData(entry) &&
 			(Stopping(s.View) || !s.planFits(entry) || s.superseded(entry))
-		if !gone && !stale {
+		if !gone && !stale && !deleted {
 			merged = append(merged, entry)
 		}
 	}

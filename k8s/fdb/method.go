@@ -51,11 +51,11 @@ var _ Method = agentMethod{}
 
 // Start implements Method.
 func (agentMethod) Start(c Command) []string {
-	args := append([]string{"start", "-d", cleanURL(c.URL)}, tagOption(c.Tag)...)
+	args := append([]string{"start", "-d", CleanURL(c.URL)}, tagOption(c.Tag)...)
 	args = append(args, periodOption(c.SnapshotPeriodSeconds)...)
 	args = append(args, "-z")
 	for _, keys := range c.KeyRanges {
-		args = append(args, "-k", rangeArgument(keys))
+		args = append(args, "-k", RangeArgument(keys))
 	}
 	return args
 }
@@ -65,7 +65,7 @@ func (agentMethod) Modify(c Command) []string {
 	args := append([]string{"modify"}, tagOption(c.Tag)...)
 	args = append(args, periodOption(c.SnapshotPeriodSeconds)...)
 	if c.URL != "" {
-		args = append(args, "-d", cleanURL(c.URL))
+		args = append(args, "-d", CleanURL(c.URL))
 	}
 	return args
 }
@@ -84,7 +84,7 @@ func (agentMethod) Status(tag string, json bool) []string {
 
 // Describe implements Method. The plain description goes stale (apple/foundationdb#12069), hence --deep.
 func (agentMethod) Describe(url string, timestamps bool) []string {
-	args := []string{"describe", "-d", cleanURL(url), "--deep", "--json"}
+	args := []string{"describe", "-d", CleanURL(url), "--deep", "--json"}
 	if timestamps {
 		args = append(args, "--version-timestamps")
 	}
@@ -120,9 +120,9 @@ func periodOption(seconds int64) []string {
 	return []string{"-s", strconv.FormatInt(seconds, 10)}
 }
 
-// rangeArgument writes "start end" so that the tool reads the same keys: to it a quote opens a quoted text, a semicolon ends the
+// RangeArgument writes "start end" so that the tool reads the same keys: to it a quote opens a quoted text, a semicolon ends the
 // range, and a dash at the start makes an option.
-func rangeArgument(keys string) string {
+func RangeArgument(keys string) string {
 	keys = strings.NewReplacer(`"`, `\x22`, `;`, `\x3b`).Replace(keys)
 	if rest, dashed := strings.CutPrefix(keys, "-"); dashed {
 		keys = `\x2d` + rest

@@ -43,11 +43,11 @@ func Redact(text string, secrets []string) string {
 		}
 	}
 	text = strings.NewReplacer(pairs...).Replace(text)
-	return anyURL.ReplaceAllStringFunc(text, cleanURL)
+	return anyURL.ReplaceAllStringFunc(text, CleanURL)
 }
 
-// cleanURL returns a URL without anything secret. One that holds none is returned as it is.
-func cleanURL(given string) string {
+// CleanURL returns a URL without anything secret. One that holds none is returned as it is.
+func CleanURL(given string) string {
 	scheme, rest, found := strings.Cut(given, "://")
 	if !found || scheme == "file" {
 		return given

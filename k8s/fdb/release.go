@@ -36,6 +36,11 @@ func ReleaseDue(s Situation, failed *Attempt, now time.Time, limit time.Duration
 	if !s.View.ClusterGone && !s.View.NamespaceEnding && !waited {
 		return false, ""
 	}
+	return true, Abandoned(s, hindrance)
+}
+
+// Abandoned says that a backup was not stopped, what hindered that, and what stays.
+func Abandoned(s Situation, hindrance string) string {
 	var urls []string
 	for _, entry := range s.View.Backups {
 		if !IsPlan(entry) && entry.State != StateAborted && entry.State != StateCompleted {
@@ -45,8 +50,11 @@ func ReleaseDue(s Situation, failed *Attempt, now time.Time, limit time.Duration
 	left := "no data are known of"
 	if len(urls) > 0 {
 		left = "its data stay at " + strings.Join(urls, ", ")
+		if s.View.DeleteWanted && !s.View.NamespaceEnding {
+			left = "its data are deleted all the same, at " + strings.Join(urls, ", ")
+		}
 	}
-	return true, fmt.Sprintf("the backup was not stopped, because %s; should the database exist, abort the backup there (fdbbackup "+
+	return fmt.Sprintf("the backup was not stopped, because %s; should the database exist, abort the backup there (fdbbackup "+
 		"abort -t %s), else its log of changes grows; %s", hindrance, s.View.Desired.Tag, left)
 }
 

@@ -102,7 +102,7 @@ func boundURL(url string) string {
 	if len(url) > maxURL {
 		return ""
 	}
-	return Bound(cleanURL(url), maxURL)
+	return Bound(CleanURL(url), maxURL)
 }
 
 // recentError is a line like "9 second(s) ago : 'Platform error' on 'file_backup_write_range_5.2'".

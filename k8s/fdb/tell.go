@@ -50,6 +50,9 @@ func Details(s Situation, findings contract.FDBFindings) string {
 		}
 		lines = append(lines, line)
 	}
+	if last := s.View.Expiry; last != nil {
+		lines = append(lines, fmt.Sprintf("\nLast turn in the queue of expirations: **%s**. %s", last.Reason, oneLine(last.Message)))
+	}
 	return strings.Join(lines, "\n")
 }
 

@@ -34,8 +34,8 @@ func Tidings(before, after fdbv1alpha1.FoundationDBBackupStatus) []Tiding {
 	var tidings []Tiding
 	for _, now := range after.Conditions {
 		earlier := meta.FindStatusCondition(before.Conditions, now.Type)
-		if earlier != nil && earlier.Reason == now.Reason {
-			continue
+		if (earlier != nil && earlier.Reason == now.Reason) || now.Reason == fdbv1alpha1.ReasonExpiryFailing {
+			continue // what became of a turn is ExpiryTiding's to tell
 		}
 		tidings = append(tidings, Tiding{
 			Warning: !slices.Contains(progressing, now.Reason), Reason: now.Reason, Note: now.Type + ": " + now.Message,
@@ -51,4 +51,27 @@ func Tidings(before, after fdbv1alpha1.FoundationDBBackupStatus) []Tiding {
 		tidings = append(tidings, Tiding{Reason: eventReconciled, Note: "the backup is as the spec says"})
 	}
 	return tidings
+}
+
+// ExpiryTiding is what a new result of a turn is worth telling; nil if it is nothing new. deleting: the object is.
+func ExpiryTiding(before, after *fdbv1alpha1.BackupExpiryStatus, deleting bool) *Tiding {
+	if after == nil || (before != nil && before.Turn == after.Turn) {
+		return nil
+	}
+	same := before != nil && before.Reason == after.Reason
+	tiding := &Tiding{Reason: after.Reason, Note: after.Message}
+	switch after.Reason {
+	case fdbv1alpha1.ExpiryFailed, fdbv1alpha1.ExpiryWaiting:
+		same = same && before.Message == after.Message
+		tiding.Warning = deleting || after.Reason == fdbv1alpha1.ExpiryFailed
+		if after.Reason == fdbv1alpha1.ExpiryFailed {
+			tiding.Reason = fdbv1alpha1.ReasonExpiryFailing
+		}
+	case fdbv1alpha1.ExpiryExpired:
+		same = same && before.Message == after.Message
+	}
+	if same {
+		return nil
+	}
+	return tiding
 }

@@ -15,8 +15,11 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// Task is one part of the work.
-type Task interface {
+// Task is one part of the work that follows a restore of Velero.
+type Task = TaskOf[*Context]
+
+// TaskOf is one part of the work that follows a restore. Context is what it needs, which differs with what was restored.
+type TaskOf[Context any] interface {
 	// Name is how the status, the restore's results and metrics call it. It is kept for ever.
 	Name() string
 	// Summary says what it does, for people.
@@ -25,8 +28,8 @@ type Task interface {
 	Timeout() time.Duration
 	// Run does the work and returns what it found. Everything that it does may have been done before, by an attempt that
 	// nobody knows of. A *NotYetError means that it waits for something, and another error that its cause may pass: it is run
-	// again. Whatever cannot pass, or has not passed when Context.Expired, is a finding.
-	Run(ctx context.Context, c *Context) (Findings, error)
+	// again. Whatever cannot pass, or has not passed when the context says that it has expired, is a finding.
+	Run(ctx context.Context, c Context) (Findings, error)
 }
 
 // Tasks returns the tasks in the order in which they run.

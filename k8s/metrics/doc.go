@@ -1,6 +1,7 @@
 // Package metrics holds Holdfast's own Prometheus instruments. They are registered with controller-runtime's registry
 // when the process starts, so that they are served on one page with those of client-go, controller-runtime and
-// Temporal's SDK. No label carries a tenant's name: the number of series does not grow with the number of objects.
+// Temporal's SDK. No label carries a tenant's name, but for the URL of data that were left behind: the number of series does not
+// grow with the number of objects.
 //
 // Times are seconds. Kubernetes stores creation and completion times without fractions, so what is measured from one of
 // them may be up to a second too long; it is never negative.
@@ -27,6 +28,10 @@
 //	holdfast_fdb_tool_runs_total{operation, result} counter  Runs of FoundationDB's tools: ok, or the class of the failure.
 //	holdfast_fdb_tool_seconds{operation}          histogram  How long they took.
 //	holdfast_foundationdbbackups_released_total{result} counter FoundationDBBackups that went: stopped or abandoned.
+//	holdfast_fdb_expiry_turns_total{job, outcome} counter   Turns of the queue of expirations that have ended.
+//	holdfast_fdb_expiry_turn_seconds{job}         histogram  How long they took.
+//	holdfast_foundationdbbackup_data_left_total{url} counter Containers that were left although they were to go along.
+//	holdfast_foundationdbrestores_ended_total{result} counter FoundationDBRestores that ended: completed, aborted, failed.
 //
 // By workflows, replay-safe, through Temporal's metrics handler; the names are contract's:
 //

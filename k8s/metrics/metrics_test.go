@@ -1,6 +1,7 @@
 package metrics_test
 
 import (
+	"fmt"
 	"go/parser"
 	"go/token"
 	"regexp"
@@ -10,12 +11,14 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"holdfast.dev/holdfast/k8s/metrics"
 	"holdfast.dev/holdfast/test/monitoring"
+	"holdfast.dev/holdfast/workflows/contract"
 )
 
 func TestVelerosFinalPhasesAreResults(t *testing.T) {
@@ -48,6 +51,59 @@ func TestEveryResultIsThereFromTheStart(t *testing.T) {
 	assert.ElementsMatch(t, metrics.Results, results["holdfast_backups_total"])
 	assert.ElementsMatch(t, metrics.Results, results["holdfast_restores_total"])
 	assert.Equal(t, []metrics.Result{"completed", "partially_failed"}, results["holdfast_restore_finalization_tasks_total"])
+	assert.Equal(t, []metrics.Result{"aborted", "completed", "failed"}, results["holdfast_foundationdbrestores_ended_total"])
+	for _, job := range []contract.FDBJob{contract.FDBJobExpire, contract.FDBJobDelete} {
+		for _, outcome := range []contract.FDBTurnOutcome{
+			contract.FDBTurnDone, contract.FDBTurnRefused, contract.FDBTurnNothing, contract.FDBTurnNotYet, contract.FDBTurnFailed,
+		} {
+			series := fmt.Sprintf("holdfast_fdb_expiry_turns_total{job=%q,outcome=%q}", job, outcome)
+			assert.True(t, present(families, series), series)
+		}
+	}
+}
+
+// present reports whether a page holds a series, whatever its value.
+func present(families []*dto.MetricFamily, series string) bool {
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			var labels []string
+			for _, label := range metric.GetLabel() {
+				labels = append(labels, fmt.Sprintf("%s=%q", label.GetName(), label.GetValue()))
+			}
+			if family.GetName()+"{"+strings.Join(labels, ",")+"}" == series {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Users choose URLs: however many there are, the page stays bounded, and none goes uncounted.
+func TestURLsOfDataThatWereLeftAreBounded(t *testing.T) {
+	const series = 600
+	left := func() (total float64, urls int) {
+		families, err := ctrlmetrics.Registry.Gather()
+		require.NoError(t, err)
+		for _, family := range families {
+			if family.GetName() == "holdfast_foundationdbbackup_data_left_total" {
+				for _, metric := range family.GetMetric() {
+					total += metric.GetCounter().GetValue()
+				}
+				urls = len(family.GetMetric())
+			}
+		}
+		return total, urls
+	}
+	before, _ := left()
+	for i := range series {
+		metrics.FDBDataLeft(fmt.Sprintf("blobstore://k@s3/bounded-%d?bucket=b", i))
+	}
+	after, urls := left()
+	assert.InDelta(t, series, after-before, 0)
+	assert.Equal(t, 501, urls)
+	assert.InDelta(t, 1, monitoring.Counted(t, `holdfast_foundationdbbackup_data_left_total{url="others"}`, func() {
+		metrics.FDBDataLeft("blobstore://k@s3/one-more?bucket=b")
+	}), 0)
 }
 
 // Velero gives no time of completion for what it refused, and clocks differ.
@@ -129,6 +185,10 @@ func TestEachCallMovesItsSeries(t *testing.T) {
 		`holdfast_fdb_tool_seconds{operation="status"}`:                         func() { metrics.ToolRun("status", "Timeout", time.Second) },
 		`holdfast_foundationdbbackups_released_total{result="stopped"}`:         func() { metrics.FDBBackupReleased(false) },
 		`holdfast_foundationdbbackups_released_total{result="abandoned"}`:       func() { metrics.FDBBackupReleased(true) },
+
+		`holdfast_fdb_expiry_turns_total{job="expire",outcome="Refused"}`: func() { metrics.FDBTurnEnded("expire", "Refused", time.Second) },
+		`holdfast_fdb_expiry_turn_seconds{job="delete"}`:                  func() { metrics.FDBTurnEnded("delete", "Done", -time.Second) },
+		`holdfast_foundationdbrestores_ended_total{result="aborted"}`:     func() { metrics.FDBRestoreEnded("aborted") },
 	} {
 		assert.InDelta(t, 1, monitoring.Counted(t, series, call), 0, series)
 	}

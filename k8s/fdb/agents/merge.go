@@ -25,6 +25,13 @@ func podTemplate(object *fdbv1alpha1.FoundationDBBackup, version string) (*corev
 	if err != nil {
 		return nil, err
 	}
+	return withTheirs(object, ours, version)
+}
+
+// withTheirs merges the user's template into one of ours.
+func withTheirs(
+	object *fdbv1alpha1.FoundationDBBackup, ours *corev1.PodTemplateSpec, version string,
+) (*corev1.PodTemplateSpec, error) {
 	raw := rawTemplate(object)
 	if raw == nil {
 		return ours, nil

@@ -1,0 +1,255 @@
+package fdb_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
+	"holdfast.dev/holdfast/k8s/fdb"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+func policy(s *fdb.Situation) { s.View.Policy = true }
+
+// turned: the status tells how turn 100 ended.
+func turned(reason string) change {
+	return func(s *fdb.Situation) {
+		s.View.Expiry = &contract.FDBExpiryView{Turn: 100, Reason: reason, Message: "what became of it"}
+	}
+}
+
+// result: turn 200 has ended, and the status does not tell yet.
+func result(reason string, deleted ...string) change {
+	return func(s *fdb.Situation) {
+		s.Memory.Result = &contract.FDBExpiryResult{Turn: 200, Reason: reason, Message: "what the turn says", Deleted: deleted}
+	}
+}
+
+func toldAgain(s *fdb.Situation) { s.Memory.Result.Turn = 100 }
+
+func withData(s *fdb.Situation) { s.View.Backups[0].Oldest = &contract.FDBPoint{Version: 1} }
+
+func dataHeld(s *fdb.Situation) { s.View.DeleteWanted = true }
+
+func letGoOf(s *fdb.Situation) { s.View.Held = false }
+
+func TestWhatTheQueueIsAskedFor(t *testing.T) {
+	tests := map[string]struct {
+		of   []change
+		want contract.FDBJob
+	}{
+		"nothing without a policy":                 {of: []change{withData}},
+		"an expiration with one":                   {of: []change{policy, withData}, want: contract.FDBJobExpire},
+		"also of what is stopped":                  {of: []change{policy, withData, asks("Stopped"), ended}, want: contract.FDBJobExpire},
+		"not without data":                         {of: []change{policy, isNew}},
+		"not while a deletion stops it":            {of: []change{policy, withData, dataHeld, deleted}},
+		"the deletion of the data then":            {of: []change{withData, dataHeld, deleted, letGoOf}, want: contract.FDBJobDelete},
+		"not unless it is wanted":                  {of: []change{withData, deleted, letGoOf}},
+		"not in a namespace that ends":             {of: []change{withData, dataHeld, deleted, letGoOf, ending}},
+		"not if nothing was ever started":          {of: []change{isNew, dataHeld, deleted, letGoOf}},
+		"nothing when there is no object any more": {of: []change{policy, func(s *fdb.Situation) { s.View = contract.FDBBackupView{} }}},
+	}
+	for title, test := range tests {
+		t.Run(title, func(t *testing.T) { assert.Equal(t, test.want, fdb.QueueWish(inOrder(test.of...).View)) })
+	}
+}
+
+func TestWhenTheQueueIsTold(t *testing.T) {
+	told := func(job contract.FDBJob, ago time.Duration) change {
+		return func(s *fdb.Situation) { s.Memory.Told, s.Memory.ToldAt = job, hour(12).Add(-ago).Unix() }
+	}
+	expire := contract.FDBJobExpire
+	tests := map[string]struct {
+		of     []change
+		begins bool
+		want   bool
+	}{
+		"at the start of a run":           {of: []change{policy, withData, told(expire, 0)}, begins: true, want: true},
+		"not twice in an hour":            {of: []change{policy, withData, told(expire, time.Hour-time.Second)}},
+		"after an hour":                   {of: []change{policy, withData, told(expire, time.Hour)}, want: true},
+		"when the wish is new":            {of: []change{policy, withData}, want: true},
+		"when it is another":              {of: []change{withData, dataHeld, deleted, letGoOf, told(expire, 0)}, want: true},
+		"that nothing is wanted any more": {of: []change{withData, told(expire, 0)}, want: true},
+		"not that nothing ever was":       {of: []change{withData}, begins: true},
+		"that of one that had turns":      {of: []change{withData, turned("Expired")}, begins: true, want: true},
+		"that only at the start":          {of: []change{withData, turned("Expired")}},
+	}
+	for title, test := range tests {
+		t.Run(title, func(t *testing.T) {
+			s := inOrder(test.of...)
+			assert.Equal(t, test.want, fdb.QueueDue(s.View, s.Memory, test.begins, hour(12)))
+		})
+	}
+}
+
+func TestWhichContainersAreUsed(t *testing.T) {
+	const (
+		first = "s3.local:443/fdb-backups/lab-2026-08-01T10-00-00Z"
+		next  = "s3.local:443/fdb-backups/lab-2026-08-01T11-00-00Z"
+	)
+	tests := map[string]struct {
+		of         []change
+		used, said []string
+	}{
+		"what runs":                      {used: []string{first}, said: []string{first}},
+		"what is planned":                {of: []change{planned("default", secondURL)}, used: []string{first, next}, said: []string{first, next}},
+		"no plan of another spec":        {of: []change{planned("default", secondURL, "a b")}, used: []string{first}, said: []string{first, next}},
+		"no plan of one that is stopped": {of: []change{planned("default", secondURL), asks("Stopped")}, used: []string{first}, said: []string{first, next}},
+		"nor what is no store":           {of: []change{func(s *fdb.Situation) { s.View.Backups[0].URL = "file:///tmp" }}},
+		"each once":                      {of: []change{func(s *fdb.Situation) { s.View.Backups = append(s.View.Backups, s.View.Backups...) }}, used: []string{first}, said: []string{first}},
+	}
+	for title, test := range tests {
+		t.Run(title, func(t *testing.T) {
+			view := inOrder(test.of...).View
+			assert.Equal(t, test.used, fdb.Containers(view))
+			assert.Equal(t, test.said, fdb.Mentioned(view))
+		})
+	}
+}
+
+func TestOnlyAPathWithItsSecondIsNobodyElses(t *testing.T) {
+	for format, want := range map[string]bool{
+		fdb.DefaultTimestampFormat: true, "-2006-01-02": false, "-15-04-05": false, "-now": false,
+	} {
+		s := inOrder(ended, func(s *fdb.Situation) {
+			s.View.Desired.TimestampFormat = format
+			stamped := hour(11).Format(format)
+			s.View.Backups = append(s.View.Backups, contract.FDBBackup{
+				Tag: "default", State: fdb.StateNeverRan, URL: "blobstore://lab@s3.local/lab" + stamped + "?bucket=fdb-backups",
+			})
+		})
+		name, fresh := fdb.NewContainer(s.View)
+		assert.Equal(t, "s3.local:443/fdb-backups/lab"+hour(11).Format(format), name)
+		assert.Equal(t, want, fresh, format)
+	}
+	name, _ := fdb.NewContainer(inOrder().View)
+	assert.Empty(t, name, "nothing is planned")
+}
+
+func TestTheLaterOfTwoResultsIsKept(t *testing.T) {
+	early := contract.FDBExpiryResult{Turn: 1, Reason: "a", Deleted: []string{"x", "y"}}
+	late := contract.FDBExpiryResult{Turn: 2, Reason: "b", Deleted: []string{"z"}}
+	require.Equal(t, &early, fdb.Later(nil, early))
+	want := &contract.FDBExpiryResult{Turn: 2, Reason: "b", Deleted: []string{"x", "y", "z"}}
+	require.Equal(t, want, fdb.Later(&early, late))
+	require.Equal(t, want, fdb.Later(&late, early))
+	require.Equal(t, want, fdb.Later(want, late), "told again")
+}
+
+func TestWhatATurnHasDoneIsInTheListOfBackups(t *testing.T) {
+	ranged := func(s *fdb.Situation) {
+		s.Memory.Result.Container = &contract.FDBContainer{URL: firstURL, Oldest: &contract.FDBPoint{Version: 7}, Latest: &contract.FDBPoint{Version: 8}}
+	}
+	points := func(s fdb.Situation) []int64 {
+		var found []int64
+		for _, entry := range fdb.Merge(s) {
+			if entry.Oldest != nil {
+				found = append(found, entry.Oldest.Version)
+			}
+		}
+		return found
+	}
+	assert.Equal(t, []int64{7}, points(inOrder(result("Expired"), ranged)))
+	assert.Equal(t, []int64{5}, points(inOrder(contains(firstURL, 5, 30), result("Expired"), ranged)), "this look has told")
+	assert.Empty(t, points(inOrder(turned("Expired"), result("Expired"), ranged, toldAgain)))
+	assert.Empty(t, fdb.Merge(inOrder(ended, result("Expired", firstURL))))
+	assert.Len(t, fdb.Merge(inOrder(result("Expired", firstURL))), 1, "what runs stays")
+	assert.Len(t, fdb.Merge(inOrder(ended, turned("Expired"), result("Expired", firstURL), toldAgain)), 1)
+}
+
+func TestAResultIsWrittenOnceAndNothingElseWithIt(t *testing.T) {
+	object := &fdbv1alpha1.FoundationDBBackup{}
+	object.Generation = 2
+	findings := contract.FDBFindings{Generation: 1, Conditions: []contract.FDBCondition{{Type: "T", Reason: "R"}}}
+	fdb.ApplyFindings(object, findings, hour(1))
+	expired := contract.FDBExpiryResult{Turn: 5, At: hour(2).Unix(), Reason: fdbv1alpha1.ExpiryExpired, Message: "m"}
+	alone := contract.FDBFindings{
+		Generation: 2, ExpiryAlone: true, Expiry: &expired, Backups: []contract.FDBBackup{{URL: firstURL, Tag: "default"}},
+	}
+	fdb.ApplyFindings(object, alone, hour(3))
+	assert.Len(t, object.Status.Conditions, 1)
+	assert.Equal(t, int64(1), object.Status.ObservedGeneration)
+	assert.Len(t, object.Status.Backups, 1)
+	require.NotNil(t, object.Status.Expiry)
+	assert.Equal(t, hour(2), object.Status.Expiry.LastExpired.UTC())
+	again := expired
+	again.Reason = fdbv1alpha1.ExpiryFailed
+	alone.Expiry = &again
+	before := object.DeepCopy()
+	fdb.ApplyFindings(object, alone, hour(4))
+	assert.Equal(t, before.Status, object.Status, "the same turn")
+	again.Turn, again.At = 6, hour(5).Unix()
+	fdb.ApplyFindings(object, alone, hour(5))
+	assert.Equal(t, fdbv1alpha1.ExpiryFailed, object.Status.Expiry.Reason)
+	assert.Equal(t, hour(2), object.Status.Expiry.LastExpired.UTC(), "that was then")
+	fdb.ApplyFindings(object, findings, hour(6))
+	assert.NotNil(t, object.Status.Expiry, "an ordinary look leaves it")
+}
+
+func TestTheTidingsOfATurn(t *testing.T) {
+	status := func(turn int64, reason, message string) *fdbv1alpha1.BackupExpiryStatus {
+		return &fdbv1alpha1.BackupExpiryStatus{Turn: turn, Reason: reason, Message: message}
+	}
+	tests := map[string]struct {
+		before, after *fdbv1alpha1.BackupExpiryStatus
+		deleting      bool
+		want          *fdb.Tiding
+	}{
+		"nothing yet":                          {},
+		"data were expired":                    {after: status(1, "Expired", "m"), want: &fdb.Tiding{Reason: "Expired", Note: "m"}},
+		"others were expired":                  {before: status(1, "Expired", "m"), after: status(2, "Expired", "n"), want: &fdb.Tiding{Reason: "Expired", Note: "n"}},
+		"the same turn":                        {before: status(1, "Expired", "m"), after: status(1, "Expired", "m")},
+		"a turn fails":                         {before: status(1, "Expired", "m"), after: status(2, "Failed", "x"), want: &fdb.Tiding{Warning: true, Reason: "ExpiryFailing", Note: "x"}},
+		"it fails again":                       {before: status(1, "Failed", "x"), after: status(2, "Failed", "x")},
+		"it fails otherwise":                   {before: status(1, "Failed", "x"), after: status(2, "Failed", "y"), want: &fdb.Tiding{Warning: true, Reason: "ExpiryFailing", Note: "y"}},
+		"it waits":                             {after: status(1, "Waiting", "x"), want: &fdb.Tiding{Reason: "Waiting", Note: "x"}},
+		"a deletion waits":                     {after: status(1, "Waiting", "x"), deleting: true, want: &fdb.Tiding{Warning: true, Reason: "Waiting", Note: "x"}},
+		"a deletion waits for the same":        {before: status(1, "Waiting", "x"), after: status(2, "Waiting", "x"), deleting: true},
+		"FoundationDB refuses, and goes on to": {before: status(1, "Unsafe", "x"), after: status(2, "Unsafe", "y")},
+	}
+	for title, test := range tests {
+		t.Run(title, func(t *testing.T) {
+			assert.Equal(t, test.want, fdb.ExpiryTiding(test.before, test.after, test.deleting))
+		})
+	}
+}
+
+func TestHowAnObjectGoesWhoseDataWereToBeDeleted(t *testing.T) {
+	done := contract.FDBExpiryResult{Outcome: contract.FDBTurnDone}
+	assert.Equal(t, fdbv1alpha1.ExpiryDeleted, fdb.Cleared(done).Reason)
+	assert.Contains(t, fdb.Cleared(done).Note, "are deleted")
+	done.Kept = []string{firstURL}
+	assert.Equal(t, fdbv1alpha1.ExpiryKept, fdb.Cleared(done).Reason)
+	assert.Contains(t, fdb.Cleared(done).Note, firstURL)
+	assert.Contains(t, fdb.Cleared(contract.FDBExpiryResult{Outcome: contract.FDBTurnNothing}).Note, "no data")
+	left := fdb.LeaveData(inOrder(planned("default", secondURL)).View)
+	assert.Equal(t, []string{firstURL}, left.Left, "a plan has no data")
+	assert.True(t, left.Warning && left.Data)
+	assert.Contains(t, left.Note, firstURL)
+	assert.Empty(t, fdb.LeaveData(inOrder(isNew).View).Left)
+}
+
+func TestWhenAnObjectIsSettled(t *testing.T) {
+	wanted := func(s *fdb.Situation) { s.View.DeleteAsked = true }
+	settled := func(s *fdb.Situation) { s.View.Observed, s.View.Reconciled, s.View.Held = true, true, true }
+	tests := map[string]struct {
+		of   []change
+		want bool
+	}{
+		"one that runs never is":                 {of: []change{settled}},
+		"one that is stopped and told":           {of: []change{settled, asks("Stopped")}, want: true},
+		"not before it has the finalizer":        {of: []change{settled, asks("Stopped"), wanted}},
+		"with it":                                {of: []change{settled, asks("Stopped"), wanted, dataHeld}, want: true},
+		"not while it has one it shall not have": {of: []change{settled, asks("Stopped"), dataHeld}},
+		"one being deleted not while it is held": {of: []change{settled, deleted}},
+		"nor while its data are to go":           {of: []change{settled, deleted, letGoOf, dataHeld}},
+		"one being deleted that nothing keeps":   {of: []change{settled, deleted, letGoOf}, want: true},
+		"one that is not there":                  {of: []change{func(s *fdb.Situation) { s.View = contract.FDBBackupView{} }}, want: true},
+	}
+	for title, test := range tests {
+		t.Run(title, func(t *testing.T) { assert.Equal(t, test.want, fdb.Settled(inOrder(test.of...).View)) })
+	}
+}

@@ -1,0 +1,165 @@
+package jobs
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"holdfast.dev/holdfast/k8s/fdb"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+const (
+	// maxMessage bounds what is told of a failure.
+	maxMessage = 512
+	// maxArguments bounds, in bytes, what a pod was made with: a result of Holdfast's own is far below it, and becomes a payload.
+	maxArguments = 64 << 10
+
+	// describeLimit is how long a describe may take; the script's own.
+	describeLimit = 5 * time.Minute
+	// exitTimeout is the exit code of what was ended at its limit, exitSignal that of what signal 0 would end.
+	exitTimeout = 124
+	exitSignal  = 128
+)
+
+// errIncomplete: a script that got to its end writes more.
+var errIncomplete = errors.New("its result is not complete")
+
+// line is one of a result.
+type line struct {
+	word   string
+	number int // of a URL; 0 but for deletions
+	exit   int
+	text   string
+}
+
+// ParseResult reads a termination message. args are those of the pod that left it: what it ran. An error says that the script did
+// not get to its end, or that somebody else has written the message; it quotes nothing of it.
+func ParseResult(message string, args []string) (contract.FDBPodResult, error) {
+	lines, err := parseLines(message)
+	if err != nil {
+		return contract.FDBPodResult{}, err
+	}
+	if len(args) < 2 {
+		return contract.FDBPodResult{}, errors.New("it was not made by Holdfast")
+	}
+	size := 0
+	for _, argument := range args {
+		size += len(argument)
+	}
+	if size > maxArguments {
+		return contract.FDBPodResult{}, errors.New("it was made with more arguments than Holdfast gives")
+	}
+	if args[0] == string(contract.FDBJobDelete) {
+		return deleted(lines, args[1:])
+	}
+	return expired(lines, args[1])
+}
+
+func parseLines(message string) ([]line, error) {
+	body, complete := strings.CutSuffix(message, "end\n")
+	if !complete || body == "" {
+		return nil, errIncomplete
+	}
+	var lines []line
+	for text := range strings.SplitSeq(strings.TrimSuffix(body, "\n"), "\n") {
+		var parsed line
+		var rest string
+		parsed.word, rest, _ = strings.Cut(text, " ")
+		if parsed.word == string(contract.FDBJobDelete) {
+			var number string
+			number, rest, _ = strings.Cut(rest, " ")
+			parsed.number, _ = strconv.Atoi(number) // 0 is the number of no URL
+		}
+		exit, rest, _ := strings.Cut(rest, " ")
+		var err error
+		if parsed.exit, err = strconv.Atoi(exit); err != nil || parsed.exit < 0 {
+			return nil, errors.New("its result cannot be read")
+		}
+		parsed.text = strings.ReplaceAll(rest, "\t", "\n")
+		lines = append(lines, parsed)
+	}
+	return lines, nil
+}
+
+// expired reads "before", "expire" and "after". Each is there if the one before it succeeded.
+func expired(lines []line, url string) (contract.FDBPodResult, error) {
+	var none, result contract.FDBPodResult
+	words := []string{"before", "expire", "after"}
+	for i, l := range lines {
+		if i >= len(words) || l.word != words[i] || (i > 0 && lines[i-1].exit != 0) {
+			return none, errors.New("its result speaks of something else")
+		}
+		switch l.word {
+		case "expire":
+			result.Trouble = troubleOf("expire", l)
+			continue
+		case "before":
+			result.Trouble = troubleOf("describe", l)
+		}
+		container, err := describedBy(l, url)
+		if err != nil {
+			return none, err
+		}
+		switch {
+		case l.word == "after":
+			result.After = &container
+		case container.Trouble == nil:
+			result.Before = &container
+		}
+	}
+	if last := len(lines) - 1; last < len(words)-1 && lines[last].exit == 0 {
+		return none, errIncomplete
+	}
+	return result, nil
+}
+
+// describedBy is what a describe said of a container.
+func describedBy(l line, url string) (contract.FDBContainer, error) {
+	if trouble := troubleOf("describe", l); trouble != nil {
+		if trouble.Class == contract.FDBClassMissing {
+			return contract.FDBContainer{URL: url, Missing: true}, nil
+		}
+		return contract.FDBContainer{URL: url, Trouble: trouble}, nil
+	}
+	container, err := fdb.ParseDescription([]byte(l.text))
+	container.URL = url
+	return container, err
+}
+
+// deleted: what does not exist is gone, whoever has deleted it. A URL that the result does not speak of is not.
+func deleted(lines []line, urls []string) (contract.FDBPodResult, error) {
+	var result contract.FDBPodResult
+	for _, l := range lines {
+		if l.word != string(contract.FDBJobDelete) || l.number < 1 || l.number > len(urls) {
+			return contract.FDBPodResult{}, errors.New("its result speaks of something else")
+		}
+		url, trouble := urls[l.number-1], troubleOf("delete", l)
+		switch {
+		case trouble == nil || trouble.Class == contract.FDBClassMissing:
+			if !slices.Contains(result.Deleted, url) {
+				result.Deleted = append(result.Deleted, url)
+			}
+		case result.Trouble == nil:
+			result.Trouble = trouble
+		}
+	}
+	if result.Trouble == nil && slices.ContainsFunc(urls, func(url string) bool { return !slices.Contains(result.Deleted, url) }) {
+		return contract.FDBPodResult{}, errIncomplete
+	}
+	return result, nil
+}
+
+func troubleOf(operation string, l line) *contract.FDBTrouble {
+	switch {
+	case l.exit == exitTimeout && operation == "describe":
+		return fdb.TimeoutTrouble(operation, describeLimit)
+	case l.exit > exitSignal:
+		return &contract.FDBTrouble{Class: contract.FDBClassOther, Message: fmt.Sprintf("fdbbackup %s was killed by signal %d, as "+
+			"it is for want of memory: raise the limit of container foundationdb in spec.podTemplateSpec", operation, l.exit-exitSignal)}
+	}
+	return fdb.Classify(operation, l.exit, nil, []byte(l.text))
+}

@@ -1,0 +1,70 @@
+package metrics
+
+import (
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+)
+
+// maxDataLeft is how many URLs holdfast_foundationdbbackup_data_left_total tells apart in a process; the others are counted as
+// one.
+const maxDataLeft = 500
+
+var (
+	fdbTurns = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "holdfast_fdb_expiry_turns_total",
+		Help: "Turns of the queue of expirations that have ended, by job (expire or delete) and outcome.",
+	}, []string{"job", "outcome"})
+	fdbTurnSeconds = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name:    "holdfast_fdb_expiry_turn_seconds",
+		Help:    "Time that a turn of the queue of expirations has taken.",
+		Buckets: []float64{1, 5, 15, 30, 60, 300, 900, 1800, 3600, 7200},
+	}, []string{"job"})
+	fdbDataLeft = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "holdfast_foundationdbbackup_data_left_total",
+		Help: "Containers that were left in the store although their FoundationDBBackup was to take them along, by URL.",
+	}, []string{"url"})
+	fdbRestoresEnded = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "holdfast_foundationdbrestores_ended_total",
+		Help: "FoundationDBRestores that have ended, by result: completed, aborted or failed.",
+	}, []string{"result"})
+
+	dataLeft      = map[string]bool{}
+	dataLeftMutex sync.Mutex
+)
+
+func init() {
+	ctrlmetrics.Registry.MustRegister(fdbTurns, fdbTurnSeconds, fdbDataLeft, fdbRestoresEnded)
+	// An alert on an increase sees nothing of a series that begins at one.
+	for _, job := range []string{"expire", "delete"} {
+		for _, outcome := range []string{"Done", "Refused", "NothingToDo", "NotYet", "Failed"} {
+			fdbTurns.WithLabelValues(job, outcome)
+		}
+		fdbTurnSeconds.WithLabelValues(job)
+	}
+	for _, result := range []string{"completed", "aborted", "failed"} {
+		fdbRestoresEnded.WithLabelValues(result)
+	}
+}
+
+// FDBTurnEnded counts and measures a turn of the queue of expirations.
+func FDBTurnEnded(job, outcome string, took time.Duration) {
+	fdbTurns.WithLabelValues(job, outcome).Inc()
+	fdbTurnSeconds.WithLabelValues(job).Observe(max(0, took.Seconds()))
+}
+
+// FDBDataLeft names the container of a deleted FoundationDBBackup whose data stay without having been asked to.
+func FDBDataLeft(url string) {
+	dataLeftMutex.Lock()
+	defer dataLeftMutex.Unlock()
+	if !dataLeft[url] && len(dataLeft) >= maxDataLeft {
+		url = "others"
+	}
+	dataLeft[url] = true
+	fdbDataLeft.WithLabelValues(url).Inc()
+}
+
+// FDBRestoreEnded counts the end of a FoundationDBRestore: completed, aborted or failed.
+func FDBRestoreEnded(result string) { fdbRestoresEnded.WithLabelValues(result).Inc() }
