@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"holdfast.dev/holdfast/k8s"
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
@@ -23,12 +22,6 @@ import (
 	"holdfast.dev/holdfast/k8s/fdb/agents"
 	"holdfast.dev/holdfast/k8s/metrics"
 	"holdfast.dev/holdfast/workflows/contract"
-)
-
-// Kubernetes Events on a FoundationDBBackup besides those of fdb.Tidings; best effort, written after the change they speak of.
-const (
-	eventFDBStopped   = "Stopped"
-	eventFDBAbandoned = "Abandoned"
 )
 
 // FDBBackups acts on FoundationDBBackups and their agents' Deployments.
@@ -122,19 +115,6 @@ func (b *FDBBackups) update(
 	return update(fdbv1alpha1.ResourceFoundationDBBackups, gather, seen, (*fdbSight).view)
 }
 
-// Observe reads the present state and adds our finalizer: from now on the object does not go before its backup has ended.
-func (b *FDBBackups) Observe(ctx context.Context, step contract.FDBBackupStep) (contract.FDBBackupView, error) {
-	return b.update(ctx, step.Ref, func(s *fdbSight) error {
-		if !s.Object.DeletionTimestamp.IsZero() {
-			return nil
-		}
-		_, err := patchObject(ctx, b.Client, s.Object, func() {
-			controllerutil.AddFinalizer(s.Object, fdbv1alpha1.FinalizerStop)
-		})
-		return err
-	})
-}
-
 // ApplyAgents makes the agents' Deployment what the spec says. One of that name that is not ours stays as it is.
 func (b *FDBBackups) ApplyAgents(ctx context.Context, step contract.FDBBackupStep) (contract.FDBBackupView, error) {
 	return b.update(ctx, step.Ref, func(s *fdbSight) error {
@@ -212,35 +192,14 @@ func (b *FDBBackups) Publish(ctx context.Context, findings contract.FDBFindings)
 		before := s.Object.Status.DeepCopy()
 		changed, err := patchStatus(ctx, b.Client, s.Object, func() { fdb.ApplyFindings(s.Object, findings, time.Now()) })
 		if changed {
-			for _, tiding := range fdb.Tidings(*before, s.Object.Status) {
-				kind := corev1.EventTypeNormal
-				if tiding.Warning {
-					kind = corev1.EventTypeWarning
-				}
-				tell(b.Events, s.Object, kind, tiding.Reason, "Reconcile", "%s", tiding.Note)
+			tidings := fdb.Tidings(*before, s.Object.Status)
+			deleting := !s.Object.DeletionTimestamp.IsZero()
+			if tiding := fdb.ExpiryTiding(before.Expiry, s.Object.Status.Expiry, deleting); tiding != nil {
+				tidings = append(tidings, *tiding)
 			}
-		}
-		return err
-	})
-}
-
-// Release takes our finalizer off an object that is being deleted, and says if its backup was left as it was.
-func (b *FDBBackups) Release(ctx context.Context, release contract.FDBRelease) (contract.FDBBackupView, error) {
-	return b.update(ctx, release.Ref, func(s *fdbSight) error {
-		if s.Object.DeletionTimestamp.IsZero() || !controllerutil.ContainsFinalizer(s.Object, fdbv1alpha1.FinalizerStop) {
-			return nil
-		}
-		// Told before: of an attempt that has its effect and gets no answer nobody would hear. Twice is better than never.
-		if release.Abandoned != "" {
-			tell(b.Events, s.Object, corev1.EventTypeWarning, eventFDBAbandoned, "Delete", "%s", release.Abandoned)
-		} else {
-			tell(b.Events, s.Object, corev1.EventTypeNormal, eventFDBStopped, "Delete", "the backup is stopped; its data stay")
-		}
-		changed, err := patchObject(ctx, b.Client, s.Object, func() {
-			controllerutil.RemoveFinalizer(s.Object, fdbv1alpha1.FinalizerStop)
-		})
-		if changed {
-			metrics.FDBBackupReleased(release.Abandoned != "")
+			for _, tiding := range tidings {
+				tell(b.Events, s.Object, eventType(tiding.Warning), tiding.Reason, "Reconcile", "%s", tiding.Note)
+			}
 		}
 		return err
 	})

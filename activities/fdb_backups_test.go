@@ -147,7 +147,8 @@ func TestTheFinalizerOfAFoundationDBBackupIsAddedOnce(t *testing.T) {
 	w := newFDBWorld()
 	view := w.must(t, contract.ActivityObserveFDBBackup, fdbStep)
 	require.True(t, view.Held)
-	require.Equal(t, []string{fdbv1alpha1.FinalizerStop}, w.object(t).Finalizers)
+	require.True(t, view.DeleteWanted)
+	require.Equal(t, []string{fdbv1alpha1.FinalizerStop, fdbv1alpha1.FinalizerDelete}, w.object(t).Finalizers)
 	require.Equal(t, []string{"patch backup"}, w.wrote())
 	require.Equal(t, view, w.must(t, contract.ActivityObserveFDBBackup, fdbStep))
 	require.Empty(t, w.wrote())
@@ -289,6 +290,7 @@ func TestAFoundationDBBackupIsLetGo(t *testing.T) {
 	for abandoned, event := range map[string]string{"": "Normal Stopped", "the cluster is gone": "Warning Abandoned the cluster is gone"} {
 		t.Run(event, func(t *testing.T) {
 			w := newFDBWorld()
+			w.askForData(t, false)
 			w.must(t, contract.ActivityObserveFDBBackup, fdbStep)
 			release := contract.FDBRelease{Ref: fdbRef, Abandoned: abandoned}
 			require.True(t, w.must(t, contract.ActivityReleaseFDBBackup, release).Held, "nobody has deleted it")

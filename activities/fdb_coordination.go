@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
@@ -19,14 +20,14 @@ import (
 const (
 	// coordinatorTaskTimeout is what the kill of a worker costs a coordinator.
 	coordinatorTaskTimeout = 5 * time.Second
-	// askPause is the wait before an owner that could not answer is asked again.
+	// askPause is the wait before one that could not answer is asked again.
 	askPause = time.Second
 	// updateOutlived is the type of the error by which Temporal ends an accepted update whose workflow has closed.
 	updateOutlived = "AcceptedUpdateCompletedWorkflow"
 )
 
-// FDBCoordination speaks with the workflows that coordinate FoundationDB backups: the throttle of first snapshots and the owners
-// of FoundationDB clusters.
+// FDBCoordination speaks with the workflows that coordinate FoundationDB backups: the throttle of first snapshots, the owners
+// of FoundationDB clusters and the guards of containers.
 type FDBCoordination struct {
 	// Temporal is the client of the namespace that they run in.
 	Temporal client.Client
@@ -35,22 +36,42 @@ type FDBCoordination struct {
 // Register makes the activities known to a worker under their wire names.
 func (c *FDBCoordination) Register(registry worker.ActivityRegistry) {
 	register(registry, contract.ActivityAskFDBCluster, c.Ask)
+	register(registry, contract.ActivityAskFDBContainer, c.AskContainer)
 	register(registry, contract.ActivityTellFDBThrottle, c.Tell)
 	c.RegisterShared(registry)
 }
 
-// RegisterShared makes known what the owners themselves need, for the workers of contract.SharedTaskQueue.
+// RegisterShared makes known what the owners and guards themselves need, for the workers of contract.SharedTaskQueue.
 func (c *FDBCoordination) RegisterShared(registry worker.ActivityRegistry) {
 	register(registry, contract.ActivityDescribeWorkflows, c.Describe)
 }
 
-// Ask sends the ask to the owner, which it starts if it does not run, and waits for the answer, also when the owner ends or
-// continues as new meanwhile. A repeated attempt waits for the answer to the same ask.
+// Ask sends the ask to the owner of a FoundationDB cluster, which it starts if it does not run, and waits for the answer.
 func (c *FDBCoordination) Ask(ctx context.Context, ask contract.FDBAsk) (contract.FDBAnswer, error) {
+	return consult[contract.FDBAnswer](ctx, c.Temporal, consultation{
+		id: contract.FDBClusterID(ask.Cluster), workflow: contract.WorkflowFDBCluster,
+		input: contract.FDBClusterInput{Cluster: ask.Cluster}, name: ask.Cluster,
+		whom: "owner of FoundationDB cluster " + ask.Cluster, update: contract.UpdateFDBCluster, ask: ask,
+	})
+}
+
+// consultation is an ask of a workflow on contract.SharedTaskQueue, which is started if it does not run.
+type consultation struct {
+	id, workflow string
+	input        any
+	// name is what lists of workflows show, whom what people call the workflow.
+	name, whom string
+	update     string
+	ask        any
+}
+
+// consult waits for the answer, also when the workflow ends or continues as new meanwhile. A repeated attempt waits for the
+// answer to the same ask.
+func consult[Answer any](ctx context.Context, temporalClient client.Client, about consultation) (Answer, error) {
 	stop := beating(ctx)
 	defer stop()
 	for {
-		answer, err := c.askOnce(ctx, ask)
+		answer, err := consultOnce[Answer](ctx, temporalClient, about)
 		var application *temporal.ApplicationError
 		switch {
 		case err == nil:
@@ -60,7 +81,7 @@ func (c *FDBCoordination) Ask(ctx context.Context, ask contract.FDBAsk) (contrac
 		case errors.As(err, &application) && application.Type() != updateOutlived:
 			return answer, application
 		case !unanswered(err):
-			return answer, fmt.Errorf("ask the owner of FoundationDB cluster %s: %w", ask.Cluster, err)
+			return answer, fmt.Errorf("ask the %s: %w", about.whom, err)
 		}
 		select {
 		case <-ctx.Done():
@@ -70,24 +91,24 @@ func (c *FDBCoordination) Ask(ctx context.Context, ask contract.FDBAsk) (contrac
 	}
 }
 
-func (c *FDBCoordination) askOnce(ctx context.Context, ask contract.FDBAsk) (contract.FDBAnswer, error) {
-	var answer contract.FDBAnswer
+func consultOnce[Answer any](ctx context.Context, temporalClient client.Client, about consultation) (Answer, error) {
+	var answer Answer
 	info := activity.GetInfo(ctx)
-	start := c.Temporal.NewWithStartWorkflowOperation(client.StartWorkflowOptions{
-		ID:                       contract.FDBClusterID(ask.Cluster),
+	start := temporalClient.NewWithStartWorkflowOperation(client.StartWorkflowOptions{
+		ID:                       about.id,
 		TaskQueue:                contract.SharedTaskQueue,
 		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 		WorkflowTaskTimeout:      coordinatorTaskTimeout,
 		TypedSearchAttributes: temporal.NewSearchAttributes(
-			contract.AttributeKind.ValueSet(contract.WorkflowFDBCluster), contract.AttributeName.ValueSet(ask.Cluster)),
-		StaticSummary: "Owner of FoundationDB cluster " + ask.Cluster,
-	}, contract.WorkflowFDBCluster, contract.FDBClusterInput{Cluster: ask.Cluster})
-	update, err := c.Temporal.UpdateWithStartWorkflow(ctx, client.UpdateWithStartWorkflowOptions{
+			contract.AttributeKind.ValueSet(about.workflow), contract.AttributeName.ValueSet(about.name)),
+		StaticSummary: strings.ToUpper(about.whom[:1]) + about.whom[1:],
+	}, about.workflow, about.input)
+	update, err := temporalClient.UpdateWithStartWorkflow(ctx, client.UpdateWithStartWorkflowOptions{
 		StartWorkflowOperation: start,
 		UpdateOptions: client.UpdateWorkflowOptions{
 			UpdateID:     fmt.Sprintf("%s/%s/%s", info.WorkflowExecution.ID, info.WorkflowExecution.RunID, info.ActivityID),
-			UpdateName:   contract.UpdateFDBCluster,
-			Args:         []any{ask},
+			UpdateName:   about.update,
+			Args:         []any{about.ask},
 			WaitForStage: client.WorkflowUpdateStageCompleted,
 		},
 	})
@@ -97,7 +118,7 @@ func (c *FDBCoordination) askOnce(ctx context.Context, ask contract.FDBAsk) (con
 	return answer, update.Get(ctx, &answer)
 }
 
-// unanswered reports whether the owner could not answer because it was ending or has too much to answer, or has not answered
+// unanswered reports whether who was asked could not answer because it was ending or has too much to answer, or has not answered
 // yet. What else went wrong is the activity's error, which people can see.
 func unanswered(err error) bool {
 	var (

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities/fdbtool"
+	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	"holdfast.dev/holdfast/k8s/fdb"
 	"holdfast.dev/holdfast/k8s/fdb/agents"
 	"holdfast.dev/holdfast/k8s/metrics"
@@ -79,7 +80,7 @@ func (t *FDBTools) reach(ctx context.Context, ref contract.ObjectRef) (*fdbReach
 	if objects.Credentials == nil {
 		reach.store = otherTrouble("%s", objects.Problem.Message)
 	}
-	tls, trouble, err := t.readTLS(ctx, objects)
+	tls, trouble, err := readTLS(ctx, t.Reader, objects.Object)
 	switch {
 	case err != nil:
 		return nil, nil, err
@@ -101,8 +102,14 @@ func (t *FDBTools) reach(ctx context.Context, ref contract.ObjectRef) (*fdbReach
 
 // Run is Session.Run, counted and measured.
 func (r *fdbReach) Run(ctx context.Context, operation fdbtool.Operation, args []string) ([]byte, *contract.FDBTrouble) {
+	return runTool(ctx, r.Session, operation, args)
+}
+
+func runTool(
+	ctx context.Context, session *fdbtool.Session, operation fdbtool.Operation, args []string,
+) ([]byte, *contract.FDBTrouble) {
 	began, class := time.Now(), contract.FDBClass("")
-	output, trouble := r.Session.Run(ctx, operation, args)
+	output, trouble := session.Run(ctx, operation, args)
 	if trouble != nil {
 		class = trouble.Class
 	}
@@ -117,10 +124,12 @@ func (r *fdbReach) close(err *error) {
 	}
 }
 
-// readTLS reads what the agents speak TLS with.
-func (t *FDBTools) readTLS(ctx context.Context, objects *fdb.Objects) (fdbtool.TLS, *contract.FDBTrouble, error) {
+// readTLS reads what the agents of a backup speak TLS with.
+func readTLS(
+	ctx context.Context, reader client.Reader, backup *fdbv1alpha1.FoundationDBBackup,
+) (fdbtool.TLS, *contract.FDBTrouble, error) {
 	var tls fdbtool.TLS
-	wanted, err := agents.TLSFiles(objects.Object)
+	wanted, err := agents.TLSFiles(backup)
 	var template *agents.TemplateError
 	if errors.As(err, &template) {
 		return tls, otherTrouble("%s", template.Message), nil
@@ -143,7 +152,7 @@ func (t *FDBTools) readTLS(ctx context.Context, objects *fdb.Objects) (fdbtool.T
 		if part.source == nil {
 			continue
 		}
-		content, found, err := t.readSource(ctx, objects.Object.Namespace, part.source)
+		content, found, err := readSource(ctx, reader, backup.Namespace, part.source)
 		if err != nil {
 			return tls, nil, err
 		}
@@ -158,15 +167,15 @@ func (t *FDBTools) readTLS(ctx context.Context, objects *fdb.Objects) (fdbtool.T
 }
 
 // readSource reads a key of a Secret or of a ConfigMap.
-func (t *FDBTools) readSource(ctx context.Context, namespace string, source *agents.Source) ([]byte, bool, error) {
+func readSource(ctx context.Context, reader client.Reader, namespace string, source *agents.Source) ([]byte, bool, error) {
 	if source.Secret != "" {
 		secret := &corev1.Secret{}
-		exists, err := fdb.Find(ctx, t.Reader, "Secret", namespace, source.Secret, secret)
+		exists, err := fdb.Find(ctx, reader, "Secret", namespace, source.Secret, secret)
 		content, has := secret.Data[source.Key]
 		return content, exists && has, err
 	}
 	config := &corev1.ConfigMap{}
-	exists, err := fdb.Find(ctx, t.Reader, "ConfigMap", namespace, source.ConfigMap, config)
+	exists, err := fdb.Find(ctx, reader, "ConfigMap", namespace, source.ConfigMap, config)
 	if text, has := config.Data[source.Key]; has {
 		return []byte(text), exists, err
 	}

@@ -36,20 +36,22 @@ func (t *FDBTools) Command(ctx context.Context, command contract.FDBCommand) (ou
 	if outcome, settled := attempt.settled(ctx); settled {
 		return outcome, nil
 	}
-	return t.locked(ctx, attempt)
+	return underLock(ctx, t.Locker, attempt.Session, attempt.run)
 }
 
-// locked runs the command while nobody else changes the database's backups.
-func (t *FDBTools) locked(ctx context.Context, attempt *fdbAttempt) (outcome contract.FDBOutcome, err error) {
+// underLock runs a command while nobody else changes the database's backups.
+func underLock(ctx context.Context, locker FDBLocker, session *fdbtool.Session,
+	run func(context.Context) (contract.FDBOutcome, error),
+) (outcome contract.FDBOutcome, err error) {
 	held := false
-	lockErr := t.Locker.Locked(ctx, attempt.ClusterFile(), func(ctx context.Context) error {
+	lockErr := locker.Locked(ctx, session.ClusterFile(), func(ctx context.Context) error {
 		held = true
-		outcome, err = attempt.run(ctx)
+		outcome, err = run(ctx)
 		return err
 	})
 	if lockErr != nil && !held {
 		return contract.FDBOutcome{
-			Trouble: otherTrouble("the FoundationDB operator's lock could not be taken: %s", attempt.Redact(lockErr.Error())),
+			Trouble: otherTrouble("the FoundationDB operator's lock could not be taken: %s", session.Redact(lockErr.Error())),
 		}, nil
 	}
 	return outcome, err // a lock that could not be given back runs out by itself

@@ -84,8 +84,7 @@ func (r *Runner) Close() error {
 
 // Open prepares for running tools for one object. The trouble, if any, is the user's or the operator's; an error is the worker's.
 func (r *Runner) Open(access Access) (*Session, *contract.FDBTrouble, error) {
-	binary, trouble := r.binary(access.Version)
-	if trouble != nil {
+	if _, trouble := r.binary(access.Version, toolBackup); trouble != nil {
 		return nil, trouble, nil
 	}
 	if !connectionString.MatchString(access.ConnectionString) {
@@ -98,7 +97,7 @@ func (r *Runner) Open(access Access) (*Session, *contract.FDBTrouble, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	session := &Session{runner: r, binary: binary, folder: path, secrets: secretsOf(access)}
+	session := &Session{runner: r, version: access.Version, folder: path, secrets: secretsOf(access)}
 	if err := session.write(access); err != nil {
 		return nil, nil, errors.Join(err, session.Close())
 	}
@@ -125,8 +124,8 @@ func (r *Runner) newSessionFolder() (string, error) {
 	}
 }
 
-// binary finds the fdbbackup that speaks with a database of the version: the tools talk to no other.
-func (r *Runner) binary(running string) (string, *contract.FDBTrouble) {
+// binary finds the tool that speaks with a database of the version: the tools talk to no other.
+func (r *Runner) binary(running, tool string) (string, *contract.FDBTrouble) {
 	missing := func(format string, values ...any) (string, *contract.FDBTrouble) {
 		return "", &contract.FDBTrouble{Class: contract.FDBClassToolMissing, Message: fmt.Sprintf(format, values...)}
 	}
@@ -135,19 +134,19 @@ func (r *Runner) binary(running string) (string, *contract.FDBTrouble) {
 		return missing("%.40q is not a version of FoundationDB like 7.3.48: the FoundationDBCluster names no usable one", running)
 	}
 	if r.BinDir == "" {
-		return missing("the worker has no tools of FoundationDB: start it with --fdb-bin-dir, a folder with %s/fdbbackup", parts[1])
+		return missing("the worker has no tools of FoundationDB: start it with --fdb-bin-dir, a folder with %s/%s", parts[1], tool)
 	}
-	path, err := filepath.Abs(filepath.Join(r.BinDir, parts[1], "fdbbackup"))
+	path, err := filepath.Abs(filepath.Join(r.BinDir, parts[1], tool))
 	if err != nil {
 		return missing("--fdb-bin-dir %s: %v", r.BinDir, err)
 	}
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return missing("the worker has no fdbbackup for FoundationDB %s: put that of version %s at %s (--fdb-bin-dir)",
-			parts[1], running, path)
+		return missing("the worker has no %s for FoundationDB %s: put that of version %s at %s (--fdb-bin-dir)",
+			tool, parts[1], running, path)
 	case err != nil:
-		return missing("fdbbackup for FoundationDB %s (--fdb-bin-dir): %v", parts[1], err)
+		return missing("%s for FoundationDB %s (--fdb-bin-dir): %v", tool, parts[1], err)
 	case !info.Mode().IsRegular() || info.Mode()&0o111 == 0:
 		return missing("%s (--fdb-bin-dir) is not an executable file", path)
 	}

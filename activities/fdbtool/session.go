@@ -22,7 +22,7 @@ const maxMessage = 512
 // Session runs tools for one object, with that object's secrets and no others, in a folder that only this user can read.
 type Session struct {
 	runner  *Runner
-	binary  string
+	version string
 	folder  string
 	environ []string
 	secrets []string
@@ -81,23 +81,24 @@ func (s *Session) write(access Access) error {
 	return nil
 }
 
-// Run runs fdbbackup with the arguments, and with the cluster file unless the operation needs none. It returns what the tool
-// printed, or why it failed: FDBClassTimeout if it is not known whether it did what it was to do.
+// Run runs the operation's tool with the arguments, and with the cluster file unless the operation needs none. It returns what
+// the tool printed, or why it failed: FDBClassTimeout if it is not known whether it did what it was to do.
 func (s *Session) Run(ctx context.Context, operation Operation, args []string) ([]byte, *contract.FDBTrouble) {
 	if trouble := s.runner.checkArguments(args); trouble != nil {
 		return nil, trouble
 	}
-	args = append([]string(nil), args...)
-	if operation != Probe {
-		args = append(args, "-C", s.ClusterFile())
+	binary, trouble := s.runner.binary(s.version, operation.tool())
+	if trouble != nil {
+		return nil, trouble
 	}
+	args = append(append([]string(nil), args...), operation.clusterOptions(s.ClusterFile())...)
 	limited, cancel := context.WithTimeout(ctx, operation.limit())
 	defer cancel()
-	began, name := time.Now(), "fdbbackup "+operation.command()
-	end := s.execute(limited, args)
+	began, name := time.Now(), operation.command()
+	end := s.execute(limited, binary, args, operation.maxStdout())
 	switch {
 	case end.unstarted != nil:
-		return nil, s.trouble(contract.FDBClassToolMissing, "%s (--fdb-bin-dir) cannot be run: %v", s.binary, end.unstarted)
+		return nil, s.trouble(contract.FDBClassToolMissing, "%s (--fdb-bin-dir) cannot be run: %v", binary, end.unstarted)
 	case end.stopped && errors.Is(ctx.Err(), context.Canceled):
 		return nil, s.trouble(contract.FDBClassTimeout, "%s was stopped before it ended, with what it was run for", name)
 	case end.stopped:
@@ -105,14 +106,12 @@ func (s *Session) Run(ctx context.Context, operation Operation, args []string) (
 	case end.signal != 0:
 		return nil, s.trouble(contract.FDBClassTimeout, "%s was killed (%s) before it ended", name, end.signal)
 	case end.stdout.dropped:
-		return nil, s.trouble(contract.FDBClassOther, "%s printed more than %d bytes, which is no answer", name, maxStdout)
+		return nil, s.trouble(contract.FDBClassOther, "%s printed more than %d bytes, which is no answer", name, end.stdout.limit)
+	case end.exit == 0:
+		return end.stdout.kept.Bytes(), nil
 	}
-	trouble := fdb.Classify(name, end.exit,
+	return nil, fdb.Classify(name, end.exit,
 		[]byte(fdb.Redact(end.stdout.kept.String(), s.secrets)), []byte(fdb.Redact(end.stderr.kept.String(), s.secrets)))
-	if trouble != nil {
-		return nil, trouble
-	}
-	return end.stdout.kept.Bytes(), nil
 }
 
 func (s *Session) trouble(class contract.FDBClass, format string, values ...any) *contract.FDBTrouble {
@@ -133,12 +132,12 @@ type ending struct {
 
 // execute runs the tool and waits until it and all that it started is gone. The thread stays this goroutine's own meanwhile: a
 // thread that the runtime ended would take the tool with it (PR_SET_PDEATHSIG is the thread's, not the process's).
-func (s *Session) execute(ctx context.Context, args []string) *ending {
+func (s *Session) execute(ctx context.Context, binary string, args []string, maxStdout int) *ending {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	end := &ending{stdout: bounded{limit: maxStdout}, stderr: bounded{limit: maxStderr, end: true}}
 	var stopped atomic.Bool
-	command := exec.CommandContext(ctx, s.binary, args...)
+	command := exec.CommandContext(ctx, binary, args...)
 	command.Dir, command.Env = s.folder, s.environ
 	command.Stdout, command.Stderr = &end.stdout, &end.stderr
 	command.SysProcAttr = attributes()

@@ -1,0 +1,147 @@
+package activities_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// askForData sets spec.expiry.deletionFinalizer.
+func (w *fdbWorld) askForData(t *testing.T, asked bool) {
+	t.Helper()
+	object := w.object(t)
+	object.Spec.Expiry.DeletionFinalizer = new(asked)
+	require.NoError(t, w.Update(t.Context(), object))
+}
+
+func (w *fdbWorld) gone(t *testing.T) bool {
+	t.Helper()
+	err := w.Get(t.Context(), client.ObjectKey{Namespace: "team", Name: "lab"}, &fdbv1alpha1.FoundationDBBackup{})
+	return apierrors.IsNotFound(err)
+}
+
+func TestTheFinalizerForTheDataFollowsTheSpec(t *testing.T) {
+	w := newFDBWorld()
+	w.askForData(t, false)
+	view := w.must(t, contract.ActivityObserveFDBBackup, fdbStep)
+	require.False(t, view.DeleteWanted || view.DeleteAsked)
+	require.Equal(t, []string{fdbv1alpha1.FinalizerStop}, w.object(t).Finalizers)
+	w.askForData(t, true)
+	require.True(t, w.must(t, contract.ActivityObserveFDBBackup, fdbStep).DeleteWanted)
+	w.askForData(t, false)
+	require.False(t, w.must(t, contract.ActivityObserveFDBBackup, fdbStep).DeleteWanted)
+	require.Empty(t, w.told(), "nobody has deleted it")
+}
+
+func TestWhoThinksBetterOfADeletionKeepsTheData(t *testing.T) {
+	w := newFDBWorld()
+	w.must(t, contract.ActivityObserveFDBBackup, fdbStep)
+	require.NoError(t, w.Delete(t.Context(), w.object(t)))
+	view := w.must(t, contract.ActivityReleaseFDBBackup, contract.FDBRelease{Ref: fdbRef})
+	require.False(t, view.Held)
+	require.True(t, view.DeleteWanted)
+	require.Equal(t, []string{fdbv1alpha1.FinalizerDelete}, w.object(t).Finalizers)
+	w.told()
+	w.askForData(t, false)
+	view = w.must(t, contract.ActivityObserveFDBBackup, fdbStep)
+	require.True(t, view.BeingDeleted)
+	require.False(t, view.DeleteWanted || view.Held)
+	require.True(t, w.gone(t))
+	told := w.told()
+	require.Len(t, told, 1)
+	require.Contains(t, told[0], "Normal DataStay the data stay")
+	require.False(t, w.must(t, contract.ActivityObserveFDBBackup, fdbStep).Found)
+}
+
+func TestABackupBeingDeletedGetsNoFinalizer(t *testing.T) {
+	w := newFDBWorld()
+	w.askForData(t, false)
+	w.must(t, contract.ActivityObserveFDBBackup, fdbStep)
+	require.NoError(t, w.Delete(t.Context(), w.object(t)))
+	w.askForData(t, true)
+	require.False(t, w.must(t, contract.ActivityObserveFDBBackup, fdbStep).DeleteWanted, "the API server would refuse it")
+	require.Equal(t, []string{fdbv1alpha1.FinalizerStop}, w.object(t).Finalizers)
+}
+
+func TestAFoundationDBBackupGoesAfterItsData(t *testing.T) {
+	const left = "blobstore://lab@s3.local/left?bucket=b"
+	tests := map[string]struct {
+		releases []contract.FDBRelease
+		told     []string
+		gone     bool
+		left     float64
+	}{
+		"the backup first": {releases: []contract.FDBRelease{{}}, told: []string{"Normal Stopped the backup is stopped"}},
+		"then the data": {
+			releases: []contract.FDBRelease{{}, {Data: true, Reason: "Deleted", Note: "they are gone"}},
+			told:     []string{"Normal Stopped the backup is stopped", "Normal Deleted they are gone"}, gone: true,
+		},
+		"both at once, with a backup that was left": {
+			releases: []contract.FDBRelease{{Abandoned: "no answer", Data: true, Reason: "DataLeft", Note: "they stay", Warning: true, Left: []string{left}}},
+			told:     []string{"Warning Abandoned no answer", "Warning DataLeft they stay"}, gone: true, left: 1,
+		},
+	}
+	for title, test := range tests {
+		t.Run(title, func(t *testing.T) {
+			w := newFDBWorld()
+			w.must(t, contract.ActivityObserveFDBBackup, fdbStep)
+			require.NoError(t, w.Delete(t.Context(), w.object(t)))
+			before := dataLeft(t, left)
+			for _, release := range test.releases {
+				release.Ref = fdbRef
+				w.must(t, contract.ActivityReleaseFDBBackup, release)
+				if !w.gone(t) {
+					w.must(t, contract.ActivityReleaseFDBBackup, contract.FDBRelease{Ref: fdbRef}) // nothing of it is told twice
+				}
+			}
+			assert.Equal(t, test.told, w.told())
+			assert.Equal(t, test.gone, w.gone(t))
+			assert.InDelta(t, test.left, dataLeft(t, left)-before, 0)
+		})
+	}
+}
+
+// dataLeft is how often the data at a URL were counted as left.
+func dataLeft(t *testing.T, url string) float64 {
+	t.Helper()
+	families, err := ctrlmetrics.Registry.Gather()
+	require.NoError(t, err)
+	for _, family := range families {
+		if family.GetName() != "holdfast_foundationdbbackup_data_left_total" {
+			continue
+		}
+		for _, metric := range family.GetMetric() {
+			if metric.GetLabel()[0].GetValue() == url {
+				return metric.GetCounter().GetValue()
+			}
+		}
+	}
+	return 0
+}
+
+func TestTheResultOfATurnIsPublishedAndToldOnce(t *testing.T) {
+	w := newFDBWorld()
+	at := time.Date(2026, 8, 1, 10, 0, 0, 0, time.UTC).Unix()
+	findings := contract.FDBFindings{
+		Ref: fdbRef, Generation: 1, ExpiryAlone: true,
+		Expiry: &contract.FDBExpiryResult{Turn: at, At: at + 60, Reason: fdbv1alpha1.ExpiryFailed, Message: "the pod was evicted"},
+	}
+	view := w.must(t, contract.ActivityPublishFDBBackup, findings)
+	require.Equal(t, &contract.FDBExpiryView{Turn: at, Reason: "Failed", Message: "the pod was evicted"}, view.Expiry)
+	require.Zero(t, w.object(t).Status.ObservedGeneration)
+	told := w.told()
+	require.Len(t, told, 1)
+	require.Contains(t, told[0], "Warning ExpiryFailing the pod was evicted")
+	w.wrote()
+	w.must(t, contract.ActivityPublishFDBBackup, findings)
+	require.Empty(t, w.wrote())
+	require.Empty(t, w.told())
+}

@@ -1,0 +1,118 @@
+package activities
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
+	"holdfast.dev/holdfast/k8s/fdb"
+	"holdfast.dev/holdfast/k8s/fdb/jobs"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// Find lists what the objects want of the queue, in the order of their creation, and the turns whose pods exist.
+func (e *FDBExpiries) Find(ctx context.Context, _ contract.FDBExpiryQueueInput) (contract.FDBExpiriesFound, error) {
+	var found contract.FDBExpiriesFound
+	type entry struct {
+		created metav1.Time
+		contract.FDBQueueEntry
+	}
+	var entries []entry
+	there := map[contract.ObjectRef]bool{}
+	err := e.eachBackup(ctx, func(object *fdbv1alpha1.FoundationDBBackup) {
+		there[contract.ObjectRef{Namespace: object.Namespace, Name: object.Name, UID: string(object.UID)}] = true
+		if wanted, is := jobs.Entry(object); is {
+			entries = append(entries, entry{created: object.CreationTimestamp, FDBQueueEntry: wanted})
+		}
+	})
+	if err != nil {
+		return found, err
+	}
+	slices.SortStableFunc(entries, func(a, b entry) int {
+		return cmp.Or(a.created.Compare(b.created.Time), compareRefs(a.Ref, b.Ref))
+	})
+	for _, entry := range entries {
+		found.Entries = append(found.Entries, entry.FDBQueueEntry)
+	}
+	found.Turns, err = e.findTurns(ctx, there)
+	return found, err
+}
+
+// eachBackup lists all FoundationDBBackups page by page.
+func (e *FDBExpiries) eachBackup(ctx context.Context, visit func(*fdbv1alpha1.FoundationDBBackup)) error {
+	page := &fdbv1alpha1.FoundationDBBackupList{}
+	for {
+		if err := e.Client.List(ctx, page, client.Limit(listPage), client.Continue(page.Continue)); err != nil {
+			return fmt.Errorf("list FoundationDBBackups: %w", err)
+		}
+		for i := range page.Items {
+			visit(&page.Items[i])
+		}
+		if page.Continue == "" {
+			return nil
+		}
+	}
+}
+
+// shared finds the other objects of this Kubernetes cluster that stay and whose status names one of the places.
+func (e *FDBExpiries) shared(
+	ctx context.Context, ref contract.ObjectRef, places []contract.FDBPlace,
+) (map[string][]string, error) {
+	var shared map[string][]string
+	err := e.eachBackup(ctx, func(object *fdbv1alpha1.FoundationDBBackup) {
+		if string(object.UID) == ref.UID || !object.DeletionTimestamp.IsZero() {
+			return
+		}
+		for _, place := range places {
+			if !slices.ContainsFunc(object.Status.Backups, func(entry fdbv1alpha1.BackupDetails) bool {
+				return fdb.ContainerOf(entry.URL) == place.Container
+			}) {
+				continue
+			}
+			if shared == nil {
+				shared = map[string][]string{}
+			}
+			shared[place.Container] = append(shared[place.Container], object.Namespace+"/"+object.Name)
+		}
+	})
+	return shared, err
+}
+
+// findTurns is one turn for each of the objects that has pods: the newest. It is closing once all of its pods are being deleted.
+// Pods of other objects are none of a turn, whatever they say.
+func (e *FDBExpiries) findTurns(ctx context.Context, objects map[contract.ObjectRef]bool) ([]contract.FDBTurn, error) {
+	newest, now := map[types.UID]contract.FDBTurn{}, e.now()
+	err := e.eachPod(ctx, func(pod *corev1.Pod) {
+		turn, is := jobs.Turn(pod, now)
+		if !is || !objects[turn.Ref] {
+			return
+		}
+		uid := types.UID(turn.Ref.UID)
+		known, has := newest[uid]
+		closing := turn.Closing && (!has || known.Closing)
+		if has && known.Turn >= turn.Turn {
+			turn = known
+		}
+		turn.Closing = closing
+		newest[uid] = turn
+	}, client.HasLabels{fdbv1alpha1.LabelExpiry})
+	var turns []contract.FDBTurn
+	for _, turn := range newest {
+		turns = append(turns, turn)
+	}
+	slices.SortFunc(turns, func(a, b contract.FDBTurn) int {
+		return cmp.Or(cmp.Compare(a.Turn, b.Turn), compareRefs(a.Ref, b.Ref))
+	})
+	return turns, err
+}
+
+func compareRefs(a, b contract.ObjectRef) int {
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
+}
