@@ -13,13 +13,15 @@ import (
 // configures the agents, toggles the backup and the pause, modifies it, and checks again. While the backup shall run the workflow
 // is open and looks from time to time; once it is stopped, or the object gone, it ends, and the next event starts it again under
 // the same ID. It is the only writer of the object's status. Whatever changes something in the database it asks of the database's
-// owner, FDBCluster, and a first snapshot of FDBSnapshotThrottle.
+// owner, FDBCluster, and a first snapshot of FDBSnapshotThrottle. Data are expired and deleted in turns that FDBExpiryQueue
+// gives; of what uses a container its guard, FDBContainer, is told.
 func FoundationDBBackup(ctx workflow.Context, in contract.FDBBackupInput, options Options) error {
 	run := &fdbBackupRun{
 		in: in, options: options,
 		changed: workflow.GetSignalChannel(ctx, contract.SignalChanged),
 		granted: workflow.GetSignalChannel(ctx, contract.SignalSlotGranted),
-		deep:    true, news: true,
+		results: workflow.GetSignalChannel(ctx, contract.SignalExpiryResult),
+		deep:    true, news: true, begins: true,
 	}
 	err := workflow.SetQueryHandler(ctx, contract.QueryState, func() (contract.FDBBackupState, error) {
 		return contract.FDBBackupState{View: run.view, Seen: run.seen, Memory: run.in.Memory}, nil
@@ -27,6 +29,7 @@ func FoundationDBBackup(ctx workflow.Context, in contract.FDBBackupInput, option
 	if err != nil {
 		return err
 	}
+	run.expiry = workflow.GetVersion(ctx, expiryVersion, workflow.DefaultVersion, 1) != workflow.DefaultVersion
 	return run.serve(ctx)
 }
 
@@ -36,6 +39,7 @@ type fdbBackupRun struct {
 	options Options
 	changed workflow.ReceiveChannel
 	granted workflow.ReceiveChannel
+	results workflow.ReceiveChannel
 	view    contract.FDBBackupView
 	seen    contract.FDBInspection
 	// failed is the last command if it was not done and is still due; undue: it was to be decided anew.
@@ -47,6 +51,9 @@ type fdbBackupRun struct {
 	deep, news bool
 	// deepened: at the last look they were.
 	deepened bool
+	// expiry: the run began with code that knows of the queue of expirations and of the guards of containers. begins: the queue was
+	// not told anything in this run. untold: a guard has not answered.
+	expiry, begins, untold bool
 	// found are the conditions and states of the last pass, without what moves by itself.
 	found string
 }
@@ -65,12 +72,14 @@ func (r *fdbBackupRun) serve(ctx workflow.Context) error {
 		if err := r.pass(ctx); err != nil {
 			return err
 		}
-		// From an empty drain to the return nothing may yield: an event that came meanwhile would be lost.
-		switch {
-		case fdb.Settled(r.view):
+		if r.settled() {
 			if err := r.farewell(ctx); err != nil {
 				return err
 			}
+		}
+		// From an empty drain to the return nothing may yield: an event that came meanwhile would be lost.
+		switch {
+		case r.settled() && !r.untold:
 			if r.drain() == 0 {
 				return nil
 			}
@@ -96,7 +105,15 @@ func (r *fdbBackupRun) drain() int {
 	if grants > 0 {
 		r.memory().Slot = contract.FDBSlotGranted
 	}
-	return received + grants
+	return received + grants + r.hear()
+}
+
+// settled reports whether nothing is to be done until the next event. A run that began with code that knew nothing of the data's
+// deletion leaves that to the run that the loss of the first finalizer starts.
+func (r *fdbBackupRun) settled() bool {
+	view := r.view
+	view.DeleteWanted = view.DeleteWanted && (r.expiry || !view.BeingDeleted)
+	return fdb.Settled(view)
 }
 
 // pass is the seed's five stages, once. The later ones run whatever the earlier ones found.
@@ -107,7 +124,12 @@ func (r *fdbBackupRun) pass(ctx workflow.Context) error {
 	if err != nil {
 		return err
 	}
-	if fdb.Settled(r.view) && !fdb.AgentsDue(r.view) {
+	if r.expiry {
+		if done, err := r.expiryFirst(ctx); err != nil || done {
+			return err
+		}
+	}
+	if r.settled() && !fdb.AgentsDue(r.view) {
 		return nil
 	}
 	if err := r.inspect(ctx); err != nil {
@@ -142,11 +164,12 @@ func (r *fdbBackupRun) publish(ctx workflow.Context) error {
 	situation := r.situation()
 	findings := contract.FDBFindings{
 		Ref: r.in.Ref, Generation: r.view.Generation,
-		Conditions: fdb.Judge(situation, r.failed), Backups: fdb.Merge(situation),
+		Conditions: fdb.Judge(situation, r.failed), Backups: fdb.Merge(situation), Expiry: r.memory().Result,
 	}
 	if err := r.short(ctx, contract.ActivityPublishFDBBackup, "Write the status", findings); err != nil {
 		return err
 	}
+	r.memory().Result = nil
 	found := fdb.Signature(findings)
 	if found == r.found || r.found == "" { // a run that goes on for another knows no better
 		r.memory().Quiet++
@@ -158,37 +181,6 @@ func (r *fdbBackupRun) publish(ctx workflow.Context) error {
 	return showPhases(ctx, fdb.Phase(situation), &r.in.ShownPhase, "", new(string))
 }
 
-// release lets an object go whose backup has ended, or cannot be ended.
-func (r *fdbBackupRun) release(ctx workflow.Context) error {
-	now := workflow.Now(ctx)
-	due, abandoned := fdb.ReleaseDue(r.situation(), r.failed, now, r.limits(ctx).ResourceTimeout)
-	r.in.Memory = fdb.NoticeUnreachable(r.situation(), now)
-	if !due {
-		r.memory().Quiet++
-		hindrance := oneLine(fdb.Hindrance(r.situation(), r.failed))
-		workflow.SetCurrentDetails(ctx, "**Deleting:** the backup is to be stopped first. "+hindrance)
-		return nil
-	}
-	if err := r.farewell(ctx); err != nil {
-		return err
-	}
-	return r.short(ctx, contract.ActivityReleaseFDBBackup, "Let the object go",
-		contract.FDBRelease{Ref: r.in.Ref, Abandoned: abandoned})
-}
-
-// farewell tells the owner and the throttle that there is nothing more to expect.
-func (r *fdbBackupRun) farewell(ctx workflow.Context) error {
-	if r.memory().Owner != "" {
-		if err := r.leave(ctx); err != nil {
-			return err
-		}
-	}
-	if r.memory().Slot == contract.FDBSlotNone {
-		return nil
-	}
-	return r.tellThrottle(ctx, contract.FDBWishRelease)
-}
-
 const (
 	// firstLook is the wait after something new; it doubles while nothing is.
 	firstLook = 2 * time.Second
@@ -196,6 +188,8 @@ const (
 	snapshotLook = time.Minute
 	// defaultStatusInterval is --fdb-status-interval unless the worker says otherwise.
 	defaultStatusInterval = 5 * time.Minute
+	// tellQueueAgain is the longest wait of one that wants something of the queue of expirations, which may have been lost.
+	tellQueueAgain = time.Hour
 )
 
 // wait blocks until a signal comes or it is time to look again.
@@ -205,6 +199,9 @@ func (r *fdbBackupRun) wait(ctx workflow.Context) error {
 	selector := workflow.NewSelector(ctx)
 	selector.AddReceive(r.changed, func(workflow.ReceiveChannel, bool) {})
 	selector.AddReceive(r.granted, func(workflow.ReceiveChannel, bool) {})
+	if r.expiry {
+		selector.AddReceive(r.results, func(workflow.ReceiveChannel, bool) {})
+	}
 	selector.AddReceive(ctx.Done(), func(workflow.ReceiveChannel, bool) {})
 	selector.AddFuture(workflow.NewTimer(timing, r.pause()), func(workflow.Future) { r.lookAgain() })
 	selector.Select(ctx)
@@ -230,6 +227,9 @@ func (r *fdbBackupRun) pause() time.Duration {
 	}
 	if r.memory().Slot == contract.FDBSlotGranted {
 		longest = min(longest, snapshotLook)
+	}
+	if r.memory().Told != contract.FDBJobNone {
+		longest = min(longest, tellQueueAgain)
 	}
 	if r.undue {
 		return min(longest, breather)

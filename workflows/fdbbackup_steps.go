@@ -57,7 +57,6 @@ const (
 	toolsHeartbeat   = 20 * time.Second
 	inspectTimeout   = 6 * time.Minute
 	inspectAttempts  = 3
-	askTimeout       = contract.FDBAskTimeout
 	maxCommandsInRow = 8
 )
 
@@ -67,12 +66,16 @@ func (r *fdbBackupRun) inspect(ctx workflow.Context) error {
 		r.seen = contract.FDBInspection{}
 		return nil
 	}
+	limit, attempts := inspectTimeout, int32(inspectAttempts)
+	if r.ending() {
+		r.deep, limit, attempts = false, 2*endingLimit, 1
+	}
 	regular := workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		TaskQueue:              contract.FDBTaskQueue(r.in.Cluster),
 		ScheduleToStartTimeout: toolsPickUp,
-		StartToCloseTimeout:    inspectTimeout,
+		StartToCloseTimeout:    limit,
 		HeartbeatTimeout:       toolsHeartbeat,
-		RetryPolicy:            &temporal.RetryPolicy{InitialInterval: retryInterval, MaximumAttempts: inspectAttempts},
+		RetryPolicy:            &temporal.RetryPolicy{InitialInterval: retryInterval, MaximumAttempts: attempts},
 		Summary:                "Ask FoundationDB for the backup's state",
 	})
 	var seen contract.FDBInspection
@@ -118,6 +121,9 @@ func (r *fdbBackupRun) operate(ctx workflow.Context) error {
 			}
 			if err := r.plan(ctx); err != nil || !fdb.Planned(r.view) {
 				r.undue = true
+				return err
+			}
+			if err := r.useNew(ctx); err != nil {
 				return err
 			}
 		case fdb.StepCommand:
@@ -223,74 +229,4 @@ func (r *fdbBackupRun) giveBack(ctx workflow.Context, trouble *contract.FDBTroub
 		return nil
 	}
 	return r.tellThrottle(ctx, contract.FDBWishRelease)
-}
-
-// ask asks the owner of the FoundationDB cluster, which is told what this backup wants of the agents.
-func (r *fdbBackupRun) ask(ctx workflow.Context, ask contract.FDBAsk) (contract.FDBAnswer, error) {
-	ask.Member = contract.FDBMember{
-		WorkflowID: workflow.GetInfo(ctx).WorkflowExecution.ID,
-		Name:       fmt.Sprintf("%s (Kubernetes cluster %s)", r.in.Ref, r.in.Cluster),
-		Paused:     r.view.Desired.State == "Paused",
-	}
-	if ask.Cluster == "" {
-		ask.Cluster, ask.Leave = r.view.Owner, fdb.Stopping(r.view)
-	}
-	ask.Queue = contract.FDBTaskQueue(r.in.Cluster)
-	ask.Until = workflow.Now(ctx).Add(contract.FDBAskWait).Unix()
-	summary := "Tell the owner of the FoundationDB cluster of this backup"
-	if ask.Command != nil {
-		summary = fmt.Sprintf("Have fdbbackup %s run", ask.Command.Operation)
-	}
-	regular := workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		ScheduleToCloseTimeout: askTimeout,
-		StartToCloseTimeout:    askTimeout,
-		HeartbeatTimeout:       toolsHeartbeat,
-		RetryPolicy:            &temporal.RetryPolicy{InitialInterval: retryInterval, BackoffCoefficient: 2, MaximumInterval: retryCap},
-		Summary:                summary,
-	})
-	var answer contract.FDBAnswer
-	err := workflow.ExecuteActivity(regular, contract.ActivityAskFDBCluster, ask).Get(ctx, &answer)
-	if temporal.IsCanceledError(err) {
-		return answer, err
-	}
-	if err != nil {
-		workflow.GetLogger(ctx).Warn("the owner of the FoundationDB cluster has not answered", "error", err)
-		return contract.FDBAnswer{Outcome: &contract.FDBOutcome{Trouble: &contract.FDBTrouble{
-			Class: contract.FDBClassOther, Message: "the owner of the FoundationDB cluster has not answered: " + cause(err),
-		}}}, nil
-	}
-	if !ask.Leave {
-		r.memory().Owner, r.memory().Opposed = ask.Cluster, answer.Opposed
-	}
-	return answer, nil
-}
-
-// leave tells the owner that knows of this backup that it wants nothing more.
-func (r *fdbBackupRun) leave(ctx workflow.Context) error {
-	if _, err := r.ask(ctx, contract.FDBAsk{Cluster: r.memory().Owner, Leave: true}); err != nil {
-		return err
-	}
-	r.memory().Owner, r.memory().Opposed = "", nil
-	return nil
-}
-
-// tellThrottle tells the throttle what this backup wants, and remembers it.
-func (r *fdbBackupRun) tellThrottle(ctx workflow.Context, wish contract.FDBWish) error {
-	summary := "Tell the throttle of first snapshots: " + string(wish)
-	_, err := localFirst[struct{}](ctx, r.options, contract.ActivityTellFDBThrottle, summary,
-		contract.FDBSlotRequest{
-			Cluster: r.in.Cluster, WorkflowID: workflow.GetInfo(ctx).WorkflowExecution.ID, Wish: wish,
-		})
-	if err != nil {
-		return err
-	}
-	switch wish {
-	case contract.FDBWishSlot:
-		r.memory().Slot = contract.FDBSlotAsked
-	case contract.FDBWishCount:
-		r.memory().Slot = contract.FDBSlotGranted
-	case contract.FDBWishRelease:
-		r.memory().Slot = contract.FDBSlotNone
-	}
-	return nil
 }

@@ -25,7 +25,13 @@ func stop(o *fdbBackup) { o.Spec.BackupState = fdbv1alpha1.BackupStateStopped }
 
 func pause(o *fdbBackup) { o.Spec.BackupState = fdbv1alpha1.BackupStatePaused }
 
+// removeBackup deletes an object whose data are to stay; deletions of data have tests of their own.
 func removeBackup(o *fdbBackup) {
+	o.Spec.Expiry.DeletionFinalizer = new(false)
+	removeWithData(o)
+}
+
+func removeWithData(o *fdbBackup) {
 	at := metav1.NewTime(time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC))
 	o.DeletionTimestamp = &at
 }
@@ -348,6 +354,8 @@ func TestHistoryStaysBounded(t *testing.T) {
 	}
 	require.Equal(t, world.counts["observe"], world.counts["inspect"])
 	require.Equal(t, world.counts["observe"], world.counts["publish"])
+	require.Equal(t, 1, world.counts["guard"], "the container's guard is told once")
+	require.Zero(t, world.counts["queue"], "nothing is to be expired")
 	t.Logf("a year: %d looks in %d runs, %d at most in a run, which are about %d events", passes, runs, most, most*perPass)
 	require.LessOrEqual(t, most*perPass, suggested+2*perPass)
 	require.Greater(t, runs, 5)

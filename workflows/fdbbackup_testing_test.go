@@ -2,6 +2,7 @@ package workflows_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -44,7 +45,12 @@ type backupWorld struct {
 	counts    map[string]int
 	at        map[string][]time.Time
 	abandoned string
-	now       func() time.Time
+	// released are what finalizers were taken off for; queued and guarded what the queue of expirations and the guards were told.
+	released []contract.FDBRelease
+	queued   []contract.FDBJob
+	guarded  []string
+	deaf     bool // the guards do not answer
+	now      func() time.Time
 	// on is called at the beginning of every activity.
 	on func(name string)
 }
@@ -52,13 +58,22 @@ type backupWorld struct {
 func newBackupWorld() *backupWorld {
 	return &backupWorld{
 		object: &fdbv1alpha1.FoundationDBBackup{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "lab", UID: "u", Generation: 1, Finalizers: []string{fdbv1alpha1.FinalizerStop}},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "lab", UID: "u", Generation: 1, Finalizers: bothFinalizers()},
 			Spec:       fdbv1alpha1.FoundationDBBackupSpec{SnapshotPeriodSeconds: 100},
 		},
 		owner: "lab:1", grants: true, failing: map[contract.FDBOperation]*contract.FDBTrouble{},
 		tag:    contract.FDBTag{Tag: "default", State: fdb.StateNeverRan},
 		counts: map[string]int{}, at: map[string][]time.Time{}, on: func(string) {},
 	}
+}
+
+func bothFinalizers() []string {
+	return []string{fdbv1alpha1.FinalizerStop, fdbv1alpha1.FinalizerDelete}
+}
+
+// takeFinalizer is what a user, or an activity, does.
+func (w *backupWorld) takeFinalizer(name string) {
+	w.object.Finalizers = slices.DeleteFunc(w.object.Finalizers, func(held string) bool { return held == name })
 }
 
 // restorable returns a world whose backup runs as the spec says.
@@ -128,6 +143,9 @@ func (w *backupWorld) run() *backupRun {
 	add := func(name string, do any) { r.RegisterActivityWithOptions(do, activity.RegisterOptions{Name: name}) }
 	add(contract.ActivityObserveFDBBackup, func(context.Context, contract.FDBBackupStep) (contract.FDBBackupView, error) {
 		defer w.begin("observe")()
+		if !fdb.DeleteAsked(w.object) {
+			w.takeFinalizer(fdbv1alpha1.FinalizerDelete)
+		}
 		return w.view(), nil
 	})
 	add(contract.ActivityApplyFDBAgents, func(context.Context, contract.FDBBackupStep) (contract.FDBBackupView, error) {
@@ -150,8 +168,32 @@ func (w *backupWorld) run() *backupRun {
 	add(contract.ActivityReleaseFDBBackup, func(_ context.Context, release contract.FDBRelease) (contract.FDBBackupView, error) {
 		defer w.begin("release")()
 		w.did("release")
-		w.abandoned, w.object.Finalizers = release.Abandoned, nil
+		w.released = append(w.released, release)
+		if slices.Contains(w.object.Finalizers, fdbv1alpha1.FinalizerStop) {
+			w.abandoned = release.Abandoned
+		}
+		w.takeFinalizer(fdbv1alpha1.FinalizerStop)
+		if release.Data {
+			w.takeFinalizer(fdbv1alpha1.FinalizerDelete)
+		}
 		return w.view(), nil
+	})
+	add(contract.ActivityTellFDBExpiryQueue, func(_ context.Context, request contract.FDBQueueRequest) error {
+		defer w.begin("queue")()
+		w.queued = append(w.queued, request.Job)
+		return nil
+	})
+	add(contract.ActivityAskFDBContainer, func(_ context.Context, ask contract.FDBContainerAsk) (contract.FDBContainerAnswer, error) {
+		defer w.begin("guard")()
+		if w.deaf {
+			return contract.FDBContainerAnswer{}, errors.New("it does not answer")
+		}
+		told := fmt.Sprintf("%s %s by %s", ask.Wish, ask.Container, ask.User.WorkflowID)
+		if ask.Fresh {
+			told += ", fresh"
+		}
+		w.guarded = append(w.guarded, told)
+		return contract.FDBContainerAnswer{}, nil
 	})
 	add(contract.ActivityInspectFDBBackup, w.inspect)
 	add(contract.ActivityAskFDBCluster, w.ask)

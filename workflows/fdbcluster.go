@@ -147,6 +147,11 @@ func (r *fdbClusterRun) validate(ask contract.FDBAsk) error {
 	switch ask.Command.Operation {
 	case contract.FDBStart, contract.FDBModify, contract.FDBAbort, contract.FDBPause, contract.FDBResume:
 		return nil
+	case contract.FDBRestoreStart, contract.FDBRestoreAbort:
+		if ask.Member.Paused {
+			return refuse("member: a restore cannot want the agents paused, which it needs")
+		}
+		return nil
 	}
 	return refuse("command: unknown operation %q", ask.Command.Operation)
 }
@@ -216,18 +221,31 @@ func (r *fdbClusterRun) allowed(ctx workflow.Context, ask contract.FDBAsk) bool 
 	return true
 }
 
+// fdbCommandRun is how long a command may run once a worker has it.
+func fdbCommandRun(operation contract.FDBOperation) time.Duration {
+	if operation == contract.FDBRestoreStart {
+		return contract.FDBRestoreRun
+	}
+	return contract.FDBCommandRun
+}
+
 // runFDBCommand runs a command on the asker's queue, once: after an end that tells nothing the state has to be read again.
 func runFDBCommand(ctx workflow.Context, ask contract.FDBAsk) contract.FDBOutcome {
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		TaskQueue:              ask.Queue,
 		ScheduleToStartTimeout: contract.FDBCommandStart,
-		StartToCloseTimeout:    contract.FDBCommandRun,
+		StartToCloseTimeout:    fdbCommandRun(ask.Command.Operation),
 		HeartbeatTimeout:       fdbCommandHeartbeat,
 		RetryPolicy:            &temporal.RetryPolicy{MaximumAttempts: 1},
 		Summary:                fdbCommandSummary(*ask.Command, ask.Member.Name),
 	})
+	activity := contract.ActivityRunFDBCommand
+	switch ask.Command.Operation {
+	case contract.FDBRestoreStart, contract.FDBRestoreAbort:
+		activity = contract.ActivityRunFDBRestoreCommand
+	}
 	var outcome contract.FDBOutcome
-	if err := workflow.ExecuteActivity(ctx, contract.ActivityRunFDBCommand, *ask.Command).Get(ctx, &outcome); err != nil {
+	if err := workflow.ExecuteActivity(ctx, activity, *ask.Command).Get(ctx, &outcome); err != nil {
 		return contract.FDBOutcome{Trouble: fdbTroubleOf(err, ask)}
 	}
 	return outcome
@@ -246,7 +264,7 @@ func fdbTroubleOf(err error, ask contract.FDBAsk) *contract.FDBTrouble {
 			"Look whether a holdfast-worker with --fdb-bin-dir runs there", ask.Command.Operation, ask.Queue, contract.FDBCommandStart)
 	case errors.As(err, &timeout):
 		trouble.Message = fmt.Sprintf("the worker that ran %s was lost, or did not end it within %s: whether it took effect is not "+
-			"known; the state is read again before anything is repeated", ask.Command.Operation, contract.FDBCommandRun)
+			"known; the state is read again before anything is repeated", ask.Command.Operation, fdbCommandRun(ask.Command.Operation))
 	case errors.As(err, &application):
 		trouble.Class = contract.FDBClassOther
 		trouble.Message = fmt.Sprintf("%s: %s; whether it took effect is not known; the state is read again before anything is "+

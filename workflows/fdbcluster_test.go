@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
@@ -50,6 +52,39 @@ func TestACommandIsNotBegunWhenItsAskerHasGivenUp(t *testing.T) {
 	o.run(t)
 	assert.Equal(t, []string{"100 start a"}, o.commands)
 	assert.Equal(t, &answered{FDBAnswer: contract.FDBAnswer{Later: true}, at: 100, done: true}, answer)
+}
+
+func TestOnlyTheStartOfARestoreMayTakeLong(t *testing.T) {
+	o := newOwned()
+	limits := map[contract.FDBOperation]time.Duration{}
+	note := func(ctx context.Context, command contract.FDBCommand) (contract.FDBOutcome, error) {
+		limits[command.Operation] = activity.GetInfo(ctx).StartToCloseTimeout
+		return contract.FDBOutcome{Done: true}, nil
+	}
+	o.OnActivity(contract.ActivityRunFDBCommand, mock.Anything, mock.Anything).Return(note)
+	o.OnActivity(contract.ActivityRunFDBRestoreCommand, mock.Anything, mock.Anything).Return(note)
+	for second, operation := range []contract.FDBOperation{contract.FDBRestoreStart, contract.FDBRestoreAbort, contract.FDBStart} {
+		o.asks(second, "a", with(leaving(), operation))
+	}
+	o.run(t)
+	assert.Equal(t, map[contract.FDBOperation]time.Duration{
+		contract.FDBRestoreStart: 8 * time.Minute, contract.FDBRestoreAbort: 2 * time.Minute, contract.FDBStart: 2 * time.Minute,
+	}, limits)
+}
+
+// A start of a restore holds the others up for longer than they wait: they are told so, and none is begun when nobody awaits it.
+func TestWhatWaitsForTheStartOfARestoreMayBeTooLate(t *testing.T) {
+	o := newOwned()
+	o.OnActivity(contract.ActivityRunFDBRestoreCommand, mock.Anything, mock.Anything).Return(o.command).After(7 * time.Minute)
+	restore := o.asks(0, "r", with(leaving(), contract.FDBRestoreStart))
+	first := o.asks(1, "a", with(running(), contract.FDBStart))
+	later := o.asks(180, "a", with(running(), contract.FDBStart))
+	o.asks(500, "a", leaving())
+	o.run(t)
+	assert.True(t, restore.Outcome.Done)
+	assert.True(t, first.Later)
+	assert.True(t, later.Outcome.Done)
+	assert.Equal(t, []string{"420 restore r", "420 start a"}, o.commands)
 }
 
 func TestAnEndThatTellsNothingIsNotRepeated(t *testing.T) {

@@ -53,6 +53,7 @@ func newOwned() *owned {
 	o.SetStartTime(o.start)
 	workflows.Register(o, workflows.Options{})
 	o.RegisterActivityWithOptions(o.command, activity.RegisterOptions{Name: contract.ActivityRunFDBCommand})
+	o.RegisterActivityWithOptions(o.command, activity.RegisterOptions{Name: contract.ActivityRunFDBRestoreCommand})
 	o.RegisterActivityWithOptions(o.describe, activity.RegisterOptions{Name: contract.ActivityDescribeWorkflows})
 	o.OnSignalExternalWorkflow(mock.Anything, mock.Anything, "", contract.SignalChanged, contract.Changed{Reason: "agents"}).
 		Return(func(_, id, _, _ string, _ any) error {

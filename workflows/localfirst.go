@@ -40,6 +40,14 @@ type Options struct {
 	RestoreReadyTimeout time.Duration
 	// FDBSnapshotLimit is how many first snapshots of FoundationDB run at a time; 1 if zero. It goes through the history.
 	FDBSnapshotLimit int
+	// FDBExpiryLimit is how many turns of the queue of expirations run at a time; 1 if zero. It goes through the history, as do
+	// FDBExpiryRetryInterval, how long the queue waits for a free place at most, and until a turn that could not run is tried again
+	// (10 minutes if zero), FDBExpiryMinInterval, the shortest time between two expirations of a backup (1 hour if zero), and
+	// FDBExpiryTimeout, how long a turn's pod may run (1 hour if zero).
+	FDBExpiryLimit         int
+	FDBExpiryRetryInterval time.Duration
+	FDBExpiryMinInterval   time.Duration
+	FDBExpiryTimeout       time.Duration
 }
 
 // rereadInterval is short enough for a stall to be told in time, even if one check fails: a file of half the timeout's age

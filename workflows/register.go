@@ -45,6 +45,11 @@ func Register(registry worker.WorkflowRegistry, options Options) {
 			return GarbageCollection(ctx, in, options)
 		},
 		workflow.RegisterOptions{Name: contract.WorkflowCollection})
+	registerFDB(registry, options)
+}
+
+// registerFDB makes those of FoundationDB known.
+func registerFDB(registry worker.WorkflowRegistry, options Options) {
 	registry.RegisterWorkflowWithOptions(
 		func(ctx workflow.Context, in contract.FDBBackupInput) error {
 			return FoundationDBBackup(ctx, in, options)
@@ -55,5 +60,19 @@ func Register(registry worker.WorkflowRegistry, options Options) {
 			return FDBSnapshotThrottle(ctx, in, options)
 		},
 		workflow.RegisterOptions{Name: contract.WorkflowFDBThrottle})
+	registry.RegisterWorkflowWithOptions(
+		func(ctx workflow.Context, in contract.FDBExpiryQueueInput) error {
+			return FDBExpiryQueue(ctx, in, options)
+		},
+		workflow.RegisterOptions{Name: contract.WorkflowFDBExpiryQueue})
+	registry.RegisterWorkflowWithOptions(
+		func(ctx workflow.Context, in contract.FDBRestoreInput) error {
+			return FoundationDBRestore(ctx, in, options)
+		},
+		workflow.RegisterOptions{Name: contract.WorkflowFDBRestore})
 	registry.RegisterWorkflowWithOptions(FDBCluster, workflow.RegisterOptions{Name: contract.WorkflowFDBCluster})
+	registry.RegisterWorkflowWithOptions(FDBContainer, workflow.RegisterOptions{Name: contract.WorkflowFDBContainer})
+	registry.RegisterWorkflowWithOptions(
+		func(ctx workflow.Context, in contract.FDBExpiryInput) error { return FDBExpiry(ctx, in, options) },
+		workflow.RegisterOptions{Name: contract.WorkflowFDBExpiry})
 }

@@ -1,0 +1,82 @@
+package workflows
+
+import (
+	"strings"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// askFDBOwner asks the owner of a FoundationDB cluster. The command, if there is one, may begin within wait, and runs on the
+// tools' queue of the Kubernetes cluster. With less than contract.FDBAskWait it is asked once, for twice that time at most. That
+// the owner does not answer is no error but an outcome of which nothing is known to be done.
+func askFDBOwner(
+	ctx workflow.Context, cluster string, ask contract.FDBAsk, summary string, wait time.Duration,
+) (answer contract.FDBAnswer, answered bool, err error) {
+	ask.Member.WorkflowID = workflow.GetInfo(ctx).WorkflowExecution.ID
+	ask.Queue = contract.FDBTaskQueue(cluster)
+	ask.Until = workflow.Now(ctx).Add(wait).Unix()
+	limit, attempts := contract.FDBAskTimeout, int32(0)
+	if ask.Command != nil { // one that may run for longer is waited for as much longer
+		limit += fdbCommandRun(ask.Command.Operation) - contract.FDBCommandRun
+	}
+	if wait < contract.FDBAskWait { // somebody waits for the end, whatever comes of it: it is tried once
+		limit, attempts = 2*wait, 1
+	}
+	regular := workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		ScheduleToCloseTimeout: limit,
+		StartToCloseTimeout:    limit,
+		HeartbeatTimeout:       toolsHeartbeat,
+		RetryPolicy: &temporal.RetryPolicy{
+			InitialInterval: retryInterval, BackoffCoefficient: 2, MaximumInterval: retryCap, MaximumAttempts: attempts,
+		},
+		Summary: summary,
+	})
+	err = workflow.ExecuteActivity(regular, contract.ActivityAskFDBCluster, ask).Get(ctx, &answer)
+	if err == nil || temporal.IsCanceledError(err) {
+		return answer, err == nil, err
+	}
+	workflow.GetLogger(ctx).Warn("the owner of the FoundationDB cluster has not answered", "error", err)
+	return contract.FDBAnswer{Outcome: &contract.FDBOutcome{Trouble: &contract.FDBTrouble{
+		Class: contract.FDBClassOther, Message: "the owner of the FoundationDB cluster has not answered: " + cause(err),
+	}}}, false, nil
+}
+
+// askFDBContainer asks the guard of a container, for as long as timeout. Who asks is this workflow, unless the ask names another.
+func askFDBContainer(
+	ctx workflow.Context, ask contract.FDBContainerAsk, timeout time.Duration, summary string,
+) (answer contract.FDBContainerAnswer, err error) {
+	if ask.User.WorkflowID == "" {
+		ask.User.WorkflowID = workflow.GetInfo(ctx).WorkflowExecution.ID
+	}
+	regular := workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		ScheduleToCloseTimeout: timeout,
+		StartToCloseTimeout:    timeout,
+		HeartbeatTimeout:       toolsHeartbeat,
+		RetryPolicy:            &temporal.RetryPolicy{InitialInterval: retryInterval, BackoffCoefficient: 2, MaximumInterval: retryCap},
+		Summary:                summary,
+	})
+	err = workflow.ExecuteActivity(regular, contract.ActivityAskFDBContainer, ask).Get(ctx, &answer)
+	return answer, err
+}
+
+// lastWords shows, for as long as Temporal keeps the workflow, how an object was let go: in a namespace that is being deleted
+// nothing else tells it. A release that is retried shows that meanwhile.
+func lastWords(ctx workflow.Context, note string, release func() error) error {
+	details := "**Deleted.**"
+	if note = strings.TrimSpace(note); note != "" {
+		details = "**Deleted:** " + oneLine(note)
+	}
+	workflow.SetCurrentDetails(ctx, details)
+	if err := release(); err != nil {
+		return err
+	}
+	workflow.SetCurrentDetails(ctx, details)
+	return nil
+}
+
+// guardTimeout is how long a guard is asked by those who do not depend on its answer.
+const guardTimeout = time.Minute

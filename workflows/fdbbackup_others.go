@@ -1,0 +1,64 @@
+package workflows
+
+import (
+	"fmt"
+
+	"go.temporal.io/sdk/workflow"
+
+	"holdfast.dev/holdfast/k8s/fdb"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// ask asks the owner of the FoundationDB cluster, which is told what this backup wants of the agents.
+func (r *fdbBackupRun) ask(ctx workflow.Context, ask contract.FDBAsk) (contract.FDBAnswer, error) {
+	ask.Member = contract.FDBMember{Name: r.name(), Paused: r.view.Desired.State == "Paused"}
+	if ask.Cluster == "" {
+		ask.Cluster, ask.Leave = r.view.Owner, fdb.Stopping(r.view)
+	}
+	wait := contract.FDBAskWait
+	if r.ending() {
+		wait = endingLimit
+	}
+	summary := "Tell the owner of the FoundationDB cluster of this backup"
+	if ask.Command != nil {
+		summary = fmt.Sprintf("Have fdbbackup %s run", ask.Command.Operation)
+	}
+	answer, answered, err := askFDBOwner(ctx, r.in.Cluster, ask, summary, wait)
+	if err != nil || !answered {
+		return answer, err
+	}
+	if !ask.Leave {
+		r.memory().Owner, r.memory().Opposed = ask.Cluster, answer.Opposed
+	}
+	return answer, nil
+}
+
+// leave tells the owner that knows of this backup that it wants nothing more.
+func (r *fdbBackupRun) leave(ctx workflow.Context) error {
+	if _, err := r.ask(ctx, contract.FDBAsk{Cluster: r.memory().Owner, Leave: true}); err != nil {
+		return err
+	}
+	r.memory().Owner, r.memory().Opposed = "", nil
+	return nil
+}
+
+// tellThrottle tells the throttle what this backup wants, and remembers it.
+func (r *fdbBackupRun) tellThrottle(ctx workflow.Context, wish contract.FDBWish) error {
+	summary := "Tell the throttle of first snapshots: " + string(wish)
+	_, err := localFirst[struct{}](ctx, r.options, contract.ActivityTellFDBThrottle, summary,
+		contract.FDBSlotRequest{
+			Cluster: r.in.Cluster, WorkflowID: workflow.GetInfo(ctx).WorkflowExecution.ID, Wish: wish,
+		})
+	if err != nil {
+		return err
+	}
+	switch wish {
+	case contract.FDBWishSlot:
+		r.memory().Slot = contract.FDBSlotAsked
+	case contract.FDBWishCount:
+		r.memory().Slot = contract.FDBSlotGranted
+	case contract.FDBWishRelease:
+		r.memory().Slot = contract.FDBSlotNone
+	}
+	return nil
+}

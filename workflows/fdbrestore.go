@@ -1,0 +1,205 @@
+package workflows
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	fdbrestore "holdfast.dev/holdfast/k8s/fdb/restore"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// FoundationDBRestore serves one FoundationDBRestore (seed 004, "Reconciling Restores"): each pass looks at the restore in the
+// destination, starts or aborts it, or checks its end, and writes what it found. A restore is planned and started once, and then
+// never again. The workflow ends with the restore, and the next event starts it again under the same ID. It is the only writer of
+// the object's status. Whatever changes something in the destination it asks of the destination's owner, FDBCluster, and the
+// guard of the container, FDBContainer, lets nobody expire what is read.
+func FoundationDBRestore(ctx workflow.Context, in contract.FDBRestoreInput, options Options) error {
+	run := &fdbRestoreRun{
+		in: in, options: options, news: true,
+		changed: workflow.GetSignalChannel(ctx, contract.SignalChanged),
+	}
+	err := workflow.SetQueryHandler(ctx, contract.QueryState, func() (contract.FDBRestoreState, error) {
+		return contract.FDBRestoreState{View: run.view, Seen: run.seen, Memory: run.in.Memory}, nil
+	})
+	if err != nil {
+		return err
+	}
+	return run.serve(ctx)
+}
+
+// fdbRestoreRun is the state of one run. Nothing in it outlives the run but what FDBRestoreInput carries over.
+type fdbRestoreRun struct {
+	in      contract.FDBRestoreInput
+	options Options
+	changed workflow.ReceiveChannel
+	view    contract.FDBRestoreView
+	seen    contract.FDBRestoreInspection
+	// resolved: seen says what would be restored. busy is what the guard said last; opposed what the owner did.
+	resolved bool
+	busy     string
+	opposed  []string
+	tasks    []contract.RecordedTask
+	// failed is the last command if it was not done and is still due; undue: it was to be decided anew.
+	failed *fdbrestore.Attempt
+	undue  bool
+	// news: something has happened that the owner may have to know of.
+	news bool
+	// patient: only a person can help. found are the state and the conditions of the last pass.
+	patient bool
+	found   string
+}
+
+func (r *fdbRestoreRun) memory() *contract.FDBRestoreMemory { return &r.in.Memory }
+
+func (r *fdbRestoreRun) situation(ctx workflow.Context) fdbrestore.Situation {
+	return fdbrestore.Situation{
+		View: r.view, Seen: r.seen, Resolved: r.resolved, Memory: r.in.Memory, Busy: r.busy, Opposed: r.opposed, Tasks: r.tasks,
+		Now: workflow.Now(ctx),
+	}
+}
+
+func (r *fdbRestoreRun) serve(ctx workflow.Context) error {
+	for {
+		r.drain()
+		if err := r.pass(ctx); err != nil {
+			return err
+		}
+		// From an empty drain to the return nothing may yield: an event that came meanwhile would be lost.
+		switch {
+		case fdbrestore.Settled(r.view):
+			if err := r.farewell(ctx); err != nil {
+				return err
+			}
+			if r.drain() == 0 {
+				return nil
+			}
+		case workflow.GetInfo(ctx).GetContinueAsNewSuggested():
+			if r.drain() == 0 {
+				return workflow.NewContinueAsNewError(ctx, contract.WorkflowFDBRestore, r.in)
+			}
+		default:
+			if err := r.wait(ctx); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// drain takes what has come without blocking and returns how many signals there were.
+func (r *fdbRestoreRun) drain() int {
+	received := drain(r.changed)
+	if received > 0 {
+		r.news, r.patient, r.memory().Quiet = true, false, 0
+	}
+	return received
+}
+
+// pass looks, does what is due, and says what it found.
+func (r *fdbRestoreRun) pass(ctx workflow.Context) error {
+	r.undue, r.failed, r.busy = false, nil, ""
+	err := r.short(ctx, contract.ActivityObserveFDBRestore, "Read the restore, its clusters, its backup and its Secret",
+		contract.FDBRestoreStep{Ref: r.in.Ref})
+	if err != nil || fdbrestore.Settled(r.view) {
+		return err
+	}
+	if err := r.inspect(ctx, false); err != nil {
+		return err
+	}
+	if err := r.operate(ctx); err != nil {
+		return err
+	}
+	if fdbrestore.Settled(r.view) { // its object went away meanwhile
+		return nil
+	}
+	if r.view.BeingDeleted {
+		return r.release(ctx)
+	}
+	return r.publish(ctx)
+}
+
+// publish writes what the pass found.
+func (r *fdbRestoreRun) publish(ctx workflow.Context) error {
+	situation := r.situation(ctx)
+	findings := fdbrestore.Find(situation, r.in.Ref, r.failed)
+	if err := r.short(ctx, contract.ActivityPublishFDBRestore, "Write the status", findings); err != nil {
+		return err
+	}
+	found := fdbrestore.Signature(findings)
+	if found == r.found || r.found == "" { // a run that goes on for another knows no better
+		r.memory().Quiet++
+	} else {
+		r.memory().Quiet = 0
+	}
+	r.found, r.patient = found, fdbrestore.Patient(findings.Conditions)
+	workflow.SetCurrentDetails(ctx, fdbrestore.Details(situation, findings))
+	return showPhases(ctx, findings.State, &r.in.ShownPhase, "", new(string))
+}
+
+// release lets an object go whose restore has ended, or cannot be ended.
+func (r *fdbRestoreRun) release(ctx workflow.Context) error {
+	r.in.Memory = fdbrestore.NoticeUnreachable(r.situation(ctx))
+	due, note := fdbrestore.ReleaseDue(r.situation(ctx), r.failed, r.resourceTimeout(ctx))
+	if !due {
+		r.memory().Quiet++
+		hindrance := oneLine(fdbrestore.HindersAbort(r.situation(ctx), r.failed))
+		workflow.SetCurrentDetails(ctx, "**Deleting:** the restore is to be aborted first: "+hindrance)
+		return nil
+	}
+	if err := r.farewell(ctx); err != nil {
+		return err
+	}
+	release := contract.FDBRestoreRelease{
+		Ref: r.in.Ref, Note: note,
+		Aborted: r.seen.Trouble == nil && r.seen.Restore != nil && r.seen.Restore.State == fdbrestore.StateAborted,
+	}
+	return lastWords(ctx, note, func() error {
+		return r.short(ctx, contract.ActivityReleaseFDBRestore, "Let the object go", release)
+	})
+}
+
+// farewell tells the owner and the guard that there is nothing more to expect.
+func (r *fdbRestoreRun) farewell(ctx workflow.Context) error {
+	if r.memory().Owner != "" {
+		if err := r.leave(ctx); err != nil {
+			return err
+		}
+	}
+	if r.memory().Reading == "" {
+		return nil
+	}
+	return r.leaveContainer(ctx)
+}
+
+// runningLook is the longest wait while the restore runs, or is to be aborted.
+const runningLook = 15 * time.Second
+
+// wait blocks until a signal comes or it is time to look again.
+func (r *fdbRestoreRun) wait(ctx workflow.Context) error {
+	timing, cancel := workflow.WithCancel(ctx)
+	defer cancel()
+	selector := workflow.NewSelector(ctx)
+	selector.AddReceive(r.changed, func(workflow.ReceiveChannel, bool) {})
+	selector.AddReceive(ctx.Done(), func(workflow.ReceiveChannel, bool) {})
+	selector.AddFuture(workflow.NewTimer(timing, r.pause(ctx)), func(workflow.Future) {})
+	selector.Select(ctx)
+	return ctx.Err()
+}
+
+// pause is how long to wait for the next look.
+func (r *fdbRestoreRun) pause(ctx workflow.Context) time.Duration {
+	longest := r.options.FDBStatusInterval
+	if longest <= 0 {
+		longest = defaultStatusInterval
+	}
+	switch {
+	case r.undue:
+		return min(longest, breather)
+	case r.situation(ctx).Runs():
+		longest = min(longest, runningLook)
+	case r.patient:
+		return longest
+	}
+	const enough = 20 // doublings
+	return min(longest, firstLook<<min(r.memory().Quiet, enough))
+}
