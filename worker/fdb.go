@@ -16,6 +16,7 @@ import (
 	"holdfast.dev/holdfast/activities/fdblock"
 	"holdfast.dev/holdfast/activities/fdbtool"
 	"holdfast.dev/holdfast/k8s/fdb"
+	fdbrestore "holdfast.dev/holdfast/k8s/fdb/restore"
 	"holdfast.dev/holdfast/workflows"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -27,6 +28,10 @@ type fdbFlags struct {
 	InitialSnapshotLimit   int
 	InitialSnapshotTimeout time.Duration
 	StatusInterval         time.Duration
+	ExpiryConcurrency      int
+	ExpiryRetryInterval    time.Duration
+	ExpiryMinInterval      time.Duration
+	ExpiryTimeout          time.Duration
 	AllowFileURLs          bool
 }
 
@@ -43,6 +48,14 @@ func (f *fdbFlags) Bind(flags *pflag.FlagSet) {
 		"how long a first snapshot may make no progress before another backup may write its own")
 	flags.DurationVar(&f.StatusInterval, "fdb-status-interval", 5*time.Minute,
 		"the longest time between two looks at a FoundationDB backup")
+	flags.IntVar(&f.ExpiryConcurrency, "fdb-expiry-concurrency", 1,
+		"how many pods that expire or delete FoundationDB backups may run at a time in this Kubernetes cluster")
+	flags.DurationVar(&f.ExpiryRetryInterval, "fdb-expiry-retry-interval", 10*time.Minute,
+		"the longest wait for a place among those pods, and until a turn that could not run is tried again")
+	flags.DurationVar(&f.ExpiryMinInterval, "fdb-expiry-min-interval", time.Hour,
+		"the shortest time between two expirations of a FoundationDB backup")
+	flags.DurationVar(&f.ExpiryTimeout, "fdb-expiry-timeout", time.Hour,
+		"how long a pod that expires or deletes FoundationDB backups may run before it is deleted")
 	flags.BoolVar(&f.AllowFileURLs, "fdb-allow-file-urls", false,
 		"let FoundationDB backups lie in files of the agents; for tests")
 }
@@ -56,6 +69,14 @@ func (f *fdbFlags) Validate() error {
 		return errors.New("--fdb-initial-snapshot-timeout: want a duration of more than zero")
 	case f.StatusInterval < time.Second:
 		return errors.New("--fdb-status-interval: want a duration of at least 1s")
+	case f.ExpiryConcurrency < 1:
+		return errors.New("--fdb-expiry-concurrency: want a number of at least 1")
+	case f.ExpiryRetryInterval < time.Second:
+		return errors.New("--fdb-expiry-retry-interval: want a duration of at least 1s")
+	case f.ExpiryMinInterval < time.Second:
+		return errors.New("--fdb-expiry-min-interval: want a duration of at least 1s")
+	case f.ExpiryTimeout < time.Second:
+		return errors.New("--fdb-expiry-timeout: want a duration of at least 1s")
 	}
 	if f.BinDir == "" {
 		return nil
@@ -72,8 +93,16 @@ func registerFDB(runner worker.ActivityRegistry, cluster *kube, temporal client.
 		Client: cluster.client, Gatherer: &fdb.Gatherer{Reader: cluster.client}, Events: cluster.events,
 	}
 	backups.Register(runner)
+	expiries := &activities.FDBExpiries{Client: cluster.client, Gatherer: &fdb.Gatherer{Reader: cluster.client}}
+	expiries.Register(runner)
 	coordination := &activities.FDBCoordination{Temporal: temporal}
 	coordination.Register(runner)
+	queue := &activities.FDBExpiryCoordination{Temporal: temporal}
+	queue.Register(runner)
+	restores := &activities.FDBRestores{
+		Client: cluster.client, Gatherer: &fdbrestore.Gatherer{Reader: cluster.client}, Events: cluster.events,
+	}
+	restores.Register(runner)
 }
 
 // newSharedWorker serves the owners of FoundationDB clusters, which Kubernetes clusters have in common. It has no version: a
@@ -86,6 +115,7 @@ func newSharedWorker(temporal client.Client, fatal func(error)) worker.Worker {
 		OnFatalError:               fatal,
 	})
 	runner.RegisterWorkflowWithOptions(workflows.FDBCluster, workflow.RegisterOptions{Name: contract.WorkflowFDBCluster})
+	runner.RegisterWorkflowWithOptions(workflows.FDBContainer, workflow.RegisterOptions{Name: contract.WorkflowFDBContainer})
 	coordination := &activities.FDBCoordination{Temporal: temporal}
 	coordination.RegisterShared(runner)
 	return runner
@@ -109,6 +139,8 @@ func newToolsWorker(
 	})
 	acts := &activities.FDBTools{Reader: cluster.client, Runner: tools, Locker: fdblock.New()}
 	acts.Register(runner)
+	restores := &activities.FDBRestoreTools{Reader: cluster.client, Runner: tools, Locker: fdblock.New()}
+	restores.Register(runner)
 	return runner, func() { _ = tools.Close() }, nil // a folder that stays is removed by the next worker
 }
 

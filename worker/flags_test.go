@@ -27,6 +27,15 @@ func TestTimeoutsAreChecked(t *testing.T) {
 		"no snapshot ever":  {[]string{"--fdb-initial-snapshot-limit=0"}, "--fdb-initial-snapshot-limit: want a number of at least 1"},
 		"no patience":       {[]string{"--fdb-initial-snapshot-timeout=0"}, "--fdb-initial-snapshot-timeout: want a duration of more than zero"},
 		"looks without end": {[]string{"--fdb-status-interval=10ms"}, "--fdb-status-interval: want a duration of at least 1s"},
+		"no expirations":    {[]string{"--fdb-expiry-concurrency=0"}, "--fdb-expiry-concurrency: want a number of at least 1"},
+		"no wait for a turn": {
+			[]string{"--fdb-expiry-retry-interval=10ms"}, "--fdb-expiry-retry-interval: want a duration of at least 1s",
+		},
+		"turns without end": {[]string{"--fdb-expiry-min-interval=0"}, "--fdb-expiry-min-interval: want a duration of at least 1s"},
+		"no time to expire": {[]string{"--fdb-expiry-timeout=0"}, "--fdb-expiry-timeout: want a duration of at least 1s"},
+		"the shortest turns": {
+			[]string{"--fdb-expiry-retry-interval=1s", "--fdb-expiry-min-interval=1s", "--fdb-expiry-timeout=1s"}, "",
+		},
 		"no folder of tools": {
 			[]string{"--fdb-bin-dir=/does/not/exist"}, `--fdb-bin-dir: "/does/not/exist" is not a folder`,
 		},

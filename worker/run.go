@@ -204,6 +204,8 @@ func newWorker(temporal *connect.Temporal, flags *workerFlags, cluster *kube, fa
 		ResourceTimeout: flags.ResourceTimeout, VeleroStallTimeout: flags.VeleroStallTimeout,
 		RestoreReadyTimeout: flags.RestoreReadyTimeout, FDBStatusInterval: flags.FDB.StatusInterval,
 		FDBSnapshotLimit: flags.FDB.InitialSnapshotLimit, FDBSnapshotTimeout: flags.FDB.InitialSnapshotTimeout,
+		FDBExpiryLimit: flags.FDB.ExpiryConcurrency, FDBExpiryRetryInterval: flags.FDB.ExpiryRetryInterval,
+		FDBExpiryMinInterval: flags.FDB.ExpiryMinInterval, FDBExpiryTimeout: flags.FDB.ExpiryTimeout,
 	})
 	registerActivities(runner, flags, cluster)
 	registerFDB(runner, cluster, temporal.Client)

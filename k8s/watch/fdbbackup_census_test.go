@@ -154,11 +154,17 @@ func constantsNamed(t *testing.T, prefix string) (found int) {
 	t.Helper()
 	root, err := tools.Root()
 	require.NoError(t, err)
-	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "k8s", "api", "fdb", "v1alpha1", "conditions.go"), nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "k8s", "api", "fdb", "v1alpha1", "conditions.go"), nil, parser.ParseComments)
 	require.NoError(t, err)
-	for name, object := range file.Scope.Objects {
-		if object.Kind == ast.Con && strings.HasPrefix(name, prefix) {
-			found++
+	for _, declaration := range file.Decls {
+		block, is := declaration.(*ast.GenDecl)
+		if !is || strings.Contains(block.Doc.Text(), "Restore") { // those of another kind
+			continue
+		}
+		for _, spec := range block.Specs {
+			if value, is := spec.(*ast.ValueSpec); is && strings.HasPrefix(value.Names[0].Name, prefix) {
+				found++
+			}
 		}
 	}
 	return found

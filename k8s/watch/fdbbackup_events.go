@@ -13,16 +13,23 @@ import (
 	"holdfast.dev/holdfast/k8s/fdb"
 )
 
-// backupEvents: generation, deletion, labels, our finalizer and the cluster's version matter; a change of status alone is our own
-// doing, and wakes no workflow.
+// backupEvents: generation, deletion, labels, our finalizers and the cluster's version matter; a change of status alone is our
+// own doing, and wakes no workflow. When the watcher starts, the workflows of those that have ended with data in the store are
+// started, too: Temporal may have lost its database, and come back, while nobody watched. That costs one short workflow for each.
 func (f *fdbBackups) backupEvents() events {
 	return events{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { f.add(q, requestFor(e.Object)) },
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {
+			f.add(q, requestFor(e.Object))
+			if e.IsInInitialList && idleWithData(e.Object.(*fdbv1alpha1.FoundationDBBackup)) {
+				f.add(q, requestFor(e.Object).forced(true))
+			}
+		},
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
 			if e.ObjectOld.GetUID() != e.ObjectNew.GetUID() {
 				f.add(q, requestFor(e.ObjectOld))
 			}
-			if concerns(e.ObjectOld, e.ObjectNew, fdbv1alpha1.FinalizerStop) || versionOn(e.ObjectOld) != versionOn(e.ObjectNew) {
+			if concerns(e.ObjectOld, e.ObjectNew, fdbv1alpha1.FinalizerStop) ||
+				concerns(e.ObjectOld, e.ObjectNew, fdbv1alpha1.FinalizerDelete) || versionOn(e.ObjectOld) != versionOn(e.ObjectNew) {
 				f.add(q, requestFor(e.ObjectNew).forced(true))
 			}
 		},

@@ -64,7 +64,8 @@ func (w *Watcher) addFDBBackups() error {
 		Named("foundationdbbackup").
 		Watches(&fdbv1alpha1.FoundationDBBackup{}, f.backupEvents()).
 		Watches(&appsv1.Deployment{}, f.agentsEvents()).
-		WatchesMetadata(&corev1.Secret{}, f.secretEvents())
+		WatchesMetadata(&corev1.Secret{}, f.secretEvents()).
+		WatchesMetadata(&corev1.Namespace{}, f.namespaceEvents())
 	if err := f.feed(backups, f.look); err != nil {
 		return fmt.Errorf("build the watcher of FoundationDBBackups: %w", err)
 	}
@@ -77,7 +78,7 @@ func (w *Watcher) addFDBBackups() error {
 	if err := clusters.Complete(reconcile.TypedFunc[Request](f.spreadVersion)); err != nil {
 		return fmt.Errorf("build the watcher of FoundationDBClusters: %w", err)
 	}
-	return nil
+	return w.addFDBRestores(clusterCache)
 }
 
 // look signals the workflow of a backup to which something has happened, and otherwise sees to it that the workflow of one that
@@ -116,14 +117,23 @@ func settledFDB(object *fdbv1alpha1.FoundationDBBackup) bool {
 	return fdb.Settled((&fdb.Objects{Object: object}).View())
 }
 
+// idleWithData: nothing but a signal starts the workflow of the object, and its data are in the store, of which a guard and the
+// queue of expirations are to know.
+func idleWithData(object *fdbv1alpha1.FoundationDBBackup) bool {
+	return settledFDB(object) && len(object.Status.Backups) > 0
+}
+
 // each calls do for every FoundationDBBackup in the cache that matches. The objects are the cache's own.
 func (f *fdbBackups) each(ctx context.Context, do func(*fdbv1alpha1.FoundationDBBackup), matching ...client.ListOption) {
 	eachCached(ctx, f.Watcher, &fdbv1alpha1.FoundationDBBackupList{}, do, matching...)
 }
 
-// lookAtAll has every backup looked at soon.
-func (f *fdbBackups) lookAtAll(ctx context.Context) {
-	f.each(ctx, func(object *fdbv1alpha1.FoundationDBBackup) { f.enqueue(ctx, requestFor(object)) })
+// remindAll has every backup looked at soon, and the workflows of those started that have ended with data in the store: a
+// Temporal that has lost its database has lost who uses which container, and whose data expire.
+func (f *fdbBackups) remindAll(ctx context.Context) {
+	f.each(ctx, func(object *fdbv1alpha1.FoundationDBBackup) {
+		f.enqueue(ctx, requestFor(object).forced(idleWithData(object)))
+	})
 }
 
 // sweep judges every backup by a live list, while the informers may still be silent after an outage.

@@ -3,6 +3,7 @@ package watch
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -28,7 +29,7 @@ type fdbObject = fdbv1alpha1.FoundationDBBackup
 func fdbInTeam(name string, changes ...func(*fdbObject)) *fdbObject {
 	object := fdbBackup(name, 9, nil)
 	object.Namespace, object.UID = fake.Namespace, types.UID(request(name).UID)
-	object.Finalizers = []string{fdbv1alpha1.FinalizerStop}
+	object.Finalizers = []string{fdbv1alpha1.FinalizerStop, fdbv1alpha1.FinalizerDelete}
 	object.Spec.ClusterName, object.Spec.Credentials.SecretName = "lab", "accounts"
 	for _, change := range changes {
 		change(object)
@@ -67,6 +68,10 @@ func TestALookAtAFoundationDBBackup(t *testing.T) {
 		"so is a deletion":                            {object: fdbInTeam(name, deletedFDB), request: request(name), want: []string{"start fdbb"}, again: later},
 		"one that is stopped needs no workflow":       {object: fdbInTeam(name, stoppedFDB), request: request(name), again: later},
 		"unless it was changed":                       {object: fdbInTeam(name, stoppedFDB, newerFDB), request: request(name), want: []string{"start fdbb"}, again: later},
+		"or has not got the finalizer for its data yet": {
+			object: fdbInTeam(name, stoppedFDB, func(o *fdbObject) { o.Finalizers = o.Finalizers[:1] }), request: request(name),
+			want: []string{"ensure fdbb"}, again: later,
+		},
 		"or somebody did something to it":             {object: fdbInTeam(name, stoppedFDB), request: force, want: []string{"start fdbb"}},
 		"one that is gone tells a workflow that runs": {request: request(name), want: []string{"deleted fdbb"}},
 		"another of its name is another": {
@@ -138,7 +143,18 @@ func TestEventsOfFoundationDBBackups(t *testing.T) {
 		do   func(events, queue)
 		want []added
 	}{
-		"a new backup is looked at": {of: backups, do: create(fdbInTeam(name), false), want: atOnce(request(name))},
+		"a new backup is looked at":                     {of: backups, do: create(fdbInTeam(name), false), want: atOnce(request(name))},
+		"one that runs when we start is only looked at": {of: backups, do: create(fdbInTeam(name), true), want: atOnce(request(name))},
+		"one that is stopped with data when we start is told": {
+			of: backups, do: create(fdbInTeam(name, stoppedFDB), true), want: atOnce(request(name), force),
+		},
+		"but not one without data": {
+			of: backups, do: create(fdbInTeam(name, stoppedFDB, func(o *fdbObject) { o.Status.Backups = nil }), true), want: atOnce(request(name)),
+		},
+		"nor one that is about to change": {
+			of: backups, do: create(fdbInTeam(name, stoppedFDB, newerFDB), true), want: atOnce(request(name)),
+		},
+		"nor one that comes later":  {of: backups, do: create(fdbInTeam(name, stoppedFDB), false), want: atOnce(request(name))},
 		"our own status is no news": {of: backups, do: update(fdbInTeam(name), fdbInTeam(name, func(o *fdbObject) { o.Status.Reconciled = false }))},
 		"our own finalizer is no news": {
 			of: backups, do: update(fdbInTeam(name, func(o *fdbObject) { o.Finalizers = nil }), fdbInTeam(name)),
@@ -148,6 +164,9 @@ func TestEventsOfFoundationDBBackups(t *testing.T) {
 		"a cluster's upgrade is": {of: backups, do: update(fdbInTeam(name), fdbInTeam(name, versioned)), want: atOnce(force)},
 		"a finalizer that somebody took is": {
 			of: backups, do: update(fdbInTeam(name), fdbInTeam(name, func(o *fdbObject) { o.Finalizers = nil })), want: atOnce(force),
+		},
+		"the finalizer for the data is, too": {
+			of: backups, do: update(fdbInTeam(name), fdbInTeam(name, func(o *fdbObject) { o.Finalizers = o.Finalizers[:1] })), want: atOnce(force),
 		},
 		"the end of one is": {of: backups, do: remove(fdbInTeam(name)), want: atOnce(request(name))},
 
@@ -252,4 +271,32 @@ func TestAfterAnOutageWhatWasMissedIsToldTheWorkflows(t *testing.T) {
 	force := request(name)
 	force.Force = true
 	require.Equal(t, []Request{force}, s.askedOfFDB())
+}
+
+// A Temporal that has lost its database has lost who uses which container: backups that have ended with data are served again.
+func TestAfterTheReturnOfTemporalStoppedBackupsWithDataAreTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		empty := func(o *fdbObject) { o.Status.Backups = nil }
+		s := newStation(t, fdbInTeam(name), fdbInTeam("stopped", stoppedFDB), fdbInTeam("unsettled", stoppedFDB, newerFDB),
+			fdbInTeam("empty", stoppedFDB, empty), fdbInTeam("new", empty))
+		s.TemporalRecovered(t.Context())
+		synctest.Wait()
+		assert.Empty(t, s.askedOfFDB(), "before the caches are filled all are looked at anyway")
+
+		s.watching.Store(true)
+		s.TemporalRecovered(t.Context())
+		synctest.Wait()
+		asked := s.askedOfFDB()
+		assert.ElementsMatch(t, []Request{
+			request(name), request("stopped").forced(true), request("unsettled"), request("empty"), request("new"),
+		}, asked)
+		for _, request := range asked {
+			_, err := s.fdbBackups.look(t.Context(), request)
+			require.NoError(t, err)
+		}
+		assert.ElementsMatch(t, []string{
+			"ensure fdbb team/nightly uid-nightly", "start fdbb team/stopped uid-stopped",
+			"start fdbb team/unsettled uid-unsettled", "ensure fdbb team/new uid-new",
+		}, s.signals.told)
+	})
 }

@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 	temporal "go.temporal.io/sdk/client"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -117,7 +118,7 @@ func TestTheWatcherIsReadyOnceAllCachesAreFilled(t *testing.T) {
 	manager.cacheErr, manager.cached = nil, nil
 	require.NoError(t, s.awaitCaches(t.Context()))
 	require.NoError(t, s.Watching(t.Context()))
-	assert.Len(t, manager.cached, 18, "every kind that is watched")
+	assert.Len(t, manager.cached, 20, "every kind that is watched")
 }
 
 func TestTheCacheHoldsOfVelerosObjectsOnlyThoseOfTheOADPNamespace(t *testing.T) {
@@ -134,6 +135,11 @@ func TestTheCacheHoldsOfVelerosObjectsOnlyThoseOfTheOADPNamespace(t *testing.T) 
 		}
 		if _, agents := kind.(*appsv1.Deployment); agents {
 			assert.NotNil(t, by.Label, "of all Deployments those of FoundationDB's backup agents")
+			continue
+		}
+		if _, pods := kind.(*corev1.Pod); pods {
+			assert.NotNil(t, by.Label, "of all pods those that expire FoundationDB backups")
+			assert.NotNil(t, by.Transform, "and of them what tells how far they are")
 			continue
 		}
 		for namespace := range by.Namespaces {

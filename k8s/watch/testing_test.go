@@ -83,6 +83,8 @@ func newStation(t *testing.T, objects ...client.Object) *station {
 		intake: newIntake(),
 	}
 	s.fdbBackups = &fdbBackups{Watcher: s.Watcher, intake: newIntake(), clusters: s.cache.Client}
+	s.fdbRestores = &fdbRestores{Watcher: s.Watcher, intake: newIntake()}
+	s.fdbExpiries = &fdbExpiries{Watcher: s.Watcher, intake: newIntake()}
 	return s
 }
 

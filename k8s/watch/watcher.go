@@ -86,9 +86,13 @@ type Watcher struct {
 	downloads *downloads
 	// fdbBackups watches FoundationDB backups with the same manager.
 	fdbBackups *fdbBackups
-	dirty      chan struct{} // the queue positions may have changed
-	watching   atomic.Bool   // all caches are filled
-	recovery   atomic.Pointer[recovery]
+	// fdbRestores watches FoundationDB restores with the same manager.
+	fdbRestores *fdbRestores
+	// fdbExpiries watches the pods that expire FoundationDB backups, with the same manager.
+	fdbExpiries *fdbExpiries
+	dirty       chan struct{} // the queue positions may have changed
+	watching    atomic.Bool   // all caches are filled
+	recovery    atomic.Pointer[recovery]
 }
 
 // errNotWatching: events are not looked at yet.
@@ -114,6 +118,7 @@ func (w *Watcher) awaitCaches(ctx context.Context) error {
 		&oadpv1alpha1.NonAdminDownloadRequest{}, &velerov1.DownloadRequest{},
 		&oadpv1alpha1.NonAdminBackupStorageLocation{}, &velerov1.BackupStorageLocation{},
 		&oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest{}, metadataOf(secretKind),
+		&fdbv1alpha1.FoundationDBRestore{}, &corev1.Pod{},
 		&fdbv1alpha1.FoundationDBBackup{}, &appsv1.Deployment{}, // not FoundationDBCluster: its kind may not be there
 		metadataOf(corev1.SchemeGroupVersion.WithKind("Namespace")),
 		metadataOf(velerov1.SchemeGroupVersion.WithKind("PodVolumeBackup")),
@@ -156,6 +161,7 @@ func CacheOptions(oadpNamespace string, refusals *Refusals) cache.Options {
 			metadataOf(secretKind):                                       {Transform: stripSecret},
 			&oadpv1alpha1.NonAdminDownloadRequest{}:                      {Transform: download.Conceal},
 			&appsv1.Deployment{}:                                         {Label: agentsSelector()},
+			&corev1.Pod{}:                                                {Label: expirySelector(), Transform: stripPod},
 			&velerov1.DownloadRequest{}: {
 				Namespaces: map[string]cache.Config{oadpNamespace: {}}, Transform: download.Conceal,
 			},
@@ -190,7 +196,7 @@ func Add(mgr manager.Manager, options Options) (*Watcher, error) {
 	if err := w.feed(controller, w.look); err != nil {
 		return nil, fmt.Errorf("build the watcher of NonAdminBackups: %w", err)
 	}
-	if err := errors.Join(w.addLocations(), w.addRestores(), w.addDownloads(), w.addFDBBackups()); err != nil {
+	if err := errors.Join(w.addLocations(), w.addRestores(), w.addDownloads(), w.addFDBBackups(), w.addFDBExpiries()); err != nil {
 		return nil, err
 	}
 	for _, run := range []manager.RunnableFunc{w.awaitCaches, w.watchPolicy, w.keepQueuePositions, w.keepSchedules} {

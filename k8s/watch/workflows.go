@@ -69,6 +69,16 @@ var kinds = map[contract.Kind]struct {
 			return contract.FDBBackupInput{Cluster: cluster, Ref: ref}
 		},
 	},
+	contract.KindFDBRestore: {
+		workflow: contract.WorkflowFDBRestore, kubernetesKind: contract.KubernetesKindFDBRestore, summary: "FoundationDB restore",
+		input: func(cluster string, ref contract.ObjectRef) any {
+			return contract.FDBRestoreInput{Cluster: cluster, Ref: ref}
+		},
+	},
+	// Started only by the queue of expirations, on its turn: here it is signalled while it runs.
+	contract.KindFDBExpiry: {
+		workflow: contract.WorkflowFDBExpiry, kubernetesKind: contract.KubernetesKindFDBBackup, summary: "Expiration of",
+	},
 	contract.KindApproval: {
 		workflow: contract.WorkflowApproval, kubernetesKind: contract.KubernetesKindApproval,
 		summary: "Approval of storage location",
