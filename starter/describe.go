@@ -31,6 +31,8 @@ type describedWorkflow struct {
 	Retried []string `json:"retried,omitempty"`
 	// query asks a workflow, this one or another, for its state (contract.QueryState); nil unless this one runs.
 	query func(workflowID string, state any) error
+	// ask asks any workflow for its state, also if this one does not run; nil without Temporal.
+	ask func(workflowID string, state any) error
 }
 
 // description is what is shown of one object.
@@ -52,7 +54,8 @@ var describers = map[string]describer{
 	"location": describerOf(kindLocation, describeLocation),
 	"approval": describeApproval,
 	// FoundationDB's.
-	"fdbbackup": describerOf(kindFDBBackup, describeFDBBackup),
+	"fdbbackup":  describerOf(kindFDBBackup, describeFDBBackup),
+	"fdbrestore": describerOf(kindFDBRestore, describeFDBRestore),
 }
 
 // describerOf makes the describer of a kind of the tenants' objects from what describes one that was read.
@@ -75,7 +78,7 @@ func describeCommand() *cobra.Command {
 	var flags operatorFlags
 	command := &cobra.Command{
 		Use:     "describe KIND NAMESPACE/NAME",
-		Short:   "Show one object and what its workflow waits for (KIND: backup, restore, location, approval or fdbbackup)",
+		Short:   "Show one object and what its workflow waits for (KIND: backup, restore, location, approval, fdbbackup, fdbrestore)",
 		Example: "  holdfast describe backup shop/nightly\n  holdfast describe approval shop/offsite",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(command *cobra.Command, args []string) error {
@@ -84,7 +87,7 @@ func describeCommand() *cobra.Command {
 			}
 			describe, known := describers[args[0]]
 			if !known {
-				return fmt.Errorf("describe %q: want KIND backup, restore, location, approval or fdbbackup", args[0])
+				return fmt.Errorf("describe %q: want KIND backup, restore, location, approval, fdbbackup or fdbrestore", args[0])
 			}
 			key, err := tenantObject(args[1])
 			if err != nil {
@@ -114,6 +117,7 @@ func describeWorkflow(parent context.Context, temporal *connect.Temporal, id str
 	ctx, cancel := context.WithTimeout(parent, describeTimeout)
 	defer cancel()
 	described := describedWorkflow{ID: id}
+	described.ask = func(workflowID string, state any) error { return queryState(parent, temporal, workflowID, state) }
 	execution, err := temporal.DescribeWorkflowExecution(ctx, id, "")
 	if err != nil {
 		described.Status = fmt.Sprintf("unknown: %v", err)
@@ -124,7 +128,7 @@ func describeWorkflow(parent context.Context, temporal *connect.Temporal, id str
 		return described
 	}
 	described.Retried = retried(temporal, execution.PendingActivities)
-	described.query = func(workflowID string, state any) error { return queryState(parent, temporal, workflowID, state) }
+	described.query = described.ask
 	answer, err := temporal.QueryWorkflow(ctx, id, "", connect.QueryMetadata)
 	if err != nil {
 		described.Waiting = fmt.Sprintf("unknown, no worker answers: %v", err)

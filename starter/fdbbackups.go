@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -108,18 +110,24 @@ type describedFDBBackup struct {
 	FirstSnapshots *contract.FDBThrottleState `json:"firstSnapshots,omitempty"`
 	// Owner is the state of the workflow that owns the FoundationDB cluster.
 	Owner *contract.FDBClusterState `json:"owner,omitempty"`
+	// Expirations is this backup's place in the queue of expirations; only where it has one to expect.
+	Expirations *describedTurn `json:"expirations,omitempty"`
 	// Unknown says what could not be asked.
 	Unknown  []string          `json:"unknown,omitempty"`
 	Workflow describedWorkflow `json:"workflow"`
 
 	wanted string
+	// held: the backup has not ended yet; of one that is being deleted.
+	held bool
 }
 
 func describeFDBBackup(object *fdbv1alpha1.FoundationDBBackup, workflow workflowDescriber) description {
 	described := &describedFDBBackup{
 		Namespace: object.Namespace, Name: object.Name, Generation: object.Generation, Deleting: !object.DeletionTimestamp.IsZero(),
 		Spec: object.Spec, Status: object.Status, Workflow: workflow(contract.KindFDBBackup, object), wanted: wantedState(object),
+		held: controllerutil.ContainsFinalizer(object, fdbv1alpha1.FinalizerStop),
 	}
+	described.Expirations = expirationsOf(described, object)
 	if described.Workflow.query == nil {
 		return described
 	}
@@ -141,7 +149,7 @@ func describeFDBBackup(object *fdbv1alpha1.FoundationDBBackup, workflow workflow
 // stateOf asks a workflow for its state. That it does not answer is noted: the rest is worth showing.
 func stateOf[State any](d *describedFDBBackup, workflowID string) *State {
 	state := new(State)
-	if err := d.Workflow.query(workflowID, state); err != nil {
+	if err := d.Workflow.ask(workflowID, state); err != nil {
 		d.Unknown = append(d.Unknown, fmt.Sprintf("state of %s: %v", workflowID, err))
 		return nil
 	}
@@ -154,6 +162,7 @@ func (d *describedFDBBackup) print(out io.Writer) error {
 	sheet.line("Name", d.Name)
 	d.printWanted(sheet)
 	d.printFound(sheet)
+	d.printExpiry(sheet)
 	for _, entry := range d.Status.Backups {
 		d.printBackup(sheet, entry)
 	}

@@ -34,6 +34,8 @@ func (d *describedFDBBackup) printWanted(s sheet) {
 // printFound shows what is.
 func (d *describedFDBBackup) printFound(s sheet) {
 	switch {
+	case d.Deleting && !d.held:
+		s.line("Reconciled", "no: it is being deleted; its backup has ended, and its data are deleted in their turn")
 	case d.Deleting:
 		s.line("Reconciled", "no: it is being deleted, and its backup stopped first")
 	case d.Status.ObservedGeneration != d.Generation:

@@ -103,8 +103,8 @@ type answers map[string]any
 func (a answers) describer(t *testing.T) workflowDescriber {
 	t.Helper()
 	return func(kind contract.Kind, object client.Object) describedWorkflow {
-		described := workflowFor(t, contract.KindFDBBackup)(kind, object)
-		described.query = func(id string, into any) error {
+		described := workflowFor(t, kind)(kind, object)
+		described.ask = func(id string, into any) error {
 			state, known := a[id]
 			if !known {
 				return errors.New("no worker answers")
@@ -113,6 +113,7 @@ func (a answers) describer(t *testing.T) workflowDescriber {
 			require.NoError(t, err)
 			return json.Unmarshal(data, into)
 		}
+		described.query = described.ask
 		return described
 	}
 }
@@ -157,7 +158,7 @@ func TestADescribedFoundationDBBackupSaysWhatIsAwaitedOfWhom(t *testing.T) {
 		"Destination: blobstore://key@s3.example.com/ledger?bucket=fdb-backups", "Key ranges: a b", "Snapshot period: 168h0m0s",
 		"Credentials: Secret bucket, key credentials", "Reconciled: no: see the conditions",
 		"On tag default: Running, not restorable yet, 4096 bytes of the first snapshot written", "store refused",
-		"Agents: 2 of 3 ready; all agents of the FoundationDB cluster are paused",
+		"Agents: 2 of 3 ready; all agents of the FoundationDB cluster are paused", "With its deletion: its data are deleted",
 		"Backup: blobstore://key@s3.example.com/old?bucket=b", "state: Aborted, tag default",
 		"restorable from: " + pointText(old.OldestData), "restorable to: " + pointText(old.LatestRestorable),
 		"Backup: " + ledgerURL, "state: Running, tag default", "key ranges: a b", "restorable: no",

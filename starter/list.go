@@ -29,10 +29,11 @@ type tenantKind struct {
 }
 
 var (
-	kindBackup    = tenantKind{contract.KubernetesKindBackup, contract.KindBackup}
-	kindRestore   = tenantKind{contract.KubernetesKindRestore, contract.KindRestore}
-	kindLocation  = tenantKind{contract.KubernetesKindLocation, contract.KindLocation}
-	kindFDBBackup = tenantKind{contract.KubernetesKindFDBBackup, contract.KindFDBBackup}
+	kindBackup     = tenantKind{contract.KubernetesKindBackup, contract.KindBackup}
+	kindRestore    = tenantKind{contract.KubernetesKindRestore, contract.KindRestore}
+	kindLocation   = tenantKind{contract.KubernetesKindLocation, contract.KindLocation}
+	kindFDBBackup  = tenantKind{contract.KubernetesKindFDBBackup, contract.KindFDBBackup}
+	kindFDBRestore = tenantKind{contract.KubernetesKindFDBRestore, contract.KindFDBRestore}
 )
 
 // listed is what a row says of any object of a tenant's.
@@ -57,15 +58,16 @@ var listers = map[string]lister{
 	"locations": listerOf[oadpv1alpha1.NonAdminBackupStorageLocationList](kindLocation, locationColumns, locationRow),
 	"approvals": listApprovals,
 	// FoundationDB's.
-	"fdbbackups": listerOf[fdbv1alpha1.FoundationDBBackupList](kindFDBBackup, fdbBackupColumns, fdbBackupRow),
+	"fdbbackups":  listerOf[fdbv1alpha1.FoundationDBBackupList](kindFDBBackup, fdbBackupColumns, fdbBackupRow),
+	"fdbrestores": listerOf[fdbv1alpha1.FoundationDBRestoreList](kindFDBRestore, fdbRestoreColumns, fdbRestoreRow),
 }
 
 func listCommand() *cobra.Command {
 	var flags operatorFlags
 	var namespace string
 	command := &cobra.Command{
-		Use:   "list [backups|restores|locations|approvals|fdbbackups]",
-		Short: "List the tenants' backups (the default), restores, storage locations, FoundationDB backups or what is to be approved",
+		Use:   "list [backups|restores|locations|approvals|fdbbackups|fdbrestores]",
+		Short: "List the tenants' backups (the default), restores, storage locations, FoundationDB's, or what is to be approved",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
 			if err := flags.validate(); err != nil {
@@ -77,7 +79,7 @@ func listCommand() *cobra.Command {
 			}
 			list, known := listers[kind]
 			if !known {
-				return fmt.Errorf("list %q: want backups, restores, locations, approvals or fdbbackups", kind)
+				return fmt.Errorf("list %q: want backups, restores, locations, approvals, fdbbackups or fdbrestores", kind)
 			}
 			rows, table, err := list(command.Context(), &flags, namespace, command.ErrOrStderr())
 			if err != nil {

@@ -15,7 +15,7 @@ func command() *cobra.Command {
 		Short: "Durable backups for the tenants of a Kubernetes cluster",
 		Long:  "Temporal's address, namespace, TLS and API key come from its own environment variables (TEMPORAL_ADDRESS ...).",
 	}
-	root.AddCommand(watchCommand(), listCommand(), describeCommand(), codecServerCommand())
+	root.AddCommand(watchCommand(), listCommand(), describeCommand(), fdbCommand(), codecServerCommand())
 	root.AddCommand(decideCommands()...)
 	return root
 }
