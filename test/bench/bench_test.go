@@ -72,7 +72,10 @@ func TestSizesAreChecked(t *testing.T) {
 	sizes, err := parseSizes("50, 200")
 	require.NoError(t, err)
 	assert.Equal(t, []int{50, 200}, sizes)
-	for _, bad := range []string{"", "0", "-1", "ten", "1,,2"} {
+	sizes, err = parseSizes("")
+	require.NoError(t, err)
+	assert.Empty(t, sizes, "no burst at all")
+	for _, bad := range []string{" ", "0", "-1", "ten", "1,,2"} {
 		_, err := parseSizes(bad)
 		assert.ErrorContains(t, err, "-sizes", bad)
 	}

@@ -1,6 +1,8 @@
 // Bench measures what a NonAdminBackup costs and how long it takes, on the real etcd, API server and Temporal. A stand-in
 // for Velero completes every Backup at once, so that only Holdfast's own cost is seen.
 //
+// What the queue of expirations costs is measured without a stack: its code runs in time that is skipped.
+//
 // Every burst has a stack of its own. The numbers to compare from run to run, and from machine to machine, are the counts
 // and ratios: writes, events and CPU time per backup. Seconds and rates depend on what else the machine does.
 package main
@@ -21,14 +23,15 @@ import (
 )
 
 func main() {
-	sizes := flag.String("sizes", "50,200,1000", "sizes of the bursts")
+	sizes := flag.String("sizes", "50,200,1000", "sizes of the bursts; empty for none")
 	namespaces := flag.Int("namespaces", 20, "namespaces that a burst is spread over")
 	settled := flag.Int("settled", 10_000, "settled backups over which the watcher is restarted; 0 for none")
+	expiries := flag.Int("expiries", 1000, "FoundationDB backups in the queue of expirations; 0 for none")
 	output := flag.String("json", "bench.json", "file for the numbers")
 	flag.Parse()
 	ctrllog.SetLogger(logr.Discard())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, *sizes, *namespaces, *settled, *output)
+	err := run(ctx, plan{*sizes, *namespaces, *settled, *expiries}, *output)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -38,20 +41,34 @@ func main() {
 
 // report is what bench prints, and writes as JSON.
 type report struct {
-	Lone    *loneReport    `json:"lone"`
-	Bursts  []*burstReport `json:"bursts"`
-	Restart *restartReport `json:"restart,omitempty"`
+	Lone     *loneReport    `json:"lone,omitempty"`
+	Bursts   []*burstReport `json:"bursts,omitempty"`
+	Restart  *restartReport `json:"restart,omitempty"`
+	Expiries *expiryReport  `json:"expiries,omitempty"`
 }
 
-func run(ctx context.Context, sizes string, namespaces, settled int, output string) error {
-	bursts, err := parseSizes(sizes)
+// plan is what is measured.
+type plan struct {
+	sizes                         string
+	namespaces, settled, expiries int
+}
+
+func run(ctx context.Context, of plan, output string) error {
+	bursts, err := parseSizes(of.sizes)
 	if err != nil {
 		return err
 	}
-	if namespaces < 1 || settled < 0 {
-		return fmt.Errorf("-namespaces: want at least 1; -settled: want at least 0")
+	namespaces, settled := of.namespaces, of.settled
+	if namespaces < 1 || settled < 0 || of.expiries < 0 {
+		return fmt.Errorf("-namespaces: want at least 1; -settled and -expiries: want at least 0")
 	}
 	var all report
+	if of.expiries > 0 {
+		say("a round of %d backups in the queue of expirations", of.expiries)
+		if all.Expiries, err = measureExpiry(of.expiries); err != nil {
+			return fmt.Errorf("queue of expirations: %w", err)
+		}
+	}
 	for _, size := range bursts {
 		say("burst of %d over %d namespaces", size, namespaces)
 		burst, lone, err := measureBurst(ctx, size, namespaces)
@@ -83,6 +100,9 @@ func run(ctx context.Context, sizes string, namespaces, settled int, output stri
 
 func parseSizes(text string) ([]int, error) {
 	var sizes []int
+	if text == "" {
+		return sizes, nil
+	}
 	for part := range strings.SplitSeq(text, ",") {
 		size, err := strconv.Atoi(strings.TrimSpace(part))
 		if err != nil || size < 1 {

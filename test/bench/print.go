@@ -10,6 +10,14 @@ import (
 )
 
 func (r *report) print(out io.Writer) {
+	if len(r.Bursts) > 0 {
+		r.printBursts(out)
+	}
+	r.Restart.print(out)
+	r.Expiries.print(out)
+}
+
+func (r *report) printBursts(out io.Writer) {
 	fmt.Fprintf(out, "\nOne backup alone: Velero Backup after %.0f ms (median of %d; slowest %.0f ms)\n\n",
 		r.Lone.ToVelero, r.Lone.Backups, r.Lone.ToVeleroMax)
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -48,7 +56,6 @@ func (r *report) print(out io.Writer) {
 	}
 	_ = table.Flush() // the terminal
 	r.printRequests(out)
-	r.Restart.print(out)
 }
 
 // printRequests shows what the largest burst asked of the API server.

@@ -41,7 +41,8 @@ func TestTheTenantsObjectsInTheDocumentsAreWhatTheirKindsTake(t *testing.T) {
 	assert.Equal(t, 2, found["NonAdminBackup"])
 	assert.Equal(t, 1, found["NonAdminRestore"])
 	assert.Equal(t, 1, found["NonAdminBackupStorageLocation"])
-	assert.Equal(t, 1, found["FoundationDBBackup"])
+	assert.Equal(t, 3, found["FoundationDBBackup"])
+	assert.Equal(t, 2, found["FoundationDBRestore"])
 	assert.Equal(t, 1, found[""], "the status of a restore")
 }
 
@@ -67,6 +68,11 @@ func documented(kind string) any {
 		return &struct {
 			object
 			Spec fdbv1alpha1.FoundationDBBackupSpec `json:"spec"`
+		}{}
+	case "FoundationDBRestore":
+		return &struct {
+			object
+			Spec fdbv1alpha1.FoundationDBRestoreSpec `json:"spec"`
 		}{}
 	case "NonAdminRestore":
 		return &struct {

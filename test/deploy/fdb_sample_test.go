@@ -3,6 +3,7 @@ package deploy_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -30,8 +31,32 @@ func TestTheSampleFoundationDBBackupNamesADestination(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// What a user copies to restore names the backup of the other sample, and another cluster than it backs up: it must be empty.
+func TestTheSampleFoundationDBRestoreFitsTheSampleBackup(t *testing.T) {
+	samples := readObjects(t, "deploy/samples")
+	backup := into[fdbv1alpha1.FoundationDBBackup](t, samples.find(t, "FoundationDBBackup/sample"))
+	restore := into[fdbv1alpha1.FoundationDBRestore](t, samples.find(t, "FoundationDBRestore/sample-restore"))
+	assert.Empty(t, restore.Namespace, "the user gives it")
+	assert.Equal(t, backup.Name, restore.Spec.BackupName)
+	assert.Empty(t, restore.Spec.BackupURL)
+	assert.NotEqual(t, backup.Spec.ClusterName, restore.Spec.DestinationClusterName)
+}
+
+// The rule of thumb of docs/foundationdb-expiry.md: what a user copies is expired, not refused.
+func TestTheSamplePolicyOfExpiryIsMostlyNotRefused(t *testing.T) {
+	backup := into[fdbv1alpha1.FoundationDBBackup](t, readObjects(t, "deploy/samples").find(t, "FoundationDBBackup/sample"))
+	most, err := time.ParseDuration(backup.Spec.Expiry.MaxRetention)
+	require.NoError(t, err)
+	least, err := time.ParseDuration(backup.Spec.Expiry.MinRestorable)
+	require.NoError(t, err)
+	period := time.Duration(backup.Spec.SnapshotPeriodSeconds) * time.Second
+	assert.Greater(t, most, period+least+24*time.Hour)
+}
+
 // fdbTakesSample applies the sample as a tenant does, to the real API server.
 func fdbTakesSample(ctx context.Context, t *testing.T, stack *env.Env) {
-	path := inCheckout(t, "deploy", "samples", "foundationdbbackup.yaml")
-	mustKubectl(ctx, t, stack, env.Admin, "apply", "-n", fdbNamespace, "-f", path, "--dry-run=server")
+	for _, sample := range []string{"foundationdbbackup.yaml", "foundationdbrestore.yaml"} {
+		path := inCheckout(t, "deploy", "samples", sample)
+		mustKubectl(ctx, t, stack, env.Admin, "apply", "-n", fdbNamespace, "-f", path, "--dry-run=server")
+	}
 }

@@ -22,6 +22,7 @@ import (
 func TestBaseHoldsWhatAnInstallationNeedsAndNothingElse(t *testing.T) {
 	assert.ElementsMatch(t, []string{
 		"CustomResourceDefinition/foundationdbbackups.fdb.holdfast.dev",
+		"CustomResourceDefinition/foundationdbrestores.fdb.holdfast.dev",
 		"CustomResourceDefinition/nonadminbackups.oadp.openshift.io",
 		"CustomResourceDefinition/nonadminbackupstoragelocations.oadp.openshift.io",
 		"CustomResourceDefinition/nonadminbackupstoragelocationapprovalrequests.oadp.openshift.io",
@@ -98,11 +99,11 @@ func TestWhoMayViewOpensNoBackup(t *testing.T) {
 	}
 	for role, want := range map[string][]rbacv1.PolicyRule{
 		"ClusterRole/holdfast-tenant-view": {
-			of("oadp.openshift.io", look, tenants...), of("fdb.holdfast.dev", look, "foundationdbbackups"),
+			of("oadp.openshift.io", look, tenants...), of("fdb.holdfast.dev", look, "foundationdbbackups", "foundationdbrestores"),
 		},
 		"ClusterRole/holdfast-tenant-edit": {
 			of("oadp.openshift.io", change, append(slices.Clone(tenants), "nonadmindownloadrequests")...),
-			of("fdb.holdfast.dev", change, "foundationdbbackups"),
+			of("fdb.holdfast.dev", change, "foundationdbbackups", "foundationdbrestores"),
 		},
 	} {
 		assert.Equal(t, want, into[rbacv1.ClusterRole](t, all.find(t, role)).Rules, role)
@@ -198,7 +199,7 @@ func TestWithoutCRDsIsTheBaseButForThem(t *testing.T) {
 	rest := slices.DeleteFunc(slices.Clone(base), func(o *unstructured.Unstructured) bool {
 		return o.GetKind() == "CustomResourceDefinition"
 	})
-	assert.Len(t, base, len(rest)+6)
+	assert.Len(t, base, len(rest)+7)
 	assert.ElementsMatch(t, rest, renderOverlay(t, "resources: [BASE/base]\ncomponents: [BASE/components/without-crds]\n"))
 }
 

@@ -22,8 +22,8 @@ import (
 	"holdfast.dev/holdfast/test/env"
 )
 
-// patience is how long the slowest ordinary step may take on a loaded machine.
-const patience = 90 * time.Second
+// patience is how long the slowest ordinary step may take on a loaded machine: Velero backs up one after the other.
+const patience = 180 * time.Second
 
 // tenant acts in one namespace with nothing but its own rights.
 type tenant struct {

@@ -136,5 +136,10 @@ func (r Right) ForFoundationDB() bool {
 	case "apps":
 		return r.Namespace == "" && r.Resource == "deployments" && r.String() != HoldfastWorker+" list apps/deployments"
 	}
-	return r.String() == HoldfastWorker+" get /configmaps" && r.Namespace == ""
+	switch r.String() {
+	case HoldfastWorker + " get /configmaps", HoldfastWorker + " get /pods", HoldfastWorker + " create /pods",
+		HoldfastWorker + " delete /pods":
+		return r.Namespace == ""
+	}
+	return false
 }

@@ -1,6 +1,8 @@
 package fdb_test
 
 import (
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -9,10 +11,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	foundationdbv1beta2 "holdfast.dev/holdfast/k8s/api/foundationdb/v1beta2"
+	"holdfast.dev/holdfast/test/env"
 )
 
 // requireStopped: nothing runs on the tag any more.
@@ -27,7 +31,23 @@ func requireStopped(t *testing.T, database, tag string) {
 	}
 }
 
-// A backup is aborted before its object goes, also in the middle of its first snapshot.
+// data are the objects in the store whose path begins like this.
+func (x *tenant) data(path string) []string {
+	x.t.Helper()
+	storage := stack.Storage()
+	prefix := "data/" + x.namespace
+	objects, err := stack.BucketObjects(env.Account{Bucket: bucket, Dir: filepath.Join(filepath.Dir(storage.Dir), bucket)}, prefix)
+	require.NoError(x.t, err)
+	var keys []string
+	for _, object := range objects {
+		if strings.HasPrefix(object.Key, prefix+"/"+path) {
+			keys = append(keys, object.Key)
+		}
+	}
+	return keys
+}
+
+// A backup is aborted before its object goes, also in the middle of its first snapshot, and its data go with it.
 func TestDeletion(t *testing.T) {
 	t.Parallel()
 	needsStandIn(t)
@@ -40,9 +60,59 @@ func TestDeletion(t *testing.T) {
 	x.awaitGone(backup)
 	x.awaitEvent(backup, "Stopped")
 	requireStopped(t, database, "default")
+	assert.Empty(t, x.data("short"))
 }
 
-// A backup whose database is gone, or does not answer for long, does not hold its object; it says what it has left behind.
+// Every low-level backup of a deleted object goes, unless the user wants the data to stay.
+func TestDeletionTakesTheDataAlong(t *testing.T) {
+	t.Parallel()
+	needsStandIn(t)
+	x := newTenant(t)
+	x.cluster("all")
+	backup := x.backUp("all")
+	x.await(backup, "reconciled", reconciled)
+	x.edit(backup, func(spec *fdbv1alpha1.FoundationDBBackupSpec) { spec.Tag = "second" })
+	x.await(backup, "two backups", func(o *fdbv1alpha1.FoundationDBBackup) bool { return reconciled(o) && len(o.Status.Backups) == 2 })
+	x.cluster("stays")
+	stays := x.backUp("stays", func(spec *fdbv1alpha1.FoundationDBBackupSpec) { spec.Expiry.DeletionFinalizer = ptr.To(false) })
+	x.await(stays, "reconciled", reconciled)
+	require.NotEmpty(t, x.data("all"))
+	for _, object := range []*fdbv1alpha1.FoundationDBBackup{backup, stays} {
+		require.NoError(t, x.client.Delete(t.Context(), object.DeepCopy()))
+	}
+	x.awaitGone(backup)
+	x.awaitGone(stays)
+	x.awaitEvent(backup, fdbv1alpha1.ExpiryDeleted)
+	assert.Empty(t, x.data("all"))
+	assert.NotEmpty(t, x.data("stays"))
+}
+
+// Data that another resource uses too stay until the last of them is deleted.
+func TestDataThatOthersUseStay(t *testing.T) {
+	t.Parallel()
+	needsStandIn(t)
+	x, y := newTenant(t), newTenant(t)
+	database := x.cluster("both")
+	cluster, err := sim.State(database)
+	require.NoError(t, err)
+	require.NoError(t, stack.CreateFDBCluster(t.Context(), y.namespace, "both", version, cluster.Connection))
+	path := func(spec *fdbv1alpha1.FoundationDBBackupSpec) { spec.Destination.Path = x.namespace + "/common" }
+	one := x.backUp("both", path)
+	x.await(one, "reconciled", reconciled)
+	other := y.backUp("both", path)
+	y.await(other, "reconciled", reconciled)
+	require.NoError(t, x.client.Delete(t.Context(), one.DeepCopy()))
+	x.awaitGone(one)
+	note := x.awaitEvent(one, fdbv1alpha1.ExpiryKept)
+	assert.NotContains(t, note, y.namespace, "what is in another namespace is not told")
+	assert.NotEmpty(t, x.data("common"))
+	require.NoError(t, y.client.Delete(t.Context(), other.DeepCopy()))
+	y.awaitGone(other)
+	assert.Empty(t, x.data("common"))
+}
+
+// A backup whose database is gone, or does not answer for long, does not hold its object; it says what it has left behind, and
+// deletes the data.
 func TestDeletionWithoutADatabase(t *testing.T) {
 	t.Parallel()
 	needsStandIn(t)
@@ -57,6 +127,7 @@ func TestDeletionWithoutADatabase(t *testing.T) {
 	require.NoError(t, x.client.Delete(t.Context(), backup))
 	x.awaitGone(backup)
 	assert.Contains(t, x.awaitEvent(backup, "Abandoned"), "is gone")
+	x.awaitEvent(backup, fdbv1alpha1.ExpiryDeleted)
 
 	database := x.cluster("deaf")
 	deaf := x.backUp("deaf")
@@ -67,19 +138,22 @@ func TestDeletionWithoutADatabase(t *testing.T) {
 	assert.Contains(t, x.awaitEvent(deaf, "Abandoned"), "was not stopped")
 }
 
-// A namespace that is deleted does not hang on a backup, whether its database answers or not.
+// A namespace that is deleted does not hang on a backup, whether its database answers or not. Its data stay, and are named.
 func TestDeletionOfTheNamespace(t *testing.T) {
 	t.Parallel()
 	needsStandIn(t)
 	x := newTenant(t)
 	x.cluster("tenant")
-	x.await(x.backUp("tenant"), "reconciled", reconciled)
+	backup := x.await(x.backUp("tenant"), "reconciled", reconciled)
 	deaf := x.cluster("deaf")
 	x.await(x.backUp("deaf"), "reconciled", reconciled)
 	require.NoError(t, sim.Unreachable(deaf, true))
+	x.kubectlAsAdmin("delete", "namespace", x.namespace, "--wait=false")
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: x.namespace}}
-	require.NoError(t, admin.Delete(t.Context(), namespace))
 	require.Eventually(t, func() bool {
 		return apierrors.IsNotFound(admin.Get(t.Context(), client.ObjectKeyFromObject(namespace), namespace))
 	}, patience, readEvery)
+	assert.NotEmpty(t, x.data("tenant"))
+	url := backup.Status.Backups[0].URL
+	assert.True(t, metric(t, `holdfast_foundationdbbackup_data_left_total{url="`+url+`"} `), "the metric names %s", url)
 }

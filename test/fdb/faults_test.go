@@ -36,6 +36,11 @@ func misconfigured(reason string) func(*fdbv1alpha1.FoundationDBBackup) bool {
 // awaitEvent waits for an Event on the object and returns its text.
 func (x *tenant) awaitEvent(object *fdbv1alpha1.FoundationDBBackup, reason string) string {
 	x.t.Helper()
+	return x.awaitEventOf(object, reason)
+}
+
+func (x *tenant) awaitEventOf(object client.Object, reason string) string {
+	x.t.Helper()
 	var note string
 	require.Eventually(x.t, func() bool {
 		var list corev1.EventList
@@ -43,7 +48,7 @@ func (x *tenant) awaitEvent(object *fdbv1alpha1.FoundationDBBackup, reason strin
 			return false
 		}
 		for _, event := range list.Items {
-			if event.InvolvedObject.UID == object.UID && event.Reason == reason {
+			if event.InvolvedObject.UID == object.GetUID() && event.Reason == reason {
 				note = event.Message
 				return true
 			}

@@ -34,6 +34,9 @@ const (
 	statusInterval  = 4 * time.Second
 	snapshotTimeout = 8 * time.Second
 	resourceTimeout = 15 * time.Second
+	// minExpiryInterval and expiryTimeout are those of the queue of expirations.
+	minExpiryInterval = 3 * time.Second
+	expiryTimeout     = time.Minute
 )
 
 var (
@@ -116,7 +119,9 @@ func start(ctx context.Context, dir string) error {
 		// A workflow that was terminated by hand starts again at the next resync.
 		WatchArgs: []string{"--resync-interval=10s"},
 		// Many tests run side by side; those of the limit have a worker of their own.
-		WorkerArgs: append(workerArgs(tools), "--fdb-initial-snapshot-limit=8"),
+		WorkerArgs: append(workerArgs(tools), "--fdb-initial-snapshot-limit=8", "--fdb-expiry-concurrency=8",
+			"--fdb-expiry-min-interval="+minExpiryInterval.String(), "--fdb-expiry-retry-interval=2s",
+			"--fdb-expiry-timeout="+expiryTimeout.String()),
 	})
 	if err != nil {
 		return err
@@ -178,10 +183,12 @@ func checkRights(ctx context.Context) int {
 	return min(len(wrong), 1)
 }
 
-// recordHistories keeps histories of all three workflows for replay, when `make histories` asks for them. It returns the exit status.
+// recordHistories keeps histories of all workflows of FoundationDB for replay, when `make histories` asks for them. It returns the exit status.
 func recordHistories(ctx context.Context, folder string) int {
 	for name, limit := range map[string]int{
 		contract.WorkflowFDBBackup: 60, contract.WorkflowFDBThrottle: 20, contract.WorkflowFDBCluster: 20,
+		contract.WorkflowFDBExpiryQueue: 20, contract.WorkflowFDBExpiry: 60, contract.WorkflowFDBContainer: 20,
+		contract.WorkflowFDBRestore: 40,
 	} {
 		if err := env.SaveSome(ctx, temporal, name, folder, limit); err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -23,6 +23,7 @@ import (
 
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	foundationdbv1beta2 "holdfast.dev/holdfast/k8s/api/foundationdb/v1beta2"
+	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/test/fdbsim"
 	"holdfast.dev/holdfast/test/tools"
 )
@@ -32,6 +33,9 @@ const patience = 180 * time.Second
 
 // manyPatience is how long twenty first snapshots may take, one after the other, among those of other tests.
 const manyPatience = 10 * time.Minute
+
+// bucket is made by the first backup that goes there.
+const bucket = "fdb-tests"
 
 const readEvery = 200 * time.Millisecond
 
@@ -109,7 +113,7 @@ func (x *tenant) backUp(name string, changes ...change) *fdbv1alpha1.FoundationD
 		ObjectMeta: metav1.ObjectMeta{Namespace: x.namespace, Name: name},
 		Spec: fdbv1alpha1.FoundationDBBackupSpec{
 			Credentials:   fdbv1alpha1.CredentialsReference{SecretName: "store"},
-			Destination:   fdbv1alpha1.BackupDestination{Endpoint: endpoint, Bucket: "fdb-tests", Path: x.namespace + "/" + name},
+			Destination:   fdbv1alpha1.BackupDestination{Endpoint: endpoint, Bucket: bucket, Path: x.namespace + "/" + name},
 			URLParameters: []string{"secure_connection=0", "region=" + stack.Storage().Region},
 			AgentCount:    ptr.To(int32(1)),
 		},
@@ -137,7 +141,13 @@ func (x *tenant) explain(object *fdbv1alpha1.FoundationDBBackup) {
 
 // kubectl runs the real one with the tenant's rights and returns what it printed.
 func (x *tenant) kubectl(args ...string) string {
-	args = append([]string{"--kubeconfig", stack.Kubeconfig(user), "-n", x.namespace}, args...)
+	return x.kubectlAs(user, append([]string{"-n", x.namespace}, args...)...)
+}
+
+func (x *tenant) kubectlAsAdmin(args ...string) string { return x.kubectlAs(env.Admin, args...) }
+
+func (x *tenant) kubectlAs(user string, args ...string) string {
+	args = append([]string{"--kubeconfig", stack.Kubeconfig(user)}, args...)
 	command := exec.CommandContext(context.Background(), stack.Binary(tools.Kubectl), args...) // also when the test is over
 	var output bytes.Buffer
 	command.Stdout, command.Stderr = &output, &output

@@ -21,7 +21,7 @@ func Exposed(t testing.TB) map[string]dto.MetricType {
 		func(value string) { metrics.SignalAcknowledged(value, time.Now()) },
 		func(value string) { metrics.SetDependencyUp(value, true) },
 		func(value string) { metrics.FinalizationTaskEnded(value, "Completed", time.Second) },
-		func(value string) { metrics.ToolRun(value, "", time.Second) },
+		func(value string) { metrics.ToolRun(value, "", time.Second) }, metrics.FDBDataLeft,
 	} {
 		call("any")
 	}

@@ -46,6 +46,7 @@ type testCase struct {
 	temp      string // the worker's temporary folder
 	temporal  temporalNamespace
 	backup    *fdbv1alpha1.FoundationDBBackup
+	restore   *fdbv1alpha1.FoundationDBRestore
 }
 
 func newCase(t *testing.T, r *rig) *testCase {
@@ -64,6 +65,8 @@ func newCase(t *testing.T, r *rig) *testCase {
 			"--fdb-bin-dir=" + r.sim.BinDir, "--fdb-status-interval=4s",
 			// Each case takes itself for a Kubernetes cluster, and finds the first snapshots of the others in the one there is.
 			"--fdb-initial-snapshot-limit=100",
+			// One turn is one turn: none follows it within a case, unless the first one could not be taken.
+			"--fdb-expiry-min-interval=24h", "--fdb-expiry-retry-interval=3s",
 		},
 	})
 	require.NoError(t, err)
@@ -100,7 +103,10 @@ func (c *testCase) makeDatabase() {
 }
 
 // backUp creates the case's FoundationDBBackup.
-func (c *testCase) backUp() {
+func (c *testCase) backUp() { c.backUpEvery(0) }
+
+// backUpEvery creates it with a period of snapshots in seconds; 0 leaves the default.
+func (c *testCase) backUpEvery(period int64) {
 	c.t.Helper()
 	storage := c.stack.Storage()
 	c.backup = &fdbv1alpha1.FoundationDBBackup{
@@ -111,7 +117,7 @@ func (c *testCase) backUp() {
 				Endpoint: strings.TrimPrefix(storage.Endpoint, "http://"), Bucket: storage.Bucket, Path: c.namespace + "/" + name,
 			},
 			URLParameters: []string{"secure_connection=0", "region=" + storage.Region},
-			AgentCount:    ptr.To(int32(1)),
+			AgentCount:    ptr.To(int32(1)), SnapshotPeriodSeconds: period,
 		},
 	}
 	require.NoError(c.t, c.admin.Create(c.t.Context(), c.backup))
@@ -178,17 +184,24 @@ func (c *testCase) explain() {
 
 // workflows are the IDs of the workflows of a case.
 func (c *testCase) workflows() []string {
-	ids := []string{contract.FDBClusterID(c.database), contract.FDBThrottleID(c.namespace)}
+	ids := []string{
+		contract.FDBClusterID(c.database), contract.FDBThrottleID(c.namespace), contract.FDBExpiryQueueID(c.namespace),
+	}
 	if c.backup != nil {
-		ids = append(ids, c.workflow())
+		ids = append(ids, c.workflow(), contract.WorkflowID(c.namespace, contract.KindFDBExpiry, refOf(c.backup)))
+	}
+	if c.restore != nil {
+		ids = append(ids, contract.WorkflowID(c.namespace, contract.KindFDBRestore, refOf(c.restore)))
 	}
 	return ids
 }
 
+func refOf(object client.Object) contract.ObjectRef {
+	return contract.ObjectRef{Namespace: object.GetNamespace(), Name: object.GetName(), UID: string(object.GetUID())}
+}
+
 func (c *testCase) workflow() string {
-	return contract.WorkflowID(c.namespace, contract.KindFDBBackup, contract.ObjectRef{
-		Namespace: c.namespace, Name: c.backup.Name, UID: string(c.backup.UID),
-	})
+	return contract.WorkflowID(c.namespace, contract.KindFDBBackup, refOf(c.backup))
 }
 
 // awaitStatus waits until a workflow runs, or has ended as it should.

@@ -3,6 +3,7 @@ package fdb_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -12,9 +13,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/test/fdbsim"
 	"holdfast.dev/holdfast/test/outage"
@@ -34,6 +38,9 @@ type effects struct {
 	Commands []string
 	// Containers are those in the store.
 	Containers []string
+	// Restore is the FoundationDBRestore's status, and Keys what is in the database.
+	Restore string
+	Keys    map[string]string
 	// Owner is what the owner of the database knows of those that have a say.
 	Owner string
 	// Writes are those that the API server took from the worker, but for Events and patches of status.
@@ -44,14 +51,19 @@ type effects struct {
 var (
 	anyTime    = regexp.MustCompile(`\d{4}-\d{2}-\d{2}T\d{2}[:-]\d{2}[:-]\d{2}(\.\d+)?Z`)
 	anyUUID    = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
-	anyVersion = regexp.MustCompile(`"version": \d+`)
-	anyHash    = regexp.MustCompile(`\b[0-9a-f]{32,64}\b`)
+	anyVersion = regexp.MustCompile(`("version"|"turn"|"restoredVersion"): \d+`)
+	anyStamp   = regexp.MustCompile(`\d{4}/\d{2}/\d{2}\.\d{2}:\d{2}:\d{2}\+0000`)
+	anyPod     = regexp.MustCompile(`-expiry-[0-9a-z]+`)
+	// anyRange is what an expiration left: the tool moves cutoffs back to where a file begins, by more or less.
+	anyRange = regexp.MustCompile(`"data older than [^"]*"`)
+	anyHash  = regexp.MustCompile(`\b[0-9a-f]{32,64}\b`)
 )
 
 func (c *testCase) plain(text string) string {
 	text = strings.ReplaceAll(strings.ReplaceAll(text, c.namespace, "NAMESPACE"), c.database, "DATABASE")
-	text = anyUUID.ReplaceAllString(anyTime.ReplaceAllString(text, "TIME"), "UUID")
-	return anyHash.ReplaceAllString(anyVersion.ReplaceAllString(text, `"version": VERSION`), "HASH")
+	text = anyStamp.ReplaceAllString(anyUUID.ReplaceAllString(anyTime.ReplaceAllString(text, "TIME"), "UUID"), "TIME")
+	text = anyPod.ReplaceAllString(anyRange.ReplaceAllString(text, `"RANGE"`), "-expiry-POD")
+	return anyHash.ReplaceAllString(anyVersion.ReplaceAllString(text, `$1: NUMBER`), "HASH")
 }
 
 // effects waits until nothing more is under way, ends the worker, and tells what is left.
@@ -60,7 +72,7 @@ func (c *testCase) effects(s scenario) effects {
 	c.settle(s)
 	e := effects{
 		Object: c.object(), Deployment: c.deployment(), Database: c.databaseState(), Containers: c.containers(),
-		Owner: c.owner(), Writes: c.writes(),
+		Owner: c.owner(), Writes: c.writes(), Restore: c.restored(), Keys: c.keys(),
 	}
 	var killed []string
 	e.Commands, killed = c.commands()
@@ -83,6 +95,7 @@ func (c *testCase) settle(s scenario) {
 		state, err := c.ownerState()
 		return err == nil && state.Running == nil && state.Waiting == 0
 	})
+	c.await("no turn of the queue runs, and no pod is left", c.turnless)
 	c.await("one private folder, of the worker that runs, without secrets", func() bool {
 		workers, others := c.folders()
 		return len(workers) == 1 && len(others) == 0
@@ -116,6 +129,9 @@ func (c *testCase) checkStarts() {
 	starts, err := c.sim.CallsOf(c.database, "fdbbackup", "start")
 	require.NoError(c.t, err)
 	for _, call := range starts {
+		if call.Tool != "fdbbackup" {
+			continue
+		}
 		url := call.Args[slices.Index(call.Args, "-d")+1]
 		known := false
 		for _, entry := range object.Status.Backups {
@@ -166,14 +182,13 @@ func (c *testCase) databaseState() string {
 }
 
 // changing are the commands that change the database.
-var changing = []string{"start", "modify", "abort", "pause", "resume"}
+var changing = []string{"start", "modify", "abort", "pause", "resume", "expire", "delete"}
 
 // commands returns those that ended, and those that were killed.
 func (c *testCase) commands() (ended, killed []string) {
-	calls, err := c.sim.Calls(c.database)
-	require.NoError(c.t, err)
-	for _, call := range calls {
-		if call.Tool != "fdbbackup" || len(call.Args) == 0 || !slices.Contains(changing, call.Args[0]) {
+	for _, call := range c.calls() {
+		if call.Tool == "fdbcli" || len(call.Args) == 0 || !slices.Contains(changing, call.Args[0]) ||
+			slices.Contains(call.Args, "-n") { // which only tries
 			continue
 		}
 		if call.Ended() {
@@ -185,12 +200,29 @@ func (c *testCase) commands() (ended, killed []string) {
 	return ended, killed
 }
 
+// calls are the runs of tools for the case's database, and for its containers alone.
+func (c *testCase) calls() []fdbsim.Call {
+	calls, err := c.sim.Calls(c.database)
+	require.NoError(c.t, err)
+	all, err := c.sim.Calls("")
+	require.NoError(c.t, err)
+	for _, call := range all {
+		if slices.ContainsFunc(call.Args, func(arg string) bool { return strings.Contains(arg, c.namespace) }) {
+			calls = append(calls, call)
+		}
+	}
+	slices.SortStableFunc(calls, func(a, b fdbsim.Call) int { return a.Begin.Compare(b.Begin) })
+	return calls
+}
+
 func (c *testCase) inWords(call fdbsim.Call) string {
 	args := slices.Clone(call.Args)
-	if at := slices.Index(args, "-C"); at >= 0 {
-		args = slices.Delete(args, at, at+2)
+	for _, option := range []string{"-C", "--dest-cluster-file", "--orig-cluster-file", "-v"} {
+		if at := slices.Index(args, option); at >= 0 {
+			args = slices.Delete(args, at, at+2)
+		}
 	}
-	return c.plain(strings.Join(args, " "))
+	return c.plain(restoreTag.ReplaceAllString(strings.Join(args, " "), "-t TAG"))
 }
 
 // container is a key's part that tells the container: everything up to the time of the start.
@@ -211,6 +243,39 @@ func (c *testCase) containers() []string {
 	}
 	slices.Sort(found)
 	return found
+}
+
+// turnless reports whether the queue of expirations runs nothing, and nothing of a turn is left.
+func (c *testCase) turnless() bool {
+	var pods corev1.PodList
+	err := c.admin.List(context.Background(), &pods, client.InNamespace(c.namespace), client.HasLabels{fdbv1alpha1.LabelExpiry})
+	if err != nil || len(pods.Items) > 0 {
+		return false
+	}
+	var state contract.FDBExpiryQueueState
+	err = c.query(contract.FDBExpiryQueueID(c.namespace), &state)
+	var missing *serviceerror.NotFound
+	return errors.As(err, &missing) || (err == nil && len(state.Turns) == 0)
+}
+
+// restoreTag is that of a restore, which has a part of its object's UID.
+var restoreTag = regexp.MustCompile(`-t [a-z-]+-[0-9a-f]{8}\b`)
+
+func (c *testCase) restored() string {
+	present, err := c.readRestore()
+	require.NoError(c.t, err)
+	if present == nil {
+		return ""
+	}
+	return c.plain(anyTag.ReplaceAllString(asJSON(present.Status), `"tag": "TAG"`))
+}
+
+var anyTag = regexp.MustCompile(`"tag": "[^"]*"`)
+
+func (c *testCase) keys() map[string]string {
+	keys, err := c.sim.Keys(c.database)
+	require.NoError(c.t, err)
+	return keys
 }
 
 func (c *testCase) ownerState() (contract.FDBClusterState, error) {

@@ -1,12 +1,16 @@
 package fdb_test
 
 import (
+	"context"
 	"slices"
+	"strings"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/worker"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities"
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
@@ -113,9 +117,44 @@ var scenarios = []scenario{
 		check: func(c *testCase, e effects) {
 			assert.Empty(c.t, e.Object)
 			assert.Contains(c.t, e.Database, "Aborted")
-			assert.Len(c.t, e.Containers, 1, "the data are kept")
+			assert.Empty(c.t, e.Containers, "the data go with it")
 		},
-		sample: []string{"worker after regular run-fdb-command abort"},
+		sample: []string{
+			"worker after regular run-fdb-command abort", "worker after local apply-fdb-pod 1", "temporal before local apply-fdb-pod 1",
+		},
+	},
+	{
+		name: "expire", before: (*testCase).aged,
+		act: func(c *testCase) {
+			c.edit(func(spec *fdbv1alpha1.FoundationDBBackupSpec) { spec.Expiry.MaxRetention = "5s" })
+		},
+		wish: "expired", done: (*testCase).expired,
+		check: func(c *testCase, e effects) {
+			expired := 0
+			for _, command := range e.Commands {
+				if strings.HasPrefix(command, "expire") {
+					expired++
+				}
+			}
+			assert.Equal(c.t, 1, expired, "%v", e.Commands)
+			assert.Contains(c.t, e.Writes, "create pods orders-expiry-POD")
+		},
+		sample: []string{
+			"worker before local apply-fdb-pod 1", "worker after regular ask-fdb-container expire",
+			"temporal after local apply-fdb-pod 1", "watcher before signal",
+		},
+	},
+	{
+		name: "restore", before: (*testCase).emptied, act: (*testCase).restoreIt,
+		wish: "restored", done: (*testCase).restoreDone, ends: true,
+		check: func(c *testCase, e effects) {
+			assert.Equal(c.t, map[string]string{"kept": "yes"}, e.Keys)
+			assert.Contains(c.t, e.Restore, `"state": "completed"`)
+		},
+		sample: []string{
+			"worker after regular run-fdb-restore-command restore", "worker after local plan-fdb-restore",
+			"temporal before regular run-fdb-restore-command restore", "watcher before signal",
+		},
 	},
 }
 
@@ -130,6 +169,10 @@ func allActivities() []string {
 	(&activities.FDBBackups{}).Register(&names)
 	(&activities.FDBTools{}).Register(&names)
 	(&activities.FDBCoordination{}).Register(&names)
+	(&activities.FDBExpiryCoordination{}).Register(&names)
+	(&activities.FDBExpiries{}).Register(&names)
+	(&activities.FDBRestores{}).Register(&names)
+	(&activities.FDBRestoreTools{}).Register(&names)
 	slices.Sort(names.registered)
 	return slices.Compact(names.registered)
 }
@@ -155,3 +198,58 @@ func (c *testCase) toState(state fdbv1alpha1.BackupState) {
 }
 
 func (c *testCase) pause() { c.toState(fdbv1alpha1.BackupStatePaused) }
+
+// aged makes a backup of which some is older than five seconds, with a snapshot every second.
+func (c *testCase) aged() {
+	c.t.Helper()
+	c.backUpEvery(1)
+	c.await("some of it is old", func() bool {
+		present, err := c.read()
+		if err != nil || present == nil || len(present.Status.Backups) == 0 {
+			return false
+		}
+		entry := present.Status.Backups[0]
+		return c.reconciled() && entry.OldestData != nil && entry.LatestRestorable.Version-entry.OldestData.Version > 15_000_000
+	})
+}
+
+func (c *testCase) expired() bool {
+	present, err := c.read()
+	return err == nil && present != nil && present.Status.Expiry != nil &&
+		present.Status.Expiry.Reason == fdbv1alpha1.ExpiryExpired && c.reconciled()
+}
+
+// emptied makes a backup with one key, and a database that has lost it.
+func (c *testCase) emptied() {
+	c.t.Helper()
+	require.NoError(c.t, c.sim.Set(c.database, map[string]string{"kept": "yes"}))
+	reconciled(c)
+	c.toState(fdbv1alpha1.BackupStateStopped)
+	c.await("stopped", c.reconciled)
+	require.NoError(c.t, c.sim.Clear(c.database, "", "\xff"))
+}
+
+// restoreIt creates the case's FoundationDBRestore.
+func (c *testCase) restoreIt() {
+	c.t.Helper()
+	c.restore = &fdbv1alpha1.FoundationDBRestore{
+		ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: name},
+		Spec:       fdbv1alpha1.FoundationDBRestoreSpec{BackupName: name, DestinationClusterName: name},
+	}
+	require.NoError(c.t, c.admin.Create(c.t.Context(), c.restore))
+}
+
+// readRestore returns the FoundationDBRestore, nil if there is none.
+func (c *testCase) readRestore() (*fdbv1alpha1.FoundationDBRestore, error) {
+	if c.restore == nil {
+		return nil, nil
+	}
+	present := &fdbv1alpha1.FoundationDBRestore{}
+	err := c.admin.Get(context.Background(), client.ObjectKeyFromObject(c.restore), present)
+	return present, client.IgnoreNotFound(err)
+}
+
+func (c *testCase) restoreDone() bool {
+	present, err := c.readRestore()
+	return err == nil && present != nil && present.Status.State == "completed" && present.Status.RestoredVersion != 0
+}

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/interceptor"
@@ -50,7 +51,12 @@ type Point struct {
 
 // AsksAPIServer reports whether the step asks the API server, so that it fails where that is away.
 func (p Point) AsksAPIServer() bool {
-	return p.Step != Signal && p.Step != contract.ActivityTellFDBThrottle
+	switch p.Step {
+	case Signal, contract.ActivityTellFDBThrottle, contract.ActivityTellFDBExpiryQueue, contract.ActivityStartFDBExpiry,
+		contract.ActivityTellFDBTurn, contract.ActivityAskFDBContainer:
+		return false
+	}
+	return true
 }
 
 // String returns the point in words.
@@ -118,9 +124,24 @@ func (a *activities) ExecuteActivity(ctx context.Context, in *interceptor.Execut
 	}
 	Report(ctx, point)
 	result, err := a.Next.ExecuteActivity(ctx, in)
+	if found, is := result.(contract.FDBExpiriesFound); is {
+		result = own(found)
+	}
 	point.After = true
 	Report(ctx, point)
 	return result, err
+}
+
+// own leaves to a queue what is of the case's namespace: the cases of a test take themselves for Kubernetes clusters, and are in
+// one.
+func own(found contract.FDBExpiriesFound) contract.FDBExpiriesFound {
+	namespace := os.Getenv(EnvNamespace)
+	if namespace == "" {
+		return found
+	}
+	found.Entries = slices.DeleteFunc(found.Entries, func(e contract.FDBQueueEntry) bool { return e.Ref.Namespace != namespace })
+	found.Turns = slices.DeleteFunc(found.Turns, func(t contract.FDBTurn) bool { return t.Ref.Namespace != namespace })
+	return found
 }
 
 // TheEnd is what a finalization's last record is of; the others are of the task that begins.
@@ -139,6 +160,18 @@ func of(args []any) string {
 			return string(in.Wish)
 		case contract.FDBAsk:
 			return asked(in)
+		case contract.FDBQueueRequest:
+			return string(in.Job)
+		case contract.FDBExpiryStep:
+			return string(in.Job)
+		case contract.FDBExpiryInput:
+			return string(in.Job)
+		case contract.FDBContainerAsk:
+			return string(in.Wish)
+		case contract.FDBPodStep:
+			return fmt.Sprintf("%d", in.Number)
+		case contract.FDBTurnTidings:
+			return told(in)
 		}
 	}
 	return ""
@@ -153,6 +186,17 @@ func asked(ask contract.FDBAsk) string {
 		return "leave"
 	}
 	return ""
+}
+
+// told tells what a turn tells others.
+func told(tidings contract.FDBTurnTidings) string {
+	switch {
+	case tidings.Report == nil:
+		return "result"
+	case tidings.Report.Ended:
+		return "ended"
+	}
+	return "closing"
 }
 
 func begun(record contract.FinalizationRecord) string {

@@ -1,0 +1,380 @@
+package fdb_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	temporalclient "go.temporal.io/sdk/client"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
+	"holdfast.dev/holdfast/test/env"
+	"holdfast.dev/holdfast/test/fdbsim"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// policy lets data expire; snapshots follow each other quickly enough for it.
+func policy(maxRetention, minRestorable string) change {
+	return func(spec *fdbv1alpha1.FoundationDBBackupSpec) {
+		spec.SnapshotPeriodSeconds = 1
+		spec.Expiry.MaxRetention, spec.Expiry.MinRestorable = maxRetention, minRestorable
+	}
+}
+
+// expiry is a wish for the reason in status.expiry.
+func expiry(reasons ...string) func(*fdbv1alpha1.FoundationDBBackup) bool {
+	return func(object *fdbv1alpha1.FoundationDBBackup) bool {
+		return object.Status.Expiry != nil && slices.Contains(reasons, object.Status.Expiry.Reason)
+	}
+}
+
+// expiries are the runs of fdbbackup expire for a database.
+func expiries(t *testing.T, database string) []fdbsim.Call {
+	t.Helper()
+	calls, err := sim.CallsOf(database, "fdbbackup", "expire")
+	require.NoError(t, err)
+	return calls
+}
+
+// pods are those that expire or delete for the namespace.
+func (x *tenant) pods() []corev1.Pod {
+	x.t.Helper()
+	var list corev1.PodList
+	require.NoError(x.t, admin.List(x.t.Context(), &list, client.InNamespace(x.namespace), client.HasLabels{fdbv1alpha1.LabelExpiry}))
+	return list.Items
+}
+
+// awaitPod waits for a pod that expires or deletes and runs.
+func (x *tenant) awaitPod(wish string, ok func(corev1.Pod) bool) corev1.Pod {
+	x.t.Helper()
+	var found corev1.Pod
+	require.Eventually(x.t, func() bool {
+		for _, pod := range x.pods() {
+			if pod.DeletionTimestamp.IsZero() && ok(pod) {
+				found = pod
+				return true
+			}
+		}
+		return false
+	}, patience, readEvery, wish)
+	return found
+}
+
+func running(pod corev1.Pod) bool { return pod.Status.Phase == corev1.PodRunning }
+
+// queue is the state of the queue of expirations.
+func queue(t *testing.T) contract.FDBExpiryQueueState {
+	t.Helper()
+	var state contract.FDBExpiryQueueState
+	answer, err := temporal.QueryWorkflow(t.Context(), contract.FDBExpiryQueueID(stack.ClusterID()), "", contract.QueryState)
+	require.NoError(t, err)
+	require.NoError(t, answer.Get(&state))
+	return state
+}
+
+// queued is the backup's entry in the queue; nil if it has none.
+func queued(t *testing.T, object *fdbv1alpha1.FoundationDBBackup) *contract.FDBQueueEntry {
+	t.Helper()
+	for _, entry := range queue(t).Entries {
+		if entry.Ref.UID == string(object.UID) {
+			return &entry
+		}
+	}
+	return nil
+}
+
+func setLimit(t *testing.T, limit int) {
+	t.Helper()
+	handle, err := temporal.UpdateWorkflow(t.Context(), temporalclient.UpdateWorkflowOptions{
+		WorkflowID: contract.FDBExpiryQueueID(stack.ClusterID()), UpdateName: contract.UpdateSetExpiryLimit,
+		Args: []any{contract.FDBQueueLimit{Limit: limit}}, WaitForStage: temporalclient.WorkflowUpdateStageCompleted,
+	})
+	require.NoError(t, err)
+	require.NoError(t, handle.Get(t.Context(), nil))
+}
+
+// most is how many of the calls ran at the same time.
+func most(calls []fdbsim.Call) int {
+	at := 0
+	for _, one := range calls {
+		count := 0
+		for _, other := range calls {
+			if !other.Begin.After(one.Begin) && (!other.Ended() || other.End.After(one.Begin)) {
+				count++
+			}
+		}
+		at = max(at, count)
+	}
+	return at
+}
+
+// Ten backups with different policies take turns, one at a time, and three at a time where an operator says so; one whose tool
+// hangs is cut at the limit, and the others proceed.
+func TestTheQueueTakesTurns(t *testing.T) {
+	needsStandIn(t)
+	require.NoError(t, stack.Component(env.Worker).Stop())
+	careful, err := stack.StartWorker(t.Context(), "worker-turns", append(workerArgs(sim.BinDir),
+		"--fdb-initial-snapshot-limit=8", "--fdb-expiry-min-interval=5s", "--fdb-expiry-retry-interval=2s",
+		"--fdb-expiry-timeout=15s")...) // the concurrency is the default: 1
+	require.NoError(t, err)
+	defer func() {
+		require.NoError(t, careful.Stop())
+		require.NoError(t, stack.Component(env.Worker).Restart(t.Context()))
+	}()
+	x := newTenant(t)
+	const turns = 10
+	databases, backups := make([]string, turns), make([]*fdbv1alpha1.FoundationDBBackup, turns)
+	for i := range turns {
+		name := fmt.Sprintf("turn-%d", i)
+		databases[i] = x.cluster(name)
+		retention, minimum := fmt.Sprintf("%ds", 15+3*i), ""
+		if i%2 == 0 {
+			minimum = "4s"
+		}
+		backups[i] = x.backUp(name, policy(retention, minimum))
+	}
+	stuck := databases[3]
+	require.NoError(t, sim.SetFault(stuck, "fdbbackup expire", fdbsim.Fault{Hang: true, Times: 1}))
+	for i, backup := range backups {
+		if i != 3 {
+			x.await(backup, "expired", expiry(fdbv1alpha1.ExpiryExpired))
+		}
+	}
+	cut := x.await(backups[3], "cut, and expired in its next turn", expiry(fdbv1alpha1.ExpiryExpired))
+	assert.Contains(t, x.awaitEvent(cut, fdbv1alpha1.ReasonExpiryFailing), "limit")
+	var all []fdbsim.Call
+	for _, database := range databases {
+		all = append(all, expiries(t, database)...)
+	}
+	assert.Equal(t, 1, most(endedByPods(all)), "one at a time")
+
+	// Each holds its place for a while, so that it shows how many have one.
+	for _, database := range databases {
+		require.NoError(t, sim.SetFault(database, "fdbbackup expire", fdbsim.Fault{Delay: 2 * time.Second}))
+	}
+	begin := time.Now()
+	setLimit(t, 3)
+	require.Eventually(t, func() bool {
+		var since []fdbsim.Call
+		for _, database := range databases {
+			for _, call := range expiries(t, database) {
+				if call.Begin.After(begin) {
+					since = append(since, call)
+				}
+			}
+		}
+		assert.LessOrEqual(t, most(endedByPods(since)), 3)
+		return most(since) == 3
+	}, patience, readEvery, "three at a time")
+	setLimit(t, 0)
+}
+
+// endedByPods leaves out what was killed with its pod: nobody has written down when that ended.
+func endedByPods(calls []fdbsim.Call) []fdbsim.Call {
+	return slices.DeleteFunc(slices.Clone(calls), func(call fdbsim.Call) bool { return !call.Ended() && !alive(call.PID) })
+}
+
+// What is older than the policy is gone from the store, and what must stay restorable is restored and compared.
+func TestRetention(t *testing.T) {
+	t.Parallel()
+	needsStandIn(t)
+	x := newTenant(t)
+	database := x.cluster("ledger")
+	require.NoError(t, sim.Set(database, map[string]string{"early": "1"}))
+	backup := x.backUp("ledger", policy("30s", "10s"))
+	first := x.await(backup, "reconciled", reconciled)
+	early := first.Status.Backups[0].OldestData.Version
+	var expired *fdbv1alpha1.FoundationDBBackup
+	require.Eventually(t, func() bool {
+		require.NoError(t, sim.Set(database, map[string]string{"now": time.Now().String()}))
+		expired = x.get(backup)
+		return expired.Status.Expiry != nil && expired.Status.Expiry.LastExpired != nil &&
+			expired.Status.Backups[0].OldestData != nil && expired.Status.Backups[0].OldestData.Version > early
+	}, patience, time.Second, "the oldest data move on")
+	require.Len(t, expired.Status.Backups, 1)
+
+	// The oldest data that the status names are there, and nothing older.
+	oldest := expired.Status.Backups[0]
+	kept := x.data("ledger")
+	require.NotEmpty(t, kept)
+	for _, key := range kept {
+		name := key[strings.LastIndex(key, "/")+1:]
+		if parts := strings.Split(name, ","); parts[0] == "log" {
+			end, err := strconv.ParseInt(parts[2], 10, 64)
+			require.NoError(t, err)
+			assert.Greater(t, end, early, "what is older than the policy is gone")
+		}
+	}
+	want := map[string]string{"kept": "yes", "early": "2"}
+	require.NoError(t, sim.SetKeys(database, want))
+	version, err := sim.Version(database)
+	require.NoError(t, err)
+	require.NoError(t, sim.SetKeys(database, map[string]string{"later": "x"}))
+	x.await(backup, "the version can be restored", func(o *fdbv1alpha1.FoundationDBBackup) bool {
+		return o.Status.Backups[0].LatestRestorable != nil && o.Status.Backups[0].LatestRestorable.Version > version
+	})
+	copied := x.destination("ledger-copy")
+	restore := x.restore("ledger-back", "ledger-copy", func(spec *fdbv1alpha1.FoundationDBRestoreSpec) {
+		spec.BackupName, spec.Version = "ledger", version
+	})
+	done := x.awaitRestore(restore, "completed", restoreState("completed"))
+	assert.Equal(t, version, done.Status.RestoredVersion)
+	keys, err := sim.Keys(copied)
+	require.NoError(t, err)
+	assert.Equal(t, want, keys)
+
+	gone := x.destination("ledger-gone")
+	refused := x.restore("ledger-early", "ledger-gone", func(spec *fdbv1alpha1.FoundationDBRestoreSpec) {
+		spec.BackupURL, spec.Version = oldest.URL, early
+		spec.Credentials = &fdbv1alpha1.CredentialsReference{SecretName: "store"}
+	})
+	x.awaitRestore(refused, "what has expired cannot be restored", hasOfRestore(
+		fdbv1alpha1.ConditionMisconfiguredRestore, fdbv1alpha1.ReasonNotRestorable))
+	keys, err = sim.Keys(gone)
+	require.NoError(t, err)
+	assert.Empty(t, keys)
+}
+
+// "Would be unsafe" is a normal result, and the last restorable snapshot of a stopped backup outlives its retention.
+func TestWhatMayNotExpireStays(t *testing.T) {
+	t.Parallel()
+	needsStandIn(t)
+	x := newTenant(t)
+	x.cluster("keeper")
+	backup := x.backUp("keeper", policy("10s", ""))
+	x.await(backup, "expired", expiry(fdbv1alpha1.ExpiryExpired))
+	x.edit(backup, func(spec *fdbv1alpha1.FoundationDBBackupSpec) { spec.BackupState = fdbv1alpha1.BackupStateStopped })
+	x.await(backup, "stopped", reconciled)
+	kept := x.await(backup, "the last snapshot is kept", expiry(fdbv1alpha1.ExpiryLastSnapshotKept))
+	assert.Contains(t, kept.Status.Expiry.Message, "stopped")
+	require.Len(t, kept.Status.Backups, 1)
+	assert.NotNil(t, kept.Status.Backups[0].LatestRestorable)
+	assert.True(t, kept.Status.Reconciled, "that is no fault")
+}
+
+// After a restart the older backups go once the newest holds the minimum, and leave the status.
+func TestOlderBackupsGo(t *testing.T) {
+	t.Parallel()
+	needsStandIn(t)
+	x := newTenant(t)
+	x.cluster("moved")
+	backup := x.backUp("moved", policy("15s", "5s"))
+	x.await(backup, "reconciled", reconciled)
+	x.edit(backup, func(spec *fdbv1alpha1.FoundationDBBackupSpec) { spec.Destination.Path += "/new" })
+	x.await(backup, "the old one is gone", func(o *fdbv1alpha1.FoundationDBBackup) bool {
+		return reconciled(o) && len(o.Status.Backups) == 1 && strings.Contains(o.Status.Backups[0].URL, "/new-")
+	})
+	assert.Empty(t, x.data("moved-"))
+}
+
+// What happens to a pod is told, and the job is done in the next turn.
+func TestFaultsOfPods(t *testing.T) {
+	t.Parallel()
+	needsStandIn(t)
+	hang := fdbsim.Fault{Hang: true, Times: 1}
+	t.Run("evicted", func(t *testing.T) {
+		t.Parallel()
+		x := newTenant(t)
+		database := x.cluster("evicted")
+		require.NoError(t, sim.SetFault(database, "fdbbackup expire", hang))
+		backup := x.backUp("evicted", policy("12s", ""))
+		pod := x.awaitPod("the tool hangs in its pod", func(pod corev1.Pod) bool { return running(pod) && len(expiries(t, database)) > 0 })
+		require.NoError(t, stack.Kubelet().Evict(pod.Namespace, pod.Name))
+		assert.Contains(t, x.awaitEvent(backup, fdbv1alpha1.ReasonExpiryFailing), "vict")
+		x.await(backup, "expired", expiry(fdbv1alpha1.ExpiryExpired))
+	})
+	t.Run("deleted by hand", func(t *testing.T) {
+		t.Parallel()
+		x := newTenant(t)
+		database := x.cluster("byhand")
+		require.NoError(t, sim.SetFault(database, "fdbbackup expire", hang))
+		backup := x.backUp("byhand", policy("12s", ""))
+		pod := x.awaitPod("the tool hangs in its pod", func(pod corev1.Pod) bool { return running(pod) && len(expiries(t, database)) > 0 })
+		require.NoError(t, admin.Delete(t.Context(), &pod))
+		assert.Contains(t, x.awaitEvent(backup, fdbv1alpha1.ReasonExpiryFailing), "deleted")
+		x.await(backup, "expired", expiry(fdbv1alpha1.ExpiryExpired))
+	})
+	t.Run("a terminating pod blocks its own backup alone", func(t *testing.T) {
+		t.Parallel()
+		x := newTenant(t)
+		x.cluster("lingering")
+		backup := x.backUp("lingering", policy("12s", ""))
+		database := ownerOf(t, x.namespace, "lingering")
+		require.NoError(t, sim.SetFault(database, "fdbbackup expire", hang))
+		pod := x.awaitPod("the tool hangs in its pod", func(pod corev1.Pod) bool { return running(pod) && len(expiries(t, database)) > 0 })
+		release := stack.Kubelet().HoldTermination(pod.Namespace, pod.Name)
+		require.NoError(t, admin.Delete(t.Context(), pod.DeepCopy()))
+		require.Eventually(t, func() bool {
+			return slices.ContainsFunc(queue(t).Turns, func(turn contract.FDBTurn) bool {
+				return turn.Ref.UID == string(backup.UID) && turn.Closing
+			})
+		}, patience, readEvery, "its turn does not count any more")
+		time.Sleep(3 * minExpiryInterval)
+		require.Len(t, x.pods(), 1, "never two for one backup")
+		release()
+		x.await(backup, "expired", expiry(fdbv1alpha1.ExpiryExpired))
+	})
+}
+
+// A database that does not answer lets nothing expire, and says so.
+func TestAnUnreachableClusterExpiresNothing(t *testing.T) {
+	t.Parallel()
+	needsStandIn(t)
+	x := newTenant(t)
+	database := x.cluster("silent")
+	backup := x.backUp("silent", policy("12s", ""))
+	x.await(backup, "reconciled", reconciled)
+	require.NoError(t, sim.Unreachable(database, true))
+	x.await(backup, "unreachable", state(fdbv1alpha1.ReasonClusterUnreachable))
+	require.NoError(t, sim.Unreachable(database, false))
+	x.await(backup, "reconciled again", reconciled)
+	x.await(backup, "expired", expiry(fdbv1alpha1.ExpiryExpired))
+}
+
+// A queue that somebody has ended comes back with its entries.
+func TestTheQueueComesBack(t *testing.T) {
+	needsStandIn(t)
+	x := newTenant(t)
+	x.cluster("back")
+	backup := x.backUp("back", policy("12s", ""))
+	x.await(backup, "expired", expiry(fdbv1alpha1.ExpiryExpired))
+	require.NoError(t, temporal.TerminateWorkflow(t.Context(), contract.FDBExpiryQueueID(stack.ClusterID()), "", "ended by a test"))
+	before := x.get(backup).Status.Expiry.Turn
+	other := x.backUpOf("back-other", "back", policy("12s", ""), func(spec *fdbv1alpha1.FoundationDBBackupSpec) { spec.Tag = "other" })
+	x.await(backup, "has turns again", func(o *fdbv1alpha1.FoundationDBBackup) bool { return o.Status.Expiry.Turn > before })
+	assert.NotNil(t, queued(t, backup))
+	x.await(other, "has its turn", expiry(fdbv1alpha1.ExpiryExpired, fdbv1alpha1.ExpiryUnsafe, fdbv1alpha1.ExpiryNothing))
+	x.edit(backup, func(spec *fdbv1alpha1.FoundationDBBackupSpec) {
+		spec.Expiry.MaxRetention, spec.Expiry.MinRestorable = "", ""
+	})
+	require.Eventually(t, func() bool { return queued(t, backup) == nil }, patience, readEvery, "without a policy it has no place")
+}
+
+// backUpOf creates a FoundationDBBackup of a cluster with another name.
+func (x *tenant) backUpOf(name, cluster string, changes ...change) *fdbv1alpha1.FoundationDBBackup {
+	x.t.Helper()
+	return x.backUp(name, append([]change{func(spec *fdbv1alpha1.FoundationDBBackupSpec) { spec.ClusterName = cluster }}, changes...)...)
+}
+
+// metric reports whether the worker's metrics have a line that begins so.
+func metric(t *testing.T, begin string) bool {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
+		"http://"+stack.Component(env.Worker).Address(env.AddressMetrics)+"/metrics", nil)
+	require.NoError(t, err)
+	answer, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	defer answer.Body.Close()
+	page, err := io.ReadAll(answer.Body)
+	require.NoError(t, err)
+	return slices.ContainsFunc(strings.Split(string(page), "\n"), func(line string) bool { return strings.HasPrefix(line, begin) })
+}
