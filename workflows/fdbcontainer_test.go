@@ -120,8 +120,10 @@ func TestARestoreIsToldWhoOfItsNamespaceHoldsItUp(t *testing.T) {
 	w := newGuardWorld()
 	restore := reads(time.Second, "r", time.Minute)
 	restore.ask.User.Name = "restore team/r (Kubernetes cluster east)"
-	w.plays(t, asked(0, "a", expire), restore)
-	assert.Contains(t, w.answers[1].Busy, "team/a expires the data since")
+	holder := asked(0, "a", expire)
+	holder.ask.User.Name = "team/a (Kubernetes cluster east)"
+	w.plays(t, holder, restore)
+	assert.Contains(t, w.answers[1].Busy, "team/a (Kubernetes cluster east) expires the data since")
 }
 
 func TestWhoIsGoneDoesNotStandInTheWayForEver(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/worker"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -156,6 +157,20 @@ var scenarios = []scenario{
 			"temporal before regular run-fdb-restore-command restore", "watcher before signal",
 		},
 	},
+	{
+		name: "delete a restore",
+		before: func(c *testCase) {
+			c.emptied()
+			c.restoreIt()
+			c.await("restored", c.restoreDone)
+		},
+		act:  func(c *testCase) { require.NoError(c.t, c.admin.Delete(c.t.Context(), c.restore.DeepCopy())) },
+		wish: "the restore is gone", done: (*testCase).restoreGone, ends: true,
+		check: func(c *testCase, e effects) {
+			assert.Empty(c.t, e.Restore)
+			assert.Equal(c.t, map[string]string{"kept": "yes"}, e.Keys, "what was restored stays")
+		},
+	},
 }
 
 // leftOut are the activities that no scenario comes to, and why.
@@ -246,7 +261,15 @@ func (c *testCase) readRestore() (*fdbv1alpha1.FoundationDBRestore, error) {
 	}
 	present := &fdbv1alpha1.FoundationDBRestore{}
 	err := c.admin.Get(context.Background(), client.ObjectKeyFromObject(c.restore), present)
-	return present, client.IgnoreNotFound(err)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return present, err
+}
+
+func (c *testCase) restoreGone() bool {
+	present, err := c.readRestore()
+	return err == nil && present == nil
 }
 
 func (c *testCase) restoreDone() bool {
