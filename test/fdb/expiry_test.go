@@ -335,9 +335,23 @@ func TestAnUnreachableClusterExpiresNothing(t *testing.T) {
 	x.await(backup, "reconciled", reconciled)
 	require.NoError(t, sim.Unreachable(database, true))
 	x.await(backup, "unreachable", state(fdbv1alpha1.ReasonClusterUnreachable))
+	ended := func() (count int) {
+		for _, call := range expiries(t, database) {
+			if call.Ended() {
+				count++
+			}
+		}
+		return count
+	}
+	before := ended()
+	time.Sleep(2 * minExpiryInterval)
+	assert.Equal(t, before, ended(), "nothing expires meanwhile")
 	require.NoError(t, sim.Unreachable(database, false))
+	back := time.Now()
 	x.await(backup, "reconciled again", reconciled)
-	x.await(backup, "expired", expiry(fdbv1alpha1.ExpiryExpired))
+	x.await(backup, "expired since", func(o *fdbv1alpha1.FoundationDBBackup) bool {
+		return o.Status.Expiry != nil && o.Status.Expiry.LastExpired != nil && o.Status.Expiry.LastExpired.After(back)
+	})
 }
 
 // A queue that somebody has ended comes back with its entries.
