@@ -8,6 +8,7 @@ import (
 
 	"holdfast.dev/holdfast/activities/fdbtool"
 	"holdfast.dev/holdfast/k8s/fdb"
+	"holdfast.dev/holdfast/k8s/fdb/jobs"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -93,7 +94,8 @@ func (r *fdbReach) errors(ctx context.Context, tag string) []string {
 	return found
 }
 
-// containersOf are the URLs of the containers that are worth describing, the oldest first.
+// containersOf are the URLs of the containers that are worth describing, the oldest first. What a turn of the queue may delete is
+// not: nothing changes there any more, and it was described when its backup had ended.
 func containersOf(objects *fdb.Objects, tags []contract.FDBTag) []string {
 	var urls []string
 	add := func(url string) {
@@ -102,8 +104,11 @@ func containersOf(objects *fdb.Objects, tags []contract.FDBTag) []string {
 			urls = append(urls, url)
 		}
 	}
+	deletable := jobs.Deletable(objects)
 	for _, entry := range objects.Object.Status.Backups {
-		add(entry.URL)
+		if !slices.ContainsFunc(deletable, func(place contract.FDBPlace) bool { return fdb.SamePlace(place.URL, entry.URL) }) {
+			add(entry.URL)
+		}
 	}
 	for _, tag := range tags {
 		if tag.Running {

@@ -85,6 +85,26 @@ func (s *scene) agent() {
 	})
 }
 
+// A description writes into the container: what a turn may be deleting stays as it is.
+func TestWhatATurnMayDeleteIsNotDescribed(t *testing.T) {
+	s := newScene(t)
+	require.True(t, s.command(contract.FDBStart, s.url(stamp)).Done)
+	point := &fdbv1alpha1.RestorePoint{Version: 7}
+	s.object.Status.Backups = []fdbv1alpha1.BackupDetails{
+		{Tag: "t1", URL: s.url("-old"), State: fdb.StateAborted, OldestData: point, LatestRestorable: point},
+		{Tag: "t1", URL: s.url(stamp), State: fdb.StateRunning},
+	}
+	described := func() (urls []string) {
+		for _, container := range s.inspect(true).Containers {
+			urls = append(urls, container.URL)
+		}
+		return urls
+	}
+	assert.Equal(t, []string{s.url("-old"), s.url(stamp)}, described(), "all data are kept")
+	s.object.Spec.Expiry.MaxRetention = "720h"
+	assert.Equal(t, []string{s.url(stamp)}, described())
+}
+
 func TestErrorsOfABackupThatDoesNotMoveAreTold(t *testing.T) {
 	s := newScene(t)
 	s.runs(state.Running, s.url(stamp), 3600)

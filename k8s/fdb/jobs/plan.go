@@ -61,23 +61,23 @@ func planExpire(objects *fdb.Objects, turn int64) contract.FDBExpiryPlan {
 		return outcome(contract.FDBTurnNothing, "spec.expiry.maxRetention is not set, or longer than time goes back: all data are kept")
 	}
 	entries := objects.View().Backups
-	at := lastIndex(entries, func(entry contract.FDBBackup) bool { return !fdb.IsPlan(entry) && (hasData(entry) || runs(entry)) })
+	at := newest(entries)
 	if at < 0 {
 		return outcome(contract.FDBTurnNothing, "there is no backup with data yet")
 	}
-	newest := entries[at]
-	place, known := placeOf(newest.URL)
+	expired := entries[at]
+	place, known := placeOf(expired.URL)
 	switch {
 	case !known:
-		return outcome(contract.FDBTurnFailed, "the backup in status.backups is in no object store: %s", fdb.Redact(newest.URL, nil))
+		return outcome(contract.FDBTurnFailed, "the backup in status.backups is in no object store: %s", fdb.Redact(expired.URL, nil))
 	case !objects.Reachable():
 		return outcome(contract.FDBTurnNotYet, "%s; only the database knows which versions are old enough", objects.Problem.Message)
 	}
-	if problem := locked(objects, newest.URL); problem != "" {
+	if problem := locked(objects, expired.URL); problem != "" {
 		return outcome(contract.FDBTurnNotYet, "%s", problem)
 	}
 	return contract.FDBExpiryPlan{
-		Expire: &contract.FDBExpire{FDBPlace: place, Before: before, RestorableAfter: after, Stopped: !runs(newest)},
+		Expire: &contract.FDBExpire{FDBPlace: place, Before: before, RestorableAfter: after, Stopped: !runs(expired)},
 		Delete: superseded(objects, entries, at),
 	}
 }
@@ -107,6 +107,21 @@ func bounds(expiry fdbv1alpha1.BackupExpiry, turn int64) (before, after int64, e
 
 // seconds rounds up: what is kept is kept a moment longer.
 func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
+
+// newest is the index of the newest entry with data, or that is about to have some; -1 if there is none.
+func newest(entries []contract.FDBBackup) int {
+	return lastIndex(entries, func(entry contract.FDBBackup) bool { return !fdb.IsPlan(entry) && (hasData(entry) || runs(entry)) })
+}
+
+// Deletable are the places of the older backups of an object that a turn may delete at any time. They must not be described:
+// that writes properties into a container, and would bring some of them back.
+func Deletable(objects *fdb.Objects) []contract.FDBPlace {
+	entries := objects.View().Backups
+	if at := newest(entries); at >= 0 && objects.Object.Spec.Expiry.MaxRetention != "" {
+		return superseded(objects, entries, at)
+	}
+	return nil
+}
 
 // superseded are the places of the entries before the one at an index that have data and do not run. What another entry shares
 // with them stays.
