@@ -45,6 +45,8 @@ var (
 	temporal temporalclient.Client
 	// sim is the stand-in; nil with the real tools.
 	sim *fdbsim.Sim
+	// toolsDir has the tools, in a folder per version (major.minor).
+	toolsDir string
 	// realConnection is the connection string of the real cluster.
 	realConnection string
 )
@@ -108,6 +110,7 @@ func start(ctx context.Context, dir string) error {
 	} else if err := useRealCluster(); err != nil {
 		return err
 	}
+	toolsDir = tools
 	var err error
 	stack, err = env.Start(ctx, env.Options{
 		Progress:             os.Stdout,

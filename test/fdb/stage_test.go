@@ -102,6 +102,14 @@ func (x *tenant) cluster(name string) string {
 	return owner
 }
 
+// connection is the connection string of a cluster.
+func (x *tenant) connection(name string) string {
+	x.t.Helper()
+	var cluster foundationdbv1beta2.FoundationDBCluster
+	require.NoError(x.t, admin.Get(x.t.Context(), client.ObjectKey{Namespace: x.namespace, Name: name}, &cluster))
+	return cluster.Status.ConnectionString
+}
+
 // change alters a FoundationDBBackup before it is created.
 type change func(*fdbv1alpha1.FoundationDBBackupSpec)
 

@@ -1,0 +1,73 @@
+package fdb_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
+)
+
+// What was lost comes back into the database in which it was, by whichever tools there are: the latest, as of a version, as of a
+// time. Before that, what is too old has expired; at the end the data of the backup go with it. Of a real database only keys that
+// begin with comeback/ are touched.
+func TestWhatWasLostComesBack(t *testing.T) {
+	if sim != nil {
+		t.Parallel() // a real database is the only one, in which no other test may back anything up
+	}
+	const begin, end = "comeback/", "comeback0"
+	ranges := []fdbv1alpha1.KeyRange{{Start: begin, End: end}}
+	x := newTenant(t)
+	x.cluster("comeback")
+	db := newConsole(t, x.connection("comeback"))
+	db.write(begin, end, map[string]string{"comeback/a": "0"})
+	backup := x.backUp("comeback", policy("20s", ""), func(spec *fdbv1alpha1.FoundationDBBackupSpec) { spec.KeyRanges = ranges })
+	x.await(backup, "reconciled", reconciled)
+	x.await(backup, "what is too old has expired", expiry(fdbv1alpha1.ExpiryExpired))
+	x.edit(backup, func(spec *fdbv1alpha1.FoundationDBBackupSpec) { spec.Expiry.MaxRetention = "" })
+
+	first := map[string]string{"comeback/a": "1", "comeback/b": "1"}
+	version := db.write(begin, end, first)
+	const grain = 12 * time.Second // FoundationDB notes every 10 s which version it has reached
+	time.Sleep(grain)
+	at := time.Now().Truncate(time.Second)
+	time.Sleep(grain)
+	last := map[string]string{"comeback/a": "2", "comeback/c": "2"}
+	reached := db.write(begin, end, last)
+	x.await(backup, "all can be restored", func(o *fdbv1alpha1.FoundationDBBackup) bool {
+		return o.Status.Backups[0].LatestRestorable.Version > reached
+	})
+	x.edit(backup, func(spec *fdbv1alpha1.FoundationDBBackupSpec) { spec.BackupState = fdbv1alpha1.BackupStateStopped })
+	x.await(backup, "stopped", reconciled)
+
+	for _, test := range []struct {
+		name  string
+		alter func(*fdbv1alpha1.FoundationDBRestoreSpec)
+		want  map[string]string
+	}{
+		{"latest", func(*fdbv1alpha1.FoundationDBRestoreSpec) {}, last},
+		{"version", func(spec *fdbv1alpha1.FoundationDBRestoreSpec) { spec.Version = version }, first},
+		{"time", func(spec *fdbv1alpha1.FoundationDBRestoreSpec) {
+			spec.SourceClusterName, spec.Timestamp = "comeback", ptr.To(metav1.NewTime(at))
+		}, first},
+	} {
+		db.write(begin, end, nil)
+		require.Empty(t, db.keys(begin, end), test.name)
+		restore := x.restore("comeback-"+test.name, "comeback", func(spec *fdbv1alpha1.FoundationDBRestoreSpec) {
+			spec.BackupName, spec.KeyRanges = "comeback", ranges
+			test.alter(spec)
+		})
+		done := x.awaitRestore(restore, test.name+" restored", restoreState("completed"))
+		assert.NotZero(t, done.Status.RestoredVersion, test.name)
+		assert.Equal(t, test.want, db.keys(begin, end), test.name)
+	}
+
+	require.NotEmpty(t, x.data("comeback"))
+	require.NoError(t, x.client.Delete(t.Context(), backup))
+	x.awaitGone(backup)
+	assert.Empty(t, x.data("comeback"))
+}
