@@ -1,0 +1,95 @@
+package contract
+
+import "time"
+
+// Names of the workflow that guards one container, on the wire. Its ID is FDBContainerID, its queue SharedTaskQueue: it covers
+// all Kubernetes clusters that share a Temporal namespace. It answers QueryState with FDBContainerState.
+const (
+	// WorkflowFDBContainer is the workflow type. Input: FDBContainerInput, no result.
+	WorkflowFDBContainer = "FDBContainer"
+	// UpdateFDBContainer asks it. Input: FDBContainerAsk, result: FDBContainerAnswer. Asking again is harmless.
+	UpdateFDBContainer = "ask"
+	// ErrorFDBContainerInvalid is the type of the error that refuses an FDBContainerAsk which can never be answered. Not retryable.
+	ErrorFDBContainerInvalid = "FDBContainerInvalid"
+	// ActivityAskFDBContainer sends an FDBContainerAsk to the guard, which it starts if need be, and returns its FDBContainerAnswer.
+	ActivityAskFDBContainer = "ask-fdb-container"
+)
+
+// FDBContainerID returns the workflow ID of a container's guard. container is host:port/bucket/path.
+func FDBContainerID(container string) string { return "fdb-container/" + container }
+
+// FDBContainerSettling is how long after its start a guard lets nobody delete, unless its first user has just made the container:
+// who uses it may have been lost with Temporal's database, and must have had the time to say so.
+const FDBContainerSettling = 15 * time.Minute
+
+// FDBContainerInput starts, and continues, a guard.
+type FDBContainerInput struct {
+	Container string `json:"container"`
+	// Since is when the first run started, in Unix seconds; 0 at the start. Settled: no user can have been lost.
+	Since   int64              `json:"since,omitempty"`
+	Settled bool               `json:"settled,omitempty"`
+	Users   []FDBContainerUser `json:"users,omitempty"`
+	// Holder is who expires or deletes; nil if nobody does.
+	Holder *FDBContainerUser `json:"holder,omitempty"`
+}
+
+// FDBContainerUser is somebody whose data are in a container, or who reads or changes it.
+type FDBContainerUser struct {
+	// WorkflowID is never a run's.
+	WorkflowID string `json:"workflowId"`
+	// Name is how people call it: Kubernetes cluster, namespace/name.
+	Name string `json:"name"`
+	// ReadsUntil is set for a restore: until then, in Unix seconds, nothing is expired or deleted.
+	ReadsUntil int64 `json:"readsUntil,omitempty"`
+	// Since is when a holder got it, in Unix seconds. Deletes: it may delete, not only expire.
+	Since   int64 `json:"since,omitempty"`
+	Deletes bool  `json:"deletes,omitempty"`
+}
+
+// FDBContainerWish is what somebody wants of a container.
+type FDBContainerWish string
+
+// The wishes.
+const (
+	// FDBContainerUse: the container holds its data, or is read by it (ReadsUntil).
+	FDBContainerUse FDBContainerWish = "use"
+	// FDBContainerLeave: it uses it no more.
+	FDBContainerLeave FDBContainerWish = "leave"
+	// FDBContainerExpire and FDBContainerDelete: it wants to expire or delete, alone. Of is the workflow for which it does.
+	FDBContainerExpire FDBContainerWish = "expire"
+	FDBContainerDelete FDBContainerWish = "delete"
+	// FDBContainerRelease: it is done with that.
+	FDBContainerRelease FDBContainerWish = "release"
+)
+
+// FDBContainerAsk is what somebody asks of a guard.
+type FDBContainerAsk struct {
+	Container string           `json:"container"`
+	User      FDBContainerUser `json:"user"`
+	Wish      FDBContainerWish `json:"wish"`
+	// Of is, with Expire and Delete, the workflow ID of the user for whom it is done: that one is no other user.
+	Of string `json:"of,omitempty"`
+	// Whole, with Delete: the object of Of is being deleted. If others use the container too, it is left to them: Of is no user any
+	// more, so that of several that are deleted at a time the last one deletes the data.
+	Whole bool `json:"whole,omitempty"`
+	// Fresh, with Use: who asks is about to make the container, whose path has the time of this start; nobody else can know it.
+	Fresh bool `json:"fresh,omitempty"`
+}
+
+// FDBContainerAnswer is the guard's answer.
+type FDBContainerAnswer struct {
+	// Held: who asked may expire or delete now, until it says release.
+	Held bool `json:"held,omitempty"`
+	// Busy says who holds or reads it, or that the guard has not settled, when that is why it is not Held. To Use it says who holds
+	// it: the user is enrolled, and nothing is granted beside it, but what was granted before may go on until it is asked again.
+	Busy string `json:"busy,omitempty"`
+	// Others are the names of other users, when that is why it is not Held for a deletion.
+	Others []string `json:"others,omitempty"`
+}
+
+// FDBContainerState answers QueryState.
+type FDBContainerState struct {
+	Users   []FDBContainerUser `json:"users,omitempty"`
+	Holder  *FDBContainerUser  `json:"holder,omitempty"`
+	Settled bool               `json:"settled,omitempty"`
+}
