@@ -2,6 +2,7 @@ package activities
 
 import (
 	"context"
+	"math/rand/v2"
 	"regexp"
 	"slices"
 	"time"
@@ -13,7 +14,7 @@ import (
 )
 
 const (
-	// maxFDBContainers are described, the newest.
+	// maxFDBContainers are described: the newest, and one of the others, so that data which somebody has deleted are missed one day.
 	maxFDBContainers = 8
 	// maxFDBTags are asked for, the spec's and the newest.
 	maxFDBTags = 16
@@ -115,7 +116,11 @@ func containersOf(objects *fdb.Objects, tags []contract.FDBTag) []string {
 			add(tag.URL)
 		}
 	}
-	return urls[max(0, len(urls)-maxFDBContainers):]
+	if older := len(urls) - (maxFDBContainers - 1); older > 1 {
+		urls[older-1] = urls[rand.IntN(older)]
+		return urls[older-1:]
+	}
+	return urls
 }
 
 // containers describes containers, the newest first: whatever time is left goes to the older ones.
