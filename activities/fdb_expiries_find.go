@@ -61,7 +61,8 @@ func (e *FDBExpiries) eachBackup(ctx context.Context, visit func(*fdbv1alpha1.Fo
 	}
 }
 
-// shared finds the other objects of this Kubernetes cluster that stay and whose status names one of the places.
+// shared finds the other objects of this Kubernetes cluster that stay and have a backup in one of the places. Who only plans one
+// there has none: else everybody could keep others from deleting their data by naming the place.
 func (e *FDBExpiries) shared(
 	ctx context.Context, ref contract.ObjectRef, places []contract.FDBPlace,
 ) (map[string][]string, error) {
@@ -72,7 +73,7 @@ func (e *FDBExpiries) shared(
 		}
 		for _, place := range places {
 			if !slices.ContainsFunc(object.Status.Backups, func(entry fdbv1alpha1.BackupDetails) bool {
-				return fdb.ContainerOf(entry.URL) == place.Container
+				return entry.State != fdb.StateNeverRan && fdb.ContainerOf(entry.URL) == place.Container
 			}) {
 				continue
 			}

@@ -56,6 +56,11 @@ func TestContainersThatOtherBackupsHave(t *testing.T) {
 	w.add(t, "team", "going", writesTo(storeURL("old")), func(o *fdbv1alpha1.FoundationDBBackup) {
 		o.Finalizers = []string{fdbv1alpha1.FinalizerDelete}
 	})
+	w.add(t, "envy", "planner", writesTo(storeURL("old"), storeURL("new")), func(o *fdbv1alpha1.FoundationDBBackup) {
+		for i := range o.Status.Backups {
+			o.Status.Backups[i].State = fdb.StateNeverRan // whoever names a place has no data there yet
+		}
+	})
 	require.NoError(t, w.Delete(t.Context(), &fdbv1alpha1.FoundationDBBackup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "going"},
 	}))

@@ -68,6 +68,13 @@ func TestWhatATurnHasToDo(t *testing.T) {
 			ref: fdbRef, job: contract.FDBJobDelete, prepare: func(t *testing.T, w *expiryWorld) { w.goes(t, fdbv1alpha1.FinalizerDelete) },
 			want: contract.FDBExpiryPlan{Owner: "team/lab", Delete: []contract.FDBPlace{storePlace("old"), storePlace("new")}},
 		},
+		"a deletion where others' data have kept a backup from its start": {
+			ref: fdbRef, job: contract.FDBJobDelete, prepare: func(t *testing.T, w *expiryWorld) {
+				w.change(t, func(o *fdbv1alpha1.FoundationDBBackup) { o.Status.Backups[1].State = fdb.StateNeverRan })
+				w.goes(t, fdbv1alpha1.FinalizerDelete)
+			},
+			want: contract.FDBExpiryPlan{Owner: "team/lab", Delete: []contract.FDBPlace{storePlace("old")}},
+		},
 	}
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {

@@ -126,10 +126,10 @@ func (r *fdbBackupRun) tellGuards(ctx workflow.Context) error {
 	return nil
 }
 
-// useNew tells the guard of the container that a start is about to make.
-func (r *fdbBackupRun) useNew(ctx workflow.Context) error {
+// useNew tells the guard of the container that a start is about to make, if nobody else can know it, or has made.
+func (r *fdbBackupRun) useNew(ctx workflow.Context, made bool) error {
 	container, fresh := fdb.NewContainer(r.view)
-	if !r.expiry || container == "" || slices.Contains(r.memory().Used, container) {
+	if !r.expiry || container == "" || slices.Contains(r.memory().Used, container) || (!made && !fresh) {
 		return nil
 	}
 	_, err := r.askGuard(ctx, container, contract.FDBContainerUse, fresh)

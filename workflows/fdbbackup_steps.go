@@ -123,7 +123,7 @@ func (r *fdbBackupRun) operate(ctx workflow.Context) error {
 				r.undue = true
 				return err
 			}
-			if err := r.useNew(ctx); err != nil {
+			if err := r.useNew(ctx, false); err != nil {
 				return err
 			}
 		case fdb.StepCommand:
@@ -193,6 +193,10 @@ func (r *fdbBackupRun) command(ctx workflow.Context, command contract.FDBCommand
 		return false, nil
 	}
 	switch command.Operation {
+	case contract.FDBStart:
+		if err := r.useNew(ctx, true); err != nil {
+			return false, err
+		}
 	case contract.FDBPause:
 		r.memory().Paused = true
 	case contract.FDBResume:

@@ -182,7 +182,7 @@ func (r *fdbExpiryRun) outlive(ctx workflow.Context, step contract.FDBPodStep) (
 	return true, nil
 }
 
-// holdForLeftovers has the containers with data alone for a pod of before as far as that is possible: its own turn may have lost
+// holdForLeftovers has the containers alone for a pod of before as far as that is possible: its own turn may have lost
 // them.
 func (r *fdbExpiryRun) holdForLeftovers(ctx workflow.Context) error {
 	places := r.plan.Delete
@@ -190,9 +190,6 @@ func (r *fdbExpiryRun) holdForLeftovers(ctx workflow.Context) error {
 		places = append([]contract.FDBPlace{r.plan.Expire.FDBPlace}, places...)
 	}
 	for _, place := range places {
-		if place.Planned {
-			continue
-		}
 		if _, err := r.hold(ctx, place, contract.FDBContainerExpire); err != nil {
 			return err
 		}

@@ -238,17 +238,6 @@ func TestAPodOfBeforeIsWaitedFor(t *testing.T) {
 		assert.Equal(t, []string{"expire new", "release new", "result NotYet Waiting", "closing", "ended NotYet"}, w.log)
 		assert.Less(t, w.at["release new"], time.Minute)
 	})
-	t.Run("places without data are not held for it", func(t *testing.T) {
-		w := stuck(false)
-		planned := oldest
-		planned.Planned = true
-		w.plans[0].Expire, w.plans[0].Delete = nil, []contract.FDBPlace{older, planned}
-		r := w.run()
-		r.after(time.Hour, func() { delete(w.pods, "lab-7-1") })
-		r.ends(t, deleting())
-		assert.True(t, w.happened("expire old"))
-		assert.False(t, w.happened("expire oldest"))
-	})
 	t.Run("others again and again are not waited for without end", func(t *testing.T) {
 		w := newTurnWorld(with(toExpire(), "lab-7-1"))
 		r := w.run()

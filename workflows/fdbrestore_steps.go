@@ -149,7 +149,6 @@ func (r *fdbRestoreRun) plan(ctx workflow.Context) (bool, error) {
 // command has a command run. What came of it is looked at in any case: it may have had its effect though it failed.
 func (r *fdbRestoreRun) command(ctx workflow.Context, command contract.FDBCommand) error {
 	command.Ref = r.in.Ref
-	r.memory().Starting = command.Operation == contract.FDBRestoreStart
 	answer, err := r.ask(ctx, contract.FDBAsk{Command: &command})
 	if err != nil {
 		return err
@@ -165,6 +164,9 @@ func (r *fdbRestoreRun) command(ctx workflow.Context, command contract.FDBComman
 		return nil
 	case outcome.Trouble != nil:
 		r.failed = &fdbrestore.Attempt{Operation: command.Operation, Trouble: outcome.Trouble}
+		if command.Operation == contract.FDBRestoreStart && outcome.Trouble.Class == contract.FDBClassTimeout {
+			r.memory().DoubtUntil = workflow.Now(ctx).Add(contract.FDBRestoreRun).Unix()
+		}
 	default:
 		r.memory().Quiet = 0
 	}

@@ -145,7 +145,7 @@ func TestAStartWhoseEndIsUnknownIsLookedAtBeforeAnythingIsRepeated(t *testing.T)
 	next := w.run().serve(t, contract.FDBRestoreInput{}, time.Hour)
 	assert.Equal(t, 1, w.times("restore lab-u"))
 	assert.Equal(t, fdbrestore.StateQueued, w.findings.State)
-	assert.False(t, next.Memory.Starting)
+	assert.Zero(t, next.Memory.DoubtUntil)
 	w.run().serve(t, *next, time.Hour)
 	w.run().serve(t, contract.FDBRestoreInput{}, time.Hour) // and all that the workflow knew is lost
 	w.change(func() { w.seen.Restore, w.seen.LockUID = nil, "" })
@@ -217,6 +217,34 @@ func TestARestoreIsStopped(t *testing.T) {
 		assert.Equal(t, fdbrestore.StateAborted, w.findings.State)
 		assert.Contains(t, w.findings.Conditions[0].Message, "the destination holds partial data")
 	})
+	for wish, end := range map[string]func(*restoreWorld){
+		"stopped": (*restoreWorld).stop, "deleted": func(w *restoreWorld) { w.view.BeingDeleted, w.view.Observed = true, false },
+	} {
+		t.Run("while nobody knows whether it starts: "+wish, func(t *testing.T) {
+			w := newRestoreWorld()
+			w.failing[contract.FDBRestoreStart] = &contract.FDBOutcome{Trouble: &contract.FDBTrouble{
+				Class: contract.FDBClassTimeout, Message: "the worker was lost",
+			}}
+			run := w.run()
+			run.after(10*time.Second, func() { end(w) })
+			run.after(5*time.Minute, func() {
+				assert.False(t, w.happened("leave "+lab), "it may start yet")
+				w.enter(fdbrestore.StateRunning)
+			})
+			require.Nil(t, run.serve(t, contract.FDBRestoreInput{}, time.Hour))
+			assert.Equal(t, 1, w.times("abort-restore lab-u"))
+		})
+		t.Run("though nobody knows whether it had started: "+wish, func(t *testing.T) {
+			w := newRestoreWorld()
+			w.failing[contract.FDBRestoreStart] = &contract.FDBOutcome{Trouble: &contract.FDBTrouble{
+				Class: contract.FDBClassTimeout, Message: "the worker was lost",
+			}}
+			run := w.run()
+			run.after(10*time.Second, func() { end(w) })
+			require.Nil(t, run.serve(t, contract.FDBRestoreInput{}, time.Hour), "it ends when that is over")
+			assert.Zero(t, w.times("abort-restore lab-u"))
+		})
+	}
 	t.Run("after its end", func(t *testing.T) {
 		w := midRestore()
 		w.view.State, w.view.Finalized = fdbrestore.StateCompleted, true

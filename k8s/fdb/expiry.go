@@ -52,12 +52,10 @@ func Gone(v contract.FDBBackupView) bool {
 	return !v.Found || (v.BeingDeleted && !v.Held && !v.DeleteWanted)
 }
 
-// Containers names the containers that hold, or may hold, data of a backup, sorted. One that is only planned and will not be
-// started holds none.
+// Containers names the containers that hold data of a backup, sorted. One that is only planned holds none: what is there is
+// somebody else's, whom nobody may keep from deleting it by naming its place.
 func Containers(v contract.FDBBackupView) []string {
-	return containersOf(v, func(entry contract.FDBBackup) bool {
-		return !IsPlan(entry) || hasData(entry) || (!Stopping(v) && Situation{View: v}.planFits(entry))
-	})
+	return containersOf(v, func(entry contract.FDBBackup) bool { return !IsPlan(entry) })
 }
 
 // Mentioned names the containers of all entries of status.backups, sorted.
@@ -92,7 +90,7 @@ func NewContainer(v contract.FDBBackupView) (name string, fresh bool) {
 func LeftBehind(v contract.FDBBackupView) []string {
 	var urls []string
 	for _, entry := range v.Backups {
-		if !IsPlan(entry) || hasData(entry) {
+		if !IsPlan(entry) {
 			urls = append(urls, entry.URL)
 		}
 	}

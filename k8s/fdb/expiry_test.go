@@ -94,12 +94,13 @@ func TestWhichContainersAreUsed(t *testing.T) {
 		of         []change
 		used, said []string
 	}{
-		"what runs":                      {used: []string{first}, said: []string{first}},
-		"what is planned":                {of: []change{planned("default", secondURL)}, used: []string{first, next}, said: []string{first, next}},
-		"no plan of another spec":        {of: []change{planned("default", secondURL, "a b")}, used: []string{first}, said: []string{first, next}},
-		"no plan of one that is stopped": {of: []change{planned("default", secondURL), asks("Stopped")}, used: []string{first}, said: []string{first, next}},
-		"nor what is no store":           {of: []change{func(s *fdb.Situation) { s.View.Backups[0].URL = "file:///tmp" }}},
-		"each once":                      {of: []change{func(s *fdb.Situation) { s.View.Backups = append(s.View.Backups, s.View.Backups...) }}, used: []string{first}, said: []string{first}},
+		"what runs":           {used: []string{first}, said: []string{first}},
+		"not what is planned": {of: []change{planned("default", secondURL)}, used: []string{first}, said: []string{first, next}},
+		"nor what others have there": {of: []change{planned("default", secondURL), func(s *fdb.Situation) {
+			s.View.Backups[1].Latest = &contract.FDBPoint{Version: 7}
+		}}, used: []string{first}, said: []string{first, next}},
+		"nor what is no store": {of: []change{func(s *fdb.Situation) { s.View.Backups[0].URL = "file:///tmp" }}},
+		"each once":            {of: []change{func(s *fdb.Situation) { s.View.Backups = append(s.View.Backups, s.View.Backups...) }}, used: []string{first}, said: []string{first}},
 	}
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {

@@ -41,9 +41,11 @@ func ReleaseDue(s Situation, failed *Attempt, now time.Time, limit time.Duration
 
 // Abandoned says that a backup was not stopped, what hindered that, and what stays.
 func Abandoned(s Situation, hindrance string) string {
-	var urls []string
+	var urls, planned []string
 	for _, entry := range s.View.Backups {
-		if !IsPlan(entry) && entry.State != StateAborted && entry.State != StateCompleted {
+		if IsPlan(entry) {
+			planned = append(planned, entry.URL)
+		} else if entry.State != StateAborted && entry.State != StateCompleted {
 			urls = append(urls, entry.URL)
 		}
 	}
@@ -53,6 +55,9 @@ func Abandoned(s Situation, hindrance string) string {
 		if s.View.DeleteWanted && !s.View.NamespaceEnding {
 			left = "its data are deleted all the same, at " + strings.Join(urls, ", ")
 		}
+	}
+	if len(planned) > 0 {
+		left += "; whether one was started at " + strings.Join(planned, ", ") + " is not known: what is there stays"
 	}
 	return fmt.Sprintf("the backup was not stopped, because %s; should the database exist, abort the backup there (fdbbackup "+
 		"abort -t %s), else its log of changes grows; %s", hindrance, s.View.Desired.Tag, left)

@@ -77,8 +77,6 @@ type FDBPlace struct {
 	URL string `json:"url"`
 	// Container is what FDBContainerID is made of.
 	Container string `json:"container"`
-	// Planned: no data are known there, but a start of which nobody knows may have had its effect.
-	Planned bool `json:"planned,omitempty"`
 }
 
 // FDBExpire is what a container is expired with. Times are in Unix seconds.

@@ -77,8 +77,9 @@ type FDBRestoreMemory struct {
 	// Progress and ProgressAt (Unix seconds) are the last progress that was seen.
 	Progress   int64 `json:"progress,omitempty"`
 	ProgressAt int64 `json:"progressAt,omitempty"`
-	// Starting: a start was asked for, and no look has told since whether it had its effect.
-	Starting bool `json:"starting,omitempty"`
+	// DoubtUntil is until when, in Unix seconds, a start may still take effect whose end nobody knows: its worker was lost, and may
+	// live where nobody sees it.
+	DoubtUntil int64 `json:"doubtUntil,omitempty"`
 	// Owner is the FoundationDB cluster whose owner knows of this restore.
 	Owner string `json:"owner,omitempty"`
 	// Reading is the container whose guard knows of this restore, and ReadingSince when it was last told, in Unix seconds.

@@ -143,7 +143,8 @@ func superseded(objects *fdb.Objects, entries []contract.FDBBackup, at int) []co
 	return places
 }
 
-// planDelete: plans are among what is deleted, because a start of which nobody knows may have had its effect.
+// planDelete: plans are not among what is deleted. What is there, if anything, may have been somebody's before, and kept the
+// backup from being started.
 func planDelete(objects *fdb.Objects) contract.FDBExpiryPlan {
 	object := objects.Object
 	asked := object.Spec.Expiry.DeletionFinalizer
@@ -158,6 +159,9 @@ func planDelete(objects *fdb.Objects) contract.FDBExpiryPlan {
 	var plan contract.FDBExpiryPlan
 	var elsewhere []string
 	for _, entry := range objects.View().Backups {
+		if fdb.IsPlan(entry) {
+			continue
+		}
 		place, known := placeOf(entry.URL)
 		if !known {
 			elsewhere = append(elsewhere, fdb.Redact(entry.URL, nil))
@@ -167,12 +171,8 @@ func planDelete(objects *fdb.Objects) contract.FDBExpiryPlan {
 			return outcome(contract.FDBTurnNotYet, "%s; to let the FoundationDBBackup go without its data, set "+
 				"spec.expiry.deletionFinalizer to false", problem)
 		}
-		place.Planned = fdb.IsPlan(entry) && !hasData(entry)
-		at := slices.IndexFunc(plan.Delete, func(other contract.FDBPlace) bool { return other.Container == place.Container })
-		if at < 0 {
+		if !slices.ContainsFunc(plan.Delete, func(other contract.FDBPlace) bool { return other.Container == place.Container }) {
 			plan.Delete = append(plan.Delete, place)
-		} else {
-			plan.Delete[at].Planned = plan.Delete[at].Planned && place.Planned
 		}
 	}
 	if len(elsewhere) > 0 {

@@ -143,8 +143,11 @@ func (s Situation) neverStarted() bool {
 	if begun(s.View.State) {
 		return false
 	}
-	return s.View.Plan == nil || (s.answered() && s.Seen.Restore == nil)
+	return s.View.Plan == nil || (s.answered() && s.Seen.Restore == nil && !s.inDoubt())
 }
+
+// inDoubt: a start may still take effect of which the destination knows nothing yet.
+func (s Situation) inDoubt() bool { return s.Now.Unix() < s.Memory.DoubtUntil }
 
 // Finalized reports whether the tasks after the end have all ended.
 func (s Situation) Finalized() bool {
@@ -163,7 +166,7 @@ func State(s Situation) string {
 		return s.stateAfter()
 	case restore != nil:
 		return restore.State
-	case s.View.Stop && (s.neverStarted() || s.answered()): // nothing of it runs
+	case s.View.Stop && (s.neverStarted() || (s.answered() && !s.inDoubt())): // nothing of it runs
 		return StateAborted
 	case begun(s.View.State):
 		return s.View.State

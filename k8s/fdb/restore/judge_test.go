@@ -112,14 +112,14 @@ func TestJudge(t *testing.T) {
 }
 
 func TestNotice(t *testing.T) {
-	s := with(in("running"), func(s *fdbrestore.Situation) { s.Memory.Starting = true })
+	s := with(in("running"), func(s *fdbrestore.Situation) { s.Memory.DoubtUntil = noon.Unix() + 60 })
 	look := func(after time.Duration) contract.FDBRestoreMemory {
 		s.Now = s.Now.Add(after)
 		s.Memory = fdbrestore.Notice(s)
 		return s.Memory
 	}
 	assert.Equal(t, noon.Unix(), look(0).ProgressAt)
-	assert.False(t, s.Memory.Starting)
+	assert.Zero(t, s.Memory.DoubtUntil)
 	assert.Equal(t, noon.Unix(), look(time.Minute).ProgressAt, "it stands still")
 	s.Seen.Restore.BlocksDone++
 	assert.Equal(t, s.Now.Unix()+60, look(time.Minute).ProgressAt, "it moves")

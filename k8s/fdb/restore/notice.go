@@ -17,8 +17,10 @@ func Notice(s Situation) contract.FDBRestoreMemory {
 	if !s.answered() {
 		return m
 	}
-	m.Starting = false
 	restore := s.Seen.Restore
+	if restore != nil {
+		m.DoubtUntil = 0
+	}
 	if restore == nil || Ended(restore.State) || s.Seen.AgentsPaused {
 		m.Progress, m.ProgressAt = 0, 0
 		return m

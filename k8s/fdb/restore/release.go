@@ -17,7 +17,7 @@ func ReleaseDue(s Situation, failed *Attempt, limit time.Duration) (due bool, no
 		return true, ""
 	case restore != nil && restore.State == StateAborted:
 		return true, fmt.Sprintf("the restore on tag %s was aborted: the destination holds partial data", s.tag())
-	case s.answered() && restore == nil:
+	case s.answered() && restore == nil && !s.inDoubt():
 		return true, fmt.Sprintf("the destination knows nothing of the restore on tag %s, which was started: it may hold partial data",
 			s.tag())
 	}
@@ -52,6 +52,8 @@ func HindersAbort(s Situation, failed *Attempt) string {
 		return s.Seen.Trouble.Message
 	case failed != nil && failed.Trouble != nil:
 		return failed.Trouble.Message
+	case s.inDoubt():
+		return "it is not known yet whether its start takes effect"
 	}
 	return "it has not ended yet"
 }
