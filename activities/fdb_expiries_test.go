@@ -34,7 +34,7 @@ func TestWhatATurnHasToDo(t *testing.T) {
 		says    string
 	}{
 		"another object has the name now": {
-			ref: other, job: contract.FDBJobExpire, want: contract.FDBExpiryPlan{Outcome: contract.FDBTurnNothing}, says: "is gone",
+			ref: other, job: contract.FDBJobExpire, want: contract.FDBExpiryPlan{Outcome: contract.FDBTurnGone}, says: "is gone",
 		},
 		"the policy": {ref: fdbRef, job: contract.FDBJobExpire, want: contract.FDBExpiryPlan{
 			Owner: "team/lab", Delete: []contract.FDBPlace{storePlace("old")}, Expire: &contract.FDBExpire{

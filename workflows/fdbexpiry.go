@@ -211,7 +211,7 @@ func (r *fdbExpiryRun) end(ctx workflow.Context, result contract.FDBExpiryResult
 		}
 	}
 	var told error
-	if !r.told {
+	if !r.told && result.Outcome != contract.FDBTurnGone {
 		result.At = workflow.Now(ctx).Unix()
 		told = r.tell(ctx, contract.FDBTurnTidings{Result: &result})
 	}

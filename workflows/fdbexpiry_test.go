@@ -74,9 +74,9 @@ func TestHowExpirationsEnd(t *testing.T) {
 			outcome: contract.FDBTurnFailed, reason: fdbv1alpha1.ExpiryFailed, message: "exceeded quota",
 		},
 		"the plan has nothing to do": {
-			plan:    contract.FDBExpiryPlan{Outcome: contract.FDBTurnNothing, Message: "the object is gone"},
+			plan:    contract.FDBExpiryPlan{Outcome: contract.FDBTurnNothing, Message: "all data are kept"},
 			prepare: func(*turnWorld) {}, outcome: contract.FDBTurnNothing, reason: fdbv1alpha1.ExpiryNothing,
-			message: "the object is gone", noPod: true,
+			message: "all data are kept", noPod: true,
 		},
 		"the plan cannot be carried out": {
 			plan:    contract.FDBExpiryPlan{Outcome: contract.FDBTurnNotYet, Message: "the cluster is unreachable"},
@@ -267,12 +267,20 @@ func TestAPodOfBeforeIsWaitedFor(t *testing.T) {
 		assert.False(t, w.happened("pod 1 expire new"), "nothing is done twice")
 	})
 	t.Run("the first pod of this turn, though there is nothing to be done any more", func(t *testing.T) {
-		w := newTurnWorld(contract.FDBExpiryPlan{Outcome: contract.FDBTurnNothing, Message: "the object is gone"})
+		w := newTurnWorld(contract.FDBExpiryPlan{Outcome: contract.FDBTurnNothing, Message: "all data are kept"})
 		leftover(w, "lab-1785585600-1", 20*time.Minute)
 		w.run().ends(t, expiring())
 		assert.Equal(t, contract.FDBTurnNothing, w.result.Outcome)
 		assert.True(t, w.happened("remove lab-1785585600-1"))
 	})
+}
+
+func TestNobodyIsToldOfTheTurnOfAnObjectThatIsGone(t *testing.T) {
+	w := newTurnWorld(contract.FDBExpiryPlan{Outcome: contract.FDBTurnGone, Message: "it is gone"})
+	r := w.run()
+	r.ExecuteWorkflow(contract.WorkflowFDBExpiry, expiring())
+	require.NoError(t, r.GetWorkflowError())
+	assert.Equal(t, []string{"ended Gone"}, w.log, "but the queue, which drops it")
 }
 
 // A pod on a lost node may take days to go: people hear of the failure before.

@@ -156,6 +156,10 @@ func (s *fdbTurns) report(report contract.FDBTurnReport, now int64, pace fdbPace
 	if at < 0 {
 		return
 	}
+	if report.Outcome == contract.FDBTurnGone {
+		s.drop(report.Ref)
+		return
+	}
 	entry := &s.entries[at]
 	entry.Outcome = report.Outcome
 	if entry.Job != job {

@@ -109,6 +109,9 @@ func TestTurnsOfTheQueue(t *testing.T) {
 		"a deletion with nothing to do leaves": {
 			[]act{wants("a", remove), begins(1000), ends("a", 1000, 1050, contract.FDBTurnNothing)}, " | ",
 		},
+		"what is gone leaves, whatever was wanted": {
+			[]act{wants("a", expire), begins(1000), wants("a", remove), ends("a", 1000, 1050, contract.FDBTurnGone)}, " | ",
+		},
 		"an expiration that is done does not stand for the deletion that is wanted now": {
 			[]act{wants("a", expire), begins(1000), wants("a", remove), ends("a", 1000, 1050, contract.FDBTurnDone)}, "aDone | ",
 		},

@@ -74,7 +74,7 @@ func TurnEnded(job contract.FDBJob, outcome contract.FDBTurnOutcome, message str
 		reason = fdbv1alpha1.ExpiryUnsafe
 	case outcome == contract.FDBTurnDone:
 		reason = fdbv1alpha1.ExpiryExpired
-	case outcome == contract.FDBTurnNothing:
+	case outcome == contract.FDBTurnNothing, outcome == contract.FDBTurnGone:
 		reason = fdbv1alpha1.ExpiryNothing
 	}
 	return contract.FDBExpiryResult{Job: job, Outcome: outcome, Reason: reason, Message: message}
@@ -124,15 +124,17 @@ func expired(expire contract.FDBExpire, pod contract.FDBPodResult) contract.FDBE
 		return end(contract.FDBTurnDone, "data older than %s were expired; what is left could not be read: %s",
 			cutoff, after.Trouble.Message)
 	}
-	same := samePoint(before, after)
-	if same && before.Oldest != nil && before.Oldest.Time >= expire.Before {
-		return end(contract.FDBTurnNothing, "there is nothing older than %s: %s", cutoff, rangeText(after))
+	oldest, left := after.Oldest, ""
+	if oldest != nil && oldest.Time != 0 && oldest.Time < expire.Before {
+		left = ". FoundationDB deletes whole files only and moves the limit back to where one begins, so older data are left"
 	}
-	message := fmt.Sprintf("data older than %s were expired: %s", cutoff, rangeText(after))
-	if older := after.Oldest; older != nil && older.Time != 0 && older.Time < expire.Before {
-		message += ". FoundationDB deletes whole files only and moves the limit back to where one begins, so older data are left"
+	switch {
+	case !samePoint(before, after):
+		return end(contract.FDBTurnDone, "data older than %s were expired: %s%s", cutoff, rangeText(after), left)
+	case left != "":
+		return end(contract.FDBTurnNothing, "nothing was expired up to %s: %s%s", cutoff, rangeText(after), left)
 	}
-	return end(contract.FDBTurnDone, "%s", message)
+	return end(contract.FDBTurnNothing, "there is nothing older than %s: %s", cutoff, rangeText(after))
 }
 
 // kept is a normal result: FoundationDB keeps what is needed to restore what shall stay restorable.

@@ -89,6 +89,10 @@ func TestWhatAnExpireHasBroughtAbout(t *testing.T) {
 			left: contract.FDBPodResult{Before: day(5), After: day(8)}, outcome: contract.FDBTurnDone, reason: fdbv1alpha1.ExpiryExpired,
 			message: "moves the limit back", minimum: true,
 		},
+		"the limit was moved back to the beginning": {
+			left: contract.FDBPodResult{Before: day(5), After: day(5)}, outcome: contract.FDBTurnNothing, reason: fdbv1alpha1.ExpiryNothing,
+			message: "nothing was expired up to 2026-08-10", minimum: true,
+		},
 		"nothing was old, and it was run": {
 			left: contract.FDBPodResult{Before: day(15), After: day(15)}, outcome: contract.FDBTurnNothing, reason: fdbv1alpha1.ExpiryNothing,
 			message: "nothing older than 2026-08-10", minimum: true,

@@ -98,8 +98,10 @@ const (
 	FDBTurnDone FDBTurnOutcome = "Done"
 	// FDBTurnRefused: FoundationDB refuses to expire, because too little would remain restorable; a normal result.
 	FDBTurnRefused FDBTurnOutcome = "Refused"
-	// FDBTurnNothing: there is nothing to expire or delete, or the object is gone.
+	// FDBTurnNothing: there is nothing to expire or delete.
 	FDBTurnNothing FDBTurnOutcome = "NothingToDo"
+	// FDBTurnGone: the object is gone. It has no further turn.
+	FDBTurnGone FDBTurnOutcome = "Gone"
 	// FDBTurnNotYet: somebody else holds or reads the container, or the database does not answer: tried again after
 	// --fdb-expiry-retry-interval.
 	FDBTurnNotYet FDBTurnOutcome = "NotYet"

@@ -27,7 +27,7 @@ func Version(objects *fdb.Objects) string {
 // that was wrong leaves it, nothing is expired that is not old enough now. The caller adds the pods.
 func PlanTurn(objects *fdb.Objects, job contract.FDBJob, turn, now int64) contract.FDBExpiryPlan {
 	if objects.Object == nil {
-		return outcome(contract.FDBTurnNothing, "the FoundationDBBackup is gone")
+		return outcome(contract.FDBTurnGone, "the FoundationDBBackup is gone")
 	}
 	var plan contract.FDBExpiryPlan
 	switch job {

@@ -76,7 +76,9 @@ func parseRecord(text string) *contract.FDBRestoreProgress {
 	}
 	progress.BytesWritten = numberIn(bytesWritten, head)
 	progress.CurrentVersion = numberIn(currentVersion, head)
-	progress.Version = numberIn(targetVersion, rest)
+	if progress.Version = numberIn(targetVersion, rest); rest == "" {
+		progress.Version = numberIn(targetVersion, head)
+	}
 	problem, _, _ := strings.Cut(rest, "  URL: ")
 	progress.LastError = parseError(problem)
 	return progress

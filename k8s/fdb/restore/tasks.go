@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"holdfast.dev/holdfast/k8s/finalize"
@@ -100,6 +101,11 @@ func (versionTask) Run(ctx context.Context, c *Context) (finalize.Findings, erro
 		return failing("the destination knows nothing of the restore on tag %s any more", c.Plan.Tag)
 	case restore.State != nameCompleted:
 		return failing("the restore on tag %s is %s, not completed", c.Plan.Tag, restore.State)
+	case restore.Version == 0: // other words than those that are known; the version that was asked for was explicit
+		found := finalize.Findings{}
+		found.Warnings.Cluster = []string{"FoundationDB does not say which version was restored; it was told " +
+			strconv.FormatInt(c.Plan.Version, 10)}
+		return found, nil
 	case restore.Version != c.Plan.Version:
 		return failing("version %d was restored, and %d was to be", restore.Version, c.Plan.Version)
 	}
