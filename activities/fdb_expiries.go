@@ -26,6 +26,8 @@ type FDBExpiries struct {
 	Client client.Client
 	// Gatherer reads through Client.
 	Gatherer *fdb.Gatherer
+	// Timeout is how long a pod may run; 1 hour unless set.
+	Timeout time.Duration
 	// Now is time.Now unless set.
 	Now func() time.Time
 }
@@ -111,7 +113,7 @@ func (e *FDBExpiries) Apply(ctx context.Context, step contract.FDBPodStep) (cont
 		}
 		return refusedPod(name, why), nil
 	}
-	wanted, err := jobs.Pod(objects.Object, jobs.Version(objects), step)
+	wanted, err := jobs.Pod(objects.Object, jobs.Version(objects), step, cmp.Or(e.Timeout, time.Hour))
 	if err != nil {
 		return refusedPod(name, err.Error()), nil
 	}

@@ -88,12 +88,14 @@ func (f *fdbFlags) Validate() error {
 }
 
 // registerFDB registers the short activities of FoundationDB backups.
-func registerFDB(runner worker.ActivityRegistry, cluster *kube, temporal client.Client) {
+func registerFDB(runner worker.ActivityRegistry, flags fdbFlags, cluster *kube, temporal client.Client) {
 	backups := &activities.FDBBackups{
 		Client: cluster.client, Gatherer: &fdb.Gatherer{Reader: cluster.client}, Events: cluster.events,
 	}
 	backups.Register(runner)
-	expiries := &activities.FDBExpiries{Client: cluster.client, Gatherer: &fdb.Gatherer{Reader: cluster.client}}
+	expiries := &activities.FDBExpiries{
+		Client: cluster.client, Gatherer: &fdb.Gatherer{Reader: cluster.client}, Timeout: flags.ExpiryTimeout,
+	}
 	expiries.Register(runner)
 	coordination := &activities.FDBCoordination{Temporal: temporal}
 	coordination.Register(runner)

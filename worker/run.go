@@ -208,7 +208,7 @@ func newWorker(temporal *connect.Temporal, flags *workerFlags, cluster *kube, fa
 		FDBExpiryMinInterval: flags.FDB.ExpiryMinInterval, FDBExpiryTimeout: flags.FDB.ExpiryTimeout,
 	})
 	registerActivities(runner, flags, cluster)
-	registerFDB(runner, cluster, temporal.Client)
+	registerFDB(runner, flags.FDB, cluster, temporal.Client)
 	return runner
 }
 

@@ -14,6 +14,8 @@ const (
 	// podLook is the first wait for news of a pod, podLookLongest the longest: the watcher tells of it sooner.
 	podLook        = 15 * time.Second
 	podLookLongest = time.Minute
+	// podStartPatience is how long a pod may wait for its image, a node or a volume: meanwhile nobody else has the place.
+	podStartPatience = 15 * time.Minute
 	// podGonePatience is how long the next pod of a turn waits for the one before to be gone; then the turn ends without it.
 	podGonePatience = time.Minute
 	// closingAgain is how often the queue is told that only a pod in termination is left: it may have been lost meanwhile.
@@ -59,8 +61,14 @@ func (r *fdbExpiryRun) work(ctx workflow.Context, step contract.FDBPodStep) (*co
 	}
 	deadline := created.Add(limit)
 	text := fmt.Sprintf("**Running:** pod `%s` %s. It is cut at %s.", oneLine(pod.Name), what, stamp(deadline.Unix()))
-	if err := r.look(ctx, *r.step, text, deadline, func() bool { return fdb.PodOver(r.pod) }); err != nil {
+	over := func() bool {
+		return fdb.PodOver(r.pod) || (r.pod.Waiting != "" && !workflow.Now(ctx).Before(created.Add(podStartPatience)))
+	}
+	if err := r.look(ctx, *r.step, text, deadline, over); err != nil {
 		return nil, "", err
+	}
+	if r.pod.Waiting != "" {
+		limit = min(limit, podStartPatience)
 	}
 	return r.pod.Result, fdb.PodFailure(r.pod, limit), nil
 }

@@ -132,7 +132,7 @@ func TestAPodWithoutResult(t *testing.T) {
 			prepare: func(w *turnWorld, r *turnRun) {
 				r.after(time.Minute, func() { pod(w).Waiting = "ImagePullBackOff: no such image" })
 			},
-			message: "the pod was cut at its limit of 1h0m0s: it waited for ImagePullBackOff", minutes: 61,
+			message: "the pod was cut at its limit of 15m0s: it waited for ImagePullBackOff", minutes: 17,
 		},
 		"hangs, and the worker has another limit": {
 			prepare: func(*turnWorld, *turnRun) {}, message: "the pod was cut at its limit of 10m0s", minutes: 11,

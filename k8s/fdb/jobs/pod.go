@@ -33,7 +33,8 @@ const (
 	// timeFormat is how the tools take a time; times are UTC.
 	timeFormat = "2006/01/02.15:04:05-0700"
 
-	envResult = "HOLDFAST_RESULT"
+	envResult   = "HOLDFAST_RESULT"
+	envDescribe = "HOLDFAST_DESCRIBE_SECONDS"
 )
 
 // Name is that of a turn's pod, always the same one, so that it is never made twice.
@@ -59,9 +60,14 @@ func Ours(pod *corev1.Pod, ref contract.ObjectRef) bool {
 	return labelled && owner != nil && ref.UID != "" && string(owner.UID) == ref.UID
 }
 
-// Pod returns the pod of a step for a cluster of this version, as it shall be. A *agents.TemplateError says that the user's
-// template cannot be used.
-func Pod(object *fdbv1alpha1.FoundationDBBackup, version string, step contract.FDBPodStep) (*corev1.Pod, error) {
+// deadlineMargin is how much longer than its turn a pod may live: the turn cuts it, unless nobody is there to do that.
+const deadlineMargin = 10 * time.Minute
+
+// Pod returns the pod of a step for a cluster of this version, as it shall be; its turn lets it run for limit. A
+// *agents.TemplateError says that the user's template cannot be used.
+func Pod(
+	object *fdbv1alpha1.FoundationDBBackup, version string, step contract.FDBPodStep, limit time.Duration,
+) (*corev1.Pod, error) {
 	args, err := arguments(step)
 	if err != nil {
 		return nil, err
@@ -71,7 +77,7 @@ func Pod(object *fdbv1alpha1.FoundationDBBackup, version string, step contract.F
 		return nil, err
 	}
 	spec := template.Spec
-	if err := shape(&spec, args); err != nil {
+	if err := shape(&spec, args, limit); err != nil {
 		return nil, err
 	}
 	if step.Expire == nil {
@@ -163,7 +169,7 @@ func mainOf(spec *corev1.PodSpec) *corev1.Container {
 }
 
 // shape makes a pod that ends of one that does not.
-func shape(spec *corev1.PodSpec, args []string) error {
+func shape(spec *corev1.PodSpec, args []string, limit time.Duration) error {
 	main := mainOf(spec)
 	if main == nil {
 		return fmt.Errorf("the agents' template has no container %s", agents.MainContainer)
@@ -176,6 +182,7 @@ func shape(spec *corev1.PodSpec, args []string) error {
 	main.TerminationMessagePolicy = corev1.TerminationMessageReadFile
 	for _, v := range []corev1.EnvVar{
 		{Name: envResult, Value: corev1.TerminationMessagePathDefault},
+		{Name: envDescribe, Value: strconv.Itoa(int(max(limit/3, leastDescribe).Seconds()))},
 		{Name: "TMPDIR", Value: agents.ConfDir}, // writable whatever the container's own file system is
 		{Name: "TZ", Value: "UTC"},
 	} {
@@ -183,7 +190,7 @@ func shape(spec *corev1.PodSpec, args []string) error {
 	}
 	spec.Containers = []corev1.Container{*main}
 	spec.RestartPolicy = corev1.RestartPolicyNever
-	spec.ActiveDeadlineSeconds = nil
+	spec.ActiveDeadlineSeconds = new(int64((limit + deadlineMargin).Seconds()))
 	spec.TerminationGracePeriodSeconds = new(GraceSeconds)
 	// What spreads agents over nodes would keep this pod from every node that has one.
 	spec.TopologySpreadConstraints = nil

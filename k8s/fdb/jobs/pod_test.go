@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -25,6 +26,7 @@ func TestThePodThatExpires(t *testing.T) {
 	assertPod(t, build(t, "", expireStep()), `
 restartPolicy: Never
 terminationGracePeriodSeconds: 30
+activeDeadlineSeconds: 4200
 automountServiceAccountToken: false
 securityContext: `+security+`
 initContainers:
@@ -47,6 +49,7 @@ containers:
   - {name: FDB_ZONE_ID, value: nightly}
   - {name: FDB_MACHINE_ID, valueFrom: {fieldRef: {fieldPath: metadata.name}}}
   - {name: HOLDFAST_RESULT, value: /dev/termination-log}
+  - {name: HOLDFAST_DESCRIBE_SECONDS, value: "1200"}
   - {name: TMPDIR, value: /var/dynamic-conf}
   - {name: TZ, value: UTC}
   resources: {requests: {cpu: 100m, memory: 512Mi}, limits: {cpu: "1", memory: 2Gi}}
@@ -70,6 +73,7 @@ func TestThePodThatDeletesNeedsNoCluster(t *testing.T) {
 	assertPod(t, build(t, "", deleteStep()), `
 restartPolicy: Never
 terminationGracePeriodSeconds: 30
+activeDeadlineSeconds: 4200
 automountServiceAccountToken: false
 securityContext: `+security+`
 containers:
@@ -82,6 +86,7 @@ containers:
   - {name: FDB_ZONE_ID, value: nightly}
   - {name: FDB_MACHINE_ID, valueFrom: {fieldRef: {fieldPath: metadata.name}}}
   - {name: HOLDFAST_RESULT, value: /dev/termination-log}
+  - {name: HOLDFAST_DESCRIBE_SECONDS, value: "1200"}
   - {name: TMPDIR, value: /var/dynamic-conf}
   - {name: TZ, value: UTC}
   resources: {requests: {cpu: 100m, memory: 512Mi}, limits: {cpu: "1", memory: 2Gi}}
@@ -170,7 +175,7 @@ func TestThePodTakesTheUsersTemplate(t *testing.T) {
 	assert.Nil(t, spec.Affinity.PodAntiAffinity, "agents may be on every node")
 	assert.Empty(t, spec.TopologySpreadConstraints)
 	assert.Equal(t, corev1.RestartPolicyNever, spec.RestartPolicy)
-	assert.Nil(t, spec.ActiveDeadlineSeconds)
+	assert.EqualValues(t, 70*60, *spec.ActiveDeadlineSeconds, "should nobody be there to cut it")
 	assert.Equal(t, new(int64(30)), spec.TerminationGracePeriodSeconds)
 	assert.Contains(t, spec.Volumes, corev1.Volume{Name: "tls", VolumeSource: corev1.VolumeSource{
 		Secret: &corev1.SecretVolumeSource{SecretName: "fdb-tls"},
@@ -224,7 +229,7 @@ func TestPodsThatCannotBeMade(t *testing.T) {
 		"evil version":   {"", "evil/image:7.3.63", deleteStep(), "is not a version"},
 		"a bad template": {`{"x":1}`, version, deleteStep(), `unknown field "x"`},
 	} {
-		_, err := jobs.Pod(backup(test.template), test.version, test.step)
+		_, err := jobs.Pod(backup(test.template), test.version, test.step, time.Hour)
 		require.ErrorContains(t, err, test.says, title)
 		var template *agents.TemplateError
 		assert.Equal(t, test.template != "", assert.ErrorAs(&testing.T{}, err, &template), title)

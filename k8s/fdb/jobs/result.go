@@ -18,8 +18,8 @@ const (
 	// maxArguments bounds, in bytes, what a pod was made with: a result of Holdfast's own is far below it, and becomes a payload.
 	maxArguments = 64 << 10
 
-	// describeLimit is how long a describe may take; the script's own.
-	describeLimit = 5 * time.Minute
+	// leastDescribe is how long each of the two descriptions may take at least: a third of the pod's time, if that is more.
+	leastDescribe = 5 * time.Minute
 	// exitTimeout is the exit code of what was ended at its limit, exitSignal that of what signal 0 would end.
 	exitTimeout = 124
 	exitSignal  = 128
@@ -156,7 +156,9 @@ func deleted(lines []line, urls []string) (contract.FDBPodResult, error) {
 func troubleOf(operation string, l line) *contract.FDBTrouble {
 	switch {
 	case l.exit == exitTimeout && operation == "describe":
-		return fdb.TimeoutTrouble(operation, describeLimit)
+		return &contract.FDBTrouble{Class: contract.FDBClassTimeout, Message: fmt.Sprintf("fdbbackup describe took longer than a third "+
+			"of --fdb-expiry-timeout, and than %s: the database or the object store cannot be reached, or is slow, or the backup has "+
+			"very many files", leastDescribe)}
 	case l.exit > exitSignal:
 		return &contract.FDBTrouble{Class: contract.FDBClassOther, Message: fmt.Sprintf("fdbbackup %s was killed by signal %d, as "+
 			"it is for want of memory: raise the limit of container foundationdb in spec.podTemplateSpec", operation, l.exit-exitSignal)}

@@ -226,7 +226,7 @@ func TestTheResultFitsWhateverTheToolSays(t *testing.T) {
 	_, result = newContainer(t, "exit 0").run(t, step)
 	assert.Len(t, result.Deleted, fdb.MaxDelete, "all of them are told")
 	step.Delete = append(step.Delete, place("z"))
-	_, err := jobs.Pod(backup(""), version, step)
+	_, err := jobs.Pod(backup(""), version, step, time.Hour)
 	require.ErrorContains(t, err, "100 containers at most")
 	forged := []string{"delete", strings.Repeat("u", 64<<10)}
 	_, err = jobs.ParseResult("delete 1 0\nend\n", forged)

@@ -2,6 +2,7 @@ package jobs_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -55,7 +56,7 @@ func deleteStep() contract.FDBPodStep {
 
 func build(t *testing.T, template string, step contract.FDBPodStep) *corev1.Pod {
 	t.Helper()
-	pod, err := jobs.Pod(backup(template), version, step)
+	pod, err := jobs.Pod(backup(template), version, step, time.Hour)
 	require.NoError(t, err)
 	return pod
 }
