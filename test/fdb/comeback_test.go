@@ -26,8 +26,12 @@ func TestWhatWasLostComesBack(t *testing.T) {
 	db := newConsole(t, x.connection("comeback"))
 	db.write(begin, end, map[string]string{"comeback/a": "0"})
 	backup := x.backUp("comeback", policy("20s", ""), func(spec *fdbv1alpha1.FoundationDBBackupSpec) { spec.KeyRanges = ranges })
-	x.await(backup, "reconciled", reconciled)
-	x.await(backup, "what is too old has expired", expiry(fdbv1alpha1.ExpiryExpired))
+	early := x.await(backup, "reconciled", reconciled).Status.Backups[0].OldestData.Version
+	x.await(backup, "what is too old has expired", func(o *fdbv1alpha1.FoundationDBBackup) bool {
+		oldest := o.Status.Backups[0].OldestData
+		return expiry(fdbv1alpha1.ExpiryExpired)(o) && oldest != nil && oldest.Version > early
+	})
+	x.requireNoLogsBefore("comeback", early)
 	x.edit(backup, func(spec *fdbv1alpha1.FoundationDBBackupSpec) { spec.Expiry.MaxRetention = "" })
 
 	first := map[string]string{"comeback/a": "1", "comeback/b": "1"}

@@ -183,6 +183,22 @@ func endedByPods(calls []fdbsim.Call) []fdbsim.Call {
 	return slices.DeleteFunc(slices.Clone(calls), func(call fdbsim.Call) bool { return !call.Ended() && !alive(call.PID) })
 }
 
+// requireNoLogsBefore: there are log files, and all of them reach beyond a version.
+func (x *tenant) requireNoLogsBefore(path string, version int64) {
+	x.t.Helper()
+	logs := 0
+	for _, key := range x.data(path) {
+		name := key[strings.LastIndex(key, "/")+1:]
+		if parts := strings.Split(name, ","); parts[0] == "log" {
+			end, err := strconv.ParseInt(parts[2], 10, 64)
+			require.NoError(x.t, err)
+			require.Greater(x.t, end, version, "what is older than the policy is gone")
+			logs++
+		}
+	}
+	require.NotZero(x.t, logs)
+}
+
 // What is older than the policy is gone from the store, and what must stay restorable is restored and compared.
 func TestRetention(t *testing.T) {
 	t.Parallel()
@@ -204,16 +220,7 @@ func TestRetention(t *testing.T) {
 
 	// The oldest data that the status names are there, and nothing older.
 	oldest := expired.Status.Backups[0]
-	kept := x.data("ledger")
-	require.NotEmpty(t, kept)
-	for _, key := range kept {
-		name := key[strings.LastIndex(key, "/")+1:]
-		if parts := strings.Split(name, ","); parts[0] == "log" {
-			end, err := strconv.ParseInt(parts[2], 10, 64)
-			require.NoError(t, err)
-			assert.Greater(t, end, early, "what is older than the policy is gone")
-		}
-	}
+	x.requireNoLogsBefore("ledger", early)
 	want := map[string]string{"kept": "yes", "early": "2"}
 	require.NoError(t, sim.SetKeys(database, want))
 	version, err := sim.Version(database)

@@ -14,7 +14,7 @@ import (
 
 // amidCommand is a command of a scenario that is under way when its worker is killed.
 type amidCommand struct {
-	scenario, command string
+	scenario, tool, command string
 	// took reports whether the database shows what the command does.
 	took func(before, now *state.Cluster) bool
 	// sampled: every run of the tests has it.
@@ -24,18 +24,22 @@ type amidCommand struct {
 func amidCommands() []amidCommand {
 	aborted := func(_, now *state.Cluster) bool { return now.Backup("default").State == state.Aborted }
 	return []amidCommand{
-		{created, "start", func(_, now *state.Cluster) bool { return now.Backup("default") != nil }, true},
-		{"change the destination", "abort", aborted, false},
-		{"change the destination", "start", func(before, now *state.Cluster) bool {
+		{created, "fdbbackup", "start", func(_, now *state.Cluster) bool { return now.Backup("default") != nil }, true},
+		{"change the destination", "fdbbackup", "abort", aborted, false},
+		{"change the destination", "fdbbackup", "start", func(before, now *state.Cluster) bool {
 			return now.Backup("default").UID != before.Backup("default").UID
 		}, false},
-		{"modify the period", "modify", func(before, now *state.Cluster) bool {
+		{"modify the period", "fdbbackup", "modify", func(before, now *state.Cluster) bool {
 			return now.Backup("default").IntervalSeconds != before.Backup("default").IntervalSeconds
 		}, false},
-		{"pause", "pause", func(_, now *state.Cluster) bool { return now.Paused }, false},
-		{"resume", "resume", func(_, now *state.Cluster) bool { return !now.Paused }, false},
-		{"stop", "abort", aborted, false},
-		{"delete", "abort", aborted, false},
+		{"pause", "fdbbackup", "pause", func(_, now *state.Cluster) bool { return now.Paused }, false},
+		{"resume", "fdbbackup", "resume", func(_, now *state.Cluster) bool { return !now.Paused }, false},
+		{"stop", "fdbbackup", "abort", aborted, false},
+		{"delete", "fdbbackup", "abort", aborted, false},
+		{"restore", "fdbrestore", "start", func(_, now *state.Cluster) bool { return len(now.Restores) == 1 }, true},
+		{"stop a restore", "fdbrestore", "abort", func(_, now *state.Cluster) bool {
+			return now.Restores[0].State == state.RestoreAborted
+		}, false},
 	}
 }
 
@@ -62,7 +66,7 @@ func TestKilledAmidACommand(t *testing.T) {
 						continue
 					}
 					chosen++
-					t.Run(fmt.Sprintf("%s, %s, its work done: %t", b.name, a.command, after), func(t *testing.T) {
+					t.Run(fmt.Sprintf("%s, %s %s, its work done: %t", b.name, a.tool, a.command, after), func(t *testing.T) {
 						t.Parallel()
 						c := newCase(t, r)
 						c.requireSame(b.left, c.runKilledAmid(b.scenario, a, after))
@@ -80,11 +84,11 @@ func (c *testCase) runKilledAmid(s scenario, amid amidCommand, after bool) effec
 	s.before(c)
 	before, err := c.sim.State(c.database)
 	require.NoError(c.t, err)
-	require.NoError(c.t, c.sim.SetFault(c.database, "fdbbackup "+amid.command, fdbsim.Fault{Hang: true, After: after, Times: 1}))
+	require.NoError(c.t, c.sim.SetFault(c.database, amid.tool+" "+amid.command, fdbsim.Fault{Hang: true, After: after, Times: 1}))
 	s.act(c)
 	var hanging fdbsim.Call
 	c.await(amid.command+" hangs", func() bool {
-		calls, err := c.sim.CallsOf(c.database, "fdbbackup", amid.command)
+		calls, err := c.sim.CallsOf(c.database, amid.tool, amid.command)
 		require.NoError(c.t, err)
 		for _, call := range calls {
 			if !call.Ended() {

@@ -40,8 +40,7 @@ func amidWorks() []amidWork {
 		{"restore", func(c *testCase) {
 			require.NoError(c.t, c.sim.Control(c.database, func(control *fdbsim.Control) { control.Restore = workTakes }))
 		}, func(c *testCase) bool {
-			present, err := c.readRestore()
-			return err == nil && present != nil && present.Status.State == "running"
+			return c.restoreState() == "running"
 		}, env.Watcher},
 	}
 }

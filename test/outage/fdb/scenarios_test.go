@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -11,10 +12,12 @@ import (
 	"go.temporal.io/sdk/worker"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities"
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
+	"holdfast.dev/holdfast/test/fdbsim"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -158,6 +161,25 @@ var scenarios = []scenario{
 		},
 	},
 	{
+		name: "stop a restore",
+		before: func(c *testCase) {
+			c.emptied()
+			require.NoError(c.t, c.sim.Control(c.database, func(control *fdbsim.Control) { control.Restore = time.Hour }))
+			c.restoreIt()
+			c.await("it runs", func() bool { return c.restoreState() == "running" })
+		},
+		act: func(c *testCase) {
+			stop := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"restoreState":"Stopped"}}`))
+			require.NoError(c.t, c.admin.Patch(c.t.Context(), c.restore.DeepCopy(), stop))
+		},
+		wish: "aborted", done: func(c *testCase) bool { return c.restoreState() == "aborted" }, ends: true,
+		check: func(c *testCase, e effects) {
+			assert.Empty(c.t, e.Keys, "nothing was written yet")
+			assert.Contains(c.t, e.Restore, "the destination holds partial data")
+		},
+		sample: []string{"worker after regular run-fdb-restore-command abort-restore"},
+	},
+	{
 		name: "delete a restore",
 		before: func(c *testCase) {
 			c.emptied()
@@ -270,6 +292,15 @@ func (c *testCase) readRestore() (*fdbv1alpha1.FoundationDBRestore, error) {
 func (c *testCase) restoreGone() bool {
 	present, err := c.readRestore()
 	return err == nil && present == nil
+}
+
+// restoreState is what status.state shows; empty if it is not known.
+func (c *testCase) restoreState() string {
+	present, err := c.readRestore()
+	if err != nil || present == nil {
+		return ""
+	}
+	return present.Status.State
 }
 
 func (c *testCase) restoreDone() bool {
