@@ -156,9 +156,9 @@ func deleted(lines []line, urls []string) (contract.FDBPodResult, error) {
 func troubleOf(operation string, l line) *contract.FDBTrouble {
 	switch {
 	case l.exit == exitTimeout && operation == "describe":
-		return &contract.FDBTrouble{Class: contract.FDBClassTimeout, Message: fmt.Sprintf("fdbbackup describe took longer than a third "+
-			"of --fdb-expiry-timeout, and than %s: the database or the object store cannot be reached, or is slow, or the backup has "+
-			"very many files", leastDescribe)}
+		return &contract.FDBTrouble{Class: contract.FDBClassTimeout, Message: fmt.Sprintf("fdbbackup describe took longer than a "+
+			"third of --fdb-expiry-timeout, and than %s: the database or the object store cannot be reached, or is slow, or the backup "+
+			"has very many files", leastDescribe)}
 	case l.exit > exitSignal:
 		return &contract.FDBTrouble{Class: contract.FDBClassOther, Message: fmt.Sprintf("fdbbackup %s was killed by signal %d, as "+
 			"it is for want of memory: raise the limit of container foundationdb in spec.podTemplateSpec", operation, l.exit-exitSignal)}
