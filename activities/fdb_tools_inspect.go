@@ -105,7 +105,7 @@ func containersOf(objects *fdb.Objects, tags []contract.FDBTag) []string {
 			urls = append(urls, url)
 		}
 	}
-	deletable := jobs.Deletable(objects)
+	deletable := jobs.Deletable(objects, time.Now().Unix())
 	for _, entry := range objects.Object.Status.Backups {
 		if !slices.ContainsFunc(deletable, func(place contract.FDBPlace) bool { return fdb.SamePlace(place.URL, entry.URL) }) {
 			add(entry.URL)

@@ -103,6 +103,13 @@ func TestWhatATurnMayDeleteIsNotDescribed(t *testing.T) {
 	assert.Equal(t, []string{s.url("-old"), s.url(stamp)}, described(), "all data are kept")
 	s.object.Spec.Expiry.MaxRetention = "720h"
 	assert.Equal(t, []string{s.url(stamp)}, described())
+	s.object.Spec.Expiry.MinRestorable = "168h"
+	now := metav1.Now()
+	s.object.Status.Backups[1].OldestData = &fdbv1alpha1.RestorePoint{Version: 9, Timestamp: &now}
+	assert.Equal(t, []string{s.url("-old"), s.url(stamp)}, described(), "it stays for a week")
+	soon := metav1.NewTime(now.Add(-168*time.Hour + 59*time.Minute))
+	s.object.Status.Backups[1].OldestData.Timestamp = &soon
+	assert.Equal(t, []string{s.url(stamp)}, described())
 }
 
 func TestErrorsOfABackupThatDoesNotMoveAreTold(t *testing.T) {

@@ -34,6 +34,11 @@ func (r *fdbBackupRun) release(ctx workflow.Context) error {
 		workflow.SetCurrentDetails(ctx, "**Deleting:** the backup is to be stopped first. "+hindrance)
 		return nil
 	}
+	if r.expiry && fdb.Unnoticed(r.situation()) { // else its data would be taken for somebody else's
+		if err := r.publishData(ctx, "Write down what was started"); err != nil {
+			return err
+		}
+	}
 	release := contract.FDBRelease{Abandoned: abandoned}
 	switch {
 	case r.ending(): // the owner and the throttle are told afterwards

@@ -179,6 +179,17 @@ func TestADeletionGoesOnWithoutAMemory(t *testing.T) {
 	assert.Len(t, world.released, 2)
 }
 
+// A start that took effect and was not written down yet is aborted, and its data are not taken for somebody else's.
+func TestWhatWasStartedUnnoticedIsDeletedToo(t *testing.T) {
+	world := retained()
+	removeWithData(world.object)
+	world.object.Status.Backups[1].State = fdb.StateNeverRan
+	require.NotNil(t, world.run().serve(t, contract.FDBBackupInput{}, 10*time.Minute), "it waits for its turn")
+	require.Equal(t, []string{fdbv1alpha1.FinalizerDelete}, world.object.Finalizers)
+	require.Len(t, world.object.Status.Backups, 2)
+	assert.Equal(t, fdb.StateAborted, world.object.Status.Backups[1].State)
+}
+
 // A namespace that ends waits for one attempt to abort, and no longer.
 func TestANamespaceThatEndsWaitsForOneAbort(t *testing.T) {
 	world := retained()

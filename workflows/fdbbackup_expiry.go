@@ -55,7 +55,12 @@ func (r *fdbBackupRun) expiryFirst(ctx workflow.Context) (done bool, err error) 
 
 // publishTurn writes how a turn ended, and nothing else.
 func (r *fdbBackupRun) publishTurn(ctx workflow.Context) error {
-	err := r.short(ctx, contract.ActivityPublishFDBBackup, "Write what became of the turn", contract.FDBFindings{
+	return r.publishData(ctx, "Write what became of the turn")
+}
+
+// publishData writes what is known of the data, and how a turn ended.
+func (r *fdbBackupRun) publishData(ctx workflow.Context, summary string) error {
+	err := r.short(ctx, contract.ActivityPublishFDBBackup, summary, contract.FDBFindings{
 		Ref: r.in.Ref, Generation: r.view.Generation, Backups: fdb.Merge(r.situation()), Expiry: r.memory().Result, ExpiryAlone: true,
 	})
 	if err == nil {

@@ -14,7 +14,7 @@ const (
 	// podLook is the first wait for news of a pod, podLookLongest the longest: the watcher tells of it sooner.
 	podLook        = 15 * time.Second
 	podLookLongest = time.Minute
-	// podStartPatience is how long a pod may wait for its image, a node or a volume: meanwhile nobody else has the place.
+	// podStartPatience is how long a pod may wait for its image, a node, a volume or an init container: meanwhile nobody else has the place.
 	podStartPatience = 15 * time.Minute
 	// podGonePatience is how long the next pod of a turn waits for the one before to be gone; then the turn ends without it.
 	podGonePatience = time.Minute
@@ -62,12 +62,12 @@ func (r *fdbExpiryRun) work(ctx workflow.Context, step contract.FDBPodStep) (*co
 	deadline := created.Add(limit)
 	text := fmt.Sprintf("**Running:** pod `%s` %s. It is cut at %s.", oneLine(pod.Name), what, stamp(deadline.Unix()))
 	over := func() bool {
-		return fdb.PodOver(r.pod) || (r.pod.Waiting != "" && !workflow.Now(ctx).Before(created.Add(podStartPatience)))
+		return fdb.PodOver(r.pod) || (!r.pod.Started && !workflow.Now(ctx).Before(created.Add(podStartPatience)))
 	}
 	if err := r.look(ctx, *r.step, text, deadline, over); err != nil {
 		return nil, "", err
 	}
-	if r.pod.Waiting != "" {
+	if !r.pod.Started {
 		limit = min(limit, podStartPatience)
 	}
 	return r.pod.Result, fdb.PodFailure(r.pod, limit), nil

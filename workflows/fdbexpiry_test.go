@@ -130,7 +130,7 @@ func TestAPodWithoutResult(t *testing.T) {
 		},
 		"has no image": {
 			prepare: func(w *turnWorld, r *turnRun) {
-				r.after(time.Minute, func() { pod(w).Waiting = "ImagePullBackOff: no such image" })
+				r.after(time.Minute, func() { pod(w).Started, pod(w).Waiting = false, "ImagePullBackOff: no such image" })
 			},
 			message: "the pod was cut at its limit of 15m0s: it waited for ImagePullBackOff", minutes: 17,
 		},
@@ -184,7 +184,7 @@ func TestTheEndIsToldWhenThePodIsReallyGone(t *testing.T) {
 func TestAPodOfBeforeIsWaitedFor(t *testing.T) {
 	leftover := func(w *turnWorld, name string, ends time.Duration) {
 		w.pods[name] = &turnPod{
-			FDBPodView: contract.FDBPodView{Name: name, Found: true, Created: turnStart.Add(-10 * time.Minute).Unix()},
+			FDBPodView: contract.FDBPodView{Name: name, Found: true, Started: true, Created: turnStart.Add(-10 * time.Minute).Unix()},
 			ends:       turnStart.Add(ends), result: expiredTo(50, 40),
 		}
 	}

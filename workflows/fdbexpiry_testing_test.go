@@ -137,7 +137,7 @@ func (w *turnWorld) apply(_ context.Context, step contract.FDBPodStep) (contract
 		return contract.FDBPodView{Name: name, Refused: true, Failed: w.refused}, nil
 	}
 	w.pods[name] = &turnPod{
-		FDBPodView: contract.FDBPodView{Name: name, Found: true, Created: w.now().Unix()}, step: step,
+		FDBPodView: contract.FDBPodView{Name: name, Found: true, Started: true, Created: w.now().Unix()}, step: step,
 		ends: w.now().Add(w.lasts), result: w.results[step.Number],
 	}
 	return w.view(name), nil

@@ -77,6 +77,17 @@ func (s Situation) seen(entry contract.FDBBackup, earlier []contract.FDBBackup) 
 	return entry
 }
 
+// Unnoticed reports whether the status still calls a plan what the database knows of: its start took effect, and no look after it
+// was written down.
+func Unnoticed(s Situation) bool {
+	for i, entry := range s.View.Backups {
+		if s.Seen.Trouble == nil && IsPlan(entry) && !IsPlan(s.seen(entry, s.View.Backups[:i])) {
+			return true
+		}
+	}
+	return false
+}
+
 func withRange(entry contract.FDBBackup, container contract.FDBContainer) contract.FDBBackup {
 	if container.Trouble == nil {
 		entry.Oldest, entry.Latest = container.Oldest, container.Latest

@@ -260,9 +260,12 @@ func rangeText(container *contract.FDBContainer) string {
 	return fmt.Sprintf("restorable from %s to %s", pointText(container.Oldest), pointText(container.Latest))
 }
 
-// samePoint reports whether both are restorable from the same version on.
+// samePoint reports whether both are restorable from the same version on, or both are not.
 func samePoint(a, b *contract.FDBContainer) bool {
-	return a != nil && a.Oldest != nil && b.Oldest != nil && a.Oldest.Version == b.Oldest.Version
+	if a == nil || a.Oldest == nil || b.Oldest == nil {
+		return a != nil && a.Oldest == b.Oldest
+	}
+	return a.Oldest.Version == b.Oldest.Version
 }
 
 func moment(seconds int64) string { return time.Unix(seconds, 0).UTC().Format(time.RFC3339) }

@@ -93,6 +93,11 @@ func TestWhatAnExpireHasBroughtAbout(t *testing.T) {
 			left: contract.FDBPodResult{Before: day(5), After: day(5)}, outcome: contract.FDBTurnNothing, reason: fdbv1alpha1.ExpiryNothing,
 			message: "nothing was expired up to 2026-08-10", minimum: true,
 		},
+		"nothing can be restored yet, before and after": {
+			left: contract.FDBPodResult{
+				Before: &contract.FDBContainer{URL: policyURL}, After: &contract.FDBContainer{URL: policyURL},
+			}, outcome: contract.FDBTurnNothing, reason: fdbv1alpha1.ExpiryNothing, message: "nothing older than 2026-08-10",
+		},
 		"nothing was old, and it was run": {
 			left: contract.FDBPodResult{Before: day(15), After: day(15)}, outcome: contract.FDBTurnNothing, reason: fdbv1alpha1.ExpiryNothing,
 			message: "nothing older than 2026-08-10", minimum: true,

@@ -87,10 +87,23 @@ func (e *Env) Search(ctx context.Context, texts ...string) (map[string]int, erro
 	return s.found, nil
 }
 
+// page lists workflows. On a busy machine that may take longer than the client gives a call.
+func (s *search) page(
+	ctx context.Context, request *workflowservice.ListWorkflowExecutionsRequest,
+) (page *workflowservice.ListWorkflowExecutionsResponse, err error) {
+	for range 5 {
+		page, err = s.temporal.ListWorkflow(ctx, request)
+		if err == nil || ctx.Err() != nil {
+			break
+		}
+	}
+	return page, err
+}
+
 func (s *search) histories(ctx context.Context) error {
 	request := &workflowservice.ListWorkflowExecutionsRequest{}
 	for {
-		page, err := s.temporal.ListWorkflow(ctx, request)
+		page, err := s.page(ctx, request)
 		if err != nil {
 			return fmt.Errorf("list workflows: %w", err)
 		}

@@ -133,6 +133,15 @@ func TestTemporalAwayWhileBackupsAreCreated(t *testing.T) {
 	}
 	require.NoError(t, <-over)
 	back := time.Now()
+	const each = 5 * time.Second // Velero backs up one after the other, in an order of its own
+	require.Eventually(t, func() bool {
+		for _, c.nab = range nabs {
+			if !c.completed() {
+				return false
+			}
+		}
+		return true
+	}, patience+count*each, time.Second, "all complete")
 	for _, c.nab = range nabs {
 		c.await("Completed", c.completed)
 	}

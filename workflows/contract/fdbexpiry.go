@@ -108,6 +108,8 @@ type FDBPodStep struct {
 type FDBPodView struct {
 	Name  string `json:"name,omitempty"`
 	Found bool   `json:"found,omitempty"`
+	// Started: its container runs, or has run.
+	Started bool `json:"started,omitempty"`
 	// Terminating: it has a deletion timestamp. Ended: its container has ended for good.
 	Terminating bool `json:"terminating,omitempty"`
 	Ended       bool `json:"ended,omitempty"`

@@ -113,14 +113,23 @@ func newest(entries []contract.FDBBackup) int {
 	return lastIndex(entries, func(entry contract.FDBBackup) bool { return !fdb.IsPlan(entry) && (hasData(entry) || runs(entry)) })
 }
 
-// Deletable are the places of the older backups of an object that a turn may delete at any time. They must not be described:
-// that writes properties into a container, and would bring some of them back.
-func Deletable(objects *fdb.Objects) []contract.FDBPlace {
+// deletableSoon is how long before a turn may delete a backup that is already taken for possible: the database's clock is another
+// one, and whoever describes the backup takes its time.
+const deletableSoon = 3600
+
+// Deletable are the places of the older backups of an object that a turn may delete at any time, as seen at a time in Unix
+// seconds. They must not be described: that writes properties into a container, and would bring some of them back.
+func Deletable(objects *fdb.Objects, now int64) []contract.FDBPlace {
 	entries := objects.View().Backups
-	if at := newest(entries); at >= 0 && objects.Object.Spec.Expiry.MaxRetention != "" {
-		return superseded(objects, entries, at)
+	at := newest(entries)
+	before, after, err := bounds(objects.Object.Spec.Expiry, now)
+	if at < 0 || err != nil || before <= 0 {
+		return nil
 	}
-	return nil
+	if oldest := entries[at].Oldest; after != 0 && oldest != nil && oldest.Time > after+deletableSoon {
+		return nil // it does not hold what must stay restorable for a while
+	}
+	return superseded(objects, entries, at)
 }
 
 // superseded are the places of the entries before the one at an index that have data and do not run. What another entry shares

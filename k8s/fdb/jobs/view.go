@@ -27,6 +27,7 @@ func View(pod *corev1.Pod) contract.FDBPodView {
 	if pod.CreationTimestamp.IsZero() {
 		view.Created = 0
 	}
+	view.Started = started(pod)
 	end := ended(pod)
 	phase := pod.Status.Phase
 	view.Ended = end != nil || phase == corev1.PodSucceeded || phase == corev1.PodFailed
@@ -49,6 +50,13 @@ func View(pod *corev1.Pod) contract.FDBPodView {
 
 // bound makes a text of Kubernetes, or of a tool, fit for people.
 func bound(text string) string { return fdb.Bound(fdb.Redact(text, nil), maxMessage) }
+
+// started reports whether the container runs, or has run.
+func started(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.ContainerStatuses, func(status corev1.ContainerStatus) bool {
+		return status.Name == agents.MainContainer && (status.State.Running != nil || status.State.Terminated != nil)
+	})
+}
 
 // ended is how the container has ended; nil if it has not.
 func ended(pod *corev1.Pod) *corev1.ContainerStateTerminated {
