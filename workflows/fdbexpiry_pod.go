@@ -14,7 +14,8 @@ const (
 	// podLook is the first wait for news of a pod, podLookLongest the longest: the watcher tells of it sooner.
 	podLook        = 15 * time.Second
 	podLookLongest = time.Minute
-	// podStartPatience is how long a pod may wait for its image, a node, a volume or an init container: meanwhile nobody else has the place.
+	// podStartPatience is how long a pod may wait for its image, a node, a volume or an init container. Meanwhile nobody else has
+	// the place.
 	podStartPatience = 15 * time.Minute
 	// podGonePatience is how long the next pod of a turn waits for the one before to be gone; then the turn ends without it.
 	podGonePatience = time.Minute
