@@ -131,18 +131,26 @@ func fdbQueueLimit(arg string) (any, error) {
 	return contract.FDBQueueLimit{Limit: limit}, nil
 }
 
-// steerFDBQueue asks the queue for something and returns its answer.
+// steerFDBQueue asks the queue for something and returns its answer. A queue that continues as new in just this moment is asked
+// again: Temporal has dropped what it was asked.
 func steerFDBQueue(
 	ctx context.Context, temporal client.Client, clusterID, update string, in any,
 ) (answer contract.FDBQueueAnswer, err error) {
 	ctx, cancel := context.WithTimeout(ctx, describeTimeout)
 	defer cancel()
-	handle, err := temporal.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
-		WorkflowID: contract.FDBExpiryQueueID(clusterID), UpdateName: update, Args: []any{in},
-		WaitForStage: client.WorkflowUpdateStageCompleted,
-	})
-	if err == nil {
-		err = handle.Get(ctx, &answer)
+	for range 5 {
+		var handle client.WorkflowUpdateHandle
+		handle, err = temporal.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
+			WorkflowID: contract.FDBExpiryQueueID(clusterID), UpdateName: update, Args: []any{in},
+			WaitForStage: client.WorkflowUpdateStageCompleted,
+		})
+		if err == nil {
+			err = handle.Get(ctx, &answer)
+		}
+		var dropped *serviceerror.WorkflowNotReady
+		if !errors.As(err, &dropped) {
+			break
+		}
 	}
 	return answer, fdbQueueError(err, clusterID)
 }

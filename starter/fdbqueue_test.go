@@ -28,6 +28,7 @@ type queueTemporal struct {
 	err    error
 	answer contract.FDBQueueAnswer
 	update client.UpdateWorkflowOptions
+	busy   int // so often it continues as new just when it is asked
 }
 
 func (q *queueTemporal) QueryWorkflowWithOptions(
@@ -53,6 +54,10 @@ func (q *queueTemporal) UpdateWorkflow(
 	_ context.Context, options client.UpdateWorkflowOptions,
 ) (client.WorkflowUpdateHandle, error) {
 	q.update = options
+	if q.busy > 0 {
+		q.busy--
+		return nil, serviceerror.NewWorkflowNotReady("it continues as new")
+	}
 	return queueAnswer{answer: q.answer}, q.err
 }
 
@@ -143,7 +148,7 @@ func TestAnEmptyQueueIsSaidInWords(t *testing.T) {
 
 func TestTheQueueIsSteered(t *testing.T) {
 	name := contract.FDBQueueName{Namespace: "shop", Name: "ledger"}
-	temporal := &queueTemporal{answer: contract.FDBQueueAnswer{Message: "shop/ledger is first."}}
+	temporal := &queueTemporal{busy: 2, answer: contract.FDBQueueAnswer{Message: "shop/ledger is first."}}
 	answer, err := steerFDBQueue(t.Context(), temporal, "west", contract.UpdateExpireNow, name)
 	require.NoError(t, err)
 	assert.Equal(t, "shop/ledger is first.", answer.Message)
