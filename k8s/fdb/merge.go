@@ -80,8 +80,11 @@ func (s Situation) seen(entry contract.FDBBackup, earlier []contract.FDBBackup) 
 // Unnoticed reports whether the status still calls a plan what the database knows of: its start took effect, and no look after it
 // was written down.
 func Unnoticed(s Situation) bool {
+	if s.Seen.Trouble != nil {
+		return false
+	}
 	for i, entry := range s.View.Backups {
-		if s.Seen.Trouble == nil && IsPlan(entry) && !IsPlan(s.seen(entry, s.View.Backups[:i])) {
+		if IsPlan(entry) && !IsPlan(s.seen(entry, s.View.Backups[:i])) {
 			return true
 		}
 	}

@@ -1,8 +1,6 @@
 package fdb_test
 
 import (
-	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -13,8 +11,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/api/serviceerror"
-	temporalclient "go.temporal.io/sdk/client"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -72,127 +68,6 @@ func (x *tenant) awaitPod(wish string, ok func(corev1.Pod) bool) corev1.Pod {
 }
 
 func running(pod corev1.Pod) bool { return pod.Status.Phase == corev1.PodRunning }
-
-// queue is the state of the queue of expirations.
-func queue(t *testing.T) contract.FDBExpiryQueueState {
-	t.Helper()
-	var state contract.FDBExpiryQueueState
-	answer, err := temporal.QueryWorkflow(t.Context(), contract.FDBExpiryQueueID(stack.ClusterID()), "", contract.QueryState)
-	require.NoError(t, err)
-	require.NoError(t, answer.Get(&state))
-	return state
-}
-
-// queued is the backup's entry in the queue; nil if it has none.
-func queued(t *testing.T, object *fdbv1alpha1.FoundationDBBackup) *contract.FDBQueueEntry {
-	t.Helper()
-	for _, entry := range queue(t).Entries {
-		if entry.Ref.UID == string(object.UID) {
-			return &entry
-		}
-	}
-	return nil
-}
-
-// setLimit asks the queue, again if it continues as new in just that moment: then Temporal drops what it was asked.
-func setLimit(t *testing.T, limit int) {
-	t.Helper()
-	for {
-		handle, err := temporal.UpdateWorkflow(t.Context(), temporalclient.UpdateWorkflowOptions{
-			WorkflowID: contract.FDBExpiryQueueID(stack.ClusterID()), UpdateName: contract.UpdateSetExpiryLimit,
-			Args: []any{contract.FDBQueueLimit{Limit: limit}}, WaitForStage: temporalclient.WorkflowUpdateStageCompleted,
-		})
-		if err == nil {
-			err = handle.Get(t.Context(), nil)
-		}
-		var dropped *serviceerror.WorkflowNotReady
-		if !errors.As(err, &dropped) {
-			require.NoError(t, err)
-			return
-		}
-	}
-}
-
-// most is how many of the calls ran at the same time.
-func most(calls []fdbsim.Call) int {
-	at := 0
-	for _, one := range calls {
-		count := 0
-		for _, other := range calls {
-			if !other.Begin.After(one.Begin) && (!other.Ended() || other.End.After(one.Begin)) {
-				count++
-			}
-		}
-		at = max(at, count)
-	}
-	return at
-}
-
-// Ten backups with different policies take turns, one at a time, and three at a time where an operator says so; one whose tool
-// hangs is cut at the limit, and the others proceed.
-func TestTheQueueTakesTurns(t *testing.T) {
-	needsStandIn(t)
-	require.NoError(t, stack.Component(env.Worker).Stop())
-	careful, err := stack.StartWorker(t.Context(), "worker-turns", append(workerArgs(sim.BinDir),
-		"--fdb-initial-snapshot-limit=8", "--fdb-expiry-min-interval=5s", "--fdb-expiry-retry-interval=2s",
-		"--fdb-expiry-timeout=15s")...) // the concurrency is the default: 1
-	require.NoError(t, err)
-	defer func() {
-		require.NoError(t, careful.Stop())
-		require.NoError(t, stack.Component(env.Worker).Restart(t.Context()))
-	}()
-	x := newTenant(t)
-	const turns = 10
-	databases, backups := make([]string, turns), make([]*fdbv1alpha1.FoundationDBBackup, turns)
-	for i := range turns {
-		name := fmt.Sprintf("turn-%d", i)
-		databases[i] = x.cluster(name)
-		retention, minimum := fmt.Sprintf("%ds", 15+3*i), ""
-		if i%2 == 0 {
-			minimum = "4s"
-		}
-		backups[i] = x.backUp(name, policy(retention, minimum))
-	}
-	stuck := databases[3]
-	require.NoError(t, sim.SetFault(stuck, "fdbbackup expire", fdbsim.Fault{Hang: true, Times: 1}))
-	for i, backup := range backups {
-		if i != 3 {
-			x.await(backup, "expired", expiry(fdbv1alpha1.ExpiryExpired))
-		}
-	}
-	cut := x.await(backups[3], "cut, and expired in its next turn", expiry(fdbv1alpha1.ExpiryExpired))
-	assert.Contains(t, x.awaitEvent(cut, fdbv1alpha1.ReasonExpiryFailing), "limit")
-	var all []fdbsim.Call
-	for _, database := range databases {
-		all = append(all, expiries(t, database)...)
-	}
-	assert.Equal(t, 1, most(endedByPods(all)), "one at a time")
-
-	// Each holds its place for a while, so that it shows how many have one.
-	for _, database := range databases {
-		require.NoError(t, sim.SetFault(database, "fdbbackup expire", fdbsim.Fault{Delay: 2 * time.Second}))
-	}
-	begin := time.Now()
-	setLimit(t, 3)
-	require.Eventually(t, func() bool {
-		var since []fdbsim.Call
-		for _, database := range databases {
-			for _, call := range expiries(t, database) {
-				if call.Begin.After(begin) {
-					since = append(since, call)
-				}
-			}
-		}
-		assert.LessOrEqual(t, most(endedByPods(since)), 3)
-		return most(since) == 3
-	}, patience, readEvery, "three at a time")
-	setLimit(t, 0)
-}
-
-// endedByPods leaves out what was killed with its pod: nobody has written down when that ended.
-func endedByPods(calls []fdbsim.Call) []fdbsim.Call {
-	return slices.DeleteFunc(slices.Clone(calls), func(call fdbsim.Call) bool { return !call.Ended() && !alive(call.PID) })
-}
 
 // requireNoLogsBefore: there are log files, and all of them reach beyond a version.
 func (x *tenant) requireNoLogsBefore(path string, version int64) {
@@ -370,25 +245,6 @@ func TestAnUnreachableClusterExpiresNothing(t *testing.T) {
 	x.await(backup, "expired since", func(o *fdbv1alpha1.FoundationDBBackup) bool {
 		return o.Status.Expiry != nil && o.Status.Expiry.LastExpired != nil && o.Status.Expiry.LastExpired.After(back)
 	})
-}
-
-// A queue that somebody has ended comes back with its entries.
-func TestTheQueueComesBack(t *testing.T) {
-	needsStandIn(t)
-	x := newTenant(t)
-	x.cluster("back")
-	backup := x.backUp("back", policy("12s", ""))
-	x.await(backup, "expired", expiry(fdbv1alpha1.ExpiryExpired))
-	require.NoError(t, temporal.TerminateWorkflow(t.Context(), contract.FDBExpiryQueueID(stack.ClusterID()), "", "ended by a test"))
-	before := x.get(backup).Status.Expiry.Turn
-	other := x.backUpOf("back-other", "back", policy("12s", ""), func(spec *fdbv1alpha1.FoundationDBBackupSpec) { spec.Tag = "other" })
-	x.await(backup, "has turns again", func(o *fdbv1alpha1.FoundationDBBackup) bool { return o.Status.Expiry.Turn > before })
-	assert.NotNil(t, queued(t, backup))
-	x.await(other, "has its turn", expiry(fdbv1alpha1.ExpiryExpired, fdbv1alpha1.ExpiryUnsafe, fdbv1alpha1.ExpiryNothing))
-	x.edit(backup, func(spec *fdbv1alpha1.FoundationDBBackupSpec) {
-		spec.Expiry.MaxRetention, spec.Expiry.MinRestorable = "", ""
-	})
-	require.Eventually(t, func() bool { return queued(t, backup) == nil }, patience, readEvery, "without a policy it has no place")
 }
 
 // backUpOf creates a FoundationDBBackup of a cluster with another name.
