@@ -75,17 +75,15 @@ func run(m *testing.M) int {
 		return 1
 	}
 	defer temporal.Close()
-	code := m.Run()
-	if code == 0 {
-		code = checkSecrets(ctx)
-	}
-	if code == 0 && wholeSuite() {
-		code = checkRights(ctx)
-	}
-	if code != 0 {
+	if code := m.Run(); code != 0 {
 		var logs bytes.Buffer
 		stack.DumpLogs(&logs, 15)
 		_, _ = os.Stderr.Write(logs.Bytes())
+		return code
+	}
+	code := checkSecrets(ctx)
+	if code == 0 && wholeSuite() {
+		code = checkRights(ctx)
 	}
 	return code
 }

@@ -3,6 +3,7 @@ package env
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
@@ -11,12 +12,9 @@ import (
 	"os"
 	"path/filepath"
 
-	enumspb "go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/workflowservice/v1"
-	temporalclient "go.temporal.io/sdk/client"
-	"google.golang.org/protobuf/proto"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	_ "modernc.org/sqlite" // Temporal's own driver for its database
 )
 
 // disguises are the forms of a text in which it is looked for: itself, and what stays the same of its base64 form at each of the
@@ -37,9 +35,7 @@ type search struct {
 	begins [1 << 16]bool       // by two bytes: most places in a text begin none of the forms
 	forms  map[uint64][]string // by their first eight bytes
 	found  map[string]int
-
-	env      *Env
-	temporal temporalclient.Client
+	env    *Env
 }
 
 func newSearch(texts ...string) *search {
@@ -72,13 +68,8 @@ func (s *search) look(place string, content []byte) {
 // Events, objects that tenants or operators read, on the pages of metrics, and in the arguments of every process. It returns
 // the places, and how often each shows one of them: never the text.
 func (e *Env) Search(ctx context.Context, texts ...string) (map[string]int, error) {
-	temporal, err := temporalclient.Dial(temporalclient.Options{HostPort: e.TemporalAddress(), Logger: silent{}})
-	if err != nil {
-		return nil, fmt.Errorf("search: %w", err)
-	}
-	defer temporal.Close()
 	s := newSearch(texts...)
-	s.env, s.temporal = e, temporal
+	s.env = e
 	for _, look := range []func(context.Context) error{s.histories, s.files, s.objects, s.metrics, s.arguments} {
 		if err := look(ctx); err != nil {
 			return nil, err
@@ -87,51 +78,38 @@ func (e *Env) Search(ctx context.Context, texts ...string) (map[string]int, erro
 	return s.found, nil
 }
 
-// page lists workflows. On a busy machine that may take longer than the client gives a call.
-func (s *search) page(
-	ctx context.Context, request *workflowservice.ListWorkflowExecutionsRequest,
-) (page *workflowservice.ListWorkflowExecutionsResponse, err error) {
-	for range 5 {
-		page, err = s.temporal.ListWorkflow(ctx, request)
-		if err == nil || ctx.Err() != nil {
-			break
-		}
-	}
-	return page, err
-}
-
+// histories reads them where Temporal keeps them: thousands of runs, one call each, take minutes on a busy machine. What the
+// database has in rows, its file has in pages, which part a text.
 func (s *search) histories(ctx context.Context) error {
-	request := &workflowservice.ListWorkflowExecutionsRequest{}
-	for {
-		page, err := s.page(ctx, request)
-		if err != nil {
-			return fmt.Errorf("list workflows: %w", err)
-		}
-		for _, found := range page.Executions {
-			id, run := found.Execution.WorkflowId, found.Execution.RunId
-			events := s.temporal.GetWorkflowHistory(ctx, id, run, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-			for events.HasNext() {
-				event, err := events.Next()
-				if err != nil {
-					return fmt.Errorf("read the history of %s: %w", id, err)
-				}
-				content, err := proto.Marshal(event) // payloads stand in it as they are
-				if err != nil {
-					return err
-				}
-				s.look("history "+id, content)
-			}
-		}
-		if request.NextPageToken = page.NextPageToken; len(request.NextPageToken) == 0 {
-			return nil
-		}
+	db, err := sql.Open("sqlite", "file:"+s.env.temporalDB()+"?mode=ro&_pragma=busy_timeout(30000)")
+	if err != nil {
+		return fmt.Errorf("open Temporal's database: %w", err)
 	}
+	defer db.Close()
+	rows, err := db.QueryContext(ctx, `SELECT coalesce(e.workflow_id, 'of run ' || hex(n.tree_id)), n.data
+		FROM history_node n LEFT JOIN executions e ON e.run_id = n.tree_id`)
+	if err != nil {
+		return fmt.Errorf("read Temporal's histories: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id string
+		var events sql.RawBytes // payloads stand in it as they are
+		if err := rows.Scan(&id, &events); err != nil {
+			return fmt.Errorf("read Temporal's histories: %w", err)
+		}
+		s.look("history "+id, events)
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("read Temporal's histories: %w", err)
+	}
+	return nil
 }
 
 func (s *search) files(context.Context) error {
 	for kind, pattern := range map[string]string{
 		"log": filepath.Join(s.env.LogDir(), "*.log"), "log of pod": filepath.Join(s.env.LogDir(), "pods", "*"),
-		"database": filepath.Join(s.env.Dir(), "data", "temporal.db*"),
+		"database": s.env.temporalDB() + "*",
 	} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
@@ -151,15 +129,16 @@ func (s *search) files(context.Context) error {
 // objects leaves out Secrets, and the requests whose status is the place of a signed URL.
 func (s *search) objects(ctx context.Context) error {
 	for kind, name := range map[string]schema.GroupVersionKind{
-		"Event":              {Group: "events.k8s.io", Version: "v1", Kind: "Event"},
-		"Deployment":         {Group: "apps", Version: "v1", Kind: "Deployment"},
-		"Pod":                {Version: "v1", Kind: "Pod"},
-		"location":           {Group: tenantAPIGroup, Version: "v1alpha1", Kind: "NonAdminBackupStorageLocation"},
-		"approval request":   {Group: tenantAPIGroup, Version: "v1alpha1", Kind: "NonAdminBackupStorageLocationApprovalRequest"},
-		"backup":             {Group: tenantAPIGroup, Version: "v1alpha1", Kind: "NonAdminBackup"},
-		"restore":            {Group: tenantAPIGroup, Version: "v1alpha1", Kind: "NonAdminRestore"},
-		"Velero location":    {Group: "velero.io", Version: "v1", Kind: "BackupStorageLocation"},
-		"FoundationDBBackup": {Group: "fdb.holdfast.dev", Version: "v1alpha1", Kind: "FoundationDBBackup"},
+		"Event":               {Group: "events.k8s.io", Version: "v1", Kind: "Event"},
+		"Deployment":          {Group: "apps", Version: "v1", Kind: "Deployment"},
+		"Pod":                 {Version: "v1", Kind: "Pod"},
+		"location":            {Group: tenantAPIGroup, Version: "v1alpha1", Kind: "NonAdminBackupStorageLocation"},
+		"approval request":    {Group: tenantAPIGroup, Version: "v1alpha1", Kind: "NonAdminBackupStorageLocationApprovalRequest"},
+		"backup":              {Group: tenantAPIGroup, Version: "v1alpha1", Kind: "NonAdminBackup"},
+		"restore":             {Group: tenantAPIGroup, Version: "v1alpha1", Kind: "NonAdminRestore"},
+		"Velero location":     {Group: "velero.io", Version: "v1", Kind: "BackupStorageLocation"},
+		"FoundationDBBackup":  {Group: "fdb.holdfast.dev", Version: "v1alpha1", Kind: "FoundationDBBackup"},
+		"FoundationDBRestore": {Group: "fdb.holdfast.dev", Version: "v1alpha1", Kind: "FoundationDBRestore"},
 	} {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(name)
@@ -214,11 +193,3 @@ func readPage(ctx context.Context, address string) ([]byte, error) {
 	_, err = content.ReadFrom(answer.Body)
 	return content.Bytes(), err
 }
-
-// silent keeps the SDK's log out of the tests' output.
-type silent struct{}
-
-func (silent) Debug(string, ...any) {}
-func (silent) Info(string, ...any)  {}
-func (silent) Warn(string, ...any)  {}
-func (silent) Error(string, ...any) {}

@@ -17,6 +17,8 @@ import (
 // temporalNamespace is the namespace that the dev server makes.
 const temporalNamespace = "default"
 
+func (e *Env) temporalDB() string { return e.path("data", "temporal.db") }
+
 func (e *Env) startTemporal(ctx context.Context) error {
 	if e.without(Temporal) {
 		return nil
@@ -30,7 +32,7 @@ func (e *Env) startTemporal(ctx context.Context) error {
 	args := []string{
 		"server", "start-dev", "--ip", loopback, "--port", strconv.Itoa(port), "--ui-port", strconv.Itoa(ui),
 		"--http-port", strconv.Itoa(api), "--metrics-port", strconv.Itoa(metrics),
-		"--db-filename", e.path("data", "temporal.db"), "--log-level", "warn", "--log-format", "json",
+		"--db-filename", e.temporalDB(), "--log-level", "warn", "--log-format", "json",
 		// Measured: two to four times faster than the defaults.
 		"--sqlite-pragma", "journal_mode=wal", "--sqlite-pragma", "synchronous=normal",
 		"--dynamic-config-value", "matching.numTaskqueueReadPartitions=1",

@@ -80,8 +80,14 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, "start the stack:", err)
 		return 1
 	}
-	code := m.Run()
-	if folder := os.Getenv("HOLDFAST_RECORD_HISTORIES"); code == 0 && folder != "" {
+	if code := m.Run(); code != 0 {
+		var logs bytes.Buffer
+		stack.DumpLogs(&logs, 15)
+		_, _ = os.Stderr.Write(logs.Bytes())
+		return code
+	}
+	code := 0
+	if folder := os.Getenv("HOLDFAST_RECORD_HISTORIES"); folder != "" {
 		code = recordHistories(ctx, folder)
 	}
 	if code == 0 {
@@ -89,11 +95,6 @@ func run(m *testing.M) int {
 	}
 	if code == 0 && wholeSuite() {
 		code = checkRights(ctx)
-	}
-	if code != 0 {
-		var logs bytes.Buffer
-		stack.DumpLogs(&logs, 15)
-		_, _ = os.Stderr.Write(logs.Bytes())
 	}
 	return code
 }
