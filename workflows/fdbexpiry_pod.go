@@ -142,9 +142,9 @@ func (r *fdbExpiryRun) observe(ctx workflow.Context, step contract.FDBPodStep) e
 	return err
 }
 
-// remove has the pod deleted. It may take its time to go.
+// remove has the pod deleted. It may take its time to go. Its result goes with it: that must be known for good before.
 func (r *fdbExpiryRun) remove(ctx workflow.Context, step contract.FDBPodStep) error {
-	pod, err := localFirst[contract.FDBPodView](ctx, r.options, contract.ActivityDeleteFDBPod, "Delete the pod", step)
+	pod, err := recorded[contract.FDBPodView](ctx, r.options, contract.ActivityDeleteFDBPod, "Delete the pod", step)
 	if err == nil {
 		r.see(pod)
 	}

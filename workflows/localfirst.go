@@ -81,6 +81,13 @@ func localFirst[Out any](ctx workflow.Context, o Options, activity, summary stri
 // durable runs an activity until it succeeds, fails for good or is cancelled. Each time --resource-timeout has passed it
 // counts a metric, says so in the current details, and schedules the activity again at once.
 func durable[Out any](ctx workflow.Context, o Options, activity, summary string, in any) (Out, error) {
+	workflow.SetCurrentDetails(ctx, fmt.Sprintf("**Retrying:** %s. The pending activity shows the last error.", summary))
+	return recorded[Out](ctx, o, activity, summary, in)
+}
+
+// recorded is durable for an activity that takes away what a local one has read: it begins when that is in the history. A worker
+// that dies amid two local activities leaves nothing of either, and what was read could not be read again.
+func recorded[Out any](ctx workflow.Context, o Options, activity, summary string, in any) (Out, error) {
 	timeout := o.ResourceTimeout
 	if timeout <= 0 {
 		timeout = defaultResourceTimeout
@@ -95,7 +102,6 @@ func durable[Out any](ctx workflow.Context, o Options, activity, summary string,
 		},
 		Summary: summary,
 	})
-	workflow.SetCurrentDetails(ctx, fmt.Sprintf("**Retrying:** %s. The pending activity shows the last error.", summary))
 	return insist[Out](regular, timeout, activity, summary, in)
 }
 

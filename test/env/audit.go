@@ -53,7 +53,10 @@ func (e *Env) auditArgs() ([]string, error) {
 	if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
 		return nil, fmt.Errorf("write the audit policy: %w", err)
 	}
-	return []string{"--audit-policy-file=" + policy, "--audit-log-path=" + e.auditLog()}, nil
+	return []string{
+		"--audit-policy-file=" + policy, "--audit-log-path=" + e.auditLog(),
+		"--audit-log-maxsize=10000", // in megabytes: after 100 it would begin anew, and hide what was asked before
+	}, nil
 }
 
 // Audit returns what Holdfast's processes have asked of the API server so far, the oldest first. It needs

@@ -310,12 +310,14 @@ func (c *testCase) query(id string, state any) error {
 }
 
 func (c *testCase) owner() string {
-	state, err := c.ownerState()
-	require.NoError(c.t, err)
 	text := ""
-	for _, member := range state.Members {
-		text += fmt.Sprintf("%s, paused: %t\n", member.Name, member.Paused)
-	}
+	c.await("the owner tells who is there", func() bool {
+		state, err := c.ownerState()
+		for _, member := range state.Members {
+			text += fmt.Sprintf("%s, paused: %t\n", member.Name, member.Paused)
+		}
+		return err == nil
+	})
 	return c.plain(text)
 }
 

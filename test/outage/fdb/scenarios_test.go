@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/worker"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -125,6 +126,7 @@ var scenarios = []scenario{
 		},
 		sample: []string{
 			"worker after regular run-fdb-command abort", "worker after local apply-fdb-pod 1", "temporal before local apply-fdb-pod 1",
+			"worker after regular delete-fdb-pod 1",
 		},
 	},
 	{
@@ -145,7 +147,7 @@ var scenarios = []scenario{
 		},
 		sample: []string{
 			"worker before local apply-fdb-pod 1", "worker after regular ask-fdb-container expire",
-			"temporal after local apply-fdb-pod 1", "watcher before signal",
+			"temporal after local apply-fdb-pod 1", "watcher before signal", "worker after regular delete-fdb-pod 1",
 		},
 	},
 	{
@@ -185,6 +187,8 @@ var scenarios = []scenario{
 			c.emptied()
 			c.restoreIt()
 			c.await("restored", c.restoreDone)
+			// It says so, and then leaves its database's owner: that is part of no deletion.
+			c.awaitStatus(contract.WorkflowID(c.namespace, contract.KindFDBRestore, refOf(c.restore)), enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
 		},
 		act:  func(c *testCase) { require.NoError(c.t, c.admin.Delete(c.t.Context(), c.restore.DeepCopy())) },
 		wish: "the restore is gone", done: (*testCase).restoreGone, ends: true,
