@@ -71,6 +71,7 @@ func (w *queueWorld) finishes(ref contract.ObjectRef, outcome contract.FDBTurnOu
 	done := outcome == contract.FDBTurnDone || outcome == contract.FDBTurnNothing
 	if object := w.objects[ref.Name]; object != nil && object.ref == ref && flow.job == contract.FDBJobDelete && done {
 		delete(w.objects, ref.Name)
+		w.gone[ref] = true
 	}
 	w.send = append(w.send, contract.FDBTurnReport{Ref: ref, Turn: flow.turn, Ended: true, Outcome: outcome})
 }

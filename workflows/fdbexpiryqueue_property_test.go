@@ -103,7 +103,8 @@ func randomQueueSteps(t *rapid.T, at time.Duration) []queueStep {
 	})
 }
 
-// nobodyLost compares the queue with those that are to be in it.
+// nobodyLost compares the queue with those that are to be in it. Reports are read before requests, lest somebody is lost: what an
+// object asked before its deletion was done gives it one more turn, which finds that it is gone. The queue ends without it: play.
 func nobodyLost(w *queueWorld) {
 	var want, got []string
 	for _, name := range slices.Sorted(maps.Keys(w.objects)) {
@@ -113,6 +114,9 @@ func nobodyLost(w *queueWorld) {
 	}
 	if w.env != nil {
 		for _, entry := range w.state().Entries {
+			if w.gone[entry.Ref] {
+				continue
+			}
 			got = append(got, fmt.Sprintf("%s %s %s", entry.Job, entry.Ref.Name, entry.Ref.UID))
 		}
 	}

@@ -49,8 +49,9 @@ type queueWorld struct {
 	start    time.Time
 	options  workflows.Options
 	limitSet int
-	objects  map[string]*queueObject // by name
-	born     map[string]int          // how many objects there were of a name
+	objects  map[string]*queueObject     // by name
+	born     map[string]int              // how many objects there were of a name
+	gone     map[contract.ObjectRef]bool // were deleted with their data
 	flows    map[contract.ObjectRef]queuePod
 	pods     map[contract.ObjectRef]queuePod
 	ended    map[queueTurn]bool // have told their ends
@@ -87,7 +88,7 @@ func newQueueWorld(limit int) *queueWorld {
 		objects: map[string]*queueObject{}, born: map[string]int{}, flows: map[contract.ObjectRef]queuePod{},
 		pods: map[contract.ObjectRef]queuePod{}, ended: map[queueTurn]bool{}, seen: map[queueTurn]bool{},
 		begun: map[contract.ObjectRef][]time.Duration{}, asked: map[string]time.Duration{},
-		closedAt: map[queueTurn]time.Duration{},
+		closedAt: map[queueTurn]time.Duration{}, gone: map[contract.ObjectRef]bool{},
 	}
 }
 
