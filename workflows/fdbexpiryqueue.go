@@ -246,20 +246,7 @@ func (r *fdbExpiryQueueRun) grant(ctx workflow.Context) error {
 // local activity: those run again after a kill, when it is later, and the turn would have another number than its workflow.
 func (r *fdbExpiryQueueRun) start(ctx workflow.Context, turn contract.FDBTurn) error {
 	r.census.hear(r.turnID(turn.Ref)) // what a look says of it is older
-	timeout := r.options.ResourceTimeout
-	if timeout <= 0 {
-		timeout = defaultResourceTimeout
-	}
-	summary := fdbTurnSummary(turn)
-	starting := workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		StartToCloseTimeout:    callTimeout,
-		ScheduleToCloseTimeout: timeout,
-		RetryPolicy: &temporal.RetryPolicy{
-			InitialInterval: retryInterval, BackoffCoefficient: 2, MaximumInterval: retryCap,
-		},
-		Summary: summary,
-	})
-	_, err := insist[struct{}](starting, timeout, contract.ActivityStartFDBExpiry, summary, contract.FDBExpiryInput{
+	_, err := recorded[struct{}](ctx, r.options, contract.ActivityStartFDBExpiry, fdbTurnSummary(turn), contract.FDBExpiryInput{
 		Cluster: r.cluster, Ref: turn.Ref, Job: turn.Job, Turn: turn.Turn,
 	})
 	if temporal.IsCanceledError(err) {

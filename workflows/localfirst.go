@@ -85,8 +85,8 @@ func durable[Out any](ctx workflow.Context, o Options, activity, summary string,
 	return recorded[Out](ctx, o, activity, summary, in)
 }
 
-// recorded is durable for an activity that takes away what a local one has read: it begins when that is in the history. A worker
-// that dies amid two local activities leaves nothing of either, and what was read could not be read again.
+// recorded is durable for an activity that may not begin before what it follows from is in the history: what a local one has
+// read, if this one takes that away, or the time, if it says which. A worker that dies amid a workflow task leaves nothing of it.
 func recorded[Out any](ctx workflow.Context, o Options, activity, summary string, in any) (Out, error) {
 	timeout := o.ResourceTimeout
 	if timeout <= 0 {
