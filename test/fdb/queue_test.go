@@ -1,20 +1,20 @@
 package fdb_test
 
 import (
-	"errors"
 	"fmt"
+	"os/exec"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/api/serviceerror"
-	temporalclient "go.temporal.io/sdk/client"
 
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/test/fdbsim"
+	"holdfast.dev/holdfast/test/tools"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -39,25 +39,15 @@ func queued(t *testing.T, object *fdbv1alpha1.FoundationDBBackup) *contract.FDBQ
 	return nil
 }
 
-// setLimit asks the queue, again if it continues as new in just that moment: then Temporal drops what it was asked.
+// setLimit does what an operator does.
 func setLimit(t *testing.T, limit int) {
 	t.Helper()
-	var err error
-	for range 5 {
-		var handle temporalclient.WorkflowUpdateHandle
-		handle, err = temporal.UpdateWorkflow(t.Context(), temporalclient.UpdateWorkflowOptions{
-			WorkflowID: contract.FDBExpiryQueueID(stack.ClusterID()), UpdateName: contract.UpdateSetExpiryLimit,
-			Args: []any{contract.FDBQueueLimit{Limit: limit}}, WaitForStage: temporalclient.WorkflowUpdateStageCompleted,
-		})
-		if err == nil {
-			err = handle.Get(t.Context(), nil)
-		}
-		var dropped *serviceerror.WorkflowNotReady
-		if !errors.As(err, &dropped) {
-			break
-		}
-	}
-	require.NoError(t, err)
+	command := exec.CommandContext(t.Context(), stack.Binary(tools.Holdfast), "fdb", "set-limit", strconv.Itoa(limit),
+		"--cluster-id", stack.ClusterID())
+	command.Env = []string{"HOME=" + t.TempDir(), "TEMPORAL_ADDRESS=" + stack.TemporalAddress()}
+	output, err := command.CombinedOutput()
+	require.NoErrorf(t, err, "%s", output)
+	t.Logf("%s", output)
 }
 
 // most is how many of the calls ran at the same time.
