@@ -191,7 +191,7 @@ func (c *testCase) workflows() []string {
 		ids = append(ids, c.workflow(), contract.WorkflowID(c.namespace, contract.KindFDBExpiry, refOf(c.backup)))
 	}
 	if c.restore != nil {
-		ids = append(ids, contract.WorkflowID(c.namespace, contract.KindFDBRestore, refOf(c.restore)))
+		ids = append(ids, c.restoreWorkflow())
 	}
 	return ids
 }
@@ -202,6 +202,10 @@ func refOf(object client.Object) contract.ObjectRef {
 
 func (c *testCase) workflow() string {
 	return contract.WorkflowID(c.namespace, contract.KindFDBBackup, refOf(c.backup))
+}
+
+func (c *testCase) restoreWorkflow() string {
+	return contract.WorkflowID(c.namespace, contract.KindFDBRestore, refOf(c.restore))
 }
 
 // awaitStatus waits until a workflow runs, or has ended as it should.

@@ -91,7 +91,7 @@ func (c *testCase) settle(s scenario) {
 	}
 	c.awaitStatus(c.workflow(), status)
 	if c.restore != nil {
-		c.awaitStatus(contract.WorkflowID(c.namespace, contract.KindFDBRestore, refOf(c.restore)), enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
+		c.awaitStatus(c.restoreWorkflow(), enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
 	}
 	c.await("no slot is held or wanted", c.slotless)
 	c.await("the owner runs nothing", func() bool {

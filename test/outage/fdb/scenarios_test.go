@@ -188,7 +188,7 @@ var scenarios = []scenario{
 			c.restoreIt()
 			c.await("restored", c.restoreDone)
 			// It says so, and then leaves its database's owner: that is part of no deletion.
-			c.awaitStatus(contract.WorkflowID(c.namespace, contract.KindFDBRestore, refOf(c.restore)), enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
+			c.awaitStatus(c.restoreWorkflow(), enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
 		},
 		act:  func(c *testCase) { require.NoError(c.t, c.admin.Delete(c.t.Context(), c.restore.DeepCopy())) },
 		wish: "the restore is gone", done: (*testCase).restoreGone, ends: true,
