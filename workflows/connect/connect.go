@@ -4,7 +4,9 @@
 package connect
 
 import (
+	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -31,7 +33,10 @@ type Temporal struct {
 	Namespace   string
 	PayloadKeys *codec.Keys
 
-	endpoint string // where and how it connects, for errors
+	endpoint  string // where and how it connects, for errors
+	address   string
+	authority string
+	tls       *tls.Config // nil without TLS
 }
 
 // Options are what a process adds to the environment's settings.
@@ -62,19 +67,17 @@ func Lazy(own Options) (*Temporal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create Temporal client: %w", err)
 	}
-	namespace := options.Namespace
-	if namespace == "" {
-		namespace = client.DefaultNamespace
-	}
-	return &Temporal{Client: lazy, Namespace: namespace, PayloadKeys: keys, endpoint: endpointOf(&options)}, nil
+	namespace := cmp.Or(options.Namespace, client.DefaultNamespace)
+	return &Temporal{
+		Client: lazy, Namespace: namespace, PayloadKeys: keys, endpoint: endpointOf(&options),
+		address:   cmp.Or(options.HostPort, client.DefaultHostPort),
+		authority: options.ConnectionOptions.Authority, tls: options.ConnectionOptions.TLS,
+	}, nil
 }
 
 // endpointOf says in words what decides whether a server lets the client in.
 func endpointOf(options *client.Options) string {
-	address := options.HostPort
-	if address == "" {
-		address = client.DefaultHostPort
-	}
+	address := cmp.Or(options.HostPort, client.DefaultHostPort)
 	switch config := options.ConnectionOptions.TLS; {
 	case config == nil:
 		address += " without TLS"

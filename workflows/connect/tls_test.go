@@ -21,6 +21,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
@@ -92,6 +93,8 @@ type frontend struct {
 	workflowservice.UnimplementedWorkflowServiceServer
 	address       string
 	authorization atomic.Value // of the last call
+	wantsKey      codes.Code   // the answer to a caller without theKey; OK: none is needed
+	asked         atomic.Value // metadata.MD of the last DescribeNamespace
 }
 
 // GetSystemInfo implements workflowservice.WorkflowServiceServer.
@@ -104,10 +107,16 @@ func (f *frontend) GetSystemInfo(
 func startFrontend(t *testing.T, config *tls.Config) *frontend {
 	t.Helper()
 	f := &frontend{}
+	f.serve(t, credentials.NewTLS(config))
+	return f
+}
+
+func (f *frontend) serve(t *testing.T, security credentials.TransportCredentials) {
+	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	f.address = listener.Addr().String()
-	server := grpc.NewServer(grpc.Creds(credentials.NewTLS(config)), grpc.UnaryInterceptor(
+	server := grpc.NewServer(grpc.Creds(security), grpc.UnaryInterceptor(
 		func(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 			if sent, _ := metadata.FromIncomingContext(ctx); len(sent.Get("authorization")) > 0 {
 				f.authorization.Store(sent.Get("authorization")[0])
@@ -120,7 +129,6 @@ func startFrontend(t *testing.T, config *tls.Config) *frontend {
 	grpc_health_v1.RegisterHealthServer(server, healthy)
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(server.Stop)
-	return f
 }
 
 // settings are the environment of a process, without that of the machine.
