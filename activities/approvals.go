@@ -76,9 +76,10 @@ func (l *Locations) AdvanceApproval(ctx context.Context, step contract.ApprovalS
 // Decide writes an administrator's decision to the approval request, as kubectl would. It refuses, for good, a decision
 // about what the administrator has not seen. Repeating it changes nothing: the request carries the ID of the decision.
 func (l *Locations) Decide(ctx context.Context, step contract.DecisionStep) (contract.ApprovalView, error) {
-	if !l.ApproveThroughTemporal {
+	if err := l.DecisionsOff(); err != nil {
 		return contract.ApprovalView{}, refusal(contract.ErrorDecisionsOff,
-			"decisions through Temporal are switched off (--approve-through-temporal); use holdfast %s or kubectl", step.Request.Decision)
+			"decisions through Temporal do not count: %v; use holdfast %s %s --reason TEXT, or kubectl patch of the approval request",
+			err, step.Request.Decision, step.Ref)
 	}
 	identity, err := l.Identity(ctx, step)
 	if err != nil {

@@ -34,8 +34,8 @@ type Locations struct {
 	SecretLag time.Duration
 	// Paused returns an error while another controller serves these kinds; nothing is done then.
 	Paused func() error
-	// ApproveThroughTemporal: decisions may come through Temporal.
-	ApproveThroughTemporal bool
+	// DecisionsOff returns why decisions through Temporal do not count, nil while they do.
+	DecisionsOff func() error
 	// Identity says which Temporal client sent a decision.
 	Identity func(context.Context, contract.DecisionStep) (string, error)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -17,8 +18,8 @@ type workerFlags struct {
 	RestoreReadyTimeout time.Duration
 	// CollectionGrace is how old something must be for the garbage collection.
 	CollectionGrace time.Duration
-	// ApproveThroughTemporal: whoever reaches Temporal may decide about storage locations.
-	ApproveThroughTemporal bool
+	// ApproveThroughTemporal: approveAuto, approveAlways or approveNever.
+	ApproveThroughTemporal string
 	FDB                    fdbFlags
 	// Deployment is the worker's version: no flag, see deploymentOptions.
 	Deployment worker.DeploymentOptions
@@ -35,8 +36,9 @@ func (f *workerFlags) Bind(flags *pflag.FlagSet) {
 		"how long restored volumes and workloads may take to become ready before a restore ends with a warning")
 	flags.DurationVar(&f.CollectionGrace, "garbage-collection-grace", 10*time.Minute,
 		"how old something must be to be deleted because what it was made for is gone")
-	flags.BoolVar(&f.ApproveThroughTemporal, "approve-through-temporal", true,
-		"let Temporal's Updates and signals decide about storage locations, not only Kubernetes users")
+	flags.StringVar(&f.ApproveThroughTemporal, "approve-through-temporal", approveAuto,
+		"whether Temporal's Updates and signals decide about storage locations: always, never, or auto: while Temporal "+
+			"refuses callers without credentials")
 	f.FDB.Bind(flags)
 }
 
@@ -50,6 +52,9 @@ func (f *workerFlags) Validate() error {
 	}
 	if f.CollectionGrace < 0 {
 		return errors.New("--garbage-collection-grace: want a duration of at least zero")
+	}
+	if !slices.Contains([]string{approveAuto, approveAlways, approveNever}, f.ApproveThroughTemporal) {
+		return errors.New("--approve-through-temporal: want auto, always or never")
 	}
 	if err := f.FDB.Validate(); err != nil {
 		return err

@@ -36,6 +36,12 @@ func TestTimeoutsAreChecked(t *testing.T) {
 		"the shortest turns": {
 			[]string{"--fdb-expiry-retry-interval=1s", "--fdb-expiry-min-interval=1s", "--fdb-expiry-timeout=1s"}, "",
 		},
+		"who decides, always": {[]string{"--approve-through-temporal=always"}, ""},
+		"who decides, never":  {[]string{"--approve-through-temporal=never"}, ""},
+		"who decides, by a boolean": {
+			[]string{"--approve-through-temporal=false"}, "--approve-through-temporal: want auto, always or never",
+		},
+		"who decides, nobody": {[]string{"--approve-through-temporal="}, "--approve-through-temporal: want auto, always or never"},
 		"no folder of tools": {
 			[]string{"--fdb-bin-dir=/does/not/exist"}, `--fdb-bin-dir: "/does/not/exist" is not a folder`,
 		},

@@ -159,8 +159,10 @@ func work(
 		default: // one is enough
 		}
 	}
+	decided := newDecisions(logger, temporal.RefusesAnonymous)
+	decided.watch(ctx, flags.ApproveThroughTemporal)
 	queues := []string{contract.TaskQueue(flags.ClusterID), contract.SharedTaskQueue}
-	runners := []worker.Worker{newWorker(temporal, flags, cluster, fail), newSharedWorker(temporal.Client, fail)}
+	runners := []worker.Worker{newWorker(temporal, flags, cluster, decided, fail), newSharedWorker(temporal.Client, fail)}
 	if flags.FDB.BinDir != "" {
 		tools, remove, err := newToolsWorker(temporal.Client, flags, cluster, fail)
 		if err != nil {
@@ -187,7 +189,9 @@ func work(
 }
 
 // newWorker runs the workflows and short activities of the Kubernetes cluster.
-func newWorker(temporal *connect.Temporal, flags *workerFlags, cluster *kube, fatal func(error)) worker.Worker {
+func newWorker(
+	temporal *connect.Temporal, flags *workerFlags, cluster *kube, decided *decisions, fatal func(error),
+) worker.Worker {
 	runner := worker.New(temporal.Client, contract.TaskQueue(flags.ClusterID), worker.Options{
 		WorkerStopTimeout: stopTimeout,
 		DeploymentOptions: flags.Deployment,
@@ -207,12 +211,12 @@ func newWorker(temporal *connect.Temporal, flags *workerFlags, cluster *kube, fa
 		FDBExpiryLimit: flags.FDB.ExpiryConcurrency, FDBExpiryRetryInterval: flags.FDB.ExpiryRetryInterval,
 		FDBExpiryMinInterval: flags.FDB.ExpiryMinInterval, FDBExpiryTimeout: flags.FDB.ExpiryTimeout,
 	})
-	registerActivities(runner, flags, cluster)
+	registerActivities(runner, flags, cluster, decided)
 	registerFDB(runner, flags.FDB, cluster, temporal.Client)
 	return runner
 }
 
-func registerActivities(runner worker.ActivityRegistry, flags *workerFlags, cluster *kube) {
+func registerActivities(runner worker.ActivityRegistry, flags *workerFlags, cluster *kube, decided *decisions) {
 	backups := &activities.Backups{
 		Client: cluster.client,
 		Gatherer: &backup.Gatherer{
@@ -260,11 +264,11 @@ func registerActivities(runner worker.ActivityRegistry, flags *workerFlags, clus
 			Reader: cluster.client, Policy: cluster.policy, ReadSecrets: true,
 			ClusterID: flags.ClusterID, OADPNamespace: flags.OADPNamespace,
 		},
-		Events:                 cluster.events,
-		Paused:                 cluster.rival.Err,
-		ApproveThroughTemporal: flags.ApproveThroughTemporal,
-		Identity:               activities.HistoryIdentity,
-		SecretLag:              secretLag,
+		Events:       cluster.events,
+		Paused:       cluster.rival.Err,
+		DecisionsOff: decided.Off,
+		Identity:     activities.HistoryIdentity,
+		SecretLag:    secretLag,
 	}
 	locations.Register(runner)
 	registerPeriodic(runner, flags, cluster)

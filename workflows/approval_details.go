@@ -30,8 +30,8 @@ func approvalDetails(ref contract.ObjectRef, v contract.ApprovalView, refused st
 	case !v.Found:
 		line("**Waiting** for the approval request.")
 	case state == contract.ApprovalApproved:
-		line("**Approved.** Nothing is pending. To take it back: `holdfast revoke %s --reason TEXT`, or Update `%s` with "+
-			"decision `revoke`.", ref, contract.UpdateDecide)
+		line("**Approved.** Nothing is pending. To take it back: `holdfast revoke %s --reason TEXT`, or, where "+
+			"`--approve-through-temporal` allows it, Update `%s` with decision `revoke`.", ref, contract.UpdateDecide)
 	case state == contract.ApprovalPending && !v.HasPending:
 		line("**Waiting** for a valid spec from the tenant.")
 	default:
@@ -49,9 +49,10 @@ func approvalDetails(ref contract.ObjectRef, v contract.ApprovalView, refused st
 		if location.DecisionWaits(v) {
 			line("**%s** was decided about it and waits: the tenant's present spec is another one, and invalid.", v.Decision)
 		}
-		line("To decide: `holdfast approve %s --reason TEXT` (or `reject`), or Update `%s` with\n"+
-			"`{\"decision\": \"approve\", \"reason\": \"…\", \"resourceVersion\": \"%s\"}`, or edit approval request `%s`.",
-			ref, contract.UpdateDecide, v.ResourceVersion, v.Request)
+		line("To decide: `holdfast approve %s --reason TEXT` (or `reject`), or edit approval request `%s`, or, where "+
+			"`--approve-through-temporal` allows it, Update `%s` with\n"+
+			"`{\"decision\": \"approve\", \"reason\": \"…\", \"resourceVersion\": \"%s\"}`.",
+			ref, v.Request, contract.UpdateDecide, v.ResourceVersion)
 	}
 	if v.Last != nil {
 		line("Last decision: %s by %s at %s: %s",

@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -133,6 +134,21 @@ func TestADecisionThatCannotBeOneIsRefusedByTheValidator(t *testing.T) {
 	}
 }
 
+func decisionsOff(w *fake.World) {
+	w.Locations.DecisionsOff = func() error { return errors.New("it asks nobody") }
+}
+
+// Who is refused because of the way learns the reason and the other ways.
+func TestARefusedDecisionNamesTheOtherWays(t *testing.T) {
+	world := situations()["first request"].make(t)
+	decisionsOff(world)
+	a := updated(t, world, shown(world, "reject"))
+	var application *temporal.ApplicationError
+	require.ErrorAs(t, a.err, &application)
+	assert.Equal(t, "decisions through Temporal do not count: it asks nobody; use holdfast reject team/"+name+
+		" --reason TEXT, or kubectl patch of the approval request", application.Message())
+}
+
 func TestADecisionIsRefusedByWhatThereIs(t *testing.T) {
 	tests := map[string]struct {
 		world    func(*testing.T) *fake.World
@@ -155,7 +171,7 @@ func TestADecisionIsRefusedByWhatThereIs(t *testing.T) {
 		},
 		"decisions through Temporal are off": {
 			world:  situations()["first request"].make,
-			change: func(w *fake.World) { w.Locations.ApproveThroughTemporal = false }, decision: "approve", want: contract.ErrorDecisionsOff,
+			change: decisionsOff, decision: "approve", want: contract.ErrorDecisionsOff,
 		},
 		"the location is being deleted": {
 			world: situations()["first request"].make, change: removeLocation, decision: "approve", want: contract.ErrorNothingToDecide,

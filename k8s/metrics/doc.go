@@ -17,6 +17,7 @@
 //	holdfast_patch_conflicts_total{resource}      counter    Patches that met another writer and were decided anew.
 //	holdfast_activity_retries_total{activity_type} counter   Attempts of an activity after its first.
 //	holdfast_approval_actions_total{action}       counter    Changes of approval requests: ask, approve, reject, revoke, others.
+//	holdfast_decisions_through_temporal           gauge      1 while Temporal's Updates and signals decide about locations, else 0.
 //	holdfast_velero_stalled_total                 counter    Backups and restores found stalled: ended in the store alone.
 //	holdfast_restores_total{result}               counter    Restores that have ended, by result (see Result).
 //	holdfast_restore_creation_seconds             histogram  As for backups.

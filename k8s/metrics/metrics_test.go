@@ -194,6 +194,7 @@ func TestEachCallMovesItsSeries(t *testing.T) {
 	}
 	for series, call := range map[string]func(bool){
 		"holdfast_policy_problem":                func(yes bool) { metrics.SetPolicyProblem(yes) },
+		"holdfast_decisions_through_temporal":    func(yes bool) { metrics.SetDecisionsThroughTemporal(yes) },
 		`holdfast_dependency_up{check="policy"}`: func(yes bool) { metrics.SetDependencyUp("policy", yes) },
 	} {
 		call(true)

@@ -101,7 +101,7 @@ func (x *tenant) awaitNothingMade(location *nabsl) {
 }
 
 // decidedBeforeTheChange: the worker is away while the administrator decides and the tenant changes the spec. The next one
-// takes no decisions through Temporal.
+// takes no decisions through this Temporal, which asks nobody who he is; the stack's own does.
 func decidedBeforeTheChange(t *testing.T) {
 	x := newTenant(t, "bob")
 	location := x.own(newAccount(t))
@@ -110,7 +110,7 @@ func decidedBeforeTheChange(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, stack.Component(env.Worker).Restart(context.Background())) })
 	editByHand(t, location, contract.DecisionApprove, "the old one")
 	x.prefixed(location, "newer")
-	started(t, stack.StartWorker, "worker-without-temporal", "--approve-through-temporal=false")
+	auto := started(t, stack.StartWorker, "worker-auto", "--approve-through-temporal=auto")
 	seen := x.awaitApproval(location, contract.ApprovalPending)
 	checkNothingMade(t, location)
 	request := readRequest(t, location)
@@ -118,19 +118,21 @@ func decidedBeforeTheChange(t *testing.T) {
 	assert.Nil(t, request.Status.LastDecision, "it was never acted on")
 	assert.NotContains(t, request.Annotations, oadpv1alpha1.ApprovalReasonAnnotation)
 
-	_, err := decideByUpdate(t.Context(), temporal, location, contract.DecisionRequest{
+	decision := contract.DecisionRequest{
 		Decision: contract.DecisionApprove, Reason: "through Temporal", ResourceVersion: seen.ResourceVersion,
-	})
+	}
+	_, err := decideByUpdate(t.Context(), temporal, location, decision)
 	var refused *sdktemporal.ApplicationError
 	require.ErrorAs(t, err, &refused)
 	assert.Equal(t, contract.ErrorDecisionsOff, refused.Type())
-	require.NoError(t, temporal.SignalWorkflow(t.Context(), approvalID(location), "", contract.SignalDecide, contract.DecisionRequest{
-		Decision: contract.DecisionApprove, Reason: "through Temporal", ResourceVersion: seen.ResourceVersion,
-	}))
+	reason := stack.TemporalAddress() + " answers callers without credentials"
+	assert.Contains(t, refused.Message(), reason)
+	assert.Contains(t, refused.Message(), "use holdfast approve "+location.Namespace+"/"+location.Name)
+	require.NoError(t, temporal.SignalWorkflow(t.Context(), approvalID(location), "", contract.SignalDecide, decision))
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		details, err := detailsOf(context.Background(), approvalID(location))
 		assert.NoError(c, err)
-		assert.Contains(c, details, "switched off")
+		assert.Contains(c, details, reason)
 	}, patience, locationPoll)
 	after := x.awaitApproval(location, contract.ApprovalPending)
 	assert.Equal(t, seen.ResourceVersion, after.ResourceVersion, "nothing was written")
@@ -141,5 +143,12 @@ func decidedBeforeTheChange(t *testing.T) {
 	x.awaitApproval(location, contract.ApprovalApproved)
 	checkDecision(t, location, contract.DecisionApprove, "eve", "the new one")
 	x.checkInForce(location, "newer")
+
+	require.NoError(t, auto.Stop())
+	require.NoError(t, stack.Component(env.Worker).Restart(t.Context()))
+	decision.Decision, decision.ResourceVersion = contract.DecisionRevoke, readRequest(t, location).ResourceVersion
+	_, err = decideByUpdate(t.Context(), temporal, location, decision)
+	require.NoError(t, err, "the operator says always")
+	x.awaitApproval(location, contract.ApprovalPending)
 	x.remove(location)
 }

@@ -10,6 +10,9 @@ import (
 	"holdfast.dev/holdfast/test/tools"
 )
 
+// ApproveAlways has a worker take decisions through this Temporal, which asks nobody who he is.
+const ApproveAlways = "--approve-through-temporal=always"
+
 // What Process.Address knows about a worker or watcher.
 const (
 	AddressHealth  = "health"
@@ -38,7 +41,7 @@ func (e *Env) startHoldfast(ctx context.Context, kubernetes, temporal *gate) err
 // StartWorker starts a holdfast-worker under a name of its own ("worker-2") with further flags, and waits until it is ready.
 func (e *Env) StartWorker(ctx context.Context, name string, args ...string) (*Process, error) {
 	return e.startOwn(ctx, own{
-		name: name, kind: Worker, binary: tools.HoldfastWorker, user: HoldfastWorker, args: args,
+		name: name, kind: Worker, binary: tools.HoldfastWorker, user: HoldfastWorker, args: append([]string{ApproveAlways}, args...),
 	})
 }
 

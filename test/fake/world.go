@@ -95,10 +95,10 @@ func New(t *testing.T, objects ...client.Object) *World {
 		Gatherer: &location.Gatherer{
 			Reader: w.Client, Policy: source{w}, ClusterID: Cluster, OADPNamespace: OADPNamespace, ReadSecrets: true,
 		},
-		Events:                 recorder,
-		Paused:                 func() error { return nil },
-		ApproveThroughTemporal: true,
-		Identity:               identity,
+		Events:       recorder,
+		Paused:       func() error { return nil },
+		DecisionsOff: func() error { return nil },
+		Identity:     identity,
 	}
 	return w
 }

@@ -72,7 +72,7 @@ func (s *Subjects) start(ctx context.Context, o SubjectOptions) error {
 		return err
 	}
 	s.Worker, err = s.stack.Other(ctx, env.Worker, "worker-"+o.Namespace, o.Binaries[tools.HoldfastWorker], environment,
-		slices.Concat(common, []string{"--kubeconfig=" + kubeconfig}, o.WorkerArgs)...)
+		slices.Concat(common, []string{"--kubeconfig=" + kubeconfig, env.ApproveAlways}, o.WorkerArgs)...)
 	return err
 }
 

@@ -44,7 +44,7 @@ const (
 	ErrorNothingToDecide = "NothingToDecide"
 	// ErrorLookAgain: the approval request has changed since the administrator looked at it.
 	ErrorLookAgain = "LookAgain"
-	// ErrorDecisionsOff: decisions through Temporal are switched off (--approve-through-temporal).
+	// ErrorDecisionsOff: decisions through Temporal do not count (--approve-through-temporal).
 	ErrorDecisionsOff = "DecisionsOff"
 )
 
