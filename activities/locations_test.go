@@ -12,10 +12,12 @@ import (
 	"go.temporal.io/sdk/testsuite"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/location"
 	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/test/fake"
@@ -199,10 +201,52 @@ func TestAnImmutableCopyIsMadeAnew(t *testing.T) {
 	assert.Contains(t, string(w.Copy(name).Data[fake.SecretKey]), "Second")
 }
 
+// Who waits for the condition decides as soon as he sees it.
+func TestPendingIsShownWhenItCanBeDecided(t *testing.T) {
+	w := newPlace(t, true)
+	told := func() string {
+		condition := meta.FindStatusCondition(w.Location(name).Status.Conditions, "ClusterAdminApproved")
+		if condition == nil {
+			return ""
+		}
+		return condition.Reason
+	}
+	unasked := func() {
+		view := locate(t, w, contract.ActivityAdmitLocation)
+		assert.Equal(t, contract.ApprovalUnasked, view.Approval)
+		assert.Empty(t, told())
+		assert.Equal(t, "BackingOff", view.Phase)
+		assert.True(t, location.Settled(view), "what comes next is the approval's")
+	}
+	asked := func() {
+		assert.True(t, advance(t, w).HasPending)
+		assert.False(t, location.Settled(w.Gather(name, true).View()), "the watcher sees that there is something to show")
+		locate(t, w, contract.ActivityRefreshLocation)
+		assert.Equal(t, "BslSpecApprovalPending", told())
+	}
+	unasked()
+	asked()
+	w.EditLocation(name, func(spec *velerov1.BackupStorageLocationSpec) { spec.ObjectStorage.Prefix = "another" })
+	unasked()
+	asked()
+	w.Decide(name, func(r *oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest) {
+		r.Spec.PendingApprovalDecision = oadpv1alpha1.ApprovalDecisionApprove
+	})
+	advance(t, w)
+	locate(t, w, contract.ActivityRefreshLocation)
+	assert.Equal(t, "BslSpecApproved", told())
+	w.EditLocation(name, func(spec *velerov1.BackupStorageLocationSpec) { spec.ObjectStorage.Prefix = "a third" })
+	locate(t, w, contract.ActivityAdmitLocation)
+	assert.Empty(t, told(), "what was said is not about this spec")
+	w.Remove(w.ApprovalRequest(name))
+	unasked()
+}
+
 func TestATenantIsToldWhatBecomesOfItsLocation(t *testing.T) {
 	w := newPlace(t, true)
 	locate(t, w, contract.ActivityAdmitLocation)
 	advance(t, w)
+	locate(t, w, contract.ActivityRefreshLocation)
 	events := strings.Join(told(w), "\n")
 	assert.Contains(t, events, "Normal BslSpecValidation")
 	assert.Contains(t, events, "Normal BslSpecApprovalPending")

@@ -31,7 +31,9 @@ func (o *Objects) InForce() (*velerov1.BackupStorageLocationSpec, contract.Appro
 		return approved, contract.ApprovalUnknown
 	case approved != nil && policy.SameButCredential(spec, approved):
 		return spec, contract.ApprovalApproved
-	case pending != nil && o.pendingRejected() && policy.SameButCredential(spec, pending):
+	case pending == nil || !policy.SameButCredential(spec, pending):
+		return approved, contract.ApprovalUnasked
+	case o.pendingRejected():
 		return approved, contract.ApprovalRejected
 	}
 	return approved, contract.ApprovalPending

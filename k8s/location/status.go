@@ -112,7 +112,9 @@ func (o *Objects) phase(to *oadpv1alpha1.NonAdminBackupStorageLocation, approval
 	switch {
 	case accepted == nil:
 		return oadpv1alpha1.NonAdminPhaseNew
-	case accepted.Status != metav1.ConditionTrue, approval == contract.ApprovalPending, approval == contract.ApprovalRejected:
+	case accepted.Status != metav1.ConditionTrue:
+		return oadpv1alpha1.NonAdminPhaseBackingOff
+	case approval == contract.ApprovalUnasked, approval == contract.ApprovalPending, approval == contract.ApprovalRejected:
 		return oadpv1alpha1.NonAdminPhaseBackingOff
 	case o.Velero != nil:
 		return oadpv1alpha1.NonAdminPhaseCreated
@@ -127,6 +129,9 @@ func (o *Objects) showApproval(to *oadpv1alpha1.NonAdminBackupStorageLocation, a
 		set(to, approved, metav1.ConditionTrue, oadpv1alpha1.ReasonBSLSpecApproved, oadpv1alpha1.MessageBSLApprovalNotRequired)
 	case contract.ApprovalApproved:
 		set(to, approved, metav1.ConditionTrue, oadpv1alpha1.ReasonBSLSpecApproved, oadpv1alpha1.MessageBSLApproved)
+	case contract.ApprovalUnasked:
+		// Pending is what can be decided. What was said of the spec before is not about this one.
+		meta.RemoveStatusCondition(&to.Status.Conditions, string(approved))
 	case contract.ApprovalPending:
 		set(to, approved, metav1.ConditionFalse, oadpv1alpha1.ReasonBSLSpecApprovalPending, oadpv1alpha1.MessageBSLApprovalPending)
 	case contract.ApprovalRejected:

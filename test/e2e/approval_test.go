@@ -42,6 +42,7 @@ func TestApprovals(t *testing.T) {
 			"revoking wins over approving":                       revocationWins,
 			"an approval waits for a spec that was left":         approvalOfWhatWasLeft,
 			"a backup outlasts a revocation":                     backupOutlastsRevocation,
+			"what is shown as pending can be decided":            decidedAtFirstSight,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()

@@ -54,13 +54,13 @@ func TestWireNamesStayAsTheyAre(t *testing.T) {
 	assert.Equal(t, []string{
 		"NonAdminBackupStorageLocation", "NonAdminBackupStorageLocation",
 		"refresh-location", "admit-location", "sync-location", "withdraw-location", "delete-location", "release-location",
-		"nabsl", "", "notRequired", "pending", "approved", "rejected",
+		"nabsl", "", "notRequired", "unasked", "pending", "approved", "rejected",
 	}, []string{
 		contract.WorkflowLocation, contract.KubernetesKindLocation,
 		contract.ActivityRefreshLocation, contract.ActivityAdmitLocation, contract.ActivitySyncLocation,
 		contract.ActivityWithdrawLocation, contract.ActivityDeleteLocation, contract.ActivityReleaseLocation,
 		string(contract.KindLocation), string(contract.ApprovalUnknown), string(contract.ApprovalNotRequired),
-		string(contract.ApprovalPending), string(contract.ApprovalApproved), string(contract.ApprovalRejected),
+		string(contract.ApprovalUnasked), string(contract.ApprovalPending), string(contract.ApprovalApproved), string(contract.ApprovalRejected),
 	})
 	assert.Equal(t, []string{
 		"StorageLocationApproval", "NonAdminBackupStorageLocationApprovalRequest", "decide", "decide",

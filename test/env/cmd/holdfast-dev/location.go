@@ -134,9 +134,6 @@ func askForLocation(ctx context.Context, s *story, stack *env.Env, f *follower, 
 // the approval request as the administrator is shown it.
 func lookAtApprovals(ctx context.Context, s *story, stack *env.Env, name string, account env.Account) (string, error) {
 	s.chapter("It waits for an administrator, and %s cannot decide", demoTenant)
-	if err := awaitAsked(ctx, stack, name); err != nil {
-		return "", err
-	}
 	if err := kubectl(ctx, stack, "get", "nabsl", "-n", demoNamespace); err != nil {
 		return "", err
 	}

@@ -23,19 +23,6 @@ func madeOf(name string) []*unstructured.Unstructured {
 	}
 }
 
-// awaitAsked waits until the approval request, which another workflow writes, holds what the tenant wants.
-func awaitAsked(ctx context.Context, stack *env.Env, name string) error {
-	request := newObject("oadp.openshift.io/v1alpha1", kindApproval, env.OADPNamespace, name)
-	return wait(ctx, "the approval request was not written", func() (bool, error) {
-		err := stack.Client().Get(ctx, client.ObjectKeyFromObject(request), request)
-		if client.IgnoreNotFound(err) != nil {
-			return false, err
-		}
-		_, asked, _ := unstructured.NestedMap(request.Object, "status", "veleroBackupStorageLocationApprovalRequest", "pendingSpec")
-		return asked, nil
-	})
-}
-
 // wait asks again and again until done, at most for demoLimit.
 func wait(ctx context.Context, failure string, done func() (bool, error)) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, demoLimit, fmt.Errorf("%s within %s", failure, demoLimit))
