@@ -71,7 +71,6 @@ func FuzzParse(f *testing.F) {
 			require.Equal(t, Policy{}, p)
 			return
 		}
-		require.NotEmpty(t, p.Revision())
 		require.GreaterOrEqual(t, p.GarbageCollection().Nanoseconds(), int64(0))
 		require.GreaterOrEqual(t, p.BackupSync().Nanoseconds(), int64(0))
 		requireConfined(t, BuildBackupSpec(&oadpv1alpha1.NonAdminBackup{ObjectMeta: backupOf(nil).ObjectMeta}, p, ""))

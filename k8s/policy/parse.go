@@ -15,28 +15,66 @@ import (
 
 var errEmpty = errors.New("the document is empty: write {} for a policy that enforces nothing")
 
-// Parse reads a policy from YAML or JSON. It is strict, since what is misspelt would not be enforced: an unknown or
-// doubled field, a wrong type, and a value that no administrator may enforce are errors that name the field.
+// Parse reads the part of a policy that is OADP's, spec.nonAdmin, from YAML or JSON. It is strict, since what is misspelt would
+// not be enforced: an unknown or doubled field, a wrong type, and a value that no administrator may enforce are errors that
+// name the field.
 func Parse(document []byte) (Policy, error) {
+	var p Policy
+	problems, err := parse(document, p.decode)
+	if err == nil {
+		err = joined(append(problems, p.check()...))
+	}
+	if err != nil {
+		return Policy{}, err
+	}
+	return p, nil
+}
+
+// ParseOwn reads the part of a policy that is Holdfast's own, as strictly.
+func ParseOwn(document []byte) (Policy, error) {
+	var p Policy
+	problems, err := parse(document, p.decodeOwn)
+	if wrong := nameProblems(p.RestoreFromTenantsLocations.Role()); len(wrong) > 0 {
+		problems = append(problems, "restoreFromTenantsLocations.clusterRole "+strings.Join(wrong, ", "))
+	}
+	if err == nil {
+		err = joined(problems)
+	}
+	if err != nil {
+		return Policy{}, err
+	}
+	return p, nil
+}
+
+// parse decodes a document's fields and returns what is wrong with them.
+func parse(document []byte, decode func(string, json.RawMessage) []string) ([]string, error) {
 	content, err := yaml.YAMLToJSONStrict(document)
 	if err != nil {
-		return Policy{}, fmt.Errorf("read YAML: %w", err)
+		return nil, fmt.Errorf("read YAML: %w", err)
 	}
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(content, &fields); err != nil {
-		return Policy{}, fmt.Errorf("the document must be a mapping: %w", err)
+		return nil, fmt.Errorf("the document must be a mapping: %w", err)
 	}
 	if fields == nil {
-		return Policy{}, errEmpty
+		return nil, errEmpty
 	}
+	return decodeEach(fields, decode), nil
+}
 
-	var p Policy
-	problems := decodeEach(fields, p.decode)
-	problems = append(problems, p.check()...)
-	if len(problems) > 0 {
-		return Policy{}, errors.New(strings.Join(problems, "; "))
+func joined(problems []string) error {
+	if len(problems) == 0 {
+		return nil
 	}
-	return p, nil
+	return errors.New(strings.Join(problems, "; "))
+}
+
+// decodeOwn reads one field of Holdfast's own part.
+func (p *Policy) decodeOwn(name string, value json.RawMessage) []string {
+	if name != "restoreFromTenantsLocations" {
+		return []string{name + " is not a known field"}
+	}
+	return decodeStruct(name, value, &p.RestoreFromTenantsLocations)
 }
 
 // decode reads one field of the document into the policy and returns what is wrong with it.

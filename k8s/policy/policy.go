@@ -1,9 +1,7 @@
 package policy
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
+	"cmp"
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
@@ -17,8 +15,8 @@ const (
 	DefaultBackupSyncPeriod        = 2 * time.Minute
 )
 
-// Policy is what an administrator allows: the schema of a DataProtectionApplication's spec.nonAdmin. Its zero value
-// enforces nothing. A Policy is shared and must not be changed.
+// Policy is what an administrator allows: the schema of a DataProtectionApplication's spec.nonAdmin, and Holdfast's own beside
+// it. Its zero value enforces nothing. A Policy is shared and must not be changed.
 type Policy struct {
 	// EnforceBackupSpec holds values that every NonAdminBackup must have, in the fields that are set.
 	EnforceBackupSpec *velerov1.BackupSpec `json:"enforceBackupSpec,omitempty"`
@@ -34,6 +32,27 @@ type Policy struct {
 	GarbageCollectionPeriod *metav1.Duration `json:"garbageCollectionPeriod,omitempty"`
 	// BackupSyncPeriod is the time between two searches for backups to offer to their tenants; 0 is never.
 	BackupSyncPeriod *metav1.Duration `json:"backupSyncPeriod,omitempty"`
+
+	// RestoreFromTenantsLocations is Holdfast's own, which OADP's schema does not have.
+	RestoreFromTenantsLocations RestoreFromTenantsLocations `json:"-"`
+}
+
+// DefaultRestoreClusterRole is the ClusterRole of RestoreFromTenantsLocations where the policy names none.
+const DefaultRestoreClusterRole = "edit"
+
+// RestoreFromTenantsLocations says what may come back from a tenant's storage location, in which the tenant can write anything.
+type RestoreFromTenantsLocations struct {
+	// ClusterRole is the role whose holder may create in a namespace what a restore may bring there. The ServiceAccount
+	// holdfast-restores, by which the API server judges, must be bound to the same one.
+	ClusterRole string `json:"clusterRole,omitempty"`
+	// AllowInformerCache restores although Velero runs with its informer cache, where one file in a bucket can have it wait for
+	// ever, and everybody's restores with it.
+	AllowInformerCache bool `json:"allowInformerCache,omitempty"`
+}
+
+// Role returns the name of the ClusterRole.
+func (r RestoreFromTenantsLocations) Role() string {
+	return cmp.Or(r.ClusterRole, DefaultRestoreClusterRole)
 }
 
 // StorageLocationSpec is the part of a BackupStorageLocation's spec that can be enforced.
@@ -67,14 +86,6 @@ func (p Policy) GarbageCollection() time.Duration {
 // BackupSync returns the time between two searches for backups to offer to their tenants; 0 is never.
 func (p Policy) BackupSync() time.Duration {
 	return periodOr(p.BackupSyncPeriod, DefaultBackupSyncPeriod)
-}
-
-// Revision identifies what the policy says: two policies that say the same have the same revision, wherever and whenever
-// they were read.
-func (p Policy) Revision() string {
-	content, _ := json.Marshal(p) // cannot fail: there is no function, channel or cycle in a Policy
-	sum := sha256.Sum256(content)
-	return hex.EncodeToString(sum[:8])
 }
 
 func isTrue(b *bool) bool { return b != nil && *b }

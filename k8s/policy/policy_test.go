@@ -200,19 +200,6 @@ func TestPeriodsHaveDefaults(t *testing.T) {
 	require.Zero(t, off.BackupSync())
 }
 
-func TestRevisionsTellPoliciesApart(t *testing.T) {
-	read := func(document string) string {
-		p, err := Parse([]byte(document))
-		require.NoError(t, err)
-		return p.Revision()
-	}
-	require.Equal(t, read("{}"), Policy{}.Revision())
-	require.Equal(t, read("enforceBackupSpec: {ttl: 1h, orderedResources: {a: b, c: d}}"),
-		read("{enforceBackupSpec: {orderedResources: {c: d, a: b}, ttl: 60m}, enable: true}"))
-	require.NotEqual(t, read("requireApprovalForBSL: true"), read("requireApprovalForBSL: false"))
-	require.NotEqual(t, read("{}"), read("enforceBackupSpec: {snapshotVolumes: false}"))
-}
-
 func TestEveryFieldThatCanBeEnforcedCanBeWritten(t *testing.T) {
 	var p Policy
 	setNonZero(t, reflect.ValueOf(&p).Elem(), 0)
@@ -221,6 +208,7 @@ func TestEveryFieldThatCanBeEnforcedCanBeWritten(t *testing.T) {
 	p.EnforceBackupSpec.IncludedClusterScopedResources, p.EnforceBackupSpec.IncludeClusterResources = nil, nil
 	p.EnforceRestoreSpec.ScheduleName, p.EnforceRestoreSpec.NamespaceMapping = "", nil
 	p.EnforceRestoreSpec.IncludedNamespaces, p.EnforceRestoreSpec.ExcludedNamespaces = nil, nil
+	p.RestoreFromTenantsLocations = RestoreFromTenantsLocations{} // not of this document
 	p.GarbageCollectionPeriod, p.BackupSyncPeriod = &metav1.Duration{Duration: time.Hour}, &metav1.Duration{Duration: time.Minute}
 
 	document, err := yaml.Marshal(p)

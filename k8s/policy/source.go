@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,10 +21,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Where the policy is, in a cluster without DataProtectionApplications.
+// Where the policy is: OADP's part in a cluster without DataProtectionApplications, and Holdfast's own in any.
 const (
-	ConfigMapName = "holdfast-policy"
-	ConfigMapKey  = "nonAdmin"
+	ConfigMapName   = "holdfast-policy"
+	ConfigMapKey    = "nonAdmin"
+	ConfigMapOwnKey = "holdfast"
 )
 
 // DataProtectionApplications is the resource that holds the policy where OADP's operator is installed.
@@ -31,11 +33,12 @@ var DataProtectionApplications = schema.GroupVersionResource{
 	Group: "oadp.openshift.io", Version: "v1alpha1", Resource: "dataprotectionapplications",
 }
 
-// Source reads the administrator's policy: spec.nonAdmin of the first DataProtectionApplication in the OADP namespace
-// that has one, else key "nonAdmin" of ConfigMap "holdfast-policy" there, else the zero Policy.
+// Source reads the administrator's policy. One part is OADP's: spec.nonAdmin of the first DataProtectionApplication in the OADP
+// namespace that has one, else key "nonAdmin" of ConfigMap "holdfast-policy" there. The other is Holdfast's own: key "holdfast"
+// of that ConfigMap. Each says nothing where there is none.
 //
-// What was read last stays in force when the object disappears, or cannot be read or understood any more. All methods may
-// be called at the same time.
+// What was read last of a part stays in force when its object disappears, or cannot be read or understood any more. All methods
+// may be called at the same time.
 type Source struct {
 	applications dynamic.ResourceInterface
 	reader       client.Reader
@@ -43,23 +46,43 @@ type Source struct {
 
 	mu      sync.Mutex
 	started uint64 // reads begun
-	settled uint64 // the read that the fields below come from
+	settled uint64 // the read that the parts come from
+	oadp    part
+	own     part
+}
+
+// part is what is in force of one part of the policy.
+type part struct {
 	good    *held
 	problem string
 }
 
-// held is a policy and the object it was read from; no object if there was none.
+// held is a part of a policy and the object it was read from; no object if there was none.
 type held struct {
 	policy  Policy
 	origin  string
 	version string // the object's resourceVersion
 }
 
-// document is a policy as written.
+// at names the object and its version.
+func (h *held) at() string {
+	if h.origin == "" {
+		return "none"
+	}
+	return h.origin + "@" + h.version
+}
+
+// document is a part of a policy as written.
 type document struct {
 	text    []byte
 	origin  string // "" if there is none
 	version string
+}
+
+// found is what a read of one part has come to.
+type found struct {
+	held *held
+	err  error
 }
 
 // NewSource returns a Source that reads from the OADP namespace. The reader serves the ConfigMap.
@@ -80,77 +103,94 @@ func (s *Source) Get(ctx context.Context) (Policy, error) {
 	turn := s.started
 	s.mu.Unlock()
 
-	found, err := s.read(ctx)
-	if err != nil && errors.Is(ctx.Err(), context.Canceled) {
+	oadp, own := s.read(ctx)
+	if err := cmp.Or(oadp.err, own.err); err != nil && errors.Is(ctx.Err(), context.Canceled) {
 		return Policy{}, fmt.Errorf("read policy: %w", err) // the caller gave up: that says nothing about the policy
 	}
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	in := outcome(s.good, found, err)
+	oadpNow, ownNow := outcome(s.oadp.good, oadp), outcome(s.own.good, own)
 	if turn > s.settled { // an answer that was overtaken changes nothing for later callers
-		s.settled, s.good, s.problem = turn, in.good, in.problem
+		s.settled, s.oadp, s.own = turn, oadpNow, ownNow
 	}
-	if in.good == nil {
-		return Policy{}, err
+	switch {
+	case oadpNow.good == nil:
+		return Policy{}, oadp.err
+	case ownNow.good == nil:
+		return Policy{}, own.err
 	}
-	return in.good.policy, nil
+	inForce := oadpNow.good.policy
+	inForce.RestoreFromTenantsLocations = ownNow.good.policy.RestoreFromTenantsLocations
+	return inForce, nil
 }
 
-// Version changes with every change of the object that the policy in force was read from, and stays the same without one.
+// Version changes with every change of an object that the policy in force was read from, and stays the same without one.
 func (s *Source) Version() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.good == nil {
+	if s.oadp.good == nil || s.own.good == nil {
 		return ""
 	}
-	return s.good.origin + "@" + s.good.version
+	return s.oadp.good.at() + ", " + s.own.good.at()
 }
 
 // Problem says why the policy in force is not what the cluster holds now, or why there is none; "" when all is well.
 func (s *Source) Problem() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.problem
+	if s.oadp.problem == "" || s.own.problem == "" || s.oadp.problem == s.own.problem {
+		return cmp.Or(s.oadp.problem, s.own.problem)
+	}
+	return s.oadp.problem + "; " + s.own.problem
 }
 
-type verdict struct {
-	good    *held
-	problem string
-}
-
-// outcome decides what is in force after a read: what was found, or what was known before.
-func outcome(before, found *held, err error) verdict {
+// outcome decides what is in force of a part after a read: what was found, or what was known before.
+func outcome(before *held, now found) part {
 	switch {
-	case err != nil && before == nil:
-		return verdict{problem: err.Error()}
-	case err != nil:
-		return verdict{good: before, problem: fmt.Sprintf("%v; the policy read before stays in force", err)}
-	case found.origin == "" && before != nil && before.origin != "":
-		return verdict{good: before, problem: fmt.Sprintf("%s no longer holds a policy; the one read from it last stays in "+
+	case now.err != nil && before == nil:
+		return part{problem: now.err.Error()}
+	case now.err != nil:
+		return part{good: before, problem: fmt.Sprintf("%v; the policy read before stays in force", now.err)}
+	case now.held.origin == "" && before != nil && before.origin != "":
+		return part{good: before, problem: fmt.Sprintf("%s no longer holds a policy; the one read from it last stays in "+
 			"force until there is another, or until a restart", before.origin)}
 	default:
-		return verdict{good: found}
+		return part{good: now.held}
 	}
 }
 
-// read returns the policy that the cluster holds now.
-func (s *Source) read(ctx context.Context) (*held, error) {
-	found, err := s.application(ctx)
-	if err == nil && found.origin == "" {
-		found, err = s.configMap(ctx)
+// read returns both parts of the policy that the cluster holds now.
+func (s *Source) read(ctx context.Context) (oadp, own found) {
+	application, err := s.application(ctx)
+	if err != nil {
+		oadp = found{err: err}
+	}
+	configMap, err := s.configMap(ctx)
+	switch {
+	case oadp.err == nil && application.origin != "":
+		oadp = understand(application, Parse)
+	case oadp.err == nil && err != nil:
+		oadp = found{err: err}
+	case oadp.err == nil:
+		oadp = s.keyOf(configMap, ConfigMapKey, Parse)
 	}
 	if err != nil {
-		return nil, err
+		return oadp, found{err: err}
 	}
-	if found.origin == "" {
-		return &held{}, nil
+	return oadp, s.keyOf(configMap, ConfigMapOwnKey, ParseOwn)
+}
+
+// understand parses what was read of a part.
+func understand(written document, parse func([]byte) (Policy, error)) found {
+	if written.origin == "" {
+		return found{held: &held{}}
 	}
-	policy, err := Parse(found.text)
+	policy, err := parse(written.text)
 	if err != nil {
-		return nil, &UnusableError{Origin: found.origin, Err: err}
+		return found{err: &UnusableError{Origin: written.origin, Err: err}}
 	}
-	return &held{policy: policy, origin: found.origin, version: found.version}, nil
+	return found{held: &held{policy: policy, origin: written.origin, version: written.version}}
 }
 
 // application reads spec.nonAdmin of the first DataProtectionApplication that has one.
@@ -178,22 +218,34 @@ func (s *Source) application(ctx context.Context) (document, error) {
 	return document{}, nil
 }
 
-var errNoKey = errors.New("there is no such key in the ConfigMap")
-
-// configMap reads the policy in the ConfigMap.
-func (s *Source) configMap(ctx context.Context) (document, error) {
+// configMap reads the ConfigMap; nil if there is none.
+func (s *Source) configMap(ctx context.Context) (*corev1.ConfigMap, error) {
 	configMap := &corev1.ConfigMap{}
 	err := s.reader.Get(ctx, types.NamespacedName{Namespace: s.namespace, Name: ConfigMapName}, configMap)
 	if apierrors.IsNotFound(err) {
-		return document{}, nil
+		return nil, nil //nolint:nilnil // there is none, and that is no error
 	}
 	if err != nil {
-		return document{}, fmt.Errorf("get ConfigMap %s/%s: %w", s.namespace, ConfigMapName, err)
+		return nil, fmt.Errorf("get ConfigMap %s/%s: %w", s.namespace, ConfigMapName, err)
 	}
-	origin := fmt.Sprintf("ConfigMap %s/%s key %s", s.namespace, ConfigMapName, ConfigMapKey)
-	text, found := configMap.Data[ConfigMapKey]
-	if !found {
-		return document{}, &UnusableError{Origin: origin, Err: errNoKey}
+	return configMap, nil
+}
+
+var errNoKey = errors.New("there is no such key in the ConfigMap")
+
+// keyOf reads one key of the ConfigMap, which may hold either part alone. One that holds neither was meant to hold something.
+func (s *Source) keyOf(configMap *corev1.ConfigMap, key string, parse func([]byte) (Policy, error)) found {
+	if configMap == nil {
+		return understand(document{}, parse)
 	}
-	return document{text: []byte(text), origin: origin, version: configMap.ResourceVersion}, nil
+	origin := fmt.Sprintf("ConfigMap %s/%s key %s", s.namespace, ConfigMapName, key)
+	text, there := configMap.Data[key]
+	_, ownThere := configMap.Data[ConfigMapOwnKey]
+	switch {
+	case there:
+		return understand(document{text: []byte(text), origin: origin, version: configMap.ResourceVersion}, parse)
+	case key == ConfigMapKey && !ownThere:
+		return found{err: &UnusableError{Origin: origin, Err: errNoKey}}
+	}
+	return understand(document{}, parse)
 }

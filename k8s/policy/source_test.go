@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -170,15 +171,11 @@ func TestWhereThePolicyIsReadFrom(t *testing.T) {
 func TestAChangeTakesEffectAtOnce(t *testing.T) {
 	c := newCluster(t)
 	s := c.source()
-	before, err := s.Get(t.Context())
-	require.NoError(t, err)
+	wantSync(t, s, DefaultBackupSyncPeriod)
 	c.application("a", map[string]any{"backupSyncPeriod": "1m"})
 	wantSync(t, s, time.Minute)
 	c.application("a", map[string]any{"backupSyncPeriod": "3m"})
 	wantSync(t, s, 3*time.Minute)
-	after, err := s.Get(t.Context())
-	require.NoError(t, err)
-	require.NotEqual(t, before.Revision(), after.Revision())
 	require.Empty(t, s.Problem())
 }
 
@@ -305,15 +302,20 @@ func TestAnAnswerThatWasOvertakenDoesNotWin(t *testing.T) {
 	c.configMap(map[string]string{"nonAdmin": "no: policy"})
 	s := c.source()
 	reading, resume := make(chan struct{}), make(chan struct{})
-	var once sync.Once
-	c.beforeGet = func() { once.Do(func() { close(reading); <-resume }) }
+	var begun atomic.Bool
+	c.beforeGet = func() {
+		if begun.CompareAndSwap(false, true) {
+			close(reading)
+			<-resume
+		}
+	}
 	finished := make(chan error)
 	go func() {
 		_, err := s.Get(t.Context())
 		finished <- err
 	}()
 	<-reading
-	c.application("a", map[string]any{"backupSyncPeriod": "1m"}) // so that the next read asks for no ConfigMap
+	c.configMap(map[string]string{"nonAdmin": "backupSyncPeriod: 1m"})
 	wantSync(t, s, time.Minute)
 	close(resume)
 	require.NoError(t, <-finished, "by then a policy was known")
@@ -336,4 +338,64 @@ func TestASourceServesManyAtOnce(t *testing.T) {
 	}
 	group.Wait()
 	wantSync(t, s, 4*time.Minute)
+}
+
+// wantRole requires the policy in force to have that role for restores, by which the tests tell Holdfast's own part apart.
+func wantRole(t *testing.T, s *Source, want string) {
+	t.Helper()
+	p, err := s.Get(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, want, p.RestoreFromTenantsLocations.Role())
+}
+
+func TestHoldfastsOwnPartIsReadBesideOADPs(t *testing.T) {
+	const own = "restoreFromTenantsLocations: {clusterRole: restorer}"
+	c := newCluster(t)
+	s := c.source()
+	wantRole(t, s, "edit")
+
+	c.configMap(map[string]string{"holdfast": own})
+	wantRole(t, s, "restorer")
+	wantSync(t, s, DefaultBackupSyncPeriod)
+	require.Empty(t, s.Problem(), "the other key need not be there")
+
+	c.application("a", map[string]any{"backupSyncPeriod": "1m"})
+	c.configMap(map[string]string{"nonAdmin": "backupSyncPeriod: 4m", "holdfast": own})
+	wantRole(t, s, "restorer")
+	wantSync(t, s, time.Minute)
+
+	before := s.Version()
+	require.Contains(t, before, "ConfigMap openshift-adp/holdfast-policy key holdfast@")
+	c.configMap(map[string]string{"holdfast": "restoreFromTenantsLocations: {clusterRoles: admin}"})
+	wantRole(t, s, "restorer")
+	require.Equal(t, "policy in ConfigMap openshift-adp/holdfast-policy key holdfast cannot be used: "+
+		"restoreFromTenantsLocations.clusterRoles is not a known field; the policy read before stays in force", s.Problem())
+	require.Equal(t, before, s.Version())
+
+	c.configMap(map[string]string{"nonAdmin": "{}"})
+	wantRole(t, s, "restorer")
+	require.Contains(t, s.Problem(), "key holdfast no longer holds a policy")
+	c.configMap(map[string]string{"holdfast": "{}"})
+	wantRole(t, s, "edit")
+	require.Empty(t, s.Problem())
+}
+
+func TestHoldfastsOwnPartIsReadStrictly(t *testing.T) {
+	for document, want := range map[string]string{
+		"":                                  "the document is empty",
+		"plans: {}":                         "plans is not a known field",
+		"restoreFromTenantsLocations: none": "restoreFromTenantsLocations must be a mapping",
+		"restoreFromTenantsLocations: {clusterRole: [edit]}":       "restoreFromTenantsLocations.clusterRole must be of type string, not array",
+		"restoreFromTenantsLocations: {allowInformerCache: often}": "restoreFromTenantsLocations.allowInformerCache must be of type bool, not string",
+		"restoreFromTenantsLocations: {clusterRole: ../edit}":      "restoreFromTenantsLocations.clusterRole may not contain '/'",
+	} {
+		_, err := ParseOwn([]byte(document))
+		require.ErrorContains(t, err, want, document)
+		c := newCluster(t)
+		c.configMap(map[string]string{"nonAdmin": "{}", "holdfast": document})
+		_, err = c.source().Get(t.Context())
+		var unusable *UnusableError
+		require.ErrorAs(t, err, &unusable, document)
+		require.Equal(t, "ConfigMap openshift-adp/holdfast-policy key holdfast", unusable.Origin)
+	}
 }
