@@ -39,8 +39,8 @@ type approvals struct {
 	users map[string]client.Client
 }
 
-// On a real API server, by impersonation: who may do what about approvals, and who is recorded.
-func TestApprovals(t *testing.T) {
+// On a real API server, by impersonation: who may do what about approvals, who is recorded, and what a restore may bring.
+func TestAdmission(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts real components")
 	}
@@ -72,6 +72,7 @@ func TestApprovals(t *testing.T) {
 	t.Run("who decided is true", func(t *testing.T) { a.decidedByIsTrue(ctx, t) })
 	t.Run("the NetworkPolicy can be laid where Temporal is", func(t *testing.T) { a.protectsTemporal(ctx, t) })
 	t.Run("the command decides in the caller's name", func(t *testing.T) { a.commandDecides(ctx, t) })
+	t.Run("what a restore from a tenant's location may bring", func(t *testing.T) { judgesRestores(ctx, t, stack) })
 }
 
 func (a *approvals) clientAs(t *testing.T, user rest.ImpersonationConfig) client.Client {

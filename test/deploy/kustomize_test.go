@@ -1,6 +1,7 @@
 package deploy_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -36,6 +38,8 @@ func TestBaseHoldsWhatAnInstallationNeedsAndNothingElse(t *testing.T) {
 		"ClusterRole/holdfast-tenant-edit", "ClusterRole/holdfast-tenant-view",
 		"Role/holdfast-approver",
 		"ValidatingAdmissionPolicy/holdfast-decided-by", "ValidatingAdmissionPolicyBinding/holdfast-decided-by",
+		"ServiceAccount/holdfast-restores", "ClusterRoleBinding/holdfast-restores",
+		"ValidatingAdmissionPolicy/holdfast-restores", "ValidatingAdmissionPolicyBinding/holdfast-restores",
 		"NetworkPolicy/holdfast-temporal",
 		"ConfigMap/holdfast",
 		"Deployment/holdfast-worker", "Deployment/holdfast-watcher",
@@ -201,6 +205,38 @@ func TestWithoutCRDsIsTheBaseButForThem(t *testing.T) {
 	})
 	assert.Len(t, base, len(rest)+7)
 	assert.ElementsMatch(t, rest, renderOverlay(t, "resources: [BASE/base]\ncomponents: [BASE/components/without-crds]\n"))
+}
+
+// What operators may change of the judgement of restores is at the head of the policy, in the order of docs/operators.md.
+func TestTheSwitchesOfRestoresCanBeChangedInAnOverlay(t *testing.T) {
+	_, rest, found := strings.Cut(readFile(t, "docs", "operators.md"), "```yaml\npatches:\n  - target: {kind: ValidatingAdmissionPolicy")
+	require.True(t, found)
+	patch, _, found := strings.Cut(rest, "```")
+	require.True(t, found)
+	policy := func(all objects) admissionregistrationv1.ValidatingAdmissionPolicySpec {
+		return into[admissionregistrationv1.ValidatingAdmissionPolicy](t, all.find(t, "ValidatingAdmissionPolicy/holdfast-restores")).Spec
+	}
+	want := policy(render(t, inCheckout(t, "deploy", "base")))
+	var names []string
+	for _, variable := range want.Variables[:4] {
+		names = append(names, variable.Name)
+	}
+	assert.Equal(t, []string{
+		"allowVolumeSnapshotContents", "allowSnapshotSecrets", "defaultPodSecurityLevel", "securityContextConstraints",
+	}, names)
+	want.Variables[0].Expression = "true"
+	assert.Equal(t, want, policy(renderOverlay(t, "resources: [BASE/base]\npatches:\n  - target: {kind: ValidatingAdmissionPolicy"+patch)))
+}
+
+// The service account that the API server asks about moves with Velero's namespace: the policy reads it from the mark.
+func TestTheTenantsStandInIsBoundInVelerosNamespace(t *testing.T) {
+	for _, namespace := range []string{env.OADPNamespace, "velero"} {
+		all := renderOverlay(t, "namespace: "+namespace+"\nresources: [BASE/base]\n")
+		assert.Equal(t, namespace, all.find(t, "ServiceAccount/holdfast-restores").GetNamespace())
+		binding := into[rbacv1.ClusterRoleBinding](t, all.find(t, "ClusterRoleBinding/holdfast-restores"))
+		assert.Equal(t, []rbacv1.Subject{{Kind: "ServiceAccount", Name: "holdfast-restores", Namespace: namespace}}, binding.Subjects)
+		assert.NotContains(t, fmt.Sprint(all.find(t, "ValidatingAdmissionPolicy/holdfast-restores").Object["spec"]), env.OADPNamespace)
+	}
 }
 
 // The environment is read at start, so a setting that changes must change the Pods.

@@ -76,7 +76,7 @@ func (e *Env) startAPIServer(ctx context.Context, port, etcd int) error {
 		args: append([]string{
 			"--etcd-servers=http://" + address(etcd), "--bind-address=" + loopback, "--secure-port=" + strconv.Itoa(port),
 			"--tls-cert-file=" + keys.certFile, "--tls-private-key-file=" + keys.keyFile, "--cert-dir=" + e.path("pki"),
-			"--token-auth-file=" + e.tokenFile(), "--authorization-mode=RBAC",
+			"--token-auth-file=" + e.tokenFile(), "--authorization-mode=RBAC", "--allow-privileged=true",
 			"--service-account-issuer=https://kubernetes.default.svc",
 			"--service-account-key-file=" + keys.serviceAccountKeyFile,
 			"--service-account-signing-key-file=" + keys.serviceAccountKeyFile,
