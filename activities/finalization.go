@@ -99,6 +99,7 @@ func (f *Finalizations) RunTask(ctx context.Context, step contract.FinalizationT
 	gone, err := f.with(ctx, step.Ref, step.Deadline, func(c *finalize.Context) error {
 		found, err := task.Run(ctx, c)
 		outcome.Warnings, outcome.Errors = found.Warnings, found.Errors
+		outcome.LeftOut, outcome.Refused = found.LeftOut, found.Refused
 		return err
 	})
 	if errors.Is(err, errRestoreGone) {

@@ -130,6 +130,8 @@ func (r *finalizationRun) note(ctx workflow.Context, recorded *contract.Recorded
 	recorded.Warnings, recorded.Errors = firstLines(outcome.Warnings.All()), firstLines(outcome.Errors.All())
 	r.record.Warnings += outcome.Warnings.Count()
 	r.record.Errors += outcome.Errors.Count()
+	r.record.LeftOut += outcome.LeftOut
+	r.record.Refused += outcome.Refused
 	r.found = append(r.found, contract.PublishedLines{
 		Task: recorded.Name, Warnings: outcome.Warnings, Errors: outcome.Errors,
 	})

@@ -14,13 +14,19 @@ import (
 	"holdfast.dev/holdfast/k8s/objectstore"
 )
 
-// comparison is all from which it is told what is missing.
+// comparison is all from which it is told what is missing, and what was not to come.
 type comparison struct {
 	namespace        string
 	backup, restored objectstore.ResourceList
-	spec             *velerov1.RestoreSpec
-	warnings         []string         // Velero's, about the namespace
-	there            sets.Set[string] // what those say was there before, filled in by missingObjects
+	spec             *velerov1.RestoreSpec // of the Velero Restore
+	asked            *velerov1.RestoreSpec // the tenant's own
+	results          objectstore.Results
+	there            sets.Set[string] // what Velero says was there before, filled in by missingObjects
+}
+
+// selects: what a selector leaves out cannot be told from the lists.
+func (c comparison) selects() bool {
+	return c.spec.LabelSelector != nil || len(c.spec.OrLabelSelectors) > 0
 }
 
 // neverRestored are kinds that Velero leaves out, always or when the object has done its work (Pods, Jobs), or that controllers
@@ -35,21 +41,34 @@ var neverRestored = sets.New(
 // `<kind> <name>`, in a fixed order. Velero's list of a restore holds what it has looked at, with what became of it.
 func missingObjects(c comparison) []string {
 	var missing []string
-	c.there = wereThere(c.warnings)
+	if c.selects() {
+		return nil
+	}
+	c.there = wereThere(c.results[objectstore.WarningsKey].Namespaces[c.namespace])
 	for _, kind := range slices.Sorted(maps.Keys(c.backup)) {
 		groupKind, resource := kindOf(kind)
 		if neverRestored.Has(groupKind) || c.leftOut(kind, groupKind, resource) {
 			continue
 		}
 		brought := c.brought(kind, groupKind.Kind)
-		for _, entry := range slices.Sorted(slices.Values(c.backup[kind])) {
-			namespace, name, namespaced := strings.Cut(entry, "/")
-			if namespaced && namespace == c.namespace && !brought.Has(name) {
+		for _, name := range c.named(kind) {
+			if !brought.Has(name) {
 				missing = append(missing, groupKind.Kind+" "+name)
 			}
 		}
 	}
 	return missing
+}
+
+// named returns the names of the backup's objects of a kind in the namespace, in order.
+func (c comparison) named(kind string) []string {
+	var names []string
+	for _, entry := range slices.Sorted(slices.Values(c.backup[kind])) {
+		if namespace, name, namespaced := strings.Cut(entry, "/"); namespaced && namespace == c.namespace {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // kindOf takes `<group>/<version>/<Kind>` apart and guesses the resource's name.
@@ -66,23 +85,23 @@ func kindOf(listed string) (schema.GroupKind, schema.GroupResource) {
 	return schema.GroupKind{Group: groupVersion.Group, Kind: kind}, plural.GroupResource()
 }
 
-// leftOut reports whether the restore was not to bring a kind. What the tenant and Velero may call a kind, short names too, only
-// the API server knows. Where the restore names the kinds to bring, those count that it has looked at.
+// leftOut reports whether the restore was not to bring a kind. Those that it has looked at were.
 func (c comparison) leftOut(listed string, kind schema.GroupKind, resource schema.GroupResource) bool {
-	if len(c.restored[listed]) > 0 {
-		return false
-	}
-	included := c.spec.IncludedResources
-	if len(included) > 0 && !slices.Contains(included, "*") {
-		return true
-	}
-	return slices.ContainsFunc(c.spec.ExcludedResources, func(excluded string) bool {
-		excluded = strings.ToLower(excluded)
+	return len(c.restored[listed]) == 0 && !asksFor(c.spec, kind, resource)
+}
+
+// asksFor reports whether a spec asks for a kind, as far as can be told: what people may call a kind, short names too, only the
+// API server knows.
+func asksFor(spec *velerov1.RestoreSpec, kind schema.GroupKind, resource schema.GroupResource) bool {
+	means := func(name string) bool {
+		name = strings.ToLower(name)
 		singular := strings.ToLower(kind.Kind)
-		return excluded == "*" || excluded == resource.Resource || excluded == resource.String() || excluded == singular ||
-			excluded == schema.GroupResource{Group: kind.Group, Resource: singular}.String() ||
-			slices.Contains(shortNames[resource], excluded)
-	})
+		return name == "*" || name == resource.Resource || name == resource.String() || name == singular ||
+			name == schema.GroupResource{Group: kind.Group, Resource: singular}.String() ||
+			slices.Contains(shortNames[resource], name)
+	}
+	return (len(spec.IncludedResources) == 0 || slices.ContainsFunc(spec.IncludedResources, means)) &&
+		!slices.ContainsFunc(spec.ExcludedResources, means)
 }
 
 // shortNames are those of the kinds that people leave out most.

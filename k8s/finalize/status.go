@@ -41,6 +41,10 @@ func Apply(nar *oadpv1alpha1.NonAdminRestore, record contract.FinalizationRecord
 	}
 	k8s.SetCondition(&nar.Status.Conditions, nar.Generation, oadpv1alpha1.NonAdminConditionFinalized, status, reason,
 		k8s.Shorten(message(finalization, record.Problem), maxMessageBytes))
+	if text := filteredMessage(record.LeftOut, record.Refused); text != "" {
+		k8s.SetCondition(&nar.Status.Conditions, nar.Generation, oadpv1alpha1.NonAdminConditionFiltered, metav1.ConditionTrue,
+			oadpv1alpha1.ReasonNotAllowedFromTenantsLocation, text)
+	}
 }
 
 // maxMessageBytes keeps a condition readable; the API server takes 32 KiB.

@@ -98,6 +98,9 @@ const (
 // Findings are a task's warnings and errors.
 type Findings struct {
 	Warnings, Errors contract.FinalizationLines
+	// LeftOut and Refused count the objects that a restore from a tenant's storage location was not to bring, and those that the
+	// API server did not let it.
+	LeftOut, Refused int
 }
 
 // add appends a line, or counts it where there are too many.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -52,14 +53,23 @@ func (validationTask) Run(ctx context.Context, c *Context) (Findings, error) {
 	if len(waits) > 0 {
 		return found, &NotYetError{For: summed(waits)}
 	}
-	missing, err := c.missing(ctx)
+	comparison, err := c.compare(ctx)
 	if err != nil {
 		return found, c.storeProblem(&found, err)
 	}
-	for _, object := range missing {
+	if c.fromTenantsLocation() {
+		filtered(comparison).tell(&found)
+	}
+	for _, object := range missingObjects(comparison) {
 		add(&found.Warnings.Namespace, "%s is in the backup and was not restored", object)
 	}
 	return found, nil
+}
+
+// fromTenantsLocation: Holdfast has made a modifier for the restore.
+func (c *Context) fromTenantsLocation() bool {
+	modifier := c.Restore.Spec.ResourceModifier
+	return modifier != nil && modifier.Name == c.Restore.Name
 }
 
 // summed names the first of some objects, and how many more there are.
@@ -178,32 +188,31 @@ func podState(pod *corev1.Pod) state {
 	return s
 }
 
-// missing compares what was restored with what the backup holds.
-func (c *Context) missing(ctx context.Context) ([]string, error) {
+// compare reads what the backup holds, and what became of it.
+func (c *Context) compare(ctx context.Context) (comparison, error) {
 	spec := c.Restore.Spec
-	if spec.LabelSelector != nil || len(spec.OrLabelSelectors) > 0 {
-		return nil, nil // what a selector leaves out cannot be told from the lists
+	compared := comparison{namespace: c.NAR.Namespace, spec: &spec, asked: c.NAR.Spec.RestoreSpec}
+	if compared.asked == nil { // unreadable, since an edit
+		compared.asked = &velerov1.RestoreSpec{}
+	}
+	if compared.selects() && !c.fromTenantsLocation() {
+		return compared, nil
 	}
 	store, err := c.Store(ctx)
 	if err != nil {
-		return nil, err
+		return compared, err
 	}
-	backup, err := store.BackupResources(ctx, spec.BackupName, c.NAR.Namespace)
-	if err != nil {
-		return nil, err
-	}
-	c.Progress()
-	restored, err := store.RestoreResources(ctx, c.Restore.Name, c.NAR.Namespace)
-	if err != nil {
-		return nil, err
+	if compared.backup, err = store.BackupResources(ctx, spec.BackupName, c.NAR.Namespace); err != nil {
+		return compared, err
 	}
 	c.Progress()
-	results, err := store.RestoreResults(ctx, c.Restore.Name)
-	if err != nil && !errors.Is(err, objectstore.ErrNotFound) {
-		return nil, err
+	if compared.restored, err = store.RestoreResources(ctx, c.Restore.Name, c.NAR.Namespace); err != nil {
+		return compared, err
 	}
-	return missingObjects(comparison{
-		namespace: c.NAR.Namespace, backup: backup, restored: restored, spec: &spec,
-		warnings: results[objectstore.WarningsKey].Namespaces[c.NAR.Namespace],
-	}), nil
+	c.Progress()
+	compared.results, err = store.RestoreResults(ctx, c.Restore.Name)
+	if errors.Is(err, objectstore.ErrNotFound) {
+		err = nil
+	}
+	return compared, err
 }

@@ -160,7 +160,8 @@ func TestMissingObjects(t *testing.T) {
 	} {
 		t.Run(title, func(t *testing.T) {
 			assert.Equal(t, test.want, missingObjects(comparison{
-				namespace: team, backup: backup, restored: test.restored, spec: &test.spec, warnings: test.warnings,
+				namespace: team, backup: backup, restored: test.restored, spec: &test.spec,
+				results: objectstore.Results{objectstore.WarningsKey: {Namespaces: map[string][]string{team: test.warnings}}},
 			}))
 		})
 	}

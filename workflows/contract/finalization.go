@@ -110,6 +110,10 @@ type FinalizationOutcome struct {
 	Gone     bool              `json:"gone,omitempty"`
 	Warnings FinalizationLines `json:"warnings"`
 	Errors   FinalizationLines `json:"errors"`
+	// LeftOut counts the objects that a restore from a tenant's storage location was not to bring, Refused those that the API
+	// server refused.
+	LeftOut int `json:"leftOut,omitempty"`
+	Refused int `json:"refused,omitempty"`
 }
 
 // FinalizationPublication is the input of ActivityPublishFinalization.
@@ -148,6 +152,9 @@ type FinalizationRecord struct {
 	VeleroErrors []string       `json:"veleroErrors,omitempty"`
 	// Problem says why the results in the object store do not hold what the tasks found.
 	Problem string `json:"problem,omitempty"`
+	// LeftOut and Refused are those of the tasks.
+	LeftOut int `json:"leftOut,omitempty"`
+	Refused int `json:"refused,omitempty"`
 }
 
 // RecordedTask is one task of a FinalizationRecord. Of many messages it holds the first.

@@ -33,6 +33,9 @@ const (
 	NonAdminConditionVeleroStalled NonAdminCondition = "VeleroStalled"
 	// NonAdminConditionFinalized is true once the work after a restore is over, with or without errors: its reason tells.
 	NonAdminConditionFinalized NonAdminCondition = "Finalized"
+	// NonAdminConditionFiltered is true if a restore from a tenant's storage location did not bring all that its backup holds, since
+	// the location's owner could not have made it; it is absent otherwise.
+	NonAdminConditionFiltered NonAdminCondition = "Filtered"
 	// NonAdminConditionClusterAdminApproved tells whether an administrator allowed a storage location.
 	NonAdminConditionClusterAdminApproved NonAdminCondition = "ClusterAdminApproved"
 	// NonAdminConditionSpecUpdateApproved tells whether an administrator allowed a change of a storage location.
@@ -73,6 +76,8 @@ const (
 	ReasonFinalizing                  = "Finalizing"
 	ReasonFinalizationCompleted       = "FinalizationCompleted"
 	ReasonFinalizationPartiallyFailed = "FinalizationPartiallyFailed"
+	// Holdfast's own, of condition Filtered.
+	ReasonNotAllowedFromTenantsLocation = "NotAllowedFromTenantsLocation"
 )
 
 // Reasons on a NonAdminBackupStorageLocation and its approval request.
