@@ -120,14 +120,13 @@ func restoreRejection(err error) (verdict restore.Verdict, permanent bool) {
 
 // createVeleroRestore makes the Velero Restore from what the spec was judged by, a moment ago.
 func (r *Restores) createVeleroRestore(ctx context.Context, o *restore.Objects) error {
-	modifier := restore.NewModifier(o.NAR, o.RestoreName, r.Gatherer.OADPNamespace)
 	if o.Source.Tenants() {
-		if err := r.createModifier(ctx, o, modifier); err != nil {
+		if err := r.createModifier(ctx, o); err != nil {
 			return err
 		}
 	}
 	created := restore.NewVeleroRestore(o.NAR, o.RestoreName, r.Gatherer.OADPNamespace,
-		policy.BuildRestoreSpec(o.NAR, o.Source, *o.Rules, modifier.Name))
+		policy.BuildRestoreSpec(o.NAR, o.Source, *o.Rules, o.RestoreName))
 	err := r.Client.Create(ctx, created)
 	if apierrors.IsAlreadyExists(err) {
 		// Made meanwhile by an attempt that we lost sight of, or somebody else's: reading again tells.
@@ -140,10 +139,14 @@ func (r *Restores) createVeleroRestore(ctx context.Context, o *restore.Objects) 
 	return nil
 }
 
-// createModifier makes the ConfigMap that Velero needs to restore from a tenant's storage location. One that an earlier
-// attempt, or an earlier version, made is found again, and made anew if it does not say the same.
-func (r *Restores) createModifier(ctx context.Context, o *restore.Objects, modifier *corev1.ConfigMap) error {
-	err := r.Client.Create(ctx, modifier.DeepCopy())
+// createModifier makes the ConfigMap that Velero needs to restore from a tenant's storage location. It has the name of the Velero
+// Restore. One that an earlier attempt, or an earlier version, made is found again, and made anew if it does not say the same.
+func (r *Restores) createModifier(ctx context.Context, o *restore.Objects) error {
+	modifier, err := restore.NewModifier(o.NAR, o.RestoreName, r.Gatherer.OADPNamespace, o.Source.Allowlist)
+	if err != nil {
+		return err
+	}
+	err = r.Client.Create(ctx, modifier.DeepCopy())
 	if err == nil {
 		return nil
 	}

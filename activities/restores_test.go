@@ -10,6 +10,7 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
 	"go.temporal.io/sdk/testsuite"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/k8s/restore"
 	"holdfast.dev/holdfast/test/fake"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -138,7 +140,8 @@ func TestFromATenantsLocationARestoreHasOurModifier(t *testing.T) {
 	assert.False(t, *made.Spec.IncludeClusterResources)
 	modifier := w.Modifier(made.Spec.ResourceModifier.Name)
 	require.NotNil(t, modifier)
-	assert.Equal(t, restore.NewModifier(fake.NAR(again, name), restored, fake.OADPNamespace).Data, modifier.Data)
+	assert.Equal(t, ownModifier(t, w).Data, modifier.Data)
+	assert.Equal(t, []string{"configmaps"}, made.Spec.IncludedResources)
 	assert.True(t, restore.OriginIs(modifier, fake.Namespace, again))
 
 	w.Remove(w.ReadRestore(again))
@@ -147,8 +150,45 @@ func TestFromATenantsLocationARestoreHasOurModifier(t *testing.T) {
 	assert.Nil(t, w.ReadRestore(again))
 }
 
+// ownModifier is what a restore from a tenant's location has.
+func ownModifier(t *testing.T, w *fake.World) *corev1.ConfigMap {
+	t.Helper()
+	allowlist, err := w.Allowed.Allowlist(t.Context(), policy.RestoreFromTenantsLocations{})
+	require.NoError(t, err)
+	modifier, err := restore.NewModifier(fake.NAR(again, name), restored, fake.OADPNamespace, allowlist)
+	require.NoError(t, err)
+	return modifier
+}
+
+func TestNothingIsRestoredFromATenantsLocationUntilItIsKnownWhatMayBe(t *testing.T) {
+	w := restoring(t, fake.Namespace)
+	w.Allowed.Err = fake.ErrAway
+	_, err := step(t, w, contract.ActivityStartRestore)
+	require.ErrorContains(t, err, fake.ErrAway.Error(), "to be asked again")
+	assert.Empty(t, w.ReadRestore(again).Status.VeleroRestore)
+
+	w.Allowed = fake.Allowlist{Problem: "the API server does not say what it serves in metrics.k8s.io/v1beta1"}
+	view := steps(t, w, contract.ActivityStartRestore)
+	assert.True(t, restore.Settled(view))
+	assert.Equal(t, "BackingOff", view.Phase)
+	assert.Contains(t, acceptedRestore(w).Message, w.Allowed.Problem)
+	assert.Nil(t, w.VeleroRestore(restored))
+	assert.Nil(t, w.Modifier(restored))
+
+	// The watcher does not know what may come back: to it the restore is not settled, and is looked at again.
+	watching := *w.Restores.Gatherer
+	watching.Allowlists = nil
+	objects, err := watching.Gather(t.Context(), contract.ObjectRef{Namespace: fake.Namespace, Name: again, UID: "uid-" + again})
+	require.NoError(t, err)
+	assert.False(t, restore.Settled(objects.View()))
+
+	w.Allowed = fake.New(t).Allowed
+	steps(t, w, contract.ActivityRefreshRestore, contract.ActivityStartRestore)
+	require.NotNil(t, w.VeleroRestore(restored))
+}
+
 func TestAModifierOfAnotherContentIsReplacedAndSomebodyElsesIsNot(t *testing.T) {
-	old := restore.NewModifier(fake.NAR(again, name), restored, fake.OADPNamespace)
+	old := ownModifier(t, fake.New(t))
 	old.Data = map[string]string{"resourceModifiers.yaml": "version: v1"}
 	w := restoring(t, fake.Namespace, old)
 	steps(t, w, contract.ActivityStartRestore)

@@ -10,7 +10,7 @@ import (
 
 // RESTMapper knows which resource stands for each kind in scheme, without asking the API server: a process can start while
 // that is away. Our kinds and Velero's are namespaced, as are all others that Holdfast uses but Namespace,
-// PersistentVolume and StorageClass.
+// PersistentVolume, StorageClass and ClusterRole.
 func RESTMapper(scheme *runtime.Scheme) meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper(scheme.PrioritizedVersionsAllGroups())
 	for kind := range scheme.AllKnownTypes() {
@@ -20,7 +20,8 @@ func RESTMapper(scheme *runtime.Scheme) meta.RESTMapper {
 		scope := meta.RESTScope(meta.RESTScopeNamespace)
 		switch kind.GroupKind() {
 		case schema.GroupKind{Kind: "Namespace"}, schema.GroupKind{Kind: "PersistentVolume"},
-			schema.GroupKind{Group: "storage.k8s.io", Kind: "StorageClass"}:
+			schema.GroupKind{Group: "storage.k8s.io", Kind: "StorageClass"},
+			schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}:
 			scope = meta.RESTScopeRoot
 		}
 		mapper.Add(kind, scope)

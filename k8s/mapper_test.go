@@ -42,7 +42,7 @@ func TestKindsAreMappedWithoutTheAPIServer(t *testing.T) {
 		assert.Equal(t, meta.RESTScopeNameNamespace, mapping.Scope.Name())
 	}
 	for _, kind := range []schema.GroupKind{
-		{Kind: "Namespace"}, {Kind: "PersistentVolume"}, {Group: "storage.k8s.io", Kind: "StorageClass"},
+		{Kind: "Namespace"}, {Kind: "PersistentVolume"}, {Group: "storage.k8s.io", Kind: "StorageClass"}, {Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"},
 	} {
 		mapping, err := mapper.RESTMapping(kind, "v1")
 		require.NoError(t, err)

@@ -24,10 +24,11 @@ package main
 // +kubebuilder:rbac:groups=velero.io,namespace=openshift-adp,resources=downloadrequests,verbs=get;create;delete
 // +kubebuilder:rbac:groups=oadp.openshift.io,namespace=openshift-adp,resources=dataprotectionapplications,verbs=list
 // +kubebuilder:rbac:groups="",namespace=openshift-adp,resources=configmaps,verbs=get;list;create;patch;delete
-// +kubebuilder:rbac:groups=apps,namespace=openshift-adp,resources=deployments,resourceNames=non-admin-controller,verbs=get
+// +kubebuilder:rbac:groups=apps,namespace=openshift-adp,resources=deployments,resourceNames=non-admin-controller;velero,verbs=get
 // +kubebuilder:rbac:groups="",resources=persistentvolumeclaims;pods,verbs=list
 // +kubebuilder:rbac:groups="",resources=persistentvolumes,verbs=get;patch
 // +kubebuilder:rbac:groups=apps,resources=deployments;statefulsets;daemonsets,verbs=list
+// +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=clusterroles,verbs=get
 // +kubebuilder:rbac:groups=storage.k8s.io,resources=storageclasses,verbs=list
 // +kubebuilder:rbac:groups=fdb.holdfast.dev,resources=foundationdbbackups,verbs=get;list;patch
 // +kubebuilder:rbac:groups=fdb.holdfast.dev,resources=foundationdbbackups/status,verbs=patch

@@ -10,6 +10,7 @@ import (
 
 	"go.temporal.io/sdk/worker"
 	"go.uber.org/zap"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -47,9 +48,11 @@ const secretLag = 500 * time.Millisecond
 type kube struct {
 	config *rest.Config
 	client client.Client
-	policy *policy.Source
-	rival  *k8s.Rival
-	events events.EventRecorder
+	// discovery asks what the API server serves.
+	discovery discovery.DiscoveryInterface
+	policy    *policy.Source
+	rival     *k8s.Rival
+	events    events.EventRecorder
 }
 
 func run(ctx context.Context, flags *workerFlags) error {
@@ -110,8 +113,7 @@ func connectKube(ctx context.Context, flags *workerFlags) (*kube, error) {
 		return nil, fmt.Errorf("start recording events: %w", err)
 	}
 	return &kube{
-		config: config,
-		client: direct,
+		config: config, client: direct, discovery: clientset.Discovery(),
 		policy: policy.NewSource(dynamicClient, direct, flags.OADPNamespace),
 		rival:  &k8s.Rival{Reader: direct, OADPNamespace: flags.OADPNamespace},
 		events: broadcaster.NewRecorder(k8s.Scheme(), "holdfast"),
@@ -233,6 +235,9 @@ func registerActivities(runner worker.ActivityRegistry, flags *workerFlags, clus
 		Gatherer: &restore.Gatherer{
 			Reader: cluster.client, Policy: cluster.policy,
 			ClusterID: flags.ClusterID, OADPNamespace: flags.OADPNamespace,
+			Allowlists: &restore.Allowlists{
+				Client: cluster.client, Discovery: cluster.discovery, OADPNamespace: flags.OADPNamespace,
+			},
 		},
 		Events:       cluster.events,
 		StallTimeout: flags.VeleroStallTimeout,

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"slices"
 	"strings"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
@@ -18,6 +19,8 @@ type RestoreSource struct {
 	Backup *velerov1.Backup
 	// Location is the Velero BackupStorageLocation that holds the Backup.
 	Location *velerov1.BackupStorageLocation
+	// Allowlist is what may come back from a tenant's Location; nil if whoever has read the source does not judge that.
+	Allowlist *Allowlist
 }
 
 // Tenants reports whether the backup lies in a tenant's storage location, where it may hold anything.
@@ -58,7 +61,7 @@ func ValidateRestore(nar *oadpv1alpha1.NonAdminRestore, source RestoreSource, p 
 		return err
 	}
 	if !source.Tenants() {
-		return nil
+		return checkUpdates(effectiveRestoreSpec(nar, p))
 	}
 	if spec.ResourceModifier != nil {
 		return invalid("NonAdminRestore spec.restoreSpec.resourceModifier is restricted, must not be set to restore a backup " +
@@ -67,6 +70,34 @@ func ValidateRestore(nar *oadpv1alpha1.NonAdminRestore, source RestoreSource, p 
 	if enforced != nil && enforced.ResourceModifier != nil {
 		return external("the administrator enforces spec.restoreSpec.resourceModifier, " +
 			"with which no backup can be restored from a NonAdminBackupStorageLocation")
+	}
+	return checkAllowlist(source.Allowlist, effectiveRestoreSpec(nar, p))
+}
+
+// checkAllowlist refuses a restore of nothing: Velero would take it for one of all.
+func checkAllowlist(allowlist *Allowlist, spec *velerov1.RestoreSpec) error {
+	switch {
+	case allowlist == nil:
+		return nil
+	case allowlist.Problem != "":
+		return external("nothing can be restored from a NonAdminBackupStorageLocation now: %s", allowlist.Problem)
+	case len(allowlist.Chosen(spec)) == 0:
+		return external("NonAdminRestore spec.restoreSpec asks for nothing that can be restored from a NonAdminBackupStorageLocation: "+
+			"only what ClusterRole %q may create in a namespace is", allowlist.ClusterRole)
+	}
+	return nil
+}
+
+// checkUpdates refuses what Velero would refuse: the name of a resource among the included ones that is excluded from updates.
+func checkUpdates(spec *velerov1.RestoreSpec) error {
+	if spec.ExistingResourcePolicy != velerov1.PolicyTypeUpdate {
+		return nil
+	}
+	for _, excluded := range excludedFromUpdates {
+		if slices.Contains(spec.IncludedResources, excluded) {
+			return invalidRestore("includedResources", "must not contain "+excluded+
+				" with existingResourcePolicy update, which leaves roles and limits as they are")
+		}
 	}
 	return nil
 }

@@ -12,21 +12,28 @@ import (
 // excludedFromRestore: a restore leaves these alone, whoever wrote them into the backup.
 var excludedFromRestore = slices.Concat([]string{"volumesnapshotclasses"}, excludedNamespaceScoped, excludedClusterScoped)
 
+// excludedFromUpdates: an old backup would give back what has been revoked since, or take off what limits the namespace now.
+var excludedFromUpdates = []string{
+	"roles.rbac.authorization.k8s.io", "rolebindings.rbac.authorization.k8s.io",
+	"roles.authorization.openshift.io", "rolebindings.authorization.openshift.io",
+	"resourcequotas", "limitranges", "networkpolicies.networking.k8s.io",
+}
+
+// nothing is a resource that does not exist: to Velero an empty list of included resources means all.
+const nothing = "nothing.holdfast.dev"
+
 // BuildRestoreSpec returns the spec of the Velero Restore for a NonAdminRestore that ValidateRestore found valid: the
 // tenant's, with the administrator's values where it sets none, of the tenant's namespace only, without the resources that
 // tenants do not get.
 //
-// From a tenant's storage location no cluster-scoped resource comes back, and the resource modifier is the ConfigMap called
-// modifier, which holds RestoreModifier. From an administrator's, the volumes of restored claims do.
+// From a tenant's storage location only what the source's Allowlist names comes back, no status, and the resource modifier is the
+// ConfigMap called modifier, which holds RestoreMark.Modifier. From an administrator's, everything of the namespace and the
+// volumes of restored claims do. From either, roles and limits that exist are not updated.
 //
 // Nothing in the result is shared with nar or the policy. The result keeps to the tenant's namespace and to the policy
 // whether or not the spec was found valid.
 func BuildRestoreSpec(nar *oadpv1alpha1.NonAdminRestore, source RestoreSource, p Policy, modifier string) velerov1.RestoreSpec {
-	spec := &velerov1.RestoreSpec{}
-	if nar.Spec.RestoreSpec != nil {
-		spec = nar.Spec.RestoreSpec.DeepCopy()
-	}
-	applyEnforced(spec, enforcedRestoreSpec(p))
+	spec := effectiveRestoreSpec(nar, p)
 	spec.BackupName = ""
 	if source.Backup != nil {
 		spec.BackupName = source.Backup.Name
@@ -42,31 +49,33 @@ func BuildRestoreSpec(nar *oadpv1alpha1.NonAdminRestore, source RestoreSource, p
 		none := false
 		spec.IncludeClusterResources = &none
 		spec.ResourceModifier = &corev1.TypedLocalObjectReference{Kind: "ConfigMap", Name: modifier}
+		spec.RestoreStatus = nil
+		spec.IncludedResources, spec.ExcludedResources = included(source.Allowlist.Chosen(spec)), nil
 	}
 	spec.ExcludedResources = withExcluded(spec.ExcludedResources, excludedFromRestore)
+	if spec.ExistingResourcePolicy == velerov1.PolicyTypeUpdate {
+		spec.ExcludedResources = withExcluded(spec.ExcludedResources, excludedFromUpdates)
+	}
 	return *spec
 }
 
-// RestoreModifier is what Velero's resource modifiers do to what comes back from a tenant's storage location. A claim that
-// names its volume would be bound to whichever volume of the cluster has that name. No rule asks for a namespace: Velero
-// compares it with the one that the file in the bucket names, and restores into the tenant's after that. The other rules
-// make the API server refuse what Velero (since 1.18) restores in spite of includeClusterResources: an object in the bucket
-// can ask for it by an annotation.
-const RestoreModifier = `version: v1
-resourceModifierRules:
-- conditions:
-    groupResource: persistentvolumeclaims
-  mergePatches:
-  - patchData: '{"spec":{"volumeName":null}}'
-- conditions:
-    groupResource: persistentvolumes
-  mergePatches:
-  - patchData: '{"metadata":{"name":"Not restored from a storage location of a tenant"},"spec":null}'
-- conditions:
-    groupResource: priorityclasses.scheduling.k8s.io
-  mergePatches:
-  - patchData: '{"metadata":{"name":"Not restored from a storage location of a tenant"},"value":"none"}'
-`
+func included(chosen []Served) []string {
+	if len(chosen) == 0 {
+		return []string{nothing}
+	}
+	names := make([]string, 0, len(chosen))
+	for _, resource := range chosen {
+		names = append(names, resource.String())
+	}
+	return names
+}
 
-// RestoreModifierKey is the one key of the ConfigMap that holds RestoreModifier.
-const RestoreModifierKey = "resourceModifiers.yaml"
+// effectiveRestoreSpec is a copy of the tenant's spec, with the administrator's values where it sets none.
+func effectiveRestoreSpec(nar *oadpv1alpha1.NonAdminRestore, p Policy) *velerov1.RestoreSpec {
+	spec := &velerov1.RestoreSpec{}
+	if nar.Spec.RestoreSpec != nil {
+		spec = nar.Spec.RestoreSpec.DeepCopy()
+	}
+	applyEnforced(spec, enforcedRestoreSpec(p))
+	return spec
+}

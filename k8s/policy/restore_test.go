@@ -206,7 +206,10 @@ func TestTheVeleroRestoreIsTheTenantsWithinItsNamespace(t *testing.T) {
 
 	want.IncludeClusterResources = ptr(false)
 	want.ResourceModifier = &corev1.TypedLocalObjectReference{Kind: "ConfigMap", Name: "team-a-again-1"}
-	require.Equal(t, want, BuildRestoreSpec(nar, takenInOwnStore(), p, "team-a-again-1"))
+	want.ExcludedResources = excludedFromRestore
+	own := takenInOwnStore()
+	own.Allowlist = allowing("configmaps", "secrets")
+	require.Equal(t, want, BuildRestoreSpec(nar, own, p, "team-a-again-1"))
 	require.Equal(t, before, nar, "the tenant's object was changed")
 }
 
@@ -231,6 +234,7 @@ func TestARestoreThatWasNeverValidatedStaysInTheTenantsNamespace(t *testing.T) {
 				if source.Tenants() {
 					require.Equal(t, ptr(false), built.IncludeClusterResources)
 					require.Equal(t, "ours", built.ResourceModifier.Name)
+					require.Equal(t, []string{"nothing.holdfast.dev"}, built.IncludedResources, "nobody has said what may come")
 				}
 			}
 		})
@@ -249,26 +253,6 @@ func TestALocationIsATenantsByWhicheverMark(t *testing.T) {
 		source.Location = labelled
 		return source
 	}()), "whose it is must be known")
-}
-
-// Velero reads the ConfigMap strictly. A rule that asked for a namespace would miss an object whose file names another.
-func TestTheModifierIsWhatVeleroReads(t *testing.T) {
-	var read struct {
-		Version               string `json:"version"`
-		ResourceModifierRules []struct {
-			Conditions struct {
-				GroupResource string `json:"groupResource"`
-			} `json:"conditions"`
-			MergePatches []struct {
-				PatchData string `json:"patchData"`
-			} `json:"mergePatches"`
-		} `json:"resourceModifierRules"`
-	}
-	require.NoError(t, yaml.UnmarshalStrict([]byte(RestoreModifier), &read))
-	require.Equal(t, "v1", read.Version)
-	claims := read.ResourceModifierRules[0]
-	assert.Equal(t, "persistentvolumeclaims", claims.Conditions.GroupResource)
-	assert.JSONEq(t, `{"spec":{"volumeName":null}}`, claims.MergePatches[0].PatchData)
 }
 
 // FuzzValidateRestore: whatever a tenant writes is judged, never a panic, and what is built from it keeps to the tenant's

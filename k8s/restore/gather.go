@@ -23,6 +23,9 @@ type Gatherer struct {
 	Policy        backup.PolicySource
 	ClusterID     string
 	OADPNamespace string
+	// Allowlists is nil where it is not judged what may come back from a tenant's location: in the watcher, to which a restore that
+	// backs off for that reason is never settled, so that it is judged again at every resync.
+	Allowlists AllowlistSource
 }
 
 // Objects is what there is of one NonAdminRestore, as read. The objects are the reader's own: copy before changing.
@@ -127,7 +130,9 @@ func (g *Gatherer) getRestore(ctx context.Context, name string) (*velerov1.Resto
 
 // readSource reads the backup that the spec names, with all that must be there of it. What belongs to somebody else counts
 // as absent.
-func (g *Gatherer) readSource(ctx context.Context, nar *oadpv1alpha1.NonAdminRestore) (policy.RestoreSource, error) {
+func (g *Gatherer) readSource(
+	ctx context.Context, nar *oadpv1alpha1.NonAdminRestore, rules policy.Policy,
+) (policy.RestoreSource, error) {
 	var source policy.RestoreSource
 	if nar.Spec.RestoreSpec == nil || len(validation.IsDNS1123Subdomain(nar.Spec.RestoreSpec.BackupName)) > 0 {
 		return source, nil // no object has such a name
@@ -150,8 +155,12 @@ func (g *Gatherer) readSource(ctx context.Context, nar *oadpv1alpha1.NonAdminRes
 	}
 	location := &velerov1.BackupStorageLocation{}
 	exists, err = k8s.Get(ctx, g.Reader, "Velero BackupStorageLocation", g.OADPNamespace, holder, location)
-	if exists {
-		source.Location = location
+	if err != nil || !exists {
+		return source, err
+	}
+	source.Location = location
+	if source.Tenants() && g.Allowlists != nil {
+		source.Allowlist, err = g.Allowlists.Allowlist(ctx, rules.RestoreFromTenantsLocations)
 	}
 	return source, err
 }

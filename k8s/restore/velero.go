@@ -27,13 +27,19 @@ func NewVeleroRestore(
 	return &velerov1.Restore{ObjectMeta: k8s.RestoreOrigin.Meta(nar, name, oadpNamespace, name), Spec: spec}
 }
 
-// NewModifier builds the ConfigMap by which Velero changes what it restores from a tenant's storage location. It has the
-// name of the Velero Restore.
-func NewModifier(nar *oadpv1alpha1.NonAdminRestore, name, oadpNamespace string) *corev1.ConfigMap {
+// NewModifier builds the ConfigMap by which Velero changes what it restores from a tenant's storage location. The allowlist says
+// what may come. It has the name of the Velero Restore.
+func NewModifier(
+	nar *oadpv1alpha1.NonAdminRestore, name, oadpNamespace string, allowlist *policy.Allowlist,
+) (*corev1.ConfigMap, error) {
+	text, err := policy.RestoreMark{Into: nar.Namespace, OADPNamespace: oadpNamespace, By: name}.Modifier(allowlist)
+	if err != nil {
+		return nil, err
+	}
 	return &corev1.ConfigMap{
 		ObjectMeta: k8s.RestoreOrigin.Meta(nar, name, oadpNamespace, name),
-		Data:       map[string]string{policy.RestoreModifierKey: policy.RestoreModifier},
-	}
+		Data:       map[string]string{policy.RestoreModifierKey: text},
+	}, nil
 }
 
 // NewDownloadRequest builds the request by which Velero signs a URL for a file of the Velero Restore of a NonAdminRestore.

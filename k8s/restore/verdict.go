@@ -35,7 +35,7 @@ func (g *Gatherer) Judge(ctx context.Context, o *Objects) (Verdict, error) {
 	if err != nil {
 		return Verdict{}, fmt.Errorf("read the admin's policy: %w", err)
 	}
-	source, err := g.readSource(ctx, o.NAR)
+	source, err := g.readSource(ctx, o.NAR, rules)
 	if err != nil {
 		return Verdict{}, err
 	}

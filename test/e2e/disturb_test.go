@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -60,10 +61,17 @@ func TestPolicyIsEnforcedLive(t *testing.T) {
 // setNonAdminPolicy writes the administrator's policy, for the rest of the test; it is in force within seconds.
 func setNonAdminPolicy(t *testing.T, content string) {
 	t.Helper()
-	write := func(ctx context.Context, content string) {
+	setPolicy(t, map[string]string{"nonAdmin": content})
+}
+
+// setPolicy writes the keys of the administrator's policy, for the rest of the test.
+func setPolicy(t *testing.T, keys map[string]string) {
+	t.Helper()
+	write := func(ctx context.Context, changed map[string]string) {
+		keys := map[string]string{"nonAdmin": "{}", "holdfast": "{}"} // a policy that went would stay in force
+		maps.Copy(keys, changed)
 		rules := &corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Namespace: env.OADPNamespace, Name: "holdfast-policy"},
-			Data:       map[string]string{"nonAdmin": content},
+			ObjectMeta: metav1.ObjectMeta{Namespace: env.OADPNamespace, Name: "holdfast-policy"}, Data: keys,
 		}
 		err := admin.Update(ctx, rules)
 		if apierrors.IsNotFound(err) {
@@ -71,8 +79,8 @@ func setNonAdminPolicy(t *testing.T, content string) {
 		}
 		require.NoError(t, err)
 	}
-	write(t.Context(), content)
-	t.Cleanup(func() { write(context.Background(), "{}") }) // a policy that went would stay in force
+	write(t.Context(), keys)
+	t.Cleanup(func() { write(context.Background(), nil) })
 }
 
 func TestKilledWhileCreating(t *testing.T) {

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -94,12 +96,14 @@ func (x *tenant) awaitRestoreCreated(nar *restoring) *restoring {
 }
 
 // awaitRestoreRefused waits until the restore's spec is refused, and returns what is said about it.
-func (x *tenant) awaitRestoreRefused(nar *restoring, reason string) string {
+func (x *tenant) awaitRestoreRefused(nar *restoring, reason string, saying ...string) string {
 	x.t.Helper()
-	seen := x.awaitRestore(nar, "refused: "+reason, func(now *restoring) bool {
+	wish := "refused: " + strings.Join(append([]string{reason}, saying...), ", ")
+	seen := x.awaitRestore(nar, wish, func(now *restoring) bool {
 		accepted := restoreCondition(now, oadpv1alpha1.NonAdminConditionAccepted)
 		return now.Status.Phase == oadpv1alpha1.NonAdminPhaseBackingOff && accepted != nil &&
-			accepted.Status == metav1.ConditionFalse && accepted.Reason == reason
+			accepted.Status == metav1.ConditionFalse && accepted.Reason == reason &&
+			!slices.ContainsFunc(saying, func(text string) bool { return !strings.Contains(accepted.Message, text) })
 	})
 	return restoreCondition(seen, oadpv1alpha1.NonAdminConditionAccepted).Message
 }

@@ -167,7 +167,7 @@ var compared = []schema.GroupVersionKind{
 }
 
 // contentOf returns what users have written of a namespace's objects, by kind and name: all but the status, what the API server
-// adds, the labels of Velero's own, and the address of a Service, which Kubernetes gives anew.
+// adds, the labels of Velero's own, the mark of a restore from a tenant's location, and the address of a Service, which Kubernetes gives anew.
 func contentOf(t *testing.T, namespace string) map[string]map[string]any {
 	t.Helper()
 	found := map[string]map[string]any{}
@@ -180,8 +180,11 @@ func contentOf(t *testing.T, namespace string) map[string]map[string]any {
 				continue
 			}
 			labels, annotations := item.GetLabels(), item.GetAnnotations()
-			maps.DeleteFunc(labels, func(key, _ string) bool { return strings.HasPrefix(key, "velero.io/") })
-			maps.DeleteFunc(annotations, func(key, _ string) bool { return strings.HasPrefix(key, "pv.kubernetes.io/") })
+			for prefix, of := range map[string]map[string]string{
+				"velero.io/": labels, "pv.kubernetes.io/": annotations, "holdfast.dev/restored-": annotations,
+			} {
+				maps.DeleteFunc(of, func(key, _ string) bool { return strings.HasPrefix(key, prefix) })
+			}
 			content := item.Object
 			delete(content, "status")
 			content["metadata"] = map[string]any{

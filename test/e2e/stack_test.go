@@ -65,6 +65,10 @@ func run(m *testing.M) int {
 		return 1
 	}
 	defer stack.Stop()
+	if err := stack.InstallKinds(ctx, foreignKinds...); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	if admin, err = clientFor(env.Admin); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -86,6 +90,15 @@ func run(m *testing.M) int {
 		code = checkRights(ctx)
 	}
 	return code
+}
+
+// foreignKinds are those of CSI snapshots, for which no driver is here, and one on whose objects a controller with great rights would
+// act: no role of tenants has it.
+var foreignKinds = []env.SchemalessKind{
+	{Group: "snapshot.storage.k8s.io", Version: "v1", Kind: "VolumeSnapshot", Plural: "volumesnapshots"},
+	{Group: "snapshot.storage.k8s.io", Version: "v1", Kind: "VolumeSnapshotContent", Plural: "volumesnapshotcontents", ClusterScoped: true},
+	{Group: "snapshot.storage.k8s.io", Version: "v1", Kind: "VolumeSnapshotClass", Plural: "volumesnapshotclasses", ClusterScoped: true},
+	{Group: "attack.example.com", Version: "v1", Kind: "Application", Plural: "applications"},
 }
 
 var clients sync.Map

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -124,6 +125,19 @@ func (p *Process) Restart(ctx context.Context) error {
 	if err := p.end(stopGrace); err != nil {
 		return err
 	}
+	return p.start(ctx)
+}
+
+// RestartWith is Restart with more arguments, for this life of the component. Of a flag given twice the last one counts.
+func (p *Process) RestartWith(ctx context.Context, more ...string) error {
+	p.lifecycle.Lock()
+	defer p.lifecycle.Unlock()
+	if err := p.end(stopGrace); err != nil {
+		return err
+	}
+	before := p.command.args
+	p.command.args = slices.Concat(before, more)
+	defer func() { p.command.args = before }()
 	return p.start(ctx)
 }
 

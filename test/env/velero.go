@@ -47,7 +47,7 @@ func (e *Env) startVelero(ctx context.Context, kubernetes, s3 *gate) error {
 		name: Velero, kind: Velero, path: e.bin[tools.Velero],
 		args: append([]string{ // "server" must come first: Velero starts its plugins with the arguments that follow it
 			"server", "--namespace", OADPNamespace, "--plugin-dir", filepath.Dir(e.bin[tools.VeleroPluginForAWS]),
-			"--metrics-address", metrics, "--profiler-address", profiler, "--default-volumes-to-fs-backup=false",
+			"--metrics-address", metrics, "--profiler-address", profiler, "--default-volumes-to-fs-backup=false", withoutInformerCache,
 			"--backup-sync-period", "1m", "--store-validation-frequency", "10s", "--client-qps", "500", "--client-burst", "1000",
 			"--log-level", "info",
 		}, e.options.VeleroArgs...),
@@ -117,6 +117,9 @@ func (e *Env) veleroSecret() *unstructured.Unstructured {
 	})
 }
 
+// withoutInformerCache: with it one file in a tenant's bucket has Velero 1.18 wait for ever, and everybody's restores with it.
+const withoutInformerCache = "--disable-informer-cache"
+
 // veleroDeployment stands for the server, which is no pod here: a restore asks for a Deployment of this name.
 func (e *Env) veleroDeployment() *unstructured.Unstructured {
 	labels := map[string]any{"app": "velero"}
@@ -126,7 +129,9 @@ func (e *Env) veleroDeployment() *unstructured.Unstructured {
 			"selector": map[string]any{"matchLabels": labels},
 			"template": map[string]any{
 				"metadata": map[string]any{"labels": labels},
-				"spec":     map[string]any{"containers": []any{map[string]any{"name": "velero", "image": "velero"}}},
+				"spec": map[string]any{"containers": []any{map[string]any{
+					"name": "velero", "image": "velero", "args": []any{"server", withoutInformerCache},
+				}}},
 			},
 		},
 	})

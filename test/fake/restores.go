@@ -14,6 +14,7 @@ import (
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/backup"
+	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/k8s/restore"
 )
 
@@ -22,6 +23,21 @@ const AdminLocation = "default"
 
 // veleroFinalizer keeps a Velero Restore until Velero has removed its files.
 const veleroFinalizer = "restores.velero.io/external-resources-finalizer"
+
+// Allowlist is what may come back from tenants' storage locations, whichever role the policy names.
+type Allowlist struct {
+	Resources []policy.Served
+	Problem   string
+	// Err stands for an API server that cannot be asked.
+	Err error
+}
+
+var _ restore.AllowlistSource = (*Allowlist)(nil)
+
+// Allowlist implements restore.AllowlistSource.
+func (a *Allowlist) Allowlist(_ context.Context, rules policy.RestoreFromTenantsLocations) (*policy.Allowlist, error) {
+	return &policy.Allowlist{ClusterRole: rules.Role(), Resources: a.Resources, Problem: a.Problem}, a.Err
+}
 
 // NAR returns a NonAdminRestore of a NonAdminBackup, which is not in the world yet.
 func NAR(name, backupName string) *oadpv1alpha1.NonAdminRestore {

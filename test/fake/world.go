@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -52,6 +53,8 @@ type World struct {
 	// Policy is the admin's policy; PolicyErr stands for one that cannot be read.
 	Policy    policy.Policy
 	PolicyErr error
+	// Allowed is what may come back from tenants' storage locations.
+	Allowed Allowlist
 	// Sign, if set, answers DownloadRequests with a URL, as Velero does.
 	Sign func(*velerov1.DownloadRequest) string
 
@@ -65,7 +68,9 @@ type World struct {
 // New returns a world with the tenant's namespace and the given objects.
 func New(t *testing.T, objects ...client.Object) *World {
 	t.Helper()
-	w := &World{t: t}
+	w := &World{t: t, Allowed: Allowlist{Resources: []policy.Served{
+		{GroupResource: schema.GroupResource{Resource: "configmaps"}, Kind: "ConfigMap", Versions: []string{"v1"}},
+	}}}
 	recorder := events.NewFakeRecorder(1000)
 	w.Events = recorder.Events
 	base := fake.NewClientBuilder().WithScheme(scheme()).WithObjectTracker(newGenerations()).
@@ -86,6 +91,7 @@ func New(t *testing.T, objects ...client.Object) *World {
 		Client: w.Client,
 		Gatherer: &restore.Gatherer{
 			Reader: w.Client, Policy: source{w}, ClusterID: Cluster, OADPNamespace: OADPNamespace,
+			Allowlists: &w.Allowed,
 		},
 		Events: recorder,
 		Paused: func() error { return nil },

@@ -1,0 +1,189 @@
+package restore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/restmapper"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"holdfast.dev/holdfast/k8s/policy"
+)
+
+// AllowlistSource tells what may come back from tenants' storage locations, as of now. An error means that it could not be read,
+// and may be another time.
+type AllowlistSource interface {
+	Allowlist(ctx context.Context, rules policy.RestoreFromTenantsLocations) (*policy.Allowlist, error)
+}
+
+// Allowlists reads at the API server what may come back from tenants' storage locations.
+type Allowlists struct {
+	Client        client.Client
+	Discovery     discovery.DiscoveryInterface
+	OADPNamespace string
+}
+
+var _ AllowlistSource = (*Allowlists)(nil)
+
+// admissionPolicy is the name of the ValidatingAdmissionPolicy, its binding and the service account that it asks about.
+const admissionPolicy = "holdfast-restores"
+
+// Allowlist implements AllowlistSource. Without the admission policy nothing may come back: the list alone is matched against the
+// folders of an archive, and its objects may be others than those say.
+func (a *Allowlists) Allowlist(ctx context.Context, rules policy.RestoreFromTenantsLocations) (*policy.Allowlist, error) {
+	allowlist := &policy.Allowlist{ClusterRole: rules.Role()}
+	var err error
+	if allowlist.Problem, err = a.unprepared(ctx, rules); err != nil || allowlist.Problem != "" {
+		return allowlist, err
+	}
+	role := &rbacv1.ClusterRole{}
+	err = a.Client.Get(ctx, client.ObjectKey{Name: allowlist.ClusterRole}, role)
+	if apierrors.IsNotFound(err) {
+		allowlist.Problem = fmt.Sprintf("there is no ClusterRole %q, which the administrator's policy names", allowlist.ClusterRole)
+		return allowlist, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("get ClusterRole %s: %w", allowlist.ClusterRole, err)
+	}
+	return allowlist, a.addServed(ctx, allowlist, role.Rules)
+}
+
+// unprepared says what an administrator has to do before anything can be restored from tenants' locations; nothing if empty.
+func (a *Allowlists) unprepared(ctx context.Context, rules policy.RestoreFromTenantsLocations) (string, error) {
+	inForce, err := a.policyInForce(ctx)
+	if err != nil {
+		return "", err
+	}
+	if !inForce {
+		return fmt.Sprintf("ValidatingAdmissionPolicy %s is not in force; ask an administrator to install it "+
+			"(deploy/rbac/restores.yaml)", admissionPolicy), nil
+	}
+	if rules.AllowInformerCache {
+		return "", nil
+	}
+	velero := &appsv1.Deployment{}
+	err = a.Client.Get(ctx, client.ObjectKey{Namespace: a.OADPNamespace, Name: veleroDeployment}, velero)
+	if client.IgnoreNotFound(err) != nil {
+		return "", fmt.Errorf("get Deployment %s/%s: %w", a.OADPNamespace, veleroDeployment, err)
+	}
+	if !withoutInformerCache(velero) {
+		return "Velero runs with its informer cache, in which one file of a bucket can hold up everybody's restores for ever; ask an " +
+			"administrator to start it with --disable-informer-cache", nil
+	}
+	return "", nil
+}
+
+// veleroDeployment is the name that Velero itself asks for when it restores.
+const veleroDeployment = "velero"
+
+// withoutInformerCache: of a flag given twice the last one counts.
+func withoutInformerCache(velero *appsv1.Deployment) bool {
+	off := false
+	for _, container := range velero.Spec.Template.Spec.Containers {
+		for _, arg := range slices.Concat(container.Command, container.Args) {
+			switch arg {
+			case "--disable-informer-cache", "--disable-informer-cache=true":
+				off = true
+			case "--disable-informer-cache=false":
+				off = false
+			}
+		}
+	}
+	return off
+}
+
+// policyInForce has the API server try an object that the policy refuses. Nothing is stored, and nothing is assumed of what an
+// administrator has done to the policy or its binding.
+func (a *Allowlists) policyInForce(ctx context.Context) (bool, error) {
+	probe := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Namespace: a.OADPNamespace, GenerateName: admissionPolicy + "-probe-",
+		Labels: map[string]string{velerov1.RestoreNameLabel: admissionPolicy},
+		Annotations: map[string]string{
+			policy.RestoredIntoAnnotation: "another-namespace", policy.RestoredByAnnotation: a.OADPNamespace + "/" + admissionPolicy,
+		},
+	}}
+	err := a.Client.Create(ctx, probe, client.DryRunAll)
+	switch {
+	case err == nil:
+		return false, nil
+	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "'"+admissionPolicy+"'"):
+		return true, nil
+	}
+	return false, fmt.Errorf("try ValidatingAdmissionPolicy %s: %w", admissionPolicy, err)
+}
+
+// addServed adds what the rules allow of what the API server serves. Where one of its groups does not say what it serves, a
+// plural of the list may be another in that group.
+func (a *Allowlists) addServed(ctx context.Context, allowlist *policy.Allowlist, rules []rbacv1.PolicyRule) error {
+	cached := memory.NewMemCacheClient(a.Discovery) // asks once for all that follows
+	asking := discovery.ToDiscoveryInterfaceWithContext(cached)
+	_, lists, err := asking.ServerGroupsAndResourcesWithContext(ctx)
+	var failed *discovery.ErrGroupDiscoveryFailed
+	switch {
+	case errors.As(err, &failed):
+		allowlist.Problem = "the API server does not say what it serves in " + strings.Join(groupVersions(failed), ", ")
+		return nil
+	case err != nil:
+		return fmt.Errorf("ask the API server what it serves: %w", err)
+	}
+	groups, err := restmapper.GetAPIGroupResourcesWithContext(ctx, asking)
+	if err != nil {
+		return fmt.Errorf("ask the API server what it serves: %w", err)
+	}
+	allowlist.Names = restmapper.NewShortcutExpander(restmapper.NewDiscoveryRESTMapper(groups), cached, nil)
+	served := servedIn(lists)
+	allowlist.Resources, allowlist.Followed = policy.Allowed(rules, served), policy.Followed(served)
+	if len(allowlist.Resources) == 0 {
+		allowlist.Problem = fmt.Sprintf("ClusterRole %q may create nothing in a namespace that such a restore brings",
+			allowlist.ClusterRole)
+	}
+	return nil
+}
+
+func groupVersions(failed *discovery.ErrGroupDiscoveryFailed) []string {
+	var named []string
+	for version := range failed.Groups {
+		named = append(named, version.String())
+	}
+	slices.Sort(named)
+	return named
+}
+
+// servedIn puts together what the API server says of each resource, group version by group version, the preferred ones first.
+func servedIn(lists []*metav1.APIResourceList) []policy.Served {
+	var served []policy.Served
+	at := map[schema.GroupResource]int{}
+	for _, list := range lists {
+		version, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			continue // no path leads to it
+		}
+		for _, resource := range list.APIResources {
+			if strings.Contains(resource.Name, "/") {
+				continue
+			}
+			name := version.WithResource(resource.Name).GroupResource()
+			i, known := at[name]
+			if !known {
+				i, at[name] = len(served), len(served)
+				served = append(served, policy.Served{
+					GroupResource: name, Kind: resource.Kind, Namespaced: resource.Namespaced, Verbs: resource.Verbs,
+				})
+			}
+			served[i].Versions = append(served[i].Versions, version.Version)
+		}
+	}
+	return served
+}
