@@ -9,7 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -115,6 +117,7 @@ func judgesRestores(ctx context.Context, t *testing.T, stack *env.Env) {
 		t.Run(title, func(t *testing.T) { test.judge(ctx, t, velero) })
 	}
 	t.Run("a status", func(t *testing.T) { judgesStatus(ctx, t, stack, velero) })
+	t.Run("an update by a role that may only create", func(t *testing.T) { judgesUpdates(ctx, t, stack, velero) })
 	t.Run("others are not judged", func(t *testing.T) {
 		judged{object: root, in: "default"}.judge(ctx, t, stack.Client())
 	})
@@ -236,4 +239,37 @@ func judgesStatus(ctx context.Context, t *testing.T, stack *env.Env, velero clie
 		env.OADPNamespace + `/probe"}}}`
 	err := velero.Patch(ctx, pod.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(escaped)))
 	require.ErrorContains(t, err, "such a restore stays within namespace elsewhere", "a mark that is new, whatever the label")
+}
+
+// judgesUpdates: what was there before the restore is changed only by who may change it.
+func judgesUpdates(ctx context.Context, t *testing.T, stack *env.Env, velero client.Client) {
+	rules := []rbacv1.PolicyRule{{Verbs: []string{"create"}, APIGroups: []string{""}, Resources: []string{"configmaps"}}}
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "creates-only"}, Rules: rules}
+	require.NoError(t, stack.Client().Create(ctx, role))
+	binding := &rbacv1.ClusterRoleBinding{}
+	require.NoError(t, stack.Client().Get(ctx, client.ObjectKey{Name: "holdfast-restores"}, binding))
+	require.NoError(t, stack.Client().Delete(ctx, binding)) // its roleRef cannot be changed
+	binding = &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: binding.Name}, Subjects: binding.Subjects, RoleRef: binding.RoleRef}
+	binding.RoleRef.Name = role.Name
+	require.NoError(t, stack.Client().Create(ctx, binding))
+
+	restored := judged{object: `{"apiVersion":"v1","kind":"ConfigMap"}`}.marked(t)
+	secret := judged{object: `{"apiVersion":"v1","kind":"Secret"}`}.marked(t)
+	require.Eventually(t, func() bool {
+		return velero.Create(ctx, restored.DeepCopy(), client.DryRunAll) == nil &&
+			velero.Create(ctx, secret.DeepCopy(), client.DryRunAll) != nil
+	}, time.Minute, 100*time.Millisecond, "the authorizer reads bindings some time after they are written")
+	require.NoError(t, velero.Create(ctx, restored))
+	line := client.RawPatch(types.MergePatchType, []byte(`{"data":{"line":"changed"}}`))
+	require.NoError(t, velero.Patch(ctx, restored, line), "as Velero writes what it has restored once more")
+
+	there := judged{object: `{"apiVersion":"v1","kind":"ConfigMap"}`}.marked(t)
+	mark, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": there.GetLabels(), "annotations": there.GetAnnotations()}})
+	require.NoError(t, err)
+	there.SetName("there")
+	there.SetLabels(nil)
+	there.SetAnnotations(nil)
+	require.NoError(t, stack.Client().Create(ctx, there))
+	err = velero.Patch(ctx, there, client.RawPatch(types.MergePatchType, mark))
+	require.ErrorContains(t, err, "/holdfast-restores, which has the rights of a tenant, may not patch it")
 }
