@@ -24,7 +24,7 @@ type Gatherer struct {
 	ClusterID     string
 	OADPNamespace string
 	// Allowlists is nil where it is not judged what may come back from a tenant's location: in the watcher, to which a restore that
-	// backs off for that reason is never settled, so that it is judged again at every resync.
+	// backs off for that reason is never settled, so that it is judged again at every event of its location, and every resync.
 	Allowlists AllowlistSource
 }
 

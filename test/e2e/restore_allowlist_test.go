@@ -20,8 +20,7 @@ import (
 	"holdfast.dev/holdfast/test/env"
 )
 
-// What may come back is the cluster's to say, so this is not parallel. A change of the policy has restores judged again, as the
-// resync does later.
+// What may come back is the cluster's to say, so this is not parallel. A change of the policy has restores judged again.
 func TestARestoreFromATenantsLocationWaitsUntilItIsKnownWhatMayComeBack(t *testing.T) {
 	x, account := newTenant(t, "erin"), newAccount(t)
 	location := x.own(account)
@@ -47,14 +46,10 @@ func TestARestoreFromATenantsLocationWaitsUntilItIsKnownWhatMayComeBack(t *testi
 		x.awaitRestoreRefused(nar, oadpv1alpha1.ReasonInvalidRestoreSpec, "may create nothing"))
 	assert.Nil(t, veleroRestore(t, restoreID(nar)))
 
-	restorer.Rules = []rbacv1.PolicyRule{{Verbs: []string{"create"}, APIGroups: []string{""}, Resources: []string{"configmaps"}}}
-	require.NoError(t, admin.Update(t.Context(), restorer))
 	silent := silentGroup(t)
 	judgeAgain()
 	assert.Equal(t, waits+"the API server does not say what it serves in silent.example.com/v1",
 		x.awaitRestoreRefused(nar, oadpv1alpha1.ReasonInvalidRestoreSpec, "silent.example.com"))
-	require.NoError(t, admin.Delete(t.Context(), silent))
-	awaitDiscovery(t, true)
 
 	binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{}
 	require.NoError(t, admin.Get(t.Context(), client.ObjectKey{Name: "holdfast-restores"}, binding))
@@ -65,6 +60,11 @@ func TestARestoreFromATenantsLocationWaitsUntilItIsKnownWhatMayComeBack(t *testi
 	assert.Equal(t, waits+"ValidatingAdmissionPolicy holdfast-restores is not in force; ask an administrator to install it "+
 		"(deploy/rbac/restores.yaml)", x.awaitRestoreRefused(nar, oadpv1alpha1.ReasonInvalidRestoreSpec, "not in force"))
 
+	// The last thing that it waits for comes last: events of the location have it judged again, too.
+	restorer.Rules = []rbacv1.PolicyRule{{Verbs: []string{"create"}, APIGroups: []string{""}, Resources: []string{"configmaps"}}}
+	require.NoError(t, admin.Update(t.Context(), restorer))
+	require.NoError(t, admin.Delete(t.Context(), silent))
+	awaitDiscovery(t, true)
 	enforceRestores(t, binding)
 	awaitJudge(t, true)
 	judgeAgain()
