@@ -91,8 +91,8 @@ func covers(granted []string, wanted string) bool {
 }
 
 var (
-	// neverGroups: rights, requests to Velero and to Holdfast, and OpenShift's builds, whose strategy is admitted by who creates them,
-	// which is Velero.
+	// neverGroups: rights, requests to Velero and to Holdfast, and OpenShift's builds, which are admitted by who creates them: here
+	// Velero.
 	neverGroups = []string{
 		"rbac.authorization.k8s.io", "authorization.openshift.io", "build.openshift.io", "oadp.openshift.io", "velero.io",
 		"holdfast.dev",
