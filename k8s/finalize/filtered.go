@@ -31,7 +31,7 @@ var derived = sets.New(
 	schema.GroupKind{Group: "apps", Kind: "ControllerRevision"},
 )
 
-// neverTold are kinds that no restore brings, whoever may create them.
+// neverTold are kinds that no restore brings, from any location.
 var neverTold = sets.New(
 	schema.GroupKind{Kind: "Event"}, schema.GroupKind{Group: "events.k8s.io", Kind: "Event"},
 	schema.GroupKind{Group: "velero.io", Kind: "Backup"}, schema.GroupKind{Group: "velero.io", Kind: "Restore"},

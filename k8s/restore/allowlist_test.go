@@ -1,14 +1,22 @@
 package restore
 
 import (
+	"context"
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"holdfast.dev/holdfast/k8s"
 	"holdfast.dev/holdfast/k8s/policy"
 )
 
@@ -49,4 +57,59 @@ func TestWhatTheAPIServerServesIsPutTogetherByResource(t *testing.T) {
 			Namespaced: true, Verbs: verbs,
 		},
 	}, served)
+}
+
+// Nothing is restored from a tenant's location while the API server does not judge it, or while it can hold up Velero.
+func TestWhatAnAdministratorHasToDoFirst(t *testing.T) {
+	const namespace = "openshift-adp"
+	velero := func(args ...string) *appsv1.Deployment {
+		made := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "velero"}}
+		made.Spec.Template.Spec.Containers = []corev1.Container{{Args: args}}
+		return made
+	}
+	forbidden := func(by string) error {
+		return apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "probe", errors.New(by))
+	}
+	judged := forbidden("ValidatingAdmissionPolicy 'holdfast-restores' with binding 'holdfast-restores' denied request")
+	for title, test := range map[string]struct {
+		answer     error
+		deployment *appsv1.Deployment
+		rules      policy.RestoreFromTenantsLocations
+		want, err  string
+	}{
+		"the policy is missing":        {deployment: velero("--disable-informer-cache"), want: "is not in force"},
+		"somebody else refuses":        {answer: forbidden("another policy"), err: "another policy"},
+		"Velero has its cache":         {answer: judged, deployment: velero("server"), want: "start it with --disable-informer-cache"},
+		"nobody knows how Velero runs": {answer: judged, want: "start it with --disable-informer-cache"},
+		"the cache is allowed":         {answer: judged, deployment: velero("server"), rules: policy.RestoreFromTenantsLocations{AllowInformerCache: true}},
+		"nothing":                      {answer: judged, deployment: velero("server", "--disable-informer-cache")},
+	} {
+		t.Run(title, func(t *testing.T) {
+			builder := fake.NewClientBuilder().WithScheme(k8s.Scheme())
+			if test.deployment != nil {
+				builder.WithObjects(test.deployment)
+			}
+			tried := 0
+			asked := interceptor.NewClient(builder.Build(), interceptor.Funcs{Create: func(
+				_ context.Context, _ client.WithWatch, probe client.Object, options ...client.CreateOption,
+			) error {
+				tried++
+				assert.Equal(t, namespace, probe.GetNamespace())
+				assert.Contains(t, options, client.DryRunAll, "nothing may come of it")
+				return test.answer
+			}})
+			problem, err := (&Allowlists{Client: asked, OADPNamespace: namespace}).unprepared(t.Context(), test.rules)
+			assert.Equal(t, 1, tried)
+			if test.err != "" {
+				require.ErrorContains(t, err, test.err)
+				return
+			}
+			require.NoError(t, err)
+			if test.want == "" {
+				assert.Empty(t, problem)
+				return
+			}
+			assert.Contains(t, problem, test.want)
+		})
+	}
 }
