@@ -13,6 +13,7 @@ PACKAGES  := ./activities/... ./k8s/... ./starter/... ./test/... ./worker/... ./
 RELEASE   ?= v0.6.0
 TEST_ARGS ?=
 BENCH_ARGS ?=
+GENERATED := deploy/crds/* deploy/rbac/* deploy/components/fdb/crds/* deploy/components/fdb/rbac/*
 
 .PHONY: help
 help: ## List the targets
@@ -43,9 +44,14 @@ tools: ## Build the real components and the developers' tools (minutes the first
 generate: ## Write the generated code: deepcopy, CRDs, RBAC
 	gen=$(call tool,controller-gen); \
 	"$$gen" object paths=./k8s/api/...; \
-	"$$gen" crd paths=./k8s/api/... output:crd:artifacts:config=deploy/crds; \
-	"$$gen" rbac:roleName=holdfast-worker,fileName=worker_role.yaml paths=./worker/... output:rbac:artifacts:config=deploy/rbac; \
-	"$$gen" rbac:roleName=holdfast-watcher,fileName=watcher_role.yaml paths=./starter/... output:rbac:artifacts:config=deploy/rbac
+	"$$gen" crd paths=./k8s/api/oadp/... output:crd:artifacts:config=deploy/crds; \
+	"$$gen" crd paths=./k8s/api/fdb/... output:crd:artifacts:config=deploy/components/fdb/crds; \
+	"$$gen" rbac:roleName=holdfast-worker,fileName=worker_role.yaml paths=./worker output:rbac:artifacts:config=deploy/rbac; \
+	"$$gen" rbac:roleName=holdfast-watcher,fileName=watcher_role.yaml paths=./starter output:rbac:artifacts:config=deploy/rbac; \
+	"$$gen" rbac:roleName=holdfast-fdb,fileName=worker_role.yaml paths=./worker/fdbworker \
+		output:rbac:artifacts:config=deploy/components/fdb/rbac; \
+	"$$gen" rbac:roleName=holdfast-watcher-fdb,fileName=watcher_role.yaml paths=./k8s/watch \
+		output:rbac:artifacts:config=deploy/components/fdb/rbac
 
 .PHONY: fmt
 fmt: ## Format the code
@@ -61,9 +67,9 @@ lint: ## Check style, import direction, determinism, generated code and go.mod
 
 .PHONY: verify-generated
 verify-generated:
-	@before=$$(sha256sum deploy/crds/* deploy/rbac/* $$(find k8s/api -name 'zz_generated*') | sort); \
+	@before=$$(sha256sum $(GENERATED) $$(find k8s/api -name 'zz_generated*') | sort); \
 	$(MAKE) --no-print-directory generate >/dev/null; \
-	after=$$(sha256sum deploy/crds/* deploy/rbac/* $$(find k8s/api -name 'zz_generated*') | sort); \
+	after=$$(sha256sum $(GENERATED) $$(find k8s/api -name 'zz_generated*') | sort); \
 	if [ "$$before" != "$$after" ]; then echo "generated code was out of date; it is written anew: commit it"; exit 1; fi
 
 .PHONY: build-fdb

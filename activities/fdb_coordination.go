@@ -144,7 +144,7 @@ func unanswered(err error) bool {
 func (c *FDBCoordination) Tell(ctx context.Context, request contract.FDBSlotRequest) error {
 	_, err := c.Temporal.SignalWithStartWorkflow(ctx, contract.FDBThrottleID(request.Cluster), contract.SignalSlot, request,
 		client.StartWorkflowOptions{
-			TaskQueue:           contract.TaskQueue(request.Cluster),
+			TaskQueue:           contract.FDBWorkflowTaskQueue(request.Cluster),
 			WorkflowTaskTimeout: coordinatorTaskTimeout,
 			TypedSearchAttributes: temporal.NewSearchAttributes(contract.AttributeCluster.ValueSet(request.Cluster),
 				contract.AttributeKind.ValueSet(contract.WorkflowFDBThrottle)),

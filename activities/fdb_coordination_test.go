@@ -122,7 +122,7 @@ func TestHowCoordinatorsAreStarted(t *testing.T) {
 	assert.Equal(t, "fdb/lab:1", owner.ID)
 	assert.Equal(t, contract.SharedTaskQueue, owner.TaskQueue)
 	assert.Equal(t, enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING, owner.WorkflowIDConflictPolicy)
-	assert.Equal(t, "holdfast-west", throttle.TaskQueue)
+	assert.Equal(t, "holdfast-fdb-west.workflows", throttle.TaskQueue)
 	for _, options := range there.starts {
 		assert.Equal(t, "5s", options.WorkflowTaskTimeout.String(), "what the kill of a worker costs")
 		assert.NotEmpty(t, options.StaticSummary)

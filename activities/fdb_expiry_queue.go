@@ -41,7 +41,7 @@ func (c *FDBExpiryCoordination) TellQueue(ctx context.Context, request contract.
 func (c *FDBExpiryCoordination) signalQueue(ctx context.Context, cluster, signal string, payload any) error {
 	_, err := c.Temporal.SignalWithStartWorkflow(ctx, contract.FDBExpiryQueueID(cluster), signal, payload,
 		client.StartWorkflowOptions{
-			TaskQueue:           contract.TaskQueue(cluster),
+			TaskQueue:           contract.FDBWorkflowTaskQueue(cluster),
 			WorkflowTaskTimeout: coordinatorTaskTimeout,
 			TypedSearchAttributes: temporal.NewSearchAttributes(contract.AttributeCluster.ValueSet(cluster),
 				contract.AttributeKind.ValueSet(contract.WorkflowFDBExpiryQueue)),
@@ -73,7 +73,7 @@ func (c *FDBExpiryCoordination) startTurn(ctx context.Context, in contract.FDBEx
 	}
 	_, err = c.Temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 		ID:                       id,
-		TaskQueue:                contract.TaskQueue(in.Cluster),
+		TaskQueue:                contract.FDBWorkflowTaskQueue(in.Cluster),
 		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
 		WorkflowIDReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		WorkflowTaskTimeout:      coordinatorTaskTimeout,
@@ -115,7 +115,7 @@ func (c *FDBExpiryCoordination) TellTurn(ctx context.Context, tidings contract.F
 		_, err := c.Temporal.SignalWithStartWorkflow(ctx, contract.WorkflowID(tidings.Cluster, contract.KindFDBBackup, tidings.Ref),
 			contract.SignalExpiryResult, *tidings.Result,
 			client.StartWorkflowOptions{
-				TaskQueue:             contract.TaskQueue(tidings.Cluster),
+				TaskQueue:             contract.FDBWorkflowTaskQueue(tidings.Cluster),
 				WorkflowTaskTimeout:   coordinatorTaskTimeout,
 				TypedSearchAttributes: contract.StartAttributes(tidings.Cluster, contract.KubernetesKindFDBBackup, tidings.Ref),
 				StaticSummary:         fmt.Sprintf("FoundationDB backup %s", tidings.Ref),

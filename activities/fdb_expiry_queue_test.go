@@ -115,7 +115,7 @@ func TestATurnIsStartedOnce(t *testing.T) {
 			assert.Equal(t, []any{contract.WorkflowFDBExpiry, in}, s.started)
 			options := s.starts[0]
 			assert.Equal(t, ledgerTurn, options.ID)
-			assert.Equal(t, "holdfast-west", options.TaskQueue)
+			assert.Equal(t, "holdfast-fdb-west.workflows", options.TaskQueue)
 			assert.Equal(t, enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL, options.WorkflowIDConflictPolicy)
 			assert.Equal(t, enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE, options.WorkflowIDReusePolicy)
 			assert.Equal(t, "5s", options.WorkflowTaskTimeout.String(), "what the kill of a worker costs")
@@ -152,7 +152,7 @@ func TestTheQueueAndTheBackupAreTold(t *testing.T) {
 		toQueue(contract.SignalExpiryTurn, report),
 	}, s.signals, "the backup hears of it before the queue forgets it")
 	for _, options := range s.starts {
-		assert.Equal(t, "holdfast-west", options.TaskQueue)
+		assert.Equal(t, "holdfast-fdb-west.workflows", options.TaskQueue)
 		assert.Equal(t, "5s", options.WorkflowTaskTimeout.String())
 		assert.NotEmpty(t, options.StaticSummary)
 		for key := range options.TypedSearchAttributes.GetUntypedValues() {

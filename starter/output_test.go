@@ -184,6 +184,7 @@ func TestBadArgumentsAreRefused(t *testing.T) {
 		"an unknown flag":             {[]string{"list", "--all"}, "unknown flag: --all"},
 		"no progress interval":        {[]string{"watch", "--progress-interval=0s"}, "--progress-interval: want a duration above 0"},
 		"a resync without pause":      {[]string{"watch", "--resync-interval=10ms"}, "--resync-interval: want a duration of at least 1s"},
+		"a watcher of FoundationDB":   {[]string{"watch", "--serve=fdb"}, "--serve: want velero or all"},
 		"a bad shared flag":           {[]string{"watch", "--cluster-id=A/B"}, "--cluster-id: want"},
 		"a cluster ID with a quote":   {[]string{"list", "--cluster-id=west' OR '1"}, "--cluster-id: want " + process.WantClusterID},
 		"a queue of all":              {[]string{"list", "--cluster-id=shared"}, "--cluster-id: want " + process.WantClusterID},

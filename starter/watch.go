@@ -33,7 +33,15 @@ type watchFlags struct {
 	process.Flags
 	progressInterval time.Duration
 	resyncInterval   time.Duration
+	// serve: serveVelero or serveAll.
+	serve string
 }
+
+// The values of --serve.
+const (
+	serveVelero = "velero"
+	serveAll    = "all"
+)
 
 func (f *watchFlags) validate() error {
 	if f.progressInterval <= 0 {
@@ -41,6 +49,9 @@ func (f *watchFlags) validate() error {
 	}
 	if f.resyncInterval < time.Second {
 		return errors.New("--resync-interval: want a duration of at least 1s")
+	}
+	if f.serve != serveVelero && f.serve != serveAll {
+		return errors.New("--serve: want velero or all")
 	}
 	return f.Validate()
 }
@@ -63,6 +74,8 @@ func watchCommand() *cobra.Command {
 		"shortest time between two signals for Velero's progress alone")
 	command.Flags().DurationVar(&flags.resyncInterval, "resync-interval", 5*time.Minute,
 		"how often every object is looked at without an event")
+	command.Flags().StringVar(&flags.serve, "serve", serveAll,
+		"whose kinds are watched: velero, or all: FoundationDB's too, whose CRDs and rights must be there")
 	return command
 }
 
@@ -149,6 +162,7 @@ func assemble(
 		OADPNamespace:    flags.OADPNamespace,
 		ProgressInterval: flags.progressInterval,
 		ResyncInterval:   flags.resyncInterval,
+		FoundationDB:     flags.serve == serveAll,
 		Workflows:        hookWorkflows(&watch.TemporalWorkflows{Client: temporal.Client, ClusterID: flags.ClusterID}),
 		Schedules:        &watch.TemporalSchedules{Client: temporal.Client, ClusterID: flags.ClusterID},
 		Policy:           source,

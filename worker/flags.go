@@ -9,18 +9,28 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"holdfast.dev/holdfast/k8s/process"
+	"holdfast.dev/holdfast/worker/fdbworker"
+)
+
+// The values of --serve.
+const (
+	serveVelero = "velero"
+	serveFDB    = "fdb"
+	serveAll    = "all"
 )
 
 // workerFlags are the worker's settings.
 type workerFlags struct {
 	process.Flags
+	// Serve: serveVelero, serveFDB or serveAll.
+	Serve               string
 	VeleroStallTimeout  time.Duration
 	RestoreReadyTimeout time.Duration
 	// CollectionGrace is how old something must be for the garbage collection.
 	CollectionGrace time.Duration
 	// ApproveThroughTemporal: approveAuto, approveAlways or approveNever.
 	ApproveThroughTemporal string
-	FDB                    fdbFlags
+	FDB                    fdbworker.Flags
 	// Deployment is the worker's version: no flag, see deploymentOptions.
 	Deployment worker.DeploymentOptions
 }
@@ -30,6 +40,8 @@ const minStallTimeout = 15 * time.Second
 
 func (f *workerFlags) Bind(flags *pflag.FlagSet) {
 	f.Flags.Bind(flags)
+	flags.StringVar(&f.Serve, "serve", serveAll,
+		"what this worker serves: velero, fdb (FoundationDB, with rights of its own), or all, for development")
 	flags.DurationVar(&f.VeleroStallTimeout, "velero-stall-timeout", 15*time.Minute,
 		"how long a backup that lies finished in the object store may be InProgress before that is told")
 	flags.DurationVar(&f.RestoreReadyTimeout, "restore-ready-timeout", 10*time.Minute,
@@ -59,5 +71,17 @@ func (f *workerFlags) Validate() error {
 	if err := f.FDB.Validate(); err != nil {
 		return err
 	}
+	if !slices.Contains([]string{serveVelero, serveFDB, serveAll}, f.Serve) {
+		return errors.New("--serve: want velero, fdb or all")
+	}
+	if f.servesFDB() {
+		if err := f.FDB.ValidateTools(!f.servesVelero()); err != nil {
+			return err
+		}
+	}
 	return f.Flags.Validate()
 }
+
+func (f *workerFlags) servesVelero() bool { return f.Serve != serveFDB }
+
+func (f *workerFlags) servesFDB() bool { return f.Serve != serveVelero }

@@ -45,6 +45,10 @@ func TestTimeoutsAreChecked(t *testing.T) {
 		"no folder of tools": {
 			[]string{"--fdb-bin-dir=/does/not/exist"}, `--fdb-bin-dir: "/does/not/exist" is not a folder`,
 		},
+		"FoundationDB alone":     {[]string{"--serve=fdb", "--fdb-bin-dir=."}, ""},
+		"no tools but for tools": {[]string{"--serve=fdb"}, "--fdb-bin-dir: want the folder with FoundationDB's tools, which --serve=fdb is for"},
+		"Velero alone":           {[]string{"--serve=velero", "--fdb-bin-dir=/does/not/exist"}, ""},
+		"an unknown half":        {[]string{"--serve=both"}, "--serve: want velero, fdb or all"},
 	}
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {

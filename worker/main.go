@@ -21,7 +21,7 @@ func command() *cobra.Command {
 			if err := flags.Validate(); err != nil {
 				return err
 			}
-			if flags.Deployment, err = deploymentOptions(); err != nil {
+			if flags.Deployment, err = deploymentOptions(flags.Serve); err != nil {
 				return err
 			}
 			return run(command.Context(), &flags)

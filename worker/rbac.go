@@ -30,13 +30,3 @@ package main
 // +kubebuilder:rbac:groups=apps,resources=deployments;statefulsets;daemonsets,verbs=list
 // +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=clusterroles,verbs=get
 // +kubebuilder:rbac:groups=storage.k8s.io,resources=storageclasses,verbs=list
-// +kubebuilder:rbac:groups=fdb.holdfast.dev,resources=foundationdbbackups,verbs=get;list;patch
-// +kubebuilder:rbac:groups=fdb.holdfast.dev,resources=foundationdbbackups/status,verbs=patch
-// +kubebuilder:rbac:groups=fdb.holdfast.dev,resources=foundationdbrestores,verbs=get;patch
-// +kubebuilder:rbac:groups=fdb.holdfast.dev,resources=foundationdbrestores/status,verbs=patch
-// +kubebuilder:rbac:groups=apps.foundationdb.org,resources=foundationdbclusters,verbs=get
-// +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;create;patch
-// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;create;delete
-//
-// A pod template may take FDB_TLS_CA_FILE from a ConfigMap of its namespace. The tools that the worker runs need the same file.
-// +kubebuilder:rbac:groups="",resources=configmaps,verbs=get

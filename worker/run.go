@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -17,18 +18,12 @@ import (
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"holdfast.dev/holdfast/activities"
 	"holdfast.dev/holdfast/k8s"
-	"holdfast.dev/holdfast/k8s/backup"
-	"holdfast.dev/holdfast/k8s/download"
-	"holdfast.dev/holdfast/k8s/finalize"
-	"holdfast.dev/holdfast/k8s/location"
 	"holdfast.dev/holdfast/k8s/metrics"
-	"holdfast.dev/holdfast/k8s/objectstore"
 	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/k8s/probe"
 	"holdfast.dev/holdfast/k8s/process"
-	"holdfast.dev/holdfast/k8s/restore"
+	"holdfast.dev/holdfast/worker/fdbworker"
 	"holdfast.dev/holdfast/workflows"
 	"holdfast.dev/holdfast/workflows/codec"
 	"holdfast.dev/holdfast/workflows/connect"
@@ -40,9 +35,6 @@ const stopTimeout = 20 * time.Second
 
 // concurrentWorkflowTasks is how many workflows are served at a time.
 const concurrentWorkflowTasks = 32
-
-// secretLag is far more than the events of a healthy API server take.
-const secretLag = 500 * time.Millisecond
 
 // kube is the worker's view of the cluster: reads and writes at the API server itself, nothing cached.
 type kube struct {
@@ -76,7 +68,7 @@ func run(ctx context.Context, flags *workerFlags) error {
 	}
 	defer temporal.Close()
 	var polling atomic.Bool
-	prober, err := newProber(logger, cluster, temporal, &polling)
+	prober, err := newProber(logger, flags, cluster, temporal, &polling)
 	if err != nil {
 		return err
 	}
@@ -122,33 +114,40 @@ func connectKube(ctx context.Context, flags *workerFlags) (*kube, error) {
 
 var errNotPolling = errors.New("not polling the task queue yet")
 
-func newProber(logger *zap.Logger, cluster *kube, temporal *connect.Temporal, polling *atomic.Bool) (*probe.Prober, error) {
+func newProber(
+	logger *zap.Logger, flags *workerFlags, cluster *kube, temporal *connect.Temporal, polling *atomic.Bool,
+) (*probe.Prober, error) {
 	apiServer, err := probe.APIServer(cluster.config)
 	if err != nil {
 		return nil, err
 	}
-	return probe.New(logger,
-		probe.Check{Name: "temporal", Ask: temporal.Ask},
-		probe.Check{Name: "search-attributes", Ask: temporal.EnsureSearchAttributes, Every: connect.AttributesInterval},
-		probe.Check{Name: "worker", Ask: func(context.Context) error {
+	checks := []probe.Check{
+		{Name: "temporal", Ask: temporal.Ask},
+		{Name: "search-attributes", Ask: temporal.EnsureSearchAttributes, Every: connect.AttributesInterval},
+		{Name: "worker", Ask: func(context.Context) error {
 			if !polling.Load() {
 				return errNotPolling
 			}
 			return nil
 		}},
-		probe.Check{Name: "payload-keys", Ask: temporal.PayloadKeys.Refresh, Every: codec.RefreshInterval},
-		probe.Check{Name: "kubernetes", Ask: apiServer},
-		probe.Check{Name: "non-admin-controller", Ask: cluster.rival.Probe},
-		probe.Check{Name: "policy", Ask: func(ctx context.Context) error {
-			_, err := cluster.policy.Get(ctx)
-			problem := cluster.policy.Problem()
-			metrics.SetPolicyProblem(problem != "")
-			if err == nil && problem != "" {
-				err = errors.New(problem)
-			}
-			return err
-		}},
-	), nil
+		{Name: "payload-keys", Ask: temporal.PayloadKeys.Refresh, Every: codec.RefreshInterval},
+		{Name: "kubernetes", Ask: apiServer},
+	}
+	if flags.servesVelero() {
+		checks = append(checks, probe.Check{Name: "non-admin-controller", Ask: cluster.rival.Probe},
+			probe.Check{Name: "policy", Ask: cluster.checkPolicy})
+	}
+	return probe.New(logger, checks...), nil
+}
+
+func (k *kube) checkPolicy(ctx context.Context) error {
+	_, err := k.policy.Get(ctx)
+	problem := k.policy.Problem()
+	metrics.SetPolicyProblem(problem != "")
+	if err == nil && problem != "" {
+		err = errors.New(problem)
+	}
+	return err
 }
 
 func work(
@@ -161,17 +160,26 @@ func work(
 		default: // one is enough
 		}
 	}
-	decided := newDecisions(logger, temporal.RefusesAnonymous)
-	decided.watch(ctx, flags.ApproveThroughTemporal)
-	queues := []string{contract.TaskQueue(flags.ClusterID), contract.SharedTaskQueue}
-	runners := []worker.Worker{newWorker(temporal, flags, cluster, decided, fail), newSharedWorker(temporal.Client, fail)}
-	if flags.FDB.BinDir != "" {
-		tools, remove, err := newToolsWorker(temporal.Client, flags, cluster, fail)
+	var (
+		runners []worker.Worker
+		queues  []string
+	)
+	if flags.servesVelero() {
+		decided := newDecisions(logger, temporal.RefusesAnonymous)
+		decided.watch(ctx, flags.ApproveThroughTemporal)
+		runners = append(runners, newVeleroWorker(temporal, flags, cluster, decided, fail))
+		queues = append(queues, contract.TaskQueue(flags.ClusterID))
+	}
+	if flags.servesFDB() {
+		fdbWorkers, err := fdbworker.New(fdbworker.Options{
+			ClusterID: flags.ClusterID, Flags: flags.FDB, Workflows: workflowOptions(flags), Temporal: temporal.Client,
+			Client: cluster.client, Events: cluster.events, Worker: workerOptions(flags, fail),
+		})
 		if err != nil {
 			return err
 		}
-		defer remove()
-		runners, queues = append(runners, tools), append(queues, contract.FDBTaskQueue(flags.ClusterID))
+		defer fdbWorkers.Close()
+		runners, queues = append(runners, fdbWorkers.All...), append(queues, fdbWorkers.Queues...)
 	}
 	stop, err := startAll(runners)
 	if err != nil {
@@ -190,11 +198,9 @@ func work(
 	}
 }
 
-// newWorker runs the workflows and short activities of the Kubernetes cluster.
-func newWorker(
-	temporal *connect.Temporal, flags *workerFlags, cluster *kube, decided *decisions, fatal func(error),
-) worker.Worker {
-	runner := worker.New(temporal.Client, contract.TaskQueue(flags.ClusterID), worker.Options{
+// workerOptions hold for every task queue.
+func workerOptions(flags *workerFlags, fatal func(error)) worker.Options {
+	return worker.Options{
 		WorkerStopTimeout: stopTimeout,
 		DeploymentOptions: flags.Deployment,
 		// Each holds a workflow task open for some Kubernetes calls. More at once would only make each slower, until it
@@ -205,88 +211,32 @@ func newWorker(
 		WorkflowTaskPollerBehavior: worker.NewPollerBehaviorAutoscaling(worker.PollerBehaviorAutoscalingOptions{}),
 		Interceptors:               interceptors(),
 		OnFatalError:               fatal,
-	})
-	workflows.Register(runner, workflows.Options{
+	}
+}
+
+func workflowOptions(flags *workerFlags) workflows.Options {
+	return workflows.Options{
 		ResourceTimeout: flags.ResourceTimeout, VeleroStallTimeout: flags.VeleroStallTimeout,
-		RestoreReadyTimeout: flags.RestoreReadyTimeout, FDBStatusInterval: flags.FDB.StatusInterval,
-		FDBSnapshotLimit: flags.FDB.InitialSnapshotLimit, FDBSnapshotTimeout: flags.FDB.InitialSnapshotTimeout,
-		FDBExpiryLimit: flags.FDB.ExpiryConcurrency, FDBExpiryRetryInterval: flags.FDB.ExpiryRetryInterval,
-		FDBExpiryMinInterval: flags.FDB.ExpiryMinInterval, FDBExpiryTimeout: flags.FDB.ExpiryTimeout,
-	})
-	registerActivities(runner, flags, cluster, decided)
-	registerFDB(runner, flags.FDB, cluster, temporal.Client)
-	return runner
+		RestoreReadyTimeout: flags.RestoreReadyTimeout,
+	}
 }
 
-func registerActivities(runner worker.ActivityRegistry, flags *workerFlags, cluster *kube, decided *decisions) {
-	backups := &activities.Backups{
-		Client: cluster.client,
-		Gatherer: &backup.Gatherer{
-			Reader: cluster.client, Policy: cluster.policy,
-			ClusterID: flags.ClusterID, OADPNamespace: flags.OADPNamespace,
-		},
-		Events:       cluster.events,
-		StallTimeout: flags.VeleroStallTimeout,
-		Paused:       cluster.rival.Err,
+// startAll starts workers and returns what stops them, all at a time.
+func startAll(runners []worker.Worker) (stop func(), err error) {
+	var started []worker.Worker
+	stop = func() {
+		var group sync.WaitGroup
+		for _, runner := range started {
+			group.Go(runner.Stop)
+		}
+		group.Wait()
 	}
-	backups.Register(runner)
-	restores := &activities.Restores{
-		Client: cluster.client,
-		Gatherer: &restore.Gatherer{
-			Reader: cluster.client, Policy: cluster.policy,
-			ClusterID: flags.ClusterID, OADPNamespace: flags.OADPNamespace,
-			Allowlists: &restore.Allowlists{
-				Client: cluster.client, Discovery: cluster.discovery, OADPNamespace: flags.OADPNamespace,
-			},
-		},
-		Events:       cluster.events,
-		StallTimeout: flags.VeleroStallTimeout,
-		Paused:       cluster.rival.Err,
+	for _, runner := range runners {
+		if err := runner.Start(); err != nil {
+			stop()
+			return nil, err
+		}
+		started = append(started, runner)
 	}
-	restores.Register(runner)
-	finalizations := &activities.Finalizations{
-		Client: cluster.client,
-		Finder: &finalize.Finder{
-			Reader: finalize.Limited(cluster.client), ClusterID: flags.ClusterID, OADPNamespace: flags.OADPNamespace,
-			OpenLocation: (&objectstore.Opener{Reader: finalize.Limited(cluster.client)}).Open,
-		},
-		Events: cluster.events,
-		Paused: cluster.rival.Err,
-	}
-	finalizations.Register(runner)
-	downloads := &activities.Downloads{
-		Client: cluster.client,
-		Gatherer: &download.Gatherer{
-			Reader: cluster.client, ClusterID: flags.ClusterID, OADPNamespace: flags.OADPNamespace,
-		},
-		Events: cluster.events,
-		Paused: cluster.rival.Err,
-	}
-	downloads.Register(runner)
-	locations := &activities.Locations{
-		Client: cluster.client,
-		Gatherer: &location.Gatherer{
-			Reader: cluster.client, Policy: cluster.policy, ReadSecrets: true,
-			ClusterID: flags.ClusterID, OADPNamespace: flags.OADPNamespace,
-		},
-		Events:       cluster.events,
-		Paused:       cluster.rival.Err,
-		DecisionsOff: decided.Off,
-		Identity:     activities.HistoryIdentity,
-		SecretLag:    secretLag,
-	}
-	locations.Register(runner)
-	registerPeriodic(runner, flags, cluster)
-}
-
-// registerPeriodic registers what Schedules have done.
-func registerPeriodic(runner worker.ActivityRegistry, flags *workerFlags, cluster *kube) {
-	synchronization := &activities.Synchronization{
-		Client: cluster.client, Policy: cluster.policy, OADPNamespace: flags.OADPNamespace, Paused: cluster.rival.Err,
-	}
-	synchronization.Register(runner)
-	collection := &activities.Collection{
-		Client: cluster.client, OADPNamespace: flags.OADPNamespace, Grace: flags.CollectionGrace, Paused: cluster.rival.Err,
-	}
-	collection.Register(runner)
+	return stop, nil
 }

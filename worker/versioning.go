@@ -15,12 +15,18 @@ const (
 	buildIDVariable        = "TEMPORAL_WORKER_BUILD_ID"
 )
 
+// fdbDeploymentSuffix ends the names of the deployments that serve FoundationDB alone.
+const fdbDeploymentSuffix = "-fdb"
+
 // deploymentOptions turns worker versioning on when both variables are set. The error is one line.
 //
 // Workflows move to the version that is made current (auto-upgrade): a backup can wait for Velero for hours, or for ever for
 // somebody's decision, and with pinning the workers of every old version would have to be kept until the last one ends.
 // What makes the move safe is that new code replays old histories (test/histories).
-func deploymentOptions() (worker.DeploymentOptions, error) {
+//
+// A worker of FoundationDB alone must have a deployment of its own, since another process serves the other task queues: two that
+// have a version in common would be made current, and drained, as one.
+func deploymentOptions(serve string) (worker.DeploymentOptions, error) {
 	name, build := os.Getenv(deploymentNameVariable), os.Getenv(buildIDVariable)
 	switch {
 	case name == "" && build == "":
@@ -34,6 +40,9 @@ func deploymentOptions() (worker.DeploymentOptions, error) {
 	case strings.ContainsAny(name, ".:") || strings.HasPrefix(name, "__"):
 		return worker.DeploymentOptions{}, errors.New(deploymentNameVariable +
 			": want a name without '.' and ':' that does not begin with __")
+	case serve == serveFDB && !strings.HasSuffix(name, fdbDeploymentSuffix):
+		return worker.DeploymentOptions{}, errors.New(deploymentNameVariable + ": want a name that ends in " + fdbDeploymentSuffix +
+			" with --serve=fdb: it is no other worker's deployment")
 	case strings.HasPrefix(build, "__"):
 		return worker.DeploymentOptions{}, errors.New(buildIDVariable + ": want an ID that does not begin with __")
 	}

@@ -9,6 +9,13 @@ import (
 
 // Register makes every workflow known to a worker, or to a replayer, under its wire name.
 func Register(registry worker.WorkflowRegistry, options Options) {
+	RegisterVelero(registry, options)
+	RegisterFDB(registry, options)
+	RegisterShared(registry)
+}
+
+// RegisterVelero makes those of Velero's half known: what contract.TaskQueue carries.
+func RegisterVelero(registry worker.WorkflowRegistry, options Options) {
 	registry.RegisterWorkflowWithOptions(
 		func(ctx workflow.Context, in contract.BackupInput) error { return NonAdminBackup(ctx, in, options) },
 		workflow.RegisterOptions{Name: contract.WorkflowBackup})
@@ -45,11 +52,10 @@ func Register(registry worker.WorkflowRegistry, options Options) {
 			return GarbageCollection(ctx, in, options)
 		},
 		workflow.RegisterOptions{Name: contract.WorkflowCollection})
-	registerFDB(registry, options)
 }
 
-// registerFDB makes those of FoundationDB known.
-func registerFDB(registry worker.WorkflowRegistry, options Options) {
+// RegisterFDB makes those of FoundationDB known: what contract.FDBWorkflowTaskQueue carries.
+func RegisterFDB(registry worker.WorkflowRegistry, options Options) {
 	registry.RegisterWorkflowWithOptions(
 		func(ctx workflow.Context, in contract.FDBBackupInput) error {
 			return FoundationDBBackup(ctx, in, options)
@@ -70,9 +76,14 @@ func registerFDB(registry worker.WorkflowRegistry, options Options) {
 			return FoundationDBRestore(ctx, in, options)
 		},
 		workflow.RegisterOptions{Name: contract.WorkflowFDBRestore})
-	registry.RegisterWorkflowWithOptions(FDBCluster, workflow.RegisterOptions{Name: contract.WorkflowFDBCluster})
-	registry.RegisterWorkflowWithOptions(FDBContainer, workflow.RegisterOptions{Name: contract.WorkflowFDBContainer})
 	registry.RegisterWorkflowWithOptions(
 		func(ctx workflow.Context, in contract.FDBExpiryInput) error { return FDBExpiry(ctx, in, options) },
 		workflow.RegisterOptions{Name: contract.WorkflowFDBExpiry})
+}
+
+// RegisterShared makes known what contract.SharedTaskQueue carries: the owners of FoundationDB clusters and the guards of
+// containers.
+func RegisterShared(registry worker.WorkflowRegistry) {
+	registry.RegisterWorkflowWithOptions(FDBCluster, workflow.RegisterOptions{Name: contract.WorkflowFDBCluster})
+	registry.RegisterWorkflowWithOptions(FDBContainer, workflow.RegisterOptions{Name: contract.WorkflowFDBContainer})
 }

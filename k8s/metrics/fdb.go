@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -29,13 +30,20 @@ var (
 		Name: "holdfast_foundationdbbackups_released_total",
 		Help: "FoundationDBBackups released after their deletion: their backup was stopped, or abandoned as it was.",
 	}, []string{"result"})
+
+	registerFDB sync.Once
 )
 
-func init() {
-	ctrlmetrics.Registry.MustRegister(toolRuns, toolSeconds, fdbReleases)
-	for _, result := range []string{resultStopped, resultAbandoned} {
-		fdbReleases.WithLabelValues(result)
-	}
+// RegisterFDB shows the metrics of a worker that serves FoundationDB. It may be called more than once.
+func RegisterFDB() {
+	registerFDB.Do(func() {
+		ctrlmetrics.Registry.MustRegister(toolRuns, toolSeconds, fdbReleases,
+			fdbTurns, fdbTurnSeconds, fdbDataLeft, fdbRestoresEnded)
+		for _, result := range []string{resultStopped, resultAbandoned} {
+			fdbReleases.WithLabelValues(result)
+		}
+		beginFDBExpiry()
+	})
 }
 
 // ToolRun counts and measures a run of a FoundationDB tool. class is that of its failure, empty if it did not fail.

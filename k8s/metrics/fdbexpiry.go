@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
 // maxDataLeft is how many URLs holdfast_foundationdbbackup_data_left_total tells apart in a process; the others are counted as
@@ -35,9 +34,8 @@ var (
 	dataLeftMutex sync.Mutex
 )
 
-func init() {
-	ctrlmetrics.Registry.MustRegister(fdbTurns, fdbTurnSeconds, fdbDataLeft, fdbRestoresEnded)
-	// An alert on an increase sees nothing of a series that begins at one.
+// beginFDBExpiry shows series before they count: an alert on an increase sees nothing of one that begins at one.
+func beginFDBExpiry() {
 	for _, job := range []string{"expire", "delete"} {
 		for _, outcome := range []string{"Done", "Refused", "NothingToDo", "NotYet", "Failed"} {
 			fdbTurns.WithLabelValues(job, outcome)

@@ -71,7 +71,9 @@ func (w *Watcher) Census() *metrics.Census {
 		}
 	})
 	w.locations.count(ctx, census)
-	w.fdbBackups.count(ctx, census)
+	if w.fdb != nil {
+		w.fdb.backups.count(ctx, census)
+	}
 	return census
 }
 

@@ -59,7 +59,7 @@ func (w *Watcher) addFDBBackups() error {
 		return fmt.Errorf("add the cache of FoundationDBClusters to the manager: %w", err)
 	}
 	f := &fdbBackups{Watcher: w, intake: newIntake(), clusters: clusterCache}
-	w.fdbBackups = f
+	w.fdb.backups = f
 	backups := builder.TypedControllerManagedBy[Request](w.manager).
 		Named("foundationdbbackup").
 		Watches(&fdbv1alpha1.FoundationDBBackup{}, f.backupEvents()).

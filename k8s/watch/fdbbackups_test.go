@@ -46,8 +46,8 @@ func deletedFDB(o *fdbObject) { at := hour(4); o.DeletionTimestamp = &at }
 // askedOfFDB empties the channel to the workqueue of FoundationDBBackups.
 func (s *station) askedOfFDB() []Request {
 	var requests []Request
-	for len(s.fdbBackups.requests) > 0 {
-		requests = append(requests, (<-s.fdbBackups.requests).Object)
+	for len(s.fdb.backups.requests) > 0 {
+		requests = append(requests, (<-s.fdb.backups.requests).Object)
 	}
 	return requests
 }
@@ -84,7 +84,7 @@ func TestALookAtAFoundationDBBackup(t *testing.T) {
 			if test.object != nil {
 				s = newStation(t, test.object)
 			}
-			result, err := s.fdbBackups.look(t.Context(), test.request)
+			result, err := s.fdb.backups.look(t.Context(), test.request)
 			require.NoError(t, err)
 			var want []string
 			for _, told := range test.want {
@@ -102,7 +102,7 @@ func TestWhatASignalCannotTellIsToldAgain(t *testing.T) {
 	force := request(name)
 	force.Force = true
 	for _, request := range []Request{request(name), force} {
-		_, err := s.fdbBackups.look(t.Context(), request)
+		_, err := s.fdb.backups.look(t.Context(), request)
 		require.ErrorIs(t, err, errAway)
 	}
 }
@@ -188,7 +188,7 @@ func TestEventsOfFoundationDBBackups(t *testing.T) {
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
 			s, q := newStation(t, fdbInTeam(name)), &recordingQueue{}
-			test.do(test.of(s.fdbBackups), q)
+			test.do(test.of(s.fdb.backups), q)
 			assert.Equal(t, test.want, q.added)
 		})
 	}
@@ -219,7 +219,7 @@ func TestEventsOfAFoundationDBCluster(t *testing.T) {
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
 			s, q := newStation(t, fdbInTeam(name), other), &recordingQueue{}
-			s.fdbBackups.clusterEvents().Update(t.Context(), event.UpdateEvent{ObjectOld: before, ObjectNew: test.after}, q)
+			s.fdb.backups.clusterEvents().Update(t.Context(), event.UpdateEvent{ObjectOld: before, ObjectNew: test.after}, q)
 			assert.Equal(t, test.version, q.added)
 			assert.Equal(t, test.backups, s.askedOfFDB())
 		})
@@ -230,7 +230,7 @@ func TestTheVersionOfAClusterIsWrittenOnItsBackups(t *testing.T) {
 	other := fdbInTeam("other", func(o *fdbObject) { o.Spec.ClusterName = "another" })
 	going := fdbInTeam("going", deletedFDB)
 	s := newStation(t, fdbInTeam(name), other, going, fdbCluster("7.3.48", "lab:1@10.0.0.1:4500"))
-	s.fdbBackups.gatherer.Reader = s.cache.Client
+	s.fdb.backups.gatherer.Reader = s.cache.Client
 	conflicts := 0
 	s.cache.Fail(func(_ string, object client.Object) error {
 		if conflicts++; conflicts == 1 {
@@ -239,9 +239,9 @@ func TestTheVersionOfAClusterIsWrittenOnItsBackups(t *testing.T) {
 		return nil
 	})
 	ask := Request{Namespace: fake.Namespace, Name: "lab"}
-	_, err := s.fdbBackups.spreadVersion(t.Context(), ask)
+	_, err := s.fdb.backups.spreadVersion(t.Context(), ask)
 	require.Error(t, err, "a conflict is tried again")
-	_, err = s.fdbBackups.spreadVersion(t.Context(), ask)
+	_, err = s.fdb.backups.spreadVersion(t.Context(), ask)
 	require.NoError(t, err)
 	read := func(name string) string {
 		object := &fdbObject{}
@@ -252,10 +252,10 @@ func TestTheVersionOfAClusterIsWrittenOnItsBackups(t *testing.T) {
 	require.Empty(t, read("other"))
 	require.Empty(t, read("going"))
 	writes := len(s.cache.Writes())
-	_, err = s.fdbBackups.spreadVersion(t.Context(), ask)
+	_, err = s.fdb.backups.spreadVersion(t.Context(), ask)
 	require.NoError(t, err)
 	require.Len(t, s.cache.Writes(), writes, "it is there already")
-	_, err = s.fdbBackups.spreadVersion(t.Context(), Request{Namespace: fake.Namespace, Name: "nowhere"})
+	_, err = s.fdb.backups.spreadVersion(t.Context(), Request{Namespace: fake.Namespace, Name: "nowhere"})
 	require.NoError(t, err)
 }
 
@@ -267,7 +267,7 @@ func TestAfterAnOutageWhatWasMissedIsToldTheWorkflows(t *testing.T) {
 	} {
 		require.NoError(t, s.live.Client.Create(t.Context(), object))
 	}
-	require.NoError(t, s.fdbBackups.sweep(t.Context()))
+	require.NoError(t, s.fdb.backups.sweep(t.Context()))
 	force := request(name)
 	force.Force = true
 	require.Equal(t, []Request{force}, s.askedOfFDB())
@@ -291,7 +291,7 @@ func TestAfterTheReturnOfTemporalStoppedBackupsWithDataAreTold(t *testing.T) {
 			request(name), request("stopped").forced(true), request("unsettled"), request("empty"), request("new"),
 		}, asked)
 		for _, request := range asked {
-			_, err := s.fdbBackups.look(t.Context(), request)
+			_, err := s.fdb.backups.look(t.Context(), request)
 			require.NoError(t, err)
 		}
 		assert.ElementsMatch(t, []string{

@@ -58,7 +58,7 @@ func stripPod(object any) (any, error) {
 // addFDBExpiries adds the watcher of the pods to the manager.
 func (w *Watcher) addFDBExpiries() error {
 	e := &fdbExpiries{Watcher: w, intake: newIntake()}
-	w.fdbExpiries = e
+	w.fdb.expiries = e
 	pods := builder.TypedControllerManagedBy[Request](w.manager).
 		Named("foundationdbexpiry").
 		Watches(&corev1.Pod{}, e.podEvents())

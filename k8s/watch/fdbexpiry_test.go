@@ -68,14 +68,14 @@ func TestEventsOfThePodsThatExpire(t *testing.T) {
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
 			s, q := newStation(t), &recordingQueue{}
-			s.fdbExpiries.podEvents().Update(t.Context(), event.UpdateEvent{ObjectOld: pod(), ObjectNew: test.after}, q)
+			s.fdb.expiries.podEvents().Update(t.Context(), event.UpdateEvent{ObjectOld: pod(), ObjectNew: test.after}, q)
 			assert.Equal(t, test.want, q.added)
 		})
 	}
 	s, q := newStation(t), &recordingQueue{}
-	s.fdbExpiries.podEvents().Delete(t.Context(), event.DeleteEvent{Object: pod()}, q)
+	s.fdb.expiries.podEvents().Delete(t.Context(), event.DeleteEvent{Object: pod()}, q)
 	assert.Equal(t, atOnce(request(name)), q.added)
-	s.fdbExpiries.podEvents().Create(t.Context(), event.CreateEvent{Object: pod()}, q)
+	s.fdb.expiries.podEvents().Create(t.Context(), event.CreateEvent{Object: pod()}, q)
 	assert.Len(t, q.added, 1, "that it was made its turn knows")
 }
 
@@ -97,11 +97,11 @@ func TestOfAPodOnlyThatIsKeptWhichTells(t *testing.T) {
 
 func TestATurnIsToldOfItsPodOnlyWhileItRuns(t *testing.T) {
 	s := newStation(t)
-	_, err := s.fdbExpiries.look(t.Context(), request(name))
+	_, err := s.fdb.expiries.look(t.Context(), request(name))
 	require.NoError(t, err)
 	assert.Equal(t, []string{"changed fdb-expiry team/" + name + " " + request(name).UID}, s.signals.told)
 	s.signals.err = errAway
-	_, err = s.fdbExpiries.look(t.Context(), request(name))
+	_, err = s.fdb.expiries.look(t.Context(), request(name))
 	require.ErrorIs(t, err, errAway)
 }
 
@@ -117,7 +117,7 @@ func TestANamespaceThatBeginsToEndIsToldItsBackups(t *testing.T) {
 	force.Force = true
 	other := fdbInTeam("other", func(o *fdbObject) { o.Namespace = "elsewhere" })
 	s := newStation(t, fdbInTeam(name), other)
-	events := s.fdbBackups.namespaceEvents()
+	events := s.fdb.backups.namespaceEvents()
 	update := func(before, after bool) []added {
 		q := &recordingQueue{}
 		events.Update(context.Background(), event.UpdateEvent{ObjectOld: namespace(before), ObjectNew: namespace(after)}, q)

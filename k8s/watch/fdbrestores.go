@@ -32,7 +32,7 @@ type fdbRestores struct {
 // controller waits for that kind alone, see addFDBBackups.
 func (w *Watcher) addFDBRestores(clusters cache.Cache) error {
 	f := &fdbRestores{Watcher: w, intake: newIntake()}
-	w.fdbRestores = f
+	w.fdb.restores = f
 	restores := builder.TypedControllerManagedBy[Request](w.manager).
 		Named("foundationdbrestore").
 		Watches(&fdbv1alpha1.FoundationDBRestore{}, f.restoreEvents()).

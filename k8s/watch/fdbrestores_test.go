@@ -71,7 +71,7 @@ func TestALookAtAFoundationDBRestore(t *testing.T) {
 			if test.object != nil {
 				s = newStation(t, test.object)
 			}
-			result, err := s.fdbRestores.look(t.Context(), test.request)
+			result, err := s.fdb.restores.look(t.Context(), test.request)
 			require.NoError(t, err)
 			var want []string
 			for _, told := range test.want {
@@ -83,7 +83,7 @@ func TestALookAtAFoundationDBRestore(t *testing.T) {
 	}
 	s := newStation(t, fdbRestore(name))
 	s.signals.err = errAway
-	_, err := s.fdbRestores.look(t.Context(), force)
+	_, err := s.fdb.restores.look(t.Context(), force)
 	require.ErrorIs(t, err, errAway, "what could not be told is told again")
 }
 
@@ -147,7 +147,7 @@ func TestEventsOfFoundationDBRestores(t *testing.T) {
 				object = fdbRestore(name)
 			}
 			s, q := newStation(t, object, source.DeepCopy()), &recordingQueue{}
-			test.do(test.of(s.fdbRestores), q)
+			test.do(test.of(s.fdb.restores), q)
 			assert.Equal(t, test.want, q.added)
 		})
 	}
@@ -160,11 +160,11 @@ func TestBothClustersOfARestoreConcernIt(t *testing.T) {
 	for cluster, concerns := range map[string]bool{"lab": true, "old": true, "third": false} {
 		s := newStation(t, fdbRestore(name), fdbRestore("done", completedFDBR))
 		after := edited(called(cluster), func(c *foundationdbv1beta2.FoundationDBCluster) { c.Status.ConnectionString = "lab:1@10.0.0.2:4500" })
-		s.fdbRestores.clusterEvents().Update(t.Context(), event.UpdateEvent{ObjectOld: called(cluster), ObjectNew: after}, nil)
-		assert.Equal(t, concerns, len(s.fdbRestores.requests) == 1, cluster)
-		same := len(s.fdbRestores.requests)
-		s.fdbRestores.clusterEvents().Update(t.Context(), event.UpdateEvent{ObjectOld: after, ObjectNew: after}, nil)
-		assert.Len(t, s.fdbRestores.requests, same)
+		s.fdb.restores.clusterEvents().Update(t.Context(), event.UpdateEvent{ObjectOld: called(cluster), ObjectNew: after}, nil)
+		assert.Equal(t, concerns, len(s.fdb.restores.requests) == 1, cluster)
+		same := len(s.fdb.restores.requests)
+		s.fdb.restores.clusterEvents().Update(t.Context(), event.UpdateEvent{ObjectOld: after, ObjectNew: after}, nil)
+		assert.Len(t, s.fdb.restores.requests, same)
 	}
 }
 
@@ -174,9 +174,9 @@ func TestAfterAnOutageRestoresThatWereMissedAreTold(t *testing.T) {
 	for _, object := range []*fdbrObject{fdbRestore(name, newerFDBR), fdbRestore("quiet"), fdbRestore("done", completedFDBR)} {
 		require.NoError(t, s.live.Client.Create(t.Context(), object))
 	}
-	require.NoError(t, s.fdbRestores.sweep(t.Context()))
-	require.Len(t, s.fdbRestores.requests, 1)
-	assert.Equal(t, request(name).forced(true), (<-s.fdbRestores.requests).Object)
-	s.fdbRestores.lookAtAll(t.Context())
-	require.Len(t, s.fdbRestores.requests, 1)
+	require.NoError(t, s.fdb.restores.sweep(t.Context()))
+	require.Len(t, s.fdb.restores.requests, 1)
+	assert.Equal(t, request(name).forced(true), (<-s.fdb.restores.requests).Object)
+	s.fdb.restores.lookAtAll(t.Context())
+	require.Len(t, s.fdb.restores.requests, 1)
 }

@@ -3,6 +3,7 @@ package watch
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -119,6 +120,22 @@ func TestTheWatcherIsReadyOnceAllCachesAreFilled(t *testing.T) {
 	require.NoError(t, s.awaitCaches(t.Context()))
 	require.NoError(t, s.Watching(t.Context()))
 	assert.Len(t, manager.cached, 20, "every kind that is watched")
+}
+
+// The rights and kinds of FoundationDB may not be there.
+func TestAWatcherOfVeleroTouchesNothingOfFoundationDB(t *testing.T) {
+	s := newStation(t)
+	s.FoundationDB, s.fdb = false, nil
+	require.NoError(t, s.awaitCaches(t.Context()))
+	cached := s.manager.(*stubManager).cached
+	assert.Len(t, cached, 16)
+	for _, kind := range cached {
+		assert.NotContains(t, fmt.Sprintf("%T", kind), "FoundationDB")
+		assert.NotContains(t, []string{"*v1.Pod", "*v1.Deployment"}, fmt.Sprintf("%T", kind))
+	}
+	assert.Nil(t, s.Census().FoundationDB.Backups, "no metric of theirs")
+	s.fdb.remindAll(t.Context())
+	assert.NoError(t, s.fdb.sweep(t.Context()))
 }
 
 func TestTheCacheHoldsOfVelerosObjectsOnlyThoseOfTheOADPNamespace(t *testing.T) {

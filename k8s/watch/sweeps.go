@@ -111,8 +111,7 @@ func (w *Watcher) Recovered(ctx context.Context) {
 			}
 			err := w.sweep(ctx)
 			if ctx.Err() == nil {
-				err = errors.Join(err, w.restores.sweep(ctx), w.downloads.sweep(ctx), w.locations.sweep(ctx), w.fdbBackups.sweep(ctx),
-					w.fdbRestores.sweep(ctx))
+				err = errors.Join(err, w.restores.sweep(ctx), w.downloads.sweep(ctx), w.locations.sweep(ctx), w.fdb.sweep(ctx))
 			}
 			if err != nil && ctx.Err() == nil {
 				w.Log.Warn("live sweep after the API server's return", zap.Error(err))
@@ -136,8 +135,7 @@ func (w *Watcher) TemporalRecovered(ctx context.Context) {
 		w.each(ctx, func(nab *oadpv1alpha1.NonAdminBackup) { w.enqueue(ctx, requestFor(nab)) })
 		w.restores.each(ctx, w.restores.lookAgain(ctx))
 		w.downloads.lookAtAll(ctx)
-		w.fdbBackups.remindAll(ctx)
-		w.fdbRestores.lookAtAll(ctx)
+		w.fdb.remindAll(ctx)
 		w.locations.lookAtAll(ctx)
 	}()
 }

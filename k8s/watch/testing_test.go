@@ -48,7 +48,7 @@ func newStation(t *testing.T, objects ...client.Object) *station {
 	s.Watcher = &Watcher{
 		Options: Options{
 			ClusterID: fake.Cluster, OADPNamespace: fake.OADPNamespace,
-			ProgressInterval: 15 * time.Second, ResyncInterval: 5 * time.Minute,
+			ProgressInterval: 15 * time.Second, ResyncInterval: 5 * time.Minute, FoundationDB: true,
 			Workflows: s.signals, Policy: s.policy, Paused: func() error { return s.paused },
 			Refusals: &Refusals{}, Log: zap.NewNop(),
 		},
@@ -82,9 +82,10 @@ func newStation(t *testing.T, objects ...client.Object) *station {
 		},
 		intake: newIntake(),
 	}
-	s.fdbBackups = &fdbBackups{Watcher: s.Watcher, intake: newIntake(), clusters: s.cache.Client}
-	s.fdbRestores = &fdbRestores{Watcher: s.Watcher, intake: newIntake()}
-	s.fdbExpiries = &fdbExpiries{Watcher: s.Watcher, intake: newIntake()}
+	s.fdb = &foundationDB{}
+	s.fdb.backups = &fdbBackups{Watcher: s.Watcher, intake: newIntake(), clusters: s.cache.Client}
+	s.fdb.restores = &fdbRestores{Watcher: s.Watcher, intake: newIntake()}
+	s.fdb.expiries = &fdbExpiries{Watcher: s.Watcher, intake: newIntake()}
 	return s
 }
 

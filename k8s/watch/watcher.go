@@ -46,9 +46,11 @@ type Options struct {
 	ProgressInterval time.Duration
 	// ResyncInterval is how often every object is looked at without an event.
 	ResyncInterval time.Duration
-	Workflows      Workflows
-	Schedules      Schedules
-	Policy         PolicySource
+	// FoundationDB has the watcher serve FoundationDB's kinds too; else it neither watches nor needs them.
+	FoundationDB bool
+	Workflows    Workflows
+	Schedules    Schedules
+	Policy       PolicySource
 	// Paused returns an error while another controller serves the same kinds.
 	Paused func() error
 	// Refusals are those of the manager's cache, see CacheOptions.
@@ -84,15 +86,11 @@ type Watcher struct {
 	restores *restores
 	// downloads watches download requests with the same manager.
 	downloads *downloads
-	// fdbBackups watches FoundationDB backups with the same manager.
-	fdbBackups *fdbBackups
-	// fdbRestores watches FoundationDB restores with the same manager.
-	fdbRestores *fdbRestores
-	// fdbExpiries watches the pods that expire FoundationDB backups, with the same manager.
-	fdbExpiries *fdbExpiries
-	dirty       chan struct{} // the queue positions may have changed
-	watching    atomic.Bool   // all caches are filled
-	recovery    atomic.Pointer[recovery]
+	// fdb watches FoundationDB's kinds with the same manager; nil without Options.FoundationDB.
+	fdb      *foundationDB
+	dirty    chan struct{} // the queue positions may have changed
+	watching atomic.Bool   // all caches are filled
+	recovery atomic.Pointer[recovery]
 }
 
 // errNotWatching: events are not looked at yet.
@@ -112,20 +110,23 @@ func (w *Watcher) Watching(context.Context) error {
 
 // awaitCaches returns when the caches of all kinds watched are filled; the controller's workers start then.
 func (w *Watcher) awaitCaches(ctx context.Context) error {
-	for _, kind := range []client.Object{
+	kinds := []client.Object{
 		&oadpv1alpha1.NonAdminBackup{}, &velerov1.Backup{}, &velerov1.DeleteBackupRequest{},
 		&oadpv1alpha1.NonAdminRestore{}, &velerov1.Restore{},
 		&oadpv1alpha1.NonAdminDownloadRequest{}, &velerov1.DownloadRequest{},
 		&oadpv1alpha1.NonAdminBackupStorageLocation{}, &velerov1.BackupStorageLocation{},
 		&oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest{}, metadataOf(secretKind),
-		&fdbv1alpha1.FoundationDBRestore{}, &corev1.Pod{},
-		&fdbv1alpha1.FoundationDBBackup{}, &appsv1.Deployment{}, // not FoundationDBCluster: its kind may not be there
 		metadataOf(corev1.SchemeGroupVersion.WithKind("Namespace")),
 		metadataOf(velerov1.SchemeGroupVersion.WithKind("PodVolumeBackup")),
 		metadataOf(velerov2alpha1.SchemeGroupVersion.WithKind("DataUpload")),
 		metadataOf(velerov1.SchemeGroupVersion.WithKind("PodVolumeRestore")),
 		metadataOf(velerov2alpha1.SchemeGroupVersion.WithKind("DataDownload")),
-	} {
+	}
+	if w.FoundationDB {
+		kinds = append(kinds, &fdbv1alpha1.FoundationDBRestore{}, &corev1.Pod{},
+			&fdbv1alpha1.FoundationDBBackup{}, &appsv1.Deployment{}) // not FoundationDBCluster: its kind may not be there
+	}
+	for _, kind := range kinds {
 		if _, err := w.manager.GetCache().GetInformer(ctx, kind); err != nil {
 			return fmt.Errorf("fill the cache of %T: %w", kind, err)
 		}
@@ -196,7 +197,7 @@ func Add(mgr manager.Manager, options Options) (*Watcher, error) {
 	if err := w.feed(controller, w.look); err != nil {
 		return nil, fmt.Errorf("build the watcher of NonAdminBackups: %w", err)
 	}
-	if err := errors.Join(w.addLocations(), w.addRestores(), w.addDownloads(), w.addFDBBackups(), w.addFDBExpiries()); err != nil {
+	if err := errors.Join(w.addLocations(), w.addRestores(), w.addDownloads(), w.addFoundationDB()); err != nil {
 		return nil, err
 	}
 	for _, run := range []manager.RunnableFunc{w.awaitCaches, w.watchPolicy, w.keepQueuePositions, w.keepSchedules} {

@@ -106,7 +106,7 @@ func (w *TemporalWorkflows) SignalWithStart(
 func (w *TemporalWorkflows) options(kind contract.Kind, ref contract.ObjectRef) client.StartWorkflowOptions {
 	served := kinds[kind]
 	return client.StartWorkflowOptions{
-		TaskQueue:             contract.TaskQueue(w.ClusterID),
+		TaskQueue:             kind.TaskQueue(w.ClusterID),
 		WorkflowTaskTimeout:   workflowTaskTimeout,
 		TypedSearchAttributes: contract.StartAttributes(w.ClusterID, served.kubernetesKind, ref),
 		StaticSummary:         fmt.Sprintf("%s %s", served.summary, ref),

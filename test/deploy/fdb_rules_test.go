@@ -40,7 +40,7 @@ func TestFoundationDBBackup(t *testing.T) {
 	sim, err := fdbsim.Install(bin, t.TempDir(), "7.3", "7.4")
 	require.NoError(t, err)
 	stack, err := env.Start(ctx, env.Options{
-		Without: []string{env.Velero, env.S3, env.Temporal}, Kubelet: &env.KubeletOptions{Resolve: env.FDBImages(bin)},
+		FoundationDB: true, Without: []string{env.Velero, env.S3, env.Temporal}, Kubelet: &env.KubeletOptions{Resolve: env.FDBImages(bin)},
 	})
 	require.NoError(t, err)
 	t.Cleanup(stack.Stop)

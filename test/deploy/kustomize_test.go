@@ -2,6 +2,7 @@ package deploy_test
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,8 +24,6 @@ import (
 // No Namespace (it is Velero's: deleting the base must leave it) and no Secret.
 func TestBaseHoldsWhatAnInstallationNeedsAndNothingElse(t *testing.T) {
 	assert.ElementsMatch(t, []string{
-		"CustomResourceDefinition/foundationdbbackups.fdb.holdfast.dev",
-		"CustomResourceDefinition/foundationdbrestores.fdb.holdfast.dev",
 		"CustomResourceDefinition/nonadminbackups.oadp.openshift.io",
 		"CustomResourceDefinition/nonadminbackupstoragelocations.oadp.openshift.io",
 		"CustomResourceDefinition/nonadminbackupstoragelocationapprovalrequests.oadp.openshift.io",
@@ -49,7 +48,7 @@ func TestBaseHoldsWhatAnInstallationNeedsAndNothingElse(t *testing.T) {
 
 // What a new file of `make generate` would otherwise miss.
 func TestKustomizationsListEveryFileOfTheirFolder(t *testing.T) {
-	for _, dir := range []string{"crds", "rbac"} {
+	for _, dir := range []string{"crds", "rbac", "components/fdb/crds", "components/fdb/rbac"} {
 		t.Run(dir, func(t *testing.T) {
 			var kustomization struct{ Resources []string }
 			require.NoError(t, yaml.Unmarshal([]byte(readFile(t, "deploy", dir, "Kustomization")), &kustomization))
@@ -95,20 +94,19 @@ func TestRenderedRightsAreThoseOfDeployRBAC(t *testing.T) {
 
 // Who may only look at a namespace reads no Secrets there, and none through a download request's signed URL.
 func TestWhoMayViewOpensNoBackup(t *testing.T) {
-	all := render(t, inCheckout(t, "deploy", "base"))
+	all := renderOverlay(t, withFDB)
 	tenants := []string{"nonadminbackups", "nonadminrestores", "nonadminbackupstoragelocations"}
 	look, change := []string{"get", "list", "watch"}, []string{"create", "delete", "get", "list", "patch", "update", "watch"}
 	of := func(group string, verbs []string, resources ...string) rbacv1.PolicyRule {
 		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: verbs}
 	}
 	for role, want := range map[string][]rbacv1.PolicyRule{
-		"ClusterRole/holdfast-tenant-view": {
-			of("oadp.openshift.io", look, tenants...), of("fdb.holdfast.dev", look, "foundationdbbackups", "foundationdbrestores"),
-		},
+		"ClusterRole/holdfast-tenant-view": {of("oadp.openshift.io", look, tenants...)},
 		"ClusterRole/holdfast-tenant-edit": {
 			of("oadp.openshift.io", change, append(slices.Clone(tenants), "nonadmindownloadrequests")...),
-			of("fdb.holdfast.dev", change, "foundationdbbackups", "foundationdbrestores"),
 		},
+		"ClusterRole/holdfast-tenant-fdb-view": {of("fdb.holdfast.dev", look, "foundationdbbackups", "foundationdbrestores")},
+		"ClusterRole/holdfast-tenant-fdb-edit": {of("fdb.holdfast.dev", change, "foundationdbbackups", "foundationdbrestores")},
 	} {
 		assert.Equal(t, want, into[rbacv1.ClusterRole](t, all.find(t, role)).Rules, role)
 	}
@@ -116,46 +114,76 @@ func TestWhoMayViewOpensNoBackup(t *testing.T) {
 
 // Each process runs as its own account, and each account has its own two roles and no other.
 func TestEachProcessHasItsOwnRightsAlone(t *testing.T) {
-	tests := map[string]objects{
-		"base":              render(t, inCheckout(t, "deploy", "base")),
-		"another namespace": render(t, inCheckout(t, "deploy", "overlays", "example")),
+	base := map[string][]string{
+		workerName:  {"ClusterRoleBinding of ClusterRole/holdfast-worker", "RoleBinding of Role/holdfast-worker"},
+		watcherName: {"ClusterRoleBinding of ClusterRole/holdfast-watcher", "RoleBinding of Role/holdfast-watcher"},
 	}
-	for title, all := range tests {
+	withFoundationDB := map[string][]string{
+		workerName:  base[workerName],
+		watcherName: append(slices.Clone(base[watcherName]), "ClusterRoleBinding of ClusterRole/holdfast-watcher-fdb"),
+		fdbName:     {"ClusterRoleBinding of ClusterRole/holdfast-fdb"},
+	}
+	secrets := map[string][]string{
+		"ClusterRole/holdfast-worker":  {"get"},                               // the one that a storage location names
+		"ClusterRole/holdfast-watcher": {"list", "watch"},                     // of which it takes the metadata
+		"Role/holdfast-worker":         {"create", "delete", "list", "patch"}, // of the copies; getting them is in the other
+	}
+	secretsWithFoundationDB := maps.Clone(secrets)
+	secretsWithFoundationDB["ClusterRole/holdfast-fdb"] = []string{"get"} // credentials of a store, certificates of a database
+	tests := map[string]struct {
+		all            objects
+		bound, secrets map[string][]string
+	}{
+		"base":              {render(t, inCheckout(t, "deploy", "base")), base, secrets},
+		"another namespace": {render(t, inCheckout(t, "deploy", "overlays", "example")), base, secrets},
+		"FoundationDB":      {renderOverlay(t, withFDB), withFoundationDB, secretsWithFoundationDB},
+		"FoundationDB in another namespace": {
+			renderOverlay(t, "namespace: velero\n"+withFDB), withFoundationDB, secretsWithFoundationDB,
+		},
+	}
+	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
-			for _, name := range []string{workerName, watcherName} {
-				deployment := all.deployment(t, name)
-				account := into[corev1.ServiceAccount](t, all.find(t, "ServiceAccount/"+deployment.Spec.Template.Spec.ServiceAccountName))
+			for name, bound := range test.bound {
+				deployment := test.all.deployment(t, name)
+				account := into[corev1.ServiceAccount](t,
+					test.all.find(t, "ServiceAccount/"+deployment.Spec.Template.Spec.ServiceAccountName))
 				assert.Equal(t, name, account.Name)
 				assert.Equal(t, deployment.Namespace, account.Namespace)
-				want := []rbacv1.Subject{{Kind: "ServiceAccount", Name: account.Name, Namespace: account.Namespace}}
-				var bound []string
-				for _, o := range all.ofKind("ClusterRoleBinding", "RoleBinding") {
-					binding := into[rbacv1.RoleBinding](t, o) // the same fields as a ClusterRoleBinding
-					if slices.Equal(binding.Subjects, want) {
-						bound = append(bound, o.GetKind()+" of "+binding.RoleRef.Kind+"/"+binding.RoleRef.Name)
-					}
-				}
-				assert.ElementsMatch(t, []string{
-					"ClusterRoleBinding of ClusterRole/" + name, "RoleBinding of Role/" + name,
-				}, bound)
+				assert.ElementsMatch(t, bound, boundTo(t, test.all, account))
 			}
-			secrets := map[string][]string{}
-			for _, o := range all.ofKind("ClusterRole", "Role") {
-				for _, rule := range into[rbacv1.ClusterRole](t, o).Rules {
-					granted := slices.Concat(rule.APIGroups, rule.Resources, rule.Verbs, rule.NonResourceURLs)
-					assert.NotContains(t, granted, "*", id(o))
-					if slices.Contains(rule.Resources, "secrets") {
-						secrets[id(o)] = append(secrets[id(o)], rule.Verbs...)
-					}
-				}
-			}
-			assert.Equal(t, map[string][]string{
-				"ClusterRole/holdfast-worker":  {"get"},                               // the one that a storage location names
-				"ClusterRole/holdfast-watcher": {"list", "watch"},                     // of which it takes the metadata
-				"Role/holdfast-worker":         {"create", "delete", "list", "patch"}, // of the copies; getting them is in the other
-			}, secrets)
+			assert.Equal(t, test.secrets, rightsToSecrets(t, test.all))
 		})
 	}
+}
+
+// boundTo lists the bindings of an account.
+func boundTo(t *testing.T, all objects, account *corev1.ServiceAccount) []string {
+	t.Helper()
+	want := []rbacv1.Subject{{Kind: "ServiceAccount", Name: account.Name, Namespace: account.Namespace}}
+	var bound []string
+	for _, o := range all.ofKind("ClusterRoleBinding", "RoleBinding") {
+		binding := into[rbacv1.RoleBinding](t, o) // the same fields as a ClusterRoleBinding
+		if slices.Equal(binding.Subjects, want) {
+			bound = append(bound, o.GetKind()+" of "+binding.RoleRef.Kind+"/"+binding.RoleRef.Name)
+		}
+	}
+	return bound
+}
+
+// rightsToSecrets lists what each role may do with Secrets. None may do everything.
+func rightsToSecrets(t *testing.T, all objects) map[string][]string {
+	t.Helper()
+	secrets := map[string][]string{}
+	for _, o := range all.ofKind("ClusterRole", "Role") {
+		for _, rule := range into[rbacv1.ClusterRole](t, o).Rules {
+			granted := slices.Concat(rule.APIGroups, rule.Resources, rule.Verbs, rule.NonResourceURLs)
+			assert.NotContains(t, granted, "*", id(o))
+			if slices.Contains(rule.Resources, "secrets") {
+				secrets[id(o)] = append(secrets[id(o)], rule.Verbs...)
+			}
+		}
+	}
+	return secrets
 }
 
 func TestOneLineMovesEverythingToAnotherNamespace(t *testing.T) {
@@ -203,7 +231,7 @@ func TestWithoutCRDsIsTheBaseButForThem(t *testing.T) {
 	rest := slices.DeleteFunc(slices.Clone(base), func(o *unstructured.Unstructured) bool {
 		return o.GetKind() == "CustomResourceDefinition"
 	})
-	assert.Len(t, base, len(rest)+7)
+	assert.Len(t, base, len(rest)+5)
 	assert.ElementsMatch(t, rest, renderOverlay(t, "resources: [BASE/base]\ncomponents: [BASE/components/without-crds]\n"))
 }
 

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -45,7 +46,7 @@ func runDeployments(ctx context.Context, t *testing.T, stack *env.Env, base obje
 		variables["HOLDFAST_METRICS_BIND_ADDRESS"] = p.addresses["metrics"]
 		variables["TEMPORAL_ADDRESS"] = stack.TemporalAddress()
 
-		words := pod.Containers[0].Command
+		words := slices.Concat(pod.Containers[0].Command, pod.Containers[0].Args)
 		p.command = exec.CommandContext(ctx, binaries[path.Base(words[0])], words[1:]...)
 		p.command.SysProcAttr = childAttributes()
 		p.command.Env = []string{}

@@ -21,10 +21,11 @@ import (
 	"holdfast.dev/holdfast/test/tools"
 )
 
-// The two Deployments, which are named like their service accounts.
+// The Deployments, which are named like their service accounts; that of FoundationDB is in the component.
 const (
 	workerName  = "holdfast-worker"
 	watcherName = "holdfast-watcher"
+	fdbName     = "holdfast-fdb"
 )
 
 // objects are what a kustomization renders to.

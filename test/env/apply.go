@@ -29,7 +29,7 @@ func (e *Env) install(ctx context.Context) error {
 	if err := e.Apply(ctx, namespaceObject(OADPNamespace)); err != nil {
 		return err
 	}
-	kinds, err := readFolder(filepath.Join(e.root, "deploy", "crds"))
+	kinds, err := e.readDeployed("crds")
 	if err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func (e *Env) install(ctx context.Context) error {
 	if err := e.applyKinds(ctx, append(kinds, velero...)); err != nil {
 		return err
 	}
-	roles, err := readFolder(filepath.Join(e.root, "deploy", "rbac"))
+	roles, err := e.readDeployed("rbac")
 	if err != nil {
 		return err
 	}
@@ -50,6 +50,16 @@ func (e *Env) install(ctx context.Context) error {
 	e.rolesInstalled = len(roles) > 0
 	e.progress.say("kinds and roles installed (%.1fs)", time.Since(begin).Seconds())
 	return nil
+}
+
+// readDeployed reads a folder of deploy/, and with FoundationDB the same one of its component.
+func (e *Env) readDeployed(folder string) ([]*unstructured.Unstructured, error) {
+	objects, err := readFolder(filepath.Join(e.root, "deploy", folder))
+	if err != nil || !e.options.FoundationDB {
+		return objects, err
+	}
+	more, err := readFolder(filepath.Join(e.root, "deploy", "components", "fdb", folder))
+	return append(objects, more...), err
 }
 
 // applyKinds applies CustomResourceDefinitions and waits until the API server serves them.

@@ -17,6 +17,7 @@ rules:
     users:
       - system:serviceaccount:` + OADPNamespace + `:` + HoldfastWorker + `
       - system:serviceaccount:` + OADPNamespace + `:` + HoldfastWatcher + `
+      - system:serviceaccount:` + OADPNamespace + `:` + HoldfastFDB + `
     omitManagedFields: true
   - level: None
 `

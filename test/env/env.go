@@ -25,6 +25,7 @@ const (
 	Velero                = "velero"
 	Worker                = "worker"
 	Watcher               = "watcher"
+	FDBWorker             = "fdb-worker"
 )
 
 // Options says what to start. The zero value starts everything but Holdfast itself.
@@ -43,9 +44,11 @@ type Options struct {
 	Holdfast bool
 	// ClusterID is their --cluster-id; "default" when empty.
 	ClusterID string
-	// WorkerArgs and WatchArgs are added to their flags, HoldfastEnv (KEY=VALUE) to the environment of both.
-	WorkerArgs, WatchArgs []string
-	HoldfastEnv           []string
+	// FoundationDB adds FoundationDB's half: its kinds and rights, and with Holdfast a worker of its own, FDBWorker.
+	FoundationDB bool
+	// WorkerArgs, FDBWorkerArgs and WatchArgs are added to their flags, HoldfastEnv (KEY=VALUE) to the environment of all.
+	WorkerArgs, FDBWorkerArgs, WatchArgs []string
+	HoldfastEnv                          []string
 	// VeleroArgs are added to the flags of velero server; of a flag given twice the last one counts.
 	VeleroArgs []string
 	// Kubelet starts the kubelet stand-in, for Env.Kubelet; without it no Pod ever runs.
@@ -130,7 +133,7 @@ func (e *Env) Stop() {
 	if e.kubelet != nil {
 		e.kubelet.stop()
 	}
-	e.stopAll(Worker, Watcher)
+	e.stopAll(Worker, FDBWorker, Watcher)
 	e.stopAll(Velero, KubeControllerManager)
 	e.stopAll(KubeAPIServer, Temporal, S3)
 	e.stopAll(Etcd)

@@ -31,6 +31,12 @@ func (e *Env) startHoldfast(ctx context.Context, kubernetes, temporal *gate) err
 		_, err := e.StartWorker(ctx, Worker, e.options.WorkerArgs...)
 		return err
 	})
+	if e.options.FoundationDB {
+		group.Go(func() error {
+			_, err := e.StartFDBWorker(ctx, FDBWorker, e.options.FDBWorkerArgs...)
+			return err
+		})
+	}
 	group.Go(func() error {
 		_, err := e.StartWatcher(ctx, Watcher, e.options.WatchArgs...)
 		return err
@@ -41,35 +47,50 @@ func (e *Env) startHoldfast(ctx context.Context, kubernetes, temporal *gate) err
 // StartWorker starts a holdfast-worker under a name of its own ("worker-2") with further flags, and waits until it is ready.
 func (e *Env) StartWorker(ctx context.Context, name string, args ...string) (*Process, error) {
 	return e.startOwn(ctx, own{
-		name: name, kind: Worker, binary: tools.HoldfastWorker, user: HoldfastWorker, args: append([]string{ApproveAlways}, args...),
+		name: name, kind: Worker, binary: tools.HoldfastWorker, args: append([]string{ApproveAlways}, args...),
 	})
+}
+
+// StartFDBWorker starts a holdfast-worker that serves FoundationDB, as StartWorker.
+func (e *Env) StartFDBWorker(ctx context.Context, name string, args ...string) (*Process, error) {
+	return e.startOwn(ctx, own{name: name, kind: FDBWorker, binary: tools.HoldfastWorker, args: args})
 }
 
 // StartWatcher starts a "holdfast watch" under a name of its own ("watcher-2") with further flags, and waits until it is ready.
 func (e *Env) StartWatcher(ctx context.Context, name string, args ...string) (*Process, error) {
 	return e.startOwn(ctx, own{
-		name: name, kind: Watcher, binary: tools.Holdfast, subcommand: []string{"watch"}, user: HoldfastWatcher, args: args,
+		name: name, kind: Watcher, binary: tools.Holdfast, args: args,
 	})
 }
 
-// Other starts a worker (kind Worker) or watcher (kind Watcher) of another build than the stack's own, with further
+// Other starts a worker (kind Worker or FDBWorker) or watcher (kind Watcher) of another build than the stack's own, with further
 // environment variables (KEY=VALUE) and flags. Of a flag or variable given twice the last one counts, so a test can give it
 // another cluster ID or kubeconfig.
 func (e *Env) Other(ctx context.Context, kind, name, binary string, environment []string, args ...string) (*Process, error) {
-	o := own{name: name, kind: kind, path: binary, user: HoldfastWorker, env: environment, args: args}
-	if kind == Watcher {
-		o.subcommand, o.user = []string{"watch"}, HoldfastWatcher
-	}
-	return e.startOwn(ctx, o)
+	return e.startOwn(ctx, own{name: name, kind: kind, path: binary, env: environment, args: args})
 }
 
 // own describes one of Holdfast's own processes.
 type own struct {
 	name, kind, binary string
 	path               string // of another binary
-	subcommand         []string
-	user               string
 	env, args          []string
+}
+
+// accountOf is whom a kind of process runs as.
+var accountOf = map[string]string{Worker: HoldfastWorker, FDBWorker: HoldfastFDB, Watcher: HoldfastWatcher}
+
+// firstArgs are the flags by which a kind of process serves its part.
+func (e *Env) firstArgs(kind string) []string {
+	switch {
+	case kind == Worker:
+		return []string{"--serve=velero"}
+	case kind == FDBWorker:
+		return []string{"--serve=fdb"}
+	case e.options.FoundationDB:
+		return []string{"watch", "--serve=all"}
+	}
+	return []string{"watch", "--serve=velero"}
 }
 
 func (e *Env) startOwn(ctx context.Context, o own) (*Process, error) {
@@ -78,8 +99,8 @@ func (e *Env) startOwn(ctx context.Context, o own) (*Process, error) {
 		return nil, err
 	}
 	metrics, health := address(taken[0]), address(taken[1])
-	args := append(slices.Clone(o.subcommand),
-		"--kubeconfig", e.Kubeconfig(o.user), "--cluster-id", e.ClusterID(), "--oadp-namespace", OADPNamespace,
+	args := append(e.firstArgs(o.kind),
+		"--kubeconfig", e.Kubeconfig(accountOf[o.kind]), "--cluster-id", e.ClusterID(), "--oadp-namespace", OADPNamespace,
 		"--metrics-bind-address", metrics, "--health-probe-bind-address", health, "--log-format", "json")
 	return e.launch(ctx, command{
 		name: o.name, kind: o.kind, path: cmp.Or(o.path, e.bin[o.binary]), args: append(args, o.args...),

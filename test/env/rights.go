@@ -71,18 +71,22 @@ func listedByWatch(right Right) Right {
 	return right
 }
 
-// CheckRights compares what both processes have asked of the API server with what their roles grant, and returns what is wrong, a
+// CheckRights compares what all processes have asked of the API server with what their roles grant, and returns what is wrong, a
 // sentence each: a refusal is a missing right, and a right without a request a superfluous one, if it is expected to be used. It
-// stops both processes first: a watch is not in the record before it has ended.
+// stops them first: a watch is not in the record before it has ended.
 func (e *Env) CheckRights(ctx context.Context, expected func(Right) bool) ([]string, error) {
-	e.stopAll(Worker, Watcher)
+	e.stopAll(Worker, FDBWorker, Watcher)
 	requests, err := e.Audit()
 	if err != nil {
 		return nil, err
 	}
 	var granted []Right
-	for _, account := range []string{HoldfastWorker, HoldfastWatcher} {
-		rights, err := e.rightsOf(ctx, account)
+	roles := map[string]string{HoldfastWorker: HoldfastWorker, HoldfastWatcher: HoldfastWatcher}
+	if e.options.FoundationDB {
+		roles[HoldfastFDB], roles[HoldfastWatcher+"-fdb"] = HoldfastFDB, HoldfastWatcher
+	}
+	for role, account := range roles {
+		rights, err := e.rightsOf(ctx, role, account)
 		if err != nil {
 			return nil, err
 		}
@@ -102,14 +106,16 @@ func (e *Env) CheckRights(ctx context.Context, expected func(Right) bool) ([]str
 	return wrong, nil
 }
 
-// rightsOf lists what the generated roles of a service account grant, everywhere and in the OADP namespace.
-func (e *Env) rightsOf(ctx context.Context, account string) ([]Right, error) {
+// rightsOf lists what generated roles of a name grant to a service account, everywhere and, where there is such a role, in the OADP
+// namespace.
+func (e *Env) rightsOf(ctx context.Context, role, account string) ([]Right, error) {
 	cluster, local := &rbacv1.ClusterRole{}, &rbacv1.Role{}
-	if err := e.client.Get(ctx, client.ObjectKey{Name: account}, cluster); err != nil {
-		return nil, fmt.Errorf("get ClusterRole %s: %w", account, err)
+	if err := e.client.Get(ctx, client.ObjectKey{Name: role}, cluster); err != nil {
+		return nil, fmt.Errorf("get ClusterRole %s: %w", role, err)
 	}
-	if err := e.client.Get(ctx, client.ObjectKey{Namespace: OADPNamespace, Name: account}, local); err != nil {
-		return nil, fmt.Errorf("get Role %s: %w", account, err)
+	err := e.client.Get(ctx, client.ObjectKey{Namespace: OADPNamespace, Name: role}, local)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("get Role %s: %w", role, err)
 	}
 	return append(rightsIn(account, "", cluster.Rules), rightsIn(account, OADPNamespace, local.Rules)...), nil
 }
@@ -130,16 +136,11 @@ func rightsIn(account, namespace string, rules []rbacv1.PolicyRule) []Right {
 
 // ForFoundationDB reports whether a right is one that only FoundationDB backups take.
 func (r Right) ForFoundationDB() bool {
-	switch r.Group {
-	case "fdb.holdfast.dev", "apps.foundationdb.org":
+	switch {
+	case r.User == HoldfastFDB, r.Group == fdbAPIGroup, r.Group == "apps.foundationdb.org":
 		return true
-	case "apps":
-		return r.Namespace == "" && r.Resource == "deployments" && r.String() != HoldfastWorker+" list apps/deployments"
+	case r.User != HoldfastWatcher || r.Namespace != "":
+		return false
 	}
-	switch r.String() {
-	case HoldfastWorker + " get /configmaps", HoldfastWorker + " get /pods", HoldfastWorker + " create /pods",
-		HoldfastWorker + " delete /pods":
-		return r.Namespace == ""
-	}
-	return false
+	return r.Group == "apps" || (r.Group == "" && r.Resource == "pods")
 }

@@ -9,8 +9,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// tenantAPIGroup holds the kinds that tenants use.
-const tenantAPIGroup = "oadp.openshift.io"
+// Groups of the kinds that tenants use.
+const (
+	tenantAPIGroup = "oadp.openshift.io"
+	fdbAPIGroup    = "fdb.holdfast.dev"
+)
 
 // CreateTenant makes a namespace in which user has the ClusterRole "edit", to which the roles of deploy/rbac add Holdfast's
 // kinds. It returns when these rights are in force.
@@ -33,6 +36,11 @@ func (e *Env) CreateTenant(ctx context.Context, namespace, user string) error {
 	if e.rolesInstalled {
 		needed = append(needed, authorizationv1.ResourceAttributes{
 			Namespace: namespace, Verb: "create", Group: tenantAPIGroup, Resource: "nonadminbackups",
+		})
+	}
+	if e.rolesInstalled && e.options.FoundationDB {
+		needed = append(needed, authorizationv1.ResourceAttributes{
+			Namespace: namespace, Verb: "create", Group: fdbAPIGroup, Resource: "foundationdbbackups",
 		})
 	}
 	for _, right := range needed {

@@ -23,6 +23,7 @@ const (
 	Admin           = "admin"
 	HoldfastWorker  = "holdfast-worker"  // the service account of that name in OADPNamespace
 	HoldfastWatcher = "holdfast-watcher" // the service account of that name in OADPNamespace
+	HoldfastFDB     = "holdfast-fdb"     // the service account of that name in OADPNamespace
 	veleroUser      = "velero"
 	controllersUser = "kube-controller-manager"
 )
@@ -48,6 +49,7 @@ func newUsers() []user {
 		{short: veleroUser, name: account(veleroUser), groups: append(masters, accounts...)},
 		{short: HoldfastWorker, name: account(HoldfastWorker), groups: accounts},
 		{short: HoldfastWatcher, name: account(HoldfastWatcher), groups: accounts},
+		{short: HoldfastFDB, name: account(HoldfastFDB), groups: accounts},
 	}
 	for _, tenant := range Tenants {
 		users = append(users, user{short: tenant, name: tenant, groups: []string{"tenants"}})
@@ -90,7 +92,8 @@ func (e *Env) user(name string) (user, bool) {
 	return e.users[i], true
 }
 
-// Kubeconfig returns the path of a user's kubeconfig. Known are Admin, the Tenants, HoldfastWorker and HoldfastWatcher.
+// Kubeconfig returns the path of a user's kubeconfig. Known are Admin, the Tenants, HoldfastWorker, HoldfastWatcher
+// and HoldfastFDB.
 func (e *Env) Kubeconfig(user string) string {
 	return filepath.Join(e.path("kubeconfigs"), user+".kubeconfig")
 }

@@ -257,7 +257,7 @@ func (x *tenant) backUpOf(name, cluster string, changes ...change) *fdbv1alpha1.
 func metric(t *testing.T, begin string) bool {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
-		"http://"+stack.Component(env.Worker).Address(env.AddressMetrics)+"/metrics", nil)
+		"http://"+stack.Component(env.FDBWorker).Address(env.AddressMetrics)+"/metrics", nil)
 	require.NoError(t, err)
 	answer, err := http.DefaultClient.Do(request)
 	require.NoError(t, err)

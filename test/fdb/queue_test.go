@@ -69,14 +69,14 @@ func most(calls []fdbsim.Call) int {
 // hangs is cut at the limit, and the others proceed.
 func TestTheQueueTakesTurns(t *testing.T) {
 	needsStandIn(t)
-	require.NoError(t, stack.Component(env.Worker).Stop())
-	careful, err := stack.StartWorker(t.Context(), "worker-turns", append(workerArgs(sim.BinDir),
+	require.NoError(t, stack.Component(env.FDBWorker).Stop())
+	careful, err := stack.StartFDBWorker(t.Context(), "worker-turns", append(workerArgs(sim.BinDir),
 		"--fdb-initial-snapshot-limit=8", "--fdb-expiry-min-interval=5s", "--fdb-expiry-retry-interval=2s",
 		"--fdb-expiry-timeout=15s")...) // the concurrency is the default: 1
 	require.NoError(t, err)
 	defer func() {
 		require.NoError(t, careful.Stop())
-		require.NoError(t, stack.Component(env.Worker).Restart(t.Context()))
+		require.NoError(t, stack.Component(env.FDBWorker).Restart(t.Context()))
 	}()
 	x := newTenant(t)
 	const turns = 10

@@ -116,6 +116,7 @@ func start(ctx context.Context, dir string) error {
 	stack, err = env.Start(ctx, env.Options{
 		Progress:             os.Stdout,
 		Holdfast:             true,
+		FoundationDB:         true,
 		Audit:                true,
 		SuggestContinueAsNew: suggestContinueAsNew,
 		Without:              []string{env.Velero},
@@ -123,7 +124,7 @@ func start(ctx context.Context, dir string) error {
 		// A workflow that was terminated by hand starts again at the next resync.
 		WatchArgs: []string{"--resync-interval=10s"},
 		// Many tests run side by side; those of the limit have a worker of their own.
-		WorkerArgs: append(workerArgs(tools), "--fdb-initial-snapshot-limit=8", "--fdb-expiry-concurrency=8",
+		FDBWorkerArgs: append(workerArgs(tools), "--fdb-initial-snapshot-limit=8", "--fdb-expiry-concurrency=8",
 			"--fdb-expiry-min-interval="+minExpiryInterval.String(), "--fdb-expiry-retry-interval=2s",
 			"--fdb-expiry-timeout="+expiryTimeout.String()),
 	})

@@ -20,12 +20,12 @@ const many = 20
 // At most one first snapshot runs at a time in a Kubernetes cluster, unless an operator allows more.
 func TestOneFirstSnapshotAtATime(t *testing.T) {
 	needsStandIn(t)
-	require.NoError(t, stack.Component(env.Worker).Stop())
-	careful, err := stack.StartWorker(t.Context(), "worker-careful", workerArgs(sim.BinDir)...) // with the limit's default
+	require.NoError(t, stack.Component(env.FDBWorker).Stop())
+	careful, err := stack.StartFDBWorker(t.Context(), "worker-careful", workerArgs(sim.BinDir)...) // with the limit's default
 	require.NoError(t, err)
 	defer func() {
 		require.NoError(t, careful.Stop())
-		require.NoError(t, stack.Component(env.Worker).Restart(t.Context()))
+		require.NoError(t, stack.Component(env.FDBWorker).Restart(t.Context()))
 	}()
 	t.Run("twenty backups of twenty databases", manyBackupsAtOnce)
 	t.Run("a first snapshot that stands still", standingStill)

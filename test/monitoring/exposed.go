@@ -16,6 +16,7 @@ import (
 // process then exposes, with its type.
 func Exposed(t testing.TB) map[string]dto.MetricType {
 	t.Helper()
+	metrics.RegisterFDB()
 	for _, call := range []func(string){
 		metrics.PatchConflict, metrics.ActivityRetried, metrics.AccessDenied, metrics.SignalFailed,
 		func(value string) { metrics.SignalAcknowledged(value, time.Now()) },

@@ -30,6 +30,8 @@ type Subjects struct {
 type SubjectOptions struct {
 	// Namespace is the only tenant's namespace that they serve, and their cluster ID.
 	Namespace string
+	// FoundationDB has the worker serve FoundationDB.
+	FoundationDB bool
 	// Binaries are those of tools.BuildHoldfast with the tag outage.
 	Binaries map[string]string
 	// Dir gets the worker's kubeconfig.
@@ -50,7 +52,11 @@ func StartSubjects(ctx context.Context, stack *env.Env, o SubjectOptions) (*Subj
 }
 
 func (s *Subjects) start(ctx context.Context, o SubjectOptions) error {
-	config, err := clientcmd.LoadFromFile(s.stack.Kubeconfig(env.HoldfastWorker))
+	kind, account := env.Worker, env.HoldfastWorker
+	if o.FoundationDB {
+		kind, account = env.FDBWorker, env.HoldfastFDB
+	}
+	config, err := clientcmd.LoadFromFile(s.stack.Kubeconfig(account))
 	if err != nil {
 		return err
 	}
@@ -60,7 +66,7 @@ func (s *Subjects) start(ctx context.Context, o SubjectOptions) error {
 		}
 		cluster.Server = "https://" + s.Proxy.Address()
 	}
-	kubeconfig := filepath.Join(o.Dir, env.HoldfastWorker+".kubeconfig")
+	kubeconfig := filepath.Join(o.Dir, account+".kubeconfig")
 	if err := clientcmd.WriteToFile(*config, kubeconfig); err != nil {
 		return err
 	}
@@ -71,7 +77,7 @@ func (s *Subjects) start(ctx context.Context, o SubjectOptions) error {
 	if err != nil {
 		return err
 	}
-	s.Worker, err = s.stack.Other(ctx, env.Worker, "worker-"+o.Namespace, o.Binaries[tools.HoldfastWorker], environment,
+	s.Worker, err = s.stack.Other(ctx, kind, "worker-"+o.Namespace, o.Binaries[tools.HoldfastWorker], environment,
 		slices.Concat(common, []string{"--kubeconfig=" + kubeconfig, env.ApproveAlways}, o.WorkerArgs)...)
 	return err
 }

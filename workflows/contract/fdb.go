@@ -8,7 +8,7 @@ const (
 	KubernetesKindFDBBackup = "FoundationDBBackup"
 )
 
-// Short activities of the FoundationDBBackup workflow, on the cluster's queue. All may be repeated at any time and return the
+// Short activities of the FoundationDBBackup workflow, on FDBWorkflowTaskQueue. All may be repeated at any time and return the
 // FDBBackupView after their effect.
 const (
 	// ActivityObserveFDBBackup takes an FDBBackupStep and reads; it adds our finalizer where it is due.
@@ -34,6 +34,10 @@ const (
 
 // FDBTaskQueue returns the queue of a Kubernetes cluster's activities that run FoundationDB's tools.
 func FDBTaskQueue(cluster string) string { return "holdfast-fdb-" + cluster }
+
+// FDBWorkflowTaskQueue returns the queue of a Kubernetes cluster's workflows of FoundationDB and of their short activities. No
+// cluster's ID has a dot: the queue is never another cluster's FDBTaskQueue.
+func FDBWorkflowTaskQueue(cluster string) string { return FDBTaskQueue(cluster) + ".workflows" }
 
 // SharedTaskQueue is the queue of what several Kubernetes clusters have in common: the owners of FoundationDB clusters.
 const SharedTaskQueue = "holdfast-shared"

@@ -1,7 +1,7 @@
 package contract
 
 // Names of the workflow that keeps the queue of expirations, on the wire. Its ID is FDBExpiryQueueID, its queue the Kubernetes
-// cluster's TaskQueue. It answers QueryState with FDBExpiryQueueState.
+// cluster's FDBWorkflowTaskQueue. It answers QueryState with FDBExpiryQueueState.
 const (
 	// WorkflowFDBExpiryQueue is the workflow type. Input: FDBExpiryQueueInput, no result.
 	WorkflowFDBExpiryQueue = "FDBExpiryQueue"

@@ -1,6 +1,7 @@
 package contract
 
-// Names of the workflow that limits first snapshots, on the wire. Its ID is FDBThrottleID, its queue the cluster's TaskQueue.
+// Names of the workflow that limits first snapshots, on the wire. Its ID is FDBThrottleID, its queue the cluster's
+// FDBWorkflowTaskQueue.
 const (
 	// WorkflowFDBThrottle is the workflow type. Input: FDBThrottleInput, no result.
 	WorkflowFDBThrottle = "FDBSnapshotThrottle"

@@ -41,5 +41,14 @@ func WorkflowID(cluster string, kind Kind, ref ObjectRef) string {
 	return strings.Join([]string{cluster, string(kind), ref.Namespace, ref.Name, ref.UID}, "/")
 }
 
-// TaskQueue returns the queue of a Kubernetes cluster's workflows and short activities.
+// TaskQueue returns the queue of a Kubernetes cluster's workflows and short activities, those of FoundationDB left out.
 func TaskQueue(cluster string) string { return "holdfast-" + cluster }
+
+// TaskQueue returns the queue of the kind's workflows.
+func (k Kind) TaskQueue(cluster string) string {
+	switch k {
+	case KindFDBBackup, KindFDBExpiry, KindFDBRestore:
+		return FDBWorkflowTaskQueue(cluster)
+	}
+	return TaskQueue(cluster)
+}

@@ -30,3 +30,15 @@ func TestObjectsAreWrittenAsPeopleWriteThem(t *testing.T) {
 	assert.Equal(t, "team/nightly", contract.ObjectRef{Namespace: "team", Name: "nightly", UID: "u"}.String())
 	assert.Equal(t, "holdfast-west", contract.TaskQueue("west"))
 }
+
+// A worker of one half is never given a task of the other.
+func TestEachHalfHasItsOwnTaskQueues(t *testing.T) {
+	for _, kind := range []contract.Kind{
+		contract.KindBackup, contract.KindRestore, contract.KindLocation, contract.KindDownload, contract.KindApproval,
+	} {
+		assert.Equal(t, "holdfast-west", kind.TaskQueue("west"), kind)
+	}
+	for _, kind := range []contract.Kind{contract.KindFDBBackup, contract.KindFDBExpiry, contract.KindFDBRestore} {
+		assert.Equal(t, "holdfast-fdb-west.workflows", kind.TaskQueue("west"), kind)
+	}
+}

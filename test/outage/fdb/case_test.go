@@ -59,7 +59,7 @@ func newCase(t *testing.T, r *rig) *testCase {
 	c.makeDatabase()
 	var err error
 	c.Subjects, err = outage.StartSubjects(t.Context(), r.stack, outage.SubjectOptions{
-		Namespace: c.namespace, Binaries: r.binaries, Dir: t.TempDir(),
+		Namespace: c.namespace, FoundationDB: true, Binaries: r.binaries, Dir: t.TempDir(),
 		Environment: []string{"TEMPORAL_NAMESPACE=" + c.temporal.name, "TMPDIR=" + c.temp},
 		WorkerArgs: []string{
 			"--fdb-bin-dir=" + r.sim.BinDir, "--fdb-status-interval=4s",

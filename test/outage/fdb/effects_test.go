@@ -326,7 +326,7 @@ func (c *testCase) writes() []string {
 	require.NoError(c.t, err)
 	var writes []string
 	for _, r := range requests {
-		if r.User == env.HoldfastWorker && r.Wrote() && r.Namespace == c.namespace && r.Resource != "events" && r.Subresource != "status" {
+		if r.User == env.HoldfastFDB && r.Wrote() && r.Namespace == c.namespace && r.Resource != "events" && r.Subresource != "status" {
 			writes = append(writes, c.plain(fmt.Sprintf("%s %s %s", r.Verb, r.Resource, r.Name)))
 		}
 	}

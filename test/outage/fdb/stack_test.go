@@ -111,7 +111,7 @@ func (r *rig) start(ctx context.Context) (err error) {
 		return err
 	}
 	r.stack, err = env.Start(ctx, env.Options{
-		Progress: os.Stdout, Audit: true, Without: []string{env.Velero},
+		Progress: os.Stdout, Audit: true, FoundationDB: true, Without: []string{env.Velero},
 		Kubelet: &env.KubeletOptions{Resolve: env.FDBImages(r.sim.BinDir)},
 	})
 	if err != nil {

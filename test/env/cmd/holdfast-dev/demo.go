@@ -135,7 +135,7 @@ func explain(ctx context.Context, stack *env.Env, err error) error {
 		err = cause
 	}
 	fmt.Fprintln(os.Stderr)
-	for _, name := range []string{env.Worker, env.Watcher, env.Velero} {
+	for _, name := range []string{env.Worker, env.FDBWorker, env.Watcher, env.Velero} {
 		if p := stack.Component(name); p != nil {
 			fmt.Fprintf(os.Stderr, "--- end of %s\n%s\n", p.LogPath(), p.LogTail(20))
 		}

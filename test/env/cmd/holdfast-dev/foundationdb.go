@@ -37,7 +37,7 @@ func withFoundationDB(options env.Options) (env.Options, *fdbsim.Sim, error) {
 		sim = made
 	}
 	options.Kubelet = &env.KubeletOptions{Resolve: env.FDBImages(bin)}
-	options.WorkerArgs = append(options.WorkerArgs, "--fdb-bin-dir="+bin)
+	options.FoundationDB, options.FDBWorkerArgs = true, append(options.FDBWorkerArgs, "--fdb-bin-dir="+bin)
 	return options, sim, nil
 }
 

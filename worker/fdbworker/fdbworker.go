@@ -1,0 +1,116 @@
+// Package fdbworker serves FoundationDB's half of a Kubernetes cluster: its workflows, their activities and its tools, on task
+// queues of their own and with rights of their own.
+package fdbworker
+
+import (
+	"fmt"
+
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/worker"
+	"k8s.io/client-go/tools/events"
+	kubeclient "sigs.k8s.io/controller-runtime/pkg/client"
+
+	"holdfast.dev/holdfast/activities"
+	"holdfast.dev/holdfast/activities/fdblock"
+	"holdfast.dev/holdfast/activities/fdbtool"
+	"holdfast.dev/holdfast/k8s/fdb"
+	fdbrestore "holdfast.dev/holdfast/k8s/fdb/restore"
+	"holdfast.dev/holdfast/k8s/metrics"
+	"holdfast.dev/holdfast/workflows"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// concurrentTools is how many tools a worker runs at a time. Each has a process of its own, and one whose database does not
+// answer takes its whole limit.
+const concurrentTools = 20
+
+// Options says whom the workers serve, and with what.
+type Options struct {
+	ClusterID string
+	Flags     Flags
+	Workflows workflows.Options
+	Temporal  client.Client
+	Client    kubeclient.Client
+	Events    events.EventRecorder
+	// Worker holds for every queue, but that the queue which Kubernetes clusters share has no version.
+	Worker worker.Options
+}
+
+// Workers are those of one process. All must be stopped before Close.
+type Workers struct {
+	All []worker.Worker
+	// Queues are the task queues that they poll.
+	Queues []string
+	tools  *fdbtool.Runner
+}
+
+// New makes the workers. Without Flags.BinDir none of them runs FoundationDB's tools.
+func New(options Options) (*Workers, error) {
+	metrics.RegisterFDB()
+	w := &Workers{}
+	w.add(contract.FDBWorkflowTaskQueue(options.ClusterID), newWorkflowWorker(options))
+	w.add(contract.SharedTaskQueue, newSharedWorker(options))
+	if options.Flags.BinDir == "" {
+		return w, nil
+	}
+	w.tools = &fdbtool.Runner{BinDir: options.Flags.BinDir, AllowFileURLs: options.Flags.AllowFileURLs}
+	if err := w.tools.Prepare(); err != nil {
+		return nil, fmt.Errorf("prepare for running FoundationDB's tools: %w", err)
+	}
+	w.add(contract.FDBTaskQueue(options.ClusterID), newToolsWorker(options, w.tools))
+	return w, nil
+}
+
+func (w *Workers) add(queue string, runner worker.Worker) {
+	w.All, w.Queues = append(w.All, runner), append(w.Queues, queue)
+}
+
+// Close removes what the tools have left behind; what it cannot remove the next worker does.
+func (w *Workers) Close() {
+	if w.tools != nil {
+		_ = w.tools.Close()
+	}
+}
+
+// newWorkflowWorker runs the workflows and short activities.
+func newWorkflowWorker(o Options) worker.Worker {
+	runner := worker.New(o.Temporal, contract.FDBWorkflowTaskQueue(o.ClusterID), o.Worker)
+	o.Flags.addTo(&o.Workflows)
+	workflows.RegisterFDB(runner, o.Workflows)
+	backups := &activities.FDBBackups{Client: o.Client, Gatherer: &fdb.Gatherer{Reader: o.Client}, Events: o.Events}
+	backups.Register(runner)
+	expiries := &activities.FDBExpiries{
+		Client: o.Client, Gatherer: &fdb.Gatherer{Reader: o.Client}, Timeout: o.Flags.ExpiryTimeout,
+	}
+	expiries.Register(runner)
+	coordination := &activities.FDBCoordination{Temporal: o.Temporal}
+	coordination.Register(runner)
+	queue := &activities.FDBExpiryCoordination{Temporal: o.Temporal}
+	queue.Register(runner)
+	restores := &activities.FDBRestores{Client: o.Client, Gatherer: &fdbrestore.Gatherer{Reader: o.Client}, Events: o.Events}
+	restores.Register(runner)
+	return runner
+}
+
+// newSharedWorker serves the owners of FoundationDB clusters, which Kubernetes clusters have in common. It has no version: a
+// worker deployment is one Kubernetes cluster's, and must not take the queue from the others.
+func newSharedWorker(o Options) worker.Worker {
+	o.Worker.DeploymentOptions = worker.DeploymentOptions{}
+	runner := worker.New(o.Temporal, contract.SharedTaskQueue, o.Worker)
+	workflows.RegisterShared(runner)
+	coordination := &activities.FDBCoordination{Temporal: o.Temporal}
+	coordination.RegisterShared(runner)
+	return runner
+}
+
+// newToolsWorker runs FoundationDB's tools.
+func newToolsWorker(o Options, tools *fdbtool.Runner) worker.Worker {
+	o.Worker.DisableWorkflowWorker, o.Worker.WorkflowTaskPollerBehavior = true, nil
+	o.Worker.MaxConcurrentActivityExecutionSize = concurrentTools
+	runner := worker.New(o.Temporal, contract.FDBTaskQueue(o.ClusterID), o.Worker)
+	backups := &activities.FDBTools{Reader: o.Client, Runner: tools, Locker: fdblock.New()}
+	backups.Register(runner)
+	restores := &activities.FDBRestoreTools{Reader: o.Client, Runner: tools, Locker: fdblock.New()}
+	restores.Register(runner)
+	return runner
+}
