@@ -5,6 +5,7 @@ import (
 	"time"
 
 	fdbrestore "holdfast.dev/holdfast/k8s/fdb/restore"
+	"holdfast.dev/holdfast/k8s/fdb/restore/tasks"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -14,7 +15,7 @@ func (t *FDBRestoreTools) Finalize(
 	ctx context.Context, step contract.FDBRestoreTaskStep,
 ) (outcome contract.FinalizationOutcome, err error) {
 	defer beating(ctx)()
-	task, err := fdbrestore.TaskNamed(step.Task)
+	task, err := tasks.Named(step.Task)
 	if err != nil {
 		return outcome, err // another worker knows it: releases differ for a while
 	}
@@ -41,11 +42,11 @@ func (t *FDBRestoreTools) Finalize(
 // taskContext is what tasks need; trouble says why the destination cannot be asked.
 func (r *restoreReach) taskContext(
 	plan contract.FDBRestorePlan, trouble *contract.FDBTrouble, expired bool,
-) *fdbrestore.Context {
+) *tasks.Context {
 	if owner := r.Cluster.Owner(); trouble == nil && owner != plan.Destination {
 		trouble = otherTrouble("the FoundationDBCluster is another database now, %s and not %s", owner, plan.Destination)
 	}
-	c := &fdbrestore.Context{Plan: plan, Expired: expired, Status: r.status, Database: r.database}
+	c := &tasks.Context{Plan: plan, Expired: expired, Status: r.status, Database: r.database}
 	if trouble != nil {
 		c.Status = func(context.Context, string) (*contract.FDBRestoreProgress, *contract.FDBTrouble) {
 			return nil, trouble

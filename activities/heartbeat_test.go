@@ -2,6 +2,7 @@ package activities
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,15 +13,15 @@ import (
 // A step may take longer than what the workflow waits for a heartbeat.
 func TestAWorkerThatLivesSaysSoDuringALongStep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		beats := 0
-		stop := repeating(t.Context(), beatInterval, func() { beats++ })
-		assert.Equal(t, 1, beats, "at once")
+		var beats atomic.Int32
+		stop := repeating(t.Context(), beatInterval, func() { beats.Add(1) })
+		assert.EqualValues(t, 1, beats.Load(), "at once")
 		time.Sleep(20*time.Second + time.Millisecond)
 		synctest.Wait()
-		assert.Equal(t, 11, beats)
+		assert.EqualValues(t, 11, beats.Load())
 		stop()
 		time.Sleep(time.Minute)
-		assert.Equal(t, 11, beats, "nothing after the end")
+		assert.EqualValues(t, 11, beats.Load(), "nothing after the end")
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,32 +24,32 @@ func TestDecisionsThroughTemporalCountWhileAnonymousCallersAreRefused(t *testing
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
-		asked := 0
-		var answer error
+		var asked atomic.Int32
+		var answer atomic.Pointer[error]
 		core, logs := observer.New(zap.InfoLevel)
 		d := newDecisions(zap.New(core), func(ctx context.Context) error {
 			_, limited := ctx.Deadline()
 			assert.True(t, limited)
-			asked++
-			return answer
+			asked.Add(1)
+			return *answer.Load()
 		})
 		require.ErrorIs(t, d.Off(), errDecisionsEarly)
-		answer = away
+		answer.Store(&away)
 		d.watch(ctx, approveAuto)
 		require.ErrorIs(t, d.Off(), away, "the first answer is there when watch returns")
 		for _, step := range []struct {
 			answer error
 			within time.Duration // of the last look
 		}{{nil, anonymousRetry}, {away, anonymousInterval}, {open, anonymousRetry}, {nil, anonymousInterval}} {
-			before, looks := d.Off(), asked
-			answer = step.answer
+			before, looks := d.Off(), asked.Load()
+			answer.Store(&step.answer)
 			time.Sleep(step.within - time.Nanosecond)
 			synctest.Wait()
-			assert.Equal(t, looks, asked)
+			assert.Equal(t, looks, asked.Load())
 			assert.Equal(t, before, d.Off())
 			time.Sleep(time.Nanosecond)
 			synctest.Wait()
-			assert.Equal(t, looks+1, asked)
+			assert.Equal(t, looks+1, asked.Load())
 			assert.Equal(t, step.answer, d.Off())
 			want := 0.0
 			if step.answer == nil {

@@ -1,14 +1,8 @@
 package deploy_test
 
 import (
-	"debug/elf"
-	"io/fs"
-	"os"
-	"os/exec"
 	"path"
-	"path/filepath"
 	"regexp"
-	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -181,92 +175,4 @@ func ignoredByContext(t *testing.T) func(string) bool {
 		require.NoError(t, err)
 		return matched
 	}
-}
-
-// There is no container engine here, so the instructions of the first stage are carried out in a folder.
-func TestImageBuilds(t *testing.T) {
-	if testing.Short() {
-		t.Skip("compiles both programs in another form")
-	}
-	build, final := imageStages(t)
-	workdir := build.last(t, "WORKDIR").words[0]
-	src := filepath.Join(t.TempDir(), filepath.FromSlash(workdir))
-	for _, i := range build.all("COPY") {
-		require.Empty(t, i.flags)
-		copyFromContext(t, src, i.words)
-	}
-	environment := append(os.Environ(), "GOFLAGS=", "TARGETOS="+runtime.GOOS, "TARGETARCH="+runtime.GOARCH)
-	for _, i := range build.all("ENV") { // each: name, value, separator
-		for n := 0; n+1 < len(i.words); n += 3 {
-			environment = append(environment, i.words[n]+"="+i.words[n+1])
-		}
-	}
-	assert.Contains(t, environment, "CGO_ENABLED=0")
-	for _, i := range build.all("RUN") {
-		command := exec.CommandContext(t.Context(), "sh", "-c", i.words[0])
-		command.Dir, command.Env = src, environment
-		output, err := command.CombinedOutput()
-		require.NoError(t, err, "%s\n%s", i.words[0], output)
-	}
-	for target, source := range shipped(t, final) {
-		if strings.HasPrefix(target, "/etc/") {
-			continue // of the base image
-		}
-		relative, within := strings.CutPrefix(source, workdir+"/")
-		require.True(t, within, "%s is not made in %s", source, workdir)
-		checkShipped(t, filepath.Join(src, relative))
-	}
-}
-
-// copyFromContext carries out a COPY: only what .dockerignore lets through exists.
-func copyFromContext(t *testing.T, src string, words []string) {
-	t.Helper()
-	ignored := ignoredByContext(t)
-	root := inCheckout(t)
-	sources, target := words[:len(words)-1], words[len(words)-1]
-	for _, source := range sources {
-		into := filepath.Join(src, target)
-		if info, err := os.Stat(filepath.Join(root, source)); err == nil && !info.IsDir() && strings.HasSuffix(target, "/") {
-			into = filepath.Join(into, filepath.Base(source))
-		}
-		copied := 0
-		err := filepath.WalkDir(filepath.Join(root, source), func(file string, entry fs.DirEntry, err error) error {
-			if err != nil || entry.IsDir() {
-				return err
-			}
-			relative, err := filepath.Rel(root, file)
-			if err != nil || ignored(filepath.ToSlash(relative)) {
-				return err
-			}
-			content, err := os.ReadFile(file)
-			if err != nil {
-				return err
-			}
-			copied++
-			within := strings.TrimPrefix(strings.TrimPrefix(file, filepath.Join(root, source)), string(filepath.Separator))
-			to := filepath.Join(into, within)
-			if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-				return err
-			}
-			return os.WriteFile(to, content, 0o600)
-		})
-		require.NoError(t, err)
-		require.Positive(t, copied, "COPY %s: nothing of it is in the build's context", source)
-	}
-}
-
-// checkShipped: in an image that is otherwise empty a program needs no library, and it starts without a home.
-func checkShipped(t *testing.T, binary string) {
-	t.Helper()
-	file, err := elf.Open(binary)
-	require.NoError(t, err)
-	defer file.Close()
-	for _, header := range file.Progs {
-		assert.NotEqual(t, elf.PT_INTERP, header.Type, "%s is not static", binary)
-	}
-	command := exec.CommandContext(t.Context(), binary, "--help")
-	command.Env = []string{"PATH=/"}
-	output, err := command.CombinedOutput()
-	require.NoError(t, err, string(output))
-	assert.Contains(t, string(output), filepath.Base(binary))
 }

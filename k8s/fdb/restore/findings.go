@@ -28,6 +28,9 @@ func Over(state string) bool {
 	return slices.Contains([]string{nameCompleted, nameAborted, nameFailed}, state)
 }
 
+// Completed reports whether a state says that all was restored.
+func Completed(state string) bool { return state == nameCompleted }
+
 // ApplyFindings writes what a pass found into the status. A condition is in the list only while it holds; its time is that of
 // its last beginning, or of the last change of its reason. A restore that is over stays as it ended.
 func ApplyFindings(object *fdbv1alpha1.FoundationDBRestore, findings contract.FDBRestoreFindings, now time.Time) {

@@ -1,4 +1,4 @@
-package fdbrestore
+package tasks
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	fdbrestore "holdfast.dev/holdfast/k8s/fdb/restore"
 	"holdfast.dev/holdfast/k8s/finalize"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -23,17 +24,17 @@ type Context struct {
 	// Status asks the destination for the state of a tag; nil if there never was a restore on it.
 	Status func(ctx context.Context, tag string) (*contract.FDBRestoreProgress, *contract.FDBTrouble)
 	// Database asks the destination for its own state.
-	Database func(ctx context.Context) (DatabaseStatus, *contract.FDBTrouble)
+	Database func(ctx context.Context) (fdbrestore.DatabaseStatus, *contract.FDBTrouble)
 }
 
-// Tasks returns the tasks in the order in which they run.
-func Tasks() []Task { return []Task{unlockedTask{}, versionTask{}} }
+// All returns the tasks in the order in which they run.
+func All() []Task { return []Task{unlockedTask{}, versionTask{}} }
 
 var errUnknownTask = errors.New("unknown task")
 
-// TaskNamed returns the task of that name.
-func TaskNamed(name string) (Task, error) {
-	for _, task := range Tasks() {
+// Named returns the task of that name.
+func Named(name string) (Task, error) {
+	for _, task := range All() {
 		if task.Name() == name {
 			return task, nil
 		}
@@ -99,7 +100,7 @@ func (versionTask) Run(ctx context.Context, c *Context) (finalize.Findings, erro
 		return c.unanswered(trouble)
 	case restore == nil:
 		return failing("the destination knows nothing of the restore on tag %s any more", c.Plan.Tag)
-	case restore.State != nameCompleted:
+	case !fdbrestore.Completed(restore.State):
 		return failing("the restore on tag %s is %s, not completed", c.Plan.Tag, restore.State)
 	case restore.Version == 0: // other words than those that are known; the version that was asked for was explicit
 		found := finalize.Findings{}

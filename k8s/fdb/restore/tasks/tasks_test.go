@@ -1,4 +1,4 @@
-package fdbrestore_test
+package tasks_test
 
 import (
 	"context"
@@ -9,19 +9,20 @@ import (
 	"github.com/stretchr/testify/require"
 
 	fdbrestore "holdfast.dev/holdfast/k8s/fdb/restore"
+	"holdfast.dev/holdfast/k8s/fdb/restore/tasks"
 	"holdfast.dev/holdfast/k8s/finalize"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
 func TestTasksAreThoseOfTheContract(t *testing.T) {
 	var names []string
-	for _, task := range fdbrestore.Tasks() {
+	for _, task := range tasks.All() {
 		names = append(names, task.Name())
 		assert.NotEmpty(t, task.Summary())
 		assert.Positive(t, task.Timeout())
 	}
 	assert.Equal(t, contract.FDBRestoreTasks(), names)
-	_, err := fdbrestore.TaskNamed("more")
+	_, err := tasks.Named("more")
 	require.Error(t, err)
 }
 
@@ -49,9 +50,9 @@ func TestWhatIsCheckedAfterARestore(t *testing.T) {
 		"no answer about the restore": {task: contract.FDBRestoreTaskVersion, trouble: &contract.FDBTrouble{Message: "hangs"}, waits: true},
 	} {
 		t.Run(title, func(t *testing.T) {
-			task, err := fdbrestore.TaskNamed(tt.task)
+			task, err := tasks.Named(tt.task)
 			require.NoError(t, err)
-			c := &fdbrestore.Context{
+			c := &tasks.Context{
 				Plan: contract.FDBRestorePlan{Tag: "t", Version: 7},
 				Status: func(context.Context, string) (*contract.FDBRestoreProgress, *contract.FDBTrouble) {
 					return tt.restore, tt.trouble
