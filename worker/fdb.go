@@ -14,10 +14,10 @@ import (
 
 	"holdfast.dev/holdfast/activities"
 	"holdfast.dev/holdfast/activities/fdblock"
-	"holdfast.dev/holdfast/activities/fdbtool"
 	"holdfast.dev/holdfast/k8s/fdb"
 	fdbrestore "holdfast.dev/holdfast/k8s/fdb/restore"
 	"holdfast.dev/holdfast/workflows"
+	"holdfast.dev/holdfast/workflows/connect"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -33,6 +33,7 @@ type fdbFlags struct {
 	ExpiryMinInterval      time.Duration
 	ExpiryTimeout          time.Duration
 	AllowFileURLs          bool
+	Cage                   cageFlags
 }
 
 // concurrentTools is how many tools a worker runs at a time. Each has a process of its own, and one whose database does not
@@ -58,6 +59,7 @@ func (f *fdbFlags) Bind(flags *pflag.FlagSet) {
 		"how long a pod that expires or deletes FoundationDB backups may run before it is deleted")
 	flags.BoolVar(&f.AllowFileURLs, "fdb-allow-file-urls", false,
 		"let FoundationDB backups lie in files of the agents; for tests")
+	f.Cage.Bind(flags)
 }
 
 // Validate returns an error of one line that names the flag at fault.
@@ -78,8 +80,8 @@ func (f *fdbFlags) Validate() error {
 	case f.ExpiryTimeout < time.Second:
 		return errors.New("--fdb-expiry-timeout: want a duration of at least 1s")
 	}
-	if f.BinDir == "" {
-		return nil
+	if err := f.Cage.Validate(); err != nil || f.BinDir == "" {
+		return err
 	}
 	if info, err := os.Stat(f.BinDir); err != nil || !info.IsDir() {
 		return fmt.Errorf("--fdb-bin-dir: %q is not a folder", f.BinDir)
@@ -125,13 +127,13 @@ func newSharedWorker(temporal client.Client, fatal func(error)) worker.Worker {
 
 // newToolsWorker runs FoundationDB's tools. What they leave behind is removed by stop.
 func newToolsWorker(
-	temporal client.Client, flags *workerFlags, cluster *kube, fatal func(error),
+	temporal *connect.Temporal, flags *workerFlags, cluster *kube, fatal func(error),
 ) (runner worker.Worker, stop func(), err error) {
-	tools := &fdbtool.Runner{BinDir: flags.FDB.BinDir, AllowFileURLs: flags.FDB.AllowFileURLs}
+	tools := flags.FDB.runner(temporal.Address(), cluster.config.Host)
 	if err := tools.Prepare(); err != nil {
 		return nil, nil, fmt.Errorf("prepare for running FoundationDB's tools: %w", err)
 	}
-	runner = worker.New(temporal, contract.FDBTaskQueue(flags.ClusterID), worker.Options{
+	runner = worker.New(temporal.Client, contract.FDBTaskQueue(flags.ClusterID), worker.Options{
 		WorkerStopTimeout:                  stopTimeout,
 		DeploymentOptions:                  flags.Deployment,
 		MaxConcurrentActivityExecutionSize: concurrentTools,

@@ -76,7 +76,11 @@ func run(ctx context.Context, flags *workerFlags) error {
 	}
 	defer temporal.Close()
 	var polling atomic.Bool
-	prober, err := newProber(logger, cluster, temporal, &polling)
+	var more []probe.Check
+	if flags.FDB.BinDir != "" {
+		more = append(more, flags.FDB.Cage.check())
+	}
+	prober, err := newProber(logger, cluster, temporal, &polling, more)
 	if err != nil {
 		return err
 	}
@@ -122,12 +126,14 @@ func connectKube(ctx context.Context, flags *workerFlags) (*kube, error) {
 
 var errNotPolling = errors.New("not polling the task queue yet")
 
-func newProber(logger *zap.Logger, cluster *kube, temporal *connect.Temporal, polling *atomic.Bool) (*probe.Prober, error) {
+func newProber(
+	logger *zap.Logger, cluster *kube, temporal *connect.Temporal, polling *atomic.Bool, more []probe.Check,
+) (*probe.Prober, error) {
 	apiServer, err := probe.APIServer(cluster.config)
 	if err != nil {
 		return nil, err
 	}
-	return probe.New(logger,
+	return probe.New(logger, append(more,
 		probe.Check{Name: "temporal", Ask: temporal.Ask},
 		probe.Check{Name: "search-attributes", Ask: temporal.EnsureSearchAttributes, Every: connect.AttributesInterval},
 		probe.Check{Name: "worker", Ask: func(context.Context) error {
@@ -148,7 +154,7 @@ func newProber(logger *zap.Logger, cluster *kube, temporal *connect.Temporal, po
 			}
 			return err
 		}},
-	), nil
+	)...), nil
 }
 
 func work(
@@ -166,7 +172,7 @@ func work(
 	queues := []string{contract.TaskQueue(flags.ClusterID), contract.SharedTaskQueue}
 	runners := []worker.Worker{newWorker(temporal, flags, cluster, decided, fail), newSharedWorker(temporal.Client, fail)}
 	if flags.FDB.BinDir != "" {
-		tools, remove, err := newToolsWorker(temporal.Client, flags, cluster, fail)
+		tools, remove, err := newToolsWorker(temporal, flags, cluster, fail)
 		if err != nil {
 			return err
 		}

@@ -93,9 +93,8 @@ func (r *Runner) Close() error {
 
 // Open prepares for running tools for one object. The trouble, if any, is the user's or the operator's; an error is the worker's.
 func (r *Runner) Open(access Access) (*Session, *contract.FDBTrouble, error) {
-	if err := cage.Lacking(); r.RequireCage && err != nil {
-		return nil, &contract.FDBTrouble{Class: contract.FDBClassToolMissing, Message: fmt.Sprintf("%v; and the worker runs none "+
-			"like that (--fdb-require-cage): run it on other nodes", err)}, nil
+	if trouble := r.uncaged(cage.Lacking()); trouble != nil {
+		return nil, trouble, nil
 	}
 	if _, trouble := r.binary(access.Version, toolBackup); trouble != nil {
 		return nil, trouble, nil
@@ -117,6 +116,17 @@ func (r *Runner) Open(access Access) (*Session, *contract.FDBTrouble, error) {
 		return nil, nil, errors.Join(err, session.Close())
 	}
 	return session, nil, nil
+}
+
+// uncaged refuses to run tools where the kernel lacks something, if the operator wants that.
+func (r *Runner) uncaged(lacking error) *contract.FDBTrouble {
+	if lacking == nil || !r.RequireCage {
+		return nil
+	}
+	return &contract.FDBTrouble{
+		Class:   contract.FDBClassToolMissing,
+		Message: fmt.Sprintf("%v; the worker does not run them like that (--fdb-require-cage): have it run on other nodes", lacking),
+	}
 }
 
 // newSessionFolder makes a folder within the worker's. That one is made anew if something has cleared the temporary folder.

@@ -35,6 +35,7 @@ func withFoundationDB(options env.Options) (env.Options, *fdbsim.Sim, error) {
 			return options, nil, err
 		}
 		sim = made
+		options.WorkerArgs = append(options.WorkerArgs, "--fdb-cage-folders="+sim.Store.Dir) // its databases are files
 	}
 	options.Kubelet = &env.KubeletOptions{Resolve: env.FDBImages(bin)}
 	options.WorkerArgs = append(options.WorkerArgs, "--fdb-bin-dir="+bin)
