@@ -159,10 +159,9 @@ func (r *fdbReach) describe(ctx context.Context, operation fdbtool.Operation, ur
 		return nil, trouble
 	}
 	if place, err := fdb.ParseURL(url); err == nil {
-		account := fdb.Account{Name: place.Account, Host: place.Host}
-		if !slices.Contains(r.Accounts, account) {
+		if lacking := fdb.Lacking(r.Accounts, place); lacking != "" {
 			return nil, &contract.FDBTrouble{
-				Class: contract.FDBClassDenied, Message: fdb.Bound("the credentials file has no account "+account.String(), maxFDBMessage),
+				Class: contract.FDBClassDenied, Message: fdb.Bound("the credentials file "+lacking, maxFDBMessage),
 			}
 		}
 	}

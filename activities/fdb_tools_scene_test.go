@@ -75,7 +75,7 @@ func newScene(t *testing.T) *scene {
 	}}
 	s.kind = &foundationdbv1beta2.FoundationDBCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "lab"}}
 	s.kind.Status.ConnectionString, s.kind.Status.RunningVersion = connection, "7.3.72"
-	s.tools = &fdbtool.Runner{BinDir: sim.BinDir, TempDir: filepath.Join(folder, "tmp")}
+	s.tools = &fdbtool.Runner{BinDir: sim.BinDir, TempDir: filepath.Join(folder, "tmp"), Folders: []string{sim.Store.Dir}}
 	require.NoError(t, os.Mkdir(s.tools.TempDir, 0o700))
 	t.Cleanup(func() { assert.NoError(t, s.tools.Close()) })
 	return s

@@ -41,7 +41,11 @@ func TestTimeoutsAreChecked(t *testing.T) {
 		"who decides, by a boolean": {
 			[]string{"--approve-through-temporal=false"}, "--approve-through-temporal: want auto, always or never",
 		},
-		"who decides, nobody": {[]string{"--approve-through-temporal="}, "--approve-through-temporal: want auto, always or never"},
+		"who decides, nobody":   {[]string{"--approve-through-temporal="}, "--approve-through-temporal: want auto, always or never"},
+		"ports of the cage":     {[]string{"--fdb-cage-ports=4500-4599,4689"}, ""},
+		"no ports of the cage":  {[]string{"--fdb-cage-ports="}, ""},
+		"all ports of the cage": {[]string{"--fdb-cage-ports=1-65535"}, "--fdb-cage-ports: want ports like 4500-4599,4689, 1024 at most"},
+		"a relative folder":     {[]string{"--fdb-cage-folders=/x,y"}, `--fdb-cage-folders: want absolute paths, not "y"`},
 		"no folder of tools": {
 			[]string{"--fdb-bin-dir=/does/not/exist"}, `--fdb-bin-dir: "/does/not/exist" is not a folder`,
 		},

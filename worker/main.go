@@ -4,10 +4,14 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"holdfast.dev/holdfast/activities/fdbtool/cage"
 	"holdfast.dev/holdfast/k8s/process"
 )
 
-func main() { process.Main(command()) }
+func main() {
+	cage.Main() // FoundationDB's tools begin as this program
+	process.Main(command())
+}
 
 func command() *cobra.Command {
 	var flags workerFlags

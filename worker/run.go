@@ -137,6 +137,9 @@ func newProber(
 		checks = append(checks, probe.Check{Name: "non-admin-controller", Ask: cluster.rival.Probe},
 			probe.Check{Name: "policy", Ask: cluster.checkPolicy})
 	}
+	if flags.servesFDB() && flags.FDB.BinDir != "" {
+		checks = append(checks, flags.FDB.Check())
+	}
 	return probe.New(logger, checks...), nil
 }
 
@@ -174,6 +177,7 @@ func work(
 		fdbWorkers, err := fdbworker.New(fdbworker.Options{
 			ClusterID: flags.ClusterID, Flags: flags.FDB, Workflows: workflowOptions(flags), Temporal: temporal.Client,
 			Client: cluster.client, Events: cluster.events, Worker: workerOptions(flags, fail),
+			TemporalAddress: temporal.Address(), APIServer: cluster.config.Host,
 		})
 		if err != nil {
 			return err

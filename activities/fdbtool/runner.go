@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"sync"
 
+	"holdfast.dev/holdfast/activities/fdbtool/cage"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -18,6 +19,14 @@ type Runner struct {
 	BinDir string
 	// AllowFileURLs is --fdb-allow-file-urls.
 	AllowFileURLs bool
+	// Ports is --fdb-cage-ports: the tools may connect to these beside those of the cluster file and of the store.
+	Ports []uint16
+	// ClosedPorts are those of Temporal and of the API server: no object opens them to a tool.
+	ClosedPorts []uint16
+	// Folders is --fdb-cage-folders: the tools may read, write and execute what is there.
+	Folders []string
+	// RequireCage is --fdb-require-cage: no tool runs where the kernel cannot cage it.
+	RequireCage bool
 	// TempDir is where private folders are made; os.TempDir if empty.
 	TempDir string
 
@@ -84,6 +93,9 @@ func (r *Runner) Close() error {
 
 // Open prepares for running tools for one object. The trouble, if any, is the user's or the operator's; an error is the worker's.
 func (r *Runner) Open(access Access) (*Session, *contract.FDBTrouble, error) {
+	if trouble := r.uncaged(cage.Lacking()); trouble != nil {
+		return nil, trouble, nil
+	}
 	if _, trouble := r.binary(access.Version, toolBackup); trouble != nil {
 		return nil, trouble, nil
 	}
@@ -97,11 +109,24 @@ func (r *Runner) Open(access Access) (*Session, *contract.FDBTrouble, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	session := &Session{runner: r, version: access.Version, folder: path, secrets: secretsOf(access)}
+	session := &Session{
+		runner: r, version: access.Version, folder: path, secrets: secretsOf(access), connectionString: access.ConnectionString,
+	}
 	if err := session.write(access); err != nil {
 		return nil, nil, errors.Join(err, session.Close())
 	}
 	return session, nil, nil
+}
+
+// uncaged refuses to run tools where the kernel lacks something, if the operator wants that.
+func (r *Runner) uncaged(lacking error) *contract.FDBTrouble {
+	if lacking == nil || !r.RequireCage {
+		return nil
+	}
+	return &contract.FDBTrouble{
+		Class:   contract.FDBClassToolMissing,
+		Message: fmt.Sprintf("%v; the worker does not run them like that (--fdb-require-cage): have it run on other nodes", lacking),
+	}
 }
 
 // newSessionFolder makes a folder within the worker's. That one is made anew if something has cleared the temporary folder.

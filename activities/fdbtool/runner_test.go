@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast.dev/holdfast/activities/fdbtool"
+	"holdfast.dev/holdfast/activities/fdbtool/cage"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -147,6 +148,10 @@ const (
 )
 
 func TestMain(m *testing.M) {
+	cage.Main()
+	if filepath.Base(os.Args[0]) == "fdbbackup" {
+		os.Exit(steal(os.Args[1]))
+	}
 	if bin := os.Getenv(envWorkerBin); bin != "" {
 		os.Exit(work(bin, os.Getenv(envWorkerTemp)))
 	}
@@ -155,7 +160,7 @@ func TestMain(m *testing.M) {
 
 // work runs a tool that never ends, as a worker that is going to be killed.
 func work(bin, temp string) int {
-	runner := &fdbtool.Runner{BinDir: bin, TempDir: temp}
+	runner := &fdbtool.Runner{BinDir: bin, TempDir: temp, Folders: shell}
 	session, trouble, err := runner.Open(access())
 	if err != nil || trouble != nil {
 		return 1

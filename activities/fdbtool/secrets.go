@@ -1,6 +1,9 @@
 package fdbtool
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // secretsOf lists what must not appear in any text of a tool: every text in the credentials file but the names of accounts.
 func secretsOf(access Access) []string {
@@ -14,7 +17,10 @@ func secretsOf(access Access) []string {
 		Accounts map[string]any `json:"accounts"`
 	}
 	if json.Unmarshal(access.Credentials, &file) == nil { // the tools read no other
-		for _, account := range file.Accounts {
+		for key, account := range file.Accounts {
+			name, _, _ := strings.Cut(key, "@")
+			_, misplaced, _ := strings.Cut(name, ":") // as in a URL with its secret
+			add(misplaced)
 			eachText(account, add)
 		}
 	}

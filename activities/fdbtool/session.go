@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"holdfast.dev/holdfast/activities/fdbtool/cage"
 	"holdfast.dev/holdfast/k8s/fdb"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -26,6 +27,8 @@ type Session struct {
 	folder  string
 	environ []string
 	secrets []string
+	// connectionString is the cluster file's.
+	connectionString string
 }
 
 // Close removes the session's secrets.
@@ -91,11 +94,18 @@ func (s *Session) Run(ctx context.Context, operation Operation, args []string) (
 	if trouble != nil {
 		return nil, trouble
 	}
+	ports, trouble := s.ports(args)
+	if trouble != nil {
+		return nil, trouble
+	}
+	walls := cage.Cage{
+		Read: []string{binary, filepath.Dir(binary)}, Private: s.folder, Open: s.runner.Folders, Ports: ports,
+	}
 	args = append(append([]string(nil), args...), operation.clusterOptions(s.ClusterFile())...)
 	limited, cancel := context.WithTimeout(ctx, operation.limit())
 	defer cancel()
 	began, name := time.Now(), operation.command()
-	end := s.execute(limited, binary, args, operation.maxStdout())
+	end := s.execute(limited, walls, binary, args, operation.maxStdout())
 	switch {
 	case end.unstarted != nil:
 		return nil, s.trouble(contract.FDBClassToolMissing, "%s (--fdb-bin-dir) cannot be run: %v", binary, end.unstarted)
@@ -130,9 +140,9 @@ type ending struct {
 	unstarted error
 }
 
-// execute runs the tool and waits until it and all that it started is gone. The thread stays this goroutine's own meanwhile: a
+// execute runs the tool in its cage and waits until it and all that it started is gone. The thread stays this goroutine's own meanwhile: a
 // thread that the runtime ended would take the tool with it (PR_SET_PDEATHSIG is the thread's, not the process's).
-func (s *Session) execute(ctx context.Context, binary string, args []string, maxStdout int) *ending {
+func (s *Session) execute(ctx context.Context, walls cage.Cage, binary string, args []string, maxStdout int) *ending {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	end := &ending{stdout: bounded{limit: maxStdout}, stderr: bounded{limit: maxStderr, end: true}}
@@ -149,13 +159,13 @@ func (s *Session) execute(ctx context.Context, binary string, args []string, max
 		stopped.Store(true)
 		return nil
 	}
-	err := command.Run()
-	if command.Process == nil {
+	if err := walls.Start(command); err != nil {
 		if end.stopped = ctx.Err() != nil; !end.stopped {
 			end.unstarted = err
 		}
 		return end
 	}
+	err := command.Wait()
 	if stopped.Load() || errors.Is(err, exec.ErrWaitDelay) {
 		_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL) // whatever of the group heeded nothing
 	}

@@ -213,7 +213,7 @@ func TestURLsThatNoToolIsGiven(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			marker := filepath.Join(t.TempDir(), "ran")
 			runner := tool(t, "echo >"+marker)
-			runner.AllowFileURLs = c.files
+			runner.AllowFileURLs, runner.Folders = c.files, append([]string{filepath.Dir(marker)}, shell...)
 			session := open(t, runner, access())
 			_, trouble := session.Run(t.Context(), fdbtool.Describe, c.args)
 			if c.runs {

@@ -23,10 +23,13 @@ const (
 	file = `{"accounts":{"lab@127.0.0.1":{"secret":"s3cr3t/+\"\\key","token":"t0ken-of-lab"}}}`
 )
 
+// shell is what scripts in a cage need beside what every program does.
+var shell = []string{"/bin", "/usr/bin", "/dev/zero"}
+
 // tool lays a shell script as the fdbbackup of version 7.3 and returns a runner for it.
 func tool(t *testing.T, lines ...string) *fdbtool.Runner {
 	t.Helper()
-	runner := &fdbtool.Runner{BinDir: t.TempDir(), TempDir: t.TempDir()}
+	runner := &fdbtool.Runner{BinDir: t.TempDir(), TempDir: t.TempDir(), Folders: shell}
 	lay(t, runner.BinDir, "#!/bin/sh\n"+strings.Join(lines, "\n")+"\n")
 	t.Cleanup(func() { assert.NoError(t, runner.Close()) })
 	return runner

@@ -7,11 +7,16 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 )
 
 // Account is an account of a credentials file. FoundationDB finds its secret by name@host, without a port.
-type Account struct{ Name, Host string }
+type Account struct {
+	Name, Host string
+	// Flaw says why FoundationDB does not find it, or no secret in it, and how to mend that; empty if it does.
+	Flaw string
+}
 
 // String returns the key of the account in the credentials file.
 func (a Account) String() string { return a.Name + "@" + a.Host }
@@ -25,11 +30,12 @@ var hostName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])
 // errNoFile describes the form of a credentials file.
 var errNoFile = errors.New(`it must be JSON of the form {"accounts":{"NAME@HOST":{"secret":"..."}}}`)
 
-// ParseAccounts returns the accounts of a credentials file, in its order. The error says what is wrong and where, and quotes
-// nothing of the file.
+// ParseAccounts returns the accounts of a credentials file, in its order, those with flaws too: one at least has none. Other keys
+// are left alone, as FoundationDB leaves them. The error says what is wrong and where, and quotes nothing of the file.
 func ParseAccounts(file []byte) ([]Account, error) {
 	decoder := json.NewDecoder(bytes.NewReader(file))
 	var accounts []Account
+	var flaw error // of the first account that has one
 	found := false
 	err := eachMember(decoder, func(key string) error {
 		if key != "accounts" {
@@ -40,7 +46,7 @@ func ParseAccounts(file []byte) ([]Account, error) {
 		}
 		found = true
 		var err error
-		accounts, err = readAccounts(decoder)
+		accounts, flaw, err = readAccounts(decoder)
 		return err
 	})
 	if err != nil {
@@ -49,47 +55,80 @@ func ParseAccounts(file []byte) ([]Account, error) {
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return nil, errNoFile
 	}
-	if len(accounts) == 0 {
-		return nil, errors.New("it has no accounts")
+	if slices.ContainsFunc(accounts, Account.usable) {
+		return accounts, nil
 	}
-	return accounts, nil
+	if flaw == nil {
+		flaw = errors.New("it has no accounts")
+	}
+	return nil, flaw
 }
 
-func readAccounts(decoder *json.Decoder) ([]Account, error) {
-	var accounts []Account
-	seen := map[Account]bool{}
-	err := eachMember(decoder, func(key string) error {
-		position := len(accounts) + 1
-		account, err := parseAccount(key)
-		if err != nil {
-			return fmt.Errorf("its account no. %d %w", position, err)
+// readAccounts also returns the flaw of the first account that has one.
+func readAccounts(decoder *json.Decoder) (accounts []Account, first, err error) {
+	position := 0
+	err = eachMember(decoder, func(key string) error {
+		position++
+		account, known := parseAccount(key)
+		var value json.RawMessage
+		if decoder.Decode(&value) != nil {
+			return errNoFile
 		}
-		if seen[account] {
-			return fmt.Errorf("its account no. %d is there twice", position)
-		}
-		seen[account] = true
-		accounts = append(accounts, account)
 		var details map[string]any // not a struct: FoundationDB knows only the very key
-		err = decoder.Decode(&details)
-		if secret, isText := details["secret"].(string); err != nil || !isText || secret == "" {
-			return fmt.Errorf(`its account no. %d has no "secret"`, position)
+		_ = json.Unmarshal(value, &details)
+		same := slices.IndexFunc(accounts, func(a Account) bool { return a.String() == account.String() && a.usable() })
+		switch secret, isText := details["secret"].(string); {
+		case account.Flaw != "":
+		case same >= 0:
+			account.Flaw = "is there twice"
+			accounts[same].Flaw = account.Flaw
+		case !isText || secret == "":
+			account.Flaw = `has no "secret"`
+		}
+		if known {
+			accounts = append(accounts, account)
+		}
+		if first == nil && account.Flaw != "" {
+			first = fmt.Errorf("its account no. %d %s", position, account.Flaw)
 		}
 		return nil
 	})
-	return accounts, err
+	return accounts, first, err
 }
 
-func parseAccount(key string) (Account, error) {
-	name, host, separated := strings.Cut(key, "@")
+// parseAccount reads a key. It is not known whose it is unless it is NAME@HOST, or that with a port.
+func parseAccount(key string) (account Account, known bool) {
+	name, host, _ := strings.Cut(key, "@")
+	host, port, hasPort := strings.Cut(host, ":")
+	account = Account{Name: name, Host: host}
 	switch {
-	case !separated, !accountName.MatchString(name):
-		return Account{}, errors.New("is not NAME@HOST")
-	case strings.Contains(host, ":"):
-		return Account{}, errors.New("has a port or a secret in its key: FoundationDB looks accounts up by NAME@HOST alone")
-	case !hostName.MatchString(host):
-		return Account{}, errors.New("is not NAME@HOST")
+	case !accountName.MatchString(name), !hostName.MatchString(host), hasPort && !validPort(port):
+		return Account{Flaw: "is not NAME@HOST"}, false
+	case hasPort:
+		account.Flaw = "has a port in its key, where FoundationDB looks for NAME@HOST alone (take the port out)"
 	}
-	return Account{Name: name, Host: host}, nil
+	return account, true
+}
+
+func (a Account) usable() bool { return a.Flaw == "" }
+
+// Lacking says that a credentials file has no account of a URL, or what is wrong with it there; empty if it has the account.
+func Lacking(accounts []Account, place Destination) string {
+	wanted := Account{Name: place.Account, Host: place.Host}
+	if slices.Contains(accounts, wanted) {
+		return ""
+	}
+	return "has no account " + wanted.String() + flawOf(accounts, wanted)
+}
+
+// flawOf tells of an account that was meant to be the wanted one; empty if there is none.
+func flawOf(accounts []Account, wanted Account) string {
+	for _, account := range accounts {
+		if account.Flaw != "" && account.Name == wanted.Name && (wanted.Host == "" || account.Host == wanted.Host) {
+			return "; its " + account.String() + " " + account.Flaw
+		}
+	}
+	return ""
 }
 
 // eachMember walks an object in its order; member must consume the value of its key. Errors of the decoder are replaced: they

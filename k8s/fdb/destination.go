@@ -2,6 +2,7 @@ package fdb
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -49,10 +50,15 @@ const maxPath = 640
 // account and endpoint default to its first. An error is a *DestinationError.
 func Resolve(object *fdbv1alpha1.FoundationDBBackup, accounts []Account) (Destination, error) {
 	spec := object.Spec.Destination
-	if len(accounts) == 0 {
+	usable := slices.DeleteFunc(slices.Clone(accounts), func(a Account) bool { return !a.usable() })
+	if len(usable) == 0 {
 		return Destination{}, invalid("the credentials file has no account")
 	}
-	d, err := resolveAccount(spec, accounts)
+	d, err := resolveAccount(spec, usable)
+	var unknown *unknownAccountError
+	if errors.As(err, &unknown) {
+		return Destination{}, invalid("%v%s: correct spec.destination or the Secret", err, flawOf(accounts, unknown.wanted))
+	}
 	if err != nil {
 		return Destination{}, err
 	}
@@ -96,11 +102,21 @@ func resolveAccount(spec fdbv1alpha1.BackupDestination, accounts []Account) (Des
 		if host != "" {
 			what = "the account " + quoted(wanted.String())
 		}
-		return Destination{}, invalid("the credentials file does not have %s, only %s: correct spec.destination or the Secret",
-			what, listed(accounts))
+		return Destination{}, &unknownAccountError{
+			wanted: wanted, message: fmt.Sprintf("the credentials file does not have %s, only %s", what, listed(accounts)),
+		}
 	}
 	return Destination{Account: name, Host: accounts[at].Host, Port: port}, nil
 }
+
+// unknownAccountError says that there is no usable account of a name or place.
+type unknownAccountError struct {
+	wanted  Account
+	message string
+}
+
+// Error implements error.
+func (e *unknownAccountError) Error() string { return e.message }
 
 // splitPlace splits host[:port]; nothing is no error.
 func splitPlace(place string) (host, port string, err error) {

@@ -207,3 +207,18 @@ func TestTheParametersOfFoundationDBAreTaken(t *testing.T) {
 		})
 	}
 }
+
+func TestAccountsWithFlawsAreNotTaken(t *testing.T) {
+	accounts := []fdb.Account{
+		{Name: "lab", Host: "127.0.0.1", Flaw: "has a port in its key"}, {Name: "prod", Host: "s3.example.org"},
+	}
+	d, err := fdb.Resolve(backupTo(nil), accounts)
+	require.NoError(t, err)
+	assert.Equal(t, "prod", d.Account, "the first that FoundationDB finds")
+	for _, account := range []string{"lab", "lab@127.0.0.1", "lab@127.0.0.1:9000"} {
+		_, err = fdb.Resolve(backupTo(func(s *fdbv1alpha1.FoundationDBBackupSpec) { s.Destination.Account = account }), accounts)
+		require.ErrorContains(t, err, "only prod@s3.example.org; its lab@127.0.0.1 has a port in its key: correct ")
+	}
+	_, err = fdb.Resolve(backupTo(nil), accounts[:1])
+	require.EqualError(t, err, "the credentials file has no account")
+}

@@ -89,14 +89,16 @@ func ContainerOf(url string) string {
 	if err != nil {
 		return ""
 	}
-	port := d.Port
-	if port == "" {
-		port = "443"
-		for _, parameter := range d.Parameters {
-			if parameter == "secure_connection=0" || parameter == "sc=0" {
-				port = "80"
-			}
-		}
+	return strings.ToLower(d.Host) + ":" + d.EffectivePort() + "/" + d.Bucket + "/" + d.Path
+}
+
+// EffectivePort is the port of the store, the tools' default if the URL has none.
+func (d Destination) EffectivePort() string {
+	switch {
+	case d.Port != "":
+		return d.Port
+	case slices.Contains(d.Parameters, "secure_connection=0"), slices.Contains(d.Parameters, "sc=0"):
+		return "80"
 	}
-	return strings.ToLower(d.Host) + ":" + port + "/" + d.Bucket + "/" + d.Path
+	return "443"
 }

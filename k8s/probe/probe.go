@@ -35,6 +35,8 @@ type Check struct {
 	Ask func(ctx context.Context) error
 	// Every is the time between two questions; Interval if zero.
 	Every time.Duration
+	// Advisory: where the check fails, /readyz says so, but the process is ready.
+	Advisory bool
 	// Recovered, if set, is called after each change from failing to passing, but not for the first answer.
 	Recovered func(ctx context.Context)
 }
@@ -101,7 +103,7 @@ func (p *Prober) ask(ctx context.Context, check Check) {
 }
 
 // Handler serves /healthz (the process turns) and /readyz (every check passes; else 503, with the reason of each that
-// fails).
+// fails; advisory ones only warn).
 func (p *Prober) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
@@ -111,17 +113,23 @@ func (p *Prober) Handler() http.Handler {
 			return
 		}
 		_, _ = w.Write([]byte("ok\n"))
+		if err := p.failing(true); err != nil {
+			_, _ = fmt.Fprintf(w, "warning: %v\n", err)
+		}
 	})
 	return mux
 }
 
 // Err joins the reasons why the process is not ready, or is nil.
-func (p *Prober) Err() error {
+func (p *Prober) Err() error { return p.failing(false) }
+
+// failing joins the answers of the checks that fail, of those that are advisory or of the others.
+func (p *Prober) failing(advisory bool) error {
 	p.mutex.RLock()
 	defer p.mutex.RUnlock()
 	var failing []error
 	for _, check := range p.checks {
-		if err := p.answers[check.Name]; err != nil {
+		if err := p.answers[check.Name]; err != nil && check.Advisory == advisory {
 			failing = append(failing, fmt.Errorf("%s: %w", check.Name, err))
 		}
 	}

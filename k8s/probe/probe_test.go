@@ -113,6 +113,36 @@ func TestReadyIsWhatEveryCheckSays(t *testing.T) {
 	})
 }
 
+func TestAnAdvisoryCheckWarnsAndKeepsNobodyFromBeingReady(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		temporal, cage := &dependency{}, &dependency{err: errors.New("no Landlock")}
+		advisory := cage.check("fdb-cage")
+		advisory.Advisory = true
+		core, logs := observer.New(zap.WarnLevel)
+		p := probe.New(zap.New(core), temporal.check("temporal"), advisory)
+		running(t, p, func(pass func(time.Duration)) {
+			code, body := get(t, p, "/readyz")
+			assert.Equal(t, http.StatusOK, code)
+			assert.Equal(t, "ok\nwarning: fdb-cage: no Landlock\n", body)
+			require.NoError(t, p.Err())
+			assert.InDelta(t, 0, monitoring.Value(t, `holdfast_dependency_up{check="fdb-cage"}`), 0)
+			assert.Equal(t, 1, logs.Len())
+
+			temporal.becomes(errors.New("deadline"))
+			pass(probe.Interval)
+			code, body = get(t, p, "/readyz")
+			assert.Equal(t, http.StatusServiceUnavailable, code)
+			assert.Equal(t, "temporal: deadline\n", body)
+
+			temporal.becomes(nil)
+			cage.becomes(nil)
+			pass(probe.Interval)
+			_, body = get(t, p, "/readyz")
+			assert.Equal(t, "ok\n", body)
+		})
+	})
+}
+
 func TestARecoveryIsToldOnce(t *testing.T) {
 	away := errors.New("connection refused")
 	tests := map[string]struct {

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"holdfast.dev/holdfast/activities/fdbtool/cage"
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/test/fdbsim"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -141,10 +142,17 @@ func start(ctx context.Context, dir string) error {
 }
 
 func workerArgs(tools string) []string {
-	return []string{
+	args := []string{
 		"--fdb-bin-dir=" + tools, "--fdb-status-interval=" + statusInterval.String(),
 		"--fdb-initial-snapshot-timeout=" + snapshotTimeout.String(), "--resource-timeout=" + resourceTimeout.String(),
 	}
+	if sim != nil { // the stand-in's databases are files
+		args = append(args, "--fdb-cage-folders="+sim.Store.Dir)
+	}
+	if cage.Lacking() == nil {
+		args = append(args, "--fdb-require-cage")
+	}
+	return args
 }
 
 func useRealCluster() error {

@@ -31,7 +31,9 @@ type Options struct {
 	Workflows workflows.Options
 	Temporal  client.Client
 	Client    kubeclient.Client
-	Events    events.EventRecorder
+	// TemporalAddress and APIServer are what the tools are kept from.
+	TemporalAddress, APIServer string
+	Events                     events.EventRecorder
 	// Worker holds for every queue, but that the queue which Kubernetes clusters share has no version.
 	Worker worker.Options
 }
@@ -53,7 +55,7 @@ func New(options Options) (*Workers, error) {
 	if options.Flags.BinDir == "" {
 		return w, nil
 	}
-	w.tools = &fdbtool.Runner{BinDir: options.Flags.BinDir, AllowFileURLs: options.Flags.AllowFileURLs}
+	w.tools = options.Flags.runner(options.TemporalAddress, options.APIServer)
 	if err := w.tools.Prepare(); err != nil {
 		return nil, fmt.Errorf("prepare for running FoundationDB's tools: %w", err)
 	}

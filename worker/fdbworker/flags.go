@@ -23,6 +23,7 @@ type Flags struct {
 	ExpiryMinInterval      time.Duration
 	ExpiryTimeout          time.Duration
 	AllowFileURLs          bool
+	Cage                   cageFlags
 }
 
 // Bind adds the flags.
@@ -45,6 +46,7 @@ func (f *Flags) Bind(flags *pflag.FlagSet) {
 		"how long a pod that expires or deletes FoundationDB backups may run before it is deleted")
 	flags.BoolVar(&f.AllowFileURLs, "fdb-allow-file-urls", false,
 		"let FoundationDB backups lie in files of the agents; for tests")
+	f.Cage.Bind(flags)
 }
 
 // Validate returns an error of one line that names the flag at fault.
@@ -65,7 +67,7 @@ func (f *Flags) Validate() error {
 	case f.ExpiryTimeout < time.Second:
 		return errors.New("--fdb-expiry-timeout: want a duration of at least 1s")
 	}
-	return nil
+	return f.Cage.Validate()
 }
 
 // ValidateTools is Validate for a worker that serves FoundationDB, alone or with Velero's half. Alone it needs the tools.

@@ -75,6 +75,9 @@ func Lazy(own Options) (*Temporal, error) {
 	}, nil
 }
 
+// Address is where Temporal's frontend is: host:port.
+func (t *Temporal) Address() string { return t.address }
+
 // endpointOf says in words what decides whether a server lets the client in.
 func endpointOf(options *client.Options) string {
 	address := cmp.Or(options.HostPort, client.DefaultHostPort)

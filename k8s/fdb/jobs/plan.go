@@ -243,9 +243,8 @@ func locked(objects *fdb.Objects, url string) string {
 	case objects.Credentials == nil && objects.Problem != nil:
 		return credentialsProblem(objects)
 	}
-	account := fdb.Account{Name: place.Account, Host: place.Host}
-	if !slices.Contains(objects.Accounts, account) {
-		return fmt.Sprintf("the credentials file in Secret %q has no account %s", objects.Object.Spec.Credentials.SecretName, account)
+	if lacking := fdb.Lacking(objects.Accounts, place); lacking != "" {
+		return fmt.Sprintf("the credentials file in Secret %q %s", objects.Object.Spec.Credentials.SecretName, lacking)
 	}
 	return ""
 }

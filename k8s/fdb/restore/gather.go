@@ -163,9 +163,9 @@ func (g *Gatherer) readCredentials(ctx context.Context, o *Objects) error {
 		o.misconfigured(fdbv1alpha1.ReasonURLInvalid, "the backup's URL cannot be used: %v", err)
 		return nil
 	}
-	if account := (fdb.Account{Name: place.Account, Host: place.Host}); !slices.Contains(accounts, account) {
-		o.misconfigured(fdbv1alpha1.ReasonCredentialsInvalid, "key %q of Secret %q has no account %s, which the backup's URL names: "+
-			"add it there", cmp.Or(reference.Key, "credentials"), reference.SecretName, account)
+	if lacking := fdb.Lacking(accounts, place); lacking != "" {
+		o.misconfigured(fdbv1alpha1.ReasonCredentialsInvalid, "key %q of Secret %q %s; the backup's URL names that account: add it there",
+			cmp.Or(reference.Key, "credentials"), reference.SecretName, lacking)
 	}
 	return nil
 }

@@ -62,7 +62,7 @@ func newCase(t *testing.T, r *rig) *testCase {
 		Namespace: c.namespace, FoundationDB: true, Binaries: r.binaries, Dir: t.TempDir(),
 		Environment: []string{"TEMPORAL_NAMESPACE=" + c.temporal.name, "TMPDIR=" + c.temp},
 		WorkerArgs: []string{
-			"--fdb-bin-dir=" + r.sim.BinDir, "--fdb-status-interval=4s",
+			"--fdb-bin-dir=" + r.sim.BinDir, "--fdb-cage-folders=" + r.sim.Store.Dir, "--fdb-status-interval=4s",
 			// Each case takes itself for a Kubernetes cluster, and finds the first snapshots of the others in the one there is.
 			"--fdb-initial-snapshot-limit=100",
 			// One turn is one turn: none follows it within a case, unless the first one could not be taken.

@@ -35,6 +35,7 @@ func withFoundationDB(options env.Options) (env.Options, *fdbsim.Sim, error) {
 			return options, nil, err
 		}
 		sim = made
+		options.FDBWorkerArgs = append(options.FDBWorkerArgs, "--fdb-cage-folders="+sim.Store.Dir) // its databases are files
 	}
 	options.Kubelet = &env.KubeletOptions{Resolve: env.FDBImages(bin)}
 	options.FoundationDB, options.FDBWorkerArgs = true, append(options.FDBWorkerArgs, "--fdb-bin-dir="+bin)

@@ -1,0 +1,18 @@
+// Package cage runs a program that is trusted little. A copy of this process gives up by Landlock, an access control of Linux, what
+// the program does not need, closes what it has inherited, and becomes the program. Nothing of it needs privileges.
+package cage
+
+// Cage is what a program may reach beside what every program needs: the system's libraries, certificates and name resolution,
+// figures of the machine, its own process. A path that is missing is no error.
+type Cage struct {
+	// Read are files and folders to read and to execute.
+	Read []string `json:"read,omitempty"`
+	// Private is a folder to read and write in, but not to execute from.
+	Private string `json:"private,omitempty"`
+	// Open are files and folders to read, write and execute.
+	Open []string `json:"open,omitempty"`
+	// Ports are those of other machines, and of this one, that it may connect to by TCP. It may listen on none.
+	Ports []uint16 `json:"ports,omitempty"`
+	// Parent is the process that started this one. The program dies with it.
+	Parent int `json:"parent"`
+}
