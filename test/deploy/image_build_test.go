@@ -37,6 +37,7 @@ func TestMakeBuildsWhatTheImageHolds(t *testing.T) {
 	}
 	want := flags(strings.Join(inImage, "\n"))
 	assert.Len(t, want, 2)
+	assert.Equal(t, []string{"CGO_ENABLED=0", "CGO_ENABLED=0"}, regexp.MustCompile(`CGO_ENABLED=\S+`).FindAllString(string(byMake), -1))
 	assert.Equal(t, want, flags(string(byMake)))
 }
 
