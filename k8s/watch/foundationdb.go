@@ -5,8 +5,8 @@ import (
 	"errors"
 )
 
-// The further rights of a watcher that serves FoundationDB: it reads, and writes nothing but, on FoundationDBBackups, the version of
-// the cluster. `make generate` writes deploy/components/fdb/rbac/watcher_role.yaml.
+// The further rights of a watcher that serves FoundationDB: it reads, and writes nothing but, on FoundationDBBackups, the version
+// of the cluster. `make generate` writes deploy/components/fdb/rbac/watcher_role.yaml.
 //
 // +kubebuilder:rbac:groups=fdb.holdfast.dev,resources=foundationdbbackups,verbs=list;watch;patch
 // +kubebuilder:rbac:groups=fdb.holdfast.dev,resources=foundationdbrestores,verbs=list;watch

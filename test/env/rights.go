@@ -106,8 +106,8 @@ func (e *Env) CheckRights(ctx context.Context, expected func(Right) bool) ([]str
 	return wrong, nil
 }
 
-// rightsOf lists what generated roles of a name grant to a service account, everywhere and, where there is such a role, in the OADP
-// namespace.
+// rightsOf lists what generated roles of a name grant to a service account, everywhere and, where there is such a role, in the
+// OADP namespace.
 func (e *Env) rightsOf(ctx context.Context, role, account string) ([]Right, error) {
 	cluster, local := &rbacv1.ClusterRole{}, &rbacv1.Role{}
 	if err := e.client.Get(ctx, client.ObjectKey{Name: role}, cluster); err != nil {
