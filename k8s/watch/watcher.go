@@ -23,8 +23,8 @@ import (
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/backup"
-	"holdfast.dev/holdfast/k8s/download"
 	"holdfast.dev/holdfast/k8s/metrics"
+	"holdfast.dev/holdfast/k8s/watch/trim"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -142,11 +142,12 @@ func metadataOf(kind schema.GroupVersionKind) *metav1.PartialObjectMetadata {
 }
 
 // CacheOptions are the manager's cache options that the watcher needs: of Velero's objects only those in the OADP
-// namespace, and nothing without use in memory. refusals learns of lists and watches that are refused.
+// namespace, and of every object only what is used, from the first list on. refusals learns of what is refused.
 func CacheOptions(oadpNamespace string, refusals *Refusals) cache.Options {
 	velero := cache.ByObject{Namespaces: map[string]cache.Config{oadpNamespace: {}}}
 	return cache.Options{
-		DefaultTransform:         cache.TransformStripManagedFields(),
+		DefaultTransform:         trim.Object,
+		NewInformer:              newInformer,
 		DefaultWatchErrorHandler: refusals.Handle,
 		ByObject: map[client.Object]cache.ByObject{
 			&velerov1.Backup{}:                                           velero,
@@ -158,13 +159,9 @@ func CacheOptions(oadpNamespace string, refusals *Refusals) cache.Options {
 			&velerov1.PodVolumeRestore{}:                                 velero,
 			&velerov2alpha1.DataDownload{}:                               velero,
 			&oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest{}: velero,
-			metadataOf(secretKind):                                       {Transform: stripSecret},
-			&oadpv1alpha1.NonAdminDownloadRequest{}:                      {Transform: download.Conceal},
+			&velerov1.DownloadRequest{}:                                  velero,
 			&appsv1.Deployment{}:                                         {Label: agentsSelector()},
-			&corev1.Pod{}:                                                {Label: expirySelector(), Transform: stripPod},
-			&velerov1.DownloadRequest{}: {
-				Namespaces: map[string]cache.Config{oadpNamespace: {}}, Transform: download.Conceal,
-			},
+			&corev1.Pod{}:                                                {Label: expirySelector()},
 		},
 	}
 }
@@ -215,7 +212,7 @@ func (w *Watcher) look(ctx context.Context, request Request) (reconcile.Result, 
 }
 
 func (w *Watcher) judge(ctx context.Context, ref contract.ObjectRef, force bool, came time.Time) (reconcile.Result, error) {
-	objects, err := w.gatherer.Gather(ctx, ref)
+	objects, err := gatherBackup(ctx, w.gatherer, ref)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
