@@ -74,6 +74,9 @@ func (r *restores) look(ctx context.Context, request Request) (reconcile.Result,
 func (r *restores) signal(
 	ctx context.Context, ref contract.ObjectRef, o *restore.Objects, force bool, measured func(error) error,
 ) error {
+	if !r.mayBegin(Request{Namespace: ref.Namespace, Name: ref.Name, UID: ref.UID, Force: force}, unstartedRestore(o)) {
+		return nil
+	}
 	if o.NAR == nil && !force {
 		return measured(r.Workflows.SignalRunning(ctx, contract.KindRestore, ref, contract.Changed{Reason: "deleted"}))
 	}
@@ -140,8 +143,8 @@ func (r *restores) sweep(ctx context.Context) error {
 			failed = errors.Join(failed, err) // what keeps one object from being judged must not hide the others
 			continue
 		}
-		if !restore.Settled(o.View()) {
-			r.enqueue(ctx, requestFor(nar).forced(true))
+		if request := requestFor(nar).forced(true); !restore.Settled(o.View()) && r.mayBegin(request, unstartedRestore(o)) {
+			r.enqueue(ctx, request)
 		}
 	}
 	return failed

@@ -159,8 +159,8 @@ func (w *Watcher) sweep(ctx context.Context) error {
 			failed = err // what keeps one object from being judged must not hide the others
 			continue
 		}
-		if !backup.Settled(objects.View(time.Now())) {
-			w.enqueue(ctx, requestFor(nab).forced(true))
+		if request := requestFor(nab).forced(true); !backup.Settled(objects.View(time.Now())) && w.mayBegin(request, unstarted(objects)) {
+			w.enqueue(ctx, request)
 		}
 	}
 	return failed

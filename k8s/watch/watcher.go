@@ -196,7 +196,9 @@ func Add(mgr manager.Manager, options Options) (*Watcher, error) {
 	if err := errors.Join(w.addLocations(), w.addRestores(), w.addDownloads(), w.addFDBBackups(), w.addFDBExpiries()); err != nil {
 		return nil, err
 	}
-	for _, run := range []manager.RunnableFunc{w.awaitCaches, w.watchPolicy, w.keepQueuePositions, w.keepSchedules} {
+	for _, run := range []manager.RunnableFunc{
+		w.awaitCaches, w.watchPolicy, w.handOver, w.restores.handOver, w.keepQueuePositions, w.keepSchedules,
+	} {
 		if err := mgr.Add(run); err != nil {
 			return nil, fmt.Errorf("add to the manager: %w", err)
 		}
@@ -215,6 +217,9 @@ func (w *Watcher) judge(ctx context.Context, ref contract.ObjectRef, force bool,
 	objects, err := gatherBackup(ctx, w.gatherer, ref)
 	if err != nil {
 		return reconcile.Result{}, err
+	}
+	if !w.mayBegin(Request{Namespace: ref.Namespace, Name: ref.Name, UID: ref.UID, Force: force}, unstarted(objects)) {
+		return reconcile.Result{}, nil
 	}
 	if objects.NAB == nil && !force {
 		return reconcile.Result{}, w.measured(contract.KubernetesKindBackup, ref, came,
