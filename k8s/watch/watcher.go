@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -38,7 +39,7 @@ const (
 	pausedInterval   = 10 * time.Second
 )
 
-// Options configures a Watcher. All fields are required.
+// Options configures a Watcher. All fields but Lease are required.
 type Options struct {
 	ClusterID     string
 	OADPNamespace string
@@ -49,6 +50,8 @@ type Options struct {
 	Workflows      Workflows
 	Schedules      Schedules
 	Policy         PolicySource
+	// Lease is what several watchers elect a leader by; one without it leads.
+	Lease resourcelock.Interface
 	// Paused returns an error while another controller serves the same kinds.
 	Paused func() error
 	// Refusals are those of the manager's cache, see CacheOptions.
@@ -197,7 +200,7 @@ func Add(mgr manager.Manager, options Options) (*Watcher, error) {
 		return nil, err
 	}
 	for _, run := range []manager.RunnableFunc{
-		w.awaitCaches, w.watchPolicy, w.handOver, w.restores.handOver, w.keepQueuePositions, w.keepSchedules,
+		w.awaitCaches, w.watchPolicy, w.handOver, w.restores.handOver, w.lead,
 	} {
 		if err := mgr.Add(run); err != nil {
 			return nil, fmt.Errorf("add to the manager: %w", err)
