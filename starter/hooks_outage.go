@@ -6,6 +6,7 @@ import (
 	"context"
 	"os"
 
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"holdfast.dev/holdfast/k8s/watch"
@@ -19,6 +20,14 @@ func hookCache(options cache.Options, oadpNamespace string) cache.Options {
 		options.DefaultNamespaces = map[string]cache.Config{namespace: {}, oadpNamespace: {}}
 	}
 	return options
+}
+
+// hookLease lets a watcher of one tenant's namespace lead beside those of others.
+func hookLease(lease resourcelock.Interface) resourcelock.Interface {
+	if os.Getenv(points.EnvNamespace) != "" {
+		return nil
+	}
+	return lease
 }
 
 // hookWorkflows reports every signal.

@@ -1,7 +1,7 @@
 package main
 
-// The watcher's rights: it reads, signals through Temporal, and writes nothing but queue positions. `make generate` writes
-// deploy/rbac/watcher_role.yaml.
+// The watcher's rights: it reads, signals through Temporal, and writes nothing but queue positions and the Lease of the leading
+// one. `make generate` writes deploy/rbac/watcher_role.yaml.
 //
 // +kubebuilder:rbac:groups=oadp.openshift.io,resources=nonadminbackups;nonadminrestores;nonadminbackupstoragelocations;nonadmindownloadrequests,verbs=list;watch
 // +kubebuilder:rbac:groups=oadp.openshift.io,resources=nonadminbackups/status;nonadminrestores/status,verbs=patch
@@ -12,4 +12,6 @@ package main
 // +kubebuilder:rbac:groups=oadp.openshift.io,namespace=openshift-adp,resources=dataprotectionapplications,verbs=list
 // +kubebuilder:rbac:groups="",namespace=openshift-adp,resources=configmaps,resourceNames=holdfast-policy,verbs=get
 // +kubebuilder:rbac:groups=apps,namespace=openshift-adp,resources=deployments,resourceNames=non-admin-controller,verbs=get
+// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=openshift-adp,resources=leases,verbs=create
+// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=openshift-adp,resources=leases,resourceNames=holdfast-watcher,verbs=get;update
 // +kubebuilder:rbac:groups=events.k8s.io,namespace=openshift-adp,resources=events,verbs=create;patch

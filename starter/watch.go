@@ -155,6 +155,10 @@ func assemble(
 	if err != nil {
 		return nil, nil, err
 	}
+	lease, err := watch.NewLease(mgr.GetConfig(), flags.OADPNamespace)
+	if err != nil {
+		return nil, nil, err
+	}
 	source := policy.NewSource(dynamicClient, direct, flags.OADPNamespace)
 	rival := &k8s.Rival{Reader: direct, OADPNamespace: flags.OADPNamespace}
 	watcher, err := watch.Add(mgr, watch.Options{
@@ -165,6 +169,7 @@ func assemble(
 		FoundationDB:     flags.serve == serveAll,
 		Workflows:        hookWorkflows(&watch.TemporalWorkflows{Client: temporal.Client, ClusterID: flags.ClusterID}),
 		Schedules:        &watch.TemporalSchedules{Client: temporal.Client, ClusterID: flags.ClusterID},
+		Lease:            hookLease(lease),
 		Policy:           source,
 		Paused:           rival.Err,
 		Refusals:         refusals,

@@ -2,6 +2,7 @@ package download_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -265,21 +266,11 @@ func TestTheOriginOfAVeleroDownloadRequest(t *testing.T) {
 	}
 }
 
-func TestNoSignedURLIsKept(t *testing.T) {
+func TestADigestStandsForASignedURL(t *testing.T) {
 	const url = "https://store/log?signature"
-	nadr := fake.NADR(name, "BackupLog", nightly)
-	empty, err := download.Conceal(nadr.DeepCopy())
-	require.NoError(t, err)
-	assert.Equal(t, nadr, empty)
-	nadr.ManagedFields = []metav1.ManagedFieldsEntry{{}}
-	nadr.Status.VeleroDownloadRequest.Status = &velerov1.DownloadRequestStatus{DownloadURL: url}
-	kept, err := download.Conceal(nadr)
-	require.NoError(t, err)
-	assert.Empty(t, kept.(*oadpv1alpha1.NonAdminDownloadRequest).ManagedFields)
-	concealed := kept.(*oadpv1alpha1.NonAdminDownloadRequest).Status.VeleroDownloadRequest.Status.DownloadURL
-	assert.Regexp(t, "^[0-9a-f]{64}$", concealed)
-	request := &velerov1.DownloadRequest{Status: velerov1.DownloadRequestStatus{DownloadURL: url}}
-	_, err = download.Conceal(request)
-	require.NoError(t, err)
-	assert.Equal(t, concealed, request.Status.DownloadURL)
+	assert.Empty(t, download.Digest(""))
+	digest := download.Digest(url)
+	assert.Regexp(t, "^sha256:[0-9a-f]{64}$", digest)
+	assert.Equal(t, digest, download.Digest(digest), "an informer trims twice")
+	assert.Len(t, download.Digest("sha256:"+strings.Repeat("0", 1<<20)), len(digest), "nobody can forge a long one")
 }

@@ -60,8 +60,8 @@ func checkBackupScope(nab *oadpv1alpha1.NonAdminBackup) error {
 		}
 		return invalid("NonAdminBackup spec.backupSpec is not set")
 	}
-	if size := jsonSize(spec); size > maxSpecBytes {
-		return invalid("NonAdminBackup spec.backupSpec is too large: %d bytes of JSON, %d are allowed", size, maxSpecBytes)
+	if err := CheckBackupSize(jsonSize(spec)); err != nil {
+		return err
 	}
 	for _, namespace := range spec.IncludedNamespaces {
 		if namespace != nab.Namespace {

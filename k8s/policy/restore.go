@@ -41,8 +41,8 @@ func ValidateRestore(nar *oadpv1alpha1.NonAdminRestore, source RestoreSource, p 
 		}
 		return invalid("NonAdminRestore spec.restoreSpec is not set")
 	}
-	if size := jsonSize(spec); size > maxSpecBytes {
-		return invalid("NonAdminRestore spec.restoreSpec is too large: %d bytes of JSON, %d are allowed", size, maxSpecBytes)
+	if err := CheckRestoreSize(jsonSize(spec)); err != nil {
+		return err
 	}
 	if spec.ScheduleName != "" {
 		return restricted("scheduleName")

@@ -13,6 +13,7 @@ import (
 
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/backup"
 )
 
 type queue = workqueue.TypedRateLimitingInterface[Request]
@@ -24,16 +25,23 @@ type events = handler.TypedFuncs[client.Object, Request]
 func (w *Watcher) backupEvents() events {
 	return events{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {
-			w.add(q, requestFor(e.Object.(*oadpv1alpha1.NonAdminBackup)))
+			w.addNew(q, requestFor(e.Object), phaseOf(e.Object), e.IsInInitialList)
 			w.positionsChanged()
 		},
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
 			before, after := e.ObjectOld.(*oadpv1alpha1.NonAdminBackup), e.ObjectNew.(*oadpv1alpha1.NonAdminBackup)
 			if before.UID != after.UID {
-				w.add(q, requestFor(before))
+				w.addEnd(q, requestFor(before))
+			}
+			if !awaitsCreation(after.Status.Phase) {
+				w.beginnings.begun(requestFor(after))
 			}
 			rejected := before.Status.Phase != after.Status.Phase && after.Status.Phase == oadpv1alpha1.NonAdminPhaseBackingOff
-			if concerns(before, after, oadpv1alpha1.NabFinalizer) || rejected {
+			switch {
+			case !concerns(before, after, oadpv1alpha1.NabFinalizer) && !rejected:
+			case !after.DeletionTimestamp.IsZero() || after.Spec.DeleteBackup || after.Spec.ForceDeleteBackup:
+				w.addEnd(q, requestFor(after))
+			default:
 				w.add(q, requestFor(after))
 			}
 			if before.Status.Phase != after.Status.Phase {
@@ -41,7 +49,7 @@ func (w *Watcher) backupEvents() events {
 			}
 		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
-			w.add(q, requestFor(e.Object.(*oadpv1alpha1.NonAdminBackup)))
+			w.addEnd(q, requestFor(e.Object))
 		},
 	}
 }
@@ -74,6 +82,8 @@ func (w *Watcher) veleroBackupEvents() events {
 			nab := w.origin(ctx, after)
 			switch {
 			case nab == nil || before.ResourceVersion == after.ResourceVersion:
+			case backup.Finished(after.Status.Phase) && before.Status.Phase != after.Status.Phase:
+				w.addEnd(q, requestFor(nab))
 			case before.Status.Phase != after.Status.Phase || before.UID != after.UID:
 				w.add(q, requestFor(nab))
 			default:
@@ -84,7 +94,7 @@ func (w *Watcher) veleroBackupEvents() events {
 			w.positionsChanged()
 			w.volumes.forget(e.Object.GetName())
 			if nab := w.origin(ctx, e.Object); nab != nil {
-				w.add(q, requestFor(nab))
+				w.addEnd(q, requestFor(nab))
 				return
 			}
 			// Somebody else's: it may have stood where the Backup of one that is BackingOff should be.
@@ -101,7 +111,7 @@ func awaitsCreation(phase oadpv1alpha1.NonAdminPhase) bool {
 func (w *Watcher) deleteRequestEvents() events {
 	enqueue := func(ctx context.Context, object client.Object, q queue) {
 		if nab := w.origin(ctx, object); nab != nil {
-			w.add(q, requestFor(nab))
+			w.addEnd(q, requestFor(nab))
 		}
 	}
 	return events{

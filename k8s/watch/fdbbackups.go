@@ -25,6 +25,7 @@ import (
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	foundationdbv1beta2 "holdfast.dev/holdfast/k8s/api/foundationdb/v1beta2"
 	"holdfast.dev/holdfast/k8s/fdb"
+	"holdfast.dev/holdfast/k8s/watch/trim"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -50,7 +51,7 @@ func agentsSelector() labels.Selector {
 func (w *Watcher) addFDBBackups() error {
 	clusterCache, err := cache.New(w.manager.GetConfig(), cache.Options{
 		Scheme: w.manager.GetScheme(), Mapper: w.manager.GetRESTMapper(),
-		DefaultTransform: cache.TransformStripManagedFields(), DefaultWatchErrorHandler: w.Refusals.Handle,
+		DefaultTransform: trim.Object, NewInformer: newInformer, DefaultWatchErrorHandler: w.Refusals.Handle,
 	})
 	if err != nil {
 		return fmt.Errorf("make the cache of FoundationDBClusters: %w", err)

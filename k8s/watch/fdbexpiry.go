@@ -35,26 +35,6 @@ func expirySelector() labels.Selector {
 	return labels.NewSelector().Add(*made)
 }
 
-// stripPod keeps of a pod what podEvents compares: pods are large, and nobody reads them here.
-func stripPod(object any) (any, error) {
-	pod, ok := object.(*corev1.Pod)
-	if !ok {
-		return object, nil // a tombstone
-	}
-	stripped := &corev1.Pod{TypeMeta: pod.TypeMeta, ObjectMeta: pod.ObjectMeta}
-	stripped.ManagedFields, stripped.Annotations = nil, nil
-	stripped.Status.Phase, stripped.Status.Reason = pod.Status.Phase, pod.Status.Reason
-	for _, container := range pod.Status.ContainerStatuses {
-		stripped.Status.ContainerStatuses = append(stripped.Status.ContainerStatuses,
-			corev1.ContainerStatus{Name: container.Name, State: container.State})
-	}
-	for _, container := range pod.Status.InitContainerStatuses {
-		stripped.Status.InitContainerStatuses = append(stripped.Status.InitContainerStatuses,
-			corev1.ContainerStatus{Name: container.Name, State: container.State})
-	}
-	return stripped, nil
-}
-
 // addFDBExpiries adds the watcher of the pods to the manager.
 func (w *Watcher) addFDBExpiries() error {
 	e := &fdbExpiries{Watcher: w, intake: newIntake()}

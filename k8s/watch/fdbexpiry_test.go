@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
+	"holdfast.dev/holdfast/k8s/watch/trim"
 	"holdfast.dev/holdfast/test/fake"
 )
 
@@ -41,7 +42,7 @@ func expiryPod(changes ...func(*corev1.Pod)) *corev1.Pod {
 
 func TestEventsOfThePodsThatExpire(t *testing.T) {
 	pod := func(changes ...func(*corev1.Pod)) *corev1.Pod { // as the cache has it
-		stripped, err := stripPod(expiryPod(changes...))
+		stripped, err := trim.Object(expiryPod(changes...))
 		require.NoError(t, err)
 		return stripped.(*corev1.Pod)
 	}
@@ -77,22 +78,6 @@ func TestEventsOfThePodsThatExpire(t *testing.T) {
 	assert.Equal(t, atOnce(request(name)), q.added)
 	s.fdb.expiries.podEvents().Create(t.Context(), event.CreateEvent{Object: pod()}, q)
 	assert.Len(t, q.added, 1, "that it was made its turn knows")
-}
-
-func TestOfAPodOnlyThatIsKeptWhichTells(t *testing.T) {
-	kept, err := stripPod(expiryPod())
-	require.NoError(t, err)
-	pod := kept.(*corev1.Pod)
-	assert.Empty(t, pod.Spec.Containers)
-	assert.Empty(t, pod.ManagedFields)
-	assert.Empty(t, pod.Annotations)
-	assert.Empty(t, pod.Status.Conditions)
-	assert.Equal(t, name, pod.Labels[fdbv1alpha1.LabelExpiry])
-	assert.Len(t, pod.OwnerReferences, 1)
-	assert.Equal(t, "ContainerCreating", pod.Status.ContainerStatuses[0].State.Waiting.Reason)
-	other, err := stripPod("a tombstone")
-	require.NoError(t, err)
-	assert.Equal(t, "a tombstone", other)
 }
 
 func TestATurnIsToldOfItsPodOnlyWhileItRuns(t *testing.T) {

@@ -12,23 +12,27 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
 // intake is where the requests of one kind wait until they are looked at: those of events in the workqueue, all others in a
 // channel before it.
 type intake struct {
-	requests chan event.TypedGenericEvent[Request]
-	arrivals arrivals
+	requests   chan event.TypedGenericEvent[Request]
+	arrivals   arrivals
+	beginnings *beginnings
 }
 
 func newIntake() *intake {
 	const plenty = 1024
-	return &intake{requests: make(chan event.TypedGenericEvent[Request], plenty)}
+	return &intake{requests: make(chan event.TypedGenericEvent[Request], plenty), beginnings: newBeginnings()}
 }
 
 // feed makes a builder's controller take what is waiting and have it looked at.
@@ -37,15 +41,54 @@ func (i *intake) feed(to *builder.TypedBuilder[Request], look reconcile.TypedFun
 		WithOptions(controller.TypedOptions[Request]{
 			MaxConcurrentReconciles: concurrentReconciles,
 			CacheSyncTimeout:        cacheSyncTimeout,
+			UsePriorityQueue:        new(true),
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[Request](retryFirst, retryCap),
 		}).
-		Complete(look)
+		Complete(reconcile.TypedFunc[Request](func(ctx context.Context, request Request) (reconcile.Result, error) {
+			result, err := look(ctx, request)
+			if err == nil {
+				result.Priority = new(handler.LowPriority) // whatever it came with, it comes again without an event
+			}
+			return result, err
+		}))
 }
 
 // add puts a request into the workqueue.
 func (i *intake) add(q queue, request Request) {
 	i.arrivals.note(request, time.Now())
 	q.Add(request)
+}
+
+// Priorities beside the ordinary, zero. What was there when the watcher started, and what is looked at without an event, comes last,
+// see handler.LowPriority.
+const (
+	priorityEnd       = 100
+	priorityBeginning = -50
+)
+
+// addEnd puts a request into the workqueue before all others: something has come to an end, and somebody waits to see it.
+func (i *intake) addEnd(q queue, request Request) { i.addPrior(q, request, priorityEnd) }
+
+// addBeginning puts a request for a new object into the workqueue, after those for what has begun.
+func (i *intake) addBeginning(q queue, request Request) { i.addPrior(q, request, priorityBeginning) }
+
+// addNew puts a request for an object in a phase into the workqueue that the cache has not had.
+func (i *intake) addNew(q queue, request Request, phase string, atStart bool) {
+	if !atStart && awaitsCreation(oadpv1alpha1.NonAdminPhase(phase)) {
+		i.addBeginning(q, request)
+		return
+	}
+	i.add(q, request)
+}
+
+func (i *intake) addPrior(q queue, request Request, priority int) {
+	ranked, ok := q.(priorityqueue.PriorityQueue[Request])
+	if !ok {
+		i.add(q, request)
+		return
+	}
+	i.arrivals.note(request, time.Now())
+	ranked.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, request)
 }
 
 // addAfter puts a request into the workqueue later; the delay is wanted, and no latency.

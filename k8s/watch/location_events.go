@@ -5,7 +5,6 @@ import (
 	"maps"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -122,17 +121,4 @@ func (l *locations) addOrigin(ctx context.Context, made client.Object, q queue, 
 	if origin := annotations[oadpv1alpha1.NabslOriginUIDAnnotation]; origin != "" && origin != string(object.UID) {
 		l.add(q, Request{Namespace: key.Namespace, Name: key.Name, UID: origin})
 	}
-}
-
-// stripSecret keeps of a Secret's metadata what is looked at: thousands of them are of no concern.
-func stripSecret(object any) (any, error) {
-	secret, ok := object.(*metav1.PartialObjectMetadata)
-	if !ok {
-		return object, nil
-	}
-	secret.ManagedFields, secret.OwnerReferences, secret.Finalizers = nil, nil, nil
-	if _, made := secret.Annotations[oadpv1alpha1.NabslOriginNameAnnotation]; !made {
-		secret.Labels, secret.Annotations = nil, nil
-	}
-	return secret, nil
 }

@@ -5,9 +5,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -178,29 +176,4 @@ func TestATenantsSecretIsWorthALookAtTheLocationsThatItMayConcern(t *testing.T) 
 	assert.ElementsMatch(t, want, happens(t, handler, secret, nil))
 	assert.ElementsMatch(t, want, happens(t, handler, secret, edited(secret, func(*metav1.PartialObjectMetadata) {})))
 	assert.Empty(t, happens(t, handler, secret, secret.DeepCopy()), "listed again")
-}
-
-func TestOfASecretLittleIsKept(t *testing.T) {
-	secret := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "team", Name: "keys", UID: "u", ResourceVersion: "7", Finalizers: []string{"x"},
-		OwnerReferences: []metav1.OwnerReference{{Name: "x"}}, ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "x"}},
-		Labels:      map[string]string{"a": "b"},
-		Annotations: map[string]string{"kubectl.kubernetes.io/last-applied-configuration": `{"data":{"cloud":"secret"}}`},
-	}}
-	kept, err := stripSecret(secret.DeepCopy())
-	require.NoError(t, err)
-	assert.Equal(t, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "team", Name: "keys", UID: "u", ResourceVersion: "7",
-	}}, kept)
-
-	made := marked(secret.DeepCopy())
-	kept, err = stripSecret(made.DeepCopy())
-	require.NoError(t, err)
-	assert.Equal(t, made.Labels, kept.(*metav1.PartialObjectMetadata).Labels)
-	assert.Equal(t, made.Annotations, kept.(*metav1.PartialObjectMetadata).Annotations)
-
-	other := &corev1.Namespace{}
-	kept, err = stripSecret(other)
-	require.NoError(t, err)
-	assert.Same(t, other, kept)
 }

@@ -55,12 +55,13 @@ func (w *Watcher) addLocations() error {
 func (l *locations) look(ctx context.Context, request Request) (reconcile.Result, error) {
 	return l.attend(l.Watcher, request, func(ref contract.ObjectRef, came time.Time) (reconcile.Result, error) {
 		objects, err := l.gatherer.Gather(ctx, ref)
+		unseen := err == nil && incomplete(objects)
 		if err == nil {
-			err = l.signal(ctx, ref, objects, request.Force, func(kind string, err error) error {
+			err = l.signal(ctx, ref, objects, request.Force || unseen, func(kind string, err error) error {
 				return l.measured(kind, ref, came, err)
 			})
 		}
-		if err != nil || request.Force || objects.Location == nil {
+		if err != nil || request.Force || unseen || objects.Location == nil {
 			return reconcile.Result{}, err
 		}
 		return reconcile.Result{RequeueAfter: l.ResyncInterval}, nil

@@ -142,21 +142,12 @@ func TestTheCacheHoldsOfVelerosObjectsOnlyThoseOfTheOADPNamespace(t *testing.T) 
 	options := CacheOptions(fake.OADPNamespace, &Refusals{})
 	var kinds []string
 	for kind, by := range options.ByObject {
-		if _, secrets := kind.(*metav1.PartialObjectMetadata); secrets {
-			assert.NotNil(t, by.Transform, "tenants' Secrets are watched everywhere, and what is kept of them is little")
-			continue
-		}
-		if _, tenants := kind.(*oadpv1alpha1.NonAdminDownloadRequest); tenants {
-			assert.NotNil(t, by.Transform, "no signed URL is kept")
-			continue
-		}
 		if _, agents := kind.(*appsv1.Deployment); agents {
 			assert.NotNil(t, by.Label, "of all Deployments those of FoundationDB's backup agents")
 			continue
 		}
 		if _, pods := kind.(*corev1.Pod); pods {
 			assert.NotNil(t, by.Label, "of all pods those that expire FoundationDB backups")
-			assert.NotNil(t, by.Transform, "and of them what tells how far they are")
 			continue
 		}
 		for namespace := range by.Namespaces {
@@ -172,11 +163,13 @@ func TestTheCacheHoldsOfVelerosObjectsOnlyThoseOfTheOADPNamespace(t *testing.T) 
 			kinds = append(kinds, "DeleteBackupRequest")
 		case *velerov1.BackupStorageLocation:
 			kinds = append(kinds, "BackupStorageLocation")
+		case *velerov1.DownloadRequest:
+			kinds = append(kinds, "DownloadRequest")
 		}
 	}
-	assert.ElementsMatch(t, []string{"Backup", "Restore", "DeleteBackupRequest", "BackupStorageLocation"}, kinds)
+	assert.ElementsMatch(t, []string{"Backup", "Restore", "DeleteBackupRequest", "BackupStorageLocation", "DownloadRequest"}, kinds)
 	nab := fake.NAB(name)
-	nab.ManagedFields = append(nab.ManagedFields, nab.ManagedFields...)
+	nab.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}
 	kept, err := options.DefaultTransform(nab)
 	require.NoError(t, err)
 	assert.Empty(t, kept.(*oadpv1alpha1.NonAdminBackup).ManagedFields)

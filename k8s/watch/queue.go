@@ -37,21 +37,21 @@ func (w *Watcher) positionsChanged() {
 }
 
 // keepQueuePositions keeps status.queueInfo of everything unfinished. It is a projection of Velero's queue that no
-// single workflow can see, so the watcher writes it, and it alone, without waking a workflow.
-func (w *Watcher) keepQueuePositions(ctx context.Context) error {
+// single workflow can see, so the leading watcher writes it, and it alone, without waking a workflow.
+func (w *Watcher) keepQueuePositions(ctx context.Context) {
 	limiter := rate.NewLimiter(positionPatchRate, 1)
 	for {
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case <-w.dirty:
 		}
 		if !sleep(ctx, positionsDelay) {
-			return nil
+			return
 		}
 		w.writePositions(ctx, limiter)
 		if !sleep(ctx, positionsInterval-positionsDelay) {
-			return nil
+			return
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/restore"
 )
 
 // adding is for the restores that an event of something else concerns.
@@ -22,16 +23,23 @@ func (r *restores) adding(q queue) func(*oadpv1alpha1.NonAdminRestore) {
 func (r *restores) restoreEvents() events {
 	return events{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {
-			r.add(q, requestFor(e.Object.(*oadpv1alpha1.NonAdminRestore)))
+			r.addNew(q, requestFor(e.Object), phaseOf(e.Object), e.IsInInitialList)
 			r.positionsChanged()
 		},
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
 			before, after := e.ObjectOld.(*oadpv1alpha1.NonAdminRestore), e.ObjectNew.(*oadpv1alpha1.NonAdminRestore)
 			if before.UID != after.UID {
-				r.add(q, requestFor(before))
+				r.addEnd(q, requestFor(before))
+			}
+			if !awaitsCreation(after.Status.Phase) {
+				r.beginnings.begun(requestFor(after))
 			}
 			rejected := before.Status.Phase != after.Status.Phase && after.Status.Phase == oadpv1alpha1.NonAdminPhaseBackingOff
-			if concerns(before, after, oadpv1alpha1.NarFinalizer) || rejected {
+			switch {
+			case !concerns(before, after, oadpv1alpha1.NarFinalizer) && !rejected:
+			case !after.DeletionTimestamp.IsZero():
+				r.addEnd(q, requestFor(after))
+			default:
 				r.add(q, requestFor(after))
 			}
 			if before.Status.Phase != after.Status.Phase {
@@ -39,7 +47,7 @@ func (r *restores) restoreEvents() events {
 			}
 		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
-			r.add(q, requestFor(e.Object.(*oadpv1alpha1.NonAdminRestore)))
+			r.addEnd(q, requestFor(e.Object))
 		},
 	}
 }
@@ -64,6 +72,8 @@ func (r *restores) veleroEvents() events {
 			nar := r.origin(ctx, after)
 			switch {
 			case nar == nil || before.ResourceVersion == after.ResourceVersion:
+			case newPhase && restore.Finished(after.Status.Phase):
+				r.addEnd(q, requestFor(nar))
 			case newPhase || before.UID != after.UID || !before.DeletionTimestamp.Equal(after.DeletionTimestamp):
 				r.add(q, requestFor(nar))
 			default:
@@ -74,7 +84,7 @@ func (r *restores) veleroEvents() events {
 			r.positionsChanged()
 			r.volumes.forget(e.Object.GetName())
 			if nar := r.origin(ctx, e.Object); nar != nil {
-				r.add(q, requestFor(nar))
+				r.addEnd(q, requestFor(nar))
 				return
 			}
 			// Somebody else's: it may have stood where the Restore of one that is BackingOff should be.

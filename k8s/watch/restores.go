@@ -57,7 +57,7 @@ func (w *Watcher) addRestores() error {
 // look signals the workflow of a restore that is not settled. It comes again after the resync interval.
 func (r *restores) look(ctx context.Context, request Request) (reconcile.Result, error) {
 	return r.attend(r.Watcher, request, func(ref contract.ObjectRef, came time.Time) (reconcile.Result, error) {
-		objects, err := r.gatherer.Gather(ctx, ref)
+		objects, err := gatherRestore(ctx, r.gatherer, ref)
 		if err == nil {
 			err = r.signal(ctx, ref, objects, request.Force, func(err error) error {
 				return r.measured(contract.KubernetesKindRestore, ref, came, err)
@@ -74,6 +74,9 @@ func (r *restores) look(ctx context.Context, request Request) (reconcile.Result,
 func (r *restores) signal(
 	ctx context.Context, ref contract.ObjectRef, o *restore.Objects, force bool, measured func(error) error,
 ) error {
+	if !r.mayBegin(Request{Namespace: ref.Namespace, Name: ref.Name, UID: ref.UID, Force: force}, unstartedRestore(o)) {
+		return nil
+	}
 	if o.NAR == nil && !force {
 		return measured(r.Workflows.SignalRunning(ctx, contract.KindRestore, ref, contract.Changed{Reason: "deleted"}))
 	}
@@ -135,13 +138,13 @@ func (r *restores) sweep(ctx context.Context) error {
 	var failed error
 	for _, nar := range listed[*oadpv1alpha1.NonAdminRestore](live) {
 		ref := contract.ObjectRef{Namespace: nar.Namespace, Name: nar.Name, UID: string(nar.UID)}
-		o, err := gatherer.Gather(ctx, ref)
+		o, err := gatherRestore(ctx, &gatherer, ref)
 		if err != nil {
 			failed = errors.Join(failed, err) // what keeps one object from being judged must not hide the others
 			continue
 		}
-		if !restore.Settled(o.View()) {
-			r.enqueue(ctx, requestFor(nar).forced(true))
+		if request := requestFor(nar).forced(true); !restore.Settled(o.View()) && r.mayBegin(request, unstartedRestore(o)) {
+			r.enqueue(ctx, request)
 		}
 	}
 	return failed

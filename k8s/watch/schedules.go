@@ -147,7 +147,7 @@ func catchUp(period time.Duration) time.Duration {
 
 // keepSchedules keeps the Schedules as the policy wants them, from the first policy read, and starts each once: what the
 // watcher finds may have been rebuilt.
-func (w *Watcher) keepSchedules(ctx context.Context) error {
+func (w *Watcher) keepSchedules(ctx context.Context) {
 	keeper := scheduleKeeper{Watcher: w, kept: map[contract.ScheduleKind]kept{}}
 	ticker := time.NewTicker(schedulesInterval)
 	defer ticker.Stop()
@@ -157,7 +157,7 @@ func (w *Watcher) keepSchedules(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case <-ticker.C:
 		}
 	}

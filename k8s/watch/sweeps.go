@@ -152,13 +152,13 @@ func (w *Watcher) sweep(ctx context.Context) error {
 	gatherer.Reader = live
 	var failed error
 	for _, nab := range live.backups {
-		objects, err := gatherer.Gather(ctx, contract.ObjectRef{Namespace: nab.Namespace, Name: nab.Name, UID: string(nab.UID)})
+		objects, err := gatherBackup(ctx, &gatherer, contract.ObjectRef{Namespace: nab.Namespace, Name: nab.Name, UID: string(nab.UID)})
 		if err != nil {
 			failed = err // what keeps one object from being judged must not hide the others
 			continue
 		}
-		if !backup.Settled(objects.View(time.Now())) {
-			w.enqueue(ctx, requestFor(nab).forced(true))
+		if request := requestFor(nab).forced(true); !backup.Settled(objects.View(time.Now())) && w.mayBegin(request, unstarted(objects)) {
+			w.enqueue(ctx, request)
 		}
 	}
 	return failed

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,8 +24,8 @@ import (
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/backup"
-	"holdfast.dev/holdfast/k8s/download"
 	"holdfast.dev/holdfast/k8s/metrics"
+	"holdfast.dev/holdfast/k8s/watch/trim"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -38,7 +39,7 @@ const (
 	pausedInterval   = 10 * time.Second
 )
 
-// Options configures a Watcher. All fields are required.
+// Options configures a Watcher. All fields but Lease are required.
 type Options struct {
 	ClusterID     string
 	OADPNamespace string
@@ -51,6 +52,8 @@ type Options struct {
 	Workflows    Workflows
 	Schedules    Schedules
 	Policy       PolicySource
+	// Lease is what several watchers elect a leader by; one without it leads.
+	Lease resourcelock.Interface
 	// Paused returns an error while another controller serves the same kinds.
 	Paused func() error
 	// Refusals are those of the manager's cache, see CacheOptions.
@@ -143,11 +146,12 @@ func metadataOf(kind schema.GroupVersionKind) *metav1.PartialObjectMetadata {
 }
 
 // CacheOptions are the manager's cache options that the watcher needs: of Velero's objects only those in the OADP
-// namespace, and nothing without use in memory. refusals learns of lists and watches that are refused.
+// namespace, and of every object only what is used, from the first list on. refusals learns of what is refused.
 func CacheOptions(oadpNamespace string, refusals *Refusals) cache.Options {
 	velero := cache.ByObject{Namespaces: map[string]cache.Config{oadpNamespace: {}}}
 	return cache.Options{
-		DefaultTransform:         cache.TransformStripManagedFields(),
+		DefaultTransform:         trim.Object,
+		NewInformer:              newInformer,
 		DefaultWatchErrorHandler: refusals.Handle,
 		ByObject: map[client.Object]cache.ByObject{
 			&velerov1.Backup{}:                                           velero,
@@ -159,13 +163,9 @@ func CacheOptions(oadpNamespace string, refusals *Refusals) cache.Options {
 			&velerov1.PodVolumeRestore{}:                                 velero,
 			&velerov2alpha1.DataDownload{}:                               velero,
 			&oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest{}: velero,
-			metadataOf(secretKind):                                       {Transform: stripSecret},
-			&oadpv1alpha1.NonAdminDownloadRequest{}:                      {Transform: download.Conceal},
+			&velerov1.DownloadRequest{}:                                  velero,
 			&appsv1.Deployment{}:                                         {Label: agentsSelector()},
-			&corev1.Pod{}:                                                {Label: expirySelector(), Transform: stripPod},
-			&velerov1.DownloadRequest{}: {
-				Namespaces: map[string]cache.Config{oadpNamespace: {}}, Transform: download.Conceal,
-			},
+			&corev1.Pod{}:                                                {Label: expirySelector()},
 		},
 	}
 }
@@ -200,7 +200,9 @@ func Add(mgr manager.Manager, options Options) (*Watcher, error) {
 	if err := errors.Join(w.addLocations(), w.addRestores(), w.addDownloads(), w.addFoundationDB()); err != nil {
 		return nil, err
 	}
-	for _, run := range []manager.RunnableFunc{w.awaitCaches, w.watchPolicy, w.keepQueuePositions, w.keepSchedules} {
+	for _, run := range []manager.RunnableFunc{
+		w.awaitCaches, w.watchPolicy, w.handOver, w.restores.handOver, w.lead,
+	} {
 		if err := mgr.Add(run); err != nil {
 			return nil, fmt.Errorf("add to the manager: %w", err)
 		}
@@ -216,9 +218,12 @@ func (w *Watcher) look(ctx context.Context, request Request) (reconcile.Result, 
 }
 
 func (w *Watcher) judge(ctx context.Context, ref contract.ObjectRef, force bool, came time.Time) (reconcile.Result, error) {
-	objects, err := w.gatherer.Gather(ctx, ref)
+	objects, err := gatherBackup(ctx, w.gatherer, ref)
 	if err != nil {
 		return reconcile.Result{}, err
+	}
+	if !w.mayBegin(Request{Namespace: ref.Namespace, Name: ref.Name, UID: ref.UID, Force: force}, unstarted(objects)) {
+		return reconcile.Result{}, nil
 	}
 	if objects.NAB == nil && !force {
 		return reconcile.Result{}, w.measured(contract.KubernetesKindBackup, ref, came,

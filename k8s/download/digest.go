@@ -1,0 +1,19 @@
+package download
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+)
+
+const digestMark = "sha256:"
+
+// Digest is what stands for a signed URL in a cache: whoever judges needs to know that there is one, and nobody who keeps many of
+// them needs one. The digest of a digest is the same.
+func Digest(url string) string {
+	if url == "" || (strings.HasPrefix(url, digestMark) && len(url) == len(digestMark)+2*sha256.Size) {
+		return url
+	}
+	sum := sha256.Sum256([]byte(url))
+	return digestMark + hex.EncodeToString(sum[:])
+}

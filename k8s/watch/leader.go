@@ -1,0 +1,100 @@
+package watch
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"go.uber.org/zap"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+)
+
+const (
+	// LeaseName is the Lease in the OADP namespace that the leading watcher holds.
+	LeaseName = "holdfast-watcher"
+	// The defaults of Kubernetes' own components: a leader that was killed is followed within leaseDuration.
+	leaseDuration = 15 * time.Second
+	renewDeadline = 10 * time.Second
+	leaseRetry    = 2 * time.Second
+)
+
+// NewLease returns the lock that watchers of an OADP namespace elect their leader by.
+func NewLease(config *rest.Config, oadpNamespace string) (resourcelock.Interface, error) {
+	config = rest.CopyConfig(config)
+	config.Timeout = renewDeadline / 2 // an API server that hangs is asked again
+	client, err := coordinationv1.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("create the client of Leases: %w", err)
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, fmt.Errorf("name this watcher: %w", err)
+	}
+	return &resourcelock.LeaseLock{
+		LeaseMeta:  metav1.ObjectMeta{Namespace: oadpNamespace, Name: LeaseName},
+		Client:     client,
+		LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + uuid.NewString()},
+	}, nil
+}
+
+// lead does, as long as this watcher leads, what one of several is enough for: queue positions and Schedules. Signals wait for no
+// lease. The loss of the lease ends no process: the manager's own election would, and the caches would have to be filled again
+// because the API server was away. A leader that was too slow to notice does no harm: a patch of positions is bound to the object
+// read, and two may keep Schedules.
+func (w *Watcher) lead(ctx context.Context) error {
+	if w.Lease == nil {
+		w.led(ctx)
+		return nil
+	}
+	for ctx.Err() == nil {
+		if err := w.leadOnce(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leadOnce waits for the lease, and returns when it is lost and nothing is done in its name any more.
+func (w *Watcher) leadOnce(ctx context.Context) error {
+	terms, over := make(chan context.Context, 1), make(chan struct{})
+	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock: w.Lease, Name: LeaseName, ReleaseOnCancel: true,
+		LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: leaseRetry,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(term context.Context) { terms <- term },
+			OnStoppedLeading: func() {},
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("elect a leader of the watchers: %w", err)
+	}
+	go func() {
+		defer close(over)
+		elector.Run(ctx)
+	}()
+	select {
+	case term := <-terms:
+		w.Log.Info("leading", zap.String("identity", w.Lease.Identity()))
+		w.led(term)
+		w.Log.Info("not leading any more")
+		<-over
+	case <-over:
+	}
+	return nil
+}
+
+// led runs until its context ends.
+func (w *Watcher) led(ctx context.Context) {
+	w.positionsChanged() // nobody may have shown them since the last leader
+	var both sync.WaitGroup
+	both.Go(func() { w.keepQueuePositions(ctx) })
+	both.Go(func() { w.keepSchedules(ctx) })
+	both.Wait()
+}

@@ -1,0 +1,146 @@
+package watch
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	kubernetesfake "k8s.io/client-go/kubernetes/fake"
+	kubernetestesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+
+	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/test/fake"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// candidate is a watcher that may lead, and is told by the Schedules that it keeps when it does.
+type candidate struct {
+	*station
+	terms atomic.Int32
+	stop  context.CancelFunc
+	ended chan struct{}
+}
+
+// Keep implements Schedules.
+func (c *candidate) Keep(_ context.Context, kind contract.ScheduleKind, _ time.Duration) error {
+	if kind == contract.ScheduleCollection {
+		c.terms.Add(1)
+	}
+	return nil
+}
+
+// Trigger implements Schedules.
+func (c *candidate) Trigger(context.Context, contract.ScheduleKind) error { return nil }
+
+func stand(t *testing.T, api *kubernetesfake.Clientset, name string) *candidate {
+	t.Helper()
+	c := &candidate{station: newStation(t), ended: make(chan struct{})}
+	c.Schedules = c
+	c.Lease = &resourcelock.LeaseLock{
+		LeaseMeta: metav1.ObjectMeta{Namespace: fake.OADPNamespace, Name: LeaseName}, Client: api.CoordinationV1(),
+		LockConfig: resourcelock.ResourceLockConfig{Identity: name},
+	}
+	c.Watcher.policy.current.Store(&policy.Policy{})
+	ctx, stop := context.WithCancel(t.Context())
+	c.stop = stop
+	go func() {
+		defer close(c.ended)
+		assert.NoError(t, c.lead(ctx))
+	}()
+	return c
+}
+
+func (c *candidate) running() bool {
+	select {
+	case <-c.ended:
+		return false
+	default:
+		return true
+	}
+}
+
+func TestOneWatcherLeadsAndTheOtherFollows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := kubernetesfake.NewClientset()
+		first := stand(t, api, "first")
+		time.Sleep(time.Second)
+		second := stand(t, api, "second")
+		time.Sleep(10 * time.Second)
+		assert.EqualValues(t, 1, first.terms.Load())
+		assert.Zero(t, second.terms.Load())
+
+		first.stop()
+		time.Sleep(5 * time.Second)
+		assert.False(t, first.running())
+		assert.EqualValues(t, 1, second.terms.Load(), "a leader that ends gives the lease up")
+		second.stop()
+		synctest.Wait()
+	})
+}
+
+func TestALeaderThatWasKilledIsFollowed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := kubernetesfake.NewClientset()
+		first := stand(t, api, "first")
+		time.Sleep(time.Second)
+		lease := first.Lease.(*resourcelock.LeaseLock)
+		held, _, err := lease.Get(t.Context())
+		assert.NoError(t, err)
+		first.stop()
+		time.Sleep(5 * time.Second)
+		held.RenewTime = metav1.Now() // as a killed one leaves it
+		assert.NoError(t, lease.Update(t.Context(), *held))
+
+		second := stand(t, api, "second")
+		time.Sleep(leaseDuration + 2*leaseRetry)
+		assert.EqualValues(t, 1, second.terms.Load())
+		second.stop()
+		synctest.Wait()
+	})
+}
+
+// An API server that is away ends a term, and no process.
+func TestAnOutageOfTheAPIServerEndsNoWatcher(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := kubernetesfake.NewClientset()
+		var away atomic.Bool
+		api.PrependReactor("*", "leases", func(kubernetestesting.Action) (bool, runtime.Object, error) {
+			return away.Load(), nil, errAway
+		})
+		watchers := []*candidate{stand(t, api, "first"), stand(t, api, "second")}
+		terms := func() int { return int(watchers[0].terms.Load() + watchers[1].terms.Load()) }
+		time.Sleep(20 * time.Second)
+		assert.Equal(t, 1, terms())
+		away.Store(true)
+		time.Sleep(5 * time.Minute)
+		assert.Equal(t, 1, terms(), "nothing is kept in the name of a lease that is lost")
+		away.Store(false)
+		time.Sleep(time.Minute)
+		assert.Equal(t, 2, terms())
+		for _, watcher := range watchers {
+			assert.True(t, watcher.running())
+			watcher.stop()
+		}
+		synctest.Wait()
+	})
+}
+
+func TestAWatcherWithoutALeaseLeads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &candidate{station: newStation(t)}
+		c.Schedules = c
+		c.Watcher.policy.current.Store(&policy.Policy{})
+		ctx, stop := context.WithCancel(t.Context())
+		go func() { assert.NoError(t, c.lead(ctx)) }()
+		time.Sleep(5 * time.Second)
+		assert.EqualValues(t, 1, c.terms.Load())
+		stop()
+		synctest.Wait()
+	})
+}

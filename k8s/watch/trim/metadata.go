@@ -1,0 +1,143 @@
+package trim
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/location"
+)
+
+// omitted is the annotation, on trimmed objects alone, that says how large a spec was. seal tells it from one that a tenant
+// wrote.
+const omitted = "holdfast.dev/omitted-bytes"
+
+var seal = uuid.NewString() + "/"
+
+// OmittedBytes is the size of the spec, as JSON, that was too large to be kept of a trimmed object; zero if it was kept, or is
+// not used.
+func OmittedBytes(object metav1.Object) int {
+	value, sealed := strings.CutPrefix(object.GetAnnotations()[omitted], seal)
+	size, err := strconv.Atoi(value)
+	if !sealed || err != nil {
+		return 0
+	}
+	return size
+}
+
+func omit(object metav1.Object, size int) {
+	annotations := object.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[omitted] = seal + strconv.Itoa(size)
+	object.SetAnnotations(annotations)
+}
+
+// knownKeys are the labels and annotations that the watcher looks at.
+var knownKeys = append([]string{
+	oadpv1alpha1.OadpLabel, oadpv1alpha1.ManagedByLabel, oadpv1alpha1.NabSyncLabel, oadpv1alpha1.RegistryLabel,
+	oadpv1alpha1.NabOriginNACUUIDLabel, oadpv1alpha1.NabOriginNameAnnotation, oadpv1alpha1.NabOriginNamespaceAnnotation,
+	oadpv1alpha1.NarOriginNACUUIDLabel, oadpv1alpha1.NarOriginNameAnnotation, oadpv1alpha1.NarOriginNamespaceAnnotation,
+	oadpv1alpha1.NadrOriginNACUUIDLabel, oadpv1alpha1.NadrOriginNameAnnotation, oadpv1alpha1.NadrOriginNamespaceAnnotation,
+	oadpv1alpha1.NabslOriginNACUUIDLabel, oadpv1alpha1.NabslOriginNameAnnotation, oadpv1alpha1.NabslOriginNamespaceAnnotation,
+	oadpv1alpha1.NabslOriginUIDAnnotation, oadpv1alpha1.CopiedFromAnnotation, oadpv1alpha1.CopiedVersionAnnotation,
+	velerov1.BackupNameLabel, velerov1.RestoreNameLabel,
+	fdbv1alpha1.AnnotationClusterVersion, fdbv1alpha1.LabelBackup, fdbv1alpha1.LabelExpiry,
+}, location.DecisionAnnotations()...)
+
+// knownFinalizers are those that the watcher looks at.
+var knownFinalizers = []string{
+	oadpv1alpha1.NabFinalizer, oadpv1alpha1.NarFinalizer, oadpv1alpha1.NabslFinalizer,
+	fdbv1alpha1.FinalizerStop, fdbv1alpha1.FinalizerDelete, fdbv1alpha1.FinalizerAbort,
+}
+
+// metadata trims an object in place. Labels stay as long as they are few: a change of any wakes its workflow.
+func metadata(object metav1.Object) {
+	size := OmittedBytes(object)
+	object.SetManagedFields(nil)
+	object.SetGenerateName("")
+	object.SetSelfLink("")
+	object.SetAnnotations(known(object.GetAnnotations()))
+	if bytes(object.GetLabels()) > keptMapBytes {
+		object.SetLabels(known(object.GetLabels()))
+	}
+	var finalizers []string
+	for _, finalizer := range knownFinalizers {
+		if slices.Contains(object.GetFinalizers(), finalizer) {
+			finalizers = append(finalizers, finalizer)
+		}
+	}
+	object.SetFinalizers(finalizers)
+	object.SetOwnerReferences(owners(object.GetOwnerReferences()))
+	if size > 0 {
+		omit(object, size)
+	}
+}
+
+func bytes(pairs map[string]string) int {
+	total := 0
+	for key, value := range pairs {
+		total += len(key) + len(value)
+	}
+	return total
+}
+
+func known(pairs map[string]string) map[string]string {
+	var kept map[string]string
+	for _, key := range knownKeys {
+		if value, found := pairs[key]; found {
+			if kept == nil {
+				kept = map[string]string{}
+			}
+			kept[key] = clip(value, 2*keptName)
+		}
+	}
+	return kept
+}
+
+// owners keeps the FoundationDBBackup that something was made for.
+func owners(all []metav1.OwnerReference) []metav1.OwnerReference {
+	for _, owner := range all {
+		if owner.Kind == fdbv1alpha1.KindFoundationDBBackup {
+			return []metav1.OwnerReference{owner}
+		}
+	}
+	return nil
+}
+
+// partial trims what only metadata are watched of. Of a Secret only what was made for a storage location is labelled.
+func partial(object *metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata {
+	kept := &metav1.PartialObjectMetadata{TypeMeta: object.TypeMeta, ObjectMeta: object.ObjectMeta}
+	metadata(kept)
+	kept.Labels = known(kept.Labels)
+	if _, made := kept.Annotations[oadpv1alpha1.NabslOriginNameAnnotation]; kept.Kind == "Secret" && !made {
+		kept.Labels, kept.Annotations = nil, nil
+	}
+	return kept
+}
+
+// marks keeps, beside what is known, whatever says that a storage location was made for a tenant.
+func marks(kept, all map[string]string) map[string]string {
+	room := keptMapBytes
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		if room -= len(key); room < 0 {
+			break
+		}
+		_, has := kept[key]
+		if !has && (strings.HasPrefix(key, "openshift.io/oadp-nabsl-") || strings.HasPrefix(key, "holdfast.dev/nabsl-")) {
+			if kept == nil {
+				kept = map[string]string{}
+			}
+			kept[key] = ""
+		}
+	}
+	return kept
+}

@@ -1,0 +1,164 @@
+package trim
+
+import (
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/download"
+)
+
+// trimmed is an object's metadata, trimmed.
+func trimmed(object metav1.ObjectMeta) metav1.ObjectMeta {
+	metadata(&object)
+	return object
+}
+
+func nonAdminBackup(of *oadpv1alpha1.NonAdminBackup) *oadpv1alpha1.NonAdminBackup {
+	kept := &oadpv1alpha1.NonAdminBackup{TypeMeta: of.TypeMeta, ObjectMeta: trimmed(of.ObjectMeta)}
+	kept.Spec = oadpv1alpha1.NonAdminBackupSpec{
+		DeleteBackup: of.Spec.DeleteBackup, ForceDeleteBackup: of.Spec.ForceDeleteBackup, Unreadable: text(of.Spec.Unreadable),
+	}
+	if spec := of.Spec.BackupSpec; spec != nil {
+		kept.Spec.BackupSpec = &velerov1.BackupSpec{StorageLocation: name(spec.StorageLocation)}
+		if judged(&kept.ObjectMeta, of.Status.Phase, spec) {
+			kept.Spec.BackupSpec = spec
+		}
+	}
+	status := &of.Status
+	kept.Status = oadpv1alpha1.NonAdminBackupStatus{
+		Phase: status.Phase, QueueInfo: status.QueueInfo,
+		DataMoverDataUploads: status.DataMoverDataUploads, FileSystemPodVolumeBackups: status.FileSystemPodVolumeBackups,
+		Conditions: conditions(status.Conditions, oadpv1alpha1.NonAdminConditionAccepted, oadpv1alpha1.NonAdminConditionQueued,
+			oadpv1alpha1.NonAdminConditionDeleting, oadpv1alpha1.NonAdminConditionVeleroStalled),
+	}
+	if made := status.VeleroBackup; made != nil {
+		kept.Status.VeleroBackup = &oadpv1alpha1.VeleroBackup{NACUUID: name(made.NACUUID), Name: name(made.Name)}
+		if made.Spec != nil {
+			kept.Status.VeleroBackup.Spec = &velerov1.BackupSpec{StorageLocation: name(made.Spec.StorageLocation)}
+		}
+		if made.Status != nil {
+			kept.Status.VeleroBackup.Status = &velerov1.BackupStatus{Phase: made.Status.Phase}
+		}
+	}
+	if asked := status.VeleroDeleteBackupRequest; asked != nil {
+		kept.Status.VeleroDeleteBackupRequest = &oadpv1alpha1.VeleroDeleteBackupRequest{Name: name(asked.Name)}
+	}
+	return kept
+}
+
+// judged reports whether a spec is kept: as long as it may be judged again. One that is too large then is replaced by its size.
+func judged(of *metav1.ObjectMeta, phase oadpv1alpha1.NonAdminPhase, spec any) bool {
+	if phase != oadpv1alpha1.NonAdminPhaseBackingOff || OmittedBytes(of) > 0 {
+		return false
+	}
+	if size := jsonSize(spec); size > KeptSpecBytes {
+		omit(of, size)
+		return false
+	}
+	return true
+}
+
+func nonAdminRestore(of *oadpv1alpha1.NonAdminRestore) *oadpv1alpha1.NonAdminRestore {
+	kept := &oadpv1alpha1.NonAdminRestore{TypeMeta: of.TypeMeta, ObjectMeta: trimmed(of.ObjectMeta)}
+	kept.Spec.Unreadable = text(of.Spec.Unreadable)
+	if spec := of.Spec.RestoreSpec; spec != nil {
+		kept.Spec.RestoreSpec = &velerov1.RestoreSpec{BackupName: name(spec.BackupName)}
+		if judged(&kept.ObjectMeta, of.Status.Phase, spec) {
+			kept.Spec.RestoreSpec = spec
+		}
+	}
+	status := &of.Status
+	kept.Status = oadpv1alpha1.NonAdminRestoreStatus{
+		Phase: status.Phase, QueueInfo: status.QueueInfo,
+		DataMoverDataDownloads: status.DataMoverDataDownloads, FileSystemPodVolumeRestores: status.FileSystemPodVolumeRestores,
+		Conditions: conditions(status.Conditions, oadpv1alpha1.NonAdminConditionAccepted, oadpv1alpha1.NonAdminConditionQueued,
+			oadpv1alpha1.NonAdminConditionDeleting, oadpv1alpha1.NonAdminConditionVeleroStalled),
+	}
+	if made := status.VeleroRestore; made != nil {
+		kept.Status.VeleroRestore = &oadpv1alpha1.VeleroRestore{NACUUID: name(made.NACUUID), Name: name(made.Name)}
+		if made.Status != nil {
+			kept.Status.VeleroRestore.Status = &velerov1.RestoreStatus{Phase: made.Status.Phase}
+		}
+	}
+	if status.Finalization != nil {
+		kept.Status.Finalization = &oadpv1alpha1.RestoreFinalization{Phase: status.Finalization.Phase}
+	}
+	return kept
+}
+
+// nonAdminDownload keeps a digest in the place of a signed URL.
+func nonAdminDownload(of *oadpv1alpha1.NonAdminDownloadRequest) *oadpv1alpha1.NonAdminDownloadRequest {
+	kept := &oadpv1alpha1.NonAdminDownloadRequest{TypeMeta: of.TypeMeta, ObjectMeta: trimmed(of.ObjectMeta)}
+	kept.Spec.Target = velerov1.DownloadTarget{
+		Kind: velerov1.DownloadTargetKind(clip(string(of.Spec.Target.Kind), keptName)), Name: clip(of.Spec.Target.Name, keptName+1),
+	}
+	kept.Status.Phase = of.Status.Phase
+	for _, each := range last(of.Status.Conditions) {
+		kept.Status.Conditions = append(kept.Status.Conditions, condition(each))
+	}
+	if answer := of.Status.VeleroDownloadRequest.Status; answer != nil {
+		kept.Status.VeleroDownloadRequest.Status = &velerov1.DownloadRequestStatus{
+			Phase: answer.Phase, Expiration: answer.Expiration, DownloadURL: download.Digest(answer.DownloadURL),
+		}
+	}
+	return kept
+}
+
+// nonAdminLocation keeps all that is compared with what was made for it, as long as that is not too much.
+func nonAdminLocation(of *oadpv1alpha1.NonAdminBackupStorageLocation) *oadpv1alpha1.NonAdminBackupStorageLocation {
+	kept := &oadpv1alpha1.NonAdminBackupStorageLocation{
+		TypeMeta: of.TypeMeta, ObjectMeta: trimmed(of.ObjectMeta), Spec: of.Spec, Status: of.Status,
+	}
+	kept.Spec.Unreadable = text(of.Spec.Unreadable)
+	size := jsonSize(of.Spec) + jsonSize(of.Status)
+	if size <= keptLocationBytes {
+		return kept
+	}
+	omit(kept, max(size, OmittedBytes(of)))
+	kept.Spec.BackupStorageLocationSpec = credentialOnly(of.Spec.BackupStorageLocationSpec)
+	kept.Status = oadpv1alpha1.NonAdminBackupStorageLocationStatus{
+		Phase: of.Status.Phase, Conditions: conditions(of.Status.Conditions, oadpv1alpha1.NonAdminConditionAccepted),
+	}
+	if made := of.Status.VeleroBackupStorageLocation; made != nil {
+		kept.Status.VeleroBackupStorageLocation = &oadpv1alpha1.VeleroBackupStorageLocation{NACUUID: name(made.NACUUID)}
+	}
+	return kept
+}
+
+// credentialOnly keeps of a storage location's spec which Secret it names.
+func credentialOnly(spec *velerov1.BackupStorageLocationSpec) *velerov1.BackupStorageLocationSpec {
+	if spec == nil {
+		return nil
+	}
+	kept := &velerov1.BackupStorageLocationSpec{}
+	if spec.Credential != nil {
+		kept.Credential = spec.Credential.DeepCopy()
+		kept.Credential.Name, kept.Credential.Key = name(spec.Credential.Name), name(spec.Credential.Key)
+	}
+	return kept
+}
+
+func approvalRequest(
+	of *oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest,
+) *oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest {
+	kept := &oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest{
+		TypeMeta: of.TypeMeta, ObjectMeta: trimmed(of.ObjectMeta), Spec: of.Spec, Status: of.Status,
+	}
+	size := jsonSize(of.Spec) + jsonSize(of.Status)
+	if size <= 2*keptLocationBytes { // it holds the spec that was approved, and the one that is not yet
+		return kept
+	}
+	omit(kept, size)
+	kept.Spec.PendingApprovalDecision = oadpv1alpha1.ApprovalDecision(name(string(of.Spec.PendingApprovalDecision)))
+	kept.Status = oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequestStatus{
+		ObservedGeneration: of.Status.ObservedGeneration,
+		Conditions:         conditions(of.Status.Conditions, oadpv1alpha1.NonAdminConditionClusterAdminApproved),
+	}
+	if asked := of.Status.VeleroBackupStorageLocationApprovalRequest; asked != nil {
+		kept.Status.VeleroBackupStorageLocationApprovalRequest = &oadpv1alpha1.VeleroBackupStorageLocationApprovalRequest{
+			PendingSpec: credentialOnly(asked.PendingSpec), ApprovedSpec: credentialOnly(asked.ApprovedSpec),
+		}
+	}
+	return kept
+}

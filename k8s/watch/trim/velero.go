@@ -1,0 +1,61 @@
+package trim
+
+import (
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+
+	"holdfast.dev/holdfast/k8s/download"
+)
+
+func veleroBackup(of *velerov1.Backup) *velerov1.Backup {
+	kept := &velerov1.Backup{TypeMeta: of.TypeMeta, ObjectMeta: trimmed(of.ObjectMeta)}
+	kept.Spec.StorageLocation = name(of.Spec.StorageLocation)
+	kept.Status = velerov1.BackupStatus{
+		Phase: of.Status.Phase, QueuePosition: of.Status.QueuePosition, Progress: of.Status.Progress,
+		StartTimestamp: of.Status.StartTimestamp, CompletionTimestamp: of.Status.CompletionTimestamp,
+	}
+	return kept
+}
+
+func veleroRestore(of *velerov1.Restore) *velerov1.Restore {
+	kept := &velerov1.Restore{TypeMeta: of.TypeMeta, ObjectMeta: trimmed(of.ObjectMeta)}
+	kept.Spec.BackupName = name(of.Spec.BackupName)
+	kept.Status = velerov1.RestoreStatus{
+		Phase: of.Status.Phase, Progress: of.Status.Progress,
+		StartTimestamp: of.Status.StartTimestamp, CompletionTimestamp: of.Status.CompletionTimestamp,
+	}
+	return kept
+}
+
+func deleteRequest(of *velerov1.DeleteBackupRequest) *velerov1.DeleteBackupRequest {
+	kept := &velerov1.DeleteBackupRequest{TypeMeta: of.TypeMeta, ObjectMeta: trimmed(of.ObjectMeta)}
+	kept.Spec.BackupName = name(of.Spec.BackupName)
+	kept.Status.Phase = of.Status.Phase
+	if errors := of.Status.Errors; len(errors) > 0 {
+		kept.Status.Errors = []string{text(errors[0])}
+	}
+	return kept
+}
+
+// downloadRequest keeps a digest in the place of the signed URL.
+func downloadRequest(of *velerov1.DownloadRequest) *velerov1.DownloadRequest {
+	kept := &velerov1.DownloadRequest{TypeMeta: of.TypeMeta, ObjectMeta: trimmed(of.ObjectMeta)}
+	kept.Spec.Target = velerov1.DownloadTarget{Kind: of.Spec.Target.Kind, Name: name(of.Spec.Target.Name)}
+	kept.Status = velerov1.DownloadRequestStatus{
+		Phase: of.Status.Phase, Expiration: of.Status.Expiration, DownloadURL: download.Digest(of.Status.DownloadURL),
+	}
+	return kept
+}
+
+// veleroLocation keeps all that is compared with what was asked for, as long as that is not too much.
+func veleroLocation(of *velerov1.BackupStorageLocation) *velerov1.BackupStorageLocation {
+	kept := &velerov1.BackupStorageLocation{
+		TypeMeta: of.TypeMeta, ObjectMeta: trimmed(of.ObjectMeta), Spec: of.Spec, Status: of.Status,
+	}
+	kept.Labels, kept.Annotations = marks(kept.Labels, of.Labels), marks(kept.Annotations, of.Annotations)
+	kept.Status.Message = text(of.Status.Message)
+	if size := jsonSize(of.Spec); size > keptLocationBytes {
+		omit(kept, size)
+		kept.Spec = *credentialOnly(&of.Spec)
+	}
+	return kept
+}
