@@ -120,8 +120,7 @@ func (s *Session) Run(ctx context.Context, operation Operation, args []string) (
 	case end.exit == 0:
 		return end.stdout.kept.Bytes(), nil
 	}
-	return nil, fdb.Classify(name, end.exit,
-		[]byte(fdb.Redact(end.stdout.kept.String(), s.secrets)), []byte(fdb.Redact(end.stderr.kept.String(), s.secrets)))
+	return nil, fdb.Classify(name, end.exit, end.stdout.kept.Bytes(), end.stderr.kept.Bytes(), s.secrets...)
 }
 
 func (s *Session) trouble(class contract.FDBClass, format string, values ...any) *contract.FDBTrouble {
