@@ -139,8 +139,8 @@ type ending struct {
 	unstarted error
 }
 
-// execute runs the tool in its cage and waits until it and all that it started is gone. The thread stays this goroutine's own meanwhile: a
-// thread that the runtime ended would take the tool with it (PR_SET_PDEATHSIG is the thread's, not the process's).
+// execute runs the tool in its cage and waits until it and all that it started is gone. The thread stays this goroutine's own
+// meanwhile: a thread that the runtime ended would take the tool with it (PR_SET_PDEATHSIG is the thread's, not the process's).
 func (s *Session) execute(ctx context.Context, walls cage.Cage, binary string, args []string, maxStdout int) *ending {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -34,8 +34,11 @@ func TestOtherKeysOfACredentialsFileAreLeftAlone(t *testing.T) {
 	}}`))
 	require.NoError(t, err)
 	assert.Equal(t, []fdb.Account{
-		{Name: "lab", Host: "store", Flaw: port}, {Name: "old", Host: "h", Flaw: `has no "secret"`},
-		{Name: "list", Host: "h", Flaw: `has no "secret"`}, {Name: "k", Host: "h", Flaw: "is there twice"}, {Name: "lab", Host: "h"},
+		{Name: "lab", Host: "store", Flaw: port},
+		{Name: "old", Host: "h", Flaw: `has no "secret"`},
+		{Name: "list", Host: "h", Flaw: `has no "secret"`},
+		{Name: "k", Host: "h", Flaw: "is there twice"},
+		{Name: "lab", Host: "h"},
 		{Name: "k", Host: "h", Flaw: "is there twice"},
 	}, accounts)
 	for title, test := range map[string]struct{ name, host, want string }{

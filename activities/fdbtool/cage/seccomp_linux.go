@@ -57,7 +57,8 @@ func detours(machine uint32) []bpf.Instruction {
 		[]bpf.Instruction{bpf.LoadAbsolute{Off: machineOffset, Size: 4}}, oneOf(machine),
 		[]bpf.Instruction{
 			bpf.LoadAbsolute{Off: callOffset, Size: 4},
-			bpf.JumpIf{Cond: bpf.JumpGreaterOrEqual, Val: otherCalls, SkipFalse: 1}, deny,
+			bpf.JumpIf{Cond: bpf.JumpGreaterOrEqual, Val: otherCalls, SkipFalse: 1},
+			deny,
 		},
 		on(unix.SYS_IO_URING_SETUP, []bpf.Instruction{deny}),
 		on(unix.SYS_SOCKET, slices.Concat(
