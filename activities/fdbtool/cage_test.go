@@ -59,7 +59,7 @@ func newLair(t *testing.T) *lair {
 // server accepts connections and returns its address.
 func server(t *testing.T, network, address string) string {
 	t.Helper()
-	listener, err := net.Listen(network, address)
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), network, address)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, listener.Close()) })
 	go func() {

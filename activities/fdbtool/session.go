@@ -120,8 +120,7 @@ func (s *Session) Run(ctx context.Context, operation Operation, args []string) (
 	case end.exit == 0:
 		return end.stdout.kept.Bytes(), nil
 	}
-	return nil, fdb.Classify(name, end.exit,
-		[]byte(fdb.Redact(end.stdout.kept.String(), s.secrets)), []byte(fdb.Redact(end.stderr.kept.String(), s.secrets)))
+	return nil, fdb.Classify(name, end.exit, end.stdout.kept.Bytes(), end.stderr.kept.Bytes(), s.secrets...)
 }
 
 func (s *Session) trouble(class contract.FDBClass, format string, values ...any) *contract.FDBTrouble {
@@ -140,8 +139,8 @@ type ending struct {
 	unstarted error
 }
 
-// execute runs the tool in its cage and waits until it and all that it started is gone. The thread stays this goroutine's own meanwhile: a
-// thread that the runtime ended would take the tool with it (PR_SET_PDEATHSIG is the thread's, not the process's).
+// execute runs the tool in its cage and waits until it and all that it started is gone. The thread stays this goroutine's own
+// meanwhile: a thread that the runtime ended would take the tool with it (PR_SET_PDEATHSIG is the thread's, not the process's).
 func (s *Session) execute(ctx context.Context, walls cage.Cage, binary string, args []string, maxStdout int) *ending {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -88,6 +88,9 @@ func TestFailuresAreToldWithoutSecrets(t *testing.T) {
 		"an error that holds the token, on the output": {
 			`echo "rejected t0ken-of-lab"; exit 1`, contract.FDBClassOther, "rejected", fdbtool.Status,
 		},
+		"an error with a word that holds the short secret of another account": {
+			`echo "ERROR: Backup does not exist" >&2; exit 1`, contract.FDBClassMissing, "no backup", fdbtool.Probe,
+		},
 		"an error after much noise": {
 			`head -c 3000000 /dev/zero | tr '\0' x >&2; echo >&2; echo "ERROR: Backup does not exist" >&2; exit 1`,
 			contract.FDBClassMissing, "no backup", fdbtool.Probe,

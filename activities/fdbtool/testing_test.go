@@ -20,7 +20,7 @@ const (
 	patience = 30 * time.Second
 	secret   = `s3cr3t/+"\key`
 	// file is a credentials file; its secret is the one above, as JSON writes it.
-	file = `{"accounts":{"lab@127.0.0.1":{"secret":"s3cr3t/+\"\\key","token":"t0ken-of-lab"}}}`
+	file = `{"accounts":{"lab@127.0.0.1":{"secret":"s3cr3t/+\"\\key","token":"t0ken-of-lab"},"eve@h:9000":{"secret":"xis"}}}`
 )
 
 // shell is what scripts in a cage need beside what every program does.

@@ -179,7 +179,7 @@ func (l loot) memory() error {
 }
 
 func dial(network, address string) error {
-	connection, err := net.DialTimeout(network, address, patience)
+	connection, err := (&net.Dialer{Timeout: patience}).DialContext(context.Background(), network, address)
 	if err == nil {
 		_ = connection.Close()
 	}

@@ -119,16 +119,16 @@ var symptoms = []symptom{
 
 // Classify says what the end of a tool means that was not killed (see TimeoutTrouble for that); nil is success. operation is the
 // sub-command of fdbbackup. The message is fit for people, at most 512 bytes long, and without what could be a secret in a URL;
-// secrets that the caller knows are the caller's to Redact before.
-func Classify(operation string, exit int, stdout, stderr []byte) *contract.FDBTrouble {
+// what is quoted of the tool is without the secrets. What it means is read before: a short one may be part of any word.
+func Classify(operation string, exit int, stdout, stderr []byte, secrets ...string) *contract.FDBTrouble {
 	if exit == 0 {
 		return nil
 	}
-	said := printed(stderr)
-	line := telling(said)
+	said := printed(stderr, nil)
+	line := telling(printed(stderr, secrets))
 	if said == "" {
-		line = telling(printed(stdout))
-		said = line // the rest is what the tool prints when all is well
+		said = telling(printed(stdout, nil)) // the rest is what the tool prints when all is well
+		line = telling(printed(stdout, secrets))
 	}
 	known := strings.ToLower(anyURL.ReplaceAllString(said, ""))
 	for _, symptom := range symptoms {
@@ -161,8 +161,8 @@ func trouble(class contract.FDBClass, message string) *contract.FDBTrouble {
 const maxPrinted = 64 * 1024
 
 // printed returns the end of an output. It is redacted first: a URL that is cut no longer looks like one.
-func printed(output []byte) string {
-	text := Redact(string(output), nil)
+func printed(output []byte, secrets []string) string {
+	text := Redact(string(output), secrets)
 	return strings.TrimSpace(strings.ToValidUTF8(text[max(0, len(text)-maxPrinted):], ""))
 }
 

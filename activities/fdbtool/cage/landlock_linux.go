@@ -14,8 +14,7 @@ import (
 // What every program needs, as far as it is there. Links are followed: resolv.conf may be one, and so is /proc/self.
 var (
 	system = []string{
-		"/lib", "/lib32", "/lib64", "/libx32", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libx32", "/usr/local/lib", "/usr/local/lib64",
-		"/etc/ld.so.cache",
+		"/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/usr/local/lib64", "/etc/ld.so.cache",
 		"/etc/ssl", "/etc/pki", "/etc/ca-certificates", "/usr/share/ca-certificates", "/usr/local/share/ca-certificates",
 		// The last is for a URL without a port: it stands for the service https.
 		"/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/services",
@@ -58,8 +57,8 @@ func (c Cage) restrict() error {
 	return landlock.V9.BestEffort().Restrict(rules...)
 }
 
-// pin keeps a file of /proc as it is. The kernel would forget it when memory is short and make it anew, and a rule is about the old
-// one. So the program gets descriptors after all: by these nothing can be read (O_PATH).
+// pin keeps a file of /proc as it is. The kernel would forget it when memory is short and make it anew, and a rule is about the
+// old one. So the program gets descriptors after all: by these nothing can be read (O_PATH).
 func pin(path string) {
 	_, _ = unix.Open(path, unix.O_PATH, 0) // what is not there cannot be read either
 }
