@@ -3,11 +3,11 @@ package main
 // The watcher's rights: it reads, signals through Temporal, and writes nothing but queue positions, the Lease of the leading one
 // and, on FoundationDBBackups, the version of the cluster. `make generate` writes deploy/rbac/watcher_role.yaml.
 //
-// +kubebuilder:rbac:groups=oadp.openshift.io,resources=nonadminbackups;nonadminrestores;nonadminbackupstoragelocations;nonadmindownloadrequests,verbs=list;watch
+// +kubebuilder:rbac:groups=oadp.openshift.io,resources=nonadminbackups;nonadminrestores;nonadminbackupstoragelocations;nonadmindownloadrequests,verbs=get;list;watch
 // +kubebuilder:rbac:groups=oadp.openshift.io,resources=nonadminbackups/status;nonadminrestores/status,verbs=patch
-// +kubebuilder:rbac:groups=oadp.openshift.io,namespace=openshift-adp,resources=nonadminbackupstoragelocationapprovalrequests,verbs=list;watch
+// +kubebuilder:rbac:groups=oadp.openshift.io,namespace=openshift-adp,resources=nonadminbackupstoragelocationapprovalrequests,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=namespaces;secrets;pods,verbs=list;watch
-// +kubebuilder:rbac:groups=velero.io,namespace=openshift-adp,resources=backups;restores;deletebackuprequests;downloadrequests;backupstoragelocations,verbs=list;watch
+// +kubebuilder:rbac:groups=velero.io,namespace=openshift-adp,resources=backups;restores;deletebackuprequests;downloadrequests;backupstoragelocations,verbs=get;list;watch
 // +kubebuilder:rbac:groups=velero.io,namespace=openshift-adp,resources=podvolumebackups;datauploads;podvolumerestores;datadownloads,verbs=list;watch
 // +kubebuilder:rbac:groups=oadp.openshift.io,namespace=openshift-adp,resources=dataprotectionapplications,verbs=list
 // +kubebuilder:rbac:groups="",namespace=openshift-adp,resources=configmaps,resourceNames=holdfast-policy,verbs=get
@@ -15,7 +15,7 @@ package main
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=openshift-adp,resources=leases,verbs=create
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=openshift-adp,resources=leases,resourceNames=holdfast-watcher,verbs=get;update
 // +kubebuilder:rbac:groups=events.k8s.io,namespace=openshift-adp,resources=events,verbs=create;patch
-// +kubebuilder:rbac:groups=fdb.holdfast.dev,resources=foundationdbbackups,verbs=list;watch;patch
-// +kubebuilder:rbac:groups=fdb.holdfast.dev,resources=foundationdbrestores,verbs=list;watch
+// +kubebuilder:rbac:groups=fdb.holdfast.dev,resources=foundationdbbackups,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=fdb.holdfast.dev,resources=foundationdbrestores,verbs=get;list;watch
 // +kubebuilder:rbac:groups=apps.foundationdb.org,resources=foundationdbclusters,verbs=list;watch
 // +kubebuilder:rbac:groups=apps,resources=deployments,verbs=list;watch
