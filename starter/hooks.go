@@ -9,8 +9,8 @@ import (
 	"holdfast.dev/holdfast/k8s/watch"
 )
 
-// hookCache, hookLease and hookWorkflows change nothing. In the build for the outage tests (tag outage) they let a test give each of
-// its cases a watcher of its own, and stop it at any signal.
+// hookCache, hookLease and hookWorkflows change nothing. In the build for the outage tests (tag outage) they let a test give
+// each of its cases a watcher of its own, and stop it at any signal.
 func hookCache(options cache.Options, _ string) cache.Options { return options }
 
 func hookLease(lease resourcelock.Interface) resourcelock.Interface { return lease }

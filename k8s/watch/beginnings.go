@@ -19,8 +19,8 @@ const (
 )
 
 // beginnings bounds how many unstarted objects of a kind are handed over at a time. What waits is handed over as others begin, in
-// turns that go round the namespaces: a tenant with thousands of new objects does not stand before another with one. Only what has
-// not begun ever waits. Each watcher has its own, in memory: two of them hand over at most twice as much.
+// turns that go round the namespaces: a tenant with thousands of new objects does not stand before another with one. Only what
+// has not begun ever waits. Each watcher has its own, in memory: two of them hand over at most twice as much.
 type beginnings struct {
 	mutex sync.Mutex
 	// handed are those that were handed over, and when.

@@ -2,6 +2,7 @@
 // for every other object it makes sure that a workflow runs and has been told to look.
 //
 // Signals are hints. They may come twice, late, or for nothing; none is lost for longer than a resync. Two watchers may
-// run at once; what one is enough for, the one that leads does. While Temporal is away the workqueue retries for ever; when the API
-// server returns, the objects are listed live, without waiting for the informers' backoff.
+// run at once, and both signal; queue positions and Schedules are kept by the one that leads. Ends are handed over before
+// beginnings. While Temporal is away the workqueue retries for ever; when the API server returns, what the caches do not
+// know yet is looked for live, without waiting for the informers' backoff.
 package watch

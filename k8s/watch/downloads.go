@@ -106,27 +106,25 @@ func (d *downloads) lookAtAll(ctx context.Context) {
 	}
 }
 
-// sweep judges every request by live lists, while the informers may still be silent after an outage. What a refusal depends
+// sweep looks at the requests that the cache does not know yet as they are, see Watcher.sweep. What a refusal depends
 // on comes from the cache: one that is out of date is looked at again when its own event comes.
 func (d *downloads) sweep(ctx context.Context) error {
 	if err := d.Paused(); err != nil {
 		return err
 	}
-	live := newLiveLists(d.gatherer.Reader)
-	live.covers(&velerov1.DownloadRequest{})
-	live.covers(&oadpv1alpha1.NonAdminDownloadRequest{})
-	err := d.listLive(ctx, &velerov1.DownloadRequestList{}, live.take, client.InNamespace(d.OADPNamespace))
+	live := newLive(d.gatherer.Reader)
+	err := d.compare(ctx, live, &velerov1.DownloadRequest{}, &velerov1.DownloadRequestList{}, d.OADPNamespace)
 	if err == nil {
-		err = d.listLive(ctx, &oadpv1alpha1.NonAdminDownloadRequestList{}, live.take)
+		err = d.compare(ctx, live, &oadpv1alpha1.NonAdminDownloadRequest{}, &oadpv1alpha1.NonAdminDownloadRequestList{}, "")
 	}
 	if err != nil {
 		return err
 	}
 	refs := map[contract.ObjectRef]bool{}
-	for _, nadr := range listed[*oadpv1alpha1.NonAdminDownloadRequest](live) {
+	for _, nadr := range moved[*oadpv1alpha1.NonAdminDownloadRequest](live) {
 		refs[contract.ObjectRef{Namespace: nadr.Namespace, Name: nadr.Name, UID: string(nadr.UID)}] = true
 	}
-	for _, request := range listed[*velerov1.DownloadRequest](live) {
+	for _, request := range moved[*velerov1.DownloadRequest](live) {
 		if ref, ours := download.OriginOf(request); ours {
 			refs[ref] = true
 		}

@@ -137,15 +137,16 @@ func (f *fdbBackups) remindAll(ctx context.Context) {
 	})
 }
 
-// sweep judges every backup by a live list, while the informers may still be silent after an outage.
+// sweep looks at the backups that the cache does not know yet as they are, see Watcher.sweep.
 func (f *fdbBackups) sweep(ctx context.Context) error {
-	return f.listLive(ctx, &fdbv1alpha1.FoundationDBBackupList{}, func(page client.ObjectList) {
-		for _, object := range page.(*fdbv1alpha1.FoundationDBBackupList).Items {
-			if f.news(&object) {
-				f.enqueue(ctx, requestFor(&object).forced(true))
-			}
+	live := newLive(f.gatherer.Reader)
+	err := f.compare(ctx, live, &fdbv1alpha1.FoundationDBBackup{}, &fdbv1alpha1.FoundationDBBackupList{}, "")
+	for _, object := range changed[*fdbv1alpha1.FoundationDBBackup](live) {
+		if f.news(object) {
+			f.enqueue(ctx, requestFor(object).forced(true))
 		}
-	})
+	}
+	return err
 }
 
 // spreadVersion writes the version that a cluster runs on its backups, which is how they learn of an upgrade. The request names

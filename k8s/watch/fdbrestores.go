@@ -114,13 +114,14 @@ func (f *fdbRestores) lookAtAll(ctx context.Context) {
 	f.each(ctx, func(object *fdbv1alpha1.FoundationDBRestore) { f.enqueue(ctx, requestFor(object)) })
 }
 
-// sweep judges every restore by a live list, while the informers may still be silent after an outage.
+// sweep looks at the restores that the cache does not know yet as they are, see Watcher.sweep.
 func (f *fdbRestores) sweep(ctx context.Context) error {
-	return f.listLive(ctx, &fdbv1alpha1.FoundationDBRestoreList{}, func(page client.ObjectList) {
-		for _, object := range page.(*fdbv1alpha1.FoundationDBRestoreList).Items {
-			if fdbRestoreNews(&object) {
-				f.enqueue(ctx, requestFor(&object).forced(true))
-			}
+	live := newLive(f.gatherer.Reader)
+	err := f.compare(ctx, live, &fdbv1alpha1.FoundationDBRestore{}, &fdbv1alpha1.FoundationDBRestoreList{}, "")
+	for _, object := range changed[*fdbv1alpha1.FoundationDBRestore](live) {
+		if fdbRestoreNews(object) {
+			f.enqueue(ctx, requestFor(object).forced(true))
 		}
-	})
+	}
+	return err
 }

@@ -8,8 +8,8 @@ import (
 // The further rights of a watcher that serves FoundationDB: it reads, and writes nothing but, on FoundationDBBackups, the version
 // of the cluster. `make generate` writes deploy/components/fdb/rbac/watcher_role.yaml.
 //
-// +kubebuilder:rbac:groups=fdb.holdfast.dev,resources=foundationdbbackups,verbs=list;watch;patch
-// +kubebuilder:rbac:groups=fdb.holdfast.dev,resources=foundationdbrestores,verbs=list;watch
+// +kubebuilder:rbac:groups=fdb.holdfast.dev,resources=foundationdbbackups,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=fdb.holdfast.dev,resources=foundationdbrestores,verbs=get;list;watch
 // +kubebuilder:rbac:groups=apps.foundationdb.org,resources=foundationdbclusters,verbs=list;watch
 // +kubebuilder:rbac:groups=apps,resources=deployments,verbs=list;watch
 // +kubebuilder:rbac:groups="",resources=pods,verbs=list;watch

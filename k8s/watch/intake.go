@@ -59,8 +59,8 @@ func (i *intake) add(q queue, request Request) {
 	q.Add(request)
 }
 
-// Priorities beside the ordinary, zero. What was there when the watcher started, and what is looked at without an event, comes last,
-// see handler.LowPriority.
+// Priorities beside the ordinary, zero. What was there when the watcher started, and what is looked at without an event, comes
+// last, see handler.LowPriority.
 const (
 	priorityEnd       = 100
 	priorityBeginning = -50

@@ -82,7 +82,7 @@ func (w *Watcher) leadOnce(ctx context.Context) error {
 	select {
 	case term := <-terms:
 		w.Log.Info("leading", zap.String("identity", w.Lease.Identity()))
-		w.led(term)
+		w.led(term) //nolint:contextcheck // it ends with ctx, and with the lease
 		w.Log.Info("not leading any more")
 		<-over
 	case <-over:

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	kubernetesfake "k8s.io/client-go/kubernetes/fake"
@@ -91,11 +92,11 @@ func TestALeaderThatWasKilledIsFollowed(t *testing.T) {
 		time.Sleep(time.Second)
 		lease := first.Lease.(*resourcelock.LeaseLock)
 		held, _, err := lease.Get(t.Context())
-		assert.NoError(t, err)
+		require.NoError(t, err)
 		first.stop()
 		time.Sleep(5 * time.Second)
 		held.RenewTime = metav1.Now() // as a killed one leaves it
-		assert.NoError(t, lease.Update(t.Context(), *held))
+		require.NoError(t, lease.Update(t.Context(), *held))
 
 		second := stand(t, api, "second")
 		time.Sleep(leaseDuration + 2*leaseRetry)

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/restore"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -117,56 +118,58 @@ func (r *restores) lookAgain(ctx context.Context) func(*oadpv1alpha1.NonAdminRes
 	return func(nar *oadpv1alpha1.NonAdminRestore) { r.enqueue(ctx, requestFor(nar)) }
 }
 
-// sweep judges every restore by live lists, while the informers may still be silent after an outage.
+// sweep looks at the restores that the cache does not know yet as they are, see Watcher.sweep, and at those that are BackingOff:
+// what their verdict depends on may have changed.
 func (r *restores) sweep(ctx context.Context) error {
 	if err := r.Paused(); err != nil {
 		return err
 	}
-	live := newLiveLists(r.gatherer.Reader)
-	err := r.list(ctx, live, &velerov1.Restore{}, &velerov1.RestoreList{}, r.OADPNamespace)
+	live := newLive(r.gatherer.Reader)
+	err := r.compare(ctx, live, &velerov1.Restore{}, &velerov1.RestoreList{}, r.OADPNamespace)
 	if err == nil {
-		err = r.list(ctx, live, &oadpv1alpha1.NonAdminRestore{}, &oadpv1alpha1.NonAdminRestoreList{}, "")
-	}
-	if err == nil && slices.ContainsFunc(listed[*oadpv1alpha1.NonAdminRestore](live), backingOff) {
-		err = r.listSources(ctx, live)
+		err = r.compare(ctx, live, &oadpv1alpha1.NonAdminRestore{}, &oadpv1alpha1.NonAdminRestoreList{}, "")
 	}
 	if err != nil {
 		return err
 	}
+	narsChanged := changed[*oadpv1alpha1.NonAdminRestore](live)
+	concerned := concernedBy(live, narsChanged, k8s.RestoreOrigin, moved[*velerov1.Restore](live))
+	kept := slices.ContainsFunc(narsChanged, backingOff)
+	r.eachBackingOff(ctx, func(nar *oadpv1alpha1.NonAdminRestore) {
+		kept, concerned.keys[client.ObjectKeyFromObject(nar)] = true, true
+	})
+	if kept {
+		if err := r.compareSources(ctx, live); err != nil {
+			return err
+		}
+	}
 	gatherer := *r.gatherer
 	gatherer.Reader = live
 	var failed error
-	for _, nar := range listed[*oadpv1alpha1.NonAdminRestore](live) {
-		ref := contract.ObjectRef{Namespace: nar.Namespace, Name: nar.Name, UID: string(nar.UID)}
+	for _, ref := range concerned.refs(ctx, func() client.Object { return &oadpv1alpha1.NonAdminRestore{} }) {
 		o, err := gatherRestore(ctx, &gatherer, ref)
 		if err != nil {
 			failed = errors.Join(failed, err) // what keeps one object from being judged must not hide the others
 			continue
 		}
-		if request := requestFor(nar).forced(true); !restore.Settled(o.View()) && r.mayBegin(request, unstartedRestore(o)) {
+		request := Request{Namespace: ref.Namespace, Name: ref.Name, UID: ref.UID, Force: true}
+		if !restore.Settled(o.View()) && r.mayBegin(request, unstartedRestore(o)) {
 			r.enqueue(ctx, request)
 		}
 	}
 	return failed
 }
 
-// listSources adds what a verdict on a restore depends on.
-func (r *restores) listSources(ctx context.Context, live *liveLists) error {
-	err := r.list(ctx, live, &oadpv1alpha1.NonAdminBackup{}, &oadpv1alpha1.NonAdminBackupList{}, "")
+// compareSources compares what a verdict on a restore depends on.
+func (r *restores) compareSources(ctx context.Context, live *live) error {
+	err := r.compare(ctx, live, &oadpv1alpha1.NonAdminBackup{}, &oadpv1alpha1.NonAdminBackupList{}, "")
 	if err == nil {
-		err = r.list(ctx, live, &velerov1.Backup{}, &velerov1.BackupList{}, r.OADPNamespace)
+		err = r.compare(ctx, live, &velerov1.Backup{}, &velerov1.BackupList{}, r.OADPNamespace)
 	}
 	if err == nil {
-		err = r.list(ctx, live, &velerov1.BackupStorageLocation{}, &velerov1.BackupStorageLocationList{}, r.OADPNamespace)
+		err = r.compare(ctx, live, &velerov1.BackupStorageLocation{}, &velerov1.BackupStorageLocationList{}, r.OADPNamespace)
 	}
 	return err
-}
-
-func (r *restores) list(
-	ctx context.Context, live *liveLists, kind client.Object, list client.ObjectList, namespace string,
-) error {
-	live.covers(kind)
-	return r.listLive(ctx, list, live.take, client.InNamespace(namespace))
 }
 
 func backingOff(nar *oadpv1alpha1.NonAdminRestore) bool {

@@ -3,15 +3,14 @@ package watch
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync/atomic"
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"go.uber.org/zap"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/backup"
 	"holdfast.dev/holdfast/k8s/policy"
@@ -20,7 +19,6 @@ import (
 
 const (
 	policyInterval = 2 * time.Second
-	listPage       = 500
 	// After the API server's return the informers may stay silent for up to a minute; live lists stand in for them.
 	recoverySweeps        = 7
 	recoverySweepInterval = 10 * time.Second
@@ -140,91 +138,66 @@ func (w *Watcher) TemporalRecovered(ctx context.Context) {
 	}()
 }
 
+// sweep looks at what the cache does not know yet, while the informers may still be silent after an outage: at backups that
+// differ, and at those whose Velero Backup does. What is the same was signalled before.
 func (w *Watcher) sweep(ctx context.Context) error {
 	if err := w.Paused(); err != nil {
 		return err
 	}
-	live, err := w.snapshot(ctx)
+	live := newLive(w.gatherer.Reader)
+	err := w.compare(ctx, live, &velerov1.Backup{}, &velerov1.BackupList{}, w.OADPNamespace)
+	if err == nil {
+		err = w.compare(ctx, live, &oadpv1alpha1.NonAdminBackup{}, &oadpv1alpha1.NonAdminBackupList{}, "")
+	}
 	if err != nil {
 		return err
 	}
+	concerned := concernedBy(live, changed[*oadpv1alpha1.NonAdminBackup](live), k8s.BackupOrigin, moved[*velerov1.Backup](live))
 	gatherer := *w.gatherer
 	gatherer.Reader = live
 	var failed error
-	for _, nab := range live.backups {
-		objects, err := gatherBackup(ctx, &gatherer, contract.ObjectRef{Namespace: nab.Namespace, Name: nab.Name, UID: string(nab.UID)})
+	for _, ref := range concerned.refs(ctx, func() client.Object { return &oadpv1alpha1.NonAdminBackup{} }) {
+		objects, err := gatherBackup(ctx, &gatherer, ref)
 		if err != nil {
 			failed = err // what keeps one object from being judged must not hide the others
 			continue
 		}
-		if request := requestFor(nab).forced(true); !backup.Settled(objects.View(time.Now())) && w.mayBegin(request, unstarted(objects)) {
+		request := Request{Namespace: ref.Namespace, Name: ref.Name, UID: ref.UID, Force: true}
+		if !backup.Settled(objects.View(time.Now())) && w.mayBegin(request, unstarted(objects)) {
 			w.enqueue(ctx, request)
 		}
 	}
 	return failed
 }
 
-// snapshot is a reader over lists made at one time; what it has not listed comes from the cache.
-type snapshot struct {
-	client.Reader
-	backups       map[client.ObjectKey]*oadpv1alpha1.NonAdminBackup
-	veleroBackups map[client.ObjectKey]*velerov1.Backup
+// concern is which tenants' objects are to be looked at.
+type concern struct {
+	live *live
+	keys map[client.ObjectKey]bool
 }
 
-func (w *Watcher) snapshot(ctx context.Context) (*snapshot, error) {
-	s := &snapshot{
-		Reader:        w.gatherer.Reader,
-		backups:       map[client.ObjectKey]*oadpv1alpha1.NonAdminBackup{},
-		veleroBackups: map[client.ObjectKey]*velerov1.Backup{},
+// concernedBy are the objects themselves and those that others name as their origin.
+func concernedBy[T, M client.Object](live *live, objects []T, origin k8s.Origin, made []M) concern {
+	c := concern{live: live, keys: map[client.ObjectKey]bool{}}
+	for _, object := range objects {
+		c.keys[client.ObjectKeyFromObject(object)] = true
 	}
-	err := w.listLive(ctx, &velerov1.BackupList{}, func(list client.ObjectList) {
-		items := list.(*velerov1.BackupList).Items
-		for i := range items {
-			s.veleroBackups[client.ObjectKeyFromObject(&items[i])] = items[i].DeepCopy()
+	for _, object := range made {
+		if key, named := origin.Of(object); named {
+			c.keys[key] = true
 		}
-	}, client.InNamespace(w.OADPNamespace))
-	if err != nil {
-		return nil, err
 	}
-	return s, w.listLive(ctx, &oadpv1alpha1.NonAdminBackupList{}, func(list client.ObjectList) {
-		items := list.(*oadpv1alpha1.NonAdminBackupList).Items
-		for i := range items {
-			s.backups[client.ObjectKeyFromObject(&items[i])] = items[i].DeepCopy()
-		}
-	})
+	return c
 }
 
-func (w *Watcher) listLive(
-	ctx context.Context, list client.ObjectList, take func(client.ObjectList), options ...client.ListOption,
-) error {
-	var next string
-	for {
-		page := append([]client.ListOption{client.Limit(listPage), client.Continue(next)}, options...)
-		if err := w.manager.GetAPIReader().List(ctx, list, page...); err != nil {
-			return fmt.Errorf("list live: %w", err)
-		}
-		take(list)
-		if next = list.GetContinue(); next == "" {
-			return nil
+// refs are those that are there.
+func (c concern) refs(ctx context.Context, kind func() client.Object) []contract.ObjectRef {
+	var refs []contract.ObjectRef
+	for key := range c.keys {
+		object := kind()
+		if c.live.Get(ctx, key, object) == nil {
+			refs = append(refs, contract.ObjectRef{Namespace: key.Namespace, Name: key.Name, UID: string(object.GetUID())})
 		}
 	}
-}
-
-// Get implements client.Reader.
-func (s *snapshot) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
-	switch into := object.(type) {
-	case *oadpv1alpha1.NonAdminBackup:
-		if found, ok := s.backups[key]; ok {
-			*into = *found
-			return nil
-		}
-		return apierrors.NewNotFound(oadpv1alpha1.Resource(oadpv1alpha1.ResourceNonAdminBackups), key.Name)
-	case *velerov1.Backup:
-		if found, ok := s.veleroBackups[key]; ok {
-			*into = *found
-			return nil
-		}
-		return apierrors.NewNotFound(velerov1.Resource("backups"), key.Name)
-	}
-	return s.Reader.Get(ctx, key, object, options...)
+	return refs
 }

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"testing"
@@ -11,9 +12,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -75,7 +75,7 @@ func TestASweepGoesOnAfterAnObjectThatCannotBeJudged(t *testing.T) {
 	s := newStation(t)
 	s.policy.write("", policy.Policy{}, errAway)
 	var want []string
-	for i := range 20 {
+	for i := range 10 {
 		require.NoError(t, s.live.Client.Create(t.Context(), fake.NAB("new-"+strconv.Itoa(i))))
 		require.NoError(t, s.live.Client.Create(t.Context(), keptBack("kept-"+strconv.Itoa(i))))
 		want = append(want, "new-"+strconv.Itoa(i))
@@ -84,52 +84,77 @@ func TestASweepGoesOnAfterAnObjectThatCannotBeJudged(t *testing.T) {
 	assert.ElementsMatch(t, forced(want...), s.asked())
 }
 
-// Lists come in pages: an API server with 10,000 objects must not have to send them all at once.
-func TestASnapshotReadsEveryPage(t *testing.T) {
+// first reports whether a read is the first of a sweep.
+func first(list runtime.Object) bool {
+	metadata, is := list.(*metav1.PartialObjectMetadataList)
+	return is && metadata.GroupVersionKind() == velerov1.SchemeGroupVersion.WithKind("BackupList")
+}
+
+// What is the same is not read: metadata come in pages, and only what differs is read whole.
+func TestASweepReadsWholeOnlyWhatDiffers(t *testing.T) {
+	var there []client.Object
+	for i := range 10 {
+		nab, velero := tracked("same-"+strconv.Itoa(i), velerov1.BackupPhaseInProgress)
+		there = append(there, nab, velero)
+	}
+	s := newStation(t, there...)
+	s.live = s.cache
+	require.NoError(t, s.cache.Client.Create(t.Context(), fake.NAB("other")))
+	behind := newStation(t).cache // has all but that one
+	s.gatherer.Reader = interceptor.NewClient(s.cache.Client, interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			err := c.List(ctx, list, options...)
+			if nabs, is := list.(*oadpv1alpha1.NonAdminBackupList); is {
+				nabs.Items = slices.DeleteFunc(nabs.Items, func(nab oadpv1alpha1.NonAdminBackup) bool { return nab.Name == "other" })
+			}
+			return err
+		},
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			if key.Name == "other" {
+				return behind.Client.Get(ctx, key, o, opts...)
+			}
+			return c.Get(ctx, key, o, opts...)
+		},
+	})
+	var read []string
+	s.live = &fake.World{Client: interceptor.NewClient(s.cache.Client, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			read = append(read, key.Name)
+			return c.Get(ctx, key, o, opts...)
+		},
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			assert.IsType(t, &metav1.PartialObjectMetadataList{}, list)
+			given := (&client.ListOptions{}).ApplyOptions(options)
+			assert.EqualValues(t, metadataPage, given.Limit)
+			return c.List(ctx, list, options...)
+		},
+	})}
+	require.NoError(t, s.sweep(t.Context()))
+	assert.Equal(t, []string{"other"}, read)
+	assert.Equal(t, forced("other"), s.asked())
+}
+
+func TestMetadataAreReadPageByPage(t *testing.T) {
 	s := newStation(t)
-	live := s.live.Client
 	var asked []string
-	s.live.Client = interceptor.NewClient(live, interceptor.Funcs{
+	s.live.Client = interceptor.NewClient(s.live.Client, interceptor.Funcs{
 		List: func(_ context.Context, _ client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
 			given := (&client.ListOptions{}).ApplyOptions(options)
-			assert.EqualValues(t, 500, given.Limit)
-			backups, is := list.(*oadpv1alpha1.NonAdminBackupList)
-			if !is {
-				assert.Equal(t, fake.OADPNamespace, given.Namespace)
-				return nil
-			}
 			asked = append(asked, given.Continue)
-			backups.Items = []oadpv1alpha1.NonAdminBackup{*fake.NAB("on-page-" + given.Continue)}
-			backups.Continue = map[string]string{"": "2", "2": "3", "3": ""}[given.Continue]
+			page := list.(*metav1.PartialObjectMetadataList)
+			page.Items = []metav1.PartialObjectMetadata{{ObjectMeta: metav1.ObjectMeta{Name: "on-page-" + given.Continue}}}
+			page.Continue = map[string]string{"": "2", "2": "3", "3": ""}[given.Continue]
 			return nil
 		},
 	})
-	got, err := s.snapshot(t.Context())
+	var found []string
+	err := s.listMetadata(t.Context(), &velerov1.Backup{}, fake.OADPNamespace, func(o *metav1.PartialObjectMetadata) error {
+		found = append(found, o.Name)
+		return nil
+	})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"", "2", "3"}, asked)
-	assert.Len(t, got.backups, 3)
-	for _, page := range []string{"", "2", "3"} {
-		key := types.NamespacedName{Namespace: fake.Namespace, Name: "on-page-" + page}
-		require.Contains(t, got.backups, key)
-		assert.Equal(t, key.Name, got.backups[key].Name)
-	}
-}
-
-// What was not listed comes from the cache; what was listed never does.
-func TestASnapshotStandsBeforeTheCache(t *testing.T) {
-	nab, velero := tracked(name, "InProgress")
-	namespace := &corev1.Namespace{}
-	namespace.Name = fake.Namespace
-	s := newStation(t, nab, velero, namespace)
-	got, err := s.snapshot(t.Context())
-	require.NoError(t, err)
-	err = got.Get(t.Context(), client.ObjectKeyFromObject(nab), &oadpv1alpha1.NonAdminBackup{})
-	require.NoError(t, client.IgnoreNotFound(err))
-	require.Error(t, err)
-	err = got.Get(t.Context(), client.ObjectKeyFromObject(velero), &velerov1.Backup{})
-	require.NoError(t, client.IgnoreNotFound(err))
-	require.Error(t, err)
-	assert.NoError(t, got.Get(t.Context(), client.ObjectKeyFromObject(namespace), &corev1.Namespace{}))
+	assert.Equal(t, []string{"on-page-", "on-page-2", "on-page-3"}, found)
 }
 
 // For a minute after the API server's return the informers may be silent: the sweeps stand in for them, failures or not.
@@ -140,7 +165,7 @@ func TestAfterTheReturnOfTheAPIServerItIsSweptForAMinute(t *testing.T) {
 		started := time.Now()
 		var sweeps []time.Duration
 		s.live.FailReads(func(list runtime.Object) error {
-			if _, first := list.(*velerov1.BackupList); first {
+			if first(list) {
 				sweeps = append(sweeps, time.Since(started))
 				if len(sweeps) == 2 {
 					return errAway
@@ -165,7 +190,7 @@ func TestAnotherReturnOfTheAPIServerTakesTheSweepsOver(t *testing.T) {
 		started := time.Now()
 		var sweeps []time.Duration
 		s.live.FailReads(func(list runtime.Object) error {
-			if _, first := list.(*velerov1.BackupList); first {
+			if first(list) {
 				sweeps = append(sweeps, time.Since(started))
 			}
 			return nil
