@@ -41,9 +41,6 @@ const stopTimeout = 20 * time.Second
 // concurrentWorkflowTasks is how many workflows are served at a time.
 const concurrentWorkflowTasks = 32
 
-// secretLag is far more than the events of a healthy API server take.
-const secretLag = 500 * time.Millisecond
-
 // kube is the worker's view of the cluster: reads and writes at the API server itself, nothing cached.
 type kube struct {
 	config *rest.Config
@@ -273,7 +270,6 @@ func registerActivities(runner worker.ActivityRegistry, flags *workerFlags, clus
 		Paused:       cluster.rival.Err,
 		DecisionsOff: decided.Off,
 		Identity:     activities.HistoryIdentity,
-		SecretLag:    secretLag,
 	}
 	locations.Register(runner)
 	registerPeriodic(runner, flags, cluster)

@@ -16,7 +16,8 @@ func ownConfigMap(name string) bool {
 
 // reservedConfigMap refuses a reference to a ConfigMap of Holdfast's own. field is its path in the object.
 func reservedConfigMap(field string) error {
-	return invalid(`%s is restricted, must not name a ConfigMap of Holdfast, whose name begins with "holdfast" or ends in a UUID`, field)
+	return invalid("%s is restricted, must not name a ConfigMap of Holdfast, "+
+		`whose name begins with "holdfast" or ends in a UUID`, field)
 }
 
 // Concealed replaces, in what Velero says of a Backup or Restore, each complaint about a ConfigMap: it may quote what is in one
@@ -28,8 +29,8 @@ func Concealed(complaint string) string {
 	if !slices.ContainsFunc([]string{"configmap", "resource polic", "volume polic", "resource modifier"}, about) {
 		return complaint
 	}
-	return "Velero cannot use the ConfigMap that resourcePolicy or resourceModifier names, or one that the administrator has set: it is " +
-		"not there, or not what Velero expects. Its message may quote the ConfigMap and is not repeated here; " +
+	return "Velero cannot use the ConfigMap that resourcePolicy or resourceModifier names, or one that the administrator has set: " +
+		"it is not there, or not what Velero expects. Its message may quote the ConfigMap and is not repeated here; " +
 		"administrators find it in the status of the Velero object"
 }
 
