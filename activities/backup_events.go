@@ -17,6 +17,7 @@ import (
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/backup"
 	"holdfast.dev/holdfast/k8s/metrics"
+	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -143,5 +144,6 @@ func (b *Backups) tellProgress(nab *oadpv1alpha1.NonAdminBackup, before contract
 		return
 	}
 	b.tell(nab, corev1.EventTypeWarning, eventFailed, "Backup", "Velero ended the backup in phase %s (%d errors, %d warnings) %s",
-		status.Phase, status.Errors, status.Warnings, status.FailureReason+strings.Join(status.ValidationErrors, "; "))
+		status.Phase, status.Errors, status.Warnings,
+		policy.Concealed(status.FailureReason)+strings.Join(policy.ConcealedAll(status.ValidationErrors), "; "))
 }

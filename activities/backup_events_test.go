@@ -67,6 +67,29 @@ func TestAnEndOtherThanCompletionIsAWarning(t *testing.T) {
 	}
 }
 
+// What Velero quotes of a ConfigMap is for administrators, whose tenants may name ConfigMaps that they may not read.
+func TestNoContentOfAConfigMapReachesATenant(t *testing.T) {
+	const quoting = "invalid resource policies: fail to read the ResourcePolicies from ConfigMap openshift-adp/x: " +
+		"failed to decode yaml data into resource policies  yaml: unmarshal errors:\n" +
+		"  line 1: cannot unmarshal !!str `hunter2...` into resourcepolicies.ResourcePolicies"
+	w := created(t, "New")
+	w.SetVelero(ours, velerov1.BackupPhaseFailedValidation)
+	velero := w.Velero(ours)
+	velero.Status.ValidationErrors = []string{"a selector too many", quoting}
+	require.NoError(t, w.Client.Update(t.Context(), velero))
+	do(t, w, contract.ActivityRefreshBackup)
+	events := told(w)
+	require.Len(t, events, 1)
+	assert.Contains(t, events[0], "a selector too many; Velero cannot use the ConfigMap")
+	seen := w.Read(name).Status.VeleroBackup.Status.ValidationErrors
+	require.Len(t, seen, 2)
+	assert.Contains(t, seen[1], "Velero cannot use the ConfigMap")
+	for _, text := range append(seen, events...) {
+		assert.NotContains(t, text, "hunter2")
+	}
+	assert.Contains(t, w.Velero(ours).Status.ValidationErrors[1], "hunter2", "administrators read it there")
+}
+
 func TestALossIsToldOnce(t *testing.T) {
 	w := created(t, "Completed")
 	remove(t, w, w.Velero(ours))

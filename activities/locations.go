@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/worker"
@@ -29,9 +28,6 @@ type Locations struct {
 	Gatherer *location.Gatherer
 	// Events tells the tenant what happened; best effort.
 	Events events.EventRecorder
-	// SecretLag is how long Velero may take to see a Secret that was just made. A location that it sees first, it calls
-	// Unavailable until it looks again, a minute later.
-	SecretLag time.Duration
 	// Paused returns an error while another controller serves these kinds; nothing is done then.
 	Paused func() error
 	// DecisionsOff returns why decisions through Temporal do not count, nil while they do.

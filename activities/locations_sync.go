@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -24,22 +23,21 @@ import (
 const maxSyncErrorBytes = 1000
 
 // Sync has the copy of the tenant's Secret and the Velero BackupStorageLocation be as the spec in force asks for, in this
-// order, and says so in the status.
+// order, and says so in the status. It makes one of them at a time: see contract.LocationView's CopyMade.
 func (l *Locations) Sync(ctx context.Context, step contract.LocationStep) (contract.LocationView, error) {
-	return l.step(ctx, step, func(o *location.Objects) error {
+	copyMade := false
+	view, err := l.step(ctx, step, func(o *location.Objects) error {
 		spec, _ := o.InForce()
 		if spec == nil || o.Foreign != "" || !controllerutil.ContainsFinalizer(o.Location, oadpv1alpha1.NabslFinalizer) {
 			return nil // changed meanwhile: the workflow decides again on the view
 		}
-		copied := o.Copy != nil
+		copyMade = copyMade || o.Copy == nil
 		secret, err := l.syncSecret(ctx, o, spec)
 		if err != nil || secret == nil {
 			return err
 		}
-		if !copied {
-			if err := pause(ctx, l.SecretLag); err != nil {
-				return err
-			}
+		if copyMade {
+			return l.show(ctx, o, secret)
 		}
 		made, err := l.syncVelero(ctx, o, spec)
 		if err != nil {
@@ -50,16 +48,8 @@ func (l *Locations) Sync(ctx context.Context, step contract.LocationStep) (contr
 			made(to)
 		})
 	})
-}
-
-// pause returns early, with an error, when ctx ends.
-func pause(ctx context.Context, duration time.Duration) error {
-	select {
-	case <-time.After(duration):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	view.CopyMade = copyMade && view.Found && !view.Kept
+	return view, err
 }
 
 // outcome writes to a status what came of a write.

@@ -80,7 +80,7 @@ func TestALocationThatIsAsItShouldBeIsNotWritten(t *testing.T) {
 			view := locate(t, w, allLocation...)
 			assert.Equal(t, !approval, view.InForce)
 			advance(t, w)
-			view = locate(t, w, contract.ActivityRefreshLocation)
+			view = locate(t, w, contract.ActivitySyncLocation, contract.ActivityRefreshLocation)
 			assert.True(t, location.Settled(view), "%+v", view)
 			told(w)
 			assert.Empty(t, writesOf(w, func() {
@@ -116,7 +116,7 @@ func TestNothingIsDoneForALocationThatIsNotThere(t *testing.T) {
 // What is not due, because the world has changed since the workflow looked, is not done.
 func TestStepsOfALocationThatAreNotDueDoNothing(t *testing.T) {
 	w := newPlace(t, false)
-	locate(t, w, contract.ActivityAdmitLocation, contract.ActivitySyncLocation)
+	locate(t, w, contract.ActivityAdmitLocation, contract.ActivitySyncLocation, contract.ActivitySyncLocation)
 	assert.Empty(t, writesOf(w, func() {
 		locate(t, w, contract.ActivityWithdrawLocation, contract.ActivityDeleteLocation, contract.ActivityReleaseLocation)
 	}), "it is in force and not being deleted")
@@ -183,10 +183,23 @@ func TestAnErrorAboutASecretDoesNotHoldItsContent(t *testing.T) {
 	}
 }
 
+// Velero calls a location Unavailable for a minute of which it sees the Secret later: the workflow waits between the two.
+func TestTheCopyOfASecretIsMadeAStepBeforeItsLocation(t *testing.T) {
+	w := newPlace(t, false)
+	view := locate(t, w, contract.ActivityAdmitLocation, contract.ActivitySyncLocation)
+	assert.True(t, view.CopyMade && !view.Synced && !view.Velero.Exists)
+	assert.NotNil(t, w.Copy(name))
+	view = locate(t, w, contract.ActivitySyncLocation)
+	assert.True(t, !view.CopyMade && view.Synced && view.Velero.Exists)
+	w.Rotate(fake.SecretName, fake.Credentials("Second"))
+	view = locate(t, w, contract.ActivitySyncLocation)
+	assert.True(t, !view.CopyMade && view.Synced, "Velero has seen it before")
+}
+
 // Somebody made the copy immutable: it is made anew, as the Secret of its tenant goes on.
 func TestAnImmutableCopyIsMadeAnew(t *testing.T) {
 	w := newPlace(t, false)
-	locate(t, w, contract.ActivityAdmitLocation, contract.ActivitySyncLocation)
+	locate(t, w, contract.ActivityAdmitLocation, contract.ActivitySyncLocation, contract.ActivitySyncLocation)
 	w.Rotate(fake.SecretName, fake.Credentials("Second"))
 	w.Fail(func(verb string, object client.Object) error {
 		if _, is := object.(*corev1.Secret); is && verb == "patch" {
@@ -251,7 +264,7 @@ func TestATenantIsToldWhatBecomesOfItsLocation(t *testing.T) {
 	assert.Contains(t, events, "Normal BslSpecValidation")
 	assert.Contains(t, events, "Normal BslSpecApprovalPending")
 	w.RequireApproval(false)
-	locate(t, w, contract.ActivityAdmitLocation, contract.ActivitySyncLocation)
+	locate(t, w, contract.ActivityAdmitLocation, contract.ActivitySyncLocation, contract.ActivitySyncLocation)
 	events = strings.Join(told(w), "\n")
 	assert.Contains(t, events, "Normal SecretCreated")
 	assert.Contains(t, events, "Normal BackupStorageLocationCreated")

@@ -287,6 +287,23 @@ func TestWhatVeleroSaysOfARestoreIsToldOnce(t *testing.T) {
 	assert.Nil(t, w.VeleroRestore(restored))
 }
 
+func TestNoContentOfAModifierReachesATenant(t *testing.T) {
+	w := started(t, "", velerov1.RestorePhaseInProgress)
+	w.SetRestore(restored, velerov1.RestorePhaseFailedValidation)
+	velero := w.VeleroRestore(restored)
+	velero.Status.ValidationErrors = []string{"Error in parsing resource modifiers provided in configmap openshift-adp/x: hunter2"}
+	require.NoError(t, w.Client.Update(t.Context(), velero))
+	steps(t, w, contract.ActivityRefreshRestore)
+	seen := w.ReadRestore(again).Status.VeleroRestore.Status.ValidationErrors
+	events := told(w)
+	require.Len(t, seen, 1)
+	require.Len(t, events, 1)
+	for _, text := range []string{seen[0], events[0]} {
+		assert.NotContains(t, text, "hunter2")
+		assert.Contains(t, text, "Velero cannot use the ConfigMap")
+	}
+}
+
 func TestVolumesOfARestoreAreCounted(t *testing.T) {
 	of := metav1.ObjectMeta{Namespace: fake.OADPNamespace, Name: "v", Labels: map[string]string{velerov1.RestoreNameLabel: restored}}
 	w := started(t, "", velerov1.RestorePhaseInProgress,

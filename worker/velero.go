@@ -1,8 +1,6 @@
 package main
 
 import (
-	"time"
-
 	"go.temporal.io/sdk/worker"
 
 	"holdfast.dev/holdfast/activities"
@@ -16,9 +14,6 @@ import (
 	"holdfast.dev/holdfast/workflows/connect"
 	"holdfast.dev/holdfast/workflows/contract"
 )
-
-// secretLag is far more than the events of a healthy API server take.
-const secretLag = 500 * time.Millisecond
 
 // newVeleroWorker runs the workflows and activities of the Kubernetes cluster but those of FoundationDB.
 func newVeleroWorker(
@@ -85,7 +80,6 @@ func registerActivities(runner worker.ActivityRegistry, flags *workerFlags, clus
 		Paused:       cluster.rival.Err,
 		DecisionsOff: decided.Off,
 		Identity:     activities.HistoryIdentity,
-		SecretLag:    secretLag,
 	}
 	locations.Register(runner)
 	registerPeriodic(runner, flags, cluster)

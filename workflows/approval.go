@@ -111,8 +111,8 @@ func (r *approvalRun) advanceLocked(ctx workflow.Context) (contract.ApprovalActi
 			return action, nil
 		}
 		if steps%maxStepsInARow == 0 {
-			if err := workflow.Sleep(ctx, breather); err != nil {
-				return "", err
+			if full, err := breathe(ctx); full || err != nil {
+				return contract.ApprovalWait, err
 			}
 		}
 		activity = contract.ActivityAdvanceApproval

@@ -202,6 +202,25 @@ func TestAnApprovalDoesNotEndWithSomethingUnread(t *testing.T) {
 	})
 }
 
+// What is to be carried out and comes to nothing, again and again, must not fill the history.
+func TestStepsOfAnApprovalThatComeToNothingEndTheRun(t *testing.T) {
+	world := situations()["first request"].make(t)
+	steps := 0
+	s := newRun(world)
+	for _, name := range []string{contract.ActivityRefreshApproval, contract.ActivityAdvanceApproval} {
+		s.RegisterActivityWithOptions(func(context.Context, contract.ApprovalStep) (contract.ApprovalView, error) {
+			if steps++; steps == 10 {
+				s.SetContinueAsNewSuggested(true)
+			}
+			return contract.ApprovalView{Found: true, Needed: true, Revoke: true}, nil
+		}, activity.RegisterOptions{Name: name, DisableAlreadyRegisteredCheck: true})
+	}
+	s.ExecuteWorkflow(contract.WorkflowApproval, contract.ApprovalInput{Cluster: fake.Cluster, Ref: fake.Ref(name)})
+	var next *workflow.ContinueAsNewError
+	require.ErrorAs(t, s.GetWorkflowError(), &next)
+	assert.Equal(t, 12, steps, "it goes on to the next breath")
+}
+
 // The workflow can always be reached while its location exists, and looks by itself should every signal be lost.
 func TestAnApprovalStaysOpen(t *testing.T) {
 	world := situations()["first request"].make(t)

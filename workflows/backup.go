@@ -16,6 +16,15 @@ const (
 	breather = time.Second
 )
 
+// breathe waits after so many steps, and reports whether they are to be broken off: steps that come to nothing, again and again,
+// must not fill the history.
+func breathe(ctx workflow.Context) (full bool, err error) {
+	if err := workflow.Sleep(ctx, breather); err != nil {
+		return false, err
+	}
+	return workflow.GetInfo(ctx).GetContinueAsNewSuggested(), nil
+}
+
 // NonAdminBackup serves one NonAdminBackup from its creation, or any later event, until it is settled; the next event
 // starts it again under the same ID. It is the only writer of the object's status but for the queue position.
 //
@@ -90,11 +99,8 @@ func (r *backupRun) act(ctx workflow.Context) (backupStep, error) {
 			return step, nil
 		}
 		if taken%maxStepsInARow == 0 {
-			if err := workflow.Sleep(ctx, breather); err != nil {
-				return "", err
-			}
-			if workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
-				return stepWait, nil // steps that come to nothing, again and again, must not fill the history
+			if full, err := breathe(ctx); full || err != nil {
+				return stepWait, err
 			}
 		}
 		if err := r.do(ctx, step, 1); err != nil {

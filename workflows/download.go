@@ -107,11 +107,8 @@ func (r *downloadRun) act(ctx workflow.Context) (downloadStep, error) {
 		if taken%maxStepsInARow != 0 {
 			continue
 		}
-		if err := workflow.Sleep(ctx, breather); err != nil {
-			return "", err
-		}
-		if workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
-			return stepWait, nil // steps that come to nothing, again and again, must not fill the history
+		if full, err := breathe(ctx); full || err != nil {
+			return stepWait, err
 		}
 	}
 }

@@ -146,7 +146,8 @@ func (r *fdbBackupRun) askGuard(
 	ctx workflow.Context, container string, wish contract.FDBContainerWish, fresh bool,
 ) (bool, error) {
 	_, err := askFDBContainer(ctx, contract.FDBContainerAsk{
-		Container: container, Wish: wish, Fresh: fresh, User: contract.FDBContainerUser{Name: r.name()},
+		Container: container, Wish: wish, Fresh: fresh,
+		User: contract.FDBContainerUser{Name: r.name(), Cluster: r.in.Cluster, Namespace: r.in.Ref.Namespace},
 	}, guardTimeout, fmt.Sprintf("Tell the guard of the container: %s", wish))
 	if temporal.IsCanceledError(err) {
 		return false, err

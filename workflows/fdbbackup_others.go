@@ -47,7 +47,7 @@ func (r *fdbBackupRun) tellThrottle(ctx workflow.Context, wish contract.FDBWish)
 	summary := "Tell the throttle of first snapshots: " + string(wish)
 	_, err := localFirst[struct{}](ctx, r.options, contract.ActivityTellFDBThrottle, summary,
 		contract.FDBSlotRequest{
-			Cluster: r.in.Cluster, WorkflowID: workflow.GetInfo(ctx).WorkflowExecution.ID, Wish: wish,
+			Cluster: r.in.Cluster, WorkflowID: workflow.GetInfo(ctx).WorkflowExecution.ID, Namespace: r.in.Ref.Namespace, Wish: wish,
 		})
 	if err != nil {
 		return err

@@ -95,13 +95,19 @@ func (r *fdbBackupRun) inspect(ctx workflow.Context) error {
 	return nil
 }
 
+// notTaken says what is known of work that no worker has begun: Temporal does not tell why.
+func notTaken(what, queue string, within time.Duration) string {
+	return fmt.Sprintf("no worker took %s from task queue %s within %s, and it was not run: either no holdfast-worker with "+
+		"--fdb-bin-dir serves that queue ('temporal task-queue describe --task-queue %s' shows who does), or those that do are busy",
+		what, queue, within, queue)
+}
+
 // toolTrouble says why an activity of the tools' queue has failed, or never began.
 func toolTrouble(cluster string, err error) *contract.FDBTrouble {
 	var timeout *temporal.TimeoutError
 	if errors.As(err, &timeout) && timeout.TimeoutType() == enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START {
-		return &contract.FDBTrouble{Class: contract.FDBClassToolMissing, Message: fmt.Sprintf(
-			"no worker with FoundationDB's tools serves task queue %s: start holdfast-worker with --fdb-bin-dir",
-			contract.FDBTaskQueue(cluster))}
+		return &contract.FDBTrouble{Class: contract.FDBClassToolMissing, Message: notTaken(
+			"the look at the database", contract.FDBTaskQueue(cluster), toolsPickUp)}
 	}
 	return &contract.FDBTrouble{Class: contract.FDBClassOther, Message: cause(err)}
 }

@@ -260,8 +260,7 @@ func fdbTroubleOf(err error, ask contract.FDBAsk) *contract.FDBTrouble {
 	switch {
 	case errors.As(err, &timeout) && timeout.TimeoutType() == enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START:
 		trouble.Class = contract.FDBClassToolMissing
-		trouble.Message = fmt.Sprintf("no worker took %s from task queue %s within %s; it was not run. "+
-			"Look whether a holdfast-worker with --fdb-bin-dir runs there", ask.Command.Operation, ask.Queue, contract.FDBCommandStart)
+		trouble.Message = notTaken(string(ask.Command.Operation), ask.Queue, contract.FDBCommandStart)
 	case errors.As(err, &timeout):
 		trouble.Message = fmt.Sprintf("the worker that ran %s was lost, or did not end it within %s: whether it took effect is not "+
 			"known; the state is read again before anything is repeated", ask.Command.Operation, fdbCommandRun(ask.Command.Operation))

@@ -100,8 +100,9 @@ func TestAnEndThatTellsNothingIsNotRepeated(t *testing.T) {
 		},
 		"nobody took it": {
 			err: temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START, nil), class: contract.FDBClassToolMissing,
-			want: "no worker took start from task queue holdfast-fdb-west within 1m0s; it was not run. Look whether a holdfast-worker " +
-				"with --fdb-bin-dir runs there",
+			want: "no worker took start from task queue holdfast-fdb-west within 1m0s, and it was not run: either no holdfast-worker with " +
+				"--fdb-bin-dir serves that queue ('temporal task-queue describe --task-queue holdfast-fdb-west' shows who does), or those " +
+				"that do are busy",
 		},
 		"the activity failed": {
 			err: errors.New("the Secret cannot be read"), class: contract.FDBClassOther,

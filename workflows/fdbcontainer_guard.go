@@ -117,7 +117,7 @@ func (g *fdbGuard) hold(ask contract.FDBContainerAsk, now int64) contract.FDBCon
 		g.blamed[g.Holder.WorkflowID] = true
 		return contract.FDBContainerAnswer{Busy: g.busyHolder(ask)}
 	case len(readers) > 0:
-		names := strings.Join(fdb.OthersIn(clusterOf(ask), namespaceOf(ask), readers), ", ")
+		names := strings.Join(othersFor(ask.User, readers), ", ")
 		return contract.FDBContainerAnswer{Busy: "the data are being restored by " + names}
 	case deletes && !g.Settled:
 		return contract.FDBContainerAnswer{Busy: fmt.Sprintf("nothing is deleted there before %s, so that everybody who uses the data "+
@@ -131,7 +131,7 @@ func (g *fdbGuard) hold(ask contract.FDBContainerAsk, now int64) contract.FDBCon
 
 // busyHolder says who holds the container, as far as who asks may know.
 func (g *fdbGuard) busyHolder(ask contract.FDBContainerAsk) string {
-	name := strings.Join(fdb.OthersIn(clusterOf(ask), namespaceOf(ask), []string{g.Holder.Name}), ", ")
+	name := strings.Join(othersFor(ask.User, []string{g.Holder.Name}), ", ")
 	return fmt.Sprintf("%s %s since %s", name, g.doing(), stamp(g.Holder.Since))
 }
 
@@ -145,16 +145,15 @@ func (g *fdbGuard) doing() string {
 // restoreTitle begins the name by which people call a restore.
 const restoreTitle = "restore "
 
-// clusterOf is the Kubernetes cluster of who asks, by its name.
-func clusterOf(ask contract.FDBContainerAsk) string {
-	_, rest, _ := strings.Cut(ask.User.Name, " (Kubernetes cluster ")
-	return strings.TrimSuffix(rest, ")")
-}
-
-// namespaceOf is the namespace of who asks, by its name.
-func namespaceOf(ask contract.FDBContainerAsk) string {
-	namespace, _, _ := strings.Cut(strings.TrimPrefix(ask.User.Name, restoreTitle), "/")
-	return namespace
+// othersFor is what who asks may know of others. Of one that an older worker has asked for, only the name tells where it is.
+func othersFor(asker contract.FDBContainerUser, names []string) []string {
+	cluster, namespace := asker.Cluster, asker.Namespace
+	if cluster == "" {
+		place, rest, _ := strings.Cut(asker.Name, " (Kubernetes cluster ")
+		cluster = strings.TrimSuffix(rest, ")")
+		namespace, _, _ = strings.Cut(strings.TrimPrefix(place, restoreTitle), "/")
+	}
+	return fdb.OthersIn(cluster, namespace, names)
 }
 
 // suspects are those that were in somebody's way and may be gone without having said so: the holder, and readers. A backup's data

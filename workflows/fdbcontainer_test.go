@@ -116,6 +116,25 @@ func TestNamesOfStrangersAreNotTold(t *testing.T) {
 	assert.NotContains(t, w.answers[1].Busy, "team")
 }
 
+// Where somebody is says what it carries, whatever its name looks like. Names that older workers have sent are in the other tests.
+func TestWhereSomebodyIsIsNotReadFromItsName(t *testing.T) {
+	const holding = "team/a (Kubernetes cluster east)"
+	for title, tt := range map[string]struct{ cluster, namespace, want string }{
+		"of the same namespace":         {"east", "team", holding + " expires the data since"},
+		"of another one":                {"east", "else", "somebody outside this namespace expires the data since"},
+		"of another cluster's namesake": {"west", "team", "somebody outside this namespace expires the data since"},
+	} {
+		t.Run(title, func(t *testing.T) {
+			w := newGuardWorld()
+			holder, asker := asked(0, "a", expire), asked(time.Second, "b", expire)
+			holder.ask.User.Name, asker.ask.User.Name = holding, "team/b (Kubernetes cluster east)"
+			asker.ask.User.Cluster, asker.ask.User.Namespace = tt.cluster, tt.namespace
+			w.plays(t, holder, asker)
+			assert.Contains(t, w.answers[1].Busy, tt.want)
+		})
+	}
+}
+
 func TestARestoreIsToldWhoOfItsNamespaceHoldsItUp(t *testing.T) {
 	w := newGuardWorld()
 	restore := reads(time.Second, "r", time.Minute)

@@ -152,6 +152,13 @@ func (r *fdbExpiryRun) name() string {
 	return fmt.Sprintf("%s (Kubernetes cluster %s)", owner, r.in.Cluster)
 }
 
+// user is the backup, or this turn of it, as guards know them.
+func (r *fdbExpiryRun) user(workflowID string) contract.FDBContainerUser {
+	return contract.FDBContainerUser{
+		WorkflowID: workflowID, Name: r.name(), Cluster: r.in.Cluster, Namespace: r.in.Ref.Namespace,
+	}
+}
+
 // hold asks the guard of a container for it. A guard that does not answer is busy, and may have granted it all the same.
 func (r *fdbExpiryRun) hold(
 	ctx workflow.Context, place contract.FDBPlace, wish contract.FDBContainerWish,
@@ -170,7 +177,7 @@ func (r *fdbExpiryRun) hold(
 	answer, err := r.guard(ctx, contract.FDBContainerAsk{
 		Container: place.Container, Wish: wish, Of: contract.WorkflowID(r.in.Cluster, contract.KindFDBBackup, r.in.Ref),
 		Whole: r.in.Job == contract.FDBJobDelete && wish == contract.FDBContainerDelete,
-		User:  contract.FDBContainerUser{WorkflowID: workflow.GetInfo(ctx).WorkflowExecution.ID, Name: r.name()},
+		User:  r.user(workflow.GetInfo(ctx).WorkflowExecution.ID),
 	}, "Have the container for this turn alone, to "+string(wish)+" data")
 	switch {
 	case temporal.IsCanceledError(err):
@@ -188,7 +195,7 @@ func (r *fdbExpiryRun) release(ctx workflow.Context) error {
 	for len(r.held) > 0 {
 		_, err := r.guard(ctx, contract.FDBContainerAsk{
 			Container: r.held[0].Container, Wish: contract.FDBContainerRelease,
-			User: contract.FDBContainerUser{WorkflowID: workflow.GetInfo(ctx).WorkflowExecution.ID, Name: r.name()},
+			User: r.user(workflow.GetInfo(ctx).WorkflowExecution.ID),
 		}, "Give the container back")
 		if temporal.IsCanceledError(err) {
 			return err
@@ -205,9 +212,7 @@ func (r *fdbExpiryRun) release(ctx workflow.Context) error {
 func (r *fdbExpiryRun) leave(ctx workflow.Context, place contract.FDBPlace) error {
 	_, err := r.guard(ctx, contract.FDBContainerAsk{
 		Container: place.Container, Wish: contract.FDBContainerLeave,
-		User: contract.FDBContainerUser{
-			WorkflowID: contract.WorkflowID(r.in.Cluster, contract.KindFDBBackup, r.in.Ref), Name: r.name(),
-		},
+		User: r.user(contract.WorkflowID(r.in.Cluster, contract.KindFDBBackup, r.in.Ref)),
 	}, "Tell the guard that the backup uses the container no more")
 	if err != nil && !temporal.IsCanceledError(err) {
 		workflow.GetLogger(ctx).Warn("guard not told that the backup uses the container no more", "error", err)

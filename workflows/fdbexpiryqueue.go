@@ -23,13 +23,14 @@ const (
 	fdbPaceEffect = "fdb-expiry-pace"
 )
 
-// FDBExpiryQueue lets the FoundationDBBackups of a Kubernetes cluster expire, or delete, their data a few at a time: the first in
-// the queue has its turn, and goes to the end. A turn is a workflow of its own, which tells how far it is; one that was lost is
-// started again and finds its pod. The queue ends when nobody wants a turn and none runs; who asks next starts it again.
+// FDBExpiryQueue lets the FoundationDBBackups of a Kubernetes cluster expire, or delete, their data a few at a time. Turns go
+// round the namespaces; within one the first in the queue has its turn, and goes to the end. A turn is a workflow of its own,
+// which tells how far it is; one that was lost is started again and finds its pod. The queue ends when nobody wants a turn and
+// none runs; who asks next starts it again.
 func FDBExpiryQueue(ctx workflow.Context, in contract.FDBExpiryQueueInput, options Options) error {
 	run := &fdbExpiryQueueRun{
 		cluster: in.Cluster, options: options, limit: in.Limit, found: in.Found,
-		fdbTurns: fdbTurns{entries: in.Entries, turns: in.Turns},
+		fdbTurns: fdbTurns{entries: in.Entries, turns: in.Turns, rounds: fdbRoundsOf(ctx, in.Namespaces)},
 		requests: workflow.GetSignalChannel(ctx, contract.SignalExpiryEntry),
 		reports:  workflow.GetSignalChannel(ctx, contract.SignalExpiryTurn),
 	}
@@ -81,6 +82,7 @@ func (r *fdbExpiryQueueRun) find(ctx workflow.Context) error {
 		}
 		r.entries = append(r.entries, entry)
 	}
+	r.rounds.know(r.lines())
 	for _, turn := range found.Turns {
 		turn.Closing = false // its workflow, started again, may make another pod; it says itself when it does not
 		r.adopt(turn, r.pace)
@@ -114,7 +116,7 @@ func (r *fdbExpiryQueueRun) serve(ctx workflow.Context) error {
 			return err
 		}
 		r.sleep(ctx)
-		workflow.SetCurrentDetails(ctx, r.details())
+		workflow.SetCurrentDetails(ctx, r.details(workflow.Now(ctx).Unix()))
 		// From here to the return nothing may yield: a request that came meanwhile would be lost.
 		if !r.due() && r.atRest(ctx) {
 			switch {
@@ -123,6 +125,7 @@ func (r *fdbExpiryQueueRun) serve(ctx workflow.Context) error {
 			case workflow.GetInfo(ctx).GetContinueAsNewSuggested():
 				return workflow.NewContinueAsNewError(ctx, contract.WorkflowFDBExpiryQueue, contract.FDBExpiryQueueInput{
 					Cluster: r.cluster, Found: true, Entries: r.entries, Turns: r.turns, Limit: r.limit,
+					Namespaces: r.rounds.among(r.lines()),
 				})
 			}
 		}

@@ -30,7 +30,7 @@ func (w *queueWorld) wants(name string, job contract.FDBJob) {
 	if object == nil {
 		w.born[name]++
 		object = &queueObject{ref: contract.ObjectRef{
-			Namespace: "team", Name: name, UID: fmt.Sprintf("u-%s-%d", name, w.born[name]),
+			Namespace: teamOf(name), Name: name, UID: fmt.Sprintf("u-%s-%d", name, w.born[name]),
 		}, job: job}
 		w.objects[name] = object
 	}
@@ -138,11 +138,19 @@ func (w *queueWorld) state() (state contract.FDBExpiryQueueState) {
 	return state
 }
 
+// teamOf is the namespace of a backup: "bank" of "bank-a", and "team" of "a".
+func teamOf(name string) string {
+	if namespace, _, found := strings.Cut(name, "-"); found {
+		return namespace
+	}
+	return "team"
+}
+
 func named(name string) contract.FDBQueueName {
-	return contract.FDBQueueName{Namespace: "team", Name: name}
+	return contract.FDBQueueName{Namespace: teamOf(name), Name: name}
 }
 
 // ref is the object's of that name that was made first.
 func backupRef(name string) contract.ObjectRef {
-	return contract.ObjectRef{Namespace: "team", Name: name, UID: "u-" + name + "-1"}
+	return contract.ObjectRef{Namespace: teamOf(name), Name: name, UID: "u-" + name + "-1"}
 }

@@ -22,7 +22,7 @@ const (
 	starved = time.Hour + 6*settleEvery + 15*time.Minute
 )
 
-var queueNames = []string{"a", "b", "c", "d", "e", "f"}
+var queueNames = []string{"a", "b", "c", "bank-d", "bank-e", "shop-f"}
 
 // random is something that happens at a time.
 func randomQueueSteps(t *rapid.T, at time.Duration) []queueStep {
@@ -37,7 +37,7 @@ func randomQueueSteps(t *rapid.T, at time.Duration) []queueStep {
 		if len(refs) == 0 {
 			return contract.ObjectRef{}
 		}
-		return refs[int(name[0])%len(refs)]
+		return refs[int(name[len(name)-1])%len(refs)]
 	}
 	one := func(do func(*queueWorld)) []queueStep { return []queueStep{{at, do}} }
 	switch what {

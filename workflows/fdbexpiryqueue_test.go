@@ -1,6 +1,8 @@
 package workflows_test
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -26,7 +28,7 @@ func finishIn(at time.Duration, name string, outcome contract.FDBTurnOutcome) qu
 // goneAt has everybody leave, so that the queue ends.
 func goneAt(at time.Duration) []queueStep {
 	return []queueStep{{at, func(w *queueWorld) {
-		for _, name := range queueNames {
+		for _, name := range slices.Sorted(maps.Keys(w.objects)) {
 			w.leaves(name)
 		}
 	}}, {at + time.Second, func(w *queueWorld) { w.finishAll(contract.FDBTurnNothing) }}}
@@ -50,6 +52,15 @@ func TestTurnsBeginInTheQueuesOrder(t *testing.T) {
 		"as many as the limit says": {
 			limit: 3, steps: []queueStep{wantsIn(0, contract.FDBJobExpire, "a", "b", "c", "d"), finishIn(10*sec, "b", done)},
 			want: []string{"0 expire a", "0 expire b", "0 expire c", "10 expire d"},
+		},
+		"one of each namespace, over runs, and who comes late waits for one turn of the others": {
+			steps: []queueStep{
+				wantsIn(0, contract.FDBJobExpire, "a", "b", "c", "bank-a"), finishIn(10*sec, "a", done),
+				wantsIn(15*sec, contract.FDBJobDelete, "d", "e", "shop-a"),
+				{16 * sec, func(w *queueWorld) { w.roll = true }},
+				finishIn(20*sec, "bank-a", done), finishIn(30*sec, "b", done), finishIn(40*sec, "shop-a", done), finishIn(50*sec, "c", done),
+			},
+			want: []string{"0 expire a", "10 expire bank-a", "20 expire b", "30 delete shop-a", "40 expire c", "50 delete d"},
 		},
 		"what could not be done is tried again after the retry interval": {
 			steps: []queueStep{wantsIn(0, contract.FDBJobExpire, "a"), finishIn(10*sec, "a", notYet)},
@@ -265,9 +276,9 @@ func TestTheQueueShowsWhoRunsAndWhoWaits(t *testing.T) {
 			{Ref: backupRef("c"), Job: contract.FDBJobDelete, Turn: at + 20},
 		},
 		Entries: []contract.FDBQueueEntry{
+			{Ref: backupRef("c"), Job: contract.FDBJobDelete, NotBefore: at + 620, Last: at + 20},
 			{Ref: backupRef("a"), Job: contract.FDBJobExpire, NotBefore: at + 3600, Last: at, Outcome: contract.FDBTurnRefused},
 			{Ref: backupRef("b"), Job: contract.FDBJobExpire, NotBefore: at + 3610, Last: at + 10},
-			{Ref: backupRef("c"), Job: contract.FDBJobDelete, NotBefore: at + 620, Last: at + 20},
 		},
 	}, state)
 	assert.Equal(t, strings.Join([]string{
@@ -276,8 +287,8 @@ func TestTheQueueShowsWhoRunsAndWhoWaits(t *testing.T) {
 		"- `team/b` (expire) since 2026-08-01T12:00:10Z; its pod is in termination and does not count",
 		"- `team/c` (delete) since 2026-08-01T12:00:20Z",
 		"", "Have their turns in this order:", "",
+		"- `team/c` (delete) not before 2026-08-01T12:10:20Z; last turn 2026-08-01T12:00:20Z",
 		"- `team/a` (expire) not before 2026-08-01T13:00:00Z; last turn 2026-08-01T12:00:00Z: Refused",
-		"- `team/b` (expire) not before 2026-08-01T13:00:10Z; last turn 2026-08-01T12:00:10Z",
-		"- `team/c` (delete) not before 2026-08-01T12:10:20Z; last turn 2026-08-01T12:00:20Z", "",
+		"- `team/b` (expire) not before 2026-08-01T13:00:10Z; last turn 2026-08-01T12:00:10Z", "",
 	}, "\n"), details)
 }

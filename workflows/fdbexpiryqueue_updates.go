@@ -13,7 +13,7 @@ import (
 // handle answers queries and Updates.
 func (r *fdbExpiryQueueRun) handle(ctx workflow.Context) error {
 	err := workflow.SetQueryHandler(ctx, contract.QueryState, func() (contract.FDBExpiryQueueState, error) {
-		return contract.FDBExpiryQueueState{Limit: r.pace.Limit, Turns: r.turns, Entries: r.entries}, nil
+		return contract.FDBExpiryQueueState{Limit: r.pace.Limit, Turns: r.turns, Entries: r.order(workflow.Now(ctx).Unix())}, nil
 	})
 	if err != nil {
 		return err
@@ -138,7 +138,7 @@ func fdbTurnSummary(turn contract.FDBTurn) string {
 }
 
 // details says in Markdown whose turn it is and who waits.
-func (r *fdbExpiryQueueRun) details() string {
+func (r *fdbExpiryQueueRun) details(now int64) string {
 	text := fmt.Sprintf("**Expirations and deletions:** %d of at most %d at a time; %d in the queue.\n",
 		r.running(), r.pace.Limit, len(r.entries))
 	text += listedFDB("Run:", r.turns, func(turn contract.FDBTurn) string {
@@ -151,7 +151,7 @@ func (r *fdbExpiryQueueRun) details() string {
 		}
 		return line
 	})
-	return text + listedFDB("Have their turns in this order:", r.entries, func(entry contract.FDBQueueEntry) string {
+	return text + listedFDB("Have their turns in this order:", r.order(now), func(entry contract.FDBQueueEntry) string {
 		line := fmt.Sprintf("- `%s` (%s)", oneLine(entry.Ref.String()), entry.Job)
 		if entry.NotBefore != 0 {
 			line += " not before " + stamp(entry.NotBefore)

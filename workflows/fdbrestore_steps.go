@@ -245,7 +245,7 @@ func (r *fdbRestoreRun) leaveContainer(ctx workflow.Context) error {
 func (r *fdbRestoreRun) askContainer(
 	ctx workflow.Context, ask contract.FDBContainerAsk, summary string,
 ) (answer contract.FDBContainerAnswer, err error) {
-	ask.User.Name = r.name()
+	ask.User.Name, ask.User.Cluster, ask.User.Namespace = r.name(), r.in.Cluster, r.in.Ref.Namespace
 	answer, err = askFDBContainer(ctx, ask, guardTimeout, summary)
 	if err == nil || temporal.IsCanceledError(err) {
 		return answer, err

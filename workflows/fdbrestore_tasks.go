@@ -16,14 +16,29 @@ const (
 	restoreTasksDeadline = 10 * time.Minute
 	// restoreTaskAttempt is what a task gets at least, so that it can say after the deadline what it has waited for.
 	restoreTaskAttempt = 2 * time.Minute
+	// restoreTasksVersion marks runs whose history names the tasks.
+	restoreTasksVersion = "restore-tasks-in-the-history"
 )
+
+// taskNames are the tasks of the code that begins them: one with others, which takes the run over, goes on with these.
+func taskNames(ctx workflow.Context) (names []string, err error) {
+	if workflow.GetVersion(ctx, restoreTasksVersion, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+		return []string{contract.FDBRestoreTaskUnlocked, contract.FDBRestoreTaskVersion}, nil
+	}
+	err = workflow.SideEffect(ctx, func(workflow.Context) any { return contract.FDBRestoreTasks() }).Get(&names)
+	return names, err
+}
 
 // finalize runs the tasks after the end of a restore, in their order, each whatever those before it found. That they are being
 // run is written first: from then on nothing of the destination's restore is needed. An event breaks them off; they may be
 // repeated.
 func (r *fdbRestoreRun) finalize(ctx workflow.Context) error {
+	names, err := taskNames(ctx)
+	if err != nil {
+		return err
+	}
 	r.tasks = nil
-	for _, name := range contract.FDBRestoreTasks() {
+	for _, name := range names {
 		r.tasks = append(r.tasks, contract.RecordedTask{Name: name, Phase: fdbrestore.TaskInProgress})
 	}
 	if err := r.publish(ctx); err != nil || fdbrestore.Settled(r.view) || r.view.BeingDeleted {

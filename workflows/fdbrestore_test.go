@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/workflow"
 
 	fdbrestore "holdfast.dev/holdfast/k8s/fdb/restore"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -280,6 +281,38 @@ func TestTheCheckOfTheEnd(t *testing.T) {
 	assert.Equal(t, "FinalizationFailing", w.reason())
 	assert.Contains(t, w.findings.Conditions[0].Message, "it is locked")
 	assert.Empty(t, w.at["inspect"])
+}
+
+// A worker of another release may go on with what this one has begun: the tasks are those that the history names.
+func TestTheTasksOfARestoreAreThoseOfItsHistory(t *testing.T) {
+	for title, tt := range map[string]struct {
+		mock func(*restoreRun)
+		want []string
+	}{
+		"of another release": {
+			func(r *restoreRun) { r.OnSideEffect().Return([]string{contract.FDBRestoreTaskVersion}) },
+			[]string{contract.FDBRestoreTaskVersion},
+		},
+		"of a history that names none": {
+			func(r *restoreRun) {
+				r.OnGetVersion("restore-tasks-in-the-history", workflow.DefaultVersion, workflow.Version(1)).Return(workflow.DefaultVersion)
+			},
+			[]string{contract.FDBRestoreTaskUnlocked, contract.FDBRestoreTaskVersion},
+		},
+	} {
+		t.Run(title, func(t *testing.T) {
+			w := newRestoreWorld()
+			run := w.run()
+			tt.mock(run)
+			run.after(2*time.Minute, func() { w.enter(fdbrestore.StateCompleted) })
+			require.Nil(t, run.serve(t, contract.FDBRestoreInput{}, time.Hour))
+			var names []string
+			for _, task := range w.findings.Tasks {
+				names = append(names, task.Name)
+			}
+			assert.Equal(t, tt.want, names)
+		})
+	}
 }
 
 func TestARestoreIsDeleted(t *testing.T) {

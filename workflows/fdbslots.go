@@ -7,9 +7,11 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// fdbSlots say who has a slot for a first snapshot and who waits for one, in the order of their asking. Times are passed in.
+// fdbSlots say who has a slot for a first snapshot and who waits for one. Times are passed in.
 type fdbSlots struct {
+	// waiting are in the order of their asking; order says who is next.
 	holders, waiting []contract.FDBHolder
+	rounds           fdbRounds
 	// again are the holders that have asked again and are told again.
 	again []string
 }
@@ -23,7 +25,8 @@ func withoutFDBHolder(list []contract.FDBHolder, id string) []contract.FDBHolder
 }
 
 // take notes what a backup wants. Who asks, runs.
-func (s *fdbSlots) take(wish contract.FDBWish, id string, now int64) {
+func (s *fdbSlots) take(wish contract.FDBWish, asker contract.FDBHolder) {
+	id := asker.WorkflowID
 	holds, waits := fdbHolderIn(s.holders, id), fdbHolderIn(s.waiting, id)
 	if wish == contract.FDBWishRelease {
 		s.remove(id)
@@ -37,9 +40,12 @@ func (s *fdbSlots) take(wish contract.FDBWish, id string, now int64) {
 		}
 	case wish == contract.FDBWishCount:
 		s.waiting = withoutFDBHolder(s.waiting, id)
-		s.holders = append(s.holders, contract.FDBHolder{WorkflowID: id, Since: now})
+		s.holders = append(s.holders, asker)
 	case waits < 0:
-		s.waiting = append(s.waiting, contract.FDBHolder{WorkflowID: id, Since: now})
+		s.waiting = append(s.waiting, asker)
+		s.rounds.know(s.lines())
+	default:
+		s.waiting[waits].Namespace = asker.Namespace // it may have asked before that was told
 	}
 }
 
@@ -49,21 +55,45 @@ func (s *fdbSlots) remove(id string) {
 	s.again = slices.DeleteFunc(s.again, func(again string) bool { return again == id })
 }
 
-// grant gives a free slot to the first that waits, and returns who it is.
-func (s *fdbSlots) grant(limit int, now int64) (id string, granted bool) {
-	if len(s.waiting) == 0 || len(s.holders) >= limit {
-		return "", false
+// line is whose turns go round with those of others.
+func (s *fdbSlots) line(holder contract.FDBHolder) string {
+	if s.rounds.single {
+		return ""
 	}
-	id = s.waiting[0].WorkflowID
-	s.waiting = slices.Delete(s.waiting, 0, 1)
-	s.holders = append(s.holders, contract.FDBHolder{WorkflowID: id, Since: now})
-	return id, true
+	return holder.Namespace
+}
+
+func (s *fdbSlots) lines() []string {
+	var lines []string
+	for _, holder := range s.waiting {
+		lines = append(lines, s.line(holder))
+	}
+	return lines
+}
+
+// order is the order of the grants: by rounds of the namespaces.
+func (s *fdbSlots) order() []contract.FDBHolder {
+	return inFDBRounds(s.rounds.among(s.lines()), s.waiting, s.line)
+}
+
+// grant gives a free slot to the next, and returns who it is.
+func (s *fdbSlots) grant(limit int, now int64) (next contract.FDBHolder, granted bool) {
+	if len(s.waiting) == 0 || len(s.holders) >= limit {
+		return contract.FDBHolder{}, false
+	}
+	next = s.order()[0]
+	s.rounds.served(s.line(next), s.lines())
+	s.waiting = withoutFDBHolder(s.waiting, next.WorkflowID)
+	next.Since = now
+	s.holders = append(s.holders, next)
+	return next, true
 }
 
 // requeue takes a slot back from one that could not be told of it; it waits anew, so that it does not hold up the others.
-func (s *fdbSlots) requeue(id string, now int64) {
-	s.remove(id)
-	s.waiting = append(s.waiting, contract.FDBHolder{WorkflowID: id, Since: now})
+func (s *fdbSlots) requeue(holder contract.FDBHolder, now int64) {
+	s.remove(holder.WorkflowID)
+	holder.Since = now
+	s.waiting = append(s.waiting, holder)
 }
 
 // closed notes that a workflow does not run. What waits is forgotten: it has started nothing. What holds keeps its slot for

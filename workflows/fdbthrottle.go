@@ -20,16 +20,18 @@ const (
 	maxShownFDBBackups = 50
 )
 
-// FDBSnapshotThrottle lets the FoundationDBBackups of a Kubernetes cluster start their first snapshots a few at a time, in the
-// order of their asking. A backup has its slot until it says otherwise, or its workflow is gone and nothing that it asked for
-// can run any more. The throttle ends when nobody has or wants a slot; the next one to ask starts it again.
+// FDBSnapshotThrottle lets the FoundationDBBackups of a Kubernetes cluster start their first snapshots a few at a time. Turns go
+// round the namespaces, and within one they come in the order of asking. A backup has its slot until it says otherwise, or its
+// workflow is gone and nothing that it asked for can run any more. The throttle ends when nobody has or wants a slot; the next
+// one to ask starts it again.
 func FDBSnapshotThrottle(ctx workflow.Context, in contract.FDBThrottleInput, options Options) error {
 	run := &fdbThrottleRun{
-		cluster: in.Cluster, options: options, slots: fdbSlots{holders: in.Holders, waiting: in.Waiting},
+		cluster: in.Cluster, options: options,
+		slots:    fdbSlots{holders: in.Holders, waiting: in.Waiting, rounds: fdbRoundsOf(ctx, in.Namespaces)},
 		requests: workflow.GetSignalChannel(ctx, contract.SignalSlot),
 	}
 	err := workflow.SetQueryHandler(ctx, contract.QueryState, func() (contract.FDBThrottleState, error) {
-		return contract.FDBThrottleState{Limit: run.limit, Holders: run.slots.holders, Waiting: run.slots.waiting}, nil
+		return contract.FDBThrottleState{Limit: run.limit, Holders: run.slots.holders, Waiting: run.slots.order()}, nil
 	})
 	if err != nil {
 		return err
@@ -50,7 +52,7 @@ func (r *fdbThrottleRun) find(ctx workflow.Context) error {
 		return err
 	}
 	for _, id := range found.WorkflowIDs {
-		r.slots.take(contract.FDBWishCount, id, workflow.Now(ctx).Unix())
+		r.slots.take(contract.FDBWishCount, contract.FDBHolder{WorkflowID: id, Since: workflow.Now(ctx).Unix()})
 		r.slots.again = append(r.slots.again, id) // it is told, and says so if it needs none
 	}
 	return nil
@@ -83,6 +85,7 @@ func (r *fdbThrottleRun) serve(ctx workflow.Context) error {
 			if workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
 				return workflow.NewContinueAsNewError(ctx, contract.WorkflowFDBThrottle, contract.FDBThrottleInput{
 					Cluster: r.cluster, Found: true, Holders: r.slots.holders, Waiting: r.slots.waiting,
+					Namespaces: r.slots.rounds.among(r.slots.lines()),
 				})
 			}
 		}
@@ -110,7 +113,9 @@ func (r *fdbThrottleRun) receive(ctx workflow.Context) {
 			continue
 		}
 		r.census.hear(request.WorkflowID)
-		r.slots.take(request.Wish, request.WorkflowID, workflow.Now(ctx).Unix())
+		r.slots.take(request.Wish, contract.FDBHolder{
+			WorkflowID: request.WorkflowID, Namespace: request.Namespace, Since: workflow.Now(ctx).Unix(),
+		})
 	}
 }
 
@@ -129,7 +134,7 @@ func (r *fdbThrottleRun) count(ctx workflow.Context) {
 	}
 }
 
-// grant tells those that have a slot and asked again, and gives the free slots to the first that wait.
+// grant tells those that have a slot and asked again, and gives the free slots to those that are next.
 func (r *fdbThrottleRun) grant(ctx workflow.Context) error {
 	again := r.slots.again
 	r.slots.again = nil
@@ -144,18 +149,18 @@ func (r *fdbThrottleRun) grant(ctx workflow.Context) error {
 	}
 	r.limit = r.limitNow(ctx)
 	for range r.slots.waiting { // each at most once
-		id, granted := r.slots.grant(r.limit, workflow.Now(ctx).Unix())
+		next, granted := r.slots.grant(r.limit, workflow.Now(ctx).Unix())
 		if !granted {
 			return nil
 		}
-		closed, err := r.tell(ctx, id)
+		closed, err := r.tell(ctx, next.WorkflowID)
 		switch {
 		case temporal.IsCanceledError(err):
 			return err
 		case closed:
-			r.slots.remove(id) // it never had a slot, so it has started nothing
+			r.slots.remove(next.WorkflowID) // it never had a slot, so it has started nothing
 		case err != nil:
-			r.slots.requeue(id, workflow.Now(ctx).Unix())
+			r.slots.requeue(next, workflow.Now(ctx).Unix())
 		}
 	}
 	return nil
@@ -214,7 +219,7 @@ func (r *fdbThrottleRun) details() string {
 		}
 	}
 	list("Have a slot:", r.slots.holders)
-	list("Wait, in this order:", r.slots.waiting)
+	list("Wait, in this order:", r.slots.order())
 	return text
 }
 

@@ -17,6 +17,8 @@ type throttleModel struct {
 	*throttleWorld
 	// asked is when a backup asked first for the place that it may have in the queue, again when it asked after it last came back.
 	asked, again map[string]time.Duration
+	// turns are when each namespace was granted a slot.
+	turns map[string][]time.Duration
 	// holds are those that may start a first snapshot, or are in one; died is when they went.
 	holds map[string]bool
 	died  map[string]time.Duration
@@ -28,7 +30,7 @@ type throttleModel struct {
 func newThrottleModel() *throttleModel {
 	m := &throttleModel{
 		throttleWorld: newThrottleWorld(), asked: map[string]time.Duration{}, again: map[string]time.Duration{},
-		holds: map[string]bool{}, died: map[string]time.Duration{}, late: map[string]bool{},
+		turns: map[string][]time.Duration{}, holds: map[string]bool{}, died: map[string]time.Duration{}, late: map[string]bool{},
 	}
 	m.told = m.judge
 	return m
@@ -64,12 +66,33 @@ func (m *throttleModel) judge(backup string) {
 	}
 	for _, other := range slices.Sorted(maps.Keys(m.again)) {
 		at := m.again[other]
-		if !m.dead[other] && at < mine {
+		if !m.dead[other] && teamOf(other) == teamOf(backup) && at < mine {
 			m.wrong = append(m.wrong, fmt.Sprintf("%s, which asked at %s, got a slot at %s before %s, which had asked at %s",
 				backup, mine, m.now(), other, at))
 		}
+		if turns := m.turnsSince(teamOf(backup), at, teamOf(other)); !m.dead[other] && len(turns) > 0 {
+			m.wrong = append(m.wrong, fmt.Sprintf("%s got a slot at %s, its namespace had one at %s, and %s waits since %s",
+				backup, m.now(), turns, other, at))
+		}
 	}
+	m.turns[teamOf(backup)] = append(m.turns[teamOf(backup)], m.now())
 	m.take(backup)
+}
+
+// turnsSince are the grants to a namespace after a time, and after the last grant to another.
+func (m *throttleModel) turnsSince(namespace string, since time.Duration, other string) (turns []time.Duration) {
+	if namespace == other {
+		return nil
+	}
+	for _, at := range m.turns[other] {
+		since = max(since, at)
+	}
+	for _, at := range m.turns[namespace] {
+		if at > since {
+			turns = append(turns, at)
+		}
+	}
+	return turns
 }
 
 func (m *throttleModel) take(backup string) {
@@ -132,11 +155,14 @@ func (m *throttleModel) returns(at time.Duration, backup string) []throttleStep 
 	return append([]throttleStep{back}, m.sends(at+time.Millisecond, backup, contract.FDBWishSlot)...)
 }
 
+// throttled are backups of three namespaces.
+var throttled = []string{"a", "b", "c", "bank-d", "bank-e", "shop-f"}
+
 const apart = 3 * time.Millisecond
 
 // random is something that happens at a time to one of a few backups.
 func (m *throttleModel) random(t *rapid.T, at time.Duration, dead map[string]bool) []throttleStep {
-	backup := rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "f"}).Draw(t, "backup")
+	backup := rapid.SampledFrom(throttled).Draw(t, "backup")
 	what := rapid.SampledFrom([]string{
 		"ask", "ask", "ask", "count", "release", "release", "die", "limit", "continue",
 	}).Draw(t, "what")
@@ -160,7 +186,7 @@ func (m *throttleModel) random(t *rapid.T, at time.Duration, dead map[string]boo
 }
 
 // TestWhateverHappensSlotsAreGivenInOrderAndNoneIsLost: at a grant the others are fewer than the limit; nobody is granted a slot
-// before one that asked earlier and waits; and when those that have slots release them, everybody that runs gets one.
+// before one of its namespace that asked earlier and waits, and no namespace a second one while another waits; and when those that have slots release them, everybody that runs gets one.
 func TestWhateverHappensSlotsAreGivenInOrderAndNoneIsLost(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newThrottleModel()
@@ -176,7 +202,7 @@ func TestWhateverHappensSlotsAreGivenInOrderAndNoneIsLost(t *testing.T) {
 		// In the end those that have slots release them, one every ten seconds, until nobody waits.
 		at += contract.FDBSlotGrace + 3*time.Minute
 		for range 20 {
-			for _, backup := range []string{"a", "b", "c", "d", "e", "f"} {
+			for _, backup := range throttled {
 				at += 10*time.Second + apart
 				steps = append(steps, m.releasesIfHolding(at, backup)...)
 			}

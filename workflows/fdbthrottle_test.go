@@ -51,6 +51,15 @@ func TestFirstSnapshotsAreGrantedAFewAtATime(t *testing.T) {
 			},
 			want: []string{"0 a", "4 a", "10 b", "20 c"}, runs: 1,
 		},
+		"one of each namespace, over runs, and who comes late waits for one of the others": {
+			steps: []throttleStep{
+				asks(0, "a"), asks(1*sec, "b"), asks(2*sec, "c"), asks(3*sec, "bank-a"), releases(10*sec, "a"),
+				asks(11*sec, "d"), continuesAsNew(12 * sec), asks(13*sec, "shop-a"), asks(14*sec, "bank-b"),
+				releases(20*sec, "b"), releases(30*sec, "bank-a"), releases(40*sec, "c"), releases(50*sec, "shop-a"),
+				releases(60*sec, "bank-b"), releases(70*sec, "d"),
+			},
+			want: []string{"0 a", "10 b", "20 bank-a", "30 c", "40 shop-a", "50 bank-b", "60 d"}, runs: 2,
+		},
 		"one that waits no more is passed over": {
 			steps: []throttleStep{
 				asks(0, "a"), asks(1*sec, "b"), asks(2*sec, "c"), releases(3*sec, "b"), releases(10*sec, "a"), releases(20*sec, "c"),
@@ -184,8 +193,8 @@ func TestTheThrottleShowsWhoHoldsAndWhoWaits(t *testing.T) {
 	at := w.start.Unix()
 	assert.Equal(t, contract.FDBThrottleState{
 		Limit:   1,
-		Holders: []contract.FDBHolder{{WorkflowID: "west/fdbb/team/a/u", Since: at, ClosedSince: at + 60}},
-		Waiting: []contract.FDBHolder{{WorkflowID: "west/fdbb/team/b/u", Since: at + 1}},
+		Holders: []contract.FDBHolder{{WorkflowID: "west/fdbb/team/a/u", Namespace: "team", Since: at, ClosedSince: at + 60}},
+		Waiting: []contract.FDBHolder{{WorkflowID: "west/fdbb/team/b/u", Namespace: "team", Since: at + 1}},
 	}, state)
 	assert.Equal(t, "**First snapshots:** 1 of at most 1 at a time; 1 wait.\n\nHave a slot:\n\n"+
 		"- `west/fdbb/team/a/u` since 2026-08-01T12:00:00Z; its workflow does not run since 2026-08-01T12:01:00Z: the slot is kept "+

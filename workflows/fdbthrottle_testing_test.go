@@ -161,7 +161,9 @@ func (w *throttleWorld) step(env *testsuite.TestWorkflowEnvironment, step thrott
 	}
 	w.steps = w.steps[1:]
 	if step.wish != "" {
-		env.SignalWorkflow(contract.SignalSlot, contract.FDBSlotRequest{Cluster: "west", WorkflowID: step.backup, Wish: step.wish})
+		env.SignalWorkflow(contract.SignalSlot, contract.FDBSlotRequest{
+			Cluster: "west", WorkflowID: step.backup, Namespace: teamOf(step.backup), Wish: step.wish,
+		})
 		return
 	}
 	w.mu.Lock()

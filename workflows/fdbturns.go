@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -10,8 +11,10 @@ import (
 // fdbTurns say which backup has its turn in the queue of expirations and which wait for theirs, in their order. Times are Unix
 // seconds and passed in.
 type fdbTurns struct {
+	// entries are in the order of their asking; whose turn has begun is at the end. order says whose turn is next.
 	entries []contract.FDBQueueEntry
 	turns   []contract.FDBTurn
+	rounds  fdbRounds
 	// begun are the turns that began in the second of the last: another turn of the same backup needs another number.
 	begun []contract.FDBTurn
 }
@@ -47,6 +50,7 @@ func (s *fdbTurns) take(ref contract.ObjectRef, job contract.FDBJob) {
 		s.drop(ref)
 	case at < 0:
 		s.entries = append(s.entries, contract.FDBQueueEntry{Ref: ref, Job: job})
+		s.rounds.know(s.lines())
 	case s.entries[at].Job != job:
 		s.entries[at].Job = job
 		if job == contract.FDBJobDelete {
@@ -82,16 +86,56 @@ func (s *fdbTurns) taken() int {
 	return count
 }
 
-// begin gives the next turn to the first that is due and has none, and puts it at the end.
+// line is whose turns go round with those of others.
+func (s *fdbTurns) line(entry contract.FDBQueueEntry) string {
+	if s.rounds.single {
+		return ""
+	}
+	return entry.Ref.Namespace
+}
+
+func (s *fdbTurns) lines() []string {
+	var lines []string
+	for _, entry := range s.entries {
+		lines = append(lines, s.line(entry))
+	}
+	return lines
+}
+
+// order is the order of the turns: those that people have put first, those that are due, by rounds of the namespaces, and then
+// those that are not, by their times.
+func (s *fdbTurns) order(now int64) []contract.FDBQueueEntry {
+	var first, due, later []contract.FDBQueueEntry
+	busy := make(map[contract.ObjectRef]bool, len(s.turns))
+	for _, turn := range s.turns {
+		busy[turn.Ref] = true
+	}
+	for _, entry := range s.entries {
+		switch {
+		case entry.First:
+			first = append(first, entry)
+		case entry.NotBefore <= now && !busy[entry.Ref]:
+			due = append(due, entry)
+		default:
+			later = append(later, entry)
+		}
+	}
+	due = inFDBRounds(s.rounds.among(s.lines()), due, s.line)
+	slices.SortStableFunc(later, func(a, b contract.FDBQueueEntry) int { return cmp.Compare(a.NotBefore, b.NotBefore) })
+	return slices.Concat(first, due, later)
+}
+
+// begin gives the next turn to the first in their order that is due and has none.
 func (s *fdbTurns) begin(now int64, pace fdbPace) (contract.FDBTurn, bool) {
 	if s.running() >= pace.Limit {
 		return contract.FDBTurn{}, false
 	}
-	at := slices.IndexFunc(s.entries, func(e contract.FDBQueueEntry) bool { return e.NotBefore <= now && s.turn(e.Ref) < 0 })
+	order := s.order(now)
+	at := slices.IndexFunc(order, func(e contract.FDBQueueEntry) bool { return e.NotBefore <= now && s.turn(e.Ref) < 0 })
 	if at < 0 {
 		return contract.FDBTurn{}, false
 	}
-	entry := s.entries[at]
+	entry := order[at]
 	turn := contract.FDBTurn{Ref: entry.Ref, Job: entry.Job, Turn: max(now, entry.Last+1)}
 	s.begun = slices.DeleteFunc(s.begun, func(t contract.FDBTurn) bool { return t.Turn < now })
 	for _, earlier := range s.begun {
@@ -126,13 +170,15 @@ func (s *fdbTurns) add(turn contract.FDBTurn, since int64, pace fdbPace) {
 	s.rotate(turn, since, pace)
 }
 
-// rotate puts a backup whose turn has begun at the end.
+// rotate puts a backup whose turn has begun at the end, and its namespace at the end of the rounds.
 func (s *fdbTurns) rotate(turn contract.FDBTurn, since int64, pace fdbPace) {
 	at := s.entry(turn.Ref)
 	if at < 0 {
 		return
 	}
 	entry := s.entries[at]
+	s.rounds.served(s.line(entry), s.lines())
+	entry.First = false
 	entry.Last = max(entry.Last, turn.Turn)
 	if entry.Job == turn.Job {
 		entry.NotBefore = since + pace.rest(turn.Job)
@@ -227,12 +273,12 @@ func (s *fdbTurns) named(name contract.FDBQueueName) (waits bool, since int64) {
 	return slices.ContainsFunc(s.entries, func(e contract.FDBQueueEntry) bool { return called(e.Ref, name) }), since
 }
 
-// hurry puts a backup first, and lets it not wait.
+// hurry puts a backup first, before all rounds, and lets it not wait.
 func (s *fdbTurns) hurry(name contract.FDBQueueName) {
 	var first, others []contract.FDBQueueEntry
 	for _, entry := range s.entries {
 		if called(entry.Ref, name) {
-			entry.NotBefore = 0
+			entry.NotBefore, entry.First = 0, true
 			first = append(first, entry)
 			continue
 		}

@@ -23,6 +23,9 @@ func NonAdminBackupStorageLocation(ctx workflow.Context, in contract.LocationInp
 	return run.serve(ctx)
 }
 
+// secretLag is what Velero gets to see a Secret that was just made: far more than the events of a healthy API server take.
+const secretLag = 500 * time.Millisecond
+
 // longestBreath is the wait between two looks at what others hold.
 const longestBreath = time.Minute
 
@@ -77,6 +80,11 @@ func (r *locationRun) act(ctx workflow.Context) (locationStep, error) {
 		r.view = view
 		if step = nextLocationStep(view); step == stepSettled {
 			return step, nil
+		}
+		if view.CopyMade {
+			if err := workflow.Sleep(ctx, secretLag); err != nil {
+				return "", err
+			}
 		}
 	}
 	return stepWait, nil

@@ -8,6 +8,7 @@ import (
 
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/policy"
 )
 
 // The functions of this file change the status of a NonAdminBackup in memory and nothing else.
@@ -53,7 +54,7 @@ func ApplyMirror(nab *oadpv1alpha1.NonAdminBackup, o *Objects, oadpNamespace str
 	}
 	refer(nab, o.BackupName, oadpNamespace)
 	nab.Status.VeleroBackup.Spec = o.Backup.Spec.DeepCopy()
-	nab.Status.VeleroBackup.Status = o.Backup.Status.DeepCopy()
+	nab.Status.VeleroBackup.Status = repeated(&o.Backup.Status)
 	phase := o.Backup.Status.Phase
 	switch {
 	case Finished(phase), movedPast(phase):
@@ -62,6 +63,14 @@ func ApplyMirror(nab *oadpv1alpha1.NonAdminBackup, o *Objects, oadpNamespace str
 		setQueuePosition(nab, 1)
 	}
 	ApplyDeleteRequest(nab, o)
+}
+
+// repeated is what a tenant may read of a Velero Backup's status.
+func repeated(status *velerov1.BackupStatus) *velerov1.BackupStatus {
+	status = status.DeepCopy()
+	status.ValidationErrors = policy.ConcealedAll(status.ValidationErrors)
+	status.FailureReason = policy.Concealed(status.FailureReason)
+	return status
 }
 
 // ApplyDeleteRequest repeats the newest DeleteBackupRequest, if there is one.

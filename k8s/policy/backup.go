@@ -13,7 +13,7 @@ import (
 // ValidateBackup judges a NonAdminBackup's spec. nil means valid, an *InvalidSpecError that it is not; any other error
 // means that it could not be judged now. The reader is asked for the storage location that the spec names, if any.
 //
-// The order of the checks and their texts are those of the Non-Admin Controller.
+// The order of the checks and their texts are those of the Non-Admin Controller, which lets a tenant name any ConfigMap.
 func ValidateBackup(
 	ctx context.Context, reader client.Reader, oadpNamespace string, nab *oadpv1alpha1.NonAdminBackup, p Policy,
 ) error {
@@ -25,6 +25,9 @@ func ValidateBackup(
 	}
 	if nab.Spec.BackupSpec.VolumeSnapshotLocations != nil {
 		return invalid("NonAdminBackup spec.backupSpec.volumeSnapshotLocations is restricted")
+	}
+	if own := nab.Spec.BackupSpec.ResourcePolicy; own != nil && ownConfigMap(own.Name) {
+		return reservedConfigMap("NonAdminBackup spec.backupSpec.resourcePolicy")
 	}
 	return checkEnforced("spec.backupSpec", asVeleroReads(nab.Spec.BackupSpec), p.EnforceBackupSpec)
 }

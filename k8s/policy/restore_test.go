@@ -64,11 +64,11 @@ func TestWhichRestoresAreRefused(t *testing.T) {
 		"with a modifier, from the tenant's own one": {spec: velerov1.RestoreSpec{ResourceModifier: modifier}, source: takenInOwnStore(), want: "NonAdminRestore spec.restoreSpec.resourceModifier is restricted, must not be set to restore a backup from a NonAdminBackupStorageLocation"},
 		"with what is no modifier but ours": {
 			spec:   velerov1.RestoreSpec{ResourceModifier: &corev1.TypedLocalObjectReference{Kind: "ConfigMap", Name: "holdfast-policy"}},
-			source: taken(), want: `NonAdminRestore spec.restoreSpec.resourceModifier is restricted, must not name a ConfigMap whose name begins with "holdfast-"`,
+			source: taken(), want: `NonAdminRestore spec.restoreSpec.resourceModifier is restricted, must not name a ConfigMap of Holdfast, whose name begins with "holdfast" or ends in a UUID`,
 		},
 		"with a policy that is ours": {
 			spec:   velerov1.RestoreSpec{ResourcePolicy: &corev1.TypedLocalObjectReference{Kind: "ConfigMap", Name: "holdfast-released"}},
-			source: taken(), want: `NonAdminRestore spec.restoreSpec.resourcePolicy is restricted, must not name a ConfigMap whose name begins with "holdfast-"`,
+			source: taken(), want: `NonAdminRestore spec.restoreSpec.resourcePolicy is restricted, must not name a ConfigMap of Holdfast, whose name begins with "holdfast" or ends in a UUID`,
 		},
 		"with a selector that selects nothing": {
 			spec: velerov1.RestoreSpec{LabelSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Is"}}}},

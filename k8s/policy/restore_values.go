@@ -2,22 +2,18 @@ package policy
 
 import (
 	"slices"
-	"strings"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// reservedPrefix begins the names of Holdfast's own ConfigMaps. Velero repeats what it finds in one that is not what it wants.
-const reservedPrefix = "holdfast-"
-
 // checkRestoreValues refuses what Velero would refuse or fail at (since 1.18): once there is a Velero Restore, no edit helps.
 func checkRestoreValues(spec *velerov1.RestoreSpec) error {
-	if own := spec.ResourceModifier; own != nil && strings.HasPrefix(own.Name, reservedPrefix) {
-		return reserved("resourceModifier")
+	if own := spec.ResourceModifier; own != nil && ownConfigMap(own.Name) {
+		return reservedConfigMap("NonAdminRestore spec.restoreSpec.resourceModifier")
 	}
-	if own := spec.ResourcePolicy; own != nil && strings.HasPrefix(own.Name, reservedPrefix) {
-		return reserved("resourcePolicy")
+	if own := spec.ResourcePolicy; own != nil && ownConfigMap(own.Name) {
+		return reservedConfigMap("NonAdminRestore spec.restoreSpec.resourcePolicy")
 	}
 	if spec.LabelSelector != nil && spec.OrLabelSelectors != nil {
 		return invalidRestore("labelSelector", "spec.restoreSpec.orLabelSelectors is set too, only one can be")
@@ -58,9 +54,4 @@ func isOther(than string) func(string) bool { return func(item string) bool { re
 
 func invalidRestore(field, problem string) error {
 	return invalid("NonAdminRestore spec.restoreSpec.%s is invalid: %s", field, problem)
-}
-
-func reserved(field string) error {
-	return invalid("NonAdminRestore spec.restoreSpec.%s is restricted, must not name a ConfigMap whose name begins with %q",
-		field, reservedPrefix)
 }

@@ -7,6 +7,7 @@ import (
 
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/policy"
 )
 
 // The functions of this file change the status of a NonAdminRestore in memory and nothing else.
@@ -53,13 +54,21 @@ func ApplyMirror(nar *oadpv1alpha1.NonAdminRestore, o *Objects, oadpNamespace st
 		return
 	}
 	refer(nar, o.RestoreName, oadpNamespace)
-	nar.Status.VeleroRestore.Status = o.Restore.Status.DeepCopy()
+	nar.Status.VeleroRestore.Status = repeated(&o.Restore.Status)
 	switch phase := o.Restore.Status.Phase; {
 	case Finished(phase), movedPast(phase):
 		setQueuePosition(nar, 0)
 	case phase == velerov1.RestorePhaseInProgress:
 		setQueuePosition(nar, 1)
 	}
+}
+
+// repeated is what a tenant may read of a Velero Restore's status.
+func repeated(status *velerov1.RestoreStatus) *velerov1.RestoreStatus {
+	status = status.DeepCopy()
+	status.ValidationErrors = policy.ConcealedAll(status.ValidationErrors)
+	status.FailureReason = policy.Concealed(status.FailureReason)
+	return status
 }
 
 // ApplyStall records that the store holds the results of the restore and Velero does not say so.

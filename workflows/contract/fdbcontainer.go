@@ -39,6 +39,10 @@ type FDBContainerUser struct {
 	WorkflowID string `json:"workflowId"`
 	// Name is how people call it: Kubernetes cluster, namespace/name.
 	Name string `json:"name"`
+	// Cluster and Namespace are where it is: the Kubernetes cluster's ID, and its object's namespace. Older workers tell the name
+	// only.
+	Cluster   string `json:"cluster,omitempty"`
+	Namespace string `json:"namespace,omitempty"`
 	// ReadsUntil is set for a restore: until then, in Unix seconds, nothing is expired or deleted.
 	ReadsUntil int64 `json:"readsUntil,omitempty"`
 	// Since is when a holder got it, in Unix seconds. Deletes: it may delete, not only expire.

@@ -50,9 +50,12 @@ type FDBExpiryQueueInput struct {
 	Cluster string `json:"cluster"`
 	// Found: what objects and pods tell is among the entries and turns.
 	Found bool `json:"found,omitempty"`
-	// Entries are in the order of their turns. Turns are those that run; their backups have an entry too, unless it was removed.
+	// Entries are in the order of their asking; whose turn has begun is at the end. Turns are those that run; their backups have an
+	// entry too, unless it was removed.
 	Entries []FDBQueueEntry `json:"entries,omitempty"`
 	Turns   []FDBTurn       `json:"turns,omitempty"`
+	// Namespaces are in the order of their next turns; those that it lacks come last.
+	Namespaces []string `json:"namespaces,omitempty"`
 	// Limit is what UpdateSetExpiryLimit has set; 0 if the flag holds.
 	Limit int `json:"limit,omitempty"`
 }
@@ -61,6 +64,8 @@ type FDBExpiryQueueInput struct {
 type FDBQueueEntry struct {
 	Ref ObjectRef `json:"ref"`
 	Job FDBJob    `json:"job"`
+	// First: people have put it first. It has its next turn before all others.
+	First bool `json:"first,omitempty"`
 	// NotBefore is the earliest begin of its next turn, in Unix seconds.
 	NotBefore int64 `json:"notBefore,omitempty"`
 	// Last is when its last turn began, in Unix seconds, and Outcome how that ended; empty before the first.
@@ -144,7 +149,8 @@ type FDBQueueAnswer struct {
 // FDBExpiryQueueState answers QueryState.
 type FDBExpiryQueueState struct {
 	// Limit is how many turns may run at a time.
-	Limit   int             `json:"limit"`
-	Turns   []FDBTurn       `json:"turns,omitempty"`
+	Limit int       `json:"limit"`
+	Turns []FDBTurn `json:"turns,omitempty"`
+	// Entries are in the order of their next turns.
 	Entries []FDBQueueEntry `json:"entries,omitempty"`
 }

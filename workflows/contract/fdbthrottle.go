@@ -27,6 +27,8 @@ type FDBThrottleInput struct {
 	// Holders have a slot; Waiting want one, in the order of their asking.
 	Holders []FDBHolder `json:"holders,omitempty"`
 	Waiting []FDBHolder `json:"waiting,omitempty"`
+	// Namespaces are in the order of their next slots; those that it lacks come last.
+	Namespaces []string `json:"namespaces,omitempty"`
 }
 
 // FDBSlotGrace is how long the slot of a holder whose workflow does not run is kept: as long as a start command that it asked
@@ -38,6 +40,7 @@ type FDBThrottleState struct {
 	// Limit is how many first snapshots may run at a time.
 	Limit   int         `json:"limit"`
 	Holders []FDBHolder `json:"holders,omitempty"`
+	// Waiting are in the order of their grants.
 	Waiting []FDBHolder `json:"waiting,omitempty"`
 }
 
@@ -45,6 +48,8 @@ type FDBThrottleState struct {
 type FDBHolder struct {
 	// WorkflowID is the backup's; never a run's.
 	WorkflowID string `json:"workflowId"`
+	// Namespace is its object's: slots go round the namespaces. Empty for those that were only found, or asked an older worker.
+	Namespace string `json:"namespace,omitempty"`
 	// Since is when it asked or got its slot, in Unix seconds.
 	Since int64 `json:"since"`
 	// ClosedSince is when its workflow was first found not to run, in Unix seconds; 0 if it runs. Its slot is kept for a while:
@@ -62,6 +67,7 @@ type FDBSlotRequest struct {
 	// Cluster is the Kubernetes cluster's ID.
 	Cluster    string  `json:"cluster"`
 	WorkflowID string  `json:"workflowId"`
+	Namespace  string  `json:"namespace,omitempty"`
 	Wish       FDBWish `json:"wish"`
 }
 

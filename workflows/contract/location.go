@@ -81,6 +81,9 @@ type LocationView struct {
 	Kept bool `json:"kept,omitempty"`
 	// Synced: what is in the OADP namespace is what the spec in force asks for; nothing, if none is in force.
 	Synced bool `json:"synced,omitempty"`
+	// CopyMade: the copy of the Secret was made in this step, and Velero may not see it yet. A location that Velero sees first,
+	// it calls Unavailable until it looks again, a minute later.
+	CopyMade bool `json:"copyMade,omitempty"`
 	// Shown: the status says so.
 	Shown bool `json:"shown,omitempty"`
 	// Remains counts what is still to be deleted: the request, the Secret, the BackupStorageLocation, and NonAdminBackups

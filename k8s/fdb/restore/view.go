@@ -78,15 +78,11 @@ func plainPlan(plan *fdbv1alpha1.RestorePlan) *contract.FDBRestorePlan {
 	return plain
 }
 
-// finalized reports whether every task that there is has ended.
+// finalized reports whether every task has ended of those that were begun: all are written before the first runs.
 func finalized(tasks []fdbv1alpha1.RestoreTask) bool {
-	for _, name := range contract.FDBRestoreTasks() {
-		at := slices.IndexFunc(tasks, func(task fdbv1alpha1.RestoreTask) bool { return task.Name == name })
-		if at < 0 || tasks[at].Phase == "" || tasks[at].Phase == taskUnderWay {
-			return false
-		}
-	}
-	return true
+	return len(tasks) > 0 && !slices.ContainsFunc(tasks, func(task fdbv1alpha1.RestoreTask) bool {
+		return task.Phase == "" || task.Phase == taskUnderWay
+	})
 }
 
 // taskUnderWay is the phase of a task that has not ended.
