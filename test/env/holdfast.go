@@ -49,6 +49,7 @@ func (e *Env) StartWorker(ctx context.Context, name string, args ...string) (*Pr
 func (e *Env) StartWatcher(ctx context.Context, name string, args ...string) (*Process, error) {
 	return e.startOwn(ctx, own{
 		name: name, kind: Watcher, binary: tools.Holdfast, subcommand: []string{"watch"}, user: HoldfastWatcher, args: args,
+		env: e.options.WatchEnv,
 	})
 }
 
