@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,13 +23,15 @@ const (
 	hostileReady = 5 * time.Minute
 	// sweepsOver: no sweep is under way when none has listed for so long. They are 10 s apart.
 	sweepsOver = 25 * time.Second
+	// sweepsPatience is how long the end of the sweeps is waited for.
+	sweepsPatience = 3 * time.Minute
 )
 
 // crowd is what the watchers see in profile hostile.
 type crowd struct {
 	ordinary, large, watchers int
 	away                      time.Duration
-	// stopMiB is where a watcher is killed, before the machine is short of memory.
+	// stopMiB is where a watcher is killed; where the manifest's limit would have it killed if 0.
 	stopMiB float64
 }
 
@@ -66,7 +69,7 @@ func measureHostile(ctx context.Context, of crowd) (*hostileReport, error) {
 	if err != nil {
 		return nil, err
 	}
-	guarded, release := r.guard(ctx, of.stopMiB)
+	guarded, release := r.guard(ctx, cmp.Or(of.stopMiB, report.Shipped.LimitMiB))
 	defer release()
 	if err := r.startCrowded(guarded, of.watchers, report); err != nil {
 		return nil, errors.Join(context.Cause(guarded), err)
@@ -191,17 +194,17 @@ func (r *rig) observeOutage(ctx context.Context, away time.Duration, report *hos
 			return err
 		})
 	}
-	if err := group.Wait(); err != nil {
+	err := group.Wait()
+	if err != nil {
 		return err
 	}
 	say("the API server is back; waiting for the end of the sweeps")
-	if err := r.awaitSwept(ctx, begin); err != nil {
+	if report.SweptSeconds, err = r.awaitSwept(ctx, begin); err != nil {
 		return err
 	}
 	if err := r.noteUsage(report, func(w *watcherReport) *phaseReport { return &w.Outage }); err != nil {
 		return err
 	}
-	var err error
 	report.Outage, err = r.countAsked(begin)
 	return err
 }
@@ -216,8 +219,8 @@ func (r *rig) guard(ctx context.Context, stopMiB float64) (context.Context, func
 				if err != nil || !strings.HasPrefix(process.Name(), env.Watcher) || used.PeakMiB < stopMiB {
 					continue // an error: it has ended, or not begun
 				}
-				stop(fmt.Errorf("-hostile-stop-mib: %s took %.0f MiB after %.1f CPU seconds and was stopped",
-					process.Name(), used.PeakMiB, used.CPUSeconds))
+				stop(fmt.Errorf("%s took more than %.0f MiB (its Deployment's limit, or -hostile-stop-mib) after %.1f CPU seconds",
+					process.Name(), stopMiB, used.CPUSeconds))
 				_ = process.Kill() // else the stack's end does it
 			}
 		}
@@ -225,11 +228,12 @@ func (r *rig) guard(ctx context.Context, stopMiB float64) (context.Context, func
 	return guarded, func() { stop(nil) }
 }
 
-func (r *rig) awaitSwept(ctx context.Context, since time.Time) error {
-	for {
+// awaitSwept returns how long after the API server's return the last sweep listed, or sweepsPatience if sweeps go on.
+func (r *rig) awaitSwept(ctx context.Context, since time.Time) (seconds float64, err error) {
+	for time.Since(since) < sweepsPatience {
 		requests, err := r.stack.Audit()
 		if err != nil {
-			return err
+			return 0, err
 		}
 		last := since
 		for _, request := range requests {
@@ -239,12 +243,13 @@ func (r *rig) awaitSwept(ctx context.Context, since time.Time) error {
 			}
 		}
 		if time.Since(last) > sweepsOver {
-			return nil
+			return last.Sub(since).Seconds(), nil
 		}
 		if !sleep(ctx, 5*time.Second) {
-			return ctx.Err()
+			return 0, ctx.Err()
 		}
 	}
+	return sweepsPatience.Seconds(), nil
 }
 
 func (r *rig) noteUsage(report *hostileReport, phase func(*watcherReport) *phaseReport) error {

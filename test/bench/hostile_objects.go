@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -34,6 +35,18 @@ type models struct {
 	ordinary *model
 	// large are the ways in which a backup is large, in their turn.
 	large []*oadpv1alpha1.NonAdminBackup
+	// dense is one that takes far more memory than its JSON: thirteen times as much where it is read, and more in the API server.
+	dense *oadpv1alpha1.NonAdminBackup
+}
+
+// denseShare: one of so many large ones is dense.
+const denseShare = 50
+
+func (m *models) pick(i int) *oadpv1alpha1.NonAdminBackup {
+	if i%denseShare == 0 {
+		return m.dense
+	}
+	return m.large[i%len(m.large)]
 }
 
 // many returns names of resources whose JSON takes so many bytes. Each becomes a string of its own in memory.
@@ -42,15 +55,19 @@ func many(bytes int) []string {
 	return strings.Split(strings.Repeat(name+",", bytes/(len(name)+len(`"",`)))+name, ",")
 }
 
+// manySelectors returns empty selectors whose JSON takes so many bytes.
+func manySelectors(bytes int) []*metav1.LabelSelector {
+	return slices.Repeat([]*metav1.LabelSelector{{}}, bytes/len(`{},`))
+}
+
 // makeModels has Holdfast bring an ordinary backup to its end and refuse one whose spec is too large. Then, as whoever may write
 // a status can, it makes one large in its status, and one in its annotations too.
 func (r *rig) makeModels(ctx context.Context) (*models, error) {
-	refused := types.NamespacedName{Namespace: namespaceName(0), Name: "refused"}
-	spec := &velerov1.BackupSpec{IncludedResources: many(largeBytes)}
-	if err := r.client.Create(ctx, newBackup(refused, spec)); err != nil {
-		return nil, fmt.Errorf("create a backup of %d bytes: %w", largeBytes, err)
+	largeSpec, err := r.refusedBackup(ctx, "refused", &velerov1.BackupSpec{IncludedResources: many(largeBytes)})
+	if err != nil {
+		return nil, err
 	}
-	largeSpec, err := r.awaitRefused(ctx, refused)
+	dense, err := r.refusedBackup(ctx, "refused-dense", &velerov1.BackupSpec{OrLabelSelectors: manySelectors(largeBytes)})
 	if err != nil {
 		return nil, err
 	}
@@ -75,12 +92,16 @@ func (r *rig) makeModels(ctx context.Context) (*models, error) {
 	if err := r.client.Update(ctx, largeAnnotation); err != nil {
 		return nil, fmt.Errorf("write annotations of %d bytes: %w", annotationBytes, err)
 	}
-	return &models{
-		ordinary: ordinary, large: []*oadpv1alpha1.NonAdminBackup{largeSpec, largeStatus, largeSpec, largeAnnotation},
-	}, nil
+	large := []*oadpv1alpha1.NonAdminBackup{largeSpec, largeStatus, largeSpec, largeAnnotation}
+	return &models{ordinary: ordinary, large: large, dense: dense}, nil
 }
 
-func (r *rig) awaitRefused(ctx context.Context, key types.NamespacedName) (*oadpv1alpha1.NonAdminBackup, error) {
+// refusedBackup returns a backup that Holdfast has refused for its spec.
+func (r *rig) refusedBackup(ctx context.Context, name string, spec *velerov1.BackupSpec) (*oadpv1alpha1.NonAdminBackup, error) {
+	key := types.NamespacedName{Namespace: namespaceName(0), Name: name}
+	if err := r.client.Create(ctx, newBackup(key, spec)); err != nil {
+		return nil, fmt.Errorf("create a backup of %d bytes: %w", sizeOf(spec), err)
+	}
 	for {
 		nab := &oadpv1alpha1.NonAdminBackup{}
 		if err := r.client.Get(ctx, key, nab); err != nil {
@@ -155,7 +176,7 @@ func (r *rig) storeCrowd(ctx context.Context, of crowd, m *models) (int64, error
 	for i := range of.ordinary + of.large {
 		nab, kind := m.ordinary.nab, "ordinary"
 		if i >= of.ordinary {
-			nab, kind = m.large[i%len(m.large)], "large"
+			nab, kind = m.pick(i), "large"
 		}
 		key := types.NamespacedName{Namespace: namespaceName(i % hostileNamespaces), Name: fmt.Sprintf("%s-%05d", kind, i)}
 		group.Go(func() error { return store(nab, key) })

@@ -14,18 +14,20 @@ const watcherAimMiB = 600
 
 // hostileReport is what watchers took over a crowd of settled backups, of which some are large.
 type hostileReport struct {
-	Ordinary         int             `json:"ordinary"`
-	Large            int             `json:"large"`
-	OrdinaryBytes    int             `json:"ordinaryBytes"`
-	LargeBytes       int             `json:"largeBytes"`
-	StoredMiB        float64         `json:"storedMiB"`
-	AwaySeconds      float64         `json:"awaySeconds"`
-	Shipped          shipped         `json:"shipped"`
-	Watchers         []watcherReport `json:"watchers"`
-	Start            asked           `json:"start"`
-	Outage           asked           `json:"outage"`
-	WorkflowsStarted int64           `json:"workflowsStarted"`
-	APIServer        usage           `json:"apiServer"`
+	Ordinary      int             `json:"ordinary"`
+	Large         int             `json:"large"`
+	OrdinaryBytes int             `json:"ordinaryBytes"`
+	LargeBytes    int             `json:"largeBytes"`
+	StoredMiB     float64         `json:"storedMiB"`
+	AwaySeconds   float64         `json:"awaySeconds"`
+	Shipped       shipped         `json:"shipped"`
+	Watchers      []watcherReport `json:"watchers"`
+	Start         asked           `json:"start"`
+	Outage        asked           `json:"outage"`
+	// SweptSeconds is how long after the API server's return the watchers swept.
+	SweptSeconds     float64 `json:"sweptSeconds"`
+	WorkflowsStarted int64   `json:"workflowsStarted"`
+	APIServer        usage   `json:"apiServer"`
 }
 
 // watcherReport is one watcher's. What it used counts from its start, also after the outage.
@@ -110,5 +112,6 @@ func (r *hostileReport) print(out io.Writer) {
 		fmt.Fprintf(out, "Requests of all watchers %s: %d, of which %d lists and %d writes, Events apart.\n",
 			phase.name, phase.Requests, phase.Lists, phase.Writes)
 	}
+	fmt.Fprintf(out, "Last list of a sweep %.0f s after the return (watched for %.0f).\n", r.SweptSeconds, sweepsPatience.Seconds())
 	fmt.Fprintf(out, "Workflows started: %d. The API server's own peak: %.0f MiB.\n\n", r.WorkflowsStarted, r.APIServer.PeakMiB)
 }

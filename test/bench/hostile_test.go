@@ -55,7 +55,19 @@ func TestLargeIsAsLargeAsItSays(t *testing.T) {
 		data, err := json.Marshal(many(bytes))
 		require.NoError(t, err)
 		assert.InDelta(t, bytes, len(data), 100)
+		assert.InDelta(t, bytes, sizeOf(manySelectors(bytes)), 100)
 	}
+}
+
+func TestFewOfTheLargeAreDense(t *testing.T) {
+	m := &models{large: []*oadpv1alpha1.NonAdminBackup{{}, {}}, dense: &oadpv1alpha1.NonAdminBackup{}}
+	dense := 0
+	for i := range 1000 {
+		if m.pick(i) == m.dense {
+			dense++
+		}
+	}
+	assert.Equal(t, 20, dense)
 }
 
 func TestCopiesAreIncarnationsOfTheirOwn(t *testing.T) {

@@ -38,7 +38,8 @@ func main() {
 	flag.IntVar(&of.hostile.large, "hostile-large", 1000, "profile hostile: backups of the largest size")
 	flag.IntVar(&of.hostile.watchers, "hostile-watchers", 2, "profile hostile: watchers")
 	flag.DurationVar(&of.hostile.away, "hostile-away", 20*time.Second, "profile hostile: how long the API server is away")
-	flag.Float64Var(&of.hostile.stopMiB, "hostile-stop-mib", 4096, "profile hostile: stop where a watcher takes more memory")
+	flag.Float64Var(&of.hostile.stopMiB, "hostile-stop-mib", 0,
+		"profile hostile: memory at which a watcher is killed; 0 for the limit of its Deployment")
 	output := flag.String("json", "bench.json", "file for the numbers")
 	flag.Parse()
 	ctrllog.SetLogger(logr.Discard())
