@@ -209,15 +209,22 @@ func (r *rig) observeOutage(ctx context.Context, away time.Duration, report *hos
 	return err
 }
 
-// guard kills the watchers when one takes more memory than that. The context's cause says so.
+// guard kills a watcher that takes more memory than that; the context's cause says so. Every now and then it says what they take.
 func (r *rig) guard(ctx context.Context, stopMiB float64) (context.Context, func()) {
 	guarded, stop := context.WithCancelCause(ctx)
 	go func() {
-		for sleep(guarded, 200*time.Millisecond) {
+		const sayEvery = 75
+		for round := 1; sleep(guarded, 200*time.Millisecond); round++ {
 			for _, process := range r.stack.Components() {
 				used, err := usageOf(process.PID())
-				if err != nil || !strings.HasPrefix(process.Name(), env.Watcher) || used.PeakMiB < stopMiB {
+				if err != nil || !strings.HasPrefix(process.Name(), env.Watcher) {
 					continue // an error: it has ended, or not begun
+				}
+				if round%sayEvery == 0 {
+					say("%s: at most %.0f MiB", process.Name(), used.PeakMiB)
+				}
+				if used.PeakMiB < stopMiB {
+					continue
 				}
 				stop(fmt.Errorf("%s took more than %.0f MiB (its Deployment's limit, or -hostile-stop-mib) after %.1f CPU seconds",
 					process.Name(), stopMiB, used.CPUSeconds))
@@ -245,7 +252,7 @@ func (r *rig) awaitSwept(ctx context.Context, since time.Time) (seconds float64,
 		if time.Since(last) > sweepsOver {
 			return last.Sub(since).Seconds(), nil
 		}
-		if !sleep(ctx, 5*time.Second) {
+		if !sleep(ctx, 10*time.Second) {
 			return 0, ctx.Err()
 		}
 	}
