@@ -33,6 +33,8 @@ type rig struct {
 	temporal temporalclient.Client
 	velero   *standIn
 	seen     *observer
+	// unwatch ends what the stand-in and the observer see.
+	unwatch context.CancelFunc
 }
 
 // startRig starts the stack without the real Velero, with that many watchers, which get the environment that they are shipped
@@ -89,14 +91,19 @@ func (r *rig) connect(ctx context.Context) error {
 	if err := r.client.Create(ctx, location); err != nil {
 		return fmt.Errorf("create the default location: %w", err)
 	}
-	if r.velero, err = startStandIn(ctx, r.client); err != nil {
+	watching, unwatch := context.WithCancel(ctx)
+	r.unwatch = unwatch
+	if r.velero, err = startStandIn(watching, r.client); err != nil {
 		return err
 	}
-	r.seen, err = startObserver(ctx, r.client)
+	r.seen, err = startObserver(watching, r.client)
 	return err
 }
 
 func (r *rig) stop() {
+	if r.unwatch != nil {
+		r.unwatch()
+	}
 	if r.temporal != nil {
 		r.temporal.Close()
 	}

@@ -100,6 +100,7 @@ func (r *rig) gather(ctx context.Context, of crowd, report *hostileReport) error
 	if err := r.client.List(ctx, &before); err != nil {
 		return err
 	}
+	r.unwatch()
 	apiServer := r.stack.Component(env.KubeAPIServer)
 	if err := apiServer.Stop(); err != nil {
 		return err
