@@ -17,7 +17,7 @@ func TestABackupCostsNoMoreThanPromised(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	burst, lone, err := measureBurst(ctx, 40, 4)
+	burst, lone, err := measureBurst(ctx, load{backups: 40, namespaces: 4, watchers: 1})
 	require.NoError(t, err)
 	assert.Equal(t, 40, burst.Backups)
 	assert.Equal(t, 40, burst.History.Sampled)
@@ -68,15 +68,19 @@ func TestUsageIsReadAsTheKernelWritesIt(t *testing.T) {
 	}
 }
 
+func TestWatchersUseTogether(t *testing.T) {
+	assert.Equal(t, usage{CPUSeconds: 3, PeakMiB: 20}, usage{CPUSeconds: 1, PeakMiB: 20}.plus(usage{CPUSeconds: 2, PeakMiB: 10}))
+}
+
 func TestSizesAreChecked(t *testing.T) {
-	sizes, err := parseSizes("50, 200")
+	sizes, err := parseNumbers("-sizes", "50, 200")
 	require.NoError(t, err)
 	assert.Equal(t, []int{50, 200}, sizes)
-	sizes, err = parseSizes("")
+	sizes, err = parseNumbers("-sizes", "")
 	require.NoError(t, err)
 	assert.Empty(t, sizes, "no burst at all")
 	for _, bad := range []string{" ", "0", "-1", "ten", "1,,2"} {
-		_, err := parseSizes(bad)
+		_, err := parseNumbers("-sizes", bad)
 		assert.ErrorContains(t, err, "-sizes", bad)
 	}
 }

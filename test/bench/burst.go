@@ -28,26 +28,45 @@ const (
 // rig is a stack with a stand-in for Velero and eyes on everything that happens.
 type rig struct {
 	stack    *env.Env
+	watchers []string // their names
 	client   client.WithWatch
 	temporal temporalclient.Client
 	velero   *standIn
 	seen     *observer
+	// unwatch ends what the stand-in and the observer see.
+	unwatch context.CancelFunc
 }
 
-// startRig starts the stack without the real Velero.
-func startRig(ctx context.Context) (*rig, error) {
-	stack, err := env.Start(ctx, env.Options{
-		Progress: os.Stdout, Holdfast: true, Audit: true, Without: []string{env.S3, env.Velero},
-	})
+// startRig starts the stack without the real Velero, with that many watchers, which get the environment that they are shipped
+// with.
+func startRig(ctx context.Context, watchers int, options env.Options) (*rig, error) {
+	watcher, err := shippedWatcher()
 	if err != nil {
 		return nil, err
 	}
-	r := &rig{stack: stack}
-	if err := r.connect(ctx); err != nil {
+	options.Progress, options.Holdfast, options.Audit = os.Stdout, true, true
+	options.Without, options.WatchEnv = []string{env.S3, env.Velero}, watcher.environment()
+	stack, err := env.Start(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	r := &rig{stack: stack, watchers: []string{env.Watcher}}
+	if err := r.complete(ctx, watchers); err != nil {
 		r.stop()
 		return nil, err
 	}
 	return r, nil
+}
+
+func (r *rig) complete(ctx context.Context, watchers int) error {
+	for len(r.watchers) < watchers {
+		name := fmt.Sprintf("%s-%d", env.Watcher, len(r.watchers)+1)
+		if _, err := r.stack.StartWatcher(ctx, name); err != nil {
+			return err
+		}
+		r.watchers = append(r.watchers, name)
+	}
+	return r.connect(ctx)
 }
 
 func (r *rig) connect(ctx context.Context) error {
@@ -72,14 +91,19 @@ func (r *rig) connect(ctx context.Context) error {
 	if err := r.client.Create(ctx, location); err != nil {
 		return fmt.Errorf("create the default location: %w", err)
 	}
-	if r.velero, err = startStandIn(ctx, r.client); err != nil {
+	watching, unwatch := context.WithCancel(ctx)
+	r.unwatch = unwatch
+	if r.velero, err = startStandIn(watching, r.client); err != nil {
 		return err
 	}
-	r.seen, err = startObserver(ctx, r.client)
+	r.seen, err = startObserver(watching, r.client)
 	return err
 }
 
 func (r *rig) stop() {
+	if r.unwatch != nil {
+		r.unwatch()
+	}
 	if r.temporal != nil {
 		r.temporal.Close()
 	}
@@ -98,25 +122,36 @@ func (r *rig) createNamespaces(ctx context.Context, count int) error {
 	return nil
 }
 
-func (r *rig) createBackup(ctx context.Context, key types.NamespacedName) error {
-	r.seen.begin(key)
-	return r.client.Create(ctx, &oadpv1alpha1.NonAdminBackup{
+func newBackup(key types.NamespacedName, spec *velerov1.BackupSpec) *oadpv1alpha1.NonAdminBackup {
+	return &oadpv1alpha1.NonAdminBackup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name},
-		Spec:       oadpv1alpha1.NonAdminBackupSpec{BackupSpec: &velerov1.BackupSpec{}},
-	})
+		Spec:       oadpv1alpha1.NonAdminBackupSpec{BackupSpec: spec},
+	}
 }
 
-// measureBurst creates size backups as fast as the API server takes them and waits until all are settled. Before that, one
+func (r *rig) createBackup(ctx context.Context, key types.NamespacedName) error {
+	r.seen.begin(key)
+	return r.client.Create(ctx, newBackup(key, &velerov1.BackupSpec{}))
+}
+
+// load is a burst of backups over some namespaces, and what serves it and competes with it.
+type load struct {
+	backups, namespaces, watchers int
+	// busy processes compete for the CPU while the burst lasts.
+	busy int
+}
+
+// measureBurst creates the backups as fast as the API server takes them and waits until all are settled. Before that, one
 // backup alone in an idle cluster.
-func measureBurst(ctx context.Context, size, namespaces int) (*burstReport, *loneReport, error) {
+func measureBurst(ctx context.Context, of load) (*burstReport, *loneReport, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	r, err := startRig(ctx)
+	r, err := startRig(ctx, of.watchers, env.Options{})
 	if err != nil {
 		return nil, nil, err
 	}
 	defer r.stop()
-	if err := r.createNamespaces(ctx, namespaces); err != nil {
+	if err := r.createNamespaces(ctx, of.namespaces); err != nil {
 		return nil, nil, err
 	}
 	lone, err := r.measureLone(ctx)
@@ -128,21 +163,38 @@ func measureBurst(ctx context.Context, size, namespaces int) (*burstReport, *lon
 		return nil, nil, err
 	}
 	begin := time.Now()
-	keys := make([]types.NamespacedName, size)
+	keys, err := r.burst(ctx, of)
+	if err != nil {
+		return nil, nil, err
+	}
+	burst, err := r.report(ctx, keys, begin, before)
+	if err != nil {
+		return nil, nil, err
+	}
+	burst.BusyLoops = of.busy
+	return burst, lone, nil
+}
+
+func (r *rig) burst(ctx context.Context, of load) ([]types.NamespacedName, error) {
+	stopLoops, err := startBusyLoops(ctx, of.busy)
+	if err != nil {
+		return nil, err
+	}
+	defer stopLoops()
+	keys := make([]types.NamespacedName, of.backups)
 	group, creating := errgroup.WithContext(ctx)
 	group.SetLimit(creators)
-	for i := range size {
-		keys[i] = types.NamespacedName{Namespace: namespaceName(i % namespaces), Name: fmt.Sprintf("burst-%05d", i)}
+	for i := range keys {
+		keys[i] = types.NamespacedName{Namespace: namespaceName(i % of.namespaces), Name: fmt.Sprintf("burst-%05d", i)}
 		group.Go(func() error { return r.createBackup(creating, keys[i]) })
 	}
 	if err := group.Wait(); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if err := r.seen.await(ctx, keys); err != nil {
-		return nil, nil, fmt.Errorf("%w; stand-in: %w", err, r.velero.failure())
+		return nil, fmt.Errorf("%w; stand-in: %w", err, r.velero.failure())
 	}
-	burst, err := r.report(ctx, keys, begin, before)
-	return burst, lone, err
+	return keys, nil
 }
 
 // loneReport is about backups that have the cluster for themselves.

@@ -28,12 +28,12 @@ func TestATurnCostsNoMoreThanPromised(t *testing.T) {
 
 func TestTheQueueIsMeasuredAlone(t *testing.T) {
 	output := filepath.Join(t.TempDir(), "bench.json")
-	require.NoError(t, run(t.Context(), plan{sizes: "", namespaces: 1, expiries: 20}, output))
+	require.NoError(t, run(t.Context(), plan{profile: profileCosts, sizes: "", namespaces: 1, expiries: 20}, output))
 	data, err := os.ReadFile(output)
 	require.NoError(t, err)
 	assert.Contains(t, string(data), `"historyEventsPerRound"`)
 	assert.NotContains(t, string(data), `"bursts"`)
-	require.ErrorContains(t, run(t.Context(), plan{namespaces: 1, expiries: -1}, output), "-expiries: want at least 0")
+	require.ErrorContains(t, run(t.Context(), plan{profile: profileCosts, namespaces: 1, expiries: -1}, output), "-expiries: want at least 0")
 
 	var out bytes.Buffer
 	(&report{Expiries: &expiryReport{

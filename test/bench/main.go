@@ -3,6 +3,8 @@
 //
 // What the queue of expirations costs is measured without a stack: its code runs in time that is skipped.
 //
+// Profile hostile measures no cost but the watchers' memory: over thousands of backups, and some that were made to be large.
+//
 // Every burst has a stack of its own. The numbers to compare from run to run, and from machine to machine, are the counts
 // and ratios: writes, events and CPU time per backup. Seconds and rates depend on what else the machine does.
 package main
@@ -17,21 +19,32 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/go-logr/logr"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 func main() {
-	sizes := flag.String("sizes", "50,200,1000", "sizes of the bursts; empty for none")
-	namespaces := flag.Int("namespaces", 20, "namespaces that a burst is spread over")
-	settled := flag.Int("settled", 10_000, "settled backups over which the watcher is restarted; 0 for none")
-	expiries := flag.Int("expiries", 1000, "FoundationDB backups in the queue of expirations; 0 for none")
+	var of plan
+	flag.StringVar(&of.profile, "profile", profileCosts, "what is measured: "+profileCosts+" or "+profileHostile)
+	flag.StringVar(&of.sizes, "sizes", "50,200,1000", "sizes of the bursts; empty for none")
+	flag.StringVar(&of.watchers, "watchers", "2", "watchers that run during a burst; several numbers for a column each")
+	flag.IntVar(&of.busy, "busy", 0, "busy loops that compete for the CPU during a burst")
+	flag.IntVar(&of.namespaces, "namespaces", 20, "namespaces that a burst is spread over")
+	flag.IntVar(&of.settled, "settled", 10_000, "settled backups over which the watcher is restarted; 0 for none")
+	flag.IntVar(&of.expiries, "expiries", 1000, "FoundationDB backups in the queue of expirations; 0 for none")
+	flag.IntVar(&of.hostile.ordinary, "hostile-ordinary", 30_000, "profile hostile: settled backups of ordinary size")
+	flag.IntVar(&of.hostile.large, "hostile-large", 1000, "profile hostile: backups of the largest size")
+	flag.IntVar(&of.hostile.watchers, "hostile-watchers", 2, "profile hostile: watchers")
+	flag.DurationVar(&of.hostile.away, "hostile-away", 20*time.Second, "profile hostile: how long the API server is away")
+	flag.Float64Var(&of.hostile.stopMiB, "hostile-stop-mib", 0,
+		"profile hostile: memory at which a watcher is killed; 0 for the limit of its Deployment")
 	output := flag.String("json", "bench.json", "file for the numbers")
 	flag.Parse()
 	ctrllog.SetLogger(logr.Discard())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, plan{*sizes, *namespaces, *settled, *expiries}, *output)
+	err := run(ctx, of, *output)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -39,52 +52,41 @@ func main() {
 	}
 }
 
+// Profiles, for flag -profile.
+const (
+	profileCosts   = "costs"
+	profileHostile = "hostile"
+)
+
 // report is what bench prints, and writes as JSON.
 type report struct {
 	Lone     *loneReport    `json:"lone,omitempty"`
 	Bursts   []*burstReport `json:"bursts,omitempty"`
 	Restart  *restartReport `json:"restart,omitempty"`
 	Expiries *expiryReport  `json:"expiries,omitempty"`
+	Hostile  *hostileReport `json:"hostile,omitempty"`
 }
 
 // plan is what is measured.
 type plan struct {
-	sizes                         string
-	namespaces, settled, expiries int
+	profile, sizes, watchers            string
+	busy, namespaces, settled, expiries int
+	hostile                             crowd
 }
 
 func run(ctx context.Context, of plan, output string) error {
-	bursts, err := parseSizes(of.sizes)
+	var all report
+	var err error
+	switch of.profile {
+	case profileCosts:
+		err = all.measureCosts(ctx, of)
+	case profileHostile:
+		all.Hostile, err = measureHostile(ctx, of.hostile)
+	default:
+		err = fmt.Errorf("-profile: want %s or %s, not %q", profileCosts, profileHostile, of.profile)
+	}
 	if err != nil {
 		return err
-	}
-	namespaces, settled := of.namespaces, of.settled
-	if namespaces < 1 || settled < 0 || of.expiries < 0 {
-		return fmt.Errorf("-namespaces: want at least 1; -settled and -expiries: want at least 0")
-	}
-	var all report
-	if of.expiries > 0 {
-		say("a round of %d backups in the queue of expirations", of.expiries)
-		if all.Expiries, err = measureExpiry(of.expiries); err != nil {
-			return fmt.Errorf("queue of expirations: %w", err)
-		}
-	}
-	for _, size := range bursts {
-		say("burst of %d over %d namespaces", size, namespaces)
-		burst, lone, err := measureBurst(ctx, size, namespaces)
-		if err != nil {
-			return fmt.Errorf("burst of %d: %w", size, err)
-		}
-		all.Bursts = append(all.Bursts, burst)
-		if all.Lone == nil {
-			all.Lone = lone
-		}
-	}
-	if settled > 0 {
-		say("restart of the watcher over %d settled backups", settled)
-		if all.Restart, err = measureRestart(ctx, settled, namespaces); err != nil {
-			return fmt.Errorf("restart: %w", err)
-		}
 	}
 	data, err := json.MarshalIndent(all, "", "  ")
 	if err != nil {
@@ -98,19 +100,67 @@ func run(ctx context.Context, of plan, output string) error {
 	return nil
 }
 
-func parseSizes(text string) ([]int, error) {
-	var sizes []int
+func (r *report) measureCosts(ctx context.Context, of plan) error {
+	sizes, err := parseNumbers("-sizes", of.sizes)
+	if err != nil {
+		return err
+	}
+	watchers, err := parseNumbers("-watchers", of.watchers)
+	if err != nil {
+		return err
+	}
+	if of.namespaces < 1 || of.settled < 0 || of.expiries < 0 || of.busy < 0 {
+		return fmt.Errorf("-namespaces: want at least 1; -busy, -settled and -expiries: want at least 0")
+	}
+	if of.expiries > 0 {
+		say("a round of %d backups in the queue of expirations", of.expiries)
+		if r.Expiries, err = measureExpiry(of.expiries); err != nil {
+			return fmt.Errorf("queue of expirations: %w", err)
+		}
+	}
+	for _, size := range sizes {
+		for _, count := range watchers {
+			if err := r.measureBurst(ctx, load{backups: size, namespaces: of.namespaces, watchers: count, busy: of.busy}); err != nil {
+				return err
+			}
+		}
+	}
+	if of.settled > 0 {
+		say("restart of the watcher over %d settled backups", of.settled)
+		if r.Restart, err = measureRestart(ctx, of.settled, of.namespaces); err != nil {
+			return fmt.Errorf("restart: %w", err)
+		}
+	}
+	return nil
+}
+
+func (r *report) measureBurst(ctx context.Context, of load) error {
+	say("burst of %d over %d namespaces, %d watchers, %d busy loops beside", of.backups, of.namespaces, of.watchers, of.busy)
+	burst, lone, err := measureBurst(ctx, of)
+	if err != nil {
+		return fmt.Errorf("burst of %d: %w", of.backups, err)
+	}
+	r.Bursts = append(r.Bursts, burst)
+	if r.Lone == nil {
+		r.Lone = lone
+	}
+	return nil
+}
+
+// parseNumbers reads the value of a flag.
+func parseNumbers(name, text string) ([]int, error) {
+	var numbers []int
 	if text == "" {
-		return sizes, nil
+		return numbers, nil
 	}
 	for part := range strings.SplitSeq(text, ",") {
-		size, err := strconv.Atoi(strings.TrimSpace(part))
-		if err != nil || size < 1 {
-			return nil, fmt.Errorf("-sizes: want numbers above 0, separated by commas, not %q", text)
+		number, err := strconv.Atoi(strings.TrimSpace(part))
+		if err != nil || number < 1 {
+			return nil, fmt.Errorf("%s: want numbers above 0, separated by commas, not %q", name, text)
 		}
-		sizes = append(sizes, size)
+		numbers = append(numbers, number)
 	}
-	return sizes, nil
+	return numbers, nil
 }
 
 func say(format string, args ...any) { fmt.Printf("== "+format+"\n", args...) }

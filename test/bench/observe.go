@@ -8,7 +8,11 @@ import (
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	toolswatch "k8s.io/client-go/tools/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
@@ -23,11 +27,10 @@ type observer struct {
 
 func startObserver(ctx context.Context, c client.WithWatch) (*observer, error) {
 	o := &observer{begun: map[types.NamespacedName]time.Time{}, settled: map[types.NamespacedName]time.Time{}}
-	watched, err := c.Watch(ctx, &oadpv1alpha1.NonAdminBackupList{})
+	watched, err := watchAll(ctx, c, &oadpv1alpha1.NonAdminBackupList{})
 	if err != nil {
 		return nil, fmt.Errorf("watch NonAdminBackups: %w", err)
 	}
-	context.AfterFunc(ctx, watched.Stop)
 	go func() {
 		for event := range watched.ResultChan() {
 			if nab, ok := event.Object.(*oadpv1alpha1.NonAdminBackup); ok && completed(nab) {
@@ -36,6 +39,20 @@ func startObserver(ctx context.Context, c client.WithWatch) (*observer, error) {
 		}
 	}()
 	return o, nil
+}
+
+// watchAll watches what comes from now on, until the context ends. The API server drops a watch whose client is slow, as any is
+// on a busy machine: it goes on where it was.
+func watchAll(
+	ctx context.Context, c client.WithWatch, kind client.ObjectList, options ...client.ListOption,
+) (watch.Interface, error) {
+	if err := c.List(ctx, kind, append(options, client.Limit(1))...); err != nil {
+		return nil, err
+	}
+	again := func(ctx context.Context, from metav1.ListOptions) (watch.Interface, error) {
+		return c.Watch(ctx, kind.DeepCopyObject().(client.ObjectList), append(options, &client.ListOptions{Raw: &from})...)
+	}
+	return toolswatch.NewRetryWatcherWithContext(ctx, kind.GetResourceVersion(), &cache.ListWatch{WatchFuncWithContext: again})
 }
 
 func completed(nab *oadpv1alpha1.NonAdminBackup) bool {

@@ -17,9 +17,12 @@ import (
 
 // burstReport is what a burst cost. Per-backup numbers are means over the burst unless they say otherwise.
 type burstReport struct {
-	Backups    int     `json:"backups"`
-	Namespaces int     `json:"namespaces"`
-	Seconds    float64 `json:"seconds"`
+	Backups    int `json:"backups"`
+	Namespaces int `json:"namespaces"`
+	Watchers   int `json:"watchers"`
+	// BusyLoops competed for the CPU.
+	BusyLoops int     `json:"busyLoops"`
+	Seconds   float64 `json:"seconds"`
 	// PerSecond counts from the first creation to the last final status.
 	PerSecond float64 `json:"backupsPerSecond"`
 	// ToVelero: from the request to create the NonAdminBackup to the Velero Backup's appearance. ToStatus: from Velero's
@@ -28,7 +31,9 @@ type burstReport struct {
 	ToVeleroP95 millis `json:"toVeleroP95Ms"`
 	ToStatusP50 millis `json:"toStatusP50Ms"`
 	ToStatusP95 millis `json:"toStatusP95Ms"`
-	// Writes are those that the API server took; queue positions are apart.
+	ToStatusMax millis `json:"toStatusMaxMs"`
+	// Reads are gets and lists, without those of probes. Writes are those that the API server took; queue positions are apart.
+	ReadsPerBackup         float64            `json:"readsPerBackup"`
 	WritesPerBackup        float64            `json:"writesPerBackup"`
 	QueuePatchesPerBackup  float64            `json:"queuePositionPatchesPerBackup"`
 	RequestsPerBackup      float64            `json:"requestsPerBackup"`
@@ -47,6 +52,7 @@ type historyReport struct {
 	WorkflowTasks      float64 `json:"workflowTasksMean"`
 	AttributeUpsertMax int     `json:"searchAttributeUpsertsMax"`
 	Bytes              float64 `json:"bytesMean"`
+	Signals            float64 `json:"signalsMean"`
 	RunsMax            int     `json:"runsMax"`
 }
 
@@ -70,9 +76,11 @@ func (r *rig) report(
 	}
 	seconds := last.Sub(begin).Seconds()
 	b := &burstReport{
-		Backups: len(keys), Namespaces: len(namespaces), Seconds: seconds, PerSecond: float64(len(keys)) / seconds,
+		Backups: len(keys), Namespaces: len(namespaces), Watchers: len(r.watchers),
+		Seconds: seconds, PerSecond: float64(len(keys)) / seconds,
 		ToVeleroP50: inMillis(percentile(toVelero, 50)), ToVeleroP95: inMillis(percentile(toVelero, 95)),
 		ToStatusP50: inMillis(percentile(toStatus, 50)), ToStatusP95: inMillis(percentile(toStatus, 95)),
+		ToStatusMax: inMillis(percentile(toStatus, 100)),
 	}
 	if err := r.awaitQuiet(ctx, keys); err != nil {
 		return nil, err
@@ -141,6 +149,8 @@ func (r *rig) countRequests(b *burstReport, since time.Time) error {
 		}
 		b.RequestsByVerb[request.Verb+" "+resource] += each
 		switch {
+		case (request.Verb == "get" || request.Verb == "list") && request.Resource != "":
+			b.ReadsPerBackup += each
 		case !request.Wrote():
 		case request.User == env.HoldfastWatcher && request.Resource == oadpv1alpha1.ResourceNonAdminBackups:
 			b.QueuePatchesPerBackup += each
@@ -191,6 +201,7 @@ func (r *rig) countHistories(ctx context.Context, b *burstReport, keys []types.N
 		}
 		h.Events += float64(counts.events) * each
 		h.Bytes += float64(counts.bytes) * each
+		h.Signals += float64(counts.signals) * each
 		h.WorkflowTasks += float64(counts.tasks) * each
 		h.EventsMax = max(h.EventsMax, counts.events)
 		h.WorkflowTasksMax = max(h.WorkflowTasksMax, counts.tasks)
@@ -201,7 +212,7 @@ func (r *rig) countHistories(ctx context.Context, b *burstReport, keys []types.N
 	return nil
 }
 
-type historyCounts struct{ events, bytes, tasks, upserts, runs int }
+type historyCounts struct{ events, bytes, tasks, upserts, runs, signals int }
 
 // countHistory adds up all runs of a workflow ID: a run that a late signal started costs too.
 func (r *rig) countHistory(ctx context.Context, id string) (historyCounts, error) {
@@ -232,6 +243,8 @@ func (c *historyCounts) add(event *historypb.HistoryEvent) {
 	switch event.EventType {
 	case enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
 		c.tasks++
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED:
+		c.signals++
 	case enumspb.EVENT_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES:
 		c.upserts++
 	}

@@ -39,7 +39,7 @@ type restartReport struct {
 func measureRestart(ctx context.Context, count, namespaces int) (*restartReport, error) {
 	ctx, cancel := context.WithTimeout(ctx, restartPatience)
 	defer cancel()
-	r, err := startRig(ctx)
+	r, err := startRig(ctx, 1, env.Options{})
 	if err != nil {
 		return nil, err
 	}

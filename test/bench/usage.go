@@ -9,7 +9,7 @@ import (
 	"holdfast.dev/holdfast/test/env"
 )
 
-// measured are the processes whose cost is reported.
+// measured are the processes whose cost is reported. That of all watchers together is the watcher's.
 var measured = []string{env.Worker, env.Watcher, env.Temporal, env.KubeAPIServer, env.Etcd}
 
 // usage is what a process has used since its start.
@@ -21,17 +21,24 @@ type usage struct {
 func (r *rig) usage() (map[string]usage, error) {
 	all := map[string]usage{}
 	for _, name := range measured {
-		component := r.stack.Component(name)
-		if component == nil {
-			continue
+		processes := []string{name}
+		if name == env.Watcher {
+			processes = r.watchers
 		}
-		used, err := usageOf(component.PID())
-		if err != nil {
-			return nil, fmt.Errorf("usage of %s: %w", name, err)
+		for _, process := range processes {
+			used, err := usageOf(r.stack.Component(process).PID())
+			if err != nil {
+				return nil, fmt.Errorf("usage of %s: %w", process, err)
+			}
+			all[name] = all[name].plus(used)
 		}
-		all[name] = used
 	}
 	return all, nil
+}
+
+// plus is what two processes have used: the CPU time of both, and the higher of their peaks.
+func (u usage) plus(other usage) usage {
+	return usage{CPUSeconds: u.CPUSeconds + other.CPUSeconds, PeakMiB: max(u.PeakMiB, other.PeakMiB)}
 }
 
 // ticksPerSecond is Linux' USER_HZ, the unit of CPU times in /proc.

@@ -32,7 +32,7 @@ func startStandIn(ctx context.Context, c client.WithWatch) (*standIn, error) {
 	s := &standIn{
 		client: c, created: map[types.NamespacedName]time.Time{}, completed: map[types.NamespacedName]time.Time{},
 	}
-	watched, err := c.Watch(ctx, &velerov1.BackupList{}, client.InNamespace(env.OADPNamespace))
+	watched, err := watchAll(ctx, c, &velerov1.BackupList{}, client.InNamespace(env.OADPNamespace))
 	if err != nil {
 		return nil, fmt.Errorf("watch Velero Backups: %w", err)
 	}
@@ -53,7 +53,6 @@ func startStandIn(ctx context.Context, c client.WithWatch) (*standIn, error) {
 			}
 		}
 	}()
-	context.AfterFunc(ctx, watched.Stop)
 	return s, nil
 }
 

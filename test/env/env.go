@@ -49,6 +49,12 @@ type Options struct {
 	// WorkerArgs, FDBWorkerArgs and WatchArgs are added to their flags, HoldfastEnv (KEY=VALUE) to the environment of all.
 	WorkerArgs, FDBWorkerArgs, WatchArgs []string
 	HoldfastEnv                          []string
+	// WatchEnv is added to the environment of watchers alone.
+	WatchEnv []string
+	// EtcdArgs are added to the flags of etcd.
+	EtcdArgs []string
+	// ReadyTimeout is how long a component may take to become ready; 90 s when 0.
+	ReadyTimeout time.Duration
 	// VeleroArgs are added to the flags of velero server; of a flag given twice the last one counts.
 	VeleroArgs []string
 	// Kubelet starts the kubelet stand-in, for Env.Kubelet; without it no Pod ever runs.

@@ -59,7 +59,7 @@ func (e *Env) StartFDBWorker(ctx context.Context, name string, args ...string) (
 // StartWatcher starts a "holdfast watch" under a name of its own ("watcher-2") with further flags, and waits until it is ready.
 func (e *Env) StartWatcher(ctx context.Context, name string, args ...string) (*Process, error) {
 	return e.startOwn(ctx, own{
-		name: name, kind: Watcher, binary: tools.Holdfast, args: args,
+		name: name, kind: Watcher, binary: tools.Holdfast, args: args, env: e.options.WatchEnv,
 	})
 }
 

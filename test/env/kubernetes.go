@@ -13,6 +13,9 @@ import (
 	"holdfast.dev/holdfast/test/tools"
 )
 
+// AddressClient is what Process.Address knows about etcd.
+const AddressClient = "client"
+
 // controllers are the parts of kube-controller-manager that run here. Without the namespace controller no namespace ever ends
 // its deletion, without the role aggregation the roles view, edit and admin stay empty, and without the two protection
 // controllers no claim and no volume does, because the API server sets their finalizers.
@@ -48,12 +51,13 @@ func (e *Env) etcdCommand(port, peer int) command {
 	url, peerURL := "http://"+address(port), "http://"+address(peer)
 	return command{
 		name: Etcd, kind: Etcd, path: e.bin[tools.Etcd],
-		args: []string{
+		args: append([]string{
 			"--data-dir", e.path("data", "etcd"), "--unsafe-no-fsync", "--log-level", "warn",
 			"--listen-client-urls", url, "--advertise-client-urls", url,
 			"--listen-peer-urls", peerURL, "--initial-advertise-peer-urls", peerURL, "--initial-cluster", "default=" + peerURL,
-		},
-		ready: httpReady(url+"/readyz", ""),
+		}, e.options.EtcdArgs...),
+		addresses: map[string]string{AddressClient: address(port)},
+		ready:     httpReady(url+"/readyz", ""),
 	}
 }
 

@@ -32,6 +32,8 @@ type command struct {
 	logPath   string
 	addresses map[string]string // by what is served there: "metrics", "health"
 	ready     func(context.Context) error
+	// readyTimeout is how long it may take to become ready, if not the usual time.
+	readyTimeout time.Duration
 	// again is how often it is started once more where it ends before it is ready.
 	again int
 	// died is told about every run that ends without having been asked to.

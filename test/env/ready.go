@@ -2,6 +2,7 @@ package env
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -19,7 +20,7 @@ var errEnded = errors.New("ended before it was ready")
 
 // waitReady polls the component's readiness until it holds, the run ends or the time is up.
 func (p *Process) waitReady(ctx context.Context, r *run) error {
-	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(p.command.readyTimeout, readyTimeout))
 	defer cancel()
 	poll := time.NewTicker(readyPoll)
 	defer poll.Stop()

@@ -79,6 +79,7 @@ func (e *Env) launch(ctx context.Context, c command) (*Process, error) {
 	begin := time.Now()
 	c.logPath = e.path("logs", c.name+".log")
 	c.env = append(e.baseEnv(), c.env...)
+	c.readyTimeout = e.options.ReadyTimeout
 	c.died = func(p *Process) {
 		select {
 		case e.deaths <- p:

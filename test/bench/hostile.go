@@ -1,0 +1,288 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/test/env"
+)
+
+const (
+	hostileNamespaces = 20
+	// hostilePatience bounds the whole profile.
+	hostilePatience = 20 * time.Minute
+	// hostileReady is how long a component may take to become ready among so many objects.
+	hostileReady = 5 * time.Minute
+	// sweepsOver: no sweep is under way when none has listed for so long. They are 10 s apart.
+	sweepsOver = 25 * time.Second
+	// sweepsPatience is how long the end of the sweeps is waited for.
+	sweepsPatience = 3 * time.Minute
+)
+
+// crowd is what the watchers see in profile hostile.
+type crowd struct {
+	ordinary, large, watchers int
+	away                      time.Duration
+	// stopMiB is where a watcher is killed; where the manifest's limit would have it killed if 0.
+	stopMiB float64
+}
+
+func (c crowd) check() error {
+	if c.ordinary < 0 || c.large < 0 || c.watchers < 1 || c.away < 0 {
+		return errors.New("-hostile-watchers: want at least 1; the other numbers of profile hostile: want at least 0")
+	}
+	return nil
+}
+
+// measureHostile lets watchers start over settled backups, of which some are as large as a tenant can make them, and has the
+// API server go away and come back. All are settled: nothing must be started and nothing written.
+func measureHostile(ctx context.Context, of crowd) (*hostileReport, error) {
+	if err := of.check(); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, hostilePatience)
+	defer cancel()
+	report := &hostileReport{Ordinary: of.ordinary, Large: of.large, AwaySeconds: of.away.Seconds()}
+	var err error
+	if report.Shipped, err = shippedWatcher(); err != nil {
+		return nil, err
+	}
+	r, err := startRig(ctx, 1, env.Options{
+		ReadyTimeout: hostileReady, EtcdArgs: []string{fmt.Sprintf("--quota-backend-bytes=%d", 16<<30)},
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer r.stop()
+	if err := r.gather(ctx, of, report); err != nil {
+		return nil, err
+	}
+	started, err := r.workflowsStarted(ctx)
+	if err != nil {
+		return nil, err
+	}
+	guarded, release := r.guard(ctx, cmp.Or(of.stopMiB, report.Shipped.LimitMiB))
+	defer release()
+	if err := r.startCrowded(guarded, of.watchers, report); err != nil {
+		return nil, errors.Join(context.Cause(guarded), err)
+	}
+	if err := r.observeOutage(guarded, of.away, report); err != nil {
+		return nil, errors.Join(context.Cause(guarded), err)
+	}
+	now, err := r.workflowsStarted(ctx)
+	if err != nil {
+		return nil, err
+	}
+	report.WorkflowsStarted = now - started
+	report.APIServer, err = usageOf(r.stack.Component(env.KubeAPIServer).PID())
+	return report, err
+}
+
+// gather makes the crowd, with the API server stopped, and starts that again.
+func (r *rig) gather(ctx context.Context, of crowd, report *hostileReport) error {
+	if err := r.createNamespaces(ctx, hostileNamespaces); err != nil {
+		return err
+	}
+	m, err := r.makeModels(ctx)
+	if err != nil {
+		return err
+	}
+	report.OrdinaryBytes, report.LargeBytes = sizeOf(m.ordinary.nab), sizeOf(m.large[0])
+	var before oadpv1alpha1.NonAdminBackupList
+	if err := r.client.List(ctx, &before); err != nil {
+		return err
+	}
+	r.unwatch()
+	apiServer := r.stack.Component(env.KubeAPIServer)
+	if err := apiServer.Stop(); err != nil {
+		return err
+	}
+	say("storing %d backups of %d bytes and %d of %d", of.ordinary, report.OrdinaryBytes, of.large, report.LargeBytes)
+	written, err := r.storeCrowd(ctx, of, m)
+	if err != nil {
+		return err
+	}
+	report.StoredMiB = float64(written) / (1 << 20)
+	if err := apiServer.Restart(ctx); err != nil {
+		return err
+	}
+	return r.checkCrowd(ctx, len(before.Items)+of.ordinary+of.large)
+}
+
+// checkCrowd asks the API server whether it serves what was written for it.
+func (r *rig) checkCrowd(ctx context.Context, want int) error {
+	var list oadpv1alpha1.NonAdminBackupList
+	if err := r.client.List(ctx, &list, client.Limit(1)); err != nil {
+		return err
+	}
+	served := len(list.Items)
+	if list.RemainingItemCount != nil {
+		served += int(*list.RemainingItemCount)
+	}
+	if served != want {
+		return fmt.Errorf("the API server serves %d backups of %d", served, want)
+	}
+	return nil
+}
+
+// startCrowded starts all watchers at once, as a Deployment does.
+func (r *rig) startCrowded(ctx context.Context, count int, report *hostileReport) error {
+	begin := time.Now()
+	report.Watchers = make([]watcherReport, count)
+	group, starting := errgroup.WithContext(ctx)
+	r.watchers = nil
+	for i := range count {
+		name := env.Watcher
+		if i > 0 {
+			name = fmt.Sprintf("%s-%d", env.Watcher, i+1)
+		}
+		r.watchers = append(r.watchers, name)
+		group.Go(func() error {
+			err := r.startOne(starting, name)
+			report.Watchers[i].Start.ReadySeconds = time.Since(begin).Seconds()
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	if !sleep(ctx, quietTime) {
+		return ctx.Err()
+	}
+	if err := r.noteUsage(report, func(w *watcherReport) *phaseReport { return &w.Start }); err != nil {
+		return err
+	}
+	var err error
+	report.Start, err = r.countAsked(begin)
+	return err
+}
+
+func (r *rig) startOne(ctx context.Context, name string) error {
+	if watcher := r.stack.Component(name); watcher != nil {
+		return watcher.Restart(ctx)
+	}
+	_, err := r.stack.StartWatcher(ctx, name)
+	return err
+}
+
+// observeOutage stops the API server for a while, and returns when the sweeps that follow its return are over.
+func (r *rig) observeOutage(ctx context.Context, away time.Duration, report *hostileReport) error {
+	say("the API server is away for %s", away)
+	apiServer := r.stack.Component(env.KubeAPIServer)
+	if err := apiServer.Stop(); err != nil {
+		return err
+	}
+	if !sleep(ctx, away) {
+		return ctx.Err()
+	}
+	if err := apiServer.Restart(ctx); err != nil {
+		return err
+	}
+	begin := time.Now()
+	group, waiting := errgroup.WithContext(ctx)
+	for i, name := range r.watchers {
+		group.Go(func() error {
+			err := r.stack.Component(name).WaitReady(waiting)
+			report.Watchers[i].Outage.ReadySeconds = time.Since(begin).Seconds()
+			return err
+		})
+	}
+	err := group.Wait()
+	if err != nil {
+		return err
+	}
+	say("the API server is back; waiting for the end of the sweeps")
+	if report.SweptSeconds, err = r.awaitSwept(ctx, begin); err != nil {
+		return err
+	}
+	if err := r.noteUsage(report, func(w *watcherReport) *phaseReport { return &w.Outage }); err != nil {
+		return err
+	}
+	report.Outage, err = r.countAsked(begin)
+	return err
+}
+
+// guard kills a watcher that takes more memory than that; the context's cause says so. Every now and then it says what they take.
+func (r *rig) guard(ctx context.Context, stopMiB float64) (context.Context, func()) {
+	guarded, stop := context.WithCancelCause(ctx)
+	go func() {
+		const sayEvery = 75
+		for round := 1; sleep(guarded, 200*time.Millisecond); round++ {
+			for _, process := range r.stack.Components() {
+				used, err := usageOf(process.PID())
+				if err != nil || !strings.HasPrefix(process.Name(), env.Watcher) {
+					continue // an error: it has ended, or not begun
+				}
+				if round%sayEvery == 0 {
+					say("%s: at most %.0f MiB", process.Name(), used.PeakMiB)
+				}
+				if used.PeakMiB < stopMiB {
+					continue
+				}
+				stop(fmt.Errorf("%s took more than %.0f MiB (its Deployment's limit, or -hostile-stop-mib) after %.1f CPU seconds",
+					process.Name(), stopMiB, used.CPUSeconds))
+				_ = process.Kill() // else the stack's end does it
+			}
+		}
+	}()
+	return guarded, func() { stop(nil) }
+}
+
+// awaitSwept returns how long after the API server's return the last sweep listed, or sweepsPatience if sweeps go on.
+func (r *rig) awaitSwept(ctx context.Context, since time.Time) (seconds float64, err error) {
+	for time.Since(since) < sweepsPatience {
+		requests, err := r.stack.Audit()
+		if err != nil {
+			return 0, err
+		}
+		last := since
+		for _, request := range requests {
+			if request.User == env.HoldfastWatcher && request.Verb == "list" && request.Resource == oadpv1alpha1.ResourceNonAdminBackups &&
+				request.At.After(last) {
+				last = request.At
+			}
+		}
+		if time.Since(last) > sweepsOver {
+			return last.Sub(since).Seconds(), nil
+		}
+		if !sleep(ctx, 10*time.Second) {
+			return 0, ctx.Err()
+		}
+	}
+	return sweepsPatience.Seconds(), nil
+}
+
+func (r *rig) noteUsage(report *hostileReport, phase func(*watcherReport) *phaseReport) error {
+	for i, name := range r.watchers {
+		watcher := r.stack.Component(name)
+		if !watcher.Running() {
+			return fmt.Errorf("%s has ended:\n%s", name, watcher.LogTail(25))
+		}
+		used, err := usageOf(watcher.PID())
+		if err != nil {
+			return err
+		}
+		report.Watchers[i].Name = name
+		into := phase(&report.Watchers[i])
+		into.PeakMiB, into.CPUSeconds = used.PeakMiB, used.CPUSeconds
+		say("%s: at most %.0f MiB, %.1f CPU seconds so far", name, used.PeakMiB, used.CPUSeconds)
+	}
+	return nil
+}
+
+func sleep(ctx context.Context, duration time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(duration):
+		return true
+	}
+}
