@@ -14,8 +14,8 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// MarkDeleting announces the deletion in the status and, when the spec asks for it, deletes the NonAdminBackup, which
-// our finalizer keeps until the rest is done.
+// MarkDeleting deletes the NonAdminBackup when the spec asks for it, which our finalizer keeps until the rest is done, and announces
+// the deletion in the status: last, since a deletion raises the generation that the announcement speaks of.
 func (b *Backups) MarkDeleting(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
 	return b.update(ctx, step, func(o *backup.Objects) error {
 		asked := o.NAB.Spec.DeleteBackup || o.NAB.Spec.ForceDeleteBackup
@@ -27,31 +27,39 @@ func (b *Backups) MarkDeleting(ctx context.Context, step contract.BackupStep) (c
 				return err
 			}
 		}
+		if o.NAB.DeletionTimestamp.IsZero() {
+			if err := b.deleteBackup(ctx, step, o); err != nil || o.NAB == nil {
+				return err
+			}
+		}
+		known := backup.DeletionAnnounced(o.NAB)
 		changed, err := b.patchStatus(ctx, o.NAB, func() { backup.ApplyDeletion(o.NAB) })
 		if err != nil && !tooLarge(err) { // an object too large to say so must go all the same
 			return err
 		}
-		if changed {
+		if changed && !known {
 			b.tellDeleting(o.NAB)
 		}
-		if !asked || !o.NAB.DeletionTimestamp.IsZero() {
-			return nil
-		}
-		if o.Backup != nil { // a user's replace may have dropped the finalizer, without which the object would vanish at once
-			if _, err := patchObject(ctx, b.Client, o.NAB, addFinalizer(o.NAB)); err != nil {
-				return err
-			}
-		}
-		uid, version := o.NAB.UID, o.NAB.ResourceVersion
-		err = b.Client.Delete(ctx, o.NAB, client.Preconditions{UID: &uid, ResourceVersion: &version})
-		if apierrors.IsNotFound(err) {
-			return errGone
-		}
-		if err != nil {
-			return fmt.Errorf("delete NonAdminBackup %s: %w", step.Ref, err)
-		}
-		return b.reread(ctx, step, o)
+		return nil
 	})
+}
+
+// deleteBackup deletes the NonAdminBackup and reads it again: its finalizer keeps it.
+func (b *Backups) deleteBackup(ctx context.Context, step contract.BackupStep, o *backup.Objects) error {
+	if o.Backup != nil { // a user's replace may have dropped the finalizer, without which the object would vanish at once
+		if _, err := patchObject(ctx, b.Client, o.NAB, addFinalizer(o.NAB)); err != nil {
+			return err
+		}
+	}
+	uid, version := o.NAB.UID, o.NAB.ResourceVersion
+	err := b.Client.Delete(ctx, o.NAB, client.Preconditions{UID: &uid, ResourceVersion: &version})
+	if apierrors.IsNotFound(err) {
+		return errGone
+	}
+	if err != nil {
+		return fmt.Errorf("delete NonAdminBackup %s: %w", step.Ref, err)
+	}
+	return b.reread(ctx, step, o)
 }
 
 // deleteRestores deletes the NonAdminRestores that name a backup whose data are to go. Nobody waits for them.

@@ -74,11 +74,7 @@ func (b *Backups) tellStalled(nab *oadpv1alpha1.NonAdminBackup) {
 }
 
 func (b *Backups) tellDeleting(nab *oadpv1alpha1.NonAdminBackup) {
-	message := oadpv1alpha1.MessageBackupDeletionPending
-	if nab.Spec.DeleteBackup || nab.Spec.ForceDeleteBackup {
-		message = oadpv1alpha1.MessageBackupDeletionAccepted
-	}
-	b.tell(nab, corev1.EventTypeNormal, eventDeleting, "Delete", "%s", message)
+	b.tell(nab, corev1.EventTypeNormal, eventDeleting, "Delete", "%s", backup.DeletionMessage(nab))
 }
 
 func (b *Backups) tellDeletionRequested(nab *oadpv1alpha1.NonAdminBackup, request string, attempt int) {

@@ -104,12 +104,23 @@ func applyAbsence(nab *oadpv1alpha1.NonAdminBackup) {
 
 // ApplyDeletion announces a deletion: pending after a plain delete, accepted when the spec asks for it.
 func ApplyDeletion(nab *oadpv1alpha1.NonAdminBackup) {
-	message := oadpv1alpha1.MessageBackupDeletionPending
-	if nab.Spec.DeleteBackup || nab.Spec.ForceDeleteBackup {
-		message = oadpv1alpha1.MessageBackupDeletionAccepted
-	}
 	advance(nab, oadpv1alpha1.NonAdminPhaseDeleting)
-	setCondition(nab, oadpv1alpha1.NonAdminConditionDeleting, metav1.ConditionTrue, oadpv1alpha1.ReasonDeletionPending, message)
+	setCondition(nab, oadpv1alpha1.NonAdminConditionDeleting, metav1.ConditionTrue, oadpv1alpha1.ReasonDeletionPending,
+		DeletionMessage(nab))
+}
+
+// DeletionMessage is what the status and an Event say of a deletion.
+func DeletionMessage(nab *oadpv1alpha1.NonAdminBackup) string {
+	if nab.Spec.DeleteBackup || nab.Spec.ForceDeleteBackup {
+		return oadpv1alpha1.MessageBackupDeletionAccepted
+	}
+	return oadpv1alpha1.MessageBackupDeletionPending
+}
+
+// DeletionAnnounced reports whether the status says of the deletion what is to be said, of whichever generation.
+func DeletionAnnounced(nab *oadpv1alpha1.NonAdminBackup) bool {
+	deleting := meta.FindStatusCondition(nab.Status.Conditions, string(oadpv1alpha1.NonAdminConditionDeleting))
+	return deleting != nil && deleting.Message == DeletionMessage(nab)
 }
 
 // ApplyVolumeCounters counts the data-mover uploads and pod volume backups of the Velero Backup by phase. None at all

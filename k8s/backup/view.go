@@ -36,7 +36,7 @@ func (o *Objects) View(now time.Time) contract.BackupView {
 		NamespaceTerminating: o.NamespaceTerminating,
 		LocationGone:         o.LocationGone,
 		Finalizer:            controllerutil.ContainsFinalizer(o.NAB, oadpv1alpha1.NabFinalizer),
-		Marked:               mark(status),
+		Marked:               mark(o.NAB),
 		SpecJudged:           o.specJudged(accepted),
 		Accepted:             accepted != nil && accepted.Status == metav1.ConditionTrue,
 		EverCreated:          everCreated(o.NAB),
@@ -93,17 +93,16 @@ func everCreated(nab *oadpv1alpha1.NonAdminBackup) bool {
 		meta.IsStatusConditionTrue(nab.Status.Conditions, string(oadpv1alpha1.NonAdminConditionQueued))
 }
 
-func mark(status *oadpv1alpha1.NonAdminBackupStatus) contract.DeletionMark {
-	deleting := meta.FindStatusCondition(status.Conditions, string(oadpv1alpha1.NonAdminConditionDeleting))
+// mark is what the status announces of the deletion, if it speaks of the present generation: the spec then says which.
+func mark(nab *oadpv1alpha1.NonAdminBackup) contract.DeletionMark {
+	deleting := meta.FindStatusCondition(nab.Status.Conditions, string(oadpv1alpha1.NonAdminConditionDeleting))
 	switch {
-	case deleting == nil || status.Phase != oadpv1alpha1.NonAdminPhaseDeleting:
+	case deleting == nil, nab.Status.Phase != oadpv1alpha1.NonAdminPhaseDeleting, deleting.ObservedGeneration != nab.Generation:
 		return contract.MarkNone
-	case deleting.Message == oadpv1alpha1.MessageBackupDeletionAccepted:
+	case nab.Spec.DeleteBackup || nab.Spec.ForceDeleteBackup:
 		return contract.MarkAccepted
-	case deleting.Message == oadpv1alpha1.MessageBackupDeletionPending:
-		return contract.MarkPending
 	}
-	return contract.MarkNone
+	return contract.MarkPending
 }
 
 func (o *Objects) veleroView() contract.VeleroBackupView {

@@ -115,6 +115,7 @@ func TestSettled(t *testing.T) {
 		"removed, deleteBackup taken back": {
 			objects: settled("Completed"), edits: []edit{deleteBackup, announce, removed, func(o *backup.Objects) {
 				o.NAB.Spec.DeleteBackup = false
+				o.NAB.Generation++
 			}},
 		},
 		"removed with its namespace": {
@@ -123,6 +124,7 @@ func TestSettled(t *testing.T) {
 		"removed, announced by the other controller": {
 			objects: settled("Completed"), edits: []edit{removed, announce, func(o *backup.Objects) {
 				o.NAB.Status.Conditions[2].Message = "permanent backup deletion requires setting spec.deleteBackup to true"
+				o.NAB.Status.Conditions[2].ObservedGeneration = 0
 			}},
 		},
 	}

@@ -21,6 +21,11 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
+func TestMain(m *testing.M) {
+	metrics.RegisterFDB()
+	m.Run()
+}
+
 func TestVelerosFinalPhasesAreResults(t *testing.T) {
 	for phase, want := range map[string]metrics.Result{
 		"Completed":        metrics.ResultCompleted,

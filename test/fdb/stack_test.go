@@ -138,6 +138,11 @@ func start(ctx context.Context, dir string) error {
 	if temporal, err = temporalclient.Dial(temporalclient.Options{HostPort: stack.TemporalAddress(), Logger: env.QuietLogger()}); err != nil {
 		return err
 	}
+	if sim == nil { // FoundationDB asks for a bucket in a region in words that not every store takes
+		if err := stack.CreateBucket(bucket); err != nil {
+			return err
+		}
+	}
 	return stack.InstallFDBClusters(ctx)
 }
 

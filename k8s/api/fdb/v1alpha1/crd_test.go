@@ -20,7 +20,7 @@ type schema = apiextensionsv1.JSONSchemaProps
 // definitions returns the generated CRDs by their kind. What the API server makes of them is tested in test/deploy.
 func definitions(t *testing.T) map[string]apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
-	files, err := filepath.Glob("../../../../deploy/crds/fdb.holdfast.dev_*.yaml")
+	files, err := filepath.Glob("../../../../deploy/components/fdb/crds/fdb.holdfast.dev_*.yaml")
 	require.NoError(t, err)
 	byKind := map[string]apiextensionsv1.CustomResourceDefinition{}
 	for _, file := range files {
