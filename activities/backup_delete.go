@@ -14,8 +14,8 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// MarkDeleting deletes the NonAdminBackup when the spec asks for it, which our finalizer keeps until the rest is done, and announces
-// the deletion in the status: last, since a deletion raises the generation that the announcement speaks of.
+// MarkDeleting deletes the NonAdminBackup when the spec asks for it, which our finalizer keeps until the rest is done, and
+// announces the deletion in the status: last, since a deletion raises the generation that the announcement speaks of.
 func (b *Backups) MarkDeleting(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
 	return b.update(ctx, step, func(o *backup.Objects) error {
 		asked := o.NAB.Spec.DeleteBackup || o.NAB.Spec.ForceDeleteBackup

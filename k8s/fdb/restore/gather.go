@@ -164,7 +164,8 @@ func (g *Gatherer) readCredentials(ctx context.Context, o *Objects) error {
 		return nil
 	}
 	if lacking := fdb.Lacking(accounts, place); lacking != "" {
-		o.misconfigured(fdbv1alpha1.ReasonCredentialsInvalid, "key %q of Secret %q %s; the backup's URL names that account: add it there",
+		o.misconfigured(fdbv1alpha1.ReasonCredentialsInvalid,
+			"key %q of Secret %q %s; the backup's URL names that account: add it there",
 			cmp.Or(reference.Key, "credentials"), reference.SecretName, lacking)
 	}
 	return nil
