@@ -71,7 +71,7 @@ func TestEveryActivityIsIdempotent(t *testing.T) {
 		},
 		contract.ActivityAdmitBackup:         {[]string{"patch status NonAdminBackup", "patch NonAdminBackup"}, 0},
 		contract.ActivityCreateBackup:        {[]string{"create Backup", "patch status NonAdminBackup"}, 1},
-		contract.ActivityMarkBackupDeleting:  {[]string{"patch status NonAdminBackup", "delete NonAdminBackup"}, 1},
+		contract.ActivityMarkBackupDeleting:  {[]string{"delete NonAdminBackup", "patch status NonAdminBackup"}, 1},
 		contract.ActivityRequestDeletion:     {[]string{"create DeleteBackupRequest", "patch status NonAdminBackup"}, 1},
 		contract.ActivityWithdrawBackup:      {[]string{"delete Backup"}, 0},
 		contract.ActivityDeleteVeleroObjects: {[]string{"create ConfigMap", "delete Backup"}, 0},

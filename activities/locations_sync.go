@@ -31,12 +31,12 @@ func (l *Locations) Sync(ctx context.Context, step contract.LocationStep) (contr
 		if spec == nil || o.Foreign != "" || !controllerutil.ContainsFinalizer(o.Location, oadpv1alpha1.NabslFinalizer) {
 			return nil // changed meanwhile: the workflow decides again on the view
 		}
-		copyMade = copyMade || o.Copy == nil
+		missing := o.Copy == nil
 		secret, err := l.syncSecret(ctx, o, spec)
 		if err != nil || secret == nil {
 			return err
 		}
-		if copyMade {
+		if copyMade = copyMade || missing; copyMade {
 			return l.show(ctx, o, secret)
 		}
 		made, err := l.syncVelero(ctx, o, spec)

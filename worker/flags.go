@@ -82,6 +82,14 @@ func (f *workerFlags) Validate() error {
 	return f.Flags.Validate()
 }
 
+// process is the name of the readiness check of a process, by which an alert tells the two workers apart.
+func (f *workerFlags) process() string {
+	if f.servesVelero() {
+		return "worker"
+	}
+	return "fdb-worker"
+}
+
 func (f *workerFlags) servesVelero() bool { return f.Serve != serveFDB }
 
 func (f *workerFlags) servesFDB() bool { return f.Serve != serveVelero }

@@ -124,7 +124,7 @@ func newProber(
 	checks := []probe.Check{
 		{Name: "temporal", Ask: temporal.Ask},
 		{Name: "search-attributes", Ask: temporal.EnsureSearchAttributes, Every: connect.AttributesInterval},
-		{Name: "worker", Ask: func(context.Context) error {
+		{Name: flags.process(), Ask: func(context.Context) error {
 			if !polling.Load() {
 				return errNotPolling
 			}

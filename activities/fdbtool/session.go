@@ -164,10 +164,8 @@ func (s *Session) execute(ctx context.Context, walls cage.Cage, binary string, a
 		}
 		return end
 	}
-	err := command.Wait()
-	if stopped.Load() || errors.Is(err, exec.ErrWaitDelay) {
-		_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL) // whatever of the group heeded nothing
-	}
+	_ = command.Wait() // its state tells how it ended
+	_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL) // whatever of the group is left; the cage keeps all in it
 	end.stopped = stopped.Load()
 	end.exit = command.ProcessState.ExitCode()
 	if status, ok := command.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"syscall"
@@ -33,7 +34,7 @@ func steal(argument string) int {
 		return 2
 	}
 	results := map[string]string{}
-	for _, attempts := range []map[string]func() error{l.crimes(), l.signals(), l.needs()} {
+	for _, attempts := range []map[string]func() error{l.crimes(), l.needs()} {
 		for what, attempt := range attempts {
 			results[what] = ""
 			if err := attempt(); err != nil {
@@ -71,19 +72,17 @@ func (l loot) crimes() map[string]func() error {
 		"Temporal by a fast open":            l.fastOpen,
 		"io_uring, which does it all unseen": ring,
 		"port of its own":                    listen,
+		"port of its own, whichever":         listenUnbound,
+		"signal to the worker":               func() error { return syscall.Kill(l.Worker, 0) },
+		"socket of the worker":               func() error { return dial("unix", l.Abstract) },
+		"limits of the worker":               l.limits,
+		"priority of the worker":             l.priority,
+		"child that nobody ends":             deserter,
 	}
 }
 
 // optional are ways that a machine may not have.
 var optional = []string{"Temporal by multipath TCP", "Temporal by a fast open", "io_uring, which does it all unseen"}
-
-// signals are what a kernel keeps a tool from since Landlock's ABI 6.
-func (l loot) signals() map[string]func() error {
-	return map[string]func() error{
-		"signal to the worker": func() error { return syscall.Kill(l.Worker, 0) },
-		"socket of the worker": func() error { return dial("unix", l.Abstract) },
-	}
-}
 
 // needs are what tools must be able to do.
 func (l loot) needs() map[string]func() error {
@@ -225,6 +224,42 @@ func ring() error {
 		return errno
 	}
 	return nil // it has looked at what it was given, which is nothing
+}
+
+// limits asks for one only: the call that asks is the one that sets.
+func (l loot) limits() error {
+	var limit unix.Rlimit
+	return unix.Prlimit(l.Worker, unix.RLIMIT_CPU, nil, &limit)
+}
+
+// priority sets what is.
+func (l loot) priority() error {
+	raw, err := unix.Getpriority(unix.PRIO_PROCESS, l.Worker)
+	if err != nil {
+		return err
+	}
+	return unix.Setpriority(unix.PRIO_PROCESS, l.Worker, 20-raw) // the system call counts from 40 down to 1
+}
+
+// deserter leaves the process group, by which a run ends its processes.
+func deserter() error {
+	child := exec.CommandContext(context.Background(), "/proc/self/exe", "--deserted")
+	child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	err := child.Run()
+	if child.ProcessState != nil {
+		return nil // it ran
+	}
+	return err
+}
+
+// listenUnbound leaves the port to the kernel.
+func listenUnbound() error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return unix.Listen(fd, 1)
 }
 
 func listen() error {

@@ -128,18 +128,22 @@ func (s *search) files(context.Context) error {
 
 // objects leaves out Secrets, and the requests whose status is the place of a signed URL.
 func (s *search) objects(ctx context.Context) error {
-	for kind, name := range map[string]schema.GroupVersionKind{
-		"Event":               {Group: "events.k8s.io", Version: "v1", Kind: "Event"},
-		"Deployment":          {Group: "apps", Version: "v1", Kind: "Deployment"},
-		"Pod":                 {Version: "v1", Kind: "Pod"},
-		"location":            {Group: tenantAPIGroup, Version: "v1alpha1", Kind: "NonAdminBackupStorageLocation"},
-		"approval request":    {Group: tenantAPIGroup, Version: "v1alpha1", Kind: "NonAdminBackupStorageLocationApprovalRequest"},
-		"backup":              {Group: tenantAPIGroup, Version: "v1alpha1", Kind: "NonAdminBackup"},
-		"restore":             {Group: tenantAPIGroup, Version: "v1alpha1", Kind: "NonAdminRestore"},
-		"Velero location":     {Group: "velero.io", Version: "v1", Kind: "BackupStorageLocation"},
-		"FoundationDBBackup":  {Group: "fdb.holdfast.dev", Version: "v1alpha1", Kind: "FoundationDBBackup"},
-		"FoundationDBRestore": {Group: "fdb.holdfast.dev", Version: "v1alpha1", Kind: "FoundationDBRestore"},
-	} {
+	kinds := map[string]schema.GroupVersionKind{
+		"Event":            {Group: "events.k8s.io", Version: "v1", Kind: "Event"},
+		"Deployment":       {Group: "apps", Version: "v1", Kind: "Deployment"},
+		"Pod":              {Version: "v1", Kind: "Pod"},
+		"location":         {Group: tenantAPIGroup, Version: "v1alpha1", Kind: "NonAdminBackupStorageLocation"},
+		"approval request": {Group: tenantAPIGroup, Version: "v1alpha1", Kind: "NonAdminBackupStorageLocationApprovalRequest"},
+		"backup":           {Group: tenantAPIGroup, Version: "v1alpha1", Kind: "NonAdminBackup"},
+		"restore":          {Group: tenantAPIGroup, Version: "v1alpha1", Kind: "NonAdminRestore"},
+		"Velero location":  {Group: "velero.io", Version: "v1", Kind: "BackupStorageLocation"},
+	}
+	if s.env.options.FoundationDB {
+		for _, kind := range []string{"FoundationDBBackup", "FoundationDBRestore"} {
+			kinds[kind] = schema.GroupVersionKind{Group: fdbAPIGroup, Version: "v1alpha1", Kind: kind}
+		}
+	}
+	for kind, name := range kinds {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(name)
 		if err := s.env.client.List(ctx, list); err != nil {

@@ -44,8 +44,9 @@ func (f *cageFlags) Validate() error {
 	return nil
 }
 
-// closedPorts are where Temporal and API servers usually are: this worker's may be reached by other ports than it uses itself.
-var closedPorts = []uint16{7233, 6443}
+// closedPorts are where Temporal's services (gRPC and HTTP of the frontend, those behind it, which ask nobody who he is), API
+// servers, kubelets and etcd usually are: this worker's may be reached by other ports than it uses itself.
+var closedPorts = []uint16{7233, 7234, 7235, 7236, 7239, 7243, 6443, 10250, 2379, 2380}
 
 // runner runs the tools, which reach neither Temporal nor the API server.
 func (f *Flags) runner(temporal, apiServer string) *fdbtool.Runner {

@@ -13,6 +13,7 @@ import (
 	"holdfast.dev/holdfast/activities"
 	"holdfast.dev/holdfast/activities/fdblock"
 	"holdfast.dev/holdfast/activities/fdbtool"
+	"holdfast.dev/holdfast/activities/fdbtool/cage"
 	"holdfast.dev/holdfast/k8s/fdb"
 	fdbrestore "holdfast.dev/holdfast/k8s/fdb/restore"
 	"holdfast.dev/holdfast/k8s/metrics"
@@ -46,13 +47,14 @@ type Workers struct {
 	tools  *fdbtool.Runner
 }
 
-// New makes the workers. Without Flags.BinDir none of them runs FoundationDB's tools.
+// New makes the workers. Without Flags.BinDir none of them runs FoundationDB's tools, nor where a cage is required and the kernel
+// has none: tasks go to a worker that can do them.
 func New(options Options) (*Workers, error) {
 	metrics.RegisterFDB()
 	w := &Workers{}
 	w.add(contract.FDBWorkflowTaskQueue(options.ClusterID), newWorkflowWorker(options))
 	w.add(contract.SharedTaskQueue, newSharedWorker(options))
-	if options.Flags.BinDir == "" {
+	if options.Flags.BinDir == "" || (options.Flags.Cage.Require && cage.Lacking() != nil) {
 		return w, nil
 	}
 	w.tools = options.Flags.runner(options.TemporalAddress, options.APIServer)

@@ -15,6 +15,9 @@ import (
 // tellFD is where Start has laid its pipe: the first of ExtraFiles.
 const tellFD = 3
 
+// maxFile bounds each file that the program writes: its folder may be memory that others need too.
+const maxFile = 1 << 20
+
 // Main makes this process the program that Start was given, if Start has started it; else it returns at once. It must come
 // first of all: in main, and in TestMain of tests that use Start.
 func Main() {
@@ -41,6 +44,9 @@ func become(plan string, args []string) error {
 	}
 	if os.Getppid() != c.Parent {
 		return errors.New("the process that started it is gone")
+	}
+	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: maxFile, Max: maxFile}); err != nil {
+		return fmt.Errorf("bound the size of files: %w", err)
 	}
 	if err := closeOnExec(); err != nil {
 		return fmt.Errorf("close inherited descriptors: %w", err)

@@ -2,6 +2,7 @@ package cage
 
 import (
 	"fmt"
+	"os"
 	"runtime"
 	"slices"
 	"unsafe"
@@ -27,14 +28,15 @@ var (
 	deny  = bpf.RetConstant{Val: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)}
 )
 
-// closeDetours denies, for good, what reaches a TCP port without the call that Landlock judges: sockets that speak with plain TCP
-// but are of another kind (multipath TCP, SMC), data that open a connection (MSG_FASTOPEN), and io_uring, which no filter sees.
+// closeDetours denies, for good, what Landlock does not judge. What reaches a TCP port without a connect: sockets that speak with
+// plain TCP but are of another kind (multipath TCP, SMC), data that open a connection (MSG_FASTOPEN), and io_uring, which no filter
+// sees; a port of its own without a bind; and what reaches other processes of the same user.
 func closeDetours() error {
 	machine, known := machines[runtime.GOARCH]
 	if !known {
 		return nil
 	}
-	assembled, err := bpf.Assemble(detours(machine))
+	assembled, err := bpf.Assemble(detours(machine, uint32(os.Getpid())))
 	if err != nil {
 		return fmt.Errorf("assemble the filter: %w", err)
 	}
@@ -49,7 +51,7 @@ func closeDetours() error {
 	return unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&program)), 0, 0)
 }
 
-func detours(machine uint32) []bpf.Instruction {
+func detours(machine, own uint32) []bpf.Instruction {
 	fastOpen := func(flags int) []bpf.Instruction {
 		return []bpf.Instruction{argument(flags), bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: unix.MSG_FASTOPEN, SkipFalse: 1}, deny, allow}
 	}
@@ -62,14 +64,39 @@ func detours(machine uint32) []bpf.Instruction {
 		},
 		on(unix.SYS_IO_URING_SETUP, []bpf.Instruction{deny}),
 		on(unix.SYS_SOCKET, slices.Concat(
-			[]bpf.Instruction{argument(0)}, oneOf(unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK),
+			[]bpf.Instruction{argument(0)}, oneOf(unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK),
 			[]bpf.Instruction{argument(2)}, oneOf(0, unix.IPPROTO_TCP, unix.IPPROTO_UDP),
 			[]bpf.Instruction{allow})),
 		on(unix.SYS_SENDTO, fastOpen(3)),
 		on(unix.SYS_SENDMSG, fastOpen(2)),
 		on(unix.SYS_SENDMMSG, fastOpen(3)),
+		on(unix.SYS_SETSOCKOPT, []bpf.Instruction{
+			argument(1), bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.SOL_TCP, SkipFalse: 3},
+			argument(2), bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.TCP_ULP, SkipFalse: 1}, deny, allow,
+		}),
+		on(unix.SYS_LISTEN, []bpf.Instruction{deny}),
+		othersProcesses(own),
 		[]bpf.Instruction{allow},
 	)
+}
+
+// othersProcesses denies what leaves the process group, which is ended with its run, and what changes another process of the same
+// user: its limits, its priority, its life.
+func othersProcesses(own uint32) []bpf.Instruction {
+	var program []bpf.Instruction
+	for _, call := range []uint32{
+		unix.SYS_SETSID, unix.SYS_SETPGID, unix.SYS_SETPRIORITY, unix.SYS_IOPRIO_SET, unix.SYS_TKILL,
+		unix.SYS_RT_SIGQUEUEINFO, unix.SYS_RT_TGSIGQUEUEINFO, unix.SYS_PIDFD_SEND_SIGNAL,
+	} {
+		program = append(program, on(call, []bpf.Instruction{deny})...)
+	}
+	for _, call := range []uint32{
+		unix.SYS_PRLIMIT64, unix.SYS_SCHED_SETSCHEDULER, unix.SYS_SCHED_SETPARAM, unix.SYS_SCHED_SETATTR, unix.SYS_SCHED_SETAFFINITY,
+		unix.SYS_KILL, unix.SYS_TGKILL,
+	} {
+		program = append(program, on(call, slices.Concat([]bpf.Instruction{argument(0)}, oneOf(0, own), []bpf.Instruction{allow}))...)
+	}
+	return program
 }
 
 // argument loads the lower half of an argument; the kernel takes no more of those that are looked at.
