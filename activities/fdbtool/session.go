@@ -164,7 +164,7 @@ func (s *Session) execute(ctx context.Context, walls cage.Cage, binary string, a
 		}
 		return end
 	}
-	_ = command.Wait() // its state tells how it ended
+	_ = command.Wait()                                      // its state tells how it ended
 	_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL) // whatever of the group is left; the cage keeps all in it
 	end.stopped = stopped.Load()
 	end.exit = command.ProcessState.ExitCode()

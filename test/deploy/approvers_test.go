@@ -47,7 +47,7 @@ func TestAdmission(t *testing.T) {
 	ctrllog.SetLogger(logr.Discard())
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Minute) // the first build is in it
 	defer cancel()
-	stack, err := env.Start(ctx, env.Options{Without: []string{env.Velero, env.S3, env.Temporal}})
+	stack, err := env.Start(ctx, env.Options{FoundationDB: true, Without: []string{env.Velero, env.S3, env.Temporal}})
 	require.NoError(t, err)
 	t.Cleanup(stack.Stop)
 	stack.ReportFailure(t)
