@@ -88,6 +88,6 @@ func (s *Session) ports(args []string) ([]uint16, *contract.FDBTrouble) {
 func (s *Session) closed(port uint16) bool { return slices.Contains(s.runner.ClosedPorts, port) }
 
 func (s *Session) closedTrouble(class contract.FDBClass, what string, port uint16) *contract.FDBTrouble {
-	return s.trouble(class, "%s has port %d, which is that of Temporal or of the API server: FoundationDB's tools are kept from "+
-		"it. Take another port", what, port)
+	return s.trouble(class, "%s has port %d, which is that of Temporal or of the cluster's own: FoundationDB's tools may not "+
+		"connect to it; use another port", what, port)
 }
