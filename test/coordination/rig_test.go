@@ -49,7 +49,7 @@ func (r *rig) owners() worker.Worker {
 
 // house starts a worker of the Kubernetes cluster's own queue.
 func (r *rig) house(options workflows.Options) worker.Worker {
-	return r.worker(contract.TaskQueue(r.cluster), func(w worker.Worker) {
+	return r.worker(contract.FDBWorkflowTaskQueue(r.cluster), func(w worker.Worker) {
 		workflows.Register(w, options)
 		(&activities.FDBCoordination{Temporal: temporalClient}).Register(w)
 		w.RegisterActivityWithOptions(noFirstSnapshots, activity.RegisterOptions{Name: contract.ActivityFindFirstSnapshots})
@@ -141,7 +141,7 @@ func (r *rig) asks(fdb, tag string) client.WorkflowRun {
 func (r *rig) start(name, id string, in any) client.WorkflowRun {
 	r.t.Helper()
 	run, err := temporalClient.ExecuteWorkflow(r.t.Context(), client.StartWorkflowOptions{
-		ID: id, TaskQueue: contract.TaskQueue(r.cluster), WorkflowTaskTimeout: 5 * time.Second,
+		ID: id, TaskQueue: contract.FDBWorkflowTaskQueue(r.cluster), WorkflowTaskTimeout: 5 * time.Second,
 	}, name, in)
 	require.NoError(r.t, err)
 	return run
