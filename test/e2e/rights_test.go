@@ -19,7 +19,18 @@ func wholeSuite() bool {
 var unusedHere = map[string]string{
 	"holdfast-worker patch events.k8s.io/events":  "an Event that repeats itself for six minutes",
 	"holdfast-watcher patch events.k8s.io/events": "an Event that repeats itself for six minutes",
+
+	"holdfast-watcher get oadp.openshift.io/nonadminrestores":                              missedInAnOutage,
+	"holdfast-watcher get oadp.openshift.io/nonadminbackupstoragelocations":                missedInAnOutage,
+	"holdfast-watcher get oadp.openshift.io/nonadminbackupstoragelocationapprovalrequests": missedInAnOutage,
+	"holdfast-watcher get oadp.openshift.io/nonadmindownloadrequests":                      missedInAnOutage,
+	"holdfast-watcher get velero.io/restores":                                              missedInAnOutage,
+	"holdfast-watcher get velero.io/backupstoragelocations":                                missedInAnOutage,
+	"holdfast-watcher get velero.io/downloadrequests":                                      missedInAnOutage,
 }
+
+// missedInAnOutage: after an outage of the API server, of objects that have changed before the caches heard of it.
+const missedInAnOutage = "a change during an outage of the API server"
 
 // checkRights looks for rights that are missing or superfluous. Those for FoundationDB are test/fdb's. It returns the exit status.
 func checkRights(ctx context.Context) int {

@@ -29,12 +29,12 @@ type process struct {
 
 func startWorker(t *testing.T, cluster string, variables ...string) *process {
 	t.Helper()
-	return start(t, tools.HoldfastWorker, env.HoldfastWorker, nil, cluster, variables)
+	return start(t, tools.HoldfastWorker, env.HoldfastWorker, []string{"--serve=velero"}, cluster, variables)
 }
 
 func startWatcher(t *testing.T, cluster string, variables ...string) *process {
 	t.Helper()
-	return start(t, tools.Holdfast, env.HoldfastWatcher, []string{"watch", "--progress-interval=1s"}, cluster, variables)
+	return start(t, tools.Holdfast, env.HoldfastWatcher, []string{"watch", "--serve=velero", "--progress-interval=1s"}, cluster, variables)
 }
 
 func start(t *testing.T, binary, user string, args []string, cluster string, variables []string) *process {
