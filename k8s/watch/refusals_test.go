@@ -44,7 +44,7 @@ func TestAWatcherThatMayNotWatchIsNotReady(t *testing.T) {
 				return
 			}
 			require.ErrorIs(t, s.Watching(t.Context()), test.err)
-			require.ErrorContains(t, s.Watching(t.Context()), "the API server refuses a list or watch")
+			require.ErrorContains(t, s.Watching(t.Context()), "the API server refuses what the watcher needs")
 		})
 	}
 }
