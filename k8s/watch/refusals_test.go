@@ -75,3 +75,12 @@ func TestRefusalsDoNotKeepTheWatcherFromLooking(t *testing.T) {
 		assert.Equal(t, []Request{request(name)}, s.asked())
 	})
 }
+
+func TestAReadOfASweepThatIsRefusedIsNoted(t *testing.T) {
+	s := newStation(t)
+	s.watching.Store(true)
+	require.NoError(t, s.live.Client.Create(t.Context(), fake.NAB(name)))
+	failGets(s, func(string) error { return errNoRight })
+	require.NoError(t, s.sweep(t.Context()))
+	require.ErrorIs(t, s.Watching(t.Context()), errNoRight)
+}
