@@ -34,8 +34,8 @@ func newLive(cache client.Reader) *live {
 	return &live{Reader: cache, kinds: map[reflect.Type]*difference{}}
 }
 
-// compare finds out where the cache is behind. Only metadata are listed; what differs is read whole, one at a time. What cannot be
-// read counts as the cache has it: it must not hide the others.
+// compare finds out where the cache is behind. Only metadata are listed; what differs is read whole, one at a time. What cannot
+// be read counts as the cache has it: it must not hide the others.
 func (w *Watcher) compare(ctx context.Context, l *live, kind client.Object, list client.ObjectList, namespace string) error {
 	cached := map[client.ObjectKey]client.Object{}
 	if err := w.gatherer.Reader.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {

@@ -243,8 +243,8 @@ func TestALocationThatIsNotKeptIsToldOfEveryEvent(t *testing.T) {
 		size     int
 		want     []string
 	}{
-		"without approval":                            {size: 900_000, want: []string{startLocation}},
-		"with approval":                               {approval: true, size: 40_000, want: []string{startApproval, startLocation}},
+		"without approval": {size: 900_000, want: []string{startLocation}},
+		"with approval":    {approval: true, size: 40_000, want: []string{startApproval, startLocation}},
 		"with approval, its request not kept, either": {approval: true, size: 64_900, want: []string{startApproval, startLocation}},
 	} {
 		t.Run(title, func(t *testing.T) {
