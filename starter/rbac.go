@@ -7,8 +7,8 @@ package main
 // +kubebuilder:rbac:groups=oadp.openshift.io,resources=nonadminbackups/status;nonadminrestores/status,verbs=patch
 // +kubebuilder:rbac:groups=oadp.openshift.io,namespace=openshift-adp,resources=nonadminbackupstoragelocationapprovalrequests,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=namespaces;secrets,verbs=list;watch
-// +kubebuilder:rbac:groups=velero.io,namespace=openshift-adp,resources=backups;restores;deletebackuprequests;downloadrequests;backupstoragelocations,verbs=get;list;watch
-// +kubebuilder:rbac:groups=velero.io,namespace=openshift-adp,resources=podvolumebackups;datauploads;podvolumerestores;datadownloads,verbs=list;watch
+// +kubebuilder:rbac:groups=velero.io,namespace=openshift-adp,resources=backups;restores;downloadrequests;backupstoragelocations,verbs=get;list;watch
+// +kubebuilder:rbac:groups=velero.io,namespace=openshift-adp,resources=deletebackuprequests;podvolumebackups;datauploads;podvolumerestores;datadownloads,verbs=list;watch
 // +kubebuilder:rbac:groups=oadp.openshift.io,namespace=openshift-adp,resources=dataprotectionapplications,verbs=list
 // +kubebuilder:rbac:groups="",namespace=openshift-adp,resources=configmaps,resourceNames=holdfast-policy,verbs=get
 // +kubebuilder:rbac:groups=apps,namespace=openshift-adp,resources=deployments,resourceNames=non-admin-controller,verbs=get

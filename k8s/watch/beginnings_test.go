@@ -2,6 +2,8 @@ package watch
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -71,6 +73,80 @@ func TestWhatDoesNotBeginIsWaitedForNoLongerThanThat(t *testing.T) {
 		time.Sleep(time.Second)
 		assert.Equal(t, []Request{of("next", 1)}, b.due())
 		assert.True(t, b.admit(of("first", 0)), "and it may come again")
+	})
+}
+
+// takes returns how long it takes until 100 objects of a tenant have begun, each within a second, beside 4,000 of other
+// namespaces that never begin.
+func takes(attackers int) time.Duration {
+	b := newBeginnings()
+	begin := func(request Request) {
+		if request.Namespace == "victim" {
+			time.AfterFunc(time.Second, func() { b.begun(request) })
+		}
+	}
+	ask := func(request Request) {
+		if b.admit(request) {
+			begin(request)
+		}
+	}
+	for attacker := range attackers {
+		for i := range 4000 / attackers {
+			ask(of(fmt.Sprint("attacker-", attacker), i))
+		}
+	}
+	for i := range 100 {
+		ask(of("victim", i))
+	}
+	victims := func(request Request) bool { return request.Namespace == "victim" }
+	for started := time.Now(); ; time.Sleep(100 * time.Millisecond) {
+		for _, request := range b.due() {
+			begin(request)
+		}
+		b.mutex.Lock()
+		begun := len(b.waiting["victim"]) == 0 && !slices.ContainsFunc(slices.Collect(maps.Keys(b.handed)), victims)
+		b.mutex.Unlock()
+		if begun {
+			return time.Since(started)
+		}
+	}
+}
+
+func TestWhatNeverBeginsTakesNoTurnFromOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		alone := takes(0)
+		for _, attackers := range []int{1, 4, 16} {
+			assert.LessOrEqual(t, takes(attackers), 2*alone+2*beginningPatience, "beside %d namespaces", attackers)
+		}
+	})
+}
+
+func TestANamespaceIsLateAsLongAsItsObjectsAre(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		late := func() *beginnings {
+			b := full(t)
+			time.Sleep(beginningPatience)
+			require.Empty(t, b.due())
+			require.True(t, b.isLate("first"))
+			return b
+		}
+		b := late()
+		for i := range beginningsAtATime {
+			require.True(t, b.isLate("first"))
+			b.begun(of("first", i))
+		}
+		assert.Empty(t, b.late, "its worker was away")
+
+		b = late()
+		for i := range beginningsAtATime {
+			b.left(of("first", i))
+		}
+		require.Empty(t, b.due())
+		assert.True(t, b.isLate("first"), "to delete them must not help")
+		assert.Empty(t, b.late["first"].objects, "what is gone is not remembered")
+		time.Sleep(suspicion)
+		require.Empty(t, b.due())
+		assert.Empty(t, b.late)
 	})
 }
 

@@ -44,6 +44,33 @@ func NewLease(config *rest.Config, oadpNamespace string) (resourcelock.Interface
 	}, nil
 }
 
+// noticed is a lock that tells when the API server refuses it: without rights to its Lease no watcher ever leads.
+type noticed struct {
+	resourcelock.Interface
+	refusals *Refusals
+}
+
+// Get implements resourcelock.Interface.
+func (l noticed) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	record, raw, err := l.Interface.Get(ctx)
+	l.refusals.take(err)
+	return record, raw, err
+}
+
+// Create implements resourcelock.Interface.
+func (l noticed) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	err := l.Interface.Create(ctx, record)
+	l.refusals.take(err)
+	return err
+}
+
+// Update implements resourcelock.Interface.
+func (l noticed) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	err := l.Interface.Update(ctx, record)
+	l.refusals.take(err)
+	return err
+}
+
 // lead does, as long as this watcher leads, what one of several is enough for: queue positions and Schedules. Signals wait for no
 // lease. The loss of the lease ends no process: the manager's own election would, and the caches would have to be filled again
 // because the API server was away. A leader that was too slow to notice does no harm: a patch of positions is bound to the object
@@ -65,7 +92,7 @@ func (w *Watcher) lead(ctx context.Context) error {
 func (w *Watcher) leadOnce(ctx context.Context) error {
 	terms, over := make(chan context.Context, 1), make(chan struct{})
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: w.Lease, Name: LeaseName, ReleaseOnCancel: true,
+		Lock: noticed{Interface: w.Lease, refusals: w.Refusals}, Name: LeaseName, ReleaseOnCancel: true,
 		LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: leaseRetry,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(term context.Context) { terms <- term },

@@ -132,6 +132,32 @@ func TestAnOutageOfTheAPIServerEndsNoWatcher(t *testing.T) {
 	})
 }
 
+// Garbage collection, backup sync and queue positions stand still then.
+func TestAWatcherThatMayNotHoldTheLeaseIsNotReady(t *testing.T) {
+	for _, verb := range []string{"get", "create", "update"} {
+		t.Run(verb, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				api := kubernetesfake.NewClientset()
+				var refused atomic.Bool
+				refused.Store(true)
+				api.PrependReactor(verb, "leases", func(kubernetestesting.Action) (bool, runtime.Object, error) {
+					return refused.Load(), nil, errNoRight
+				})
+				c := stand(t, api, "first")
+				c.watching.Store(true)
+				time.Sleep(10 * time.Second)
+				require.ErrorIs(t, c.Watching(t.Context()), errNoRight)
+				refused.Store(false)
+				time.Sleep(2 * time.Minute)
+				require.NoError(t, c.Watching(t.Context()))
+				assert.NotZero(t, c.terms.Load())
+				c.stop()
+				synctest.Wait()
+			})
+		})
+	}
+}
+
 func TestAWatcherWithoutALeaseLeads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &candidate{station: newStation(t)}

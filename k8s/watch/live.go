@@ -2,9 +2,11 @@ package watch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 
+	"go.uber.org/zap"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,9 +18,6 @@ import (
 	"holdfast.dev/holdfast/k8s"
 	"holdfast.dev/holdfast/k8s/watch/trim"
 )
-
-// metadataPage is how many objects' metadata are asked for at a time. They may be large, too.
-const metadataPage = 100
 
 // live is a reader of the cache that knows where the cache is behind the API server, for the kinds that were compared.
 type live struct {
@@ -35,7 +34,8 @@ func newLive(cache client.Reader) *live {
 	return &live{Reader: cache, kinds: map[reflect.Type]*difference{}}
 }
 
-// compare finds out where the cache is behind. Only metadata are listed; what differs is read whole, one at a time.
+// compare finds out where the cache is behind. Only metadata are listed; what differs is read whole, one at a time. What cannot
+// be read counts as the cache has it: it must not hide the others.
 func (w *Watcher) compare(ctx context.Context, l *live, kind client.Object, list client.ObjectList, namespace string) error {
 	cached := map[client.ObjectKey]client.Object{}
 	if err := w.gatherer.Reader.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
@@ -50,6 +50,7 @@ func (w *Watcher) compare(ctx context.Context, l *live, kind client.Object, list
 		return fmt.Errorf("list in the cache: %w", err)
 	}
 	d := &difference{changed: map[client.ObjectKey]client.Object{}, gone: map[client.ObjectKey]client.Object{}}
+	var unread error
 	err = w.listMetadata(ctx, kind, namespace, func(found *metav1.PartialObjectMetadata) error {
 		key := client.ObjectKeyFromObject(found)
 		known := cached[key]
@@ -58,18 +59,27 @@ func (w *Watcher) compare(ctx context.Context, l *live, kind client.Object, list
 			return nil
 		}
 		whole, err := w.readLive(ctx, key, kind)
-		if err != nil || whole == nil {
-			return err
+		switch {
+		case err != nil:
+			delete(cached, key)
+			unread = errors.Join(unread, err)
+		case whole != nil:
+			delete(cached, key)
+			d.changed[key] = whole
 		}
-		delete(cached, key)
-		d.changed[key] = whole
-		return nil
+		return ctx.Err()
 	})
+	if unread != nil {
+		w.Log.Warn("objects cannot be read in a live sweep", zap.Error(unread))
+	}
+	if err != nil {
+		return err
+	}
 	for key, object := range cached {
 		d.gone[key] = object.DeepCopyObject().(client.Object)
 	}
 	l.kinds[reflect.TypeOf(kind)] = d
-	return err
+	return nil
 }
 
 func (w *Watcher) listMetadata(
@@ -79,24 +89,36 @@ func (w *Watcher) listMetadata(
 	if err != nil {
 		return fmt.Errorf("list live: %w", err)
 	}
-	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
 	var next string
 	for {
-		err := w.manager.GetAPIReader().List(ctx, list,
-			client.InNamespace(namespace), client.Limit(metadataPage), client.Continue(next))
-		if err != nil {
-			return fmt.Errorf("list live: %w", err)
-		}
-		for i := range list.Items {
-			if err := take(&list.Items[i]); err != nil {
-				return err
-			}
-		}
-		if next = list.GetContinue(); next == "" {
-			return nil
+		if next, err = w.metadataPage(ctx, gvk, next, namespace, take); err != nil || next == "" {
+			return err
 		}
 	}
+}
+
+// metadataPage holds the place of a page as long as it is in use: metadata may be large, too.
+func (w *Watcher) metadataPage(
+	ctx context.Context, gvk schema.GroupVersionKind, from, namespace string, take func(*metav1.PartialObjectMetadata) error,
+) (next string, err error) {
+	select {
+	case pages <- struct{}{}:
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+	defer func() { <-pages }()
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
+	err = w.manager.GetAPIReader().List(ctx, list, client.InNamespace(namespace), client.Limit(pageSize), client.Continue(from))
+	if err != nil {
+		return "", fmt.Errorf("list live: %w", err)
+	}
+	for i := range list.Items {
+		if err := take(&list.Items[i]); err != nil {
+			return "", err
+		}
+	}
+	return list.GetContinue(), nil
 }
 
 // readLive reads one object as the cache would hold it; nil if it is gone.
@@ -106,7 +128,8 @@ func (w *Watcher) readLive(ctx context.Context, key client.ObjectKey, kind clien
 	case apierrors.IsNotFound(err):
 		return nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("read live: %w", err)
+		w.Refusals.take(err)
+		return nil, fmt.Errorf("read %s live: %w", key, err)
 	}
 	kept, err := trim.Object(object)
 	if err != nil {

@@ -61,7 +61,7 @@ func (l *locations) look(ctx context.Context, request Request) (reconcile.Result
 				return l.measured(kind, ref, came, err)
 			})
 		}
-		if err != nil || request.Force || unseen || objects.Location == nil {
+		if err != nil || request.Force || objects.Location == nil {
 			return reconcile.Result{}, err
 		}
 		return reconcile.Result{RequeueAfter: l.ResyncInterval}, nil
@@ -73,7 +73,7 @@ func (l *locations) look(ctx context.Context, request Request) (reconcile.Result
 func (l *locations) signal(
 	ctx context.Context, ref contract.ObjectRef, o *location.Objects, force bool, measured func(string, error) error,
 ) error {
-	if err := l.signalApproval(ctx, ref, o, measured); err != nil {
+	if err := l.signalApproval(ctx, ref, o, force, measured); err != nil {
 		return err
 	}
 	switch {
@@ -88,14 +88,15 @@ func (l *locations) signal(
 }
 
 // signalApproval keeps the approval's workflow open as long as it is needed, and tells it when something is due, or is decided
-// and waits: it shows that.
+// and waits: it shows that. With force it is told whatever the cache says.
 func (l *locations) signalApproval(
-	ctx context.Context, ref contract.ObjectRef, o *location.Objects, measured func(string, error) error,
+	ctx context.Context, ref contract.ObjectRef, o *location.Objects, force bool, measured func(string, error) error,
 ) error {
 	view := o.Approval()
 	changed := contract.Changed{Reason: "changed"}
+	waits := location.NextApproval(view) == contract.ApprovalWait && !location.DecisionWaits(view)
 	switch {
-	case view.Needed && view.Found && location.NextApproval(view) == contract.ApprovalWait && !location.DecisionWaits(view):
+	case view.Needed && view.Found && waits && !force:
 		l.approving.Store(ref, true)
 		return measured(contract.KubernetesKindApproval, l.Workflows.Ensure(ctx, contract.KindApproval, ref))
 	case view.Needed && view.Found:

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -232,4 +233,57 @@ func TestTheSweepJudgesLocationsByWhatIsThereNow(t *testing.T) {
 	s.paused = nil
 	s.live.FailReads(func(runtime.Object) error { return errAway })
 	require.ErrorIs(t, s.locations.sweep(t.Context()), errAway)
+}
+
+// Every look at a location of which the cache keeps little is its workflows' to judge, those without an event too: a workflow that
+// somebody terminated is started again.
+func TestALocationThatIsNotKeptIsToldOfEveryEvent(t *testing.T) {
+	for title, test := range map[string]struct {
+		approval bool
+		size     int
+		want     []string
+	}{
+		"without approval": {size: 900_000, want: []string{startLocation}},
+		"with approval":    {approval: true, size: 40_000, want: []string{startApproval, startLocation}},
+		"with approval, its request not kept, either": {approval: true, size: 64_900, want: []string{startApproval, startLocation}},
+	} {
+		t.Run(title, func(t *testing.T) {
+			object := fake.NaBSL(name)
+			object.Spec.BackupStorageLocationSpec.Config = map[string]string{"region": strings.Repeat("x", test.size)}
+			known := []client.Object{object, fake.Secret(fake.SecretName, fake.Credentials("x"))}
+			if test.approval {
+				known = approvedAndEdited(t, test.size, known...)
+			}
+			for i := range known {
+				known[i] = inCache(t, known[i])
+			}
+			s := newStation(t, known...)
+			s.policy.write("1", policy.Policy{RequireApprovalForBSL: &test.approval}, nil)
+			for range 2 { // an event, and a resync
+				s.signals.told = nil
+				result, err := s.locations.look(t.Context(), requestFor(object))
+				require.NoError(t, err)
+				assert.Equal(t, reconcile.Result{RequeueAfter: 5 * time.Minute}, result)
+				assert.Equal(t, test.want, s.signals.told)
+			}
+		})
+	}
+}
+
+// approvedAndEdited returns what is there of a location that was approved, and then given another spec of that size.
+func approvedAndEdited(t *testing.T, size int, objects ...client.Object) []client.Object {
+	t.Helper()
+	s := newStation(t, objects...)
+	carryOut(t, s.cache, true)
+	s.cache.Decide(name, func(r *oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest) {
+		r.Spec.PendingApprovalDecision = "approve"
+	})
+	carryOut(t, s.cache, true)
+	s.cache.EditLocation(name, func(spec *veleroLocationSpec) {
+		spec.Config = map[string]string{"region": strings.Repeat("y", size)}
+	})
+	return []client.Object{
+		s.cache.Location(name), s.cache.ApprovalRequest(name), s.cache.Copy(name),
+		fake.Secret(fake.SecretName, fake.Credentials("x")),
+	}
 }

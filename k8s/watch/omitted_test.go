@@ -84,17 +84,6 @@ func TestALargeSpecOfARestoreIsJudgedByItsSize(t *testing.T) {
 	assert.Len(t, s.signals.told, 1)
 }
 
-// Every event of a location that is too large to be kept is its workflow's to judge; no resync comes in its place.
-func TestALocationThatIsNotKeptIsToldOfEveryEvent(t *testing.T) {
-	object := fake.NaBSL(name)
-	object.Spec.BackupStorageLocationSpec.Config = map[string]string{"a": strings.Repeat("x", 900_000)}
-	s := newStation(t, inCache(t, object))
-	result, err := s.locations.look(t.Context(), requestFor(object))
-	require.NoError(t, err)
-	assert.Zero(t, result)
-	assert.Len(t, s.signals.told, 1)
-}
-
 // What is not in the cache must not be deleted by a patch that was computed from it.
 func TestAPatchOfATrimmedObjectTouchesNothingElse(t *testing.T) {
 	nab, velero := tracked(name, velerov1.BackupPhaseInProgress)

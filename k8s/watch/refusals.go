@@ -15,8 +15,9 @@ import (
 // refusalCounts is how long one refusal counts: an informer asks again after at most a minute.
 const refusalCounts = 90 * time.Second
 
-// Refusals remembers that the API server has refused a list or a watch for want of rights. The cache then stands still,
-// and nothing else tells: informers try again in silence. The zero value is ready for use.
+// Refusals remembers that the API server has refused the watcher something for want of rights: a list or a watch, a read of a
+// sweep, or its Lease. The cache then stands still, or nobody leads, and nothing else tells: informers and the election try again
+// in silence. The zero value is ready for use.
 type Refusals struct{ last atomic.Pointer[refusal] }
 
 type refusal struct {
@@ -29,13 +30,18 @@ const optionalKind = "*v1beta2.FoundationDBCluster"
 
 // Handle is the handler of a cache's failed lists and watches: it counts refusals, and logs as the default does.
 func (r *Refusals) Handle(ctx context.Context, reflector *toolscache.Reflector, err error) {
-	if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
-		r.note(err)
-	}
+	r.take(err)
 	if apierrors.IsNotFound(err) && reflector.TypeDescription() == optionalKind {
 		return // the FoundationDB operator is not installed, or not yet
 	}
 	toolscache.DefaultWatchErrorHandler(ctx, reflector, err)
+}
+
+// take notes an error that is a refusal.
+func (r *Refusals) take(err error) {
+	if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
+		r.note(err)
+	}
 }
 
 func (r *Refusals) note(err error) {
@@ -52,5 +58,5 @@ func (r *Refusals) recent() error {
 	if last == nil || time.Since(last.at) >= refusalCounts {
 		return nil
 	}
-	return fmt.Errorf("the API server refuses a list or watch: %w", last.err)
+	return fmt.Errorf("the API server refuses what the watcher needs: %w", last.err)
 }

@@ -44,7 +44,7 @@ func TestAWatcherThatMayNotWatchIsNotReady(t *testing.T) {
 				return
 			}
 			require.ErrorIs(t, s.Watching(t.Context()), test.err)
-			require.ErrorContains(t, s.Watching(t.Context()), "the API server refuses a list or watch")
+			require.ErrorContains(t, s.Watching(t.Context()), "the API server refuses what the watcher needs")
 		})
 	}
 }
@@ -74,4 +74,13 @@ func TestRefusalsDoNotKeepTheWatcherFromLooking(t *testing.T) {
 		synctest.Wait()
 		assert.Equal(t, []Request{request(name)}, s.asked())
 	})
+}
+
+func TestAReadOfASweepThatIsRefusedIsNoted(t *testing.T) {
+	s := newStation(t)
+	s.watching.Store(true)
+	require.NoError(t, s.live.Client.Create(t.Context(), fake.NAB(name)))
+	failGets(s, func(string) error { return errNoRight })
+	require.NoError(t, s.sweep(t.Context()))
+	require.ErrorIs(t, s.Watching(t.Context()), errNoRight)
 }

@@ -84,6 +84,38 @@ func TestASweepGoesOnAfterAnObjectThatCannotBeJudged(t *testing.T) {
 	assert.ElementsMatch(t, forced(want...), s.asked())
 }
 
+// failGets has decide asked before every live read of one object.
+func failGets(s *station, decide func(name string) error) {
+	s.live.Client = interceptor.NewClient(s.live.Client, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			if err := decide(key.Name); err != nil {
+				return err
+			}
+			return c.Get(ctx, key, o, opts...)
+		},
+	})
+}
+
+// So must one that cannot be read: it counts as the cache has it.
+func TestASweepGoesOnAfterAnObjectThatCannotBeRead(t *testing.T) {
+	kept, velero := tracked("kept", velerov1.BackupPhaseInProgress)
+	s := newStation(t, kept, velero)
+	for _, object := range []client.Object{kept, velero, fake.NAB("unread"), fake.NAB(name)} {
+		object = object.DeepCopyObject().(client.Object)
+		object.SetResourceVersion("")
+		object.SetLabels(map[string]string{"changed": "meanwhile"})
+		require.NoError(t, s.live.Client.Create(t.Context(), object))
+	}
+	failGets(s, func(asked string) error {
+		if asked == name {
+			return nil
+		}
+		return errAway
+	})
+	require.NoError(t, s.sweep(t.Context()))
+	assert.Equal(t, forced(name), s.asked())
+}
+
 // first reports whether a read is the first of a sweep.
 func first(list runtime.Object) bool {
 	metadata, is := list.(*metav1.PartialObjectMetadataList)
@@ -125,7 +157,8 @@ func TestASweepReadsWholeOnlyWhatDiffers(t *testing.T) {
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
 			assert.IsType(t, &metav1.PartialObjectMetadataList{}, list)
 			given := (&client.ListOptions{}).ApplyOptions(options)
-			assert.EqualValues(t, metadataPage, given.Limit)
+			assert.EqualValues(t, pageSize, given.Limit)
+			assert.Len(t, pages, 1, "informers wait")
 			return c.List(ctx, list, options...)
 		},
 	})}
