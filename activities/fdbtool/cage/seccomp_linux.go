@@ -71,8 +71,11 @@ func detours(machine, own uint32) []bpf.Instruction {
 		on(unix.SYS_SENDMSG, fastOpen(2)),
 		on(unix.SYS_SENDMMSG, fastOpen(3)),
 		on(unix.SYS_SETSOCKOPT, []bpf.Instruction{
-			argument(1), bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.SOL_TCP, SkipFalse: 3},
-			argument(2), bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.TCP_ULP, SkipFalse: 1}, deny, allow,
+			argument(1),
+			bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.SOL_TCP, SkipFalse: 3},
+			argument(2),
+			bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.TCP_ULP, SkipFalse: 1},
+			deny, allow,
 		}),
 		on(unix.SYS_LISTEN, []bpf.Instruction{deny}),
 		othersProcesses(own),
