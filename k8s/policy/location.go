@@ -3,6 +3,7 @@ package policy
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
@@ -49,6 +50,14 @@ func BackupLocation(
 			"and can not be used for the NonAdminBackup", bsl.Name)
 	}
 	return bsl.Name, nil
+}
+
+// SpeaksOfLocation reports whether the message of a verdict on a NonAdminBackup is BackupLocation's, so that it may change with
+// the location alone. It looks at the beginning: what follows may be a tenant's.
+func SpeaksOfLocation(message string) bool {
+	return slices.ContainsFunc([]string{
+		"NonAdminBackupStorageLocation ", "VeleroBackupStorageLocation ", "unable to get VeleroBackupStorageLocation ",
+	}, func(beginning string) bool { return strings.HasPrefix(message, beginning) })
 }
 
 // whyNoLocation says why there is no Velero BackupStorageLocation for a NonAdminBackupStorageLocation.

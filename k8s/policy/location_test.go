@@ -134,8 +134,22 @@ func TestStorageLocations(t *testing.T) {
 				return
 			}
 			requireVerdict(t, err, tt.want, true)
+			require.True(t, SpeaksOfLocation(err.Error()))
 			require.Equal(t, err, ValidateBackup(t.Context(), reader, oadpNamespace, nab, Policy{}))
 		})
+	}
+}
+
+func TestOtherVerdictsDoNotSpeakOfALocation(t *testing.T) {
+	for _, spec := range []*velerov1.BackupSpec{
+		nil,
+		{ExcludedNamespaces: []string{"VeleroBackupStorageLocation "}},
+		{VolumeSnapshotLocations: []string{"VeleroBackupStorageLocation "}},
+		{StorageLocation: "a/b"},
+	} {
+		err := ValidateBackup(t.Context(), readerOf(t), oadpNamespace, backupOf(spec), Policy{})
+		require.Error(t, err)
+		require.False(t, SpeaksOfLocation(err.Error()), err.Error())
 	}
 }
 

@@ -122,12 +122,17 @@ func checkRestoreScope(spec *velerov1.RestoreSpec) error {
 	return nil
 }
 
+const unfit = "NonAdminRestore spec.restoreSpec.backupName is invalid: "
+
+// SpeaksOfSource reports whether the message of a verdict on a NonAdminRestore is about the backup that it names, so that it may
+// change with that alone.
+func SpeaksOfSource(message string) bool { return strings.HasPrefix(message, unfit) }
+
 // checkRestoreSource refuses a backup that is not the tenant's, not taken, or whose data cannot be read.
 func checkRestoreSource(nar *oadpv1alpha1.NonAdminRestore, source RestoreSource) error {
 	name := nar.Spec.RestoreSpec.BackupName
 	const (
 		unset    = "NonAdminRestore spec.restoreSpec.backupName is not set"
-		unfit    = "NonAdminRestore spec.restoreSpec.backupName is invalid: "
 		notReady = unfit + "NonAdminBackup is not ready to be restored"
 	)
 	if name == "" {

@@ -165,6 +165,7 @@ func TestWhichRestoresAreRefused(t *testing.T) {
 			var verdict *InvalidSpecError
 			require.ErrorAs(t, err, &verdict)
 			require.Equal(t, tt.want, verdict.Message)
+			require.Equal(t, checkRestoreSource(restoreOf(&tt.spec), tt.source) != nil, SpeaksOfSource(verdict.Message))
 		})
 	}
 }

@@ -98,7 +98,7 @@ func (w *Watcher) veleroBackupEvents() events {
 				return
 			}
 			// Somebody else's: it may have stood where the Backup of one that is BackingOff should be.
-			w.enqueueBackingOff(ctx, func(request Request) { w.add(q, request) })
+			w.eachBackingOff(ctx, func(nab *oadpv1alpha1.NonAdminBackup) { w.add(q, requestFor(nab)) })
 		},
 	}
 }
@@ -133,7 +133,9 @@ func (w *Watcher) locationEvents() events {
 			namespace = velero.Annotations[oadpv1alpha1.NabslOriginNamespaceAnnotation]
 		}
 		if namespace != "" {
-			w.enqueueBackingOff(ctx, func(request Request) { w.add(q, request) }, client.InNamespace(namespace))
+			w.eachBackingOff(ctx, func(nab *oadpv1alpha1.NonAdminBackup) {
+				w.add(q, requestFor(nab))
+			}, client.InNamespace(namespace))
 		}
 	}
 	return events{

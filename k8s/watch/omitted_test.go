@@ -1,12 +1,17 @@
 package watch
 
 import (
+	"context"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/k8s"
@@ -25,36 +30,113 @@ func inCache[T client.Object](t *testing.T, object T) T {
 	return kept.(T)
 }
 
-// largeBackup returns a NonAdminBackup in BackingOff with a spec of about that size, judged as its workflow judges it.
+// judgedBackup is a NonAdminBackup in BackingOff as its workflow judged it.
+func judgedBackup(t *testing.T, nab *oadpv1alpha1.NonAdminBackup, there ...client.Object) *oadpv1alpha1.NonAdminBackup {
+	t.Helper()
+	verdict := backup.Verdict{Reason: oadpv1alpha1.ReasonInvalidBackupSpec}
+	verdict.Message = policy.ValidateBackup(t.Context(), fake.New(t, there...).Client, fake.OADPNamespace, nab, policy.Policy{}).Error()
+	backup.ApplyVerdict(nab, verdict, "", "")
+	return nab
+}
+
+// largeBackup returns a NonAdminBackup in BackingOff with a spec of about that size.
 func largeBackup(t *testing.T, size int) *oadpv1alpha1.NonAdminBackup {
 	t.Helper()
 	nab := fake.NAB(name)
 	nab.Spec.BackupSpec.ExcludedNamespaces = []string{"x"}
 	nab.Spec.BackupSpec.IncludedResources = []string{strings.Repeat("x", size)}
-	verdict := backup.Verdict{Reason: oadpv1alpha1.ReasonInvalidBackupSpec}
-	verdict.Message = policy.ValidateBackup(t.Context(), fake.New(t).Client, fake.OADPNamespace, nab, policy.Policy{}).Error()
-	backup.ApplyVerdict(nab, verdict, "", "")
-	return nab
+	return judgedBackup(t, nab)
 }
 
-func TestASpecOfWhichOnlyTheSizeIsKept(t *testing.T) {
-	for title, test := range map[string]struct {
-		size int
-		want []string
-	}{
-		"is judged, if it is small":                        {size: 1 << 10},
-		"is refused for its size, as its workflow does it": {size: 900_000},
-		"is its workflow's to judge in between": {
-			size: 100_000, want: []string{"start nab team/nightly uid-nightly"},
-		},
-	} {
-		t.Run(title, func(t *testing.T) {
-			s := newStation(t, inCache(t, largeBackup(t, test.size)))
-			_, err := s.look(t.Context(), request(name))
-			require.NoError(t, err)
-			assert.Equal(t, test.want, s.signals.told)
-		})
+// largeRestore is the like of it.
+func largeRestore(size int) *oadpv1alpha1.NonAdminRestore {
+	nar := fake.NAR(name, "source")
+	nar.Spec.RestoreSpec.IncludedResources = []string{strings.Repeat("x", size)}
+	verdict := restore.Verdict{Reason: oadpv1alpha1.ReasonInvalidRestoreSpec}
+	verdict.Message = policy.ValidateRestore(nar, policy.RestoreSource{}, policy.Policy{}).Error()
+	restore.ApplyVerdict(nar, verdict, "", "")
+	return nar
+}
+
+// told is what a look at the backup tells, with what the cache has.
+func told(t *testing.T, there ...client.Object) []string {
+	t.Helper()
+	for i := range there {
+		there[i] = inCache(t, there[i])
 	}
+	s := newStation(t, there...)
+	_, err := s.look(t.Context(), request(name))
+	require.NoError(t, err)
+	return s.signals.told
+}
+
+// A rejection that was told once is not told again, whatever the cache has kept of the spec.
+func TestARejectedSpecIsLeftAloneWhateverItsSize(t *testing.T) {
+	for _, size := range []int{1 << 10, 100_000, 900_000} {
+		assert.Empty(t, told(t, largeBackup(t, size)), size)
+	}
+	edited := largeBackup(t, 100_000)
+	edited.Generation++
+	assert.Len(t, told(t, edited), 1, "of an edited spec nothing was said")
+	obstructed := largeBackup(t, 100_000)
+	obstructed.Status.Conditions[0].Reason = backup.ReasonVeleroBackupNotOwned
+	assert.Len(t, told(t, obstructed), 1, "what stood in its way is gone")
+}
+
+// The policy may reject what the cache has not kept: when it was written, the workflows judge again.
+func TestAfterThePolicyWasWrittenWorkflowsJudgeWhatIsNotKept(t *testing.T) {
+	s := newStation(t, inCache(t, largeBackup(t, 100_000)), inCache(t, largeRestore(100_000)))
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		s.requests, s.restores.requests = newIntake().requests, newIntake().requests
+		s.policy.write("1", policy.Policy{}, nil)
+		go func() { _ = s.watchPolicy(ctx) }()
+		synctest.Wait()
+		assert.Equal(t, request(name).forced(true), (<-s.requests).Object)
+		assert.Equal(t, request(name).forced(true), (<-s.restores.requests).Object)
+		time.Sleep(time.Minute)
+		assert.Empty(t, s.requests, "the policy is the same")
+		s.policy.write("2", policy.Policy{}, nil)
+		time.Sleep(policyInterval)
+		synctest.Wait()
+		assert.Len(t, s.requests, 1)
+		assert.Len(t, s.restores.requests, 1)
+		cancel()
+	})
+}
+
+// Of a large spec it is kept which location it names, and with that whether the rejection still holds.
+func TestALargeSpecIsJudgedAgainWhenItsLocationChanges(t *testing.T) {
+	waiting := func(size int) *oadpv1alpha1.NonAdminBackupStorageLocation {
+		store := fake.NaBSL("store")
+		store.Spec.BackupStorageLocationSpec.Config = map[string]string{"a": strings.Repeat("x", size)}
+		store.Status.Phase = oadpv1alpha1.NonAdminPhaseNew
+		store.Status.Conditions = []metav1.Condition{{
+			Type: string(oadpv1alpha1.NonAdminConditionClusterAdminApproved), Status: metav1.ConditionFalse, Message: "waits for approval",
+		}}
+		return store
+	}
+	for _, size := range []int{1 << 10, 100_000} {
+		nab := fake.NAB(name)
+		nab.Spec.BackupSpec.StorageLocation = "store"
+		nab.Spec.BackupSpec.IncludedResources = []string{strings.Repeat("x", size)}
+		for _, storeSize := range []int{1 << 10, 40 << 10} {
+			store := waiting(storeSize)
+			assert.Empty(t, told(t, judgedBackup(t, nab.DeepCopy(), store), store), "it waits as before")
+		}
+		assert.Len(t, told(t, judgedBackup(t, nab.DeepCopy(), waiting(0))), 1, "the location is gone")
+	}
+}
+
+// A status may be forged: what it names is quoted.
+func TestALargeLocationWithAForgedStatusDoesNotChangeTheVerdict(t *testing.T) {
+	store := fake.NaBSL("store")
+	store.Spec.BackupStorageLocationSpec.Config = map[string]string{"a": strings.Repeat("x", 40<<10)}
+	store.Status.Phase = oadpv1alpha1.NonAdminPhaseCreated
+	store.Status.VeleroBackupStorageLocation = &oadpv1alpha1.VeleroBackupStorageLocation{NACUUID: strings.Repeat("n", 300)}
+	nab := fake.NAB(name)
+	nab.Spec.BackupSpec.StorageLocation = "store"
+	assert.Empty(t, told(t, judgedBackup(t, nab, store), store))
 }
 
 func TestASpecThatGrewTooLargeIsTold(t *testing.T) {
@@ -66,22 +148,24 @@ func TestASpecThatGrewTooLargeIsTold(t *testing.T) {
 	assert.Len(t, s.signals.told, 1)
 }
 
-func TestALargeSpecOfARestoreIsJudgedByItsSize(t *testing.T) {
-	nar := fake.NAR(name, "source")
-	nar.Spec.RestoreSpec.IncludedResources = []string{strings.Repeat("x", 900_000)}
-	verdict := restore.Verdict{Reason: oadpv1alpha1.ReasonInvalidRestoreSpec}
-	verdict.Message = policy.ValidateRestore(nar, policy.RestoreSource{}, policy.Policy{}).Error()
-	restore.ApplyVerdict(nar, verdict, "", "")
-	s := newStation(t, inCache(t, nar))
-	_, err := s.restores.look(t.Context(), request(name))
-	require.NoError(t, err)
-	assert.Empty(t, s.signals.told)
+func TestALargeSpecOfARestoreIsJudgedAgainWhenItsSourceChanges(t *testing.T) {
+	look := func(there ...client.Object) []string {
+		s := newStation(t, there...)
+		_, err := s.restores.look(t.Context(), request(name))
+		require.NoError(t, err)
+		return s.signals.told
+	}
+	for _, size := range []int{100_000, 900_000} {
+		assert.Empty(t, look(inCache(t, largeRestore(size))), "its source is missing still")
+	}
+	source := inCache(t, fake.NAB("source"))
+	assert.Len(t, look(inCache(t, largeRestore(100_000)), source), 1)
+	assert.Empty(t, look(inCache(t, largeRestore(900_000)), source), "it is too large whatever its source")
 
-	nar.Spec.RestoreSpec.IncludedResources = []string{strings.Repeat("x", 100_000)}
-	s = newStation(t, inCache(t, nar))
-	_, err = s.restores.look(t.Context(), request(name))
-	require.NoError(t, err)
-	assert.Len(t, s.signals.told, 1)
+	unnamed := largeRestore(100_000)
+	unnamed.Spec.RestoreSpec.BackupName = strings.Repeat("n", 300)
+	meta.FindStatusCondition(unnamed.Status.Conditions, string(oadpv1alpha1.NonAdminConditionAccepted)).Message = policy.ValidateRestore(unnamed, policy.RestoreSource{}, policy.Policy{}).Error()
+	assert.Empty(t, look(inCache(t, unnamed)), "no backup can have the name")
 }
 
 // What is not in the cache must not be deleted by a patch that was computed from it.

@@ -29,10 +29,11 @@ func (w *Watcher) each(ctx context.Context, do func(*oadpv1alpha1.NonAdminBackup
 	eachCached(ctx, w, &oadpv1alpha1.NonAdminBackupList{}, do, matching...)
 }
 
-func (w *Watcher) enqueueBackingOff(ctx context.Context, add func(Request), matching ...client.ListOption) {
+// eachBackingOff calls do for every backup whose verdict may have changed.
+func (w *Watcher) eachBackingOff(ctx context.Context, do func(*oadpv1alpha1.NonAdminBackup), matching ...client.ListOption) {
 	w.each(ctx, func(nab *oadpv1alpha1.NonAdminBackup) {
 		if nab.Status.Phase == oadpv1alpha1.NonAdminPhaseBackingOff {
-			add(requestFor(nab))
+			do(nab)
 		}
 	}, matching...)
 }
@@ -71,8 +72,8 @@ func (w *Watcher) watchPolicy(ctx context.Context) error {
 		if now := w.Policy.Version(); err == nil && now != version {
 			version = now
 			w.Log.Info("policy in force", zap.String("version", version))
-			w.enqueueBackingOff(ctx, func(request Request) { w.enqueue(ctx, request) })
-			w.restores.eachBackingOff(ctx, w.restores.lookAgain(ctx))
+			w.eachBackingOff(ctx, func(nab *oadpv1alpha1.NonAdminBackup) { w.enqueue(ctx, afterPolicy(nab)) })
+			w.restores.eachBackingOff(ctx, func(nar *oadpv1alpha1.NonAdminRestore) { w.restores.enqueue(ctx, afterPolicy(nar)) })
 			w.locations.lookAtAll(ctx) // approval may be required now, or not any more
 		}
 		select {

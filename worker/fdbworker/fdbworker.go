@@ -54,7 +54,8 @@ func New(options Options) (*Workers, error) {
 	w := &Workers{}
 	w.add(contract.FDBWorkflowTaskQueue(options.ClusterID), newWorkflowWorker(options))
 	w.add(contract.SharedTaskQueue, newSharedWorker(options))
-	if options.Flags.BinDir == "" || (options.Flags.Cage.Require && cage.Lacking() != nil) {
+	uncaged := options.Flags.Cage.Require && cage.Lacking() != nil
+	if options.Flags.BinDir == "" || uncaged {
 		return w, nil
 	}
 	w.tools = options.Flags.runner(options.TemporalAddress, options.APIServer)

@@ -29,8 +29,8 @@ var (
 )
 
 // closeDetours denies, for good, what Landlock does not judge. What reaches a TCP port without a connect: sockets that speak with
-// plain TCP but are of another kind (multipath TCP, SMC), data that open a connection (MSG_FASTOPEN), and io_uring, which no filter
-// sees; a port of its own without a bind; and what reaches other processes of the same user.
+// plain TCP but are of another kind (multipath TCP, SMC), data that open a connection (MSG_FASTOPEN), and io_uring, which no
+// filter sees; a port of its own without a bind; and what reaches other processes of the same user.
 func closeDetours() error {
 	machine, known := machines[runtime.GOARCH]
 	if !known {

@@ -60,6 +60,7 @@ func fdbCluster(of *foundationdbv1beta2.FoundationDBCluster) *foundationdbv1beta
 // pod keeps how far a pod is.
 func pod(of *corev1.Pod) *corev1.Pod {
 	kept := &corev1.Pod{TypeMeta: of.TypeMeta, ObjectMeta: trimmed(of.ObjectMeta)}
+	kept.OwnerReferences = owners(of.OwnerReferences)
 	kept.Status.Phase, kept.Status.Reason = of.Status.Phase, name(of.Status.Reason)
 	kept.Status.ContainerStatuses = containers(of.Status.ContainerStatuses)
 	kept.Status.InitContainerStatuses = containers(of.Status.InitContainerStatuses)
@@ -84,6 +85,7 @@ func containers(all []corev1.ContainerStatus) []corev1.ContainerStatus {
 // deployment keeps how far it is rolled out.
 func deployment(of *appsv1.Deployment) *appsv1.Deployment {
 	kept := &appsv1.Deployment{TypeMeta: of.TypeMeta, ObjectMeta: trimmed(of.ObjectMeta)}
+	kept.OwnerReferences = owners(of.OwnerReferences)
 	kept.Status = of.Status
 	kept.Status.Conditions = nil
 	return kept

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
@@ -66,7 +67,7 @@ func metadata(object metav1.Object) {
 	object.SetGenerateName("")
 	object.SetSelfLink("")
 	object.SetAnnotations(known(object.GetAnnotations()))
-	if bytes(object.GetLabels()) > keptMapBytes {
+	if footprint(object.GetLabels()) > keptMapBytes {
 		object.SetLabels(known(object.GetLabels()))
 	}
 	var finalizers []string
@@ -76,18 +77,10 @@ func metadata(object metav1.Object) {
 		}
 	}
 	object.SetFinalizers(finalizers)
-	object.SetOwnerReferences(owners(object.GetOwnerReferences()))
+	object.SetOwnerReferences(nil)
 	if size > 0 {
 		omit(object, size)
 	}
-}
-
-func bytes(pairs map[string]string) int {
-	total := 0
-	for key, value := range pairs {
-		total += len(key) + len(value)
-	}
-	return total
 }
 
 func known(pairs map[string]string) map[string]string {
@@ -97,17 +90,21 @@ func known(pairs map[string]string) map[string]string {
 			if kept == nil {
 				kept = map[string]string{}
 			}
-			kept[key] = clip(value, 2*keptName)
+			kept[key] = clip(value, 2*keptName+1) // a namespace and a name
 		}
 	}
 	return kept
 }
 
-// owners keeps the FoundationDBBackup that something was made for.
+// owners keeps the FoundationDBBackup that a pod or a Deployment was made for.
 func owners(all []metav1.OwnerReference) []metav1.OwnerReference {
 	for _, owner := range all {
-		if owner.Kind == fdbv1alpha1.KindFoundationDBBackup {
-			return []metav1.OwnerReference{owner}
+		version, err := schema.ParseGroupVersion(owner.APIVersion)
+		if err == nil && version.Group == fdbv1alpha1.GroupVersion.Group && owner.Kind == fdbv1alpha1.KindFoundationDBBackup &&
+			max(len(owner.APIVersion), len(owner.Name), len(owner.UID)) <= keptName {
+			return []metav1.OwnerReference{{
+				APIVersion: owner.APIVersion, Kind: owner.Kind, Name: owner.Name, UID: owner.UID, Controller: owner.Controller,
+			}}
 		}
 	}
 	return nil

@@ -20,7 +20,7 @@ func nonAdminBackup(of *oadpv1alpha1.NonAdminBackup) *oadpv1alpha1.NonAdminBacku
 		DeleteBackup: of.Spec.DeleteBackup, ForceDeleteBackup: of.Spec.ForceDeleteBackup, Unreadable: text(of.Spec.Unreadable),
 	}
 	if spec := of.Spec.BackupSpec; spec != nil {
-		kept.Spec.BackupSpec = &velerov1.BackupSpec{StorageLocation: name(spec.StorageLocation)}
+		kept.Spec.BackupSpec = &velerov1.BackupSpec{StorageLocation: clip(spec.StorageLocation, keptName+1)}
 		if judged(&kept.ObjectMeta, of.Status.Phase, spec) {
 			kept.Spec.BackupSpec = spec
 		}
@@ -52,8 +52,8 @@ func judged(of *metav1.ObjectMeta, phase oadpv1alpha1.NonAdminPhase, spec any) b
 	if phase != oadpv1alpha1.NonAdminPhaseBackingOff || OmittedBytes(of) > 0 {
 		return false
 	}
-	if size := jsonSize(spec); size > KeptSpecBytes {
-		omit(of, size)
+	if footprint(spec) > keptSpecBytes {
+		omit(of, jsonSize(spec))
 		return false
 	}
 	return true
@@ -63,7 +63,7 @@ func nonAdminRestore(of *oadpv1alpha1.NonAdminRestore) *oadpv1alpha1.NonAdminRes
 	kept := &oadpv1alpha1.NonAdminRestore{TypeMeta: of.TypeMeta, ObjectMeta: trimmed(of.ObjectMeta)}
 	kept.Spec.Unreadable = text(of.Spec.Unreadable)
 	if spec := of.Spec.RestoreSpec; spec != nil {
-		kept.Spec.RestoreSpec = &velerov1.RestoreSpec{BackupName: name(spec.BackupName)}
+		kept.Spec.RestoreSpec = &velerov1.RestoreSpec{BackupName: clip(spec.BackupName, keptName+1)}
 		if judged(&kept.ObjectMeta, of.Status.Phase, spec) {
 			kept.Spec.RestoreSpec = spec
 		}
@@ -111,17 +111,17 @@ func nonAdminLocation(of *oadpv1alpha1.NonAdminBackupStorageLocation) *oadpv1alp
 		TypeMeta: of.TypeMeta, ObjectMeta: trimmed(of.ObjectMeta), Spec: of.Spec, Status: of.Status,
 	}
 	kept.Spec.Unreadable = text(of.Spec.Unreadable)
-	size := jsonSize(of.Spec) + jsonSize(of.Status)
-	if size <= keptLocationBytes {
+	if footprint(of.Spec)+footprint(of.Status) <= keptLocationBytes {
 		return kept
 	}
-	omit(kept, max(size, OmittedBytes(of)))
+	omit(kept, jsonSize(of.Spec)+jsonSize(of.Status))
 	kept.Spec.BackupStorageLocationSpec = credentialOnly(of.Spec.BackupStorageLocationSpec)
 	kept.Status = oadpv1alpha1.NonAdminBackupStorageLocationStatus{
-		Phase: of.Status.Phase, Conditions: conditions(of.Status.Conditions, oadpv1alpha1.NonAdminConditionAccepted),
+		Phase: of.Status.Phase, Conditions: conditions(of.Status.Conditions,
+			oadpv1alpha1.NonAdminConditionAccepted, oadpv1alpha1.NonAdminConditionClusterAdminApproved),
 	}
 	if made := of.Status.VeleroBackupStorageLocation; made != nil {
-		kept.Status.VeleroBackupStorageLocation = &oadpv1alpha1.VeleroBackupStorageLocation{NACUUID: name(made.NACUUID)}
+		kept.Status.VeleroBackupStorageLocation = &oadpv1alpha1.VeleroBackupStorageLocation{NACUUID: text(made.NACUUID)}
 	}
 	return kept
 }
@@ -145,11 +145,11 @@ func approvalRequest(
 	kept := &oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest{
 		TypeMeta: of.TypeMeta, ObjectMeta: trimmed(of.ObjectMeta), Spec: of.Spec, Status: of.Status,
 	}
-	size := jsonSize(of.Spec) + jsonSize(of.Status)
-	if size <= 2*keptLocationBytes { // it holds the spec that was approved, and the one that is not yet
+	const two = 2 // it holds the spec that was approved, and the one that is not yet
+	if footprint(of.Spec)+footprint(of.Status) <= two*keptLocationBytes {
 		return kept
 	}
-	omit(kept, size)
+	omit(kept, jsonSize(of.Spec)+jsonSize(of.Status))
 	kept.Spec.PendingApprovalDecision = oadpv1alpha1.ApprovalDecision(name(string(of.Spec.PendingApprovalDecision)))
 	kept.Status = oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequestStatus{
 		ObservedGeneration: of.Status.ObservedGeneration,

@@ -2,6 +2,7 @@ package trim
 
 import (
 	"encoding/json"
+	"math"
 	"slices"
 	"strings"
 
@@ -16,14 +17,14 @@ import (
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 )
 
-// What is kept at most.
+// What is kept at most, as it lies in memory.
 const (
-	// KeptSpecBytes bounds a spec, as JSON, that is kept to be judged.
-	KeptSpecBytes = 8 << 10
+	// keptSpecBytes bounds a spec that is kept to be judged.
+	keptSpecBytes = 8 << 10
 	// keptLocationBytes bounds a storage location, which may hold certificates: there are few.
 	keptLocationBytes = 32 << 10
 	// keptMapBytes bounds labels that are not known to be used.
-	keptMapBytes = 2 << 10
+	keptMapBytes = 4 << 10
 	keptText     = 4 << 10
 	keptName     = 253
 	// keptEntries bounds a list of our own, for statuses that somebody forged.
@@ -73,10 +74,11 @@ func Object(object any) (any, error) {
 	return object, nil
 }
 
+// jsonSize is the size that a spec which is not kept is judged by.
 func jsonSize(value any) int {
 	data, err := json.Marshal(value)
 	if err != nil {
-		return KeptSpecBytes + 1
+		return math.MaxInt32
 	}
 	return len(data)
 }

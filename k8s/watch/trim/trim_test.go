@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/randfill"
@@ -72,6 +73,8 @@ func TestNoFieldOfAnObjectFillsTheCache(t *testing.T) {
 			object.SetNamespace(fake.Namespace)
 			object.SetName("nightly")
 			object.SetUID("uid")
+			owner := &object.GetOwnerReferences()[0]
+			owner.APIVersion, owner.Kind = fdbv1alpha1.GroupVersion.String(), fdbv1alpha1.KindFoundationDBBackup
 			object.SetResourceVersion("7")
 			require.Greater(t, size(t, object), large)
 			after := kept(t, object)
@@ -136,6 +139,13 @@ func TestASpecIsKeptOnlyToBeJudged(t *testing.T) {
 	assert.Equal(t, size(t, nar.Spec.RestoreSpec), trim.OmittedBytes(restore))
 }
 
+func TestTheSecretThatACopyWasMadeOfIsKeptWhole(t *testing.T) {
+	longest := strings.Repeat("n", 253) + "/" + strings.Repeat("s", 253)
+	made := &velerov1.BackupStorageLocation{}
+	made.Annotations = map[string]string{oadpv1alpha1.CopiedFromAnnotation: longest}
+	assert.Equal(t, longest, kept(t, made).Annotations[oadpv1alpha1.CopiedFromAnnotation])
+}
+
 // A tenant who says that a spec was left out is not believed.
 func TestASizeCannotBeForged(t *testing.T) {
 	honest := fake.NAB("nightly")
@@ -198,7 +208,10 @@ func TestOfASecretLittleIsKept(t *testing.T) {
 func TestOfAPodOnlyThatIsKeptWhichTells(t *testing.T) {
 	pod := &corev1.Pod{}
 	pod.Labels = map[string]string{fdbv1alpha1.LabelExpiry: "nightly"}
-	pod.OwnerReferences = []metav1.OwnerReference{{Kind: fdbv1alpha1.KindFoundationDBBackup, Name: "nightly"}}
+	owner := metav1.OwnerReference{
+		APIVersion: fdbv1alpha1.GroupVersion.String(), Kind: fdbv1alpha1.KindFoundationDBBackup, Name: "nightly", UID: "uid", Controller: new(true),
+	}
+	pod.OwnerReferences = []metav1.OwnerReference{owner}
 	pod.Spec.Containers = []corev1.Container{{Name: "fdbbackup"}}
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady}}
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
@@ -210,6 +223,30 @@ func TestOfAPodOnlyThatIsKeptWhichTells(t *testing.T) {
 	assert.Equal(t, pod.Status.ContainerStatuses, after.Status.ContainerStatuses)
 	assert.Empty(t, after.Spec.Containers)
 	assert.Empty(t, after.Status.Conditions)
+}
+
+func TestOfOwnersOnlyAFoundationDBBackupIsKept(t *testing.T) {
+	owner := metav1.OwnerReference{
+		APIVersion: fdbv1alpha1.GroupVersion.String(), Kind: fdbv1alpha1.KindFoundationDBBackup, Name: "nightly", UID: "uid", Controller: new(true),
+	}
+	for title, forge := range map[string]func(*metav1.OwnerReference){
+		"another group's":         func(o *metav1.OwnerReference) { o.APIVersion = "a/v1" },
+		"another kind":            func(o *metav1.OwnerReference) { o.Kind = "Other" },
+		"a version that none has": func(o *metav1.OwnerReference) { o.APIVersion = fdbv1alpha1.GroupVersion.Group + "/" + text },
+		"a name that none has":    func(o *metav1.OwnerReference) { o.Name = text },
+		"a UID that none has":     func(o *metav1.OwnerReference) { o.UID = types.UID(text) },
+	} {
+		t.Run(title, func(t *testing.T) {
+			forged := *owner.DeepCopy()
+			forge(&forged)
+			owners := []metav1.OwnerReference{forged, owner}
+			pod, deployment, nab := &corev1.Pod{}, &appsv1.Deployment{}, fake.NAB("nightly")
+			pod.OwnerReferences, deployment.OwnerReferences, nab.OwnerReferences = owners, owners, owners
+			assert.Equal(t, []metav1.OwnerReference{owner}, kept(t, pod).OwnerReferences)
+			assert.Equal(t, []metav1.OwnerReference{owner}, kept(t, deployment).OwnerReferences)
+			assert.Empty(t, kept(t, nab).OwnerReferences, "nobody looks at it")
+		})
+	}
 }
 
 func TestATombstoneIsLeftAlone(t *testing.T) {

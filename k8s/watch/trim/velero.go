@@ -53,8 +53,8 @@ func veleroLocation(of *velerov1.BackupStorageLocation) *velerov1.BackupStorageL
 	}
 	kept.Labels, kept.Annotations = marks(kept.Labels, of.Labels), marks(kept.Annotations, of.Annotations)
 	kept.Status.Message = text(of.Status.Message)
-	if size := jsonSize(of.Spec); size > keptLocationBytes {
-		omit(kept, size)
+	if footprint(of.Spec) > keptLocationBytes {
+		omit(kept, jsonSize(of.Spec))
 		kept.Spec = *credentialOnly(&of.Spec)
 	}
 	return kept
