@@ -14,8 +14,8 @@ import (
 )
 
 // pageSize is how many objects are asked for at a time. One takes up to 1.5 MB on the wire and, if its selectors say nothing,
-// some 16 MB when it is read: a page takes at most 80 MB. It does not grow while pages are small, because the next one may hold the
-// largest. 30,000 objects take 6,000 requests, 12 seconds at 500 a second.
+// some 16 MB when it is read: a page takes at most 80 MB. It does not grow while pages are small, because the next one may hold
+// the largest. 30,000 objects take 6,000 requests, 12 seconds at 500 a second.
 const pageSize = 5
 
 // pages is held by whoever reads a page: several caches are filled at a time, and one page is what there is room for.
