@@ -157,7 +157,7 @@ func TestASweepReadsWholeOnlyWhatDiffers(t *testing.T) {
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
 			assert.IsType(t, &metav1.PartialObjectMetadataList{}, list)
 			given := (&client.ListOptions{}).ApplyOptions(options)
-			assert.EqualValues(t, pageSize, given.Limit)
+			assert.EqualValues(t, metadataPageSize, given.Limit)
 			assert.Len(t, pages, 1, "informers wait")
 			return c.List(ctx, list, options...)
 		},
