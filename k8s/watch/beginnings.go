@@ -14,7 +14,7 @@ import (
 const (
 	// beginningsAtATime bounds the objects whose workflows have been told to begin and have not begun. Temporal's workers take their
 	// tasks in order: what is handed over beyond what they can begin soon stands before the ends of what was begun earlier.
-	beginningsAtATime = 16
+	beginningsAtATime = 12
 	// beginningPatience is how long one counts that does not begin: its worker is away, or its status cannot be written.
 	beginningPatience = 15 * time.Second
 	// suspicion is how long, at least, a namespace is late whose objects that did not begin are gone: deleting them is no way to
