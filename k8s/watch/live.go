@@ -109,7 +109,8 @@ func (w *Watcher) metadataPage(
 	defer func() { <-pages }()
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
-	err = w.manager.GetAPIReader().List(ctx, list, client.InNamespace(namespace), client.Limit(metadataPageSize), client.Continue(from))
+	err = w.manager.GetAPIReader().List(ctx, list,
+		client.InNamespace(namespace), client.Limit(metadataPageSize), client.Continue(from))
 	if err != nil {
 		return "", fmt.Errorf("list live: %w", err)
 	}
