@@ -59,7 +59,7 @@ func (e *FDBExpiries) Plan(ctx context.Context, step contract.FDBExpiryStep) (co
 	}
 	plan := jobs.PlanTurn(objects, step.Job, step.Turn, e.now())
 	if len(plan.Delete) > 0 {
-		if plan.Shared, err = e.shared(ctx, step.Ref, plan.Delete); err != nil {
+		if plan.Sharing, err = e.sharing(ctx, step.Ref, plan.Delete); err != nil {
 			return contract.FDBExpiryPlan{}, err
 		}
 	}

@@ -61,12 +61,12 @@ func (e *FDBExpiries) eachBackup(ctx context.Context, visit func(*fdbv1alpha1.Fo
 	}
 }
 
-// shared finds the other objects of this Kubernetes cluster that stay and have a backup in one of the places. Who only plans one
+// sharing finds the other objects of this Kubernetes cluster that stay and have a backup in one of the places. Who only plans one
 // there has none: else everybody could keep others from deleting their data by naming the place.
-func (e *FDBExpiries) shared(
+func (e *FDBExpiries) sharing(
 	ctx context.Context, ref contract.ObjectRef, places []contract.FDBPlace,
-) (map[string][]string, error) {
-	var shared map[string][]string
+) (map[string][]contract.ObjectRef, error) {
+	var shared map[string][]contract.ObjectRef
 	err := e.eachBackup(ctx, func(object *fdbv1alpha1.FoundationDBBackup) {
 		if string(object.UID) == ref.UID || !object.DeletionTimestamp.IsZero() {
 			return
@@ -78,9 +78,11 @@ func (e *FDBExpiries) shared(
 				continue
 			}
 			if shared == nil {
-				shared = map[string][]string{}
+				shared = map[string][]contract.ObjectRef{}
 			}
-			shared[place.Container] = append(shared[place.Container], object.Namespace+"/"+object.Name)
+			shared[place.Container] = append(shared[place.Container], contract.ObjectRef{
+				Namespace: object.Namespace, Name: object.Name, UID: string(object.UID),
+			})
 		}
 	})
 	return shared, err

@@ -167,5 +167,5 @@ func (r *fdbBackupRun) askGuard(
 
 // name is how people call the backup.
 func (r *fdbBackupRun) name() string {
-	return fmt.Sprintf("%s (Kubernetes cluster %s)", r.in.Ref, r.in.Cluster)
+	return fdb.UserName(r.in.Ref.String(), r.in.Cluster)
 }

@@ -106,7 +106,7 @@ func notTaken(what, queue string, within time.Duration) string {
 func toolTrouble(cluster string, err error) *contract.FDBTrouble {
 	var timeout *temporal.TimeoutError
 	if errors.As(err, &timeout) && timeout.TimeoutType() == enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START {
-		return &contract.FDBTrouble{Class: contract.FDBClassToolMissing, Message: notTaken(
+		return &contract.FDBTrouble{Class: contract.FDBClassNoWorker, Message: notTaken(
 			"the look at the database", contract.FDBTaskQueue(cluster), toolsPickUp)}
 	}
 	return &contract.FDBTrouble{Class: contract.FDBClassOther, Message: cause(err)}

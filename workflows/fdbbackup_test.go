@@ -212,17 +212,17 @@ func TestWhatCannotBeStoppedIsLetGoInTheEnd(t *testing.T) {
 	}
 }
 
-func TestToolsThatAreNotThere(t *testing.T) {
+func TestAWorkerThatIsNotThere(t *testing.T) {
 	world := restorable()
 	run := world.run()
 	run.OnActivity(contract.ActivityInspectFDBBackup, mock.Anything, mock.Anything).
 		Return(contract.FDBInspection{}, temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START, nil)).Times(6)
 	run.OnActivity(contract.ActivityInspectFDBBackup, mock.Anything, mock.Anything).Return(world.inspect)
 	run.after(30*time.Second, func() {
-		assert.Equal(t, []string{fdbv1alpha1.ReasonStateUnknown, fdbv1alpha1.ReasonToolsMissing}, world.reasons())
-		assert.Contains(t, world.object.Status.Conditions[1].Message, "no worker took the look at the database from task queue "+
+		assert.Equal(t, []string{fdbv1alpha1.ReasonNoWorker}, world.reasons())
+		assert.Contains(t, world.object.Status.Conditions[0].Message, "no worker took the look at the database from task queue "+
 			"holdfast-fdb-west within 1m0s, and it was not run: either no holdfast-worker with --fdb-bin-dir serves that queue")
-		assert.Contains(t, world.object.Status.Conditions[1].Message, "or those that do are busy")
+		assert.Contains(t, world.object.Status.Conditions[0].Message, "or those that do are busy")
 	})
 	require.NotNil(t, run.serve(t, contract.FDBBackupInput{}, time.Hour))
 	assert.Empty(t, world.reasons(), "a worker has come")

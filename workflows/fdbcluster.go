@@ -259,7 +259,7 @@ func fdbTroubleOf(err error, ask contract.FDBAsk) *contract.FDBTrouble {
 	var application *temporal.ApplicationError
 	switch {
 	case errors.As(err, &timeout) && timeout.TimeoutType() == enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START:
-		trouble.Class = contract.FDBClassToolMissing
+		trouble.Class = contract.FDBClassNoWorker
 		trouble.Message = notTaken(string(ask.Command.Operation), ask.Queue, contract.FDBCommandStart)
 	case errors.As(err, &timeout):
 		trouble.Message = fmt.Sprintf("the worker that ran %s was lost, or did not end it within %s: whether it took effect is not "+

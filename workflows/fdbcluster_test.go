@@ -99,7 +99,7 @@ func TestAnEndThatTellsNothingIsNotRepeated(t *testing.T) {
 			class: contract.FDBClassTimeout, want: "the worker that ran start was lost, or did not end it within 2m0s: whether it took effect is " + unknown,
 		},
 		"nobody took it": {
-			err: temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START, nil), class: contract.FDBClassToolMissing,
+			err: temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START, nil), class: contract.FDBClassNoWorker,
 			want: "no worker took start from task queue holdfast-fdb-west within 1m0s, and it was not run: either no holdfast-worker with " +
 				"--fdb-bin-dir serves that queue ('temporal task-queue describe --task-queue holdfast-fdb-west' shows who does), or those " +
 				"that do are busy",

@@ -97,12 +97,13 @@ func (g *fdbGuard) hold(ask contract.FDBContainerAsk, now int64) contract.FDBCon
 	}
 	var others, readers []string
 	for _, user := range g.Users {
+		name := fdb.NameFor(ask.User, user)
 		switch {
 		case user.ReadsUntil != 0:
-			readers = append(readers, user.Name)
+			readers = withName(readers, name)
 			g.blamed[user.WorkflowID] = true
 		case user.WorkflowID != ask.Of:
-			others = append(others, user.Name)
+			others = withName(others, name)
 		}
 	}
 	switch {
@@ -117,22 +118,20 @@ func (g *fdbGuard) hold(ask contract.FDBContainerAsk, now int64) contract.FDBCon
 		g.blamed[g.Holder.WorkflowID] = true
 		return contract.FDBContainerAnswer{Busy: g.busyHolder(ask)}
 	case len(readers) > 0:
-		names := strings.Join(othersFor(ask.User, readers), ", ")
-		return contract.FDBContainerAnswer{Busy: "the data are being restored by " + names}
+		return contract.FDBContainerAnswer{Busy: "the data are being restored by " + strings.Join(readers, ", ")}
 	case deletes && !g.Settled:
 		return contract.FDBContainerAnswer{Busy: fmt.Sprintf("nothing is deleted there before %s, so that everybody who uses the data "+
 			"has said so", stamp(g.settledAt()))}
 	}
-	g.Holder = &contract.FDBContainerUser{
-		WorkflowID: ask.User.WorkflowID, Name: ask.User.Name, Since: now, Deletes: deletes,
-	}
+	holder := ask.User
+	holder.ReadsUntil, holder.Since, holder.Deletes = 0, now, deletes
+	g.Holder = &holder
 	return contract.FDBContainerAnswer{Held: true}
 }
 
 // busyHolder says who holds the container, as far as who asks may know.
 func (g *fdbGuard) busyHolder(ask contract.FDBContainerAsk) string {
-	name := strings.Join(othersFor(ask.User, []string{g.Holder.Name}), ", ")
-	return fmt.Sprintf("%s %s since %s", name, g.doing(), stamp(g.Holder.Since))
+	return fmt.Sprintf("%s %s since %s", fdb.NameFor(ask.User, *g.Holder), g.doing(), stamp(g.Holder.Since))
 }
 
 func (g *fdbGuard) doing() string {
@@ -142,18 +141,12 @@ func (g *fdbGuard) doing() string {
 	return "expires the data"
 }
 
-// restoreTitle begins the name by which people call a restore.
-const restoreTitle = "restore "
-
-// othersFor is what who asks may know of others. Of one that an older worker has asked for, only the name tells where it is.
-func othersFor(asker contract.FDBContainerUser, names []string) []string {
-	cluster, namespace := asker.Cluster, asker.Namespace
-	if cluster == "" {
-		place, rest, _ := strings.Cut(asker.Name, " (Kubernetes cluster ")
-		cluster = strings.TrimSuffix(rest, ")")
-		namespace, _, _ = strings.Cut(strings.TrimPrefix(place, restoreTitle), "/")
+// withName adds a name once: strangers have one in common.
+func withName(names []string, name string) []string {
+	if slices.Contains(names, name) {
+		return names
 	}
-	return fdb.OthersIn(cluster, namespace, names)
+	return append(names, name)
 }
 
 // suspects are those that were in somebody's way and may be gone without having said so: the holder, and readers. A backup's data

@@ -107,30 +107,29 @@ func TestWhoGetsAContainer(t *testing.T) {
 	}
 }
 
+// Where somebody is says what it carries, whatever its name looks like.
 func TestNamesOfStrangersAreNotTold(t *testing.T) {
-	w := newGuardWorld()
-	stranger := asked(time.Second, "b", expire)
-	stranger.ask.User.Name = "else/b (Kubernetes cluster east)"
-	w.plays(t, asked(0, "a", expire), stranger)
-	assert.Contains(t, w.answers[1].Busy, "somebody outside this namespace expires the data since")
-	assert.NotContains(t, w.answers[1].Busy, "team")
-}
-
-// Where somebody is says what it carries, whatever its name looks like. Names that older workers have sent are in the other tests.
-func TestWhereSomebodyIsIsNotReadFromItsName(t *testing.T) {
-	const holding = "team/a (Kubernetes cluster east)"
+	const outside = "somebody outside this namespace"
 	for title, tt := range map[string]struct{ cluster, namespace, want string }{
-		"of the same namespace":         {"east", "team", holding + " expires the data since"},
-		"of another one":                {"east", "else", "somebody outside this namespace expires the data since"},
-		"of another cluster's namesake": {"west", "team", "somebody outside this namespace expires the data since"},
+		"of the same namespace":         {"east", "team", "team/a"},
+		"of another one":                {"east", "else", outside},
+		"of one that begins so":         {"east", "team-b", outside},
+		"of another cluster's namesake": {"west", "team", outside},
+		"of no cluster":                 {"", "team", outside},
+		"of no namespace":               {"east", "", outside},
 	} {
 		t.Run(title, func(t *testing.T) {
 			w := newGuardWorld()
-			holder, asker := asked(0, "a", expire), asked(time.Second, "b", expire)
-			holder.ask.User.Name, asker.ask.User.Name = holding, "team/b (Kubernetes cluster east)"
-			asker.ask.User.Cluster, asker.ask.User.Namespace = tt.cluster, tt.namespace
-			w.plays(t, holder, asker)
-			assert.Contains(t, w.answers[1].Busy, tt.want)
+			at := func(step guardStep) guardStep {
+				step.ask.User.Cluster, step.ask.User.Namespace = tt.cluster, tt.namespace
+				return step
+			}
+			const s = time.Second
+			w.plays(t, freshly(0, "a"), asked(s, "a", expire), at(asked(2*s, "b", expire)), at(asked(3*s, "b", erase)),
+				asked(4*s, "a", release), reads(5*s, "a", time.Minute), at(asked(6*s, "b", expire)))
+			assert.Contains(t, w.answers[2].Busy, tt.want+" expires the data since")
+			assert.Equal(t, []string{tt.want}, w.answers[3].Others)
+			assert.Equal(t, "the data are being restored by "+tt.want, w.answers[6].Busy)
 		})
 	}
 }
@@ -251,7 +250,9 @@ func TestAGuardTellsWhoUsesAndHoldsItsContainer(t *testing.T) {
 		}),
 		asked(5*time.Second, "a", release), asked(6*time.Second, "a", leave))
 	assert.Equal(t, contract.FDBContainerState{
-		Settled: true, Users: []contract.FDBContainerUser{{WorkflowID: "a", Name: "team/a"}},
-		Holder: &contract.FDBContainerUser{WorkflowID: "turn-a", Name: "team/a", Since: turnStart.Unix() + 3, Deletes: true},
+		Settled: true, Users: []contract.FDBContainerUser{{WorkflowID: "a", Name: "team/a", Cluster: "east", Namespace: "team"}},
+		Holder: &contract.FDBContainerUser{
+			WorkflowID: "turn-a", Name: "team/a", Cluster: "east", Namespace: "team", Since: turnStart.Unix() + 3, Deletes: true,
+		},
 	}, state)
 }

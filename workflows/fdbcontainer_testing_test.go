@@ -157,7 +157,9 @@ func (w *guardWorld) step(env *testsuite.TestWorkflowEnvironment, at int) {
 // asked is a step in which somebody asks.
 func asked(at time.Duration, who string, wish contract.FDBContainerWish) guardStep {
 	ask := contract.FDBContainerAsk{
-		Container: guarded, Wish: wish, User: contract.FDBContainerUser{WorkflowID: who, Name: "team/" + who},
+		Container: guarded, Wish: wish, User: contract.FDBContainerUser{
+			WorkflowID: who, Name: "team/" + who, Cluster: "east", Namespace: "team",
+		},
 	}
 	if wish == contract.FDBContainerExpire || wish == contract.FDBContainerDelete {
 		ask.Of = who

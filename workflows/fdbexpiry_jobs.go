@@ -96,10 +96,8 @@ func (r *fdbExpiryRun) deleteAll(ctx workflow.Context) (contract.FDBExpiryResult
 			mine = append(mine, place)
 		case len(answer.Others) > 0:
 			kept, shared = append(kept, place.URL), append(shared, place)
-			for _, other := range fdb.OthersIn(r.in.Cluster, r.in.Ref.Namespace, answer.Others) {
-				if !slices.Contains(others, other) {
-					others = append(others, other)
-				}
+			for _, other := range answer.Others {
+				others = withName(others, other)
 			}
 		default:
 			return fdb.TurnEnded(r.in.Job, contract.FDBTurnNotYet,
@@ -149,7 +147,7 @@ func (r *fdbExpiryRun) name() string {
 	if owner == "" {
 		owner = r.in.Ref.String()
 	}
-	return fmt.Sprintf("%s (Kubernetes cluster %s)", owner, r.in.Cluster)
+	return fdb.UserName(owner, r.in.Cluster)
 }
 
 // user is the backup, or this turn of it, as guards know them.
@@ -159,16 +157,23 @@ func (r *fdbExpiryRun) user(workflowID string) contract.FDBContainerUser {
 	}
 }
 
+// namesOf is what the backup's namespace may know of other objects of this Kubernetes cluster.
+func (r *fdbExpiryRun) namesOf(sharing []contract.ObjectRef) []string {
+	var names []string
+	for _, ref := range sharing {
+		names = withName(names, fdb.NameFor(r.user(""), contract.FDBContainerUser{
+			Name: fdb.UserName(ref.String(), r.in.Cluster), Cluster: r.in.Cluster, Namespace: ref.Namespace,
+		}))
+	}
+	return names
+}
+
 // hold asks the guard of a container for it. A guard that does not answer is busy, and may have granted it all the same.
 func (r *fdbExpiryRun) hold(
 	ctx workflow.Context, place contract.FDBPlace, wish contract.FDBContainerWish,
 ) (contract.FDBContainerAnswer, error) {
-	if shared := r.plan.Shared[place.Container]; wish == contract.FDBContainerDelete && len(shared) > 0 {
-		answer := contract.FDBContainerAnswer{}
-		for _, other := range shared {
-			answer.Others = append(answer.Others, fmt.Sprintf("%s (Kubernetes cluster %s)", other, r.in.Cluster))
-		}
-		return answer, nil
+	if sharing := r.plan.Sharing[place.Container]; wish == contract.FDBContainerDelete && len(sharing) > 0 {
+		return contract.FDBContainerAnswer{Others: r.namesOf(sharing)}, nil
 	}
 	known := slices.Contains(r.held, place)
 	if !known {

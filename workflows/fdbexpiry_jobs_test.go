@@ -72,7 +72,8 @@ func TestOlderBackupsAreDeletedOnlyIfTheNewestHoldsTheMinimum(t *testing.T) {
 
 func TestAnOlderBackupThatAnotherOfTheClusterHasStays(t *testing.T) {
 	plan := toExpire(older, oldest)
-	plan.Shared = map[string][]string{older.Container: {"else/b"}, newest.Container: {"else/b"}}
+	elsewhere := []contract.ObjectRef{{Namespace: "else", Name: "b"}}
+	plan.Sharing = map[string][]contract.ObjectRef{older.Container: elsewhere, newest.Container: elsewhere}
 	w := newTurnWorld(plan)
 	w.results[1], w.results[2] = expiredTo(40, 29), deletedPlaces(oldest)
 	w.run().ends(t, expiring())
@@ -111,10 +112,10 @@ func TestTheSecondPodIsNotMadeBesideAFirstThatDoesNotGo(t *testing.T) {
 }
 
 func TestHowDeletionsEnd(t *testing.T) {
-	shared := contract.FDBContainerAnswer{Others: []string{"else/b (Kubernetes cluster east)", "team/c (Kubernetes cluster west)"}}
+	shared := contract.FDBContainerAnswer{Others: []string{"somebody outside this namespace", "team/c (Kubernetes cluster west)"}}
 	tests := map[string]struct {
 		answers map[string]contract.FDBContainerAnswer
-		shared  map[string][]string // what the plan says
+		sharing map[string][]contract.ObjectRef // what the plan says
 		left    *contract.FDBPodResult
 		outcome contract.FDBTurnOutcome
 		reason  string
@@ -146,7 +147,9 @@ func TestHowDeletionsEnd(t *testing.T) {
 			},
 		},
 		"a backup of this cluster has one in its status, which the guard may not know": {
-			shared: map[string][]string{older.Container: {"team/c", "else/b"}}, left: deletedPlaces(newest), kept: []string{older.URL},
+			sharing: map[string][]contract.ObjectRef{older.Container: {
+				{Namespace: "team", Name: "c"}, {Namespace: "else", Name: "b"}, {Namespace: "team-b", Name: "b"},
+			}}, left: deletedPlaces(newest), kept: []string{older.URL},
 			outcome: contract.FDBTurnDone, reason: fdbv1alpha1.ExpiryKept,
 			message: "are used by team/c (Kubernetes cluster west), somebody outside this namespace too",
 			log: []string{
@@ -172,7 +175,7 @@ func TestHowDeletionsEnd(t *testing.T) {
 	}
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
-			w := newTurnWorld(contract.FDBExpiryPlan{Owner: "team/lab", Delete: []contract.FDBPlace{older, newest}, Shared: test.shared})
+			w := newTurnWorld(contract.FDBExpiryPlan{Owner: "team/lab", Delete: []contract.FDBPlace{older, newest}, Sharing: test.sharing})
 			w.results[1] = test.left
 			for container, answer := range test.answers {
 				w.answers[container] = answer

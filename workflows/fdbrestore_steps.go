@@ -7,6 +7,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	"holdfast.dev/holdfast/k8s/fdb"
 	fdbrestore "holdfast.dev/holdfast/k8s/fdb/restore"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -195,7 +196,7 @@ func (r *fdbRestoreRun) ask(ctx workflow.Context, ask contract.FDBAsk) (contract
 }
 
 func (r *fdbRestoreRun) name() string {
-	return fmt.Sprintf("%s%s (Kubernetes cluster %s)", restoreTitle, r.in.Ref, r.in.Cluster)
+	return fdb.UserName("restore "+r.in.Ref.String(), r.in.Cluster)
 }
 
 // leave tells the owner that knows of this restore that it wants nothing more.

@@ -127,6 +127,9 @@ func judgeState(s Situation, failed *Attempt) *contract.FDBCondition {
 	incorrect := func(reason, format string, args ...any) *contract.FDBCondition {
 		return condition(fdbv1alpha1.ConditionIncorrectBackupState, reason, format, args...)
 	}
+	if trouble := s.trouble(failed); trouble != nil && trouble.Class == contract.FDBClassNoWorker {
+		return incorrect(fdbv1alpha1.ReasonNoWorker, "%s", trouble.Message)
+	}
 	if trouble := s.Seen.Trouble; trouble != nil {
 		if trouble.Class == contract.FDBClassTimeout {
 			return incorrect(fdbv1alpha1.ReasonClusterUnreachable, "%s", trouble.Message)

@@ -10,31 +10,6 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-const (
-	// stranger is what a tenant learns of those that use the same container from elsewhere.
-	stranger = "somebody outside this namespace"
-	// ofRestore is what the names of restores begin with.
-	ofRestore = "restore "
-)
-
-// OthersIn is what people in a namespace of a Kubernetes cluster may know of others: their names if they are of that namespace,
-// and otherwise, once, that there is somebody. A name is "namespace/name (Kubernetes cluster ID)", of restores with "restore "
-// before it.
-func OthersIn(cluster, namespace string, names []string) []string {
-	namespace = strings.TrimPrefix(namespace, ofRestore)
-	var others []string
-	for _, name := range names {
-		ours := cluster == "" || strings.HasSuffix(name, fmt.Sprintf(" (Kubernetes cluster %s)", cluster))
-		if !ours || !strings.HasPrefix(strings.TrimPrefix(name, ofRestore), namespace+"/") {
-			name = stranger
-		}
-		if name != stranger || !slices.Contains(others, stranger) {
-			others = append(others, name)
-		}
-	}
-	return others
-}
-
 // PodOver reports whether nothing more is to be expected of a turn's pod.
 func PodOver(pod contract.FDBPodView) bool {
 	return !pod.Found || pod.Result != nil || pod.Ended || pod.Failed != "" || pod.Refused || pod.Terminating

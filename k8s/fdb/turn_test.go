@@ -11,20 +11,6 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-func TestOthersAreNamedWithinTheirNamespace(t *testing.T) {
-	const outside = "somebody outside this namespace"
-	tests := map[string]struct{ names, want []string }{
-		"nobody":                {},
-		"of the namespace":      {[]string{"team/a (Kubernetes cluster west)"}, []string{"team/a (Kubernetes cluster west)"}},
-		"of another":            {[]string{"else/a (Kubernetes cluster west)"}, []string{outside}},
-		"of one that begins so": {[]string{"team-b/a (Kubernetes cluster west)"}, []string{outside}},
-		"several":               {[]string{"else/a", "team/a", "else/b"}, []string{outside, "team/a"}},
-	}
-	for title, test := range tests {
-		t.Run(title, func(t *testing.T) { assert.Equal(t, test.want, fdb.OthersIn("", "team", test.names)) })
-	}
-}
-
 func TestWhatAPodsEndMeans(t *testing.T) {
 	tests := map[string]struct {
 		pod  contract.FDBPodView
@@ -189,24 +175,6 @@ func TestWhatIsSaidOfAnotherContainerHoldsNoMinimum(t *testing.T) {
 			assert.Equal(t, test.want, fdb.HoldsMinimum(expire, test.left))
 		})
 	}
-}
-
-func TestNamesOfRestoresAndOfOtherClusters(t *testing.T) {
-	const outside, west, east = "somebody outside this namespace", " (Kubernetes cluster west)", " (Kubernetes cluster east)"
-	tests := map[string]struct{ names, want []string }{
-		"a restore of the namespace":       {[]string{"restore team/r" + west}, []string{"restore team/r" + west}},
-		"a restore of another":             {[]string{"restore else/r" + west}, []string{outside}},
-		"the namespace of another cluster": {[]string{"team/a" + east, "restore team/r" + east}, []string{outside}},
-		"both":                             {[]string{"team/a" + east, "team/a" + west}, []string{outside, "team/a" + west}},
-		"of no cluster":                    {[]string{"team/a"}, []string{outside}},
-		"a cluster that ends so":           {[]string{"team/a (Kubernetes cluster far west)"}, []string{outside}},
-	}
-	for title, test := range tests {
-		t.Run(title, func(t *testing.T) { assert.Equal(t, test.want, fdb.OthersIn("west", "team", test.names)) })
-	}
-	restore := []string{"restore team/r" + east}
-	assert.Equal(t, restore, fdb.OthersIn("", "team", restore), "who does not know its cluster")
-	assert.Equal(t, restore, fdb.OthersIn("", "restore team", restore), "who is a restore itself")
 }
 
 func TestADeletedContainerIsKnownByItsPlace(t *testing.T) {

@@ -312,6 +312,8 @@ const (
 	FDBClassClusterFile FDBClass = "BadClusterFile"
 	// FDBClassToolMissing: there is no binary for the cluster's version.
 	FDBClassToolMissing FDBClass = "ToolMissing"
+	// FDBClassNoWorker: no worker took the work in time, and it was not run: none serves the queue, or all are busy.
+	FDBClassNoWorker FDBClass = "NoWorker"
 	// FDBClassOther: anything else.
 	FDBClassOther FDBClass = "Failed"
 )

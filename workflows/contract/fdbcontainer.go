@@ -39,8 +39,7 @@ type FDBContainerUser struct {
 	WorkflowID string `json:"workflowId"`
 	// Name is how people call it: Kubernetes cluster, namespace/name.
 	Name string `json:"name"`
-	// Cluster and Namespace are where it is: the Kubernetes cluster's ID, and its object's namespace. Older workers tell the name
-	// only.
+	// Cluster and Namespace are where it is: the Kubernetes cluster's ID, and its object's namespace. Only there its name is told.
 	Cluster   string `json:"cluster,omitempty"`
 	Namespace string `json:"namespace,omitempty"`
 	// ReadsUntil is set for a restore: until then, in Unix seconds, nothing is expired or deleted.
@@ -87,7 +86,7 @@ type FDBContainerAnswer struct {
 	// Busy says who holds or reads it, or that the guard has not settled, when that is why it is not Held. To Use it says who holds
 	// it: the user is enrolled, and nothing is granted beside it, but what was granted before may go on until it is asked again.
 	Busy string `json:"busy,omitempty"`
-	// Others are the names of other users, when that is why it is not Held for a deletion.
+	// Others are the other users, as far as who asked may know of them, when they are why it is not Held for a deletion.
 	Others []string `json:"others,omitempty"`
 }
 

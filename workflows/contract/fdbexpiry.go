@@ -65,9 +65,9 @@ type FDBExpiryPlan struct {
 	// Delete are the containers to delete: with FDBJobDelete all, with FDBJobExpire those older than Expire's, to be deleted only
 	// if that one turns out to hold the minimum.
 	Delete []FDBPlace `json:"delete,omitempty"`
-	// Shared are other FoundationDBBackups of this Kubernetes cluster, as namespace/name, whose status names one of the containers
-	// to delete, by container: the guard may have lost those whose workflow has long ended.
-	Shared map[string][]string `json:"shared,omitempty"`
+	// Sharing are, by container, other FoundationDBBackups of this Kubernetes cluster whose status names one of the containers to
+	// delete: the guard may have lost those whose workflow has long ended.
+	Sharing map[string][]ObjectRef `json:"sharing,omitempty"`
 	// Pods are pods of earlier turns of this object that still exist, by their names.
 	Pods []FDBPodView `json:"pods,omitempty"`
 }

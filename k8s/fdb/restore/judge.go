@@ -119,6 +119,8 @@ func (s Situation) judgeReach() *contract.FDBCondition {
 		return nil
 	case trouble.Class == contract.FDBClassToolMissing:
 		return misconfigured(fdbv1alpha1.ReasonToolsMissing, "%s", trouble.Message)
+	case trouble.Class == contract.FDBClassNoWorker:
+		return incorrect(fdbv1alpha1.ReasonNoWorker, "%s", trouble.Message)
 	case trouble.Class == contract.FDBClassClusterFile:
 		return misconfigured(fdbv1alpha1.ReasonClusterNotReady, "%s", trouble.Message)
 	case trouble.Class == contract.FDBClassTimeout:
@@ -199,6 +201,8 @@ func judgeFailed(failed *Attempt) *contract.FDBCondition {
 		return incorrect(fdbv1alpha1.ReasonDatabaseLocked, "%s", trouble.Message)
 	case contract.FDBClassToolMissing:
 		return misconfigured(fdbv1alpha1.ReasonToolsMissing, "%s", trouble.Message)
+	case contract.FDBClassNoWorker:
+		return incorrect(fdbv1alpha1.ReasonNoWorker, "%s", trouble.Message)
 	case contract.FDBClassNotRestorable, contract.FDBClassMissing, contract.FDBClassBadURL:
 		return judgeUnresolved(trouble)
 	}

@@ -49,6 +49,7 @@ func TestJudge(t *testing.T) {
 		"another database, whatever else":    {with(planned, elsewhere, locked), nil, state, "DestinationChanged", "lab:2"},
 		"it does not answer":                 {with(planned, silent), nil, state, "ClusterUnreachable", "no answer"},
 		"no tools":                           {with(trouble(contract.FDBClassToolMissing)), nil, spec, "ToolsMissing", "words"},
+		"no worker looks":                    {with(trouble(contract.FDBClassNoWorker)), nil, state, "NoWorker", "words"},
 		"a bad cluster file":                 {with(trouble(contract.FDBClassClusterFile)), nil, spec, "ClusterNotReady", "words"},
 		"it cannot be read":                  {with(trouble(contract.FDBClassOther)), nil, state, "StateUnknown", "cannot be read: words"},
 		"no cluster":                         {with(gone), nil, spec, "ClusterMissing", "no cluster"},
@@ -70,7 +71,8 @@ func TestJudge(t *testing.T) {
 		"a start that was cut":            {with(planned), failing(contract.FDBClassTimeout), state, "ToolFailing", "fdbrestore start has failed and will be tried again"},
 		"a version that is refused":       {with(planned), failing(contract.FDBClassNotRestorable), spec, "NotRestorable", "the tool's words"},
 		"data that are gone":              {with(planned), failing(contract.FDBClassMissing), state, "DataMissing", "the tool's words"},
-		"no worker with tools":            {with(planned), failing(contract.FDBClassToolMissing), spec, "ToolsMissing", "the tool's words"},
+		"no tools for a start":            {with(planned), failing(contract.FDBClassToolMissing), spec, "ToolsMissing", "the tool's words"},
+		"no worker takes it":              {with(planned), failing(contract.FDBClassNoWorker), state, "NoWorker", "the tool's words"},
 		"a cut start that had its effect": {with(in("queued")), failing(contract.FDBClassTimeout), state, "Restoring", "queued"},
 
 		"it runs":                        {with(in("running")), nil, state, "Restoring", "running, 25 percent done"},

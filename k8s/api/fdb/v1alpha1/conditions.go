@@ -40,6 +40,7 @@ const (
 	ReasonToolFailing        = "ToolFailing"
 	ReasonClusterUnreachable = "ClusterUnreachable"
 	ReasonStateUnknown       = "StateUnknown"
+	ReasonNoWorker           = "NoWorker"
 	ReasonDataMissing        = "DataMissing"
 	ReasonExpiryFailing      = "ExpiryFailing"
 )
@@ -65,7 +66,7 @@ const (
 	ConditionMisconfiguredRestore = "MisconfiguredRestore"
 )
 
-// Reasons of IncorrectRestoreState. ClusterUnreachable, StateUnknown, ToolFailing and DataMissing are those of a backup, too.
+// Reasons of IncorrectRestoreState. ClusterUnreachable, StateUnknown, NoWorker, ToolFailing and DataMissing are those of a backup, too.
 const (
 	ReasonNotStarted          = "NotStarted"
 	ReasonRestoring           = "Restoring"
