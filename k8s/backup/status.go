@@ -102,11 +102,18 @@ func applyAbsence(nab *oadpv1alpha1.NonAdminBackup) {
 	}
 }
 
-// ApplyDeletion announces a deletion: pending after a plain delete, accepted when the spec asks for it.
-func ApplyDeletion(nab *oadpv1alpha1.NonAdminBackup) {
+// ApplyDeletion announces a deletion: pending after a plain delete, accepted when the spec asks for it. It reports whether that is
+// news: a condition that only speaks of a newer generation is none.
+func ApplyDeletion(nab *oadpv1alpha1.NonAdminBackup) bool {
+	announced := func() *metav1.Condition {
+		return meta.FindStatusCondition(nab.Status.Conditions, string(oadpv1alpha1.NonAdminConditionDeleting)).DeepCopy()
+	}
 	advance(nab, oadpv1alpha1.NonAdminPhaseDeleting)
+	before := announced()
 	setCondition(nab, oadpv1alpha1.NonAdminConditionDeleting, metav1.ConditionTrue, oadpv1alpha1.ReasonDeletionPending,
 		DeletionMessage(nab))
+	after := announced()
+	return before == nil || before.Status != after.Status || before.Message != after.Message
 }
 
 // DeletionMessage is what the status and an Event say of a deletion.
@@ -115,12 +122,6 @@ func DeletionMessage(nab *oadpv1alpha1.NonAdminBackup) string {
 		return oadpv1alpha1.MessageBackupDeletionAccepted
 	}
 	return oadpv1alpha1.MessageBackupDeletionPending
-}
-
-// DeletionAnnounced reports whether the status says of the deletion what is to be said, of whichever generation.
-func DeletionAnnounced(nab *oadpv1alpha1.NonAdminBackup) bool {
-	deleting := meta.FindStatusCondition(nab.Status.Conditions, string(oadpv1alpha1.NonAdminConditionDeleting))
-	return deleting != nil && deleting.Message == DeletionMessage(nab)
 }
 
 // ApplyVolumeCounters counts the data-mover uploads and pod volume backups of the Velero Backup by phase. None at all
