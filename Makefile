@@ -7,13 +7,17 @@ SHELL := /bin/bash
 export GOTOOLCHAIN := local
 export GOFLAGS ?= -buildvcs=false
 
-tool = $$(go run ./test/tools/cmd/holdfast-tools -path $(1))
+tool = $$(go -C test run ./tools/cmd/holdfast-tools -path $(1))
+# One `go test` for both modules: that of the tests requires the product, so it can name the product's packages by import path.
+gotestsum = gotestsum=$(call tool,gotestsum); cd test; "$$gotestsum"
+imports   = $(patsubst ./%,holdfast.dev/holdfast/%,$(1))
 
 # What has goroutines. Workflows have none, as workflowcheck sees to, and an instrumented one takes longer between two waits than the
 # SDK allows on a busy machine.
-RACED     := ./activities/... ./k8s/... ./starter/... ./worker/... ./workflows/codec ./workflows/connect
-UNRACED   := ./test/... ./workflows/...
-PACKAGES  := $(sort $(RACED) $(UNRACED))
+RACED     := ./activities/... ./k8s/... ./starter/... ./worker/... ./workflows/codec ./workflows/connect ./test/fdbtools
+LONGEST   := ./test/e2e ./test/outage
+UNRACED   := $(LONGEST) ./test/... ./workflows/...
+PACKAGES  := $(LONGEST) $(sort $(RACED) $(UNRACED))
 RELEASE   ?= v0.6.0
 # Of what is shipped, here and in deploy/image/Dockerfile: of Google's storage client no gRPC, since buckets are read by HTTP, and
 # no tables for debuggers, which a panic's stack trace does not need. With all the same, what one compiles serves the other.
@@ -31,11 +35,11 @@ help: ## List the targets
 
 .PHONY: demo
 demo: ## On the real components: back a namespace up, also into its own bucket, lose it, restore it, compare; back FoundationDB up
-	@go run ./test/env/cmd/holdfast-dev demo
+	@go -C test run ./env/cmd/holdfast-dev demo
 
 .PHONY: dev
 dev: ## Leave the whole stack running until Ctrl-C
-	@go run ./test/env/cmd/holdfast-dev dev
+	@go -C test run ./env/cmd/holdfast-dev dev
 
 .PHONY: build
 build: ## Build bin/holdfast-worker and bin/holdfast
@@ -44,7 +48,7 @@ build: ## Build bin/holdfast-worker and bin/holdfast
 
 .PHONY: tools
 tools: ## Build the real components and the developers' tools (minutes the first time)
-	go run ./test/tools/cmd/holdfast-tools stack dev
+	go -C test run ./tools/cmd/holdfast-tools stack dev
 
 ##@ Change it
 
@@ -67,10 +71,11 @@ fmt: ## Format the code
 
 .PHONY: lint
 lint: ## Check style, import direction, determinism, generated code and go.mod
-	"$(call tool,golangci-lint)" run
-	"$(call tool,golangci-lint)" run --build-tags outage ./worker/... ./starter/... ./test/outage/...
+	golangci=$(call tool,golangci-lint); "$$golangci" run; cd test; "$$golangci" run
+	"$(call tool,golangci-lint)" run --build-tags outage ./worker/... ./starter/...
 	"$(call tool,workflowcheck)" ./workflows/...
 	go mod tidy -diff
+	go -C test mod tidy -diff
 	$(MAKE) --no-print-directory verify-generated
 
 .PHONY: verify-generated
@@ -97,24 +102,24 @@ build-fdb: ## Check the code of build tag fdb (the FoundationDB operator's lock)
 # Two packages at a time, the two longest first. Measured on two cores, each of which a third stack keeps from its own: three at a
 # time end no sooner (test/e2e takes 1,568 s instead of 1,068, test/fdb 820 instead of 502), and calls are given up.
 test: ## Run every test: unit, replay, end to end on the real components
-	"$(call tool,gotestsum)" --format testname -- -p 2 -timeout 30m $(TEST_ARGS) ./test/e2e ./test/outage $(PACKAGES)
+	$(gotestsum) --format testname -- -p 2 -timeout 30m $(TEST_ARGS) $(call imports,$(PACKAGES))
 
 .PHONY: test-short
 test-short: ## Run the tests that need no component
-	"$(call tool,gotestsum)" --format pkgname -- -short $(PACKAGES)
+	$(gotestsum) --format pkgname -- -short $(call imports,$(PACKAGES))
 
 .PHONY: test-race
 test-race: ## Run the unit tests of what has goroutines with the race detector (minutes the first time: all is compiled anew)
-	"$(call tool,gotestsum)" --format pkgname -- -race -tags=$(BUILD_TAGS) $(TEST_ARGS) $(RACED)
+	$(gotestsum) --format pkgname -- -race -tags=$(BUILD_TAGS) $(TEST_ARGS) $(call imports,$(RACED))
 
 .PHONY: test-long
 test-long: ## Run every test with the whole matrices and the long outages
-	HOLDFAST_TEST_LONG=1 "$(call tool,gotestsum)" --format testname -- -timeout 150m $(PACKAGES)
+	export HOLDFAST_TEST_LONG=1; $(gotestsum) --format testname -- -timeout 150m $(call imports,$(PACKAGES))
 
 .PHONY: bench
-bench: ## Measure what a backup costs: a table and bench.json (minutes; BENCH_ARGS, see go run ./test/bench -help)
-	go run ./test/bench $(BENCH_ARGS)
+bench: ## Measure what a backup costs: a table and bench.json (minutes; BENCH_ARGS='-help' lists them)
+	go -C test run ./bench -json $(CURDIR)/bench.json $(BENCH_ARGS)
 
 .PHONY: histories
 histories: ## Record the histories of every path into test/histories/$(RELEASE) (files are only added)
-	HOLDFAST_RECORD_HISTORIES=$(CURDIR)/test/histories/$(RELEASE) go test -count=1 -timeout 20m ./test/e2e/... ./test/fdb/...
+	HOLDFAST_RECORD_HISTORIES=$(CURDIR)/test/histories/$(RELEASE) go -C test test -count=1 -timeout 20m ./e2e/... ./fdb/...

@@ -11,9 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kubeclient "sigs.k8s.io/controller-runtime/pkg/client"
 
+	"holdfast.dev/holdfast/activities/fake"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
-	"holdfast.dev/holdfast/test/fake"
-	"holdfast.dev/holdfast/test/monitoring"
+	"holdfast.dev/holdfast/k8s/metrics/metricstest"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -33,7 +33,7 @@ func TestALifeIsCounted(t *testing.T) {
 	}
 	before := make([]float64, len(series))
 	for i, s := range series {
-		before[i] = monitoring.Value(t, s)
+		before[i] = metricstest.Value(t, s)
 	}
 	twice := func(activities ...string) {
 		do(t, w, activities...)
@@ -49,7 +49,7 @@ func TestALifeIsCounted(t *testing.T) {
 
 	var grown []float64
 	for i, s := range series {
-		grown = append(grown, monitoring.Value(t, s)-before[i])
+		grown = append(grown, metricstest.Value(t, s)-before[i])
 	}
 	assert.Equal(t, []float64{1, 1, 1, 1, 1, 0, 0}, grown)
 }
@@ -58,7 +58,7 @@ func TestARejectionIsCounted(t *testing.T) {
 	nab := fake.NAB(name)
 	nab.Spec.BackupSpec.ExcludedNamespaces = []string{"other"}
 	w := fake.New(t, nab)
-	assert.InDelta(t, 1, monitoring.Counted(t, `holdfast_backups_total{result="rejected"}`, func() {
+	assert.InDelta(t, 1, metricstest.Counted(t, `holdfast_backups_total{result="rejected"}`, func() {
 		do(t, w, contract.ActivityStartBackup)
 		do(t, w, contract.ActivityStartBackup)
 	}), 0)
@@ -73,7 +73,7 @@ func TestACreationAfterBackingOffIsNotMeasured(t *testing.T) {
 	do(t, w, contract.ActivityRefreshBackup, contract.ActivityStartBackup)
 	require.Equal(t, oadpv1alpha1.NonAdminPhaseBackingOff, w.Read(name).Status.Phase)
 	w.EditSpec(name, func(spec *oadpv1alpha1.NonAdminBackupSpec) { spec.BackupSpec.ExcludedNamespaces = nil })
-	assert.Zero(t, monitoring.Counted(t, "holdfast_backup_creation_seconds", func() {
+	assert.Zero(t, metricstest.Counted(t, "holdfast_backup_creation_seconds", func() {
 		do(t, w, contract.ActivityRefreshBackup, contract.ActivityStartBackup)
 	}))
 	assert.Equal(t, oadpv1alpha1.NonAdminPhaseCreated, w.Read(name).Status.Phase)
@@ -82,7 +82,7 @@ func TestACreationAfterBackingOffIsNotMeasured(t *testing.T) {
 func TestWhatAnOperatorMustLookAtIsCounted(t *testing.T) {
 	w := created(t, "InProgress")
 	w.SetVelero(ours, velerov1.BackupPhaseCompleted)
-	assert.InDelta(t, 1, monitoring.Counted(t, `holdfast_access_denied_total{activity_type="refresh-backup"}`, func() {
+	assert.InDelta(t, 1, metricstest.Counted(t, `holdfast_access_denied_total{activity_type="refresh-backup"}`, func() {
 		for _, err := range []error{errForbidden, fake.ErrAway} {
 			w.Fail(func(string, kubeclient.Object) error { return err })
 			_, err := run(t, w, contract.ActivityRefreshBackup, contract.BackupStep{Ref: fake.Ref(name)})
@@ -98,7 +98,7 @@ func TestWhatAnOperatorMustLookAtIsCounted(t *testing.T) {
 		met = true
 		return apierrors.NewConflict(oadpv1alpha1.Resource(oadpv1alpha1.ResourceNonAdminBackups), name, nil)
 	})
-	assert.InDelta(t, 1, monitoring.Counted(t, `holdfast_patch_conflicts_total{resource="nonadminbackups"}`, func() {
+	assert.InDelta(t, 1, metricstest.Counted(t, `holdfast_patch_conflicts_total{resource="nonadminbackups"}`, func() {
 		do(t, w, contract.ActivityRefreshBackup)
 	}), 0)
 }

@@ -18,7 +18,7 @@ import (
 	foundationdbv1beta2 "holdfast.dev/holdfast/k8s/api/foundationdb/v1beta2"
 	"holdfast.dev/holdfast/k8s/fdb"
 	"holdfast.dev/holdfast/k8s/fdb/jobs"
-	"holdfast.dev/holdfast/test/monitoring"
+	"holdfast.dev/holdfast/k8s/metrics/metricstest"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -233,7 +233,7 @@ func TestPodsThatAreRefused(t *testing.T) {
 				test.prepare(t, w)
 			}
 			var view contract.FDBPodView
-			denied := monitoring.Counted(t, `holdfast_access_denied_total{activity_type="`+contract.ActivityApplyFDBPod+`"}`, func() {
+			denied := metricstest.Counted(t, `holdfast_access_denied_total{activity_type="`+contract.ActivityApplyFDBPod+`"}`, func() {
 				view = w.pod(t, contract.ActivityApplyFDBPod, test.step)
 			})
 			assert.True(t, view.Refused)

@@ -20,7 +20,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"holdfast.dev/holdfast/activities"
-	"holdfast.dev/holdfast/test/monitoring"
+	"holdfast.dev/holdfast/k8s/metrics/metricstest"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -220,9 +220,9 @@ func TestATurnIsCountedWhenItsResultIsTold(t *testing.T) {
 		tidings.Cluster, tidings.Ref = "west", ledgerRef
 		return func() { require.NoError(t, (&turnStarter{}).run(contract.ActivityTellFDBTurn, tidings)) }
 	}
-	took := monitoring.Sum(t, seconds)
-	assert.InDelta(t, 1, monitoring.Counted(t, turns, tell(contract.FDBTurnTidings{Result: &result})), 0)
-	assert.InDelta(t, 90, monitoring.Sum(t, seconds)-took, 1e-9)
+	took := metricstest.Sum(t, seconds)
+	assert.InDelta(t, 1, metricstest.Counted(t, turns, tell(contract.FDBTurnTidings{Result: &result})), 0)
+	assert.InDelta(t, 90, metricstest.Sum(t, seconds)-took, 1e-9)
 	report := contract.FDBTurnReport{Ref: ledgerRef, Turn: 100, Ended: true, Outcome: contract.FDBTurnNotYet}
-	assert.Zero(t, monitoring.Counted(t, turns, tell(contract.FDBTurnTidings{Report: &report})), "the queue hears of the same turn")
+	assert.Zero(t, metricstest.Counted(t, turns, tell(contract.FDBTurnTidings{Report: &report})), "the queue hears of the same turn")
 }

@@ -9,9 +9,9 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"holdfast.dev/holdfast/activities/fake"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
-	"holdfast.dev/holdfast/test/fake"
-	"holdfast.dev/holdfast/test/monitoring"
+	"holdfast.dev/holdfast/k8s/metrics/metricstest"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -28,12 +28,12 @@ func grown(t *testing.T, do func()) []float64 {
 	t.Helper()
 	before := make([]float64, len(restoreSeries))
 	for i, series := range restoreSeries {
-		before[i] = monitoring.Value(t, series)
+		before[i] = metricstest.Value(t, series)
 	}
 	do()
 	by := make([]float64, len(restoreSeries))
 	for i, series := range restoreSeries {
-		by[i] = monitoring.Value(t, series) - before[i]
+		by[i] = metricstest.Value(t, series) - before[i]
 	}
 	return by
 }
@@ -76,15 +76,15 @@ func TestALifeOfARestoreIsCounted(t *testing.T) {
 	}
 	const failedTask, seconds = `holdfast_restore_finalization_tasks_total{result="partially_failed",task="volumes"}`,
 		`holdfast_restore_finalization_task_seconds{task="volumes"}`
-	sum := monitoring.Sum(t, seconds)
-	assert.InDelta(t, 1, monitoring.Counted(t, failedTask, write), 0)
-	assert.InDelta(t, 10, monitoring.Sum(t, seconds)-sum, 1.01)
+	sum := metricstest.Sum(t, seconds)
+	assert.InDelta(t, 1, metricstest.Counted(t, failedTask, write), 0)
+	assert.InDelta(t, 10, metricstest.Sum(t, seconds)-sum, 1.01)
 	record.Phase, record.EndedAt = "PartiallyFailed", time.Now()
 	record.Tasks[1].Phase, record.Tasks[1].EndedAt = "Completed", time.Now()
 	const cleanup = `holdfast_restore_finalization_tasks_total{result="completed",task="cleanup"}`
-	assert.InDelta(t, 1, monitoring.Counted(t, cleanup, func() {
+	assert.InDelta(t, 1, metricstest.Counted(t, cleanup, func() {
 		assert.Equal(t, []float64{0, 0, 1, 0, 1, 0, 0, 0}, grown(t, func() {
-			assert.InDelta(t, 1, monitoring.Counted(t, "holdfast_restore_finalization_seconds", write), 0)
+			assert.InDelta(t, 1, metricstest.Counted(t, "holdfast_restore_finalization_seconds", write), 0)
 		}), "the result is the finalization's")
 	}), 0)
 

@@ -9,8 +9,8 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
+	"holdfast.dev/holdfast/k8s/process/points"
 	"holdfast.dev/holdfast/k8s/watch"
-	"holdfast.dev/holdfast/test/outage/points"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 

@@ -14,7 +14,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
-	"holdfast.dev/holdfast/test/monitoring"
+	"holdfast.dev/holdfast/k8s/metrics/metricstest"
 	"holdfast.dev/holdfast/workflows/connect"
 )
 
@@ -55,7 +55,7 @@ func TestDecisionsThroughTemporalCountWhileAnonymousCallersAreRefused(t *testing
 			if step.answer == nil {
 				want = 1
 			}
-			assert.InDelta(t, want, monitoring.Value(t, "holdfast_decisions_through_temporal"), 0)
+			assert.InDelta(t, want, metricstest.Value(t, "holdfast_decisions_through_temporal"), 0)
 		}
 		time.Sleep(time.Hour)
 		var lines []string

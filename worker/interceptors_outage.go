@@ -5,7 +5,7 @@ package main
 import (
 	"go.temporal.io/sdk/interceptor"
 
-	"holdfast.dev/holdfast/test/outage/points"
+	"holdfast.dev/holdfast/k8s/process/points"
 )
 
 func interceptors() []interceptor.WorkerInterceptor {

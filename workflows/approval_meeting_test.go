@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"holdfast.dev/holdfast/test/fake"
+	"holdfast.dev/holdfast/activities/fake"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"holdfast.dev/holdfast/test/fake"
+	"holdfast.dev/holdfast/activities/fake"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 

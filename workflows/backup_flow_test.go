@@ -12,7 +12,7 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
 
-	"holdfast.dev/holdfast/test/fake"
+	"holdfast.dev/holdfast/activities/fake"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 

@@ -8,8 +8,8 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"holdfast.dev/holdfast/activities/fake"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
-	"holdfast.dev/holdfast/test/fake"
 )
 
 const forbidden = "[default]\naws_access_key_id=AKIA\naws_secret_access_key=" + secretMark + "\ncredential_process=/bin/" + secretMark + "\n"

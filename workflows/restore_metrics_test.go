@@ -10,7 +10,7 @@ import (
 	temporalclient "go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/testsuite"
 
-	"holdfast.dev/holdfast/test/fake"
+	"holdfast.dev/holdfast/activities/fake"
 	"holdfast.dev/holdfast/workflows"
 	"holdfast.dev/holdfast/workflows/contract"
 )

@@ -17,7 +17,7 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"holdfast.dev/holdfast/k8s/metrics"
-	"holdfast.dev/holdfast/test/monitoring"
+	"holdfast.dev/holdfast/k8s/metrics/metricstest"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -106,7 +106,7 @@ func TestURLsOfDataThatWereLeftAreBounded(t *testing.T) {
 	after, urls := left()
 	assert.InDelta(t, series, after-before, 0)
 	assert.Equal(t, 501, urls)
-	assert.InDelta(t, 1, monitoring.Counted(t, `holdfast_foundationdbbackup_data_left_total{url="others"}`, func() {
+	assert.InDelta(t, 1, metricstest.Counted(t, `holdfast_foundationdbbackup_data_left_total{url="others"}`, func() {
 		metrics.FDBDataLeft("blobstore://k@s3/one-more?bucket=b")
 	}), 0)
 }
@@ -114,13 +114,13 @@ func TestURLsOfDataThatWereLeftAreBounded(t *testing.T) {
 // Velero gives no time of completion for what it refused, and clocks differ.
 func TestTheLagOfARestoreIsMeasured(t *testing.T) {
 	const mirror = "holdfast_restore_mirror_seconds"
-	sum := monitoring.Sum(t, mirror)
-	assert.Zero(t, monitoring.Counted(t, mirror, func() { metrics.RestoreMirrored(time.Time{}) }))
-	assert.InDelta(t, 2, monitoring.Counted(t, mirror, func() {
+	sum := metricstest.Sum(t, mirror)
+	assert.Zero(t, metricstest.Counted(t, mirror, func() { metrics.RestoreMirrored(time.Time{}) }))
+	assert.InDelta(t, 2, metricstest.Counted(t, mirror, func() {
 		metrics.RestoreMirrored(time.Now().Add(-30 * time.Second))
 		metrics.RestoreMirrored(time.Now().Add(time.Minute))
 	}), 0)
-	assert.InDelta(t, 30, monitoring.Sum(t, mirror)-sum, 5)
+	assert.InDelta(t, 30, metricstest.Sum(t, mirror)-sum, 5)
 }
 
 func TestAFinishedBackupIsCountedAndMeasured(t *testing.T) {
@@ -154,16 +154,16 @@ func TestAFinishedBackupIsCountedAndMeasured(t *testing.T) {
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				completions, mirrors := monitoring.Value(t, completion), monitoring.Value(t, mirror)
-				took, lag := monitoring.Sum(t, completion), monitoring.Sum(t, mirror)
-				counted := monitoring.Counted(t, `holdfast_backups_total{result="partially_failed"}`, func() {
+				completions, mirrors := metricstest.Value(t, completion), metricstest.Value(t, mirror)
+				took, lag := metricstest.Sum(t, completion), metricstest.Sum(t, mirror)
+				counted := metricstest.Counted(t, `holdfast_backups_total{result="partially_failed"}`, func() {
 					metrics.BackupFinished("PartiallyFailed", test.created(), test.completed())
 				})
 				assert.Equal(t, test.counted, counted == 1)
-				assert.InDelta(t, test.wantCompletions, monitoring.Value(t, completion)-completions, 0)
-				assert.InDelta(t, test.wantMirrorCount, monitoring.Value(t, mirror)-mirrors, 0)
-				assert.InDelta(t, test.wantCompletion, monitoring.Sum(t, completion)-took, 1e-6)
-				assert.InDelta(t, test.wantMirror, monitoring.Sum(t, mirror)-lag, 1e-6)
+				assert.InDelta(t, test.wantCompletions, metricstest.Value(t, completion)-completions, 0)
+				assert.InDelta(t, test.wantMirrorCount, metricstest.Value(t, mirror)-mirrors, 0)
+				assert.InDelta(t, test.wantCompletion, metricstest.Sum(t, completion)-took, 1e-6)
+				assert.InDelta(t, test.wantMirror, metricstest.Sum(t, mirror)-lag, 1e-6)
 			})
 		})
 	}
@@ -195,7 +195,7 @@ func TestEachCallMovesItsSeries(t *testing.T) {
 		`holdfast_fdb_expiry_turn_seconds{job="delete"}`:                  func() { metrics.FDBTurnEnded("delete", "Done", -time.Second) },
 		`holdfast_foundationdbrestores_ended_total{result="aborted"}`:     func() { metrics.FDBRestoreEnded("aborted") },
 	} {
-		assert.InDelta(t, 1, monitoring.Counted(t, series, call), 0, series)
+		assert.InDelta(t, 1, metricstest.Counted(t, series, call), 0, series)
 	}
 	for series, call := range map[string]func(bool){
 		"holdfast_policy_problem":                func(yes bool) { metrics.SetPolicyProblem(yes) },
@@ -203,9 +203,9 @@ func TestEachCallMovesItsSeries(t *testing.T) {
 		`holdfast_dependency_up{check="policy"}`: func(yes bool) { metrics.SetDependencyUp("policy", yes) },
 	} {
 		call(true)
-		assert.InDelta(t, 1, monitoring.Value(t, series), 0, series)
+		assert.InDelta(t, 1, metricstest.Value(t, series), 0, series)
 		call(false)
-		assert.InDelta(t, 0, monitoring.Value(t, series), 0, series)
+		assert.InDelta(t, 0, metricstest.Value(t, series), 0, series)
 	}
 }
 
@@ -271,7 +271,7 @@ func TestThePackageCommentListsEveryInstrument(t *testing.T) {
 	listed := regexp.MustCompile(`holdfast_[a-z_]+`).FindAllString(file.Doc.Text(), -1)
 
 	exposed := []string{"holdfast_resource_timeouts_total", "holdfast_restore_phase_seconds"} // Temporal's handler has them
-	for name := range monitoring.Exposed(t) {
+	for name := range metricstest.Exposed(t) {
 		if strings.HasPrefix(name, "holdfast_") {
 			exposed = append(exposed, name)
 		}

@@ -16,8 +16,8 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 	"k8s.io/client-go/rest"
 
+	"holdfast.dev/holdfast/k8s/metrics/metricstest"
 	"holdfast.dev/holdfast/k8s/probe"
-	"holdfast.dev/holdfast/test/monitoring"
 )
 
 // dependency answers as it is told to.
@@ -96,7 +96,7 @@ func TestReadyIsWhatEveryCheckSays(t *testing.T) {
 			kubernetes.becomes(nil)
 			pass(probe.Interval)
 			code, body = get(t, p, "/readyz")
-			assert.InDelta(t, 1, monitoring.Value(t, temporalUp), 0)
+			assert.InDelta(t, 1, metricstest.Value(t, temporalUp), 0)
 			assert.Equal(t, http.StatusOK, code)
 			assert.Equal(t, "ok\n", body)
 			require.NoError(t, p.Err())
@@ -106,7 +106,7 @@ func TestReadyIsWhatEveryCheckSays(t *testing.T) {
 			pass(probe.Interval)
 			_, body = get(t, p, "/readyz")
 			assert.Equal(t, "temporal: deadline\nkubernetes: etcd\n", body, "every reason, in the order of the checks")
-			assert.InDelta(t, 0, monitoring.Value(t, temporalUp), 0)
+			assert.InDelta(t, 0, metricstest.Value(t, temporalUp), 0)
 			code, _ = get(t, p, "/healthz")
 			assert.Equal(t, http.StatusOK, code)
 		})
@@ -125,7 +125,7 @@ func TestAnAdvisoryCheckWarnsAndKeepsNobodyFromBeingReady(t *testing.T) {
 			assert.Equal(t, http.StatusOK, code)
 			assert.Equal(t, "ok\nwarning: fdb-cage: no Landlock\n", body)
 			require.NoError(t, p.Err())
-			assert.InDelta(t, 0, monitoring.Value(t, `holdfast_dependency_up{check="fdb-cage"}`), 0)
+			assert.InDelta(t, 0, metricstest.Value(t, `holdfast_dependency_up{check="fdb-cage"}`), 0)
 			assert.Equal(t, 1, logs.Len())
 
 			temporal.becomes(errors.New("deadline"))

@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"holdfast.dev/holdfast/activities/fake"
 	"holdfast.dev/holdfast/k8s/released"
-	"holdfast.dev/holdfast/test/fake"
 )
 
 func ledger(t *testing.T, objects ...client.Object) (*released.Ledger, *fake.World) {

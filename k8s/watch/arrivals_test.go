@@ -10,8 +10,8 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
-	"holdfast.dev/holdfast/test/fake"
-	"holdfast.dev/holdfast/test/monitoring"
+	"holdfast.dev/holdfast/activities/fake"
+	"holdfast.dev/holdfast/k8s/metrics/metricstest"
 )
 
 func TestWhenARequestCame(t *testing.T) {
@@ -49,7 +49,7 @@ func TestWhenARequestCame(t *testing.T) {
 // signalSum is the time that all signals of this process took until now.
 func signalSum(t *testing.T) time.Duration {
 	t.Helper()
-	return time.Duration(monitoring.Sum(t, `holdfast_signal_seconds{kind="NonAdminBackup"}`) * float64(time.Second)).Round(time.Millisecond)
+	return time.Duration(metricstest.Sum(t, `holdfast_signal_seconds{kind="NonAdminBackup"}`) * float64(time.Second)).Round(time.Millisecond)
 }
 
 const (
@@ -65,7 +65,7 @@ func TestTheTimeToASignalIncludesItsRetries(t *testing.T) {
 		s.backupEvents().Create(t.Context(), event.CreateEvent{Object: fake.NAB(name)}, q)
 		time.Sleep(time.Second)
 		s.signals.err = errAway
-		assert.InDelta(t, 2, monitoring.Counted(t, signalsFailed, func() {
+		assert.InDelta(t, 2, metricstest.Counted(t, signalsFailed, func() {
 			for range 2 {
 				_, err := s.look(t.Context(), request(name))
 				require.ErrorIs(t, err, errAway)
@@ -73,7 +73,7 @@ func TestTheTimeToASignalIncludesItsRetries(t *testing.T) {
 			}
 		}), 0)
 		s.signals.err = nil
-		assert.InDelta(t, 1, monitoring.Counted(t, signalsTaken, func() {
+		assert.InDelta(t, 1, metricstest.Counted(t, signalsTaken, func() {
 			_, err := s.look(t.Context(), request(name))
 			require.NoError(t, err)
 		}), 0)
@@ -106,7 +106,7 @@ func TestNoSignalNoMeasurement(t *testing.T) {
 	completed, completedBackup := tracked(name, "Completed")
 	s, q := newStation(t, completed, completedBackup), &recordingQueue{}
 	s.backupEvents().Create(t.Context(), event.CreateEvent{Object: completed}, q)
-	assert.Zero(t, monitoring.Counted(t, signalsTaken, func() {
+	assert.Zero(t, metricstest.Counted(t, signalsTaken, func() {
 		_, err := s.look(t.Context(), request(name))
 		require.NoError(t, err)
 	}))

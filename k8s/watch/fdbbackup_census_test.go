@@ -5,7 +5,6 @@ import (
 	"go/parser"
 	"go/token"
 	"maps"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -17,7 +16,6 @@ import (
 
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	"holdfast.dev/holdfast/k8s/metrics"
-	"holdfast.dev/holdfast/test/tools"
 )
 
 // hour is a time of one day.
@@ -152,9 +150,7 @@ func TestTheCensusKnowsEveryReason(t *testing.T) {
 // constantsNamed counts the constants of the FoundationDB API whose names begin so.
 func constantsNamed(t *testing.T, prefix string) (found int) {
 	t.Helper()
-	root, err := tools.Root()
-	require.NoError(t, err)
-	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "k8s", "api", "fdb", "v1alpha1", "conditions.go"), nil, parser.ParseComments)
+	file, err := parser.ParseFile(token.NewFileSet(), "../api/fdb/v1alpha1/conditions.go", nil, parser.ParseComments)
 	require.NoError(t, err)
 	for _, declaration := range file.Decls {
 		block, is := declaration.(*ast.GenDecl)

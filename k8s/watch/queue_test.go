@@ -16,9 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"holdfast.dev/holdfast/activities/fake"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
-	"holdfast.dev/holdfast/test/fake"
-	"holdfast.dev/holdfast/test/monitoring"
+	"holdfast.dev/holdfast/k8s/metrics/metricstest"
 )
 
 func TestWhichMoveIsWorthShowing(t *testing.T) {
@@ -174,7 +174,7 @@ func TestARefusalForWantOfRightsIsCounted(t *testing.T) {
 			nab, velero := waiting(name, 0, 9)
 			s := newStation(t, nab, velero)
 			s.cache.Fail(func(string, client.Object) error { return test.err })
-			counted := monitoring.Counted(t, `holdfast_access_denied_total{activity_type="write-queue-position"}`, func() { s.write(t) })
+			counted := metricstest.Counted(t, `holdfast_access_denied_total{activity_type="write-queue-position"}`, func() { s.write(t) })
 			assert.InDelta(t, test.want, counted, 0)
 			assert.True(t, s.positionsDue())
 		})

@@ -12,9 +12,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	toolscache "k8s.io/client-go/tools/cache"
 
+	"holdfast.dev/holdfast/activities/fake"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
-	"holdfast.dev/holdfast/test/fake"
-	"holdfast.dev/holdfast/test/monitoring"
+	"holdfast.dev/holdfast/k8s/metrics/metricstest"
 )
 
 var errNoRight = apierrors.NewForbidden(oadpv1alpha1.Resource(oadpv1alpha1.ResourceNonAdminBackups), "", errors.New("no right to watch"))
@@ -38,7 +38,7 @@ func TestAWatcherThatMayNotWatchIsNotReady(t *testing.T) {
 			s := newStation(t)
 			s.watching.Store(true)
 			handle := CacheOptions(fake.OADPNamespace, s.Refusals).DefaultWatchErrorHandler
-			assert.InDelta(t, test.refused, monitoring.Counted(t, series, func() { handle(t.Context(), reflector, test.err) }), 0)
+			assert.InDelta(t, test.refused, metricstest.Counted(t, series, func() { handle(t.Context(), reflector, test.err) }), 0)
 			if test.refused == 0 {
 				require.NoError(t, s.Watching(t.Context()))
 				return

@@ -39,7 +39,7 @@ var built = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	defer unlock()
-	command := exec.CommandContext(ctx, "go", "build", "-o", program+".new", "./test/fdbsim/cmd/fdbsim")
+	command := exec.CommandContext(ctx, "go", "-C", "test", "build", "-o", program+".new", "./fdbsim/cmd/fdbsim")
 	command.Dir = root
 	if output, err := command.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build fdbsim: %w: %s", err, output)

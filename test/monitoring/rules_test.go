@@ -18,9 +18,9 @@ import (
 	"go.temporal.io/sdk/client"
 	"sigs.k8s.io/yaml"
 
+	"holdfast.dev/holdfast/k8s/metrics/metricstest"
 	"holdfast.dev/holdfast/k8s/process"
 	"holdfast.dev/holdfast/test/env"
-	"holdfast.dev/holdfast/test/monitoring"
 	"holdfast.dev/holdfast/test/tools"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -195,7 +195,7 @@ func queryable(t *testing.T) map[string]bool {
 	handler.Counter(contract.MetricResourceTimeouts).Inc(1)
 	handler.Timer(contract.MetricRestorePhase).Record(time.Second)
 	names := map[string]bool{}
-	for name, kind := range monitoring.Exposed(t) {
+	for name, kind := range metricstest.Exposed(t) {
 		switch {
 		case !strings.HasPrefix(name, "holdfast_"): // others': by the list
 		case kind == dto.MetricType_HISTOGRAM:
@@ -260,7 +260,7 @@ func TestEveryMetricOfTheRulesAndTheDashboardExists(t *testing.T) {
 // The documentation's table is complete.
 func TestEveryMetricIsDocumented(t *testing.T) {
 	explained := string(read(t, deployed(t, "docs", "monitoring.md")))
-	for name := range monitoring.Exposed(t) {
+	for name := range metricstest.Exposed(t) {
 		if strings.HasPrefix(name, "holdfast_") {
 			assert.Contains(t, explained, "`"+name)
 		}

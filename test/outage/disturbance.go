@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"holdfast.dev/holdfast/k8s/process/points"
 	"holdfast.dev/holdfast/test/env"
-	"holdfast.dev/holdfast/test/outage/points"
 )
 
 // Occurrences of a point that a matrix looks at: the later ones depend on how many phases of others were seen.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"holdfast.dev/holdfast/test/outage/points"
+	"holdfast.dev/holdfast/k8s/process/points"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 

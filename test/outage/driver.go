@@ -15,8 +15,8 @@ import (
 	"sync"
 	"time"
 
+	"holdfast.dev/holdfast/k8s/process/points"
 	"holdfast.dev/holdfast/test/env"
-	"holdfast.dev/holdfast/test/outage/points"
 )
 
 // Moment is a point and which of its occurrences is meant, from 1.

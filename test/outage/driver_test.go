@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"holdfast.dev/holdfast/test/outage/points"
+	"holdfast.dev/holdfast/k8s/process/points"
 )
 
 var step = points.Point{Step: "create", Form: points.Local}

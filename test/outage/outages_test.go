@@ -15,9 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/process/points"
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/test/outage"
-	"holdfast.dev/holdfast/test/outage/points"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 

@@ -13,10 +13,10 @@ import (
 
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/process/points"
 	"holdfast.dev/holdfast/k8s/restore"
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/test/outage"
-	"holdfast.dev/holdfast/test/outage/points"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 

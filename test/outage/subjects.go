@@ -11,8 +11,8 @@ import (
 
 	"k8s.io/client-go/tools/clientcmd"
 
+	"holdfast.dev/holdfast/k8s/process/points"
 	"holdfast.dev/holdfast/test/env"
-	"holdfast.dev/holdfast/test/outage/points"
 	"holdfast.dev/holdfast/test/tools"
 )
 

@@ -8,10 +8,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"holdfast.dev/holdfast/k8s/process/points"
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/test/fdbsim"
 	"holdfast.dev/holdfast/test/outage"
-	"holdfast.dev/holdfast/test/outage/points"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 

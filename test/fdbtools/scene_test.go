@@ -1,4 +1,5 @@
-package activities_test
+// Package fdbtools_test runs the activities that run FoundationDB's tools over the tools' stand-in.
+package fdbtools_test
 
 import (
 	"encoding/xml"

@@ -1,6 +1,5 @@
-// Package monitoring checks what an operator watches Holdfast by: the metrics, the alert rules and the dashboard of
-// deploy/monitoring.
-package monitoring
+// Package metricstest reads the metrics of the test's own process, as a scraper would.
+package metricstest
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package activities_test
+package fdbtools_test
 
 import (
 	"errors"
