@@ -108,9 +108,9 @@ func nextApprovalStep(view contract.ApprovalView) entity.Step {
 
 // The steps of a StorageLocationApproval.
 var (
-	stepRefreshApproval = entity.Step{Activity: contract.ActivityRefreshApproval, Summary: "Read the approval request"}
-	stepAdvanceApproval = entity.Step{Activity: contract.ActivityAdvanceApproval, Summary: "Carry out what was decided or asked"}
-	stepDecideApproval  = entity.Step{Activity: contract.ActivityDecideApproval, Summary: "Write the decision to the approval request"}
+	stepRefreshApproval = entity.Act(contract.ActivityRefreshApproval, "Read the approval request")
+	stepAdvanceApproval = entity.Act(contract.ActivityAdvanceApproval, "Carry out what was decided or asked")
+	stepDecideApproval  = entity.Act(contract.ActivityDecideApproval, "Write the decision to the approval request")
 )
 
 func validateDecision(request contract.DecisionRequest) error {

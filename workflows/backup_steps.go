@@ -11,16 +11,16 @@ import (
 
 // The steps of a NonAdminBackup.
 var (
-	stepRefresh             = entity.Step{Activity: contract.ActivityRefreshBackup, Summary: "Read the backup and mirror Velero's status"}
-	stepCheckVeleroStall    = entity.Step{Activity: contract.ActivityCheckVeleroStall, Summary: "Look whether Velero has finished without saying so"}
-	stepStart               = entity.Step{Activity: contract.ActivityStartBackup, Summary: "Validate the spec and create the Velero Backup"}
-	stepAdmit               = entity.Step{Activity: contract.ActivityAdmitBackup, Summary: "Validate the spec"}
-	stepCreate              = entity.Step{Activity: contract.ActivityCreateBackup, Summary: "Create the Velero Backup"}
-	stepMarkDeleting        = entity.Step{Activity: contract.ActivityMarkBackupDeleting, Summary: "Announce the deletion"}
-	stepRequestDeletion     = entity.Step{Activity: contract.ActivityRequestDeletion, Summary: "Ask Velero to delete the backup with its data"}
-	stepWithdraw            = entity.Step{Activity: contract.ActivityWithdrawBackup, Summary: "Withdraw the Velero Backup before it starts"}
-	stepDeleteVeleroObjects = entity.Step{Activity: contract.ActivityDeleteVeleroObjects, Summary: "Delete the Velero objects, keep the data"}
-	stepRelease             = entity.Step{Activity: contract.ActivityReleaseBackup, Summary: "Release the finalizer"}
+	stepRefresh             = entity.Act(contract.ActivityRefreshBackup, "Read the backup and mirror Velero's status")
+	stepCheckVeleroStall    = entity.Act(contract.ActivityCheckVeleroStall, "Look whether Velero has finished without saying so")
+	stepStart               = entity.Act(contract.ActivityStartBackup, "Validate the spec and create the Velero Backup")
+	stepAdmit               = entity.Act(contract.ActivityAdmitBackup, "Validate the spec")
+	stepCreate              = entity.Act(contract.ActivityCreateBackup, "Create the Velero Backup")
+	stepMarkDeleting        = entity.Act(contract.ActivityMarkBackupDeleting, "Announce the deletion")
+	stepRequestDeletion     = entity.Act(contract.ActivityRequestDeletion, "Ask Velero to delete the backup with its data")
+	stepWithdraw            = entity.Act(contract.ActivityWithdrawBackup, "Withdraw the Velero Backup before it starts")
+	stepDeleteVeleroObjects = entity.Act(contract.ActivityDeleteVeleroObjects, "Delete the Velero objects, keep the data")
+	stepRelease             = entity.Act(contract.ActivityReleaseBackup, "Release the finalizer")
 )
 
 // nextBackupStep is the flow chart of seed 000. Its order is the order of precedence: a namespace that goes away,

@@ -12,9 +12,9 @@ import (
 
 // The steps of a NonAdminDownloadRequest.
 var (
-	stepRefreshDownload = entity.Step{Activity: contract.ActivityRefreshDownload, Summary: "Read the request and hand on Velero's answer"}
-	stepRequestDownload = entity.Step{Activity: contract.ActivityRequestDownload, Summary: "Look whose the file is and ask Velero for a URL"}
-	stepRemoveDownload  = entity.Step{Activity: contract.ActivityRemoveDownload, Summary: "Delete what is over"}
+	stepRefreshDownload = entity.Act(contract.ActivityRefreshDownload, "Read the request and hand on Velero's answer")
+	stepRequestDownload = entity.Act(contract.ActivityRequestDownload, "Look whose the file is and ask Velero for a URL")
+	stepRemoveDownload  = entity.Act(contract.ActivityRemoveDownload, "Delete what is over")
 )
 
 // nextDownloadStep decides what a download request needs: one that is over goes, one without a verdict gets it, with the

@@ -8,12 +8,12 @@ import (
 
 // The steps of a NonAdminBackupStorageLocation.
 var (
-	stepRefreshLocation  = entity.Step{Activity: contract.ActivityRefreshLocation, Summary: "Read the location and mirror Velero's status"}
-	stepAdmitLocation    = entity.Step{Activity: contract.ActivityAdmitLocation, Summary: "Validate the spec and ask for approval"}
-	stepSyncLocation     = entity.Step{Activity: contract.ActivitySyncLocation, Summary: "Copy the Secret and write the Velero BackupStorageLocation"}
-	stepWithdrawLocation = entity.Step{Activity: contract.ActivityWithdrawLocation, Summary: "Remove the Velero BackupStorageLocation and the Secret"}
-	stepDeleteLocation   = entity.Step{Activity: contract.ActivityDeleteLocation, Summary: "Delete all that was made for the location"}
-	stepReleaseLocation  = entity.Step{Activity: contract.ActivityReleaseLocation, Summary: "Release the finalizer"}
+	stepRefreshLocation  = entity.Act(contract.ActivityRefreshLocation, "Read the location and mirror Velero's status")
+	stepAdmitLocation    = entity.Act(contract.ActivityAdmitLocation, "Validate the spec and ask for approval")
+	stepSyncLocation     = entity.Act(contract.ActivitySyncLocation, "Copy the Secret and write the Velero BackupStorageLocation")
+	stepWithdrawLocation = entity.Act(contract.ActivityWithdrawLocation, "Remove the Velero BackupStorageLocation and the Secret")
+	stepDeleteLocation   = entity.Act(contract.ActivityDeleteLocation, "Delete all that was made for the location")
+	stepReleaseLocation  = entity.Act(contract.ActivityReleaseLocation, "Release the finalizer")
 )
 
 // nextLocationStep is the flow chart of seed 001.

@@ -10,12 +10,12 @@ import (
 
 // The steps of a NonAdminRestore.
 var (
-	stepRefreshRestore    = entity.Step{Activity: contract.ActivityRefreshRestore, Summary: "Read the restore and mirror Velero's status"}
-	stepCheckRestoreStall = entity.Step{Activity: contract.ActivityCheckRestoreStall, Summary: "Look whether Velero has finished without saying so"}
-	stepStartRestore      = entity.Step{Activity: contract.ActivityStartRestore, Summary: "Validate the spec and create the Velero Restore"}
-	stepAdmitRestore      = entity.Step{Activity: contract.ActivityAdmitRestore, Summary: "Validate the spec"}
-	stepDeleteRestore     = entity.Step{Activity: contract.ActivityDeleteRestore, Summary: "Delete the Velero Restore"}
-	stepReleaseRestore    = entity.Step{Activity: contract.ActivityReleaseRestore, Summary: "Release the finalizer"}
+	stepRefreshRestore    = entity.Act(contract.ActivityRefreshRestore, "Read the restore and mirror Velero's status")
+	stepCheckRestoreStall = entity.Act(contract.ActivityCheckRestoreStall, "Look whether Velero has finished without saying so")
+	stepStartRestore      = entity.Act(contract.ActivityStartRestore, "Validate the spec and create the Velero Restore")
+	stepAdmitRestore      = entity.Act(contract.ActivityAdmitRestore, "Validate the spec")
+	stepDeleteRestore     = entity.Act(contract.ActivityDeleteRestore, "Delete the Velero Restore")
+	stepReleaseRestore    = entity.Act(contract.ActivityReleaseRestore, "Release the finalizer")
 	// stepFinalize: Velero has done its part, the wrap-up is done by a workflow of its own.
 	stepFinalize = entity.Step{Summary: "finalize"}
 )

@@ -21,10 +21,13 @@ type Step struct {
 	Summary string
 }
 
+// Act is a step that an activity does.
+func Act(activity, summary string) Step { return Step{Activity: activity, Summary: summary} }
+
 var (
-	// Wait: nothing to do until a signal or its time comes.
+	// Wait is nothing to do until a signal or its time comes.
 	Wait = Step{Summary: "wait"}
-	// Settle: nothing to do until somebody changes something.
+	// Settle is nothing to do until somebody changes something.
 	Settle = Step{Summary: "settle"}
 )
 

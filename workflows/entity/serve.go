@@ -6,9 +6,9 @@ import "go.temporal.io/sdk/workflow"
 type Outcome int
 
 const (
-	// Waiting: until a signal comes, or it is time to look again.
+	// Waiting is until a signal comes, or it is time to look again.
 	Waiting Outcome = iota
-	// Settled: nothing, until somebody changes something. The run ends; the next event starts another one.
+	// Settled is nothing, until somebody changes something. The run ends; the next event starts another one.
 	Settled
 )
 
