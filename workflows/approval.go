@@ -10,6 +10,7 @@ import (
 
 	"holdfast.dev/holdfast/k8s/location"
 	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/entity"
 )
 
 const maxDecisionReason = 512
@@ -38,7 +39,7 @@ func StorageLocationApproval(ctx workflow.Context, in contract.ApprovalInput, op
 	if err != nil {
 		return err
 	}
-	return run.serve(ctx)
+	return entity.Serve(ctx, run)
 }
 
 // approvalRun is the state of one run. Nothing in it outlives the run but what ApprovalInput carries over.
@@ -56,74 +57,61 @@ type approvalRun struct {
 	refused string // what came of the last SignalDecide, if it was refused
 }
 
-func (r *approvalRun) serve(ctx workflow.Context) error {
-	for {
-		drain(r.changed)
-		action, err := r.advance(ctx)
-		if err != nil {
-			return err
-		}
-		if err := r.drainDecisions(ctx); err != nil {
-			return err
-		}
-		if err := r.show(ctx); err != nil {
-			return err
-		}
-		if action == contract.ApprovalClose || workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
-			if err := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) }); err != nil {
-				return err
-			}
-			// From here to the return nothing may yield: an event that came meanwhile would be lost.
-			if r.changed.Len() > 0 || r.decided.Len() > 0 {
-				continue
-			}
-			if action == contract.ApprovalClose {
-				return nil
-			}
-			return workflow.NewContinueAsNewError(ctx, contract.WorkflowApproval, r.in)
-		}
-		if err := r.wait(ctx); err != nil {
-			return err
-		}
+// Pass implements entity.Object.
+func (r *approvalRun) Pass(ctx workflow.Context) (entity.Outcome, error) {
+	step, err := r.advance(ctx)
+	if err != nil {
+		return entity.Waiting, err
 	}
+	if err := r.drainDecisions(ctx); err != nil {
+		return entity.Waiting, err
+	}
+	return entity.OutcomeOf(step), r.show(ctx)
 }
 
-// advance does what is due and returns what is awaited then: ApprovalWait or ApprovalClose.
-func (r *approvalRun) advance(ctx workflow.Context) (contract.ApprovalAction, error) {
+// Drain implements entity.Object. Decisions are counted, and taken by the pass.
+func (r *approvalRun) Drain() int { return drain(r.changed) + r.decided.Len() }
+
+// Carry implements entity.Object.
+func (r *approvalRun) Carry() any { return r.in }
+
+// advance does what is due and returns what is awaited then: entity.Wait or entity.Settle.
+func (r *approvalRun) advance(ctx workflow.Context) (entity.Step, error) {
 	if err := r.mutex.Lock(ctx); err != nil {
-		return "", err
+		return entity.Step{}, err
 	}
 	defer r.mutex.Unlock()
 	return r.advanceLocked(ctx)
 }
 
-func (r *approvalRun) advanceLocked(ctx workflow.Context) (contract.ApprovalAction, error) {
-	activity := contract.ActivityRefreshApproval
-	for steps := 1; ; steps++ {
-		view, err := localFirst[contract.ApprovalView](ctx, r.options, activity, approvalSummaries[activity],
-			contract.ApprovalStep{Ref: r.in.Ref})
-		if err != nil {
-			return "", err
-		}
-		r.view, r.loaded = view, true
-		action := location.NextApproval(view)
-		if action == contract.ApprovalWait || action == contract.ApprovalClose {
-			return action, nil
-		}
-		if steps%maxStepsInARow == 0 {
-			if full, err := breathe(ctx); full || err != nil {
-				return contract.ApprovalWait, err
-			}
-		}
-		activity = contract.ActivityAdvanceApproval
-	}
+func (r *approvalRun) advanceLocked(ctx workflow.Context) (entity.Step, error) {
+	return entity.Course[contract.ApprovalView]{Read: stepRefreshApproval, Next: nextApprovalStep, Do: r.take}.Take(ctx)
 }
 
-var approvalSummaries = map[string]string{
-	contract.ActivityRefreshApproval: "Read the approval request",
-	contract.ActivityAdvanceApproval: "Carry out what was decided or asked",
-	contract.ActivityDecideApproval:  "Write the decision to the approval request",
+func (r *approvalRun) take(ctx workflow.Context, step entity.Step) (contract.ApprovalView, error) {
+	view, err := localFirst[contract.ApprovalView](ctx, r.options, step.Activity, step.Summary, contract.ApprovalStep{Ref: r.in.Ref})
+	if err == nil {
+		r.view, r.loaded = view, true
+	}
+	return view, err
 }
+
+func nextApprovalStep(view contract.ApprovalView) entity.Step {
+	switch location.NextApproval(view) {
+	case contract.ApprovalWait:
+		return entity.Wait
+	case contract.ApprovalClose:
+		return entity.Settle
+	}
+	return stepAdvanceApproval
+}
+
+// The steps of a StorageLocationApproval.
+var (
+	stepRefreshApproval = entity.Act(contract.ActivityRefreshApproval, "Read the approval request")
+	stepAdvanceApproval = entity.Act(contract.ActivityAdvanceApproval, "Carry out what was decided or asked")
+	stepDecideApproval  = entity.Act(contract.ActivityDecideApproval, "Write the decision to the approval request")
+)
 
 func validateDecision(request contract.DecisionRequest) error {
 	refuse := func(format string, args ...any) error {
@@ -159,8 +147,7 @@ func (r *approvalRun) carryOut(ctx workflow.Context, step contract.DecisionStep)
 		return contract.DecisionOutcome{}, err
 	}
 	defer r.mutex.Unlock()
-	view, err := durable[contract.ApprovalView](ctx, r.options,
-		contract.ActivityDecideApproval, approvalSummaries[contract.ActivityDecideApproval], step)
+	view, err := durable[contract.ApprovalView](ctx, r.options, stepDecideApproval.Activity, stepDecideApproval.Summary, step)
 	refused := err
 	if temporal.IsCanceledError(refused) {
 		return contract.DecisionOutcome{}, refused
@@ -217,8 +204,8 @@ func (r *approvalRun) show(ctx workflow.Context) error {
 	return showPhases(ctx, approvalPhases[r.view.State()], &r.in.ShownPhase, "", &none)
 }
 
-// wait blocks until a signal comes or it is time to re-read.
-func (r *approvalRun) wait(ctx workflow.Context) error {
+// Wait implements entity.Object. It waits until a signal comes or it is time to re-read.
+func (r *approvalRun) Wait(ctx workflow.Context) error {
 	selector := workflow.NewSelector(ctx)
 	for _, signals := range []workflow.ReceiveChannel{r.changed, r.decided, ctx.Done()} {
 		selector.AddReceive(signals, func(workflow.ReceiveChannel, bool) {})

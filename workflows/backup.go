@@ -1,29 +1,11 @@
 package workflows
 
 import (
-	"time"
-
-	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/entity"
 )
-
-const (
-	// maxStepsInARow limits local activities between two waits: they all run again after a kill.
-	maxStepsInARow = 4
-	// breather is the wait after that many steps.
-	breather = time.Second
-)
-
-// breathe waits after so many steps, and reports whether they are to be broken off: steps that come to nothing, again and again,
-// must not fill the history.
-func breathe(ctx workflow.Context) (full bool, err error) {
-	if err := workflow.Sleep(ctx, breather); err != nil {
-		return false, err
-	}
-	return workflow.GetInfo(ctx).GetContinueAsNewSuggested(), nil
-}
 
 // NonAdminBackup serves one NonAdminBackup from its creation, or any later event, until it is settled; the next event
 // starts it again under the same ID. It is the only writer of the object's status but for the queue position.
@@ -38,7 +20,7 @@ func NonAdminBackup(ctx workflow.Context, in contract.BackupInput, options Optio
 	if err != nil {
 		return err
 	}
-	return run.serve(ctx)
+	return entity.Serve(ctx, run)
 }
 
 // backupRun is the state of one run. Nothing in it outlives the run but what BackupInput carries over.
@@ -58,59 +40,26 @@ type retryTimer struct {
 	stop    workflow.CancelFunc
 }
 
-func (r *backupRun) serve(ctx workflow.Context) error {
-	for {
-		r.drain()
-		step, err := r.act(ctx)
-		if err != nil {
-			return err
-		}
-		if err := r.show(ctx); err != nil {
-			return err
-		}
-		// From an empty drain to the return nothing may yield: an event that came meanwhile would be lost.
-		if step == stepSettled {
-			if r.drain() == 0 {
-				return nil
-			}
-			continue
-		}
-		if workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
-			if r.drain() == 0 {
-				return workflow.NewContinueAsNewError(ctx, contract.WorkflowBackup, r.in)
-			}
-			continue
-		}
-		if err := r.wait(ctx); err != nil {
-			return err
-		}
+// Pass implements entity.Object.
+func (r *backupRun) Pass(ctx workflow.Context) (entity.Outcome, error) {
+	step, err := entity.Course[contract.BackupView]{Read: stepRefresh, Next: nextBackupStep, Do: r.take}.Take(ctx)
+	if err != nil {
+		return entity.Waiting, err
 	}
+	return entity.OutcomeOf(step), r.show(ctx)
 }
 
-// act reads the present state and takes every step that is due. It returns stepSettled, or stepWait when the run cannot
-// or should not go on at once.
-func (r *backupRun) act(ctx workflow.Context) (backupStep, error) {
-	if err := r.do(ctx, contract.ActivityRefreshBackup, 0); err != nil {
-		return "", err
+func (r *backupRun) take(ctx workflow.Context, step entity.Step) (contract.BackupView, error) {
+	attempt := 1
+	if step == stepRefresh {
+		attempt = 0
 	}
-	for taken := 1; ; taken++ {
-		step := nextBackupStep(r.view)
-		if step == stepWait || step == stepSettled {
-			return step, nil
-		}
-		if taken%maxStepsInARow == 0 {
-			if full, err := breathe(ctx); full || err != nil {
-				return stepWait, err
-			}
-		}
-		if err := r.do(ctx, step, 1); err != nil {
-			return "", err
-		}
-	}
+	err := r.do(ctx, step, attempt)
+	return r.view, err
 }
 
-func (r *backupRun) do(ctx workflow.Context, step backupStep, attempt int) error {
-	view, err := localFirst[contract.BackupView](ctx, r.options, string(step), backupSummaries[step],
+func (r *backupRun) do(ctx workflow.Context, step entity.Step, attempt int) error {
+	view, err := localFirst[contract.BackupView](ctx, r.options, step.Activity, step.Summary,
 		contract.BackupStep{Ref: r.in.Ref, Attempt: attempt, Volumes: r.in.Volumes})
 	if err != nil {
 		return err
@@ -122,25 +71,13 @@ func (r *backupRun) do(ctx workflow.Context, step backupStep, attempt int) error
 	return nil
 }
 
-// show brings the search attributes up to date when a phase changed.
 func (r *backupRun) show(ctx workflow.Context) error {
-	var updates []temporal.SearchAttributeUpdate
-	if phase := r.view.Phase; phase != "" && phase != r.in.ShownPhase {
-		updates = append(updates, contract.AttributePhase.ValueSet(phase))
-		r.in.ShownPhase = phase
-	}
-	if phase := r.view.Velero.Phase; phase != "" && phase != r.in.ShownVeleroPhase {
-		updates = append(updates, contract.AttributeVeleroPhase.ValueSet(phase))
-		r.in.ShownVeleroPhase = phase
-	}
-	if len(updates) == 0 {
-		return nil
-	}
-	return workflow.UpsertTypedSearchAttributes(ctx, updates...)
+	return showPhases(ctx, r.view.Phase, &r.in.ShownPhase, r.view.Velero.Phase, &r.in.ShownVeleroPhase)
 }
 
-// wait blocks until a signal comes, it is time to re-read, or it is time to ask Velero again to delete the backup.
-func (r *backupRun) wait(ctx workflow.Context) error {
+// Wait implements entity.Object. It waits until a signal comes, it is time to re-read, or it is time to ask Velero again to delete
+// the backup.
+func (r *backupRun) Wait(ctx workflow.Context) error {
 	workflow.SetCurrentDetails(ctx, awaited(r.view))
 	selector := workflow.NewSelector(ctx)
 	selector.AddReceive(r.signals, func(workflow.ReceiveChannel, bool) {})
@@ -168,8 +105,7 @@ func (r *backupRun) checkStall(ctx workflow.Context) workflow.Future {
 	if r.view.Flow == 0 || r.view.Velero.Phase != inProgress {
 		return nil
 	}
-	return checkStall(ctx, contract.ActivityCheckVeleroStall, backupSummaries[contract.ActivityCheckVeleroStall],
-		contract.BackupStep{Ref: r.in.Ref})
+	return checkStall(ctx, stepCheckVeleroStall, contract.BackupStep{Ref: r.in.Ref})
 }
 
 // keepRetryTimer has a timer run for the attempt that failed last, if one is to be followed by another.
@@ -186,4 +122,8 @@ func (r *backupRun) keepRetryTimer(ctx workflow.Context) {
 	}
 }
 
-func (r *backupRun) drain() int { return drainNoting(r.signals, &r.in.Volumes) }
+// Drain implements entity.Object.
+func (r *backupRun) Drain() int { return drainNoting(r.signals, &r.in.Volumes) }
+
+// Carry implements entity.Object.
+func (r *backupRun) Carry() any { return r.in }

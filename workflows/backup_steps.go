@@ -6,46 +6,29 @@ import (
 
 	"holdfast.dev/holdfast/k8s/backup"
 	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/entity"
 )
 
-// backupStep is what a NonAdminBackup needs next: an activity's name, or one of the two below.
-type backupStep string
-
-const (
-	// stepWait: nothing to do until a signal, the re-read or a retry's time comes.
-	stepWait backupStep = "wait"
-	// stepSettled: nothing to do until somebody changes something; the workflow ends.
-	stepSettled backupStep = "settled"
-
-	stepStart               backupStep = contract.ActivityStartBackup
-	stepAdmit               backupStep = contract.ActivityAdmitBackup
-	stepCreate              backupStep = contract.ActivityCreateBackup
-	stepMarkDeleting        backupStep = contract.ActivityMarkBackupDeleting
-	stepRequestDeletion     backupStep = contract.ActivityRequestDeletion
-	stepWithdraw            backupStep = contract.ActivityWithdrawBackup
-	stepDeleteVeleroObjects backupStep = contract.ActivityDeleteVeleroObjects
-	stepRelease             backupStep = contract.ActivityReleaseBackup
+// The steps of a NonAdminBackup.
+var (
+	stepRefresh             = entity.Act(contract.ActivityRefreshBackup, "Read the backup and mirror Velero's status")
+	stepCheckVeleroStall    = entity.Act(contract.ActivityCheckVeleroStall, "Look whether Velero has finished without saying so")
+	stepStart               = entity.Act(contract.ActivityStartBackup, "Validate the spec and create the Velero Backup")
+	stepAdmit               = entity.Act(contract.ActivityAdmitBackup, "Validate the spec")
+	stepCreate              = entity.Act(contract.ActivityCreateBackup, "Create the Velero Backup")
+	stepMarkDeleting        = entity.Act(contract.ActivityMarkBackupDeleting, "Announce the deletion")
+	stepRequestDeletion     = entity.Act(contract.ActivityRequestDeletion, "Ask Velero to delete the backup with its data")
+	stepWithdraw            = entity.Act(contract.ActivityWithdrawBackup, "Withdraw the Velero Backup before it starts")
+	stepDeleteVeleroObjects = entity.Act(contract.ActivityDeleteVeleroObjects, "Delete the Velero objects, keep the data")
+	stepRelease             = entity.Act(contract.ActivityReleaseBackup, "Release the finalizer")
 )
-
-var backupSummaries = map[backupStep]string{
-	contract.ActivityRefreshBackup:    "Read the backup and mirror Velero's status",
-	contract.ActivityCheckVeleroStall: "Look whether Velero has finished without saying so",
-	stepStart:                         "Validate the spec and create the Velero Backup",
-	stepAdmit:                         "Validate the spec",
-	stepCreate:                        "Create the Velero Backup",
-	stepMarkDeleting:                  "Announce the deletion",
-	stepRequestDeletion:               "Ask Velero to delete the backup with its data",
-	stepWithdraw:                      "Withdraw the Velero Backup before it starts",
-	stepDeleteVeleroObjects:           "Delete the Velero objects, keep the data",
-	stepRelease:                       "Release the finalizer",
-}
 
 // nextBackupStep is the flow chart of seed 000. Its order is the order of precedence: a namespace that goes away,
 // forceDeleteBackup, deleteBackup, a deletion timestamp, create or update.
-func nextBackupStep(v contract.BackupView) backupStep {
+func nextBackupStep(v contract.BackupView) entity.Step {
 	switch {
 	case backup.Settled(v):
-		return stepSettled
+		return entity.Settle
 	case v.BeingDeleted && v.NamespaceTerminating:
 		return stepRelease
 	case v.ForceDelete:
@@ -61,10 +44,10 @@ func nextBackupStep(v contract.BackupView) backupStep {
 	case !v.EverCreated:
 		return stepCreate
 	}
-	return stepWait // for Velero
+	return entity.Wait // for Velero
 }
 
-func nextForceDeleteStep(v contract.BackupView) backupStep {
+func nextForceDeleteStep(v contract.BackupView) entity.Step {
 	switch {
 	case v.Marked != contract.MarkAccepted || !v.BeingDeleted:
 		return stepMarkDeleting
@@ -74,7 +57,7 @@ func nextForceDeleteStep(v contract.BackupView) backupStep {
 	return stepRelease
 }
 
-func nextDeleteStep(v contract.BackupView) backupStep {
+func nextDeleteStep(v contract.BackupView) entity.Step {
 	request := v.DeleteRequest
 	switch {
 	case v.Marked != contract.MarkAccepted || !v.BeingDeleted:
@@ -84,14 +67,14 @@ func nextDeleteStep(v contract.BackupView) backupStep {
 	case v.Velero.Unstarted:
 		return stepWithdraw
 	case v.Velero.Running:
-		return stepWait // Velero refuses to delete a backup that it is writing
+		return entity.Wait // Velero refuses to delete a backup that it is writing
 	case request.Attempt == 0:
 		return stepRequestDeletion
 	}
-	return stepWait // for Velero's answer, or for the time of the next attempt
+	return entity.Wait // for Velero's answer, or for the time of the next attempt
 }
 
-func nextAPIDeleteStep(v contract.BackupView) backupStep {
+func nextAPIDeleteStep(v contract.BackupView) entity.Step {
 	switch {
 	case !v.Velero.Exists:
 		return stepRelease
@@ -100,7 +83,7 @@ func nextAPIDeleteStep(v contract.BackupView) backupStep {
 	case v.LocationGone:
 		return stepDeleteVeleroObjects
 	}
-	return stepWait // for Velero to finish
+	return entity.Wait // for Velero to finish
 }
 
 // Bounds of the wait between two requests to delete the same backup.

@@ -8,6 +8,7 @@ import (
 
 	"holdfast.dev/holdfast/k8s/backup"
 	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/entity"
 )
 
 // views calls check with every combination of facts that the decision looks at.
@@ -40,7 +41,7 @@ func TestStepsAreSafe(t *testing.T) {
 		step := nextBackupStep(v)
 		asked := v.DeleteBackup || v.ForceDelete
 		switch step {
-		case stepSettled:
+		case entity.Settle:
 			require.True(t, backup.Settled(v), "%+v", v)
 		case stepRequestDeletion:
 			require.True(t, v.DeleteBackup && !v.ForceDelete && v.BeingDeleted && v.Velero.Exists,
@@ -62,7 +63,7 @@ func TestStepsAreSafe(t *testing.T) {
 			require.False(t, asked || v.BeingDeleted || v.EverCreated, "%+v", v)
 			require.True(t, v.Finalizer, "the finalizer comes before the Velero Backup: %+v", v)
 		}
-		if step != stepSettled {
+		if step != entity.Settle {
 			require.False(t, backup.Settled(v), "the watcher would start a workflow that has nothing to do: %+v", v)
 		}
 	})

@@ -7,29 +7,22 @@ import (
 
 	"holdfast.dev/holdfast/k8s/download"
 	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/entity"
 )
 
-// downloadStep is what a NonAdminDownloadRequest needs next: an activity's name, stepWait or stepSettled.
-type downloadStep = backupStep
-
-const (
-	stepRefreshDownload downloadStep = contract.ActivityRefreshDownload
-	stepRequestDownload downloadStep = contract.ActivityRequestDownload
-	stepRemoveDownload  downloadStep = contract.ActivityRemoveDownload
+// The steps of a NonAdminDownloadRequest.
+var (
+	stepRefreshDownload = entity.Act(contract.ActivityRefreshDownload, "Read the request and hand on Velero's answer")
+	stepRequestDownload = entity.Act(contract.ActivityRequestDownload, "Look whose the file is and ask Velero for a URL")
+	stepRemoveDownload  = entity.Act(contract.ActivityRemoveDownload, "Delete what is over")
 )
-
-var downloadSummaries = map[downloadStep]string{
-	stepRefreshDownload: "Read the request and hand on Velero's answer",
-	stepRequestDownload: "Look whose the file is and ask Velero for a URL",
-	stepRemoveDownload:  "Delete what is over",
-}
 
 // nextDownloadStep decides what a download request needs: one that is over goes, one without a verdict gets it, with the
 // request to Velero where the file may be had.
-func nextDownloadStep(v contract.DownloadView) downloadStep {
+func nextDownloadStep(v contract.DownloadView) entity.Step {
 	switch {
 	case download.Settled(v):
-		return stepSettled
+		return entity.Settle
 	case !v.Found, v.BeingDeleted, v.Expired:
 		return stepRemoveDownload
 	case !v.Judged, v.Refused, !v.Velero.Exists, !v.Velero.Current:
@@ -37,7 +30,7 @@ func nextDownloadStep(v contract.DownloadView) downloadStep {
 	case v.Velero.Signed:
 		return stepRefreshDownload
 	}
-	return stepWait // for Velero
+	return entity.Wait // for Velero
 }
 
 // NonAdminDownloadRequest serves one NonAdminDownloadRequest from its creation, or any later event, until it is settled; the
@@ -50,7 +43,7 @@ func NonAdminDownloadRequest(ctx workflow.Context, in contract.DownloadInput, op
 	if err != nil {
 		return err
 	}
-	return run.serve(ctx)
+	return entity.Serve(ctx, run)
 }
 
 // downloadRun is the state of one run. Nothing in it outlives the run but what DownloadInput carries over.
@@ -62,63 +55,35 @@ type downloadRun struct {
 	reread  workflow.Future // one timer, made anew only after it fired
 }
 
-func (r *downloadRun) serve(ctx workflow.Context) error {
-	for {
-		drain(r.signals)
-		step, err := r.act(ctx)
-		if err != nil {
-			return err
-		}
-		if err := r.show(ctx); err != nil {
-			return err
-		}
-		// From an empty drain to the return nothing may yield: an event that came meanwhile would be lost.
-		switch {
-		case step == stepSettled:
-			if drain(r.signals) == 0 {
-				return nil
-			}
-		case workflow.GetInfo(ctx).GetContinueAsNewSuggested():
-			if drain(r.signals) == 0 {
-				return workflow.NewContinueAsNewError(ctx, contract.WorkflowDownload, r.in)
-			}
-		default:
-			if err := r.wait(ctx); err != nil {
-				return err
-			}
-		}
+// Pass implements entity.Object.
+func (r *downloadRun) Pass(ctx workflow.Context) (entity.Outcome, error) {
+	step, err := entity.Course[contract.DownloadView]{Read: stepRefreshDownload, Next: nextDownloadStep, Do: r.take}.Take(ctx)
+	if err != nil {
+		return entity.Waiting, err
 	}
+	return entity.OutcomeOf(step), r.show(ctx)
 }
 
-// act reads the present state and takes every step that is due. It returns stepSettled, or stepWait when the run cannot or
-// should not go on at once.
-func (r *downloadRun) act(ctx workflow.Context) (downloadStep, error) {
-	step := stepRefreshDownload
-	for taken := 1; ; taken++ {
-		view, err := localFirst[contract.DownloadView](ctx, r.options, string(step), downloadSummaries[step],
-			contract.DownloadStep{Ref: r.in.Ref})
-		if err != nil {
-			return "", err
-		}
+func (r *downloadRun) take(ctx workflow.Context, step entity.Step) (contract.DownloadView, error) {
+	view, err := localFirst[contract.DownloadView](ctx, r.options, step.Activity, step.Summary, contract.DownloadStep{Ref: r.in.Ref})
+	if err == nil {
 		r.view = view
-		if step = nextDownloadStep(view); step == stepWait || step == stepSettled {
-			return step, nil
-		}
-		if taken%maxStepsInARow != 0 {
-			continue
-		}
-		if full, err := breathe(ctx); full || err != nil {
-			return stepWait, err
-		}
 	}
+	return view, err
 }
+
+// Drain implements entity.Object.
+func (r *downloadRun) Drain() int { return drain(r.signals) }
+
+// Carry implements entity.Object.
+func (r *downloadRun) Carry() any { return r.in }
 
 func (r *downloadRun) show(ctx workflow.Context) error {
 	return showPhases(ctx, r.view.Phase, &r.in.ShownPhase, r.view.Velero.Phase, &r.in.ShownVeleroPhase)
 }
 
-// wait blocks until a signal comes or it is time to re-read.
-func (r *downloadRun) wait(ctx workflow.Context) error {
+// Wait implements entity.Object. It waits until a signal comes or it is time to re-read.
+func (r *downloadRun) Wait(ctx workflow.Context) error {
 	workflow.SetCurrentDetails(ctx, fmt.Sprintf(
 		"**Requested:** waits for Velero to answer DownloadRequest `%s` with a signed URL.", r.view.Velero.Name))
 	if r.reread == nil {

@@ -7,6 +7,7 @@ import (
 
 	"holdfast.dev/holdfast/k8s/download"
 	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/entity"
 )
 
 func TestDownloadStepsAreSafe(t *testing.T) {
@@ -18,14 +19,14 @@ func TestDownloadStepsAreSafe(t *testing.T) {
 			Velero:   contract.VeleroDownloadView{Exists: bits(n, 6), Current: bits(n, 7), Signed: bits(n, 8)},
 		}
 		step := nextDownloadStep(v)
-		require.Equal(t, download.Settled(v), step == stepSettled,
+		require.Equal(t, download.Settled(v), step == entity.Settle,
 			"the watcher would start a workflow that has nothing to do, or none that has: %+v", v)
 		switch step {
 		case stepRequestDownload, stepRefreshDownload:
 			require.True(t, v.Found && !v.BeingDeleted && !v.Expired && !v.Answered, "%+v", v)
 		case stepRemoveDownload:
 			require.True(t, !v.Found || v.BeingDeleted || v.Expired, "%+v", v)
-		case stepWait:
+		case entity.Wait:
 			require.True(t, v.Velero.Exists && v.Velero.Current && !v.Velero.Signed, "there is somebody to wait for: %+v", v)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"holdfast.dev/holdfast/k8s/fdb"
 	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/entity"
 )
 
 // FoundationDBBackup serves one FoundationDBBackup (seed 004, "Reconciling Backups"): each pass checks the backup's status,
@@ -30,7 +31,7 @@ func FoundationDBBackup(ctx workflow.Context, in contract.FDBBackupInput, option
 		return err
 	}
 	run.expiry = workflow.GetVersion(ctx, expiryVersion, workflow.DefaultVersion, 1) != workflow.DefaultVersion
-	return run.serve(ctx)
+	return entity.Serve(ctx, run)
 }
 
 // fdbBackupRun is the state of one run. Nothing in it outlives the run but what FDBBackupInput carries over.
@@ -66,37 +67,22 @@ func (r *fdbBackupRun) situation() fdb.Situation {
 	return fdb.Situation{View: view, Seen: r.seen, Memory: r.in.Memory}
 }
 
-func (r *fdbBackupRun) serve(ctx workflow.Context) error {
-	for {
-		r.drain()
-		if err := r.pass(ctx); err != nil {
-			return err
-		}
-		if r.settled() {
-			if err := r.farewell(ctx); err != nil {
-				return err
-			}
-		}
-		// From an empty drain to the return nothing may yield: an event that came meanwhile would be lost.
-		switch {
-		case r.settled() && !r.untold:
-			if r.drain() == 0 {
-				return nil
-			}
-		case workflow.GetInfo(ctx).GetContinueAsNewSuggested():
-			if r.drain() == 0 {
-				return workflow.NewContinueAsNewError(ctx, contract.WorkflowFDBBackup, r.in)
-			}
-		default:
-			if err := r.wait(ctx); err != nil {
-				return err
-			}
-		}
+// Pass implements entity.Object. A guard that has not been told keeps the run.
+func (r *fdbBackupRun) Pass(ctx workflow.Context) (entity.Outcome, error) {
+	if err := r.pass(ctx); err != nil || !r.settled() {
+		return entity.Waiting, err
 	}
+	if err := r.farewell(ctx); err != nil || r.untold {
+		return entity.Waiting, err
+	}
+	return entity.Settled, nil
 }
 
-// drain takes what has come without blocking and returns how many signals there were.
-func (r *fdbBackupRun) drain() int {
+// Carry implements entity.Object.
+func (r *fdbBackupRun) Carry() any { return r.in }
+
+// Drain implements entity.Object.
+func (r *fdbBackupRun) Drain() int {
 	received := drain(r.changed)
 	if received > 0 {
 		r.news, r.memory().Quiet = true, 0
@@ -192,8 +178,8 @@ const (
 	tellQueueAgain = time.Hour
 )
 
-// wait blocks until a signal comes or it is time to look again.
-func (r *fdbBackupRun) wait(ctx workflow.Context) error {
+// Wait implements entity.Object. It waits until a signal comes or it is time to look again.
+func (r *fdbBackupRun) Wait(ctx workflow.Context) error {
 	timing, cancel := workflow.WithCancel(ctx)
 	defer cancel()
 	selector := workflow.NewSelector(ctx)
@@ -232,7 +218,7 @@ func (r *fdbBackupRun) pause() time.Duration {
 		longest = min(longest, tellQueueAgain)
 	}
 	if r.undue {
-		return min(longest, breather)
+		return min(longest, entity.Breather)
 	}
 	const enough = 20 // doublings
 	return min(longest, firstLook<<min(r.memory().Quiet, enough))

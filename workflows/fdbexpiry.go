@@ -10,6 +10,7 @@ import (
 
 	"holdfast.dev/holdfast/k8s/fdb"
 	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/entity"
 )
 
 // FDBExpiry is one turn of a FoundationDBBackup in the queue of expirations: with the container for itself it has a pod expire or
@@ -132,7 +133,7 @@ func (r *fdbExpiryRun) prepare(ctx workflow.Context) error {
 		if err := r.release(ctx); err != nil { // what was held for those pods: the new plan may be another one
 			return err
 		}
-		if err := workflow.Sleep(ctx, breather); err != nil {
+		if err := workflow.Sleep(ctx, entity.Breather); err != nil {
 			return err
 		}
 	}

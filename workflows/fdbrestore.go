@@ -7,6 +7,7 @@ import (
 
 	fdbrestore "holdfast.dev/holdfast/k8s/fdb/restore"
 	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/entity"
 )
 
 // FoundationDBRestore serves one FoundationDBRestore (seed 004, "Reconciling Restores"): each pass looks at the restore in the
@@ -25,7 +26,7 @@ func FoundationDBRestore(ctx workflow.Context, in contract.FDBRestoreInput, opti
 	if err != nil {
 		return err
 	}
-	return run.serve(ctx)
+	return entity.Serve(ctx, run)
 }
 
 // fdbRestoreRun is the state of one run. Nothing in it outlives the run but what FDBRestoreInput carries over.
@@ -59,35 +60,19 @@ func (r *fdbRestoreRun) situation(ctx workflow.Context) fdbrestore.Situation {
 	}
 }
 
-func (r *fdbRestoreRun) serve(ctx workflow.Context) error {
-	for {
-		r.drain()
-		if err := r.pass(ctx); err != nil {
-			return err
-		}
-		// From an empty drain to the return nothing may yield: an event that came meanwhile would be lost.
-		switch {
-		case fdbrestore.Settled(r.view):
-			if err := r.farewell(ctx); err != nil {
-				return err
-			}
-			if r.drain() == 0 {
-				return nil
-			}
-		case workflow.GetInfo(ctx).GetContinueAsNewSuggested():
-			if r.drain() == 0 {
-				return workflow.NewContinueAsNewError(ctx, contract.WorkflowFDBRestore, r.in)
-			}
-		default:
-			if err := r.wait(ctx); err != nil {
-				return err
-			}
-		}
+// Pass implements entity.Object.
+func (r *fdbRestoreRun) Pass(ctx workflow.Context) (entity.Outcome, error) {
+	if err := r.pass(ctx); err != nil || !fdbrestore.Settled(r.view) {
+		return entity.Waiting, err
 	}
+	return entity.Settled, r.farewell(ctx)
 }
 
-// drain takes what has come without blocking and returns how many signals there were.
-func (r *fdbRestoreRun) drain() int {
+// Carry implements entity.Object.
+func (r *fdbRestoreRun) Carry() any { return r.in }
+
+// Drain implements entity.Object.
+func (r *fdbRestoreRun) Drain() int {
 	received := drain(r.changed)
 	if received > 0 {
 		r.news, r.patient, r.memory().Quiet = true, false, 0
@@ -174,8 +159,8 @@ func (r *fdbRestoreRun) farewell(ctx workflow.Context) error {
 // runningLook is the longest wait while the restore runs, or is to be aborted.
 const runningLook = 15 * time.Second
 
-// wait blocks until a signal comes or it is time to look again.
-func (r *fdbRestoreRun) wait(ctx workflow.Context) error {
+// Wait implements entity.Object. It waits until a signal comes or it is time to look again.
+func (r *fdbRestoreRun) Wait(ctx workflow.Context) error {
 	timing, cancel := workflow.WithCancel(ctx)
 	defer cancel()
 	selector := workflow.NewSelector(ctx)
@@ -194,7 +179,7 @@ func (r *fdbRestoreRun) pause(ctx workflow.Context) time.Duration {
 	}
 	switch {
 	case r.undue:
-		return min(longest, breather)
+		return min(longest, entity.Breather)
 	case r.situation(ctx).Runs():
 		longest = min(longest, runningLook)
 	case r.patient:

@@ -7,6 +7,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/entity"
 )
 
 // NonAdminBackupStorageLocation serves one NonAdminBackupStorageLocation from its creation, or any later event, until it is
@@ -20,7 +21,7 @@ func NonAdminBackupStorageLocation(ctx workflow.Context, in contract.LocationInp
 	if err != nil {
 		return err
 	}
-	return run.serve(ctx)
+	return entity.Serve(ctx, run)
 }
 
 // secretLag is what Velero gets to see a Secret that was just made: far more than the events of a healthy API server take.
@@ -39,69 +40,49 @@ type locationRun struct {
 	waited contract.LocationView
 }
 
-func (r *locationRun) serve(ctx workflow.Context) error {
-	for {
-		drain(r.signals)
-		step, err := r.act(ctx)
-		if err != nil {
-			return err
-		}
-		if err := r.show(ctx); err != nil {
-			return err
-		}
-		// From an empty drain to the return nothing may yield: an event that came meanwhile would be lost.
-		switch {
-		case step == stepSettled:
-			if drain(r.signals) == 0 {
-				return nil
-			}
-		case workflow.GetInfo(ctx).GetContinueAsNewSuggested():
-			if drain(r.signals) == 0 {
-				return workflow.NewContinueAsNewError(ctx, contract.WorkflowLocation, r.in)
-			}
-		default:
-			if err := r.wait(ctx); err != nil {
-				return err
-			}
-		}
-	}
-}
+// locationSteps limits the local activities of a pass: they all run again after a kill.
+const locationSteps = 4
 
-// act reads the present state and takes every step that is due. It returns stepSettled, or stepWait when the steps come to
-// nothing again and again.
-func (r *locationRun) act(ctx workflow.Context) (locationStep, error) {
-	step := locationStep(contract.ActivityRefreshLocation)
-	for range maxStepsInARow {
-		view, err := localFirst[contract.LocationView](ctx, r.options, string(step), locationSummaries[step],
+// Pass implements entity.Object. What comes to nothing again and again is held by somebody: the next pass looks anew.
+func (r *locationRun) Pass(ctx workflow.Context) (entity.Outcome, error) {
+	step := stepRefreshLocation
+	for range locationSteps {
+		view, err := localFirst[contract.LocationView](ctx, r.options, step.Activity, step.Summary,
 			contract.LocationStep{Ref: r.in.Ref})
 		if err != nil {
-			return "", err
+			return entity.Waiting, err
 		}
 		r.view = view
-		if step = nextLocationStep(view); step == stepSettled {
-			return step, nil
+		if step = nextLocationStep(view); step == entity.Settle {
+			break
 		}
 		if view.CopyMade {
 			if err := workflow.Sleep(ctx, secretLag); err != nil {
-				return "", err
+				return entity.Waiting, err
 			}
 		}
 	}
-	return stepWait, nil
+	return entity.OutcomeOf(step), r.show(ctx)
 }
+
+// Drain implements entity.Object.
+func (r *locationRun) Drain() int { return drain(r.signals) }
+
+// Carry implements entity.Object.
+func (r *locationRun) Carry() any { return r.in }
 
 func (r *locationRun) show(ctx workflow.Context) error {
 	return showPhases(ctx, r.view.Phase, &r.in.ShownPhase, r.view.Velero.Phase, &r.in.ShownVeleroPhase)
 }
 
-// wait is a breath between steps, and shorter than any signal's way. It grows while nothing changes: something is held by
-// somebody else, whose events are signals that a sleeper does not hear.
-func (r *locationRun) wait(ctx workflow.Context) error {
+// Wait implements entity.Object: a breath between steps, and shorter than any signal's way. It grows while nothing changes:
+// something is held by somebody else, whose events are signals that a sleeper does not hear.
+func (r *locationRun) Wait(ctx workflow.Context) error {
 	r.breath = min(2*r.breath, longestBreath)
 	if r.view != r.waited {
-		r.waited, r.breath = r.view, breather
+		r.waited, r.breath = r.view, entity.Breather
 	}
-	details := "**Working:** " + locationSummaries[nextLocationStep(r.view)]
+	details := "**Working:** " + nextLocationStep(r.view).Summary
 	if r.view.Held != "" {
 		details = "**Waiting** for somebody to take their finalizers off: " + oneLine(r.view.Held)
 	}

@@ -3,34 +3,24 @@ package workflows
 import (
 	"holdfast.dev/holdfast/k8s/location"
 	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/entity"
 )
 
-// locationStep is what a NonAdminBackupStorageLocation needs next: an activity's name, stepWait or stepSettled.
-type locationStep = backupStep
-
-const (
-	stepRefreshLocation  locationStep = contract.ActivityRefreshLocation
-	stepAdmitLocation    locationStep = contract.ActivityAdmitLocation
-	stepSyncLocation     locationStep = contract.ActivitySyncLocation
-	stepWithdrawLocation locationStep = contract.ActivityWithdrawLocation
-	stepDeleteLocation   locationStep = contract.ActivityDeleteLocation
-	stepReleaseLocation  locationStep = contract.ActivityReleaseLocation
+// The steps of a NonAdminBackupStorageLocation.
+var (
+	stepRefreshLocation  = entity.Act(contract.ActivityRefreshLocation, "Read the location and mirror Velero's status")
+	stepAdmitLocation    = entity.Act(contract.ActivityAdmitLocation, "Validate the spec and ask for approval")
+	stepSyncLocation     = entity.Act(contract.ActivitySyncLocation, "Copy the Secret and write the Velero BackupStorageLocation")
+	stepWithdrawLocation = entity.Act(contract.ActivityWithdrawLocation, "Remove the Velero BackupStorageLocation and the Secret")
+	stepDeleteLocation   = entity.Act(contract.ActivityDeleteLocation, "Delete all that was made for the location")
+	stepReleaseLocation  = entity.Act(contract.ActivityReleaseLocation, "Release the finalizer")
 )
-
-var locationSummaries = map[locationStep]string{
-	stepRefreshLocation:  "Read the location and mirror Velero's status",
-	stepAdmitLocation:    "Validate the spec and ask for approval",
-	stepSyncLocation:     "Copy the Secret and write the Velero BackupStorageLocation",
-	stepWithdrawLocation: "Remove the Velero BackupStorageLocation and the Secret",
-	stepDeleteLocation:   "Delete all that was made for the location",
-	stepReleaseLocation:  "Release the finalizer",
-}
 
 // nextLocationStep is the flow chart of seed 001.
-func nextLocationStep(v contract.LocationView) locationStep {
+func nextLocationStep(v contract.LocationView) entity.Step {
 	switch {
 	case location.Settled(v):
-		return stepSettled
+		return entity.Settle
 	case !v.Found, v.BeingDeleted && (v.Remains > 0 || v.Phase != "Deleting"):
 		return stepDeleteLocation
 	case v.BeingDeleted:

@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/entity"
 )
 
 // NonAdminRestore serves one NonAdminRestore from its creation, or any later event, until it is settled; the next event
@@ -27,7 +28,7 @@ func NonAdminRestore(ctx workflow.Context, in contract.RestoreInput, options Opt
 	if err != nil {
 		return err
 	}
-	return run.serve(ctx)
+	return entity.Serve(ctx, run)
 }
 
 // childTaskTimeout is what the kill of a worker costs a child.
@@ -40,38 +41,27 @@ type restoreRun struct {
 	signals workflow.ReceiveChannel
 	view    contract.RestoreView
 	vigil   vigil
+	// next is what is to be done next, as of the last pass.
+	next entity.Step
 }
 
-func (r *restoreRun) serve(ctx workflow.Context) error {
-	for {
-		r.drain()
-		step, err := r.act(ctx)
-		if err != nil {
-			return err
-		}
-		if err := r.show(ctx); err != nil {
-			return err
-		}
-		// From an empty drain to the return nothing may yield: an event that came meanwhile would be lost.
-		switch {
-		case step == stepSettled:
-			if r.drain() == 0 {
-				return nil
-			}
-		case workflow.GetInfo(ctx).GetContinueAsNewSuggested():
-			if r.drain() == 0 {
-				return workflow.NewContinueAsNewError(ctx, contract.WorkflowRestore, r.in)
-			}
-		case step == stepFinalize:
-			if err := r.finalize(ctx); err != nil {
-				return err
-			}
-		default:
-			if err := r.wait(ctx); err != nil {
-				return err
-			}
-		}
+// Pass implements entity.Object.
+func (r *restoreRun) Pass(ctx workflow.Context) (entity.Outcome, error) {
+	step, err := entity.Course[contract.RestoreView]{Read: stepRefreshRestore, Next: nextRestoreStep, Do: r.take}.Take(ctx)
+	if err != nil {
+		return entity.Waiting, err
 	}
+	r.next = step
+	return entity.OutcomeOf(step), r.show(ctx)
+}
+
+func (r *restoreRun) take(ctx workflow.Context, step entity.Step) (contract.RestoreView, error) {
+	view, err := localFirst[contract.RestoreView](ctx, r.options, step.Activity, step.Summary,
+		contract.RestoreStep{Ref: r.in.Ref, Volumes: r.in.Volumes})
+	if err == nil {
+		r.view = view
+	}
+	return view, err
 }
 
 // finalize has the wrap-up done by a child, which alone writes the object meanwhile, and waits for its end. The child looks for
@@ -97,34 +87,14 @@ func (r *restoreRun) finalize(ctx workflow.Context) error {
 	case result.Phase != "":
 		return nil
 	}
-	return workflow.Sleep(ctx, breather) // nothing was done: what is to be done next, the present state tells
+	return workflow.Sleep(ctx, entity.Breather) // nothing was done: what is to be done next, the present state tells
 }
 
-func (r *restoreRun) drain() int { return drainNoting(r.signals, &r.in.Volumes) }
+// Drain implements entity.Object.
+func (r *restoreRun) Drain() int { return drainNoting(r.signals, &r.in.Volumes) }
 
-// act reads the present state and takes every step that is due. It returns stepSettled, stepFinalize, or stepWait when the run
-// cannot or should not go on at once.
-func (r *restoreRun) act(ctx workflow.Context) (restoreStep, error) {
-	step := stepRefreshRestore
-	for taken := 1; ; taken++ {
-		view, err := localFirst[contract.RestoreView](ctx, r.options, string(step), restoreSummaries[step],
-			contract.RestoreStep{Ref: r.in.Ref, Volumes: r.in.Volumes})
-		if err != nil {
-			return "", err
-		}
-		r.view = view
-		step = nextRestoreStep(view)
-		if step == stepWait || step == stepSettled || step == stepFinalize {
-			return step, nil
-		}
-		if taken%maxStepsInARow != 0 {
-			continue
-		}
-		if full, err := breathe(ctx); full || err != nil {
-			return stepWait, err
-		}
-	}
-}
+// Carry implements entity.Object.
+func (r *restoreRun) Carry() any { return r.in }
 
 func (r *restoreRun) show(ctx workflow.Context) error {
 	r.measure(ctx)
@@ -146,8 +116,11 @@ func (r *restoreRun) measure(ctx workflow.Context) {
 	r.in.VeleroPhase, r.in.VeleroPhaseSince = phase, now
 }
 
-// wait blocks until a signal comes or it is time to re-read.
-func (r *restoreRun) wait(ctx workflow.Context) error {
+// Wait implements entity.Object. It waits until a signal comes or it is time to re-read, or for the finalization.
+func (r *restoreRun) Wait(ctx workflow.Context) error {
+	if r.next == stepFinalize {
+		return r.finalize(ctx)
+	}
 	workflow.SetCurrentDetails(ctx, awaitedOfRestore(r.view))
 	selector := workflow.NewSelector(ctx)
 	selector.AddReceive(r.signals, func(workflow.ReceiveChannel, bool) {})
@@ -161,6 +134,5 @@ func (r *restoreRun) checkStall(ctx workflow.Context) workflow.Future {
 	if r.view.Velero.Phase != inProgress || r.view.Velero.Deleting {
 		return nil
 	}
-	return checkStall(ctx, contract.ActivityCheckRestoreStall, restoreSummaries[contract.ActivityCheckRestoreStall],
-		contract.RestoreStep{Ref: r.in.Ref})
+	return checkStall(ctx, stepCheckRestoreStall, contract.RestoreStep{Ref: r.in.Ref})
 }

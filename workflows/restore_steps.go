@@ -5,43 +5,33 @@ import (
 
 	"holdfast.dev/holdfast/k8s/restore"
 	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/entity"
 )
 
-// restoreStep is what a NonAdminRestore needs next: an activity's name, stepFinalize, stepWait or stepSettled.
-type restoreStep = backupStep
-
-const (
-	// stepFinalize: Velero has done its part, the wrap-up is to be done by a workflow of its own.
-	stepFinalize restoreStep = "finalize"
-
-	stepRefreshRestore restoreStep = contract.ActivityRefreshRestore
-	stepStartRestore   restoreStep = contract.ActivityStartRestore
-	stepAdmitRestore   restoreStep = contract.ActivityAdmitRestore
-	stepDeleteRestore  restoreStep = contract.ActivityDeleteRestore
-	stepReleaseRestore restoreStep = contract.ActivityReleaseRestore
+// The steps of a NonAdminRestore.
+var (
+	stepRefreshRestore    = entity.Act(contract.ActivityRefreshRestore, "Read the restore and mirror Velero's status")
+	stepCheckRestoreStall = entity.Act(contract.ActivityCheckRestoreStall, "Look whether Velero has finished without saying so")
+	stepStartRestore      = entity.Act(contract.ActivityStartRestore, "Validate the spec and create the Velero Restore")
+	stepAdmitRestore      = entity.Act(contract.ActivityAdmitRestore, "Validate the spec")
+	stepDeleteRestore     = entity.Act(contract.ActivityDeleteRestore, "Delete the Velero Restore")
+	stepReleaseRestore    = entity.Act(contract.ActivityReleaseRestore, "Release the finalizer")
+	// stepFinalize: Velero has done its part, the wrap-up is done by a workflow of its own.
+	stepFinalize = entity.Step{Summary: "finalize"}
 )
-
-var restoreSummaries = map[restoreStep]string{
-	contract.ActivityCheckRestoreStall: "Look whether Velero has finished without saying so",
-	stepRefreshRestore:                 "Read the restore and mirror Velero's status",
-	stepStartRestore:                   "Validate the spec and create the Velero Restore",
-	stepAdmitRestore:                   "Validate the spec",
-	stepDeleteRestore:                  "Delete the Velero Restore",
-	stepReleaseRestore:                 "Release the finalizer",
-}
 
 // nextRestoreStep is the flow chart of seed 000 for a restore. Its order is the order of precedence: a namespace that goes
 // away, a deletion timestamp, create or update, and at last what is to be done after Velero.
-func nextRestoreStep(v contract.RestoreView) restoreStep {
+func nextRestoreStep(v contract.RestoreView) entity.Step {
 	switch {
 	case restore.Settled(v):
-		return stepSettled
+		return entity.Settle
 	case v.BeingDeleted && (v.NamespaceTerminating || !v.Velero.Exists):
 		return stepReleaseRestore
 	case v.BeingDeleted && (!v.Marked || (!v.Velero.Deleting && !v.Velero.AtWork)):
 		return stepDeleteRestore
 	case v.BeingDeleted:
-		return stepWait // for Velero to end the restore, or to remove its files
+		return entity.Wait // for Velero to end the restore, or to remove its files
 	case !v.EverCreated:
 		return stepStartRestore
 	case !v.SpecJudged, !v.Finalizer && v.Velero.Exists:
@@ -49,7 +39,7 @@ func nextRestoreStep(v contract.RestoreView) restoreStep {
 	case v.FinalizationDue && v.Velero.Exists:
 		return stepFinalize
 	}
-	return stepWait // for Velero
+	return entity.Wait // for Velero
 }
 
 // awaitedOfRestore says in Markdown what a restore waits for, and from whom.

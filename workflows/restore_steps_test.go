@@ -8,6 +8,7 @@ import (
 
 	"holdfast.dev/holdfast/k8s/restore"
 	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/entity"
 )
 
 // restoreViews calls check with every combination of facts that the decision looks at.
@@ -31,7 +32,7 @@ func restoreViews(check func(contract.RestoreView)) {
 func TestRestoreStepsAreSafe(t *testing.T) {
 	restoreViews(func(v contract.RestoreView) {
 		step := nextRestoreStep(v)
-		require.Equal(t, restore.Settled(v), step == stepSettled,
+		require.Equal(t, restore.Settled(v), step == entity.Settle,
 			"the watcher would start a workflow that has nothing to do, or none that has: %+v", v)
 		switch step {
 		case stepStartRestore:
@@ -44,7 +45,7 @@ func TestRestoreStepsAreSafe(t *testing.T) {
 			require.True(t, !v.Velero.Exists || v.NamespaceTerminating, "the finalizer guards what exists: %+v", v)
 		case stepFinalize:
 			require.True(t, v.FinalizationDue && v.Velero.Exists && !v.BeingDeleted && v.EverCreated, "%+v", v)
-		case stepWait:
+		case entity.Wait:
 			require.True(t, v.Velero.Exists || v.EverCreated, "there is somebody to wait for: %+v", v)
 			require.False(t, v.BeingDeleted && !v.Velero.Deleting && !v.Velero.AtWork, "nobody deletes it: %+v", v)
 		}

@@ -1,0 +1,82 @@
+package entity
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+)
+
+const (
+	// maxStepsInRow limits local activities between two waits: they all run again after a kill.
+	maxStepsInRow = 4
+	// Breather is the wait after that many steps.
+	Breather = time.Second
+)
+
+// Step is what an object needs next.
+type Step struct {
+	// Activity does it, by its name on the wire. Without one it is not Take's to do.
+	Activity string
+	// Summary is what the Web UI shows of the activity, or names the step if there is none.
+	Summary string
+}
+
+// Act is a step that an activity does.
+func Act(activity, summary string) Step { return Step{Activity: activity, Summary: summary} }
+
+var (
+	// Wait is nothing to do until a signal or its time comes.
+	Wait = Step{Summary: "wait"}
+	// Settle is nothing to do until somebody changes something.
+	Settle = Step{Summary: "settle"}
+)
+
+// String implements fmt.Stringer.
+func (s Step) String() string {
+	if s.Activity == "" {
+		return s.Summary
+	}
+	return s.Activity
+}
+
+// Course is how an object is served whose next step follows from its present state.
+type Course[View any] struct {
+	// Read is the step that only reads.
+	Read Step
+	// Next decides.
+	Next func(View) Step
+	// Do takes a step and returns the state after it.
+	Do func(workflow.Context, Step) (View, error)
+}
+
+// Take reads the object and takes the steps that are due. It returns the first that has no activity, or Wait when steps come to
+// nothing again and again: they must not fill the history.
+func (c Course[View]) Take(ctx workflow.Context) (Step, error) {
+	step := c.Read
+	for taken := 1; ; taken++ {
+		view, err := c.Do(ctx, step)
+		if err != nil {
+			return Step{}, err
+		}
+		if step = c.Next(view); step.Activity == "" {
+			return step, nil
+		}
+		if taken%maxStepsInRow != 0 {
+			continue
+		}
+		if err := workflow.Sleep(ctx, Breather); err != nil {
+			return Step{}, err
+		}
+		if workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
+			return Wait, nil
+		}
+	}
+}
+
+// OutcomeOf is what a pass leaves whose steps have ended with that one.
+func OutcomeOf(step Step) Outcome {
+	if step == Settle {
+		return Settled
+	}
+	return Waiting
+}
