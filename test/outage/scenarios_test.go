@@ -22,8 +22,8 @@ type scenario struct {
 	withoutVelero bool
 	// inLong: it runs with HOLDFAST_TEST_LONG only; every activity is in another one too.
 	inLong bool
-	// sampleEvery is that of the scenario, for one that takes long.
-	sampleEvery int
+	// sample are the disturbances that every run of the tests has.
+	sample []string
 	// before brings the case to where the scenario begins; nothing is disturbed yet.
 	before func(*testCase)
 	// act is what the tenant does.
@@ -49,6 +49,9 @@ var backupScenarios = []scenario{
 			assert.NotEmpty(c.t, e.Files)
 			assert.Equal(c.t, []string{"create backups NAMESPACE-nightly-UUID", "patch nonadminbackups nightly"}, e.Writes)
 		},
+		sample: []string{
+			"worker after local start-backup", "watcher before signal", "temporal after local refresh-backup (2)",
+		},
 	},
 	{
 		name:   "delete with the data",
@@ -60,6 +63,10 @@ var backupScenarios = []scenario{
 			assert.Equal(c.t, effects{Writes: e.Writes}, e, "nothing is left in cluster or bucket")
 			assert.Contains(c.t, e.Writes, "create deletebackuprequests NAMESPACE-nightly-UUID-1")
 		},
+		sample: []string{
+			"worker before regular request-velero-deletion", "watcher after local request-velero-deletion",
+			"temporal before local request-velero-deletion",
+		},
 	},
 	{
 		name:   "delete by force",
@@ -70,6 +77,9 @@ var backupScenarios = []scenario{
 		check: func(c *testCase, e effects) {
 			assert.Empty(c.t, e.Object)
 			assert.NotEmpty(c.t, e.Files, "the data are kept")
+		},
+		sample: []string{
+			"worker before local delete-velero-objects", "temporal after local release-backup",
 		},
 	},
 	{
@@ -87,6 +97,10 @@ var backupScenarios = []scenario{
 			assert.Contains(c.t, e.Writes, "create deletebackuprequests NAMESPACE-nightly-UUID-1")
 			assert.NotContains(c.t, e.Writes, "delete nonadminbackups nightly", "the tenant has done that")
 		},
+		sample: []string{
+			"worker before local mark-backup-deleting (2)", "watcher before local release-backup",
+			"temporal before local mark-backup-deleting",
+		},
 	},
 	{
 		name:          "delete what Velero has not begun",
@@ -100,6 +114,9 @@ var backupScenarios = []scenario{
 			assert.Contains(c.t, e.Writes, "delete backups NAMESPACE-nightly-UUID", "withdrawn")
 			assert.NotContains(c.t, e.Writes, "create deletebackuprequests NAMESPACE-nightly-UUID-1")
 		},
+		sample: []string{
+			"worker before signal", "watcher after local withdraw-velero-backup",
+		},
 	},
 	{
 		name:   "an invalid edit after the end",
@@ -112,6 +129,9 @@ var backupScenarios = []scenario{
 			assert.Contains(c.t, e.Object, `"phase": "Created"`)
 			assert.Len(c.t, e.Backups, 1)
 			assert.NotEmpty(c.t, e.Files)
+		},
+		sample: []string{
+			"worker before regular admit-backup", "temporal before local admit-backup",
 		},
 	},
 }
