@@ -195,7 +195,7 @@ func (c *testCase) approveThroughTemporal() {
 		})
 		var outcome contract.DecisionOutcome
 		return err == nil && handle.Get(ctx, &outcome) == nil && outcome.State == contract.ApprovalApproved
-	}, patience, 100*time.Millisecond, "the Update is answered")
+	}, patience, readEvery, "the Update is answered")
 }
 
 func (c *testCase) readLocation() (*oadpv1alpha1.NonAdminBackupStorageLocation, error) {

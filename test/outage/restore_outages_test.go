@@ -132,7 +132,7 @@ func (c *testCase) awaitVeleroEnd() velerov1.RestorePhase {
 			}
 		}
 		return false
-	}, patience, 50*time.Millisecond, "%s: Velero ends the restore", c.namespace)
+	}, patience, readEvery, "%s: Velero ends the restore", c.namespace)
 	return phase
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"strings"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -112,7 +111,7 @@ var restoreScenarios = []scenario{
 			c.pod()
 			loseAfterBackup(c)
 			c.restore()
-			require.Eventually(c.t, c.validating, patience, 100*time.Millisecond, "the validation waits")
+			require.Eventually(c.t, c.validating, patience, readEvery, "the validation waits")
 		},
 		act:   (*testCase).deleteRestore,
 		wish:  "gone",

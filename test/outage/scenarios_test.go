@@ -2,7 +2,6 @@ package outage_test
 
 import (
 	"slices"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -182,7 +181,7 @@ func queued(c *testCase) {
 		nab, err := c.read()
 		return err == nil && nab != nil && nab.Status.Phase == oadpv1alpha1.NonAdminPhaseCreated &&
 			nab.Status.QueueInfo != nil && nab.Status.QueueInfo.EstimatedQueuePosition > 0 // so the watcher knows of both
-	}, patience, 100*time.Millisecond, "%s/%s: a place in the queue", c.namespace, c.nab.Name)
+	}, patience, readEvery, "%s/%s: a place in the queue", c.namespace, c.nab.Name)
 }
 
 func (c *testCase) deletionPending() bool {

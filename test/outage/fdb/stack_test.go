@@ -27,7 +27,6 @@ import (
 	"holdfast.dev/holdfast/k8s"
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/test/fdbsim"
-	"holdfast.dev/holdfast/test/outage"
 	"holdfast.dev/holdfast/test/tools"
 )
 
