@@ -61,15 +61,15 @@ func (g *Guest) Excuse() { g.once.Do(func() { g.meeting.note(false) }) }
 // Held is that of the meeting.
 func (g *Guest) Held() <-chan struct{} { return g.meeting.held }
 
-// Subject is one of several cases that are disturbed together. Run comes to ready when all is prepared, so that none stands at its
-// moment for as long as another one's preparation takes, and comes there at its moment.
+// Subject is one of several cases that are disturbed together. Run comes to ready when all is prepared, so that none stands at
+// its moment for as long as another one's preparation takes, and comes there at its moment.
 type Subject struct {
 	Name string
 	Run  func(t *testing.T, ready, there *Guest)
 }
 
-// Together runs subjects side by side and takes the action once, when all are at their moments. It reports whether it came to that.
-// As many tests as there are subjects must be allowed to run at a time.
+// Together runs subjects side by side and takes the action once, when all are at their moments. It reports whether it came to
+// that. As many tests as there are subjects must be allowed to run at a time.
 func Together(t *testing.T, subjects []Subject, action Action) (happened bool) {
 	t.Helper()
 	_, ready := NewMeeting(len(subjects), nil)

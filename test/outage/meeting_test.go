@@ -15,8 +15,9 @@ func TestAMeetingActsOnceWhenAllHaveCome(t *testing.T) {
 		var acted, left atomic.Int32
 		_, guests := NewMeeting(3, func() error { acted.Add(1); return errors.New("cannot kill") })
 		come := func(g *Guest) {
-			assert.EqualError(t, g.Come(), "cannot kill")
-			left.Add(1)
+			if g.Come() != nil {
+				left.Add(1)
+			}
 		}
 		go come(guests[0])
 		go come(guests[1])
@@ -25,9 +26,9 @@ func TestAMeetingActsOnceWhenAllHaveCome(t *testing.T) {
 		go come(guests[2])
 		synctest.Wait()
 		assert.EqualValues(t, 1, acted.Load())
-		assert.EqualValues(t, 3, left.Load())
+		assert.EqualValues(t, 3, left.Load(), "all are told of the error")
 		guests[0].Excuse()
-		assert.EqualError(t, guests[0].Come(), "cannot kill", "it has come")
+		require.EqualError(t, guests[0].Come(), "cannot kill", "it has come")
 		assert.EqualValues(t, 1, acted.Load())
 	})
 }
@@ -58,7 +59,7 @@ func TestSubjectsMeetBeforeAndAtTheirMoment(t *testing.T) {
 		require.NoError(t, moment.Come())
 		after.Add(1)
 	}}
-	absent := Subject{"absent", func(t *testing.T, _, _ *Guest) { t.Skip("it excuses itself by ending") }}
+	absent := Subject{"absent", func(*testing.T, *Guest, *Guest) {}} // it is excused by its end
 	assert.True(t, Together(t, []Subject{subject, subject, absent}, func() error {
 		assert.EqualValues(t, 2, there.Load())
 		assert.Zero(t, after.Load())

@@ -61,7 +61,8 @@ var sharedOutages = []sharedOutage{
 	{env.KubeAPIServer, outage.Paused, []meant{aboutToCreate, aboutToMirror, aboutToSync, aboutToDownload}, false},
 	{
 		env.KubeAPIServer, outage.Stopped,
-		[]meant{aboutToBegin, aboutToRefuse, aboutToAsk, aboutToRevoke, aboutToRelease, aboutToFinalize}, false,
+		[]meant{aboutToBegin, aboutToRefuse, aboutToAsk, aboutToRevoke, aboutToRelease, aboutToFinalize},
+		false,
 	},
 	{env.Etcd, outage.Paused, []meant{aboutToCreate, aboutToApprove, aboutToRestore}, false},
 	{env.Temporal, outage.Paused, []meant{aboutToCreate, aboutToRevoke, aboutToFinalize}, false},
