@@ -59,10 +59,9 @@ var restoreScenarios = []scenario{
 			assert.False(c.t, c.published.IsZero(), "the results were published")
 		},
 		sample: []string{
-			"worker before regular run-finalization-task volumes", "worker before regular record-finalization validation",
-			"worker after regular publish-finalization", "watcher before regular run-finalization-task cleanup",
-			"watcher after regular publish-finalization", "temporal before regular run-finalization-task validation",
-			"temporal after local record-finalization end",
+			"worker before regular run-finalization-task volumes", "worker after regular publish-finalization",
+			"watcher before regular run-finalization-task cleanup", "watcher after regular publish-finalization",
+			"temporal before regular run-finalization-task validation", "temporal after local record-finalization end",
 		},
 	},
 	{

@@ -77,9 +77,7 @@ var backupScenarios = []scenario{
 			assert.Empty(c.t, e.Object)
 			assert.NotEmpty(c.t, e.Files, "the data are kept")
 		},
-		sample: []string{
-			"worker before local delete-velero-objects", "temporal after local release-backup",
-		},
+		sample: []string{"worker before local delete-velero-objects"},
 	},
 	{
 		name:   "delete plainly, then with the data",
@@ -96,10 +94,7 @@ var backupScenarios = []scenario{
 			assert.Contains(c.t, e.Writes, "create deletebackuprequests NAMESPACE-nightly-UUID-1")
 			assert.NotContains(c.t, e.Writes, "delete nonadminbackups nightly", "the tenant has done that")
 		},
-		sample: []string{
-			"worker before local mark-backup-deleting (2)", "watcher before local release-backup",
-			"temporal before local mark-backup-deleting",
-		},
+		sample: []string{"watcher before local release-backup"},
 	},
 	{
 		name:          "delete what Velero has not begun",
@@ -113,9 +108,7 @@ var backupScenarios = []scenario{
 			assert.Contains(c.t, e.Writes, "delete backups NAMESPACE-nightly-UUID", "withdrawn")
 			assert.NotContains(c.t, e.Writes, "create deletebackuprequests NAMESPACE-nightly-UUID-1")
 		},
-		sample: []string{
-			"worker before signal", "watcher after local withdraw-velero-backup",
-		},
+		sample: []string{"watcher after local withdraw-velero-backup"},
 	},
 	{
 		name:   "an invalid edit after the end",
@@ -129,9 +122,7 @@ var backupScenarios = []scenario{
 			assert.Len(c.t, e.Backups, 1)
 			assert.NotEmpty(c.t, e.Files)
 		},
-		sample: []string{
-			"worker before regular admit-backup", "temporal before local admit-backup",
-		},
+		sample: []string{"worker before regular admit-backup"},
 	},
 }
 
