@@ -136,10 +136,10 @@ func killTemporal(t *testing.T, r *rig, concerned func(scenario) bool) {
 	t.Helper()
 	var together, alone []subject
 	for _, s := range scenarios {
-		if !concerned(s) || !baselines[s.name].ran {
+		if !concerned(s) || (s.inLong && !outage.Long()) {
 			continue
 		}
-		for _, d := range chosen(t, s, baselines[s.name]) {
+		for _, d := range chosen(t, s, undisturbed(t, r, s)) {
 			switch {
 			case d.Process != env.Temporal:
 			case d.Moment.Form == points.Local:

@@ -69,13 +69,18 @@ func TestTemporalKilledAnywhere(t *testing.T) {
 	})
 	checkActivities(t)
 	var together, alone []subject
-	for _, one := range chosen(t) {
-		switch {
-		case one.Process != env.Temporal:
-		case one.canStand():
-			together = append(together, one)
-		default:
-			alone = append(alone, one)
+	for _, s := range scenarios {
+		if s.inLong && !outage.Long() {
+			continue
+		}
+		for _, one := range chosen(t, undisturbed(t, r, s.name)) {
+			switch {
+			case one.Process != env.Temporal:
+			case one.canStand():
+				together = append(together, one)
+			default:
+				alone = append(alone, one)
+			}
 		}
 	}
 	for i, group := range slices.Collect(slices.Chunk(together, cases)) {
@@ -113,8 +118,7 @@ func TestKilledAnywhere(t *testing.T) {
 				t.Skip("a part of the whole matrix (HOLDFAST_TEST_LONG)")
 			}
 			t.Parallel()
-			undisturbed(t, r, s.name)
-			for _, one := range chosen(t, s.name) {
+			for _, one := range chosen(t, undisturbed(t, r, s.name)) {
 				if one.Process != env.Temporal {
 					t.Run(one.Disturbance.String(), func(t *testing.T) {
 						t.Parallel()
@@ -152,25 +156,19 @@ func (s subject) canStand() bool {
 		s.Moment.Step == contract.ActivityRunFDBCommand || s.Moment.Step == contract.ActivityRunFDBRestoreCommand
 }
 
-// chosen are the disturbances that are asked for, of the scenarios whose baselines there are or of those named.
-func chosen(t *testing.T, names ...string) (chosen []subject) {
+// chosen are the disturbances of a scenario that are asked for.
+func chosen(t *testing.T, b *baseline) (chosen []subject) {
 	t.Helper()
-	for _, s := range scenarios {
-		b := baselines[s.name]
-		if !b.ran || len(names) > 0 && !slices.Contains(names, s.name) {
-			continue
+	disturbances := outage.Disturbances(b.moments)
+	require.GreaterOrEqual(t, len(disturbances), 20, "before and after each of several activities, for each process")
+	var all []string
+	for _, d := range disturbances {
+		all = append(all, d.String())
+		if outage.Long() || slices.Contains(b.sample, d.String()) {
+			chosen = append(chosen, subject{b, d})
 		}
-		disturbances := outage.Disturbances(b.moments)
-		require.GreaterOrEqual(t, len(disturbances), 20, "before and after each of several activities, for each process")
-		var all []string
-		for _, d := range disturbances {
-			all = append(all, d.String())
-			if outage.Long() || slices.Contains(s.sample, d.String()) {
-				chosen = append(chosen, subject{b, d})
-			}
-		}
-		assert.Subset(t, all, s.sample, "these moments never came in an undisturbed run")
 	}
+	assert.Subset(t, all, b.sample, "these moments never came in an undisturbed run")
 	return chosen
 }
 
