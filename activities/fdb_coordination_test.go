@@ -94,6 +94,7 @@ func TestAnOwnerIsAskedUntilItAnswers(t *testing.T) {
 	}
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
+			t.Parallel()
 			away := &ownerless{errors: []error{test.err}}
 			answer, err := coordinate(t, away, contract.ActivityAskFDBCluster, contract.FDBAsk{Cluster: "lab:1"})
 			if test.again {

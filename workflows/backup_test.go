@@ -37,7 +37,7 @@ type scenario struct {
 func newScenario(t *testing.T, objects ...client.Object) *scenario {
 	t.Helper()
 	s := &scenario{
-		TestWorkflowEnvironment: (&testsuite.WorkflowTestSuite{}).NewTestWorkflowEnvironment(),
+		TestWorkflowEnvironment: newEnvironment(&testsuite.WorkflowTestSuite{}),
 		world:                   fake.New(t, objects...),
 	}
 	s.SetTestTimeout(30 * time.Second)

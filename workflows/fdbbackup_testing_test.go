@@ -134,7 +134,7 @@ type backupRun struct {
 func (w *backupWorld) run() *backupRun {
 	suite := &testsuite.WorkflowTestSuite{}
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
-	r := &backupRun{TestWorkflowEnvironment: suite.NewTestWorkflowEnvironment(), backupWorld: w}
+	r := &backupRun{TestWorkflowEnvironment: newEnvironment(suite), backupWorld: w}
 	r.start = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
 	w.now = r.Now
 	r.SetTestTimeout(60 * time.Second)

@@ -46,7 +46,7 @@ func newOwned() *owned {
 	suite := &testsuite.WorkflowTestSuite{}
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
 	o := &owned{
-		TestWorkflowEnvironment: suite.NewTestWorkflowEnvironment(), start: time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC),
+		TestWorkflowEnvironment: newEnvironment(suite), start: time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC),
 		dead: map[string]bool{},
 	}
 	o.SetTestTimeout(30 * time.Second)

@@ -96,7 +96,7 @@ func (w *guardWorld) run(in contract.FDBContainerInput, from time.Duration) (*co
 	}
 	suite := &testsuite.WorkflowTestSuite{}
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
-	env := suite.NewTestWorkflowEnvironment()
+	env := newEnvironment(suite)
 	env.SetTestTimeout(30 * time.Second)
 	env.SetStartTime(w.start.Add(from))
 	workflows.Register(env, workflows.Options{})

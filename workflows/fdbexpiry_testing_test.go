@@ -232,7 +232,7 @@ type turnRun struct {
 func (w *turnWorld) run() *turnRun {
 	suite := &testsuite.WorkflowTestSuite{}
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
-	r := &turnRun{TestWorkflowEnvironment: suite.NewTestWorkflowEnvironment(), turnWorld: w}
+	r := &turnRun{TestWorkflowEnvironment: newEnvironment(suite), turnWorld: w}
 	w.now = r.Now
 	r.SetTestTimeout(60 * time.Second)
 	r.SetStartTime(turnStart)

@@ -15,7 +15,6 @@ import (
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
-	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
 	"holdfast.dev/holdfast/workflows"
@@ -146,9 +145,8 @@ func (w *queueWorld) run(in contract.FDBExpiryQueueInput) (*contract.FDBExpiryQu
 func (w *queueWorld) newEnv() *testsuite.TestWorkflowEnvironment {
 	suite := &testsuite.WorkflowTestSuite{}
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
-	env := suite.NewTestWorkflowEnvironment()
+	env := newEnvironment(suite)
 	env.SetTestTimeout(time.Minute)
-	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: time.Minute}) // the machine may be busy
 	workflows.Register(env, w.options)
 	env.RegisterActivityWithOptions(w.describe, activity.RegisterOptions{Name: contract.ActivityDescribeWorkflows})
 	env.RegisterActivityWithOptions(w.find, activity.RegisterOptions{Name: contract.ActivityFindFDBExpiries})

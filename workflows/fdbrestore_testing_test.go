@@ -136,7 +136,7 @@ type restoreRun struct {
 func (w *restoreWorld) run() *restoreRun {
 	suite := &testsuite.WorkflowTestSuite{}
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
-	r := &restoreRun{TestWorkflowEnvironment: suite.NewTestWorkflowEnvironment(), restoreWorld: w}
+	r := &restoreRun{TestWorkflowEnvironment: newEnvironment(suite), restoreWorld: w}
 	r.start = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
 	w.now = r.Now
 	r.SetTestTimeout(60 * time.Second)

@@ -139,7 +139,7 @@ func (w *throttleWorld) run(in contract.FDBThrottleInput, from time.Duration) (*
 func (w *throttleWorld) newEnv() *testsuite.TestWorkflowEnvironment {
 	suite := &testsuite.WorkflowTestSuite{}
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
-	env := suite.NewTestWorkflowEnvironment()
+	env := newEnvironment(suite)
 	env.SetTestTimeout(30 * time.Second)
 	workflows.Register(env, workflows.Options{})
 	env.RegisterActivityWithOptions(w.describe, activity.RegisterOptions{Name: contract.ActivityDescribeWorkflows})

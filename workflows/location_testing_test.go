@@ -45,7 +45,7 @@ func place(t *testing.T, approval bool, objects ...client.Object) *fake.World {
 func newRun(world *fake.World) *scenario {
 	suite := &testsuite.WorkflowTestSuite{}
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
-	s := &scenario{TestWorkflowEnvironment: suite.NewTestWorkflowEnvironment(), world: world}
+	s := &scenario{TestWorkflowEnvironment: newEnvironment(suite), world: world}
 	s.SetTestTimeout(5 * time.Second)
 	workflows.Register(s, workflows.Options{})
 	world.Backups.Register(s)

@@ -35,7 +35,7 @@ func newPeriodic() *periodic {
 	suite := &testsuite.WorkflowTestSuite{}
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
 	p := &periodic{
-		TestWorkflowEnvironment: suite.NewTestWorkflowEnvironment(),
+		TestWorkflowEnvironment: newEnvironment(suite),
 		sync:                    func() (contract.SynchronizationResult, error) { return contract.SynchronizationResult{}, nil },
 		probed:                  func() (contract.CollectionResult, error) { return contract.CollectionResult{}, nil },
 		swept:                   func() (contract.CollectionResult, error) { return contract.CollectionResult{}, nil },

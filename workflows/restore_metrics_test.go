@@ -50,7 +50,7 @@ func TestTheTimeInEachOfVelerosPhasesIsMeasured(t *testing.T) {
 	suite := &testsuite.WorkflowTestSuite{}
 	suite.SetMetricsHandler(watch)
 	s := &scenario{
-		TestWorkflowEnvironment: suite.NewTestWorkflowEnvironment(),
+		TestWorkflowEnvironment: newEnvironment(suite),
 		world:                   fake.New(t, append(fake.Taken(name, fake.AdminLocation, ""), fake.NAR(again, name))...),
 	}
 	workflows.Register(s, workflows.Options{})

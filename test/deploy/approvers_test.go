@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
@@ -22,7 +21,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
@@ -41,16 +39,7 @@ type approvals struct {
 
 // On a real API server, by impersonation: who may do what about approvals, who is recorded, and what a restore may bring.
 func TestAdmission(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts real components")
-	}
-	ctrllog.SetLogger(logr.Discard())
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Minute) // the first build is in it
-	defer cancel()
-	stack, err := env.Start(ctx, env.Options{FoundationDB: true, Without: []string{env.Velero, env.S3, env.Temporal}})
-	require.NoError(t, err)
-	t.Cleanup(stack.Stop)
-	stack.ReportFailure(t)
+	ctx, stack := t.Context(), theJudge(t).stack
 	a := &approvals{stack: stack, users: map[string]client.Client{}}
 	for user, groups := range map[string][]string{"ann": {approvers}, "bea": {approvers}, "tom": {"tenants"}} {
 		a.users[user] = a.clientAs(t, rest.ImpersonationConfig{UserName: user, Groups: groups})

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -19,7 +18,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/test/tools"
@@ -35,7 +33,7 @@ func TestInstallation(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts real components")
 	}
-	ctrllog.SetLogger(logr.Discard())
+	t.Parallel()                                                    // with TestImageBuilds: the one waits, the other compiles
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Minute) // the first build is in it
 	defer cancel()
 	stack, err := env.Start(ctx, env.Options{Without: []string{env.Velero, env.S3}})

@@ -15,12 +15,11 @@ import (
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/test/env"
-	"holdfast.dev/holdfast/test/tools"
 )
 
 // commandDecides runs the real command with nothing but an approver's rights, and writes what the worker would.
 func (a *approvals) commandDecides(ctx context.Context, t *testing.T) {
-	binaries, err := tools.BuildHoldfast(ctx, nil)
+	programs, err := binaries()
 	require.NoError(t, err)
 	config, err := clientcmd.LoadFromFile(a.stack.Kubeconfig(env.Admin))
 	require.NoError(t, err)
@@ -30,7 +29,7 @@ func (a *approvals) commandDecides(ctx context.Context, t *testing.T) {
 	kubeconfig := filepath.Join(t.TempDir(), "ann.kubeconfig")
 	require.NoError(t, clientcmd.WriteToFile(*config, kubeconfig))
 	run := func(args ...string) (string, error) {
-		command := exec.CommandContext(ctx, binaries["holdfast"], append(args, "--kubeconfig", kubeconfig)...)
+		command := exec.CommandContext(ctx, programs["holdfast"], append(args, "--kubeconfig", kubeconfig)...)
 		command.Env = []string{"TEMPORAL_ADDRESS=127.0.0.1:1"} // nobody is there
 		output, err := command.CombinedOutput()
 		return string(output), err

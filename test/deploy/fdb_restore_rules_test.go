@@ -6,18 +6,13 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	"holdfast.dev/holdfast/test/env"
@@ -26,17 +21,7 @@ import (
 // What the real API server makes of a FoundationDBRestore: its rules are taken at installation, refuse in a sentence, and nothing
 // of a restore can be changed but that it is stopped.
 func TestFoundationDBRestore(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts real components")
-	}
-	ctrllog.SetLogger(logr.Discard())
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Minute) // the first build is in it
-	defer cancel()
-	stack, err := env.Start(ctx, env.Options{FoundationDB: true, Without: []string{env.Velero, env.S3, env.Temporal}})
-	require.NoError(t, err)
-	t.Cleanup(stack.Stop)
-	stack.ReportFailure(t)
-	require.NoError(t, stack.Client().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fdbNamespace}}))
+	ctx, stack := t.Context(), theJudge(t).stack
 
 	t.Run("defaults", func(t *testing.T) { restoreDefaults(ctx, t, stack) })
 	t.Run("specs", func(t *testing.T) { restoreSpecs(ctx, t, stack) })

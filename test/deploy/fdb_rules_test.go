@@ -7,22 +7,16 @@ import (
 	"maps"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	"holdfast.dev/holdfast/test/env"
-	"holdfast.dev/holdfast/test/fdbsim"
 )
 
 const fdbNamespace = "fdb"
@@ -30,23 +24,8 @@ const fdbNamespace = "fdb"
 // What the real API server makes of a FoundationDBBackup: its rules are taken at installation, refuse in a sentence, and let
 // through what FoundationDB takes.
 func TestFoundationDBBackup(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts real components")
-	}
-	ctrllog.SetLogger(logr.Discard())
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Minute) // the first build is in it
-	defer cancel()
-	bin := t.TempDir()
-	sim, err := fdbsim.Install(bin, t.TempDir(), "7.3", "7.4")
-	require.NoError(t, err)
-	stack, err := env.Start(ctx, env.Options{
-		FoundationDB: true, Without: []string{env.Velero, env.S3, env.Temporal}, Kubelet: &env.KubeletOptions{Resolve: env.FDBImages(bin)},
-	})
-	require.NoError(t, err)
-	t.Cleanup(stack.Stop)
-	stack.ReportFailure(t)
-	require.NoError(t, stack.Client().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fdbNamespace}}))
-
+	j := theJudge(t)
+	ctx, stack, sim := t.Context(), j.stack, j.sim
 	t.Run("defaults", func(t *testing.T) { fdbDefaults(ctx, t, stack) })
 	t.Run("specs", func(t *testing.T) { fdbSpecs(ctx, t, stack) })
 	t.Run("names", func(t *testing.T) { fdbNames(ctx, t, stack) })

@@ -46,6 +46,7 @@ func TestImageBuilds(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles both programs in another form")
 	}
+	t.Parallel()
 	build, final := imageStages(t)
 	workdir := build.last(t, "WORKDIR").words[0]
 	src := filepath.Join(t.TempDir(), filepath.FromSlash(workdir))

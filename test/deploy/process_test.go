@@ -19,7 +19,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"holdfast.dev/holdfast/test/env"
-	"holdfast.dev/holdfast/test/tools"
 )
 
 // process is a container of a Deployment, run on this machine.
@@ -33,7 +32,7 @@ type process struct {
 // their service accounts. Only addresses differ, and there is nothing else in the environment, no HOME either.
 func runDeployments(ctx context.Context, t *testing.T, stack *env.Env, base objects) []process {
 	t.Helper()
-	binaries, err := tools.BuildHoldfast(ctx, nil)
+	programs, err := binaries()
 	require.NoError(t, err)
 	var running []process
 	for _, name := range []string{workerName, watcherName} {
@@ -47,7 +46,7 @@ func runDeployments(ctx context.Context, t *testing.T, stack *env.Env, base obje
 		variables["TEMPORAL_ADDRESS"] = stack.TemporalAddress()
 
 		words := slices.Concat(pod.Containers[0].Command, pod.Containers[0].Args)
-		p.command = exec.CommandContext(ctx, binaries[path.Base(words[0])], words[1:]...)
+		p.command = exec.CommandContext(ctx, programs[path.Base(words[0])], words[1:]...)
 		p.command.SysProcAttr = childAttributes()
 		p.command.Env = []string{}
 		for variable, value := range variables {

@@ -15,8 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/contrib/envconfig"
 	corev1 "k8s.io/api/core/v1"
-
-	"holdfast.dev/holdfast/test/tools"
 )
 
 // program is what one of our programs, run in one way, says of itself.
@@ -33,9 +31,9 @@ var (
 // askProgram runs a program of this checkout with --help.
 func askProgram(t *testing.T, command ...string) program {
 	t.Helper()
-	binaries, err := tools.BuildHoldfast(t.Context(), nil)
+	programs, err := binaries()
 	require.NoError(t, err)
-	binary := binaries[path.Base(command[0])]
+	binary := programs[path.Base(command[0])]
 	require.NotEmpty(t, binary, "no program %s", command[0])
 	help, err := exec.CommandContext(t.Context(), binary, append(slices.Clone(command[1:]), "--help")...).CombinedOutput()
 	require.NoError(t, err, string(help))

@@ -124,6 +124,7 @@ func (s *scene) killOnce(sub string, ready func() bool) error {
 }
 
 func TestStartTellsTheToolWhatTheSpecSays(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	outcome := s.command(contract.FDBStart, s.url(stamp))
 	assert.Equal(t, contract.FDBOutcome{Done: true, NoAgents: true}, outcome, "no agent runs")
@@ -164,6 +165,7 @@ func TestStartIsRefusedWhereItCouldNotBeRestored(t *testing.T) {
 }
 
 func TestStartIntoAStoreThatRefusesIsNotTried(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	s.store.deny = true
 	outcome := s.command(contract.FDBStart, s.url(stamp))

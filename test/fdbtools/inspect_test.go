@@ -27,6 +27,7 @@ const pollInterval = 10 * time.Millisecond
 func pause() { time.Sleep(pollInterval) }
 
 func TestTagThatWasNeverUsed(t *testing.T) {
+	t.Parallel()
 	seen := newScene(t).inspect(true)
 	assert.Nil(t, seen.Trouble)
 	require.Len(t, seen.Tags, 1)
@@ -36,6 +37,7 @@ func TestTagThatWasNeverUsed(t *testing.T) {
 }
 
 func TestHealthyBackupCostsOneCommand(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	require.True(t, s.command(contract.FDBStart, s.url(stamp)).Done)
 	s.agent()
@@ -87,6 +89,7 @@ func (s *scene) agent() {
 
 // A description writes into the container: what a turn may be deleting stays as it is.
 func TestWhatATurnMayDeleteIsNotDescribed(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	require.True(t, s.command(contract.FDBStart, s.url(stamp)).Done)
 	point := &fdbv1alpha1.RestorePoint{Version: 7}
@@ -113,6 +116,7 @@ func TestWhatATurnMayDeleteIsNotDescribed(t *testing.T) {
 }
 
 func TestErrorsOfABackupThatDoesNotMoveAreTold(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	s.runs(state.Running, s.url(stamp), 3600)
 	require.NoError(t, s.sim.SetErrors(s.cluster, "t1", fdbsim.Problem{
@@ -129,6 +133,7 @@ func TestErrorsOfABackupThatDoesNotMoveAreTold(t *testing.T) {
 }
 
 func TestContainersThatAreNotTheObjectsAreNotOpened(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	s.runs(state.Running, "file:///etc/backup-1", 3600)
 	other := newObjectStore(t)
@@ -158,6 +163,7 @@ func TestContainersThatAreNotTheObjectsAreNotOpened(t *testing.T) {
 
 // The others are many, and each has its look one day.
 func TestTheNewestContainersAreDescribedAndOneOther(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	for _, letter := range "abcdefghijkl" {
 		s.object.Status.Backups = append(s.object.Status.Backups, fdbv1alpha1.BackupDetails{Tag: "t1", URL: s.url("-" + string(letter))})
@@ -174,6 +180,7 @@ func TestTheNewestContainersAreDescribedAndOneOther(t *testing.T) {
 }
 
 func TestStateIsKnownWithoutCredentials(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	s.runs(state.RunningDifferentially, s.url(stamp), 3600)
 	s.secret = nil
@@ -186,12 +193,14 @@ func TestStateIsKnownWithoutCredentials(t *testing.T) {
 }
 
 func TestObjectThatIsGoneIsNotInspected(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	s.object.UID = "uid-2"
 	assert.Equal(t, contract.FDBInspection{}, s.inspect(true))
 }
 
 func TestUnreachableClusterIsToldAfterItsLimit(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("takes as long as a status may take")
 	}
@@ -232,6 +241,7 @@ func tlsTemplate(secret string) *runtime.RawExtension {
 }
 
 func TestToolsSpeakTLSAsTheAgentsDo(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	needsTLS(s)
 	trouble := s.inspect(false).Trouble

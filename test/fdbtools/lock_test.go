@@ -30,6 +30,7 @@ func (l *lock) Locked(ctx context.Context, clusterFile string, do func(ctx conte
 }
 
 func TestCommandIsRunUnderTheOperatorsLock(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	held := &lock{}
 	s.locker = held

@@ -13,6 +13,7 @@ import (
 )
 
 func TestWhatIsRestoredIsFoundOut(t *testing.T) {
+	t.Parallel()
 	s := newRestoreScene(t)
 	first := s.taken(map[string]string{"a": "1"})
 	began := time.Now().UTC()

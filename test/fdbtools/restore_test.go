@@ -19,6 +19,7 @@ import (
 )
 
 func TestRestoreIsStartedOnceAndBringsTheKeysBack(t *testing.T) {
+	t.Parallel()
 	s := newRestoreScene(t)
 	s.taken(map[string]string{"a": "1", "b": "2"})
 	seen := s.look(true)
@@ -123,6 +124,7 @@ func TestRestoreThatMustNotBeStarted(t *testing.T) {
 }
 
 func TestRestoreIntoADatabaseWithData(t *testing.T) {
+	t.Parallel()
 	s := newRestoreScene(t)
 	version := s.taken(map[string]string{"a": "1", "x": "2"})
 	require.NoError(t, s.sim.Set(s.into, map[string]string{"b;": "here"}))
@@ -149,6 +151,7 @@ func TestRestoreIntoADatabaseWithData(t *testing.T) {
 }
 
 func TestRestoreIsAbortedOnce(t *testing.T) {
+	t.Parallel()
 	s := newRestoreScene(t)
 	s.planned(7)
 	assert.True(t, s.operate(contract.FDBRestoreAbort).Done)
@@ -227,6 +230,7 @@ func (s *restoreScene) killRestore(sub string, after bool) error {
 }
 
 func TestAgentsOfTheDestinationAreSeen(t *testing.T) {
+	t.Parallel()
 	s := newRestoreScene(t)
 	seen := s.look(false)
 	assert.Zero(t, seen.Agents)
@@ -275,6 +279,7 @@ func TestDestinationThatCannotBeAsked(t *testing.T) {
 }
 
 func TestRestoreIsStartedUnderTheOperatorsLock(t *testing.T) {
+	t.Parallel()
 	s := newRestoreScene(t)
 	s.planned(7)
 	s.runsInto(s.tag(), state.RestoreRunning)

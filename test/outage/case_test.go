@@ -20,12 +20,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/test/outage"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// patience is how long a case may take: a kill costs a workflow task's timeout, Velero may leave a backup for a minute.
-const patience = 2 * time.Minute
+const (
+	// patience is how long a case may take: a kill costs a workflow task's timeout, Velero may leave a backup for a minute.
+	patience  = 2 * time.Minute
+	readEvery = 200 * time.Millisecond
+)
 
 // testCase is one run of a scenario: a namespace, a cluster ID and the two processes of its own.
 type testCase struct {
@@ -107,7 +111,10 @@ func (c *testCase) gone() bool {
 // await polls until ok, and the objects' workflows have ended. That of an approval stays open.
 func (c *testCase) await(wish string, ok func() bool) {
 	c.t.Helper()
-	require.Eventually(c.t, ok, patience, 100*time.Millisecond, "%s: %s", c.namespace, wish)
+	if !assert.Eventually(c.t, ok, patience, readEvery, "%s: %s", c.namespace, wish) {
+		c.explain()
+		c.t.FailNow()
+	}
 	if c.nab != nil {
 		c.awaitEnd(contract.KindBackup, c.nab)
 	}
@@ -120,6 +127,19 @@ func (c *testCase) await(wish string, ok func() bool) {
 	if c.nadr != nil {
 		c.awaitEnd(contract.KindDownload, c.nadr)
 	}
+}
+
+// explain logs what there is of the case.
+func (c *testCase) explain() {
+	c.t.Helper()
+	e := c.effects()
+	c.t.Logf("%s\n%s\n%s\n%q\n%q\n%q", e.Object, e.Location, e.Restore, e.Backups, e.Requests, e.Writes)
+	for _, process := range []*env.Process{c.Worker, c.Watcher} {
+		c.t.Logf("%s runs: %t, its log ends so:\n%s", process.Name(), process.Running(), process.LogTail(20))
+	}
+	waiting, err := c.Driver.Pending()
+	c.t.Logf("moments that have not come: %v; the driver's error: %v", waiting, err)
+	c.t.Logf("moments: %v", c.Driver.Moments())
 }
 
 func (c *testCase) awaitEnd(kind contract.Kind, object client.Object) {
@@ -136,5 +156,5 @@ func (c *testCase) awaitEnd(kind contract.Kind, object client.Object) {
 		if assert.NoError(collect, err) {
 			assert.Equal(collect, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED, described.WorkflowExecutionInfo.Status)
 		}
-	}, patience, 100*time.Millisecond, "workflow %s has not completed: its object is settled", id)
+	}, patience, readEvery, "workflow %s has not completed: its object is settled", id)
 }

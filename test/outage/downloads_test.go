@@ -16,7 +16,7 @@ import (
 
 var downloadScenarios = []scenario{
 	{
-		name: "download a log", sampleEvery: 23,
+		name: "download a log",
 		before: func(c *testCase) {
 			approved(c)
 			c.backUpInto("own")
@@ -34,6 +34,7 @@ var downloadScenarios = []scenario{
 			assert.Equal(c.t, 1, occurrencesOf(e.Writes, "delete downloadrequests nadr-UUID"))
 			assert.Zero(c.t, occurrencesOf(e.Writes, "delete nonadmindownloadrequests log"), "the tenant has done that")
 		},
+		sample: []string{"watcher before signal", "temporal before local remove-download"},
 	},
 }
 

@@ -145,6 +145,23 @@ func KillAndRestart(ctx context.Context, process *env.Process, started chan<- er
 	}
 }
 
+// BeginOutage returns an action that begins an outage of a process and lets go; it ends by itself, which over is told.
+func BeginOutage(ctx context.Context, process *env.Process, how string, lasting time.Duration, over chan<- error) Action {
+	return func() error {
+		begun := make(chan struct{})
+		go func() {
+			ctx := context.WithoutCancel(ctx)
+			if how == Paused {
+				over <- PauseFor(process, lasting, begun)
+				return
+			}
+			over <- StopFor(ctx, process, lasting, begun)
+		}()
+		<-begun
+		return nil
+	}
+}
+
 // PauseFor stops a process with SIGSTOP for a time: connections stay open and nobody answers. It closes begun as soon as that
 // is so.
 func PauseFor(process *env.Process, lasting time.Duration, begun chan<- struct{}) error {

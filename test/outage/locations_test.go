@@ -34,6 +34,7 @@ var locationScenarios = []scenario{
 		check: func(c *testCase, e effects) {
 			assert.Len(c.t, e.Made, 1, "the approval request alone")
 		},
+		sample: []string{"worker after signal", "temporal before local refresh-approval"},
 	},
 	{
 		name:   "approve a storage location",
@@ -46,6 +47,7 @@ var locationScenarios = []scenario{
 			assert.Equal(c.t, 1, occurrencesOf(e.Writes, "create backupstoragelocations NAMESPACE-own-UUID"))
 			assert.Equal(c.t, 1, occurrencesOf(e.Writes, "create secrets NAMESPACE-own-UUID"))
 		},
+		sample: []string{"worker before signal", "temporal after local sync-location"},
 	},
 	{
 		name:   "approve a storage location through Temporal",
@@ -58,6 +60,7 @@ var locationScenarios = []scenario{
 			assert.Equal(c.t, 2, occurrencesOf(e.Writes,
 				"patch nonadminbackupstoragelocationapprovalrequests NAMESPACE-own-UUID"), "decided once, and tidied up")
 		},
+		sample: []string{"worker before regular decide-approval", "temporal after regular decide-approval"},
 	},
 	{
 		name:   "revoke a storage location",
@@ -68,6 +71,7 @@ var locationScenarios = []scenario{
 		check: func(c *testCase, e effects) {
 			assert.Contains(c.t, e.Writes, "delete secrets NAMESPACE-own-UUID")
 		},
+		sample: []string{"worker after local withdraw-location"},
 	},
 	{
 		name: "delete a storage location with a backup in it",
@@ -83,6 +87,7 @@ var locationScenarios = []scenario{
 			assert.Equal(c.t, effects{Writes: e.Writes, Files: e.Files}, e, "nothing is left in the cluster")
 			assert.NotEmpty(c.t, e.Files, "the data are the tenant's")
 		},
+		sample: []string{"watcher before local refresh-backup", "temporal after local delete-location"},
 	},
 }
 
@@ -177,7 +182,7 @@ func (c *testCase) approveThroughTemporal() {
 		})
 		var outcome contract.DecisionOutcome
 		return err == nil && handle.Get(ctx, &outcome) == nil && outcome.State == contract.ApprovalApproved
-	}, patience, 100*time.Millisecond, "the Update is answered")
+	}, patience, readEvery, "the Update is answered")
 }
 
 func (c *testCase) readLocation() (*oadpv1alpha1.NonAdminBackupStorageLocation, error) {

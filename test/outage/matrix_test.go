@@ -1,99 +1,215 @@
 package outage_test
 
 import (
-	"cmp"
 	"context"
+	"fmt"
 	"slices"
+	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/test/outage"
+	"holdfast.dev/holdfast/test/outage/points"
 )
 
-// sampleEvery is which part of the matrix runs without HOLDFAST_TEST_LONG, unless the scenario says otherwise.
-const sampleEvery = 29
+// baseline is an undisturbed run of a scenario, made once: what it left, and what came about in it.
+type baseline struct {
+	once    sync.Once
+	ran     bool
+	left    effects
+	moments []outage.Moment
+}
+
+var baselines = func() map[string]*baseline {
+	all := map[string]*baseline{}
+	for _, s := range scenarios {
+		all[s.name] = &baseline{}
+	}
+	return all
+}()
+
+// undisturbed returns the scenario's baseline. Nothing may be disturbed meanwhile.
+func undisturbed(t *testing.T, r *rig, s scenario) *baseline {
+	t.Helper()
+	b := baselines[s.name]
+	b.once.Do(func() {
+		c := newCase(t, r)
+		b.left = c.run(s, outage.Disturbance{})
+		s.check(c, b.left)
+		// A Schedule's time may come at any moment, or not in the next case.
+		b.moments = slices.DeleteFunc(c.Driver.Moments(), func(m outage.Moment) bool { return leftOut[m.Step] != "" })
+		b.ran = true
+	})
+	require.True(t, b.ran, "the undisturbed run of %q has failed", s.name)
+	return b
+}
 
 // Killed anywhere, restarted: the same comes of it as when nothing happens.
 func TestKilledAnywhere(t *testing.T) {
 	r := theRig(t)
-	met, ran := map[string]bool{}, 0
+	t.Run("own", func(t *testing.T) {
+		eachScenario(t, r, func(s scenario) bool { return !s.withoutVelero })
+	})
+	t.Run("temporal", func(t *testing.T) { // the cases share it
+		killTemporal(t, r, func(s scenario) bool { return !s.withoutVelero })
+	})
+	t.Run("without Velero", func(t *testing.T) {
+		without := func(s scenario) bool { return s.withoutVelero }
+		velero := r.stack.Component(env.Velero)
+		require.NoError(t, velero.Stop())
+		t.Cleanup(func() { require.NoError(t, velero.Restart(context.Background())) })
+		t.Run("own", func(t *testing.T) { eachScenario(t, r, without) })
+		t.Run("temporal", func(t *testing.T) { killTemporal(t, r, without) })
+	})
+	met := map[string]bool{}
 	for _, s := range scenarios {
+		if s.inLong && !outage.Long() {
+			continue
+		}
+		if !baselines[s.name].ran {
+			return // -run has chosen some, or one has failed
+		}
+		for _, m := range baselines[s.name].moments {
+			met[m.Step] = true
+		}
+	}
+	for _, activity := range allActivities() {
+		assert.True(t, met[activity] || leftOut[activity] != "", "%s: every activity is in the matrix, or there is a reason", activity)
+	}
+}
+
+// eachScenario runs scenarios undisturbed, and those cases in which a worker or watcher is killed: each has its own.
+func eachScenario(t *testing.T, r *rig, concerned func(scenario) bool) {
+	t.Helper()
+	for _, s := range scenarios {
+		if !concerned(s) {
+			continue
+		}
 		t.Run(s.name, func(t *testing.T) {
-			ran++
 			if s.inLong && !outage.Long() {
 				t.Skip("a part of the whole matrix (HOLDFAST_TEST_LONG)")
 			}
-			if s.withoutVelero {
-				velero := r.stack.Component(env.Velero)
-				require.NoError(t, velero.Stop())
-				t.Cleanup(func() { require.NoError(t, velero.Restart(context.Background())) })
+			t.Parallel()
+			b := undisturbed(t, r, s)
+			for _, d := range chosen(t, s, b) {
+				if d.Process == env.Temporal {
+					continue
+				}
+				t.Run(d.String(), func(t *testing.T) {
+					t.Parallel()
+					c := newCase(t, r)
+					c.requireSame(s, d, c.run(s, d))
+				})
 			}
-			want, moments := undisturbed(t, r, s)
-			// A Schedule's time may come at any moment, or not in the next case.
-			moments = slices.DeleteFunc(moments, func(m outage.Moment) bool { return leftOut[m.Step] != "" })
-			for _, m := range moments {
-				met[m.Step] = true
-			}
-			killedAnywhere(t, r, s, want, outage.Disturbances(moments))
 		})
-	}
-	if ran == len(scenarios) { // else -run has chosen some
-		for _, activity := range allActivities() {
-			assert.True(t, met[activity] || leftOut[activity] != "", "%s: every activity is in the matrix, or there is a reason", activity)
-		}
 	}
 }
 
-func killedAnywhere(t *testing.T, r *rig, s scenario, want effects, all []outage.Disturbance) {
+// chosen are the disturbances of a scenario that are asked for.
+func chosen(t *testing.T, s scenario, b *baseline) []outage.Disturbance {
 	t.Helper()
+	all := outage.Disturbances(b.moments)
 	require.GreaterOrEqual(t, len(all), 20, "before and after each of several activities, for each process")
-	ran := 0
-	for i, d := range all {
-		if !outage.Long() && i%cmp.Or(s.sampleEvery, sampleEvery) != 0 {
+	var names []string
+	for _, d := range all {
+		names = append(names, d.String())
+	}
+	assert.Subset(t, names, s.sample, "these moments never came in an undisturbed run")
+	if outage.Long() {
+		return all
+	}
+	return slices.DeleteFunc(all, func(d outage.Disturbance) bool { return !slices.Contains(s.sample, d.String()) })
+}
+
+// subject is a case of which several are disturbed together.
+type subject struct {
+	scenario
+	outage.Disturbance
+}
+
+// killTemporal kills Temporal at every moment that is asked for, once for as many cases as run at a time: each stands at its
+// moment until the others have come. In a regular activity none can stand for long, so that it is killed for each of those alone.
+func killTemporal(t *testing.T, r *rig, concerned func(scenario) bool) {
+	t.Helper()
+	var together, alone []subject
+	for _, s := range scenarios {
+		if !concerned(s) || (s.inLong && !outage.Long()) {
 			continue
 		}
-		ran++
-		t.Run(d.String(), func(t *testing.T) {
-			if d.Process != env.Temporal { // that one, the others share
-				t.Parallel()
+		for _, d := range chosen(t, s, undisturbed(t, r, s)) {
+			switch {
+			case d.Process != env.Temporal:
+			case d.Moment.Form == points.Local:
+				together = append(together, subject{s, d})
+			default:
+				alone = append(alone, subject{s, d})
 			}
-			begin := time.Now()
-			c := newCase(t, r)
-			got := c.run(s, d)
-			got.Writes = outage.WithLastWords(want.Writes, got.Writes)
-			assert.Equal(t, want, got)
-			say(t, "killed %s: same object, Velero objects, files and writes as undisturbed (%.0fs)", d, time.Since(begin).Seconds())
-		})
+		}
 	}
-	say(t, "%d of %d cases", ran, len(all))
+	for i, group := range slices.Collect(slices.Chunk(together, cases)) {
+		t.Run(fmt.Sprint("together ", i+1), func(t *testing.T) { killTemporalAt(t, r, group) })
+	}
+	for _, one := range alone {
+		t.Run("alone", func(t *testing.T) { killTemporalAt(t, r, []subject{one}) })
+	}
 }
 
-func undisturbed(t *testing.T, r *rig, s scenario) (effects, []outage.Moment) {
+func killTemporalAt(t *testing.T, r *rig, group []subject) {
 	t.Helper()
-	c := newCase(t, r)
-	left := c.run(s, outage.Disturbance{})
-	s.check(c, left)
-	return left, c.Driver.Moments()
+	var subjects []outage.Subject
+	for _, one := range group {
+		subjects = append(subjects, outage.Subject{
+			Name: one.name + " " + one.Disturbance.String(),
+			Run: func(t *testing.T, ready, there *outage.Guest) {
+				t.Helper()
+				c := newCase(t, r)
+				c.requireSame(one.scenario, one.Disturbance, c.runWith(one.scenario, one.Moment, func() (restarts int) {
+					c.Driver.At(one.Moment, there.Come)
+					require.NoError(t, ready.Come())
+					return 0 // of its own
+				}))
+			},
+		})
+	}
+	restarted := make(chan error, 1)
+	kill := outage.KillAndRestart(context.WithoutCancel(t.Context()), r.stack.Component(env.Temporal), restarted)
+	if outage.Together(t, subjects, kill) {
+		require.NoError(t, <-restarted)
+	}
 }
 
 // run runs a scenario with one disturbance and returns what it has left.
 func (c *testCase) run(s scenario, d outage.Disturbance) effects {
 	c.t.Helper()
+	return c.runWith(s, d.Moment, func() int { return d.Plan(c.t.Context(), c.Subjects) })
+}
+
+// runWith does so with a disturbance that is planned when the scenario is about to begin.
+func (c *testCase) runWith(s scenario, moment outage.Moment, plan func() (restarts int)) effects {
+	c.t.Helper()
 	s.before(c)
-	kills := d.Plan(c.t.Context(), c.Subjects)
+	restarts := plan()
 	c.Driver.Arm()
 	s.act(c)
 	c.await(s.wish, func() bool { return s.done(c) })
 	waiting, err := c.Driver.Pending()
 	require.NoError(c.t, err)
-	if len(waiting) > 0 && d.Moment.Occurrence > 1 {
+	if len(waiting) > 0 && moment.Occurrence > 1 {
 		c.t.Skipf("not in every run is this done more than once: %v", waiting)
 	}
 	require.Empty(c.t, waiting, "these moments never came, so nothing was killed there")
-	require.NoError(c.t, c.AwaitRestarts(kills, patience))
+	require.NoError(c.t, c.AwaitRestarts(restarts, patience))
 	return c.effects()
+}
+
+// requireSame: the same object, Velero objects, files and writes have come of it as when nothing happens.
+func (c *testCase) requireSame(s scenario, d outage.Disturbance, got effects) {
+	c.t.Helper()
+	want := baselines[s.name].left
+	got.Writes = outage.WithLastWords(want.Writes, got.Writes)
+	assert.Equal(c.t, want, got, "killed %s", d)
+	say(c.t, "killed %s: same object, Velero objects, files and writes as undisturbed", d)
 }

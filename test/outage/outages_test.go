@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -21,50 +20,208 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// An outage that begins while a step is about to be taken: the step runs into it. The same comes of it as when nothing
-// happens. All cases share what is away, so none is parallel.
+// sharedOutage is one outage with all its subjects inside: each has come to its moment when it begins.
+type sharedOutage struct {
+	component, how string
+	subjects       []meant
+	// busy: a tenant goes on creating backups meanwhile.
+	busy bool
+}
+
+// meant is a step of a scenario that is about to be taken.
+type meant struct {
+	scenario, step, of string
+	occurrence         int // the first one, if zero
+	// inLong: with HOLDFAST_TEST_LONG only, since Velero takes its time afterwards.
+	inLong bool
+}
+
+func (m meant) moment() outage.Moment {
+	return outage.Moment{Point: points.Point{Step: m.step, Form: points.Local, Of: m.of}, Occurrence: max(m.occurrence, 1)}
+}
+
+var (
+	aboutToCreate   = meant{scenario: "create", step: contract.ActivityStartBackup}
+	aboutToBegin    = meant{scenario: "create", step: contract.ActivityStartBackup, inLong: true}
+	aboutToRefuse   = meant{scenario: "an invalid edit after the end", step: contract.ActivityAdmitBackup}
+	aboutToMirror   = meant{scenario: "create", step: contract.ActivityRefreshBackup, occurrence: 2}
+	aboutToAsk      = meant{scenario: "ask for a storage location", step: contract.ActivityAdmitLocation}
+	aboutToSync     = meant{scenario: "approve a storage location", step: contract.ActivitySyncLocation}
+	aboutToApprove  = meant{scenario: "approve a storage location", step: contract.ActivityAdvanceApproval}
+	aboutToRevoke   = meant{scenario: "revoke a storage location", step: contract.ActivityAdvanceApproval}
+	aboutToRelease  = meant{scenario: "delete a storage location with a backup in it", step: contract.ActivityReleaseLocation}
+	aboutToRestore  = meant{scenario: "restore with warnings", step: contract.ActivityStartRestore}
+	aboutToFinalize = meant{scenario: "restore with warnings", step: contract.ActivityRecordFinalization, of: "volumes"}
+	aboutToDownload = meant{scenario: "download a log", step: contract.ActivityRequestDownload}
+)
+
+// The API server is not stopped later: Velero, in the middle of a backup, may fail it then, or lose its end (see
+// TestAFinalStatusThatVeleroLostIsTold).
+var sharedOutages = []sharedOutage{
+	{env.KubeAPIServer, outage.Paused, []meant{aboutToCreate, aboutToMirror, aboutToSync, aboutToDownload}, false},
+	{
+		env.KubeAPIServer, outage.Stopped,
+		[]meant{aboutToBegin, aboutToRefuse, aboutToAsk, aboutToRevoke, aboutToRelease, aboutToFinalize},
+		false,
+	},
+	{env.Etcd, outage.Paused, []meant{aboutToCreate, aboutToApprove, aboutToRestore}, false},
+	{env.Temporal, outage.Paused, []meant{aboutToCreate, aboutToRevoke, aboutToFinalize}, false},
+	{env.Temporal, outage.Stopped, []meant{aboutToMirror, aboutToRelease, aboutToDownload}, true},
+	{env.Temporal, withoutDatabase, []meant{aboutToMirror, aboutToApprove, aboutToRestore}, false},
+}
+
+// withoutDatabase is how Temporal is away and has lost everything when it comes back.
+const withoutDatabase = "stopped without its database"
+
+func (o sharedOutage) concerns(s scenario) bool {
+	return slices.ContainsFunc(o.chosen(), func(m meant) bool { return m.scenario == s.name })
+}
+
+// chosen are the subjects that are asked for.
+func (o sharedOutage) chosen() []meant {
+	return slices.DeleteFunc(slices.Clone(o.subjects), func(m meant) bool { return m.inLong && !outage.Long() })
+}
+
+// lasting is how long it is away, and how many backups are created meanwhile.
+func (o sharedOutage) lasting() (time.Duration, int) {
+	switch {
+	case !outage.Long():
+		return 8 * time.Second, 10
+	case o.busy:
+		return time.Minute, 50
+	}
+	return 30 * time.Second, 0 // Velero tries its own patches for 40 seconds; what it loses after that no one gets back
+}
+
+// An outage that begins while steps are about to be taken: all run into it. The same comes of each as when nothing happens.
 func TestOutagesAtAPoint(t *testing.T) {
-	lasting := 8 * time.Second
-	if outage.Long() {
-		lasting = 30 * time.Second // Velero tries its own patches for 40 seconds; what it loses after that no one gets back
-	}
 	r := theRig(t)
-	before := func(step string, occurrence int) outage.Moment {
-		return outage.Moment{Point: points.Point{Step: step, Form: points.Local}, Occurrence: occurrence}
-	}
-	// Not stopped later: Velero, in the middle of a backup, may fail it then, or lose its end (see TestAFinalStatusThatVeleroLostIsTold).
-	tests := []struct {
-		scenario  string
-		component string
-		how       string
-		moment    outage.Moment
-	}{
-		{"create", env.KubeAPIServer, "paused", before(contract.ActivityStartBackup, 1)},
-		{"create", env.KubeAPIServer, "stopped", before(contract.ActivityStartBackup, 1)},
-		{"create", env.KubeAPIServer, "paused", before(contract.ActivityRefreshBackup, 2)},
-		{"create", env.Temporal, "paused", before(contract.ActivityStartBackup, 1)},
-		{"create", env.Temporal, "stopped", before(contract.ActivityRefreshBackup, 2)},
-		{"create", env.Temporal, "stopped without its database", before(contract.ActivityRefreshBackup, 2)},
-		{"create", env.Etcd, "paused", before(contract.ActivityStartBackup, 1)},
-		{"ask for a storage location", env.KubeAPIServer, "stopped", before(contract.ActivityAdmitLocation, 1)},
-		{"approve a storage location", env.KubeAPIServer, "paused", before(contract.ActivitySyncLocation, 1)},
-		{"approve a storage location", env.Temporal, "stopped without its database", before(contract.ActivityAdvanceApproval, 1)},
-		{"revoke a storage location", env.KubeAPIServer, "stopped", before(contract.ActivityAdvanceApproval, 1)},
-		{"delete a storage location with a backup in it", env.KubeAPIServer, "stopped", before(contract.ActivityReleaseLocation, 1)},
-	}
-	undisturbedOnce := map[string]effects{}
-	for _, test := range tests {
-		t.Run(fmt.Sprintf("%s, %s %s %s", test.scenario, test.component, test.how, test.moment), func(t *testing.T) {
-			s := scenarioOf(t, test.scenario)
-			if _, found := undisturbedOnce[s.name]; !found {
-				undisturbedOnce[s.name], _ = undisturbed(t, r, s)
+	t.Run("undisturbed", func(t *testing.T) {
+		for _, s := range scenarios {
+			if slices.ContainsFunc(sharedOutages, func(o sharedOutage) bool { return o.concerns(s) }) {
+				t.Run(s.name, func(t *testing.T) {
+					t.Parallel()
+					undisturbed(t, r, s)
+				})
 			}
-			c := newCase(t, r)
-			c.runInto(s, test.moment, test.component, test.how, lasting)
-			c.await(s.wish, func() bool { return s.done(c) })
-			assert.Equal(t, undisturbedOnce[s.name], c.effects())
+		}
+	})
+	for _, o := range sharedOutages {
+		t.Run(o.component+" "+o.how, func(t *testing.T) { o.run(t, r) })
+	}
+}
+
+// happening is a shared outage for those inside.
+type happening struct {
+	sharedOutage
+	over chan struct{}
+	back time.Time // when it was over
+	err  error
+}
+
+// run has all subjects come to their moments, begins the outage, and compares what comes of each.
+func (o sharedOutage) run(t *testing.T, r *rig) {
+	t.Helper()
+	h := &happening{sharedOutage: o, over: make(chan struct{})}
+	var subjects []outage.Subject
+	for _, m := range o.chosen() {
+		subjects = append(subjects, outage.Subject{
+			Name: m.scenario + " " + m.moment().String(),
+			Run:  func(t *testing.T, ready, there *outage.Guest) { h.runInto(newCase(t, r), m, ready, there) },
 		})
 	}
+	if o.busy {
+		subjects = append(subjects, outage.Subject{
+			Name: "backups created meanwhile",
+			Run:  func(t *testing.T, ready, there *outage.Guest) { h.createMeanwhile(newCase(t, r), ready, there) },
+		})
+	}
+	lasting, _ := o.lasting()
+	returned := make(chan error, 1)
+	begin := r.outage(t.Context(), o.component, o.how, lasting, returned)
+	happened := outage.Together(t, subjects, func() error {
+		go func() {
+			h.err = <-returned
+			h.back = time.Now()
+			close(h.over)
+		}()
+		return begin()
+	})
+	if happened {
+		<-h.over
+		require.NoError(t, h.err)
+	}
+	if o.component != env.Temporal {
+		require.NoError(t, r.renewVelero())
+	}
+}
+
+// renewVelero spares what comes next the minutes that Velero's own watches take to come back.
+func (r *rig) renewVelero() error { return r.stack.Component(env.Velero).Restart(context.Background()) }
+
+// runInto runs a scenario until the outage has begun at its moment and is over, and compares what comes of it.
+func (h *happening) runInto(c *testCase, m meant, ready, there *outage.Guest) {
+	c.t.Helper()
+	s := scenarioOf(c.t, m.scenario)
+	c.forgotten = h.how == withoutDatabase
+	s.before(c)
+	c.Driver.At(m.moment(), there.Come)
+	require.NoError(c.t, ready.Come())
+	c.Driver.Arm()
+	s.act(c)
+	h.await(c)
+	c.await(s.wish, func() bool { return s.done(c) })
+	waiting, err := c.Driver.Pending()
+	require.NoError(c.t, err)
+	require.Empty(c.t, waiting, "it never came, so that the outage did not meet it there")
+	took := time.Since(h.back)
+	if m == aboutToFinalize {
+		assert.Less(c.t, took, settled, "from the outage's end to the final status")
+	}
+	assert.Equal(c.t, baselines[s.name].left, c.effects())
+	say(c.t, "as undisturbed %s after the outage", took.Round(time.Second/10))
+}
+
+func (h *happening) await(c *testCase) {
+	c.t.Helper()
+	lasting, _ := h.lasting()
+	select {
+	case <-h.over:
+	case <-time.After(patience + lasting):
+		require.FailNow(c.t, "the outage never began or never ended")
+	}
+}
+
+// createMeanwhile creates backups while Temporal is away; all complete afterwards.
+func (h *happening) createMeanwhile(c *testCase, ready, there *outage.Guest) {
+	c.t.Helper()
+	_, count := h.lasting()
+	require.NoError(c.t, ready.Come())
+	there.Excuse()
+	<-there.Held()
+	var nabs []*oadpv1alpha1.NonAdminBackup
+	for i := range count {
+		c.backUpAs(fmt.Sprintf("while-away-%02d", i))
+		nabs = append(nabs, c.nab)
+	}
+	select {
+	case <-h.over:
+		require.FailNow(c.t, "the outage was over before all were created")
+	default:
+	}
+	h.await(c)
+	const each = 5 * time.Second // Velero backs up one after the other, in an order of its own
+	require.Eventually(c.t, func() bool {
+		return !slices.ContainsFunc(nabs, func(nab *oadpv1alpha1.NonAdminBackup) bool {
+			c.nab = nab
+			return !c.completed()
+		})
+	}, patience+time.Duration(count)*each, time.Second, "all complete")
+	for _, c.nab = range nabs {
+		c.await("Completed", c.completed)
+	}
+	assert.Len(c.t, c.effects().Backups, count, "one Velero Backup each")
+	say(c.t, "%d backups created without Temporal; all complete %s after its return", count, time.Since(h.back).Round(time.Second))
 }
 
 // runInto runs a scenario in which an outage begins at a moment, until that is over.
@@ -72,7 +229,8 @@ func (c *testCase) runInto(s scenario, moment outage.Moment, component, how stri
 	c.t.Helper()
 	s.before(c)
 	over := make(chan error, 1)
-	c.Driver.At(moment, c.outage(component, how, lasting, over))
+	c.forgotten = how == withoutDatabase
+	c.Driver.At(moment, c.outage(c.t.Context(), component, how, lasting, over))
 	c.Driver.Arm()
 	s.act(c)
 	select {
@@ -81,8 +239,7 @@ func (c *testCase) runInto(s scenario, moment outage.Moment, component, how stri
 	case <-time.After(patience + lasting):
 		c.t.Fatalf("%s never came", moment)
 	}
-	// Velero's own watches take minutes to come back; what runs next does not wait for them.
-	c.t.Cleanup(func() { require.NoError(c.t, c.stack.Component(env.Velero).Restart(context.Background())) })
+	c.t.Cleanup(func() { require.NoError(c.t, c.renewVelero()) })
 }
 
 func scenarioOf(t *testing.T, name string) scenario {
@@ -93,20 +250,19 @@ func scenarioOf(t *testing.T, name string) scenario {
 }
 
 // outage returns an action that begins an outage and lets go; it ends by itself.
-func (c *testCase) outage(component, how string, lasting time.Duration, over chan<- error) outage.Action {
-	begin := c.Outage(c.t.Context(), component, how, lasting, over)
+func (r *rig) outage(ctx context.Context, component, how string, lasting time.Duration, over chan<- error) outage.Action {
+	begin := outage.BeginOutage(ctx, r.stack.Component(component), how, lasting, over)
 	return func() error {
 		err := begin()
-		if err == nil && strings.HasSuffix(how, "without its database") {
-			err = c.loseTemporalsDatabase()
+		if err == nil && how == withoutDatabase {
+			err = r.loseTemporalsDatabase()
 		}
 		return err
 	}
 }
 
-func (c *testCase) loseTemporalsDatabase() error {
-	c.forgotten = true
-	files, err := filepath.Glob(filepath.Join(c.stack.Dir(), "data", "temporal.db*"))
+func (r *rig) loseTemporalsDatabase() error {
+	files, err := filepath.Glob(filepath.Join(r.stack.Dir(), "data", "temporal.db*"))
 	if err != nil || len(files) == 0 {
 		return fmt.Errorf("Temporal's database is not where it was: %w", err)
 	}
@@ -114,38 +270,4 @@ func (c *testCase) loseTemporalsDatabase() error {
 		err = errors.Join(err, os.Remove(file))
 	}
 	return err
-}
-
-// While Temporal is away tenants go on creating backups; all complete afterwards.
-func TestTemporalAwayWhileBackupsAreCreated(t *testing.T) {
-	const count, lasting = 50, time.Minute
-	r := theRig(t)
-	c := newCase(t, r)
-	begun, over := make(chan struct{}), make(chan error, 1)
-	go func() {
-		over <- outage.StopFor(context.WithoutCancel(t.Context()), r.stack.Component(env.Temporal), lasting, begun)
-	}()
-	<-begun
-	var nabs []*oadpv1alpha1.NonAdminBackup
-	for i := range count {
-		c.backUpAs(fmt.Sprintf("while-away-%02d", i))
-		nabs = append(nabs, c.nab)
-	}
-	require.NoError(t, <-over)
-	back := time.Now()
-	const each = 5 * time.Second // Velero backs up one after the other, in an order of its own
-	require.Eventually(t, func() bool {
-		for _, c.nab = range nabs {
-			if !c.completed() {
-				return false
-			}
-		}
-		return true
-	}, patience+count*each, time.Second, "all complete")
-	for _, c.nab = range nabs {
-		c.await("Completed", c.completed)
-	}
-	assert.Len(t, c.effects().Backups, count, "one Velero Backup each")
-	say(t, "%d backups created during %s without Temporal; all complete %s after its return", count, lasting,
-		time.Since(back).Round(time.Second))
 }

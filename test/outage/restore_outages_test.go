@@ -40,7 +40,6 @@ type restoreOutage struct {
 	component, how string
 	at             string // of restorePoints
 	lasting        time.Duration
-	short          bool // for eight seconds instead, in every run of the tests
 }
 
 // disturbsVelero: Velero works on the restore meanwhile, and may fail it. Then that is what has to be told.
@@ -53,43 +52,40 @@ func (o restoreOutage) disturbsVelero() bool {
 func restoreOutages() []restoreOutage {
 	const half, minute, five = 30 * time.Second, time.Minute, 5 * time.Minute
 	return []restoreOutage{
-		{env.KubeAPIServer, "stopped", "Finalizing", half, true},
-		{env.Etcd, "paused", "results", half, false},
-		{env.KubeAPIServer, "paused", "created", half, false},
-		{env.KubeAPIServer, "paused", "Velero's phase", half, false},
-		{env.KubeAPIServer, "paused", "planned", half, false},
-		{env.KubeAPIServer, "stopped", "volumes", half, false},
-		{env.KubeAPIServer, "paused", "cleanup", half, false},
-		{env.KubeAPIServer, "paused", "validation", half, false},
-		{env.KubeAPIServer, "stopped", "results", half, false},
-		{env.KubeAPIServer, "stopped", "finally recorded", half, false},
-		{env.Etcd, "paused", "created", half, false},
-		{env.Temporal, "paused", "created", half, false},
-		{env.Temporal, "stopped", "Velero's phase", half, false},
-		{env.Temporal, "stopped", "results", half, false},
-		{env.Temporal, "stopped without its database", "validation", half, false},
-		{env.KubeAPIServer, "stopped", "created", minute, false},
-		{env.KubeAPIServer, "paused", "volumes", minute, false},
-		{env.KubeAPIServer, "stopped", "finally recorded", minute, false},
-		{env.Temporal, "stopped", "planned", minute, false},
-		{env.KubeAPIServer, "stopped", "planned", five, false},
-		{env.KubeAPIServer, "paused", "finally recorded", five, false},
+		{env.KubeAPIServer, "stopped", "Finalizing", half},
+		{env.Etcd, "paused", "results", half},
+		{env.KubeAPIServer, "paused", "created", half},
+		{env.KubeAPIServer, "paused", "Velero's phase", half},
+		{env.KubeAPIServer, "paused", "planned", half},
+		{env.KubeAPIServer, "stopped", "volumes", half},
+		{env.KubeAPIServer, "paused", "cleanup", half},
+		{env.KubeAPIServer, "paused", "validation", half},
+		{env.KubeAPIServer, "stopped", "results", half},
+		{env.KubeAPIServer, "stopped", "finally recorded", half},
+		{env.Etcd, "paused", "created", half},
+		{env.Temporal, "paused", "created", half},
+		{env.Temporal, "stopped", "Velero's phase", half},
+		{env.Temporal, "stopped", "results", half},
+		{env.Temporal, "stopped without its database", "validation", half},
+		{env.KubeAPIServer, "stopped", "created", minute},
+		{env.KubeAPIServer, "paused", "volumes", minute},
+		{env.KubeAPIServer, "stopped", "finally recorded", minute},
+		{env.Temporal, "stopped", "planned", minute},
+		{env.KubeAPIServer, "stopped", "planned", five},
+		{env.KubeAPIServer, "paused", "finally recorded", five},
 	}
 }
 
 // An outage at a phase change of a restore: soon after its end, and after Velero's, the restore shows how it ended, and the same
 // comes of it as when nothing happens.
 func TestOutagesDuringARestore(t *testing.T) {
+	if !outage.Long() {
+		t.Skip("the whole matrix (HOLDFAST_TEST_LONG): TestOutagesAtAPoint has one of them")
+	}
 	r := theRig(t)
 	s := scenarioOf(t, "restore with warnings")
-	want, _ := undisturbed(t, r, s)
+	want := undisturbed(t, r, s).left
 	for _, o := range restoreOutages() {
-		if !outage.Long() {
-			if !o.short {
-				continue
-			}
-			o.lasting = 8 * time.Second
-		}
 		t.Run(fmt.Sprintf("%s %s %s, %s", o.component, o.how, o.lasting, o.at), func(t *testing.T) {
 			c := newCase(t, r)
 			moment := outage.Moment{Point: restorePoints[o.at], Occurrence: 1}
@@ -136,7 +132,7 @@ func (c *testCase) awaitVeleroEnd() velerov1.RestorePhase {
 			}
 		}
 		return false
-	}, patience, 50*time.Millisecond, "%s: Velero ends the restore", c.namespace)
+	}, patience, readEvery, "%s: Velero ends the restore", c.namespace)
 	return phase
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"strings"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -47,7 +46,7 @@ var restoreScenarios = []scenario{
 		},
 	},
 	{
-		name: "restore with warnings", sampleEvery: 23,
+		name:   "restore with warnings",
 		before: func(c *testCase) { lost(c, "Recycle") },
 		act:    (*testCase).restore,
 		wish:   "finalized",
@@ -58,6 +57,11 @@ var restoreScenarios = []scenario{
 			assert.Contains(c.t, e.Restored.Volume, `"tier":"gold"`)
 			assert.Equal(c.t, 1, strings.Count(e.Restored.Results, "holdfast volumes: "), e.Restored.Results)
 			assert.False(c.t, c.published.IsZero(), "the results were published")
+		},
+		sample: []string{
+			"worker before regular run-finalization-task volumes", "worker after regular publish-finalization",
+			"watcher before regular run-finalization-task cleanup", "watcher after regular publish-finalization",
+			"temporal before regular run-finalization-task validation", "temporal after local record-finalization end",
 		},
 	},
 	{
@@ -81,7 +85,7 @@ var restoreScenarios = []scenario{
 		},
 	},
 	{
-		name: "edit a restore, then delete it", sampleEvery: 23,
+		name: "edit a restore, then delete it",
 		before: func(c *testCase) {
 			loseAfterBackup(c)
 			c.restore()
@@ -96,6 +100,9 @@ var restoreScenarios = []scenario{
 		wish:  "gone",
 		done:  (*testCase).restoreGone,
 		check: nothingLeftOfRestore,
+		sample: []string{
+			"worker after local delete-velero-restore", "watcher after signal", "temporal before local release-restore",
+		},
 	},
 	{
 		name: "delete a restore whose workload is waited for", inLong: true,
@@ -103,7 +110,7 @@ var restoreScenarios = []scenario{
 			c.pod()
 			loseAfterBackup(c)
 			c.restore()
-			require.Eventually(c.t, c.validating, patience, 100*time.Millisecond, "the validation waits")
+			require.Eventually(c.t, c.validating, patience, readEvery, "the validation waits")
 		},
 		act:   (*testCase).deleteRestore,
 		wish:  "gone",

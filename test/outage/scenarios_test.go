@@ -2,7 +2,6 @@ package outage_test
 
 import (
 	"slices"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -22,8 +21,8 @@ type scenario struct {
 	withoutVelero bool
 	// inLong: it runs with HOLDFAST_TEST_LONG only; every activity is in another one too.
 	inLong bool
-	// sampleEvery is that of the scenario, for one that takes long.
-	sampleEvery int
+	// sample are the disturbances that every run of the tests has.
+	sample []string
 	// before brings the case to where the scenario begins; nothing is disturbed yet.
 	before func(*testCase)
 	// act is what the tenant does.
@@ -49,6 +48,9 @@ var backupScenarios = []scenario{
 			assert.NotEmpty(c.t, e.Files)
 			assert.Equal(c.t, []string{"create backups NAMESPACE-nightly-UUID", "patch nonadminbackups nightly"}, e.Writes)
 		},
+		sample: []string{
+			"worker after local start-backup", "watcher before signal", "temporal after local refresh-backup (2)",
+		},
 	},
 	{
 		name:   "delete with the data",
@@ -59,6 +61,10 @@ var backupScenarios = []scenario{
 		check: func(c *testCase, e effects) {
 			assert.Equal(c.t, effects{Writes: e.Writes}, e, "nothing is left in cluster or bucket")
 			assert.Contains(c.t, e.Writes, "create deletebackuprequests NAMESPACE-nightly-UUID-1")
+		},
+		sample: []string{
+			"worker before regular request-velero-deletion", "watcher after local request-velero-deletion",
+			"temporal before local request-velero-deletion",
 		},
 	},
 	{
@@ -71,6 +77,7 @@ var backupScenarios = []scenario{
 			assert.Empty(c.t, e.Object)
 			assert.NotEmpty(c.t, e.Files, "the data are kept")
 		},
+		sample: []string{"worker before local delete-velero-objects"},
 	},
 	{
 		name:   "delete plainly, then with the data",
@@ -87,6 +94,7 @@ var backupScenarios = []scenario{
 			assert.Contains(c.t, e.Writes, "create deletebackuprequests NAMESPACE-nightly-UUID-1")
 			assert.NotContains(c.t, e.Writes, "delete nonadminbackups nightly", "the tenant has done that")
 		},
+		sample: []string{"watcher before local release-backup"},
 	},
 	{
 		name:          "delete what Velero has not begun",
@@ -100,6 +108,7 @@ var backupScenarios = []scenario{
 			assert.Contains(c.t, e.Writes, "delete backups NAMESPACE-nightly-UUID", "withdrawn")
 			assert.NotContains(c.t, e.Writes, "create deletebackuprequests NAMESPACE-nightly-UUID-1")
 		},
+		sample: []string{"watcher after local withdraw-velero-backup"},
 	},
 	{
 		name:   "an invalid edit after the end",
@@ -113,6 +122,7 @@ var backupScenarios = []scenario{
 			assert.Len(c.t, e.Backups, 1)
 			assert.NotEmpty(c.t, e.Files)
 		},
+		sample: []string{"worker before regular admit-backup"},
 	},
 }
 
@@ -162,7 +172,7 @@ func queued(c *testCase) {
 		nab, err := c.read()
 		return err == nil && nab != nil && nab.Status.Phase == oadpv1alpha1.NonAdminPhaseCreated &&
 			nab.Status.QueueInfo != nil && nab.Status.QueueInfo.EstimatedQueuePosition > 0 // so the watcher knows of both
-	}, patience, 100*time.Millisecond, "%s/%s: a place in the queue", c.namespace, c.nab.Name)
+	}, patience, readEvery, "%s/%s: a place in the queue", c.namespace, c.nab.Name)
 }
 
 func (c *testCase) deletionPending() bool {

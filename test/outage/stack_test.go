@@ -2,7 +2,9 @@ package outage_test
 
 import (
 	"context"
+	"flag"
 	"os"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -31,12 +33,17 @@ type rig struct {
 	binaries map[string]string // of the build for outage tests
 }
 
+// cases is how many cases run at a time: they wait more than they work.
+const cases = 8
+
 // shared is started by the first test that needs it.
 var shared = sync.OnceValues(startRig)
 
 var started *rig
 
 func TestMain(m *testing.M) {
+	flag.Parse()
+	_ = flag.Set("test.parallel", strconv.Itoa(cases))
 	ctrllog.SetLogger(logr.Discard())
 	code := m.Run()
 	if started != nil {

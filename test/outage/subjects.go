@@ -123,20 +123,7 @@ func (s *Subjects) AwaitRestarts(count int, patience time.Duration) error {
 
 // Outage returns an action that begins an outage of a component of the stack and lets go; it ends by itself, which over is told.
 func (s *Subjects) Outage(ctx context.Context, component, how string, lasting time.Duration, over chan<- error) Action {
-	process := s.stack.Component(component)
-	return func() error {
-		begun := make(chan struct{})
-		go func() {
-			ctx := context.WithoutCancel(ctx)
-			if how == Paused {
-				over <- PauseFor(process, lasting, begun)
-				return
-			}
-			over <- StopFor(ctx, process, lasting, begun)
-		}()
-		<-begun
-		return nil
-	}
+	return BeginOutage(ctx, s.stack.Component(component), how, lasting, over)
 }
 
 // How a component is away.

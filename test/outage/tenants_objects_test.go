@@ -2,7 +2,6 @@ package outage_test
 
 import (
 	"context"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -80,5 +79,5 @@ func (c *testCase) lose() {
 	require.Eventually(c.t, func() bool {
 		key := client.ObjectKey{Namespace: c.namespace, Name: "data"}
 		return apierrors.IsNotFound(c.admin.Get(context.Background(), key, &corev1.PersistentVolumeClaim{}))
-	}, patience, 100*time.Millisecond, "%s: the claim is gone", c.namespace)
+	}, patience, readEvery, "%s: the claim is gone", c.namespace)
 }

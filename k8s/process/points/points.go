@@ -11,9 +11,11 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"time"
 
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/workflow"
 
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -97,6 +99,10 @@ func Report(ctx context.Context, p Point) {
 	_ = answer.Body.Close()
 }
 
+// standing is how long a process may stand at a point in a local activity: that much longer than in the product is what the
+// activity has, and none of it is left when the process goes on.
+const standing = 5 * time.Minute
+
 // Interceptor reports every activity of a worker, local ones too.
 func Interceptor() interceptor.WorkerInterceptor { return &workers{} }
 
@@ -111,6 +117,33 @@ func (*workers) InterceptActivity(
 	return &activities{interceptor.ActivityInboundInterceptorBase{Next: next}}
 }
 
+// InterceptWorkflow implements interceptor.WorkerInterceptor.
+func (*workers) InterceptWorkflow(
+	_ workflow.Context, next interceptor.WorkflowInboundInterceptor,
+) interceptor.WorkflowInboundInterceptor {
+	return &workflows{interceptor.WorkflowInboundInterceptorBase{Next: next}}
+}
+
+type workflows struct {
+	interceptor.WorkflowInboundInterceptorBase
+}
+
+// Init implements interceptor.WorkflowInboundInterceptor.
+func (w *workflows) Init(next interceptor.WorkflowOutboundInterceptor) error {
+	return w.Next.Init(&outbound{interceptor.WorkflowOutboundInterceptorBase{Next: next}})
+}
+
+type outbound struct {
+	interceptor.WorkflowOutboundInterceptorBase
+}
+
+// ExecuteLocalActivity implements interceptor.WorkflowOutboundInterceptor.
+func (o *outbound) ExecuteLocalActivity(ctx workflow.Context, activityType string, args ...any) workflow.Future {
+	options := workflow.GetLocalActivityOptions(ctx)
+	options.StartToCloseTimeout += standing
+	return o.Next.ExecuteLocalActivity(workflow.WithLocalActivityOptions(ctx, options), activityType, args...)
+}
+
 type activities struct {
 	interceptor.ActivityInboundInterceptorBase
 }
@@ -122,8 +155,15 @@ func (a *activities) ExecuteActivity(ctx context.Context, in *interceptor.Execut
 	if info.IsLocalActivity {
 		point.Form = Local
 	}
+	deadline, _ := ctx.Deadline()
+	limit := time.Until(deadline) - standing
 	Report(ctx, point)
-	result, err := a.Next.ExecuteActivity(ctx, in)
+	acting, cancel := ctx, context.CancelFunc(func() {})
+	if info.IsLocalActivity {
+		acting, cancel = context.WithTimeout(ctx, limit)
+	}
+	result, err := a.Next.ExecuteActivity(acting, in)
+	cancel()
 	if found, is := result.(contract.FDBExpiriesFound); is {
 		result = own(found)
 	}

@@ -1,13 +1,13 @@
 package fdb_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -18,68 +18,118 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// baseline is an undisturbed run: what it left, and what came about in it.
+// baseline is an undisturbed run of a scenario, made once: what it left, and what came about in it.
 type baseline struct {
 	scenario
+	once    sync.Once
+	ran     bool
 	left    effects
 	moments []outage.Moment
 }
 
-// Killed anywhere, restarted: the same comes of it as when nothing happens.
-func TestKilledAnywhere(t *testing.T) {
-	r := theRig(t)
-	baselines := undisturbed(t, r, scenarios)
-	if len(baselines) == len(scenarios) { // else -run has chosen some, or one has failed
-		met := map[string]bool{}
-		for _, b := range baselines {
-			for _, m := range b.moments {
-				met[m.Step] = true
-			}
-		}
-		for _, activity := range allActivities() {
-			assert.True(t, met[activity] || leftOut[activity] != "", "%s: every activity is in the matrix, or there is a reason", activity)
-		}
+var baselines = func() map[string]*baseline {
+	all := map[string]*baseline{}
+	for _, s := range scenarios {
+		all[s.name] = &baseline{scenario: s}
 	}
-	var all, chosen int
-	t.Run("Temporal", func(t *testing.T) { // the cases share it: one after the other
-		a, n := killedAnywhere(t, r, baselines, func(d outage.Disturbance) bool { return d.Process == env.Temporal })
-		all, chosen = all+a, chosen+n
+	return all
+}()
+
+// undisturbed returns the baseline of a scenario. Nothing that the cases share may be disturbed meanwhile.
+func undisturbed(t *testing.T, r *rig, scenario string) *baseline {
+	t.Helper()
+	b := baselines[scenario]
+	require.NotNil(t, b, scenario)
+	b.once.Do(func() {
+		c := newCase(t, r)
+		b.left = c.run(b.scenario, outage.Disturbance{})
+		b.check(c, b.left)
+		t.Logf("left: %s", asJSON(b.left))
+		// What comes by the clock alone may come at any moment, or not in the next case.
+		b.moments = slices.DeleteFunc(c.momentsOf(b.scenario), func(m outage.Moment) bool { return leftOut[m.Step] != "" })
+		b.ran = true
 	})
-	t.Run("own", func(t *testing.T) {
-		a, n := killedAnywhere(t, r, baselines, func(d outage.Disturbance) bool { return d.Process != env.Temporal })
-		all, chosen = all+a, chosen+n
-	})
-	t.Logf("%d of %d cases", chosen, all)
+	require.True(t, b.ran, "the undisturbed run of %q has failed", scenario)
+	return b
 }
 
-// undisturbed runs scenarios side by side.
-func undisturbed(t *testing.T, r *rig, wanted []scenario) []baseline {
-	t.Helper()
-	var mutex sync.Mutex
-	found := map[string]baseline{}
+// Temporal killed anywhere, restarted: the same comes of it as when nothing happens. The cases share it, so that no others run.
+func TestTemporalKilledAnywhere(t *testing.T) {
+	r := theRig(t)
 	t.Run("undisturbed", func(t *testing.T) {
-		for _, s := range wanted {
+		for _, s := range scenarios {
 			t.Run(s.name, func(t *testing.T) {
+				if s.inLong && !outage.Long() {
+					t.Skip("a part of the whole matrix (HOLDFAST_TEST_LONG)")
+				}
 				t.Parallel()
-				c := newCase(t, r)
-				left := c.run(s, outage.Disturbance{})
-				s.check(c, left)
-				t.Logf("left: %s", asJSON(left))
-				mutex.Lock()
-				defer mutex.Unlock()
-				// What comes by the clock alone may come at any moment, or not in the next case.
-				moments := slices.DeleteFunc(c.momentsOf(s), func(m outage.Moment) bool { return leftOut[m.Step] != "" })
-				found[s.name] = baseline{scenario: s, left: left, moments: moments}
+				undisturbed(t, r, s.name)
 			})
 		}
 	})
-	var all []baseline
-	for _, s := range wanted {
-		if b, ran := found[s.name]; ran {
-			all = append(all, b)
+	checkActivities(t)
+	var together, alone []subject
+	for _, s := range scenarios {
+		if s.inLong && !outage.Long() {
+			continue
+		}
+		for _, one := range chosen(t, undisturbed(t, r, s.name)) {
+			switch {
+			case one.Process != env.Temporal:
+			case one.canStand():
+				together = append(together, one)
+			default:
+				alone = append(alone, one)
+			}
 		}
 	}
-	return all
+	for i, group := range slices.Collect(slices.Chunk(together, cases)) {
+		t.Run(fmt.Sprint("group ", i+1), func(t *testing.T) { killTemporalAt(t, r, group) })
+	}
+	for _, one := range alone {
+		t.Run("alone", func(t *testing.T) { killTemporalAt(t, r, []subject{one}) })
+	}
+}
+
+// checkActivities: every activity is in the matrix, or there is a reason.
+func checkActivities(t *testing.T) {
+	t.Helper()
+	met := map[string]bool{}
+	for _, b := range baselines {
+		if !b.ran && (!b.inLong || outage.Long()) {
+			return // -run has chosen some, or one has failed
+		}
+		for _, m := range b.moments {
+			met[m.Step] = true
+		}
+	}
+	for _, activity := range allActivities() {
+		assert.True(t, met[activity] || leftOut[activity] != "", "%s: every activity is in the matrix, or there is a reason", activity)
+	}
+}
+
+// A worker or watcher killed anywhere, restarted: the same comes of it as when nothing happens.
+func TestKilledAnywhere(t *testing.T) {
+	t.Parallel()
+	r := theRig(t)
+	for _, s := range scenarios {
+		t.Run(s.name, func(t *testing.T) {
+			if s.inLong && !outage.Long() {
+				t.Skip("a part of the whole matrix (HOLDFAST_TEST_LONG)")
+			}
+			t.Parallel()
+			for _, one := range chosen(t, undisturbed(t, r, s.name)) {
+				if one.Process != env.Temporal {
+					t.Run(one.Disturbance.String(), func(t *testing.T) {
+						t.Parallel()
+						c := newCase(t, r)
+						c.requireSame(one.left, c.run(one.scenario, one.Disturbance))
+						t.Logf("killed %s: same object, agents, database, commands and writes as undisturbed", one.Disturbance)
+					})
+				}
+			}
+		})
+	}
 }
 
 // momentsOf are those of FoundationDB backups that every run of a scenario has. Others come by Schedules, whose order is the
@@ -93,62 +143,81 @@ func (c *testCase) momentsOf(s scenario) []outage.Moment {
 	return slices.DeleteFunc(c.Driver.Moments(), func(m outage.Moment) bool { return !slices.Contains(ours, m.Step) })
 }
 
-func killedAnywhere(
-	t *testing.T, r *rig, baselines []baseline, concerned func(outage.Disturbance) bool,
-) (all, chosen int) {
-	t.Helper()
-	for _, b := range baselines {
-		disturbances := outage.Disturbances(b.moments)
-		require.GreaterOrEqual(t, len(disturbances), 20, "before and after each of several activities, for each process")
-		var names []string
-		for _, d := range disturbances {
-			names = append(names, d.String())
-		}
-		assert.Subset(t, names, b.sample, "these moments never came in an undisturbed run")
-		for _, d := range disturbances {
-			if !concerned(d) {
-				continue
-			}
-			all++
-			if !wanted(b, d) {
-				continue
-			}
-			chosen++
-			t.Run(b.name+" "+d.String(), func(t *testing.T) {
-				if d.Process != env.Temporal {
-					t.Parallel()
-				}
-				begin := time.Now()
-				c := newCase(t, r)
-				c.requireSame(b.left, c.run(b.scenario, d))
-				t.Logf("killed %s: same object, agents, database, commands and writes as undisturbed (%.0fs)", d, time.Since(begin).Seconds())
-			})
-		}
-	}
-	return all, chosen
+// subject is a disturbance of a scenario.
+type subject struct {
+	*baseline
+	outage.Disturbance
 }
 
-// wanted reports whether a disturbance is in the part of the matrix that is asked for.
-func wanted(b baseline, d outage.Disturbance) bool {
-	return outage.Long() || slices.Contains(b.sample, d.String())
+// canStand reports whether a process may stand at the moment for as long as others take to come to theirs: a local activity's time
+// stands too, and these ones have twenty seconds for a heartbeat.
+func (s subject) canStand() bool {
+	return s.Moment.Form == points.Local ||
+		s.Moment.Step == contract.ActivityRunFDBCommand || s.Moment.Step == contract.ActivityRunFDBRestoreCommand
+}
+
+// chosen are the disturbances of a scenario that are asked for.
+func chosen(t *testing.T, b *baseline) (chosen []subject) {
+	t.Helper()
+	disturbances := outage.Disturbances(b.moments)
+	require.GreaterOrEqual(t, len(disturbances), 20, "before and after each of several activities, for each process")
+	var all []string
+	for _, d := range disturbances {
+		all = append(all, d.String())
+		if outage.Long() || slices.Contains(b.sample, d.String()) {
+			chosen = append(chosen, subject{b, d})
+		}
+	}
+	assert.Subset(t, all, b.sample, "these moments never came in an undisturbed run")
+	return chosen
+}
+
+func killTemporalAt(t *testing.T, r *rig, group []subject) {
+	t.Helper()
+	var subjects []outage.Subject
+	for _, one := range group {
+		subjects = append(subjects, outage.Subject{
+			Name: one.name + " " + one.Disturbance.String(),
+			Run: func(t *testing.T, ready, there *outage.Guest) {
+				t.Helper()
+				c := newCase(t, r)
+				c.requireSame(one.left, c.runWith(one.scenario, one.Moment, func() (restarts int) {
+					c.Driver.At(one.Moment, there.Come)
+					require.NoError(t, ready.Come())
+					return 0 // of its own
+				}))
+			},
+		})
+	}
+	restarted := make(chan error, 1)
+	kill := outage.KillAndRestart(context.WithoutCancel(t.Context()), r.stack.Component(env.Temporal), restarted)
+	if outage.Together(t, subjects, kill) {
+		require.NoError(t, <-restarted)
+	}
 }
 
 // run runs a scenario with one disturbance and returns what it has left.
 func (c *testCase) run(s scenario, d outage.Disturbance) effects {
 	c.t.Helper()
+	return c.runWith(s, d.Moment, func() int { return d.Plan(c.t.Context(), c.Subjects) })
+}
+
+// runWith does so with a disturbance that is planned when the scenario is about to begin.
+func (c *testCase) runWith(s scenario, moment outage.Moment, plan func() (restarts int)) effects {
+	c.t.Helper()
 	s.before(c)
-	kills := d.Plan(c.t.Context(), c.Subjects)
+	restarts := plan()
 	c.Driver.Arm()
 	s.act(c)
 	c.await(s.wish, func() bool { return s.done(c) })
 	c.settle(s) // some of it is done when all is as wished
 	waiting, err := c.Driver.Pending()
 	require.NoError(c.t, err)
-	if len(waiting) > 0 && d.Moment.Occurrence > 1 {
+	if len(waiting) > 0 && moment.Occurrence > 1 {
 		c.t.Skipf("not in every run is this done more than once: %v", waiting)
 	}
 	require.Empty(c.t, waiting, "these moments never came, so nothing was killed there")
-	require.NoError(c.t, c.AwaitRestarts(kills, patience))
+	require.NoError(c.t, c.AwaitRestarts(restarts, patience))
 	return c.effects(s)
 }
 

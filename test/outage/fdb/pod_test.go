@@ -23,6 +23,8 @@ type amidWork struct {
 	begun func(*testCase) bool
 	// sampled is the process that every run of the tests kills.
 	sampled string
+	// alone: what makes it slow does so for all cases of the kind.
+	alone bool
 }
 
 const workTakes = 5 * time.Second
@@ -31,17 +33,17 @@ func amidWorks() []amidWork {
 	return []amidWork{
 		{"expire", func(c *testCase) {
 			require.NoError(c.t, c.sim.SetFault(c.database, "fdbbackup expire", fdbsim.Fault{Hang: true, HangFor: workTakes, Times: 1}))
-		}, func(c *testCase) bool { return c.underWay("expire") }, env.Worker},
+		}, func(c *testCase) bool { return c.underWay("expire") }, env.Worker, false},
 		// Deletions are told no database: those of other cases are slow too.
 		{"delete", func(c *testCase) {
 			require.NoError(c.t, c.sim.SetFault("", "fdbbackup delete", fdbsim.Fault{Delay: workTakes}))
 			c.t.Cleanup(func() { require.NoError(c.t, c.sim.ClearFaults("")) })
-		}, func(c *testCase) bool { return c.underWay("delete") }, env.Temporal},
+		}, func(c *testCase) bool { return c.underWay("delete") }, env.Temporal, true},
 		{"restore", func(c *testCase) {
 			require.NoError(c.t, c.sim.Control(c.database, func(control *fdbsim.Control) { control.Restore = workTakes }))
 		}, func(c *testCase) bool {
 			return c.restoreState() == "running"
-		}, env.Watcher},
+		}, env.Watcher, false},
 	}
 }
 
@@ -52,24 +54,33 @@ func (c *testCase) underWay(command string) bool {
 	})
 }
 
-// A process is killed in the middle of an expiration, a deletion and a restore: it is resumed, and the work is done once. The cases
-// share Temporal, so none is parallel.
+// A process is killed in the middle of an expiration, a deletion and a restore: it is resumed, and the work is done once.
 func TestKilledAmidWork(t *testing.T) {
+	t.Parallel()
+	killAmidWork(t, func(process string) bool { return process != env.Temporal })
+}
+
+// The cases share Temporal, so none is parallel.
+func TestTemporalKilledAmidWork(t *testing.T) {
+	killAmidWork(t, func(process string) bool { return process == env.Temporal })
+}
+
+func killAmidWork(t *testing.T, concerned func(process string) bool) {
+	t.Helper()
 	r := theRig(t)
-	works := amidWorks()
-	var concerned []scenario
-	for _, s := range scenarios {
-		if slices.ContainsFunc(works, func(w amidWork) bool { return w.scenario == s.name }) {
-			concerned = append(concerned, s)
-		}
-	}
-	for _, b := range undisturbed(t, r, concerned) {
-		work := works[slices.IndexFunc(works, func(w amidWork) bool { return w.scenario == b.name })]
+	for _, work := range amidWorks() {
 		for _, process := range []string{env.Worker, env.Watcher, env.Temporal} {
-			if process != work.sampled && !outage.Long() {
+			if !concerned(process) {
 				continue
 			}
-			t.Run(fmt.Sprintf("%s, %s", b.name, strings.ToLower(process)), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s, %s", work.scenario, strings.ToLower(process)), func(t *testing.T) {
+				if process != work.sampled && !outage.Long() {
+					t.Skip("a part of the whole matrix (HOLDFAST_TEST_LONG)")
+				}
+				if process != env.Temporal && !work.alone {
+					t.Parallel()
+				}
+				b := undisturbed(t, r, work.scenario)
 				c := newCase(t, r)
 				b.before(c)
 				work.slow(c)

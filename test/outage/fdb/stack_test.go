@@ -27,17 +27,11 @@ import (
 	"holdfast.dev/holdfast/k8s"
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/test/fdbsim"
-	"holdfast.dev/holdfast/test/outage"
 	"holdfast.dev/holdfast/test/tools"
 )
 
-// cases is how many cases run at a time: they wait more than they work. The whole matrix has the machine for itself.
-func cases() int {
-	if outage.Long() {
-		return 8
-	}
-	return 4
-}
+// cases is how many cases run at a time: they wait more than they work.
+const cases = 10
 
 // rig is the stack that all cases share; the processes under test are each case's own.
 type rig struct {
@@ -64,7 +58,7 @@ var started *rig
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	_ = flag.Set("test.parallel", strconv.Itoa(cases()))
+	_ = flag.Set("test.parallel", strconv.Itoa(cases))
 	ctrllog.SetLogger(logr.Discard())
 	code := m.Run()
 	if started != nil {
@@ -91,7 +85,7 @@ func theRig(t *testing.T) *rig {
 func startRig() (*rig, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Minute)
 	defer cancel()
-	r := &rig{namespaces: make(chan temporalNamespace, cases()+1)}
+	r := &rig{namespaces: make(chan temporalNamespace, cases+1)}
 	if err := r.start(ctx); err != nil {
 		r.stop()
 		return nil, err

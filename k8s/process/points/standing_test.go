@@ -1,0 +1,48 @@
+package points
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+)
+
+// A local activity's time stands while its process does, and is not longer than in the product afterwards.
+func TestTheTimeOfALocalActivityStandsWithItsProcess(t *testing.T) {
+	const limit = 200 * time.Millisecond
+	test := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(2 * limit) }))
+	defer test.Close()
+	t.Setenv(EnvURL, test.URL)
+	suite := &testsuite.WorkflowTestSuite{}
+	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
+	env := suite.NewTestWorkflowEnvironment()
+	env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{Interceptor()}})
+	var left time.Duration
+	env.RegisterActivityWithOptions(func(ctx context.Context) error {
+		deadline, is := ctx.Deadline()
+		if !is {
+			return errors.New("no deadline")
+		}
+		left = time.Until(deadline)
+		return nil
+	}, activity.RegisterOptions{Name: "act"})
+	env.ExecuteWorkflow(func(ctx workflow.Context) error {
+		ctx = workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{StartToCloseTimeout: limit})
+		return workflow.ExecuteLocalActivity(ctx, "act").Get(ctx, nil)
+	})
+	require.NoError(t, env.GetWorkflowError())
+	assert.Positive(t, left)
+	assert.LessOrEqual(t, left, limit)
+}
