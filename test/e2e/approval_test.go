@@ -49,7 +49,7 @@ func TestApprovals(t *testing.T) {
 				test(t)
 			})
 		}
-		for i := range racers {
+		for i := range racers() {
 			t.Run(fmt.Sprintf("a kubectl edit and an Update race, %d", i), func(t *testing.T) {
 				t.Parallel()
 				race(t)

@@ -66,13 +66,27 @@ func newDetour(t *testing.T, user string) *detour {
 
 // holdStatus holds the next patch of the object's status whose body has the text.
 func (d *detour) holdStatus(nab *oadpv1alpha1.NonAdminBackup, text string) *heldRequest {
-	path := "/namespaces/" + nab.Namespace + "/" + oadpv1alpha1.ResourceNonAdminBackups + "/" + nab.Name + "/status"
-	held := &heldRequest{
-		match: func(request *http.Request, body string) bool {
-			return request.Method == http.MethodPatch && strings.HasSuffix(request.URL.Path, path) && strings.Contains(body, text)
-		},
-		caught: make(chan struct{}), letGo: make(chan struct{}), code: make(chan int, 1),
-	}
+	return d.hold(func(request *http.Request, body string) bool {
+		return request.Method == http.MethodPatch && strings.HasSuffix(request.URL.Path, pathOf(nab)+"/status") &&
+			strings.Contains(body, text)
+	})
+}
+
+// awaitRequest waits for the next request for the object, which then passes.
+func (d *detour) awaitRequest(t *testing.T, nab *oadpv1alpha1.NonAdminBackup) {
+	t.Helper()
+	next := d.hold(func(request *http.Request, _ string) bool { return strings.Contains(request.URL.Path, pathOf(nab)) })
+	close(next.letGo)
+	next.await(t)
+}
+
+func pathOf(nab *oadpv1alpha1.NonAdminBackup) string {
+	return "/namespaces/" + nab.Namespace + "/" + oadpv1alpha1.ResourceNonAdminBackups + "/" + nab.Name
+}
+
+// hold holds the next request that matches.
+func (d *detour) hold(match func(request *http.Request, body string) bool) *heldRequest {
+	held := &heldRequest{match: match, caught: make(chan struct{}), letGo: make(chan struct{}), code: make(chan int, 1)}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.held = held

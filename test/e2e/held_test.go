@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"os"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -55,7 +54,7 @@ func TestAPatchOnItsWay(t *testing.T) {
 		require.NoError(t, api.Pause())
 		t.Cleanup(func() { _ = api.Resume() })
 		close(old.letGo)
-		time.Sleep(8 * time.Second) // the outage: the attempt times out, and others join the patch in the server's queue
+		way.awaitRequest(t, nab) // the attempt has timed out, and another joins the patch in the server's queue
 		require.NoError(t, api.Resume())
 		old.answered(t) // in time or not
 		x.awaitVeleroPhase(nab, velerov1.BackupPhaseCompleted)

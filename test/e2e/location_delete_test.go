@@ -78,8 +78,9 @@ func TestANamespaceWithALocationIsDeleted(t *testing.T) {
 
 // killedWhileDeletingLocation: the worker, and the watcher, end in the middle of a deletion. Approval is required.
 func killedWhileDeletingLocation(t *testing.T) {
+	const announced = "when it is announced"
 	moments := map[string]func(location *nabsl) bool{
-		"when it is announced": func(location *nabsl) bool {
+		announced: func(location *nabsl) bool {
 			now := &nabsl{}
 			return admin.Get(context.Background(), client.ObjectKeyFromObject(location), now) != nil ||
 				now.Status.Phase == oadpv1alpha1.NonAdminPhaseDeleting
@@ -92,6 +93,9 @@ func killedWhileDeletingLocation(t *testing.T) {
 	for _, name := range []string{env.Worker, env.Watcher} {
 		for when, moment := range moments {
 			t.Run(name+" "+when, func(t *testing.T) {
+				if (name == env.Worker) != (when == announced) {
+					onlyLong(t)
+				}
 				x := newTenant(t, "erin")
 				account := newAccount(t)
 				location := x.own(account)

@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -121,17 +120,7 @@ func (x *tenant) prefixed(location *nabsl, prefix string) {
 
 func (x *tenant) awaitLocation(location *nabsl, wish string, ok func(*nabsl) bool) *nabsl {
 	x.t.Helper()
-	seen := &nabsl{}
-	require.EventuallyWithT(x.t, func(c *assert.CollectT) {
-		now := &nabsl{}
-		if !assert.NoError(c, admin.Get(context.Background(), client.ObjectKeyFromObject(location), now)) {
-			return
-		}
-		seen = now
-		status, _ := json.Marshal(now.Status)
-		assert.True(c, ok(now), "wish %q, status %s", wish, status)
-	}, patience, locationPoll, "%s/%s: %s", location.Namespace, location.Name, wish)
-	return seen
+	return awaitObject(x.t, admin, location, patience, wish, func(now *nabsl, there bool) bool { return there && ok(now) })
 }
 
 // awaitLocationPhase waits until the location is made and Velero says so of it.
@@ -204,9 +193,7 @@ func (x *tenant) remove(location *nabsl) {
 
 func (x *tenant) awaitRemoved(location *nabsl) {
 	x.t.Helper()
-	require.Eventually(x.t, func() bool {
-		return apierrors.IsNotFound(admin.Get(context.Background(), client.ObjectKeyFromObject(location), &nabsl{}))
-	}, patience, locationPoll, "%s/%s is still there", location.Namespace, location.Name)
+	awaitObject(x.t, admin, location, patience, "gone", func(_ *nabsl, there bool) bool { return !there })
 	checkNothingMade(x.t, location)
 	checkNoRequest(x.t, location)
 	recordLocation(x.t, location)

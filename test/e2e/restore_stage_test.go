@@ -45,7 +45,7 @@ func (x *tenant) restore(name, backup string, changes ...func(*velerov1.RestoreS
 	return nar
 }
 
-// awaitRestore polls until the restore is as wished and returns it. It looks as the tenant: what it finds, the tenant can read.
+// awaitRestore waits until the restore is as wished and returns it. It looks as the tenant: what it finds, the tenant can read.
 func (x *tenant) awaitRestore(nar *restoring, wish string, ok func(*restoring) bool) *restoring {
 	x.t.Helper()
 	return x.awaitRestoreFor(patience, nar, wish, ok)
@@ -53,17 +53,7 @@ func (x *tenant) awaitRestore(nar *restoring, wish string, ok func(*restoring) b
 
 func (x *tenant) awaitRestoreFor(limit time.Duration, nar *restoring, wish string, ok func(*restoring) bool) *restoring {
 	x.t.Helper()
-	seen := &restoring{}
-	require.EventuallyWithT(x.t, func(c *assert.CollectT) {
-		now := &restoring{}
-		if !assert.NoError(c, x.client.Get(context.Background(), client.ObjectKeyFromObject(nar), now)) {
-			return
-		}
-		seen = now
-		status, _ := json.Marshal(now.Status)
-		assert.True(c, ok(now), "wish %q, status %s", wish, status)
-	}, limit, 100*time.Millisecond, "%s/%s: %s", nar.Namespace, nar.Name, wish)
-	return seen
+	return awaitObject(x.t, x.client, nar, limit, wish, func(now *restoring, there bool) bool { return there && ok(now) })
 }
 
 // awaitFinalized waits for the end of the finalization.
@@ -110,9 +100,7 @@ func (x *tenant) awaitRestoreRefused(nar *restoring, reason string, saying ...st
 
 func (x *tenant) awaitRestoreGone(nar *restoring) {
 	x.t.Helper()
-	require.Eventually(x.t, func() bool {
-		return apierrors.IsNotFound(admin.Get(context.Background(), client.ObjectKeyFromObject(nar), &restoring{}))
-	}, patience, 100*time.Millisecond, "%s/%s is still there", nar.Namespace, nar.Name)
+	awaitObject(x.t, admin, nar, patience, "gone", func(_ *restoring, there bool) bool { return !there })
 }
 
 // removeRestore deletes a restore and waits until nothing of it is left but what it restored.

@@ -34,7 +34,10 @@ func TestNewVolumesGetTheSettingsOfTheBackup(t *testing.T) {
 	}
 	require.Eventually(t, func() bool { return !exists(t, x.dynamicClaim("fresh")) }, patience, locationPoll)
 
-	nar := x.restoredUnseen("back", nab)
+	var nar *restoring
+	unseen(t, env.Worker, func() { nar = x.awaitRestoreCreated(x.restore("back", nab.Name)) }, func() bool {
+		return veleroRestore(t, restoreID(nar)).Status.Phase == velerov1.RestorePhaseCompleted
+	})
 	volumes := map[string]*corev1.PersistentVolume{
 		"fresh":       x.provision("fresh", "here", map[string]string{zoneKey: "here", "kept": "by-this-cluster"}, true),
 		"overwritten": x.provision("overwritten", "here", map[string]string{zoneKey: "elsewhere"}, true),

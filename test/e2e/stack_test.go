@@ -26,13 +26,24 @@ import (
 const suggestContinueAsNew = 50
 
 // readyTimeout is how long restored volumes and workloads are waited for.
-const readyTimeout = 15 * time.Second
+const readyTimeout = 5 * time.Second
 
 var (
 	stack    *env.Env
-	admin    client.Client
+	admin    client.WithWatch
 	temporal temporalclient.Client
 )
+
+// long tells that `make test-long` runs: whole matrices, and Velero at its own pace.
+func long() bool { return os.Getenv("HOLDFAST_TEST_LONG") != "" }
+
+// onlyLong leaves a test to `make test-long`.
+func onlyLong(t *testing.T) {
+	t.Helper()
+	if !long() {
+		t.Skip("make test-long runs it")
+	}
+}
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -41,7 +52,7 @@ func TestMain(m *testing.M) {
 		fmt.Println("skipped: the end-to-end tests start real components (-short)")
 		os.Exit(0)
 	}
-	_ = flag.Set("test.parallel", "8") // they wait for Velero most of the time
+	_ = flag.Set("test.parallel", "12") // they wait for Velero most of the time
 	os.Exit(run(m))
 }
 
@@ -58,7 +69,7 @@ func run(m *testing.M) int {
 		// There is no kubelet, so no restored workload ever becomes ready.
 		WorkerArgs: []string{"--restore-ready-timeout=" + readyTimeout.String()},
 		// Velero 1.18 may leave a queued backup alone for a minute although nothing runs; more slots make that rare.
-		VeleroArgs: []string{"--concurrent-backups=4"},
+		VeleroArgs: []string{"--concurrent-backups=8"},
 	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "start the stack:", err)
@@ -104,9 +115,9 @@ var foreignKinds = []env.SchemalessKind{
 var clients sync.Map
 
 // clientFor returns a client with the rights of one user.
-func clientFor(user string) (client.Client, error) {
+func clientFor(user string) (client.WithWatch, error) {
 	if known, ok := clients.Load(user); ok {
-		return known.(client.Client), nil
+		return known.(client.WithWatch), nil
 	}
 	made, err := stack.UserClient(user)
 	if err != nil {

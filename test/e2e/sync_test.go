@@ -32,6 +32,14 @@ import (
 // syncPatience is how long Velero may take to look into a location: it does so once a minute.
 const syncPatience = 3 * time.Minute
 
+// lookInto has Velero look for backups in storage locations, by their names for Velero. `make test-long` waits for its server's turn.
+func lookInto(t *testing.T, locations ...string) {
+	t.Helper()
+	if !long() {
+		require.NoError(t, stack.SyncBackups(t.Context(), locations...))
+	}
+}
+
 // synchronized runs a synchronization now, beside those that the Schedule starts.
 func synchronized(t *testing.T) contract.SynchronizationResult {
 	t.Helper()
@@ -101,6 +109,7 @@ func TestAReleasedBackupComesBackOnlyByAnAdministrator(t *testing.T) {
 			nab := x.completed("kept")
 			made := nab.Status.VeleroBackup.Name
 			test.release(x, nab)
+			lookInto(t, env.DefaultStorageLocation)
 			require.Eventually(t, func() bool { return veleroBackup(t, made) != nil }, syncPatience, poll,
 				"Velero has it, or brings it back")
 			for range 2 {
@@ -182,6 +191,7 @@ func TestNothingInABucketMakesBackupsForOthers(t *testing.T) {
 		made.Annotations["holdfast.dev/nab-state"] = "made/" + string(made.UID)
 	})
 	forge(t, account, x.namespace, treasure.Status.VeleroBackup.Name, named(x.namespace, "stolen"))
+	lookInto(t, nacuuid(location))
 	for _, name := range []string{planted, lifted, climbing, own} {
 		require.Eventually(t, func() bool { return veleroBackup(t, name) != nil }, syncPatience, poll, "Velero believes %s", name)
 	}
@@ -229,6 +239,7 @@ func TestAForgedBackupIsNotTakenForOneThatIsGone(t *testing.T) {
 		made.Annotations[oadpv1alpha1.NabOriginNameAnnotation] = nab.Name
 		made.Status.Warnings = 4711
 	})
+	lookInto(t, nacuuid(location))
 	require.Eventually(t, func() bool { return veleroBackup(t, name) != nil }, syncPatience, poll, "Velero believes it")
 
 	refused := victim.restore("from-treasure", nab.Name)

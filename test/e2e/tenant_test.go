@@ -1,14 +1,11 @@
 package e2e_test
 
 import (
-	"context"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -69,7 +66,7 @@ func (x *tenant) backUp(name string, changes ...change) *oadpv1alpha1.NonAdminBa
 	return nab
 }
 
-// await polls until the object is as wished and returns it.
+// await waits until the object is as wished and returns it.
 func (x *tenant) await(
 	nab *oadpv1alpha1.NonAdminBackup, wish string, ok func(*oadpv1alpha1.NonAdminBackup) bool,
 ) *oadpv1alpha1.NonAdminBackup {
@@ -81,17 +78,7 @@ func (x *tenant) awaitFor(limit time.Duration, nab *oadpv1alpha1.NonAdminBackup,
 	ok func(*oadpv1alpha1.NonAdminBackup) bool,
 ) *oadpv1alpha1.NonAdminBackup {
 	x.t.Helper()
-	seen := &oadpv1alpha1.NonAdminBackup{}
-	require.EventuallyWithT(x.t, func(c *assert.CollectT) {
-		now := &oadpv1alpha1.NonAdminBackup{}
-		if !assert.NoError(c, admin.Get(context.Background(), client.ObjectKeyFromObject(nab), now)) {
-			return
-		}
-		seen = now
-		status, _ := json.Marshal(now.Status)
-		assert.True(c, ok(now), "wish %q, status %s", wish, status)
-	}, limit, 200*time.Millisecond, "%s/%s: %s", nab.Namespace, nab.Name, wish)
-	return seen
+	return awaitObject(x.t, admin, nab, limit, wish, func(now *oadpv1alpha1.NonAdminBackup, there bool) bool { return there && ok(now) })
 }
 
 func (x *tenant) awaitVeleroPhase(
@@ -116,10 +103,7 @@ func (x *tenant) awaitCondition(
 
 func (x *tenant) awaitGone(nab *oadpv1alpha1.NonAdminBackup) {
 	x.t.Helper()
-	key := client.ObjectKeyFromObject(nab)
-	require.Eventually(x.t, func() bool {
-		return apierrors.IsNotFound(admin.Get(context.Background(), key, &oadpv1alpha1.NonAdminBackup{}))
-	}, patience, 200*time.Millisecond, "%s/%s is still there", nab.Namespace, nab.Name)
+	awaitObject(x.t, admin, nab, patience, "gone", func(_ *oadpv1alpha1.NonAdminBackup, there bool) bool { return !there })
 }
 
 // patch sends a JSON merge patch as the tenant.

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/watch"
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/test/tools"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -29,6 +30,15 @@ import (
 func workflowID(nab *oadpv1alpha1.NonAdminBackup) string {
 	return contract.WorkflowID(stack.ClusterID(), contract.KindBackup,
 		contract.ObjectRef{Namespace: nab.Namespace, Name: nab.Name, UID: string(nab.UID)})
+}
+
+// looksAgain has Holdfast look at a settled object once more, as for an event, and returns when it has.
+func looksAgain(t *testing.T, nab *oadpv1alpha1.NonAdminBackup) {
+	t.Helper()
+	asEvents := &watch.TemporalWorkflows{Client: temporal, ClusterID: stack.ClusterID()}
+	ref := contract.ObjectRef{Namespace: nab.Namespace, Name: nab.Name, UID: string(nab.UID)}
+	require.NoError(t, asEvents.SignalWithStart(t.Context(), contract.KindBackup, ref, contract.Changed{Reason: "fence"}))
+	awaitCompleted(t, workflowID(nab))
 }
 
 // While Velero stands still, backups wait in its queue: the time to look at what people see. Not parallel.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"os"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // Rebuild stops everything, throws away what the API server has stored, and starts everything again with the kinds, roles and
@@ -16,10 +18,8 @@ func (e *Env) Rebuild(ctx context.Context) error {
 	if err := os.RemoveAll(e.path("data", "etcd")); err != nil {
 		return fmt.Errorf("throw away the API server's data: %w", err)
 	}
-	for _, name := range []string{S3, Temporal, Etcd, KubeAPIServer, KubeControllerManager} {
-		if err := e.restart(ctx, name); err != nil {
-			return err
-		}
+	if err := e.restart(ctx, [][]string{{S3}, {Temporal}, {Etcd, KubeAPIServer, KubeControllerManager}}); err != nil {
+		return err
 	}
 	if err := e.install(ctx); err != nil {
 		return err
@@ -29,19 +29,23 @@ func (e *Env) Rebuild(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, name := range []string{Velero, Worker, Watcher} {
-		if err := e.restart(ctx, name); err != nil {
-			return err
-		}
-	}
-	return nil
+	return e.restart(ctx, [][]string{{Velero}, {Worker}, {Watcher}})
 }
 
-// restart starts a component again, if this stack has it.
-func (e *Env) restart(ctx context.Context, name string) error {
-	p := e.Component(name)
-	if p == nil {
-		return nil
+// restart starts components again that this stack has: each chain one after the other, the chains side by side.
+func (e *Env) restart(ctx context.Context, chains [][]string) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for _, chain := range chains {
+		group.Go(func() error {
+			for _, name := range chain {
+				if p := e.Component(name); p != nil {
+					if err := p.Restart(ctx); err != nil {
+						return err
+					}
+				}
+			}
+			return nil
+		})
 	}
-	return p.Restart(ctx)
+	return group.Wait()
 }

@@ -112,12 +112,12 @@ func (e *Env) RESTConfig(user string) (*rest.Config, error) {
 }
 
 // UserClient returns a client with the rights of one user, whose calls are not slowed down.
-func (e *Env) UserClient(user string) (client.Client, error) {
+func (e *Env) UserClient(user string) (client.WithWatch, error) {
 	config, err := e.RESTConfig(user)
 	if err != nil {
 		return nil, err
 	}
-	made, err := client.New(config, client.Options{Scheme: k8s.Scheme()})
+	made, err := client.NewWithWatch(config, client.Options{Scheme: k8s.Scheme()})
 	if err != nil {
 		return nil, fmt.Errorf("client for %s: %w", user, err)
 	}

@@ -34,8 +34,7 @@ func (e *Env) startVelero(ctx context.Context, kubernetes, s3 *gate) error {
 	if err := e.Apply(ctx, e.veleroDeployment(), e.storageLocation(), e.veleroSecret()); err != nil {
 		return err
 	}
-	keys := e.path("pki", "s3-root-credentials")
-	if err := os.WriteFile(keys, e.storage.root().CredentialsFile(), 0o600); err != nil {
+	if err := os.WriteFile(e.veleroKeys(), e.storage.root().CredentialsFile(), 0o600); err != nil {
 		return fmt.Errorf("write the S3 server's root credentials for Velero: %w", err)
 	}
 	taken, err := freePorts.take(3)
@@ -51,17 +50,34 @@ func (e *Env) startVelero(ctx context.Context, kubernetes, s3 *gate) error {
 			"--backup-sync-period", "1m", "--store-validation-frequency", "10s", "--client-qps", "500", "--client-burst", "1000",
 			"--log-level", "info",
 		}, e.options.VeleroArgs...),
-		env: []string{
-			"KUBECONFIG=" + e.Kubeconfig(veleroUser), "VELERO_SCRATCH_DIR=" + e.path("tmp"), "AWS_EC2_METADATA_DISABLED=true",
-			"VELERO_MANAGER_METRICS_ADDRESS=" + manager, // see test/tools/velero
-			// Not by the Secret: Velero writes that to a file anew for each use, and its plugins may read it half written. Not as
-			// variables of their own either: the plugin would prefer them to the credentials of any storage location.
-			"AWS_SHARED_CREDENTIALS_FILE=" + keys,
-		},
+		env:       append(e.veleroEnv(), "VELERO_MANAGER_METRICS_ADDRESS="+manager), // see test/tools/velero
 		addresses: map[string]string{"metrics": metrics},
 		ready:     func(ctx context.Context) error { return e.veleroReady(ctx, manager) },
 	})
 	return err
+}
+
+func (e *Env) veleroKeys() string { return e.path("pki", "s3-root-credentials") }
+
+func (e *Env) veleroEnv() []string {
+	return []string{
+		"KUBECONFIG=" + e.Kubeconfig(veleroUser), "VELERO_SCRATCH_DIR=" + e.path("tmp"), "AWS_EC2_METADATA_DISABLED=true",
+		// Not by the Secret: Velero writes that to a file anew for each use, and its plugins may read it half written. Not as
+		// variables of their own either: the plugin would prefer them to the credentials of any storage location.
+		"AWS_SHARED_CREDENTIALS_FILE=" + e.veleroKeys(),
+	}
+}
+
+// SyncBackups has Velero's controller look into storage locations now, for backups that the cluster does not know. The server,
+// which is not disturbed, does so once a minute.
+func (e *Env) SyncBackups(ctx context.Context, locations ...string) error {
+	args := []string{"sync-backups", "--namespace", OADPNamespace, "--plugin-dir", filepath.Dir(e.bin[tools.VeleroPluginForAWS])}
+	cmd := exec.CommandContext(ctx, e.bin[tools.Velero], append(args, locations...)...)
+	cmd.Env = append(e.baseEnv(), e.veleroEnv()...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("velero sync-backups: %w: %s", err, out)
+	}
+	return nil
 }
 
 // veleroKinds asks the velero command for its CustomResourceDefinitions, so that they are those of the version in use.

@@ -2,18 +2,21 @@ package rebuild_test
 
 import (
 	"context"
+	"os"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	sdkpb "go.temporal.io/api/sdk/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/test/env"
+	"holdfast.dev/holdfast/workflows/connect"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -26,12 +29,13 @@ func TestBackupsComeBackAfterARebuild(t *testing.T) {
 	alice := r.clientFor("alice")
 	account, err := r.CreateAccount(t.Context(), "shop-bucket")
 	require.NoError(t, err)
-	r.locate(alice, namespace, account)
+	own := r.locate(alice, namespace, account)
 	first := r.backUp(alice, namespace, "nightly", "")
-	own := r.backUp(alice, namespace, "offsite", "own")
+	second := r.backUp(alice, namespace, "offsite", "own")
 	before := r.configMaps(namespace)
 	require.NotEmpty(t, before)
 
+	r.veleroLooks(t, env.DefaultStorageLocation, own) // until then what its store may bring back is held back
 	collected(t, r)
 
 	require.NoError(t, r.Rebuild(t.Context()))
@@ -40,6 +44,8 @@ func TestBackupsComeBackAfterARebuild(t *testing.T) {
 	require.NoError(t, r.admin.List(t.Context(), &nabs))
 	require.Empty(t, nabs.Items, "nothing of the old cluster is there")
 	require.NoError(t, r.CreateTenant(t.Context(), namespace, "alice"))
+	r.awaitCollectionWaits(t)
+	r.veleroLooks(t, env.DefaultStorageLocation)
 	result := run[contract.CollectionResult](r, contract.WorkflowCollection, contract.CollectionInput{Cluster: r.ClusterID()})
 	assert.Empty(t, result.Deleted, "what Velero brought back is no orphan")
 
@@ -49,9 +55,10 @@ func TestBackupsComeBackAfterARebuild(t *testing.T) {
 	assert.Equal(t, oadpv1alpha1.NonAdminPhaseCreated, again.Status.Phase)
 	assert.Empty(t, again.Spec.BackupSpec.StorageLocation)
 
-	r.locate(alice, namespace, account) // as the tenant's manifests say; its UID, and so its name for Velero, is another
+	own = r.locate(alice, namespace, account) // as the tenant's manifests say; its UID, and so its name for Velero, is another
+	r.veleroLooks(t, own)
 	offsite := r.awaitCompleted(namespace, "offsite")
-	assert.Equal(t, own.Status.VeleroBackup.Name, offsite.Status.VeleroBackup.Name)
+	assert.Equal(t, second.Status.VeleroBackup.Name, offsite.Status.VeleroBackup.Name)
 	assert.Equal(t, "own", offsite.Spec.BackupSpec.StorageLocation)
 
 	for _, name := range []string{"nightly", "offsite"} {
@@ -63,8 +70,38 @@ func TestBackupsComeBackAfterARebuild(t *testing.T) {
 	}
 }
 
-// locate gives the tenant a storage location "own" in the account's bucket and waits until Velero can use it.
-func (r *rig) locate(as client.Client, namespace string, account env.Account) {
+// veleroLooks has Velero look for backups in storage locations, by their names for Velero: its server takes a minute to.
+// `make test-long` waits for that.
+func (r *rig) veleroLooks(t *testing.T, locations ...string) {
+	t.Helper()
+	if os.Getenv("HOLDFAST_TEST_LONG") == "" {
+		require.NoError(t, r.SyncBackups(t.Context(), locations...))
+	}
+}
+
+// awaitCollectionWaits: what Velero has not brought back yet might be taken for gone, so a collection says what it waits for.
+func (r *rig) awaitCollectionWaits(t *testing.T) {
+	t.Helper()
+	started := r.start(contract.WorkflowCollection, contract.CollectionInput{Cluster: r.ClusterID()})
+	location := &velerov1.BackupStorageLocation{}
+	key := client.ObjectKey{Namespace: env.OADPNamespace, Name: env.DefaultStorageLocation}
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		require.NoError(c, r.admin.Get(context.Background(), key, location))
+		if location.Status.LastSyncedTime != nil {
+			return // Velero was quicker than the collection
+		}
+		answer, err := r.temporal.QueryWorkflow(context.Background(), started.GetID(), started.GetRunID(), connect.QueryMetadata)
+		require.NoError(c, err)
+		var metadata sdkpb.WorkflowMetadata
+		require.NoError(c, answer.Get(&metadata))
+		assert.Contains(c, metadata.GetCurrentDetails(), "for Velero to look into "+env.DefaultStorageLocation)
+	}, patience, poll)
+	_ = r.temporal.TerminateWorkflow(t.Context(), started.GetID(), started.GetRunID(), "seen to wait") // else it has ended
+}
+
+// locate gives the tenant a storage location "own" in the account's bucket, waits until Velero can use it and returns its name for
+// Velero.
+func (r *rig) locate(as client.Client, namespace string, account env.Account) string {
 	r.t.Helper()
 	require.NoError(r.t, as.Create(r.t.Context(), &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "keys"}, Data: map[string][]byte{"cloud": account.CredentialsFile()},
@@ -88,6 +125,7 @@ func (r *rig) locate(as client.Client, namespace string, account env.Account) {
 		made := location.Status.VeleroBackupStorageLocation
 		return err == nil && made != nil && made.Status != nil && made.Status.Phase == velerov1.BackupStorageLocationPhaseAvailable
 	}, patience, poll, "the location is Available")
+	return location.Status.VeleroBackupStorageLocation.Name
 }
 
 func (r *rig) restore(as client.Client, namespace, backup string) {

@@ -29,7 +29,7 @@ import (
 
 const (
 	patience = 3 * time.Minute
-	poll     = 500 * time.Millisecond
+	poll     = 100 * time.Millisecond
 )
 
 // rig is a running stack and those who use it.
@@ -86,15 +86,22 @@ func (r *rig) policy(content string) {
 	}))
 }
 
-// run runs a workflow of periodic work now, beside what the Schedules start.
-func run[Out any](r *rig, workflow string, input any) Out {
+// start starts a workflow of periodic work now, beside what the Schedules start.
+func (r *rig) start(workflow string, input any) temporalclient.WorkflowRun {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(r.t.Context(), 2*patience)
-	defer cancel()
-	started, err := r.temporal.ExecuteWorkflow(ctx, temporalclient.StartWorkflowOptions{
+	started, err := r.temporal.ExecuteWorkflow(r.t.Context(), temporalclient.StartWorkflowOptions{
 		ID: fmt.Sprintf("by-hand-%08x", rand.Uint32()), TaskQueue: contract.TaskQueue(r.ClusterID()),
 	}, workflow, input)
 	require.NoError(r.t, err)
+	return started
+}
+
+// run is start, and returns what the workflow does.
+func run[Out any](r *rig, workflow string, input any) Out {
+	r.t.Helper()
+	started := r.start(workflow, input)
+	ctx, cancel := context.WithTimeout(r.t.Context(), 2*patience)
+	defer cancel()
 	var out Out
 	require.NoError(r.t, started.Get(ctx, &out))
 	return out

@@ -3,7 +3,11 @@ module holdfast.dev/holdfast/test/tools/velero
 go 1.26.0
 
 require (
+	github.com/sirupsen/logrus v1.9.4
+	github.com/spf13/cobra v1.10.2
 	github.com/vmware-tanzu/velero v1.18.3
+	k8s.io/api v0.33.13
+	k8s.io/apimachinery v0.33.13
 	sigs.k8s.io/controller-runtime v0.21.0
 )
 
@@ -137,8 +141,6 @@ require (
 	github.com/prometheus/procfs v0.16.1 // indirect
 	github.com/rogpeppe/go-internal v1.14.1 // indirect
 	github.com/rs/xid v1.6.0 // indirect
-	github.com/sirupsen/logrus v1.9.4 // indirect
-	github.com/spf13/cobra v1.10.2 // indirect
 	github.com/spf13/pflag v1.0.10 // indirect
 	github.com/spiffe/go-spiffe/v2 v2.7.0 // indirect
 	github.com/tinylib/msgp v1.3.0 // indirect
@@ -180,9 +182,7 @@ require (
 	gopkg.in/evanphx/json-patch.v4 v4.12.0 // indirect
 	gopkg.in/inf.v0 v0.9.1 // indirect
 	gopkg.in/yaml.v3 v3.0.1 // indirect
-	k8s.io/api v0.33.13 // indirect
 	k8s.io/apiextensions-apiserver v0.33.12 // indirect
-	k8s.io/apimachinery v0.33.13 // indirect
 	k8s.io/cli-runtime v0.33.12 // indirect
 	k8s.io/client-go v0.33.13 // indirect
 	k8s.io/klog/v2 v2.140.0 // indirect

@@ -1,5 +1,5 @@
-// Command velero is Velero, but for one thing that it has no flag for: where its controller manager serves metrics, which
-// is :8080 else, so that no two could run on a machine.
+// Command velero is Velero, but for two things: where its controller manager serves metrics, for which it has no flag (it is :8080
+// else, so that no two could run on a machine), and command sync-backups.
 package main
 
 import (
@@ -15,5 +15,7 @@ func main() {
 	if address := os.Getenv("VELERO_MANAGER_METRICS_ADDRESS"); address != "" {
 		server.DefaultBindAddress = address
 	}
-	cmd.CheckError(velero.NewCommand(filepath.Base(os.Args[0])).Execute())
+	command := velero.NewCommand(filepath.Base(os.Args[0]))
+	command.AddCommand(syncCommand())
+	cmd.CheckError(command.Execute())
 }
