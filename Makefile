@@ -87,7 +87,7 @@ verify-generated:
 
 .PHONY: build-fdb
 # The link's folder is no CGO_LDFLAGS: those are part of every package that uses cgo, and all that imports one would be compiled again.
-build-fdb: ## Check the code of build tag fdb (the FoundationDB operator's lock) against a stand-in for the C library, no database
+build-fdb: ## Check the code of build tag fdb: against a stand-in for the C library, and against FoundationDB itself where it is there
 	@mkdir -p bin/fdbstub
 	gcc -std=c11 -Wall -Wextra -Werror -O1 -shared -fPIC -pthread -Itest/fdbstub/include -o bin/fdbstub/libfdb_c.so test/fdbstub/fdb_c.c
 	export CGO_ENABLED=1 CGO_CFLAGS="-g -O2 -I$(CURDIR)/test/fdbstub/include"; \
@@ -96,7 +96,15 @@ build-fdb: ## Check the code of build tag fdb (the FoundationDB operator's lock)
 	go build -tags fdb -o bin/fdbstub/ ./worker; \
 	"$(call tool,golangci-lint)" run --build-tags fdb ./activities/fdblock/...; \
 	go test -tags fdb ./activities/fdblock/...
-	@echo "compiled and tested against test/fdbstub, a stand-in for FoundationDB's client: run against no database"
+	@echo "compiled and tested against test/fdbstub, a stand-in for FoundationDB's client"
+	@mkdir -p bin/fdb; go -C test build -o ../bin/fdb/ ./env/cmd/holdfast-fdb; \
+	real=$$(bin/fdb/holdfast-fdb -path); \
+	if [ ! -e "$$real/libfdb_c.so" ]; then echo "FoundationDB's own client and server are not here: run against no database"; exit; fi; \
+	export CGO_ENABLED=1 CGO_CFLAGS="-g -O2 -I$$real/include" LIBRARY_PATH=$$real LD_LIBRARY_PATH=$$real; \
+	go build -tags fdb -o bin/fdb/ ./worker; \
+	bin/fdb/worker --help >/dev/null; \
+	bin/fdb/holdfast-fdb go test -count=1 -tags fdb ./activities/fdblock/...; \
+	echo "compiled against FoundationDB's own client in $$real, and tested on its server"
 
 .PHONY: test
 # Two packages at a time, the two longest first. Measured on two cores, each of which a third stack keeps from its own: three at a

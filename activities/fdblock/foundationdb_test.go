@@ -7,6 +7,8 @@ import (
 	"encoding/hex"
 	"os"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -123,6 +125,27 @@ func TestAnotherHoldsItThroughTheBindings(t *testing.T) {
 	deny(true)
 	defer deny(false)
 	require.NoError(t, New().Locked(t.Context(), file, func(context.Context) error { return nil }))
+	assert.Nil(t, value(t, file))
+}
+
+// Workers that want it at the same moment conflict in the database, and have it one after the other.
+func TestOneAtATimeThroughTheBindings(t *testing.T) {
+	file := clusterFile(t, "")
+	var group sync.WaitGroup
+	var inside, entered atomic.Int32
+	for range 4 {
+		group.Go(func() {
+			assert.NoError(t, New().Locked(t.Context(), file, func(context.Context) error {
+				assert.EqualValues(t, 1, inside.Add(1))
+				entered.Add(1)
+				time.Sleep(100 * time.Millisecond) // what a command takes
+				inside.Add(-1)
+				return nil
+			}))
+		})
+	}
+	group.Wait()
+	assert.EqualValues(t, 4, entered.Load())
 	assert.Nil(t, value(t, file))
 }
 

@@ -102,6 +102,10 @@ func TestFailuresAreToldWithoutSecrets(t *testing.T) {
 		"a tool that something kills": {
 			`kill -9 $$`, contract.FDBClassTimeout, "fdbbackup start was killed", fdbtool.Start,
 		},
+		"a tool that dies of its own fault": { // as fdbbackup start does now and then where it may not make the bucket
+			`echo "SIGNAL: Segmentation fault (11)" >&2; kill -SEGV $$`, contract.FDBClassTimeout,
+			"fdbbackup start was killed (segmentation fault)", fdbtool.Start,
+		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -141,7 +141,7 @@ func (e *Env) Stop() {
 	}
 	e.stopAll(Worker, FDBWorker, Watcher)
 	e.stopAll(Velero, KubeControllerManager)
-	e.stopAll(KubeAPIServer, Temporal, S3)
+	e.stopAll(KubeAPIServer, Temporal, S3, fdbServer)
 	e.stopAll(Etcd)
 	if e.options.Dir == "" && !e.options.Keep {
 		_ = os.RemoveAll(e.dir) // a left-over temporary folder harms nobody

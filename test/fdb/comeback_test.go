@@ -12,34 +12,30 @@ import (
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 )
 
-// What was lost comes back into the database in which it was, by whichever tools there are: the latest, as of a version, as of a
-// time. Before that, what is too old has expired; at the end the data of the backup go with it. Of a real database only keys that
-// begin with comeback/ are touched.
-func TestWhatWasLostComesBack(t *testing.T) {
-	if sim != nil {
-		t.Parallel() // a real database is the only one, in which no other test may back anything up
-	}
+// What was lost comes back into the database in which it was: the latest, as of a version, as of a time. Before that, what is too
+// old has expired; at the end the data of the backup go with it.
+func TestWhatWasLostComesBack(t *testing.T) { onBoth(t, whatWasLostComesBack) }
+
+func whatWasLostComesBack(t *testing.T, x *tenant) {
 	const begin, end = "comeback/", "comeback0"
 	ranges := []fdbv1alpha1.KeyRange{{Start: begin, End: end}}
-	x := newTenant(t)
 	x.cluster("comeback")
-	db := newConsole(t, x.connection("comeback"))
+	db := x.console("comeback")
 	db.write(begin, end, map[string]string{"comeback/a": "0"})
-	backup := x.backUp("comeback", policy("20s", ""), func(spec *fdbv1alpha1.FoundationDBBackupSpec) { spec.KeyRanges = ranges })
+	backup := x.backUp("comeback", policy("12s", ""), func(spec *fdbv1alpha1.FoundationDBBackupSpec) { spec.KeyRanges = ranges })
 	early := x.await(backup, "reconciled", reconciled).Status.Backups[0].OldestData.Version
 	x.await(backup, "what is too old has expired", func(o *fdbv1alpha1.FoundationDBBackup) bool {
 		oldest := o.Status.Backups[0].OldestData
-		return expiry(fdbv1alpha1.ExpiryExpired)(o) && oldest != nil && oldest.Version > early
+		return hasExpired(o) && oldest != nil && oldest.Version > early
 	})
 	x.requireNoLogsBefore("comeback", early)
 	x.edit(backup, func(spec *fdbv1alpha1.FoundationDBBackupSpec) { spec.Expiry.MaxRetention = "" })
 
 	first := map[string]string{"comeback/a": "1", "comeback/b": "1"}
 	version := db.write(begin, end, first)
-	const grain = 12 * time.Second // FoundationDB notes every 10 s which version it has reached
-	time.Sleep(grain)
+	time.Sleep(x.grain())
 	at := time.Now().Truncate(time.Second)
-	time.Sleep(grain)
+	time.Sleep(x.grain())
 	last := map[string]string{"comeback/a": "2", "comeback/c": "2"}
 	reached := db.write(begin, end, last)
 	x.await(backup, "all can be restored", func(o *fdbv1alpha1.FoundationDBBackup) bool {
@@ -74,4 +70,12 @@ func TestWhatWasLostComesBack(t *testing.T) {
 	require.NoError(t, x.client.Delete(t.Context(), backup))
 	x.awaitGone(backup)
 	assert.Empty(t, x.data("comeback"))
+}
+
+// grain is how far from a version a time must be to stand for it: FoundationDB notes every 10 s which version it has reached.
+func (x *tenant) grain() time.Duration {
+	if x.servers != nil {
+		return 12 * time.Second
+	}
+	return 2 * time.Second
 }

@@ -2,7 +2,6 @@ package fdb_test
 
 import (
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -16,20 +15,24 @@ import (
 // console asks a database through fdbcli, whichever that is: the stand-in's or FoundationDB's own.
 type console struct {
 	t       *testing.T
+	tool    string
 	cluster string // the cluster file
 }
 
-func newConsole(t *testing.T, connection string) *console {
-	t.Helper()
-	c := &console{t: t, cluster: filepath.Join(t.TempDir(), "fdb.cluster")}
-	require.NoError(t, os.WriteFile(c.cluster, []byte(connection+"\n"), 0o600))
+func (x *tenant) console(cluster string) *console {
+	x.t.Helper()
+	version := x.version()
+	c := &console{
+		t: x.t, tool: filepath.Join(toolsDir, version[:strings.LastIndex(version, ".")], "fdbcli"),
+		cluster: filepath.Join(x.t.TempDir(), "fdb.cluster"),
+	}
+	require.NoError(x.t, writeFile(c.cluster, x.connection(cluster)+"\n"))
 	return c
 }
 
 func (c *console) run(commands ...string) string {
 	c.t.Helper()
-	tool := filepath.Join(toolsDir, version[:strings.LastIndex(version, ".")], "fdbcli")
-	output, err := exec.CommandContext(c.t.Context(), tool, "-C", c.cluster, "--timeout", "60", "--exec",
+	output, err := exec.CommandContext(c.t.Context(), c.tool, "-C", c.cluster, "--timeout", "60", "--exec",
 		strings.Join(commands, "; ")).CombinedOutput()
 	require.NoErrorf(c.t, err, "%s", output)
 	return string(output)

@@ -50,7 +50,6 @@ func (x *tenant) data(path string) []string {
 // A backup is aborted before its object goes, also in the middle of its first snapshot, and its data go with it.
 func TestDeletion(t *testing.T) {
 	t.Parallel()
-	needsStandIn(t)
 	x := newTenant(t)
 	database := x.cluster("short")
 	require.NoError(t, sim.Control(database, func(c *simControl) { c.FirstSnapshot = time.Hour }))
@@ -64,17 +63,16 @@ func TestDeletion(t *testing.T) {
 }
 
 // Every low-level backup of a deleted object goes, unless the user wants the data to stay.
-func TestDeletionTakesTheDataAlong(t *testing.T) {
-	t.Parallel()
-	needsStandIn(t)
-	x := newTenant(t)
+func TestDeletionTakesTheDataAlong(t *testing.T) { onBothIfLong(t, deletionTakesTheDataAlong) }
+
+func deletionTakesTheDataAlong(t *testing.T, x *tenant) {
 	x.cluster("all")
+	x.cluster("stays")
 	backup := x.backUp("all")
+	stays := x.backUp("stays", func(spec *fdbv1alpha1.FoundationDBBackupSpec) { spec.Expiry.DeletionFinalizer = ptr.To(false) })
 	x.await(backup, "reconciled", reconciled)
 	x.edit(backup, func(spec *fdbv1alpha1.FoundationDBBackupSpec) { spec.Tag = "second" })
 	x.await(backup, "two backups", func(o *fdbv1alpha1.FoundationDBBackup) bool { return reconciled(o) && len(o.Status.Backups) == 2 })
-	x.cluster("stays")
-	stays := x.backUp("stays", func(spec *fdbv1alpha1.FoundationDBBackupSpec) { spec.Expiry.DeletionFinalizer = ptr.To(false) })
 	x.await(stays, "reconciled", reconciled)
 	require.NotEmpty(t, x.data("all"))
 	for _, object := range []*fdbv1alpha1.FoundationDBBackup{backup, stays} {
@@ -88,14 +86,12 @@ func TestDeletionTakesTheDataAlong(t *testing.T) {
 }
 
 // Data that another resource uses too stay until the last of them is deleted.
-func TestDataThatOthersUseStay(t *testing.T) {
-	t.Parallel()
-	needsStandIn(t)
-	x, y := newTenant(t), newTenant(t)
-	database := x.cluster("both")
-	cluster, err := sim.State(database)
-	require.NoError(t, err)
-	require.NoError(t, stack.CreateFDBCluster(t.Context(), y.namespace, "both", version, cluster.Connection))
+func TestDataThatOthersUseStay(t *testing.T) { onBothIfLong(t, dataThatOthersUseStay) }
+
+func dataThatOthersUseStay(t *testing.T, x *tenant) {
+	y := newTenant(t)
+	x.cluster("both")
+	require.NoError(t, stack.CreateFDBCluster(t.Context(), y.namespace, "both", x.version(), x.connection("both")))
 	path := func(spec *fdbv1alpha1.FoundationDBBackupSpec) { spec.Destination.Path = x.namespace + "/common" }
 	one := x.backUp("both", path)
 	x.await(one, "reconciled", reconciled)
@@ -113,41 +109,47 @@ func TestDataThatOthersUseStay(t *testing.T) {
 
 // A backup whose database is gone, or does not answer for long, does not hold its object; it says what it has left behind, and
 // deletes the data.
-func TestDeletionWithoutADatabase(t *testing.T) {
-	t.Parallel()
-	needsStandIn(t)
-	x := newTenant(t)
-	x.cluster("gone")
-	backup := x.backUp("gone")
-	x.await(backup, "reconciled", reconciled)
-	require.NoError(t, admin.Delete(t.Context(), &foundationdbv1beta2.FoundationDBCluster{
-		ObjectMeta: metav1.ObjectMeta{Namespace: x.namespace, Name: "gone"},
-	}))
-	x.await(backup, "cluster missing", misconfigured(fdbv1alpha1.ReasonClusterMissing))
-	require.NoError(t, x.client.Delete(t.Context(), backup))
-	x.awaitGone(backup)
-	assert.Contains(t, x.awaitEvent(backup, "Abandoned"), "is gone")
-	x.awaitEvent(backup, fdbv1alpha1.ExpiryDeleted)
+func TestDeletionWithoutADatabase(t *testing.T) { onBothIfLong(t, deletionWithoutADatabase) }
 
-	database := x.cluster("deaf")
-	deaf := x.backUp("deaf")
-	x.await(deaf, "reconciled", reconciled)
-	require.NoError(t, sim.Unreachable(database, true))
-	require.NoError(t, x.client.Delete(t.Context(), deaf))
-	x.awaitGone(deaf)
-	assert.Contains(t, x.awaitEvent(deaf, "Abandoned"), "was not stopped")
+func deletionWithoutADatabase(t *testing.T, x *tenant) {
+	t.Run("gone", func(t *testing.T) {
+		t.Parallel()
+		x := x.in(t)
+		x.cluster("gone")
+		backup := x.backUp("gone")
+		x.await(backup, "reconciled", reconciled)
+		require.NoError(t, admin.Delete(t.Context(), &foundationdbv1beta2.FoundationDBCluster{
+			ObjectMeta: metav1.ObjectMeta{Namespace: x.namespace, Name: "gone"},
+		}))
+		x.await(backup, "cluster missing", misconfigured(fdbv1alpha1.ReasonClusterMissing))
+		require.NoError(t, x.client.Delete(t.Context(), backup))
+		x.awaitGone(backup)
+		assert.Contains(t, x.awaitEvent(backup, "Abandoned"), "is gone")
+		x.awaitEvent(backup, fdbv1alpha1.ExpiryDeleted)
+	})
+	t.Run("deaf", func(t *testing.T) {
+		t.Parallel()
+		x := x.in(t)
+		x.cluster("deaf")
+		deaf := x.backUp("deaf")
+		x.await(deaf, "reconciled", reconciled)
+		x.unreachable("deaf", true)
+		require.NoError(t, x.client.Delete(t.Context(), deaf))
+		x.awaitGone(deaf)
+		assert.Contains(t, x.awaitEvent(deaf, "Abandoned"), "was not stopped")
+	})
 }
 
 // A namespace that is deleted does not hang on a backup, whether its database answers or not. Its data stay, and are named.
-func TestDeletionOfTheNamespace(t *testing.T) {
-	t.Parallel()
-	needsStandIn(t)
-	x := newTenant(t)
+func TestDeletionOfTheNamespace(t *testing.T) { onBothIfLong(t, deletionOfTheNamespace) }
+
+func deletionOfTheNamespace(t *testing.T, x *tenant) {
 	x.cluster("tenant")
-	backup := x.await(x.backUp("tenant"), "reconciled", reconciled)
-	deaf := x.cluster("deaf")
-	x.await(x.backUp("deaf"), "reconciled", reconciled)
-	require.NoError(t, sim.Unreachable(deaf, true))
+	x.cluster("deaf")
+	answering, silent := x.backUp("tenant"), x.backUp("deaf")
+	backup := x.await(answering, "reconciled", reconciled)
+	x.await(silent, "reconciled", reconciled)
+	x.unreachable("deaf", true)
 	x.kubectlAsAdmin("delete", "namespace", x.namespace, "--wait=false")
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: x.namespace}}
 	require.Eventually(t, func() bool {

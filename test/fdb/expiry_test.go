@@ -23,7 +23,7 @@ import (
 // policy lets data expire; snapshots follow each other quickly enough for it.
 func policy(maxRetention, minRestorable string) change {
 	return func(spec *fdbv1alpha1.FoundationDBBackupSpec) {
-		spec.SnapshotPeriodSeconds = 1
+		spec.SnapshotPeriodSeconds = 3
 		spec.Expiry.MaxRetention, spec.Expiry.MinRestorable = maxRetention, minRestorable
 	}
 }
@@ -33,6 +33,11 @@ func expiry(reasons ...string) func(*fdbv1alpha1.FoundationDBBackup) bool {
 	return func(object *fdbv1alpha1.FoundationDBBackup) bool {
 		return object.Status.Expiry != nil && slices.Contains(reasons, object.Status.Expiry.Reason)
 	}
+}
+
+// hasExpired is a wish: a turn has let data expire, whatever came of later ones.
+func hasExpired(object *fdbv1alpha1.FoundationDBBackup) bool {
+	return object.Status.Expiry != nil && object.Status.Expiry.LastExpired != nil
 }
 
 // expiries are the runs of fdbbackup expire for a database.
@@ -49,6 +54,11 @@ func (x *tenant) pods() []corev1.Pod {
 	var list corev1.PodList
 	require.NoError(x.t, admin.List(x.t.Context(), &list, client.InNamespace(x.namespace), client.HasLabels{fdbv1alpha1.LabelExpiry}))
 	return list.Items
+}
+
+func (x *tenant) podsOf(backup *fdbv1alpha1.FoundationDBBackup) []corev1.Pod {
+	x.t.Helper()
+	return slices.DeleteFunc(x.pods(), func(pod corev1.Pod) bool { return pod.Labels[fdbv1alpha1.LabelExpiry] != backup.Name })
 }
 
 // awaitPod waits for a pod that expires or deletes and runs.
@@ -69,30 +79,32 @@ func (x *tenant) awaitPod(wish string, ok func(corev1.Pod) bool) corev1.Pod {
 
 func running(pod corev1.Pod) bool { return pod.Status.Phase == corev1.PodRunning }
 
-// requireNoLogsBefore: there are log files, and all of them reach beyond a version.
+// requireNoLogsBefore: there are log files, now or when the next is written (FoundationDB does so every 20 s, and a snapshot can be
+// restored without), and all of them reach beyond a version.
 func (x *tenant) requireNoLogsBefore(path string, version int64) {
 	x.t.Helper()
-	logs := 0
-	for _, key := range x.data(path) {
-		name := key[strings.LastIndex(key, "/")+1:]
-		if parts := strings.Split(name, ","); parts[0] == "log" {
-			end, err := strconv.ParseInt(parts[2], 10, 64)
-			require.NoError(x.t, err)
-			require.Greater(x.t, end, version, "what is older than the policy is gone")
-			logs++
+	require.Eventually(x.t, func() bool {
+		logs := 0
+		for _, key := range x.data(path) {
+			name := key[strings.LastIndex(key, "/")+1:]
+			if parts := strings.Split(name, ","); parts[0] == "log" {
+				end, err := strconv.ParseInt(parts[2], 10, 64)
+				require.NoError(x.t, err)
+				require.Greater(x.t, end, version, "what is older than the policy is gone")
+				logs++
+			}
 		}
-	}
-	require.NotZero(x.t, logs)
+		return logs > 0
+	}, patience, readEvery)
 }
 
 // What is older than the policy is gone from the store, and what must stay restorable is restored and compared.
 func TestRetention(t *testing.T) {
 	t.Parallel()
-	needsStandIn(t)
 	x := newTenant(t)
 	database := x.cluster("ledger")
 	require.NoError(t, sim.Set(database, map[string]string{"early": "1"}))
-	backup := x.backUp("ledger", policy("30s", "10s"))
+	backup := x.backUp("ledger", policy("12s", "5s"))
 	first := x.await(backup, "reconciled", reconciled)
 	early := first.Status.Backups[0].OldestData.Version
 	var expired *fdbv1alpha1.FoundationDBBackup
@@ -103,6 +115,9 @@ func TestRetention(t *testing.T) {
 			expired.Status.Backups[0].OldestData != nil && expired.Status.Backups[0].OldestData.Version > early
 	}, patience, time.Second, "the oldest data move on")
 	require.Len(t, expired.Status.Backups, 1)
+	x.edit(backup, func(spec *fdbv1alpha1.FoundationDBBackupSpec) {
+		spec.Expiry.MaxRetention, spec.Expiry.MinRestorable = "", ""
+	})
 
 	// The oldest data that the status names are there, and nothing older.
 	oldest := expired.Status.Backups[0]
@@ -138,13 +153,12 @@ func TestRetention(t *testing.T) {
 }
 
 // "Would be unsafe" is a normal result, and the last restorable snapshot of a stopped backup outlives its retention.
-func TestWhatMayNotExpireStays(t *testing.T) {
-	t.Parallel()
-	needsStandIn(t)
-	x := newTenant(t)
+func TestWhatMayNotExpireStays(t *testing.T) { onBothIfLong(t, whatMayNotExpireStays) }
+
+func whatMayNotExpireStays(t *testing.T, x *tenant) {
 	x.cluster("keeper")
 	backup := x.backUp("keeper", policy("10s", ""))
-	x.await(backup, "expired", expiry(fdbv1alpha1.ExpiryExpired))
+	x.await(backup, "expired", hasExpired)
 	x.edit(backup, func(spec *fdbv1alpha1.FoundationDBBackupSpec) { spec.BackupState = fdbv1alpha1.BackupStateStopped })
 	x.await(backup, "stopped", reconciled)
 	kept := x.await(backup, "the last snapshot is kept", expiry(fdbv1alpha1.ExpiryLastSnapshotKept))
@@ -155,10 +169,9 @@ func TestWhatMayNotExpireStays(t *testing.T) {
 }
 
 // After a restart the older backups go once the newest holds the minimum, and leave the status.
-func TestOlderBackupsGo(t *testing.T) {
-	t.Parallel()
-	needsStandIn(t)
-	x := newTenant(t)
+func TestOlderBackupsGo(t *testing.T) { onBothIfLong(t, olderBackupsGo) }
+
+func olderBackupsGo(t *testing.T, x *tenant) {
 	x.cluster("moved")
 	backup := x.backUp("moved", policy("15s", "5s"))
 	x.await(backup, "reconciled", reconciled)
@@ -172,7 +185,6 @@ func TestOlderBackupsGo(t *testing.T) {
 // What happens to a pod is told, and the job is done in the next turn.
 func TestFaultsOfPods(t *testing.T) {
 	t.Parallel()
-	needsStandIn(t)
 	hang := fdbsim.Fault{Hang: true, Times: 1}
 	t.Run("evicted", func(t *testing.T) {
 		t.Parallel()
@@ -183,7 +195,7 @@ func TestFaultsOfPods(t *testing.T) {
 		pod := x.awaitPod("the tool hangs in its pod", func(pod corev1.Pod) bool { return running(pod) && len(expiries(t, database)) > 0 })
 		require.NoError(t, stack.Kubelet().Evict(pod.Namespace, pod.Name))
 		assert.Contains(t, x.awaitEvent(backup, fdbv1alpha1.ReasonExpiryFailing), "vict")
-		x.await(backup, "expired", expiry(fdbv1alpha1.ExpiryExpired))
+		x.await(backup, "expired", hasExpired)
 	})
 	t.Run("deleted by hand", func(t *testing.T) {
 		t.Parallel()
@@ -194,16 +206,18 @@ func TestFaultsOfPods(t *testing.T) {
 		pod := x.awaitPod("the tool hangs in its pod", func(pod corev1.Pod) bool { return running(pod) && len(expiries(t, database)) > 0 })
 		require.NoError(t, admin.Delete(t.Context(), &pod))
 		assert.Contains(t, x.awaitEvent(backup, fdbv1alpha1.ReasonExpiryFailing), "deleted")
-		x.await(backup, "expired", expiry(fdbv1alpha1.ExpiryExpired))
+		x.await(backup, "expired", hasExpired)
 	})
 	t.Run("a terminating pod blocks its own backup alone", func(t *testing.T) {
 		t.Parallel()
 		x := newTenant(t)
-		x.cluster("lingering")
-		backup := x.backUp("lingering", policy("12s", ""))
-		database := ownerOf(t, x.namespace, "lingering")
+		database := x.cluster("lingering")
 		require.NoError(t, sim.SetFault(database, "fdbbackup expire", hang))
-		pod := x.awaitPod("the tool hangs in its pod", func(pod corev1.Pod) bool { return running(pod) && len(expiries(t, database)) > 0 })
+		backup := x.backUp("lingering", policy("12s", ""))
+		fence := x.fence()
+		pod := x.awaitPod("the tool hangs in its pod", func(pod corev1.Pod) bool {
+			return pod.Labels[fdbv1alpha1.LabelExpiry] == backup.Name && running(pod) && len(expiries(t, database)) > 0
+		})
 		release := stack.Kubelet().HoldTermination(pod.Namespace, pod.Name)
 		require.NoError(t, admin.Delete(t.Context(), pod.DeepCopy()))
 		require.Eventually(t, func() bool {
@@ -211,20 +225,19 @@ func TestFaultsOfPods(t *testing.T) {
 				return turn.Ref.UID == string(backup.UID) && turn.Closing
 			})
 		}, patience, readEvery, "its turn does not count any more")
-		time.Sleep(3 * minExpiryInterval)
-		require.Len(t, x.pods(), 1, "never two for one backup")
+		x.twoTurns(fence)
+		require.Len(t, x.podsOf(backup), 1, "never two for one backup")
 		release()
-		x.await(backup, "expired", expiry(fdbv1alpha1.ExpiryExpired))
+		x.await(backup, "expired", hasExpired)
 	})
 }
 
 // A database that does not answer lets nothing expire, and says so.
 func TestAnUnreachableClusterExpiresNothing(t *testing.T) {
 	t.Parallel()
-	needsStandIn(t)
 	x := newTenant(t)
 	database := x.cluster("silent")
-	backup := x.backUp("silent", policy("12s", ""))
+	backup, fence := x.backUp("silent", policy("12s", "")), x.fence()
 	x.await(backup, "reconciled", reconciled)
 	require.NoError(t, sim.Unreachable(database, true))
 	x.await(backup, "unreachable", state(fdbv1alpha1.ReasonClusterUnreachable))
@@ -237,7 +250,7 @@ func TestAnUnreachableClusterExpiresNothing(t *testing.T) {
 		return count
 	}
 	before := ended()
-	time.Sleep(2 * minExpiryInterval)
+	x.twoTurns(fence)
 	assert.Equal(t, before, ended(), "nothing expires meanwhile")
 	require.NoError(t, sim.Unreachable(database, false))
 	back := time.Now()
@@ -245,6 +258,28 @@ func TestAnUnreachableClusterExpiresNothing(t *testing.T) {
 	x.await(backup, "expired since", func(o *fdbv1alpha1.FoundationDBBackup) bool {
 		return o.Status.Expiry != nil && o.Status.Expiry.LastExpired != nil && o.Status.Expiry.LastExpired.After(back)
 	})
+}
+
+// fence is a backup whose turns show that the queue has gone on meanwhile.
+func (x *tenant) fence() *fdbv1alpha1.FoundationDBBackup {
+	x.t.Helper()
+	x.cluster("fence")
+	return x.backUp("fence", policy("12s", ""))
+}
+
+// twoTurns waits until the fence has had two turns from now on: each other entry had its chance.
+func (x *tenant) twoTurns(fence *fdbv1alpha1.FoundationDBBackup) {
+	x.t.Helper()
+	turn := func(object *fdbv1alpha1.FoundationDBBackup) int64 {
+		if object.Status.Expiry == nil {
+			return 0
+		}
+		return object.Status.Expiry.Turn
+	}
+	before := turn(x.get(fence))
+	for range 2 {
+		before = turn(x.await(fence, "another turn", func(o *fdbv1alpha1.FoundationDBBackup) bool { return turn(o) > before }))
+	}
 }
 
 // backUpOf creates a FoundationDBBackup of a cluster with another name.

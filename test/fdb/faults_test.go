@@ -17,13 +17,6 @@ import (
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 )
 
-func needsStandIn(t *testing.T) {
-	t.Helper()
-	if sim == nil {
-		t.Skip("needs faults that only the stand-in can be given: unset FDB_BIN_DIR")
-	}
-}
-
 // state and misconfigured are wishes for the conditions of those types.
 func state(reason string) func(*fdbv1alpha1.FoundationDBBackup) bool {
 	return has(fdbv1alpha1.ConditionIncorrectBackupState, reason)
@@ -59,13 +52,12 @@ func (x *tenant) awaitEventOf(object client.Object, reason string) string {
 }
 
 // What comes late is waited for, said, and found without anybody's help: the kind, the cluster, the Secret.
-func TestWhatComesLate(t *testing.T) {
-	t.Parallel()
-	needsStandIn(t)
-	x := newTenant(t)
+func TestWhatComesLate(t *testing.T) { onBothIfLong(t, whatComesLate) }
+
+func whatComesLate(t *testing.T, x *tenant) {
 	backup := x.backUp("late", func(spec *fdbv1alpha1.FoundationDBBackupSpec) { spec.Credentials.SecretName = "later" })
 	x.await(backup, "no cluster", misconfigured(fdbv1alpha1.ReasonClusterMissing))
-	require.NoError(t, stack.CreateFDBCluster(t.Context(), x.namespace, "late", version, ""))
+	require.NoError(t, stack.CreateFDBCluster(t.Context(), x.namespace, "late", x.version(), ""))
 	x.await(backup, "no connection string", misconfigured(fdbv1alpha1.ReasonClusterNotReady))
 	x.cluster("late")
 	x.await(backup, "no Secret", misconfigured(fdbv1alpha1.ReasonSecretMissing))
@@ -85,18 +77,17 @@ func TestWhatComesLate(t *testing.T) {
 }
 
 // A database that does not answer is told, and found again.
-func TestAnUnreachableCluster(t *testing.T) {
-	t.Parallel()
-	needsStandIn(t)
-	x := newTenant(t)
-	database := x.cluster("far")
-	require.NoError(t, sim.Unreachable(database, true))
+func TestAnUnreachableCluster(t *testing.T) { onBothIfLong(t, anUnreachableCluster) }
+
+func anUnreachableCluster(t *testing.T, x *tenant) {
+	x.cluster("far")
+	x.unreachable("far", true)
 	backup := x.backUp("far")
 	x.await(backup, "unreachable", state(fdbv1alpha1.ReasonClusterUnreachable))
 	x.awaitEvent(backup, fdbv1alpha1.ReasonClusterUnreachable)
-	require.NoError(t, sim.Unreachable(database, false))
-	x.await(backup, "reconciled", reconciled)
-	requireStarts(t, database, 1)
+	x.unreachable("far", false)
+	done := x.await(backup, "reconciled", reconciled)
+	require.Len(t, done.Status.Backups, 1)
 }
 
 func requireStarts(t *testing.T, database string, want int) {
@@ -115,7 +106,6 @@ func requireStarts(t *testing.T, database string, want int) {
 // A tag on which somebody else's backup runs is left alone until that one ends.
 func TestATagThatIsTaken(t *testing.T) {
 	t.Parallel()
-	needsStandIn(t)
 	x := newTenant(t)
 	database := x.cluster("shared")
 	x.runTool(database, "fdbbackup", "start", "-d", "file:///tmp/holdfast-elsewhere", "-t", "default", "-z")
@@ -133,19 +123,18 @@ func (x *tenant) runTool(database, tool string, args ...string) {
 	require.NoError(x.t, err)
 	file := filepath.Join(x.t.TempDir(), "fdb.cluster")
 	require.NoError(x.t, writeFile(file, cluster.Connection))
-	output, err := exec.CommandContext(x.t.Context(), sim.Tool("7.3", tool), append(args, "-C", file)...).CombinedOutput()
+	output, err := exec.CommandContext(x.t.Context(), sim.Tool("7.4", tool), append(args, "-C", file)...).CombinedOutput()
 	require.NoError(x.t, err, "%s", output)
 }
 
 // A backup that runs at the destination already, whoever started it, is this object's: nothing is started.
 func TestABackupThatRunsAlreadyIsAdopted(t *testing.T) {
 	t.Parallel()
-	needsStandIn(t)
 	x, y := newTenant(t), newTenant(t)
 	database := x.cluster("twice")
 	cluster, err := sim.State(database)
 	require.NoError(t, err)
-	require.NoError(t, stack.CreateFDBCluster(t.Context(), y.namespace, "twice", version, cluster.Connection))
+	require.NoError(t, stack.CreateFDBCluster(t.Context(), y.namespace, "twice", standInVersion, cluster.Connection))
 	path := func(spec *fdbv1alpha1.FoundationDBBackupSpec) { spec.Destination.Path = x.namespace + "/common" }
 	one := x.backUp("twice", path)
 	other := y.backUp("twice", path)
@@ -157,7 +146,6 @@ func TestABackupThatRunsAlreadyIsAdopted(t *testing.T) {
 // Without agents a backup stays submitted, and nothing is modified in a loop.
 func TestNoAgents(t *testing.T) {
 	t.Parallel()
-	needsStandIn(t)
 	x := newTenant(t)
 	database := x.cluster("idle")
 	backup := x.backUp("idle", func(spec *fdbv1alpha1.FoundationDBBackupSpec) { spec.AgentCount = ptr.To(int32(0)) })
@@ -178,7 +166,6 @@ func TestNoAgents(t *testing.T) {
 // The agents' Deployment: made, mended, followed through an upgrade, and never taken from somebody else.
 func TestTheAgents(t *testing.T) {
 	t.Parallel()
-	needsStandIn(t)
 	x := newTenant(t)
 	x.cluster("crew")
 	foreign := &appsv1.Deployment{
@@ -202,7 +189,7 @@ func TestTheAgents(t *testing.T) {
 	require.Eventually(t, func() bool { return *x.agents("crew").Spec.Replicas == 1 }, patience, readEvery, "the scale is undone")
 
 	old := x.agents("crew").Spec.Template.Spec.Containers[0].Image
-	assert.True(t, strings.HasSuffix(old, ":"+version), old)
+	assert.True(t, strings.HasSuffix(old, ":"+standInVersion), old)
 	cluster, err := sim.State(ownerOf(x.t, x.namespace, "crew"))
 	require.NoError(t, err)
 	require.NoError(t, stack.CreateFDBCluster(t.Context(), x.namespace, "crew", "7.1.63", cluster.Connection))
@@ -223,7 +210,6 @@ func (x *tenant) agents(name string) *appsv1.Deployment {
 // Two backups of one database that disagree about a pause are told of each other, and nothing is toggled to and fro.
 func TestTwoBackupsDisagreeAboutAPause(t *testing.T) {
 	t.Parallel()
-	needsStandIn(t)
 	x := newTenant(t)
 	database := x.cluster("duo")
 	on := func(tag string) change {
@@ -253,7 +239,6 @@ func TestTwoBackupsDisagreeAboutAPause(t *testing.T) {
 // Tag and ranges are those of a new backup; the old one runs until that begins.
 func TestAnotherTagAndOtherRanges(t *testing.T) {
 	t.Parallel()
-	needsStandIn(t)
 	x := newTenant(t)
 	database := x.cluster("ranges")
 	backup := x.backUp("ranges")

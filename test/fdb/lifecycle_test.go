@@ -11,9 +11,9 @@ import (
 
 // The life of a backup, through the API alone: created, restorable, paused, resumed, modified, moved, stopped, started anew and
 // deleted.
-func TestTheLifeOfABackup(t *testing.T) {
-	t.Parallel()
-	x := newTenant(t)
+func TestTheLifeOfABackup(t *testing.T) { onBoth(t, theLifeOfABackup) }
+
+func theLifeOfABackup(t *testing.T, x *tenant) {
 	database := x.cluster("orders")
 	backup := x.backUp("orders")
 
@@ -23,7 +23,7 @@ func TestTheLifeOfABackup(t *testing.T) {
 	assert.Equal(t, "RunningDifferentially", made.State)
 	require.NotNil(t, made.LatestRestorable)
 	require.NotNil(t, made.OldestData)
-	assert.Equal(t, version, x.get(backup).Annotations[fdbv1alpha1.AnnotationClusterVersion])
+	assert.Equal(t, x.version(), x.get(backup).Annotations[fdbv1alpha1.AnnotationClusterVersion])
 	t.Log(x.kubectl("get", "fdbb"))
 	later := x.await(backup, "latest restorable moves by itself", func(o *fdbv1alpha1.FoundationDBBackup) bool {
 		return o.Status.Backups[0].LatestRestorable.Version > made.LatestRestorable.Version
@@ -43,18 +43,22 @@ func TestTheLifeOfABackup(t *testing.T) {
 	require.Len(t, moved.Status.Backups, 2)
 	assert.Equal(t, "Aborted", moved.Status.Backups[0].State)
 	assert.Contains(t, moved.Status.Backups[1].URL, "/moved-")
+	starts := 2
 
 	x.edit(backup, func(spec *fdbv1alpha1.FoundationDBBackupSpec) { spec.BackupState = fdbv1alpha1.BackupStateStopped })
 	x.await(backup, "stopped", reconciled)
-	x.edit(backup, func(spec *fdbv1alpha1.FoundationDBBackupSpec) { spec.BackupState = fdbv1alpha1.BackupStateRunning })
-	again := x.await(backup, "started anew", reconciled)
-	require.Len(t, again.Status.Backups, 3)
+	if x.servers == nil || long() { // FoundationDB's first snapshot takes 35 s, each time
+		x.edit(backup, func(spec *fdbv1alpha1.FoundationDBBackupSpec) { spec.BackupState = fdbv1alpha1.BackupStateRunning })
+		starts++
+		again := x.await(backup, "started anew", reconciled)
+		require.Len(t, again.Status.Backups, starts)
+	}
 
 	require.NoError(t, x.client.Delete(t.Context(), backup))
 	x.awaitGone(backup)
-	if sim != nil {
-		starts, err := sim.CallsOf(database, "fdbbackup", "start")
+	if x.servers == nil {
+		calls, err := sim.CallsOf(database, "fdbbackup", "start")
 		require.NoError(t, err)
-		assert.Len(t, starts, 3, "once each")
+		assert.Len(t, calls, starts, "once each")
 	}
 }

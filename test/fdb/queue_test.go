@@ -1,7 +1,6 @@
 package fdb_test
 
 import (
-	"fmt"
 	"os/exec"
 	"slices"
 	"strconv"
@@ -12,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
-	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/test/fdbsim"
 	"holdfast.dev/holdfast/test/tools"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -65,55 +63,29 @@ func most(calls []fdbsim.Call) int {
 	return at
 }
 
-// Ten backups with different policies take turns, one at a time, and three at a time where an operator says so; one whose tool
-// hangs is cut at the limit, and the others proceed.
-func TestTheQueueTakesTurns(t *testing.T) {
-	needsStandIn(t)
-	require.NoError(t, stack.Component(env.FDBWorker).Stop())
-	careful, err := stack.StartFDBWorker(t.Context(), "worker-turns", append(workerArgs(sim.BinDir),
-		"--fdb-initial-snapshot-limit=8", "--fdb-expiry-min-interval=5s", "--fdb-expiry-retry-interval=2s",
-		"--fdb-expiry-timeout=15s")...) // the concurrency is the default: 1
-	require.NoError(t, err)
-	defer func() {
-		require.NoError(t, careful.Stop())
-		require.NoError(t, stack.Component(env.FDBWorker).Restart(t.Context()))
-	}()
-	x := newTenant(t)
-	const turns = 10
-	databases, backups := make([]string, turns), make([]*fdbv1alpha1.FoundationDBBackup, turns)
-	for i := range turns {
-		name := fmt.Sprintf("turn-%d", i)
-		databases[i] = x.cluster(name)
-		retention, minimum := fmt.Sprintf("%ds", 15+3*i), ""
-		if i%2 == 0 {
-			minimum = "4s"
-		}
-		backups[i] = x.backUp(name, policy(retention, minimum))
+// expirations take turns, one at a time, and three at a time where an operator says so; one whose tool hangs is cut at the limit,
+// and the others proceed.
+func (c *crowd) expirations(t *testing.T) {
+	x := c.in(t)
+	for _, backup := range c.backups {
+		x.await(backup, "expired", hasExpired)
 	}
-	stuck := databases[3]
-	require.NoError(t, sim.SetFault(stuck, "fdbbackup expire", fdbsim.Fault{Hang: true, Times: 1}))
-	for i, backup := range backups {
-		if i != 3 {
-			x.await(backup, "expired", expiry(fdbv1alpha1.ExpiryExpired))
-		}
-	}
-	cut := x.await(backups[3], "cut, and expired in its next turn", expiry(fdbv1alpha1.ExpiryExpired))
-	assert.Contains(t, x.awaitEvent(cut, fdbv1alpha1.ReasonExpiryFailing), "limit")
+	assert.Contains(t, x.awaitEvent(c.backups[stuck], fdbv1alpha1.ReasonExpiryFailing), "limit")
 	var all []fdbsim.Call
-	for _, database := range databases {
+	for _, database := range c.databases {
 		all = append(all, expiries(t, database)...)
 	}
 	assert.Equal(t, 1, most(endedByPods(all)), "one at a time")
 
 	// Each holds its place for a while, so that it shows how many have one.
-	for _, database := range databases {
+	for _, database := range c.databases {
 		require.NoError(t, sim.SetFault(database, "fdbbackup expire", fdbsim.Fault{Delay: 2 * time.Second}))
 	}
 	begin := time.Now()
 	setLimit(t, 3)
 	require.Eventually(t, func() bool {
 		var since []fdbsim.Call
-		for _, database := range databases {
+		for _, database := range c.databases {
 			for _, call := range expiries(t, database) {
 				if call.Begin.After(begin) {
 					since = append(since, call)
@@ -124,6 +96,9 @@ func TestTheQueueTakesTurns(t *testing.T) {
 		return most(since) == 3
 	}, patience, readEvery, "three at a time")
 	setLimit(t, 0)
+	for _, database := range c.databases {
+		require.NoError(t, sim.ClearFaults(database))
+	}
 }
 
 // endedByPods leaves out what was killed with its pod: nobody has written down when that ended.
@@ -131,21 +106,20 @@ func endedByPods(calls []fdbsim.Call) []fdbsim.Call {
 	return slices.DeleteFunc(slices.Clone(calls), func(call fdbsim.Call) bool { return !call.Ended() && !alive(call.PID) })
 }
 
-// A queue that somebody has ended comes back with its entries.
-func TestTheQueueComesBack(t *testing.T) {
-	needsStandIn(t)
-	x := newTenant(t)
-	x.cluster("back")
-	backup := x.backUp("back", policy("12s", ""))
-	x.await(backup, "expired", expiry(fdbv1alpha1.ExpiryExpired))
+// comesBack: a queue that somebody has ended comes back with its entries.
+func (c *crowd) comesBack(t *testing.T) {
+	x := c.in(t)
 	require.NoError(t, temporal.TerminateWorkflow(t.Context(), contract.FDBExpiryQueueID(stack.ClusterID()), "", "ended by a test"))
+	backup := c.backups[0]
 	before := x.get(backup).Status.Expiry.Turn
-	other := x.backUpOf("back-other", "back", policy("12s", ""), func(spec *fdbv1alpha1.FoundationDBBackupSpec) { spec.Tag = "other" })
+	other := x.backUpOf("other", backup.Name, policy("12s", ""), func(spec *fdbv1alpha1.FoundationDBBackupSpec) { spec.Tag = "other" })
 	x.await(backup, "has turns again", func(o *fdbv1alpha1.FoundationDBBackup) bool { return o.Status.Expiry.Turn > before })
 	assert.NotNil(t, queued(t, backup))
 	x.await(other, "has its turn", expiry(fdbv1alpha1.ExpiryExpired, fdbv1alpha1.ExpiryUnsafe, fdbv1alpha1.ExpiryNothing))
-	x.edit(backup, func(spec *fdbv1alpha1.FoundationDBBackupSpec) {
-		spec.Expiry.MaxRetention, spec.Expiry.MinRestorable = "", ""
-	})
+	for _, one := range append(c.backups, other) {
+		x.edit(one, func(spec *fdbv1alpha1.FoundationDBBackupSpec) {
+			spec.Expiry.MaxRetention, spec.Expiry.MinRestorable = "", ""
+		})
+	}
 	require.Eventually(t, func() bool { return queued(t, backup) == nil }, patience, readEvery, "without a policy it has no place")
 }

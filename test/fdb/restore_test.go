@@ -11,7 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
@@ -116,74 +115,55 @@ func dry(args []string) bool {
 	return false
 }
 
-// What was backed up comes back: the latest, as of a version, as of a time, and in part.
-func TestRestores(t *testing.T) {
-	t.Parallel()
-	needsStandIn(t)
-	x := newTenant(t)
-	database := x.cluster("orders")
-	require.NoError(t, sim.Set(database, map[string]string{"a": "1", "b": "1"}))
+// What was backed up comes back in another database: of a backup by name, and in part by its URL.
+func TestRestores(t *testing.T) { onBothIfLong(t, restores) }
+
+func restores(t *testing.T, x *tenant) {
+	x.cluster("orders")
+	db := x.console("orders")
+	db.write("a", "zz", map[string]string{"a": "2", "b": "2", "c": "2"})
 	backup := x.backUp("orders")
-	x.await(backup, "reconciled", reconciled)
-	first := map[string]string{"a": "2", "b": "2", "c": "2"}
-	require.NoError(t, sim.SetKeys(database, first))
-	version, err := sim.Version(database)
-	require.NoError(t, err)
-	time.Sleep(2 * time.Second)
-	at := time.Now().Truncate(time.Second)
-	time.Sleep(2 * time.Second)
+	url := x.await(backup, "reconciled", reconciled).Status.Backups[0].URL
+	version := db.write("d", "e", map[string]string{"d": "2"})
 	last := map[string]string{"a": "3", "z": "3"}
-	require.NoError(t, sim.SetKeys(database, last))
-	end, err := sim.Version(database)
-	require.NoError(t, err)
+	end := db.write("a", "zz", last)
 	x.await(backup, "all can be restored", func(o *fdbv1alpha1.FoundationDBBackup) bool {
 		return o.Status.Backups[0].LatestRestorable.Version > end
 	})
-	url := x.get(backup).Status.Backups[0].URL
-	store := &fdbv1alpha1.CredentialsReference{SecretName: "store"}
-	tests := map[string]struct {
+	for title, test := range map[string]struct {
 		alter func(*fdbv1alpha1.FoundationDBRestoreSpec)
 		want  map[string]string
 	}{
 		"latest": {func(s *fdbv1alpha1.FoundationDBRestoreSpec) { s.BackupName = "orders" }, last},
-		"version": {func(s *fdbv1alpha1.FoundationDBRestoreSpec) {
-			s.BackupURL, s.Credentials, s.Version = url, store, version
-		}, first},
-		"time": {func(s *fdbv1alpha1.FoundationDBRestoreSpec) {
-			s.BackupName, s.SourceClusterName, s.Timestamp = "orders", "orders", ptr.To(metav1.NewTime(at))
-		}, first},
 		"part": {func(s *fdbv1alpha1.FoundationDBRestoreSpec) {
-			s.BackupName, s.Version = "orders", version
-			s.KeyRanges = []fdbv1alpha1.KeyRange{{Start: "b", End: "d"}}
+			s.BackupURL, s.Credentials = url, &fdbv1alpha1.CredentialsReference{SecretName: "store"}
+			s.Version, s.KeyRanges = version, []fdbv1alpha1.KeyRange{{Start: "b", End: "d"}}
 		}, map[string]string{"b": "2", "c": "2"}},
-	}
-	for title, test := range tests {
+	} {
 		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			x := x.in(t)
 			into := x.destination("into-" + title)
 			restore := x.restore("restore-"+title, "into-"+title, test.alter)
 			done := x.awaitRestore(restore, "completed", restoreState("completed"))
 			assert.Empty(t, done.Status.Conditions)
 			assert.NotZero(t, done.Status.RestoredVersion)
 			assert.EqualValues(t, 100, done.Status.Progress.PercentDone)
-			keys, err := sim.Keys(into)
-			require.NoError(t, err)
-			assert.Equal(t, test.want, keys)
-			requireRestores(t, into, 1)
-			cluster, err := sim.State(into)
-			require.NoError(t, err)
-			assert.Empty(t, cluster.LockUID, "the database is open again")
+			assert.Equal(t, test.want, x.console("into-"+title).keys("a", "zz"), "and it is open again")
+			if x.servers == nil {
+				requireRestores(t, into, 1)
+			}
+			t.Log(x.kubectl("get", "fdbr"))
+			again := x.restore("again-"+title, "into-"+title, test.alter)
+			refused := x.awaitRestore(again, "not empty", restoreReason(fdbv1alpha1.ReasonDatabaseNotEmpty))
+			assert.Equal(t, "pending", refused.Status.State, "an earlier restore is not taken for this one")
 		})
 	}
-	t.Log(x.kubectl("get", "fdbr"))
-	again := x.restore("restore-again", "into-latest", func(s *fdbv1alpha1.FoundationDBRestoreSpec) { s.BackupName = "orders" })
-	refused := x.awaitRestore(again, "not empty", restoreReason(fdbv1alpha1.ReasonDatabaseNotEmpty))
-	assert.Equal(t, "pending", refused.Status.State, "an earlier restore is not taken for this one")
 }
 
 // What keeps a restore from its start is said in plain words, and waited for.
 func TestWhatARestoreWaitsFor(t *testing.T) {
 	t.Parallel()
-	needsStandIn(t)
 	x := newTenant(t)
 	source := x.cluster("source")
 	require.NoError(t, sim.Set(source, map[string]string{"k": "v"}))
@@ -215,7 +195,6 @@ func TestWhatARestoreWaitsFor(t *testing.T) {
 // A restore that is stopped, or whose object is deleted, is aborted, and it is said that partial data are left.
 func TestRestoresThatAreEnded(t *testing.T) {
 	t.Parallel()
-	needsStandIn(t)
 	x := newTenant(t)
 	source := x.cluster("source")
 	keys := map[string]string{}
@@ -225,30 +204,40 @@ func TestRestoresThatAreEnded(t *testing.T) {
 	require.NoError(t, sim.Set(source, keys))
 	backup := x.backUp("source")
 	x.await(backup, "reconciled", reconciled)
-	slow := func(name string) (string, *fdbv1alpha1.FoundationDBRestore) {
-		into := x.destination(name)
-		require.NoError(t, sim.Control(into, func(c *simControl) { c.Restore = time.Hour }))
-		restore := x.restore("into-"+name, name, func(s *fdbv1alpha1.FoundationDBRestoreSpec) { s.BackupName = "source" })
-		x.awaitRestore(restore, "running", restoreReason(fdbv1alpha1.ReasonRestoring))
-		return into, restore
-	}
-	into, restore := slow("stopped")
-	patch := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"restoreState":"Stopped"}}`))
-	require.NoError(t, x.client.Patch(t.Context(), restore.DeepCopy(), patch))
-	aborted := x.awaitRestore(restore, "aborted", restoreState("aborted"))
-	found := meta.FindStatusCondition(aborted.Status.Conditions, fdbv1alpha1.ConditionIncorrectRestoreState)
-	if found != nil {
-		assert.Contains(t, found.Message, "partial")
-	}
-	requireUnlocked(t, into)
-	back := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"restoreState":"Running"}}`))
-	require.Error(t, x.client.Patch(t.Context(), restore.DeepCopy(), back), "a restore is never started twice")
+	t.Run("stopped", func(t *testing.T) {
+		t.Parallel()
+		x := x.in(t)
+		into, restore := x.slowRestore("stopped")
+		patch := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"restoreState":"Stopped"}}`))
+		require.NoError(t, x.client.Patch(t.Context(), restore.DeepCopy(), patch))
+		aborted := x.awaitRestore(restore, "aborted", restoreState("aborted"))
+		found := meta.FindStatusCondition(aborted.Status.Conditions, fdbv1alpha1.ConditionIncorrectRestoreState)
+		if found != nil {
+			assert.Contains(t, found.Message, "partial")
+		}
+		requireUnlocked(t, into)
+		back := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"restoreState":"Running"}}`))
+		require.Error(t, x.client.Patch(t.Context(), restore.DeepCopy(), back), "a restore is never started twice")
+	})
+	t.Run("deleted", func(t *testing.T) {
+		t.Parallel()
+		x := x.in(t)
+		into, restore := x.slowRestore("deleted")
+		require.NoError(t, x.client.Delete(t.Context(), restore.DeepCopy()))
+		x.awaitRestoreGone(restore)
+		requireUnlocked(t, into)
+		assert.Contains(t, x.awaitEventOf(restore, "RestoreAborted"), "partial")
+	})
+}
 
-	into, restore = slow("deleted")
-	require.NoError(t, x.client.Delete(t.Context(), restore.DeepCopy()))
-	x.awaitRestoreGone(restore)
-	requireUnlocked(t, into)
-	assert.Contains(t, x.awaitEventOf(restore, "RestoreAborted"), "partial")
+// slowRestore restores the backup of the database source into another, and takes its time.
+func (x *tenant) slowRestore(name string) (string, *fdbv1alpha1.FoundationDBRestore) {
+	x.t.Helper()
+	into := x.destination(name)
+	require.NoError(x.t, sim.Control(into, func(c *simControl) { c.Restore = time.Hour }))
+	restore := x.restore("into-"+name, name, func(s *fdbv1alpha1.FoundationDBRestoreSpec) { s.BackupName = "source" })
+	x.awaitRestore(restore, "running", restoreReason(fdbv1alpha1.ReasonRestoring))
+	return into, restore
 }
 
 func requireUnlocked(t *testing.T, database string) {

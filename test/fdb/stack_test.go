@@ -1,5 +1,6 @@
 // Package fdb_test drives FoundationDB backups as users and operators do: with kubectl, on a real API server, Temporal and S3
-// server, and with the stand-in of FoundationDB's tools, or with the real ones (FDB_BIN_DIR and FDB_CLUSTER_FILE).
+// server, and with the stand-in of FoundationDB's tools. Tests that need no faults of it run with FoundationDB's own programs, too,
+// where these are: see labs_test.go.
 //
 // Tests that disturb the stack are not parallel; they run before the parallel ones begin.
 package fdb_test
@@ -23,7 +24,6 @@ import (
 
 	"holdfast.dev/holdfast/activities/fdbtool/cage"
 	"holdfast.dev/holdfast/test/env"
-	"holdfast.dev/holdfast/test/fdbsim"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -44,12 +44,8 @@ var (
 	stack    *env.Env
 	admin    client.Client
 	temporal temporalclient.Client
-	// sim is the stand-in; nil with the real tools.
-	sim *fdbsim.Sim
 	// toolsDir has the tools, in a folder per version (major.minor).
 	toolsDir string
-	// realConnection is the connection string of the real cluster.
-	realConnection string
 )
 
 func TestMain(m *testing.M) {
@@ -59,7 +55,7 @@ func TestMain(m *testing.M) {
 		fmt.Println("skipped: the FoundationDB tests start real components (-short)")
 		os.Exit(0)
 	}
-	_ = flag.Set("test.parallel", "8") // they wait most of the time
+	_ = flag.Set("test.parallel", "10") // they wait most of the time
 	os.Exit(run(m))
 }
 
@@ -101,18 +97,10 @@ func run(m *testing.M) int {
 }
 
 func start(ctx context.Context, dir string) error {
-	tools := os.Getenv("FDB_BIN_DIR")
-	if tools == "" {
-		tools = filepath.Join(dir, "bin")
-		made, err := fdbsim.Install(tools, filepath.Join(dir, "state"), "7.1", "7.3")
-		if err != nil {
-			return err
-		}
-		sim = made
-	} else if err := useRealCluster(); err != nil {
+	toolsDir = filepath.Join(dir, "bin")
+	if err := installTools(ctx, toolsDir, filepath.Join(dir, "state")); err != nil {
 		return err
 	}
-	toolsDir = tools
 	var err error
 	stack, err = env.Start(ctx, env.Options{
 		Progress:             os.Stdout,
@@ -121,11 +109,11 @@ func start(ctx context.Context, dir string) error {
 		Audit:                true,
 		SuggestContinueAsNew: suggestContinueAsNew,
 		Without:              []string{env.Velero},
-		Kubelet:              &env.KubeletOptions{Resolve: env.FDBImages(tools)},
+		Kubelet:              &env.KubeletOptions{Resolve: env.FDBImages(toolsDir)},
 		// A workflow that was terminated by hand starts again at the next resync.
 		WatchArgs: []string{"--resync-interval=10s"},
 		// Many tests run side by side; those of the limit have a worker of their own.
-		FDBWorkerArgs: append(workerArgs(tools), "--fdb-initial-snapshot-limit=8", "--fdb-expiry-concurrency=8",
+		FDBWorkerArgs: append(workerArgs(), "--fdb-initial-snapshot-limit=8", "--fdb-expiry-concurrency=8",
 			"--fdb-expiry-min-interval="+minExpiryInterval.String(), "--fdb-expiry-retry-interval=2s",
 			"--fdb-expiry-timeout="+expiryTimeout.String()),
 	})
@@ -138,36 +126,22 @@ func start(ctx context.Context, dir string) error {
 	if temporal, err = temporalclient.Dial(temporalclient.Options{HostPort: stack.TemporalAddress(), Logger: env.QuietLogger()}); err != nil {
 		return err
 	}
-	if sim == nil { // FoundationDB asks for a bucket in a region in words that not every store takes
-		if err := stack.CreateBucket(bucket); err != nil {
-			return err
-		}
+	if err := stack.CreateBucket(bucket); err != nil { // FoundationDB's tools cannot make one in us-east-1
+		return err
 	}
 	return stack.InstallFDBClusters(ctx)
 }
 
-func workerArgs(tools string) []string {
+func workerArgs() []string {
 	args := []string{
-		"--fdb-bin-dir=" + tools, "--fdb-status-interval=" + statusInterval.String(),
+		"--fdb-bin-dir=" + toolsDir, "--fdb-cage-folders=" + sim.Store.Dir, // the stand-in's databases are files
+		"--fdb-status-interval=" + statusInterval.String(),
 		"--fdb-initial-snapshot-timeout=" + snapshotTimeout.String(), "--resource-timeout=" + resourceTimeout.String(),
-	}
-	if sim != nil { // the stand-in's databases are files
-		args = append(args, "--fdb-cage-folders="+sim.Store.Dir)
 	}
 	if cage.Lacking() == nil {
 		args = append(args, "--fdb-require-cage")
 	}
 	return args
-}
-
-func useRealCluster() error {
-	path := os.Getenv("FDB_CLUSTER_FILE")
-	content, err := os.ReadFile(path)
-	if err != nil {
-		return fmt.Errorf("FDB_BIN_DIR is set, and FDB_CLUSTER_FILE cannot be read: %w", err)
-	}
-	realConnection = string(bytes.TrimSpace(content))
-	return nil
 }
 
 // checkSecrets: the secret of the object store is nowhere but in Secrets. It returns the exit status.
@@ -185,7 +159,7 @@ func checkSecrets(ctx context.Context) int {
 
 // wholeSuite reports whether every test has run: only then is a right that nobody used superfluous.
 func wholeSuite() bool {
-	return sim != nil && flag.Lookup("test.run").Value.String() == "" && flag.Lookup("test.skip").Value.String() == "" &&
+	return flag.Lookup("test.run").Value.String() == "" && flag.Lookup("test.skip").Value.String() == "" &&
 		flag.Lookup("test.list").Value.String() == ""
 }
 

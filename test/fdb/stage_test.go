@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -31,29 +32,28 @@ import (
 // patience is how long the slowest ordinary step may take on a loaded machine.
 const patience = 180 * time.Second
 
-// manyPatience is how long twenty first snapshots may take, one after the other, among those of other tests.
+// manyPatience is how long many first snapshots may take, one after the other, among those of other tests.
 const manyPatience = 10 * time.Minute
 
-// bucket is made by the first backup that goes there.
 const bucket = "fdb-tests"
 
-const readEvery = 200 * time.Millisecond
+const readEvery = 400 * time.Millisecond
 
 type simControl = fdbsim.Control
 
 // user is the tenant: a Kubernetes user without any rights outside its namespaces.
 const user = "alice"
 
-// version is what the clusters of the tests run.
-const version = "7.3.72"
-
 // tenant acts in one namespace with nothing but its own rights.
 type tenant struct {
 	t         *testing.T
 	namespace string
 	client    client.Client
+	// servers are its databases by name (*env.FDBServer), if they are FoundationDB's own; nil if they are the stand-in's.
+	servers *sync.Map
 }
 
+// newTenant makes one whose databases are the stand-in's.
 func newTenant(t *testing.T) *tenant {
 	t.Helper()
 	namespace := fmt.Sprintf("fdb-%06x", rand.IntN(1<<24))
@@ -63,6 +63,14 @@ func newTenant(t *testing.T) *tenant {
 	x := &tenant{t: t, namespace: namespace, client: rights}
 	x.credentials("store")
 	return x
+}
+
+// in is the tenant in a part of its test.
+func (x *tenant) in(t *testing.T) *tenant {
+	t.Helper()
+	part := *x
+	part.t = t
+	return &part
 }
 
 // credentials makes, or mends, a Secret with a credentials file for the S3 server.
@@ -91,13 +99,15 @@ func (x *tenant) secret(name, account, secret string) {
 // cluster makes a database and its FoundationDBCluster, and returns the database's name for the stand-in.
 func (x *tenant) cluster(name string) string {
 	x.t.Helper()
-	connection := realConnection
-	if sim != nil {
+	var connection string
+	if x.servers != nil {
+		connection = x.serve(name)
+	} else {
 		made, err := sim.NewCluster(strings.ReplaceAll(name, "-", "_"), fmt.Sprintf("%08x", rand.Uint32()))
 		require.NoError(x.t, err)
 		connection = made
 	}
-	require.NoError(x.t, stack.CreateFDBCluster(x.t.Context(), x.namespace, name, version, connection))
+	require.NoError(x.t, stack.CreateFDBCluster(x.t.Context(), x.namespace, name, x.version(), connection))
 	owner, _, _ := strings.Cut(connection, "@")
 	return owner
 }
@@ -134,8 +144,8 @@ func (x *tenant) backUp(name string, changes ...change) *fdbv1alpha1.FoundationD
 		if x.t.Failed() {
 			x.explain(object)
 		}
-		// One that runs is looked at every few seconds, which would be a load for the tests that come.
-		stop := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"backupState":"Stopped"}}`))
+		// One that runs is looked at every few seconds, and so do agents: a load for the tests that come.
+		stop := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"backupState":"Stopped","agentCount":0}}`))
 		_ = x.client.Patch(context.Background(), object.DeepCopy(), stop) // it may be gone
 	})
 	return object

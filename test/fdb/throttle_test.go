@@ -15,47 +15,76 @@ import (
 )
 
 // many is how many backups are created at once.
-const many = 20
+func many() int {
+	if long() {
+		return 20
+	}
+	return 10
+}
 
-// At most one first snapshot runs at a time in a Kubernetes cluster, unless an operator allows more.
-func TestOneFirstSnapshotAtATime(t *testing.T) {
-	needsStandIn(t)
+// With the limits as they are, one first snapshot and one expiration run at a time in a Kubernetes cluster. It is one crowd of
+// backups, with one stack to itself.
+func TestOneAtATime(t *testing.T) {
 	require.NoError(t, stack.Component(env.FDBWorker).Stop())
-	careful, err := stack.StartFDBWorker(t.Context(), "worker-careful", workerArgs(sim.BinDir)...) // with the limit's default
+	careful, err := stack.StartFDBWorker(t.Context(), "worker-careful", append(workerArgs(), // the limits are the defaults: 1
+		"--fdb-status-interval=2s", "--fdb-expiry-min-interval=5s", "--fdb-expiry-retry-interval=2s", "--fdb-expiry-timeout=15s")...)
 	require.NoError(t, err)
 	defer func() {
 		require.NoError(t, careful.Stop())
 		require.NoError(t, stack.Component(env.FDBWorker).Restart(t.Context()))
 	}()
-	t.Run("twenty backups of twenty databases", manyBackupsAtOnce)
+	c := newCrowd(t)
+	t.Run("first snapshots", c.firstSnapshots)
+	t.Run("expirations", c.expirations)
+	t.Run("the queue comes back", c.comesBack)
 	t.Run("a first snapshot that stands still", standingStill)
 }
 
-// manyBackupsAtOnce: all are created at once, the workflow of one in its first snapshot is killed, and all end restorable, one after
-// the other.
-func manyBackupsAtOnce(t *testing.T) {
-	x := newTenant(t)
-	databases := make([]string, many)
-	for i := range many {
-		databases[i] = x.cluster(fmt.Sprintf("many-%d", i))
+// crowd is many backups of as many databases, with different policies.
+type crowd struct {
+	*tenant
+	databases []string
+	backups   []*fdbv1alpha1.FoundationDBBackup
+}
+
+// stuck is the number of the one whose first expiration hangs.
+const stuck = 3
+
+func newCrowd(t *testing.T) *crowd {
+	t.Helper()
+	c := &crowd{tenant: newTenant(t), databases: make([]string, many()), backups: make([]*fdbv1alpha1.FoundationDBBackup, many())}
+	for i := range c.databases {
+		c.databases[i] = c.cluster(fmt.Sprintf("one-%d", i))
 	}
-	backups := make([]*fdbv1alpha1.FoundationDBBackup, many)
+	require.NoError(t, sim.SetFault(c.databases[stuck], "fdbbackup expire", fdbsim.Fault{Hang: true, Times: 1}))
 	var created sync.WaitGroup
-	for i := range many {
-		created.Go(func() { backups[i] = x.backUp(fmt.Sprintf("many-%d", i)) })
+	for i := range c.backups {
+		minimum := ""
+		if i%2 == 0 {
+			minimum = "4s"
+		}
+		created.Go(func() {
+			c.backups[i] = c.backUp(fmt.Sprintf("one-%d", i), policy(fmt.Sprintf("%ds", 20+3*i), minimum))
+		})
 	}
 	created.Wait()
-	x.holderIsKilled(backups)
-	for _, backup := range backups {
+	return c
+}
+
+// firstSnapshots: the workflow of the backup in its first snapshot is killed, and all end restorable, one after the other.
+func (c *crowd) firstSnapshots(t *testing.T) {
+	x := c.in(t)
+	x.holderIsKilled(c.backups)
+	for _, backup := range c.backups {
 		x.awaitFor(manyPatience, backup, "reconciled", reconciled)
 	}
 	var all []fdbsim.Interval
-	for _, database := range databases {
+	for _, database := range c.databases {
 		some, err := sim.FirstSnapshots(database)
 		require.NoError(t, err)
 		all = append(all, some...)
 	}
-	require.Len(t, all, many)
+	require.Len(t, all, len(c.databases))
 	slices.SortFunc(all, func(a, b fdbsim.Interval) int { return a.Begin.Compare(b.Begin) })
 	for i := 1; i < len(all); i++ {
 		require.False(t, all[i].Begin.Before(all[i-1].End), "two at a time: %+v and %+v", all[i-1], all[i])

@@ -21,7 +21,6 @@ const trusting = `{"spec":{
 // What the pod template gives the agents for TLS, the tools that the worker runs get too; a template that is none is said to be.
 func TestThePodTemplate(t *testing.T) {
 	t.Parallel()
-	needsStandIn(t)
 	x := newTenant(t)
 	database := x.cluster("secure")
 	require.NoError(t, x.client.Create(t.Context(), &corev1.ConfigMap{

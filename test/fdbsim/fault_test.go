@@ -193,7 +193,7 @@ func TestCredentialsAndStores(t *testing.T) {
 		output, code := start(url)
 		assert.Equal(t, 1, code)
 		assert.Equal(t, "ERROR: Could not create backup container: HTTP response code not received or indicated failure\n"+
-			"Fatal Error: Backup error\n", output)
+			"ERROR: An error was encountered during submission\nFatal Error: Backup error\n", output)
 		output, code = w.run("fdbbackup", "describe", "-d", url)
 		assert.Equal(t, 1, code)
 		assert.Contains(t, output, "HTTP response code not received or indicated failure")
@@ -238,4 +238,19 @@ func TestCredentialsAndStores(t *testing.T) {
 		assert.Equal(t, []string{"backups/name"}, server.objects(t, "bucket", ""))
 		assert.Equal(t, state.Submitted, w.status(file, "t").Status.Name)
 	})
+}
+
+// A bucket is asked for in the URL's region by name, which a server in us-east-1 refuses.
+func TestABucketThatCannotBeMade(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	url := w.s3In("us-east-1").url("bucket", "name")
+	_, file := w.cluster("c")
+	w.must("fdbbackup", "start", "-C", file, "-d", "file://"+w.dir+"/b", "-t", "f", "-z")
+	for _, recording := range []string{"s3-start-no-bucket-us-east-1.txt", "s3-modify-no-bucket-us-east-1.txt"} {
+		recorded := readTranscript(t, recording)
+		output, code := w.run("fdbbackup", recorded.args[1], "-C", file, "-d", url, "-t", recorded.option("-t", ""))
+		assert.Equal(t, recorded.code, code)
+		assert.Equal(t, strings.ReplaceAll(recorded.stderr, recorded.option("-d", ""), url), output)
+	}
 }

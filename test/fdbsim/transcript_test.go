@@ -35,6 +35,8 @@ var notReplayed = map[string]string{
 	"a6-dead-agent-layers-timeline.txt": "a summary of two minutes of status json; TestLayersOutliveTheirAgent covers what it shows",
 	"a4-expire-readonly.txt":            "needs a file system that is mounted read-only",
 	"a4-delete-readonly.txt":            "needs a file system that is mounted read-only",
+	"s3-start-no-bucket-us-east-1.txt":  "needs an S3 server: TestABucketThatCannotBeMade",
+	"s3-modify-no-bucket-us-east-1.txt": "needs an S3 server: TestABucketThatCannotBeMade",
 }
 
 // transcript is one recorded run of a tool.

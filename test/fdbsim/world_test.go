@@ -165,30 +165,33 @@ const accessKey, secretKey = "lab", "a-secret-of-the-lab"
 // store is an S3 server.
 type store struct {
 	address string
+	region  string
 	dir     string
 }
 
 // url is that of a container.
 func (s store) url(bucket, name string) string {
-	return fmt.Sprintf("blobstore://%s@%s/%s?bucket=%s&secure_connection=0&region=us-east-1", accessKey, s.address, name, bucket)
+	return fmt.Sprintf("blobstore://%s@%s/%s?bucket=%s&secure_connection=0&region=%s", accessKey, s.address, name, bucket, s.region)
 }
 
 // s3 starts an S3 server and gives the world's tools its credentials.
-func (w *world) s3() store {
+func (w *world) s3() store { return w.s3In("eu-central-1") }
+
+func (w *world) s3In(region string) store {
 	gateway, err := tools.Path(w.t.Context(), tools.VersityGW)
 	require.NoError(w.t, err)
 	listener, err := (&net.ListenConfig{}).Listen(w.t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(w.t, err)
-	s := store{address: listener.Addr().String(), dir: filepath.Join(w.dir, "s3")}
+	s := store{address: listener.Addr().String(), region: region, dir: filepath.Join(w.dir, "s3", region)}
 	require.NoError(w.t, listener.Close())
-	sidecar := filepath.Join(w.dir, "attributes")
+	sidecar := filepath.Join(w.dir, "attributes", region)
 	require.NoError(w.t, errors.Join(os.MkdirAll(s.dir, 0o755), os.MkdirAll(sidecar, 0o755)))
 	_, port, err := net.SplitHostPort(s.address)
 	require.NoError(w.t, err)
-	server := exec.CommandContext(context.Background(), gateway, "--port", "127.0.0.1:"+port, "--region", "us-east-1",
+	server := exec.CommandContext(context.Background(), gateway, "--port", "127.0.0.1:"+port, "--region", region,
 		"--health", "/healthz", "posix", "--sidecar", sidecar, s.dir)
 	server.Env = []string{"ROOT_ACCESS_KEY=" + accessKey, "ROOT_SECRET_KEY=" + secretKey}
-	log := filepath.Join(w.dir, "s3.log")
+	log := filepath.Join(w.dir, "s3-"+region+".log")
 	output, err := os.Create(log)
 	require.NoError(w.t, err)
 	w.t.Cleanup(func() { output.Close() })

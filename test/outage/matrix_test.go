@@ -12,7 +12,7 @@ import (
 
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/test/outage"
-	"holdfast.dev/holdfast/test/outage/points"
+	"holdfast.dev/holdfast/k8s/process/points"
 )
 
 // baseline is an undisturbed run of a scenario, made once: what it left, and what came about in it.

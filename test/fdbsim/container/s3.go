@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 )
 
 // bucket is a container in an S3 server: an entry of the index `backups/<name>` and objects below `data/<name>/`. What gets no
@@ -95,7 +96,8 @@ func (b *bucket) has(ctx context.Context, key *string) (bool, error) {
 	return err == nil, err
 }
 
-// Create makes the bucket when it is missing, and the entry of the index.
+// Create makes the bucket when it is missing, and the entry of the index. A bucket is asked for in the URL's region by name: a
+// server in us-east-1 refuses that, since its region has none in such a request.
 func (b *bucket) Create(ctx context.Context) error {
 	err := b.ask(ctx, func() error {
 		_, err := b.client.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: b.bucket})
@@ -103,7 +105,9 @@ func (b *bucket) Create(ctx context.Context) error {
 	})
 	if errors.Is(err, ErrNotFound) {
 		err = b.ask(ctx, func() error {
-			_, err := b.client.CreateBucket(ctx, &s3.CreateBucketInput{Bucket: b.bucket})
+			_, err := b.client.CreateBucket(ctx, &s3.CreateBucketInput{
+				Bucket: b.bucket, CreateBucketConfiguration: b.location(),
+			})
 			return err
 		})
 	}
@@ -115,6 +119,13 @@ func (b *bucket) Create(ctx context.Context) error {
 		return err
 	}
 	return b.put(ctx, b.index(), nil)
+}
+
+func (b *bucket) location() *types.CreateBucketConfiguration {
+	if b.url.Blob.Region == "" {
+		return nil
+	}
+	return &types.CreateBucketConfiguration{LocationConstraint: types.BucketLocationConstraint(b.url.Blob.Region)}
 }
 
 func (b *bucket) Exists(ctx context.Context) (bool, error) { return b.has(ctx, b.index()) }

@@ -38,7 +38,8 @@ func (r *run) modify(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := r.create(ctx, target); err != nil {
+		why := fmt.Sprintf("Could not create backup container at '%s'", o.text("-d"))
+		if err := r.create(ctx, target, why); err != nil {
 			return err
 		}
 	}

@@ -111,8 +111,8 @@ func (r *run) start(ctx context.Context) error {
 	return r.submit(ctx, b, target)
 }
 
-// create makes a container, within the time that the tools give it.
-func (r *run) create(ctx context.Context, target *container.Container) error {
+// create makes a container, within the time that the tools give it. If it cannot, it says why, and then more lines.
+func (r *run) create(ctx context.Context, target *container.Container, why string, more ...string) error {
 	control, err := r.Store.Control(r.cluster)
 	if err != nil {
 		return err
@@ -126,7 +126,7 @@ func (r *run) create(ctx context.Context, target *container.Container) error {
 	if limited.Err() != nil {
 		err = container.ErrTimeout
 	}
-	return fatal("Backup error", fmt.Sprintf("ERROR: Could not create backup container: %v", err))
+	return fatal("Backup error", append([]string{fmt.Sprintf("ERROR: %s: %v", why, err)}, more...)...)
 }
 
 func (r *run) submit(ctx context.Context, b *state.Backup, target *container.Container) error {
@@ -140,10 +140,11 @@ func (r *run) submit(ctx context.Context, b *state.Backup, target *container.Con
 		return running
 	}
 	if !dry {
-		if err := r.create(ctx, target); err != nil {
+		err := r.create(ctx, target, "Could not create backup container", "ERROR: An error was encountered during submission")
+		if err != nil {
 			return err
 		}
-		err := r.Store.Update(r.cluster, func(tx *state.Tx) error {
+		err = r.Store.Update(r.cluster, func(tx *state.Tx) error {
 			if old := tx.Backup(b.Tag); old != nil && old.Runnable() {
 				return running
 			}

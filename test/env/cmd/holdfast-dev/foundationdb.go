@@ -20,6 +20,7 @@ const (
 	demoFDBBackup  = "sample"
 	demoFDBCluster = "sample-cluster"
 	demoFDBVersion = "7.3.72"
+	demoFDBBucket  = "fdb-backups"
 	demoFDBSample  = "deploy/samples/foundationdbbackup.yaml"
 )
 
@@ -45,6 +46,9 @@ func withFoundationDB(options env.Options) (env.Options, *fdbsim.Sim, error) {
 // layFDBCluster makes a database and the FoundationDBCluster of it, as the FoundationDB operator would.
 func layFDBCluster(ctx context.Context, stack *env.Env, sim *fdbsim.Sim) error {
 	if err := stack.InstallFDBClusters(ctx); err != nil {
+		return err
+	}
+	if err := stack.CreateBucket(demoFDBBucket); err != nil { // FoundationDB's tools cannot make one in us-east-1
 		return err
 	}
 	var connection string
