@@ -51,7 +51,9 @@ func syncBackups(ctx context.Context, factory client.Factory, pluginDir string, 
 		return err
 	}
 	defer os.RemoveAll(dir)
-	plugins := func(logger logrus.FieldLogger) clientmgmt.Manager { return clientmgmt.NewManager(logger, logrus.InfoLevel, registry) }
+	plugins := func(logger logrus.FieldLogger) clientmgmt.Manager {
+		return clientmgmt.NewManager(logger, logrus.InfoLevel, registry)
+	}
 	stores := persistence.NewObjectBackupStoreGetter(&credentialFiles{client: cluster, namespace: factory.Namespace(), dir: dir})
 	looking := controller.NewBackupSyncReconciler(cluster, factory.Namespace(), 0, plugins, stores, logger)
 	for _, location := range locations {
