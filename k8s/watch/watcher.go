@@ -81,8 +81,8 @@ func (w *Watcher) Watching(context.Context) error {
 	return nil
 }
 
-// awaitCaches returns when the caches of all kinds watched are filled; the controllers' workers start then. FoundationDBCluster is
-// none of them: its kind may not be there.
+// awaitCaches returns when the caches of all kinds watched are filled; the controllers' workers start then. FoundationDBCluster
+// is none of them: its kind may not be there.
 func (w *Watcher) awaitCaches(ctx context.Context) error {
 	type cached struct {
 		kind     reflect.Type

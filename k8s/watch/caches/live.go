@@ -48,7 +48,9 @@ func NewLive(from Source) *Live {
 }
 
 // Each calls do for every object of a kind in a cache that matches. The objects are the cache's own.
-func Each(ctx context.Context, cache client.Client, kind client.Object, do func(client.Object), matching ...client.ListOption) error {
+func Each(
+	ctx context.Context, cache client.Client, kind client.Object, do func(client.Object), matching ...client.ListOption,
+) error {
 	gvk, err := apiutil.GVKForObject(kind, cache.Scheme())
 	if err != nil {
 		return fmt.Errorf("list in the cache: %w", err)

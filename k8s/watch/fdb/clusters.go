@@ -26,8 +26,8 @@ import (
 	"holdfast.dev/holdfast/k8s/watch/watched"
 )
 
-// ClusterCache is a cache of FoundationDBClusters alone. It waits until the FoundationDB operator has brought the kind: whatever is
-// in the manager's cache, all controllers wait for.
+// ClusterCache is a cache of FoundationDBClusters alone. It waits until the FoundationDB operator has brought the kind: for what
+// is in the manager's cache, all controllers wait.
 func ClusterCache(mgr manager.Manager, refusals *caches.Refusals) (cache.Cache, error) {
 	clusters, err := cache.New(mgr.GetConfig(), cache.Options{
 		Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),

@@ -31,8 +31,8 @@ func Kinds(env *watched.Env, clusters cache.Cache) []watched.Watcher {
 	return []watched.Watcher{newBackups(env, clusters).Kind, newRestores(env, clusters).Kind, newExpiries(env).Kind}
 }
 
-// Caches say which objects of other controllers' kinds the caches hold: the Deployments of backup agents, and the pods that expire
-// and delete backups.
+// Caches say which objects of other controllers' kinds the caches hold: the Deployments of backup agents, and the pods that
+// expire and delete backups.
 func Caches() map[client.Object]cache.ByObject {
 	return map[client.Object]cache.ByObject{
 		&appsv1.Deployment{}: {Label: labelled(fdbv1alpha1.LabelBackup)},

@@ -44,13 +44,17 @@ func newCandidate() *candidate {
 	return c
 }
 
-func stand(t *testing.T, api *kubernetesfake.Clientset, name string) *candidate {
-	t.Helper()
-	c := newCandidate()
-	c.Lease = &resourcelock.LeaseLock{
+func leaseOf(api *kubernetesfake.Clientset, name string) *resourcelock.LeaseLock {
+	return &resourcelock.LeaseLock{
 		LeaseMeta: metav1.ObjectMeta{Namespace: namespace, Name: LeaseName}, Client: api.CoordinationV1(),
 		LockConfig: resourcelock.ResourceLockConfig{Identity: name},
 	}
+}
+
+func stand(t *testing.T, api *kubernetesfake.Clientset, name string) *candidate {
+	t.Helper()
+	c := newCandidate()
+	c.Lease = leaseOf(api, name)
 	ctx, stop := context.WithCancel(t.Context())
 	c.stop = stop
 	go func() {
@@ -93,7 +97,7 @@ func TestALeaderThatWasKilledIsFollowed(t *testing.T) {
 		api := kubernetesfake.NewClientset()
 		first := stand(t, api, "first")
 		time.Sleep(time.Second)
-		lease := first.Lease.(*resourcelock.LeaseLock)
+		lease := leaseOf(api, "first") // not the one that first renews at the same time
 		held, _, err := lease.Get(t.Context())
 		require.NoError(t, err)
 		first.stop()

@@ -163,10 +163,10 @@ type line struct {
 // change is what an object is to show from now on.
 func (l line) change(s shown) (change, bool) {
 	position := l.positions[s.made]
-	if position == 0 || !l.origin.Is(l.made[s.made], s.object.GetNamespace(), s.object.GetName()) || !worthShowing(s.info, position) {
+	if position == 0 || !l.origin.Is(l.made[s.made], s.object.GetNamespace(), s.object.GetName()) {
 		return change{}, false // finished, passed or not its own: the workflow's part
 	}
-	return change{object: s.object, position: position}, true
+	return change{object: s.object, position: position}, worthShowing(s.info, position)
 }
 
 func (p *Positions) ofBackups(ctx context.Context) ([]change, error) {

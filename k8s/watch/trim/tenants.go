@@ -14,8 +14,8 @@ func trimmed(object metav1.ObjectMeta) metav1.ObjectMeta {
 	return object
 }
 
-// tenants is the shape of a tenant's object that Velero serves: a spec of Velero's, of which little is kept unless it may be judged
-// again, and conditions.
+// tenants is the shape of a tenant's object that Velero serves: a spec of Velero's, of which little is kept unless it may be
+// judged again, and conditions.
 type tenants[S any] struct {
 	meta       metav1.ObjectMeta
 	phase      oadpv1alpha1.NonAdminPhase

@@ -61,8 +61,8 @@ func backingOff(object client.Object) bool {
 	return phaseOf(object) == string(oadpv1alpha1.NonAdminPhaseBackingOff)
 }
 
-// rejected: a change of status, which is our own doing, after which an object is looked at once more: what its rejection depends on
-// may have changed before the cache knew of it.
+// rejected: a change of status, our own doing, after which an object is looked at once more: what its rejection depends on may
+// have changed before the cache knew of it.
 func rejected(before, after client.Object) bool {
 	return phaseOf(before) != phaseOf(after) && backingOff(after)
 }

@@ -8,7 +8,6 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/watch/watchtest"
@@ -25,21 +24,6 @@ func byForce(requests ...Request) []added {
 		requests[i].Force = true
 	}
 	return atOnce(requests...)
-}
-
-// happens returns what is enqueued for the events of an object: its creation if before is nil, its end if after is.
-func happens(t *testing.T, handler events, before, after client.Object) []added {
-	t.Helper()
-	q := &recordingQueue{}
-	switch {
-	case before == nil:
-		handler.Create(t.Context(), event.CreateEvent{Object: after}, q)
-	case after == nil:
-		handler.Delete(t.Context(), event.DeleteEvent{Object: before}, q)
-	default:
-		handler.Update(t.Context(), event.UpdateEvent{ObjectOld: before, ObjectNew: after}, q)
-	}
-	return q.Added
 }
 
 func TestWhatOfALocationIsWorthALook(t *testing.T) {

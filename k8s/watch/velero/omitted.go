@@ -63,7 +63,7 @@ func (s omittedSpec) verdict(today *backup.Verdict, of client.Object, conditions
 	return &backup.Verdict{}
 }
 
-// incomplete reports whether the cache has not kept all that a storage location is judged by. Its workflow is told of every event then.
+// incomplete reports whether the cache has not kept all that a storage location is judged by.
 func incomplete(o *location.Objects) bool {
 	return (o.Location != nil && trim.OmittedBytes(o.Location) > 0) || (o.Request != nil && trim.OmittedBytes(o.Request) > 0) ||
 		(o.Velero != nil && trim.OmittedBytes(o.Velero) > 0)

@@ -46,8 +46,8 @@ func (s *served[T]) of(ctx context.Context, made client.Object) (object T, found
 	return s.Cached(ctx, key)
 }
 
-// events: generation, deletion, labels and our finalizer matter; a change of status alone is our own doing, and wakes no workflow,
-// but for a rejection.
+// events: generation, deletion, labels and our finalizer matter; a change of status alone is our own doing, and wakes no
+// workflow, but for a rejection.
 func (s *served[T]) events() watched.Events {
 	return watched.Events{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q watched.Queue) {

@@ -82,10 +82,10 @@ func (k *Kind[T]) Recover(ctx context.Context) error {
 func (k *Kind[T]) lookLive(ctx context.Context, live *caches.Live, ref contract.ObjectRef) error {
 	if ref.UID == "" {
 		object := Empty[T]()
-		if live.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, object) != nil {
-			return nil
+		err := live.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, object)
+		if ref.UID = string(object.GetUID()); err != nil || ref.UID == "" {
+			return client.IgnoreNotFound(err)
 		}
-		ref.UID = string(object.GetUID())
 	}
 	view, err := k.Judge(ctx, live, ref)
 	if err != nil {
