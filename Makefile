@@ -62,7 +62,7 @@ generate: ## Write the generated code: deepcopy, CRDs, RBAC
 	"$$gen" rbac:roleName=holdfast-watcher,fileName=watcher_role.yaml paths=./starter output:rbac:artifacts:config=deploy/rbac; \
 	"$$gen" rbac:roleName=holdfast-fdb,fileName=worker_role.yaml paths=./worker/fdbworker \
 		output:rbac:artifacts:config=deploy/components/fdb/rbac; \
-	"$$gen" rbac:roleName=holdfast-watcher-fdb,fileName=watcher_role.yaml paths=./k8s/watch \
+	"$$gen" rbac:roleName=holdfast-watcher-fdb,fileName=watcher_role.yaml paths=./k8s/watch/fdb \
 		output:rbac:artifacts:config=deploy/components/fdb/rbac
 
 .PHONY: fmt

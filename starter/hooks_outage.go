@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"holdfast.dev/holdfast/k8s/process/points"
-	"holdfast.dev/holdfast/k8s/watch"
+	"holdfast.dev/holdfast/k8s/watch/signal"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -31,11 +31,11 @@ func hookLease(lease resourcelock.Interface) resourcelock.Interface {
 }
 
 // hookWorkflows reports every signal.
-func hookWorkflows(workflows watch.Workflows) watch.Workflows { return &reporting{workflows} }
+func hookWorkflows(workflows signal.Workflows) signal.Workflows { return &reporting{workflows} }
 
-type reporting struct{ watch.Workflows }
+type reporting struct{ signal.Workflows }
 
-// SignalWithStart implements watch.Workflows.
+// SignalWithStart implements signal.Workflows.
 func (r *reporting) SignalWithStart(
 	ctx context.Context, kind contract.Kind, ref contract.ObjectRef, changed contract.Changed,
 ) error {

@@ -25,6 +25,10 @@ import (
 	"holdfast.dev/holdfast/k8s/probe"
 	"holdfast.dev/holdfast/k8s/process"
 	"holdfast.dev/holdfast/k8s/watch"
+	"holdfast.dev/holdfast/k8s/watch/caches"
+	"holdfast.dev/holdfast/k8s/watch/leader"
+	"holdfast.dev/holdfast/k8s/watch/schedules"
+	"holdfast.dev/holdfast/k8s/watch/signal"
 	"holdfast.dev/holdfast/workflows/codec"
 	"holdfast.dev/holdfast/workflows/connect"
 )
@@ -95,7 +99,7 @@ func runWatch(ctx context.Context, flags *watchFlags) error {
 		return err
 	}
 	defer temporal.Close()
-	refusals := &watch.Refusals{}
+	refusals := &caches.Refusals{}
 	mgr, err := newManager(flags, refusals)
 	if err != nil {
 		return err
@@ -117,7 +121,7 @@ func runWatch(ctx context.Context, flags *watchFlags) error {
 	return nil
 }
 
-func newManager(flags *watchFlags, refusals *watch.Refusals) (manager.Manager, error) {
+func newManager(flags *watchFlags, refusals *caches.Refusals) (manager.Manager, error) {
 	config, err := k8s.RESTConfig(flags.Kubeconfig, "holdfast-watcher", flags.KubeAPIQPS, flags.KubeAPIBurst)
 	if err != nil {
 		return nil, fmt.Errorf("--kubeconfig: %w", err)
@@ -140,7 +144,7 @@ func newManager(flags *watchFlags, refusals *watch.Refusals) (manager.Manager, e
 
 // assemble puts the watcher together with the probes that it depends on.
 func assemble(
-	logger *zap.Logger, flags *watchFlags, mgr manager.Manager, temporal *connect.Temporal, refusals *watch.Refusals,
+	logger *zap.Logger, flags *watchFlags, mgr manager.Manager, temporal *connect.Temporal, refusals *caches.Refusals,
 ) (*watch.Watcher, *probe.Prober, error) {
 	// Not the manager's client: it would keep a cache of every ConfigMap for the sake of one.
 	direct, err := client.New(mgr.GetConfig(), client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
@@ -155,7 +159,7 @@ func assemble(
 	if err != nil {
 		return nil, nil, err
 	}
-	lease, err := watch.NewLease(mgr.GetConfig(), flags.OADPNamespace)
+	lease, err := leader.NewLease(mgr.GetConfig(), flags.OADPNamespace)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -167,8 +171,8 @@ func assemble(
 		ProgressInterval: flags.progressInterval,
 		ResyncInterval:   flags.resyncInterval,
 		FoundationDB:     flags.serve == serveAll,
-		Workflows:        hookWorkflows(&watch.TemporalWorkflows{Client: temporal.Client, ClusterID: flags.ClusterID}),
-		Schedules:        &watch.TemporalSchedules{Client: temporal.Client, ClusterID: flags.ClusterID},
+		Workflows:        hookWorkflows(&signal.Temporal{Client: temporal.Client, ClusterID: flags.ClusterID}),
+		Schedules:        &schedules.Temporal{Client: temporal.Client, ClusterID: flags.ClusterID},
 		Lease:            hookLease(lease),
 		Policy:           source,
 		Paused:           rival.Err,

@@ -16,25 +16,6 @@ import (
 	"holdfast.dev/holdfast/k8s/metrics"
 )
 
-func TestWhatVeleroDoesWithABackup(t *testing.T) {
-	tests := map[metrics.State][]velerov1.BackupPhase{
-		metrics.StateWaiting:    {"", "New", "Queued", "ReadyToStart"},
-		metrics.StateInProgress: {"InProgress"},
-		metrics.StateFinalizing: {
-			"WaitingForPluginOperations", "WaitingForPluginOperationsPartiallyFailed", "Finalizing", "FinalizingPartiallyFailed",
-		},
-		metrics.StateDeleting: {"Deleting"},
-		metrics.StateFinished: {"Completed", "PartiallyFailed", "Failed", "FailedValidation"},
-		metrics.StateUnknown:  {"Pondering"},
-	}
-	assert.Len(t, tests, len(metrics.States))
-	for state, phases := range tests {
-		for _, phase := range phases {
-			assert.Equal(t, state, veleroState(phase), "phase %q", phase)
-		}
-	}
-}
-
 func TestTheCensusCountsWhatTheCachesHold(t *testing.T) {
 	at := func(hour int) *metav1.Time { return &metav1.Time{Time: time.Date(2026, 8, 1, hour, 0, 0, 0, time.UTC)} }
 	veleroBackup := func(namespace, name string, phase velerov1.BackupPhase, started *metav1.Time) client.Object {

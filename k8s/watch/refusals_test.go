@@ -1,7 +1,7 @@
 package watch
 
 import (
-	"errors"
+	"context"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -11,13 +11,13 @@ import (
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"holdfast.dev/holdfast/activities/fake"
-	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/metrics/metricstest"
+	"holdfast.dev/holdfast/k8s/watch/watched"
 )
-
-var errNoRight = apierrors.NewForbidden(oadpv1alpha1.Resource(oadpv1alpha1.ResourceNonAdminBackups), "", errors.New("no right to watch"))
 
 // A watcher that has lost a right sees nothing new, while its caches stay filled: it must not look ready.
 func TestAWatcherThatMayNotWatchIsNotReady(t *testing.T) {
@@ -55,7 +55,7 @@ func TestAWatcherIsReadyAgainWhenNothingIsRefusedAnyMore(t *testing.T) {
 		s := newStation(t)
 		s.watching.Store(true)
 		for range 5 {
-			s.Refusals.note(errNoRight)
+			s.Refusals.Take(errNoRight)
 			time.Sleep(time.Minute)
 			require.Error(t, s.Watching(t.Context()))
 		}
@@ -69,10 +69,10 @@ func TestRefusalsDoNotKeepTheWatcherFromLooking(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStation(t, fake.NAB(name))
 		s.watching.Store(true)
-		s.Refusals.note(errNoRight)
+		s.Refusals.Take(errNoRight)
 		s.TemporalRecovered(t.Context())
 		synctest.Wait()
-		assert.Equal(t, []Request{request(name)}, s.asked())
+		assert.Equal(t, []watched.Request{request(name)}, s.asked())
 	})
 }
 
@@ -80,7 +80,11 @@ func TestAReadOfASweepThatIsRefusedIsNoted(t *testing.T) {
 	s := newStation(t)
 	s.watching.Store(true)
 	require.NoError(t, s.live.Client.Create(t.Context(), fake.NAB(name)))
-	failGets(s, func(string) error { return errNoRight })
+	s.api = interceptor.NewClient(s.live.Client, interceptor.Funcs{
+		Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+			return errNoRight
+		},
+	})
 	require.NoError(t, s.sweep(t.Context()))
 	require.ErrorIs(t, s.Watching(t.Context()), errNoRight)
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"holdfast.dev/holdfast/k8s/process/points"
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/test/outage"
-	"holdfast.dev/holdfast/k8s/process/points"
 )
 
 // baseline is an undisturbed run of a scenario, made once: what it left, and what came about in it.

@@ -14,35 +14,29 @@ func trimmed(object metav1.ObjectMeta) metav1.ObjectMeta {
 	return object
 }
 
-func nonAdminBackup(of *oadpv1alpha1.NonAdminBackup) *oadpv1alpha1.NonAdminBackup {
-	kept := &oadpv1alpha1.NonAdminBackup{TypeMeta: of.TypeMeta, ObjectMeta: trimmed(of.ObjectMeta)}
-	kept.Spec = oadpv1alpha1.NonAdminBackupSpec{
-		DeleteBackup: of.Spec.DeleteBackup, ForceDeleteBackup: of.Spec.ForceDeleteBackup, Unreadable: text(of.Spec.Unreadable),
-	}
-	if spec := of.Spec.BackupSpec; spec != nil {
-		kept.Spec.BackupSpec = &velerov1.BackupSpec{StorageLocation: clip(spec.StorageLocation, keptName+1)}
-		if judged(&kept.ObjectMeta, of.Status.Phase, spec) {
-			kept.Spec.BackupSpec = spec
-		}
-	}
-	status := &of.Status
-	kept.Status = oadpv1alpha1.NonAdminBackupStatus{
-		Phase: status.Phase, QueueInfo: status.QueueInfo,
-		DataMoverDataUploads: status.DataMoverDataUploads, FileSystemPodVolumeBackups: status.FileSystemPodVolumeBackups,
-		Conditions: conditions(status.Conditions, oadpv1alpha1.NonAdminConditionAccepted, oadpv1alpha1.NonAdminConditionQueued,
+// tenants is the shape of a tenant's object that Velero serves: a spec of Velero's, of which little is kept unless it may be
+// judged again, and conditions.
+type tenants[S any] struct {
+	meta       metav1.ObjectMeta
+	phase      oadpv1alpha1.NonAdminPhase
+	spec       *S
+	unreadable string
+	conditions []metav1.Condition
+}
+
+// kept trims it. named is what is always kept of the spec: the name that it gives.
+func (t tenants[S]) kept(named func(of *S) *S) tenants[S] {
+	kept := tenants[S]{
+		meta: trimmed(t.meta), phase: t.phase, unreadable: text(t.unreadable),
+		conditions: conditions(t.conditions, oadpv1alpha1.NonAdminConditionAccepted, oadpv1alpha1.NonAdminConditionQueued,
 			oadpv1alpha1.NonAdminConditionDeleting, oadpv1alpha1.NonAdminConditionVeleroStalled),
 	}
-	if made := status.VeleroBackup; made != nil {
-		kept.Status.VeleroBackup = &oadpv1alpha1.VeleroBackup{NACUUID: name(made.NACUUID), Name: name(made.Name)}
-		if made.Spec != nil {
-			kept.Status.VeleroBackup.Spec = &velerov1.BackupSpec{StorageLocation: name(made.Spec.StorageLocation)}
-		}
-		if made.Status != nil {
-			kept.Status.VeleroBackup.Status = &velerov1.BackupStatus{Phase: made.Status.Phase}
-		}
-	}
-	if asked := status.VeleroDeleteBackupRequest; asked != nil {
-		kept.Status.VeleroDeleteBackupRequest = &oadpv1alpha1.VeleroDeleteBackupRequest{Name: name(asked.Name)}
+	switch {
+	case t.spec == nil:
+	case judged(&kept.meta, t.phase, t.spec):
+		kept.spec = t.spec
+	default:
+		kept.spec = named(t.spec)
 	}
 	return kept
 }
@@ -59,21 +53,51 @@ func judged(of *metav1.ObjectMeta, phase oadpv1alpha1.NonAdminPhase, spec any) b
 	return true
 }
 
-func nonAdminRestore(of *oadpv1alpha1.NonAdminRestore) *oadpv1alpha1.NonAdminRestore {
-	kept := &oadpv1alpha1.NonAdminRestore{TypeMeta: of.TypeMeta, ObjectMeta: trimmed(of.ObjectMeta)}
-	kept.Spec.Unreadable = text(of.Spec.Unreadable)
-	if spec := of.Spec.RestoreSpec; spec != nil {
-		kept.Spec.RestoreSpec = &velerov1.RestoreSpec{BackupName: clip(spec.BackupName, keptName+1)}
-		if judged(&kept.ObjectMeta, of.Status.Phase, spec) {
-			kept.Spec.RestoreSpec = spec
+func nonAdminBackup(of *oadpv1alpha1.NonAdminBackup) *oadpv1alpha1.NonAdminBackup {
+	status := &of.Status
+	shape := tenants[velerov1.BackupSpec]{of.ObjectMeta, status.Phase, of.Spec.BackupSpec, of.Spec.Unreadable, status.Conditions}
+	shape = shape.kept(func(spec *velerov1.BackupSpec) *velerov1.BackupSpec {
+		return &velerov1.BackupSpec{StorageLocation: clip(spec.StorageLocation, keptName+1)}
+	})
+	kept := &oadpv1alpha1.NonAdminBackup{
+		TypeMeta: of.TypeMeta, ObjectMeta: shape.meta,
+		Spec: oadpv1alpha1.NonAdminBackupSpec{
+			BackupSpec: shape.spec, Unreadable: shape.unreadable,
+			DeleteBackup: of.Spec.DeleteBackup, ForceDeleteBackup: of.Spec.ForceDeleteBackup,
+		},
+		Status: oadpv1alpha1.NonAdminBackupStatus{
+			Phase: shape.phase, QueueInfo: status.QueueInfo, Conditions: shape.conditions,
+			DataMoverDataUploads: status.DataMoverDataUploads, FileSystemPodVolumeBackups: status.FileSystemPodVolumeBackups,
+		},
+	}
+	if made := status.VeleroBackup; made != nil {
+		kept.Status.VeleroBackup = &oadpv1alpha1.VeleroBackup{NACUUID: name(made.NACUUID), Name: name(made.Name)}
+		if made.Spec != nil {
+			kept.Status.VeleroBackup.Spec = &velerov1.BackupSpec{StorageLocation: name(made.Spec.StorageLocation)}
+		}
+		if made.Status != nil {
+			kept.Status.VeleroBackup.Status = &velerov1.BackupStatus{Phase: made.Status.Phase}
 		}
 	}
+	if asked := status.VeleroDeleteBackupRequest; asked != nil {
+		kept.Status.VeleroDeleteBackupRequest = &oadpv1alpha1.VeleroDeleteBackupRequest{Name: name(asked.Name)}
+	}
+	return kept
+}
+
+func nonAdminRestore(of *oadpv1alpha1.NonAdminRestore) *oadpv1alpha1.NonAdminRestore {
 	status := &of.Status
-	kept.Status = oadpv1alpha1.NonAdminRestoreStatus{
-		Phase: status.Phase, QueueInfo: status.QueueInfo,
-		DataMoverDataDownloads: status.DataMoverDataDownloads, FileSystemPodVolumeRestores: status.FileSystemPodVolumeRestores,
-		Conditions: conditions(status.Conditions, oadpv1alpha1.NonAdminConditionAccepted, oadpv1alpha1.NonAdminConditionQueued,
-			oadpv1alpha1.NonAdminConditionDeleting, oadpv1alpha1.NonAdminConditionVeleroStalled),
+	shape := tenants[velerov1.RestoreSpec]{of.ObjectMeta, status.Phase, of.Spec.RestoreSpec, of.Spec.Unreadable, status.Conditions}
+	shape = shape.kept(func(spec *velerov1.RestoreSpec) *velerov1.RestoreSpec {
+		return &velerov1.RestoreSpec{BackupName: clip(spec.BackupName, keptName+1)}
+	})
+	kept := &oadpv1alpha1.NonAdminRestore{
+		TypeMeta: of.TypeMeta, ObjectMeta: shape.meta,
+		Spec: oadpv1alpha1.NonAdminRestoreSpec{RestoreSpec: shape.spec, Unreadable: shape.unreadable},
+		Status: oadpv1alpha1.NonAdminRestoreStatus{
+			Phase: shape.phase, QueueInfo: status.QueueInfo, Conditions: shape.conditions,
+			DataMoverDataDownloads: status.DataMoverDataDownloads, FileSystemPodVolumeRestores: status.FileSystemPodVolumeRestores,
+		},
 	}
 	if made := status.VeleroRestore; made != nil {
 		kept.Status.VeleroRestore = &oadpv1alpha1.VeleroRestore{NACUUID: name(made.NACUUID), Name: name(made.Name)}

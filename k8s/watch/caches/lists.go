@@ -1,0 +1,96 @@
+package caches
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	toolscache "k8s.io/client-go/tools/cache"
+
+	"holdfast.dev/holdfast/k8s/watch/trim"
+)
+
+// pageSize is how many objects are asked for at a time. One takes up to 1.5 MB on the wire and, if its selectors say nothing,
+// some 16 MB when it is read: a page takes at most 80 MB. It does not grow while pages are small, because the next one may hold
+// the largest. 30,000 objects take 6,000 requests, 12 seconds at 500 a second.
+const pageSize = 5
+
+// metadataPageSize is how many objects' metadata are asked for at a time, which hold no structures of the tenants': a page takes
+// at most some 30 MB on the wire and half of that when it is read. At pageSize, the sweeps after an outage took 26,000 requests
+// over 30,000 backups.
+const metadataPageSize = 25
+
+// pages is held by whoever reads a page: several caches are filled at a time, and one page is what there is room for.
+var pages = make(chan struct{}, 1)
+
+// NewInformer makes an informer whose lists never hold more than one page of untrimmed objects. An API server of 1.34 or later
+// streams the first list object by object, and pages are asked for only if that fails. An older one would send a whole list at
+// once to whoever takes what its cache holds, and the reflector would transform nothing before it has everything.
+func NewInformer(
+	lists toolscache.ListerWatcher, kind runtime.Object, resync time.Duration, indexers toolscache.Indexers,
+) toolscache.SharedIndexInformer {
+	inner := toolscache.ToListerWatcherWithContext(lists)
+	return toolscache.NewSharedIndexInformer(&toolscache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return listTrimmed(ctx, inner.ListWithContext, options)
+		},
+		WatchFuncWithContext: inner.WatchWithContext,
+	}, kind, resync, indexers)
+}
+
+type listFunc func(context.Context, metav1.ListOptions) (runtime.Object, error)
+
+// listTrimmed reads all pages of a list, whichever page was asked for, and returns them as one. Only a consistent read comes in
+// pages: without a resource version.
+func listTrimmed(ctx context.Context, list listFunc, options metav1.ListOptions) (runtime.Object, error) {
+	options.ResourceVersion, options.ResourceVersionMatch = "", ""
+	options.Limit, options.Continue = pageSize, ""
+	var all []runtime.Object
+	for {
+		page, next, err := trimmedPage(ctx, list, options, &all)
+		if err != nil {
+			return nil, err
+		}
+		if options.Continue = next; next != "" {
+			continue
+		}
+		if err := meta.SetList(page, all); err != nil {
+			return nil, fmt.Errorf("put the pages of a list together: %w", err)
+		}
+		return page, nil
+	}
+}
+
+// trimmedPage adds the objects of one page, and returns the page without them.
+func trimmedPage(
+	ctx context.Context, list listFunc, options metav1.ListOptions, all *[]runtime.Object,
+) (page runtime.Object, next string, err error) {
+	select {
+	case pages <- struct{}{}:
+	case <-ctx.Done():
+		return nil, "", ctx.Err()
+	}
+	defer func() { <-pages }()
+	if page, err = list(ctx, options); err != nil {
+		return nil, "", err
+	}
+	err = meta.EachListItem(page, func(item runtime.Object) error {
+		kept, err := trim.Object(item)
+		*all = append(*all, kept.(runtime.Object))
+		return err
+	})
+	if err != nil {
+		return nil, "", fmt.Errorf("trim a page: %w", err)
+	}
+	accessor, err := meta.ListAccessor(page)
+	if err != nil {
+		return nil, "", fmt.Errorf("read a page: %w", err)
+	}
+	next = accessor.GetContinue()
+	accessor.SetContinue("")
+	accessor.SetRemainingItemCount(nil)
+	return page, next, nil
+}

@@ -1,0 +1,56 @@
+package caches
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	toolscache "k8s.io/client-go/tools/cache"
+
+	"holdfast.dev/holdfast/k8s/metrics"
+)
+
+// refusalCounts is how long one refusal counts: an informer asks again after at most a minute.
+const refusalCounts = 90 * time.Second
+
+// Refusals remembers that the API server has refused the watcher something for want of rights: a list or a watch, a read of a
+// sweep, or its Lease. The cache then stands still, or nobody leads, and nothing else tells: informers and the election try again
+// in silence. The zero value is ready for use.
+type Refusals struct{ last atomic.Pointer[refusal] }
+
+type refusal struct {
+	at  time.Time
+	err error
+}
+
+// Handle is the handler of a cache's failed lists and watches: it counts refusals, and logs as the default does.
+func (r *Refusals) Handle(ctx context.Context, reflector *toolscache.Reflector, err error) {
+	r.Take(err)
+	toolscache.DefaultWatchErrorHandler(ctx, reflector, err)
+}
+
+// Take notes an error that is a refusal.
+func (r *Refusals) Take(err error) {
+	if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
+		r.note(err)
+	}
+}
+
+func (r *Refusals) note(err error) {
+	metrics.AccessDenied(metrics.StepWatch)
+	r.last.Store(&refusal{at: time.Now(), err: err})
+}
+
+// Forget is for when everything has been listed: an API server that starts refuses what is granted, for a moment.
+func (r *Refusals) Forget() { r.last.Store(nil) }
+
+// Recent returns what was refused last, if that still counts.
+func (r *Refusals) Recent() error {
+	last := r.last.Load()
+	if last == nil || time.Since(last.at) >= refusalCounts {
+		return nil
+	}
+	return fmt.Errorf("the API server refuses what the watcher needs: %w", last.err)
+}

@@ -1,0 +1,50 @@
+package fdb
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
+	"holdfast.dev/holdfast/k8s/fdb"
+	"holdfast.dev/holdfast/k8s/watch/watched"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// backups are the FoundationDBBackups.
+type backups struct {
+	*watched.Kind[*fdbv1alpha1.FoundationDBBackup]
+	// clusters reads FoundationDBClusters from a cache of their own.
+	clusters client.Reader
+}
+
+func newBackups(env *watched.Env, clusters cache.Cache) *backups {
+	f := &backups{clusters: clusters}
+	f.Kind = watched.New(watched.Kind[*fdbv1alpha1.FoundationDBBackup]{
+		Env: env, Name: "foundationdbbackup", Workflow: contract.KindFDBBackup, Reported: contract.KubernetesKindFDBBackup,
+		Sources: []watched.Source{
+			{Of: &fdbv1alpha1.FoundationDBBackup{}, Events: f.backupEvents()},
+			{Of: &appsv1.Deployment{}, Events: f.agentsEvents()},
+			{Of: secrets, Events: f.secretEvents()},
+			{Of: namespaces, Events: f.namespaceEvents()},
+		},
+		Judge: judge(fdbv1alpha1.KindFoundationDBBackup, settled,
+			func(object *fdbv1alpha1.FoundationDBBackup) int64 { return object.Status.ObservedGeneration }),
+		Sweep: watched.Sweep{Compared: []watched.Compared{{Of: &fdbv1alpha1.FoundationDBBackup{}, Concerns: watched.Itself}}},
+		// A Temporal that has lost its database has lost who uses which container, and whose data expire.
+		Forgotten: idleWithData,
+		Census:    f.count,
+		Further:   f.addClusters(clusters),
+	})
+	return f
+}
+
+func settled(object *fdbv1alpha1.FoundationDBBackup) bool {
+	return fdb.Settled((&fdb.Objects{Object: object}).View())
+}
+
+// idleWithData: nothing but a signal starts the workflow of the object, and its data are in the store, of which a guard and the
+// queue of expirations are to know.
+func idleWithData(object *fdbv1alpha1.FoundationDBBackup) bool {
+	return settled(object) && len(object.Status.Backups) > 0
+}

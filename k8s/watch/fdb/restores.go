@@ -1,0 +1,53 @@
+package fdb
+
+import (
+	"context"
+
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
+	fdbrestore "holdfast.dev/holdfast/k8s/fdb/restore"
+	"holdfast.dev/holdfast/k8s/watch/watched"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// restores are the FoundationDBRestores.
+type restores struct {
+	*watched.Kind[*fdbv1alpha1.FoundationDBRestore]
+}
+
+func newRestores(env *watched.Env, clusters cache.Cache) *restores {
+	f := &restores{}
+	f.Kind = watched.New(watched.Kind[*fdbv1alpha1.FoundationDBRestore]{
+		Env: env, Name: "foundationdbrestore", Workflow: contract.KindFDBRestore, Reported: contract.KubernetesKindFDBRestore,
+		Sources: []watched.Source{
+			{Of: &fdbv1alpha1.FoundationDBRestore{}, Events: f.restoreEvents()},
+			{Of: &fdbv1alpha1.FoundationDBBackup{}, Events: f.backupEvents()},
+			{Of: secrets, Events: f.secretEvents()},
+			{Of: namespaces, Events: f.namespaceEvents()},
+		},
+		Judge: judge(fdbv1alpha1.KindFoundationDBRestore, restoreSettled,
+			func(object *fdbv1alpha1.FoundationDBRestore) int64 { return object.Status.ObservedGeneration }),
+		Sweep:   watched.Sweep{Compared: []watched.Compared{{Of: &fdbv1alpha1.FoundationDBRestore{}, Concerns: watched.Itself}}},
+		Further: f.addClusters(clusters),
+	})
+	return f
+}
+
+// restoreSettled judges by the object alone.
+func restoreSettled(object *fdbv1alpha1.FoundationDBRestore) bool {
+	return fdbrestore.Settled(contract.FDBRestoreView{
+		Found: true, BeingDeleted: !object.DeletionTimestamp.IsZero(), Held: held(object),
+		Observed: object.Status.ObservedGeneration == object.Generation, State: object.Status.State,
+	})
+}
+
+// eachOpen calls do for every FoundationDBRestore of a namespace that is not settled.
+func (f *restores) eachOpen(ctx context.Context, namespace string, do func(*fdbv1alpha1.FoundationDBRestore)) {
+	f.Each(ctx, func(object *fdbv1alpha1.FoundationDBRestore) {
+		if !restoreSettled(object) {
+			do(object)
+		}
+	}, client.InNamespace(namespace))
+}

@@ -1,0 +1,48 @@
+package fdb
+
+import (
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"holdfast.dev/holdfast/activities/fake"
+	"holdfast.dev/holdfast/k8s/watch/watched"
+	"holdfast.dev/holdfast/k8s/watch/watchtest"
+)
+
+const name = "nightly"
+
+var (
+	errAway = watchtest.ErrAway
+	request = watchtest.Request
+	atOnce  = watchtest.AtOnce
+)
+
+type (
+	// Request is short for what is asked.
+	Request        = watched.Request
+	events         = watched.Events
+	queue          = watched.Queue
+	added          = watchtest.Added
+	recordingQueue = watchtest.Queue
+)
+
+func edited[T client.Object](object T, change func(T)) T { return watchtest.Edited(object, change) }
+
+// station is the kinds without a cluster: the cache and the API server are two worlds in memory, which may differ.
+type station struct {
+	backups     *backups
+	restores    *restores
+	expiries    *expiries
+	cache, live *fake.World
+	signals     *watchtest.Signals
+}
+
+func newStation(t *testing.T, objects ...client.Object) *station {
+	t.Helper()
+	s := &station{cache: fake.New(t, objects...), live: fake.New(t), signals: &watchtest.Signals{}}
+	env := watchtest.Env(fake.Cluster, fake.OADPNamespace, s.cache.Client, s.live.Client, s.signals)
+	s.backups, s.restores, s.expiries = newBackups(env, nil), newRestores(env, nil), newExpiries(env)
+	s.backups.clusters = s.cache.Client
+	return s
+}

@@ -1,0 +1,127 @@
+package leader
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/google/uuid"
+	"go.uber.org/zap"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+)
+
+const (
+	// LeaseName is the Lease in the OADP namespace that the leading watcher holds.
+	LeaseName = "holdfast-watcher"
+	// The defaults of Kubernetes' own components: a leader that was killed is followed within leaseDuration.
+	leaseDuration = 15 * time.Second
+	renewDeadline = 10 * time.Second
+	leaseRetry    = 2 * time.Second
+)
+
+// NewLease returns the lock that watchers of an OADP namespace elect their leader by.
+func NewLease(config *rest.Config, oadpNamespace string) (resourcelock.Interface, error) {
+	config = rest.CopyConfig(config)
+	config.Timeout = renewDeadline / 2 // an API server that hangs is asked again
+	client, err := coordinationv1.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("create the client of Leases: %w", err)
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, fmt.Errorf("name this watcher: %w", err)
+	}
+	return &resourcelock.LeaseLock{
+		LeaseMeta:  metav1.ObjectMeta{Namespace: oadpNamespace, Name: LeaseName},
+		Client:     client,
+		LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + uuid.NewString()},
+	}, nil
+}
+
+// Election is one watcher's part in the election of the leader.
+type Election struct {
+	// Lease is what the watchers elect a leader by; one without it leads.
+	Lease resourcelock.Interface
+	// Refused learns of what the API server answered: without rights to its Lease no watcher ever leads.
+	Refused func(error)
+	Log     *zap.Logger
+	// Led is what the leader does until its context ends.
+	Led func(ctx context.Context)
+}
+
+// noticed is a lock that tells what the API server answers.
+type noticed struct {
+	resourcelock.Interface
+	refused func(error)
+}
+
+// Get implements resourcelock.Interface.
+func (l noticed) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	record, raw, err := l.Interface.Get(ctx)
+	l.refused(err)
+	return record, raw, err
+}
+
+// Create implements resourcelock.Interface.
+func (l noticed) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	err := l.Interface.Create(ctx, record)
+	l.refused(err)
+	return err
+}
+
+// Update implements resourcelock.Interface.
+func (l noticed) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	err := l.Interface.Update(ctx, record)
+	l.refused(err)
+	return err
+}
+
+// Run has the leader do its part as long as it leads. Signals wait for no lease. The loss of the lease ends no process: the
+// manager's own election would, and the caches would have to be filled again because the API server was away. A leader that was
+// too slow to notice does no harm: a patch of positions is bound to the object read, and two may keep Schedules.
+func (e *Election) Run(ctx context.Context) error {
+	if e.Lease == nil {
+		e.Led(ctx)
+		return nil
+	}
+	for ctx.Err() == nil {
+		if err := e.once(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// once waits for the lease, and returns when it is lost and nothing is done in its name any more.
+func (e *Election) once(ctx context.Context) error {
+	terms, over := make(chan context.Context, 1), make(chan struct{})
+	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock: noticed{Interface: e.Lease, refused: e.Refused}, Name: LeaseName, ReleaseOnCancel: true,
+		LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: leaseRetry,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(term context.Context) { terms <- term },
+			OnStoppedLeading: func() {},
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("elect a leader of the watchers: %w", err)
+	}
+	go func() {
+		defer close(over)
+		elector.Run(ctx)
+	}()
+	select {
+	case term := <-terms:
+		e.Log.Info("leading", zap.String("identity", e.Lease.Identity()))
+		e.Led(term) //nolint:contextcheck // it ends with ctx, and with the lease
+		e.Log.Info("not leading any more")
+		<-over
+	case <-over:
+	}
+	return nil
+}

@@ -1,0 +1,85 @@
+package schedules
+
+import (
+	"context"
+	"time"
+
+	"go.uber.org/zap"
+
+	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+const (
+	// interval is how soon a change of the policy's periods takes effect, and a failure is tried again.
+	interval = 2 * time.Second
+	// again is how soon a Schedule that somebody has changed or deleted, or Temporal has lost, is as it should be.
+	again = time.Minute
+)
+
+// Keeper keeps the Schedules as the policy wants them, and remembers what it has made sure of.
+type Keeper struct {
+	Schedules Schedules
+	// Policy is the one in force; nil before it was first read.
+	Policy func() *policy.Policy
+	Log    *zap.Logger
+
+	kept map[contract.ScheduleKind]kept
+}
+
+type kept struct {
+	period    time.Duration
+	at        time.Time
+	triggered bool
+}
+
+// Run keeps the Schedules, from the first policy read, and starts each once: what the watcher finds may have been rebuilt.
+func (k *Keeper) Run(ctx context.Context) {
+	k.kept = map[contract.ScheduleKind]kept{}
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		if current := k.Policy(); current != nil {
+			k.keep(ctx, *current)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+func (k *Keeper) keep(ctx context.Context, rules policy.Policy) {
+	for kind, period := range map[contract.ScheduleKind]time.Duration{
+		contract.ScheduleCollection: rules.GarbageCollection(), contract.ScheduleSynchronization: rules.BackupSync(),
+	} {
+		if period > 0 {
+			period = max(period.Truncate(time.Second), time.Second) // as exact as Temporal keeps it
+		}
+		last, known := k.kept[kind]
+		if known && last.period == period && time.Since(last.at) < again {
+			continue
+		}
+		if err := k.keepOne(ctx, kind, period, &last); err != nil {
+			k.Log.Warn("cannot keep a Schedule, will retry", zap.String("schedule", string(kind)), zap.Error(err))
+			continue
+		}
+		last.period, last.at = period, time.Now()
+		k.kept[kind] = last
+	}
+}
+
+func (k *Keeper) keepOne(ctx context.Context, kind contract.ScheduleKind, period time.Duration, last *kept) error {
+	if err := k.Schedules.Keep(ctx, kind, period); err != nil {
+		return err
+	}
+	if period <= 0 || last.triggered {
+		return nil
+	}
+	if err := k.Schedules.Trigger(ctx, kind); err != nil {
+		return err
+	}
+	last.triggered = true
+	return nil
+}

@@ -1,0 +1,71 @@
+package schedules
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"go.uber.org/zap"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// keptSchedules notes what it was asked to keep.
+type keptSchedules struct {
+	periods   map[contract.ScheduleKind][]time.Duration
+	triggered map[contract.ScheduleKind]int
+	err       error
+}
+
+// Keep implements Schedules.
+func (s *keptSchedules) Keep(_ context.Context, kind contract.ScheduleKind, period time.Duration) error {
+	if s.err == nil {
+		s.periods[kind] = append(s.periods[kind], period)
+	}
+	return s.err
+}
+
+// Trigger implements Schedules.
+func (s *keptSchedules) Trigger(_ context.Context, kind contract.ScheduleKind) error {
+	s.triggered[kind]++
+	return nil
+}
+
+func TestSchedulesFollowThePolicy(t *testing.T) {
+	schedules := &keptSchedules{periods: map[contract.ScheduleKind][]time.Duration{}, triggered: map[contract.ScheduleKind]int{}}
+	keeper := Keeper{Schedules: schedules, Log: zap.NewNop(), kept: map[contract.ScheduleKind]kept{}}
+	period := func(d time.Duration) policy.Policy {
+		return policy.Policy{BackupSyncPeriod: &metav1.Duration{Duration: d}}
+	}
+
+	schedules.err = errors.New("connection refused")
+	keeper.keep(t.Context(), policy.Policy{})
+	schedules.err = nil
+	keeper.keep(t.Context(), policy.Policy{}) // tried again at once
+	keeper.keep(t.Context(), policy.Policy{}) // nothing is new
+	keeper.keep(t.Context(), period(0))
+	keeper.keep(t.Context(), period(90*time.Second+time.Millisecond))
+	assert.Equal(t, map[contract.ScheduleKind][]time.Duration{
+		contract.ScheduleCollection:      {24 * time.Hour},
+		contract.ScheduleSynchronization: {2 * time.Minute, 0, 90 * time.Second},
+	}, schedules.periods)
+	assert.Equal(t, map[contract.ScheduleKind]int{
+		contract.ScheduleCollection: 1, contract.ScheduleSynchronization: 1,
+	}, schedules.triggered, "once at the start, not at every change")
+
+	last := keeper.kept[contract.ScheduleCollection]
+	last.at = last.at.Add(-again)
+	keeper.kept[contract.ScheduleCollection] = last
+	keeper.keep(t.Context(), period(90*time.Second))
+	assert.Len(t, schedules.periods[contract.ScheduleCollection], 2, "somebody may have deleted it")
+}
+
+func TestACatchUpIsShorterThanThePeriod(t *testing.T) {
+	assert.Equal(t, 10*time.Minute, catchUp(24*time.Hour))
+	assert.Equal(t, time.Minute, catchUp(2*time.Minute))
+	assert.Equal(t, 10*time.Second, catchUp(time.Second), "Temporal takes no less")
+}

@@ -1,0 +1,139 @@
+package schedules
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+
+	"holdfast.dev/holdfast/k8s/watch/signal"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// A start that was missed by more than this is not made up for: the next one is near, or Temporal's return starts one.
+const catchUpMost = 10 * time.Minute
+
+// Schedules keeps the Schedules of periodic work.
+type Schedules interface {
+	// Keep has the Schedule start its workflow every period, or removes it if that is zero. Two may do so at a time.
+	Keep(ctx context.Context, kind contract.ScheduleKind, period time.Duration) error
+	// Trigger has the Schedule start its workflow now, unless it runs.
+	Trigger(ctx context.Context, kind contract.ScheduleKind) error
+}
+
+// Temporal implements Schedules with a Temporal client.
+type Temporal struct {
+	Client    client.Client
+	ClusterID string
+}
+
+var _ Schedules = (*Temporal)(nil)
+
+// scheduled says which workflow a Schedule starts.
+var scheduled = map[contract.ScheduleKind]struct {
+	workflow, summary string
+	input             func(cluster string) any
+}{
+	contract.ScheduleCollection: {
+		workflow: contract.WorkflowCollection, summary: "Garbage collection",
+		input: func(cluster string) any { return contract.CollectionInput{Cluster: cluster} },
+	},
+	contract.ScheduleSynchronization: {
+		workflow: contract.WorkflowSynchronization, summary: "Backup synchronization",
+		input: func(cluster string) any { return contract.SynchronizationInput{Cluster: cluster} },
+	},
+}
+
+// Keep implements Schedules.
+func (s *Temporal) Keep(ctx context.Context, kind contract.ScheduleKind, period time.Duration) error {
+	handle := s.Client.ScheduleClient().GetHandle(ctx, contract.ScheduleID(s.ClusterID, kind))
+	var missing *serviceerror.NotFound
+	if period <= 0 {
+		if err := handle.Delete(ctx); err != nil && !errors.As(err, &missing) {
+			return fmt.Errorf("delete Schedule %s: %w", handle.GetID(), err)
+		}
+		return nil
+	}
+	description, err := handle.Describe(ctx)
+	switch {
+	case errors.As(err, &missing):
+		return s.create(ctx, kind, period)
+	case err != nil:
+		return fmt.Errorf("describe Schedule %s: %w", handle.GetID(), err)
+	case s.asWished(&description.Schedule, kind, period):
+		return nil
+	}
+	err = handle.Update(ctx, client.ScheduleUpdateOptions{
+		DoUpdate: func(input client.ScheduleUpdateInput) (*client.ScheduleUpdate, error) {
+			schedule := input.Description.Schedule // whether it is paused is the operators' matter
+			schedule.Spec, schedule.Action = spec(period), s.action(kind)
+			schedule.Policy = &client.SchedulePolicies{Overlap: enumspb.SCHEDULE_OVERLAP_POLICY_SKIP, CatchupWindow: catchUp(period)}
+			return &client.ScheduleUpdate{Schedule: &schedule}, nil
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("update Schedule %s: %w", handle.GetID(), err)
+	}
+	return nil
+}
+
+func (s *Temporal) create(ctx context.Context, kind contract.ScheduleKind, period time.Duration) error {
+	wished := spec(period)
+	_, err := s.Client.ScheduleClient().Create(ctx, client.ScheduleOptions{
+		ID: contract.ScheduleID(s.ClusterID, kind), Spec: *wished, Action: s.action(kind),
+		Overlap: enumspb.SCHEDULE_OVERLAP_POLICY_SKIP, CatchupWindow: catchUp(period),
+		TriggerImmediately:    true,
+		TypedSearchAttributes: s.attributes(kind),
+	})
+	if err != nil && !errors.Is(err, temporal.ErrScheduleAlreadyRunning) { // another watcher was faster
+		return fmt.Errorf("create Schedule %s: %w", contract.ScheduleID(s.ClusterID, kind), err)
+	}
+	return nil
+}
+
+// asWished compares what may have been changed by hand, by the policy or by another release.
+func (s *Temporal) asWished(schedule *client.Schedule, kind contract.ScheduleKind, period time.Duration) bool {
+	action, ok := schedule.Action.(*client.ScheduleWorkflowAction)
+	return ok && action.Workflow == scheduled[kind].workflow && action.TaskQueue == contract.TaskQueue(s.ClusterID) &&
+		schedule.Spec != nil && len(schedule.Spec.Intervals) == 1 && schedule.Spec.Intervals[0].Every == period &&
+		schedule.Policy != nil && schedule.Policy.Overlap == enumspb.SCHEDULE_OVERLAP_POLICY_SKIP &&
+		schedule.Policy.CatchupWindow == catchUp(period)
+}
+
+// Trigger implements Schedules.
+func (s *Temporal) Trigger(ctx context.Context, kind contract.ScheduleKind) error {
+	handle := s.Client.ScheduleClient().GetHandle(ctx, contract.ScheduleID(s.ClusterID, kind))
+	err := handle.Trigger(ctx, client.ScheduleTriggerOptions{Overlap: enumspb.SCHEDULE_OVERLAP_POLICY_SKIP})
+	if err != nil {
+		return fmt.Errorf("trigger Schedule %s: %w", handle.GetID(), err)
+	}
+	return nil
+}
+
+func (s *Temporal) action(kind contract.ScheduleKind) *client.ScheduleWorkflowAction {
+	served := scheduled[kind]
+	return &client.ScheduleWorkflowAction{
+		ID: contract.ScheduleID(s.ClusterID, kind), Workflow: served.workflow, Args: []any{served.input(s.ClusterID)},
+		TaskQueue: contract.TaskQueue(s.ClusterID), WorkflowTaskTimeout: signal.WorkflowTaskTimeout,
+		TypedSearchAttributes: s.attributes(kind), StaticSummary: served.summary,
+	}
+}
+
+func (s *Temporal) attributes(kind contract.ScheduleKind) temporal.SearchAttributes {
+	return temporal.NewSearchAttributes(
+		contract.AttributeCluster.ValueSet(s.ClusterID), contract.AttributeKind.ValueSet(scheduled[kind].workflow))
+}
+
+func spec(period time.Duration) *client.ScheduleSpec {
+	return &client.ScheduleSpec{Intervals: []client.ScheduleIntervalSpec{{Every: period}}}
+}
+
+// catchUp is how late a start may be: less than the period. Temporal takes no less than ten seconds.
+func catchUp(period time.Duration) time.Duration {
+	return max(10*time.Second, min(period/2, catchUpMost).Truncate(time.Second))
+}

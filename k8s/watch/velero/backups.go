@@ -1,0 +1,75 @@
+package velero
+
+import (
+	"context"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"holdfast.dev/holdfast/k8s"
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/backup"
+	"holdfast.dev/holdfast/k8s/watch/watched"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// backups are the NonAdminBackups.
+type backups struct {
+	served[*oadpv1alpha1.NonAdminBackup]
+}
+
+func newBackups(env *Env) *backups {
+	b := &backups{served[*oadpv1alpha1.NonAdminBackup]{
+		env: env, origin: k8s.BackupOrigin, finalizer: oadpv1alpha1.NabFinalizer, going: backupGoing,
+		made: func() client.Object { return &velerov1.Backup{} }, volumeLabel: velerov1.BackupNameLabel,
+	}}
+	b.Kind = watched.New(watched.Kind[*oadpv1alpha1.NonAdminBackup]{
+		Env: env.Env, Name: "nonadminbackup", Workflow: contract.KindBackup, Reported: contract.KubernetesKindBackup,
+		Shared: true, InTurns: true,
+		Sources: []watched.Source{
+			{Of: &oadpv1alpha1.NonAdminBackup{}, Events: b.events()},
+			{Of: &velerov1.Backup{}, Events: b.veleroEvents()},
+			{Of: &velerov1.DeleteBackupRequest{}, Events: b.deleteRequestEvents()},
+			{Of: &oadpv1alpha1.NonAdminBackupStorageLocation{}, Events: b.locationEvents()},
+			{Of: &velerov1.BackupStorageLocation{}, Events: b.locationEvents()},
+			{Of: namespaces, Events: b.namespaceEvents()},
+			{Of: podVolumeBackups, Events: b.volumeEvents()},
+			{Of: dataUploads, Events: b.volumeEvents()},
+		},
+		Judge: b.judge,
+		Sweep: watched.Sweep{Compared: []watched.Compared{
+			{Of: &velerov1.Backup{}, In: env.OADPNamespace, Concerns: watched.OriginBy(k8s.BackupOrigin)},
+			{Of: &oadpv1alpha1.NonAdminBackup{}, Concerns: watched.Itself},
+		}},
+		Judged: func(nab *oadpv1alpha1.NonAdminBackup) bool { return backingOff(nab) },
+		Census: b.count,
+	})
+	return b
+}
+
+func backupGoing(nab *oadpv1alpha1.NonAdminBackup) bool {
+	return !nab.DeletionTimestamp.IsZero() || nab.Spec.DeleteBackup || nab.Spec.ForceDeleteBackup
+}
+
+func (b *backups) judge(ctx context.Context, from client.Reader, ref contract.ObjectRef) (watched.View, error) {
+	gatherer := &backup.Gatherer{
+		Reader: from, Policy: b.env.Policy, ClusterID: b.ClusterID, OADPNamespace: b.OADPNamespace,
+	}
+	o, err := gatherBackup(ctx, gatherer, ref)
+	if err != nil || o.NAB == nil {
+		return watched.View{}, err
+	}
+	return watched.View{
+		Found: true, Due: !backup.Settled(o.View(time.Now())),
+		Unstarted:  awaitsCreation(o.NAB) && !o.DeletionAsked(),
+		VeleroName: o.BackupName, Uncounted: uncounted(o),
+	}, nil
+}
+
+// uncounted reports whether a backup that has volumes counts none in its status. A workflow can count them as long as the
+// Velero Backup exists, also after the end: the watcher may have come to know of them too late, or not have been there.
+func uncounted(o *backup.Objects) bool {
+	return o.Backup != nil && o.Backup.Status.StartTimestamp != nil &&
+		o.NAB.Status.DataMoverDataUploads == nil && o.NAB.Status.FileSystemPodVolumeBackups == nil
+}

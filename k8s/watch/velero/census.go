@@ -1,0 +1,135 @@
+package velero
+
+import (
+	"context"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/backup"
+	"holdfast.dev/holdfast/k8s/metrics"
+	"holdfast.dev/holdfast/k8s/watch/caches"
+)
+
+// phases are the values of the label phase. What is none of them (a status can be forged) counts as unknown.
+var phases = map[string]string{
+	"":                                    "new", // not seen by its workflow yet
+	string(oadpv1alpha1.NonAdminPhaseNew): "new",
+	string(oadpv1alpha1.NonAdminPhaseBackingOff): "backing_off",
+	string(oadpv1alpha1.NonAdminPhaseCreated):    "created",
+	string(oadpv1alpha1.NonAdminPhaseDeleting):   "deleting",
+}
+
+const unknownPhase = "unknown"
+
+// tally counts by phase.
+type tally map[string]int
+
+func newTally() tally {
+	t := tally{unknownPhase: 0}
+	for _, phase := range phases {
+		t[phase] = 0
+	}
+	return t
+}
+
+func (t tally) add(object client.Object) {
+	name, known := phases[phaseOf(object)]
+	if !known {
+		name = unknownPhase
+	}
+	t[name]++
+}
+
+func stalled(conditions []metav1.Condition) int {
+	if meta.IsStatusConditionTrue(conditions, string(oadpv1alpha1.NonAdminConditionVeleroStalled)) {
+		return 1
+	}
+	return 0
+}
+
+// count adds the backups, and what Velero does.
+func (b *backups) count(ctx context.Context, census *metrics.Census) error {
+	census.VeleroBackups = map[metrics.State]int{}
+	there := client.InNamespace(b.OADPNamespace)
+	err := caches.Each(ctx, b.Client, &velerov1.Backup{}, func(object client.Object) {
+		status := &object.(*velerov1.Backup).Status
+		census.VeleroBackups[veleroState(status.Phase)]++
+		if status.StartTimestamp != nil && status.StartTimestamp.After(census.LastStart) {
+			census.LastStart = status.StartTimestamp.Time
+		}
+	}, there)
+	if err != nil {
+		return err
+	}
+	err = caches.Each(ctx, b.Client, &velerov1.BackupStorageLocation{}, func(object client.Object) {
+		validated := object.(*velerov1.BackupStorageLocation).Status.LastValidationTime
+		if validated != nil && validated.After(census.LastValidation) {
+			census.LastValidation = validated.Time
+		}
+	}, there)
+	if err != nil {
+		return err
+	}
+	counted := newTally()
+	b.Each(ctx, func(nab *oadpv1alpha1.NonAdminBackup) {
+		counted.add(nab)
+		census.Stalled += stalled(nab.Status.Conditions)
+	})
+	census.NonAdminBackups = counted
+	return nil
+}
+
+// count adds the restores.
+func (r *restores) count(ctx context.Context, census *metrics.Census) error {
+	counted := newTally()
+	r.Each(ctx, func(nar *oadpv1alpha1.NonAdminRestore) {
+		counted.add(nar)
+		census.StalledRestores += stalled(nar.Status.Conditions)
+	})
+	census.NonAdminRestores = counted
+	return nil
+}
+
+// count adds the storage locations and the approvals that wait.
+func (l *locations) count(ctx context.Context, census *metrics.Census) error {
+	counted := newTally()
+	l.Each(ctx, func(object *oadpv1alpha1.NonAdminBackupStorageLocation) { counted.add(object) })
+	census.StorageLocations = counted
+	l.EachOf(ctx, &oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest{}, func(object client.Object) {
+		status := &object.(*oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest).Status
+		condition := meta.FindStatusCondition(status.Conditions, string(oadpv1alpha1.NonAdminConditionClusterAdminApproved))
+		asked := status.VeleroBackupStorageLocationApprovalRequest
+		if asked == nil || asked.PendingSpec == nil ||
+			condition == nil || condition.Reason != oadpv1alpha1.ReasonBSLSpecApprovalPending {
+			return
+		}
+		census.PendingApprovals++
+		if census.OldestPending.IsZero() || condition.LastTransitionTime.Time.Before(census.OldestPending) {
+			census.OldestPending = condition.LastTransitionTime.Time
+		}
+	}, client.InNamespace(l.OADPNamespace))
+	return nil
+}
+
+// veleroState groups Velero's phases by what Velero does with a Backup.
+func veleroState(phase velerov1.BackupPhase) metrics.State {
+	switch phase {
+	case "", velerov1.BackupPhaseNew, velerov1.BackupPhaseQueued, velerov1.BackupPhaseReadyToStart:
+		return metrics.StateWaiting
+	case velerov1.BackupPhaseInProgress:
+		return metrics.StateInProgress
+	case velerov1.BackupPhaseWaitingForPluginOperations, velerov1.BackupPhaseWaitingForPluginOperationsPartiallyFailed,
+		velerov1.BackupPhaseFinalizing, velerov1.BackupPhaseFinalizingPartiallyFailed:
+		return metrics.StateFinalizing
+	case velerov1.BackupPhaseDeleting:
+		return metrics.StateDeleting
+	}
+	if backup.Finished(phase) {
+		return metrics.StateFinished
+	}
+	return metrics.StateUnknown
+}

@@ -1,0 +1,79 @@
+package velero
+
+import (
+	"context"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/download"
+	"holdfast.dev/holdfast/k8s/watch/caches"
+	"holdfast.dev/holdfast/k8s/watch/watched"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// downloads are the NonAdminDownloadRequests. The caches hold no signed URL.
+type downloads struct {
+	*watched.Kind[*oadpv1alpha1.NonAdminDownloadRequest]
+	// now is the clock of tests.
+	now func() time.Time
+}
+
+func newDownloads(env *Env) *downloads {
+	d := &downloads{}
+	d.Kind = watched.New(watched.Kind[*oadpv1alpha1.NonAdminDownloadRequest]{
+		Env: env.Env, Name: "nonadmindownloadrequest", Workflow: contract.KindDownload, Reported: contract.KubernetesKindDownload,
+		Shared: true,
+		Sources: []watched.Source{
+			{Of: &oadpv1alpha1.NonAdminDownloadRequest{}, Events: d.downloadEvents()},
+			{Of: &velerov1.DownloadRequest{}, Events: d.veleroEvents()},
+			{Of: &oadpv1alpha1.NonAdminBackup{}, Events: d.subjectEvents(oadpv1alpha1.KindNonAdminBackup)},
+			{Of: &oadpv1alpha1.NonAdminRestore{}, Events: d.subjectEvents(oadpv1alpha1.KindNonAdminRestore)},
+			{Of: &velerov1.Backup{}, Events: d.veleroSubjectEvents()},
+			{Of: &velerov1.Restore{}, Events: d.veleroSubjectEvents()},
+			{Of: &velerov1.BackupStorageLocation{}, Events: d.locationEvents()},
+		},
+		Judge: d.judge,
+		// What a refusal depends on comes from the cache: one that is out of date is looked at again when its own event comes.
+		Sweep: watched.Sweep{Compared: []watched.Compared{
+			{Of: &velerov1.DownloadRequest{}, In: env.OADPNamespace, Concerns: downloadOrigin},
+			{Of: &oadpv1alpha1.NonAdminDownloadRequest{}, Concerns: func(nadr client.Object) (contract.ObjectRef, bool) {
+				ref, ours := watched.Itself(nadr)
+				ref.UID = string(nadr.GetUID()) // one that is gone, too: it may have left something
+				return ref, ours
+			}},
+		}},
+		Left: d.left,
+	})
+	return d
+}
+
+func downloadOrigin(made client.Object) (contract.ObjectRef, bool) {
+	return download.OriginOf(made.(*velerov1.DownloadRequest))
+}
+
+// judge: a request that is gone is not settled as long as a Velero DownloadRequest is left of it. One that is there is looked at
+// when its time is over.
+func (d *downloads) judge(ctx context.Context, from client.Reader, ref contract.ObjectRef) (watched.View, error) {
+	gatherer := &download.Gatherer{Reader: from, ClusterID: d.ClusterID, OADPNamespace: d.OADPNamespace, Now: d.now}
+	o, err := gatherer.Gather(ctx, ref)
+	if err != nil {
+		return watched.View{}, err
+	}
+	view := watched.View{Found: o.NADR != nil, Due: !download.Settled(o.View())}
+	if view.Found {
+		view.Again = max(0, download.ExpiresAt(o.NADR).Sub(o.At))
+	}
+	return view, nil
+}
+
+// left are the requests that Velero DownloadRequests were made for.
+func (d *downloads) left(ctx context.Context, do func(contract.ObjectRef)) error {
+	return caches.Each(ctx, d.Client, &velerov1.DownloadRequest{}, func(made client.Object) {
+		if ref, ours := downloadOrigin(made); ours {
+			do(ref)
+		}
+	}, client.InNamespace(d.OADPNamespace))
+}

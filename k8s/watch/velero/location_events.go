@@ -1,0 +1,123 @@
+package velero
+
+import (
+	"context"
+	"maps"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/location"
+	"holdfast.dev/holdfast/k8s/watch/watched"
+)
+
+// locationEvents: generation, deletion, labels and our finalizer matter; a change of status alone is our own doing. A
+// rejection is looked at once more: what it depends on may have changed before the cache knew of it.
+func (l *locations) locationEvents() watched.Events {
+	return watched.Events{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q watched.Queue) {
+			// What happened to its Secret while nobody watched cannot be judged here.
+			found := e.Object.(*oadpv1alpha1.NonAdminBackupStorageLocation)
+			l.Add(q, watched.RequestFor(found).Forced(location.JudgedBySecret(found)))
+		},
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q watched.Queue) {
+			before, after := e.ObjectOld, e.ObjectNew
+			if before.GetUID() != after.GetUID() {
+				l.Add(q, watched.RequestFor(before))
+			}
+			if watched.Concerns(before, after, oadpv1alpha1.NabslFinalizer) || rejected(before, after) {
+				l.Add(q, watched.RequestFor(after))
+			}
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q watched.Queue) { l.Add(q, watched.RequestFor(e.Object)) },
+	}
+}
+
+// veleroEvents: what Velero says of a location, and what somebody does to it by hand.
+func (l *locations) veleroEvents() watched.Events {
+	return watched.Events{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q watched.Queue) { l.addOrigin(ctx, e.Object, q, false) },
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q watched.Queue) {
+			before, after := e.ObjectOld.(*velerov1.BackupStorageLocation), e.ObjectNew.(*velerov1.BackupStorageLocation)
+			if before.Generation != after.Generation || before.UID != after.UID || !maps.Equal(before.Labels, after.Labels) ||
+				before.Status.Phase != after.Status.Phase ||
+				location.PlainMessage(before.Status) != location.PlainMessage(after.Status) {
+				l.addOrigin(ctx, after, q, false)
+			}
+		},
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q watched.Queue) { l.addOrigin(ctx, e.Object, q, false) },
+	}
+}
+
+// requestEvents: what administrators decide, and what the approval's workflow makes of it.
+func (l *locations) requestEvents() watched.Events {
+	return watched.Events{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q watched.Queue) { l.addOrigin(ctx, e.Object, q, false) },
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q watched.Queue) {
+			if e.ObjectOld.GetResourceVersion() != e.ObjectNew.GetResourceVersion() {
+				l.addOrigin(ctx, e.ObjectNew, q, false)
+			}
+		},
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q watched.Queue) { l.addOrigin(ctx, e.Object, q, false) },
+	}
+}
+
+// secretEvents: a tenant's Secret that a location names, or the copy of one. Only their metadata are known here: what a
+// change means, the worker finds out.
+func (l *locations) secretEvents() watched.Events {
+	return watched.Events{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q watched.Queue) { l.secretChanged(ctx, e.Object, q) },
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q watched.Queue) {
+			if e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion() {
+				return
+			}
+			if e.ObjectNew.GetNamespace() == l.OADPNamespace {
+				// Our own writes note another version of the Secret that was copied.
+				version := oadpv1alpha1.CopiedVersionAnnotation
+				byHand := e.ObjectOld.GetAnnotations()[version] == e.ObjectNew.GetAnnotations()[version]
+				l.addOrigin(ctx, e.ObjectNew, q, byHand)
+			}
+			l.secretChanged(ctx, e.ObjectNew, q)
+		},
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q watched.Queue) {
+			l.addOrigin(ctx, e.Object, q, false)
+			l.secretChanged(ctx, e.Object, q)
+		},
+	}
+}
+
+// secretChanged looks at the locations that a tenant's Secret may concern. A verdict on what the Secret held cannot be
+// judged here.
+func (l *locations) secretChanged(ctx context.Context, secret client.Object, q watched.Queue) {
+	l.Each(ctx, func(object *oadpv1alpha1.NonAdminBackupStorageLocation) {
+		spec := object.Spec.BackupStorageLocationSpec
+		names := spec != nil && spec.Credential != nil && spec.Credential.Name == secret.GetName()
+		undecided := object.Status.Phase != oadpv1alpha1.NonAdminPhaseCreated
+		if names || undecided { // an approved location may name another Secret than its pending change
+			l.Add(q, watched.RequestFor(object).Forced(names && undecided))
+		}
+	}, client.InNamespace(secret.GetNamespace()))
+}
+
+// addOrigin looks at the location that an object of the OADP namespace names as its origin.
+func (l *locations) addOrigin(ctx context.Context, made client.Object, q watched.Queue, force bool) {
+	annotations := made.GetAnnotations()
+	key := types.NamespacedName{
+		Namespace: annotations[oadpv1alpha1.NabslOriginNamespaceAnnotation],
+		Name:      annotations[oadpv1alpha1.NabslOriginNameAnnotation],
+	}
+	if made.GetNamespace() != l.OADPNamespace || !location.IsOrigin(made, key.Namespace, key.Name) {
+		return
+	}
+	object, found := l.Cached(ctx, key)
+	if found {
+		l.Add(q, watched.RequestFor(object).Forced(force))
+	}
+	// The one that it was made for may be gone, and another have its name; or it is not there yet: then its own event will come.
+	if origin := annotations[oadpv1alpha1.NabslOriginUIDAnnotation]; origin != "" && origin != string(object.UID) {
+		l.Add(q, watched.Request{Namespace: key.Namespace, Name: key.Name, UID: origin})
+	}
+}

@@ -1,0 +1,104 @@
+package velero
+
+import (
+	"context"
+	"sync"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"holdfast.dev/holdfast/k8s"
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/location"
+	"holdfast.dev/holdfast/k8s/watch/signal"
+	"holdfast.dev/holdfast/k8s/watch/watched"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// locations are the NonAdminBackupStorageLocations, each with its approval.
+type locations struct {
+	*watched.Kind[*oadpv1alpha1.NonAdminBackupStorageLocation]
+	env *Env
+	// approving are the approvals that this watcher knows to be open.
+	approving sync.Map
+}
+
+func newLocations(env *Env) *locations {
+	l := &locations{env: env}
+	l.Kind = watched.New(watched.Kind[*oadpv1alpha1.NonAdminBackupStorageLocation]{
+		Env: env.Env, Name: "nonadminbackupstoragelocation",
+		Workflow: contract.KindLocation, Reported: contract.KubernetesKindLocation,
+		Shared: true,
+		Sources: []watched.Source{
+			{Of: &oadpv1alpha1.NonAdminBackupStorageLocation{}, Events: l.locationEvents()},
+			{Of: &velerov1.BackupStorageLocation{}, Events: l.veleroEvents()},
+			{Of: &oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest{}, Events: l.requestEvents()},
+			{Of: secrets, Events: l.secretEvents()},
+		},
+		Judge: l.judge,
+		Sweep: watched.Sweep{
+			Compared: []watched.Compared{
+				{Of: &oadpv1alpha1.NonAdminBackupStorageLocation{}, Concerns: watched.Itself},
+				{Of: &velerov1.BackupStorageLocation{}, In: env.OADPNamespace, Concerns: watched.OriginBy(k8s.LocationOrigin)},
+				{
+					Of: &oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest{}, In: env.OADPNamespace,
+					Concerns: watched.OriginBy(k8s.LocationOrigin),
+				},
+			},
+			AtOnce: true, // there are few, and by the cache their approvals would be judged otherwise
+		},
+		Judged: func(*oadpv1alpha1.NonAdminBackupStorageLocation) bool { return true }, // approval may be required now, or not any more
+		Census: l.count,
+	})
+	return l
+}
+
+func (l *locations) judge(ctx context.Context, from client.Reader, ref contract.ObjectRef) (watched.View, error) {
+	gatherer := &location.Gatherer{
+		Reader: from, Policy: l.env.Policy, ClusterID: l.ClusterID, OADPNamespace: l.OADPNamespace,
+	}
+	o, err := gatherer.Gather(ctx, ref)
+	if err != nil {
+		return watched.View{}, err
+	}
+	settled := location.Settled(o.View())
+	return watched.View{
+		Found: o.Location != nil, Due: !settled, Ended: o.Location == nil && settled, Partly: incomplete(o),
+		// The approval must be closed when its location is gone, which nothing else would tell again after a kill between the two.
+		First: func(ctx context.Context, tell watched.Tell, force bool) error {
+			return l.tellApproval(ctx, ref, o, tell, force)
+		},
+	}, nil
+}
+
+// tellApproval keeps the approval's workflow open as long as it is needed, and tells it when something is due, or is decided
+// and waits: it shows that. With force it is told whatever the cache says.
+func (l *locations) tellApproval(
+	ctx context.Context, ref contract.ObjectRef, o *location.Objects, tell watched.Tell, force bool,
+) error {
+	view := o.Approval()
+	changed := contract.Changed{Reason: "changed"}
+	waits := location.NextApproval(view) == contract.ApprovalWait && !location.DecisionWaits(view)
+	switch {
+	case view.Needed && view.Found && waits && !force:
+		l.approving.Store(ref, true)
+		return tell(contract.KubernetesKindApproval, func(workflows signal.Workflows) error {
+			return workflows.Ensure(ctx, contract.KindApproval, ref)
+		})
+	case view.Needed && view.Found:
+		l.approving.Store(ref, true)
+		return tell(contract.KubernetesKindApproval, func(workflows signal.Workflows) error {
+			return workflows.SignalWithStart(ctx, contract.KindApproval, ref, changed)
+		})
+	}
+	if _, open := l.approving.Load(ref); !open && o.Request == nil {
+		return nil
+	}
+	err := tell(contract.KubernetesKindApproval, func(workflows signal.Workflows) error {
+		return workflows.SignalRunning(ctx, contract.KindApproval, ref, changed)
+	})
+	if err == nil {
+		l.approving.Delete(ref)
+	}
+	return err
+}

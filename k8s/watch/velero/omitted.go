@@ -1,0 +1,70 @@
+package velero
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/backup"
+	"holdfast.dev/holdfast/k8s/location"
+	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/k8s/restore"
+	"holdfast.dev/holdfast/k8s/watch/trim"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// gatherBackup reads what the cache has of a NonAdminBackup.
+func gatherBackup(ctx context.Context, from *backup.Gatherer, ref contract.ObjectRef) (*backup.Objects, error) {
+	objects, err := from.Gather(ctx, ref)
+	if err == nil && objects.Rules != nil { // otherwise there is no verdict, or none on a spec
+		by := omittedSpec{oadpv1alpha1.ReasonInvalidBackupSpec, policy.CheckBackupSize, policy.SpeaksOfLocation}
+		objects.Verdict = by.verdict(objects.Verdict, objects.NAB, objects.NAB.Status.Conditions)
+	}
+	return objects, err
+}
+
+// gatherRestore reads what the cache has of a NonAdminRestore.
+func gatherRestore(ctx context.Context, from *restore.Gatherer, ref contract.ObjectRef) (*restore.Objects, error) {
+	objects, err := from.Gather(ctx, ref)
+	if err == nil && objects.Rules != nil {
+		by := omittedSpec{oadpv1alpha1.ReasonInvalidRestoreSpec, policy.CheckRestoreSize, policy.SpeaksOfSource}
+		objects.Verdict = by.verdict(objects.Verdict, objects.NAR, objects.NAR.Status.Conditions)
+	}
+	return objects, err
+}
+
+// omittedSpec is how a kind is judged of whose spec the cache kept the size, and the name that it gives.
+type omittedSpec struct {
+	refused string
+	// check judges the size.
+	check func(size int) error
+	// outside reports whether a refusal comes from what the spec names.
+	outside func(message string) bool
+}
+
+// verdict replaces the one on a spec of which the cache may not have kept all. What is too large is refused for that. Otherwise a
+// refusal that comes from what the spec names stands as long as it would be the same today, and another, for which there is no
+// verdict, until the spec is edited or the policy written. The empty verdict, which no condition says, has the workflow judge.
+func (s omittedSpec) verdict(today *backup.Verdict, of client.Object, conditions []metav1.Condition) *backup.Verdict {
+	size := trim.OmittedBytes(of)
+	if size == 0 {
+		return today
+	}
+	if err := s.check(size); err != nil {
+		return &backup.Verdict{Reason: s.refused, Message: err.Error()}
+	}
+	said := meta.FindStatusCondition(conditions, string(oadpv1alpha1.NonAdminConditionAccepted))
+	if said != nil && said.Reason == s.refused && (said.Message == today.Message || !s.outside(said.Message)) {
+		return nil
+	}
+	return &backup.Verdict{}
+}
+
+// incomplete reports whether the cache has not kept all that a storage location is judged by.
+func incomplete(o *location.Objects) bool {
+	return (o.Location != nil && trim.OmittedBytes(o.Location) > 0) || (o.Request != nil && trim.OmittedBytes(o.Request) > 0) ||
+		(o.Velero != nil && trim.OmittedBytes(o.Velero) > 0)
+}

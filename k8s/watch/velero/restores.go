@@ -1,0 +1,98 @@
+package velero
+
+import (
+	"context"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"holdfast.dev/holdfast/k8s"
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/restore"
+	"holdfast.dev/holdfast/k8s/watch/caches"
+	"holdfast.dev/holdfast/k8s/watch/watched"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// restores are the NonAdminRestores.
+type restores struct {
+	served[*oadpv1alpha1.NonAdminRestore]
+}
+
+func newRestores(env *Env) *restores {
+	r := &restores{served[*oadpv1alpha1.NonAdminRestore]{
+		env: env, origin: k8s.RestoreOrigin, finalizer: oadpv1alpha1.NarFinalizer,
+		going: func(nar *oadpv1alpha1.NonAdminRestore) bool { return !nar.DeletionTimestamp.IsZero() },
+		made:  func() client.Object { return &velerov1.Restore{} }, volumeLabel: velerov1.RestoreNameLabel,
+	}}
+	r.Kind = watched.New(watched.Kind[*oadpv1alpha1.NonAdminRestore]{
+		Env: env.Env, Name: "nonadminrestore", Workflow: contract.KindRestore, Reported: contract.KubernetesKindRestore,
+		Shared: true, InTurns: true,
+		Sources: []watched.Source{
+			{Of: &oadpv1alpha1.NonAdminRestore{}, Events: r.events()},
+			{Of: &velerov1.Restore{}, Events: r.veleroEvents()},
+			{Of: &oadpv1alpha1.NonAdminBackup{}, Events: r.backupEvents()},
+			{Of: &velerov1.Backup{}, Events: r.veleroBackupEvents()},
+			{Of: &velerov1.BackupStorageLocation{}, Events: r.locationEvents()},
+			{Of: namespaces, Events: r.namespaceEvents()},
+			{Of: podVolumeRestores, Events: r.volumeEvents()},
+			{Of: dataDownloads, Events: r.volumeEvents()},
+		},
+		Judge: r.judge,
+		Sweep: watched.Sweep{
+			Compared: []watched.Compared{
+				{Of: &velerov1.Restore{}, In: env.OADPNamespace, Concerns: watched.OriginBy(k8s.RestoreOrigin)},
+				{Of: &oadpv1alpha1.NonAdminRestore{}, Concerns: watched.Itself},
+			},
+			Also: r.alsoBackingOff,
+		},
+		Judged: func(nar *oadpv1alpha1.NonAdminRestore) bool { return backingOff(nar) },
+		Census: r.count,
+	})
+	return r
+}
+
+func (r *restores) judge(ctx context.Context, from client.Reader, ref contract.ObjectRef) (watched.View, error) {
+	gatherer := &restore.Gatherer{
+		Reader: from, Policy: r.env.Policy, ClusterID: r.ClusterID, OADPNamespace: r.OADPNamespace,
+	}
+	o, err := gatherRestore(ctx, gatherer, ref)
+	if err != nil || o.NAR == nil {
+		return watched.View{}, err
+	}
+	return watched.View{
+		Found: true, Due: !restore.Settled(o.View()),
+		Unstarted:  awaitsCreation(o.NAR) && !r.going(o.NAR),
+		VeleroName: o.RestoreName, Uncounted: uncountedRestore(o),
+	}, nil
+}
+
+// uncountedRestore reports whether a restore that has volumes counts none in its status.
+func uncountedRestore(o *restore.Objects) bool {
+	return o.Restore != nil && o.Restore.Status.StartTimestamp != nil &&
+		o.NAR.Status.DataMoverDataDownloads == nil && o.NAR.Status.FileSystemPodVolumeRestores == nil
+}
+
+// alsoBackingOff has a sweep look at the restores that are BackingOff: what their verdict depends on may have changed, and is
+// compared then.
+func (r *restores) alsoBackingOff(ctx context.Context, live *caches.Live, look func(contract.ObjectRef)) error {
+	var kept bool
+	for _, nar := range live.Changed(&oadpv1alpha1.NonAdminRestore{}) {
+		kept = kept || backingOff(nar)
+	}
+	r.eachBackingOff(ctx, func(nar *oadpv1alpha1.NonAdminRestore) {
+		kept = true
+		ref, _ := watched.Itself(nar)
+		look(ref)
+	})
+	if !kept {
+		return nil
+	}
+	err := live.Compare(ctx, &oadpv1alpha1.NonAdminBackup{}, "")
+	for _, made := range []client.Object{&velerov1.Backup{}, &velerov1.BackupStorageLocation{}} {
+		if err == nil {
+			err = live.Compare(ctx, made, r.OADPNamespace)
+		}
+	}
+	return err
+}

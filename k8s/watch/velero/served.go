@@ -1,0 +1,166 @@
+package velero
+
+import (
+	"context"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	"holdfast.dev/holdfast/k8s"
+	"holdfast.dev/holdfast/k8s/watch/watched"
+)
+
+// served is what NonAdminBackups and NonAdminRestores have in common: for each, Velero serves one object of its own.
+type served[T client.Object] struct {
+	*watched.Kind[T]
+	env       *Env
+	origin    k8s.Origin
+	finalizer string
+	// going: the object is, or is to be, deleted in whichever way.
+	going func(T) bool
+	// made is an empty Velero object, and volumeLabel names the one that a volume belongs to.
+	made        func() client.Object
+	volumeLabel string
+}
+
+// adding is for the objects that an event of something else concerns.
+func (s *served[T]) adding(q watched.Queue) func(T) {
+	return func(object T) { s.Add(q, watched.RequestFor(object)) }
+}
+
+// eachBackingOff calls do for every object whose verdict may have changed.
+func (s *served[T]) eachBackingOff(ctx context.Context, do func(T), matching ...client.ListOption) {
+	s.Each(ctx, func(object T) {
+		if backingOff(object) {
+			do(object)
+		}
+	}, matching...)
+}
+
+// of finds the object that a Velero object names as its origin, in the cache.
+func (s *served[T]) of(ctx context.Context, made client.Object) (object T, found bool) {
+	key, named := s.origin.Of(made)
+	if !named {
+		return object, false
+	}
+	return s.Cached(ctx, key)
+}
+
+// events: generation, deletion, labels and our finalizer matter; a change of status alone is our own doing, and wakes no
+// workflow, but for a rejection.
+func (s *served[T]) events() watched.Events {
+	return watched.Events{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q watched.Queue) {
+			if !e.IsInInitialList && awaitsCreation(e.Object) {
+				s.AddBeginning(q, watched.RequestFor(e.Object))
+			} else {
+				s.Add(q, watched.RequestFor(e.Object))
+			}
+			s.env.PositionsChanged()
+		},
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q watched.Queue) {
+			before, after := e.ObjectOld, e.ObjectNew
+			if before.GetUID() != after.GetUID() {
+				s.AddEnd(q, watched.RequestFor(before))
+			}
+			if !awaitsCreation(after) {
+				s.Begun(watched.RequestFor(after))
+			}
+			switch {
+			case !watched.Concerns(before, after, s.finalizer) && !rejected(before, after):
+			case s.going(after.(T)):
+				s.AddEnd(q, watched.RequestFor(after))
+			default:
+				s.Add(q, watched.RequestFor(after))
+			}
+			if phaseOf(before) != phaseOf(after) {
+				s.env.PositionsChanged()
+			}
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q watched.Queue) {
+			s.AddEnd(q, watched.RequestFor(e.Object))
+		},
+	}
+}
+
+// madeEvents are those of the Velero objects: a new phase or a deletion at once, progress alone no more often than the progress
+// interval.
+func (s *served[T]) madeEvents(finished func(phase string) bool, newPosition, atOnce func(before, after client.Object) bool,
+) watched.Events {
+	return watched.Events{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q watched.Queue) {
+			s.env.PositionsChanged()
+			// Our own creation is no news, the cache of the other kind may be behind; the arrival of one that was missed is.
+			if object, found := s.of(ctx, e.Object); found && !awaitsCreation(object) {
+				s.Add(q, watched.RequestFor(object))
+			}
+		},
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q watched.Queue) {
+			before, after := e.ObjectOld, e.ObjectNew
+			newPhase := phaseOf(before) != phaseOf(after)
+			if newPhase || newPosition(before, after) {
+				s.env.PositionsChanged()
+			}
+			object, found := s.of(ctx, after)
+			switch {
+			case !found || before.GetResourceVersion() == after.GetResourceVersion():
+			case newPhase && finished(phaseOf(after)):
+				s.AddEnd(q, watched.RequestFor(object))
+			case newPhase || before.GetUID() != after.GetUID() || atOnce(before, after):
+				s.Add(q, watched.RequestFor(object))
+			default:
+				s.AddAfter(q, watched.RequestFor(object), s.ProgressInterval)
+			}
+		},
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q watched.Queue) {
+			s.env.PositionsChanged()
+			s.Volumes.Forget(e.Object.GetName())
+			if object, found := s.of(ctx, e.Object); found {
+				s.AddEnd(q, watched.RequestFor(object))
+				return
+			}
+			// Somebody else's: it may have stood where the Velero object of one that is BackingOff should be.
+			s.eachBackingOff(ctx, s.adding(q))
+		},
+	}
+}
+
+// namespaceEvents: a namespace that is being deleted must not hang on our finalizer. An object that was already being
+// deleted sees no event of its own then.
+func (s *served[T]) namespaceEvents() watched.Events {
+	enqueue := func(ctx context.Context, namespace client.Object, q watched.Queue) {
+		if !namespace.GetDeletionTimestamp().IsZero() {
+			s.Each(ctx, s.adding(q), client.InNamespace(namespace.GetName()))
+		}
+	}
+	return watched.Events{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q watched.Queue) { enqueue(ctx, e.Object, q) },
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q watched.Queue) { enqueue(ctx, e.ObjectNew, q) },
+	}
+}
+
+// volumeEvents: progress of a volume is progress of its Velero object.
+func (s *served[T]) volumeEvents() watched.Events {
+	enqueue := func(ctx context.Context, volume client.Object, q watched.Queue) {
+		name := volume.GetLabels()[s.volumeLabel]
+		if name == "" {
+			return
+		}
+		s.Volumes.Add(name)
+		of := s.made()
+		if s.Client.Get(ctx, client.ObjectKey{Namespace: s.OADPNamespace, Name: name}, of) != nil {
+			return // not there, or not yet: its own event will come
+		}
+		if object, found := s.of(ctx, of); found {
+			s.AddAfter(q, watched.RequestFor(object), s.ProgressInterval)
+		}
+	}
+	return watched.Events{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q watched.Queue) { enqueue(ctx, e.Object, q) },
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q watched.Queue) {
+			if e.ObjectOld.GetResourceVersion() != e.ObjectNew.GetResourceVersion() {
+				enqueue(ctx, e.ObjectNew, q)
+			}
+		},
+	}
+}

@@ -1,0 +1,81 @@
+package velero
+
+import (
+	"testing"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"holdfast.dev/holdfast/activities/fake"
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/watch/watched"
+	"holdfast.dev/holdfast/k8s/watch/watchtest"
+)
+
+const name = "nightly"
+
+var (
+	errAway = watchtest.ErrAway
+	request = watchtest.Request
+	atOnce  = watchtest.AtOnce
+	forced  = watchtest.Forced
+)
+
+type (
+	// Request is short for what is asked.
+	Request        = watched.Request
+	events         = watched.Events
+	queue          = watched.Queue
+	added          = watchtest.Added
+	recordingQueue = watchtest.Queue
+)
+
+func edited[T client.Object](object T, change func(T)) T { return watchtest.Edited(object, change) }
+
+// station is the kinds without a cluster: the cache and the API server are two worlds in memory, which may differ.
+type station struct {
+	env         *Env
+	backups     *backups
+	restores    *restores
+	downloads   *downloads
+	locations   *locations
+	cache, live *fake.World
+	signals     *watchtest.Signals
+	policy      *watchtest.Policy
+	paused      error
+	now         time.Time // what download requests are judged by
+	// positionsDue: the queue positions are to be computed again.
+	positions bool
+}
+
+func newStation(t *testing.T, objects ...client.Object) *station {
+	t.Helper()
+	s := &station{
+		cache: fake.New(t, objects...), live: fake.New(t), signals: &watchtest.Signals{}, policy: &watchtest.Policy{},
+		now: fake.DownloadTime,
+	}
+	s.env = &Env{
+		Env:    watchtest.Env(fake.Cluster, fake.OADPNamespace, s.cache.Client, s.live.Client, s.signals),
+		Policy: s.policy, PositionsChanged: func() { s.positions = true },
+	}
+	s.env.Paused = func() error { return s.paused }
+	s.backups, s.restores, s.downloads, s.locations = newBackups(s.env), newRestores(s.env), newDownloads(s.env), newLocations(s.env)
+	s.downloads.now = func() time.Time { return s.now }
+	return s
+}
+
+// positionsDue reports, once, whether the queue positions are to be computed again.
+func (s *station) positionsDue() bool {
+	due := s.positions
+	s.positions = false
+	return due
+}
+
+// tracked returns a NonAdminBackup that is created, and the Velero Backup that was made for it.
+func tracked(name string, phase velerov1.BackupPhase) (*oadpv1alpha1.NonAdminBackup, *velerov1.Backup) {
+	return watchtest.Tracked(fake.NAB(name), fake.VeleroName(name), fake.OADPNamespace, phase)
+}
+
+// keptBack returns a NonAdminBackup in BackingOff, for its spec.
+func keptBack(name string) *oadpv1alpha1.NonAdminBackup { return watchtest.KeptBack(fake.NAB(name)) }

@@ -1,0 +1,41 @@
+package watched
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func TestWhenARequestCame(t *testing.T) {
+	const never = -time.Hour
+	tests := map[string]struct {
+		noted  []time.Duration // from the start
+		looked time.Duration
+		want   time.Duration
+	}{
+		"nobody noted it: a resync":            {looked: time.Minute, want: time.Minute},
+		"noted once":                           {noted: []time.Duration{time.Second}, looked: time.Minute, want: time.Second},
+		"several events, one look":             {noted: []time.Duration{2 * time.Second, time.Second, 3 * time.Second}, looked: time.Minute, want: time.Second},
+		"put off, looked at when due":          {noted: []time.Duration{15 * time.Second}, looked: 15 * time.Second, want: 15 * time.Second},
+		"put off, overtaken by another":        {noted: []time.Duration{15 * time.Second, 5 * time.Second}, looked: 6 * time.Second, want: 5 * time.Second},
+		"put off, looked at earlier by itself": {noted: []time.Duration{15 * time.Second}, looked: 5 * time.Second, want: 5 * time.Second},
+	}
+	for title, test := range tests {
+		t.Run(title, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var a arrivals
+				started := time.Now()
+				a.note(Request{Name: "another"}, started.Add(never))
+				for _, at := range test.noted {
+					a.note(Request{Name: "nightly"}, started.Add(at))
+				}
+				time.Sleep(test.looked)
+				assert.Equal(t, test.want, a.take(Request{Name: "nightly"}).Sub(started))
+				assert.Equal(t, time.Now(), a.take(Request{Name: "nightly"}), "once")
+				assert.Len(t, a.first, 1, "nothing is kept of it")
+			})
+		})
+	}
+}

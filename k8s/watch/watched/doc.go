@@ -1,0 +1,6 @@
+// Package watched is the one watcher of all kinds: its workqueue, what a look at an object tells its workflow, the sweeps after
+// an outage, and the turns in which new objects begin.
+//
+// A kind is a value of type Kind; packages velero and fdb make those that there are, and package watch runs them. It decides only
+// whether an object is settled, by a View that the kind made of it. It imports packages signal, caches and trim, and no kind.
+package watched

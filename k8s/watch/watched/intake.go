@@ -1,0 +1,156 @@
+package watched
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+const (
+	concurrentReconciles = 16
+	// Retries of what Temporal refused start and end at these intervals; they never give up.
+	retryFirst = 100 * time.Millisecond
+	retryCap   = 5 * time.Second
+	// cacheSyncTimeout: an API server that is away at the start is waited for; readiness says so meanwhile.
+	cacheSyncTimeout = 24 * time.Hour
+)
+
+// Request asks for a look at one incarnation of an object.
+type Request struct {
+	Namespace, Name, UID string
+	// Force signals without judging from the cache, which may be behind.
+	Force bool
+}
+
+// Queue is where requests wait.
+type Queue = workqueue.TypedRateLimitingInterface[Request]
+
+// Events is what the events of a Source make of the workqueue.
+type Events = handler.TypedFuncs[client.Object, Request]
+
+// RequestFor is the request for an object that was read.
+func RequestFor(object client.Object) Request {
+	return Request{Namespace: object.GetNamespace(), Name: object.GetName(), UID: string(object.GetUID())}
+}
+
+func requestOf(ref contract.ObjectRef) Request {
+	return Request{Namespace: ref.Namespace, Name: ref.Name, UID: ref.UID}
+}
+
+func (r Request) ref() contract.ObjectRef {
+	return contract.ObjectRef{Namespace: r.Namespace, Name: r.Name, UID: r.UID}
+}
+
+// Forced is the same request, to be signalled, if so, without judging from the cache.
+func (r Request) Forced(force bool) Request {
+	r.Force = force
+	return r
+}
+
+// intake is where the requests of one kind wait until they are looked at: those of events in the workqueue, all others in a
+// channel before it.
+type intake struct {
+	requests   chan event.TypedGenericEvent[Request]
+	arrivals   arrivals
+	beginnings *beginnings
+}
+
+func newIntake() *intake {
+	const plenty = 1024
+	return &intake{requests: make(chan event.TypedGenericEvent[Request], plenty), beginnings: newBeginnings()}
+}
+
+// feed makes a builder's controller take what is waiting and have it looked at.
+func (i *intake) feed(to *builder.TypedBuilder[Request], look reconcile.TypedFunc[Request]) error {
+	return to.WatchesRawSource(source.TypedChannel(i.requests, passOn(i.Add))).
+		WithOptions(controller.TypedOptions[Request]{
+			MaxConcurrentReconciles: concurrentReconciles,
+			CacheSyncTimeout:        cacheSyncTimeout,
+			UsePriorityQueue:        new(true),
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[Request](retryFirst, retryCap),
+		}).
+		Complete(reconcile.TypedFunc[Request](func(ctx context.Context, request Request) (reconcile.Result, error) {
+			result, err := look(ctx, request)
+			if err == nil {
+				result.Priority = new(handler.LowPriority) // whatever it came with, it comes again without an event
+			}
+			return result, err
+		}))
+}
+
+// passOn enqueues requests that come from elsewhere than an informer.
+func passOn(add func(Queue, Request)) handler.TypedFuncs[Request, Request] {
+	return handler.TypedFuncs[Request, Request]{
+		GenericFunc: func(_ context.Context, e event.TypedGenericEvent[Request], q Queue) { add(q, e.Object) },
+	}
+}
+
+// Add puts a request into the workqueue.
+func (i *intake) Add(q Queue, request Request) {
+	i.arrivals.note(request, time.Now())
+	q.Add(request)
+}
+
+// Priorities beside the ordinary, zero. What was there when the watcher started, and what is looked at without an event, comes
+// last, see handler.LowPriority.
+const (
+	priorityEnd       = 100
+	priorityBeginning = -50
+)
+
+// AddEnd puts a request into the workqueue before all others: something has come to an end, and somebody waits to see it.
+func (i *intake) AddEnd(q Queue, request Request) { i.addPrior(q, request, priorityEnd) }
+
+// AddBeginning puts a request for a new object into the workqueue, after those for what has begun.
+func (i *intake) AddBeginning(q Queue, request Request) { i.addPrior(q, request, priorityBeginning) }
+
+func (i *intake) addPrior(q Queue, request Request, priority int) {
+	ranked, ok := q.(priorityqueue.PriorityQueue[Request])
+	if !ok {
+		i.Add(q, request)
+		return
+	}
+	i.arrivals.note(request, time.Now())
+	ranked.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, request)
+}
+
+// AddAfter puts a request into the workqueue later; the delay is wanted, and no latency.
+func (i *intake) AddAfter(q Queue, request Request, delay time.Duration) {
+	i.arrivals.note(request, time.Now().Add(delay))
+	q.AddAfter(request, delay)
+}
+
+// Enqueue hands a request to the workqueue, which takes it unless the manager stops.
+func (i *intake) Enqueue(ctx context.Context, request Request) {
+	select {
+	case i.requests <- event.TypedGenericEvent[Request]{Object: request}:
+	case <-ctx.Done():
+	}
+}
+
+// Begun is to be called when an object has begun that may have waited for its turn.
+func (i *intake) Begun(request Request) { i.beginnings.begun(request) }
+
+// Asked empties the channel before the workqueue, for tests: where no controller runs, nobody else does.
+func (i *intake) Asked() []Request {
+	var requests []Request
+	for {
+		select {
+		case e := <-i.requests:
+			requests = append(requests, e.Object)
+		default:
+			return requests
+		}
+	}
+}

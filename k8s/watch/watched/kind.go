@@ -1,0 +1,248 @@
+package watched
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"time"
+
+	"go.uber.org/zap"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"holdfast.dev/holdfast/k8s/metrics"
+	"holdfast.dev/holdfast/k8s/watch/caches"
+	"holdfast.dev/holdfast/k8s/watch/signal"
+	"holdfast.dev/holdfast/k8s/watch/trim"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+const pausedInterval = 10 * time.Second
+
+// Env is what the watchers of all kinds share.
+type Env struct {
+	ClusterID     string
+	OADPNamespace string
+	// ProgressInterval is the shortest time between two signals for progress alone.
+	ProgressInterval time.Duration
+	// ResyncInterval is how often every object is looked at without an event.
+	ResyncInterval time.Duration
+	// Client reads the cache and writes to the API server.
+	Client client.Client
+	// API reads the API server.
+	API       client.Reader
+	Workflows signal.Workflows
+	// Paused returns an error while another controller serves the kinds that are Shared.
+	Paused func() error
+	// Refused learns what the API server answered to a read that failed.
+	Refused func(error)
+	Log     *zap.Logger
+}
+
+// Kind is one kind of objects that is watched. Its zero fields ask for nothing; Env, Name, Workflow, Reported, Sources and Judge
+// or Turns are required.
+type Kind[T client.Object] struct {
+	*Env
+	// Name of its controller.
+	Name string
+	// Workflow serves an object of the kind.
+	Workflow contract.Kind
+	// Reported is the kind as the metrics name it.
+	Reported string
+	// Shared: another controller may serve it, and it is left alone while Env.Paused says so.
+	Shared bool
+	// Sources are the objects whose events concern one of the kind; the caches hold them.
+	Sources []Source
+	// Judge makes a View of what a reader has of one object. Without it the workflow is started by somebody else: it is told of
+	// every event while it runs.
+	Judge func(ctx context.Context, from client.Reader, ref contract.ObjectRef) (View, error)
+	// InTurns: new objects begin in turns, see beginnings.
+	InTurns bool
+	// Sweep is how events are made up for that an outage of the API server has swallowed.
+	Sweep Sweep
+	// Judged reports whether the policy in force has a say in what is made of an object. What the cache has not kept of its spec
+	// is then its workflow's to judge.
+	Judged func(T) bool
+	// Forgotten reports whether only a signal starts the workflow of an object that Temporal may have lost.
+	Forgotten func(T) bool
+	// Left calls do for every object that is gone and has left something to be looked at.
+	Left func(ctx context.Context, do func(contract.ObjectRef)) error
+	// Census counts the objects.
+	Census func(ctx context.Context, census *metrics.Census) error
+
+	// Further adds further controllers to a manager.
+	Further func(mgr manager.Manager) error
+	// Volumes are the Velero objects of the kind that have volumes.
+	Volumes *Volumes
+
+	*intake
+}
+
+// Source is a kind of objects, and what is to be looked at when one of them changes. Of PartialObjectMetadata only the metadata
+// are watched.
+type Source struct {
+	Of     client.Object
+	Events Events
+}
+
+// MetadataOf is the metadata of a kind's objects, for a Source.
+func MetadataOf(kind schema.GroupVersionKind) *metav1.PartialObjectMetadata {
+	object := &metav1.PartialObjectMetadata{}
+	object.SetGroupVersionKind(kind)
+	return object
+}
+
+// Watcher is a Kind of whatever type.
+type Watcher interface {
+	// AddTo adds the watcher to a manager.
+	AddTo(mgr manager.Manager) error
+	// Watched are the kinds that the caches hold for it.
+	Watched() []client.Object
+	// LookAtAll has every object looked at soon, since Temporal may have lost its workflow.
+	LookAtAll(ctx context.Context)
+	// PolicyWritten has every object looked at soon that the policy has a say in.
+	PolicyWritten(ctx context.Context)
+	// Recover looks at what the cache does not know yet, while the informers may still be silent after an outage.
+	Recover(ctx context.Context) error
+	// Count adds its objects to a census.
+	Count(ctx context.Context, census *metrics.Census) error
+}
+
+// New makes a kind ready to be watched.
+func New[T client.Object](kind Kind[T]) *Kind[T] {
+	kind.intake, kind.Volumes = newIntake(), &Volumes{}
+	return &kind
+}
+
+// AddTo implements Watcher.
+func (k *Kind[T]) AddTo(mgr manager.Manager) error {
+	controller := builder.TypedControllerManagedBy[Request](mgr).Named(k.Name)
+	for _, source := range k.Sources {
+		controller.Watches(source.Of, source.Events)
+	}
+	if err := k.feed(controller, k.Look); err != nil {
+		return fmt.Errorf("build the watcher %s: %w", k.Name, err)
+	}
+	if k.InTurns {
+		if err := mgr.Add(manager.RunnableFunc(k.handOver)); err != nil {
+			return fmt.Errorf("add the turns of %s to the manager: %w", k.Name, err)
+		}
+	}
+	if k.Further != nil {
+		return k.Further(mgr)
+	}
+	return nil
+}
+
+// Watched implements Watcher.
+func (k *Kind[T]) Watched() []client.Object {
+	var kinds []client.Object
+	for _, source := range k.Sources {
+		kinds = append(kinds, source.Of)
+	}
+	return kinds
+}
+
+// Look tells the workflow of an object what is due. It comes again after the resync interval.
+func (k *Kind[T]) Look(ctx context.Context, request Request) (reconcile.Result, error) {
+	came := k.arrivals.take(request)
+	if err := k.paused(); err != nil {
+		k.Log.Debug("paused", zap.Error(err))
+		return reconcile.Result{RequeueAfter: pausedInterval}, nil
+	}
+	again, err := k.look(ctx, request, came)
+	if err != nil {
+		k.arrivals.note(request, came) // tried again: the event still waits for its signal
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: again}, nil
+}
+
+func (k *Kind[T]) paused() error {
+	if !k.Shared {
+		return nil
+	}
+	return k.Paused()
+}
+
+func (k *Kind[T]) look(ctx context.Context, request Request, came time.Time) (again time.Duration, err error) {
+	ref, tell := request.ref(), k.teller(request, came)
+	if k.Judge == nil {
+		return 0, tell(k.Reported, running(ctx, k.Workflow, ref, "changed"))
+	}
+	view, err := k.Judge(ctx, k.Client, ref)
+	if err != nil || !k.mayBegin(request, view.Unstarted) {
+		return 0, err
+	}
+	if err := k.message(ctx, ref, view, request.Force, tell); err != nil || request.Force || !view.Found {
+		return 0, err
+	}
+	if view.Again > 0 {
+		return min(view.Again, k.ResyncInterval), nil
+	}
+	return k.ResyncInterval, nil
+}
+
+// Each calls do for every object of the kind in the cache that matches. The objects are the cache's own.
+func (k *Kind[T]) Each(ctx context.Context, do func(T), matching ...client.ListOption) {
+	k.EachOf(ctx, Empty[T](), func(object client.Object) { do(object.(T)) }, matching...)
+}
+
+// EachOf calls do for every object of any kind in the cache that matches.
+func (k *Kind[T]) EachOf(ctx context.Context, kind client.Object, do func(client.Object), matching ...client.ListOption) {
+	if err := caches.Each(ctx, k.Client, kind, do, matching...); err != nil {
+		k.Log.Error("list in the cache", zap.String("kind", fmt.Sprintf("%T", kind)), zap.Error(err))
+	}
+}
+
+// Cached returns the object of a name in the cache.
+func (k *Kind[T]) Cached(ctx context.Context, key client.ObjectKey) (object T, found bool) {
+	object = Empty[T]()
+	if err := k.Client.Get(ctx, key, object); err != nil {
+		return object, false // not there, or not yet: its own event will come
+	}
+	return object, true
+}
+
+// Empty is an object of a type with nothing in it.
+func Empty[T client.Object]() T { return reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T) }
+
+// LookAtAll implements Watcher.
+func (k *Kind[T]) LookAtAll(ctx context.Context) {
+	if k.Judge == nil {
+		return
+	}
+	k.Each(ctx, func(object T) {
+		k.Enqueue(ctx, RequestFor(object).Forced(k.Forgotten != nil && k.Forgotten(object)))
+	})
+	if k.Left == nil {
+		return
+	}
+	if err := k.Left(ctx, func(ref contract.ObjectRef) { k.Enqueue(ctx, requestOf(ref)) }); err != nil {
+		k.Log.Error("list what objects have left", zap.Error(err))
+	}
+}
+
+// PolicyWritten implements Watcher.
+func (k *Kind[T]) PolicyWritten(ctx context.Context) {
+	if k.Judged == nil {
+		return
+	}
+	k.Each(ctx, func(object T) {
+		if k.Judged(object) {
+			k.Enqueue(ctx, RequestFor(object).Forced(trim.OmittedBytes(object) > 0))
+		}
+	})
+}
+
+// Count implements Watcher.
+func (k *Kind[T]) Count(ctx context.Context, census *metrics.Census) error {
+	if k.Census == nil {
+		return nil
+	}
+	return k.Census(ctx, census)
+}

@@ -1,0 +1,103 @@
+package watched
+
+import (
+	"context"
+	"errors"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"holdfast.dev/holdfast/k8s"
+	"holdfast.dev/holdfast/k8s/watch/caches"
+	"holdfast.dev/holdfast/k8s/watch/signal"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// Sweep is how it is found which objects of a kind the cache does not know as they are.
+type Sweep struct {
+	// Compared are the kinds that are compared with the API server, in this order.
+	Compared []Compared
+	// Also adds objects that differ in nothing. It may compare more.
+	Also func(ctx context.Context, live *caches.Live, look func(contract.ObjectRef)) error
+	// AtOnce has workflows told by what was read live. Otherwise a request goes into the workqueue, which tries again.
+	AtOnce bool
+}
+
+// Compared is a kind of objects, which of ours one concerns that differs, and the namespace that they are in.
+type Compared struct {
+	Of client.Object
+	In string
+	// Concerns returns a reference without a UID for whichever object has the name.
+	Concerns func(client.Object) (contract.ObjectRef, bool)
+}
+
+// Itself is for objects of the kind itself.
+func Itself(object client.Object) (contract.ObjectRef, bool) {
+	return contract.ObjectRef{Namespace: object.GetNamespace(), Name: object.GetName()}, true
+}
+
+// OriginBy is for objects that were made for one of the kind.
+func OriginBy(origin k8s.Origin) func(client.Object) (contract.ObjectRef, bool) {
+	return func(made client.Object) (contract.ObjectRef, bool) {
+		key, named := origin.Of(made)
+		return contract.ObjectRef{Namespace: key.Namespace, Name: key.Name}, named
+	}
+}
+
+// Recover implements Watcher. What is the same as in the cache was signalled before.
+func (k *Kind[T]) Recover(ctx context.Context) error {
+	if len(k.Sweep.Compared) == 0 {
+		return nil
+	}
+	if err := k.paused(); err != nil {
+		return err
+	}
+	live := caches.NewLive(caches.Source{Cache: k.Client, API: k.API, Refused: k.Refused, Log: k.Log})
+	for _, each := range k.Sweep.Compared {
+		if err := live.Compare(ctx, each.Of, each.In); err != nil {
+			return err
+		}
+	}
+	refs := map[contract.ObjectRef]bool{}
+	look := func(ref contract.ObjectRef) { refs[ref] = true }
+	for _, each := range k.Sweep.Compared {
+		for _, object := range live.Moved(each.Of) {
+			if ref, ours := each.Concerns(object); ours {
+				look(ref)
+			}
+		}
+	}
+	if k.Sweep.Also != nil {
+		if err := k.Sweep.Also(ctx, live, look); err != nil {
+			return err
+		}
+	}
+	var failed error
+	for ref := range refs {
+		failed = errors.Join(failed, k.lookLive(ctx, live, ref)) // what keeps one from being judged must not hide the others
+	}
+	return failed
+}
+
+// lookLive looks at one object as it is at the API server.
+func (k *Kind[T]) lookLive(ctx context.Context, live *caches.Live, ref contract.ObjectRef) error {
+	if ref.UID == "" {
+		object := Empty[T]()
+		err := live.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, object)
+		if ref.UID = string(object.GetUID()); err != nil || ref.UID == "" {
+			return client.IgnoreNotFound(err)
+		}
+	}
+	view, err := k.Judge(ctx, live, ref)
+	if err != nil {
+		return err
+	}
+	if k.Sweep.AtOnce {
+		tell := func(_ string, send func(signal.Workflows) error) error { return send(k.Workflows) }
+		return k.message(ctx, ref, view, false, tell)
+	}
+	request := requestOf(ref).Forced(true)
+	if view.Due && k.mayBegin(request, view.Unstarted) {
+		k.Enqueue(ctx, request)
+	}
+	return nil
+}

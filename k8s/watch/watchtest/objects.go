@@ -1,0 +1,52 @@
+package watchtest
+
+import (
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/backup"
+	"holdfast.dev/holdfast/k8s/restore"
+)
+
+// Noon is when Velero's objects were made.
+var Noon = metav1.NewTime(time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC))
+
+// Tracked makes of a new NonAdminBackup one that is created, with the Velero Backup that was made for it.
+func Tracked(
+	nab *oadpv1alpha1.NonAdminBackup, name, oadpNamespace string, phase velerov1.BackupPhase,
+) (*oadpv1alpha1.NonAdminBackup, *velerov1.Backup) {
+	nab.Finalizers = []string{oadpv1alpha1.NabFinalizer}
+	velero := backup.NewVeleroBackup(nab, name, oadpNamespace, velerov1.BackupSpec{})
+	velero.UID, velero.CreationTimestamp, velero.Status.Phase = "uid-of-the-backup", Noon, phase
+	verdict := backup.Verdict{Accepted: true, Reason: "BackupAccepted", Message: "backup accepted"}
+	backup.ApplyVerdict(nab, verdict, velero.Name, oadpNamespace)
+	backup.ApplyCreated(nab)
+	backup.ApplyMirror(nab, &backup.Objects{NAB: nab, BackupName: velero.Name, Backup: velero}, oadpNamespace)
+	return nab, velero
+}
+
+// KeptBack makes of a new NonAdminBackup one in BackingOff, for its spec.
+func KeptBack(nab *oadpv1alpha1.NonAdminBackup) *oadpv1alpha1.NonAdminBackup {
+	nab.Spec.BackupSpec.ExcludedNamespaces = []string{"x"}
+	backup.ApplyVerdict(nab, backup.Verdict{
+		Reason: "InvalidBackupSpec", Message: "NonAdminBackup spec.backupSpec.excludedNamespaces is restricted",
+	}, "", "")
+	return nab
+}
+
+// Restored makes of a new NonAdminRestore one that is created, with the Velero Restore that was made for it.
+func Restored(
+	nar *oadpv1alpha1.NonAdminRestore, name, oadpNamespace string, phase velerov1.RestorePhase,
+) (*oadpv1alpha1.NonAdminRestore, *velerov1.Restore) {
+	nar.Finalizers = []string{oadpv1alpha1.NarFinalizer}
+	velero := restore.NewVeleroRestore(nar, name, oadpNamespace, velerov1.RestoreSpec{})
+	velero.UID, velero.CreationTimestamp, velero.Status.Phase = "uid-of-the-restore", Noon, phase
+	verdict := restore.Verdict{Accepted: true, Reason: "RestoreAccepted", Message: "restore accepted"}
+	restore.ApplyVerdict(nar, verdict, velero.Name, oadpNamespace)
+	restore.ApplyCreated(nar)
+	restore.ApplyMirror(nar, &restore.Objects{NAR: nar, RestoreName: velero.Name, Restore: velero}, oadpNamespace)
+	return nar, velero
+}

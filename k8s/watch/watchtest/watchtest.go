@@ -1,0 +1,170 @@
+// Package watchtest is what tests of the watcher's kinds share: a workqueue and workflows that record, a policy that a test
+// writes, objects.
+//
+// It is called by tests alone. It imports package watched and, of k8s, what makes the objects of tests.
+package watchtest
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/k8s/watch/watched"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// ErrAway is the error of whoever does not answer.
+var ErrAway = errors.New("connection refused")
+
+// Namespace is the tenant's.
+const Namespace = "team"
+
+// Env is what kinds are made of: cached and api may differ.
+func Env(cluster, oadpNamespace string, cached client.Client, api client.Reader, signals *Signals) *watched.Env {
+	return &watched.Env{
+		ClusterID: cluster, OADPNamespace: oadpNamespace, ProgressInterval: 15 * time.Second, ResyncInterval: 5 * time.Minute,
+		Client: cached, API: api, Workflows: signals,
+		Paused: func() error { return nil }, Refused: func(error) {}, Log: zap.NewNop(),
+	}
+}
+
+// Signals records what workflows were told.
+type Signals struct {
+	Told    []string
+	Volumes bool // what the last one said
+	Err     error
+}
+
+// SignalWithStart implements signal.Workflows.
+func (s *Signals) SignalWithStart(_ context.Context, kind contract.Kind, ref contract.ObjectRef, changed contract.Changed) error {
+	if s.Err == nil {
+		s.Volumes = changed.Volumes
+	}
+	return s.tell("start", kind, ref)
+}
+
+// Ensure implements signal.Workflows.
+func (s *Signals) Ensure(_ context.Context, kind contract.Kind, ref contract.ObjectRef) error {
+	return s.tell("ensure", kind, ref)
+}
+
+// SignalRunning implements signal.Workflows.
+func (s *Signals) SignalRunning(_ context.Context, kind contract.Kind, ref contract.ObjectRef, changed contract.Changed) error {
+	return s.tell(changed.Reason, kind, ref)
+}
+
+func (s *Signals) tell(what string, kind contract.Kind, ref contract.ObjectRef) error {
+	if s.Err == nil {
+		s.Told = append(s.Told, what+" "+string(kind)+" "+ref.String()+" "+ref.UID)
+	}
+	return s.Err
+}
+
+// Policy is a policy that a test writes.
+type Policy struct {
+	mutex   sync.Mutex
+	policy  policy.Policy
+	version string
+	err     error
+	reads   int
+}
+
+// Write replaces the policy.
+func (p *Policy) Write(version string, written policy.Policy, err error) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.version, p.policy, p.err = version, written, err
+}
+
+// Get returns the policy, or the error that was written.
+func (p *Policy) Get(context.Context) (policy.Policy, error) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.reads++
+	return p.policy, p.err
+}
+
+// Version is that of the policy written last.
+func (p *Policy) Version() string {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	return p.version
+}
+
+// Reads is how often the policy was read.
+func (p *Policy) Reads() int {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	return p.reads
+}
+
+// Added is a request that was put into the workqueue.
+type Added struct {
+	watched.Request
+	After time.Duration
+}
+
+// Queue records what is added and gives nothing away.
+type Queue struct {
+	watched.Queue
+	Added []Added
+}
+
+// Add implements watched.Queue.
+func (q *Queue) Add(request watched.Request) { q.Added = append(q.Added, Added{Request: request}) }
+
+// AddAfter implements watched.Queue.
+func (q *Queue) AddAfter(request watched.Request, after time.Duration) {
+	q.Added = append(q.Added, Added{request, after})
+}
+
+// Request is the request for an object of the tenant.
+func Request(name string) watched.Request {
+	return watched.Request{Namespace: Namespace, Name: name, UID: "uid-" + name}
+}
+
+// AtOnce are requests that were added without a delay.
+func AtOnce(requests ...watched.Request) []Added {
+	var all []Added
+	for _, request := range requests {
+		all = append(all, Added{Request: request})
+	}
+	return all
+}
+
+// Forced are the requests for objects of the tenant, to be signalled without judging from the cache.
+func Forced(names ...string) []watched.Request {
+	var requests []watched.Request
+	for _, name := range names {
+		requests = append(requests, Request(name).Forced(true))
+	}
+	return requests
+}
+
+// Edited returns a copy of an object, changed.
+func Edited[T client.Object](object T, change func(T)) T {
+	after := object.DeepCopyObject().(T)
+	after.SetResourceVersion(object.GetResourceVersion() + "1")
+	change(after)
+	return after
+}
+
+// Happens returns what is enqueued for the events of an object: its creation if before is nil, its end if after is.
+func Happens(ctx context.Context, events watched.Events, before, after client.Object) []Added {
+	q := &Queue{}
+	switch {
+	case before == nil:
+		events.Create(ctx, event.CreateEvent{Object: after}, q)
+	case after == nil:
+		events.Delete(ctx, event.DeleteEvent{Object: before}, q)
+	default:
+		events.Update(ctx, event.UpdateEvent{ObjectOld: before, ObjectNew: after}, q)
+	}
+	return q.Added
+}
