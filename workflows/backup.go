@@ -75,8 +75,8 @@ func (r *backupRun) show(ctx workflow.Context) error {
 	return showPhases(ctx, r.view.Phase, &r.in.ShownPhase, r.view.Velero.Phase, &r.in.ShownVeleroPhase)
 }
 
-// Wait implements entity.Object. It waits until a signal comes, it is time to re-read, or it is time to ask Velero again to delete
-// the backup.
+// Wait implements entity.Object. It waits until a signal comes, it is time to re-read, or it is time to ask Velero again to
+// delete the backup.
 func (r *backupRun) Wait(ctx workflow.Context) error {
 	workflow.SetCurrentDetails(ctx, awaited(r.view))
 	selector := workflow.NewSelector(ctx)

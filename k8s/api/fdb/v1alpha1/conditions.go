@@ -66,7 +66,8 @@ const (
 	ConditionMisconfiguredRestore = "MisconfiguredRestore"
 )
 
-// Reasons of IncorrectRestoreState. ClusterUnreachable, StateUnknown, NoWorker, ToolFailing and DataMissing are those of a backup, too.
+// Reasons of IncorrectRestoreState. ClusterUnreachable, StateUnknown, NoWorker, ToolFailing and DataMissing are those of a
+// backup, too.
 const (
 	ReasonNotStarted          = "NotStarted"
 	ReasonRestoring           = "Restoring"
