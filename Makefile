@@ -107,8 +107,7 @@ build-fdb: ## Check the code of build tag fdb: against a stand-in for the C libr
 	echo "compiled against FoundationDB's own client in $$real, and tested on its server"
 
 .PHONY: test
-# Two packages at a time, the two longest first. Measured on two cores, each of which a third stack keeps from its own: three at a
-# time end no sooner (test/e2e takes 1,568 s instead of 1,068, test/fdb 820 instead of 502), and calls are given up.
+# Two packages at a time, the longest first: on two cores three at a time end no sooner, and calls are given up.
 test: ## Run every test: unit, replay, end to end on the real components
 	$(gotestsum) --format testname -- -p 2 -timeout 30m $(TEST_ARGS) $(call imports,$(PACKAGES))
 

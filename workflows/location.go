@@ -75,7 +75,7 @@ func (r *locationRun) show(ctx workflow.Context) error {
 	return showPhases(ctx, r.view.Phase, &r.in.ShownPhase, r.view.Velero.Phase, &r.in.ShownVeleroPhase)
 }
 
-// Wait implements entity.Object: a breath between steps, and shorter than any signal's way. It grows while nothing changes:
+// Wait implements entity.Object: a short pause, shorter than a signal takes to arrive. It grows while nothing changes:
 // something is held by somebody else, whose events are signals that a sleeper does not hear.
 func (r *locationRun) Wait(ctx workflow.Context) error {
 	r.breath = min(2*r.breath, longestBreath)

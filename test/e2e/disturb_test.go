@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"go.temporal.io/api/serviceerror"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -163,6 +164,9 @@ func latestRun(t *testing.T, nab *oadpv1alpha1.NonAdminBackup) string {
 	return described.WorkflowExecutionInfo.Execution.RunId
 }
 
+// awayLooks is far longer than an event takes to reach its workflow.
+const awayLooks = 3 * time.Second
+
 // While the OADP non-admin controller runs, Holdfast keeps its hands off and says so.
 func TestKeepsOffWhileTheNonAdminControllerRuns(t *testing.T) {
 	x := newTenant(t, "grace")
@@ -189,6 +193,10 @@ func TestKeepsOffWhileTheNonAdminControllerRuns(t *testing.T) {
 	before := lookedAt()
 	nab := x.backUp("waits")
 	require.Eventually(t, func() bool { return lookedAt() != before }, patience, locationPoll)
+	time.Sleep(awayLooks) // it may have looked at another of the kind
+	_, err := temporal.DescribeWorkflowExecution(t.Context(), workflowID(nab), "")
+	var none *serviceerror.NotFound
+	require.ErrorAs(t, err, &none, "the watcher has told a workflow")
 	allowed := time.Now()
 	require.NoError(t, admin.Delete(t.Context(), rival))
 	x.awaitVeleroPhase(nab, velerov1.BackupPhaseCompleted)

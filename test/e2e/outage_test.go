@@ -82,6 +82,7 @@ func (o outage) survived(t *testing.T, lasting time.Duration) {
 	back := time.Now()
 
 	x.repeatsVelero(nab, back) // Completed, unless Velero, woken with an old cache, has begun it again and called it Failed
+	t.Logf("Velero says %s", veleroBackup(t, nab.Status.VeleroBackup.Name).Status.Phase)
 	x.awaitRestorePhase(nar, velerov1.RestorePhaseCompleted)
 	assert.Less(t, time.Since(back), catchUp)
 	t.Logf("right %s after the API server's return", time.Since(back).Round(100*time.Millisecond))

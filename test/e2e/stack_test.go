@@ -52,7 +52,7 @@ func TestMain(m *testing.M) {
 		fmt.Println("skipped: the end-to-end tests start real components (-short)")
 		os.Exit(0)
 	}
-	_ = flag.Set("test.parallel", "12") // they wait for Velero most of the time
+	_ = flag.Set("test.parallel", "8") // they wait for Velero most of the time
 	os.Exit(run(m))
 }
 

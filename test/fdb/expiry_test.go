@@ -83,19 +83,22 @@ func running(pod corev1.Pod) bool { return pod.Status.Phase == corev1.PodRunning
 // restored without), and all of them reach beyond a version.
 func (x *tenant) requireNoLogsBefore(path string, version int64) {
 	x.t.Helper()
+	var ends []string
 	require.Eventually(x.t, func() bool {
-		logs := 0
+		ends = nil
 		for _, key := range x.data(path) {
 			name := key[strings.LastIndex(key, "/")+1:]
 			if parts := strings.Split(name, ","); parts[0] == "log" {
-				end, err := strconv.ParseInt(parts[2], 10, 64)
-				require.NoError(x.t, err)
-				require.Greater(x.t, end, version, "what is older than the policy is gone")
-				logs++
+				ends = append(ends, parts[2])
 			}
 		}
-		return logs > 0
+		return len(ends) > 0
 	}, patience, readEvery)
+	for _, text := range ends {
+		end, err := strconv.ParseInt(text, 10, 64)
+		require.NoError(x.t, err)
+		require.Greater(x.t, end, version, "what is older than the policy is gone")
+	}
 }
 
 // What is older than the policy is gone from the store, and what must stay restorable is restored and compared.

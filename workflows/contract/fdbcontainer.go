@@ -39,7 +39,8 @@ type FDBContainerUser struct {
 	WorkflowID string `json:"workflowId"`
 	// Name is how people call it: Kubernetes cluster, namespace/name.
 	Name string `json:"name"`
-	// Cluster and Namespace are where it is: the Kubernetes cluster's ID, and its object's namespace. Only there its name is told.
+	// Cluster and Namespace are where it is: the Kubernetes cluster's ID, and its object's namespace. Its name is shown only to
+	// users of the same cluster and namespace.
 	Cluster   string `json:"cluster,omitempty"`
 	Namespace string `json:"namespace,omitempty"`
 	// ReadsUntil is set for a restore: until then, in Unix seconds, nothing is expired or deleted.

@@ -99,8 +99,8 @@ func Report(ctx context.Context, p Point) {
 	_ = answer.Body.Close()
 }
 
-// standing is how long a process may stand at a point in a local activity: that much longer than in the product is what the
-// activity has, and none of it is left when the process goes on.
+// standing is how long a process may stand at a point in a local activity. The activity gets this much extra timeout, which is
+// taken away again when it really starts.
 const standing = 5 * time.Minute
 
 // Interceptor reports every activity of a worker, local ones too.

@@ -19,7 +19,7 @@ type View struct {
 	Due bool
 	// Open: nothing is due as far as can be seen here; the workflow is to run.
 	Open bool
-	// Ended: whatever a request says, nothing is left to look at.
+	// Ended: the object is gone and nothing remains; even a forced request does not start its workflow.
 	Ended bool
 	// Partly: the cache has not kept all that the object is judged by; its workflow is told of every event.
 	Partly bool
