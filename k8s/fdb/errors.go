@@ -90,7 +90,7 @@ var symptoms = []symptom{
 		// What the tools make of 403 and every other refusal; overload and lost connections are tried again until a timeout.
 		regexp.MustCompile(`http response code not received or indicated failure`), contract.FDBClassDenied,
 		"the object store refuses the request: as a rule the account's secret in the credentials file is wrong, the account has no " +
-			"rights on the bucket, or region is wrong in spec.urlParameters",
+			"rights on the bucket, there is no such bucket, or region is wrong in spec.urlParameters",
 	},
 	{
 		regexp.MustCompile(`dns lookup failed`), contract.FDBClassStore,

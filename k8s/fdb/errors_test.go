@@ -38,7 +38,8 @@ var failures = map[contract.FDBClass][]string{
 		"50-restore-no-url", "80-delete-no-dest", "94-start-bad-url-garbage", "94-start-bad-url-scheme", "94-start-blob-nobucket",
 		"94-start-blob-unreachable", "94-start-no-dest", "94-start-relative-file", "c4-start-bad-url",
 	},
-	contract.FDBClassStore: {"a4-delete-readonly", "a4-expire-readonly", "b1-restore-missing-range-file"},
+	contract.FDBClassDenied: {"s3-modify-no-bucket-us-east-1", "s3-start-no-bucket-us-east-1"},
+	contract.FDBClassStore:  {"a4-delete-readonly", "a4-expire-readonly", "b1-restore-missing-range-file"},
 	contract.FDBClassUnsafe: {
 		"71-expire-forced", "71-expire-refused", "74-expire-min-restorable-days", "74-expire-min-restorable-days-0",
 		"75-expire-all-no-restorable-option", "77-expire-version-negative", "81-expire-refused-no-snapshot-between",
@@ -103,7 +104,7 @@ func TestFailuresAreToldInWordsForPeople(t *testing.T) {
 				"Fatal Error: Backup error",
 			class: contract.FDBClassDenied,
 			message: "the object store refuses the request: as a rule the account's secret in the credentials file is wrong, the account " +
-				"has no rights on the bucket, or region is wrong in spec.urlParameters",
+				"has no rights on the bucket, there is no such bucket, or region is wrong in spec.urlParameters",
 		},
 		"a store that names its refusal": {
 			stderr:  "ERROR: SignatureDoesNotMatch",
