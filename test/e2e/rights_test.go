@@ -20,10 +20,12 @@ var unusedHere = map[string]string{
 	"holdfast-worker patch events.k8s.io/events":  "an Event that repeats itself for six minutes",
 	"holdfast-watcher patch events.k8s.io/events": "an Event that repeats itself for six minutes",
 
+	"holdfast-watcher get oadp.openshift.io/nonadminbackups":                               missedInAnOutage,
 	"holdfast-watcher get oadp.openshift.io/nonadminrestores":                              missedInAnOutage,
 	"holdfast-watcher get oadp.openshift.io/nonadminbackupstoragelocations":                missedInAnOutage,
 	"holdfast-watcher get oadp.openshift.io/nonadminbackupstoragelocationapprovalrequests": missedInAnOutage,
 	"holdfast-watcher get oadp.openshift.io/nonadmindownloadrequests":                      missedInAnOutage,
+	"holdfast-watcher get velero.io/backups":                                               missedInAnOutage,
 	"holdfast-watcher get velero.io/restores":                                              missedInAnOutage,
 	"holdfast-watcher get velero.io/backupstoragelocations":                                missedInAnOutage,
 	"holdfast-watcher get velero.io/downloadrequests":                                      missedInAnOutage,
