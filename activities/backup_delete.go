@@ -32,12 +32,12 @@ func (b *Backups) MarkDeleting(ctx context.Context, step contract.BackupStep) (c
 				return err
 			}
 		}
-		news := false
-		changed, err := b.patchStatus(ctx, o.NAB, func() { news = backup.ApplyDeletion(o.NAB) })
+		differs := false
+		changed, err := b.patchStatus(ctx, o.NAB, func() { differs = backup.ApplyDeletion(o.NAB) })
 		if err != nil && !tooLarge(err) { // an object too large to say so must go all the same
 			return err
 		}
-		if changed && news {
+		if changed && differs {
 			b.tellDeleting(o.NAB)
 		}
 		return nil

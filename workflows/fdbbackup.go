@@ -218,7 +218,7 @@ func (r *fdbBackupRun) pause() time.Duration {
 		longest = min(longest, tellQueueAgain)
 	}
 	if r.undue {
-		return min(longest, entity.Breather)
+		return min(longest, entity.Pause)
 	}
 	const enough = 20 // doublings
 	return min(longest, firstLook<<min(r.memory().Quiet, enough))

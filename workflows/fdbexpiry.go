@@ -133,7 +133,7 @@ func (r *fdbExpiryRun) prepare(ctx workflow.Context) error {
 		if err := r.release(ctx); err != nil { // what was held for those pods: the new plan may be another one
 			return err
 		}
-		if err := workflow.Sleep(ctx, entity.Breather); err != nil {
+		if err := workflow.Sleep(ctx, entity.Pause); err != nil {
 			return err
 		}
 	}

@@ -179,7 +179,7 @@ func (r *fdbRestoreRun) pause(ctx workflow.Context) time.Duration {
 	}
 	switch {
 	case r.undue:
-		return min(longest, entity.Breather)
+		return min(longest, entity.Pause)
 	case r.situation(ctx).Runs():
 		longest = min(longest, runningLook)
 	case r.patient:

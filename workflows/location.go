@@ -80,7 +80,7 @@ func (r *locationRun) show(ctx workflow.Context) error {
 func (r *locationRun) Wait(ctx workflow.Context) error {
 	r.breath = min(2*r.breath, longestBreath)
 	if r.view != r.waited {
-		r.waited, r.breath = r.view, entity.Breather
+		r.waited, r.breath = r.view, entity.Pause
 	}
 	details := "**Working:** " + nextLocationStep(r.view).Summary
 	if r.view.Held != "" {

@@ -87,7 +87,7 @@ func (r *restoreRun) finalize(ctx workflow.Context) error {
 	case result.Phase != "":
 		return nil
 	}
-	return workflow.Sleep(ctx, entity.Breather) // nothing was done: what is to be done next, the present state tells
+	return workflow.Sleep(ctx, entity.Pause) // nothing was done: what is to be done next, the present state tells
 }
 
 // Drain implements entity.Object.

@@ -102,8 +102,8 @@ func applyAbsence(nab *oadpv1alpha1.NonAdminBackup) {
 	}
 }
 
-// ApplyDeletion announces a deletion: pending after a plain delete, accepted when the spec asks for it. It reports whether that
-// is news: a condition that only speaks of a newer generation is none.
+// ApplyDeletion announces a deletion: pending after a plain delete, accepted when the spec asks for it. It reports whether the
+// condition's status or message changed: a newer generation alone is no reason for another Event.
 func ApplyDeletion(nab *oadpv1alpha1.NonAdminBackup) bool {
 	announced := func() *metav1.Condition {
 		return meta.FindStatusCondition(nab.Status.Conditions, string(oadpv1alpha1.NonAdminConditionDeleting)).DeepCopy()

@@ -9,8 +9,8 @@ import (
 const (
 	// maxStepsInRow limits local activities between two waits: they all run again after a kill.
 	maxStepsInRow = 4
-	// Breather is the wait after that many steps.
-	Breather = time.Second
+	// Pause is the wait after that many steps.
+	Pause = time.Second
 )
 
 // Step is what an object needs next.
@@ -64,7 +64,7 @@ func (c Course[View]) Take(ctx workflow.Context) (Step, error) {
 		if taken%maxStepsInRow != 0 {
 			continue
 		}
-		if err := workflow.Sleep(ctx, Breather); err != nil {
+		if err := workflow.Sleep(ctx, Pause); err != nil {
 			return Step{}, err
 		}
 		if workflow.GetInfo(ctx).GetContinueAsNewSuggested() {

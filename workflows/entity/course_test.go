@@ -61,7 +61,7 @@ func TestStepsThatComeToNothingPause(t *testing.T) {
 	})
 	assert.Equal(t, "read"+strings.Repeat(" write", 7), done)
 	assert.Equal(t, "settle", left)
-	assert.Equal(t, entity.Breather, took, "one pause after four activities")
+	assert.Equal(t, entity.Pause, took, "one pause after four activities")
 
 	done, left, _ = follow(t, true, func(string) entity.Step { return write })
 	assert.Equal(t, "read write write write", done, "a long history ends the run")
