@@ -17,39 +17,85 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// Start takes a new backup from nothing to its Velero Backup: Admit, then Create, on one reading.
+// Start takes a backup that was not made yet to its Velero Backup, on one reading.
 func (b *Backups) Start(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
-	return b.update(ctx, step, func(o *backup.Objects) error {
-		if err := b.admit(ctx, o); err != nil {
+	return b.update(ctx, step, func(o *backup.Objects) error { return b.start(ctx, o) })
+}
+
+// start validates the spec, puts our finalizer on the object, makes the Velero Backup and writes the status once. A process that
+// is killed in between leaves a Velero Backup that is found again by its name.
+func (b *Backups) start(ctx context.Context, o *backup.Objects) error {
+	if o.DeletionAsked() {
+		return nil
+	}
+	before := o.View(b.now())
+	verdict, err := b.judge(ctx, o)
+	if err != nil {
+		return err
+	}
+	if !verdict.Accepted || o.Backup != nil {
+		return b.conclude(ctx, o, verdict)
+	}
+	if _, err := patchObject(ctx, b.Client, o.NAB, addFinalizer(o.NAB)); err != nil {
+		return err
+	}
+	if err := b.createVeleroBackup(ctx, o); err != nil {
+		refusal, permanent := rejection(err)
+		switch {
+		case permanent:
+			return b.applyVerdict(ctx, o, refusal)
+		case apierrors.IsConflict(err):
 			return err
 		}
-		return b.create(ctx, o)
+		return errors.Join(err, b.applyVerdict(ctx, o, verdict)) // so that the tenant reads as much while the cause lasts
+	}
+	changed, err := b.patchStatus(ctx, o.NAB, func() {
+		backup.ApplyVerdict(o.NAB, verdict, o.BackupName, b.Gatherer.OADPNamespace)
+		b.applyCreated(o)
 	})
+	if changed {
+		if before.Phase == string(oadpv1alpha1.NonAdminPhaseBackingOff) {
+			b.tellVerdict(o.NAB, verdict)
+		}
+		b.tellCreated(o.NAB, before)
+	}
+	return err
 }
 
 // Admit validates the spec as of now and writes the verdict: the Accepted condition, the phase and, for an accepted spec
 // that is not backed up yet, the reference to the Velero Backup and our finalizer, both before that Backup exists.
 func (b *Backups) Admit(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
-	return b.update(ctx, step, func(o *backup.Objects) error { return b.admit(ctx, o) })
+	return b.update(ctx, step, func(o *backup.Objects) error {
+		if o.DeletionAsked() {
+			return nil // that comes first, and must not wait for a policy or a storage location
+		}
+		verdict, err := b.judge(ctx, o)
+		if err != nil {
+			return err
+		}
+		return b.conclude(ctx, o, verdict)
+	})
 }
 
-func (b *Backups) admit(ctx context.Context, o *backup.Objects) error {
-	if o.DeletionAsked() {
-		return nil // that comes first, and must not wait for a policy or a storage location
-	}
+func (b *Backups) judge(ctx context.Context, o *backup.Objects) (backup.Verdict, error) {
 	verdict, err := b.Gatherer.Judge(ctx, o)
 	if err != nil {
 		// Seen, not yet judged: the tenant shall know that much while the cause lasts.
 		_, patchErr := b.patchStatus(ctx, o.NAB, func() { backup.ApplySeen(o.NAB) })
-		return errors.Join(err, patchErr)
+		return backup.Verdict{}, errors.Join(err, patchErr)
 	}
+	return verdict, nil
+}
+
+// conclude writes the verdict, and our finalizer where there is something to protect.
+func (b *Backups) conclude(ctx context.Context, o *backup.Objects, verdict backup.Verdict) error {
 	if err := b.applyVerdict(ctx, o, verdict); err != nil {
 		return err
 	}
 	if !verdict.Accepted && o.Backup == nil {
-		return nil // nothing to protect
+		return nil
 	}
-	_, err = patchObject(ctx, b.Client, o.NAB, addFinalizer(o.NAB))
+	_, err := patchObject(ctx, b.Client, o.NAB, addFinalizer(o.NAB))
 	return err
 }
 
@@ -60,8 +106,7 @@ func addFinalizer(nab *oadpv1alpha1.NonAdminBackup) func() {
 func (b *Backups) applyVerdict(ctx context.Context, o *backup.Objects, verdict backup.Verdict) error {
 	changed, err := b.patchStatus(ctx, o.NAB, func() {
 		if o.Backup != nil { // synced from the object store, or made by an attempt that did not come to record it
-			backup.ApplyCreated(o.NAB)
-			backup.ApplyMirror(o.NAB, o, b.Gatherer.OADPNamespace)
+			b.applyCreated(o)
 		}
 		backup.ApplyVerdict(o.NAB, verdict, o.BackupName, b.Gatherer.OADPNamespace)
 	})
@@ -73,6 +118,11 @@ func (b *Backups) applyVerdict(ctx context.Context, o *backup.Objects, verdict b
 		b.tellVerdict(o.NAB, verdict)
 	}
 	return nil
+}
+
+func (b *Backups) applyCreated(o *backup.Objects) {
+	backup.ApplyCreated(o.NAB)
+	backup.ApplyMirror(o.NAB, o, b.Gatherer.OADPNamespace)
 }
 
 // Create makes the Velero Backup, or finds the one that an earlier attempt made, and records it. A Backup that the API
@@ -102,10 +152,7 @@ func (b *Backups) create(ctx context.Context, o *backup.Objects) error {
 			return err
 		}
 	}
-	changed, err := b.patchStatus(ctx, o.NAB, func() {
-		backup.ApplyCreated(o.NAB)
-		backup.ApplyMirror(o.NAB, o, b.Gatherer.OADPNamespace)
-	})
+	changed, err := b.patchStatus(ctx, o.NAB, func() { b.applyCreated(o) })
 	if changed {
 		b.tellCreated(o.NAB, view)
 	}
@@ -130,18 +177,14 @@ func (b *Backups) createVeleroBackup(ctx context.Context, o *backup.Objects) err
 		if err != nil {
 			return fmt.Errorf("read the admin's policy: %w", err)
 		}
-		if err := policy.ValidateBackup(ctx, b.Client, b.Gatherer.OADPNamespace, o.NAB, rules); err != nil {
+		if o.StorageLocation, err = policy.ValidateBackup(ctx, b.Client, b.Gatherer.OADPNamespace, o.NAB, rules); err != nil {
 			return err
 		}
 		o.Rules = &rules
 	}
-	location, err := policy.BackupLocation(ctx, b.Client, b.Gatherer.OADPNamespace, o.NAB)
-	if err != nil {
-		return err
-	}
 	created := backup.NewVeleroBackup(o.NAB, o.BackupName, b.Gatherer.OADPNamespace,
-		policy.BuildBackupSpec(o.NAB, *o.Rules, location))
-	err = b.Client.Create(ctx, created)
+		policy.BuildBackupSpec(o.NAB, *o.Rules, o.StorageLocation))
+	err := b.Client.Create(ctx, created)
 	if apierrors.IsAlreadyExists(err) {
 		// Made meanwhile by an attempt that we lost sight of, or somebody else's: reading again tells.
 		return apierrors.NewConflict(velerov1.Resource("backups"), o.BackupName, err)
@@ -153,9 +196,13 @@ func (b *Backups) createVeleroBackup(ctx context.Context, o *backup.Objects) err
 	return nil
 }
 
-// Refresh reads the present state and repeats the Velero Backup's in the status, or reports that it is gone.
+// Refresh reads the present state and repeats the Velero Backup's in the status, or reports that it is gone. An object of which
+// the status says nothing is started on the same reading.
 func (b *Backups) Refresh(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
 	return b.update(ctx, step, func(o *backup.Objects) error {
+		if o.NAB.Status.Phase == "" {
+			return b.start(ctx, o)
+		}
 		before := o.View(b.now())
 		if (!before.EverCreated && o.NAB.Status.VeleroBackup == nil) || before.ForceDelete || before.NamespaceTerminating {
 			return nil // nothing to repeat, or nobody to read it: the object must go, whatever its status

@@ -21,7 +21,7 @@ import (
 )
 
 // The finalizer and the reference come first: whatever dies in between, no Velero Backup is left that nobody guards.
-func TestTheFinalizerComesBeforeTheVeleroBackup(t *testing.T) {
+func TestAnAdmittedBackupIsCreated(t *testing.T) {
 	w := fake.New(t, fake.NAB(name))
 	w.Fail(func(verb string, object client.Object) error {
 		if _, isBackup := object.(*velerov1.Backup); isBackup && verb == "create" {

@@ -67,7 +67,7 @@ func TestEveryActivityIsIdempotent(t *testing.T) {
 	}{
 		contract.ActivityRefreshBackup: {[]string{"patch status NonAdminBackup"}, 1},
 		contract.ActivityStartBackup: {
-			[]string{"patch status NonAdminBackup", "patch NonAdminBackup", "create Backup", "patch status NonAdminBackup"}, 1,
+			[]string{"patch NonAdminBackup", "create Backup", "patch status NonAdminBackup"}, 1,
 		},
 		contract.ActivityAdmitBackup:         {[]string{"patch status NonAdminBackup", "patch NonAdminBackup"}, 0},
 		contract.ActivityCreateBackup:        {[]string{"create Backup", "patch status NonAdminBackup"}, 1},

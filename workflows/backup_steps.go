@@ -11,7 +11,7 @@ import (
 
 // The steps of a NonAdminBackup.
 var (
-	stepRefresh             = entity.Act(contract.ActivityRefreshBackup, "Read the backup and mirror Velero's status")
+	stepRefresh             = entity.Act(contract.ActivityRefreshBackup, "Read the backup, start it if new, mirror Velero's status")
 	stepCheckVeleroStall    = entity.Act(contract.ActivityCheckVeleroStall, "Look whether Velero has finished without saying so")
 	stepStart               = entity.Act(contract.ActivityStartBackup, "Validate the spec and create the Velero Backup")
 	stepAdmit               = entity.Act(contract.ActivityAdmitBackup, "Validate the spec")

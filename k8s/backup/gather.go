@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
@@ -50,13 +51,29 @@ type Objects struct {
 	LocationGone bool
 	// Verdict on the spec as of today; read only in phase BackingOff.
 	Verdict *Verdict
-	// Rules are the policy that the spec was judged by; nil if it was not judged since the objects were read.
-	Rules *policy.Policy
+	// Rules are the policy that the spec was judged by; nil if it was not judged since the objects were read. StorageLocation is
+	// the Velero BackupStorageLocation that the judged spec means, or "" for the administrator's default.
+	Rules           *policy.Policy
+	StorageLocation string
+
+	// unread: nothing shows that there ever was a Velero Backup, so it was not looked for.
+	unread bool
 }
 
 // DeletionAsked reports whether the object is, or is to be, deleted in whichever way: its spec does not matter any more.
 func (o *Objects) DeletionAsked() bool {
 	return !o.NAB.DeletionTimestamp.IsZero() || o.NAB.Spec.DeleteBackup || o.NAB.Spec.ForceDeleteBackup
+}
+
+// untouched: nobody has begun to serve the object.
+func (o *Objects) untouched() bool {
+	return o.NAB.Status.Phase == "" && o.NAB.Status.VeleroBackup == nil && o.NAB.Labels[oadpv1alpha1.NabSyncLabel] == "" &&
+		!controllerutil.ContainsFinalizer(o.NAB, oadpv1alpha1.NabFinalizer) && !o.DeletionAsked()
+}
+
+// ownName is the name of the Velero Backup that Holdfast makes for a NonAdminBackup.
+func (g *Gatherer) ownName(nab *oadpv1alpha1.NonAdminBackup) string {
+	return k8s.NACUUID(g.ClusterID, nab.Namespace, nab.Name, string(nab.UID))
 }
 
 // Gather reads what there is. An error means that it could not be read, never that something is absent or invalid.
@@ -70,6 +87,11 @@ func (g *Gatherer) Gather(ctx context.Context, ref contract.ObjectRef) (*Objects
 		return nil, fmt.Errorf("get NonAdminBackup %s: %w", ref, err)
 	}
 	objects := &Objects{NAB: nab}
+	if objects.untouched() {
+		// Our finalizer comes before the Velero Backup. If there is one all the same, creating it says so.
+		objects.BackupName, objects.unread = g.ownName(nab), true
+		return objects, nil
+	}
 	if err := g.findBackup(ctx, objects); err != nil {
 		return nil, err
 	}
@@ -100,7 +122,8 @@ func (g *Gatherer) Gather(ctx context.Context, ref contract.ObjectRef) (*Objects
 // somebody: it counts only if the Velero Backup of that name says that this NAB is its origin, and nobody else can have written
 // that.
 func (g *Gatherer) findBackup(ctx context.Context, o *Objects) error {
-	own := k8s.NACUUID(g.ClusterID, o.NAB.Namespace, o.NAB.Name, string(o.NAB.UID))
+	o.unread = false
+	own := g.ownName(o.NAB)
 	if label := o.NAB.Labels[oadpv1alpha1.NabSyncLabel]; k8s.ValidOriginValue(label) {
 		o.SyncedFrom = label
 	}

@@ -87,6 +87,8 @@ func TestWhatCannotBeReadIsAnError(t *testing.T) {
 	backingOff.Status.Phase = oadpv1alpha1.NonAdminPhaseBackingOff
 	located := backingOff.DeepCopy()
 	located.Spec.BackupSpec.StorageLocation = "store"
+	begun := fake.NAB(name)
+	begin(begun)
 	forged := fake.NAB(name)
 	statusNames(victims)(forged)
 	tests := map[string]struct {
@@ -96,7 +98,7 @@ func TestWhatCannotBeReadIsAnError(t *testing.T) {
 		wantErr string
 	}{
 		"the object":                     {nab: fake.NAB(name), unread: &oadpv1alpha1.NonAdminBackup{}, wantErr: "get NonAdminBackup team/nightly"},
-		"its Velero Backup":              {nab: fake.NAB(name), unread: &velerov1.Backup{}, wantErr: "get Velero Backup openshift-adp/" + ours},
+		"its Velero Backup":              {nab: begun, unread: &velerov1.Backup{}, wantErr: "get Velero Backup openshift-adp/" + ours},
 		"the Velero Backup it names":     {nab: forged, unread: &velerov1.Backup{}, wantErr: "get Velero Backup openshift-adp/" + victims},
 		"its namespace":                  {nab: deletedNAB(), unread: &metav1.PartialObjectMetadata{}, wantErr: "get Namespace team"},
 		"the requests to delete it":      {nab: deleting, unread: &velerov1.DeleteBackupRequestList{}, wantErr: "list DeleteBackupRequests"},
@@ -131,8 +133,13 @@ func TestOnlyWhatMattersIsRead(t *testing.T) {
 		nab  func(*oadpv1alpha1.NonAdminBackup)
 		want []string
 	}{
-		"a new object":               {func(*oadpv1alpha1.NonAdminBackup) {}, []string{"NonAdminBackup", "Backup"}},
-		"an object whose name agree": {statusNames(ours), []string{"NonAdminBackup", "Backup"}},
+		"a new object":             {func(*oadpv1alpha1.NonAdminBackup) {}, []string{"NonAdminBackup"}},
+		"an object that was begun": {begin, []string{"NonAdminBackup", "Backup"}},
+		"an object that was seen": {
+			func(nab *oadpv1alpha1.NonAdminBackup) { backup.ApplySeen(nab) }, []string{"NonAdminBackup", "Backup"},
+		},
+		"an object that is said to be synced": {labelNames(byNAC), []string{"NonAdminBackup", "Backup"}},
+		"an object whose name agree":          {statusNames(ours), []string{"NonAdminBackup", "Backup"}},
 		"an object that names another Backup": {
 			statusNames(byNAC), []string{"NonAdminBackup", "Backup", "Backup"},
 		},

@@ -46,6 +46,9 @@ func without(backup *velerov1.Backup, key string) *velerov1.Backup {
 	return backup
 }
 
+// begin has an attempt have come as far as our finalizer.
+func begin(nab *oadpv1alpha1.NonAdminBackup) { nab.Finalizers = []string{oadpv1alpha1.NabFinalizer} }
+
 func statusNames(nacuuid string) func(*oadpv1alpha1.NonAdminBackup) {
 	return func(nab *oadpv1alpha1.NonAdminBackup) {
 		nab.Status.VeleroBackup = &oadpv1alpha1.VeleroBackup{NACUUID: nacuuid, Name: nacuuid, Namespace: fake.OADPNamespace}
@@ -107,6 +110,7 @@ func TestAVeleroBackupBelongsToTheObjectThatItNamesAsItsOrigin(t *testing.T) {
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
 			nab := fake.NAB(name)
+			begin(nab)
 			for _, claim := range test.claims {
 				claim(nab)
 			}
@@ -135,7 +139,9 @@ func TestAVeleroBackupBelongsToTheObjectThatItNamesAsItsOrigin(t *testing.T) {
 func TestAVeleroBackupInATenantsNamespaceIsNobodys(t *testing.T) {
 	elsewhere := made(ours, "team", name)
 	elsewhere.Namespace = fake.Namespace
-	got, err := fake.New(t, fake.NAB(name), elsewhere).Backups.Gatherer.Gather(t.Context(), fake.Ref(name))
+	begun := fake.NAB(name)
+	begin(begun)
+	got, err := fake.New(t, begun, elsewhere).Backups.Gatherer.Gather(t.Context(), fake.Ref(name))
 	require.NoError(t, err)
 	assert.Nil(t, got.Backup)
 	assert.False(t, got.Foreign)
@@ -144,6 +150,7 @@ func TestAVeleroBackupInATenantsNamespaceIsNobodys(t *testing.T) {
 // An object made anew under an old name is a new backup: the old one's Velero Backup is not taken for its own.
 func TestARecreatedObjectIsANewBackup(t *testing.T) {
 	nab := fake.NAB(name)
+	begin(nab)
 	nab.UID = "uid-2"
 	ref := fake.Ref(name)
 	ref.UID = "uid-2"
@@ -265,7 +272,9 @@ func TestABackupInAnotherTenantsLocationIsNobodys(t *testing.T) {
 func TestALocationThatCannotBeReadIsAnError(t *testing.T) {
 	velero := made(ours, "team", name)
 	velero.Spec.StorageLocation = "team-own-3f2504e0-4f89-41d3-9a0c-0305e82c3301"
-	world := fake.New(t, fake.NAB(name), velero)
+	begun := fake.NAB(name)
+	begin(begun)
+	world := fake.New(t, begun, velero)
 	world.FailReads(func(object runtime.Object) error {
 		if _, is := object.(*velerov1.BackupStorageLocation); is {
 			return fake.ErrAway

@@ -27,9 +27,21 @@ const (
 )
 
 // Judge decides on the spec as of now, by the admin's policy and the storage locations that the reader shows. Whoever
-// forges a label learns the same from a name that is free as from one that is another tenant's. The policy is left in
-// o.Rules.
+// forges a label learns the same from a name that is free as from one that is another tenant's. The policy and the location
+// are left in o.Rules and o.StorageLocation.
 func (g *Gatherer) Judge(ctx context.Context, o *Objects) (Verdict, error) {
+	verdict, err := g.judge(ctx, o)
+	if err != nil || verdict.Accepted || !o.unread {
+		return verdict, err
+	}
+	// Whose status and finalizer somebody has removed may have a Velero Backup all the same, whatever its spec is now.
+	if err := g.findBackup(ctx, o); err != nil {
+		return Verdict{}, err
+	}
+	return g.judge(ctx, o)
+}
+
+func (g *Gatherer) judge(ctx context.Context, o *Objects) (Verdict, error) {
 	if o.Backup == nil && o.SyncedFrom != "" && o.SyncedFrom == o.BackupName {
 		return Verdict{
 			Reason: oadpv1alpha1.ReasonVeleroBackupNotFound,
@@ -55,7 +67,7 @@ func (g *Gatherer) Judge(ctx context.Context, o *Objects) (Verdict, error) {
 		return Verdict{}, fmt.Errorf("read the admin's policy: %w", err)
 	}
 	o.Rules = &rules
-	err = policy.ValidateBackup(ctx, g.Reader, g.OADPNamespace, o.NAB, rules)
+	o.StorageLocation, err = policy.ValidateBackup(ctx, g.Reader, g.OADPNamespace, o.NAB, rules)
 	var invalid *policy.InvalidSpecError
 	if errors.As(err, &invalid) {
 		return Verdict{Reason: oadpv1alpha1.ReasonInvalidBackupSpec, Message: invalid.Error()}, nil

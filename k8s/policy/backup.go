@@ -11,25 +11,26 @@ import (
 )
 
 // ValidateBackup judges a NonAdminBackup's spec. nil means valid, an *InvalidSpecError that it is not; any other error
-// means that it could not be judged now. The reader is asked for the storage location that the spec names, if any.
+// means that it could not be judged now. The reader is asked for the storage location that the spec names, if any; of a valid
+// spec, the name of its Velero BackupStorageLocation is returned, or "" for the administrator's default.
 //
 // The order of the checks and their texts are those of the Non-Admin Controller, which lets a tenant name any ConfigMap.
 func ValidateBackup(
 	ctx context.Context, reader client.Reader, oadpNamespace string, nab *oadpv1alpha1.NonAdminBackup, p Policy,
-) error {
+) (location string, err error) {
 	if err := checkBackupScope(nab); err != nil {
-		return err
+		return "", err
 	}
-	if _, err := BackupLocation(ctx, reader, oadpNamespace, nab); err != nil {
-		return err
+	if location, err = backupLocation(ctx, reader, oadpNamespace, nab); err != nil {
+		return "", err
 	}
 	if nab.Spec.BackupSpec.VolumeSnapshotLocations != nil {
-		return invalid("NonAdminBackup spec.backupSpec.volumeSnapshotLocations is restricted")
+		return "", invalid("NonAdminBackup spec.backupSpec.volumeSnapshotLocations is restricted")
 	}
 	if own := nab.Spec.BackupSpec.ResourcePolicy; own != nil && ownConfigMap(own.Name) {
-		return reservedConfigMap("NonAdminBackup spec.backupSpec.resourcePolicy")
+		return "", reservedConfigMap("NonAdminBackup spec.backupSpec.resourcePolicy")
 	}
-	return checkEnforced("spec.backupSpec", asVeleroReads(nab.Spec.BackupSpec), p.EnforceBackupSpec)
+	return location, checkEnforced("spec.backupSpec", asVeleroReads(nab.Spec.BackupSpec), p.EnforceBackupSpec)
 }
 
 // asVeleroReads returns a copy of a spec in which a field has its meaning under one name only: Velero lets the old name
@@ -86,7 +87,7 @@ func checkBackupScope(nab *oadpv1alpha1.NonAdminBackup) error {
 
 // BuildBackupSpec returns the spec of the Velero Backup for a NonAdminBackup that ValidateBackup found valid: the
 // tenant's, with the administrator's values where it sets none, for the tenant's namespace only, without the resources
-// that tenants do not get. location is the Velero BackupStorageLocation that BackupLocation returned.
+// that tenants do not get. location is the Velero BackupStorageLocation that ValidateBackup returned.
 //
 // Nothing in the result is shared with nab or the policy. The result keeps to the tenant's namespace and to the policy
 // whether or not the spec was found valid.

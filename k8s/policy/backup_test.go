@@ -132,7 +132,7 @@ func TestSpecsAreRefusedWithTheTextsTenantsKnow(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			err := ValidateBackup(t.Context(), readerOf(t), oadpNamespace, backupOf(tt.spec), Policy{})
+			_, err := ValidateBackup(t.Context(), readerOf(t), oadpNamespace, backupOf(tt.spec), Policy{})
 			requireVerdict(t, err, tt.want, false)
 		})
 	}
@@ -152,7 +152,7 @@ func TestSpecsWithinTheTenantsRightsAreAccepted(t *testing.T) {
 	for name, spec := range tests {
 		t.Run(name, func(t *testing.T) {
 			reader := readerOf(t, store(), veleroStore())
-			require.NoError(t, ValidateBackup(t.Context(), reader, oadpNamespace, backupOf(spec), Policy{}))
+			require.NoError(t, verdictOn(t, reader, backupOf(spec), Policy{}))
 		})
 	}
 }
@@ -160,11 +160,11 @@ func TestSpecsWithinTheTenantsRightsAreAccepted(t *testing.T) {
 func TestASpecThatCannotBeDecodedIsRefusedWithTheReason(t *testing.T) {
 	nab := backupOf(nil)
 	nab.Spec.Unreadable = `ttl: time: invalid duration "banana"`
-	requireVerdict(t, ValidateBackup(t.Context(), readerOf(t), oadpNamespace, nab, Policy{}),
+	requireVerdict(t, verdictOn(t, readerOf(t), nab, Policy{}),
 		`NonAdminBackup spec.backupSpec is invalid: ttl: time: invalid duration "banana"`, false)
 
 	nab.Spec.Unreadable = strings.Repeat("é", 1<<20)
-	err := ValidateBackup(t.Context(), readerOf(t), oadpNamespace, nab, Policy{})
+	_, err := ValidateBackup(t.Context(), readerOf(t), oadpNamespace, nab, Policy{})
 	require.LessOrEqual(t, len(err.Error()), maxMessage+3, "the text must fit into a condition")
 }
 
@@ -192,17 +192,17 @@ func TestChecksAreMadeInOrder(t *testing.T) {
 		{"spec.backupSpec.snapshotVolumes field value to false", func() { spec.SnapshotVolumes = nil }},
 	}
 	for _, step := range steps {
-		require.ErrorContains(t, ValidateBackup(t.Context(), readerOf(t), oadpNamespace, backupOf(spec), p), step.want)
+		require.ErrorContains(t, verdictOn(t, readerOf(t), backupOf(spec), p), step.want)
 		step.mend()
 	}
-	require.NoError(t, ValidateBackup(t.Context(), readerOf(t), oadpNamespace, backupOf(spec), p))
+	require.NoError(t, verdictOn(t, readerOf(t), backupOf(spec), p))
 }
 
 func TestTheOldNameOfAFieldDoesNotGetRoundAnEnforcedValue(t *testing.T) {
 	p := Policy{EnforceBackupSpec: &velerov1.BackupSpec{DefaultVolumesToFsBackup: ptr(false)}}
 	nab := backupOf(&velerov1.BackupSpec{DefaultVolumesToRestic: ptr(true)})
 
-	requireVerdict(t, ValidateBackup(t.Context(), readerOf(t), oadpNamespace, nab, p),
+	requireVerdict(t, verdictOn(t, readerOf(t), nab, p),
 		"the administrator has restricted spec.backupSpec.defaultVolumesToFsBackup field value to false", true)
 	require.Equal(t, ptr(true), nab.Spec.BackupSpec.DefaultVolumesToRestic, "validation must not change the spec")
 
@@ -223,10 +223,16 @@ func failingReader(t *testing.T, err error) client.Reader {
 
 func TestWhatCannotBeReadIsNoVerdict(t *testing.T) {
 	down := errors.New("connection refused")
-	err := ValidateBackup(t.Context(), failingReader(t, down), oadpNamespace,
+	_, err := ValidateBackup(t.Context(), failingReader(t, down), oadpNamespace,
 		backupOf(&velerov1.BackupSpec{StorageLocation: "store"}), Policy{})
 	require.ErrorIs(t, err, down)
 	require.EqualError(t, err, "get NonAdminBackupStorageLocation team-a/store: connection refused")
 	var verdict *InvalidSpecError
 	require.NotErrorAs(t, err, &verdict)
+}
+
+func verdictOn(t *testing.T, reader client.Reader, nab *oadpv1alpha1.NonAdminBackup, p Policy) error {
+	t.Helper()
+	_, err := ValidateBackup(t.Context(), reader, oadpNamespace, nab, p)
+	return err
 }

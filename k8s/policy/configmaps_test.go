@@ -29,7 +29,7 @@ func TestATenantNamesNoConfigMapOfOurs(t *testing.T) {
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
 			spec := &velerov1.BackupSpec{ResourcePolicy: &corev1.TypedLocalObjectReference{Kind: "configmap", Name: test.name}}
-			err := ValidateBackup(t.Context(), readerOf(t), oadpNamespace, backupOf(spec), Policy{})
+			_, err := ValidateBackup(t.Context(), readerOf(t), oadpNamespace, backupOf(spec), Policy{})
 			if !test.own {
 				require.NoError(t, err)
 				return

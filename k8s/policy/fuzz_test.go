@@ -38,7 +38,7 @@ func FuzzValidateBackup(f *testing.F) {
 		}
 		before := nab.DeepCopy()
 
-		err := ValidateBackup(t.Context(), reader, oadpNamespace, nab, p)
+		_, err := ValidateBackup(t.Context(), reader, oadpNamespace, nab, p)
 		var verdict *InvalidSpecError
 		require.True(t, err == nil || errors.As(err, &verdict), "no verdict: %v", err)
 		if verdict != nil {

@@ -18,14 +18,14 @@ import (
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 )
 
-// BackupLocation returns the name of the Velero BackupStorageLocation for the NonAdminBackupStorageLocation that a
+// backupLocation returns the name of the Velero BackupStorageLocation for the NonAdminBackupStorageLocation that a
 // NonAdminBackup names, or "", the administrator's default, if it names none. The location must be available and must have
 // been made for that NonAdminBackupStorageLocation; if not, the error is an *InvalidSpecError. Any other error means that
 // it could not be found out now.
 //
 // What counts is the location that an administrator approved, not the NonAdminBackupStorageLocation's phase: while a change
 // of it waits for approval, or was rejected, backups go on.
-func BackupLocation(
+func backupLocation(
 	ctx context.Context, reader client.Reader, oadpNamespace string, nab *oadpv1alpha1.NonAdminBackup,
 ) (string, error) {
 	if nab.Spec.BackupSpec == nil || nab.Spec.BackupSpec.StorageLocation == "" {
@@ -52,8 +52,8 @@ func BackupLocation(
 	return bsl.Name, nil
 }
 
-// SpeaksOfLocation reports whether the message of a verdict on a NonAdminBackup is BackupLocation's, so that it may change with
-// the location alone. It looks at the beginning: what follows may be a tenant's.
+// SpeaksOfLocation reports whether the message of a verdict on a NonAdminBackup is about the storage location, so that it may
+// change with the location alone. It looks at the beginning: what follows may be a tenant's.
 func SpeaksOfLocation(message string) bool {
 	return slices.ContainsFunc([]string{
 		"NonAdminBackupStorageLocation ", "VeleroBackupStorageLocation ", "unable to get VeleroBackupStorageLocation ",

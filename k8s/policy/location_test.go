@@ -127,7 +127,10 @@ func TestStorageLocations(t *testing.T) {
 			nab := backupOf(&velerov1.BackupSpec{StorageLocation: "store"})
 			reader := readerOf(t, location, velero)
 
-			got, err := BackupLocation(t.Context(), reader, oadpNamespace, nab)
+			got, err := backupLocation(t.Context(), reader, oadpNamespace, nab)
+			same, verdict := ValidateBackup(t.Context(), reader, oadpNamespace, nab, Policy{})
+			require.Equal(t, err, verdict)
+			require.Equal(t, got, same)
 			if tt.want == "" {
 				require.NoError(t, err)
 				require.Equal(t, nacuuid, got)
@@ -135,7 +138,6 @@ func TestStorageLocations(t *testing.T) {
 			}
 			requireVerdict(t, err, tt.want, true)
 			require.True(t, SpeaksOfLocation(err.Error()))
-			require.Equal(t, err, ValidateBackup(t.Context(), reader, oadpNamespace, nab, Policy{}))
 		})
 	}
 }
@@ -147,7 +149,7 @@ func TestOtherVerdictsDoNotSpeakOfALocation(t *testing.T) {
 		{VolumeSnapshotLocations: []string{"VeleroBackupStorageLocation "}},
 		{StorageLocation: "a/b"},
 	} {
-		err := ValidateBackup(t.Context(), readerOf(t), oadpNamespace, backupOf(spec), Policy{})
+		_, err := ValidateBackup(t.Context(), readerOf(t), oadpNamespace, backupOf(spec), Policy{})
 		require.Error(t, err)
 		require.False(t, SpeaksOfLocation(err.Error()), err.Error())
 	}
@@ -156,7 +158,7 @@ func TestOtherVerdictsDoNotSpeakOfALocation(t *testing.T) {
 func TestABackupWithoutLocationGoesToTheDefault(t *testing.T) {
 	for name, spec := range map[string]*velerov1.BackupSpec{"no location": {}, "no spec": nil} {
 		t.Run(name, func(t *testing.T) {
-			got, err := BackupLocation(t.Context(), nil, oadpNamespace, backupOf(spec))
+			got, err := backupLocation(t.Context(), nil, oadpNamespace, backupOf(spec))
 			require.NoError(t, err)
 			require.Empty(t, got)
 		})
@@ -176,7 +178,7 @@ func TestAVeleroLocationThatCannotBeReadIsNoVerdict(t *testing.T) {
 				return c.Get(ctx, key, object)
 			},
 		})
-	_, err := BackupLocation(t.Context(), reader, oadpNamespace, backupOf(&velerov1.BackupSpec{StorageLocation: "store"}))
+	_, err := backupLocation(t.Context(), reader, oadpNamespace, backupOf(&velerov1.BackupSpec{StorageLocation: "store"}))
 	require.ErrorIs(t, err, down)
 	require.EqualError(t, err, "get Velero BackupStorageLocation openshift-adp/team-a-store-0a1b2c3d: connection refused")
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -44,12 +45,23 @@ type Source struct {
 	reader       client.Reader
 	namespace    string
 
-	mu      sync.Mutex
-	started uint64 // reads begun
-	settled uint64 // the read that the parts come from
-	oadp    part
-	own     part
+	reads sync.Mutex // held by the one read that is under way
+
+	mu   sync.Mutex
+	next *shared // the read that has not begun; nil if nobody waits for one
+	oadp part
+	own  part
 }
+
+// shared is a read for all who asked before it began.
+type shared struct {
+	done   chan struct{}
+	policy Policy
+	err    error
+}
+
+// readLimit is how long a read may take: others wait for it.
+const readLimit = 5 * time.Second
 
 // part is what is in force of one part of the policy.
 type part struct {
@@ -97,32 +109,55 @@ func NewSource(applications dynamic.Interface, reader client.Reader, oadpNamespa
 // Get reads the policy and returns the one in force. With an *UnusableError there is one that cannot be understood; any
 // other error means that it could not be read. Either is returned only as long as no good policy is known; later, Problem
 // tells of it.
+//
+// What is returned was read after the call: whoever asks while a read is under way shares the next one with all who do so.
 func (s *Source) Get(ctx context.Context) (Policy, error) {
+	if ctx.Err() == nil {
+		read := s.join(ctx)
+		select {
+		case <-read.done:
+			return read.policy, read.err
+		case <-ctx.Done():
+		}
+	}
+	return Policy{}, fmt.Errorf("read policy: %w", ctx.Err())
+}
+
+// join returns the read that begins next.
+func (s *Source) join(ctx context.Context) *shared {
 	s.mu.Lock()
-	s.started++
-	turn := s.started
+	defer s.mu.Unlock()
+	if s.next == nil {
+		s.next = &shared{done: make(chan struct{})}
+		go s.perform(context.WithoutCancel(ctx), s.next) // a caller that gives up does not speak for the others
+	}
+	return s.next
+}
+
+func (s *Source) perform(ctx context.Context, read *shared) {
+	defer close(read.done)
+	s.reads.Lock()
+	defer s.reads.Unlock()
+	s.mu.Lock()
+	s.next = nil
 	s.mu.Unlock()
 
+	ctx, cancel := context.WithTimeout(ctx, readLimit)
+	defer cancel()
 	oadp, own := s.read(ctx)
-	if err := cmp.Or(oadp.err, own.err); err != nil && errors.Is(ctx.Err(), context.Canceled) {
-		return Policy{}, fmt.Errorf("read policy: %w", err) // the caller gave up: that says nothing about the policy
-	}
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	oadpNow, ownNow := outcome(s.oadp.good, oadp), outcome(s.own.good, own)
-	if turn > s.settled { // an answer that was overtaken changes nothing for later callers
-		s.settled, s.oadp, s.own = turn, oadpNow, ownNow
-	}
+	s.oadp, s.own = outcome(s.oadp.good, oadp), outcome(s.own.good, own)
 	switch {
-	case oadpNow.good == nil:
-		return Policy{}, oadp.err
-	case ownNow.good == nil:
-		return Policy{}, own.err
+	case s.oadp.good == nil:
+		read.err = oadp.err
+	case s.own.good == nil:
+		read.err = own.err
+	default:
+		read.policy = s.oadp.good.policy
+		read.policy.RestoreFromTenantsLocations = s.own.good.policy.RestoreFromTenantsLocations
 	}
-	inForce := oadpNow.good.policy
-	inForce.RestoreFromTenantsLocations = ownNow.good.policy.RestoreFromTenantsLocations
-	return inForce, nil
 }
 
 // Version changes with every change of an object that the policy in force was read from, and stays the same without one.

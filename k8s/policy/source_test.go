@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -297,30 +296,36 @@ func TestACallerThatGivesUpSaysNothingAboutThePolicy(t *testing.T) {
 	require.Empty(t, s.Problem())
 }
 
-func TestAnAnswerThatWasOvertakenDoesNotWin(t *testing.T) {
+// Whoever asks while a read is under way waits for the next one, which all who wait share, whoever of them gives up.
+func TestWhatIsReturnedWasReadAfterTheCall(t *testing.T) {
 	c := newCluster(t)
 	c.configMap(map[string]string{"nonAdmin": "no: policy"})
 	s := c.source()
 	reading, resume := make(chan struct{}), make(chan struct{})
-	var begun atomic.Bool
+	reads := 0
 	c.beforeGet = func() {
-		if begun.CompareAndSwap(false, true) {
+		if reads++; reads == 1 {
 			close(reading)
 			<-resume
 		}
 	}
-	finished := make(chan error)
-	go func() {
-		_, err := s.Get(t.Context())
-		finished <- err
-	}()
+	first := s.join(t.Context())
 	<-reading
+	hasty, giveUp := context.WithCancel(t.Context())
+	second := s.join(hasty)
+	giveUp()
+	require.NotSame(t, first, second)
+	for range 10 {
+		require.Same(t, second, s.join(t.Context()))
+	}
 	c.configMap(map[string]string{"nonAdmin": "backupSyncPeriod: 1m"})
-	wantSync(t, s, time.Minute)
 	close(resume)
-	require.NoError(t, <-finished, "by then a policy was known")
-	require.Empty(t, s.Problem())
 	wantSync(t, s, time.Minute)
+	<-second.done
+	require.NoError(t, second.err)
+	require.Equal(t, time.Minute, second.policy.BackupSync())
+	require.LessOrEqual(t, reads, 3, "the last one's may be the second, or one of its own")
+	require.Empty(t, s.Problem())
 }
 
 func TestASourceServesManyAtOnce(t *testing.T) {

@@ -32,7 +32,8 @@ type burstReport struct {
 	ToStatusP50 millis `json:"toStatusP50Ms"`
 	ToStatusP95 millis `json:"toStatusP95Ms"`
 	ToStatusMax millis `json:"toStatusMaxMs"`
-	// Reads are gets and lists, without those of probes. Writes are those that the API server took; queue positions are apart.
+	// Reads are gets and lists, without those of probes. Writes are those that the API server took, without the watchers' lease;
+	// queue positions are apart. Requests are all of them, also those that come by the clock.
 	ReadsPerBackup         float64            `json:"readsPerBackup"`
 	WritesPerBackup        float64            `json:"writesPerBackup"`
 	QueuePatchesPerBackup  float64            `json:"queuePositionPatchesPerBackup"`
@@ -132,14 +133,14 @@ func (r *rig) countRequests(b *burstReport, since time.Time) error {
 	if err != nil {
 		return err
 	}
-	each := 1 / float64(b.Backups)
-	b.RequestsByVerb = map[string]float64{}
+	all, reads, writes, positions := 0, 0, 0, 0
+	kinds := map[string]int{}
 	for _, request := range requests {
 		ours := request.User == env.HoldfastWorker || request.User == env.HoldfastWatcher
 		if !ours || request.At.Before(since) || request.Verb == "watch" {
 			continue
 		}
-		b.RequestsPerBackup += each
+		all++
 		resource := request.Resource
 		if request.Subresource != "" {
 			resource += "/" + request.Subresource
@@ -147,16 +148,23 @@ func (r *rig) countRequests(b *burstReport, since time.Time) error {
 		if resource == "" {
 			resource = "(probes)"
 		}
-		b.RequestsByVerb[request.Verb+" "+resource] += each
+		kinds[request.Verb+" "+resource]++
 		switch {
 		case (request.Verb == "get" || request.Verb == "list") && request.Resource != "":
-			b.ReadsPerBackup += each
-		case !request.Wrote():
+			reads++
+		case !request.Wrote() || request.Resource == "leases":
 		case request.User == env.HoldfastWatcher && request.Resource == oadpv1alpha1.ResourceNonAdminBackups:
-			b.QueuePatchesPerBackup += each
+			positions++
 		default:
-			b.WritesPerBackup += each
+			writes++
 		}
+	}
+	each := func(count int) float64 { return float64(count) / float64(b.Backups) }
+	b.RequestsPerBackup, b.ReadsPerBackup = each(all), each(reads)
+	b.WritesPerBackup, b.QueuePatchesPerBackup = each(writes), each(positions)
+	b.RequestsByVerb = map[string]float64{}
+	for kind, count := range kinds {
+		b.RequestsByVerb[kind] = each(count)
 	}
 	return nil
 }

@@ -37,7 +37,7 @@ func TestTheWebUIShowsARunningBackup(t *testing.T) {
 	page.hasNot(workflowID(stack, other)) // the list is filtered
 
 	page.follow(workflowID(stack, nab))
-	page.awaitText("Backup of shop/nightly", "Validate the spec and create the Velero Backup")
+	page.awaitText("Backup of shop/nightly", "Read the backup, start it if new, mirror Velero's status")
 
 	page.follow("User Metadata") // Markdown, drawn: without asterisks and backquotes
 	page.awaitText("Backup of shop/nightly",

@@ -41,8 +41,8 @@ func (m meant) moment() outage.Moment {
 }
 
 var (
-	aboutToCreate   = meant{scenario: "create", step: contract.ActivityStartBackup}
-	aboutToBegin    = meant{scenario: "create", step: contract.ActivityStartBackup, inLong: true}
+	aboutToCreate   = meant{scenario: "create", step: contract.ActivityRefreshBackup}
+	aboutToBegin    = meant{scenario: "create", step: contract.ActivityRefreshBackup, inLong: true}
 	aboutToRefuse   = meant{scenario: "an invalid edit after the end", step: contract.ActivityAdmitBackup}
 	aboutToMirror   = meant{scenario: "create", step: contract.ActivityRefreshBackup, occurrence: 2}
 	aboutToAsk      = meant{scenario: "ask for a storage location", step: contract.ActivityAdmitLocation}

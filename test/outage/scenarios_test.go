@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/worker"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -49,8 +50,24 @@ var backupScenarios = []scenario{
 			assert.Equal(c.t, []string{"create backups NAMESPACE-nightly-UUID", "patch nonadminbackups nightly"}, e.Writes)
 		},
 		sample: []string{
-			"worker after local start-backup", "watcher before signal", "temporal after local refresh-backup (2)",
+			"worker after local refresh-backup", "watcher before signal", "temporal after local refresh-backup (2)",
 		},
+	},
+	{
+		name: "mend a refused spec",
+		before: func(c *testCase) {
+			c.backUpAs("nightly", func(spec *velerov1.BackupSpec) { spec.ExcludedNamespaces = []string{"other"} })
+			c.await("refused", c.refused)
+		},
+		act:  func(c *testCase) { c.patch(`{"spec":{"backupSpec":{"excludedNamespaces":null}}}`) },
+		wish: "Completed",
+		done: (*testCase).completed,
+		check: func(c *testCase, e effects) {
+			assert.Len(c.t, e.Backups, 1)
+			assert.NotEmpty(c.t, e.Files)
+			assert.Equal(c.t, []string{"create backups NAMESPACE-nightly-UUID", "patch nonadminbackups nightly"}, e.Writes)
+		},
+		sample: []string{"worker after local start-backup"},
 	},
 	{
 		name:   "delete with the data",
@@ -128,7 +145,7 @@ var backupScenarios = []scenario{
 
 // leftOut are the activities that no scenario comes to, and why.
 var leftOut = map[string]string{
-	contract.ActivityCreateBackup: "part of start-backup since flow 1; only runs that have begun before call it",
+	contract.ActivityCreateBackup: "part of refresh-backup and start-backup since flow 1; only runs that have begun before call it",
 	contract.ActivityCheckVeleroStall: "comes by the clock, as often as there is time, so that two runs differ without a kill; " +
 		"it writes one condition, and its DownloadRequest is removed by Velero if it cannot do it itself",
 	contract.ActivityCheckRestoreStall: "as check-velero-stall",

@@ -29,7 +29,9 @@ func inCache[T client.Object](t *testing.T, object T) T {
 func judgedBackup(t *testing.T, nab *oadpv1alpha1.NonAdminBackup, there ...client.Object) *oadpv1alpha1.NonAdminBackup {
 	t.Helper()
 	verdict := backup.Verdict{Reason: oadpv1alpha1.ReasonInvalidBackupSpec}
-	verdict.Message = policy.ValidateBackup(t.Context(), fake.New(t, there...).Client, fake.OADPNamespace, nab, policy.Policy{}).Error()
+	_, err := policy.ValidateBackup(t.Context(), fake.New(t, there...).Client, fake.OADPNamespace, nab, policy.Policy{})
+	require.Error(t, err)
+	verdict.Message = err.Error()
 	backup.ApplyVerdict(nab, verdict, "", "")
 	return nab
 }
