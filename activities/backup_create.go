@@ -13,6 +13,7 @@ import (
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/backup"
+	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -209,7 +210,7 @@ func (b *Backups) Refresh(ctx context.Context, step contract.BackupStep) (contra
 		}
 		recorded := o.BackupName
 		if o.NAB.Status.VeleroBackup != nil {
-			recorded = o.NAB.Status.VeleroBackup.NACUUID
+			recorded = owner.Written(o.NAB)
 		}
 		uploads, volumes, err := b.volumes(ctx, step, o, before)
 		if err != nil {
@@ -224,7 +225,7 @@ func (b *Backups) Refresh(ctx context.Context, step contract.BackupStep) (contra
 		if changed {
 			b.tellProgress(o.NAB, before, o)
 		}
-		if now := o.NAB.Status.VeleroBackup; changed && now != nil && now.NACUUID != recorded {
+		if changed && o.NAB.Status.VeleroBackup != nil && owner.Written(o.NAB) != recorded {
 			b.tellCorrected(o.NAB, recorded)
 		}
 		return err

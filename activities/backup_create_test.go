@@ -16,6 +16,7 @@ import (
 	"holdfast.dev/holdfast/activities/fake"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/backup"
+	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -43,7 +44,7 @@ func TestAnAdmittedBackupIsCreated(t *testing.T) {
 		"patch status NonAdminBackup", "patch NonAdminBackup", "create Backup", "patch status NonAdminBackup",
 	}, w.Writes())
 	assert.Equal(t, []string{fake.Namespace}, w.Velero(ours).Spec.IncludedNamespaces)
-	assert.True(t, backup.OriginIs(w.Velero(ours), fake.Namespace, name))
+	assert.True(t, owner.Backup.Names(w.Velero(ours), fake.Namespace, name))
 }
 
 // What a rejected spec asks for is not made, and its object is not held back when it is deleted.

@@ -10,6 +10,7 @@ import (
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/backup"
+	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/released"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -158,7 +159,7 @@ func (b *Backups) DeleteVeleroObjects(ctx context.Context, step contract.BackupS
 func (b *Backups) deleteRequests(ctx context.Context, o *backup.Objects) error {
 	for i := range o.DeleteRequests {
 		request := &o.DeleteRequests[i]
-		if o.Backup == nil && !backup.OriginIs(request, o.NAB.Namespace, o.NAB.Name) {
+		if o.Backup == nil && !owner.Backup.Names(request, o.NAB.Namespace, o.NAB.Name) {
 			continue
 		}
 		if err := client.IgnoreNotFound(b.Client.Delete(ctx, request)); err != nil {

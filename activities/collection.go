@@ -50,14 +50,14 @@ func (c *Collection) Collect(ctx context.Context, in contract.CollectionInput) (
 	for _, kind := range orphans.Kinds() {
 		listed, err := listMetadata(ctx, c.Client, kind.GroupVersion().WithKind(kind.Kind+"List"),
 			client.InNamespace(c.OADPNamespace), client.MatchingLabels{oadpv1alpha1.OadpLabel: oadpv1alpha1.OadpLabelValue},
-			client.HasLabels{kind.Origin.NACUUIDLabel})
+			client.HasLabels{kind.Origin.Label()})
 		if err != nil {
 			return result, err
 		}
 		count := 0
 		for i := range listed {
 			activity.RecordHeartbeat(ctx)
-			if key, ok := kind.OriginOf(&listed[i]); ok && kind.FromStores && held[key.Namespace] {
+			if key, ok := kind.Origin.Proven(&listed[i]); ok && kind.FromStores && held[key.Namespace] {
 				result.HeldBack++
 				continue
 			}
@@ -91,7 +91,7 @@ func (c *Collection) look(
 	if err != nil || made == nil {
 		return false, err
 	}
-	key, _ := kind.OriginOf(made)
+	key, _ := kind.Origin.Proven(made)
 	origin := kind.NewOrigin()
 	switch err := c.Client.Get(ctx, key, origin); {
 	case orphans.Absent(err):

@@ -19,8 +19,8 @@ import (
 
 	"holdfast.dev/holdfast/activities"
 	"holdfast.dev/holdfast/activities/fake"
-	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -31,7 +31,7 @@ func veleroEnded(t *testing.T, phase velerov1.RestorePhase, objects ...client.Ob
 	t.Helper()
 	nar := fake.NAR(undo, name)
 	made := &velerov1.Restore{
-		ObjectMeta: k8s.RestoreOrigin.Meta(nar, fake.VeleroName(undo), fake.OADPNamespace, fake.VeleroName(undo)),
+		ObjectMeta: owner.Restore.Meta(nar, fake.VeleroName(undo), fake.OADPNamespace, fake.VeleroName(undo)),
 		Spec:       velerov1.RestoreSpec{BackupName: fake.VeleroName(name)},
 		Status:     velerov1.RestoreStatus{Phase: phase},
 	}
@@ -111,7 +111,7 @@ func TestAForgedStatusReachesNobody(t *testing.T) {
 	stranger := fake.NAR(undo, name)
 	stranger.Namespace = "crew"
 	theirs := &velerov1.Restore{
-		ObjectMeta: k8s.RestoreOrigin.Meta(stranger, victims, fake.OADPNamespace, victims),
+		ObjectMeta: owner.Restore.Meta(stranger, victims, fake.OADPNamespace, victims),
 		Status:     velerov1.RestoreStatus{Phase: "Completed"},
 	}
 	w, f := veleroEnded(t, "Completed", theirs)

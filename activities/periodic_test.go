@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities/fake"
-	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/released"
 	"holdfast.dev/holdfast/k8s/synchronize"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -59,7 +59,7 @@ func lookedInto() *velerov1.BackupStorageLocation {
 // broughtBack is a finished Velero Backup, whose object Velero has made an hour after its end.
 func broughtBack(of string) *velerov1.Backup {
 	nab, vname := fake.NAB(of), fake.VeleroName(of)
-	made := &velerov1.Backup{ObjectMeta: k8s.BackupOrigin.Meta(nab, vname, fake.OADPNamespace, vname)}
+	made := &velerov1.Backup{ObjectMeta: owner.Backup.Meta(nab, vname, fake.OADPNamespace, vname)}
 	made.UID, made.CreationTimestamp = "velero-uid", metav1.NewTime(time.Now().Add(-time.Minute))
 	made.Spec.StorageLocation = "default"
 	ended := metav1.NewTime(time.Now().Add(-time.Hour))
@@ -205,7 +205,7 @@ func collectNow(t *testing.T, w *fake.World) contract.CollectionResult {
 
 func TestOrphansAreCollected(t *testing.T) {
 	copied := fake.LocationName("own")
-	secret := &corev1.Secret{ObjectMeta: k8s.LocationOrigin.Meta(fake.NaBSL("own"), copied, fake.OADPNamespace, copied)}
+	secret := &corev1.Secret{ObjectMeta: owner.Location.Meta(fake.NaBSL("own"), copied, fake.OADPNamespace, copied)}
 	refused := broughtBack("refused")
 	refused.Status = velerov1.BackupStatus{Phase: velerov1.BackupPhaseFailedValidation}
 	data := broughtBack(name)
@@ -218,7 +218,7 @@ func TestOrphansAreCollected(t *testing.T) {
 
 func TestNothingIsCollectedBeforeVeleroHasLooked(t *testing.T) {
 	copied := fake.LocationName("own")
-	secret := &corev1.Secret{ObjectMeta: k8s.LocationOrigin.Meta(fake.NaBSL("own"), copied, fake.OADPNamespace, copied)}
+	secret := &corev1.Secret{ObjectMeta: owner.Location.Meta(fake.NaBSL("own"), copied, fake.OADPNamespace, copied)}
 	fresh := lookedInto()
 	fresh.Status.LastSyncedTime = nil
 	w := fake.New(t, fresh, secret)
@@ -228,7 +228,7 @@ func TestNothingIsCollectedBeforeVeleroHasLooked(t *testing.T) {
 
 func TestNothingIsCollectedWhenTheOriginCannotBeRead(t *testing.T) {
 	copied := fake.LocationName("own")
-	secret := &corev1.Secret{ObjectMeta: k8s.LocationOrigin.Meta(fake.NaBSL("own"), copied, fake.OADPNamespace, copied)}
+	secret := &corev1.Secret{ObjectMeta: owner.Location.Meta(fake.NaBSL("own"), copied, fake.OADPNamespace, copied)}
 	for what, answer := range map[string]error{
 		"the API server is away": fake.ErrAway,
 		"the kind is not served": apierrors.NewGenericServerResponse(404, "get", oadpv1alpha1.Resource("x"), "own", "page not found", 0, true),
@@ -250,7 +250,7 @@ func TestNothingIsCollectedWhenTheOriginCannotBeRead(t *testing.T) {
 
 func TestWhatIsYoungIsLeft(t *testing.T) {
 	copied := fake.LocationName("own")
-	secret := &corev1.Secret{ObjectMeta: k8s.LocationOrigin.Meta(fake.NaBSL("own"), copied, fake.OADPNamespace, copied)}
+	secret := &corev1.Secret{ObjectMeta: owner.Location.Meta(fake.NaBSL("own"), copied, fake.OADPNamespace, copied)}
 	secret.CreationTimestamp = metav1.Now()
 	w := fake.New(t, lookedInto(), secret)
 	assert.Equal(t, contract.CollectionResult{Young: 1}, collectNow(t, w))

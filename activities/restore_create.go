@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/k8s/restore"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -158,7 +159,7 @@ func (r *Restores) createModifier(ctx context.Context, o *restore.Objects) error
 		return fmt.Errorf("get ConfigMap %s/%s: %w", modifier.Namespace, modifier.Name, err)
 	}
 	switch {
-	case !restore.OriginIs(found, o.NAR.Namespace, o.NAR.Name):
+	case !owner.Restore.Names(found, o.NAR.Namespace, o.NAR.Name):
 		return &notOwnedError{"ConfigMap", modifier.Name}
 	case found.DeletionTimestamp.IsZero() && len(found.BinaryData) == 0 && maps.Equal(found.Data, modifier.Data):
 		return nil

@@ -10,6 +10,7 @@ import (
 
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/restore"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -64,7 +65,7 @@ func (r *Restores) Release(ctx context.Context, step contract.RestoreStep) (cont
 		if err != nil {
 			return err
 		}
-		if exists && restore.OriginIs(modifier, o.NAR.Namespace, o.NAR.Name) {
+		if exists && owner.Restore.Names(modifier, o.NAR.Namespace, o.NAR.Name) {
 			if err := r.deleteModifier(ctx, modifier); err != nil {
 				return err
 			}

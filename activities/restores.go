@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/restore"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -90,7 +91,7 @@ func (r *Restores) Refresh(ctx context.Context, step contract.RestoreStep) (cont
 		}
 		recorded := o.RestoreName
 		if o.NAR.Status.VeleroRestore != nil {
-			recorded = o.NAR.Status.VeleroRestore.NACUUID
+			recorded = owner.Written(o.NAR)
 		}
 		downloads, volumes, err := r.volumes(ctx, step, o, before)
 		if err != nil {
@@ -105,7 +106,7 @@ func (r *Restores) Refresh(ctx context.Context, step contract.RestoreStep) (cont
 		if changed {
 			r.tellProgress(o.NAR, before, o)
 		}
-		if now := o.NAR.Status.VeleroRestore; changed && now != nil && now.NACUUID != recorded {
+		if changed && o.NAR.Status.VeleroRestore != nil && owner.Written(o.NAR) != recorded {
 			r.tellCorrected(o.NAR, recorded)
 		}
 		return err

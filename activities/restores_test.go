@@ -19,6 +19,7 @@ import (
 
 	"holdfast.dev/holdfast/activities/fake"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/k8s/restore"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -93,7 +94,7 @@ func TestARestoreIsStartedInOneStep(t *testing.T) {
 	queued := meta.FindStatusCondition(nar.Status.Conditions, "Queued")
 	assert.Equal(t, "RestoreScheduled: Created Velero Restore object", queued.Reason+": "+queued.Message)
 	made := w.VeleroRestore(restored)
-	assert.True(t, restore.OriginIs(made, fake.Namespace, again))
+	assert.True(t, owner.Restore.Names(made, fake.Namespace, again))
 	assert.Equal(t, restored, made.Labels[oadpv1alpha1.NarOriginNACUUIDLabel])
 	assert.Equal(t, []string{"Normal VeleroRestoreCreated created Velero Restore " + restored}, told(w))
 
@@ -142,7 +143,7 @@ func TestFromATenantsLocationARestoreHasOurModifier(t *testing.T) {
 	require.NotNil(t, modifier)
 	assert.Equal(t, ownModifier(t, w).Data, modifier.Data)
 	assert.Equal(t, []string{"configmaps"}, made.Spec.IncludedResources)
-	assert.True(t, restore.OriginIs(modifier, fake.Namespace, again))
+	assert.True(t, owner.Restore.Names(modifier, fake.Namespace, again))
 
 	w.Remove(w.ReadRestore(again))
 	steps(t, w, contract.ActivityDeleteRestore, contract.ActivityReleaseRestore)

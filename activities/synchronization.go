@@ -16,6 +16,7 @@ import (
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/backup"
+	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/released"
 	"holdfast.dev/holdfast/k8s/synchronize"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -117,7 +118,7 @@ func (r *synchronizing) list(ctx context.Context) (*synchronize.Lists, error) {
 	lists := &synchronize.Lists{NABs: map[types.NamespacedName]string{}, Locations: r.locations}
 	var err error
 	lists.Backups, err = listMetadata(ctx, r.Client, velerov1.SchemeGroupVersion.WithKind("BackupList"),
-		client.InNamespace(r.OADPNamespace), client.HasLabels{oadpv1alpha1.NabOriginNACUUIDLabel})
+		client.InNamespace(r.OADPNamespace), client.HasLabels{owner.Backup.Label()})
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +127,7 @@ func (r *synchronizing) list(ctx context.Context) (*synchronize.Lists, error) {
 		return nil, err
 	}
 	for i := range listed {
-		lists.NABs[client.ObjectKeyFromObject(&listed[i])] = listed[i].Labels[oadpv1alpha1.NabSyncLabel]
+		lists.NABs[client.ObjectKeyFromObject(&listed[i])] = owner.SyncedFrom(&listed[i])
 	}
 	lists.Entries, err = r.ledger.Read(ctx)
 	return lists, err
@@ -179,7 +180,7 @@ func (r *synchronizing) serve(ctx context.Context, name string, entered bool) er
 		}
 	case synchronize.Note, synchronize.Mark:
 	}
-	key, _ := synchronize.OriginOf(made)
+	key, _ := owner.Backup.Proven(made)
 	exists, err = k8s.Get(ctx, r.Client, oadpv1alpha1.KindNonAdminBackup, key.Namespace, key.Name, &oadpv1alpha1.NonAdminBackup{})
 	if err != nil || exists {
 		return err
@@ -192,7 +193,7 @@ func (r *synchronizing) serve(ctx context.Context, name string, entered bool) er
 	if exists, err = k8s.Get(ctx, r.Client, "Velero Backup", r.OADPNamespace, name, made); err != nil || !exists {
 		return err
 	}
-	if now, ok := synchronize.OriginOf(made); !ok || now != key {
+	if now, ok := owner.Backup.Proven(made); !ok || now != key {
 		return nil // another one: the next time
 	}
 	_, entered = entries[name]

@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities/fake"
-	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/released"
 	"holdfast.dev/holdfast/k8s/synchronize"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -30,15 +30,15 @@ const (
 
 // forgersLocation is a tenant's own, into which Velero has looked or not, and its namespace.
 func forgersLocation(looked bool) []client.Object {
-	owner := fake.NaBSL("own")
-	owner.Namespace, owner.UID = forgers, "uid-forger"
-	name := k8s.NACUUID(fake.Cluster, forgers, "own", "uid-forger")
+	own := fake.NaBSL("own")
+	own.Namespace, own.UID = forgers, "uid-forger"
+	name := owner.NACUUID(fake.Cluster, forgers, "own", "uid-forger")
 	made := lookedInto()
-	made.ObjectMeta = k8s.LocationOrigin.Meta(owner, name, fake.OADPNamespace, name)
+	made.ObjectMeta = owner.Location.Meta(own, name, fake.OADPNamespace, name)
 	if !looked {
 		made.Status.LastSyncedTime = nil
 	}
-	return []client.Object{owner, made, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: forgers}}}
+	return []client.Object{own, made, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: forgers}}}
 }
 
 // forged is what Velero makes of a file in that location's bucket.
@@ -46,9 +46,9 @@ func forged(number int, namespace string) *velerov1.Backup {
 	name := fmt.Sprintf("%s-x%04d", forgers, number)
 	origin := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	made := broughtBack(name)
-	made.ObjectMeta = k8s.BackupOrigin.Meta(origin, name, fake.OADPNamespace, name)
+	made.ObjectMeta = owner.Backup.Meta(origin, name, fake.OADPNamespace, name)
 	made.UID, made.CreationTimestamp = types.UID(name), metav1.NewTime(time.Now().Add(-time.Minute))
-	made.Spec.StorageLocation = k8s.NACUUID(fake.Cluster, forgers, "own", "uid-forger")
+	made.Spec.StorageLocation = owner.NACUUID(fake.Cluster, forgers, "own", "uid-forger")
 	made.Labels[velerov1.StorageLocationLabel] = made.Spec.StorageLocation
 	return made
 }
@@ -132,10 +132,10 @@ func TestThereIsMoreOnlyAfterSomethingWasDone(t *testing.T) {
 // A store that never answers holds back what it may bring, and nothing of anybody else's.
 func TestATenantsLocationHoldsBackItsOwnBackupsOnly(t *testing.T) {
 	copied := fake.LocationName("lost")
-	secret := &corev1.Secret{ObjectMeta: k8s.LocationOrigin.Meta(fake.NaBSL("lost"), copied, fake.OADPNamespace, copied)}
+	secret := &corev1.Secret{ObjectMeta: owner.Location.Meta(fake.NaBSL("lost"), copied, fake.OADPNamespace, copied)}
 	lost := fake.NaBSL("lost")
 	lost.Namespace = forgers
-	forgersSecret := &corev1.Secret{ObjectMeta: k8s.LocationOrigin.Meta(lost, forgers+"-lost", fake.OADPNamespace, forgers+"-lost")}
+	forgersSecret := &corev1.Secret{ObjectMeta: owner.Location.Meta(lost, forgers+"-lost", fake.OADPNamespace, forgers+"-lost")}
 	refused, own := broughtBack("refused"), forged(1, forgers)
 	for _, each := range []*velerov1.Backup{refused, own} {
 		each.Status = velerov1.BackupStatus{Phase: velerov1.BackupPhaseFailedValidation}
@@ -151,7 +151,7 @@ func TestATenantsLocationHoldsBackItsOwnBackupsOnly(t *testing.T) {
 
 func TestAProbeCollectsNothing(t *testing.T) {
 	copied := fake.LocationName("own")
-	secret := &corev1.Secret{ObjectMeta: k8s.LocationOrigin.Meta(fake.NaBSL("own"), copied, fake.OADPNamespace, copied)}
+	secret := &corev1.Secret{ObjectMeta: owner.Location.Meta(fake.NaBSL("own"), copied, fake.OADPNamespace, copied)}
 	w := fake.New(t, lookedInto(), secret)
 	result, err := periodic[contract.CollectionResult](t, w, contract.ActivityCollectOrphans, contract.CollectionInput{Probe: true})
 	require.NoError(t, err)

@@ -12,6 +12,7 @@ import (
 
 	"holdfast.dev/holdfast/activities/fake"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/owner"
 )
 
 // stored is the name of the Velero BackupStorageLocation of the tenant's location own.
@@ -24,10 +25,9 @@ func inOwn() []client.Object {
 	own := fake.NaBSL("own")
 	own.Status.VeleroBackupStorageLocation = &oadpv1alpha1.VeleroBackupStorageLocation{NACUUID: stored}
 	made := storage(stored)
-	made.Labels = map[string]string{oadpv1alpha1.NabslOriginNACUUIDLabel: stored}
-	made.Annotations = map[string]string{
-		oadpv1alpha1.NabslOriginNamespaceAnnotation: fake.Namespace, oadpv1alpha1.NabslOriginNameAnnotation: own.Name,
-	}
+	uid := made.UID
+	made.ObjectMeta = owner.Location.Meta(own, stored, fake.OADPNamespace, stored)
+	made.UID = uid
 	made.Status.Phase = velerov1.BackupStorageLocationPhaseAvailable
 	return []client.Object{nab, own, made, storage("other")}
 }

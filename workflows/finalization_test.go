@@ -23,8 +23,8 @@ import (
 
 	"holdfast.dev/holdfast/activities"
 	"holdfast.dev/holdfast/activities/fake"
-	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -45,12 +45,12 @@ func newAftermath(t *testing.T, phase velerov1.RestorePhase, objects ...client.O
 	t.Helper()
 	nar := fake.NAR(undoName, name)
 	restore := &velerov1.Restore{
-		ObjectMeta: k8s.RestoreOrigin.Meta(nar, fake.VeleroName(undoName), fake.OADPNamespace, fake.VeleroName(undoName)),
+		ObjectMeta: owner.Restore.Meta(nar, fake.VeleroName(undoName), fake.OADPNamespace, fake.VeleroName(undoName)),
 		Spec:       velerov1.RestoreSpec{BackupName: fake.VeleroName(name)},
 		Status:     velerov1.RestoreStatus{Phase: phase},
 	}
 	modifier := &corev1.ConfigMap{
-		ObjectMeta: k8s.RestoreOrigin.Meta(nar, fake.VeleroName(undoName), fake.OADPNamespace, fake.VeleroName(undoName)),
+		ObjectMeta: owner.Restore.Meta(nar, fake.VeleroName(undoName), fake.OADPNamespace, fake.VeleroName(undoName)),
 	}
 	labels := map[string]string{velerov1.RestoreNameLabel: restore.Name}
 	claim := &corev1.PersistentVolumeClaim{

@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities"
-	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/download"
 	"holdfast.dev/holdfast/k8s/restore"
@@ -61,9 +60,9 @@ func Of(namespace string, objects []client.Object) []client.Object {
 		if object.GetNamespace() == Namespace {
 			object.SetNamespace(namespace)
 		}
-		for _, origin := range []k8s.Origin{k8s.BackupOrigin, k8s.RestoreOrigin} {
-			if annotations := object.GetAnnotations(); annotations[origin.NamespaceAnnotation] == Namespace {
-				annotations[origin.NamespaceAnnotation] = namespace
+		for _, key := range []string{oadpv1alpha1.NabOriginNamespaceAnnotation, oadpv1alpha1.NarOriginNamespaceAnnotation} {
+			if annotations := object.GetAnnotations(); annotations[key] == Namespace {
+				annotations[key] = namespace
 			}
 		}
 	}

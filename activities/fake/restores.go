@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/backup"
+	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/k8s/restore"
 )
@@ -55,9 +55,9 @@ func VeleroLocation(name, tenant string) *velerov1.BackupStorageLocation {
 	location := &velerov1.BackupStorageLocation{ObjectMeta: metav1.ObjectMeta{Namespace: OADPNamespace, Name: name}}
 	location.Status.Phase = velerov1.BackupStorageLocationPhaseAvailable
 	if tenant != "" {
-		owner := NaBSL("store")
-		owner.Namespace = tenant
-		location.ObjectMeta = k8s.LocationOrigin.Meta(owner, name, OADPNamespace, name)
+		store := NaBSL("store")
+		store.Namespace = tenant
+		location.ObjectMeta = owner.Location.Meta(store, name, OADPNamespace, name)
 	}
 	return location
 }

@@ -27,6 +27,7 @@ import (
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/backup"
 	"holdfast.dev/holdfast/k8s/location"
+	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/k8s/restore"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -200,7 +201,7 @@ func Ref(name string) contract.ObjectRef {
 }
 
 // VeleroName is the name of the Velero Backup of NAB(name).
-func VeleroName(name string) string { return k8s.NACUUID(Cluster, Namespace, name, "uid-"+name) }
+func VeleroName(name string) string { return owner.NACUUID(Cluster, Namespace, name, "uid-"+name) }
 
 // Read returns the NonAdminBackup of that name, nil if there is none.
 func (w *World) Read(name string) *oadpv1alpha1.NonAdminBackup {

@@ -7,12 +7,12 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -67,13 +67,13 @@ func (o *Objects) DeletionAsked() bool {
 
 // untouched: nobody has begun to serve the object.
 func (o *Objects) untouched() bool {
-	return o.NAB.Status.Phase == "" && o.NAB.Status.VeleroBackup == nil && o.NAB.Labels[oadpv1alpha1.NabSyncLabel] == "" &&
+	return o.NAB.Status.Phase == "" && o.NAB.Status.VeleroBackup == nil && owner.SyncedFrom(o.NAB) == "" &&
 		!controllerutil.ContainsFinalizer(o.NAB, oadpv1alpha1.NabFinalizer) && !o.DeletionAsked()
 }
 
 // ownName is the name of the Velero Backup that Holdfast makes for a NonAdminBackup.
 func (g *Gatherer) ownName(nab *oadpv1alpha1.NonAdminBackup) string {
-	return k8s.NACUUID(g.ClusterID, nab.Namespace, nab.Name, string(nab.UID))
+	return owner.NACUUID(g.ClusterID, nab.Namespace, nab.Name, string(nab.UID))
 }
 
 // Gather reads what there is. An error means that it could not be read, never that something is absent or invalid.
@@ -124,10 +124,8 @@ func (g *Gatherer) Gather(ctx context.Context, ref contract.ObjectRef) (*Objects
 func (g *Gatherer) findBackup(ctx context.Context, o *Objects) error {
 	o.unread = false
 	own := g.ownName(o.NAB)
-	if label := o.NAB.Labels[oadpv1alpha1.NabSyncLabel]; k8s.ValidOriginValue(label) {
-		o.SyncedFrom = label
-	}
-	if recorded := recordedName(o.NAB); recorded != "" && recorded != own {
+	o.SyncedFrom = owner.SyncedFrom(o.NAB)
+	if recorded := owner.Claimed(o.NAB); recorded != "" && recorded != own {
 		found, err := g.getBackup(ctx, recorded)
 		if err != nil {
 			return err
@@ -146,7 +144,7 @@ func (g *Gatherer) findBackup(ctx context.Context, o *Objects) error {
 		}
 	}
 	o.BackupName = own
-	if o.SyncedFrom != "" && recordedName(o.NAB) != own {
+	if o.SyncedFrom != "" && !owner.Claims(o.NAB, own) {
 		o.BackupName = o.SyncedFrom
 	}
 	found, err := g.getBackup(ctx, o.BackupName)
@@ -167,11 +165,11 @@ func (g *Gatherer) findBackup(ctx context.Context, o *Objects) error {
 // belongs reports whether a Velero Backup, which may be nil, is the object's: it says so, and does not come from a bucket in
 // which another tenant can write it. Of a location that is gone its name tells whose it was.
 func (g *Gatherer) belongs(ctx context.Context, found *velerov1.Backup, nab *oadpv1alpha1.NonAdminBackup) (bool, error) {
-	if !OriginIs(found, nab.Namespace, nab.Name) {
+	if !owner.Backup.Names(found, nab.Namespace, nab.Name) {
 		return false, nil
 	}
 	name := found.Spec.StorageLocation // Velero sets it to where it has found the Backup
-	if !k8s.MayBeTenants(name) {
+	if !owner.MayBeTenants(name) {
 		return true, nil
 	}
 	location := &velerov1.BackupStorageLocation{}
@@ -180,9 +178,9 @@ func (g *Gatherer) belongs(ctx context.Context, found *velerov1.Backup, nab *oad
 		return false, err
 	}
 	if !exists {
-		return k8s.MayBeOf(name, nab.Namespace), nil
+		return owner.MayBeOf(name, nab.Namespace), nil
 	}
-	return k8s.LocationHolds(location, nab.Namespace), nil
+	return owner.MayHold(location, nab.Namespace), nil
 }
 
 // BackupOf returns the Velero Backup of a NonAdminBackup that was read; nil if there is none that belongs to it.
@@ -190,16 +188,6 @@ func (g *Gatherer) BackupOf(ctx context.Context, nab *oadpv1alpha1.NonAdminBacku
 	objects := &Objects{NAB: nab}
 	err := g.findBackup(ctx, objects)
 	return objects.Backup, err
-}
-
-// recordedName is the name that the status holds, unless no object can have it: asked for such a name, the API server
-// would not answer "not found".
-func recordedName(nab *oadpv1alpha1.NonAdminBackup) string {
-	recorded := nab.Status.VeleroBackup
-	if recorded == nil || len(validation.IsDNS1123Subdomain(recorded.NACUUID)) > 0 {
-		return ""
-	}
-	return recorded.NACUUID
 }
 
 func (g *Gatherer) getBackup(ctx context.Context, name string) (*velerov1.Backup, error) {
@@ -234,9 +222,7 @@ func (g *Gatherer) locationGone(ctx context.Context, o *Objects) (bool, error) {
 
 // madeFor: the location's BackupStorageLocation has, or will have, that name.
 func (g *Gatherer) madeFor(name string, location *oadpv1alpha1.NonAdminBackupStorageLocation) bool {
-	recorded := location.Status.VeleroBackupStorageLocation
-	return (recorded != nil && recorded.NACUUID == name) ||
-		k8s.NACUUID(g.ClusterID, location.Namespace, location.Name, string(location.UID)) == name
+	return owner.Claims(location, name) || owner.Derived(name, g.ClusterID, location)
 }
 
 func (g *Gatherer) deleteRequests(ctx context.Context, backupName string) ([]velerov1.DeleteBackupRequest, error) {

@@ -12,9 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities/fake"
-	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
-	"holdfast.dev/holdfast/k8s/backup"
+	"holdfast.dev/holdfast/k8s/owner"
 )
 
 const (
@@ -196,20 +195,20 @@ func TestAnEmptyLabelIsNone(t *testing.T) {
 func TestOriginIsAskedOfAnything(t *testing.T) {
 	var noBackup *velerov1.Backup
 	var noRequest *velerov1.DeleteBackupRequest
-	assert.False(t, backup.OriginIs(nil, "team", name))
-	assert.False(t, backup.OriginIs(noBackup, "team", name))
-	assert.False(t, backup.OriginIs(noRequest, "team", name))
-	assert.False(t, backup.OriginIs(&velerov1.Backup{}, "", ""), "nobody's is not nobody's in particular")
-	assert.True(t, backup.OriginIs(made("b", "team", name), "team", name))
+	assert.False(t, owner.Backup.Names(nil, "team", name))
+	assert.False(t, owner.Backup.Names(noBackup, "team", name))
+	assert.False(t, owner.Backup.Names(noRequest, "team", name))
+	assert.False(t, owner.Backup.Names(&velerov1.Backup{}, "", ""), "nobody's is not nobody's in particular")
+	assert.True(t, owner.Backup.Names(made("b", "team", name), "team", name))
 }
 
 // A tenant can write into its own bucket what names another tenant's object, under the name that its Velero Backup had.
 func TestABackupInAnotherTenantsLocationIsNobodys(t *testing.T) {
 	const team, crew = "team-own-3f2504e0-4f89-41d3-9a0c-0305e82c3301", "crew-own-7c9e6679-7425-40de-944b-e07fc1f90ae7"
 	location := func(namespace, name string) *velerov1.BackupStorageLocation {
-		owner := fake.NaBSL("own")
-		owner.Namespace = namespace
-		return &velerov1.BackupStorageLocation{ObjectMeta: k8s.LocationOrigin.Meta(owner, name, fake.OADPNamespace, name)}
+		own := fake.NaBSL("own")
+		own.Namespace = namespace
+		return &velerov1.BackupStorageLocation{ObjectMeta: owner.Location.Meta(own, name, fake.OADPNamespace, name)}
 	}
 	admins := func(name string) *velerov1.BackupStorageLocation {
 		return &velerov1.BackupStorageLocation{ObjectMeta: metav1.ObjectMeta{Namespace: fake.OADPNamespace, Name: name}}

@@ -5,7 +5,7 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
-	"holdfast.dev/holdfast/k8s"
+	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/released"
 )
 
@@ -32,7 +32,7 @@ func (o *Objects) Released(clusterID string, now time.Time) (released.Entry, boo
 	if mirror := o.NAB.Status.VeleroBackup; mirror != nil && mirror.Spec != nil {
 		entry.Location = mirror.Spec.StorageLocation
 	}
-	proven := o.BackupName == k8s.NACUUID(clusterID, o.NAB.Namespace, o.NAB.Name, string(o.NAB.UID))
+	proven := owner.Derived(o.BackupName, clusterID, o.NAB)
 	deletedWithData := o.NAB.Spec.DeleteBackup && !o.NAB.Spec.ForceDeleteBackup
 	return entry, proven && !o.Foreign && everCreated(o.NAB) && !deletedWithData && !o.dataGone(now)
 }

@@ -8,6 +8,7 @@ import (
 
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/policy"
 )
 
@@ -138,7 +139,7 @@ func ApplyVolumeCounters(
 }
 
 func refer(nab *oadpv1alpha1.NonAdminBackup, name, namespace string) {
-	if nab.Status.VeleroBackup == nil || nab.Status.VeleroBackup.NACUUID != name {
+	if !owner.Claims(nab, name) {
 		nab.Status.VeleroBackup = &oadpv1alpha1.VeleroBackup{}
 	}
 	nab.Status.VeleroBackup.NACUUID = name

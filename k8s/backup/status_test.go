@@ -13,6 +13,7 @@ import (
 	"holdfast.dev/holdfast/activities/fake"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/backup"
+	"holdfast.dev/holdfast/k8s/owner"
 )
 
 var (
@@ -297,6 +298,6 @@ func TestWhatIsMadeForAnObjectSaysSo(t *testing.T) {
 		Namespace: fake.OADPNamespace, Name: ours + "-3", Labels: labels, Annotations: annotations,
 	}, request.ObjectMeta)
 	assert.Equal(t, ours, request.Spec.BackupName)
-	assert.True(t, backup.OriginIs(velero, "team", name))
-	assert.True(t, backup.OriginIs(request, "team", name))
+	assert.True(t, owner.Backup.Names(velero, "team", name))
+	assert.True(t, owner.Backup.Names(request, "team", name))
 }

@@ -7,17 +7,10 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/owner"
 )
-
-// OriginIs reports whether object, which may be nil, names the NonAdminBackup as the one it was made for. It is asked
-// before anything is done to a Velero object that was found through a tenant's object.
-func OriginIs(object client.Object, namespace, name string) bool {
-	return k8s.BackupOrigin.Is(object, namespace, name)
-}
 
 // NewVeleroBackup builds the Velero Backup for a NonAdminBackup. The name is deterministic: creating it twice ends in
 // AlreadyExists.
@@ -63,5 +56,5 @@ func requestAttempt(backupName, requestName string) int {
 }
 
 func originMeta(nab *oadpv1alpha1.NonAdminBackup, name, nacuuid, namespace string) metav1.ObjectMeta {
-	return k8s.BackupOrigin.Meta(nab, nacuuid, namespace, name)
+	return owner.Backup.Meta(nab, nacuuid, namespace, name)
 }

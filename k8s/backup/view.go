@@ -10,6 +10,7 @@ import (
 
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -107,7 +108,7 @@ func mark(nab *oadpv1alpha1.NonAdminBackup) contract.DeletionMark {
 
 func (o *Objects) veleroView() contract.VeleroBackupView {
 	view := contract.VeleroBackupView{Name: o.BackupName}
-	if recorded := o.NAB.Status.VeleroBackup; recorded != nil && recorded.Status != nil && recordedName(o.NAB) == o.BackupName {
+	if recorded := o.NAB.Status.VeleroBackup; recorded != nil && recorded.Status != nil && owner.Claims(o.NAB, o.BackupName) {
 		view.MirroredPhase = string(recorded.Status.Phase)
 	}
 	if o.Backup == nil {
@@ -153,7 +154,7 @@ func (o *Objects) newestRequest() *velerov1.DeleteBackupRequest {
 	for i := range o.DeleteRequests {
 		request := &o.DeleteRequests[i]
 		attempt := requestAttempt(o.BackupName, request.Name)
-		if attempt == 0 || !OriginIs(request, o.NAB.Namespace, o.NAB.Name) {
+		if attempt == 0 || !owner.Backup.Names(request, o.NAB.Namespace, o.NAB.Name) {
 			continue
 		}
 		if newest == nil || attempt > requestAttempt(o.BackupName, newest.Name) {

@@ -12,6 +12,7 @@ import (
 
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -82,7 +83,7 @@ func (g *Gatherer) findRequest(ctx context.Context, ref contract.ObjectRef, o *O
 	switch {
 	case err != nil || !exists:
 		return err
-	case k8s.DownloadOrigin.Is(found, ref.Namespace, ref.Name):
+	case owner.Download.Names(found, ref.Namespace, ref.Name):
 		o.Request = found
 	default:
 		o.Foreign = true

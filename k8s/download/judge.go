@@ -10,6 +10,7 @@ import (
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/backup"
+	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/restore"
 )
 
@@ -59,7 +60,7 @@ func (g *Gatherer) judge(ctx context.Context, o *Objects) (Verdict, error) {
 		return Verdict{}, err
 	case !exists:
 		return of.refuse("the storage location of %s %q is not there", of, target.Name), nil
-	case !k8s.TenantsLocation(location) || !k8s.LocationHolds(location, o.NADR.Namespace):
+	case !owner.Tenants(location) || !owner.MayHold(location, o.NADR.Namespace):
 		return locationNotUsed(), nil
 	}
 	return Verdict{Available: true, Target: velerov1.DownloadTarget{Kind: target.Kind, Name: wanted.of}}, nil
@@ -121,7 +122,7 @@ func (g *Gatherer) restoreFile(ctx context.Context, namespace, name string) (fil
 	if err != nil {
 		return file{}, err
 	}
-	if of, named := k8s.BackupOrigin.Of(source); !exists || !named || of.Namespace != namespace {
+	if of, named := owner.Backup.Named(source); !exists || !named || of.Namespace != namespace {
 		return missing("the backup that NonAdminRestore %q was made from is gone", name), nil
 	}
 	return file{of: made.Name, holder: source}, nil

@@ -5,8 +5,8 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
-	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -22,7 +22,7 @@ func NewRequest(
 ) *velerov1.DownloadRequest {
 	uid := string(nadr.UID)
 	return &velerov1.DownloadRequest{
-		ObjectMeta: k8s.DownloadOrigin.Meta(nadr, uid, oadpNamespace, RequestName(uid)),
+		ObjectMeta: owner.Download.Meta(nadr, uid, oadpNamespace, RequestName(uid)),
 		Spec:       velerov1.DownloadRequestSpec{Target: target},
 	}
 }
@@ -30,8 +30,8 @@ func NewRequest(
 // OriginOf names the NonAdminDownloadRequest that a Velero DownloadRequest was made for, whether that still exists or not.
 // False: it was made for something else.
 func OriginOf(request *velerov1.DownloadRequest) (contract.ObjectRef, bool) {
-	key, named := k8s.DownloadOrigin.Of(request)
+	key, named := owner.Download.Named(request)
 	uid, ours := strings.CutPrefix(request.Name, requestPrefix)
 	ref := contract.ObjectRef{Namespace: key.Namespace, Name: key.Name, UID: uid}
-	return ref, named && ours && k8s.DownloadOrigin.Is(request, key.Namespace, key.Name)
+	return ref, named && ours
 }

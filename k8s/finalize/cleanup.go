@@ -10,8 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"holdfast.dev/holdfast/k8s"
-	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/owner"
 )
 
 // cleanupTask deletes what Holdfast made for the restore in the OADP namespace and nobody needs any more. The Velero Restore
@@ -36,15 +35,14 @@ func madeKinds() []client.ObjectList { return []client.ObjectList{&corev1.Config
 func (cleanupTask) Run(ctx context.Context, c *Context) (Findings, error) {
 	for _, list := range madeKinds() {
 		c.Progress()
-		err := c.Client.List(ctx, list, client.InNamespace(c.Restore.Namespace), client.MatchingLabels{
-			oadpv1alpha1.OadpLabel: oadpv1alpha1.OadpLabelValue, oadpv1alpha1.NarOriginNACUUIDLabel: c.Restore.Name,
-		})
+		err := c.Client.List(ctx, list, client.InNamespace(c.Restore.Namespace),
+			client.MatchingLabels(owner.Restore.Labels(c.Restore.Name)))
 		if err != nil {
 			return Findings{}, fmt.Errorf("list %T: %w", list, err)
 		}
 		err = meta.EachListItem(list, func(item runtime.Object) error {
 			made, ok := item.(client.Object)
-			if !ok || !k8s.RestoreOrigin.Is(made, c.NAR.Namespace, c.NAR.Name) {
+			if !ok || !owner.Restore.Names(made, c.NAR.Namespace, c.NAR.Name) {
 				return nil
 			}
 			return deleteExactly(ctx, c.Client, made)

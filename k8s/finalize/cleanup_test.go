@@ -9,15 +9,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/owner"
 )
 
 func TestOnlyWhatWasMadeForTheRestoreIsDeleted(t *testing.T) {
 	nar := &oadpv1alpha1.NonAdminRestore{ObjectMeta: metav1.ObjectMeta{Namespace: team, Name: narName}}
 	other := &oadpv1alpha1.NonAdminRestore{ObjectMeta: metav1.ObjectMeta{Namespace: "crew", Name: narName}}
 	made := func(name string, of client.Object, nacuuid, namespace string) *corev1.ConfigMap {
-		return &corev1.ConfigMap{ObjectMeta: k8s.RestoreOrigin.Meta(of, nacuuid, namespace, name)}
+		return &corev1.ConfigMap{ObjectMeta: owner.Restore.Meta(of, nacuuid, namespace, name)}
 	}
 	objects := map[string]*corev1.ConfigMap{
 		"modifier":   made("modifier", nar, restoreName, oadp),

@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/objectstore"
+	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/restore"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -73,7 +73,7 @@ func (f *Finder) Store(ctx context.Context, made *velerov1.Restore, namespace st
 	if err := f.get(ctx, key, location, "BackupStorageLocation"); err != nil {
 		return nil, err
 	}
-	if !k8s.TenantsLocation(location) {
+	if !owner.Tenants(location) {
 		return f.OpenLocation(ctx, location)
 	}
 	giveBack, ok := f.Turns.take(namespace)

@@ -22,6 +22,7 @@ import (
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/objectstore"
+	"holdfast.dev/holdfast/k8s/owner"
 )
 
 const (
@@ -45,7 +46,7 @@ func newScene(t *testing.T, objects ...client.Object) *scene {
 	t.Helper()
 	nar := &oadpv1alpha1.NonAdminRestore{ObjectMeta: metav1.ObjectMeta{Namespace: team, Name: narName, UID: "u"}}
 	restore := &velerov1.Restore{
-		ObjectMeta: k8s.RestoreOrigin.Meta(nar, restoreName, oadp, restoreName),
+		ObjectMeta: owner.Restore.Meta(nar, restoreName, oadp, restoreName),
 		Spec:       velerov1.RestoreSpec{BackupName: backupName},
 		Status:     velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted},
 	}

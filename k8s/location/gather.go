@@ -13,11 +13,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -81,7 +81,7 @@ func (g *Gatherer) Gather(ctx context.Context, ref contract.ObjectRef) (*Objects
 	found := &oadpv1alpha1.NonAdminBackupStorageLocation{}
 	err := g.Reader.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, found)
 	if apierrors.IsNotFound(err) || (err == nil && string(found.UID) != ref.UID) {
-		if err == nil && recordedName(found) == k8s.NACUUID(g.ClusterID, ref.Namespace, ref.Name, ref.UID) {
+		if err == nil && owner.Claims(found, owner.NACUUID(g.ClusterID, ref.Namespace, ref.Name, ref.UID)) {
 			return &Objects{Ref: ref}, nil // what was made for it is its successor's
 		}
 		found, err = nil, nil
@@ -137,8 +137,8 @@ func (g *Gatherer) compareSecret(ctx context.Context, o *Objects, spec *velerov1
 // findMade reads what was made for the location. A name in its status was written by somebody: it counts only if the
 // Velero BackupStorageLocation of that name says that this is its origin.
 func (g *Gatherer) findMade(ctx context.Context, o *Objects) error {
-	o.Name = k8s.NACUUID(g.ClusterID, o.Ref.Namespace, o.Ref.Name, o.Ref.UID)
-	if recorded := recordedName(o.Location); recorded != "" && recorded != o.Name {
+	o.Name = owner.NACUUID(g.ClusterID, o.Ref.Namespace, o.Ref.Name, o.Ref.UID)
+	if recorded := owner.Claimed(o.Location); recorded != "" && recorded != o.Name {
 		found := &velerov1.BackupStorageLocation{}
 		if exists, err := k8s.Get(ctx, g.Reader, "BackupStorageLocation", g.OADPNamespace, recorded, found); err != nil {
 			return err
@@ -173,32 +173,9 @@ func (g *Gatherer) findMade(ctx context.Context, o *Objects) error {
 	return nil
 }
 
-// recordedName is the name that the status holds, unless no object can have it: asked for such a name, the API server
-// would not answer "not found".
-func recordedName(location *oadpv1alpha1.NonAdminBackupStorageLocation) string {
-	if location == nil {
-		return ""
-	}
-	recorded := location.Status.VeleroBackupStorageLocation
-	if recorded == nil || len(validation.IsDNS1123Subdomain(recorded.NACUUID)) > 0 {
-		return ""
-	}
-	return recorded.NACUUID
-}
-
 // owns reports whether an object of the OADP namespace was made for the location.
 func (o *Objects) owns(object client.Object) bool {
-	return IsOrigin(object, o.Ref.Namespace, o.Ref.Name)
-}
-
-// IsOrigin reports whether object names the NonAdminBackupStorageLocation as the one it was made for. Tenants cannot write
-// where such objects are.
-func IsOrigin(object client.Object, namespace, name string) bool {
-	annotations := object.GetAnnotations()
-	return object.GetLabels()[oadpv1alpha1.OadpLabel] == oadpv1alpha1.OadpLabelValue &&
-		object.GetLabels()[oadpv1alpha1.NabslOriginNACUUIDLabel] == object.GetName() &&
-		annotations[oadpv1alpha1.NabslOriginNamespaceAnnotation] == namespace &&
-		annotations[oadpv1alpha1.NabslOriginNameAnnotation] == name
+	return owner.Location.Called(object, o.Ref.Namespace, o.Ref.Name)
 }
 
 func (g *Gatherer) gatherDeletion(ctx context.Context, o *Objects) error {

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -73,22 +74,9 @@ func (o *Objects) NewRequest() *oadpv1alpha1.NonAdminBackupStorageLocationApprov
 	}
 }
 
-// OriginMeta names, labels and annotates what is made for the location in the OADP namespace.
+// originMeta names, labels and annotates what is made for the location in the OADP namespace.
 func (o *Objects) originMeta() metav1.ObjectMeta {
-	return metav1.ObjectMeta{
-		Name:      o.Name,
-		Namespace: o.OADPNamespace,
-		Labels: map[string]string{
-			oadpv1alpha1.OadpLabel:               oadpv1alpha1.OadpLabelValue,
-			oadpv1alpha1.ManagedByLabel:          oadpv1alpha1.ManagedByLabelValue,
-			oadpv1alpha1.NabslOriginNACUUIDLabel: o.Name,
-		},
-		Annotations: map[string]string{
-			oadpv1alpha1.NabslOriginNamespaceAnnotation: o.Location.Namespace,
-			oadpv1alpha1.NabslOriginNameAnnotation:      o.Location.Name,
-			oadpv1alpha1.NabslOriginUIDAnnotation:       o.Ref.UID,
-		},
-	}
+	return owner.Location.Meta(o.Location, o.Name, o.OADPNamespace, o.Name)
 }
 
 // CopyMeta is originMeta for the copy of a Secret.

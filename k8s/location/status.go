@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -184,7 +185,7 @@ func mirrored(
 
 func (o *Objects) refer(to *oadpv1alpha1.NonAdminBackupStorageLocation) {
 	made := to.Status.VeleroBackupStorageLocation
-	if made == nil || made.NACUUID != o.Name {
+	if !owner.Claims(to, o.Name) {
 		made = &oadpv1alpha1.VeleroBackupStorageLocation{}
 		to.Status.VeleroBackupStorageLocation = made
 	}

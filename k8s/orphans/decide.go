@@ -6,27 +6,14 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/owner"
 )
-
-// OriginOf returns the tenant's object that made was made for. It is false unless made is proven to be Holdfast's, or the
-// OADP non-admin controller's: by its labels, by its name, and by an origin that could exist.
-func (k Kind) OriginOf(made client.Object) (types.NamespacedName, bool) {
-	key, found := k.Origin.Of(made)
-	labels := made.GetLabels()
-	return key, found && k.Origin.Is(made, key.Namespace, key.Name) &&
-		labels[oadpv1alpha1.ManagedByLabel] == oadpv1alpha1.ManagedByLabelValue &&
-		labels[k.Origin.NACUUIDLabel] == made.GetName() &&
-		len(validation.IsDNS1123Label(key.Namespace)) == 0 && len(validation.IsDNS1123Subdomain(key.Name)) == 0
-}
 
 // Suspect reports whether made may be an orphan at all: it is proven to be ours and nobody deletes it yet.
 func (k Kind) Suspect(made client.Object) bool {
-	_, ok := k.OriginOf(made)
+	_, ok := k.Origin.Proven(made)
 	return ok && made.GetDeletionTimestamp().IsZero()
 }
 
@@ -40,16 +27,7 @@ func (k Kind) Orphan(made, origin client.Object) bool {
 	if origin == nil {
 		return true
 	}
-	uid := ""
-	if k.uidAnnotation != "" {
-		uid = made.GetAnnotations()[k.uidAnnotation]
-	}
-	return uid != "" && uid != string(origin.GetUID()) && !claims(origin, made.GetName())
-}
-
-func claims(origin client.Object, name string) bool {
-	location, ok := origin.(*oadpv1alpha1.NonAdminBackupStorageLocation)
-	return ok && location.Status.VeleroBackupStorageLocation != nil && location.Status.VeleroBackupStorageLocation.NACUUID == name
+	return k.Origin.ForAnother(made, origin) && !owner.Claims(origin, made.GetName())
 }
 
 // Disposable reports whether an orphan, as it is now, may be deleted.

@@ -6,9 +6,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/backup"
+	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/restore"
 )
 
@@ -17,11 +17,9 @@ type Kind struct {
 	schema.GroupVersionKind
 	// Tenants is the kind that it is made for, and Origin how it says for which object.
 	Tenants string
-	Origin  k8s.Origin
+	Origin  owner.Origin
 	// NewOrigin returns an object of the tenants' kind to read into.
 	NewOrigin func() client.Object
-	// uidAnnotation names the annotation with the UID of the tenant's object, if there is one.
-	uidAnnotation string
 	// New returns an object to read into, if more than its metadata matters.
 	New func() client.Object
 	// FromStores: the tenants' objects are made again from what Velero finds in the object stores.
@@ -34,9 +32,8 @@ type Kind struct {
 func Kinds() []Kind {
 	location := func(kind schema.GroupVersionKind) Kind {
 		return Kind{
-			GroupVersionKind: kind, Tenants: oadpv1alpha1.KindNonAdminBackupStorageLocation, Origin: k8s.LocationOrigin,
-			NewOrigin:     func() client.Object { return &oadpv1alpha1.NonAdminBackupStorageLocation{} },
-			uidAnnotation: oadpv1alpha1.NabslOriginUIDAnnotation,
+			GroupVersionKind: kind, Tenants: oadpv1alpha1.KindNonAdminBackupStorageLocation, Origin: owner.Location,
+			NewOrigin: func() client.Object { return &oadpv1alpha1.NonAdminBackupStorageLocation{} },
 		}
 	}
 	return []Kind{
@@ -45,13 +42,13 @@ func Kinds() []Kind {
 		location(velerov1.SchemeGroupVersion.WithKind("BackupStorageLocation")),
 		{
 			GroupVersionKind: velerov1.SchemeGroupVersion.WithKind("Restore"),
-			Tenants:          oadpv1alpha1.KindNonAdminRestore, Origin: k8s.RestoreOrigin,
+			Tenants:          oadpv1alpha1.KindNonAdminRestore, Origin: owner.Restore,
 			NewOrigin: func() client.Object { return &oadpv1alpha1.NonAdminRestore{} },
 			New:       func() client.Object { return &velerov1.Restore{} }, disposable: notRunning,
 		},
 		{
 			GroupVersionKind: velerov1.SchemeGroupVersion.WithKind("Backup"),
-			Tenants:          oadpv1alpha1.KindNonAdminBackup, Origin: k8s.BackupOrigin,
+			Tenants:          oadpv1alpha1.KindNonAdminBackup, Origin: owner.Backup,
 			NewOrigin: func() client.Object { return &oadpv1alpha1.NonAdminBackup{} },
 			New:       func() client.Object { return &velerov1.Backup{} }, disposable: holdsNothing, FromStores: true,
 		},

@@ -49,7 +49,9 @@ func veleroStore() *velerov1.BackupStorageLocation {
 	return &velerov1.BackupStorageLocation{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: oadpNamespace, Name: nacuuid,
-			Labels: map[string]string{oadpv1alpha1.NabslOriginNACUUIDLabel: nacuuid},
+			Labels: map[string]string{
+				oadpv1alpha1.OadpLabel: oadpv1alpha1.OadpLabelValue, oadpv1alpha1.NabslOriginNACUUIDLabel: nacuuid,
+			},
 			Annotations: map[string]string{
 				oadpv1alpha1.NabslOriginNamespaceAnnotation: tenant,
 				oadpv1alpha1.NabslOriginNameAnnotation:      "store",

@@ -8,7 +8,7 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"holdfast.dev/holdfast/k8s"
+	"holdfast.dev/holdfast/k8s/owner"
 )
 
 func TestATenantNamesNoConfigMapOfOurs(t *testing.T) {
@@ -20,7 +20,7 @@ func TestATenantNamesNoConfigMapOfOurs(t *testing.T) {
 		"what is kept":                    {"holdfast-released-3", true},
 		"the settings":                    {"holdfast-5h7k2tm9fc", true},
 		"the settings without a suffix":   {"holdfast", true},
-		"the modifier of a restore":       {k8s.NACUUID("west", "team", "again", "u-1"), true},
+		"the modifier of a restore":       {owner.NACUUID("west", "team", "again", "u-1"), true},
 		"one that the administrator made": {"volumes-to-skip", false},
 		"one that mentions us":            {"not-holdfast", false},
 		"one that is a UUID":              {"5e2d5cb4-6ab7-5b3e-9a0c-5a6d0c1f7e11", false},

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/owner"
 )
 
 // backupLocation returns the name of the Velero BackupStorageLocation for the NonAdminBackupStorageLocation that a
@@ -70,18 +71,11 @@ func whyNoLocation(nabsl *oadpv1alpha1.NonAdminBackupStorageLocation) error {
 		}
 		return external(text)
 	}
-	nacuuid := nacuuidOf(nabsl)
+	nacuuid := owner.Written(nabsl)
 	if nacuuid == "" {
 		return external("unable to get VeleroBackupStorageLocation UUID from NonAdminBackupStorageLocation Status")
 	}
 	return external("VeleroBackupStorageLocation with NACUUID %s not found in the OADP namespace", nacuuid)
-}
-
-func nacuuidOf(nabsl *oadpv1alpha1.NonAdminBackupStorageLocation) string {
-	if nabsl.Status.VeleroBackupStorageLocation == nil {
-		return ""
-	}
-	return nabsl.Status.VeleroBackupStorageLocation.NACUUID
 }
 
 // namedLocation reads the NonAdminBackupStorageLocation that a NonAdminBackup names.
@@ -111,8 +105,8 @@ func namedLocation(
 func veleroLocation(
 	ctx context.Context, reader client.Reader, oadpNamespace string, nabsl *oadpv1alpha1.NonAdminBackupStorageLocation,
 ) (*velerov1.BackupStorageLocation, error) {
-	nacuuid := nacuuidOf(nabsl)
-	if nacuuid == "" || len(nameProblems(nacuuid)) > 0 {
+	nacuuid := owner.Claimed(nabsl)
+	if nacuuid == "" {
 		return nil, nil
 	}
 	bsl := &velerov1.BackupStorageLocation{}
@@ -123,9 +117,7 @@ func veleroLocation(
 	if err != nil {
 		return nil, fmt.Errorf("get Velero BackupStorageLocation %s/%s: %w", oadpNamespace, nacuuid, err)
 	}
-	if bsl.Labels[oadpv1alpha1.NabslOriginNACUUIDLabel] != nacuuid ||
-		bsl.Annotations[oadpv1alpha1.NabslOriginNamespaceAnnotation] != nabsl.Namespace ||
-		bsl.Annotations[oadpv1alpha1.NabslOriginNameAnnotation] != nabsl.Name {
+	if !owner.Location.Called(bsl, nabsl.Namespace, nabsl.Name) {
 		return nil, nil
 	}
 	return bsl, nil

@@ -110,6 +110,9 @@ func TestStorageLocations(t *testing.T) {
 		"a Velero location with another label": {
 			changeVelero: func(b *bsl) { b.Labels[oadpv1alpha1.NabslOriginNACUUIDLabel] = "other" }, want: notFound,
 		},
+		"a Velero location that is not marked as made for tenants": {
+			changeVelero: func(b *bsl) { delete(b.Labels, oadpv1alpha1.OadpLabel) }, want: notFound,
+		},
 		"a forged status with a path": {
 			change: func(n *nabsl) { n.Status.VeleroBackupStorageLocation.NACUUID = "../secrets" },
 			want:   "VeleroBackupStorageLocation with NACUUID ../secrets not found in the OADP namespace",

@@ -6,8 +6,8 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
-	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/owner"
 )
 
 // RestoreSource is what a NonAdminRestore restores, as far as it is there. What does not name its tenant's object as its
@@ -25,7 +25,7 @@ type RestoreSource struct {
 
 // Tenants reports whether the backup lies in a tenant's storage location, where it may hold anything.
 func (s RestoreSource) Tenants() bool {
-	return s.Location != nil && k8s.TenantsLocation(s.Location)
+	return s.Location != nil && owner.Tenants(s.Location)
 }
 
 // ValidateRestore judges a NonAdminRestore's spec, by what is there of the backup that it names. nil means valid, an
@@ -163,7 +163,7 @@ func checkRestoreSource(nar *oadpv1alpha1.NonAdminRestore, source RestoreSource)
 	case location == nil:
 		return external(notReady+": the BackupStorageLocation %q that holds its data does not exist",
 			source.Backup.Spec.StorageLocation)
-	case !k8s.LocationHolds(location, nar.Namespace):
+	case !owner.MayHold(location, nar.Namespace):
 		return external(notReady + ": it lies in a storage location of another namespace")
 	case location.Status.Phase != velerov1.BackupStorageLocationPhaseAvailable:
 		return external(notReady+": the BackupStorageLocation %q that holds its data is not available", location.Name)

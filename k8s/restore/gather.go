@@ -13,6 +13,7 @@ import (
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/backup"
+	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -81,13 +82,13 @@ func (g *Gatherer) Gather(ctx context.Context, ref contract.ObjectRef) (*Objects
 // findRestore settles which Velero Restore may belong to the NAR. A name in its status was written by somebody: it counts
 // only if the Velero Restore of that name says that this NAR is its origin.
 func (g *Gatherer) findRestore(ctx context.Context, o *Objects) error {
-	o.RestoreName = k8s.NACUUID(g.ClusterID, o.NAR.Namespace, o.NAR.Name, string(o.NAR.UID))
-	if recorded := recordedName(o.NAR); recorded != "" && recorded != o.RestoreName {
+	o.RestoreName = owner.NACUUID(g.ClusterID, o.NAR.Namespace, o.NAR.Name, string(o.NAR.UID))
+	if recorded := owner.Claimed(o.NAR); recorded != "" && recorded != o.RestoreName {
 		found, err := g.getRestore(ctx, recorded)
 		if err != nil {
 			return err
 		}
-		if OriginIs(found, o.NAR.Namespace, o.NAR.Name) {
+		if owner.Restore.Names(found, o.NAR.Namespace, o.NAR.Name) {
 			o.RestoreName, o.Restore, o.Adopted = recorded, found, true
 			return nil
 		}
@@ -96,7 +97,7 @@ func (g *Gatherer) findRestore(ctx context.Context, o *Objects) error {
 	if err != nil {
 		return err
 	}
-	if OriginIs(found, o.NAR.Namespace, o.NAR.Name) {
+	if owner.Restore.Names(found, o.NAR.Namespace, o.NAR.Name) {
 		o.Restore = found
 	}
 	o.Foreign = found != nil && o.Restore == nil
@@ -108,16 +109,6 @@ func (g *Gatherer) RestoreOf(ctx context.Context, nar *oadpv1alpha1.NonAdminRest
 	objects := &Objects{NAR: nar}
 	err := g.findRestore(ctx, objects)
 	return objects.Restore, err
-}
-
-// recordedName is the name that the status holds, unless no object can have it: asked for such a name, the API server
-// would not answer "not found".
-func recordedName(nar *oadpv1alpha1.NonAdminRestore) string {
-	recorded := nar.Status.VeleroRestore
-	if recorded == nil || len(validation.IsDNS1123Subdomain(recorded.NACUUID)) > 0 {
-		return ""
-	}
-	return recorded.NACUUID
 }
 
 func (g *Gatherer) getRestore(ctx context.Context, name string) (*velerov1.Restore, error) {

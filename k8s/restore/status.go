@@ -7,6 +7,7 @@ import (
 
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/policy"
 )
 
@@ -96,7 +97,7 @@ func applyAbsence(nar *oadpv1alpha1.NonAdminRestore) {
 }
 
 func refer(nar *oadpv1alpha1.NonAdminRestore, name, namespace string) {
-	if nar.Status.VeleroRestore == nil || nar.Status.VeleroRestore.NACUUID != name {
+	if !owner.Claims(nar, name) {
 		nar.Status.VeleroRestore = &oadpv1alpha1.VeleroRestore{}
 	}
 	nar.Status.VeleroRestore.NACUUID = name

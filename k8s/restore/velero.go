@@ -6,25 +6,18 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/policy"
 )
-
-// OriginIs reports whether object, which may be nil, names the NonAdminRestore as the one it was made for. It is asked
-// before anything is done to an object of the OADP namespace that was found through a tenant's object.
-func OriginIs(object client.Object, namespace, name string) bool {
-	return k8s.RestoreOrigin.Is(object, namespace, name)
-}
 
 // NewVeleroRestore builds the Velero Restore for a NonAdminRestore. The name is deterministic: creating it twice ends in
 // AlreadyExists.
 func NewVeleroRestore(
 	nar *oadpv1alpha1.NonAdminRestore, name, oadpNamespace string, spec velerov1.RestoreSpec,
 ) *velerov1.Restore {
-	return &velerov1.Restore{ObjectMeta: k8s.RestoreOrigin.Meta(nar, name, oadpNamespace, name), Spec: spec}
+	return &velerov1.Restore{ObjectMeta: owner.Restore.Meta(nar, name, oadpNamespace, name), Spec: spec}
 }
 
 // NewModifier builds the ConfigMap by which Velero changes what it restores from a tenant's storage location. The allowlist says
@@ -37,7 +30,7 @@ func NewModifier(
 		return nil, err
 	}
 	return &corev1.ConfigMap{
-		ObjectMeta: k8s.RestoreOrigin.Meta(nar, name, oadpNamespace, name),
+		ObjectMeta: owner.Restore.Meta(nar, name, oadpNamespace, name),
 		Data:       map[string]string{policy.RestoreModifierKey: text},
 	}, nil
 }
@@ -49,7 +42,7 @@ func NewDownloadRequest(
 ) *velerov1.DownloadRequest {
 	name := fmt.Sprintf("%s-%s", restore.Name, strings.ToLower(string(file)))
 	return &velerov1.DownloadRequest{
-		ObjectMeta: k8s.RestoreOrigin.Meta(nar, restore.Name, restore.Namespace, name),
+		ObjectMeta: owner.Restore.Meta(nar, restore.Name, restore.Namespace, name),
 		Spec:       velerov1.DownloadRequestSpec{Target: velerov1.DownloadTarget{Kind: file, Name: restore.Name}},
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -82,7 +83,7 @@ func everCreated(nar *oadpv1alpha1.NonAdminRestore) bool {
 
 func (o *Objects) veleroView() contract.VeleroRestoreView {
 	view := contract.VeleroRestoreView{Name: o.RestoreName}
-	if recorded := o.NAR.Status.VeleroRestore; recorded != nil && recorded.Status != nil && recordedName(o.NAR) == o.RestoreName {
+	if recorded := o.NAR.Status.VeleroRestore; recorded != nil && recorded.Status != nil && owner.Claims(o.NAR, o.RestoreName) {
 		view.MirroredPhase = string(recorded.Status.Phase)
 	}
 	if o.Restore == nil {

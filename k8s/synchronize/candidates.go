@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/released"
 )
 
@@ -36,7 +37,7 @@ type Candidate struct {
 func (l *Lists) Candidates(shuffle func(n int, swap func(i, j int))) (candidates []Candidate, untrusted int) {
 	for i := range l.Backups {
 		made := &l.Backups[i]
-		key, ok := OriginOf(made)
+		key, ok := owner.Backup.Proven(made)
 		if _, there := l.NABs[key]; !ok || there || !made.DeletionTimestamp.IsZero() {
 			continue
 		}
@@ -88,6 +89,6 @@ func inTurn(candidates []Candidate) []Candidate {
 
 // MadeFor reports whether the NonAdminBackup that a Velero Backup names was made for it, and nobody has said so on it yet.
 func (l *Lists) MadeFor(made *metav1.PartialObjectMetadata) bool {
-	key, ok := OriginOf(made)
+	key, ok := owner.Backup.Proven(made)
 	return ok && l.NABs[key] == made.Name && State(made) != StateMade && l.presume(made, key.Namespace) != Distrust
 }

@@ -6,12 +6,10 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/k8s/released"
 )
@@ -45,17 +43,6 @@ func SetState(made client.Object, state string) {
 	made.SetAnnotations(annotations)
 }
 
-// OriginOf returns the NonAdminBackup that a Velero Backup names, and false if it names none that could exist, or is not
-// called as what Holdfast makes.
-func OriginOf(made client.Object) (types.NamespacedName, bool) {
-	key, found := k8s.BackupOrigin.Of(made)
-	labels, name := made.GetLabels(), made.GetName()
-	return key, found && k8s.BackupOrigin.Is(made, key.Namespace, key.Name) &&
-		labels[oadpv1alpha1.ManagedByLabel] == oadpv1alpha1.ManagedByLabelValue &&
-		labels[oadpv1alpha1.NabOriginNACUUIDLabel] == name && len(name) <= oadpv1alpha1.MaxNACUUIDLength &&
-		len(validation.IsDNS1123Label(key.Namespace)) == 0 && len(validation.IsDNS1123Subdomain(key.Name)) == 0
-}
-
 // Action is what is to be done about a Velero Backup without a NonAdminBackup.
 type Action string
 
@@ -82,7 +69,7 @@ const (
 // So it is with one that a NonAdminBackup was made for. An entry that was there and is not any more was removed by an
 // administrator: the tenant shall have it again.
 func Decide(made *velerov1.Backup, location *Location, entered bool) Action {
-	key, ok := OriginOf(made)
+	key, ok := owner.Backup.Proven(made)
 	done := made.Status.Phase == velerov1.BackupPhaseCompleted || made.Status.Phase == velerov1.BackupPhasePartiallyFailed
 	switch {
 	case !made.DeletionTimestamp.IsZero(), location == nil, !done, made.Status.CompletionTimestamp == nil:
@@ -112,7 +99,7 @@ func broughtBack(made *velerov1.Backup) bool {
 // NewBackup builds the NonAdminBackup for a Velero Backup that Decide says Make of. Labels, annotations and the wish to be
 // deleted do not come from the store.
 func NewBackup(made *velerov1.Backup, location *Location) *oadpv1alpha1.NonAdminBackup {
-	key, _ := OriginOf(made)
+	key, _ := owner.Backup.Proven(made)
 	spec := made.Spec.DeepCopy()
 	spec.StorageLocation = location.NaBSL
 	spec.IncludedNamespaces, spec.ExcludedNamespaces = []string{key.Namespace}, nil
@@ -121,7 +108,7 @@ func NewBackup(made *velerov1.Backup, location *Location) *oadpv1alpha1.NonAdmin
 	return &oadpv1alpha1.NonAdminBackup{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: key.Namespace, Name: key.Name,
-			Labels: map[string]string{oadpv1alpha1.NabSyncLabel: made.Name},
+			Labels: owner.SyncedLabels(made.Name),
 		},
 		Spec: oadpv1alpha1.NonAdminBackupSpec{BackupSpec: spec},
 	}
@@ -129,7 +116,7 @@ func NewBackup(made *velerov1.Backup, location *Location) *oadpv1alpha1.NonAdmin
 
 // NewEntry is what the ledger is to hold of a Velero Backup.
 func NewEntry(made *velerov1.Backup, reason string, now time.Time) released.Entry {
-	key, _ := k8s.BackupOrigin.Of(made)
+	key, _ := owner.Backup.Hint(made)
 	return released.Entry{
 		Namespace: key.Namespace, Name: key.Name, Location: made.Spec.StorageLocation, Reason: reason,
 		At: now.UTC().Truncate(time.Second),

@@ -10,6 +10,7 @@ import (
 
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/owner"
 )
 
 // Location is what a Velero BackupStorageLocation says of the Backups in it.
@@ -39,26 +40,26 @@ func Locations(ctx context.Context, reader client.Reader, oadpNamespace string) 
 	locations := map[string]*Location{}
 	for i := range list.Items {
 		made := &list.Items[i]
-		var owner *oadpv1alpha1.NonAdminBackupStorageLocation
-		if key, found := k8s.LocationOrigin.Of(made); found {
+		var tenants *oadpv1alpha1.NonAdminBackupStorageLocation
+		if key, found := owner.Location.Hint(made); found {
 			object := &oadpv1alpha1.NonAdminBackupStorageLocation{}
 			exists, err := k8s.Get(ctx, reader, oadpv1alpha1.KindNonAdminBackupStorageLocation, key.Namespace, key.Name, object)
 			if err != nil {
 				return nil, err
 			}
 			if exists {
-				owner = object
+				tenants = object
 			}
 		}
-		locations[made.Name] = locationOf(made, owner)
+		locations[made.Name] = locationOf(made, tenants)
 	}
 	return locations, nil
 }
 
 // locationOf judges a location by the object that it names as its origin, nil if that does not exist.
-func locationOf(made *velerov1.BackupStorageLocation, owner *oadpv1alpha1.NonAdminBackupStorageLocation) *Location {
+func locationOf(made *velerov1.BackupStorageLocation, tenants *oadpv1alpha1.NonAdminBackupStorageLocation) *Location {
 	l := &Location{
-		Name: made.Name, Tenants: k8s.TenantsLocation(made),
+		Name: made.Name, Tenants: owner.Tenants(made),
 		Available: made.Status.Phase == velerov1.BackupStorageLocationPhaseAvailable,
 	}
 	if synced := made.Status.LastSyncedTime; synced != nil {
@@ -67,10 +68,8 @@ func locationOf(made *velerov1.BackupStorageLocation, owner *oadpv1alpha1.NonAdm
 	never := made.Spec.BackupSyncPeriod != nil && made.Spec.BackupSyncPeriod.Duration <= 0
 	l.Looked = never || made.Status.Phase == velerov1.BackupStorageLocationPhaseUnavailable ||
 		(l.Available && !l.LookedAt.IsZero() && !l.LookedAt.Before(made.CreationTimestamp.Time))
-	uid := made.Annotations[oadpv1alpha1.NabslOriginUIDAnnotation]
-	if owner != nil && owner.DeletionTimestamp.IsZero() && k8s.LocationOrigin.Is(made, owner.Namespace, owner.Name) &&
-		made.Labels[oadpv1alpha1.NabslOriginNACUUIDLabel] == made.Name && (uid == "" || uid == string(owner.UID)) {
-		l.Owner, l.NaBSL = owner.Namespace, owner.Name
+	if tenants != nil && tenants.DeletionTimestamp.IsZero() && owner.Location.MadeFor(made, tenants) {
+		l.Owner, l.NaBSL = tenants.Namespace, tenants.Name
 	}
 	return l
 }

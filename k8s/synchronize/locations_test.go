@@ -11,14 +11,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"holdfast.dev/holdfast/activities/fake"
-	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/synchronize"
 )
 
 func tenants() *velerov1.BackupStorageLocation {
 	made := &velerov1.BackupStorageLocation{
-		ObjectMeta: k8s.LocationOrigin.Meta(fake.NaBSL("own"), fake.LocationName("own"), fake.OADPNamespace, fake.LocationName("own")),
+		ObjectMeta: owner.Location.Meta(fake.NaBSL("own"), fake.LocationName("own"), fake.OADPNamespace, fake.LocationName("own")),
 		Status:     velerov1.BackupStorageLocationStatus{Phase: velerov1.BackupStorageLocationPhaseAvailable},
 	}
 	made.Annotations[oadpv1alpha1.NabslOriginUIDAnnotation] = "uid-own"

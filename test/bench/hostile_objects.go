@@ -16,9 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/backup"
+	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/test/env"
 )
 
@@ -131,7 +131,7 @@ func (r *rig) settledCopy(
 	nab *oadpv1alpha1.NonAdminBackup, m *model, key types.NamespacedName,
 ) (*oadpv1alpha1.NonAdminBackup, *velerov1.Backup) {
 	made := copyOf(nab, key)
-	name := k8s.NACUUID(r.stack.ClusterID(), key.Namespace, key.Name, string(made.UID))
+	name := owner.NACUUID(r.stack.ClusterID(), key.Namespace, key.Name, string(made.UID))
 	made.Status.VeleroBackup.Name, made.Status.VeleroBackup.NACUUID = name, name
 	velero := backup.NewVeleroBackup(made, name, env.OADPNamespace, m.velero.Spec)
 	velero.TypeMeta = metav1.TypeMeta{APIVersion: velerov1.SchemeGroupVersion.String(), Kind: "Backup"}

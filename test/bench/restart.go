@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/backup"
+	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/test/env"
 )
 
@@ -105,7 +105,7 @@ func (r *rig) createSettled(ctx context.Context, key types.NamespacedName, m *mo
 	if err := r.client.Create(ctx, nab); err != nil {
 		return err
 	}
-	name := k8s.NACUUID(r.stack.ClusterID(), key.Namespace, key.Name, string(nab.UID))
+	name := owner.NACUUID(r.stack.ClusterID(), key.Namespace, key.Name, string(nab.UID))
 	status := m.nab.Status.DeepCopy()
 	status.VeleroBackup.Name, status.VeleroBackup.NACUUID = name, name
 	bare := nab.DeepCopy()

@@ -18,8 +18,8 @@ import (
 	"holdfast.dev/holdfast/test/env"
 )
 
-// owner is another tenant with a location and a backup in it, and how all of it must look after every attack.
-type owner struct {
+// neighbour is another tenant with a location and a backup in it, and how all of it must look after every attack.
+type neighbour struct {
 	*tenant
 	account  env.Account
 	location *nabsl
@@ -28,9 +28,9 @@ type owner struct {
 	objects  []env.Object
 }
 
-func newOwner(t *testing.T) *owner {
+func newNeighbour(t *testing.T) *neighbour {
 	t.Helper()
-	v := &owner{tenant: newTenant(t, "carol"), account: newAccount(t)}
+	v := &neighbour{tenant: newTenant(t, "carol"), account: newAccount(t)}
 	v.location = v.own(v.account)
 	v.awaitAvailable(v.location)
 	v.completedInto("treasure", "own")
@@ -41,7 +41,7 @@ func newOwner(t *testing.T) *owner {
 	return v
 }
 
-func (v *owner) checkUntouched(t *testing.T) {
+func (v *neighbour) checkUntouched(t *testing.T) {
 	t.Helper()
 	velero, secret := madeFor(t, v.location)
 	assert.Equal(t, v.velero.UID, velero.UID)
@@ -57,7 +57,7 @@ func (v *owner) checkUntouched(t *testing.T) {
 
 func TestALocationCannotReachWhatIsNotTheTenants(t *testing.T) {
 	t.Parallel()
-	victim := newOwner(t)
+	victim := newNeighbour(t)
 	marker := filepath.Join(t.TempDir(), "ran")
 	account := newAccount(t)
 	keys := string(account.CredentialsFile())
@@ -198,7 +198,7 @@ func TestCredentialsThatTurnAreNotCopied(t *testing.T) {
 
 func TestAForgedLocationStatusIsRefused(t *testing.T) {
 	t.Parallel()
-	victim := newOwner(t)
+	victim := newNeighbour(t)
 	for name, attack := range map[string]func(t *testing.T, x *tenant, location *nabsl){
 		"by an edit": func(_ *testing.T, x *tenant, location *nabsl) {
 			x.change(location, `{"metadata":{"labels":{"look":"here"}}}`)
@@ -245,7 +245,7 @@ func TestAForgedLocationStatusIsRefused(t *testing.T) {
 // What the tenant writes in its own namespace says nothing about what Holdfast has made.
 func TestForgedOriginsAndForeignNamesAreRefused(t *testing.T) {
 	t.Parallel()
-	victim := newOwner(t)
+	victim := newNeighbour(t)
 	x := newTenant(t, "dave")
 	origin := metav1.ObjectMeta{
 		Namespace: x.namespace, Name: victim.velero.Name, Labels: victim.velero.Labels, Annotations: victim.velero.Annotations,

@@ -12,7 +12,7 @@ import (
 // A tenant's keys open its own bucket, and Velero uses no others for it: not another tenant's, not its own.
 func TestATenantsKeysOpenNoOtherBucket(t *testing.T) {
 	t.Parallel()
-	victim := newOwner(t)
+	victim := newNeighbour(t)
 	x := newTenant(t, "dave")
 	account := newAccount(t)
 	x.secret("credentials", account.CredentialsFile())

@@ -19,8 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -205,7 +205,7 @@ func locationRef(location *nabsl) contract.ObjectRef {
 
 // nacuuid is the name of all that is made for a location.
 func nacuuid(location *nabsl) string {
-	return k8s.NACUUID(stack.ClusterID(), location.Namespace, location.Name, string(location.UID))
+	return owner.NACUUID(stack.ClusterID(), location.Namespace, location.Name, string(location.UID))
 }
 
 // made reads an object of the OADP namespace as the administrator and reports whether it exists.

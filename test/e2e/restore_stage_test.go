@@ -24,8 +24,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -127,7 +127,7 @@ func restoreCondition(nar *restoring, kind oadpv1alpha1.NonAdminCondition) *meta
 
 // restoreID is the name of all that is made for a restore.
 func restoreID(nar *restoring) string {
-	return k8s.NACUUID(stack.ClusterID(), nar.Namespace, nar.Name, string(nar.UID))
+	return owner.NACUUID(stack.ClusterID(), nar.Namespace, nar.Name, string(nar.UID))
 }
 
 // veleroRestore reads a Velero Restore as the administrator; nil if there is none.

@@ -21,8 +21,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/released"
 	"holdfast.dev/holdfast/k8s/synchronize"
 	"holdfast.dev/holdfast/test/env"
@@ -146,7 +146,7 @@ func forge(t *testing.T, account env.Account, folder, name string, change func(*
 	now := metav1.NewTime(time.Now().Add(-time.Hour).Truncate(time.Second))
 	made := &velerov1.Backup{
 		TypeMeta: metav1.TypeMeta{APIVersion: velerov1.SchemeGroupVersion.String(), Kind: "Backup"},
-		ObjectMeta: k8s.BackupOrigin.Meta(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: folder, Name: "forged"}},
+		ObjectMeta: owner.Backup.Meta(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: folder, Name: "forged"}},
 			name, "velero", name),
 		Spec: velerov1.BackupSpec{IncludedNamespaces: []string{"*"}, TTL: metav1.Duration{Duration: 24 * time.Hour}},
 		Status: velerov1.BackupStatus{

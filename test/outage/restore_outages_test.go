@@ -11,8 +11,8 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/process/points"
 	"holdfast.dev/holdfast/k8s/restore"
 	"holdfast.dev/holdfast/test/env"
@@ -126,7 +126,7 @@ func (c *testCase) awaitVeleroEnd() velerov1.RestorePhase {
 			return false
 		}
 		for i := range list.Items {
-			if key, named := k8s.RestoreOrigin.Of(&list.Items[i]); named && key.Namespace == c.namespace {
+			if key, named := owner.Restore.Hint(&list.Items[i]); named && key.Namespace == c.namespace {
 				phase = list.Items[i].Status.Phase
 				return restore.Finished(phase)
 			}

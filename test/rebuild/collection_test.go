@@ -12,14 +12,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
 // orphaned is the metadata of something made for an object "lost" of namespace shop that never was.
-func orphaned(origin k8s.Origin) metav1.ObjectMeta {
+func orphaned(origin owner.Origin) metav1.ObjectMeta {
 	lost := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "lost"}}
 	name := "shop-lost-" + uuid.NewString()
 	return origin.Meta(lost, name, env.OADPNamespace, name)
@@ -37,24 +37,24 @@ func collected(t *testing.T, r *rig) {
 	now := metav1.Now()
 	ended := velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted, StartTimestamp: &now, CompletionTimestamp: &now}
 	gone := map[string]client.Object{
-		"a copy of a Secret": &corev1.Secret{ObjectMeta: orphaned(k8s.LocationOrigin)},
-		"a location":         &velerov1.BackupStorageLocation{ObjectMeta: orphaned(k8s.LocationOrigin), Spec: unavailable()},
+		"a copy of a Secret": &corev1.Secret{ObjectMeta: orphaned(owner.Location)},
+		"a location":         &velerov1.BackupStorageLocation{ObjectMeta: orphaned(owner.Location), Spec: unavailable()},
 		"an approval request": &oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest{
-			ObjectMeta: orphaned(k8s.LocationOrigin),
+			ObjectMeta: orphaned(owner.Location),
 		},
 		"a restore that has ended": &velerov1.Restore{
-			ObjectMeta: orphaned(k8s.RestoreOrigin), Spec: velerov1.RestoreSpec{BackupName: "none"},
+			ObjectMeta: orphaned(owner.Restore), Spec: velerov1.RestoreSpec{BackupName: "none"},
 			Status: velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted},
 		},
 		"a backup that was refused": &velerov1.Backup{
-			ObjectMeta: orphaned(k8s.BackupOrigin), Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseFailedValidation},
+			ObjectMeta: orphaned(owner.Backup), Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseFailedValidation},
 		},
 	}
-	unmanaged := orphaned(k8s.LocationOrigin)
+	unmanaged := orphaned(owner.Location)
 	delete(unmanaged.Labels, oadpv1alpha1.ManagedByLabel)
 	stays := map[string]client.Object{
 		"a backup with data": &velerov1.Backup{
-			ObjectMeta: orphaned(k8s.BackupOrigin), Status: ended, Spec: velerov1.BackupSpec{StorageLocation: "elsewhere"},
+			ObjectMeta: orphaned(owner.Backup), Status: ended, Spec: velerov1.BackupSpec{StorageLocation: "elsewhere"},
 		},
 		"a Secret that nobody says is ours": &corev1.Secret{ObjectMeta: unmanaged},
 		"a Secret of an administrator's": &corev1.Secret{ObjectMeta: metav1.ObjectMeta{

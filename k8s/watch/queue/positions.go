@@ -17,6 +17,7 @@ import (
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/backup"
 	"holdfast.dev/holdfast/k8s/metrics"
+	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/restore"
 	"holdfast.dev/holdfast/k8s/watch/caches"
 )
@@ -155,7 +156,7 @@ type shown struct {
 
 // line is Velero's queue of one kind.
 type line struct {
-	origin    k8s.Origin
+	origin    owner.Origin
 	made      map[string]client.Object
 	positions map[string]int
 }
@@ -163,7 +164,7 @@ type line struct {
 // change is what an object is to show from now on.
 func (l line) change(s shown) (change, bool) {
 	position := l.positions[s.made]
-	if position == 0 || !l.origin.Is(l.made[s.made], s.object.GetNamespace(), s.object.GetName()) {
+	if position == 0 || !l.origin.Names(l.made[s.made], s.object.GetNamespace(), s.object.GetName()) {
 		return change{}, false // finished, passed or not its own: the workflow's part
 	}
 	return change{object: s.object, position: position}, worthShowing(s.info, position)
@@ -174,7 +175,7 @@ func (p *Positions) ofBackups(ctx context.Context) ([]change, error) {
 	if err := p.Client.List(ctx, &made, client.InNamespace(p.OADPNamespace), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list Velero Backups in the cache: %w", err)
 	}
-	queue := line{origin: k8s.BackupOrigin, made: map[string]client.Object{}, positions: backup.QueuePositions(made.Items)}
+	queue := line{origin: owner.Backup, made: map[string]client.Object{}, positions: backup.QueuePositions(made.Items)}
 	for i := range made.Items {
 		queue.made[made.Items[i].Name] = &made.Items[i]
 	}
@@ -193,7 +194,7 @@ func (p *Positions) ofRestores(ctx context.Context) ([]change, error) {
 	if err := p.Client.List(ctx, &made, client.InNamespace(p.OADPNamespace), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list Velero Restores in the cache: %w", err)
 	}
-	queue := line{origin: k8s.RestoreOrigin, made: map[string]client.Object{}, positions: restore.QueuePositions(made.Items)}
+	queue := line{origin: owner.Restore, made: map[string]client.Object{}, positions: restore.QueuePositions(made.Items)}
 	for i := range made.Items {
 		queue.made[made.Items[i].Name] = &made.Items[i]
 	}

@@ -14,6 +14,7 @@ import (
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/location"
+	"holdfast.dev/holdfast/k8s/owner"
 )
 
 // omitted is the annotation, on trimmed objects alone, that says how large a spec was. seal tells it from one that a tenant
@@ -43,16 +44,11 @@ func omit(object metav1.Object, size int) {
 }
 
 // knownKeys are the labels and annotations that the watcher looks at.
-var knownKeys = append([]string{
-	oadpv1alpha1.OadpLabel, oadpv1alpha1.ManagedByLabel, oadpv1alpha1.NabSyncLabel, oadpv1alpha1.RegistryLabel,
-	oadpv1alpha1.NabOriginNACUUIDLabel, oadpv1alpha1.NabOriginNameAnnotation, oadpv1alpha1.NabOriginNamespaceAnnotation,
-	oadpv1alpha1.NarOriginNACUUIDLabel, oadpv1alpha1.NarOriginNameAnnotation, oadpv1alpha1.NarOriginNamespaceAnnotation,
-	oadpv1alpha1.NadrOriginNACUUIDLabel, oadpv1alpha1.NadrOriginNameAnnotation, oadpv1alpha1.NadrOriginNamespaceAnnotation,
-	oadpv1alpha1.NabslOriginNACUUIDLabel, oadpv1alpha1.NabslOriginNameAnnotation, oadpv1alpha1.NabslOriginNamespaceAnnotation,
-	oadpv1alpha1.NabslOriginUIDAnnotation, oadpv1alpha1.CopiedFromAnnotation, oadpv1alpha1.CopiedVersionAnnotation,
+var knownKeys = slices.Concat(owner.Keys(), location.DecisionAnnotations(), []string{
+	oadpv1alpha1.RegistryLabel, oadpv1alpha1.CopiedFromAnnotation, oadpv1alpha1.CopiedVersionAnnotation,
 	velerov1.BackupNameLabel, velerov1.RestoreNameLabel,
 	fdbv1alpha1.AnnotationClusterVersion, fdbv1alpha1.LabelBackup, fdbv1alpha1.LabelExpiry,
-}, location.DecisionAnnotations()...)
+})
 
 // knownFinalizers are those that the watcher looks at.
 var knownFinalizers = []string{
@@ -115,7 +111,7 @@ func partial(object *metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata
 	kept := &metav1.PartialObjectMetadata{TypeMeta: object.TypeMeta, ObjectMeta: object.ObjectMeta}
 	metadata(kept)
 	kept.Labels = known(kept.Labels)
-	if _, made := kept.Annotations[oadpv1alpha1.NabslOriginNameAnnotation]; kept.Kind == "Secret" && !made {
+	if _, made := owner.Location.Hint(kept); kept.Kind == "Secret" && !made {
 		kept.Labels, kept.Annotations = nil, nil
 	}
 	return kept
@@ -129,7 +125,7 @@ func marks(kept, all map[string]string) map[string]string {
 			break
 		}
 		_, has := kept[key]
-		if !has && (strings.HasPrefix(key, "openshift.io/oadp-nabsl-") || strings.HasPrefix(key, "holdfast.dev/nabsl-")) {
+		if !has && owner.Marks(key) {
 			if kept == nil {
 				kept = map[string]string{}
 			}

@@ -9,6 +9,7 @@ import (
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/backup"
+	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/watch/watched"
 )
 
@@ -44,7 +45,8 @@ func (b *backups) locationEvents() watched.Events {
 	enqueue := func(ctx context.Context, object client.Object, q watched.Queue) {
 		namespace := object.GetNamespace()
 		if velero, ok := object.(*velerov1.BackupStorageLocation); ok {
-			namespace = velero.Annotations[oadpv1alpha1.NabslOriginNamespaceAnnotation]
+			key, _ := owner.Location.Hint(velero)
+			namespace = key.Namespace
 		}
 		if namespace != "" {
 			b.eachBackingOff(ctx, b.adding(q), client.InNamespace(namespace))

@@ -7,9 +7,9 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/backup"
+	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/watch/watched"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -21,7 +21,7 @@ type backups struct {
 
 func newBackups(env *Env) *backups {
 	b := &backups{served[*oadpv1alpha1.NonAdminBackup]{
-		env: env, origin: k8s.BackupOrigin, finalizer: oadpv1alpha1.NabFinalizer, going: backupGoing,
+		env: env, origin: owner.Backup, finalizer: oadpv1alpha1.NabFinalizer, going: backupGoing,
 		made: func() client.Object { return &velerov1.Backup{} }, volumeLabel: velerov1.BackupNameLabel,
 	}}
 	b.Kind = watched.New(watched.Kind[*oadpv1alpha1.NonAdminBackup]{
@@ -39,7 +39,7 @@ func newBackups(env *Env) *backups {
 		},
 		Judge: b.judge,
 		Sweep: watched.Sweep{Compared: []watched.Compared{
-			{Of: &velerov1.Backup{}, In: env.OADPNamespace, Concerns: watched.OriginBy(k8s.BackupOrigin)},
+			{Of: &velerov1.Backup{}, In: env.OADPNamespace, Concerns: watched.OriginBy(owner.Backup)},
 			{Of: &oadpv1alpha1.NonAdminBackup{}, Concerns: watched.Itself},
 		}},
 		Judged: func(nab *oadpv1alpha1.NonAdminBackup) bool { return backingOff(nab) },

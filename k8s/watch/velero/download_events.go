@@ -8,9 +8,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
-	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/download"
+	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/watch/watched"
 )
 
@@ -108,11 +108,11 @@ func (d *downloads) subjectEvents(kind string) watched.Events {
 // veleroSubjectEvents: so may its Velero object, which writes files in a later phase.
 func (d *downloads) veleroSubjectEvents() watched.Events {
 	enqueue := func(ctx context.Context, object client.Object, q watched.Queue) {
-		origin, kind := k8s.BackupOrigin, oadpv1alpha1.KindNonAdminBackup
+		origin, kind := owner.Backup, oadpv1alpha1.KindNonAdminBackup
 		if _, is := object.(*velerov1.Restore); is {
-			origin, kind = k8s.RestoreOrigin, oadpv1alpha1.KindNonAdminRestore
+			origin, kind = owner.Restore, oadpv1alpha1.KindNonAdminRestore
 		}
-		key, named := origin.Of(object)
+		key, named := origin.Hint(object)
 		if !named {
 			return
 		}
@@ -134,7 +134,7 @@ func (d *downloads) veleroSubjectEvents() watched.Events {
 // locationEvents: so may a tenant's storage location that comes or goes.
 func (d *downloads) locationEvents() watched.Events {
 	enqueue := func(ctx context.Context, object client.Object, q watched.Queue) {
-		if key, named := k8s.LocationOrigin.Of(object); named {
+		if key, named := owner.Location.Hint(object); named {
 			d.eachRefused(ctx, q, func(velerov1.DownloadTarget) bool { return true }, client.InNamespace(key.Namespace))
 		}
 	}

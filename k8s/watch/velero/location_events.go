@@ -5,12 +5,12 @@ import (
 	"maps"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/location"
+	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/watch/watched"
 )
 
@@ -104,12 +104,8 @@ func (l *locations) secretChanged(ctx context.Context, secret client.Object, q w
 
 // addOrigin looks at the location that an object of the OADP namespace names as its origin.
 func (l *locations) addOrigin(ctx context.Context, made client.Object, q watched.Queue, force bool) {
-	annotations := made.GetAnnotations()
-	key := types.NamespacedName{
-		Namespace: annotations[oadpv1alpha1.NabslOriginNamespaceAnnotation],
-		Name:      annotations[oadpv1alpha1.NabslOriginNameAnnotation],
-	}
-	if made.GetNamespace() != l.OADPNamespace || !location.IsOrigin(made, key.Namespace, key.Name) {
+	key, _ := owner.Location.Hint(made)
+	if made.GetNamespace() != l.OADPNamespace || !owner.Location.Called(made, key.Namespace, key.Name) {
 		return
 	}
 	object, found := l.Cached(ctx, key)
@@ -117,7 +113,7 @@ func (l *locations) addOrigin(ctx context.Context, made client.Object, q watched
 		l.Add(q, watched.RequestFor(object).Forced(force))
 	}
 	// The one that it was made for may be gone, and another have its name; or it is not there yet: then its own event will come.
-	if origin := annotations[oadpv1alpha1.NabslOriginUIDAnnotation]; origin != "" && origin != string(object.UID) {
-		l.Add(q, watched.Request{Namespace: key.Namespace, Name: key.Name, UID: origin})
+	if owner.Location.ForAnother(made, object) {
+		l.Add(q, watched.Request{Namespace: key.Namespace, Name: key.Name, UID: string(owner.Location.UID(made))})
 	}
 }

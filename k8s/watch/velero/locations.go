@@ -7,9 +7,9 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/location"
+	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/watch/signal"
 	"holdfast.dev/holdfast/k8s/watch/watched"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -39,10 +39,10 @@ func newLocations(env *Env) *locations {
 		Sweep: watched.Sweep{
 			Compared: []watched.Compared{
 				{Of: &oadpv1alpha1.NonAdminBackupStorageLocation{}, Concerns: watched.Itself},
-				{Of: &velerov1.BackupStorageLocation{}, In: env.OADPNamespace, Concerns: watched.OriginBy(k8s.LocationOrigin)},
+				{Of: &velerov1.BackupStorageLocation{}, In: env.OADPNamespace, Concerns: watched.OriginBy(owner.Location)},
 				{
 					Of: &oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest{}, In: env.OADPNamespace,
-					Concerns: watched.OriginBy(k8s.LocationOrigin),
+					Concerns: watched.OriginBy(owner.Location),
 				},
 			},
 			AtOnce: true, // there are few, and by the cache their approvals would be judged otherwise

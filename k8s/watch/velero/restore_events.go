@@ -7,8 +7,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
-	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/restore"
 	"holdfast.dev/holdfast/k8s/watch/watched"
 )
@@ -47,7 +47,7 @@ func (r *restores) backupEvents() watched.Events {
 // veleroBackupEvents: so may its Velero Backup.
 func (r *restores) veleroBackupEvents() watched.Events {
 	enqueue := func(ctx context.Context, object client.Object, q watched.Queue) {
-		if key, named := k8s.BackupOrigin.Of(object); named {
+		if key, named := owner.Backup.Hint(object); named {
 			r.eachBackingOff(ctx, r.adding(q), client.InNamespace(key.Namespace))
 		}
 	}
@@ -67,7 +67,7 @@ func (r *restores) veleroBackupEvents() watched.Events {
 // locationEvents: so may the location that holds it, an administrator's for every tenant.
 func (r *restores) locationEvents() watched.Events {
 	enqueue := func(ctx context.Context, object client.Object, q watched.Queue) {
-		if key, named := k8s.LocationOrigin.Of(object); named {
+		if key, named := owner.Location.Hint(object); named {
 			r.eachBackingOff(ctx, r.adding(q), client.InNamespace(key.Namespace))
 			return
 		}

@@ -6,8 +6,8 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/restore"
 	"holdfast.dev/holdfast/k8s/watch/caches"
 	"holdfast.dev/holdfast/k8s/watch/watched"
@@ -21,7 +21,7 @@ type restores struct {
 
 func newRestores(env *Env) *restores {
 	r := &restores{served[*oadpv1alpha1.NonAdminRestore]{
-		env: env, origin: k8s.RestoreOrigin, finalizer: oadpv1alpha1.NarFinalizer,
+		env: env, origin: owner.Restore, finalizer: oadpv1alpha1.NarFinalizer,
 		going: func(nar *oadpv1alpha1.NonAdminRestore) bool { return !nar.DeletionTimestamp.IsZero() },
 		made:  func() client.Object { return &velerov1.Restore{} }, volumeLabel: velerov1.RestoreNameLabel,
 	}}
@@ -41,7 +41,7 @@ func newRestores(env *Env) *restores {
 		Judge: r.judge,
 		Sweep: watched.Sweep{
 			Compared: []watched.Compared{
-				{Of: &velerov1.Restore{}, In: env.OADPNamespace, Concerns: watched.OriginBy(k8s.RestoreOrigin)},
+				{Of: &velerov1.Restore{}, In: env.OADPNamespace, Concerns: watched.OriginBy(owner.Restore)},
 				{Of: &oadpv1alpha1.NonAdminRestore{}, Concerns: watched.Itself},
 			},
 			Also: r.alsoBackingOff,

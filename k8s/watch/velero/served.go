@@ -6,7 +6,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
-	"holdfast.dev/holdfast/k8s"
+	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/watch/watched"
 )
 
@@ -14,7 +14,7 @@ import (
 type served[T client.Object] struct {
 	*watched.Kind[T]
 	env       *Env
-	origin    k8s.Origin
+	origin    owner.Origin
 	finalizer string
 	// going: the object is, or is to be, deleted in whichever way.
 	going func(T) bool
@@ -39,7 +39,7 @@ func (s *served[T]) eachBackingOff(ctx context.Context, do func(T), matching ...
 
 // of finds the object that a Velero object names as its origin, in the cache.
 func (s *served[T]) of(ctx context.Context, made client.Object) (object T, found bool) {
-	key, named := s.origin.Of(made)
+	key, named := s.origin.Hint(made)
 	if !named {
 		return object, false
 	}

@@ -6,7 +6,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"holdfast.dev/holdfast/k8s"
+	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/watch/caches"
 	"holdfast.dev/holdfast/k8s/watch/signal"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -36,9 +36,9 @@ func Itself(object client.Object) (contract.ObjectRef, bool) {
 }
 
 // OriginBy is for objects that were made for one of the kind.
-func OriginBy(origin k8s.Origin) func(client.Object) (contract.ObjectRef, bool) {
+func OriginBy(origin owner.Origin) func(client.Object) (contract.ObjectRef, bool) {
 	return func(made client.Object) (contract.ObjectRef, bool) {
-		key, named := origin.Of(made)
+		key, named := origin.Hint(made)
 		return contract.ObjectRef{Namespace: key.Namespace, Name: key.Name}, named
 	}
 }

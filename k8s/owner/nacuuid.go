@@ -1,9 +1,10 @@
-package k8s
+package owner
 
 import (
 	"strings"
 
 	"github.com/google/uuid"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 const (
@@ -27,4 +28,24 @@ func NACUUID(cluster, namespace, name, uid string) string {
 	}
 	room := prefixRoom - len(namespace)
 	return namespace + "-" + strings.TrimRight(name[:min(room, len(name))], ".") + "-" + suffix
+}
+
+// Derived reports whether a name is the NACUUID of a tenant's object: nobody else has such a name given.
+func Derived(name, cluster string, of metav1.Object) bool {
+	return name == NACUUID(cluster, of.GetNamespace(), of.GetName(), string(of.GetUID()))
+}
+
+// MayBeTenants reports whether a BackupStorageLocation of that name may have been made for a tenant: it ends as NACUUID ends.
+// So the location of an ordinary backup need not be read.
+func MayBeTenants(name string) bool {
+	if len(name) < uuidLength {
+		return false
+	}
+	_, err := uuid.Parse(name[len(name)-uuidLength:])
+	return err == nil
+}
+
+// MayBeOf reports whether a name that NACUUID gave may be that of an object of the namespace.
+func MayBeOf(name, namespace string) bool {
+	return strings.HasPrefix(name, namespace[:min(prefixRoom, len(namespace))]+"-")
 }

@@ -1,4 +1,4 @@
-package k8s_test
+package owner_test
 
 import (
 	"math/rand/v2"
@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"holdfast.dev/holdfast/k8s"
+	"holdfast.dev/holdfast/k8s/owner"
 )
 
 const (
@@ -42,7 +42,7 @@ func TestNACUUIDIsNamespaceNameAndUUIDInAtMost63Characters(t *testing.T) {
 	}
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
-			got := k8s.NACUUID(cluster, test.namespace, test.name, uid)
+			got := owner.NACUUID(cluster, test.namespace, test.name, uid)
 			assert.Equal(t, test.want+uuidOf, got)
 			requireNameAndLabel(t, got)
 		})
@@ -51,19 +51,19 @@ func TestNACUUIDIsNamespaceNameAndUUIDInAtMost63Characters(t *testing.T) {
 
 // The name is derived, so that it is known before anything is written and no second object can be made.
 func TestNACUUIDTellsApartWhatIsNotTheSame(t *testing.T) {
-	name := k8s.NACUUID(cluster, "team", "nightly", uid)
-	assert.Equal(t, name, k8s.NACUUID(cluster, "team", "nightly", uid), "the same object")
+	name := owner.NACUUID(cluster, "team", "nightly", uid)
+	assert.Equal(t, name, owner.NACUUID(cluster, "team", "nightly", uid), "the same object")
 	parsed, err := uuid.Parse(strings.TrimPrefix(name, "team-nightly-"))
 	require.NoError(t, err)
 	assert.Equal(t, uuid.Version(5), parsed.Version())
 
 	seen := map[string]string{name: "the object itself"}
 	for title, other := range map[string]string{
-		"another cluster":                      k8s.NACUUID("east", "team", "nightly", uid),
-		"recreated under its old name":         k8s.NACUUID(cluster, "team", "nightly", "ffffffff-6b1c-4a55-9d52-2a9c7f0f1e11"),
-		"another name":                         k8s.NACUUID(cluster, "team", "weekly", "2"),
-		"another namespace":                    k8s.NACUUID(cluster, "crew", "nightly", "3"),
-		"namespace and name divided elsewhere": k8s.NACUUID(cluster, "team-nightly", "x", "4"),
+		"another cluster":                      owner.NACUUID("east", "team", "nightly", uid),
+		"recreated under its old name":         owner.NACUUID(cluster, "team", "nightly", "ffffffff-6b1c-4a55-9d52-2a9c7f0f1e11"),
+		"another name":                         owner.NACUUID(cluster, "team", "weekly", "2"),
+		"another namespace":                    owner.NACUUID(cluster, "crew", "nightly", "3"),
+		"namespace and name divided elsewhere": owner.NACUUID(cluster, "team-nightly", "x", "4"),
 	} {
 		assert.NotContains(t, seen, other, title)
 		seen[other] = title
@@ -73,8 +73,8 @@ func TestNACUUIDTellsApartWhatIsNotTheSame(t *testing.T) {
 // Long names agree in all that is left of them: only the UUID tells them apart.
 func TestCutNamesStayApart(t *testing.T) {
 	long := strings.Repeat("n", 63)
-	assert.NotEqual(t, k8s.NACUUID(cluster, long, "a", "1"), k8s.NACUUID(cluster, long, "a", "2"))
-	assert.NotEqual(t, k8s.NACUUID(cluster, long, "a", "1"), k8s.NACUUID("east", long, "a", "1"))
+	assert.NotEqual(t, owner.NACUUID(cluster, long, "a", "1"), owner.NACUUID(cluster, long, "a", "2"))
+	assert.NotEqual(t, owner.NACUUID(cluster, long, "a", "1"), owner.NACUUID("east", long, "a", "1"))
 }
 
 func requireNameAndLabel(t *testing.T, name string) {
@@ -100,7 +100,7 @@ func TestNACUUIDIsANameAndALabelForEveryObject(t *testing.T) {
 			continue
 		}
 		judged++
-		requireNameAndLabel(t, k8s.NACUUID(cluster, namespace, name, uid))
+		requireNameAndLabel(t, owner.NACUUID(cluster, namespace, name, uid))
 	}
 	require.Greater(t, judged, 500, "too few of the random names were names")
 }
@@ -114,10 +114,10 @@ func FuzzNACUUID(f *testing.F) {
 		if len(validation.IsDNS1123Label(namespace)) > 0 || len(validation.IsDNS1123Subdomain(name)) > 0 {
 			t.Skip("the API server takes no such object")
 		}
-		got := k8s.NACUUID(cluster, namespace, name, uid)
+		got := owner.NACUUID(cluster, namespace, name, uid)
 		requireNameAndLabel(t, got)
 		require.True(t, strings.HasPrefix(got, namespace[:min(25, len(namespace))]+"-"), got)
-		require.Equal(t, got, k8s.NACUUID(cluster, namespace, name, uid))
-		require.NotEqual(t, got, k8s.NACUUID(cluster, namespace, name, uid+"2"))
+		require.Equal(t, got, owner.NACUUID(cluster, namespace, name, uid))
+		require.NotEqual(t, got, owner.NACUUID(cluster, namespace, name, uid+"2"))
 	})
 }

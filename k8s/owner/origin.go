@@ -1,0 +1,136 @@
+package owner
+
+import (
+	"reflect"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+)
+
+// Origin is how an object in the OADP namespace says for which tenant's object of one kind it was made.
+type Origin struct {
+	namespaceAnnotation, nameAnnotation, nacuuidLabel string
+	// uidAnnotation is not on what the OADP non-admin controller has made.
+	uidAnnotation string
+}
+
+// Origins, by the kind of the tenant's object.
+var (
+	Backup = Origin{
+		namespaceAnnotation: oadpv1alpha1.NabOriginNamespaceAnnotation,
+		nameAnnotation:      oadpv1alpha1.NabOriginNameAnnotation,
+		nacuuidLabel:        oadpv1alpha1.NabOriginNACUUIDLabel,
+	}
+	Restore = Origin{
+		namespaceAnnotation: oadpv1alpha1.NarOriginNamespaceAnnotation,
+		nameAnnotation:      oadpv1alpha1.NarOriginNameAnnotation,
+		nacuuidLabel:        oadpv1alpha1.NarOriginNACUUIDLabel,
+	}
+	Location = Origin{
+		namespaceAnnotation: oadpv1alpha1.NabslOriginNamespaceAnnotation,
+		nameAnnotation:      oadpv1alpha1.NabslOriginNameAnnotation,
+		nacuuidLabel:        oadpv1alpha1.NabslOriginNACUUIDLabel,
+		uidAnnotation:       oadpv1alpha1.NabslOriginUIDAnnotation,
+	}
+	Download = Origin{
+		namespaceAnnotation: oadpv1alpha1.NadrOriginNamespaceAnnotation,
+		nameAnnotation:      oadpv1alpha1.NadrOriginNameAnnotation,
+		nacuuidLabel:        oadpv1alpha1.NadrOriginNACUUIDLabel,
+	}
+)
+
+// validValue reports whether an annotation can be the name of an object or a namespace. (The OADP non-admin controller takes
+// names of up to 252 characters.)
+func validValue(value string) bool { return len(value) > 0 && len(value) <= 253 }
+
+// Hint returns the tenant's object that made may concern, and false if it speaks of none.
+func (o Origin) Hint(made metav1.Object) (types.NamespacedName, bool) {
+	annotations := made.GetAnnotations()
+	key := types.NamespacedName{Namespace: annotations[o.namespaceAnnotation], Name: annotations[o.nameAnnotation]}
+	return key, validValue(key.Namespace) && validValue(key.Name)
+}
+
+// Named returns the tenant's object for which made says that it was made.
+func (o Origin) Named(made metav1.Object) (types.NamespacedName, bool) {
+	key, hinted := o.Hint(made)
+	return key, hinted && made.GetLabels()[oadpv1alpha1.OadpLabel] == oadpv1alpha1.OadpLabelValue
+}
+
+// Names reports whether made, which may be nil, says that it was made for the tenant's object of that name.
+func (o Origin) Names(made metav1.Object, namespace, name string) bool {
+	if made == nil || reflect.ValueOf(made).IsNil() {
+		return false
+	}
+	key, named := o.Named(made)
+	return named && key == types.NamespacedName{Namespace: namespace, Name: name}
+}
+
+// Called is Names of an object that has the name which it was given: it is no copy.
+func (o Origin) Called(made metav1.Object, namespace, name string) bool {
+	return o.Names(made, namespace, name) && o.called(made)
+}
+
+func (o Origin) called(made metav1.Object) bool {
+	return made.GetLabels()[o.nacuuidLabel] == made.GetName()
+}
+
+// UID is that of the tenant's object for which made says that it was made; empty if it does not say.
+func (o Origin) UID(made metav1.Object) types.UID {
+	return types.UID(made.GetAnnotations()[o.uidAnnotation])
+}
+
+// ForAnother reports whether made says by a UID that it was made for another object than of, which has the name that it names.
+func (o Origin) ForAnother(made, of metav1.Object) bool {
+	uid := o.UID(made)
+	return uid != "" && uid != of.GetUID()
+}
+
+// MadeFor is Called, for that object and no other of its name.
+func (o Origin) MadeFor(made, of metav1.Object) bool {
+	return o.Called(made, of.GetNamespace(), of.GetName()) && !o.ForAnother(made, of)
+}
+
+// Proven returns the tenant's object that made was made for, which may be gone. It is false unless all that Holdfast, or the OADP
+// non-admin controller, writes on what it makes is there, and the object named could exist.
+func (o Origin) Proven(made metav1.Object) (types.NamespacedName, bool) {
+	key, named := o.Named(made)
+	return key, named && o.called(made) && len(made.GetName()) <= oadpv1alpha1.MaxNACUUIDLength &&
+		made.GetLabels()[oadpv1alpha1.ManagedByLabel] == oadpv1alpha1.ManagedByLabelValue &&
+		len(validation.IsDNS1123Label(key.Namespace)) == 0 && len(validation.IsDNS1123Subdomain(key.Name)) == 0
+}
+
+// Label is the key of the label that is on all that was made for objects of the kind.
+func (o Origin) Label() string { return o.nacuuidLabel }
+
+// Labels are on all that was made under a NACUUID, and select it.
+func (o Origin) Labels(nacuuid string) map[string]string {
+	return map[string]string{oadpv1alpha1.OadpLabel: oadpv1alpha1.OadpLabelValue, o.nacuuidLabel: nacuuid}
+}
+
+// Meta returns the metadata of an object to be made in the OADP namespace for a tenant's object with that NACUUID.
+func (o Origin) Meta(of metav1.Object, nacuuid, namespace, name string) metav1.ObjectMeta {
+	made := metav1.ObjectMeta{
+		Namespace: namespace, Name: name, Labels: o.Labels(nacuuid),
+		Annotations: map[string]string{o.namespaceAnnotation: of.GetNamespace(), o.nameAnnotation: of.GetName()},
+	}
+	made.Labels[oadpv1alpha1.ManagedByLabel] = oadpv1alpha1.ManagedByLabelValue
+	if o.uidAnnotation != "" {
+		made.Annotations[o.uidAnnotation] = string(of.GetUID())
+	}
+	return made
+}
+
+// Keys are those of all labels and annotations by which this package decides.
+func Keys() []string {
+	keys := []string{oadpv1alpha1.OadpLabel, oadpv1alpha1.ManagedByLabel, oadpv1alpha1.NabSyncLabel}
+	for _, o := range []Origin{Backup, Restore, Location, Download} {
+		keys = append(keys, o.nacuuidLabel, o.nameAnnotation, o.namespaceAnnotation)
+		if o.uidAnnotation != "" {
+			keys = append(keys, o.uidAnnotation)
+		}
+	}
+	return keys
+}
