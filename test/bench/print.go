@@ -50,6 +50,7 @@ func (r *report) printBursts(out io.Writer) {
 	row("writes per backup", number("%.2f", func(b *burstReport) float64 { return b.WritesPerBackup }))
 	row("queue position patches per backup", number("%.2f", func(b *burstReport) float64 { return b.QueuePatchesPerBackup }))
 	row("requests per backup", number("%.2f", func(b *burstReport) float64 { return b.RequestsPerBackup }))
+	row("requests by the clock, a second", number("%.2f", func(b *burstReport) float64 { return b.ByTheClockPerSecond }))
 	row("history events, mean", number("%.1f", func(b *burstReport) float64 { return b.History.Events }))
 	row("history events, most", number("%.0f", func(b *burstReport) float64 { return float64(b.History.EventsMax) }))
 	row("history bytes, mean", number("%.0f", func(b *burstReport) float64 { return b.History.Bytes }))
@@ -73,7 +74,7 @@ func (r *report) printBursts(out io.Writer) {
 // printRequests shows what the largest burst asked of the API server.
 func (r *report) printRequests(out io.Writer) {
 	largest := slices.MaxFunc(r.Bursts, func(a, b *burstReport) int { return cmp.Compare(a.Backups, b.Backups) })
-	fmt.Fprintf(out, "\nRequests per backup at %d:\n", largest.Backups)
+	fmt.Fprintf(out, "\nRequests per backup at %d, and those by the clock:\n", largest.Backups)
 	for _, kind := range slices.Sorted(maps.Keys(largest.RequestsByVerb)) {
 		fmt.Fprintf(out, "  %6.2f  %s\n", largest.RequestsByVerb[kind], kind)
 	}

@@ -32,12 +32,13 @@ type burstReport struct {
 	ToStatusP50 millis `json:"toStatusP50Ms"`
 	ToStatusP95 millis `json:"toStatusP95Ms"`
 	ToStatusMax millis `json:"toStatusMaxMs"`
-	// Reads are gets and lists, without those of probes. Writes are those that the API server took, without the watchers' lease;
-	// queue positions are apart. Requests are all of them, also those that come by the clock.
+	// Requests are those for the backups: reads and writes that the API server took, and others that it refused. Apart are queue
+	// positions, and what the processes ask by the clock, however many backups there are.
 	ReadsPerBackup         float64            `json:"readsPerBackup"`
 	WritesPerBackup        float64            `json:"writesPerBackup"`
 	QueuePatchesPerBackup  float64            `json:"queuePositionPatchesPerBackup"`
 	RequestsPerBackup      float64            `json:"requestsPerBackup"`
+	ByTheClockPerSecond    float64            `json:"requestsByTheClockPerSecond"`
 	RequestsByVerb         map[string]float64 `json:"requestsPerBackupByVerb"`
 	History                historyReport      `json:"history"`
 	Processes              map[string]usage   `json:"processes"`
@@ -133,14 +134,17 @@ func (r *rig) countRequests(b *burstReport, since time.Time) error {
 	if err != nil {
 		return err
 	}
-	all, reads, writes, positions := 0, 0, 0, 0
+	served, reads, writes, positions, byTheClock := 0, 0, 0, 0, 0
+	last := since
 	kinds := map[string]int{}
 	for _, request := range requests {
 		ours := request.User == env.HoldfastWorker || request.User == env.HoldfastWatcher
 		if !ours || request.At.Before(since) || request.Verb == "watch" {
 			continue
 		}
-		all++
+		if request.At.After(last) {
+			last = request.At
+		}
 		resource := request.Resource
 		if request.Subresource != "" {
 			resource += "/" + request.Subresource
@@ -150,23 +154,35 @@ func (r *rig) countRequests(b *burstReport, since time.Time) error {
 		}
 		kinds[request.Verb+" "+resource]++
 		switch {
-		case (request.Verb == "get" || request.Verb == "list") && request.Resource != "":
-			reads++
-		case !request.Wrote() || request.Resource == "leases":
 		case request.User == env.HoldfastWatcher && request.Resource == oadpv1alpha1.ResourceNonAdminBackups:
 			positions++
-		default:
+			continue
+		case asksByTheClock(request):
+			byTheClock++
+			continue
+		case request.Verb == "get" || request.Verb == "list":
+			reads++
+		case request.Wrote():
 			writes++
 		}
+		served++
 	}
 	each := func(count int) float64 { return float64(count) / float64(b.Backups) }
-	b.RequestsPerBackup, b.ReadsPerBackup = each(all), each(reads)
+	b.RequestsPerBackup, b.ReadsPerBackup = each(served), each(reads)
 	b.WritesPerBackup, b.QueuePatchesPerBackup = each(writes), each(positions)
+	b.ByTheClockPerSecond = float64(byTheClock) / last.Sub(since).Seconds()
 	b.RequestsByVerb = map[string]float64{}
 	for kind, count := range kinds {
 		b.RequestsByVerb[kind] = each(count)
 	}
 	return nil
+}
+
+// asksByTheClock: a probe, a lease, whether another controller is there, or, of a watcher, anything: it reads from its cache, but
+// for the policy every other second.
+func asksByTheClock(request env.AuditedRequest) bool {
+	return request.Resource == "" || request.Resource == "leases" || request.Resource == "deployments" ||
+		request.User == env.HoldfastWatcher
 }
 
 // sampled histories are read of each burst.
