@@ -35,15 +35,15 @@ type FDBCoordination struct {
 
 // Register makes the activities known to a worker under their wire names.
 func (c *FDBCoordination) Register(registry worker.ActivityRegistry) {
-	register(registry, contract.ActivityAskFDBCluster, c.Ask)
-	register(registry, contract.ActivityAskFDBContainer, c.AskContainer)
-	register(registry, contract.ActivityTellFDBThrottle, c.Tell)
+	register(registry, contract.AskFDBCluster, c.Ask)
+	register(registry, contract.AskFDBContainer, c.AskContainer)
+	registerEffect(registry, contract.TellFDBThrottle, c.Tell)
 	c.RegisterShared(registry)
 }
 
 // RegisterShared makes known what the owners and guards themselves need, for the workers of contract.SharedTaskQueue.
 func (c *FDBCoordination) RegisterShared(registry worker.ActivityRegistry) {
-	register(registry, contract.ActivityDescribeWorkflows, c.Describe)
+	register(registry, contract.DescribeWorkflows, c.Describe)
 }
 
 // Ask sends the ask to the owner of a FoundationDB cluster, which it starts if it does not run, and waits for the answer.

@@ -28,9 +28,9 @@ type FDBExpiryCoordination struct {
 
 // Register makes the activities known to a worker under their wire names.
 func (c *FDBExpiryCoordination) Register(registry worker.ActivityRegistry) {
-	register(registry, contract.ActivityTellFDBExpiryQueue, c.TellQueue)
-	register(registry, contract.ActivityStartFDBExpiry, c.StartTurn)
-	register(registry, contract.ActivityTellFDBTurn, c.TellTurn)
+	registerEffect(registry, contract.TellFDBExpiryQueue, c.TellQueue)
+	registerEffect(registry, contract.StartFDBExpiry, c.StartTurn)
+	registerEffect(registry, contract.TellFDBTurn, c.TellTurn)
 }
 
 // TellQueue signals the request to the queue, which it starts if it does not run.

@@ -103,7 +103,7 @@ func TestATurnIsStartedOnce(t *testing.T) {
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
 			s := &turnStarter{err: test.err}
-			err := s.run(contract.ActivityStartFDBExpiry, in)
+			err := s.run(contract.StartFDBExpiry.Name, in)
 			if test.want == "" {
 				require.NoError(t, err)
 			} else {
@@ -130,11 +130,11 @@ func TestTheQueueAndTheBackupAreTold(t *testing.T) {
 	request := contract.FDBQueueRequest{Cluster: "west", Ref: ledgerRef, Job: contract.FDBJobDelete}
 	report := contract.FDBTurnReport{Ref: ledgerRef, Turn: 7, Ended: true, Outcome: contract.FDBTurnDone}
 	result := contract.FDBExpiryResult{Job: contract.FDBJobExpire, Turn: 7, At: 9, Outcome: contract.FDBTurnDone, Reason: "Expired"}
-	require.NoError(t, s.run(contract.ActivityTellFDBExpiryQueue, request))
-	require.NoError(t, s.run(contract.ActivityTellFDBTurn, contract.FDBTurnTidings{
+	require.NoError(t, s.run(contract.TellFDBExpiryQueue.Name, request))
+	require.NoError(t, s.run(contract.TellFDBTurn.Name, contract.FDBTurnTidings{
 		Cluster: "west", Ref: ledgerRef, Report: &report, Result: &result,
 	}))
-	require.NoError(t, s.run(contract.ActivityTellFDBTurn, contract.FDBTurnTidings{Cluster: "west", Ref: ledgerRef}), "nothing to tell")
+	require.NoError(t, s.run(contract.TellFDBTurn.Name, contract.FDBTurnTidings{Cluster: "west", Ref: ledgerRef}), "nothing to tell")
 	toQueue := func(name string, payload any) sentSignal {
 		return sentSignal{
 			"west/fdb-expiry-queue", name, payload,
@@ -166,10 +166,10 @@ func TestWhatCouldNotBeToldIsSaid(t *testing.T) {
 		Cluster: "west", Ref: ledgerRef, Report: &contract.FDBTurnReport{Ref: ledgerRef}, Result: &contract.FDBExpiryResult{},
 	}
 	s := &turnStarter{failing: contract.SignalExpiryResult}
-	require.ErrorContains(t, s.run(contract.ActivityTellFDBTurn, tidings), "tell the workflow of shop/ledger how its turn ended: away")
+	require.ErrorContains(t, s.run(contract.TellFDBTurn.Name, tidings), "tell the workflow of shop/ledger how its turn ended: away")
 	assert.Empty(t, s.signals, "the queue is told when the backup knows")
 	s = &turnStarter{failing: contract.SignalExpiryTurn}
-	require.ErrorContains(t, s.run(contract.ActivityTellFDBTurn, tidings), "tell the queue of expirations: away")
+	require.ErrorContains(t, s.run(contract.TellFDBTurn.Name, tidings), "tell the queue of expirations: away")
 }
 
 // The activity is asked to start turn 1000 now.
@@ -202,7 +202,7 @@ func TestATurnThatRanWhenItWasAskedForIsNotStartedAgain(t *testing.T) {
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
 			s := &turnStarter{there: test.there, unknown: test.unknown}
-			err := s.run(contract.ActivityStartFDBExpiry, contract.FDBExpiryInput{Cluster: "west", Ref: ledgerRef, Turn: 1000})
+			err := s.run(contract.StartFDBExpiry.Name, contract.FDBExpiryInput{Cluster: "west", Ref: ledgerRef, Turn: 1000})
 			assert.Equal(t, test.starts, len(s.started) > 0)
 			if test.want == "" {
 				require.NoError(t, err)
@@ -218,7 +218,7 @@ func TestATurnIsCountedWhenItsResultIsTold(t *testing.T) {
 	result := contract.FDBExpiryResult{Job: contract.FDBJobDelete, Turn: 100, At: 190, Outcome: contract.FDBTurnNotYet}
 	tell := func(tidings contract.FDBTurnTidings) func() {
 		tidings.Cluster, tidings.Ref = "west", ledgerRef
-		return func() { require.NoError(t, (&turnStarter{}).run(contract.ActivityTellFDBTurn, tidings)) }
+		return func() { require.NoError(t, (&turnStarter{}).run(contract.TellFDBTurn.Name, tidings)) }
 	}
 	took := metricstest.Sum(t, seconds)
 	assert.InDelta(t, 1, metricstest.Counted(t, turns, tell(contract.FDBTurnTidings{Result: &result})), 0)

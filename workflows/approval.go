@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"holdfast.dev/holdfast/k8s/location"
+	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/entity"
 )
@@ -89,7 +90,7 @@ func (r *approvalRun) advanceLocked(ctx workflow.Context) (entity.Step, error) {
 }
 
 func (r *approvalRun) take(ctx workflow.Context, step entity.Step) (contract.ApprovalView, error) {
-	view, err := localFirst[contract.ApprovalView](ctx, r.options, step.Activity, step.Summary, contract.ApprovalStep{Ref: r.in.Ref})
+	view, err := call.LocalFirst(ctx, r.options.Limits, approvalSteps.Activity(step), contract.ApprovalStep{Ref: r.in.Ref})
 	if err == nil {
 		r.view, r.loaded = view, true
 	}
@@ -108,9 +109,10 @@ func nextApprovalStep(view contract.ApprovalView) entity.Step {
 
 // The steps of a StorageLocationApproval.
 var (
-	stepRefreshApproval = entity.Act(contract.ActivityRefreshApproval, "Read the approval request")
-	stepAdvanceApproval = entity.Act(contract.ActivityAdvanceApproval, "Carry out what was decided or asked")
-	stepDecideApproval  = entity.Act(contract.ActivityDecideApproval, "Write the decision to the approval request")
+	approvalSteps entity.Steps[contract.ApprovalStep, contract.ApprovalView]
+
+	stepRefreshApproval = approvalSteps.Act(contract.RefreshApproval)
+	stepAdvanceApproval = approvalSteps.Act(contract.AdvanceApproval)
 )
 
 func validateDecision(request contract.DecisionRequest) error {
@@ -147,7 +149,7 @@ func (r *approvalRun) carryOut(ctx workflow.Context, step contract.DecisionStep)
 		return contract.DecisionOutcome{}, err
 	}
 	defer r.mutex.Unlock()
-	view, err := durable[contract.ApprovalView](ctx, r.options, stepDecideApproval.Activity, stepDecideApproval.Summary, step)
+	view, err := call.Durable(ctx, r.options.Limits, contract.DecideApproval, step)
 	refused := err
 	if temporal.IsCanceledError(refused) {
 		return contract.DecisionOutcome{}, refused
@@ -190,7 +192,7 @@ func (r *approvalRun) drainDecisions(ctx workflow.Context) error {
 		case temporal.IsCanceledError(err):
 			return err
 		case err != nil:
-			r.refused = fmt.Sprintf("the last decision by signal (%s) was refused: %s", request.Decision, cause(err))
+			r.refused = fmt.Sprintf("the last decision by signal (%s) was refused: %s", request.Decision, call.Cause(err))
 		default:
 			r.refused = ""
 		}

@@ -118,7 +118,7 @@ func replaceRefresh(s *scenario, part func(contract.ApprovalView)) {
 		view, err := s.world.Locations.RefreshApproval(ctx, step)
 		part(view)
 		return view, err
-	}, activity.RegisterOptions{Name: contract.ActivityRefreshApproval, DisableAlreadyRegisteredCheck: true})
+	}, activity.RegisterOptions{Name: contract.RefreshApproval.Name, DisableAlreadyRegisteredCheck: true})
 }
 
 // A signal or an Update that comes while the last activity runs is read before the workflow ends.
@@ -207,7 +207,7 @@ func TestStepsOfAnApprovalThatComeToNothingEndTheRun(t *testing.T) {
 	world := situations()["first request"].make(t)
 	steps := 0
 	s := newRun(world)
-	for _, name := range []string{contract.ActivityRefreshApproval, contract.ActivityAdvanceApproval} {
+	for _, name := range []string{contract.RefreshApproval.Name, contract.AdvanceApproval.Name} {
 		s.RegisterActivityWithOptions(func(context.Context, contract.ApprovalStep) (contract.ApprovalView, error) {
 			if steps++; steps == 10 {
 				s.SetContinueAsNewSuggested(true)

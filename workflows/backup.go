@@ -3,6 +3,7 @@ package workflows
 import (
 	"go.temporal.io/sdk/workflow"
 
+	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/entity"
 )
@@ -59,7 +60,7 @@ func (r *backupRun) take(ctx workflow.Context, step entity.Step) (contract.Backu
 }
 
 func (r *backupRun) do(ctx workflow.Context, step entity.Step, attempt int) error {
-	view, err := localFirst[contract.BackupView](ctx, r.options, step.Activity, step.Summary,
+	view, err := call.LocalFirst(ctx, r.options.Limits, backupSteps.Activity(step),
 		contract.BackupStep{Ref: r.in.Ref, Attempt: attempt, Volumes: r.in.Volumes})
 	if err != nil {
 		return err
@@ -105,7 +106,7 @@ func (r *backupRun) checkStall(ctx workflow.Context) workflow.Future {
 	if r.view.Flow == 0 || r.view.Velero.Phase != inProgress {
 		return nil
 	}
-	return checkStall(ctx, stepCheckVeleroStall, contract.BackupStep{Ref: r.in.Ref})
+	return checkStall(ctx, contract.CheckVeleroStall, contract.BackupStep{Ref: r.in.Ref})
 }
 
 // keepRetryTimer has a timer run for the attempt that failed last, if one is to be followed by another.

@@ -300,7 +300,7 @@ func TestSignalDuringTheLastActivityIsRead(t *testing.T) {
 			s.SignalWorkflow(contract.SignalChanged, contract.Changed{Reason: "during the last activity"})
 		}
 		return view, err
-	}, activity.RegisterOptions{Name: contract.ActivityRefreshBackup, DisableAlreadyRegisteredCheck: true})
+	}, activity.RegisterOptions{Name: contract.RefreshBackup.Name, DisableAlreadyRegisteredCheck: true})
 	s.run(t)
 	assert.Greater(t, refreshes, last, "the signal was not read")
 	accepted := condition(s.world.Read(name))

@@ -15,8 +15,6 @@ const (
 	collectionPoll     = 30 * time.Second
 )
 
-const collectionSummary = "Delete what was made for objects that are gone"
-
 // GarbageCollection deletes, once, what was made for objects of tenants that are gone. A Schedule starts it. After a rebuild
 // Velero must have looked into the storage locations first, and the NonAdminBackups of what it found must be made: this
 // makes them itself, so that no other run need be waited for. Waiting costs one small activity at a time. Tenants whose stores
@@ -44,7 +42,7 @@ func collect(
 ) (contract.CollectionResult, error) {
 	ask := func(probe bool) (contract.CollectionResult, error) {
 		in.Probe = probe
-		return pass[contract.CollectionResult](ctx, options, contract.ActivityCollectOrphans, collectionSummary, in)
+		return pass(ctx, options.Limits, contract.CollectOrphans, in)
 	}
 	if seen, err := ask(true); err != nil || seen.Waiting != "" {
 		return seen, err

@@ -6,15 +6,18 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"holdfast.dev/holdfast/k8s/download"
+	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/entity"
 )
 
 // The steps of a NonAdminDownloadRequest.
 var (
-	stepRefreshDownload = entity.Act(contract.ActivityRefreshDownload, "Read the request and hand on Velero's answer")
-	stepRequestDownload = entity.Act(contract.ActivityRequestDownload, "Look whose the file is and ask Velero for a URL")
-	stepRemoveDownload  = entity.Act(contract.ActivityRemoveDownload, "Delete what is over")
+	downloadSteps entity.Steps[contract.DownloadStep, contract.DownloadView]
+
+	stepRefreshDownload = downloadSteps.Act(contract.RefreshDownload)
+	stepRequestDownload = downloadSteps.Act(contract.RequestDownload)
+	stepRemoveDownload  = downloadSteps.Act(contract.RemoveDownload)
 )
 
 // nextDownloadStep decides what a download request needs: one that is over goes, one without a verdict gets it, with the
@@ -65,7 +68,7 @@ func (r *downloadRun) Pass(ctx workflow.Context) (entity.Outcome, error) {
 }
 
 func (r *downloadRun) take(ctx workflow.Context, step entity.Step) (contract.DownloadView, error) {
-	view, err := localFirst[contract.DownloadView](ctx, r.options, step.Activity, step.Summary, contract.DownloadStep{Ref: r.in.Ref})
+	view, err := call.LocalFirst(ctx, r.options.Limits, downloadSteps.Activity(step), contract.DownloadStep{Ref: r.in.Ref})
 	if err == nil {
 		r.view = view
 	}

@@ -6,6 +6,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"holdfast.dev/holdfast/k8s/fdb"
+	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/entity"
 )
@@ -105,8 +106,8 @@ func (r *fdbBackupRun) settled() bool {
 // pass is the seed's five stages, once. The later ones run whatever the earlier ones found.
 func (r *fdbBackupRun) pass(ctx workflow.Context) error {
 	r.undue = false
-	err := r.short(ctx, contract.ActivityObserveFDBBackup, "Read the backup, its cluster and its Secret",
-		contract.FDBBackupStep{Ref: r.in.Ref})
+	err := r.see(call.LocalFirst(ctx, r.options.Limits, contract.ObserveFDBBackup,
+		contract.FDBBackupStep{Ref: r.in.Ref}))
 	if err != nil {
 		return err
 	}
@@ -123,8 +124,8 @@ func (r *fdbBackupRun) pass(ctx workflow.Context) error {
 	}
 	r.refused = ""
 	if fdb.AgentsDue(r.view) {
-		err := r.short(ctx, contract.ActivityApplyFDBAgents, "Make the agents' Deployment as the spec says",
-			contract.FDBBackupStep{Ref: r.in.Ref})
+		err := r.see(call.LocalFirst(ctx, r.options.Limits, contract.ApplyFDBAgents,
+			contract.FDBBackupStep{Ref: r.in.Ref}))
 		if err != nil {
 			return err
 		}
@@ -152,7 +153,7 @@ func (r *fdbBackupRun) publish(ctx workflow.Context) error {
 		Ref: r.in.Ref, Generation: r.view.Generation,
 		Conditions: fdb.Judge(situation, r.failed), Backups: fdb.Merge(situation), Expiry: r.memory().Result,
 	}
-	if err := r.short(ctx, contract.ActivityPublishFDBBackup, "Write the status", findings); err != nil {
+	if err := r.see(call.LocalFirst(ctx, r.options.Limits, contract.PublishFDBBackup, findings)); err != nil {
 		return err
 	}
 	r.memory().Result = nil

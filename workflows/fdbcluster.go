@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -231,21 +232,19 @@ func fdbCommandRun(operation contract.FDBOperation) time.Duration {
 
 // runFDBCommand runs a command on the asker's queue, once: after an end that tells nothing the state has to be read again.
 func runFDBCommand(ctx workflow.Context, ask contract.FDBAsk) contract.FDBOutcome {
-	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+	run := contract.RunFDBCommand
+	switch ask.Command.Operation {
+	case contract.FDBRestoreStart, contract.FDBRestoreAbort:
+		run = contract.RunFDBRestoreCommand
+	}
+	outcome, err := call.Execute(ctx, workflow.ActivityOptions{
 		TaskQueue:              ask.Queue,
 		ScheduleToStartTimeout: contract.FDBCommandStart,
 		StartToCloseTimeout:    fdbCommandRun(ask.Command.Operation),
 		HeartbeatTimeout:       fdbCommandHeartbeat,
 		RetryPolicy:            &temporal.RetryPolicy{MaximumAttempts: 1},
-		Summary:                fdbCommandSummary(*ask.Command, ask.Member.Name),
-	})
-	activity := contract.ActivityRunFDBCommand
-	switch ask.Command.Operation {
-	case contract.FDBRestoreStart, contract.FDBRestoreAbort:
-		activity = contract.ActivityRunFDBRestoreCommand
-	}
-	var outcome contract.FDBOutcome
-	if err := workflow.ExecuteActivity(ctx, activity, *ask.Command).Get(ctx, &outcome); err != nil {
+	}, run.WithSummary(fdbCommandSummary(*ask.Command, ask.Member.Name)), *ask.Command)
+	if err != nil {
 		return contract.FDBOutcome{Trouble: fdbTroubleOf(err, ask)}
 	}
 	return outcome

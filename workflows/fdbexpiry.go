@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"holdfast.dev/holdfast/k8s/fdb"
+	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/entity"
 )
@@ -68,7 +69,7 @@ func (r *fdbExpiryRun) serve(ctx workflow.Context) error {
 		case temporal.IsCanceledError(broken):
 			result = fdb.TurnEnded(r.in.Job, contract.FDBTurnFailed, "the workflow of the turn was cancelled")
 		case broken != nil:
-			result = fdb.TurnEnded(r.in.Job, contract.FDBTurnFailed, cause(broken))
+			result = fdb.TurnEnded(r.in.Job, contract.FDBTurnFailed, call.Cause(broken))
 			broken = nil
 		}
 		result.Job, result.Turn = r.in.Job, r.in.Turn
@@ -104,7 +105,7 @@ const prepareRounds = 5
 // not go, or there are always others, nothing is done in this turn.
 func (r *fdbExpiryRun) prepare(ctx workflow.Context) error {
 	for range prepareRounds {
-		plan, err := localFirst[contract.FDBExpiryPlan](ctx, r.options, contract.ActivityPlanFDBExpiry, "Find out what is to be done",
+		plan, err := call.LocalFirst(ctx, r.options.Limits, contract.PlanFDBExpiry,
 			contract.FDBExpiryStep{Ref: r.in.Ref, Job: r.in.Job, Turn: r.in.Turn})
 		if err != nil {
 			return err

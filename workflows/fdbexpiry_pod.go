@@ -7,6 +7,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"holdfast.dev/holdfast/k8s/fdb"
+	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -51,7 +52,7 @@ func (r *fdbExpiryRun) work(ctx workflow.Context, step contract.FDBPodStep) (*co
 		what = "deletes the data"
 	}
 	r.step = &contract.FDBPodStep{Ref: step.Ref, Turn: step.Turn, Number: step.Number}
-	pod, err := localFirst[contract.FDBPodView](ctx, r.options, contract.ActivityApplyFDBPod, "Make the pod that "+what, step)
+	pod, err := call.LocalFirst(ctx, r.options.Limits, contract.ApplyFDBPod.WithSummary("Make the pod that "+what), step)
 	if err != nil {
 		return nil, "", err
 	}
@@ -135,7 +136,7 @@ func (r *fdbExpiryRun) wait(ctx workflow.Context, longest time.Duration) error {
 
 // observe reads the pod live.
 func (r *fdbExpiryRun) observe(ctx workflow.Context, step contract.FDBPodStep) error {
-	pod, err := localFirst[contract.FDBPodView](ctx, r.options, contract.ActivityObserveFDBPod, "Look at the pod", step)
+	pod, err := call.LocalFirst(ctx, r.options.Limits, contract.ObserveFDBPod, step)
 	if err == nil {
 		r.see(pod)
 	}
@@ -144,7 +145,7 @@ func (r *fdbExpiryRun) observe(ctx workflow.Context, step contract.FDBPodStep) e
 
 // remove has the pod deleted. It may take its time to go. Its result goes with it: that must be known for good before.
 func (r *fdbExpiryRun) remove(ctx workflow.Context, step contract.FDBPodStep) error {
-	pod, err := recorded[contract.FDBPodView](ctx, r.options, contract.ActivityDeleteFDBPod, "Delete the pod", step)
+	pod, err := call.Recorded(ctx, r.options.Limits, contract.DeleteFDBPod, step)
 	if err == nil {
 		r.see(pod)
 	}

@@ -243,7 +243,7 @@ func TestAPodOfBeforeIsWaitedFor(t *testing.T) {
 		r := w.run()
 		w.lingers = 0
 		again := w.plans[0]
-		r.OnActivity(contract.ActivityPlanFDBExpiry, mock.Anything, mock.Anything).Return(
+		r.OnActivity(contract.PlanFDBExpiry.Name, mock.Anything, mock.Anything).Return(
 			func(context.Context, contract.FDBExpiryStep) (contract.FDBExpiryPlan, error) {
 				leftover(w, "lab-7-1", 0)
 				return again, nil

@@ -239,7 +239,7 @@ func (w *turnWorld) run() *turnRun {
 	r.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: turnID})
 	workflows.Register(r, w.options)
 	add := func(name string, do any) { r.RegisterActivityWithOptions(do, activity.RegisterOptions{Name: name}) }
-	add(contract.ActivityPlanFDBExpiry, func(context.Context, contract.FDBExpiryStep) (contract.FDBExpiryPlan, error) {
+	add(contract.PlanFDBExpiry.Name, func(context.Context, contract.FDBExpiryStep) (contract.FDBExpiryPlan, error) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		plan := w.plans[0]
@@ -248,15 +248,15 @@ func (w *turnWorld) run() *turnRun {
 		}
 		return plan, nil
 	})
-	add(contract.ActivityApplyFDBPod, w.apply)
-	add(contract.ActivityObserveFDBPod, func(_ context.Context, step contract.FDBPodStep) (contract.FDBPodView, error) {
+	add(contract.ApplyFDBPod.Name, w.apply)
+	add(contract.ObserveFDBPod.Name, func(_ context.Context, step contract.FDBPodStep) (contract.FDBPodView, error) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		return w.view(podName(step)), nil
 	})
-	add(contract.ActivityDeleteFDBPod, w.remove)
-	add(contract.ActivityAskFDBContainer, w.guard)
-	add(contract.ActivityTellFDBTurn, w.tell)
+	add(contract.DeleteFDBPod.Name, w.remove)
+	add(contract.AskFDBContainer.Name, w.guard)
+	add(contract.TellFDBTurn.Name, w.tell)
 	return r
 }
 

@@ -6,6 +6,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	fdbrestore "holdfast.dev/holdfast/k8s/fdb/restore"
+	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/entity"
 )
@@ -83,8 +84,8 @@ func (r *fdbRestoreRun) Drain() int {
 // pass looks, does what is due, and says what it found.
 func (r *fdbRestoreRun) pass(ctx workflow.Context) error {
 	r.undue, r.failed, r.busy = false, nil, ""
-	err := r.short(ctx, contract.ActivityObserveFDBRestore, "Read the restore, its clusters, its backup and its Secret",
-		contract.FDBRestoreStep{Ref: r.in.Ref})
+	err := r.see(call.LocalFirst(ctx, r.options.Limits, contract.ObserveFDBRestore,
+		contract.FDBRestoreStep{Ref: r.in.Ref}))
 	if err != nil || fdbrestore.Settled(r.view) {
 		return err
 	}
@@ -107,7 +108,7 @@ func (r *fdbRestoreRun) pass(ctx workflow.Context) error {
 func (r *fdbRestoreRun) publish(ctx workflow.Context) error {
 	situation := r.situation(ctx)
 	findings := fdbrestore.Find(situation, r.in.Ref, r.failed)
-	if err := r.short(ctx, contract.ActivityPublishFDBRestore, "Write the status", findings); err != nil {
+	if err := r.see(call.LocalFirst(ctx, r.options.Limits, contract.PublishFDBRestore, findings)); err != nil {
 		return err
 	}
 	found := fdbrestore.Signature(findings)
@@ -139,7 +140,7 @@ func (r *fdbRestoreRun) release(ctx workflow.Context) error {
 		Aborted: r.seen.Trouble == nil && r.seen.Restore != nil && r.seen.Restore.State == fdbrestore.StateAborted,
 	}
 	return lastWords(ctx, note, func() error {
-		return r.short(ctx, contract.ActivityReleaseFDBRestore, "Let the object go", release)
+		return r.see(call.LocalFirst(ctx, r.options.Limits, contract.ReleaseFDBRestore, release))
 	})
 }
 

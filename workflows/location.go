@@ -6,6 +6,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/entity"
 )
@@ -40,15 +41,14 @@ type locationRun struct {
 	waited contract.LocationView
 }
 
-// locationSteps limits the local activities of a pass: they all run again after a kill.
-const locationSteps = 4
+// locationStepsInRow limits the local activities of a pass: they all run again after a kill.
+const locationStepsInRow = 4
 
 // Pass implements entity.Object. What comes to nothing again and again is held by somebody: the next pass looks anew.
 func (r *locationRun) Pass(ctx workflow.Context) (entity.Outcome, error) {
 	step := stepRefreshLocation
-	for range locationSteps {
-		view, err := localFirst[contract.LocationView](ctx, r.options, step.Activity, step.Summary,
-			contract.LocationStep{Ref: r.in.Ref})
+	for range locationStepsInRow {
+		view, err := call.LocalFirst(ctx, r.options.Limits, locationSteps.Activity(step), contract.LocationStep{Ref: r.in.Ref})
 		if err != nil {
 			return entity.Waiting, err
 		}

@@ -8,12 +8,14 @@ import (
 
 // The steps of a NonAdminBackupStorageLocation.
 var (
-	stepRefreshLocation  = entity.Act(contract.ActivityRefreshLocation, "Read the location and mirror Velero's status")
-	stepAdmitLocation    = entity.Act(contract.ActivityAdmitLocation, "Validate the spec and ask for approval")
-	stepSyncLocation     = entity.Act(contract.ActivitySyncLocation, "Copy the Secret and write the Velero BackupStorageLocation")
-	stepWithdrawLocation = entity.Act(contract.ActivityWithdrawLocation, "Remove the Velero BackupStorageLocation and the Secret")
-	stepDeleteLocation   = entity.Act(contract.ActivityDeleteLocation, "Delete all that was made for the location")
-	stepReleaseLocation  = entity.Act(contract.ActivityReleaseLocation, "Release the finalizer")
+	locationSteps entity.Steps[contract.LocationStep, contract.LocationView]
+
+	stepRefreshLocation  = locationSteps.Act(contract.RefreshLocation)
+	stepAdmitLocation    = locationSteps.Act(contract.AdmitLocation)
+	stepSyncLocation     = locationSteps.Act(contract.SyncLocation)
+	stepWithdrawLocation = locationSteps.Act(contract.WithdrawLocation)
+	stepDeleteLocation   = locationSteps.Act(contract.DeleteLocation)
+	stepReleaseLocation  = locationSteps.Act(contract.ReleaseLocation)
 )
 
 // nextLocationStep is the flow chart of seed 001.

@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/entity"
 )
@@ -56,7 +57,7 @@ func (r *restoreRun) Pass(ctx workflow.Context) (entity.Outcome, error) {
 }
 
 func (r *restoreRun) take(ctx workflow.Context, step entity.Step) (contract.RestoreView, error) {
-	view, err := localFirst[contract.RestoreView](ctx, r.options, step.Activity, step.Summary,
+	view, err := call.LocalFirst(ctx, r.options.Limits, restoreSteps.Activity(step),
 		contract.RestoreStep{Ref: r.in.Ref, Volumes: r.in.Volumes})
 	if err == nil {
 		r.view = view
@@ -134,5 +135,5 @@ func (r *restoreRun) checkStall(ctx workflow.Context) workflow.Future {
 	if r.view.Velero.Phase != inProgress || r.view.Velero.Deleting {
 		return nil
 	}
-	return checkStall(ctx, stepCheckRestoreStall, contract.RestoreStep{Ref: r.in.Ref})
+	return checkStall(ctx, contract.CheckRestoreStall, contract.RestoreStep{Ref: r.in.Ref})
 }

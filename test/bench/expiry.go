@@ -86,9 +86,9 @@ func runExpiryRound(backups int) (*expiryRound, error) {
 	r := &expiryRound{env: suite.NewTestWorkflowEnvironment(), backups: backups, turns: map[contract.ObjectRef]int{}}
 	r.env.SetTestTimeout(5 * time.Minute)
 	workflows.Register(r.env, workflows.Options{FDBExpiryMinInterval: 24 * time.Hour})
-	r.env.RegisterActivityWithOptions(r.find, activity.RegisterOptions{Name: contract.ActivityFindFDBExpiries})
-	r.env.RegisterActivityWithOptions(r.begin, activity.RegisterOptions{Name: contract.ActivityStartFDBExpiry})
-	r.env.RegisterActivityWithOptions(r.describe, activity.RegisterOptions{Name: contract.ActivityDescribeWorkflows})
+	r.env.RegisterActivityWithOptions(r.find, activity.RegisterOptions{Name: contract.FindFDBExpiries.Name})
+	r.env.RegisterActivityWithOptions(r.begin, activity.RegisterOptions{Name: contract.StartFDBExpiry.Name})
+	r.env.RegisterActivityWithOptions(r.describe, activity.RegisterOptions{Name: contract.DescribeWorkflows.Name})
 	r.env.SetOnLocalActivityCompletedListener(func(*activity.Info, converter.EncodedValue, error) { r.count(1) })
 	r.env.SetOnTimerScheduledListener(func(string, time.Duration) { r.count(1) })
 	r.env.SetOnTimerFiredListener(func(string) { r.count(1 + eventsOfTask) })

@@ -128,13 +128,13 @@ var backupScenarios = []scenario{
 
 // leftOut are the activities that no scenario comes to, and why.
 var leftOut = map[string]string{
-	contract.ActivityCreateBackup: "part of start-backup since flow 1; only runs that have begun before call it",
-	contract.ActivityCheckVeleroStall: "comes by the clock, as often as there is time, so that two runs differ without a kill; " +
+	contract.CreateBackup.Name: "part of start-backup since flow 1; only runs that have begun before call it",
+	contract.CheckVeleroStall.Name: "comes by the clock, as often as there is time, so that two runs differ without a kill; " +
 		"it writes one condition, and its DownloadRequest is removed by Velero if it cannot do it itself",
-	contract.ActivityCheckRestoreStall: "as check-velero-stall",
-	contract.ActivitySynchronizeBackups: "comes by a Schedule, for all namespaces at once; each of its writes is judged by a live read, " +
+	contract.CheckRestoreStall.Name: "as check-velero-stall",
+	contract.SynchronizeBackups.Name: "comes by a Schedule, for all namespaces at once; each of its writes is judged by a live read, " +
 		"and what a run has not come to is the next one's (TestAProcessThatDiesBeforeTheMarkIsMadeUpFor)",
-	contract.ActivityCollectOrphans: "as synchronize-backups; each deletion stands by itself",
+	contract.CollectOrphans.Name: "as synchronize-backups; each deletion stands by itself",
 }
 
 // allActivities returns the names of all activities that a worker has.

@@ -16,14 +16,16 @@ const (
 	SignalDecide = "decide"
 )
 
+type approvalActivity = Activity[ApprovalStep, ApprovalView]
+
 // Activities of the StorageLocationApproval workflow. Each but the last takes an ApprovalStep; all return the ApprovalView
 // after their effect, and may be repeated at any time.
-const (
-	ActivityRefreshApproval = "refresh-approval"
-	// ActivityAdvanceApproval writes what is due to the approval request, see location.NextApproval.
-	ActivityAdvanceApproval = "advance-approval"
-	// ActivityDecideApproval writes a decision to the approval request, as kubectl would. It takes a DecisionStep.
-	ActivityDecideApproval = "decide-approval"
+var (
+	RefreshApproval = approvalActivity{"refresh-approval", "Read the approval request"}
+	// AdvanceApproval writes what is due to the approval request, see location.NextApproval.
+	AdvanceApproval = approvalActivity{"advance-approval", "Carry out what was decided or asked"}
+	// DecideApproval writes a decision to the approval request, as kubectl would.
+	DecideApproval = Activity[DecisionStep, ApprovalView]{"decide-approval", "Write the decision to the approval request"}
 )
 
 // Decision is what an administrator can decide.
@@ -71,7 +73,7 @@ type DecisionRequest struct {
 	ResourceVersion string `json:"resourceVersion"`
 }
 
-// DecisionStep is the input of ActivityDecideApproval.
+// DecisionStep is the input of DecideApproval.
 type DecisionStep struct {
 	Ref     ObjectRef       `json:"ref"`
 	Request DecisionRequest `json:"request"`

@@ -14,21 +14,23 @@ const (
 	QueryState = "state"
 )
 
+type backupActivity = Activity[BackupStep, BackupView]
+
 // Activities of the NonAdminBackup workflow. Each takes a BackupStep, returns the BackupView after its effect, and may
 // be repeated at any time.
-const (
-	ActivityRefreshBackup       = "refresh-backup"
-	ActivityStartBackup         = "start-backup"
-	ActivityCheckVeleroStall    = "check-velero-stall"
-	ActivityMarkBackupDeleting  = "mark-backup-deleting"
-	ActivityRequestDeletion     = "request-velero-deletion"
-	ActivityWithdrawBackup      = "withdraw-velero-backup"
-	ActivityDeleteVeleroObjects = "delete-velero-objects"
-	ActivityReleaseBackup       = "release-backup"
+var (
+	RefreshBackup       = backupActivity{"refresh-backup", "Read the backup and mirror Velero's status"}
+	StartBackup         = backupActivity{"start-backup", "Validate the spec and create the Velero Backup"}
+	CheckVeleroStall    = backupActivity{"check-velero-stall", "Look whether Velero has finished without saying so"}
+	MarkBackupDeleting  = backupActivity{"mark-backup-deleting", "Announce the deletion"}
+	RequestDeletion     = backupActivity{"request-velero-deletion", "Ask Velero to delete the backup with its data"}
+	WithdrawBackup      = backupActivity{"withdraw-velero-backup", "Withdraw the Velero Backup before it starts"}
+	DeleteVeleroObjects = backupActivity{"delete-velero-objects", "Delete the Velero objects, keep the data"}
+	ReleaseBackup       = backupActivity{"release-backup", "Release the finalizer"}
 
-	// Both are part of ActivityStartBackup since flow 1; admit-backup also judges a spec edited after the creation.
-	ActivityAdmitBackup  = "admit-backup"
-	ActivityCreateBackup = "create-velero-backup"
+	// Both are part of StartBackup since flow 1; admit-backup also judges a spec edited after the creation.
+	AdmitBackup  = backupActivity{"admit-backup", "Validate the spec"}
+	CreateBackup = backupActivity{"create-velero-backup", "Create the Velero Backup"}
 )
 
 // BackupFlow numbers the way in which the NonAdminBackup workflow goes about its work. Each view carries the number of the
@@ -59,9 +61,9 @@ type BackupInput struct {
 // BackupStep is the input of every activity that serves a NonAdminBackup.
 type BackupStep struct {
 	Ref ObjectRef `json:"ref"`
-	// Attempt numbers the DeleteBackupRequest that ActivityRequestDeletion makes, from 1; other activities ignore it.
+	// Attempt numbers the DeleteBackupRequest that RequestDeletion makes, from 1; other activities ignore it.
 	Attempt int `json:"attempt,omitempty"`
-	// Volumes: the backup has PodVolumeBackups or DataUploads to be counted; ActivityRefreshBackup lists them only then.
+	// Volumes: the backup has PodVolumeBackups or DataUploads to be counted; RefreshBackup lists them only then.
 	Volumes bool `json:"volumes,omitempty"`
 }
 

@@ -4,9 +4,12 @@ package contract
 const (
 	// WorkflowCollection is the workflow type of one garbage collection. Input: CollectionInput, result: CollectionResult.
 	WorkflowCollection = "GarbageCollection"
-	// ActivityCollectOrphans deletes what was made for objects of tenants that are gone. It takes a CollectionInput, returns a
-	// CollectionResult, and may be repeated at any time.
-	ActivityCollectOrphans = "collect-orphans"
+)
+
+// The activities.
+var (
+	// CollectOrphans deletes what was made for objects of tenants that are gone.
+	CollectOrphans = Activity[CollectionInput, CollectionResult]{"collect-orphans", "Delete what was made for objects that are gone"}
 )
 
 // CollectionInput starts one garbage collection.

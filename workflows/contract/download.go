@@ -8,12 +8,14 @@ const (
 	KubernetesKindDownload = "NonAdminDownloadRequest"
 )
 
+type downloadActivity = Activity[DownloadStep, DownloadView]
+
 // Activities of the NonAdminDownloadRequest workflow. Each takes a DownloadStep, returns the DownloadView after its effect,
 // and may be repeated at any time.
-const (
-	ActivityRefreshDownload = "refresh-download"
-	ActivityRequestDownload = "request-velero-download"
-	ActivityRemoveDownload  = "remove-download"
+var (
+	RefreshDownload = downloadActivity{"refresh-download", "Read the request and hand on Velero's answer"}
+	RequestDownload = downloadActivity{"request-velero-download", "Look whose the file is and ask Velero for a URL"}
+	RemoveDownload  = downloadActivity{"remove-download", "Delete what is over"}
 )
 
 // DownloadInput starts, and continues, the workflow of one NonAdminDownloadRequest.

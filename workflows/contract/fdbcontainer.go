@@ -11,8 +11,12 @@ const (
 	UpdateFDBContainer = "ask"
 	// ErrorFDBContainerInvalid is the type of the error that refuses an FDBContainerAsk which can never be answered. Not retryable.
 	ErrorFDBContainerInvalid = "FDBContainerInvalid"
-	// ActivityAskFDBContainer sends an FDBContainerAsk to the guard, which it starts if need be, and returns its FDBContainerAnswer.
-	ActivityAskFDBContainer = "ask-fdb-container"
+)
+
+// The activities.
+var (
+	// AskFDBContainer asks the guard, which it starts if need be.
+	AskFDBContainer = Activity[FDBContainerAsk, FDBContainerAnswer]{Name: "ask-fdb-container"}
 )
 
 // FDBContainerID returns the workflow ID of a container's guard. container is host:port/bucket/path.

@@ -18,15 +18,20 @@ const (
 	UpdateSetExpiryLimit = "set-limit"
 	// ErrorFDBQueueInvalid is the type of the error that refuses an Update which can never be carried out. Not retryable.
 	ErrorFDBQueueInvalid = "FDBQueueInvalid"
+)
 
-	// ActivityTellFDBExpiryQueue takes an FDBQueueRequest and signals it to the queue, which it starts if need be.
-	ActivityTellFDBExpiryQueue = "tell-fdb-expiry-queue"
-	// ActivityStartFDBExpiry takes an FDBExpiryInput and starts the turn's workflow. That it runs already is success. An error that
-	// is not retryable says that Temporal will never take it.
-	ActivityStartFDBExpiry = "start-fdb-expiry"
-	// ActivityFindFDBExpiries takes an FDBExpiryQueueInput, of which it needs the cluster, and returns FDBExpiriesFound: what the
-	// objects and pods tell. A queue that Temporal has lost is refilled by it, and no turn is begun beside a pod that runs.
-	ActivityFindFDBExpiries = "find-fdb-expiries"
+// The activities.
+var (
+	// TellFDBExpiryQueue signals the queue, which it starts if need be.
+	TellFDBExpiryQueue = Activity[FDBQueueRequest, None]{Name: "tell-fdb-expiry-queue"}
+	// StartFDBExpiry starts the turn's workflow. That it runs already is success. An error that is not retryable says that
+	// Temporal will never take it.
+	StartFDBExpiry = Activity[FDBExpiryInput, None]{Name: "start-fdb-expiry"}
+	// FindFDBExpiries returns what the objects and pods of the cluster tell. A queue that Temporal has lost is refilled by it, and
+	// no turn is begun beside a pod that runs.
+	FindFDBExpiries = Activity[FDBExpiryQueueInput, FDBExpiriesFound]{
+		"find-fdb-expiries", "Find the backups that expire or are deleted",
+	}
 )
 
 // FDBExpiryQueueID returns the workflow ID of a Kubernetes cluster's queue of expirations.

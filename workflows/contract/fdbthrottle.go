@@ -9,11 +9,17 @@ const (
 	SignalSlot = "slot"
 	// SignalSlotGranted tells a backup that it has a slot. Payload: FDBSlotGrant.
 	SignalSlotGranted = "slot-granted"
-	// ActivityTellFDBThrottle takes an FDBSlotRequest and signals it to the throttle, which it starts if need be.
-	ActivityTellFDBThrottle = "tell-fdb-throttle"
-	// ActivityFindFirstSnapshots takes an FDBThrottleInput, of which it needs the cluster, and returns, as FDBHolders, the backups
-	// that are in their first snapshot, or about to start one, as far as their objects tell.
-	ActivityFindFirstSnapshots = "find-first-snapshots"
+)
+
+// The activities.
+var (
+	// TellFDBThrottle signals the throttle, which it starts if need be.
+	TellFDBThrottle = Activity[FDBSlotRequest, None]{Name: "tell-fdb-throttle"}
+	// FindFirstSnapshots returns the cluster's backups that are in their first snapshot, or about to start one, as far as their
+	// objects tell.
+	FindFirstSnapshots = Activity[FDBThrottleInput, FDBHolders]{
+		"find-first-snapshots", "Find the backups that are in their first snapshot",
+	}
 )
 
 // FDBThrottleID returns the workflow ID of a Kubernetes cluster's throttle of first snapshots.

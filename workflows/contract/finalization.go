@@ -16,16 +16,19 @@ const (
 )
 
 // Activities of the RestoreFinalization workflow. Each may be repeated at any time.
-const (
-	// ActivityPlanFinalization finds out what is to be done. Input: FinalizationStep, result: FinalizationPlan.
-	ActivityPlanFinalization = "plan-finalization"
-	// ActivityRunFinalizationTask does one task. Input: FinalizationTaskStep, result: FinalizationOutcome.
-	ActivityRunFinalizationTask = "run-finalization-task"
-	// ActivityPublishFinalization adds what the tasks found to the results in the object store. Input:
-	// FinalizationPublication, result: FinalizationPublished.
-	ActivityPublishFinalization = "publish-finalization"
-	// ActivityRecordFinalization writes the status. Input: FinalizationRecord, no result.
-	ActivityRecordFinalization = "record-finalization"
+var (
+	// PlanFinalization finds out what is to be done.
+	PlanFinalization = Activity[FinalizationStep, FinalizationPlan]{
+		"plan-finalization", "Find out what is to be done after the restore",
+	}
+	// RunFinalizationTask does one task.
+	RunFinalizationTask = Activity[FinalizationTaskStep, FinalizationOutcome]{Name: "run-finalization-task"}
+	// PublishFinalization adds what the tasks found to the results in the object store.
+	PublishFinalization = Activity[FinalizationPublication, FinalizationPublished]{
+		"publish-finalization", "Add what was found to the restore's results",
+	}
+	// RecordFinalization writes the status.
+	RecordFinalization = Activity[FinalizationRecord, FinalizationResult]{Name: "record-finalization"}
 )
 
 // Types of application errors of these activities.
@@ -52,7 +55,7 @@ type FinalizationResult struct {
 	Errors   int `json:"errors,omitempty"`
 }
 
-// FinalizationStep is the input of ActivityPlanFinalization.
+// FinalizationStep is the input of PlanFinalization.
 type FinalizationStep struct {
 	Ref ObjectRef `json:"ref"`
 }
@@ -79,7 +82,7 @@ type PlannedTask struct {
 	Timeout time.Duration `json:"timeout"`
 }
 
-// FinalizationTaskStep is the input of ActivityRunFinalizationTask.
+// FinalizationTaskStep is the input of RunFinalizationTask.
 type FinalizationTaskStep struct {
 	Ref  ObjectRef `json:"ref"`
 	Task string    `json:"task"`
@@ -116,7 +119,7 @@ type FinalizationOutcome struct {
 	Refused int `json:"refused,omitempty"`
 }
 
-// FinalizationPublication is the input of ActivityPublishFinalization.
+// FinalizationPublication is the input of PublishFinalization.
 type FinalizationPublication struct {
 	Ref   ObjectRef        `json:"ref"`
 	Tasks []PublishedLines `json:"tasks,omitempty"`

@@ -18,8 +18,8 @@ func TestWireNamesOfFinalizationsStayAsTheyAre(t *testing.T) {
 		"NotYet", "ObjectStoreUnavailable",
 	}, []string{
 		contract.WorkflowFinalization, string(contract.KindFinalization),
-		contract.ActivityPlanFinalization, contract.ActivityRunFinalizationTask, contract.ActivityPublishFinalization,
-		contract.ActivityRecordFinalization,
+		contract.PlanFinalization.Name, contract.RunFinalizationTask.Name, contract.PublishFinalization.Name,
+		contract.RecordFinalization.Name,
 		contract.ErrorNotYet, contract.ErrorObjectStore,
 	})
 }

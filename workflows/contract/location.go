@@ -9,15 +9,17 @@ const (
 	KubernetesKindLocation = "NonAdminBackupStorageLocation"
 )
 
+type locationActivity = Activity[LocationStep, LocationView]
+
 // Activities of the NonAdminBackupStorageLocation workflow. Each takes a LocationStep, returns the LocationView after its
 // effect, and may be repeated at any time.
-const (
-	ActivityRefreshLocation  = "refresh-location"
-	ActivityAdmitLocation    = "admit-location"
-	ActivitySyncLocation     = "sync-location"
-	ActivityWithdrawLocation = "withdraw-location"
-	ActivityDeleteLocation   = "delete-location"
-	ActivityReleaseLocation  = "release-location"
+var (
+	RefreshLocation  = locationActivity{"refresh-location", "Read the location and mirror Velero's status"}
+	AdmitLocation    = locationActivity{"admit-location", "Validate the spec and ask for approval"}
+	SyncLocation     = locationActivity{"sync-location", "Copy the Secret and write the Velero BackupStorageLocation"}
+	WithdrawLocation = locationActivity{"withdraw-location", "Remove the Velero BackupStorageLocation and the Secret"}
+	DeleteLocation   = locationActivity{"delete-location", "Delete all that was made for the location"}
+	ReleaseLocation  = locationActivity{"release-location", "Release the finalizer"}
 )
 
 // LocationInput starts, and continues, the workflow of one NonAdminBackupStorageLocation.

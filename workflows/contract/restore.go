@@ -14,15 +14,17 @@ const (
 // it, as MetricResourceTimeouts.
 const MetricRestorePhase = "holdfast_restore_phase_seconds"
 
+type restoreActivity = Activity[RestoreStep, RestoreView]
+
 // Activities of the NonAdminRestore workflow. Each takes a RestoreStep, returns the RestoreView after its effect, and may
 // be repeated at any time.
-const (
-	ActivityRefreshRestore    = "refresh-restore"
-	ActivityStartRestore      = "start-restore"
-	ActivityAdmitRestore      = "admit-restore"
-	ActivityCheckRestoreStall = "check-velero-restore-stall"
-	ActivityDeleteRestore     = "delete-velero-restore"
-	ActivityReleaseRestore    = "release-restore"
+var (
+	RefreshRestore    = restoreActivity{"refresh-restore", "Read the restore and mirror Velero's status"}
+	StartRestore      = restoreActivity{"start-restore", "Validate the spec and create the Velero Restore"}
+	AdmitRestore      = restoreActivity{"admit-restore", "Validate the spec"}
+	CheckRestoreStall = restoreActivity{"check-velero-restore-stall", "Look whether Velero has finished without saying so"}
+	DeleteRestore     = restoreActivity{"delete-velero-restore", "Delete the Velero Restore"}
+	ReleaseRestore    = restoreActivity{"release-restore", "Release the finalizer"}
 )
 
 // RestoreInput starts, and continues, the workflow of one NonAdminRestore.
@@ -42,7 +44,7 @@ type RestoreInput struct {
 // RestoreStep is the input of every activity that serves a NonAdminRestore.
 type RestoreStep struct {
 	Ref ObjectRef `json:"ref"`
-	// Volumes: the restore has PodVolumeRestores or DataDownloads to be counted; ActivityRefreshRestore lists them only then.
+	// Volumes: the restore has PodVolumeRestores or DataDownloads to be counted; RefreshRestore lists them only then.
 	Volumes bool `json:"volumes,omitempty"`
 }
 

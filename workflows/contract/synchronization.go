@@ -5,9 +5,14 @@ const (
 	// WorkflowSynchronization is the workflow type of one synchronization. Input: SynchronizationInput, result:
 	// SynchronizationResult.
 	WorkflowSynchronization = "BackupSynchronization"
-	// ActivitySynchronizeBackups makes NonAdminBackups for what Velero has found in the object stores. It takes a
-	// SynchronizationInput, returns a SynchronizationResult, and may be repeated at any time.
-	ActivitySynchronizeBackups = "synchronize-backups"
+)
+
+// The activities.
+var (
+	// SynchronizeBackups makes NonAdminBackups for what Velero has found in the object stores.
+	SynchronizeBackups = Activity[SynchronizationInput, SynchronizationResult]{
+		"synchronize-backups", "Make NonAdminBackups for what Velero has found in the object stores",
+	}
 )
 
 // SynchronizationInput starts one synchronization.

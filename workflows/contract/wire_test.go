@@ -23,9 +23,9 @@ func TestWireNamesStayAsTheyAre(t *testing.T) {
 		"nab", "", "pending", "accepted",
 	}, []string{
 		contract.WorkflowBackup, contract.KubernetesKindBackup, contract.SignalChanged, contract.QueryState,
-		contract.ActivityRefreshBackup, contract.ActivityStartBackup, contract.ActivityCheckVeleroStall, contract.ActivityAdmitBackup, contract.ActivityCreateBackup,
-		contract.ActivityMarkBackupDeleting, contract.ActivityRequestDeletion, contract.ActivityWithdrawBackup, contract.ActivityDeleteVeleroObjects,
-		contract.ActivityReleaseBackup,
+		contract.RefreshBackup.Name, contract.StartBackup.Name, contract.CheckVeleroStall.Name, contract.AdmitBackup.Name, contract.CreateBackup.Name,
+		contract.MarkBackupDeleting.Name, contract.RequestDeletion.Name, contract.WithdrawBackup.Name, contract.DeleteVeleroObjects.Name,
+		contract.ReleaseBackup.Name,
 		contract.ErrorPaused, contract.ErrorPolicyUnusable, contract.ErrorKubernetes, contract.ErrorAccessDenied,
 		contract.ErrorInvalidObject,
 		contract.MetricResourceTimeouts,
@@ -35,20 +35,20 @@ func TestWireNamesStayAsTheyAre(t *testing.T) {
 		"NonAdminRestore", "NonAdminRestore", "refresh-restore", "start-restore", "admit-restore", "check-velero-restore-stall",
 		"delete-velero-restore", "release-restore", "nar", "holdfast_restore_phase_seconds",
 	}, []string{
-		contract.WorkflowRestore, contract.KubernetesKindRestore, contract.ActivityRefreshRestore, contract.ActivityStartRestore,
-		contract.ActivityAdmitRestore, contract.ActivityCheckRestoreStall, contract.ActivityDeleteRestore,
-		contract.ActivityReleaseRestore, string(contract.KindRestore), contract.MetricRestorePhase,
+		contract.WorkflowRestore, contract.KubernetesKindRestore, contract.RefreshRestore.Name, contract.StartRestore.Name,
+		contract.AdmitRestore.Name, contract.CheckRestoreStall.Name, contract.DeleteRestore.Name,
+		contract.ReleaseRestore.Name, string(contract.KindRestore), contract.MetricRestorePhase,
 	})
 	assert.Equal(t, []string{
 		"NonAdminDownloadRequest", "NonAdminDownloadRequest", "refresh-download", "request-velero-download", "remove-download", "nadr",
 	}, []string{
-		contract.WorkflowDownload, contract.KubernetesKindDownload, contract.ActivityRefreshDownload,
-		contract.ActivityRequestDownload, contract.ActivityRemoveDownload, string(contract.KindDownload),
+		contract.WorkflowDownload, contract.KubernetesKindDownload, contract.RefreshDownload.Name,
+		contract.RequestDownload.Name, contract.RemoveDownload.Name, string(contract.KindDownload),
 	})
 	assert.Equal(t, []string{
 		"BackupSynchronization", "synchronize-backups", "GarbageCollection", "collect-orphans", "here/backup-sync", "here/garbage-collection",
 	}, []string{
-		contract.WorkflowSynchronization, contract.ActivitySynchronizeBackups, contract.WorkflowCollection, contract.ActivityCollectOrphans,
+		contract.WorkflowSynchronization, contract.SynchronizeBackups.Name, contract.WorkflowCollection, contract.CollectOrphans.Name,
 		contract.ScheduleID("here", contract.ScheduleSynchronization), contract.ScheduleID("here", contract.ScheduleCollection),
 	})
 	assert.Equal(t, []string{
@@ -57,8 +57,8 @@ func TestWireNamesStayAsTheyAre(t *testing.T) {
 		"nabsl", "", "notRequired", "unasked", "pending", "approved", "rejected",
 	}, []string{
 		contract.WorkflowLocation, contract.KubernetesKindLocation,
-		contract.ActivityRefreshLocation, contract.ActivityAdmitLocation, contract.ActivitySyncLocation,
-		contract.ActivityWithdrawLocation, contract.ActivityDeleteLocation, contract.ActivityReleaseLocation,
+		contract.RefreshLocation.Name, contract.AdmitLocation.Name, contract.SyncLocation.Name,
+		contract.WithdrawLocation.Name, contract.DeleteLocation.Name, contract.ReleaseLocation.Name,
 		string(contract.KindLocation), string(contract.ApprovalUnknown), string(contract.ApprovalNotRequired),
 		string(contract.ApprovalUnasked), string(contract.ApprovalPending), string(contract.ApprovalApproved), string(contract.ApprovalRejected),
 	})
@@ -69,7 +69,7 @@ func TestWireNamesStayAsTheyAre(t *testing.T) {
 		"wait", "close", "revoke", "ask", "reset", "approve", "reject", "reopen", "drop", "follow", "observe",
 	}, []string{
 		contract.WorkflowApproval, contract.KubernetesKindApproval, contract.UpdateDecide, contract.SignalDecide,
-		contract.ActivityRefreshApproval, contract.ActivityAdvanceApproval, contract.ActivityDecideApproval,
+		contract.RefreshApproval.Name, contract.AdvanceApproval.Name, contract.DecideApproval.Name,
 		string(contract.DecisionApprove), string(contract.DecisionReject), string(contract.DecisionRevoke),
 		contract.ErrorDecisionInvalid, contract.ErrorNothingToDecide, contract.ErrorLookAgain, contract.ErrorDecisionsOff,
 		string(contract.KindApproval),

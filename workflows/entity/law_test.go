@@ -25,22 +25,22 @@ const gone = `{"found":false}`
 // settled.
 var served = map[string]struct{ read, waits, settled string }{
 	contract.WorkflowBackup: {
-		contract.ActivityRefreshBackup, `{"found":true,"flow":1,"phase":"Created","finalizer":true,"specJudged":true,"accepted":true,
+		contract.RefreshBackup.Name, `{"found":true,"flow":1,"phase":"Created","finalizer":true,"specJudged":true,"accepted":true,
 			"everCreated":true,"velero":{"exists":true,"name":"b","phase":"InProgress","running":true}}`, gone,
 	},
 	contract.WorkflowRestore: {
-		contract.ActivityRefreshRestore, `{"found":true,"phase":"Created","finalizer":true,"specJudged":true,"accepted":true,
+		contract.RefreshRestore.Name, `{"found":true,"phase":"Created","finalizer":true,"specJudged":true,"accepted":true,
 			"everCreated":true,"velero":{"exists":true,"name":"r","phase":"InProgress","atWork":true}}`, gone,
 	},
 	contract.WorkflowLocation: {
-		contract.ActivityRefreshLocation, `{"found":true,"beingDeleted":true,"phase":"Deleting","remains":1,"held":"a Secret"}`, gone,
+		contract.RefreshLocation.Name, `{"found":true,"beingDeleted":true,"phase":"Deleting","remains":1,"held":"a Secret"}`, gone,
 	},
 	contract.WorkflowDownload: {
-		contract.ActivityRefreshDownload, `{"found":true,"judged":true,"velero":{"exists":true,"name":"d","current":true}}`, gone,
+		contract.RefreshDownload.Name, `{"found":true,"judged":true,"velero":{"exists":true,"name":"d","current":true}}`, gone,
 	},
-	contract.WorkflowApproval:   {contract.ActivityRefreshApproval, `{"needed":true}`, `{"needed":false}`},
-	contract.WorkflowFDBBackup:  {contract.ActivityObserveFDBBackup, `{"found":true,"clusterGone":true}`, gone},
-	contract.WorkflowFDBRestore: {contract.ActivityObserveFDBRestore, `{"found":true,"clusterGone":true}`, gone},
+	contract.WorkflowApproval:   {contract.RefreshApproval.Name, `{"needed":true}`, `{"needed":false}`},
+	contract.WorkflowFDBBackup:  {contract.ObserveFDBBackup.Name, `{"found":true,"clusterGone":true}`, gone},
+	contract.WorkflowFDBRestore: {contract.ObserveFDBRestore.Name, `{"found":true,"clusterGone":true}`, gone},
 }
 
 // others serve no object: coordinators, which answer requests, and what runs to its end without signals.

@@ -201,7 +201,7 @@ var scenarios = []scenario{
 
 // leftOut are the activities that no scenario comes to, and why.
 var leftOut = map[string]string{
-	contract.ActivityDescribeWorkflows: "comes by the clock, a minute after there is somebody to look after; it only reads",
+	contract.DescribeWorkflows.Name: "comes by the clock, a minute after there is somebody to look after; it only reads",
 }
 
 // allActivities returns the names of the activities that serve FoundationDB backups.

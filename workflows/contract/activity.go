@@ -1,0 +1,18 @@
+package contract
+
+// Activity is an activity as its callers and its worker know it: In goes in, Out comes back. Each may be repeated at any time.
+type Activity[In, Out any] struct {
+	// Name is the activity's type on the wire.
+	Name string
+	// Summary is what the Web UI shows of it. Without one the caller says what this call is for, see WithSummary.
+	Summary string
+}
+
+// WithSummary is the activity with another summary.
+func (a Activity[In, Out]) WithSummary(summary string) Activity[In, Out] {
+	a.Summary = summary
+	return a
+}
+
+// None is the result of an activity that returns nothing but an error.
+type None = struct{}
