@@ -134,7 +134,7 @@ func TestHowCoordinatorsAreStarted(t *testing.T) {
 	assert.Equal(t, []any{
 		"west/fdb-snapshot-throttle", contract.SignalSlot,
 		contract.FDBSlotRequest{Cluster: "west", WorkflowID: "a", Wish: "slot"},
-		contract.WorkflowFDBThrottle,
+		contract.KindFDBThrottle.Workflow,
 		contract.FDBThrottleInput{Cluster: "west"},
 	}, there.signals)
 }

@@ -112,7 +112,7 @@ func TestATurnIsStartedOnce(t *testing.T) {
 				require.ErrorAs(t, err, &application)
 				assert.Equal(t, title == "it is never taken", application.NonRetryable())
 			}
-			assert.Equal(t, []any{contract.WorkflowFDBExpiry, in}, s.started)
+			assert.Equal(t, []any{contract.KindFDBExpiry.Workflow, in}, s.started)
 			options := s.starts[0]
 			assert.Equal(t, ledgerTurn, options.ID)
 			assert.Equal(t, "holdfast-fdb-west.workflows", options.TaskQueue)
@@ -120,7 +120,7 @@ func TestATurnIsStartedOnce(t *testing.T) {
 			assert.Equal(t, enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE, options.WorkflowIDReusePolicy)
 			assert.Equal(t, "5s", options.WorkflowTaskTimeout.String(), "what the kill of a worker costs")
 			assert.Equal(t, "Turn of FoundationDB backup shop/ledger: expire", options.StaticSummary)
-			assert.Equal(t, contract.StartAttributes("west", contract.KubernetesKindFDBBackup, ledgerRef), options.TypedSearchAttributes)
+			assert.Equal(t, contract.KindFDBBackup.Attributes("west", ledgerRef), options.TypedSearchAttributes)
 		})
 	}
 }
@@ -138,7 +138,7 @@ func TestTheQueueAndTheBackupAreTold(t *testing.T) {
 	toQueue := func(name string, payload any) sentSignal {
 		return sentSignal{
 			"west/fdb-expiry-queue", name, payload,
-			contract.WorkflowFDBExpiryQueue,
+			contract.KindFDBExpiryQueue.Workflow,
 			contract.FDBExpiryQueueInput{Cluster: "west"},
 		}
 	}
@@ -146,8 +146,8 @@ func TestTheQueueAndTheBackupAreTold(t *testing.T) {
 		toQueue(contract.SignalExpiryEntry, request),
 		{
 			"west/fdbb/shop/ledger/u-1", contract.SignalExpiryResult, result,
-			contract.WorkflowFDBBackup,
-			contract.FDBBackupInput{Cluster: "west", Ref: ledgerRef},
+			contract.KindFDBBackup.Workflow,
+			contract.ObjectInput{Cluster: "west", Ref: ledgerRef},
 		},
 		toQueue(contract.SignalExpiryTurn, report),
 	}, s.signals, "the backup hears of it before the queue forgets it")

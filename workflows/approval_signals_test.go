@@ -175,7 +175,7 @@ func TestAnApprovalDoesNotEndWithSomethingUnread(t *testing.T) {
 			s.SignalWorkflow(contract.SignalChanged, contract.Changed{})
 		}, 10*time.Second)
 		s.RegisterDelayedCallback(func() { world.Fail(nil) }, 20*time.Second)
-		s.ExecuteWorkflow(contract.WorkflowApproval, contract.ApprovalInput{Cluster: fake.Cluster, Ref: fake.Ref(name)})
+		s.ExecuteWorkflow(contract.KindApproval.Workflow, contract.ObjectInput{Cluster: fake.Cluster, Ref: fake.Ref(name)})
 		require.NoError(t, s.GetWorkflowError())
 		require.Len(t, answers, 2)
 		for _, a := range answers {
@@ -193,12 +193,12 @@ func TestAnApprovalDoesNotEndWithSomethingUnread(t *testing.T) {
 				s.SignalWorkflow(contract.SignalDecide, decision)
 			}
 		})
-		s.ExecuteWorkflow(contract.WorkflowApproval, contract.ApprovalInput{Cluster: fake.Cluster, Ref: fake.Ref(name)})
+		s.ExecuteWorkflow(contract.KindApproval.Workflow, contract.ObjectInput{Cluster: fake.Cluster, Ref: fake.Ref(name)})
 		var next *workflow.ContinueAsNewError
 		require.ErrorAs(t, s.GetWorkflowError(), &next)
-		var carried contract.ApprovalInput
+		var carried contract.ObjectInput
 		require.NoError(t, decode(next, &carried))
-		assert.Equal(t, contract.ApprovalInput{Cluster: fake.Cluster, Ref: fake.Ref(name), ShownPhase: "Approved"}, carried)
+		assert.Equal(t, contract.ObjectInput{Cluster: fake.Cluster, Ref: fake.Ref(name), ShownPhase: "Approved"}, carried)
 	})
 }
 
@@ -215,7 +215,7 @@ func TestStepsOfAnApprovalThatComeToNothingEndTheRun(t *testing.T) {
 			return contract.ApprovalView{Found: true, Needed: true, Revoke: true}, nil
 		}, activity.RegisterOptions{Name: name, DisableAlreadyRegisteredCheck: true})
 	}
-	s.ExecuteWorkflow(contract.WorkflowApproval, contract.ApprovalInput{Cluster: fake.Cluster, Ref: fake.Ref(name)})
+	s.ExecuteWorkflow(contract.KindApproval.Workflow, contract.ObjectInput{Cluster: fake.Cluster, Ref: fake.Ref(name)})
 	var next *workflow.ContinueAsNewError
 	require.ErrorAs(t, s.GetWorkflowError(), &next)
 	assert.Equal(t, 12, steps, "it goes on to the next breath")
@@ -237,7 +237,7 @@ func TestAnApprovalStaysOpen(t *testing.T) {
 		assert.Equal(t, "approve", world.ApprovalRequest(name).Status.LastDecision.Decision)
 		world.RequireApproval(false)
 	}, 26*time.Hour)
-	s.ExecuteWorkflow(contract.WorkflowApproval, contract.ApprovalInput{Cluster: fake.Cluster, Ref: fake.Ref(name)})
+	s.ExecuteWorkflow(contract.KindApproval.Workflow, contract.ObjectInput{Cluster: fake.Cluster, Ref: fake.Ref(name)})
 	require.True(t, s.IsWorkflowCompleted())
 	require.NoError(t, s.GetWorkflowError(), "it closes when it is not needed any more")
 }

@@ -24,6 +24,10 @@ var (
 	stepRelease             = backupSteps.Act(contract.ReleaseBackup)
 )
 
+var backupDecisions = entity.Decisions[contract.BackupView]{
+	Next: nextBackupStep, Settled: backup.Settled, Awaited: awaited,
+}
+
 // nextBackupStep is the flow chart of seed 000. Its order is the order of precedence: a namespace that goes away,
 // forceDeleteBackup, deleteBackup, a deletion timestamp, create or update.
 func nextBackupStep(v contract.BackupView) entity.Step {

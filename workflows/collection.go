@@ -9,6 +9,10 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
+var collectionKind = Kind{
+	Kind: contract.KindCollection, Activities: contract.Names(contract.CollectOrphans), run: completing(GarbageCollection),
+}
+
 // How long a collection waits for Velero to look into the storage locations: after a rebuild that takes minutes.
 const (
 	collectionPatience = 30 * time.Minute

@@ -11,6 +11,16 @@ import (
 	"holdfast.dev/holdfast/workflows/entity"
 )
 
+var fdbBackupKind = Kind{
+	Kind: contract.KindFDBBackup,
+	Activities: contract.Names(
+		contract.ObserveFDBBackup, contract.ApplyFDBAgents, contract.PlanFDBBackup, contract.PublishFDBBackup,
+		contract.ReleaseFDBBackup, contract.InspectFDBBackup, contract.RunFDBCommand,
+	),
+	Read: contract.ObserveFDBBackup.Name, Decisions: entity.Decisions[contract.FDBBackupView]{Settled: fdb.Settled},
+	run: serving(FoundationDBBackup),
+}
+
 // FoundationDBBackup serves one FoundationDBBackup (seed 004, "Reconciling Backups"): each pass checks the backup's status,
 // configures the agents, toggles the backup and the pause, modifies it, and checks again. While the backup shall run the workflow
 // is open and looks from time to time; once it is stopped, or the object gone, it ends, and the next event starts it again under
@@ -84,11 +94,11 @@ func (r *fdbBackupRun) Carry() any { return r.in }
 
 // Drain implements entity.Object.
 func (r *fdbBackupRun) Drain() int {
-	received := drain(r.changed)
+	received := entity.Drain(r.changed)
 	if received > 0 {
 		r.news, r.memory().Quiet = true, 0
 	}
-	grants := drain(r.granted)
+	grants := entity.Drain(r.granted)
 	if grants > 0 {
 		r.memory().Slot = contract.FDBSlotGranted
 	}
@@ -165,7 +175,7 @@ func (r *fdbBackupRun) publish(ctx workflow.Context) error {
 	}
 	r.found = found
 	workflow.SetCurrentDetails(ctx, fdb.Details(r.situation(), findings))
-	return showPhases(ctx, fdb.Phase(situation), &r.in.ShownPhase, "", new(string))
+	return entity.Show(ctx, &r.in.ObjectInput, fdb.Phase(situation), "")
 }
 
 const (

@@ -271,7 +271,7 @@ func (r *backupRun) serve(t *testing.T, in contract.FDBBackupInput, limit time.D
 		r.SetContinueAsNewSuggested(true)
 		r.signal()
 	})
-	r.ExecuteWorkflow(contract.WorkflowFDBBackup, in)
+	r.ExecuteWorkflow(contract.KindFDBBackup.Workflow, in)
 	require.True(t, r.IsWorkflowCompleted())
 	if cut >= 0 {
 		r.log = r.log[:cut]

@@ -24,6 +24,11 @@ const (
 	fdbCommandHeartbeat = 20 * time.Second
 )
 
+var fdbClusterKind = Kind{
+	Kind: contract.KindFDBCluster, Activities: contract.Names(contract.AskFDBCluster, contract.DescribeWorkflows),
+	run: func(Options) any { return FDBCluster },
+}
+
 // FDBCluster owns one FoundationDB cluster: what changes its backups is run here one at a time, whichever Kubernetes cluster
 // asks for it, in the order of asking. It knows what every backup wants of the agents, which are paused for all or none. It
 // ends when nobody has a say and nobody has asked for a while; the next one to ask starts it again.
@@ -82,7 +87,7 @@ func (r *fdbClusterRun) serve(ctx workflow.Context) error {
 			case r.deserted(ctx):
 				return nil
 			case workflow.GetInfo(ctx).GetContinueAsNewSuggested():
-				return workflow.NewContinueAsNewError(ctx, contract.WorkflowFDBCluster, r.in)
+				return workflow.NewContinueAsNewError(ctx, contract.KindFDBCluster.Workflow, r.in)
 			}
 		}
 		if err := workflow.Await(ctx, func() bool { return r.due(ctx) }); err != nil {

@@ -258,7 +258,7 @@ func TestAnOwnerContinuesAsNewWhenNobodyWaits(t *testing.T) {
 	o.at(2, func() { o.SetContinueAsNewSuggested(true) })
 	first := o.asks(0, "a", with(pausing(), contract.FDBStart))
 	second := o.asks(1, "b", with(running(), contract.FDBStart))
-	o.ExecuteWorkflow(contract.WorkflowFDBCluster, contract.FDBClusterInput{
+	o.ExecuteWorkflow(contract.KindFDBCluster.Workflow, contract.FDBClusterInput{
 		Cluster: lab, Since: 7, Members: []contract.FDBMember{{WorkflowID: "b", Name: "team/b", Paused: true}},
 	})
 	var again *workflow.ContinueAsNewError
@@ -281,7 +281,7 @@ func TestAnOwnerThatIsCancelledEndsWhatItHasBegun(t *testing.T) {
 	first := o.asks(0, "a", with(running(), contract.FDBStart))
 	second := o.asks(1, "b", with(running(), contract.FDBStart))
 	o.at(2, o.CancelWorkflow)
-	o.ExecuteWorkflow(contract.WorkflowFDBCluster, contract.FDBClusterInput{Cluster: lab})
+	o.ExecuteWorkflow(contract.KindFDBCluster.Workflow, contract.FDBClusterInput{Cluster: lab})
 	require.True(t, temporal.IsCanceledError(o.GetWorkflowError()), "%v", o.GetWorkflowError())
 	assert.True(t, first.Outcome.Done)
 	assert.True(t, second.Outcome.Done)

@@ -147,7 +147,7 @@ func with(ask contract.FDBAsk, operation contract.FDBOperation) contract.FDBAsk 
 // run runs the owner until it ends by itself, which it does ten minutes after the last one has left.
 func (o *owned) run(t *testing.T) {
 	t.Helper()
-	o.ExecuteWorkflow(contract.WorkflowFDBCluster, contract.FDBClusterInput{Cluster: lab})
+	o.ExecuteWorkflow(contract.KindFDBCluster.Workflow, contract.FDBClusterInput{Cluster: lab})
 	require.True(t, o.IsWorkflowCompleted())
 	require.NoError(t, o.GetWorkflowError())
 }

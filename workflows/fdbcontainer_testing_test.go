@@ -113,7 +113,7 @@ func (w *guardWorld) run(in contract.FDBContainerInput, from time.Duration) (*co
 		w.roll = false
 		env.SetContinueAsNewSuggested(true)
 	}
-	env.ExecuteWorkflow(contract.WorkflowFDBContainer, in)
+	env.ExecuteWorkflow(contract.KindFDBContainer.Workflow, in)
 	at, err := env.Now().Sub(w.start), env.GetWorkflowError()
 	var again *workflow.ContinueAsNewError
 	if errors.As(err, &again) {

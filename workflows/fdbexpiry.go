@@ -14,6 +14,14 @@ import (
 	"holdfast.dev/holdfast/workflows/entity"
 )
 
+var fdbExpiryKind = Kind{
+	Kind: contract.KindFDBExpiry,
+	Activities: contract.Names(
+		contract.PlanFDBExpiry, contract.ApplyFDBPod, contract.ObserveFDBPod, contract.DeleteFDBPod, contract.TellFDBTurn,
+	),
+	run: serving(FDBExpiry),
+}
+
 // FDBExpiry is one turn of a FoundationDBBackup in the queue of expirations: with the container for itself it has a pod expire or
 // delete data, and tells the backup and the queue how that ended. Whatever happens its pods are gone and its containers given
 // back before it says that it has ended: there are never two pods for one backup. To run a turn anew does nothing twice.
@@ -225,7 +233,7 @@ func (r *fdbExpiryRun) end(ctx workflow.Context, result contract.FDBExpiryResult
 	}
 	workflow.SetCurrentDetails(ctx, fmt.Sprintf("**%s** (%s): %s", result.Outcome, result.Reason, oneLine(result.Message)))
 	// Nothing yields from here to the return. What has happened to a pod that is gone concerns nobody.
-	drain(r.changed)
+	entity.Drain(r.changed)
 	return nil
 }
 

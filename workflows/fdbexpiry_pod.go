@@ -9,6 +9,7 @@ import (
 	"holdfast.dev/holdfast/k8s/fdb"
 	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/entity"
 )
 
 const (
@@ -96,7 +97,7 @@ func (r *fdbExpiryRun) look(
 		if wait <= 0 {
 			return nil
 		}
-		if drain(r.changed) == 0 {
+		if entity.Drain(r.changed) == 0 {
 			if r.mayContinue && workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
 				return r.goOn(ctx)
 			}
@@ -118,7 +119,7 @@ func (r *fdbExpiryRun) goOn(ctx workflow.Context) error {
 	next.Left = &contract.FDBExpiryLeft{
 		Held: r.held, Unused: r.unused, Result: r.result, Pod: r.step, Closing: r.closing, Told: r.told,
 	}
-	return workflow.NewContinueAsNewError(ctx, contract.WorkflowFDBExpiry, next)
+	return workflow.NewContinueAsNewError(ctx, contract.KindFDBExpiry.Workflow, next)
 }
 
 // wait blocks until a signal comes or the time is over.
@@ -130,7 +131,7 @@ func (r *fdbExpiryRun) wait(ctx workflow.Context, longest time.Duration) error {
 	selector.AddReceive(ctx.Done(), func(workflow.ReceiveChannel, bool) {})
 	selector.AddFuture(workflow.NewTimer(timing, longest), func(workflow.Future) {})
 	selector.Select(ctx)
-	drain(r.changed)
+	entity.Drain(r.changed)
 	return ctx.Err()
 }
 

@@ -285,7 +285,7 @@ func deleting() contract.FDBExpiryInput {
 // ends runs the turn to its end.
 func (r *turnRun) ends(t *testing.T, in contract.FDBExpiryInput) {
 	t.Helper()
-	r.ExecuteWorkflow(contract.WorkflowFDBExpiry, in)
+	r.ExecuteWorkflow(contract.KindFDBExpiry.Workflow, in)
 	require.True(t, r.IsWorkflowCompleted())
 	require.NoError(t, r.GetWorkflowError())
 	require.Equal(t, 1, r.told, "the backup is told once: %q", r.log)
@@ -311,7 +311,7 @@ func (r *turnRun) gaveBack(t *testing.T) {
 // goesOn runs the turn until it continues as new, and returns the next run's input.
 func (r *turnRun) goesOn(t *testing.T, in contract.FDBExpiryInput) contract.FDBExpiryInput {
 	t.Helper()
-	r.ExecuteWorkflow(contract.WorkflowFDBExpiry, in)
+	r.ExecuteWorkflow(contract.KindFDBExpiry.Workflow, in)
 	var again *workflow.ContinueAsNewError
 	require.ErrorAs(t, r.GetWorkflowError(), &again)
 	var next contract.FDBExpiryInput

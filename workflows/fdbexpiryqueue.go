@@ -123,7 +123,7 @@ func (r *fdbExpiryQueueRun) serve(ctx workflow.Context) error {
 			case r.deserted():
 				return nil
 			case workflow.GetInfo(ctx).GetContinueAsNewSuggested():
-				return workflow.NewContinueAsNewError(ctx, contract.WorkflowFDBExpiryQueue, contract.FDBExpiryQueueInput{
+				return workflow.NewContinueAsNewError(ctx, contract.KindFDBExpiryQueue.Workflow, contract.FDBExpiryQueueInput{
 					Cluster: r.cluster, Found: true, Entries: r.entries, Turns: r.turns, Limit: r.limit,
 					Namespaces: r.rounds.among(r.lines()),
 				})

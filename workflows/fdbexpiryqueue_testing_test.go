@@ -131,7 +131,7 @@ func (w *queueWorld) run(in contract.FDBExpiryQueueInput) (*contract.FDBExpiryQu
 	for _, step := range w.steps {
 		env.RegisterDelayedCallback(func() { w.step(env, step) }, step.at-from)
 	}
-	env.ExecuteWorkflow(contract.WorkflowFDBExpiryQueue, in)
+	env.ExecuteWorkflow(contract.KindFDBExpiryQueue.Workflow, in)
 	w.now = env.Now().Sub(w.start)
 	err := env.GetWorkflowError()
 	var again *workflow.ContinueAsNewError

@@ -11,6 +11,16 @@ import (
 	"holdfast.dev/holdfast/workflows/entity"
 )
 
+var fdbRestoreKind = Kind{
+	Kind: contract.KindFDBRestore,
+	Activities: contract.Names(
+		contract.ObserveFDBRestore, contract.PlanFDBRestore, contract.PublishFDBRestore, contract.ReleaseFDBRestore,
+		contract.InspectFDBRestore, contract.RunFDBRestoreCommand, contract.FinalizeFDBRestore,
+	),
+	Read: contract.ObserveFDBRestore.Name, Decisions: entity.Decisions[contract.FDBRestoreView]{Settled: fdbrestore.Settled},
+	run: serving(FoundationDBRestore),
+}
+
 // FoundationDBRestore serves one FoundationDBRestore (seed 004, "Reconciling Restores"): each pass looks at the restore in the
 // destination, starts or aborts it, or checks its end, and writes what it found. A restore is planned and started once, and then
 // never again. The workflow ends with the restore, and the next event starts it again under the same ID. It is the only writer of
@@ -74,7 +84,7 @@ func (r *fdbRestoreRun) Carry() any { return r.in }
 
 // Drain implements entity.Object.
 func (r *fdbRestoreRun) Drain() int {
-	received := drain(r.changed)
+	received := entity.Drain(r.changed)
 	if received > 0 {
 		r.news, r.patient, r.memory().Quiet = true, false, 0
 	}
@@ -119,7 +129,7 @@ func (r *fdbRestoreRun) publish(ctx workflow.Context) error {
 	}
 	r.found, r.patient = found, fdbrestore.Patient(findings.Conditions)
 	workflow.SetCurrentDetails(ctx, fdbrestore.Details(situation, findings))
-	return showPhases(ctx, findings.State, &r.in.ShownPhase, "", new(string))
+	return entity.Show(ctx, &r.in.ObjectInput, findings.State, "")
 }
 
 // release lets an object go whose restore has ended, or cannot be ended.

@@ -252,7 +252,7 @@ func (r *restoreRun) serve(t *testing.T, in contract.FDBRestoreInput, limit time
 		r.SetContinueAsNewSuggested(true)
 		r.signal()
 	}, limit)
-	r.ExecuteWorkflow(contract.WorkflowFDBRestore, in)
+	r.ExecuteWorkflow(contract.KindFDBRestore.Workflow, in)
 	require.True(t, r.IsWorkflowCompleted())
 	err := r.GetWorkflowError()
 	if err == nil {

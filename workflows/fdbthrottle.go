@@ -83,7 +83,7 @@ func (r *fdbThrottleRun) serve(ctx workflow.Context) error {
 				return nil
 			}
 			if workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
-				return workflow.NewContinueAsNewError(ctx, contract.WorkflowFDBThrottle, contract.FDBThrottleInput{
+				return workflow.NewContinueAsNewError(ctx, contract.KindFDBThrottle.Workflow, contract.FDBThrottleInput{
 					Cluster: r.cluster, Found: true, Holders: r.slots.holders, Waiting: r.slots.waiting,
 					Namespaces: r.slots.rounds.among(r.slots.lines()),
 				})

@@ -125,7 +125,7 @@ func (w *throttleWorld) run(in contract.FDBThrottleInput, from time.Duration) (*
 	for _, step := range w.steps {
 		env.RegisterDelayedCallback(func() { w.step(env, step) }, step.at-from)
 	}
-	env.ExecuteWorkflow(contract.WorkflowFDBThrottle, in)
+	env.ExecuteWorkflow(contract.KindFDBThrottle.Workflow, in)
 	at := env.Now().Sub(w.start)
 	err := env.GetWorkflowError()
 	var again *workflow.ContinueAsNewError

@@ -10,6 +10,7 @@ import (
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/entity"
 )
 
 const (
@@ -25,11 +26,19 @@ const (
 	maxShownLines = 20
 )
 
+var finalizationKind = Kind{
+	Kind: contract.KindFinalization,
+	Activities: contract.Names(
+		contract.PlanFinalization, contract.RunFinalizationTask, contract.PublishFinalization, contract.RecordFinalization,
+	),
+	run: completing(RestoreFinalization),
+}
+
 // RestoreFinalization does what follows when Velero has ended a restore: the tasks that the plan names, one after the other,
 // each until it has ended; then what they found goes into the restore's results, once. It ends Completed, or PartiallyFailed if
 // Velero or a task had errors. It ends at once, without a phase, when the object is gone or about to go.
 func RestoreFinalization(
-	ctx workflow.Context, in contract.FinalizationInput, options Options,
+	ctx workflow.Context, in contract.ObjectInput, options Options,
 ) (contract.FinalizationResult, error) {
 	run := &finalizationRun{in: in, options: options}
 	err := workflow.SetQueryHandler(ctx, contract.QueryState, func() (contract.FinalizationState, error) {
@@ -42,14 +51,13 @@ func RestoreFinalization(
 }
 
 type finalizationRun struct {
-	in       contract.FinalizationInput
+	in       contract.ObjectInput
 	options  Options
 	plan     contract.FinalizationPlan
 	deadline time.Time
 	grace    time.Duration
 	record   contract.FinalizationRecord
 	found    []contract.PublishedLines
-	shown    string
 }
 
 func (r *finalizationRun) serve(ctx workflow.Context) (contract.FinalizationResult, error) {
@@ -168,8 +176,7 @@ func (r *finalizationRun) write(ctx workflow.Context) (contract.FinalizationResu
 	if err != nil {
 		return contract.FinalizationResult{}, err
 	}
-	var unknown string
-	return result, showPhases(ctx, r.record.Phase, &r.shown, "", &unknown)
+	return result, entity.Show(ctx, &r.in, r.record.Phase, "")
 }
 
 // details says in Markdown where the finalization stands.

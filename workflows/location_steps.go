@@ -18,6 +18,10 @@ var (
 	stepReleaseLocation  = locationSteps.Act(contract.ReleaseLocation)
 )
 
+var locationDecisions = entity.Decisions[contract.LocationView]{
+	Next: nextLocationStep, Settled: location.Settled, Awaited: awaitedOfLocation,
+}
+
 // nextLocationStep is the flow chart of seed 001.
 func nextLocationStep(v contract.LocationView) entity.Step {
 	switch {
@@ -35,4 +39,12 @@ func nextLocationStep(v contract.LocationView) entity.Step {
 		return stepWithdrawLocation
 	}
 	return stepRefreshLocation // the status is behind
+}
+
+// awaitedOfLocation says in Markdown what a location waits for, and from whom.
+func awaitedOfLocation(v contract.LocationView) string {
+	if v.Held != "" {
+		return "**Waiting** for somebody to take their finalizers off: " + oneLine(v.Held)
+	}
+	return "**Working:** " + nextLocationStep(v).Summary
 }

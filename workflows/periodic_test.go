@@ -64,7 +64,7 @@ func TestASynchronizationGoesOnWhileThereIsMore(t *testing.T) {
 	p.sync = func() (contract.SynchronizationResult, error) {
 		return contract.SynchronizationResult{Made: 500, Untrusted: 7, More: len(p.called) < 3}, nil
 	}
-	p.ExecuteWorkflow(contract.WorkflowSynchronization, contract.SynchronizationInput{})
+	p.ExecuteWorkflow(contract.KindSynchronization.Workflow, contract.SynchronizationInput{})
 	require.NoError(t, p.GetWorkflowError())
 	var result contract.SynchronizationResult
 	require.NoError(t, p.GetWorkflowResult(&result))
@@ -80,7 +80,7 @@ func TestASynchronizationOutlastsAnOutage(t *testing.T) {
 		}
 		return contract.SynchronizationResult{Made: 1}, nil
 	}
-	p.ExecuteWorkflow(contract.WorkflowSynchronization, contract.SynchronizationInput{})
+	p.ExecuteWorkflow(contract.KindSynchronization.Workflow, contract.SynchronizationInput{})
 	require.NoError(t, p.GetWorkflowError())
 }
 
@@ -89,7 +89,7 @@ func TestAPermanentErrorFailsTheRun(t *testing.T) {
 	p.sync = func() (contract.SynchronizationResult, error) {
 		return contract.SynchronizationResult{}, temporal.NewNonRetryableApplicationError("no", contract.ErrorInvalidObject, nil)
 	}
-	p.ExecuteWorkflow(contract.WorkflowCollection, contract.CollectionInput{})
+	p.ExecuteWorkflow(contract.KindCollection.Workflow, contract.CollectionInput{})
 	require.ErrorContains(t, p.GetWorkflowError(), contract.ErrorInvalidObject)
 	assert.Equal(t, []string{probe, contract.SynchronizeBackups.Name}, p.called, "and nothing is collected")
 }
@@ -107,7 +107,7 @@ func TestNothingIsCollectedBeforeTheBackupsAreBack(t *testing.T) {
 	}
 	want := contract.CollectionResult{Deleted: []contract.CollectedKind{{Kind: "Secret", Count: 2}}}
 	p.swept = func() (contract.CollectionResult, error) { return want, nil }
-	p.ExecuteWorkflow(contract.WorkflowCollection, contract.CollectionInput{})
+	p.ExecuteWorkflow(contract.KindCollection.Workflow, contract.CollectionInput{})
 	require.NoError(t, p.GetWorkflowError())
 	var result contract.CollectionResult
 	require.NoError(t, p.GetWorkflowResult(&result))
@@ -132,7 +132,7 @@ func TestACollectionThatFindsANewLocationWaits(t *testing.T) {
 		}
 		return contract.CollectionResult{}, nil
 	}
-	p.ExecuteWorkflow(contract.WorkflowCollection, contract.CollectionInput{})
+	p.ExecuteWorkflow(contract.KindCollection.Workflow, contract.CollectionInput{})
 	require.NoError(t, p.GetWorkflowError())
 	sync, collect := contract.SynchronizeBackups.Name, contract.CollectOrphans.Name
 	assert.Equal(t, []string{probe, sync, probe, sync, collect, probe, sync, collect}, p.called)
@@ -142,7 +142,7 @@ func TestACollectionDoesNotWaitForEver(t *testing.T) {
 	p := newPeriodic()
 	begin := p.Now()
 	p.probed = func() (contract.CollectionResult, error) { return contract.CollectionResult{Waiting: "default"}, nil }
-	p.ExecuteWorkflow(contract.WorkflowCollection, contract.CollectionInput{})
+	p.ExecuteWorkflow(contract.KindCollection.Workflow, contract.CollectionInput{})
 	require.NoError(t, p.GetWorkflowError())
 	var result contract.CollectionResult
 	require.NoError(t, p.GetWorkflowResult(&result))
@@ -160,7 +160,7 @@ func TestBackupsWithoutEndDoNotStopTheCollection(t *testing.T) {
 			passes++
 			return contract.SynchronizationResult{Made: 500, More: true}, nil
 		})
-	p.ExecuteWorkflow(contract.WorkflowCollection, contract.CollectionInput{})
+	p.ExecuteWorkflow(contract.KindCollection.Workflow, contract.CollectionInput{})
 	require.NoError(t, p.GetWorkflowError())
 	assert.Equal(t, []string{probe, contract.CollectOrphans.Name}, p.called)
 	assert.InDelta(t, 30, passes, 2)

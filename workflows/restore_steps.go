@@ -21,6 +21,10 @@ var (
 	stepFinalize = entity.Step{Summary: "finalize"}
 )
 
+var restoreDecisions = entity.Decisions[contract.RestoreView]{
+	Next: nextRestoreStep, Settled: restore.Settled, Awaited: awaitedOfRestore,
+}
+
 // nextRestoreStep is the flow chart of seed 000 for a restore. Its order is the order of precedence: a namespace that goes
 // away, a deletion timestamp, create or update, and at last what is to be done after Velero.
 func nextRestoreStep(v contract.RestoreView) entity.Step {

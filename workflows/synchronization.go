@@ -10,6 +10,11 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
+var synchronizationKind = Kind{
+	Kind: contract.KindSynchronization, Activities: contract.Names(contract.SynchronizeBackups),
+	run: completing(BackupSynchronization),
+}
+
 // Limits of an activity that goes through all objects of a cluster.
 const (
 	passTimeout   = 10 * time.Minute

@@ -99,7 +99,7 @@ func runExpiryRound(backups int) (*expiryRound, error) {
 		time.Duration(backups+1)*expiryTurn)
 	begun := time.Now()
 	r.count(1 + eventsOfTask) // its start
-	r.env.ExecuteWorkflow(contract.WorkflowFDBExpiryQueue, contract.FDBExpiryQueueInput{Cluster: "bench"})
+	r.env.ExecuteWorkflow(contract.KindFDBExpiryQueue.Workflow, contract.FDBExpiryQueueInput{Cluster: "bench"})
 	r.wall = time.Since(begun)
 	var next *workflow.ContinueAsNewError
 	if err := r.env.GetWorkflowError(); !errors.As(err, &next) {

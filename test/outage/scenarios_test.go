@@ -5,12 +5,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/worker"
 	"k8s.io/apimachinery/pkg/api/meta"
 
-	"holdfast.dev/holdfast/activities"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/workflows"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -137,27 +135,15 @@ var leftOut = map[string]string{
 	contract.CollectOrphans.Name: "as synchronize-backups; each deletion stands by itself",
 }
 
-// allActivities returns the names of all activities that a worker has.
+// allActivities returns the names of all activities of Velero's half.
 func allActivities() []string {
-	var names registry
-	(&activities.Backups{}).Register(&names)
-	(&activities.Locations{}).Register(&names)
-	(&activities.Restores{}).Register(&names)
-	(&activities.Finalizations{}).Register(&names)
-	(&activities.Downloads{}).Register(&names)
-	(&activities.Synchronization{}).Register(&names)
-	(&activities.Collection{}).Register(&names)
-	return names.registered
-}
-
-type registry struct {
-	worker.ActivityRegistry
-	registered []string
-}
-
-// RegisterActivityWithOptions implements worker.ActivityRegistry.
-func (r *registry) RegisterActivityWithOptions(_ any, options activity.RegisterOptions) {
-	r.registered = append(r.registered, options.Name)
+	var names []string
+	for _, kind := range workflows.Kinds() {
+		if kind.Queue == contract.QueueVelero {
+			names = append(names, kind.Activities...)
+		}
+	}
+	return names
 }
 
 func backedUp(c *testCase) {

@@ -16,3 +16,17 @@ func (a Activity[In, Out]) WithSummary(summary string) Activity[In, Out] {
 
 // None is the result of an activity that returns nothing but an error.
 type None = struct{}
+
+// AnyActivity is an Activity of whatever types.
+type AnyActivity interface{ name() string }
+
+func (a Activity[In, Out]) name() string { return a.Name }
+
+// Names are the names of activities on the wire.
+func Names(activities ...AnyActivity) []string {
+	names := make([]string, 0, len(activities))
+	for _, activity := range activities {
+		names = append(names, activity.name())
+	}
+	return names
+}

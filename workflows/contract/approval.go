@@ -2,14 +2,15 @@ package contract
 
 import "time"
 
-// Names of the StorageLocationApproval workflow on the wire.
+// KindApproval carries out what administrators decide about one NonAdminBackupStorageLocation, which is its object. It is open as
+// long as that exists and needs approval. Input: ObjectInput, no result. It takes SignalDecide, too.
+var KindApproval = Kind{
+	Workflow: "StorageLocationApproval", ID: "approval", Kubernetes: "NonAdminBackupStorageLocationApprovalRequest",
+	Summary: "Approval of storage location",
+}
+
+// How a decision comes through Temporal.
 const (
-	// WorkflowApproval is the workflow type that carries out what administrators decide about one
-	// NonAdminBackupStorageLocation. It is open as long as that exists and needs approval. Input: ApprovalInput, no result.
-	// It takes SignalChanged and SignalDecide and answers QueryState with ApprovalState.
-	WorkflowApproval = "StorageLocationApproval"
-	// KubernetesKindApproval is the kind it serves, as AttributeKind shows it; namespace and name are the location's.
-	KubernetesKindApproval = "NonAdminBackupStorageLocationApprovalRequest"
 	// UpdateDecide decides. Payload: DecisionRequest, answer: DecisionOutcome.
 	UpdateDecide = "decide"
 	// SignalDecide decides without an answer; what came of it is in the current details. Payload: DecisionRequest.
@@ -49,14 +50,6 @@ const (
 	// ErrorDecisionsOff: decisions through Temporal do not count (--approve-through-temporal).
 	ErrorDecisionsOff = "DecisionsOff"
 )
-
-// ApprovalInput starts, and continues, the workflow of one approval. Ref is the NonAdminBackupStorageLocation's.
-type ApprovalInput struct {
-	Cluster string    `json:"cluster"`
-	Ref     ObjectRef `json:"ref"`
-	// ShownPhase is the value of the search attribute at continue-as-new.
-	ShownPhase string `json:"shownPhase,omitempty"`
-}
 
 // ApprovalStep is the input of the activities that serve an approval.
 type ApprovalStep struct {

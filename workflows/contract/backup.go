@@ -1,18 +1,7 @@
 package contract
 
-// Names of the NonAdminBackup workflow on the wire.
-const (
-	// WorkflowBackup is the workflow type that serves one NonAdminBackup. Input: BackupInput, no result.
-	WorkflowBackup = "NonAdminBackup"
-	// KubernetesKindBackup is the kind it serves, as AttributeKind shows it.
-	KubernetesKindBackup = "NonAdminBackup"
-
-	// SignalChanged tells a workflow that its object, or a Velero object behind it, may have changed. A hint, never a
-	// fact: the workflow reads the present state. Payload: Changed. Duplicates are harmless.
-	SignalChanged = "changed"
-	// QueryState returns BackupState: what the workflow saw last.
-	QueryState = "state"
-)
+// KindBackup serves one NonAdminBackup; "nab" is the resource's short name. Input: BackupInput, no result.
+var KindBackup = Kind{Workflow: "NonAdminBackup", ID: "nab", Kubernetes: "NonAdminBackup", Summary: "Backup of"}
 
 type backupActivity = Activity[BackupStep, BackupView]
 
@@ -39,21 +28,9 @@ var (
 // a Velero Backup that stands still is checked.
 const BackupFlow = 1
 
-// Changed is the payload of SignalChanged.
-type Changed struct {
-	// Reason is for the person who reads the history; no code looks at it.
-	Reason string `json:"reason,omitempty"`
-	// Volumes: Velero has made PodVolumeBackups or DataUploads for the backup, so it is worth while to list them.
-	Volumes bool `json:"volumes,omitempty"`
-}
-
 // BackupInput starts, and continues, the workflow of one NonAdminBackup.
 type BackupInput struct {
-	Cluster string    `json:"cluster"`
-	Ref     ObjectRef `json:"ref"`
-	// ShownPhase and ShownVeleroPhase are the values of the search attributes at continue-as-new.
-	ShownPhase       string `json:"shownPhase,omitempty"`
-	ShownVeleroPhase string `json:"shownVeleroPhase,omitempty"`
+	ObjectInput
 	// Volumes repeats what a signal said.
 	Volumes bool `json:"volumes,omitempty"`
 }

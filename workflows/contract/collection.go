@@ -1,10 +1,8 @@
 package contract
 
-// Names of the garbage collection on the wire.
-const (
-	// WorkflowCollection is the workflow type of one garbage collection. Input: CollectionInput, result: CollectionResult.
-	WorkflowCollection = "GarbageCollection"
-)
+// KindCollection is one garbage collection. A Schedule starts it every garbageCollectionPeriod of the policy. Input:
+// CollectionInput, result: CollectionResult.
+var KindCollection = Kind{Workflow: "GarbageCollection", ID: "garbage-collection", Summary: "Garbage collection", Pinned: true}
 
 // The activities.
 var (

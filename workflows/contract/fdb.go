@@ -1,12 +1,9 @@
 package contract
 
-// Names of the FoundationDBBackup workflow on the wire. SignalChanged and QueryState serve it too.
-const (
-	// WorkflowFDBBackup is the workflow type that serves one FoundationDBBackup. Input: FDBBackupInput, no result.
-	WorkflowFDBBackup = "FoundationDBBackup"
-	// KubernetesKindFDBBackup is the kind it serves, as AttributeKind shows it.
-	KubernetesKindFDBBackup = "FoundationDBBackup"
-)
+// KindFDBBackup serves one FoundationDBBackup. Input: FDBBackupInput, no result.
+var KindFDBBackup = Kind{
+	Workflow: "FoundationDBBackup", ID: "fdbb", Kubernetes: "FoundationDBBackup", Summary: "FoundationDB backup", Queue: QueueFDB,
+}
 
 // Short activities of the FoundationDBBackup workflow, on FDBWorkflowTaskQueue. All may be repeated at any time and return the
 // FDBBackupView after their effect.
@@ -44,12 +41,9 @@ const SharedTaskQueue = "holdfast-shared"
 
 // FDBBackupInput starts, and continues, the workflow of one FoundationDBBackup.
 type FDBBackupInput struct {
-	Cluster string    `json:"cluster"`
-	Ref     ObjectRef `json:"ref"`
+	ObjectInput
 	// Memory is what a run leaves to the next.
 	Memory FDBMemory `json:"memory,omitzero"`
-	// ShownPhase is the value of the search attribute at continue-as-new.
-	ShownPhase string `json:"shownPhase,omitempty"`
 }
 
 // FDBMemory is what cannot be read anywhere.

@@ -2,10 +2,11 @@ package contract
 
 import "time"
 
-// Names of the workflow that owns a FoundationDB cluster, on the wire. Its ID is FDBClusterID, its queue SharedTaskQueue.
+// KindFDBCluster owns a FoundationDB cluster. Its ID is FDBClusterID. Input: FDBClusterInput, no result.
+var KindFDBCluster = Kind{Workflow: "FDBCluster", Summary: "Owner of FoundationDB cluster", Queue: QueueShared}
+
+// What is said to the owner.
 const (
-	// WorkflowFDBCluster is the workflow type. Input: FDBClusterInput, no result.
-	WorkflowFDBCluster = "FDBCluster"
 	// UpdateFDBCluster asks the owner. Input: FDBAsk, result: FDBAnswer. Asking again with the same update ID, or with another
 	// one, is harmless: a command that is done already is not run again.
 	UpdateFDBCluster = "ask"

@@ -1,13 +1,15 @@
 package contract
 
-// Names of the workflow of one turn, on the wire. Its ID is WorkflowID(cluster, KindFDBExpiry, ref): never two for one backup. It
+// KindFDBExpiry is one turn: it expires or deletes data of a FoundationDBBackup, which is its object, so that there are never two
+// for one backup. Input: FDBExpiryInput, no result: it tells the backup and the queue by signals. Only the queue starts it. It
 // takes SignalChanged (something has happened to its pod) and answers QueryState with FDBExpiryState.
-const (
-	// WorkflowFDBExpiry is the workflow type. Input: FDBExpiryInput, no result: it tells the backup and the queue by signals.
-	WorkflowFDBExpiry = "FDBExpiry"
-	// SignalExpiryResult tells a FoundationDBBackup workflow how a turn ended. Payload: FDBExpiryResult.
-	SignalExpiryResult = "expiry-result"
-)
+var KindFDBExpiry = Kind{
+	Workflow: "FDBExpiry", ID: "fdb-expiry", Kubernetes: "FoundationDBBackup", Summary: "Turn of FoundationDB backup",
+	Queue: QueueFDB, Pinned: true,
+}
+
+// SignalExpiryResult tells a FoundationDBBackup workflow how a turn ended. Payload: FDBExpiryResult.
+const SignalExpiryResult = "expiry-result"
 
 // The activities.
 var (

@@ -1,10 +1,13 @@
 package contract
 
-// Names of the workflow that keeps the queue of expirations, on the wire. Its ID is FDBExpiryQueueID, its queue the Kubernetes
-// cluster's FDBWorkflowTaskQueue. It answers QueryState with FDBExpiryQueueState.
+// KindFDBExpiryQueue keeps the queue of expirations of a Kubernetes cluster. Its ID is FDBExpiryQueueID. Input:
+// FDBExpiryQueueInput, no result. It answers QueryState with FDBExpiryQueueState.
+var KindFDBExpiryQueue = Kind{
+	Workflow: "FDBExpiryQueue", Summary: "Expirations and deletions of FoundationDB backups of", Queue: QueueFDB,
+}
+
+// What is said to the queue of expirations.
 const (
-	// WorkflowFDBExpiryQueue is the workflow type. Input: FDBExpiryQueueInput, no result.
-	WorkflowFDBExpiryQueue = "FDBExpiryQueue"
 	// SignalExpiryEntry tells the queue what a backup wants of it. Payload: FDBQueueRequest. Telling it again is harmless.
 	SignalExpiryEntry = "entry"
 	// SignalExpiryTurn tells the queue how far a turn is. Payload: FDBTurnReport. Telling it again is harmless.

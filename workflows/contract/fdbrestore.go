@@ -2,13 +2,10 @@ package contract
 
 import "time"
 
-// Names of the FoundationDBRestore workflow on the wire. SignalChanged and QueryState (FDBRestoreState) serve it too.
-const (
-	// WorkflowFDBRestore is the workflow type that serves one FoundationDBRestore. Input: FDBRestoreInput, no result.
-	WorkflowFDBRestore = "FoundationDBRestore"
-	// KubernetesKindFDBRestore is the kind it serves, as AttributeKind shows it.
-	KubernetesKindFDBRestore = "FoundationDBRestore"
-)
+// KindFDBRestore serves one FoundationDBRestore; "fdbr" is the resource's short name. Input: FDBRestoreInput, no result.
+var KindFDBRestore = Kind{
+	Workflow: "FoundationDBRestore", ID: "fdbr", Kubernetes: "FoundationDBRestore", Summary: "FoundationDB restore", Queue: QueueFDB,
+}
 
 // The activities.
 var (
@@ -68,11 +65,9 @@ const FDBRestoreReads = 12 * time.Hour
 
 // FDBRestoreInput starts, and continues, the workflow of one FoundationDBRestore.
 type FDBRestoreInput struct {
-	Cluster string    `json:"cluster"`
-	Ref     ObjectRef `json:"ref"`
+	ObjectInput
 	// Memory is what a run leaves to the next.
-	Memory     FDBRestoreMemory `json:"memory,omitzero"`
-	ShownPhase string           `json:"shownPhase,omitempty"`
+	Memory FDBRestoreMemory `json:"memory,omitzero"`
 }
 
 // FDBRestoreMemory is what cannot be read anywhere.

@@ -1,10 +1,13 @@
 package contract
 
-// Names of the workflow that limits first snapshots, on the wire. Its ID is FDBThrottleID, its queue the cluster's
-// FDBWorkflowTaskQueue.
+// KindFDBThrottle limits the first snapshots of a Kubernetes cluster. Its ID is FDBThrottleID. Input: FDBThrottleInput, no
+// result.
+var KindFDBThrottle = Kind{
+	Workflow: "FDBSnapshotThrottle", Summary: "First snapshots of FoundationDB backups of", Queue: QueueFDB,
+}
+
+// What is said to the throttle, and by it.
 const (
-	// WorkflowFDBThrottle is the workflow type. Input: FDBThrottleInput, no result.
-	WorkflowFDBThrottle = "FDBSnapshotThrottle"
 	// SignalSlot tells the throttle of a holder. Payload: FDBSlotRequest. Telling it again is harmless.
 	SignalSlot = "slot"
 	// SignalSlotGranted tells a backup that it has a slot. Payload: FDBSlotGrant.

@@ -2,18 +2,13 @@ package contract
 
 import "time"
 
-// Names of the RestoreFinalization workflow on the wire.
-const (
-	// WorkflowFinalization is the workflow type that finalizes one NonAdminRestore. Input: FinalizationInput, result:
-	// FinalizationResult. It is a child of the NonAdminRestore's workflow, which waits for it. While it runs it alone writes
-	// the object's status. It takes no signals: whoever is interested in the object wakes the parent. It answers QueryState
-	// with FinalizationState.
-	WorkflowFinalization = "RestoreFinalization"
-
-	// KindFinalization is the kind of RestoreFinalization workflows; the object is the NonAdminRestore. It is started with
-	// StartAttributes of KubernetesKindRestore.
-	KindFinalization Kind = "finalization"
-)
+// KindFinalization finalizes one NonAdminRestore. Input: ObjectInput, result: FinalizationResult. It is a child of the
+// NonAdminRestore's workflow, which waits for it. While it runs it alone writes the object's status. It takes no signals: whoever
+// is interested in the object wakes the parent. It answers QueryState with FinalizationState.
+var KindFinalization = Kind{
+	Workflow: "RestoreFinalization", ID: "finalization", Kubernetes: "NonAdminRestore", Summary: "Finalization of restore",
+	Pinned: true,
+}
 
 // Activities of the RestoreFinalization workflow. Each may be repeated at any time.
 var (
@@ -38,12 +33,6 @@ const (
 	// ErrorObjectStore: the object store refused or did not answer. Retryable.
 	ErrorObjectStore = "ObjectStoreUnavailable"
 )
-
-// FinalizationInput starts the finalization of one NonAdminRestore.
-type FinalizationInput struct {
-	Cluster string    `json:"cluster"`
-	Ref     ObjectRef `json:"ref"`
-}
 
 // FinalizationResult is how a finalization ended.
 type FinalizationResult struct {

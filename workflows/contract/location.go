@@ -1,13 +1,9 @@
 package contract
 
-// Names of the NonAdminBackupStorageLocation workflow on the wire.
-const (
-	// WorkflowLocation is the workflow type that serves one NonAdminBackupStorageLocation. Input: LocationInput, no result.
-	// It takes SignalChanged and answers QueryState with LocationState.
-	WorkflowLocation = "NonAdminBackupStorageLocation"
-	// KubernetesKindLocation is the kind it serves, as AttributeKind shows it.
-	KubernetesKindLocation = "NonAdminBackupStorageLocation"
-)
+// KindLocation serves one NonAdminBackupStorageLocation. Input: ObjectInput, no result.
+var KindLocation = Kind{
+	Workflow: "NonAdminBackupStorageLocation", ID: "nabsl", Kubernetes: "NonAdminBackupStorageLocation", Summary: "Storage location",
+}
 
 type locationActivity = Activity[LocationStep, LocationView]
 
@@ -21,15 +17,6 @@ var (
 	DeleteLocation   = locationActivity{"delete-location", "Delete all that was made for the location"}
 	ReleaseLocation  = locationActivity{"release-location", "Release the finalizer"}
 )
-
-// LocationInput starts, and continues, the workflow of one NonAdminBackupStorageLocation.
-type LocationInput struct {
-	Cluster string    `json:"cluster"`
-	Ref     ObjectRef `json:"ref"`
-	// ShownPhase and ShownVeleroPhase are the values of the search attributes at continue-as-new.
-	ShownPhase       string `json:"shownPhase,omitempty"`
-	ShownVeleroPhase string `json:"shownVeleroPhase,omitempty"`
-}
 
 // LocationStep is the input of every activity that serves a NonAdminBackupStorageLocation.
 type LocationStep struct {

@@ -2,13 +2,8 @@ package contract
 
 import "time"
 
-// Names of the NonAdminRestore workflow on the wire. SignalChanged and QueryState serve it too.
-const (
-	// WorkflowRestore is the workflow type that serves one NonAdminRestore. Input: RestoreInput, no result.
-	WorkflowRestore = "NonAdminRestore"
-	// KubernetesKindRestore is the kind it serves, as AttributeKind shows it.
-	KubernetesKindRestore = "NonAdminRestore"
-)
+// KindRestore serves one NonAdminRestore. Input: RestoreInput, no result.
+var KindRestore = Kind{Workflow: "NonAdminRestore", ID: "nar", Kubernetes: "NonAdminRestore", Summary: "Restore"}
 
 // MetricRestorePhase measures how long a Velero Restore was in each of Velero's phases, tagged with phase. The workflow counts
 // it, as MetricResourceTimeouts.
@@ -29,11 +24,7 @@ var (
 
 // RestoreInput starts, and continues, the workflow of one NonAdminRestore.
 type RestoreInput struct {
-	Cluster string    `json:"cluster"`
-	Ref     ObjectRef `json:"ref"`
-	// ShownPhase and ShownVeleroPhase are the values of the search attributes at continue-as-new.
-	ShownPhase       string `json:"shownPhase,omitempty"`
-	ShownVeleroPhase string `json:"shownVeleroPhase,omitempty"`
+	ObjectInput
 	// VeleroPhase is Velero's phase as it was last seen, and VeleroPhaseSince is since when.
 	VeleroPhase      string    `json:"veleroPhase,omitempty"`
 	VeleroPhaseSince time.Time `json:"veleroPhaseSince,omitzero"`

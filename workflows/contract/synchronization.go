@@ -1,11 +1,10 @@
 package contract
 
-// Names of the synchronization of backups on the wire.
-const (
-	// WorkflowSynchronization is the workflow type of one synchronization. Input: SynchronizationInput, result:
-	// SynchronizationResult.
-	WorkflowSynchronization = "BackupSynchronization"
-)
+// KindSynchronization makes, once, the NonAdminBackups of Velero Backups that have none. A Schedule starts it every
+// backupSyncPeriod of the policy. Input: SynchronizationInput, result: SynchronizationResult.
+var KindSynchronization = Kind{
+	Workflow: "BackupSynchronization", ID: "backup-sync", Summary: "Backup synchronization", Pinned: true,
+}
 
 // The activities.
 var (

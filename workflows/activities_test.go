@@ -1,6 +1,7 @@
-package activities_test
+package workflows_test
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -16,6 +17,7 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"holdfast.dev/holdfast/activities"
+	"holdfast.dev/holdfast/workflows"
 )
 
 // registering collects the names of activities, and which struct has registered them.
@@ -29,7 +31,7 @@ func (r *registering) RegisterActivityWithOptions(_ any, options activity.Regist
 	r.names[options.Name] = append(r.names[options.Name], r.by)
 }
 
-func TestEveryActivityIsRegisteredOnceAndCalled(t *testing.T) {
+func TestEveryActivityIsOneKindsRegisteredOnceAndCalled(t *testing.T) {
 	declared := declaredActivities(t)
 	require.NotEmpty(t, declared)
 	registry := &registering{names: map[string][]string{}}
@@ -46,8 +48,14 @@ func TestEveryActivityIsRegisteredOnceAndCalled(t *testing.T) {
 		registry.by = name
 		register(registry)
 	}
-	called := namedInWorkflows(t)
+	called, madeFor := namedInWorkflows(t), map[string][]string{}
+	for _, kind := range workflows.Kinds() {
+		for _, wire := range kind.Activities {
+			madeFor[wire] = append(madeFor[wire], kind.Workflow)
+		}
+	}
 	for name, wire := range declared {
+		assert.Len(t, madeFor[wire], 1, "contract.%s (%s) is one kind's", name, wire)
 		assert.Len(t, registry.names[wire], 1, "contract.%s (%s) is registered by one struct", name, wire)
 		assert.Contains(t, called, name, "contract.%s is called by a workflow", name)
 		delete(registry.names, wire)
@@ -59,7 +67,7 @@ func TestEveryActivityIsRegisteredOnceAndCalled(t *testing.T) {
 func declaredActivities(t *testing.T) map[string]string {
 	t.Helper()
 	declared := map[string]string{}
-	eachFile(t, "../workflows/contract", func(file *ast.File) {
+	eachFile(t, "contract", func(file *ast.File) {
 		ast.Inspect(file, func(node ast.Node) bool {
 			spec, is := node.(*ast.ValueSpec)
 			if !is || len(spec.Values) != 1 {
@@ -95,8 +103,11 @@ func ofActivity(of ast.Expr) bool {
 func namedInWorkflows(t *testing.T) map[string]bool {
 	t.Helper()
 	named := map[string]bool{}
-	eachFile(t, "../workflows", func(file *ast.File) {
+	eachFile(t, ".", func(file *ast.File) {
 		ast.Inspect(file, func(node ast.Node) bool {
+			if listed, is := node.(*ast.KeyValueExpr); is && fmt.Sprint(listed.Key) == "Activities" {
+				return false // what a Kind lists is not called by that
+			}
 			if selector, is := node.(*ast.SelectorExpr); is {
 				if from, is := selector.X.(*ast.Ident); is && from.Name == "contract" {
 					named[selector.Sel.Name] = true
