@@ -16,21 +16,15 @@ import (
 )
 
 func (l *Locations) registerApproval(registry worker.ActivityRegistry) {
-	for name, function := range map[string]func(context.Context, contract.ApprovalStep) (contract.ApprovalView, error){
-		contract.ActivityRefreshApproval: l.RefreshApproval,
-		contract.ActivityAdvanceApproval: l.AdvanceApproval,
-	} {
-		registry.RegisterActivityWithOptions(guard(l.Paused, function,
-			func(in contract.ApprovalStep, _ contract.ApprovalView, info activity.Info) {
-				l.tellRetried(in.Ref, info)
-			},
-		), activity.RegisterOptions{Name: name})
+	told := func(in contract.ApprovalStep, _ contract.ApprovalView, info activity.Info) {
+		l.tellRetried(in.Ref, info)
 	}
-	registry.RegisterActivityWithOptions(guard(l.Paused, l.Decide,
+	register(registry, contract.RefreshApproval, guard(l.Paused, l.RefreshApproval, told))
+	register(registry, contract.AdvanceApproval, guard(l.Paused, l.AdvanceApproval, told))
+	register(registry, contract.DecideApproval, guard(l.Paused, l.Decide,
 		func(in contract.DecisionStep, _ contract.ApprovalView, info activity.Info) {
 			l.tellRetried(in.Ref, info)
-		},
-	), activity.RegisterOptions{Name: contract.ActivityDecideApproval})
+		}))
 }
 
 // RefreshApproval reads the present state.

@@ -18,7 +18,7 @@ import (
 func awaiting(t *testing.T, decision contract.Decision) (*fake.World, contract.DecisionStep) {
 	t.Helper()
 	w := newPlace(t, true)
-	locate(t, w, contract.ActivityAdmitLocation)
+	locate(t, w, contract.AdmitLocation.Name)
 	view := advance(t, w)
 	require.True(t, view.HasPending)
 	return w, contract.DecisionStep{
@@ -41,7 +41,7 @@ func TestADecisionIsWrittenAsKubectlWould(t *testing.T) {
 			})
 			step.Request.ResourceVersion = w.ApprovalRequest(name).ResourceVersion
 			var view contract.ApprovalView
-			require.NoError(t, locationActivity(t, w, contract.ActivityDecideApproval, step, &view))
+			require.NoError(t, locationActivity(t, w, contract.DecideApproval.Name, step, &view))
 			assert.True(t, view.Fresh)
 			assert.Equal(t, string(decision), view.Decision)
 			got := w.ApprovalRequest(name).Annotations
@@ -52,12 +52,12 @@ func TestADecisionIsWrittenAsKubectlWould(t *testing.T) {
 			}
 
 			before := w.ApprovalRequest(name).ResourceVersion
-			require.NoError(t, locationActivity(t, w, contract.ActivityDecideApproval, step, &view), "an attempt whose answer was lost")
+			require.NoError(t, locationActivity(t, w, contract.DecideApproval.Name, step, &view), "an attempt whose answer was lost")
 			assert.Equal(t, before, w.ApprovalRequest(name).ResourceVersion)
 
 			another := step
 			another.UpdateID = "two"
-			requireError(t, locationActivity(t, w, contract.ActivityDecideApproval, another, nil), contract.ErrorLookAgain, false)
+			requireError(t, locationActivity(t, w, contract.DecideApproval.Name, another, nil), contract.ErrorLookAgain, false)
 		})
 	}
 }
@@ -65,7 +65,7 @@ func TestADecisionIsWrittenAsKubectlWould(t *testing.T) {
 func TestADecisionThatCannotBePutDownToAnybodyIsTriedAgain(t *testing.T) {
 	w, step := awaiting(t, "approve")
 	w.Locations.Identity = func(context.Context, contract.DecisionStep) (string, error) { return "", fake.ErrAway }
-	requireError(t, locationActivity(t, w, contract.ActivityDecideApproval, step, nil), contract.ErrorKubernetes, true)
+	requireError(t, locationActivity(t, w, contract.DecideApproval.Name, step, nil), contract.ErrorKubernetes, true)
 	assert.EqualValues(t, "pending", w.ApprovalRequest(name).Spec.PendingApprovalDecision)
 }
 
@@ -76,7 +76,7 @@ func TestADecisionIsNotPutDownToSomebodyElse(t *testing.T) {
 		r.Spec.PendingApprovalDecision = oadpv1alpha1.ApprovalDecisionApprove
 	})
 	step.Request.ResourceVersion = w.ApprovalRequest(name).ResourceVersion
-	requireError(t, locationActivity(t, w, contract.ActivityDecideApproval, step, nil), contract.ErrorLookAgain, false)
+	requireError(t, locationActivity(t, w, contract.DecideApproval.Name, step, nil), contract.ErrorLookAgain, false)
 }
 
 // An approval advances only from what is there: a write that meets a newer one is decided again.

@@ -33,11 +33,11 @@ func TestAnAdmittedBackupIsCreated(t *testing.T) {
 		}
 		return nil
 	})
-	view := do(t, w, contract.ActivityAdmitBackup)
+	view := do(t, w, contract.AdmitBackup.Name)
 	assert.True(t, view.Accepted && view.SpecJudged && view.Finalizer, "%+v", view)
 	assert.Equal(t, "New", view.Phase)
 
-	view = do(t, w, contract.ActivityCreateBackup)
+	view = do(t, w, contract.CreateBackup.Name)
 	assert.Equal(t, "Created", view.Phase)
 	assert.True(t, view.Velero.Exists)
 	assert.Equal(t, []string{
@@ -52,14 +52,14 @@ func TestARejectedObjectGetsNoFinalizer(t *testing.T) {
 	nab := fake.NAB(name)
 	nab.Spec.BackupSpec.ExcludedNamespaces = []string{"x"}
 	w := fake.New(t, nab)
-	view := do(t, w, contract.ActivityAdmitBackup, contract.ActivityCreateBackup)
+	view := do(t, w, contract.AdmitBackup.Name, contract.CreateBackup.Name)
 	assert.True(t, backup.Settled(view))
 	assert.Empty(t, w.Read(name).Finalizers)
 	assert.Equal(t, oadpv1alpha1.NonAdminPhaseBackingOff, w.Read(name).Status.Phase)
 	assert.Nil(t, w.Velero(ours))
 
 	w.EditSpec(name, func(spec *oadpv1alpha1.NonAdminBackupSpec) { spec.BackupSpec.ExcludedNamespaces = nil })
-	view = do(t, w, contract.ActivityAdmitBackup, contract.ActivityCreateBackup)
+	view = do(t, w, contract.AdmitBackup.Name, contract.CreateBackup.Name)
 	assert.Equal(t, "Created", view.Phase, "once mended it goes straight on")
 }
 
@@ -81,7 +81,7 @@ func TestAVeleroBackupThatIsThereAlready(t *testing.T) {
 		t.Run(title+", since long", func(t *testing.T) {
 			w := fake.New(t, fake.NAB(name), test.there.DeepCopy())
 			before := w.Velero(ours)
-			view := do(t, w, contract.ActivityAdmitBackup, contract.ActivityCreateBackup)
+			view := do(t, w, contract.AdmitBackup.Name, contract.CreateBackup.Name)
 			assert.Equal(t, string(test.wantPhase), view.Phase)
 			assert.Equal(t, test.wantReason, accepted(w.Read(name)).Reason)
 			assert.NotContains(t, w.Writes(), "create Backup")
@@ -89,7 +89,7 @@ func TestAVeleroBackupThatIsThereAlready(t *testing.T) {
 		})
 		t.Run(title+", made meanwhile", func(t *testing.T) {
 			w := fake.New(t, fake.NAB(name))
-			do(t, w, contract.ActivityAdmitBackup)
+			do(t, w, contract.AdmitBackup.Name)
 			w.Fail(func(verb string, object client.Object) error {
 				if _, isBackup := object.(*velerov1.Backup); isBackup && verb == "create" {
 					w.Fail(nil)
@@ -97,7 +97,7 @@ func TestAVeleroBackupThatIsThereAlready(t *testing.T) {
 				}
 				return nil
 			})
-			view := do(t, w, contract.ActivityCreateBackup)
+			view := do(t, w, contract.CreateBackup.Name)
 			assert.Equal(t, string(test.wantPhase), view.Phase)
 			assert.Equal(t, test.wantReason, accepted(w.Read(name)).Reason)
 			assert.Equal(t, test.there.Spec, w.Velero(ours).Spec)
@@ -121,7 +121,7 @@ func TestAForgedAcceptanceMakesNothing(t *testing.T) {
 				claim(nab)
 			}
 			w := fake.New(t, nab)
-			do(t, w, contract.ActivityCreateBackup)
+			do(t, w, contract.CreateBackup.Name)
 			assert.Nil(t, w.Velero("daily-1"))
 		})
 	}
@@ -135,7 +135,7 @@ func TestASyncedBackupIsAdopted(t *testing.T) {
 	nab := fake.NAB(name)
 	labelNames(synced)(nab)
 	w := fake.New(t, nab, velero)
-	view := do(t, w, contract.ActivityAdmitBackup)
+	view := do(t, w, contract.AdmitBackup.Name)
 	assert.True(t, backup.Settled(view), "%+v", view)
 	assert.Equal(t, synced, w.Read(name).Status.VeleroBackup.Name)
 	assert.Contains(t, w.Read(name).Finalizers, oadpv1alpha1.NabFinalizer)
@@ -151,7 +151,7 @@ func TestAVeleroBackupThatIsRefused(t *testing.T) {
 	for title, refusal := range final {
 		t.Run("for good, "+title, func(t *testing.T) {
 			w := refusing(t, refusal)
-			view := do(t, w, contract.ActivityCreateBackup)
+			view := do(t, w, contract.CreateBackup.Name)
 			assert.True(t, backup.Settled(view), "%+v", view)
 			nab := w.Read(name)
 			assert.Equal(t, oadpv1alpha1.NonAdminPhaseBackingOff, nab.Status.Phase)
@@ -176,11 +176,11 @@ func TestAVeleroBackupThatIsRefused(t *testing.T) {
 		t.Run("for now, "+title, func(t *testing.T) {
 			w := refusing(t, test.err)
 			before := w.Read(name)
-			_, err := run(t, w, contract.ActivityCreateBackup, contract.BackupStep{Ref: fake.Ref(name)})
+			_, err := run(t, w, contract.CreateBackup.Name, contract.BackupStep{Ref: fake.Ref(name)})
 			requireError(t, err, test.want, true)
 			assert.Equal(t, before, w.Read(name), "nothing is told that may pass")
 			w.Fail(nil)
-			assert.Equal(t, "Created", do(t, w, contract.ActivityCreateBackup).Phase)
+			assert.Equal(t, "Created", do(t, w, contract.CreateBackup.Name).Phase)
 		})
 	}
 }
@@ -189,7 +189,7 @@ func TestAVeleroBackupThatIsRefused(t *testing.T) {
 func refusing(t *testing.T, refusal error) *fake.World {
 	t.Helper()
 	w := fake.New(t, fake.NAB(name))
-	do(t, w, contract.ActivityAdmitBackup)
+	do(t, w, contract.AdmitBackup.Name)
 	w.Fail(func(verb string, object client.Object) error {
 		if _, isBackup := object.(*velerov1.Backup); isBackup && verb == "create" {
 			return refusal
@@ -220,20 +220,20 @@ func TestWhatIsNoLongerDueIsNotCreated(t *testing.T) {
 			nab := fake.NAB(name)
 			nab.Spec.BackupSpec.SnapshotVolumes = new(true)
 			w := fake.New(t, nab)
-			do(t, w, contract.ActivityAdmitBackup)
+			do(t, w, contract.AdmitBackup.Name)
 			meanwhile(t, w)
-			do(t, w, contract.ActivityCreateBackup)
+			do(t, w, contract.CreateBackup.Name)
 			assert.Nil(t, w.Velero(ours))
 		})
 	}
 }
 
 func TestAnUnusablePolicyAdmitsNothing(t *testing.T) {
-	for _, activity := range []string{contract.ActivityAdmitBackup, contract.ActivityCreateBackup} {
+	for _, activity := range []string{contract.AdmitBackup.Name, contract.CreateBackup.Name} {
 		t.Run(activity, func(t *testing.T) {
 			w := fake.New(t, fake.NAB(name))
-			if activity == contract.ActivityCreateBackup {
-				do(t, w, contract.ActivityAdmitBackup)
+			if activity == contract.CreateBackup.Name {
+				do(t, w, contract.AdmitBackup.Name)
 			}
 			w.PolicyErr = &policy.UnusableError{Origin: "ConfigMap openshift-adp/holdfast-policy", Err: errors.New("not YAML")}
 			_, err := run(t, w, activity, contract.BackupStep{Ref: fake.Ref(name)})
@@ -243,7 +243,7 @@ func TestAnUnusablePolicyAdmitsNothing(t *testing.T) {
 			assert.NotEqual(t, oadpv1alpha1.NonAdminPhaseBackingOff, w.Read(name).Status.Phase, "it is no fault of the spec")
 
 			w.PolicyErr = nil
-			assert.Equal(t, "Created", do(t, w, contract.ActivityAdmitBackup, contract.ActivityCreateBackup).Phase)
+			assert.Equal(t, "Created", do(t, w, contract.AdmitBackup.Name, contract.CreateBackup.Name).Phase)
 		})
 	}
 }
@@ -254,7 +254,7 @@ func TestAForgedStatusIsCorrected(t *testing.T) {
 	nab := w.Read(name)
 	nab.Status.VeleroBackup.NACUUID, nab.Status.VeleroBackup.Name = victims, victims
 	require.NoError(t, w.Client.Status().Update(t.Context(), nab))
-	do(t, w, contract.ActivityRefreshBackup)
+	do(t, w, contract.RefreshBackup.Name)
 	assert.Equal(t, ours, w.Read(name).Status.VeleroBackup.Name)
 	assert.Contains(t, told(w), "Warning StatusCorrected status.veleroBackup named \""+victims+
 		"\", which was not made for this NonAdminBackup; it was ignored and corrected")
@@ -267,7 +267,7 @@ func TestALostBackupOfTheOtherControllerIsReportedAsLost(t *testing.T) {
 	statusNames(byNAC)(nab)
 	nab.Status.Phase = oadpv1alpha1.NonAdminPhaseCreated
 	w := fake.New(t, nab)
-	view := do(t, w, contract.ActivityRefreshBackup)
+	view := do(t, w, contract.RefreshBackup.Name)
 	assert.True(t, view.AbsenceReported)
 	assert.Equal(t, byNAC, w.Read(name).Status.VeleroBackup.Name)
 	assert.Equal(t, []string{"Warning VeleroBackupNotFound its Velero Backup no longer exists"}, told(w))
@@ -299,12 +299,12 @@ func TestVolumesOfTheBackupAreCounted(t *testing.T) {
 			nab := fake.NAB(name)
 			nab.Spec.BackupSpec.SnapshotMoveData = test.moves
 			w := fake.New(t, append(volumes, nab)...)
-			do(t, w, contract.ActivityAdmitBackup, contract.ActivityCreateBackup, contract.ActivityRefreshBackup)
+			do(t, w, contract.AdmitBackup.Name, contract.CreateBackup.Name, contract.RefreshBackup.Name)
 			assert.Nil(t, w.Read(name).Status.FileSystemPodVolumeBackups, "Velero has not begun")
 
 			w.SetVelero(ours, velerov1.BackupPhaseInProgress)
 			count := func() {
-				_, err := run(t, w, contract.ActivityRefreshBackup, contract.BackupStep{Ref: fake.Ref(name), Volumes: true})
+				_, err := run(t, w, contract.RefreshBackup.Name, contract.BackupStep{Ref: fake.Ref(name), Volumes: true})
 				require.NoError(t, err)
 			}
 			count()
@@ -351,7 +351,7 @@ func TestVolumesAreListedOnlyWhereThereAreAny(t *testing.T) {
 				}
 				return nil
 			})
-			_, err := run(t, w, contract.ActivityRefreshBackup, contract.BackupStep{Ref: fake.Ref(name), Volumes: test.volumes})
+			_, err := run(t, w, contract.RefreshBackup.Name, contract.BackupStep{Ref: fake.Ref(name), Volumes: test.volumes})
 			require.NoError(t, err)
 			assert.Equal(t, test.wantLists, lists)
 		})
@@ -374,11 +374,11 @@ func TestAStatusTooLargeGoesWithoutTheCopyOfTheSpec(t *testing.T) {
 				}
 				return nil
 			})
-			view := do(t, w, contract.ActivityRefreshBackup)
+			view := do(t, w, contract.RefreshBackup.Name)
 			assert.True(t, backup.Settled(view), "%+v", view)
 			assert.Nil(t, w.Read(name).Status.VeleroBackup.Spec)
 			assert.Equal(t, velerov1.BackupPhaseCompleted, w.Read(name).Status.VeleroBackup.Status.Phase)
-			assert.Empty(t, writesOf(w, func() { do(t, w, contract.ActivityRefreshBackup) }), "and it is not tried for ever")
+			assert.Empty(t, writesOf(w, func() { do(t, w, contract.RefreshBackup.Name) }), "and it is not tried for ever")
 		})
 	}
 }

@@ -120,7 +120,7 @@ func TestADeletionIsAnnouncedAndCarriedOut(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			w := created(t, "Completed")
 			test.ask(t, w)
-			view := do(t, w, contract.ActivityMarkBackupDeleting)
+			view := do(t, w, contract.MarkBackupDeleting.Name)
 			assert.Equal(t, test.wantDeleted, view.BeingDeleted)
 			assert.Equal(t, test.wantDeleted, !w.Read(name).DeletionTimestamp.IsZero())
 			events := told(w)
@@ -140,9 +140,9 @@ func TestADeletionIsAnnouncedAndCarriedOut(t *testing.T) {
 func TestAPendingDeletionBecomesAccepted(t *testing.T) {
 	w := created(t, "Completed")
 	remove(t, w, w.Read(name))
-	assert.Equal(t, contract.MarkPending, do(t, w, contract.ActivityMarkBackupDeleting).Marked)
+	assert.Equal(t, contract.MarkPending, do(t, w, contract.MarkBackupDeleting.Name).Marked)
 	w.EditSpec(name, deleteBackup)
-	assert.Equal(t, contract.MarkAccepted, do(t, w, contract.ActivityMarkBackupDeleting).Marked)
+	assert.Equal(t, contract.MarkAccepted, do(t, w, contract.MarkBackupDeleting.Name).Marked)
 }
 
 // An object that nobody protects ends with its deletion.
@@ -150,7 +150,7 @@ func TestAnObjectWithoutFinalizerEndsAtOnce(t *testing.T) {
 	nab := fake.NAB(name)
 	nab.Spec.DeleteBackup = true
 	w := fake.New(t, nab)
-	assert.Equal(t, contract.BackupView{Flow: contract.BackupFlow}, do(t, w, contract.ActivityMarkBackupDeleting))
+	assert.Equal(t, contract.BackupView{Flow: contract.BackupFlow}, do(t, w, contract.MarkBackupDeleting.Name))
 	assert.Nil(t, w.Read(name))
 }
 
@@ -158,7 +158,7 @@ func deleting(t *testing.T) *fake.World {
 	t.Helper()
 	w := created(t, "Completed")
 	w.EditSpec(name, deleteBackup)
-	do(t, w, contract.ActivityMarkBackupDeleting)
+	do(t, w, contract.MarkBackupDeleting.Name)
 	told(w)
 	return w
 }
@@ -171,7 +171,7 @@ func TestRequestsToDeleteAreNumbered(t *testing.T) {
 	}
 	for attempt := 1; attempt <= 2; attempt++ {
 		for range 2 { // the second time the request is there already
-			view, err := run(t, w, contract.ActivityRequestDeletion, contract.BackupStep{Ref: fake.Ref(name), Attempt: attempt})
+			view, err := run(t, w, contract.RequestDeletion.Name, contract.BackupStep{Ref: fake.Ref(name), Attempt: attempt})
 			require.NoError(t, err)
 			assert.Equal(t, contract.DeleteRequestView{Attempt: attempt, Exists: true}, view.DeleteRequest)
 		}
@@ -188,9 +188,9 @@ func TestRequestsToDeleteAreNumbered(t *testing.T) {
 // Velero's answer is repeated on the object.
 func TestARefusedRequestIsShown(t *testing.T) {
 	w := deleting(t)
-	do(t, w, contract.ActivityRequestDeletion)
+	do(t, w, contract.RequestDeletion.Name)
 	w.AnswerRequests("backup storage location is read-only")
-	view := do(t, w, contract.ActivityRefreshBackup)
+	view := do(t, w, contract.RefreshBackup.Name)
 	want := contract.DeleteRequestView{Attempt: 1, Exists: true, Failed: true, Error: "backup storage location is read-only"}
 	assert.Equal(t, want, view.DeleteRequest)
 	status := w.Read(name).Status.VeleroDeleteBackupRequest.Status
@@ -217,7 +217,7 @@ func TestDataAreDeletedOnlyAsAsked(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			w := created(t, "Completed")
 			ask(t, w)
-			do(t, w, contract.ActivityRequestDeletion)
+			do(t, w, contract.RequestDeletion.Name)
 			assert.Empty(t, w.Requests())
 		})
 	}
@@ -248,14 +248,14 @@ func TestForceDeletesTheVeleroObjects(t *testing.T) {
 	other, othersRequest := veleroObjects(victims, "crew")
 	w := created(t, "Completed", other, othersRequest, requestByHand())
 	w.EditSpec(name, deleteBackup)
-	do(t, w, contract.ActivityMarkBackupDeleting, contract.ActivityRequestDeletion)
+	do(t, w, contract.MarkBackupDeleting.Name, contract.RequestDeletion.Name)
 	require.Len(t, w.Requests(), 3)
 	assert.NotNil(t, w.Velero(ours))
-	do(t, w, contract.ActivityDeleteVeleroObjects)
+	do(t, w, contract.DeleteVeleroObjects.Name)
 	require.Len(t, w.Requests(), 3, "without force nothing goes")
 
 	w.EditSpec(name, forceDelete)
-	view := do(t, w, contract.ActivityDeleteVeleroObjects)
+	view := do(t, w, contract.DeleteVeleroObjects.Name)
 	assert.False(t, view.Velero.Exists)
 	assert.False(t, view.DeleteRequest.Exists)
 	assert.Nil(t, w.Velero(ours))
@@ -277,7 +277,7 @@ func TestForceDoesNotDeleteABackupMadeAnew(t *testing.T) {
 		}
 		return nil
 	})
-	view := do(t, w, contract.ActivityDeleteVeleroObjects)
+	view := do(t, w, contract.DeleteVeleroObjects.Name)
 	assert.False(t, view.Velero.Exists)
 	require.NotNil(t, w.Velero(ours))
 	assert.Equal(t, types.UID("uid-of-the-victims"), w.Velero(ours).UID)
@@ -292,7 +292,7 @@ func TestAnObjectIsProtectedBeforeItIsDeleted(t *testing.T) {
 	nab.Spec.DeleteBackup = true
 	nab.Generation++
 	require.NoError(t, w.Client.Update(t.Context(), nab))
-	view := do(t, w, contract.ActivityMarkBackupDeleting)
+	view := do(t, w, contract.MarkBackupDeleting.Name)
 	assert.True(t, view.Found && view.BeingDeleted && view.Finalizer, "%+v", view)
 }
 
@@ -303,13 +303,13 @@ func TestADeletionDoesNotWaitForAVerdict(t *testing.T) {
 	} {
 		t.Run(title, func(t *testing.T) {
 			w := fake.New(t, fake.NAB(name))
-			do(t, w, contract.ActivityAdmitBackup)
+			do(t, w, contract.AdmitBackup.Name)
 			ask(t, w)
 			w.PolicyErr = &policy.UnusableError{Origin: "ConfigMap", Err: errors.New("not YAML")}
 			assert.Empty(t, writesOf(w, func() {
-				do(t, w, contract.ActivityRefreshBackup, contract.ActivityAdmitBackup, contract.ActivityCreateBackup)
+				do(t, w, contract.RefreshBackup.Name, contract.AdmitBackup.Name, contract.CreateBackup.Name)
 			}))
-			do(t, w, contract.ActivityMarkBackupDeleting, contract.ActivityReleaseBackup)
+			do(t, w, contract.MarkBackupDeleting.Name, contract.ReleaseBackup.Name)
 			assert.Nil(t, w.Read(name))
 		})
 	}
@@ -325,8 +325,8 @@ func TestAnObjectTooLargeForItsStatusCanBeDeleted(t *testing.T) {
 		}
 		return nil
 	})
-	do(t, w, contract.ActivityRefreshBackup, contract.ActivityMarkBackupDeleting, contract.ActivityDeleteVeleroObjects,
-		contract.ActivityReleaseBackup)
+	do(t, w, contract.RefreshBackup.Name, contract.MarkBackupDeleting.Name, contract.DeleteVeleroObjects.Name,
+		contract.ReleaseBackup.Name)
 	assert.Nil(t, w.Read(name))
 	assert.Nil(t, w.Velero(ours))
 }

@@ -26,9 +26,9 @@ func TestALifeIsToldInEvents(t *testing.T) {
 	}
 	velero := func(phase velerov1.BackupPhase) []string {
 		w.SetVelero(ours, phase)
-		return step(contract.ActivityRefreshBackup)
+		return step(contract.RefreshBackup.Name)
 	}
-	assert.Equal(t, []string{"Normal VeleroBackupCreated created Velero Backup " + ours}, step(contract.ActivityStartBackup))
+	assert.Equal(t, []string{"Normal VeleroBackupCreated created Velero Backup " + ours}, step(contract.StartBackup.Name))
 	assert.Empty(t, velero("Queued"))
 	assert.Empty(t, velero("InProgress"))
 	assert.Empty(t, velero("Finalizing"))
@@ -36,19 +36,19 @@ func TestALifeIsToldInEvents(t *testing.T) {
 
 	w.EditSpec(name, func(spec *oadpv1alpha1.NonAdminBackupSpec) { spec.BackupSpec.ExcludedNamespaces = []string{"x"} })
 	assert.Equal(t, []string{"Warning InvalidBackupSpec NonAdminBackup spec.backupSpec.excludedNamespaces is restricted"},
-		step(contract.ActivityRefreshBackup, contract.ActivityAdmitBackup))
+		step(contract.RefreshBackup.Name, contract.AdmitBackup.Name))
 	w.EditSpec(name, func(spec *oadpv1alpha1.NonAdminBackupSpec) { spec.BackupSpec.ExcludedNamespaces = nil })
 	assert.Equal(t, []string{"Normal BackupAccepted backup accepted"},
-		step(contract.ActivityRefreshBackup, contract.ActivityAdmitBackup))
+		step(contract.RefreshBackup.Name, contract.AdmitBackup.Name))
 
 	w.EditSpec(name, deleteBackup)
-	assert.Equal(t, []string{"Normal Deleting backup accepted for deletion"}, step(contract.ActivityMarkBackupDeleting))
+	assert.Equal(t, []string{"Normal Deleting backup accepted for deletion"}, step(contract.MarkBackupDeleting.Name))
 	assert.Equal(t, []string{
 		"Normal DeletionRequested asked Velero to delete the backup and its data (DeleteBackupRequest " + ours + "-1)",
-	}, step(contract.ActivityRequestDeletion))
+	}, step(contract.RequestDeletion.Name))
 	w.AnswerRequests("")
 	assert.Equal(t, []string{"Normal Released nothing is left of the backup"},
-		step(contract.ActivityRefreshBackup, contract.ActivityReleaseBackup))
+		step(contract.RefreshBackup.Name, contract.ReleaseBackup.Name))
 }
 
 func TestAnEndOtherThanCompletionIsAWarning(t *testing.T) {
@@ -59,7 +59,7 @@ func TestAnEndOtherThanCompletionIsAWarning(t *testing.T) {
 			velero := w.Velero(ours)
 			velero.Status.Errors, velero.Status.Warnings, velero.Status.FailureReason = 2, 3, "disk full"
 			require.NoError(t, w.Client.Update(t.Context(), velero))
-			do(t, w, contract.ActivityRefreshBackup)
+			do(t, w, contract.RefreshBackup.Name)
 			assert.Equal(t, []string{
 				"Warning BackupFailed Velero ended the backup in phase " + string(phase) + " (2 errors, 3 warnings) disk full",
 			}, told(w))
@@ -77,7 +77,7 @@ func TestNoContentOfAConfigMapReachesATenant(t *testing.T) {
 	velero := w.Velero(ours)
 	velero.Status.ValidationErrors = []string{"a selector too many", quoting}
 	require.NoError(t, w.Client.Update(t.Context(), velero))
-	do(t, w, contract.ActivityRefreshBackup)
+	do(t, w, contract.RefreshBackup.Name)
 	events := told(w)
 	require.Len(t, events, 1)
 	assert.Contains(t, events[0], "a selector too many; Velero cannot use the ConfigMap")
@@ -94,7 +94,7 @@ func TestALossIsToldOnce(t *testing.T) {
 	w := created(t, "Completed")
 	remove(t, w, w.Velero(ours))
 	for range 3 {
-		do(t, w, contract.ActivityRefreshBackup)
+		do(t, w, contract.RefreshBackup.Name)
 	}
 	assert.Equal(t, []string{"Warning VeleroBackupNotFound its Velero Backup no longer exists"}, told(w))
 	assert.Equal(t, "VeleroBackupNotFound", accepted(w.Read(name)).Reason)
@@ -105,7 +105,7 @@ func TestALossIsToldOnce(t *testing.T) {
 func TestTheEndOfADeletedBackupIsNoLoss(t *testing.T) {
 	w := deleting(t)
 	remove(t, w, w.Velero(ours))
-	do(t, w, contract.ActivityRefreshBackup)
+	do(t, w, contract.RefreshBackup.Name)
 	assert.Empty(t, told(w))
 	assert.Equal(t, "BackupAccepted", accepted(w.Read(name)).Reason)
 }
@@ -117,7 +117,7 @@ func TestProgressIsNotTold(t *testing.T) {
 		velero := w.Velero(ours)
 		velero.Status.Progress = &velerov1.BackupProgress{TotalItems: 3, ItemsBackedUp: items}
 		require.NoError(t, w.Client.Update(t.Context(), velero))
-		view := do(t, w, contract.ActivityRefreshBackup)
+		view := do(t, w, contract.RefreshBackup.Name)
 		assert.Equal(t, items, view.Velero.ItemsBackedUp)
 		assert.Equal(t, items, w.Read(name).Status.VeleroBackup.Status.Progress.ItemsBackedUp)
 	}
@@ -130,7 +130,7 @@ func TestAFinalizerTakenOffIsPutBack(t *testing.T) {
 	nab := w.Read(name)
 	nab.Finalizers = nil
 	require.NoError(t, w.Client.Update(t.Context(), nab))
-	assert.Equal(t, []string{"patch NonAdminBackup"}, writesOf(w, func() { do(t, w, contract.ActivityAdmitBackup) }))
+	assert.Equal(t, []string{"patch NonAdminBackup"}, writesOf(w, func() { do(t, w, contract.AdmitBackup.Name) }))
 	assert.Contains(t, w.Read(name).Finalizers, oadpv1alpha1.NabFinalizer)
 	assert.Empty(t, told(w))
 }
@@ -140,13 +140,13 @@ func TestABackupThatCameBackIsAcceptedAgain(t *testing.T) {
 	w := created(t, "Completed")
 	velero := w.Velero(ours)
 	remove(t, w, velero)
-	do(t, w, contract.ActivityRefreshBackup)
+	do(t, w, contract.RefreshBackup.Name)
 	told(w)
 	velero.ResourceVersion = ""
 	require.NoError(t, w.Client.Create(t.Context(), velero))
-	view := do(t, w, contract.ActivityRefreshBackup)
+	view := do(t, w, contract.RefreshBackup.Name)
 	assert.False(t, view.SpecJudged, "what was said of it no longer holds")
-	view = do(t, w, contract.ActivityAdmitBackup)
+	view = do(t, w, contract.AdmitBackup.Name)
 	assert.True(t, view.Accepted && view.SpecJudged && view.Velero.Exists, "%+v", view)
 	assert.Equal(t, []string{"Normal BackupAccepted backup accepted"}, told(w))
 }
@@ -158,7 +158,7 @@ func TestANoteFitsIntoAnEvent(t *testing.T) {
 	velero := w.Velero(ours)
 	velero.Status.FailureReason = strings.Repeat("é", 5000)
 	require.NoError(t, w.Client.Update(t.Context(), velero))
-	do(t, w, contract.ActivityRefreshBackup)
+	do(t, w, contract.RefreshBackup.Name)
 	events := told(w)
 	require.Len(t, events, 1)
 	note := strings.TrimPrefix(events[0], "Warning BackupFailed ")

@@ -39,13 +39,13 @@ func TestALifeIsCounted(t *testing.T) {
 		do(t, w, activities...)
 		do(t, w, activities...)
 	}
-	twice(contract.ActivityRefreshBackup, contract.ActivityStartBackup)
+	twice(contract.RefreshBackup.Name, contract.StartBackup.Name)
 	w.SetVelero(ours, velerov1.BackupPhaseCompleted)
-	twice(contract.ActivityRefreshBackup)
+	twice(contract.RefreshBackup.Name)
 	w.EditSpec(name, deleteBackup)
-	twice(contract.ActivityMarkBackupDeleting, contract.ActivityRequestDeletion)
+	twice(contract.MarkBackupDeleting.Name, contract.RequestDeletion.Name)
 	w.AnswerRequests("")
-	twice(contract.ActivityRefreshBackup, contract.ActivityReleaseBackup)
+	twice(contract.RefreshBackup.Name, contract.ReleaseBackup.Name)
 
 	var grown []float64
 	for i, s := range series {
@@ -59,8 +59,8 @@ func TestARejectionIsCounted(t *testing.T) {
 	nab.Spec.BackupSpec.ExcludedNamespaces = []string{"other"}
 	w := fake.New(t, nab)
 	assert.InDelta(t, 1, metricstest.Counted(t, `holdfast_backups_total{result="rejected"}`, func() {
-		do(t, w, contract.ActivityStartBackup)
-		do(t, w, contract.ActivityStartBackup)
+		do(t, w, contract.StartBackup.Name)
+		do(t, w, contract.StartBackup.Name)
 	}), 0)
 }
 
@@ -70,11 +70,11 @@ func TestACreationAfterBackingOffIsNotMeasured(t *testing.T) {
 	nab.CreationTimestamp = metav1.NewTime(time.Now().Add(-time.Hour))
 	nab.Spec.BackupSpec.ExcludedNamespaces = []string{"other"}
 	w := fake.New(t, nab)
-	do(t, w, contract.ActivityRefreshBackup, contract.ActivityStartBackup)
+	do(t, w, contract.RefreshBackup.Name, contract.StartBackup.Name)
 	require.Equal(t, oadpv1alpha1.NonAdminPhaseBackingOff, w.Read(name).Status.Phase)
 	w.EditSpec(name, func(spec *oadpv1alpha1.NonAdminBackupSpec) { spec.BackupSpec.ExcludedNamespaces = nil })
 	assert.Zero(t, metricstest.Counted(t, "holdfast_backup_creation_seconds", func() {
-		do(t, w, contract.ActivityRefreshBackup, contract.ActivityStartBackup)
+		do(t, w, contract.RefreshBackup.Name, contract.StartBackup.Name)
 	}))
 	assert.Equal(t, oadpv1alpha1.NonAdminPhaseCreated, w.Read(name).Status.Phase)
 }
@@ -85,7 +85,7 @@ func TestWhatAnOperatorMustLookAtIsCounted(t *testing.T) {
 	assert.InDelta(t, 1, metricstest.Counted(t, `holdfast_access_denied_total{activity_type="refresh-backup"}`, func() {
 		for _, err := range []error{errForbidden, fake.ErrAway} {
 			w.Fail(func(string, kubeclient.Object) error { return err })
-			_, err := run(t, w, contract.ActivityRefreshBackup, contract.BackupStep{Ref: fake.Ref(name)})
+			_, err := run(t, w, contract.RefreshBackup.Name, contract.BackupStep{Ref: fake.Ref(name)})
 			require.Error(t, err)
 		}
 	}), 0)
@@ -99,6 +99,6 @@ func TestWhatAnOperatorMustLookAtIsCounted(t *testing.T) {
 		return apierrors.NewConflict(oadpv1alpha1.Resource(oadpv1alpha1.ResourceNonAdminBackups), name, nil)
 	})
 	assert.InDelta(t, 1, metricstest.Counted(t, `holdfast_patch_conflicts_total{resource="nonadminbackups"}`, func() {
-		do(t, w, contract.ActivityRefreshBackup)
+		do(t, w, contract.RefreshBackup.Name)
 	}), 0)
 }

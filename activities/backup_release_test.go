@@ -40,7 +40,7 @@ func TestTheFinalizerGuardsWhatExists(t *testing.T) {
 			}
 			told(w)
 			there := w.Velero(ours) != nil
-			view := do(t, w, contract.ActivityReleaseBackup)
+			view := do(t, w, contract.ReleaseBackup.Name)
 			assert.Equal(t, test.wantGone, w.Read(name) == nil)
 			assert.Equal(t, !test.wantGone, view.Found)
 			assert.Equal(t, there, w.Velero(ours) != nil, "Release deletes no backup")
@@ -58,9 +58,9 @@ func TestReleaseLeavesNoRequestOfOursBehind(t *testing.T) {
 	_, othersRequest := veleroObjects(victims, "crew")
 	w := created(t, "Completed", othersRequest, requestByHand())
 	w.EditSpec(name, deleteBackup)
-	do(t, w, contract.ActivityMarkBackupDeleting, contract.ActivityRequestDeletion)
+	do(t, w, contract.MarkBackupDeleting.Name, contract.RequestDeletion.Name)
 	remove(t, w, w.Velero(ours))
-	do(t, w, contract.ActivityReleaseBackup)
+	do(t, w, contract.ReleaseBackup.Name)
 	assert.Nil(t, w.Read(name))
 	var left []string
 	for _, request := range w.Requests() {
@@ -77,7 +77,7 @@ func TestReleaseTakesOffOnlyOurFinalizer(t *testing.T) {
 	require.NoError(t, w.Client.Update(t.Context(), nab))
 	asked(t, w)
 	remove(t, w, w.Velero(ours))
-	view := do(t, w, contract.ActivityReleaseBackup)
+	view := do(t, w, contract.ReleaseBackup.Name)
 	assert.True(t, backup.Settled(view), "%+v", view)
 	assert.Equal(t, []string{"others/finalizer"}, w.Read(name).Finalizers)
 }
@@ -118,7 +118,7 @@ func TestOnlyWhatVeleroHasNotBegunIsWithdrawn(t *testing.T) {
 			for _, step := range test.steps {
 				step(t, w)
 			}
-			view := do(t, w, contract.ActivityWithdrawBackup)
+			view := do(t, w, contract.WithdrawBackup.Name)
 			assert.Equal(t, test.want, w.Velero(ours) == nil)
 			assert.Equal(t, !test.want, view.Velero.Exists)
 			assert.Empty(t, w.Requests())
@@ -132,7 +132,7 @@ func TestOnlyWhatVeleroHasNotBegunIsWithdrawn(t *testing.T) {
 			w.SetVelero(ours, velerov1.BackupPhaseInProgress)
 			return nil
 		})
-		view := do(t, w, contract.ActivityWithdrawBackup)
+		view := do(t, w, contract.WithdrawBackup.Name)
 		assert.True(t, view.Velero.Running)
 		assert.NotNil(t, w.Velero(ours))
 	})

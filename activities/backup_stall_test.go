@@ -61,7 +61,7 @@ func stalled(t *testing.T, url string, caCert []byte) *fake.World {
 
 func checkStall(t *testing.T, w *fake.World) (contract.BackupView, error) {
 	t.Helper()
-	return run(t, w, contract.ActivityCheckVeleroStall, contract.BackupStep{Ref: fake.Ref(name)})
+	return run(t, w, contract.CheckVeleroStall.Name, contract.BackupStep{Ref: fake.Ref(name)})
 }
 
 func TestAFinishedBackupThatVeleroCallsInProgressIsTold(t *testing.T) {
@@ -87,7 +87,7 @@ func TestAFinishedBackupThatVeleroCallsInProgressIsTold(t *testing.T) {
 	require.NoError(t, err)
 
 	w.SetVelero(ours, velerov1.BackupPhaseFailed)
-	do(t, w, contract.ActivityRefreshBackup)
+	do(t, w, contract.RefreshBackup.Name)
 	assert.Nil(t, stallCondition(w.Read(name)), "Velero, restarted, has said how it ended")
 }
 
@@ -101,7 +101,7 @@ func TestAStallEndsWithItsVeleroBackup(t *testing.T) {
 	require.NotNil(t, stallCondition(w.Read(name)))
 
 	require.NoError(t, w.Client.Delete(t.Context(), w.Velero(ours)))
-	view := do(t, w, contract.ActivityRefreshBackup)
+	view := do(t, w, contract.RefreshBackup.Name)
 	assert.True(t, backup.Settled(view))
 	assert.Nil(t, stallCondition(w.Read(name)))
 }

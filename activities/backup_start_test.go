@@ -52,7 +52,7 @@ func TestABackupTakesFewRequests(t *testing.T) {
 					return nil
 				})
 				defer w.FailReads(nil)
-				do(t, w, contract.ActivityRefreshBackup)
+				do(t, w, contract.RefreshBackup.Name)
 				return read
 			}
 			assert.Equal(t, []string{"patch NonAdminBackup", "create Backup", "patch status NonAdminBackup"}, writesOf(w, func() {
@@ -71,7 +71,7 @@ func TestABackupTakesFewRequests(t *testing.T) {
 
 // Whatever dies in between, no Velero Backup is left that nobody guards.
 func TestTheFinalizerComesBeforeTheVeleroBackup(t *testing.T) {
-	for _, activity := range []string{contract.ActivityRefreshBackup, contract.ActivityStartBackup} {
+	for _, activity := range []string{contract.RefreshBackup.Name, contract.StartBackup.Name} {
 		t.Run(activity, func(t *testing.T) {
 			w := fake.New(t, fake.NAB(name))
 			w.Fail(func(verb string, object client.Object) error {
@@ -94,12 +94,12 @@ func TestTheFinalizerComesBeforeTheVeleroBackup(t *testing.T) {
 // A process may die, or lose an answer, at every write: what comes next ends the same, with one Velero Backup.
 func TestAStartThatBreaksOffIsGoneOnWith(t *testing.T) {
 	undisturbed := fake.New(t, fake.NAB(name))
-	want := do(t, undisturbed, contract.ActivityRefreshBackup)
+	want := do(t, undisturbed, contract.RefreshBackup.Name)
 	writes := len(undisturbed.Writes())
 	require.Equal(t, 3, writes)
 	for at := range writes {
 		for _, after := range []bool{false, true} {
-			for _, next := range []string{contract.ActivityRefreshBackup, contract.ActivityStartBackup} {
+			for _, next := range []string{contract.RefreshBackup.Name, contract.StartBackup.Name} {
 				w := fake.New(t, fake.NAB(name))
 				done := 0
 				dies := func(string, client.Object) error {
@@ -113,12 +113,12 @@ func TestAStartThatBreaksOffIsGoneOnWith(t *testing.T) {
 				} else {
 					w.Fail(dies)
 				}
-				_, err := run(t, w, contract.ActivityRefreshBackup, contract.BackupStep{Ref: fake.Ref(name)})
+				_, err := run(t, w, contract.RefreshBackup.Name, contract.BackupStep{Ref: fake.Ref(name)})
 				require.Error(t, err)
 				w.Lose(nil)
 				w.Fail(nil)
 				// As the workflow goes on: what has been said of the object by then may call for a step of its own.
-				assert.Equal(t, want, do(t, w, next, contract.ActivityStartBackup), "write %d, done %t, then %s", at+1, after, next)
+				assert.Equal(t, want, do(t, w, next, contract.StartBackup.Name), "write %d, done %t, then %s", at+1, after, next)
 				assert.Equal(t, undisturbed.Velero(ours).Spec, w.Velero(ours).Spec)
 				assert.Equal(t, "BackupAccepted", accepted(w.Read(name)).Reason)
 			}
@@ -135,7 +135,7 @@ func TestAnAcceptedSpecIsToldWhileTheVeleroBackupCannotBeMade(t *testing.T) {
 		}
 		return nil
 	})
-	_, err := run(t, w, contract.ActivityRefreshBackup, contract.BackupStep{Ref: fake.Ref(name)})
+	_, err := run(t, w, contract.RefreshBackup.Name, contract.BackupStep{Ref: fake.Ref(name)})
 	requireError(t, err, contract.ErrorAccessDenied, true)
 	nab := w.Read(name)
 	assert.Equal(t, oadpv1alpha1.NonAdminPhaseNew, nab.Status.Phase)
@@ -159,7 +159,7 @@ func TestAnObjectThatLooksNewMayHaveAVeleroBackup(t *testing.T) {
 		"another's, and its spec is invalid":   {foreign, true, "BackingOff", "VeleroBackupNotOwned"},
 		"none, and its spec is invalid anyway": {nil, true, "BackingOff", "InvalidBackupSpec"},
 	} {
-		for _, activity := range []string{contract.ActivityRefreshBackup, contract.ActivityStartBackup} {
+		for _, activity := range []string{contract.RefreshBackup.Name, contract.StartBackup.Name} {
 			t.Run(title+", "+activity, func(t *testing.T) {
 				nab := fake.NAB(name)
 				if test.invalid {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/worker"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/client-go/tools/events"
@@ -32,20 +31,16 @@ type Backups struct {
 
 // Register makes the activities known to a worker under their wire names.
 func (b *Backups) Register(registry worker.ActivityRegistry) {
-	for name, function := range map[string]func(context.Context, contract.BackupStep) (contract.BackupView, error){
-		contract.ActivityRefreshBackup:       b.Refresh,
-		contract.ActivityStartBackup:         b.Start,
-		contract.ActivityCheckVeleroStall:    b.CheckStall,
-		contract.ActivityAdmitBackup:         b.Admit,
-		contract.ActivityCreateBackup:        b.Create,
-		contract.ActivityMarkBackupDeleting:  b.MarkDeleting,
-		contract.ActivityRequestDeletion:     b.RequestDeletion,
-		contract.ActivityWithdrawBackup:      b.Withdraw,
-		contract.ActivityDeleteVeleroObjects: b.DeleteVeleroObjects,
-		contract.ActivityReleaseBackup:       b.Release,
-	} {
-		registry.RegisterActivityWithOptions(guard(b.Paused, function, b.tellRetried), activity.RegisterOptions{Name: name})
-	}
+	register(registry, contract.RefreshBackup, guard(b.Paused, b.Refresh, b.tellRetried))
+	register(registry, contract.StartBackup, guard(b.Paused, b.Start, b.tellRetried))
+	register(registry, contract.CheckVeleroStall, guard(b.Paused, b.CheckStall, b.tellRetried))
+	register(registry, contract.AdmitBackup, guard(b.Paused, b.Admit, b.tellRetried))
+	register(registry, contract.CreateBackup, guard(b.Paused, b.Create, b.tellRetried))
+	register(registry, contract.MarkBackupDeleting, guard(b.Paused, b.MarkDeleting, b.tellRetried))
+	register(registry, contract.RequestDeletion, guard(b.Paused, b.RequestDeletion, b.tellRetried))
+	register(registry, contract.WithdrawBackup, guard(b.Paused, b.Withdraw, b.tellRetried))
+	register(registry, contract.DeleteVeleroObjects, guard(b.Paused, b.DeleteVeleroObjects, b.tellRetried))
+	register(registry, contract.ReleaseBackup, guard(b.Paused, b.Release, b.tellRetried))
 }
 
 // update reads all that concerns the object, lets act look at it and do its part, and reads again. It does so anew when

@@ -24,34 +24,34 @@ import (
 func due(t *testing.T) map[string]*fake.World {
 	t.Helper()
 	admitted := fake.New(t, fake.NAB(name))
-	do(t, admitted, contract.ActivityAdmitBackup)
+	do(t, admitted, contract.AdmitBackup.Name)
 	progress := created(t, "InProgress")
 	progress.SetVelero(ours, velerov1.BackupPhaseCompleted)
 	asked := created(t, "Completed")
 	asked.EditSpec(name, deleteBackup)
 	announced := created(t, "Completed")
 	announced.EditSpec(name, deleteBackup)
-	do(t, announced, contract.ActivityMarkBackupDeleting)
+	do(t, announced, contract.MarkBackupDeleting.Name)
 	forced := created(t, "Completed")
 	forced.EditSpec(name, forceDelete)
-	do(t, forced, contract.ActivityMarkBackupDeleting)
+	do(t, forced, contract.MarkBackupDeleting.Name)
 	deleted := created(t, "Completed")
 	deleted.EditSpec(name, deleteBackup)
-	do(t, deleted, contract.ActivityMarkBackupDeleting)
+	do(t, deleted, contract.MarkBackupDeleting.Name)
 	remove(t, deleted, deleted.Velero(ours))
 	unstarted := created(t, "")
 	unstarted.EditSpec(name, deleteBackup)
-	do(t, unstarted, contract.ActivityMarkBackupDeleting)
+	do(t, unstarted, contract.MarkBackupDeleting.Name)
 	worlds := map[string]*fake.World{
-		contract.ActivityRefreshBackup:       progress,
-		contract.ActivityStartBackup:         fake.New(t, fake.NAB(name)),
-		contract.ActivityAdmitBackup:         fake.New(t, fake.NAB(name)),
-		contract.ActivityCreateBackup:        admitted,
-		contract.ActivityMarkBackupDeleting:  asked,
-		contract.ActivityWithdrawBackup:      unstarted,
-		contract.ActivityRequestDeletion:     announced,
-		contract.ActivityDeleteVeleroObjects: forced,
-		contract.ActivityReleaseBackup:       deleted,
+		contract.RefreshBackup.Name:       progress,
+		contract.StartBackup.Name:         fake.New(t, fake.NAB(name)),
+		contract.AdmitBackup.Name:         fake.New(t, fake.NAB(name)),
+		contract.CreateBackup.Name:        admitted,
+		contract.MarkBackupDeleting.Name:  asked,
+		contract.WithdrawBackup.Name:      unstarted,
+		contract.RequestDeletion.Name:     announced,
+		contract.DeleteVeleroObjects.Name: forced,
+		contract.ReleaseBackup.Name:       deleted,
 	}
 	for _, w := range worlds {
 		told(w)
@@ -65,17 +65,17 @@ func TestEveryActivityIsIdempotent(t *testing.T) {
 		writes []string
 		events int
 	}{
-		contract.ActivityRefreshBackup: {[]string{"patch status NonAdminBackup"}, 1},
-		contract.ActivityStartBackup: {
+		contract.RefreshBackup.Name: {[]string{"patch status NonAdminBackup"}, 1},
+		contract.StartBackup.Name: {
 			[]string{"patch NonAdminBackup", "create Backup", "patch status NonAdminBackup"}, 1,
 		},
-		contract.ActivityAdmitBackup:         {[]string{"patch status NonAdminBackup", "patch NonAdminBackup"}, 0},
-		contract.ActivityCreateBackup:        {[]string{"create Backup", "patch status NonAdminBackup"}, 1},
-		contract.ActivityMarkBackupDeleting:  {[]string{"delete NonAdminBackup", "patch status NonAdminBackup"}, 1},
-		contract.ActivityRequestDeletion:     {[]string{"create DeleteBackupRequest", "patch status NonAdminBackup"}, 1},
-		contract.ActivityWithdrawBackup:      {[]string{"delete Backup"}, 0},
-		contract.ActivityDeleteVeleroObjects: {[]string{"create ConfigMap", "delete Backup"}, 0},
-		contract.ActivityReleaseBackup:       {[]string{"patch NonAdminBackup"}, 1},
+		contract.AdmitBackup.Name:         {[]string{"patch status NonAdminBackup", "patch NonAdminBackup"}, 0},
+		contract.CreateBackup.Name:        {[]string{"create Backup", "patch status NonAdminBackup"}, 1},
+		contract.MarkBackupDeleting.Name:  {[]string{"delete NonAdminBackup", "patch status NonAdminBackup"}, 1},
+		contract.RequestDeletion.Name:     {[]string{"create DeleteBackupRequest", "patch status NonAdminBackup"}, 1},
+		contract.WithdrawBackup.Name:      {[]string{"delete Backup"}, 0},
+		contract.DeleteVeleroObjects.Name: {[]string{"create ConfigMap", "delete Backup"}, 0},
+		contract.ReleaseBackup.Name:       {[]string{"patch NonAdminBackup"}, 1},
 	}
 	for activity, w := range due(t) {
 		t.Run(activity, func(t *testing.T) {
@@ -92,12 +92,12 @@ func TestEveryActivityIsIdempotent(t *testing.T) {
 // All activities of a run may run again after a kill, in their order: the sequence is idempotent as a sequence.
 func TestASequenceOfActivitiesIsIdempotent(t *testing.T) {
 	w := fake.New(t, fake.NAB(name))
-	sequence := []string{contract.ActivityRefreshBackup, contract.ActivityAdmitBackup, contract.ActivityCreateBackup}
+	sequence := []string{contract.RefreshBackup.Name, contract.AdmitBackup.Name, contract.CreateBackup.Name}
 	first := do(t, w, sequence...)
 	assert.Empty(t, writesOf(w, func() { assert.Equal(t, first, do(t, w, sequence...)) }))
 
 	w.EditSpec(name, deleteBackup)
-	sequence = []string{contract.ActivityRefreshBackup, contract.ActivityMarkBackupDeleting, contract.ActivityRequestDeletion}
+	sequence = []string{contract.RefreshBackup.Name, contract.MarkBackupDeleting.Name, contract.RequestDeletion.Name}
 	first = do(t, w, sequence...)
 	assert.Empty(t, writesOf(w, func() { assert.Equal(t, first, do(t, w, sequence...)) }))
 	assert.Len(t, w.Requests(), 1)
@@ -147,7 +147,7 @@ func isNAB(object kubeclient.Object) bool {
 }
 
 func writesVeleroAlone(activity string) bool {
-	return activity == contract.ActivityDeleteVeleroObjects || activity == contract.ActivityWithdrawBackup
+	return activity == contract.DeleteVeleroObjects.Name || activity == contract.WithdrawBackup.Name
 }
 
 // Another writer changes the object between reading and writing, several times: the patch is refused, and the activity
@@ -189,7 +189,7 @@ func TestAConflictMayChangeTheDecision(t *testing.T) {
 			w.EditSpec(name, func(spec *oadpv1alpha1.NonAdminBackupSpec) { spec.BackupSpec.ExcludedNamespaces = []string{"x"} })
 			return nil
 		})
-		do(t, w, contract.ActivityAdmitBackup)
+		do(t, w, contract.AdmitBackup.Name)
 		assert.Equal(t, "InvalidBackupSpec", accepted(w.Read(name)).Reason)
 		assert.EqualValues(t, 2, accepted(w.Read(name)).ObservedGeneration)
 		assert.Empty(t, w.Read(name).Finalizers)
@@ -204,7 +204,7 @@ func TestAConflictMayChangeTheDecision(t *testing.T) {
 			nab.Annotations = map[string]string{"others": "1"}
 			return w.Client.Update(t.Context(), nab)
 		})
-		do(t, w, contract.ActivityRefreshBackup)
+		do(t, w, contract.RefreshBackup.Name)
 		assert.Equal(t, velerov1.BackupPhaseCompleted, w.Read(name).Status.VeleroBackup.Status.Phase)
 	})
 	t.Run("the deletion was taken back", func(t *testing.T) {
@@ -217,7 +217,7 @@ func TestAConflictMayChangeTheDecision(t *testing.T) {
 			}
 			return nil
 		})
-		view := do(t, w, contract.ActivityMarkBackupDeleting)
+		view := do(t, w, contract.MarkBackupDeleting.Name)
 		assert.False(t, view.BeingDeleted, "the object that was deleted is not the one that was read")
 	})
 }
@@ -233,7 +233,7 @@ func TestConflictsWithoutEndAreARetryableError(t *testing.T) {
 		return w.Client.Update(context.Background(), nab)
 	})
 	step := contract.BackupStep{Ref: fake.Ref(name)}
-	_, err := run(t, w, contract.ActivityRefreshBackup, step)
+	_, err := run(t, w, contract.RefreshBackup.Name, step)
 	requireError(t, err, contract.ErrorKubernetes, true)
 
 	synctest.Test(t, func(t *testing.T) {

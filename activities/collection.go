@@ -30,8 +30,7 @@ type Collection struct {
 
 // Register makes the activity known to a worker under its wire name.
 func (c *Collection) Register(registry worker.ActivityRegistry) {
-	told := untold[contract.CollectionInput, contract.CollectionResult]
-	register(registry, contract.ActivityCollectOrphans, guard(c.Paused, c.Collect, told))
+	register(registry, contract.CollectOrphans, guard(c.Paused, c.Collect, untold))
 }
 
 // Collect looks at everything that was made in the OADP namespace. An orphan is deleted as it was read last, or not at all.

@@ -43,13 +43,9 @@ type Downloads struct {
 
 // Register makes the activities known to a worker under their wire names.
 func (d *Downloads) Register(registry worker.ActivityRegistry) {
-	for name, function := range map[string]func(context.Context, contract.DownloadStep) (contract.DownloadView, error){
-		contract.ActivityRefreshDownload: d.Refresh,
-		contract.ActivityRequestDownload: d.Request,
-		contract.ActivityRemoveDownload:  d.Remove,
-	} {
-		registry.RegisterActivityWithOptions(guard(d.Paused, function, d.tellRetried), activity.RegisterOptions{Name: name})
-	}
+	register(registry, contract.RefreshDownload, guard(d.Paused, d.Refresh, d.tellRetried))
+	register(registry, contract.RequestDownload, guard(d.Paused, d.Request, d.tellRetried))
+	register(registry, contract.RemoveDownload, guard(d.Paused, d.Remove, d.tellRetried))
 }
 
 // update reads all that concerns the object, lets act look at it and do its part, and returns the view of it. It does so

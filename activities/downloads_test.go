@@ -55,7 +55,7 @@ func signDownload(w *fake.World) {
 
 func TestADownloadIsRequestedOnceAndHandedOn(t *testing.T) {
 	w := downloading(t, inStore()...)
-	view := downloadSteps(t, w, contract.ActivityRequestDownload)
+	view := downloadSteps(t, w, contract.RequestDownload.Name)
 	assert.Equal(t, contract.DownloadView{
 		Found: true, Phase: "New", Judged: true,
 		Velero: contract.VeleroDownloadView{Exists: true, Name: "nadr-uid-logs", Current: true},
@@ -67,7 +67,7 @@ func TestADownloadIsRequestedOnceAndHandedOn(t *testing.T) {
 		made.Annotations[oadpv1alpha1.NadrOriginNameAnnotation])
 	assert.Empty(t, told(w))
 	signDownload(w)
-	view = downloadSteps(t, w, contract.ActivityRefreshDownload)
+	view = downloadSteps(t, w, contract.RefreshDownload.Name)
 	assert.True(t, view.Answered)
 	assert.Equal(t, made.Name, view.Velero.Name)
 	status := w.ReadDownload(logs).Status
@@ -78,7 +78,7 @@ func TestADownloadIsRequestedOnceAndHandedOn(t *testing.T) {
 
 	for range 2 {
 		assert.Empty(t, writesOf(w, func() {
-			downloadSteps(t, w, contract.ActivityRefreshDownload, contract.ActivityRequestDownload, contract.ActivityRemoveDownload)
+			downloadSteps(t, w, contract.RefreshDownload.Name, contract.RequestDownload.Name, contract.RemoveDownload.Name)
 		}), "what is not due, or done, changes nothing")
 	}
 	assert.Empty(t, told(w))
@@ -87,7 +87,7 @@ func TestADownloadIsRequestedOnceAndHandedOn(t *testing.T) {
 func TestARefusedDownloadIsToldOnceAndAsksVeleroNothing(t *testing.T) {
 	w := downloading(t, fake.Taken(name, fake.AdminLocation, "")...)
 	for range 2 {
-		view := downloadSteps(t, w, contract.ActivityRequestDownload)
+		view := downloadSteps(t, w, contract.RequestDownload.Name)
 		assert.True(t, view.Refused)
 	}
 	assert.Equal(t, []string{"patch status NonAdminDownloadRequest"}, w.Writes())
@@ -99,11 +99,11 @@ func TestARequestOfTheSameNameThatIsSomebodyElsesIsLeftAlone(t *testing.T) {
 	foreign.Namespace, foreign.Name = fake.OADPNamespace, "nadr-uid-logs"
 	foreign.Status.Phase, foreign.Status.DownloadURL = velerov1.DownloadRequestPhaseProcessed, signedURL
 	w := downloading(t, append(inStore(), foreign)...)
-	view := downloadSteps(t, w, contract.ActivityRefreshDownload, contract.ActivityRequestDownload)
+	view := downloadSteps(t, w, contract.RefreshDownload.Name, contract.RequestDownload.Name)
 	assert.True(t, view.Refused)
 	assert.Contains(t, w.ReadDownload(logs).Status.Conditions[0].Message, `"nadr-uid-logs" exists and was not made for this`)
 	w.Remove(w.ReadDownload(logs))
-	downloadSteps(t, w, contract.ActivityRemoveDownload)
+	downloadSteps(t, w, contract.RemoveDownload.Name)
 	assert.NotNil(t, w.VeleroDownload(logs))
 }
 
@@ -115,19 +115,19 @@ func TestADownloadThatIsCutOffAnywhereEndsTheSame(t *testing.T) {
 		activity string
 		begin    func(*fake.World)
 	}{
-		{"requested", 0, contract.ActivityRequestDownload, func(*fake.World) {}},
-		{"asked for another file", 0, contract.ActivityRequestDownload, func(w *fake.World) {
-			downloadSteps(t, w, contract.ActivityRequestDownload)
+		{"requested", 0, contract.RequestDownload.Name, func(*fake.World) {}},
+		{"asked for another file", 0, contract.RequestDownload.Name, func(w *fake.World) {
+			downloadSteps(t, w, contract.RequestDownload.Name)
 			signDownload(w)
-			downloadSteps(t, w, contract.ActivityRefreshDownload)
+			downloadSteps(t, w, contract.RefreshDownload.Name)
 			w.RetargetDownload(logs, velerov1.DownloadTargetKindBackupResults, name)
 		}},
-		{"answered", 0, contract.ActivityRefreshDownload, func(w *fake.World) {
-			downloadSteps(t, w, contract.ActivityRequestDownload)
+		{"answered", 0, contract.RefreshDownload.Name, func(w *fake.World) {
+			downloadSteps(t, w, contract.RequestDownload.Name)
 			signDownload(w)
 		}},
-		{"expired", time.Hour, contract.ActivityRemoveDownload, func(w *fake.World) {
-			downloadSteps(t, w, contract.ActivityRequestDownload)
+		{"expired", time.Hour, contract.RemoveDownload.Name, func(w *fake.World) {
+			downloadSteps(t, w, contract.RequestDownload.Name)
 		}},
 	} {
 		t.Run(life.title, func(t *testing.T) {
@@ -161,11 +161,11 @@ func TestADownloadThatIsCutOffAnywhereEndsTheSame(t *testing.T) {
 
 func TestWhatIsOverGoes(t *testing.T) {
 	w := downloading(t, inStore()...)
-	downloadSteps(t, w, contract.ActivityRequestDownload)
+	downloadSteps(t, w, contract.RequestDownload.Name)
 	signDownload(w)
-	downloadSteps(t, w, contract.ActivityRefreshDownload)
+	downloadSteps(t, w, contract.RefreshDownload.Name)
 	told(w)
-	view, err := downloadStep(t, w, 10*time.Minute, contract.ActivityRemoveDownload)
+	view, err := downloadStep(t, w, 10*time.Minute, contract.RemoveDownload.Name)
 	require.NoError(t, err)
 	assert.False(t, view.Found || view.Velero.Exists)
 	assert.Nil(t, w.ReadDownload(logs))
@@ -181,9 +181,9 @@ func TestADownloadWaitsForTheAPIServer(t *testing.T) {
 		}
 		return nil
 	})
-	_, err := downloadStep(t, w, 0, contract.ActivityRequestDownload)
+	_, err := downloadStep(t, w, 0, contract.RequestDownload.Name)
 	require.ErrorContains(t, err, "create DownloadRequest openshift-adp/nadr-uid-logs: connection refused")
 	w.Fail(nil)
-	view := downloadSteps(t, w, contract.ActivityRequestDownload)
+	view := downloadSteps(t, w, contract.RequestDownload.Name)
 	assert.True(t, view.Velero.Exists)
 }

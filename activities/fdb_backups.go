@@ -36,25 +36,25 @@ type FDBBackups struct {
 
 // Register makes the activities known to a worker under their wire names.
 func (b *FDBBackups) Register(registry worker.ActivityRegistry) {
-	registerFDB(registry, contract.ActivityObserveFDBBackup, b.Observe,
+	registerFDB(registry, contract.ObserveFDBBackup, b.Observe,
 		func(in contract.FDBBackupStep) contract.ObjectRef { return in.Ref }, b)
-	registerFDB(registry, contract.ActivityApplyFDBAgents, b.ApplyAgents,
+	registerFDB(registry, contract.ApplyFDBAgents, b.ApplyAgents,
 		func(in contract.FDBBackupStep) contract.ObjectRef { return in.Ref }, b)
-	registerFDB(registry, contract.ActivityPlanFDBBackup, b.Plan,
+	registerFDB(registry, contract.PlanFDBBackup, b.Plan,
 		func(in contract.FDBPlan) contract.ObjectRef { return in.Ref }, b)
-	registerFDB(registry, contract.ActivityPublishFDBBackup, b.Publish,
+	registerFDB(registry, contract.PublishFDBBackup, b.Publish,
 		func(in contract.FDBFindings) contract.ObjectRef { return in.Ref }, b)
-	registerFDB(registry, contract.ActivityReleaseFDBBackup, b.Release,
+	registerFDB(registry, contract.ReleaseFDBBackup, b.Release,
 		func(in contract.FDBRelease) contract.ObjectRef { return in.Ref }, b)
-	registerFDBTool(registry, contract.ActivityFindFirstSnapshots, b.FindFirstSnapshots)
+	register(registry, contract.FindFirstSnapshots, guard(unpaused, b.FindFirstSnapshots, untold))
 }
 
-func registerFDB[In any](registry worker.ActivityRegistry, name string,
+func registerFDB[In any](
+	registry worker.ActivityRegistry, as contract.Activity[In, contract.FDBBackupView],
 	step func(context.Context, In) (contract.FDBBackupView, error), ref func(In) contract.ObjectRef, b *FDBBackups,
 ) {
-	never := func() error { return nil } // no other controller serves this kind
 	told := func(in In, view contract.FDBBackupView, info activity.Info) { b.tellRetried(ref(in), view, info) }
-	registry.RegisterActivityWithOptions(guard(never, step, told), activity.RegisterOptions{Name: name})
+	register(registry, as, guard(unpaused, step, told))
 }
 
 // fdbSight is what an activity sees of a FoundationDBBackup.
@@ -167,7 +167,7 @@ func (s *fdbSight) wasRefused(err error) bool {
 		return false
 	}
 	if apierrors.IsForbidden(err) {
-		metrics.AccessDenied(contract.ActivityApplyFDBAgents)
+		metrics.AccessDenied(contract.ApplyFDBAgents.Name)
 	}
 	s.refused = fdb.Bound(err.Error(), maxFDBMessage)
 	return true

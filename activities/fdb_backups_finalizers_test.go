@@ -31,43 +31,43 @@ func (w *fdbWorld) gone(t *testing.T) bool {
 func TestTheFinalizerForTheDataFollowsTheSpec(t *testing.T) {
 	w := newFDBWorld()
 	w.askForData(t, false)
-	view := w.must(t, contract.ActivityObserveFDBBackup, fdbStep)
+	view := w.must(t, contract.ObserveFDBBackup.Name, fdbStep)
 	require.False(t, view.DeleteWanted || view.DeleteAsked)
 	require.Equal(t, []string{fdbv1alpha1.FinalizerStop}, w.object(t).Finalizers)
 	w.askForData(t, true)
-	require.True(t, w.must(t, contract.ActivityObserveFDBBackup, fdbStep).DeleteWanted)
+	require.True(t, w.must(t, contract.ObserveFDBBackup.Name, fdbStep).DeleteWanted)
 	w.askForData(t, false)
-	require.False(t, w.must(t, contract.ActivityObserveFDBBackup, fdbStep).DeleteWanted)
+	require.False(t, w.must(t, contract.ObserveFDBBackup.Name, fdbStep).DeleteWanted)
 	require.Empty(t, w.told(), "nobody has deleted it")
 }
 
 func TestWhoThinksBetterOfADeletionKeepsTheData(t *testing.T) {
 	w := newFDBWorld()
-	w.must(t, contract.ActivityObserveFDBBackup, fdbStep)
+	w.must(t, contract.ObserveFDBBackup.Name, fdbStep)
 	require.NoError(t, w.Delete(t.Context(), w.object(t)))
-	view := w.must(t, contract.ActivityReleaseFDBBackup, contract.FDBRelease{Ref: fdbRef})
+	view := w.must(t, contract.ReleaseFDBBackup.Name, contract.FDBRelease{Ref: fdbRef})
 	require.False(t, view.Held)
 	require.True(t, view.DeleteWanted)
 	require.Equal(t, []string{fdbv1alpha1.FinalizerDelete}, w.object(t).Finalizers)
 	w.told()
 	w.askForData(t, false)
-	view = w.must(t, contract.ActivityObserveFDBBackup, fdbStep)
+	view = w.must(t, contract.ObserveFDBBackup.Name, fdbStep)
 	require.True(t, view.BeingDeleted)
 	require.False(t, view.DeleteWanted || view.Held)
 	require.True(t, w.gone(t))
 	told := w.told()
 	require.Len(t, told, 1)
 	require.Contains(t, told[0], "Normal DataStay the data stay")
-	require.False(t, w.must(t, contract.ActivityObserveFDBBackup, fdbStep).Found)
+	require.False(t, w.must(t, contract.ObserveFDBBackup.Name, fdbStep).Found)
 }
 
 func TestABackupBeingDeletedGetsNoFinalizer(t *testing.T) {
 	w := newFDBWorld()
 	w.askForData(t, false)
-	w.must(t, contract.ActivityObserveFDBBackup, fdbStep)
+	w.must(t, contract.ObserveFDBBackup.Name, fdbStep)
 	require.NoError(t, w.Delete(t.Context(), w.object(t)))
 	w.askForData(t, true)
-	require.False(t, w.must(t, contract.ActivityObserveFDBBackup, fdbStep).DeleteWanted, "the API server would refuse it")
+	require.False(t, w.must(t, contract.ObserveFDBBackup.Name, fdbStep).DeleteWanted, "the API server would refuse it")
 	require.Equal(t, []string{fdbv1alpha1.FinalizerStop}, w.object(t).Finalizers)
 }
 
@@ -92,14 +92,14 @@ func TestAFoundationDBBackupGoesAfterItsData(t *testing.T) {
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
 			w := newFDBWorld()
-			w.must(t, contract.ActivityObserveFDBBackup, fdbStep)
+			w.must(t, contract.ObserveFDBBackup.Name, fdbStep)
 			require.NoError(t, w.Delete(t.Context(), w.object(t)))
 			before := dataLeft(t, left)
 			for _, release := range test.releases {
 				release.Ref = fdbRef
-				w.must(t, contract.ActivityReleaseFDBBackup, release)
+				w.must(t, contract.ReleaseFDBBackup.Name, release)
 				if !w.gone(t) {
-					w.must(t, contract.ActivityReleaseFDBBackup, contract.FDBRelease{Ref: fdbRef}) // nothing of it is told twice
+					w.must(t, contract.ReleaseFDBBackup.Name, contract.FDBRelease{Ref: fdbRef}) // nothing of it is told twice
 				}
 			}
 			assert.Equal(t, test.told, w.told())
@@ -134,14 +134,14 @@ func TestTheResultOfATurnIsPublishedAndToldOnce(t *testing.T) {
 		Ref: fdbRef, Generation: 1, ExpiryAlone: true,
 		Expiry: &contract.FDBExpiryResult{Turn: at, At: at + 60, Reason: fdbv1alpha1.ExpiryFailed, Message: "the pod was evicted"},
 	}
-	view := w.must(t, contract.ActivityPublishFDBBackup, findings)
+	view := w.must(t, contract.PublishFDBBackup.Name, findings)
 	require.Equal(t, &contract.FDBExpiryView{Turn: at, Reason: "Failed", Message: "the pod was evicted"}, view.Expiry)
 	require.Zero(t, w.object(t).Status.ObservedGeneration)
 	told := w.told()
 	require.Len(t, told, 1)
 	require.Contains(t, told[0], "Warning ExpiryFailing the pod was evicted")
 	w.wrote()
-	w.must(t, contract.ActivityPublishFDBBackup, findings)
+	w.must(t, contract.PublishFDBBackup.Name, findings)
 	require.Empty(t, w.wrote())
 	require.Empty(t, w.told())
 }

@@ -145,19 +145,19 @@ var fdbStep = contract.FDBBackupStep{Ref: fdbRef}
 
 func TestTheFinalizerOfAFoundationDBBackupIsAddedOnce(t *testing.T) {
 	w := newFDBWorld()
-	view := w.must(t, contract.ActivityObserveFDBBackup, fdbStep)
+	view := w.must(t, contract.ObserveFDBBackup.Name, fdbStep)
 	require.True(t, view.Held)
 	require.True(t, view.DeleteWanted)
 	require.Equal(t, []string{fdbv1alpha1.FinalizerStop, fdbv1alpha1.FinalizerDelete}, w.object(t).Finalizers)
 	require.Equal(t, []string{"patch backup"}, w.wrote())
-	require.Equal(t, view, w.must(t, contract.ActivityObserveFDBBackup, fdbStep))
+	require.Equal(t, view, w.must(t, contract.ObserveFDBBackup.Name, fdbStep))
 	require.Empty(t, w.wrote())
 	other := fdbStep
 	other.Ref.UID = "another"
-	require.Zero(t, w.must(t, contract.ActivityObserveFDBBackup, other), "another object has the name now")
+	require.Zero(t, w.must(t, contract.ObserveFDBBackup.Name, other), "another object has the name now")
 	require.NoError(t, w.Delete(t.Context(), w.object(t)))
 	w.wrote()
-	require.True(t, w.must(t, contract.ActivityObserveFDBBackup, fdbStep).BeingDeleted)
+	require.True(t, w.must(t, contract.ObserveFDBBackup.Name, fdbStep).BeingDeleted)
 	require.Empty(t, w.wrote())
 }
 
@@ -166,12 +166,12 @@ func TestAPlanIsWrittenOnce(t *testing.T) {
 	plan := contract.FDBPlan{Ref: fdbRef, Generation: 1, At: time.Date(2026, 8, 1, 10, 0, 0, 0, time.UTC).Unix()}
 	stale := plan
 	stale.Generation = 2
-	require.Empty(t, w.must(t, contract.ActivityPlanFDBBackup, stale).Backups, "decided upon another spec")
+	require.Empty(t, w.must(t, contract.PlanFDBBackup.Name, stale).Backups, "decided upon another spec")
 	require.Empty(t, w.wrote())
-	view := w.must(t, contract.ActivityPlanFDBBackup, plan)
+	view := w.must(t, contract.PlanFDBBackup.Name, plan)
 	require.Equal(t, []string{"status backup"}, w.wrote())
 	plan.At += 60
-	require.Equal(t, view.Backups, w.must(t, contract.ActivityPlanFDBBackup, plan).Backups, "a repeated start goes to the same place")
+	require.Equal(t, view.Backups, w.must(t, contract.PlanFDBBackup.Name, plan).Backups, "a repeated start goes to the same place")
 	require.Empty(t, w.wrote())
 	require.Equal(t, []fdbv1alpha1.BackupDetails{{
 		Tag: "default", URL: "blobstore://lab@s3.local/lab-2026-08-01T10-00-00Z?bucket=fdb-backups", State: fdb.StateNeverRan,
@@ -192,7 +192,7 @@ func TestFindingsArePublished(t *testing.T) {
 			require.NoError(t, w.Update(t.Context(), object))
 		}
 	}
-	require.False(t, w.must(t, contract.ActivityPublishFDBBackup, findings).Reconciled)
+	require.False(t, w.must(t, contract.PublishFDBBackup.Name, findings).Reconciled)
 	require.Equal(t, 1, conflicts)
 	require.Equal(t, "yes", w.object(t).Labels["seen"])
 	require.Equal(t, fdbv1alpha1.ReasonTagTaken, w.object(t).Status.Conditions[0].Reason)
@@ -201,24 +201,24 @@ func TestFindingsArePublished(t *testing.T) {
 	require.Contains(t, told[0], "Warning TagTaken IncorrectBackupState: m")
 	w.wrote()
 	version := w.object(t).ResourceVersion
-	w.must(t, contract.ActivityPublishFDBBackup, findings)
+	w.must(t, contract.PublishFDBBackup.Name, findings)
 	require.Empty(t, w.wrote(), "nothing has changed")
 	require.Empty(t, w.told())
 	require.Equal(t, version, w.object(t).ResourceVersion)
 
 	other := findings
 	other.Ref.UID, other.Conditions = "another", nil
-	require.Zero(t, w.must(t, contract.ActivityPublishFDBBackup, other))
+	require.Zero(t, w.must(t, contract.PublishFDBBackup.Name, other))
 	require.Empty(t, w.wrote(), "the status of another object of the name")
 	findings.Conditions = nil
-	require.True(t, w.must(t, contract.ActivityPublishFDBBackup, findings).Reconciled)
+	require.True(t, w.must(t, contract.PublishFDBBackup.Name, findings).Reconciled)
 	require.Len(t, w.told(), 1)
 }
 
 func TestTheAgentsAreMadeAndMended(t *testing.T) {
 	drift := func(change func(*appsv1.Deployment)) func(*testing.T, *fdbWorld) {
 		return func(t *testing.T, w *fdbWorld) {
-			w.must(t, contract.ActivityApplyFDBAgents, fdbStep)
+			w.must(t, contract.ApplyFDBAgents.Name, fdbStep)
 			deployment := w.deployment(t)
 			change(deployment)
 			require.NoError(t, w.Update(t.Context(), deployment))
@@ -248,7 +248,7 @@ func TestTheAgentsAreMadeAndMended(t *testing.T) {
 			require.NoError(t, w.Create(t.Context(), &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "lab"}}))
 		}},
 		"a backup that is being deleted": {prepare: func(t *testing.T, w *fdbWorld) {
-			w.must(t, contract.ActivityObserveFDBBackup, fdbStep)
+			w.must(t, contract.ObserveFDBBackup.Name, fdbStep)
 			require.NoError(t, w.Delete(t.Context(), w.object(t)))
 		}},
 	}
@@ -259,7 +259,7 @@ func TestTheAgentsAreMadeAndMended(t *testing.T) {
 				test.prepare(t, w)
 			}
 			w.wrote()
-			view := w.must(t, contract.ActivityApplyFDBAgents, fdbStep)
+			view := w.must(t, contract.ApplyFDBAgents.Name, fdbStep)
 			assert.Equal(t, test.want, w.wrote())
 			assert.Equal(t, test.current, view.Agents.Current)
 			assert.Contains(t, view.Agents.Invalid, test.says)
@@ -281,7 +281,7 @@ func TestAgentsThatSomebodyMadeMeanwhileStay(t *testing.T) {
 			require.NoError(t, w.Create(t.Context(), &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "lab"}}))
 		}
 	}
-	view := w.must(t, contract.ActivityApplyFDBAgents, fdbStep)
+	view := w.must(t, contract.ApplyFDBAgents.Name, fdbStep)
 	require.True(t, view.Agents.Exists)
 	require.False(t, view.Agents.Ours)
 }
@@ -291,17 +291,17 @@ func TestAFoundationDBBackupIsLetGo(t *testing.T) {
 		t.Run(event, func(t *testing.T) {
 			w := newFDBWorld()
 			w.askForData(t, false)
-			w.must(t, contract.ActivityObserveFDBBackup, fdbStep)
+			w.must(t, contract.ObserveFDBBackup.Name, fdbStep)
 			release := contract.FDBRelease{Ref: fdbRef, Abandoned: abandoned}
-			require.True(t, w.must(t, contract.ActivityReleaseFDBBackup, release).Held, "nobody has deleted it")
+			require.True(t, w.must(t, contract.ReleaseFDBBackup.Name, release).Held, "nobody has deleted it")
 			require.NoError(t, w.Delete(t.Context(), w.object(t)))
-			w.must(t, contract.ActivityReleaseFDBBackup, release)
+			w.must(t, contract.ReleaseFDBBackup.Name, release)
 			err := w.Get(t.Context(), client.ObjectKey{Namespace: "team", Name: "lab"}, &fdbv1alpha1.FoundationDBBackup{})
 			require.True(t, apierrors.IsNotFound(err), "%v", err)
 			told := w.told()
 			require.Len(t, told, 1)
 			require.Contains(t, told[0], event)
-			require.False(t, w.must(t, contract.ActivityReleaseFDBBackup, release).Found, "again")
+			require.False(t, w.must(t, contract.ReleaseFDBBackup.Name, release).Found, "again")
 			require.Empty(t, w.told())
 		})
 	}

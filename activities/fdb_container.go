@@ -15,8 +15,7 @@ func (c *FDBCoordination) AskContainer(
 ) (contract.FDBContainerAnswer, error) {
 	shown := ask.Container[:min(len(ask.Container), maxAttributeName)]
 	return consult[contract.FDBContainerAnswer](ctx, c.Temporal, consultation{
-		id: contract.FDBContainerID(ask.Container), workflow: contract.WorkflowFDBContainer,
-		input: contract.FDBContainerInput{Container: ask.Container}, name: shown,
-		whom: "guard of container " + shown, update: contract.UpdateFDBContainer, ask: ask,
+		id: contract.FDBContainerID(ask.Container), kind: contract.KindFDBContainer,
+		input: contract.FDBContainerInput{Container: ask.Container}, name: shown, update: contract.UpdateFDBContainer, ask: ask,
 	})
 }

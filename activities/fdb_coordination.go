@@ -35,34 +35,40 @@ type FDBCoordination struct {
 
 // Register makes the activities known to a worker under their wire names.
 func (c *FDBCoordination) Register(registry worker.ActivityRegistry) {
-	register(registry, contract.ActivityAskFDBCluster, c.Ask)
-	register(registry, contract.ActivityAskFDBContainer, c.AskContainer)
-	register(registry, contract.ActivityTellFDBThrottle, c.Tell)
+	register(registry, contract.AskFDBCluster, c.Ask)
+	register(registry, contract.AskFDBContainer, c.AskContainer)
+	registerEffect(registry, contract.TellFDBThrottle, c.Tell)
 	c.RegisterShared(registry)
 }
 
 // RegisterShared makes known what the owners and guards themselves need, for the workers of contract.SharedTaskQueue.
 func (c *FDBCoordination) RegisterShared(registry worker.ActivityRegistry) {
-	register(registry, contract.ActivityDescribeWorkflows, c.Describe)
+	register(registry, contract.DescribeWorkflows, c.Describe)
 }
 
 // Ask sends the ask to the owner of a FoundationDB cluster, which it starts if it does not run, and waits for the answer.
 func (c *FDBCoordination) Ask(ctx context.Context, ask contract.FDBAsk) (contract.FDBAnswer, error) {
 	return consult[contract.FDBAnswer](ctx, c.Temporal, consultation{
-		id: contract.FDBClusterID(ask.Cluster), workflow: contract.WorkflowFDBCluster,
-		input: contract.FDBClusterInput{Cluster: ask.Cluster}, name: ask.Cluster,
-		whom: "owner of FoundationDB cluster " + ask.Cluster, update: contract.UpdateFDBCluster, ask: ask,
+		id: contract.FDBClusterID(ask.Cluster), kind: contract.KindFDBCluster,
+		input: contract.FDBClusterInput{Cluster: ask.Cluster}, name: ask.Cluster, update: contract.UpdateFDBCluster, ask: ask,
 	})
 }
 
 // consultation is an ask of a workflow on contract.SharedTaskQueue, which is started if it does not run.
 type consultation struct {
-	id, workflow string
-	input        any
-	// name is what lists of workflows show, whom what people call the workflow.
-	name, whom string
-	update     string
-	ask        any
+	id    string
+	kind  contract.Kind
+	input any
+	// name is what lists of workflows show.
+	name   string
+	update string
+	ask    any
+}
+
+// whom is how people call the workflow, amid a sentence.
+func (c consultation) whom() string {
+	summary := c.kind.SummaryOf(c.name)
+	return strings.ToLower(summary[:1]) + summary[1:]
 }
 
 // consult waits for the answer, also when the workflow ends or continues as new meanwhile. A repeated attempt waits for the
@@ -81,7 +87,7 @@ func consult[Answer any](ctx context.Context, temporalClient client.Client, abou
 		case errors.As(err, &application) && application.Type() != updateOutlived:
 			return answer, application
 		case !unanswered(err):
-			return answer, fmt.Errorf("ask the %s: %w", about.whom, err)
+			return answer, fmt.Errorf("ask the %s: %w", about.whom(), err)
 		}
 		select {
 		case <-ctx.Done():
@@ -99,10 +105,9 @@ func consultOnce[Answer any](ctx context.Context, temporalClient client.Client, 
 		TaskQueue:                contract.SharedTaskQueue,
 		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 		WorkflowTaskTimeout:      coordinatorTaskTimeout,
-		TypedSearchAttributes: temporal.NewSearchAttributes(
-			contract.AttributeKind.ValueSet(about.workflow), contract.AttributeName.ValueSet(about.name)),
-		StaticSummary: strings.ToUpper(about.whom[:1]) + about.whom[1:],
-	}, about.workflow, about.input)
+		TypedSearchAttributes:    about.kind.Attributes("", contract.ObjectRef{Name: about.name}),
+		StaticSummary:            about.kind.SummaryOf(about.name),
+	}, about.kind.Workflow, about.input)
 	update, err := temporalClient.UpdateWithStartWorkflow(ctx, client.UpdateWithStartWorkflowOptions{
 		StartWorkflowOperation: start,
 		UpdateOptions: client.UpdateWorkflowOptions{
@@ -144,12 +149,11 @@ func unanswered(err error) bool {
 func (c *FDBCoordination) Tell(ctx context.Context, request contract.FDBSlotRequest) error {
 	_, err := c.Temporal.SignalWithStartWorkflow(ctx, contract.FDBThrottleID(request.Cluster), contract.SignalSlot, request,
 		client.StartWorkflowOptions{
-			TaskQueue:           contract.FDBWorkflowTaskQueue(request.Cluster),
-			WorkflowTaskTimeout: coordinatorTaskTimeout,
-			TypedSearchAttributes: temporal.NewSearchAttributes(contract.AttributeCluster.ValueSet(request.Cluster),
-				contract.AttributeKind.ValueSet(contract.WorkflowFDBThrottle)),
-			StaticSummary: "First snapshots of FoundationDB backups of " + request.Cluster,
-		}, contract.WorkflowFDBThrottle, contract.FDBThrottleInput{Cluster: request.Cluster})
+			TaskQueue:             contract.FDBWorkflowTaskQueue(request.Cluster),
+			WorkflowTaskTimeout:   coordinatorTaskTimeout,
+			TypedSearchAttributes: contract.KindFDBThrottle.Attributes(request.Cluster, contract.ObjectRef{}),
+			StaticSummary:         contract.KindFDBThrottle.SummaryOf(request.Cluster),
+		}, contract.KindFDBThrottle.Workflow, contract.FDBThrottleInput{Cluster: request.Cluster})
 	if err != nil {
 		return fmt.Errorf("tell the throttle of first snapshots: %w", err)
 	}

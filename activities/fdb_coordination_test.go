@@ -96,7 +96,7 @@ func TestAnOwnerIsAskedUntilItAnswers(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
 			away := &ownerless{errors: []error{test.err}}
-			answer, err := coordinate(t, away, contract.ActivityAskFDBCluster, contract.FDBAsk{Cluster: "lab:1"})
+			answer, err := coordinate(t, away, contract.AskFDBCluster.Name, contract.FDBAsk{Cluster: "lab:1"})
 			if test.again {
 				require.NoError(t, err)
 				assert.True(t, answer.Later)
@@ -114,9 +114,9 @@ func TestAnOwnerIsAskedUntilItAnswers(t *testing.T) {
 
 func TestHowCoordinatorsAreStarted(t *testing.T) {
 	there := &ownerless{}
-	_, err := coordinate(t, there, contract.ActivityAskFDBCluster, contract.FDBAsk{Cluster: "lab:1"})
+	_, err := coordinate(t, there, contract.AskFDBCluster.Name, contract.FDBAsk{Cluster: "lab:1"})
 	require.NoError(t, err)
-	_, err = coordinate(t, there, contract.ActivityTellFDBThrottle, contract.FDBSlotRequest{Cluster: "west", WorkflowID: "a", Wish: "slot"})
+	_, err = coordinate(t, there, contract.TellFDBThrottle.Name, contract.FDBSlotRequest{Cluster: "west", WorkflowID: "a", Wish: "slot"})
 	require.NoError(t, err)
 	require.Len(t, there.starts, 2)
 	owner, throttle := there.starts[0], there.starts[1]
@@ -134,7 +134,7 @@ func TestHowCoordinatorsAreStarted(t *testing.T) {
 	assert.Equal(t, []any{
 		"west/fdb-snapshot-throttle", contract.SignalSlot,
 		contract.FDBSlotRequest{Cluster: "west", WorkflowID: "a", Wish: "slot"},
-		contract.WorkflowFDBThrottle,
+		contract.KindFDBThrottle.Workflow,
 		contract.FDBThrottleInput{Cluster: "west"},
 	}, there.signals)
 }

@@ -44,11 +44,11 @@ func (e *FDBExpiries) now() int64 {
 
 // Register makes the activities known to a worker under their wire names.
 func (e *FDBExpiries) Register(registry worker.ActivityRegistry) {
-	registerFDBTool(registry, contract.ActivityPlanFDBExpiry, e.Plan)
-	registerFDBTool(registry, contract.ActivityApplyFDBPod, e.Apply)
-	registerFDBTool(registry, contract.ActivityObserveFDBPod, e.Observe)
-	registerFDBTool(registry, contract.ActivityDeleteFDBPod, e.Delete)
-	registerFDBTool(registry, contract.ActivityFindFDBExpiries, e.Find)
+	register(registry, contract.PlanFDBExpiry, guard(unpaused, e.Plan, untold))
+	register(registry, contract.ApplyFDBPod, guard(unpaused, e.Apply, untold))
+	register(registry, contract.ObserveFDBPod, guard(unpaused, e.Observe, untold))
+	register(registry, contract.DeleteFDBPod, guard(unpaused, e.Delete, untold))
+	register(registry, contract.FindFDBExpiries, guard(unpaused, e.Find, untold))
 }
 
 // Plan says what a turn has to do, and which pods of other turns there still are.
@@ -125,7 +125,7 @@ func (e *FDBExpiries) Apply(ctx context.Context, step contract.FDBPodStep) (cont
 		return e.applied(ctx, step, name)
 	case refused(err), apierrors.IsForbidden(err): // the template, a quota, an admission policy, want of rights
 		if apierrors.IsForbidden(err) {
-			metrics.AccessDenied(contract.ActivityApplyFDBPod)
+			metrics.AccessDenied(contract.ApplyFDBPod.Name)
 		}
 		return refusedPod(name, err.Error()), nil
 	}

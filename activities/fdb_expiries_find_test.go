@@ -82,7 +82,7 @@ func TestContainersThatOtherBackupsHave(t *testing.T) {
 
 func (w *expiryWorld) find(t *testing.T) contract.FDBExpiriesFound {
 	t.Helper()
-	found, err := try[contract.FDBExpiriesFound](t, w, contract.ActivityFindFDBExpiries, contract.FDBExpiryQueueInput{Cluster: "west"})
+	found, err := try[contract.FDBExpiriesFound](t, w, contract.FindFDBExpiries.Name, contract.FDBExpiryQueueInput{Cluster: "west"})
 	require.NoError(t, err)
 	return found
 }
@@ -136,7 +136,7 @@ func TestTheTurnsOfWhichPodsAreLeft(t *testing.T) {
 				expiryBackup(o)
 			})
 			for _, step := range []contract.FDBPodStep{old, newer, other} {
-				w.pod(t, contract.ActivityApplyFDBPod, step)
+				w.pod(t, contract.ApplyFDBPod.Name, step)
 				pod := w.made(t, step)
 				pod.Finalizers = []string{"test/runs"}
 				require.NoError(t, w.Update(t.Context(), pod))
@@ -146,9 +146,9 @@ func TestTheTurnsOfWhichPodsAreLeft(t *testing.T) {
 				{Ref: other.Ref, Job: contract.FDBJobExpire, Turn: expiryTurn - 10}, {Ref: fdbRef, Job: contract.FDBJobExpire, Turn: expiryTurn},
 			}
 			assert.Equal(t, turns, w.find(t).Turns, "the newest of each object")
-			w.pod(t, contract.ActivityDeleteFDBPod, test.first)
+			w.pod(t, contract.DeleteFDBPod.Name, test.first)
 			assert.Equal(t, turns, w.find(t).Turns, "the other one has not ended")
-			w.pod(t, contract.ActivityDeleteFDBPod, test.then)
+			w.pod(t, contract.DeleteFDBPod.Name, test.then)
 			turns[1].Closing = true
 			assert.Equal(t, turns, w.find(t).Turns, "all of its pods go")
 		})
@@ -177,7 +177,7 @@ func TestForgedPodsAreNoTurns(t *testing.T) {
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
 			w := newExpiryWorld(t)
-			w.pod(t, contract.ActivityApplyFDBPod, deletesAt(expiryTurn))
+			w.pod(t, contract.ApplyFDBPod.Name, deletesAt(expiryTurn))
 			pod := w.made(t, deletesAt(expiryTurn))
 			test.forge(pod)
 			require.NoError(t, w.Update(t.Context(), pod))
@@ -189,7 +189,7 @@ func TestForgedPodsAreNoTurns(t *testing.T) {
 // A cluster's objects do not fit into one answer.
 func TestAllPagesAreRead(t *testing.T) {
 	w := newExpiryWorld(t)
-	w.pod(t, contract.ActivityApplyFDBPod, deletesAt(expiryTurn))
+	w.pod(t, contract.ApplyFDBPod.Name, deletesAt(expiryTurn))
 	paged := interceptor.NewClient(w.Client.(client.WithWatch), interceptor.Funcs{
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
 			asked := (&client.ListOptions{}).ApplyOptions(options)
@@ -207,7 +207,7 @@ func TestAllPagesAreRead(t *testing.T) {
 	assert.Len(t, found.Entries, 1)
 	assert.Len(t, found.Turns, 1)
 	later := contract.FDBExpiryStep{Ref: fdbRef, Job: contract.FDBJobExpire, Turn: expiryTurn + 1}
-	plan, err := try[contract.FDBExpiryPlan](t, w, contract.ActivityPlanFDBExpiry, later)
+	plan, err := try[contract.FDBExpiryPlan](t, w, contract.PlanFDBExpiry.Name, later)
 	require.NoError(t, err)
 	assert.Len(t, plan.Pods, 1)
 }
@@ -227,10 +227,10 @@ func TestWhatCannotBeListedIsAnError(t *testing.T) {
 			},
 		})
 		w.expiries = &activities.FDBExpiries{Client: failing, Gatherer: &fdb.Gatherer{Reader: failing}, Now: expiryNow}
-		_, err := try[contract.FDBExpiriesFound](t, w, contract.ActivityFindFDBExpiries, contract.FDBExpiryQueueInput{})
+		_, err := try[contract.FDBExpiriesFound](t, w, contract.FindFDBExpiries.Name, contract.FDBExpiryQueueInput{})
 		require.ErrorContains(t, err, says)
 		step := contract.FDBExpiryStep{Ref: fdbRef, Job: contract.FDBJobExpire, Turn: expiryTurn}
-		_, err = try[contract.FDBExpiryPlan](t, w, contract.ActivityPlanFDBExpiry, step)
+		_, err = try[contract.FDBExpiryPlan](t, w, contract.PlanFDBExpiry.Name, step)
 		require.ErrorContains(t, err, says, "nobody may delete what others may have")
 	}
 }

@@ -117,7 +117,7 @@ func try[Out any](t *testing.T, w *expiryWorld, name string, in any) (Out, error
 
 func (w *expiryWorld) plan(t *testing.T, ref contract.ObjectRef, job contract.FDBJob) contract.FDBExpiryPlan {
 	t.Helper()
-	plan, err := try[contract.FDBExpiryPlan](t, w, contract.ActivityPlanFDBExpiry,
+	plan, err := try[contract.FDBExpiryPlan](t, w, contract.PlanFDBExpiry.Name,
 		contract.FDBExpiryStep{Ref: ref, Job: job, Turn: expiryTurn})
 	require.NoError(t, err)
 	return plan

@@ -92,8 +92,8 @@ func TestWhatATurnHasToDo(t *testing.T) {
 
 func TestThePodsOfOtherTurnsArePartOfThePlan(t *testing.T) {
 	w := newExpiryWorld(t)
-	earlier := w.pod(t, contract.ActivityApplyFDBPod, deletesAt(expiryTurn-60))
-	w.pod(t, contract.ActivityApplyFDBPod, deletesAt(expiryTurn))
+	earlier := w.pod(t, contract.ApplyFDBPod.Name, deletesAt(expiryTurn-60))
+	w.pod(t, contract.ApplyFDBPod.Name, deletesAt(expiryTurn))
 	w.goes(t, fdbv1alpha1.FinalizerDelete)
 	pod := w.made(t, deletesAt(expiryTurn-60))
 	pod.Status.Phase, pod.Status.Reason = corev1.PodFailed, "Evicted"
@@ -111,7 +111,7 @@ func TestThePodsOfOtherTurnsArePartOfThePlan(t *testing.T) {
 func TestAPlanNamesSoManyPods(t *testing.T) {
 	w := newExpiryWorld(t)
 	for i := range int64(25) {
-		w.pod(t, contract.ActivityApplyFDBPod, deletesAt(expiryTurn-60-i))
+		w.pod(t, contract.ApplyFDBPod.Name, deletesAt(expiryTurn-60-i))
 	}
 	assert.Len(t, w.plan(t, fdbRef, contract.FDBJobExpire).Pods, 20)
 }
@@ -119,7 +119,7 @@ func TestAPlanNamesSoManyPods(t *testing.T) {
 func TestATurnOfTheFutureExpiresWhatIsOldNow(t *testing.T) {
 	w := newExpiryWorld(t)
 	step := contract.FDBExpiryStep{Ref: fdbRef, Job: contract.FDBJobExpire, Turn: expiryTurn + 90*24*60*60}
-	plan, err := try[contract.FDBExpiryPlan](t, w, contract.ActivityPlanFDBExpiry, step)
+	plan, err := try[contract.FDBExpiryPlan](t, w, contract.PlanFDBExpiry.Name, step)
 	require.NoError(t, err)
 	assert.Equal(t, expiryNow().Add(-720*time.Hour).Unix(), plan.Expire.Before)
 	assert.Equal(t, expiryNow().Add(-168*time.Hour).Unix(), plan.Expire.RestorableAfter)
@@ -164,7 +164,7 @@ func TestAPodIsNotMadeForWhatTheObjectDoesNotWantAnyMore(t *testing.T) {
 			if test.change != nil {
 				w.change(t, test.change)
 			}
-			view := w.pod(t, contract.ActivityApplyFDBPod, test.step)
+			view := w.pod(t, contract.ApplyFDBPod.Name, test.step)
 			assert.Equal(t, test.made, view.Found)
 			assert.Equal(t, !test.made, view.Refused)
 			if !test.made {
@@ -172,7 +172,7 @@ func TestAPodIsNotMadeForWhatTheObjectDoesNotWantAnyMore(t *testing.T) {
 				return
 			}
 			w.change(t, policy("", ""))
-			assert.Equal(t, view, w.pod(t, contract.ActivityApplyFDBPod, test.step), "one that is there is met")
+			assert.Equal(t, view, w.pod(t, contract.ApplyFDBPod.Name, test.step), "one that is there is met")
 		})
 	}
 }
@@ -180,18 +180,18 @@ func TestAPodIsNotMadeForWhatTheObjectDoesNotWantAnyMore(t *testing.T) {
 func TestThePodOfAStepIsMadeOnce(t *testing.T) {
 	w := newExpiryWorld(t)
 	w.wrote()
-	view := w.pod(t, contract.ActivityApplyFDBPod, deletesAt(expiryTurn))
+	view := w.pod(t, contract.ApplyFDBPod.Name, deletesAt(expiryTurn))
 	assert.True(t, view.Found)
 	assert.Equal(t, jobs.NameOf(deletesAt(expiryTurn)), view.Name)
 	uid := w.made(t, deletesAt(expiryTurn)).UID
 	w.fail["create"] = apierrors.NewAlreadyExists(corev1.Resource("pods"), view.Name)
-	assert.Equal(t, view, w.pod(t, contract.ActivityApplyFDBPod, deletesAt(expiryTurn)))
+	assert.Equal(t, view, w.pod(t, contract.ApplyFDBPod.Name, deletesAt(expiryTurn)))
 	assert.Equal(t, uid, w.made(t, deletesAt(expiryTurn)).UID)
 	assert.Equal(t, []string{"create other"}, w.wrote())
 	assert.True(t, jobs.Ours(w.made(t, deletesAt(expiryTurn)), fdbRef))
 
 	gone := contract.FDBPodView{Name: jobs.NameOf(deletesAt(expiryTurn + 1))}
-	assert.Equal(t, gone, w.pod(t, contract.ActivityApplyFDBPod, deletesAt(expiryTurn+1)), "it went before it could be read")
+	assert.Equal(t, gone, w.pod(t, contract.ApplyFDBPod.Name, deletesAt(expiryTurn+1)), "it went before it could be read")
 }
 
 func TestPodsThatAreRefused(t *testing.T) {
@@ -233,8 +233,8 @@ func TestPodsThatAreRefused(t *testing.T) {
 				test.prepare(t, w)
 			}
 			var view contract.FDBPodView
-			denied := metricstest.Counted(t, `holdfast_access_denied_total{activity_type="`+contract.ActivityApplyFDBPod+`"}`, func() {
-				view = w.pod(t, contract.ActivityApplyFDBPod, test.step)
+			denied := metricstest.Counted(t, `holdfast_access_denied_total{activity_type="`+contract.ApplyFDBPod.Name+`"}`, func() {
+				view = w.pod(t, contract.ApplyFDBPod.Name, test.step)
 			})
 			assert.True(t, view.Refused)
 			assert.False(t, view.Found)
@@ -248,50 +248,50 @@ func TestPodsThatAreRefused(t *testing.T) {
 func TestWhatThePodsNeedMayBeAway(t *testing.T) {
 	w := newExpiryWorld(t)
 	w.fail["create"], w.fail["delete"] = apierrors.NewServiceUnavailable("away"), apierrors.NewServiceUnavailable("away")
-	_, err := try[contract.FDBPodView](t, w, contract.ActivityApplyFDBPod, deletesAt(expiryTurn))
+	_, err := try[contract.FDBPodView](t, w, contract.ApplyFDBPod.Name, deletesAt(expiryTurn))
 	require.ErrorContains(t, err, "create pod team/"+jobs.NameOf(deletesAt(expiryTurn))+": away")
 	delete(w.fail, "create")
-	w.pod(t, contract.ActivityApplyFDBPod, deletesAt(expiryTurn))
-	_, err = try[contract.FDBPodView](t, w, contract.ActivityDeleteFDBPod, deletesAt(expiryTurn))
+	w.pod(t, contract.ApplyFDBPod.Name, deletesAt(expiryTurn))
+	_, err = try[contract.FDBPodView](t, w, contract.DeleteFDBPod.Name, deletesAt(expiryTurn))
 	require.ErrorContains(t, err, "delete pod team/"+jobs.NameOf(deletesAt(expiryTurn))+": away")
 }
 
 func TestAPodIsLookedAt(t *testing.T) {
 	w, step := newExpiryWorld(t), deletesAt(expiryTurn)
 	none := contract.FDBPodView{Name: jobs.NameOf(step)}
-	assert.Equal(t, none, w.pod(t, contract.ActivityObserveFDBPod, step))
-	assert.Zero(t, w.pod(t, contract.ActivityObserveFDBPod, contract.FDBPodStep{Ref: fdbRef}), "no name is no pod's")
-	made := w.pod(t, contract.ActivityApplyFDBPod, step)
-	assert.Equal(t, made, w.pod(t, contract.ActivityObserveFDBPod, step))
+	assert.Equal(t, none, w.pod(t, contract.ObserveFDBPod.Name, step))
+	assert.Zero(t, w.pod(t, contract.ObserveFDBPod.Name, contract.FDBPodStep{Ref: fdbRef}), "no name is no pod's")
+	made := w.pod(t, contract.ApplyFDBPod.Name, step)
+	assert.Equal(t, made, w.pod(t, contract.ObserveFDBPod.Name, step))
 	byName := contract.FDBPodStep{Ref: fdbRef, Name: made.Name}
 	pod := w.made(t, step)
 	pod.Status.Phase, pod.Status.Reason = corev1.PodFailed, "Evicted"
 	require.NoError(t, w.Status().Update(t.Context(), pod))
-	view := w.pod(t, contract.ActivityObserveFDBPod, byName)
+	view := w.pod(t, contract.ObserveFDBPod.Name, byName)
 	assert.True(t, view.Ended)
 	assert.Contains(t, view.Failed, "Evicted")
 	pod.Status.Reason, pod.Status.ContainerStatuses = "", []corev1.ContainerStatus{{Name: "foundationdb", State: corev1.ContainerState{
 		Terminated: &corev1.ContainerStateTerminated{Message: "delete 1 0 \nend\n"},
 	}}}
 	require.NoError(t, w.Status().Update(t.Context(), pod))
-	assert.Equal(t, &contract.FDBPodResult{Deleted: []string{storeURL("old")}}, w.pod(t, contract.ActivityObserveFDBPod, step).Result)
+	assert.Equal(t, &contract.FDBPodResult{Deleted: []string{storeURL("old")}}, w.pod(t, contract.ObserveFDBPod.Name, step).Result)
 	other := step
 	other.Ref.UID = "another"
 	other.Name, other.Number = made.Name, 0
-	assert.Equal(t, none, w.pod(t, contract.ActivityObserveFDBPod, other), "it is not of that object")
+	assert.Equal(t, none, w.pod(t, contract.ObserveFDBPod.Name, other), "it is not of that object")
 }
 
 func TestAPodIsDeletedWithGrace(t *testing.T) {
 	w, step := newExpiryWorld(t), deletesAt(expiryTurn)
 	none := contract.FDBPodView{Name: jobs.NameOf(step)}
-	assert.Equal(t, none, w.pod(t, contract.ActivityDeleteFDBPod, step), "there is none")
-	w.pod(t, contract.ActivityApplyFDBPod, step)
+	assert.Equal(t, none, w.pod(t, contract.DeleteFDBPod.Name, step), "there is none")
+	w.pod(t, contract.ApplyFDBPod.Name, step)
 	pod := w.made(t, step)
 	pod.Finalizers = []string{"test/runs"} // as long as its container runs
 	pod.UID = "p"
 	require.NoError(t, w.Update(t.Context(), pod))
 	for range 2 {
-		view := w.pod(t, contract.ActivityDeleteFDBPod, step)
+		view := w.pod(t, contract.DeleteFDBPod.Name, step)
 		assert.True(t, view.Found && view.Terminating)
 	}
 	require.Len(t, w.deleted, 1, "it is asked for once")
@@ -300,21 +300,21 @@ func TestAPodIsDeletedWithGrace(t *testing.T) {
 	pod = w.made(t, step)
 	pod.Finalizers = nil
 	require.NoError(t, w.Update(t.Context(), pod))
-	assert.Equal(t, none, w.pod(t, contract.ActivityDeleteFDBPod, step))
+	assert.Equal(t, none, w.pod(t, contract.DeleteFDBPod.Name, step))
 }
 
 func TestPodsThatStayWhenOneIsDeleted(t *testing.T) {
 	w, step := newExpiryWorld(t), deletesAt(expiryTurn)
 	w.stranger(t, step)
-	assert.Equal(t, contract.FDBPodView{Name: jobs.NameOf(step)}, w.pod(t, contract.ActivityDeleteFDBPod, step))
+	assert.Equal(t, contract.FDBPodView{Name: jobs.NameOf(step)}, w.pod(t, contract.DeleteFDBPod.Name, step))
 	assert.Empty(t, w.deleted)
 	step.Turn++
-	made := w.pod(t, contract.ActivityApplyFDBPod, step)
+	made := w.pod(t, contract.ApplyFDBPod.Name, step)
 	for _, err := range []error{
 		apierrors.NewNotFound(corev1.Resource("pods"), made.Name),
 		apierrors.NewConflict(corev1.Resource("pods"), made.Name, errors.New("the UID is another")),
 	} {
 		w.fail["delete"] = err
-		assert.Equal(t, made, w.pod(t, contract.ActivityDeleteFDBPod, step), "what is there now is told")
+		assert.Equal(t, made, w.pod(t, contract.DeleteFDBPod.Name, step), "what is there now is told")
 	}
 }

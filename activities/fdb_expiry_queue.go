@@ -28,9 +28,9 @@ type FDBExpiryCoordination struct {
 
 // Register makes the activities known to a worker under their wire names.
 func (c *FDBExpiryCoordination) Register(registry worker.ActivityRegistry) {
-	register(registry, contract.ActivityTellFDBExpiryQueue, c.TellQueue)
-	register(registry, contract.ActivityStartFDBExpiry, c.StartTurn)
-	register(registry, contract.ActivityTellFDBTurn, c.TellTurn)
+	registerEffect(registry, contract.TellFDBExpiryQueue, c.TellQueue)
+	registerEffect(registry, contract.StartFDBExpiry, c.StartTurn)
+	registerEffect(registry, contract.TellFDBTurn, c.TellTurn)
 }
 
 // TellQueue signals the request to the queue, which it starts if it does not run.
@@ -41,12 +41,11 @@ func (c *FDBExpiryCoordination) TellQueue(ctx context.Context, request contract.
 func (c *FDBExpiryCoordination) signalQueue(ctx context.Context, cluster, signal string, payload any) error {
 	_, err := c.Temporal.SignalWithStartWorkflow(ctx, contract.FDBExpiryQueueID(cluster), signal, payload,
 		client.StartWorkflowOptions{
-			TaskQueue:           contract.FDBWorkflowTaskQueue(cluster),
-			WorkflowTaskTimeout: coordinatorTaskTimeout,
-			TypedSearchAttributes: temporal.NewSearchAttributes(contract.AttributeCluster.ValueSet(cluster),
-				contract.AttributeKind.ValueSet(contract.WorkflowFDBExpiryQueue)),
-			StaticSummary: "Expirations and deletions of FoundationDB backups of " + cluster,
-		}, contract.WorkflowFDBExpiryQueue, contract.FDBExpiryQueueInput{Cluster: cluster})
+			TaskQueue:             contract.FDBWorkflowTaskQueue(cluster),
+			WorkflowTaskTimeout:   coordinatorTaskTimeout,
+			TypedSearchAttributes: contract.KindFDBExpiryQueue.Attributes(cluster, contract.ObjectRef{}),
+			StaticSummary:         contract.KindFDBExpiryQueue.SummaryOf(cluster),
+		}, contract.KindFDBExpiryQueue.Workflow, contract.FDBExpiryQueueInput{Cluster: cluster})
 	if err != nil {
 		return fmt.Errorf("tell the queue of expirations: %w", err)
 	}
@@ -77,9 +76,9 @@ func (c *FDBExpiryCoordination) startTurn(ctx context.Context, in contract.FDBEx
 		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
 		WorkflowIDReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		WorkflowTaskTimeout:      coordinatorTaskTimeout,
-		TypedSearchAttributes:    contract.StartAttributes(in.Cluster, contract.KubernetesKindFDBBackup, in.Ref),
-		StaticSummary:            fmt.Sprintf("Turn of FoundationDB backup %s: %s", in.Ref, in.Job),
-	}, contract.WorkflowFDBExpiry, in)
+		TypedSearchAttributes:    contract.KindFDBExpiry.Attributes(in.Cluster, in.Ref),
+		StaticSummary:            contract.KindFDBExpiry.SummaryOf(fmt.Sprintf("%s: %s", in.Ref, in.Job)),
+	}, contract.KindFDBExpiry.Workflow, in)
 	var runs *serviceerror.WorkflowExecutionAlreadyStarted
 	if err != nil && !errors.As(err, &runs) {
 		return fmt.Errorf("start the turn of %s: %w", in.Ref, err)
@@ -117,9 +116,9 @@ func (c *FDBExpiryCoordination) TellTurn(ctx context.Context, tidings contract.F
 			client.StartWorkflowOptions{
 				TaskQueue:             contract.FDBWorkflowTaskQueue(tidings.Cluster),
 				WorkflowTaskTimeout:   coordinatorTaskTimeout,
-				TypedSearchAttributes: contract.StartAttributes(tidings.Cluster, contract.KubernetesKindFDBBackup, tidings.Ref),
-				StaticSummary:         fmt.Sprintf("FoundationDB backup %s", tidings.Ref),
-			}, contract.WorkflowFDBBackup, contract.FDBBackupInput{Cluster: tidings.Cluster, Ref: tidings.Ref})
+				TypedSearchAttributes: contract.KindFDBBackup.Attributes(tidings.Cluster, tidings.Ref),
+				StaticSummary:         contract.KindFDBBackup.SummaryOf(tidings.Ref.String()),
+			}, contract.KindFDBBackup.Workflow, contract.ObjectInput{Cluster: tidings.Cluster, Ref: tidings.Ref})
 		if err != nil {
 			return fmt.Errorf("tell the workflow of %s how its turn ended: %w", tidings.Ref, err)
 		}

@@ -103,7 +103,7 @@ func TestATurnIsStartedOnce(t *testing.T) {
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
 			s := &turnStarter{err: test.err}
-			err := s.run(contract.ActivityStartFDBExpiry, in)
+			err := s.run(contract.StartFDBExpiry.Name, in)
 			if test.want == "" {
 				require.NoError(t, err)
 			} else {
@@ -112,7 +112,7 @@ func TestATurnIsStartedOnce(t *testing.T) {
 				require.ErrorAs(t, err, &application)
 				assert.Equal(t, title == "it is never taken", application.NonRetryable())
 			}
-			assert.Equal(t, []any{contract.WorkflowFDBExpiry, in}, s.started)
+			assert.Equal(t, []any{contract.KindFDBExpiry.Workflow, in}, s.started)
 			options := s.starts[0]
 			assert.Equal(t, ledgerTurn, options.ID)
 			assert.Equal(t, "holdfast-fdb-west.workflows", options.TaskQueue)
@@ -120,7 +120,7 @@ func TestATurnIsStartedOnce(t *testing.T) {
 			assert.Equal(t, enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE, options.WorkflowIDReusePolicy)
 			assert.Equal(t, "5s", options.WorkflowTaskTimeout.String(), "what the kill of a worker costs")
 			assert.Equal(t, "Turn of FoundationDB backup shop/ledger: expire", options.StaticSummary)
-			assert.Equal(t, contract.StartAttributes("west", contract.KubernetesKindFDBBackup, ledgerRef), options.TypedSearchAttributes)
+			assert.Equal(t, contract.KindFDBBackup.Attributes("west", ledgerRef), options.TypedSearchAttributes)
 		})
 	}
 }
@@ -130,15 +130,15 @@ func TestTheQueueAndTheBackupAreTold(t *testing.T) {
 	request := contract.FDBQueueRequest{Cluster: "west", Ref: ledgerRef, Job: contract.FDBJobDelete}
 	report := contract.FDBTurnReport{Ref: ledgerRef, Turn: 7, Ended: true, Outcome: contract.FDBTurnDone}
 	result := contract.FDBExpiryResult{Job: contract.FDBJobExpire, Turn: 7, At: 9, Outcome: contract.FDBTurnDone, Reason: "Expired"}
-	require.NoError(t, s.run(contract.ActivityTellFDBExpiryQueue, request))
-	require.NoError(t, s.run(contract.ActivityTellFDBTurn, contract.FDBTurnTidings{
+	require.NoError(t, s.run(contract.TellFDBExpiryQueue.Name, request))
+	require.NoError(t, s.run(contract.TellFDBTurn.Name, contract.FDBTurnTidings{
 		Cluster: "west", Ref: ledgerRef, Report: &report, Result: &result,
 	}))
-	require.NoError(t, s.run(contract.ActivityTellFDBTurn, contract.FDBTurnTidings{Cluster: "west", Ref: ledgerRef}), "nothing to tell")
+	require.NoError(t, s.run(contract.TellFDBTurn.Name, contract.FDBTurnTidings{Cluster: "west", Ref: ledgerRef}), "nothing to tell")
 	toQueue := func(name string, payload any) sentSignal {
 		return sentSignal{
 			"west/fdb-expiry-queue", name, payload,
-			contract.WorkflowFDBExpiryQueue,
+			contract.KindFDBExpiryQueue.Workflow,
 			contract.FDBExpiryQueueInput{Cluster: "west"},
 		}
 	}
@@ -146,8 +146,8 @@ func TestTheQueueAndTheBackupAreTold(t *testing.T) {
 		toQueue(contract.SignalExpiryEntry, request),
 		{
 			"west/fdbb/shop/ledger/u-1", contract.SignalExpiryResult, result,
-			contract.WorkflowFDBBackup,
-			contract.FDBBackupInput{Cluster: "west", Ref: ledgerRef},
+			contract.KindFDBBackup.Workflow,
+			contract.ObjectInput{Cluster: "west", Ref: ledgerRef},
 		},
 		toQueue(contract.SignalExpiryTurn, report),
 	}, s.signals, "the backup hears of it before the queue forgets it")
@@ -166,10 +166,10 @@ func TestWhatCouldNotBeToldIsSaid(t *testing.T) {
 		Cluster: "west", Ref: ledgerRef, Report: &contract.FDBTurnReport{Ref: ledgerRef}, Result: &contract.FDBExpiryResult{},
 	}
 	s := &turnStarter{failing: contract.SignalExpiryResult}
-	require.ErrorContains(t, s.run(contract.ActivityTellFDBTurn, tidings), "tell the workflow of shop/ledger how its turn ended: away")
+	require.ErrorContains(t, s.run(contract.TellFDBTurn.Name, tidings), "tell the workflow of shop/ledger how its turn ended: away")
 	assert.Empty(t, s.signals, "the queue is told when the backup knows")
 	s = &turnStarter{failing: contract.SignalExpiryTurn}
-	require.ErrorContains(t, s.run(contract.ActivityTellFDBTurn, tidings), "tell the queue of expirations: away")
+	require.ErrorContains(t, s.run(contract.TellFDBTurn.Name, tidings), "tell the queue of expirations: away")
 }
 
 // The activity is asked to start turn 1000 now.
@@ -202,7 +202,7 @@ func TestATurnThatRanWhenItWasAskedForIsNotStartedAgain(t *testing.T) {
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
 			s := &turnStarter{there: test.there, unknown: test.unknown}
-			err := s.run(contract.ActivityStartFDBExpiry, contract.FDBExpiryInput{Cluster: "west", Ref: ledgerRef, Turn: 1000})
+			err := s.run(contract.StartFDBExpiry.Name, contract.FDBExpiryInput{Cluster: "west", Ref: ledgerRef, Turn: 1000})
 			assert.Equal(t, test.starts, len(s.started) > 0)
 			if test.want == "" {
 				require.NoError(t, err)
@@ -218,7 +218,7 @@ func TestATurnIsCountedWhenItsResultIsTold(t *testing.T) {
 	result := contract.FDBExpiryResult{Job: contract.FDBJobDelete, Turn: 100, At: 190, Outcome: contract.FDBTurnNotYet}
 	tell := func(tidings contract.FDBTurnTidings) func() {
 		tidings.Cluster, tidings.Ref = "west", ledgerRef
-		return func() { require.NoError(t, (&turnStarter{}).run(contract.ActivityTellFDBTurn, tidings)) }
+		return func() { require.NoError(t, (&turnStarter{}).run(contract.TellFDBTurn.Name, tidings)) }
 	}
 	took := metricstest.Sum(t, seconds)
 	assert.InDelta(t, 1, metricstest.Counted(t, turns, tell(contract.FDBTurnTidings{Result: &result})), 0)

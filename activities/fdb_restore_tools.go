@@ -29,9 +29,9 @@ type FDBRestoreTools struct {
 
 // Register makes the activities known to a worker under their wire names.
 func (t *FDBRestoreTools) Register(registry worker.ActivityRegistry) {
-	registerFDBTool(registry, contract.ActivityInspectFDBRestore, t.Inspect)
-	registerFDBTool(registry, contract.ActivityRunFDBRestoreCommand, t.Command)
-	registerFDBTool(registry, contract.ActivityFinalizeFDBRestore, t.Finalize)
+	register(registry, contract.InspectFDBRestore, guard(unpaused, t.Inspect, untold))
+	register(registry, contract.RunFDBRestoreCommand, guard(unpaused, t.Command, untold))
+	register(registry, contract.FinalizeFDBRestore, guard(unpaused, t.Finalize, untold))
 }
 
 // restoreReach is one object with the means to run tools for its destination.

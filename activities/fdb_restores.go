@@ -38,22 +38,22 @@ type FDBRestores struct {
 
 // Register makes the activities known to a worker under their wire names.
 func (r *FDBRestores) Register(registry worker.ActivityRegistry) {
-	registerFDBRestore(registry, contract.ActivityObserveFDBRestore, r.Observe,
+	registerFDBRestore(registry, contract.ObserveFDBRestore, r.Observe,
 		func(in contract.FDBRestoreStep) contract.ObjectRef { return in.Ref }, r)
-	registerFDBRestore(registry, contract.ActivityPlanFDBRestore, r.Plan,
+	registerFDBRestore(registry, contract.PlanFDBRestore, r.Plan,
 		func(in contract.FDBRestorePlanning) contract.ObjectRef { return in.Ref }, r)
-	registerFDBRestore(registry, contract.ActivityPublishFDBRestore, r.Publish,
+	registerFDBRestore(registry, contract.PublishFDBRestore, r.Publish,
 		func(in contract.FDBRestoreFindings) contract.ObjectRef { return in.Ref }, r)
-	registerFDBRestore(registry, contract.ActivityReleaseFDBRestore, r.Release,
+	registerFDBRestore(registry, contract.ReleaseFDBRestore, r.Release,
 		func(in contract.FDBRestoreRelease) contract.ObjectRef { return in.Ref }, r)
 }
 
-func registerFDBRestore[In any](registry worker.ActivityRegistry, name string,
+func registerFDBRestore[In any](
+	registry worker.ActivityRegistry, as contract.Activity[In, contract.FDBRestoreView],
 	step func(context.Context, In) (contract.FDBRestoreView, error), ref func(In) contract.ObjectRef, r *FDBRestores,
 ) {
-	never := func() error { return nil } // no other controller serves this kind
 	told := func(in In, view contract.FDBRestoreView, info activity.Info) { r.tellRetried(ref(in), view, info) }
-	registry.RegisterActivityWithOptions(guard(never, step, told), activity.RegisterOptions{Name: name})
+	register(registry, as, guard(unpaused, step, told))
 }
 
 // fdbRestoreSight is what an activity sees of a FoundationDBRestore.

@@ -98,15 +98,15 @@ func TestRestoreIsHeldWhileItMayRun(t *testing.T) {
 	step := contract.FDBRestoreStep{Ref: fdbRestoreRef}
 	w := newRestoreWorld(t, nil)
 	for range 2 {
-		assert.True(t, w.do(contract.ActivityObserveFDBRestore, step).Held)
+		assert.True(t, w.do(contract.ObserveFDBRestore.Name, step).Held)
 	}
 	assert.Equal(t, []string{fdbv1alpha1.FinalizerAbort}, w.object().Finalizers)
 	for _, state := range []string{"completed", "aborted", "failed"} {
 		w := newRestoreWorld(t, func(r *fdbv1alpha1.FoundationDBRestore) { r.Status.State = state })
-		assert.False(t, w.do(contract.ActivityObserveFDBRestore, step).Held, "%s is over", state)
+		assert.False(t, w.do(contract.ObserveFDBRestore.Name, step).Held, "%s is over", state)
 	}
 	step.Ref.UID = "another"
-	assert.False(t, w.do(contract.ActivityObserveFDBRestore, step).Found)
+	assert.False(t, w.do(contract.ObserveFDBRestore.Name, step).Found)
 }
 
 func TestRestorePlanIsWrittenOnce(t *testing.T) {
@@ -116,10 +116,10 @@ func TestRestorePlanIsWrittenOnce(t *testing.T) {
 	}}
 	stale := planning
 	stale.Generation = 2
-	assert.Nil(t, w.do(contract.ActivityPlanFDBRestore, stale).Plan)
-	assert.EqualValues(t, 7, w.do(contract.ActivityPlanFDBRestore, planning).Plan.Version)
+	assert.Nil(t, w.do(contract.PlanFDBRestore.Name, stale).Plan)
+	assert.EqualValues(t, 7, w.do(contract.PlanFDBRestore.Name, planning).Plan.Version)
 	planning.Plan.Version = 8
-	assert.EqualValues(t, 7, w.do(contract.ActivityPlanFDBRestore, planning).Plan.Version, "it never changes")
+	assert.EqualValues(t, 7, w.do(contract.PlanFDBRestore.Name, planning).Plan.Version, "it never changes")
 	assert.EqualValues(t, 7, w.object().Status.Plan.Version)
 }
 
@@ -127,11 +127,11 @@ func TestRestoreFindingsAreToldOnce(t *testing.T) {
 	w := newRestoreWorld(t, nil)
 	findings := contract.FDBRestoreFindings{Ref: fdbRestoreRef, Generation: 1, State: "completed", Percent: 100, Restored: 7}
 	for range 2 {
-		assert.Equal(t, "completed", w.do(contract.ActivityPublishFDBRestore, findings).State)
+		assert.Equal(t, "completed", w.do(contract.PublishFDBRestore.Name, findings).State)
 	}
 	assert.Len(t, w.told(), 1)
 	findings.State = "running"
-	assert.Equal(t, "completed", w.do(contract.ActivityPublishFDBRestore, findings).State, "it never goes back")
+	assert.Equal(t, "completed", w.do(contract.PublishFDBRestore.Name, findings).State, "it never goes back")
 	assert.EqualValues(t, 7, w.object().Status.RestoredVersion)
 }
 
@@ -139,17 +139,17 @@ func TestRestoreIsReleasedOnlyWhenItIsDeleted(t *testing.T) {
 	release := contract.FDBRestoreRelease{Ref: fdbRestoreRef, Note: "partial data"}
 	held := func(r *fdbv1alpha1.FoundationDBRestore) { r.Finalizers = []string{fdbv1alpha1.FinalizerAbort} }
 	w := newRestoreWorld(t, held)
-	assert.True(t, w.do(contract.ActivityReleaseFDBRestore, release).Held)
+	assert.True(t, w.do(contract.ReleaseFDBRestore.Name, release).Held)
 	assert.Empty(t, w.told())
 
 	require.NoError(t, w.Delete(t.Context(), w.object()))
-	assert.True(t, w.do(contract.ActivityObserveFDBRestore, contract.FDBRestoreStep{Ref: fdbRestoreRef}).BeingDeleted)
-	assert.False(t, w.do(contract.ActivityReleaseFDBRestore, release).Held)
+	assert.True(t, w.do(contract.ObserveFDBRestore.Name, contract.FDBRestoreStep{Ref: fdbRestoreRef}).BeingDeleted)
+	assert.False(t, w.do(contract.ReleaseFDBRestore.Name, release).Held)
 	told := w.told()
 	require.Len(t, told, 1)
 	assert.Contains(t, told[0], "Warning")
 	assert.Contains(t, told[0], "partial data")
-	assert.False(t, w.do(contract.ActivityReleaseFDBRestore, release).Found, "it is gone")
+	assert.False(t, w.do(contract.ReleaseFDBRestore.Name, release).Found, "it is gone")
 }
 
 func TestHowARestoreWasLeftIsTold(t *testing.T) {
@@ -167,7 +167,7 @@ func TestHowARestoreWasLeftIsTold(t *testing.T) {
 			w := newRestoreWorld(t, func(r *fdbv1alpha1.FoundationDBRestore) { r.Finalizers = []string{fdbv1alpha1.FinalizerAbort} })
 			require.NoError(t, w.Delete(t.Context(), w.object()))
 			test.release.Ref = fdbRestoreRef
-			w.do(contract.ActivityReleaseFDBRestore, test.release)
+			w.do(contract.ReleaseFDBRestore.Name, test.release)
 			assert.Equal(t, test.want, w.told())
 		})
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/worker"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -41,14 +40,8 @@ type FDBLocker interface {
 
 // Register makes the activities known to a worker under their wire names.
 func (t *FDBTools) Register(registry worker.ActivityRegistry) {
-	registerFDBTool(registry, contract.ActivityInspectFDBBackup, t.Inspect)
-	registerFDBTool(registry, contract.ActivityRunFDBCommand, t.Command)
-}
-
-func registerFDBTool[In, Out any](registry worker.ActivityRegistry, name string, step func(context.Context, In) (Out, error)) {
-	never := func() error { return nil } // no other controller serves this kind
-	untold := func(In, Out, activity.Info) {}
-	registry.RegisterActivityWithOptions(guard(never, step, untold), activity.RegisterOptions{Name: name})
+	register(registry, contract.InspectFDBBackup, guard(unpaused, t.Inspect, untold))
+	register(registry, contract.RunFDBCommand, guard(unpaused, t.Command, untold))
 }
 
 // fdbReach is one object with the means to run tools for it.

@@ -37,23 +37,17 @@ type Finalizations struct {
 	Now func() time.Time
 }
 
-// Register makes the activities known to a worker under their wire names.
+// Register makes the activities known to a worker under their wire names. That they had to be repeated is not told: tasks that
+// wait always are.
 func (f *Finalizations) Register(registry worker.ActivityRegistry) {
 	for _, task := range finalize.Tasks() {
 		metrics.FinalizationTaskKnown(task.Name())
 	}
-	register(registry, contract.ActivityPlanFinalization, guard(f.Paused, f.Plan, untold[contract.FinalizationStep]))
-	register(registry, contract.ActivityRunFinalizationTask, guard(f.Paused, f.RunTask, untold[contract.FinalizationTaskStep]))
-	register(registry, contract.ActivityPublishFinalization, guard(f.Paused, f.Publish, untold[contract.FinalizationPublication]))
-	register(registry, contract.ActivityRecordFinalization, guard(f.Paused, f.Record, untold[contract.FinalizationRecord]))
+	register(registry, contract.PlanFinalization, guard(f.Paused, f.Plan, untold))
+	register(registry, contract.RunFinalizationTask, guard(f.Paused, f.RunTask, untold))
+	register(registry, contract.PublishFinalization, guard(f.Paused, f.Publish, untold))
+	register(registry, contract.RecordFinalization, guard(f.Paused, f.Record, untold))
 }
-
-func register(registry worker.ActivityRegistry, name string, function any) {
-	registry.RegisterActivityWithOptions(function, activity.RegisterOptions{Name: name})
-}
-
-// untold: a step that had to be repeated is no news to the tenant; tasks that wait are always repeated.
-func untold[In, Out any](In, Out, activity.Info) {}
 
 func (f *Finalizations) now() time.Time {
 	if f.Now != nil {

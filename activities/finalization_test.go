@@ -55,7 +55,7 @@ func performed[Out any](t *testing.T, f *activities.Finalizations, name string, 
 
 func planOf(t *testing.T, f *activities.Finalizations) contract.FinalizationPlan {
 	t.Helper()
-	planned, err := performed[contract.FinalizationPlan](t, f, contract.ActivityPlanFinalization,
+	planned, err := performed[contract.FinalizationPlan](t, f, contract.PlanFinalization.Name,
 		contract.FinalizationStep{Ref: fake.Ref(undo)})
 	require.NoError(t, err)
 	return planned
@@ -128,7 +128,7 @@ func TestATaskThatWaitsHoldsNobody(t *testing.T) {
 	labels := map[string]string{velerov1.RestoreNameLabel: fake.VeleroName(undo)}
 	web := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: fake.Namespace, Name: "web", Labels: labels}}
 	_, f := veleroEnded(t, "Completed", web)
-	_, err := performed[contract.FinalizationOutcome](t, f, contract.ActivityRunFinalizationTask, contract.FinalizationTaskStep{
+	_, err := performed[contract.FinalizationOutcome](t, f, contract.RunFinalizationTask.Name, contract.FinalizationTaskStep{
 		Ref: fake.Ref(undo), Task: "validation", Deadline: time.Now().Add(time.Hour),
 	})
 	var waits *temporal.ApplicationError
@@ -139,7 +139,7 @@ func TestATaskThatWaitsHoldsNobody(t *testing.T) {
 	assert.Equal(t, "waits for Deployment web", waits.Message())
 	assert.False(t, waits.NonRetryable())
 
-	outcome, err := performed[contract.FinalizationOutcome](t, f, contract.ActivityRunFinalizationTask, contract.FinalizationTaskStep{
+	outcome, err := performed[contract.FinalizationOutcome](t, f, contract.RunFinalizationTask.Name, contract.FinalizationTaskStep{
 		Ref: fake.Ref(undo), Task: "validation", Deadline: time.Now(),
 	})
 	require.NoError(t, err)
@@ -150,23 +150,23 @@ func TestATaskWhoseRestoreIsGone(t *testing.T) {
 	step := contract.FinalizationTaskStep{Ref: fake.Ref(undo), Task: "cleanup"}
 	w, f := veleroEnded(t, "Completed")
 	w.Remove(w.VeleroRestore(fake.VeleroName(undo)))
-	outcome, err := performed[contract.FinalizationOutcome](t, f, contract.ActivityRunFinalizationTask, step)
+	outcome, err := performed[contract.FinalizationOutcome](t, f, contract.RunFinalizationTask.Name, step)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"the Velero Restore is gone"}, outcome.Errors.Velero)
-	published, err := performed[contract.FinalizationPublished](t, f, contract.ActivityPublishFinalization,
+	published, err := performed[contract.FinalizationPublished](t, f, contract.PublishFinalization.Name,
 		contract.FinalizationPublication{Ref: fake.Ref(undo)})
 	require.NoError(t, err)
 	assert.Equal(t, "the Velero Restore is gone", published.Problem)
 
 	w.Remove(w.ReadRestore(undo))
-	outcome, err = performed[contract.FinalizationOutcome](t, f, contract.ActivityRunFinalizationTask, step)
+	outcome, err = performed[contract.FinalizationOutcome](t, f, contract.RunFinalizationTask.Name, step)
 	require.NoError(t, err)
 	assert.True(t, outcome.Gone)
 }
 
 func TestAnUnknownTaskIsForAnotherWorker(t *testing.T) {
 	_, f := veleroEnded(t, "Completed")
-	_, err := performed[contract.FinalizationOutcome](t, f, contract.ActivityRunFinalizationTask,
+	_, err := performed[contract.FinalizationOutcome](t, f, contract.RunFinalizationTask.Name,
 		contract.FinalizationTaskStep{Ref: fake.Ref(undo), Task: "later"})
 	var application *temporal.ApplicationError
 	require.ErrorAs(t, err, &application)
@@ -175,7 +175,7 @@ func TestAnUnknownTaskIsForAnotherWorker(t *testing.T) {
 
 func recordPhase(t *testing.T, f *activities.Finalizations, phase string) error {
 	t.Helper()
-	_, err := performed[contract.FinalizationResult](t, f, contract.ActivityRecordFinalization, contract.FinalizationRecord{
+	_, err := performed[contract.FinalizationResult](t, f, contract.RecordFinalization.Name, contract.FinalizationRecord{
 		Ref: fake.Ref(undo), Phase: phase, StartedAt: time.Now(), EndedAt: time.Now(), Errors: 1,
 		Tasks: []contract.RecordedTask{{Name: "volumes", Phase: "PartiallyFailed", Errors: []string{"boom"}}},
 	})

@@ -38,20 +38,15 @@ type Locations struct {
 
 // Register makes the activities known to a worker under their wire names.
 func (l *Locations) Register(registry worker.ActivityRegistry) {
-	for name, function := range map[string]func(context.Context, contract.LocationStep) (contract.LocationView, error){
-		contract.ActivityRefreshLocation:  l.Refresh,
-		contract.ActivityAdmitLocation:    l.Admit,
-		contract.ActivitySyncLocation:     l.Sync,
-		contract.ActivityWithdrawLocation: l.Withdraw,
-		contract.ActivityDeleteLocation:   l.Delete,
-		contract.ActivityReleaseLocation:  l.Release,
-	} {
-		registry.RegisterActivityWithOptions(guard(l.Paused, function,
-			func(in contract.LocationStep, _ contract.LocationView, info activity.Info) {
-				l.tellRetried(in.Ref, info)
-			},
-		), activity.RegisterOptions{Name: name})
+	told := func(in contract.LocationStep, _ contract.LocationView, info activity.Info) {
+		l.tellRetried(in.Ref, info)
 	}
+	register(registry, contract.RefreshLocation, guard(l.Paused, l.Refresh, told))
+	register(registry, contract.AdmitLocation, guard(l.Paused, l.Admit, told))
+	register(registry, contract.SyncLocation, guard(l.Paused, l.Sync, told))
+	register(registry, contract.WithdrawLocation, guard(l.Paused, l.Withdraw, told))
+	register(registry, contract.DeleteLocation, guard(l.Paused, l.Delete, told))
+	register(registry, contract.ReleaseLocation, guard(l.Paused, l.Release, told))
 	l.registerApproval(registry)
 }
 

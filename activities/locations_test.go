@@ -28,11 +28,11 @@ const secretMark = "wJalrXUtnFEMI"
 
 // allLocation are the activities in the order in which a location meets them.
 var allLocation = []string{
-	contract.ActivityRefreshLocation, contract.ActivityAdmitLocation, contract.ActivitySyncLocation,
-	contract.ActivityWithdrawLocation, contract.ActivityDeleteLocation, contract.ActivityReleaseLocation,
+	contract.RefreshLocation.Name, contract.AdmitLocation.Name, contract.SyncLocation.Name,
+	contract.WithdrawLocation.Name, contract.DeleteLocation.Name, contract.ReleaseLocation.Name,
 }
 
-var allApproval = []string{contract.ActivityRefreshApproval, contract.ActivityAdvanceApproval}
+var allApproval = []string{contract.RefreshApproval.Name, contract.AdvanceApproval.Name}
 
 // locationActivity runs an activity under its wire name, as a worker does.
 func locationActivity(t *testing.T, w *fake.World, name string, step, into any) error {
@@ -61,7 +61,7 @@ func advance(t *testing.T, w *fake.World) contract.ApprovalView {
 	t.Helper()
 	var view contract.ApprovalView
 	for range 3 {
-		require.NoError(t, locationActivity(t, w, contract.ActivityAdvanceApproval, contract.ApprovalStep{Ref: fake.Ref(name)}, &view))
+		require.NoError(t, locationActivity(t, w, contract.AdvanceApproval.Name, contract.ApprovalStep{Ref: fake.Ref(name)}, &view))
 	}
 	return view
 }
@@ -80,7 +80,7 @@ func TestALocationThatIsAsItShouldBeIsNotWritten(t *testing.T) {
 			view := locate(t, w, allLocation...)
 			assert.Equal(t, !approval, view.InForce)
 			advance(t, w)
-			view = locate(t, w, contract.ActivitySyncLocation, contract.ActivityRefreshLocation)
+			view = locate(t, w, contract.SyncLocation.Name, contract.RefreshLocation.Name)
 			assert.True(t, location.Settled(view), "%+v", view)
 			told(w)
 			assert.Empty(t, writesOf(w, func() {
@@ -116,21 +116,21 @@ func TestNothingIsDoneForALocationThatIsNotThere(t *testing.T) {
 // What is not due, because the world has changed since the workflow looked, is not done.
 func TestStepsOfALocationThatAreNotDueDoNothing(t *testing.T) {
 	w := newPlace(t, false)
-	locate(t, w, contract.ActivityAdmitLocation, contract.ActivitySyncLocation, contract.ActivitySyncLocation)
+	locate(t, w, contract.AdmitLocation.Name, contract.SyncLocation.Name, contract.SyncLocation.Name)
 	assert.Empty(t, writesOf(w, func() {
-		locate(t, w, contract.ActivityWithdrawLocation, contract.ActivityDeleteLocation, contract.ActivityReleaseLocation)
+		locate(t, w, contract.WithdrawLocation.Name, contract.DeleteLocation.Name, contract.ReleaseLocation.Name)
 	}), "it is in force and not being deleted")
 	w.Remove(w.Location(name))
 	assert.Empty(t, writesOf(w, func() {
-		locate(t, w, contract.ActivityAdmitLocation, contract.ActivitySyncLocation, contract.ActivityWithdrawLocation,
-			contract.ActivityReleaseLocation)
+		locate(t, w, contract.AdmitLocation.Name, contract.SyncLocation.Name, contract.WithdrawLocation.Name,
+			contract.ReleaseLocation.Name)
 	}), "it is being deleted, and something remains")
 }
 
 func TestLocationsWaitWhileAnotherControllerServesThem(t *testing.T) {
 	w := newPlace(t, true)
 	w.Locations.Paused = func() error { return fake.ErrAway }
-	for _, activity := range append(append([]string{contract.ActivityDecideApproval}, allLocation...), allApproval...) {
+	for _, activity := range append(append([]string{contract.DecideApproval.Name}, allLocation...), allApproval...) {
 		err := locationActivity(t, w, activity, contract.LocationStep{Ref: fake.Ref(name)}, nil)
 		requireError(t, err, contract.ErrorPaused, true)
 	}
@@ -173,8 +173,8 @@ func TestAnErrorAboutASecretDoesNotHoldItsContent(t *testing.T) {
 			field.Invalid(field.NewPath("data"), string(secret.Data[fake.SecretKey]), "must be something else"),
 		})
 	})
-	locate(t, w, contract.ActivityAdmitLocation)
-	err := locationActivity(t, w, contract.ActivitySyncLocation, contract.LocationStep{Ref: fake.Ref(name)}, nil)
+	locate(t, w, contract.AdmitLocation.Name)
+	err := locationActivity(t, w, contract.SyncLocation.Name, contract.LocationStep{Ref: fake.Ref(name)}, nil)
 	requireError(t, err, contract.ErrorInvalidObject, false)
 	assert.NotContains(t, err.Error(), secretMark)
 	assert.Contains(t, err.Error(), "does not take the Secret")
@@ -186,20 +186,20 @@ func TestAnErrorAboutASecretDoesNotHoldItsContent(t *testing.T) {
 // Velero calls a location Unavailable for a minute of which it sees the Secret later: the workflow waits between the two.
 func TestTheCopyOfASecretIsMadeAStepBeforeItsLocation(t *testing.T) {
 	w := newPlace(t, false)
-	view := locate(t, w, contract.ActivityAdmitLocation, contract.ActivitySyncLocation)
+	view := locate(t, w, contract.AdmitLocation.Name, contract.SyncLocation.Name)
 	assert.True(t, view.CopyMade && !view.Synced && !view.Velero.Exists)
 	assert.NotNil(t, w.Copy(name))
-	view = locate(t, w, contract.ActivitySyncLocation)
+	view = locate(t, w, contract.SyncLocation.Name)
 	assert.True(t, !view.CopyMade && view.Synced && view.Velero.Exists)
 	w.Rotate(fake.SecretName, fake.Credentials("Second"))
-	view = locate(t, w, contract.ActivitySyncLocation)
+	view = locate(t, w, contract.SyncLocation.Name)
 	assert.True(t, !view.CopyMade && view.Synced, "Velero has seen it before")
 }
 
 // Somebody made the copy immutable: it is made anew, as the Secret of its tenant goes on.
 func TestAnImmutableCopyIsMadeAnew(t *testing.T) {
 	w := newPlace(t, false)
-	locate(t, w, contract.ActivityAdmitLocation, contract.ActivitySyncLocation, contract.ActivitySyncLocation)
+	locate(t, w, contract.AdmitLocation.Name, contract.SyncLocation.Name, contract.SyncLocation.Name)
 	w.Rotate(fake.SecretName, fake.Credentials("Second"))
 	w.Fail(func(verb string, object client.Object) error {
 		if _, is := object.(*corev1.Secret); is && verb == "patch" {
@@ -209,7 +209,7 @@ func TestAnImmutableCopyIsMadeAnew(t *testing.T) {
 		}
 		return nil
 	})
-	view := locate(t, w, contract.ActivitySyncLocation)
+	view := locate(t, w, contract.SyncLocation.Name)
 	assert.True(t, view.Synced)
 	assert.Contains(t, string(w.Copy(name).Data[fake.SecretKey]), "Second")
 }
@@ -225,7 +225,7 @@ func TestPendingIsShownWhenItCanBeDecided(t *testing.T) {
 		return condition.Reason
 	}
 	unasked := func() {
-		view := locate(t, w, contract.ActivityAdmitLocation)
+		view := locate(t, w, contract.AdmitLocation.Name)
 		assert.Equal(t, contract.ApprovalUnasked, view.Approval)
 		assert.Empty(t, told())
 		assert.Equal(t, "BackingOff", view.Phase)
@@ -234,7 +234,7 @@ func TestPendingIsShownWhenItCanBeDecided(t *testing.T) {
 	asked := func() {
 		assert.True(t, advance(t, w).HasPending)
 		assert.False(t, location.Settled(w.Gather(name, true).View()), "the watcher sees that there is something to show")
-		locate(t, w, contract.ActivityRefreshLocation)
+		locate(t, w, contract.RefreshLocation.Name)
 		assert.Equal(t, "BslSpecApprovalPending", told())
 	}
 	unasked()
@@ -246,10 +246,10 @@ func TestPendingIsShownWhenItCanBeDecided(t *testing.T) {
 		r.Spec.PendingApprovalDecision = oadpv1alpha1.ApprovalDecisionApprove
 	})
 	advance(t, w)
-	locate(t, w, contract.ActivityRefreshLocation)
+	locate(t, w, contract.RefreshLocation.Name)
 	assert.Equal(t, "BslSpecApproved", told())
 	w.EditLocation(name, func(spec *velerov1.BackupStorageLocationSpec) { spec.ObjectStorage.Prefix = "a third" })
-	locate(t, w, contract.ActivityAdmitLocation)
+	locate(t, w, contract.AdmitLocation.Name)
 	assert.Empty(t, told(), "what was said is not about this spec")
 	w.Remove(w.ApprovalRequest(name))
 	unasked()
@@ -257,26 +257,26 @@ func TestPendingIsShownWhenItCanBeDecided(t *testing.T) {
 
 func TestATenantIsToldWhatBecomesOfItsLocation(t *testing.T) {
 	w := newPlace(t, true)
-	locate(t, w, contract.ActivityAdmitLocation)
+	locate(t, w, contract.AdmitLocation.Name)
 	advance(t, w)
-	locate(t, w, contract.ActivityRefreshLocation)
+	locate(t, w, contract.RefreshLocation.Name)
 	events := strings.Join(told(w), "\n")
 	assert.Contains(t, events, "Normal BslSpecValidation")
 	assert.Contains(t, events, "Normal BslSpecApprovalPending")
 	w.RequireApproval(false)
-	locate(t, w, contract.ActivityAdmitLocation, contract.ActivitySyncLocation, contract.ActivitySyncLocation)
+	locate(t, w, contract.AdmitLocation.Name, contract.SyncLocation.Name, contract.SyncLocation.Name)
 	events = strings.Join(told(w), "\n")
 	assert.Contains(t, events, "Normal SecretCreated")
 	assert.Contains(t, events, "Normal BackupStorageLocationCreated")
 	w.Validate(name, velerov1.BackupStorageLocationPhaseUnavailable, "AccessDenied by the store")
-	locate(t, w, contract.ActivityRefreshLocation)
+	locate(t, w, contract.RefreshLocation.Name)
 	w.Validate(name, velerov1.BackupStorageLocationPhaseAvailable, "")
-	locate(t, w, contract.ActivityRefreshLocation)
+	locate(t, w, contract.RefreshLocation.Name)
 	events = strings.Join(told(w), "\n")
 	assert.Contains(t, events, "Warning LocationUnavailable Velero does not reach the location: AccessDenied by the store")
 	assert.Contains(t, events, "Normal LocationAvailable")
 	w.Remove(w.Location(name))
-	locate(t, w, contract.ActivityDeleteLocation, contract.ActivityReleaseLocation)
+	locate(t, w, contract.DeleteLocation.Name, contract.ReleaseLocation.Name)
 	events = strings.Join(told(w), "\n")
 	assert.Contains(t, events, "their data stay in the bucket")
 	assert.Contains(t, events, "nothing is left of the location in the cluster")

@@ -41,7 +41,7 @@ func periodic[Out any](t *testing.T, w *fake.World, activity string, input any) 
 
 func synchronizeNow(t *testing.T, w *fake.World) contract.SynchronizationResult {
 	t.Helper()
-	result, err := periodic[contract.SynchronizationResult](t, w, contract.ActivitySynchronizeBackups, contract.SynchronizationInput{})
+	result, err := periodic[contract.SynchronizationResult](t, w, contract.SynchronizeBackups.Name, contract.SynchronizationInput{})
 	require.NoError(t, err)
 	return result
 }
@@ -96,7 +96,7 @@ func TestAProcessThatDiesBeforeTheMarkIsMadeUpFor(t *testing.T) {
 		}
 		return nil
 	})
-	_, err := periodic[contract.SynchronizationResult](t, w, contract.ActivitySynchronizeBackups, contract.SynchronizationInput{})
+	_, err := periodic[contract.SynchronizationResult](t, w, contract.SynchronizeBackups.Name, contract.SynchronizationInput{})
 	require.ErrorContains(t, err, fake.ErrAway.Error())
 	require.NotNil(t, w.Read(name))
 	w.Fail(nil)
@@ -148,16 +148,16 @@ func TestReleasingEntersWhatStays(t *testing.T) {
 	t.Run("by force, before the Velero Backup goes", func(t *testing.T) {
 		w := created(t, velerov1.BackupPhaseCompleted)
 		w.EditSpec(name, func(spec *oadpv1alpha1.NonAdminBackupSpec) { spec.ForceDeleteBackup = true })
-		do(t, w, contract.ActivityMarkBackupDeleting, contract.ActivityDeleteVeleroObjects, contract.ActivityReleaseBackup)
+		do(t, w, contract.MarkBackupDeleting.Name, contract.DeleteVeleroObjects.Name, contract.ReleaseBackup.Name)
 		assert.Equal(t, released.ByForce, entries(w)[ours].Reason)
 		assert.Nil(t, w.Read(name))
 	})
 	t.Run("not if the data are deleted", func(t *testing.T) {
 		w := created(t, velerov1.BackupPhaseCompleted)
 		w.EditSpec(name, deleteBackup)
-		do(t, w, contract.ActivityMarkBackupDeleting, contract.ActivityRequestDeletion)
+		do(t, w, contract.MarkBackupDeleting.Name, contract.RequestDeletion.Name)
 		w.AnswerRequests("")
-		do(t, w, contract.ActivityReleaseBackup)
+		do(t, w, contract.ReleaseBackup.Name)
 		assert.Nil(t, w.Read(name))
 		assert.Empty(t, entries(w))
 	})
@@ -165,7 +165,7 @@ func TestReleasingEntersWhatStays(t *testing.T) {
 		w := created(t, velerov1.BackupPhaseCompleted)
 		w.Remove(w.Velero(ours))
 		w.Remove(w.Read(name))
-		do(t, w, contract.ActivityReleaseBackup)
+		do(t, w, contract.ReleaseBackup.Name)
 		assert.Nil(t, w.Read(name))
 		assert.Equal(t, released.ByRemoval, entries(w)[ours].Reason)
 	})
@@ -176,21 +176,21 @@ func TestReleasingEntersWhatStays(t *testing.T) {
 		forged.Status.Phase = oadpv1alpha1.NonAdminPhaseCreated
 		forged.Spec.ForceDeleteBackup = true
 		w := fake.New(t, forged)
-		do(t, w, contract.ActivityMarkBackupDeleting, contract.ActivityDeleteVeleroObjects, contract.ActivityReleaseBackup)
+		do(t, w, contract.MarkBackupDeleting.Name, contract.DeleteVeleroObjects.Name, contract.ReleaseBackup.Name)
 		assert.Nil(t, w.Read(name))
 		assert.Empty(t, entries(w))
 	})
 	t.Run("the finalizer stays if it cannot be entered", func(t *testing.T) {
 		w := created(t, velerov1.BackupPhaseCompleted)
 		w.EditSpec(name, func(spec *oadpv1alpha1.NonAdminBackupSpec) { spec.ForceDeleteBackup = true })
-		do(t, w, contract.ActivityMarkBackupDeleting)
+		do(t, w, contract.MarkBackupDeleting.Name)
 		w.Fail(func(_ string, object client.Object) error {
 			if _, ok := object.(*corev1.ConfigMap); ok {
 				return fake.ErrAway
 			}
 			return nil
 		})
-		_, err := run(t, w, contract.ActivityDeleteVeleroObjects, contract.BackupStep{Ref: fake.Ref(name)})
+		_, err := run(t, w, contract.DeleteVeleroObjects.Name, contract.BackupStep{Ref: fake.Ref(name)})
 		require.ErrorContains(t, err, fake.ErrAway.Error())
 		assert.NotNil(t, w.Velero(ours))
 	})
@@ -198,7 +198,7 @@ func TestReleasingEntersWhatStays(t *testing.T) {
 
 func collectNow(t *testing.T, w *fake.World) contract.CollectionResult {
 	t.Helper()
-	result, err := periodic[contract.CollectionResult](t, w, contract.ActivityCollectOrphans, contract.CollectionInput{})
+	result, err := periodic[contract.CollectionResult](t, w, contract.CollectOrphans.Name, contract.CollectionInput{})
 	require.NoError(t, err)
 	return result
 }
@@ -241,7 +241,7 @@ func TestNothingIsCollectedWhenTheOriginCannotBeRead(t *testing.T) {
 				}
 				return nil
 			})
-			_, err := periodic[contract.CollectionResult](t, w, contract.ActivityCollectOrphans, contract.CollectionInput{})
+			_, err := periodic[contract.CollectionResult](t, w, contract.CollectOrphans.Name, contract.CollectionInput{})
 			require.Error(t, err)
 			assert.NotNil(t, w.Copy("own"))
 		})

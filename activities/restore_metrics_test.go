@@ -54,11 +54,11 @@ func TestALifeOfARestoreIsCounted(t *testing.T) {
 		steps(t, w, activities...)
 	}
 	assert.Equal(t, []float64{1, 0, 0, 0, 0, 0, 0, 0}, grown(t, func() {
-		twice(contract.ActivityRefreshRestore, contract.ActivityStartRestore)
+		twice(contract.RefreshRestore.Name, contract.StartRestore.Name)
 	}), "created")
 	assert.Equal(t, []float64{0, 1, 0, 0, 0, 0, 0, 0}, grown(t, func() {
 		veleroEnds(t, w, velerov1.RestorePhaseCompleted)
-		twice(contract.ActivityRefreshRestore)
+		twice(contract.RefreshRestore.Name)
 	}), "Velero's Completed is not the end")
 
 	record := contract.FinalizationRecord{
@@ -70,7 +70,7 @@ func TestALifeOfARestoreIsCounted(t *testing.T) {
 	}
 	write := func() {
 		for range 2 {
-			_, err := performed[contract.FinalizationResult](t, f, contract.ActivityRecordFinalization, record)
+			_, err := performed[contract.FinalizationResult](t, f, contract.RecordFinalization.Name, record)
 			require.NoError(t, err)
 		}
 	}
@@ -90,8 +90,8 @@ func TestALifeOfARestoreIsCounted(t *testing.T) {
 
 	assert.Equal(t, []float64{0, 0, 0, 0, 0, 0, 0, 1}, grown(t, func() {
 		w.Remove(w.ReadRestore(again))
-		steps(t, w, contract.ActivityDeleteRestore)
-		twice(contract.ActivityReleaseRestore)
+		steps(t, w, contract.DeleteRestore.Name)
+		twice(contract.ReleaseRestore.Name)
 	}), "deleted")
 }
 
@@ -100,7 +100,7 @@ func TestAFailedRestoreIsCountedAtVelerosEnd(t *testing.T) {
 	w := started(t, "", velerov1.RestorePhaseInProgress)
 	assert.Equal(t, []float64{0, 1, 1, 0, 0, 1, 0, 0}, grown(t, func() {
 		veleroEnds(t, w, velerov1.RestorePhaseFailed)
-		steps(t, w, contract.ActivityRefreshRestore, contract.ActivityRefreshRestore)
+		steps(t, w, contract.RefreshRestore.Name, contract.RefreshRestore.Name)
 	}))
 }
 
@@ -109,11 +109,11 @@ func TestARejectedRestoreIsCountedAndItsCreationNotMeasured(t *testing.T) {
 	w := restoring(t, "")
 	w.EditRestore(again, func(spec *velerov1.RestoreSpec) { spec.BackupName = "nothing" })
 	assert.Equal(t, []float64{0, 0, 0, 0, 0, 0, 1, 0}, grown(t, func() {
-		steps(t, w, contract.ActivityRefreshRestore, contract.ActivityStartRestore, contract.ActivityStartRestore)
+		steps(t, w, contract.RefreshRestore.Name, contract.StartRestore.Name, contract.StartRestore.Name)
 	}))
 	w.EditRestore(again, func(spec *velerov1.RestoreSpec) { spec.BackupName = name })
 	assert.Equal(t, make([]float64, len(restoreSeries)), grown(t, func() {
-		steps(t, w, contract.ActivityRefreshRestore, contract.ActivityStartRestore)
+		steps(t, w, contract.RefreshRestore.Name, contract.StartRestore.Name)
 	}))
 	assert.Equal(t, oadpv1alpha1.NonAdminPhaseCreated, w.ReadRestore(again).Status.Phase)
 }

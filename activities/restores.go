@@ -7,7 +7,6 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
-	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/worker"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -34,16 +33,12 @@ type Restores struct {
 
 // Register makes the activities known to a worker under their wire names.
 func (r *Restores) Register(registry worker.ActivityRegistry) {
-	for name, function := range map[string]func(context.Context, contract.RestoreStep) (contract.RestoreView, error){
-		contract.ActivityRefreshRestore:    r.Refresh,
-		contract.ActivityStartRestore:      r.Start,
-		contract.ActivityAdmitRestore:      r.Admit,
-		contract.ActivityCheckRestoreStall: r.CheckStall,
-		contract.ActivityDeleteRestore:     r.Delete,
-		contract.ActivityReleaseRestore:    r.Release,
-	} {
-		registry.RegisterActivityWithOptions(guard(r.Paused, function, r.tellRetried), activity.RegisterOptions{Name: name})
-	}
+	register(registry, contract.RefreshRestore, guard(r.Paused, r.Refresh, r.tellRetried))
+	register(registry, contract.StartRestore, guard(r.Paused, r.Start, r.tellRetried))
+	register(registry, contract.AdmitRestore, guard(r.Paused, r.Admit, r.tellRetried))
+	register(registry, contract.CheckRestoreStall, guard(r.Paused, r.CheckStall, r.tellRetried))
+	register(registry, contract.DeleteRestore, guard(r.Paused, r.Delete, r.tellRetried))
+	register(registry, contract.ReleaseRestore, guard(r.Paused, r.Release, r.tellRetried))
 }
 
 // update reads all that concerns the object, lets act look at it and do its part, and returns the view of it. It does so

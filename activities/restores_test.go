@@ -68,9 +68,9 @@ func restoring(t *testing.T, tenant string, objects ...client.Object) *fake.Worl
 func started(t *testing.T, tenant string, phase velerov1.RestorePhase, objects ...client.Object) *fake.World {
 	t.Helper()
 	w := restoring(t, tenant, objects...)
-	steps(t, w, contract.ActivityStartRestore)
+	steps(t, w, contract.StartRestore.Name)
 	w.SetRestore(restored, phase)
-	steps(t, w, contract.ActivityRefreshRestore)
+	steps(t, w, contract.RefreshRestore.Name)
 	told(w)
 	return w
 }
@@ -84,7 +84,7 @@ func acceptedRestore(w *fake.World) metav1.Condition {
 
 func TestARestoreIsStartedInOneStep(t *testing.T) {
 	w := restoring(t, "")
-	view := steps(t, w, contract.ActivityStartRestore)
+	view := steps(t, w, contract.StartRestore.Name)
 	assert.Equal(t, []string{"patch status NonAdminRestore", "patch NonAdminRestore", "create Restore", "patch status NonAdminRestore"},
 		w.Writes(), "the name and the finalizer come before the Velero Restore")
 	assert.True(t, view.EverCreated && view.Velero.Exists && view.Finalizer && view.SpecJudged)
@@ -100,8 +100,8 @@ func TestARestoreIsStartedInOneStep(t *testing.T) {
 
 	for range 2 {
 		assert.Empty(t, writesOf(w, func() {
-			steps(t, w, contract.ActivityStartRestore, contract.ActivityAdmitRestore, contract.ActivityRefreshRestore,
-				contract.ActivityDeleteRestore, contract.ActivityReleaseRestore)
+			steps(t, w, contract.StartRestore.Name, contract.AdmitRestore.Name, contract.RefreshRestore.Name,
+				contract.DeleteRestore.Name, contract.ReleaseRestore.Name)
 		}), "what is not due, or done, changes nothing")
 	}
 }
@@ -118,12 +118,12 @@ func TestAStartThatIsCutOffAnywhereEndsInOneVeleroRestore(t *testing.T) {
 				}
 				return nil
 			})
-			_, err := step(t, w, contract.ActivityStartRestore)
+			_, err := step(t, w, contract.StartRestore.Name)
 			if err == nil {
 				break
 			}
 			w.Lose(nil)
-			view := steps(t, w, contract.ActivityRefreshRestore, contract.ActivityStartRestore)
+			view := steps(t, w, contract.RefreshRestore.Name, contract.StartRestore.Name)
 			assert.True(t, view.EverCreated && view.Velero.Exists, "cut off at write %d", at)
 			var list velerov1.RestoreList
 			require.NoError(t, w.Client.List(t.Context(), &list))
@@ -135,7 +135,7 @@ func TestAStartThatIsCutOffAnywhereEndsInOneVeleroRestore(t *testing.T) {
 
 func TestFromATenantsLocationARestoreHasOurModifier(t *testing.T) {
 	w := restoring(t, fake.Namespace)
-	steps(t, w, contract.ActivityStartRestore)
+	steps(t, w, contract.StartRestore.Name)
 	made := w.VeleroRestore(restored)
 	require.NotNil(t, made.Spec.IncludeClusterResources)
 	assert.False(t, *made.Spec.IncludeClusterResources)
@@ -146,7 +146,7 @@ func TestFromATenantsLocationARestoreHasOurModifier(t *testing.T) {
 	assert.True(t, owner.Restore.Names(modifier, fake.Namespace, again))
 
 	w.Remove(w.ReadRestore(again))
-	steps(t, w, contract.ActivityDeleteRestore, contract.ActivityReleaseRestore)
+	steps(t, w, contract.DeleteRestore.Name, contract.ReleaseRestore.Name)
 	assert.Nil(t, w.Modifier(restored))
 	assert.Nil(t, w.ReadRestore(again))
 }
@@ -164,12 +164,12 @@ func ownModifier(t *testing.T, w *fake.World) *corev1.ConfigMap {
 func TestNothingIsRestoredFromATenantsLocationUntilItIsKnownWhatMayBe(t *testing.T) {
 	w := restoring(t, fake.Namespace)
 	w.Allowed.Err = fake.ErrAway
-	_, err := step(t, w, contract.ActivityStartRestore)
+	_, err := step(t, w, contract.StartRestore.Name)
 	require.ErrorContains(t, err, fake.ErrAway.Error(), "to be asked again")
 	assert.Empty(t, w.ReadRestore(again).Status.VeleroRestore)
 
 	w.Allowed = fake.Allowlist{Problem: "the API server does not say what it serves in metrics.k8s.io/v1beta1"}
-	view := steps(t, w, contract.ActivityStartRestore)
+	view := steps(t, w, contract.StartRestore.Name)
 	assert.True(t, restore.Settled(view))
 	assert.Equal(t, "BackingOff", view.Phase)
 	assert.Contains(t, acceptedRestore(w).Message, w.Allowed.Problem)
@@ -184,7 +184,7 @@ func TestNothingIsRestoredFromATenantsLocationUntilItIsKnownWhatMayBe(t *testing
 	assert.False(t, restore.Settled(objects.View()))
 
 	w.Allowed = fake.New(t).Allowed
-	steps(t, w, contract.ActivityRefreshRestore, contract.ActivityStartRestore)
+	steps(t, w, contract.RefreshRestore.Name, contract.StartRestore.Name)
 	require.NotNil(t, w.VeleroRestore(restored))
 }
 
@@ -192,20 +192,20 @@ func TestAModifierOfAnotherContentIsReplacedAndSomebodyElsesIsNot(t *testing.T) 
 	old := ownModifier(t, fake.New(t))
 	old.Data = map[string]string{"resourceModifiers.yaml": "version: v1"}
 	w := restoring(t, fake.Namespace, old)
-	steps(t, w, contract.ActivityStartRestore)
+	steps(t, w, contract.StartRestore.Name)
 	assert.Contains(t, w.Modifier(restored).Data["resourceModifiers.yaml"], "volumeName")
 
 	foreign := old.DeepCopy()
 	foreign.ResourceVersion = ""
 	foreign.Annotations[oadpv1alpha1.NarOriginNamespaceAnnotation] = "crew"
 	w = restoring(t, fake.Namespace, foreign)
-	view := steps(t, w, contract.ActivityStartRestore)
+	view := steps(t, w, contract.StartRestore.Name)
 	assert.True(t, restore.Settled(view))
 	assert.Equal(t, "BackingOff", view.Phase)
 	assert.Equal(t, "VeleroRestoreRefused", acceptedRestore(w).Reason, "it stays so, whatever comes by, until the spec changes")
 	assert.Nil(t, w.VeleroRestore(restored))
 	w.Remove(w.ReadRestore(again))
-	steps(t, w, contract.ActivityReleaseRestore)
+	steps(t, w, contract.ReleaseRestore.Name)
 	assert.NotNil(t, w.Modifier(restored), "not ours to delete")
 }
 
@@ -223,12 +223,12 @@ func TestAVeleroRestoreOfAnotherIsNeverTouched(t *testing.T) {
 			nar.Status.VeleroRestore = &oadpv1alpha1.VeleroRestore{NACUUID: theirName, Name: theirName, Namespace: fake.OADPNamespace}
 			require.NoError(t, w.Client.Status().Update(t.Context(), nar))
 			before := w.VeleroRestore(theirName)
-			steps(t, w, contract.ActivityRefreshRestore, contract.ActivityStartRestore, contract.ActivityRefreshRestore)
+			steps(t, w, contract.RefreshRestore.Name, contract.StartRestore.Name, contract.RefreshRestore.Name)
 			if status := w.ReadRestore(again).Status.VeleroRestore.Status; status != nil {
 				assert.Empty(t, status.Phase, "what another's did is not shown")
 			}
 			w.Remove(w.ReadRestore(again))
-			steps(t, w, contract.ActivityDeleteRestore, contract.ActivityReleaseRestore)
+			steps(t, w, contract.DeleteRestore.Name, contract.ReleaseRestore.Name)
 			assert.Nil(t, w.ReadRestore(again))
 			assert.Equal(t, before, w.VeleroRestore(theirName))
 		})
@@ -238,13 +238,13 @@ func TestAVeleroRestoreOfAnotherIsNeverTouched(t *testing.T) {
 func TestADeletionWaitsForVelerosFiles(t *testing.T) {
 	w := started(t, "", velerov1.RestorePhaseCompleted)
 	w.Remove(w.ReadRestore(again))
-	view := steps(t, w, contract.ActivityDeleteRestore)
+	view := steps(t, w, contract.DeleteRestore.Name)
 	assert.True(t, view.Marked && view.Velero.Deleting && view.Finalizer)
 	deleting := meta.FindStatusCondition(w.ReadRestore(again).Status.Conditions, "Deleting")
 	assert.Equal(t, "DeletionPending: restore accepted for deletion", deleting.Reason+": "+deleting.Message)
-	assert.Empty(t, writesOf(w, func() { steps(t, w, contract.ActivityDeleteRestore, contract.ActivityReleaseRestore) }))
+	assert.Empty(t, writesOf(w, func() { steps(t, w, contract.DeleteRestore.Name, contract.ReleaseRestore.Name) }))
 	w.RemoveRestoreFiles(restored)
-	assert.Equal(t, contract.RestoreView{}, steps(t, w, contract.ActivityReleaseRestore))
+	assert.Equal(t, contract.RestoreView{}, steps(t, w, contract.ReleaseRestore.Name))
 	assert.Equal(t, []string{
 		"Normal Deleting restore accepted for deletion", "Normal Released nothing is left of the restore; what it restored stays",
 	}, told(w))
@@ -257,11 +257,11 @@ func TestADeletionWaitsForVelerosEnd(t *testing.T) {
 	} {
 		w := started(t, "", phase)
 		w.Remove(w.ReadRestore(again))
-		view := steps(t, w, contract.ActivityDeleteRestore)
+		view := steps(t, w, contract.DeleteRestore.Name)
 		assert.True(t, view.Marked && view.Velero.AtWork && !view.Velero.Deleting, phase)
 		assert.Equal(t, []string{"Normal Deleting restore accepted for deletion"}, told(w), "the tenant is told at once")
 		w.SetRestore(restored, velerov1.RestorePhaseCompleted)
-		view = steps(t, w, contract.ActivityRefreshRestore, contract.ActivityDeleteRestore)
+		view = steps(t, w, contract.RefreshRestore.Name, contract.DeleteRestore.Name)
 		assert.True(t, !view.Velero.AtWork && view.Velero.Deleting, phase)
 	}
 }
@@ -274,17 +274,17 @@ func TestWhatVeleroSaysOfARestoreIsToldOnce(t *testing.T) {
 		w := started(t, "", velerov1.RestorePhaseInProgress)
 		assert.Equal(t, 1, w.ReadRestore(again).Status.QueueInfo.EstimatedQueuePosition)
 		w.SetRestore(restored, phase)
-		steps(t, w, contract.ActivityRefreshRestore, contract.ActivityRefreshRestore)
+		steps(t, w, contract.RefreshRestore.Name, contract.RefreshRestore.Name)
 		assert.Equal(t, []string{want}, told(w))
 		assert.Zero(t, w.ReadRestore(again).Status.QueueInfo.EstimatedQueuePosition)
 	}
 	w := started(t, "", velerov1.RestorePhaseInProgress)
 	w.Remove(w.VeleroRestore(restored))
 	w.RemoveRestoreFiles(restored)
-	assert.True(t, restore.Settled(steps(t, w, contract.ActivityRefreshRestore)))
+	assert.True(t, restore.Settled(steps(t, w, contract.RefreshRestore.Name)))
 	assert.Equal(t, "VeleroRestoreNotFound", acceptedRestore(w).Reason)
 	assert.Equal(t, []string{"Warning VeleroRestoreNotFound its Velero Restore no longer exists"}, told(w))
-	assert.True(t, restore.Settled(steps(t, w, contract.ActivityStartRestore)), "it is never made again")
+	assert.True(t, restore.Settled(steps(t, w, contract.StartRestore.Name)), "it is never made again")
 	assert.Nil(t, w.VeleroRestore(restored))
 }
 
@@ -294,7 +294,7 @@ func TestNoContentOfAModifierReachesATenant(t *testing.T) {
 	velero := w.VeleroRestore(restored)
 	velero.Status.ValidationErrors = []string{"Error in parsing resource modifiers provided in configmap openshift-adp/x: hunter2"}
 	require.NoError(t, w.Client.Update(t.Context(), velero))
-	steps(t, w, contract.ActivityRefreshRestore)
+	steps(t, w, contract.RefreshRestore.Name)
 	seen := w.ReadRestore(again).Status.VeleroRestore.Status.ValidationErrors
 	events := told(w)
 	require.Len(t, seen, 1)
@@ -325,7 +325,7 @@ func TestWhatTheAPIServerWillNeverTakeIsAVerdictOnTheRestore(t *testing.T) {
 			}
 			return nil
 		})
-		view := steps(t, w, contract.ActivityStartRestore)
+		view := steps(t, w, contract.StartRestore.Name)
 		assert.True(t, restore.Settled(view))
 		assert.Equal(t, "VeleroRestoreRefused", acceptedRestore(w).Reason)
 	}
@@ -340,7 +340,7 @@ func TestAnErrorThatMayPassIsNoVerdictOnTheRestore(t *testing.T) {
 			}
 			return nil
 		})
-		_, got := step(t, w, contract.ActivityStartRestore)
+		_, got := step(t, w, contract.StartRestore.Name)
 		require.ErrorContains(t, got, err.Error())
 		assert.Equal(t, oadpv1alpha1.NonAdminPhaseNew, w.ReadRestore(again).Status.Phase, "seen, not judged")
 	}
@@ -355,26 +355,26 @@ func TestAFinishedRestoreThatVeleroCallsInProgressIsTold(t *testing.T) {
 		assert.Equal(t, velerov1.DownloadTarget{Kind: velerov1.DownloadTargetKindRestoreResults, Name: restored}, request.Spec.Target)
 		return server.URL + "/results?" + signature
 	}
-	assert.True(t, steps(t, w, contract.ActivityCheckRestoreStall).Velero.Stalled)
+	assert.True(t, steps(t, w, contract.CheckRestoreStall.Name).Velero.Stalled)
 	assert.Equal(t, []string{"Warning VeleroStalled " + oadpv1alpha1.MessageVeleroRestoreStalled}, told(w))
 	assert.Empty(t, downloadRequests(t, w), "the signed URL is not left lying about")
-	assert.Empty(t, writesOf(w, func() { steps(t, w, contract.ActivityCheckRestoreStall) }), "told once")
+	assert.Empty(t, writesOf(w, func() { steps(t, w, contract.CheckRestoreStall.Name) }), "told once")
 
 	w.SetRestore(restored, velerov1.RestorePhaseFailed)
-	assert.False(t, steps(t, w, contract.ActivityRefreshRestore).Velero.Stalled)
+	assert.False(t, steps(t, w, contract.RefreshRestore.Name).Velero.Stalled)
 }
 
 func TestTheRestoresOfABackupGoWithItsData(t *testing.T) {
 	other := fake.NAR("other", "weekly")
 	w := restoring(t, "", other)
 	w.EditSpec(name, deleteBackup)
-	steps(t, w, contract.ActivityStartRestore)
-	do(t, w, contract.ActivityMarkBackupDeleting)
+	steps(t, w, contract.StartRestore.Name)
+	do(t, w, contract.MarkBackupDeleting.Name)
 	assert.Nil(t, w.ReadRestore(again))
 	assert.NotNil(t, w.ReadRestore("other"))
 
 	w = restoring(t, "")
 	w.EditSpec(name, forceDelete)
-	do(t, w, contract.ActivityMarkBackupDeleting)
+	do(t, w, contract.MarkBackupDeleting.Name)
 	assert.NotNil(t, w.ReadRestore(again), "the data stay")
 }

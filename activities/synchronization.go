@@ -47,8 +47,7 @@ type Synchronization struct {
 
 // Register makes the activity known to a worker under its wire name.
 func (s *Synchronization) Register(registry worker.ActivityRegistry) {
-	told := untold[contract.SynchronizationInput, contract.SynchronizationResult]
-	register(registry, contract.ActivitySynchronizeBackups, guard(s.Paused, s.Synchronize, told))
+	register(registry, contract.SynchronizeBackups, guard(s.Paused, s.Synchronize, untold))
 }
 
 // synchronizing is one run of the activity.

@@ -153,7 +153,7 @@ func TestAProbeCollectsNothing(t *testing.T) {
 	copied := fake.LocationName("own")
 	secret := &corev1.Secret{ObjectMeta: owner.Location.Meta(fake.NaBSL("own"), copied, fake.OADPNamespace, copied)}
 	w := fake.New(t, lookedInto(), secret)
-	result, err := periodic[contract.CollectionResult](t, w, contract.ActivityCollectOrphans, contract.CollectionInput{Probe: true})
+	result, err := periodic[contract.CollectionResult](t, w, contract.CollectOrphans.Name, contract.CollectionInput{Probe: true})
 	require.NoError(t, err)
 	assert.Zero(t, result)
 	assert.NotNil(t, w.Copy("own"))

@@ -32,9 +32,9 @@ var ours = fake.VeleroName(name)
 
 // all are the activities in the order in which a backup meets them.
 var all = []string{
-	contract.ActivityRefreshBackup, contract.ActivityStartBackup, contract.ActivityAdmitBackup, contract.ActivityCreateBackup,
-	contract.ActivityMarkBackupDeleting, contract.ActivityWithdrawBackup, contract.ActivityRequestDeletion,
-	contract.ActivityDeleteVeleroObjects, contract.ActivityReleaseBackup,
+	contract.RefreshBackup.Name, contract.StartBackup.Name, contract.AdmitBackup.Name, contract.CreateBackup.Name,
+	contract.MarkBackupDeleting.Name, contract.WithdrawBackup.Name, contract.RequestDeletion.Name,
+	contract.DeleteVeleroObjects.Name, contract.ReleaseBackup.Name,
 }
 
 // run runs an activity under its wire name, as a worker does.
@@ -69,10 +69,10 @@ func created(t *testing.T, phase velerov1.BackupPhase, objects ...client.Object)
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fake.Namespace, Finalizers: []string{"kubernetes"}}}
 	w := fake.New(t, append(objects, fake.NAB(name), namespace)...)
-	do(t, w, contract.ActivityAdmitBackup, contract.ActivityCreateBackup)
+	do(t, w, contract.AdmitBackup.Name, contract.CreateBackup.Name)
 	if phase != "" {
 		w.SetVelero(ours, phase)
-		do(t, w, contract.ActivityRefreshBackup)
+		do(t, w, contract.RefreshBackup.Name)
 	}
 	told(w)
 	return w

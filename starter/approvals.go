@@ -17,6 +17,8 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
+var shownApprovals = shown{contract.KindApproval, "approval", listApprovals, describeApproval}
+
 // shownApproval is what an administrator is shown of an approval request.
 type shownApproval struct {
 	// Namespace and Name are the tenant's NonAdminBackupStorageLocation's.

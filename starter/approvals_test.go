@@ -287,7 +287,7 @@ func TestStorageLocationsAreListed(t *testing.T) {
 
 func TestADescribedLocationIsATable(t *testing.T) {
 	reader := fake.NewClientBuilder().WithScheme(k8s.Scheme()).WithObjects(usedLocation()).Build()
-	described, err := describers["location"](t.Context(), nil, reader, workflowFor(t, contract.KindLocation), offsite)
+	described, err := shownLocations.describe(t.Context(), nil, reader, workflowFor(t, contract.KindLocation), offsite)
 	require.NoError(t, err)
 	assert.Equal(t, []string{
 		"Namespace: shop", "Name: offsite", "Phase: Created", "Approved: approved", "Provider: aws", "Bucket: a", "Prefix: nightly",
@@ -296,6 +296,6 @@ func TestADescribedLocationIsATable(t *testing.T) {
 		"Waiting: **Pending**", "", "- a", "+ b", "Condition ClusterAdminApproved: True (BslSpecApproved) fine",
 	}, lines(printed(t, "table", described, described.print)))
 
-	_, err = describers["location"](t.Context(), nil, reader, nil, types.NamespacedName{Namespace: "shop", Name: "none"})
+	_, err = shownLocations.describe(t.Context(), nil, reader, nil, types.NamespacedName{Namespace: "shop", Name: "none"})
 	require.ErrorContains(t, err, "get NonAdminBackupStorageLocation shop/none: ")
 }

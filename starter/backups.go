@@ -9,6 +9,10 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
+var shownBackups = show[oadpv1alpha1.NonAdminBackupList](
+	contract.KindBackup, "backup", backupColumns, backupRow, describeBackup,
+)
+
 // listedBackup is one row of `holdfast list backups`.
 type listedBackup struct {
 	listed

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -48,27 +50,17 @@ type describer func(
 // workflowDescriber describes the workflow that serves a tenant's object.
 type workflowDescriber func(kind contract.Kind, object client.Object) describedWorkflow
 
-var describers = map[string]describer{
-	"backup":   describerOf(kindBackup, describeBackup),
-	"restore":  describerOf(kindRestore, describeRestore),
-	"location": describerOf(kindLocation, describeLocation),
-	"approval": describeApproval,
-	// FoundationDB's.
-	"fdbbackup":  describerOf(kindFDBBackup, describeFDBBackup),
-	"fdbrestore": describerOf(kindFDBRestore, describeFDBRestore),
-}
-
 // describerOf makes the describer of a kind of the tenants' objects from what describes one that was read.
 func describerOf[T any, Object interface {
 	*T
 	client.Object
-}](kind tenantKind, describe func(Object, workflowDescriber) description) describer {
+}](kind contract.Kind, describe func(Object, workflowDescriber) description) describer {
 	return func(
 		ctx context.Context, _ *operatorFlags, kubeClient client.Client, workflow workflowDescriber, key types.NamespacedName,
 	) (description, error) {
 		object := Object(new(T))
 		if err := kubeClient.Get(ctx, key, object); err != nil {
-			return nil, fmt.Errorf("get %s %s: %w", kind.name, key, err)
+			return nil, fmt.Errorf("get %s %s: %w", kind.Kubernetes, key, err)
 		}
 		return describe(object, workflow), nil
 	}
@@ -78,16 +70,16 @@ func describeCommand() *cobra.Command {
 	var flags operatorFlags
 	command := &cobra.Command{
 		Use:     "describe KIND NAMESPACE/NAME",
-		Short:   "Show one object and what its workflow waits for (KIND: backup, restore, location, approval, fdbbackup, fdbrestore)",
+		Short:   "Show one object and what its workflow waits for (KIND: " + strings.Join(singulars(), ", ") + ")",
 		Example: "  holdfast describe backup shop/nightly\n  holdfast describe approval shop/offsite",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(command *cobra.Command, args []string) error {
 			if err := flags.validate(); err != nil {
 				return err
 			}
-			describe, known := describers[args[0]]
-			if !known {
-				return fmt.Errorf("describe %q: want KIND backup, restore, location, approval, fdbbackup or fdbrestore", args[0])
+			at := slices.Index(singulars(), args[0])
+			if at < 0 {
+				return fmt.Errorf("describe %q: want KIND %s", args[0], either(singulars()))
 			}
 			key, err := tenantObject(args[1])
 			if err != nil {
@@ -101,7 +93,7 @@ func describeCommand() *cobra.Command {
 			workflow := func(kind contract.Kind, object client.Object) describedWorkflow {
 				return describeWorkflow(command.Context(), temporal, contract.WorkflowID(flags.clusterID, kind, refOf(object)))
 			}
-			described, err := describe(command.Context(), &flags, kubeClient, workflow, key)
+			described, err := shownKinds()[at].describe(command.Context(), &flags, kubeClient, workflow, key)
 			if err != nil {
 				return err
 			}

@@ -13,6 +13,10 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
+var shownFDBBackups = show[fdbv1alpha1.FoundationDBBackupList](
+	contract.KindFDBBackup, "fdbbackup", fdbBackupColumns, fdbBackupRow, describeFDBBackup,
+)
+
 // listedFDBBackup is one row of `holdfast list fdbbackups`. Its phase is FoundationDB's name of the newest backup's state.
 type listedFDBBackup struct {
 	listed

@@ -121,7 +121,7 @@ func (a answers) describer(t *testing.T) workflowDescriber {
 func describedLedger(t *testing.T, object *fdbv1alpha1.FoundationDBBackup, workflow workflowDescriber) description {
 	t.Helper()
 	reader := fake.NewClientBuilder().WithScheme(k8s.Scheme()).WithObjects(object).Build()
-	described, err := describers["fdbbackup"](t.Context(), nil, reader, workflow, ledger)
+	described, err := shownFDBBackups.describe(t.Context(), nil, reader, workflow, ledger)
 	require.NoError(t, err)
 	return described
 }

@@ -11,6 +11,10 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
+var shownFDBRestores = show[fdbv1alpha1.FoundationDBRestoreList](
+	contract.KindFDBRestore, "fdbrestore", fdbRestoreColumns, fdbRestoreRow, describeFDBRestore,
+)
+
 // listedFDBRestore is one row of `holdfast list fdbrestores`. Its phase is status.state, as the column STATE.
 type listedFDBRestore struct {
 	listed

@@ -75,7 +75,7 @@ func TestADescribedFoundationDBRestoreSaysHowFarItIsAndWhatForItWaits(t *testing
 	}
 	object := ledgerRestore()
 	reader := fake.NewClientBuilder().WithScheme(k8s.Scheme()).WithObjects(object).Build()
-	described, err := describers["fdbrestore"](t.Context(), nil, reader, states.describer(t), ledger)
+	described, err := shownFDBRestores.describe(t.Context(), nil, reader, states.describer(t), ledger)
 	require.NoError(t, err)
 	text := lines(printed(t, "table", described, described.print))
 	assert.Subset(t, text, []string{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -16,24 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
-	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/workflows/connect"
 	"holdfast.dev/holdfast/workflows/contract"
-)
-
-// tenantKind is a kind of the tenants' objects: its name in Kubernetes, and in the IDs of its workflows.
-type tenantKind struct {
-	name     string
-	workflow contract.Kind
-}
-
-var (
-	kindBackup     = tenantKind{contract.KubernetesKindBackup, contract.KindBackup}
-	kindRestore    = tenantKind{contract.KubernetesKindRestore, contract.KindRestore}
-	kindLocation   = tenantKind{contract.KubernetesKindLocation, contract.KindLocation}
-	kindFDBBackup  = tenantKind{contract.KubernetesKindFDBBackup, contract.KindFDBBackup}
-	kindFDBRestore = tenantKind{contract.KubernetesKindFDBRestore, contract.KindFDBRestore}
 )
 
 // listed is what a row says of any object of a tenant's.
@@ -52,36 +37,26 @@ type lister func(
 	ctx context.Context, flags *operatorFlags, namespace string, warnings io.Writer,
 ) (rows any, table func(io.Writer) error, err error)
 
-var listers = map[string]lister{
-	"backups":   listerOf[oadpv1alpha1.NonAdminBackupList](kindBackup, backupColumns, backupRow),
-	"restores":  listerOf[oadpv1alpha1.NonAdminRestoreList](kindRestore, restoreColumns, restoreRow),
-	"locations": listerOf[oadpv1alpha1.NonAdminBackupStorageLocationList](kindLocation, locationColumns, locationRow),
-	"approvals": listApprovals,
-	// FoundationDB's.
-	"fdbbackups":  listerOf[fdbv1alpha1.FoundationDBBackupList](kindFDBBackup, fdbBackupColumns, fdbBackupRow),
-	"fdbrestores": listerOf[fdbv1alpha1.FoundationDBRestoreList](kindFDBRestore, fdbRestoreColumns, fdbRestoreRow),
-}
-
 func listCommand() *cobra.Command {
 	var flags operatorFlags
 	var namespace string
 	command := &cobra.Command{
-		Use:   "list [backups|restores|locations|approvals|fdbbackups|fdbrestores]",
-		Short: "List the tenants' backups (the default), restores, storage locations, FoundationDB's, or what is to be approved",
+		Use:   "list [" + strings.Join(plurals(), "|") + "]",
+		Short: "List the tenants' objects of a kind (backups by default), or what is to be approved",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
 			if err := flags.validate(); err != nil {
 				return err
 			}
-			kind := "backups"
+			wanted := "backups"
 			if len(args) > 0 {
-				kind = args[0]
+				wanted = args[0]
 			}
-			list, known := listers[kind]
-			if !known {
-				return fmt.Errorf("list %q: want backups, restores, locations, approvals, fdbbackups or fdbrestores", kind)
+			at := slices.Index(plurals(), wanted)
+			if at < 0 {
+				return fmt.Errorf("list %q: want %s", wanted, either(plurals()))
 			}
-			rows, table, err := list(command.Context(), &flags, namespace, command.ErrOrStderr())
+			rows, table, err := shownKinds()[at].list(command.Context(), &flags, namespace, command.ErrOrStderr())
 			if err != nil {
 				return err
 			}
@@ -98,7 +73,7 @@ func listCommand() *cobra.Command {
 func listerOf[L any, List interface {
 	*L
 	client.ObjectList
-}, O client.Object, Row any](kind tenantKind, columns []column[Row], row func(O, listed) Row) lister {
+}, O client.Object, Row any](kind contract.Kind, columns []column[Row], row func(O, listed) Row) lister {
 	return func(
 		ctx context.Context, flags *operatorFlags, namespace string, warnings io.Writer,
 	) (any, func(io.Writer) error, error) {
@@ -109,9 +84,9 @@ func listerOf[L any, List interface {
 		defer temporal.Close()
 		list := List(new(L))
 		if err := kubeClient.List(ctx, list, client.InNamespace(namespace)); err != nil {
-			return nil, nil, fmt.Errorf("list %ss: %w", kind.name, err)
+			return nil, nil, fmt.Errorf("list %ss: %w", kind.Kubernetes, err)
 		}
-		rows := rowsOf(list, kind.workflow, flags.clusterID, runningOrUnknown(ctx, temporal, flags.clusterID, warnings), row)
+		rows := rowsOf(list, kind, flags.clusterID, runningOrUnknown(ctx, temporal, flags.clusterID, warnings), row)
 		return rows, func(out io.Writer) error { return printRows(out, columns, rows) }, nil
 	}
 }

@@ -9,6 +9,10 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
+var shownLocations = show[oadpv1alpha1.NonAdminBackupStorageLocationList](
+	contract.KindLocation, "location", locationColumns, locationRow, describeLocation,
+)
+
 // listedLocation is one row of `holdfast list locations`.
 type listedLocation struct {
 	listed

@@ -12,6 +12,10 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
+var shownRestores = show[oadpv1alpha1.NonAdminRestoreList](
+	contract.KindRestore, "restore", restoreColumns, restoreRow, describeRestore,
+)
+
 // listedRestore is one row of `holdfast list restores`. It is over when Finalization is Completed or PartiallyFailed: Velero's
 // phase comes earlier.
 type listedRestore struct {

@@ -90,7 +90,7 @@ func TestRestoresAreListed(t *testing.T) {
 func describedUndo(t *testing.T, nar *oadpv1alpha1.NonAdminRestore, workflow workflowDescriber) description {
 	t.Helper()
 	reader := fake.NewClientBuilder().WithScheme(k8s.Scheme()).WithObjects(nar).Build()
-	described, err := describers["restore"](t.Context(), nil, reader, workflow, undo)
+	described, err := shownRestores.describe(t.Context(), nil, reader, workflow, undo)
 	require.NoError(t, err)
 	return described
 }

@@ -25,6 +25,7 @@ import (
 	"holdfast.dev/holdfast/k8s/process"
 	"holdfast.dev/holdfast/worker/fdbworker"
 	"holdfast.dev/holdfast/workflows"
+	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/codec"
 	"holdfast.dev/holdfast/workflows/connect"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -220,7 +221,7 @@ func workerOptions(flags *workerFlags, fatal func(error)) worker.Options {
 
 func workflowOptions(flags *workerFlags) workflows.Options {
 	return workflows.Options{
-		ResourceTimeout: flags.ResourceTimeout, VeleroStallTimeout: flags.VeleroStallTimeout,
+		Limits: call.Limits{ResourceTimeout: flags.ResourceTimeout}, VeleroStallTimeout: flags.VeleroStallTimeout,
 		RestoreReadyTimeout: flags.RestoreReadyTimeout,
 	}
 }

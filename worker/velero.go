@@ -20,7 +20,7 @@ func newVeleroWorker(
 	temporal *connect.Temporal, flags *workerFlags, cluster *kube, decided *decisions, fatal func(error),
 ) worker.Worker {
 	runner := worker.New(temporal.Client, contract.TaskQueue(flags.ClusterID), workerOptions(flags, fatal))
-	workflows.RegisterVelero(runner, workflowOptions(flags))
+	workflows.RegisterQueue(runner, contract.QueueVelero, workflowOptions(flags))
 	registerActivities(runner, flags, cluster, decided)
 	return runner
 }

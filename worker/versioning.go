@@ -20,9 +20,10 @@ const fdbDeploymentSuffix = "-fdb"
 
 // deploymentOptions turns worker versioning on when both variables are set. The error is one line.
 //
-// Workflows move to the version that is made current (auto-upgrade): a backup can wait for Velero for hours, or for ever for
-// somebody's decision, and with pinning the workers of every old version would have to be kept until the last one ends.
-// What makes the move safe is that new code replays old histories (test/histories).
+// Each kind of workflows says what becomes of those under way when another version is made current, see contract.Kind. Most move
+// to that (auto-upgrade): a backup can wait for Velero for hours, or for ever for somebody's decision, and with pinning the
+// workers of every old version would have to be kept until the last one ends. What makes the move safe is that new code replays
+// old histories (test/histories). Only what runs to its end in minutes is pinned, and old workers have to stay until it has.
 //
 // A worker of FoundationDB alone must have a deployment of its own, since another process serves the other task queues: two that
 // have a version in common would be made current, and drained, as one.

@@ -9,17 +9,25 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"holdfast.dev/holdfast/k8s/location"
+	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/entity"
 )
 
 const maxDecisionReason = 512
 
+var approvalKind = Kind{
+	Kind:       contract.KindApproval,
+	Activities: contract.Names(contract.RefreshApproval, contract.AdvanceApproval, contract.DecideApproval),
+	Read:       contract.RefreshApproval.Name, Decisions: approvalDecisions,
+	run: serving(StorageLocationApproval),
+}
+
 // StorageLocationApproval carries out what administrators decide about one NonAdminBackupStorageLocation, however they say
 // it: by kubectl or `holdfast approve`, which write the approval request and are noticed by SignalChanged; by UpdateDecide
 // or SignalDecide, which have the same written by an activity. It is the only writer of the request's status, and is open as
 // long as the location exists and needs approval.
-func StorageLocationApproval(ctx workflow.Context, in contract.ApprovalInput, options Options) error {
+func StorageLocationApproval(ctx workflow.Context, in contract.ObjectInput, options Options) error {
 	run := &approvalRun{
 		in: in, options: options, mutex: workflow.NewMutex(ctx),
 		changed: workflow.GetSignalChannel(ctx, contract.SignalChanged),
@@ -44,7 +52,7 @@ func StorageLocationApproval(ctx workflow.Context, in contract.ApprovalInput, op
 
 // approvalRun is the state of one run. Nothing in it outlives the run but what ApprovalInput carries over.
 type approvalRun struct {
-	in      contract.ApprovalInput
+	in      contract.ObjectInput
 	options Options
 	changed workflow.ReceiveChannel
 	decided workflow.ReceiveChannel
@@ -70,7 +78,7 @@ func (r *approvalRun) Pass(ctx workflow.Context) (entity.Outcome, error) {
 }
 
 // Drain implements entity.Object. Decisions are counted, and taken by the pass.
-func (r *approvalRun) Drain() int { return drain(r.changed) + r.decided.Len() }
+func (r *approvalRun) Drain() int { return entity.Drain(r.changed) + r.decided.Len() }
 
 // Carry implements entity.Object.
 func (r *approvalRun) Carry() any { return r.in }
@@ -85,15 +93,20 @@ func (r *approvalRun) advance(ctx workflow.Context) (entity.Step, error) {
 }
 
 func (r *approvalRun) advanceLocked(ctx workflow.Context) (entity.Step, error) {
-	return entity.Course[contract.ApprovalView]{Read: stepRefreshApproval, Next: nextApprovalStep, Do: r.take}.Take(ctx)
+	return entity.Course[contract.ApprovalView]{Read: stepRefreshApproval, Next: approvalDecisions.Next, Do: r.take}.Take(ctx)
 }
 
 func (r *approvalRun) take(ctx workflow.Context, step entity.Step) (contract.ApprovalView, error) {
-	view, err := localFirst[contract.ApprovalView](ctx, r.options, step.Activity, step.Summary, contract.ApprovalStep{Ref: r.in.Ref})
+	view, err := call.LocalFirst(ctx, r.options.Limits, approvalSteps.Activity(step), contract.ApprovalStep{Ref: r.in.Ref})
 	if err == nil {
 		r.view, r.loaded = view, true
 	}
 	return view, err
+}
+
+var approvalDecisions = entity.Decisions[contract.ApprovalView]{
+	Next:    nextApprovalStep,
+	Settled: func(view contract.ApprovalView) bool { return location.NextApproval(view) == contract.ApprovalClose },
 }
 
 func nextApprovalStep(view contract.ApprovalView) entity.Step {
@@ -108,9 +121,10 @@ func nextApprovalStep(view contract.ApprovalView) entity.Step {
 
 // The steps of a StorageLocationApproval.
 var (
-	stepRefreshApproval = entity.Act(contract.ActivityRefreshApproval, "Read the approval request")
-	stepAdvanceApproval = entity.Act(contract.ActivityAdvanceApproval, "Carry out what was decided or asked")
-	stepDecideApproval  = entity.Act(contract.ActivityDecideApproval, "Write the decision to the approval request")
+	approvalSteps entity.Steps[contract.ApprovalStep, contract.ApprovalView]
+
+	stepRefreshApproval = approvalSteps.Act(contract.RefreshApproval)
+	stepAdvanceApproval = approvalSteps.Act(contract.AdvanceApproval)
 )
 
 func validateDecision(request contract.DecisionRequest) error {
@@ -147,7 +161,7 @@ func (r *approvalRun) carryOut(ctx workflow.Context, step contract.DecisionStep)
 		return contract.DecisionOutcome{}, err
 	}
 	defer r.mutex.Unlock()
-	view, err := durable[contract.ApprovalView](ctx, r.options, stepDecideApproval.Activity, stepDecideApproval.Summary, step)
+	view, err := call.Durable(ctx, r.options.Limits, contract.DecideApproval, step)
 	refused := err
 	if temporal.IsCanceledError(refused) {
 		return contract.DecisionOutcome{}, refused
@@ -190,7 +204,7 @@ func (r *approvalRun) drainDecisions(ctx workflow.Context) error {
 		case temporal.IsCanceledError(err):
 			return err
 		case err != nil:
-			r.refused = fmt.Sprintf("the last decision by signal (%s) was refused: %s", request.Decision, cause(err))
+			r.refused = fmt.Sprintf("the last decision by signal (%s) was refused: %s", request.Decision, call.Cause(err))
 		default:
 			r.refused = ""
 		}
@@ -200,8 +214,7 @@ func (r *approvalRun) drainDecisions(ctx workflow.Context) error {
 
 func (r *approvalRun) show(ctx workflow.Context) error {
 	workflow.SetCurrentDetails(ctx, approvalDetails(r.in.Ref, r.view, r.refused))
-	none := ""
-	return showPhases(ctx, approvalPhases[r.view.State()], &r.in.ShownPhase, "", &none)
+	return entity.Show(ctx, &r.in, approvalPhases[r.view.State()], "")
 }
 
 // Wait implements entity.Object. It waits until a signal comes or it is time to re-read.

@@ -118,7 +118,7 @@ func replaceRefresh(s *scenario, part func(contract.ApprovalView)) {
 		view, err := s.world.Locations.RefreshApproval(ctx, step)
 		part(view)
 		return view, err
-	}, activity.RegisterOptions{Name: contract.ActivityRefreshApproval, DisableAlreadyRegisteredCheck: true})
+	}, activity.RegisterOptions{Name: contract.RefreshApproval.Name, DisableAlreadyRegisteredCheck: true})
 }
 
 // A signal or an Update that comes while the last activity runs is read before the workflow ends.
@@ -175,7 +175,7 @@ func TestAnApprovalDoesNotEndWithSomethingUnread(t *testing.T) {
 			s.SignalWorkflow(contract.SignalChanged, contract.Changed{})
 		}, 10*time.Second)
 		s.RegisterDelayedCallback(func() { world.Fail(nil) }, 20*time.Second)
-		s.ExecuteWorkflow(contract.WorkflowApproval, contract.ApprovalInput{Cluster: fake.Cluster, Ref: fake.Ref(name)})
+		s.ExecuteWorkflow(contract.KindApproval.Workflow, contract.ObjectInput{Cluster: fake.Cluster, Ref: fake.Ref(name)})
 		require.NoError(t, s.GetWorkflowError())
 		require.Len(t, answers, 2)
 		for _, a := range answers {
@@ -193,12 +193,12 @@ func TestAnApprovalDoesNotEndWithSomethingUnread(t *testing.T) {
 				s.SignalWorkflow(contract.SignalDecide, decision)
 			}
 		})
-		s.ExecuteWorkflow(contract.WorkflowApproval, contract.ApprovalInput{Cluster: fake.Cluster, Ref: fake.Ref(name)})
+		s.ExecuteWorkflow(contract.KindApproval.Workflow, contract.ObjectInput{Cluster: fake.Cluster, Ref: fake.Ref(name)})
 		var next *workflow.ContinueAsNewError
 		require.ErrorAs(t, s.GetWorkflowError(), &next)
-		var carried contract.ApprovalInput
+		var carried contract.ObjectInput
 		require.NoError(t, decode(next, &carried))
-		assert.Equal(t, contract.ApprovalInput{Cluster: fake.Cluster, Ref: fake.Ref(name), ShownPhase: "Approved"}, carried)
+		assert.Equal(t, contract.ObjectInput{Cluster: fake.Cluster, Ref: fake.Ref(name), ShownPhase: "Approved"}, carried)
 	})
 }
 
@@ -207,7 +207,7 @@ func TestStepsOfAnApprovalThatComeToNothingEndTheRun(t *testing.T) {
 	world := situations()["first request"].make(t)
 	steps := 0
 	s := newRun(world)
-	for _, name := range []string{contract.ActivityRefreshApproval, contract.ActivityAdvanceApproval} {
+	for _, name := range []string{contract.RefreshApproval.Name, contract.AdvanceApproval.Name} {
 		s.RegisterActivityWithOptions(func(context.Context, contract.ApprovalStep) (contract.ApprovalView, error) {
 			if steps++; steps == 10 {
 				s.SetContinueAsNewSuggested(true)
@@ -215,7 +215,7 @@ func TestStepsOfAnApprovalThatComeToNothingEndTheRun(t *testing.T) {
 			return contract.ApprovalView{Found: true, Needed: true, Revoke: true}, nil
 		}, activity.RegisterOptions{Name: name, DisableAlreadyRegisteredCheck: true})
 	}
-	s.ExecuteWorkflow(contract.WorkflowApproval, contract.ApprovalInput{Cluster: fake.Cluster, Ref: fake.Ref(name)})
+	s.ExecuteWorkflow(contract.KindApproval.Workflow, contract.ObjectInput{Cluster: fake.Cluster, Ref: fake.Ref(name)})
 	var next *workflow.ContinueAsNewError
 	require.ErrorAs(t, s.GetWorkflowError(), &next)
 	assert.Equal(t, 12, steps, "it goes on to the next breath")
@@ -237,7 +237,7 @@ func TestAnApprovalStaysOpen(t *testing.T) {
 		assert.Equal(t, "approve", world.ApprovalRequest(name).Status.LastDecision.Decision)
 		world.RequireApproval(false)
 	}, 26*time.Hour)
-	s.ExecuteWorkflow(contract.WorkflowApproval, contract.ApprovalInput{Cluster: fake.Cluster, Ref: fake.Ref(name)})
+	s.ExecuteWorkflow(contract.KindApproval.Workflow, contract.ObjectInput{Cluster: fake.Cluster, Ref: fake.Ref(name)})
 	require.True(t, s.IsWorkflowCompleted())
 	require.NoError(t, s.GetWorkflowError(), "it closes when it is not needed any more")
 }

@@ -3,9 +3,21 @@ package workflows
 import (
 	"go.temporal.io/sdk/workflow"
 
+	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/entity"
 )
+
+var backupKind = Kind{
+	Kind: contract.KindBackup,
+	Activities: contract.Names(
+		contract.RefreshBackup, contract.StartBackup, contract.CheckVeleroStall, contract.AdmitBackup, contract.CreateBackup,
+		contract.MarkBackupDeleting, contract.RequestDeletion, contract.WithdrawBackup, contract.DeleteVeleroObjects,
+		contract.ReleaseBackup,
+	),
+	Read: contract.RefreshBackup.Name, Decisions: backupDecisions,
+	run: serving(NonAdminBackup),
+}
 
 // NonAdminBackup serves one NonAdminBackup from its creation, or any later event, until it is settled; the next event
 // starts it again under the same ID. It is the only writer of the object's status but for the queue position.
@@ -42,7 +54,7 @@ type retryTimer struct {
 
 // Pass implements entity.Object.
 func (r *backupRun) Pass(ctx workflow.Context) (entity.Outcome, error) {
-	step, err := entity.Course[contract.BackupView]{Read: stepRefresh, Next: nextBackupStep, Do: r.take}.Take(ctx)
+	step, err := entity.Course[contract.BackupView]{Read: stepRefresh, Next: backupDecisions.Next, Do: r.take}.Take(ctx)
 	if err != nil {
 		return entity.Waiting, err
 	}
@@ -59,7 +71,7 @@ func (r *backupRun) take(ctx workflow.Context, step entity.Step) (contract.Backu
 }
 
 func (r *backupRun) do(ctx workflow.Context, step entity.Step, attempt int) error {
-	view, err := localFirst[contract.BackupView](ctx, r.options, step.Activity, step.Summary,
+	view, err := call.LocalFirst(ctx, r.options.Limits, backupSteps.Activity(step),
 		contract.BackupStep{Ref: r.in.Ref, Attempt: attempt, Volumes: r.in.Volumes})
 	if err != nil {
 		return err
@@ -72,13 +84,13 @@ func (r *backupRun) do(ctx workflow.Context, step entity.Step, attempt int) erro
 }
 
 func (r *backupRun) show(ctx workflow.Context) error {
-	return showPhases(ctx, r.view.Phase, &r.in.ShownPhase, r.view.Velero.Phase, &r.in.ShownVeleroPhase)
+	return entity.Show(ctx, &r.in.ObjectInput, r.view.Phase, r.view.Velero.Phase)
 }
 
 // Wait implements entity.Object. It waits until a signal comes, it is time to re-read, or it is time to ask Velero again to
 // delete the backup.
 func (r *backupRun) Wait(ctx workflow.Context) error {
-	workflow.SetCurrentDetails(ctx, awaited(r.view))
+	workflow.SetCurrentDetails(ctx, backupDecisions.Awaited(r.view))
 	selector := workflow.NewSelector(ctx)
 	selector.AddReceive(r.signals, func(workflow.ReceiveChannel, bool) {})
 	selector.AddReceive(ctx.Done(), func(workflow.ReceiveChannel, bool) {})
@@ -105,7 +117,7 @@ func (r *backupRun) checkStall(ctx workflow.Context) workflow.Future {
 	if r.view.Flow == 0 || r.view.Velero.Phase != inProgress {
 		return nil
 	}
-	return checkStall(ctx, stepCheckVeleroStall, contract.BackupStep{Ref: r.in.Ref})
+	return checkStall(ctx, contract.CheckVeleroStall, contract.BackupStep{Ref: r.in.Ref})
 }
 
 // keepRetryTimer has a timer run for the attempt that failed last, if one is to be followed by another.
@@ -123,7 +135,7 @@ func (r *backupRun) keepRetryTimer(ctx workflow.Context) {
 }
 
 // Drain implements entity.Object.
-func (r *backupRun) Drain() int { return drainNoting(r.signals, &r.in.Volumes) }
+func (r *backupRun) Drain() int { return entity.DrainNoting(r.signals, &r.in.Volumes) }
 
 // Carry implements entity.Object.
 func (r *backupRun) Carry() any { return r.in }

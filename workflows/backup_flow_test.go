@@ -37,7 +37,7 @@ func TestAPlainBackupTakesFewSteps(t *testing.T) {
 	s.OnUpsertTypedSearchAttributes(mock.Anything).Run(func(mock.Arguments) { upserts++ }).Return(nil)
 	s.after(time.Second, velero("Completed"))
 	s.run(t)
-	assert.Equal(t, map[string]int{contract.ActivityRefreshBackup: 2}, ran)
+	assert.Equal(t, map[string]int{contract.RefreshBackup.Name: 2}, ran)
 	assert.Equal(t, 2, upserts)
 }
 
@@ -49,7 +49,7 @@ func TestABackupInProgressIsCheckedForAStall(t *testing.T) {
 	s.after(time.Second, velero("InProgress"))
 	s.after(16*time.Minute, velero("Completed"))
 	s.run(t) // the world has no storage location, so every check fails
-	assert.Equal(t, 4, ran[contract.ActivityCheckVeleroStall], "after 3:45, 7:30, 11:15 and 15 minutes, once each")
+	assert.Equal(t, 4, ran[contract.CheckVeleroStall.Name], "after 3:45, 7:30, 11:15 and 15 minutes, once each")
 	assert.Equal(t, velerov1.BackupPhaseCompleted, s.world.Read(name).Status.VeleroBackup.Status.Phase)
 }
 
@@ -59,7 +59,7 @@ func TestABackupThatVeleroHasNotBegunIsNotChecked(t *testing.T) {
 	s.after(time.Second, velero("Queued"))
 	s.after(16*time.Minute, velero("Completed"))
 	s.run(t)
-	assert.Zero(t, ran[contract.ActivityCheckVeleroStall])
+	assert.Zero(t, ran[contract.CheckVeleroStall.Name])
 }
 
 // A person may send the signal from the Web UI with anything in it, or nothing.
@@ -83,7 +83,7 @@ func TestVolumesAreCountedOnceSomebodyHasSeenOne(t *testing.T) {
 	steps := func(s *scenario) *[]bool {
 		var volumes []bool
 		s.SetOnLocalActivityStartedListener(func(info *activity.Info, _ context.Context, args []any) {
-			if info.ActivityType.Name == contract.ActivityRefreshBackup {
+			if info.ActivityType.Name == contract.RefreshBackup.Name {
 				volumes = append(volumes, args[0].(contract.BackupStep).Volumes)
 			}
 		})

@@ -11,17 +11,22 @@ import (
 
 // The steps of a NonAdminBackup.
 var (
-	stepRefresh             = entity.Act(contract.ActivityRefreshBackup, "Read the backup, start it if new, mirror Velero's status")
-	stepCheckVeleroStall    = entity.Act(contract.ActivityCheckVeleroStall, "Look whether Velero has finished without saying so")
-	stepStart               = entity.Act(contract.ActivityStartBackup, "Validate the spec and create the Velero Backup")
-	stepAdmit               = entity.Act(contract.ActivityAdmitBackup, "Validate the spec")
-	stepCreate              = entity.Act(contract.ActivityCreateBackup, "Create the Velero Backup")
-	stepMarkDeleting        = entity.Act(contract.ActivityMarkBackupDeleting, "Announce the deletion")
-	stepRequestDeletion     = entity.Act(contract.ActivityRequestDeletion, "Ask Velero to delete the backup with its data")
-	stepWithdraw            = entity.Act(contract.ActivityWithdrawBackup, "Withdraw the Velero Backup before it starts")
-	stepDeleteVeleroObjects = entity.Act(contract.ActivityDeleteVeleroObjects, "Delete the Velero objects, keep the data")
-	stepRelease             = entity.Act(contract.ActivityReleaseBackup, "Release the finalizer")
+	backupSteps entity.Steps[contract.BackupStep, contract.BackupView]
+
+	stepRefresh             = backupSteps.Act(contract.RefreshBackup)
+	stepStart               = backupSteps.Act(contract.StartBackup)
+	stepAdmit               = backupSteps.Act(contract.AdmitBackup)
+	stepCreate              = backupSteps.Act(contract.CreateBackup)
+	stepMarkDeleting        = backupSteps.Act(contract.MarkBackupDeleting)
+	stepRequestDeletion     = backupSteps.Act(contract.RequestDeletion)
+	stepWithdraw            = backupSteps.Act(contract.WithdrawBackup)
+	stepDeleteVeleroObjects = backupSteps.Act(contract.DeleteVeleroObjects)
+	stepRelease             = backupSteps.Act(contract.ReleaseBackup)
 )
+
+var backupDecisions = entity.Decisions[contract.BackupView]{
+	Next: nextBackupStep, Settled: backup.Settled, Awaited: awaited,
+}
 
 // nextBackupStep is the flow chart of seed 000. Its order is the order of precedence: a namespace that goes away,
 // forceDeleteBackup, deleteBackup, a deletion timestamp, create or update.

@@ -26,7 +26,7 @@ import (
 
 const name = "nightly"
 
-var input = contract.BackupInput{Cluster: fake.Cluster, Ref: fake.Ref(name)}
+var input = contract.ObjectInput{Cluster: fake.Cluster, Ref: fake.Ref(name)}
 
 // scenario is a workflow over a world in memory. Script entries happen at their time; each is followed by a signal.
 type scenario struct {
@@ -55,7 +55,7 @@ func (s *scenario) after(delay time.Duration, do func(*fake.World)) {
 
 func (s *scenario) run(t *testing.T) {
 	t.Helper()
-	s.ExecuteWorkflow(contract.WorkflowBackup, input)
+	s.ExecuteWorkflow(contract.KindBackup.Workflow, input)
 	require.True(t, s.IsWorkflowCompleted())
 	require.NoError(t, s.GetWorkflowError())
 }
@@ -300,7 +300,7 @@ func TestSignalDuringTheLastActivityIsRead(t *testing.T) {
 			s.SignalWorkflow(contract.SignalChanged, contract.Changed{Reason: "during the last activity"})
 		}
 		return view, err
-	}, activity.RegisterOptions{Name: contract.ActivityRefreshBackup, DisableAlreadyRegisteredCheck: true})
+	}, activity.RegisterOptions{Name: contract.RefreshBackup.Name, DisableAlreadyRegisteredCheck: true})
 	s.run(t)
 	assert.Greater(t, refreshes, last, "the signal was not read")
 	accepted := condition(s.world.Read(name))
@@ -321,7 +321,7 @@ func condition(nab *oadpv1alpha1.NonAdminBackup) metav1.Condition {
 func TestContinueAsNew(t *testing.T) {
 	s := newScenario(t, fake.NAB(name))
 	s.SetContinueAsNewSuggested(true)
-	s.ExecuteWorkflow(contract.WorkflowBackup, input)
+	s.ExecuteWorkflow(contract.KindBackup.Workflow, input)
 	var next *workflow.ContinueAsNewError
 	require.ErrorAs(t, s.GetWorkflowError(), &next)
 	require.NotNil(t, s.world.Velero(fake.VeleroName(name)))
@@ -334,7 +334,7 @@ func TestContinueAsNew(t *testing.T) {
 	assert.Equal(t, input.Ref, carried.Ref)
 	assert.Equal(t, "Created", carried.ShownPhase)
 	second.after(time.Second, velero(velerov1.BackupPhaseCompleted))
-	second.ExecuteWorkflow(contract.WorkflowBackup, carried)
+	second.ExecuteWorkflow(contract.KindBackup.Workflow, carried)
 	require.NoError(t, second.GetWorkflowError())
 	assert.Equal(t, velerov1.BackupPhaseCompleted, s.world.Read(name).Status.VeleroBackup.Status.Phase)
 }

@@ -9,13 +9,15 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
+var collectionKind = Kind{
+	Kind: contract.KindCollection, Activities: contract.Names(contract.CollectOrphans), run: completing(GarbageCollection),
+}
+
 // How long a collection waits for Velero to look into the storage locations: after a rebuild that takes minutes.
 const (
 	collectionPatience = 30 * time.Minute
 	collectionPoll     = 30 * time.Second
 )
-
-const collectionSummary = "Delete what was made for objects that are gone"
 
 // GarbageCollection deletes, once, what was made for objects of tenants that are gone. A Schedule starts it. After a rebuild
 // Velero must have looked into the storage locations first, and the NonAdminBackups of what it found must be made: this
@@ -44,7 +46,7 @@ func collect(
 ) (contract.CollectionResult, error) {
 	ask := func(probe bool) (contract.CollectionResult, error) {
 		in.Probe = probe
-		return pass[contract.CollectionResult](ctx, options, contract.ActivityCollectOrphans, collectionSummary, in)
+		return pass(ctx, options.Limits, contract.CollectOrphans, in)
 	}
 	if seen, err := ask(true); err != nil || seen.Waiting != "" {
 		return seen, err

@@ -6,16 +6,30 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"holdfast.dev/holdfast/k8s/download"
+	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/entity"
 )
 
+var downloadKind = Kind{
+	Kind:       contract.KindDownload,
+	Activities: contract.Names(contract.RefreshDownload, contract.RequestDownload, contract.RemoveDownload),
+	Read:       contract.RefreshDownload.Name, Decisions: downloadDecisions,
+	run: serving(NonAdminDownloadRequest),
+}
+
 // The steps of a NonAdminDownloadRequest.
 var (
-	stepRefreshDownload = entity.Act(contract.ActivityRefreshDownload, "Read the request and hand on Velero's answer")
-	stepRequestDownload = entity.Act(contract.ActivityRequestDownload, "Look whose the file is and ask Velero for a URL")
-	stepRemoveDownload  = entity.Act(contract.ActivityRemoveDownload, "Delete what is over")
+	downloadSteps entity.Steps[contract.DownloadStep, contract.DownloadView]
+
+	stepRefreshDownload = downloadSteps.Act(contract.RefreshDownload)
+	stepRequestDownload = downloadSteps.Act(contract.RequestDownload)
+	stepRemoveDownload  = downloadSteps.Act(contract.RemoveDownload)
 )
+
+var downloadDecisions = entity.Decisions[contract.DownloadView]{
+	Next: nextDownloadStep, Settled: download.Settled, Awaited: awaitedOfDownload,
+}
 
 // nextDownloadStep decides what a download request needs: one that is over goes, one without a verdict gets it, with the
 // request to Velero where the file may be had.
@@ -33,9 +47,14 @@ func nextDownloadStep(v contract.DownloadView) entity.Step {
 	return entity.Wait // for Velero
 }
 
+// awaitedOfDownload says in Markdown what a request waits for, and from whom.
+func awaitedOfDownload(v contract.DownloadView) string {
+	return fmt.Sprintf("**Requested:** waits for Velero to answer DownloadRequest `%s` with a signed URL.", v.Velero.Name)
+}
+
 // NonAdminDownloadRequest serves one NonAdminDownloadRequest from its creation, or any later event, until it is settled; the
 // next event, or the end of its time, starts it again under the same ID. It is the only writer of the object's status.
-func NonAdminDownloadRequest(ctx workflow.Context, in contract.DownloadInput, options Options) error {
+func NonAdminDownloadRequest(ctx workflow.Context, in contract.ObjectInput, options Options) error {
 	run := &downloadRun{in: in, options: options, signals: workflow.GetSignalChannel(ctx, contract.SignalChanged)}
 	err := workflow.SetQueryHandler(ctx, contract.QueryState, func() (contract.DownloadState, error) {
 		return contract.DownloadState{View: run.view}, nil
@@ -48,7 +67,7 @@ func NonAdminDownloadRequest(ctx workflow.Context, in contract.DownloadInput, op
 
 // downloadRun is the state of one run. Nothing in it outlives the run but what DownloadInput carries over.
 type downloadRun struct {
-	in      contract.DownloadInput
+	in      contract.ObjectInput
 	options Options
 	signals workflow.ReceiveChannel
 	view    contract.DownloadView
@@ -57,7 +76,7 @@ type downloadRun struct {
 
 // Pass implements entity.Object.
 func (r *downloadRun) Pass(ctx workflow.Context) (entity.Outcome, error) {
-	step, err := entity.Course[contract.DownloadView]{Read: stepRefreshDownload, Next: nextDownloadStep, Do: r.take}.Take(ctx)
+	step, err := entity.Course[contract.DownloadView]{Read: stepRefreshDownload, Next: downloadDecisions.Next, Do: r.take}.Take(ctx)
 	if err != nil {
 		return entity.Waiting, err
 	}
@@ -65,7 +84,7 @@ func (r *downloadRun) Pass(ctx workflow.Context) (entity.Outcome, error) {
 }
 
 func (r *downloadRun) take(ctx workflow.Context, step entity.Step) (contract.DownloadView, error) {
-	view, err := localFirst[contract.DownloadView](ctx, r.options, step.Activity, step.Summary, contract.DownloadStep{Ref: r.in.Ref})
+	view, err := call.LocalFirst(ctx, r.options.Limits, downloadSteps.Activity(step), contract.DownloadStep{Ref: r.in.Ref})
 	if err == nil {
 		r.view = view
 	}
@@ -73,19 +92,18 @@ func (r *downloadRun) take(ctx workflow.Context, step entity.Step) (contract.Dow
 }
 
 // Drain implements entity.Object.
-func (r *downloadRun) Drain() int { return drain(r.signals) }
+func (r *downloadRun) Drain() int { return entity.Drain(r.signals) }
 
 // Carry implements entity.Object.
 func (r *downloadRun) Carry() any { return r.in }
 
 func (r *downloadRun) show(ctx workflow.Context) error {
-	return showPhases(ctx, r.view.Phase, &r.in.ShownPhase, r.view.Velero.Phase, &r.in.ShownVeleroPhase)
+	return entity.Show(ctx, &r.in, r.view.Phase, r.view.Velero.Phase)
 }
 
 // Wait implements entity.Object. It waits until a signal comes or it is time to re-read.
 func (r *downloadRun) Wait(ctx workflow.Context) error {
-	workflow.SetCurrentDetails(ctx, fmt.Sprintf(
-		"**Requested:** waits for Velero to answer DownloadRequest `%s` with a signed URL.", r.view.Velero.Name))
+	workflow.SetCurrentDetails(ctx, downloadDecisions.Awaited(r.view))
 	if r.reread == nil {
 		r.reread = workflow.NewTimer(ctx, maxRereadInterval)
 	}

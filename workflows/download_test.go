@@ -31,7 +31,7 @@ func takenIntoStore() []client.Object { return fake.Taken(name, fake.StoreLocati
 
 func (s *scenario) runDownload(t *testing.T) {
 	t.Helper()
-	s.ExecuteWorkflow(contract.WorkflowDownload, contract.DownloadInput{Cluster: fake.Cluster, Ref: fake.Ref(logs)})
+	s.ExecuteWorkflow(contract.KindDownload.Workflow, contract.ObjectInput{Cluster: fake.Cluster, Ref: fake.Ref(logs)})
 	require.True(t, s.IsWorkflowCompleted())
 }
 
@@ -141,7 +141,7 @@ func TestADownloadContinuesAsNew(t *testing.T) {
 	s.runDownload(t)
 	var next *workflow.ContinueAsNewError
 	require.ErrorAs(t, s.GetWorkflowError(), &next)
-	var in contract.DownloadInput
+	var in contract.ObjectInput
 	require.NoError(t, decode(next, &in))
-	assert.Equal(t, contract.DownloadInput{Cluster: fake.Cluster, Ref: fake.Ref(logs), ShownPhase: "New"}, in)
+	assert.Equal(t, contract.ObjectInput{Cluster: fake.Cluster, Ref: fake.Ref(logs), ShownPhase: "New"}, in)
 }

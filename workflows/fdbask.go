@@ -7,6 +7,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -19,48 +20,41 @@ func askFDBOwner(
 	ask.Member.WorkflowID = workflow.GetInfo(ctx).WorkflowExecution.ID
 	ask.Queue = contract.FDBTaskQueue(cluster)
 	ask.Until = workflow.Now(ctx).Add(wait).Unix()
-	limit, attempts := contract.FDBAskTimeout, int32(0)
+	limit, retry := contract.FDBAskTimeout, call.Retry()
 	if ask.Command != nil { // one that may run for longer is waited for as much longer
 		limit += fdbCommandRun(ask.Command.Operation) - contract.FDBCommandRun
 	}
 	if wait < contract.FDBAskWait { // somebody waits for the end, whatever comes of it: it is tried once
-		limit, attempts = 2*wait, 1
+		limit, retry.MaximumAttempts = 2*wait, 1
 	}
-	regular := workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+	answer, err = call.Execute(ctx, workflow.ActivityOptions{
 		ScheduleToCloseTimeout: limit,
 		StartToCloseTimeout:    limit,
 		HeartbeatTimeout:       toolsHeartbeat,
-		RetryPolicy: &temporal.RetryPolicy{
-			InitialInterval: retryInterval, BackoffCoefficient: 2, MaximumInterval: retryCap, MaximumAttempts: attempts,
-		},
-		Summary: summary,
-	})
-	err = workflow.ExecuteActivity(regular, contract.ActivityAskFDBCluster, ask).Get(ctx, &answer)
+		RetryPolicy:            retry,
+	}, contract.AskFDBCluster.WithSummary(summary), ask)
 	if err == nil || temporal.IsCanceledError(err) {
 		return answer, err == nil, err
 	}
 	workflow.GetLogger(ctx).Warn("the owner of the FoundationDB cluster has not answered", "error", err)
 	return contract.FDBAnswer{Outcome: &contract.FDBOutcome{Trouble: &contract.FDBTrouble{
-		Class: contract.FDBClassOther, Message: "the owner of the FoundationDB cluster has not answered: " + cause(err),
+		Class: contract.FDBClassOther, Message: "the owner of the FoundationDB cluster has not answered: " + call.Cause(err),
 	}}}, false, nil
 }
 
 // askFDBContainer asks the guard of a container, for as long as timeout. Who asks is this workflow, unless the ask names another.
 func askFDBContainer(
 	ctx workflow.Context, ask contract.FDBContainerAsk, timeout time.Duration, summary string,
-) (answer contract.FDBContainerAnswer, err error) {
+) (contract.FDBContainerAnswer, error) {
 	if ask.User.WorkflowID == "" {
 		ask.User.WorkflowID = workflow.GetInfo(ctx).WorkflowExecution.ID
 	}
-	regular := workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+	return call.Execute(ctx, workflow.ActivityOptions{
 		ScheduleToCloseTimeout: timeout,
 		StartToCloseTimeout:    timeout,
 		HeartbeatTimeout:       toolsHeartbeat,
-		RetryPolicy:            &temporal.RetryPolicy{InitialInterval: retryInterval, BackoffCoefficient: 2, MaximumInterval: retryCap},
-		Summary:                summary,
-	})
-	err = workflow.ExecuteActivity(regular, contract.ActivityAskFDBContainer, ask).Get(ctx, &answer)
-	return answer, err
+		RetryPolicy:            call.Retry(),
+	}, contract.AskFDBContainer.WithSummary(summary), ask)
 }
 
 // lastWords shows, for as long as Temporal keeps the workflow, how an object was let go: in a namespace that is being deleted

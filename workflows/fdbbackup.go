@@ -6,9 +6,20 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"holdfast.dev/holdfast/k8s/fdb"
+	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/entity"
 )
+
+var fdbBackupKind = Kind{
+	Kind: contract.KindFDBBackup,
+	Activities: contract.Names(
+		contract.ObserveFDBBackup, contract.ApplyFDBAgents, contract.PlanFDBBackup, contract.PublishFDBBackup,
+		contract.ReleaseFDBBackup, contract.InspectFDBBackup, contract.RunFDBCommand,
+	),
+	Read: contract.ObserveFDBBackup.Name, Decisions: entity.Decisions[contract.FDBBackupView]{Settled: fdb.Settled},
+	run: serving(FoundationDBBackup),
+}
 
 // FoundationDBBackup serves one FoundationDBBackup (seed 004, "Reconciling Backups"): each pass checks the backup's status,
 // configures the agents, toggles the backup and the pause, modifies it, and checks again. While the backup shall run the workflow
@@ -83,11 +94,11 @@ func (r *fdbBackupRun) Carry() any { return r.in }
 
 // Drain implements entity.Object.
 func (r *fdbBackupRun) Drain() int {
-	received := drain(r.changed)
+	received := entity.Drain(r.changed)
 	if received > 0 {
 		r.news, r.memory().Quiet = true, 0
 	}
-	grants := drain(r.granted)
+	grants := entity.Drain(r.granted)
 	if grants > 0 {
 		r.memory().Slot = contract.FDBSlotGranted
 	}
@@ -105,8 +116,8 @@ func (r *fdbBackupRun) settled() bool {
 // pass is the seed's five stages, once. The later ones run whatever the earlier ones found.
 func (r *fdbBackupRun) pass(ctx workflow.Context) error {
 	r.undue = false
-	err := r.short(ctx, contract.ActivityObserveFDBBackup, "Read the backup, its cluster and its Secret",
-		contract.FDBBackupStep{Ref: r.in.Ref})
+	err := r.see(call.LocalFirst(ctx, r.options.Limits, contract.ObserveFDBBackup,
+		contract.FDBBackupStep{Ref: r.in.Ref}))
 	if err != nil {
 		return err
 	}
@@ -123,8 +134,8 @@ func (r *fdbBackupRun) pass(ctx workflow.Context) error {
 	}
 	r.refused = ""
 	if fdb.AgentsDue(r.view) {
-		err := r.short(ctx, contract.ActivityApplyFDBAgents, "Make the agents' Deployment as the spec says",
-			contract.FDBBackupStep{Ref: r.in.Ref})
+		err := r.see(call.LocalFirst(ctx, r.options.Limits, contract.ApplyFDBAgents,
+			contract.FDBBackupStep{Ref: r.in.Ref}))
 		if err != nil {
 			return err
 		}
@@ -152,7 +163,7 @@ func (r *fdbBackupRun) publish(ctx workflow.Context) error {
 		Ref: r.in.Ref, Generation: r.view.Generation,
 		Conditions: fdb.Judge(situation, r.failed), Backups: fdb.Merge(situation), Expiry: r.memory().Result,
 	}
-	if err := r.short(ctx, contract.ActivityPublishFDBBackup, "Write the status", findings); err != nil {
+	if err := r.see(call.LocalFirst(ctx, r.options.Limits, contract.PublishFDBBackup, findings)); err != nil {
 		return err
 	}
 	r.memory().Result = nil
@@ -164,7 +175,7 @@ func (r *fdbBackupRun) publish(ctx workflow.Context) error {
 	}
 	r.found = found
 	workflow.SetCurrentDetails(ctx, fdb.Details(r.situation(), findings))
-	return showPhases(ctx, fdb.Phase(situation), &r.in.ShownPhase, "", new(string))
+	return entity.Show(ctx, &r.in.ObjectInput, fdb.Phase(situation), "")
 }
 
 const (

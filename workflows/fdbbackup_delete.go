@@ -7,6 +7,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"holdfast.dev/holdfast/k8s/fdb"
+	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -53,7 +54,7 @@ func (r *fdbBackupRun) release(ctx workflow.Context) error {
 		return r.letGo(ctx, release, abandoned)
 	}
 	release.Ref = r.in.Ref
-	if err := r.short(ctx, contract.ActivityReleaseFDBBackup, "Let the object go", release); err != nil || !r.expiry {
+	if err := r.see(call.LocalFirst(ctx, r.options.Limits, contract.ReleaseFDBBackup, release)); err != nil || !r.expiry {
 		return err
 	}
 	r.undue = r.view.DeleteWanted // a pause, and then the data
@@ -75,7 +76,7 @@ func (r *fdbBackupRun) letGo(ctx workflow.Context, release contract.FDBRelease, 
 		release.Left = nil // nobody asked for their deletion
 	}
 	err := lastWords(ctx, note, func() error {
-		return r.short(ctx, contract.ActivityReleaseFDBBackup, "Let the object go", release)
+		return r.see(call.LocalFirst(ctx, r.options.Limits, contract.ReleaseFDBBackup, release))
 	})
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	"holdfast.dev/holdfast/k8s/fdb"
 	"holdfast.dev/holdfast/workflows"
+	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -147,7 +148,7 @@ func TestDataAreDeletedWithTheirObject(t *testing.T) {
 // A policy's turns end with the wish to delete: no expiration begins while a deletion stops the backup.
 func TestADeletionTakesTheEntryOutUntilTheBackupHasEnded(t *testing.T) {
 	world := retained()
-	world.options = workflows.Options{ResourceTimeout: 30 * time.Minute}
+	world.options = workflows.Options{Limits: call.Limits{ResourceTimeout: 30 * time.Minute}}
 	run := world.run()
 	run.after(10*time.Minute, func() {
 		world.silent = true

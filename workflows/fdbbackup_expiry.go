@@ -9,6 +9,7 @@ import (
 
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	"holdfast.dev/holdfast/k8s/fdb"
+	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -60,9 +61,9 @@ func (r *fdbBackupRun) publishTurn(ctx workflow.Context) error {
 
 // publishData writes what is known of the data, and how a turn ended.
 func (r *fdbBackupRun) publishData(ctx workflow.Context, summary string) error {
-	err := r.short(ctx, contract.ActivityPublishFDBBackup, summary, contract.FDBFindings{
+	err := r.see(call.LocalFirst(ctx, r.options.Limits, contract.PublishFDBBackup.WithSummary(summary), contract.FDBFindings{
 		Ref: r.in.Ref, Generation: r.view.Generation, Backups: fdb.Merge(r.situation()), Expiry: r.memory().Result, ExpiryAlone: true,
-	})
+	}))
 	if err == nil {
 		r.memory().Result = nil
 	}
@@ -88,7 +89,7 @@ func (r *fdbBackupRun) tellQueue(ctx workflow.Context) error {
 	if wish == contract.FDBJobNone {
 		summary = "Tell the queue of expirations that nothing is wanted"
 	}
-	_, err := localFirst[struct{}](ctx, r.options, contract.ActivityTellFDBExpiryQueue, summary,
+	_, err := call.LocalFirst(ctx, r.options.Limits, contract.TellFDBExpiryQueue.WithSummary(summary),
 		contract.FDBQueueRequest{Cluster: r.in.Cluster, Ref: r.in.Ref, Job: wish})
 	if err != nil {
 		return err

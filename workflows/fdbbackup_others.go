@@ -6,6 +6,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"holdfast.dev/holdfast/k8s/fdb"
+	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -45,7 +46,7 @@ func (r *fdbBackupRun) leave(ctx workflow.Context) error {
 // tellThrottle tells the throttle what this backup wants, and remembers it.
 func (r *fdbBackupRun) tellThrottle(ctx workflow.Context, wish contract.FDBWish) error {
 	summary := "Tell the throttle of first snapshots: " + string(wish)
-	_, err := localFirst[struct{}](ctx, r.options, contract.ActivityTellFDBThrottle, summary,
+	_, err := call.LocalFirst(ctx, r.options.Limits, contract.TellFDBThrottle.WithSummary(summary),
 		contract.FDBSlotRequest{
 			Cluster: r.in.Cluster, WorkflowID: workflow.GetInfo(ctx).WorkflowExecution.ID, Namespace: r.in.Ref.Namespace, Wish: wish,
 		})

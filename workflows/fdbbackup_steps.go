@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"holdfast.dev/holdfast/k8s/fdb"
+	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -23,10 +24,7 @@ const defaultSnapshotTimeout = 30 * time.Minute
 // limits are recorded in the history whenever they change: a worker with other flags must replay what was decided.
 func (r *fdbBackupRun) limits(ctx workflow.Context) fdbLimits {
 	present := func(workflow.Context) any {
-		limits := fdbLimits{ResourceTimeout: r.options.ResourceTimeout, SnapshotTimeout: r.options.FDBSnapshotTimeout}
-		if limits.ResourceTimeout <= 0 {
-			limits.ResourceTimeout = defaultResourceTimeout
-		}
+		limits := fdbLimits{ResourceTimeout: r.options.Timeout(), SnapshotTimeout: r.options.FDBSnapshotTimeout}
 		if limits.SnapshotTimeout <= 0 {
 			limits.SnapshotTimeout = defaultSnapshotTimeout
 		}
@@ -36,14 +34,13 @@ func (r *fdbBackupRun) limits(ctx workflow.Context) fdbLimits {
 	var limits fdbLimits
 	if err := workflow.MutableSideEffect(ctx, "fdb-limits", present, same).Get(&limits); err != nil {
 		workflow.GetLogger(ctx).Error("limits in the history not readable, the defaults hold", "error", err)
-		return fdbLimits{ResourceTimeout: defaultResourceTimeout, SnapshotTimeout: defaultSnapshotTimeout}
+		return fdbLimits{ResourceTimeout: call.DefaultResourceTimeout, SnapshotTimeout: defaultSnapshotTimeout}
 	}
 	return limits
 }
 
-// short runs a short activity that returns the view after its effect.
-func (r *fdbBackupRun) short(ctx workflow.Context, activity, summary string, in any) error {
-	view, err := localFirst[contract.FDBBackupView](ctx, r.options, activity, summary, in)
+// see keeps the view that an activity has returned.
+func (r *fdbBackupRun) see(view contract.FDBBackupView, err error) error {
 	if err != nil {
 		return err
 	}
@@ -70,17 +67,13 @@ func (r *fdbBackupRun) inspect(ctx workflow.Context) error {
 	if r.ending() {
 		r.deep, limit, attempts = false, 2*endingLimit, 1
 	}
-	regular := workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+	seen, err := call.Execute(ctx, workflow.ActivityOptions{
 		TaskQueue:              contract.FDBTaskQueue(r.in.Cluster),
 		ScheduleToStartTimeout: toolsPickUp,
 		StartToCloseTimeout:    limit,
 		HeartbeatTimeout:       toolsHeartbeat,
-		RetryPolicy:            &temporal.RetryPolicy{InitialInterval: retryInterval, MaximumAttempts: attempts},
-		Summary:                "Ask FoundationDB for the backup's state",
-	})
-	var seen contract.FDBInspection
-	err := workflow.ExecuteActivity(regular, contract.ActivityInspectFDBBackup, contract.FDBInspect{Ref: r.in.Ref, Deep: r.deep}).
-		Get(ctx, &seen)
+		RetryPolicy:            &temporal.RetryPolicy{InitialInterval: call.RetryInterval, MaximumAttempts: attempts},
+	}, contract.InspectFDBBackup, contract.FDBInspect{Ref: r.in.Ref, Deep: r.deep})
 	if temporal.IsCanceledError(err) {
 		return err
 	}
@@ -109,7 +102,7 @@ func toolTrouble(cluster string, err error) *contract.FDBTrouble {
 		return &contract.FDBTrouble{Class: contract.FDBClassNoWorker, Message: notTaken(
 			"the look at the database", contract.FDBTaskQueue(cluster), toolsPickUp)}
 	}
-	return &contract.FDBTrouble{Class: contract.FDBClassOther, Message: cause(err)}
+	return &contract.FDBTrouble{Class: contract.FDBClassOther, Message: call.Cause(err)}
 }
 
 // operate runs what is due, one command after the other, and tells the owner and the throttle what they must know.
@@ -172,8 +165,8 @@ func (r *fdbBackupRun) tell(ctx workflow.Context) error {
 }
 
 func (r *fdbBackupRun) plan(ctx workflow.Context) error {
-	return r.short(ctx, contract.ActivityPlanFDBBackup, "Write down where the backup goes",
-		contract.FDBPlan{Ref: r.in.Ref, Generation: r.view.Generation, At: workflow.Now(ctx).Unix()})
+	return r.see(call.LocalFirst(ctx, r.options.Limits, contract.PlanFDBBackup,
+		contract.FDBPlan{Ref: r.in.Ref, Generation: r.view.Generation, At: workflow.Now(ctx).Unix()}))
 }
 
 // command has a command run, and reports whether the pass goes on.

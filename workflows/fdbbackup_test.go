@@ -215,9 +215,9 @@ func TestWhatCannotBeStoppedIsLetGoInTheEnd(t *testing.T) {
 func TestAWorkerThatIsNotThere(t *testing.T) {
 	world := restorable()
 	run := world.run()
-	run.OnActivity(contract.ActivityInspectFDBBackup, mock.Anything, mock.Anything).
+	run.OnActivity(contract.InspectFDBBackup.Name, mock.Anything, mock.Anything).
 		Return(contract.FDBInspection{}, temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START, nil)).Times(6)
-	run.OnActivity(contract.ActivityInspectFDBBackup, mock.Anything, mock.Anything).Return(world.inspect)
+	run.OnActivity(contract.InspectFDBBackup.Name, mock.Anything, mock.Anything).Return(world.inspect)
 	run.after(30*time.Second, func() {
 		assert.Equal(t, []string{fdbv1alpha1.ReasonNoWorker}, world.reasons())
 		assert.Contains(t, world.object.Status.Conditions[0].Message, "no worker took the look at the database from task queue "+
@@ -231,9 +231,9 @@ func TestAWorkerThatIsNotThere(t *testing.T) {
 func TestAnOwnerThatDoesNotAnswerIsAskedAgain(t *testing.T) {
 	world := restorable()
 	run := world.run()
-	run.OnActivity(contract.ActivityAskFDBCluster, mock.Anything, mock.Anything).
+	run.OnActivity(contract.AskFDBCluster.Name, mock.Anything, mock.Anything).
 		Return(contract.FDBAnswer{}, temporal.NewNonRetryableApplicationError("no", "Test", nil)).Once()
-	run.OnActivity(contract.ActivityAskFDBCluster, mock.Anything, mock.Anything).Return(world.ask)
+	run.OnActivity(contract.AskFDBCluster.Name, mock.Anything, mock.Anything).Return(world.ask)
 	next := run.serve(t, contract.FDBBackupInput{}, time.Hour)
 	assert.True(t, world.happened("join lab:1"))
 	assert.Equal(t, "lab:1", next.Memory.Owner)

@@ -141,31 +141,31 @@ func (w *backupWorld) run() *backupRun {
 	r.SetStartTime(r.start)
 	workflows.Register(r, w.options)
 	add := func(name string, do any) { r.RegisterActivityWithOptions(do, activity.RegisterOptions{Name: name}) }
-	add(contract.ActivityObserveFDBBackup, func(context.Context, contract.FDBBackupStep) (contract.FDBBackupView, error) {
+	add(contract.ObserveFDBBackup.Name, func(context.Context, contract.FDBBackupStep) (contract.FDBBackupView, error) {
 		defer w.begin("observe")()
 		if !fdb.DeleteAsked(w.object) {
 			w.takeFinalizer(fdbv1alpha1.FinalizerDelete)
 		}
 		return w.view(), nil
 	})
-	add(contract.ActivityApplyFDBAgents, func(context.Context, contract.FDBBackupStep) (contract.FDBBackupView, error) {
+	add(contract.ApplyFDBAgents.Name, func(context.Context, contract.FDBBackupStep) (contract.FDBBackupView, error) {
 		defer w.begin("agents")()
 		w.did("agents")
 		w.agents = contract.FDBAgentsView{Exists: true, Ours: true, Current: true, RolledOut: true, Wanted: 3, Ready: 3}
 		return w.view(), nil
 	})
-	add(contract.ActivityPlanFDBBackup, func(_ context.Context, plan contract.FDBPlan) (contract.FDBBackupView, error) {
+	add(contract.PlanFDBBackup.Name, func(_ context.Context, plan contract.FDBPlan) (contract.FDBBackupView, error) {
 		defer w.begin("plan")()
 		w.did("plan")
 		err := fdb.ApplyPlan(w.object, w.view().Desired, time.Unix(plan.At, 0))
 		return w.view(), err
 	})
-	add(contract.ActivityPublishFDBBackup, func(_ context.Context, findings contract.FDBFindings) (contract.FDBBackupView, error) {
+	add(contract.PublishFDBBackup.Name, func(_ context.Context, findings contract.FDBFindings) (contract.FDBBackupView, error) {
 		defer w.begin("publish")()
 		fdb.ApplyFindings(w.object, findings, w.now())
 		return w.view(), nil
 	})
-	add(contract.ActivityReleaseFDBBackup, func(_ context.Context, release contract.FDBRelease) (contract.FDBBackupView, error) {
+	add(contract.ReleaseFDBBackup.Name, func(_ context.Context, release contract.FDBRelease) (contract.FDBBackupView, error) {
 		defer w.begin("release")()
 		w.did("release")
 		w.released = append(w.released, release)
@@ -178,12 +178,12 @@ func (w *backupWorld) run() *backupRun {
 		}
 		return w.view(), nil
 	})
-	add(contract.ActivityTellFDBExpiryQueue, func(_ context.Context, request contract.FDBQueueRequest) error {
+	add(contract.TellFDBExpiryQueue.Name, func(_ context.Context, request contract.FDBQueueRequest) error {
 		defer w.begin("queue")()
 		w.queued = append(w.queued, request.Job)
 		return nil
 	})
-	add(contract.ActivityAskFDBContainer, func(_ context.Context, ask contract.FDBContainerAsk) (contract.FDBContainerAnswer, error) {
+	add(contract.AskFDBContainer.Name, func(_ context.Context, ask contract.FDBContainerAsk) (contract.FDBContainerAnswer, error) {
 		defer w.begin("guard")()
 		if w.deaf {
 			return contract.FDBContainerAnswer{}, errors.New("it does not answer")
@@ -195,9 +195,9 @@ func (w *backupWorld) run() *backupRun {
 		w.guarded = append(w.guarded, told)
 		return contract.FDBContainerAnswer{}, nil
 	})
-	add(contract.ActivityInspectFDBBackup, w.inspect)
-	add(contract.ActivityAskFDBCluster, w.ask)
-	add(contract.ActivityTellFDBThrottle, func(_ context.Context, request contract.FDBSlotRequest) error {
+	add(contract.InspectFDBBackup.Name, w.inspect)
+	add(contract.AskFDBCluster.Name, w.ask)
+	add(contract.TellFDBThrottle.Name, func(_ context.Context, request contract.FDBSlotRequest) error {
 		defer w.begin("tell")()
 		w.did("tell %s", request.Wish)
 		if request.Wish == contract.FDBWishSlot && w.grants {
@@ -271,7 +271,7 @@ func (r *backupRun) serve(t *testing.T, in contract.FDBBackupInput, limit time.D
 		r.SetContinueAsNewSuggested(true)
 		r.signal()
 	})
-	r.ExecuteWorkflow(contract.WorkflowFDBBackup, in)
+	r.ExecuteWorkflow(contract.KindFDBBackup.Workflow, in)
 	require.True(t, r.IsWorkflowCompleted())
 	if cut >= 0 {
 		r.log = r.log[:cut]

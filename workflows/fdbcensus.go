@@ -4,9 +4,9 @@ import (
 	"slices"
 	"time"
 
-	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -68,16 +68,12 @@ func (c *fdbCensus) advance(ctx workflow.Context, interval time.Duration, ids []
 }
 
 func (c *fdbCensus) ask(ctx workflow.Context, ids []string) {
-	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+	c.asked, c.heard = ids, map[string]bool{}
+	c.answer = call.Start(ctx, workflow.ActivityOptions{
 		StartToCloseTimeout:    fdbCensusAttempt,
 		ScheduleToCloseTimeout: fdbCensusTimeout,
-		RetryPolicy: &temporal.RetryPolicy{
-			InitialInterval: retryInterval, BackoffCoefficient: 2, MaximumInterval: retryCap,
-		},
-		Summary: "Find out whose workflow does not run",
-	})
-	c.asked, c.heard = ids, map[string]bool{}
-	c.answer = workflow.ExecuteActivity(ctx, contract.ActivityDescribeWorkflows, contract.FDBHolders{WorkflowIDs: ids})
+		RetryPolicy:            call.Retry(),
+	}, contract.DescribeWorkflows, contract.FDBHolders{WorkflowIDs: ids})
 }
 
 func (c *fdbCensus) count(ctx workflow.Context) fdbCounted {

@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -22,6 +23,11 @@ const (
 	// fdbCommandHeartbeat is how soon it is known that the worker that runs a command was lost.
 	fdbCommandHeartbeat = 20 * time.Second
 )
+
+var fdbClusterKind = Kind{
+	Kind: contract.KindFDBCluster, Activities: contract.Names(contract.AskFDBCluster, contract.DescribeWorkflows),
+	run: func(Options) any { return FDBCluster },
+}
 
 // FDBCluster owns one FoundationDB cluster: what changes its backups is run here one at a time, whichever Kubernetes cluster
 // asks for it, in the order of asking. It knows what every backup wants of the agents, which are paused for all or none. It
@@ -81,7 +87,7 @@ func (r *fdbClusterRun) serve(ctx workflow.Context) error {
 			case r.deserted(ctx):
 				return nil
 			case workflow.GetInfo(ctx).GetContinueAsNewSuggested():
-				return workflow.NewContinueAsNewError(ctx, contract.WorkflowFDBCluster, r.in)
+				return workflow.NewContinueAsNewError(ctx, contract.KindFDBCluster.Workflow, r.in)
 			}
 		}
 		if err := workflow.Await(ctx, func() bool { return r.due(ctx) }); err != nil {
@@ -231,21 +237,19 @@ func fdbCommandRun(operation contract.FDBOperation) time.Duration {
 
 // runFDBCommand runs a command on the asker's queue, once: after an end that tells nothing the state has to be read again.
 func runFDBCommand(ctx workflow.Context, ask contract.FDBAsk) contract.FDBOutcome {
-	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+	run := contract.RunFDBCommand
+	switch ask.Command.Operation {
+	case contract.FDBRestoreStart, contract.FDBRestoreAbort:
+		run = contract.RunFDBRestoreCommand
+	}
+	outcome, err := call.Execute(ctx, workflow.ActivityOptions{
 		TaskQueue:              ask.Queue,
 		ScheduleToStartTimeout: contract.FDBCommandStart,
 		StartToCloseTimeout:    fdbCommandRun(ask.Command.Operation),
 		HeartbeatTimeout:       fdbCommandHeartbeat,
 		RetryPolicy:            &temporal.RetryPolicy{MaximumAttempts: 1},
-		Summary:                fdbCommandSummary(*ask.Command, ask.Member.Name),
-	})
-	activity := contract.ActivityRunFDBCommand
-	switch ask.Command.Operation {
-	case contract.FDBRestoreStart, contract.FDBRestoreAbort:
-		activity = contract.ActivityRunFDBRestoreCommand
-	}
-	var outcome contract.FDBOutcome
-	if err := workflow.ExecuteActivity(ctx, activity, *ask.Command).Get(ctx, &outcome); err != nil {
+	}, run.WithSummary(fdbCommandSummary(*ask.Command, ask.Member.Name)), *ask.Command)
+	if err != nil {
 		return contract.FDBOutcome{Trouble: fdbTroubleOf(err, ask)}
 	}
 	return outcome

@@ -61,8 +61,8 @@ func TestOnlyTheStartOfARestoreMayTakeLong(t *testing.T) {
 		limits[command.Operation] = activity.GetInfo(ctx).StartToCloseTimeout
 		return contract.FDBOutcome{Done: true}, nil
 	}
-	o.OnActivity(contract.ActivityRunFDBCommand, mock.Anything, mock.Anything).Return(note)
-	o.OnActivity(contract.ActivityRunFDBRestoreCommand, mock.Anything, mock.Anything).Return(note)
+	o.OnActivity(contract.RunFDBCommand.Name, mock.Anything, mock.Anything).Return(note)
+	o.OnActivity(contract.RunFDBRestoreCommand.Name, mock.Anything, mock.Anything).Return(note)
 	for second, operation := range []contract.FDBOperation{contract.FDBRestoreStart, contract.FDBRestoreAbort, contract.FDBStart} {
 		o.asks(second, "a", with(leaving(), operation))
 	}
@@ -75,7 +75,7 @@ func TestOnlyTheStartOfARestoreMayTakeLong(t *testing.T) {
 // A start of a restore holds the others up for longer than they wait: they are told so, and none is begun when nobody awaits it.
 func TestWhatWaitsForTheStartOfARestoreMayBeTooLate(t *testing.T) {
 	o := newOwned()
-	o.OnActivity(contract.ActivityRunFDBRestoreCommand, mock.Anything, mock.Anything).Return(o.command).After(7 * time.Minute)
+	o.OnActivity(contract.RunFDBRestoreCommand.Name, mock.Anything, mock.Anything).Return(o.command).After(7 * time.Minute)
 	restore := o.asks(0, "r", with(leaving(), contract.FDBRestoreStart))
 	first := o.asks(1, "a", with(running(), contract.FDBStart))
 	later := o.asks(180, "a", with(running(), contract.FDBStart))
@@ -112,7 +112,7 @@ func TestAnEndThatTellsNothingIsNotRepeated(t *testing.T) {
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
 			o := newOwned()
-			o.OnActivity(contract.ActivityRunFDBCommand, mock.Anything, mock.Anything).
+			o.OnActivity(contract.RunFDBCommand.Name, mock.Anything, mock.Anything).
 				Return(contract.FDBOutcome{}, test.err).Once()
 			o.lasting(0)
 			answer := o.asks(0, "a", with(running(), contract.FDBStart))
@@ -258,7 +258,7 @@ func TestAnOwnerContinuesAsNewWhenNobodyWaits(t *testing.T) {
 	o.at(2, func() { o.SetContinueAsNewSuggested(true) })
 	first := o.asks(0, "a", with(pausing(), contract.FDBStart))
 	second := o.asks(1, "b", with(running(), contract.FDBStart))
-	o.ExecuteWorkflow(contract.WorkflowFDBCluster, contract.FDBClusterInput{
+	o.ExecuteWorkflow(contract.KindFDBCluster.Workflow, contract.FDBClusterInput{
 		Cluster: lab, Since: 7, Members: []contract.FDBMember{{WorkflowID: "b", Name: "team/b", Paused: true}},
 	})
 	var again *workflow.ContinueAsNewError
@@ -281,7 +281,7 @@ func TestAnOwnerThatIsCancelledEndsWhatItHasBegun(t *testing.T) {
 	first := o.asks(0, "a", with(running(), contract.FDBStart))
 	second := o.asks(1, "b", with(running(), contract.FDBStart))
 	o.at(2, o.CancelWorkflow)
-	o.ExecuteWorkflow(contract.WorkflowFDBCluster, contract.FDBClusterInput{Cluster: lab})
+	o.ExecuteWorkflow(contract.KindFDBCluster.Workflow, contract.FDBClusterInput{Cluster: lab})
 	require.True(t, temporal.IsCanceledError(o.GetWorkflowError()), "%v", o.GetWorkflowError())
 	assert.True(t, first.Outcome.Done)
 	assert.True(t, second.Outcome.Done)

@@ -52,9 +52,9 @@ func newOwned() *owned {
 	o.SetTestTimeout(30 * time.Second)
 	o.SetStartTime(o.start)
 	workflows.Register(o, workflows.Options{})
-	o.RegisterActivityWithOptions(o.command, activity.RegisterOptions{Name: contract.ActivityRunFDBCommand})
-	o.RegisterActivityWithOptions(o.command, activity.RegisterOptions{Name: contract.ActivityRunFDBRestoreCommand})
-	o.RegisterActivityWithOptions(o.describe, activity.RegisterOptions{Name: contract.ActivityDescribeWorkflows})
+	o.RegisterActivityWithOptions(o.command, activity.RegisterOptions{Name: contract.RunFDBCommand.Name})
+	o.RegisterActivityWithOptions(o.command, activity.RegisterOptions{Name: contract.RunFDBRestoreCommand.Name})
+	o.RegisterActivityWithOptions(o.describe, activity.RegisterOptions{Name: contract.DescribeWorkflows.Name})
 	o.OnSignalExternalWorkflow(mock.Anything, mock.Anything, "", contract.SignalChanged, contract.Changed{Reason: "agents"}).
 		Return(func(_, id, _, _ string, _ any) error {
 			o.mu.Lock()
@@ -79,7 +79,7 @@ func (o *owned) command(_ context.Context, command contract.FDBCommand) (contrac
 
 // lasting has every command take that long.
 func (o *owned) lasting(duration time.Duration) {
-	o.OnActivity(contract.ActivityRunFDBCommand, mock.Anything, mock.Anything).Return(o.command).After(duration)
+	o.OnActivity(contract.RunFDBCommand.Name, mock.Anything, mock.Anything).Return(o.command).After(duration)
 }
 
 func (o *owned) describe(_ context.Context, holders contract.FDBHolders) (contract.FDBHolders, error) {
@@ -147,7 +147,7 @@ func with(ask contract.FDBAsk, operation contract.FDBOperation) contract.FDBAsk 
 // run runs the owner until it ends by itself, which it does ten minutes after the last one has left.
 func (o *owned) run(t *testing.T) {
 	t.Helper()
-	o.ExecuteWorkflow(contract.WorkflowFDBCluster, contract.FDBClusterInput{Cluster: lab})
+	o.ExecuteWorkflow(contract.KindFDBCluster.Workflow, contract.FDBClusterInput{Cluster: lab})
 	require.True(t, o.IsWorkflowCompleted())
 	require.NoError(t, o.GetWorkflowError())
 }

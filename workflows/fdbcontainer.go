@@ -10,6 +10,11 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
+var fdbContainerKind = Kind{
+	Kind: contract.KindFDBContainer, Activities: contract.Names(contract.AskFDBContainer),
+	run: func(Options) any { return FDBContainer },
+}
+
 // FDBContainer guards one container of FoundationDB backups, whichever Kubernetes clusters have to do with it: who expires it or
 // deletes it does so alone, not while a restore reads it, and nobody deletes what others use. It ends when nobody uses or holds
 // the container and nobody has asked for a while; the next one to ask starts it again.
@@ -62,7 +67,7 @@ func (r *fdbContainerRun) serve(ctx workflow.Context) error {
 			case r.deserted(ctx):
 				return nil
 			case workflow.GetInfo(ctx).GetContinueAsNewSuggested():
-				return workflow.NewContinueAsNewError(ctx, contract.WorkflowFDBContainer, r.guard.FDBContainerInput)
+				return workflow.NewContinueAsNewError(ctx, contract.KindFDBContainer.Workflow, r.guard.FDBContainerInput)
 			}
 		}
 		if err := workflow.Await(ctx, func() bool { return r.due(ctx) }); err != nil {

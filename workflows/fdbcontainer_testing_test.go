@@ -100,7 +100,7 @@ func (w *guardWorld) run(in contract.FDBContainerInput, from time.Duration) (*co
 	env.SetTestTimeout(30 * time.Second)
 	env.SetStartTime(w.start.Add(from))
 	workflows.Register(env, workflows.Options{})
-	env.RegisterActivityWithOptions(w.describe, activity.RegisterOptions{Name: contract.ActivityDescribeWorkflows})
+	env.RegisterActivityWithOptions(w.describe, activity.RegisterOptions{Name: contract.DescribeWorkflows.Name})
 	for at := w.done; at < len(w.steps); at++ {
 		env.RegisterDelayedCallback(func() { w.step(env, at) }, max(w.steps[at].at-from, time.Millisecond))
 	}
@@ -113,7 +113,7 @@ func (w *guardWorld) run(in contract.FDBContainerInput, from time.Duration) (*co
 		w.roll = false
 		env.SetContinueAsNewSuggested(true)
 	}
-	env.ExecuteWorkflow(contract.WorkflowFDBContainer, in)
+	env.ExecuteWorkflow(contract.KindFDBContainer.Workflow, in)
 	at, err := env.Now().Sub(w.start), env.GetWorkflowError()
 	var again *workflow.ContinueAsNewError
 	if errors.As(err, &again) {

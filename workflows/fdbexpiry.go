@@ -9,9 +9,18 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"holdfast.dev/holdfast/k8s/fdb"
+	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/entity"
 )
+
+var fdbExpiryKind = Kind{
+	Kind: contract.KindFDBExpiry,
+	Activities: contract.Names(
+		contract.PlanFDBExpiry, contract.ApplyFDBPod, contract.ObserveFDBPod, contract.DeleteFDBPod, contract.TellFDBTurn,
+	),
+	run: serving(FDBExpiry),
+}
 
 // FDBExpiry is one turn of a FoundationDBBackup in the queue of expirations: with the container for itself it has a pod expire or
 // delete data, and tells the backup and the queue how that ended. Whatever happens its pods are gone and its containers given
@@ -68,7 +77,7 @@ func (r *fdbExpiryRun) serve(ctx workflow.Context) error {
 		case temporal.IsCanceledError(broken):
 			result = fdb.TurnEnded(r.in.Job, contract.FDBTurnFailed, "the workflow of the turn was cancelled")
 		case broken != nil:
-			result = fdb.TurnEnded(r.in.Job, contract.FDBTurnFailed, cause(broken))
+			result = fdb.TurnEnded(r.in.Job, contract.FDBTurnFailed, call.Cause(broken))
 			broken = nil
 		}
 		result.Job, result.Turn = r.in.Job, r.in.Turn
@@ -104,7 +113,7 @@ const prepareRounds = 5
 // not go, or there are always others, nothing is done in this turn.
 func (r *fdbExpiryRun) prepare(ctx workflow.Context) error {
 	for range prepareRounds {
-		plan, err := localFirst[contract.FDBExpiryPlan](ctx, r.options, contract.ActivityPlanFDBExpiry, "Find out what is to be done",
+		plan, err := call.LocalFirst(ctx, r.options.Limits, contract.PlanFDBExpiry,
 			contract.FDBExpiryStep{Ref: r.in.Ref, Job: r.in.Job, Turn: r.in.Turn})
 		if err != nil {
 			return err
@@ -224,7 +233,7 @@ func (r *fdbExpiryRun) end(ctx workflow.Context, result contract.FDBExpiryResult
 	}
 	workflow.SetCurrentDetails(ctx, fmt.Sprintf("**%s** (%s): %s", result.Outcome, result.Reason, oneLine(result.Message)))
 	// Nothing yields from here to the return. What has happened to a pod that is gone concerns nobody.
-	drain(r.changed)
+	entity.Drain(r.changed)
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"holdfast.dev/holdfast/k8s/fdb"
+	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -188,7 +189,7 @@ func (r *fdbExpiryRun) hold(
 	case temporal.IsCanceledError(err):
 		return answer, err
 	case err != nil:
-		return contract.FDBContainerAnswer{Busy: "the workflow that guards the container has not answered: " + cause(err)}, nil
+		return contract.FDBContainerAnswer{Busy: "the workflow that guards the container has not answered: " + call.Cause(err)}, nil
 	case !answer.Held && !known:
 		r.held = slices.DeleteFunc(r.held, func(held contract.FDBPlace) bool { return held == place })
 	}
@@ -244,6 +245,6 @@ func (r *fdbExpiryRun) tell(ctx workflow.Context, tidings contract.FDBTurnTiding
 	case tidings.Report != nil:
 		summary = "Tell the queue that only a terminating pod is left"
 	}
-	_, err := durable[struct{}](ctx, r.options, contract.ActivityTellFDBTurn, summary, tidings)
+	_, err := call.Durable(ctx, r.options.Limits, contract.TellFDBTurn.WithSummary(summary), tidings)
 	return err
 }

@@ -7,7 +7,9 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"holdfast.dev/holdfast/k8s/fdb"
+	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/entity"
 )
 
 const (
@@ -51,7 +53,7 @@ func (r *fdbExpiryRun) work(ctx workflow.Context, step contract.FDBPodStep) (*co
 		what = "deletes the data"
 	}
 	r.step = &contract.FDBPodStep{Ref: step.Ref, Turn: step.Turn, Number: step.Number}
-	pod, err := localFirst[contract.FDBPodView](ctx, r.options, contract.ActivityApplyFDBPod, "Make the pod that "+what, step)
+	pod, err := call.LocalFirst(ctx, r.options.Limits, contract.ApplyFDBPod.WithSummary("Make the pod that "+what), step)
 	if err != nil {
 		return nil, "", err
 	}
@@ -95,7 +97,7 @@ func (r *fdbExpiryRun) look(
 		if wait <= 0 {
 			return nil
 		}
-		if drain(r.changed) == 0 {
+		if entity.Drain(r.changed) == 0 {
 			if r.mayContinue && workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
 				return r.goOn(ctx)
 			}
@@ -117,7 +119,7 @@ func (r *fdbExpiryRun) goOn(ctx workflow.Context) error {
 	next.Left = &contract.FDBExpiryLeft{
 		Held: r.held, Unused: r.unused, Result: r.result, Pod: r.step, Closing: r.closing, Told: r.told,
 	}
-	return workflow.NewContinueAsNewError(ctx, contract.WorkflowFDBExpiry, next)
+	return workflow.NewContinueAsNewError(ctx, contract.KindFDBExpiry.Workflow, next)
 }
 
 // wait blocks until a signal comes or the time is over.
@@ -129,13 +131,13 @@ func (r *fdbExpiryRun) wait(ctx workflow.Context, longest time.Duration) error {
 	selector.AddReceive(ctx.Done(), func(workflow.ReceiveChannel, bool) {})
 	selector.AddFuture(workflow.NewTimer(timing, longest), func(workflow.Future) {})
 	selector.Select(ctx)
-	drain(r.changed)
+	entity.Drain(r.changed)
 	return ctx.Err()
 }
 
 // observe reads the pod live.
 func (r *fdbExpiryRun) observe(ctx workflow.Context, step contract.FDBPodStep) error {
-	pod, err := localFirst[contract.FDBPodView](ctx, r.options, contract.ActivityObserveFDBPod, "Look at the pod", step)
+	pod, err := call.LocalFirst(ctx, r.options.Limits, contract.ObserveFDBPod, step)
 	if err == nil {
 		r.see(pod)
 	}
@@ -144,7 +146,7 @@ func (r *fdbExpiryRun) observe(ctx workflow.Context, step contract.FDBPodStep) e
 
 // remove has the pod deleted. It may take its time to go. Its result goes with it: that must be known for good before.
 func (r *fdbExpiryRun) remove(ctx workflow.Context, step contract.FDBPodStep) error {
-	pod, err := recorded[contract.FDBPodView](ctx, r.options, contract.ActivityDeleteFDBPod, "Delete the pod", step)
+	pod, err := call.Recorded(ctx, r.options.Limits, contract.DeleteFDBPod, step)
 	if err == nil {
 		r.see(pod)
 	}

@@ -243,7 +243,7 @@ func TestAPodOfBeforeIsWaitedFor(t *testing.T) {
 		r := w.run()
 		w.lingers = 0
 		again := w.plans[0]
-		r.OnActivity(contract.ActivityPlanFDBExpiry, mock.Anything, mock.Anything).Return(
+		r.OnActivity(contract.PlanFDBExpiry.Name, mock.Anything, mock.Anything).Return(
 			func(context.Context, contract.FDBExpiryStep) (contract.FDBExpiryPlan, error) {
 				leftover(w, "lab-7-1", 0)
 				return again, nil
@@ -278,7 +278,7 @@ func TestAPodOfBeforeIsWaitedFor(t *testing.T) {
 func TestNobodyIsToldOfTheTurnOfAnObjectThatIsGone(t *testing.T) {
 	w := newTurnWorld(contract.FDBExpiryPlan{Outcome: contract.FDBTurnGone, Message: "it is gone"})
 	r := w.run()
-	r.ExecuteWorkflow(contract.WorkflowFDBExpiry, expiring())
+	r.ExecuteWorkflow(contract.KindFDBExpiry.Workflow, expiring())
 	require.NoError(t, r.GetWorkflowError())
 	assert.Equal(t, []string{"ended Gone"}, w.log, "but the queue, which drops it")
 }
@@ -317,7 +317,7 @@ func TestACancelledTurnLeavesNothingBehind(t *testing.T) {
 			r := w.run()
 			r.RegisterDelayedCallback(r.CancelWorkflow, test.after)
 			r.RegisterDelayedCallback(func() { delete(w.mute, newest.Container) }, test.after+time.Second)
-			r.ExecuteWorkflow(contract.WorkflowFDBExpiry, expiring())
+			r.ExecuteWorkflow(contract.KindFDBExpiry.Workflow, expiring())
 			var cancelled *temporal.CanceledError
 			require.ErrorAs(t, r.GetWorkflowError(), &cancelled)
 			assert.Equal(t, test.pod, w.happened("remove lab-1785585600-1"))

@@ -239,7 +239,7 @@ func (w *turnWorld) run() *turnRun {
 	r.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: turnID})
 	workflows.Register(r, w.options)
 	add := func(name string, do any) { r.RegisterActivityWithOptions(do, activity.RegisterOptions{Name: name}) }
-	add(contract.ActivityPlanFDBExpiry, func(context.Context, contract.FDBExpiryStep) (contract.FDBExpiryPlan, error) {
+	add(contract.PlanFDBExpiry.Name, func(context.Context, contract.FDBExpiryStep) (contract.FDBExpiryPlan, error) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		plan := w.plans[0]
@@ -248,15 +248,15 @@ func (w *turnWorld) run() *turnRun {
 		}
 		return plan, nil
 	})
-	add(contract.ActivityApplyFDBPod, w.apply)
-	add(contract.ActivityObserveFDBPod, func(_ context.Context, step contract.FDBPodStep) (contract.FDBPodView, error) {
+	add(contract.ApplyFDBPod.Name, w.apply)
+	add(contract.ObserveFDBPod.Name, func(_ context.Context, step contract.FDBPodStep) (contract.FDBPodView, error) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		return w.view(podName(step)), nil
 	})
-	add(contract.ActivityDeleteFDBPod, w.remove)
-	add(contract.ActivityAskFDBContainer, w.guard)
-	add(contract.ActivityTellFDBTurn, w.tell)
+	add(contract.DeleteFDBPod.Name, w.remove)
+	add(contract.AskFDBContainer.Name, w.guard)
+	add(contract.TellFDBTurn.Name, w.tell)
 	return r
 }
 
@@ -285,7 +285,7 @@ func deleting() contract.FDBExpiryInput {
 // ends runs the turn to its end.
 func (r *turnRun) ends(t *testing.T, in contract.FDBExpiryInput) {
 	t.Helper()
-	r.ExecuteWorkflow(contract.WorkflowFDBExpiry, in)
+	r.ExecuteWorkflow(contract.KindFDBExpiry.Workflow, in)
 	require.True(t, r.IsWorkflowCompleted())
 	require.NoError(t, r.GetWorkflowError())
 	require.Equal(t, 1, r.told, "the backup is told once: %q", r.log)
@@ -311,7 +311,7 @@ func (r *turnRun) gaveBack(t *testing.T) {
 // goesOn runs the turn until it continues as new, and returns the next run's input.
 func (r *turnRun) goesOn(t *testing.T, in contract.FDBExpiryInput) contract.FDBExpiryInput {
 	t.Helper()
-	r.ExecuteWorkflow(contract.WorkflowFDBExpiry, in)
+	r.ExecuteWorkflow(contract.KindFDBExpiry.Workflow, in)
 	var again *workflow.ContinueAsNewError
 	require.ErrorAs(t, r.GetWorkflowError(), &again)
 	var next contract.FDBExpiryInput

@@ -7,6 +7,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -68,8 +69,7 @@ type fdbExpiryQueueRun struct {
 // find takes what objects and pods tell: the queue has just begun, or Temporal has lost it. Turns whose pods exist are started
 // again, so that each finds its pod.
 func (r *fdbExpiryQueueRun) find(ctx workflow.Context) error {
-	found, err := localFirst[contract.FDBExpiriesFound](ctx, r.options, contract.ActivityFindFDBExpiries,
-		"Find the backups that expire or are deleted", contract.FDBExpiryQueueInput{Cluster: r.cluster})
+	found, err := call.LocalFirst(ctx, r.options.Limits, contract.FindFDBExpiries, contract.FDBExpiryQueueInput{Cluster: r.cluster})
 	if err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func (r *fdbExpiryQueueRun) serve(ctx workflow.Context) error {
 			case r.deserted():
 				return nil
 			case workflow.GetInfo(ctx).GetContinueAsNewSuggested():
-				return workflow.NewContinueAsNewError(ctx, contract.WorkflowFDBExpiryQueue, contract.FDBExpiryQueueInput{
+				return workflow.NewContinueAsNewError(ctx, contract.KindFDBExpiryQueue.Workflow, contract.FDBExpiryQueueInput{
 					Cluster: r.cluster, Found: true, Entries: r.entries, Turns: r.turns, Limit: r.limit,
 					Namespaces: r.rounds.among(r.lines()),
 				})
@@ -249,7 +249,8 @@ func (r *fdbExpiryQueueRun) grant(ctx workflow.Context) error {
 // local activity: those run again after a kill, when it is later, and the turn would have another number than its workflow.
 func (r *fdbExpiryQueueRun) start(ctx workflow.Context, turn contract.FDBTurn) error {
 	r.census.hear(r.turnID(turn.Ref)) // what a look says of it is older
-	_, err := recorded[struct{}](ctx, r.options, contract.ActivityStartFDBExpiry, fdbTurnSummary(turn), contract.FDBExpiryInput{
+	begin := contract.StartFDBExpiry.WithSummary(fdbTurnSummary(turn))
+	_, err := call.Recorded(ctx, r.options.Limits, begin, contract.FDBExpiryInput{
 		Cluster: r.cluster, Ref: turn.Ref, Job: turn.Job, Turn: turn.Turn,
 	})
 	if temporal.IsCanceledError(err) {

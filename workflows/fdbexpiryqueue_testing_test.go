@@ -131,7 +131,7 @@ func (w *queueWorld) run(in contract.FDBExpiryQueueInput) (*contract.FDBExpiryQu
 	for _, step := range w.steps {
 		env.RegisterDelayedCallback(func() { w.step(env, step) }, step.at-from)
 	}
-	env.ExecuteWorkflow(contract.WorkflowFDBExpiryQueue, in)
+	env.ExecuteWorkflow(contract.KindFDBExpiryQueue.Workflow, in)
 	w.now = env.Now().Sub(w.start)
 	err := env.GetWorkflowError()
 	var again *workflow.ContinueAsNewError
@@ -148,9 +148,9 @@ func (w *queueWorld) newEnv() *testsuite.TestWorkflowEnvironment {
 	env := newEnvironment(suite)
 	env.SetTestTimeout(time.Minute)
 	workflows.Register(env, w.options)
-	env.RegisterActivityWithOptions(w.describe, activity.RegisterOptions{Name: contract.ActivityDescribeWorkflows})
-	env.RegisterActivityWithOptions(w.find, activity.RegisterOptions{Name: contract.ActivityFindFDBExpiries})
-	env.RegisterActivityWithOptions(w.begin, activity.RegisterOptions{Name: contract.ActivityStartFDBExpiry})
+	env.RegisterActivityWithOptions(w.describe, activity.RegisterOptions{Name: contract.DescribeWorkflows.Name})
+	env.RegisterActivityWithOptions(w.find, activity.RegisterOptions{Name: contract.FindFDBExpiries.Name})
+	env.RegisterActivityWithOptions(w.begin, activity.RegisterOptions{Name: contract.StartFDBExpiry.Name})
 	w.env = env
 	return env
 }
@@ -210,7 +210,7 @@ func (w *queueWorld) counted() int {
 	return count
 }
 
-// begin is ActivityStartFDBExpiry: the workflow that it starts makes its pod at once, or finds it.
+// begin is contract.StartFDBExpiry: the workflow that it starts makes its pod at once, or finds it.
 func (w *queueWorld) begin(ctx context.Context, in contract.FDBExpiryInput) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

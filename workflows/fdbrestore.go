@@ -6,9 +6,20 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	fdbrestore "holdfast.dev/holdfast/k8s/fdb/restore"
+	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/entity"
 )
+
+var fdbRestoreKind = Kind{
+	Kind: contract.KindFDBRestore,
+	Activities: contract.Names(
+		contract.ObserveFDBRestore, contract.PlanFDBRestore, contract.PublishFDBRestore, contract.ReleaseFDBRestore,
+		contract.InspectFDBRestore, contract.RunFDBRestoreCommand, contract.FinalizeFDBRestore,
+	),
+	Read: contract.ObserveFDBRestore.Name, Decisions: entity.Decisions[contract.FDBRestoreView]{Settled: fdbrestore.Settled},
+	run: serving(FoundationDBRestore),
+}
 
 // FoundationDBRestore serves one FoundationDBRestore (seed 004, "Reconciling Restores"): each pass looks at the restore in the
 // destination, starts or aborts it, or checks its end, and writes what it found. A restore is planned and started once, and then
@@ -73,7 +84,7 @@ func (r *fdbRestoreRun) Carry() any { return r.in }
 
 // Drain implements entity.Object.
 func (r *fdbRestoreRun) Drain() int {
-	received := drain(r.changed)
+	received := entity.Drain(r.changed)
 	if received > 0 {
 		r.news, r.patient, r.memory().Quiet = true, false, 0
 	}
@@ -83,8 +94,8 @@ func (r *fdbRestoreRun) Drain() int {
 // pass looks, does what is due, and says what it found.
 func (r *fdbRestoreRun) pass(ctx workflow.Context) error {
 	r.undue, r.failed, r.busy = false, nil, ""
-	err := r.short(ctx, contract.ActivityObserveFDBRestore, "Read the restore, its clusters, its backup and its Secret",
-		contract.FDBRestoreStep{Ref: r.in.Ref})
+	err := r.see(call.LocalFirst(ctx, r.options.Limits, contract.ObserveFDBRestore,
+		contract.FDBRestoreStep{Ref: r.in.Ref}))
 	if err != nil || fdbrestore.Settled(r.view) {
 		return err
 	}
@@ -107,7 +118,7 @@ func (r *fdbRestoreRun) pass(ctx workflow.Context) error {
 func (r *fdbRestoreRun) publish(ctx workflow.Context) error {
 	situation := r.situation(ctx)
 	findings := fdbrestore.Find(situation, r.in.Ref, r.failed)
-	if err := r.short(ctx, contract.ActivityPublishFDBRestore, "Write the status", findings); err != nil {
+	if err := r.see(call.LocalFirst(ctx, r.options.Limits, contract.PublishFDBRestore, findings)); err != nil {
 		return err
 	}
 	found := fdbrestore.Signature(findings)
@@ -118,7 +129,7 @@ func (r *fdbRestoreRun) publish(ctx workflow.Context) error {
 	}
 	r.found, r.patient = found, fdbrestore.Patient(findings.Conditions)
 	workflow.SetCurrentDetails(ctx, fdbrestore.Details(situation, findings))
-	return showPhases(ctx, findings.State, &r.in.ShownPhase, "", new(string))
+	return entity.Show(ctx, &r.in.ObjectInput, findings.State, "")
 }
 
 // release lets an object go whose restore has ended, or cannot be ended.
@@ -139,7 +150,7 @@ func (r *fdbRestoreRun) release(ctx workflow.Context) error {
 		Aborted: r.seen.Trouble == nil && r.seen.Restore != nil && r.seen.Restore.State == fdbrestore.StateAborted,
 	}
 	return lastWords(ctx, note, func() error {
-		return r.short(ctx, contract.ActivityReleaseFDBRestore, "Let the object go", release)
+		return r.see(call.LocalFirst(ctx, r.options.Limits, contract.ReleaseFDBRestore, release))
 	})
 }
 

@@ -9,29 +9,24 @@ import (
 
 	"holdfast.dev/holdfast/k8s/fdb"
 	fdbrestore "holdfast.dev/holdfast/k8s/fdb/restore"
+	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
 // resourceTimeout is recorded in the history whenever it changes: a worker with another flag must replay what was decided.
 func (r *fdbRestoreRun) resourceTimeout(ctx workflow.Context) time.Duration {
-	present := func(workflow.Context) any {
-		if r.options.ResourceTimeout <= 0 {
-			return defaultResourceTimeout
-		}
-		return r.options.ResourceTimeout
-	}
+	present := func(workflow.Context) any { return r.options.Timeout() }
 	var timeout time.Duration
 	same := func(a, b any) bool { return a == b }
 	if err := workflow.MutableSideEffect(ctx, "resource-timeout", present, same).Get(&timeout); err != nil {
 		workflow.GetLogger(ctx).Error("limit in the history not readable, the default holds", "error", err)
-		return defaultResourceTimeout
+		return call.DefaultResourceTimeout
 	}
 	return timeout
 }
 
-// short runs a short activity that returns the view after its effect.
-func (r *fdbRestoreRun) short(ctx workflow.Context, activity, summary string, in any) error {
-	view, err := localFirst[contract.FDBRestoreView](ctx, r.options, activity, summary, in)
+// see keeps the view that an activity has returned.
+func (r *fdbRestoreRun) see(view contract.FDBRestoreView, err error) error {
 	if err != nil {
 		return err
 	}
@@ -55,24 +50,21 @@ func (r *fdbRestoreRun) inspect(ctx workflow.Context, resolve bool) error {
 	if !fdbrestore.InspectDue(r.view) {
 		return nil
 	}
-	summary, limit, attempts := "Ask FoundationDB for the restore's state", inspectTimeout, int32(inspectAttempts)
+	inspect, limit, attempts := contract.InspectFDBRestore, inspectTimeout, int32(inspectAttempts)
 	if resolve {
-		summary, limit = "Find out what would be restored, and whether the destination is fit for it", resolveTimeout
+		inspect = inspect.WithSummary("Find out what would be restored, and whether the destination is fit for it")
+		limit = resolveTimeout
 	}
 	if r.view.NamespaceEnding {
 		limit, attempts = endingLook, 1
 	}
-	regular := workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+	seen, err := call.Execute(ctx, workflow.ActivityOptions{
 		TaskQueue:              contract.FDBTaskQueue(r.in.Cluster),
 		ScheduleToStartTimeout: toolsPickUp,
 		StartToCloseTimeout:    limit,
 		HeartbeatTimeout:       toolsHeartbeat,
-		RetryPolicy:            &temporal.RetryPolicy{InitialInterval: retryInterval, MaximumAttempts: attempts},
-		Summary:                summary,
-	})
-	var seen contract.FDBRestoreInspection
-	err := workflow.ExecuteActivity(regular, contract.ActivityInspectFDBRestore,
-		contract.FDBRestoreInspect{Ref: r.in.Ref, Resolve: resolve}).Get(ctx, &seen)
+		RetryPolicy:            &temporal.RetryPolicy{InitialInterval: call.RetryInterval, MaximumAttempts: attempts},
+	}, inspect, contract.FDBRestoreInspect{Ref: r.in.Ref, Resolve: resolve})
 	if temporal.IsCanceledError(err) {
 		return err
 	}
@@ -138,8 +130,8 @@ func (r *fdbRestoreRun) plan(ctx workflow.Context) (bool, error) {
 		r.undue = true
 		return false, nil
 	}
-	err := r.short(ctx, contract.ActivityPlanFDBRestore, "Write down what is restored",
-		contract.FDBRestorePlanning{Ref: r.in.Ref, Generation: r.view.Generation, Plan: *plan})
+	err := r.see(call.LocalFirst(ctx, r.options.Limits, contract.PlanFDBRestore,
+		contract.FDBRestorePlanning{Ref: r.in.Ref, Generation: r.view.Generation, Plan: *plan}))
 	if err != nil || r.view.Plan == nil {
 		r.undue = true
 		return false, err
@@ -252,6 +244,6 @@ func (r *fdbRestoreRun) askContainer(
 		return answer, err
 	}
 	workflow.GetLogger(ctx).Warn("the guard of the container has not answered", "error", err)
-	answer.Busy = "its guard has not answered: " + cause(err)
+	answer.Busy = "its guard has not answered: " + call.Cause(err)
 	return answer, nil
 }

@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	fdbrestore "holdfast.dev/holdfast/k8s/fdb/restore"
+	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -70,17 +71,15 @@ func (r *fdbRestoreRun) runTask(
 ) (outcome contract.FinalizationOutcome, done bool, err error) {
 	running, cancel := workflow.WithCancel(ctx)
 	defer cancel()
-	regular := workflow.WithActivityOptions(running, workflow.ActivityOptions{
+	retry := call.Retry()
+	retry.MaximumInterval = runningLook
+	task := call.Start(running, workflow.ActivityOptions{
 		TaskQueue:              contract.FDBTaskQueue(r.in.Cluster),
 		ScheduleToCloseTimeout: max(0, deadline.Sub(workflow.Now(ctx))) + restoreTaskAttempt,
 		StartToCloseTimeout:    restoreTaskAttempt,
 		HeartbeatTimeout:       toolsHeartbeat,
-		RetryPolicy: &temporal.RetryPolicy{
-			InitialInterval: retryInterval, BackoffCoefficient: 2, MaximumInterval: runningLook,
-		},
-		Summary: "Check the end of the restore: " + name,
-	})
-	task := workflow.ExecuteActivity(regular, contract.ActivityFinalizeFDBRestore,
+		RetryPolicy:            retry,
+	}, contract.FinalizeFDBRestore.WithSummary("Check the end of the restore: "+name),
 		contract.FDBRestoreTaskStep{Ref: r.in.Ref, Task: name, Deadline: deadline})
 	selector := workflow.NewSelector(ctx)
 	selector.AddFuture(task, func(workflow.Future) { done = true })

@@ -403,7 +403,7 @@ func TestARestoreGoesThroughTheOwnerOfItsDestination(t *testing.T) {
 	o := newOwned()
 	o.lasting(10 * time.Second)
 	restores := 0
-	o.OnActivity(contract.ActivityRunFDBRestoreCommand, mock.Anything, mock.Anything).
+	o.OnActivity(contract.RunFDBRestoreCommand.Name, mock.Anything, mock.Anything).
 		Return(func(ctx context.Context, command contract.FDBCommand) (contract.FDBOutcome, error) {
 			restores++
 			return o.command(ctx, command)

@@ -143,11 +143,11 @@ func (w *restoreWorld) run() *restoreRun {
 	r.SetStartTime(r.start)
 	workflows.Register(r, workflows.Options{})
 	add := func(name string, do any) { r.RegisterActivityWithOptions(do, activity.RegisterOptions{Name: name}) }
-	add(contract.ActivityObserveFDBRestore, func(context.Context, contract.FDBRestoreStep) (contract.FDBRestoreView, error) {
+	add(contract.ObserveFDBRestore.Name, func(context.Context, contract.FDBRestoreStep) (contract.FDBRestoreView, error) {
 		defer w.begin("observe")()
 		return w.view, nil
 	})
-	add(contract.ActivityPlanFDBRestore, func(_ context.Context, p contract.FDBRestorePlanning) (contract.FDBRestoreView, error) {
+	add(contract.PlanFDBRestore.Name, func(_ context.Context, p contract.FDBRestorePlanning) (contract.FDBRestoreView, error) {
 		defer w.begin("plan")()
 		w.did("plan %d", p.Plan.Version)
 		if w.view.Plan == nil {
@@ -155,22 +155,22 @@ func (w *restoreWorld) run() *restoreRun {
 		}
 		return w.view, nil
 	})
-	add(contract.ActivityPublishFDBRestore, func(_ context.Context, f contract.FDBRestoreFindings) (contract.FDBRestoreView, error) {
+	add(contract.PublishFDBRestore.Name, func(_ context.Context, f contract.FDBRestoreFindings) (contract.FDBRestoreView, error) {
 		defer w.begin("publish")()
 		w.findings = f
 		w.view.State, w.view.Finalized, w.view.Observed = f.State, f.Finalized, f.Generation == w.view.Generation
 		return w.view, nil
 	})
-	add(contract.ActivityReleaseFDBRestore, func(_ context.Context, release contract.FDBRestoreRelease) (contract.FDBRestoreView, error) {
+	add(contract.ReleaseFDBRestore.Name, func(_ context.Context, release contract.FDBRestoreRelease) (contract.FDBRestoreView, error) {
 		defer w.begin("release")()
 		w.did("release")
 		w.released, w.view = &release, contract.FDBRestoreView{}
 		return w.view, nil
 	})
-	add(contract.ActivityInspectFDBRestore, w.inspect)
-	add(contract.ActivityAskFDBCluster, w.ask)
-	add(contract.ActivityAskFDBContainer, w.guard)
-	add(contract.ActivityFinalizeFDBRestore, func(_ context.Context, step contract.FDBRestoreTaskStep) (contract.FinalizationOutcome, error) {
+	add(contract.InspectFDBRestore.Name, w.inspect)
+	add(contract.AskFDBCluster.Name, w.ask)
+	add(contract.AskFDBContainer.Name, w.guard)
+	add(contract.FinalizeFDBRestore.Name, func(_ context.Context, step contract.FDBRestoreTaskStep) (contract.FinalizationOutcome, error) {
 		defer w.begin("task")()
 		w.did("task %s", step.Task)
 		if w.notYet {
@@ -252,7 +252,7 @@ func (r *restoreRun) serve(t *testing.T, in contract.FDBRestoreInput, limit time
 		r.SetContinueAsNewSuggested(true)
 		r.signal()
 	}, limit)
-	r.ExecuteWorkflow(contract.WorkflowFDBRestore, in)
+	r.ExecuteWorkflow(contract.KindFDBRestore.Workflow, in)
 	require.True(t, r.IsWorkflowCompleted())
 	err := r.GetWorkflowError()
 	if err == nil {

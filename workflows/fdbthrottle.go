@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -46,8 +47,7 @@ func FDBSnapshotThrottle(ctx workflow.Context, in contract.FDBThrottleInput, opt
 
 // find counts those that are in their first snapshot already: the throttle has just begun, or Temporal has lost it.
 func (r *fdbThrottleRun) find(ctx workflow.Context) error {
-	found, err := localFirst[contract.FDBHolders](ctx, r.options, contract.ActivityFindFirstSnapshots,
-		"Find the backups that are in their first snapshot", contract.FDBThrottleInput{Cluster: r.cluster})
+	found, err := call.LocalFirst(ctx, r.options.Limits, contract.FindFirstSnapshots, contract.FDBThrottleInput{Cluster: r.cluster})
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (r *fdbThrottleRun) serve(ctx workflow.Context) error {
 				return nil
 			}
 			if workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
-				return workflow.NewContinueAsNewError(ctx, contract.WorkflowFDBThrottle, contract.FDBThrottleInput{
+				return workflow.NewContinueAsNewError(ctx, contract.KindFDBThrottle.Workflow, contract.FDBThrottleInput{
 					Cluster: r.cluster, Found: true, Holders: r.slots.holders, Waiting: r.slots.waiting,
 					Namespaces: r.slots.rounds.among(r.slots.lines()),
 				})

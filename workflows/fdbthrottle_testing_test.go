@@ -125,7 +125,7 @@ func (w *throttleWorld) run(in contract.FDBThrottleInput, from time.Duration) (*
 	for _, step := range w.steps {
 		env.RegisterDelayedCallback(func() { w.step(env, step) }, step.at-from)
 	}
-	env.ExecuteWorkflow(contract.WorkflowFDBThrottle, in)
+	env.ExecuteWorkflow(contract.KindFDBThrottle.Workflow, in)
 	at := env.Now().Sub(w.start)
 	err := env.GetWorkflowError()
 	var again *workflow.ContinueAsNewError
@@ -142,8 +142,8 @@ func (w *throttleWorld) newEnv() *testsuite.TestWorkflowEnvironment {
 	env := newEnvironment(suite)
 	env.SetTestTimeout(30 * time.Second)
 	workflows.Register(env, workflows.Options{})
-	env.RegisterActivityWithOptions(w.describe, activity.RegisterOptions{Name: contract.ActivityDescribeWorkflows})
-	env.RegisterActivityWithOptions(w.find, activity.RegisterOptions{Name: contract.ActivityFindFirstSnapshots})
+	env.RegisterActivityWithOptions(w.describe, activity.RegisterOptions{Name: contract.DescribeWorkflows.Name})
+	env.RegisterActivityWithOptions(w.find, activity.RegisterOptions{Name: contract.FindFirstSnapshots.Name})
 	env.OnMutableSideEffect(mock.Anything).Return(func(string) any {
 		w.mu.Lock()
 		defer w.mu.Unlock()

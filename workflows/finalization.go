@@ -8,7 +8,9 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/entity"
 )
 
 const (
@@ -24,11 +26,19 @@ const (
 	maxShownLines = 20
 )
 
+var finalizationKind = Kind{
+	Kind: contract.KindFinalization,
+	Activities: contract.Names(
+		contract.PlanFinalization, contract.RunFinalizationTask, contract.PublishFinalization, contract.RecordFinalization,
+	),
+	run: completing(RestoreFinalization),
+}
+
 // RestoreFinalization does what follows when Velero has ended a restore: the tasks that the plan names, one after the other,
 // each until it has ended; then what they found goes into the restore's results, once. It ends Completed, or PartiallyFailed if
 // Velero or a task had errors. It ends at once, without a phase, when the object is gone or about to go.
 func RestoreFinalization(
-	ctx workflow.Context, in contract.FinalizationInput, options Options,
+	ctx workflow.Context, in contract.ObjectInput, options Options,
 ) (contract.FinalizationResult, error) {
 	run := &finalizationRun{in: in, options: options}
 	err := workflow.SetQueryHandler(ctx, contract.QueryState, func() (contract.FinalizationState, error) {
@@ -41,20 +51,18 @@ func RestoreFinalization(
 }
 
 type finalizationRun struct {
-	in       contract.FinalizationInput
+	in       contract.ObjectInput
 	options  Options
 	plan     contract.FinalizationPlan
 	deadline time.Time
 	grace    time.Duration
 	record   contract.FinalizationRecord
 	found    []contract.PublishedLines
-	shown    string
 }
 
 func (r *finalizationRun) serve(ctx workflow.Context) (contract.FinalizationResult, error) {
 	var none contract.FinalizationResult
-	plan, err := localFirst[contract.FinalizationPlan](ctx, r.options, contract.ActivityPlanFinalization,
-		"Find out what is to be done after the restore", contract.FinalizationStep{Ref: r.in.Ref})
+	plan, err := call.LocalFirst(ctx, r.options.Limits, contract.PlanFinalization, contract.FinalizationStep{Ref: r.in.Ref})
 	if err != nil || !plan.Due {
 		return plan.Ended, err
 	}
@@ -105,15 +113,14 @@ func (r *finalizationRun) do(ctx workflow.Context, i int) (gone bool, err error)
 	}
 	workflow.SetCurrentDetails(ctx, r.details())
 	deadline := r.deadlineOf(ctx)
-	outcome, err := regular[contract.FinalizationOutcome](ctx, r.options, regularActivity{
-		name: contract.ActivityRunFinalizationTask, summary: task.Name + ": " + task.Summary,
-		attempt: task.Timeout, total: deadline.Sub(workflow.Now(ctx)),
-	}, contract.FinalizationTaskStep{Ref: r.in.Ref, Task: task.Name, Deadline: deadline})
+	outcome, err := call.Insist(ctx, r.patient(task.Timeout, deadline.Sub(workflow.Now(ctx))),
+		contract.RunFinalizationTask.WithSummary(task.Name+": "+task.Summary),
+		contract.FinalizationTaskStep{Ref: r.in.Ref, Task: task.Name, Deadline: deadline})
 	switch {
 	case temporal.IsCanceledError(err):
 		return false, err
 	case err != nil:
-		outcome.Errors.Velero = append(outcome.Errors.Velero, cause(err))
+		outcome.Errors.Velero = append(outcome.Errors.Velero, call.Cause(err))
 	case outcome.Gone:
 		return true, nil
 	}
@@ -143,15 +150,13 @@ func (r *finalizationRun) publish(ctx workflow.Context) error {
 		return nil
 	}
 	deadline := r.deadlineOf(ctx)
-	published, err := regular[contract.FinalizationPublished](ctx, r.options, regularActivity{
-		name: contract.ActivityPublishFinalization, summary: "Add what was found to the restore's results",
-		attempt: publishTimeout, total: deadline.Sub(workflow.Now(ctx)),
-	}, contract.FinalizationPublication{Ref: r.in.Ref, Tasks: r.found, Deadline: deadline})
+	published, err := call.Insist(ctx, r.patient(publishTimeout, deadline.Sub(workflow.Now(ctx))),
+		contract.PublishFinalization, contract.FinalizationPublication{Ref: r.in.Ref, Tasks: r.found, Deadline: deadline})
 	switch {
 	case temporal.IsCanceledError(err):
 		return err
 	case err != nil:
-		published.Problem = cause(err)
+		published.Problem = call.Cause(err)
 	}
 	r.record.VeleroErrors, r.record.Problem = published.VeleroErrors, published.Problem
 	return nil
@@ -166,13 +171,12 @@ func (r *finalizationRun) deadlineOf(ctx workflow.Context) time.Time {
 }
 
 func (r *finalizationRun) write(ctx workflow.Context) (contract.FinalizationResult, error) {
-	result, err := localFirst[contract.FinalizationResult](ctx, r.options, contract.ActivityRecordFinalization,
-		"Write the status: "+r.record.Phase, r.record)
+	result, err := call.LocalFirst(ctx, r.options.Limits,
+		contract.RecordFinalization.WithSummary("Write the status: "+r.record.Phase), r.record)
 	if err != nil {
 		return contract.FinalizationResult{}, err
 	}
-	var unknown string
-	return result, showPhases(ctx, r.record.Phase, &r.shown, "", &unknown)
+	return result, entity.Show(ctx, &r.in, r.record.Phase, "")
 }
 
 // details says in Markdown where the finalization stands.
@@ -194,30 +198,13 @@ func firstLines(lines []string) []string {
 		fmt.Sprintf("and %d more, in the restore's results", len(lines)-maxShownLines+1))
 }
 
-// regularActivity is an activity that may take long.
-type regularActivity struct {
-	name, summary string
-	attempt       time.Duration // limit of one attempt
-	total         time.Duration // how long it may wait by itself
-}
-
-// regular runs an activity that may take long, with heartbeats, until it succeeds, fails for good or is cancelled.
-func regular[Out any](ctx workflow.Context, o Options, a regularActivity, in any) (Out, error) {
-	timeout := o.ResourceTimeout
-	if timeout <= 0 {
-		timeout = defaultResourceTimeout
+// patient are the options of an activity that may take long, with heartbeats: attempt limits one attempt, and wait is how long it
+// may wait by itself.
+func (r *finalizationRun) patient(attempt, wait time.Duration) workflow.ActivityOptions {
+	return workflow.ActivityOptions{
+		StartToCloseTimeout:    attempt,
+		HeartbeatTimeout:       min(taskHeartbeat, attempt),
+		ScheduleToCloseTimeout: r.options.Timeout() + wait,
+		RetryPolicy:            call.Retry(),
 	}
-	timeout += a.total
-	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		StartToCloseTimeout:    a.attempt,
-		HeartbeatTimeout:       min(taskHeartbeat, a.attempt),
-		ScheduleToCloseTimeout: timeout,
-		RetryPolicy: &temporal.RetryPolicy{
-			InitialInterval:    retryInterval,
-			BackoffCoefficient: 2,
-			MaximumInterval:    retryCap,
-		},
-		Summary: a.summary,
-	})
-	return insist[Out](ctx, timeout, a.name, a.summary, in)
 }

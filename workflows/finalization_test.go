@@ -118,7 +118,7 @@ func (a *aftermath) finalize(change func(*scenario, *activities.Finalizations)) 
 		registry = lossy{reregistration: reregistration{s}, lost: a.lost, losses: &a.losses}
 	}
 	finalizations.Register(registry)
-	s.ExecuteWorkflow(contract.WorkflowFinalization, contract.FinalizationInput{Cluster: fake.Cluster, Ref: fake.Ref(undoName)})
+	s.ExecuteWorkflow(contract.KindFinalization.Workflow, contract.ObjectInput{Cluster: fake.Cluster, Ref: fake.Ref(undoName)})
 	require.True(a.t, s.IsWorkflowCompleted(), "the finalization does not end")
 	var result contract.FinalizationResult
 	err := s.GetWorkflowError()

@@ -36,13 +36,13 @@ type lossy struct {
 // RegisterActivityWithOptions implements worker.ActivityRegistry.
 func (l lossy) RegisterActivityWithOptions(function any, options activity.RegisterOptions) {
 	switch options.Name {
-	case contract.ActivityRunFinalizationTask:
+	case contract.RunFinalizationTask.Name:
 		whole := function.(func(context.Context, contract.FinalizationTaskStep) (contract.FinalizationOutcome, error))
 		function = func(ctx context.Context, step contract.FinalizationTaskStep) (contract.FinalizationOutcome, error) {
 			outcome, err := whole(ctx, step)
 			return outcome, l.lose(step.Task, err)
 		}
-	case contract.ActivityPublishFinalization:
+	case contract.PublishFinalization.Name:
 		whole := function.(func(context.Context, contract.FinalizationPublication) (contract.FinalizationPublished, error))
 		function = func(ctx context.Context, in contract.FinalizationPublication) (contract.FinalizationPublished, error) {
 			published, err := whole(ctx, in)

@@ -8,13 +8,19 @@ import (
 
 // The steps of a NonAdminBackupStorageLocation.
 var (
-	stepRefreshLocation  = entity.Act(contract.ActivityRefreshLocation, "Read the location and mirror Velero's status")
-	stepAdmitLocation    = entity.Act(contract.ActivityAdmitLocation, "Validate the spec and ask for approval")
-	stepSyncLocation     = entity.Act(contract.ActivitySyncLocation, "Copy the Secret and write the Velero BackupStorageLocation")
-	stepWithdrawLocation = entity.Act(contract.ActivityWithdrawLocation, "Remove the Velero BackupStorageLocation and the Secret")
-	stepDeleteLocation   = entity.Act(contract.ActivityDeleteLocation, "Delete all that was made for the location")
-	stepReleaseLocation  = entity.Act(contract.ActivityReleaseLocation, "Release the finalizer")
+	locationSteps entity.Steps[contract.LocationStep, contract.LocationView]
+
+	stepRefreshLocation  = locationSteps.Act(contract.RefreshLocation)
+	stepAdmitLocation    = locationSteps.Act(contract.AdmitLocation)
+	stepSyncLocation     = locationSteps.Act(contract.SyncLocation)
+	stepWithdrawLocation = locationSteps.Act(contract.WithdrawLocation)
+	stepDeleteLocation   = locationSteps.Act(contract.DeleteLocation)
+	stepReleaseLocation  = locationSteps.Act(contract.ReleaseLocation)
 )
+
+var locationDecisions = entity.Decisions[contract.LocationView]{
+	Next: nextLocationStep, Settled: location.Settled, Awaited: awaitedOfLocation,
+}
 
 // nextLocationStep is the flow chart of seed 001.
 func nextLocationStep(v contract.LocationView) entity.Step {
@@ -33,4 +39,12 @@ func nextLocationStep(v contract.LocationView) entity.Step {
 		return stepWithdrawLocation
 	}
 	return stepRefreshLocation // the status is behind
+}
+
+// awaitedOfLocation says in Markdown what a location waits for, and from whom.
+func awaitedOfLocation(v contract.LocationView) string {
+	if v.Held != "" {
+		return "**Waiting** for somebody to take their finalizers off: " + oneLine(v.Held)
+	}
+	return "**Working:** " + nextLocationStep(v).Summary
 }

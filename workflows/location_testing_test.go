@@ -68,7 +68,7 @@ func serveLocation(world *fake.World, during ...func(*scenario)) error {
 	for _, do := range during {
 		do(s)
 	}
-	s.ExecuteWorkflow(contract.WorkflowLocation, contract.LocationInput{Cluster: fake.Cluster, Ref: fake.Ref(name)})
+	s.ExecuteWorkflow(contract.KindLocation.Workflow, contract.ObjectInput{Cluster: fake.Cluster, Ref: fake.Ref(name)})
 	if !s.IsWorkflowCompleted() {
 		return errors.New("the workflow of the location does not end")
 	}
@@ -85,7 +85,7 @@ func serveApproval(world *fake.World, during ...func(*scenario)) error {
 		s.SetContinueAsNewSuggested(true)
 		s.SignalWorkflow(contract.SignalChanged, contract.Changed{})
 	}, time.Minute)
-	s.ExecuteWorkflow(contract.WorkflowApproval, contract.ApprovalInput{Cluster: fake.Cluster, Ref: fake.Ref(name)})
+	s.ExecuteWorkflow(contract.KindApproval.Workflow, contract.ObjectInput{Cluster: fake.Cluster, Ref: fake.Ref(name)})
 	if !s.IsWorkflowCompleted() {
 		return errors.New("the workflow of the approval does not wait")
 	}

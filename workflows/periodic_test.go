@@ -44,18 +44,18 @@ func newPeriodic() *periodic {
 	workflows.Register(p, workflows.Options{})
 	p.RegisterActivityWithOptions(
 		func(context.Context, contract.SynchronizationInput) (contract.SynchronizationResult, error) {
-			p.called = append(p.called, contract.ActivitySynchronizeBackups)
+			p.called = append(p.called, contract.SynchronizeBackups.Name)
 			return p.sync()
-		}, activity.RegisterOptions{Name: contract.ActivitySynchronizeBackups})
+		}, activity.RegisterOptions{Name: contract.SynchronizeBackups.Name})
 	p.RegisterActivityWithOptions(
 		func(_ context.Context, in contract.CollectionInput) (contract.CollectionResult, error) {
 			if in.Probe {
 				p.called = append(p.called, probe)
 				return p.probed()
 			}
-			p.called = append(p.called, contract.ActivityCollectOrphans)
+			p.called = append(p.called, contract.CollectOrphans.Name)
 			return p.swept()
-		}, activity.RegisterOptions{Name: contract.ActivityCollectOrphans})
+		}, activity.RegisterOptions{Name: contract.CollectOrphans.Name})
 	return p
 }
 
@@ -64,7 +64,7 @@ func TestASynchronizationGoesOnWhileThereIsMore(t *testing.T) {
 	p.sync = func() (contract.SynchronizationResult, error) {
 		return contract.SynchronizationResult{Made: 500, Untrusted: 7, More: len(p.called) < 3}, nil
 	}
-	p.ExecuteWorkflow(contract.WorkflowSynchronization, contract.SynchronizationInput{})
+	p.ExecuteWorkflow(contract.KindSynchronization.Workflow, contract.SynchronizationInput{})
 	require.NoError(t, p.GetWorkflowError())
 	var result contract.SynchronizationResult
 	require.NoError(t, p.GetWorkflowResult(&result))
@@ -80,7 +80,7 @@ func TestASynchronizationOutlastsAnOutage(t *testing.T) {
 		}
 		return contract.SynchronizationResult{Made: 1}, nil
 	}
-	p.ExecuteWorkflow(contract.WorkflowSynchronization, contract.SynchronizationInput{})
+	p.ExecuteWorkflow(contract.KindSynchronization.Workflow, contract.SynchronizationInput{})
 	require.NoError(t, p.GetWorkflowError())
 }
 
@@ -89,9 +89,9 @@ func TestAPermanentErrorFailsTheRun(t *testing.T) {
 	p.sync = func() (contract.SynchronizationResult, error) {
 		return contract.SynchronizationResult{}, temporal.NewNonRetryableApplicationError("no", contract.ErrorInvalidObject, nil)
 	}
-	p.ExecuteWorkflow(contract.WorkflowCollection, contract.CollectionInput{})
+	p.ExecuteWorkflow(contract.KindCollection.Workflow, contract.CollectionInput{})
 	require.ErrorContains(t, p.GetWorkflowError(), contract.ErrorInvalidObject)
-	assert.Equal(t, []string{probe, contract.ActivitySynchronizeBackups}, p.called, "and nothing is collected")
+	assert.Equal(t, []string{probe, contract.SynchronizeBackups.Name}, p.called, "and nothing is collected")
 }
 
 func TestNothingIsCollectedBeforeTheBackupsAreBack(t *testing.T) {
@@ -107,13 +107,13 @@ func TestNothingIsCollectedBeforeTheBackupsAreBack(t *testing.T) {
 	}
 	want := contract.CollectionResult{Deleted: []contract.CollectedKind{{Kind: "Secret", Count: 2}}}
 	p.swept = func() (contract.CollectionResult, error) { return want, nil }
-	p.ExecuteWorkflow(contract.WorkflowCollection, contract.CollectionInput{})
+	p.ExecuteWorkflow(contract.KindCollection.Workflow, contract.CollectionInput{})
 	require.NoError(t, p.GetWorkflowError())
 	var result contract.CollectionResult
 	require.NoError(t, p.GetWorkflowResult(&result))
 	assert.Equal(t, want, result)
-	const sync = contract.ActivitySynchronizeBackups
-	assert.Equal(t, []string{probe, probe, probe, probe, sync, sync, sync, contract.ActivityCollectOrphans}, p.called,
+	sync := contract.SynchronizeBackups.Name
+	assert.Equal(t, []string{probe, probe, probe, probe, sync, sync, sync, contract.CollectOrphans.Name}, p.called,
 		"waiting costs no synchronization")
 }
 
@@ -132,9 +132,9 @@ func TestACollectionThatFindsANewLocationWaits(t *testing.T) {
 		}
 		return contract.CollectionResult{}, nil
 	}
-	p.ExecuteWorkflow(contract.WorkflowCollection, contract.CollectionInput{})
+	p.ExecuteWorkflow(contract.KindCollection.Workflow, contract.CollectionInput{})
 	require.NoError(t, p.GetWorkflowError())
-	const sync, collect = contract.ActivitySynchronizeBackups, contract.ActivityCollectOrphans
+	sync, collect := contract.SynchronizeBackups.Name, contract.CollectOrphans.Name
 	assert.Equal(t, []string{probe, sync, probe, sync, collect, probe, sync, collect}, p.called)
 }
 
@@ -142,7 +142,7 @@ func TestACollectionDoesNotWaitForEver(t *testing.T) {
 	p := newPeriodic()
 	begin := p.Now()
 	p.probed = func() (contract.CollectionResult, error) { return contract.CollectionResult{Waiting: "default"}, nil }
-	p.ExecuteWorkflow(contract.WorkflowCollection, contract.CollectionInput{})
+	p.ExecuteWorkflow(contract.KindCollection.Workflow, contract.CollectionInput{})
 	require.NoError(t, p.GetWorkflowError())
 	var result contract.CollectionResult
 	require.NoError(t, p.GetWorkflowResult(&result))
@@ -155,13 +155,13 @@ func TestACollectionDoesNotWaitForEver(t *testing.T) {
 func TestBackupsWithoutEndDoNotStopTheCollection(t *testing.T) {
 	p := newPeriodic()
 	passes := 0
-	p.OnActivity(contract.ActivitySynchronizeBackups, mock.Anything, mock.Anything).After(time.Minute).Return(
+	p.OnActivity(contract.SynchronizeBackups.Name, mock.Anything, mock.Anything).After(time.Minute).Return(
 		func(context.Context, contract.SynchronizationInput) (contract.SynchronizationResult, error) {
 			passes++
 			return contract.SynchronizationResult{Made: 500, More: true}, nil
 		})
-	p.ExecuteWorkflow(contract.WorkflowCollection, contract.CollectionInput{})
+	p.ExecuteWorkflow(contract.KindCollection.Workflow, contract.CollectionInput{})
 	require.NoError(t, p.GetWorkflowError())
-	assert.Equal(t, []string{probe, contract.ActivityCollectOrphans}, p.called)
+	assert.Equal(t, []string{probe, contract.CollectOrphans.Name}, p.called)
 	assert.InDelta(t, 30, passes, 2)
 }

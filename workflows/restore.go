@@ -10,9 +10,20 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/entity"
 )
+
+var restoreKind = Kind{
+	Kind: contract.KindRestore,
+	Activities: contract.Names(
+		contract.RefreshRestore, contract.StartRestore, contract.AdmitRestore, contract.CheckRestoreStall, contract.DeleteRestore,
+		contract.ReleaseRestore,
+	),
+	Read: contract.RefreshRestore.Name, Decisions: restoreDecisions,
+	run: serving(NonAdminRestore),
+}
 
 // NonAdminRestore serves one NonAdminRestore from its creation, or any later event, until it is settled; the next event
 // starts it again under the same ID. It is the only writer of the object's status but for the queue position and, while it
@@ -47,7 +58,7 @@ type restoreRun struct {
 
 // Pass implements entity.Object.
 func (r *restoreRun) Pass(ctx workflow.Context) (entity.Outcome, error) {
-	step, err := entity.Course[contract.RestoreView]{Read: stepRefreshRestore, Next: nextRestoreStep, Do: r.take}.Take(ctx)
+	step, err := entity.Course[contract.RestoreView]{Read: stepRefreshRestore, Next: restoreDecisions.Next, Do: r.take}.Take(ctx)
 	if err != nil {
 		return entity.Waiting, err
 	}
@@ -56,7 +67,7 @@ func (r *restoreRun) Pass(ctx workflow.Context) (entity.Outcome, error) {
 }
 
 func (r *restoreRun) take(ctx workflow.Context, step entity.Step) (contract.RestoreView, error) {
-	view, err := localFirst[contract.RestoreView](ctx, r.options, step.Activity, step.Summary,
+	view, err := call.LocalFirst(ctx, r.options.Limits, restoreSteps.Activity(step),
 		contract.RestoreStep{Ref: r.in.Ref, Volumes: r.in.Volumes})
 	if err == nil {
 		r.view = view
@@ -73,12 +84,12 @@ func (r *restoreRun) finalize(ctx workflow.Context) error {
 		WorkflowID:            contract.WorkflowID(r.in.Cluster, contract.KindFinalization, r.in.Ref),
 		WorkflowTaskTimeout:   childTaskTimeout,
 		ParentClosePolicy:     enumspb.PARENT_CLOSE_POLICY_TERMINATE,
-		TypedSearchAttributes: contract.StartAttributes(r.in.Cluster, contract.KubernetesKindRestore, r.in.Ref),
-		StaticSummary:         fmt.Sprintf("Finalization of restore %s", r.in.Ref),
+		TypedSearchAttributes: contract.KindRestore.Attributes(r.in.Cluster, r.in.Ref),
+		StaticSummary:         contract.KindFinalization.SummaryOf(r.in.Ref.String()),
 	})
 	var result contract.FinalizationResult
-	err := workflow.ExecuteChildWorkflow(child, contract.WorkflowFinalization,
-		contract.FinalizationInput{Cluster: r.in.Cluster, Ref: r.in.Ref}).Get(ctx, &result)
+	err := workflow.ExecuteChildWorkflow(child, contract.KindFinalization.Workflow,
+		contract.ObjectInput{Cluster: r.in.Cluster, Ref: r.in.Ref}).Get(ctx, &result)
 	var running *temporal.ChildWorkflowExecutionAlreadyStartedError
 	switch {
 	case errors.As(err, &running): // that of a parent which was ended by hand a moment ago: it is about to end
@@ -91,14 +102,14 @@ func (r *restoreRun) finalize(ctx workflow.Context) error {
 }
 
 // Drain implements entity.Object.
-func (r *restoreRun) Drain() int { return drainNoting(r.signals, &r.in.Volumes) }
+func (r *restoreRun) Drain() int { return entity.DrainNoting(r.signals, &r.in.Volumes) }
 
 // Carry implements entity.Object.
 func (r *restoreRun) Carry() any { return r.in }
 
 func (r *restoreRun) show(ctx workflow.Context) error {
 	r.measure(ctx)
-	return showPhases(ctx, r.view.Phase, &r.in.ShownPhase, r.view.Velero.Phase, &r.in.ShownVeleroPhase)
+	return entity.Show(ctx, &r.in.ObjectInput, r.view.Phase, r.view.Velero.Phase)
 }
 
 // measure counts how long the phase of Velero's has lasted that is over now. One that had begun before anybody looked seems
@@ -121,7 +132,7 @@ func (r *restoreRun) Wait(ctx workflow.Context) error {
 	if r.next == stepFinalize {
 		return r.finalize(ctx)
 	}
-	workflow.SetCurrentDetails(ctx, awaitedOfRestore(r.view))
+	workflow.SetCurrentDetails(ctx, restoreDecisions.Awaited(r.view))
 	selector := workflow.NewSelector(ctx)
 	selector.AddReceive(r.signals, func(workflow.ReceiveChannel, bool) {})
 	selector.AddReceive(ctx.Done(), func(workflow.ReceiveChannel, bool) {})
@@ -134,5 +145,5 @@ func (r *restoreRun) checkStall(ctx workflow.Context) workflow.Future {
 	if r.view.Velero.Phase != inProgress || r.view.Velero.Deleting {
 		return nil
 	}
-	return checkStall(ctx, stepCheckRestoreStall, contract.RestoreStep{Ref: r.in.Ref})
+	return checkStall(ctx, contract.CheckRestoreStall, contract.RestoreStep{Ref: r.in.Ref})
 }

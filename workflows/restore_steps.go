@@ -10,15 +10,20 @@ import (
 
 // The steps of a NonAdminRestore.
 var (
-	stepRefreshRestore    = entity.Act(contract.ActivityRefreshRestore, "Read the restore and mirror Velero's status")
-	stepCheckRestoreStall = entity.Act(contract.ActivityCheckRestoreStall, "Look whether Velero has finished without saying so")
-	stepStartRestore      = entity.Act(contract.ActivityStartRestore, "Validate the spec and create the Velero Restore")
-	stepAdmitRestore      = entity.Act(contract.ActivityAdmitRestore, "Validate the spec")
-	stepDeleteRestore     = entity.Act(contract.ActivityDeleteRestore, "Delete the Velero Restore")
-	stepReleaseRestore    = entity.Act(contract.ActivityReleaseRestore, "Release the finalizer")
+	restoreSteps entity.Steps[contract.RestoreStep, contract.RestoreView]
+
+	stepRefreshRestore = restoreSteps.Act(contract.RefreshRestore)
+	stepStartRestore   = restoreSteps.Act(contract.StartRestore)
+	stepAdmitRestore   = restoreSteps.Act(contract.AdmitRestore)
+	stepDeleteRestore  = restoreSteps.Act(contract.DeleteRestore)
+	stepReleaseRestore = restoreSteps.Act(contract.ReleaseRestore)
 	// stepFinalize: Velero has done its part, the wrap-up is done by a workflow of its own.
 	stepFinalize = entity.Step{Summary: "finalize"}
 )
+
+var restoreDecisions = entity.Decisions[contract.RestoreView]{
+	Next: nextRestoreStep, Settled: restore.Settled, Awaited: awaitedOfRestore,
+}
 
 // nextRestoreStep is the flow chart of seed 000 for a restore. Its order is the order of precedence: a namespace that goes
 // away, a deletion timestamp, create or update, and at last what is to be done after Velero.

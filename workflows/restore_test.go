@@ -32,7 +32,7 @@ func restoring(t *testing.T) *scenario {
 
 func (s *scenario) runRestore(t *testing.T) {
 	t.Helper()
-	s.ExecuteWorkflow(contract.WorkflowRestore, contract.RestoreInput{Cluster: fake.Cluster, Ref: fake.Ref(again)})
+	s.ExecuteWorkflow(contract.KindRestore.Workflow, contract.ObjectInput{Cluster: fake.Cluster, Ref: fake.Ref(again)})
 	require.True(t, s.IsWorkflowCompleted())
 	require.NoError(t, s.GetWorkflowError())
 }
@@ -212,14 +212,14 @@ func TestARestoreContinuesAsNewWithoutForgetting(t *testing.T) {
 		s.SetContinueAsNewSuggested(true)
 		s.SignalWorkflow(contract.SignalChanged, contract.Changed{Volumes: true})
 	}, time.Minute)
-	s.ExecuteWorkflow(contract.WorkflowRestore, contract.RestoreInput{Cluster: fake.Cluster, Ref: fake.Ref(again)})
+	s.ExecuteWorkflow(contract.KindRestore.Workflow, contract.ObjectInput{Cluster: fake.Cluster, Ref: fake.Ref(again)})
 	var next *workflow.ContinueAsNewError
 	require.ErrorAs(t, s.GetWorkflowError(), &next)
 	var in contract.RestoreInput
 	require.NoError(t, decode(next, &in))
 	assert.WithinDuration(t, s.Now(), in.VeleroPhaseSince, 2*time.Minute)
 	assert.Equal(t, contract.RestoreInput{
-		Cluster: fake.Cluster, Ref: fake.Ref(again), ShownPhase: "Created", Volumes: true,
+		ObjectInput: contract.ObjectInput{Cluster: fake.Cluster, Ref: fake.Ref(again), ShownPhase: "Created"}, Volumes: true,
 		VeleroPhase: "New", VeleroPhaseSince: in.VeleroPhaseSince,
 	}, in)
 }
@@ -249,8 +249,8 @@ func TestARestoreFromATenantsLocationBringsNothingOfTheCluster(t *testing.T) {
 // finalizeBy has a stand-in be the child: it is given the world when it runs, and its result is that of the child.
 func (s *scenario) finalizeBy(do func(*fake.World) (contract.FinalizationResult, error)) *int {
 	ran := 0
-	s.OnWorkflow(contract.WorkflowFinalization, mock.Anything, mock.Anything).Return(
-		func(ctx workflow.Context, _ contract.FinalizationInput) (contract.FinalizationResult, error) {
+	s.OnWorkflow(contract.KindFinalization.Workflow, mock.Anything, mock.Anything).Return(
+		func(ctx workflow.Context, _ contract.ObjectInput) (contract.FinalizationResult, error) {
 			if err := workflow.Sleep(ctx, time.Minute); err != nil {
 				return contract.FinalizationResult{}, err
 			}
@@ -309,6 +309,6 @@ func TestAFinalizationThatCannotBeDoneFailsTheRunForAllToSee(t *testing.T) {
 		return contract.FinalizationResult{}, errInvalidBackup
 	})
 	s.after(time.Second, veleroRestore(velerov1.RestorePhaseCompleted))
-	s.ExecuteWorkflow(contract.WorkflowRestore, contract.RestoreInput{Cluster: fake.Cluster, Ref: fake.Ref(again)})
+	s.ExecuteWorkflow(contract.KindRestore.Workflow, contract.ObjectInput{Cluster: fake.Cluster, Ref: fake.Ref(again)})
 	require.ErrorContains(t, s.GetWorkflowError(), "must be a duration")
 }

@@ -4,11 +4,16 @@ import (
 	"fmt"
 	"time"
 
-	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
 )
+
+var synchronizationKind = Kind{
+	Kind: contract.KindSynchronization, Activities: contract.Names(contract.SynchronizeBackups),
+	run: completing(BackupSynchronization),
+}
 
 // Limits of an activity that goes through all objects of a cluster.
 const (
@@ -19,8 +24,6 @@ const (
 	maxPasses            = 100
 	synchronizationLimit = time.Hour
 )
-
-const synchronizationSummary = "Make NonAdminBackups for what Velero has found in the object stores"
 
 // BackupSynchronization makes, once, the NonAdminBackups of Velero Backups that have none. A Schedule starts it.
 func BackupSynchronization(
@@ -35,7 +38,7 @@ func synchronize(
 ) (contract.SynchronizationResult, error) {
 	var total contract.SynchronizationResult
 	for range maxPasses {
-		next, err := pass[contract.SynchronizationResult](ctx, options, contract.ActivitySynchronizeBackups, synchronizationSummary, in)
+		next, err := pass(ctx, options.Limits, contract.SynchronizeBackups, in)
 		if err != nil {
 			return total, err
 		}
@@ -49,21 +52,14 @@ func synchronize(
 }
 
 // pass runs an activity that goes through all objects of a cluster, again and again until it succeeds.
-func pass[Out any](ctx workflow.Context, o Options, activity, summary string, in any) (Out, error) {
-	timeout := o.ResourceTimeout
-	if timeout <= 0 {
-		timeout = defaultResourceTimeout
-	}
-	timeout += passTimeout
-	regular := workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+func pass[In, Out any](ctx workflow.Context, limits call.Limits, activity contract.Activity[In, Out], in In) (Out, error) {
+	retry := call.Retry()
+	retry.MaximumInterval = passRetryCap
+	workflow.SetCurrentDetails(ctx, fmt.Sprintf("**Under way:** %s.", activity.Summary))
+	return call.Insist(ctx, workflow.ActivityOptions{
 		StartToCloseTimeout:    passTimeout,
 		HeartbeatTimeout:       passHeartbeat,
-		ScheduleToCloseTimeout: timeout,
-		RetryPolicy: &temporal.RetryPolicy{
-			InitialInterval: retryInterval, BackoffCoefficient: 2, MaximumInterval: passRetryCap,
-		},
-		Summary: summary,
-	})
-	workflow.SetCurrentDetails(ctx, fmt.Sprintf("**Under way:** %s.", summary))
-	return insist[Out](regular, timeout, activity, summary, in)
+		ScheduleToCloseTimeout: limits.Timeout() + passTimeout,
+		RetryPolicy:            retry,
+	}, activity, in)
 }

@@ -6,7 +6,8 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
-	"holdfast.dev/holdfast/workflows/entity"
+	"holdfast.dev/holdfast/workflows/call"
+	"holdfast.dev/holdfast/workflows/contract"
 )
 
 const (
@@ -50,11 +51,9 @@ func (v *vigil) keep(
 // checkStall has looked whether Velero has finished without saying so. It is no step, and nothing waits for it: a check
 // that fails, for example because Velero is away, says nothing about the object, and the next re-read brings the next one.
 // A run that ends meanwhile leaves it to itself: what it writes is true whoever waits for it.
-func checkStall(ctx workflow.Context, step entity.Step, in any) workflow.Future {
-	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+func checkStall[In, Out any](ctx workflow.Context, check contract.Activity[In, Out], in In) workflow.Future {
+	return call.Start(ctx, workflow.ActivityOptions{
 		StartToCloseTimeout: stallCheckTimeout,
 		RetryPolicy:         &temporal.RetryPolicy{MaximumAttempts: 1},
-		Summary:             step.Summary,
-	})
-	return workflow.ExecuteActivity(ctx, step.Activity, in)
+	}, check, in)
 }

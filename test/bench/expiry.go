@@ -86,9 +86,9 @@ func runExpiryRound(backups int) (*expiryRound, error) {
 	r := &expiryRound{env: suite.NewTestWorkflowEnvironment(), backups: backups, turns: map[contract.ObjectRef]int{}}
 	r.env.SetTestTimeout(5 * time.Minute)
 	workflows.Register(r.env, workflows.Options{FDBExpiryMinInterval: 24 * time.Hour})
-	r.env.RegisterActivityWithOptions(r.find, activity.RegisterOptions{Name: contract.ActivityFindFDBExpiries})
-	r.env.RegisterActivityWithOptions(r.begin, activity.RegisterOptions{Name: contract.ActivityStartFDBExpiry})
-	r.env.RegisterActivityWithOptions(r.describe, activity.RegisterOptions{Name: contract.ActivityDescribeWorkflows})
+	r.env.RegisterActivityWithOptions(r.find, activity.RegisterOptions{Name: contract.FindFDBExpiries.Name})
+	r.env.RegisterActivityWithOptions(r.begin, activity.RegisterOptions{Name: contract.StartFDBExpiry.Name})
+	r.env.RegisterActivityWithOptions(r.describe, activity.RegisterOptions{Name: contract.DescribeWorkflows.Name})
 	r.env.SetOnLocalActivityCompletedListener(func(*activity.Info, converter.EncodedValue, error) { r.count(1) })
 	r.env.SetOnTimerScheduledListener(func(string, time.Duration) { r.count(1) })
 	r.env.SetOnTimerFiredListener(func(string) { r.count(1 + eventsOfTask) })
@@ -99,7 +99,7 @@ func runExpiryRound(backups int) (*expiryRound, error) {
 		time.Duration(backups+1)*expiryTurn)
 	begun := time.Now()
 	r.count(1 + eventsOfTask) // its start
-	r.env.ExecuteWorkflow(contract.WorkflowFDBExpiryQueue, contract.FDBExpiryQueueInput{Cluster: "bench"})
+	r.env.ExecuteWorkflow(contract.KindFDBExpiryQueue.Workflow, contract.FDBExpiryQueueInput{Cluster: "bench"})
 	r.wall = time.Since(begun)
 	var next *workflow.ContinueAsNewError
 	if err := r.env.GetWorkflowError(); !errors.As(err, &next) {

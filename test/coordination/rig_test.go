@@ -52,7 +52,7 @@ func (r *rig) house(options workflows.Options) worker.Worker {
 	return r.worker(contract.FDBWorkflowTaskQueue(r.cluster), func(w worker.Worker) {
 		workflows.Register(w, options)
 		(&activities.FDBCoordination{Temporal: temporalClient}).Register(w)
-		w.RegisterActivityWithOptions(noFirstSnapshots, activity.RegisterOptions{Name: contract.ActivityFindFirstSnapshots})
+		w.RegisterActivityWithOptions(noFirstSnapshots, activity.RegisterOptions{Name: contract.FindFirstSnapshots.Name})
 		w.RegisterWorkflowWithOptions(asker, workflow.RegisterOptions{Name: "asker"})
 		w.RegisterWorkflowWithOptions(snapshot, workflow.RegisterOptions{Name: "snapshot"})
 		w.RegisterWorkflowWithOptions(looker, workflow.RegisterOptions{Name: "looker"})
@@ -62,7 +62,7 @@ func (r *rig) house(options workflows.Options) worker.Worker {
 // tools starts a worker that runs commands.
 func (r *rig) tools() worker.Worker {
 	return r.worker(contract.FDBTaskQueue(r.cluster), func(w worker.Worker) {
-		w.RegisterActivityWithOptions(r.command, activity.RegisterOptions{Name: contract.ActivityRunFDBCommand})
+		w.RegisterActivityWithOptions(r.command, activity.RegisterOptions{Name: contract.RunFDBCommand.Name})
 	})
 }
 
@@ -125,7 +125,7 @@ func asker(ctx workflow.Context, ask contract.FDBAsk) (contract.FDBAnswer, error
 		RetryPolicy: &temporal.RetryPolicy{InitialInterval: 100 * time.Millisecond, MaximumInterval: time.Second},
 	})
 	var answer contract.FDBAnswer
-	err := workflow.ExecuteActivity(ctx, contract.ActivityAskFDBCluster, ask).Get(ctx, &answer)
+	err := workflow.ExecuteActivity(ctx, contract.AskFDBCluster.Name, ask).Get(ctx, &answer)
 	return answer, err
 }
 

@@ -22,7 +22,7 @@ func snapshot(ctx workflow.Context, cluster string) error {
 	}
 	tell := func(wish contract.FDBWish) error {
 		ctx := workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: heartbeat})
-		return workflow.ExecuteActivity(ctx, contract.ActivityTellFDBThrottle, contract.FDBSlotRequest{
+		return workflow.ExecuteActivity(ctx, contract.TellFDBThrottle.Name, contract.FDBSlotRequest{
 			Cluster: cluster, WorkflowID: workflow.GetInfo(ctx).WorkflowExecution.ID, Wish: wish,
 		}).Get(ctx, nil)
 	}
@@ -40,7 +40,7 @@ func snapshot(ctx workflow.Context, cluster string) error {
 func looker(ctx workflow.Context, holders contract.FDBHolders) (contract.FDBHolders, error) {
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: patience})
 	var closed contract.FDBHolders
-	err := workflow.ExecuteActivity(ctx, contract.ActivityDescribeWorkflows, holders).Get(ctx, &closed)
+	err := workflow.ExecuteActivity(ctx, contract.DescribeWorkflows.Name, holders).Get(ctx, &closed)
 	return closed, err
 }
 

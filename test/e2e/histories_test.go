@@ -34,7 +34,7 @@ func recordLocation(t *testing.T, location *nabsl) {
 		if kind == contract.KindApproval && !workflowKnown(t, id) {
 			continue
 		}
-		recordWorkflow(t, id, fmt.Sprintf("%s.%s.%.40s", fileName(t.Name()), kind, location.Name))
+		recordWorkflow(t, id, fmt.Sprintf("%s.%s.%.40s", fileName(t.Name()), kind.ID, location.Name))
 	}
 }
 

@@ -203,7 +203,7 @@ func recordRestore(t *testing.T, nar *restoring) {
 		if kind == contract.KindFinalization && !workflowKnown(t, id) {
 			continue
 		}
-		recordWorkflow(t, id, fmt.Sprintf("%s.%s.%.40s", fileName(t.Name()), kind, nar.Name))
+		recordWorkflow(t, id, fmt.Sprintf("%s.%s.%.40s", fileName(t.Name()), kind.ID, nar.Name))
 	}
 }
 

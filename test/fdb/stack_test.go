@@ -185,9 +185,9 @@ func checkRights(ctx context.Context) int {
 // recordHistories keeps histories of all workflows of FoundationDB for replay, when `make histories` asks for them. It returns the exit status.
 func recordHistories(ctx context.Context, folder string) int {
 	for name, limit := range map[string]int{
-		contract.WorkflowFDBBackup: 60, contract.WorkflowFDBThrottle: 20, contract.WorkflowFDBCluster: 20,
-		contract.WorkflowFDBExpiryQueue: 20, contract.WorkflowFDBExpiry: 60, contract.WorkflowFDBContainer: 20,
-		contract.WorkflowFDBRestore: 40,
+		contract.KindFDBBackup.Workflow: 60, contract.KindFDBThrottle.Workflow: 20, contract.KindFDBCluster.Workflow: 20,
+		contract.KindFDBExpiryQueue.Workflow: 20, contract.KindFDBExpiry.Workflow: 60, contract.KindFDBContainer.Workflow: 20,
+		contract.KindFDBRestore.Workflow: 40,
 	} {
 		if err := env.SaveSome(ctx, temporal, name, folder, limit); err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -126,7 +126,7 @@ func performRestore[Out any](s *restoreScene, name string, in any) (Out, error) 
 
 func (s *restoreScene) look(resolve bool) contract.FDBRestoreInspection {
 	s.t.Helper()
-	seen, err := performRestore[contract.FDBRestoreInspection](s, contract.ActivityInspectFDBRestore,
+	seen, err := performRestore[contract.FDBRestoreInspection](s, contract.InspectFDBRestore.Name,
 		contract.FDBRestoreInspect{Ref: s.restoreRef(), Resolve: resolve})
 	require.NoError(s.t, err)
 	return seen
@@ -142,14 +142,14 @@ func (s *restoreScene) operate(operation contract.FDBOperation) contract.FDBOutc
 
 func (s *restoreScene) order(command contract.FDBCommand) contract.FDBOutcome {
 	s.t.Helper()
-	outcome, err := performRestore[contract.FDBOutcome](s, contract.ActivityRunFDBRestoreCommand, command)
+	outcome, err := performRestore[contract.FDBOutcome](s, contract.RunFDBRestoreCommand.Name, command)
 	require.NoError(s.t, err)
 	return outcome
 }
 
 func (s *restoreScene) check(task string, deadline time.Time) (contract.FinalizationOutcome, error) {
 	s.t.Helper()
-	return performRestore[contract.FinalizationOutcome](s, contract.ActivityFinalizeFDBRestore,
+	return performRestore[contract.FinalizationOutcome](s, contract.FinalizeFDBRestore.Name,
 		contract.FDBRestoreTaskStep{Ref: s.restoreRef(), Task: task, Deadline: deadline})
 }
 

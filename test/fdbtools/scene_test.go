@@ -108,7 +108,7 @@ func (s *scene) activities() *testsuite.TestActivityEnvironment {
 
 func (s *scene) inspect(deep bool) contract.FDBInspection {
 	s.t.Helper()
-	answer, err := s.activities().ExecuteActivity(contract.ActivityInspectFDBBackup, contract.FDBInspect{Ref: s.ref(), Deep: deep})
+	answer, err := s.activities().ExecuteActivity(contract.InspectFDBBackup.Name, contract.FDBInspect{Ref: s.ref(), Deep: deep})
 	require.NoError(s.t, err)
 	var seen contract.FDBInspection
 	require.NoError(s.t, answer.Get(&seen))
@@ -127,7 +127,7 @@ func (s *scene) command(operation contract.FDBOperation, url string) contract.FD
 
 func (s *scene) run(command contract.FDBCommand) contract.FDBOutcome {
 	s.t.Helper()
-	answer, err := s.activities().ExecuteActivity(contract.ActivityRunFDBCommand, command)
+	answer, err := s.activities().ExecuteActivity(contract.RunFDBCommand.Name, command)
 	require.NoError(s.t, err)
 	var outcome contract.FDBOutcome
 	require.NoError(s.t, answer.Get(&outcome))

@@ -9,9 +9,11 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	temporalclient "go.temporal.io/sdk/client"
+
+	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// A worker with a version gets work only when that version is current; workflows under way move to the next one.
+// A worker with a version gets work only when that version is current; workflows that wait move to the next one.
 func TestWorkersAreRolledOutByVersion(t *testing.T) {
 	s := newScene(t, "versioned", temporalclient.Options{})
 	const deployment = "holdfast-worker-test"
@@ -37,21 +39,38 @@ func TestWorkersAreRolledOutByVersion(t *testing.T) {
 
 	makeCurrent("v1")
 	s.complete(s.awaitVelero(nab))
-	ranOn(t, s.awaitCompleted(nab), deployment, "v1")
+	ranOn(t, s.awaitCompleted(nab), deployment, "v1", enumspb.VERSIONING_BEHAVIOR_AUTO_UPGRADE)
+	ranOn(t, s.synchronize(), deployment, "v1", enumspb.VERSIONING_BEHAVIOR_PINNED)
 
 	moving := s.backUp("moving")
 	velero := s.awaitVelero(moving)
 	startWorker(t, s.cluster, version("v2")...).ready()
 	makeCurrent("v2")
-	v1.stop() // nothing needs it any more
+	v1.stop()
 	s.complete(velero)
-	ranOn(t, s.awaitCompleted(moving), deployment, "v2")
+	ranOn(t, s.awaitCompleted(moving), deployment, "v2", enumspb.VERSIONING_BEHAVIOR_AUTO_UPGRADE)
 }
 
-func ranOn(t *testing.T, described *workflowservice.DescribeWorkflowExecutionResponse, deployment, build string) {
+// synchronize runs a workflow that ends soon, to its end.
+func (s *scene) synchronize() *workflowservice.DescribeWorkflowExecutionResponse {
+	s.t.Helper()
+	kind := contract.KindSynchronization
+	run, err := s.temporal.ExecuteWorkflow(s.t.Context(), temporalclient.StartWorkflowOptions{TaskQueue: kind.TaskQueue(s.cluster)},
+		kind.Workflow, contract.SynchronizationInput{Cluster: s.cluster})
+	require.NoError(s.t, err)
+	require.NoError(s.t, run.Get(s.t.Context(), nil))
+	described, err := s.temporal.DescribeWorkflowExecution(s.t.Context(), run.GetID(), run.GetRunID())
+	require.NoError(s.t, err)
+	return described
+}
+
+func ranOn(
+	t *testing.T, described *workflowservice.DescribeWorkflowExecutionResponse, deployment, build string,
+	behavior enumspb.VersioningBehavior,
+) {
 	t.Helper()
 	info := described.WorkflowExecutionInfo.VersioningInfo
-	assert.Equal(t, enumspb.VERSIONING_BEHAVIOR_AUTO_UPGRADE, info.GetBehavior())
+	assert.Equal(t, behavior, info.GetBehavior())
 	assert.Equal(t, deployment, info.GetDeploymentVersion().GetDeploymentName())
 	assert.Equal(t, build, info.GetDeploymentVersion().GetBuildId())
 }

@@ -28,7 +28,7 @@ func TestWhatAnUndisturbedRunGivesReasonTo(t *testing.T) {
 			Moment{points.Point{Step: points.Signal, After: true}, 1}, []string{"worker after signal", "watcher after signal"},
 		},
 		"what asks Temporal alone": {
-			Moment{points.Point{Step: contract.ActivityTellFDBThrottle, Form: points.Local, Of: "slot"}, 1},
+			Moment{points.Point{Step: contract.TellFDBThrottle.Name, Form: points.Local, Of: "slot"}, 1},
 			[]string{
 				"worker before local tell-fdb-throttle slot", "watcher before local tell-fdb-throttle slot",
 				"temporal before local tell-fdb-throttle slot",

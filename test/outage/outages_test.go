@@ -41,18 +41,18 @@ func (m meant) moment() outage.Moment {
 }
 
 var (
-	aboutToCreate   = meant{scenario: "create", step: contract.ActivityRefreshBackup}
-	aboutToBegin    = meant{scenario: "create", step: contract.ActivityRefreshBackup, inLong: true}
-	aboutToRefuse   = meant{scenario: "an invalid edit after the end", step: contract.ActivityAdmitBackup}
-	aboutToMirror   = meant{scenario: "create", step: contract.ActivityRefreshBackup, occurrence: 2}
-	aboutToAsk      = meant{scenario: "ask for a storage location", step: contract.ActivityAdmitLocation}
-	aboutToSync     = meant{scenario: "approve a storage location", step: contract.ActivitySyncLocation}
-	aboutToApprove  = meant{scenario: "approve a storage location", step: contract.ActivityAdvanceApproval}
-	aboutToRevoke   = meant{scenario: "revoke a storage location", step: contract.ActivityAdvanceApproval}
-	aboutToRelease  = meant{scenario: "delete a storage location with a backup in it", step: contract.ActivityReleaseLocation}
-	aboutToRestore  = meant{scenario: "restore with warnings", step: contract.ActivityStartRestore}
-	aboutToFinalize = meant{scenario: "restore with warnings", step: contract.ActivityRecordFinalization, of: "volumes"}
-	aboutToDownload = meant{scenario: "download a log", step: contract.ActivityRequestDownload}
+	aboutToCreate   = meant{scenario: "create", step: contract.RefreshBackup.Name}
+	aboutToBegin    = meant{scenario: "create", step: contract.RefreshBackup.Name, inLong: true}
+	aboutToRefuse   = meant{scenario: "an invalid edit after the end", step: contract.AdmitBackup.Name}
+	aboutToMirror   = meant{scenario: "create", step: contract.RefreshBackup.Name, occurrence: 2}
+	aboutToAsk      = meant{scenario: "ask for a storage location", step: contract.AdmitLocation.Name}
+	aboutToSync     = meant{scenario: "approve a storage location", step: contract.SyncLocation.Name}
+	aboutToApprove  = meant{scenario: "approve a storage location", step: contract.AdvanceApproval.Name}
+	aboutToRevoke   = meant{scenario: "revoke a storage location", step: contract.AdvanceApproval.Name}
+	aboutToRelease  = meant{scenario: "delete a storage location with a backup in it", step: contract.ReleaseLocation.Name}
+	aboutToRestore  = meant{scenario: "restore with warnings", step: contract.StartRestore.Name}
+	aboutToFinalize = meant{scenario: "restore with warnings", step: contract.RecordFinalization.Name, of: "volumes"}
+	aboutToDownload = meant{scenario: "download a log", step: contract.RequestDownload.Name}
 )
 
 // The API server is not stopped later: Velero, in the middle of a backup, may fail it then, or lose its end (see

@@ -25,15 +25,15 @@ const settled = 15 * time.Second
 
 // restorePoints are the phase changes of a restore: the step that is about to be taken when an outage begins.
 var restorePoints = map[string]points.Point{
-	"created":          {Step: contract.ActivityStartRestore, Form: points.Local},
-	"Velero's phase":   {Step: contract.ActivityRefreshRestore, Form: points.Local}, // the second time
-	"planned":          {Step: contract.ActivityPlanFinalization, Form: points.Local},
-	"Finalizing":       {Step: contract.ActivityRecordFinalization, Form: points.Local, Of: "volumes"},
-	"volumes":          {Step: contract.ActivityRunFinalizationTask, Form: points.Regular, Of: "volumes"},
-	"cleanup":          {Step: contract.ActivityRunFinalizationTask, Form: points.Regular, Of: "cleanup"},
-	"validation":       {Step: contract.ActivityRunFinalizationTask, Form: points.Regular, Of: "validation"},
-	"results":          {Step: contract.ActivityPublishFinalization, Form: points.Regular},
-	"finally recorded": {Step: contract.ActivityRecordFinalization, Form: points.Local, Of: points.TheEnd},
+	"created":          {Step: contract.StartRestore.Name, Form: points.Local},
+	"Velero's phase":   {Step: contract.RefreshRestore.Name, Form: points.Local}, // the second time
+	"planned":          {Step: contract.PlanFinalization.Name, Form: points.Local},
+	"Finalizing":       {Step: contract.RecordFinalization.Name, Form: points.Local, Of: "volumes"},
+	"volumes":          {Step: contract.RunFinalizationTask.Name, Form: points.Regular, Of: "volumes"},
+	"cleanup":          {Step: contract.RunFinalizationTask.Name, Form: points.Regular, Of: "cleanup"},
+	"validation":       {Step: contract.RunFinalizationTask.Name, Form: points.Regular, Of: "validation"},
+	"results":          {Step: contract.PublishFinalization.Name, Form: points.Regular},
+	"finally recorded": {Step: contract.RecordFinalization.Name, Form: points.Local, Of: points.TheEnd},
 }
 
 type restoreOutage struct {

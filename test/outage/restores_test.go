@@ -159,7 +159,7 @@ func lost(c *testCase, policy corev1.PersistentVolumeReclaimPolicy) {
 	c.t.Helper()
 	loseAfterBackup(c)
 	backup := c.nacuuid()
-	planned := points.Point{Step: contract.ActivityPlanFinalization, Form: points.Local}
+	planned := points.Point{Step: contract.PlanFinalization.Name, Form: points.Local}
 	c.Driver.At(outage.Moment{Point: planned, Occurrence: 1}, func() error {
 		return c.putFile("velero/backups/"+backup+"/"+backup+"-volumeinfo.json.gz", []objectstore.VolumeInfo{{
 			PVCName: "data", PVCNamespace: c.namespace, PVName: "old", BackupMethod: objectstore.MethodPodVolumeBackup,
@@ -173,7 +173,7 @@ func lost(c *testCase, policy corev1.PersistentVolumeReclaimPolicy) {
 
 // watchPublication notes when the restore's results were written by the first attempt to publish, if it came to that.
 func (c *testCase) watchPublication() {
-	published := points.Point{Step: contract.ActivityPublishFinalization, Form: points.Regular, After: true}
+	published := points.Point{Step: contract.PublishFinalization.Name, Form: points.Regular, After: true}
 	c.Driver.At(outage.Moment{Point: published, Occurrence: 1}, func() error {
 		key, err := c.resultsKey()
 		if err != nil {

@@ -6,12 +6,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/worker"
 	"k8s.io/apimachinery/pkg/api/meta"
 
-	"holdfast.dev/holdfast/activities"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/workflows"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -145,36 +143,24 @@ var backupScenarios = []scenario{
 
 // leftOut are the activities that no scenario comes to, and why.
 var leftOut = map[string]string{
-	contract.ActivityCreateBackup: "part of refresh-backup and start-backup since flow 1; only runs that have begun before call it",
-	contract.ActivityCheckVeleroStall: "comes by the clock, as often as there is time, so that two runs differ without a kill; " +
+	contract.CreateBackup.Name: "part of refresh-backup and start-backup since flow 1; only runs that have begun before call it",
+	contract.CheckVeleroStall.Name: "comes by the clock, as often as there is time, so that two runs differ without a kill; " +
 		"it writes one condition, and its DownloadRequest is removed by Velero if it cannot do it itself",
-	contract.ActivityCheckRestoreStall: "as check-velero-stall",
-	contract.ActivitySynchronizeBackups: "comes by a Schedule, for all namespaces at once; each of its writes is judged by a live read, " +
+	contract.CheckRestoreStall.Name: "as check-velero-stall",
+	contract.SynchronizeBackups.Name: "comes by a Schedule, for all namespaces at once; each of its writes is judged by a live read, " +
 		"and what a run has not come to is the next one's (TestAProcessThatDiesBeforeTheMarkIsMadeUpFor)",
-	contract.ActivityCollectOrphans: "as synchronize-backups; each deletion stands by itself",
+	contract.CollectOrphans.Name: "as synchronize-backups; each deletion stands by itself",
 }
 
-// allActivities returns the names of all activities that a worker has.
+// allActivities returns the names of all activities of Velero's half.
 func allActivities() []string {
-	var names registry
-	(&activities.Backups{}).Register(&names)
-	(&activities.Locations{}).Register(&names)
-	(&activities.Restores{}).Register(&names)
-	(&activities.Finalizations{}).Register(&names)
-	(&activities.Downloads{}).Register(&names)
-	(&activities.Synchronization{}).Register(&names)
-	(&activities.Collection{}).Register(&names)
-	return names.registered
-}
-
-type registry struct {
-	worker.ActivityRegistry
-	registered []string
-}
-
-// RegisterActivityWithOptions implements worker.ActivityRegistry.
-func (r *registry) RegisterActivityWithOptions(_ any, options activity.RegisterOptions) {
-	r.registered = append(r.registered, options.Name)
+	var names []string
+	for _, kind := range workflows.Kinds() {
+		if kind.Queue == contract.QueueVelero {
+			names = append(names, kind.Activities...)
+		}
+	}
+	return names
 }
 
 func backedUp(c *testCase) {

@@ -69,7 +69,7 @@ func collected(t *testing.T, r *rig) {
 	var velero velerov1.BackupStorageLocationList
 	require.NoError(t, r.admin.List(t.Context(), &velero, client.InNamespace(env.OADPNamespace)))
 
-	result := run[contract.CollectionResult](r, contract.WorkflowCollection, contract.CollectionInput{Cluster: r.ClusterID()})
+	result := run[contract.CollectionResult](r, contract.KindCollection.Workflow, contract.CollectionInput{Cluster: r.ClusterID()})
 	require.Empty(t, result.Waiting)
 	for what, object := range gone {
 		err := r.admin.Get(t.Context(), client.ObjectKeyFromObject(object), object)

@@ -46,7 +46,7 @@ func TestBackupsComeBackAfterARebuild(t *testing.T) {
 	require.NoError(t, r.CreateTenant(t.Context(), namespace, "alice"))
 	r.awaitCollectionWaits(t)
 	r.veleroLooks(t, env.DefaultStorageLocation)
-	result := run[contract.CollectionResult](r, contract.WorkflowCollection, contract.CollectionInput{Cluster: r.ClusterID()})
+	result := run[contract.CollectionResult](r, contract.KindCollection.Workflow, contract.CollectionInput{Cluster: r.ClusterID()})
 	assert.Empty(t, result.Deleted, "what Velero brought back is no orphan")
 
 	again := r.awaitCompleted(namespace, "nightly")
@@ -82,7 +82,7 @@ func (r *rig) veleroLooks(t *testing.T, locations ...string) {
 // awaitCollectionWaits: what Velero has not brought back yet might be taken for gone, so a collection says what it waits for.
 func (r *rig) awaitCollectionWaits(t *testing.T) {
 	t.Helper()
-	started := r.start(contract.WorkflowCollection, contract.CollectionInput{Cluster: r.ClusterID()})
+	started := r.start(contract.KindCollection.Workflow, contract.CollectionInput{Cluster: r.ClusterID()})
 	location := &velerov1.BackupStorageLocation{}
 	key := client.ObjectKey{Namespace: env.OADPNamespace, Name: env.DefaultStorageLocation}
 	require.EventuallyWithT(t, func(c *assert.CollectT) {

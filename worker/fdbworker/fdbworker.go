@@ -81,7 +81,7 @@ func (w *Workers) Close() {
 func newWorkflowWorker(o Options) worker.Worker {
 	runner := worker.New(o.Temporal, contract.FDBWorkflowTaskQueue(o.ClusterID), o.Worker)
 	o.Flags.addTo(&o.Workflows)
-	workflows.RegisterFDB(runner, o.Workflows)
+	workflows.RegisterQueue(runner, contract.QueueFDB, o.Workflows)
 	backups := &activities.FDBBackups{Client: o.Client, Gatherer: &fdb.Gatherer{Reader: o.Client}, Events: o.Events}
 	backups.Register(runner)
 	expiries := &activities.FDBExpiries{
@@ -102,7 +102,7 @@ func newWorkflowWorker(o Options) worker.Worker {
 func newSharedWorker(o Options) worker.Worker {
 	o.Worker.DeploymentOptions = worker.DeploymentOptions{}
 	runner := worker.New(o.Temporal, contract.SharedTaskQueue, o.Worker)
-	workflows.RegisterShared(runner)
+	workflows.RegisterQueue(runner, contract.QueueShared, o.Workflows)
 	coordination := &activities.FDBCoordination{Temporal: o.Temporal}
 	coordination.RegisterShared(runner)
 	return runner

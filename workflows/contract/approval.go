@@ -2,28 +2,31 @@ package contract
 
 import "time"
 
-// Names of the StorageLocationApproval workflow on the wire.
+// KindApproval carries out what administrators decide about one NonAdminBackupStorageLocation, which is its object. It is open as
+// long as that exists and needs approval. Input: ObjectInput, no result. It takes SignalDecide, too.
+var KindApproval = Kind{
+	Workflow: "StorageLocationApproval", ID: "approval", Kubernetes: "NonAdminBackupStorageLocationApprovalRequest",
+	Summary: "Approval of storage location",
+}
+
+// How a decision comes through Temporal.
 const (
-	// WorkflowApproval is the workflow type that carries out what administrators decide about one
-	// NonAdminBackupStorageLocation. It is open as long as that exists and needs approval. Input: ApprovalInput, no result.
-	// It takes SignalChanged and SignalDecide and answers QueryState with ApprovalState.
-	WorkflowApproval = "StorageLocationApproval"
-	// KubernetesKindApproval is the kind it serves, as AttributeKind shows it; namespace and name are the location's.
-	KubernetesKindApproval = "NonAdminBackupStorageLocationApprovalRequest"
 	// UpdateDecide decides. Payload: DecisionRequest, answer: DecisionOutcome.
 	UpdateDecide = "decide"
 	// SignalDecide decides without an answer; what came of it is in the current details. Payload: DecisionRequest.
 	SignalDecide = "decide"
 )
 
+type approvalActivity = Activity[ApprovalStep, ApprovalView]
+
 // Activities of the StorageLocationApproval workflow. Each but the last takes an ApprovalStep; all return the ApprovalView
 // after their effect, and may be repeated at any time.
-const (
-	ActivityRefreshApproval = "refresh-approval"
-	// ActivityAdvanceApproval writes what is due to the approval request, see location.NextApproval.
-	ActivityAdvanceApproval = "advance-approval"
-	// ActivityDecideApproval writes a decision to the approval request, as kubectl would. It takes a DecisionStep.
-	ActivityDecideApproval = "decide-approval"
+var (
+	RefreshApproval = approvalActivity{"refresh-approval", "Read the approval request"}
+	// AdvanceApproval writes what is due to the approval request, see location.NextApproval.
+	AdvanceApproval = approvalActivity{"advance-approval", "Carry out what was decided or asked"}
+	// DecideApproval writes a decision to the approval request, as kubectl would.
+	DecideApproval = Activity[DecisionStep, ApprovalView]{"decide-approval", "Write the decision to the approval request"}
 )
 
 // Decision is what an administrator can decide.
@@ -48,14 +51,6 @@ const (
 	ErrorDecisionsOff = "DecisionsOff"
 )
 
-// ApprovalInput starts, and continues, the workflow of one approval. Ref is the NonAdminBackupStorageLocation's.
-type ApprovalInput struct {
-	Cluster string    `json:"cluster"`
-	Ref     ObjectRef `json:"ref"`
-	// ShownPhase is the value of the search attribute at continue-as-new.
-	ShownPhase string `json:"shownPhase,omitempty"`
-}
-
 // ApprovalStep is the input of the activities that serve an approval.
 type ApprovalStep struct {
 	Ref ObjectRef `json:"ref"`
@@ -71,7 +66,7 @@ type DecisionRequest struct {
 	ResourceVersion string `json:"resourceVersion"`
 }
 
-// DecisionStep is the input of ActivityDecideApproval.
+// DecisionStep is the input of DecideApproval.
 type DecisionStep struct {
 	Ref     ObjectRef       `json:"ref"`
 	Request DecisionRequest `json:"request"`

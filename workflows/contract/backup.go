@@ -1,34 +1,25 @@
 package contract
 
-// Names of the NonAdminBackup workflow on the wire.
-const (
-	// WorkflowBackup is the workflow type that serves one NonAdminBackup. Input: BackupInput, no result.
-	WorkflowBackup = "NonAdminBackup"
-	// KubernetesKindBackup is the kind it serves, as AttributeKind shows it.
-	KubernetesKindBackup = "NonAdminBackup"
+// KindBackup serves one NonAdminBackup; "nab" is the resource's short name. Input: BackupInput, no result.
+var KindBackup = Kind{Workflow: "NonAdminBackup", ID: "nab", Kubernetes: "NonAdminBackup", Summary: "Backup of"}
 
-	// SignalChanged tells a workflow that its object, or a Velero object behind it, may have changed. A hint, never a
-	// fact: the workflow reads the present state. Payload: Changed. Duplicates are harmless.
-	SignalChanged = "changed"
-	// QueryState returns BackupState: what the workflow saw last.
-	QueryState = "state"
-)
+type backupActivity = Activity[BackupStep, BackupView]
 
 // Activities of the NonAdminBackup workflow. Each takes a BackupStep, returns the BackupView after its effect, and may
 // be repeated at any time.
-const (
-	ActivityRefreshBackup       = "refresh-backup"
-	ActivityStartBackup         = "start-backup"
-	ActivityCheckVeleroStall    = "check-velero-stall"
-	ActivityMarkBackupDeleting  = "mark-backup-deleting"
-	ActivityRequestDeletion     = "request-velero-deletion"
-	ActivityWithdrawBackup      = "withdraw-velero-backup"
-	ActivityDeleteVeleroObjects = "delete-velero-objects"
-	ActivityReleaseBackup       = "release-backup"
+var (
+	RefreshBackup       = backupActivity{"refresh-backup", "Read the backup, start it if new, mirror Velero's status"}
+	StartBackup         = backupActivity{"start-backup", "Validate the spec and create the Velero Backup"}
+	CheckVeleroStall    = backupActivity{"check-velero-stall", "Look whether Velero has finished without saying so"}
+	MarkBackupDeleting  = backupActivity{"mark-backup-deleting", "Announce the deletion"}
+	RequestDeletion     = backupActivity{"request-velero-deletion", "Ask Velero to delete the backup with its data"}
+	WithdrawBackup      = backupActivity{"withdraw-velero-backup", "Withdraw the Velero Backup before it starts"}
+	DeleteVeleroObjects = backupActivity{"delete-velero-objects", "Delete the Velero objects, keep the data"}
+	ReleaseBackup       = backupActivity{"release-backup", "Release the finalizer"}
 
-	// Both are part of ActivityStartBackup since flow 1; admit-backup also judges a spec edited after the creation.
-	ActivityAdmitBackup  = "admit-backup"
-	ActivityCreateBackup = "create-velero-backup"
+	// Both are part of StartBackup since flow 1; admit-backup also judges a spec edited after the creation.
+	AdmitBackup  = backupActivity{"admit-backup", "Validate the spec"}
+	CreateBackup = backupActivity{"create-velero-backup", "Create the Velero Backup"}
 )
 
 // BackupFlow numbers the way in which the NonAdminBackup workflow goes about its work. Each view carries the number of the
@@ -37,21 +28,9 @@ const (
 // a Velero Backup that stands still is checked.
 const BackupFlow = 1
 
-// Changed is the payload of SignalChanged.
-type Changed struct {
-	// Reason is for the person who reads the history; no code looks at it.
-	Reason string `json:"reason,omitempty"`
-	// Volumes: Velero has made PodVolumeBackups or DataUploads for the backup, so it is worth while to list them.
-	Volumes bool `json:"volumes,omitempty"`
-}
-
 // BackupInput starts, and continues, the workflow of one NonAdminBackup.
 type BackupInput struct {
-	Cluster string    `json:"cluster"`
-	Ref     ObjectRef `json:"ref"`
-	// ShownPhase and ShownVeleroPhase are the values of the search attributes at continue-as-new.
-	ShownPhase       string `json:"shownPhase,omitempty"`
-	ShownVeleroPhase string `json:"shownVeleroPhase,omitempty"`
+	ObjectInput
 	// Volumes repeats what a signal said.
 	Volumes bool `json:"volumes,omitempty"`
 }
@@ -59,9 +38,9 @@ type BackupInput struct {
 // BackupStep is the input of every activity that serves a NonAdminBackup.
 type BackupStep struct {
 	Ref ObjectRef `json:"ref"`
-	// Attempt numbers the DeleteBackupRequest that ActivityRequestDeletion makes, from 1; other activities ignore it.
+	// Attempt numbers the DeleteBackupRequest that RequestDeletion makes, from 1; other activities ignore it.
 	Attempt int `json:"attempt,omitempty"`
-	// Volumes: the backup has PodVolumeBackups or DataUploads to be counted; ActivityRefreshBackup lists them only then.
+	// Volumes: the backup has PodVolumeBackups or DataUploads to be counted; RefreshBackup lists them only then.
 	Volumes bool `json:"volumes,omitempty"`
 }
 

@@ -1,12 +1,13 @@
 package contract
 
-// Names of the garbage collection on the wire.
-const (
-	// WorkflowCollection is the workflow type of one garbage collection. Input: CollectionInput, result: CollectionResult.
-	WorkflowCollection = "GarbageCollection"
-	// ActivityCollectOrphans deletes what was made for objects of tenants that are gone. It takes a CollectionInput, returns a
-	// CollectionResult, and may be repeated at any time.
-	ActivityCollectOrphans = "collect-orphans"
+// KindCollection is one garbage collection. A Schedule starts it every garbageCollectionPeriod of the policy. Input:
+// CollectionInput, result: CollectionResult.
+var KindCollection = Kind{Workflow: "GarbageCollection", ID: "garbage-collection", Summary: "Garbage collection", Pinned: true}
+
+// The activities.
+var (
+	// CollectOrphans deletes what was made for objects of tenants that are gone.
+	CollectOrphans = Activity[CollectionInput, CollectionResult]{"collect-orphans", "Delete what was made for objects that are gone"}
 )
 
 // CollectionInput starts one garbage collection.

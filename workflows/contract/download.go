@@ -1,29 +1,19 @@
 package contract
 
-// Names of the NonAdminDownloadRequest workflow on the wire. SignalChanged and QueryState serve it too.
-const (
-	// WorkflowDownload is the workflow type that serves one NonAdminDownloadRequest. Input: DownloadInput, no result.
-	WorkflowDownload = "NonAdminDownloadRequest"
-	// KubernetesKindDownload is the kind it serves, as AttributeKind shows it.
-	KubernetesKindDownload = "NonAdminDownloadRequest"
-)
+// KindDownload serves one NonAdminDownloadRequest. Input: ObjectInput, no result.
+var KindDownload = Kind{
+	Workflow: "NonAdminDownloadRequest", ID: "nadr", Kubernetes: "NonAdminDownloadRequest", Summary: "Download request",
+}
+
+type downloadActivity = Activity[DownloadStep, DownloadView]
 
 // Activities of the NonAdminDownloadRequest workflow. Each takes a DownloadStep, returns the DownloadView after its effect,
 // and may be repeated at any time.
-const (
-	ActivityRefreshDownload = "refresh-download"
-	ActivityRequestDownload = "request-velero-download"
-	ActivityRemoveDownload  = "remove-download"
+var (
+	RefreshDownload = downloadActivity{"refresh-download", "Read the request and hand on Velero's answer"}
+	RequestDownload = downloadActivity{"request-velero-download", "Look whose the file is and ask Velero for a URL"}
+	RemoveDownload  = downloadActivity{"remove-download", "Delete what is over"}
 )
-
-// DownloadInput starts, and continues, the workflow of one NonAdminDownloadRequest.
-type DownloadInput struct {
-	Cluster string    `json:"cluster"`
-	Ref     ObjectRef `json:"ref"`
-	// ShownPhase and ShownVeleroPhase are the values of the search attributes at continue-as-new.
-	ShownPhase       string `json:"shownPhase,omitempty"`
-	ShownVeleroPhase string `json:"shownVeleroPhase,omitempty"`
-}
 
 // DownloadStep is the input of every activity that serves a NonAdminDownloadRequest.
 type DownloadStep struct {

@@ -1,35 +1,32 @@
 package contract
 
-// Names of the FoundationDBBackup workflow on the wire. SignalChanged and QueryState serve it too.
-const (
-	// WorkflowFDBBackup is the workflow type that serves one FoundationDBBackup. Input: FDBBackupInput, no result.
-	WorkflowFDBBackup = "FoundationDBBackup"
-	// KubernetesKindFDBBackup is the kind it serves, as AttributeKind shows it.
-	KubernetesKindFDBBackup = "FoundationDBBackup"
-)
+// KindFDBBackup serves one FoundationDBBackup. Input: FDBBackupInput, no result.
+var KindFDBBackup = Kind{
+	Workflow: "FoundationDBBackup", ID: "fdbb", Kubernetes: "FoundationDBBackup", Summary: "FoundationDB backup", Queue: QueueFDB,
+}
 
 // Short activities of the FoundationDBBackup workflow, on FDBWorkflowTaskQueue. All may be repeated at any time and return the
 // FDBBackupView after their effect.
-const (
-	// ActivityObserveFDBBackup takes an FDBBackupStep and reads; it adds our finalizer where it is due.
-	ActivityObserveFDBBackup = "observe-fdb-backup"
-	// ActivityApplyFDBAgents takes an FDBBackupStep and makes the agents' Deployment what the spec says.
-	ActivityApplyFDBAgents = "apply-fdb-agents"
-	// ActivityPlanFDBBackup takes an FDBPlan and writes where the next backup goes, before it is started.
-	ActivityPlanFDBBackup = "plan-fdb-backup"
-	// ActivityPublishFDBBackup takes FDBFindings and writes them into the status.
-	ActivityPublishFDBBackup = "publish-fdb-backup"
-	// ActivityReleaseFDBBackup takes an FDBRelease and takes our finalizer off an object that is being deleted.
-	ActivityReleaseFDBBackup = "release-fdb-backup"
+var (
+	// ObserveFDBBackup reads; it adds our finalizer where it is due.
+	ObserveFDBBackup = Activity[FDBBackupStep, FDBBackupView]{"observe-fdb-backup", "Read the backup, its cluster and its Secret"}
+	// ApplyFDBAgents makes the agents' Deployment what the spec says.
+	ApplyFDBAgents = Activity[FDBBackupStep, FDBBackupView]{"apply-fdb-agents", "Make the agents' Deployment as the spec says"}
+	// PlanFDBBackup writes where the next backup goes, before it is started.
+	PlanFDBBackup = Activity[FDBPlan, FDBBackupView]{"plan-fdb-backup", "Write down where the backup goes"}
+	// PublishFDBBackup writes what a pass found into the status.
+	PublishFDBBackup = Activity[FDBFindings, FDBBackupView]{"publish-fdb-backup", "Write the status"}
+	// ReleaseFDBBackup takes our finalizer off an object that is being deleted.
+	ReleaseFDBBackup = Activity[FDBRelease, FDBBackupView]{"release-fdb-backup", "Let the object go"}
 )
 
 // Activities that run FoundationDB's tools, on FDBTaskQueue.
-const (
-	// ActivityInspectFDBBackup takes an FDBInspect and returns an FDBInspection. It changes nothing in the database.
-	ActivityInspectFDBBackup = "inspect-fdb-backup"
-	// ActivityRunFDBCommand takes an FDBCommand and returns an FDBOutcome. It reads the state first and does nothing that is
-	// done already or has become undue. Only the owner of the FoundationDB cluster schedules it, one at a time.
-	ActivityRunFDBCommand = "run-fdb-command"
+var (
+	// InspectFDBBackup changes nothing in the database.
+	InspectFDBBackup = Activity[FDBInspect, FDBInspection]{"inspect-fdb-backup", "Ask FoundationDB for the backup's state"}
+	// RunFDBCommand reads the state first and does nothing that is done already or has become undue. Only the owner of the
+	// FoundationDB cluster schedules it, one at a time.
+	RunFDBCommand = Activity[FDBCommand, FDBOutcome]{Name: "run-fdb-command"}
 )
 
 // FDBTaskQueue returns the queue of a Kubernetes cluster's activities that run FoundationDB's tools.
@@ -44,12 +41,9 @@ const SharedTaskQueue = "holdfast-shared"
 
 // FDBBackupInput starts, and continues, the workflow of one FoundationDBBackup.
 type FDBBackupInput struct {
-	Cluster string    `json:"cluster"`
-	Ref     ObjectRef `json:"ref"`
+	ObjectInput
 	// Memory is what a run leaves to the next.
 	Memory FDBMemory `json:"memory,omitzero"`
-	// ShownPhase is the value of the search attribute at continue-as-new.
-	ShownPhase string `json:"shownPhase,omitempty"`
 }
 
 // FDBMemory is what cannot be read anywhere.

@@ -2,19 +2,24 @@ package contract
 
 import "time"
 
-// Names of the workflow that owns a FoundationDB cluster, on the wire. Its ID is FDBClusterID, its queue SharedTaskQueue.
+// KindFDBCluster owns a FoundationDB cluster. Its ID is FDBClusterID. Input: FDBClusterInput, no result.
+var KindFDBCluster = Kind{Workflow: "FDBCluster", Summary: "Owner of FoundationDB cluster", Queue: QueueShared}
+
+// What is said to the owner.
 const (
-	// WorkflowFDBCluster is the workflow type. Input: FDBClusterInput, no result.
-	WorkflowFDBCluster = "FDBCluster"
 	// UpdateFDBCluster asks the owner. Input: FDBAsk, result: FDBAnswer. Asking again with the same update ID, or with another
 	// one, is harmless: a command that is done already is not run again.
 	UpdateFDBCluster = "ask"
 	// ErrorFDBAskInvalid is the type of the error that refuses an FDBAsk which can never be answered. Not retryable.
 	ErrorFDBAskInvalid = "FDBAskInvalid"
-	// ActivityAskFDBCluster sends an FDBAsk to the owner, which it starts if need be, and returns its FDBAnswer.
-	ActivityAskFDBCluster = "ask-fdb-cluster"
-	// ActivityDescribeWorkflows takes FDBHolders and returns those whose workflow does not run, as FDBHolders.
-	ActivityDescribeWorkflows = "describe-workflows"
+)
+
+// The activities.
+var (
+	// AskFDBCluster asks the owner, which it starts if need be.
+	AskFDBCluster = Activity[FDBAsk, FDBAnswer]{Name: "ask-fdb-cluster"}
+	// DescribeWorkflows returns those whose workflow does not run.
+	DescribeWorkflows = Activity[FDBHolders, FDBHolders]{"describe-workflows", "Find out whose workflow does not run"}
 )
 
 // How long a command that was asked for may take. Who asked counts on it: after FDBAskWait + FDBCommandLimit none of its
@@ -27,7 +32,7 @@ const (
 	FDBCommandRun   = 2 * time.Minute
 	// FDBCommandLimit is how long a command may take once the owner has begun it.
 	FDBCommandLimit = FDBCommandStart + FDBCommandRun
-	// FDBAskTimeout is by when the owner has answered, and some: the limit of an attempt of ActivityAskFDBCluster.
+	// FDBAskTimeout is by when the owner has answered, and some: the limit of an attempt of AskFDBCluster.
 	FDBAskTimeout = FDBAskWait + FDBCommandLimit + time.Minute
 )
 

@@ -2,17 +2,22 @@ package contract
 
 import "time"
 
-// Names of the workflow that guards one container, on the wire. Its ID is FDBContainerID, its queue SharedTaskQueue: it covers
-// all Kubernetes clusters that share a Temporal namespace. It answers QueryState with FDBContainerState.
+// KindFDBContainer guards one container, for all Kubernetes clusters that share a Temporal namespace. Its ID is FDBContainerID.
+// Input: FDBContainerInput, no result. It answers QueryState with FDBContainerState.
+var KindFDBContainer = Kind{Workflow: "FDBContainer", Summary: "Guard of container", Queue: QueueShared}
+
+// What is said to the guard.
 const (
-	// WorkflowFDBContainer is the workflow type. Input: FDBContainerInput, no result.
-	WorkflowFDBContainer = "FDBContainer"
 	// UpdateFDBContainer asks it. Input: FDBContainerAsk, result: FDBContainerAnswer. Asking again is harmless.
 	UpdateFDBContainer = "ask"
 	// ErrorFDBContainerInvalid is the type of the error that refuses an FDBContainerAsk which can never be answered. Not retryable.
 	ErrorFDBContainerInvalid = "FDBContainerInvalid"
-	// ActivityAskFDBContainer sends an FDBContainerAsk to the guard, which it starts if need be, and returns its FDBContainerAnswer.
-	ActivityAskFDBContainer = "ask-fdb-container"
+)
+
+// The activities.
+var (
+	// AskFDBContainer asks the guard, which it starts if need be.
+	AskFDBContainer = Activity[FDBContainerAsk, FDBContainerAnswer]{Name: "ask-fdb-container"}
 )
 
 // FDBContainerID returns the workflow ID of a container's guard. container is host:port/bucket/path.

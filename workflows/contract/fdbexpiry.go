@@ -1,24 +1,26 @@
 package contract
 
-// Names of the workflow of one turn, on the wire. Its ID is WorkflowID(cluster, KindFDBExpiry, ref): never two for one backup. It
+// KindFDBExpiry is one turn: it expires or deletes data of a FoundationDBBackup, which is its object, so that there are never two
+// for one backup. Input: FDBExpiryInput, no result: it tells the backup and the queue by signals. Only the queue starts it. It
 // takes SignalChanged (something has happened to its pod) and answers QueryState with FDBExpiryState.
-const (
-	// WorkflowFDBExpiry is the workflow type. Input: FDBExpiryInput, no result: it tells the backup and the queue by signals.
-	WorkflowFDBExpiry = "FDBExpiry"
-	// SignalExpiryResult tells a FoundationDBBackup workflow how a turn ended. Payload: FDBExpiryResult.
-	SignalExpiryResult = "expiry-result"
+var KindFDBExpiry = Kind{
+	Workflow: "FDBExpiry", ID: "fdb-expiry", Kubernetes: "FoundationDBBackup", Summary: "Turn of FoundationDB backup",
+	Queue: QueueFDB, Pinned: true,
+}
 
-	// ActivityPlanFDBExpiry takes an FDBExpiryStep and returns an FDBExpiryPlan.
-	ActivityPlanFDBExpiry = "plan-fdb-expiry"
-	// ActivityApplyFDBPod takes an FDBPodStep, makes the pod unless it is there, and returns its FDBPodView.
-	ActivityApplyFDBPod = "apply-fdb-pod"
-	// ActivityObserveFDBPod takes an FDBPodStep and returns the FDBPodView of its pod.
-	ActivityObserveFDBPod = "observe-fdb-pod"
-	// ActivityDeleteFDBPod takes an FDBPodStep, deletes its pod and returns the FDBPodView.
-	ActivityDeleteFDBPod = "delete-fdb-pod"
-	// ActivityTellFDBTurn takes an FDBTurnTidings and signals it to the backup's workflow and to the queue, starting what does not
-	// run.
-	ActivityTellFDBTurn = "tell-fdb-turn"
+// SignalExpiryResult tells a FoundationDBBackup workflow how a turn ended. Payload: FDBExpiryResult.
+const SignalExpiryResult = "expiry-result"
+
+// The activities.
+var (
+	// PlanFDBExpiry says what the turn has to do.
+	PlanFDBExpiry = Activity[FDBExpiryStep, FDBExpiryPlan]{"plan-fdb-expiry", "Find out what is to be done"}
+	// ApplyFDBPod makes the pod unless it is there.
+	ApplyFDBPod   = Activity[FDBPodStep, FDBPodView]{Name: "apply-fdb-pod"}
+	ObserveFDBPod = Activity[FDBPodStep, FDBPodView]{"observe-fdb-pod", "Look at the pod"}
+	DeleteFDBPod  = Activity[FDBPodStep, FDBPodView]{"delete-fdb-pod", "Delete the pod"}
+	// TellFDBTurn signals the backup's workflow and the queue, starting what does not run.
+	TellFDBTurn = Activity[FDBTurnTidings, None]{Name: "tell-fdb-turn"}
 )
 
 // FDBExpiryInput starts, and continues, one turn.
@@ -45,7 +47,7 @@ type FDBExpiryLeft struct {
 	Told    bool `json:"told,omitempty"`
 }
 
-// FDBExpiryStep is the input of ActivityPlanFDBExpiry.
+// FDBExpiryStep is the input of PlanFDBExpiry.
 type FDBExpiryStep struct {
 	Ref ObjectRef `json:"ref"`
 	Job FDBJob    `json:"job"`

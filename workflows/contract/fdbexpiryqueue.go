@@ -1,10 +1,13 @@
 package contract
 
-// Names of the workflow that keeps the queue of expirations, on the wire. Its ID is FDBExpiryQueueID, its queue the Kubernetes
-// cluster's FDBWorkflowTaskQueue. It answers QueryState with FDBExpiryQueueState.
+// KindFDBExpiryQueue keeps the queue of expirations of a Kubernetes cluster. Its ID is FDBExpiryQueueID. Input:
+// FDBExpiryQueueInput, no result. It answers QueryState with FDBExpiryQueueState.
+var KindFDBExpiryQueue = Kind{
+	Workflow: "FDBExpiryQueue", Summary: "Expirations and deletions of FoundationDB backups of", Queue: QueueFDB,
+}
+
+// What is said to the queue of expirations.
 const (
-	// WorkflowFDBExpiryQueue is the workflow type. Input: FDBExpiryQueueInput, no result.
-	WorkflowFDBExpiryQueue = "FDBExpiryQueue"
 	// SignalExpiryEntry tells the queue what a backup wants of it. Payload: FDBQueueRequest. Telling it again is harmless.
 	SignalExpiryEntry = "entry"
 	// SignalExpiryTurn tells the queue how far a turn is. Payload: FDBTurnReport. Telling it again is harmless.
@@ -18,15 +21,20 @@ const (
 	UpdateSetExpiryLimit = "set-limit"
 	// ErrorFDBQueueInvalid is the type of the error that refuses an Update which can never be carried out. Not retryable.
 	ErrorFDBQueueInvalid = "FDBQueueInvalid"
+)
 
-	// ActivityTellFDBExpiryQueue takes an FDBQueueRequest and signals it to the queue, which it starts if need be.
-	ActivityTellFDBExpiryQueue = "tell-fdb-expiry-queue"
-	// ActivityStartFDBExpiry takes an FDBExpiryInput and starts the turn's workflow. That it runs already is success. An error that
-	// is not retryable says that Temporal will never take it.
-	ActivityStartFDBExpiry = "start-fdb-expiry"
-	// ActivityFindFDBExpiries takes an FDBExpiryQueueInput, of which it needs the cluster, and returns FDBExpiriesFound: what the
-	// objects and pods tell. A queue that Temporal has lost is refilled by it, and no turn is begun beside a pod that runs.
-	ActivityFindFDBExpiries = "find-fdb-expiries"
+// The activities.
+var (
+	// TellFDBExpiryQueue signals the queue, which it starts if need be.
+	TellFDBExpiryQueue = Activity[FDBQueueRequest, None]{Name: "tell-fdb-expiry-queue"}
+	// StartFDBExpiry starts the turn's workflow. That it runs already is success. An error that is not retryable says that
+	// Temporal will never take it.
+	StartFDBExpiry = Activity[FDBExpiryInput, None]{Name: "start-fdb-expiry"}
+	// FindFDBExpiries returns what the objects and pods of the cluster tell. A queue that Temporal has lost is refilled by it, and
+	// no turn is begun beside a pod that runs.
+	FindFDBExpiries = Activity[FDBExpiryQueueInput, FDBExpiriesFound]{
+		"find-fdb-expiries", "Find the backups that expire or are deleted",
+	}
 )
 
 // FDBExpiryQueueID returns the workflow ID of a Kubernetes cluster's queue of expirations.

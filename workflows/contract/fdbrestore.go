@@ -2,33 +2,33 @@ package contract
 
 import "time"
 
-// Names of the FoundationDBRestore workflow on the wire. SignalChanged and QueryState (FDBRestoreState) serve it too.
-const (
-	// WorkflowFDBRestore is the workflow type that serves one FoundationDBRestore. Input: FDBRestoreInput, no result.
-	WorkflowFDBRestore = "FoundationDBRestore"
-	// KubernetesKindFDBRestore is the kind it serves, as AttributeKind shows it.
-	KubernetesKindFDBRestore = "FoundationDBRestore"
+// KindFDBRestore serves one FoundationDBRestore; "fdbr" is the resource's short name. Input: FDBRestoreInput, no result.
+var KindFDBRestore = Kind{
+	Workflow: "FoundationDBRestore", ID: "fdbr", Kubernetes: "FoundationDBRestore", Summary: "FoundationDB restore", Queue: QueueFDB,
+}
 
-	// ActivityObserveFDBRestore takes an FDBRestoreStep and reads; it adds our finalizer where it is due. Returns FDBRestoreView.
-	ActivityObserveFDBRestore = "observe-fdb-restore"
-	// ActivityPlanFDBRestore takes an FDBRestorePlanning and writes what is going to be restored, before it is started. Returns
-	// FDBRestoreView.
-	ActivityPlanFDBRestore = "plan-fdb-restore"
-	// ActivityPublishFDBRestore takes FDBRestoreFindings and writes them into the status. Returns FDBRestoreView.
-	ActivityPublishFDBRestore = "publish-fdb-restore"
-	// ActivityReleaseFDBRestore takes an FDBRestoreRelease and takes our finalizer off an object that is being deleted. Returns
-	// FDBRestoreView.
-	ActivityReleaseFDBRestore = "release-fdb-restore"
+// The activities.
+var (
+	// ObserveFDBRestore reads; it adds our finalizer where it is due.
+	ObserveFDBRestore = Activity[FDBRestoreStep, FDBRestoreView]{
+		"observe-fdb-restore", "Read the restore, its clusters, its backup and its Secret",
+	}
+	// PlanFDBRestore writes what is going to be restored, before it is started.
+	PlanFDBRestore = Activity[FDBRestorePlanning, FDBRestoreView]{"plan-fdb-restore", "Write down what is restored"}
+	// PublishFDBRestore writes what a pass found into the status.
+	PublishFDBRestore = Activity[FDBRestoreFindings, FDBRestoreView]{"publish-fdb-restore", "Write the status"}
+	// ReleaseFDBRestore takes our finalizer off an object that is being deleted.
+	ReleaseFDBRestore = Activity[FDBRestoreRelease, FDBRestoreView]{"release-fdb-restore", "Let the object go"}
 
-	// ActivityInspectFDBRestore takes an FDBRestoreInspect and returns an FDBRestoreInspection; on FDBTaskQueue. It changes nothing.
-	ActivityInspectFDBRestore = "inspect-fdb-restore"
-	// ActivityRunFDBRestoreCommand takes an FDBCommand with one of the operations below and returns an FDBOutcome; on FDBTaskQueue.
-	// It reads the state first and does nothing that is done already or has become undue. Only the owner of the destination
-	// schedules it, one at a time.
-	ActivityRunFDBRestoreCommand = "run-fdb-restore-command"
-	// ActivityFinalizeFDBRestore takes an FDBRestoreTaskStep, runs one task of the finalization and returns a FinalizationOutcome;
-	// on FDBTaskQueue.
-	ActivityFinalizeFDBRestore = "finalize-fdb-restore"
+	// InspectFDBRestore changes nothing. It runs on FDBTaskQueue, as do the next two.
+	InspectFDBRestore = Activity[FDBRestoreInspect, FDBRestoreInspection]{
+		"inspect-fdb-restore", "Ask FoundationDB for the restore's state",
+	}
+	// RunFDBRestoreCommand takes one of the operations below. It reads the state first and does nothing that is done already or has
+	// become undue. Only the owner of the destination schedules it, one at a time.
+	RunFDBRestoreCommand = Activity[FDBCommand, FDBOutcome]{Name: "run-fdb-restore-command"}
+	// FinalizeFDBRestore runs one task of the finalization.
+	FinalizeFDBRestore = Activity[FDBRestoreTaskStep, FinalizationOutcome]{Name: "finalize-fdb-restore"}
 )
 
 // Operations of fdbrestore that an owner runs. FDBCommand.Ref is the FoundationDBRestore's, Tag the restore's.
@@ -65,11 +65,9 @@ const FDBRestoreReads = 12 * time.Hour
 
 // FDBRestoreInput starts, and continues, the workflow of one FoundationDBRestore.
 type FDBRestoreInput struct {
-	Cluster string    `json:"cluster"`
-	Ref     ObjectRef `json:"ref"`
+	ObjectInput
 	// Memory is what a run leaves to the next.
-	Memory     FDBRestoreMemory `json:"memory,omitzero"`
-	ShownPhase string           `json:"shownPhase,omitempty"`
+	Memory FDBRestoreMemory `json:"memory,omitzero"`
 }
 
 // FDBRestoreMemory is what cannot be read anywhere.
@@ -91,7 +89,7 @@ type FDBRestoreMemory struct {
 	UnreachableSince int64 `json:"unreachableSince,omitempty"`
 }
 
-// FDBRestoreStep is the input of ActivityObserveFDBRestore.
+// FDBRestoreStep is the input of ObserveFDBRestore.
 type FDBRestoreStep struct {
 	Ref ObjectRef `json:"ref"`
 }
@@ -111,7 +109,7 @@ type FDBRestorePlan struct {
 	Destination string `json:"destination"`
 }
 
-// FDBRestorePlanning is the input of ActivityPlanFDBRestore.
+// FDBRestorePlanning is the input of PlanFDBRestore.
 type FDBRestorePlanning struct {
 	Ref        ObjectRef      `json:"ref"`
 	Generation int64          `json:"generation"`
@@ -220,7 +218,7 @@ type FDBRestoreRelease struct {
 	Aborted bool `json:"aborted,omitempty"`
 }
 
-// FDBRestoreTaskStep is the input of ActivityFinalizeFDBRestore.
+// FDBRestoreTaskStep is the input of FinalizeFDBRestore.
 type FDBRestoreTaskStep struct {
 	Ref      ObjectRef `json:"ref"`
 	Task     string    `json:"task"`

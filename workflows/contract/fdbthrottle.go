@@ -1,19 +1,28 @@
 package contract
 
-// Names of the workflow that limits first snapshots, on the wire. Its ID is FDBThrottleID, its queue the cluster's
-// FDBWorkflowTaskQueue.
+// KindFDBThrottle limits the first snapshots of a Kubernetes cluster. Its ID is FDBThrottleID. Input: FDBThrottleInput, no
+// result.
+var KindFDBThrottle = Kind{
+	Workflow: "FDBSnapshotThrottle", Summary: "First snapshots of FoundationDB backups of", Queue: QueueFDB,
+}
+
+// What is said to the throttle, and by it.
 const (
-	// WorkflowFDBThrottle is the workflow type. Input: FDBThrottleInput, no result.
-	WorkflowFDBThrottle = "FDBSnapshotThrottle"
 	// SignalSlot tells the throttle of a holder. Payload: FDBSlotRequest. Telling it again is harmless.
 	SignalSlot = "slot"
 	// SignalSlotGranted tells a backup that it has a slot. Payload: FDBSlotGrant.
 	SignalSlotGranted = "slot-granted"
-	// ActivityTellFDBThrottle takes an FDBSlotRequest and signals it to the throttle, which it starts if need be.
-	ActivityTellFDBThrottle = "tell-fdb-throttle"
-	// ActivityFindFirstSnapshots takes an FDBThrottleInput, of which it needs the cluster, and returns, as FDBHolders, the backups
-	// that are in their first snapshot, or about to start one, as far as their objects tell.
-	ActivityFindFirstSnapshots = "find-first-snapshots"
+)
+
+// The activities.
+var (
+	// TellFDBThrottle signals the throttle, which it starts if need be.
+	TellFDBThrottle = Activity[FDBSlotRequest, None]{Name: "tell-fdb-throttle"}
+	// FindFirstSnapshots returns the cluster's backups that are in their first snapshot, or about to start one, as far as their
+	// objects tell.
+	FindFirstSnapshots = Activity[FDBThrottleInput, FDBHolders]{
+		"find-first-snapshots", "Find the backups that are in their first snapshot",
+	}
 )
 
 // FDBThrottleID returns the workflow ID of a Kubernetes cluster's throttle of first snapshots.

@@ -2,30 +2,28 @@ package contract
 
 import "time"
 
-// Names of the RestoreFinalization workflow on the wire.
-const (
-	// WorkflowFinalization is the workflow type that finalizes one NonAdminRestore. Input: FinalizationInput, result:
-	// FinalizationResult. It is a child of the NonAdminRestore's workflow, which waits for it. While it runs it alone writes
-	// the object's status. It takes no signals: whoever is interested in the object wakes the parent. It answers QueryState
-	// with FinalizationState.
-	WorkflowFinalization = "RestoreFinalization"
-
-	// KindFinalization is the kind of RestoreFinalization workflows; the object is the NonAdminRestore. It is started with
-	// StartAttributes of KubernetesKindRestore.
-	KindFinalization Kind = "finalization"
-)
+// KindFinalization finalizes one NonAdminRestore. Input: ObjectInput, result: FinalizationResult. It is a child of the
+// NonAdminRestore's workflow, which waits for it. While it runs it alone writes the object's status. It takes no signals: whoever
+// is interested in the object wakes the parent. It answers QueryState with FinalizationState.
+var KindFinalization = Kind{
+	Workflow: "RestoreFinalization", ID: "finalization", Kubernetes: "NonAdminRestore", Summary: "Finalization of restore",
+	Pinned: true,
+}
 
 // Activities of the RestoreFinalization workflow. Each may be repeated at any time.
-const (
-	// ActivityPlanFinalization finds out what is to be done. Input: FinalizationStep, result: FinalizationPlan.
-	ActivityPlanFinalization = "plan-finalization"
-	// ActivityRunFinalizationTask does one task. Input: FinalizationTaskStep, result: FinalizationOutcome.
-	ActivityRunFinalizationTask = "run-finalization-task"
-	// ActivityPublishFinalization adds what the tasks found to the results in the object store. Input:
-	// FinalizationPublication, result: FinalizationPublished.
-	ActivityPublishFinalization = "publish-finalization"
-	// ActivityRecordFinalization writes the status. Input: FinalizationRecord, no result.
-	ActivityRecordFinalization = "record-finalization"
+var (
+	// PlanFinalization finds out what is to be done.
+	PlanFinalization = Activity[FinalizationStep, FinalizationPlan]{
+		"plan-finalization", "Find out what is to be done after the restore",
+	}
+	// RunFinalizationTask does one task.
+	RunFinalizationTask = Activity[FinalizationTaskStep, FinalizationOutcome]{Name: "run-finalization-task"}
+	// PublishFinalization adds what the tasks found to the results in the object store.
+	PublishFinalization = Activity[FinalizationPublication, FinalizationPublished]{
+		"publish-finalization", "Add what was found to the restore's results",
+	}
+	// RecordFinalization writes the status.
+	RecordFinalization = Activity[FinalizationRecord, FinalizationResult]{Name: "record-finalization"}
 )
 
 // Types of application errors of these activities.
@@ -35,12 +33,6 @@ const (
 	// ErrorObjectStore: the object store refused or did not answer. Retryable.
 	ErrorObjectStore = "ObjectStoreUnavailable"
 )
-
-// FinalizationInput starts the finalization of one NonAdminRestore.
-type FinalizationInput struct {
-	Cluster string    `json:"cluster"`
-	Ref     ObjectRef `json:"ref"`
-}
 
 // FinalizationResult is how a finalization ended.
 type FinalizationResult struct {
@@ -52,7 +44,7 @@ type FinalizationResult struct {
 	Errors   int `json:"errors,omitempty"`
 }
 
-// FinalizationStep is the input of ActivityPlanFinalization.
+// FinalizationStep is the input of PlanFinalization.
 type FinalizationStep struct {
 	Ref ObjectRef `json:"ref"`
 }
@@ -79,7 +71,7 @@ type PlannedTask struct {
 	Timeout time.Duration `json:"timeout"`
 }
 
-// FinalizationTaskStep is the input of ActivityRunFinalizationTask.
+// FinalizationTaskStep is the input of RunFinalizationTask.
 type FinalizationTaskStep struct {
 	Ref  ObjectRef `json:"ref"`
 	Task string    `json:"task"`
@@ -116,7 +108,7 @@ type FinalizationOutcome struct {
 	Refused int `json:"refused,omitempty"`
 }
 
-// FinalizationPublication is the input of ActivityPublishFinalization.
+// FinalizationPublication is the input of PublishFinalization.
 type FinalizationPublication struct {
 	Ref   ObjectRef        `json:"ref"`
 	Tasks []PublishedLines `json:"tasks,omitempty"`

@@ -17,9 +17,9 @@ func TestWireNamesOfFinalizationsStayAsTheyAre(t *testing.T) {
 		"plan-finalization", "run-finalization-task", "publish-finalization", "record-finalization",
 		"NotYet", "ObjectStoreUnavailable",
 	}, []string{
-		contract.WorkflowFinalization, string(contract.KindFinalization),
-		contract.ActivityPlanFinalization, contract.ActivityRunFinalizationTask, contract.ActivityPublishFinalization,
-		contract.ActivityRecordFinalization,
+		contract.KindFinalization.Workflow, contract.KindFinalization.ID,
+		contract.PlanFinalization.Name, contract.RunFinalizationTask.Name, contract.PublishFinalization.Name,
+		contract.RecordFinalization.Name,
 		contract.ErrorNotYet, contract.ErrorObjectStore,
 	})
 }
@@ -32,7 +32,7 @@ func TestPayloadsOfFinalizationsKeepTheirFieldNames(t *testing.T) {
 		value any
 		want  string
 	}{
-		"input":  {contract.FinalizationInput{Cluster: "west", Ref: ref}, `{"cluster":"west","ref":{"namespace":"team","name":"undo","uid":"u"}}`},
+		"input":  {contract.ObjectInput{Cluster: "west", Ref: ref}, `{"cluster":"west","ref":{"namespace":"team","name":"undo","uid":"u"}}`},
 		"result": {contract.FinalizationResult{Phase: "Completed", Warnings: 1}, `{"phase":"Completed","warnings":1}`},
 		"plan": {
 			contract.FinalizationPlan{Due: true, Tasks: []contract.PlannedTask{{Name: "volumes", Timeout: time.Second}}},

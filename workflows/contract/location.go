@@ -1,33 +1,22 @@
 package contract
 
-// Names of the NonAdminBackupStorageLocation workflow on the wire.
-const (
-	// WorkflowLocation is the workflow type that serves one NonAdminBackupStorageLocation. Input: LocationInput, no result.
-	// It takes SignalChanged and answers QueryState with LocationState.
-	WorkflowLocation = "NonAdminBackupStorageLocation"
-	// KubernetesKindLocation is the kind it serves, as AttributeKind shows it.
-	KubernetesKindLocation = "NonAdminBackupStorageLocation"
-)
+// KindLocation serves one NonAdminBackupStorageLocation. Input: ObjectInput, no result.
+var KindLocation = Kind{
+	Workflow: "NonAdminBackupStorageLocation", ID: "nabsl", Kubernetes: "NonAdminBackupStorageLocation", Summary: "Storage location",
+}
+
+type locationActivity = Activity[LocationStep, LocationView]
 
 // Activities of the NonAdminBackupStorageLocation workflow. Each takes a LocationStep, returns the LocationView after its
 // effect, and may be repeated at any time.
-const (
-	ActivityRefreshLocation  = "refresh-location"
-	ActivityAdmitLocation    = "admit-location"
-	ActivitySyncLocation     = "sync-location"
-	ActivityWithdrawLocation = "withdraw-location"
-	ActivityDeleteLocation   = "delete-location"
-	ActivityReleaseLocation  = "release-location"
+var (
+	RefreshLocation  = locationActivity{"refresh-location", "Read the location and mirror Velero's status"}
+	AdmitLocation    = locationActivity{"admit-location", "Validate the spec and ask for approval"}
+	SyncLocation     = locationActivity{"sync-location", "Copy the Secret and write the Velero BackupStorageLocation"}
+	WithdrawLocation = locationActivity{"withdraw-location", "Remove the Velero BackupStorageLocation and the Secret"}
+	DeleteLocation   = locationActivity{"delete-location", "Delete all that was made for the location"}
+	ReleaseLocation  = locationActivity{"release-location", "Release the finalizer"}
 )
-
-// LocationInput starts, and continues, the workflow of one NonAdminBackupStorageLocation.
-type LocationInput struct {
-	Cluster string    `json:"cluster"`
-	Ref     ObjectRef `json:"ref"`
-	// ShownPhase and ShownVeleroPhase are the values of the search attributes at continue-as-new.
-	ShownPhase       string `json:"shownPhase,omitempty"`
-	ShownVeleroPhase string `json:"shownVeleroPhase,omitempty"`
-}
 
 // LocationStep is the input of every activity that serves a NonAdminBackupStorageLocation.
 type LocationStep struct {

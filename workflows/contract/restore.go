@@ -2,36 +2,29 @@ package contract
 
 import "time"
 
-// Names of the NonAdminRestore workflow on the wire. SignalChanged and QueryState serve it too.
-const (
-	// WorkflowRestore is the workflow type that serves one NonAdminRestore. Input: RestoreInput, no result.
-	WorkflowRestore = "NonAdminRestore"
-	// KubernetesKindRestore is the kind it serves, as AttributeKind shows it.
-	KubernetesKindRestore = "NonAdminRestore"
-)
+// KindRestore serves one NonAdminRestore. Input: RestoreInput, no result.
+var KindRestore = Kind{Workflow: "NonAdminRestore", ID: "nar", Kubernetes: "NonAdminRestore", Summary: "Restore"}
 
 // MetricRestorePhase measures how long a Velero Restore was in each of Velero's phases, tagged with phase. The workflow counts
 // it, as MetricResourceTimeouts.
 const MetricRestorePhase = "holdfast_restore_phase_seconds"
 
+type restoreActivity = Activity[RestoreStep, RestoreView]
+
 // Activities of the NonAdminRestore workflow. Each takes a RestoreStep, returns the RestoreView after its effect, and may
 // be repeated at any time.
-const (
-	ActivityRefreshRestore    = "refresh-restore"
-	ActivityStartRestore      = "start-restore"
-	ActivityAdmitRestore      = "admit-restore"
-	ActivityCheckRestoreStall = "check-velero-restore-stall"
-	ActivityDeleteRestore     = "delete-velero-restore"
-	ActivityReleaseRestore    = "release-restore"
+var (
+	RefreshRestore    = restoreActivity{"refresh-restore", "Read the restore and mirror Velero's status"}
+	StartRestore      = restoreActivity{"start-restore", "Validate the spec and create the Velero Restore"}
+	AdmitRestore      = restoreActivity{"admit-restore", "Validate the spec"}
+	CheckRestoreStall = restoreActivity{"check-velero-restore-stall", "Look whether Velero has finished without saying so"}
+	DeleteRestore     = restoreActivity{"delete-velero-restore", "Delete the Velero Restore"}
+	ReleaseRestore    = restoreActivity{"release-restore", "Release the finalizer"}
 )
 
 // RestoreInput starts, and continues, the workflow of one NonAdminRestore.
 type RestoreInput struct {
-	Cluster string    `json:"cluster"`
-	Ref     ObjectRef `json:"ref"`
-	// ShownPhase and ShownVeleroPhase are the values of the search attributes at continue-as-new.
-	ShownPhase       string `json:"shownPhase,omitempty"`
-	ShownVeleroPhase string `json:"shownVeleroPhase,omitempty"`
+	ObjectInput
 	// VeleroPhase is Velero's phase as it was last seen, and VeleroPhaseSince is since when.
 	VeleroPhase      string    `json:"veleroPhase,omitempty"`
 	VeleroPhaseSince time.Time `json:"veleroPhaseSince,omitzero"`
@@ -42,7 +35,7 @@ type RestoreInput struct {
 // RestoreStep is the input of every activity that serves a NonAdminRestore.
 type RestoreStep struct {
 	Ref ObjectRef `json:"ref"`
-	// Volumes: the restore has PodVolumeRestores or DataDownloads to be counted; ActivityRefreshRestore lists them only then.
+	// Volumes: the restore has PodVolumeRestores or DataDownloads to be counted; RefreshRestore lists them only then.
 	Volumes bool `json:"volumes,omitempty"`
 }
 

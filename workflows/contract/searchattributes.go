@@ -27,13 +27,3 @@ func SearchAttributeNames() []string {
 		AttributePhase.GetName(), AttributeVeleroPhase.GetName(),
 	}
 }
-
-// StartAttributes are the search attributes that a workflow carries from its first event.
-func StartAttributes(cluster, kubernetesKind string, ref ObjectRef) temporal.SearchAttributes {
-	return temporal.NewSearchAttributes(
-		AttributeCluster.ValueSet(cluster),
-		AttributeKind.ValueSet(kubernetesKind),
-		AttributeNamespace.ValueSet(ref.Namespace),
-		AttributeName.ValueSet(ref.Name),
-	)
-}

@@ -1,13 +1,17 @@
 package contract
 
-// Names of the synchronization of backups on the wire.
-const (
-	// WorkflowSynchronization is the workflow type of one synchronization. Input: SynchronizationInput, result:
-	// SynchronizationResult.
-	WorkflowSynchronization = "BackupSynchronization"
-	// ActivitySynchronizeBackups makes NonAdminBackups for what Velero has found in the object stores. It takes a
-	// SynchronizationInput, returns a SynchronizationResult, and may be repeated at any time.
-	ActivitySynchronizeBackups = "synchronize-backups"
+// KindSynchronization makes, once, the NonAdminBackups of Velero Backups that have none. A Schedule starts it every
+// backupSyncPeriod of the policy. Input: SynchronizationInput, result: SynchronizationResult.
+var KindSynchronization = Kind{
+	Workflow: "BackupSynchronization", ID: "backup-sync", Summary: "Backup synchronization", Pinned: true,
+}
+
+// The activities.
+var (
+	// SynchronizeBackups makes NonAdminBackups for what Velero has found in the object stores.
+	SynchronizeBackups = Activity[SynchronizationInput, SynchronizationResult]{
+		"synchronize-backups", "Make NonAdminBackups for what Velero has found in the object stores",
+	}
 )
 
 // SynchronizationInput starts one synchronization.

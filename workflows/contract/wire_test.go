@@ -22,44 +22,44 @@ func TestWireNamesStayAsTheyAre(t *testing.T) {
 		"holdfast_resource_timeouts_total",
 		"nab", "", "pending", "accepted",
 	}, []string{
-		contract.WorkflowBackup, contract.KubernetesKindBackup, contract.SignalChanged, contract.QueryState,
-		contract.ActivityRefreshBackup, contract.ActivityStartBackup, contract.ActivityCheckVeleroStall, contract.ActivityAdmitBackup, contract.ActivityCreateBackup,
-		contract.ActivityMarkBackupDeleting, contract.ActivityRequestDeletion, contract.ActivityWithdrawBackup, contract.ActivityDeleteVeleroObjects,
-		contract.ActivityReleaseBackup,
+		contract.KindBackup.Workflow, contract.KindBackup.Kubernetes, contract.SignalChanged, contract.QueryState,
+		contract.RefreshBackup.Name, contract.StartBackup.Name, contract.CheckVeleroStall.Name, contract.AdmitBackup.Name, contract.CreateBackup.Name,
+		contract.MarkBackupDeleting.Name, contract.RequestDeletion.Name, contract.WithdrawBackup.Name, contract.DeleteVeleroObjects.Name,
+		contract.ReleaseBackup.Name,
 		contract.ErrorPaused, contract.ErrorPolicyUnusable, contract.ErrorKubernetes, contract.ErrorAccessDenied,
 		contract.ErrorInvalidObject,
 		contract.MetricResourceTimeouts,
-		string(contract.KindBackup), string(contract.MarkNone), string(contract.MarkPending), string(contract.MarkAccepted),
+		contract.KindBackup.ID, string(contract.MarkNone), string(contract.MarkPending), string(contract.MarkAccepted),
 	})
 	assert.Equal(t, []string{
 		"NonAdminRestore", "NonAdminRestore", "refresh-restore", "start-restore", "admit-restore", "check-velero-restore-stall",
 		"delete-velero-restore", "release-restore", "nar", "holdfast_restore_phase_seconds",
 	}, []string{
-		contract.WorkflowRestore, contract.KubernetesKindRestore, contract.ActivityRefreshRestore, contract.ActivityStartRestore,
-		contract.ActivityAdmitRestore, contract.ActivityCheckRestoreStall, contract.ActivityDeleteRestore,
-		contract.ActivityReleaseRestore, string(contract.KindRestore), contract.MetricRestorePhase,
+		contract.KindRestore.Workflow, contract.KindRestore.Kubernetes, contract.RefreshRestore.Name, contract.StartRestore.Name,
+		contract.AdmitRestore.Name, contract.CheckRestoreStall.Name, contract.DeleteRestore.Name,
+		contract.ReleaseRestore.Name, contract.KindRestore.ID, contract.MetricRestorePhase,
 	})
 	assert.Equal(t, []string{
 		"NonAdminDownloadRequest", "NonAdminDownloadRequest", "refresh-download", "request-velero-download", "remove-download", "nadr",
 	}, []string{
-		contract.WorkflowDownload, contract.KubernetesKindDownload, contract.ActivityRefreshDownload,
-		contract.ActivityRequestDownload, contract.ActivityRemoveDownload, string(contract.KindDownload),
+		contract.KindDownload.Workflow, contract.KindDownload.Kubernetes, contract.RefreshDownload.Name,
+		contract.RequestDownload.Name, contract.RemoveDownload.Name, contract.KindDownload.ID,
 	})
 	assert.Equal(t, []string{
 		"BackupSynchronization", "synchronize-backups", "GarbageCollection", "collect-orphans", "here/backup-sync", "here/garbage-collection",
 	}, []string{
-		contract.WorkflowSynchronization, contract.ActivitySynchronizeBackups, contract.WorkflowCollection, contract.ActivityCollectOrphans,
-		contract.ScheduleID("here", contract.ScheduleSynchronization), contract.ScheduleID("here", contract.ScheduleCollection),
+		contract.KindSynchronization.Workflow, contract.SynchronizeBackups.Name, contract.KindCollection.Workflow, contract.CollectOrphans.Name,
+		contract.ScheduleID("here", contract.KindSynchronization), contract.ScheduleID("here", contract.KindCollection),
 	})
 	assert.Equal(t, []string{
 		"NonAdminBackupStorageLocation", "NonAdminBackupStorageLocation",
 		"refresh-location", "admit-location", "sync-location", "withdraw-location", "delete-location", "release-location",
 		"nabsl", "", "notRequired", "unasked", "pending", "approved", "rejected",
 	}, []string{
-		contract.WorkflowLocation, contract.KubernetesKindLocation,
-		contract.ActivityRefreshLocation, contract.ActivityAdmitLocation, contract.ActivitySyncLocation,
-		contract.ActivityWithdrawLocation, contract.ActivityDeleteLocation, contract.ActivityReleaseLocation,
-		string(contract.KindLocation), string(contract.ApprovalUnknown), string(contract.ApprovalNotRequired),
+		contract.KindLocation.Workflow, contract.KindLocation.Kubernetes,
+		contract.RefreshLocation.Name, contract.AdmitLocation.Name, contract.SyncLocation.Name,
+		contract.WithdrawLocation.Name, contract.DeleteLocation.Name, contract.ReleaseLocation.Name,
+		contract.KindLocation.ID, string(contract.ApprovalUnknown), string(contract.ApprovalNotRequired),
 		string(contract.ApprovalUnasked), string(contract.ApprovalPending), string(contract.ApprovalApproved), string(contract.ApprovalRejected),
 	})
 	assert.Equal(t, []string{
@@ -68,11 +68,11 @@ func TestWireNamesStayAsTheyAre(t *testing.T) {
 		"DecisionInvalid", "NothingToDecide", "LookAgain", "DecisionsOff", "approval",
 		"wait", "close", "revoke", "ask", "reset", "approve", "reject", "reopen", "drop", "follow", "observe",
 	}, []string{
-		contract.WorkflowApproval, contract.KubernetesKindApproval, contract.UpdateDecide, contract.SignalDecide,
-		contract.ActivityRefreshApproval, contract.ActivityAdvanceApproval, contract.ActivityDecideApproval,
+		contract.KindApproval.Workflow, contract.KindApproval.Kubernetes, contract.UpdateDecide, contract.SignalDecide,
+		contract.RefreshApproval.Name, contract.AdvanceApproval.Name, contract.DecideApproval.Name,
 		string(contract.DecisionApprove), string(contract.DecisionReject), string(contract.DecisionRevoke),
 		contract.ErrorDecisionInvalid, contract.ErrorNothingToDecide, contract.ErrorLookAgain, contract.ErrorDecisionsOff,
-		string(contract.KindApproval),
+		contract.KindApproval.ID,
 		string(contract.ApprovalWait), string(contract.ApprovalClose), string(contract.ApprovalRevoke), string(contract.ApprovalAsk),
 		string(contract.ApprovalReset), string(contract.ApprovalApprove), string(contract.ApprovalReject),
 		string(contract.ApprovalReopen), string(contract.ApprovalDrop), string(contract.ApprovalFollow), string(contract.ApprovalObserve),
@@ -84,25 +84,26 @@ func TestWireNamesStayAsTheyAre(t *testing.T) {
 
 func TestPayloadsKeepTheirFieldNames(t *testing.T) {
 	ref := contract.ObjectRef{Namespace: "team", Name: "nightly", UID: "u"}
+	shown := contract.ObjectInput{Cluster: "west", Ref: ref, ShownPhase: "Created", ShownVeleroPhase: "New"}
 	tests := map[string]struct {
 		value any
 		want  string
 	}{
 		"a workflow's first input": {
-			value: contract.BackupInput{Cluster: "west", Ref: ref},
+			value: contract.ObjectInput{Cluster: "west", Ref: ref},
 			want:  `{"cluster":"west","ref":{"namespace":"team","name":"nightly","uid":"u"}}`,
 		},
 		"a workflow's input after continue-as-new": {
-			value: contract.BackupInput{Cluster: "west", Ref: ref, ShownPhase: "Created", ShownVeleroPhase: "New"},
+			value: contract.BackupInput{ObjectInput: shown, Volumes: true},
 			want: `{"cluster":"west","ref":{"namespace":"team","name":"nightly","uid":"u"},
-				"shownPhase":"Created","shownVeleroPhase":"New"}`,
+				"shownPhase":"Created","shownVeleroPhase":"New","volumes":true}`,
 		},
 		"a step": {
 			value: contract.BackupStep{Ref: ref, Attempt: 2},
 			want:  `{"ref":{"namespace":"team","name":"nightly","uid":"u"},"attempt":2}`,
 		},
 		"a restore's input after continue-as-new": {
-			value: contract.RestoreInput{Cluster: "west", Ref: ref, ShownPhase: "Created", ShownVeleroPhase: "New", Volumes: true},
+			value: contract.RestoreInput{ObjectInput: shown, Volumes: true},
 			want: `{"cluster":"west","ref":{"namespace":"team","name":"nightly","uid":"u"},
 				"shownPhase":"Created","shownVeleroPhase":"New","volumes":true}`,
 		},
@@ -125,10 +126,24 @@ func TestPayloadsKeepTheirFieldNames(t *testing.T) {
 				"velero":{"exists":true,"name":"r","phase":"New","finished":true,"deleting":true,"atWork":true,"mirroredPhase":"New",
 				"itemsRestored":1,"totalItems":2,"stalled":true}}`,
 		},
-		"a download's input after continue-as-new": {
-			value: contract.DownloadInput{Cluster: "west", Ref: ref, ShownPhase: "New", ShownVeleroPhase: "Processed"},
+		"a FoundationDB backup's input after continue-as-new": {
+			value: contract.FDBBackupInput{ObjectInput: shown, Memory: contract.FDBMemory{Quiet: 2}},
 			want: `{"cluster":"west","ref":{"namespace":"team","name":"nightly","uid":"u"},
-				"shownPhase":"New","shownVeleroPhase":"Processed"}`,
+				"shownPhase":"Created","shownVeleroPhase":"New","memory":{"quiet":2}}`,
+		},
+		"a FoundationDB restore's input after continue-as-new": {
+			value: contract.FDBRestoreInput{ObjectInput: shown, Memory: contract.FDBRestoreMemory{Quiet: 2}},
+			want: `{"cluster":"west","ref":{"namespace":"team","name":"nightly","uid":"u"},
+				"shownPhase":"Created","shownVeleroPhase":"New","memory":{"quiet":2}}`,
+		},
+		"a first input has nothing else": {
+			value: contract.FDBBackupInput{ObjectInput: contract.ObjectInput{Cluster: "west", Ref: ref}},
+			want:  `{"cluster":"west","ref":{"namespace":"team","name":"nightly","uid":"u"}}`,
+		},
+		"a Schedule's input": {value: contract.ScheduledInput{Cluster: "west"}, want: `{"cluster":"west"}`},
+		"a collection's":     {value: contract.CollectionInput{Cluster: "west"}, want: `{"cluster":"west"}`},
+		"a synchronization's": {
+			value: contract.SynchronizationInput{Cluster: "west"}, want: `{"cluster":"west"}`,
 		},
 		"a download's step": {
 			value: contract.DownloadStep{Ref: ref}, want: `{"ref":{"namespace":"team","name":"nightly","uid":"u"}}`,
@@ -142,18 +157,10 @@ func TestPayloadsKeepTheirFieldNames(t *testing.T) {
 			want: `{"found":true,"phase":"New","beingDeleted":true,"expired":true,"judged":true,"refused":true,"answered":true,
 				"velero":{"exists":true,"name":"r","phase":"Processed","current":true,"signed":true}}`,
 		},
-		"a location's first input": {
-			value: contract.LocationInput{Cluster: "west", Ref: ref},
-			want:  `{"cluster":"west","ref":{"namespace":"team","name":"nightly","uid":"u"}}`,
-		},
 		"a location's step": {
 			value: contract.LocationStep{Ref: ref}, want: `{"ref":{"namespace":"team","name":"nightly","uid":"u"}}`,
 		},
 		"a location that is not": {value: contract.LocationView{}, want: `{"found":false,"velero":{}}`},
-		"an approval's input after continue-as-new": {
-			value: contract.ApprovalInput{Cluster: "west", Ref: ref, ShownPhase: "Pending"},
-			want:  `{"cluster":"west","ref":{"namespace":"team","name":"nightly","uid":"u"},"shownPhase":"Pending"}`,
-		},
 		"a decision": {
 			value: contract.DecisionRequest{Decision: "approve", Reason: "ticket 42", ResourceVersion: "7"},
 			want:  `{"decision":"approve","reason":"ticket 42","resourceVersion":"7"}`,
@@ -191,8 +198,7 @@ func TestPayloadsKeepTheirFieldNames(t *testing.T) {
 }
 
 func TestAWorkflowIsFoundByItsObjectFromItsFirstEvent(t *testing.T) {
-	attributes := contract.StartAttributes("west", contract.KubernetesKindBackup,
-		contract.ObjectRef{Namespace: "team", Name: "nightly", UID: "u"})
+	attributes := contract.KindBackup.Attributes("west", contract.ObjectRef{Namespace: "team", Name: "nightly", UID: "u"})
 	got := map[string]any{}
 	for key, value := range attributes.GetUntypedValues() {
 		assert.Equal(t, enumspb.INDEXED_VALUE_TYPE_KEYWORD, key.GetValueType(), "registered as Keyword")

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/workflow"
+
+	"holdfast.dev/holdfast/workflows/contract"
 )
 
 const (
@@ -21,8 +23,18 @@ type Step struct {
 	Summary string
 }
 
+// Steps makes the steps of a kind whose activities all take In and return the View after their effect.
+type Steps[In, View any] struct{}
+
 // Act is a step that an activity does.
-func Act(activity, summary string) Step { return Step{Activity: activity, Summary: summary} }
+func (Steps[In, View]) Act(activity contract.Activity[In, View]) Step {
+	return Step{activity.Name, activity.Summary}
+}
+
+// Activity is the one that does a step.
+func (Steps[In, View]) Activity(step Step) contract.Activity[In, View] {
+	return contract.Activity[In, View]{Name: step.Activity, Summary: step.Summary}
+}
 
 var (
 	// Wait is nothing to do until a signal or its time comes.

@@ -4,5 +4,5 @@
 // lost, whatever moment it comes at: what is signalled to a run that ends makes Temporal refuse the end, and the loop goes round
 // again.
 //
-// It knows nothing of any kind, and imports nothing but Temporal's SDK. The workflows of package workflows use it.
+// It knows nothing of any kind, and imports package contract and Temporal's SDK. The workflows of package workflows use it.
 package entity

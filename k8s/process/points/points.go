@@ -54,8 +54,8 @@ type Point struct {
 // AsksAPIServer reports whether the step asks the API server, so that it fails where that is away.
 func (p Point) AsksAPIServer() bool {
 	switch p.Step {
-	case Signal, contract.ActivityTellFDBThrottle, contract.ActivityTellFDBExpiryQueue, contract.ActivityStartFDBExpiry,
-		contract.ActivityTellFDBTurn, contract.ActivityAskFDBContainer:
+	case Signal, contract.TellFDBThrottle.Name, contract.TellFDBExpiryQueue.Name, contract.StartFDBExpiry.Name,
+		contract.TellFDBTurn.Name, contract.AskFDBContainer.Name:
 		return false
 	}
 	return true

@@ -21,7 +21,7 @@ type backups struct {
 func newBackups(env *watched.Env, clusters cache.Cache) *backups {
 	f := &backups{clusters: clusters}
 	f.Kind = watched.New(watched.Kind[*fdbv1alpha1.FoundationDBBackup]{
-		Env: env, Name: "foundationdbbackup", Workflow: contract.KindFDBBackup, Reported: contract.KubernetesKindFDBBackup,
+		Env: env, Name: "foundationdbbackup", Workflow: contract.KindFDBBackup,
 		Sources: []watched.Source{
 			{Of: &fdbv1alpha1.FoundationDBBackup{}, Events: f.backupEvents()},
 			{Of: &appsv1.Deployment{}, Events: f.agentsEvents()},

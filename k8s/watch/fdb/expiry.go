@@ -23,7 +23,7 @@ type expiries struct {
 func newExpiries(env *watched.Env) *expiries {
 	e := &expiries{}
 	e.Kind = watched.New(watched.Kind[*corev1.Pod]{
-		Env: env, Name: "foundationdbexpiry", Workflow: contract.KindFDBExpiry, Reported: contract.WorkflowFDBExpiry,
+		Env: env, Name: "foundationdbexpiry", Workflow: contract.KindFDBExpiry, Reported: contract.KindFDBExpiry.Workflow,
 		Sources: []watched.Source{{Of: &corev1.Pod{}, Events: e.podEvents()}},
 	})
 	return e

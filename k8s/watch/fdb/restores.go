@@ -20,7 +20,7 @@ type restores struct {
 func newRestores(env *watched.Env, clusters cache.Cache) *restores {
 	f := &restores{}
 	f.Kind = watched.New(watched.Kind[*fdbv1alpha1.FoundationDBRestore]{
-		Env: env, Name: "foundationdbrestore", Workflow: contract.KindFDBRestore, Reported: contract.KubernetesKindFDBRestore,
+		Env: env, Name: "foundationdbrestore", Workflow: contract.KindFDBRestore,
 		Sources: []watched.Source{
 			{Of: &fdbv1alpha1.FoundationDBRestore{}, Events: f.restoreEvents()},
 			{Of: &fdbv1alpha1.FoundationDBBackup{}, Events: f.backupEvents()},

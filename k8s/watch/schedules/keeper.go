@@ -24,7 +24,7 @@ type Keeper struct {
 	Policy func() *policy.Policy
 	Log    *zap.Logger
 
-	kept map[contract.ScheduleKind]kept
+	kept map[contract.Kind]kept
 }
 
 type kept struct {
@@ -35,7 +35,7 @@ type kept struct {
 
 // Run keeps the Schedules, from the first policy read, and starts each once: what the watcher finds may have been rebuilt.
 func (k *Keeper) Run(ctx context.Context) {
-	k.kept = map[contract.ScheduleKind]kept{}
+	k.kept = map[contract.Kind]kept{}
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
@@ -51,8 +51,8 @@ func (k *Keeper) Run(ctx context.Context) {
 }
 
 func (k *Keeper) keep(ctx context.Context, rules policy.Policy) {
-	for kind, period := range map[contract.ScheduleKind]time.Duration{
-		contract.ScheduleCollection: rules.GarbageCollection(), contract.ScheduleSynchronization: rules.BackupSync(),
+	for kind, period := range map[contract.Kind]time.Duration{
+		contract.KindCollection: rules.GarbageCollection(), contract.KindSynchronization: rules.BackupSync(),
 	} {
 		if period > 0 {
 			period = max(period.Truncate(time.Second), time.Second) // as exact as Temporal keeps it
@@ -62,7 +62,7 @@ func (k *Keeper) keep(ctx context.Context, rules policy.Policy) {
 			continue
 		}
 		if err := k.keepOne(ctx, kind, period, &last); err != nil {
-			k.Log.Warn("cannot keep a Schedule, will retry", zap.String("schedule", string(kind)), zap.Error(err))
+			k.Log.Warn("cannot keep a Schedule, will retry", zap.String("schedule", kind.ID), zap.Error(err))
 			continue
 		}
 		last.period, last.at = period, time.Now()
@@ -70,7 +70,7 @@ func (k *Keeper) keep(ctx context.Context, rules policy.Policy) {
 	}
 }
 
-func (k *Keeper) keepOne(ctx context.Context, kind contract.ScheduleKind, period time.Duration, last *kept) error {
+func (k *Keeper) keepOne(ctx context.Context, kind contract.Kind, period time.Duration, last *kept) error {
 	if err := k.Schedules.Keep(ctx, kind, period); err != nil {
 		return err
 	}

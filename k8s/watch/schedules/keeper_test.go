@@ -16,13 +16,13 @@ import (
 
 // keptSchedules notes what it was asked to keep.
 type keptSchedules struct {
-	periods   map[contract.ScheduleKind][]time.Duration
-	triggered map[contract.ScheduleKind]int
+	periods   map[contract.Kind][]time.Duration
+	triggered map[contract.Kind]int
 	err       error
 }
 
 // Keep implements Schedules.
-func (s *keptSchedules) Keep(_ context.Context, kind contract.ScheduleKind, period time.Duration) error {
+func (s *keptSchedules) Keep(_ context.Context, kind contract.Kind, period time.Duration) error {
 	if s.err == nil {
 		s.periods[kind] = append(s.periods[kind], period)
 	}
@@ -30,14 +30,14 @@ func (s *keptSchedules) Keep(_ context.Context, kind contract.ScheduleKind, peri
 }
 
 // Trigger implements Schedules.
-func (s *keptSchedules) Trigger(_ context.Context, kind contract.ScheduleKind) error {
+func (s *keptSchedules) Trigger(_ context.Context, kind contract.Kind) error {
 	s.triggered[kind]++
 	return nil
 }
 
 func TestSchedulesFollowThePolicy(t *testing.T) {
-	schedules := &keptSchedules{periods: map[contract.ScheduleKind][]time.Duration{}, triggered: map[contract.ScheduleKind]int{}}
-	keeper := Keeper{Schedules: schedules, Log: zap.NewNop(), kept: map[contract.ScheduleKind]kept{}}
+	schedules := &keptSchedules{periods: map[contract.Kind][]time.Duration{}, triggered: map[contract.Kind]int{}}
+	keeper := Keeper{Schedules: schedules, Log: zap.NewNop(), kept: map[contract.Kind]kept{}}
 	period := func(d time.Duration) policy.Policy {
 		return policy.Policy{BackupSyncPeriod: &metav1.Duration{Duration: d}}
 	}
@@ -49,19 +49,19 @@ func TestSchedulesFollowThePolicy(t *testing.T) {
 	keeper.keep(t.Context(), policy.Policy{}) // nothing is new
 	keeper.keep(t.Context(), period(0))
 	keeper.keep(t.Context(), period(90*time.Second+time.Millisecond))
-	assert.Equal(t, map[contract.ScheduleKind][]time.Duration{
-		contract.ScheduleCollection:      {24 * time.Hour},
-		contract.ScheduleSynchronization: {2 * time.Minute, 0, 90 * time.Second},
+	assert.Equal(t, map[contract.Kind][]time.Duration{
+		contract.KindCollection:      {24 * time.Hour},
+		contract.KindSynchronization: {2 * time.Minute, 0, 90 * time.Second},
 	}, schedules.periods)
-	assert.Equal(t, map[contract.ScheduleKind]int{
-		contract.ScheduleCollection: 1, contract.ScheduleSynchronization: 1,
+	assert.Equal(t, map[contract.Kind]int{
+		contract.KindCollection: 1, contract.KindSynchronization: 1,
 	}, schedules.triggered, "once at the start, not at every change")
 
-	last := keeper.kept[contract.ScheduleCollection]
+	last := keeper.kept[contract.KindCollection]
 	last.at = last.at.Add(-again)
-	keeper.kept[contract.ScheduleCollection] = last
+	keeper.kept[contract.KindCollection] = last
 	keeper.keep(t.Context(), period(90*time.Second))
-	assert.Len(t, schedules.periods[contract.ScheduleCollection], 2, "somebody may have deleted it")
+	assert.Len(t, schedules.periods[contract.KindCollection], 2, "somebody may have deleted it")
 }
 
 func TestACatchUpIsShorterThanThePeriod(t *testing.T) {

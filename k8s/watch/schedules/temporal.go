@@ -21,9 +21,9 @@ const catchUpMost = 10 * time.Minute
 // Schedules keeps the Schedules of periodic work.
 type Schedules interface {
 	// Keep has the Schedule start its workflow every period, or removes it if that is zero. Two may do so at a time.
-	Keep(ctx context.Context, kind contract.ScheduleKind, period time.Duration) error
+	Keep(ctx context.Context, kind contract.Kind, period time.Duration) error
 	// Trigger has the Schedule start its workflow now, unless it runs.
-	Trigger(ctx context.Context, kind contract.ScheduleKind) error
+	Trigger(ctx context.Context, kind contract.Kind) error
 }
 
 // Temporal implements Schedules with a Temporal client.
@@ -34,23 +34,8 @@ type Temporal struct {
 
 var _ Schedules = (*Temporal)(nil)
 
-// scheduled says which workflow a Schedule starts.
-var scheduled = map[contract.ScheduleKind]struct {
-	workflow, summary string
-	input             func(cluster string) any
-}{
-	contract.ScheduleCollection: {
-		workflow: contract.WorkflowCollection, summary: "Garbage collection",
-		input: func(cluster string) any { return contract.CollectionInput{Cluster: cluster} },
-	},
-	contract.ScheduleSynchronization: {
-		workflow: contract.WorkflowSynchronization, summary: "Backup synchronization",
-		input: func(cluster string) any { return contract.SynchronizationInput{Cluster: cluster} },
-	},
-}
-
 // Keep implements Schedules.
-func (s *Temporal) Keep(ctx context.Context, kind contract.ScheduleKind, period time.Duration) error {
+func (s *Temporal) Keep(ctx context.Context, kind contract.Kind, period time.Duration) error {
 	handle := s.Client.ScheduleClient().GetHandle(ctx, contract.ScheduleID(s.ClusterID, kind))
 	var missing *serviceerror.NotFound
 	if period <= 0 {
@@ -82,13 +67,13 @@ func (s *Temporal) Keep(ctx context.Context, kind contract.ScheduleKind, period 
 	return nil
 }
 
-func (s *Temporal) create(ctx context.Context, kind contract.ScheduleKind, period time.Duration) error {
+func (s *Temporal) create(ctx context.Context, kind contract.Kind, period time.Duration) error {
 	wished := spec(period)
 	_, err := s.Client.ScheduleClient().Create(ctx, client.ScheduleOptions{
 		ID: contract.ScheduleID(s.ClusterID, kind), Spec: *wished, Action: s.action(kind),
 		Overlap: enumspb.SCHEDULE_OVERLAP_POLICY_SKIP, CatchupWindow: catchUp(period),
 		TriggerImmediately:    true,
-		TypedSearchAttributes: s.attributes(kind),
+		TypedSearchAttributes: kind.Attributes(s.ClusterID, contract.ObjectRef{}),
 	})
 	if err != nil && !errors.Is(err, temporal.ErrScheduleAlreadyRunning) { // another watcher was faster
 		return fmt.Errorf("create Schedule %s: %w", contract.ScheduleID(s.ClusterID, kind), err)
@@ -97,16 +82,16 @@ func (s *Temporal) create(ctx context.Context, kind contract.ScheduleKind, perio
 }
 
 // asWished compares what may have been changed by hand, by the policy or by another release.
-func (s *Temporal) asWished(schedule *client.Schedule, kind contract.ScheduleKind, period time.Duration) bool {
+func (s *Temporal) asWished(schedule *client.Schedule, kind contract.Kind, period time.Duration) bool {
 	action, ok := schedule.Action.(*client.ScheduleWorkflowAction)
-	return ok && action.Workflow == scheduled[kind].workflow && action.TaskQueue == contract.TaskQueue(s.ClusterID) &&
+	return ok && action.Workflow == kind.Workflow && action.TaskQueue == kind.TaskQueue(s.ClusterID) &&
 		schedule.Spec != nil && len(schedule.Spec.Intervals) == 1 && schedule.Spec.Intervals[0].Every == period &&
 		schedule.Policy != nil && schedule.Policy.Overlap == enumspb.SCHEDULE_OVERLAP_POLICY_SKIP &&
 		schedule.Policy.CatchupWindow == catchUp(period)
 }
 
 // Trigger implements Schedules.
-func (s *Temporal) Trigger(ctx context.Context, kind contract.ScheduleKind) error {
+func (s *Temporal) Trigger(ctx context.Context, kind contract.Kind) error {
 	handle := s.Client.ScheduleClient().GetHandle(ctx, contract.ScheduleID(s.ClusterID, kind))
 	err := handle.Trigger(ctx, client.ScheduleTriggerOptions{Overlap: enumspb.SCHEDULE_OVERLAP_POLICY_SKIP})
 	if err != nil {
@@ -115,18 +100,12 @@ func (s *Temporal) Trigger(ctx context.Context, kind contract.ScheduleKind) erro
 	return nil
 }
 
-func (s *Temporal) action(kind contract.ScheduleKind) *client.ScheduleWorkflowAction {
-	served := scheduled[kind]
+func (s *Temporal) action(kind contract.Kind) *client.ScheduleWorkflowAction {
 	return &client.ScheduleWorkflowAction{
-		ID: contract.ScheduleID(s.ClusterID, kind), Workflow: served.workflow, Args: []any{served.input(s.ClusterID)},
-		TaskQueue: contract.TaskQueue(s.ClusterID), WorkflowTaskTimeout: signal.WorkflowTaskTimeout,
-		TypedSearchAttributes: s.attributes(kind), StaticSummary: served.summary,
+		ID: contract.ScheduleID(s.ClusterID, kind), Workflow: kind.Workflow, Args: []any{contract.ScheduledInput{Cluster: s.ClusterID}},
+		TaskQueue: kind.TaskQueue(s.ClusterID), WorkflowTaskTimeout: signal.WorkflowTaskTimeout,
+		TypedSearchAttributes: kind.Attributes(s.ClusterID, contract.ObjectRef{}), StaticSummary: kind.Summary,
 	}
-}
-
-func (s *Temporal) attributes(kind contract.ScheduleKind) temporal.SearchAttributes {
-	return temporal.NewSearchAttributes(
-		contract.AttributeCluster.ValueSet(s.ClusterID), contract.AttributeKind.ValueSet(scheduled[kind].workflow))
 }
 
 func spec(period time.Duration) *client.ScheduleSpec {

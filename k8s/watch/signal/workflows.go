@@ -34,93 +34,39 @@ type Temporal struct {
 
 var _ Workflows = (*Temporal)(nil)
 
-// kinds says which workflow serves which kind.
-var kinds = map[contract.Kind]struct {
-	workflow, kubernetesKind, summary string
-	input                             func(cluster string, ref contract.ObjectRef) any
-}{
-	contract.KindBackup: {
-		workflow: contract.WorkflowBackup, kubernetesKind: contract.KubernetesKindBackup, summary: "Backup of",
-		input: func(cluster string, ref contract.ObjectRef) any {
-			return contract.BackupInput{Cluster: cluster, Ref: ref}
-		},
-	},
-	contract.KindRestore: {
-		workflow: contract.WorkflowRestore, kubernetesKind: contract.KubernetesKindRestore, summary: "Restore",
-		input: func(cluster string, ref contract.ObjectRef) any {
-			return contract.RestoreInput{Cluster: cluster, Ref: ref}
-		},
-	},
-	contract.KindDownload: {
-		workflow: contract.WorkflowDownload, kubernetesKind: contract.KubernetesKindDownload, summary: "Download request",
-		input: func(cluster string, ref contract.ObjectRef) any {
-			return contract.DownloadInput{Cluster: cluster, Ref: ref}
-		},
-	},
-	contract.KindLocation: {
-		workflow: contract.WorkflowLocation, kubernetesKind: contract.KubernetesKindLocation, summary: "Storage location",
-		input: func(cluster string, ref contract.ObjectRef) any {
-			return contract.LocationInput{Cluster: cluster, Ref: ref}
-		},
-	},
-	contract.KindFDBBackup: {
-		workflow: contract.WorkflowFDBBackup, kubernetesKind: contract.KubernetesKindFDBBackup, summary: "FoundationDB backup",
-		input: func(cluster string, ref contract.ObjectRef) any {
-			return contract.FDBBackupInput{Cluster: cluster, Ref: ref}
-		},
-	},
-	contract.KindFDBRestore: {
-		workflow: contract.WorkflowFDBRestore, kubernetesKind: contract.KubernetesKindFDBRestore, summary: "FoundationDB restore",
-		input: func(cluster string, ref contract.ObjectRef) any {
-			return contract.FDBRestoreInput{Cluster: cluster, Ref: ref}
-		},
-	},
-	// Started only by the queue of expirations, on its turn: here it is signalled while it runs.
-	contract.KindFDBExpiry: {
-		workflow: contract.WorkflowFDBExpiry, kubernetesKind: contract.KubernetesKindFDBBackup, summary: "Expiration of",
-	},
-	contract.KindApproval: {
-		workflow: contract.WorkflowApproval, kubernetesKind: contract.KubernetesKindApproval,
-		summary: "Approval of storage location",
-		input: func(cluster string, ref contract.ObjectRef) any {
-			return contract.ApprovalInput{Cluster: cluster, Ref: ref}
-		},
-	},
-}
-
 // SignalWithStart implements Workflows.
 func (w *Temporal) SignalWithStart(
 	ctx context.Context, kind contract.Kind, ref contract.ObjectRef, changed contract.Changed,
 ) error {
-	served := kinds[kind]
-	options := w.options(kind, ref)
 	_, err := w.Client.SignalWithStartWorkflow(ctx, contract.WorkflowID(w.ClusterID, kind, ref),
 		contract.SignalChanged, changed,
-		options, served.workflow, served.input(w.ClusterID, ref))
+		w.options(kind, ref), kind.Workflow, w.input(ref))
 	if err != nil {
-		return fmt.Errorf("signal workflow of %s %s: %w", served.kubernetesKind, ref, err)
+		return fmt.Errorf("signal workflow of %s %s: %w", kind.Kubernetes, ref, err)
 	}
 	return nil
 }
 
+func (w *Temporal) input(ref contract.ObjectRef) contract.ObjectInput {
+	return contract.ObjectInput{Cluster: w.ClusterID, Ref: ref}
+}
+
 func (w *Temporal) options(kind contract.Kind, ref contract.ObjectRef) client.StartWorkflowOptions {
-	served := kinds[kind]
 	return client.StartWorkflowOptions{
 		TaskQueue:             kind.TaskQueue(w.ClusterID),
 		WorkflowTaskTimeout:   WorkflowTaskTimeout,
-		TypedSearchAttributes: contract.StartAttributes(w.ClusterID, served.kubernetesKind, ref),
-		StaticSummary:         fmt.Sprintf("%s %s", served.summary, ref),
+		TypedSearchAttributes: kind.Attributes(w.ClusterID, ref),
+		StaticSummary:         kind.SummaryOf(ref.String()),
 	}
 }
 
 // Ensure implements Workflows.
 func (w *Temporal) Ensure(ctx context.Context, kind contract.Kind, ref contract.ObjectRef) error {
-	served := kinds[kind]
 	options := w.options(kind, ref)
 	options.ID = contract.WorkflowID(w.ClusterID, kind, ref)
 	options.WorkflowIDConflictPolicy = enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING
-	if _, err := w.Client.ExecuteWorkflow(ctx, options, served.workflow, served.input(w.ClusterID, ref)); err != nil {
-		return fmt.Errorf("start workflow of %s %s: %w", served.kubernetesKind, ref, err)
+	if _, err := w.Client.ExecuteWorkflow(ctx, options, kind.Workflow, w.input(ref)); err != nil {
+		return fmt.Errorf("start workflow of %s %s: %w", kind.Kubernetes, ref, err)
 	}
 	return nil
 }
@@ -136,7 +82,7 @@ func (w *Temporal) SignalRunning(
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("signal workflow of %s %s: %w", kinds[kind].kubernetesKind, ref, err)
+		return fmt.Errorf("signal workflow of %s %s: %w", kind.Kubernetes, ref, err)
 	}
 	return nil
 }

@@ -52,12 +52,12 @@ func TestASignalStartsTheWorkflowThatServesTheObject(t *testing.T) {
 	assert.Equal(t, "west/nab/team/nightly/uid-nightly", c.id)
 	assert.Equal(t, contract.SignalChanged, c.signal)
 	assert.Equal(t, contract.Changed{Reason: "changed"}, c.payload)
-	assert.Equal(t, contract.WorkflowBackup, c.kind)
-	assert.Equal(t, []any{contract.BackupInput{Cluster: "west", Ref: fake.Ref(name)}}, c.input)
+	assert.Equal(t, contract.KindBackup.Workflow, c.kind)
+	assert.Equal(t, []any{contract.ObjectInput{Cluster: "west", Ref: fake.Ref(name)}}, c.input)
 	assert.Equal(t, temporal.StartWorkflowOptions{
 		TaskQueue:             "holdfast-west",
 		WorkflowTaskTimeout:   5 * time.Second,
-		TypedSearchAttributes: contract.StartAttributes("west", "NonAdminBackup", fake.Ref(name)),
+		TypedSearchAttributes: contract.KindBackup.Attributes("west", fake.Ref(name)),
 		StaticSummary:         "Backup of team/nightly",
 	}, c.options)
 

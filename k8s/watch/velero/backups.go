@@ -25,7 +25,7 @@ func newBackups(env *Env) *backups {
 		made: func() client.Object { return &velerov1.Backup{} }, volumeLabel: velerov1.BackupNameLabel,
 	}}
 	b.Kind = watched.New(watched.Kind[*oadpv1alpha1.NonAdminBackup]{
-		Env: env.Env, Name: "nonadminbackup", Workflow: contract.KindBackup, Reported: contract.KubernetesKindBackup,
+		Env: env.Env, Name: "nonadminbackup", Workflow: contract.KindBackup,
 		Shared: true, InTurns: true,
 		Sources: []watched.Source{
 			{Of: &oadpv1alpha1.NonAdminBackup{}, Events: b.events()},

@@ -24,7 +24,7 @@ type downloads struct {
 func newDownloads(env *Env) *downloads {
 	d := &downloads{}
 	d.Kind = watched.New(watched.Kind[*oadpv1alpha1.NonAdminDownloadRequest]{
-		Env: env.Env, Name: "nonadmindownloadrequest", Workflow: contract.KindDownload, Reported: contract.KubernetesKindDownload,
+		Env: env.Env, Name: "nonadmindownloadrequest", Workflow: contract.KindDownload,
 		Shared: true,
 		Sources: []watched.Source{
 			{Of: &oadpv1alpha1.NonAdminDownloadRequest{}, Events: d.downloadEvents()},

@@ -26,8 +26,7 @@ type locations struct {
 func newLocations(env *Env) *locations {
 	l := &locations{env: env}
 	l.Kind = watched.New(watched.Kind[*oadpv1alpha1.NonAdminBackupStorageLocation]{
-		Env: env.Env, Name: "nonadminbackupstoragelocation",
-		Workflow: contract.KindLocation, Reported: contract.KubernetesKindLocation,
+		Env: env.Env, Name: "nonadminbackupstoragelocation", Workflow: contract.KindLocation,
 		Shared: true,
 		Sources: []watched.Source{
 			{Of: &oadpv1alpha1.NonAdminBackupStorageLocation{}, Events: l.locationEvents()},
@@ -82,19 +81,19 @@ func (l *locations) tellApproval(
 	switch {
 	case view.Needed && view.Found && waits && !force:
 		l.approving.Store(ref, true)
-		return tell(contract.KubernetesKindApproval, func(workflows signal.Workflows) error {
+		return tell(contract.KindApproval.Kubernetes, func(workflows signal.Workflows) error {
 			return workflows.Ensure(ctx, contract.KindApproval, ref)
 		})
 	case view.Needed && view.Found:
 		l.approving.Store(ref, true)
-		return tell(contract.KubernetesKindApproval, func(workflows signal.Workflows) error {
+		return tell(contract.KindApproval.Kubernetes, func(workflows signal.Workflows) error {
 			return workflows.SignalWithStart(ctx, contract.KindApproval, ref, changed)
 		})
 	}
 	if _, open := l.approving.Load(ref); !open && o.Request == nil {
 		return nil
 	}
-	err := tell(contract.KubernetesKindApproval, func(workflows signal.Workflows) error {
+	err := tell(contract.KindApproval.Kubernetes, func(workflows signal.Workflows) error {
 		return workflows.SignalRunning(ctx, contract.KindApproval, ref, changed)
 	})
 	if err == nil {

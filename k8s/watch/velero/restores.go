@@ -26,7 +26,7 @@ func newRestores(env *Env) *restores {
 		made:  func() client.Object { return &velerov1.Restore{} }, volumeLabel: velerov1.RestoreNameLabel,
 	}}
 	r.Kind = watched.New(watched.Kind[*oadpv1alpha1.NonAdminRestore]{
-		Env: env.Env, Name: "nonadminrestore", Workflow: contract.KindRestore, Reported: contract.KubernetesKindRestore,
+		Env: env.Env, Name: "nonadminrestore", Workflow: contract.KindRestore,
 		Shared: true, InTurns: true,
 		Sources: []watched.Source{
 			{Of: &oadpv1alpha1.NonAdminRestore{}, Events: r.events()},

@@ -1,6 +1,7 @@
 package watched
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"reflect"
@@ -43,15 +44,15 @@ type Env struct {
 	Log     *zap.Logger
 }
 
-// Kind is one kind of objects that is watched. Its zero fields ask for nothing; Env, Name, Workflow, Reported, Sources and Judge
-// or Turns are required.
+// Kind is one kind of objects that is watched. Its zero fields ask for nothing; Env, Name, Workflow, Sources and Judge or
+// Turns are required.
 type Kind[T client.Object] struct {
 	*Env
 	// Name of its controller.
 	Name string
 	// Workflow serves an object of the kind.
 	Workflow contract.Kind
-	// Reported is the kind as the metrics name it.
+	// Reported is the kind as the metrics name it; Workflow.Kubernetes if empty.
 	Reported string
 	// Shared: another controller may serve it, and it is left alone while Env.Paused says so.
 	Shared bool
@@ -115,6 +116,7 @@ type Watcher interface {
 // New makes a kind ready to be watched.
 func New[T client.Object](kind Kind[T]) *Kind[T] {
 	kind.intake, kind.Volumes = newIntake(), &Volumes{}
+	kind.Reported = cmp.Or(kind.Reported, kind.Workflow.Kubernetes)
 	return &kind
 }
 

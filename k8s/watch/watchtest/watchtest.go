@@ -61,7 +61,7 @@ func (s *Signals) SignalRunning(_ context.Context, kind contract.Kind, ref contr
 
 func (s *Signals) tell(what string, kind contract.Kind, ref contract.ObjectRef) error {
 	if s.Err == nil {
-		s.Told = append(s.Told, what+" "+string(kind)+" "+ref.String()+" "+ref.UID)
+		s.Told = append(s.Told, what+" "+kind.ID+" "+ref.String()+" "+ref.UID)
 	}
 	return s.Err
 }

@@ -138,7 +138,7 @@ func TestKilledAnywhere(t *testing.T) {
 func (c *testCase) momentsOf(s scenario) []outage.Moment {
 	ours := append(allActivities(), points.Signal)
 	if s.name != created {
-		ours = slices.DeleteFunc(ours, func(step string) bool { return step == contract.ActivityFindFirstSnapshots })
+		ours = slices.DeleteFunc(ours, func(step string) bool { return step == contract.FindFirstSnapshots.Name })
 	}
 	return slices.DeleteFunc(c.Driver.Moments(), func(m outage.Moment) bool { return !slices.Contains(ours, m.Step) })
 }
@@ -153,7 +153,7 @@ type subject struct {
 // stands too, and these ones have twenty seconds for a heartbeat.
 func (s subject) canStand() bool {
 	return s.Moment.Form == points.Local ||
-		s.Moment.Step == contract.ActivityRunFDBCommand || s.Moment.Step == contract.ActivityRunFDBRestoreCommand
+		s.Moment.Step == contract.RunFDBCommand.Name || s.Moment.Step == contract.RunFDBRestoreCommand.Name
 }
 
 // chosen are the disturbances of a scenario that are asked for.

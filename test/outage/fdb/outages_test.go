@@ -23,12 +23,12 @@ const firstSnapshot = 10 * time.Second
 
 // phases of a new backup: the step that is about to be taken, or has just been, when an outage begins.
 var phases = map[string]points.Point{
-	"seen":           {Step: contract.ActivityObserveFDBBackup, Form: points.Local},
-	"agents made":    {Step: contract.ActivityApplyFDBAgents, Form: points.Local},
-	"planned":        {Step: contract.ActivityPlanFDBBackup, Form: points.Local},
-	"started":        {Step: contract.ActivityRunFDBCommand, Form: points.Regular, Of: string(contract.FDBStart)},
-	"first snapshot": {Step: contract.ActivityRunFDBCommand, Form: points.Regular, Of: string(contract.FDBStart), After: true},
-	"published":      {Step: contract.ActivityPublishFDBBackup, Form: points.Local},
+	"seen":           {Step: contract.ObserveFDBBackup.Name, Form: points.Local},
+	"agents made":    {Step: contract.ApplyFDBAgents.Name, Form: points.Local},
+	"planned":        {Step: contract.PlanFDBBackup.Name, Form: points.Local},
+	"started":        {Step: contract.RunFDBCommand.Name, Form: points.Regular, Of: string(contract.FDBStart)},
+	"first snapshot": {Step: contract.RunFDBCommand.Name, Form: points.Regular, Of: string(contract.FDBStart), After: true},
+	"published":      {Step: contract.PublishFDBBackup.Name, Form: points.Local},
 }
 
 type phaseOutage struct {

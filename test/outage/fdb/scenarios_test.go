@@ -9,16 +9,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
-	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/worker"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"holdfast.dev/holdfast/activities"
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	"holdfast.dev/holdfast/test/fdbsim"
+	"holdfast.dev/holdfast/workflows"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -201,31 +199,19 @@ var scenarios = []scenario{
 
 // leftOut are the activities that no scenario comes to, and why.
 var leftOut = map[string]string{
-	contract.ActivityDescribeWorkflows: "comes by the clock, a minute after there is somebody to look after; it only reads",
+	contract.DescribeWorkflows.Name: "comes by the clock, a minute after there is somebody to look after; it only reads",
 }
 
-// allActivities returns the names of the activities that serve FoundationDB backups.
+// allActivities returns the names of all activities of FoundationDB's half.
 func allActivities() []string {
-	var names registry
-	(&activities.FDBBackups{}).Register(&names)
-	(&activities.FDBTools{}).Register(&names)
-	(&activities.FDBCoordination{}).Register(&names)
-	(&activities.FDBExpiryCoordination{}).Register(&names)
-	(&activities.FDBExpiries{}).Register(&names)
-	(&activities.FDBRestores{}).Register(&names)
-	(&activities.FDBRestoreTools{}).Register(&names)
-	slices.Sort(names.registered)
-	return slices.Compact(names.registered)
-}
-
-type registry struct {
-	worker.ActivityRegistry
-	registered []string
-}
-
-// RegisterActivityWithOptions implements worker.ActivityRegistry.
-func (r *registry) RegisterActivityWithOptions(_ any, options activity.RegisterOptions) {
-	r.registered = append(r.registered, options.Name)
+	var names []string
+	for _, kind := range workflows.Kinds() {
+		if kind.Queue != contract.QueueVelero {
+			names = append(names, kind.Activities...)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 func reconciled(c *testCase) {

@@ -16,7 +16,7 @@ func TestWorkflowIDNamesOneIncarnation(t *testing.T) {
 
 	others := map[string]string{
 		"another cluster":   contract.WorkflowID("east", contract.KindBackup, ref),
-		"another kind":      contract.WorkflowID("west", "nar", ref),
+		"another kind":      contract.WorkflowID("west", contract.KindRestore, ref),
 		"another namespace": contract.WorkflowID("west", contract.KindBackup, contract.ObjectRef{Namespace: "t", Name: ref.Name, UID: ref.UID}),
 		"another name":      contract.WorkflowID("west", contract.KindBackup, contract.ObjectRef{Namespace: "team", Name: "n", UID: ref.UID}),
 		"recreated":         contract.WorkflowID("west", contract.KindBackup, contract.ObjectRef{Namespace: "team", Name: "nightly", UID: "77"}),
@@ -36,9 +36,9 @@ func TestEachHalfHasItsOwnTaskQueues(t *testing.T) {
 	for _, kind := range []contract.Kind{
 		contract.KindBackup, contract.KindRestore, contract.KindLocation, contract.KindDownload, contract.KindApproval,
 	} {
-		assert.Equal(t, "holdfast-west", kind.TaskQueue("west"), kind)
+		assert.Equal(t, "holdfast-west", kind.TaskQueue("west"), kind.Workflow)
 	}
 	for _, kind := range []contract.Kind{contract.KindFDBBackup, contract.KindFDBExpiry, contract.KindFDBRestore} {
-		assert.Equal(t, "holdfast-fdb-west.workflows", kind.TaskQueue("west"), kind)
+		assert.Equal(t, "holdfast-fdb-west.workflows", kind.TaskQueue("west"), kind.Workflow)
 	}
 }

@@ -1,0 +1,41 @@
+package entity
+
+import (
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// Drain empties a channel of SignalChanged without blocking and returns how many signals there were. Those with an unreadable
+// payload count too: ReceiveAsync passes over them, Len does not.
+func Drain(signals workflow.ReceiveChannel) int { return DrainNoting(signals, new(bool)) }
+
+// DrainNoting drains, and sets volumes if a signal spoke of them.
+func DrainNoting(signals workflow.ReceiveChannel, volumes *bool) int {
+	waiting := signals.Len()
+	for received := 0; ; received++ {
+		var changed contract.Changed
+		if !signals.ReceiveAsync(&changed) {
+			return max(waiting, received)
+		}
+		*volumes = *volumes || changed.Volumes
+	}
+}
+
+// Show brings the search attributes up to date when a phase has changed since it was shown. One that is empty is left as it is.
+func Show(ctx workflow.Context, shown *contract.ObjectInput, phase, veleroPhase string) error {
+	var updates []temporal.SearchAttributeUpdate
+	if phase != "" && phase != shown.ShownPhase {
+		updates = append(updates, contract.AttributePhase.ValueSet(phase))
+		shown.ShownPhase = phase
+	}
+	if veleroPhase != "" && veleroPhase != shown.ShownVeleroPhase {
+		updates = append(updates, contract.AttributeVeleroPhase.ValueSet(veleroPhase))
+		shown.ShownVeleroPhase = veleroPhase
+	}
+	if len(updates) == 0 {
+		return nil
+	}
+	return workflow.UpsertTypedSearchAttributes(ctx, updates...)
+}

@@ -1,0 +1,45 @@
+package workflows
+
+import (
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/entity"
+)
+
+// Kind is a kind of workflows as it is run.
+type Kind struct {
+	contract.Kind
+	// Activities are those that were made for it, by their names on the wire. Other kinds may call them too.
+	Activities []string
+	// Read is the activity that reads the object of a workflow that entity.Serve runs; empty with all others.
+	Read string
+	// Decisions are made from what was read; nil without Read.
+	Decisions entity.Decider
+
+	// run makes the function of the workflow.
+	run func(Options) any
+}
+
+func (k Kind) register(registry worker.WorkflowRegistry, options Options) {
+	versioning := workflow.VersioningBehaviorAutoUpgrade
+	if k.Pinned {
+		versioning = workflow.VersioningBehaviorPinned
+	}
+	registry.RegisterWorkflowWithOptions(k.run(options), workflow.RegisterOptions{Name: k.Workflow, VersioningBehavior: versioning})
+}
+
+// serving makes the function of a workflow without a result.
+func serving[In any](run func(workflow.Context, In, Options) error) func(Options) any {
+	return func(options Options) any {
+		return func(ctx workflow.Context, in In) error { return run(ctx, in, options) }
+	}
+}
+
+// completing makes the function of a workflow with a result.
+func completing[In, Out any](run func(workflow.Context, In, Options) (Out, error)) func(Options) any {
+	return func(options Options) any {
+		return func(ctx workflow.Context, in In) (Out, error) { return run(ctx, in, options) }
+	}
+}

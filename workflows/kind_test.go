@@ -1,0 +1,63 @@
+package workflows_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"holdfast.dev/holdfast/workflows"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// registrations are the options of the workflows that a worker knows.
+type registrations struct {
+	worker.WorkflowRegistry
+	behaviours map[string]workflow.VersioningBehavior
+}
+
+func (r *registrations) RegisterWorkflowWithOptions(_ any, options workflow.RegisterOptions) {
+	r.behaviours[options.Name] = options.VersioningBehavior
+}
+
+// What runs to its end in minutes stays with its version; what waits, or never ends, cannot.
+func TestOnlyWhatEndsSoonIsPinnedToItsVersion(t *testing.T) {
+	all := &registrations{behaviours: map[string]workflow.VersioningBehavior{}}
+	workflows.Register(all, workflows.Options{})
+	pinned, upgraded := workflow.VersioningBehaviorPinned, workflow.VersioningBehaviorAutoUpgrade
+	assert.Equal(t, map[string]workflow.VersioningBehavior{
+		"BackupSynchronization": pinned, "FDBExpiry": pinned, "GarbageCollection": pinned, "RestoreFinalization": pinned,
+		"FDBCluster": upgraded, "FDBContainer": upgraded, "FDBExpiryQueue": upgraded, "FDBSnapshotThrottle": upgraded,
+		"FoundationDBBackup": upgraded, "FoundationDBRestore": upgraded, "NonAdminBackup": upgraded,
+		"NonAdminBackupStorageLocation": upgraded, "NonAdminDownloadRequest": upgraded, "NonAdminRestore": upgraded,
+		"StorageLocationApproval": upgraded,
+	}, all.behaviours)
+}
+
+func TestEachQueueCarriesItsOwnWorkflows(t *testing.T) {
+	all := &registrations{behaviours: map[string]workflow.VersioningBehavior{}}
+	for _, queue := range []contract.Queue{contract.QueueVelero, contract.QueueFDB, contract.QueueShared} {
+		before := len(all.behaviours)
+		workflows.RegisterQueue(all, queue, workflows.Options{})
+		assert.Greater(t, len(all.behaviours), before)
+	}
+	assert.Len(t, all.behaviours, len(workflows.Kinds()), "no two kinds have a name, and no queue is left out")
+}
+
+func TestKindsAreToldApart(t *testing.T) {
+	ids := map[string]string{}
+	for _, kind := range workflows.Kinds() {
+		assert.NotEmpty(t, kind.Summary, kind.Workflow)
+		assert.NotEmpty(t, kind.Activities, kind.Workflow)
+		assert.Equal(t, kind.Read != "", kind.Decisions != nil, kind.Workflow)
+		if kind.Read != "" {
+			assert.Contains(t, kind.Activities, kind.Read)
+			assert.NotEmpty(t, kind.Kubernetes, kind.Workflow)
+		}
+		if kind.ID != "" {
+			assert.Empty(t, ids[kind.ID], "%s has the ID of %s", kind.Workflow, kind.ID)
+			ids[kind.ID] = kind.Workflow
+		}
+	}
+}
