@@ -161,8 +161,8 @@ func (c *FDBCoordination) Tell(ctx context.Context, request contract.FDBSlotRequ
 }
 
 // Describe returns those whose workflow does not run. One that continues as new runs.
-func (c *FDBCoordination) Describe(ctx context.Context, holders contract.FDBHolders) (contract.FDBHolders, error) {
-	var closed contract.FDBHolders
+func (c *FDBCoordination) Describe(ctx context.Context, holders contract.Workflows) (contract.Workflows, error) {
+	var closed contract.Workflows
 	for _, id := range holders.WorkflowIDs {
 		described, err := c.Temporal.DescribeWorkflowExecution(ctx, id, "")
 		var missing *serviceerror.NotFound
@@ -170,7 +170,7 @@ func (c *FDBCoordination) Describe(ctx context.Context, holders contract.FDBHold
 		case errors.As(err, &missing):
 			closed.WorkflowIDs = append(closed.WorkflowIDs, id)
 		case err != nil:
-			return contract.FDBHolders{}, fmt.Errorf("describe workflow %s: %w", id, err)
+			return contract.Workflows{}, fmt.Errorf("describe workflow %s: %w", id, err)
 		case ended(described.GetWorkflowExecutionInfo().GetStatus()):
 			closed.WorkflowIDs = append(closed.WorkflowIDs, id)
 		}

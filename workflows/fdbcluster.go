@@ -12,6 +12,7 @@ import (
 
 	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/turns"
 )
 
 const (
@@ -71,7 +72,7 @@ type fdbClusterRun struct {
 	changed []string
 	idle    workflow.Future // nil while there are members
 
-	census fdbCensus
+	census turns.Census
 	closed map[string]time.Time // since when a member's workflow is known not to run
 }
 
@@ -99,13 +100,13 @@ func (r *fdbClusterRun) serve(ctx workflow.Context) error {
 // due reports whether serve has something to do.
 func (r *fdbClusterRun) due(ctx workflow.Context) bool {
 	ends := workflow.GetInfo(ctx).GetContinueAsNewSuggested() || r.deserted(ctx)
-	return len(r.changed) > 0 || r.census.ready() || (ends && r.atRest(ctx)) ||
+	return len(r.changed) > 0 || r.census.Ready() || (ends && r.atRest(ctx)) ||
 		(len(r.in.Members) == 0 && (r.idle == nil || r.idle.IsReady()))
 }
 
 // atRest: nobody waits for anything of this run.
 func (r *fdbClusterRun) atRest(ctx workflow.Context) bool {
-	return workflow.AllHandlersFinished(ctx) && len(r.changed) == 0 && !r.census.busy()
+	return workflow.AllHandlersFinished(ctx) && len(r.changed) == 0 && !r.census.Busy()
 }
 
 // deserted: nobody has a say, and nobody has asked for a while.
@@ -167,7 +168,7 @@ func (r *fdbClusterRun) ask(ctx workflow.Context, ask contract.FDBAsk) (contract
 	ctx, cancel := workflow.NewDisconnectedContext(ctx)
 	defer cancel()
 	r.heardAt = workflow.Now(ctx)
-	r.census.hear(ask.Member.WorkflowID)
+	r.census.Hear(ask.Member.WorkflowID)
 	delete(r.closed, ask.Member.WorkflowID)
 	r.enroll(ask)
 	var answer contract.FDBAnswer

@@ -82,11 +82,11 @@ func (o *owned) lasting(duration time.Duration) {
 	o.OnActivity(contract.RunFDBCommand.Name, mock.Anything, mock.Anything).Return(o.command).After(duration)
 }
 
-func (o *owned) describe(_ context.Context, holders contract.FDBHolders) (contract.FDBHolders, error) {
+func (o *owned) describe(_ context.Context, holders contract.Workflows) (contract.Workflows, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.looks = append(o.looks, o.second())
-	var closed contract.FDBHolders
+	var closed contract.Workflows
 	for _, id := range holders.WorkflowIDs {
 		if o.dead[id] {
 			closed.WorkflowIDs = append(closed.WorkflowIDs, id)

@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/turns"
 )
 
 var fdbContainerKind = Kind{
@@ -51,7 +52,7 @@ type fdbContainerRun struct {
 	wakeAt time.Time
 	cancel workflow.CancelFunc
 
-	census fdbCensus
+	census turns.Census
 	closed map[string]time.Time // since when the workflow of somebody blamed is known not to run
 }
 
@@ -79,15 +80,15 @@ func (r *fdbContainerRun) serve(ctx workflow.Context) error {
 // due reports whether serve has something to do.
 func (r *fdbContainerRun) due(ctx workflow.Context) bool {
 	ends := workflow.GetInfo(ctx).GetContinueAsNewSuggested() || r.deserted(ctx)
-	looks := len(r.suspects(ctx)) > 0 && r.census.timer == nil && !r.census.busy()
+	looks := len(r.suspects(ctx)) > 0 && !r.census.Planned() && !r.census.Busy()
 	next, is := r.next()
-	return r.census.ready() || looks || (ends && r.atRest(ctx)) ||
+	return r.census.Ready() || looks || (ends && r.atRest(ctx)) ||
 		(is && (r.wake == nil || r.wake.IsReady() || next.Before(r.wakeAt)))
 }
 
 // atRest: nobody waits for anything of this run.
 func (r *fdbContainerRun) atRest(ctx workflow.Context) bool {
-	return workflow.AllHandlersFinished(ctx) && !r.census.busy()
+	return workflow.AllHandlersFinished(ctx) && !r.census.Busy()
 }
 
 // deserted: nobody uses or holds the container, and nobody has asked for a while.
@@ -151,7 +152,7 @@ func (r *fdbContainerRun) validate(ask contract.FDBContainerAsk) error {
 // ask handles UpdateFDBContainer. It never waits: who is refused asks again.
 func (r *fdbContainerRun) ask(ctx workflow.Context, ask contract.FDBContainerAsk) (contract.FDBContainerAnswer, error) {
 	r.heardAt = workflow.Now(ctx)
-	r.census.hear(ask.User.WorkflowID)
+	r.census.Hear(ask.User.WorkflowID)
 	delete(r.closed, ask.User.WorkflowID)
 	answer := r.guard.take(ask, r.heardAt.Unix())
 	r.show(ctx)
@@ -170,12 +171,12 @@ func (r *fdbContainerRun) suspects(ctx workflow.Context) []string {
 // was ended by hand is started again by its queue or its watcher in time, and goes on. One that runs is not looked after any more
 // until it is in somebody's way again.
 func (r *fdbContainerRun) prune(ctx workflow.Context) {
-	found := r.census.advance(ctx, fdbCensusInterval, r.suspects(ctx))
-	for _, id := range found.running {
+	found := r.census.Advance(ctx, turns.CensusInterval, r.suspects(ctx))
+	for _, id := range found.Running {
 		delete(r.closed, id)
 		delete(r.guard.blamed, id)
 	}
-	for _, id := range found.closed {
+	for _, id := range found.Closed {
 		since, known := r.closed[id]
 		switch {
 		case !known:
@@ -208,19 +209,11 @@ func (r *fdbContainerRun) show(ctx workflow.Context) {
 	if at := guard.settledAt(); !guard.Settled && at > r.heardAt.Unix() {
 		text += fmt.Sprintf("\n**Settling:** nobody may delete it before %s, so that everybody who uses it has said so.\n", stamp(at))
 	}
-	if len(guard.Users) > 0 {
-		text += "\nIts users:\n\n"
-	}
-	for i, user := range guard.Users {
-		if i == maxShownFDBBackups {
-			text += fmt.Sprintf("- and %d more\n", len(guard.Users)-i)
-			break
-		}
-		text += "- " + oneLine(user.Name)
+	text += turns.Listed("Its users:", guard.Users, func(user contract.FDBContainerUser) string {
 		if user.ReadsUntil != 0 {
-			text += ", which reads it until " + stamp(user.ReadsUntil)
+			return "- " + oneLine(user.Name) + ", which reads it until " + stamp(user.ReadsUntil)
 		}
-		text += "\n"
-	}
+		return "- " + oneLine(user.Name)
+	})
 	workflow.SetCurrentDetails(ctx, text)
 }

@@ -54,11 +54,11 @@ func newGuardWorld() *guardWorld {
 	}
 }
 
-func (w *guardWorld) describe(_ context.Context, holders contract.FDBHolders) (contract.FDBHolders, error) {
+func (w *guardWorld) describe(_ context.Context, holders contract.Workflows) (contract.Workflows, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.looks++
-	var closed contract.FDBHolders
+	var closed contract.Workflows
 	for _, id := range holders.WorkflowIDs {
 		if w.dead[id] {
 			closed.WorkflowIDs = append(closed.WorkflowIDs, id)

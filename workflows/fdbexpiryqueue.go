@@ -1,7 +1,6 @@
 package workflows
 
 import (
-	"slices"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
@@ -9,6 +8,7 @@ import (
 
 	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/turns"
 )
 
 const (
@@ -30,134 +30,75 @@ const (
 // none runs; who asks next starts it again.
 func FDBExpiryQueue(ctx workflow.Context, in contract.FDBExpiryQueueInput, options Options) error {
 	run := &fdbExpiryQueueRun{
-		cluster: in.Cluster, options: options, limit: in.Limit, found: in.Found,
-		fdbTurns: fdbTurns{entries: in.Entries, turns: in.Turns, rounds: fdbRoundsOf(ctx, in.Namespaces)},
+		cluster: in.Cluster, options: options, limit: in.Limit,
 		requests: workflow.GetSignalChannel(ctx, contract.SignalExpiryEntry),
 		reports:  workflow.GetSignalChannel(ctx, contract.SignalExpiryTurn),
 	}
-	run.pace = run.paceNow(ctx)
+	run.Lanes, run.OneLine = []turns.Lane{{Namespaces: in.Namespaces}}, fdbOneLine(ctx)
+	for _, entry := range in.Entries {
+		run.Members = append(run.Members, fdbMemberOf(entry))
+	}
+	for _, turn := range in.Turns {
+		run.Turns = append(run.Turns, fdbTurnOf(turn))
+	}
+	run.Coordinator = turns.Coordinator[contract.ObjectRef]{
+		User: run, Queues: []*turns.Queue[contract.ObjectRef]{&run.Queue}, Found: in.Found,
+		Grace: int64(turns.CensusInterval / time.Second),
+	}
+	run.Pace(ctx)
 	if err := run.handle(ctx); err != nil {
 		return err
 	}
-	if !run.found {
-		if err := run.find(ctx); err != nil {
-			return err
-		}
-	}
-	return run.serve(ctx)
+	return run.Serve(ctx)
 }
 
-// fdbExpiryQueueRun is the state of one run. Nothing in it outlives the run but what FDBExpiryQueueInput carries over.
+// fdbExpiryQueueRun is the state of one run.
 type fdbExpiryQueueRun struct {
+	turns.Coordinator[contract.ObjectRef]
 	fdbTurns
 	cluster  string
 	options  Options
 	limit    int // what UpdateSetExpiryLimit has set; 0 if the flag holds
-	pace     fdbPace
 	requests workflow.ReceiveChannel
 	reports  workflow.ReceiveChannel
-	found    bool // what objects and pods tell is known
-	touched  bool // an Update has changed something
-
-	census fdbCensus
-	lookAt int64 // when it is looked whose workflow runs; 0 if no look is planned
-	timer  workflow.Future
-	timed  int64 // when timer fires
-	cancel workflow.CancelFunc
 }
 
-// find takes what objects and pods tell: the queue has just begun, or Temporal has lost it. Turns whose pods exist are started
-// again, so that each finds its pod.
-func (r *fdbExpiryQueueRun) find(ctx workflow.Context) error {
+// Find takes what objects and pods tell. Turns whose pods exist are started again, so that each finds its pod.
+func (r *fdbExpiryQueueRun) Find(ctx workflow.Context) error {
 	found, err := call.LocalFirst(ctx, r.options.Limits, contract.FindFDBExpiries, contract.FDBExpiryQueueInput{Cluster: r.cluster})
 	if err != nil {
 		return err
 	}
+	var entries []turns.Member[contract.ObjectRef]
 	for _, entry := range found.Entries {
-		if entry.Job == contract.FDBJobNone || r.entry(entry.Ref) >= 0 {
+		if entry.Job == contract.FDBJobNone || r.Member(entry.Ref) != nil {
 			continue
 		}
 		if entry.Job == contract.FDBJobExpire && entry.Last > 0 {
 			entry.NotBefore = min(entry.Last, workflow.Now(ctx).Unix()) + r.pace.rest(entry.Job)
 		}
-		r.entries = append(r.entries, entry)
+		entries = append(entries, fdbMemberOf(entry))
 	}
-	r.rounds.know(r.lines())
+	r.Add(entries...)
 	for _, turn := range found.Turns {
 		turn.Closing = false // its workflow, started again, may make another pod; it says itself when it does not
-		r.adopt(turn, r.pace)
+		r.Hold(fdbTurnOf(turn))
 	}
-	r.found = true
-	return r.startAgain(ctx, slices.Clone(r.turns))
-}
-
-// startAgain starts turns that are known already, but for those whose end comes in meanwhile.
-func (r *fdbExpiryQueueRun) startAgain(ctx workflow.Context, turns []contract.FDBTurn) error {
-	for _, turn := range turns {
-		r.receive(ctx)
-		if at := r.turn(turn.Ref); at < 0 || r.turns[at].Turn != turn.Turn {
-			continue
-		}
-		if err := r.start(ctx, turn); err != nil {
-			return err
-		}
+	for _, turn := range r.Turns {
+		r.Again(turn.Key)
 	}
 	return nil
 }
 
-func (r *fdbExpiryQueueRun) serve(ctx workflow.Context) error {
-	for {
-		r.touched = false
-		r.receive(ctx)
-		if err := r.look(ctx); err != nil {
-			return err
-		}
-		if err := r.grant(ctx); err != nil {
-			return err
-		}
-		r.sleep(ctx)
-		workflow.SetCurrentDetails(ctx, r.details(workflow.Now(ctx).Unix()))
-		// From here to the return nothing may yield: a request that came meanwhile would be lost.
-		if !r.due() && r.atRest(ctx) {
-			switch {
-			case r.deserted():
-				return nil
-			case workflow.GetInfo(ctx).GetContinueAsNewSuggested():
-				return workflow.NewContinueAsNewError(ctx, contract.KindFDBExpiryQueue.Workflow, contract.FDBExpiryQueueInput{
-					Cluster: r.cluster, Found: true, Entries: r.entries, Turns: r.turns, Limit: r.limit,
-					Namespaces: r.rounds.among(r.lines()),
-				})
-			}
-		}
-		err := workflow.Await(ctx, func() bool {
-			ends := r.deserted() || workflow.GetInfo(ctx).GetContinueAsNewSuggested()
-			return r.due() || (ends && r.atRest(ctx))
-		})
-		if err != nil {
-			return err
-		}
-	}
-}
-
-// due reports whether serve has something to do.
-func (r *fdbExpiryQueueRun) due() bool {
-	return r.touched || r.requests.Len() > 0 || r.reports.Len() > 0 || r.census.ready() || (r.timer != nil && r.timer.IsReady())
-}
-
-// atRest: nobody waits for anything of this run.
-func (r *fdbExpiryQueueRun) atRest(ctx workflow.Context) bool {
-	return workflow.AllHandlersFinished(ctx) && !r.census.busy()
-}
-
-// receive notes all that was asked and told, each in its order.
-func (r *fdbExpiryQueueRun) receive(ctx workflow.Context) {
+// Receive notes all that was asked and told, each in its order.
+func (r *fdbExpiryQueueRun) Receive(ctx workflow.Context) {
 	for r.reports.Len() > 0 {
 		var report contract.FDBTurnReport
 		if !r.reports.ReceiveAsync(&report) { // passes over what is not readable
 			continue
 		}
-		r.census.hear(r.turnID(report.Ref))
-		r.report(report, workflow.Now(ctx).Unix(), r.pace)
+		r.Heard(report.Ref)
+		r.report(report, workflow.Now(ctx).Unix())
 	}
 	for r.requests.Len() > 0 {
 		var request contract.FDBQueueRequest
@@ -178,112 +119,85 @@ func (r *fdbExpiryQueueRun) receive(ctx workflow.Context) {
 	}
 }
 
-// look finds out now and then whether the workflows of the turns run, and starts those again that have ended without a word.
-func (r *fdbExpiryQueueRun) look(ctx workflow.Context) error {
-	now := workflow.Now(ctx).Unix()
-	var lost []contract.FDBTurn
-	if r.census.ready() {
-		found := r.census.advance(ctx, 0, nil) // with nobody to look after it plans nothing: lookAt does
-		r.note(found, now, &lost)
-	}
-	// If the run is about to end, the next one looks.
-	if r.lookAt != 0 && r.lookAt <= now && !r.census.busy() && !workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
-		var ids []string
-		for _, turn := range r.turns {
-			ids = append(ids, r.turnID(turn.Ref))
-		}
-		if len(ids) > 0 {
-			r.census.ask(ctx, ids)
-		}
-		r.lookAt = 0
-	}
-	return r.startAgain(ctx, lost)
-}
+// Pending reports whether anything was asked or told.
+func (r *fdbExpiryQueueRun) Pending() bool { return r.requests.Len() > 0 || r.reports.Len() > 0 }
 
-// planLook says when it is looked next: after the retry interval, and sooner if a workflow was found not to run.
-func (r *fdbExpiryQueueRun) planLook(now int64) {
-	interval := r.pace.Retry
-	if r.doubtful() {
-		interval = min(interval, int64(fdbCensusInterval/time.Second))
-	}
-	switch {
-	case len(r.turns) == 0:
-		r.lookAt = 0
-	case r.lookAt == 0 || r.lookAt > now+interval:
-		r.lookAt = now + interval
-	}
-}
-
-// note takes what a look has found.
-func (r *fdbExpiryQueueRun) note(found fdbCounted, now int64, lost *[]contract.FDBTurn) {
-	refs := map[string]contract.ObjectRef{}
-	for _, turn := range r.turns {
-		refs[r.turnID(turn.Ref)] = turn.Ref
-	}
-	for _, id := range found.running {
-		r.runs(refs[id])
-	}
-	for _, id := range found.closed {
-		if turn, again := r.closed(refs[id], now, r.pace); again {
-			*lost = append(*lost, turn)
-		}
-	}
-}
-
-// grant begins turns as long as the limit and the queue allow it. What comes while a turn is started counts for the next.
-func (r *fdbExpiryQueueRun) grant(ctx workflow.Context) error {
-	for {
-		r.pace = r.paceNow(ctx)
-		turn, begun := r.begin(workflow.Now(ctx).Unix(), r.pace)
-		if !begun {
-			return nil
-		}
-		if err := r.start(ctx, turn); err != nil {
-			return err
-		}
-		r.receive(ctx)
-	}
-}
-
-// start starts the workflow of a turn, for as long as that takes. One that can never be started gives its place back. It is no
+// Give starts the workflow of a turn, for as long as that takes. One that can never be started gives its place back. It is no
 // local activity: those run again after a kill, when it is later, and the turn would have another number than its workflow.
-func (r *fdbExpiryQueueRun) start(ctx workflow.Context, turn contract.FDBTurn) error {
-	r.census.hear(r.turnID(turn.Ref)) // what a look says of it is older
-	begin := contract.StartFDBExpiry.WithSummary(fdbTurnSummary(turn))
-	_, err := call.Recorded(ctx, r.options.Limits, begin, contract.FDBExpiryInput{
-		Cluster: r.cluster, Ref: turn.Ref, Job: turn.Job, Turn: turn.Turn,
+func (r *fdbExpiryQueueRun) Give(
+	ctx workflow.Context, _ *turns.Queue[contract.ObjectRef], turn turns.Turn[contract.ObjectRef], _ bool,
+) error {
+	job := contract.FDBJob(turn.Job)
+	start := contract.StartFDBExpiry.WithSummary(fdbTurnSummary(job, turn.Key))
+	_, err := call.Recorded(ctx, r.options.Limits, start, contract.FDBExpiryInput{
+		Cluster: r.cluster, Ref: turn.Key, Job: job, Turn: turn.Began,
 	})
 	if temporal.IsCanceledError(err) {
 		return err
 	}
 	if err != nil { // Temporal never takes it
-		workflow.GetLogger(ctx).Error("turn not started, and given up", "backup", turn.Ref.String(), "error", err)
+		workflow.GetLogger(ctx).Error("turn not started, and given up", "backup", turn.Key.String(), "error", err)
 		r.report(contract.FDBTurnReport{
-			Ref: turn.Ref, Turn: turn.Turn, Ended: true, Outcome: contract.FDBTurnFailed,
-		}, workflow.Now(ctx).Unix(), r.pace)
+			Ref: turn.Key, Turn: turn.Began, Ended: true, Outcome: contract.FDBTurnFailed,
+		}, workflow.Now(ctx).Unix())
 	}
 	return nil
 }
 
-// sleep has the run wake when the next turn is due, or it is time to look whose workflow runs: one timer for all, left as it is
-// if it fires earlier.
-func (r *fdbExpiryQueueRun) sleep(ctx workflow.Context) {
-	if r.timer != nil && r.timer.IsReady() {
-		r.timer = nil
+func fdbTurnSummary(job contract.FDBJob, ref contract.ObjectRef) string {
+	if job == contract.FDBJobDelete {
+		return "Delete the data of " + ref.String()
 	}
-	r.planLook(workflow.Now(ctx).Unix())
-	at := r.next(r.pace.Limit)
-	if at == 0 || (r.lookAt != 0 && r.lookAt < at) {
-		at = r.lookAt
+	return "Expire " + ref.String()
+}
+
+// Lost has a turn be started again.
+func (r *fdbExpiryQueueRun) Lost(_ *turns.Queue[contract.ObjectRef], ref contract.ObjectRef) {
+	r.Revive(ref)
+}
+
+// WorkflowID is the turn's, not the backup's.
+func (r *fdbExpiryQueueRun) WorkflowID(ref contract.ObjectRef) string {
+	return contract.WorkflowID(r.cluster, contract.KindFDBExpiry, ref)
+}
+
+// Next carries everything over.
+func (r *fdbExpiryQueueRun) Next(ctx workflow.Context) error {
+	return workflow.NewContinueAsNewError(ctx, contract.KindFDBExpiryQueue.Workflow, contract.FDBExpiryQueueInput{
+		Cluster: r.cluster, Found: true, Entries: fdbEntriesOf(r.Members), Turns: r.running(), Limit: r.limit,
+		Namespaces: r.Settled()[0].Namespaces,
+	})
+}
+
+// Pace takes what this worker was started with, and the limit that people have set. It goes through the history, so that a worker
+// with other flags can take over.
+func (r *fdbExpiryQueueRun) Pace(ctx workflow.Context) {
+	fallback := fdbPace{
+		Limit: defaultFDBExpiryLimit, Retry: int64(defaultFDBExpiryRetryInterval / time.Second),
+		Min: int64(defaultFDBExpiryMinInterval / time.Second),
 	}
-	if at == 0 || (r.timer != nil && r.timed <= at) {
-		return
+	present := func(workflow.Context) any {
+		pace := fallback
+		if r.options.FDBExpiryLimit > 0 {
+			pace.Limit = r.options.FDBExpiryLimit
+		}
+		if r.options.FDBExpiryRetryInterval > 0 {
+			pace.Retry = max(1, int64(r.options.FDBExpiryRetryInterval/time.Second))
+		}
+		if r.options.FDBExpiryMinInterval > 0 {
+			pace.Min = max(1, int64(r.options.FDBExpiryMinInterval/time.Second))
+		}
+		return pace
 	}
-	if r.timer != nil {
-		r.cancel()
+	pace := fallback
+	err := workflow.MutableSideEffect(ctx, fdbPaceEffect, present, func(a, b any) bool { return a == b }).Get(&pace)
+	if err != nil {
+		workflow.GetLogger(ctx).Error("limit and intervals in the history not readable, the defaults hold", "error", err)
+		pace = fallback
 	}
-	var timing workflow.Context
-	timing, r.cancel = workflow.WithCancel(ctx)
-	wait := max(time.Unix(at, 0).Sub(workflow.Now(ctx)), time.Second)
-	r.timer, r.timed = workflow.NewTimer(timing, wait), at
+	if r.limit > 0 {
+		pace.Limit = r.limit
+	}
+	r.at(pace)
+	r.Interval = pace.Retry
 }

@@ -264,14 +264,14 @@ func (w *queueWorld) begin(ctx context.Context, in contract.FDBExpiryInput) erro
 	return nil
 }
 
-func (w *queueWorld) describe(_ context.Context, asked contract.FDBHolders) (contract.FDBHolders, error) {
+func (w *queueWorld) describe(_ context.Context, asked contract.Workflows) (contract.Workflows, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	runs := map[string]bool{}
 	for ref := range w.flows {
 		runs[contract.WorkflowID("west", contract.KindFDBExpiry, ref)] = true
 	}
-	var closed contract.FDBHolders
+	var closed contract.Workflows
 	for _, id := range asked.WorkflowIDs {
 		if !runs[id] {
 			closed.WorkflowIDs = append(closed.WorkflowIDs, id)

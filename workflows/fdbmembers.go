@@ -7,6 +7,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/turns"
 )
 
 // reasonAgents is why a member of a FoundationDB cluster is told to look.
@@ -78,7 +79,7 @@ func (r *fdbClusterRun) tell(ctx workflow.Context) {
 	}
 }
 
-// prune removes members that stand in others' way and whose workflow was twice found not to run, at least fdbCensusInterval
+// prune removes members that stand in others' way and whose workflow was twice found not to run, at least turns.CensusInterval
 // apart: one that is only being started again stays.
 func (r *fdbClusterRun) prune(ctx workflow.Context) {
 	var ids []string
@@ -87,16 +88,16 @@ func (r *fdbClusterRun) prune(ctx workflow.Context) {
 			ids = append(ids, member.WorkflowID)
 		}
 	}
-	found := r.census.advance(ctx, fdbCensusInterval, ids)
-	for _, id := range found.running {
+	found := r.census.Advance(ctx, turns.CensusInterval, ids)
+	for _, id := range found.Running {
 		delete(r.closed, id)
 	}
-	for _, id := range found.closed {
+	for _, id := range found.Closed {
 		since, known := r.closed[id]
 		switch {
 		case !known:
 			r.closed[id] = workflow.Now(ctx)
-		case workflow.Now(ctx).Sub(since) >= fdbCensusInterval:
+		case workflow.Now(ctx).Sub(since) >= turns.CensusInterval:
 			delete(r.closed, id)
 			r.change(func(members []contract.FDBMember) []contract.FDBMember {
 				return slices.DeleteFunc(members, func(m contract.FDBMember) bool { return m.WorkflowID == id })
@@ -127,20 +128,13 @@ func (r *fdbClusterRun) show(ctx workflow.Context) {
 		text += fmt.Sprintf(" %d more wait for their turn.", waiting)
 	}
 	text += "\n"
-	if len(r.in.Members) > 0 {
-		text += "\nThe agents of a cluster are paused for all of its backups or for none. What they want:\n\n"
-	}
-	for i, member := range r.in.Members {
-		if i == maxShownFDBBackups {
-			text += fmt.Sprintf("- and %d more\n", len(r.in.Members)-i)
-			break
-		}
-		wish := "running"
-		if member.Paused {
-			wish = "paused"
-		}
-		text += fmt.Sprintf("- %s: %s\n", oneLine(member.Name), wish)
-	}
+	text += turns.Listed("The agents of a cluster are paused for all of its backups or for none. What they want:", r.in.Members,
+		func(member contract.FDBMember) string {
+			if member.Paused {
+				return "- " + oneLine(member.Name) + ": paused"
+			}
+			return "- " + oneLine(member.Name) + ": running"
+		})
 	if disagree(r.in.Members) {
 		text += "\n**They disagree:** the agents are not paused until all want it.\n"
 	}

@@ -10,6 +10,7 @@ import (
 
 	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/turns"
 )
 
 const (
@@ -17,8 +18,10 @@ const (
 	defaultFDBSnapshotLimit = 1
 	// fdbLimitEffect names the side effect by which the limit in force enters the history.
 	fdbLimitEffect = "fdb-snapshot-limit"
-	// maxShownFDBBackups limits how many backups the details list.
-	maxShownFDBBackups = 50
+	// fdbRoundsVersion marks runs whose turns go round the namespaces. Those that began before know one line for all.
+	fdbRoundsVersion = "turns-go-round-the-namespaces"
+	// fdbSlotRetry is how long one waits in seconds that could not be told of its slot.
+	fdbSlotRetry = 5
 )
 
 // FDBSnapshotThrottle lets the FoundationDBBackups of a Kubernetes cluster start their first snapshots a few at a time. Turns go
@@ -28,76 +31,86 @@ const (
 func FDBSnapshotThrottle(ctx workflow.Context, in contract.FDBThrottleInput, options Options) error {
 	run := &fdbThrottleRun{
 		cluster: in.Cluster, options: options,
-		slots:    fdbSlots{holders: in.Holders, waiting: in.Waiting, rounds: fdbRoundsOf(ctx, in.Namespaces)},
+		slots:    turns.Queue[string]{Lanes: []turns.Lane{{Namespaces: in.Namespaces}}, OneLine: fdbOneLine(ctx)},
 		requests: workflow.GetSignalChannel(ctx, contract.SignalSlot),
 	}
+	for _, holder := range in.Holders {
+		run.slots.Turns = append(run.slots.Turns, slotOf(holder))
+	}
+	for _, holder := range in.Waiting {
+		run.slots.Members = append(run.slots.Members, slotOf(holder).Member)
+	}
+	run.Coordinator = turns.Coordinator[string]{
+		User: run, Queues: []*turns.Queue[string]{&run.slots}, Found: in.Found, Everybody: true, TimerFirst: true,
+		Interval: int64(turns.CensusInterval / time.Second), Grace: int64(contract.FDBSlotGrace / time.Second),
+	}
 	err := workflow.SetQueryHandler(ctx, contract.QueryState, func() (contract.FDBThrottleState, error) {
-		return contract.FDBThrottleState{Limit: run.limit, Holders: run.slots.holders, Waiting: run.slots.order()}, nil
+		return contract.FDBThrottleState{
+			Limit: run.slots.Limit, Holders: run.holders(), Waiting: waitingFor(run.slots.Order(workflow.Now(ctx).Unix())),
+		}, nil
 	})
 	if err != nil {
 		return err
 	}
-	if !in.Found {
-		if err := run.find(ctx); err != nil {
-			return err
-		}
-	}
-	return run.serve(ctx)
+	return run.Serve(ctx)
 }
 
-// find counts those that are in their first snapshot already: the throttle has just begun, or Temporal has lost it.
-func (r *fdbThrottleRun) find(ctx workflow.Context) error {
+// fdbOneLine reports whether the run began before turns went round the namespaces.
+func fdbOneLine(ctx workflow.Context) bool {
+	return workflow.GetVersion(ctx, fdbRoundsVersion, workflow.DefaultVersion, 1) == workflow.DefaultVersion
+}
+
+// fdbThrottleRun is the state of one run: slots are turns. What holds one keeps it for contract.FDBSlotGrace when its workflow
+// does not run, since a start command may be on its way; what waits has started nothing, and is forgotten.
+type fdbThrottleRun struct {
+	turns.Coordinator[string]
+	cluster  string
+	options  Options
+	slots    turns.Queue[string]
+	requests workflow.ReceiveChannel
+}
+
+func slotOf(holder contract.FDBHolder) turns.Turn[string] {
+	return turns.Turn[string]{
+		Member: turns.Member[string]{Key: holder.WorkflowID, Namespace: holder.Namespace, Since: holder.Since},
+		Began:  holder.Since, ClosedSince: holder.ClosedSince,
+	}
+}
+
+func (r *fdbThrottleRun) holders() []contract.FDBHolder {
+	var holders []contract.FDBHolder
+	for _, slot := range r.slots.Turns {
+		holders = append(holders, contract.FDBHolder{
+			WorkflowID: slot.Key, Namespace: slot.Namespace, Since: slot.Began, ClosedSince: slot.ClosedSince,
+		})
+	}
+	return holders
+}
+
+func waitingFor(members []turns.Member[string]) []contract.FDBHolder {
+	var waiting []contract.FDBHolder
+	for _, member := range members {
+		waiting = append(waiting, contract.FDBHolder{WorkflowID: member.Key, Namespace: member.Namespace, Since: member.Since})
+	}
+	return waiting
+}
+
+// Find counts those that are in their first snapshot already.
+func (r *fdbThrottleRun) Find(ctx workflow.Context) error {
 	found, err := call.LocalFirst(ctx, r.options.Limits, contract.FindFirstSnapshots, contract.FDBThrottleInput{Cluster: r.cluster})
 	if err != nil {
 		return err
 	}
 	for _, id := range found.WorkflowIDs {
-		r.slots.take(contract.FDBWishCount, contract.FDBHolder{WorkflowID: id, Since: workflow.Now(ctx).Unix()})
-		r.slots.again = append(r.slots.again, id) // it is told, and says so if it needs none
+		takeSlot(&r.slots, contract.FDBWishCount, contract.FDBHolder{WorkflowID: id, Since: workflow.Now(ctx).Unix()})
+		r.slots.Again(id) // it is told, and says so if it needs none
 	}
 	return nil
 }
 
-// fdbThrottleRun is the state of one run. Nothing in it outlives the run but what FDBThrottleInput carries over.
-type fdbThrottleRun struct {
-	cluster  string
-	options  Options
-	slots    fdbSlots
-	requests workflow.ReceiveChannel
-	census   fdbCensus
-	limit    int
-}
-
-func (r *fdbThrottleRun) serve(ctx workflow.Context) error {
-	for {
-		r.receive(ctx)
-		r.count(ctx)
-		if err := r.grant(ctx); err != nil {
-			return err
-		}
-		workflow.SetCurrentDetails(ctx, r.details())
-		more := func() bool { return r.requests.Len() > 0 || r.census.ready() }
-		// From here to the return nothing may yield: a request that came meanwhile would be lost.
-		if !more() && !r.census.busy() {
-			if len(r.slots.holders)+len(r.slots.waiting) == 0 {
-				return nil
-			}
-			if workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
-				return workflow.NewContinueAsNewError(ctx, contract.KindFDBThrottle.Workflow, contract.FDBThrottleInput{
-					Cluster: r.cluster, Found: true, Holders: r.slots.holders, Waiting: r.slots.waiting,
-					Namespaces: r.slots.rounds.among(r.slots.lines()),
-				})
-			}
-		}
-		if err := workflow.Await(ctx, more); err != nil {
-			return err
-		}
-	}
-}
-
-// receive notes all that was asked, in its order.
-func (r *fdbThrottleRun) receive(ctx workflow.Context) {
-	for r.requests.Len() > 0 {
+// Receive notes all that was asked, in its order.
+func (r *fdbThrottleRun) Receive(ctx workflow.Context) {
+	for r.Pending() {
 		var request contract.FDBSlotRequest
 		if !r.requests.ReceiveAsync(&request) { // passes over what is not readable
 			continue
@@ -112,115 +125,103 @@ func (r *fdbThrottleRun) receive(ctx workflow.Context) {
 			workflow.GetLogger(ctx).Warn("request of nobody here, ignored", "cluster", request.Cluster, "sender", request.WorkflowID)
 			continue
 		}
-		r.census.hear(request.WorkflowID)
-		r.slots.take(request.Wish, contract.FDBHolder{
+		r.Heard(request.WorkflowID)
+		takeSlot(&r.slots, request.Wish, contract.FDBHolder{
 			WorkflowID: request.WorkflowID, Namespace: request.Namespace, Since: workflow.Now(ctx).Unix(),
 		})
 	}
 }
 
-// count notes whose workflow runs and whose does not.
-func (r *fdbThrottleRun) count(ctx workflow.Context) {
-	ids := r.slots.everybody()
-	if workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
-		ids = nil // the next run looks
-	}
-	found := r.census.advance(ctx, fdbCensusInterval, ids)
-	for _, id := range found.running {
-		r.slots.running(id)
-	}
-	for _, id := range found.closed {
-		r.slots.closed(id, workflow.Now(ctx).Unix())
+// Pending reports whether anybody has asked for something.
+func (r *fdbThrottleRun) Pending() bool { return r.requests.Len() > 0 }
+
+// takeSlot notes what a backup wants. Who asks, runs.
+func takeSlot(slots *turns.Queue[string], wish contract.FDBWish, asker contract.FDBHolder) {
+	id := asker.WorkflowID
+	slot, waits := slots.Turn(id), slots.Member(id)
+	switch {
+	case wish == contract.FDBWishRelease:
+		slots.Leave(id)
+		slots.End(id)
+	case slot != nil:
+		slot.ClosedSince = 0
+		if wish == contract.FDBWishSlot {
+			slots.Again(id)
+		}
+	case wish == contract.FDBWishCount:
+		slots.Hold(slotOf(asker))
+	case waits != nil:
+		waits.Namespace = asker.Namespace // it may have asked before that was told
+	default:
+		slots.Add(slotOf(asker).Member)
 	}
 }
 
-// grant tells those that have a slot and asked again, and gives the free slots to those that are next.
-func (r *fdbThrottleRun) grant(ctx workflow.Context) error {
-	again := r.slots.again
-	r.slots.again = nil
-	for _, id := range again {
-		closed, err := r.tell(ctx, id)
-		switch {
-		case temporal.IsCanceledError(err):
-			return err
-		case closed:
-			r.slots.closed(id, workflow.Now(ctx).Unix())
-		}
-	}
-	r.limit = r.limitNow(ctx)
-	for range r.slots.waiting { // each at most once
-		next, granted := r.slots.grant(r.limit, workflow.Now(ctx).Unix())
-		if !granted {
-			return nil
-		}
-		closed, err := r.tell(ctx, next.WorkflowID)
-		switch {
-		case temporal.IsCanceledError(err):
-			return err
-		case closed:
-			r.slots.remove(next.WorkflowID) // it never had a slot, so it has started nothing
-		case err != nil:
-			r.slots.requeue(next, workflow.Now(ctx).Unix())
-		}
-	}
-	return nil
-}
-
-// tell tells a backup that it has a slot; closed is true if its workflow does not run.
-func (r *fdbThrottleRun) tell(ctx workflow.Context, id string) (closed bool, err error) {
-	err = workflow.SignalExternalWorkflow(ctx, id, "", contract.SignalSlotGranted, contract.FDBSlotGrant{}).Get(ctx, nil)
-	var unknown *temporal.UnknownExternalWorkflowExecutionError
-	if errors.As(err, &unknown) {
-		return true, nil
-	}
-	if err != nil && !temporal.IsCanceledError(err) {
-		workflow.GetLogger(ctx).Warn("backup not told of its slot", "backup", id, "error", err)
-	}
-	return false, err
-}
-
-// limitNow is the limit that this worker was started with. It goes through the history, so that a worker with another one can
-// take over.
-func (r *fdbThrottleRun) limitNow(ctx workflow.Context) int {
-	limit := defaultFDBSnapshotLimit
+// Pace takes the limit that this worker was started with. It goes through the history, so that a worker with another one can take
+// over.
+func (r *fdbThrottleRun) Pace(ctx workflow.Context) {
+	r.slots.Limit = defaultFDBSnapshotLimit
 	err := workflow.MutableSideEffect(ctx, fdbLimitEffect, func(workflow.Context) any {
 		if r.options.FDBSnapshotLimit > 0 {
 			return r.options.FDBSnapshotLimit
 		}
 		return defaultFDBSnapshotLimit
-	}, func(a, b any) bool { return a == b }).Get(&limit)
+	}, func(a, b any) bool { return a == b }).Get(&r.slots.Limit)
 	if err != nil {
 		workflow.GetLogger(ctx).Error("limit in the history not readable, the default holds", "error", err)
 	}
-	return limit
 }
 
-// details says in Markdown who has a slot and who waits.
-func (r *fdbThrottleRun) details() string {
-	text := ""
-	text += fmt.Sprintf("**First snapshots:** %d of at most %d at a time; %d wait.\n",
-		len(r.slots.holders), r.limit, len(r.slots.waiting))
-	list := func(heading string, holders []contract.FDBHolder) {
-		if len(holders) == 0 {
-			return
-		}
-		text += fmt.Sprintf("\n%s\n\n", heading)
-		for i, holder := range holders {
-			if i == maxShownFDBBackups {
-				text += fmt.Sprintf("- and %d more\n", len(holders)-i)
-				break
-			}
-			text += fmt.Sprintf("- `%s` since %s", oneLine(holder.WorkflowID), stamp(holder.Since))
-			if holder.ClosedSince != 0 {
-				text += fmt.Sprintf("; its workflow does not run since %s: the slot is kept until %s, as a start may be on its way",
-					stamp(holder.ClosedSince), stamp(holder.ClosedSince+int64(contract.FDBSlotGrace/time.Second)))
-			}
-			text += "\n"
+// Give tells a backup that it has a slot.
+func (r *fdbThrottleRun) Give(ctx workflow.Context, slots *turns.Queue[string], slot turns.Turn[string], again bool) error {
+	err := workflow.SignalExternalWorkflow(ctx, slot.Key, "", contract.SignalSlotGranted, contract.FDBSlotGrant{}).Get(ctx, nil)
+	now := workflow.Now(ctx).Unix()
+	var unknown *temporal.UnknownExternalWorkflowExecutionError
+	switch gone := errors.As(err, &unknown); {
+	case err == nil:
+	case temporal.IsCanceledError(err):
+		return err
+	case gone && again:
+		slots.Closed(slot.Key, now)
+	case gone:
+		slots.End(slot.Key) // it never had a slot, so it has started nothing
+	default:
+		workflow.GetLogger(ctx).Warn("backup not told of its slot", "backup", slot.Key, "error", err)
+		if !again {
+			slots.Requeue(slot, now, now+fdbSlotRetry)
 		}
 	}
-	list("Have a slot:", r.slots.holders)
-	list("Wait, in this order:", r.slots.order())
-	return text
+	return nil
+}
+
+// Lost frees the slot: nothing that was asked for with it can run any more.
+func (r *fdbThrottleRun) Lost(slots *turns.Queue[string], id string) { slots.End(id) }
+
+// WorkflowID is the backup's.
+func (r *fdbThrottleRun) WorkflowID(id string) string { return id }
+
+// Next carries everybody over.
+func (r *fdbThrottleRun) Next(ctx workflow.Context) error {
+	return workflow.NewContinueAsNewError(ctx, contract.KindFDBThrottle.Workflow, contract.FDBThrottleInput{
+		Cluster: r.cluster, Found: true, Holders: r.holders(), Waiting: waitingFor(r.slots.Members),
+		Namespaces: r.slots.Settled()[0].Namespaces,
+	})
+}
+
+// Details says in Markdown who has a slot and who waits.
+func (r *fdbThrottleRun) Details(now int64) string {
+	line := func(holder contract.FDBHolder) string {
+		text := fmt.Sprintf("- `%s` since %s", oneLine(holder.WorkflowID), stamp(holder.Since))
+		if holder.ClosedSince != 0 {
+			text += fmt.Sprintf("; its workflow does not run since %s: the slot is kept until %s, as a start may be on its way",
+				stamp(holder.ClosedSince), stamp(holder.ClosedSince+int64(contract.FDBSlotGrace/time.Second)))
+		}
+		return text
+	}
+	return fmt.Sprintf("**First snapshots:** %d of at most %d at a time; %d wait.\n",
+		len(r.slots.Turns), r.slots.Limit, len(r.slots.Members)) +
+		turns.Listed("Have a slot:", r.holders(), line) +
+		turns.Listed("Wait, in this order:", waitingFor(r.slots.Order(now)), line)
 }
 
 func stamp(seconds int64) string { return time.Unix(seconds, 0).UTC().Format(time.RFC3339) }

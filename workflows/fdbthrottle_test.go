@@ -130,7 +130,7 @@ func TestFirstSnapshotsAreGrantedAFewAtATime(t *testing.T) {
 				asks(0, "a"), asks(1*sec, "b"), counts(2*sec, "x"), continuesAsNew(3 * sec), asks(4*sec, "c"), continuesAsNew(5 * sec),
 				releases(6*sec, "x"), dies(7*sec, "a"), continuesAsNew(3 * minute), releases(20*minute, "b"), releases(21*minute, "c"),
 			},
-			want: []string{"0 a", "546 b", "1200 c"}, runs: 4,
+			want: []string{"0 a", "600 b", "1200 c"}, runs: 4,
 		},
 		"those that were in their first snapshot before it began count": { // Temporal's database was lost, say
 			before: []string{"x"}, steps: []throttleStep{asks(0, "a"), asks(1*sec, "x"), releases(10*sec, "x"), releases(20*sec, "a")},

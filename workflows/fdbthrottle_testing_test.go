@@ -179,10 +179,10 @@ func (w *throttleWorld) step(env *testsuite.TestWorkflowEnvironment, step thrott
 	w.send = nil
 }
 
-func (w *throttleWorld) describe(_ context.Context, holders contract.FDBHolders) (contract.FDBHolders, error) {
+func (w *throttleWorld) describe(_ context.Context, holders contract.Workflows) (contract.Workflows, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var closed contract.FDBHolders
+	var closed contract.Workflows
 	for _, id := range holders.WorkflowIDs {
 		if w.dead[id] {
 			closed.WorkflowIDs = append(closed.WorkflowIDs, id)

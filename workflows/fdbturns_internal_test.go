@@ -1,13 +1,16 @@
 package workflows
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/turns"
 )
 
 const (
@@ -22,14 +25,14 @@ func turnRef(name string) contract.ObjectRef {
 // shownTurns is "names of the entries with their times | turns".
 func shownTurns(s *fdbTurns) string {
 	var entries, turns []string
-	for _, entry := range s.entries {
+	for _, entry := range fdbEntriesOf(s.Members) {
 		text := entry.Ref.Name
 		if entry.NotBefore != 0 {
 			text += fmt.Sprintf("@%d", entry.NotBefore)
 		}
 		entries = append(entries, text+string(entry.Outcome))
 	}
-	for _, turn := range s.turns {
+	for _, turn := range s.running() {
 		text := fmt.Sprintf("%s:%d", turn.Ref.Name, turn.Turn)
 		if turn.Closing {
 			text += "~"
@@ -46,24 +49,24 @@ func TestTurnsOfTheQueue(t *testing.T) {
 	pace := fdbPace{Limit: 1, Retry: 10, Min: 100}
 	type act = func(s *fdbTurns)
 	wants := func(name string, job contract.FDBJob) act { return func(s *fdbTurns) { s.take(turnRef(name), job) } }
-	begins := func(now int64) act { return func(s *fdbTurns) { s.begin(now, pace) } }
+	begins := func(now int64) act { return func(s *fdbTurns) { s.Begin(now) } }
 	ends := func(name string, turn, now int64, outcome contract.FDBTurnOutcome) act {
 		return func(s *fdbTurns) {
-			s.report(contract.FDBTurnReport{Ref: turnRef(name), Turn: turn, Ended: true, Outcome: outcome}, now, pace)
+			s.report(contract.FDBTurnReport{Ref: turnRef(name), Turn: turn, Ended: true, Outcome: outcome}, now)
 		}
 	}
 	closes := func(name string, turn int64) act {
 		return func(s *fdbTurns) {
-			s.report(contract.FDBTurnReport{Ref: turnRef(name), Turn: turn, Closing: true}, 0, pace)
+			s.report(contract.FDBTurnReport{Ref: turnRef(name), Turn: turn, Closing: true}, 0)
 		}
 	}
 	adopts := func(name string, turn int64, closing bool) act {
 		return func(s *fdbTurns) {
-			s.adopt(contract.FDBTurn{Ref: turnRef(name), Job: expire, Turn: turn, Closing: closing}, pace)
+			s.Hold(fdbTurnOf(contract.FDBTurn{Ref: turnRef(name), Job: expire, Turn: turn, Closing: closing}))
 		}
 	}
 	hurries := func(name string) act {
-		return func(s *fdbTurns) { s.hurry(contract.FDBQueueName{Namespace: "team", Name: name}) }
+		return func(s *fdbTurns) { s.PutFirst(called(contract.FDBQueueName{Namespace: "team", Name: name})) }
 	}
 	tests := map[string]struct {
 		acts []act
@@ -143,6 +146,7 @@ func TestTurnsOfTheQueue(t *testing.T) {
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
 			s := &fdbTurns{}
+			s.at(pace)
 			for _, act := range test.acts {
 				act(s)
 			}
@@ -151,58 +155,62 @@ func TestTurnsOfTheQueue(t *testing.T) {
 	}
 }
 
-func TestATurnThatWasLostIsStartedAgainWhenItIsCertain(t *testing.T) {
-	s := &fdbTurns{turns: []contract.FDBTurn{{Ref: turnRef("a"), Job: expire, Turn: 1000}}}
-	ask := func(now int64) bool {
-		turn, again := s.closed(turnRef("a"), now, fdbPace{Limit: 1})
-		return again && turn.Turn == 1000 && turn.Job == expire
+func ongoing(limit int, running ...contract.FDBTurn) *fdbTurns {
+	s := &fdbTurns{}
+	s.at(fdbPace{Limit: limit})
+	for _, turn := range running {
+		s.Turns = append(s.Turns, fdbTurnOf(turn))
 	}
-	assert.False(t, ask(1100))
-	assert.True(t, s.doubtful())
-	assert.False(t, ask(1159))
-	assert.True(t, ask(1160))
-	assert.False(t, s.doubtful(), "it has been started again")
-	assert.False(t, ask(1170), "and has its time anew")
-	s.runs(turnRef("a"))
-	assert.False(t, ask(1300))
+	return s
+}
+
+func TestATurnThatWasLostIsStartedAgain(t *testing.T) {
+	s := ongoing(1, contract.FDBTurn{Ref: turnRef("a"), Job: expire, Turn: 1000})
+	assert.Zero(t, s.Closed(turnRef("a"), 1100))
+	assert.EqualValues(t, 59, s.Closed(turnRef("a"), 1159))
+	s.Revive(turnRef("a"))
+	assert.Equal(t, " | a:1000", shownTurns(s), "it is started again")
+	assert.Zero(t, s.Closed(turnRef("a"), 1170), "and has its time anew")
+	s.Runs(turnRef("a"))
+	assert.Zero(t, s.Closed(turnRef("a"), 1300))
 	assert.Equal(t, " | a:1000?", shownTurns(s))
-	s.report(contract.FDBTurnReport{Ref: turnRef("a"), Turn: 1000, Closing: true}, 1301, fdbPace{})
+	s.report(contract.FDBTurnReport{Ref: turnRef("a"), Turn: 1000, Closing: true}, 1301)
 	assert.Equal(t, " | a:1000~", shownTurns(s), "who speaks runs")
-	_, again := s.closed(turnRef("b"), 1400, fdbPace{Limit: 1})
-	assert.False(t, again)
+	assert.Negative(t, s.Closed(turnRef("b"), 1400))
 }
 
 // Started again, it may make its pod anew, beside those that have begun since its own went into termination.
 func TestATurnInTerminationIsStartedAgainWhenThereIsAPlaceForIt(t *testing.T) {
-	pace := fdbPace{Limit: 1}
-	s := &fdbTurns{
-		entries: []contract.FDBQueueEntry{{Ref: turnRef("c"), Job: expire}},
-		turns: []contract.FDBTurn{
-			{Ref: turnRef("a"), Job: expire, Turn: 1000, Closing: true}, {Ref: turnRef("b"), Job: expire, Turn: 1010},
-		},
-	}
+	s := ongoing(1, contract.FDBTurn{Ref: turnRef("a"), Job: expire, Turn: 1000, Closing: true},
+		contract.FDBTurn{Ref: turnRef("b"), Job: expire, Turn: 1010})
+	s.take(turnRef("c"), expire)
 	for _, now := range []int64{1100, 1160, 1220} {
-		_, again := s.closed(turnRef("a"), now, pace)
-		assert.False(t, again, now)
+		s.Closed(turnRef("a"), now)
+		s.Revive(turnRef("a"))
+		assert.Equal(t, "c | a:1000~? b:1010", shownTurns(s), now)
 	}
-	s.report(contract.FDBTurnReport{Ref: turnRef("b"), Turn: 1010, Ended: true}, 1230, pace)
-	_, begun := s.begin(1230, pace)
+	s.report(contract.FDBTurnReport{Ref: turnRef("b"), Turn: 1010, Ended: true}, 1230)
+	_, begun := s.Begin(1230)
 	assert.False(t, begun, "the place is kept for it")
-	turn, again := s.closed(turnRef("a"), 1280, pace)
-	assert.True(t, again)
-	assert.EqualValues(t, 1000, turn.Turn)
+	s.Revive(turnRef("a"))
 	assert.Equal(t, "c | a:1000", shownTurns(s), "it counts")
 }
 
-func TestWhenTheQueueWakes(t *testing.T) {
-	s := &fdbTurns{}
-	assert.Zero(t, s.next(1))
-	s.entries = []contract.FDBQueueEntry{
-		{Ref: turnRef("a"), NotBefore: 500}, {Ref: turnRef("b"), NotBefore: 300}, {Ref: turnRef("c"), NotBefore: 100},
+// What older workers have left to the next run names no namespaces: such backups are one line until they ask again.
+func TestSlotsThatOlderWorkersHaveNotedAreUnderstood(t *testing.T) {
+	var in contract.FDBThrottleInput
+	require.NoError(t, json.Unmarshal([]byte(`{"cluster":"west","found":true,"waiting":[{"workflowId":"a/1","since":1},`+
+		`{"workflowId":"a/2","since":2},{"workflowId":"b/1","since":3}]}`), &in))
+	slots := &turns.Queue[string]{Limit: 9, Lanes: []turns.Lane{{Namespaces: in.Namespaces}}}
+	for _, holder := range in.Waiting {
+		slots.Members = append(slots.Members, slotOf(holder).Member)
 	}
-	s.turns = []contract.FDBTurn{{Ref: turnRef("c")}}
-	assert.EqualValues(t, 300, s.next(2), "the turn of c has to end first")
-	assert.Zero(t, s.next(1), "the limit is reached")
-	s.turns[0].Closing = true
-	assert.EqualValues(t, 300, s.next(1))
+	takeSlot(slots, contract.FDBWishSlot, contract.FDBHolder{WorkflowID: "c/1", Namespace: "c", Since: 4})
+	takeSlot(slots, contract.FDBWishSlot, contract.FDBHolder{WorkflowID: "b/1", Namespace: "b", Since: 5})
+	var got []string
+	for range 4 {
+		next, _ := slots.Begin(10)
+		got = append(got, next.Key)
+	}
+	assert.Equal(t, []string{"a/1", "c/1", "b/1", "a/2"}, got)
 }

@@ -145,8 +145,8 @@ func (r *expiryRound) begin(_ context.Context, in contract.FDBExpiryInput) error
 	return nil
 }
 
-func (r *expiryRound) describe(context.Context, contract.FDBHolders) (contract.FDBHolders, error) {
-	return contract.FDBHolders{}, nil
+func (r *expiryRound) describe(context.Context, contract.Workflows) (contract.Workflows, error) {
+	return contract.Workflows{}, nil
 }
 
 // heapOf is what the state of a queue takes in memory, in KiB: the mean of some copies.

@@ -37,9 +37,9 @@ func snapshot(ctx workflow.Context, cluster string) error {
 }
 
 // looker finds out who does not run.
-func looker(ctx workflow.Context, holders contract.FDBHolders) (contract.FDBHolders, error) {
+func looker(ctx workflow.Context, holders contract.Workflows) (contract.Workflows, error) {
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: patience})
-	var closed contract.FDBHolders
+	var closed contract.Workflows
 	err := workflow.ExecuteActivity(ctx, contract.DescribeWorkflows.Name, holders).Get(ctx, &closed)
 	return closed, err
 }
@@ -147,8 +147,8 @@ func TestWhoseWorkflowDoesNotRun(t *testing.T) {
 	require.NoError(t, temporalClient.SignalWorkflow(t.Context(), names["ended"], "", "finish", nil))
 	ended := temporalClient.GetWorkflow(t.Context(), names["ended"], "")
 	_ = ended.Get(t.Context(), nil) // however
-	var closed contract.FDBHolders
-	run := r.start("looker", r.cluster+"/looker", contract.FDBHolders{WorkflowIDs: []string{
+	var closed contract.Workflows
+	run := r.start("looker", r.cluster+"/looker", contract.Workflows{WorkflowIDs: []string{
 		names["runs"], names["terminated"], names["ended"], r.cluster + "/never", names["restarted"],
 	}})
 	require.NoError(t, run.Get(t.Context(), &closed))

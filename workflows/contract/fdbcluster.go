@@ -18,8 +18,6 @@ const (
 var (
 	// AskFDBCluster asks the owner, which it starts if need be.
 	AskFDBCluster = Activity[FDBAsk, FDBAnswer]{Name: "ask-fdb-cluster"}
-	// DescribeWorkflows returns those whose workflow does not run.
-	DescribeWorkflows = Activity[FDBHolders, FDBHolders]{"describe-workflows", "Find out whose workflow does not run"}
 )
 
 // How long a command that was asked for may take. Who asked counts on it: after FDBAskWait + FDBCommandLimit none of its

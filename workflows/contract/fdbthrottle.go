@@ -66,7 +66,7 @@ type FDBHolder struct {
 	ClosedSince int64 `json:"closedSince,omitempty"`
 }
 
-// FDBHolders are workflow IDs.
+// FDBHolders are backups in their first snapshot, by the IDs of their workflows.
 type FDBHolders struct {
 	WorkflowIDs []string `json:"workflowIds,omitempty"`
 }

@@ -1,0 +1,215 @@
+package turns
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+)
+
+// patience is how many turns of higher lanes a lane sees, while somebody waits in it, before it has one itself.
+const patience = 4
+
+// Lane is where the order in one lane stands: its namespaces in the order of their next turns. Who has had its turns of this
+// round goes to the end. So a namespace that has something due sees at most a round of the others before its own turn, however
+// much those have.
+type Lane struct {
+	Namespaces []string `json:"namespaces,omitempty"`
+	// Taken are the turns of this round that namespaces have had which may have more.
+	Taken map[string]int `json:"taken,omitempty"`
+	// Passed is how many turns of higher lanes have begun since the last of this one, while somebody waited.
+	Passed int `json:"passed,omitempty"`
+}
+
+// among returns the namespaces in their order. Who is new comes last, and who waits for nothing is forgotten.
+func (l *Lane) among(waiting []string) []string {
+	left := make(map[string]bool, len(waiting))
+	for _, namespace := range waiting {
+		left[namespace] = true
+	}
+	maps.DeleteFunc(l.Taken, func(namespace string, _ int) bool { return !left[namespace] })
+	var order []string
+	for _, list := range [][]string{l.Namespaces, waiting} {
+		for _, namespace := range list {
+			if left[namespace] {
+				order, left[namespace] = append(order, namespace), false
+			}
+		}
+	}
+	return order
+}
+
+// serve notes that a namespace has had a turn. At the last of the round it goes to the end.
+func (l *Lane) serve(namespace string, weight int) {
+	at := slices.Index(l.Namespaces, namespace)
+	if at < 0 {
+		return
+	}
+	if taken := l.Taken[namespace] + 1; taken < weight {
+		if l.Taken == nil {
+			l.Taken = map[string]int{}
+		}
+		l.Taken[namespace] = taken
+		return
+	}
+	delete(l.Taken, namespace)
+	l.Namespaces = append(slices.Delete(l.Namespaces, at, at+1), namespace)
+}
+
+// lane is the state of a lane.
+func (q *Queue[K]) lane(number int) *Lane {
+	for len(q.Lanes) <= number {
+		q.Lanes = append(q.Lanes, Lane{})
+	}
+	return &q.Lanes[number]
+}
+
+// lineOf is whose turns go round with those of others.
+func (q *Queue[K]) lineOf(member Member[K]) string {
+	if q.OneLine {
+		return ""
+	}
+	return member.Namespace
+}
+
+// lines are those of all who wait in a lane.
+func (q *Queue[K]) lines(lane int) []string {
+	var lines []string
+	for _, member := range q.Members {
+		if member.Lane == lane {
+			lines = append(lines, q.lineOf(member))
+		}
+	}
+	return lines
+}
+
+func (q *Queue[K]) weight(namespace string) int { return max(1, q.Weights[namespace]) }
+
+// Settled are the lanes as the next run needs them: without those who wait for nothing.
+func (q *Queue[K]) Settled() []Lane {
+	for _, member := range q.Members {
+		q.lane(member.Lane) // there is one
+	}
+	lanes := slices.Clone(q.Lanes)
+	for i := range lanes {
+		lanes[i].Namespaces = lanes[i].among(q.lines(i))
+	}
+	return lanes
+}
+
+// Order is the order in which turns begin if none ends: those whom people have put first, those that are due, by lanes and by
+// rounds of the namespaces, and then those that are not, by their times.
+func (q *Queue[K]) Order(now int64) []Member[K] {
+	line := q.line(now)
+	order := make([]Member[K], 0, len(q.Members))
+	for _, member := range q.Members {
+		if member.First { // also those whose own turn has to end first
+			order = append(order, member)
+		}
+	}
+	for member, is := line.next(); is; member, is = line.next() {
+		if !member.First {
+			order = append(order, member)
+		}
+	}
+	slices.SortStableFunc(line.later, func(a, b Member[K]) int { return cmp.Compare(a.NotBefore, b.NotBefore) })
+	return append(order, line.later...)
+}
+
+// line is what turns begin from. It is a copy: whoever asks it for the next changes nothing else.
+type line[K comparable] struct {
+	queue        *Queue[K]
+	first, later []Member[K]
+	lanes        []Lane                   // with the namespaces that have something due
+	due          []map[string][]Member[K] // of a lane, by namespace
+	has          map[string]bool          // a turn
+}
+
+func (q *Queue[K]) line(now int64) *line[K] {
+	l := &line[K]{queue: q, has: make(map[string]bool, len(q.Turns))}
+	busy := q.busy()
+	for _, turn := range q.Turns {
+		l.has[turn.Namespace] = true
+	}
+	q.Lanes = q.Settled()
+	for i := range q.Lanes {
+		l.lanes = append(l.lanes, Lane{Taken: maps.Clone(q.Lanes[i].Taken), Passed: q.Lanes[i].Passed})
+		l.due = append(l.due, map[string][]Member[K]{})
+	}
+	for _, member := range q.Members {
+		switch due := member.NotBefore <= now && !busy[member.Key]; {
+		case due && member.First:
+			l.first = append(l.first, member)
+		case due:
+			of := l.due[member.Lane]
+			of[q.lineOf(member)] = append(of[q.lineOf(member)], member)
+		case !member.First:
+			l.later = append(l.later, member)
+		}
+	}
+	for i := range q.Lanes {
+		for _, namespace := range q.Lanes[i].Namespaces {
+			if len(l.due[i][namespace]) > 0 {
+				l.lanes[i].Namespaces = append(l.lanes[i].Namespaces, namespace)
+			}
+		}
+	}
+	return l
+}
+
+// next takes the next one out.
+func (l *line[K]) next() (Member[K], bool) {
+	if len(l.first) > 0 {
+		member := l.first[0]
+		l.first = l.first[1:]
+		l.serve(member)
+		return member, true
+	}
+	lane, at := l.choose(func(namespace string) bool { return !l.queue.Alone || !l.has[namespace] })
+	if at < 0 {
+		lane, at = l.choose(func(string) bool { return true })
+	}
+	if at < 0 {
+		return Member[K]{}, false
+	}
+	for i := range l.lanes {
+		if i == lane || len(l.lanes[i].Namespaces) == 0 {
+			l.lanes[i].Passed = 0
+		} else if i > lane {
+			l.lanes[i].Passed++
+		}
+	}
+	namespace := l.lanes[lane].Namespaces[at]
+	member := l.due[lane][namespace][0]
+	l.due[lane][namespace] = l.due[lane][namespace][1:]
+	l.serve(member)
+	if len(l.due[lane][namespace]) == 0 {
+		l.lanes[lane].Namespaces = slices.DeleteFunc(l.lanes[lane].Namespaces, func(n string) bool { return n == namespace })
+	}
+	return member, true
+}
+
+func (l *line[K]) serve(member Member[K]) {
+	namespace := l.queue.lineOf(member)
+	l.lanes[member.Lane].serve(namespace, l.queue.weight(namespace))
+	l.has[member.Namespace] = true
+}
+
+// choose is the highest lane with one of those namespaces, but for a lower one that has been passed over often enough, and where
+// in that lane the first of them is; -1 if there is none.
+func (l *line[K]) choose(among func(namespace string) bool) (lane, at int) {
+	at = -1
+	for i := range l.lanes {
+		if at >= 0 && l.lanes[i].Passed < patience {
+			continue
+		}
+		first := slices.IndexFunc(l.lanes[i].Namespaces, among)
+		switch {
+		case first < 0:
+		case at >= 0:
+			return i, first
+		default:
+			lane, at = i, first
+		}
+	}
+	return lane, at
+}

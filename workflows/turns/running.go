@@ -1,0 +1,77 @@
+package turns
+
+import "slices"
+
+// Hold notes a turn that runs already, whoever began it, and whatever the limit. Of several of a member the last counts.
+func (q *Queue[K]) Hold(turn Turn[K]) {
+	known := q.Turn(turn.Key)
+	q.begun = append(q.begun, turn)
+	switch {
+	case known == nil:
+		q.Turns = append(q.Turns, turn)
+	case turn.Began <= known.Began:
+		known.Closing = known.Closing && turn.Closing
+		return
+	default:
+		known.Closing = known.Closing && turn.Closing
+		known.Began, known.Job = turn.Began, turn.Job
+	}
+	if q.Rest == nil {
+		q.Leave(turn.Key)
+		return
+	}
+	q.rotate(turn, turn.Began)
+}
+
+// Requeue takes a turn back that could not be given: its member waits anew, as the last of its namespace, and not before then.
+func (q *Queue[K]) Requeue(turn Turn[K], now, notBefore int64) {
+	q.End(turn.Key)
+	member := turn.Member
+	member.Since, member.NotBefore = now, notBefore
+	q.Members = append(q.Members, member)
+}
+
+// Again has a turn that runs be given again: its member has forgotten that it has it, or its workflow is lost.
+func (q *Queue[K]) Again(key K) {
+	at := q.turn(key)
+	if at < 0 || slices.ContainsFunc(q.again, func(t Turn[K]) bool { return t.Key == key }) {
+		return
+	}
+	q.again = append(q.again, q.Turns[at])
+}
+
+// Closed notes that the workflow of a turn does not run, and says for how many seconds that is known; -1 if there is no such
+// turn.
+func (q *Queue[K]) Closed(key K, now int64) int64 {
+	turn := q.Turn(key)
+	if turn == nil {
+		return -1
+	}
+	if turn.ClosedSince == 0 {
+		turn.ClosedSince = now
+	}
+	return now - turn.ClosedSince
+}
+
+// Runs notes that the workflow of a turn runs.
+func (q *Queue[K]) Runs(key K) {
+	if turn := q.Turn(key); turn != nil {
+		turn.ClosedSince = 0
+	}
+}
+
+// Revive has a turn be given again whose workflow is lost. One that is closing needs a free place for that, since given again it
+// may be more than closing.
+func (q *Queue[K]) Revive(key K) {
+	turn := q.Turn(key)
+	if turn == nil || (turn.Closing && q.count(func(t Turn[K]) bool { return !t.Closing }) >= q.Limit) {
+		return
+	}
+	turn.Closing, turn.ClosedSince = false, 0
+	q.Again(key)
+}
+
+// doubtful reports whether the workflow of some turn was found not to run.
+func (q *Queue[K]) doubtful() bool {
+	return slices.ContainsFunc(q.Turns, func(t Turn[K]) bool { return t.ClosedSince != 0 })
+}
