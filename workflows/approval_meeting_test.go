@@ -21,7 +21,7 @@ func TestOfTwoDecisionsOneHasToLookAgain(t *testing.T) {
 	var first, second *answer
 	require.NoError(t, serveApproval(world, func(s *scenario) {
 		s.RegisterDelayedCallback(func() {
-			first, second = s.update("first", decision), s.update("second", other)
+			first, second = update(s, "first", decision), update(s, "second", other)
 		}, time.Second)
 	}))
 	require.NoError(t, first.err)
@@ -100,7 +100,7 @@ func TestWhoHasToLookAgainSeesWhatThereIs(t *testing.T) {
 		s.RegisterDelayedCallback(func() {
 			world.Decide(name, func(r *request) { r.Labels["seen"] = "by-another" })
 			assert.Contains(t, currentDetails(t, s), old.ResourceVersion)
-			first = s.update("first", old)
+			first = update(s, "first", old)
 		}, time.Second)
 		s.RegisterDelayedCallback(func() {
 			answer, err := s.QueryWorkflow(contract.QueryState)
@@ -110,7 +110,7 @@ func TestWhoHasToLookAgainSeesWhatThereIs(t *testing.T) {
 			assert.Contains(t, currentDetails(t, s), state.View.ResourceVersion)
 			again := old
 			again.ResourceVersion = state.View.ResourceVersion
-			second = s.update("second", again)
+			second = update(s, "second", again)
 		}, 2*time.Second)
 	}))
 	refusedAs(t, first.err, contract.ErrorLookAgain)

@@ -164,7 +164,7 @@ func TestAnApprovalDoesNotEndWithSomethingUnread(t *testing.T) {
 		var answers []*answer
 		s := newRun(world)
 		s.RegisterDelayedCallback(func() {
-			answers = append(answers, s.update("first", decision), s.update("second", decision))
+			answers = append(answers, update(s, "first", decision), update(s, "second", decision))
 		}, time.Second)
 		s.RegisterDelayedCallback(func() {
 			for _, a := range answers {

@@ -24,7 +24,7 @@ type answer struct {
 }
 
 // update sends UpdateDecide now.
-func (s *scenario) update(id string, request contract.DecisionRequest) *answer {
+func update(s *scenario, id string, request contract.DecisionRequest) *answer {
 	a := &answer{}
 	s.UpdateWorkflow(contract.UpdateDecide, id, &testsuite.TestUpdateCallback{
 		OnAccept: func() { a.accepted = true },
@@ -53,7 +53,7 @@ func updated(t *testing.T, world *fake.World, decision contract.DecisionRequest)
 	t.Helper()
 	var a *answer
 	require.NoError(t, serveApproval(world, func(s *scenario) {
-		s.RegisterDelayedCallback(func() { a = s.update("update-"+string(decision.Decision), decision) }, time.Second)
+		s.RegisterDelayedCallback(func() { a = update(s, "update-"+string(decision.Decision), decision) }, time.Second)
 	}))
 	return a
 }
@@ -206,7 +206,7 @@ func TestADecisionIsRefusedByWhatThereIs(t *testing.T) {
 					if test.change != nil {
 						test.change(world)
 					}
-					a = s.update("u", decision)
+					a = update(s, "u", decision)
 				}, time.Second)
 			}))
 			require.True(t, a.accepted, "the validator knows no state")
@@ -232,7 +232,7 @@ func TestAnEarlyDecisionWaitsForTheState(t *testing.T) {
 	})
 	var a *answer
 	require.NoError(t, serveApproval(world, func(s *scenario) {
-		s.RegisterDelayedCallback(func() { a = s.update("u", decision) }, 0)
+		s.RegisterDelayedCallback(func() { a = update(s, "u", decision) }, 0)
 		s.RegisterDelayedCallback(func() {
 			assert.True(t, a.accepted)
 			assert.False(t, a.completed)

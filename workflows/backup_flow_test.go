@@ -17,7 +17,7 @@ import (
 )
 
 // ran counts the activities of a scenario by name, local ones too.
-func (s *scenario) ran() map[string]int {
+func ran(s *scenario) map[string]int {
 	ran := map[string]int{}
 	s.SetOnActivityStartedListener(func(info *activity.Info, _ context.Context, _ converter.EncodedValues) {
 		ran[info.ActivityType.Name]++
@@ -32,11 +32,11 @@ func (s *scenario) ran() map[string]int {
 // the end.
 func TestAPlainBackupTakesFewSteps(t *testing.T) {
 	s := newScenario(t, fake.NAB(name))
-	ran := s.ran()
+	ran := ran(s)
 	upserts := 0
 	s.OnUpsertTypedSearchAttributes(mock.Anything).Run(func(mock.Arguments) { upserts++ }).Return(nil)
 	s.after(time.Second, velero("Completed"))
-	s.run(t)
+	runBackup(t, s)
 	assert.Equal(t, map[string]int{contract.RefreshBackup.Name: 2}, ran)
 	assert.Equal(t, 2, upserts)
 }
@@ -45,20 +45,20 @@ func TestAPlainBackupTakesFewSteps(t *testing.T) {
 // the two checks that are left may fail. A check that cannot be made harms nothing.
 func TestABackupInProgressIsCheckedForAStall(t *testing.T) {
 	s := newScenario(t, fake.NAB(name))
-	ran := s.ran()
+	ran := ran(s)
 	s.after(time.Second, velero("InProgress"))
 	s.after(16*time.Minute, velero("Completed"))
-	s.run(t) // the world has no storage location, so every check fails
+	runBackup(t, s) // the world has no storage location, so every check fails
 	assert.Equal(t, 4, ran[contract.CheckVeleroStall.Name], "after 3:45, 7:30, 11:15 and 15 minutes, once each")
 	assert.Equal(t, velerov1.BackupPhaseCompleted, s.world.Read(name).Status.VeleroBackup.Status.Phase)
 }
 
 func TestABackupThatVeleroHasNotBegunIsNotChecked(t *testing.T) {
 	s := newScenario(t, fake.NAB(name))
-	ran := s.ran()
+	ran := ran(s)
 	s.after(time.Second, velero("Queued"))
 	s.after(16*time.Minute, velero("Completed"))
-	s.run(t)
+	runBackup(t, s)
 	assert.Zero(t, ran[contract.CheckVeleroStall.Name])
 }
 
@@ -72,7 +72,7 @@ func TestASignalThatCannotBeReadIsASignal(t *testing.T) {
 				velero("Completed")(s.world)
 				s.SignalWorkflow(contract.SignalChanged, payload)
 			}, time.Second)
-			s.run(t)
+			runBackup(t, s)
 			assert.Less(t, s.Now().Sub(begin), time.Minute, "not only at the re-read")
 		})
 	}
@@ -93,6 +93,6 @@ func TestVolumesAreCountedOnceSomebodyHasSeenOne(t *testing.T) {
 	seen := steps(s)
 	s.RegisterDelayedCallback(func() { s.SignalWorkflow(contract.SignalChanged, contract.Changed{Volumes: true}) }, time.Second)
 	s.after(2*time.Second, velero("Completed"))
-	s.run(t)
+	runBackup(t, s)
 	require.Equal(t, []bool{false, true, true}, *seen)
 }

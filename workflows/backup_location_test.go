@@ -89,7 +89,7 @@ func TestADeleteBackupWaitsThoughTheLocationIsGone(t *testing.T) {
 		assert.NotNil(t, w.Read(name))
 		w.EditSpec(name, func(spec *oadpv1alpha1.NonAdminBackupSpec) { spec.ForceDeleteBackup = true })
 	})
-	s.run(t)
+	runBackup(t, s)
 	assert.Equal(t, 1, asked)
 	assert.Nil(t, s.world.Read(name))
 }

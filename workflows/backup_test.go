@@ -53,7 +53,7 @@ func (s *scenario) after(delay time.Duration, do func(*fake.World)) {
 	}, delay)
 }
 
-func (s *scenario) run(t *testing.T) {
+func runBackup(t *testing.T, s *scenario) {
 	t.Helper()
 	s.ExecuteWorkflow(contract.KindBackup.Workflow, input)
 	require.True(t, s.IsWorkflowCompleted())
@@ -75,7 +75,7 @@ func TestBackupIsCreatedMirroredAndSettles(t *testing.T) {
 	for i, phase := range []velerov1.BackupPhase{"Queued", "SomethingNewer", "InProgress", "Finalizing", "Completed"} {
 		s.after(time.Duration(i+1)*time.Second, velero(phase))
 	}
-	s.run(t)
+	runBackup(t, s)
 
 	nab := s.world.Read(name)
 	assert.Equal(t, oadpv1alpha1.NonAdminPhaseCreated, nab.Status.Phase)
@@ -104,7 +104,7 @@ func TestUnsettledObjectKeepsItsWorkflow(t *testing.T) {
 	}, time.Minute)
 	// No signal: the workflow looks by itself at every re-read.
 	s.RegisterDelayedCallback(func() { velero(velerov1.BackupPhaseCompleted)(s.world) }, 2*time.Minute)
-	s.run(t)
+	runBackup(t, s)
 	assert.Contains(t, details, "waits for Velero to start")
 	assert.Equal(t, velerov1.BackupPhaseCompleted, s.world.Read(name).Status.VeleroBackup.Status.Phase)
 }
@@ -222,7 +222,7 @@ func serve(t *testing.T, world *fake.World, steps []func(*fake.World)) {
 				s.SignalWorkflow(contract.SignalChanged, contract.Changed{})
 			}, time.Duration(i+1)*20*time.Second)
 		}
-		s.run(t)
+		runBackup(t, s)
 		if done == len(steps) {
 			return
 		}
@@ -254,7 +254,7 @@ func TestDeletionIsAskedAgainAmidSignals(t *testing.T) {
 		requests = len(w.Requests())
 		w.AnswerRequests("")
 	})
-	s.run(t)
+	runBackup(t, s)
 	assert.Equal(t, 2, requests, "asked again")
 	assert.Nil(t, s.world.Read(name))
 }
@@ -270,7 +270,7 @@ func TestObjectTooLargeForACopyGoesOnWithoutIt(t *testing.T) {
 		return nil
 	})
 	s.after(time.Second, velero(velerov1.BackupPhaseCompleted))
-	s.run(t)
+	runBackup(t, s)
 	nab := s.world.Read(name)
 	assert.Equal(t, velerov1.BackupPhaseCompleted, nab.Status.VeleroBackup.Status.Phase)
 	assert.Nil(t, nab.Status.VeleroBackup.Spec)
@@ -301,7 +301,7 @@ func TestSignalDuringTheLastActivityIsRead(t *testing.T) {
 		}
 		return view, err
 	}, activity.RegisterOptions{Name: contract.RefreshBackup.Name, DisableAlreadyRegisteredCheck: true})
-	s.run(t)
+	runBackup(t, s)
 	assert.Greater(t, refreshes, last, "the signal was not read")
 	accepted := condition(s.world.Read(name))
 	assert.Equal(t, oadpv1alpha1.ReasonInvalidBackupSpec, accepted.Reason)
@@ -352,7 +352,7 @@ func TestOutageOfTheAPIServerEndsInTheRightStatus(t *testing.T) {
 				w.Fail(func(string, client.Object) error { return fake.ErrAway })
 			})
 			s.RegisterDelayedCallback(func() { s.world.Fail(nil) }, 2*time.Second+outage)
-			s.run(t)
+			runBackup(t, s)
 			assert.Equal(t, velerov1.BackupPhaseCompleted, s.world.Read(name).Status.VeleroBackup.Status.Phase)
 		})
 	}
@@ -366,7 +366,7 @@ func TestPermanentRefusalIsShownOnTheObject(t *testing.T) {
 		}
 		return nil
 	})
-	s.run(t)
+	runBackup(t, s)
 	nab := s.world.Read(name)
 	assert.Equal(t, oadpv1alpha1.NonAdminPhaseBackingOff, nab.Status.Phase)
 	assert.Equal(t, "VeleroBackupRefused", condition(nab).Reason)

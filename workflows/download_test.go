@@ -29,7 +29,7 @@ func downloading(t *testing.T, objects ...client.Object) *scenario {
 
 func takenIntoStore() []client.Object { return fake.Taken(name, fake.StoreLocation, fake.Namespace) }
 
-func (s *scenario) runDownload(t *testing.T) {
+func runDownload(t *testing.T, s *scenario) {
 	t.Helper()
 	s.ExecuteWorkflow(contract.KindDownload.Workflow, contract.ObjectInput{Cluster: fake.Cluster, Ref: fake.Ref(logs)})
 	require.True(t, s.IsWorkflowCompleted())
@@ -42,7 +42,7 @@ func TestADownloadIsRequestedAnsweredAndSettles(t *testing.T) {
 	var details string
 	s.RegisterDelayedCallback(func() { details = currentDetails(t, s) }, time.Second)
 	s.after(2*time.Second, sign)
-	s.runDownload(t)
+	runDownload(t, s)
 	require.NoError(t, s.GetWorkflowError())
 	assert.Contains(t, details, "waits for Velero to answer DownloadRequest `nadr-uid-logs`")
 	assert.Equal(t, signedURL, s.world.ReadDownload(logs).Status.VeleroDownloadRequest.Status.DownloadURL)
@@ -60,7 +60,7 @@ func TestADownloadIsRequestedAnsweredAndSettles(t *testing.T) {
 func TestADownloadLooksForItselfWhenNoSignalComes(t *testing.T) {
 	s := downloading(t, takenIntoStore()...)
 	s.RegisterDelayedCallback(func() { sign(s.world) }, time.Minute)
-	s.runDownload(t)
+	runDownload(t, s)
 	require.NoError(t, s.GetWorkflowError())
 	assert.NotNil(t, s.world.ReadDownload(logs).Status.VeleroDownloadRequest.Status)
 }
@@ -92,7 +92,7 @@ func TestEveryDownloadEnds(t *testing.T) {
 			for i, step := range test.steps {
 				s.after(time.Duration(i+1)*time.Second, step)
 			}
-			s.runDownload(t)
+			runDownload(t, s)
 			require.NoError(t, s.GetWorkflowError())
 			left := s.world.ReadDownload(logs)
 			require.Equal(t, test.wantLeft, left != nil)
@@ -108,7 +108,7 @@ func TestEveryDownloadEnds(t *testing.T) {
 
 func TestADownloadThatNobodyAnswersExpires(t *testing.T) {
 	s := downloading(t, takenIntoStore()...)
-	s.runDownload(t) // it looks for itself
+	runDownload(t, s) // it looks for itself
 	require.NoError(t, s.GetWorkflowError())
 	assert.Nil(t, s.world.ReadDownload(logs))
 	assert.Nil(t, s.world.VeleroDownload(logs))
@@ -129,7 +129,7 @@ func TestADownloadsLastSignalIsRead(t *testing.T) {
 		return nil
 	})
 	s.after(10*time.Second, sign)
-	s.runDownload(t)
+	runDownload(t, s)
 	require.NoError(t, s.GetWorkflowError())
 	assert.True(t, told)
 	assert.EqualValues(t, "BackupResults", s.world.VeleroDownload(logs).Spec.Target.Kind)
@@ -138,7 +138,7 @@ func TestADownloadsLastSignalIsRead(t *testing.T) {
 func TestADownloadContinuesAsNew(t *testing.T) {
 	s := downloading(t, takenIntoStore()...)
 	s.SetContinueAsNewSuggested(true)
-	s.runDownload(t)
+	runDownload(t, s)
 	var next *workflow.ContinueAsNewError
 	require.ErrorAs(t, s.GetWorkflowError(), &next)
 	var in contract.ObjectInput

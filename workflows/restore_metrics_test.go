@@ -61,7 +61,7 @@ func TestTheTimeInEachOfVelerosPhasesIsMeasured(t *testing.T) {
 		s.after(time.Duration(at)*time.Second, veleroRestore(phase))
 	}
 	s.after(15*time.Second, func(*fake.World) {}) // progress alone
-	s.runRestore(t)
+	runRestore(t, s)
 	for phase, took := range watch.times {
 		watch.times[phase] = took.Round(time.Second)
 	}

@@ -30,7 +30,7 @@ func restoring(t *testing.T) *scenario {
 	return s
 }
 
-func (s *scenario) runRestore(t *testing.T) {
+func runRestore(t *testing.T, s *scenario) {
 	t.Helper()
 	s.ExecuteWorkflow(contract.KindRestore.Workflow, contract.ObjectInput{Cluster: fake.Cluster, Ref: fake.Ref(again)})
 	require.True(t, s.IsWorkflowCompleted())
@@ -43,7 +43,7 @@ func veleroRestore(phase velerov1.RestorePhase) func(*fake.World) {
 
 func removeRestore(w *fake.World) { w.Remove(fake.NAR(again, name)) }
 
-func (s *scenario) creations(of string) int {
+func creations(s *scenario, of string) int {
 	creations := 0
 	for _, write := range s.world.Writes() {
 		if write == "create "+of {
@@ -64,7 +64,7 @@ func TestRestoreIsCreatedMirroredAndSettles(t *testing.T) {
 			for i, phase := range phases {
 				s.after(time.Duration(i+1)*time.Second, veleroRestore(phase))
 			}
-			s.runRestore(t)
+			runRestore(t, s)
 			nar := s.world.ReadRestore(again)
 			assert.Equal(t, oadpv1alpha1.NonAdminPhaseCreated, nar.Status.Phase)
 			assert.Equal(t, final, nar.Status.VeleroRestore.Status.Phase)
@@ -72,8 +72,8 @@ func TestRestoreIsCreatedMirroredAndSettles(t *testing.T) {
 			made := s.world.VeleroRestore(fake.VeleroName(again))
 			assert.Equal(t, []string{fake.Namespace}, made.Spec.IncludedNamespaces)
 			assert.Equal(t, fake.VeleroName(name), made.Spec.BackupName)
-			assert.Equal(t, 1, s.creations("Restore"))
-			assert.Zero(t, s.creations("ConfigMap"), "an administrator's location needs none")
+			assert.Equal(t, 1, creations(s, "Restore"))
+			assert.Zero(t, creations(s, "ConfigMap"), "an administrator's location needs none")
 		})
 	}
 }
@@ -83,7 +83,7 @@ func TestARestoreLooksForItselfWhenNoSignalComes(t *testing.T) {
 	var details string
 	s.RegisterDelayedCallback(func() { details = currentDetails(t, s) }, time.Minute)
 	s.RegisterDelayedCallback(func() { veleroRestore(velerov1.RestorePhaseFailed)(s.world) }, 2*time.Minute)
-	s.runRestore(t)
+	runRestore(t, s)
 	assert.Contains(t, details, "waits for Velero to start")
 	assert.Equal(t, velerov1.RestorePhaseFailed, s.world.ReadRestore(again).Status.VeleroRestore.Status.Phase)
 }
@@ -118,7 +118,7 @@ func TestEveryDeletionOfARestoreEnds(t *testing.T) {
 			if title == "of one that backs off" {
 				s.world.EditRestore(again, func(spec *velerov1.RestoreSpec) { spec.BackupName = "nothing" })
 			}
-			s.runRestoreDuring(t, test.steps)
+			runRestoreDuring(t, s, test.steps)
 			assert.Nil(t, s.world.ReadRestore(again))
 			assert.Equal(t, test.wantLeft, s.world.VeleroRestore(fake.VeleroName(again)) != nil)
 		})
@@ -127,7 +127,7 @@ func TestEveryDeletionOfARestoreEnds(t *testing.T) {
 
 // runRestoreDuring runs the workflow while the steps are taken, one a second, and again for each step that comes after its
 // end, as the watcher does.
-func (s *scenario) runRestoreDuring(t *testing.T, steps []func(*fake.World)) {
+func runRestoreDuring(t *testing.T, s *scenario, steps []func(*fake.World)) {
 	t.Helper()
 	taken := 0
 	for run := s; ; run = restoringAgain(s) {
@@ -137,7 +137,7 @@ func (s *scenario) runRestoreDuring(t *testing.T, steps []func(*fake.World)) {
 				taken++
 			})
 		}
-		run.runRestore(t)
+		runRestore(t, run)
 		if taken == len(steps) {
 			return
 		}
@@ -156,7 +156,7 @@ func restoringAgain(s *scenario) *scenario {
 func TestARefusedSpecBacksOffUntilItsCauseIsGone(t *testing.T) {
 	s := restoring(t)
 	velero("InProgress")(s.world)
-	s.runRestore(t)
+	runRestore(t, s)
 	nar := s.world.ReadRestore(again)
 	require.Equal(t, oadpv1alpha1.NonAdminPhaseBackingOff, nar.Status.Phase)
 	assert.Empty(t, nar.Finalizers, "nothing to protect")
@@ -165,7 +165,7 @@ func TestARefusedSpecBacksOffUntilItsCauseIsGone(t *testing.T) {
 	velero("Completed")(s.world)
 	next := restoringAgain(s)
 	next.after(time.Second, veleroRestore("Failed"))
-	next.runRestore(t)
+	runRestore(t, next)
 	assert.Equal(t, oadpv1alpha1.NonAdminPhaseCreated, s.world.ReadRestore(again).Status.Phase)
 }
 
@@ -179,7 +179,7 @@ func TestARestoreRidesOutAnOutage(t *testing.T) {
 	}, 2*time.Second)
 	s.RegisterDelayedCallback(func() { s.world.FailReads(nil) }, 5*time.Minute)
 	begin := s.Now()
-	s.runRestore(t)
+	runRestore(t, s)
 	assert.Equal(t, velerov1.RestorePhaseFailed, s.world.ReadRestore(again).Status.VeleroRestore.Status.Phase)
 	assert.LessOrEqual(t, s.Now().Sub(begin), 5*time.Minute+15*time.Second)
 }
@@ -200,7 +200,7 @@ func TestASignalInTheLastActivityOfARestoreIsRead(t *testing.T) {
 		}
 		return nil
 	})
-	s.runRestore(t)
+	runRestore(t, s)
 	require.True(t, signalled)
 	condition := s.world.ReadRestore(again).Status.Conditions[0]
 	assert.Equal(t, metav1.ConditionFalse, condition.Status, "the edit was judged: %s", condition.Message)
@@ -237,17 +237,17 @@ func TestARestoreFromATenantsLocationBringsNothingOfTheCluster(t *testing.T) {
 		return nil
 	})
 	s.after(10*time.Second, veleroRestore("Failed"))
-	s.runRestore(t)
+	runRestore(t, s)
 	made := s.world.VeleroRestore(fake.VeleroName(again))
 	require.NotNil(t, made.Spec.IncludeClusterResources)
 	assert.False(t, *made.Spec.IncludeClusterResources)
 	require.NotNil(t, s.world.Modifier(made.Spec.ResourceModifier.Name))
-	assert.Equal(t, 1, s.creations("ConfigMap"))
-	assert.Equal(t, 1, s.creations("Restore"))
+	assert.Equal(t, 1, creations(s, "ConfigMap"))
+	assert.Equal(t, 1, creations(s, "Restore"))
 }
 
 // finalizeBy has a stand-in be the child: it is given the world when it runs, and its result is that of the child.
-func (s *scenario) finalizeBy(do func(*fake.World) (contract.FinalizationResult, error)) *int {
+func finalizeBy(s *scenario, do func(*fake.World) (contract.FinalizationResult, error)) *int {
 	ran := 0
 	s.OnWorkflow(contract.KindFinalization.Workflow, mock.Anything, mock.Anything).Return(
 		func(ctx workflow.Context, _ contract.ObjectInput) (contract.FinalizationResult, error) {
@@ -275,17 +275,17 @@ func TestARestoreIsFinalizedOnceWhenVeleroHasDoneItsPart(t *testing.T) {
 	} {
 		t.Run(string(velero), func(t *testing.T) {
 			s := restoring(t)
-			ran := s.finalizeBy(finalized(wrapUp))
+			ran := finalizeBy(s, finalized(wrapUp))
 			s.after(time.Second, veleroRestore("Finalizing"))
 			s.after(2*time.Second, veleroRestore(velero))
 			s.after(10*time.Second, func(*fake.World) {}) // a signal while the child is at work
-			s.runRestore(t)
+			runRestore(t, s)
 			assert.Equal(t, 1, *ran)
 			assert.Equal(t, wrapUp, s.world.ReadRestore(again).Status.Finalization.Phase)
 
 			next := restoringAgain(s)
-			ran = next.finalizeBy(finalized(wrapUp))
-			next.runRestore(t)
+			ran = finalizeBy(next, finalized(wrapUp))
+			runRestore(t, next)
 			assert.Zero(t, *ran, "it is over")
 		})
 	}
@@ -293,11 +293,11 @@ func TestARestoreIsFinalizedOnceWhenVeleroHasDoneItsPart(t *testing.T) {
 
 func TestADeletionDuringTheFinalizationIsCarriedOutAfterIt(t *testing.T) {
 	s := restoring(t)
-	ran := s.finalizeBy(func(*fake.World) (contract.FinalizationResult, error) { return contract.FinalizationResult{}, nil })
+	ran := finalizeBy(s, func(*fake.World) (contract.FinalizationResult, error) { return contract.FinalizationResult{}, nil })
 	s.after(time.Second, veleroRestore(velerov1.RestorePhaseCompleted))
 	s.after(2*time.Second, removeRestore)
 	s.after(5*time.Minute, func(w *fake.World) { w.RemoveRestoreFiles(fake.VeleroName(again)) })
-	s.runRestore(t)
+	runRestore(t, s)
 	assert.Equal(t, 1, *ran)
 	assert.Nil(t, s.world.ReadRestore(again))
 	assert.Nil(t, s.world.VeleroRestore(fake.VeleroName(again)))
@@ -305,7 +305,7 @@ func TestADeletionDuringTheFinalizationIsCarriedOutAfterIt(t *testing.T) {
 
 func TestAFinalizationThatCannotBeDoneFailsTheRunForAllToSee(t *testing.T) {
 	s := restoring(t)
-	s.finalizeBy(func(*fake.World) (contract.FinalizationResult, error) {
+	finalizeBy(s, func(*fake.World) (contract.FinalizationResult, error) {
 		return contract.FinalizationResult{}, errInvalidBackup
 	})
 	s.after(time.Second, veleroRestore(velerov1.RestorePhaseCompleted))
