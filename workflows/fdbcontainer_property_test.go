@@ -47,7 +47,7 @@ func (m *guardModel) judge(at time.Duration, ask contract.FDBContainerAsk, answe
 	switch ask.Wish {
 	case use:
 		if ask.User.ReadsUntil != 0 {
-			m.reads[id] = time.Unix(ask.User.ReadsUntil, 0).Sub(turnStart)
+			m.reads[id] = time.Unix(ask.User.ReadsUntil, 0).Sub(guardStart)
 		} else {
 			m.users[id] = true
 		}

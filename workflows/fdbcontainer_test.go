@@ -252,7 +252,7 @@ func TestAGuardTellsWhoUsesAndHoldsItsContainer(t *testing.T) {
 	assert.Equal(t, contract.FDBContainerState{
 		Settled: true, Users: []contract.FDBContainerUser{{WorkflowID: "a", Name: "team/a", Cluster: "east", Namespace: "team"}},
 		Holder: &contract.FDBContainerUser{
-			WorkflowID: "turn-a", Name: "team/a", Cluster: "east", Namespace: "team", Since: turnStart.Unix() + 3, Deletes: true,
+			WorkflowID: "turn-a", Name: "team/a", Cluster: "east", Namespace: "team", Since: guardStart.Unix() + 3, Deletes: true,
 		},
 	}, state)
 }

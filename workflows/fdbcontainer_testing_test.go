@@ -20,6 +20,9 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
+// guardStart is when the guard is first asked.
+var guardStart = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
+
 const guarded = "s3.local:443/fdb/lab"
 
 // guardStep is something that happens to a guard, or around it, at a time after the beginning.
@@ -49,7 +52,7 @@ type guardWorld struct {
 
 func newGuardWorld() *guardWorld {
 	return &guardWorld{
-		start: turnStart, dead: map[string]bool{}, answers: map[int]contract.FDBContainerAnswer{}, refused: map[int]error{},
+		start: guardStart, dead: map[string]bool{}, answers: map[int]contract.FDBContainerAnswer{}, refused: map[int]error{},
 		heard: func(time.Duration, contract.FDBContainerAsk, contract.FDBContainerAnswer) {},
 	}
 }
@@ -187,7 +190,7 @@ func wholly(at time.Duration, who string) guardStep {
 // reads is a restore that reads for so long.
 func reads(at time.Duration, who string, lasting time.Duration) guardStep {
 	step := asked(at, who, contract.FDBContainerUse)
-	step.ask.User.ReadsUntil = turnStart.Add(at + lasting).Unix()
+	step.ask.User.ReadsUntil = guardStart.Add(at + lasting).Unix()
 	return step
 }
 
