@@ -94,7 +94,7 @@ func (r *backupRun) Wait(ctx workflow.Context) error {
 	selector := workflow.NewSelector(ctx)
 	selector.AddReceive(r.signals, func(workflow.ReceiveChannel, bool) {})
 	selector.AddReceive(ctx.Done(), func(workflow.ReceiveChannel, bool) {})
-	r.vigil.keep(ctx, selector, r.options.rereadInterval(), r.checkStall)
+	r.vigil.keep(ctx, selector, rereadInterval(r.options), r.checkStall)
 
 	r.keepRetryTimer(ctx)
 	askAgain := false

@@ -60,15 +60,15 @@ func askFDBContainer(
 // lastWords shows, for as long as Temporal keeps the workflow, how an object was let go: in a namespace that is being deleted
 // nothing else tells it. A release that is retried shows that meanwhile.
 func lastWords(ctx workflow.Context, note string, release func() error) error {
-	details := "**Deleted.**"
+	text := "**Deleted.**"
 	if note = strings.TrimSpace(note); note != "" {
-		details = "**Deleted:** " + oneLine(note)
+		text = "**Deleted:** " + oneLine(note)
 	}
-	workflow.SetCurrentDetails(ctx, details)
+	workflow.SetCurrentDetails(ctx, text)
 	if err := release(); err != nil {
 		return err
 	}
-	workflow.SetCurrentDetails(ctx, details)
+	workflow.SetCurrentDetails(ctx, text)
 	return nil
 }
 

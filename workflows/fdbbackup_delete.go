@@ -105,11 +105,11 @@ func (r *fdbBackupRun) clear(ctx workflow.Context) error {
 		}
 	}
 	r.memory().Quiet++
-	details := "**Deleting:** the backup has ended; its data are deleted in its turn in the queue of expirations."
+	text := "**Deleting:** the backup has ended; its data are deleted in its turn in the queue of expirations."
 	if last := r.view.Expiry; last != nil {
-		details += " Last turn: " + last.Reason + ". " + oneLine(last.Message)
+		text += " Last turn: " + last.Reason + ". " + oneLine(last.Message)
 	}
-	workflow.SetCurrentDetails(ctx, details)
+	workflow.SetCurrentDetails(ctx, text)
 	return nil
 }
 

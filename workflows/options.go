@@ -35,7 +35,7 @@ type Options struct {
 
 // rereadInterval is short enough for a stall to be told in time, even if one check fails: a file of half the timeout's age
 // counts, and two checks fall into the other half.
-func (o Options) rereadInterval() time.Duration {
+func rereadInterval(o Options) time.Duration {
 	timeout := o.VeleroStallTimeout
 	if timeout <= 0 {
 		timeout = defaultVeleroStallTimeout
