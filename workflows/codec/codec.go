@@ -1,5 +1,3 @@
-// Package codec encrypts what Holdfast hands to Temporal: inputs, results, signals, answers to queries, summaries and
-// the messages of errors. Whoever has Temporal's database or its API then sees IDs and search attributes, and no content.
 package codec
 
 import (

@@ -38,6 +38,17 @@ type line struct {
 
 // ParseResult reads a termination message. args are those of the pod that left it: what it ran. An error says that the script did
 // not get to its end, or that somebody else has written the message; it quotes nothing of it.
+//
+// The pod runs a script of ours, which leaves a few lines in the container's termination message (4096 bytes at most), so that
+// nobody needs the right to read logs:
+//
+//	before EXIT JSON-OR-TEXT     what describe said before the expiration
+//	expire EXIT TEXT             what expire said
+//	after EXIT JSON-OR-TEXT      what describe said after it
+//	delete NUMBER EXIT TEXT      what delete said of the URL of that number, counted from 1
+//	end                          the script got to its end
+//
+// EXIT is the tool's exit code, 124 if it was ended at its limit.
 func ParseResult(message string, args []string) (contract.FDBPodResult, error) {
 	lines, err := parseLines(message)
 	if err != nil {

@@ -1,4 +1,3 @@
-// Package metricstest reads the metrics of the test's own process, as a scraper would.
 package metricstest
 
 import (

@@ -1,6 +1,3 @@
-// Package points is what the outage build of Holdfast's processes (build tag outage) holds that the product does not:
-// before and after each activity, and each signal of the watcher, the process reports to the test that started it and
-// goes on when the test lets it. A test that kills a process there knows exactly how far it had come.
 package points
 
 import (

@@ -1,0 +1,2 @@
+// Package metricstest reads the metrics of the test's own process, as a scraper would.
+package metricstest

@@ -1,0 +1,4 @@
+// Package connect connects a process to Temporal: the client, from the environment that Temporal's own tools read
+// (TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, TLS, API key), and the search attributes that must be there before anything
+// polls or signals.
+package connect
