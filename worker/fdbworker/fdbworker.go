@@ -107,13 +107,13 @@ func newSharedWorker(o Options) worker.Worker {
 }
 
 // newToolsWorker runs FoundationDB's tools.
-func newToolsWorker(o Options, tools *fdbtool.Runner) worker.Worker {
+func newToolsWorker(o Options, programs *fdbtool.Runner) worker.Worker {
 	o.Worker.DisableWorkflowWorker, o.Worker.WorkflowTaskPollerBehavior = true, nil
 	o.Worker.MaxConcurrentActivityExecutionSize = concurrentTools
 	runner := worker.New(o.Temporal, contract.FDBTaskQueue(o.ClusterID), o.Worker)
-	backups := &activities.FDBTools{Reader: o.Client, Runner: tools, Locker: fdblock.New()}
+	backups := &activities.FDBTools{Reader: o.Client, Runner: programs, Locker: fdblock.New()}
 	backups.Register(runner)
-	restores := &activities.FDBRestoreTools{Reader: o.Client, Runner: tools, Locker: fdblock.New()}
+	restores := &activities.FDBRestoreTools{Reader: o.Client, Runner: programs, Locker: fdblock.New()}
 	restores.Register(runner)
 	return runner
 }

@@ -59,7 +59,7 @@ func (unlockedTask) Timeout() time.Duration { return taskTimeout }
 
 // Run implements Task.
 func (unlockedTask) Run(ctx context.Context, c *Context) (finalize.Findings, error) {
-	restore, trouble := c.Status(ctx, c.Plan.Tag)
+	progress, trouble := c.Status(ctx, c.Plan.Tag)
 	if trouble != nil {
 		return c.unanswered(trouble)
 	}
@@ -94,21 +94,21 @@ func (versionTask) Timeout() time.Duration { return taskTimeout }
 
 // Run implements Task.
 func (versionTask) Run(ctx context.Context, c *Context) (finalize.Findings, error) {
-	restore, trouble := c.Status(ctx, c.Plan.Tag)
+	progress, trouble := c.Status(ctx, c.Plan.Tag)
 	switch {
 	case trouble != nil:
 		return c.unanswered(trouble)
-	case restore == nil:
+	case progress == nil:
 		return failing("the destination knows nothing of the restore on tag %s any more", c.Plan.Tag)
-	case !fdbrestore.Completed(restore.State):
-		return failing("the restore on tag %s is %s, not completed", c.Plan.Tag, restore.State)
-	case restore.Version == 0: // other words than those that are known; the version that was asked for was explicit
+	case !fdbrestore.Completed(progress.State):
+		return failing("the restore on tag %s is %s, not completed", c.Plan.Tag, progress.State)
+	case progress.Version == 0: // other words than those that are known; the version that was asked for was explicit
 		found := finalize.Findings{}
 		found.Warnings.Cluster = []string{"FoundationDB does not say which version was restored; it was told " +
 			strconv.FormatInt(c.Plan.Version, 10)}
 		return found, nil
-	case restore.Version != c.Plan.Version:
-		return failing("version %d was restored, and %d was to be", restore.Version, c.Plan.Version)
+	case progress.Version != c.Plan.Version:
+		return failing("version %d was restored, and %d was to be", progress.Version, c.Plan.Version)
 	}
 	return finalize.Findings{}, nil
 }
