@@ -71,7 +71,7 @@ func (unlockedTask) Run(ctx context.Context, c *Context) (finalize.Findings, err
 		return c.wait("the database to say whether it is locked", "the database does not say whether it is locked")
 	case database.LockUID == "":
 		return finalize.Findings{}, nil
-	case restore != nil && restore.UID == database.LockUID:
+	case progress != nil && progress.UID == database.LockUID:
 		return c.wait("the database to be unlocked", "the database is still locked by this restore (%s): unlock it with fdbcli",
 			database.LockUID)
 	}
