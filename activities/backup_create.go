@@ -14,7 +14,8 @@ import (
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/backup"
 	"holdfast.dev/holdfast/k8s/owner"
-	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/k8s/policy/backupspec"
+	"holdfast.dev/holdfast/k8s/policy/check"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -162,7 +163,7 @@ func (b *Backups) create(ctx context.Context, o *backup.Objects) error {
 
 // rejection turns an error that no retry can cure into the verdict that the tenant reads.
 func rejection(err error) (verdict backup.Verdict, permanent bool) {
-	var invalid *policy.InvalidSpecError
+	var invalid *check.InvalidSpecError
 	switch {
 	case errors.As(err, &invalid): // by what changed since the spec was judged: the policy, or the storage location
 		return backup.Verdict{Reason: oadpv1alpha1.ReasonInvalidBackupSpec, Message: invalid.Error()}, true
@@ -178,13 +179,13 @@ func (b *Backups) createVeleroBackup(ctx context.Context, o *backup.Objects) err
 		if err != nil {
 			return fmt.Errorf("read the admin's policy: %w", err)
 		}
-		if o.StorageLocation, err = policy.ValidateBackup(ctx, b.Client, b.Gatherer.OADPNamespace, o.NAB, rules); err != nil {
+		if o.StorageLocation, err = backupspec.Validate(ctx, b.Client, b.Gatherer.OADPNamespace, o.NAB, rules); err != nil {
 			return err
 		}
 		o.Rules = &rules
 	}
 	created := backup.NewVeleroBackup(o.NAB, o.BackupName, b.Gatherer.OADPNamespace,
-		policy.BuildBackupSpec(o.NAB, *o.Rules, o.StorageLocation))
+		backupspec.Build(o.NAB, *o.Rules, o.StorageLocation))
 	err := b.Client.Create(ctx, created)
 	if apierrors.IsAlreadyExists(err) {
 		// Made meanwhile by an attempt that we lost sight of, or somebody else's: reading again tells.

@@ -18,6 +18,7 @@ import (
 	"holdfast.dev/holdfast/k8s/backup"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/k8s/policy/check"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -235,7 +236,7 @@ func TestAnUnusablePolicyAdmitsNothing(t *testing.T) {
 			if activity == contract.CreateBackup.Name {
 				do(t, w, contract.AdmitBackup.Name)
 			}
-			w.PolicyErr = &policy.UnusableError{Origin: "ConfigMap openshift-adp/holdfast-policy", Err: errors.New("not YAML")}
+			w.PolicyErr = &check.UnusableError{Origin: "ConfigMap openshift-adp/holdfast-policy", Err: errors.New("not YAML")}
 			_, err := run(t, w, activity, contract.BackupStep{Ref: fake.Ref(name)})
 			requireError(t, err, contract.ErrorPolicyUnusable, true)
 			require.ErrorContains(t, err, "holdfast-policy")

@@ -16,7 +16,7 @@ import (
 	"holdfast.dev/holdfast/activities/fake"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/backup"
-	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/k8s/policy/check"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -305,7 +305,7 @@ func TestADeletionDoesNotWaitForAVerdict(t *testing.T) {
 			w := fake.New(t, fake.NAB(name))
 			do(t, w, contract.AdmitBackup.Name)
 			ask(t, w)
-			w.PolicyErr = &policy.UnusableError{Origin: "ConfigMap", Err: errors.New("not YAML")}
+			w.PolicyErr = &check.UnusableError{Origin: "ConfigMap", Err: errors.New("not YAML")}
 			assert.Empty(t, writesOf(w, func() {
 				do(t, w, contract.RefreshBackup.Name, contract.AdmitBackup.Name, contract.CreateBackup.Name)
 			}))

@@ -17,7 +17,7 @@ import (
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/backup"
 	"holdfast.dev/holdfast/k8s/metrics"
-	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/k8s/policy/check"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -141,5 +141,5 @@ func (b *Backups) tellProgress(nab *oadpv1alpha1.NonAdminBackup, before contract
 	}
 	b.tell(nab, corev1.EventTypeWarning, eventFailed, "Backup", "Velero ended the backup in phase %s (%d errors, %d warnings) %s",
 		status.Phase, status.Errors, status.Warnings,
-		policy.Concealed(status.FailureReason)+strings.Join(policy.ConcealedAll(status.ValidationErrors), "; "))
+		check.Concealed(status.FailureReason)+strings.Join(check.ConcealedAll(status.ValidationErrors), "; "))
 }

@@ -7,14 +7,14 @@ import (
 	"go.temporal.io/sdk/temporal"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/k8s/policy/check"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
 // asApplicationError is the one place where errors get the type that workflows and alerts know them by. All are
 // retryable but those that no repetition can cure. Forbidden is not permanent: an API server that starts answers so.
 func asApplicationError(err error) error {
-	var unusable *policy.UnusableError
+	var unusable *check.UnusableError
 	var already *temporal.ApplicationError
 	switch {
 	case err == nil:

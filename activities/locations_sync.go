@@ -16,7 +16,7 @@ import (
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/location"
-	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/k8s/policy/check"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -62,7 +62,7 @@ func (l *Locations) syncSecret(
 	ctx context.Context, o *location.Objects, spec *velerov1.BackupStorageLocationSpec,
 ) (outcome, error) {
 	credentials, err := l.Gatherer.Credentials(ctx, o, spec)
-	var invalid *policy.InvalidSpecError
+	var invalid *check.InvalidSpecError
 	if errors.As(err, &invalid) {
 		return l.keepCopy(ctx, o, invalid.Error())
 	}

@@ -20,7 +20,7 @@ import (
 	"holdfast.dev/holdfast/activities/fake"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/location"
-	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/k8s/policy/check"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -144,7 +144,7 @@ func TestErrorsOfLocationsHaveTheirType(t *testing.T) {
 	}{
 		"away":               {fake.ErrAway, contract.ErrorKubernetes},
 		"forbidden":          {errForbidden, contract.ErrorAccessDenied},
-		"the policy is lost": {&policy.UnusableError{Origin: "ConfigMap", Err: fake.ErrAway}, contract.ErrorPolicyUnusable},
+		"the policy is lost": {&check.UnusableError{Origin: "ConfigMap", Err: fake.ErrAway}, contract.ErrorPolicyUnusable},
 	}
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {

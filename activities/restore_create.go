@@ -14,7 +14,7 @@ import (
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
-	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/k8s/policy/restorespec"
 	"holdfast.dev/holdfast/k8s/restore"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -127,7 +127,7 @@ func (r *Restores) createVeleroRestore(ctx context.Context, o *restore.Objects) 
 		}
 	}
 	created := restore.NewVeleroRestore(o.NAR, o.RestoreName, r.Gatherer.OADPNamespace,
-		policy.BuildRestoreSpec(o.NAR, o.Source, *o.Rules, o.RestoreName))
+		restorespec.Build(o.NAR, o.Source, *o.Rules, o.RestoreName))
 	err := r.Client.Create(ctx, created)
 	if apierrors.IsAlreadyExists(err) {
 		// Made meanwhile by an attempt that we lost sight of, or somebody else's: reading again tells.

@@ -12,7 +12,7 @@ import (
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/metrics"
-	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/k8s/policy/check"
 	"holdfast.dev/holdfast/k8s/restore"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -114,5 +114,5 @@ func (r *Restores) tellProgress(nar *oadpv1alpha1.NonAdminRestore, before contra
 	r.tell(nar, corev1.EventTypeWarning, eventRestoreFailed, "Restore",
 		"Velero ended the restore in phase %s (%d errors, %d warnings) %s",
 		status.Phase, status.Errors, status.Warnings,
-		policy.Concealed(status.FailureReason)+strings.Join(policy.ConcealedAll(status.ValidationErrors), "; "))
+		check.Concealed(status.FailureReason)+strings.Join(check.ConcealedAll(status.ValidationErrors), "; "))
 }

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
-	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/k8s/policy/locationspec"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -61,7 +61,7 @@ func showApproval(request *approvalRequest) (shownApproval, bool) {
 	spec := asked.ApprovedSpec
 	if asked.PendingSpec != nil {
 		spec = asked.PendingSpec
-		shown.Changes = policy.LocationChanges(asked.ApprovedSpec, asked.PendingSpec)
+		shown.Changes = locationspec.Changes(asked.ApprovedSpec, asked.PendingSpec)
 	}
 	shown.store(spec)
 	return shown, true

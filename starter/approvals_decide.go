@@ -16,7 +16,7 @@ import (
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/location"
-	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/k8s/policy/locationspec"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -56,7 +56,7 @@ func (d *decider) run(ctx context.Context) (*decided, error) {
 	about, _ := showApproval(request)
 	if d.decision == contract.DecisionRevoke { // is about what is approved, not about what is pending
 		about.store(about.ApprovedSpec)
-		about.Changes = policy.LocationChanges(about.ApprovedSpec, nil)
+		about.Changes = locationspec.Changes(about.ApprovedSpec, nil)
 	}
 	result := &decided{Decision: d.decision, By: by, Reason: d.reason, About: about}
 	if err := d.shown(result); err != nil {

@@ -19,7 +19,7 @@ import (
 
 	"holdfast.dev/holdfast/activities/fake"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
-	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/k8s/policy/check"
 	"holdfast.dev/holdfast/workflows"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -156,7 +156,7 @@ func TestEveryDeletionEnds(t *testing.T) {
 		},
 		"by forceDeleteBackup while the policy is unusable": {
 			steps: []func(*fake.World){velero("Completed"), func(w *fake.World) {
-				w.PolicyErr = &policy.UnusableError{Origin: "ConfigMap", Err: fake.ErrAway}
+				w.PolicyErr = &check.UnusableError{Origin: "ConfigMap", Err: fake.ErrAway}
 				w.EditSpec(name, func(spec *oadpv1alpha1.NonAdminBackupSpec) { spec.BackupSpec.TTL.Duration = time.Hour })
 			}, edit(forceDelete)}, wantGone: true,
 		},
@@ -168,7 +168,7 @@ func TestEveryDeletionEnds(t *testing.T) {
 				w.EditSpec(name, func(spec *oadpv1alpha1.NonAdminBackupSpec) { spec.BackupSpec.ExcludedNamespaces = []string{"x"} })
 			},
 			steps: []func(*fake.World){func(w *fake.World) {
-				w.PolicyErr = &policy.UnusableError{Origin: "ConfigMap", Err: fake.ErrAway}
+				w.PolicyErr = &check.UnusableError{Origin: "ConfigMap", Err: fake.ErrAway}
 				removeNamespace(w)
 				remove(w)
 			}}, wantGone: true,

@@ -15,6 +15,7 @@ import (
 	"holdfast.dev/holdfast/k8s/backup"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/k8s/policy/restorespec"
 	"holdfast.dev/holdfast/k8s/restore"
 )
 
@@ -26,7 +27,7 @@ const veleroFinalizer = "restores.velero.io/external-resources-finalizer"
 
 // Allowlist is what may come back from tenants' storage locations, whichever role the policy names.
 type Allowlist struct {
-	Resources []policy.Served
+	Resources []restorespec.Served
 	Problem   string
 	// Err stands for an API server that cannot be asked.
 	Err error
@@ -35,8 +36,8 @@ type Allowlist struct {
 var _ restore.AllowlistSource = (*Allowlist)(nil)
 
 // Allowlist implements restore.AllowlistSource.
-func (a *Allowlist) Allowlist(_ context.Context, rules policy.RestoreFromTenantsLocations) (*policy.Allowlist, error) {
-	return &policy.Allowlist{ClusterRole: rules.Role(), Resources: a.Resources, Problem: a.Problem}, a.Err
+func (a *Allowlist) Allowlist(_ context.Context, rules policy.RestoreFromTenantsLocations) (*restorespec.Allowlist, error) {
+	return &restorespec.Allowlist{ClusterRole: rules.Role(), Resources: a.Resources, Problem: a.Problem}, a.Err
 }
 
 // NAR returns a NonAdminRestore of a NonAdminBackup, which is not in the world yet.

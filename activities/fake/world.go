@@ -27,6 +27,7 @@ import (
 	"holdfast.dev/holdfast/k8s/location"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/k8s/policy/restorespec"
 	"holdfast.dev/holdfast/k8s/restore"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -67,7 +68,7 @@ type World struct {
 // New returns a world with the tenant's namespace and the given objects.
 func New(t *testing.T, objects ...client.Object) *World {
 	t.Helper()
-	w := &World{t: t, Allowed: Allowlist{Resources: []policy.Served{
+	w := &World{t: t, Allowed: Allowlist{Resources: []restorespec.Served{
 		{GroupResource: schema.GroupResource{Resource: "configmaps"}, Kind: "ConfigMap", Versions: []string{"v1"}},
 	}}}
 	recorder := events.NewFakeRecorder(1000)

@@ -9,7 +9,7 @@ import (
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
-	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/k8s/policy/check"
 )
 
 // The functions of this file change the status of a NonAdminBackup in memory and nothing else.
@@ -69,8 +69,8 @@ func ApplyMirror(nab *oadpv1alpha1.NonAdminBackup, o *Objects, oadpNamespace str
 // repeated is what a tenant may read of a Velero Backup's status.
 func repeated(status *velerov1.BackupStatus) *velerov1.BackupStatus {
 	status = status.DeepCopy()
-	status.ValidationErrors = policy.ConcealedAll(status.ValidationErrors)
-	status.FailureReason = policy.Concealed(status.FailureReason)
+	status.ValidationErrors = check.ConcealedAll(status.ValidationErrors)
+	status.FailureReason = check.Concealed(status.FailureReason)
 	return status
 }
 

@@ -7,7 +7,8 @@ import (
 
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
-	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/k8s/policy/backupspec"
+	"holdfast.dev/holdfast/k8s/policy/check"
 )
 
 // Verdict is what the Accepted condition must say of a spec.
@@ -67,8 +68,8 @@ func (g *Gatherer) judge(ctx context.Context, o *Objects) (Verdict, error) {
 		return Verdict{}, fmt.Errorf("read the admin's policy: %w", err)
 	}
 	o.Rules = &rules
-	o.StorageLocation, err = policy.ValidateBackup(ctx, g.Reader, g.OADPNamespace, o.NAB, rules)
-	var invalid *policy.InvalidSpecError
+	o.StorageLocation, err = backupspec.Validate(ctx, g.Reader, g.OADPNamespace, o.NAB, rules)
+	var invalid *check.InvalidSpecError
 	if errors.As(err, &invalid) {
 		return Verdict{Reason: oadpv1alpha1.ReasonInvalidBackupSpec, Message: invalid.Error()}, nil
 	}

@@ -10,7 +10,7 @@ import (
 
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
-	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/k8s/policy/locationspec"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -37,16 +37,16 @@ func (o *Objects) Approval() contract.ApprovalView {
 	view.Rejected = pending != nil && o.pendingRejected()
 	view.Last = recordOf(o.Request.Status.LastDecision)
 	if pending != nil {
-		view.Changes = policy.LocationChanges(approved, pending)
+		view.Changes = locationspec.Changes(approved, pending)
 		if condition := approvalCondition(o.Request); condition != nil {
 			view.PendingSince = condition.LastTransitionTime.UTC()
 		}
 	}
 	spec := o.Location.Spec.BackupStorageLocationSpec
-	view.Present = pending != nil && policy.SameButCredential(spec, pending)
+	view.Present = pending != nil && locationspec.SameButCredential(spec, pending)
 	if view.Needed && o.Usable() {
 		isPending := view.Present
-		isApproved := approved != nil && policy.SameButCredential(spec, approved)
+		isApproved := approved != nil && locationspec.SameButCredential(spec, approved)
 		view.Unasked, view.Returned = !isPending && !isApproved, isApproved
 		view.CredentialMoved = (isPending && !isApproved && CredentialOf(pending) != CredentialOf(spec)) ||
 			(isApproved && CredentialOf(approved) != CredentialOf(spec))
@@ -153,7 +153,7 @@ func (o *Objects) Decide(to *approvalRequest, action contract.ApprovalAction, no
 // follow takes over the credential of a spec that is otherwise the same.
 func follow(asked *oadpv1alpha1.VeleroBackupStorageLocationApprovalRequest, spec *velerov1.BackupStorageLocationSpec) {
 	for _, same := range []*velerov1.BackupStorageLocationSpec{asked.ApprovedSpec, asked.PendingSpec} {
-		if same != nil && policy.SameButCredential(same, spec) {
+		if same != nil && locationspec.SameButCredential(same, spec) {
 			same.Credential = spec.Credential.DeepCopy()
 		}
 	}

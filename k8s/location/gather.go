@@ -19,6 +19,7 @@ import (
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/k8s/policy/check"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -115,7 +116,7 @@ func (g *Gatherer) Gather(ctx context.Context, ref contract.ObjectRef) (*Objects
 // compareSecret finds out whether the Secret that the spec in force names can be copied, and whether the copy holds it.
 func (g *Gatherer) compareSecret(ctx context.Context, o *Objects, spec *velerov1.BackupStorageLocationSpec) error {
 	credentials, err := g.Credentials(ctx, o, spec)
-	var invalid *policy.InvalidSpecError
+	var invalid *check.InvalidSpecError
 	switch recorded, found := o.recordedVerdict(); {
 	case errors.As(err, &invalid):
 		o.problem = k8s.Shorten(invalid.Error(), maxMessageBytes)

@@ -8,7 +8,7 @@ import (
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
-	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/k8s/policy/locationspec"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -30,9 +30,9 @@ func (o *Objects) InForce() (*velerov1.BackupStorageLocationSpec, contract.Appro
 	switch {
 	case !o.Usable():
 		return approved, contract.ApprovalUnknown
-	case approved != nil && policy.SameButCredential(spec, approved):
+	case approved != nil && locationspec.SameButCredential(spec, approved):
 		return spec, contract.ApprovalApproved
-	case pending == nil || !policy.SameButCredential(spec, pending):
+	case pending == nil || !locationspec.SameButCredential(spec, pending):
 		return approved, contract.ApprovalUnasked
 	case o.pendingRejected():
 		return approved, contract.ApprovalRejected
@@ -58,9 +58,9 @@ func (o *Objects) pendingRejected() bool {
 func (o *Objects) NewVelero(spec *velerov1.BackupStorageLocationSpec) *velerov1.BackupStorageLocation {
 	object := &velerov1.BackupStorageLocation{
 		ObjectMeta: o.originMeta(),
-		Spec:       policy.BuildLocationSpec(spec, o.Rules, o.Location.Namespace, o.Name),
+		Spec:       locationspec.Build(spec, o.Rules, o.Location.Namespace, o.Name),
 	}
-	object.Labels[oadpv1alpha1.RegistryLabel] = policy.RegistryLabelOf(&object.Spec)
+	object.Labels[oadpv1alpha1.RegistryLabel] = locationspec.RegistryLabelOf(&object.Spec)
 	return object
 }
 

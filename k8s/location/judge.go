@@ -15,7 +15,8 @@ import (
 
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
-	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/k8s/policy/check"
+	"holdfast.dev/holdfast/k8s/policy/locationspec"
 )
 
 // Verdict is what the Accepted condition must say of a spec.
@@ -36,7 +37,7 @@ func (g *Gatherer) judge(ctx context.Context, o *Objects) (Verdict, error) {
 		return rejected(fmt.Errorf("a %s named %q exists in the OADP namespace and was not made for this "+
 			"NonAdminBackupStorageLocation; ask an administrator to remove it", o.Foreign, o.Name)), nil
 	}
-	if err := policy.ValidateLocation(o.Location, o.Rules); err != nil {
+	if err := locationspec.Validate(o.Location, o.Rules); err != nil {
 		return verdictOf(err)
 	}
 	if _, err := g.Credentials(ctx, o, o.Location.Spec.BackupStorageLocationSpec); err != nil {
@@ -75,7 +76,7 @@ func (o *Objects) accepted() *metav1.Condition {
 }
 
 func verdictOf(err error) (Verdict, error) {
-	var invalid *policy.InvalidSpecError
+	var invalid *check.InvalidSpecError
 	if errors.As(err, &invalid) {
 		return rejected(invalid), nil
 	}
@@ -110,8 +111,8 @@ func (g *Gatherer) Credentials(
 	if !found {
 		return nil, secretError("%q has no key %q", selector.Name, selector.Key)
 	}
-	built := policy.BuildLocationSpec(spec, o.Rules, namespace, o.Name)
-	if err := policy.CheckLocationCredentials(&built, content); err != nil {
+	built := locationspec.Build(spec, o.Rules, namespace, o.Name)
+	if err := locationspec.CheckStoredCredentials(&built, content); err != nil {
 		return nil, secretError("%q key %q cannot be used: %v", selector.Name, selector.Key, err)
 	}
 	return &Credentials{content: content, Version: VersionOf(secret)}, nil
@@ -135,7 +136,7 @@ func (*Credentials) String() string { return "credentials" }
 func notFound(name string) error { return secretError("not found: secrets %q not found", name) }
 
 func secretError(format string, args ...any) error {
-	return &policy.InvalidSpecError{Message: secretProblem + fmt.Sprintf(format, args...), External: true}
+	return &check.InvalidSpecError{Message: secretProblem + fmt.Sprintf(format, args...), External: true}
 }
 
 // JudgedBySecret reports whether a spec was refused for what its Secret holds: only who looks into it can tell whether it

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"holdfast.dev/holdfast/k8s/policy/check"
 )
 
 // check returns what the policy must not say: fields that Holdfast decides itself, and periods that do not fit together.
@@ -24,7 +26,7 @@ func (p *Policy) checkBackupSpec() []string {
 		set{"volumeSnapshotLocations", spec.VolumeSnapshotLocations != nil},
 		set{"includedNamespaces", spec.IncludedNamespaces != nil},
 		set{"excludedNamespaces", spec.ExcludedNamespaces != nil},
-		set{"includeClusterResources as true", isTrue(spec.IncludeClusterResources)},
+		set{"includeClusterResources as true", check.IsTrue(spec.IncludeClusterResources)},
 		set{"includedClusterScopedResources", len(spec.IncludedClusterScopedResources) > 0},
 	)
 }
@@ -72,7 +74,7 @@ func (p *Policy) checkPeriods() []string {
 		problems = append(problems, fmt.Sprintf("backupSyncPeriod (%v) must be less than garbageCollectionPeriod (%v)",
 			sync, collection))
 	}
-	if enforced := p.enforcedLocationSync(); enforced != nil && sync > 0 && enforced.Duration >= sync {
+	if enforced := p.EnforcedLocationSync(); enforced != nil && sync > 0 && enforced.Duration >= sync {
 		problems = append(problems, fmt.Sprintf("enforceBSLSpec.backupSyncPeriod (%v) must be less than backupSyncPeriod (%v)",
 			enforced.Duration, sync))
 	}
@@ -84,13 +86,13 @@ func (p *Policy) checkEnforcedConfig() []string {
 	if p.EnforceBSLSpec == nil {
 		return nil
 	}
-	if key, problem := configProblem(p.EnforceBSLSpec.Config); problem != "" {
+	if key, problem := check.ConfigProblem(p.EnforceBSLSpec.Config); problem != "" {
 		return []string{fmt.Sprintf("enforceBSLSpec.config.%s %s", key, problem)}
 	}
 	return nil
 }
 
-func (p *Policy) enforcedLocationSync() *metav1.Duration {
+func (p *Policy) EnforcedLocationSync() *metav1.Duration {
 	if p.EnforceBSLSpec == nil {
 		return nil
 	}

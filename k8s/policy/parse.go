@@ -11,6 +11,8 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
+
+	"holdfast.dev/holdfast/k8s/policy/check"
 )
 
 var errEmpty = errors.New("the document is empty: write {} for a policy that enforces nothing")
@@ -34,7 +36,7 @@ func Parse(document []byte) (Policy, error) {
 func ParseOwn(document []byte) (Policy, error) {
 	var p Policy
 	problems, err := parse(document, p.decodeOwn)
-	if wrong := nameProblems(p.RestoreFromTenantsLocations.Role()); len(wrong) > 0 {
+	if wrong := check.NameProblems(p.RestoreFromTenantsLocations.Role()); len(wrong) > 0 {
 		problems = append(problems, "restoreFromTenantsLocations.clusterRole "+strings.Join(wrong, ", "))
 	}
 	if err == nil {

@@ -7,6 +7,8 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"holdfast.dev/holdfast/k8s/policy/check"
 )
 
 // Periods that hold where the policy names none.
@@ -75,24 +77,15 @@ type ObjectStorage struct {
 
 // RequireApproval tells whether a storage location needs an administrator's approval.
 func (p Policy) RequireApproval() bool {
-	return isTrue(p.RequireApprovalForBSL) || isTrue(p.RequireAdminApprovalForBSL)
+	return check.IsTrue(p.RequireApprovalForBSL) || check.IsTrue(p.RequireAdminApprovalForBSL)
 }
 
 // GarbageCollection returns the time between two searches for leftovers; 0 is never.
 func (p Policy) GarbageCollection() time.Duration {
-	return periodOr(p.GarbageCollectionPeriod, DefaultGarbageCollectionPeriod)
+	return check.PeriodOr(p.GarbageCollectionPeriod, DefaultGarbageCollectionPeriod)
 }
 
 // BackupSync returns the time between two searches for backups to offer to their tenants; 0 is never.
 func (p Policy) BackupSync() time.Duration {
-	return periodOr(p.BackupSyncPeriod, DefaultBackupSyncPeriod)
-}
-
-func isTrue(b *bool) bool { return b != nil && *b }
-
-func periodOr(period *metav1.Duration, fallback time.Duration) time.Duration {
-	if period == nil {
-		return fallback
-	}
-	return period.Duration
+	return check.PeriodOr(p.BackupSyncPeriod, DefaultBackupSyncPeriod)
 }

@@ -10,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
+
+	"holdfast.dev/holdfast/k8s/policy/policytest"
 )
 
 func TestAPolicyIsReadWhole(t *testing.T) {
@@ -39,12 +41,12 @@ backupSyncPeriod: 3m
 	require.NoError(t, err)
 	require.Equal(t, Policy{
 		EnforceBackupSpec: &velerov1.BackupSpec{
-			SnapshotVolumes: ptr(false),
+			SnapshotVolumes: policytest.Ptr(false),
 			TTL:             metav1.Duration{Duration: 72 * time.Hour},
 			LabelSelector:   &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "gold"}},
 			Metadata:        velerov1.Metadata{Labels: map[string]string{"a": "b"}},
 		},
-		EnforceRestoreSpec: &velerov1.RestoreSpec{RestorePVs: ptr(true)},
+		EnforceRestoreSpec: &velerov1.RestoreSpec{RestorePVs: policytest.Ptr(true)},
 		EnforceBSLSpec: &StorageLocationSpec{
 			Provider: "aws",
 			Config:   map[string]string{"region": "eu-west-1"},
@@ -56,8 +58,8 @@ backupSyncPeriod: 3m
 			BackupSyncPeriod:    &metav1.Duration{Duration: time.Minute},
 			ValidationFrequency: &metav1.Duration{Duration: 5 * time.Minute},
 		},
-		RequireApprovalForBSL:      ptr(true),
-		RequireAdminApprovalForBSL: ptr(false),
+		RequireApprovalForBSL:      policytest.Ptr(true),
+		RequireAdminApprovalForBSL: policytest.Ptr(false),
 		GarbageCollectionPeriod:    &metav1.Duration{Duration: 12 * time.Hour},
 		BackupSyncPeriod:           &metav1.Duration{Duration: 3 * time.Minute},
 	}, got)
@@ -202,7 +204,7 @@ func TestPeriodsHaveDefaults(t *testing.T) {
 
 func TestEveryFieldThatCanBeEnforcedCanBeWritten(t *testing.T) {
 	var p Policy
-	setNonZero(t, reflect.ValueOf(&p).Elem(), 0)
+	policytest.SetNonZero(t, reflect.ValueOf(&p).Elem(), 0)
 	p.EnforceBackupSpec.StorageLocation, p.EnforceBackupSpec.VolumeSnapshotLocations = "", nil
 	p.EnforceBackupSpec.IncludedNamespaces, p.EnforceBackupSpec.ExcludedNamespaces = nil, nil
 	p.EnforceBackupSpec.IncludedClusterScopedResources, p.EnforceBackupSpec.IncludeClusterResources = nil, nil

@@ -20,6 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"holdfast.dev/holdfast/k8s/policy/check"
 )
 
 // Where the policy is: OADP's part in a cluster without DataProtectionApplications, and Holdfast's own in any.
@@ -223,7 +225,7 @@ func understand(written document, parse func([]byte) (Policy, error)) found {
 	}
 	policy, err := parse(written.text)
 	if err != nil {
-		return found{err: &UnusableError{Origin: written.origin, Err: err}}
+		return found{err: &check.UnusableError{Origin: written.origin, Err: err}}
 	}
 	return found{held: &held{policy: policy, origin: written.origin, version: written.version}}
 }
@@ -246,7 +248,7 @@ func (s *Source) application(ctx context.Context) (document, error) {
 		origin := fmt.Sprintf("DataProtectionApplication %s/%s spec.nonAdmin", s.namespace, application.GetName())
 		text, err := json.Marshal(nonAdmin)
 		if err != nil {
-			return document{}, &UnusableError{Origin: origin, Err: err}
+			return document{}, &check.UnusableError{Origin: origin, Err: err}
 		}
 		return document{text: text, origin: origin, version: application.GetResourceVersion()}, nil
 	}
@@ -280,7 +282,7 @@ func (s *Source) keyOf(configMap *corev1.ConfigMap, key string, parse func([]byt
 	case there:
 		return understand(document{text: []byte(text), origin: origin, version: configMap.ResourceVersion}, parse)
 	case key == ConfigMapKey && !ownThere:
-		return found{err: &UnusableError{Origin: origin, Err: errNoKey}}
+		return found{err: &check.UnusableError{Origin: origin, Err: errNoKey}}
 	}
 	return understand(document{}, parse)
 }

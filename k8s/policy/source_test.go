@@ -19,6 +19,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"holdfast.dev/holdfast/k8s/policy/check"
+	"holdfast.dev/holdfast/k8s/policy/policytest"
 )
 
 // cluster is an API server with DataProtectionApplications and ConfigMaps, either of which can be made to fail.
@@ -67,7 +70,9 @@ func newCluster(t *testing.T) *cluster {
 	return c
 }
 
-func (c *cluster) source() *Source { return NewSource(c.applications, c.configMaps, oadpNamespace) }
+func (c *cluster) source() *Source {
+	return NewSource(c.applications, c.configMaps, policytest.OADPNamespace)
+}
 
 func (c *cluster) fail(list, get error) {
 	c.mu.Lock()
@@ -84,9 +89,9 @@ func (c *cluster) application(name string, nonAdmin map[string]any) {
 	}
 	object := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "oadp.openshift.io/v1alpha1", "kind": "DataProtectionApplication",
-		"metadata": map[string]any{"namespace": oadpNamespace, "name": name}, "spec": spec,
+		"metadata": map[string]any{"namespace": policytest.OADPNamespace, "name": name}, "spec": spec,
 	}}
-	resource := c.applications.Resource(DataProtectionApplications).Namespace(oadpNamespace)
+	resource := c.applications.Resource(DataProtectionApplications).Namespace(policytest.OADPNamespace)
 	_, err := resource.Create(c.t.Context(), object, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
 		_, err = resource.Update(c.t.Context(), object, metav1.UpdateOptions{})
@@ -96,13 +101,13 @@ func (c *cluster) application(name string, nonAdmin map[string]any) {
 
 func (c *cluster) removeApplication(name string) {
 	c.t.Helper()
-	require.NoError(c.t, c.applications.Resource(DataProtectionApplications).Namespace(oadpNamespace).
+	require.NoError(c.t, c.applications.Resource(DataProtectionApplications).Namespace(policytest.OADPNamespace).
 		Delete(c.t.Context(), name, metav1.DeleteOptions{}))
 }
 
 func (c *cluster) configMap(data map[string]string) {
 	c.t.Helper()
-	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: oadpNamespace, Name: ConfigMapName}, Data: data}
+	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: policytest.OADPNamespace, Name: ConfigMapName}, Data: data}
 	err := c.configMaps.Create(c.t.Context(), object)
 	if apierrors.IsAlreadyExists(err) {
 		err = c.configMaps.Update(c.t.Context(), object)
@@ -113,7 +118,7 @@ func (c *cluster) configMap(data map[string]string) {
 func (c *cluster) removeConfigMap() {
 	c.t.Helper()
 	require.NoError(c.t, c.configMaps.Delete(c.t.Context(),
-		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: oadpNamespace, Name: ConfigMapName}}))
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: policytest.OADPNamespace, Name: ConfigMapName}}))
 }
 
 // wantSync requires the policy in force to have a backup sync period, by which the tests tell policies apart.
@@ -254,7 +259,7 @@ func TestAPolicyThatCannotBeUsedAtStartAdmitsNothing(t *testing.T) {
 			c.configMap(data)
 			s := c.source()
 			_, err := s.Get(t.Context())
-			var unusable *UnusableError
+			var unusable *check.UnusableError
 			require.ErrorAs(t, err, &unusable)
 			require.Equal(t, "ConfigMap openshift-adp/holdfast-policy key nonAdmin", unusable.Origin)
 			require.Equal(t, err.Error(), s.Problem())
@@ -278,7 +283,7 @@ func TestAnAPIServerThatIsAwayAtStartIsAnErrorToRetry(t *testing.T) {
 			s := c.source()
 			_, err := s.Get(t.Context())
 			require.ErrorIs(t, err, down)
-			var unusable *UnusableError
+			var unusable *check.UnusableError
 			require.NotErrorAs(t, err, &unusable)
 			require.Equal(t, err.Error(), s.Problem())
 		})
@@ -399,7 +404,7 @@ func TestHoldfastsOwnPartIsReadStrictly(t *testing.T) {
 		c := newCluster(t)
 		c.configMap(map[string]string{"nonAdmin": "{}", "holdfast": document})
 		_, err = c.source().Get(t.Context())
-		var unusable *UnusableError
+		var unusable *check.UnusableError
 		require.ErrorAs(t, err, &unusable, document)
 		require.Equal(t, "ConfigMap openshift-adp/holdfast-policy key holdfast", unusable.Origin)
 	}

@@ -20,12 +20,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/k8s/policy/restorespec"
 )
 
 // AllowlistSource tells what may come back from tenants' storage locations, as of now. An error means that it could not be read,
 // and may be another time.
 type AllowlistSource interface {
-	Allowlist(ctx context.Context, rules policy.RestoreFromTenantsLocations) (*policy.Allowlist, error)
+	Allowlist(ctx context.Context, rules policy.RestoreFromTenantsLocations) (*restorespec.Allowlist, error)
 }
 
 // Allowlists reads at the API server what may come back from tenants' storage locations.
@@ -42,8 +43,8 @@ const admissionPolicy = "holdfast-restores"
 
 // Allowlist implements AllowlistSource. Without the admission policy nothing may come back: the list alone is matched against the
 // folders of an archive, and its objects may be others than those say.
-func (a *Allowlists) Allowlist(ctx context.Context, rules policy.RestoreFromTenantsLocations) (*policy.Allowlist, error) {
-	allowlist := &policy.Allowlist{ClusterRole: rules.Role()}
+func (a *Allowlists) Allowlist(ctx context.Context, rules policy.RestoreFromTenantsLocations) (*restorespec.Allowlist, error) {
+	allowlist := &restorespec.Allowlist{ClusterRole: rules.Role()}
 	var err error
 	if allowlist.Problem, err = a.unprepared(ctx, rules); err != nil || allowlist.Problem != "" {
 		return allowlist, err
@@ -111,7 +112,7 @@ func (a *Allowlists) policyInForce(ctx context.Context) (bool, error) {
 		Namespace: a.OADPNamespace, GenerateName: admissionPolicy + "-probe-",
 		Labels: map[string]string{velerov1.RestoreNameLabel: admissionPolicy},
 		Annotations: map[string]string{
-			policy.RestoredIntoAnnotation: "another-namespace", policy.RestoredByAnnotation: a.OADPNamespace + "/" + admissionPolicy,
+			restorespec.RestoredIntoAnnotation: "another-namespace", restorespec.RestoredByAnnotation: a.OADPNamespace + "/" + admissionPolicy,
 		},
 	}}
 	err := a.Client.Create(ctx, probe, client.DryRunAll)
@@ -126,7 +127,7 @@ func (a *Allowlists) policyInForce(ctx context.Context) (bool, error) {
 
 // addServed adds what the rules allow of what the API server serves. Where one of its groups does not say what it serves, a
 // plural of the list may be another in that group.
-func (a *Allowlists) addServed(ctx context.Context, allowlist *policy.Allowlist, rules []rbacv1.PolicyRule) error {
+func (a *Allowlists) addServed(ctx context.Context, allowlist *restorespec.Allowlist, rules []rbacv1.PolicyRule) error {
 	cached := memory.NewMemCacheClient(a.Discovery) // asks once for all that follows
 	asking := discovery.ToDiscoveryInterfaceWithContext(cached)
 	_, lists, err := asking.ServerGroupsAndResourcesWithContext(ctx)
@@ -144,7 +145,7 @@ func (a *Allowlists) addServed(ctx context.Context, allowlist *policy.Allowlist,
 	}
 	allowlist.Names = restmapper.NewShortcutExpander(restmapper.NewDiscoveryRESTMapper(groups), cached, nil)
 	served := servedIn(lists)
-	allowlist.Resources, allowlist.Followed = policy.Allowed(rules, served), policy.Followed(served)
+	allowlist.Resources, allowlist.Followed = restorespec.Allowed(rules, served), restorespec.Followed(served)
 	if len(allowlist.Resources) == 0 {
 		allowlist.Problem = fmt.Sprintf("ClusterRole %q may create nothing in a namespace that such a restore brings",
 			allowlist.ClusterRole)
@@ -162,8 +163,8 @@ func groupVersions(failed *discovery.ErrGroupDiscoveryFailed) []string {
 }
 
 // servedIn puts together what the API server says of each resource, group version by group version, the preferred ones first.
-func servedIn(lists []*metav1.APIResourceList) []policy.Served {
-	var served []policy.Served
+func servedIn(lists []*metav1.APIResourceList) []restorespec.Served {
+	var served []restorespec.Served
 	at := map[schema.GroupResource]int{}
 	for _, list := range lists {
 		version, err := schema.ParseGroupVersion(list.GroupVersion)
@@ -178,7 +179,7 @@ func servedIn(lists []*metav1.APIResourceList) []policy.Served {
 			i, known := at[name]
 			if !known {
 				i, at[name] = len(served), len(served)
-				served = append(served, policy.Served{
+				served = append(served, restorespec.Served{
 					GroupResource: name, Kind: resource.Kind, Namespaced: resource.Namespaced, Verbs: resource.Verbs,
 				})
 			}

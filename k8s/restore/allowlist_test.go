@@ -18,6 +18,7 @@ import (
 
 	"holdfast.dev/holdfast/k8s"
 	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/k8s/policy/restorespec"
 )
 
 func TestWhetherVeleroRunsWithoutItsInformerCache(t *testing.T) {
@@ -50,7 +51,7 @@ func TestWhatTheAPIServerServesIsPutTogetherByResource(t *testing.T) {
 		{GroupVersion: "autoscaling/v1", APIResources: []metav1.APIResource{{Name: "scalers", Kind: "Scaler", Namespaced: true, Verbs: verbs}}},
 		{GroupVersion: "no/such/version", APIResources: []metav1.APIResource{{Name: "things"}}},
 	})
-	assert.Equal(t, []policy.Served{
+	assert.Equal(t, []restorespec.Served{
 		{GroupResource: schema.GroupResource{Resource: "pods"}, Kind: "Pod", Versions: []string{"v1"}, Namespaced: true, Verbs: verbs},
 		{
 			GroupResource: schema.GroupResource{Group: "autoscaling", Resource: "scalers"}, Kind: "Scaler", Versions: []string{"v2", "v1"},

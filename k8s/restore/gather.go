@@ -15,6 +15,7 @@ import (
 	"holdfast.dev/holdfast/k8s/backup"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/k8s/policy/restorespec"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -47,7 +48,7 @@ type Objects struct {
 	Verdict *Verdict
 	// Source is the backup that the spec was judged by, and Rules the policy; Rules is nil if it was not judged since the
 	// objects were read.
-	Source policy.RestoreSource
+	Source restorespec.Source
 	Rules  *policy.Policy
 }
 
@@ -123,8 +124,8 @@ func (g *Gatherer) getRestore(ctx context.Context, name string) (*velerov1.Resto
 // as absent.
 func (g *Gatherer) readSource(
 	ctx context.Context, nar *oadpv1alpha1.NonAdminRestore, rules policy.Policy,
-) (policy.RestoreSource, error) {
-	var source policy.RestoreSource
+) (restorespec.Source, error) {
+	var source restorespec.Source
 	if nar.Spec.RestoreSpec == nil || len(validation.IsDNS1123Subdomain(nar.Spec.RestoreSpec.BackupName)) > 0 {
 		return source, nil // no object has such a name
 	}

@@ -8,7 +8,7 @@ import (
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
-	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/k8s/policy/check"
 )
 
 // The functions of this file change the status of a NonAdminRestore in memory and nothing else.
@@ -67,8 +67,8 @@ func ApplyMirror(nar *oadpv1alpha1.NonAdminRestore, o *Objects, oadpNamespace st
 // repeated is what a tenant may read of a Velero Restore's status.
 func repeated(status *velerov1.RestoreStatus) *velerov1.RestoreStatus {
 	status = status.DeepCopy()
-	status.ValidationErrors = policy.ConcealedAll(status.ValidationErrors)
-	status.FailureReason = policy.Concealed(status.FailureReason)
+	status.ValidationErrors = check.ConcealedAll(status.ValidationErrors)
+	status.FailureReason = check.Concealed(status.FailureReason)
 	return status
 }
 

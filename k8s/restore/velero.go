@@ -9,7 +9,7 @@ import (
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
-	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/k8s/policy/restorespec"
 )
 
 // NewVeleroRestore builds the Velero Restore for a NonAdminRestore. The name is deterministic: creating it twice ends in
@@ -23,15 +23,15 @@ func NewVeleroRestore(
 // NewModifier builds the ConfigMap by which Velero changes what it restores from a tenant's storage location. The allowlist says
 // what may come. It has the name of the Velero Restore.
 func NewModifier(
-	nar *oadpv1alpha1.NonAdminRestore, name, oadpNamespace string, allowlist *policy.Allowlist,
+	nar *oadpv1alpha1.NonAdminRestore, name, oadpNamespace string, allowlist *restorespec.Allowlist,
 ) (*corev1.ConfigMap, error) {
-	text, err := policy.RestoreMark{Into: nar.Namespace, OADPNamespace: oadpNamespace, By: name}.Modifier(allowlist)
+	text, err := restorespec.Mark{Into: nar.Namespace, OADPNamespace: oadpNamespace, By: name}.Modifier(allowlist)
 	if err != nil {
 		return nil, err
 	}
 	return &corev1.ConfigMap{
 		ObjectMeta: owner.Restore.Meta(nar, name, oadpNamespace, name),
-		Data:       map[string]string{policy.RestoreModifierKey: text},
+		Data:       map[string]string{restorespec.ModifierKey: text},
 	}, nil
 }
 

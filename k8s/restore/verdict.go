@@ -8,7 +8,8 @@ import (
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/backup"
-	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/k8s/policy/check"
+	"holdfast.dev/holdfast/k8s/policy/restorespec"
 )
 
 // Verdict is what the Accepted condition must say of a spec.
@@ -40,8 +41,8 @@ func (g *Gatherer) Judge(ctx context.Context, o *Objects) (Verdict, error) {
 		return Verdict{}, err
 	}
 	o.Rules, o.Source = &rules, source
-	err = policy.ValidateRestore(o.NAR, source, rules)
-	var invalid *policy.InvalidSpecError
+	err = restorespec.Validate(o.NAR, source, rules)
+	var invalid *check.InvalidSpecError
 	if errors.As(err, &invalid) {
 		return Verdict{Reason: oadpv1alpha1.ReasonInvalidRestoreSpec, Message: invalid.Error()}, nil
 	}

@@ -10,7 +10,7 @@ import (
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
-	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/k8s/policy/backupspec"
 	"holdfast.dev/holdfast/k8s/released"
 )
 
@@ -74,7 +74,7 @@ func Decide(made *velerov1.Backup, location *Location, entered bool) Action {
 	switch {
 	case !made.DeletionTimestamp.IsZero(), location == nil, !done, made.Status.CompletionTimestamp == nil:
 		return Leave
-	case !ok, !location.Holds(key.Namespace), !policy.BackupSpecFits(&made.Spec):
+	case !ok, !location.Holds(key.Namespace), !backupspec.Fits(&made.Spec):
 		return Distrust
 	}
 	state := State(made)

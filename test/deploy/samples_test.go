@@ -11,6 +11,7 @@ import (
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/k8s/policy/locationspec"
 	"holdfast.dev/holdfast/test/env"
 )
 
@@ -40,14 +41,14 @@ func TestTheSampleLocationIsAccepted(t *testing.T) {
 	samples := readObjects(t, "deploy/samples")
 	location := into[oadpv1alpha1.NonAdminBackupStorageLocation](t, samples.find(t, "NonAdminBackupStorageLocation/own"))
 	assert.Empty(t, location.Namespace, "the tenant gives it")
-	require.NoError(t, policy.ValidateLocation(location, policy.Policy{}))
+	require.NoError(t, locationspec.Validate(location, policy.Policy{}))
 
 	credential := location.Spec.BackupStorageLocationSpec.Credential
 	secret := into[corev1.Secret](t, samples.find(t, "Secret/"+credential.Name))
 	assert.Empty(t, secret.Namespace)
 	require.Contains(t, secret.StringData, credential.Key)
-	built := policy.BuildLocationSpec(location.Spec.BackupStorageLocationSpec, policy.Policy{}, "shop", "shop-own-1")
-	require.NoError(t, policy.CheckLocationCredentials(&built, []byte(secret.StringData[credential.Key])))
+	built := locationspec.Build(location.Spec.BackupStorageLocationSpec, policy.Policy{}, "shop", "shop-own-1")
+	require.NoError(t, locationspec.CheckStoredCredentials(&built, []byte(secret.StringData[credential.Key])))
 }
 
 // The sample binds the role that the base lays in the same namespace.

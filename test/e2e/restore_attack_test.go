@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
-	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/k8s/policy/restorespec"
 	"holdfast.dev/holdfast/test/env"
 )
 
@@ -129,11 +129,11 @@ func TestAForgedArchiveBringsNothingBeyondTheNamespace(t *testing.T) {
 // restoreAllByHand has Velero restore a backup's cluster-scoped objects under the modifier for tenants' locations, over what exists.
 func restoreAllByHand(t *testing.T, backup string) *velerov1.Restore {
 	t.Helper()
-	text, err := policy.RestoreMark{Into: "nowhere", OADPNamespace: env.OADPNamespace, By: backup + "-by-hand"}.Modifier(nil)
+	text, err := restorespec.Mark{Into: "nowhere", OADPNamespace: env.OADPNamespace, By: backup + "-by-hand"}.Modifier(nil)
 	require.NoError(t, err)
 	modifier := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: env.OADPNamespace, Name: backup + "-by-hand"},
-		Data:       map[string]string{policy.RestoreModifierKey: text},
+		Data:       map[string]string{restorespec.ModifierKey: text},
 	}
 	direct := &velerov1.Restore{
 		ObjectMeta: modifier.ObjectMeta,

@@ -10,7 +10,8 @@ import (
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/backup"
 	"holdfast.dev/holdfast/k8s/location"
-	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/k8s/policy/backupspec"
+	"holdfast.dev/holdfast/k8s/policy/restorespec"
 	"holdfast.dev/holdfast/k8s/restore"
 	"holdfast.dev/holdfast/k8s/watch/trim"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -20,7 +21,7 @@ import (
 func gatherBackup(ctx context.Context, from *backup.Gatherer, ref contract.ObjectRef) (*backup.Objects, error) {
 	objects, err := from.Gather(ctx, ref)
 	if err == nil && objects.Rules != nil { // otherwise there is no verdict, or none on a spec
-		by := omittedSpec{oadpv1alpha1.ReasonInvalidBackupSpec, policy.CheckBackupSize, policy.SpeaksOfLocation}
+		by := omittedSpec{oadpv1alpha1.ReasonInvalidBackupSpec, backupspec.CheckSize, backupspec.SpeaksOfLocation}
 		objects.Verdict = by.verdict(objects.Verdict, objects.NAB, objects.NAB.Status.Conditions)
 	}
 	return objects, err
@@ -30,7 +31,7 @@ func gatherBackup(ctx context.Context, from *backup.Gatherer, ref contract.Objec
 func gatherRestore(ctx context.Context, from *restore.Gatherer, ref contract.ObjectRef) (*restore.Objects, error) {
 	objects, err := from.Gather(ctx, ref)
 	if err == nil && objects.Rules != nil {
-		by := omittedSpec{oadpv1alpha1.ReasonInvalidRestoreSpec, policy.CheckRestoreSize, policy.SpeaksOfSource}
+		by := omittedSpec{oadpv1alpha1.ReasonInvalidRestoreSpec, restorespec.CheckSize, restorespec.SpeaksOfSource}
 		objects.Verdict = by.verdict(objects.Verdict, objects.NAR, objects.NAR.Status.Conditions)
 	}
 	return objects, err

@@ -14,6 +14,8 @@ import (
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/backup"
 	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/k8s/policy/backupspec"
+	"holdfast.dev/holdfast/k8s/policy/restorespec"
 	"holdfast.dev/holdfast/k8s/restore"
 	"holdfast.dev/holdfast/k8s/watch/trim"
 )
@@ -29,7 +31,7 @@ func inCache[T client.Object](t *testing.T, object T) T {
 func judgedBackup(t *testing.T, nab *oadpv1alpha1.NonAdminBackup, there ...client.Object) *oadpv1alpha1.NonAdminBackup {
 	t.Helper()
 	verdict := backup.Verdict{Reason: oadpv1alpha1.ReasonInvalidBackupSpec}
-	_, err := policy.ValidateBackup(t.Context(), fake.New(t, there...).Client, fake.OADPNamespace, nab, policy.Policy{})
+	_, err := backupspec.Validate(t.Context(), fake.New(t, there...).Client, fake.OADPNamespace, nab, policy.Policy{})
 	require.Error(t, err)
 	verdict.Message = err.Error()
 	backup.ApplyVerdict(nab, verdict, "", "")
@@ -50,7 +52,7 @@ func largeRestore(size int) *oadpv1alpha1.NonAdminRestore {
 	nar := fake.NAR(name, "source")
 	nar.Spec.RestoreSpec.IncludedResources = []string{strings.Repeat("x", size)}
 	verdict := restore.Verdict{Reason: oadpv1alpha1.ReasonInvalidRestoreSpec}
-	verdict.Message = policy.ValidateRestore(nar, policy.RestoreSource{}, policy.Policy{}).Error()
+	verdict.Message = restorespec.Validate(nar, restorespec.Source{}, policy.Policy{}).Error()
 	restore.ApplyVerdict(nar, verdict, "", "")
 	return nar
 }
@@ -150,6 +152,6 @@ func TestALargeSpecOfARestoreIsJudgedAgainWhenItsSourceChanges(t *testing.T) {
 
 	unnamed := largeRestore(100_000)
 	unnamed.Spec.RestoreSpec.BackupName = strings.Repeat("n", 300)
-	meta.FindStatusCondition(unnamed.Status.Conditions, string(oadpv1alpha1.NonAdminConditionAccepted)).Message = policy.ValidateRestore(unnamed, policy.RestoreSource{}, policy.Policy{}).Error()
+	meta.FindStatusCondition(unnamed.Status.Conditions, string(oadpv1alpha1.NonAdminConditionAccepted)).Message = restorespec.Validate(unnamed, restorespec.Source{}, policy.Policy{}).Error()
 	assert.Empty(t, look(inCache(t, unnamed)), "no backup can have the name")
 }

@@ -1,0 +1,21 @@
+package backupspec
+
+import (
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+
+	"holdfast.dev/holdfast/k8s/policy/check"
+)
+
+// excludeFromBackup adds the excluded resources in the style of the spec's other filters: Velero refuses a mixture of the
+// one list for all resources and the two lists by scope.
+func excludeFromBackup(spec *velerov1.BackupSpec) {
+	byScope := len(spec.IncludedClusterScopedResources)+len(spec.ExcludedClusterScopedResources)+
+		len(spec.IncludedNamespaceScopedResources)+len(spec.ExcludedNamespaceScopedResources) > 0
+	if byScope {
+		spec.ExcludedNamespaceScopedResources = check.WithExcluded(spec.ExcludedNamespaceScopedResources, check.ExcludedNamespaceScoped)
+		spec.ExcludedClusterScopedResources = check.WithExcluded(spec.ExcludedClusterScopedResources, check.ExcludedClusterScoped)
+		return
+	}
+	spec.ExcludedResources = check.WithExcluded(spec.ExcludedResources, check.ExcludedNamespaceScoped)
+	spec.ExcludedResources = check.WithExcluded(spec.ExcludedResources, check.ExcludedClusterScoped)
+}

@@ -1,0 +1,142 @@
+package restorespec
+
+import (
+	"slices"
+	"strings"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Allowlist is what a restore may bring from a tenant's storage location: nothing, if it is zero.
+//
+// Velero creates what lies in the bucket with a cluster administrator's rights. It filters by the folders of the archive and
+// creates in the group that the object itself names, so a list of what is excluded cannot keep up with it.
+type Allowlist struct {
+	// ClusterRole is the role whose holder may create the resources in a namespace.
+	ClusterRole string
+	// Resources are namespaced and sorted.
+	Resources []Served
+	// Followed are resources that Velero follows an object to, whatever is included: what is said of them must be true, too.
+	Followed []Served
+	// Names finds the resource that a name in a spec means, as Velero does: short names, kinds, parts of groups.
+	Names meta.RESTMapper
+	// Problem says why nobody knows what may come back; empty if it is known. It is for the tenant.
+	Problem string
+}
+
+// Served is a resource that the API server serves.
+type Served struct {
+	schema.GroupResource
+
+	Kind string
+	// Versions in which it is served, the preferred one first.
+	Versions   []string
+	Namespaced bool
+	Verbs      []string
+}
+
+// watchable: Velero waits, without an end and everybody's restores with it, for a cache of what it restores.
+func (s Served) watchable() bool {
+	return slices.Contains(s.Verbs, "list") && slices.Contains(s.Verbs, "watch")
+}
+
+// Allowed returns what the rules of a role let be created of what the API server serves in namespaces and lets be created, but
+// for what no tenant's location brings. A plural that several groups serve is allowed in all of them or in none.
+func Allowed(rules []rbacv1.PolicyRule, served []Served) []Served {
+	refused := map[string]bool{} // by plural
+	var allowed []Served
+	for _, resource := range served {
+		if !resource.Namespaced || !slices.Contains(resource.Verbs, "create") {
+			continue // no path to create it leads there
+		}
+		if neverFromTenants(resource.GroupResource) || !resource.watchable() || !mayCreate(rules, resource.GroupResource) {
+			refused[resource.Resource] = true
+		}
+		allowed = append(allowed, resource)
+	}
+	allowed = slices.DeleteFunc(allowed, func(s Served) bool { return refused[s.Resource] })
+	slices.SortFunc(allowed, byName)
+	return allowed
+}
+
+// Followed returns those of the resources that Velero follows objects to, whatever a restore includes.
+func Followed(served []Served) []Served {
+	followed := slices.DeleteFunc(slices.Clone(served), func(s Served) bool {
+		switch s.String() {
+		case "persistentvolumeclaims", "secrets", "volumesnapshots.snapshot.storage.k8s.io",
+			"volumesnapshotcontents.snapshot.storage.k8s.io":
+			return false
+		}
+		return true
+	})
+	slices.SortFunc(followed, byName)
+	return followed
+}
+
+func byName(a, b Served) int { return strings.Compare(a.String(), b.String()) }
+
+// mayCreate: a rule with names allows no creation, since the name is not known to the authorizer then.
+func mayCreate(rules []rbacv1.PolicyRule, resource schema.GroupResource) bool {
+	return slices.ContainsFunc(rules, func(rule rbacv1.PolicyRule) bool {
+		return len(rule.ResourceNames) == 0 && covers(rule.Verbs, "create") &&
+			covers(rule.APIGroups, resource.Group) && covers(rule.Resources, resource.Resource)
+	})
+}
+
+func covers(granted []string, wanted string) bool {
+	return slices.Contains(granted, "*") || slices.Contains(granted, wanted)
+}
+
+var (
+	// neverGroups: rights, requests to Velero and to Holdfast, and OpenShift's builds, which are admitted by who creates them: here
+	// Velero.
+	neverGroups = []string{
+		"rbac.authorization.k8s.io", "authorization.openshift.io", "build.openshift.io", "oadp.openshift.io", "velero.io",
+		"holdfast.dev",
+	}
+	// rbacResources and limitResources say who may do what in a namespace, and limit it.
+	rbacResources  = []string{"roles", "rolebindings"}
+	limitResources = []string{"resourcequotas", "limitranges", "networkpolicies"}
+	// routeResources take over the traffic of Services.
+	routeResources = []string{"endpoints", "endpointslices"}
+	// unrestorable fail a Velero Restore that includes them.
+	unrestorable = []string{"events"}
+)
+
+// neverFromTenants: no tenant's location brings it, whatever the role allows. ValidatingAdmissionPolicy holdfast-restores says
+// the same.
+func neverFromTenants(resource schema.GroupResource) bool {
+	never := slices.Concat(rbacResources, limitResources, routeResources, unrestorable)
+	return slices.Contains(neverGroups, resource.Group) || strings.HasSuffix(resource.Group, ".holdfast.dev") ||
+		slices.Contains(never, resource.Resource)
+}
+
+// Chosen returns the allowed resources that a spec asks for; none of no Allowlist.
+func (a *Allowlist) Chosen(spec *velerov1.RestoreSpec) []Served {
+	if a == nil {
+		return nil
+	}
+	everything := len(spec.IncludedResources) == 0 || slices.Contains(spec.IncludedResources, "*")
+	included, excluded := a.resolved(spec.IncludedResources), a.resolved(spec.ExcludedResources)
+	return slices.DeleteFunc(slices.Clone(a.Resources), func(resource Served) bool {
+		return slices.Contains(excluded, resource.GroupResource) || !everything && !slices.Contains(included, resource.GroupResource)
+	})
+}
+
+// resolved are the resources that names mean. What the API server does not know means itself.
+func (a *Allowlist) resolved(names []string) []schema.GroupResource {
+	resolved := make([]schema.GroupResource, 0, len(names))
+	for _, name := range names {
+		resource := schema.ParseGroupResource(name)
+		if a.Names != nil {
+			if found, err := a.Names.ResourceFor(resource.WithVersion("")); err == nil {
+				resource = found.GroupResource()
+			}
+		}
+		resolved = append(resolved, resource)
+	}
+	return resolved
+}

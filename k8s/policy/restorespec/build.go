@@ -1,0 +1,83 @@
+package restorespec
+
+import (
+	"slices"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/k8s/policy/check"
+)
+
+// excludedFromRestore: a restore leaves these alone, whoever wrote them into the backup.
+var excludedFromRestore = slices.Concat([]string{"volumesnapshotclasses"}, check.ExcludedNamespaceScoped, check.ExcludedClusterScoped)
+
+// excludedFromUpdates: an old backup would give back what has been revoked since, or take off what limits the namespace now.
+var excludedFromUpdates = []string{
+	"roles.rbac.authorization.k8s.io", "rolebindings.rbac.authorization.k8s.io",
+	"roles.authorization.openshift.io", "rolebindings.authorization.openshift.io",
+	"resourcequotas", "limitranges", "networkpolicies.networking.k8s.io",
+}
+
+// nothing is a resource that does not exist: to Velero an empty list of included resources means all.
+const nothing = "nothing.holdfast.dev"
+
+// Build returns the spec of the Velero Restore for a NonAdminRestore that ValidateRestore found valid: the
+// tenant's, with the administrator's values where it sets none, of the tenant's namespace only, without the resources that
+// tenants do not get.
+//
+// From a tenant's storage location only what the source's Allowlist names comes back, no status, and the resource modifier is the
+// ConfigMap called modifier, which holds RestoreMark.Modifier. From an administrator's, everything of the namespace and the
+// volumes of restored claims do. From either, roles and limits that exist are not updated.
+//
+// Nothing in the result is shared with nar or the policy. The result keeps to the tenant's namespace and to the policy
+// whether or not the spec was found valid.
+func Build(nar *oadpv1alpha1.NonAdminRestore, source Source, p policy.Policy, modifier string) velerov1.RestoreSpec {
+	spec := effectiveRestoreSpec(nar, p)
+	spec.BackupName = ""
+	if source.Backup != nil {
+		spec.BackupName = source.Backup.Name
+	}
+	spec.ScheduleName = ""
+	spec.IncludedNamespaces = []string{nar.Namespace}
+	spec.ExcludedNamespaces = nil
+	spec.NamespaceMapping = nil
+	if check.IsTrue(spec.IncludeClusterResources) {
+		spec.IncludeClusterResources = nil
+	}
+	if source.Tenants() {
+		none := false
+		spec.IncludeClusterResources = &none
+		spec.ResourceModifier = &corev1.TypedLocalObjectReference{Kind: "ConfigMap", Name: modifier}
+		spec.RestoreStatus = nil
+		spec.IncludedResources, spec.ExcludedResources = included(source.Allowlist.Chosen(spec)), nil
+	}
+	spec.ExcludedResources = check.WithExcluded(spec.ExcludedResources, excludedFromRestore)
+	if spec.ExistingResourcePolicy == velerov1.PolicyTypeUpdate {
+		spec.ExcludedResources = check.WithExcluded(spec.ExcludedResources, excludedFromUpdates)
+	}
+	return *spec
+}
+
+func included(chosen []Served) []string {
+	if len(chosen) == 0 {
+		return []string{nothing}
+	}
+	names := make([]string, 0, len(chosen))
+	for _, resource := range chosen {
+		names = append(names, resource.String())
+	}
+	return names
+}
+
+// effectiveRestoreSpec is a copy of the tenant's spec, with the administrator's values where it sets none.
+func effectiveRestoreSpec(nar *oadpv1alpha1.NonAdminRestore, p policy.Policy) *velerov1.RestoreSpec {
+	spec := &velerov1.RestoreSpec{}
+	if nar.Spec.RestoreSpec != nil {
+		spec = nar.Spec.RestoreSpec.DeepCopy()
+	}
+	check.ApplyEnforced(spec, enforcedRestoreSpec(p))
+	return spec
+}

@@ -1,0 +1,199 @@
+package restorespec
+
+import (
+	"slices"
+	"strings"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/owner"
+	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/k8s/policy/check"
+)
+
+// Source is what a NonAdminRestore restores, as far as it is there. What does not name its tenant's object as its
+// origin counts as absent.
+type Source struct {
+	// NAB is the NonAdminBackup that the spec names, of the same namespace.
+	NAB *oadpv1alpha1.NonAdminBackup
+	// Backup is its Velero Backup.
+	Backup *velerov1.Backup
+	// Location is the Velero BackupStorageLocation that holds the Backup.
+	Location *velerov1.BackupStorageLocation
+	// Allowlist is what may come back from a tenant's Location; nil if whoever has read the source does not judge that.
+	Allowlist *Allowlist
+}
+
+// Tenants reports whether the backup lies in a tenant's storage location, where it may hold anything.
+func (s Source) Tenants() bool {
+	return s.Location != nil && owner.Tenants(s.Location)
+}
+
+// Validate judges a NonAdminRestore's spec, by what is there of the backup that it names. nil means valid, an
+// *InvalidSpecError that it is not.
+//
+// The order of the checks and their texts are those of the Non-Admin Controller; what it does not check comes after what it
+// does of the same field.
+func Validate(nar *oadpv1alpha1.NonAdminRestore, source Source, p policy.Policy) error {
+	spec := nar.Spec.RestoreSpec
+	if spec == nil {
+		if nar.Spec.Unreadable != "" {
+			return check.Invalid("NonAdminRestore spec.restoreSpec is invalid: %s", nar.Spec.Unreadable)
+		}
+		return check.Invalid("NonAdminRestore spec.restoreSpec is not set")
+	}
+	if err := CheckSize(check.Size(spec)); err != nil {
+		return err
+	}
+	if spec.ScheduleName != "" {
+		return restricted("scheduleName")
+	}
+	if err := checkRestoreSource(nar, source); err != nil {
+		return err
+	}
+	if err := checkRestoreScope(spec); err != nil {
+		return err
+	}
+	if err := checkRestoreValues(spec); err != nil {
+		return err
+	}
+	enforced := enforcedRestoreSpec(p)
+	if err := check.Enforced("spec.restoreSpec", spec, enforced); err != nil {
+		return err
+	}
+	if !source.Tenants() {
+		return checkUpdates(effectiveRestoreSpec(nar, p))
+	}
+	if spec.ResourceModifier != nil {
+		return check.Invalid("NonAdminRestore spec.restoreSpec.resourceModifier is restricted, must not be set to restore a backup " +
+			"from a NonAdminBackupStorageLocation")
+	}
+	if enforced != nil && enforced.ResourceModifier != nil {
+		return check.External("the administrator enforces spec.restoreSpec.resourceModifier, " +
+			"with which no backup can be restored from a NonAdminBackupStorageLocation")
+	}
+	return checkAllowlist(source.Allowlist, effectiveRestoreSpec(nar, p))
+}
+
+// checkAllowlist refuses a restore of nothing: Velero would take it for one of all.
+func checkAllowlist(allowlist *Allowlist, spec *velerov1.RestoreSpec) error {
+	switch {
+	case allowlist == nil:
+		return nil
+	case allowlist.Problem != "":
+		return check.External("nothing can be restored from a NonAdminBackupStorageLocation now: %s", allowlist.Problem)
+	case len(allowlist.Chosen(spec)) == 0:
+		return check.External("NonAdminRestore spec.restoreSpec asks for nothing that can be restored from a NonAdminBackupStorageLocation: "+
+			"only what ClusterRole %q may create in a namespace is", allowlist.ClusterRole)
+	}
+	return nil
+}
+
+// checkUpdates refuses what Velero would refuse: the name of a resource among the included ones that is excluded from updates.
+func checkUpdates(spec *velerov1.RestoreSpec) error {
+	if spec.ExistingResourcePolicy != velerov1.PolicyTypeUpdate {
+		return nil
+	}
+	for _, excluded := range excludedFromUpdates {
+		if slices.Contains(spec.IncludedResources, excluded) {
+			return invalidRestore("includedResources", "must not contain "+excluded+
+				" with existingResourcePolicy update, which leaves roles and limits as they are")
+		}
+	}
+	return nil
+}
+
+func restricted(field string) error {
+	return check.Invalid("NonAdminRestore nonAdminRestore.spec.restoreSpec.%s is restricted", field)
+}
+
+// checkRestoreScope refuses what reaches beyond the tenant's namespace.
+func checkRestoreScope(spec *velerov1.RestoreSpec) error {
+	switch {
+	case spec.IncludedNamespaces != nil:
+		return restricted("includedNamespaces")
+	case spec.ExcludedNamespaces != nil:
+		return restricted("excludedNamespaces")
+	case spec.NamespaceMapping != nil:
+		return restricted("namespaceMapping")
+	case check.IsTrue(spec.IncludeClusterResources):
+		return check.Invalid("NonAdminRestore nonAdminRestore.spec.restoreSpec.includeClusterResources is restricted, " +
+			"can only be set to false")
+	}
+	return nil
+}
+
+const unfit = "NonAdminRestore spec.restoreSpec.backupName is invalid: "
+
+// SpeaksOfSource reports whether the message of a verdict on a NonAdminRestore is about the backup that it names, so that it may
+// change with that alone.
+func SpeaksOfSource(message string) bool { return strings.HasPrefix(message, unfit) }
+
+// checkRestoreSource refuses a backup that is not the tenant's, not taken, or whose data cannot be read.
+func checkRestoreSource(nar *oadpv1alpha1.NonAdminRestore, source Source) error {
+	name := nar.Spec.RestoreSpec.BackupName
+	const (
+		unset    = "NonAdminRestore spec.restoreSpec.backupName is not set"
+		notReady = unfit + "NonAdminBackup is not ready to be restored"
+	)
+	if name == "" {
+		return check.Invalid(unset)
+	}
+	if problems := check.NameProblems(name); len(problems) > 0 {
+		return check.Invalid(unfit+"%s", strings.Join(problems, ", "))
+	}
+	if source.NAB == nil {
+		return check.External(unfit+"%s %q not found", oadpv1alpha1.Resource(oadpv1alpha1.ResourceNonAdminBackups), name)
+	}
+	switch spec := source.NAB.Spec; {
+	case !source.NAB.DeletionTimestamp.IsZero(), spec.DeleteBackup, spec.ForceDeleteBackup:
+		return check.External(notReady + ": it is being deleted")
+	case source.NAB.Status.Phase != oadpv1alpha1.NonAdminPhaseCreated:
+		return check.External(notReady)
+	case source.Backup == nil:
+		return check.External(notReady + ": its Velero Backup does not exist")
+	}
+	switch phase := source.Backup.Status.Phase; {
+	case phase != velerov1.BackupPhaseCompleted && phase != velerov1.BackupPhasePartiallyFailed:
+		return check.External(notReady+": its Velero Backup is not complete (phase %s)", orNew(phase))
+	case !source.Backup.DeletionTimestamp.IsZero():
+		return check.External(notReady + ": its Velero Backup is being deleted")
+	}
+	location := source.Location
+	switch {
+	case location == nil:
+		return check.External(notReady+": the BackupStorageLocation %q that holds its data does not exist",
+			source.Backup.Spec.StorageLocation)
+	case !owner.MayHold(location, nar.Namespace):
+		return check.External(notReady + ": it lies in a storage location of another namespace")
+	case location.Status.Phase != velerov1.BackupStorageLocationPhaseAvailable:
+		return check.External(notReady+": the BackupStorageLocation %q that holds its data is not available", location.Name)
+	}
+	return nil
+}
+
+func orNew(phase velerov1.BackupPhase) velerov1.BackupPhase {
+	if phase == "" {
+		return velerov1.BackupPhaseNew
+	}
+	return phase
+}
+
+// enforcedRestoreSpec is what the administrator enforces, but for cluster-scoped resources: no tenant's restore brings them.
+func enforcedRestoreSpec(p policy.Policy) *velerov1.RestoreSpec {
+	if p.EnforceRestoreSpec == nil || !check.IsTrue(p.EnforceRestoreSpec.IncludeClusterResources) {
+		return p.EnforceRestoreSpec
+	}
+	enforced := p.EnforceRestoreSpec.DeepCopy()
+	enforced.IncludeClusterResources = nil
+	return enforced
+}
+
+// CheckSize judges a NonAdminRestore by the size of its spec alone, see ValidateRestore.
+func CheckSize(size int) error {
+	if size > check.MaxSpecBytes {
+		return check.Invalid("NonAdminRestore spec.restoreSpec is too large: %d bytes of JSON, %d are allowed", size, check.MaxSpecBytes)
+	}
+	return nil
+}
