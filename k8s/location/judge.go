@@ -85,7 +85,7 @@ func verdictOf(err error) (Verdict, error) {
 
 func rejected(err error) Verdict { return Verdict{Message: k8s.Shorten(err.Error(), maxMessageBytes)} }
 
-// Credentials reads the key of a tenant's Secret that a spec names. An *policy.InvalidSpecError says that there is none, or
+// Credentials reads the key of a tenant's Secret that a spec names. An *check.InvalidSpecError says that there is none, or
 // that it must not be used; the content is in no error. Without ReadSecrets only the Secret's existence is looked at, and the
 // content is nil.
 func (g *Gatherer) Credentials(

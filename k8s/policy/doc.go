@@ -1,6 +1,5 @@
-// Package policy says what an administrator allows tenants to ask for: it reads the administrator's policy, judges a
-// tenant's spec by it, and builds from that spec the one that Velero gets.
+// Package policy reads what an administrator allows tenants to ask for, and keeps the last good policy in force.
 //
-// Judging and building are pure but for the objects that a spec names, which are read through a client.Reader. A
-// verdict on a spec is an *InvalidSpecError; every other error means that nothing could be judged and is worth a retry.
+// Packages below it judge tenants' specs by a Policy: backupspec, restorespec and locationspec, with what they share in check.
+// The worker, the watcher and the activities read a Policy from a Source. It imports, of ours, check and k8s/api.
 package policy

@@ -92,6 +92,7 @@ func (p *Policy) checkEnforcedConfig() []string {
 	return nil
 }
 
+// EnforcedLocationSync returns the sync period that the policy enforces for storage locations; nil if none.
 func (p *Policy) EnforcedLocationSync() *metav1.Duration {
 	if p.EnforceBSLSpec == nil {
 		return nil

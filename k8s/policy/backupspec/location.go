@@ -20,7 +20,7 @@ import (
 
 // backupLocation returns the name of the Velero BackupStorageLocation for the NonAdminBackupStorageLocation that a
 // NonAdminBackup names, or "", the administrator's default, if it names none. The location must be available and must have
-// been made for that NonAdminBackupStorageLocation; if not, the error is an *InvalidSpecError. Any other error means that
+// been made for that NonAdminBackupStorageLocation; if not, the error is a *check.InvalidSpecError. Any other error means that
 // it could not be found out now.
 //
 // What counts is the location that an administrator approved, not the NonAdminBackupStorageLocation's phase: while a change

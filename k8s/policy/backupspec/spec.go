@@ -11,7 +11,7 @@ import (
 	"holdfast.dev/holdfast/k8s/policy/check"
 )
 
-// Validate judges a NonAdminBackup's spec. nil means valid, an *InvalidSpecError that it is not; any other error
+// Validate judges a NonAdminBackup's spec. nil means valid, a *check.InvalidSpecError that it is not; any other error
 // means that it could not be judged now. The reader is asked for the storage location that the spec names, if any; of a valid
 // spec, the name of its Velero BackupStorageLocation is returned, or "" for the administrator's default.
 //
@@ -107,7 +107,7 @@ func Build(nab *oadpv1alpha1.NonAdminBackup, p policy.Policy, location string) v
 // Fits reports whether a spec is small enough for a NonAdminBackup, whose status repeats it.
 func Fits(spec *velerov1.BackupSpec) bool { return check.Size(spec) <= check.MaxSpecBytes }
 
-// CheckSize judges a NonAdminBackup by the size of its spec alone, see ValidateBackup.
+// CheckSize judges a NonAdminBackup by the size of its spec alone, see Validate.
 func CheckSize(size int) error {
 	if size > check.MaxSpecBytes {
 		return check.Invalid("NonAdminBackup spec.backupSpec is too large: %d bytes of JSON, %d are allowed", size, check.MaxSpecBytes)

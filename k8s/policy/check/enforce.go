@@ -32,7 +32,7 @@ func Enforced[T any, P SpecPointer[T]](path string, spec, enforced P) error {
 			continue
 		}
 		return External("the administrator has restricted %s.%s field value to %s",
-			path, JsonName(wanted.Type().Field(i)), printed(value))
+			path, JSONName(wanted.Type().Field(i)), printed(value))
 	}
 	return nil
 }
@@ -57,7 +57,8 @@ func isUnset(field reflect.Value) bool {
 	return apiequality.Semantic.DeepEqual(field.Interface(), reflect.Zero(field.Type()).Interface())
 }
 
-func JsonName(field reflect.StructField) string {
+// JSONName returns the name of a field in JSON.
+func JSONName(field reflect.StructField) string {
 	name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 	return name
 }
@@ -79,8 +80,10 @@ func printed(value reflect.Value) string {
 	return fmt.Sprint(value.Interface())
 }
 
+// IsTrue reports whether a value is given and true.
 func IsTrue(b *bool) bool { return b != nil && *b }
 
+// PeriodOr returns a period, or the default if none is given.
 func PeriodOr(period *metav1.Duration, fallback time.Duration) time.Duration {
 	if period == nil {
 		return fallback

@@ -46,7 +46,7 @@ func testEveryField[T any, P check.SpecPointer[T]](t *testing.T) {
 			var verdict *check.InvalidSpecError
 			require.ErrorAs(t, err, &verdict)
 			require.True(t, verdict.External, "a change of policy can make the spec valid")
-			require.Contains(t, err.Error(), "the administrator has restricted spec.x."+check.JsonName(field)+" field value to ")
+			require.Contains(t, err.Error(), "the administrator has restricted spec.x."+check.JSONName(field)+" field value to ")
 			require.NotContains(t, err.Error(), "0x", "an address was printed")
 		})
 		t.Run("what is not enforced leaves "+field.Name+" alone", func(t *testing.T) {

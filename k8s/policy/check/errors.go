@@ -38,10 +38,12 @@ func (e *UnusableError) Error() string {
 // Unwrap returns what is wrong with the policy.
 func (e *UnusableError) Unwrap() error { return e.Err }
 
+// Invalid returns a verdict on the spec itself.
 func Invalid(format string, args ...any) error {
 	return &InvalidSpecError{Message: k8s.Shorten(fmt.Sprintf(format, args...), MaxMessage)}
 }
 
+// External returns a verdict whose cause lies outside the spec, and may pass.
 func External(format string, args ...any) error {
 	return &InvalidSpecError{Message: k8s.Shorten(fmt.Sprintf(format, args...), MaxMessage), External: true}
 }

@@ -14,7 +14,7 @@ import (
 
 const maxCredentialBytes = 64 << 10
 
-// CheckStoredCredentials judges the content of the Secret's key that a location names: nil, or an *InvalidSpecError whose
+// CheckStoredCredentials judges the content of the Secret's key that a location names: nil, or a *check.InvalidSpecError whose
 // cause lies in the Secret. spec is what BuildLocationSpec returned: it decides what Velero takes the content for.
 //
 // Velero reads the content with the rights of its own process, in which the providers' libraries can be told to run a

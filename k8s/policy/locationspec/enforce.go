@@ -45,7 +45,8 @@ func checkEnforcedLocation(spec *velerov1.BackupStorageLocationSpec, enforced *p
 		periodField("validationFrequency", spec.ValidationFrequency, enforced.ValidationFrequency),
 	} {
 		if field.differs {
-			return check.External("the administrator has restricted spec.backupStorageLocationSpec.%s field to: %s", field.name, field.value)
+			return check.External("the administrator has restricted spec.backupStorageLocationSpec.%s field to: %s",
+				field.name, field.value)
 		}
 	}
 	return nil

@@ -24,7 +24,7 @@ const (
 	defaultLocationSync = time.Minute
 )
 
-// Validate judges a NonAdminBackupStorageLocation's spec. nil means valid, an *InvalidSpecError that it is not.
+// Validate judges a NonAdminBackupStorageLocation's spec. nil means valid, a *check.InvalidSpecError that it is not.
 // The Secret that the spec names is judged by CheckLocationCredentials.
 //
 // The order of the checks and their texts are those of the Non-Admin Controller, which makes the first of them; the

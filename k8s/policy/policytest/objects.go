@@ -14,14 +14,17 @@ import (
 	"holdfast.dev/holdfast/k8s/policy/check"
 )
 
+// The tenant, its storage location and where Velero runs.
 const (
 	OADPNamespace = "openshift-adp"
 	Tenant        = "team-a"
 	NACUUID       = "team-a-store-0a1b2c3d"
 )
 
+// Ptr returns a pointer to a value.
 func Ptr[T any](value T) *T { return &value }
 
+// BackupOf returns the tenant's NonAdminBackup with that spec.
 func BackupOf(spec *velerov1.BackupSpec) *oadpv1alpha1.NonAdminBackup {
 	return &oadpv1alpha1.NonAdminBackup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: Tenant, Name: "nightly"},
@@ -57,6 +60,7 @@ func VeleroStore() *velerov1.BackupStorageLocation {
 	}
 }
 
+// NewScheme returns a scheme with the kinds that specs name.
 func NewScheme(t testing.TB) *runtime.Scheme {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -65,11 +69,13 @@ func NewScheme(t testing.TB) *runtime.Scheme {
 	return scheme
 }
 
+// ReaderOf returns a reader of those objects.
 func ReaderOf(t testing.TB, objects ...client.Object) client.Reader {
 	t.Helper()
 	return fake.NewClientBuilder().WithScheme(NewScheme(t)).WithObjects(objects...).Build()
 }
 
+// RequireVerdict requires a verdict with that text; external if its cause lies outside the spec.
 func RequireVerdict(t *testing.T, err error, want string, wantExternal bool) {
 	t.Helper()
 	var verdict *check.InvalidSpecError
@@ -78,6 +84,7 @@ func RequireVerdict(t *testing.T, err error, want string, wantExternal bool) {
 	require.Equal(t, wantExternal, verdict.External)
 }
 
+// RequireConfined requires that a spec reaches nothing outside the tenant's namespace.
 func RequireConfined(t *testing.T, spec velerov1.BackupSpec) {
 	t.Helper()
 	require.Equal(t, []string{Tenant}, spec.IncludedNamespaces)

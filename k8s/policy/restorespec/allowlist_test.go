@@ -169,7 +169,7 @@ func TestAnUpdateLeavesRolesAndLimitsAsTheyAre(t *testing.T) {
 
 // The API server refuses by itself what never comes from a tenant's location.
 func TestTheAdmissionPolicyRefusesWhatNeverComes(t *testing.T) {
-	manifest, err := os.ReadFile("../../deploy/rbac/restores.yaml")
+	manifest, err := os.ReadFile("../../../deploy/rbac/restores.yaml")
 	require.NoError(t, err)
 	for _, name := range slices.Concat(neverGroups, rbacResources, limitResources, routeResources) {
 		assert.Contains(t, string(manifest), "'"+name+"'", "in the list of ValidatingAdmissionPolicy holdfast-restores")

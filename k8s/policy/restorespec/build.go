@@ -12,7 +12,8 @@ import (
 )
 
 // excludedFromRestore: a restore leaves these alone, whoever wrote them into the backup.
-var excludedFromRestore = slices.Concat([]string{"volumesnapshotclasses"}, check.ExcludedNamespaceScoped, check.ExcludedClusterScoped)
+var excludedFromRestore = slices.Concat(
+	[]string{"volumesnapshotclasses"}, check.ExcludedNamespaceScoped, check.ExcludedClusterScoped)
 
 // excludedFromUpdates: an old backup would give back what has been revoked since, or take off what limits the namespace now.
 var excludedFromUpdates = []string{

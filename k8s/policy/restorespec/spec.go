@@ -31,7 +31,7 @@ func (s Source) Tenants() bool {
 }
 
 // Validate judges a NonAdminRestore's spec, by what is there of the backup that it names. nil means valid, an
-// *InvalidSpecError that it is not.
+// *check.InvalidSpecError that it is not.
 //
 // The order of the checks and their texts are those of the Non-Admin Controller; what it does not check comes after what it
 // does of the same field.
@@ -84,8 +84,8 @@ func checkAllowlist(allowlist *Allowlist, spec *velerov1.RestoreSpec) error {
 	case allowlist.Problem != "":
 		return check.External("nothing can be restored from a NonAdminBackupStorageLocation now: %s", allowlist.Problem)
 	case len(allowlist.Chosen(spec)) == 0:
-		return check.External("NonAdminRestore spec.restoreSpec asks for nothing that can be restored from a NonAdminBackupStorageLocation: "+
-			"only what ClusterRole %q may create in a namespace is", allowlist.ClusterRole)
+		return check.External("NonAdminRestore spec.restoreSpec asks for nothing that can be restored from a "+
+			"NonAdminBackupStorageLocation: only what ClusterRole %q may create in a namespace is", allowlist.ClusterRole)
 	}
 	return nil
 }
@@ -190,10 +190,11 @@ func enforcedRestoreSpec(p policy.Policy) *velerov1.RestoreSpec {
 	return enforced
 }
 
-// CheckSize judges a NonAdminRestore by the size of its spec alone, see ValidateRestore.
+// CheckSize judges a NonAdminRestore by the size of its spec alone, see Validate.
 func CheckSize(size int) error {
 	if size > check.MaxSpecBytes {
-		return check.Invalid("NonAdminRestore spec.restoreSpec is too large: %d bytes of JSON, %d are allowed", size, check.MaxSpecBytes)
+		return check.Invalid("NonAdminRestore spec.restoreSpec is too large: %d bytes of JSON, %d are allowed",
+			size, check.MaxSpecBytes)
 	}
 	return nil
 }

@@ -1,0 +1,5 @@
+// Package check holds the checks that are common to the specs of tenants: enforced values, excluded resources, reserved
+// ConfigMaps, restricted keys, sizes, and the error that carries a verdict.
+//
+// Packages policy, backupspec, restorespec and locationspec call it. It reads nothing and imports, of ours, only k8s/api.
+package check

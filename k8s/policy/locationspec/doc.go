@@ -1,0 +1,6 @@
+// Package locationspec judges the spec and the credential of a NonAdminBackupStorageLocation, builds from them the spec of the
+// Velero BackupStorageLocation, and lists what has changed for administrators.
+//
+// A verdict is a *check.InvalidSpecError, and it names no content of a Secret. Everything is pure: what has been read is
+// passed in. The activities of storage locations call it. It imports, of ours, policy and check.
+package locationspec
