@@ -1,9 +1,11 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -205,7 +207,8 @@ func (b *FDBBackups) Publish(ctx context.Context, findings contract.FDBFindings)
 	})
 }
 
-// FindFirstSnapshots lists the backups that are in their first snapshot, or about to start one, as far as their objects tell.
+// FindFirstSnapshots lists the backups that are in their first snapshot, or about to start one, and as many of those that wait
+// for a slot as the throttle has room for, as far as their objects tell.
 func (b *FDBBackups) FindFirstSnapshots(ctx context.Context, in contract.FDBThrottleInput) (contract.FDBHolders, error) {
 	var found contract.FDBHolders
 	page := &fdbv1alpha1.FoundationDBBackupList{}
@@ -214,16 +217,32 @@ func (b *FDBBackups) FindFirstSnapshots(ctx context.Context, in contract.FDBThro
 			return found, fmt.Errorf("list FoundationDBBackups: %w", err)
 		}
 		for i := range page.Items {
-			if object := &page.Items[i]; fdb.InFirstSnapshot(object) {
-				found.WorkflowIDs = append(found.WorkflowIDs, contract.WorkflowID(in.Cluster, contract.KindFDBBackup, contract.ObjectRef{
-					Namespace: object.Namespace, Name: object.Name, UID: string(object.UID),
-				}))
+			object := &page.Items[i]
+			id := contract.WorkflowID(in.Cluster, contract.KindFDBBackup, contract.ObjectRef{
+				Namespace: object.Namespace, Name: object.Name, UID: string(object.UID),
+			})
+			if fdb.InFirstSnapshot(object) {
+				found.WorkflowIDs = append(found.WorkflowIDs, id)
+			} else if since, waits := fdb.AwaitsSlot(object); waits {
+				found.Waiting = append(found.Waiting, contract.FDBHolder{WorkflowID: id, Namespace: object.Namespace, Since: since.Unix()})
 			}
 		}
 		if page.Continue == "" {
+			found.Waiting, found.Beyond = frontWaiting(found.Waiting, in.Namespaces)
 			return found, nil
 		}
 	}
+}
+
+// frontWaiting are those that the throttle has room for, in the order of their asking.
+func frontWaiting(waiting []contract.FDBHolder, carried []string) ([]contract.FDBHolder, *contract.Beyond) {
+	slices.SortStableFunc(waiting, func(a, b contract.FDBHolder) int { return cmp.Compare(a.Since, b.Since) })
+	if len(waiting) <= contract.MaxFound {
+		return waiting, nil
+	}
+	namespace := func(holder contract.FDBHolder) string { return holder.Namespace }
+	front, beyond := contract.Front(waiting, contract.MaxFound, namespace, carried, namespacesOf(waiting, namespace))
+	return front, &beyond
 }
 
 // tellRetried: a step failed and has been retried until it succeeded.

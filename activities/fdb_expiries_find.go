@@ -17,19 +17,21 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// Find lists what the objects want of the queue, in the order of their creation, and the turns whose pods exist.
-func (e *FDBExpiries) Find(ctx context.Context, _ contract.FDBExpiryQueueInput) (contract.FDBExpiriesFound, error) {
+// Find lists what the objects want of the queue, in the order of their creation, and the turns whose pods exist. If the queue has
+// no room for all, those come first who have waited longest for a turn.
+func (e *FDBExpiries) Find(ctx context.Context, in contract.FDBExpiryQueueInput) (contract.FDBExpiriesFound, error) {
 	var found contract.FDBExpiriesFound
 	type entry struct {
 		created metav1.Time
 		contract.FDBQueueEntry
 	}
 	var entries []entry
-	there := map[contract.ObjectRef]bool{}
+	there, last := map[contract.ObjectRef]bool{}, map[string]int64{}
 	err := e.eachBackup(ctx, func(object *fdbv1alpha1.FoundationDBBackup) {
 		there[contract.ObjectRef{Namespace: object.Namespace, Name: object.Name, UID: string(object.UID)}] = true
 		if wanted, is := jobs.Entry(object); is {
 			entries = append(entries, entry{created: object.CreationTimestamp, FDBQueueEntry: wanted})
+			last[object.Namespace] = max(last[object.Namespace], wanted.Last)
 		}
 	})
 	if err != nil {
@@ -38,11 +40,52 @@ func (e *FDBExpiries) Find(ctx context.Context, _ contract.FDBExpiryQueueInput) 
 	slices.SortStableFunc(entries, func(a, b entry) int {
 		return cmp.Or(a.created.Compare(b.created.Time), compareRefs(a.Ref, b.Ref))
 	})
+	var waiting []contract.FDBQueueEntry
 	for _, entry := range entries {
-		found.Entries = append(found.Entries, entry.FDBQueueEntry)
+		waiting = append(waiting, entry.FDBQueueEntry)
 	}
+	found.Entries, found.Beyond = frontEntries(waiting, in, last)
 	found.Turns, err = e.findTurns(ctx, there)
 	return found, err
+}
+
+// frontEntries are those that the queue has room for. Namespaces that it does not know come by their last turns.
+func frontEntries(
+	waiting []contract.FDBQueueEntry, in contract.FDBExpiryQueueInput, last map[string]int64,
+) ([]contract.FDBQueueEntry, *contract.Beyond) {
+	if len(waiting) <= contract.MaxFound {
+		return waiting, nil
+	}
+	slices.SortStableFunc(waiting, func(a, b contract.FDBQueueEntry) int { return cmp.Compare(a.Last, b.Last) })
+	namespace := func(entry contract.FDBQueueEntry) string { return entry.Ref.Namespace }
+	all := namespacesOf(waiting, namespace)
+	slices.SortStableFunc(all, func(a, b string) int { return cmp.Compare(last[a], last[b]) })
+	front, beyond := contract.Front(waiting, contract.MaxFound, namespace, in.Namespaces, all)
+	carried := make(map[contract.ObjectRef]bool, len(front))
+	for _, entry := range front {
+		carried[entry.Ref] = true
+	}
+	at := slices.IndexFunc(waiting, func(entry contract.FDBQueueEntry) bool { return !carried[entry.Ref] })
+	beyond.NotBefore = waiting[at].Last
+	for _, entry := range waiting {
+		if in.Named != nil && !carried[entry.Ref] && entry.Ref.Namespace == in.Named.Namespace && entry.Ref.Name == in.Named.Name {
+			front = append(front, entry)
+		}
+	}
+	return front, &beyond
+}
+
+// namespacesOf are the namespaces of a list, in the order in which they come.
+func namespacesOf[T any](list []T, namespace func(T) string) []string {
+	var names []string
+	seen := map[string]bool{}
+	for _, each := range list {
+		if name := namespace(each); !seen[name] {
+			seen[name] = true
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // eachBackup lists all FoundationDBBackups page by page.

@@ -18,6 +18,8 @@ type describedTurn struct {
 	Entry    *contract.FDBQueueEntry `json:"entry,omitempty"`
 	Position int                     `json:"position,omitempty"`
 	Entries  int                     `json:"entries"`
+	// Beyond is how many of the entries the queue does not carry.
+	Beyond int `json:"beyond,omitempty"`
 }
 
 // expirationsOf asks the queue for the place of a backup that has a policy, or is being deleted; nil for others.
@@ -30,7 +32,7 @@ func expirationsOf(d *describedFDBBackup, object *fdbv1alpha1.FoundationDBBackup
 	if queue == nil {
 		return nil
 	}
-	turn := &describedTurn{Entries: len(queue.Entries)}
+	turn := &describedTurn{Entries: len(queue.Entries) + queue.Beyond, Beyond: queue.Beyond}
 	for _, running := range queue.Turns {
 		if running.Ref.UID == string(object.UID) {
 			turn.Running = &running
@@ -81,6 +83,8 @@ func (t *describedTurn) text() string {
 		return fmt.Sprintf("its turn (%s) since %s is over but for a pod in termination", t.Running.Job, at(t.Running.Turn))
 	case t.Running != nil:
 		return fmt.Sprintf("has its turn (%s) since %s", t.Running.Job, at(t.Running.Turn))
+	case t.Entry == nil && t.Beyond > 0:
+		return fmt.Sprintf("is not among the first %d of about %d", t.Entries-t.Beyond, t.Entries)
 	case t.Entry == nil:
 		return "has no entry"
 	}

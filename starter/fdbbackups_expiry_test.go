@@ -59,6 +59,10 @@ func TestADescribedFoundationDBBackupSaysHowLongDataAreKept(t *testing.T) {
 			object: retained, queue: &contract.FDBExpiryQueueState{Entries: []contract.FDBQueueEntry{other}},
 			want: []string{"Queue of expirations: has no entry"},
 		},
+		"it comes after those that the queue carries": {
+			object: retained, queue: &contract.FDBExpiryQueueState{Entries: []contract.FDBQueueEntry{other}, Beyond: 4000},
+			want: []string{"Queue of expirations: is not among the first 1 of about 4001"},
+		},
 		"nobody answers": {
 			object: retained, want: []string{"Not known: state of west/fdb-expiry-queue: no worker answers"}, not: "Queue of expirations:",
 		},

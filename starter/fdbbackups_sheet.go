@@ -129,6 +129,9 @@ func (d *describedFDBBackup) printCoordination(s sheet) {
 		s.line("Slots", fmt.Sprintf("%d of %d taken", len(d.FirstSnapshots.Holders), d.FirstSnapshots.Limit))
 		s.holders("  held by", d.FirstSnapshots.Holders)
 		s.holders("  waiting", d.FirstSnapshots.Waiting)
+		if beyond := d.FirstSnapshots.Beyond; beyond > 0 {
+			s.line("", fmt.Sprintf("and about %d more", beyond))
+		}
 	}
 	if len(memory.Opposed) > 0 {
 		s.line("Opposed to it", strings.Join(memory.Opposed, "\n"))

@@ -23,6 +23,8 @@ type shownFDBQueue struct {
 	Limit int             `json:"limit,omitempty"`
 	Turns []shownFDBTurn  `json:"turns,omitempty"`
 	Queue []shownFDBEntry `json:"queue,omitempty"`
+	// Beyond is how many come after those, as far as objects have told.
+	Beyond int `json:"beyond,omitempty"`
 }
 
 // shownFDBTurn is a turn that runs.
@@ -75,7 +77,7 @@ func readFDBQueue(ctx context.Context, temporal client.Client, clusterID string,
 }
 
 func (q *shownFDBQueue) take(state contract.FDBExpiryQueueState, now time.Time) {
-	q.Limit = state.Limit
+	q.Limit, q.Beyond = state.Limit, state.Beyond
 	running := map[contract.ObjectRef]bool{}
 	for _, turn := range state.Turns {
 		running[turn.Ref] = true
@@ -149,7 +151,7 @@ func (q *shownFDBQueue) print(out io.Writer) error {
 			counted++
 		}
 	}
-	fmt.Fprintf(out, "%d of at most %d at a time run; %d in the queue.\n", counted, q.Limit, len(q.Queue))
+	fmt.Fprintf(out, "%d of at most %d at a time run; %d in the queue.\n", counted, q.Limit, len(q.Queue)+q.Beyond)
 	if len(q.Turns) > 0 {
 		fmt.Fprintln(out, "\nRunning:")
 		if err := printRows(out, fdbTurnColumns, q.Turns); err != nil {
@@ -160,5 +162,9 @@ func (q *shownFDBQueue) print(out io.Writer) error {
 		return nil
 	}
 	fmt.Fprintln(out, "\nQueue:")
-	return printRows(out, fdbEntryColumns, q.Queue)
+	if err := printRows(out, fdbEntryColumns, q.Queue); err != nil || q.Beyond == 0 {
+		return err
+	}
+	_, err := fmt.Fprintf(out, "\nAbout %d more come after these.\n", q.Beyond)
+	return err
 }

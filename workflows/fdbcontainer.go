@@ -209,7 +209,7 @@ func (r *fdbContainerRun) show(ctx workflow.Context) {
 	if at := guard.settledAt(); !guard.Settled && at > r.heardAt.Unix() {
 		text += fmt.Sprintf("\n**Settling:** nobody may delete it before %s, so that everybody who uses it has said so.\n", stamp(at))
 	}
-	text += turns.Listed("Its users:", guard.Users, func(user contract.FDBContainerUser) string {
+	text += turns.Listed("Its users:", guard.Users, len(guard.Users), func(user contract.FDBContainerUser) string {
 		if user.ReadsUntil != 0 {
 			return "- " + oneLine(user.Name) + ", which reads it until " + stamp(user.ReadsUntil)
 		}

@@ -34,7 +34,8 @@ func FDBExpiryQueue(ctx workflow.Context, in contract.FDBExpiryQueueInput, optio
 		requests: workflow.GetSignalChannel(ctx, contract.SignalExpiryEntry),
 		reports:  workflow.GetSignalChannel(ctx, contract.SignalExpiryTurn),
 	}
-	run.Lanes, run.OneLine = []turns.Lane{{Namespaces: in.Namespaces}}, fdbOneLine(ctx)
+	run.Most, run.OneLine = contract.MaxCarried, fdbOneLine(ctx)
+	run.Resume(in.Namespaces, in.Beyond)
 	for _, entry := range in.Entries {
 		run.Members = append(run.Members, fdbMemberOf(entry))
 	}
@@ -63,23 +64,13 @@ type fdbExpiryQueueRun struct {
 	reports  workflow.ReceiveChannel
 }
 
-// Find takes what objects and pods tell. Turns whose pods exist are started again, so that each finds its pod.
+// Find takes what objects tell, and, at the begin, what pods tell: turns whose pods exist are started again, so that each finds
+// its pod.
 func (r *fdbExpiryQueueRun) Find(ctx workflow.Context) error {
-	found, err := call.LocalFirst(ctx, r.options.Limits, contract.FindFDBExpiries, contract.FDBExpiryQueueInput{Cluster: r.cluster})
-	if err != nil {
+	found, err := r.find(ctx, nil)
+	if err != nil || r.Found {
 		return err
 	}
-	var entries []turns.Member[contract.ObjectRef]
-	for _, entry := range found.Entries {
-		if entry.Job == contract.FDBJobNone || r.Member(entry.Ref) != nil {
-			continue
-		}
-		if entry.Job == contract.FDBJobExpire && entry.Last > 0 {
-			entry.NotBefore = min(entry.Last, workflow.Now(ctx).Unix()) + r.pace.rest(entry.Job)
-		}
-		entries = append(entries, fdbMemberOf(entry))
-	}
-	r.Add(entries...)
 	for _, turn := range found.Turns {
 		turn.Closing = false // its workflow, started again, may make another pod; it says itself when it does not
 		r.Hold(fdbTurnOf(turn))
@@ -88,6 +79,33 @@ func (r *fdbExpiryQueueRun) Find(ctx workflow.Context) error {
 		r.Again(turn.Key)
 	}
 	return nil
+}
+
+// find takes what objects tell, also of the one of that name.
+func (r *fdbExpiryQueueRun) find(ctx workflow.Context, named *contract.FDBQueueName) (contract.FDBExpiriesFound, error) {
+	namespaces, _ := r.Carry()
+	found, err := call.LocalFirstWithin(ctx, r.options.Limits, fdbFindLimit, contract.FindFDBExpiries,
+		contract.FDBExpiryQueueInput{Cluster: r.cluster, Namespaces: namespaces, Named: named})
+	if err != nil {
+		return found, err
+	}
+	now := workflow.Now(ctx).Unix()
+	var entries []turns.Member[contract.ObjectRef]
+	for _, entry := range found.Entries {
+		if entry.Job == contract.FDBJobNone {
+			continue
+		}
+		if entry.Job == contract.FDBJobExpire && entry.Last > 0 {
+			entry.NotBefore = min(entry.Last, now) + r.pace.rest(entry.Job)
+		}
+		entries = append(entries, fdbMemberOf(entry))
+	}
+	beyond := fdbBeyond(found.Beyond)
+	if beyond.NotBefore > 0 {
+		beyond.NotBefore = min(beyond.NotBefore, now) + r.pace.rest(contract.FDBJobExpire)
+	}
+	r.Refill(now, entries, beyond)
+	return found, nil
 }
 
 // Receive notes all that was asked and told, each in its order.
@@ -112,7 +130,7 @@ func (r *fdbExpiryQueueRun) Receive(ctx workflow.Context) {
 		}
 		switch request.Job {
 		case contract.FDBJobNone, contract.FDBJobExpire, contract.FDBJobDelete:
-			r.take(ref, request.Job)
+			r.take(ref, request.Job, workflow.Now(ctx).Unix())
 		default:
 			workflow.GetLogger(ctx).Warn("unknown job, ignored", "job", request.Job, "backup", ref.String())
 		}
@@ -163,9 +181,10 @@ func (r *fdbExpiryQueueRun) WorkflowID(ref contract.ObjectRef) string {
 
 // Next carries everything over.
 func (r *fdbExpiryQueueRun) Next(ctx workflow.Context) error {
+	namespaces, beyond := r.Carry()
 	return workflow.NewContinueAsNewError(ctx, contract.KindFDBExpiryQueue.Workflow, contract.FDBExpiryQueueInput{
 		Cluster: r.cluster, Found: true, Entries: fdbEntriesOf(r.Members), Turns: r.running(), Limit: r.limit,
-		Namespaces: r.Settled()[0].Namespaces,
+		Namespaces: namespaces, Beyond: beyond,
 	})
 }
 

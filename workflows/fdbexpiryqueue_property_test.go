@@ -173,8 +173,8 @@ func nobodyStarved(w *queueWorld, from, to time.Duration) {
 	}
 }
 
-// TestWhateverHappensTurnsKeepTheLimitAndNobodyIsLost: whatever comes to the queue, the turns and the pods, there are never more pods
-// than the limit, never two of a backup, everybody in the queue has its turns, and everybody stays in it who should.
+// TestWhateverHappensTurnsKeepTheLimitAndNobodyIsLost: whatever comes to the queue, the turns and the pods, there are never more
+// pods than the limit, never two of a backup, everybody in the queue has its turns, and everybody stays in it who should.
 func TestWhateverHappensTurnsKeepTheLimitAndNobodyIsLost(t *testing.T) {
 	for limit := range 3 {
 		t.Run(fmt.Sprintf("at most %d at a time", limit+1), func(t *testing.T) {

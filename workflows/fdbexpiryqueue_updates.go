@@ -13,7 +13,9 @@ import (
 // handle answers queries and Updates.
 func (r *fdbExpiryQueueRun) handle(ctx workflow.Context) error {
 	err := workflow.SetQueryHandler(ctx, contract.QueryState, func() (contract.FDBExpiryQueueState, error) {
-		return contract.FDBExpiryQueueState{Limit: r.Limit, Turns: r.running(), Entries: r.order(workflow.Now(ctx).Unix())}, nil
+		return contract.FDBExpiryQueueState{
+			Limit: r.Limit, Turns: r.running(), Entries: fdbEntriesOf(r.Order(workflow.Now(ctx).Unix())), Beyond: r.Beyond.Count,
+		}, nil
 	})
 	if err != nil {
 		return err
@@ -44,7 +46,7 @@ func (r *fdbExpiryQueueRun) validateName(name contract.FDBQueueName) error {
 	if name.Namespace == "" || name.Name == "" {
 		return refuseFDBQueue("want the namespace and the name of a FoundationDBBackup")
 	}
-	if waits, _ := r.named(name); r.Found && !waits && r.requests.Len() == 0 {
+	if waits, _ := r.named(name); r.Found && !waits && r.requests.Len() == 0 && r.Beyond.Count == 0 {
 		return r.absent(name)
 	}
 	return nil
@@ -67,6 +69,12 @@ func (r *fdbExpiryQueueRun) known(ctx workflow.Context, name contract.FDBQueueNa
 	r.Receive(ctx)
 	r.Touch()
 	waits, since := r.named(name)
+	if !waits && r.Beyond.Count > 0 { // its object may tell of it
+		if _, err := r.find(ctx, &name); err != nil {
+			return 0, err
+		}
+		waits, since = r.named(name)
+	}
 	if !waits {
 		return 0, r.absent(name)
 	}
@@ -133,8 +141,8 @@ func (r *fdbExpiryQueueRun) setLimit(ctx workflow.Context, in contract.FDBQueueL
 // Details says in Markdown whose turn it is and who waits.
 func (r *fdbExpiryQueueRun) Details(now int64) string {
 	text := fmt.Sprintf("**Expirations and deletions:** %d of at most %d at a time; %d in the queue.\n",
-		r.Running(), r.Limit, len(r.Members))
-	text += turns.Listed("Run:", r.running(), func(turn contract.FDBTurn) string {
+		r.Running(), r.Limit, len(r.Members)+r.Beyond.Count)
+	text += turns.Listed("Run:", r.running(), len(r.Turns), func(turn contract.FDBTurn) string {
 		line := fmt.Sprintf("- `%s` (%s) since %s", oneLine(turn.Ref.String()), turn.Job, stamp(turn.Turn))
 		if turn.Closing {
 			line += "; its pod is in termination and does not count"
@@ -144,7 +152,8 @@ func (r *fdbExpiryQueueRun) Details(now int64) string {
 		}
 		return line
 	})
-	return text + turns.Listed("Have their turns in this order:", r.order(now), func(entry contract.FDBQueueEntry) string {
+	order := fdbEntriesOf(r.Head(now, turns.Shown))
+	return text + turns.Listed("Have their turns in this order:", order, len(r.Members), func(entry contract.FDBQueueEntry) string {
 		line := fmt.Sprintf("- `%s` (%s)", oneLine(entry.Ref.String()), entry.Job)
 		if entry.NotBefore != 0 {
 			line += " not before " + stamp(entry.NotBefore)
@@ -156,5 +165,5 @@ func (r *fdbExpiryQueueRun) Details(now int64) string {
 			line += ": " + string(entry.Outcome)
 		}
 		return line
-	})
+	}) + r.Besides()
 }

@@ -128,7 +128,8 @@ func (r *fdbClusterRun) show(ctx workflow.Context) {
 		text += fmt.Sprintf(" %d more wait for their turn.", waiting)
 	}
 	text += "\n"
-	text += turns.Listed("The agents of a cluster are paused for all of its backups or for none. What they want:", r.in.Members,
+	heading := "The agents of a cluster are paused for all of its backups or for none. What they want:"
+	text += turns.Listed(heading, r.in.Members, len(r.in.Members),
 		func(member contract.FDBMember) string {
 			if member.Paused {
 				return "- " + oneLine(member.Name) + ": paused"

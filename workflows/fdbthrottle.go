@@ -22,6 +22,8 @@ const (
 	fdbRoundsVersion = "turns-go-round-the-namespaces"
 	// fdbSlotRetry is how long one waits in seconds that could not be told of its slot.
 	fdbSlotRetry = 5
+	// fdbFindLimit is how long an attempt to read all FoundationDBBackups may take: there may be 50,000.
+	fdbFindLimit = time.Minute
 )
 
 // FDBSnapshotThrottle lets the FoundationDBBackups of a Kubernetes cluster start their first snapshots a few at a time. Turns go
@@ -31,9 +33,10 @@ const (
 func FDBSnapshotThrottle(ctx workflow.Context, in contract.FDBThrottleInput, options Options) error {
 	run := &fdbThrottleRun{
 		cluster: in.Cluster, options: options,
-		slots:    turns.Queue[string]{Lanes: []turns.Lane{{Namespaces: in.Namespaces}}, OneLine: fdbOneLine(ctx)},
+		slots:    turns.Queue[string]{Most: contract.MaxCarried, OneLine: fdbOneLine(ctx)},
 		requests: workflow.GetSignalChannel(ctx, contract.SignalSlot),
 	}
+	run.slots.Resume(in.Namespaces, in.Beyond)
 	for _, holder := range in.Holders {
 		run.slots.Turns = append(run.slots.Turns, slotOf(holder))
 	}
@@ -47,6 +50,7 @@ func FDBSnapshotThrottle(ctx workflow.Context, in contract.FDBThrottleInput, opt
 	err := workflow.SetQueryHandler(ctx, contract.QueryState, func() (contract.FDBThrottleState, error) {
 		return contract.FDBThrottleState{
 			Limit: run.slots.Limit, Holders: run.holders(), Waiting: waitingFor(run.slots.Order(workflow.Now(ctx).Unix())),
+			Beyond: run.slots.Beyond.Count,
 		}, nil
 	})
 	if err != nil {
@@ -95,17 +99,35 @@ func waitingFor(members []turns.Member[string]) []contract.FDBHolder {
 	return waiting
 }
 
-// Find counts those that are in their first snapshot already.
+// Find takes those that wait, and, at the begin, counts those that are in their first snapshot already.
 func (r *fdbThrottleRun) Find(ctx workflow.Context) error {
-	found, err := call.LocalFirst(ctx, r.options.Limits, contract.FindFirstSnapshots, contract.FDBThrottleInput{Cluster: r.cluster})
+	namespaces, _ := r.slots.Carry()
+	found, err := call.LocalFirstWithin(ctx, r.options.Limits, fdbFindLimit, contract.FindFirstSnapshots,
+		contract.FDBThrottleInput{Cluster: r.cluster, Namespaces: namespaces})
 	if err != nil {
 		return err
 	}
+	now := workflow.Now(ctx).Unix()
 	for _, id := range found.WorkflowIDs {
-		takeSlot(&r.slots, contract.FDBWishCount, contract.FDBHolder{WorkflowID: id, Since: workflow.Now(ctx).Unix()})
+		if r.Found {
+			break // each says so itself
+		}
+		takeSlot(&r.slots, contract.FDBWishCount, contract.FDBHolder{WorkflowID: id, Since: now})
 		r.slots.Again(id) // it is told, and says so if it needs none
 	}
+	var waiting []turns.Member[string]
+	for _, holder := range found.Waiting {
+		waiting = append(waiting, slotOf(holder).Member)
+	}
+	r.slots.Refill(now, waiting, fdbBeyond(found.Beyond))
 	return nil
+}
+
+func fdbBeyond(found *contract.Beyond) contract.Beyond {
+	if found == nil {
+		return contract.Beyond{}
+	}
+	return *found
 }
 
 // Receive notes all that was asked, in its order.
@@ -153,7 +175,7 @@ func takeSlot(slots *turns.Queue[string], wish contract.FDBWish, asker contract.
 	case waits != nil:
 		waits.Namespace = asker.Namespace // it may have asked before that was told
 	default:
-		slots.Add(slotOf(asker).Member)
+		slots.Add(asker.Since, slotOf(asker).Member)
 	}
 }
 
@@ -202,9 +224,10 @@ func (r *fdbThrottleRun) WorkflowID(id string) string { return id }
 
 // Next carries everybody over.
 func (r *fdbThrottleRun) Next(ctx workflow.Context) error {
+	namespaces, beyond := r.slots.Carry()
 	return workflow.NewContinueAsNewError(ctx, contract.KindFDBThrottle.Workflow, contract.FDBThrottleInput{
 		Cluster: r.cluster, Found: true, Holders: r.holders(), Waiting: waitingFor(r.slots.Members),
-		Namespaces: r.slots.Settled()[0].Namespaces,
+		Namespaces: namespaces, Beyond: beyond,
 	})
 }
 
@@ -220,8 +243,8 @@ func (r *fdbThrottleRun) Details(now int64) string {
 	}
 	return fmt.Sprintf("**First snapshots:** %d of at most %d at a time; %d wait.\n",
 		len(r.slots.Turns), r.slots.Limit, len(r.slots.Members)) +
-		turns.Listed("Have a slot:", r.holders(), line) +
-		turns.Listed("Wait, in this order:", waitingFor(r.slots.Order(now)), line)
+		turns.Listed("Have a slot:", r.holders(), len(r.slots.Turns), line) +
+		turns.Listed("Wait, in this order:", waitingFor(r.slots.Head(now, turns.Shown)), len(r.slots.Members), line) + r.slots.Besides()
 }
 
 func stamp(seconds int64) string { return time.Unix(seconds, 0).UTC().Format(time.RFC3339) }

@@ -58,9 +58,6 @@ func fdbTurnOf(turn contract.FDBTurn) turns.Turn[contract.ObjectRef] {
 	}
 }
 
-// order are the entries in the order of their next turns.
-func (s *fdbTurns) order(now int64) []contract.FDBQueueEntry { return fdbEntriesOf(s.Order(now)) }
-
 // running are the turns that run.
 func (s *fdbTurns) running() []contract.FDBTurn {
 	var running []contract.FDBTurn
@@ -73,13 +70,13 @@ func (s *fdbTurns) running() []contract.FDBTurn {
 }
 
 // take notes what a backup wants. One that is there keeps its place. A turn that runs is not disturbed.
-func (s *fdbTurns) take(ref contract.ObjectRef, job contract.FDBJob) {
+func (s *fdbTurns) take(ref contract.ObjectRef, job contract.FDBJob, now int64) {
 	entry := s.Member(ref)
 	switch {
 	case job == contract.FDBJobNone:
 		s.Leave(ref)
 	case entry == nil:
-		s.Add(fdbMemberOf(contract.FDBQueueEntry{Ref: ref, Job: job}))
+		s.Add(now, fdbMemberOf(contract.FDBQueueEntry{Ref: ref, Job: job}))
 	case entry.Job != string(job):
 		entry.Job = string(job)
 		if job == contract.FDBJobDelete {

@@ -48,7 +48,7 @@ func shownTurns(s *fdbTurns) string {
 func TestTurnsOfTheQueue(t *testing.T) {
 	pace := fdbPace{Limit: 1, Retry: 10, Min: 100}
 	type act = func(s *fdbTurns)
-	wants := func(name string, job contract.FDBJob) act { return func(s *fdbTurns) { s.take(turnRef(name), job) } }
+	wants := func(name string, job contract.FDBJob) act { return func(s *fdbTurns) { s.take(turnRef(name), job, 0) } }
 	begins := func(now int64) act { return func(s *fdbTurns) { s.Begin(now) } }
 	ends := func(name string, turn, now int64, outcome contract.FDBTurnOutcome) act {
 		return func(s *fdbTurns) {
@@ -183,7 +183,7 @@ func TestATurnThatWasLostIsStartedAgain(t *testing.T) {
 func TestATurnInTerminationIsStartedAgainWhenThereIsAPlaceForIt(t *testing.T) {
 	s := ongoing(1, contract.FDBTurn{Ref: turnRef("a"), Job: expire, Turn: 1000, Closing: true},
 		contract.FDBTurn{Ref: turnRef("b"), Job: expire, Turn: 1010})
-	s.take(turnRef("c"), expire)
+	s.take(turnRef("c"), expire, 0)
 	for _, now := range []int64{1100, 1160, 1220} {
 		s.Closed(turnRef("a"), now)
 		s.Revive(turnRef("a"))

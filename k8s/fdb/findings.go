@@ -127,6 +127,16 @@ func (o *Objects) View() contract.FDBBackupView {
 	}
 }
 
+// AwaitsSlot reports whether an object says that its backup waits to begin its first snapshot, and since when.
+func AwaitsSlot(object *fdbv1alpha1.FoundationDBBackup) (since time.Time, waits bool) {
+	for _, condition := range object.Status.Conditions {
+		if condition.Reason == fdbv1alpha1.ReasonWaitingForSlot && condition.Status == metav1.ConditionTrue {
+			since, waits = condition.LastTransitionTime.Time, object.DeletionTimestamp.IsZero()
+		}
+	}
+	return since, waits
+}
+
 // InFirstSnapshot reports whether an object tells that its backup is in its first snapshot, or about to start one, and has a
 // slot for it. One that stands still has given its slot back.
 func InFirstSnapshot(object *fdbv1alpha1.FoundationDBBackup) bool {

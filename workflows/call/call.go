@@ -48,6 +48,13 @@ func Retry() *temporal.RetryPolicy {
 // history. If that fails for a cause that may pass, the same activity runs in the regular form, where the Web UI shows
 // its attempts and last error, for as long as it takes.
 func LocalFirst[In, Out any](ctx workflow.Context, limits Limits, activity contract.Activity[In, Out], in In) (Out, error) {
+	return LocalFirstWithin(ctx, limits, callTimeout, activity, in)
+}
+
+// LocalFirstWithin is LocalFirst for an activity that may take longer: an attempt of the regular form may take so long.
+func LocalFirstWithin[In, Out any](
+	ctx workflow.Context, limits Limits, attempt time.Duration, activity contract.Activity[In, Out], in In,
+) (Out, error) {
 	var out Out
 	local := workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{
 		StartToCloseTimeout: localAttemptTimeout,
@@ -59,21 +66,33 @@ func LocalFirst[In, Out any](ctx workflow.Context, limits Limits, activity contr
 		return out, err
 	}
 	workflow.GetLogger(ctx).Warn("activity failed, retrying durably", "activityType", activity.Name, "error", err)
-	return Durable(ctx, limits, activity, in)
+	return durable(ctx, limits, attempt, activity, in)
 }
 
 // Durable runs an activity until it succeeds, fails for good or is cancelled. Each time --resource-timeout has passed it
 // counts a metric, says so in the current details, and schedules the activity again at once.
 func Durable[In, Out any](ctx workflow.Context, limits Limits, activity contract.Activity[In, Out], in In) (Out, error) {
+	return durable(ctx, limits, callTimeout, activity, in)
+}
+
+func durable[In, Out any](
+	ctx workflow.Context, limits Limits, attempt time.Duration, activity contract.Activity[In, Out], in In,
+) (Out, error) {
 	workflow.SetCurrentDetails(ctx, fmt.Sprintf("**Retrying:** %s. The pending activity shows the last error.", activity.Summary))
-	return Recorded(ctx, limits, activity, in)
+	return insist(ctx, limits, attempt, activity, in)
 }
 
 // Recorded is Durable for an activity that may not begin before what it follows from is in the history: what a local one has
 // read, if this one takes that away, or the time, if it says which. A worker that dies amid a workflow task leaves nothing of it.
 func Recorded[In, Out any](ctx workflow.Context, limits Limits, activity contract.Activity[In, Out], in In) (Out, error) {
+	return insist(ctx, limits, callTimeout, activity, in)
+}
+
+func insist[In, Out any](
+	ctx workflow.Context, limits Limits, attempt time.Duration, activity contract.Activity[In, Out], in In,
+) (Out, error) {
 	return Insist(ctx, workflow.ActivityOptions{
-		StartToCloseTimeout:    callTimeout,
+		StartToCloseTimeout:    attempt,
 		ScheduleToCloseTimeout: limits.Timeout(),
 		RetryPolicy:            Retry(),
 	}, activity, in)

@@ -30,8 +30,8 @@ var (
 	// StartFDBExpiry starts the turn's workflow. That it runs already is success. An error that is not retryable says that
 	// Temporal will never take it.
 	StartFDBExpiry = Activity[FDBExpiryInput, None]{Name: "start-fdb-expiry"}
-	// FindFDBExpiries returns what the objects and pods of the cluster tell. A queue that Temporal has lost is refilled by it, and
-	// no turn is begun beside a pod that runs.
+	// FindFDBExpiries returns what the objects and pods of the cluster tell, given the order of the namespaces. A queue that
+	// Temporal has lost is refilled by it, and no turn is begun beside a pod that runs.
 	FindFDBExpiries = Activity[FDBExpiryQueueInput, FDBExpiriesFound]{
 		"find-fdb-expiries", "Find the backups that expire or are deleted",
 	}
@@ -66,6 +66,10 @@ type FDBExpiryQueueInput struct {
 	Namespaces []string `json:"namespaces,omitempty"`
 	// Limit is what UpdateSetExpiryLimit has set; 0 if the flag holds.
 	Limit int `json:"limit,omitempty"`
+	// Beyond are those that have no entry here, but want one.
+	Beyond *Beyond `json:"beyond,omitempty"`
+	// Named asks FindFDBExpiries for the entry of that backup too, wherever it stands.
+	Named *FDBQueueName `json:"named,omitempty"`
 }
 
 // FDBQueueEntry is a backup's place in the queue.
@@ -132,10 +136,13 @@ type FDBTurnReport struct {
 	Outcome FDBTurnOutcome `json:"outcome,omitempty"`
 }
 
-// FDBExpiriesFound is what objects and pods tell: entries in the order of the objects' creation, and turns whose pods exist.
+// FDBExpiriesFound is what objects and pods tell: entries in the order of the objects' creation, and turns whose pods exist. If
+// there are more than MaxFound entries it is the front of them, in the order of their last turns, and NotBefore of Beyond is when
+// the last turn of the first beyond began.
 type FDBExpiriesFound struct {
 	Entries []FDBQueueEntry `json:"entries,omitempty"`
 	Turns   []FDBTurn       `json:"turns,omitempty"`
+	Beyond  *Beyond         `json:"beyond,omitempty"`
 }
 
 // FDBQueueName names a backup to the queue.
@@ -159,6 +166,7 @@ type FDBExpiryQueueState struct {
 	// Limit is how many turns may run at a time.
 	Limit int       `json:"limit"`
 	Turns []FDBTurn `json:"turns,omitempty"`
-	// Entries are in the order of their next turns.
+	// Entries are in the order of their next turns, and Beyond is how many have theirs later, as far as objects have told.
 	Entries []FDBQueueEntry `json:"entries,omitempty"`
+	Beyond  int             `json:"beyond,omitempty"`
 }

@@ -18,8 +18,8 @@ const (
 var (
 	// TellFDBThrottle signals the throttle, which it starts if need be.
 	TellFDBThrottle = Activity[FDBSlotRequest, None]{Name: "tell-fdb-throttle"}
-	// FindFirstSnapshots returns the cluster's backups that are in their first snapshot, or about to start one, as far as their
-	// objects tell.
+	// FindFirstSnapshots returns the cluster's backups that are in their first snapshot, or about to start one, and those that wait
+	// for a slot, as far as their objects tell.
 	FindFirstSnapshots = Activity[FDBThrottleInput, FDBHolders]{
 		"find-first-snapshots", "Find the backups that are in their first snapshot",
 	}
@@ -38,6 +38,8 @@ type FDBThrottleInput struct {
 	Waiting []FDBHolder `json:"waiting,omitempty"`
 	// Namespaces are in the order of their next slots; those that it lacks come last.
 	Namespaces []string `json:"namespaces,omitempty"`
+	// Beyond are those that wait besides.
+	Beyond *Beyond `json:"beyond,omitempty"`
 }
 
 // FDBSlotGrace is how long the slot of a holder whose workflow does not run is kept: as long as a start command that it asked
@@ -49,8 +51,9 @@ type FDBThrottleState struct {
 	// Limit is how many first snapshots may run at a time.
 	Limit   int         `json:"limit"`
 	Holders []FDBHolder `json:"holders,omitempty"`
-	// Waiting are in the order of their grants.
+	// Waiting are in the order of their grants, and Beyond is how many wait besides, as far as objects have told.
 	Waiting []FDBHolder `json:"waiting,omitempty"`
+	Beyond  int         `json:"beyond,omitempty"`
 }
 
 // FDBHolder is a backup that has, or wants, a slot.
@@ -66,9 +69,11 @@ type FDBHolder struct {
 	ClosedSince int64 `json:"closedSince,omitempty"`
 }
 
-// FDBHolders are backups in their first snapshot, by the IDs of their workflows.
+// FDBHolders are backups in their first snapshot, by the IDs of their workflows, and the first of those that wait for a slot.
 type FDBHolders struct {
-	WorkflowIDs []string `json:"workflowIds,omitempty"`
+	WorkflowIDs []string    `json:"workflowIds,omitempty"`
+	Waiting     []FDBHolder `json:"waiting,omitempty"`
+	Beyond      *Beyond     `json:"beyond,omitempty"`
 }
 
 // FDBSlotRequest is what a backup tells the throttle.

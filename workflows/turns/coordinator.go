@@ -8,7 +8,8 @@ import (
 
 // User is what is particular to a coordinator. The coordinator calls it, one call at a time.
 type User[K comparable] interface {
-	// Find takes what objects say: the coordinator has just begun, or Temporal has lost it.
+	// Find takes what objects say: the coordinator has just begun, or Temporal has lost it, or, once Found, there is room for those
+	// beyond.
 	Find(ctx workflow.Context) error
 	// Receive takes all that has come, without yielding. Pending reports whether there is anything.
 	Receive(ctx workflow.Context)
@@ -66,6 +67,9 @@ func (c *Coordinator[K]) Serve(ctx workflow.Context) error {
 		c.touched = false
 		c.User.Receive(ctx)
 		c.look(ctx)
+		if err := c.refill(ctx); err != nil {
+			return err
+		}
 		if c.TimerFirst {
 			c.planLook(workflow.Now(ctx).Unix())
 			c.wake(ctx, c.lookAt)
@@ -158,6 +162,17 @@ func (c *Coordinator[K]) give(ctx workflow.Context) error {
 	return nil
 }
 
+// refill asks objects for those beyond when there is room for them.
+func (c *Coordinator[K]) refill(ctx workflow.Context) error {
+	now := workflow.Now(ctx).Unix()
+	for _, queue := range c.Queues {
+		if queue.RefillDue(now) {
+			return c.User.Find(ctx)
+		}
+	}
+	return nil
+}
+
 // look finds out now and then whose workflow runs.
 func (c *Coordinator[K]) look(ctx workflow.Context) {
 	now := workflow.Now(ctx).Unix()
@@ -242,7 +257,7 @@ func (c *Coordinator[K]) sleep(ctx workflow.Context) {
 	c.planLook(workflow.Now(ctx).Unix())
 	at := earlier(c.lookAt, c.Until)
 	for _, queue := range c.Queues {
-		at = earlier(at, queue.Next())
+		at = earlier(at, earlier(queue.Next(), queue.refillAt(workflow.Now(ctx).Unix())))
 	}
 	c.wake(ctx, at)
 }

@@ -16,16 +16,20 @@ type Lane struct {
 	Namespaces []string `json:"namespaces,omitempty"`
 	// Taken are the turns of this round that namespaces have had which may have more.
 	Taken map[string]int `json:"taken,omitempty"`
+	// More have members who are not carried, see Queue.Most.
+	More []string `json:"more,omitempty"`
 	// Passed is how many turns of higher lanes have begun since the last of this one, while somebody waited.
 	Passed int `json:"passed,omitempty"`
 }
 
 // among returns the namespaces in their order. Who is new comes last, and who waits for nothing is forgotten.
 func (l *Lane) among(waiting []string) []string {
-	left := make(map[string]bool, len(waiting))
+	waiting = slices.Concat(waiting, l.More)
+	left := make(map[string]bool, len(waiting)+1)
 	for _, namespace := range waiting {
 		left[namespace] = true
 	}
+	left[others] = true // if it is there
 	maps.DeleteFunc(l.Taken, func(namespace string, _ int) bool { return !left[namespace] })
 	var order []string
 	for _, list := range [][]string{l.Namespaces, waiting} {
@@ -98,21 +102,28 @@ func (q *Queue[K]) Settled() []Lane {
 
 // Order is the order in which turns begin if none ends: those whom people have put first, those that are due, by lanes and by
 // rounds of the namespaces, and then those that are not, by their times.
-func (q *Queue[K]) Order(now int64) []Member[K] {
-	line := q.line(now)
-	order := make([]Member[K], 0, len(q.Members))
+func (q *Queue[K]) Order(now int64) []Member[K] { return q.Head(now, len(q.Members)) }
+
+// Head is the first of them.
+func (q *Queue[K]) Head(now int64, most int) []Member[K] {
+	line, order := q.line(now), make([]Member[K], 0, most)
 	for _, member := range q.Members {
 		if member.First { // also those whose own turn has to end first
 			order = append(order, member)
 		}
 	}
-	for member, is := line.next(); is; member, is = line.next() {
+	for len(order) < most {
+		member, is := line.next()
+		if !is {
+			break
+		}
 		if !member.First {
 			order = append(order, member)
 		}
 	}
 	slices.SortStableFunc(line.later, func(a, b Member[K]) int { return cmp.Compare(a.NotBefore, b.NotBefore) })
-	return append(order, line.later...)
+	order = append(order, line.later...)
+	return order[:min(most, len(order))]
 }
 
 // line is what turns begin from. It is a copy: whoever asks it for the next changes nothing else.

@@ -61,7 +61,7 @@ func (m *model) happens(t *rapid.T) {
 	}).Draw(t, "what") {
 	case "ask":
 		if m.Member(member.Key) == nil && (m.Rest != nil || m.Turn(member.Key) == nil) {
-			m.Add(member)
+			m.Add(m.now, member)
 			m.waits[member.Key] = true
 		}
 	case "leave":
@@ -234,7 +234,7 @@ func TestSharesAreTheWeights(t *testing.T) {
 		round, number := 0, 0
 		ask := func(namespace string) {
 			number++
-			q.Add(who(fmt.Sprintf("%s/%d", namespace, number)))
+			q.Add(0, who(fmt.Sprintf("%s/%d", namespace, number)))
 		}
 		for _, namespace := range []string{"a", "b", "c", "d"} {
 			q.Weights[namespace] = rapid.IntRange(1, 5).Draw(t, "weight")

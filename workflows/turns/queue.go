@@ -2,6 +2,8 @@ package turns
 
 import (
 	"slices"
+
+	"holdfast.dev/holdfast/workflows/contract"
 )
 
 // Member waits for a turn, or for its next one.
@@ -57,9 +59,16 @@ type Queue[K comparable] struct {
 	Rest func(job string) int64
 	// OneLine: the namespaces make no difference.
 	OneLine bool
+	// Most is how many members a lane carries at most; 0 is no limit. Those beyond are in objects: Lanes say whose they are, and
+	// Beyond how many and when one may be due.
+	Most   int
+	Beyond contract.Beyond
 
-	// begun are the turns that began in the second of the last: another turn of the same member needs another number.
+	// begun are the turns that began not long ago: another turn of the same member needs another number, and its rest.
 	begun []Turn[K]
+	// full is how many turns of each lane came before those beyond after the last refill, and refilled when that was.
+	full     []int
+	refilled int64
 	// again are the turns that are given again.
 	again []Turn[K]
 }
@@ -88,18 +97,18 @@ func (q *Queue[K]) Turn(key K) *Turn[K] {
 	return nil
 }
 
-// Add takes those who are not there yet. Each comes last in its namespace, but before those created later.
-func (q *Queue[K]) Add(members ...Member[K]) {
+// Add takes those who have asked and are not there yet. Each comes last in its namespace, but before those created later. One who
+// would come after somebody beyond is left to its object.
+func (q *Queue[K]) Add(now int64, members ...Member[K]) {
+	var admitted []Member[K]
 	for _, member := range members {
-		at := slices.IndexFunc(q.Members, func(m Member[K]) bool {
-			return m.Created > member.Created && m.Namespace == member.Namespace && m.Lane == member.Lane
-		})
-		if at < 0 {
-			at = len(q.Members)
+		if q.admits(member) {
+			admitted = append(admitted, member)
+		} else {
+			q.Beyond.NotBefore = min(q.Beyond.NotBefore, now+newcomerPause)
 		}
-		q.Members = slices.Insert(q.Members, at, member)
 	}
-	q.Lanes = q.Settled()
+	q.insert(admitted)
 }
 
 // Leave takes one out who waits. A turn that runs is not disturbed.
@@ -113,7 +122,9 @@ func (q *Queue[K]) End(key K) {
 }
 
 // Empty reports whether nobody waits and no turn runs.
-func (q *Queue[K]) Empty() bool { return len(q.Members)+len(q.Turns) == 0 }
+func (q *Queue[K]) Empty() bool {
+	return len(q.Members)+len(q.Turns) == 0 && !slices.ContainsFunc(q.Lanes, func(l Lane) bool { return l.hasBeyond() })
+}
 
 // Running is how many turns count against the limit. One that is closing and whose workflow was found not to run is one of them:
 // given again, it may be more than closing.
@@ -152,7 +163,7 @@ func (q *Queue[K]) Begin(now int64) (Turn[K], bool) {
 // number is when a turn begins that begins now, but later than all earlier ones of its member.
 func (q *Queue[K]) number(member Member[K], now int64) int64 {
 	number := max(now, member.Last+1)
-	q.begun = slices.DeleteFunc(q.begun, func(t Turn[K]) bool { return t.Began < now })
+	q.begun = slices.DeleteFunc(q.begun, func(t Turn[K]) bool { return t.Began+q.rest(t.Job) < now })
 	for _, earlier := range q.begun {
 		if earlier.Key == member.Key {
 			number = max(number, earlier.Began+1)
@@ -160,6 +171,13 @@ func (q *Queue[K]) number(member Member[K], now int64) int64 {
 	}
 	q.begun = append(q.begun, Turn[K]{Member: member, Began: number})
 	return number
+}
+
+func (q *Queue[K]) rest(job string) int64 {
+	if q.Rest == nil {
+		return 0
+	}
+	return q.Rest(job)
 }
 
 // rotate puts one whose turn has begun at the end, or lets it go, and its namespace at the end of the round.
@@ -173,13 +191,18 @@ func (q *Queue[K]) rotate(turn Turn[K], since int64) {
 	lane.Namespaces = lane.among(q.lines(member.Lane))
 	lane.serve(q.lineOf(member), q.weight(q.lineOf(member)))
 	q.Members = slices.Delete(q.Members, at, at+1)
+	rested := since + q.rest(turn.Job)
 	if q.Rest == nil {
+		return
+	}
+	if slices.Contains(lane.More, q.lineOf(member)) { // those beyond come before it
+		q.isBeyond(1, rested)
 		return
 	}
 	member.First = false
 	member.Last = max(member.Last, turn.Began)
 	if member.Job == turn.Job {
-		member.NotBefore = since + q.Rest(turn.Job)
+		member.NotBefore = rested
 	}
 	q.Members = append(q.Members, member)
 }

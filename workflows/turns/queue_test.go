@@ -72,7 +72,7 @@ func TestTurnsGoRoundTheNamespaces(t *testing.T) {
 	wants := func(names ...string) act {
 		return func(q *turns.Queue[string]) {
 			for _, name := range names {
-				q.Add(who(name))
+				q.Add(0, who(name))
 			}
 		}
 	}
@@ -140,7 +140,7 @@ func TestTurnsGoRoundTheNamespaces(t *testing.T) {
 				for i, name := range []string{"a/3", "b/1", "a/1", "a/2"} {
 					member := who(name)
 					member.Created = []int64{30, 10, 10, 20}[i]
-					q.Add(member)
+					q.Add(0, member)
 				}
 			}}, "a/1 b/1 a/2 a/3",
 		},
@@ -181,7 +181,7 @@ func TestTurnsGoRoundTheNamespaces(t *testing.T) {
 
 func TestANamespaceHasOneTurnAtATimeWhileOthersWait(t *testing.T) {
 	q := &turns.Queue[string]{Limit: 9, Alone: true}
-	q.Add(who("a/1"), who("a/2"), who("b/1"), who("a/3@1"), who("c/1@1"))
+	q.Add(0, who("a/1"), who("a/2"), who("b/1"), who("a/3@1"), who("c/1@1"))
 	assert.Equal(t, "a/1 b/1 c/1 a/2 a/3", keys(q.Order(1)))
 	var order []string
 	for turn, begun := q.Begin(1); begun; turn, begun = q.Begin(1) {
@@ -192,7 +192,7 @@ func TestANamespaceHasOneTurnAtATimeWhileOthersWait(t *testing.T) {
 
 func TestATurnThatCouldNotBeGivenGoesBack(t *testing.T) {
 	q := &turns.Queue[string]{Limit: 9}
-	q.Add(who("a/1"), who("a/2"), who("b/1"), who("c/1"))
+	q.Add(0, who("a/1"), who("a/2"), who("b/1"), who("c/1"))
 	turn, _ := q.Begin(60)
 	q.Requeue(turn, 60, 65)
 	assert.Equal(t, "b/1 c/1 a/2 a/1", keys(q.Order(60)), "its namespace has had its turn")
@@ -215,7 +215,7 @@ func TestWhenTheQueueWakes(t *testing.T) {
 	for name, at := range map[string]int64{"a": 500, "b": 300, "c": 100} {
 		member := who(name)
 		member.NotBefore = at
-		q.Add(member)
+		q.Add(0, member)
 	}
 	q.Turns = append(q.Turns, turns.Turn[string]{Member: who("c")})
 	assert.Zero(t, q.Next(), "the limit is reached")
