@@ -202,7 +202,7 @@ func (b *Backups) createVeleroBackup(ctx context.Context, o *backup.Objects) err
 // the status says nothing is started on the same reading.
 func (b *Backups) Refresh(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
 	return b.update(ctx, step, func(o *backup.Objects) error {
-		if o.NAB.Status.Phase == "" {
+		if o.NAB.Status.Phase == "" && !o.DeletionAsked() {
 			return b.start(ctx, o)
 		}
 		before := o.View(b.now())

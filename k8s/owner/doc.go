@@ -1,19 +1,19 @@
 // Package owner says whose an object of the OADP namespace is: for which tenant's object it was made. It decides by labels,
-// annotations, names, a UID and the storage location that holds a backup, over plain values: it reads nothing, so anything may import
-// it. Nothing else reads these labels and annotations or compares the names that follow from them; a test keeps it so.
+// annotations, names, a UID and the storage location that holds a backup, over plain values: it reads nothing, so anything may
+// import it. Nothing else reads these labels and annotations or compares the names that follow from them; a test keeps it so.
 //
-// Tenants cannot write into the OADP namespace. But Velero brings into it what it finds in a tenant's bucket, and the status and the
-// labels of a tenant's own object are the tenant's to write. Hence five strengths, from the weakest to the strongest:
+// Tenants cannot write into the OADP namespace. But Velero brings into it what it finds in a tenant's bucket, and the status and
+// the labels of a tenant's own object are the tenant's to write. Hence five strengths, from the weakest to the strongest:
 //
 //   - What a tenant's object says of itself (Claimed, Claims, Written, SyncedFrom) proves nothing. It is a name to look under.
-//   - A hint (Hint, UID, MayBeTenants, MayBeOf) says what an event may concern, and what need not be read. Enough to wake a workflow,
-//     which reads for itself.
-//   - What names the tenant's object (Names, Named; of a backup's location MayHold, Tenants) may be read, mirrored and shown, and
-//     deleted at that tenant's wish.
-//   - What is called as it was given (Called), for that object and no other of its name (MadeFor, ForAnother), may hold a tenant's
-//     keys and backups.
-//   - What is proven (Proven, Derived) may be deleted though nobody asks for it, be made a tenant's object of, and be entered in the
-//     ledger of what was released.
+//   - A hint (Hint, UID, MayBeTenants, MayBeOf) says what an event may concern, and what need not be read. Enough to wake a
+//     workflow, which reads for itself.
+//   - What names the tenant's object (Names, Named; of a backup's location MayHold, Tenants) may be read, mirrored and shown,
+//     and deleted at that tenant's wish.
+//   - What is called as it was given (Called), for that object and no other of its name (MadeFor, ForAnother), may hold a
+//     tenant's keys and backups.
+//   - What is proven (Proven, Derived) may be deleted though nobody asks for it, be made a tenant's object of, and be entered in
+//     the ledger of what was released.
 //
 // Who asks for which, and why:
 //
