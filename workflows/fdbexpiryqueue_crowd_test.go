@@ -175,7 +175,7 @@ func (w *crowdWorld) run(t *testing.T, in contract.FDBExpiryQueueInput, minutes 
 		}, time.Duration(minute)*time.Minute)
 	}
 	env.RegisterDelayedCallback(ends, time.Duration(minutes)*time.Minute+30*time.Second)
-	env.ExecuteWorkflow(contract.WorkflowFDBExpiryQueue, in)
+	env.ExecuteWorkflow(contract.KindFDBExpiryQueue.Workflow, in)
 	w.from = env.Now().Sub(w.start)
 	err := env.GetWorkflowError()
 	var again *workflow.ContinueAsNewError
