@@ -25,23 +25,23 @@ func asApplicationError(err error) error {
 		return temporal.NewApplicationErrorWithCause(err.Error(), contract.ErrorPolicyUnusable, err)
 	case apierrors.IsUnauthorized(err), apierrors.IsForbidden(err):
 		return temporal.NewApplicationErrorWithCause(err.Error(), contract.ErrorAccessDenied, err)
-	case apierrors.IsInvalid(err), tooLarge(err):
+	case apierrors.IsInvalid(err), TooLarge(err):
 		return temporal.NewNonRetryableApplicationError(err.Error(), contract.ErrorInvalidObject, err)
 	}
 	return temporal.NewApplicationErrorWithCause(err.Error(), contract.ErrorKubernetes, err)
 }
 
-// tooLarge reports whether the object is too large for the API server or for etcd behind it. What etcd says comes through
+// TooLarge reports whether the object is too large for the API server or for etcd behind it. What etcd says comes through
 // as text alone.
-func tooLarge(err error) bool {
+func TooLarge(err error) bool {
 	return err != nil && (apierrors.IsRequestEntityTooLargeError(err) ||
 		strings.Contains(err.Error(), "etcdserver: request is too large") ||
 		strings.Contains(err.Error(), "trying to send message larger than max"))
 }
 
-// refused reports whether the API server will never accept the creation that failed with err: the object is invalid, or
+// Refused reports whether the API server will never accept the creation that failed with err: the object is invalid, or
 // its namespace is going away.
-func refused(err error) bool {
-	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || tooLarge(err) ||
+func Refused(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || TooLarge(err) ||
 		apierrors.HasStatusCause(err, "NamespaceTerminating")
 }

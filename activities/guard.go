@@ -19,9 +19,9 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// guard refuses to act while another controller is in charge, gives every error its type, counts those that an operator
+// Guard refuses to act while another controller is in charge, gives every error its type, counts those that an operator
 // must look at, and calls retried after a step that has taken several attempts.
-func guard[In, Out any](
+func Guard[In, Out any](
 	paused func() error, step func(context.Context, In) (Out, error), retried func(In, Out, activity.Info),
 ) func(context.Context, In) (Out, error) {
 	return func(ctx context.Context, in In) (Out, error) {
@@ -47,18 +47,18 @@ func guard[In, Out any](
 	}
 }
 
-// update reads what there is of an object, lets act look at it and do its part, and returns the view of what it then is. It
+// Update reads what there is of an object, lets act look at it and do its part, and returns the view of what it then is. It
 // does so anew when a patch met another writer. errGone from act stands for the view of an object that is not there.
-func update[O, V any](resource string, gather func() (O, error), act func(O) error, view func(O) V) (V, error) {
+func Update[O, V any](resource string, gather func() (O, error), act func(O) error, view func(O) V) (V, error) {
 	var none, seen V
-	err := retry.OnError(conflictBackoff(), conflicts(resource), func() error {
+	err := retry.OnError(ConflictBackoff(), Conflicts(resource), func() error {
 		objects, err := gather()
 		if err != nil {
 			return err
 		}
 		seen = none
 		err = act(objects)
-		if errors.Is(err, errGone) {
+		if errors.Is(err, ErrGone) {
 			return nil
 		}
 		if err != nil {
@@ -73,13 +73,13 @@ func update[O, V any](resource string, gather func() (O, error), act func(O) err
 	return seen, nil
 }
 
-// conflictBackoff is for patches that meet another writer: re-read and decide again, for about a second.
-func conflictBackoff() wait.Backoff {
+// ConflictBackoff is for patches that meet another writer: re-read and decide again, for about a second.
+func ConflictBackoff() wait.Backoff {
 	return wait.Backoff{Duration: 10 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 7}
 }
 
-// conflicts reports, and counts, that a write to a resource met another writer.
-func conflicts(resource string) func(error) bool {
+// Conflicts reports, and counts, that a write to a resource met another writer.
+func Conflicts(resource string) func(error) bool {
 	return func(err error) bool {
 		conflict := apierrors.IsConflict(err)
 		if conflict {
@@ -89,38 +89,38 @@ func conflicts(resource string) func(error) bool {
 	}
 }
 
-// errGone: the object vanished between reading and writing.
-var errGone = errors.New("the object is gone")
+// ErrGone: the object vanished between reading and writing.
+var ErrGone = errors.New("the object is gone")
 
-// patchObject lets change alter an object outside its status and sends the difference, if any. It reports whether there
+// PatchObject lets change alter an object outside its status and sends the difference, if any. It reports whether there
 // was one.
-func patchObject(ctx context.Context, to client.Client, object client.Object, change func()) (bool, error) {
+func PatchObject(ctx context.Context, to client.Client, object client.Object, change func()) (bool, error) {
 	before := object.DeepCopyObject().(client.Object)
 	change()
 	if equality.Semantic.DeepEqual(before, object) {
 		return false, nil
 	}
-	err := patchError(object, to.Patch(ctx, object, k8s.BoundPatch(before)))
+	err := PatchError(object, to.Patch(ctx, object, k8s.BoundPatch(before)))
 	return err == nil, err
 }
 
-// patchStatus is patchObject for the status.
-func patchStatus(ctx context.Context, to client.Client, object client.Object, change func()) (bool, error) {
+// PatchStatus is patchObject for the status.
+func PatchStatus(ctx context.Context, to client.Client, object client.Object, change func()) (bool, error) {
 	before := object.DeepCopyObject().(client.Object)
 	change()
 	if equality.Semantic.DeepEqual(before, object) {
 		return false, nil
 	}
-	err := patchError(object, to.Status().Patch(ctx, object, k8s.BoundPatch(before)))
+	err := PatchError(object, to.Status().Patch(ctx, object, k8s.BoundPatch(before)))
 	return err == nil, err
 }
 
-func patchError(object client.Object, err error) error {
+func PatchError(object client.Object, err error) error {
 	if err == nil {
 		return nil
 	}
 	if apierrors.IsNotFound(err) {
-		return errGone
+		return ErrGone
 	}
 	return fmt.Errorf("patch %T %s: %w", object, client.ObjectKeyFromObject(object), err)
 }

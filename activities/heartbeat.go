@@ -11,9 +11,9 @@ import (
 // beatInterval is far less than what the workflows wait for a heartbeat.
 const beatInterval = 2 * time.Second
 
-// beating tells Temporal again and again, until stop is called, that the worker lives: the loss of one is noticed long before an
+// Beating tells Temporal again and again, until stop is called, that the worker lives: the loss of one is noticed long before an
 // attempt's limit, whatever a step takes. That a step hangs, its own limit and the attempt's tell.
-func beating(ctx context.Context) (stop func()) {
+func Beating(ctx context.Context) (stop func()) {
 	return repeating(ctx, beatInterval, func() { activity.RecordHeartbeat(ctx) })
 }
 

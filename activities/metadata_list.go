@@ -10,15 +10,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// listMetadata lists the metadata of all objects of a kind, page by page: of thousands nothing else is carried over.
-func listMetadata(
+// ListMetadata lists the metadata of all objects of a kind, page by page: of thousands nothing else is carried over.
+func ListMetadata(
 	ctx context.Context, reader client.Reader, kind schema.GroupVersionKind, options ...client.ListOption,
 ) ([]metav1.PartialObjectMetadata, error) {
 	var all []metav1.PartialObjectMetadata
 	for next := ""; ; {
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(kind)
-		page := append([]client.ListOption{client.Limit(listPage), client.Continue(next)}, options...)
+		page := append([]client.ListOption{client.Limit(ListPage), client.Continue(next)}, options...)
 		if err := reader.List(ctx, list, page...); err != nil {
 			return nil, fmt.Errorf("list the metadata of %s: %w", kind.Kind, err)
 		}
@@ -29,3 +29,6 @@ func listMetadata(
 		}
 	}
 }
+
+// ListPage is how many objects of a long list are asked for at a time.
+const ListPage = 500

@@ -9,22 +9,22 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// register makes an activity known to a worker under its wire name.
-func register[In, Out any](
+// Register makes an activity known to a worker under its wire name.
+func Register[In, Out any](
 	registry worker.ActivityRegistry, as contract.Activity[In, Out], function func(context.Context, In) (Out, error),
 ) {
 	registry.RegisterActivityWithOptions(function, activity.RegisterOptions{Name: as.Name})
 }
 
-// registerEffect is register for a function that returns nothing but an error.
-func registerEffect[In any](
+// RegisterEffect is register for a function that returns nothing but an error.
+func RegisterEffect[In any](
 	registry worker.ActivityRegistry, as contract.Activity[In, contract.None], function func(context.Context, In) error,
 ) {
 	registry.RegisterActivityWithOptions(function, activity.RegisterOptions{Name: as.Name})
 }
 
-// unpaused: no other controller serves FoundationDB's kinds.
-func unpaused() error { return nil }
+// Unpaused: no other controller serves FoundationDB's kinds.
+func Unpaused() error { return nil }
 
-// untold: a step that had to be repeated is no news to the tenant.
-func untold[In, Out any](In, Out, activity.Info) {}
+// Untold: a step that had to be repeated is no news to the tenant.
+func Untold[In, Out any](In, Out, activity.Info) {}

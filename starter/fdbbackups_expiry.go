@@ -6,8 +6,8 @@ import (
 	"time"
 
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
-	"holdfast.dev/holdfast/k8s/fdb"
 	"holdfast.dev/holdfast/workflows/contract"
+	fdbbackup "holdfast.dev/holdfast/workflows/fdb/backup"
 )
 
 // describedTurn is where a backup is in the queue of expirations.
@@ -56,7 +56,7 @@ func (d *describedFDBBackup) printExpiry(s sheet) {
 		}
 		s.line("Retention", text)
 	}
-	if fdb.DeleteAsked(&fdbv1alpha1.FoundationDBBackup{Spec: d.Spec}) {
+	if fdbbackup.DeleteAsked(&fdbv1alpha1.FoundationDBBackup{Spec: d.Spec}) {
 		s.line("With its deletion", "its data are deleted")
 	} else {
 		s.line("With its deletion", "its data stay")

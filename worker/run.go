@@ -24,7 +24,6 @@ import (
 	"holdfast.dev/holdfast/k8s/probe"
 	"holdfast.dev/holdfast/k8s/process"
 	"holdfast.dev/holdfast/worker/fdbworker"
-	"holdfast.dev/holdfast/workflows"
 	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/codec"
 	"holdfast.dev/holdfast/workflows/connect"
@@ -219,8 +218,8 @@ func workerOptions(flags *workerFlags, fatal func(error)) worker.Options {
 	}
 }
 
-func workflowOptions(flags *workerFlags) workflows.Options {
-	return workflows.Options{
+func workflowOptions(flags *workerFlags) call.Options {
+	return call.Options{
 		Limits: call.Limits{ResourceTimeout: flags.ResourceTimeout}, VeleroStallTimeout: flags.VeleroStallTimeout,
 		RestoreReadyTimeout: flags.RestoreReadyTimeout,
 	}

@@ -3,13 +3,14 @@ package main
 import (
 	"go.temporal.io/sdk/worker"
 
-	"holdfast.dev/holdfast/activities"
-	"holdfast.dev/holdfast/k8s/backup"
-	"holdfast.dev/holdfast/k8s/download"
-	"holdfast.dev/holdfast/k8s/finalize"
-	"holdfast.dev/holdfast/k8s/location"
+	"holdfast.dev/holdfast/activities/backup"
+	"holdfast.dev/holdfast/activities/collection"
+	"holdfast.dev/holdfast/activities/download"
+	"holdfast.dev/holdfast/activities/finalization"
+	"holdfast.dev/holdfast/activities/location"
+	"holdfast.dev/holdfast/activities/restore"
+	"holdfast.dev/holdfast/activities/synchronization"
 	"holdfast.dev/holdfast/k8s/objectstore"
-	"holdfast.dev/holdfast/k8s/restore"
 	"holdfast.dev/holdfast/workflows"
 	"holdfast.dev/holdfast/workflows/connect"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -26,7 +27,7 @@ func newVeleroWorker(
 }
 
 func registerActivities(runner worker.ActivityRegistry, flags *workerFlags, cluster *kube, decided *decisions) {
-	backups := &activities.Backups{
+	backups := &backup.Activities{
 		Client: cluster.client,
 		Gatherer: &backup.Gatherer{
 			Reader: cluster.client, Policy: cluster.policy,
@@ -37,7 +38,7 @@ func registerActivities(runner worker.ActivityRegistry, flags *workerFlags, clus
 		Paused:       cluster.rival.Err,
 	}
 	backups.Register(runner)
-	restores := &activities.Restores{
+	restores := &restore.Activities{
 		Client: cluster.client,
 		Gatherer: &restore.Gatherer{
 			Reader: cluster.client, Policy: cluster.policy,
@@ -51,17 +52,17 @@ func registerActivities(runner worker.ActivityRegistry, flags *workerFlags, clus
 		Paused:       cluster.rival.Err,
 	}
 	restores.Register(runner)
-	finalizations := &activities.Finalizations{
+	finalizations := &finalization.Activities{
 		Client: cluster.client,
-		Finder: &finalize.Finder{
-			Reader: finalize.Limited(cluster.client), ClusterID: flags.ClusterID, OADPNamespace: flags.OADPNamespace,
-			OpenLocation: (&objectstore.Opener{Reader: finalize.Limited(cluster.client)}).Open,
+		Finder: &finalization.Finder{
+			Reader: finalization.Limited(cluster.client), ClusterID: flags.ClusterID, OADPNamespace: flags.OADPNamespace,
+			OpenLocation: (&objectstore.Opener{Reader: finalization.Limited(cluster.client)}).Open,
 		},
 		Events: cluster.events,
 		Paused: cluster.rival.Err,
 	}
 	finalizations.Register(runner)
-	downloads := &activities.Downloads{
+	downloads := &download.Activities{
 		Client: cluster.client,
 		Gatherer: &download.Gatherer{
 			Reader: cluster.client, ClusterID: flags.ClusterID, OADPNamespace: flags.OADPNamespace,
@@ -70,7 +71,7 @@ func registerActivities(runner worker.ActivityRegistry, flags *workerFlags, clus
 		Paused: cluster.rival.Err,
 	}
 	downloads.Register(runner)
-	locations := &activities.Locations{
+	locations := &location.Activities{
 		Client: cluster.client,
 		Gatherer: &location.Gatherer{
 			Reader: cluster.client, Policy: cluster.policy, ReadSecrets: true,
@@ -79,7 +80,7 @@ func registerActivities(runner worker.ActivityRegistry, flags *workerFlags, clus
 		Events:       cluster.events,
 		Paused:       cluster.rival.Err,
 		DecisionsOff: decided.Off,
-		Identity:     activities.HistoryIdentity,
+		Identity:     location.HistoryIdentity,
 	}
 	locations.Register(runner)
 	registerPeriodic(runner, flags, cluster)
@@ -87,11 +88,11 @@ func registerActivities(runner worker.ActivityRegistry, flags *workerFlags, clus
 
 // registerPeriodic registers what Schedules have done.
 func registerPeriodic(runner worker.ActivityRegistry, flags *workerFlags, cluster *kube) {
-	synchronization := &activities.Synchronization{
+	synchronization := &synchronization.Activities{
 		Client: cluster.client, Policy: cluster.policy, OADPNamespace: flags.OADPNamespace, Paused: cluster.rival.Err,
 	}
 	synchronization.Register(runner)
-	collection := &activities.Collection{
+	collection := &collection.Activities{
 		Client: cluster.client, OADPNamespace: flags.OADPNamespace, Grace: flags.CollectionGrace, Paused: cluster.rival.Err,
 	}
 	collection.Register(runner)

@@ -16,7 +16,18 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/worker"
 
-	"holdfast.dev/holdfast/activities"
+	"holdfast.dev/holdfast/activities/backup"
+	"holdfast.dev/holdfast/activities/collection"
+	"holdfast.dev/holdfast/activities/download"
+	fdbbackup "holdfast.dev/holdfast/activities/fdb/backup"
+	"holdfast.dev/holdfast/activities/fdb/coordination"
+	"holdfast.dev/holdfast/activities/fdb/expiry"
+	fdbrestore "holdfast.dev/holdfast/activities/fdb/restore"
+	"holdfast.dev/holdfast/activities/fdb/tools"
+	"holdfast.dev/holdfast/activities/finalization"
+	"holdfast.dev/holdfast/activities/location"
+	"holdfast.dev/holdfast/activities/restore"
+	"holdfast.dev/holdfast/activities/synchronization"
 	"holdfast.dev/holdfast/workflows"
 )
 
@@ -36,14 +47,14 @@ func TestEveryActivityIsOneKindsRegisteredOnceAndCalled(t *testing.T) {
 	require.NotEmpty(t, declared)
 	registry := &registering{names: map[string][]string{}}
 	for name, register := range map[string]func(worker.ActivityRegistry){
-		"Backups": (&activities.Backups{}).Register, "Restores": (&activities.Restores{}).Register,
-		"Locations": (&activities.Locations{}).Register, "Downloads": (&activities.Downloads{}).Register,
-		"Finalizations": (&activities.Finalizations{}).Register, "Synchronization": (&activities.Synchronization{}).Register,
-		"Collection": (&activities.Collection{}).Register, "FDBBackups": (&activities.FDBBackups{}).Register,
-		"FDBTools": (&activities.FDBTools{}).Register, "FDBRestores": (&activities.FDBRestores{}).Register,
-		"FDBRestoreTools": (&activities.FDBRestoreTools{}).Register, "FDBExpiries": (&activities.FDBExpiries{}).Register,
-		"FDBCoordination":       (&activities.FDBCoordination{}).Register,
-		"FDBExpiryCoordination": (&activities.FDBExpiryCoordination{}).Register,
+		"Backups": (&backup.Activities{}).Register, "Restores": (&restore.Activities{}).Register,
+		"Locations": (&location.Activities{}).Register, "Downloads": (&download.Activities{}).Register,
+		"Finalizations": (&finalization.Activities{}).Register, "Synchronization": (&synchronization.Activities{}).Register,
+		"Collection": (&collection.Activities{}).Register, "FDBBackups": (&fdbbackup.Activities{}).Register,
+		"FDBTools": (&tools.Tools{}).Register, "FDBRestores": (&fdbrestore.Activities{}).Register,
+		"FDBRestoreTools": (&fdbrestore.Tools{}).Register, "FDBExpiries": (&expiry.Activities{}).Register,
+		"FDBCoordination":       (&coordination.Activities{}).Register,
+		"FDBExpiryCoordination": (&expiry.Coordination{}).Register,
 	} {
 		registry.by = name
 		register(registry)

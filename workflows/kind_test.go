@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"holdfast.dev/holdfast/workflows"
+	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -24,7 +25,7 @@ func (r *registrations) RegisterWorkflowWithOptions(_ any, options workflow.Regi
 // What runs to its end in minutes stays with its version; what waits, or never ends, cannot.
 func TestOnlyWhatEndsSoonIsPinnedToItsVersion(t *testing.T) {
 	all := &registrations{behaviours: map[string]workflow.VersioningBehavior{}}
-	workflows.Register(all, workflows.Options{})
+	workflows.Register(all, call.Options{})
 	pinned, upgraded := workflow.VersioningBehaviorPinned, workflow.VersioningBehaviorAutoUpgrade
 	assert.Equal(t, map[string]workflow.VersioningBehavior{
 		"BackupSynchronization": pinned, "FDBExpiry": pinned, "GarbageCollection": pinned, "RestoreFinalization": pinned,
@@ -39,7 +40,7 @@ func TestEachQueueCarriesItsOwnWorkflows(t *testing.T) {
 	all := &registrations{behaviours: map[string]workflow.VersioningBehavior{}}
 	for _, queue := range []contract.Queue{contract.QueueVelero, contract.QueueFDB, contract.QueueShared} {
 		before := len(all.behaviours)
-		workflows.RegisterQueue(all, queue, workflows.Options{})
+		workflows.RegisterQueue(all, queue, call.Options{})
 		assert.Greater(t, len(all.behaviours), before)
 	}
 	assert.Len(t, all.behaviours, len(workflows.Kinds()), "no two kinds have a name, and no queue is left out")

@@ -3,29 +3,45 @@ package workflows
 import (
 	"go.temporal.io/sdk/worker"
 
+	"holdfast.dev/holdfast/workflows/approval"
+	"holdfast.dev/holdfast/workflows/backup"
+	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/download"
+	fdbbackup "holdfast.dev/holdfast/workflows/fdb/backup"
+	"holdfast.dev/holdfast/workflows/fdb/cluster"
+	"holdfast.dev/holdfast/workflows/fdb/container"
+	"holdfast.dev/holdfast/workflows/fdb/expiry"
+	"holdfast.dev/holdfast/workflows/fdb/queue"
+	fdbrestore "holdfast.dev/holdfast/workflows/fdb/restore"
+	"holdfast.dev/holdfast/workflows/fdb/throttle"
+	"holdfast.dev/holdfast/workflows/finalization"
+	"holdfast.dev/holdfast/workflows/kinds"
+	"holdfast.dev/holdfast/workflows/location"
+	"holdfast.dev/holdfast/workflows/periodic"
+	"holdfast.dev/holdfast/workflows/restore"
 )
 
 // Kinds are all kinds of workflows.
-func Kinds() []Kind {
-	return []Kind{
-		backupKind, restoreKind, finalizationKind, downloadKind, locationKind, approvalKind, synchronizationKind, collectionKind,
-		fdbBackupKind, fdbThrottleKind, fdbExpiryQueueKind, fdbExpiryKind, fdbRestoreKind, fdbClusterKind, fdbContainerKind,
+func Kinds() []kinds.Kind {
+	return []kinds.Kind{
+		backup.Kind, restore.Kind, finalization.Kind, download.Kind, location.Kind, approval.Kind, periodic.SynchronizationKind, periodic.CollectionKind,
+		fdbbackup.Kind, throttle.Kind, queue.Kind, expiry.Kind, fdbrestore.Kind, cluster.Kind, container.Kind,
 	}
 }
 
 // Register makes every workflow known to a worker, or to a replayer, under its wire name.
-func Register(registry worker.WorkflowRegistry, options Options) {
+func Register(registry worker.WorkflowRegistry, options call.Options) {
 	for _, kind := range Kinds() {
-		kind.register(registry, options)
+		kind.Register(registry, options)
 	}
 }
 
 // RegisterQueue makes known what a task queue carries.
-func RegisterQueue(registry worker.WorkflowRegistry, queue contract.Queue, options Options) {
+func RegisterQueue(registry worker.WorkflowRegistry, queue contract.Queue, options call.Options) {
 	for _, kind := range Kinds() {
 		if kind.Queue == queue {
-			kind.register(registry, options)
+			kind.Register(registry, options)
 		}
 	}
 }

@@ -10,10 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"holdfast.dev/holdfast/activities"
+	"holdfast.dev/holdfast/activities/download"
+	"holdfast.dev/holdfast/activities/restore"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
-	"holdfast.dev/holdfast/k8s/download"
-	"holdfast.dev/holdfast/k8s/restore"
 )
 
 // DownloadTime is when the requests of NADR are created.
@@ -23,8 +22,8 @@ var DownloadTime = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
 const StoreLocation = "team-store-1"
 
 // Downloads returns the activities of download requests over this world. now is the time.
-func (w *World) Downloads(now func() time.Time) *activities.Downloads {
-	return &activities.Downloads{
+func (w *World) Downloads(now func() time.Time) *download.Activities {
+	return &download.Activities{
 		Client: w.Client,
 		Gatherer: &download.Gatherer{
 			Reader: w.Client, ClusterID: Cluster, OADPNamespace: OADPNamespace, Now: now,

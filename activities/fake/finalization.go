@@ -7,17 +7,16 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"gocloud.dev/blob/fileblob"
 
-	"holdfast.dev/holdfast/activities"
-	"holdfast.dev/holdfast/k8s/finalize"
+	"holdfast.dev/holdfast/activities/finalization"
 	"holdfast.dev/holdfast/k8s/objectstore"
 )
 
 // Finalizations returns the activities that follow a restore, over this world and a folder that stands for the bucket of every
 // location. now is the time, that of the machine if nil.
-func (w *World) Finalizations(folder string, now func() time.Time) *activities.Finalizations {
-	return &activities.Finalizations{
+func (w *World) Finalizations(folder string, now func() time.Time) *finalization.Activities {
+	return &finalization.Activities{
 		Client: w.Client,
-		Finder: &finalize.Finder{
+		Finder: &finalization.Finder{
 			Reader: w.Client, ClusterID: Cluster, OADPNamespace: OADPNamespace,
 			OpenLocation: func(context.Context, *velerov1.BackupStorageLocation) (*objectstore.Store, error) {
 				bucket, err := fileblob.OpenBucket(folder, &fileblob.Options{Metadata: fileblob.MetadataDontWrite})

@@ -20,15 +20,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"holdfast.dev/holdfast/activities"
+	"holdfast.dev/holdfast/activities/backup"
+	"holdfast.dev/holdfast/activities/location"
+	"holdfast.dev/holdfast/activities/restore"
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
-	"holdfast.dev/holdfast/k8s/backup"
-	"holdfast.dev/holdfast/k8s/location"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/k8s/policy/restorespec"
-	"holdfast.dev/holdfast/k8s/restore"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -46,9 +45,9 @@ var scheme = sync.OnceValue(k8s.Scheme)
 type World struct {
 	t         *testing.T
 	Client    client.WithWatch
-	Backups   *activities.Backups
-	Restores  *activities.Restores
-	Locations *activities.Locations
+	Backups   *backup.Activities
+	Restores  *restore.Activities
+	Locations *location.Activities
 	Events    chan string
 	// Policy is the admin's policy; PolicyErr stands for one that cannot be read.
 	Policy    policy.Policy
@@ -79,7 +78,7 @@ func New(t *testing.T, objects ...client.Object) *World {
 			&oadpv1alpha1.NonAdminBackupStorageLocation{}, &oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest{},
 			&oadpv1alpha1.NonAdminDownloadRequest{}).Build()
 	w.Client = interceptor.NewClient(base, w.interceptors())
-	w.Backups = &activities.Backups{
+	w.Backups = &backup.Activities{
 		Client: w.Client,
 		Gatherer: &backup.Gatherer{
 			Reader: w.Client, Policy: source{w}, ClusterID: Cluster, OADPNamespace: OADPNamespace,
@@ -87,7 +86,7 @@ func New(t *testing.T, objects ...client.Object) *World {
 		Events: recorder,
 		Paused: func() error { return nil },
 	}
-	w.Restores = &activities.Restores{
+	w.Restores = &restore.Activities{
 		Client: w.Client,
 		Gatherer: &restore.Gatherer{
 			Reader: w.Client, Policy: source{w}, ClusterID: Cluster, OADPNamespace: OADPNamespace,
@@ -96,7 +95,7 @@ func New(t *testing.T, objects ...client.Object) *World {
 		Events: recorder,
 		Paused: func() error { return nil },
 	}
-	w.Locations = &activities.Locations{
+	w.Locations = &location.Activities{
 		Client: w.Client,
 		Gatherer: &location.Gatherer{
 			Reader: w.Client, Policy: source{w}, ClusterID: Cluster, OADPNamespace: OADPNamespace, ReadSecrets: true,

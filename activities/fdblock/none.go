@@ -2,7 +2,9 @@
 
 package fdblock
 
-import "holdfast.dev/holdfast/activities"
+import (
+	"holdfast.dev/holdfast/activities/fdb/tools"
+)
 
 // New returns nil: without build tag fdb there are no bindings to the database, and its owner alone keeps commands apart.
-func New() activities.FDBLocker { return nil }
+func New() tools.FDBLocker { return nil }

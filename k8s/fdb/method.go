@@ -3,8 +3,10 @@ package fdb
 import (
 	"strconv"
 	"strings"
+	"time"
 
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
+	"holdfast.dev/holdfast/workflows/contract"
 )
 
 // Command is what a backup is started or modified with.
@@ -128,4 +130,14 @@ func RangeArgument(keys string) string {
 		keys = `\x2d` + rest
 	}
 	return keys
+}
+
+// PlaceAt is the URL of a backup that is started at a time.
+func PlaceAt(desired contract.FDBDesired, at time.Time) (string, error) {
+	base, err := ParseURL(desired.URL)
+	if err != nil {
+		return "", err
+	}
+	destination, err := base.At(desired.TimestampFormat, at)
+	return destination.URL(), err
 }

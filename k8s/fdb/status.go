@@ -131,3 +131,13 @@ func RecentErrors(text []byte) []string {
 	}
 	return found
 }
+
+// States of a backup, as `fdbbackup status --json` names them.
+const (
+	StateNeverRan              = "NeverRan"
+	StateSubmitted             = "Submitted"
+	StateRunning               = "Running"
+	StateRunningDifferentially = "RunningDifferentially"
+	StateCompleted             = "Completed"
+	StateAborted               = "Aborted"
+)

@@ -7,7 +7,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"holdfast.dev/holdfast/k8s/backup"
+	"holdfast.dev/holdfast/activities/backup"
 	"holdfast.dev/holdfast/k8s/policy"
 )
 

@@ -18,6 +18,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"holdfast.dev/holdfast/workflows"
+	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -85,7 +86,7 @@ func runExpiryRound(backups int) (*expiryRound, error) {
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
 	r := &expiryRound{env: suite.NewTestWorkflowEnvironment(), backups: backups, turns: map[contract.ObjectRef]int{}}
 	r.env.SetTestTimeout(5 * time.Minute)
-	workflows.Register(r.env, workflows.Options{FDBExpiryMinInterval: 24 * time.Hour})
+	workflows.Register(r.env, call.Options{FDBExpiryMinInterval: 24 * time.Hour})
 	r.env.RegisterActivityWithOptions(r.find, activity.RegisterOptions{Name: contract.FindFDBExpiries.Name})
 	r.env.RegisterActivityWithOptions(r.begin, activity.RegisterOptions{Name: contract.StartFDBExpiry.Name})
 	r.env.RegisterActivityWithOptions(r.describe, activity.RegisterOptions{Name: contract.DescribeWorkflows.Name})

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
 
-	"holdfast.dev/holdfast/workflows"
+	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -16,7 +16,7 @@ import (
 func TestCommandsOfAClusterRunOneAtATimeOverManyRuns(t *testing.T) {
 	r := newRig(t)
 	r.owners()
-	r.house(workflows.Options{})
+	r.house(call.Options{})
 	r.tools()
 	asked := map[string]client.WorkflowRun{}
 	for _, fdb := range []string{"one", "two"} {
@@ -43,7 +43,7 @@ func TestCommandsOfAClusterRunOneAtATimeOverManyRuns(t *testing.T) {
 func TestAnOwnerThatIsGoneIsStartedByTheNextToAsk(t *testing.T) {
 	r := newRig(t)
 	r.owners()
-	r.house(workflows.Options{})
+	r.house(call.Options{})
 	r.tools()
 	id := contract.FDBClusterID(r.cluster + ":one")
 	assert.True(t, r.answer(r.asks("one", "first")).Outcome.Done)
@@ -65,7 +65,7 @@ func TestAnOwnerThatIsGoneIsStartedByTheNextToAsk(t *testing.T) {
 func TestACommandWhoseWorkerWasKilledIsNotRepeated(t *testing.T) {
 	r := newRig(t)
 	r.owners()
-	r.house(workflows.Options{})
+	r.house(call.Options{})
 	killed := r.tools()
 	lost := r.asks("one", "lost")
 	r.eventually(func() bool { begun, _ := r.commands(); return len(begun) == 1 }, "the command never began")
@@ -86,14 +86,14 @@ func TestACommandWhoseWorkerWasKilledIsNotRepeated(t *testing.T) {
 // The worker of the owner, and the one that waits for the answer, may be replaced while a command runs: it runs once.
 func TestAnAskOutlivesTheWorkersThatServeIt(t *testing.T) {
 	r := newRig(t)
-	owners, house := r.owners(), r.house(workflows.Options{})
+	owners, house := r.owners(), r.house(call.Options{})
 	r.tools()
 	held := r.asks("one", "hold")
 	r.eventually(func() bool { begun, _ := r.commands(); return len(begun) == 1 }, "the command never began")
 	house.Stop()
 	owners.Stop()
 	r.owners()
-	r.house(workflows.Options{})
+	r.house(call.Options{})
 	r.eventually(func() bool { // the activity is tried again
 		described, err := temporalClient.DescribeWorkflowExecution(t.Context(), held.GetID(), "")
 		require.NoError(t, err)
@@ -110,7 +110,7 @@ func TestAnAskOutlivesTheWorkersThatServeIt(t *testing.T) {
 func TestAnAskThatIsRefusedIsNotTriedAgain(t *testing.T) {
 	r := newRig(t)
 	r.owners()
-	r.house(workflows.Options{})
+	r.house(call.Options{})
 	run := r.start("asker", r.cluster+"/fdbb/x", contract.FDBAsk{
 		Cluster: r.cluster + ":one", Queue: "q", Command: &contract.FDBCommand{Operation: "delete"},
 	})

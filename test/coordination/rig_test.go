@@ -16,8 +16,9 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
-	"holdfast.dev/holdfast/activities"
+	"holdfast.dev/holdfast/activities/fdb/coordination"
 	"holdfast.dev/holdfast/workflows"
+	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -42,16 +43,16 @@ func newRig(t *testing.T) *rig {
 // owners starts a worker that runs owners.
 func (r *rig) owners() worker.Worker {
 	return r.worker(contract.SharedTaskQueue, func(w worker.Worker) {
-		workflows.Register(w, workflows.Options{})
-		(&activities.FDBCoordination{Temporal: temporalClient}).RegisterShared(w)
+		workflows.Register(w, call.Options{})
+		(&coordination.Activities{Temporal: temporalClient}).RegisterShared(w)
 	})
 }
 
 // house starts a worker of the Kubernetes cluster's own queue.
-func (r *rig) house(options workflows.Options) worker.Worker {
+func (r *rig) house(options call.Options) worker.Worker {
 	return r.worker(contract.FDBWorkflowTaskQueue(r.cluster), func(w worker.Worker) {
 		workflows.Register(w, options)
-		(&activities.FDBCoordination{Temporal: temporalClient}).Register(w)
+		(&coordination.Activities{Temporal: temporalClient}).Register(w)
 		w.RegisterActivityWithOptions(noFirstSnapshots, activity.RegisterOptions{Name: contract.FindFirstSnapshots.Name})
 		w.RegisterWorkflowWithOptions(asker, workflow.RegisterOptions{Name: "asker"})
 		w.RegisterWorkflowWithOptions(snapshot, workflow.RegisterOptions{Name: "snapshot"})

@@ -10,7 +10,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/workflow"
 
-	"holdfast.dev/holdfast/workflows"
+	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -70,7 +70,7 @@ func (r *rig) updates(id string) int {
 
 func TestTheThrottleServesAllInOrderOverManyRunsAndWorkers(t *testing.T) {
 	r := newRig(t)
-	house := r.house(workflows.Options{FDBSnapshotLimit: 1})
+	house := r.house(call.Options{FDBSnapshotLimit: 1})
 	id := contract.FDBThrottleID(r.cluster)
 	var backups []client.WorkflowRun
 	for i := range 15 {
@@ -105,7 +105,7 @@ func TestTheThrottleServesAllInOrderOverManyRunsAndWorkers(t *testing.T) {
 	holds(5)
 
 	house.Stop()
-	r.house(workflows.Options{FDBSnapshotLimit: 3})
+	r.house(call.Options{FDBSnapshotLimit: 3})
 	require.NoError(t, temporalClient.TerminateWorkflow(t.Context(), backups[14].GetID(), "", "lost while it waits"))
 	finish(5)
 	r.eventually(func() bool { return len(r.state(id).Holders) == 3 }, "the higher limit has no effect")
@@ -135,7 +135,7 @@ func TestTheThrottleServesAllInOrderOverManyRunsAndWorkers(t *testing.T) {
 
 func TestWhoseWorkflowDoesNotRun(t *testing.T) {
 	r := newRig(t)
-	r.house(workflows.Options{})
+	r.house(call.Options{})
 	names := map[string]string{}
 	for _, name := range []string{"runs", "terminated", "ended", "restarted"} {
 		names[name] = r.start("snapshot", r.cluster+"/"+name, r.cluster).GetID()

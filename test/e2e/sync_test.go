@@ -21,10 +21,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"holdfast.dev/holdfast/activities/synchronization"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/released"
-	"holdfast.dev/holdfast/k8s/synchronize"
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -254,7 +254,7 @@ func TestAForgedBackupIsNotTakenForOneThatIsGone(t *testing.T) {
 	assert.Equal(t, metav1.ConditionFalse, condition(after, oadpv1alpha1.NonAdminConditionAccepted).Status)
 	assert.Zero(t, after.Status.VeleroBackup.Status.Warnings, "it is not mirrored")
 	synchronized(t)
-	assert.Empty(t, veleroBackup(t, name).Annotations[synchronize.StateAnnotation], "nor marked")
+	assert.Empty(t, veleroBackup(t, name).Annotations[synchronization.StateAnnotation], "nor marked")
 
 	victim.removeRestore(refused)
 	victim.drop(download)

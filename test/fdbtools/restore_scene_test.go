@@ -15,12 +15,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	"holdfast.dev/holdfast/activities"
+	"holdfast.dev/holdfast/activities/fdb/restore"
 	"holdfast.dev/holdfast/k8s"
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	foundationdbv1beta2 "holdfast.dev/holdfast/k8s/api/foundationdb/v1beta2"
 	"holdfast.dev/holdfast/k8s/fdb"
-	fdbrestore "holdfast.dev/holdfast/k8s/fdb/restore"
 	"holdfast.dev/holdfast/test/fdbsim"
 	"holdfast.dev/holdfast/test/fdbsim/state"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -55,7 +54,7 @@ func (s *restoreScene) restoreRef() contract.ObjectRef {
 	return contract.ObjectRef{Namespace: "team", Name: "back", UID: string(s.restore.UID)}
 }
 
-func (s *restoreScene) tag() string { return fdbrestore.Tag(s.restore) }
+func (s *restoreScene) tag() string { return restore.Tag(s.restore) }
 
 // taken has a backup of keys that can be restored, and goes on. It returns a version that can be restored.
 func (s *restoreScene) taken(keys map[string]string) int64 {
@@ -115,7 +114,7 @@ func performRestore[Out any](s *restoreScene, name string, in any) (Out, error) 
 	if s.target != nil {
 		builder.WithObjects(s.target)
 	}
-	(&activities.FDBRestoreTools{Reader: builder.Build(), Runner: s.tools, Locker: s.locker}).Register(env)
+	(&restore.Tools{Reader: builder.Build(), Runner: s.tools, Locker: s.locker}).Register(env)
 	var out Out
 	answer, err := env.ExecuteActivity(name, in)
 	if err == nil {

@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	"holdfast.dev/holdfast/activities"
+	"holdfast.dev/holdfast/activities/fdb/tools"
 	"holdfast.dev/holdfast/activities/fdbtool"
 	"holdfast.dev/holdfast/k8s"
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
@@ -50,7 +50,7 @@ type scene struct {
 	secret  *corev1.Secret
 	kind    *foundationdbv1beta2.FoundationDBCluster
 	more    []client.Object
-	locker  activities.FDBLocker
+	locker  tools.FDBLocker
 	tools   *fdbtool.Runner
 }
 
@@ -102,7 +102,7 @@ func (s *scene) activities() *testsuite.TestActivityEnvironment {
 	if s.kind != nil {
 		builder.WithObjects(s.kind)
 	}
-	(&activities.FDBTools{Reader: builder.Build(), Runner: s.tools, Locker: s.locker}).Register(env)
+	(&tools.Tools{Reader: builder.Build(), Runner: s.tools, Locker: s.locker}).Register(env)
 	return env
 }
 

@@ -16,6 +16,7 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"holdfast.dev/holdfast/workflows"
+	"holdfast.dev/holdfast/workflows/call"
 )
 
 func recorded(t *testing.T) []string {
@@ -41,7 +42,7 @@ func TestReplay(t *testing.T) {
 		t.Run(strings.TrimSuffix(file, ".json"), func(t *testing.T) {
 			t.Parallel()
 			replayer := worker.NewWorkflowReplayer()
-			workflows.Register(replayer, workflows.Options{})
+			workflows.Register(replayer, call.Options{})
 			require.NoError(t, replayer.ReplayWorkflowHistory(nil, read(t, file)))
 		})
 	}

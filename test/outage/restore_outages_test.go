@@ -11,10 +11,10 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"holdfast.dev/holdfast/activities/restore"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/process/points"
-	"holdfast.dev/holdfast/k8s/restore"
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/test/outage"
 	"holdfast.dev/holdfast/workflows/contract"

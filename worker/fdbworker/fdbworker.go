@@ -8,14 +8,18 @@ import (
 	"k8s.io/client-go/tools/events"
 	kubeclient "sigs.k8s.io/controller-runtime/pkg/client"
 
-	"holdfast.dev/holdfast/activities"
+	"holdfast.dev/holdfast/activities/fdb/backup"
+	"holdfast.dev/holdfast/activities/fdb/coordination"
+	"holdfast.dev/holdfast/activities/fdb/expiry"
+	"holdfast.dev/holdfast/activities/fdb/restore"
+	"holdfast.dev/holdfast/activities/fdb/tools"
 	"holdfast.dev/holdfast/activities/fdblock"
 	"holdfast.dev/holdfast/activities/fdbtool"
 	"holdfast.dev/holdfast/activities/fdbtool/cage"
-	"holdfast.dev/holdfast/k8s/fdb"
-	fdbrestore "holdfast.dev/holdfast/k8s/fdb/restore"
+	"holdfast.dev/holdfast/k8s/fdb/gather"
 	"holdfast.dev/holdfast/k8s/metrics"
 	"holdfast.dev/holdfast/workflows"
+	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -27,7 +31,7 @@ const concurrentTools = 20
 type Options struct {
 	ClusterID string
 	Flags     Flags
-	Workflows workflows.Options
+	Workflows call.Options
 	Temporal  client.Client
 	Client    kubeclient.Client
 	// TemporalAddress and APIServer are what the tools are kept from.
@@ -80,17 +84,17 @@ func newWorkflowWorker(o Options) worker.Worker {
 	runner := worker.New(o.Temporal, contract.FDBWorkflowTaskQueue(o.ClusterID), o.Worker)
 	o.Flags.addTo(&o.Workflows)
 	workflows.RegisterQueue(runner, contract.QueueFDB, o.Workflows)
-	backups := &activities.FDBBackups{Client: o.Client, Gatherer: &fdb.Gatherer{Reader: o.Client}, Events: o.Events}
+	backups := &backup.Activities{Client: o.Client, Gatherer: &gather.Gatherer{Reader: o.Client}, Events: o.Events}
 	backups.Register(runner)
-	expiries := &activities.FDBExpiries{
-		Client: o.Client, Gatherer: &fdb.Gatherer{Reader: o.Client}, Timeout: o.Flags.ExpiryTimeout,
+	expiries := &expiry.Activities{
+		Client: o.Client, Gatherer: &gather.Gatherer{Reader: o.Client}, Timeout: o.Flags.ExpiryTimeout,
 	}
 	expiries.Register(runner)
-	coordination := &activities.FDBCoordination{Temporal: o.Temporal}
+	coordination := &coordination.Activities{Temporal: o.Temporal}
 	coordination.Register(runner)
-	queue := &activities.FDBExpiryCoordination{Temporal: o.Temporal}
+	queue := &expiry.Coordination{Temporal: o.Temporal}
 	queue.Register(runner)
-	restores := &activities.FDBRestores{Client: o.Client, Gatherer: &fdbrestore.Gatherer{Reader: o.Client}, Events: o.Events}
+	restores := &restore.Activities{Client: o.Client, Gatherer: &restore.Gatherer{Reader: o.Client}, Events: o.Events}
 	restores.Register(runner)
 	return runner
 }
@@ -101,7 +105,7 @@ func newSharedWorker(o Options) worker.Worker {
 	o.Worker.DeploymentOptions = worker.DeploymentOptions{}
 	runner := worker.New(o.Temporal, contract.SharedTaskQueue, o.Worker)
 	workflows.RegisterQueue(runner, contract.QueueShared, o.Workflows)
-	coordination := &activities.FDBCoordination{Temporal: o.Temporal}
+	coordination := &coordination.Activities{Temporal: o.Temporal}
 	coordination.RegisterShared(runner)
 	return runner
 }
@@ -111,9 +115,9 @@ func newToolsWorker(o Options, programs *fdbtool.Runner) worker.Worker {
 	o.Worker.DisableWorkflowWorker, o.Worker.WorkflowTaskPollerBehavior = true, nil
 	o.Worker.MaxConcurrentActivityExecutionSize = concurrentTools
 	runner := worker.New(o.Temporal, contract.FDBTaskQueue(o.ClusterID), o.Worker)
-	backups := &activities.FDBTools{Reader: o.Client, Runner: programs, Locker: fdblock.New()}
+	backups := &tools.Tools{Reader: o.Client, Runner: programs, Locker: fdblock.New()}
 	backups.Register(runner)
-	restores := &activities.FDBRestoreTools{Reader: o.Client, Runner: programs, Locker: fdblock.New()}
+	restores := &restore.Tools{Reader: o.Client, Runner: programs, Locker: fdblock.New()}
 	restores.Register(runner)
 	return runner
 }

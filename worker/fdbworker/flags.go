@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"holdfast.dev/holdfast/workflows"
+	"holdfast.dev/holdfast/workflows/call"
 )
 
 // Flags are the worker's settings for FoundationDB.
@@ -85,7 +85,7 @@ func (f *Flags) ValidateTools(alone bool) error {
 }
 
 // addTo sets what the workflows of FoundationDB take.
-func (f *Flags) addTo(options *workflows.Options) {
+func (f *Flags) addTo(options *call.Options) {
 	options.FDBStatusInterval = f.StatusInterval
 	options.FDBSnapshotLimit, options.FDBSnapshotTimeout = f.InitialSnapshotLimit, f.InitialSnapshotTimeout
 	options.FDBExpiryLimit, options.FDBExpiryRetryInterval = f.ExpiryConcurrency, f.ExpiryRetryInterval

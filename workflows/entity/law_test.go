@@ -15,8 +15,10 @@ import (
 	"pgregory.net/rapid"
 
 	"holdfast.dev/holdfast/workflows"
+	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/entity"
+	"holdfast.dev/holdfast/workflows/kinds"
 )
 
 // gone is the view of an object that is not there, of whatever kind.
@@ -36,7 +38,7 @@ var waits = map[string]string{
 }
 
 // eachServed runs a test for each kind that serves objects.
-func eachServed(t *testing.T, test func(t *testing.T, kind workflows.Kind)) {
+func eachServed(t *testing.T, test func(t *testing.T, kind kinds.Kind)) {
 	for _, kind := range workflows.Kinds() {
 		if kind.Read != "" {
 			require.Contains(t, waits, kind.Workflow)
@@ -46,7 +48,7 @@ func eachServed(t *testing.T, test func(t *testing.T, kind workflows.Kind)) {
 }
 
 func TestAnObjectThatIsGoneIsSettledAndOneThatWaitsIsNot(t *testing.T) {
-	eachServed(t, func(t *testing.T, kind workflows.Kind) {
+	eachServed(t, func(t *testing.T, kind kinds.Kind) {
 		decided, err := kind.Decisions.On(gone)
 		require.NoError(t, err)
 		assert.True(t, decided.Settled)
@@ -112,7 +114,7 @@ func (s *scene) happens(waiting bool) {
 // TestNoEventIsLost: whenever something happens, also while the object is being read, the run has read the object since when it ends
 // or goes on as a new one.
 func TestNoEventIsLost(t *testing.T) {
-	eachServed(t, func(t *testing.T, kind workflows.Kind) {
+	eachServed(t, func(t *testing.T, kind kinds.Kind) {
 		t.Parallel()
 		rapid.Check(t, func(t *rapid.T) {
 			env := (&testsuite.WorkflowTestSuite{}).NewTestWorkflowEnvironment()
@@ -122,7 +124,7 @@ func TestNoEventIsLost(t *testing.T) {
 				waiting:     rapid.Bool().Draw(t, "waits at first"),
 				duringReads: rapid.SliceOfN(rapid.Bool(), 0, 5).Draw(t, "during reads"),
 			}
-			workflows.Register(env, workflows.Options{})
+			workflows.Register(env, call.Options{})
 			s.registerActivities()
 			const most = 20
 			for range rapid.IntRange(0, 5).Draw(t, "events") {

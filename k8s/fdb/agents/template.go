@@ -10,6 +10,7 @@ import (
 
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	"holdfast.dev/holdfast/k8s/fdb"
+	"holdfast.dev/holdfast/k8s/fdb/gather"
 )
 
 // Names by which a user's template finds what is ours.
@@ -125,7 +126,7 @@ func volumes(object *fdbv1alpha1.FoundationDBBackup) []corev1.Volume {
 		{Name: volumeLogs, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
 		{Name: volumeConf, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
 		{Name: volumeConfigMap, VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
-			LocalObjectReference: corev1.LocalObjectReference{Name: fdb.ClusterName(object) + configMapSuffix},
+			LocalObjectReference: corev1.LocalObjectReference{Name: gather.ClusterName(object) + configMapSuffix},
 			Items:                []corev1.KeyToPath{{Key: clusterFileKey, Path: clusterFile}},
 		}}},
 		{Name: volumeCredentials, VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{

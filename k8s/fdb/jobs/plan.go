@@ -11,11 +11,13 @@ import (
 
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	"holdfast.dev/holdfast/k8s/fdb"
+	"holdfast.dev/holdfast/k8s/fdb/gather"
 	"holdfast.dev/holdfast/workflows/contract"
+	fdbbackup "holdfast.dev/holdfast/workflows/fdb/backup"
 )
 
 // Version is that of the image in which the tools run: the cluster's, or the one that it last had.
-func Version(objects *fdb.Objects) string {
+func Version(objects *gather.Objects) string {
 	known := ""
 	if objects.Cluster != nil {
 		known = objects.Cluster.Version
@@ -25,7 +27,7 @@ func Version(objects *fdb.Objects) string {
 
 // PlanTurn says what a turn has to do that began at a time. Both times are in Unix seconds: of a turn from the future, as a clock
 // that was wrong leaves it, nothing is expired that is not old enough now. The caller adds the pods.
-func PlanTurn(objects *fdb.Objects, job contract.FDBJob, turn, now int64) contract.FDBExpiryPlan {
+func PlanTurn(objects *gather.Objects, job contract.FDBJob, turn, now int64) contract.FDBExpiryPlan {
 	if objects.Object == nil {
 		return outcome(contract.FDBTurnGone, "the FoundationDBBackup is gone")
 	}
@@ -48,7 +50,7 @@ func outcome(end contract.FDBTurnOutcome, format string, values ...any) contract
 
 // planExpire: the newest backup with data is expired, or the one that is about to have some. Those before it may be deleted once
 // that one holds what must stay restorable.
-func planExpire(objects *fdb.Objects, turn int64) contract.FDBExpiryPlan {
+func planExpire(objects *gather.Objects, turn int64) contract.FDBExpiryPlan {
 	object := objects.Object
 	if !object.DeletionTimestamp.IsZero() {
 		return outcome(contract.FDBTurnNothing, "the FoundationDBBackup is being deleted: nothing is expired any more")
@@ -110,7 +112,9 @@ func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.
 
 // newest is the index of the newest entry with data, or that is about to have some; -1 if there is none.
 func newest(entries []contract.FDBBackup) int {
-	return lastIndex(entries, func(entry contract.FDBBackup) bool { return !fdb.IsPlan(entry) && (hasData(entry) || runs(entry)) })
+	return lastIndex(entries, func(entry contract.FDBBackup) bool {
+		return !fdbbackup.IsPlan(entry) && (hasData(entry) || runs(entry))
+	})
 }
 
 // deletableSoon is how long before a turn may delete a backup that is already taken for possible: the database's clock is another
@@ -119,7 +123,7 @@ const deletableSoon = 3600
 
 // Deletable are the places of the older backups of an object that a turn may delete at any time, as seen at a time in Unix
 // seconds. They must not be described: that writes properties into a container, and would bring some of them back.
-func Deletable(objects *fdb.Objects, now int64) []contract.FDBPlace {
+func Deletable(objects *gather.Objects, now int64) []contract.FDBPlace {
 	entries := objects.View().Backups
 	at := newest(entries)
 	before, after, err := bounds(objects.Object.Spec.Expiry, now)
@@ -134,10 +138,10 @@ func Deletable(objects *fdb.Objects, now int64) []contract.FDBPlace {
 
 // superseded are the places of the entries before the one at an index that have data and do not run. What another entry shares
 // with them stays.
-func superseded(objects *fdb.Objects, entries []contract.FDBBackup, at int) []contract.FDBPlace {
+func superseded(objects *gather.Objects, entries []contract.FDBBackup, at int) []contract.FDBPlace {
 	var kept []string
 	for i, entry := range entries {
-		if i >= at || fdb.IsPlan(entry) || runs(entry) {
+		if i >= at || fdbbackup.IsPlan(entry) || runs(entry) {
 			kept = append(kept, fdb.ContainerOf(entry.URL))
 		}
 	}
@@ -154,7 +158,7 @@ func superseded(objects *fdb.Objects, entries []contract.FDBBackup, at int) []co
 
 // planDelete: plans are not among what is deleted. What is there, if anything, may have been somebody's before, and kept the
 // backup from being started.
-func planDelete(objects *fdb.Objects) contract.FDBExpiryPlan {
+func planDelete(objects *gather.Objects) contract.FDBExpiryPlan {
 	object := objects.Object
 	asked := object.Spec.Expiry.DeletionFinalizer
 	switch {
@@ -168,7 +172,7 @@ func planDelete(objects *fdb.Objects) contract.FDBExpiryPlan {
 	var plan contract.FDBExpiryPlan
 	var elsewhere []string
 	for _, entry := range objects.View().Backups {
-		if fdb.IsPlan(entry) {
+		if fdbbackup.IsPlan(entry) {
 			continue
 		}
 		place, known := placeOf(entry.URL)
@@ -235,7 +239,7 @@ func placeOf(url string) (contract.FDBPlace, bool) {
 }
 
 // locked says why the credentials do not open a container; empty if they do. Without its account a tool would wait for ever.
-func locked(objects *fdb.Objects, url string) string {
+func locked(objects *gather.Objects, url string) string {
 	place, err := fdb.ParseURL(url)
 	switch {
 	case err != nil:
@@ -250,7 +254,7 @@ func locked(objects *fdb.Objects, url string) string {
 }
 
 // credentialsProblem: what is wrong with the cluster is found first, and hides what is wrong with the Secret.
-func credentialsProblem(objects *fdb.Objects) string {
+func credentialsProblem(objects *gather.Objects) string {
 	switch objects.Problem.Reason {
 	case fdbv1alpha1.ReasonSecretMissing, fdbv1alpha1.ReasonCredentialsInvalid:
 		return objects.Problem.Message

@@ -2,7 +2,7 @@ package jobs
 
 import (
 	"crypto/sha256"
-	_ "embed" // the script
+	_ "embed"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -17,9 +17,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
-	"holdfast.dev/holdfast/k8s/fdb"
 	"holdfast.dev/holdfast/k8s/fdb/agents"
 	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/fdb/expiry"
 )
 
 //go:embed script.sh
@@ -115,8 +115,8 @@ func controller(object *fdbv1alpha1.FoundationDBBackup) metav1.OwnerReference {
 func arguments(step contract.FDBPodStep) ([]string, error) {
 	var args []string
 	switch {
-	case len(step.Delete) > fdb.MaxDelete:
-		return nil, fmt.Errorf("a pod deletes %d containers at most", fdb.MaxDelete)
+	case len(step.Delete) > expiry.MaxDelete:
+		return nil, fmt.Errorf("a pod deletes %d containers at most", expiry.MaxDelete)
 	case step.Expire != nil && len(step.Delete) == 0:
 		args = []string{string(contract.FDBJobExpire), step.Expire.URL, timestamp(step.Expire.Before)}
 		if step.Expire.RestorableAfter != 0 {

@@ -18,6 +18,7 @@ import (
 	"holdfast.dev/holdfast/k8s/fdb"
 	"holdfast.dev/holdfast/k8s/fdb/jobs"
 	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/fdb/expiry"
 )
 
 // patience is how long a test waits for what must come.
@@ -216,7 +217,7 @@ func TestTheResultFitsWhateverTheToolSays(t *testing.T) {
 	assert.NotContains(t, message, "hush")
 
 	step := deleteStep()
-	for i := range fdb.MaxDelete - 2 {
+	for i := range expiry.MaxDelete - 2 {
 		step.Delete = append(step.Delete, place(fmt.Sprintf("many/%d", i)))
 	}
 	message, result = newContainer(t, noise).run(t, step)
@@ -224,7 +225,7 @@ func TestTheResultFitsWhateverTheToolSays(t *testing.T) {
 	assert.Empty(t, result.Deleted)
 	assert.NotNil(t, result.Trouble)
 	_, result = newContainer(t, "exit 0").run(t, step)
-	assert.Len(t, result.Deleted, fdb.MaxDelete, "all of them are told")
+	assert.Len(t, result.Deleted, expiry.MaxDelete, "all of them are told")
 	step.Delete = append(step.Delete, place("z"))
 	_, err := jobs.Pod(backup(""), version, step, time.Hour)
 	require.ErrorContains(t, err, "100 containers at most")

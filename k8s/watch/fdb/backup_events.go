@@ -10,7 +10,7 @@ import (
 
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	foundationdbv1beta2 "holdfast.dev/holdfast/k8s/api/foundationdb/v1beta2"
-	"holdfast.dev/holdfast/k8s/fdb"
+	"holdfast.dev/holdfast/k8s/fdb/gather"
 	"holdfast.dev/holdfast/k8s/watch/watched"
 )
 
@@ -117,7 +117,7 @@ func (f *backups) clusterEvents() watched.Events {
 // versionEvents: a backup that is new, or from which somebody took the version, gets it.
 func (f *backups) versionEvents() watched.Events {
 	enqueue := func(object client.Object, q watched.Queue) {
-		name := fdb.ClusterName(object.(*fdbv1alpha1.FoundationDBBackup))
+		name := gather.ClusterName(object.(*fdbv1alpha1.FoundationDBBackup))
 		q.Add(watched.Request{Namespace: object.GetNamespace(), Name: name})
 	}
 	return watched.Events{

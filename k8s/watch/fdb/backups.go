@@ -6,9 +6,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
-	"holdfast.dev/holdfast/k8s/fdb"
+	"holdfast.dev/holdfast/k8s/fdb/gather"
 	"holdfast.dev/holdfast/k8s/watch/watched"
 	"holdfast.dev/holdfast/workflows/contract"
+	fdbbackup "holdfast.dev/holdfast/workflows/fdb/backup"
 )
 
 // backups are the FoundationDBBackups.
@@ -40,7 +41,7 @@ func newBackups(env *watched.Env, clusters cache.Cache) *backups {
 }
 
 func settled(object *fdbv1alpha1.FoundationDBBackup) bool {
-	return fdb.Settled((&fdb.Objects{Object: object}).View())
+	return fdbbackup.Settled((&gather.Objects{Object: object}).View())
 }
 
 // idleWithData: nothing but a signal starts the workflow of the object, and its data are in the store, of which a guard and the

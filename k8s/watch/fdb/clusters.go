@@ -20,7 +20,7 @@ import (
 	"holdfast.dev/holdfast/k8s"
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	foundationdbv1beta2 "holdfast.dev/holdfast/k8s/api/foundationdb/v1beta2"
-	"holdfast.dev/holdfast/k8s/fdb"
+	"holdfast.dev/holdfast/k8s/fdb/gather"
 	"holdfast.dev/holdfast/k8s/watch/caches"
 	"holdfast.dev/holdfast/k8s/watch/trim"
 	"holdfast.dev/holdfast/k8s/watch/watched"
@@ -114,7 +114,7 @@ func (f *backups) spreadVersion(ctx context.Context, request watched.Request) (r
 // eachOf calls do for every backup of a cluster.
 func (f *backups) eachOf(ctx context.Context, namespace, cluster string, do func(*fdbv1alpha1.FoundationDBBackup)) {
 	f.Each(ctx, func(object *fdbv1alpha1.FoundationDBBackup) {
-		if fdb.ClusterName(object) == cluster {
+		if gather.ClusterName(object) == cluster {
 			do(object)
 		}
 	}, client.InNamespace(namespace))

@@ -7,9 +7,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
-	fdbrestore "holdfast.dev/holdfast/k8s/fdb/restore"
 	"holdfast.dev/holdfast/k8s/watch/watched"
 	"holdfast.dev/holdfast/workflows/contract"
+	fdbrestore "holdfast.dev/holdfast/workflows/fdb/restore"
 )
 
 // restores are the FoundationDBRestores.

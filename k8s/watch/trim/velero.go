@@ -3,7 +3,7 @@ package trim
 import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
-	"holdfast.dev/holdfast/k8s/download"
+	"holdfast.dev/holdfast/activities/download"
 )
 
 func veleroBackup(of *velerov1.Backup) *velerov1.Backup {

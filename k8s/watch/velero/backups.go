@@ -7,10 +7,11 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"holdfast.dev/holdfast/activities/backup"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
-	"holdfast.dev/holdfast/k8s/backup"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/watch/watched"
+	backupworkflow "holdfast.dev/holdfast/workflows/backup"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -61,7 +62,7 @@ func (b *backups) judge(ctx context.Context, from client.Reader, ref contract.Ob
 		return watched.View{}, err
 	}
 	return watched.View{
-		Found: true, Due: !backup.Settled(o.View(time.Now())),
+		Found: true, Due: !backupworkflow.Settled(o.View(time.Now())),
 		Unstarted:  awaitsCreation(o.NAB) && !o.DeletionAsked(),
 		VeleroName: o.BackupName, Uncounted: uncounted(o),
 	}, nil

@@ -7,11 +7,12 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"holdfast.dev/holdfast/activities/download"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
-	"holdfast.dev/holdfast/k8s/download"
 	"holdfast.dev/holdfast/k8s/watch/caches"
 	"holdfast.dev/holdfast/k8s/watch/watched"
 	"holdfast.dev/holdfast/workflows/contract"
+	downloadworkflow "holdfast.dev/holdfast/workflows/download"
 )
 
 // downloads are the NonAdminDownloadRequests. The caches hold no signed URL.
@@ -62,7 +63,7 @@ func (d *downloads) judge(ctx context.Context, from client.Reader, ref contract.
 	if err != nil {
 		return watched.View{}, err
 	}
-	view := watched.View{Found: o.NADR != nil, Due: !download.Settled(o.View())}
+	view := watched.View{Found: o.NADR != nil, Due: !downloadworkflow.Settled(o.View())}
 	if view.Found {
 		view.Again = max(0, download.ExpiresAt(o.NADR).Sub(o.At))
 	}

@@ -10,13 +10,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"holdfast.dev/holdfast/activities/backup"
 	"holdfast.dev/holdfast/activities/fake"
+	"holdfast.dev/holdfast/activities/restore"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
-	"holdfast.dev/holdfast/k8s/backup"
 	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/k8s/policy/backupspec"
 	"holdfast.dev/holdfast/k8s/policy/restorespec"
-	"holdfast.dev/holdfast/k8s/restore"
 	"holdfast.dev/holdfast/k8s/watch/trim"
 )
 

@@ -6,12 +6,13 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"holdfast.dev/holdfast/activities/restore"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
-	"holdfast.dev/holdfast/k8s/restore"
 	"holdfast.dev/holdfast/k8s/watch/caches"
 	"holdfast.dev/holdfast/k8s/watch/watched"
 	"holdfast.dev/holdfast/workflows/contract"
+	restoreworkflow "holdfast.dev/holdfast/workflows/restore"
 )
 
 // restores are the NonAdminRestores.
@@ -61,7 +62,7 @@ func (r *restores) judge(ctx context.Context, from client.Reader, ref contract.O
 		return watched.View{}, err
 	}
 	return watched.View{
-		Found: true, Due: !restore.Settled(o.View()),
+		Found: true, Due: !restoreworkflow.Settled(o.View()),
 		Unstarted:  awaitsCreation(o.NAR) && !r.going(o.NAR),
 		VeleroName: o.RestoreName, Uncounted: uncountedRestore(o),
 	}, nil

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"holdfast.dev/holdfast/activities/fake"
+	"holdfast.dev/holdfast/activities/restore"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
-	"holdfast.dev/holdfast/k8s/restore"
 	"holdfast.dev/holdfast/k8s/watch/watchtest"
 )
 

@@ -6,9 +6,9 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"holdfast.dev/holdfast/activities/backup"
+	"holdfast.dev/holdfast/activities/restore"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
-	"holdfast.dev/holdfast/k8s/backup"
-	"holdfast.dev/holdfast/k8s/restore"
 )
 
 // Noon is when Velero's objects were made.

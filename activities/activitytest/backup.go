@@ -1,0 +1,161 @@
+package activitytest
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"holdfast.dev/holdfast/activities/backup"
+	"holdfast.dev/holdfast/activities/fake"
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+const (
+	Name    = "nightly"
+	Victims = "crew-nightly-f47ac10b-58cc-4372-a567-0e02b2c3d479"
+)
+
+var Ours = fake.VeleroName(Name)
+
+// All are the activities in the order in which a backup meets them.
+var All = []string{
+	contract.RefreshBackup.Name, contract.StartBackup.Name, contract.AdmitBackup.Name, contract.CreateBackup.Name,
+	contract.MarkBackupDeleting.Name, contract.WithdrawBackup.Name, contract.RequestDeletion.Name,
+	contract.DeleteVeleroObjects.Name, contract.ReleaseBackup.Name,
+}
+
+// Run runs an activity under its wire name, as a worker does.
+func Run(t *testing.T, w *fake.World, activity string, step contract.BackupStep) (contract.BackupView, error) {
+	t.Helper()
+	suite := &testsuite.WorkflowTestSuite{}
+	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
+	env := suite.NewTestActivityEnvironment()
+	w.Backups.Register(env)
+	var view contract.BackupView
+	answer, err := env.ExecuteActivity(activity, step)
+	if err == nil {
+		require.NoError(t, answer.Get(&view))
+	}
+	return view, err
+}
+
+// Do runs activities one after the other, each with attempt 1, and returns the last view.
+func Do(t *testing.T, w *fake.World, activities ...string) contract.BackupView {
+	t.Helper()
+	var view contract.BackupView
+	for _, activity := range activities {
+		var err error
+		view, err = Run(t, w, activity, contract.BackupStep{Ref: fake.Ref(Name), Attempt: 1})
+		require.NoError(t, err, activity)
+	}
+	return view
+}
+
+// Created returns a world in which the Velero Backup was made, and Velero has got as far as the phase.
+func Created(t *testing.T, phase velerov1.BackupPhase, objects ...client.Object) *fake.World {
+	t.Helper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fake.Namespace, Finalizers: []string{"kubernetes"}}}
+	w := fake.New(t, append(objects, fake.NAB(Name), namespace)...)
+	Do(t, w, contract.AdmitBackup.Name, contract.CreateBackup.Name)
+	if phase != "" {
+		w.SetVelero(Ours, phase)
+		Do(t, w, contract.RefreshBackup.Name)
+	}
+	Told(w)
+	return w
+}
+
+// Told empties the channel of Events and returns them.
+func Told(w *fake.World) []string {
+	var events []string
+	for {
+		select {
+		case event := <-w.Events:
+			events = append(events, event)
+		default:
+			return events
+		}
+	}
+}
+
+// WritesOf returns the writes that do makes.
+func WritesOf(w *fake.World, do func()) []string {
+	before := len(w.Writes())
+	do()
+	return w.Writes()[before:]
+}
+
+func RequireError(t *testing.T, err error, wantType string, wantRetryable bool) {
+	t.Helper()
+	var application *temporal.ApplicationError
+	require.ErrorAs(t, err, &application)
+	assert.Equal(t, wantType, application.Type(), application.Error())
+	assert.Equal(t, wantRetryable, !application.NonRetryable(), "retryable: %v", application)
+}
+
+func Accepted(nab *oadpv1alpha1.NonAdminBackup) metav1.Condition {
+	if found := meta.FindStatusCondition(nab.Status.Conditions, "Accepted"); found != nil {
+		return *found
+	}
+	return metav1.Condition{}
+}
+
+// VeleroObjects are those of another tenant, or of nobody that Holdfast knows.
+func VeleroObjects(backupName, originNamespace string) (*velerov1.Backup, *velerov1.DeleteBackupRequest) {
+	owner := fake.NAB(Name)
+	owner.Namespace = originNamespace
+	made := backup.NewVeleroBackup(owner, backupName, fake.OADPNamespace, velerov1.BackupSpec{})
+	made.UID = "uid-of-the-victims"
+	made.Status.Phase = velerov1.BackupPhaseCompleted
+	return made, backup.NewDeleteRequest(owner, made, 1)
+}
+
+func StatusNames(nacuuid string) func(*oadpv1alpha1.NonAdminBackup) {
+	return func(nab *oadpv1alpha1.NonAdminBackup) {
+		nab.Status.VeleroBackup = &oadpv1alpha1.VeleroBackup{NACUUID: nacuuid, Name: nacuuid, Namespace: fake.OADPNamespace}
+	}
+}
+
+func LabelNames(nacuuid string) func(*oadpv1alpha1.NonAdminBackup) {
+	return func(nab *oadpv1alpha1.NonAdminBackup) {
+		nab.Labels = map[string]string{oadpv1alpha1.NabSyncLabel: nacuuid}
+	}
+}
+
+func DeleteBackup(spec *oadpv1alpha1.NonAdminBackupSpec) { spec.DeleteBackup = true }
+
+func ForceDelete(spec *oadpv1alpha1.NonAdminBackupSpec) { spec.ForceDeleteBackup = true }
+
+func Remove(t *testing.T, w *fake.World, object client.Object) {
+	t.Helper()
+	require.NoError(t, client.IgnoreNotFound(w.Client.Delete(context.Background(), object)))
+}
+
+var (
+	ErrNotFound     = apierrors.NewNotFound(oadpv1alpha1.Resource("nonadminbackups"), Name)
+	ErrInvalid      = apierrors.NewInvalid(velerov1.SchemeGroupVersion.WithKind("Backup").GroupKind(), "b", nil)
+	ErrForbidden    = apierrors.NewForbidden(velerov1.Resource("backups"), "b", nil)
+	ErrUnauthorized = apierrors.NewUnauthorized("the token has expired")
+	ErrTooLarge     = apierrors.NewRequestEntityTooLargeError("limit is 3145728")
+	ErrTerminating  = terminating()
+)
+
+// terminating is what the API server answers to a creation in a namespace that is being deleted.
+func terminating() error {
+	err := apierrors.NewForbidden(velerov1.Resource("backups"), "b", nil)
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause, Message: "being terminated"}}
+	return err
+}

@@ -1,0 +1,153 @@
+package activitytest
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/testsuite"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	fakeclient "sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"holdfast.dev/holdfast/activities/fdb/backup"
+	"holdfast.dev/holdfast/k8s"
+	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
+	foundationdbv1beta2 "holdfast.dev/holdfast/k8s/api/foundationdb/v1beta2"
+	"holdfast.dev/holdfast/k8s/fdb/gather"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// AskForData sets spec.expiry.deletionFinalizer.
+func (w *FDBWorld) AskForData(t *testing.T, asked bool) {
+	t.Helper()
+	object := w.Object(t)
+	object.Spec.Expiry.DeletionFinalizer = new(asked)
+	require.NoError(t, w.Update(t.Context(), object))
+}
+
+func (w *FDBWorld) Gone(t *testing.T) bool {
+	t.Helper()
+	err := w.Get(t.Context(), client.ObjectKey{Namespace: "team", Name: "lab"}, &fdbv1alpha1.FoundationDBBackup{})
+	return apierrors.IsNotFound(err)
+}
+
+// FDBWorld is a Kubernetes cluster in memory with a FoundationDBBackup and all that it needs.
+type FDBWorld struct {
+	client.Client
+	backups *backup.Activities
+	events  chan string
+	// writes are "verb kind"; before is called ahead of each.
+	writes []string
+	Before func(write string)
+}
+
+var FDBRef = contract.ObjectRef{Namespace: "team", Name: "lab", UID: "u"}
+
+func NewFDBWorld(objects ...client.Object) *FDBWorld {
+	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: "team", Name: name} }
+	object := &fdbv1alpha1.FoundationDBBackup{ObjectMeta: meta("lab")}
+	object.UID, object.Generation, object.Spec.Credentials.SecretName = "u", 1, "accounts"
+	cluster := &foundationdbv1beta2.FoundationDBCluster{ObjectMeta: meta("lab")}
+	cluster.Spec.Version, cluster.Status.ConnectionString = "7.3.48", "lab:1@10.0.0.1:4500"
+	secret := &corev1.Secret{
+		ObjectMeta: meta("accounts"), Data: map[string][]byte{"credentials": []byte(`{"accounts":{"lab@s3.local":{"secret":"hush"}}}`)},
+	}
+	w := &FDBWorld{Before: func(string) {}}
+	note := func(verb string, o client.Object) {
+		kind := strings.ToLower(strings.TrimPrefix(strings.TrimPrefix(typeName(o), "*v1."), "*v1alpha1."))
+		w.Before(verb + " " + kind)
+		w.writes = append(w.writes, verb+" "+kind)
+	}
+	recorder := events.NewFakeRecorder(100)
+	w.events = recorder.Events
+	base := fakeclient.NewClientBuilder().WithScheme(k8s.Scheme()).WithStatusSubresource(&fdbv1alpha1.FoundationDBBackup{}).
+		WithObjects(append(objects, object, cluster, secret, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}})...)
+	w.Client = base.WithInterceptorFuncs(interceptor.Funcs{
+		Create: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.CreateOption) error {
+			note("create", o)
+			return c.Create(ctx, o, options...)
+		},
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, options ...client.PatchOption) error {
+			note("patch", o)
+			return c.Patch(ctx, o, p, options...)
+		},
+		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch,
+			options ...client.SubResourcePatchOption,
+		) error {
+			note(sub, o)
+			return c.SubResource(sub).Patch(ctx, o, p, options...)
+		},
+	}).Build()
+	w.backups = &backup.Activities{Client: w.Client, Gatherer: &gather.Gatherer{Reader: w.Client}, Events: recorder}
+	return w
+}
+
+func typeName(o client.Object) string {
+	switch o.(type) {
+	case *appsv1.Deployment:
+		return "Deployment"
+	case *fdbv1alpha1.FoundationDBBackup:
+		return "Backup"
+	}
+	return "other"
+}
+
+// do runs an activity as a worker does.
+func (w *FDBWorld) do(t *testing.T, name string, in any) (contract.FDBBackupView, error) {
+	t.Helper()
+	suite := &testsuite.WorkflowTestSuite{}
+	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
+	env := suite.NewTestActivityEnvironment()
+	w.backups.Register(env)
+	var view contract.FDBBackupView
+	answer, err := env.ExecuteActivity(name, in)
+	if err == nil {
+		require.NoError(t, answer.Get(&view))
+	}
+	return view, err
+}
+
+func (w *FDBWorld) Must(t *testing.T, name string, in any) contract.FDBBackupView {
+	t.Helper()
+	view, err := w.do(t, name, in)
+	require.NoError(t, err)
+	return view
+}
+
+func (w *FDBWorld) Object(t *testing.T) *fdbv1alpha1.FoundationDBBackup {
+	t.Helper()
+	object := &fdbv1alpha1.FoundationDBBackup{}
+	require.NoError(t, w.Get(t.Context(), client.ObjectKey{Namespace: "team", Name: "lab"}, object))
+	return object
+}
+
+func (w *FDBWorld) Deployment(t *testing.T) *appsv1.Deployment {
+	t.Helper()
+	deployment := &appsv1.Deployment{}
+	require.NoError(t, client.IgnoreNotFound(w.Get(t.Context(), client.ObjectKey{Namespace: "team", Name: "lab"}, deployment)))
+	return deployment
+}
+
+// Wrote empties the list of writes and returns it.
+func (w *FDBWorld) Wrote() []string {
+	writes := w.writes
+	w.writes = nil
+	return writes
+}
+
+func (w *FDBWorld) Told() []string {
+	var told []string
+	for len(w.events) > 0 {
+		told = append(told, <-w.events)
+	}
+	return told
+}

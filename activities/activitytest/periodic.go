@@ -1,0 +1,67 @@
+package activitytest
+
+import (
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/testsuite"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"holdfast.dev/holdfast/activities/fake"
+	"holdfast.dev/holdfast/k8s/owner"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// Periodic runs an activity of periodic work as a worker does.
+func Periodic[Out any](t *testing.T, w *fake.World, activity string, input any) (Out, error) {
+	t.Helper()
+	suite := &testsuite.WorkflowTestSuite{}
+	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
+	env := suite.NewTestActivityEnvironment()
+	w.RegisterPeriodic(env)
+	var out Out
+	answer, err := env.ExecuteActivity(activity, input)
+	if err == nil {
+		require.NoError(t, answer.Get(&out))
+	}
+	return out, err
+}
+
+func SynchronizeNow(t *testing.T, w *fake.World) contract.SynchronizationResult {
+	t.Helper()
+	result, err := Periodic[contract.SynchronizationResult](t, w, contract.SynchronizeBackups.Name, contract.SynchronizationInput{})
+	require.NoError(t, err)
+	return result
+}
+
+// LookedInto is an administrator's location, into which Velero has looked.
+func LookedInto() *velerov1.BackupStorageLocation {
+	return &velerov1.BackupStorageLocation{
+		ObjectMeta: metav1.ObjectMeta{Namespace: fake.OADPNamespace, Name: "default"},
+		Status: velerov1.BackupStorageLocationStatus{
+			Phase: velerov1.BackupStorageLocationPhaseAvailable, LastSyncedTime: &metav1.Time{Time: time.Now()},
+		},
+	}
+}
+
+// BroughtBack is a finished Velero Backup, whose object Velero has made an hour after its end.
+func BroughtBack(of string) *velerov1.Backup {
+	nab, vname := fake.NAB(of), fake.VeleroName(of)
+	made := &velerov1.Backup{ObjectMeta: owner.Backup.Meta(nab, vname, fake.OADPNamespace, vname)}
+	made.UID, made.CreationTimestamp = "velero-uid", metav1.NewTime(time.Now().Add(-time.Minute))
+	made.Spec.StorageLocation = "default"
+	ended := metav1.NewTime(time.Now().Add(-time.Hour))
+	made.Status = velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted, StartTimestamp: &ended, CompletionTimestamp: &ended}
+	return made
+}
+
+func CollectNow(t *testing.T, w *fake.World) contract.CollectionResult {
+	t.Helper()
+	result, err := Periodic[contract.CollectionResult](t, w, contract.CollectOrphans.Name, contract.CollectionInput{})
+	require.NoError(t, err)
+	return result
+}

@@ -1,0 +1,266 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"holdfast.dev/holdfast/activities"
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/owner"
+	"holdfast.dev/holdfast/k8s/policy/backupspec"
+	"holdfast.dev/holdfast/k8s/policy/check"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// Start takes a backup that was not made yet to its Velero Backup, on one reading.
+func (b *Activities) Start(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
+	return b.update(ctx, step, func(o *Objects) error { return b.start(ctx, o) })
+}
+
+// start validates the spec, puts our finalizer on the object, makes the Velero Backup and writes the status once. A process that
+// is killed in between leaves a Velero Backup that is found again by its name.
+func (b *Activities) start(ctx context.Context, o *Objects) error {
+	if o.DeletionAsked() {
+		return nil
+	}
+	before := o.View(b.now())
+	verdict, err := b.judge(ctx, o)
+	if err != nil {
+		return err
+	}
+	if !verdict.Accepted || o.Backup != nil {
+		return b.conclude(ctx, o, verdict)
+	}
+	if _, err := activities.PatchObject(ctx, b.Client, o.NAB, addFinalizer(o.NAB)); err != nil {
+		return err
+	}
+	if err := b.createVeleroBackup(ctx, o); err != nil {
+		refusal, permanent := rejection(err)
+		switch {
+		case permanent:
+			return b.applyVerdict(ctx, o, refusal)
+		case apierrors.IsConflict(err):
+			return err
+		}
+		return errors.Join(err, b.applyVerdict(ctx, o, verdict)) // so that the tenant reads as much while the cause lasts
+	}
+	changed, err := b.patchStatus(ctx, o.NAB, func() {
+		ApplyVerdict(o.NAB, verdict, o.BackupName, b.Gatherer.OADPNamespace)
+		b.applyCreated(o)
+	})
+	if changed {
+		if before.Phase == string(oadpv1alpha1.NonAdminPhaseBackingOff) {
+			b.tellVerdict(o.NAB, verdict)
+		}
+		b.tellCreated(o.NAB, before)
+	}
+	return err
+}
+
+// Admit validates the spec as of now and writes the verdict: the Accepted condition, the phase and, for an accepted spec
+// that is not backed up yet, the reference to the Velero Backup and our finalizer, both before that Backup exists.
+func (b *Activities) Admit(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
+	return b.update(ctx, step, func(o *Objects) error {
+		if o.DeletionAsked() {
+			return nil // that comes first, and must not wait for a policy or a storage location
+		}
+		verdict, err := b.judge(ctx, o)
+		if err != nil {
+			return err
+		}
+		return b.conclude(ctx, o, verdict)
+	})
+}
+
+func (b *Activities) judge(ctx context.Context, o *Objects) (Verdict, error) {
+	verdict, err := b.Gatherer.Judge(ctx, o)
+	if err != nil {
+		// Seen, not yet judged: the tenant shall know that much while the cause lasts.
+		_, patchErr := b.patchStatus(ctx, o.NAB, func() { ApplySeen(o.NAB) })
+		return Verdict{}, errors.Join(err, patchErr)
+	}
+	return verdict, nil
+}
+
+// conclude writes the verdict, and our finalizer where there is something to protect.
+func (b *Activities) conclude(ctx context.Context, o *Objects, verdict Verdict) error {
+	if err := b.applyVerdict(ctx, o, verdict); err != nil {
+		return err
+	}
+	if !verdict.Accepted && o.Backup == nil {
+		return nil
+	}
+	_, err := activities.PatchObject(ctx, b.Client, o.NAB, addFinalizer(o.NAB))
+	return err
+}
+
+func addFinalizer(nab *oadpv1alpha1.NonAdminBackup) func() {
+	return func() { controllerutil.AddFinalizer(nab, oadpv1alpha1.NabFinalizer) }
+}
+
+func (b *Activities) applyVerdict(ctx context.Context, o *Objects, verdict Verdict) error {
+	changed, err := b.patchStatus(ctx, o.NAB, func() {
+		if o.Backup != nil { // synced from the object store, or made by an attempt that did not come to record it
+			b.applyCreated(o)
+		}
+		ApplyVerdict(o.NAB, verdict, o.BackupName, b.Gatherer.OADPNamespace)
+	})
+	if err != nil {
+		return err
+	}
+	o.Verdict = &verdict
+	if changed {
+		b.tellVerdict(o.NAB, verdict)
+	}
+	return nil
+}
+
+func (b *Activities) applyCreated(o *Objects) {
+	ApplyCreated(o.NAB)
+	ApplyMirror(o.NAB, o, b.Gatherer.OADPNamespace)
+}
+
+// Create makes the Velero Backup, or finds the one that an earlier attempt made, and records it. A Backup that the API
+// server will never take becomes a condition on the object.
+func (b *Activities) Create(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
+	return b.update(ctx, step, func(o *Objects) error { return b.create(ctx, o) })
+}
+
+func (b *Activities) create(ctx context.Context, o *Objects) error {
+	view := o.View(b.now())
+	if o.DeletionAsked() || view.EverCreated || !view.SpecJudged || !view.Accepted || !view.Finalizer {
+		return nil // changed meanwhile: the workflow decides again on the view
+	}
+	if o.Backup == nil && (o.Foreign || o.BackupName == o.SyncedFrom) {
+		// Somebody else's Backup has the name, or a label asks for it: nothing is made under it.
+		verdict, err := b.Gatherer.Judge(ctx, o)
+		if err != nil {
+			return err
+		}
+		return b.applyVerdict(ctx, o, verdict)
+	}
+	if o.Backup == nil {
+		if err := b.createVeleroBackup(ctx, o); err != nil {
+			if verdict, permanent := rejection(err); permanent {
+				return b.applyVerdict(ctx, o, verdict)
+			}
+			return err
+		}
+	}
+	changed, err := b.patchStatus(ctx, o.NAB, func() { b.applyCreated(o) })
+	if changed {
+		b.tellCreated(o.NAB, view)
+	}
+	return err
+}
+
+// rejection turns an error that no retry can cure into the verdict that the tenant reads.
+func rejection(err error) (verdict Verdict, permanent bool) {
+	var invalid *check.InvalidSpecError
+	switch {
+	case errors.As(err, &invalid): // by what changed since the spec was judged: the policy, or the storage location
+		return Verdict{Reason: oadpv1alpha1.ReasonInvalidBackupSpec, Message: invalid.Error()}, true
+	case activities.Refused(err):
+		return Refusal(err), true
+	}
+	return Verdict{}, false
+}
+
+func (b *Activities) createVeleroBackup(ctx context.Context, o *Objects) error {
+	if o.Rules == nil { // admitted earlier: judge once more, by the policy that the Backup is built with
+		rules, err := b.Gatherer.Policy.Get(ctx)
+		if err != nil {
+			return fmt.Errorf("read the admin's policy: %w", err)
+		}
+		if o.StorageLocation, err = backupspec.Validate(ctx, b.Client, b.Gatherer.OADPNamespace, o.NAB, rules); err != nil {
+			return err
+		}
+		o.Rules = &rules
+	}
+	created := NewVeleroBackup(o.NAB, o.BackupName, b.Gatherer.OADPNamespace,
+		backupspec.Build(o.NAB, *o.Rules, o.StorageLocation))
+	err := b.Client.Create(ctx, created)
+	if apierrors.IsAlreadyExists(err) {
+		// Made meanwhile by an attempt that we lost sight of, or somebody else's: reading again tells.
+		return apierrors.NewConflict(velerov1.Resource("backups"), o.BackupName, err)
+	}
+	if err != nil {
+		return fmt.Errorf("create Velero Backup %s/%s: %w", created.Namespace, created.Name, err)
+	}
+	o.Backup = created
+	return nil
+}
+
+// Refresh reads the present state and repeats the Velero Backup's in the status, or reports that it is gone. An object of which
+// the status says nothing is started on the same reading.
+func (b *Activities) Refresh(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
+	return b.update(ctx, step, func(o *Objects) error {
+		if o.NAB.Status.Phase == "" && !o.DeletionAsked() {
+			return b.start(ctx, o)
+		}
+		before := o.View(b.now())
+		if (!before.EverCreated && o.NAB.Status.VeleroBackup == nil) || before.ForceDelete || before.NamespaceTerminating {
+			return nil // nothing to repeat, or nobody to read it: the object must go, whatever its status
+		}
+		recorded := o.BackupName
+		if o.NAB.Status.VeleroBackup != nil {
+			recorded = owner.Written(o.NAB)
+		}
+		uploads, volumes, err := b.volumes(ctx, step, o, before)
+		if err != nil {
+			return err
+		}
+		changed, err := b.patchStatus(ctx, o.NAB, func() {
+			if before.EverCreated {
+				ApplyMirror(o.NAB, o, b.Gatherer.OADPNamespace)
+			}
+			ApplyVolumeCounters(o.NAB, uploads, volumes)
+		})
+		if changed {
+			b.tellProgress(o.NAB, before, o)
+		}
+		if changed && o.NAB.Status.VeleroBackup != nil && owner.Written(o.NAB) != recorded {
+			b.tellCorrected(o.NAB, recorded)
+		}
+		return err
+	})
+}
+
+// volumesMayHaveMoved: the Velero Backup has entered another phase, or not every volume was done when last counted.
+func volumesMayHaveMoved(nab *oadpv1alpha1.NonAdminBackup, view contract.BackupView) bool {
+	return view.Velero.Phase != view.Velero.MirroredPhase || !VolumesDone(&nab.Status)
+}
+
+// volumes lists what the Velero Backup does with volumes: nothing before Velero has begun, and only if somebody has seen one
+// and it may have moved.
+func (b *Activities) volumes(ctx context.Context, step contract.BackupStep, o *Objects, before contract.BackupView) (
+	[]velerov2alpha1.DataUpload, []velerov1.PodVolumeBackup, error,
+) {
+	begun := o.Backup != nil && o.Backup.Status.StartTimestamp != nil
+	if !begun || !step.Volumes || !volumesMayHaveMoved(o.NAB, before) {
+		return nil, nil, nil
+	}
+	of := []client.ListOption{
+		client.InNamespace(b.Gatherer.OADPNamespace),
+		client.MatchingLabels{velerov1.BackupNameLabel: o.BackupName},
+	}
+	var volumes velerov1.PodVolumeBackupList
+	if err := b.Client.List(ctx, &volumes, of...); err != nil {
+		return nil, nil, fmt.Errorf("list PodVolumeBackups of Velero Backup %s: %w", o.BackupName, err)
+	}
+	var uploads velerov2alpha1.DataUploadList
+	if moves := o.Backup.Spec.SnapshotMoveData; moves == nil || !*moves {
+		return nil, volumes.Items, nil
+	}
+	if err := b.Client.List(ctx, &uploads, of...); err != nil {
+		return nil, nil, fmt.Errorf("list DataUploads of Velero Backup %s: %w", o.BackupName, err)
+	}
+	return uploads.Items, volumes.Items, nil
+}

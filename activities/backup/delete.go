@@ -1,0 +1,208 @@
+package backup
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"holdfast.dev/holdfast/activities"
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/owner"
+	"holdfast.dev/holdfast/k8s/released"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// MarkDeleting deletes the NonAdminBackup when the spec asks for it, which our finalizer keeps until the rest is done, and
+// announces the deletion in the status: last, since a deletion raises the generation that the announcement speaks of.
+func (b *Activities) MarkDeleting(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
+	return b.update(ctx, step, func(o *Objects) error {
+		asked := o.NAB.Spec.DeleteBackup || o.NAB.Spec.ForceDeleteBackup
+		if !asked && o.NAB.DeletionTimestamp.IsZero() {
+			return nil
+		}
+		if o.NAB.Spec.DeleteBackup { // first, so that it is repeated as long as the status does not announce the deletion
+			if err := b.deleteRestores(ctx, o.NAB); err != nil {
+				return err
+			}
+		}
+		if o.NAB.DeletionTimestamp.IsZero() {
+			if err := b.deleteBackup(ctx, step, o); err != nil || o.NAB == nil {
+				return err
+			}
+		}
+		differs := false
+		changed, err := b.patchStatus(ctx, o.NAB, func() { differs = ApplyDeletion(o.NAB) })
+		if err != nil && !activities.TooLarge(err) { // an object too large to say so must go all the same
+			return err
+		}
+		if changed && differs {
+			b.tellDeleting(o.NAB)
+		}
+		return nil
+	})
+}
+
+// deleteBackup deletes the NonAdminBackup and reads it again: its finalizer keeps it.
+func (b *Activities) deleteBackup(ctx context.Context, step contract.BackupStep, o *Objects) error {
+	if o.Backup != nil { // a user's replace may have dropped the finalizer, without which the object would vanish at once
+		if _, err := activities.PatchObject(ctx, b.Client, o.NAB, addFinalizer(o.NAB)); err != nil {
+			return err
+		}
+	}
+	uid, version := o.NAB.UID, o.NAB.ResourceVersion
+	err := b.Client.Delete(ctx, o.NAB, client.Preconditions{UID: &uid, ResourceVersion: &version})
+	if apierrors.IsNotFound(err) {
+		return activities.ErrGone
+	}
+	if err != nil {
+		return fmt.Errorf("delete NonAdminBackup %s: %w", step.Ref, err)
+	}
+	return b.reread(ctx, step, o)
+}
+
+// deleteRestores deletes the NonAdminRestores that name a backup whose data are to go. Nobody waits for them.
+func (b *Activities) deleteRestores(ctx context.Context, nab *oadpv1alpha1.NonAdminBackup) error {
+	list := &oadpv1alpha1.NonAdminRestoreList{}
+	if err := b.Client.List(ctx, list, client.InNamespace(nab.Namespace)); err != nil {
+		return fmt.Errorf("list NonAdminRestores in namespace %s: %w", nab.Namespace, err)
+	}
+	for i := range list.Items {
+		nar := &list.Items[i]
+		spec := nar.Spec.RestoreSpec
+		if spec == nil || spec.BackupName != nab.Name || !nar.DeletionTimestamp.IsZero() {
+			continue
+		}
+		uid := nar.UID
+		if err := client.IgnoreNotFound(b.Client.Delete(ctx, nar, client.Preconditions{UID: &uid})); err != nil {
+			return fmt.Errorf("delete NonAdminRestore %s/%s of the backup: %w", nar.Namespace, nar.Name, err)
+		}
+	}
+	return nil
+}
+
+// reread replaces o by the present state, after a write whose answer does not show it.
+func (b *Activities) reread(ctx context.Context, step contract.BackupStep, o *Objects) error {
+	present, err := b.Gatherer.Gather(ctx, step.Ref)
+	if err != nil {
+		return err
+	}
+	*o = *present
+	return nil
+}
+
+// RequestDeletion makes DeleteBackupRequest number step.Attempt, by which Velero deletes the Backup with its data, and
+// records it in the status.
+func (b *Activities) RequestDeletion(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
+	return b.update(ctx, step, func(o *Objects) error {
+		if o.Backup == nil || !o.NAB.Spec.DeleteBackup || o.NAB.Spec.ForceDeleteBackup || o.NamespaceTerminating {
+			return nil // not due any more
+		}
+		request := NewDeleteRequest(o.NAB, o.Backup, step.Attempt)
+		if err := b.Client.Create(ctx, request); err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("create DeleteBackupRequest %s/%s: %w", request.Namespace, request.Name, err)
+		}
+		if err := b.reread(ctx, step, o); err != nil || o.NAB == nil {
+			return err
+		}
+		changed, err := b.patchStatus(ctx, o.NAB, func() { ApplyDeleteRequest(o.NAB, o) })
+		if changed {
+			b.tellDeletionRequested(o.NAB, request.Name, step.Attempt)
+		}
+		return err
+	})
+}
+
+// Withdraw deletes a Velero Backup that Velero has not begun: nothing is in the object store, and Velero refuses a
+// DeleteBackupRequest for it, as it has no storage location yet. A Backup that Velero begins meanwhile is left alone.
+func (b *Activities) Withdraw(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
+	return b.update(ctx, step, func(o *Objects) error {
+		if !o.View(b.now()).Velero.Unstarted || !o.NAB.Spec.DeleteBackup || o.NamespaceTerminating {
+			return nil // not due any more
+		}
+		uid, version := o.Backup.UID, o.Backup.ResourceVersion
+		err := b.Client.Delete(ctx, o.Backup, client.Preconditions{UID: &uid, ResourceVersion: &version})
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("delete Velero Backup %s/%s before it started: %w", o.Backup.Namespace, o.Backup.Name, err)
+		}
+		return b.reread(ctx, step, o)
+	})
+}
+
+// DeleteVeleroObjects deletes the Velero Backup object and every request to delete it, and leaves the data where they
+// are (seed 000, Force Delete Path).
+func (b *Activities) DeleteVeleroObjects(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
+	return b.update(ctx, step, func(o *Objects) error {
+		if !o.NAB.Spec.ForceDeleteBackup && !o.LocationGone {
+			return nil
+		}
+		if err := b.deleteRequests(ctx, o); err != nil {
+			return err
+		}
+		if o.Backup != nil {
+			if err := b.enterReleased(ctx, o); err != nil {
+				return err
+			}
+			uid := o.Backup.UID
+			err := b.Client.Delete(ctx, o.Backup, client.Preconditions{UID: &uid})
+			if client.IgnoreNotFound(err) != nil {
+				return fmt.Errorf("delete Velero Backup %s/%s: %w", o.Backup.Namespace, o.Backup.Name, err)
+			}
+		}
+		return b.reread(ctx, step, o)
+	})
+}
+
+// deleteRequests removes the requests for the Velero Backup that belongs to the object, whoever made them.
+func (b *Activities) deleteRequests(ctx context.Context, o *Objects) error {
+	for i := range o.DeleteRequests {
+		request := &o.DeleteRequests[i]
+		if o.Backup == nil && !owner.Backup.Names(request, o.NAB.Namespace, o.NAB.Name) {
+			continue
+		}
+		if err := client.IgnoreNotFound(b.Client.Delete(ctx, request)); err != nil {
+			return fmt.Errorf("delete DeleteBackupRequest %s/%s: %w", request.Namespace, request.Name, err)
+		}
+	}
+	return nil
+}
+
+// Release takes our finalizer off: the object may go. Requests of ours that Velero left behind go first.
+func (b *Activities) Release(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
+	return b.update(ctx, step, func(o *Objects) error {
+		if o.NAB.DeletionTimestamp.IsZero() || (o.Backup != nil && !o.NamespaceTerminating) {
+			return nil
+		}
+		if o.Backup == nil {
+			if err := b.deleteRequests(ctx, o); err != nil {
+				return err
+			}
+		}
+		if err := b.enterReleased(ctx, o); err != nil {
+			return err
+		}
+		let, err := activities.PatchObject(ctx, b.Client, o.NAB, func() {
+			controllerutil.RemoveFinalizer(o.NAB, oadpv1alpha1.NabFinalizer)
+		})
+		if err != nil {
+			return err
+		}
+		if let {
+			b.tellReleased(o)
+		}
+		return b.reread(ctx, step, o)
+	})
+}
+
+// enterReleased notes, before anything goes, that the object goes and its data may stay: the synchronization of backups must
+// not make it again.
+func (b *Activities) enterReleased(ctx context.Context, o *Objects) error {
+	entry, stays := o.Released(b.Gatherer.ClusterID, b.now())
+	if !stays {
+		return nil
+	}
+	ledger := released.Ledger{Client: b.Client, OADPNamespace: b.Gatherer.OADPNamespace}
+	return ledger.Add(ctx, o.BackupName, entry)
+}

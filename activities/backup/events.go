@@ -1,0 +1,144 @@
+package backup
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"go.temporal.io/sdk/activity"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+
+	"holdfast.dev/holdfast/k8s"
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/metrics"
+	"holdfast.dev/holdfast/k8s/policy/check"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// Kubernetes Events on a NonAdminBackup, best effort: written after the change they speak of, once. What operators count is
+// counted with them.
+const (
+	eventAccepted        = "BackupAccepted"
+	eventCreated         = "VeleroBackupCreated"
+	EventDeleting        = "Deleting"
+	eventDeletionRequest = "DeletionRequested"
+	eventDeletionRetry   = "DeletionRetried"
+	EventReleased        = "Released"
+	eventCompleted       = "BackupCompleted"
+	eventFailed          = "BackupFailed"
+	eventGone            = "VeleroBackupNotFound"
+	EventCorrected       = "StatusCorrected"
+	EventRetried         = "Retried"
+	EventStalled         = "VeleroStalled"
+)
+
+func (b *Activities) now() time.Time { return time.Now() }
+
+func (b *Activities) tell(nab *oadpv1alpha1.NonAdminBackup, kind, reason, action, note string, args ...any) {
+	Tell(b.Events, nab, kind, reason, action, note, args...)
+}
+
+func Tell(events events.EventRecorder, object runtime.Object, kind, reason, action, note string, args ...any) {
+	events.Eventf(object, nil, kind, reason, action, "%s", k8s.Shorten(fmt.Sprintf(note, args...), k8s.MaxEventNoteBytes))
+}
+
+func (b *Activities) tellVerdict(nab *oadpv1alpha1.NonAdminBackup, verdict Verdict) {
+	if verdict.Accepted {
+		if nab.Status.Phase != oadpv1alpha1.NonAdminPhaseNew { // else its creation tells as much, a moment later
+			b.tell(nab, corev1.EventTypeNormal, eventAccepted, "Validate", "%s", verdict.Message)
+		}
+		return
+	}
+	if nab.Status.Phase == oadpv1alpha1.NonAdminPhaseBackingOff {
+		metrics.BackupRejected()
+	}
+	b.tell(nab, corev1.EventTypeWarning, verdict.Reason, "Validate", "%s", verdict.Message)
+}
+
+func (b *Activities) tellCreated(nab *oadpv1alpha1.NonAdminBackup, before contract.BackupView) {
+	if before.Phase != string(oadpv1alpha1.NonAdminPhaseBackingOff) { // else the time is that of whoever had to mend something
+		metrics.BackupCreated(nab.CreationTimestamp.Time)
+	}
+	b.tell(nab, corev1.EventTypeNormal, eventCreated, "Create", "created Velero Backup %s", before.Velero.Name)
+}
+
+func (b *Activities) tellStalled(nab *oadpv1alpha1.NonAdminBackup) {
+	metrics.BackupStalled()
+	b.tell(nab, corev1.EventTypeWarning, EventStalled, "Refresh", "%s", oadpv1alpha1.MessageVeleroStalled)
+}
+
+func (b *Activities) tellDeleting(nab *oadpv1alpha1.NonAdminBackup) {
+	b.tell(nab, corev1.EventTypeNormal, EventDeleting, "Delete", "%s", DeletionMessage(nab))
+}
+
+func (b *Activities) tellDeletionRequested(nab *oadpv1alpha1.NonAdminBackup, request string, attempt int) {
+	if attempt > 1 {
+		b.tell(nab, corev1.EventTypeWarning, eventDeletionRetry, "Delete",
+			"Velero could not delete the backup; asked again (DeleteBackupRequest %s, attempt %d)", request, attempt)
+		return
+	}
+	b.tell(nab, corev1.EventTypeNormal, eventDeletionRequest, "Delete",
+		"asked Velero to delete the backup and its data (DeleteBackupRequest %s)", request)
+}
+
+func (b *Activities) tellReleased(o *Objects) {
+	metrics.BackupDeleted()
+	note := "nothing is left of the backup"
+	switch {
+	case o.NamespaceTerminating:
+		note = "the namespace is being deleted; the Velero Backup and its data stay for the administrator"
+	case o.NAB.Spec.ForceDeleteBackup:
+		note = "the Velero Backup is deleted; its data stay in the object store"
+	}
+	b.tell(o.NAB, corev1.EventTypeNormal, EventReleased, "Delete", "%s", note)
+}
+
+// tellRetried: a step failed and has been retried until it succeeded. It can be told only now: the API server that
+// refused the step would have refused the Event.
+func (b *Activities) tellRetried(in contract.BackupStep, view contract.BackupView, info activity.Info) {
+	if !view.Found {
+		return
+	}
+	ref := in.Ref
+	nab := &oadpv1alpha1.NonAdminBackup{ObjectMeta: metav1.ObjectMeta{
+		Namespace: ref.Namespace, Name: ref.Name, UID: types.UID(ref.UID),
+	}}
+	b.tell(nab, corev1.EventTypeWarning, EventRetried, "Retry", "%s succeeded at attempt %d, %s after the first",
+		info.ActivityType.Name, info.Attempt, time.Since(info.ScheduledTime).Round(time.Second))
+}
+
+// tellCorrected: somebody wrote the name of a Velero Backup that was not made for this object into its status.
+func (b *Activities) tellCorrected(nab *oadpv1alpha1.NonAdminBackup, recorded string) {
+	b.tell(nab, corev1.EventTypeWarning, EventCorrected, "Refresh",
+		"status.veleroBackup named %q, which was not made for this NonAdminBackup; it was ignored and corrected", recorded)
+}
+
+// tellProgress tells what Refresh wrote, as far as a tenant cares: the end of a backup, or its loss.
+func (b *Activities) tellProgress(nab *oadpv1alpha1.NonAdminBackup, before contract.BackupView, o *Objects) {
+	after := o.View(b.now())
+	if after.AbsenceReported && !before.AbsenceReported {
+		b.tell(nab, corev1.EventTypeWarning, eventGone, "Refresh", "its Velero Backup no longer exists")
+		return
+	}
+	if o.Backup == nil || before.Velero.MirroredPhase == after.Velero.MirroredPhase || !after.Velero.Finished {
+		return
+	}
+	status := &o.Backup.Status
+	var completed time.Time
+	if status.CompletionTimestamp != nil {
+		completed = status.CompletionTimestamp.Time
+	}
+	metrics.BackupFinished(string(status.Phase), nab.CreationTimestamp.Time, completed)
+	if status.Phase == velerov1.BackupPhaseCompleted {
+		b.tell(nab, corev1.EventTypeNormal, eventCompleted, "Backup", "Velero completed the backup (%d warnings)", status.Warnings)
+		return
+	}
+	b.tell(nab, corev1.EventTypeWarning, eventFailed, "Backup", "Velero ended the backup in phase %s (%d errors, %d warnings) %s",
+		status.Phase, status.Errors, status.Warnings,
+		check.Concealed(status.FailureReason)+strings.Join(check.ConcealedAll(status.ValidationErrors), "; "))
+}

@@ -1,0 +1,83 @@
+package backup
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"holdfast.dev/holdfast/activities/stall"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+const (
+	downloadPoll    = 100 * time.Millisecond
+	downloadCleanup = 2 * time.Second
+	// StallLookup leaves time for the clean-up within the workflow's limit of ten seconds.
+	StallLookup = 7 * time.Second
+)
+
+// CheckStall finds out whether Velero has finished a backup without being able to say so: its patch to the next phase is
+// tried for about 40 seconds and then given up for ever (Velero #7207). If the contents have been in the object store for
+// half the stall timeout while the Backup is InProgress, the object says so. The workflow asks at every quarter of
+// it, so that all is told in time even if one look fails. An error means that it cannot be told now.
+func (b *Activities) CheckStall(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
+	ctx, cancel := context.WithTimeout(ctx, StallLookup)
+	defer cancel()
+	return b.update(ctx, step, func(o *Objects) error {
+		if o.Backup == nil || o.Backup.Status.Phase != velerov1.BackupPhaseInProgress || o.View(b.now()).Velero.Stalled {
+			return nil
+		}
+		age, err := b.contentsAge(ctx, o)
+		if err != nil {
+			return fmt.Errorf("look for the contents of Velero Backup %s/%s: %w", o.Backup.Namespace, o.Backup.Name, err)
+		}
+		if age < b.StallTimeout/2 {
+			return nil
+		}
+		changed, err := b.patchStatus(ctx, o.NAB, func() { ApplyStall(o.NAB) })
+		if changed {
+			b.tellStalled(o.NAB)
+		}
+		return err
+	})
+}
+
+// contentsAge is the time since Velero wrote the backup's contents, zero if they are not there.
+func (b *Activities) contentsAge(ctx context.Context, o *Objects) (time.Duration, error) {
+	return StoredAge(ctx, b.Client, o.Backup.Spec.StorageLocation,
+		NewDownloadRequest(o.NAB, o.Backup, velerov1.DownloadTargetKindBackupContents))
+}
+
+// StoredAge is the time since the file that the request asks for was written, zero if it is not there. Velero lends its own
+// access to the store: it signs a URL for a DownloadRequest. A storage location's credentials stay where they are.
+func StoredAge(
+	ctx context.Context, cluster client.Client, storageLocation string, request *velerov1.DownloadRequest,
+) (time.Duration, error) {
+	location := &velerov1.BackupStorageLocation{}
+	key := types.NamespacedName{Namespace: request.Namespace, Name: storageLocation}
+	if err := cluster.Get(ctx, key, location); err != nil {
+		return 0, fmt.Errorf("get BackupStorageLocation %s: %w", key, err)
+	}
+	if err := cluster.Create(ctx, request); err != nil && !apierrors.IsAlreadyExists(err) {
+		return 0, fmt.Errorf("create DownloadRequest %s/%s: %w", request.Namespace, request.Name, err)
+	}
+	defer func() { // the URL in it lets whoever reads it into the store; Velero removes it too, after ten minutes
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), downloadCleanup)
+		defer cancel()
+		_ = cluster.Delete(ctx, request)
+	}()
+	err := wait.PollUntilContextCancel(ctx, downloadPoll, true, func(ctx context.Context) (bool, error) {
+		err := cluster.Get(ctx, client.ObjectKeyFromObject(request), request)
+		return request.Status.Phase == velerov1.DownloadRequestPhaseProcessed, err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("wait for Velero to answer DownloadRequest %s/%s: %w", request.Namespace, request.Name, err)
+	}
+	return stall.FileAge(ctx, location, request.Status.DownloadURL)
+}

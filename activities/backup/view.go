@@ -1,0 +1,142 @@
+package backup
+
+import (
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"holdfast.dev/holdfast/k8s"
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/owner"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// maxErrorBytes bounds what of Velero's words goes into a workflow's history.
+const maxErrorBytes = 500
+
+// abandonedAfter is the age at which a DeleteBackupRequest that Velero began and has not answered counts as failed:
+// Velero skips requests in progress after a restart, for ever.
+const abandonedAfter = 10 * time.Minute
+
+// View reduces what was read to the facts that decide the next step. now judges only the age of delete requests.
+func (o *Objects) View(now time.Time) contract.BackupView {
+	if o.NAB == nil {
+		return contract.BackupView{}
+	}
+	status := &o.NAB.Status
+	accepted := meta.FindStatusCondition(status.Conditions, string(oadpv1alpha1.NonAdminConditionAccepted))
+	view := contract.BackupView{
+		Found:                true,
+		Phase:                string(status.Phase),
+		DeleteBackup:         o.NAB.Spec.DeleteBackup,
+		ForceDelete:          o.NAB.Spec.ForceDeleteBackup,
+		BeingDeleted:         !o.NAB.DeletionTimestamp.IsZero(),
+		NamespaceTerminating: o.NamespaceTerminating,
+		LocationGone:         o.LocationGone,
+		Finalizer:            controllerutil.ContainsFinalizer(o.NAB, oadpv1alpha1.NabFinalizer),
+		Marked:               mark(o.NAB),
+		SpecJudged:           o.specJudged(accepted),
+		Accepted:             accepted != nil && accepted.Status == metav1.ConditionTrue,
+		EverCreated:          everCreated(o.NAB),
+		AbsenceReported:      accepted != nil && accepted.Reason == oadpv1alpha1.ReasonVeleroBackupNotFound,
+		Velero:               o.veleroView(),
+		DeleteRequest:        o.deleteRequestView(now),
+	}
+	return view
+}
+
+func Mirrored(v contract.BackupView) bool { return v.Velero.Phase == v.Velero.MirroredPhase }
+
+// specJudged: the Accepted condition speaks of the present generation and would say the same today. Outside BackingOff
+// only the Velero Backup's return makes a judged spec worth judging again.
+func (o *Objects) specJudged(accepted *metav1.Condition) bool {
+	if accepted == nil || accepted.ObservedGeneration != o.NAB.Generation {
+		return false
+	}
+	if o.NAB.Status.Phase != oadpv1alpha1.NonAdminPhaseBackingOff {
+		return accepted.Reason != oadpv1alpha1.ReasonVeleroBackupNotFound || o.Backup == nil
+	}
+	if accepted.Reason == ReasonVeleroBackupRefused || o.Verdict == nil {
+		return true
+	}
+	return o.Verdict.Reason == accepted.Reason && o.Verdict.Message == accepted.Message
+}
+
+// everCreated: the status says that the Velero Backup was made once. Queued is looked at too because the phase moves on.
+func everCreated(nab *oadpv1alpha1.NonAdminBackup) bool {
+	return nab.Status.Phase == oadpv1alpha1.NonAdminPhaseCreated ||
+		meta.IsStatusConditionTrue(nab.Status.Conditions, string(oadpv1alpha1.NonAdminConditionQueued))
+}
+
+// mark is what the status announces of the deletion, if it speaks of the present generation: the spec then says which.
+func mark(nab *oadpv1alpha1.NonAdminBackup) contract.DeletionMark {
+	deleting := meta.FindStatusCondition(nab.Status.Conditions, string(oadpv1alpha1.NonAdminConditionDeleting))
+	switch {
+	case deleting == nil, nab.Status.Phase != oadpv1alpha1.NonAdminPhaseDeleting, deleting.ObservedGeneration != nab.Generation:
+		return contract.MarkNone
+	case nab.Spec.DeleteBackup || nab.Spec.ForceDeleteBackup:
+		return contract.MarkAccepted
+	}
+	return contract.MarkPending
+}
+
+func (o *Objects) veleroView() contract.VeleroBackupView {
+	view := contract.VeleroBackupView{Name: o.BackupName}
+	if recorded := o.NAB.Status.VeleroBackup; recorded != nil && recorded.Status != nil && owner.Claims(o.NAB, o.BackupName) {
+		view.MirroredPhase = string(recorded.Status.Phase)
+	}
+	if o.Backup == nil {
+		return view
+	}
+	view.Exists = true
+	view.Phase = string(o.Backup.Status.Phase)
+	view.Finished = Finished(o.Backup.Status.Phase)
+	view.Running = running(o.Backup.Status.Phase)
+	view.Unstarted = unstarted(&o.Backup.Status)
+	view.Stalled = meta.IsStatusConditionTrue(o.NAB.Status.Conditions, string(oadpv1alpha1.NonAdminConditionVeleroStalled))
+	if progress := o.Backup.Status.Progress; progress != nil {
+		view.ItemsBackedUp, view.TotalItems = progress.ItemsBackedUp, progress.TotalItems
+	}
+	return view
+}
+
+func (o *Objects) deleteRequestView(now time.Time) contract.DeleteRequestView {
+	var view contract.DeleteRequestView
+	if recorded := o.NAB.Status.VeleroDeleteBackupRequest; recorded != nil {
+		view.Attempt = requestAttempt(o.BackupName, recorded.Name)
+	}
+	newest := o.newestRequest()
+	if newest == nil {
+		return view
+	}
+	if attempt := requestAttempt(o.BackupName, newest.Name); attempt >= view.Attempt {
+		view.Attempt, view.Exists = attempt, true
+		view.Failed = newest.Status.Phase == velerov1.DeleteBackupRequestPhaseProcessed ||
+			(newest.Status.Phase == velerov1.DeleteBackupRequestPhaseInProgress &&
+				now.Sub(newest.CreationTimestamp.Time) > abandonedAfter)
+		if len(newest.Status.Errors) > 0 {
+			view.Error = k8s.Shorten(newest.Status.Errors[0], maxErrorBytes)
+		}
+	}
+	return view
+}
+
+// newestRequest is our request with the highest number, or nil. Requests that an admin made by hand are Velero's
+// business: they end in the Backup being gone.
+func (o *Objects) newestRequest() *velerov1.DeleteBackupRequest {
+	var newest *velerov1.DeleteBackupRequest
+	for i := range o.DeleteRequests {
+		request := &o.DeleteRequests[i]
+		attempt := requestAttempt(o.BackupName, request.Name)
+		if attempt == 0 || !owner.Backup.Names(request, o.NAB.Namespace, o.NAB.Name) {
+			continue
+		}
+		if newest == nil || attempt > requestAttempt(o.BackupName, newest.Name) {
+			newest = request
+		}
+	}
+	return newest
+}

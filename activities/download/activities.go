@@ -1,0 +1,188 @@
+package download
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/worker"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"holdfast.dev/holdfast/activities"
+	"holdfast.dev/holdfast/activities/backup"
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// Kubernetes Events on a NonAdminDownloadRequest, best effort: written after the change they speak of, once. None holds the
+// URL. A refusal's reason is the type of its condition.
+const (
+	eventDownloadReady   = "DownloadReady"
+	eventDownloadExpired = "DownloadExpired"
+)
+
+// Activities acts on NonAdminDownloadRequests and the Velero DownloadRequests made for them. The signed URL goes from the one
+// object's status to the other's, and nowhere else.
+type Activities struct {
+	// Client reads and writes at the API server itself.
+	Client client.Client
+	// Gatherer reads through Client.
+	Gatherer *Gatherer
+	// Events tells the tenant what happened; best effort.
+	Events events.EventRecorder
+	// Paused returns an error while another controller serves these kinds; nothing is done then.
+	Paused func() error
+}
+
+// Register makes the activities known to a worker under their wire names.
+func (d *Activities) Register(registry worker.ActivityRegistry) {
+	activities.Register(registry, contract.RefreshDownload, activities.Guard(d.Paused, d.Refresh, d.tellRetried))
+	activities.Register(registry, contract.RequestDownload, activities.Guard(d.Paused, d.Request, d.tellRetried))
+	activities.Register(registry, contract.RemoveDownload, activities.Guard(d.Paused, d.Remove, d.tellRetried))
+}
+
+// update reads all that concerns the object, lets act look at it and do its part, and returns the view of it. It does so
+// anew when a patch met another writer. Unlike with other kinds an object that is gone may have left something to be done.
+func (d *Activities) update(ctx context.Context, step contract.DownloadStep,
+	act func(*Objects) error,
+) (contract.DownloadView, error) {
+	gather := func() (*Objects, error) {
+		objects, err := d.Gatherer.Gather(ctx, step.Ref)
+		if err == nil && objects.NADR != nil {
+			objects.NADR = objects.NADR.DeepCopy()
+		}
+		return objects, err
+	}
+	return activities.Update(oadpv1alpha1.ResourceNonAdminDownloadRequests, gather, act, (*Objects).View)
+}
+
+// Refresh reads the present state and, if Velero has answered, repeats the answer in the status.
+func (d *Activities) Refresh(ctx context.Context, step contract.DownloadStep) (contract.DownloadView, error) {
+	return d.update(ctx, step, func(o *Objects) error {
+		if !o.Answerable() {
+			return nil
+		}
+		changed, err := activities.PatchStatus(ctx, d.Client, o.NADR, func() { ApplyAnswer(o.NADR, o) })
+		if changed {
+			o.Verdict = nil // it does not matter any more
+			d.tell(o.NADR, corev1.EventTypeNormal, eventDownloadReady, "Sign",
+				"Velero has signed a URL, see status.velero.status; it expires at %s", ExpiresAt(o.NADR).UTC().Format(time.RFC3339))
+		}
+		return d.orReread(ctx, step, o, err)
+	})
+}
+
+// Request looks whether the tenant may have the file, says so in the status, and asks Velero for a URL where it may. What asks
+// Velero for another file goes first. The condition comes before the request: a URL is never there without one who waits for it.
+func (d *Activities) Request(ctx context.Context, step contract.DownloadStep) (contract.DownloadView, error) {
+	return d.update(ctx, step, func(o *Objects) error {
+		if o.NADR == nil || o.Verdict == nil {
+			return nil // not due any more
+		}
+		if o.Useless() {
+			if err := d.deleteRequest(ctx, o); err != nil {
+				return err
+			}
+		}
+		changed, err := activities.PatchStatus(ctx, d.Client, o.NADR, func() { ApplyVerdict(o.NADR, *o.Verdict) })
+		if err != nil {
+			return d.orReread(ctx, step, o, err)
+		}
+		if changed && !o.Verdict.Available {
+			d.tell(o.NADR, corev1.EventTypeWarning, string(o.Verdict.Condition), "Judge", "%s", o.Verdict.Message)
+		}
+		if !o.Verdict.Available || o.Request != nil {
+			return nil
+		}
+		request := NewRequest(o.NADR, d.Gatherer.OADPNamespace, o.Verdict.Target)
+		err = d.Client.Create(ctx, request)
+		if apierrors.IsAlreadyExists(err) {
+			// Made meanwhile by an attempt that we lost sight of, or somebody else's: reading again tells.
+			return apierrors.NewConflict(velerov1.Resource("downloadrequests"), request.Name, err)
+		}
+		if err != nil {
+			return fmt.Errorf("create DownloadRequest %s/%s: %w", request.Namespace, request.Name, err)
+		}
+		o.Request = request
+		return nil
+	})
+}
+
+// Remove deletes the Velero DownloadRequest, with the URL in it, of an object that is gone or whose time is over, and in the
+// latter case the object itself.
+func (d *Activities) Remove(ctx context.Context, step contract.DownloadStep) (contract.DownloadView, error) {
+	return d.update(ctx, step, func(o *Objects) error {
+		view := o.View()
+		if view.Found && !view.BeingDeleted && !view.Expired {
+			return nil // not due any more
+		}
+		if err := d.deleteRequest(ctx, o); err != nil {
+			return err
+		}
+		if !view.Found || view.BeingDeleted {
+			return nil
+		}
+		uid, version := o.NADR.UID, o.NADR.ResourceVersion
+		err := d.Client.Delete(ctx, o.NADR, client.Preconditions{UID: &uid, ResourceVersion: &version})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("delete NonAdminDownloadRequest %s: %w", step.Ref, err)
+		}
+		d.tell(o.NADR, corev1.EventTypeNormal, eventDownloadExpired, "Expire", "the request has expired and was deleted; "+
+			"create another one for a new URL")
+		return d.reread(ctx, step, o)
+	})
+}
+
+func (d *Activities) deleteRequest(ctx context.Context, o *Objects) error {
+	if o.Request == nil {
+		return nil
+	}
+	uid := o.Request.UID
+	if err := client.IgnoreNotFound(d.Client.Delete(ctx, o.Request, client.Preconditions{UID: &uid})); err != nil {
+		return fmt.Errorf("delete DownloadRequest %s/%s: %w", o.Request.Namespace, o.Request.Name, err)
+	}
+	o.Request = nil
+	return nil
+}
+
+// orReread reads again if the object vanished between reading and writing: what was made for it may still be there.
+func (d *Activities) orReread(ctx context.Context, step contract.DownloadStep, o *Objects, err error) error {
+	if !errors.Is(err, activities.ErrGone) {
+		return err
+	}
+	return d.reread(ctx, step, o)
+}
+
+// reread replaces o by the present state, after a write whose answer does not show it.
+func (d *Activities) reread(ctx context.Context, step contract.DownloadStep, o *Objects) error {
+	present, err := d.Gatherer.Gather(ctx, step.Ref)
+	if err != nil {
+		return err
+	}
+	*o = *present
+	return nil
+}
+
+func (d *Activities) tell(nadr *oadpv1alpha1.NonAdminDownloadRequest, kind, reason, action, note string, args ...any) {
+	backup.Tell(d.Events, nadr, kind, reason, action, note, args...)
+}
+
+// tellRetried: a step failed and has been retried until it succeeded.
+func (d *Activities) tellRetried(in contract.DownloadStep, view contract.DownloadView, info activity.Info) {
+	if !view.Found {
+		return
+	}
+	nadr := &oadpv1alpha1.NonAdminDownloadRequest{ObjectMeta: metav1.ObjectMeta{
+		Namespace: in.Ref.Namespace, Name: in.Ref.Name, UID: types.UID(in.Ref.UID),
+	}}
+	d.tell(nadr, corev1.EventTypeWarning, backup.EventRetried, "Retry", "%s succeeded at attempt %d, %s after the first",
+		info.ActivityType.Name, info.Attempt, time.Since(info.ScheduledTime).Round(time.Second))
+}

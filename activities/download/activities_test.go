@@ -1,0 +1,192 @@
+package download_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"go.temporal.io/sdk/testsuite"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"holdfast.dev/holdfast/activities/activitytest"
+	"holdfast.dev/holdfast/activities/fake"
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+const logs, signedURL = "logs", "https://store/log?X-Amz-Signature=0123456789abcdef"
+
+// downloadStep runs an activity of download requests under its wire name, at a time after the request.
+func downloadStep(t *testing.T, w *fake.World, after time.Duration, activity string) (contract.DownloadView, error) {
+	t.Helper()
+	env := (&testsuite.WorkflowTestSuite{}).NewTestActivityEnvironment()
+	w.Downloads(func() time.Time { return fake.DownloadTime.Add(after) }).Register(env)
+	var view contract.DownloadView
+	answer, err := env.ExecuteActivity(activity, contract.DownloadStep{Ref: fake.Ref(logs)})
+	if err == nil {
+		require.NoError(t, answer.Get(&view))
+	}
+	return view, err
+}
+
+func downloadSteps(t *testing.T, w *fake.World, activities ...string) contract.DownloadView {
+	t.Helper()
+	var view contract.DownloadView
+	for _, activity := range activities {
+		var err error
+		view, err = downloadStep(t, w, 0, activity)
+		require.NoError(t, err, activity)
+	}
+	return view
+}
+
+func downloading(t *testing.T, objects ...client.Object) *fake.World {
+	t.Helper()
+	return fake.New(t, append(objects, fake.NADR(logs, velerov1.DownloadTargetKindBackupLog, activitytest.Name))...)
+}
+
+func inStore() []client.Object {
+	return fake.Taken(activitytest.Name, fake.StoreLocation, fake.Namespace)
+}
+
+func signDownload(w *fake.World) {
+	w.SignDownload(logs, signedURL, fake.DownloadTime.Add(10*time.Minute))
+}
+
+func TestADownloadIsRequestedOnceAndHandedOn(t *testing.T) {
+	w := downloading(t, inStore()...)
+	view := downloadSteps(t, w, contract.RequestDownload.Name)
+	assert.Equal(t, contract.DownloadView{
+		Found: true, Phase: "New", Judged: true,
+		Velero: contract.VeleroDownloadView{Exists: true, Name: "nadr-uid-logs", Current: true},
+	}, view)
+	made := w.VeleroDownload(logs)
+	assert.Equal(t, fake.VeleroName(activitytest.Name), made.Spec.Target.Name)
+	assert.Equal(t, "uid-logs", made.Labels[oadpv1alpha1.NadrOriginNACUUIDLabel])
+	assert.Equal(t, fake.Namespace+"/"+logs, made.Annotations[oadpv1alpha1.NadrOriginNamespaceAnnotation]+"/"+
+		made.Annotations[oadpv1alpha1.NadrOriginNameAnnotation])
+	assert.Empty(t, activitytest.Told(w))
+	signDownload(w)
+	view = downloadSteps(t, w, contract.RefreshDownload.Name)
+	assert.True(t, view.Answered)
+	assert.Equal(t, made.Name, view.Velero.Name)
+	status := w.ReadDownload(logs).Status
+	assert.Equal(t, signedURL, status.VeleroDownloadRequest.Status.DownloadURL)
+	said := activitytest.Told(w)
+	assert.Equal(t, []string{"Normal DownloadReady Velero has signed a URL, see status.velero.status; it expires at 2026-08-01T12:10:00Z"}, said)
+	assert.NotContains(t, strings.Join(said, ""), "Signature")
+
+	for range 2 {
+		assert.Empty(t, activitytest.WritesOf(w, func() {
+			downloadSteps(t, w, contract.RefreshDownload.Name, contract.RequestDownload.Name, contract.RemoveDownload.Name)
+		}), "what is not due, or done, changes nothing")
+	}
+	assert.Empty(t, activitytest.Told(w))
+}
+
+func TestARefusedDownloadIsToldOnceAndAsksVeleroNothing(t *testing.T) {
+	w := downloading(t, fake.Taken(activitytest.Name, fake.AdminLocation, "")...)
+	for range 2 {
+		view := downloadSteps(t, w, contract.RequestDownload.Name)
+		assert.True(t, view.Refused)
+	}
+	assert.Equal(t, []string{"patch status NonAdminDownloadRequest"}, w.Writes())
+	assert.Equal(t, []string{"Warning NonAdminBackupStorageLocationNotUsed " + oadpv1alpha1.MessageLocationNotUsed}, activitytest.Told(w))
+}
+
+func TestARequestOfTheSameNameThatIsSomebodyElsesIsLeftAlone(t *testing.T) {
+	foreign := &velerov1.DownloadRequest{}
+	foreign.Namespace, foreign.Name = fake.OADPNamespace, "nadr-uid-logs"
+	foreign.Status.Phase, foreign.Status.DownloadURL = velerov1.DownloadRequestPhaseProcessed, signedURL
+	w := downloading(t, append(inStore(), foreign)...)
+	view := downloadSteps(t, w, contract.RefreshDownload.Name, contract.RequestDownload.Name)
+	assert.True(t, view.Refused)
+	assert.Contains(t, w.ReadDownload(logs).Status.Conditions[0].Message, `"nadr-uid-logs" exists and was not made for this`)
+	w.Remove(w.ReadDownload(logs))
+	downloadSteps(t, w, contract.RemoveDownload.Name)
+	assert.NotNil(t, w.VeleroDownload(logs))
+}
+
+// A process may die after each write, and an answer may be lost after each.
+func TestADownloadThatIsCutOffAnywhereEndsTheSame(t *testing.T) {
+	for _, life := range []struct {
+		title    string
+		after    time.Duration
+		activity string
+		begin    func(*fake.World)
+	}{
+		{"requested", 0, contract.RequestDownload.Name, func(*fake.World) {}},
+		{"asked for another file", 0, contract.RequestDownload.Name, func(w *fake.World) {
+			downloadSteps(t, w, contract.RequestDownload.Name)
+			signDownload(w)
+			downloadSteps(t, w, contract.RefreshDownload.Name)
+			w.RetargetDownload(logs, velerov1.DownloadTargetKindBackupResults, activitytest.Name)
+		}},
+		{"answered", 0, contract.RefreshDownload.Name, func(w *fake.World) {
+			downloadSteps(t, w, contract.RequestDownload.Name)
+			signDownload(w)
+		}},
+		{"expired", time.Hour, contract.RemoveDownload.Name, func(w *fake.World) {
+			downloadSteps(t, w, contract.RequestDownload.Name)
+		}},
+	} {
+		t.Run(life.title, func(t *testing.T) {
+			undisturbed := downloading(t, inStore()...)
+			life.begin(undisturbed)
+			want, err := downloadStep(t, undisturbed, life.after, life.activity)
+			require.NoError(t, err)
+			for at := 1; ; at++ {
+				w := downloading(t, inStore()...)
+				life.begin(w)
+				writes := 0
+				w.Lose(func(string, client.Object) error {
+					if writes++; writes == at {
+						return fake.ErrAway
+					}
+					return nil
+				})
+				_, err := downloadStep(t, w, life.after, life.activity)
+				if err == nil {
+					require.Greater(t, at, 1, "nothing was written")
+					return
+				}
+				w.Lose(nil)
+				got, err := downloadStep(t, w, life.after, life.activity)
+				require.NoError(t, err)
+				assert.Equal(t, want, got, "cut off after write %d", at)
+			}
+		})
+	}
+}
+
+func TestWhatIsOverGoes(t *testing.T) {
+	w := downloading(t, inStore()...)
+	downloadSteps(t, w, contract.RequestDownload.Name)
+	signDownload(w)
+	downloadSteps(t, w, contract.RefreshDownload.Name)
+	activitytest.Told(w)
+	view, err := downloadStep(t, w, 10*time.Minute, contract.RemoveDownload.Name)
+	require.NoError(t, err)
+	assert.False(t, view.Found || view.Velero.Exists)
+	assert.Nil(t, w.ReadDownload(logs))
+	assert.Nil(t, w.VeleroDownload(logs))
+	assert.Equal(t, []string{"Normal DownloadExpired the request has expired and was deleted; create another one for a new URL"}, activitytest.Told(w))
+}
+
+func TestADownloadWaitsForTheAPIServer(t *testing.T) {
+	w := downloading(t, inStore()...)
+	w.Fail(func(verb string, _ client.Object) error {
+		if verb == "create" {
+			return fake.ErrAway
+		}
+		return nil
+	})
+	_, err := downloadStep(t, w, 0, contract.RequestDownload.Name)
+	require.ErrorContains(t, err, "create DownloadRequest openshift-adp/nadr-uid-logs: connection refused")
+	w.Fail(nil)
+	view := downloadSteps(t, w, contract.RequestDownload.Name)
+	assert.True(t, view.Velero.Exists)
+}

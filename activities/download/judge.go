@@ -1,0 +1,129 @@
+package download
+
+import (
+	"context"
+	"fmt"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"holdfast.dev/holdfast/activities/backup"
+	"holdfast.dev/holdfast/activities/restore"
+	"holdfast.dev/holdfast/k8s"
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/owner"
+)
+
+// file is what Velero knows a file by.
+type file struct {
+	// of is the name of the Velero Backup or Restore that it is of, holder the Velero Backup beside which it lies.
+	of     string
+	holder *velerov1.Backup
+	// missing says why there is no such file, or none that is this tenant's; the rest is empty then.
+	missing string
+}
+
+func missing(why string, args ...any) file { return file{missing: fmt.Sprintf(why, args...)} }
+
+// judge finds out which file of Velero's the target is, and whether the tenant may have it. What belongs to somebody else
+// counts as absent, and what is not in the tenant's own storage location is not handed out: the URL would be signed with the
+// administrator's keys. Where it is, its Velero Backup says; the spec of the NonAdminBackup is the tenant's to change.
+func (g *Gatherer) judge(ctx context.Context, o *Objects) (Verdict, error) {
+	target := o.NADR.Spec.Target
+	of := subjects[target.Kind]
+	find := g.backupFile
+	switch {
+	case of == "":
+		return of.refuse("spec.target.kind %q is not known", target.Kind), nil
+	case o.Foreign:
+		return NotOwned(o), nil
+	case len(validation.IsDNS1123Subdomain(target.Name)) > 0: // no object has such a name
+		return of.refuse("there is no %s %q in this namespace", of, target.Name), nil
+	case of == ofRestore:
+		find = g.restoreFile
+	}
+	wanted, err := find(ctx, o.NADR.Namespace, target.Name)
+	if err != nil {
+		return Verdict{}, err
+	}
+	if wanted.missing != "" {
+		return of.refuse("%s", wanted.missing), nil
+	}
+	location := &velerov1.BackupStorageLocation{}
+	where := wanted.holder.Spec.StorageLocation
+	exists := where != ""
+	if exists {
+		exists, err = k8s.Get(ctx, g.Reader, "Velero BackupStorageLocation", g.OADPNamespace, where, location)
+	}
+	switch {
+	case err != nil:
+		return Verdict{}, err
+	case !exists:
+		return of.refuse("the storage location of %s %q is not there", of, target.Name), nil
+	case !owner.Tenants(location) || !owner.MayHold(location, o.NADR.Namespace):
+		return locationNotUsed(), nil
+	}
+	return Verdict{Available: true, Target: velerov1.DownloadTarget{Kind: target.Kind, Name: wanted.of}}, nil
+}
+
+// backupFile looks for the Velero Backup of a NonAdminBackup.
+func (g *Gatherer) backupFile(ctx context.Context, namespace, name string) (file, error) {
+	nab := &oadpv1alpha1.NonAdminBackup{}
+	exists, err := k8s.Get(ctx, g.Reader, oadpv1alpha1.KindNonAdminBackup, namespace, name, nab)
+	if err != nil {
+		return file{}, err
+	}
+	if !exists {
+		return missing("there is no NonAdminBackup %q in this namespace", name), nil
+	}
+	backups := backup.Gatherer{Reader: g.Reader, ClusterID: g.ClusterID, OADPNamespace: g.OADPNamespace}
+	made, err := backups.BackupOf(ctx, nab)
+	if err != nil {
+		return file{}, err
+	}
+	if made == nil {
+		return missing("NonAdminBackup %q has no Velero Backup", name), nil
+	}
+	switch made.Status.Phase {
+	case velerov1.BackupPhaseFailedValidation:
+		return missing("Velero has refused NonAdminBackup %q, it has no files", name), nil
+	case "", velerov1.BackupPhaseNew, velerov1.BackupPhaseQueued, velerov1.BackupPhaseReadyToStart, velerov1.BackupPhaseInProgress:
+		return missing("Velero has not written the files of NonAdminBackup %q yet", name), nil
+	}
+	return file{of: made.Name, holder: made}, nil
+}
+
+// restoreFile looks for the Velero Restore of a NonAdminRestore. Its files lie beside the backup's.
+func (g *Gatherer) restoreFile(ctx context.Context, namespace, name string) (file, error) {
+	nar := &oadpv1alpha1.NonAdminRestore{}
+	exists, err := k8s.Get(ctx, g.Reader, oadpv1alpha1.KindNonAdminRestore, namespace, name, nar)
+	if err != nil {
+		return file{}, err
+	}
+	if !exists {
+		return missing("there is no NonAdminRestore %q in this namespace", name), nil
+	}
+	restores := restore.Gatherer{Reader: g.Reader, ClusterID: g.ClusterID, OADPNamespace: g.OADPNamespace}
+	made, err := restores.RestoreOf(ctx, nar)
+	if err != nil {
+		return file{}, err
+	}
+	if made == nil {
+		return missing("NonAdminRestore %q has no Velero Restore", name), nil
+	}
+	switch made.Status.Phase {
+	case velerov1.RestorePhaseFailedValidation:
+		return missing("Velero has refused NonAdminRestore %q, it has no files", name), nil
+	case "", velerov1.RestorePhaseNew, velerov1.RestorePhaseInProgress:
+		return missing("Velero has not written the files of NonAdminRestore %q yet", name), nil
+	}
+	source := &velerov1.Backup{}
+	exists, err = k8s.Get(ctx, g.Reader, "Velero Backup", g.OADPNamespace, made.Spec.BackupName, source)
+	if err != nil {
+		return file{}, err
+	}
+	if of, named := owner.Backup.Named(source); !exists || !named || of.Namespace != namespace {
+		return missing("the backup that NonAdminRestore %q was made from is gone", name), nil
+	}
+	return file{of: made.Name, holder: source}, nil
+}

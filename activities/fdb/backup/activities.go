@@ -1,0 +1,264 @@
+package backup
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/worker"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"holdfast.dev/holdfast/activities"
+	"holdfast.dev/holdfast/activities/backup"
+	"holdfast.dev/holdfast/activities/fdb/expiry"
+	"holdfast.dev/holdfast/activities/fdb/tools"
+	"holdfast.dev/holdfast/k8s"
+	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
+	"holdfast.dev/holdfast/k8s/fdb"
+	"holdfast.dev/holdfast/k8s/fdb/agents"
+	"holdfast.dev/holdfast/k8s/fdb/gather"
+	"holdfast.dev/holdfast/k8s/metrics"
+	"holdfast.dev/holdfast/workflows/contract"
+	fdbbackup "holdfast.dev/holdfast/workflows/fdb/backup"
+)
+
+// Activities acts on FoundationDBBackups and their agents' Deployments.
+type Activities struct {
+	// Client reads and writes at the API server itself.
+	Client client.Client
+	// Gatherer reads through Client.
+	Gatherer *gather.Gatherer
+	// Events tells the user what happened; best effort.
+	Events events.EventRecorder
+}
+
+// Register makes the activities known to a worker under their wire names.
+func (b *Activities) Register(registry worker.ActivityRegistry) {
+	registerFDB(registry, contract.ObserveFDBBackup, b.Observe,
+		func(in contract.FDBBackupStep) contract.ObjectRef { return in.Ref }, b)
+	registerFDB(registry, contract.ApplyFDBAgents, b.ApplyAgents,
+		func(in contract.FDBBackupStep) contract.ObjectRef { return in.Ref }, b)
+	registerFDB(registry, contract.PlanFDBBackup, b.Plan,
+		func(in contract.FDBPlan) contract.ObjectRef { return in.Ref }, b)
+	registerFDB(registry, contract.PublishFDBBackup, b.Publish,
+		func(in contract.FDBFindings) contract.ObjectRef { return in.Ref }, b)
+	registerFDB(registry, contract.ReleaseFDBBackup, b.Release,
+		func(in contract.FDBRelease) contract.ObjectRef { return in.Ref }, b)
+	activities.Register(registry, contract.FindFirstSnapshots, activities.Guard(activities.Unpaused, b.FindFirstSnapshots, activities.Untold))
+}
+
+func registerFDB[In any](
+	registry worker.ActivityRegistry, as contract.Activity[In, contract.FDBBackupView],
+	step func(context.Context, In) (contract.FDBBackupView, error), ref func(In) contract.ObjectRef, b *Activities,
+) {
+	told := func(in In, view contract.FDBBackupView, info activity.Info) { b.tellRetried(ref(in), view, info) }
+	activities.Register(registry, as, activities.Guard(activities.Unpaused, step, told))
+}
+
+// fdbSight is what an activity sees of a FoundationDBBackup.
+type fdbSight struct {
+	*gather.Objects
+	namespaceEnding bool
+	// refused says why the API server does not take the agents' Deployment.
+	refused string
+}
+
+func (s *fdbSight) view() contract.FDBBackupView {
+	view := s.Objects.View()
+	view.NamespaceEnding = s.namespaceEnding
+	if s.Object == nil {
+		return view
+	}
+	version := ""
+	if s.Cluster != nil {
+		version = s.Cluster.Version
+	}
+	wanted, err := agents.Deployment(s.Object, version)
+	view.Agents = agents.View(s.Object, s.Deployment, wanted)
+	view.Agents.Refused = s.refused
+	var template *agents.TemplateError
+	if errors.As(err, &template) {
+		view.Agents.Invalid = template.Error()
+	} else if err == nil && view.Agents.Ours {
+		if _, err := agents.Merge(s.Deployment, wanted); err != nil {
+			view.Agents.Invalid = err.Error()
+		}
+	}
+	return view
+}
+
+func (b *Activities) update(
+	ctx context.Context, ref contract.ObjectRef, act func(*fdbSight) error,
+) (contract.FDBBackupView, error) {
+	gather := func() (*fdbSight, error) {
+		objects, err := b.Gatherer.Gather(ctx, ref)
+		if err != nil {
+			return nil, err
+		}
+		sight := &fdbSight{Objects: objects}
+		if objects.Object != nil {
+			objects.Object = objects.Object.DeepCopy()
+			if !objects.Object.DeletionTimestamp.IsZero() {
+				sight.namespaceEnding, err = k8s.NamespaceTerminating(ctx, b.Client, ref.Namespace)
+			}
+		}
+		return sight, err
+	}
+	seen := func(s *fdbSight) error {
+		if s.Object == nil {
+			return activities.ErrGone
+		}
+		return act(s)
+	}
+	return activities.Update(fdbv1alpha1.ResourceFoundationDBBackups, gather, seen, (*fdbSight).view)
+}
+
+// ApplyAgents makes the agents' Deployment what the spec says. One of that name that is not ours stays as it is.
+func (b *Activities) ApplyAgents(ctx context.Context, step contract.FDBBackupStep) (contract.FDBBackupView, error) {
+	return b.update(ctx, step.Ref, func(s *fdbSight) error {
+		view := s.view()
+		if !fdbbackup.AgentsDue(view) {
+			return nil
+		}
+		wanted, err := agents.Deployment(s.Object, s.Cluster.Version)
+		if err != nil {
+			return nil //nolint:nilerr // the view says so
+		}
+		if s.Deployment == nil {
+			return b.createAgents(ctx, s, wanted)
+		}
+		merged, err := agents.Merge(s.Deployment, wanted)
+		if err != nil {
+			return nil //nolint:nilerr // the view says so
+		}
+		err = b.Client.Patch(ctx, merged, k8s.BoundPatch(s.Deployment))
+		switch {
+		case s.wasRefused(err):
+			return nil
+		case err != nil:
+			return fmt.Errorf("patch Deployment %s: %w", step.Ref, err)
+		}
+		s.Deployment = merged
+		return nil
+	})
+}
+
+func (b *Activities) createAgents(ctx context.Context, s *fdbSight, wanted *appsv1.Deployment) error {
+	err := b.Client.Create(ctx, wanted)
+	if apierrors.IsAlreadyExists(err) {
+		return apierrors.NewConflict(appsv1.Resource("deployments"), wanted.Name, err) // reading again tells whose it is
+	}
+	if s.wasRefused(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("create Deployment %s/%s: %w", wanted.Namespace, wanted.Name, err)
+	}
+	s.Deployment = wanted
+	return nil
+}
+
+// wasRefused notes that the API server does not take the Deployment, for its template, a quota, an admission policy or want of
+// rights: the user is told, and the backup is cared for without.
+func (s *fdbSight) wasRefused(err error) bool {
+	if err == nil || (!activities.Refused(err) && !apierrors.IsForbidden(err)) {
+		return false
+	}
+	if apierrors.IsForbidden(err) {
+		metrics.AccessDenied(contract.ApplyFDBAgents.Name)
+	}
+	s.refused = fdb.Bound(err.Error(), tools.MaxFDBMessage)
+	return true
+}
+
+// Plan writes down where the next backup goes, so that a start that is repeated goes to the same place.
+func (b *Activities) Plan(ctx context.Context, plan contract.FDBPlan) (contract.FDBBackupView, error) {
+	return b.update(ctx, plan.Ref, func(s *fdbSight) error {
+		desired := s.Desired()
+		if s.Object.Generation != plan.Generation || desired.URL == "" || fdbbackup.Planned(s.view()) {
+			return nil // not due any more
+		}
+		var invalid error
+		_, err := activities.PatchStatus(ctx, b.Client, s.Object, func() { invalid = gather.ApplyPlan(s.Object, desired, time.Unix(plan.At, 0)) })
+		return errors.Join(invalid, err)
+	})
+}
+
+// Publish writes what was found into the status.
+func (b *Activities) Publish(ctx context.Context, findings contract.FDBFindings) (contract.FDBBackupView, error) {
+	return b.update(ctx, findings.Ref, func(s *fdbSight) error {
+		before := s.Object.Status.DeepCopy()
+		changed, err := activities.PatchStatus(ctx, b.Client, s.Object, func() { gather.ApplyFindings(s.Object, findings, time.Now()) })
+		if changed {
+			tidings := gather.Tidings(*before, s.Object.Status)
+			deleting := !s.Object.DeletionTimestamp.IsZero()
+			if tiding := gather.ExpiryTiding(before.Expiry, s.Object.Status.Expiry, deleting); tiding != nil {
+				tidings = append(tidings, *tiding)
+			}
+			for _, tiding := range tidings {
+				backup.Tell(b.Events, s.Object, eventType(tiding.Warning), tiding.Reason, "Reconcile", "%s", tiding.Note)
+			}
+		}
+		return err
+	})
+}
+
+// FindFirstSnapshots lists the backups that are in their first snapshot, or about to start one, and as many of those that wait
+// for a slot as the throttle has room for, as far as their objects tell.
+func (b *Activities) FindFirstSnapshots(ctx context.Context, in contract.FDBThrottleInput) (contract.FDBHolders, error) {
+	var found contract.FDBHolders
+	page := &fdbv1alpha1.FoundationDBBackupList{}
+	for {
+		if err := b.Client.List(ctx, page, client.Limit(activities.ListPage), client.Continue(page.Continue)); err != nil {
+			return found, fmt.Errorf("list FoundationDBBackups: %w", err)
+		}
+		for i := range page.Items {
+			object := &page.Items[i]
+			id := contract.WorkflowID(in.Cluster, contract.KindFDBBackup, contract.ObjectRef{
+				Namespace: object.Namespace, Name: object.Name, UID: string(object.UID),
+			})
+			if gather.InFirstSnapshot(object) {
+				found.WorkflowIDs = append(found.WorkflowIDs, id)
+			} else if since, waits := gather.AwaitsSlot(object); waits {
+				found.Waiting = append(found.Waiting, contract.FDBHolder{WorkflowID: id, Namespace: object.Namespace, Since: since.Unix()})
+			}
+		}
+		if page.Continue == "" {
+			found.Waiting, found.Beyond = frontWaiting(found.Waiting, in.Namespaces)
+			return found, nil
+		}
+	}
+}
+
+// frontWaiting are those that the throttle has room for, in the order of their asking.
+func frontWaiting(waiting []contract.FDBHolder, carried []string) ([]contract.FDBHolder, *contract.Beyond) {
+	slices.SortStableFunc(waiting, func(a, b contract.FDBHolder) int { return cmp.Compare(a.Since, b.Since) })
+	if len(waiting) <= contract.MaxFound {
+		return waiting, nil
+	}
+	namespace := func(holder contract.FDBHolder) string { return holder.Namespace }
+	front, beyond := contract.Front(waiting, contract.MaxFound, namespace, carried, expiry.NamespacesOf(waiting, namespace))
+	return front, &beyond
+}
+
+// tellRetried: a step failed and has been retried until it succeeded.
+func (b *Activities) tellRetried(ref contract.ObjectRef, view contract.FDBBackupView, info activity.Info) {
+	if !view.Found {
+		return
+	}
+	object := &fdbv1alpha1.FoundationDBBackup{ObjectMeta: metav1.ObjectMeta{
+		Namespace: ref.Namespace, Name: ref.Name, UID: types.UID(ref.UID),
+	}}
+	backup.Tell(b.Events, object, corev1.EventTypeWarning, backup.EventRetried, "Retry", "%s succeeded at attempt %d, %s after the first",
+		info.ActivityType.Name, info.Attempt, time.Since(info.ScheduledTime).Round(time.Second))
+}

@@ -1,0 +1,185 @@
+package backup_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"holdfast.dev/holdfast/activities/activitytest"
+	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
+	"holdfast.dev/holdfast/k8s/fdb"
+	"holdfast.dev/holdfast/k8s/fdb/agents"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+var fdbStep = contract.FDBBackupStep{Ref: activitytest.FDBRef}
+
+func TestTheFinalizerOfAFoundationDBBackupIsAddedOnce(t *testing.T) {
+	w := activitytest.NewFDBWorld()
+	view := w.Must(t, contract.ObserveFDBBackup.Name, fdbStep)
+	require.True(t, view.Held)
+	require.True(t, view.DeleteWanted)
+	require.Equal(t, []string{fdbv1alpha1.FinalizerStop, fdbv1alpha1.FinalizerDelete}, w.Object(t).Finalizers)
+	require.Equal(t, []string{"patch backup"}, w.Wrote())
+	require.Equal(t, view, w.Must(t, contract.ObserveFDBBackup.Name, fdbStep))
+	require.Empty(t, w.Wrote())
+	other := fdbStep
+	other.Ref.UID = "another"
+	require.Zero(t, w.Must(t, contract.ObserveFDBBackup.Name, other), "another object has the name now")
+	require.NoError(t, w.Delete(t.Context(), w.Object(t)))
+	w.Wrote()
+	require.True(t, w.Must(t, contract.ObserveFDBBackup.Name, fdbStep).BeingDeleted)
+	require.Empty(t, w.Wrote())
+}
+
+func TestAPlanIsWrittenOnce(t *testing.T) {
+	w := activitytest.NewFDBWorld()
+	plan := contract.FDBPlan{Ref: activitytest.FDBRef, Generation: 1, At: time.Date(2026, 8, 1, 10, 0, 0, 0, time.UTC).Unix()}
+	stale := plan
+	stale.Generation = 2
+	require.Empty(t, w.Must(t, contract.PlanFDBBackup.Name, stale).Backups, "decided upon another spec")
+	require.Empty(t, w.Wrote())
+	view := w.Must(t, contract.PlanFDBBackup.Name, plan)
+	require.Equal(t, []string{"status backup"}, w.Wrote())
+	plan.At += 60
+	require.Equal(t, view.Backups, w.Must(t, contract.PlanFDBBackup.Name, plan).Backups, "a repeated start goes to the same place")
+	require.Empty(t, w.Wrote())
+	require.Equal(t, []fdbv1alpha1.BackupDetails{{
+		Tag: "default", URL: "blobstore://lab@s3.local/lab-2026-08-01T10-00-00Z?bucket=fdb-backups", State: fdb.StateNeverRan,
+	}}, w.Object(t).Status.Backups)
+}
+
+func TestFindingsArePublished(t *testing.T) {
+	w := activitytest.NewFDBWorld()
+	findings := contract.FDBFindings{Ref: activitytest.FDBRef, Generation: 1, Conditions: []contract.FDBCondition{{
+		Type: fdbv1alpha1.ConditionIncorrectBackupState, Reason: fdbv1alpha1.ReasonTagTaken, Message: "m",
+	}}}
+	conflicts := 0
+	w.Before = func(write string) { // somebody labels the object meanwhile, once
+		if write == "status backup" && conflicts == 0 {
+			conflicts++
+			object := w.Object(t)
+			object.Labels = map[string]string{"seen": "yes"}
+			require.NoError(t, w.Update(t.Context(), object))
+		}
+	}
+	require.False(t, w.Must(t, contract.PublishFDBBackup.Name, findings).Reconciled)
+	require.Equal(t, 1, conflicts)
+	require.Equal(t, "yes", w.Object(t).Labels["seen"])
+	require.Equal(t, fdbv1alpha1.ReasonTagTaken, w.Object(t).Status.Conditions[0].Reason)
+	told := w.Told()
+	require.Len(t, told, 1)
+	require.Contains(t, told[0], "Warning TagTaken IncorrectBackupState: m")
+	w.Wrote()
+	version := w.Object(t).ResourceVersion
+	w.Must(t, contract.PublishFDBBackup.Name, findings)
+	require.Empty(t, w.Wrote(), "nothing has changed")
+	require.Empty(t, w.Told())
+	require.Equal(t, version, w.Object(t).ResourceVersion)
+
+	other := findings
+	other.Ref.UID, other.Conditions = "another", nil
+	require.Zero(t, w.Must(t, contract.PublishFDBBackup.Name, other))
+	require.Empty(t, w.Wrote(), "the status of another object of the name")
+	findings.Conditions = nil
+	require.True(t, w.Must(t, contract.PublishFDBBackup.Name, findings).Reconciled)
+	require.Len(t, w.Told(), 1)
+}
+
+func TestTheAgentsAreMadeAndMended(t *testing.T) {
+	drift := func(change func(*appsv1.Deployment)) func(*testing.T, *activitytest.FDBWorld) {
+		return func(t *testing.T, w *activitytest.FDBWorld) {
+			w.Must(t, contract.ApplyFDBAgents.Name, fdbStep)
+			deployment := w.Deployment(t)
+			change(deployment)
+			require.NoError(t, w.Update(t.Context(), deployment))
+		}
+	}
+	tests := map[string]struct {
+		prepare func(*testing.T, *activitytest.FDBWorld)
+		want    []string
+		current bool
+		says    string
+	}{
+		"missing":          {want: []string{"create deployment"}, current: true},
+		"as they shall be": {prepare: drift(func(*appsv1.Deployment) {}), current: true},
+		"another image": {
+			prepare: drift(func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = "evil" }),
+			want:    []string{"patch deployment"}, current: true,
+		},
+		"another number": {
+			prepare: drift(func(d *appsv1.Deployment) { none := int32(0); d.Spec.Replicas = &none }),
+			want:    []string{"patch deployment"}, current: true,
+		},
+		"a selector that cannot be patched": {
+			prepare: drift(func(d *appsv1.Deployment) { d.Spec.Selector.MatchLabels = map[string]string{"app": "x"} }),
+			says:    "delete the Deployment",
+		},
+		"somebody else's of the name": {prepare: func(t *testing.T, w *activitytest.FDBWorld) {
+			require.NoError(t, w.Create(t.Context(), &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "lab"}}))
+		}},
+		"a backup that is being deleted": {prepare: func(t *testing.T, w *activitytest.FDBWorld) {
+			w.Must(t, contract.ObserveFDBBackup.Name, fdbStep)
+			require.NoError(t, w.Delete(t.Context(), w.Object(t)))
+		}},
+	}
+	for title, test := range tests {
+		t.Run(title, func(t *testing.T) {
+			w := activitytest.NewFDBWorld()
+			if test.prepare != nil {
+				test.prepare(t, w)
+			}
+			w.Wrote()
+			view := w.Must(t, contract.ApplyFDBAgents.Name, fdbStep)
+			assert.Equal(t, test.want, w.Wrote())
+			assert.Equal(t, test.current, view.Agents.Current)
+			assert.Contains(t, view.Agents.Invalid, test.says)
+			if test.current {
+				wanted, err := agents.Deployment(w.Object(t), "7.3.48")
+				require.NoError(t, err)
+				assert.Equal(t, wanted.Spec.Template.Spec.Containers[0].Image, w.Deployment(t).Spec.Template.Spec.Containers[0].Image)
+				assert.True(t, view.Agents.Ours)
+			}
+		})
+	}
+}
+
+func TestAgentsThatSomebodyMadeMeanwhileStay(t *testing.T) {
+	w := activitytest.NewFDBWorld()
+	w.Before = func(write string) {
+		if write == "create deployment" {
+			w.Before = func(string) {}
+			require.NoError(t, w.Create(t.Context(), &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "lab"}}))
+		}
+	}
+	view := w.Must(t, contract.ApplyFDBAgents.Name, fdbStep)
+	require.True(t, view.Agents.Exists)
+	require.False(t, view.Agents.Ours)
+}
+
+func TestAFoundationDBBackupIsLetGo(t *testing.T) {
+	for abandoned, event := range map[string]string{"": "Normal Stopped", "the cluster is gone": "Warning Abandoned the cluster is gone"} {
+		t.Run(event, func(t *testing.T) {
+			w := activitytest.NewFDBWorld()
+			w.AskForData(t, false)
+			w.Must(t, contract.ObserveFDBBackup.Name, fdbStep)
+			release := contract.FDBRelease{Ref: activitytest.FDBRef, Abandoned: abandoned}
+			require.True(t, w.Must(t, contract.ReleaseFDBBackup.Name, release).Held, "nobody has deleted it")
+			require.NoError(t, w.Delete(t.Context(), w.Object(t)))
+			w.Must(t, contract.ReleaseFDBBackup.Name, release)
+			err := w.Get(t.Context(), client.ObjectKey{Namespace: "team", Name: "lab"}, &fdbv1alpha1.FoundationDBBackup{})
+			require.True(t, apierrors.IsNotFound(err), "%v", err)
+			told := w.Told()
+			require.Len(t, told, 1)
+			require.Contains(t, told[0], event)
+			require.False(t, w.Must(t, contract.ReleaseFDBBackup.Name, release).Found, "again")
+			require.Empty(t, w.Told())
+		})
+	}
+}

@@ -1,0 +1,99 @@
+package backup
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"holdfast.dev/holdfast/activities"
+	"holdfast.dev/holdfast/activities/backup"
+	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
+	"holdfast.dev/holdfast/k8s/metrics"
+	"holdfast.dev/holdfast/workflows/contract"
+	fdbbackup "holdfast.dev/holdfast/workflows/fdb/backup"
+)
+
+// Kubernetes Events on a FoundationDBBackup besides those of fdb.Tidings; best effort.
+const (
+	eventFDBStopped   = "Stopped"
+	eventFDBAbandoned = "Abandoned"
+	eventFDBDataStay  = "DataStay"
+)
+
+func eventType(warning bool) string {
+	if warning {
+		return corev1.EventTypeWarning
+	}
+	return corev1.EventTypeNormal
+}
+
+// Observe reads the present state and sees to our finalizers: from now on the object does not go before its backup has ended and,
+// unless the spec says otherwise, its data are deleted. Who changes the spec while the object is being deleted lets it go with
+// its data staying.
+func (b *Activities) Observe(ctx context.Context, step contract.FDBBackupStep) (contract.FDBBackupView, error) {
+	return b.update(ctx, step.Ref, func(s *fdbSight) error {
+		deleting := !s.Object.DeletionTimestamp.IsZero()
+		asked := fdbbackup.DeleteAsked(s.Object)
+		waives := deleting && !asked && controllerutil.ContainsFinalizer(s.Object, fdbv1alpha1.FinalizerDelete)
+		if waives { // before: the object may be gone after
+			backup.Tell(b.Events, s.Object, corev1.EventTypeNormal, eventFDBDataStay, "Delete",
+				"the data stay, because spec.expiry.deletionFinalizer was set to false")
+		}
+		_, err := activities.PatchObject(ctx, b.Client, s.Object, func() {
+			if !deleting {
+				controllerutil.AddFinalizer(s.Object, fdbv1alpha1.FinalizerStop)
+			}
+			switch {
+			case !asked:
+				controllerutil.RemoveFinalizer(s.Object, fdbv1alpha1.FinalizerDelete)
+			case !deleting:
+				controllerutil.AddFinalizer(s.Object, fdbv1alpha1.FinalizerDelete)
+			}
+		})
+		return err
+	})
+}
+
+// Release takes our finalizers off an object that is being deleted, both or only that for its backup, and says what became of the
+// backup and of its data.
+func (b *Activities) Release(ctx context.Context, release contract.FDBRelease) (contract.FDBBackupView, error) {
+	return b.update(ctx, release.Ref, func(s *fdbSight) error {
+		stop := controllerutil.ContainsFinalizer(s.Object, fdbv1alpha1.FinalizerStop)
+		wanted := controllerutil.ContainsFinalizer(s.Object, fdbv1alpha1.FinalizerDelete)
+		data := wanted && release.Data
+		if s.Object.DeletionTimestamp.IsZero() || (!stop && !data) {
+			return nil
+		}
+		// Told before: of an attempt that has its effect and gets no answer nobody would hear. Twice is better than never.
+		switch {
+		case stop && release.Abandoned != "":
+			backup.Tell(b.Events, s.Object, corev1.EventTypeWarning, eventFDBAbandoned, "Delete", "%s", release.Abandoned)
+		case stop && wanted:
+			backup.Tell(b.Events, s.Object, corev1.EventTypeNormal, eventFDBStopped, "Delete", "the backup is stopped")
+		case stop:
+			backup.Tell(b.Events, s.Object, corev1.EventTypeNormal, eventFDBStopped, "Delete", "the backup is stopped; its data stay")
+		}
+		if data {
+			backup.Tell(b.Events, s.Object, eventType(release.Warning), release.Reason, "Delete", "%s", release.Note)
+		}
+		changed, err := activities.PatchObject(ctx, b.Client, s.Object, func() {
+			controllerutil.RemoveFinalizer(s.Object, fdbv1alpha1.FinalizerStop)
+			if data {
+				controllerutil.RemoveFinalizer(s.Object, fdbv1alpha1.FinalizerDelete)
+			}
+		})
+		if !changed {
+			return err
+		}
+		if stop {
+			metrics.FDBBackupReleased(release.Abandoned != "")
+		}
+		if data {
+			for _, url := range release.Left {
+				metrics.FDBDataLeft(url)
+			}
+		}
+		return err
+	})
+}

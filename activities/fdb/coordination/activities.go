@@ -1,0 +1,190 @@
+package coordination
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/worker"
+
+	"holdfast.dev/holdfast/activities"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+const (
+	// CoordinatorTaskTimeout is what the kill of a worker costs a coordinator.
+	CoordinatorTaskTimeout = 5 * time.Second
+	// askPause is the wait before one that could not answer is asked again.
+	askPause = time.Second
+	// updateOutlived is the type of the error by which Temporal ends an accepted update whose workflow has closed.
+	updateOutlived = "AcceptedUpdateCompletedWorkflow"
+)
+
+// Activities speaks with the workflows that coordinate FoundationDB backups: the throttle of first snapshots, the owners
+// of FoundationDB clusters and the guards of containers.
+type Activities struct {
+	// Temporal is the client of the namespace that they run in.
+	Temporal client.Client
+}
+
+// Register makes the activities known to a worker under their wire names.
+func (c *Activities) Register(registry worker.ActivityRegistry) {
+	activities.Register(registry, contract.AskFDBCluster, c.Ask)
+	activities.Register(registry, contract.AskFDBContainer, c.AskContainer)
+	activities.RegisterEffect(registry, contract.TellFDBThrottle, c.Tell)
+	c.RegisterShared(registry)
+}
+
+// RegisterShared makes known what the owners and guards themselves need, for the workers of contract.SharedTaskQueue.
+func (c *Activities) RegisterShared(registry worker.ActivityRegistry) {
+	activities.Register(registry, contract.DescribeWorkflows, c.Describe)
+}
+
+// Ask sends the ask to the owner of a FoundationDB cluster, which it starts if it does not run, and waits for the answer.
+func (c *Activities) Ask(ctx context.Context, ask contract.FDBAsk) (contract.FDBAnswer, error) {
+	return consult[contract.FDBAnswer](ctx, c.Temporal, consultation{
+		id: contract.FDBClusterID(ask.Cluster), kind: contract.KindFDBCluster,
+		input: contract.FDBClusterInput{Cluster: ask.Cluster}, name: ask.Cluster, update: contract.UpdateFDBCluster, ask: ask,
+	})
+}
+
+// consultation is an ask of a workflow on contract.SharedTaskQueue, which is started if it does not run.
+type consultation struct {
+	id    string
+	kind  contract.Kind
+	input any
+	// name is what lists of workflows show.
+	name   string
+	update string
+	ask    any
+}
+
+// whom is how people call the workflow, amid a sentence.
+func (c consultation) whom() string {
+	summary := c.kind.SummaryOf(c.name)
+	return strings.ToLower(summary[:1]) + summary[1:]
+}
+
+// consult waits for the answer, also when the workflow ends or continues as new meanwhile. A repeated attempt waits for the
+// answer to the same ask.
+func consult[Answer any](ctx context.Context, temporalClient client.Client, about consultation) (Answer, error) {
+	stop := activities.Beating(ctx)
+	defer stop()
+	for {
+		answer, err := consultOnce[Answer](ctx, temporalClient, about)
+		var application *temporal.ApplicationError
+		switch {
+		case err == nil:
+			return answer, nil
+		case ctx.Err() != nil:
+			return answer, ctx.Err()
+		case errors.As(err, &application) && application.Type() != updateOutlived:
+			return answer, application
+		case !unanswered(err):
+			return answer, fmt.Errorf("ask the %s: %w", about.whom(), err)
+		}
+		select {
+		case <-ctx.Done():
+			return answer, ctx.Err()
+		case <-time.After(askPause):
+		}
+	}
+}
+
+func consultOnce[Answer any](ctx context.Context, temporalClient client.Client, about consultation) (Answer, error) {
+	var answer Answer
+	info := activity.GetInfo(ctx)
+	start := temporalClient.NewWithStartWorkflowOperation(client.StartWorkflowOptions{
+		ID:                       about.id,
+		TaskQueue:                contract.SharedTaskQueue,
+		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
+		WorkflowTaskTimeout:      CoordinatorTaskTimeout,
+		TypedSearchAttributes:    about.kind.Attributes("", contract.ObjectRef{Name: about.name}),
+		StaticSummary:            about.kind.SummaryOf(about.name),
+	}, about.kind.Workflow, about.input)
+	update, err := temporalClient.UpdateWithStartWorkflow(ctx, client.UpdateWithStartWorkflowOptions{
+		StartWorkflowOperation: start,
+		UpdateOptions: client.UpdateWorkflowOptions{
+			UpdateID:     fmt.Sprintf("%s/%s/%s", info.WorkflowExecution.ID, info.WorkflowExecution.RunID, info.ActivityID),
+			UpdateName:   about.update,
+			Args:         []any{about.ask},
+			WaitForStage: client.WorkflowUpdateStageCompleted,
+		},
+	})
+	if err != nil {
+		return answer, err
+	}
+	return answer, update.Get(ctx, &answer)
+}
+
+// unanswered reports whether who was asked could not answer because it was ending or has too much to answer, or has not answered
+// yet. What else went wrong is the activity's error, which people can see.
+func unanswered(err error) bool {
+	var (
+		waited      *client.WorkflowUpdateServiceTimeoutOrCanceledError
+		application *temporal.ApplicationError
+		gone        *serviceerror.NotFound
+		busy        *serviceerror.ResourceExhausted
+		aborted     *serviceerror.Aborted
+		multi       *serviceerror.MultiOperationExecution
+	)
+	if errors.As(err, &multi) {
+		for _, each := range multi.OperationErrors() {
+			if each != nil && unanswered(each) {
+				return true
+			}
+		}
+	}
+	return errors.As(err, &waited) || errors.As(err, &application) || errors.As(err, &gone) ||
+		errors.As(err, &busy) || errors.As(err, &aborted)
+}
+
+// Tell signals the request to the throttle, which it starts if it does not run.
+func (c *Activities) Tell(ctx context.Context, request contract.FDBSlotRequest) error {
+	_, err := c.Temporal.SignalWithStartWorkflow(ctx, contract.FDBThrottleID(request.Cluster), contract.SignalSlot, request,
+		client.StartWorkflowOptions{
+			TaskQueue:             contract.FDBWorkflowTaskQueue(request.Cluster),
+			WorkflowTaskTimeout:   CoordinatorTaskTimeout,
+			TypedSearchAttributes: contract.KindFDBThrottle.Attributes(request.Cluster, contract.ObjectRef{}),
+			StaticSummary:         contract.KindFDBThrottle.SummaryOf(request.Cluster),
+		}, contract.KindFDBThrottle.Workflow, contract.FDBThrottleInput{Cluster: request.Cluster})
+	if err != nil {
+		return fmt.Errorf("tell the throttle of first snapshots: %w", err)
+	}
+	return nil
+}
+
+// Describe returns those whose workflow does not run. One that continues as new runs.
+func (c *Activities) Describe(ctx context.Context, holders contract.Workflows) (contract.Workflows, error) {
+	var closed contract.Workflows
+	for _, id := range holders.WorkflowIDs {
+		described, err := c.Temporal.DescribeWorkflowExecution(ctx, id, "")
+		var missing *serviceerror.NotFound
+		switch {
+		case errors.As(err, &missing):
+			closed.WorkflowIDs = append(closed.WorkflowIDs, id)
+		case err != nil:
+			return contract.Workflows{}, fmt.Errorf("describe workflow %s: %w", id, err)
+		case Ended(described.GetWorkflowExecutionInfo().GetStatus()):
+			closed.WorkflowIDs = append(closed.WorkflowIDs, id)
+		}
+	}
+	return closed, nil
+}
+
+func Ended(status enumspb.WorkflowExecutionStatus) bool {
+	switch status {
+	case enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED, enumspb.WORKFLOW_EXECUTION_STATUS_FAILED,
+		enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED, enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED,
+		enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:
+		return true
+	}
+	return false
+}

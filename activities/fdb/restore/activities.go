@@ -1,0 +1,176 @@
+package restore
+
+import (
+	"context"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/worker"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"holdfast.dev/holdfast/activities"
+	"holdfast.dev/holdfast/activities/backup"
+	"holdfast.dev/holdfast/k8s"
+	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
+	"holdfast.dev/holdfast/k8s/fdb/restoretool"
+	"holdfast.dev/holdfast/k8s/metrics"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// Kubernetes Events on a FoundationDBRestore besides those of fdbrestore.Tidings; best effort.
+const (
+	eventFDBRestoreAbandoned = "Abandoned"
+	eventFDBRestoreAborted   = "RestoreAborted"
+)
+
+// Activities acts on FoundationDBRestores.
+type Activities struct {
+	// Client reads and writes at the API server itself.
+	Client client.Client
+	// Gatherer reads through Client.
+	Gatherer *Gatherer
+	// Events tells the user what happened; best effort.
+	Events events.EventRecorder
+}
+
+// Register makes the activities known to a worker under their wire names.
+func (r *Activities) Register(registry worker.ActivityRegistry) {
+	registerFDBRestore(registry, contract.ObserveFDBRestore, r.Observe,
+		func(in contract.FDBRestoreStep) contract.ObjectRef { return in.Ref }, r)
+	registerFDBRestore(registry, contract.PlanFDBRestore, r.Plan,
+		func(in contract.FDBRestorePlanning) contract.ObjectRef { return in.Ref }, r)
+	registerFDBRestore(registry, contract.PublishFDBRestore, r.Publish,
+		func(in contract.FDBRestoreFindings) contract.ObjectRef { return in.Ref }, r)
+	registerFDBRestore(registry, contract.ReleaseFDBRestore, r.Release,
+		func(in contract.FDBRestoreRelease) contract.ObjectRef { return in.Ref }, r)
+}
+
+func registerFDBRestore[In any](
+	registry worker.ActivityRegistry, as contract.Activity[In, contract.FDBRestoreView],
+	step func(context.Context, In) (contract.FDBRestoreView, error), ref func(In) contract.ObjectRef, r *Activities,
+) {
+	told := func(in In, view contract.FDBRestoreView, info activity.Info) { r.tellRetried(ref(in), view, info) }
+	activities.Register(registry, as, activities.Guard(activities.Unpaused, step, told))
+}
+
+// fdbRestoreSight is what an activity sees of a FoundationDBRestore.
+type fdbRestoreSight struct {
+	*Objects
+	namespaceEnding bool
+}
+
+func (s *fdbRestoreSight) view() contract.FDBRestoreView {
+	view := s.Objects.View()
+	view.NamespaceEnding = s.namespaceEnding
+	return view
+}
+
+func (r *Activities) update(
+	ctx context.Context, ref contract.ObjectRef, act func(*fdbRestoreSight) error,
+) (contract.FDBRestoreView, error) {
+	gather := func() (*fdbRestoreSight, error) {
+		objects, err := r.Gatherer.Gather(ctx, ref)
+		if err != nil {
+			return nil, err
+		}
+		sight := &fdbRestoreSight{Objects: objects}
+		if objects.Object != nil {
+			objects.Object = objects.Object.DeepCopy()
+			if !objects.Object.DeletionTimestamp.IsZero() {
+				sight.namespaceEnding, err = k8s.NamespaceTerminating(ctx, r.Client, ref.Namespace)
+			}
+		}
+		return sight, err
+	}
+	seen := func(s *fdbRestoreSight) error {
+		if s.Object == nil {
+			return activities.ErrGone
+		}
+		return act(s)
+	}
+	return activities.Update(fdbv1alpha1.ResourceFoundationDBRestores, gather, seen, (*fdbRestoreSight).view)
+}
+
+// Observe reads the present state and adds our finalizer while the restore may run: the object does not go before it has ended.
+func (r *Activities) Observe(ctx context.Context, step contract.FDBRestoreStep) (contract.FDBRestoreView, error) {
+	return r.update(ctx, step.Ref, func(s *fdbRestoreSight) error {
+		if !s.Object.DeletionTimestamp.IsZero() || restoretool.Over(s.Object.Status.State) {
+			return nil
+		}
+		_, err := activities.PatchObject(ctx, r.Client, s.Object, func() {
+			controllerutil.AddFinalizer(s.Object, fdbv1alpha1.FinalizerAbort)
+		})
+		return err
+	})
+}
+
+// Plan writes down what is going to be restored, once, so that a start that is repeated restores the same.
+func (r *Activities) Plan(ctx context.Context, planning contract.FDBRestorePlanning) (contract.FDBRestoreView, error) {
+	return r.update(ctx, planning.Ref, func(s *fdbRestoreSight) error {
+		if !s.PlanDue(planning) {
+			return nil
+		}
+		_, err := activities.PatchStatus(ctx, r.Client, s.Object, func() { ApplyPlan(s.Object, planning.Plan) })
+		return err
+	})
+}
+
+// Publish writes what was found into the status.
+func (r *Activities) Publish(ctx context.Context, findings contract.FDBRestoreFindings) (contract.FDBRestoreView, error) {
+	return r.update(ctx, findings.Ref, func(s *fdbRestoreSight) error {
+		before := s.Object.Status.DeepCopy()
+		changed, err := activities.PatchStatus(ctx, r.Client, s.Object, func() { ApplyFindings(s.Object, findings, time.Now()) })
+		if !changed {
+			return err
+		}
+		for _, tiding := range Tidings(*before, s.Object.Status) {
+			kind := corev1.EventTypeNormal
+			if tiding.Warning {
+				kind = corev1.EventTypeWarning
+			}
+			backup.Tell(r.Events, s.Object, kind, tiding.Reason, "Reconcile", "%s", tiding.Note)
+		}
+		if now := s.Object.Status.State; now != before.State && restoretool.Over(now) {
+			metrics.FDBRestoreEnded(now)
+		}
+		return err
+	})
+}
+
+// Release takes our finalizer off an object that is being deleted, and says how its restore was left.
+func (r *Activities) Release(ctx context.Context, release contract.FDBRestoreRelease) (contract.FDBRestoreView, error) {
+	return r.update(ctx, release.Ref, func(s *fdbRestoreSight) error {
+		if s.Object.DeletionTimestamp.IsZero() || !controllerutil.ContainsFinalizer(s.Object, fdbv1alpha1.FinalizerAbort) {
+			return nil
+		}
+		// Told before: of an attempt that has its effect and gets no answer nobody would hear. Twice is better than never.
+		switch {
+		case release.Note == "":
+		case release.Aborted:
+			backup.Tell(r.Events, s.Object, corev1.EventTypeWarning, eventFDBRestoreAborted, "Delete", "%s", release.Note)
+		default:
+			backup.Tell(r.Events, s.Object, corev1.EventTypeWarning, eventFDBRestoreAbandoned, "Delete", "%s", release.Note)
+		}
+		_, err := activities.PatchObject(ctx, r.Client, s.Object, func() {
+			controllerutil.RemoveFinalizer(s.Object, fdbv1alpha1.FinalizerAbort)
+		})
+		return err
+	})
+}
+
+// tellRetried: a step failed and has been retried until it succeeded.
+func (r *Activities) tellRetried(ref contract.ObjectRef, view contract.FDBRestoreView, info activity.Info) {
+	if !view.Found {
+		return
+	}
+	object := &fdbv1alpha1.FoundationDBRestore{ObjectMeta: metav1.ObjectMeta{
+		Namespace: ref.Namespace, Name: ref.Name, UID: types.UID(ref.UID),
+	}}
+	backup.Tell(r.Events, object, corev1.EventTypeWarning, backup.EventRetried, "Retry", "%s succeeded at attempt %d, %s after the first",
+		info.ActivityType.Name, info.Attempt, time.Since(info.ScheduledTime).Round(time.Second))
+}

@@ -1,0 +1,62 @@
+package restore
+
+import (
+	"context"
+	"time"
+
+	"holdfast.dev/holdfast/activities"
+	"holdfast.dev/holdfast/activities/fdb/restore/tasks"
+	"holdfast.dev/holdfast/activities/fdb/tools"
+	"holdfast.dev/holdfast/activities/finalization"
+	"holdfast.dev/holdfast/k8s/fdb/restoretool"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// Finalize does one task of what follows a restore. One that waits ends with ErrorNotYet and is run again, so that no slot of a
+// worker is held.
+func (t *Tools) Finalize(
+	ctx context.Context, step contract.FDBRestoreTaskStep,
+) (outcome contract.FinalizationOutcome, err error) {
+	defer activities.Beating(ctx)()
+	task, err := tasks.Named(step.Task)
+	if err != nil {
+		return outcome, err // another worker knows it: releases differ for a while
+	}
+	reach, trouble, err := t.reach(ctx, step.Ref)
+	defer reach.close(&err)
+	switch {
+	case err != nil:
+		return outcome, err
+	case reach == nil || !reach.Object.DeletionTimestamp.IsZero():
+		return contract.FinalizationOutcome{Gone: true}, nil
+	}
+	plan := reach.View().Plan
+	if plan == nil {
+		outcome.Errors.Cluster = []string{"status.plan is gone: it is not known what was to be restored"}
+		return outcome, nil
+	}
+	limited, cancel := context.WithTimeout(ctx, task.Timeout())
+	defer cancel()
+	found, err := task.Run(limited, reach.taskContext(*plan, trouble, !time.Now().Before(step.Deadline)))
+	outcome.Warnings, outcome.Errors = found.Warnings, found.Errors
+	return outcome, finalization.Typed(err)
+}
+
+// taskContext is what tasks need; trouble says why the destination cannot be asked.
+func (r *restoreReach) taskContext(
+	plan contract.FDBRestorePlan, trouble *contract.FDBTrouble, expired bool,
+) *tasks.Context {
+	if owner := r.Cluster.Owner(); trouble == nil && owner != plan.Destination {
+		trouble = tools.OtherTrouble("the FoundationDBCluster is another database now, %s and not %s", owner, plan.Destination)
+	}
+	c := &tasks.Context{Plan: plan, Expired: expired, Status: r.status, Database: r.database}
+	if trouble != nil {
+		c.Status = func(context.Context, string) (*contract.FDBRestoreProgress, *contract.FDBTrouble) {
+			return nil, trouble
+		}
+		c.Database = func(context.Context) (restoretool.DatabaseStatus, *contract.FDBTrouble) {
+			return restoretool.DatabaseStatus{}, trouble
+		}
+	}
+	return c
+}

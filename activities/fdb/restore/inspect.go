@@ -1,0 +1,232 @@
+package restore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"holdfast.dev/holdfast/activities"
+	"holdfast.dev/holdfast/activities/fdb/tools"
+	"holdfast.dev/holdfast/activities/fdbtool"
+	"holdfast.dev/holdfast/k8s/fdb"
+	"holdfast.dev/holdfast/k8s/fdb/restoretool"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// Inspect asks the destination for the restore's state and its own and, with Resolve, what would be restored and whether there is
+// room for it. It changes nothing.
+func (t *Tools) Inspect(
+	ctx context.Context, in contract.FDBRestoreInspect,
+) (seen contract.FDBRestoreInspection, err error) {
+	defer activities.Beating(ctx)()
+	reach, trouble, err := t.reach(ctx, in.Ref)
+	defer reach.close(&err)
+	if err != nil || reach == nil || trouble != nil {
+		return contract.FDBRestoreInspection{Trouble: trouble}, err
+	}
+	if plan := reach.Object.Status.Plan; plan != nil {
+		if seen.Restore, trouble = reach.status(ctx, plan.Tag); trouble != nil {
+			return contract.FDBRestoreInspection{Trouble: trouble}, ctx.Err()
+		}
+	}
+	database, trouble := reach.database(ctx)
+	if trouble != nil {
+		return contract.FDBRestoreInspection{Trouble: trouble}, ctx.Err() // a worker that stops says nothing about the database
+	}
+	seen.LockUID, seen.LockKnown = database.LockUID, database.LockKnown
+	seen.AgentsPaused, seen.Agents = database.Paused, database.Agents
+	if !in.Resolve {
+		return seen, ctx.Err()
+	}
+	limited, cancel := tools.Reserve(ctx)
+	defer cancel()
+	if database.LockUID == "" { // a locked one does not answer
+		seen.NotEmpty, trouble = reach.occupied(limited)
+	}
+	seen.URL = reach.URL
+	if trouble != nil {
+		seen.Unresolved = trouble
+	} else {
+		seen.Point, seen.Unresolved, err = t.resolve(limited, reach)
+	}
+	return seen, errors.Join(err, ctx.Err())
+}
+
+// everything is what is restored without key ranges, as fdbcli reads it; the tool looks at the system's keys itself.
+const everything = `"" \xff`
+
+// occupied names the first range to be restored that holds data; empty if none does. The first troubling answer ends it.
+func (r *restoreReach) occupied(ctx context.Context) (string, *contract.FDBTrouble) {
+	ranges := r.KeyRanges()
+	if len(ranges) == 0 {
+		some, trouble := r.holds(ctx, everything)
+		if some {
+			return "its keys", trouble
+		}
+		return "", trouble
+	}
+	for _, keys := range ranges {
+		if some, trouble := r.holds(ctx, fdb.RangeArgument(keys)); some || trouble != nil {
+			return keys, trouble
+		}
+	}
+	return "", nil
+}
+
+func (r *restoreReach) holds(ctx context.Context, keys string) (bool, *contract.FDBTrouble) {
+	args := append([]string{"--exec", "getrangekeys " + keys + " 1"}, answerLimit...)
+	output, trouble := r.Run(ctx, fdbtool.RangeKeys, args)
+	if trouble != nil {
+		return false, trouble
+	}
+	some, err := restoretool.ParseRangeKeys(output)
+	if err != nil {
+		return false, tools.OtherTrouble("%s", err)
+	}
+	return some, nil
+}
+
+// resolve finds out which version would be restored.
+func (t *Tools) resolve(
+	ctx context.Context, reach *restoreReach,
+) (point *contract.FDBPoint, unresolved *contract.FDBTrouble, err error) {
+	if trouble := reach.unready(); trouble != nil {
+		return nil, trouble, nil
+	}
+	if !t.describes.Begin(reach.Object.Namespace) {
+		return nil, tools.OtherTrouble("this worker looks into as many containers as it may: it is tried again"), nil
+	}
+	defer t.describes.End(reach.Object.Namespace)
+	source, trouble, err := reach.source(ctx)
+	if source != nil {
+		defer func() { err = errors.Join(err, source.Close()) }()
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	byTime := reach.View().Plan == nil && reach.View().Timestamp != 0
+	if trouble != nil && byTime {
+		return nil, trouble, nil
+	}
+	container, trouble := reach.contents(ctx, source)
+	if trouble != nil {
+		return nil, trouble, nil
+	}
+	if byTime {
+		point, unresolved = reach.atTime(ctx, source, container)
+		return point, unresolved, nil
+	}
+	point, unresolved = reach.atVersion(container)
+	return point, unresolved, nil
+}
+
+// source opens a session for the cluster that was backed up, if it answers. Only a time cannot be had without.
+func (r *restoreReach) source(ctx context.Context) (*fdbtool.Session, *contract.FDBTrouble, error) {
+	if !r.Source.Reachable() {
+		return nil, tools.OtherTrouble("the source cluster cannot be reached"), nil
+	}
+	session, trouble, err := r.open(ctx, r.Source)
+	if err != nil || trouble != nil {
+		return nil, trouble, err
+	}
+	if _, trouble := databaseStatus(ctx, session); trouble != nil {
+		return nil, &contract.FDBTrouble{
+			Class: trouble.Class, Message: fdb.Bound("the source cluster: "+trouble.Message, tools.MaxFDBMessage),
+		}, session.Close()
+	}
+	return session, nil, nil
+}
+
+// contents describes the container; with the times of versions if the source cluster answers.
+func (r *restoreReach) contents(ctx context.Context, source *fdbtool.Session) (contract.FDBContainer, *contract.FDBTrouble) {
+	session, operation := r.Session, fdbtool.Contents
+	if source != nil {
+		session, operation = source, fdbtool.Describe
+	}
+	output, trouble := tools.RunTool(ctx, session, operation, r.method.Describe(r.URL, source != nil))
+	if trouble != nil {
+		return contract.FDBContainer{}, trouble
+	}
+	container, err := fdb.ParseDescription(output)
+	switch {
+	case err != nil:
+		return container, tools.OtherTrouble("%s", r.Redact(err.Error()))
+	case !container.Restorable || container.Oldest == nil || container.Latest == nil:
+		return container, notRestorable("nothing can be restored from the backup yet: its first snapshot is not complete")
+	}
+	return container, nil
+}
+
+func notRestorable(format string, values ...any) *contract.FDBTrouble {
+	return &contract.FDBTrouble{
+		Class: contract.FDBClassNotRestorable, Message: fdb.Bound(fmt.Sprintf(format, values...), tools.MaxFDBMessage),
+	}
+}
+
+// atVersion is the version of the plan or of the spec, or else the latest.
+func (r *restoreReach) atVersion(container contract.FDBContainer) (*contract.FDBPoint, *contract.FDBTrouble) {
+	view := r.View()
+	point := contract.FDBPoint{Version: view.Wanted}
+	if view.Plan != nil {
+		point = contract.FDBPoint{Version: view.Plan.Version, Time: view.Plan.Time}
+	}
+	if point.Version == 0 {
+		return container.Latest, nil
+	}
+	if trouble := within(container, point.Version, fmt.Sprintf("version %d", point.Version)); trouble != nil {
+		return nil, trouble
+	}
+	return &point, nil
+}
+
+// within says what is wrong about a version that cannot be restored.
+func within(container contract.FDBContainer, version int64, what string) *contract.FDBTrouble {
+	if version >= container.Oldest.Version && version <= container.Latest.Version {
+		return nil
+	}
+	return notRestorable("%s cannot be restored: the backup reaches from %s to %s", what, pointText(container.Oldest),
+		pointText(container.Latest))
+}
+
+func pointText(point *contract.FDBPoint) string {
+	if point.Time == 0 {
+		return fmt.Sprintf("version %d", point.Version)
+	}
+	return fmt.Sprintf("version %d (about %s)", point.Version, time.Unix(point.Time, 0).UTC().Format(time.RFC3339))
+}
+
+// toolTime is how the tools read a time.
+const toolTime = "2006/01/02.15:04:05-0700"
+
+// atTime is the version that the source cluster had at the time of the spec, by the tool's own reckoning.
+func (r *restoreReach) atTime(
+	ctx context.Context, source *fdbtool.Session, container contract.FDBContainer,
+) (*contract.FDBPoint, *contract.FDBTrouble) {
+	at := time.Unix(r.View().Timestamp, 0).UTC()
+	what := "spec.timestamp " + at.Format(time.RFC3339)
+	if at.After(time.Now()) {
+		return nil, notRestorable("%s is in the future: the backup reaches from %s to %s", what, pointText(container.Oldest),
+			pointText(container.Latest))
+	}
+	args := []string{"start", "-n", "-r", fdb.CleanURL(r.URL), "-t", Tag(r.Object), "--timestamp", at.Format(toolTime)}
+	for _, keys := range r.KeyRanges() {
+		args = append(args, "-k", fdb.RangeArgument(keys))
+	}
+	output, trouble := tools.RunTool(ctx, source, fdbtool.RestoreVersion, args)
+	switch {
+	case trouble != nil && trouble.Class == contract.FDBClassNotRestorable:
+		return nil, notRestorable("%s cannot be restored: the backup reaches from %s to %s", what, pointText(container.Oldest),
+			pointText(container.Latest))
+	case trouble != nil:
+		return nil, trouble
+	}
+	version, err := restoretool.ParseResolved(output)
+	if err != nil {
+		return nil, tools.OtherTrouble("%s", err)
+	}
+	if trouble := within(container, version, fmt.Sprintf("%s, which is version %d,", what, version)); trouble != nil {
+		return nil, trouble
+	}
+	return &contract.FDBPoint{Version: version, Time: at.Unix()}, nil
+}

@@ -1,0 +1,160 @@
+package restore
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+
+	"go.temporal.io/sdk/worker"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"holdfast.dev/holdfast/activities"
+	"holdfast.dev/holdfast/activities/fdb/tools"
+	"holdfast.dev/holdfast/activities/fdbtool"
+	"holdfast.dev/holdfast/k8s/fdb"
+	"holdfast.dev/holdfast/k8s/fdb/gather"
+	"holdfast.dev/holdfast/k8s/fdb/restoretool"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// Tools asks and tells FoundationDB by its own tools, for one FoundationDBRestore at a time: with the secrets of that
+// object's namespace, read anew for each call, and with no others.
+type Tools struct {
+	// Reader reads at the API server itself.
+	Reader client.Reader
+	Runner *fdbtool.Runner
+	// Locker is nil where nobody else changes backups.
+	Locker tools.FDBLocker
+
+	describes tools.Describes
+}
+
+// Register makes the activities known to a worker under their wire names.
+func (t *Tools) Register(registry worker.ActivityRegistry) {
+	activities.Register(registry, contract.InspectFDBRestore, activities.Guard(activities.Unpaused, t.Inspect, activities.Untold))
+	activities.Register(registry, contract.RunFDBRestoreCommand, activities.Guard(activities.Unpaused, t.Command, activities.Untold))
+	activities.Register(registry, contract.FinalizeFDBRestore, activities.Guard(activities.Unpaused, t.Finalize, activities.Untold))
+}
+
+// restoreReach is one object with the means to run tools for its destination.
+type restoreReach struct {
+	*Objects
+	*fdbtool.Session
+	method fdb.Method
+	// open opens a session for another cluster of the object's namespace.
+	open func(ctx context.Context, cluster *gather.Cluster) (*fdbtool.Session, *contract.FDBTrouble, error)
+}
+
+// reach gathers what is needed to run tools for an object. It returns nil if there is no such object, and otherwise what the
+// user or the operator has to put right, if the destination cannot be asked. The caller closes the session.
+func (t *Tools) reach(ctx context.Context, ref contract.ObjectRef) (*restoreReach, *contract.FDBTrouble, error) {
+	gatherer := &Gatherer{Reader: t.Reader}
+	objects, err := gatherer.Gather(ctx, ref)
+	if err != nil || objects.Object == nil {
+		return nil, nil, err
+	}
+	method, _ := fdb.MethodOf("")
+	reach := &restoreReach{Objects: objects, method: method}
+	reach.open = func(ctx context.Context, cluster *gather.Cluster) (*fdbtool.Session, *contract.FDBTrouble, error) {
+		return t.open(ctx, gatherer, objects, cluster)
+	}
+	if !objects.Cluster.Reachable() {
+		return reach, &contract.FDBTrouble{Class: contract.FDBClassClusterFile, Message: objects.Problem.Message}, nil
+	}
+	session, trouble, err := reach.open(ctx, objects.Cluster)
+	reach.Session = session
+	return reach, trouble, err
+}
+
+// open opens a session for a cluster, with the TLS of the agents that work for it.
+func (t *Tools) open(
+	ctx context.Context, gatherer *Gatherer, objects *Objects, cluster *gather.Cluster,
+) (*fdbtool.Session, *contract.FDBTrouble, error) {
+	access := fdbtool.Access{
+		ConnectionString: cluster.ConnectionString, Version: cluster.Version, Credentials: objects.Credentials,
+	}
+	needed := strings.Contains(cluster.ConnectionString, ":tls")
+	backup, err := gatherer.Agents(ctx, objects, cluster.Name)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case backup == nil && needed:
+		return nil, tools.OtherTrouble("FoundationDBCluster %q speaks TLS, and there is no FoundationDBBackup of it whose "+
+			"spec.podTemplateSpec says by which certificates: create one (it may be stopped)", cluster.Name), nil
+	case backup == nil:
+		return t.Runner.Open(access)
+	}
+	tls, trouble, err := tools.ReadTLS(ctx, t.Reader, backup)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case trouble != nil && needed:
+		return nil, tools.OtherTrouble("FoundationDBBackup %q: %s", backup.Name, trouble.Message), nil
+	case trouble == nil:
+		access.TLS = tls // without it, a store that needs it says so
+	}
+	return t.Runner.Open(access)
+}
+
+// Run is Session.Run, counted and measured.
+func (r *restoreReach) Run(ctx context.Context, operation fdbtool.Operation, args []string) ([]byte, *contract.FDBTrouble) {
+	return tools.RunTool(ctx, r.Session, operation, args)
+}
+
+// close removes the secrets.
+func (r *restoreReach) close(err *error) {
+	if r != nil && r.Session != nil {
+		*err = errors.Join(*err, r.Session.Close())
+	}
+}
+
+// status asks the destination for the state of a tag; nil if there never was a restore on it.
+func (r *restoreReach) status(ctx context.Context, tag string) (*contract.FDBRestoreProgress, *contract.FDBTrouble) {
+	output, trouble := r.Run(ctx, fdbtool.RestoreStatus, []string{"status", "-t", tag})
+	if trouble != nil {
+		return nil, trouble
+	}
+	progress, err := restoretool.ParseRestoreStatus(output, tag)
+	if err != nil {
+		return nil, tools.OtherTrouble("%s", r.Redact(err.Error()))
+	}
+	if progress != nil {
+		progress.LastError = r.Redact(progress.LastError)
+	}
+	return progress, nil
+}
+
+// database asks the destination for its own state.
+func (r *restoreReach) database(ctx context.Context) (restoretool.DatabaseStatus, *contract.FDBTrouble) {
+	return databaseStatus(ctx, r.Session)
+}
+
+// answerLimit is what fdbcli is told of fdbtool.AnswerLimit.
+var answerLimit = []string{"--timeout", strconv.Itoa(int(fdbtool.AnswerLimit.Seconds()))}
+
+func databaseStatus(ctx context.Context, session *fdbtool.Session) (restoretool.DatabaseStatus, *contract.FDBTrouble) {
+	output, trouble := tools.RunTool(ctx, session, fdbtool.DatabaseStatus, append([]string{"--exec", "status json"}, answerLimit...))
+	if trouble != nil {
+		return restoretool.DatabaseStatus{}, trouble
+	}
+	status, err := restoretool.ParseDatabaseStatus(output)
+	if err != nil {
+		return status, tools.OtherTrouble("%s", session.Redact(err.Error()))
+	}
+	if !status.Available {
+		return status, &contract.FDBTrouble{
+			Class: contract.FDBClassTimeout, Message: "the database is not available: fdbcli reaches no quorum of its coordinators, " +
+				"or it is recovering; it is tried again",
+		}
+	}
+	return status, nil
+}
+
+// unready says why the container cannot be read; nil if it can.
+func (r *restoreReach) unready() *contract.FDBTrouble {
+	if r.Problem != nil {
+		return tools.OtherTrouble("%s", r.Problem.Message)
+	}
+	return r.CheckURL(r.URL)
+}

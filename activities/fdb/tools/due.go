@@ -1,0 +1,89 @@
+package tools
+
+import (
+	"slices"
+
+	"holdfast.dev/holdfast/k8s/fdb"
+	"holdfast.dev/holdfast/workflows/contract"
+	fdbbackup "holdfast.dev/holdfast/workflows/fdb/backup"
+)
+
+// dueness is what is to be done about a command, given the state of the database.
+type dueness int
+
+const (
+	// commandUndue: what the command was decided upon has changed.
+	commandUndue dueness = iota
+	// commandDue: it is to be run.
+	commandDue
+	// commandDone: the state is what it was to bring about.
+	commandDone
+)
+
+// due says whether a command is still to be run. It never is where somebody else's backup runs on the tag.
+func due(command contract.FDBCommand, status fdb.Status, desired contract.FDBDesired) dueness {
+	here := status.Tag.Running && fdbbackup.SamePlace(status.Tag.URL, command.URL)
+	switch command.Operation {
+	case contract.FDBStart:
+		return dueStart(status.Tag, here)
+	case contract.FDBModify:
+		return dueModify(command, status.Tag, here, desired)
+	case contract.FDBAbort:
+		if !status.Tag.Running {
+			return commandDone
+		}
+		return dueIf(here)
+	case contract.FDBPause:
+		return doneIf(status.AgentsPaused)
+	case contract.FDBResume:
+		return doneIf(!status.AgentsPaused)
+	}
+	return commandUndue
+}
+
+func dueStart(tag contract.FDBTag, here bool) dueness {
+	switch {
+	case !tag.Running:
+		return commandDue
+	case here && tag.State != stateAborting:
+		return commandDone
+	}
+	return commandUndue
+}
+
+// stateAborting: an abort has begun and was not finished; Running is true.
+const stateAborting = "Aborting"
+
+// dueModify: a backup that is only submitted does not tell its period, so that it would never be as desired.
+func dueModify(command contract.FDBCommand, tag contract.FDBTag, here bool, desired contract.FDBDesired) dueness {
+	telling := tag.State == fdb.StateRunning || tag.State == fdb.StateRunningDifferentially
+	if !here || !telling {
+		return commandUndue
+	}
+	period := tag.SnapshotPeriodSeconds == 0 || tag.SnapshotPeriodSeconds == desired.SnapshotPeriodSeconds // 0: not told
+	return doneIf(period && sameURL(tag.URL, command.URL))
+}
+
+func dueIf(due bool) dueness {
+	if due {
+		return commandDue
+	}
+	return commandUndue
+}
+
+func doneIf(done bool) dueness {
+	if done {
+		return commandDone
+	}
+	return commandDue
+}
+
+// sameURL reports whether two URLs are the same, with their parameters.
+func sameURL(a, b string) bool {
+	first, errFirst := fdb.ParseURL(a)
+	second, errSecond := fdb.ParseURL(b)
+	if errFirst != nil || errSecond != nil {
+		return a == b
+	}
+	return first.SamePlace(second) && slices.Equal(first.Parameters, second.Parameters)
+}

@@ -1,0 +1,172 @@
+package tools
+
+import (
+	"context"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"time"
+
+	"holdfast.dev/holdfast/activities"
+	"holdfast.dev/holdfast/activities/fdbtool"
+	"holdfast.dev/holdfast/k8s/fdb"
+	"holdfast.dev/holdfast/k8s/fdb/gather"
+	"holdfast.dev/holdfast/k8s/fdb/jobs"
+	"holdfast.dev/holdfast/workflows/contract"
+	fdbbackup "holdfast.dev/holdfast/workflows/fdb/backup"
+)
+
+const (
+	// maxFDBContainers are described: the newest, and one of the others, so that data which somebody has deleted are missed one day.
+	maxFDBContainers = 8
+	// maxFDBTags are asked for, the spec's and the newest.
+	maxFDBTags = 16
+	// healthyLag is how far a backup that moves may be behind: it writes its log every 20 s.
+	healthyLag = 2 * time.Minute
+)
+
+// fdbTag is a tag that can be asked for. Others in the status were not written by us.
+var fdbTag = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+// Inspect asks the database for the state of the object's tags and, with Deep, the store for what is in its containers.
+func (t *Tools) Inspect(ctx context.Context, in contract.FDBInspect) (seen contract.FDBInspection, err error) {
+	defer activities.Beating(ctx)()
+	reach, trouble, err := t.reach(ctx, in.Ref)
+	defer reach.close(&err)
+	if err != nil || reach == nil || trouble != nil {
+		return contract.FDBInspection{Trouble: trouble}, err
+	}
+	for _, tag := range tagsOf(reach.Objects) {
+		status, trouble := reach.status(ctx, tag)
+		if ctx.Err() != nil {
+			return contract.FDBInspection{}, ctx.Err() // the worker stops: that says nothing about the database
+		}
+		if trouble != nil {
+			return contract.FDBInspection{Trouble: trouble}, nil
+		}
+		found := status.Tag
+		found.Tag = tag
+		if ails(found, time.Now()) {
+			found.Errors = reach.errors(ctx, tag)
+		}
+		seen.AgentsPaused = status.AgentsPaused
+		seen.Tags = append(seen.Tags, found)
+	}
+	if in.Deep && t.describes.Begin(in.Ref.Namespace) {
+		defer t.describes.End(in.Ref.Namespace)
+		limited, cancel := Reserve(ctx)
+		defer cancel()
+		seen.Containers = reach.containers(limited, containersOf(reach.Objects, seen.Tags))
+	}
+	return seen, ctx.Err()
+}
+
+// tagsOf are the tags of the spec and of status.backups, in the order of their names.
+func tagsOf(objects *gather.Objects) []string {
+	tags := []string{objects.Desired().Tag}
+	for _, entry := range slices.Backward(objects.Object.Status.Backups) {
+		if len(tags) < maxFDBTags && fdbTag.MatchString(entry.Tag) && !slices.Contains(tags, entry.Tag) {
+			tags = append(tags, entry.Tag)
+		}
+	}
+	slices.Sort(tags)
+	return tags
+}
+
+// ails reports whether a tag's backup may have errors, which only the text form of the status tells: it runs, and does not keep
+// up.
+func ails(tag contract.FDBTag, now time.Time) bool {
+	if !tag.Running {
+		return false
+	}
+	if tag.State != fdb.StateRunningDifferentially || tag.Latest == nil || tag.Latest.Time == 0 {
+		return true
+	}
+	return now.Sub(time.Unix(tag.Latest.Time, 0)) > healthyLag
+}
+
+// errors are the recent ones of a tag's backup. That they cannot be read is no failure: the state is known.
+func (r *fdbReach) errors(ctx context.Context, tag string) []string {
+	output, trouble := r.Run(ctx, fdbtool.Status, r.method.Status(tag, false))
+	if trouble != nil {
+		return nil
+	}
+	found := fdb.RecentErrors(output)
+	for i, text := range found {
+		found[i] = r.Redact(text)
+	}
+	return found
+}
+
+// containersOf are the URLs of the containers that are worth describing, the oldest first. What a turn of the queue may delete is
+// not: nothing changes there any more, and it was described when its backup had ended.
+func containersOf(objects *gather.Objects, tags []contract.FDBTag) []string {
+	var urls []string
+	add := func(url string) {
+		known := slices.ContainsFunc(urls, func(other string) bool { return fdbbackup.SamePlace(other, url) })
+		if url != "" && !known {
+			urls = append(urls, url)
+		}
+	}
+	deletable := jobs.Deletable(objects, time.Now().Unix())
+	for _, entry := range objects.Object.Status.Backups {
+		if !slices.ContainsFunc(deletable, func(place contract.FDBPlace) bool { return fdbbackup.SamePlace(place.URL, entry.URL) }) {
+			add(entry.URL)
+		}
+	}
+	for _, tag := range tags {
+		if tag.Running {
+			add(tag.URL)
+		}
+	}
+	if older := len(urls) - (maxFDBContainers - 1); older > 1 {
+		urls[older-1] = urls[rand.IntN(older)]
+		return urls[older-1:]
+	}
+	return urls
+}
+
+// containers describes containers, the newest first: whatever time is left goes to the older ones.
+func (r *fdbReach) containers(ctx context.Context, urls []string) []contract.FDBContainer {
+	described := make([]contract.FDBContainer, 0, len(urls))
+	for _, url := range slices.Backward(urls) {
+		described = append(described, r.container(ctx, url))
+	}
+	slices.Reverse(described)
+	return described
+}
+
+func (r *fdbReach) container(ctx context.Context, url string) contract.FDBContainer {
+	output, trouble := r.describe(ctx, fdbtool.Describe, url)
+	if trouble != nil && trouble.Class == contract.FDBClassMissing {
+		return contract.FDBContainer{URL: url, Missing: true}
+	}
+	if trouble != nil {
+		return contract.FDBContainer{URL: url, Trouble: trouble}
+	}
+	container, err := fdb.ParseDescription(output)
+	if err != nil {
+		return contract.FDBContainer{URL: url, Trouble: OtherTrouble("%s", r.Redact(err.Error()))}
+	}
+	container.URL = url
+	return container
+}
+
+// describe describes a container, if the object's credentials have its account: nothing else would be answered, and nobody else's
+// store is asked.
+func (r *fdbReach) describe(ctx context.Context, operation fdbtool.Operation, url string) ([]byte, *contract.FDBTrouble) {
+	if r.store != nil {
+		return nil, r.store
+	}
+	if trouble := r.CheckURL(url); trouble != nil {
+		return nil, trouble
+	}
+	if place, err := fdb.ParseURL(url); err == nil {
+		if lacking := fdb.Lacking(r.Accounts, place); lacking != "" {
+			return nil, &contract.FDBTrouble{
+				Class: contract.FDBClassDenied, Message: fdb.Bound("the credentials file "+lacking, MaxFDBMessage),
+			}
+		}
+	}
+	return r.Run(ctx, operation, r.method.Describe(url, operation != fdbtool.Probe))
+}

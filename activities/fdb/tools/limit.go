@@ -1,0 +1,43 @@
+package tools
+
+import (
+	"sync"
+)
+
+const (
+	// maxDescribes are the looks into containers at a time in a worker, maxNamespaceDescribes those for one namespace: a store that
+	// does not answer holds each for minutes, and must not hold up what others ask of FoundationDB.
+	maxDescribes          = 10
+	maxNamespaceDescribes = 3
+)
+
+// Describes counts the looks into containers that are under way. The zero value is ready for use.
+type Describes struct {
+	mutex sync.Mutex
+	all   int
+	of    map[string]int
+}
+
+// Begin reports whether one may begin for a namespace; it is left out otherwise, until the next look.
+func (d *Describes) Begin(namespace string) bool {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	if d.all >= maxDescribes || d.of[namespace] >= maxNamespaceDescribes {
+		return false
+	}
+	if d.of == nil {
+		d.of = map[string]int{}
+	}
+	d.all++
+	d.of[namespace]++
+	return true
+}
+
+func (d *Describes) End(namespace string) {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	d.all--
+	if d.of[namespace]--; d.of[namespace] == 0 {
+		delete(d.of, namespace)
+	}
+}

@@ -1,0 +1,191 @@
+package finalization
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/worker"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"holdfast.dev/holdfast/activities"
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/metrics"
+	"holdfast.dev/holdfast/k8s/objectstore"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// finalizationPoll is how often a task that waits looks again.
+const finalizationPoll = 5 * time.Second
+
+// Activities does what follows when Velero has ended a restore.
+type Activities struct {
+	// Client reads and writes at the API server itself.
+	Client client.Client
+	// Finder reads through Client.
+	Finder *Finder
+	// Events tells the tenant what happened; best effort.
+	Events events.EventRecorder
+	// Paused returns an error while another controller serves these kinds; nothing is done then.
+	Paused func() error
+	// Now is the time; time.Now if nil.
+	Now func() time.Time
+}
+
+// Register makes the activities known to a worker under their wire names. That they had to be repeated is not told: tasks that
+// wait always are.
+func (f *Activities) Register(registry worker.ActivityRegistry) {
+	for _, task := range Tasks() {
+		metrics.FinalizationTaskKnown(task.Name())
+	}
+	activities.Register(registry, contract.PlanFinalization, activities.Guard(f.Paused, f.Plan, activities.Untold))
+	activities.Register(registry, contract.RunFinalizationTask, activities.Guard(f.Paused, f.RunTask, activities.Untold))
+	activities.Register(registry, contract.PublishFinalization, activities.Guard(f.Paused, f.Publish, activities.Untold))
+	activities.Register(registry, contract.RecordFinalization, activities.Guard(f.Paused, f.Record, activities.Untold))
+}
+
+func (f *Activities) now() time.Time {
+	if f.Now != nil {
+		return f.Now()
+	}
+	return time.Now()
+}
+
+// Plan finds out whether the finalization is due and which tasks there are.
+func (f *Activities) Plan(ctx context.Context, step contract.FinalizationStep) (contract.FinalizationPlan, error) {
+	subject, err := f.Finder.Find(ctx, step.Ref)
+	if err != nil {
+		return contract.FinalizationPlan{}, err
+	}
+	if subject.NAR != nil {
+		if present := subject.NAR.Status.Finalization; present != nil && present.Phase.Final() {
+			return contract.FinalizationPlan{Ended: contract.FinalizationResult{
+				Phase: string(present.Phase), Warnings: present.Warnings, Errors: present.Errors,
+			}}, nil
+		}
+	}
+	if !subject.Due() {
+		return contract.FinalizationPlan{}, nil
+	}
+	plan := contract.FinalizationPlan{
+		Due: true, VeleroFailed: subject.Restore.Status.Phase == velerov1.RestorePhasePartiallyFailed,
+	}
+	for _, task := range Tasks() {
+		plan.Tasks = append(plan.Tasks, contract.PlannedTask{
+			Name: task.Name(), Summary: task.Summary(), Timeout: task.Timeout(),
+		})
+	}
+	return plan, nil
+}
+
+// RunTask does one task. One that waits ends with ErrorNotYet and is run again, so that no slot of a worker is held.
+func (f *Activities) RunTask(ctx context.Context, step contract.FinalizationTaskStep) (contract.FinalizationOutcome, error) {
+	var outcome contract.FinalizationOutcome
+	task, err := TaskNamed(step.Task)
+	if err != nil {
+		return outcome, err // another worker knows it: releases differ for a while
+	}
+	gone, err := f.with(ctx, step.Ref, step.Deadline, func(c *Context) error {
+		found, err := task.Run(ctx, c)
+		outcome.Warnings, outcome.Errors = found.Warnings, found.Errors
+		outcome.LeftOut, outcome.Refused = found.LeftOut, found.Refused
+		return err
+	})
+	if errors.Is(err, errRestoreGone) {
+		return contract.FinalizationOutcome{Errors: contract.FinalizationLines{Velero: []string{errRestoreGone.Error()}}}, nil
+	}
+	outcome.Gone = gone
+	return outcome, Typed(err)
+}
+
+// Publish adds what the tasks found to the results in the object store.
+func (f *Activities) Publish(
+	ctx context.Context, in contract.FinalizationPublication,
+) (contract.FinalizationPublished, error) {
+	var published contract.FinalizationPublished
+	_, err := f.with(ctx, in.Ref, in.Deadline, func(c *Context) error {
+		var err error
+		published, err = Publish(ctx, c, in.Tasks)
+		return err
+	})
+	if errors.Is(err, errRestoreGone) {
+		return contract.FinalizationPublished{Problem: errRestoreGone.Error()}, nil
+	}
+	return published, Typed(err)
+}
+
+var errRestoreGone = errors.New("the Velero Restore is gone")
+
+// with calls do with what a task needs. It reports that the tenant's object is gone or about to go, in which case nothing is to
+// be done.
+func (f *Activities) with(
+	ctx context.Context, ref contract.ObjectRef, deadline time.Time, do func(*Context) error,
+) (gone bool, err error) {
+	defer activities.Beating(ctx)()
+	subject, err := f.Finder.Find(ctx, ref)
+	switch {
+	case err != nil:
+		return false, err
+	case !subject.Stays():
+		return true, nil
+	case subject.Restore == nil:
+		return false, errRestoreGone
+	}
+	c := &Context{
+		Client: Limited(f.Client), NAR: subject.NAR, Restore: subject.Restore,
+		Expired:  !f.now().Before(deadline),
+		Progress: func() { activity.RecordHeartbeat(ctx) },
+		OpenStore: func(ctx context.Context) (*objectstore.Store, error) {
+			return f.Finder.Store(ctx, subject.Restore, subject.NAR.Namespace)
+		},
+	}
+	return false, errors.Join(do(c), c.Close())
+}
+
+// Typed gives its type to what waits, which takes no slot of a worker meanwhile, and to what the object store refused.
+func Typed(err error) error {
+	var notYet *NotYetError
+	if errors.As(err, &notYet) {
+		return temporal.NewApplicationErrorWithOptions(notYet.Error(), contract.ErrorNotYet, temporal.ApplicationErrorOptions{
+			Category: temporal.ApplicationErrorCategoryBenign, NextRetryDelay: finalizationPoll,
+		})
+	}
+	var problem *objectstore.Error
+	if errors.As(err, &problem) {
+		return temporal.NewApplicationErrorWithCause(problem.Error(), contract.ErrorObjectStore, problem)
+	}
+	return err
+}
+
+// Record writes the status. It is no fault that the object is gone.
+func (f *Activities) Record(ctx context.Context, record contract.FinalizationRecord) (contract.FinalizationResult, error) {
+	err := retry.OnError(activities.ConflictBackoff(), activities.Conflicts(oadpv1alpha1.ResourceNonAdminRestores), func() error {
+		subject, err := f.Finder.Find(ctx, record.Ref)
+		if err != nil || !subject.Stays() {
+			return err
+		}
+		nar := subject.NAR
+		before := nar.DeepCopy()
+		changed, err := activities.PatchStatus(ctx, f.Client, nar, func() { Apply(nar, record) })
+		if activities.TooLarge(err) {
+			before.DeepCopyInto(nar)
+			changed, err = activities.PatchStatus(ctx, f.Client, nar, func() {
+				Apply(nar, record)
+				Shrink(nar.Status.Finalization)
+			})
+		}
+		if changed {
+			f.tell(before, nar)
+		}
+		if errors.Is(err, activities.ErrGone) {
+			return nil
+		}
+		return err
+	})
+	return contract.FinalizationResult{Phase: record.Phase, Warnings: record.Warnings, Errors: record.Errors}, err
+}

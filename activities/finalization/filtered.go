@@ -1,0 +1,115 @@
+package finalization
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"holdfast.dev/holdfast/k8s/objectstore"
+)
+
+// Filtered is what a restore from a tenant's storage location did not bring because its owner could not have made it.
+type Filtered struct {
+	// Objects were left out: `<Kind> <name>, <name>`, as many names as a line takes. With a label selector it is `<Kind>`: nobody
+	// knows which ones that selects.
+	Objects []string
+	// LeftOut counts them.
+	LeftOut int
+	// Derived are those that controllers make anew, in the same form.
+	Derived []string
+	// Refused counts the objects that admission policy holdfast-restores refused. Velero's errors name them.
+	Refused int
+}
+
+// derived are kinds that controllers make for other objects.
+var derived = sets.New(
+	schema.GroupKind{Kind: "Endpoints"}, schema.GroupKind{Group: "discovery.k8s.io", Kind: "EndpointSlice"},
+	schema.GroupKind{Group: "apps", Kind: "ControllerRevision"},
+)
+
+// neverTold are kinds that no restore brings, from any location.
+var neverTold = sets.New(
+	schema.GroupKind{Kind: "Event"}, schema.GroupKind{Group: "events.k8s.io", Kind: "Event"},
+	schema.GroupKind{Group: "velero.io", Kind: "Backup"}, schema.GroupKind{Group: "velero.io", Kind: "Restore"},
+)
+
+// filtered returns what the tenant has asked for and the restore was not to bring, in a fixed order, and counts what was refused.
+func filtered(c comparison) Filtered {
+	found := Filtered{Refused: refusals(c.results)}
+	for _, listed := range slices.Sorted(maps.Keys(c.backup)) {
+		kind, resource := kindOf(listed)
+		brought := c.brought(listed, kind.Kind)
+		names := slices.DeleteFunc(c.named(listed), brought.Has)
+		if len(names) == 0 || neverTold.Has(kind) || asksFor(c.spec, kind, resource) || !asksFor(c.asked, kind, resource) {
+			continue
+		}
+		switch {
+		case derived.Has(kind):
+			found.Derived = append(found.Derived, inLines(kind.Kind, names)...)
+		case c.selects():
+			found.Objects = append(found.Objects, kind.Kind)
+			found.LeftOut++
+		default:
+			found.Objects = append(found.Objects, inLines(kind.Kind, names)...)
+			found.LeftOut += len(names)
+		}
+	}
+	return found
+}
+
+// inLines puts names behind their kind, in lines that leave room for what is said of them.
+func inLines(kind string, names []string) []string {
+	const most = maxLineBytes - 100
+	var lines []string
+	for _, name := range names {
+		last := len(lines) - 1
+		if last < 0 || len(lines[last])+len(name) > most {
+			lines = append(lines, kind+" "+name)
+			continue
+		}
+		lines[last] += ", " + name
+	}
+	return lines
+}
+
+// refusal is how the API server names the policy in its answers.
+const refusal = "ValidatingAdmissionPolicy 'holdfast-restores'"
+
+func refusals(results objectstore.Results) int {
+	count := 0
+	for _, result := range results {
+		for _, lines := range append(slices.Collect(maps.Values(result.Namespaces)), result.Velero, result.Cluster) {
+			for _, line := range lines {
+				if strings.Contains(line, refusal) && !strings.HasPrefix(line, author) {
+					count++
+				}
+			}
+		}
+	}
+	return count
+}
+
+// tell adds lines about what was left out. What was refused Velero has told.
+func (f Filtered) tell(found *Findings) {
+	for _, objects := range f.Objects {
+		add(&found.Warnings.Namespace, "%s: left out, since the location's owner could not have made it", objects)
+	}
+	for _, objects := range f.Derived {
+		add(&found.Warnings.Namespace, "%s: left out, controllers make what they need anew", objects)
+	}
+	found.LeftOut, found.Refused = f.LeftOut, f.Refused
+}
+
+// filteredMessage says what a restore did not bring, and what to do; empty if there is nothing to say.
+func filteredMessage(leftOut, refused int) string {
+	if leftOut+refused == 0 {
+		return ""
+	}
+	return fmt.Sprintf("a restore from a NonAdminBackupStorageLocation brings what the policy's ClusterRole may create: %d left "+
+		"out, %d refused by the API server; status.finalization and the restore's results (NonAdminDownloadRequest, RestoreResults) "+
+		"name them; who may create them can apply them from a download of the backup (BackupContents)", leftOut, refused)
+}

@@ -1,0 +1,147 @@
+package finalization
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"holdfast.dev/holdfast/k8s"
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/objectstore"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// Task is one part of the work that follows a restore of Velero.
+type Task = TaskOf[*Context]
+
+// TaskOf is one part of the work that follows a restore. Context is what it needs, which differs with what was restored.
+type TaskOf[Context any] interface {
+	// Name is how the status, the restore's results and metrics call it. It is kept for ever.
+	Name() string
+	// Summary says what it does, for people.
+	Summary() string
+	// Timeout limits one attempt. Waiting is no part of an attempt.
+	Timeout() time.Duration
+	// Run does the work and returns what it found. Everything that it does may have been done before, by an attempt that
+	// nobody knows of. A *NotYetError means that it waits for something, and another error that its cause may pass: it is run
+	// again. Whatever cannot pass, or has not passed when the context says that it has expired, is a finding.
+	Run(ctx context.Context, c Context) (Findings, error)
+}
+
+// Tasks returns the tasks in the order in which they run.
+func Tasks() []Task {
+	return []Task{
+		volumesTask{},
+		cleanupTask{},
+		validationTask{},
+	}
+}
+
+// Context is what tasks need.
+type Context struct {
+	// Client reads and writes at the API server itself.
+	Client client.Client
+	// NAR is the tenant's object, Restore the Velero Restore made for it.
+	NAR     *oadpv1alpha1.NonAdminRestore
+	Restore *velerov1.Restore
+	// Expired: it is time to wait no longer.
+	Expired bool
+	// Progress is called between steps.
+	Progress func()
+	// OpenStore opens the object store of the restored backup. It is called at most once.
+	OpenStore func(context.Context) (*objectstore.Store, error)
+
+	store *objectstore.Store
+}
+
+// Close releases what tasks have opened.
+func (c *Context) Close() error {
+	if c.store == nil {
+		return nil
+	}
+	return c.store.Close()
+}
+
+// Store returns the object store of the restored backup.
+func (c *Context) Store(ctx context.Context) (*objectstore.Store, error) {
+	if c.store == nil {
+		c.Progress()
+		store, err := c.OpenStore(ctx)
+		if err != nil {
+			return nil, err
+		}
+		c.store = store
+	}
+	c.Progress()
+	return c.store, nil
+}
+
+// NotYetError says that a task waits.
+type NotYetError struct {
+	// For says for what.
+	For string
+}
+
+// Error implements error.
+func (e *NotYetError) Error() string { return "waits for " + e.For }
+
+// limits of what one task can say: all of it goes through Temporal's history.
+const (
+	maxLines     = 200
+	maxLineBytes = 300
+)
+
+// Findings are a task's warnings and errors.
+type Findings struct {
+	Warnings, Errors contract.FinalizationLines
+	// LeftOut and Refused count the objects that a restore from a tenant's storage location was not to bring, and those that the
+	// API server did not let it.
+	LeftOut, Refused int
+}
+
+// add appends a line, or counts it where there are too many.
+func add(lines *[]string, text string, args ...any) {
+	if len(*lines) < maxLines {
+		*lines = append(*lines, k8s.Shorten(fmt.Sprintf(text, args...), maxLineBytes))
+		return
+	}
+	last := &(*lines)[maxLines-1]
+	var more int
+	if _, err := fmt.Sscanf(*last, moreLines, &more); err != nil {
+		more = 1 // the line that makes room
+	}
+	*last = fmt.Sprintf(moreLines, more+1)
+}
+
+const moreLines = "and %d more"
+
+// storeProblem decides what becomes of a file that could not be read: a warning if it never can be, an error if it is time to
+// wait no longer, else another attempt.
+func (c *Context) storeProblem(found *Findings, err error) error {
+	var problem *objectstore.Error
+	var notYet *NotYetError
+	switch {
+	case errors.As(err, &notYet) && c.Expired:
+		add(&found.Errors.Velero, "the backup's files could not be read in time: it waited for %s", notYet.For)
+	case !errors.As(err, &problem):
+		return err // the API server's
+	case errors.Is(err, objectstore.ErrUnusable), errors.Is(err, objectstore.ErrNotFound):
+		add(&found.Warnings.Velero, "%s", problem)
+	case c.Expired:
+		add(&found.Errors.Velero, "%s", problem)
+	default:
+		return err
+	}
+	return nil
+}
+
+// restored selects what Velero has made for the restore.
+func (c *Context) restored() []client.ListOption {
+	return []client.ListOption{
+		client.InNamespace(c.NAR.Namespace), client.MatchingLabels{velerov1.RestoreNameLabel: c.Restore.Name},
+	}
+}

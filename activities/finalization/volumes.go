@@ -1,0 +1,222 @@
+package finalization
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"holdfast.dev/holdfast/k8s"
+	"holdfast.dev/holdfast/k8s/objectstore"
+)
+
+// provisionedByAnnotation is on every volume that a provisioner has made for a claim. Other volumes an administrator has made:
+// their labels and policy are none of a tenant's.
+const provisionedByAnnotation = "pv.kubernetes.io/provisioned-by"
+
+// volumesTask gives newly provisioned volumes the labels and the reclaim policy that those in the backup had (Velero #6435). It
+// finds them through the restore's own claims; a name in the object store leads nowhere.
+type volumesTask struct{}
+
+// Name implements Task.
+func (volumesTask) Name() string { return "volumes" }
+
+// Summary implements Task.
+func (volumesTask) Summary() string {
+	return "Give new volumes the labels and reclaim policy of the backup"
+}
+
+// Timeout implements Task.
+func (volumesTask) Timeout() time.Duration { return 2 * time.Minute }
+
+// Run implements Task.
+func (volumesTask) Run(ctx context.Context, c *Context) (Findings, error) {
+	var found Findings
+	var claims corev1.PersistentVolumeClaimList
+	if err := c.Client.List(ctx, &claims, c.restored()...); err != nil {
+		return found, fmt.Errorf("list restored PersistentVolumeClaims: %w", err)
+	}
+	if len(claims.Items) == 0 {
+		return found, nil
+	}
+	usage, err := c.usage(ctx, claims.Items)
+	if err != nil {
+		return found, err
+	}
+	var bound []*corev1.PersistentVolumeClaim
+	var waits error
+	for i := range claims.Items {
+		claim := &claims.Items[i]
+		switch {
+		case claim.Status.Phase == corev1.ClaimBound && claim.Spec.VolumeName != "":
+			bound = append(bound, claim)
+		case usage.binds(claim) && !c.Expired: // whether it is a fault in the end, the validation tells
+			waits = &NotYetError{For: "PersistentVolumeClaim " + claim.Name + " to be bound"}
+		}
+	}
+	if len(bound) > 0 { // else the object store need not be asked
+		if err := restoreAll(ctx, c, bound, &found); err != nil {
+			return found, err
+		}
+	}
+	return found, waits
+}
+
+// restoreAll changes the volumes of bound claims.
+func restoreAll(ctx context.Context, c *Context, bound []*corev1.PersistentVolumeClaim, found *Findings) error {
+	infos, err := backupVolumes(ctx, c)
+	if err != nil {
+		return c.storeProblem(found, err)
+	}
+	for _, claim := range bound {
+		c.Progress()
+		info, known := infos[claim.Name]
+		if !known {
+			continue
+		}
+		if err := restoreSettings(ctx, c, claim, info, found); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// backupVolumes returns what Velero noted about those volumes of the namespace that a restore provisions anew, by claim.
+// Backups of old releases of Velero have no such file.
+func backupVolumes(ctx context.Context, c *Context) (map[string]*objectstore.PVSettings, error) {
+	store, err := c.Store(ctx)
+	if err != nil {
+		return nil, err
+	}
+	infos, err := store.BackupVolumes(ctx, c.Restore.Spec.BackupName, c.NAR.Namespace)
+	if err != nil && !errors.Is(err, objectstore.ErrNotFound) {
+		return nil, err
+	}
+	return newVolumes(infos), nil
+}
+
+func newVolumes(infos []objectstore.VolumeInfo) map[string]*objectstore.PVSettings {
+	settings := map[string]*objectstore.PVSettings{}
+	for i := range infos {
+		info := &infos[i]
+		copied := info.BackupMethod == objectstore.MethodPodVolumeBackup || info.BackupMethod == objectstore.MethodCSISnapshot
+		if copied && !info.Skipped && info.PVInfo != nil {
+			settings[info.PVCName] = info.PVInfo
+		}
+	}
+	return settings
+}
+
+// restoreSettings changes the volume of one bound claim, if it is that claim's and lacks anything.
+func restoreSettings(
+	ctx context.Context, c *Context, claim *corev1.PersistentVolumeClaim, want *objectstore.PVSettings, found *Findings,
+) error {
+	volume := &corev1.PersistentVolume{}
+	err := c.Client.Get(ctx, types.NamespacedName{Name: claim.Spec.VolumeName}, volume)
+	if apierrors.IsNotFound(err) {
+		return nil // the claim is lost: the validation says so
+	}
+	if err != nil {
+		return fmt.Errorf("get PersistentVolume %s: %w", claim.Spec.VolumeName, err)
+	}
+	if !volumeOf(volume, claim) || volume.Annotations[provisionedByAnnotation] == "" {
+		return nil
+	}
+	before := volume.DeepCopy()
+	for _, warning := range applySettings(volume, want) {
+		add(&found.Warnings.Cluster, "%s", warning)
+	}
+	if equality.Semantic.DeepEqual(before, volume) {
+		return nil
+	}
+	err = c.Client.Patch(ctx, volume, k8s.BoundPatch(before))
+	if err == nil || apierrors.IsNotFound(err) {
+		return nil
+	}
+	if apierrors.IsInvalid(err) || (c.Expired && refusedForGood(err)) {
+		add(&found.Errors.Cluster, "PersistentVolume %s, of claim %s: the API server refused its labels and reclaim policy: %s",
+			volume.Name, claim.Name, apierrors.ReasonForError(err))
+		return nil
+	}
+	return fmt.Errorf("patch PersistentVolume %s: %w", volume.Name, err)
+}
+
+// refusedForGood: an answer that an API server which is there gives. One that starts gives some of them too, for a while.
+func refusedForGood(err error) bool {
+	return apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) || apierrors.IsRequestEntityTooLargeError(err)
+}
+
+// volumeOf reports whether a volume is bound to that very claim, not to one that had its name.
+func volumeOf(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) bool {
+	ref := volume.Spec.ClaimRef
+	return ref != nil && volume.Status.Phase == corev1.VolumeBound &&
+		ref.Namespace == claim.Namespace && ref.Name == claim.Name && ref.UID == claim.UID && claim.UID != ""
+}
+
+// applySettings changes a volume to what the backup says, as far as it may, and returns what somebody should know.
+func applySettings(volume *corev1.PersistentVolume, want *objectstore.PVSettings) []string {
+	labels, warnings := labelsToSet(volume, want.Labels)
+	if volume.Labels == nil && len(labels) > 0 {
+		volume.Labels = map[string]string{}
+	}
+	maps.Copy(volume.Labels, labels)
+	switch policy := corev1.PersistentVolumeReclaimPolicy(want.ReclaimPolicy); policy {
+	case corev1.PersistentVolumeReclaimDelete, corev1.PersistentVolumeReclaimRetain:
+		volume.Spec.PersistentVolumeReclaimPolicy = policy
+	case "":
+	default:
+		warnings = append(warnings, fmt.Sprintf("PersistentVolume %s: the backup's reclaim policy is none that a new volume can have",
+			volume.Name))
+	}
+	return append(warnings, foreignTopology(volume)...)
+}
+
+// usage says which claims can be expected to be bound: a claim whose class waits for the first consumer needs one.
+type usage struct {
+	consumed map[string]bool // claims that a Pod mounts
+	waiting  map[string]bool // classes that wait for the first consumer
+}
+
+func (u *usage) binds(claim *corev1.PersistentVolumeClaim) bool {
+	class := claim.Spec.StorageClassName
+	return class == nil || !u.waiting[*class] || u.consumed[claim.Name]
+}
+
+// usage looks at what claims that are not bound need.
+func (c *Context) usage(ctx context.Context, claims []corev1.PersistentVolumeClaim) (*usage, error) {
+	u := &usage{consumed: map[string]bool{}, waiting: map[string]bool{}}
+	unbound := slices.ContainsFunc(claims, func(claim corev1.PersistentVolumeClaim) bool {
+		return claim.Status.Phase == corev1.ClaimPending
+	})
+	if !unbound {
+		return u, nil
+	}
+	classes, err := waitingClasses(ctx, c.Client)
+	if err != nil {
+		return nil, err
+	}
+	u.waiting = classes
+	if len(classes) == 0 {
+		return u, nil
+	}
+	var pods corev1.PodList
+	if err := c.Client.List(ctx, &pods, client.InNamespace(c.NAR.Namespace)); err != nil {
+		return nil, fmt.Errorf("list Pods: %w", err)
+	}
+	for i := range pods.Items {
+		for _, volume := range pods.Items[i].Spec.Volumes {
+			if volume.PersistentVolumeClaim != nil {
+				u.consumed[volume.PersistentVolumeClaim.ClaimName] = true
+			}
+		}
+	}
+	return u, nil
+}

@@ -1,0 +1,169 @@
+package restore
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
+	"go.temporal.io/sdk/worker"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"holdfast.dev/holdfast/activities"
+	"holdfast.dev/holdfast/activities/backup"
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/owner"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// Activities acts on NonAdminRestores and the Velero objects made for them.
+type Activities struct {
+	// Client reads and writes at the API server itself.
+	Client client.Client
+	// Gatherer reads through Client.
+	Gatherer *Gatherer
+	// Events tells the tenant what happened; best effort.
+	Events events.EventRecorder
+	// StallTimeout is --velero-stall-timeout.
+	StallTimeout time.Duration
+	// Paused returns an error while another controller serves these kinds; nothing is done then.
+	Paused func() error
+}
+
+// Register makes the activities known to a worker under their wire names.
+func (r *Activities) Register(registry worker.ActivityRegistry) {
+	activities.Register(registry, contract.RefreshRestore, activities.Guard(r.Paused, r.Refresh, r.tellRetried))
+	activities.Register(registry, contract.StartRestore, activities.Guard(r.Paused, r.Start, r.tellRetried))
+	activities.Register(registry, contract.AdmitRestore, activities.Guard(r.Paused, r.Admit, r.tellRetried))
+	activities.Register(registry, contract.CheckRestoreStall, activities.Guard(r.Paused, r.CheckStall, r.tellRetried))
+	activities.Register(registry, contract.DeleteRestore, activities.Guard(r.Paused, r.Delete, r.tellRetried))
+	activities.Register(registry, contract.ReleaseRestore, activities.Guard(r.Paused, r.Release, r.tellRetried))
+}
+
+// update reads all that concerns the object, lets act look at it and do its part, and returns the view of it. It does so
+// anew when a patch met another writer. act is not called when the object is gone.
+func (r *Activities) update(ctx context.Context, step contract.RestoreStep,
+	act func(*Objects) error,
+) (contract.RestoreView, error) {
+	gather := func() (*Objects, error) {
+		objects, err := r.Gatherer.Gather(ctx, step.Ref)
+		if err == nil && objects.NAR != nil {
+			objects.NAR = objects.NAR.DeepCopy()
+		}
+		return objects, err
+	}
+	ifThere := func(o *Objects) error {
+		if o.NAR == nil {
+			return activities.ErrGone
+		}
+		return act(o)
+	}
+	return activities.Update(oadpv1alpha1.ResourceNonAdminRestores, gather, ifThere, (*Objects).View)
+}
+
+// patchStatus lets change alter the status and sends the difference, if any. It reports whether anything changed.
+func (r *Activities) patchStatus(ctx context.Context, nar *oadpv1alpha1.NonAdminRestore, change func()) (bool, error) {
+	return activities.PatchStatus(ctx, r.Client, nar, change)
+}
+
+// reread replaces o by the present state, after a write whose answer does not show it.
+func (r *Activities) reread(ctx context.Context, step contract.RestoreStep, o *Objects) error {
+	present, err := r.Gatherer.Gather(ctx, step.Ref)
+	if err != nil {
+		return err
+	}
+	*o = *present
+	return nil
+}
+
+// Refresh reads the present state and repeats the Velero Restore's in the status, or reports that it is gone.
+func (r *Activities) Refresh(ctx context.Context, step contract.RestoreStep) (contract.RestoreView, error) {
+	return r.update(ctx, step, func(o *Objects) error {
+		before := o.View()
+		if (!before.EverCreated && o.NAR.Status.VeleroRestore == nil) || before.NamespaceTerminating {
+			return nil // nothing to repeat, or nobody to read it: the object must go, whatever its status
+		}
+		recorded := o.RestoreName
+		if o.NAR.Status.VeleroRestore != nil {
+			recorded = owner.Written(o.NAR)
+		}
+		downloads, volumes, err := r.volumes(ctx, step, o, before)
+		if err != nil {
+			return err
+		}
+		changed, err := r.patchStatus(ctx, o.NAR, func() {
+			if before.EverCreated {
+				ApplyMirror(o.NAR, o, r.Gatherer.OADPNamespace)
+			}
+			ApplyVolumeCounters(o.NAR, downloads, volumes)
+		})
+		if changed {
+			r.tellProgress(o.NAR, before, o)
+		}
+		if changed && o.NAR.Status.VeleroRestore != nil && owner.Written(o.NAR) != recorded {
+			r.tellCorrected(o.NAR, recorded)
+		}
+		return err
+	})
+}
+
+// volumes lists what the Velero Restore does with volumes: nothing before Velero has begun, and only if somebody has seen one
+// and it may have moved.
+func (r *Activities) volumes(ctx context.Context, step contract.RestoreStep, o *Objects, before contract.RestoreView) (
+	[]velerov2alpha1.DataDownload, []velerov1.PodVolumeRestore, error,
+) {
+	mayHaveMoved := before.Velero.Phase != before.Velero.MirroredPhase || !VolumesDone(&o.NAR.Status)
+	if o.Restore == nil || o.Restore.Status.StartTimestamp == nil || !step.Volumes || !mayHaveMoved {
+		return nil, nil, nil
+	}
+	of := []client.ListOption{
+		client.InNamespace(r.Gatherer.OADPNamespace),
+		client.MatchingLabels{velerov1.RestoreNameLabel: o.RestoreName},
+	}
+	var volumes velerov1.PodVolumeRestoreList
+	if err := r.Client.List(ctx, &volumes, of...); err != nil {
+		return nil, nil, fmt.Errorf("list PodVolumeRestores of Velero Restore %s: %w", o.RestoreName, err)
+	}
+	var downloads velerov2alpha1.DataDownloadList
+	if err := r.Client.List(ctx, &downloads, of...); err != nil {
+		return nil, nil, fmt.Errorf("list DataDownloads of Velero Restore %s: %w", o.RestoreName, err)
+	}
+	return downloads.Items, volumes.Items, nil
+}
+
+// CheckStall finds out whether Velero has finished a restore without being able to say so, in the same way as for a backup:
+// Velero writes the results to the object store before its last patch.
+func (r *Activities) CheckStall(ctx context.Context, step contract.RestoreStep) (contract.RestoreView, error) {
+	ctx, cancel := context.WithTimeout(ctx, backup.StallLookup)
+	defer cancel()
+	return r.update(ctx, step, func(o *Objects) error {
+		if o.Restore == nil || o.Restore.Status.Phase != velerov1.RestorePhaseInProgress || o.View().Velero.Stalled {
+			return nil
+		}
+		age, err := r.resultsAge(ctx, o)
+		if err != nil {
+			return fmt.Errorf("look for the results of Velero Restore %s/%s: %w", o.Restore.Namespace, o.Restore.Name, err)
+		}
+		if age < r.StallTimeout/2 {
+			return nil
+		}
+		changed, err := r.patchStatus(ctx, o.NAR, func() { ApplyStall(o.NAR) })
+		if changed {
+			r.tellStalled(o.NAR)
+		}
+		return err
+	})
+}
+
+// resultsAge is the time since Velero wrote the restore's results, zero if they are not there.
+func (r *Activities) resultsAge(ctx context.Context, o *Objects) (time.Duration, error) {
+	source := &velerov1.Backup{}
+	key := client.ObjectKey{Namespace: o.Restore.Namespace, Name: o.Restore.Spec.BackupName}
+	if err := r.Client.Get(ctx, key, source); err != nil {
+		return 0, fmt.Errorf("get Velero Backup %s: %w", key, err)
+	}
+	return backup.StoredAge(ctx, r.Client, source.Spec.StorageLocation,
+		NewDownloadRequest(o.NAR, o.Restore, velerov1.DownloadTargetKindRestoreResults))
+}

@@ -1,0 +1,179 @@
+package restore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"holdfast.dev/holdfast/activities"
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/owner"
+	"holdfast.dev/holdfast/k8s/policy/restorespec"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// Start takes a new restore from nothing to its Velero Restore, on one reading: it judges the spec, and makes the Velero
+// Restore of an accepted one.
+func (r *Activities) Start(ctx context.Context, step contract.RestoreStep) (contract.RestoreView, error) {
+	return r.update(ctx, step, func(o *Objects) error {
+		if err := r.admit(ctx, o); err != nil {
+			return err
+		}
+		return r.create(ctx, o)
+	})
+}
+
+// Admit validates the spec as of now and writes the verdict: the Accepted condition, the phase and, for an accepted spec
+// that is not restored yet, the reference to the Velero Restore and our finalizer, both before that Restore exists.
+func (r *Activities) Admit(ctx context.Context, step contract.RestoreStep) (contract.RestoreView, error) {
+	return r.update(ctx, step, func(o *Objects) error { return r.admit(ctx, o) })
+}
+
+func (r *Activities) admit(ctx context.Context, o *Objects) error {
+	if !o.NAR.DeletionTimestamp.IsZero() {
+		return nil // that comes first, and must not wait for a policy or a backup
+	}
+	verdict, err := r.Gatherer.Judge(ctx, o)
+	if err != nil {
+		// Seen, not yet judged: the tenant shall know that much while the cause lasts.
+		_, patchErr := r.patchStatus(ctx, o.NAR, func() { ApplySeen(o.NAR) })
+		return errors.Join(err, patchErr)
+	}
+	if err := r.applyVerdict(ctx, o, verdict); err != nil {
+		return err
+	}
+	if !verdict.Accepted && o.Restore == nil {
+		return nil // nothing to protect
+	}
+	_, err = activities.PatchObject(ctx, r.Client, o.NAR, func() {
+		controllerutil.AddFinalizer(o.NAR, oadpv1alpha1.NarFinalizer)
+	})
+	return err
+}
+
+func (r *Activities) applyVerdict(ctx context.Context, o *Objects, verdict Verdict) error {
+	changed, err := r.patchStatus(ctx, o.NAR, func() {
+		if o.Restore != nil { // made by an attempt that did not come to record it, or before this object's status was lost
+			ApplyCreated(o.NAR)
+			ApplyMirror(o.NAR, o, r.Gatherer.OADPNamespace)
+		}
+		ApplyVerdict(o.NAR, verdict, o.RestoreName, r.Gatherer.OADPNamespace)
+	})
+	if err != nil {
+		return err
+	}
+	o.Verdict = &verdict
+	if changed {
+		r.tellVerdict(o.NAR, verdict)
+	}
+	return nil
+}
+
+// create makes the Velero Restore, or finds the one that an earlier attempt made, and records it. A Restore that the API
+// server will never take becomes a condition on the object.
+func (r *Activities) create(ctx context.Context, o *Objects) error {
+	view := o.View()
+	if view.BeingDeleted || view.EverCreated || !view.SpecJudged || !view.Accepted || !view.Finalizer || o.Rules == nil {
+		return nil // refused, or changed meanwhile: the workflow decides again on the view
+	}
+	if o.Restore == nil {
+		if err := r.createVeleroRestore(ctx, o); err != nil {
+			if verdict, permanent := restoreRejection(err); permanent {
+				return r.applyVerdict(ctx, o, verdict)
+			}
+			return err
+		}
+	}
+	changed, err := r.patchStatus(ctx, o.NAR, func() {
+		ApplyCreated(o.NAR)
+		ApplyMirror(o.NAR, o, r.Gatherer.OADPNamespace)
+	})
+	if changed {
+		r.tellCreated(o.NAR, view)
+	}
+	return err
+}
+
+// notOwnedError: an object of the name needed exists and was made for something else.
+type notOwnedError struct{ kind, name string }
+
+// Error implements error.
+func (e *notOwnedError) Error() string {
+	return fmt.Sprintf("a %s named %q exists and was made for something else; once an administrator has removed it, "+
+		"edit the spec or create another NonAdminRestore", e.kind, e.name)
+}
+
+// restoreRejection turns an error that no retry can cure into the verdict that the tenant reads.
+func restoreRejection(err error) (verdict Verdict, permanent bool) {
+	var foreign *notOwnedError
+	if errors.As(err, &foreign) || activities.Refused(err) {
+		return Refusal(err), true
+	}
+	return Verdict{}, false
+}
+
+// createVeleroRestore makes the Velero Restore from what the spec was judged by, a moment ago.
+func (r *Activities) createVeleroRestore(ctx context.Context, o *Objects) error {
+	if o.Source.Tenants() {
+		if err := r.createModifier(ctx, o); err != nil {
+			return err
+		}
+	}
+	created := NewVeleroRestore(o.NAR, o.RestoreName, r.Gatherer.OADPNamespace,
+		restorespec.Build(o.NAR, o.Source, *o.Rules, o.RestoreName))
+	err := r.Client.Create(ctx, created)
+	if apierrors.IsAlreadyExists(err) {
+		// Made meanwhile by an attempt that we lost sight of, or somebody else's: reading again tells.
+		return apierrors.NewConflict(velerov1.Resource("restores"), o.RestoreName, err)
+	}
+	if err != nil {
+		return fmt.Errorf("create Velero Restore %s/%s: %w", created.Namespace, created.Name, err)
+	}
+	o.Restore = created
+	return nil
+}
+
+// createModifier makes the ConfigMap that Velero needs to restore from a tenant's storage location. It has the name of the Velero
+// Restore. One that an earlier attempt, or an earlier version, made is found again, and made anew if it does not say the same.
+func (r *Activities) createModifier(ctx context.Context, o *Objects) error {
+	modifier, err := NewModifier(o.NAR, o.RestoreName, r.Gatherer.OADPNamespace, o.Source.Allowlist)
+	if err != nil {
+		return err
+	}
+	err = r.Client.Create(ctx, modifier.DeepCopy())
+	if err == nil {
+		return nil
+	}
+	if !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("create ConfigMap %s/%s: %w", modifier.Namespace, modifier.Name, err)
+	}
+	found := &corev1.ConfigMap{}
+	if err := r.Client.Get(ctx, client.ObjectKeyFromObject(modifier), found); err != nil {
+		return fmt.Errorf("get ConfigMap %s/%s: %w", modifier.Namespace, modifier.Name, err)
+	}
+	switch {
+	case !owner.Restore.Names(found, o.NAR.Namespace, o.NAR.Name):
+		return &notOwnedError{"ConfigMap", modifier.Name}
+	case found.DeletionTimestamp.IsZero() && len(found.BinaryData) == 0 && maps.Equal(found.Data, modifier.Data):
+		return nil
+	}
+	if err := r.deleteModifier(ctx, found); err != nil {
+		return err
+	}
+	return apierrors.NewConflict(corev1.Resource("configmaps"), modifier.Name, err)
+}
+
+func (r *Activities) deleteModifier(ctx context.Context, found *corev1.ConfigMap) error {
+	uid := found.UID
+	if err := client.IgnoreNotFound(r.Client.Delete(ctx, found, client.Preconditions{UID: &uid})); err != nil {
+		return fmt.Errorf("delete ConfigMap %s/%s: %w", found.Namespace, found.Name, err)
+	}
+	return nil
+}

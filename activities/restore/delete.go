@@ -1,0 +1,84 @@
+package restore
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"holdfast.dev/holdfast/activities"
+	"holdfast.dev/holdfast/k8s"
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/owner"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// Delete announces the deletion in the status and deletes the Velero Restore, unless Velero is at work on it. Velero keeps it
+// until it has removed the restore's files from the object store. What was restored stays.
+func (r *Activities) Delete(ctx context.Context, step contract.RestoreStep) (contract.RestoreView, error) {
+	return r.update(ctx, step, func(o *Objects) error {
+		if o.NAR.DeletionTimestamp.IsZero() || o.NamespaceTerminating {
+			return nil // not due any more
+		}
+		changed, err := r.patchStatus(ctx, o.NAR, func() { ApplyDeletion(o.NAR) })
+		if err != nil && !activities.TooLarge(err) { // an object too large to say so must go all the same
+			return err
+		}
+		if changed {
+			r.tellDeleting(o.NAR)
+		}
+		if o.View().Velero.AtWork {
+			return nil // its end brings us here again
+		}
+		if err := r.deleteVeleroRestore(ctx, o); err != nil {
+			return err
+		}
+		return r.reread(ctx, step, o)
+	})
+}
+
+func (r *Activities) deleteVeleroRestore(ctx context.Context, o *Objects) error {
+	if o.Restore == nil || !o.Restore.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	uid := o.Restore.UID
+	if err := client.IgnoreNotFound(r.Client.Delete(ctx, o.Restore, client.Preconditions{UID: &uid})); err != nil {
+		return fmt.Errorf("delete Velero Restore %s/%s: %w", o.Restore.Namespace, o.Restore.Name, err)
+	}
+	return nil
+}
+
+// Release takes our finalizer off: the object may go. The resource modifier goes first. In a namespace that is being deleted
+// nothing is waited for.
+func (r *Activities) Release(ctx context.Context, step contract.RestoreStep) (contract.RestoreView, error) {
+	return r.update(ctx, step, func(o *Objects) error {
+		if o.NAR.DeletionTimestamp.IsZero() || (o.Restore != nil && !o.NamespaceTerminating) {
+			return nil
+		}
+		if err := r.deleteVeleroRestore(ctx, o); err != nil {
+			return err
+		}
+		modifier := &corev1.ConfigMap{}
+		exists, err := k8s.Get(ctx, r.Client, "ConfigMap", r.Gatherer.OADPNamespace, o.RestoreName, modifier)
+		if err != nil {
+			return err
+		}
+		if exists && owner.Restore.Names(modifier, o.NAR.Namespace, o.NAR.Name) {
+			if err := r.deleteModifier(ctx, modifier); err != nil {
+				return err
+			}
+		}
+		released, err := activities.PatchObject(ctx, r.Client, o.NAR, func() {
+			controllerutil.RemoveFinalizer(o.NAR, oadpv1alpha1.NarFinalizer)
+		})
+		if err != nil {
+			return err
+		}
+		if released {
+			r.tellReleased(o)
+		}
+		return r.reread(ctx, step, o)
+	})
+}

@@ -1,0 +1,158 @@
+package restore
+
+import (
+	"context"
+	"fmt"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"holdfast.dev/holdfast/activities/backup"
+	"holdfast.dev/holdfast/k8s"
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/owner"
+	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/k8s/policy/restorespec"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// Gatherer reads all that concerns one NonAdminRestore. Reader is the API server in the worker, the cache in the watcher.
+type Gatherer struct {
+	Reader        client.Reader
+	Policy        backup.PolicySource
+	ClusterID     string
+	OADPNamespace string
+	// Allowlists is nil where it is not judged what may come back from a tenant's location: in the watcher, to which a restore that
+	// backs off for that reason is never settled, so that it is judged again at every event of its location, and every resync.
+	Allowlists AllowlistSource
+}
+
+// Objects is what there is of one NonAdminRestore, as read. The objects are the reader's own: copy before changing.
+type Objects struct {
+	// NAR is nil when no object of the UID asked for exists.
+	NAR *oadpv1alpha1.NonAdminRestore
+	// RestoreName is the name of the one Velero Restore that may belong to NAR, whether it exists or not.
+	RestoreName string
+	// Restore is that Velero Restore; nil when absent, and nil when it does not name NAR as its origin.
+	Restore *velerov1.Restore
+	// Adopted: the Velero Restore was made before Holdfast came, by the OADP non-admin controller, under a name of its own.
+	Adopted bool
+	// Foreign: a Velero Restore called RestoreName exists and belongs to something else.
+	Foreign bool
+	// NamespaceTerminating is read only when NAR is being deleted.
+	NamespaceTerminating bool
+	// Verdict on the spec as of today; read only in phase BackingOff.
+	Verdict *Verdict
+	// Source is the backup that the spec was judged by, and Rules the policy; Rules is nil if it was not judged since the
+	// objects were read.
+	Source restorespec.Source
+	Rules  *policy.Policy
+}
+
+// Gather reads what there is. An error means that it could not be read, never that something is absent or invalid.
+func (g *Gatherer) Gather(ctx context.Context, ref contract.ObjectRef) (*Objects, error) {
+	nar := &oadpv1alpha1.NonAdminRestore{}
+	err := g.Reader.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, nar)
+	if apierrors.IsNotFound(err) || (err == nil && string(nar.UID) != ref.UID) {
+		return &Objects{}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("get NonAdminRestore %s: %w", ref, err)
+	}
+	objects := &Objects{NAR: nar}
+	if err := g.findRestore(ctx, objects); err != nil {
+		return nil, err
+	}
+	if !nar.DeletionTimestamp.IsZero() {
+		objects.NamespaceTerminating, err = k8s.NamespaceTerminating(ctx, g.Reader, nar.Namespace)
+		return objects, err
+	}
+	if nar.Status.Phase == oadpv1alpha1.NonAdminPhaseBackingOff {
+		verdict, err := g.Judge(ctx, objects)
+		if err != nil {
+			return nil, err
+		}
+		objects.Verdict = &verdict
+	}
+	return objects, nil
+}
+
+// findRestore settles which Velero Restore may belong to the NAR. A name in its status was written by somebody: it counts
+// only if the Velero Restore of that name says that this NAR is its origin.
+func (g *Gatherer) findRestore(ctx context.Context, o *Objects) error {
+	o.RestoreName = owner.NACUUID(g.ClusterID, o.NAR.Namespace, o.NAR.Name, string(o.NAR.UID))
+	if recorded := owner.Claimed(o.NAR); recorded != "" && recorded != o.RestoreName {
+		found, err := g.getRestore(ctx, recorded)
+		if err != nil {
+			return err
+		}
+		if owner.Restore.Names(found, o.NAR.Namespace, o.NAR.Name) {
+			o.RestoreName, o.Restore, o.Adopted = recorded, found, true
+			return nil
+		}
+	}
+	found, err := g.getRestore(ctx, o.RestoreName)
+	if err != nil {
+		return err
+	}
+	if owner.Restore.Names(found, o.NAR.Namespace, o.NAR.Name) {
+		o.Restore = found
+	}
+	o.Foreign = found != nil && o.Restore == nil
+	return nil
+}
+
+// RestoreOf returns the Velero Restore of a NonAdminRestore that was read; nil if there is none that names it as its origin.
+func (g *Gatherer) RestoreOf(ctx context.Context, nar *oadpv1alpha1.NonAdminRestore) (*velerov1.Restore, error) {
+	objects := &Objects{NAR: nar}
+	err := g.findRestore(ctx, objects)
+	return objects.Restore, err
+}
+
+func (g *Gatherer) getRestore(ctx context.Context, name string) (*velerov1.Restore, error) {
+	restore := &velerov1.Restore{}
+	if exists, err := k8s.Get(ctx, g.Reader, "Velero Restore", g.OADPNamespace, name, restore); err != nil || !exists {
+		return nil, err
+	}
+	return restore, nil
+}
+
+// readSource reads the backup that the spec names, with all that must be there of it. What belongs to somebody else counts
+// as absent.
+func (g *Gatherer) readSource(
+	ctx context.Context, nar *oadpv1alpha1.NonAdminRestore, rules policy.Policy,
+) (restorespec.Source, error) {
+	var source restorespec.Source
+	if nar.Spec.RestoreSpec == nil || len(validation.IsDNS1123Subdomain(nar.Spec.RestoreSpec.BackupName)) > 0 {
+		return source, nil // no object has such a name
+	}
+	nab := &oadpv1alpha1.NonAdminBackup{}
+	exists, err := k8s.Get(ctx, g.Reader, oadpv1alpha1.KindNonAdminBackup, nar.Namespace, nar.Spec.RestoreSpec.BackupName, nab)
+	if err != nil || !exists {
+		return source, err
+	}
+	source.NAB = nab
+	backups := backup.Gatherer{
+		Reader: g.Reader, Policy: g.Policy, ClusterID: g.ClusterID, OADPNamespace: g.OADPNamespace,
+	}
+	if source.Backup, err = backups.BackupOf(ctx, nab); err != nil || source.Backup == nil {
+		return source, err
+	}
+	holder := source.Backup.Spec.StorageLocation
+	if holder == "" {
+		return source, nil // Velero has not begun the backup
+	}
+	location := &velerov1.BackupStorageLocation{}
+	exists, err = k8s.Get(ctx, g.Reader, "Velero BackupStorageLocation", g.OADPNamespace, holder, location)
+	if err != nil || !exists {
+		return source, err
+	}
+	source.Location = location
+	if source.Tenants() && g.Allowlists != nil {
+		source.Allowlist, err = g.Allowlists.Allowlist(ctx, rules.RestoreFromTenantsLocations)
+	}
+	return source, err
+}

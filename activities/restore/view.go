@@ -1,0 +1,83 @@
+package restore
+
+import (
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/owner"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// View reduces what was read to the facts that decide the next step.
+func (o *Objects) View() contract.RestoreView {
+	if o.NAR == nil {
+		return contract.RestoreView{}
+	}
+	status := &o.NAR.Status
+	accepted := meta.FindStatusCondition(status.Conditions, string(oadpv1alpha1.NonAdminConditionAccepted))
+	return contract.RestoreView{
+		Found:                true,
+		Phase:                string(status.Phase),
+		BeingDeleted:         !o.NAR.DeletionTimestamp.IsZero(),
+		NamespaceTerminating: o.NamespaceTerminating,
+		Finalizer:            controllerutil.ContainsFinalizer(o.NAR, oadpv1alpha1.NarFinalizer),
+		Marked: status.Phase == oadpv1alpha1.NonAdminPhaseDeleting &&
+			meta.IsStatusConditionTrue(status.Conditions, string(oadpv1alpha1.NonAdminConditionDeleting)),
+		SpecJudged:      o.specJudged(accepted),
+		Accepted:        accepted != nil && accepted.Status == metav1.ConditionTrue,
+		EverCreated:     everCreated(o.NAR),
+		AbsenceReported: accepted != nil && accepted.Reason == oadpv1alpha1.ReasonVeleroRestoreNotFound,
+		FinalizationDue: o.finalizationDue(),
+		Velero:          o.veleroView(),
+	}
+}
+
+// finalizationDue: Velero has restored what it could, and the wrap-up is not over. What was restored before Holdfast came is
+// left as it is.
+func (o *Objects) finalizationDue() bool {
+	over := o.NAR.Status.Finalization != nil && o.NAR.Status.Finalization.Phase.Final()
+	return o.Restore != nil && Restored(o.Restore.Status.Phase) && !o.Adopted && !over
+}
+
+// specJudged: the Accepted condition speaks of the present generation and would say the same today. Outside BackingOff
+// only the Velero Restore's return makes a judged spec worth judging again.
+func (o *Objects) specJudged(accepted *metav1.Condition) bool {
+	if accepted == nil || accepted.ObservedGeneration != o.NAR.Generation {
+		return false
+	}
+	if o.NAR.Status.Phase != oadpv1alpha1.NonAdminPhaseBackingOff {
+		return accepted.Reason != oadpv1alpha1.ReasonVeleroRestoreNotFound || o.Restore == nil
+	}
+	if accepted.Reason == ReasonVeleroRestoreRefused || o.Verdict == nil {
+		return true
+	}
+	return o.Verdict.Reason == accepted.Reason && o.Verdict.Message == accepted.Message
+}
+
+// everCreated: the status says that the Velero Restore was made once. Queued is looked at too because the phase moves on.
+func everCreated(nar *oadpv1alpha1.NonAdminRestore) bool {
+	return nar.Status.Phase == oadpv1alpha1.NonAdminPhaseCreated ||
+		meta.IsStatusConditionTrue(nar.Status.Conditions, string(oadpv1alpha1.NonAdminConditionQueued))
+}
+
+func (o *Objects) veleroView() contract.VeleroRestoreView {
+	view := contract.VeleroRestoreView{Name: o.RestoreName}
+	if recorded := o.NAR.Status.VeleroRestore; recorded != nil && recorded.Status != nil && owner.Claims(o.NAR, o.RestoreName) {
+		view.MirroredPhase = string(recorded.Status.Phase)
+	}
+	if o.Restore == nil {
+		return view
+	}
+	view.Exists = true
+	view.Phase = string(o.Restore.Status.Phase)
+	view.Finished = Finished(o.Restore.Status.Phase)
+	view.Deleting = !o.Restore.DeletionTimestamp.IsZero()
+	view.Stalled = meta.IsStatusConditionTrue(o.NAR.Status.Conditions, string(oadpv1alpha1.NonAdminConditionVeleroStalled))
+	view.AtWork = atWork(o.Restore.Status.Phase) && !view.Stalled
+	if progress := o.Restore.Status.Progress; progress != nil {
+		view.ItemsRestored, view.TotalItems = progress.ItemsRestored, progress.TotalItems
+	}
+	return view
+}

@@ -1,0 +1,78 @@
+package stall
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+)
+
+// FileAge asks the object store, by a URL that Velero has signed, how long ago a file was written; zero if there is none.
+// Both times are the store's own. Nothing of the file is read, redirects are not followed, and no error shows the URL,
+// which opens the store to whoever holds it.
+func FileAge(ctx context.Context, location *velerov1.BackupStorageLocation, signed string) (time.Duration, error) {
+	transport, err := transportFor(location)
+	if err != nil {
+		return 0, err
+	}
+	defer transport.CloseIdleConnections()
+	browser := &http.Client{
+		Transport:     transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, signed, nil) // a HEAD would need another signature
+	if err != nil {
+		return 0, errors.New("the URL that Velero signed cannot be parsed")
+	}
+	request.Header.Set("Range", "bytes=0-0")
+	response, err := browser.Do(request)
+	if err != nil {
+		return 0, fmt.Errorf("ask the object store: %w", withoutURL(err))
+	}
+	defer response.Body.Close()
+	switch response.StatusCode {
+	case http.StatusOK, http.StatusPartialContent:
+	case http.StatusNotFound:
+		return 0, nil
+	default:
+		return 0, fmt.Errorf("ask the object store: %s", response.Status)
+	}
+	written, err := http.ParseTime(response.Header.Get("Last-Modified"))
+	if err != nil {
+		return 0, fmt.Errorf("the object store does not say when the file was written: %w", err)
+	}
+	now, err := http.ParseTime(response.Header.Get("Date"))
+	if err != nil {
+		now = time.Now()
+	}
+	return max(now.Sub(written), 0), nil
+}
+
+func withoutURL(err error) error {
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
+		return wrapped.Err
+	}
+	return err
+}
+
+// transportFor trusts whom Velero trusts for the location.
+func transportFor(location *velerov1.BackupStorageLocation) (*http.Transport, error) {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	trust := &tls.Config{MinVersion: tls.VersionTLS12}
+	if location.Spec.ObjectStorage != nil && len(location.Spec.ObjectStorage.CACert) > 0 {
+		trust.RootCAs = x509.NewCertPool()
+		if !trust.RootCAs.AppendCertsFromPEM(location.Spec.ObjectStorage.CACert) {
+			return nil, fmt.Errorf("BackupStorageLocation %s: spec.objectStorage.caCert holds no certificate", location.Name)
+		}
+	}
+	trust.InsecureSkipVerify = location.Spec.Config["insecureSkipTLSVerify"] == "true"
+	transport.TLSClientConfig = trust
+	return transport, nil
+}

@@ -1,0 +1,292 @@
+package synchronization
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/worker"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"holdfast.dev/holdfast/activities"
+	"holdfast.dev/holdfast/activities/backup"
+	"holdfast.dev/holdfast/k8s"
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/owner"
+	"holdfast.dev/holdfast/k8s/released"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// Limits of one activity: it must end well before its time.
+const (
+	// maxActs is how many Velero Backups one activity acts on.
+	maxActs = 500
+	// maxIdle is how many it reads without anything to be done about them, and maxIdleOfOne how many of those of one namespace:
+	// what a tenant fills its bucket with delays nobody else.
+	maxIdle      = 1000
+	maxIdleOfOne = 50
+)
+
+// Activities offers Velero Backups to their tenants again.
+type Activities struct {
+	// Client reads and writes at the API server itself.
+	Client        client.Client
+	Policy        backup.PolicySource
+	OADPNamespace string
+	// Paused returns an error while another controller serves these kinds; nothing is done then.
+	Paused func() error
+}
+
+// Register makes the activity known to a worker under its wire name.
+func (s *Activities) Register(registry worker.ActivityRegistry) {
+	activities.Register(registry, contract.SynchronizeBackups, activities.Guard(s.Paused, s.Synchronize, activities.Untold))
+}
+
+// synchronizing is one run of the activity.
+type synchronizing struct {
+	*Activities
+	ledger    *released.Ledger
+	make      bool
+	locations map[string]*Location
+	result    contract.SynchronizationResult
+	// acted counts what was really done: a NonAdminBackup made, an entry written, a mark set.
+	acted int
+}
+
+// Synchronize makes the NonAdminBackups of Velero Backups that have none and keeps the ledger of those released. The lists say
+// what is worth a look; before anything is done, it is judged by live reads. With a period of zero in the policy nothing is
+// made.
+func (s *Activities) Synchronize(
+	ctx context.Context, _ contract.SynchronizationInput,
+) (contract.SynchronizationResult, error) {
+	rules, err := s.Policy.Get(ctx)
+	if err != nil {
+		return contract.SynchronizationResult{}, fmt.Errorf("read the admin's policy: %w", err)
+	}
+	run := &synchronizing{
+		Activities: s, make: rules.BackupSync() > 0,
+		ledger: &released.Ledger{Client: s.Client, OADPNamespace: s.OADPNamespace},
+	}
+	if run.locations, err = LocationsOf(ctx, s.Client, s.OADPNamespace); err != nil {
+		return contract.SynchronizationResult{}, err
+	}
+	run.result.Waiting = Waiting(run.locations)
+	if err := run.pass(ctx); err != nil {
+		return contract.SynchronizationResult{}, err
+	}
+	return run.result, nil
+}
+
+func (r *synchronizing) pass(ctx context.Context) error {
+	lists, err := r.list(ctx)
+	if err != nil {
+		return err
+	}
+	candidates, untrusted := lists.Candidates(rand.Shuffle)
+	r.result.Untrusted = untrusted
+	through, err := r.serveAll(ctx, candidates, lists.Entries)
+	if err != nil {
+		return err
+	}
+	// Nothing done is nothing gained by beginning anew at once: what is left is the next run's.
+	if r.result.More = !through && r.acted > 0; r.result.More {
+		return nil
+	}
+	for i := range lists.Backups {
+		if made := &lists.Backups[i]; lists.MadeFor(made) { // a process died in between
+			activity.RecordHeartbeat(ctx)
+			if _, err := r.setState(ctx, made, StateMade); err != nil {
+				return err
+			}
+		}
+	}
+	return r.forget(ctx, lists)
+}
+
+// list reads all there is. The order matters: a NonAdminBackup is there before its Velero Backup is, and an entry before the
+// NonAdminBackup goes.
+func (r *synchronizing) list(ctx context.Context) (*Lists, error) {
+	lists := &Lists{NABs: map[types.NamespacedName]string{}, Locations: r.locations}
+	var err error
+	lists.Backups, err = activities.ListMetadata(ctx, r.Client, velerov1.SchemeGroupVersion.WithKind("BackupList"),
+		client.InNamespace(r.OADPNamespace), client.HasLabels{owner.Backup.Label()})
+	if err != nil {
+		return nil, err
+	}
+	listed, err := activities.ListMetadata(ctx, r.Client, oadpv1alpha1.GroupVersion.WithKind("NonAdminBackupList"))
+	if err != nil {
+		return nil, err
+	}
+	for i := range listed {
+		lists.NABs[client.ObjectKeyFromObject(&listed[i])] = owner.SyncedFrom(&listed[i])
+	}
+	lists.Entries, err = r.ledger.Read(ctx)
+	return lists, err
+}
+
+// serveAll serves the candidates within the limits. It is false if some are left.
+func (r *synchronizing) serveAll(
+	ctx context.Context, candidates []Candidate, entries map[string]released.Entry,
+) (bool, error) {
+	through, idle, idleOf := true, 0, map[string]int{}
+	for _, each := range candidates {
+		if r.acted >= maxActs || idle >= maxIdle {
+			return false, nil
+		}
+		if idleOf[each.Namespace] >= maxIdleOfOne {
+			through = false
+			continue
+		}
+		activity.RecordHeartbeat(ctx)
+		_, entered := entries[each.Name]
+		before := r.acted
+		if err := r.serve(ctx, each.Name, entered); err != nil {
+			return false, err
+		}
+		if r.acted == before {
+			idle++
+			idleOf[each.Namespace]++
+		}
+	}
+	return through, nil
+}
+
+// serve does what is due for one Velero Backup. If it looks as if anything is, the NonAdminBackup is read, then the ledger, then
+// the Velero Backup again: whoever lets go of a NonAdminBackup enters it before, or has its Velero Backup deleted.
+func (r *synchronizing) serve(ctx context.Context, name string, entered bool) error {
+	made := &velerov1.Backup{}
+	exists, err := k8s.Get(ctx, r.Client, "Velero Backup", r.OADPNamespace, name, made)
+	if err != nil || !exists {
+		return err
+	}
+	switch Decide(made, r.locations[made.Spec.StorageLocation], entered) {
+	case Leave, Keep:
+		return nil
+	case Distrust:
+		r.result.Untrusted++
+		return nil
+	case Make:
+		if !r.make {
+			return nil
+		}
+	case Note, Mark:
+	}
+	key, _ := owner.Backup.Proven(made)
+	exists, err = k8s.Get(ctx, r.Client, oadpv1alpha1.KindNonAdminBackup, key.Namespace, key.Name, &oadpv1alpha1.NonAdminBackup{})
+	if err != nil || exists {
+		return err
+	}
+	entries, err := r.ledger.Read(ctx)
+	if err != nil {
+		return err
+	}
+	made = &velerov1.Backup{}
+	if exists, err = k8s.Get(ctx, r.Client, "Velero Backup", r.OADPNamespace, name, made); err != nil || !exists {
+		return err
+	}
+	if now, ok := owner.Backup.Proven(made); !ok || now != key {
+		return nil // another one: the next time
+	}
+	_, entered = entries[name]
+	return r.act(ctx, made, entered)
+}
+
+// act does what is due for a Velero Backup, which was read after all else.
+func (r *synchronizing) act(ctx context.Context, made *velerov1.Backup, entered bool) error {
+	location := r.locations[made.Spec.StorageLocation]
+	switch Decide(made, location, entered) {
+	case Make:
+		return r.create(ctx, made, location)
+	case Note:
+		if err := r.ledger.Add(ctx, made.Name, NewEntry(made, released.Unnoticed, time.Now())); err != nil {
+			return err
+		}
+		r.acted++
+		r.result.Noted++
+		_, err := r.setState(ctx, made, StateReleased)
+		return err
+	case Mark:
+		marked, err := r.setState(ctx, made, StateReleased)
+		if marked {
+			r.acted++
+		}
+		return err
+	case Leave, Keep, Distrust:
+	}
+	return nil
+}
+
+func (r *synchronizing) create(ctx context.Context, made *velerov1.Backup, location *Location) error {
+	if !r.make {
+		return nil
+	}
+	nab := NewBackup(made, location)
+	gone, err := k8s.NamespaceTerminating(ctx, r.Client, nab.Namespace)
+	if err != nil || gone {
+		return err
+	}
+	err = r.Client.Create(ctx, nab)
+	switch {
+	case apierrors.IsAlreadyExists(err):
+		return nil // somebody's own
+	case apierrors.IsForbidden(err), activities.Refused(err):
+		// A quota, an admission webhook: one namespace's refusal must not keep the others waiting.
+		activity.GetLogger(ctx).Warn("cannot make a NonAdminBackup for a Velero Backup", "targetNamespace", nab.Namespace,
+			"name", nab.Name, "backup", made.Name, "error", err)
+		r.result.Refused++
+		return nil
+	case err != nil:
+		return fmt.Errorf("create NonAdminBackup %s/%s for Velero Backup %s: %w", nab.Namespace, nab.Name, made.Name, err)
+	}
+	r.acted++
+	r.result.Made++
+	_, err = r.setState(ctx, made, StateMade)
+	return err
+}
+
+// setState marks a Velero Backup. One that has changed or gone meanwhile is left to the next time; it is false then.
+func (r *synchronizing) setState(ctx context.Context, made client.Object, state string) (bool, error) {
+	before := made.DeepCopyObject().(client.Object)
+	SetState(made, state)
+	err := r.Client.Patch(ctx, made, k8s.BoundPatch(before))
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("mark Velero Backup %s: %w", made.GetName(), err)
+	}
+	return true, nil
+}
+
+// forget takes out of the ledger what is gone from the store too.
+func (r *synchronizing) forget(ctx context.Context, lists *Lists) error {
+	there := map[string]bool{}
+	for i := range lists.Backups {
+		there[lists.Backups[i].Name] = true
+	}
+	gone := map[string]bool{}
+	for nacuuid, entry := range lists.Entries {
+		if there[nacuuid] || !Forgettable(entry, r.locations) {
+			continue
+		}
+		activity.RecordHeartbeat(ctx)
+		exists, err := k8s.Get(ctx, r.Client, "Velero Backup", r.OADPNamespace, nacuuid, &velerov1.Backup{})
+		if err != nil {
+			return err
+		}
+		if !exists {
+			gone[nacuuid] = true
+		}
+	}
+	if len(gone) == 0 {
+		return nil
+	}
+	var err error
+	r.result.Forgotten, err = r.ledger.Remove(ctx, gone)
+	return err
+}

@@ -1,0 +1,94 @@
+package synchronization
+
+import (
+	"slices"
+	"strings"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"holdfast.dev/holdfast/k8s/owner"
+	"holdfast.dev/holdfast/k8s/released"
+)
+
+// Lists is what there is, of the Backups the metadata only. They must be read in the order of the fields.
+type Lists struct {
+	Backups []metav1.PartialObjectMetadata
+	// NABs are the NonAdminBackups, with the name of the Velero Backup that each was made for.
+	NABs map[types.NamespacedName]string
+	// Entries of the ledger.
+	Entries   map[string]released.Entry
+	Locations map[string]*Location
+}
+
+// Candidate is a Velero Backup that is worth a look: nothing in the lists says that nothing is to be done about it.
+type Candidate struct {
+	Name string
+	// Namespace is that of its NonAdminBackup.
+	Namespace string
+}
+
+// Candidates are the Velero Backups whose NonAdminBackup is not listed and which are worth a look, one of each namespace in
+// turn, and how many are not trusted. Those that a tenant puts into its bucket in others' names, and those that were let
+// go, cost no look. shuffle, if not nil, varies who comes first within a turn, so that those who come to nothing do not
+// come first for ever.
+func (l *Lists) Candidates(shuffle func(n int, swap func(i, j int))) (candidates []Candidate, untrusted int) {
+	for i := range l.Backups {
+		made := &l.Backups[i]
+		key, ok := owner.Backup.Proven(made)
+		if _, there := l.NABs[key]; !ok || there || !made.DeletionTimestamp.IsZero() {
+			continue
+		}
+		switch l.presume(made, key.Namespace) {
+		case Distrust:
+			untrusted++
+		case Leave, Keep:
+		default:
+			candidates = append(candidates, Candidate{Name: made.Name, Namespace: key.Namespace})
+		}
+	}
+	slices.SortFunc(candidates, func(a, b Candidate) int {
+		return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name)
+	})
+	if shuffle != nil {
+		shuffle(len(candidates), func(i, j int) { candidates[i], candidates[j] = candidates[j], candidates[i] })
+	}
+	return inTurn(candidates), untrusted
+}
+
+// presume decides what can be decided by the metadata. Velero sets the label of the storage location itself, whatever the
+// bucket says; one without it is judged when it is read.
+func (l *Lists) presume(made *metav1.PartialObjectMetadata, namespace string) Action {
+	if held, labelled := made.Labels[velerov1.StorageLocationLabel]; labelled {
+		location := l.Locations[held]
+		switch {
+		case location == nil && len(held) < validation.LabelValueMaxLength: // of a longer name Velero has cut off the end
+			return Leave
+		case location != nil && !location.Holds(namespace):
+			return Distrust
+		}
+	}
+	if _, entered := l.Entries[made.Name]; entered && State(made) == StateReleased {
+		return Keep
+	}
+	return Make
+}
+
+// inTurn orders by turns: the first of each namespace, the second of each, and so on.
+func inTurn(candidates []Candidate) []Candidate {
+	turns, turn := map[string]int{}, map[string]int{}
+	for _, each := range candidates {
+		turn[each.Name] = turns[each.Namespace]
+		turns[each.Namespace]++
+	}
+	slices.SortStableFunc(candidates, func(a, b Candidate) int { return turn[a.Name] - turn[b.Name] })
+	return candidates
+}
+
+// MadeFor reports whether the NonAdminBackup that a Velero Backup names was made for it, and nobody has said so on it yet.
+func (l *Lists) MadeFor(made *metav1.PartialObjectMetadata) bool {
+	key, ok := owner.Backup.Proven(made)
+	return ok && l.NABs[key] == made.Name && State(made) != StateMade && l.presume(made, key.Namespace) != Distrust
+}

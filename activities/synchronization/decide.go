@@ -1,0 +1,134 @@
+package synchronization
+
+import (
+	"strings"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/owner"
+	"holdfast.dev/holdfast/k8s/policy/backupspec"
+	"holdfast.dev/holdfast/k8s/released"
+)
+
+// StateAnnotation on a Velero Backup says what was seen of its NonAdminBackup: `made/<uid>` or `released/<uid>`, with the
+// UID of the Velero Backup itself. What comes with a Backup from a bucket has another UID, and counts for nothing.
+const StateAnnotation = "holdfast.dev/nab-state"
+
+// States of StateAnnotation.
+const (
+	StateMade     = "made"
+	StateReleased = "released"
+)
+
+// State is the value of StateAnnotation, empty if there is none that counts.
+func State(made client.Object) string {
+	state, uid, _ := strings.Cut(made.GetAnnotations()[StateAnnotation], "/")
+	if uid == "" || uid != string(made.GetUID()) {
+		return ""
+	}
+	return state
+}
+
+// SetState sets StateAnnotation in memory.
+func SetState(made client.Object, state string) {
+	annotations := made.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[StateAnnotation] = state + "/" + string(made.GetUID())
+	made.SetAnnotations(annotations)
+}
+
+// Action is what is to be done about a Velero Backup without a NonAdminBackup.
+type Action string
+
+// The actions.
+const (
+	// Leave it: it is not finished, or not the matter of a tenant.
+	Leave Action = "leave"
+	// Distrust it: it names an owner that its storage location does not have, or is no backup that could be offered.
+	Distrust Action = "distrust"
+	// Make a NonAdminBackup.
+	Make Action = "make"
+	// Note that the NonAdminBackup was released without anybody noticing, by an entry in the ledger.
+	Note Action = "note"
+	// Mark the Velero Backup as entered in the ledger.
+	Mark Action = "mark"
+	// Keep it as it is: it is entered and marked.
+	Keep Action = "keep"
+)
+
+// Decide says what to do about a Velero Backup whose NonAdminBackup does not exist. location is that which holds it, nil if
+// there is none.
+//
+// A Backup that was made here, and not brought back by Velero, had a NonAdminBackup: if that is gone, somebody has let it go.
+// So it is with one that a NonAdminBackup was made for. An entry that was there and is not any more was removed by an
+// administrator: the tenant shall have it again.
+func Decide(made *velerov1.Backup, location *Location, entered bool) Action {
+	key, ok := owner.Backup.Proven(made)
+	done := made.Status.Phase == velerov1.BackupPhaseCompleted || made.Status.Phase == velerov1.BackupPhasePartiallyFailed
+	switch {
+	case !made.DeletionTimestamp.IsZero(), location == nil, !done, made.Status.CompletionTimestamp == nil:
+		return Leave
+	case !ok, !location.Holds(key.Namespace), !backupspec.Fits(&made.Spec):
+		return Distrust
+	}
+	state := State(made)
+	switch {
+	case entered && state == StateReleased:
+		return Keep
+	case entered:
+		return Mark
+	case state == StateReleased:
+		return Make
+	case state == StateMade, !broughtBack(made):
+		return Note
+	}
+	return Make
+}
+
+// broughtBack: the object is younger than the backup's end, so Velero's synchronization has made it.
+func broughtBack(made *velerov1.Backup) bool {
+	return made.CreationTimestamp.After(made.Status.CompletionTimestamp.Time)
+}
+
+// NewBackup builds the NonAdminBackup for a Velero Backup that Decide says Make of. Labels, annotations and the wish to be
+// deleted do not come from the store.
+func NewBackup(made *velerov1.Backup, location *Location) *oadpv1alpha1.NonAdminBackup {
+	key, _ := owner.Backup.Proven(made)
+	spec := made.Spec.DeepCopy()
+	spec.StorageLocation = location.NaBSL
+	spec.IncludedNamespaces, spec.ExcludedNamespaces = []string{key.Namespace}, nil
+	spec.IncludedClusterScopedResources, spec.VolumeSnapshotLocations = nil, nil
+	spec.Hooks = velerov1.BackupHooks{}
+	return &oadpv1alpha1.NonAdminBackup{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: key.Namespace, Name: key.Name,
+			Labels: owner.SyncedLabels(made.Name),
+		},
+		Spec: oadpv1alpha1.NonAdminBackupSpec{BackupSpec: spec},
+	}
+}
+
+// NewEntry is what the ledger is to hold of a Velero Backup.
+func NewEntry(made *velerov1.Backup, reason string, now time.Time) released.Entry {
+	key, _ := owner.Backup.Hint(made)
+	return released.Entry{
+		Namespace: key.Namespace, Name: key.Name, Location: made.Spec.StorageLocation, Reason: reason,
+		At: now.UTC().Truncate(time.Second),
+	}
+}
+
+// lookAfter is how long after a release Velero must have begun to look into the store for its answer to count.
+const lookAfter = 10 * time.Minute
+
+// Forgettable reports whether the data of an entry, whose Velero Backup does not exist, are gone from the store: Velero has
+// looked since. What lies in a location that is away may come back with it.
+func Forgettable(entry released.Entry, locations map[string]*Location) bool {
+	l := locations[entry.Location]
+	return l != nil && l.Available && !entry.At.IsZero() && l.LookedAt.After(entry.At.Add(lookAfter))
+}

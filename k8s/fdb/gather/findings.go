@@ -1,0 +1,183 @@
+package gather
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
+	"holdfast.dev/holdfast/k8s/fdb"
+	"holdfast.dev/holdfast/workflows/contract"
+	fdbbackup "holdfast.dev/holdfast/workflows/fdb/backup"
+)
+
+// ApplyFindings writes what a pass found into the status. A condition is in the list only while it holds; its time is that of
+// its last beginning, or of the last change of its reason.
+func ApplyFindings(object *fdbv1alpha1.FoundationDBBackup, findings contract.FDBFindings, now time.Time) {
+	status := &object.Status
+	applyExpiry(status, findings.Expiry)
+	applyBackups(status, findings.Backups)
+	if findings.ExpiryAlone {
+		return
+	}
+	status.ObservedGeneration = findings.Generation
+	var conditions []metav1.Condition
+	for _, found := range findings.Conditions {
+		since := metav1.NewTime(now).Rfc3339Copy()
+		before := meta.FindStatusCondition(status.Conditions, found.Type)
+		if before != nil && before.Reason == found.Reason {
+			since = before.LastTransitionTime
+		}
+		conditions = append(conditions, metav1.Condition{
+			Type: found.Type, Status: metav1.ConditionTrue, Reason: found.Reason, Message: found.Message,
+			ObservedGeneration: findings.Generation, LastTransitionTime: since,
+		})
+	}
+	status.Conditions = conditions
+	status.Reconciled = len(conditions) == 0 && findings.Generation == object.Generation
+}
+
+func applyBackups(status *fdbv1alpha1.FoundationDBBackupStatus, backups []contract.FDBBackup) {
+	status.Backups = nil
+	for _, found := range backups {
+		status.Backups = append(status.Backups, fdbv1alpha1.BackupDetails{
+			Tag: found.Tag, URL: found.URL, State: found.State, KeyRanges: found.KeyRanges,
+			OldestData: restorePoint(found.Oldest), LatestRestorable: restorePoint(found.Latest),
+		})
+	}
+}
+
+func restorePoint(point *contract.FDBPoint) *fdbv1alpha1.RestorePoint {
+	if point == nil {
+		return nil
+	}
+	made := &fdbv1alpha1.RestorePoint{Version: point.Version}
+	if point.Time != 0 {
+		at := metav1.NewTime(time.Unix(point.Time, 0).UTC())
+		made.Timestamp = &at
+	}
+	return made
+}
+
+// plainBackups are status.backups as plain values.
+func plainBackups(status fdbv1alpha1.FoundationDBBackupStatus) []contract.FDBBackup {
+	var plain []contract.FDBBackup
+	for _, entry := range status.Backups {
+		plain = append(plain, contract.FDBBackup{
+			Tag: entry.Tag, URL: entry.URL, State: entry.State, KeyRanges: entry.KeyRanges,
+			Oldest: plainPoint(entry.OldestData), Latest: plainPoint(entry.LatestRestorable),
+		})
+	}
+	return plain
+}
+
+func plainPoint(point *fdbv1alpha1.RestorePoint) *contract.FDBPoint {
+	if point == nil {
+		return nil
+	}
+	plain := &contract.FDBPoint{Version: point.Version}
+	if point.Timestamp != nil {
+		plain.Time = point.Timestamp.Unix()
+	}
+	return plain
+}
+
+// ApplyPlan writes down where the backup goes that is about to be started. Earlier plans stay until a look has shown that they
+// were not started: the end of a start may have been unknown.
+func ApplyPlan(object *fdbv1alpha1.FoundationDBBackup, desired contract.FDBDesired, at time.Time) error {
+	place, err := fdb.PlaceAt(desired, at)
+	if err != nil {
+		return err
+	}
+	there := func(entry fdbv1alpha1.BackupDetails) bool { return fdbbackup.SamePlace(entry.URL, place) }
+	if slices.ContainsFunc(object.Status.Backups, there) {
+		return nil // a stale plan; it is gone when the next look is published
+	}
+	object.Status.Backups = append(object.Status.Backups, fdbv1alpha1.BackupDetails{
+		Tag: desired.Tag, URL: place, State: fdb.StateNeverRan, KeyRanges: desired.KeyRanges,
+	})
+	return nil
+}
+
+// View is what decides the next step, but for the agents' Deployment and the namespace.
+func (o *Objects) View() contract.FDBBackupView {
+	if o.Object == nil {
+		return contract.FDBBackupView{}
+	}
+	object, owner := o.Object, ""
+	if o.Reachable() {
+		owner = o.Owner()
+	}
+	return contract.FDBBackupView{
+		Found:        true,
+		BeingDeleted: !object.DeletionTimestamp.IsZero(),
+		Held:         slices.Contains(object.Finalizers, fdbv1alpha1.FinalizerStop),
+		DeleteWanted: slices.Contains(object.Finalizers, fdbv1alpha1.FinalizerDelete),
+		DeleteAsked:  fdbbackup.DeleteAsked(object),
+		Policy:       object.Spec.Expiry.MaxRetention != "",
+		Expiry:       plainExpiry(object.Status.Expiry),
+		Generation:   object.Generation,
+		Observed:     object.Status.ObservedGeneration == object.Generation,
+		Reconciled:   object.Status.Reconciled && len(object.Status.Conditions) == 0,
+		Owner:        owner,
+		ClusterGone:  o.Cluster == nil,
+		Problem:      o.Problem,
+		Desired:      o.Desired(),
+		Backups:      plainBackups(object.Status),
+	}
+}
+
+// AwaitsSlot reports whether an object says that its backup waits to begin its first snapshot, and since when.
+func AwaitsSlot(object *fdbv1alpha1.FoundationDBBackup) (since time.Time, waits bool) {
+	for _, condition := range object.Status.Conditions {
+		if condition.Reason == fdbv1alpha1.ReasonWaitingForSlot && condition.Status == metav1.ConditionTrue {
+			since, waits = condition.LastTransitionTime.Time, object.DeletionTimestamp.IsZero()
+		}
+	}
+	return since, waits
+}
+
+// InFirstSnapshot reports whether an object tells that its backup is in its first snapshot, or about to start one, and has a
+// slot for it. One that stands still has given its slot back.
+func InFirstSnapshot(object *fdbv1alpha1.FoundationDBBackup) bool {
+	if len(object.Status.Backups) == 0 || object.Spec.BackupState == fdbv1alpha1.BackupStateStopped {
+		return false
+	}
+	for _, condition := range object.Status.Conditions {
+		if condition.Reason == fdbv1alpha1.ReasonSnapshotStalled || condition.Type == fdbv1alpha1.ConditionMisconfiguredBackup {
+			return false
+		}
+	}
+	switch object.Status.Backups[len(object.Status.Backups)-1].State {
+	case fdb.StateSubmitted, fdb.StateRunning:
+		return object.Spec.BackupState != fdbv1alpha1.BackupStatePaused
+	}
+	return false
+}
+
+// applyExpiry writes how a turn ended, once.
+func applyExpiry(status *fdbv1alpha1.FoundationDBBackupStatus, result *contract.FDBExpiryResult) {
+	before := status.Expiry
+	if result == nil || (before != nil && result.Turn <= before.Turn) {
+		return
+	}
+	ended := metav1.NewTime(time.Unix(result.At, 0).UTC())
+	status.Expiry = &fdbv1alpha1.BackupExpiryStatus{
+		LastTime: ended, Reason: result.Reason, Message: fdb.Bound(result.Message, fdbbackup.MaxMessage), Turn: result.Turn,
+	}
+	switch {
+	case result.Reason == fdbv1alpha1.ExpiryExpired:
+		status.Expiry.LastExpired = &ended
+	case before != nil:
+		status.Expiry.LastExpired = before.LastExpired
+	}
+}
+
+func plainExpiry(status *fdbv1alpha1.BackupExpiryStatus) *contract.FDBExpiryView {
+	if status == nil {
+		return nil
+	}
+	return &contract.FDBExpiryView{Turn: status.Turn, Reason: status.Reason, Message: status.Message}
+}

@@ -1,0 +1,99 @@
+package backup_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/mock"
+	"github.com/stretchr/testify/require"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
+
+	"holdfast.dev/holdfast/activities/fake"
+	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/workflowtest"
+)
+
+// ran counts the activities of a scenario by name, local ones too.
+func ran(s *workflowtest.Scenario) map[string]int {
+	ran := map[string]int{}
+	s.SetOnActivityStartedListener(func(info *activity.Info, _ context.Context, _ converter.EncodedValues) {
+		ran[info.ActivityType.Name]++
+	})
+	s.SetOnLocalActivityStartedListener(func(info *activity.Info, _ context.Context, _ []any) {
+		ran[info.ActivityType.Name]++
+	})
+	return ran
+}
+
+// What a backup costs at least: it is read twice, started the first time, and search attributes are written before the wait and at
+// the end.
+func TestAPlainBackupTakesFewSteps(t *testing.T) {
+	s := workflowtest.NewScenario(t, fake.NAB(workflowtest.Backup))
+	ran := ran(s)
+	upserts := 0
+	s.OnUpsertTypedSearchAttributes(mock.Anything).Run(func(mock.Arguments) { upserts++ }).Return(nil)
+	s.After(time.Second, workflowtest.Velero("Completed"))
+	runBackup(t, s)
+	assert.Equal(t, map[string]int{contract.RefreshBackup.Name: 2}, ran)
+	assert.Equal(t, 2, upserts)
+}
+
+// At every quarter of the stall timeout a backup that Velero works on is checked. A file counts from half of it on, so one of
+// the two checks that are left may fail. A check that cannot be made harms nothing.
+func TestABackupInProgressIsCheckedForAStall(t *testing.T) {
+	s := workflowtest.NewScenario(t, fake.NAB(workflowtest.Backup))
+	ran := ran(s)
+	s.After(time.Second, workflowtest.Velero("InProgress"))
+	s.After(16*time.Minute, workflowtest.Velero("Completed"))
+	runBackup(t, s) // the world has no storage location, so every check fails
+	assert.Equal(t, 4, ran[contract.CheckVeleroStall.Name], "after 3:45, 7:30, 11:15 and 15 minutes, once each")
+	assert.Equal(t, velerov1.BackupPhaseCompleted, s.World.Read(workflowtest.Backup).Status.VeleroBackup.Status.Phase)
+}
+
+func TestABackupThatVeleroHasNotBegunIsNotChecked(t *testing.T) {
+	s := workflowtest.NewScenario(t, fake.NAB(workflowtest.Backup))
+	ran := ran(s)
+	s.After(time.Second, workflowtest.Velero("Queued"))
+	s.After(16*time.Minute, workflowtest.Velero("Completed"))
+	runBackup(t, s)
+	assert.Zero(t, ran[contract.CheckVeleroStall.Name])
+}
+
+// A person may send the signal from the Web UI with anything in it, or nothing.
+func TestASignalThatCannotBeReadIsASignal(t *testing.T) {
+	for title, payload := range map[string]any{"of another type": []int{1}, "nothing": nil} {
+		t.Run(title, func(t *testing.T) {
+			s := workflowtest.NewScenario(t, fake.NAB(workflowtest.Backup))
+			begin := s.Now()
+			s.RegisterDelayedCallback(func() {
+				workflowtest.Velero("Completed")(s.World)
+				s.SignalWorkflow(contract.SignalChanged, payload)
+			}, time.Second)
+			runBackup(t, s)
+			assert.Less(t, s.Now().Sub(begin), time.Minute, "not only at the re-read")
+		})
+	}
+}
+
+// Who says once that a backup has volumes is believed from then on, also after continue-as-new.
+func TestVolumesAreCountedOnceSomebodyHasSeenOne(t *testing.T) {
+	steps := func(s *workflowtest.Scenario) *[]bool {
+		var volumes []bool
+		s.SetOnLocalActivityStartedListener(func(info *activity.Info, _ context.Context, args []any) {
+			if info.ActivityType.Name == contract.RefreshBackup.Name {
+				volumes = append(volumes, args[0].(contract.BackupStep).Volumes)
+			}
+		})
+		return &volumes
+	}
+	s := workflowtest.NewScenario(t, fake.NAB(workflowtest.Backup))
+	seen := steps(s)
+	s.RegisterDelayedCallback(func() { s.SignalWorkflow(contract.SignalChanged, contract.Changed{Volumes: true}) }, time.Second)
+	s.After(2*time.Second, workflowtest.Velero("Completed"))
+	runBackup(t, s)
+	require.Equal(t, []bool{false, true, true}, *seen)
+}

@@ -1,0 +1,174 @@
+package backup
+
+import (
+	"fmt"
+	"time"
+
+	"holdfast.dev/holdfast/activities/backup"
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/details"
+	"holdfast.dev/holdfast/workflows/entity"
+)
+
+// The steps of a NonAdminBackup.
+var (
+	backupSteps entity.Steps[contract.BackupStep, contract.BackupView]
+
+	stepRefresh             = backupSteps.Act(contract.RefreshBackup)
+	stepStart               = backupSteps.Act(contract.StartBackup)
+	stepAdmit               = backupSteps.Act(contract.AdmitBackup)
+	stepCreate              = backupSteps.Act(contract.CreateBackup)
+	stepMarkDeleting        = backupSteps.Act(contract.MarkBackupDeleting)
+	stepRequestDeletion     = backupSteps.Act(contract.RequestDeletion)
+	stepWithdraw            = backupSteps.Act(contract.WithdrawBackup)
+	stepDeleteVeleroObjects = backupSteps.Act(contract.DeleteVeleroObjects)
+	stepRelease             = backupSteps.Act(contract.ReleaseBackup)
+)
+
+var backupDecisions = entity.Decisions[contract.BackupView]{
+	Next: nextBackupStep, Settled: Settled, Awaited: awaited,
+}
+
+// nextBackupStep is the flow chart of seed 000. Its order is the order of precedence: a namespace that goes away,
+// forceDeleteBackup, deleteBackup, a deletion timestamp, create or update.
+func nextBackupStep(v contract.BackupView) entity.Step {
+	switch {
+	case Settled(v):
+		return entity.Settle
+	case v.BeingDeleted && v.NamespaceTerminating:
+		return stepRelease
+	case v.ForceDelete:
+		return nextForceDeleteStep(v)
+	case v.DeleteBackup:
+		return nextDeleteStep(v)
+	case v.BeingDeleted:
+		return nextAPIDeleteStep(v)
+	case !v.EverCreated && v.Flow >= 1:
+		return stepStart
+	case !v.SpecJudged, !v.Finalizer && (v.Velero.Exists || !v.EverCreated):
+		return stepAdmit
+	case !v.EverCreated:
+		return stepCreate
+	}
+	return entity.Wait // for Velero
+}
+
+func nextForceDeleteStep(v contract.BackupView) entity.Step {
+	switch {
+	case v.Marked != contract.MarkAccepted || !v.BeingDeleted:
+		return stepMarkDeleting
+	case v.Velero.Exists || v.DeleteRequest.Exists:
+		return stepDeleteVeleroObjects
+	}
+	return stepRelease
+}
+
+func nextDeleteStep(v contract.BackupView) entity.Step {
+	request := v.DeleteRequest
+	switch {
+	case v.Marked != contract.MarkAccepted || !v.BeingDeleted:
+		return stepMarkDeleting
+	case !v.Velero.Exists:
+		return stepRelease
+	case v.Velero.Unstarted:
+		return stepWithdraw
+	case v.Velero.Running:
+		return entity.Wait // Velero refuses to delete a backup that it is writing
+	case request.Attempt == 0:
+		return stepRequestDeletion
+	}
+	return entity.Wait // for Velero's answer, or for the time of the next attempt
+}
+
+func nextAPIDeleteStep(v contract.BackupView) entity.Step {
+	switch {
+	case !v.Velero.Exists:
+		return stepRelease
+	case v.Marked != contract.MarkPending:
+		return stepMarkDeleting
+	case v.LocationGone:
+		return stepDeleteVeleroObjects
+	}
+	return entity.Wait // for Velero to finish
+}
+
+// Bounds of the wait between two requests to delete the same backup.
+const (
+	deletionBackoffFirst = 5 * time.Second
+	deletionBackoffCap   = time.Minute
+)
+
+// deletionRetryDelay is how long to wait before asking Velero again, if its last answer was a refusal or is lost; zero
+// when there is nothing to ask again.
+func deletionRetryDelay(v contract.BackupView) time.Duration {
+	request := v.DeleteRequest
+	asked := v.DeleteBackup && !v.ForceDelete && v.BeingDeleted && v.Velero.Exists && !v.Velero.Running && !v.Velero.Unstarted
+	if !asked || request.Attempt == 0 || (request.Exists && !request.Failed) {
+		return 0
+	}
+	delay := deletionBackoffFirst
+	for i := 1; i < request.Attempt && delay < deletionBackoffCap; i++ {
+		delay *= 2
+	}
+	return min(delay, deletionBackoffCap)
+}
+
+// awaited says in Markdown what a backup waits for, and from whom.
+func awaited(v contract.BackupView) string {
+	velero := fmt.Sprintf("Velero Backup `%s`", v.Velero.Name)
+	switch {
+	case v.Velero.Stalled:
+		return fmt.Sprintf("**Stalled:** the object store holds the finished %s, and Velero still calls it %s. "+
+			"An administrator should restart Velero%s.", velero, v.Velero.Phase, deletionAfter(v))
+	case v.DeleteBackup && v.Velero.Running:
+		return fmt.Sprintf("**Deleting:** waits for Velero to finish %s (%s) before it can be deleted.", velero, v.Velero.Phase)
+	case v.DeleteBackup && deletionRetryDelay(v) > 0:
+		return fmt.Sprintf("**Deleting:** Velero refused attempt %d: %s. Holdfast asks again in %s. "+
+			"The tenant can set `spec.forceDeleteBackup` to give up the data in the object store.",
+			v.DeleteRequest.Attempt, details.OrUnknown(v.DeleteRequest.Error), deletionRetryDelay(v))
+	case v.DeleteBackup:
+		return fmt.Sprintf("**Deleting:** waits for Velero to delete %s and its data.", velero)
+	case v.BeingDeleted:
+		return fmt.Sprintf("**Deletion pending:** waits for Velero to finish %s (%s), then for the tenant to choose "+
+			"`spec.deleteBackup` or `spec.forceDeleteBackup`.", velero, details.OrUnknown(v.Velero.Phase))
+	case v.Velero.Phase == "Deleting":
+		return fmt.Sprintf("**Deleting:** Velero deletes %s at somebody else's request.", velero)
+	case v.Velero.Running && v.Velero.TotalItems > 0:
+		return fmt.Sprintf("**%s:** Velero has backed up %d of %d items of %s.",
+			v.Velero.Phase, v.Velero.ItemsBackedUp, v.Velero.TotalItems, velero)
+	case v.Velero.Running:
+		return fmt.Sprintf("**%s:** Velero works on %s.", v.Velero.Phase, velero)
+	}
+	return fmt.Sprintf("**Queued:** waits for Velero to start %s.", velero)
+}
+
+func deletionAfter(v contract.BackupView) string {
+	if v.DeleteBackup || v.BeingDeleted {
+		return "; the deletion goes on after that"
+	}
+	return ""
+}
+
+// Settled reports whether nothing is left to do for a NonAdminBackup until somebody changes it, its Velero Backup or,
+// in BackingOff, something its verdict depends on. The watcher starts no workflow for a settled object, and a workflow
+// ends when its object is settled.
+func Settled(v contract.BackupView) bool {
+	switch {
+	case !v.Found, v.BeingDeleted && !v.Finalizer:
+		return true
+	case v.BeingDeleted && v.NamespaceTerminating, v.ForceDelete, v.DeleteBackup:
+		return false
+	case v.BeingDeleted:
+		return v.Velero.Exists && !v.LocationGone && v.Marked == contract.MarkPending && v.Velero.Finished && backup.Mirrored(v)
+	case !v.SpecJudged:
+		return false
+	case v.Phase == string(oadpv1alpha1.NonAdminPhaseBackingOff) && !v.Accepted:
+		return true // left directly for Created, so an accepted spec is still BackingOff for a moment
+	case !v.EverCreated:
+		return false
+	case !v.Velero.Exists:
+		return v.AbsenceReported
+	}
+	return v.Finalizer && v.Velero.Finished && backup.Mirrored(v)
+}

@@ -1,0 +1,236 @@
+package backup
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"holdfast.dev/holdfast/workflows/call"
+	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/entity"
+	"holdfast.dev/holdfast/workflows/kinds"
+)
+
+var Kind = kinds.Kind{
+	Kind: contract.KindFDBBackup,
+	Activities: contract.Names(
+		contract.ObserveFDBBackup, contract.ApplyFDBAgents, contract.PlanFDBBackup, contract.PublishFDBBackup,
+		contract.ReleaseFDBBackup, contract.InspectFDBBackup, contract.RunFDBCommand,
+	),
+	Read: contract.ObserveFDBBackup.Name, Decisions: entity.Decisions[contract.FDBBackupView]{Settled: Settled},
+	Run: kinds.Serving(Workflow),
+}
+
+// Workflow serves one FoundationDBBackup (seed 004, "Reconciling Backups"): each pass checks the backup's status,
+// configures the agents, toggles the backup and the pause, modifies it, and checks again. While the backup shall run the workflow
+// is open and looks from time to time; once it is stopped, or the object gone, it ends, and the next event starts it again under
+// the same ID. It is the only writer of the object's status. Whatever changes something in the database it asks of the database's
+// owner, FDBCluster, and a first snapshot of FDBSnapshotThrottle. Data are expired and deleted in turns that FDBExpiryQueue
+// gives; of what uses a container its guard, FDBContainer, is told.
+func Workflow(ctx workflow.Context, in contract.FDBBackupInput, options call.Options) error {
+	run := &backupRun{
+		in: in, options: options,
+		changed: workflow.GetSignalChannel(ctx, contract.SignalChanged),
+		granted: workflow.GetSignalChannel(ctx, contract.SignalSlotGranted),
+		results: workflow.GetSignalChannel(ctx, contract.SignalExpiryResult),
+		deep:    true, news: true, begins: true,
+	}
+	err := workflow.SetQueryHandler(ctx, contract.QueryState, func() (contract.FDBBackupState, error) {
+		return contract.FDBBackupState{View: run.view, Seen: run.seen, Memory: run.in.Memory}, nil
+	})
+	if err != nil {
+		return err
+	}
+	run.expiry = workflow.GetVersion(ctx, expiryVersion, workflow.DefaultVersion, 1) != workflow.DefaultVersion
+	return entity.Serve(ctx, run)
+}
+
+// backupRun is the state of one run. Nothing in it outlives the run but what FDBBackupInput carries over.
+type backupRun struct {
+	in      contract.FDBBackupInput
+	options call.Options
+	changed workflow.ReceiveChannel
+	granted workflow.ReceiveChannel
+	results workflow.ReceiveChannel
+	view    contract.FDBBackupView
+	seen    contract.FDBInspection
+	// failed is the last command if it was not done and is still due; undue: it was to be decided anew.
+	failed *Attempt
+	undue  bool
+	// refused says why the API server did not take the agents' Deployment in this pass.
+	refused string
+	// deep: the containers are to be looked into. news: something has happened that the owner may have to know of.
+	deep, news bool
+	// deepened: at the last look they were.
+	deepened bool
+	// expiry: the run began with code that knows of the queue of expirations and of the guards of containers. begins: the queue was
+	// not told anything in this run. untold: a guard has not answered.
+	expiry, begins, untold bool
+	// found are the conditions and states of the last pass, without what moves by itself.
+	found string
+}
+
+func (r *backupRun) memory() *contract.FDBMemory { return &r.in.Memory }
+
+func (r *backupRun) situation() Situation {
+	view := r.view
+	view.Agents.Refused = r.refused
+	return Situation{View: view, Seen: r.seen, Memory: r.in.Memory}
+}
+
+// Pass implements entity.Object. A guard that has not been told keeps the run.
+func (r *backupRun) Pass(ctx workflow.Context) (entity.Outcome, error) {
+	if err := r.pass(ctx); err != nil || !r.settled() {
+		return entity.Waiting, err
+	}
+	if err := r.farewell(ctx); err != nil || r.untold {
+		return entity.Waiting, err
+	}
+	return entity.Settled, nil
+}
+
+// Carry implements entity.Object.
+func (r *backupRun) Carry() any { return r.in }
+
+// Drain implements entity.Object.
+func (r *backupRun) Drain() int {
+	received := entity.Drain(r.changed)
+	if received > 0 {
+		r.news, r.memory().Quiet = true, 0
+	}
+	grants := entity.Drain(r.granted)
+	if grants > 0 {
+		r.memory().Slot = contract.FDBSlotGranted
+	}
+	return received + grants + r.hear()
+}
+
+// settled reports whether nothing is to be done until the next event. A run that began with code that knew nothing of the data's
+// deletion leaves that to the run that the loss of the first finalizer starts.
+func (r *backupRun) settled() bool {
+	view := r.view
+	view.DeleteWanted = view.DeleteWanted && (r.expiry || !view.BeingDeleted)
+	return Settled(view)
+}
+
+// pass is the seed's five stages, once. The later ones run whatever the earlier ones found.
+func (r *backupRun) pass(ctx workflow.Context) error {
+	r.undue = false
+	err := r.see(call.LocalFirst(ctx, r.options.Limits, contract.ObserveFDBBackup,
+		contract.FDBBackupStep{Ref: r.in.Ref}))
+	if err != nil {
+		return err
+	}
+	if r.expiry {
+		if done, err := r.expiryFirst(ctx); err != nil || done {
+			return err
+		}
+	}
+	if r.settled() && !AgentsDue(r.view) {
+		return nil
+	}
+	if err := r.inspect(ctx); err != nil {
+		return err
+	}
+	r.refused = ""
+	if AgentsDue(r.view) {
+		err := r.see(call.LocalFirst(ctx, r.options.Limits, contract.ApplyFDBAgents,
+			contract.FDBBackupStep{Ref: r.in.Ref}))
+		if err != nil {
+			return err
+		}
+		r.refused = r.view.Agents.Refused
+	}
+	if err := r.operate(ctx); err != nil {
+		return err
+	}
+	if r.view.BeingDeleted {
+		return r.release(ctx)
+	}
+	return r.publish(ctx)
+}
+
+// publish writes what the pass found.
+func (r *backupRun) publish(ctx workflow.Context) error {
+	if !r.deepened && RangeDue(r.situation()) {
+		r.deep = true
+		if err := r.inspect(ctx); err != nil {
+			return err
+		}
+	}
+	situation := r.situation()
+	findings := contract.FDBFindings{
+		Ref: r.in.Ref, Generation: r.view.Generation,
+		Conditions: Judge(situation, r.failed), Backups: Merge(situation), Expiry: r.memory().Result,
+	}
+	if err := r.see(call.LocalFirst(ctx, r.options.Limits, contract.PublishFDBBackup, findings)); err != nil {
+		return err
+	}
+	r.memory().Result = nil
+	found := Signature(findings)
+	if found == r.found || r.found == "" { // a run that goes on for another knows no better
+		r.memory().Quiet++
+	} else {
+		r.memory().Quiet = 0
+	}
+	r.found = found
+	workflow.SetCurrentDetails(ctx, Details(r.situation(), findings))
+	return entity.Show(ctx, &r.in.ObjectInput, Phase(situation), "")
+}
+
+const (
+	// FirstLook is the wait after something new; it doubles while nothing is.
+	FirstLook = 2 * time.Second
+	// snapshotLook is the longest wait while a first snapshot is written: others may wait for its end.
+	snapshotLook = time.Minute
+	// DefaultStatusInterval is --fdb-status-interval unless the worker says otherwise.
+	DefaultStatusInterval = 5 * time.Minute
+	// tellQueueAgain is the longest wait of one that wants something of the queue of expirations, which may have been lost.
+	tellQueueAgain = time.Hour
+)
+
+// Wait implements entity.Object. It waits until a signal comes or it is time to look again.
+func (r *backupRun) Wait(ctx workflow.Context) error {
+	timing, cancel := workflow.WithCancel(ctx)
+	defer cancel()
+	selector := workflow.NewSelector(ctx)
+	selector.AddReceive(r.changed, func(workflow.ReceiveChannel, bool) {})
+	selector.AddReceive(r.granted, func(workflow.ReceiveChannel, bool) {})
+	if r.expiry {
+		selector.AddReceive(r.results, func(workflow.ReceiveChannel, bool) {})
+	}
+	selector.AddReceive(ctx.Done(), func(workflow.ReceiveChannel, bool) {})
+	selector.AddFuture(workflow.NewTimer(timing, r.pause()), func(workflow.Future) { r.lookAgain() })
+	selector.Select(ctx)
+	return ctx.Err()
+}
+
+// lookAgain prepares for a look that nobody asked for. Should the throttle have lost its memory, it learns of this backup anew.
+func (r *backupRun) lookAgain() {
+	r.deep = true
+	switch r.memory().Slot {
+	case contract.FDBSlotGranted:
+		r.memory().Slot = contract.FDBSlotUnknown
+	case contract.FDBSlotAsked:
+		r.memory().Slot = contract.FDBSlotNone // nothing of this backup can have begun: it asks anew, and keeps its place
+	}
+}
+
+// pause is how long to wait for the next look.
+func (r *backupRun) pause() time.Duration {
+	longest := r.options.FDBStatusInterval
+	if longest <= 0 {
+		longest = DefaultStatusInterval
+	}
+	if r.memory().Slot == contract.FDBSlotGranted {
+		longest = min(longest, snapshotLook)
+	}
+	if r.memory().Told != contract.FDBJobNone {
+		longest = min(longest, tellQueueAgain)
+	}
+	if r.undue {
+		return min(longest, entity.Pause)
+	}
+	const enough = 20 // doublings
+	return min(longest, FirstLook<<min(r.memory().Quiet, enough))
+}

@@ -1,0 +1,134 @@
+package backup
+
+import (
+	"slices"
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"holdfast.dev/holdfast/workflows/call"
+	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/details"
+	"holdfast.dev/holdfast/workflows/fdb/tools"
+)
+
+// endingLimit is how long a command may take for an object whose namespace is being deleted: it is tried once, and whatever comes
+// of it, the object goes.
+const endingLimit = 30 * time.Second
+
+// ending: the namespace must not hang on this object.
+func (r *backupRun) ending() bool {
+	return r.expiry && r.view.BeingDeleted && r.view.NamespaceEnding && (r.view.Held || r.view.DeleteWanted)
+}
+
+// release lets an object go whose backup has ended, or cannot be ended. If its data are to be deleted, it first only loses the
+// finalizer for the backup.
+func (r *backupRun) release(ctx workflow.Context) error {
+	now := workflow.Now(ctx)
+	due, abandoned := ReleaseDue(r.situation(), r.failed, now, r.limits(ctx).ResourceTimeout)
+	r.in.Memory = NoticeUnreachable(r.situation(), now)
+	if !due && r.ending() {
+		due, abandoned = true, Abandoned(r.situation(), "it has not ended in time, and its namespace is being deleted")
+	}
+	if !due {
+		r.memory().Quiet++
+		hindrance := details.OneLine(Hindrance(r.situation(), r.failed))
+		workflow.SetCurrentDetails(ctx, "**Deleting:** the backup is to be stopped first. "+hindrance)
+		return nil
+	}
+	if r.expiry && Unnoticed(r.situation()) { // else its data would be taken for somebody else's
+		if err := r.publishData(ctx, "Write down what was started"); err != nil {
+			return err
+		}
+	}
+	release := contract.FDBRelease{Abandoned: abandoned}
+	switch {
+	case r.ending(): // the owner and the throttle are told afterwards
+		return r.letGo(ctx, LeaveData(r.view), abandoned)
+	case r.expiry && r.view.DeleteWanted && len(r.view.Backups) == 0:
+		release = NothingToDelete()
+	}
+	if err := r.farewell(ctx); err != nil {
+		return err
+	}
+	if release.Data {
+		return r.letGo(ctx, release, abandoned)
+	}
+	release.Ref = r.in.Ref
+	if err := r.see(call.LocalFirst(ctx, r.options.Limits, contract.ReleaseFDBBackup, release)); err != nil || !r.expiry {
+		return err
+	}
+	r.undue = r.view.DeleteWanted // a pause, and then the data
+	return nil
+}
+
+// letGo takes all our finalizers off.
+func (r *backupRun) letGo(ctx workflow.Context, release contract.FDBRelease, abandoned string) error {
+	release.Ref, release.Abandoned = r.in.Ref, abandoned
+	for _, container := range Mentioned(r.view) {
+		if !slices.Contains(r.memory().Used, container) {
+			r.memory().Used = append(r.memory().Used, container) // its guard is to be told that nobody uses it
+		}
+	}
+	note := abandoned
+	if r.view.DeleteWanted {
+		note += " " + release.Note
+	} else {
+		release.Left = nil // nobody asked for their deletion
+	}
+	err := tools.LastWords(ctx, note, func() error {
+		return r.see(call.LocalFirst(ctx, r.options.Limits, contract.ReleaseFDBBackup, release))
+	})
+	if err != nil {
+		return err
+	}
+	r.memory().Result = nil
+	return nil
+}
+
+// clear waits for the turn that deletes the data of an object whose backup has ended, and then lets it go. All of it follows from
+// the object and the turn's result: should that be lost, the queue is asked again.
+func (r *backupRun) clear(ctx workflow.Context) error {
+	switch result := r.memory().Result; {
+	case r.ending():
+		return r.letGo(ctx, LeaveData(r.view), "")
+	case len(r.view.Backups) == 0:
+		return r.letGo(ctx, NothingToDelete(), "")
+	case result != nil && result.Job == contract.FDBJobDelete &&
+		(result.Outcome == contract.FDBTurnDone || result.Outcome == contract.FDBTurnNothing):
+		return r.letGo(ctx, Cleared(*result), "")
+	case result != nil:
+		if err := r.publishTurn(ctx); err != nil {
+			return err
+		}
+		if len(r.view.Backups) == 0 { // what was left of them is deleted
+			return r.letGo(ctx, Cleared(*result), "")
+		}
+	}
+	r.memory().Quiet++
+	text := "**Deleting:** the backup has ended; its data are deleted in its turn in the queue of expirations."
+	if last := r.view.Expiry; last != nil {
+		text += " Last turn: " + last.Reason + ". " + details.OneLine(last.Message)
+	}
+	workflow.SetCurrentDetails(ctx, text)
+	return nil
+}
+
+// farewell tells everybody that there is nothing more to expect: the owner and the throttle, and those that care for the data
+// what they do not know yet.
+func (r *backupRun) farewell(ctx workflow.Context) error {
+	if r.expiry && !r.untold && r.settled() {
+		if err := r.tellOfData(ctx); err != nil {
+			return err
+		}
+	}
+	if r.memory().Owner != "" {
+		if err := r.leave(ctx); err != nil {
+			return err
+		}
+	}
+	if r.memory().Slot == contract.FDBSlotNone {
+		return nil
+	}
+	return r.tellThrottle(ctx, contract.FDBWishRelease)
+}

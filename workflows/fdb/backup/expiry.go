@@ -1,0 +1,172 @@
+package backup
+
+import (
+	"fmt"
+	"slices"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
+	"holdfast.dev/holdfast/workflows/call"
+	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/fdb/tools"
+)
+
+// expiryVersion marks the runs that know of the queue of expirations, of the guards of containers and of the deletion of data.
+const expiryVersion = "fdb-expiry"
+
+// hear takes the results of turns that have come, and returns how many there were. The latest is kept until it is published.
+func (r *backupRun) hear() int {
+	if !r.expiry {
+		return 0
+	}
+	waiting := r.results.Len()
+	for received := 0; ; received++ {
+		var result contract.FDBExpiryResult
+		if !r.results.ReceiveAsync(&result) {
+			return max(waiting, received)
+		}
+		r.memory().Result = Later(r.memory().Result, result)
+		r.deep = true // the containers are not what they were
+	}
+}
+
+// expiryFirst tells the queue and the guards what they must know, before the backup itself is cared for, and reports whether that
+// was all: the object waits for nothing but the deletion of its data, or only the result of a turn had to be written.
+func (r *backupRun) expiryFirst(ctx workflow.Context) (done bool, err error) {
+	r.memory().Result = Pending(r.view, r.in.Memory)
+	if !r.ending() {
+		if err := r.tellOfData(ctx); err != nil {
+			return false, err
+		}
+	}
+	result := r.memory().Result
+	switch {
+	case r.view.BeingDeleted && !r.view.Held && r.view.DeleteWanted:
+		return true, r.clear(ctx)
+	case result != nil && r.settled() && !Gone(r.view) && result.Reason != fdbv1alpha1.ExpiryFailed && !AgentsDue(r.view):
+		r.seen = contract.FDBInspection{} // of before the turn
+		return true, r.publishTurn(ctx)
+	case result != nil && r.settled() && !Gone(r.view) && result.Reason == fdbv1alpha1.ExpiryFailed:
+		r.view.Reconciled = false // the condition is judged like every other
+	}
+	return false, nil
+}
+
+// publishTurn writes how a turn ended, and nothing else.
+func (r *backupRun) publishTurn(ctx workflow.Context) error {
+	return r.publishData(ctx, "Write what became of the turn")
+}
+
+// publishData writes what is known of the data, and how a turn ended.
+func (r *backupRun) publishData(ctx workflow.Context, summary string) error {
+	err := r.see(call.LocalFirst(ctx, r.options.Limits, contract.PublishFDBBackup.WithSummary(summary), contract.FDBFindings{
+		Ref: r.in.Ref, Generation: r.view.Generation, Backups: Merge(r.situation()), Expiry: r.memory().Result, ExpiryAlone: true,
+	}))
+	if err == nil {
+		r.memory().Result = nil
+	}
+	return err
+}
+
+// tellOfData brings the queue of expirations and the guards of the containers up to date.
+func (r *backupRun) tellOfData(ctx workflow.Context) error {
+	if err := r.tellQueue(ctx); err != nil {
+		return err
+	}
+	return r.tellGuards(ctx)
+}
+
+// tellQueue tells the queue what this backup wants, if it may not know: at the start of every run, when it changes, and from time
+// to time.
+func (r *backupRun) tellQueue(ctx workflow.Context) error {
+	now, wish := workflow.Now(ctx), QueueWish(r.view)
+	if !QueueDue(r.view, r.in.Memory, r.begins, now) {
+		return nil
+	}
+	summary := "Tell the queue of expirations: " + string(wish)
+	if wish == contract.FDBJobNone {
+		summary = "Tell the queue of expirations that nothing is wanted"
+	}
+	_, err := call.LocalFirst(ctx, r.options.Limits, contract.TellFDBExpiryQueue.WithSummary(summary),
+		contract.FDBQueueRequest{Cluster: r.in.Cluster, Ref: r.in.Ref, Job: wish})
+	if err != nil {
+		return err
+	}
+	r.begins = false
+	r.memory().Told, r.memory().ToldAt = wish, now.Unix()
+	return nil
+}
+
+// tellGuards tells the guards of the containers that this backup's data are there, or there no more. That one does not answer
+// keeps nobody from backing up: it is asked again at the next look.
+func (r *backupRun) tellGuards(ctx workflow.Context) error {
+	r.untold = false
+	present := Mentioned(r.view)
+	if Gone(r.view) {
+		present = nil
+	}
+	for _, container := range slices.Clone(r.memory().Used) {
+		if slices.Contains(present, container) {
+			continue
+		}
+		if told, err := r.askGuard(ctx, container, contract.FDBContainerLeave, false); err != nil || !told {
+			return err
+		}
+	}
+	if Gone(r.view) {
+		return nil
+	}
+	for _, container := range Containers(r.view) {
+		switch {
+		case slices.Contains(r.memory().Used, container):
+		case r.view.BeingDeleted: // the turn asks itself; what is left in the end is the same
+			r.memory().Used = append(r.memory().Used, container)
+		default:
+			if told, err := r.askGuard(ctx, container, contract.FDBContainerUse, false); err != nil || !told {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// useNew tells the guard of the container that a start is about to make, if nobody else can know it, or has made.
+func (r *backupRun) useNew(ctx workflow.Context, made bool) error {
+	container, fresh := NewContainer(r.view)
+	if !r.expiry || container == "" || slices.Contains(r.memory().Used, container) || (!made && !fresh) {
+		return nil
+	}
+	_, err := r.askGuard(ctx, container, contract.FDBContainerUse, fresh)
+	return err
+}
+
+// askGuard tells a container's guard something, and reports whether it knows now.
+func (r *backupRun) askGuard(
+	ctx workflow.Context, container string, wish contract.FDBContainerWish, fresh bool,
+) (bool, error) {
+	_, err := tools.AskContainer(ctx, contract.FDBContainerAsk{
+		Container: container, Wish: wish, Fresh: fresh,
+		User: contract.FDBContainerUser{Name: r.name(), Cluster: r.in.Cluster, Namespace: r.in.Ref.Namespace},
+	}, tools.GuardTimeout, fmt.Sprintf("Tell the guard of the container: %s", wish))
+	if temporal.IsCanceledError(err) {
+		return false, err
+	}
+	if err != nil {
+		workflow.GetLogger(ctx).Warn("the guard of the container has not answered", "container", container, "error", err)
+		r.untold = true
+		r.memory().Quiet++
+		return false, nil
+	}
+	r.memory().Used = slices.DeleteFunc(r.memory().Used, func(other string) bool { return other == container })
+	if wish == contract.FDBContainerUse {
+		r.memory().Used = append(r.memory().Used, container)
+	}
+	return true, nil
+}
+
+// name is how people call the backup.
+func (r *backupRun) name() string {
+	return tools.UserName(r.in.Ref.String(), r.in.Cluster)
+}

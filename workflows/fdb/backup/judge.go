@@ -1,0 +1,250 @@
+package backup
+
+import (
+	"fmt"
+	"strings"
+
+	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
+	"holdfast.dev/holdfast/k8s/fdb"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// Attempt is what came of the last command of a pass that could not do what it was to.
+type Attempt struct {
+	Operation contract.FDBOperation
+	// Trouble is what the tool said; nil if the command was only put off.
+	Trouble *contract.FDBTrouble
+}
+
+// Judge returns the conditions that hold, in a fixed order (seed "Check Backup Status"). failed is the command of the last pass
+// that was not done, or nil.
+func Judge(s Situation, failed *Attempt) []contract.FDBCondition {
+	var conditions []contract.FDBCondition
+	add := func(condition *contract.FDBCondition) {
+		if condition != nil {
+			conditions = append(conditions, *condition)
+		}
+	}
+	add(judgeDeployment(s.View))
+	add(judgeRollout(s.View))
+	configuration := judgeConfiguration(s, failed)
+	var state *contract.FDBCondition
+	if configuration == nil || s.View.Problem == nil {
+		state = judgeState(s, failed)
+	}
+	if state == nil {
+		state = s.judgeExpiry()
+	}
+	add(state)
+	add(configuration)
+	return conditions
+}
+
+func condition(kind, reason, format string, args ...any) *contract.FDBCondition {
+	return &contract.FDBCondition{Type: kind, Reason: reason, Message: fmt.Sprintf(format, args...)}
+}
+
+func judgeDeployment(v contract.FDBBackupView) *contract.FDBCondition {
+	incorrect := func(reason, format string, args ...any) *contract.FDBCondition {
+		return condition(fdbv1alpha1.ConditionIncorrectDeployment, reason, format, args...)
+	}
+	switch agents := v.Agents; {
+	case v.Owner == "":
+		return nil // without a cluster nobody knows what it should be
+	case agents.Invalid != "":
+		return incorrect(fdbv1alpha1.ReasonTemplateInvalid, "%s", agents.Invalid)
+	case agents.Refused != "":
+		return incorrect(fdbv1alpha1.ReasonDeploymentRefused, "the Deployment of the backup agents is refused: %s", agents.Refused)
+	case !agents.Exists:
+		return incorrect(fdbv1alpha1.ReasonDeploymentMissing, "the Deployment of the backup agents is not there yet")
+	case !agents.Ours:
+		return incorrect(fdbv1alpha1.ReasonDeploymentNotOurs, "a Deployment of the backup's name exists and was not made for it: "+
+			"delete or rename it, or give the backup another name")
+	case !agents.Current:
+		return incorrect(fdbv1alpha1.ReasonDeploymentDiffers, "the Deployment of the backup agents differs from the spec")
+	}
+	return nil
+}
+
+func judgeRollout(v contract.FDBBackupView) *contract.FDBCondition {
+	if agents := v.Agents; v.Owner != "" && agents.Exists && agents.Ours && !agents.RolledOut {
+		return condition(fdbv1alpha1.ConditionDeploymentRollingOut, fdbv1alpha1.ReasonAgentsNotReady,
+			"%d of %d backup agents are ready: see the pods with label %s", agents.Ready, agents.Wanted, fdbv1alpha1.LabelBackup)
+	}
+	return nil
+}
+
+// judgeConfiguration: what the user, or an administrator, has to put right, and parameters that differ.
+func judgeConfiguration(s Situation, failed *Attempt) *contract.FDBCondition {
+	misconfigured := func(reason, format string, args ...any) *contract.FDBCondition {
+		return condition(fdbv1alpha1.ConditionMisconfiguredBackup, reason, format, args...)
+	}
+	if s.View.Problem != nil {
+		return s.View.Problem
+	}
+	if trouble := s.trouble(failed); trouble != nil {
+		switch trouble.Class {
+		case contract.FDBClassToolMissing:
+			return misconfigured(fdbv1alpha1.ReasonToolsMissing, "%s", trouble.Message)
+		case contract.FDBClassClusterFile:
+			return misconfigured(fdbv1alpha1.ReasonClusterNotReady, "%s", trouble.Message)
+		case contract.FDBClassBadURL:
+			return misconfigured(fdbv1alpha1.ReasonDestinationInvalid, "%s", trouble.Message)
+		case contract.FDBClassUsed:
+			return misconfigured(fdbv1alpha1.ReasonContainerUsed, "%s", trouble.Message)
+		}
+	}
+	if Stopping(s.View) || s.Seen.Trouble != nil {
+		return nil
+	}
+	current, runs := s.Current()
+	if _, outdated := s.outdated(); (outdated || !runs) && !s.TagTaken() && s.Used() {
+		return misconfigured(fdbv1alpha1.ReasonContainerUsed, "there is a backup at %s already, and one that is started again in the "+
+			"same place could not be restored: set destination.timestampFormat, or another destination.path", s.View.Desired.URL)
+	}
+	if _, outdated := s.outdated(); (outdated || !runs) && !s.TagTaken() && s.TooMany() {
+		return misconfigured(fdbv1alpha1.ReasonTooManyBackups, "there are the data of %d backups at the places in status.backups: "+
+			"delete some (fdbbackup delete -d URL) before another is started", len(s.View.Backups))
+	}
+	if runs && s.Differs(current) {
+		return misconfigured(fdbv1alpha1.ReasonParametersDiffer,
+			"the running backup's snapshot period or URL parameters differ from the spec")
+	}
+	return nil
+}
+
+// trouble is what a tool failed with, when asked or when told to do something.
+func (s Situation) trouble(failed *Attempt) *contract.FDBTrouble {
+	if s.Seen.Trouble != nil {
+		return s.Seen.Trouble
+	}
+	if failed != nil {
+		return failed.Trouble
+	}
+	return nil
+}
+
+func judgeState(s Situation, failed *Attempt) *contract.FDBCondition {
+	incorrect := func(reason, format string, args ...any) *contract.FDBCondition {
+		return condition(fdbv1alpha1.ConditionIncorrectBackupState, reason, format, args...)
+	}
+	if trouble := s.trouble(failed); trouble != nil && trouble.Class == contract.FDBClassNoWorker {
+		return incorrect(fdbv1alpha1.ReasonNoWorker, "%s", trouble.Message)
+	}
+	if trouble := s.Seen.Trouble; trouble != nil {
+		if trouble.Class == contract.FDBClassTimeout {
+			return incorrect(fdbv1alpha1.ReasonClusterUnreachable, "%s", trouble.Message)
+		}
+		return incorrect(fdbv1alpha1.ReasonStateUnknown, "the state of the backup cannot be read: %s", trouble.Message)
+	}
+	if failed != nil && failed.Trouble != nil {
+		return incorrect(fdbv1alpha1.ReasonToolFailing, "fdbbackup %s has failed and will be tried again: %s",
+			failed.Operation, failed.Trouble.Message)
+	}
+	if Stopping(s.View) {
+		return s.judgeStopped()
+	}
+	if s.TagTaken() {
+		return incorrect(fdbv1alpha1.ReasonTagTaken, "a backup that was not made for this object runs on tag %s of the cluster: "+
+			"abort it (fdbbackup abort -t %s) or choose another spec.tag", s.View.Desired.Tag, s.View.Desired.Tag)
+	}
+	current, runs := s.Current()
+	if _, restarts := s.outdated(); restarts || !runs {
+		return s.judgeStart(restarts)
+	}
+	if paused := s.judgePaused(); paused != nil {
+		return paused
+	}
+	if data := s.judgeData(current); data != nil {
+		return data
+	}
+	if s.View.Desired.State != string(fdbv1alpha1.BackupStateRunning) || s.complete(current) {
+		return nil
+	}
+	return s.judgeSnapshot(current)
+}
+
+func (s Situation) judgeStopped() *contract.FDBCondition {
+	for _, tag := range s.Seen.Tags {
+		if tag.Running && s.ours(tag) {
+			return condition(fdbv1alpha1.ConditionIncorrectBackupState, fdbv1alpha1.ReasonNotStopped,
+				"the backup on tag %s is %s and shall be stopped", tag.Tag, tag.State)
+		}
+	}
+	return nil
+}
+
+func (s Situation) judgeStart(restarts bool) *contract.FDBCondition {
+	what, reason := "the backup is not running", fdbv1alpha1.ReasonNotRunning
+	if restarts {
+		what = "the backup is to be started anew, because its destination, tag or key ranges have changed"
+		reason = fdbv1alpha1.ReasonRestarting
+	}
+	if s.Memory.Slot == contract.FDBSlotAsked {
+		what, reason = what+": it waits until fewer backups of this Kubernetes cluster are in their first snapshot",
+			fdbv1alpha1.ReasonWaitingForSlot
+		if restarts {
+			what += "; the old one runs until then"
+		}
+	}
+	return condition(fdbv1alpha1.ConditionIncorrectBackupState, reason, "%s", what)
+}
+
+func (s Situation) judgePaused() *contract.FDBCondition {
+	incorrect := func(reason, format string, args ...any) *contract.FDBCondition {
+		return condition(fdbv1alpha1.ConditionIncorrectBackupState, reason, format, args...)
+	}
+	wanted := s.View.Desired.State == string(fdbv1alpha1.BackupStatePaused)
+	switch {
+	case len(s.Memory.Opposed) > 0 && wanted:
+		return incorrect(fdbv1alpha1.ReasonPauseDisagreement, "a pause holds all backups of the FoundationDB cluster, and these are "+
+			"to run: %s. Set them to Paused or Stopped too", strings.Join(s.Memory.Opposed, ", "))
+	case len(s.Memory.Opposed) > 0:
+		return incorrect(fdbv1alpha1.ReasonPauseDisagreement, "the backup runs, but these backups of the same FoundationDB cluster "+
+			"ask for a pause, which holds all: %s", strings.Join(s.Memory.Opposed, ", "))
+	case wanted && !s.Seen.AgentsPaused:
+		return incorrect(fdbv1alpha1.ReasonNotPaused, "the backup agents of the cluster are not paused yet")
+	case !wanted && s.Seen.AgentsPaused:
+		return incorrect(fdbv1alpha1.ReasonNotResumed, "the backup agents of the cluster are paused and shall run")
+	}
+	return nil
+}
+
+// judgeData: the database goes on calling a backup restorable whose data somebody has deleted.
+func (s Situation) judgeData(current contract.FDBTag) *contract.FDBCondition {
+	for _, container := range s.Seen.Containers {
+		if container.Missing && current.Restorable && SamePlace(container.URL, current.URL) {
+			return condition(fdbv1alpha1.ConditionIncorrectBackupState, fdbv1alpha1.ReasonDataMissing,
+				"there are no data at %s, although the backup runs: somebody has deleted them. Set backupState to Stopped and back to "+
+					"Running for a new backup", container.URL)
+		}
+	}
+	return nil
+}
+
+// complete: the first snapshot is, and with it everything since can be restored.
+func (s Situation) complete(current contract.FDBTag) bool {
+	return current.State == fdb.StateRunningDifferentially && current.Restorable
+}
+
+func (s Situation) judgeSnapshot(current contract.FDBTag) *contract.FDBCondition {
+	reason, what := fdbv1alpha1.ReasonInitialSnapshot, fmt.Sprintf(
+		"the first snapshot is being written, %d bytes so far: nothing can be restored yet", current.RangeBytes)
+	if current.State == fdb.StateSubmitted {
+		reason, what = fdbv1alpha1.ReasonWaitingForAgents, "the backup was started and waits for a backup agent to begin"
+		if s.View.Agents.Wanted == 0 {
+			what += "; spec.agentCount is 0"
+		}
+	}
+	if s.Memory.Stalled {
+		reason = fdbv1alpha1.ReasonSnapshotStalled
+		what += ". It has made no progress for long, and others may write their first snapshots meanwhile: see the agents' logs"
+	}
+	if len(current.Errors) > 0 {
+		what += ". Recent errors of the agents: " + strings.Join(current.Errors, "; ")
+	}
+	return condition(fdbv1alpha1.ConditionIncorrectBackupState, reason, "%s", fdb.Bound(what, MaxMessage))
+}
+
+// MaxMessage bounds a condition's message.
+const MaxMessage = 1024

@@ -1,0 +1,83 @@
+package backup
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"holdfast.dev/holdfast/k8s/fdb"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// Hindrance says what keeps the backup of an object that is being deleted from being stopped; empty if nothing does.
+func Hindrance(s Situation, failed *Attempt) string {
+	switch {
+	case s.View.ClusterGone:
+		return "its FoundationDBCluster is gone"
+	case s.View.Owner == "":
+		return "its FoundationDBCluster does not say how to reach the database"
+	case s.Seen.Trouble != nil:
+		return s.Seen.Trouble.Message
+	case failed != nil && failed.Trouble != nil:
+		return failed.Trouble.Message
+	}
+	return ""
+}
+
+// ReleaseDue reports whether an object that is being deleted may go, and if its backup was not stopped, why. It goes when the
+// backup has ended; when the cluster is gone, or could not be reached for limit; and at once from a namespace that is being
+// deleted, which must never hang.
+func ReleaseDue(s Situation, failed *Attempt, now time.Time, limit time.Duration) (due bool, abandoned string) {
+	hindrance := Hindrance(s, failed)
+	if hindrance == "" {
+		return s.judgeStopped() == nil, ""
+	}
+	since := s.Memory.UnreachableSince // 0 as long as what hinders is not that the database does not answer
+	waited := unreachable(s) && since != 0 && now.Sub(time.Unix(since, 0)) >= limit
+	if !s.View.ClusterGone && !s.View.NamespaceEnding && !waited {
+		return false, ""
+	}
+	return true, Abandoned(s, hindrance)
+}
+
+// Abandoned says that a backup was not stopped, what hindered that, and what stays.
+func Abandoned(s Situation, hindrance string) string {
+	var urls, planned []string
+	for _, entry := range s.View.Backups {
+		if IsPlan(entry) {
+			planned = append(planned, entry.URL)
+		} else if entry.State != fdb.StateAborted && entry.State != fdb.StateCompleted {
+			urls = append(urls, entry.URL)
+		}
+	}
+	left := "no data are known of"
+	if len(urls) > 0 {
+		left = "its data stay at " + strings.Join(urls, ", ")
+		if s.View.DeleteWanted && !s.View.NamespaceEnding {
+			left = "its data are deleted all the same, at " + strings.Join(urls, ", ")
+		}
+	}
+	if len(planned) > 0 {
+		left += "; whether one was started at " + strings.Join(planned, ", ") + " is not known: what is there stays"
+	}
+	return fmt.Sprintf("the backup was not stopped, because %s; should the database exist, abort the backup there (fdbbackup "+
+		"abort -t %s), else its log of changes grows; %s", hindrance, s.View.Desired.Tag, left)
+}
+
+// NoticeUnreachable returns the memory after an attempt to stop the backup of an object that is being deleted.
+func NoticeUnreachable(s Situation, now time.Time) contract.FDBMemory {
+	m := s.Memory
+	switch {
+	case !unreachable(s):
+		m.UnreachableSince = 0
+	case m.UnreachableSince == 0:
+		m.UnreachableSince = now.Unix()
+	}
+	return m
+}
+
+// unreachable: the database does not answer, or nobody says where it is. That its tools are missing, or that an abort fails or
+// has no turn while the database answers, is for an operator to mend: the backup must not be left running for that.
+func unreachable(s Situation) bool {
+	return s.View.Owner == "" || (s.Seen.Trouble != nil && s.Seen.Trouble.Class == contract.FDBClassTimeout)
+}

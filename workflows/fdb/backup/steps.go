@@ -1,0 +1,206 @@
+package backup
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"holdfast.dev/holdfast/workflows/call"
+	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/fdb/tools"
+)
+
+// fdbLimits are those of the worker's flags that a decision depends on.
+type fdbLimits struct {
+	ResourceTimeout, SnapshotTimeout time.Duration
+}
+
+const defaultSnapshotTimeout = 30 * time.Minute
+
+// limits are recorded in the history whenever they change: a worker with other flags must replay what was decided.
+func (r *backupRun) limits(ctx workflow.Context) fdbLimits {
+	present := func(workflow.Context) any {
+		limits := fdbLimits{ResourceTimeout: r.options.Timeout(), SnapshotTimeout: r.options.FDBSnapshotTimeout}
+		if limits.SnapshotTimeout <= 0 {
+			limits.SnapshotTimeout = defaultSnapshotTimeout
+		}
+		return limits
+	}
+	same := func(a, b any) bool { return a == b }
+	var limits fdbLimits
+	if err := workflow.MutableSideEffect(ctx, "fdb-limits", present, same).Get(&limits); err != nil {
+		workflow.GetLogger(ctx).Error("limits in the history not readable, the defaults hold", "error", err)
+		return fdbLimits{ResourceTimeout: call.DefaultResourceTimeout, SnapshotTimeout: defaultSnapshotTimeout}
+	}
+	return limits
+}
+
+// see keeps the view that an activity has returned.
+func (r *backupRun) see(view contract.FDBBackupView, err error) error {
+	if err != nil {
+		return err
+	}
+	r.view = view
+	return nil
+}
+
+// inspect asks FoundationDB. That it does not answer is no error but what was found.
+func (r *backupRun) inspect(ctx workflow.Context) error {
+	if r.view.Owner == "" {
+		r.seen = contract.FDBInspection{}
+		return nil
+	}
+	limit, attempts := tools.InspectTimeout, int32(tools.InspectAttempts)
+	if r.ending() {
+		r.deep, limit, attempts = false, 2*endingLimit, 1
+	}
+	seen, err := call.Execute(ctx, workflow.ActivityOptions{
+		TaskQueue:              contract.FDBTaskQueue(r.in.Cluster),
+		ScheduleToStartTimeout: tools.PickUp,
+		StartToCloseTimeout:    limit,
+		HeartbeatTimeout:       tools.Heartbeat,
+		RetryPolicy:            &temporal.RetryPolicy{InitialInterval: call.RetryInterval, MaximumAttempts: attempts},
+	}, contract.InspectFDBBackup, contract.FDBInspect{Ref: r.in.Ref, Deep: r.deep})
+	if temporal.IsCanceledError(err) {
+		return err
+	}
+	if err != nil {
+		seen = contract.FDBInspection{Trouble: tools.TroubleOf(r.in.Cluster, err)}
+	}
+	if !r.deep && seen.Trouble == nil {
+		seen.Containers = r.seen.Containers // of the last deep look
+	}
+	r.seen, r.deep, r.deepened = seen, false, r.deep
+	r.in.Memory = Notice(r.situation(), workflow.Now(ctx), r.limits(ctx).SnapshotTimeout)
+	return nil
+}
+
+// operate runs what is due, one command after the other, and tells the owner and the throttle what they must know.
+func (r *backupRun) operate(ctx workflow.Context) error {
+	var last contract.FDBCommand
+	for range tools.MaxCommandsInRow {
+		if err := r.tell(ctx); err != nil {
+			return err
+		}
+		switch decision := Decide(r.situation()); decision.Step {
+		case StepPlan:
+			if trouble := Occupied(r.situation(), workflow.Now(ctx)); trouble != nil {
+				r.failed = &Attempt{Operation: contract.FDBStart, Trouble: trouble}
+				return r.giveBack(ctx, trouble)
+			}
+			if err := r.plan(ctx); err != nil || !Planned(r.view) {
+				r.undue = true
+				return err
+			}
+			if err := r.useNew(ctx, false); err != nil {
+				return err
+			}
+		case StepCommand:
+			if decision.Command == last {
+				return nil // it has had no effect that shows; the next look tells
+			}
+			last = decision.Command
+			if goOn, err := r.command(ctx, decision.Command); err != nil || !goOn {
+				return err
+			}
+		case StepSlot: // nothing until it is granted
+			return nil
+		default:
+			r.failed = nil
+			return nil
+		}
+	}
+	return nil
+}
+
+// tell brings the owner and the throttle up to date.
+func (r *backupRun) tell(ctx workflow.Context) error {
+	if r.memory().Owner != "" && r.memory().Owner != r.view.Owner && r.view.Owner != "" {
+		if err := r.leave(ctx); err != nil { // the cluster was made anew
+			return err
+		}
+		r.news = true
+	}
+	if r.news && r.view.Owner != "" && !Stopping(r.view) {
+		answer, err := r.ask(ctx, contract.FDBAsk{})
+		if err != nil {
+			return err
+		}
+		r.news = answer.Outcome != nil // it has not answered
+	}
+	if wish := SlotWish(r.situation()); wish != "" {
+		return r.tellThrottle(ctx, wish)
+	}
+	return nil
+}
+
+func (r *backupRun) plan(ctx workflow.Context) error {
+	return r.see(call.LocalFirst(ctx, r.options.Limits, contract.PlanFDBBackup,
+		contract.FDBPlan{Ref: r.in.Ref, Generation: r.view.Generation, At: workflow.Now(ctx).Unix()}))
+}
+
+// command has a command run, and reports whether the pass goes on.
+func (r *backupRun) command(ctx workflow.Context, command contract.FDBCommand) (bool, error) {
+	command.Ref, r.failed = r.in.Ref, nil
+	r.memory().Starting = command.Operation == contract.FDBStart
+	answer, err := r.ask(ctx, contract.FDBAsk{Command: &command})
+	if err != nil {
+		return false, err
+	}
+	outcome := answer.Outcome
+	switch {
+	case answer.Later || outcome == nil:
+		return false, r.putOff(ctx, command.Operation)
+	case outcome.Trouble != nil:
+		r.failed = &Attempt{Operation: command.Operation, Trouble: outcome.Trouble}
+		if command.Next != "" {
+			r.failed.Operation = contract.FDBStart // which the abort is the first half of
+		}
+		return false, r.giveBack(ctx, outcome.Trouble)
+	case outcome.Undue:
+		r.undue = true
+		return false, nil
+	}
+	switch command.Operation {
+	case contract.FDBStart:
+		if err := r.useNew(ctx, true); err != nil {
+			return false, err
+		}
+	case contract.FDBPause:
+		r.memory().Paused = true
+	case contract.FDBResume:
+		r.memory().Paused = false
+	}
+	r.deep = true
+	return true, r.inspect(ctx)
+}
+
+// putOff deals with a command that the owner did not run: others' commands took the time, or the agents are not this backup's
+// alone.
+func (r *backupRun) putOff(ctx workflow.Context, operation contract.FDBOperation) error {
+	r.memory().Quiet = 0
+	switch operation {
+	case contract.FDBResume:
+		if Stopping(r.view) {
+			r.memory().Paused = false // the pause is wanted by those that stay
+		}
+	case contract.FDBStart, contract.FDBModify, contract.FDBAbort:
+		trouble := &contract.FDBTrouble{
+			Class: contract.FDBClassOther, Message: "the commands of other backups of the FoundationDB cluster have taken all the time",
+		}
+		r.failed = &Attempt{Operation: operation, Trouble: trouble}
+		return r.giveBack(ctx, trouble)
+	}
+	return nil
+}
+
+// giveBack lets others have the slot of a start that has failed; this backup asks again before it tries again. One that was
+// killed may have had its effect: the next look tells. While a first snapshot is written the slot is for that, whatever fails.
+func (r *backupRun) giveBack(ctx workflow.Context, trouble *contract.FDBTrouble) error {
+	granted := r.memory().Slot == contract.FDBSlotGranted
+	if !granted || trouble.Class == contract.FDBClassTimeout || r.situation().WritesFirstSnapshot() {
+		return nil
+	}
+	return r.tellThrottle(ctx, contract.FDBWishRelease)
+}

@@ -1,0 +1,289 @@
+package expiry
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"holdfast.dev/holdfast/workflows/call"
+	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/details"
+	"holdfast.dev/holdfast/workflows/entity"
+	"holdfast.dev/holdfast/workflows/kinds"
+)
+
+var Kind = kinds.Kind{
+	Kind: contract.KindFDBExpiry,
+	Activities: contract.Names(
+		contract.PlanFDBExpiry, contract.ApplyFDBPod, contract.ObserveFDBPod, contract.DeleteFDBPod, contract.TellFDBTurn,
+	),
+	Run: kinds.Serving(Workflow),
+}
+
+// Workflow is one turn of a FoundationDBBackup in the queue of expirations: with the container for itself it has a pod expire or
+// delete data, and tells the backup and the queue how that ended. Whatever happens its pods are gone and its containers given
+// back before it says that it has ended: there are never two pods for one backup. To run a turn anew does nothing twice.
+func Workflow(ctx workflow.Context, in contract.FDBExpiryInput, options call.Options) error {
+	run := &expiryRun{in: in, options: options, changed: workflow.GetSignalChannel(ctx, contract.SignalChanged)}
+	err := workflow.SetQueryHandler(ctx, contract.QueryState, func() (contract.FDBExpiryState, error) {
+		return contract.FDBExpiryState{Input: run.in, Plan: run.plan, Pod: run.pod}, nil
+	})
+	if err != nil {
+		return err
+	}
+	return run.serve(ctx)
+}
+
+// expiryRun is the state of one run. Nothing in it outlives the run but what FDBExpiryInput carries over.
+type expiryRun struct {
+	in      contract.FDBExpiryInput
+	options call.Options
+	changed workflow.ReceiveChannel
+	plan    contract.FDBExpiryPlan
+	// pod is the last that was seen of the pod that step names; step is nil if none of this turn can be there.
+	pod  contract.FDBPodView
+	step *contract.FDBPodStep
+	// held are the containers that this turn may hold.
+	held []contract.FDBPlace
+	// unused are those that the backup uses no more.
+	unused []contract.FDBPlace
+	// mayContinue: what is awaited now may take for ever, and another run can go on with it.
+	mayContinue bool
+	// result is how the turn has ended; nil before. closing: the queue knows that only a pod in termination is left. told: the
+	// backup knows the result.
+	result  *contract.FDBExpiryResult
+	closing bool
+	told    bool
+}
+
+func (r *expiryRun) serve(ctx workflow.Context) error {
+	var (
+		result contract.FDBExpiryResult
+		broken error
+	)
+	if before := r.in.Left; before != nil {
+		r.held, r.unused, r.step, r.closing, r.told = before.Held, before.Unused, before.Pod, before.Closing, before.Told
+	}
+	if r.in.Left != nil && r.in.Left.Result != nil {
+		result = *r.in.Left.Result
+	} else {
+		result, broken = r.turn(ctx)
+		var again *workflow.ContinueAsNewError
+		switch {
+		case errors.As(broken, &again):
+			return broken
+		case temporal.IsCanceledError(broken):
+			result = TurnEnded(r.in.Job, contract.FDBTurnFailed, "the workflow of the turn was cancelled")
+		case broken != nil:
+			result = TurnEnded(r.in.Job, contract.FDBTurnFailed, call.Cause(broken))
+			broken = nil
+		}
+		result.Job, result.Turn = r.in.Job, r.in.Turn
+	}
+	rest, cancel := workflow.NewDisconnectedContext(ctx)
+	defer cancel()
+	if err := r.end(rest, result); err != nil {
+		return err
+	}
+	return broken
+}
+
+// turn does the job. Its pod may be there still when it returns, and containers be held.
+func (r *expiryRun) turn(ctx workflow.Context) (contract.FDBExpiryResult, error) {
+	if err := r.prepare(ctx); err != nil {
+		return contract.FDBExpiryResult{}, err
+	}
+	switch {
+	case r.plan.Outcome != "":
+		return TurnEnded(r.in.Job, r.plan.Outcome, r.plan.Message), nil
+	case r.in.Job == contract.FDBJobDelete:
+		return r.deleteAll(ctx)
+	case r.plan.Expire == nil:
+		return TurnEnded(r.in.Job, contract.FDBTurnNothing, "there is nothing to expire"), nil
+	}
+	return r.expire(ctx)
+}
+
+// prepareRounds is how often a turn finds pods of before and waits for them.
+const prepareRounds = 5
+
+// prepare finds out what is to be done, once no pod of an earlier turn, or of an earlier start of this one, is left. If one does
+// not go, or there are always others, nothing is done in this turn.
+func (r *expiryRun) prepare(ctx workflow.Context) error {
+	for range prepareRounds {
+		plan, err := call.LocalFirst(ctx, r.options.Limits, contract.PlanFDBExpiry,
+			contract.FDBExpiryStep{Ref: r.in.Ref, Job: r.in.Job, Turn: r.in.Turn})
+		if err != nil {
+			return err
+		}
+		r.plan = plan
+		var leftovers []contract.FDBPodStep
+		for _, pod := range plan.Pods {
+			leftovers = append(leftovers, contract.FDBPodStep{Name: pod.Name})
+		}
+		// The first pod of this turn is met where it would be made, unless none would be.
+		leftovers = append(leftovers, contract.FDBPodStep{Number: 2})
+		if plan.Outcome != "" {
+			leftovers = append(leftovers, contract.FDBPodStep{Number: 1})
+		}
+		waited := false
+		for _, step := range leftovers {
+			waits, err := r.outlive(ctx, step)
+			if err != nil || r.step != nil { // that pod does not go
+				return err
+			}
+			waited = waited || waits
+		}
+		if !waited {
+			return nil
+		}
+		if err := r.release(ctx); err != nil { // what was held for those pods: the new plan may be another one
+			return err
+		}
+		if err := workflow.Sleep(ctx, entity.Pause); err != nil {
+			return err
+		}
+	}
+	r.notYet("pods of earlier turns are found again and again: delete those that Holdfast has not made")
+	return nil
+}
+
+// notYet has the turn do nothing.
+func (r *expiryRun) notYet(why string) {
+	r.plan = contract.FDBExpiryPlan{Owner: r.plan.Owner, Outcome: contract.FDBTurnNotYet, Message: why}
+}
+
+// outlive waits for a pod that was not made by this run to be gone, and reports whether there was one. One that runs has the time
+// until its limit. What it leaves is not looked at: the next plan finds what it has done. One that is deleted and does not go, as
+// on a node that is lost, is left as r.step, and the turn does nothing: its end waits for the pod, and holds no place meanwhile.
+func (r *expiryRun) outlive(ctx workflow.Context, step contract.FDBPodStep) (bool, error) {
+	step.Ref, step.Turn = r.in.Ref, r.in.Turn
+	if err := r.observe(ctx, step); err != nil || !r.pod.Found {
+		return false, err
+	}
+	r.step = &step
+	if err := r.holdForLeftovers(ctx); err != nil {
+		return true, err
+	}
+	text := fmt.Sprintf("**Waiting** for pod `%s` of an earlier turn or start to end.", details.OneLine(r.pod.Name))
+	deadline := time.Unix(r.pod.Created, 0).Add(r.limit(ctx))
+	if err := r.look(ctx, step, text, deadline, func() bool { return PodOver(r.pod) }); err != nil {
+		return true, err
+	}
+	if r.pod.Ended { // nothing of it can touch the data any more
+		if err := r.release(ctx); err != nil {
+			return true, err
+		}
+	}
+	if err := r.remove(ctx, step); err != nil {
+		return true, err
+	}
+	text = fmt.Sprintf("**Waiting** for pod `%s` of an earlier turn or start to be gone.", details.OneLine(r.pod.Name))
+	if err := r.look(ctx, step, text, workflow.Now(ctx).Add(podGonePatience), r.gone); err != nil {
+		return true, err
+	}
+	if !r.gone() {
+		r.notYet(fmt.Sprintf("pod %s of an earlier turn is still in termination: look at its node, and at its finalizers", r.pod.Name))
+		return true, nil
+	}
+	r.step = nil
+	return true, nil
+}
+
+// holdForLeftovers has the containers alone for a pod of before as far as that is possible: its own turn may have lost
+// them.
+func (r *expiryRun) holdForLeftovers(ctx workflow.Context) error {
+	places := r.plan.Delete
+	if r.plan.Expire != nil {
+		places = append([]contract.FDBPlace{r.plan.Expire.FDBPlace}, places...)
+	}
+	for _, place := range places {
+		if _, err := r.hold(ctx, place, contract.FDBContainerExpire); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// end has the pod gone and the containers given back, and then tells the backup and the queue.
+func (r *expiryRun) end(ctx workflow.Context, result contract.FDBExpiryResult) error {
+	if err := r.clear(ctx, &result); err != nil {
+		return err
+	}
+	if err := r.release(ctx); err != nil {
+		return err
+	}
+	for _, place := range r.unused {
+		if err := r.leave(ctx, place); err != nil {
+			return err
+		}
+	}
+	var told error
+	if !r.told && result.Outcome != contract.FDBTurnGone {
+		result.At = workflow.Now(ctx).Unix()
+		told = r.tell(ctx, contract.FDBTurnTidings{Result: &result})
+	}
+	ended := r.tell(ctx, contract.FDBTurnTidings{Report: &contract.FDBTurnReport{
+		Ref: r.in.Ref, Turn: r.in.Turn, Ended: true, Outcome: result.Outcome,
+	}})
+	if err := errors.Join(told, ended); err != nil {
+		return err
+	}
+	workflow.SetCurrentDetails(ctx, fmt.Sprintf("**%s** (%s): %s", result.Outcome, result.Reason, details.OneLine(result.Message)))
+	// Nothing yields from here to the return. What has happened to a pod that is gone concerns nobody.
+	entity.Drain(r.changed)
+	return nil
+}
+
+// clear waits until the turn's last pod is really gone, however long that takes. The queue goes on with others meanwhile, and
+// others may have the containers once the pod has ended.
+func (r *expiryRun) clear(ctx workflow.Context, result *contract.FDBExpiryResult) error {
+	if r.step == nil {
+		return nil
+	}
+	if err := r.remove(ctx, *r.step); err != nil {
+		workflow.GetLogger(ctx).Error("pod not deleted", "error", err)
+		return err
+	}
+	r.mayContinue, r.result = true, result
+	for !r.gone() {
+		if !r.closing {
+			if err := r.tellClosing(ctx, result); err != nil {
+				return err
+			}
+		}
+		text := fmt.Sprintf("**%s:** %s\n\n**Waiting** for pod `%s` to be gone; others have their turns meanwhile.",
+			result.Outcome, details.OneLine(result.Message), details.OneLine(r.pod.Name))
+		idle := func() bool { return r.pod.Ended && len(r.held) > 0 }
+		err := r.look(ctx, *r.step, text, workflow.Now(ctx).Add(closingAgain), func() bool { return r.gone() || idle() })
+		if err == nil && !r.gone() && idle() {
+			err = r.release(ctx)
+		} else {
+			r.closing = false
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tellClosing tells the queue that only a pod in termination is left. What keeps a turn from its job is told to the backup, too:
+// people may have to look at the node first.
+func (r *expiryRun) tellClosing(ctx workflow.Context, result *contract.FDBExpiryResult) error {
+	tidings := contract.FDBTurnTidings{Report: &contract.FDBTurnReport{
+		Ref: r.in.Ref, Turn: r.in.Turn, Closing: true, Outcome: result.Outcome,
+	}}
+	if !r.told && (result.Outcome == contract.FDBTurnFailed || result.Outcome == contract.FDBTurnNotYet) {
+		result.At = workflow.Now(ctx).Unix()
+		tidings.Result = result
+	}
+	if err := r.tell(ctx, tidings); err != nil {
+		return err
+	}
+	r.closing, r.told = true, r.told || tidings.Result != nil
+	return nil
+}

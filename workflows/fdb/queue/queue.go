@@ -1,0 +1,223 @@
+package queue
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"holdfast.dev/holdfast/workflows/call"
+	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/fdb/throttle"
+	"holdfast.dev/holdfast/workflows/turns"
+)
+
+const (
+	// defaultFDBExpiryLimit is --fdb-expiry-concurrency unless the worker says otherwise.
+	defaultFDBExpiryLimit = 1
+	// defaultFDBExpiryRetryInterval is --fdb-expiry-retry-interval unless the worker says otherwise.
+	defaultFDBExpiryRetryInterval = 10 * time.Minute
+	// defaultFDBExpiryMinInterval is --fdb-expiry-min-interval unless the worker says otherwise.
+	defaultFDBExpiryMinInterval = time.Hour
+	// maxFDBExpiryLimit is the highest that UpdateSetExpiryLimit takes.
+	maxFDBExpiryLimit = 100
+	// fdbPaceEffect names the side effect by which limit and intervals enter the history.
+	fdbPaceEffect = "fdb-expiry-pace"
+)
+
+// Workflow lets the FoundationDBBackups of a Kubernetes cluster expire, or delete, their data a few at a time. Turns go
+// round the namespaces; within one the first in the queue has its turn, and goes to the end. A turn is a workflow of its own,
+// which tells how far it is; one that was lost is started again and finds its pod. The queue ends when nobody wants a turn and
+// none runs; who asks next starts it again.
+func Workflow(ctx workflow.Context, in contract.FDBExpiryQueueInput, options call.Options) error {
+	run := &queueRun{
+		cluster: in.Cluster, options: options, limit: in.Limit,
+		requests: workflow.GetSignalChannel(ctx, contract.SignalExpiryEntry),
+		reports:  workflow.GetSignalChannel(ctx, contract.SignalExpiryTurn),
+	}
+	run.Most, run.OneLine = contract.MaxCarried, throttle.FDBOneLine(ctx)
+	run.Resume(in.Namespaces, in.Beyond)
+	for _, entry := range in.Entries {
+		run.Members = append(run.Members, fdbMemberOf(entry))
+	}
+	for _, turn := range in.Turns {
+		run.Turns = append(run.Turns, fdbTurnOf(turn))
+	}
+	run.Coordinator = turns.Coordinator[contract.ObjectRef]{
+		User: run, Queues: []*turns.Queue[contract.ObjectRef]{&run.Queue}, Found: in.Found,
+		Grace: int64(turns.CensusInterval / time.Second),
+	}
+	run.Pace(ctx)
+	if err := run.handle(ctx); err != nil {
+		return err
+	}
+	return run.Serve(ctx)
+}
+
+// queueRun is the state of one run.
+type queueRun struct {
+	turns.Coordinator[contract.ObjectRef]
+	fdbTurns
+	cluster  string
+	options  call.Options
+	limit    int // what UpdateSetExpiryLimit has set; 0 if the flag holds
+	requests workflow.ReceiveChannel
+	reports  workflow.ReceiveChannel
+}
+
+// Find takes what objects tell, and, at the begin, what pods tell: turns whose pods exist are started again, so that each finds
+// its pod.
+func (r *queueRun) Find(ctx workflow.Context) error {
+	found, err := r.find(ctx, nil)
+	if err != nil || r.Found {
+		return err
+	}
+	for _, turn := range found.Turns {
+		turn.Closing = false // its workflow, started again, may make another pod; it says itself when it does not
+		r.Hold(fdbTurnOf(turn))
+	}
+	for _, turn := range r.Turns {
+		r.Again(turn.Key)
+	}
+	return nil
+}
+
+// find takes what objects tell, also of the one of that name.
+func (r *queueRun) find(ctx workflow.Context, named *contract.FDBQueueName) (contract.FDBExpiriesFound, error) {
+	namespaces, _ := r.Carry()
+	found, err := call.LocalFirstWithin(ctx, r.options.Limits, throttle.FDBFindLimit, contract.FindFDBExpiries,
+		contract.FDBExpiryQueueInput{Cluster: r.cluster, Namespaces: namespaces, Named: named})
+	if err != nil {
+		return found, err
+	}
+	now := workflow.Now(ctx).Unix()
+	var entries []turns.Member[contract.ObjectRef]
+	for _, entry := range found.Entries {
+		if entry.Job == contract.FDBJobNone {
+			continue
+		}
+		if entry.Job == contract.FDBJobExpire && entry.Last > 0 {
+			entry.NotBefore = min(entry.Last, now) + r.pace.rest(entry.Job)
+		}
+		entries = append(entries, fdbMemberOf(entry))
+	}
+	beyond := throttle.FDBBeyond(found.Beyond)
+	if beyond.NotBefore > 0 {
+		beyond.NotBefore = min(beyond.NotBefore, now) + r.pace.rest(contract.FDBJobExpire)
+	}
+	r.Refill(now, entries, beyond)
+	return found, nil
+}
+
+// Receive notes all that was asked and told, each in its order.
+func (r *queueRun) Receive(ctx workflow.Context) {
+	for r.reports.Len() > 0 {
+		var report contract.FDBTurnReport
+		if !r.reports.ReceiveAsync(&report) { // passes over what is not readable
+			continue
+		}
+		r.Heard(report.Ref)
+		r.report(report, workflow.Now(ctx).Unix())
+	}
+	for r.requests.Len() > 0 {
+		var request contract.FDBQueueRequest
+		if !r.requests.ReceiveAsync(&request) {
+			continue
+		}
+		ref := request.Ref
+		if request.Cluster != r.cluster || ref.Namespace == "" || ref.Name == "" || ref.UID == "" {
+			workflow.GetLogger(ctx).Warn("request of nobody here, ignored", "cluster", request.Cluster, "backup", ref.String())
+			continue
+		}
+		switch request.Job {
+		case contract.FDBJobNone, contract.FDBJobExpire, contract.FDBJobDelete:
+			r.take(ref, request.Job, workflow.Now(ctx).Unix())
+		default:
+			workflow.GetLogger(ctx).Warn("unknown job, ignored", "job", request.Job, "backup", ref.String())
+		}
+	}
+}
+
+// Pending reports whether anything was asked or told.
+func (r *queueRun) Pending() bool { return r.requests.Len() > 0 || r.reports.Len() > 0 }
+
+// Give starts the workflow of a turn, for as long as that takes. One that can never be started gives its place back. It is no
+// local activity: those run again after a kill, when it is later, and the turn would have another number than its workflow.
+func (r *queueRun) Give(
+	ctx workflow.Context, _ *turns.Queue[contract.ObjectRef], turn turns.Turn[contract.ObjectRef], _ bool,
+) error {
+	job := contract.FDBJob(turn.Job)
+	start := contract.StartFDBExpiry.WithSummary(fdbTurnSummary(job, turn.Key))
+	_, err := call.Recorded(ctx, r.options.Limits, start, contract.FDBExpiryInput{
+		Cluster: r.cluster, Ref: turn.Key, Job: job, Turn: turn.Began,
+	})
+	if temporal.IsCanceledError(err) {
+		return err
+	}
+	if err != nil { // Temporal never takes it
+		workflow.GetLogger(ctx).Error("turn not started, and given up", "backup", turn.Key.String(), "error", err)
+		r.report(contract.FDBTurnReport{
+			Ref: turn.Key, Turn: turn.Began, Ended: true, Outcome: contract.FDBTurnFailed,
+		}, workflow.Now(ctx).Unix())
+	}
+	return nil
+}
+
+func fdbTurnSummary(job contract.FDBJob, ref contract.ObjectRef) string {
+	if job == contract.FDBJobDelete {
+		return "Delete the data of " + ref.String()
+	}
+	return "Expire " + ref.String()
+}
+
+// Lost has a turn be started again.
+func (r *queueRun) Lost(_ *turns.Queue[contract.ObjectRef], ref contract.ObjectRef) {
+	r.Revive(ref)
+}
+
+// WorkflowID is the turn's, not the backup's.
+func (r *queueRun) WorkflowID(ref contract.ObjectRef) string {
+	return contract.WorkflowID(r.cluster, contract.KindFDBExpiry, ref)
+}
+
+// Next carries everything over.
+func (r *queueRun) Next(ctx workflow.Context) error {
+	namespaces, beyond := r.Carry()
+	return workflow.NewContinueAsNewError(ctx, contract.KindFDBExpiryQueue.Workflow, contract.FDBExpiryQueueInput{
+		Cluster: r.cluster, Found: true, Entries: fdbEntriesOf(r.Members), Turns: r.running(), Limit: r.limit,
+		Namespaces: namespaces, Beyond: beyond,
+	})
+}
+
+// Pace takes what this worker was started with, and the limit that people have set. It goes through the history, so that a worker
+// with other flags can take over.
+func (r *queueRun) Pace(ctx workflow.Context) {
+	fallback := fdbPace{
+		Limit: defaultFDBExpiryLimit, Retry: int64(defaultFDBExpiryRetryInterval / time.Second),
+		Min: int64(defaultFDBExpiryMinInterval / time.Second),
+	}
+	present := func(workflow.Context) any {
+		pace := fallback
+		if r.options.FDBExpiryLimit > 0 {
+			pace.Limit = r.options.FDBExpiryLimit
+		}
+		if r.options.FDBExpiryRetryInterval > 0 {
+			pace.Retry = max(1, int64(r.options.FDBExpiryRetryInterval/time.Second))
+		}
+		if r.options.FDBExpiryMinInterval > 0 {
+			pace.Min = max(1, int64(r.options.FDBExpiryMinInterval/time.Second))
+		}
+		return pace
+	}
+	pace := fallback
+	err := workflow.MutableSideEffect(ctx, fdbPaceEffect, present, func(a, b any) bool { return a == b }).Get(&pace)
+	if err != nil {
+		workflow.GetLogger(ctx).Error("limit and intervals in the history not readable, the defaults hold", "error", err)
+		pace = fallback
+	}
+	if r.limit > 0 {
+		pace.Limit = r.limit
+	}
+	r.at(pace)
+	r.Interval = pace.Retry
+}

@@ -1,0 +1,137 @@
+package queue
+
+import (
+	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/turns"
+)
+
+// fdbTurns are the turns of expirations and deletions, by what backups want and by what is told of turns. Times are Unix seconds
+// and passed in.
+type fdbTurns struct {
+	turns.Queue[contract.ObjectRef]
+	pace fdbPace
+}
+
+// fdbPace is what the flags, or people, say about turns. It goes through the history.
+type fdbPace struct {
+	Limit int
+	// Retry and Min are --fdb-expiry-retry-interval and --fdb-expiry-min-interval in seconds.
+	Retry, Min int64
+}
+
+// rest is how long a backup waits at least after the begin of a turn.
+func (p fdbPace) rest(job contract.FDBJob) int64 {
+	if job == contract.FDBJobDelete {
+		return p.Retry
+	}
+	return p.Min
+}
+
+// at has the turns go by that pace.
+func (s *fdbTurns) at(pace fdbPace) {
+	s.pace, s.Limit = pace, pace.Limit
+	s.Rest = func(job string) int64 { return pace.rest(contract.FDBJob(job)) }
+}
+
+func fdbMemberOf(entry contract.FDBQueueEntry) turns.Member[contract.ObjectRef] {
+	return turns.Member[contract.ObjectRef]{
+		Key: entry.Ref, Namespace: entry.Ref.Namespace, Job: string(entry.Job), First: entry.First,
+		NotBefore: entry.NotBefore, Last: entry.Last, Outcome: string(entry.Outcome),
+	}
+}
+
+func fdbEntriesOf(members []turns.Member[contract.ObjectRef]) []contract.FDBQueueEntry {
+	var entries []contract.FDBQueueEntry
+	for _, member := range members {
+		entries = append(entries, contract.FDBQueueEntry{
+			Ref: member.Key, Job: contract.FDBJob(member.Job), First: member.First,
+			NotBefore: member.NotBefore, Last: member.Last, Outcome: contract.FDBTurnOutcome(member.Outcome),
+		})
+	}
+	return entries
+}
+
+func fdbTurnOf(turn contract.FDBTurn) turns.Turn[contract.ObjectRef] {
+	return turns.Turn[contract.ObjectRef]{
+		Member: fdbMemberOf(contract.FDBQueueEntry{Ref: turn.Ref, Job: turn.Job}),
+		Began:  turn.Turn, Closing: turn.Closing, ClosedSince: turn.ClosedSince,
+	}
+}
+
+// running are the turns that run.
+func (s *fdbTurns) running() []contract.FDBTurn {
+	var running []contract.FDBTurn
+	for _, turn := range s.Turns {
+		running = append(running, contract.FDBTurn{
+			Ref: turn.Key, Job: contract.FDBJob(turn.Job), Turn: turn.Began, Closing: turn.Closing, ClosedSince: turn.ClosedSince,
+		})
+	}
+	return running
+}
+
+// take notes what a backup wants. One that is there keeps its place. A turn that runs is not disturbed.
+func (s *fdbTurns) take(ref contract.ObjectRef, job contract.FDBJob, now int64) {
+	entry := s.Member(ref)
+	switch {
+	case job == contract.FDBJobNone:
+		s.Leave(ref)
+	case entry == nil:
+		s.Add(now, fdbMemberOf(contract.FDBQueueEntry{Ref: ref, Job: job}))
+	case entry.Job != string(job):
+		entry.Job = string(job)
+		if job == contract.FDBJobDelete {
+			entry.NotBefore = 0 // people wait for their object to go
+		}
+	}
+}
+
+// report notes how far a turn is. What is said of another turn than the one that is known is old.
+func (s *fdbTurns) report(report contract.FDBTurnReport, now int64) {
+	turn := s.Turn(report.Ref)
+	if turn == nil || turn.Began != report.Turn {
+		return
+	}
+	if !report.Ended {
+		turn.Closing, turn.ClosedSince = report.Closing, 0
+		return
+	}
+	job := turn.Job
+	s.End(report.Ref)
+	entry := s.Member(report.Ref)
+	if entry == nil {
+		return
+	}
+	if report.Outcome == contract.FDBTurnGone {
+		s.Leave(report.Ref)
+		return
+	}
+	entry.Outcome = string(report.Outcome)
+	if entry.Job != job {
+		return // it says nothing of what is wanted now
+	}
+	deletion := job == string(contract.FDBJobDelete)
+	switch {
+	case report.Outcome == contract.FDBTurnNotYet, deletion && report.Outcome == contract.FDBTurnFailed:
+		entry.NotBefore = now + s.pace.Retry
+	case deletion && (report.Outcome == contract.FDBTurnDone || report.Outcome == contract.FDBTurnNothing):
+		s.Leave(report.Ref) // the object goes; if it does not, its workflow asks again
+	}
+}
+
+// named reports whether a backup of that name has an entry, and since when its turn runs; 0 if it does not.
+func (s *fdbTurns) named(name contract.FDBQueueName) (waits bool, since int64) {
+	is := called(name)
+	for _, turn := range s.Turns {
+		if is(turn.Key) {
+			since = turn.Began
+		}
+	}
+	for _, entry := range s.Members {
+		waits = waits || is(entry.Key)
+	}
+	return waits, since
+}
+
+func called(name contract.FDBQueueName) func(contract.ObjectRef) bool {
+	return func(ref contract.ObjectRef) bool { return ref.Namespace == name.Namespace && ref.Name == name.Name }
+}

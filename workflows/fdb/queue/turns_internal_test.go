@@ -1,0 +1,217 @@
+package queue
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/fdb/throttle"
+	"holdfast.dev/holdfast/workflows/turns"
+)
+
+const (
+	expire = contract.FDBJobExpire
+	remove = contract.FDBJobDelete
+)
+
+func turnRef(name string) contract.ObjectRef {
+	return contract.ObjectRef{Namespace: "team", Name: name, UID: "u-" + name}
+}
+
+// shownTurns is "names of the entries with their times | turns".
+func shownTurns(s *fdbTurns) string {
+	var entries, turns []string
+	for _, entry := range fdbEntriesOf(s.Members) {
+		text := entry.Ref.Name
+		if entry.NotBefore != 0 {
+			text += fmt.Sprintf("@%d", entry.NotBefore)
+		}
+		entries = append(entries, text+string(entry.Outcome))
+	}
+	for _, turn := range s.running() {
+		text := fmt.Sprintf("%s:%d", turn.Ref.Name, turn.Turn)
+		if turn.Closing {
+			text += "~"
+		}
+		if turn.ClosedSince != 0 {
+			text += "?"
+		}
+		turns = append(turns, text)
+	}
+	return strings.Join(entries, " ") + " | " + strings.Join(turns, " ")
+}
+
+func TestTurnsOfTheQueue(t *testing.T) {
+	pace := fdbPace{Limit: 1, Retry: 10, Min: 100}
+	type act = func(s *fdbTurns)
+	wants := func(name string, job contract.FDBJob) act { return func(s *fdbTurns) { s.take(turnRef(name), job, 0) } }
+	begins := func(now int64) act { return func(s *fdbTurns) { s.Begin(now) } }
+	ends := func(name string, turn, now int64, outcome contract.FDBTurnOutcome) act {
+		return func(s *fdbTurns) {
+			s.report(contract.FDBTurnReport{Ref: turnRef(name), Turn: turn, Ended: true, Outcome: outcome}, now)
+		}
+	}
+	closes := func(name string, turn int64) act {
+		return func(s *fdbTurns) {
+			s.report(contract.FDBTurnReport{Ref: turnRef(name), Turn: turn, Closing: true}, 0)
+		}
+	}
+	adopts := func(name string, turn int64, closing bool) act {
+		return func(s *fdbTurns) {
+			s.Hold(fdbTurnOf(contract.FDBTurn{Ref: turnRef(name), Job: expire, Turn: turn, Closing: closing}))
+		}
+	}
+	hurries := func(name string) act {
+		return func(s *fdbTurns) { s.PutFirst(called(contract.FDBQueueName{Namespace: "team", Name: name})) }
+	}
+	tests := map[string]struct {
+		acts []act
+		want string
+	}{
+		"the first has its turn and goes to the end": {[]act{wants("a", expire), wants("b", expire), begins(1000)}, "b a@1100 | a:1000"},
+		"who is there keeps its place":               {[]act{wants("a", expire), wants("b", expire), wants("a", expire)}, "a b | "},
+		"who wants nothing goes":                     {[]act{wants("a", expire), wants("b", expire), wants("a", "")}, "b | "},
+		"a turn goes on without its entry":           {[]act{wants("a", expire), begins(1000), wants("a", "")}, " | a:1000"},
+		"the limit holds":                            {[]act{wants("a", expire), wants("b", expire), begins(1000), begins(1001)}, "b a@1100 | a:1000"},
+		"what terminates does not count": {
+			[]act{wants("a", expire), wants("b", expire), begins(1000), closes("a", 1000), begins(1001)}, "a@1100 b@1101 | a:1000~ b:1001",
+		},
+		"what terminates blocks its own backup": {
+			[]act{wants("a", expire), begins(1000), closes("a", 1000), hurries("a"), begins(1001)}, "a | a:1000~",
+		},
+		"a deletion waits for nothing but the turn that runs": {
+			[]act{wants("a", expire), wants("b", expire), begins(1000), wants("a", remove), begins(1001)}, "b a | a:1000",
+		},
+		"one that is not due is passed over": {
+			[]act{wants("a", expire), begins(1000), ends("a", 1000, 1010, contract.FDBTurnDone), wants("b", expire), begins(1011)},
+			"a@1100Done b@1111 | b:1011",
+		},
+		"not due is not begun": {
+			[]act{wants("a", expire), begins(1000), ends("a", 1000, 1010, contract.FDBTurnRefused), begins(1099)}, "a@1100Refused | ",
+		},
+		"due is begun": {
+			[]act{wants("a", expire), begins(1000), ends("a", 1000, 1010, contract.FDBTurnRefused), begins(1100)},
+			"a@1200Refused | a:1100",
+		},
+		"what could not be done is tried again soon": {
+			[]act{wants("a", expire), begins(1000), ends("a", 1000, 1050, contract.FDBTurnNotYet)}, "a@1060NotYet | ",
+		},
+		"what failed is tried again in its next turn": {
+			[]act{wants("a", expire), begins(1000), ends("a", 1000, 1050, contract.FDBTurnFailed)}, "a@1100Failed | ",
+		},
+		"a deletion that failed is tried again soon": {
+			[]act{wants("a", remove), begins(1000), ends("a", 1000, 1050, contract.FDBTurnFailed)}, "a@1060Failed | ",
+		},
+		"a deletion that is done leaves": {
+			[]act{wants("a", remove), begins(1000), ends("a", 1000, 1050, contract.FDBTurnDone)}, " | ",
+		},
+		"a deletion with nothing to do leaves": {
+			[]act{wants("a", remove), begins(1000), ends("a", 1000, 1050, contract.FDBTurnNothing)}, " | ",
+		},
+		"what is gone leaves, whatever was wanted": {
+			[]act{wants("a", expire), begins(1000), wants("a", remove), ends("a", 1000, 1050, contract.FDBTurnGone)}, " | ",
+		},
+		"an expiration that is done does not stand for the deletion that is wanted now": {
+			[]act{wants("a", expire), begins(1000), wants("a", remove), ends("a", 1000, 1050, contract.FDBTurnDone)}, "aDone | ",
+		},
+		"what is told of another turn is old": {
+			[]act{wants("a", expire), begins(1000), ends("a", 999, 1050, contract.FDBTurnDone), closes("a", 1)}, "a@1100 | a:1000",
+		},
+		"what is told of nobody is harmless": {[]act{ends("a", 999, 1050, contract.FDBTurnDone), closes("b", 1)}, " | "},
+		"first at once": {
+			[]act{wants("a", expire), begins(1000), ends("a", 1000, 1001, contract.FDBTurnDone), wants("b", expire), hurries("a"), begins(1002)},
+			"b a@1102Done | a:1002",
+		},
+		"no number twice": {
+			[]act{
+				wants("a", expire), begins(1000), ends("a", 1000, 1000, contract.FDBTurnDone), hurries("a"), begins(1000),
+				ends("a", 1001, 1000, contract.FDBTurnDone), wants("a", ""), wants("a", expire), begins(1000),
+			},
+			"a@1100 | a:1002",
+		},
+		"what is found counts, goes to the end and rests": {
+			[]act{wants("a", expire), wants("b", expire), adopts("a", 990, false), begins(1000)}, "b a@1090 | a:990",
+		},
+		"of several pods of a backup the last counts": {
+			[]act{wants("a", expire), adopts("a", 980, true), adopts("a", 990, false), adopts("a", 970, true)}, "a@1090 | a:990",
+		},
+		"one whose pods all terminate does not count": {
+			[]act{wants("a", expire), wants("b", expire), adopts("a", 990, true), begins(1000)}, "a@1090 b@1100 | a:990~ b:1000",
+		},
+	}
+	for title, test := range tests {
+		t.Run(title, func(t *testing.T) {
+			s := &fdbTurns{}
+			s.at(pace)
+			for _, act := range test.acts {
+				act(s)
+			}
+			assert.Equal(t, test.want, shownTurns(s))
+		})
+	}
+}
+
+func ongoing(limit int, running ...contract.FDBTurn) *fdbTurns {
+	s := &fdbTurns{}
+	s.at(fdbPace{Limit: limit})
+	for _, turn := range running {
+		s.Turns = append(s.Turns, fdbTurnOf(turn))
+	}
+	return s
+}
+
+func TestATurnThatWasLostIsStartedAgain(t *testing.T) {
+	s := ongoing(1, contract.FDBTurn{Ref: turnRef("a"), Job: expire, Turn: 1000})
+	assert.Zero(t, s.Closed(turnRef("a"), 1100))
+	assert.EqualValues(t, 59, s.Closed(turnRef("a"), 1159))
+	s.Revive(turnRef("a"))
+	assert.Equal(t, " | a:1000", shownTurns(s), "it is started again")
+	assert.Zero(t, s.Closed(turnRef("a"), 1170), "and has its time anew")
+	s.Runs(turnRef("a"))
+	assert.Zero(t, s.Closed(turnRef("a"), 1300))
+	assert.Equal(t, " | a:1000?", shownTurns(s))
+	s.report(contract.FDBTurnReport{Ref: turnRef("a"), Turn: 1000, Closing: true}, 1301)
+	assert.Equal(t, " | a:1000~", shownTurns(s), "who speaks runs")
+	assert.Negative(t, s.Closed(turnRef("b"), 1400))
+}
+
+// Started again, it may make its pod anew, beside those that have begun since its own went into termination.
+func TestATurnInTerminationIsStartedAgainWhenThereIsAPlaceForIt(t *testing.T) {
+	s := ongoing(1, contract.FDBTurn{Ref: turnRef("a"), Job: expire, Turn: 1000, Closing: true},
+		contract.FDBTurn{Ref: turnRef("b"), Job: expire, Turn: 1010})
+	s.take(turnRef("c"), expire, 0)
+	for _, now := range []int64{1100, 1160, 1220} {
+		s.Closed(turnRef("a"), now)
+		s.Revive(turnRef("a"))
+		assert.Equal(t, "c | a:1000~? b:1010", shownTurns(s), now)
+	}
+	s.report(contract.FDBTurnReport{Ref: turnRef("b"), Turn: 1010, Ended: true}, 1230)
+	_, begun := s.Begin(1230)
+	assert.False(t, begun, "the place is kept for it")
+	s.Revive(turnRef("a"))
+	assert.Equal(t, "c | a:1000", shownTurns(s), "it counts")
+}
+
+// What older workers have left to the next run names no namespaces: such backups are one line until they ask again.
+func TestSlotsThatOlderWorkersHaveNotedAreUnderstood(t *testing.T) {
+	var in contract.FDBThrottleInput
+	require.NoError(t, json.Unmarshal([]byte(`{"cluster":"west","found":true,"waiting":[{"workflowId":"a/1","since":1},`+
+		`{"workflowId":"a/2","since":2},{"workflowId":"b/1","since":3}]}`), &in))
+	slots := &turns.Queue[string]{Limit: 9, Lanes: []turns.Lane{{Namespaces: in.Namespaces}}}
+	for _, holder := range in.Waiting {
+		slots.Members = append(slots.Members, throttle.SlotOf(holder).Member)
+	}
+	throttle.TakeSlot(slots, contract.FDBWishSlot, contract.FDBHolder{WorkflowID: "c/1", Namespace: "c", Since: 4})
+	throttle.TakeSlot(slots, contract.FDBWishSlot, contract.FDBHolder{WorkflowID: "b/1", Namespace: "b", Since: 5})
+	var got []string
+	for range 4 {
+		next, _ := slots.Begin(10)
+		got = append(got, next.Key)
+	}
+	assert.Equal(t, []string{"a/1", "c/1", "b/1", "a/2"}, got)
+}

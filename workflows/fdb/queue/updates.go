@@ -1,0 +1,170 @@
+package queue
+
+import (
+	"fmt"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/details"
+	"holdfast.dev/holdfast/workflows/turns"
+)
+
+// handle answers queries and Updates.
+func (r *queueRun) handle(ctx workflow.Context) error {
+	err := workflow.SetQueryHandler(ctx, contract.QueryState, func() (contract.FDBExpiryQueueState, error) {
+		return contract.FDBExpiryQueueState{
+			Limit: r.Limit, Turns: r.running(), Entries: fdbEntriesOf(r.Order(workflow.Now(ctx).Unix())), Beyond: r.Beyond.Count,
+		}, nil
+	})
+	if err != nil {
+		return err
+	}
+	err = workflow.SetUpdateHandlerWithOptions(ctx, contract.UpdateExpireNow, r.expireNow, workflow.UpdateHandlerOptions{
+		Validator: r.validateName, Description: "Put a backup first, whatever the minimum interval",
+	})
+	if err != nil {
+		return err
+	}
+	err = workflow.SetUpdateHandlerWithOptions(ctx, contract.UpdateRemoveEntry, r.removeEntry, workflow.UpdateHandlerOptions{
+		Validator: r.validateName, Description: "Take a backup out of the queue until it asks again",
+	})
+	if err != nil {
+		return err
+	}
+	return workflow.SetUpdateHandlerWithOptions(ctx, contract.UpdateSetExpiryLimit, r.setLimit, workflow.UpdateHandlerOptions{
+		Validator: r.validateLimit, Description: "Set how many turns may run at a time",
+	})
+}
+
+func refuseFDBQueue(format string, args ...any) error {
+	return temporal.NewNonRetryableApplicationError(fmt.Sprintf(format, args...), contract.ErrorFDBQueueInvalid, nil)
+}
+
+// validateName refuses, without a trace in the history, a name that nobody in the queue has, unless that is not known yet.
+func (r *queueRun) validateName(name contract.FDBQueueName) error {
+	if name.Namespace == "" || name.Name == "" {
+		return refuseFDBQueue("want the namespace and the name of a FoundationDBBackup")
+	}
+	if waits, _ := r.named(name); r.Found && !waits && r.requests.Len() == 0 && r.Beyond.Count == 0 {
+		return r.absent(name)
+	}
+	return nil
+}
+
+func (r *queueRun) absent(name contract.FDBQueueName) error {
+	text := fmt.Sprintf("%s/%s is not in the queue of Kubernetes cluster %s.", name.Namespace, name.Name, r.cluster)
+	if _, since := r.named(name); since != 0 {
+		text += fmt.Sprintf(" Its last turn runs since %s and is not disturbed.", details.Stamp(since))
+	}
+	return refuseFDBQueue("%s A FoundationDBBackup is in it if it has an expiry policy, or is being deleted with its data: "+
+		"look at its spec, and at what 'holdfast fdb queue' shows", text)
+}
+
+// known waits until it is known who is in the queue, and reads what was asked before.
+func (r *queueRun) known(ctx workflow.Context, name contract.FDBQueueName) (since int64, err error) {
+	if err := workflow.Await(ctx, func() bool { return r.Found }); err != nil {
+		return 0, err
+	}
+	r.Receive(ctx)
+	r.Touch()
+	waits, since := r.named(name)
+	if !waits && r.Beyond.Count > 0 { // its object may tell of it
+		if _, err := r.find(ctx, &name); err != nil {
+			return 0, err
+		}
+		waits, since = r.named(name)
+	}
+	if !waits {
+		return 0, r.absent(name)
+	}
+	return since, nil
+}
+
+func (r *queueRun) expireNow(ctx workflow.Context, name contract.FDBQueueName) (contract.FDBQueueAnswer, error) {
+	since, err := r.known(ctx, name)
+	if err != nil {
+		return contract.FDBQueueAnswer{}, err
+	}
+	r.PutFirst(called(name))
+	text := fmt.Sprintf("%s/%s is first in the queue", name.Namespace, name.Name)
+	switch running := r.Running(); {
+	case since != 0:
+		text += fmt.Sprintf(". A turn of it runs since %s; the next begins when that has ended", details.Stamp(since))
+	case running >= r.Limit:
+		text += fmt.Sprintf(". Its turn begins when one of the %d that run has ended (at most %d at a time)", running, r.Limit)
+	default:
+		text += " and its turn begins now"
+	}
+	return contract.FDBQueueAnswer{Message: text + "."}, nil
+}
+
+func (r *queueRun) removeEntry(ctx workflow.Context, name contract.FDBQueueName) (contract.FDBQueueAnswer, error) {
+	since, err := r.known(ctx, name)
+	if err != nil {
+		return contract.FDBQueueAnswer{}, err
+	}
+	r.Remove(called(name))
+	text := fmt.Sprintf("%s/%s is out of the queue until it asks again: when its object changes, its workflow starts anew, "+
+		"or an hour has passed.",
+		name.Namespace, name.Name)
+	if since != 0 {
+		text += fmt.Sprintf(" The turn that runs since %s goes on.", details.Stamp(since))
+	}
+	return contract.FDBQueueAnswer{Message: text}, nil
+}
+
+func (r *queueRun) validateLimit(in contract.FDBQueueLimit) error {
+	if in.Limit < 0 || in.Limit > maxFDBExpiryLimit {
+		return refuseFDBQueue("limit: want a number from 0 to %d, not %d; 0 goes back to --fdb-expiry-concurrency",
+			maxFDBExpiryLimit, in.Limit)
+	}
+	return nil
+}
+
+func (r *queueRun) setLimit(ctx workflow.Context, in contract.FDBQueueLimit) (contract.FDBQueueAnswer, error) {
+	r.limit = in.Limit
+	r.Pace(ctx)
+	r.Touch()
+	text := fmt.Sprintf("At most %d may run at a time", r.Limit)
+	if in.Limit == 0 {
+		text += ", as --fdb-expiry-concurrency says"
+	} else {
+		text += " for as long as there is a queue"
+	}
+	if running := r.Running(); running > r.Limit {
+		text += fmt.Sprintf(". The %d that run go on; the next begins when fewer than %d do", running, r.Limit)
+	}
+	return contract.FDBQueueAnswer{Message: text + "."}, nil
+}
+
+// Details says in Markdown whose turn it is and who waits.
+func (r *queueRun) Details(now int64) string {
+	text := fmt.Sprintf("**Expirations and deletions:** %d of at most %d at a time; %d in the queue.\n",
+		r.Running(), r.Limit, len(r.Members)+r.Beyond.Count)
+	text += turns.Listed("Run:", r.running(), len(r.Turns), func(turn contract.FDBTurn) string {
+		line := fmt.Sprintf("- `%s` (%s) since %s", details.OneLine(turn.Ref.String()), turn.Job, details.Stamp(turn.Turn))
+		if turn.Closing {
+			line += "; its pod is in termination and does not count"
+		}
+		if turn.ClosedSince != 0 {
+			line += fmt.Sprintf("; its workflow does not run since %s and is started again", details.Stamp(turn.ClosedSince))
+		}
+		return line
+	})
+	order := fdbEntriesOf(r.Head(now, turns.Shown))
+	return text + turns.Listed("Have their turns in this order:", order, len(r.Members), func(entry contract.FDBQueueEntry) string {
+		line := fmt.Sprintf("- `%s` (%s)", details.OneLine(entry.Ref.String()), entry.Job)
+		if entry.NotBefore != 0 {
+			line += " not before " + details.Stamp(entry.NotBefore)
+		}
+		if entry.Last != 0 {
+			line += "; last turn " + details.Stamp(entry.Last)
+		}
+		if entry.Outcome != "" {
+			line += ": " + string(entry.Outcome)
+		}
+		return line
+	}) + r.Besides()
+}

@@ -1,0 +1,245 @@
+package restore
+
+import (
+	"fmt"
+	"strings"
+
+	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// Attempt is what came of a command, or of another step, that could not do what it was to.
+type Attempt struct {
+	Operation contract.FDBOperation
+	Trouble   *contract.FDBTrouble
+}
+
+// Judge returns the condition that holds, if any (seed "Check Restore Status"): there is one until all is restored. failed is the
+// command of the last pass that was not done, or nil.
+func Judge(s Situation, failed *Attempt) []contract.FDBCondition {
+	if found := s.judge(failed); found != nil {
+		return []contract.FDBCondition{*found}
+	}
+	return nil
+}
+
+func incorrect(reason, format string, args ...any) *contract.FDBCondition {
+	return &contract.FDBCondition{
+		Type: fdbv1alpha1.ConditionIncorrectRestoreState, Reason: reason, Message: fmt.Sprintf(format, args...),
+	}
+}
+
+func misconfigured(reason, format string, args ...any) *contract.FDBCondition {
+	return &contract.FDBCondition{
+		Type: fdbv1alpha1.ConditionMisconfiguredRestore, Reason: reason, Message: fmt.Sprintf(format, args...),
+	}
+}
+
+func (s Situation) judge(failed *Attempt) *contract.FDBCondition {
+	switch State(s) {
+	case StateCompleted:
+		return nil
+	case StateFailed:
+		return incorrect(fdbv1alpha1.ReasonFinalizationFailing, "everything was restored, but what was checked then is not as it "+
+			"should be: %s", s.taskErrors())
+	case StateFinalizing:
+		return incorrect(fdbv1alpha1.ReasonRestoring, "everything is restored; its end is being checked")
+	case StateAborted:
+		return s.judgeAborted()
+	}
+	if Stopping(s.View) {
+		return s.judgeStopping(failed)
+	}
+	if s.Started() {
+		return s.judgeRunning()
+	}
+	if failed != nil {
+		return judgeFailed(failed)
+	}
+	if hindrance := Hindrance(s); hindrance != nil {
+		return hindrance
+	}
+	return incorrect(fdbv1alpha1.ReasonNotStarted, "the restore is about to be started")
+}
+
+func (s Situation) taskErrors() string {
+	var errors []string
+	for _, task := range s.Tasks {
+		errors = append(errors, task.Errors...)
+	}
+	if len(errors) == 0 {
+		return "see status.finalization"
+	}
+	return strings.Join(errors, "; ")
+}
+
+// judgeAborted: what was never started has left nothing behind.
+func (s Situation) judgeAborted() *contract.FDBCondition {
+	if s.neverStarted() {
+		return nil
+	}
+	by, holds := "as restoreState asks", "holds"
+	if !s.View.Stop {
+		by = "by somebody else than Holdfast"
+	}
+	if s.restore() == nil {
+		holds = "may hold"
+	}
+	return incorrect(fdbv1alpha1.ReasonAborted, "the restore was aborted, %s: the destination %s partial data. Clear them before "+
+		"another FoundationDBRestore", by, holds)
+}
+
+func (s Situation) judgeStopping(failed *Attempt) *contract.FDBCondition {
+	if out := s.judgeReach(); out != nil {
+		return out
+	}
+	if failed != nil {
+		return judgeFailed(failed)
+	}
+	if s.Started() && s.restore() == nil {
+		return s.judgeLost()
+	}
+	return incorrect(fdbv1alpha1.ReasonNotAborted, "the restore is %s and shall be aborted", State(s))
+}
+
+// judgeReach says why nothing is known of the destination; nil if it has answered.
+func (s Situation) judgeReach() *contract.FDBCondition {
+	switch trouble := s.Seen.Trouble; {
+	case changed(s.View):
+		return incorrect(fdbv1alpha1.ReasonDatabaseChanged, "the FoundationDBCluster is another database now (%s) than the one that "+
+			"this restore was planned for (%s): nothing more is done. Create another FoundationDBRestore", s.View.Owner,
+			s.View.Plan.Destination)
+	case s.View.Owner == "" && s.View.Problem != nil:
+		return s.View.Problem
+	case s.View.Owner == "" && s.View.ClusterGone:
+		return misconfigured(fdbv1alpha1.ReasonClusterMissing, "there is no FoundationDBCluster of the destination's name")
+	case s.View.Owner == "":
+		return misconfigured(fdbv1alpha1.ReasonClusterNotReady, "the destination's FoundationDBCluster does not say how to reach it")
+	case trouble == nil:
+		return nil
+	case trouble.Class == contract.FDBClassToolMissing:
+		return misconfigured(fdbv1alpha1.ReasonToolsMissing, "%s", trouble.Message)
+	case trouble.Class == contract.FDBClassNoWorker:
+		return incorrect(fdbv1alpha1.ReasonNoWorker, "%s", trouble.Message)
+	case trouble.Class == contract.FDBClassClusterFile:
+		return misconfigured(fdbv1alpha1.ReasonClusterNotReady, "%s", trouble.Message)
+	case trouble.Class == contract.FDBClassTimeout:
+		return incorrect(fdbv1alpha1.ReasonClusterUnreachable, "%s", trouble.Message)
+	default:
+		return incorrect(fdbv1alpha1.ReasonStateUnknown, "the state of the destination cannot be read: %s", trouble.Message)
+	}
+}
+
+// Hindrance is the first thing, as far as is known, that keeps a restore from being started.
+func Hindrance(s Situation) *contract.FDBCondition {
+	if s.View.Problem != nil {
+		return s.View.Problem
+	}
+	if out := s.judgeReach(); out != nil {
+		return out
+	}
+	switch seen := s.Seen; {
+	case !seen.LockKnown:
+		return incorrect(fdbv1alpha1.ReasonStateUnknown, "the destination does not say whether it is locked")
+	case seen.LockUID != "":
+		return incorrect(fdbv1alpha1.ReasonDatabaseLocked,
+			"the destination is locked (%s): another restore runs there, or an operator "+
+				"holds the lock. Wait for its end, or unlock the database", seen.LockUID)
+	case seen.AgentsPaused:
+		return incorrect(fdbv1alpha1.ReasonAgentsPaused,
+			"all backup agents of the FoundationDB cluster are paused%s: nothing would be "+
+				"restored. Set those FoundationDBBackups to Running, or run fdbbackup resume", s.pausedBy())
+	case seen.Agents == 0:
+		return incorrect(fdbv1alpha1.ReasonNoAgents, "no backup agents run for the destination, and they are what restores: create a "+
+			"FoundationDBBackup of that cluster, whose Deployment runs them (it may be stopped), or run backup_agent yourself")
+	case !s.Resolved:
+		return nil
+	case seen.NotEmpty != "":
+		return judgeNotEmpty(fmt.Sprintf("the destination holds data in %s", seen.NotEmpty))
+	case s.View.Plan == nil && seen.Unresolved != nil:
+		return judgeUnresolved(seen.Unresolved)
+	case s.View.Plan == nil && seen.Point == nil:
+		return misconfigured(fdbv1alpha1.ReasonNotRestorable, "nothing of the backup can be restored yet")
+	case s.Busy != "":
+		return incorrect(fdbv1alpha1.ReasonDataBusy, "the backup's data cannot be read now: %s", s.Busy)
+	}
+	return nil
+}
+
+func (s Situation) pausedBy() string {
+	if len(s.Opposed) == 0 {
+		return ""
+	}
+	return ", as these backups ask: " + strings.Join(s.Opposed, ", ")
+}
+
+func judgeNotEmpty(what string) *contract.FDBCondition {
+	return incorrect(fdbv1alpha1.ReasonDatabaseNotEmpty,
+		"%s, and a restore never writes over data: clear what is to be restored, or "+
+			"restore into another cluster", what)
+}
+
+func judgeUnresolved(trouble *contract.FDBTrouble) *contract.FDBCondition {
+	switch trouble.Class {
+	case contract.FDBClassNotRestorable:
+		return misconfigured(fdbv1alpha1.ReasonNotRestorable, "%s", trouble.Message)
+	case contract.FDBClassMissing:
+		return incorrect(fdbv1alpha1.ReasonDataMissing, "%s", trouble.Message)
+	case contract.FDBClassBadURL:
+		return misconfigured(fdbv1alpha1.ReasonURLInvalid, "%s", trouble.Message)
+	}
+	return incorrect(fdbv1alpha1.ReasonToolFailing, "it cannot be told what would be restored: %s", trouble.Message)
+}
+
+// judgeFailed says what a command failed of. After a start that was cut, the state is read before anything is repeated.
+func judgeFailed(failed *Attempt) *contract.FDBCondition {
+	trouble := failed.Trouble
+	switch trouble.Class {
+	case contract.FDBClassNotEmpty:
+		return judgeNotEmpty(trouble.Message)
+	case contract.FDBClassLocked:
+		return incorrect(fdbv1alpha1.ReasonDatabaseLocked, "%s", trouble.Message)
+	case contract.FDBClassToolMissing:
+		return misconfigured(fdbv1alpha1.ReasonToolsMissing, "%s", trouble.Message)
+	case contract.FDBClassNoWorker:
+		return incorrect(fdbv1alpha1.ReasonNoWorker, "%s", trouble.Message)
+	case contract.FDBClassNotRestorable, contract.FDBClassMissing, contract.FDBClassBadURL:
+		return judgeUnresolved(trouble)
+	}
+	return incorrect(fdbv1alpha1.ReasonToolFailing, "%s has failed and will be tried again: %s",
+		Tool(failed.Operation), trouble.Message)
+}
+
+// Tool is how people call an operation.
+func Tool(operation contract.FDBOperation) string {
+	if operation == contract.FDBRestoreAbort {
+		return "fdbrestore abort"
+	}
+	return "fdbrestore start"
+}
+
+func (s Situation) judgeRunning() *contract.FDBCondition {
+	if out := s.judgeReach(); out != nil {
+		return out
+	}
+	restore := s.restore()
+	switch {
+	case restore == nil:
+		return s.judgeLost()
+	case s.Seen.AgentsPaused:
+		return incorrect(fdbv1alpha1.ReasonAgentsPaused, "the restore is %s, but all backup agents of the FoundationDB cluster are "+
+			"paused%s: nothing is restored until they run again", restore.State, s.pausedBy())
+	case s.stuck() && restore.LastError != "":
+		return incorrect(fdbv1alpha1.ReasonNoProgress, "the restore has made no progress for %s; its last error: %s. It is tried on. "+
+			"restoreState: Stopped aborts it, and leaves partial data in the destination", noProgress, restore.LastError)
+	case s.stuck() && s.Seen.LockKnown && s.Seen.Agents == 0:
+		return incorrect(fdbv1alpha1.ReasonNoAgents, "the restore is %s, but no backup agents run for the destination", restore.State)
+	}
+	return incorrect(fdbv1alpha1.ReasonRestoring, "the restore is %s, %d percent done", restore.State, Percent(s))
+}
+
+func (s Situation) judgeLost() *contract.FDBCondition {
+	return incorrect(fdbv1alpha1.ReasonStateUnknown,
+		"the restore was started, and the destination knows nothing of it any more: it "+
+			"is not started again. See what the database holds, and create another FoundationDBRestore")
+}

@@ -1,0 +1,73 @@
+package restore
+
+import (
+	"slices"
+	"time"
+
+	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// noProgress is how long a restore with an error may stand still before that is told.
+const noProgress = 10 * time.Minute
+
+// Notice returns the memory after a look at the restore.
+func Notice(s Situation) contract.FDBRestoreMemory {
+	m := s.Memory
+	if !s.answered() {
+		return m
+	}
+	restore := s.Seen.Restore
+	if restore != nil {
+		m.DoubtUntil = 0
+	}
+	if restore == nil || Ended(restore.State) || s.Seen.AgentsPaused {
+		m.Progress, m.ProgressAt = 0, 0
+		return m
+	}
+	if progress := progressOf(restore); m.ProgressAt == 0 || progress != m.Progress {
+		m.Progress, m.ProgressAt = progress, s.Now.Unix()
+	}
+	return m
+}
+
+// progressOf is a number that another state of the restore changes: only that it does matters.
+func progressOf(restore *contract.FDBRestoreProgress) int64 {
+	state := slices.Index([]string{StateQueued, StateStarting, StateRunning}, restore.State)
+	return int64(state) + restore.BlocksDone + restore.BytesWritten + max(0, restore.CurrentVersion)
+}
+
+// stuck: it runs, and has made no progress for long.
+func (s Situation) stuck() bool {
+	return s.Runs() && s.Memory.ProgressAt != 0 && s.Now.Sub(time.Unix(s.Memory.ProgressAt, 0)) >= noProgress
+}
+
+// NoticeUnreachable returns the memory after an attempt to abort the restore of an object that is being deleted.
+func NoticeUnreachable(s Situation) contract.FDBRestoreMemory {
+	m := s.Memory
+	switch {
+	case !unreachable(s):
+		m.UnreachableSince = 0
+	case m.UnreachableSince == 0:
+		m.UnreachableSince = s.Now.Unix()
+	}
+	return m
+}
+
+// unreachable: the database does not answer, or nobody says where it is. That its tools are missing, or that an abort fails while
+// the database answers, is for an operator to mend: the restore must not be left running for that.
+func unreachable(s Situation) bool {
+	return s.View.Owner == "" || (s.Seen.Trouble != nil && s.Seen.Trouble.Class == contract.FDBClassTimeout)
+}
+
+// patient are the reasons of conditions that only a person can end.
+var patient = []string{
+	fdbv1alpha1.ReasonDatabaseNotEmpty, fdbv1alpha1.ReasonDatabaseChanged, fdbv1alpha1.ReasonDataMissing,
+}
+
+// Patient reports whether nothing but what a person does can help: looking again soon is of no use.
+func Patient(conditions []contract.FDBCondition) bool {
+	return slices.ContainsFunc(conditions, func(c contract.FDBCondition) bool {
+		return c.Type == fdbv1alpha1.ConditionMisconfiguredRestore || slices.Contains(patient, c.Reason)
+	})
+}

@@ -1,0 +1,59 @@
+package restore
+
+import (
+	"fmt"
+	"time"
+)
+
+// ReleaseDue reports whether an object that is being deleted may go, and with what words for an Event. One that runs is aborted
+// first; it goes unaborted when the database is gone, or could not be reached for limit, and from a namespace that is being
+// deleted after one attempt: that must never hang.
+func ReleaseDue(s Situation, failed *Attempt, limit time.Duration) (due bool, note string) {
+	restore := s.restore()
+	switch {
+	case Ended(s.View.State) || s.View.State == StateFinalizing || s.neverStarted():
+		return true, ""
+	case restore != nil && restore.State == StateCompleted:
+		return true, ""
+	case restore != nil && restore.State == StateAborted:
+		return true, fmt.Sprintf("the restore on tag %s was aborted: the destination holds partial data", s.tag())
+	case s.answered() && restore == nil && !s.inDoubt():
+		return true, fmt.Sprintf("the destination knows nothing of the restore on tag %s, which was started: it may hold partial data",
+			s.tag())
+	}
+	hindrance := HindersAbort(s, failed)
+	since := s.Memory.UnreachableSince // 0 as long as what hinders is not that the database does not answer
+	waited := unreachable(s) && since != 0 && s.Now.Sub(time.Unix(since, 0)) >= limit
+	if !s.View.ClusterGone && !changed(s.View) && !s.View.NamespaceEnding && !waited {
+		return false, ""
+	}
+	return true, fmt.Sprintf("the restore was not aborted, because %s; should it have been started and the database exist, it goes "+
+		"on, locks the database and leaves partial data when it is aborted there (fdbrestore abort -t %s)", hindrance, s.tag())
+}
+
+// tag is the restore's name in the destination.
+func (s Situation) tag() string {
+	if s.View.Plan == nil {
+		return s.View.Tag
+	}
+	return s.View.Plan.Tag
+}
+
+// HindersAbort says what keeps the restore of an object that is being deleted from being aborted.
+func HindersAbort(s Situation, failed *Attempt) string {
+	switch {
+	case s.View.ClusterGone:
+		return "its FoundationDBCluster is gone"
+	case changed(s.View):
+		return "its FoundationDBCluster is another database now"
+	case s.View.Owner == "":
+		return "its FoundationDBCluster does not say how to reach the database"
+	case s.Seen.Trouble != nil:
+		return s.Seen.Trouble.Message
+	case failed != nil && failed.Trouble != nil:
+		return failed.Trouble.Message
+	case s.inDoubt():
+		return "it is not known yet whether its start takes effect"
+	}
+	return "it has not ended yet"
+}

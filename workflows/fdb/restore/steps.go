@@ -1,0 +1,248 @@
+package restore
+
+import (
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"holdfast.dev/holdfast/workflows/call"
+	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/fdb/tools"
+)
+
+// resourceTimeout is recorded in the history whenever it changes: a worker with another flag must replay what was decided.
+func (r *restoreRun) resourceTimeout(ctx workflow.Context) time.Duration {
+	present := func(workflow.Context) any { return r.options.Timeout() }
+	var timeout time.Duration
+	same := func(a, b any) bool { return a == b }
+	if err := workflow.MutableSideEffect(ctx, "resource-timeout", present, same).Get(&timeout); err != nil {
+		workflow.GetLogger(ctx).Error("limit in the history not readable, the default holds", "error", err)
+		return call.DefaultResourceTimeout
+	}
+	return timeout
+}
+
+// see keeps the view that an activity has returned.
+func (r *restoreRun) see(view contract.FDBRestoreView, err error) error {
+	if err != nil {
+		return err
+	}
+	r.view = view
+	return nil
+}
+
+const (
+	// resolveTimeout is that of finding out what would be restored: up to two listings of the container.
+	resolveTimeout = 12 * time.Minute
+	// endingLook bounds a look at the destination, and endingWait the wait for an abort's turn, in a namespace that is being
+	// deleted.
+	endingLook = time.Minute
+	endingWait = 30 * time.Second
+)
+
+// inspect asks the destination. That it does not answer is no error but what was found.
+func (r *restoreRun) inspect(ctx workflow.Context, resolve bool) error {
+	before := r.seen.Restore
+	r.seen, r.resolved = contract.FDBRestoreInspection{Restore: before}, false // the last that is known, to be shown
+	if !InspectDue(r.view) {
+		return nil
+	}
+	inspect, limit, attempts := contract.InspectFDBRestore, tools.InspectTimeout, int32(tools.InspectAttempts)
+	if resolve {
+		inspect = inspect.WithSummary("Find out what would be restored, and whether the destination is fit for it")
+		limit = resolveTimeout
+	}
+	if r.view.NamespaceEnding {
+		limit, attempts = endingLook, 1
+	}
+	seen, err := call.Execute(ctx, workflow.ActivityOptions{
+		TaskQueue:              contract.FDBTaskQueue(r.in.Cluster),
+		ScheduleToStartTimeout: tools.PickUp,
+		StartToCloseTimeout:    limit,
+		HeartbeatTimeout:       tools.Heartbeat,
+		RetryPolicy:            &temporal.RetryPolicy{InitialInterval: call.RetryInterval, MaximumAttempts: attempts},
+	}, inspect, contract.FDBRestoreInspect{Ref: r.in.Ref, Resolve: resolve})
+	if temporal.IsCanceledError(err) {
+		return err
+	}
+	if err != nil {
+		seen = contract.FDBRestoreInspection{Trouble: tools.TroubleOf(r.in.Cluster, err)}
+	}
+	if seen.Trouble != nil {
+		seen.Restore = before
+	}
+	r.seen, r.resolved = seen, resolve && seen.Trouble == nil
+	r.in.Memory = Notice(r.situation(ctx))
+	return nil
+}
+
+// operate does what is due, one step after the other.
+func (r *restoreRun) operate(ctx workflow.Context) error {
+	for range tools.MaxCommandsInRow {
+		if err := r.tell(ctx); err != nil {
+			return err
+		}
+		switch decision := Decide(r.situation(ctx)); decision.Step {
+		case StepResolve:
+			if err := r.inspect(ctx, true); err != nil {
+				return err
+			}
+		case StepRead:
+			if goOn, err := r.read(ctx); err != nil || !goOn {
+				return err
+			}
+		case StepPlan:
+			if goOn, err := r.plan(ctx); err != nil || !goOn {
+				return err
+			}
+		case StepCommand:
+			return r.command(ctx, decision.Command)
+		case StepFinalize:
+			return r.finalize(ctx)
+		default:
+			return nil
+		}
+	}
+	return nil
+}
+
+// tell brings the owner up to date.
+func (r *restoreRun) tell(ctx workflow.Context) error {
+	if r.memory().Owner != "" && r.memory().Owner != r.view.Owner && r.view.Owner != "" {
+		if err := r.leave(ctx); err != nil { // the cluster was made anew
+			return err
+		}
+	}
+	if !JoinDue(r.situation(ctx)) || (!r.news && r.memory().Owner == r.view.Owner) {
+		return nil
+	}
+	_, err := r.ask(ctx, contract.FDBAsk{})
+	return err
+}
+
+// plan writes down what is going to be restored, and reports whether the pass goes on.
+func (r *restoreRun) plan(ctx workflow.Context) (bool, error) {
+	plan := NewPlan(r.situation(ctx))
+	if plan == nil {
+		r.undue = true
+		return false, nil
+	}
+	err := r.see(call.LocalFirst(ctx, r.options.Limits, contract.PlanFDBRestore,
+		contract.FDBRestorePlanning{Ref: r.in.Ref, Generation: r.view.Generation, Plan: *plan}))
+	if err != nil || r.view.Plan == nil {
+		r.undue = true
+		return false, err
+	}
+	return !Settled(r.view), nil
+}
+
+// command has a command run. What came of it is looked at in any case: it may have had its effect though it failed.
+func (r *restoreRun) command(ctx workflow.Context, command contract.FDBCommand) error {
+	command.Ref = r.in.Ref
+	answer, err := r.ask(ctx, contract.FDBAsk{Command: &command})
+	if err != nil {
+		return err
+	}
+	switch outcome := answer.Outcome; {
+	case answer.Later || outcome == nil:
+		r.failed = &Attempt{Operation: command.Operation, Trouble: &contract.FDBTrouble{
+			Class: contract.FDBClassOther, Message: "other commands of the FoundationDB cluster have taken all the time",
+		}}
+		return nil
+	case outcome.Undue:
+		r.undue = true
+		return nil
+	case outcome.Trouble != nil:
+		r.failed = &Attempt{Operation: command.Operation, Trouble: outcome.Trouble}
+		if command.Operation == contract.FDBRestoreStart && outcome.Trouble.Class == contract.FDBClassTimeout {
+			r.memory().DoubtUntil = workflow.Now(ctx).Add(contract.FDBRestoreRun).Unix()
+		}
+	default:
+		r.memory().Quiet = 0
+	}
+	return r.inspect(ctx, false)
+}
+
+// ask asks the owner of the destination, which is told that this restore needs the agents.
+func (r *restoreRun) ask(ctx workflow.Context, ask contract.FDBAsk) (contract.FDBAnswer, error) {
+	ask.Member.Name = r.name()
+	if ask.Cluster == "" {
+		ask.Cluster, ask.Leave = r.view.Owner, Stopping(r.view)
+	}
+	summary := "Tell the owner of the destination of this restore"
+	if ask.Command != nil {
+		summary = fmt.Sprintf("Have %s run", Tool(ask.Command.Operation))
+	}
+	wait := contract.FDBAskWait
+	if r.view.NamespaceEnding {
+		wait = endingWait
+	}
+	answer, answered, err := tools.AskOwner(ctx, r.in.Cluster, ask, summary, wait)
+	if err == nil && answered && !ask.Leave {
+		r.memory().Owner, r.opposed, r.news = ask.Cluster, answer.Opposed, false
+	}
+	return answer, err
+}
+
+func (r *restoreRun) name() string {
+	return tools.UserName("restore "+r.in.Ref.String(), r.in.Cluster)
+}
+
+// leave tells the owner that knows of this restore that it wants nothing more.
+func (r *restoreRun) leave(ctx workflow.Context) error {
+	if _, err := r.ask(ctx, contract.FDBAsk{Cluster: r.memory().Owner, Leave: true}); err != nil {
+		return err
+	}
+	r.memory().Owner, r.opposed = "", nil
+	return nil
+}
+
+// read tells the guard of the container that it is read, and reports whether the pass goes on. What was found out before the
+// guard knew may have been expired since, and is found out again.
+func (r *restoreRun) read(ctx workflow.Context) (bool, error) {
+	container, now := r.situation(ctx).Container(), workflow.Now(ctx)
+	if r.memory().Reading != "" && r.memory().Reading != container {
+		if err := r.leaveContainer(ctx); err != nil {
+			return false, err
+		}
+	}
+	answer, err := r.askContainer(ctx, contract.FDBContainerAsk{
+		Container: container, Wish: contract.FDBContainerUse,
+		User: contract.FDBContainerUser{ReadsUntil: now.Add(contract.FDBRestoreReads).Unix()},
+	}, "Keep the backup from being expired while it is read")
+	if err != nil {
+		return false, err
+	}
+	if r.busy = answer.Busy; r.busy != "" {
+		return false, nil
+	}
+	r.memory().Reading, r.memory().ReadingSince = container, now.Unix()
+	r.resolved = false
+	return true, nil
+}
+
+func (r *restoreRun) leaveContainer(ctx workflow.Context) error {
+	_, err := r.askContainer(ctx, contract.FDBContainerAsk{Container: r.memory().Reading, Wish: contract.FDBContainerLeave},
+		"The backup is read no more")
+	if err != nil {
+		return err
+	}
+	r.memory().Reading, r.memory().ReadingSince = "", 0
+	return nil
+}
+
+// askContainer asks the guard of a container. That it does not answer is no error: then nobody may read.
+func (r *restoreRun) askContainer(
+	ctx workflow.Context, ask contract.FDBContainerAsk, summary string,
+) (answer contract.FDBContainerAnswer, err error) {
+	ask.User.Name, ask.User.Cluster, ask.User.Namespace = r.name(), r.in.Cluster, r.in.Ref.Namespace
+	answer, err = tools.AskContainer(ctx, ask, tools.GuardTimeout, summary)
+	if err == nil || temporal.IsCanceledError(err) {
+		return answer, err
+	}
+	workflow.GetLogger(ctx).Warn("the guard of the container has not answered", "error", err)
+	answer.Busy = "its guard has not answered: " + call.Cause(err)
+	return answer, nil
+}

@@ -1,0 +1,107 @@
+package restore
+
+import (
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"holdfast.dev/holdfast/workflows/call"
+	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/fdb/tools"
+)
+
+const (
+	// restoreTasksDeadline is how long the tasks after the end of a restore may take together.
+	restoreTasksDeadline = 10 * time.Minute
+	// restoreTaskAttempt is what a task gets at least, so that it can say after the deadline what it has waited for.
+	restoreTaskAttempt = 2 * time.Minute
+	// restoreTasksVersion marks runs whose history names the tasks.
+	restoreTasksVersion = "restore-tasks-in-the-history"
+)
+
+// taskNames are the tasks of the code that begins them: one with others, which takes the run over, goes on with these.
+func taskNames(ctx workflow.Context) (names []string, err error) {
+	if workflow.GetVersion(ctx, restoreTasksVersion, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+		return []string{contract.FDBRestoreTaskUnlocked, contract.FDBRestoreTaskVersion}, nil
+	}
+	err = workflow.SideEffect(ctx, func(workflow.Context) any { return contract.FDBRestoreTasks() }).Get(&names)
+	return names, err
+}
+
+// finalize runs the tasks after the end of a restore, in their order, each whatever those before it found. That they are being
+// run is written first: from then on nothing of the destination's restore is needed. An event breaks them off; they may be
+// repeated.
+func (r *restoreRun) finalize(ctx workflow.Context) error {
+	names, err := taskNames(ctx)
+	if err != nil {
+		return err
+	}
+	r.tasks = nil
+	for _, name := range names {
+		r.tasks = append(r.tasks, contract.RecordedTask{Name: name, Phase: TaskInProgress})
+	}
+	if err := r.publish(ctx); err != nil || Settled(r.view) || r.view.BeingDeleted {
+		return err
+	}
+	deadline := workflow.Now(ctx).Add(restoreTasksDeadline)
+	for i := range r.tasks {
+		r.tasks[i].StartedAt = workflow.Now(ctx)
+		outcome, done, err := r.runTask(ctx, r.tasks[i].Name, deadline)
+		if err != nil {
+			return err
+		}
+		if !done || outcome.Gone {
+			r.undue = true
+			return nil
+		}
+		r.tasks[i].EndedAt, r.tasks[i].Phase = workflow.Now(ctx), TaskCompleted
+		r.tasks[i].Warnings = allLines(outcome.Warnings)
+		if r.tasks[i].Errors = allLines(outcome.Errors); len(r.tasks[i].Errors) > 0 {
+			r.tasks[i].Phase = TaskFailed
+		}
+	}
+	return nil
+}
+
+// runTask runs one task, and reports whether it has ended: an event that comes first breaks it off.
+func (r *restoreRun) runTask(
+	ctx workflow.Context, name string, deadline time.Time,
+) (outcome contract.FinalizationOutcome, done bool, err error) {
+	running, cancel := workflow.WithCancel(ctx)
+	defer cancel()
+	retry := call.Retry()
+	retry.MaximumInterval = runningLook
+	task := call.Start(running, workflow.ActivityOptions{
+		TaskQueue:              contract.FDBTaskQueue(r.in.Cluster),
+		ScheduleToCloseTimeout: max(0, deadline.Sub(workflow.Now(ctx))) + restoreTaskAttempt,
+		StartToCloseTimeout:    restoreTaskAttempt,
+		HeartbeatTimeout:       tools.Heartbeat,
+		RetryPolicy:            retry,
+	}, contract.FinalizeFDBRestore.WithSummary("Check the end of the restore: "+name),
+		contract.FDBRestoreTaskStep{Ref: r.in.Ref, Task: name, Deadline: deadline})
+	selector := workflow.NewSelector(ctx)
+	selector.AddFuture(task, func(workflow.Future) { done = true })
+	selector.AddReceive(r.changed, func(workflow.ReceiveChannel, bool) {})
+	selector.AddReceive(ctx.Done(), func(workflow.ReceiveChannel, bool) {})
+	selector.Select(ctx)
+	if ctx.Err() != nil || !done {
+		return outcome, false, ctx.Err()
+	}
+	if err := task.Get(ctx, &outcome); err != nil {
+		if temporal.IsCanceledError(err) {
+			return outcome, false, err
+		}
+		outcome.Errors.Cluster = []string{fmt.Sprintf("%s could not be told: %s", name, tools.TroubleOf(r.in.Cluster, err).Message)}
+	}
+	return outcome, true, nil
+}
+
+func allLines(lines contract.FinalizationLines) []string {
+	var all []string
+	for _, part := range [][]string{lines.Velero, lines.Cluster, lines.Namespace} {
+		all = append(all, part...)
+	}
+	return all
+}

@@ -1,0 +1,12 @@
+package throttle
+
+import (
+	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/kinds"
+)
+
+var Kind = kinds.Kind{
+	Kind:       contract.KindFDBThrottle,
+	Activities: contract.Names(contract.TellFDBThrottle, contract.FindFirstSnapshots),
+	Run:        kinds.Serving(Workflow),
+}

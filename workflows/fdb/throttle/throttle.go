@@ -1,0 +1,249 @@
+package throttle
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"holdfast.dev/holdfast/workflows/call"
+	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/details"
+	"holdfast.dev/holdfast/workflows/turns"
+)
+
+const (
+	// defaultFDBSnapshotLimit is --fdb-initial-snapshot-limit unless the worker says otherwise.
+	defaultFDBSnapshotLimit = 1
+	// fdbLimitEffect names the side effect by which the limit in force enters the history.
+	fdbLimitEffect = "fdb-snapshot-limit"
+	// fdbRoundsVersion marks runs whose turns go round the namespaces. Those that began before know one line for all.
+	fdbRoundsVersion = "turns-go-round-the-namespaces"
+	// fdbSlotRetry is how long one waits in seconds that could not be told of its slot.
+	fdbSlotRetry = 5
+	// FDBFindLimit is how long an attempt to read all FoundationDBBackups may take: there may be 50,000.
+	FDBFindLimit = time.Minute
+)
+
+// Workflow lets the FoundationDBBackups of a Kubernetes cluster start their first snapshots a few at a time. Turns go
+// round the namespaces, and within one they come in the order of asking. A backup has its slot until it says otherwise, or its
+// workflow is gone and nothing that it asked for can run any more. The throttle ends when nobody has or wants a slot; the next
+// one to ask starts it again.
+func Workflow(ctx workflow.Context, in contract.FDBThrottleInput, options call.Options) error {
+	run := &throttleRun{
+		cluster: in.Cluster, options: options,
+		slots:    turns.Queue[string]{Most: contract.MaxCarried, OneLine: FDBOneLine(ctx)},
+		requests: workflow.GetSignalChannel(ctx, contract.SignalSlot),
+	}
+	run.slots.Resume(in.Namespaces, in.Beyond)
+	for _, holder := range in.Holders {
+		run.slots.Turns = append(run.slots.Turns, SlotOf(holder))
+	}
+	for _, holder := range in.Waiting {
+		run.slots.Members = append(run.slots.Members, SlotOf(holder).Member)
+	}
+	run.Coordinator = turns.Coordinator[string]{
+		User: run, Queues: []*turns.Queue[string]{&run.slots}, Found: in.Found, Everybody: true, TimerFirst: true,
+		Interval: int64(turns.CensusInterval / time.Second), Grace: int64(contract.FDBSlotGrace / time.Second),
+	}
+	err := workflow.SetQueryHandler(ctx, contract.QueryState, func() (contract.FDBThrottleState, error) {
+		return contract.FDBThrottleState{
+			Limit: run.slots.Limit, Holders: run.holders(), Waiting: waitingFor(run.slots.Order(workflow.Now(ctx).Unix())),
+			Beyond: run.slots.Beyond.Count,
+		}, nil
+	})
+	if err != nil {
+		return err
+	}
+	return run.Serve(ctx)
+}
+
+// FDBOneLine reports whether the run began before turns went round the namespaces.
+func FDBOneLine(ctx workflow.Context) bool {
+	return workflow.GetVersion(ctx, fdbRoundsVersion, workflow.DefaultVersion, 1) == workflow.DefaultVersion
+}
+
+// throttleRun is the state of one run: slots are turns. What holds one keeps it for contract.FDBSlotGrace when its workflow
+// does not run, since a start command may be on its way; what waits has started nothing, and is forgotten.
+type throttleRun struct {
+	turns.Coordinator[string]
+	cluster  string
+	options  call.Options
+	slots    turns.Queue[string]
+	requests workflow.ReceiveChannel
+}
+
+func SlotOf(holder contract.FDBHolder) turns.Turn[string] {
+	return turns.Turn[string]{
+		Member: turns.Member[string]{Key: holder.WorkflowID, Namespace: holder.Namespace, Since: holder.Since},
+		Began:  holder.Since, ClosedSince: holder.ClosedSince,
+	}
+}
+
+func (r *throttleRun) holders() []contract.FDBHolder {
+	var holders []contract.FDBHolder
+	for _, slot := range r.slots.Turns {
+		holders = append(holders, contract.FDBHolder{
+			WorkflowID: slot.Key, Namespace: slot.Namespace, Since: slot.Began, ClosedSince: slot.ClosedSince,
+		})
+	}
+	return holders
+}
+
+func waitingFor(members []turns.Member[string]) []contract.FDBHolder {
+	var waiting []contract.FDBHolder
+	for _, member := range members {
+		waiting = append(waiting, contract.FDBHolder{WorkflowID: member.Key, Namespace: member.Namespace, Since: member.Since})
+	}
+	return waiting
+}
+
+// Find takes those that wait, and, at the begin, counts those that are in their first snapshot already.
+func (r *throttleRun) Find(ctx workflow.Context) error {
+	namespaces, _ := r.slots.Carry()
+	found, err := call.LocalFirstWithin(ctx, r.options.Limits, FDBFindLimit, contract.FindFirstSnapshots,
+		contract.FDBThrottleInput{Cluster: r.cluster, Namespaces: namespaces})
+	if err != nil {
+		return err
+	}
+	now := workflow.Now(ctx).Unix()
+	for _, id := range found.WorkflowIDs {
+		if r.Found {
+			break // each says so itself
+		}
+		TakeSlot(&r.slots, contract.FDBWishCount, contract.FDBHolder{WorkflowID: id, Since: now})
+		r.slots.Again(id) // it is told, and says so if it needs none
+	}
+	var waiting []turns.Member[string]
+	for _, holder := range found.Waiting {
+		waiting = append(waiting, SlotOf(holder).Member)
+	}
+	r.slots.Refill(now, waiting, FDBBeyond(found.Beyond))
+	return nil
+}
+
+func FDBBeyond(found *contract.Beyond) contract.Beyond {
+	if found == nil {
+		return contract.Beyond{}
+	}
+	return *found
+}
+
+// Receive notes all that was asked, in its order.
+func (r *throttleRun) Receive(ctx workflow.Context) {
+	for r.Pending() {
+		var request contract.FDBSlotRequest
+		if !r.requests.ReceiveAsync(&request) { // passes over what is not readable
+			continue
+		}
+		switch request.Wish {
+		case contract.FDBWishSlot, contract.FDBWishCount, contract.FDBWishRelease:
+		default:
+			workflow.GetLogger(ctx).Warn("unknown wish, ignored", "wish", request.Wish, "sender", request.WorkflowID)
+			continue
+		}
+		if request.WorkflowID == "" || request.Cluster != r.cluster {
+			workflow.GetLogger(ctx).Warn("request of nobody here, ignored", "cluster", request.Cluster, "sender", request.WorkflowID)
+			continue
+		}
+		r.Heard(request.WorkflowID)
+		TakeSlot(&r.slots, request.Wish, contract.FDBHolder{
+			WorkflowID: request.WorkflowID, Namespace: request.Namespace, Since: workflow.Now(ctx).Unix(),
+		})
+	}
+}
+
+// Pending reports whether anybody has asked for something.
+func (r *throttleRun) Pending() bool { return r.requests.Len() > 0 }
+
+// TakeSlot notes what a backup wants. Who asks, runs.
+func TakeSlot(slots *turns.Queue[string], wish contract.FDBWish, asker contract.FDBHolder) {
+	id := asker.WorkflowID
+	slot, waits := slots.Turn(id), slots.Member(id)
+	switch {
+	case wish == contract.FDBWishRelease:
+		slots.Leave(id)
+		slots.End(id)
+	case slot != nil:
+		slot.ClosedSince = 0
+		if wish == contract.FDBWishSlot {
+			slots.Again(id)
+		}
+	case wish == contract.FDBWishCount:
+		slots.Hold(SlotOf(asker))
+	case waits != nil:
+		waits.Namespace = asker.Namespace // it may have asked before that was told
+	default:
+		slots.Add(asker.Since, SlotOf(asker).Member)
+	}
+}
+
+// Pace takes the limit that this worker was started with. It goes through the history, so that a worker with another one can take
+// over.
+func (r *throttleRun) Pace(ctx workflow.Context) {
+	r.slots.Limit = defaultFDBSnapshotLimit
+	err := workflow.MutableSideEffect(ctx, fdbLimitEffect, func(workflow.Context) any {
+		if r.options.FDBSnapshotLimit > 0 {
+			return r.options.FDBSnapshotLimit
+		}
+		return defaultFDBSnapshotLimit
+	}, func(a, b any) bool { return a == b }).Get(&r.slots.Limit)
+	if err != nil {
+		workflow.GetLogger(ctx).Error("limit in the history not readable, the default holds", "error", err)
+	}
+}
+
+// Give tells a backup that it has a slot.
+func (r *throttleRun) Give(ctx workflow.Context, slots *turns.Queue[string], slot turns.Turn[string], again bool) error {
+	err := workflow.SignalExternalWorkflow(ctx, slot.Key, "", contract.SignalSlotGranted, contract.FDBSlotGrant{}).Get(ctx, nil)
+	now := workflow.Now(ctx).Unix()
+	var unknown *temporal.UnknownExternalWorkflowExecutionError
+	switch gone := errors.As(err, &unknown); {
+	case err == nil:
+	case temporal.IsCanceledError(err):
+		return err
+	case gone && again:
+		slots.Closed(slot.Key, now)
+	case gone:
+		slots.End(slot.Key) // it never had a slot, so it has started nothing
+	default:
+		workflow.GetLogger(ctx).Warn("backup not told of its slot", "backup", slot.Key, "error", err)
+		if !again {
+			slots.Requeue(slot, now, now+fdbSlotRetry)
+		}
+	}
+	return nil
+}
+
+// Lost frees the slot: nothing that was asked for with it can run any more.
+func (r *throttleRun) Lost(slots *turns.Queue[string], id string) { slots.End(id) }
+
+// WorkflowID is the backup's.
+func (r *throttleRun) WorkflowID(id string) string { return id }
+
+// Next carries everybody over.
+func (r *throttleRun) Next(ctx workflow.Context) error {
+	namespaces, beyond := r.slots.Carry()
+	return workflow.NewContinueAsNewError(ctx, contract.KindFDBThrottle.Workflow, contract.FDBThrottleInput{
+		Cluster: r.cluster, Found: true, Holders: r.holders(), Waiting: waitingFor(r.slots.Members),
+		Namespaces: namespaces, Beyond: beyond,
+	})
+}
+
+// Details says in Markdown who has a slot and who waits.
+func (r *throttleRun) Details(now int64) string {
+	line := func(holder contract.FDBHolder) string {
+		text := fmt.Sprintf("- `%s` since %s", details.OneLine(holder.WorkflowID), details.Stamp(holder.Since))
+		if holder.ClosedSince != 0 {
+			text += fmt.Sprintf("; its workflow does not run since %s: the slot is kept until %s, as a start may be on its way",
+				details.Stamp(holder.ClosedSince), details.Stamp(holder.ClosedSince+int64(contract.FDBSlotGrace/time.Second)))
+		}
+		return text
+	}
+	return fmt.Sprintf("**First snapshots:** %d of at most %d at a time; %d wait.\n",
+		len(r.slots.Turns), r.slots.Limit, len(r.slots.Members)) +
+		turns.Listed("Have a slot:", r.holders(), len(r.slots.Turns), line) +
+		turns.Listed("Wait, in this order:", waitingFor(r.slots.Head(now, turns.Shown)), len(r.slots.Members), line) + r.slots.Besides()
+}

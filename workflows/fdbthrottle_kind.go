@@ -1,9 +1,0 @@
-package workflows
-
-import "holdfast.dev/holdfast/workflows/contract"
-
-var fdbThrottleKind = Kind{
-	Kind:       contract.KindFDBThrottle,
-	Activities: contract.Names(contract.TellFDBThrottle, contract.FindFirstSnapshots),
-	run:        serving(FDBSnapshotThrottle),
-}

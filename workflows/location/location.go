@@ -1,0 +1,97 @@
+package location
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"holdfast.dev/holdfast/workflows/call"
+	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/entity"
+	"holdfast.dev/holdfast/workflows/kinds"
+)
+
+var Kind = kinds.Kind{
+	Kind: contract.KindLocation,
+	Activities: contract.Names(
+		contract.RefreshLocation, contract.AdmitLocation, contract.SyncLocation, contract.WithdrawLocation, contract.DeleteLocation,
+		contract.ReleaseLocation,
+	),
+	Read: contract.RefreshLocation.Name, Decisions: locationDecisions,
+	Run: kinds.Serving(Workflow),
+}
+
+// Workflow serves one NonAdminBackupStorageLocation from its creation, or any later event, until it is
+// settled; the next event starts it again under the same ID. It is the only writer of the object's status. Nothing waits
+// here for an administrator or for Velero: what they do is an event.
+func Workflow(ctx workflow.Context, in contract.ObjectInput, options call.Options) error {
+	run := &locationRun{in: in, options: options, signals: workflow.GetSignalChannel(ctx, contract.SignalChanged)}
+	err := workflow.SetQueryHandler(ctx, contract.QueryState, func() (contract.LocationState, error) {
+		return contract.LocationState{View: run.view}, nil
+	})
+	if err != nil {
+		return err
+	}
+	return entity.Serve(ctx, run)
+}
+
+// secretLag is what Velero gets to see a Secret that was just made: far more than the events of a healthy API server take.
+const secretLag = 500 * time.Millisecond
+
+// longestBreath is the wait between two looks at what others hold.
+const longestBreath = time.Minute
+
+type locationRun struct {
+	in      contract.ObjectInput
+	options call.Options
+	signals workflow.ReceiveChannel
+	view    contract.LocationView
+	// breath is how long the next wait is; waited is the view at the last one.
+	breath time.Duration
+	waited contract.LocationView
+}
+
+// locationStepsInRow limits the local activities of a pass: they all run again after a kill.
+const locationStepsInRow = 4
+
+// Pass implements entity.Object. What comes to nothing again and again is held by somebody: the next pass looks anew.
+func (r *locationRun) Pass(ctx workflow.Context) (entity.Outcome, error) {
+	step := stepRefreshLocation
+	for range locationStepsInRow {
+		view, err := call.LocalFirst(ctx, r.options.Limits, locationSteps.Activity(step), contract.LocationStep{Ref: r.in.Ref})
+		if err != nil {
+			return entity.Waiting, err
+		}
+		r.view = view
+		if step = locationDecisions.Next(view); step == entity.Settle {
+			break
+		}
+		if view.CopyMade {
+			if err := workflow.Sleep(ctx, secretLag); err != nil {
+				return entity.Waiting, err
+			}
+		}
+	}
+	return entity.OutcomeOf(step), r.show(ctx)
+}
+
+// Drain implements entity.Object.
+func (r *locationRun) Drain() int { return entity.Drain(r.signals) }
+
+// Carry implements entity.Object.
+func (r *locationRun) Carry() any { return r.in }
+
+func (r *locationRun) show(ctx workflow.Context) error {
+	return entity.Show(ctx, &r.in, r.view.Phase, r.view.Velero.Phase)
+}
+
+// Wait implements entity.Object: a short pause, shorter than a signal takes to arrive. It grows while nothing changes:
+// something is held by somebody else, whose events are signals that a sleeper does not hear.
+func (r *locationRun) Wait(ctx workflow.Context) error {
+	r.breath = min(2*r.breath, longestBreath)
+	if r.view != r.waited {
+		r.waited, r.breath = r.view, entity.Pause
+	}
+	workflow.SetCurrentDetails(ctx, locationDecisions.Awaited(r.view))
+	return workflow.Sleep(ctx, r.breath)
+}

@@ -1,0 +1,51 @@
+package location
+
+import (
+	"holdfast.dev/holdfast/activities/location"
+	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/details"
+	"holdfast.dev/holdfast/workflows/entity"
+)
+
+// The steps of a NonAdminBackupStorageLocation.
+var (
+	locationSteps entity.Steps[contract.LocationStep, contract.LocationView]
+
+	stepRefreshLocation  = locationSteps.Act(contract.RefreshLocation)
+	stepAdmitLocation    = locationSteps.Act(contract.AdmitLocation)
+	stepSyncLocation     = locationSteps.Act(contract.SyncLocation)
+	stepWithdrawLocation = locationSteps.Act(contract.WithdrawLocation)
+	stepDeleteLocation   = locationSteps.Act(contract.DeleteLocation)
+	stepReleaseLocation  = locationSteps.Act(contract.ReleaseLocation)
+)
+
+var locationDecisions = entity.Decisions[contract.LocationView]{
+	Next: nextLocationStep, Settled: location.Settled, Awaited: awaitedOfLocation,
+}
+
+// nextLocationStep is the flow chart of seed 001.
+func nextLocationStep(v contract.LocationView) entity.Step {
+	switch {
+	case location.Settled(v):
+		return entity.Settle
+	case !v.Found, v.BeingDeleted && (v.Remains > 0 || v.Phase != "Deleting"):
+		return stepDeleteLocation
+	case v.BeingDeleted:
+		return stepReleaseLocation
+	case !v.SpecJudged, !v.Requested, !v.Finalizer && (v.Accepted || v.Velero.Exists):
+		return stepAdmitLocation
+	case !v.Synced && !v.Kept && v.InForce:
+		return stepSyncLocation
+	case !v.Synced && !v.Kept:
+		return stepWithdrawLocation
+	}
+	return stepRefreshLocation // the status is behind
+}
+
+// awaitedOfLocation says in Markdown what a location waits for, and from whom.
+func awaitedOfLocation(v contract.LocationView) string {
+	if v.Held != "" {
+		return "**Waiting** for somebody to take their finalizers off: " + details.OneLine(v.Held)
+	}
+	return "**Working:** " + nextLocationStep(v).Summary
+}

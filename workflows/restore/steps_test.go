@@ -1,0 +1,74 @@
+package restore
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/entity"
+)
+
+// restoreViews calls check with every combination of facts that the decision looks at.
+func restoreViews(check func(contract.RestoreView)) {
+	bits := func(n, i int) bool { return n>>i&1 == 1 }
+	for _, phase := range []string{"", "New", "BackingOff", "Created", "Deleting"} {
+		for n := range 1 << 14 {
+			check(contract.RestoreView{
+				Found: true, Phase: phase, BeingDeleted: bits(n, 0), NamespaceTerminating: bits(n, 1), Finalizer: bits(n, 2),
+				Marked: bits(n, 3), SpecJudged: bits(n, 4), Accepted: bits(n, 5), EverCreated: bits(n, 6),
+				AbsenceReported: bits(n, 7), FinalizationDue: bits(n, 8),
+				Velero: contract.VeleroRestoreView{
+					Exists: bits(n, 9), Finished: bits(n, 10), Deleting: bits(n, 11), Phase: map[bool]string{true: "x"}[bits(n, 12)],
+					AtWork: bits(n, 13),
+				},
+			})
+		}
+	}
+}
+
+func TestRestoreStepsAreSafe(t *testing.T) {
+	restoreViews(func(v contract.RestoreView) {
+		step := nextRestoreStep(v)
+		require.Equal(t, Settled(v), step == entity.Settle,
+			"the watcher would start a workflow that has nothing to do, or none that has: %+v", v)
+		switch step {
+		case stepStartRestore:
+			require.False(t, v.BeingDeleted || v.EverCreated, "%+v", v)
+		case stepDeleteRestore:
+			require.True(t, v.BeingDeleted && v.Velero.Exists && !v.NamespaceTerminating, "%+v", v)
+			require.False(t, v.Marked && v.Velero.AtWork, "Velero would write to what is gone: %+v", v)
+		case stepReleaseRestore:
+			require.True(t, v.BeingDeleted, "%+v", v)
+			require.True(t, !v.Velero.Exists || v.NamespaceTerminating, "the finalizer guards what exists: %+v", v)
+		case stepFinalize:
+			require.True(t, v.FinalizationDue && v.Velero.Exists && !v.BeingDeleted && v.EverCreated, "%+v", v)
+		case entity.Wait:
+			require.True(t, v.Velero.Exists || v.EverCreated, "there is somebody to wait for: %+v", v)
+			require.False(t, v.BeingDeleted && !v.Velero.Deleting && !v.Velero.AtWork, "nobody deletes it: %+v", v)
+		}
+	})
+}
+
+func TestARestoreSaysWhatItWaitsFor(t *testing.T) {
+	velero := contract.VeleroRestoreView{Name: "r", Exists: true}
+	in := func(phase string, change func(*contract.RestoreView)) contract.RestoreView {
+		v := contract.RestoreView{Velero: velero}
+		v.Velero.Phase = phase
+		if change != nil {
+			change(&v)
+		}
+		return v
+	}
+	for want, view := range map[string]contract.RestoreView{
+		"**Queued:** waits for Velero to start Velero Restore `r`.":                                                                                            in("", nil),
+		"**InProgress:** Velero works on Velero Restore `r`.":                                                                                                  in("InProgress", nil),
+		"**WaitingForPluginOperations:** Velero has restored 3 of 7 items of Velero Restore `r`.":                                                              in("WaitingForPluginOperations", func(v *contract.RestoreView) { v.Velero.ItemsRestored, v.Velero.TotalItems = 3, 7 }),
+		"**Stalled:** the object store holds the results of Velero Restore `r`, and Velero still calls it InProgress. An administrator should restart Velero.": in("InProgress", func(v *contract.RestoreView) { v.Velero.Stalled = true }),
+		"**Deleting:** waits for Velero to remove the files of Velero Restore `r` from the object store (phase: Completed). It does so when it is running, its present restore is done and the storage location is available.": in("Completed", func(v *contract.RestoreView) { v.BeingDeleted = true }),
+		"**Deleting:** waits for Velero to end Velero Restore `r` (phase: Finalizing). Deleted before, it would hold up other restores.":                                                                                       in("Finalizing", func(v *contract.RestoreView) { v.BeingDeleted, v.Velero.AtWork = true, true }),
+	} {
+		assert.Equal(t, want, awaitedOfRestore(view))
+	}
+}

@@ -1,0 +1,56 @@
+package workflowtest
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"holdfast.dev/holdfast/activities/fake"
+	"holdfast.dev/holdfast/workflows"
+	"holdfast.dev/holdfast/workflows/call"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+var ErrKilled = temporal.NewNonRetryableApplicationError("killed", "Killed", nil)
+
+const Backup = "nightly"
+
+// Scenario is a workflow over a world in memory. Script entries happen at their time; each is followed by a signal.
+type Scenario struct {
+	*testsuite.TestWorkflowEnvironment
+	World *fake.World
+}
+
+func NewScenario(t *testing.T, objects ...client.Object) *Scenario {
+	t.Helper()
+	s := &Scenario{
+		TestWorkflowEnvironment: NewEnvironment(&testsuite.WorkflowTestSuite{}),
+		World:                   fake.New(t, objects...),
+	}
+	s.SetTestTimeout(30 * time.Second)
+	workflows.Register(s, call.Options{})
+	s.World.Backups.Register(s)
+	return s
+}
+
+func (s *Scenario) After(delay time.Duration, do func(*fake.World)) {
+	s.RegisterDelayedCallback(func() {
+		do(s.World)
+		s.SignalWorkflow(contract.SignalChanged, contract.Changed{})
+	}, delay)
+}
+
+func Velero(phase velerov1.BackupPhase) func(*fake.World) {
+	return func(w *fake.World) { w.SetVelero(fake.VeleroName(Backup), phase) }
+}
+
+func RemoveNamespace(w *fake.World) {
+	_ = w.Client.Delete(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fake.Namespace}})
+}
