@@ -299,7 +299,7 @@ func TestTheCodecServerServesWithTLSUntilItIsStopped(t *testing.T) {
 	require.NoError(t, err)
 	address := listener.Addr().String()
 	require.NoError(t, listener.Close())
-	ended, stop := runCommand(t, "codec-server", "--payload-keys-dir="+s.keysDir, "--token-file="+s.tokenFile,
+	ended, stop := runCommand(t, "--payload-keys-dir="+s.keysDir, "--token-file="+s.tokenFile,
 		"--tls-cert-file="+certFile, "--tls-key-file="+keyFile, "--listen-address="+address, "--log-level=error")
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
@@ -337,7 +337,7 @@ func TestTheCodecServerWaitsForNobodyWithoutEnd(t *testing.T) {
 func runCommand(t *testing.T, args ...string) (ended chan error, stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	root := command()
+	root := codecServerCommand()
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetArgs(args)
 	root.SetErr(io.Discard)
@@ -370,7 +370,7 @@ func TestBadSettingsOfTheCodecServerAreRefusedInOneLine(t *testing.T) {
 	}
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
-			ended, stop := runCommand(t, append([]string{"codec-server"}, test.args...)...)
+			ended, stop := runCommand(t, append([]string{}, test.args...)...)
 			defer stop()
 			err := <-ended
 			require.ErrorContains(t, err, test.want)
