@@ -19,8 +19,6 @@ const (
 	defaultFDBSnapshotLimit = 1
 	// fdbLimitEffect names the side effect by which the limit in force enters the history.
 	fdbLimitEffect = "fdb-snapshot-limit"
-	// fdbRoundsVersion marks runs whose turns go round the namespaces. Those that began before know one line for all.
-	fdbRoundsVersion = "turns-go-round-the-namespaces"
 	// fdbSlotRetry is how long one waits in seconds that could not be told of its slot.
 	fdbSlotRetry = 5
 	// FDBFindLimit is how long an attempt to read all FoundationDBBackups may take: there may be 50,000.
@@ -59,6 +57,9 @@ func Workflow(ctx workflow.Context, in contract.FDBThrottleInput, options call.O
 	}
 	return run.Serve(ctx)
 }
+
+// fdbRoundsVersion marks runs whose turns go round the namespaces. Those that began before know one line for all.
+const fdbRoundsVersion = "turns-go-round-the-namespaces"
 
 // FDBOneLine reports whether the run began before turns went round the namespaces.
 func FDBOneLine(ctx workflow.Context) bool {

@@ -122,9 +122,9 @@ func Settled(world *fake.World) error {
 				return err
 			}
 		}
-		approval := world.Gather(workflowtest.Backup, false).Approval()
-		next := location.NextApproval(approval)
-		if approval.Needed && approval.Found && (round == 0 || next != contract.ApprovalWait) {
+		view := world.Gather(workflowtest.Backup, false).Approval()
+		next := location.NextApproval(view)
+		if view.Needed && view.Found && (round == 0 || next != contract.ApprovalWait) {
 			busy = true
 			if err := ServeApproval(world); err != nil {
 				return err
