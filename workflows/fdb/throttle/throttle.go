@@ -11,6 +11,7 @@ import (
 	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/details"
+	"holdfast.dev/holdfast/workflows/fdb/tools"
 	"holdfast.dev/holdfast/workflows/turns"
 )
 
@@ -32,7 +33,7 @@ const (
 func Workflow(ctx workflow.Context, in contract.FDBThrottleInput, options call.Options) error {
 	run := &throttleRun{
 		cluster: in.Cluster, options: options,
-		slots:    turns.Queue[string]{Most: contract.MaxCarried, OneLine: FDBOneLine(ctx)},
+		slots:    turns.Queue[string]{Most: contract.MaxCarried, OneLine: tools.OneLine(ctx)},
 		requests: workflow.GetSignalChannel(ctx, contract.SignalSlot),
 	}
 	run.slots.Resume(in.Namespaces, in.Beyond)
@@ -56,14 +57,6 @@ func Workflow(ctx workflow.Context, in contract.FDBThrottleInput, options call.O
 		return err
 	}
 	return run.Serve(ctx)
-}
-
-// fdbRoundsVersion marks runs whose turns go round the namespaces. Those that began before know one line for all.
-const fdbRoundsVersion = "turns-go-round-the-namespaces"
-
-// FDBOneLine reports whether the run began before turns went round the namespaces.
-func FDBOneLine(ctx workflow.Context) bool {
-	return workflow.GetVersion(ctx, fdbRoundsVersion, workflow.DefaultVersion, 1) == workflow.DefaultVersion
 }
 
 // throttleRun is the state of one run: slots are turns. What holds one keeps it for contract.FDBSlotGrace when its workflow
@@ -121,15 +114,8 @@ func (r *throttleRun) Find(ctx workflow.Context) error {
 	for _, holder := range found.Waiting {
 		waiting = append(waiting, SlotOf(holder).Member)
 	}
-	r.slots.Refill(now, waiting, FDBBeyond(found.Beyond))
+	r.slots.Refill(now, waiting, tools.Beyond(found.Beyond))
 	return nil
-}
-
-func FDBBeyond(found *contract.Beyond) contract.Beyond {
-	if found == nil {
-		return contract.Beyond{}
-	}
-	return *found
 }
 
 // Receive notes all that was asked, in its order.
