@@ -34,8 +34,11 @@ func FDBExpiryQueue(ctx workflow.Context, in contract.FDBExpiryQueueInput, optio
 		requests: workflow.GetSignalChannel(ctx, contract.SignalExpiryEntry),
 		reports:  workflow.GetSignalChannel(ctx, contract.SignalExpiryTurn),
 	}
-	run.Most, run.OneLine = contract.MaxCarried, fdbOneLine(ctx)
+	run.OneLine = fdbOneLine(ctx)
 	run.Resume(in.Namespaces, in.Beyond)
+	if !run.OneLine {
+		run.Most = contract.MaxCarried
+	}
 	for _, entry := range in.Entries {
 		run.Members = append(run.Members, fdbMemberOf(entry))
 	}

@@ -33,10 +33,13 @@ const (
 func FDBSnapshotThrottle(ctx workflow.Context, in contract.FDBThrottleInput, options Options) error {
 	run := &fdbThrottleRun{
 		cluster: in.Cluster, options: options,
-		slots:    turns.Queue[string]{Most: contract.MaxCarried, OneLine: fdbOneLine(ctx)},
+		slots:    turns.Queue[string]{OneLine: fdbOneLine(ctx)},
 		requests: workflow.GetSignalChannel(ctx, contract.SignalSlot),
 	}
 	run.slots.Resume(in.Namespaces, in.Beyond)
+	if !run.slots.OneLine {
+		run.slots.Most = contract.MaxCarried
+	}
 	for _, holder := range in.Holders {
 		run.slots.Turns = append(run.slots.Turns, slotOf(holder))
 	}
