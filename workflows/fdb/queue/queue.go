@@ -36,8 +36,11 @@ func Workflow(ctx workflow.Context, in contract.FDBExpiryQueueInput, options cal
 		requests: workflow.GetSignalChannel(ctx, contract.SignalExpiryEntry),
 		reports:  workflow.GetSignalChannel(ctx, contract.SignalExpiryTurn),
 	}
-	run.Most, run.OneLine = contract.MaxCarried, tools.OneLine(ctx)
+	run.OneLine = tools.OneLine(ctx)
 	run.Resume(in.Namespaces, in.Beyond)
+	if !run.OneLine {
+		run.Most = contract.MaxCarried
+	}
 	for _, entry := range in.Entries {
 		run.Members = append(run.Members, fdbMemberOf(entry))
 	}

@@ -33,10 +33,13 @@ const (
 func Workflow(ctx workflow.Context, in contract.FDBThrottleInput, options call.Options) error {
 	run := &throttleRun{
 		cluster: in.Cluster, options: options,
-		slots:    turns.Queue[string]{Most: contract.MaxCarried, OneLine: tools.OneLine(ctx)},
+		slots:    turns.Queue[string]{OneLine: tools.OneLine(ctx)},
 		requests: workflow.GetSignalChannel(ctx, contract.SignalSlot),
 	}
 	run.slots.Resume(in.Namespaces, in.Beyond)
+	if !run.slots.OneLine {
+		run.slots.Most = contract.MaxCarried
+	}
 	for _, holder := range in.Holders {
 		run.slots.Turns = append(run.slots.Turns, SlotOf(holder))
 	}
