@@ -1,4 +1,10 @@
-// Package activities acts on what the workflows decide: it reads the present state from the API server itself, never
-// from a cache, writes what is due, and returns the facts that decide the next step. Every activity is idempotent and
-// may run twice, late, or at the same time as another attempt of itself.
+// Package activities holds what all activities share: the guard that stops them while another controller is in charge and
+// gives their errors a type, patches that re-read after a conflict, heartbeats, and how they are registered. Each kind's are
+// in a package below it.
+//
+// Activities act on what the workflows decide: they read the present state from the API server itself, never from a cache,
+// write what is due, and return the facts that decide the next step. Every activity is idempotent and may run twice, late, or
+// at the same time as another attempt of itself.
+//
+// The packages below it call it. It imports, of ours, k8s and workflows/contract; those below it also decisions of workflows.
 package activities

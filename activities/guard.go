@@ -48,7 +48,7 @@ func Guard[In, Out any](
 }
 
 // Update reads what there is of an object, lets act look at it and do its part, and returns the view of what it then is. It
-// does so anew when a patch met another writer. errGone from act stands for the view of an object that is not there.
+// does so anew when a patch met another writer. ErrGone from act stands for the view of an object that is not there.
 func Update[O, V any](resource string, gather func() (O, error), act func(O) error, view func(O) V) (V, error) {
 	var none, seen V
 	err := retry.OnError(ConflictBackoff(), Conflicts(resource), func() error {
@@ -104,7 +104,7 @@ func PatchObject(ctx context.Context, to client.Client, object client.Object, ch
 	return err == nil, err
 }
 
-// PatchStatus is patchObject for the status.
+// PatchStatus is PatchObject for the status.
 func PatchStatus(ctx context.Context, to client.Client, object client.Object, change func()) (bool, error) {
 	before := object.DeepCopyObject().(client.Object)
 	change()

@@ -16,7 +16,7 @@ func Register[In, Out any](
 	registry.RegisterActivityWithOptions(function, activity.RegisterOptions{Name: as.Name})
 }
 
-// RegisterEffect is register for a function that returns nothing but an error.
+// RegisterEffect is Register for a function that returns nothing but an error.
 func RegisterEffect[In any](
 	registry worker.ActivityRegistry, as contract.Activity[In, contract.None], function func(context.Context, In) error,
 ) {

@@ -1,5 +1,7 @@
-// Package k8s is the Kubernetes side of Holdfast: client construction, and patches that cannot overwrite what somebody else
-// wrote. Its sub-packages know one subject each: api (the custom resources), owner (whose an object is), backup (what a
-// NonAdminBackup and its Velero Backup say of each other), policy (the admin's rules), probe (health), watch (events to
-// signals).
+// Package k8s is what is common to all that reads and writes Kubernetes objects: the scheme, REST configuration and mapper,
+// patches that cannot overwrite what somebody else wrote, and the guard against a second controller. Each package below it
+// knows one subject.
+//
+// Everything but the workflows may call it. It imports, of ours, only k8s/api. Those below it, but for k8s/watch, import only
+// k8s and workflows/contract.
 package k8s

@@ -1,6 +1,7 @@
-// Package fdb knows FoundationDB's backups: where they go (accounts, URLs, the time in their paths), what fdbbackup is told and
-// what its answers mean, and from that what is to be done next for a FoundationDBBackup and what its status must say.
+// Package fdb knows FoundationDB's backups: where they go (accounts, URLs, the time in their paths), what fdbbackup is told
+// and what its answers mean. What is to be done next, workflows/fdb decides.
 //
-// Everything but Gather is a pure function; no tool is run here. Nothing that it returns for people or for arguments holds a
-// secret: those stay in the credentials file.
+// Everything is a pure function; no tool is run here. Nothing that it returns for people or for arguments holds a secret:
+// those stay in the credentials file. The workflows, activities and packages of FoundationDB call it. It imports, of ours,
+// k8s, k8s/api and workflows/contract.
 package fdb

@@ -5,4 +5,6 @@
 // location points, and must not reach anything that its credential does not open. What a bucket holds is a stranger's: sizes
 // are limited, and nothing read is trusted. No error repeats a credential, a URL, or what a server answered but its error
 // code.
+//
+// activities/finalization calls it. It imports nothing of ours, and nobody else imports a cloud's SDK.
 package objectstore

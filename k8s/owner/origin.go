@@ -11,6 +11,30 @@ import (
 )
 
 // Origin is how an object in the OADP namespace says for which tenant's object of one kind it was made.
+//
+// Tenants cannot write into the OADP namespace. But Velero brings into it what it finds in a tenant's bucket, and the status and
+// the labels of a tenant's own object are the tenant's to write. Hence five strengths, from the weakest to the strongest:
+//
+//   - What a tenant's object says of itself (Claimed, Claims, Written, SyncedFrom) proves nothing. It is a name to look under.
+//   - A hint (Hint, UID, MayBeTenants, MayBeOf) says what an event may concern, and what need not be read. Enough to wake a
+//     workflow, which reads for itself.
+//   - What names the tenant's object (Names, Named; of a backup's location MayHold, Tenants) may be read, mirrored and shown,
+//     and deleted at that tenant's wish.
+//   - What is called as it was given (Called), for that object and no other of its name (MadeFor, ForAnother), may hold a
+//     tenant's keys and backups.
+//   - What is proven (Proven, Derived) may be deleted though nobody asks for it, be made a tenant's object of, and be entered in
+//     the ledger of what was released.
+//
+// Who asks for which, and why (the packages of activities by their last element):
+//
+//	k8s/watch               Hint; location_events Called, since it makes up a reference by the UID
+//	k8s/watch/queue         Names: it writes a status by what the object says
+//	backup, restore         Claimed to look, Names before anything else; backups MayHold too, since they come from buckets
+//	backup (released)       the Velero Backup's Names, or Derived where that is gone
+//	download, finalization  Names, Named; Tenants and MayHold, since a URL is signed with the location's keys
+//	k8s/policy, location    Claimed to look, Called before a location is used, changed, or deleted
+//	synchronization         Proven backups, in a location that is MadeFor its owner: a tenant's object is made of them
+//	collection              Proven, and gone or ForAnother: nobody asks for the deletion
 type Origin struct {
 	namespaceAnnotation, nameAnnotation, nacuuidLabel string
 	// uidAnnotation is not on what the OADP non-admin controller has made.

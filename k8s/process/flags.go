@@ -1,5 +1,3 @@
-// Package process is what every Holdfast process is made of: flags with their environment variables, a logger, the
-// health and metrics servers.
 package process
 
 import (

@@ -1,4 +1,6 @@
 // Package connect connects a process to Temporal: the client, from the environment that Temporal's own tools read
-// (TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, TLS, API key), and the search attributes that must be there before anything
-// polls or signals.
+// (TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, TLS, API key), and the search attributes that must be there before anything polls or
+// signals.
+//
+// worker and starter call it. It is no workflow code. It imports, of ours, workflows/codec and workflows/contract.
 package connect

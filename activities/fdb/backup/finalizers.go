@@ -14,7 +14,7 @@ import (
 	fdbbackup "holdfast.dev/holdfast/workflows/fdb/backup"
 )
 
-// Kubernetes Events on a FoundationDBBackup besides those of fdb.Tidings; best effort.
+// Kubernetes Events on a FoundationDBBackup besides those of gather.Tidings; best effort.
 const (
 	eventFDBStopped   = "Stopped"
 	eventFDBAbandoned = "Abandoned"

@@ -27,7 +27,7 @@ import (
 // expiryTurn is when the turns of these tests begin.
 const expiryTurn int64 = 1_785_585_600
 
-// expiryWorld is an fdbWorld in which turns make pods.
+// expiryWorld is an activitytest.FDBWorld in which turns make pods.
 type expiryWorld struct {
 	*activitytest.FDBWorld
 	expiries *expiry.Activities

@@ -2,5 +2,6 @@
 //
 // PlanTurn says what a turn of the queue of expirations has to do; each step of it is one Pod, whose View says how far it is.
 //
-// It does no I/O. The activities of expirations call it. It imports, of ours, k8s/fdb, agents and contract.
+// It does no I/O. The activities of expirations call it. It imports, of ours, k8s/fdb, agents, gather, workflows/contract and
+// the decisions in workflows/fdb/backup and workflows/fdb/expiry.
 package jobs

@@ -22,7 +22,7 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// Kubernetes Events on a FoundationDBRestore besides those of fdbrestore.Tidings; best effort.
+// Kubernetes Events on a FoundationDBRestore besides those of Tidings; best effort.
 const (
 	eventFDBRestoreAbandoned = "Abandoned"
 	eventFDBRestoreAborted   = "RestoreAborted"

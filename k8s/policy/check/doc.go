@@ -1,5 +1,6 @@
 // Package check holds the checks that are common to the specs of tenants: enforced values, excluded resources, reserved
 // ConfigMaps, restricted keys, sizes, and the error that carries a verdict.
 //
-// Packages policy, backupspec, restorespec and locationspec call it. It reads nothing and imports, of ours, only k8s/api.
+// Packages policy, backupspec, restorespec and locationspec call it, and activities that judge. It reads nothing and imports,
+// of ours, only k8s and k8s/api.
 package check

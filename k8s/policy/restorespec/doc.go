@@ -2,5 +2,5 @@
 // restore from a tenant's storage location may bring.
 //
 // A verdict is a *check.InvalidSpecError. Everything is pure: what has been read is passed in. The activities of
-// NonAdminRestores call it. It imports, of ours, policy and check.
+// NonAdminRestores and the watcher call it. It imports, of ours, k8s/api, k8s/owner, policy and check.
 package restorespec

@@ -1,6 +1,7 @@
-// Package velero knows the kinds that Velero serves: of each, which events concern it, what there is of it, when it is settled,
-// and how it is counted.
+// Package velero knows the kinds that Velero serves: of each, which events concern it, what there is of it, when it is
+// settled, and how it is counted.
 //
-// It makes values of watched.Kind, which package watch runs. It knows nothing of FoundationDB. It imports packages watched,
-// caches, signal and trim, and of k8s the packages that gather and judge these kinds.
+// It makes values of watched.Kind, which package watch runs. It knows nothing of FoundationDB. It imports, of ours, packages
+// watched, caches, signal and trim, of activities those that gather and judge these kinds, of workflows their Settled, and
+// k8s.
 package velero

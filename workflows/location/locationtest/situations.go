@@ -11,7 +11,7 @@ import (
 // situation is where a decision meets a location.
 type situation struct {
 	Make func(t *testing.T) *fake.World
-	// byDecision says what must be afterwards, without a revocation; revoked with one, whatever the decision.
+	// ByDecision says what must be afterwards, without a revocation; revoked with one, whatever the decision.
 	ByDecision map[oadpv1alpha1.ApprovalDecision]Verdict
 	Revoked    Verdict
 }
