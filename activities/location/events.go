@@ -70,6 +70,7 @@ func (l *Activities) tellRetried(ref contract.ObjectRef, info activity.Info) {
 	location := &oadpv1alpha1.NonAdminBackupStorageLocation{ObjectMeta: metav1.ObjectMeta{
 		Namespace: ref.Namespace, Name: ref.Name, UID: types.UID(ref.UID),
 	}}
-	l.tell(location, corev1.EventTypeWarning, backup.EventRetried, "Retry", fmt.Sprintf("%s succeeded at attempt %d, %s after the first",
+	l.tell(location, corev1.EventTypeWarning, backup.EventRetried, "Retry", fmt.Sprintf(
+		"%s succeeded at attempt %d, %s after the first",
 		info.ActivityType.Name, info.Attempt, time.Since(info.ScheduledTime).Round(time.Second)))
 }

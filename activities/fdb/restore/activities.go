@@ -171,6 +171,7 @@ func (r *Activities) tellRetried(ref contract.ObjectRef, view contract.FDBRestor
 	object := &fdbv1alpha1.FoundationDBRestore{ObjectMeta: metav1.ObjectMeta{
 		Namespace: ref.Namespace, Name: ref.Name, UID: types.UID(ref.UID),
 	}}
-	backup.Tell(r.Events, object, corev1.EventTypeWarning, backup.EventRetried, "Retry", "%s succeeded at attempt %d, %s after the first",
+	backup.Tell(r.Events, object, corev1.EventTypeWarning, backup.EventRetried, "Retry",
+		"%s succeeded at attempt %d, %s after the first",
 		info.ActivityType.Name, info.Attempt, time.Since(info.ScheduledTime).Round(time.Second))
 }
