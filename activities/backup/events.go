@@ -25,16 +25,11 @@ import (
 const (
 	eventAccepted        = "BackupAccepted"
 	eventCreated         = "VeleroBackupCreated"
-	EventDeleting        = "Deleting"
 	eventDeletionRequest = "DeletionRequested"
 	eventDeletionRetry   = "DeletionRetried"
-	EventReleased        = "Released"
 	eventCompleted       = "BackupCompleted"
 	eventFailed          = "BackupFailed"
 	eventGone            = "VeleroBackupNotFound"
-	EventCorrected       = "StatusCorrected"
-	EventRetried         = "Retried"
-	EventStalled         = "VeleroStalled"
 )
 
 func (b *Activities) now() time.Time { return time.Now() }
@@ -42,6 +37,15 @@ func (b *Activities) now() time.Time { return time.Now() }
 func (b *Activities) tell(nab *oadpv1alpha1.NonAdminBackup, kind, reason, action, note string, args ...any) {
 	Tell(b.Events, nab, kind, reason, action, note, args...)
 }
+
+// Reasons of Events on objects of several kinds.
+const (
+	EventDeleting  = "Deleting"
+	EventReleased  = "Released"
+	EventCorrected = "StatusCorrected"
+	EventRetried   = "Retried"
+	EventStalled   = "VeleroStalled"
+)
 
 // Tell writes an Event about an object, best effort.
 func Tell(events events.EventRecorder, object runtime.Object, kind, reason, action, note string, args ...any) {
