@@ -19,7 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities"
-	"holdfast.dev/holdfast/activities/backup"
 	"holdfast.dev/holdfast/activities/fdb/agents"
 	"holdfast.dev/holdfast/activities/fdb/expiry"
 	"holdfast.dev/holdfast/activities/fdb/gather"
@@ -209,7 +208,7 @@ func (b *Activities) Publish(ctx context.Context, findings contract.FDBFindings)
 				tidings = append(tidings, *tiding)
 			}
 			for _, tiding := range tidings {
-				backup.Tell(b.Events, s.Object, eventType(tiding.Warning), tiding.Reason, "Reconcile", "%s", tiding.Note)
+				activities.Tell(b.Events, s.Object, eventType(tiding.Warning), tiding.Reason, "Reconcile", "%s", tiding.Note)
 			}
 		}
 		return err
@@ -262,7 +261,7 @@ func (b *Activities) tellRetried(ref contract.ObjectRef, view contract.FDBBackup
 	object := &fdbv1alpha1.FoundationDBBackup{ObjectMeta: metav1.ObjectMeta{
 		Namespace: ref.Namespace, Name: ref.Name, UID: types.UID(ref.UID),
 	}}
-	backup.Tell(b.Events, object, corev1.EventTypeWarning, backup.EventRetried, "Retry",
+	activities.Tell(b.Events, object, corev1.EventTypeWarning, activities.EventRetried, "Retry",
 		"%s succeeded at attempt %d, %s after the first",
 		info.ActivityType.Name, info.Attempt, time.Since(info.ScheduledTime).Round(time.Second))
 }

@@ -34,7 +34,7 @@ const SecretMark = "wJalrXUtnFEMI"
 
 type (
 	// Request is an approval request.
-	Request  = oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest
+	Request = oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest
 	// VeleroLS is the spec of a Velero BackupStorageLocation.
 	VeleroLS = velerov1.BackupStorageLocationSpec
 )
