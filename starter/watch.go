@@ -48,7 +48,7 @@ const (
 	serveAll    = "all"
 )
 
-func (f *watchFlags) Validate() error {
+func (f *watchFlags) validate() error {
 	if f.progressInterval <= 0 {
 		return errors.New("--progress-interval: want a duration above 0")
 	}
@@ -68,7 +68,7 @@ func watchCommand() *cobra.Command {
 		Short: "Watch Kubernetes and signal the workflows",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			if err := flags.Validate(); err != nil {
+			if err := flags.validate(); err != nil {
 				return err
 			}
 			return runWatch(command.Context(), &flags)

@@ -23,8 +23,8 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
+// The NonAdminBackup of the tests, and the name of a Velero Backup that is another's.
 const (
-	// Name is the NonAdminBackup's.
 	Name    = "nightly"
 	Victims = "crew-nightly-f47ac10b-58cc-4372-a567-0e02b2c3d479"
 )
@@ -153,8 +153,8 @@ func Remove(t *testing.T, w *fake.World, object client.Object) {
 	require.NoError(t, client.IgnoreNotFound(w.Client.Delete(context.Background(), object)))
 }
 
+// Answers of an API server.
 var (
-	// ErrNotFound and the others are answers of an API server.
 	ErrNotFound     = apierrors.NewNotFound(oadpv1alpha1.Resource("nonadminbackups"), Name)
 	ErrInvalid      = apierrors.NewInvalid(velerov1.SchemeGroupVersion.WithKind("Backup").GroupKind(), "b", nil)
 	ErrForbidden    = apierrors.NewForbidden(velerov1.Resource("backups"), "b", nil)

@@ -76,9 +76,3 @@ func TeamOf(name string) string {
 
 // Apart keeps what happens apart from what the clock does at the same time.
 const Apart = 3 * time.Millisecond
-
-const (
-	// Sec and Min are short for what tables are full of.
-	Sec = time.Second
-	Min = time.Minute
-)

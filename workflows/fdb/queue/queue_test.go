@@ -45,32 +45,32 @@ func TestTurnsBeginInTheQueuesOrder(t *testing.T) {
 	}{
 		"one after the other, and again after an hour": {
 			steps: []queueStep{
-				wantsIn(0, contract.FDBJobExpire, "a", "b"), finishIn(10*workflowtest.Sec, "a", done), finishIn(20*workflowtest.Sec, "b", done),
-				finishIn(3700*workflowtest.Sec, "a", done),
+				wantsIn(0, contract.FDBJobExpire, "a", "b"), finishIn(10*time.Second, "a", done), finishIn(20*time.Second, "b", done),
+				finishIn(3700*time.Second, "a", done),
 			},
 			want: []string{"0 expire a", "10 expire b", "3600 expire a", "3700 expire b"},
 		},
 		"as many as the limit says": {
-			limit: 3, steps: []queueStep{wantsIn(0, contract.FDBJobExpire, "a", "b", "c", "d"), finishIn(10*workflowtest.Sec, "b", done)},
+			limit: 3, steps: []queueStep{wantsIn(0, contract.FDBJobExpire, "a", "b", "c", "d"), finishIn(10*time.Second, "b", done)},
 			want: []string{"0 expire a", "0 expire b", "0 expire c", "10 expire d"},
 		},
 		"one of each namespace, over runs, and who comes late waits for one turn of the others": {
 			steps: []queueStep{
-				wantsIn(0, contract.FDBJobExpire, "a", "b", "c", "bank-a"), finishIn(10*workflowtest.Sec, "a", done),
-				wantsIn(15*workflowtest.Sec, contract.FDBJobDelete, "d", "e", "shop-a"),
-				{16 * workflowtest.Sec, func(w *queueWorld) { w.roll = true }},
-				finishIn(20*workflowtest.Sec, "bank-a", done), finishIn(30*workflowtest.Sec, "b", done), finishIn(40*workflowtest.Sec, "shop-a", done), finishIn(50*workflowtest.Sec, "c", done),
+				wantsIn(0, contract.FDBJobExpire, "a", "b", "c", "bank-a"), finishIn(10*time.Second, "a", done),
+				wantsIn(15*time.Second, contract.FDBJobDelete, "d", "e", "shop-a"),
+				{16 * time.Second, func(w *queueWorld) { w.roll = true }},
+				finishIn(20*time.Second, "bank-a", done), finishIn(30*time.Second, "b", done), finishIn(40*time.Second, "shop-a", done), finishIn(50*time.Second, "c", done),
 			},
 			want: []string{"0 expire a", "10 expire bank-a", "20 expire b", "30 delete shop-a", "40 expire c", "50 delete d"},
 		},
 		"what could not be done is tried again after the retry interval": {
-			steps: []queueStep{wantsIn(0, contract.FDBJobExpire, "a"), finishIn(10*workflowtest.Sec, "a", notYet)},
+			steps: []queueStep{wantsIn(0, contract.FDBJobExpire, "a"), finishIn(10*time.Second, "a", notYet)},
 			want:  []string{"0 expire a", "610 expire a"},
 		},
 		"the data of a deleted object go as soon as its turn has ended": {
 			steps: []queueStep{
-				wantsIn(0, contract.FDBJobExpire, "a"), wantsIn(5*workflowtest.Sec, contract.FDBJobDelete, "a"), finishIn(10*workflowtest.Sec, "a", done),
-				finishIn(20*workflowtest.Sec, "a", done),
+				wantsIn(0, contract.FDBJobExpire, "a"), wantsIn(5*time.Second, contract.FDBJobDelete, "a"), finishIn(10*time.Second, "a", done),
+				finishIn(20*time.Second, "a", done),
 			},
 			want: []string{"0 expire a", "10 delete a"},
 		},
@@ -80,7 +80,7 @@ func TestTurnsBeginInTheQueuesOrder(t *testing.T) {
 				w.wants("b", contract.FDBJobExpire)
 				w.pods[backupRef("b")] = queuePod{turn: w.start.Unix() - 100, job: contract.FDBJobExpire}
 			},
-			steps: []queueStep{finishIn(10*workflowtest.Sec, "b", done), finishIn(20*workflowtest.Sec, "a", done), finishIn(3600*workflowtest.Sec, "b", done)},
+			steps: []queueStep{finishIn(10*time.Second, "b", done), finishIn(20*time.Second, "a", done), finishIn(3600*time.Second, "b", done)},
 			want:  []string{"0 expire b again", "10 expire a", "3500 expire b", "3610 expire a"},
 		},
 		"a pod that is found in termination counts until its turn says that nothing else is left": {
@@ -89,7 +89,7 @@ func TestTurnsBeginInTheQueuesOrder(t *testing.T) {
 				w.pods[backupRef("b")] = queuePod{turn: w.start.Unix() - 100, job: contract.FDBJobExpire, terminating: true}
 			},
 			steps: []queueStep{
-				{10 * workflowtest.Sec, func(w *queueWorld) { w.closes(backupRef("b")) }}, finishIn(20*workflowtest.Sec, "a", done), finishIn(30*workflowtest.Sec, "b", done),
+				{10 * time.Second, func(w *queueWorld) { w.closes(backupRef("b")) }}, finishIn(20*time.Second, "a", done), finishIn(30*time.Second, "b", done),
 			},
 			want: []string{"0 expire b again", "10 expire a"},
 		},
@@ -98,25 +98,25 @@ func TestTurnsBeginInTheQueuesOrder(t *testing.T) {
 				w.wants("a", contract.FDBJobExpire)
 				w.ended[queueTurn{backupRef("a"), w.start.Unix() - 600}] = true
 			},
-			steps: []queueStep{finishIn(3010*workflowtest.Sec, "a", done)},
+			steps: []queueStep{finishIn(3010*time.Second, "a", done)},
 			want:  []string{"3000 expire a"},
 		},
 		"a turn that Temporal never takes gives its place back": {
 			world: func(w *queueWorld) { w.never = "a" },
-			steps: []queueStep{wantsIn(0, contract.FDBJobExpire, "a", "b"), finishIn(10*workflowtest.Sec, "b", done)},
+			steps: []queueStep{wantsIn(0, contract.FDBJobExpire, "a", "b"), finishIn(10*time.Second, "b", done)},
 			want:  []string{"0 never a", "0 expire b", "3600 never a"},
 		},
 		"a turn that was lost is started again, and holds its place": {
 			steps: []queueStep{
 				wantsIn(0, contract.FDBJobExpire, "a", "b"),
-				{5 * workflowtest.Sec, func(w *queueWorld) { w.crashes(backupRef("a"), false) }},
-				finishIn(700*workflowtest.Sec, "a", done),
+				{5 * time.Second, func(w *queueWorld) { w.crashes(backupRef("a"), false) }},
+				finishIn(700*time.Second, "a", done),
 			},
 			want: []string{"0 expire a", "660 expire a again", "700 expire b"},
 		},
 		"a turn that is started after some tries": {
 			world: func(w *queueWorld) { w.refused = 3 },
-			steps: []queueStep{wantsIn(0, contract.FDBJobExpire, "a"), finishIn(10*workflowtest.Sec, "a", done)},
+			steps: []queueStep{wantsIn(0, contract.FDBJobExpire, "a"), finishIn(10*time.Second, "a", done)},
 			want:  []string{"7 expire a again"},
 		},
 	}
@@ -141,12 +141,12 @@ func TestWhatComesInTheLastActivityCounts(t *testing.T) {
 	w.wants("a", contract.FDBJobExpire)
 	w.refused = 3 // the turn is started after 1 + 2 + 4 seconds: until then the queue has no eye for what comes
 	require.NoError(t, w.play(append([]queueStep{
-		{2 * workflowtest.Sec, func(w *queueWorld) { w.roll = true }},
-		{3 * workflowtest.Sec, func(w *queueWorld) { w.leaves("a"); w.wants("b", contract.FDBJobDelete) }},
-		{100 * workflowtest.Sec, func(w *queueWorld) { w.finishAll(contract.FDBTurnDone) }},
-		{110 * workflowtest.Sec, nobodyLost},
-		{120 * workflowtest.Sec, func(w *queueWorld) { w.finishAll(contract.FDBTurnDone) }},
-		{130 * workflowtest.Sec, nobodyLost},
+		{2 * time.Second, func(w *queueWorld) { w.roll = true }},
+		{3 * time.Second, func(w *queueWorld) { w.leaves("a"); w.wants("b", contract.FDBJobDelete) }},
+		{100 * time.Second, func(w *queueWorld) { w.finishAll(contract.FDBTurnDone) }},
+		{110 * time.Second, nobodyLost},
+		{120 * time.Second, func(w *queueWorld) { w.finishAll(contract.FDBTurnDone) }},
+		{130 * time.Second, nobodyLost},
 	}, goneAt(time.Hour)...)))
 	assert.Empty(t, w.wrong)
 	assert.Len(t, w.order, 2, w.order)
@@ -220,13 +220,13 @@ func TestPeopleSteerTheQueue(t *testing.T) {
 			w := newQueueWorld(1)
 			require.NoError(t, w.play(append([]queueStep{
 				wantsIn(0, contract.FDBJobExpire, "a", "b", "c"),
-				{10 * workflowtest.Sec, func(w *queueWorld) {
+				{10 * time.Second, func(w *queueWorld) {
 					if limit, ok := test.in.(contract.FDBQueueLimit); ok && limit.Limit == 2 {
 						w.limitSet = 2
 					}
 					w.asks(test.update, test.in)
 				}},
-				finishIn(20*workflowtest.Sec, "a", contract.FDBTurnDone),
+				finishIn(20*time.Second, "a", contract.FDBTurnDone),
 			}, goneAt(time.Minute)...)))
 			require.Len(t, w.answers, 1)
 			assert.Contains(t, w.answers[0], test.want)
@@ -241,12 +241,12 @@ func TestALowerLimitEndsNoTurn(t *testing.T) {
 	w := newQueueWorld(2)
 	require.NoError(t, w.play(append([]queueStep{
 		wantsIn(0, contract.FDBJobExpire, "a", "b", "c"),
-		{10 * workflowtest.Sec, func(w *queueWorld) {
+		{10 * time.Second, func(w *queueWorld) {
 			w.limitSet = 1
 			w.asks(contract.UpdateSetExpiryLimit, contract.FDBQueueLimit{Limit: 1})
 		}},
-		{11 * workflowtest.Sec, func(w *queueWorld) { w.roll = true }}, // the limit that was set is kept
-		finishIn(20*workflowtest.Sec, "a", contract.FDBTurnDone), finishIn(30*workflowtest.Sec, "b", contract.FDBTurnDone),
+		{11 * time.Second, func(w *queueWorld) { w.roll = true }}, // the limit that was set is kept
+		finishIn(20*time.Second, "a", contract.FDBTurnDone), finishIn(30*time.Second, "b", contract.FDBTurnDone),
 	}, goneAt(time.Minute)...)))
 	assert.Equal(t, []string{"At most 1 may run at a time for as long as there is a queue. The 2 that run go on; the next begins when " +
 		"fewer than 1 do."}, w.answers)
@@ -259,10 +259,10 @@ func TestTheQueueShowsWhoRunsAndWhoWaits(t *testing.T) {
 	var state contract.FDBExpiryQueueState
 	var details string
 	require.NoError(t, w.play(append([]queueStep{
-		wantsIn(0, contract.FDBJobExpire, "a", "b"), wantsIn(workflowtest.Sec, contract.FDBJobDelete, "c"),
-		finishIn(10*workflowtest.Sec, "a", contract.FDBTurnRefused),
-		{20 * workflowtest.Sec, func(w *queueWorld) { w.closes(backupRef("b")) }},
-		{30 * workflowtest.Sec, func(w *queueWorld) {
+		wantsIn(0, contract.FDBJobExpire, "a", "b"), wantsIn(time.Second, contract.FDBJobDelete, "c"),
+		finishIn(10*time.Second, "a", contract.FDBTurnRefused),
+		{20 * time.Second, func(w *queueWorld) { w.closes(backupRef("b")) }},
+		{30 * time.Second, func(w *queueWorld) {
 			state = w.state()
 			w.mu.Unlock()
 			defer w.mu.Lock()

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -22,121 +23,121 @@ func TestFirstSnapshotsAreGrantedAFewAtATime(t *testing.T) {
 	}{
 		"one after the other, in the order of asking": {
 			steps: []throttleStep{
-				asks(0, "a"), asks(1*workflowtest.Sec, "b"), asks(2*workflowtest.Sec, "c"), releases(10*workflowtest.Sec, "a"), releases(20*workflowtest.Sec, "b"), releases(30*workflowtest.Sec, "c"),
+				asks(0, "a"), asks(1*time.Second, "b"), asks(2*time.Second, "c"), releases(10*time.Second, "a"), releases(20*time.Second, "b"), releases(30*time.Second, "c"),
 			},
 			want: []string{"0 a", "10 b", "20 c"}, runs: 1,
 		},
 		"as many as the limit says": {
 			limit: 2, steps: []throttleStep{
-				asks(0, "a"), asks(1*workflowtest.Sec, "b"), asks(2*workflowtest.Sec, "c"), releases(10*workflowtest.Sec, "b"), releases(20*workflowtest.Sec, "c"), releases(21*workflowtest.Sec, "a"),
+				asks(0, "a"), asks(1*time.Second, "b"), asks(2*time.Second, "c"), releases(10*time.Second, "b"), releases(20*time.Second, "c"), releases(21*time.Second, "a"),
 			},
 			want: []string{"0 a", "1 b", "10 c"}, runs: 1,
 		},
 		"a higher limit counts when the throttle wakes, a lower one takes nothing back": {
 			steps: []throttleStep{
-				asks(0, "a"), asks(1*workflowtest.Sec, "b"), asks(2*workflowtest.Sec, "c"), setsLimit(3*workflowtest.Sec, 2), setsLimit(63*workflowtest.Sec, 1),
-				releases(100*workflowtest.Sec, "a"), releases(110*workflowtest.Sec, "b"), releases(120*workflowtest.Sec, "c"),
+				asks(0, "a"), asks(1*time.Second, "b"), asks(2*time.Second, "c"), setsLimit(3*time.Second, 2), setsLimit(63*time.Second, 1),
+				releases(100*time.Second, "a"), releases(110*time.Second, "b"), releases(120*time.Second, "c"),
 			},
 			want: []string{"0 a", "60 b", "110 c"}, runs: 1,
 		},
 		"who asks again keeps its place, and who holds is told again": {
 			steps: []throttleStep{
-				asks(0, "a"), asks(1*workflowtest.Sec, "b"), asks(2*workflowtest.Sec, "c"), asks(3*workflowtest.Sec, "b"), asks(4*workflowtest.Sec, "a"),
-				releases(10*workflowtest.Sec, "a"), releases(20*workflowtest.Sec, "b"), releases(30*workflowtest.Sec, "c"),
+				asks(0, "a"), asks(1*time.Second, "b"), asks(2*time.Second, "c"), asks(3*time.Second, "b"), asks(4*time.Second, "a"),
+				releases(10*time.Second, "a"), releases(20*time.Second, "b"), releases(30*time.Second, "c"),
 			},
 			want: []string{"0 a", "4 a", "10 b", "20 c"}, runs: 1,
 		},
 		"one of each namespace, over runs, and who comes late waits for one of the others": {
 			steps: []throttleStep{
-				asks(0, "a"), asks(1*workflowtest.Sec, "b"), asks(2*workflowtest.Sec, "c"), asks(3*workflowtest.Sec, "bank-a"), releases(10*workflowtest.Sec, "a"),
-				asks(11*workflowtest.Sec, "d"), continuesAsNew(12 * workflowtest.Sec), asks(13*workflowtest.Sec, "shop-a"), asks(14*workflowtest.Sec, "bank-b"),
-				releases(20*workflowtest.Sec, "b"), releases(30*workflowtest.Sec, "bank-a"), releases(40*workflowtest.Sec, "c"), releases(50*workflowtest.Sec, "shop-a"),
-				releases(60*workflowtest.Sec, "bank-b"), releases(70*workflowtest.Sec, "d"),
+				asks(0, "a"), asks(1*time.Second, "b"), asks(2*time.Second, "c"), asks(3*time.Second, "bank-a"), releases(10*time.Second, "a"),
+				asks(11*time.Second, "d"), continuesAsNew(12 * time.Second), asks(13*time.Second, "shop-a"), asks(14*time.Second, "bank-b"),
+				releases(20*time.Second, "b"), releases(30*time.Second, "bank-a"), releases(40*time.Second, "c"), releases(50*time.Second, "shop-a"),
+				releases(60*time.Second, "bank-b"), releases(70*time.Second, "d"),
 			},
 			want: []string{"0 a", "10 b", "20 bank-a", "30 c", "40 shop-a", "50 bank-b", "60 d"}, runs: 2,
 		},
 		"one that waits no more is passed over": {
 			steps: []throttleStep{
-				asks(0, "a"), asks(1*workflowtest.Sec, "b"), asks(2*workflowtest.Sec, "c"), releases(3*workflowtest.Sec, "b"), releases(10*workflowtest.Sec, "a"), releases(20*workflowtest.Sec, "c"),
+				asks(0, "a"), asks(1*time.Second, "b"), asks(2*time.Second, "c"), releases(3*time.Second, "b"), releases(10*time.Second, "a"), releases(20*time.Second, "c"),
 			},
 			want: []string{"0 a", "10 c"}, runs: 1,
 		},
 		"one that is in its first snapshot counts beyond the limit": {
 			steps: []throttleStep{
-				counts(0, "x"), counts(1*workflowtest.Sec, "y"), asks(2*workflowtest.Sec, "a"), releases(10*workflowtest.Sec, "x"), releases(20*workflowtest.Sec, "y"), releases(30*workflowtest.Sec, "a"),
+				counts(0, "x"), counts(1*time.Second, "y"), asks(2*time.Second, "a"), releases(10*time.Second, "x"), releases(20*time.Second, "y"), releases(30*time.Second, "a"),
 			},
 			want: []string{"20 a"}, runs: 1,
 		},
 		"one that waits and is found in its first snapshot waits no more": {
 			steps: []throttleStep{
-				asks(0, "a"), asks(1*workflowtest.Sec, "b"), counts(2*workflowtest.Sec, "b"), asks(3*workflowtest.Sec, "c"),
-				releases(10*workflowtest.Sec, "a"), releases(20*workflowtest.Sec, "b"), releases(30*workflowtest.Sec, "c"),
+				asks(0, "a"), asks(1*time.Second, "b"), counts(2*time.Second, "b"), asks(3*time.Second, "c"),
+				releases(10*time.Second, "a"), releases(20*time.Second, "b"), releases(30*time.Second, "c"),
 			},
 			want: []string{"0 a", "20 c"}, runs: 1,
 		},
 		"a grant that finds nobody is passed on at once": {
 			steps: []throttleStep{
-				asks(0, "a"), asks(1*workflowtest.Sec, "b"), asks(2*workflowtest.Sec, "c"), dies(3*workflowtest.Sec, "b"), releases(10*workflowtest.Sec, "a"), releases(20*workflowtest.Sec, "c"),
+				asks(0, "a"), asks(1*time.Second, "b"), asks(2*time.Second, "c"), dies(3*time.Second, "b"), releases(10*time.Second, "a"), releases(20*time.Second, "c"),
 			},
 			want: []string{"0 a", "10 c"}, runs: 1,
 		},
 		"the slot of a holder that is gone is kept while a start may be on its way": {
 			// Found closed at 60 s; 480 s later, at the next look, nothing of it can run any more.
-			steps: []throttleStep{asks(0, "a"), asks(1*workflowtest.Sec, "b"), dies(2*workflowtest.Sec, "a"), releases(20*workflowtest.Min, "b")},
+			steps: []throttleStep{asks(0, "a"), asks(1*time.Second, "b"), dies(2*time.Second, "a"), releases(20*time.Minute, "b")},
 			want:  []string{"0 a", "540 b"}, runs: 1,
 		},
 		"a holder that is found gone when it is told again keeps its slot too": {
-			steps: []throttleStep{asks(0, "a"), asks(1*workflowtest.Sec, "b"), dies(2*workflowtest.Sec, "a"), asks(3*workflowtest.Sec, "a"), releases(20*workflowtest.Min, "b")},
+			steps: []throttleStep{asks(0, "a"), asks(1*time.Second, "b"), dies(2*time.Second, "a"), asks(3*time.Second, "a"), releases(20*time.Minute, "b")},
 			want:  []string{"0 a", "540 b"}, runs: 1,
 		},
 		"a holder that came back keeps its slot": {
 			steps: []throttleStep{
-				asks(0, "a"), asks(1*workflowtest.Sec, "b"), dies(2*workflowtest.Sec, "a"), comesBack(5*workflowtest.Min, "a"), releases(20*workflowtest.Min, "a"), releases(30*workflowtest.Min, "b"),
+				asks(0, "a"), asks(1*time.Second, "b"), dies(2*time.Second, "a"), comesBack(5*time.Minute, "a"), releases(20*time.Minute, "a"), releases(30*time.Minute, "b"),
 			},
 			want: []string{"0 a", "1200 b"}, runs: 1,
 		},
 		"a holder that goes again has its time anew": {
 			steps: []throttleStep{
-				asks(0, "a"), asks(1*workflowtest.Sec, "b"), dies(2*workflowtest.Sec, "a"), comesBack(7*workflowtest.Min+1*workflowtest.Sec, "a"), dies(8*workflowtest.Min+1*workflowtest.Sec, "a"), releases(30*workflowtest.Min, "b"),
+				asks(0, "a"), asks(1*time.Second, "b"), dies(2*time.Second, "a"), comesBack(7*time.Minute+1*time.Second, "a"), dies(8*time.Minute+1*time.Second, "a"), releases(30*time.Minute, "b"),
 			},
 			want: []string{"0 a", "1020 b"}, runs: 1,
 		},
 		"one that waits and is gone is forgotten, and asks as the last when it comes back": {
 			steps: []throttleStep{
-				asks(0, "a"), asks(1*workflowtest.Sec, "b"), asks(2*workflowtest.Sec, "c"), dies(3*workflowtest.Sec, "b"), comesBack(90*workflowtest.Sec, "b"), asks(91*workflowtest.Sec, "b"),
-				releases(100*workflowtest.Sec, "a"), releases(110*workflowtest.Sec, "c"), releases(120*workflowtest.Sec, "b"),
+				asks(0, "a"), asks(1*time.Second, "b"), asks(2*time.Second, "c"), dies(3*time.Second, "b"), comesBack(90*time.Second, "b"), asks(91*time.Second, "b"),
+				releases(100*time.Second, "a"), releases(110*time.Second, "c"), releases(120*time.Second, "b"),
 			},
 			want: []string{"0 a", "100 c", "110 b"}, runs: 1,
 		},
 		"one that cannot be told holds up nobody, and is told later": {
 			steps: []throttleStep{
-				asks(0, "a"), asks(1*workflowtest.Sec, "b"), asks(2*workflowtest.Sec, "c"), happens(3*workflowtest.Sec, func(w *throttleWorld) { w.mute["b"] = true }),
-				releases(10*workflowtest.Sec, "a"), happens(11*workflowtest.Sec, func(w *throttleWorld) { delete(w.mute, "b") }),
-				releases(20*workflowtest.Sec, "c"), releases(30*workflowtest.Sec, "b"),
+				asks(0, "a"), asks(1*time.Second, "b"), asks(2*time.Second, "c"), happens(3*time.Second, func(w *throttleWorld) { w.mute["b"] = true }),
+				releases(10*time.Second, "a"), happens(11*time.Second, func(w *throttleWorld) { delete(w.mute, "b") }),
+				releases(20*time.Second, "c"), releases(30*time.Second, "b"),
 			},
 			want: []string{"0 a", "10 c", "20 b"}, runs: 1,
 		},
 		"it ends when nobody is left, and starts again": {
-			steps: []throttleStep{asks(0, "a"), releases(10*workflowtest.Sec, "a"), asks(20*workflowtest.Sec, "b"), releases(30*workflowtest.Sec, "b")},
+			steps: []throttleStep{asks(0, "a"), releases(10*time.Second, "a"), asks(20*time.Second, "b"), releases(30*time.Second, "b")},
 			want:  []string{"0 a", "20 b"}, runs: 2,
 		},
 		"continue-as-new forgets nobody": {
 			steps: []throttleStep{
-				asks(0, "a"), asks(1*workflowtest.Sec, "b"), counts(2*workflowtest.Sec, "x"), continuesAsNew(3 * workflowtest.Sec), asks(4*workflowtest.Sec, "c"), continuesAsNew(5 * workflowtest.Sec),
-				releases(6*workflowtest.Sec, "x"), dies(7*workflowtest.Sec, "a"), continuesAsNew(3 * workflowtest.Min), releases(20*workflowtest.Min, "b"), releases(21*workflowtest.Min, "c"),
+				asks(0, "a"), asks(1*time.Second, "b"), counts(2*time.Second, "x"), continuesAsNew(3 * time.Second), asks(4*time.Second, "c"), continuesAsNew(5 * time.Second),
+				releases(6*time.Second, "x"), dies(7*time.Second, "a"), continuesAsNew(3 * time.Minute), releases(20*time.Minute, "b"), releases(21*time.Minute, "c"),
 			},
 			want: []string{"0 a", "600 b", "1200 c"}, runs: 4,
 		},
 		"those that were in their first snapshot before it began count": { // Temporal's database was lost, say
-			before: []string{"x"}, steps: []throttleStep{asks(0, "a"), asks(1*workflowtest.Sec, "x"), releases(10*workflowtest.Sec, "x"), releases(20*workflowtest.Sec, "a")},
+			before: []string{"x"}, steps: []throttleStep{asks(0, "a"), asks(1*time.Second, "x"), releases(10*time.Second, "x"), releases(20*time.Second, "a")},
 			want: []string{"0 x", "1 x", "10 a"}, runs: 1,
 		},
 		"what cannot be meant is ignored": {
 			steps: []throttleStep{
 				asks(0, "a"),
-				{at: 1 * workflowtest.Sec, wish: "more", backup: "b"},
-				asks(2*workflowtest.Sec, ""), asks(3*workflowtest.Sec, "c"),
-				releases(10*workflowtest.Sec, "a"), releases(20*workflowtest.Sec, "c"),
+				{at: 1 * time.Second, wish: "more", backup: "b"},
+				asks(2*time.Second, ""), asks(3*time.Second, "c"),
+				releases(10*time.Second, "a"), releases(20*time.Second, "c"),
 			},
 			want: []string{"0 a", "10 c"}, runs: 1,
 		},
@@ -156,9 +157,9 @@ func TestFirstSnapshotsAreGrantedAFewAtATime(t *testing.T) {
 func TestNobodyIsTakenForGoneWhoCannotBeAskedFor(t *testing.T) {
 	w := newThrottleWorld()
 	require.NoError(t, w.play([]throttleStep{
-		asks(0, "a"), asks(1*workflowtest.Sec, "b"), dies(2*workflowtest.Sec, "a"),
-		happens(3*workflowtest.Sec, func(w *throttleWorld) { w.awayErr = errors.New("away") }), asks(10*workflowtest.Min, "c"),
-		happens(30*workflowtest.Min, func(w *throttleWorld) { w.awayErr = nil }), releases(60*workflowtest.Min, "b"), releases(61*workflowtest.Min, "c"),
+		asks(0, "a"), asks(1*time.Second, "b"), dies(2*time.Second, "a"),
+		happens(3*time.Second, func(w *throttleWorld) { w.awayErr = errors.New("away") }), asks(10*time.Minute, "c"),
+		happens(30*time.Minute, func(w *throttleWorld) { w.awayErr = nil }), releases(60*time.Minute, "b"), releases(61*time.Minute, "c"),
 	}))
 	require.Len(t, w.grants, 3)
 	assert.Equal(t, []string{"0 a", "3600 c"}, []string{w.grants[0], w.grants[2]})
@@ -175,15 +176,15 @@ func TestTheThrottleShowsWhoHoldsAndWhoWaits(t *testing.T) {
 	var state contract.FDBThrottleState
 	var details string
 	require.NoError(t, w.play([]throttleStep{
-		asks(0, "west/fdbb/team/a/u"), asks(1*workflowtest.Sec, "west/fdbb/team/b/u"), dies(2*workflowtest.Sec, "west/fdbb/team/a/u"),
-		happens(90*workflowtest.Sec, func(w *throttleWorld) {
+		asks(0, "west/fdbb/team/a/u"), asks(1*time.Second, "west/fdbb/team/b/u"), dies(2*time.Second, "west/fdbb/team/a/u"),
+		happens(90*time.Second, func(w *throttleWorld) {
 			w.mu.Unlock() // the query runs the workflow
 			defer w.mu.Lock()
 			answer, err := w.env.QueryWorkflow(contract.QueryState)
 			require.NoError(t, err)
 			require.NoError(t, answer.Get(&state))
 			details = workflowtest.CurrentDetails(t, &workflowtest.Scenario{TestWorkflowEnvironment: w.env})
-		}), releases(20*workflowtest.Min, "west/fdbb/team/b/u"),
+		}), releases(20*time.Minute, "west/fdbb/team/b/u"),
 	}))
 	at := w.start.Unix()
 	assert.Equal(t, contract.FDBThrottleState{

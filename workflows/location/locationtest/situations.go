@@ -26,8 +26,8 @@ type Verdict struct {
 	Made              string            // the Velero BackupStorageLocation's bucket, in the end
 }
 
+// Reasons of the condition ClusterAdminApproved.
 const (
-	// ReasonPending and the others are reasons of the condition ClusterAdminApproved.
 	ReasonPending  = oadpv1alpha1.ReasonBSLSpecApprovalPending
 	ReasonApproved = oadpv1alpha1.ReasonBSLSpecApproved
 	ReasonRejected = oadpv1alpha1.ReasonBSLSpecRejected
