@@ -5,6 +5,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast.dev/holdfast/k8s/process"
+	"holdfast.dev/holdfast/starter/codecserver"
+	"holdfast.dev/holdfast/starter/fdb"
+	"holdfast.dev/holdfast/starter/location"
 )
 
 func main() { process.Main(command()) }
@@ -15,7 +18,7 @@ func command() *cobra.Command {
 		Short: "Durable backups for the tenants of a Kubernetes cluster",
 		Long:  "Temporal's address, namespace, TLS and API key come from its own environment variables (TEMPORAL_ADDRESS ...).",
 	}
-	root.AddCommand(watchCommand(), listCommand(), describeCommand(), fdbCommand(), codecServerCommand())
-	root.AddCommand(decideCommands()...)
+	root.AddCommand(watchCommand(), listCommand(), describeCommand(), fdb.Command(), codecserver.Command())
+	root.AddCommand(location.Commands()...)
 	return root
 }

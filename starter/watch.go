@@ -24,6 +24,7 @@ import (
 	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/k8s/probe"
 	"holdfast.dev/holdfast/k8s/process"
+	"holdfast.dev/holdfast/k8s/shorten"
 	"holdfast.dev/holdfast/k8s/watch"
 	"holdfast.dev/holdfast/k8s/watch/caches"
 	"holdfast.dev/holdfast/k8s/watch/leader"
@@ -47,7 +48,7 @@ const (
 	serveAll    = "all"
 )
 
-func (f *watchFlags) validate() error {
+func (f *watchFlags) Validate() error {
 	if f.progressInterval <= 0 {
 		return errors.New("--progress-interval: want a duration above 0")
 	}
@@ -67,7 +68,7 @@ func watchCommand() *cobra.Command {
 		Short: "Watch Kubernetes and signal the workflows",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			if err := flags.validate(); err != nil {
+			if err := flags.Validate(); err != nil {
 				return err
 			}
 			return runWatch(command.Context(), &flags)
@@ -198,7 +199,7 @@ func assemble(
 				ObjectMeta: metav1.ObjectMeta{Namespace: flags.OADPNamespace, Name: policy.ConfigMapName},
 			}
 			recorder.Eventf(document, nil, corev1.EventTypeWarning, "PolicyProblem", "ReadPolicy", "%s",
-				k8s.Shorten(problem, k8s.MaxEventNoteBytes))
+				shorten.Text(problem, shorten.MaxEventNoteBytes))
 		})},
 	), nil
 }

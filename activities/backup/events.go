@@ -13,10 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 
-	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/metrics"
 	"holdfast.dev/holdfast/k8s/policy/check"
+	"holdfast.dev/holdfast/k8s/shorten"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -44,7 +44,7 @@ func (b *Activities) tell(nab *oadpv1alpha1.NonAdminBackup, kind, reason, action
 }
 
 func Tell(events events.EventRecorder, object runtime.Object, kind, reason, action, note string, args ...any) {
-	events.Eventf(object, nil, kind, reason, action, "%s", k8s.Shorten(fmt.Sprintf(note, args...), k8s.MaxEventNoteBytes))
+	events.Eventf(object, nil, kind, reason, action, "%s", shorten.Text(fmt.Sprintf(note, args...), shorten.MaxEventNoteBytes))
 }
 
 func (b *Activities) tellVerdict(nab *oadpv1alpha1.NonAdminBackup, verdict Verdict) {

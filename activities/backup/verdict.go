@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 
-	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/policy/backupspec"
 	"holdfast.dev/holdfast/k8s/policy/check"
+	"holdfast.dev/holdfast/k8s/shorten"
 )
 
 // Verdict is what the Accepted condition must say of a spec.
@@ -93,6 +93,6 @@ const maxRefusalBytes = 1000
 func Refusal(err error) Verdict {
 	return Verdict{
 		Reason:  ReasonVeleroBackupRefused,
-		Message: k8s.Shorten(fmt.Sprintf("the Velero Backup could not be created from this spec: %v", err), maxRefusalBytes),
+		Message: shorten.Text(fmt.Sprintf("the Velero Backup could not be created from this spec: %v", err), maxRefusalBytes),
 	}
 }

@@ -8,9 +8,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
+	"holdfast.dev/holdfast/k8s/shorten"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -47,8 +47,6 @@ func (o *Objects) View(now time.Time) contract.BackupView {
 	}
 	return view
 }
-
-func Mirrored(v contract.BackupView) bool { return v.Velero.Phase == v.Velero.MirroredPhase }
 
 // specJudged: the Accepted condition speaks of the present generation and would say the same today. Outside BackingOff
 // only the Velero Backup's return makes a judged spec worth judging again.
@@ -118,7 +116,7 @@ func (o *Objects) deleteRequestView(now time.Time) contract.DeleteRequestView {
 			(newest.Status.Phase == velerov1.DeleteBackupRequestPhaseInProgress &&
 				now.Sub(newest.CreationTimestamp.Time) > abandonedAfter)
 		if len(newest.Status.Errors) > 0 {
-			view.Error = k8s.Shorten(newest.Status.Errors[0], maxErrorBytes)
+			view.Error = shorten.Text(newest.Status.Errors[0], maxErrorBytes)
 		}
 	}
 	return view

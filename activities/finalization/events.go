@@ -7,9 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/metrics"
+	"holdfast.dev/holdfast/k8s/shorten"
 )
 
 // tell tells the tenant that the finalization began or ended, and counts what has ended; best effort, once.
@@ -31,7 +31,7 @@ func (f *Activities) tell(before, after *oadpv1alpha1.NonAdminRestore) {
 	if is.Phase == oadpv1alpha1.FinalizationPhasePartiallyFailed || is.Warnings > 0 {
 		kind = corev1.EventTypeWarning
 	}
-	f.Events.Eventf(after, nil, kind, condition.Reason, "Finalize", "%s", k8s.Shorten(condition.Message, k8s.MaxEventNoteBytes))
+	f.Events.Eventf(after, nil, kind, condition.Reason, "Finalize", "%s", shorten.Text(condition.Message, shorten.MaxEventNoteBytes))
 	if is.Phase.Final() {
 		metrics.RestoreFinalized(took(is.StartTimestamp, is.CompletionTimestamp))
 		metrics.RestoreFinished(string(is.Phase), after.CreationTimestamp.Time)

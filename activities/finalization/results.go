@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"holdfast.dev/holdfast/k8s"
 	"holdfast.dev/holdfast/k8s/objectstore"
+	"holdfast.dev/holdfast/k8s/shorten"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -81,7 +81,7 @@ func veleroErrors(results objectstore.Results, namespace string) []string {
 		if strings.HasPrefix(line, author) || len(errs) == maxVeleroErrors {
 			continue
 		}
-		errs = append(errs, k8s.Shorten(line, maxLineBytes))
+		errs = append(errs, shorten.Text(line, maxLineBytes))
 	}
 	others := 0
 	for _, line := range slices.Concat(all.Velero, all.Cluster) {

@@ -8,6 +8,7 @@ import (
 
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/shorten"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -40,7 +41,7 @@ func Apply(nar *oadpv1alpha1.NonAdminRestore, record contract.FinalizationRecord
 		status, reason = metav1.ConditionTrue, oadpv1alpha1.ReasonFinalizationPartiallyFailed
 	}
 	k8s.SetCondition(&nar.Status.Conditions, nar.Generation, oadpv1alpha1.NonAdminConditionFinalized, status, reason,
-		k8s.Shorten(message(finalization, record.Problem), maxMessageBytes))
+		shorten.Text(message(finalization, record.Problem), maxMessageBytes))
 	if text := filteredMessage(record.LeftOut, record.Refused); text != "" {
 		k8s.SetCondition(&nar.Status.Conditions, nar.Generation, oadpv1alpha1.NonAdminConditionFiltered, metav1.ConditionTrue,
 			oadpv1alpha1.ReasonNotAllowedFromTenantsLocation, text)

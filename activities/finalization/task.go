@@ -9,9 +9,9 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/objectstore"
+	"holdfast.dev/holdfast/k8s/shorten"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -106,7 +106,7 @@ type Findings struct {
 // add appends a line, or counts it where there are too many.
 func add(lines *[]string, text string, args ...any) {
 	if len(*lines) < maxLines {
-		*lines = append(*lines, k8s.Shorten(fmt.Sprintf(text, args...), maxLineBytes))
+		*lines = append(*lines, shorten.Text(fmt.Sprintf(text, args...), maxLineBytes))
 		return
 	}
 	last := &(*lines)[maxLines-1]

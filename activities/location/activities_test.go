@@ -19,10 +19,10 @@ import (
 
 	"holdfast.dev/holdfast/activities/activitytest"
 	"holdfast.dev/holdfast/activities/fake"
-	"holdfast.dev/holdfast/activities/location"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/policy/check"
 	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/location"
 )
 
 const secretMark = "wJalrXUtnFEMI"

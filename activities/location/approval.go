@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/policy/locationspec"
+	"holdfast.dev/holdfast/k8s/shorten"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -62,52 +62,6 @@ func recordOf(last *oadpv1alpha1.ApprovalRecord) *contract.DecisionRecord {
 		Decision: contract.Decision(last.Decision), By: last.DecidedBy, At: last.DecidedAt.UTC(), Reason: last.Reason,
 		Generation: last.ObservedGeneration,
 	}
-}
-
-// NextApproval is the decision table of seed 001, with what surrounds it. Revoking comes first, then what the tenant has
-// changed: a decision is about the spec that was asked about, never about a newer one.
-func NextApproval(v contract.ApprovalView) contract.ApprovalAction {
-	approve, reject := string(contract.DecisionApprove), string(contract.DecisionReject)
-	switch {
-	case !v.Needed:
-		return contract.ApprovalClose
-	case !v.Found:
-		return contract.ApprovalWait // the location's own workflow makes the request
-	case v.Revoke && v.HasApproved:
-		return contract.ApprovalRevoke
-	case v.Revoke:
-		return contract.ApprovalReset
-	case v.Unasked:
-		return contract.ApprovalAsk
-	case v.Returned && v.HasPending:
-		return contract.ApprovalDrop
-	case v.CredentialMoved:
-		return contract.ApprovalFollow
-	case !v.Fresh && v.HasPending && !v.Rejected && (v.Decision == approve || v.Decision == reject):
-		return contract.ApprovalReset // what was decided about the spec before
-	case !v.Fresh && v.Signed:
-		return contract.ApprovalTidy
-	case !v.Fresh:
-		return contract.ApprovalWait
-	case DecisionWaits(v):
-		return contract.ApprovalWait
-	case v.HasPending && v.Decision == approve:
-		return contract.ApprovalApprove
-	case v.HasPending && v.Decision == reject:
-		return contract.ApprovalReject
-	case v.Rejected:
-		return contract.ApprovalReopen
-	case v.HasPending:
-		return contract.ApprovalWait // our own reset to pending, or somebody else's
-	}
-	return contract.ApprovalObserve
-}
-
-// DecisionWaits reports whether a decision is about a spec that the tenant has left for an invalid one. It counts as soon as
-// the tenant is back at that spec.
-func DecisionWaits(v contract.ApprovalView) bool {
-	decided := v.Decision == string(contract.DecisionApprove) || v.Decision == string(contract.DecisionReject)
-	return decided && v.Fresh && v.HasPending && !v.Present
 }
 
 // Decide writes what an action means to the status of a request, in memory. The spec's part is ResetDecision.
@@ -186,7 +140,7 @@ const maxReasonBytes = 512
 func record(to *approvalRequest, decision contract.Decision, reason string, now time.Time) {
 	to.Status.LastDecision = &oadpv1alpha1.ApprovalRecord{
 		Decision: string(decision), DecidedBy: decidedBy(to), DecidedAt: metav1.NewTime(now),
-		Reason: k8s.Shorten(to.Annotations[reason], maxReasonBytes), ObservedGeneration: to.Generation,
+		Reason: shorten.Text(to.Annotations[reason], maxReasonBytes), ObservedGeneration: to.Generation,
 	}
 }
 

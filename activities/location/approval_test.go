@@ -5,8 +5,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"holdfast.dev/holdfast/activities/location"
+	"holdfast.dev/holdfast/workflows/approval"
 	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/location"
 )
 
 // The decision table of seed 001 and what surrounds it, as facts alone. What a row does not name is false.
@@ -67,7 +68,7 @@ func TestNextApproval(t *testing.T) {
 				v.Needed, v.Found = true, true
 			}
 			v.Present = v.HasPending && !v.Unasked && !v.Returned && !test.absent
-			assert.Equal(t, test.want, location.NextApproval(v))
+			assert.Equal(t, test.want, approval.NextApproval(v))
 		})
 	}
 }

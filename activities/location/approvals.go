@@ -12,6 +12,7 @@ import (
 	"holdfast.dev/holdfast/activities"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/metrics"
+	"holdfast.dev/holdfast/workflows/approval"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -46,7 +47,7 @@ func (l *Activities) approval(
 // carries the resourceVersion of what was read, so a newer decision is never overwritten.
 func (l *Activities) AdvanceApproval(ctx context.Context, step contract.ApprovalStep) (contract.ApprovalView, error) {
 	return l.approval(ctx, step.Ref, func(o *Objects) error {
-		action := NextApproval(o.Approval())
+		action := approval.NextApproval(o.Approval())
 		if action == contract.ApprovalWait || action == contract.ApprovalClose {
 			return nil
 		}

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/activities/backup"
-	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/shorten"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -24,7 +24,7 @@ const (
 )
 
 func (l *Activities) tell(location *oadpv1alpha1.NonAdminBackupStorageLocation, kind, reason, action, note string) {
-	l.Events.Eventf(location, nil, kind, reason, action, "%s", k8s.Shorten(note, k8s.MaxEventNoteBytes))
+	l.Events.Eventf(location, nil, kind, reason, action, "%s", shorten.Text(note, shorten.MaxEventNoteBytes))
 }
 
 // tellChanges tells the tenant what is new in the status: each condition under its reason, and what Velero says.

@@ -20,6 +20,7 @@ import (
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/k8s/policy/check"
+	"holdfast.dev/holdfast/k8s/shorten"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -119,7 +120,7 @@ func (g *Gatherer) compareSecret(ctx context.Context, o *Objects, spec *velerov1
 	var invalid *check.InvalidSpecError
 	switch recorded, found := o.recordedVerdict(); {
 	case errors.As(err, &invalid):
-		o.problem = k8s.Shorten(invalid.Error(), maxMessageBytes)
+		o.problem = shorten.Text(invalid.Error(), maxMessageBytes)
 		return nil
 	case err != nil:
 		return err

@@ -9,7 +9,7 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 
-	"holdfast.dev/holdfast/k8s"
+	"holdfast.dev/holdfast/k8s/shorten"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -31,7 +31,7 @@ func identityIn(events client.HistoryEventIterator, step contract.DecisionStep) 
 			return "", fmt.Errorf("read the workflow's history: %w", err)
 		}
 		if identity, found := senderOf(event, step, &signals); found && identity != "" {
-			return k8s.Shorten(identity, maxIdentityBytes), nil
+			return shorten.Text(identity, maxIdentityBytes), nil
 		}
 	}
 	return "unknown", nil

@@ -13,10 +13,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/policy/check"
 	"holdfast.dev/holdfast/k8s/policy/locationspec"
+	"holdfast.dev/holdfast/k8s/shorten"
 )
 
 // Verdict is what the Accepted condition must say of a spec.
@@ -83,7 +83,7 @@ func verdictOf(err error) (Verdict, error) {
 	return Verdict{}, err
 }
 
-func rejected(err error) Verdict { return Verdict{Message: k8s.Shorten(err.Error(), maxMessageBytes)} }
+func rejected(err error) Verdict { return Verdict{Message: shorten.Text(err.Error(), maxMessageBytes)} }
 
 // Credentials reads the key of a tenant's Secret that a spec names. An *check.InvalidSpecError says that there is none, or
 // that it must not be used; the content is in no error. Without ReadSecrets only the Secret's existence is looked at, and the

@@ -14,9 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"holdfast.dev/holdfast/activities"
-	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/policy/check"
+	"holdfast.dev/holdfast/k8s/shorten"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -155,7 +155,7 @@ func (l *Activities) syncVelero(
 	case err == nil:
 	case activities.Refused(err):
 		reason = oadpv1alpha1.ReasonBackupStorageLocationSyncError
-		message = k8s.Shorten(fmt.Sprintf("%s: %v", oadpv1alpha1.MessageBSLSyncError, err), maxSyncErrorBytes)
+		message = shorten.Text(fmt.Sprintf("%s: %v", oadpv1alpha1.MessageBSLSyncError, err), maxSyncErrorBytes)
 	default:
 		return nil, fmt.Errorf("write Velero BackupStorageLocation %s/%s: %w", wanted.Namespace, wanted.Name, err)
 	}

@@ -6,10 +6,10 @@ import (
 	"fmt"
 
 	"holdfast.dev/holdfast/activities/backup"
-	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/policy/check"
 	"holdfast.dev/holdfast/k8s/policy/restorespec"
+	"holdfast.dev/holdfast/k8s/shorten"
 )
 
 // Verdict is what the Accepted condition must say of a spec.
@@ -75,6 +75,6 @@ const maxRefusalBytes = 1000
 func Refusal(err error) Verdict {
 	return Verdict{
 		Reason:  ReasonVeleroRestoreRefused,
-		Message: k8s.Shorten(fmt.Sprintf("the Velero Restore could not be created from this spec: %v", err), maxRefusalBytes),
+		Message: shorten.Text(fmt.Sprintf("the Velero Restore could not be created from this spec: %v", err), maxRefusalBytes),
 	}
 }

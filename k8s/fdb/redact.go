@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode"
 
-	"holdfast.dev/holdfast/k8s"
+	"holdfast.dev/holdfast/k8s/shorten"
 )
 
 // mask stands where a secret stood.
@@ -74,5 +74,5 @@ func Bound(text string, n int) string {
 	if n < len("...") {
 		return ""
 	}
-	return k8s.Shorten(text, n)
+	return shorten.Text(text, n)
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
+	"holdfast.dev/holdfast/activities/fdb/agents"
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	"holdfast.dev/holdfast/k8s/fdb"
-	"holdfast.dev/holdfast/k8s/fdb/agents"
 	"holdfast.dev/holdfast/test/env"
 )
 

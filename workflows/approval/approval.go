@@ -8,7 +8,6 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
-	"holdfast.dev/holdfast/activities/location"
 	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/entity"
@@ -107,11 +106,11 @@ func (r *approvalRun) take(ctx workflow.Context, step entity.Step) (contract.App
 
 var approvalDecisions = entity.Decisions[contract.ApprovalView]{
 	Next:    nextApprovalStep,
-	Settled: func(view contract.ApprovalView) bool { return location.NextApproval(view) == contract.ApprovalClose },
+	Settled: func(view contract.ApprovalView) bool { return NextApproval(view) == contract.ApprovalClose },
 }
 
 func nextApprovalStep(view contract.ApprovalView) entity.Step {
-	switch location.NextApproval(view) {
+	switch NextApproval(view) {
 	case contract.ApprovalWait:
 		return entity.Wait
 	case contract.ApprovalClose:

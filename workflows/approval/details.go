@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"holdfast.dev/holdfast/activities/location"
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/details"
 )
@@ -47,7 +46,7 @@ func approvalDetails(ref contract.ObjectRef, v contract.ApprovalView, refused st
 			line("Nothing was approved before. What is asked for:")
 		}
 		paragraphs = append(paragraphs, diff(v.Changes))
-		if location.DecisionWaits(v) {
+		if DecisionWaits(v) {
 			line("**%s** was decided about it and waits: the tenant's present spec is another one, and invalid.", v.Decision)
 		}
 		line("To decide: `holdfast approve %s --reason TEXT` (or `reject`), or edit approval request `%s`, or, where "+

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"holdfast.dev/holdfast/activities/backup"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/details"
@@ -160,7 +159,7 @@ func Settled(v contract.BackupView) bool {
 	case v.BeingDeleted && v.NamespaceTerminating, v.ForceDelete, v.DeleteBackup:
 		return false
 	case v.BeingDeleted:
-		return v.Velero.Exists && !v.LocationGone && v.Marked == contract.MarkPending && v.Velero.Finished && backup.Mirrored(v)
+		return v.Velero.Exists && !v.LocationGone && v.Marked == contract.MarkPending && v.Velero.Finished && Mirrored(v)
 	case !v.SpecJudged:
 		return false
 	case v.Phase == string(oadpv1alpha1.NonAdminPhaseBackingOff) && !v.Accepted:
@@ -170,5 +169,7 @@ func Settled(v contract.BackupView) bool {
 	case !v.Velero.Exists:
 		return v.AbsenceReported
 	}
-	return v.Finalizer && v.Velero.Finished && backup.Mirrored(v)
+	return v.Finalizer && v.Velero.Finished && Mirrored(v)
 }
+
+func Mirrored(v contract.BackupView) bool { return v.Velero.Phase == v.Velero.MirroredPhase }

@@ -1,7 +1,6 @@
 package location
 
 import (
-	"holdfast.dev/holdfast/activities/location"
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/details"
 	"holdfast.dev/holdfast/workflows/entity"
@@ -20,13 +19,13 @@ var (
 )
 
 var locationDecisions = entity.Decisions[contract.LocationView]{
-	Next: nextLocationStep, Settled: location.Settled, Awaited: awaitedOfLocation,
+	Next: nextLocationStep, Settled: Settled, Awaited: awaitedOfLocation,
 }
 
 // nextLocationStep is the flow chart of seed 001.
 func nextLocationStep(v contract.LocationView) entity.Step {
 	switch {
-	case location.Settled(v):
+	case Settled(v):
 		return entity.Settle
 	case !v.Found, v.BeingDeleted && (v.Remains > 0 || v.Phase != "Deleting"):
 		return stepDeleteLocation
@@ -48,4 +47,18 @@ func awaitedOfLocation(v contract.LocationView) string {
 		return "**Waiting** for somebody to take their finalizers off: " + details.OneLine(v.Held)
 	}
 	return "**Working:** " + nextLocationStep(v).Summary
+}
+
+// Settled reports whether nothing is left to do for a NonAdminBackupStorageLocation until somebody changes it or something
+// that it depends on. The watcher starts no workflow for a settled object, and a workflow ends when its object is settled.
+func Settled(v contract.LocationView) bool {
+	switch {
+	case v.Remains == 0 && (!v.Found || (v.BeingDeleted && !v.Finalizer)):
+		return true
+	case !v.Found, v.BeingDeleted, !v.SpecJudged, !v.Shown:
+		return false
+	case !v.Finalizer && (v.Accepted || v.Velero.Exists), !v.Requested:
+		return false
+	}
+	return v.Synced || v.Kept
 }

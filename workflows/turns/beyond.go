@@ -128,10 +128,14 @@ func (q *Queue[K]) insert(members []Member[K]) {
 			at = len(q.Members)
 		}
 		q.Members = slices.Insert(q.Members, at, member)
+		if !slices.Contains(q.lane(member.Lane).Namespaces, q.lineOf(member)) {
+			q.Lanes = q.Settled()
+		}
 	}
-	q.Lanes = q.Settled()
 	for i := range q.Lanes {
-		q.cut(i)
+		if q.Most > 0 && len(q.Members) > q.Most {
+			q.cut(i)
+		}
 	}
 }
 
@@ -143,9 +147,10 @@ func (q *Queue[K]) cut(lane int) {
 			list = append(list, member)
 		}
 	}
-	if q.Most == 0 || len(list) <= q.Most {
+	if len(list) <= q.Most {
 		return
 	}
+	q.Lanes = q.Settled()
 	front, beyond := contract.Front(list, q.Most/2, q.lineOf, q.Lanes[lane].Namespaces, nil)
 	stays := make(map[K]bool, len(front))
 	for _, member := range front {
@@ -190,22 +195,20 @@ func (q *Queue[K]) ahead(lane int, now int64) (turns int, all bool) {
 	for _, namespace := range l.More {
 		ends[namespace] = !rest[namespace]
 	}
-	first, gap := 0, ""
-	for _, namespace := range l.Namespaces {
-		if rounds := due[namespace] / q.weight(namespace); ends[namespace] && (gap == "" || rounds < first) {
-			first, gap = rounds, namespace
+	first, gap := 0, -1
+	for at, namespace := range l.Namespaces {
+		if rounds := due[namespace] / q.weight(namespace); ends[namespace] && (gap < 0 || rounds < first) {
+			first, gap = rounds, at
 		}
 	}
-	before := true
-	for _, namespace := range l.Namespaces {
-		before = before && namespace != gap
+	for at, namespace := range l.Namespaces {
 		rounds := first
-		if before {
+		if at < gap {
 			rounds++
 		}
 		turns += min(due[namespace], rounds*q.weight(namespace))
 	}
-	return turns, gap == ""
+	return turns, gap < 0
 }
 
 func (q *Queue[K]) allAhead(now int64) []int {

@@ -20,13 +20,13 @@ import (
 
 	"holdfast.dev/holdfast/activities"
 	"holdfast.dev/holdfast/activities/backup"
+	"holdfast.dev/holdfast/activities/fdb/agents"
 	"holdfast.dev/holdfast/activities/fdb/expiry"
+	"holdfast.dev/holdfast/activities/fdb/gather"
 	"holdfast.dev/holdfast/activities/fdb/tools"
 	"holdfast.dev/holdfast/k8s"
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	"holdfast.dev/holdfast/k8s/fdb"
-	"holdfast.dev/holdfast/k8s/fdb/agents"
-	"holdfast.dev/holdfast/k8s/fdb/gather"
 	"holdfast.dev/holdfast/k8s/metrics"
 	"holdfast.dev/holdfast/workflows/contract"
 	fdbbackup "holdfast.dev/holdfast/workflows/fdb/backup"
@@ -44,20 +44,20 @@ type Activities struct {
 
 // Register makes the activities known to a worker under their wire names.
 func (b *Activities) Register(registry worker.ActivityRegistry) {
-	registerFDB(registry, contract.ObserveFDBBackup, b.Observe,
+	register(registry, contract.ObserveFDBBackup, b.Observe,
 		func(in contract.FDBBackupStep) contract.ObjectRef { return in.Ref }, b)
-	registerFDB(registry, contract.ApplyFDBAgents, b.ApplyAgents,
+	register(registry, contract.ApplyFDBAgents, b.ApplyAgents,
 		func(in contract.FDBBackupStep) contract.ObjectRef { return in.Ref }, b)
-	registerFDB(registry, contract.PlanFDBBackup, b.Plan,
+	register(registry, contract.PlanFDBBackup, b.Plan,
 		func(in contract.FDBPlan) contract.ObjectRef { return in.Ref }, b)
-	registerFDB(registry, contract.PublishFDBBackup, b.Publish,
+	register(registry, contract.PublishFDBBackup, b.Publish,
 		func(in contract.FDBFindings) contract.ObjectRef { return in.Ref }, b)
-	registerFDB(registry, contract.ReleaseFDBBackup, b.Release,
+	register(registry, contract.ReleaseFDBBackup, b.Release,
 		func(in contract.FDBRelease) contract.ObjectRef { return in.Ref }, b)
 	activities.Register(registry, contract.FindFirstSnapshots, activities.Guard(activities.Unpaused, b.FindFirstSnapshots, activities.Untold))
 }
 
-func registerFDB[In any](
+func register[In any](
 	registry worker.ActivityRegistry, as contract.Activity[In, contract.FDBBackupView],
 	step func(context.Context, In) (contract.FDBBackupView, error), ref func(In) contract.ObjectRef, b *Activities,
 ) {
@@ -65,15 +65,15 @@ func registerFDB[In any](
 	activities.Register(registry, as, activities.Guard(activities.Unpaused, step, told))
 }
 
-// fdbSight is what an activity sees of a FoundationDBBackup.
-type fdbSight struct {
+// sight is what an activity sees of a FoundationDBBackup.
+type sight struct {
 	*gather.Objects
 	namespaceEnding bool
 	// refused says why the API server does not take the agents' Deployment.
 	refused string
 }
 
-func (s *fdbSight) view() contract.FDBBackupView {
+func (s *sight) view() contract.FDBBackupView {
 	view := s.Objects.View()
 	view.NamespaceEnding = s.namespaceEnding
 	if s.Object == nil {
@@ -98,14 +98,14 @@ func (s *fdbSight) view() contract.FDBBackupView {
 }
 
 func (b *Activities) update(
-	ctx context.Context, ref contract.ObjectRef, act func(*fdbSight) error,
+	ctx context.Context, ref contract.ObjectRef, act func(*sight) error,
 ) (contract.FDBBackupView, error) {
-	gather := func() (*fdbSight, error) {
+	gather := func() (*sight, error) {
 		objects, err := b.Gatherer.Gather(ctx, ref)
 		if err != nil {
 			return nil, err
 		}
-		sight := &fdbSight{Objects: objects}
+		sight := &sight{Objects: objects}
 		if objects.Object != nil {
 			objects.Object = objects.Object.DeepCopy()
 			if !objects.Object.DeletionTimestamp.IsZero() {
@@ -114,18 +114,18 @@ func (b *Activities) update(
 		}
 		return sight, err
 	}
-	seen := func(s *fdbSight) error {
+	seen := func(s *sight) error {
 		if s.Object == nil {
 			return activities.ErrGone
 		}
 		return act(s)
 	}
-	return activities.Update(fdbv1alpha1.ResourceFoundationDBBackups, gather, seen, (*fdbSight).view)
+	return activities.Update(fdbv1alpha1.ResourceFoundationDBBackups, gather, seen, (*sight).view)
 }
 
 // ApplyAgents makes the agents' Deployment what the spec says. One of that name that is not ours stays as it is.
 func (b *Activities) ApplyAgents(ctx context.Context, step contract.FDBBackupStep) (contract.FDBBackupView, error) {
-	return b.update(ctx, step.Ref, func(s *fdbSight) error {
+	return b.update(ctx, step.Ref, func(s *sight) error {
 		view := s.view()
 		if !fdbbackup.AgentsDue(view) {
 			return nil
@@ -153,7 +153,7 @@ func (b *Activities) ApplyAgents(ctx context.Context, step contract.FDBBackupSte
 	})
 }
 
-func (b *Activities) createAgents(ctx context.Context, s *fdbSight, wanted *appsv1.Deployment) error {
+func (b *Activities) createAgents(ctx context.Context, s *sight, wanted *appsv1.Deployment) error {
 	err := b.Client.Create(ctx, wanted)
 	if apierrors.IsAlreadyExists(err) {
 		return apierrors.NewConflict(appsv1.Resource("deployments"), wanted.Name, err) // reading again tells whose it is
@@ -170,7 +170,7 @@ func (b *Activities) createAgents(ctx context.Context, s *fdbSight, wanted *apps
 
 // wasRefused notes that the API server does not take the Deployment, for its template, a quota, an admission policy or want of
 // rights: the user is told, and the backup is cared for without.
-func (s *fdbSight) wasRefused(err error) bool {
+func (s *sight) wasRefused(err error) bool {
 	if err == nil || (!activities.Refused(err) && !apierrors.IsForbidden(err)) {
 		return false
 	}
@@ -183,7 +183,7 @@ func (s *fdbSight) wasRefused(err error) bool {
 
 // Plan writes down where the next backup goes, so that a start that is repeated goes to the same place.
 func (b *Activities) Plan(ctx context.Context, plan contract.FDBPlan) (contract.FDBBackupView, error) {
-	return b.update(ctx, plan.Ref, func(s *fdbSight) error {
+	return b.update(ctx, plan.Ref, func(s *sight) error {
 		desired := s.Desired()
 		if s.Object.Generation != plan.Generation || desired.URL == "" || fdbbackup.Planned(s.view()) {
 			return nil // not due any more
@@ -196,7 +196,7 @@ func (b *Activities) Plan(ctx context.Context, plan contract.FDBPlan) (contract.
 
 // Publish writes what was found into the status.
 func (b *Activities) Publish(ctx context.Context, findings contract.FDBFindings) (contract.FDBBackupView, error) {
-	return b.update(ctx, findings.Ref, func(s *fdbSight) error {
+	return b.update(ctx, findings.Ref, func(s *sight) error {
 		before := s.Object.Status.DeepCopy()
 		changed, err := activities.PatchStatus(ctx, b.Client, s.Object, func() { gather.ApplyFindings(s.Object, findings, time.Now()) })
 		if changed {

@@ -12,9 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities/activitytest"
+	"holdfast.dev/holdfast/activities/fdb/agents"
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	"holdfast.dev/holdfast/k8s/fdb"
-	"holdfast.dev/holdfast/k8s/fdb/agents"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 

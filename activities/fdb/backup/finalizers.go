@@ -32,7 +32,7 @@ func eventType(warning bool) string {
 // unless the spec says otherwise, its data are deleted. Who changes the spec while the object is being deleted lets it go with
 // its data staying.
 func (b *Activities) Observe(ctx context.Context, step contract.FDBBackupStep) (contract.FDBBackupView, error) {
-	return b.update(ctx, step.Ref, func(s *fdbSight) error {
+	return b.update(ctx, step.Ref, func(s *sight) error {
 		deleting := !s.Object.DeletionTimestamp.IsZero()
 		asked := fdbbackup.DeleteAsked(s.Object)
 		waives := deleting && !asked && controllerutil.ContainsFinalizer(s.Object, fdbv1alpha1.FinalizerDelete)
@@ -58,7 +58,7 @@ func (b *Activities) Observe(ctx context.Context, step contract.FDBBackupStep) (
 // Release takes our finalizers off an object that is being deleted, both or only that for its backup, and says what became of the
 // backup and of its data.
 func (b *Activities) Release(ctx context.Context, release contract.FDBRelease) (contract.FDBBackupView, error) {
-	return b.update(ctx, release.Ref, func(s *fdbSight) error {
+	return b.update(ctx, release.Ref, func(s *sight) error {
 		stop := controllerutil.ContainsFinalizer(s.Object, fdbv1alpha1.FinalizerStop)
 		wanted := controllerutil.ContainsFinalizer(s.Object, fdbv1alpha1.FinalizerDelete)
 		data := wanted && release.Data

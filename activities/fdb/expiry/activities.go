@@ -14,11 +14,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities"
+	"holdfast.dev/holdfast/activities/fdb/gather"
+	"holdfast.dev/holdfast/activities/fdb/jobs"
 	"holdfast.dev/holdfast/activities/fdb/tools"
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	"holdfast.dev/holdfast/k8s/fdb"
-	"holdfast.dev/holdfast/k8s/fdb/gather"
-	"holdfast.dev/holdfast/k8s/fdb/jobs"
 	"holdfast.dev/holdfast/k8s/metrics"
 	"holdfast.dev/holdfast/workflows/contract"
 )

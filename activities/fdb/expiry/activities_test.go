@@ -15,10 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/activities/activitytest"
+	"holdfast.dev/holdfast/activities/fdb/jobs"
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	foundationdbv1beta2 "holdfast.dev/holdfast/k8s/api/foundationdb/v1beta2"
 	"holdfast.dev/holdfast/k8s/fdb"
-	"holdfast.dev/holdfast/k8s/fdb/jobs"
 	"holdfast.dev/holdfast/k8s/metrics/metricstest"
 	"holdfast.dev/holdfast/workflows/contract"
 )

@@ -19,9 +19,9 @@ import (
 
 	"holdfast.dev/holdfast/activities/activitytest"
 	"holdfast.dev/holdfast/activities/fdb/expiry"
+	"holdfast.dev/holdfast/activities/fdb/gather"
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	"holdfast.dev/holdfast/k8s/fdb"
-	"holdfast.dev/holdfast/k8s/fdb/gather"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 

@@ -40,17 +40,17 @@ type Activities struct {
 
 // Register makes the activities known to a worker under their wire names.
 func (r *Activities) Register(registry worker.ActivityRegistry) {
-	registerFDBRestore(registry, contract.ObserveFDBRestore, r.Observe,
+	register(registry, contract.ObserveFDBRestore, r.Observe,
 		func(in contract.FDBRestoreStep) contract.ObjectRef { return in.Ref }, r)
-	registerFDBRestore(registry, contract.PlanFDBRestore, r.Plan,
+	register(registry, contract.PlanFDBRestore, r.Plan,
 		func(in contract.FDBRestorePlanning) contract.ObjectRef { return in.Ref }, r)
-	registerFDBRestore(registry, contract.PublishFDBRestore, r.Publish,
+	register(registry, contract.PublishFDBRestore, r.Publish,
 		func(in contract.FDBRestoreFindings) contract.ObjectRef { return in.Ref }, r)
-	registerFDBRestore(registry, contract.ReleaseFDBRestore, r.Release,
+	register(registry, contract.ReleaseFDBRestore, r.Release,
 		func(in contract.FDBRestoreRelease) contract.ObjectRef { return in.Ref }, r)
 }
 
-func registerFDBRestore[In any](
+func register[In any](
 	registry worker.ActivityRegistry, as contract.Activity[In, contract.FDBRestoreView],
 	step func(context.Context, In) (contract.FDBRestoreView, error), ref func(In) contract.ObjectRef, r *Activities,
 ) {
@@ -58,27 +58,27 @@ func registerFDBRestore[In any](
 	activities.Register(registry, as, activities.Guard(activities.Unpaused, step, told))
 }
 
-// fdbRestoreSight is what an activity sees of a FoundationDBRestore.
-type fdbRestoreSight struct {
+// sight is what an activity sees of a FoundationDBRestore.
+type sight struct {
 	*Objects
 	namespaceEnding bool
 }
 
-func (s *fdbRestoreSight) view() contract.FDBRestoreView {
+func (s *sight) view() contract.FDBRestoreView {
 	view := s.Objects.View()
 	view.NamespaceEnding = s.namespaceEnding
 	return view
 }
 
 func (r *Activities) update(
-	ctx context.Context, ref contract.ObjectRef, act func(*fdbRestoreSight) error,
+	ctx context.Context, ref contract.ObjectRef, act func(*sight) error,
 ) (contract.FDBRestoreView, error) {
-	gather := func() (*fdbRestoreSight, error) {
+	gather := func() (*sight, error) {
 		objects, err := r.Gatherer.Gather(ctx, ref)
 		if err != nil {
 			return nil, err
 		}
-		sight := &fdbRestoreSight{Objects: objects}
+		sight := &sight{Objects: objects}
 		if objects.Object != nil {
 			objects.Object = objects.Object.DeepCopy()
 			if !objects.Object.DeletionTimestamp.IsZero() {
@@ -87,18 +87,18 @@ func (r *Activities) update(
 		}
 		return sight, err
 	}
-	seen := func(s *fdbRestoreSight) error {
+	seen := func(s *sight) error {
 		if s.Object == nil {
 			return activities.ErrGone
 		}
 		return act(s)
 	}
-	return activities.Update(fdbv1alpha1.ResourceFoundationDBRestores, gather, seen, (*fdbRestoreSight).view)
+	return activities.Update(fdbv1alpha1.ResourceFoundationDBRestores, gather, seen, (*sight).view)
 }
 
 // Observe reads the present state and adds our finalizer while the restore may run: the object does not go before it has ended.
 func (r *Activities) Observe(ctx context.Context, step contract.FDBRestoreStep) (contract.FDBRestoreView, error) {
-	return r.update(ctx, step.Ref, func(s *fdbRestoreSight) error {
+	return r.update(ctx, step.Ref, func(s *sight) error {
 		if !s.Object.DeletionTimestamp.IsZero() || restoretool.Over(s.Object.Status.State) {
 			return nil
 		}
@@ -111,7 +111,7 @@ func (r *Activities) Observe(ctx context.Context, step contract.FDBRestoreStep) 
 
 // Plan writes down what is going to be restored, once, so that a start that is repeated restores the same.
 func (r *Activities) Plan(ctx context.Context, planning contract.FDBRestorePlanning) (contract.FDBRestoreView, error) {
-	return r.update(ctx, planning.Ref, func(s *fdbRestoreSight) error {
+	return r.update(ctx, planning.Ref, func(s *sight) error {
 		if !s.PlanDue(planning) {
 			return nil
 		}
@@ -122,7 +122,7 @@ func (r *Activities) Plan(ctx context.Context, planning contract.FDBRestorePlann
 
 // Publish writes what was found into the status.
 func (r *Activities) Publish(ctx context.Context, findings contract.FDBRestoreFindings) (contract.FDBRestoreView, error) {
-	return r.update(ctx, findings.Ref, func(s *fdbRestoreSight) error {
+	return r.update(ctx, findings.Ref, func(s *sight) error {
 		before := s.Object.Status.DeepCopy()
 		changed, err := activities.PatchStatus(ctx, r.Client, s.Object, func() { ApplyFindings(s.Object, findings, time.Now()) })
 		if !changed {
@@ -144,7 +144,7 @@ func (r *Activities) Publish(ctx context.Context, findings contract.FDBRestoreFi
 
 // Release takes our finalizer off an object that is being deleted, and says how its restore was left.
 func (r *Activities) Release(ctx context.Context, release contract.FDBRestoreRelease) (contract.FDBRestoreView, error) {
-	return r.update(ctx, release.Ref, func(s *fdbRestoreSight) error {
+	return r.update(ctx, release.Ref, func(s *sight) error {
 		if s.Object.DeletionTimestamp.IsZero() || !controllerutil.ContainsFinalizer(s.Object, fdbv1alpha1.FinalizerAbort) {
 			return nil
 		}

@@ -10,10 +10,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities"
+	"holdfast.dev/holdfast/activities/fdb/gather"
 	"holdfast.dev/holdfast/activities/fdb/tools"
 	"holdfast.dev/holdfast/activities/fdbtool"
 	"holdfast.dev/holdfast/k8s/fdb"
-	"holdfast.dev/holdfast/k8s/fdb/gather"
 	"holdfast.dev/holdfast/k8s/fdb/restoretool"
 	"holdfast.dev/holdfast/workflows/contract"
 )

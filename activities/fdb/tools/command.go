@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"holdfast.dev/holdfast/activities"
+	"holdfast.dev/holdfast/activities/fdb/gather"
 	"holdfast.dev/holdfast/activities/fdbtool"
 	"holdfast.dev/holdfast/k8s/fdb"
-	"holdfast.dev/holdfast/k8s/fdb/gather"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -29,7 +29,7 @@ func (t *Tools) Command(ctx context.Context, command contract.FDBCommand) (outco
 	if trouble := reach.unready(command.Operation); trouble != nil {
 		return contract.FDBOutcome{Undue: true, Trouble: trouble}, nil
 	}
-	attempt := &fdbAttempt{fdbReach: reach, command: command, desired: reach.Desired()}
+	attempt := &attempt{reach: reach, command: command, desired: reach.Desired()}
 	ctx, cancel := Reserve(ctx)
 	defer cancel()
 	if t.Locker == nil {
@@ -78,7 +78,7 @@ func Reserve(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 // unready says why a command that uses the object store cannot be run.
-func (r *fdbReach) unready(operation contract.FDBOperation) *contract.FDBTrouble {
+func (r *reach) unready(operation contract.FDBOperation) *contract.FDBTrouble {
 	switch {
 	case operation != contract.FDBStart && operation != contract.FDBModify:
 		return nil
@@ -90,9 +90,9 @@ func (r *fdbReach) unready(operation contract.FDBOperation) *contract.FDBTrouble
 	return nil
 }
 
-// fdbAttempt is one attempt at a command.
-type fdbAttempt struct {
-	*fdbReach
+// attempt is one attempt at a command.
+type attempt struct {
+	*reach
 	command contract.FDBCommand
 	desired contract.FDBDesired
 	// seen is the URL of the tag's backup before the command.
@@ -100,7 +100,7 @@ type fdbAttempt struct {
 }
 
 // state reads the state of the command's tag; pause and resume have none, and any will do.
-func (a *fdbAttempt) state(ctx context.Context) (fdb.Status, *contract.FDBTrouble) {
+func (a *attempt) state(ctx context.Context) (fdb.Status, *contract.FDBTrouble) {
 	tag := a.command.Tag
 	if tag == "" {
 		tag = a.desired.Tag
@@ -109,7 +109,7 @@ func (a *fdbAttempt) state(ctx context.Context) (fdb.Status, *contract.FDBTroubl
 }
 
 // settled reads the state, and returns the outcome unless the command is to be run.
-func (a *fdbAttempt) settled(ctx context.Context) (contract.FDBOutcome, bool) {
+func (a *attempt) settled(ctx context.Context) (contract.FDBOutcome, bool) {
 	status, trouble := a.state(ctx)
 	if trouble != nil {
 		return contract.FDBOutcome{Trouble: trouble}, true
@@ -132,7 +132,7 @@ func (a *fdbAttempt) settled(ctx context.Context) (contract.FDBOutcome, bool) {
 
 // occupied refuses a start into a container that has data: a backup written there could not be restored. One that a start has
 // made without getting further has none.
-func (a *fdbAttempt) occupied(ctx context.Context, url string) (contract.FDBOutcome, bool) {
+func (a *attempt) occupied(ctx context.Context, url string) (contract.FDBOutcome, bool) {
 	output, trouble := a.describe(ctx, fdbtool.Probe, url)
 	switch {
 	case trouble != nil && trouble.Class == contract.FDBClassMissing:
@@ -169,7 +169,7 @@ func holdsData(description []byte) bool {
 }
 
 // run runs the command if it is due. Its end says little: what counts is the state after it.
-func (a *fdbAttempt) run(ctx context.Context) (contract.FDBOutcome, error) {
+func (a *attempt) run(ctx context.Context) (contract.FDBOutcome, error) {
 	outcome, settled := a.settled(ctx)
 	if settled {
 		return outcome, nil
@@ -206,7 +206,7 @@ func (a *fdbAttempt) run(ctx context.Context) (contract.FDBOutcome, error) {
 const noAgentsText = "no backup agents are responding"
 
 // arguments are those of the command. A modification names the URL only where it differs: the tool opens the container then.
-func (a *fdbAttempt) arguments() (fdbtool.Operation, []string) {
+func (a *attempt) arguments() (fdbtool.Operation, []string) {
 	described := fdb.Command{
 		URL: a.command.URL, Tag: a.command.Tag,
 		SnapshotPeriodSeconds: a.desired.SnapshotPeriodSeconds, KeyRanges: a.desired.KeyRanges,

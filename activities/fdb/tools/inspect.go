@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"holdfast.dev/holdfast/activities"
+	"holdfast.dev/holdfast/activities/fdb/gather"
+	"holdfast.dev/holdfast/activities/fdb/jobs"
 	"holdfast.dev/holdfast/activities/fdbtool"
 	"holdfast.dev/holdfast/k8s/fdb"
-	"holdfast.dev/holdfast/k8s/fdb/gather"
-	"holdfast.dev/holdfast/k8s/fdb/jobs"
 	"holdfast.dev/holdfast/workflows/contract"
 	fdbbackup "holdfast.dev/holdfast/workflows/fdb/backup"
 )
@@ -86,7 +86,7 @@ func ails(tag contract.FDBTag, now time.Time) bool {
 }
 
 // errors are the recent ones of a tag's backup. That they cannot be read is no failure: the state is known.
-func (r *fdbReach) errors(ctx context.Context, tag string) []string {
+func (r *reach) errors(ctx context.Context, tag string) []string {
 	output, trouble := r.Run(ctx, fdbtool.Status, r.method.Status(tag, false))
 	if trouble != nil {
 		return nil
@@ -127,7 +127,7 @@ func containersOf(objects *gather.Objects, tags []contract.FDBTag) []string {
 }
 
 // containers describes containers, the newest first: whatever time is left goes to the older ones.
-func (r *fdbReach) containers(ctx context.Context, urls []string) []contract.FDBContainer {
+func (r *reach) containers(ctx context.Context, urls []string) []contract.FDBContainer {
 	described := make([]contract.FDBContainer, 0, len(urls))
 	for _, url := range slices.Backward(urls) {
 		described = append(described, r.container(ctx, url))
@@ -136,7 +136,7 @@ func (r *fdbReach) containers(ctx context.Context, urls []string) []contract.FDB
 	return described
 }
 
-func (r *fdbReach) container(ctx context.Context, url string) contract.FDBContainer {
+func (r *reach) container(ctx context.Context, url string) contract.FDBContainer {
 	output, trouble := r.describe(ctx, fdbtool.Describe, url)
 	if trouble != nil && trouble.Class == contract.FDBClassMissing {
 		return contract.FDBContainer{URL: url, Missing: true}
@@ -154,7 +154,7 @@ func (r *fdbReach) container(ctx context.Context, url string) contract.FDBContai
 
 // describe describes a container, if the object's credentials have its account: nothing else would be answered, and nobody else's
 // store is asked.
-func (r *fdbReach) describe(ctx context.Context, operation fdbtool.Operation, url string) ([]byte, *contract.FDBTrouble) {
+func (r *reach) describe(ctx context.Context, operation fdbtool.Operation, url string) ([]byte, *contract.FDBTrouble) {
 	if r.store != nil {
 		return nil, r.store
 	}

@@ -12,11 +12,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities"
+	"holdfast.dev/holdfast/activities/fdb/agents"
+	"holdfast.dev/holdfast/activities/fdb/gather"
 	"holdfast.dev/holdfast/activities/fdbtool"
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	"holdfast.dev/holdfast/k8s/fdb"
-	"holdfast.dev/holdfast/k8s/fdb/agents"
-	"holdfast.dev/holdfast/k8s/fdb/gather"
 	"holdfast.dev/holdfast/k8s/metrics"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -46,8 +46,8 @@ func (t *Tools) Register(registry worker.ActivityRegistry) {
 	activities.Register(registry, contract.RunFDBCommand, activities.Guard(activities.Unpaused, t.Command, activities.Untold))
 }
 
-// fdbReach is one object with the means to run tools for it.
-type fdbReach struct {
+// reach is one object with the means to run tools for it.
+type reach struct {
 	*gather.Objects
 	*fdbtool.Session
 	method fdb.Method
@@ -57,13 +57,13 @@ type fdbReach struct {
 
 // reach gathers what is needed to run tools for an object. It returns nil if there is no such object, and otherwise what the
 // user or the operator has to put right, if the database cannot be asked. The caller closes the session.
-func (t *Tools) reach(ctx context.Context, ref contract.ObjectRef) (*fdbReach, *contract.FDBTrouble, error) {
+func (t *Tools) reach(ctx context.Context, ref contract.ObjectRef) (*reach, *contract.FDBTrouble, error) {
 	gatherer := gather.Gatherer{Reader: t.Reader}
 	objects, err := gatherer.Gather(ctx, ref)
 	if err != nil || objects.Object == nil {
 		return nil, nil, err
 	}
-	reach := &fdbReach{Objects: objects}
+	reach := &reach{Objects: objects}
 	if !objects.Reachable() {
 		return reach, &contract.FDBTrouble{Class: contract.FDBClassClusterFile, Message: objects.Problem.Message}, nil
 	}
@@ -96,7 +96,7 @@ func (t *Tools) reach(ctx context.Context, ref contract.ObjectRef) (*fdbReach, *
 }
 
 // Run is Session.Run, counted and measured.
-func (r *fdbReach) Run(ctx context.Context, operation fdbtool.Operation, args []string) ([]byte, *contract.FDBTrouble) {
+func (r *reach) Run(ctx context.Context, operation fdbtool.Operation, args []string) ([]byte, *contract.FDBTrouble) {
 	return RunTool(ctx, r.Session, operation, args)
 }
 
@@ -113,7 +113,7 @@ func RunTool(
 }
 
 // close removes the secrets.
-func (r *fdbReach) close(err *error) {
+func (r *reach) close(err *error) {
 	if r != nil && r.Session != nil {
 		*err = errors.Join(*err, r.Session.Close())
 	}
@@ -186,7 +186,7 @@ func describeSource(source *agents.Source) string {
 }
 
 // status asks the database for the state of a tag.
-func (r *fdbReach) status(ctx context.Context, tag string) (fdb.Status, *contract.FDBTrouble) {
+func (r *reach) status(ctx context.Context, tag string) (fdb.Status, *contract.FDBTrouble) {
 	output, trouble := r.Run(ctx, fdbtool.Status, r.method.Status(tag, true))
 	if trouble != nil {
 		return fdb.Status{}, trouble

@@ -3,7 +3,7 @@ package check
 import (
 	"fmt"
 
-	"holdfast.dev/holdfast/k8s"
+	"holdfast.dev/holdfast/k8s/shorten"
 )
 
 // MaxMessage lets a verdict fit into an Event's note (1024 bytes) as well as into a condition.
@@ -40,10 +40,10 @@ func (e *UnusableError) Unwrap() error { return e.Err }
 
 // Invalid returns a verdict on the spec itself.
 func Invalid(format string, args ...any) error {
-	return &InvalidSpecError{Message: k8s.Shorten(fmt.Sprintf(format, args...), MaxMessage)}
+	return &InvalidSpecError{Message: shorten.Text(fmt.Sprintf(format, args...), MaxMessage)}
 }
 
 // External returns a verdict whose cause lies outside the spec, and may pass.
 func External(format string, args ...any) error {
-	return &InvalidSpecError{Message: k8s.Shorten(fmt.Sprintf(format, args...), MaxMessage), External: true}
+	return &InvalidSpecError{Message: shorten.Text(fmt.Sprintf(format, args...), MaxMessage), External: true}
 }

@@ -14,7 +14,7 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 
-	"holdfast.dev/holdfast/k8s"
+	"holdfast.dev/holdfast/k8s/shorten"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -133,5 +133,5 @@ func shown(text string) string {
 		return text
 	}
 	mark := " (" + fingerprint([]byte(whole)) + ")"
-	return k8s.Shorten(text, maxChangeBytes-len(mark)) + mark
+	return shorten.Text(text, maxChangeBytes-len(mark)) + mark
 }

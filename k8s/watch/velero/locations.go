@@ -12,7 +12,9 @@ import (
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/watch/signal"
 	"holdfast.dev/holdfast/k8s/watch/watched"
+	"holdfast.dev/holdfast/workflows/approval"
 	"holdfast.dev/holdfast/workflows/contract"
+	locationworkflow "holdfast.dev/holdfast/workflows/location"
 )
 
 // locations are the NonAdminBackupStorageLocations, each with its approval.
@@ -60,7 +62,7 @@ func (l *locations) judge(ctx context.Context, from client.Reader, ref contract.
 	if err != nil {
 		return watched.View{}, err
 	}
-	settled := location.Settled(o.View())
+	settled := locationworkflow.Settled(o.View())
 	return watched.View{
 		Found: o.Location != nil, Due: !settled, Ended: o.Location == nil && settled, Partly: incomplete(o),
 		// The approval must be closed when its location is gone, which nothing else would tell again after a kill between the two.
@@ -77,7 +79,7 @@ func (l *locations) tellApproval(
 ) error {
 	view := o.Approval()
 	changed := contract.Changed{Reason: "changed"}
-	waits := location.NextApproval(view) == contract.ApprovalWait && !location.DecisionWaits(view)
+	waits := approval.NextApproval(view) == contract.ApprovalWait && !approval.DecisionWaits(view)
 	switch {
 	case view.Needed && view.Found && waits && !force:
 		l.approving.Store(ref, true)

@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"holdfast.dev/holdfast/activities/fdb/gather"
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	"holdfast.dev/holdfast/k8s/fdb"
-	"holdfast.dev/holdfast/k8s/fdb/gather"
 	"holdfast.dev/holdfast/workflows/contract"
 	fdbbackup "holdfast.dev/holdfast/workflows/fdb/backup"
 )

@@ -11,27 +11,27 @@ import (
 	"holdfast.dev/holdfast/workflows/fdb/tools"
 )
 
-// fdbLimits are those of the worker's flags that a decision depends on.
-type fdbLimits struct {
+// flagLimits are those of the worker's flags that a decision depends on.
+type flagLimits struct {
 	ResourceTimeout, SnapshotTimeout time.Duration
 }
 
 const defaultSnapshotTimeout = 30 * time.Minute
 
 // limits are recorded in the history whenever they change: a worker with other flags must replay what was decided.
-func (r *backupRun) limits(ctx workflow.Context) fdbLimits {
+func (r *backupRun) limits(ctx workflow.Context) flagLimits {
 	present := func(workflow.Context) any {
-		limits := fdbLimits{ResourceTimeout: r.options.Timeout(), SnapshotTimeout: r.options.FDBSnapshotTimeout}
+		limits := flagLimits{ResourceTimeout: r.options.Timeout(), SnapshotTimeout: r.options.FDBSnapshotTimeout}
 		if limits.SnapshotTimeout <= 0 {
 			limits.SnapshotTimeout = defaultSnapshotTimeout
 		}
 		return limits
 	}
 	same := func(a, b any) bool { return a == b }
-	var limits fdbLimits
+	var limits flagLimits
 	if err := workflow.MutableSideEffect(ctx, "fdb-limits", present, same).Get(&limits); err != nil {
 		workflow.GetLogger(ctx).Error("limits in the history not readable, the defaults hold", "error", err)
-		return fdbLimits{ResourceTimeout: call.DefaultResourceTimeout, SnapshotTimeout: defaultSnapshotTimeout}
+		return flagLimits{ResourceTimeout: call.DefaultResourceTimeout, SnapshotTimeout: defaultSnapshotTimeout}
 	}
 	return limits
 }

@@ -200,7 +200,7 @@ func (r *clusterRun) serveInTurn(ctx workflow.Context, ask contract.FDBAsk) (*co
 	}
 	r.running, r.asker, r.begunAt = ask.Command, ask.Member.Name, workflow.Now(ctx)
 	r.show(ctx)
-	outcome := runFDBCommand(ctx, ask)
+	outcome := runCommand(ctx, ask)
 	r.running, r.asker = nil, ""
 	return &outcome, nil
 }
@@ -230,8 +230,8 @@ func (r *clusterRun) allowed(ctx workflow.Context, ask contract.FDBAsk) bool {
 	return true
 }
 
-// runFDBCommand runs a command on the asker's queue, once: after an end that tells nothing the state has to be read again.
-func runFDBCommand(ctx workflow.Context, ask contract.FDBAsk) contract.FDBOutcome {
+// runCommand runs a command on the asker's queue, once: after an end that tells nothing the state has to be read again.
+func runCommand(ctx workflow.Context, ask contract.FDBAsk) contract.FDBOutcome {
 	run := contract.RunFDBCommand
 	switch ask.Command.Operation {
 	case contract.FDBRestoreStart, contract.FDBRestoreAbort:

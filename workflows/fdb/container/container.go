@@ -25,7 +25,7 @@ var Kind = kinds.Kind{
 // the container and nobody has asked for a while; the next one to ask starts it again.
 func Workflow(ctx workflow.Context, in contract.FDBContainerInput) error {
 	run := &containerRun{
-		guard: fdbGuard{FDBContainerInput: in, known: in.Since != 0, blamed: map[string]bool{}}, heardAt: workflow.Now(ctx),
+		guard: guard{FDBContainerInput: in, known: in.Since != 0, blamed: map[string]bool{}}, heardAt: workflow.Now(ctx),
 		closed: map[string]time.Time{},
 	}
 	if in.Since == 0 {
@@ -49,7 +49,7 @@ func Workflow(ctx workflow.Context, in contract.FDBContainerInput) error {
 
 // containerRun is the state of one run. Nothing in it outlives the run but what FDBContainerInput carries over.
 type containerRun struct {
-	guard   fdbGuard
+	guard   guard
 	heardAt time.Time // when somebody asked last
 	// wake is the timer of the next moment, wakeAt, at which something changes by itself; nil if there is none.
 	wake   workflow.Future

@@ -11,8 +11,8 @@ import (
 	"holdfast.dev/holdfast/workflows/fdb/tools"
 )
 
-// fdbGuard decides who may do what with a container. Times are in Unix seconds.
-type fdbGuard struct {
+// guard decides who may do what with a container. Times are in Unix seconds.
+type guard struct {
 	contract.FDBContainerInput
 	// known: somebody has asked before, so that a Use is not the first.
 	known bool
@@ -25,14 +25,14 @@ func fdbUserIn(users []contract.FDBContainerUser, id string) int {
 }
 
 // free: nobody uses or holds the container.
-func (g *fdbGuard) free() bool { return len(g.Users) == 0 && g.Holder == nil }
+func (g *guard) free() bool { return len(g.Users) == 0 && g.Holder == nil }
 
-func (g *fdbGuard) settledAt() int64 {
+func (g *guard) settledAt() int64 {
 	return g.Since + int64(contract.FDBContainerSettling/time.Second)
 }
 
 // pass notes that time has passed: readers that had their time are dropped.
-func (g *fdbGuard) pass(now int64) {
+func (g *guard) pass(now int64) {
 	g.Settled = g.Settled || now >= g.settledAt()
 	g.Users = slices.DeleteFunc(g.Users, func(u contract.FDBContainerUser) bool {
 		return u.ReadsUntil != 0 && u.ReadsUntil <= now
@@ -40,7 +40,7 @@ func (g *fdbGuard) pass(now int64) {
 }
 
 // firstEnd is when the first of the readers has had its time; 0 if nobody reads.
-func (g *fdbGuard) firstEnd() int64 {
+func (g *guard) firstEnd() int64 {
 	var first int64
 	for _, user := range g.Users {
 		if user.ReadsUntil != 0 && (first == 0 || user.ReadsUntil < first) {
@@ -51,7 +51,7 @@ func (g *fdbGuard) firstEnd() int64 {
 }
 
 // take answers an ask. Who asks, runs.
-func (g *fdbGuard) take(ask contract.FDBContainerAsk, now int64) contract.FDBContainerAnswer {
+func (g *guard) take(ask contract.FDBContainerAsk, now int64) contract.FDBContainerAnswer {
 	first := !g.known
 	g.known = true
 	delete(g.blamed, ask.User.WorkflowID)
@@ -78,7 +78,7 @@ func (g *fdbGuard) take(ask contract.FDBContainerAsk, now int64) contract.FDBCon
 	return contract.FDBContainerAnswer{}
 }
 
-func (g *fdbGuard) enroll(user contract.FDBContainerUser) {
+func (g *guard) enroll(user contract.FDBContainerUser) {
 	user.Since, user.Deletes = 0, false
 	if at := fdbUserIn(g.Users, user.WorkflowID); at >= 0 {
 		g.Users[at] = user
@@ -87,11 +87,11 @@ func (g *fdbGuard) enroll(user contract.FDBContainerUser) {
 	g.Users = append(g.Users, user)
 }
 
-func (g *fdbGuard) heldBesides(id string) bool { return g.Holder != nil && g.Holder.WorkflowID != id }
+func (g *guard) heldBesides(id string) bool { return g.Holder != nil && g.Holder.WorkflowID != id }
 
 // hold gives the container to who asks, or says why not. Others who keep their data there are told even while somebody holds it:
 // no waiting helps. Who is refused the data of a whole object for them uses the container no more: they delete it.
-func (g *fdbGuard) hold(ask contract.FDBContainerAsk, now int64) contract.FDBContainerAnswer {
+func (g *guard) hold(ask contract.FDBContainerAsk, now int64) contract.FDBContainerAnswer {
 	deletes := ask.Wish == contract.FDBContainerDelete
 	if g.Holder != nil && g.Holder.WorkflowID == ask.User.WorkflowID && (g.Holder.Deletes || !deletes) {
 		return contract.FDBContainerAnswer{Held: true} // whoever came since was told of it
@@ -131,11 +131,11 @@ func (g *fdbGuard) hold(ask contract.FDBContainerAsk, now int64) contract.FDBCon
 }
 
 // busyHolder says who holds the container, as far as who asks may know.
-func (g *fdbGuard) busyHolder(ask contract.FDBContainerAsk) string {
+func (g *guard) busyHolder(ask contract.FDBContainerAsk) string {
 	return fmt.Sprintf("%s %s since %s", tools.NameFor(ask.User, *g.Holder), g.doing(), details.Stamp(g.Holder.Since))
 }
 
-func (g *fdbGuard) doing() string {
+func (g *guard) doing() string {
 	if g.Holder.Deletes {
 		return "deletes the data"
 	}
@@ -144,7 +144,7 @@ func (g *fdbGuard) doing() string {
 
 // suspects are those that were in somebody's way and may be gone without having said so: the holder, and readers. A backup's data
 // are there also when its workflow has ended.
-func (g *fdbGuard) suspects() []string {
+func (g *guard) suspects() []string {
 	var ids []string
 	if g.Holder != nil && g.blamed[g.Holder.WorkflowID] {
 		ids = append(ids, g.Holder.WorkflowID)
@@ -158,7 +158,7 @@ func (g *fdbGuard) suspects() []string {
 }
 
 // drop forgets one whose workflow is gone.
-func (g *fdbGuard) drop(id string) {
+func (g *guard) drop(id string) {
 	delete(g.blamed, id)
 	if g.Holder != nil && g.Holder.WorkflowID == id {
 		g.Holder = nil

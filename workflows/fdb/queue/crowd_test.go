@@ -50,6 +50,7 @@ type crowdWorld struct {
 	begun   []contract.ObjectRef
 	sizes   map[string]int // of the largest payloads, in bytes
 	found   int
+	soon    func() // something that people do after half a minute
 }
 
 // newCrowdWorld makes them: one tenant has two fifths of all, many have fifty, and more than a queue can name have one.
@@ -176,6 +177,9 @@ func (w *crowdWorld) run(t *testing.T, in contract.FDBExpiryQueueInput, minutes 
 			w.finish()
 		}, time.Duration(minute)*time.Minute)
 	}
+	if w.soon != nil {
+		env.RegisterDelayedCallback(w.soon, 30*time.Second)
+	}
 	env.RegisterDelayedCallback(ends, time.Duration(minutes)*time.Minute+30*time.Second)
 	env.ExecuteWorkflow(contract.KindFDBExpiryQueue.Workflow, in)
 	w.from = env.Now().Sub(w.start)
@@ -230,4 +234,24 @@ func TestFiftyThousandBackupsHaveTheirTurns(t *testing.T) {
 	}
 	w.measure("everybody", whole)
 	t.Logf("carrying everybody would take %d bytes; the limit is %d", w.sizes["everybody"], payloadLimit)
+}
+
+// Who is beyond what the queue carries is found by its name.
+func TestOneWhomTheQueueDoesNotCarryIsPutFirst(t *testing.T) {
+	w := newCrowdWorld(t)
+	last := refOf(&w.objects[len(w.objects)-5])
+	answers := map[string]string{}
+	w.soon = func() {
+		for _, name := range []string{last.Name, "nobody"} {
+			w.env.UpdateWorkflow(contract.UpdateExpireNow, name, &testsuite.TestUpdateCallback{
+				OnReject: func(err error) { answers[name] = "refused: " + err.Error() }, OnAccept: func() {},
+				OnComplete: func(answer any, err error) { answers[name] = fmt.Sprint(answer, err) },
+			}, contract.FDBQueueName{Namespace: last.Namespace, Name: name})
+		}
+	}
+	require.Nil(t, w.run(t, contract.FDBExpiryQueueInput{Cluster: "west"}, 1, func() { w.env.CancelWorkflow() }))
+	require.Len(t, w.begun, 200)
+	assert.Equal(t, last, w.begun[100])
+	assert.Contains(t, answers[last.Name], last.String()+" is first in the queue")
+	assert.Contains(t, answers["nobody"], "nobody is not in the queue")
 }

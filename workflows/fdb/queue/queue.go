@@ -9,6 +9,7 @@ import (
 	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/fdb/throttle"
+	"holdfast.dev/holdfast/workflows/fdb/tools"
 	"holdfast.dev/holdfast/workflows/turns"
 )
 
@@ -35,8 +36,11 @@ func Workflow(ctx workflow.Context, in contract.FDBExpiryQueueInput, options cal
 		requests: workflow.GetSignalChannel(ctx, contract.SignalExpiryEntry),
 		reports:  workflow.GetSignalChannel(ctx, contract.SignalExpiryTurn),
 	}
-	run.Most, run.OneLine = contract.MaxCarried, throttle.FDBOneLine(ctx)
+	run.OneLine = tools.OneLine(ctx)
 	run.Resume(in.Namespaces, in.Beyond)
+	if !run.OneLine {
+		run.Most = contract.MaxCarried
+	}
 	for _, entry := range in.Entries {
 		run.Members = append(run.Members, fdbMemberOf(entry))
 	}
@@ -57,7 +61,7 @@ func Workflow(ctx workflow.Context, in contract.FDBExpiryQueueInput, options cal
 // queueRun is the state of one run.
 type queueRun struct {
 	turns.Coordinator[contract.ObjectRef]
-	fdbTurns
+	turnStates
 	cluster  string
 	options  call.Options
 	limit    int // what UpdateSetExpiryLimit has set; 0 if the flag holds
@@ -101,7 +105,7 @@ func (r *queueRun) find(ctx workflow.Context, named *contract.FDBQueueName) (con
 		}
 		entries = append(entries, fdbMemberOf(entry))
 	}
-	beyond := throttle.FDBBeyond(found.Beyond)
+	beyond := tools.Beyond(found.Beyond)
 	if beyond.NotBefore > 0 {
 		beyond.NotBefore = min(beyond.NotBefore, now) + r.pace.rest(contract.FDBJobExpire)
 	}
@@ -192,7 +196,7 @@ func (r *queueRun) Next(ctx workflow.Context) error {
 // Pace takes what this worker was started with, and the limit that people have set. It goes through the history, so that a worker
 // with other flags can take over.
 func (r *queueRun) Pace(ctx workflow.Context) {
-	fallback := fdbPace{
+	fallback := pace{
 		Limit: defaultFDBExpiryLimit, Retry: int64(defaultFDBExpiryRetryInterval / time.Second),
 		Min: int64(defaultFDBExpiryMinInterval / time.Second),
 	}

@@ -5,22 +5,22 @@ import (
 	"holdfast.dev/holdfast/workflows/turns"
 )
 
-// fdbTurns are the turns of expirations and deletions, by what backups want and by what is told of turns. Times are Unix seconds
+// turnStates are the turns of expirations and deletions, by what backups want and by what is told of turns. Times are Unix seconds
 // and passed in.
-type fdbTurns struct {
+type turnStates struct {
 	turns.Queue[contract.ObjectRef]
-	pace fdbPace
+	pace pace
 }
 
-// fdbPace is what the flags, or people, say about turns. It goes through the history.
-type fdbPace struct {
+// pace is what the flags, or people, say about turns. It goes through the history.
+type pace struct {
 	Limit int
 	// Retry and Min are --fdb-expiry-retry-interval and --fdb-expiry-min-interval in seconds.
 	Retry, Min int64
 }
 
 // rest is how long a backup waits at least after the begin of a turn.
-func (p fdbPace) rest(job contract.FDBJob) int64 {
+func (p pace) rest(job contract.FDBJob) int64 {
 	if job == contract.FDBJobDelete {
 		return p.Retry
 	}
@@ -28,7 +28,7 @@ func (p fdbPace) rest(job contract.FDBJob) int64 {
 }
 
 // at has the turns go by that pace.
-func (s *fdbTurns) at(pace fdbPace) {
+func (s *turnStates) at(pace pace) {
 	s.pace, s.Limit = pace, pace.Limit
 	s.Rest = func(job string) int64 { return pace.rest(contract.FDBJob(job)) }
 }
@@ -59,7 +59,7 @@ func fdbTurnOf(turn contract.FDBTurn) turns.Turn[contract.ObjectRef] {
 }
 
 // running are the turns that run.
-func (s *fdbTurns) running() []contract.FDBTurn {
+func (s *turnStates) running() []contract.FDBTurn {
 	var running []contract.FDBTurn
 	for _, turn := range s.Turns {
 		running = append(running, contract.FDBTurn{
@@ -70,7 +70,7 @@ func (s *fdbTurns) running() []contract.FDBTurn {
 }
 
 // take notes what a backup wants. One that is there keeps its place. A turn that runs is not disturbed.
-func (s *fdbTurns) take(ref contract.ObjectRef, job contract.FDBJob, now int64) {
+func (s *turnStates) take(ref contract.ObjectRef, job contract.FDBJob, now int64) {
 	entry := s.Member(ref)
 	switch {
 	case job == contract.FDBJobNone:
@@ -86,7 +86,7 @@ func (s *fdbTurns) take(ref contract.ObjectRef, job contract.FDBJob, now int64) 
 }
 
 // report notes how far a turn is. What is said of another turn than the one that is known is old.
-func (s *fdbTurns) report(report contract.FDBTurnReport, now int64) {
+func (s *turnStates) report(report contract.FDBTurnReport, now int64) {
 	turn := s.Turn(report.Ref)
 	if turn == nil || turn.Began != report.Turn {
 		return
@@ -119,7 +119,7 @@ func (s *fdbTurns) report(report contract.FDBTurnReport, now int64) {
 }
 
 // named reports whether a backup of that name has an entry, and since when its turn runs; 0 if it does not.
-func (s *fdbTurns) named(name contract.FDBQueueName) (waits bool, since int64) {
+func (s *turnStates) named(name contract.FDBQueueName) (waits bool, since int64) {
 	is := called(name)
 	for _, turn := range s.Turns {
 		if is(turn.Key) {

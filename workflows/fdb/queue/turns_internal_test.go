@@ -24,7 +24,7 @@ func turnRef(name string) contract.ObjectRef {
 }
 
 // shownTurns is "names of the entries with their times | turns".
-func shownTurns(s *fdbTurns) string {
+func shownTurns(s *turnStates) string {
 	var entries, turns []string
 	for _, entry := range fdbEntriesOf(s.Members) {
 		text := entry.Ref.Name
@@ -47,27 +47,29 @@ func shownTurns(s *fdbTurns) string {
 }
 
 func TestTurnsOfTheQueue(t *testing.T) {
-	pace := fdbPace{Limit: 1, Retry: 10, Min: 100}
-	type act = func(s *fdbTurns)
-	wants := func(name string, job contract.FDBJob) act { return func(s *fdbTurns) { s.take(turnRef(name), job, 0) } }
-	begins := func(now int64) act { return func(s *fdbTurns) { s.Begin(now) } }
+	pace := pace{Limit: 1, Retry: 10, Min: 100}
+	type act = func(s *turnStates)
+	wants := func(name string, job contract.FDBJob) act {
+		return func(s *turnStates) { s.take(turnRef(name), job, 0) }
+	}
+	begins := func(now int64) act { return func(s *turnStates) { s.Begin(now) } }
 	ends := func(name string, turn, now int64, outcome contract.FDBTurnOutcome) act {
-		return func(s *fdbTurns) {
+		return func(s *turnStates) {
 			s.report(contract.FDBTurnReport{Ref: turnRef(name), Turn: turn, Ended: true, Outcome: outcome}, now)
 		}
 	}
 	closes := func(name string, turn int64) act {
-		return func(s *fdbTurns) {
+		return func(s *turnStates) {
 			s.report(contract.FDBTurnReport{Ref: turnRef(name), Turn: turn, Closing: true}, 0)
 		}
 	}
 	adopts := func(name string, turn int64, closing bool) act {
-		return func(s *fdbTurns) {
+		return func(s *turnStates) {
 			s.Hold(fdbTurnOf(contract.FDBTurn{Ref: turnRef(name), Job: expire, Turn: turn, Closing: closing}))
 		}
 	}
 	hurries := func(name string) act {
-		return func(s *fdbTurns) { s.PutFirst(called(contract.FDBQueueName{Namespace: "team", Name: name})) }
+		return func(s *turnStates) { s.PutFirst(called(contract.FDBQueueName{Namespace: "team", Name: name})) }
 	}
 	tests := map[string]struct {
 		acts []act
@@ -146,7 +148,7 @@ func TestTurnsOfTheQueue(t *testing.T) {
 	}
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
-			s := &fdbTurns{}
+			s := &turnStates{}
 			s.at(pace)
 			for _, act := range test.acts {
 				act(s)
@@ -156,9 +158,9 @@ func TestTurnsOfTheQueue(t *testing.T) {
 	}
 }
 
-func ongoing(limit int, running ...contract.FDBTurn) *fdbTurns {
-	s := &fdbTurns{}
-	s.at(fdbPace{Limit: limit})
+func ongoing(limit int, running ...contract.FDBTurn) *turnStates {
+	s := &turnStates{}
+	s.at(pace{Limit: limit})
 	for _, turn := range running {
 		s.Turns = append(s.Turns, fdbTurnOf(turn))
 	}

@@ -38,14 +38,14 @@ func (r *queueRun) handle(ctx workflow.Context) error {
 	})
 }
 
-func refuseFDBQueue(format string, args ...any) error {
+func refuse(format string, args ...any) error {
 	return temporal.NewNonRetryableApplicationError(fmt.Sprintf(format, args...), contract.ErrorFDBQueueInvalid, nil)
 }
 
 // validateName refuses, without a trace in the history, a name that nobody in the queue has, unless that is not known yet.
 func (r *queueRun) validateName(name contract.FDBQueueName) error {
 	if name.Namespace == "" || name.Name == "" {
-		return refuseFDBQueue("want the namespace and the name of a FoundationDBBackup")
+		return refuse("want the namespace and the name of a FoundationDBBackup")
 	}
 	if waits, _ := r.named(name); r.Found && !waits && r.requests.Len() == 0 && r.Beyond.Count == 0 {
 		return r.absent(name)
@@ -58,7 +58,7 @@ func (r *queueRun) absent(name contract.FDBQueueName) error {
 	if _, since := r.named(name); since != 0 {
 		text += fmt.Sprintf(" Its last turn runs since %s and is not disturbed.", details.Stamp(since))
 	}
-	return refuseFDBQueue("%s A FoundationDBBackup is in it if it has an expiry policy, or is being deleted with its data: "+
+	return refuse("%s A FoundationDBBackup is in it if it has an expiry policy, or is being deleted with its data: "+
 		"look at its spec, and at what 'holdfast fdb queue' shows", text)
 }
 
@@ -117,7 +117,7 @@ func (r *queueRun) removeEntry(ctx workflow.Context, name contract.FDBQueueName)
 
 func (r *queueRun) validateLimit(in contract.FDBQueueLimit) error {
 	if in.Limit < 0 || in.Limit > maxFDBExpiryLimit {
-		return refuseFDBQueue("limit: want a number from 0 to %d, not %d; 0 goes back to --fdb-expiry-concurrency",
+		return refuse("limit: want a number from 0 to %d, not %d; 0 goes back to --fdb-expiry-concurrency",
 			maxFDBExpiryLimit, in.Limit)
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/details"
+	"holdfast.dev/holdfast/workflows/fdb/tools"
 	"holdfast.dev/holdfast/workflows/turns"
 )
 
@@ -19,8 +20,6 @@ const (
 	defaultFDBSnapshotLimit = 1
 	// fdbLimitEffect names the side effect by which the limit in force enters the history.
 	fdbLimitEffect = "fdb-snapshot-limit"
-	// fdbRoundsVersion marks runs whose turns go round the namespaces. Those that began before know one line for all.
-	fdbRoundsVersion = "turns-go-round-the-namespaces"
 	// fdbSlotRetry is how long one waits in seconds that could not be told of its slot.
 	fdbSlotRetry = 5
 	// FDBFindLimit is how long an attempt to read all FoundationDBBackups may take: there may be 50,000.
@@ -34,10 +33,13 @@ const (
 func Workflow(ctx workflow.Context, in contract.FDBThrottleInput, options call.Options) error {
 	run := &throttleRun{
 		cluster: in.Cluster, options: options,
-		slots:    turns.Queue[string]{Most: contract.MaxCarried, OneLine: FDBOneLine(ctx)},
+		slots:    turns.Queue[string]{OneLine: tools.OneLine(ctx)},
 		requests: workflow.GetSignalChannel(ctx, contract.SignalSlot),
 	}
 	run.slots.Resume(in.Namespaces, in.Beyond)
+	if !run.slots.OneLine {
+		run.slots.Most = contract.MaxCarried
+	}
 	for _, holder := range in.Holders {
 		run.slots.Turns = append(run.slots.Turns, SlotOf(holder))
 	}
@@ -58,11 +60,6 @@ func Workflow(ctx workflow.Context, in contract.FDBThrottleInput, options call.O
 		return err
 	}
 	return run.Serve(ctx)
-}
-
-// FDBOneLine reports whether the run began before turns went round the namespaces.
-func FDBOneLine(ctx workflow.Context) bool {
-	return workflow.GetVersion(ctx, fdbRoundsVersion, workflow.DefaultVersion, 1) == workflow.DefaultVersion
 }
 
 // throttleRun is the state of one run: slots are turns. What holds one keeps it for contract.FDBSlotGrace when its workflow
@@ -120,15 +117,8 @@ func (r *throttleRun) Find(ctx workflow.Context) error {
 	for _, holder := range found.Waiting {
 		waiting = append(waiting, SlotOf(holder).Member)
 	}
-	r.slots.Refill(now, waiting, FDBBeyond(found.Beyond))
+	r.slots.Refill(now, waiting, tools.Beyond(found.Beyond))
 	return nil
-}
-
-func FDBBeyond(found *contract.Beyond) contract.Beyond {
-	if found == nil {
-		return contract.Beyond{}
-	}
-	return *found
 }
 
 // Receive notes all that was asked, in its order.

@@ -20,11 +20,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities/fake"
-	"holdfast.dev/holdfast/activities/location"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/workflows"
+	"holdfast.dev/holdfast/workflows/approval"
 	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/location"
 	"holdfast.dev/holdfast/workflows/workflowtest"
 )
 
@@ -107,7 +108,7 @@ func Settle(t *testing.T, world *fake.World) {
 		objects := world.Gather(workflowtest.Backup, blind)
 		assert.True(t, location.Settled(objects.View()), "settled in the eyes of the %s: %+v", title, objects.View())
 		assert.Contains(t, []contract.ApprovalAction{contract.ApprovalWait, contract.ApprovalClose},
-			location.NextApproval(objects.Approval()), "approval in the eyes of the %s: %+v", title, objects.Approval())
+			approval.NextApproval(objects.Approval()), "approval in the eyes of the %s: %+v", title, objects.Approval())
 	}
 	tellsNoSecret(t, world)
 }
@@ -122,9 +123,9 @@ func Settled(world *fake.World) error {
 				return err
 			}
 		}
-		approval := world.Gather(workflowtest.Backup, false).Approval()
-		next := location.NextApproval(approval)
-		if approval.Needed && approval.Found && (round == 0 || next != contract.ApprovalWait) {
+		view := world.Gather(workflowtest.Backup, false).Approval()
+		next := approval.NextApproval(view)
+		if view.Needed && view.Found && (round == 0 || next != contract.ApprovalWait) {
 			busy = true
 			if err := ServeApproval(world); err != nil {
 				return err

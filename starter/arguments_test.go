@@ -1,0 +1,137 @@
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"holdfast.dev/holdfast/k8s/process"
+	"holdfast.dev/holdfast/starter/location"
+	"holdfast.dev/holdfast/starter/operator"
+)
+
+func TestBadArgumentsOfADecisionAreRefused(t *testing.T) {
+	reason := "--reason=ticket 4711"
+	tests := map[string]struct {
+		args []string
+		want string
+	}{
+		"no object":               {[]string{"approve", reason}, "accepts 1 arg(s), received 0"},
+		"no namespace":            {[]string{"approve", "offsite", reason}, `approve "offsite": want NAMESPACE/NAME`},
+		"a name that cannot be":   {[]string{"reject", "shop/Off_site", reason}, `reject "shop/Off_site": want NAMESPACE/NAME`},
+		"no reason":               {[]string{"approve", "shop/offsite"}, "--reason: say why"},
+		"a reason of blanks":      {[]string{"revoke", "shop/offsite", "--reason=  "}, "--reason: say why"},
+		"a reason too long":       {[]string{"reject", "shop/offsite", "--reason=" + strings.Repeat("é", 257)}, "--reason: want at most 512 bytes, these are 514"},
+		"a reason in two lines":   {[]string{"reject", "shop/offsite", "--reason=a\nb"}, "--reason: want one line of text"},
+		"a reason that is binary": {[]string{"reject", "shop/offsite", "--reason=a\xff"}, "--reason: want one line of text"},
+		"no timeout":              {[]string{"approve", "shop/offsite", reason, "--timeout=0s"}, "--timeout: want a duration above 0"},
+		"an unknown output":       {[]string{"approve", "shop/offsite", reason, "-o", "xml"}, "--output: want table, json or yaml"},
+		"a bad namespace":         {[]string{"approve", "shop/offsite", reason, "--oadp-namespace="}, "--oadp-namespace: want the name of a namespace"},
+		"a kubeconfig that isn't": {[]string{"approve", "shop/offsite", reason, "--kubeconfig=/does/not/exist"}, "--kubeconfig: "},
+		"a flag of Temporal's":    {[]string{"approve", "shop/offsite", reason, "--cluster-id=west"}, "unknown flag: --cluster-id"},
+	}
+	for title, test := range tests {
+		t.Run(title, func(t *testing.T) {
+			root := command()
+			root.SilenceErrors, root.SilenceUsage = true, true
+			root.SetArgs(test.args)
+			root.SetOut(io.Discard)
+			root.SetErr(io.Discard)
+			err := root.ExecuteContext(t.Context())
+			require.ErrorContains(t, err, test.want)
+			assert.NotContains(t, err.Error(), "\n")
+		})
+	}
+	assert.NoError(t, (&location.DecideFlags{
+		Flags:  operator.Flags{Output: "table", OADPNamespace: "openshift-adp"},
+		Reason: strings.Repeat("é", 256), Timeout: time.Minute,
+	}).Validate())
+}
+
+func TestBadArgumentsOfTheQueueAreRefused(t *testing.T) {
+	tests := map[string]struct {
+		args []string
+		want string
+	}{
+		"queue takes none":     {[]string{"fdb", "queue", "shop"}, "unknown command"},
+		"no name":              {[]string{"fdb", "expire-now"}, "accepts 1 arg(s), received 0"},
+		"no namespace":         {[]string{"fdb", "expire-now", "ledger"}, `expire-now "ledger": want NAMESPACE/NAME`},
+		"an impossible name":   {[]string{"fdb", "remove", "shop/Led_ger"}, `remove "shop/Led_ger": want NAMESPACE/NAME`},
+		"a limit that is none": {[]string{"fdb", "set-limit", "many"}, `set-limit "many": want a number from 0 to 100`},
+		"a bad cluster":        {[]string{"fdb", "queue", "--cluster-id=a/b"}, "--cluster-id: want"},
+		"an unknown output":    {[]string{"fdb", "queue", "-o", "xml"}, "--output: want table, json or yaml"},
+		"a flag of Kubernetes": {[]string{"fdb", "queue", "--kubeconfig=x"}, "unknown flag: --kubeconfig"},
+	}
+	for title, test := range tests {
+		t.Run(title, func(t *testing.T) {
+			root := command()
+			root.SilenceErrors, root.SilenceUsage = true, true
+			root.SetArgs(test.args)
+			root.SetOut(io.Discard)
+			root.SetErr(io.Discard)
+			require.ErrorContains(t, root.ExecuteContext(t.Context()), test.want)
+		})
+	}
+}
+
+// kubeconfig names an API server that nobody asks.
+func kubeconfig(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	require.NoError(t, os.WriteFile(path, []byte(`{"apiVersion":"v1","kind":"Config","current-context":"c",
+		"clusters":[{"name":"c","cluster":{"server":"http://127.0.0.1:1"}}],
+		"contexts":[{"name":"c","context":{"cluster":"c"}}]}`), 0o600))
+	return path
+}
+
+// Bad input ends in one line that says what is wanted, before anything is connected to.
+func TestBadArgumentsAreRefused(t *testing.T) {
+	tests := map[string]struct {
+		args []string
+		want string
+	}{
+		"an unknown output":           {[]string{"list", "-o", "xml"}, "--output: want table, json or yaml"},
+		"an unknown output, describe": {[]string{"describe", "backup", "shop/nightly", "-o", ""}, "--output: want table, json or yaml"},
+		"an unknown kind":             {[]string{"describe", "pod", "shop/nightly"}, `describe "pod": want KIND backup, restore, location, approval, fdbbackup or fdbrestore`},
+		"no namespace":                {[]string{"describe", "backup", "nightly"}, `describe backup "nightly": want NAMESPACE/NAME`},
+		"an empty namespace":          {[]string{"describe", "backup", "/nightly"}, "want NAMESPACE/NAME"},
+		"an empty name":               {[]string{"describe", "backup", "shop/"}, "want NAMESPACE/NAME"},
+		"a name missing":              {[]string{"describe", "backup"}, "accepts 2 arg(s), received 1"},
+		"arguments too many":          {[]string{"list", "backups", "shop"}, "accepts at most 1 arg(s), received 2"},
+		"an unknown list":             {[]string{"list", "shop"}, `list "shop": want backups, restores, locations, approvals, fdbbackups or fdbrestores`},
+		"no name of a namespace":      {[]string{"list", "approvals", "--oadp-namespace=A/B"}, "--oadp-namespace: want the name of a namespace"},
+		"a name that cannot be":       {[]string{"describe", "approval", "shop/a/b"}, `describe approval "shop/a/b": want NAMESPACE/NAME`},
+		"an unknown command":          {[]string{"restore"}, `unknown command "restore" for "holdfast"`},
+		"an unknown flag":             {[]string{"list", "--all"}, "unknown flag: --all"},
+		"no progress interval":        {[]string{"watch", "--progress-interval=0s"}, "--progress-interval: want a duration above 0"},
+		"a resync without pause":      {[]string{"watch", "--resync-interval=10ms"}, "--resync-interval: want a duration of at least 1s"},
+		"a watcher of FoundationDB":   {[]string{"watch", "--serve=fdb"}, "--serve: want velero or all"},
+		"a bad shared flag":           {[]string{"watch", "--cluster-id=A/B"}, "--cluster-id: want"},
+		"a cluster ID with a quote":   {[]string{"list", "--cluster-id=west' OR '1"}, "--cluster-id: want " + process.WantClusterID},
+		"a queue of all":              {[]string{"list", "--cluster-id=shared"}, "--cluster-id: want " + process.WantClusterID},
+		"a queue of tools":            {[]string{"list", "--cluster-id=fdb"}, "--cluster-id: want " + process.WantClusterID},
+		"a cluster ID with a slash":   {[]string{"describe", "backup", "shop/nightly", "--cluster-id=we/st"}, "--cluster-id: want 1 to 63 lower-case letters"},
+		"no cluster ID":               {[]string{"list", "--cluster-id="}, "--cluster-id: want 1 to 63 lower-case letters"},
+		"a cluster ID in two lines":   {[]string{"describe", "backup", "shop/nightly", "--cluster-id=we\nst"}, "--cluster-id: want 1 to 63 lower-case letters"},
+		"payload keys that are not":   {[]string{"list", "--kubeconfig=" + kubeconfig(t), "--payload-keys-dir=/does/not/exist"}, "--payload-keys-dir: read keys: open /does/not/exist"},
+		"a kubeconfig that is not":    {[]string{"list", "--kubeconfig=/does/not/exist"}, "--kubeconfig: "},
+	}
+	for title, test := range tests {
+		t.Run(title, func(t *testing.T) {
+			root := command()
+			root.SilenceErrors, root.SilenceUsage = true, true
+			root.SetArgs(test.args)
+			root.SetOut(io.Discard)
+			root.SetErr(io.Discard)
+			err := root.ExecuteContext(t.Context())
+			require.ErrorContains(t, err, test.want)
+			assert.NotContains(t, err.Error(), "\n")
+		})
+	}
+}

@@ -1,0 +1,114 @@
+package fdb
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
+	"holdfast.dev/holdfast/starter/operator"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// printWanted shows what is asked for.
+func (d *describedFDBRestore) printWanted(s operator.Sheet) {
+	spec := d.Spec
+	s.Line("FoundationDBCluster", spec.DestinationClusterName)
+	s.Line("Wanted", d.wanted)
+	s.Line("Backup", spec.BackupName)
+	s.Line("Backup URL", spec.BackupURL)
+	s.Line("Source cluster", spec.SourceClusterName)
+	s.Line("To", restoreGoal(spec))
+	var ranges []string
+	for _, keys := range spec.KeyRanges {
+		ranges = append(ranges, keys.Start+" "+keys.End)
+	}
+	s.Line("Key ranges", strings.Join(ranges, "\n"))
+	if spec.Credentials != nil {
+		s.Line("Credentials", fmt.Sprintf("Secret %s, key %s", spec.Credentials.SecretName,
+			cmp.Or(spec.Credentials.Key, "credentials")))
+	}
+}
+
+func restoreGoal(spec fdbv1alpha1.FoundationDBRestoreSpec) string {
+	switch {
+	case spec.Version != 0:
+		return fmt.Sprintf("version %d", spec.Version)
+	case spec.Timestamp != nil:
+		at := spec.Timestamp.UTC()
+		return moment(&at)
+	}
+	return "the latest that can be restored"
+}
+
+// printFound shows what is planned, and how far it is.
+func (d *describedFDBRestore) printFound(s operator.Sheet) {
+	status := d.Status
+	state := cmp.Or(status.State, "not looked at yet")
+	if d.Deleting {
+		state += "; it is being deleted, and aborted first if it runs"
+	}
+	s.Line("State", state)
+	if plan := status.Plan; plan != nil {
+		s.Line("Planned", pointText(&fdbv1alpha1.RestorePoint{Version: plan.Version, Timestamp: plan.Timestamp}))
+		s.Line("  from", plan.URL)
+		s.Line("  into", plan.Destination)
+		s.Line("  tag", plan.Tag)
+	}
+	if progress := status.Progress; progress != nil {
+		s.Line("Progress", fmt.Sprintf("%d %%, %d bytes written", progress.PercentDone, progress.BytesWritten))
+	}
+	s.Line("Restored version", versionText(status.RestoredVersion))
+	for _, task := range status.Finalization {
+		s.Line("Task "+task.Name, strings.Join(append([]string{task.Phase}, task.Errors...), "\n"))
+	}
+	if d.State == nil {
+		return
+	}
+	d.printSeen(s, d.State.Seen)
+}
+
+// printSeen shows what FoundationDB said last.
+func (d *describedFDBRestore) printSeen(s operator.Sheet, seen contract.FDBRestoreInspection) {
+	if seen.Trouble != nil {
+		s.Line("FoundationDB", fmt.Sprintf("%s: %s", seen.Trouble.Class, seen.Trouble.Message))
+		return
+	}
+	if restore := seen.Restore; restore != nil {
+		s.Line("In the database", fmt.Sprintf("%s, %d of %d blocks", restore.State, restore.BlocksDone, restore.Blocks))
+		s.Line("Last error", restore.LastError)
+	}
+	if seen.LockUID != "" {
+		s.Line("Locked by", seen.LockUID)
+	}
+	if seen.AgentsPaused {
+		s.Line("Agents", "all agents of the FoundationDB cluster are paused")
+	}
+	s.Line("Holds data in", seen.NotEmpty)
+}
+
+// printCoordination shows what this restore waits for of others, and who they are.
+func (d *describedFDBRestore) printCoordination(s operator.Sheet) {
+	if d.State == nil {
+		return
+	}
+	memory := d.State.Memory
+	if memory.Owner != "" {
+		s.Line("Owner of the cluster", contract.FDBClusterID(memory.Owner))
+	}
+	if owner := d.Owner; owner != nil {
+		if owner.Running != nil {
+			s.Line("  runs", fmt.Sprintf("%s for %s", owner.Running.Operation, owner.Asker))
+		}
+		if owner.Waiting > 0 {
+			s.Line("  waiting", fmt.Sprintf("%d more commands", owner.Waiting))
+		}
+		s.Line("  wants paused", strings.Join(members(owner.Members, true), "\n"))
+	}
+	if container := guarded(d.State); container != "" {
+		s.Line("Guard of the data", contract.FDBContainerID(container))
+	}
+	if d.Guard != nil && d.Guard.Holder != nil {
+		s.Line("  held by", d.Guard.Holder.Name)
+	}
+}

@@ -1,0 +1,122 @@
+package operator
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"holdfast.dev/holdfast/k8s"
+	"holdfast.dev/holdfast/k8s/process"
+	"holdfast.dev/holdfast/workflows/connect"
+)
+
+// Flags are those of the commands that a person runs, with that person's own kubeconfig and rights.
+type Flags struct {
+	kubeconfig string
+	ClusterID  string
+	Output     string
+	// payloadKeysDir is needed to read the answers to queries.
+	PayloadKeysDir string
+	// oadpNamespace holds the approval requests.
+	OADPNamespace string
+}
+
+// Bind adds the flags of a command that asks Temporal too.
+func (f *Flags) Bind(command *cobra.Command) {
+	f.BindKubernetes(command)
+	command.Flags().StringVar(&f.ClusterID, "cluster-id", "default", "ID of the Kubernetes cluster, as the worker has it")
+	process.BindPayloadKeysDir(command.Flags(), &f.PayloadKeysDir)
+}
+
+// BindKubernetes adds the flags of a command that asks the API server alone.
+func (f *Flags) BindKubernetes(command *cobra.Command) {
+	command.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "path of the kubeconfig (default: as kubectl finds it)")
+	command.Flags().StringVar(&f.OADPNamespace, "oadp-namespace", "openshift-adp",
+		"namespace in which Velero runs: the approval requests are there")
+	command.Flags().StringVarP(&f.Output, "output", "o", "table", "table, json or yaml")
+}
+
+func (f *Flags) Validate() error {
+	if !process.ValidClusterID(f.ClusterID) {
+		return errors.New("--cluster-id: want " + process.WantClusterID)
+	}
+	return f.ValidateKubernetes()
+}
+
+func (f *Flags) ValidateKubernetes() error {
+	if len(validation.IsDNS1123Label(f.OADPNamespace)) > 0 {
+		return errors.New("--oadp-namespace: want the name of a namespace")
+	}
+	switch f.Output {
+	case "table", "json", "yaml":
+		return nil
+	}
+	return errors.New("--output: want table, json or yaml")
+}
+
+// Kubernetes returns a client with the rights of the person who runs the command.
+func (f *Flags) Kubernetes() (client.Client, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = f.kubeconfig
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("--kubeconfig: %w", err)
+	}
+	kubeClient, err := client.New(config, client.Options{Scheme: k8s.Scheme()})
+	if err != nil {
+		return nil, fmt.Errorf("create Kubernetes client: %w", err)
+	}
+	return kubeClient, nil
+}
+
+// Connect returns clients for the cluster and for Temporal.
+func (f *Flags) Connect() (client.Client, *connect.Temporal, error) {
+	kubeClient, err := f.Kubernetes()
+	if err != nil {
+		return nil, nil, err
+	}
+	temporal, err := connect.Lazy(connect.Options{Logger: zap.NewNop(), PayloadKeysDir: f.PayloadKeysDir})
+	if err != nil {
+		return nil, nil, err
+	}
+	return kubeClient, temporal, nil
+}
+
+// Print writes value as JSON or YAML, or calls table.
+func (f *Flags) Print(out io.Writer, value any, table func(io.Writer) error) error {
+	var data []byte
+	var err error
+	switch f.Output {
+	case "json":
+		data, err = json.MarshalIndent(value, "", "  ")
+		data = append(data, '\n')
+	case "yaml":
+		data, err = yaml.Marshal(value)
+	default:
+		return table(out)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = out.Write(data)
+	return err
+}
+
+// TenantObject reads the argument that names a tenant's object.
+func TenantObject(arg string) (types.NamespacedName, error) {
+	namespace, name, found := strings.Cut(arg, "/")
+	if !found || len(validation.IsDNS1123Label(namespace)) > 0 || len(validation.IsDNS1123Subdomain(name)) > 0 {
+		return types.NamespacedName{}, fmt.Errorf("%q: want NAMESPACE/NAME", arg)
+	}
+	return types.NamespacedName{Namespace: namespace, Name: name}, nil
+}

@@ -1,0 +1,80 @@
+package operator
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"unicode"
+	"unicode/utf8"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// Sheet shows one object to a person, one line for each thing that is known of it.
+type Sheet struct{ *tabwriter.Writer }
+
+func NewSheet(out io.Writer) Sheet { return Sheet{tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)} }
+
+// Line leaves out what is not known. Of a value with several lines each is shown below the one before.
+func (s Sheet) Line(name, value string) {
+	if value == "" {
+		return
+	}
+	for part := range strings.Lines(value) {
+		label := name
+		if label != "" {
+			label += ":"
+		}
+		fmt.Fprintf(s, "%s\t%s\n", label, Printable(strings.TrimRight(part, "\n")))
+		name = ""
+	}
+}
+
+func (s Sheet) Workflow(workflow DescribedWorkflow) { s.Named("Workflow", workflow) }
+
+func (s Sheet) Named(name string, workflow DescribedWorkflow) {
+	s.Line(name, workflow.ID)
+	s.Line(name+" status", workflow.Status)
+	s.Line("Waiting", workflow.Waiting)
+	s.Line("Retried", strings.Join(workflow.Retried, "\n"))
+}
+
+func (s Sheet) Conditions(conditions []metav1.Condition) {
+	for _, condition := range conditions {
+		s.Line("Condition "+condition.Type, fmt.Sprintf("%s (%s) %s", condition.Status, condition.Reason, condition.Message))
+	}
+}
+
+func (s Sheet) Changes(changes []contract.FieldChange) {
+	s.Line("Changes", strings.Join(Diff(changes), "\n"))
+}
+
+// Diff shows changes as people know them: a line for what goes, and one for what comes.
+func Diff(changes []contract.FieldChange) []string {
+	var lines []string
+	for _, change := range changes {
+		if change.From != "" {
+			lines = append(lines, Printable("- "+change.Field+": "+change.From))
+		}
+		if change.To != "" {
+			lines = append(lines, Printable("+ "+change.Field+": "+change.To))
+		}
+		if change.From == "" && change.To == "" { // says how many are left out
+			lines = append(lines, Printable("  "+change.Field))
+		}
+	}
+	return lines
+}
+
+// Printable is text in which nothing can steer a terminal or feign a line: tenants write some of what is shown.
+func Printable(text string) string {
+	if !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		quoted := strconv.QuoteToGraphic(text)
+		return quoted[1 : len(quoted)-1]
+	}
+	return text
+}

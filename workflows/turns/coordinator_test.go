@@ -1,0 +1,177 @@
+package turns_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
+
+	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/turns"
+)
+
+// pools is a user as small as one can be: members of two pools ask by signal, each pool has its limit, and people set one for a
+// time.
+type pools struct {
+	turns.Coordinator[string]
+	asks, ends workflow.ReceiveChannel
+	given      []string
+	limit      poolLimit
+	found      []string
+	details    []string
+}
+
+type poolLimit struct {
+	Limit int
+	Until int64
+}
+
+func (p *pools) run(ctx workflow.Context) error {
+	p.asks, p.ends = workflow.GetSignalChannel(ctx, "ask"), workflow.GetSignalChannel(ctx, "end")
+	p.Coordinator = turns.Coordinator[string]{
+		User: p, Interval: 600, Grace: 60, Everybody: true,
+		Queues: []*turns.Queue[string]{{Alone: true, Weights: map[string]int{"gold": 2}}, {Limit: 1}},
+	}
+	err := workflow.SetUpdateHandler(ctx, "limit", func(_ workflow.Context, limit poolLimit) error {
+		p.limit = limit
+		p.Touch()
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	err = workflow.SetUpdateHandler(ctx, "next", func(_ workflow.Context, name string) (bool, error) {
+		p.Touch()
+		return p.Queues[0].PutFirst(has(name)), nil
+	})
+	if err != nil {
+		return err
+	}
+	return p.Serve(ctx)
+}
+
+func (p *pools) Find(ctx workflow.Context) error {
+	for _, name := range p.found {
+		p.Queues[0].Hold(turns.Turn[string]{Member: who(name), Began: workflow.Now(ctx).Unix()})
+	}
+	return nil
+}
+
+func (p *pools) Pending() bool { return p.asks.Len()+p.ends.Len() > 0 }
+
+func (p *pools) Receive(ctx workflow.Context) {
+	var name string
+	for p.ends.ReceiveAsync(&name) {
+		for _, queue := range p.Queues {
+			queue.Leave(name)
+			queue.End(name)
+		}
+	}
+	for p.asks.ReceiveAsync(&name) {
+		queue := p.Queues[0]
+		if strings.Contains(name, "restore") {
+			queue = p.Queues[1]
+		}
+		member := who(name)
+		if queue.Member(member.Key) == nil && queue.Turn(member.Key) == nil {
+			queue.Add(workflow.Now(ctx).Unix(), member)
+		}
+	}
+}
+
+func (p *pools) Pace(ctx workflow.Context) {
+	p.Queues[0].Limit, p.Until = 1, 0
+	if workflow.Now(ctx).Unix() < p.limit.Until {
+		p.Queues[0].Limit, p.Until = p.limit.Limit, p.limit.Until
+	}
+}
+
+func (p *pools) Give(ctx workflow.Context, _ *turns.Queue[string], turn turns.Turn[string], _ bool) error {
+	p.given = append(p.given, fmt.Sprintf("%d %s", workflow.Now(ctx).Unix()%1000, turn.Key))
+	return workflow.Sleep(ctx, time.Second) // signals come meanwhile
+}
+
+func (p *pools) Lost(queue *turns.Queue[string], name string) { queue.End(name) }
+func (p *pools) WorkflowID(name string) string                { return name }
+func (p *pools) Next(workflow.Context) error                  { return fmt.Errorf("not asked for") }
+func (p *pools) Details(now int64) string {
+	text := turns.Listed("Next:", p.Queues[0].Head(now, turns.Shown), len(p.Queues[0].Members), func(m turns.Member[string]) string { return m.Key })
+	p.details = append(p.details, text)
+	return text
+}
+
+// play signals and updates at seconds after the beginning, until nobody is left.
+func (p *pools) play(t *testing.T, gone []string, at map[int]func(*testsuite.TestWorkflowEnvironment)) {
+	t.Helper()
+	env := (&testsuite.WorkflowTestSuite{}).NewTestWorkflowEnvironment()
+	env.SetStartTime(time.Unix(1_000_000, 0))
+	env.RegisterActivityWithOptions(func(context.Context, contract.Workflows) (contract.Workflows, error) {
+		return contract.Workflows{WorkflowIDs: gone}, nil
+	}, activity.RegisterOptions{Name: contract.DescribeWorkflows.Name})
+	for second, do := range at {
+		env.RegisterDelayedCallback(func() { do(env) }, time.Duration(second)*time.Second)
+	}
+	env.ExecuteWorkflow(p.run)
+	require.True(t, env.IsWorkflowCompleted())
+	require.NoError(t, env.GetWorkflowError())
+}
+
+func asks(names ...string) func(*testsuite.TestWorkflowEnvironment) {
+	return func(env *testsuite.TestWorkflowEnvironment) {
+		for _, name := range names {
+			env.SignalWorkflow("ask", name)
+		}
+	}
+}
+
+func end(names ...string) func(*testsuite.TestWorkflowEnvironment) {
+	return func(env *testsuite.TestWorkflowEnvironment) {
+		for _, name := range names {
+			env.SignalWorkflow("end", name)
+		}
+	}
+}
+
+func updates(update string, in any) func(*testsuite.TestWorkflowEnvironment) {
+	return func(env *testsuite.TestWorkflowEnvironment) {
+		env.UpdateWorkflow(update, update, &testsuite.TestUpdateCallback{
+			OnReject: func(error) {}, OnAccept: func() {}, OnComplete: func(any, error) {},
+		}, in)
+	}
+}
+
+func TestACoordinatorOfTwoPools(t *testing.T) {
+	p := &pools{}
+	p.play(t, nil, map[int]func(*testsuite.TestWorkflowEnvironment){
+		0:  asks("gold/1", "gold/2", "gold/3", "iron/1", "iron/2", "iron/restore-1", "gold/restore-2", "low/1@1"),
+		10: end("gold/1"), 20: end("gold/2"), 30: end("iron/1", "iron/restore-1"),
+		40: updates("next", "iron/2"), 50: end("gold/3"),
+		60: updates("limit", poolLimit{Limit: 2, Until: 1_000_100}), 70: asks("tin/1", "tin/2"),
+		110: end("iron/2"), 120: end("low/1"), 130: end("tin/1", "gold/restore-2"), 140: end("tin/2"),
+	})
+	assert.Equal(t, []string{
+		"0 gold/1", "1 iron/restore-1", // each pool has its limit
+		"10 gold/2", "20 iron/1", // gold has two a round
+		"30 gold/3", "31 gold/restore-2",
+		"50 iron/2", // people put it first
+		"60 low/1",  // two at a time until 100; the lower lane is alone then
+		"120 tin/1", "130 tin/2",
+	}, p.given)
+	assert.Contains(t, p.details, "\nNext:\n\niron/2\nlow/1\n")
+}
+
+func TestWhoIsFoundCountsAndWhoIsLostGoes(t *testing.T) {
+	p := &pools{found: []string{"gold/0"}}
+	p.play(t, []string{"gold/0", "iron/1"}, map[int]func(*testsuite.TestWorkflowEnvironment){
+		1: asks("iron/1", "iron/2"), 2000: end("iron/2"),
+	})
+	require.Len(t, p.given, 1, p.given)
+	assert.Contains(t, p.given[0], " iron/2", "iron/1 was gone, and gold/0 had its time")
+}
