@@ -89,7 +89,7 @@ func Conflicts(resource string) func(error) bool {
 	}
 }
 
-// ErrGone: the object vanished between reading and writing.
+// ErrGone says that the object vanished between reading and writing.
 var ErrGone = errors.New("the object is gone")
 
 // PatchObject lets change alter an object outside its status and sends the difference, if any. It reports whether there
@@ -115,6 +115,7 @@ func PatchStatus(ctx context.Context, to client.Client, object client.Object, ch
 	return err == nil, err
 }
 
+// PatchError wraps the error of a patch; a conflict and an object that is gone are told apart.
 func PatchError(object client.Object, err error) error {
 	if err == nil {
 		return nil

@@ -23,8 +23,8 @@ func RegisterEffect[In any](
 	registry.RegisterActivityWithOptions(function, activity.RegisterOptions{Name: as.Name})
 }
 
-// Unpaused: no other controller serves FoundationDB's kinds.
+// Unpaused is for kinds that no other controller serves: FoundationDB's.
 func Unpaused() error { return nil }
 
-// Untold: a step that had to be repeated is no news to the tenant.
+// Untold is for steps whose repetition is no news to the tenant.
 func Untold[In, Out any](In, Out, activity.Info) {}

@@ -24,10 +24,12 @@ import (
 )
 
 const (
+	// Name is the NonAdminBackup's.
 	Name    = "nightly"
 	Victims = "crew-nightly-f47ac10b-58cc-4372-a567-0e02b2c3d479"
 )
 
+// Ours is the name of its Velero Backup.
 var Ours = fake.VeleroName(Name)
 
 // All are the activities in the order in which a backup meets them.
@@ -98,6 +100,7 @@ func WritesOf(w *fake.World, do func()) []string {
 	return w.Writes()[before:]
 }
 
+// RequireError requires an application error of that type.
 func RequireError(t *testing.T, err error, wantType string, wantRetryable bool) {
 	t.Helper()
 	var application *temporal.ApplicationError
@@ -106,6 +109,7 @@ func RequireError(t *testing.T, err error, wantType string, wantRetryable bool) 
 	assert.Equal(t, wantRetryable, !application.NonRetryable(), "retryable: %v", application)
 }
 
+// Accepted returns the condition of that name.
 func Accepted(nab *oadpv1alpha1.NonAdminBackup) metav1.Condition {
 	if found := meta.FindStatusCondition(nab.Status.Conditions, "Accepted"); found != nil {
 		return *found
@@ -123,28 +127,34 @@ func VeleroObjects(backupName, originNamespace string) (*velerov1.Backup, *veler
 	return made, backup.NewDeleteRequest(owner, made, 1)
 }
 
+// StatusNames writes a NACUUID into the status, as a tenant could not.
 func StatusNames(nacuuid string) func(*oadpv1alpha1.NonAdminBackup) {
 	return func(nab *oadpv1alpha1.NonAdminBackup) {
 		nab.Status.VeleroBackup = &oadpv1alpha1.VeleroBackup{NACUUID: nacuuid, Name: nacuuid, Namespace: fake.OADPNamespace}
 	}
 }
 
+// LabelNames writes a NACUUID into the label of a synchronized backup, as a tenant can.
 func LabelNames(nacuuid string) func(*oadpv1alpha1.NonAdminBackup) {
 	return func(nab *oadpv1alpha1.NonAdminBackup) {
 		nab.Labels = map[string]string{oadpv1alpha1.NabSyncLabel: nacuuid}
 	}
 }
 
+// DeleteBackup asks for the deletion of the backup and its data.
 func DeleteBackup(spec *oadpv1alpha1.NonAdminBackupSpec) { spec.DeleteBackup = true }
 
+// ForceDelete asks for the deletion of the objects alone.
 func ForceDelete(spec *oadpv1alpha1.NonAdminBackupSpec) { spec.ForceDeleteBackup = true }
 
+// Remove deletes an object.
 func Remove(t *testing.T, w *fake.World, object client.Object) {
 	t.Helper()
 	require.NoError(t, client.IgnoreNotFound(w.Client.Delete(context.Background(), object)))
 }
 
 var (
+	// ErrNotFound and the others are answers of an API server.
 	ErrNotFound     = apierrors.NewNotFound(oadpv1alpha1.Resource("nonadminbackups"), Name)
 	ErrInvalid      = apierrors.NewInvalid(velerov1.SchemeGroupVersion.WithKind("Backup").GroupKind(), "b", nil)
 	ErrForbidden    = apierrors.NewForbidden(velerov1.Resource("backups"), "b", nil)

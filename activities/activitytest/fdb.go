@@ -34,6 +34,7 @@ func (w *FDBWorld) AskForData(t *testing.T, asked bool) {
 	require.NoError(t, w.Update(t.Context(), object))
 }
 
+// Gone reports whether the FoundationDBBackup is gone.
 func (w *FDBWorld) Gone(t *testing.T) bool {
 	t.Helper()
 	err := w.Get(t.Context(), client.ObjectKey{Namespace: "team", Name: "lab"}, &fdbv1alpha1.FoundationDBBackup{})
@@ -50,8 +51,10 @@ type FDBWorld struct {
 	Before func(write string)
 }
 
+// FDBRef is the FoundationDBBackup of an FDBWorld.
 var FDBRef = contract.ObjectRef{Namespace: "team", Name: "lab", UID: "u"}
 
+// NewFDBWorld returns an API server with those objects.
 func NewFDBWorld(objects ...client.Object) *FDBWorld {
 	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: "team", Name: name} }
 	object := &fdbv1alpha1.FoundationDBBackup{ObjectMeta: meta("lab")}
@@ -116,6 +119,7 @@ func (w *FDBWorld) do(t *testing.T, name string, in any) (contract.FDBBackupView
 	return view, err
 }
 
+// Must runs an activity that succeeds.
 func (w *FDBWorld) Must(t *testing.T, name string, in any) contract.FDBBackupView {
 	t.Helper()
 	view, err := w.do(t, name, in)
@@ -123,6 +127,7 @@ func (w *FDBWorld) Must(t *testing.T, name string, in any) contract.FDBBackupVie
 	return view
 }
 
+// Object reads the FoundationDBBackup.
 func (w *FDBWorld) Object(t *testing.T) *fdbv1alpha1.FoundationDBBackup {
 	t.Helper()
 	object := &fdbv1alpha1.FoundationDBBackup{}
@@ -130,6 +135,7 @@ func (w *FDBWorld) Object(t *testing.T) *fdbv1alpha1.FoundationDBBackup {
 	return object
 }
 
+// Deployment reads the agents' Deployment.
 func (w *FDBWorld) Deployment(t *testing.T) *appsv1.Deployment {
 	t.Helper()
 	deployment := &appsv1.Deployment{}
@@ -144,6 +150,7 @@ func (w *FDBWorld) Wrote() []string {
 	return writes
 }
 
+// Told returns the Events since the last call.
 func (w *FDBWorld) Told() []string {
 	var told []string
 	for len(w.events) > 0 {

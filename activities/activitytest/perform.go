@@ -11,6 +11,7 @@ import (
 	"holdfast.dev/holdfast/activities/finalization"
 )
 
+// Performed runs an activity of a finalization by its name.
 func Performed[Out any](t *testing.T, f *finalization.Activities, name string, in any) (Out, error) {
 	t.Helper()
 	suite := &testsuite.WorkflowTestSuite{}

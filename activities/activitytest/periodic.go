@@ -31,6 +31,7 @@ func Periodic[Out any](t *testing.T, w *fake.World, activity string, input any) 
 	return out, err
 }
 
+// SynchronizeNow synchronizes backups to the end.
 func SynchronizeNow(t *testing.T, w *fake.World) contract.SynchronizationResult {
 	t.Helper()
 	result, err := Periodic[contract.SynchronizationResult](t, w, contract.SynchronizeBackups.Name, contract.SynchronizationInput{})
@@ -59,6 +60,7 @@ func BroughtBack(of string) *velerov1.Backup {
 	return made
 }
 
+// CollectNow collects orphans once.
 func CollectNow(t *testing.T, w *fake.World) contract.CollectionResult {
 	t.Helper()
 	result, err := Periodic[contract.CollectionResult](t, w, contract.CollectOrphans.Name, contract.CollectionInput{})

@@ -11,6 +11,7 @@ import (
 	"holdfast.dev/holdfast/activities/fake"
 )
 
+// Signature is the secret part of a signed URL.
 const Signature = "X-Amz-Signature=5ec2e7"
 
 // Storage is an object store that holds the contents of a backup since a while, or answers with another status.
@@ -33,6 +34,7 @@ func (s *Storage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write([]byte("contents"))
 }
 
+// DownloadRequests returns Velero's that exist.
 func DownloadRequests(t *testing.T, w *fake.World) []velerov1.DownloadRequest {
 	t.Helper()
 	var list velerov1.DownloadRequestList

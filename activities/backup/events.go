@@ -43,6 +43,7 @@ func (b *Activities) tell(nab *oadpv1alpha1.NonAdminBackup, kind, reason, action
 	Tell(b.Events, nab, kind, reason, action, note, args...)
 }
 
+// Tell writes an Event about an object, best effort.
 func Tell(events events.EventRecorder, object runtime.Object, kind, reason, action, note string, args ...any) {
 	events.Eventf(object, nil, kind, reason, action, "%s", shorten.Text(fmt.Sprintf(note, args...), shorten.MaxEventNoteBytes))
 }

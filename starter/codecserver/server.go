@@ -41,6 +41,7 @@ type codecFlags struct {
 	logs           process.Flags // of which --log-level and --log-format are offered
 }
 
+// Command returns `holdfast codec-server`.
 func Command() *cobra.Command {
 	var flags codecFlags
 	command := &cobra.Command{

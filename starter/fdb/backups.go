@@ -14,6 +14,7 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
+// Backups is how FoundationDBBackups are listed and described.
 var Backups = operator.Show[fdbv1alpha1.FoundationDBBackupList](
 	contract.KindFDBBackup, "fdbbackup", fdbBackupColumns, fdbBackupRow, describeFDBBackup,
 )

@@ -40,6 +40,7 @@ func (f *fdbFlags) Validate() error {
 	return errors.New("--output: want table, json or yaml")
 }
 
+// Command returns `holdfast fdb`.
 func Command() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "fdb",

@@ -12,6 +12,7 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
+// Restores is how FoundationDBRestores are listed and described.
 var Restores = operator.Show[fdbv1alpha1.FoundationDBRestoreList](
 	contract.KindFDBRestore, "fdbrestore", fdbRestoreColumns, fdbRestoreRow, describeFDBRestore,
 )

@@ -18,6 +18,7 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
+// Approvals is how approval requests are listed and described.
 var Approvals = operator.Shown{
 	Kind: contract.KindApproval, Name: "approval", List: listApprovals, Describe: describeApproval,
 }

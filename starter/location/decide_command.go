@@ -27,6 +27,7 @@ type DecideFlags struct {
 	Timeout         time.Duration
 }
 
+// Validate returns one line that names the flag that is wrong.
 func (f *DecideFlags) Validate() error {
 	switch {
 	case strings.TrimSpace(f.Reason) == "":
@@ -41,6 +42,7 @@ func (f *DecideFlags) Validate() error {
 	return f.ValidateKubernetes()
 }
 
+// Commands returns `holdfast approve`, `reject` and `revoke`.
 func Commands() []*cobra.Command {
 	return []*cobra.Command{
 		decideCommand(contract.DecisionApprove, "Approve what a tenant's storage location asks for",

@@ -10,6 +10,7 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
+// Locations is how storage locations are listed and described.
 var Locations = operator.Show[oadpv1alpha1.NonAdminBackupStorageLocationList](
 	contract.KindLocation, "location", locationColumns, locationRow, describeLocation,
 )

@@ -18,8 +18,10 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
+// DescribeTimeout bounds each question to Temporal.
 const DescribeTimeout = 10 * time.Second
 
+// DescribedWorkflow is what Temporal knows of the workflow of an object.
 type DescribedWorkflow struct {
 	ID     string `json:"id"`
 	Status string `json:"status"`
@@ -28,10 +30,10 @@ type DescribedWorkflow struct {
 	// Retried are the steps that have failed and are tried again, each with its attempt and what it failed of. A step of a
 	// finalization that waits is one of them.
 	Retried []string `json:"retried,omitempty"`
-	// query asks a workflow, this one or another, for its state (contract.QueryState); nil unless this one runs.
-	Query func(workflowID string, state any) error
-	// ask asks any workflow for its state, also if this one does not run; nil without Temporal.
-	Ask func(workflowID string, state any) error
+	// Query asks a workflow, this one or another, for its state (contract.QueryState); nil unless this one runs.
+	Query func(workflowID string, state any) error `json:"-"`
+	// Ask asks any workflow for its state, also if this one does not run; nil without Temporal.
+	Ask func(workflowID string, state any) error `json:"-"`
 }
 
 // Description is what is shown of one object.

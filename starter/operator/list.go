@@ -85,6 +85,7 @@ func NewColumn[Row any](title string, value func(Row) string) Column[Row] {
 	return Column[Row]{title: title, value: value}
 }
 
+// PrintRows writes rows as a table with those columns.
 func PrintRows[Row any](out io.Writer, columns []Column[Row], rows []Row) error {
 	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
 	line := func(cell func(Column[Row]) string) {
@@ -136,6 +137,7 @@ func workflowOf(clusterID string, kind contract.Kind, object client.Object, runn
 	return "none"
 }
 
+// RefOf names an object as its workflow's ID does.
 func RefOf(object client.Object) contract.ObjectRef {
 	return contract.ObjectRef{Namespace: object.GetNamespace(), Name: object.GetName(), UID: string(object.GetUID())}
 }

@@ -46,6 +46,7 @@ func (f *Flags) BindKubernetes(command *cobra.Command) {
 	command.Flags().StringVarP(&f.Output, "output", "o", "table", "table, json or yaml")
 }
 
+// Validate returns one line that names the flag that is wrong.
 func (f *Flags) Validate() error {
 	if !process.ValidClusterID(f.ClusterID) {
 		return errors.New("--cluster-id: want " + process.WantClusterID)
@@ -53,6 +54,7 @@ func (f *Flags) Validate() error {
 	return f.ValidateKubernetes()
 }
 
+// ValidateKubernetes is Validate for a command that asks the API server alone.
 func (f *Flags) ValidateKubernetes() error {
 	if len(validation.IsDNS1123Label(f.OADPNamespace)) > 0 {
 		return errors.New("--oadp-namespace: want the name of a namespace")

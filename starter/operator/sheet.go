@@ -17,6 +17,7 @@ import (
 // Sheet shows one object to a person, one line for each thing that is known of it.
 type Sheet struct{ *tabwriter.Writer }
 
+// NewSheet returns a sheet that is written to out at Flush.
 func NewSheet(out io.Writer) Sheet { return Sheet{tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)} }
 
 // Line leaves out what is not known. Of a value with several lines each is shown below the one before.
@@ -34,8 +35,10 @@ func (s Sheet) Line(name, value string) {
 	}
 }
 
+// Workflow shows the workflow of the object.
 func (s Sheet) Workflow(workflow DescribedWorkflow) { s.Named("Workflow", workflow) }
 
+// Named shows a workflow under that name.
 func (s Sheet) Named(name string, workflow DescribedWorkflow) {
 	s.Line(name, workflow.ID)
 	s.Line(name+" status", workflow.Status)
@@ -43,12 +46,14 @@ func (s Sheet) Named(name string, workflow DescribedWorkflow) {
 	s.Line("Retried", strings.Join(workflow.Retried, "\n"))
 }
 
+// Conditions shows each condition with its reason and message.
 func (s Sheet) Conditions(conditions []metav1.Condition) {
 	for _, condition := range conditions {
 		s.Line("Condition "+condition.Type, fmt.Sprintf("%s (%s) %s", condition.Status, condition.Reason, condition.Message))
 	}
 }
 
+// Changes shows what of a spec has changed.
 func (s Sheet) Changes(changes []contract.FieldChange) {
 	s.Line("Changes", strings.Join(Diff(changes), "\n"))
 }

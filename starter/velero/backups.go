@@ -10,6 +10,7 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
+// Backups is how NonAdminBackups are listed and described.
 var Backups = operator.Show[oadpv1alpha1.NonAdminBackupList](
 	contract.KindBackup, "backup", backupColumns, backupRow, describeBackup,
 )

@@ -13,6 +13,7 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
+// Restores is how NonAdminRestores are listed and described.
 var Restores = operator.Show[oadpv1alpha1.NonAdminRestoreList](
 	contract.KindRestore, "restore", restoreColumns, restoreRow, describeRestore,
 )

@@ -16,6 +16,7 @@ import (
 
 const maxDecisionReason = 512
 
+// Kind is how the workflow is run.
 var Kind = kinds.Kind{
 	Kind:       contract.KindApproval,
 	Activities: contract.Names(contract.RefreshApproval, contract.AdvanceApproval, contract.DecideApproval),

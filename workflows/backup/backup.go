@@ -10,6 +10,7 @@ import (
 	"holdfast.dev/holdfast/workflows/stall"
 )
 
+// Kind is how the workflow is run.
 var Kind = kinds.Kind{
 	Kind: contract.KindBackup,
 	Activities: contract.Names(

@@ -172,4 +172,5 @@ func Settled(v contract.BackupView) bool {
 	return v.Finalizer && v.Velero.Finished && Mirrored(v)
 }
 
+// Mirrored reports whether the status repeats Velero's phase.
 func Mirrored(v contract.BackupView) bool { return v.Velero.Phase == v.Velero.MirroredPhase }

@@ -12,6 +12,7 @@ import (
 	"holdfast.dev/holdfast/workflows/stall"
 )
 
+// Kind is how the workflow is run.
 var Kind = kinds.Kind{
 	Kind:       contract.KindDownload,
 	Activities: contract.Names(contract.RefreshDownload, contract.RequestDownload, contract.RemoveDownload),

@@ -27,6 +27,7 @@ const (
 	maxShownLines = 20
 )
 
+// Kind is how the workflow is run.
 var Kind = kinds.Kind{
 	Kind: contract.KindFinalization,
 	Activities: contract.Names(

@@ -23,6 +23,7 @@ type Kind struct {
 	Run func(call.Options) any
 }
 
+// Register makes the kind's workflow known under its wire name.
 func (k Kind) Register(registry worker.WorkflowRegistry, options call.Options) {
 	versioning := workflow.VersioningBehaviorAutoUpgrade
 	if k.Pinned {

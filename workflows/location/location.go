@@ -11,6 +11,7 @@ import (
 	"holdfast.dev/holdfast/workflows/kinds"
 )
 
+// Kind is how the workflow is run.
 var Kind = kinds.Kind{
 	Kind: contract.KindLocation,
 	Activities: contract.Names(

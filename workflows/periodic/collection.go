@@ -11,6 +11,7 @@ import (
 	"holdfast.dev/holdfast/workflows/kinds"
 )
 
+// CollectionKind is the workflow that collects orphans.
 var CollectionKind = kinds.Kind{
 	Kind: contract.KindCollection, Activities: contract.Names(contract.CollectOrphans), Run: kinds.Completing(GarbageCollection),
 }

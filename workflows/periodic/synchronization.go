@@ -11,6 +11,7 @@ import (
 	"holdfast.dev/holdfast/workflows/kinds"
 )
 
+// SynchronizationKind is the workflow that offers again what Velero has brought back.
 var SynchronizationKind = kinds.Kind{
 	Kind: contract.KindSynchronization, Activities: contract.Names(contract.SynchronizeBackups),
 	Run: kinds.Completing(BackupSynchronization),

@@ -17,6 +17,7 @@ import (
 	"holdfast.dev/holdfast/workflows/stall"
 )
 
+// Kind is how the workflow is run.
 var Kind = kinds.Kind{
 	Kind: contract.KindRestore,
 	Activities: contract.Names(

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
+// ErrInvalidBackup is the answer of an API server that refuses a Velero Backup.
 var ErrInvalidBackup = apierrors.NewInvalid(velerov1.SchemeGroupVersion.WithKind("Backup").GroupKind(), "b",
 	field.ErrorList{field.Invalid(field.NewPath("spec", "ttl"), "x", "must be a duration")})
 
@@ -31,19 +32,23 @@ func NewEnvironment(suite *testsuite.WorkflowTestSuite) *testsuite.TestWorkflowE
 // Reregistration registers activities again, over a world that another run has left.
 type Reregistration struct{ *Scenario }
 
+// RegisterActivityWithOptions implements worker.ActivityRegistry.
 func (r Reregistration) RegisterActivityWithOptions(a any, options activity.RegisterOptions) {
 	options.DisableAlreadyRegisteredCheck = true
 	r.Scenario.RegisterActivityWithOptions(a, options)
 }
 
+// RegisterDynamicActivity implements worker.ActivityRegistry.
 func (r Reregistration) RegisterDynamicActivity(a any, options activity.DynamicRegisterOptions) {
 	r.Scenario.RegisterDynamicActivity(a, options)
 }
 
+// RegisterNexusService implements worker.NexusServiceRegistry.
 func (r Reregistration) RegisterNexusService(service *nexus.Service) {
 	r.Scenario.RegisterNexusService(service)
 }
 
+// Decode reads the input of the run that goes on.
 func Decode(next *workflow.ContinueAsNewError, into any) error {
 	return converter.GetDefaultDataConverter().FromPayloads(next.Input, into)
 }
@@ -58,6 +63,7 @@ func CurrentDetails(t *testing.T, s *Scenario) string {
 	return metadata.GetCurrentDetails()
 }
 
+// Lab is the ID of a FoundationDB cluster.
 const Lab = "lab:8f3k"
 
 // TeamOf is the namespace of a backup: "bank" of "bank-a", and "team" of "a".
@@ -68,9 +74,11 @@ func TeamOf(name string) string {
 	return "team"
 }
 
+// Apart keeps what happens apart from what the clock does at the same time.
 const Apart = 3 * time.Millisecond
 
 const (
-	Sec    = time.Second
-	Minute = time.Minute
+	// Sec and Min are short for what tables are full of.
+	Sec = time.Second
+	Min = time.Minute
 )

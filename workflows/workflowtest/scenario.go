@@ -18,8 +18,10 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
+// ErrKilled ends an activity as the kill of its worker does.
 var ErrKilled = temporal.NewNonRetryableApplicationError("killed", "Killed", nil)
 
+// Backup is the name of the NonAdminBackup.
 const Backup = "nightly"
 
 // Scenario is a workflow over a world in memory. Script entries happen at their time; each is followed by a signal.
@@ -28,6 +30,7 @@ type Scenario struct {
 	World *fake.World
 }
 
+// NewScenario returns an environment over a world with those objects.
 func NewScenario(t *testing.T, objects ...client.Object) *Scenario {
 	t.Helper()
 	s := &Scenario{
@@ -40,6 +43,7 @@ func NewScenario(t *testing.T, objects ...client.Object) *Scenario {
 	return s
 }
 
+// After changes the world and signals the workflow.
 func (s *Scenario) After(delay time.Duration, do func(*fake.World)) {
 	s.RegisterDelayedCallback(func() {
 		do(s.World)
@@ -47,10 +51,12 @@ func (s *Scenario) After(delay time.Duration, do func(*fake.World)) {
 	}, delay)
 }
 
+// Velero writes that phase into the Velero Backup.
 func Velero(phase velerov1.BackupPhase) func(*fake.World) {
 	return func(w *fake.World) { w.SetVelero(fake.VeleroName(Backup), phase) }
 }
 
+// RemoveNamespace lets the tenant's namespace terminate.
 func RemoveNamespace(w *fake.World) {
 	_ = w.Client.Delete(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fake.Namespace}})
 }

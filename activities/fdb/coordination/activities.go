@@ -179,6 +179,7 @@ func (c *Activities) Describe(ctx context.Context, holders contract.Workflows) (
 	return closed, nil
 }
 
+// Ended reports whether a workflow of that status runs no more. One that continued as new runs.
 func Ended(status enumspb.WorkflowExecutionStatus) bool {
 	switch status {
 	case enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED, enumspb.WORKFLOW_EXECUTION_STATUS_FAILED,

@@ -33,6 +33,7 @@ func (d *Describes) Begin(namespace string) bool {
 	return true
 }
 
+// End gives back a place that Begin has taken.
 func (d *Describes) End(namespace string) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()

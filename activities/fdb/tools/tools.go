@@ -100,6 +100,7 @@ func (r *reach) Run(ctx context.Context, operation fdbtool.Operation, args []str
 	return RunTool(ctx, r.Session, operation, args)
 }
 
+// RunTool runs one of FoundationDB's tools in a session, with heartbeats.
 func RunTool(
 	ctx context.Context, session *fdbtool.Session, operation fdbtool.Operation, args []string,
 ) ([]byte, *contract.FDBTrouble) {
@@ -198,6 +199,7 @@ func (r *reach) status(ctx context.Context, tag string) (fdb.Status, *contract.F
 	return status, nil
 }
 
+// OtherTrouble is a failure that no class describes.
 func OtherTrouble(format string, values ...any) *contract.FDBTrouble {
 	return &contract.FDBTrouble{Class: contract.FDBClassOther, Message: fdb.Bound(fmt.Sprintf(format, values...), MaxFDBMessage)}
 }

@@ -14,6 +14,7 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
+// WorkflowFor describes a workflow, and requires that it is asked for one of that kind.
 func WorkflowFor(t *testing.T, wanted contract.Kind) operator.WorkflowDescriber {
 	t.Helper()
 	return func(kind contract.Kind, object client.Object) operator.DescribedWorkflow {
@@ -22,6 +23,7 @@ func WorkflowFor(t *testing.T, wanted contract.Kind) operator.WorkflowDescriber 
 	}
 }
 
+// Printed returns what a command prints of a value.
 func Printed(t *testing.T, output string, value any, table func(io.Writer) error) string {
 	t.Helper()
 	flags := operator.Flags{Output: output, ClusterID: "west", OADPNamespace: "openshift-adp"}

@@ -57,6 +57,7 @@ func Details(s Situation, findings contract.FDBFindings) string {
 	return strings.Join(lines, "\n")
 }
 
+// PointText names a point in time of a database: its version, and the time if that is known.
 func PointText(point *contract.FDBPoint) string {
 	if point.Time == 0 {
 		return fmt.Sprintf("version %d", point.Version)

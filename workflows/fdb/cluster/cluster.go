@@ -27,6 +27,7 @@ const (
 	fdbCommandHeartbeat = 20 * time.Second
 )
 
+// Kind is how the workflow is run.
 var Kind = kinds.Kind{
 	Kind: contract.KindFDBCluster, Activities: contract.Names(contract.AskFDBCluster, contract.DescribeWorkflows),
 	Run: func(call.Options) any { return Workflow },

@@ -15,6 +15,7 @@ import (
 	"holdfast.dev/holdfast/workflows/turns"
 )
 
+// Kind is how the workflow is run.
 var Kind = kinds.Kind{
 	Kind: contract.KindFDBContainer, Activities: contract.Names(contract.AskFDBContainer),
 	Run: func(call.Options) any { return Workflow },

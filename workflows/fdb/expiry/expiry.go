@@ -15,6 +15,7 @@ import (
 	"holdfast.dev/holdfast/workflows/kinds"
 )
 
+// Kind is how the workflow is run.
 var Kind = kinds.Kind{
 	Kind: contract.KindFDBExpiry,
 	Activities: contract.Names(

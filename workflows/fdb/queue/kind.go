@@ -5,6 +5,7 @@ import (
 	"holdfast.dev/holdfast/workflows/kinds"
 )
 
+// Kind is how the workflow is run.
 var Kind = kinds.Kind{
 	Kind:       contract.KindFDBExpiryQueue,
 	Activities: contract.Names(contract.TellFDBExpiryQueue, contract.StartFDBExpiry, contract.FindFDBExpiries),

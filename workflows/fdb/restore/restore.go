@@ -14,6 +14,7 @@ import (
 	"holdfast.dev/holdfast/workflows/kinds"
 )
 
+// Kind is how the workflow is run.
 var Kind = kinds.Kind{
 	Kind: contract.KindFDBRestore,
 	Activities: contract.Names(

@@ -72,6 +72,7 @@ type throttleRun struct {
 	requests workflow.ReceiveChannel
 }
 
+// SlotOf is the turn of a backup that has, or wants, a slot.
 func SlotOf(holder contract.FDBHolder) turns.Turn[string] {
 	return turns.Turn[string]{
 		Member: turns.Member[string]{Key: holder.WorkflowID, Namespace: holder.Namespace, Since: holder.Since},

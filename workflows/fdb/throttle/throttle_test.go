@@ -82,22 +82,22 @@ func TestFirstSnapshotsAreGrantedAFewAtATime(t *testing.T) {
 		},
 		"the slot of a holder that is gone is kept while a start may be on its way": {
 			// Found closed at 60 s; 480 s later, at the next look, nothing of it can run any more.
-			steps: []throttleStep{asks(0, "a"), asks(1*workflowtest.Sec, "b"), dies(2*workflowtest.Sec, "a"), releases(20*workflowtest.Minute, "b")},
+			steps: []throttleStep{asks(0, "a"), asks(1*workflowtest.Sec, "b"), dies(2*workflowtest.Sec, "a"), releases(20*workflowtest.Min, "b")},
 			want:  []string{"0 a", "540 b"}, runs: 1,
 		},
 		"a holder that is found gone when it is told again keeps its slot too": {
-			steps: []throttleStep{asks(0, "a"), asks(1*workflowtest.Sec, "b"), dies(2*workflowtest.Sec, "a"), asks(3*workflowtest.Sec, "a"), releases(20*workflowtest.Minute, "b")},
+			steps: []throttleStep{asks(0, "a"), asks(1*workflowtest.Sec, "b"), dies(2*workflowtest.Sec, "a"), asks(3*workflowtest.Sec, "a"), releases(20*workflowtest.Min, "b")},
 			want:  []string{"0 a", "540 b"}, runs: 1,
 		},
 		"a holder that came back keeps its slot": {
 			steps: []throttleStep{
-				asks(0, "a"), asks(1*workflowtest.Sec, "b"), dies(2*workflowtest.Sec, "a"), comesBack(5*workflowtest.Minute, "a"), releases(20*workflowtest.Minute, "a"), releases(30*workflowtest.Minute, "b"),
+				asks(0, "a"), asks(1*workflowtest.Sec, "b"), dies(2*workflowtest.Sec, "a"), comesBack(5*workflowtest.Min, "a"), releases(20*workflowtest.Min, "a"), releases(30*workflowtest.Min, "b"),
 			},
 			want: []string{"0 a", "1200 b"}, runs: 1,
 		},
 		"a holder that goes again has its time anew": {
 			steps: []throttleStep{
-				asks(0, "a"), asks(1*workflowtest.Sec, "b"), dies(2*workflowtest.Sec, "a"), comesBack(7*workflowtest.Minute+1*workflowtest.Sec, "a"), dies(8*workflowtest.Minute+1*workflowtest.Sec, "a"), releases(30*workflowtest.Minute, "b"),
+				asks(0, "a"), asks(1*workflowtest.Sec, "b"), dies(2*workflowtest.Sec, "a"), comesBack(7*workflowtest.Min+1*workflowtest.Sec, "a"), dies(8*workflowtest.Min+1*workflowtest.Sec, "a"), releases(30*workflowtest.Min, "b"),
 			},
 			want: []string{"0 a", "1020 b"}, runs: 1,
 		},
@@ -123,7 +123,7 @@ func TestFirstSnapshotsAreGrantedAFewAtATime(t *testing.T) {
 		"continue-as-new forgets nobody": {
 			steps: []throttleStep{
 				asks(0, "a"), asks(1*workflowtest.Sec, "b"), counts(2*workflowtest.Sec, "x"), continuesAsNew(3 * workflowtest.Sec), asks(4*workflowtest.Sec, "c"), continuesAsNew(5 * workflowtest.Sec),
-				releases(6*workflowtest.Sec, "x"), dies(7*workflowtest.Sec, "a"), continuesAsNew(3 * workflowtest.Minute), releases(20*workflowtest.Minute, "b"), releases(21*workflowtest.Minute, "c"),
+				releases(6*workflowtest.Sec, "x"), dies(7*workflowtest.Sec, "a"), continuesAsNew(3 * workflowtest.Min), releases(20*workflowtest.Min, "b"), releases(21*workflowtest.Min, "c"),
 			},
 			want: []string{"0 a", "600 b", "1200 c"}, runs: 4,
 		},
@@ -157,8 +157,8 @@ func TestNobodyIsTakenForGoneWhoCannotBeAskedFor(t *testing.T) {
 	w := newThrottleWorld()
 	require.NoError(t, w.play([]throttleStep{
 		asks(0, "a"), asks(1*workflowtest.Sec, "b"), dies(2*workflowtest.Sec, "a"),
-		happens(3*workflowtest.Sec, func(w *throttleWorld) { w.awayErr = errors.New("away") }), asks(10*workflowtest.Minute, "c"),
-		happens(30*workflowtest.Minute, func(w *throttleWorld) { w.awayErr = nil }), releases(60*workflowtest.Minute, "b"), releases(61*workflowtest.Minute, "c"),
+		happens(3*workflowtest.Sec, func(w *throttleWorld) { w.awayErr = errors.New("away") }), asks(10*workflowtest.Min, "c"),
+		happens(30*workflowtest.Min, func(w *throttleWorld) { w.awayErr = nil }), releases(60*workflowtest.Min, "b"), releases(61*workflowtest.Min, "c"),
 	}))
 	require.Len(t, w.grants, 3)
 	assert.Equal(t, []string{"0 a", "3600 c"}, []string{w.grants[0], w.grants[2]})
@@ -183,7 +183,7 @@ func TestTheThrottleShowsWhoHoldsAndWhoWaits(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, answer.Get(&state))
 			details = workflowtest.CurrentDetails(t, &workflowtest.Scenario{TestWorkflowEnvironment: w.env})
-		}), releases(20*workflowtest.Minute, "west/fdbb/team/b/u"),
+		}), releases(20*workflowtest.Min, "west/fdbb/team/b/u"),
 	}))
 	at := w.start.Unix()
 	assert.Equal(t, contract.FDBThrottleState{

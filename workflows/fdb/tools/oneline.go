@@ -14,6 +14,7 @@ func OneLine(ctx workflow.Context) bool {
 	return workflow.GetVersion(ctx, fdbRoundsVersion, workflow.DefaultVersion, 1) == workflow.DefaultVersion
 }
 
+// Beyond is what objects say of those whom a coordinator does not carry; nothing if they say none.
 func Beyond(found *contract.Beyond) contract.Beyond {
 	if found == nil {
 		return contract.Beyond{}

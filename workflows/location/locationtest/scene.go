@@ -33,7 +33,9 @@ import (
 const SecretMark = "wJalrXUtnFEMI"
 
 type (
+	// Request is an approval request.
 	Request  = oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest
+	// VeleroLS is the spec of a Velero BackupStorageLocation.
 	VeleroLS = velerov1.BackupStorageLocationSpec
 )
 
@@ -45,6 +47,7 @@ func Place(t *testing.T, approval bool, objects ...client.Object) *fake.World {
 	return world
 }
 
+// NewRun returns a new environment for a workflow over a world that others have left.
 func NewRun(world *fake.World) *workflowtest.Scenario {
 	suite := &testsuite.WorkflowTestSuite{}
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
@@ -113,6 +116,7 @@ func Settle(t *testing.T, world *fake.World) {
 	tellsNoSecret(t, world)
 }
 
+// Settled runs the workflows of the location until neither has anything left to do.
 func Settled(world *fake.World) error {
 	for round := range 10 {
 		objects := world.Gather(workflowtest.Backup, false)
@@ -160,6 +164,7 @@ func Conditions(world *fake.World) []string {
 	return all
 }
 
+// Message returns that condition's message.
 func Message(world *fake.World, kind oadpv1alpha1.NonAdminCondition) string {
 	if c := meta.FindStatusCondition(world.Location(workflowtest.Backup).Status.Conditions, string(kind)); c != nil {
 		return c.Message
@@ -167,24 +172,29 @@ func Message(world *fake.World, kind oadpv1alpha1.NonAdminCondition) string {
 	return ""
 }
 
+// Decide writes an administrator's decision.
 func Decide(decision oadpv1alpha1.ApprovalDecision) func(*fake.World) {
 	return func(w *fake.World) {
 		w.Decide(workflowtest.Backup, func(r *Request) { r.Spec.PendingApprovalDecision = decision })
 	}
 }
 
+// Revoke writes an administrator's revocation.
 func Revoke(w *fake.World) {
 	w.Decide(workflowtest.Backup, func(r *Request) { r.Spec.RevokeApprovedSpec = true })
 }
 
+// EditLocation edits the tenant's spec.
 func EditLocation(edit func(*VeleroLS)) func(*fake.World) {
 	return func(w *fake.World) { w.EditLocation(workflowtest.Backup, edit) }
 }
 
+// Bucket names another bucket.
 func Bucket(bucket string) func(*VeleroLS) {
 	return func(spec *VeleroLS) { spec.ObjectStorage.Bucket = bucket }
 }
 
+// Credential names another Secret.
 func Credential(secret string) func(*VeleroLS) {
 	return func(spec *VeleroLS) { spec.Credential.Name = secret }
 }
@@ -225,16 +235,20 @@ func Copied(world *fake.World) string {
 
 const forbidden = "[default]\naws_access_key_id=AKIA\naws_secret_access_key=" + SecretMark + "\ncredential_process=/bin/" + SecretMark + "\n"
 
+// Rotate writes other credentials into the tenant's Secret.
 func Rotate(mark string) func(*fake.World) {
 	return func(w *fake.World) { w.Rotate(fake.SecretName, fake.Credentials(mark)) }
 }
 
+// Forbid writes credentials that no tenant may use.
 func Forbid(w *fake.World) { w.Rotate(fake.SecretName, []byte(forbidden)) }
 
+// SwitchApproval switches the policy's approval.
 func SwitchApproval(approval bool) func(*fake.World) {
 	return func(w *fake.World) { w.RequireApproval(approval) }
 }
 
+// AddOtherSecret makes another Secret of the tenant.
 func AddOtherSecret(w *fake.World) {
 	_ = w.Client.Create(context.Background(), fake.Secret("other", fake.Credentials("Other")))
 }

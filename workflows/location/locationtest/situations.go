@@ -8,8 +8,8 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// situation is where a decision meets a location.
-type situation struct {
+// Situation is where a decision meets a location.
+type Situation struct {
 	Make func(t *testing.T) *fake.World
 	// ByDecision says what must be afterwards, without a revocation; revoked with one, whatever the decision.
 	ByDecision map[oadpv1alpha1.ApprovalDecision]Verdict
@@ -27,13 +27,14 @@ type Verdict struct {
 }
 
 const (
+	// ReasonPending and the others are reasons of the condition ClusterAdminApproved.
 	ReasonPending  = oadpv1alpha1.ReasonBSLSpecApprovalPending
 	ReasonApproved = oadpv1alpha1.ReasonBSLSpecApproved
 	ReasonRejected = oadpv1alpha1.ReasonBSLSpecRejected
 )
 
 // Situations are those of the decision table of seed 001.
-func Situations() map[string]situation {
+func Situations() map[string]Situation {
 	wait := func(v Verdict) map[oadpv1alpha1.ApprovalDecision]Verdict {
 		none, pending := v, v
 		pending.Decision = oadpv1alpha1.ApprovalDecisionPending
@@ -47,7 +48,7 @@ func Situations() map[string]situation {
 	const first, second, moved = "bucket/keys", "second/keys", "bucket/other"
 	moveless := Verdict{Approved: moved, Reason: ReasonApproved, Acted: true, Made: "bucket"}
 	untouched := Verdict{Approved: first, Reason: ReasonApproved}
-	return map[string]situation{
+	return map[string]Situation{
 		"first request": {
 			Make: func(t *testing.T) *fake.World {
 				world := Place(t, true)
