@@ -40,7 +40,8 @@ func describeCommand() *cobra.Command {
 			}
 			defer temporal.Close()
 			workflow := func(kind contract.Kind, object client.Object) operator.DescribedWorkflow {
-				return operator.DescribeWorkflow(command.Context(), temporal, contract.WorkflowID(flags.ClusterID, kind, operator.RefOf(object)))
+				id := contract.WorkflowID(flags.ClusterID, kind, operator.RefOf(object))
+				return operator.DescribeWorkflow(command.Context(), temporal, id)
 			}
 			described, err := shownKinds()[at].Describe(command.Context(), &flags, kubeClient, workflow, key)
 			if err != nil {

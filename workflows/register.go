@@ -25,7 +25,8 @@ import (
 // Kinds are all kinds of workflows.
 func Kinds() []kinds.Kind {
 	return []kinds.Kind{
-		backup.Kind, restore.Kind, finalization.Kind, download.Kind, location.Kind, approval.Kind, periodic.SynchronizationKind, periodic.CollectionKind,
+		backup.Kind, restore.Kind, finalization.Kind, download.Kind, location.Kind, approval.Kind,
+		periodic.SynchronizationKind, periodic.CollectionKind,
 		fdbbackup.Kind, throttle.Kind, queue.Kind, expiry.Kind, fdbrestore.Kind, cluster.Kind, container.Kind,
 	}
 }

@@ -1,7 +1,6 @@
 package backup
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
@@ -9,14 +8,12 @@ import (
 	"go.temporal.io/sdk/activity"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/events"
 
+	"holdfast.dev/holdfast/activities"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/metrics"
 	"holdfast.dev/holdfast/k8s/policy/check"
-	"holdfast.dev/holdfast/k8s/shorten"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -25,27 +22,17 @@ import (
 const (
 	eventAccepted        = "BackupAccepted"
 	eventCreated         = "VeleroBackupCreated"
-	EventDeleting        = "Deleting"
 	eventDeletionRequest = "DeletionRequested"
 	eventDeletionRetry   = "DeletionRetried"
-	EventReleased        = "Released"
 	eventCompleted       = "BackupCompleted"
 	eventFailed          = "BackupFailed"
 	eventGone            = "VeleroBackupNotFound"
-	EventCorrected       = "StatusCorrected"
-	EventRetried         = "Retried"
-	EventStalled         = "VeleroStalled"
 )
 
 func (b *Activities) now() time.Time { return time.Now() }
 
 func (b *Activities) tell(nab *oadpv1alpha1.NonAdminBackup, kind, reason, action, note string, args ...any) {
-	Tell(b.Events, nab, kind, reason, action, note, args...)
-}
-
-// Tell writes an Event about an object, best effort.
-func Tell(events events.EventRecorder, object runtime.Object, kind, reason, action, note string, args ...any) {
-	events.Eventf(object, nil, kind, reason, action, "%s", shorten.Text(fmt.Sprintf(note, args...), shorten.MaxEventNoteBytes))
+	activities.Tell(b.Events, nab, kind, reason, action, note, args...)
 }
 
 func (b *Activities) tellVerdict(nab *oadpv1alpha1.NonAdminBackup, verdict Verdict) {
@@ -70,11 +57,11 @@ func (b *Activities) tellCreated(nab *oadpv1alpha1.NonAdminBackup, before contra
 
 func (b *Activities) tellStalled(nab *oadpv1alpha1.NonAdminBackup) {
 	metrics.BackupStalled()
-	b.tell(nab, corev1.EventTypeWarning, EventStalled, "Refresh", "%s", oadpv1alpha1.MessageVeleroStalled)
+	b.tell(nab, corev1.EventTypeWarning, activities.EventStalled, "Refresh", "%s", oadpv1alpha1.MessageVeleroStalled)
 }
 
 func (b *Activities) tellDeleting(nab *oadpv1alpha1.NonAdminBackup) {
-	b.tell(nab, corev1.EventTypeNormal, EventDeleting, "Delete", "%s", DeletionMessage(nab))
+	b.tell(nab, corev1.EventTypeNormal, activities.EventDeleting, "Delete", "%s", DeletionMessage(nab))
 }
 
 func (b *Activities) tellDeletionRequested(nab *oadpv1alpha1.NonAdminBackup, request string, attempt int) {
@@ -96,7 +83,7 @@ func (b *Activities) tellReleased(o *Objects) {
 	case o.NAB.Spec.ForceDeleteBackup:
 		note = "the Velero Backup is deleted; its data stay in the object store"
 	}
-	b.tell(o.NAB, corev1.EventTypeNormal, EventReleased, "Delete", "%s", note)
+	b.tell(o.NAB, corev1.EventTypeNormal, activities.EventReleased, "Delete", "%s", note)
 }
 
 // tellRetried: a step failed and has been retried until it succeeded. It can be told only now: the API server that
@@ -109,13 +96,13 @@ func (b *Activities) tellRetried(in contract.BackupStep, view contract.BackupVie
 	nab := &oadpv1alpha1.NonAdminBackup{ObjectMeta: metav1.ObjectMeta{
 		Namespace: ref.Namespace, Name: ref.Name, UID: types.UID(ref.UID),
 	}}
-	b.tell(nab, corev1.EventTypeWarning, EventRetried, "Retry", "%s succeeded at attempt %d, %s after the first",
+	b.tell(nab, corev1.EventTypeWarning, activities.EventRetried, "Retry", "%s succeeded at attempt %d, %s after the first",
 		info.ActivityType.Name, info.Attempt, time.Since(info.ScheduledTime).Round(time.Second))
 }
 
 // tellCorrected: somebody wrote the name of a Velero Backup that was not made for this object into its status.
 func (b *Activities) tellCorrected(nab *oadpv1alpha1.NonAdminBackup, recorded string) {
-	b.tell(nab, corev1.EventTypeWarning, EventCorrected, "Refresh",
+	b.tell(nab, corev1.EventTypeWarning, activities.EventCorrected, "Refresh",
 		"status.veleroBackup named %q, which was not made for this NonAdminBackup; it was ignored and corrected", recorded)
 }
 

@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities"
-	"holdfast.dev/holdfast/activities/backup"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -172,7 +171,7 @@ func (d *Activities) reread(ctx context.Context, step contract.DownloadStep, o *
 }
 
 func (d *Activities) tell(nadr *oadpv1alpha1.NonAdminDownloadRequest, kind, reason, action, note string, args ...any) {
-	backup.Tell(d.Events, nadr, kind, reason, action, note, args...)
+	activities.Tell(d.Events, nadr, kind, reason, action, note, args...)
 }
 
 // tellRetried: a step failed and has been retried until it succeeded.
@@ -183,6 +182,6 @@ func (d *Activities) tellRetried(in contract.DownloadStep, view contract.Downloa
 	nadr := &oadpv1alpha1.NonAdminDownloadRequest{ObjectMeta: metav1.ObjectMeta{
 		Namespace: in.Ref.Namespace, Name: in.Ref.Name, UID: types.UID(in.Ref.UID),
 	}}
-	d.tell(nadr, corev1.EventTypeWarning, backup.EventRetried, "Retry", "%s succeeded at attempt %d, %s after the first",
+	d.tell(nadr, corev1.EventTypeWarning, activities.EventRetried, "Retry", "%s succeeded at attempt %d, %s after the first",
 		info.ActivityType.Name, info.Attempt, time.Since(info.ScheduledTime).Round(time.Second))
 }

@@ -56,7 +56,8 @@ func (l *Activities) update(
 	ctx context.Context, ref contract.ObjectRef, act func(*Objects) error,
 ) (*Objects, error) {
 	var objects *Objects
-	err := retry.OnError(activities.ConflictBackoff(), activities.Conflicts(oadpv1alpha1.ResourceNonAdminBackupStorageLocations), func() error {
+	conflicts := activities.Conflicts(oadpv1alpha1.ResourceNonAdminBackupStorageLocations)
+	err := retry.OnError(activities.ConflictBackoff(), conflicts, func() error {
 		var err error
 		if objects, err = l.Gatherer.Gather(ctx, ref); err != nil {
 			return err

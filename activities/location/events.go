@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"holdfast.dev/holdfast/activities/backup"
+	"holdfast.dev/holdfast/activities"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/shorten"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -41,7 +41,7 @@ func (l *Activities) tellChanges(before, after *oadpv1alpha1.NonAdminBackupStora
 		l.tell(after, kind, condition.Reason, condition.Type, condition.Message)
 	}
 	if before.Status.Phase != after.Status.Phase && after.Status.Phase == oadpv1alpha1.NonAdminPhaseDeleting {
-		l.tell(after, corev1.EventTypeNormal, backup.EventDeleting, "Delete",
+		l.tell(after, corev1.EventTypeNormal, activities.EventDeleting, "Delete",
 			"the location is being deleted; the backups in it go too, their data stay in the bucket")
 	}
 	switch phase := veleroPhase(after); {
@@ -62,7 +62,7 @@ func veleroPhase(location *oadpv1alpha1.NonAdminBackupStorageLocation) velerov1.
 }
 
 func (l *Activities) tellReleased(location *oadpv1alpha1.NonAdminBackupStorageLocation) {
-	l.tell(location, corev1.EventTypeNormal, backup.EventReleased, "Delete", "nothing is left of the location in the cluster")
+	l.tell(location, corev1.EventTypeNormal, activities.EventReleased, "Delete", "nothing is left of the location in the cluster")
 }
 
 // tellRetried: a step failed and has been retried until it succeeded.
@@ -70,6 +70,7 @@ func (l *Activities) tellRetried(ref contract.ObjectRef, info activity.Info) {
 	location := &oadpv1alpha1.NonAdminBackupStorageLocation{ObjectMeta: metav1.ObjectMeta{
 		Namespace: ref.Namespace, Name: ref.Name, UID: types.UID(ref.UID),
 	}}
-	l.tell(location, corev1.EventTypeWarning, backup.EventRetried, "Retry", fmt.Sprintf("%s succeeded at attempt %d, %s after the first",
+	l.tell(location, corev1.EventTypeWarning, activities.EventRetried, "Retry", fmt.Sprintf(
+		"%s succeeded at attempt %d, %s after the first",
 		info.ActivityType.Name, info.Attempt, time.Since(info.ScheduledTime).Round(time.Second)))
 }

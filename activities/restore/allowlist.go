@@ -112,7 +112,8 @@ func (a *Allowlists) policyInForce(ctx context.Context) (bool, error) {
 		Namespace: a.OADPNamespace, GenerateName: admissionPolicy + "-probe-",
 		Labels: map[string]string{velerov1.RestoreNameLabel: admissionPolicy},
 		Annotations: map[string]string{
-			restorespec.RestoredIntoAnnotation: "another-namespace", restorespec.RestoredByAnnotation: a.OADPNamespace + "/" + admissionPolicy,
+			restorespec.RestoredIntoAnnotation: "another-namespace",
+			restorespec.RestoredByAnnotation:   a.OADPNamespace + "/" + admissionPolicy,
 		},
 	}}
 	err := a.Client.Create(ctx, probe, client.DryRunAll)

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"holdfast.dev/holdfast/activities/backup"
+	"holdfast.dev/holdfast/activities"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/metrics"
 	"holdfast.dev/holdfast/k8s/policy/check"
@@ -28,7 +28,7 @@ const (
 )
 
 func (r *Activities) tell(nar *oadpv1alpha1.NonAdminRestore, kind, reason, action, note string, args ...any) {
-	backup.Tell(r.Events, nar, kind, reason, action, note, args...)
+	activities.Tell(r.Events, nar, kind, reason, action, note, args...)
 }
 
 func (r *Activities) tellVerdict(nar *oadpv1alpha1.NonAdminRestore, verdict Verdict) {
@@ -53,11 +53,11 @@ func (r *Activities) tellCreated(nar *oadpv1alpha1.NonAdminRestore, before contr
 
 func (r *Activities) tellStalled(nar *oadpv1alpha1.NonAdminRestore) {
 	metrics.RestoreStalled()
-	r.tell(nar, corev1.EventTypeWarning, backup.EventStalled, "Refresh", "%s", oadpv1alpha1.MessageVeleroRestoreStalled)
+	r.tell(nar, corev1.EventTypeWarning, activities.EventStalled, "Refresh", "%s", oadpv1alpha1.MessageVeleroRestoreStalled)
 }
 
 func (r *Activities) tellDeleting(nar *oadpv1alpha1.NonAdminRestore) {
-	r.tell(nar, corev1.EventTypeNormal, backup.EventDeleting, "Delete", "%s", oadpv1alpha1.MessageRestoreDeletionAccepted)
+	r.tell(nar, corev1.EventTypeNormal, activities.EventDeleting, "Delete", "%s", oadpv1alpha1.MessageRestoreDeletionAccepted)
 }
 
 func (r *Activities) tellReleased(o *Objects) {
@@ -66,7 +66,7 @@ func (r *Activities) tellReleased(o *Objects) {
 	if o.NamespaceTerminating {
 		note = "the namespace is being deleted; Velero removes what is left of the restore"
 	}
-	r.tell(o.NAR, corev1.EventTypeNormal, backup.EventReleased, "Delete", "%s", note)
+	r.tell(o.NAR, corev1.EventTypeNormal, activities.EventReleased, "Delete", "%s", note)
 }
 
 // tellRetried: a step failed and has been retried until it succeeded.
@@ -77,13 +77,13 @@ func (r *Activities) tellRetried(in contract.RestoreStep, view contract.RestoreV
 	nar := &oadpv1alpha1.NonAdminRestore{ObjectMeta: metav1.ObjectMeta{
 		Namespace: in.Ref.Namespace, Name: in.Ref.Name, UID: types.UID(in.Ref.UID),
 	}}
-	r.tell(nar, corev1.EventTypeWarning, backup.EventRetried, "Retry", "%s succeeded at attempt %d, %s after the first",
+	r.tell(nar, corev1.EventTypeWarning, activities.EventRetried, "Retry", "%s succeeded at attempt %d, %s after the first",
 		info.ActivityType.Name, info.Attempt, time.Since(info.ScheduledTime).Round(time.Second))
 }
 
 // tellCorrected: somebody wrote the name of a Velero Restore that was not made for this object into its status.
 func (r *Activities) tellCorrected(nar *oadpv1alpha1.NonAdminRestore, recorded string) {
-	r.tell(nar, corev1.EventTypeWarning, backup.EventCorrected, "Refresh",
+	r.tell(nar, corev1.EventTypeWarning, activities.EventCorrected, "Refresh",
 		"status.veleroRestore named %q, which was not made for this NonAdminRestore; it was ignored and corrected", recorded)
 }
 

@@ -1,4 +1,4 @@
-// Package shorten cuts a text to what the API server takes of it, such as an Event's note.
+// Package shorten bounds texts that others write, so that they fit a condition, an Event or a log.
 //
-// Whoever writes texts into objects and Events calls it. It imports nothing of ours.
+// Anybody may call it. It imports nothing of ours.
 package shorten

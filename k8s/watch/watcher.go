@@ -56,8 +56,8 @@ type Options struct {
 }
 
 // Watcher watches all kinds with one manager. Two may run at once, and both signal; queue positions and Schedules are kept by the
-// one that leads. Ends are handed over before beginnings. While Temporal is away the workqueue retries for ever; when the API server
-// returns, what the caches do not know yet is looked for live, without waiting for the informers' backoff.
+// one that leads. Ends are handed over before beginnings. While Temporal is away the workqueue retries for ever; when the API
+// server returns, what the caches do not know yet is looked for live, without waiting for the informers' backoff.
 type Watcher struct {
 	Options
 	kinds     []watched.Watcher

@@ -1,6 +1,6 @@
-// Package fdb lists and describes FoundationDBBackups and FoundationDBRestores, and is `holdfast fdb`: it shows the queue of
-// expirations, and asks it for what people want of it.
+// Package fdb is how `holdfast list` and `holdfast describe` show FoundationDBBackups and FoundationDBRestores, and `holdfast
+// fdb`, which shows and steers the queue of expirations.
 //
-// starter has its values in the list of kinds, and adds its command. It imports, of ours, starter/operator, k8s/api,
-// k8s/process, workflows/connect, workflows/contract and the decisions in workflows/fdb/backup.
+// The command in package main lists what it offers. It imports, of ours, operator, k8s/api, k8s/process, workflows/connect,
+// workflows/contract and the decisions in workflows/fdb/backup.
 package fdb

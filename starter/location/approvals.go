@@ -177,7 +177,8 @@ type describedApproval struct {
 }
 
 func describeApproval(
-	ctx context.Context, flags *operator.Flags, kubeClient client.Client, workflow operator.WorkflowDescriber, key types.NamespacedName,
+	ctx context.Context, flags *operator.Flags, kubeClient client.Client, workflow operator.WorkflowDescriber,
+	key types.NamespacedName,
 ) (operator.Description, error) {
 	request, err := findApproval(ctx, kubeClient, flags.OADPNamespace, key)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package location lists and describes storage locations and what is to be approved of them, and carries out what an
-// administrator decides: `holdfast approve`, `reject` and `revoke`.
+// Package location is how `holdfast list` and `holdfast describe` show storage locations and what is to be approved, and
+// `holdfast approve`, `reject` and `revoke`, which write an administrator's decision and wait for what comes of it.
 //
-// starter has its values in the list of kinds, and adds its commands. It imports, of ours, starter/operator,
-// activities/location (which says what a decision writes), k8s and workflows/contract.
+// The command in package main lists what it offers. It imports, of ours, operator, activities/location (which says what a
+// decision writes), k8s and workflows/contract.
 package location

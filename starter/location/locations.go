@@ -44,7 +44,9 @@ type describedLocation struct {
 	Workflow  operator.DescribedWorkflow                       `json:"workflow"`
 }
 
-func describeLocation(nabsl *oadpv1alpha1.NonAdminBackupStorageLocation, workflow operator.WorkflowDescriber) operator.Description {
+func describeLocation(
+	nabsl *oadpv1alpha1.NonAdminBackupStorageLocation, workflow operator.WorkflowDescriber,
+) operator.Description {
 	return &describedLocation{
 		Namespace: nabsl.Namespace, Name: nabsl.Name, Spec: nabsl.Spec, Status: nabsl.Status,
 		Workflow: workflow(contract.KindLocation, nabsl),

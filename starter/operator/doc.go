@@ -1,6 +1,7 @@
-// Package operator is what the commands of people share: their flags, the clients that they open with their own rights, how a
-// kind of objects is listed and described, columns and sheets.
+// Package operator holds what the commands for people share: their flags and clients, tables of many objects, sheets of one,
+// and what is asked of a workflow.
 //
-// starter and its packages call it; each makes a value of Shown. It knows no kind. It imports, of ours, k8s, k8s/process,
-// workflows/codec, workflows/connect and workflows/contract.
+// Packages velero, location and fdb use it, and the command in package main. It reads with the rights of the person who runs
+// the command, and writes nothing. It imports, of ours, k8s, k8s/process, workflows/codec, workflows/connect and
+// workflows/contract.
 package operator

@@ -1,4 +1,4 @@
-// Package velero lists and describes NonAdminBackups and NonAdminRestores.
+// Package velero is how `holdfast list` and `holdfast describe` show NonAdminBackups and NonAdminRestores.
 //
-// starter has its values in the list of kinds. It imports, of ours, starter/operator, k8s/api and workflows/contract.
+// The command in package main lists what it offers. It imports, of ours, operator, k8s/api and workflows/contract.
 package velero

@@ -19,7 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities"
-	"holdfast.dev/holdfast/activities/backup"
 	"holdfast.dev/holdfast/activities/fdb/agents"
 	"holdfast.dev/holdfast/activities/fdb/expiry"
 	"holdfast.dev/holdfast/activities/fdb/gather"
@@ -54,7 +53,8 @@ func (b *Activities) Register(registry worker.ActivityRegistry) {
 		func(in contract.FDBFindings) contract.ObjectRef { return in.Ref }, b)
 	register(registry, contract.ReleaseFDBBackup, b.Release,
 		func(in contract.FDBRelease) contract.ObjectRef { return in.Ref }, b)
-	activities.Register(registry, contract.FindFirstSnapshots, activities.Guard(activities.Unpaused, b.FindFirstSnapshots, activities.Untold))
+	activities.Register(registry, contract.FindFirstSnapshots,
+		activities.Guard(activities.Unpaused, b.FindFirstSnapshots, activities.Untold))
 }
 
 func register[In any](
@@ -189,7 +189,9 @@ func (b *Activities) Plan(ctx context.Context, plan contract.FDBPlan) (contract.
 			return nil // not due any more
 		}
 		var invalid error
-		_, err := activities.PatchStatus(ctx, b.Client, s.Object, func() { invalid = gather.ApplyPlan(s.Object, desired, time.Unix(plan.At, 0)) })
+		_, err := activities.PatchStatus(ctx, b.Client, s.Object, func() {
+			invalid = gather.ApplyPlan(s.Object, desired, time.Unix(plan.At, 0))
+		})
 		return errors.Join(invalid, err)
 	})
 }
@@ -206,7 +208,7 @@ func (b *Activities) Publish(ctx context.Context, findings contract.FDBFindings)
 				tidings = append(tidings, *tiding)
 			}
 			for _, tiding := range tidings {
-				backup.Tell(b.Events, s.Object, eventType(tiding.Warning), tiding.Reason, "Reconcile", "%s", tiding.Note)
+				activities.Tell(b.Events, s.Object, eventType(tiding.Warning), tiding.Reason, "Reconcile", "%s", tiding.Note)
 			}
 		}
 		return err
@@ -259,6 +261,7 @@ func (b *Activities) tellRetried(ref contract.ObjectRef, view contract.FDBBackup
 	object := &fdbv1alpha1.FoundationDBBackup{ObjectMeta: metav1.ObjectMeta{
 		Namespace: ref.Namespace, Name: ref.Name, UID: types.UID(ref.UID),
 	}}
-	backup.Tell(b.Events, object, corev1.EventTypeWarning, backup.EventRetried, "Retry", "%s succeeded at attempt %d, %s after the first",
+	activities.Tell(b.Events, object, corev1.EventTypeWarning, activities.EventRetried, "Retry",
+		"%s succeeded at attempt %d, %s after the first",
 		info.ActivityType.Name, info.Attempt, time.Since(info.ScheduledTime).Round(time.Second))
 }

@@ -7,7 +7,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"holdfast.dev/holdfast/activities"
-	"holdfast.dev/holdfast/activities/backup"
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	"holdfast.dev/holdfast/k8s/metrics"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -37,7 +36,7 @@ func (b *Activities) Observe(ctx context.Context, step contract.FDBBackupStep) (
 		asked := fdbbackup.DeleteAsked(s.Object)
 		waives := deleting && !asked && controllerutil.ContainsFinalizer(s.Object, fdbv1alpha1.FinalizerDelete)
 		if waives { // before: the object may be gone after
-			backup.Tell(b.Events, s.Object, corev1.EventTypeNormal, eventFDBDataStay, "Delete",
+			activities.Tell(b.Events, s.Object, corev1.EventTypeNormal, eventFDBDataStay, "Delete",
 				"the data stay, because spec.expiry.deletionFinalizer was set to false")
 		}
 		_, err := activities.PatchObject(ctx, b.Client, s.Object, func() {
@@ -68,14 +67,14 @@ func (b *Activities) Release(ctx context.Context, release contract.FDBRelease) (
 		// Told before: of an attempt that has its effect and gets no answer nobody would hear. Twice is better than never.
 		switch {
 		case stop && release.Abandoned != "":
-			backup.Tell(b.Events, s.Object, corev1.EventTypeWarning, eventFDBAbandoned, "Delete", "%s", release.Abandoned)
+			activities.Tell(b.Events, s.Object, corev1.EventTypeWarning, eventFDBAbandoned, "Delete", "%s", release.Abandoned)
 		case stop && wanted:
-			backup.Tell(b.Events, s.Object, corev1.EventTypeNormal, eventFDBStopped, "Delete", "the backup is stopped")
+			activities.Tell(b.Events, s.Object, corev1.EventTypeNormal, eventFDBStopped, "Delete", "the backup is stopped")
 		case stop:
-			backup.Tell(b.Events, s.Object, corev1.EventTypeNormal, eventFDBStopped, "Delete", "the backup is stopped; its data stay")
+			activities.Tell(b.Events, s.Object, corev1.EventTypeNormal, eventFDBStopped, "Delete", "the backup is stopped; its data stay")
 		}
 		if data {
-			backup.Tell(b.Events, s.Object, eventType(release.Warning), release.Reason, "Delete", "%s", release.Note)
+			activities.Tell(b.Events, s.Object, eventType(release.Warning), release.Reason, "Delete", "%s", release.Note)
 		}
 		changed, err := activities.PatchObject(ctx, b.Client, s.Object, func() {
 			controllerutil.RemoveFinalizer(s.Object, fdbv1alpha1.FinalizerStop)

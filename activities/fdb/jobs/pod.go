@@ -66,8 +66,8 @@ const deadlineMargin = 10 * time.Minute
 // Pod returns the pod of a step for a cluster of this version, as it shall be; its turn lets it run for limit. A
 // *agents.TemplateError says that the user's template cannot be used.
 //
-// The pod is made of the agents' template, the user's merged into it: image, secrets, TLS, service account and nodes are those of the
-// agents. It runs one container, for sidecars would never end, and is no agent: it has no label of theirs. A pod that deletes
+// The pod is made of the agents' template, the user's merged into it: image, secrets, TLS, service account and nodes are those of
+// the agents. It runs one container, for sidecars would never end, and is no agent: it has no label of theirs. A pod that deletes
 // needs no FoundationDB cluster.
 func Pod(
 	object *fdbv1alpha1.FoundationDBBackup, version string, step contract.FDBPodStep, limit time.Duration,

@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"holdfast.dev/holdfast/activities"
-	"holdfast.dev/holdfast/activities/backup"
 	"holdfast.dev/holdfast/k8s"
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	"holdfast.dev/holdfast/k8s/fdb/restoretool"
@@ -133,7 +132,7 @@ func (r *Activities) Publish(ctx context.Context, findings contract.FDBRestoreFi
 			if tiding.Warning {
 				kind = corev1.EventTypeWarning
 			}
-			backup.Tell(r.Events, s.Object, kind, tiding.Reason, "Reconcile", "%s", tiding.Note)
+			activities.Tell(r.Events, s.Object, kind, tiding.Reason, "Reconcile", "%s", tiding.Note)
 		}
 		if now := s.Object.Status.State; now != before.State && restoretool.Over(now) {
 			metrics.FDBRestoreEnded(now)
@@ -152,9 +151,9 @@ func (r *Activities) Release(ctx context.Context, release contract.FDBRestoreRel
 		switch {
 		case release.Note == "":
 		case release.Aborted:
-			backup.Tell(r.Events, s.Object, corev1.EventTypeWarning, eventFDBRestoreAborted, "Delete", "%s", release.Note)
+			activities.Tell(r.Events, s.Object, corev1.EventTypeWarning, eventFDBRestoreAborted, "Delete", "%s", release.Note)
 		default:
-			backup.Tell(r.Events, s.Object, corev1.EventTypeWarning, eventFDBRestoreAbandoned, "Delete", "%s", release.Note)
+			activities.Tell(r.Events, s.Object, corev1.EventTypeWarning, eventFDBRestoreAbandoned, "Delete", "%s", release.Note)
 		}
 		_, err := activities.PatchObject(ctx, r.Client, s.Object, func() {
 			controllerutil.RemoveFinalizer(s.Object, fdbv1alpha1.FinalizerAbort)
@@ -171,6 +170,7 @@ func (r *Activities) tellRetried(ref contract.ObjectRef, view contract.FDBRestor
 	object := &fdbv1alpha1.FoundationDBRestore{ObjectMeta: metav1.ObjectMeta{
 		Namespace: ref.Namespace, Name: ref.Name, UID: types.UID(ref.UID),
 	}}
-	backup.Tell(r.Events, object, corev1.EventTypeWarning, backup.EventRetried, "Retry", "%s succeeded at attempt %d, %s after the first",
+	activities.Tell(r.Events, object, corev1.EventTypeWarning, activities.EventRetried, "Retry",
+		"%s succeeded at attempt %d, %s after the first",
 		info.ActivityType.Name, info.Attempt, time.Since(info.ScheduledTime).Round(time.Second))
 }

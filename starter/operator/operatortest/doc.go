@@ -1,4 +1,4 @@
-// Package operatortest is what the tests of commands share: a workflow to describe, and what a person sees.
+// Package operatortest holds what the tests of the commands share: what is printed of a value, and a workflow that runs.
 //
 // Only tests import it. It imports, of ours, starter/operator and workflows/contract.
 package operatortest

@@ -19,7 +19,9 @@ func WorkflowFor(t *testing.T, wanted contract.Kind) operator.WorkflowDescriber 
 	t.Helper()
 	return func(kind contract.Kind, object client.Object) operator.DescribedWorkflow {
 		assert.Equal(t, wanted, kind)
-		return operator.DescribedWorkflow{ID: contract.WorkflowID("west", kind, operator.RefOf(object)), Status: "Running", Waiting: "**Pending**\n\n- a\n+ b"}
+		return operator.DescribedWorkflow{
+			ID: contract.WorkflowID("west", kind, operator.RefOf(object)), Status: "Running", Waiting: "**Pending**\n\n- a\n+ b",
+		}
 	}
 }
 

@@ -175,7 +175,8 @@ func LeaveData(v contract.FDBBackupView) contract.FDBRelease {
 	}
 	return contract.FDBRelease{
 		Data: true, Reason: eventDataLeft, Warning: true, Left: urls,
-		Note: fdb.Bound(fmt.Sprintf("the namespace is being deleted, in which no pod can delete the data: they stay at %s; delete them by "+
-			"hand (fdbbackup delete -d URL)", strings.Join(urls, ", ")), MaxMessage),
+		Note: fdb.Bound(fmt.Sprintf(
+			"the namespace is being deleted, in which no pod can delete the data: they stay at %s; delete them by "+
+				"hand (fdbbackup delete -d URL)", strings.Join(urls, ", ")), MaxMessage),
 	}
 }

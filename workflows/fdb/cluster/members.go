@@ -119,7 +119,8 @@ func (r *clusterRun) show(ctx workflow.Context) {
 	text := ""
 	switch {
 	case r.running != nil:
-		text += fmt.Sprintf("**Running** since %s: %s.", details.Stamp(r.begunAt.Unix()), details.OneLine(fdbCommandSummary(*r.running, r.asker)))
+		text += fmt.Sprintf("**Running** since %s: %s.", details.Stamp(r.begunAt.Unix()),
+			details.OneLine(fdbCommandSummary(*r.running, r.asker)))
 	case len(r.in.Members) == 0:
 		text += fmt.Sprintf("**Nothing to do:** ends at %s if nobody asks.", details.Stamp(r.heardAt.Add(FDBClusterIdle).Unix()))
 	default:

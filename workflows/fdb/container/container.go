@@ -207,12 +207,14 @@ func (r *containerRun) show(ctx workflow.Context) {
 		text += fmt.Sprintf("**Held** by %s since %s, which %s. Others wait until it says that it is done.\n",
 			details.OneLine(guard.Holder.Name), details.Stamp(guard.Holder.Since), guard.doing())
 	case guard.free():
-		text += fmt.Sprintf("**Nobody uses it:** ends at %s if nobody asks.\n", details.Stamp(r.heardAt.Add(cluster.FDBClusterIdle).Unix()))
+		text += fmt.Sprintf("**Nobody uses it:** ends at %s if nobody asks.\n",
+			details.Stamp(r.heardAt.Add(cluster.FDBClusterIdle).Unix()))
 	default:
 		text += "**Waiting** for somebody to expire or delete it.\n"
 	}
 	if at := guard.settledAt(); !guard.Settled && at > r.heardAt.Unix() {
-		text += fmt.Sprintf("\n**Settling:** nobody may delete it before %s, so that everybody who uses it has said so.\n", details.Stamp(at))
+		text += fmt.Sprintf("\n**Settling:** nobody may delete it before %s, so that everybody who uses it has said so.\n",
+			details.Stamp(at))
 	}
 	text += turns.Listed("Its users:", guard.Users, len(guard.Users), func(user contract.FDBContainerUser) string {
 		if user.ReadsUntil != 0 {

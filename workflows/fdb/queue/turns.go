@@ -5,8 +5,8 @@ import (
 	"holdfast.dev/holdfast/workflows/turns"
 )
 
-// turnStates are the turns of expirations and deletions, by what backups want and by what is told of turns. Times are Unix seconds
-// and passed in.
+// turnStates are the turns of expirations and deletions, by what backups want and by what is told of turns. Times are Unix
+// seconds and passed in.
 type turnStates struct {
 	turns.Queue[contract.ObjectRef]
 	pace pace

@@ -34,7 +34,7 @@ const SecretMark = "wJalrXUtnFEMI"
 
 type (
 	// Request is an approval request.
-	Request  = oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest
+	Request = oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest
 	// VeleroLS is the spec of a Velero BackupStorageLocation.
 	VeleroLS = velerov1.BackupStorageLocationSpec
 )
@@ -42,7 +42,8 @@ type (
 // Place returns a world with a location, its Secret, and the policy's switch.
 func Place(t *testing.T, approval bool, objects ...client.Object) *fake.World {
 	t.Helper()
-	world := fake.New(t, append(objects, fake.NaBSL(workflowtest.Backup), fake.Secret(fake.SecretName, fake.Credentials(SecretMark)))...)
+	own := fake.Secret(fake.SecretName, fake.Credentials(SecretMark))
+	world := fake.New(t, append(objects, fake.NaBSL(workflowtest.Backup), own)...)
 	world.RequireApproval(approval)
 	return world
 }
@@ -74,7 +75,8 @@ func ServeLocation(world *fake.World, during ...func(*workflowtest.Scenario)) er
 	for _, do := range during {
 		do(s)
 	}
-	s.ExecuteWorkflow(contract.KindLocation.Workflow, contract.ObjectInput{Cluster: fake.Cluster, Ref: fake.Ref(workflowtest.Backup)})
+	s.ExecuteWorkflow(contract.KindLocation.Workflow,
+		contract.ObjectInput{Cluster: fake.Cluster, Ref: fake.Ref(workflowtest.Backup)})
 	if !s.IsWorkflowCompleted() {
 		return errors.New("the workflow of the location does not end")
 	}
@@ -91,7 +93,8 @@ func ServeApproval(world *fake.World, during ...func(*workflowtest.Scenario)) er
 		s.SetContinueAsNewSuggested(true)
 		s.SignalWorkflow(contract.SignalChanged, contract.Changed{})
 	}, time.Minute)
-	s.ExecuteWorkflow(contract.KindApproval.Workflow, contract.ObjectInput{Cluster: fake.Cluster, Ref: fake.Ref(workflowtest.Backup)})
+	s.ExecuteWorkflow(contract.KindApproval.Workflow,
+		contract.ObjectInput{Cluster: fake.Cluster, Ref: fake.Ref(workflowtest.Backup)})
 	if !s.IsWorkflowCompleted() {
 		return errors.New("the workflow of the approval does not wait")
 	}
@@ -212,7 +215,9 @@ func Approved(t *testing.T, objects ...client.Object) *fake.World {
 
 // RemoveLocation deletes the location as its tenant does.
 func RemoveLocation(w *fake.World) {
-	w.Remove(&oadpv1alpha1.NonAdminBackupStorageLocation{ObjectMeta: metav1.ObjectMeta{Namespace: fake.Namespace, Name: workflowtest.Backup}})
+	w.Remove(&oadpv1alpha1.NonAdminBackupStorageLocation{
+		ObjectMeta: metav1.ObjectMeta{Namespace: fake.Namespace, Name: workflowtest.Backup},
+	})
 }
 
 // BucketOf returns the bucket of the Velero BackupStorageLocation; empty if there is none.
@@ -233,7 +238,8 @@ func Copied(world *fake.World) string {
 	return strings.TrimSpace(mark)
 }
 
-const forbidden = "[default]\naws_access_key_id=AKIA\naws_secret_access_key=" + SecretMark + "\ncredential_process=/bin/" + SecretMark + "\n"
+const forbidden = "[default]\naws_access_key_id=AKIA\naws_secret_access_key=" + SecretMark +
+	"\ncredential_process=/bin/" + SecretMark + "\n"
 
 // Rotate writes other credentials into the tenant's Secret.
 func Rotate(mark string) func(*fake.World) {
