@@ -2,6 +2,6 @@
 // and what its answers mean. What is to be done next, workflows/fdb decides.
 //
 // Everything is a pure function; no tool is run here. Nothing that it returns for people or for arguments holds a secret:
-// those stay in the credentials file. The workflows, activities and packages of FoundationDB call it. It imports, of ours,
-// k8s, k8s/api and workflows/contract.
+// those stay in the credentials file. The workflows and activities of FoundationDB call it. It imports, of ours, k8s/api,
+// k8s/shorten and workflows/contract.
 package fdb

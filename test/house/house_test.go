@@ -1,4 +1,4 @@
-// Package house checks the layout of the product against the rules and the maps in README.md and CONTRIBUTING.md.
+// Package house checks the layout of the product: sizes, package comments, imports, and the maps in README.md and CONTRIBUTING.md.
 package house
 
 import (

@@ -51,7 +51,7 @@ func Workflow(ctx workflow.Context, in contract.ObjectInput, options call.Option
 	return entity.Serve(ctx, run)
 }
 
-// approvalRun is the state of one run. Nothing in it outlives the run but what ApprovalInput carries over.
+// approvalRun is the state of one run. Nothing in it outlives the run but what ObjectInput carries over.
 type approvalRun struct {
 	in      contract.ObjectInput
 	options call.Options

@@ -67,7 +67,7 @@ func Workflow(ctx workflow.Context, in contract.ObjectInput, options call.Option
 	return entity.Serve(ctx, run)
 }
 
-// downloadRun is the state of one run. Nothing in it outlives the run but what DownloadInput carries over.
+// downloadRun is the state of one run. Nothing in it outlives the run but what ObjectInput carries over.
 type downloadRun struct {
 	in      contract.ObjectInput
 	options call.Options

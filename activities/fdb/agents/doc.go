@@ -1,6 +1,6 @@
 // Package agents builds and judges the Deployment of a backup's agents: the processes that copy between a FoundationDB cluster
 // and the object store. What a user may change in their pods is said at podTemplate.
 //
-// It does no I/O. The activities of FoundationDB and package jobs call it. It imports, of ours, k8s/fdb, k8s/fdb/gather and
-// workflows/contract.
+// It does no I/O. The activities of FoundationDBBackups and package jobs call it. It imports, of ours, activities/fdb/gather,
+// k8s and workflows/contract.
 package agents

@@ -74,9 +74,9 @@ func checkBackupScope(nab *oadpv1alpha1.NonAdminBackup) error {
 	return nil
 }
 
-// Build returns the spec of the Velero Backup for a NonAdminBackup that ValidateBackup found valid: the
+// Build returns the spec of the Velero Backup for a NonAdminBackup that Validate found valid: the
 // tenant's, with the administrator's values where it sets none, for the tenant's namespace only, without the resources
-// that tenants do not get. location is the Velero BackupStorageLocation that ValidateBackup returned.
+// that tenants do not get. location is the Velero BackupStorageLocation that Validate returned.
 //
 // Nothing in the result is shared with nab or the policy. The result keeps to the tenant's namespace and to the policy
 // whether or not the spec was found valid.

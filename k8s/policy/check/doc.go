@@ -2,5 +2,5 @@
 // ConfigMaps, restricted keys, sizes, and the error that carries a verdict.
 //
 // Packages policy, backupspec, restorespec and locationspec call it, and activities that judge. It reads nothing and imports,
-// of ours, only k8s and k8s/api.
+// of ours, only k8s/api and k8s/shorten.
 package check

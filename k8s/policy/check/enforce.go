@@ -37,7 +37,7 @@ func Enforced[T any, P SpecPointer[T]](path string, spec, enforced P) error {
 	return nil
 }
 
-// ApplyEnforced gives a spec the administrator's values, copied. In a spec that checkEnforced let pass this only fills
+// ApplyEnforced gives a spec the administrator's values, copied. In a spec that Enforced let pass this only fills
 // fields that are unset.
 func ApplyEnforced[T any, P SpecPointer[T]](spec, enforced P) {
 	if enforced == nil {

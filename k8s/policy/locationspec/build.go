@@ -23,7 +23,7 @@ const (
 // plainProvider returns a provider's name as Velero's users write it: "aws" for "velero.io/aws".
 func plainProvider(provider string) string { return strings.TrimPrefix(provider, "velero.io/") }
 
-// Build returns the spec of the Velero BackupStorageLocation for a tenant's that ValidateLocation found valid,
+// Build returns the spec of the Velero BackupStorageLocation for a tenant's that Validate found valid,
 // or that an administrator approved: with the administrator's values where it sets none, within the tenant's folder, and
 // with the copy of the tenant's Secret, which is named nacuuid.
 //

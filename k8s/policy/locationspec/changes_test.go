@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// changes are FieldChanges, each as field, from and to.
+// changes are contract.FieldChange, each as field, from and to.
 type changes [][3]string
 
 func listed(list []contract.FieldChange) changes {

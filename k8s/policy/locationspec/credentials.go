@@ -15,7 +15,7 @@ import (
 const maxCredentialBytes = 64 << 10
 
 // CheckStoredCredentials judges the content of the Secret's key that a location names: nil, or a *check.InvalidSpecError whose
-// cause lies in the Secret. spec is what BuildLocationSpec returned: it decides what Velero takes the content for.
+// cause lies in the Secret. spec is what Build returned: it decides what Velero takes the content for.
 //
 // Velero reads the content with the rights of its own process, in which the providers' libraries can be told to run a
 // program, to read another file or to use Velero's own identity. Only credentials that stand for themselves are allowed.
@@ -45,7 +45,7 @@ func CheckStoredCredentials(spec *velerov1.BackupStorageLocationSpec, content []
 	return nil
 }
 
-// CheckCredentials is the part of CheckLocationCredentials that depends on nothing but the provider.
+// CheckCredentials is the part of CheckStoredCredentials that depends on nothing but the provider.
 func CheckCredentials(provider string, content []byte) error {
 	switch {
 	case len(bytes.TrimSpace(content)) == 0:

@@ -2,6 +2,6 @@
 // Velero BackupStorageLocation, and lists what has changed for administrators.
 //
 // A verdict is a *check.InvalidSpecError, and it names no content of a Secret. Everything is pure: what has been read is
-// passed in. The activities of storage locations and starter call it. It imports, of ours, k8s, policy, check and
-// workflows/contract.
+// passed in. The activities of storage locations and starter/location call it. It imports, of ours, k8s/api, k8s/shorten,
+// policy, check and workflows/contract.
 package locationspec

@@ -25,7 +25,7 @@ const (
 )
 
 // Validate judges a NonAdminBackupStorageLocation's spec. nil means valid, a *check.InvalidSpecError that it is not.
-// The Secret that the spec names is judged by CheckLocationCredentials.
+// The Secret that the spec names is judged by CheckStoredCredentials.
 //
 // The order of the checks and their texts are those of the Non-Admin Controller, which makes the first of them; the
 // others come last.

@@ -47,7 +47,7 @@ func SetNonZero(t *testing.T, value reflect.Value, seed int) {
 	}
 }
 
-// SetOther gives a field another value than setNonZero with seed 0. false is the only other bool.
+// SetOther gives a field another value than SetNonZero with seed 0. false is the only other bool.
 func SetOther(t *testing.T, field reflect.Value) {
 	t.Helper()
 	SetNonZero(t, field, 1)

@@ -25,12 +25,12 @@ var excludedFromUpdates = []string{
 // nothing is a resource that does not exist: to Velero an empty list of included resources means all.
 const nothing = "nothing.holdfast.dev"
 
-// Build returns the spec of the Velero Restore for a NonAdminRestore that ValidateRestore found valid: the
+// Build returns the spec of the Velero Restore for a NonAdminRestore that Validate found valid: the
 // tenant's, with the administrator's values where it sets none, of the tenant's namespace only, without the resources that
 // tenants do not get.
 //
 // From a tenant's storage location only what the source's Allowlist names comes back, no status, and the resource modifier is the
-// ConfigMap called modifier, which holds RestoreMark.Modifier. From an administrator's, everything of the namespace and the
+// ConfigMap called modifier, which holds Mark.Modifier. From an administrator's, everything of the namespace and the
 // volumes of restored claims do. From either, roles and limits that exist are not updated.
 //
 // Nothing in the result is shared with nar or the policy. The result keeps to the tenant's namespace and to the policy

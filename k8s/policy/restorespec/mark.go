@@ -17,7 +17,7 @@ type Mark struct {
 	OADPNamespace, By string
 }
 
-// How a RestoreMark is written.
+// How a Mark is written.
 const (
 	// RestoredIntoAnnotation names the namespace, or is notAsItsFolder. No label: Velero drops all labels of an object of which one
 	// is no string.

@@ -1,3 +1,4 @@
-// Package operatortest holds what the tests of the commands share: what is printed of a value, and a workflow that runs. Only
-// tests import it.
+// Package operatortest holds what the tests of the commands share: what is printed of a value, and a workflow that runs.
+//
+// Only tests import it. It imports, of ours, starter/operator and workflows/contract.
 package operatortest

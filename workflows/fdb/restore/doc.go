@@ -2,5 +2,5 @@
 // object may go. A restore is started once, and whatever is wrong is found out before.
 //
 // Package workflows registers Kind. Settled and Stopping are pure functions of the view, and the watcher calls them, too. It
-// imports, of ours, only packages below workflows, k8s/api and k8s/fdb.
+// imports, of ours, only packages below workflows and k8s/api.
 package restore

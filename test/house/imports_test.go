@@ -1,0 +1,131 @@
+package house
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const product = "holdfast.dev/holdfast/"
+
+// clouds and clients are beginnings of import paths.
+var (
+	clouds  = []string{"cloud.google.com/", "github.com/Azure/", "github.com/aws/", "gocloud.dev"}
+	clients = []string{"k8s.io/client-go", "sigs.k8s.io/controller-runtime"}
+)
+
+// ioFree reports whether a package below workflows decides, and so must not reach anything. Apart stand what processes connect to
+// Temporal by, and what only tests import.
+func ioFree(path string) bool {
+	inside, is := strings.CutPrefix(path, product+"workflows")
+	return is && inside != "/connect" && inside != "/codec" && !strings.HasSuffix(inside, "test")
+}
+
+// A workflow decides: it depends on no client, store or cloud, not even through others.
+func TestWorkflowsReachNothing(t *testing.T) {
+	packages := dependencies(t, "./workflows/...")
+	var checked int
+	for _, path := range packages.names() {
+		if !ioFree(path) {
+			continue
+		}
+		checked++
+		chain := packages.chainTo(path, slices.Concat(clients, clouds))
+		assert.Empty(t, chain, "%s reaches what does I/O:\n  %s", path, strings.Join(chain, "\n  -> "))
+	}
+	require.Greater(t, checked, 20)
+}
+
+// The watcher and the commands need no object store.
+func TestStarterReachesNoCloud(t *testing.T) {
+	chain := dependencies(t, "./starter").chainTo(product+"starter", clouds)
+	assert.Empty(t, chain, "starter reaches a cloud:\n  %s", strings.Join(chain, "\n  -> "))
+}
+
+// Only k8s/objectstore speaks to clouds: without it the worker reaches none of those that it reaches with it.
+func TestTheWorkerReachesCloudsThroughOnePackage(t *testing.T) {
+	const worker, stores = product + "worker", product + "k8s/objectstore"
+	packages := dependencies(t, "./worker")
+	for _, begin := range slices.Concat(clients, clouds) {
+		chain := packages.chainTo(worker, []string{begin})
+		if assert.NotEmpty(t, chain, begin) {
+			assert.Equal(t, worker, chain[0])
+			assert.True(t, strings.HasPrefix(chain[len(chain)-1], begin), chain)
+		}
+	}
+	packages[stores] = nil
+	chain := packages.chainTo(worker, clouds)
+	assert.Empty(t, chain, "worker reaches a cloud past k8s/objectstore:\n  %s", strings.Join(chain, "\n  -> "))
+}
+
+// graph is what packages import, by their paths.
+type graph map[string][]string
+
+// names returns those of our packages.
+func (g graph) names() []string {
+	var names []string
+	for path := range g {
+		if strings.HasPrefix(path, product) {
+			names = append(names, path)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// chainTo returns a shortest chain of imports from a package to one whose path has one of the beginnings; empty if there is none.
+func (g graph) chainTo(from string, beginnings []string) []string {
+	cameFrom := map[string]string{from: ""}
+	for queue := []string{from}; len(queue) > 0; queue = queue[1:] {
+		path := queue[0]
+		if slices.ContainsFunc(beginnings, func(begin string) bool { return strings.HasPrefix(path, begin) }) {
+			var chain []string
+			for at := path; at != ""; at = cameFrom[at] {
+				chain = append(chain, at)
+			}
+			slices.Reverse(chain)
+			return chain
+		}
+		for _, next := range g[path] {
+			if _, seen := cameFrom[next]; !seen {
+				cameFrom[next] = path
+				queue = append(queue, next)
+			}
+		}
+	}
+	return nil
+}
+
+// dependencies lists packages of the product, with all that they depend on.
+func dependencies(t *testing.T, pattern string) graph {
+	t.Helper()
+	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "-json=ImportPath,Imports", pattern)
+	list.Dir = root
+	output, err := list.Output()
+	var failed *exec.ExitError
+	if errors.As(err, &failed) {
+		t.Fatalf("%s: %s", list, failed.Stderr)
+	}
+	require.NoError(t, err)
+	all := graph{}
+	for decoder := json.NewDecoder(bytes.NewReader(output)); ; {
+		var p struct {
+			ImportPath string
+			Imports    []string
+		}
+		err := decoder.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		require.NoError(t, err)
+		all[p.ImportPath] = p.Imports
+	}
+}
