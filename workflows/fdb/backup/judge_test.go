@@ -143,7 +143,7 @@ func TestEveryReasonIsReached(t *testing.T) {
 			reached[reason] = true
 		}
 	}
-	file, err := parser.ParseFile(token.NewFileSet(), "../api/fdb/v1alpha1/conditions.go", nil, parser.ParseComments)
+	file, err := parser.ParseFile(token.NewFileSet(), "../../../k8s/api/fdb/v1alpha1/conditions.go", nil, parser.ParseComments)
 	require.NoError(t, err)
 	var known []string
 	ast.Inspect(file, func(node ast.Node) bool {
