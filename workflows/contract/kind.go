@@ -2,8 +2,9 @@ package contract
 
 import (
 	"cmp"
-	"go.temporal.io/sdk/temporal"
 	"strings"
+
+	"go.temporal.io/sdk/temporal"
 )
 
 // Kind is what everybody knows of the workflows of one kind: who runs them, starts them, signals them and shows them. Those that

@@ -78,3 +78,12 @@ func (r SynchronizationResult) Add(next SynchronizationResult) SynchronizationRe
 	next.Forgotten += r.Forgotten
 	return next
 }
+
+// ScheduleID returns `<cluster>/<kind>`. It is the ID of the Schedule that starts a kind's workflows, one per Kubernetes cluster,
+// and, with the time appended by Temporal, of each workflow that it starts.
+func ScheduleID(cluster string, kind Kind) string { return cluster + "/" + kind.ID }
+
+// ScheduledInput is what a Schedule gives to whatever workflow it starts.
+type ScheduledInput struct {
+	Cluster string `json:"cluster"`
+}
