@@ -15,7 +15,7 @@ imports   = $(patsubst ./%,holdfast.dev/holdfast/%,$(1))
 # What has goroutines. Workflows have none, as workflowcheck sees to, and an instrumented one takes longer between two waits than the
 # SDK allows on a busy machine.
 RACED     := ./activities/... ./k8s/... ./starter/... ./worker/... ./workflows/codec ./workflows/connect ./test/fdbtools
-LONGEST   := ./test/e2e ./test/outage ./test/fdb ./test/outage/fdb ./test/deploy ./workflows
+LONGEST   := ./test/e2e ./test/outage ./test/fdb ./test/outage/fdb ./test/deploy ./workflows/fdb/...
 UNRACED   := $(LONGEST) ./test/... ./workflows/...
 PACKAGES  := $(LONGEST) $(sort $(RACED) $(UNRACED))
 RELEASE   ?= v0.6.0
