@@ -67,8 +67,7 @@ func (g *Gatherer) judge(ctx context.Context, o *Objects) (Verdict, error) {
 	if err != nil {
 		return Verdict{}, fmt.Errorf("read the admin's policy: %w", err)
 	}
-	o.Rules = &rules
-	o.StorageLocation, err = backupspec.Validate(ctx, g.Reader, g.OADPNamespace, o.NAB, rules)
+	location, err := backupspec.Validate(ctx, g.Reader, g.OADPNamespace, o.NAB, rules)
 	var invalid *check.InvalidSpecError
 	if errors.As(err, &invalid) {
 		return Verdict{Reason: oadpv1alpha1.ReasonInvalidBackupSpec, Message: invalid.Error()}, nil
@@ -76,6 +75,7 @@ func (g *Gatherer) judge(ctx context.Context, o *Objects) (Verdict, error) {
 	if err != nil {
 		return Verdict{}, fmt.Errorf("validate NonAdminBackup %s/%s: %w", o.NAB.Namespace, o.NAB.Name, err)
 	}
+	o.Rules, o.StorageLocation = &rules, location
 	return acceptance(), nil
 }
 

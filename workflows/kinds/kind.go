@@ -19,7 +19,7 @@ type Kind struct {
 	// Decisions are made from what was read; nil without Read.
 	Decisions entity.Decider
 
-	// run makes the function of the workflow.
+	// Run makes the function of the workflow.
 	Run func(call.Options) any
 }
 
