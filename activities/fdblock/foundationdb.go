@@ -13,7 +13,7 @@ import (
 	"github.com/apple/foundationdb/bindings/go/src/fdb"
 	"github.com/apple/foundationdb/bindings/go/src/fdb/tuple"
 
-	"holdfast.dev/holdfast/activities"
+	"holdfast.dev/holdfast/activities/fdb/tools"
 )
 
 // apiVersion is the oldest that is of use: databases of 7.1 and later can be reached.
@@ -22,7 +22,7 @@ const apiVersion = 710
 // New returns a locker that uses FoundationDB's C library. The library has one network thread and one set of TLS files in a
 // process: a database that speaks TLS is reached with the worker's own FDB_TLS_* environment, not with the files of a
 // FoundationDBBackup.
-func New() activities.FDBLocker { return newLocker(newOwner(), open) }
+func New() tools.FDBLocker { return newLocker(newOwner(), open) }
 
 // open connects to a database; the first call of a process starts the network.
 func open(connectionString string) (database, error) {
