@@ -183,3 +183,18 @@ func TestAnObjectThatLooksNewMayHaveAVeleroBackup(t *testing.T) {
 		}
 	}
 }
+
+// A Velero Backup is built by the rules that its spec was judged by; one that was refused has none.
+func TestOnlyAnAcceptedSpecHasRulesToBuildBy(t *testing.T) {
+	for _, location := range []string{"", "not-there"} {
+		w := fake.New(t, fake.NAB(activitytest.Name))
+		w.EditSpec(activitytest.Name, func(spec *oadpv1alpha1.NonAdminBackupSpec) { spec.BackupSpec.StorageLocation = location })
+		objects, err := w.Backups.Gatherer.Gather(t.Context(), fake.Ref(activitytest.Name))
+		require.NoError(t, err)
+		objects.Rules = nil
+		verdict, err := w.Backups.Gatherer.Judge(t.Context(), objects)
+		require.NoError(t, err)
+		assert.Equal(t, location == "", verdict.Accepted, verdict.Message)
+		assert.Equal(t, verdict.Accepted, objects.Rules != nil)
+	}
+}
