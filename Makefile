@@ -23,6 +23,7 @@ RELEASE   ?= v0.6.0
 # no tables for debuggers, which a panic's stack trace does not need. With all the same, what one compiles serves the other.
 BUILD_TAGS  := disable_grpc_modules
 BUILD_FLAGS := -trimpath -tags=$(BUILD_TAGS) -ldflags="-s -w"
+LEAN        := -vet=off -tags=$(BUILD_TAGS)
 TEST_ARGS ?=
 BENCH_ARGS ?=
 GENERATED := deploy/crds/* deploy/rbac/* deploy/components/fdb/crds/* deploy/components/fdb/rbac/*
@@ -107,13 +108,14 @@ build-fdb: ## Check the code of build tag fdb: against a stand-in for the C libr
 	echo "compiled against FoundationDB's own client in $$real, and tested on its server"
 
 .PHONY: test
-# Two packages at a time, the longest first: on two cores three at a time end no sooner, and calls are given up.
+# Two packages at a time, the longest first: on two cores three at a time end no sooner, and calls are given up. Without vet, which
+# `make lint` runs, and with the tags of what is shipped: each of over a hundred tests' binaries is linked, most with Google's client.
 test: ## Run every test: unit, replay, end to end on the real components
-	$(gotestsum) --format testname -- -p 2 -timeout 30m $(TEST_ARGS) $(call imports,$(PACKAGES))
+	$(gotestsum) --format testname -- -p 2 $(LEAN) -timeout 30m $(TEST_ARGS) $(call imports,$(PACKAGES))
 
 .PHONY: test-short
 test-short: ## Run the tests that need no component
-	$(gotestsum) --format pkgname -- -short $(call imports,$(PACKAGES))
+	$(gotestsum) --format pkgname -- $(LEAN) -short $(call imports,$(PACKAGES))
 
 .PHONY: test-race
 test-race: ## Run the unit tests of what has goroutines with the race detector (minutes the first time: all is compiled anew)
@@ -121,12 +123,15 @@ test-race: ## Run the unit tests of what has goroutines with the race detector (
 
 .PHONY: test-long
 test-long: ## Run every test with the whole matrices and the long outages
-	export HOLDFAST_TEST_LONG=1; $(gotestsum) --format testname -- -timeout 150m $(call imports,$(PACKAGES))
+	export HOLDFAST_TEST_LONG=1; $(gotestsum) --format testname -- $(LEAN) -timeout 150m $(call imports,$(PACKAGES))
 
 .PHONY: bench
 bench: ## Measure what a backup costs: a table and bench.json (minutes; BENCH_ARGS='-help' lists them)
 	go -C test run ./bench -json $(CURDIR)/bench.json $(BENCH_ARGS)
 
 .PHONY: histories
-histories: ## Record the histories of every path into test/histories/$(RELEASE) (files are only added)
-	HOLDFAST_RECORD_HISTORIES=$(CURDIR)/test/histories/$(RELEASE) go -C test test -count=1 -timeout 20m ./e2e/... ./fdb/...
+histories: ## Record the baseline of workflow histories from the commit that is checked out (half an hour)
+	@git diff --quiet HEAD -- workflows activities k8s worker || { echo "commit first: the baseline names the commit that recorded it"; exit 1; }
+	rm -rf bin/histories
+	HOLDFAST_RECORD_HISTORIES=$(CURDIR)/bin/histories $(MAKE) test PACKAGES="./test/e2e ./test/fdb ./test/outage ./test/outage/fdb"
+	go -C test run ./histories/cmd/holdfast-histories $(CURDIR)/bin/histories $(CURDIR)/test/histories/baseline $$(git rev-parse HEAD)

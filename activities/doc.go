@@ -1,8 +1,8 @@
-// Package activities holds what all activities share: the guard that stops them while another controller is in charge and
-// gives their errors a type, patches that re-read after a conflict, Events, heartbeats, and how they are registered. Each
-// kind's are in a package below it.
+// Package activities holds what all activities share: the guard that stops them while another controller is in charge and gives
+// their errors a type, patches that re-read after a conflict, Events, heartbeats, and their registration. The activities of
+// each kind are in a package below it.
 //
-// Activities act on what the workflows decide: they read the present state from the API server itself, never from a cache,
+// Activities carry out the decisions of workflows: they read the present state from the API server itself, never from a cache,
 // write what is due, and return the facts that decide the next step. Every activity is idempotent and may run twice, late, or
 // at the same time as another attempt of itself.
 //

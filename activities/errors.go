@@ -11,8 +11,8 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// asApplicationError is the one place where errors get the type that workflows and alerts know them by. All are
-// retryable but those that no repetition can cure. Forbidden is not permanent: an API server that starts answers so.
+// asApplicationError is the one place that gives errors the types by which workflows and alerts distinguish them. All are
+// retryable except those that no retry can solve. Forbidden is not permanent: a starting API server answers so.
 func asApplicationError(err error) error {
 	var unusable *check.UnusableError
 	var already *temporal.ApplicationError
@@ -31,16 +31,16 @@ func asApplicationError(err error) error {
 	return temporal.NewApplicationErrorWithCause(err.Error(), contract.ErrorKubernetes, err)
 }
 
-// TooLarge reports whether the object is too large for the API server or for etcd behind it. What etcd says comes through
-// as text alone.
+// TooLarge reports whether the object is too large for the API server or for etcd behind it. Errors of etcd have no type, only
+// a text.
 func TooLarge(err error) bool {
 	return err != nil && (apierrors.IsRequestEntityTooLargeError(err) ||
 		strings.Contains(err.Error(), "etcdserver: request is too large") ||
 		strings.Contains(err.Error(), "trying to send message larger than max"))
 }
 
-// Refused reports whether the API server will never accept the creation that failed with err: the object is invalid, or
-// its namespace is going away.
+// Refused reports whether the API server will never accept the creation that failed with err: the object is invalid, or its
+// namespace is being deleted.
 func Refused(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || TooLarge(err) ||
 		apierrors.HasStatusCause(err, "NamespaceTerminating")

@@ -19,8 +19,8 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// Guard refuses to act while another controller is in charge, gives every error its type, counts those that an operator
-// must look at, and calls retried after a step that has taken several attempts.
+// Guard refuses to act while another controller is in charge, gives every error its type, counts those that an operator must
+// look at, and calls retried after a step that has taken several attempts.
 func Guard[In, Out any](
 	paused func() error, step func(context.Context, In) (Out, error), retried func(In, Out, activity.Info),
 ) func(context.Context, In) (Out, error) {
@@ -47,8 +47,8 @@ func Guard[In, Out any](
 	}
 }
 
-// Update reads what there is of an object, lets act look at it and do its part, and returns the view of what it then is. It
-// does so anew when a patch met another writer. ErrGone from act stands for the view of an object that is not there.
+// Update reads an object and all that belongs to it, calls act, and returns the view afterwards. After a conflict with another
+// writer it starts over. ErrGone from act stands for the view of a deleted object.
 func Update[O, V any](resource string, gather func() (O, error), act func(O) error, view func(O) V) (V, error) {
 	var none, seen V
 	err := retry.OnError(ConflictBackoff(), Conflicts(resource), func() error {
@@ -73,12 +73,12 @@ func Update[O, V any](resource string, gather func() (O, error), act func(O) err
 	return seen, nil
 }
 
-// ConflictBackoff is for patches that meet another writer: re-read and decide again, for about a second.
+// ConflictBackoff is for patches that conflict with another writer: re-read and decide again, for about a second.
 func ConflictBackoff() wait.Backoff {
 	return wait.Backoff{Duration: 10 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 7}
 }
 
-// Conflicts reports, and counts, that a write to a resource met another writer.
+// Conflicts reports, and counts, that a write to a resource conflicted with another writer.
 func Conflicts(resource string) func(error) bool {
 	return func(err error) bool {
 		conflict := apierrors.IsConflict(err)
@@ -89,11 +89,10 @@ func Conflicts(resource string) func(error) bool {
 	}
 }
 
-// ErrGone says that the object vanished between reading and writing.
+// ErrGone says that the object was deleted between reading and writing.
 var ErrGone = errors.New("the object is gone")
 
-// PatchObject lets change alter an object outside its status and sends the difference, if any. It reports whether there
-// was one.
+// PatchObject sends the change that change makes to an object outside its status. It reports whether there was one.
 func PatchObject(ctx context.Context, to client.Client, object client.Object, change func()) (bool, error) {
 	before := object.DeepCopyObject().(client.Object)
 	change()
@@ -115,7 +114,7 @@ func PatchStatus(ctx context.Context, to client.Client, object client.Object, ch
 	return err == nil, err
 }
 
-// PatchError wraps the error of a patch; a conflict and an object that is gone are told apart.
+// PatchError wraps the error of a patch, with types for a conflict and for a deleted object.
 func PatchError(object client.Object, err error) error {
 	if err == nil {
 		return nil

@@ -8,11 +8,11 @@ import (
 	"go.temporal.io/sdk/activity"
 )
 
-// beatInterval is far less than what the workflows wait for a heartbeat.
+// beatInterval is far shorter than the workflows' heartbeat timeouts.
 const beatInterval = 2 * time.Second
 
-// Beating tells Temporal again and again, until stop is called, that the worker lives: the loss of one is noticed long before an
-// attempt's limit, whatever a step takes. That a step hangs, its own limit and the attempt's tell.
+// Beating heartbeats until stop is called, so that the loss of a worker is noticed long before an attempt's timeout, however
+// long a step takes. A step that hangs is ended by its own limit and the attempt's.
 func Beating(ctx context.Context) (stop func()) {
 	return repeating(ctx, beatInterval, func() { activity.RecordHeartbeat(ctx) })
 }

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// ListMetadata lists the metadata of all objects of a kind, page by page: of thousands nothing else is carried over.
+// ListMetadata lists the metadata of all objects of a kind, page by page: for thousands of objects nothing else is transferred.
 func ListMetadata(
 	ctx context.Context, reader client.Reader, kind schema.GroupVersionKind, options ...client.ListOption,
 ) ([]metav1.PartialObjectMetadata, error) {
@@ -30,5 +30,5 @@ func ListMetadata(
 	}
 }
 
-// ListPage is how many objects of a long list are asked for at a time.
+// ListPage is the page size of long lists.
 const ListPage = 500

@@ -9,7 +9,7 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// Register makes an activity known to a worker under its wire name.
+// Register registers an activity with a worker under its wire name.
 func Register[In, Out any](
 	registry worker.ActivityRegistry, as contract.Activity[In, Out], function func(context.Context, In) (Out, error),
 ) {

@@ -16,7 +16,7 @@ var phaseRank = map[oadpv1alpha1.NonAdminPhase]int{
 	oadpv1alpha1.NonAdminPhaseDeleting:   4,
 }
 
-// Advance moves the phase of a backup or restore forward and ignores any other wish.
+// Advance moves the phase of a backup or restore forward, and never back.
 func Advance(phase *oadpv1alpha1.NonAdminPhase, to oadpv1alpha1.NonAdminPhase) {
 	if phaseRank[to] > phaseRank[*phase] {
 		*phase = to

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// RESTMapper knows which resource stands for each kind in scheme, without asking the API server: a process can start while
-// that is away. Our kinds and Velero's are namespaced, as are all others that Holdfast uses but Namespace,
+// RESTMapper maps each kind in scheme to its resource without calling the API server, so that a process can start while the API
+// server is away. Our kinds and Velero's are namespaced, as are all others that Holdfast uses except Namespace,
 // PersistentVolume, StorageClass and ClusterRole.
 func RESTMapper(scheme *runtime.Scheme) meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper(scheme.PrioritizedVersionsAllGroups())

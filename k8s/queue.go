@@ -7,16 +7,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Queued is a Velero Backup or Restore that Velero has to get through.
+// Queued is a Velero Backup or Restore in Velero's queue.
 type Queued struct {
 	Name    string
 	Created metav1.Time
-	// Position is known otherwise than by counting, for example because Velero tells it; 0 if it is not.
+	// Position is 0 unless it is known without counting, for example from Velero's status.
 	Position int
 }
 
-// QueuePositions returns for each object by name the position that is known, or else 1 + the number of objects created
-// before it.
+// QueuePositions returns the position of each object by name: the known one, or else 1 + the number of objects created before
+// it.
 func QueuePositions(ahead []Queued) map[string]int {
 	slices.SortFunc(ahead, func(a, b Queued) int {
 		return cmp.Or(a.Created.Compare(b.Created.Time), cmp.Compare(a.Name, b.Name))

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Get reads an object and reports whether it exists. kind is for the error's reader.
+// Get reads an object and reports whether it exists. kind is for the error's text.
 func Get(ctx context.Context, reader client.Reader, kind, namespace, name string, into client.Object) (bool, error) {
 	err := reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, into)
 	if apierrors.IsNotFound(err) {
@@ -23,7 +23,7 @@ func Get(ctx context.Context, reader client.Reader, kind, namespace, name string
 	return true, nil
 }
 
-// NamespaceTerminating reports whether a namespace is being deleted, or has gone.
+// NamespaceTerminating reports whether a namespace is being deleted, or is gone.
 func NamespaceTerminating(ctx context.Context, reader client.Reader, name string) (bool, error) {
 	namespace := &metav1.PartialObjectMetadata{}
 	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))

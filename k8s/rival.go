@@ -14,7 +14,7 @@ import (
 // rivalDeployment is the OADP non-admin controller, which serves the same kinds: two controllers would fight over them.
 const rivalDeployment = "non-admin-controller"
 
-// Rival watches for the OADP non-admin controller. While it runs in the OADP namespace, Holdfast does not act.
+// Rival watches for the OADP non-admin controller. While that runs in the OADP namespace, Holdfast does not act.
 type Rival struct {
 	Reader        client.Reader
 	OADPNamespace string
@@ -22,8 +22,8 @@ type Rival struct {
 	state atomic.Pointer[error] // nil until known
 }
 
-// Probe looks for the rival and remembers the answer. When the API server does not answer, the last answer stands and
-// the error is returned.
+// Probe checks for the rival and remembers the result. If the API server does not answer, the last result stays and the error
+// is returned.
 func (r *Rival) Probe(ctx context.Context) error {
 	deployment := &appsv1.Deployment{}
 	err := r.Reader.Get(ctx, types.NamespacedName{Namespace: r.OADPNamespace, Name: rivalDeployment}, deployment)
@@ -40,7 +40,7 @@ func (r *Rival) Probe(ctx context.Context) error {
 	return state
 }
 
-// Err says why Holdfast must not act, or nil. Until the first answer it must not.
+// Err says why Holdfast must not act, or nil. Before the first result it must not.
 func (r *Rival) Err() error {
 	state := r.state.Load()
 	if state == nil {

@@ -78,7 +78,7 @@ func watchCommand() *cobra.Command {
 	command.Flags().DurationVar(&flags.progressInterval, "progress-interval", 15*time.Second,
 		"shortest time between two signals for Velero's progress alone")
 	command.Flags().DurationVar(&flags.resyncInterval, "resync-interval", 5*time.Minute,
-		"how often every object is looked at without an event")
+		"how often every object is judged without an event")
 	command.Flags().StringVar(&flags.serve, "serve", serveAll,
 		"whose kinds are watched: velero, or all: FoundationDB's too, whose CRDs and rights must be there")
 	return command
@@ -131,7 +131,7 @@ func newManager(flags *watchFlags, refusals *caches.Refusals) (manager.Manager, 
 	mgr, err := manager.New(config, manager.Options{
 		Scheme: scheme,
 		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) {
-			return k8s.RESTMapper(scheme), nil // an API server that is away is waited for, not asked
+			return k8s.RESTMapper(scheme), nil // the watcher waits for an API server that is down, and does not call it here
 		},
 		Cache:                  hookCache(watch.CacheOptions(flags.OADPNamespace, refusals), flags.OADPNamespace),
 		Metrics:                server.Options{BindAddress: "0"}, // served with Temporal's on one page
@@ -204,7 +204,7 @@ func assemble(
 	), nil
 }
 
-// policyCheck fails while the policy in force is not what the cluster holds, and tells of each new problem once.
+// policyCheck fails while the policy in force is not what the cluster holds, and reports each new problem once.
 func policyCheck(source *policy.Source, tell func(problem string)) func(context.Context) error {
 	var told string
 	return func(context.Context) error {

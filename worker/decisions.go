@@ -34,7 +34,7 @@ var (
 // decisions knows whether Temporal's Updates and signals may decide about storage locations.
 type decisions struct {
 	log *zap.Logger
-	// ask says whether Temporal refuses callers without credentials, as connect.Temporal's RefusesAnonymous does.
+	// ask returns whether Temporal refuses callers without credentials, as connect.Temporal's RefusesAnonymous does.
 	ask func(context.Context) error
 
 	mutex sync.Mutex
@@ -53,22 +53,22 @@ func (d *decisions) watch(ctx context.Context, mode string) {
 	case approveNever:
 		d.become(errDecisionsNever)
 	default:
-		pause := d.look(ctx)
+		pause := d.check(ctx)
 		go func() {
 			for {
 				select {
 				case <-ctx.Done():
 					return
 				case <-time.After(pause):
-					pause = d.look(ctx)
+					pause = d.check(ctx)
 				}
 			}
 		}()
 	}
 }
 
-// look asks once, and returns how long to wait before the next time.
-func (d *decisions) look(ctx context.Context) time.Duration {
+// check checks once, and returns how long to wait before the next check.
+func (d *decisions) check(ctx context.Context) time.Duration {
 	limited, cancel := context.WithTimeout(ctx, anonymousTimeout)
 	err := d.ask(limited)
 	cancel()

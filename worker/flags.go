@@ -43,7 +43,7 @@ func (f *workerFlags) Bind(flags *pflag.FlagSet) {
 	flags.StringVar(&f.Serve, "serve", serveAll,
 		"what this worker serves: velero, fdb (FoundationDB, with rights of its own), or all, for development")
 	flags.DurationVar(&f.VeleroStallTimeout, "velero-stall-timeout", 15*time.Minute,
-		"how long a backup that lies finished in the object store may be InProgress before that is told")
+		"how long a backup that lies finished in the object store may be InProgress before a stall is reported")
 	flags.DurationVar(&f.RestoreReadyTimeout, "restore-ready-timeout", 10*time.Minute,
 		"how long restored volumes and workloads may take to become ready before a restore ends with a warning")
 	flags.DurationVar(&f.CollectionGrace, "garbage-collection-grace", 10*time.Minute,
@@ -82,7 +82,7 @@ func (f *workerFlags) Validate() error {
 	return f.Flags.Validate()
 }
 
-// process is the name of the readiness check of a process, by which an alert tells the two workers apart.
+// process is the name of the readiness check of a process, by which an alert distinguishes the two workers.
 func (f *workerFlags) process() string {
 	if f.servesVelero() {
 		return "worker"

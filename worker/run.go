@@ -40,7 +40,7 @@ const concurrentWorkflowTasks = 32
 type kube struct {
 	config *rest.Config
 	client client.Client
-	// discovery asks what the API server serves.
+	// discovery lists what the API server serves.
 	discovery discovery.DiscoveryInterface
 	policy    *policy.Source
 	rival     *k8s.Rival
@@ -100,7 +100,7 @@ func connectKube(ctx context.Context, flags *workerFlags) (*kube, error) {
 		return nil, fmt.Errorf("create Kubernetes clientset: %w", err)
 	}
 	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: clientset.EventsV1()})
-	// Activities in flight at the end have something to tell, too.
+	// Activities in flight at the end write Events, too.
 	if err := broadcaster.StartRecordingToSinkWithContext(context.WithoutCancel(ctx)); err != nil {
 		return nil, fmt.Errorf("start recording events: %w", err)
 	}

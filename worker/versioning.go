@@ -7,6 +7,8 @@ import (
 
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
+
+	"holdfast.dev/holdfast/workflows/contract"
 )
 
 // The variables that Temporal's own worker controller sets on the Pods that it makes.
@@ -41,6 +43,9 @@ func deploymentOptions(serve string) (worker.DeploymentOptions, error) {
 	case strings.ContainsAny(name, ".:") || strings.HasPrefix(name, "__"):
 		return worker.DeploymentOptions{}, errors.New(deploymentNameVariable +
 			": want a name without '.' and ':' that does not begin with __")
+	case name == contract.SharedTaskQueue:
+		return worker.DeploymentOptions{}, errors.New(deploymentNameVariable + ": " + name +
+			" is the deployment that all workers of FoundationDB share; want one of this cluster alone")
 	case serve == serveFDB && !strings.HasSuffix(name, fdbDeploymentSuffix):
 		return worker.DeploymentOptions{}, errors.New(deploymentNameVariable + ": want a name that ends in " + fdbDeploymentSuffix +
 			" with --serve=fdb: it is no other worker's deployment")

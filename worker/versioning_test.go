@@ -43,6 +43,10 @@ func TestABadVersionEndsTheWorkerInOneLine(t *testing.T) {
 		"a colon in the name":    {name: "holdfast:worker", build: "v1", want: "TEMPORAL_DEPLOYMENT_NAME: want a name without '.' and ':'"},
 		"an ID Temporal claims":  {name: "holdfast-worker", build: "__v1", want: "TEMPORAL_WORKER_BUILD_ID: want an ID that does not begin with __"},
 		"a name Temporal claims": {name: "__holdfast", build: "v1", want: "TEMPORAL_DEPLOYMENT_NAME: want a name"},
+		"the name that clusters share": {
+			name: "holdfast-shared", build: "v1",
+			want: "TEMPORAL_DEPLOYMENT_NAME: holdfast-shared is the deployment that all workers of FoundationDB share; want one of this cluster alone",
+		},
 		"the other worker's name": {
 			name: "holdfast-worker", build: "v1", want: "TEMPORAL_DEPLOYMENT_NAME: want a name that ends in -fdb with --serve=fdb",
 			args: []string{"--serve=fdb", "--fdb-bin-dir=."},

@@ -22,6 +22,11 @@ import (
 	"holdfast.dev/holdfast/workflows/restore"
 )
 
+// AddsCommands says why workers of the baseline (test/histories) cannot go on with a run that this code has taken further: a
+// command that they do not know. Empty if they can. It is a line of the release's notes, since such a release cannot be rolled
+// back beneath its open workflows.
+const AddsCommands = ""
+
 // Kinds are all kinds of workflows.
 func Kinds() []kinds.Kind {
 	return []kinds.Kind{
@@ -31,14 +36,14 @@ func Kinds() []kinds.Kind {
 	}
 }
 
-// Register makes every workflow known to a worker, or to a replayer, under its wire name.
+// Register registers every workflow with a worker, or with a replayer, under its wire name.
 func Register(registry worker.WorkflowRegistry, options call.Options) {
 	for _, kind := range Kinds() {
 		kind.Register(registry, options)
 	}
 }
 
-// RegisterQueue makes known what a task queue carries.
+// RegisterQueue registers the workflows of one task queue.
 func RegisterQueue(registry worker.WorkflowRegistry, queue contract.Queue, options call.Options) {
 	for _, kind := range Kinds() {
 		if kind.Queue == queue {

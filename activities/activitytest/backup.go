@@ -32,9 +32,9 @@ const (
 // Ours is the name of its Velero Backup.
 var Ours = fake.VeleroName(Name)
 
-// All are the activities in the order in which a backup meets them.
+// All are the activities in the order in which they run for a backup.
 var All = []string{
-	contract.RefreshBackup.Name, contract.StartBackup.Name, contract.AdmitBackup.Name, contract.CreateBackup.Name,
+	contract.RefreshBackup.Name, contract.StartBackup.Name, contract.AdmitBackup.Name,
 	contract.MarkBackupDeleting.Name, contract.WithdrawBackup.Name, contract.RequestDeletion.Name,
 	contract.DeleteVeleroObjects.Name, contract.ReleaseBackup.Name,
 }
@@ -66,12 +66,12 @@ func Do(t *testing.T, w *fake.World, activities ...string) contract.BackupView {
 	return view
 }
 
-// Created returns a world in which the Velero Backup was made, and Velero has got as far as the phase.
+// Created returns a world in which the Velero Backup was made, and Velero has reached the phase.
 func Created(t *testing.T, phase velerov1.BackupPhase, objects ...client.Object) *fake.World {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fake.Namespace, Finalizers: []string{"kubernetes"}}}
 	w := fake.New(t, append(objects, fake.NAB(Name), namespace)...)
-	Do(t, w, contract.AdmitBackup.Name, contract.CreateBackup.Name)
+	Do(t, w, contract.StartBackup.Name)
 	if phase != "" {
 		w.SetVelero(Ours, phase)
 		Do(t, w, contract.RefreshBackup.Name)
@@ -117,7 +117,7 @@ func Accepted(nab *oadpv1alpha1.NonAdminBackup) metav1.Condition {
 	return metav1.Condition{}
 }
 
-// VeleroObjects are those of another tenant, or of nobody that Holdfast knows.
+// VeleroObjects are those of another tenant, or of an origin that Holdfast does not know.
 func VeleroObjects(backupName, originNamespace string) (*velerov1.Backup, *velerov1.DeleteBackupRequest) {
 	owner := fake.NAB(Name)
 	owner.Namespace = originNamespace
@@ -127,24 +127,24 @@ func VeleroObjects(backupName, originNamespace string) (*velerov1.Backup, *veler
 	return made, backup.NewDeleteRequest(owner, made, 1)
 }
 
-// StatusNames writes a NACUUID into the status, as a tenant could not.
+// StatusNames writes a NACUUID into the status; a tenant cannot.
 func StatusNames(nacuuid string) func(*oadpv1alpha1.NonAdminBackup) {
 	return func(nab *oadpv1alpha1.NonAdminBackup) {
 		nab.Status.VeleroBackup = &oadpv1alpha1.VeleroBackup{NACUUID: nacuuid, Name: nacuuid, Namespace: fake.OADPNamespace}
 	}
 }
 
-// LabelNames writes a NACUUID into the label of a synchronized backup, as a tenant can.
+// LabelNames writes a NACUUID into the label of a synchronized backup; a tenant can.
 func LabelNames(nacuuid string) func(*oadpv1alpha1.NonAdminBackup) {
 	return func(nab *oadpv1alpha1.NonAdminBackup) {
 		nab.Labels = map[string]string{oadpv1alpha1.NabSyncLabel: nacuuid}
 	}
 }
 
-// DeleteBackup asks for the deletion of the backup and its data.
+// DeleteBackup requests the deletion of the backup and its data.
 func DeleteBackup(spec *oadpv1alpha1.NonAdminBackupSpec) { spec.DeleteBackup = true }
 
-// ForceDelete asks for the deletion of the objects alone.
+// ForceDelete requests the deletion of the objects alone.
 func ForceDelete(spec *oadpv1alpha1.NonAdminBackupSpec) { spec.ForceDeleteBackup = true }
 
 // Remove deletes an object.

@@ -46,7 +46,7 @@ type FDBWorld struct {
 	client.Client
 	backups *backup.Activities
 	events  chan string
-	// writes are "verb kind"; before is called ahead of each.
+	// writes are "verb kind"; before is called before each write.
 	writes []string
 	Before func(write string)
 }

@@ -39,8 +39,8 @@ func SynchronizeNow(t *testing.T, w *fake.World) contract.SynchronizationResult 
 	return result
 }
 
-// LookedInto is an administrator's location, into which Velero has looked.
-func LookedInto() *velerov1.BackupStorageLocation {
+// Listed is an administrator's location that Velero has listed.
+func Listed() *velerov1.BackupStorageLocation {
 	return &velerov1.BackupStorageLocation{
 		ObjectMeta: metav1.ObjectMeta{Namespace: fake.OADPNamespace, Name: "default"},
 		Status: velerov1.BackupStorageLocationStatus{
@@ -49,8 +49,8 @@ func LookedInto() *velerov1.BackupStorageLocation {
 	}
 }
 
-// BroughtBack is a finished Velero Backup, whose object Velero has made an hour after its end.
-func BroughtBack(of string) *velerov1.Backup {
+// SyncedBackup is a finished Velero Backup that Velero has synced an hour after its end.
+func SyncedBackup(of string) *velerov1.Backup {
 	nab, vname := fake.NAB(of), fake.VeleroName(of)
 	made := &velerov1.Backup{ObjectMeta: owner.Backup.Meta(nab, vname, fake.OADPNamespace, vname)}
 	made.UID, made.CreationTimestamp = "velero-uid", metav1.NewTime(time.Now().Add(-time.Minute))

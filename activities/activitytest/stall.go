@@ -14,7 +14,7 @@ import (
 // Signature is the secret part of a signed URL.
 const Signature = "X-Amz-Signature=5ec2e7"
 
-// Storage is an object store that holds the contents of a backup since a while, or answers with another status.
+// Storage is an object store that has held the contents of a backup for a while, or answers with another status.
 type Storage struct {
 	Age     time.Duration
 	Status  int
@@ -34,7 +34,7 @@ func (s *Storage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write([]byte("contents"))
 }
 
-// DownloadRequests returns Velero's that exist.
+// DownloadRequests returns the existing Velero DownloadRequests.
 func DownloadRequests(t *testing.T, w *fake.World) []velerov1.DownloadRequest {
 	t.Helper()
 	var list velerov1.DownloadRequestList

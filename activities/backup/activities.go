@@ -17,11 +17,11 @@ import (
 
 // Activities acts on NonAdminBackups and the Velero objects made for them.
 type Activities struct {
-	// Client reads and writes at the API server itself.
+	// Client reads from and writes to the API server itself.
 	Client client.Client
 	// Gatherer reads through Client.
 	Gatherer *Gatherer
-	// Events tells the tenant what happened; best effort.
+	// Events writes Events for the tenant; best effort.
 	Events events.EventRecorder
 	// StallTimeout is --velero-stall-timeout.
 	StallTimeout time.Duration
@@ -29,22 +29,21 @@ type Activities struct {
 	Paused func() error
 }
 
-// Register makes the activities known to a worker under their wire names.
+// Register registers the activities with a worker under their wire names.
 func (b *Activities) Register(registry worker.ActivityRegistry) {
-	activities.Register(registry, contract.RefreshBackup, activities.Guard(b.Paused, b.Refresh, b.tellRetried))
-	activities.Register(registry, contract.StartBackup, activities.Guard(b.Paused, b.Start, b.tellRetried))
-	activities.Register(registry, contract.CheckVeleroStall, activities.Guard(b.Paused, b.CheckStall, b.tellRetried))
-	activities.Register(registry, contract.AdmitBackup, activities.Guard(b.Paused, b.Admit, b.tellRetried))
-	activities.Register(registry, contract.CreateBackup, activities.Guard(b.Paused, b.Create, b.tellRetried))
-	activities.Register(registry, contract.MarkBackupDeleting, activities.Guard(b.Paused, b.MarkDeleting, b.tellRetried))
-	activities.Register(registry, contract.RequestDeletion, activities.Guard(b.Paused, b.RequestDeletion, b.tellRetried))
-	activities.Register(registry, contract.WithdrawBackup, activities.Guard(b.Paused, b.Withdraw, b.tellRetried))
-	activities.Register(registry, contract.DeleteVeleroObjects, activities.Guard(b.Paused, b.DeleteVeleroObjects, b.tellRetried))
-	activities.Register(registry, contract.ReleaseBackup, activities.Guard(b.Paused, b.Release, b.tellRetried))
+	activities.Register(registry, contract.RefreshBackup, activities.Guard(b.Paused, b.Refresh, b.recordRetried))
+	activities.Register(registry, contract.StartBackup, activities.Guard(b.Paused, b.Start, b.recordRetried))
+	activities.Register(registry, contract.CheckVeleroStall, activities.Guard(b.Paused, b.CheckStall, b.recordRetried))
+	activities.Register(registry, contract.AdmitBackup, activities.Guard(b.Paused, b.Admit, b.recordRetried))
+	activities.Register(registry, contract.MarkBackupDeleting, activities.Guard(b.Paused, b.MarkDeleting, b.recordRetried))
+	activities.Register(registry, contract.RequestDeletion, activities.Guard(b.Paused, b.RequestDeletion, b.recordRetried))
+	activities.Register(registry, contract.WithdrawBackup, activities.Guard(b.Paused, b.Withdraw, b.recordRetried))
+	activities.Register(registry, contract.DeleteVeleroObjects, activities.Guard(b.Paused, b.DeleteVeleroObjects, b.recordRetried))
+	activities.Register(registry, contract.ReleaseBackup, activities.Guard(b.Paused, b.Release, b.recordRetried))
 }
 
-// update reads all that concerns the object, lets act look at it and do its part, and reads again. It does so anew when
-// a patch met another writer. act is not called when the object is gone.
+// update reads the object and all that belongs to it, calls act, and reads again. After a conflict with another writer it
+// starts over. act is not called when the object is gone.
 func (b *Activities) update(ctx context.Context, step contract.BackupStep,
 	act func(*Objects) error,
 ) (contract.BackupView, error) {
@@ -61,13 +60,8 @@ func (b *Activities) update(ctx context.Context, step contract.BackupStep,
 		}
 		return act(o)
 	}
-	view, err := activities.Update(oadpv1alpha1.ResourceNonAdminBackups, gather, ifThere,
+	return activities.Update(oadpv1alpha1.ResourceNonAdminBackups, gather, ifThere,
 		func(o *Objects) contract.BackupView { return o.View(time.Now()) })
-	if err != nil {
-		return contract.BackupView{}, err
-	}
-	view.Flow = contract.BackupFlow
-	return view, nil
 }
 
 // patchStatus lets change alter the status and sends the difference, if any. It reports whether anything changed.
@@ -79,7 +73,7 @@ func (b *Activities) patchStatus(ctx context.Context, nab *oadpv1alpha1.NonAdmin
 	}
 	err := b.Client.Status().Patch(ctx, nab, k8s.BoundPatch(before))
 	if activities.TooLarge(err) && nab.Status.VeleroBackup != nil {
-		// The user's spec leaves no room for a copy: what must be said is worth more.
+		// The user's spec leaves no room for a copy: the rest of the status is more important.
 		nab.Status.VeleroBackup.Spec = nil
 		if equality.Semantic.DeepEqual(before.Status, nab.Status) {
 			return false, nil

@@ -24,8 +24,6 @@ import (
 // due returns, for each activity, a world in which it has something to do.
 func due(t *testing.T) map[string]*fake.World {
 	t.Helper()
-	admitted := fake.New(t, fake.NAB(activitytest.Name))
-	activitytest.Do(t, admitted, contract.AdmitBackup.Name)
 	progress := activitytest.Created(t, "InProgress")
 	progress.SetVelero(activitytest.Ours, velerov1.BackupPhaseCompleted)
 	asked := activitytest.Created(t, "Completed")
@@ -47,7 +45,6 @@ func due(t *testing.T) map[string]*fake.World {
 		contract.RefreshBackup.Name:       progress,
 		contract.StartBackup.Name:         fake.New(t, fake.NAB(activitytest.Name)),
 		contract.AdmitBackup.Name:         fake.New(t, fake.NAB(activitytest.Name)),
-		contract.CreateBackup.Name:        admitted,
 		contract.MarkBackupDeleting.Name:  asked,
 		contract.WithdrawBackup.Name:      unstarted,
 		contract.RequestDeletion.Name:     announced,
@@ -71,7 +68,6 @@ func TestEveryActivityIsIdempotent(t *testing.T) {
 			[]string{"patch NonAdminBackup", "create Backup", "patch status NonAdminBackup"}, 1,
 		},
 		contract.AdmitBackup.Name:         {[]string{"patch status NonAdminBackup", "patch NonAdminBackup"}, 0},
-		contract.CreateBackup.Name:        {[]string{"create Backup", "patch status NonAdminBackup"}, 1},
 		contract.MarkBackupDeleting.Name:  {[]string{"delete NonAdminBackup", "patch status NonAdminBackup"}, 1},
 		contract.RequestDeletion.Name:     {[]string{"create DeleteBackupRequest", "patch status NonAdminBackup"}, 1},
 		contract.WithdrawBackup.Name:      {[]string{"delete Backup"}, 0},
@@ -93,7 +89,7 @@ func TestEveryActivityIsIdempotent(t *testing.T) {
 // All activities of a run may run again after a kill, in their order: the sequence is idempotent as a sequence.
 func TestASequenceOfActivitiesIsIdempotent(t *testing.T) {
 	w := fake.New(t, fake.NAB(activitytest.Name))
-	sequence := []string{contract.RefreshBackup.Name, contract.AdmitBackup.Name, contract.CreateBackup.Name}
+	sequence := []string{contract.RefreshBackup.Name, contract.StartBackup.Name}
 	first := activitytest.Do(t, w, sequence...)
 	assert.Empty(t, activitytest.WritesOf(w, func() { assert.Equal(t, first, activitytest.Do(t, w, sequence...)) }))
 
@@ -116,7 +112,7 @@ func TestAnObjectOfAnotherUIDIsNotFound(t *testing.T) {
 				assert.Empty(t, activitytest.WritesOf(w, func() {
 					view, err := activitytest.Run(t, w, activity, step)
 					require.NoError(t, err)
-					assert.Equal(t, contract.BackupView{Flow: contract.BackupFlow}, view)
+					assert.Equal(t, contract.BackupView{}, view)
 				}))
 			}
 			assert.Empty(t, activitytest.Told(w))
@@ -190,7 +186,7 @@ func TestAConflictMayChangeTheDecision(t *testing.T) {
 			w.EditSpec(activitytest.Name, func(spec *oadpv1alpha1.NonAdminBackupSpec) { spec.BackupSpec.ExcludedNamespaces = []string{"x"} })
 			return nil
 		})
-		activitytest.Do(t, w, contract.AdmitBackup.Name)
+		activitytest.Do(t, w, contract.StartBackup.Name)
 		assert.Equal(t, "InvalidBackupSpec", activitytest.Accepted(w.Read(activitytest.Name)).Reason)
 		assert.EqualValues(t, 2, activitytest.Accepted(w.Read(activitytest.Name)).ObservedGeneration)
 		assert.Empty(t, w.Read(activitytest.Name).Finalizers)
@@ -313,7 +309,7 @@ func TestAnObjectThatVanishesIsNotFound(t *testing.T) {
 				}
 				return nil
 			})
-			assert.Equal(t, contract.BackupView{Flow: contract.BackupFlow}, activitytest.Do(t, w, activity))
+			assert.Equal(t, contract.BackupView{}, activitytest.Do(t, w, activity))
 			assert.Empty(t, activitytest.Told(w))
 		})
 	}

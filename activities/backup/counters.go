@@ -32,8 +32,8 @@ func countUploads(uploads []velerov2alpha1.DataUpload) *oadpv1alpha1.DataMoverDa
 	return counts
 }
 
-// countPodVolumes counts by the phases that the status has fields for; the phases of newer Velero versions between New
-// and InProgress (Accepted, Prepared) appear in the total only.
+// countPodVolumes counts by the phases that the status has fields for; the phases of newer Velero versions between New and
+// InProgress (Accepted, Prepared) appear in the total only.
 func countPodVolumes(volumes []velerov1.PodVolumeBackup) *oadpv1alpha1.FileSystemPodVolumeBackups {
 	counts := &oadpv1alpha1.FileSystemPodVolumeBackups{Total: len(volumes)}
 	for i := range volumes {
@@ -51,7 +51,7 @@ func countPodVolumes(volumes []velerov1.PodVolumeBackup) *oadpv1alpha1.FileSyste
 	return counts
 }
 
-// VolumesDone reports whether volumes were counted and none of them will move any more.
+// VolumesDone reports whether volumes were counted and all of them are finished.
 func VolumesDone(status *oadpv1alpha1.NonAdminBackupStatus) bool {
 	uploads, volumes := status.DataMoverDataUploads, status.FileSystemPodVolumeBackups
 	if uploads == nil && volumes == nil {

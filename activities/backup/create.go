@@ -19,13 +19,13 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// Start takes a backup that was not made yet to its Velero Backup, on one reading.
+// Start creates the Velero Backup of a new object, with a single read.
 func (b *Activities) Start(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
 	return b.update(ctx, step, func(o *Objects) error { return b.start(ctx, o) })
 }
 
-// start validates the spec, puts our finalizer on the object, makes the Velero Backup and writes the status once. A process that
-// is killed in between leaves a Velero Backup that is found again by its name.
+// start validates the spec, adds our finalizer to the object, creates the Velero Backup and writes the status once. If the
+// process is killed in between, the next attempt finds the Velero Backup by its name.
 func (b *Activities) start(ctx context.Context, o *Objects) error {
 	if o.DeletionAsked() {
 		return nil
@@ -49,7 +49,7 @@ func (b *Activities) start(ctx context.Context, o *Objects) error {
 		case apierrors.IsConflict(err):
 			return err
 		}
-		return errors.Join(err, b.applyVerdict(ctx, o, verdict)) // so that the tenant reads as much while the cause lasts
+		return errors.Join(err, b.applyVerdict(ctx, o, verdict)) // so that the tenant sees at least the verdict while the cause lasts
 	}
 	changed, err := b.patchStatus(ctx, o.NAB, func() {
 		ApplyVerdict(o.NAB, verdict, o.BackupName, b.Gatherer.OADPNamespace)
@@ -57,9 +57,9 @@ func (b *Activities) start(ctx context.Context, o *Objects) error {
 	})
 	if changed {
 		if before.Phase == string(oadpv1alpha1.NonAdminPhaseBackingOff) {
-			b.tellVerdict(o.NAB, verdict)
+			b.recordVerdict(o.NAB, verdict)
 		}
-		b.tellCreated(o.NAB, before)
+		b.recordCreated(o.NAB, before)
 	}
 	return err
 }
@@ -69,7 +69,7 @@ func (b *Activities) start(ctx context.Context, o *Objects) error {
 func (b *Activities) Admit(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
 	return b.update(ctx, step, func(o *Objects) error {
 		if o.DeletionAsked() {
-			return nil // that comes first, and must not wait for a policy or a storage location
+			return nil // a deletion has precedence, and must not wait for a policy or a storage location
 		}
 		verdict, err := b.judge(ctx, o)
 		if err != nil {
@@ -82,14 +82,14 @@ func (b *Activities) Admit(ctx context.Context, step contract.BackupStep) (contr
 func (b *Activities) judge(ctx context.Context, o *Objects) (Verdict, error) {
 	verdict, err := b.Gatherer.Judge(ctx, o)
 	if err != nil {
-		// Seen, not yet judged: the tenant shall know that much while the cause lasts.
+		// Seen, not yet judged: the tenant shall see at least that while the cause lasts.
 		_, patchErr := b.patchStatus(ctx, o.NAB, func() { ApplySeen(o.NAB) })
 		return Verdict{}, errors.Join(err, patchErr)
 	}
 	return verdict, nil
 }
 
-// conclude writes the verdict, and our finalizer where there is something to protect.
+// conclude writes the verdict, and adds our finalizer if there is something to protect.
 func (b *Activities) conclude(ctx context.Context, o *Objects, verdict Verdict) error {
 	if err := b.applyVerdict(ctx, o, verdict); err != nil {
 		return err
@@ -107,7 +107,7 @@ func addFinalizer(nab *oadpv1alpha1.NonAdminBackup) func() {
 
 func (b *Activities) applyVerdict(ctx context.Context, o *Objects, verdict Verdict) error {
 	changed, err := b.patchStatus(ctx, o.NAB, func() {
-		if o.Backup != nil { // synced from the object store, or made by an attempt that did not come to record it
+		if o.Backup != nil { // synced from the object store, or made by an attempt that was killed before it recorded it
 			b.applyCreated(o)
 		}
 		ApplyVerdict(o.NAB, verdict, o.BackupName, b.Gatherer.OADPNamespace)
@@ -117,7 +117,7 @@ func (b *Activities) applyVerdict(ctx context.Context, o *Objects, verdict Verdi
 	}
 	o.Verdict = &verdict
 	if changed {
-		b.tellVerdict(o.NAB, verdict)
+		b.recordVerdict(o.NAB, verdict)
 	}
 	return nil
 }
@@ -127,45 +127,11 @@ func (b *Activities) applyCreated(o *Objects) {
 	ApplyMirror(o.NAB, o, b.Gatherer.OADPNamespace)
 }
 
-// Create makes the Velero Backup, or finds the one that an earlier attempt made, and records it. A Backup that the API
-// server will never take becomes a condition on the object.
-func (b *Activities) Create(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
-	return b.update(ctx, step, func(o *Objects) error { return b.create(ctx, o) })
-}
-
-func (b *Activities) create(ctx context.Context, o *Objects) error {
-	view := o.View(b.now())
-	if o.DeletionAsked() || view.EverCreated || !view.SpecJudged || !view.Accepted || !view.Finalizer {
-		return nil // changed meanwhile: the workflow decides again on the view
-	}
-	if o.Backup == nil && (o.Foreign || o.BackupName == o.SyncedFrom) {
-		// Somebody else's Backup has the name, or a label asks for it: nothing is made under it.
-		verdict, err := b.Gatherer.Judge(ctx, o)
-		if err != nil {
-			return err
-		}
-		return b.applyVerdict(ctx, o, verdict)
-	}
-	if o.Backup == nil {
-		if err := b.createVeleroBackup(ctx, o); err != nil {
-			if verdict, permanent := rejection(err); permanent {
-				return b.applyVerdict(ctx, o, verdict)
-			}
-			return err
-		}
-	}
-	changed, err := b.patchStatus(ctx, o.NAB, func() { b.applyCreated(o) })
-	if changed {
-		b.tellCreated(o.NAB, view)
-	}
-	return err
-}
-
 // rejection turns an error that no retry can cure into the verdict that the tenant reads.
 func rejection(err error) (verdict Verdict, permanent bool) {
 	var invalid *check.InvalidSpecError
 	switch {
-	case errors.As(err, &invalid): // by what changed since the spec was judged: the policy, or the storage location
+	case errors.As(err, &invalid): // by a change since the spec was judged: of the policy, or of the storage location
 		return Verdict{Reason: oadpv1alpha1.ReasonInvalidBackupSpec, Message: invalid.Error()}, true
 	case activities.Refused(err):
 		return Refusal(err), true
@@ -174,21 +140,11 @@ func rejection(err error) (verdict Verdict, permanent bool) {
 }
 
 func (b *Activities) createVeleroBackup(ctx context.Context, o *Objects) error {
-	if o.Rules == nil { // admitted earlier: judge once more, by the policy that the Backup is built with
-		rules, err := b.Gatherer.Policy.Get(ctx)
-		if err != nil {
-			return fmt.Errorf("read the admin's policy: %w", err)
-		}
-		if o.StorageLocation, err = backupspec.Validate(ctx, b.Client, b.Gatherer.OADPNamespace, o.NAB, rules); err != nil {
-			return err
-		}
-		o.Rules = &rules
-	}
 	created := NewVeleroBackup(o.NAB, o.BackupName, b.Gatherer.OADPNamespace,
 		backupspec.Build(o.NAB, *o.Rules, o.StorageLocation))
 	err := b.Client.Create(ctx, created)
 	if apierrors.IsAlreadyExists(err) {
-		// Made meanwhile by an attempt that we lost sight of, or somebody else's: reading again tells.
+		// An earlier attempt of ours has made it, or somebody else: the next read shows which.
 		return apierrors.NewConflict(velerov1.Resource("backups"), o.BackupName, err)
 	}
 	if err != nil {
@@ -198,8 +154,8 @@ func (b *Activities) createVeleroBackup(ctx context.Context, o *Objects) error {
 	return nil
 }
 
-// Refresh reads the present state and repeats the Velero Backup's in the status, or reports that it is gone. An object of which
-// the status says nothing is started on the same reading.
+// Refresh reads the present state and copies the Velero Backup's status, or reports that it is gone. An object without a status
+// is started with the same read.
 func (b *Activities) Refresh(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
 	return b.update(ctx, step, func(o *Objects) error {
 		if o.NAB.Status.Phase == "" && !o.DeletionAsked() {
@@ -207,7 +163,7 @@ func (b *Activities) Refresh(ctx context.Context, step contract.BackupStep) (con
 		}
 		before := o.View(b.now())
 		if (!before.EverCreated && o.NAB.Status.VeleroBackup == nil) || before.ForceDelete || before.NamespaceTerminating {
-			return nil // nothing to repeat, or nobody to read it: the object must go, whatever its status
+			return nil // nothing to copy, or nobody to read it: the object must be released, whatever its status
 		}
 		recorded := o.BackupName
 		if o.NAB.Status.VeleroBackup != nil {
@@ -224,22 +180,22 @@ func (b *Activities) Refresh(ctx context.Context, step contract.BackupStep) (con
 			ApplyVolumeCounters(o.NAB, uploads, volumes)
 		})
 		if changed {
-			b.tellProgress(o.NAB, before, o)
+			b.recordProgress(o.NAB, before, o)
 		}
 		if changed && o.NAB.Status.VeleroBackup != nil && owner.Written(o.NAB) != recorded {
-			b.tellCorrected(o.NAB, recorded)
+			b.recordCorrected(o.NAB, recorded)
 		}
 		return err
 	})
 }
 
-// volumesMayHaveMoved: the Velero Backup has entered another phase, or not every volume was done when last counted.
+// volumesMayHaveMoved: the Velero Backup is in another phase, or a volume was not finished when last counted.
 func volumesMayHaveMoved(nab *oadpv1alpha1.NonAdminBackup, view contract.BackupView) bool {
 	return view.Velero.Phase != view.Velero.MirroredPhase || !VolumesDone(&nab.Status)
 }
 
-// volumes lists what the Velero Backup does with volumes: nothing before Velero has begun, and only if somebody has seen one
-// and it may have moved.
+// volumes lists Velero's volume objects for the Backup: none before Velero has started it, and only if the watcher has seen a
+// volume that may have progressed.
 func (b *Activities) volumes(ctx context.Context, step contract.BackupStep, o *Objects, before contract.BackupView) (
 	[]velerov2alpha1.DataUpload, []velerov1.PodVolumeBackup, error,
 ) {

@@ -18,34 +18,13 @@ import (
 	"holdfast.dev/holdfast/activities/fake"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
-	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/k8s/policy/check"
 	backupworkflow "holdfast.dev/holdfast/workflows/backup"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// The finalizer and the reference come first: whatever dies in between, no Velero Backup is left that nobody guards.
-func TestAnAdmittedBackupIsCreated(t *testing.T) {
-	w := fake.New(t, fake.NAB(activitytest.Name))
-	w.Fail(func(verb string, object client.Object) error {
-		if _, isBackup := object.(*velerov1.Backup); isBackup && verb == "create" {
-			nab := w.Read(activitytest.Name)
-			assert.Contains(t, nab.Finalizers, oadpv1alpha1.NabFinalizer)
-			assert.Equal(t, &oadpv1alpha1.VeleroBackup{NACUUID: activitytest.Ours, Name: activitytest.Ours, Namespace: fake.OADPNamespace}, nab.Status.VeleroBackup)
-			assert.Equal(t, activitytest.Ours, object.GetName())
-		}
-		return nil
-	})
-	view := activitytest.Do(t, w, contract.AdmitBackup.Name)
-	assert.True(t, view.Accepted && view.SpecJudged && view.Finalizer, "%+v", view)
-	assert.Equal(t, "New", view.Phase)
-
-	view = activitytest.Do(t, w, contract.CreateBackup.Name)
-	assert.Equal(t, "Created", view.Phase)
-	assert.True(t, view.Velero.Exists)
-	assert.Equal(t, []string{
-		"patch status NonAdminBackup", "patch NonAdminBackup", "create Backup", "patch status NonAdminBackup",
-	}, w.Writes())
+func TestAVeleroBackupIsOfTheTenantsNamespaceAlone(t *testing.T) {
+	w := activitytest.Created(t, "")
 	assert.Equal(t, []string{fake.Namespace}, w.Velero(activitytest.Ours).Spec.IncludedNamespaces)
 	assert.True(t, owner.Backup.Names(w.Velero(activitytest.Ours), fake.Namespace, activitytest.Name))
 }
@@ -55,14 +34,14 @@ func TestARejectedObjectGetsNoFinalizer(t *testing.T) {
 	nab := fake.NAB(activitytest.Name)
 	nab.Spec.BackupSpec.ExcludedNamespaces = []string{"x"}
 	w := fake.New(t, nab)
-	view := activitytest.Do(t, w, contract.AdmitBackup.Name, contract.CreateBackup.Name)
+	view := activitytest.Do(t, w, contract.StartBackup.Name)
 	assert.True(t, backupworkflow.Settled(view))
 	assert.Empty(t, w.Read(activitytest.Name).Finalizers)
 	assert.Equal(t, oadpv1alpha1.NonAdminPhaseBackingOff, w.Read(activitytest.Name).Status.Phase)
 	assert.Nil(t, w.Velero(activitytest.Ours))
 
 	w.EditSpec(activitytest.Name, func(spec *oadpv1alpha1.NonAdminBackupSpec) { spec.BackupSpec.ExcludedNamespaces = nil })
-	view = activitytest.Do(t, w, contract.AdmitBackup.Name, contract.CreateBackup.Name)
+	view = activitytest.Do(t, w, contract.StartBackup.Name)
 	assert.Equal(t, "Created", view.Phase, "once mended it goes straight on")
 }
 
@@ -84,7 +63,7 @@ func TestAVeleroBackupThatIsThereAlready(t *testing.T) {
 		t.Run(title+", since long", func(t *testing.T) {
 			w := fake.New(t, fake.NAB(activitytest.Name), test.there.DeepCopy())
 			before := w.Velero(activitytest.Ours)
-			view := activitytest.Do(t, w, contract.AdmitBackup.Name, contract.CreateBackup.Name)
+			view := activitytest.Do(t, w, contract.StartBackup.Name)
 			assert.Equal(t, string(test.wantPhase), view.Phase)
 			assert.Equal(t, test.wantReason, activitytest.Accepted(w.Read(activitytest.Name)).Reason)
 			assert.NotContains(t, w.Writes(), "create Backup")
@@ -92,7 +71,6 @@ func TestAVeleroBackupThatIsThereAlready(t *testing.T) {
 		})
 		t.Run(title+", made meanwhile", func(t *testing.T) {
 			w := fake.New(t, fake.NAB(activitytest.Name))
-			activitytest.Do(t, w, contract.AdmitBackup.Name)
 			w.Fail(func(verb string, object client.Object) error {
 				if _, isBackup := object.(*velerov1.Backup); isBackup && verb == "create" {
 					w.Fail(nil)
@@ -100,7 +78,7 @@ func TestAVeleroBackupThatIsThereAlready(t *testing.T) {
 				}
 				return nil
 			})
-			view := activitytest.Do(t, w, contract.CreateBackup.Name)
+			view := activitytest.Do(t, w, contract.StartBackup.Name)
 			assert.Equal(t, string(test.wantPhase), view.Phase)
 			assert.Equal(t, test.wantReason, activitytest.Accepted(w.Read(activitytest.Name)).Reason)
 			assert.Equal(t, test.there.Spec, w.Velero(activitytest.Ours).Spec)
@@ -124,7 +102,7 @@ func TestAForgedAcceptanceMakesNothing(t *testing.T) {
 				claim(nab)
 			}
 			w := fake.New(t, nab)
-			activitytest.Do(t, w, contract.CreateBackup.Name)
+			activitytest.Do(t, w, contract.StartBackup.Name)
 			assert.Nil(t, w.Velero("daily-1"))
 		})
 	}
@@ -154,7 +132,7 @@ func TestAVeleroBackupThatIsRefused(t *testing.T) {
 	for title, refusal := range final {
 		t.Run("for good, "+title, func(t *testing.T) {
 			w := refusing(t, refusal)
-			view := activitytest.Do(t, w, contract.CreateBackup.Name)
+			view := activitytest.Do(t, w, contract.StartBackup.Name)
 			assert.True(t, backupworkflow.Settled(view), "%+v", view)
 			nab := w.Read(activitytest.Name)
 			assert.Equal(t, oadpv1alpha1.NonAdminPhaseBackingOff, nab.Status.Phase)
@@ -178,21 +156,21 @@ func TestAVeleroBackupThatIsRefused(t *testing.T) {
 	for title, test := range passing {
 		t.Run("for now, "+title, func(t *testing.T) {
 			w := refusing(t, test.err)
-			before := w.Read(activitytest.Name)
-			_, err := activitytest.Run(t, w, contract.CreateBackup.Name, contract.BackupStep{Ref: fake.Ref(activitytest.Name)})
+			_, err := activitytest.Run(t, w, contract.StartBackup.Name, contract.BackupStep{Ref: fake.Ref(activitytest.Name)})
 			activitytest.RequireError(t, err, test.want, true)
-			assert.Equal(t, before, w.Read(activitytest.Name), "nothing is told that may pass")
+			nab := w.Read(activitytest.Name)
+			assert.Equal(t, oadpv1alpha1.NonAdminPhaseNew, nab.Status.Phase, "the cause may pass")
+			assert.Equal(t, "BackupAccepted", activitytest.Accepted(nab).Reason)
 			w.Fail(nil)
-			assert.Equal(t, "Created", activitytest.Do(t, w, contract.CreateBackup.Name).Phase)
+			assert.Equal(t, "Created", activitytest.Do(t, w, contract.StartBackup.Name).Phase)
 		})
 	}
 }
 
-// refusing returns a world with an admitted object whose Velero Backup cannot be made.
+// refusing returns a world in which no Velero Backup can be made.
 func refusing(t *testing.T, refusal error) *fake.World {
 	t.Helper()
 	w := fake.New(t, fake.NAB(activitytest.Name))
-	activitytest.Do(t, w, contract.AdmitBackup.Name)
 	w.Fail(func(verb string, object client.Object) error {
 		if _, isBackup := object.(*velerov1.Backup); isBackup && verb == "create" {
 			return refusal
@@ -202,53 +180,39 @@ func refusing(t *testing.T, refusal error) *fake.World {
 	return w
 }
 
-// Between two activities the world goes on: what is no longer due is not done.
+// Between reading and writing the world goes on: what is no longer due is not created.
 func TestWhatIsNoLongerDueIsNotCreated(t *testing.T) {
 	tests := map[string]func(t *testing.T, w *fake.World){
 		"the object was deleted": func(t *testing.T, w *fake.World) { activitytest.Remove(t, w, w.Read(activitytest.Name)) },
 		"the spec was edited": func(_ *testing.T, w *fake.World) {
 			w.EditSpec(activitytest.Name, func(spec *oadpv1alpha1.NonAdminBackupSpec) { spec.BackupSpec.ExcludedNamespaces = []string{"x"} })
 		},
-		"the finalizer was taken off": func(t *testing.T, w *fake.World) {
-			nab := w.Read(activitytest.Name)
-			nab.Finalizers = nil
-			require.NoError(t, w.Client.Update(t.Context(), nab))
-		},
-		"the policy forbids it now": func(_ *testing.T, w *fake.World) {
-			w.Policy = policy.Policy{EnforceBackupSpec: &velerov1.BackupSpec{SnapshotVolumes: new(false)}}
-		},
 	}
 	for title, meanwhile := range tests {
 		t.Run(title, func(t *testing.T) {
-			nab := fake.NAB(activitytest.Name)
-			nab.Spec.BackupSpec.SnapshotVolumes = new(true)
-			w := fake.New(t, nab)
-			activitytest.Do(t, w, contract.AdmitBackup.Name)
-			meanwhile(t, w)
-			activitytest.Do(t, w, contract.CreateBackup.Name)
+			w := fake.New(t, fake.NAB(activitytest.Name))
+			w.Fail(func(string, client.Object) error { // the finalizer's patch
+				w.Fail(nil)
+				meanwhile(t, w)
+				return nil
+			})
+			activitytest.Do(t, w, contract.StartBackup.Name)
 			assert.Nil(t, w.Velero(activitytest.Ours))
 		})
 	}
 }
 
 func TestAnUnusablePolicyAdmitsNothing(t *testing.T) {
-	for _, activity := range []string{contract.AdmitBackup.Name, contract.CreateBackup.Name} {
-		t.Run(activity, func(t *testing.T) {
-			w := fake.New(t, fake.NAB(activitytest.Name))
-			if activity == contract.CreateBackup.Name {
-				activitytest.Do(t, w, contract.AdmitBackup.Name)
-			}
-			w.PolicyErr = &check.UnusableError{Origin: "ConfigMap openshift-adp/holdfast-policy", Err: errors.New("not YAML")}
-			_, err := activitytest.Run(t, w, activity, contract.BackupStep{Ref: fake.Ref(activitytest.Name)})
-			activitytest.RequireError(t, err, contract.ErrorPolicyUnusable, true)
-			require.ErrorContains(t, err, "holdfast-policy")
-			assert.Nil(t, w.Velero(activitytest.Ours))
-			assert.NotEqual(t, oadpv1alpha1.NonAdminPhaseBackingOff, w.Read(activitytest.Name).Status.Phase, "it is no fault of the spec")
+	w := fake.New(t, fake.NAB(activitytest.Name))
+	w.PolicyErr = &check.UnusableError{Origin: "ConfigMap openshift-adp/holdfast-policy", Err: errors.New("not YAML")}
+	_, err := activitytest.Run(t, w, contract.StartBackup.Name, contract.BackupStep{Ref: fake.Ref(activitytest.Name)})
+	activitytest.RequireError(t, err, contract.ErrorPolicyUnusable, true)
+	require.ErrorContains(t, err, "holdfast-policy")
+	assert.Nil(t, w.Velero(activitytest.Ours))
+	assert.Equal(t, oadpv1alpha1.NonAdminPhaseNew, w.Read(activitytest.Name).Status.Phase, "it is no fault of the spec")
 
-			w.PolicyErr = nil
-			assert.Equal(t, "Created", activitytest.Do(t, w, contract.AdmitBackup.Name, contract.CreateBackup.Name).Phase)
-		})
-	}
+	w.PolicyErr = nil
+	assert.Equal(t, "Created", activitytest.Do(t, w, contract.StartBackup.Name).Phase)
 }
 
 func TestAForgedStatusIsCorrected(t *testing.T) {
@@ -302,7 +266,7 @@ func TestVolumesOfTheBackupAreCounted(t *testing.T) {
 			nab := fake.NAB(activitytest.Name)
 			nab.Spec.BackupSpec.SnapshotMoveData = test.moves
 			w := fake.New(t, append(volumes, nab)...)
-			activitytest.Do(t, w, contract.AdmitBackup.Name, contract.CreateBackup.Name, contract.RefreshBackup.Name)
+			activitytest.Do(t, w, contract.StartBackup.Name, contract.RefreshBackup.Name)
 			assert.Nil(t, w.Read(activitytest.Name).Status.FileSystemPodVolumeBackups, "Velero has not begun")
 
 			w.SetVelero(activitytest.Ours, velerov1.BackupPhaseInProgress)

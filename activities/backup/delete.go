@@ -15,15 +15,15 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// MarkDeleting deletes the NonAdminBackup when the spec asks for it, which our finalizer keeps until the rest is done, and
-// announces the deletion in the status: last, since a deletion raises the generation that the announcement speaks of.
+// MarkDeleting deletes the NonAdminBackup if the spec says so (our finalizer keeps it until the rest is done), and announces
+// the deletion in the status. The status is last, because a deletion increases the generation that the announcement refers to.
 func (b *Activities) MarkDeleting(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
 	return b.update(ctx, step, func(o *Objects) error {
 		asked := o.NAB.Spec.DeleteBackup || o.NAB.Spec.ForceDeleteBackup
 		if !asked && o.NAB.DeletionTimestamp.IsZero() {
 			return nil
 		}
-		if o.NAB.Spec.DeleteBackup { // first, so that it is repeated as long as the status does not announce the deletion
+		if o.NAB.Spec.DeleteBackup { // first, so that it is repeated until the status announces the deletion
 			if err := b.deleteRestores(ctx, o.NAB); err != nil {
 				return err
 			}
@@ -35,11 +35,11 @@ func (b *Activities) MarkDeleting(ctx context.Context, step contract.BackupStep)
 		}
 		differs := false
 		changed, err := b.patchStatus(ctx, o.NAB, func() { differs = ApplyDeletion(o.NAB) })
-		if err != nil && !activities.TooLarge(err) { // an object too large to say so must go all the same
+		if err != nil && !activities.TooLarge(err) { // an object too large for the announcement must be deleted all the same
 			return err
 		}
 		if changed && differs {
-			b.tellDeleting(o.NAB)
+			b.recordDeleting(o.NAB)
 		}
 		return nil
 	})
@@ -47,7 +47,7 @@ func (b *Activities) MarkDeleting(ctx context.Context, step contract.BackupStep)
 
 // deleteBackup deletes the NonAdminBackup and reads it again: its finalizer keeps it.
 func (b *Activities) deleteBackup(ctx context.Context, step contract.BackupStep, o *Objects) error {
-	if o.Backup != nil { // a user's replace may have dropped the finalizer, without which the object would vanish at once
+	if o.Backup != nil { // a user's replace may have removed the finalizer, without which the object would be gone at once
 		if _, err := activities.PatchObject(ctx, b.Client, o.NAB, addFinalizer(o.NAB)); err != nil {
 			return err
 		}
@@ -63,7 +63,7 @@ func (b *Activities) deleteBackup(ctx context.Context, step contract.BackupStep,
 	return b.reread(ctx, step, o)
 }
 
-// deleteRestores deletes the NonAdminRestores that name a backup whose data are to go. Nobody waits for them.
+// deleteRestores deletes the NonAdminRestores that name a backup whose data are deleted. Nothing waits for them.
 func (b *Activities) deleteRestores(ctx context.Context, nab *oadpv1alpha1.NonAdminBackup) error {
 	list := &oadpv1alpha1.NonAdminRestoreList{}
 	if err := b.Client.List(ctx, list, client.InNamespace(nab.Namespace)); err != nil {
@@ -83,7 +83,7 @@ func (b *Activities) deleteRestores(ctx context.Context, nab *oadpv1alpha1.NonAd
 	return nil
 }
 
-// reread replaces o by the present state, after a write whose answer does not show it.
+// reread replaces o by the present state, after a write that does not return it.
 func (b *Activities) reread(ctx context.Context, step contract.BackupStep, o *Objects) error {
 	present, err := b.Gatherer.Gather(ctx, step.Ref)
 	if err != nil {
@@ -93,12 +93,12 @@ func (b *Activities) reread(ctx context.Context, step contract.BackupStep, o *Ob
 	return nil
 }
 
-// RequestDeletion makes DeleteBackupRequest number step.Attempt, by which Velero deletes the Backup with its data, and
+// RequestDeletion creates DeleteBackupRequest number step.Attempt, by which Velero deletes the Backup with its data, and
 // records it in the status.
 func (b *Activities) RequestDeletion(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
 	return b.update(ctx, step, func(o *Objects) error {
 		if o.Backup == nil || !o.NAB.Spec.DeleteBackup || o.NAB.Spec.ForceDeleteBackup || o.NamespaceTerminating {
-			return nil // not due any more
+			return nil // no longer due
 		}
 		request := NewDeleteRequest(o.NAB, o.Backup, step.Attempt)
 		if err := b.Client.Create(ctx, request); err != nil && !apierrors.IsAlreadyExists(err) {
@@ -109,18 +109,18 @@ func (b *Activities) RequestDeletion(ctx context.Context, step contract.BackupSt
 		}
 		changed, err := b.patchStatus(ctx, o.NAB, func() { ApplyDeleteRequest(o.NAB, o) })
 		if changed {
-			b.tellDeletionRequested(o.NAB, request.Name, step.Attempt)
+			b.recordDeletionRequested(o.NAB, request.Name, step.Attempt)
 		}
 		return err
 	})
 }
 
-// Withdraw deletes a Velero Backup that Velero has not begun: nothing is in the object store, and Velero refuses a
-// DeleteBackupRequest for it, as it has no storage location yet. A Backup that Velero begins meanwhile is left alone.
+// Withdraw deletes a Velero Backup that Velero has not started: nothing is in the object store, and Velero refuses a
+// DeleteBackupRequest for it, because it has no storage location yet. A Backup that Velero starts meanwhile is left alone.
 func (b *Activities) Withdraw(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
 	return b.update(ctx, step, func(o *Objects) error {
 		if !o.View(b.now()).Velero.Unstarted || !o.NAB.Spec.DeleteBackup || o.NamespaceTerminating {
-			return nil // not due any more
+			return nil // no longer due
 		}
 		uid, version := o.Backup.UID, o.Backup.ResourceVersion
 		err := b.Client.Delete(ctx, o.Backup, client.Preconditions{UID: &uid, ResourceVersion: &version})
@@ -131,8 +131,8 @@ func (b *Activities) Withdraw(ctx context.Context, step contract.BackupStep) (co
 	})
 }
 
-// DeleteVeleroObjects deletes the Velero Backup object and every request to delete it, and leaves the data where they
-// are (seed 000, Force Delete Path).
+// DeleteVeleroObjects deletes the Velero Backup object and every request to delete it, and leaves the data (seed 000, Force
+// Delete Path).
 func (b *Activities) DeleteVeleroObjects(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
 	return b.update(ctx, step, func(o *Objects) error {
 		if !o.NAB.Spec.ForceDeleteBackup && !o.LocationGone {
@@ -155,7 +155,7 @@ func (b *Activities) DeleteVeleroObjects(ctx context.Context, step contract.Back
 	})
 }
 
-// deleteRequests removes the requests for the Velero Backup that belongs to the object, whoever made them.
+// deleteRequests deletes all requests for the Velero Backup of the object, including those of others.
 func (b *Activities) deleteRequests(ctx context.Context, o *Objects) error {
 	for i := range o.DeleteRequests {
 		request := &o.DeleteRequests[i]
@@ -169,7 +169,7 @@ func (b *Activities) deleteRequests(ctx context.Context, o *Objects) error {
 	return nil
 }
 
-// Release takes our finalizer off: the object may go. Requests of ours that Velero left behind go first.
+// Release removes our finalizer, so that the object is deleted. It first deletes requests of ours that Velero left.
 func (b *Activities) Release(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
 	return b.update(ctx, step, func(o *Objects) error {
 		if o.NAB.DeletionTimestamp.IsZero() || (o.Backup != nil && !o.NamespaceTerminating) {
@@ -190,14 +190,14 @@ func (b *Activities) Release(ctx context.Context, step contract.BackupStep) (con
 			return err
 		}
 		if let {
-			b.tellReleased(o)
+			b.recordReleased(o)
 		}
 		return b.reread(ctx, step, o)
 	})
 }
 
-// enterReleased notes, before anything goes, that the object goes and its data may stay: the synchronization of backups must
-// not make it again.
+// enterReleased records, before anything is deleted, that the object is released and its data may stay: the synchronization of
+// backups must not create it again.
 func (b *Activities) enterReleased(ctx context.Context, o *Objects) error {
 	entry, stays := o.Released(b.Gatherer.ClusterID, b.now())
 	if !stays {

@@ -41,8 +41,8 @@ func TestNothingIsDoneToAnotherTenantsBackup(t *testing.T) {
 		"both of them": func(spec *oadpv1alpha1.NonAdminBackupSpec) { spec.DeleteBackup, spec.ForceDeleteBackup = true, true },
 	}
 	for claim, edits := range claims {
-		for wish, ask := range wishes {
-			t.Run(claim+", asking for "+wish, func(t *testing.T) {
+		for action, ask := range wishes {
+			t.Run(claim+", asking for "+action, func(t *testing.T) {
 				victim, request := activitytest.VeleroObjects(activitytest.Victims, "crew")
 				request.Status.Phase = velerov1.DeleteBackupRequestPhaseNew
 				nab := fake.NAB(activitytest.Name)
@@ -151,7 +151,7 @@ func TestAnObjectWithoutFinalizerEndsAtOnce(t *testing.T) {
 	nab := fake.NAB(activitytest.Name)
 	nab.Spec.DeleteBackup = true
 	w := fake.New(t, nab)
-	assert.Equal(t, contract.BackupView{Flow: contract.BackupFlow}, activitytest.Do(t, w, contract.MarkBackupDeleting.Name))
+	assert.Equal(t, contract.BackupView{}, activitytest.Do(t, w, contract.MarkBackupDeleting.Name))
 	assert.Nil(t, w.Read(activitytest.Name))
 }
 
@@ -311,7 +311,7 @@ func TestADeletionDoesNotWaitForAVerdict(t *testing.T) {
 			ask(t, w)
 			w.PolicyErr = &check.UnusableError{Origin: "ConfigMap", Err: errors.New("not YAML")}
 			assert.Empty(t, activitytest.WritesOf(w, func() {
-				activitytest.Do(t, w, contract.RefreshBackup.Name, contract.AdmitBackup.Name, contract.CreateBackup.Name)
+				activitytest.Do(t, w, contract.RefreshBackup.Name, contract.StartBackup.Name)
 			}))
 			activitytest.Do(t, w, contract.MarkBackupDeleting.Name, contract.ReleaseBackup.Name)
 			assert.Nil(t, w.Read(activitytest.Name))

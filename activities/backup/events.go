@@ -17,8 +17,8 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// Kubernetes Events on a NonAdminBackup, best effort: written after the change they speak of, once. What operators count is
-// counted with them.
+// Kubernetes Events on a NonAdminBackup, best effort: written once, after the change that they report. Operators' metrics are
+// counted at the same place.
 const (
 	eventAccepted        = "BackupAccepted"
 	eventCreated         = "VeleroBackupCreated"
@@ -31,50 +31,50 @@ const (
 
 func (b *Activities) now() time.Time { return time.Now() }
 
-func (b *Activities) tell(nab *oadpv1alpha1.NonAdminBackup, kind, reason, action, note string, args ...any) {
+func (b *Activities) record(nab *oadpv1alpha1.NonAdminBackup, kind, reason, action, note string, args ...any) {
 	activities.Tell(b.Events, nab, kind, reason, action, note, args...)
 }
 
-func (b *Activities) tellVerdict(nab *oadpv1alpha1.NonAdminBackup, verdict Verdict) {
+func (b *Activities) recordVerdict(nab *oadpv1alpha1.NonAdminBackup, verdict Verdict) {
 	if verdict.Accepted {
-		if nab.Status.Phase != oadpv1alpha1.NonAdminPhaseNew { // else its creation tells as much, a moment later
-			b.tell(nab, corev1.EventTypeNormal, eventAccepted, "Validate", "%s", verdict.Message)
+		if nab.Status.Phase != oadpv1alpha1.NonAdminPhaseNew { // else the Event of its creation follows a moment later
+			b.record(nab, corev1.EventTypeNormal, eventAccepted, "Validate", "%s", verdict.Message)
 		}
 		return
 	}
 	if nab.Status.Phase == oadpv1alpha1.NonAdminPhaseBackingOff {
 		metrics.BackupRejected()
 	}
-	b.tell(nab, corev1.EventTypeWarning, verdict.Reason, "Validate", "%s", verdict.Message)
+	b.record(nab, corev1.EventTypeWarning, verdict.Reason, "Validate", "%s", verdict.Message)
 }
 
-func (b *Activities) tellCreated(nab *oadpv1alpha1.NonAdminBackup, before contract.BackupView) {
-	if before.Phase != string(oadpv1alpha1.NonAdminPhaseBackingOff) { // else the time is that of whoever had to mend something
+func (b *Activities) recordCreated(nab *oadpv1alpha1.NonAdminBackup, before contract.BackupView) {
+	if before.Phase != string(oadpv1alpha1.NonAdminPhaseBackingOff) { // else it would measure how long the tenant took
 		metrics.BackupCreated(nab.CreationTimestamp.Time)
 	}
-	b.tell(nab, corev1.EventTypeNormal, eventCreated, "Create", "created Velero Backup %s", before.Velero.Name)
+	b.record(nab, corev1.EventTypeNormal, eventCreated, "Create", "created Velero Backup %s", before.Velero.Name)
 }
 
-func (b *Activities) tellStalled(nab *oadpv1alpha1.NonAdminBackup) {
+func (b *Activities) recordStalled(nab *oadpv1alpha1.NonAdminBackup) {
 	metrics.BackupStalled()
-	b.tell(nab, corev1.EventTypeWarning, activities.EventStalled, "Refresh", "%s", oadpv1alpha1.MessageVeleroStalled)
+	b.record(nab, corev1.EventTypeWarning, activities.EventStalled, "Refresh", "%s", oadpv1alpha1.MessageVeleroStalled)
 }
 
-func (b *Activities) tellDeleting(nab *oadpv1alpha1.NonAdminBackup) {
-	b.tell(nab, corev1.EventTypeNormal, activities.EventDeleting, "Delete", "%s", DeletionMessage(nab))
+func (b *Activities) recordDeleting(nab *oadpv1alpha1.NonAdminBackup) {
+	b.record(nab, corev1.EventTypeNormal, activities.EventDeleting, "Delete", "%s", DeletionMessage(nab))
 }
 
-func (b *Activities) tellDeletionRequested(nab *oadpv1alpha1.NonAdminBackup, request string, attempt int) {
+func (b *Activities) recordDeletionRequested(nab *oadpv1alpha1.NonAdminBackup, request string, attempt int) {
 	if attempt > 1 {
-		b.tell(nab, corev1.EventTypeWarning, eventDeletionRetry, "Delete",
+		b.record(nab, corev1.EventTypeWarning, eventDeletionRetry, "Delete",
 			"Velero could not delete the backup; asked again (DeleteBackupRequest %s, attempt %d)", request, attempt)
 		return
 	}
-	b.tell(nab, corev1.EventTypeNormal, eventDeletionRequest, "Delete",
+	b.record(nab, corev1.EventTypeNormal, eventDeletionRequest, "Delete",
 		"asked Velero to delete the backup and its data (DeleteBackupRequest %s)", request)
 }
 
-func (b *Activities) tellReleased(o *Objects) {
+func (b *Activities) recordReleased(o *Objects) {
 	metrics.BackupDeleted()
 	note := "nothing is left of the backup"
 	switch {
@@ -83,12 +83,12 @@ func (b *Activities) tellReleased(o *Objects) {
 	case o.NAB.Spec.ForceDeleteBackup:
 		note = "the Velero Backup is deleted; its data stay in the object store"
 	}
-	b.tell(o.NAB, corev1.EventTypeNormal, activities.EventReleased, "Delete", "%s", note)
+	b.record(o.NAB, corev1.EventTypeNormal, activities.EventReleased, "Delete", "%s", note)
 }
 
-// tellRetried: a step failed and has been retried until it succeeded. It can be told only now: the API server that
+// recordRetried: a step failed and has been retried until it succeeded. The Event is written only now: the API server that
 // refused the step would have refused the Event.
-func (b *Activities) tellRetried(in contract.BackupStep, view contract.BackupView, info activity.Info) {
+func (b *Activities) recordRetried(in contract.BackupStep, view contract.BackupView, info activity.Info) {
 	if !view.Found {
 		return
 	}
@@ -96,21 +96,21 @@ func (b *Activities) tellRetried(in contract.BackupStep, view contract.BackupVie
 	nab := &oadpv1alpha1.NonAdminBackup{ObjectMeta: metav1.ObjectMeta{
 		Namespace: ref.Namespace, Name: ref.Name, UID: types.UID(ref.UID),
 	}}
-	b.tell(nab, corev1.EventTypeWarning, activities.EventRetried, "Retry", "%s succeeded at attempt %d, %s after the first",
+	b.record(nab, corev1.EventTypeWarning, activities.EventRetried, "Retry", "%s succeeded at attempt %d, %s after the first",
 		info.ActivityType.Name, info.Attempt, time.Since(info.ScheduledTime).Round(time.Second))
 }
 
-// tellCorrected: somebody wrote the name of a Velero Backup that was not made for this object into its status.
-func (b *Activities) tellCorrected(nab *oadpv1alpha1.NonAdminBackup, recorded string) {
-	b.tell(nab, corev1.EventTypeWarning, activities.EventCorrected, "Refresh",
+// recordCorrected: the status named a Velero Backup that was not made for this object.
+func (b *Activities) recordCorrected(nab *oadpv1alpha1.NonAdminBackup, recorded string) {
+	b.record(nab, corev1.EventTypeWarning, activities.EventCorrected, "Refresh",
 		"status.veleroBackup named %q, which was not made for this NonAdminBackup; it was ignored and corrected", recorded)
 }
 
-// tellProgress tells what Refresh wrote, as far as a tenant cares: the end of a backup, or its loss.
-func (b *Activities) tellProgress(nab *oadpv1alpha1.NonAdminBackup, before contract.BackupView, o *Objects) {
+// recordProgress writes Events for what Refresh changed that tenants need to know: the end of a backup, or its loss.
+func (b *Activities) recordProgress(nab *oadpv1alpha1.NonAdminBackup, before contract.BackupView, o *Objects) {
 	after := o.View(b.now())
 	if after.AbsenceReported && !before.AbsenceReported {
-		b.tell(nab, corev1.EventTypeWarning, eventGone, "Refresh", "its Velero Backup no longer exists")
+		b.record(nab, corev1.EventTypeWarning, eventGone, "Refresh", "its Velero Backup no longer exists")
 		return
 	}
 	if o.Backup == nil || before.Velero.MirroredPhase == after.Velero.MirroredPhase || !after.Velero.Finished {
@@ -123,10 +123,10 @@ func (b *Activities) tellProgress(nab *oadpv1alpha1.NonAdminBackup, before contr
 	}
 	metrics.BackupFinished(string(status.Phase), nab.CreationTimestamp.Time, completed)
 	if status.Phase == velerov1.BackupPhaseCompleted {
-		b.tell(nab, corev1.EventTypeNormal, eventCompleted, "Backup", "Velero completed the backup (%d warnings)", status.Warnings)
+		b.record(nab, corev1.EventTypeNormal, eventCompleted, "Backup", "Velero completed the backup (%d warnings)", status.Warnings)
 		return
 	}
-	b.tell(nab, corev1.EventTypeWarning, eventFailed, "Backup", "Velero ended the backup in phase %s (%d errors, %d warnings) %s",
+	b.record(nab, corev1.EventTypeWarning, eventFailed, "Backup", "Velero ended the backup in phase %s (%d errors, %d warnings) %s",
 		status.Phase, status.Errors, status.Warnings,
 		check.Concealed(status.FailureReason)+strings.Join(check.ConcealedAll(status.ValidationErrors), "; "))
 }

@@ -17,12 +17,13 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// PolicySource gives the admin's policy in force.
+// PolicySource returns the administrator's policy in force.
 type PolicySource interface {
 	Get(ctx context.Context) (policy.Policy, error)
 }
 
-// Gatherer reads all that concerns one NonAdminBackup. Reader is the API server in the worker, the cache in the watcher.
+// Gatherer reads one NonAdminBackup and all that belongs to it. Reader is the API server in the worker, the cache in the
+// watcher.
 type Gatherer struct {
 	Reader        client.Reader
 	Policy        PolicySource
@@ -30,42 +31,44 @@ type Gatherer struct {
 	OADPNamespace string
 }
 
-// Objects is what there is of one NonAdminBackup, as read. The objects are the reader's own: copy before changing.
+// Objects is one NonAdminBackup and what belongs to it, as read. The objects are the reader's own: copy before changing.
 type Objects struct {
-	// NAB is nil when no object of the UID asked for exists.
+	// NAB is nil if no object of the requested UID exists.
 	NAB *oadpv1alpha1.NonAdminBackup
 	// BackupName is the name of the one Velero Backup that may belong to NAB, whether it exists or not.
 	BackupName string
 	// Backup is that Velero Backup; nil when absent, and nil when it does not name NAB as its origin or lies in another tenant's
 	// location.
 	Backup *velerov1.Backup
-	// Foreign: a Velero Backup called BackupName exists and belongs to something else.
+	// Foreign: a Velero Backup of the name BackupName exists and belongs to something else.
 	Foreign bool
-	// SyncedFrom is the value of the label that ties a NAB to a Backup made before this cluster knew it; empty if none.
+	// SyncedFrom is the value of the label that connects a NAB with a Backup made before this cluster knew it; empty if there
+	// is none.
 	SyncedFrom string
-	// DeleteRequests are the requests to delete BackupName; read only when a deletion was asked for.
+	// DeleteRequests are the requests to delete BackupName; read only when a deletion is requested.
 	DeleteRequests []velerov1.DeleteBackupRequest
 	// NamespaceTerminating is read only when NAB is being deleted.
 	NamespaceTerminating bool
 	// LocationGone: the tenant's location that holds Backup is gone for good; read only after a plain delete of NAB.
 	LocationGone bool
-	// Verdict on the spec as of today; read only in phase BackingOff.
+	// Verdict on the present spec; read only in phase BackingOff.
 	Verdict *Verdict
-	// Rules are the policy that the spec was judged by; nil if it was not judged since the objects were read. StorageLocation is
-	// the Velero BackupStorageLocation that the judged spec means, or "" for the administrator's default.
+	// Rules are the policy by which the spec was judged; nil if it was not judged since the objects were read. StorageLocation
+	// is the Velero BackupStorageLocation for the judged spec, or "" for the administrator's default.
 	Rules           *policy.Policy
 	StorageLocation string
 
-	// unread: nothing shows that there ever was a Velero Backup, so it was not looked for.
+	// unread: nothing shows that there ever was a Velero Backup, so it was not read.
 	unread bool
 }
 
-// DeletionAsked reports whether the object is, or is to be, deleted in whichever way: its spec does not matter any more.
+// DeletionAsked reports whether the object is being deleted, or shall be, in any of the ways: its spec does not matter any
+// more.
 func (o *Objects) DeletionAsked() bool {
 	return !o.NAB.DeletionTimestamp.IsZero() || o.NAB.Spec.DeleteBackup || o.NAB.Spec.ForceDeleteBackup
 }
 
-// untouched: nobody has begun to serve the object.
+// untouched: no workflow has served the object yet.
 func (o *Objects) untouched() bool {
 	return o.NAB.Status.Phase == "" && o.NAB.Status.VeleroBackup == nil && owner.SyncedFrom(o.NAB) == "" &&
 		!controllerutil.ContainsFinalizer(o.NAB, oadpv1alpha1.NabFinalizer) && !o.DeletionAsked()
@@ -76,7 +79,7 @@ func (g *Gatherer) ownName(nab *oadpv1alpha1.NonAdminBackup) string {
 	return owner.NACUUID(g.ClusterID, nab.Namespace, nab.Name, string(nab.UID))
 }
 
-// Gather reads what there is. An error means that it could not be read, never that something is absent or invalid.
+// Gather reads the objects. An error means that one could not be read, never that something is absent or invalid.
 func (g *Gatherer) Gather(ctx context.Context, ref contract.ObjectRef) (*Objects, error) {
 	nab := &oadpv1alpha1.NonAdminBackup{}
 	err := g.Reader.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, nab)
@@ -88,7 +91,7 @@ func (g *Gatherer) Gather(ctx context.Context, ref contract.ObjectRef) (*Objects
 	}
 	objects := &Objects{NAB: nab}
 	if objects.untouched() {
-		// Our finalizer comes before the Velero Backup. If there is one all the same, creating it says so.
+		// Our finalizer comes before the Velero Backup. If there is one all the same, its creation reports that.
 		objects.BackupName, objects.unread = g.ownName(nab), true
 		return objects, nil
 	}
@@ -118,9 +121,8 @@ func (g *Gatherer) Gather(ctx context.Context, ref contract.ObjectRef) (*Objects
 	return objects, nil
 }
 
-// findBackup settles which Velero Backup may belong to the NAB. A name in its status or its label was written by
-// somebody: it counts only if the Velero Backup of that name says that this NAB is its origin, and nobody else can have written
-// that.
+// findBackup decides which Velero Backup may belong to the NAB. A name in the status or the label may be forged: it counts only
+// if the Velero Backup of that name names this NAB as its origin, and no other tenant can have written that.
 func (g *Gatherer) findBackup(ctx context.Context, o *Objects) error {
 	o.unread = false
 	own := g.ownName(o.NAB)
@@ -162,13 +164,13 @@ func (g *Gatherer) findBackup(ctx context.Context, o *Objects) error {
 	return nil
 }
 
-// belongs reports whether a Velero Backup, which may be nil, is the object's: it says so, and does not come from a bucket in
-// which another tenant can write it. Of a location that is gone its name tells whose it was.
+// belongs reports whether a Velero Backup, which may be nil, is the object's: it names the object as its origin, and is not in
+// a bucket in which another tenant can write. If the location is gone, its name still says whose it was.
 func (g *Gatherer) belongs(ctx context.Context, found *velerov1.Backup, nab *oadpv1alpha1.NonAdminBackup) (bool, error) {
 	if !owner.Backup.Names(found, nab.Namespace, nab.Name) {
 		return false, nil
 	}
-	name := found.Spec.StorageLocation // Velero sets it to where it has found the Backup
+	name := found.Spec.StorageLocation // Velero sets it to the location in which it has found the Backup
 	if !owner.MayBeTenants(name) {
 		return true, nil
 	}
@@ -198,8 +200,8 @@ func (g *Gatherer) getBackup(ctx context.Context, name string) (*velerov1.Backup
 	return backup, nil
 }
 
-// locationGone: the backup lies in a location that its tenant has deleted, so a plain delete has nothing to protect. A
-// BackupStorageLocation that is away for another reason (a revocation, an administrator's hand) may come back.
+// locationGone: the backup is in a location that its tenant has deleted, so a plain delete has nothing to protect. A
+// BackupStorageLocation that is missing for another reason (a revocation, an administrator) may be restored.
 func (g *Gatherer) locationGone(ctx context.Context, o *Objects) (bool, error) {
 	spec := o.NAB.Spec
 	if o.Backup == nil || o.Backup.Spec.StorageLocation == "" || spec.DeleteBackup || spec.ForceDeleteBackup ||
@@ -220,7 +222,7 @@ func (g *Gatherer) locationGone(ctx context.Context, o *Objects) (bool, error) {
 	return !exists || !location.DeletionTimestamp.IsZero() || !g.madeFor(o.Backup.Spec.StorageLocation, location), nil
 }
 
-// madeFor: the location's BackupStorageLocation has, or will have, that name.
+// madeFor: the BackupStorageLocation of the location has, or will have, that name.
 func (g *Gatherer) madeFor(name string, location *oadpv1alpha1.NonAdminBackupStorageLocation) bool {
 	return owner.Claims(location, name) || owner.Derived(name, g.ClusterID, location)
 }

@@ -4,7 +4,7 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 )
 
-// Finished reports whether Velero will not change a Backup in this phase any more by itself.
+// Finished reports whether Velero will not change a Backup in this phase any more without a request.
 func Finished(phase velerov1.BackupPhase) bool {
 	switch phase {
 	case velerov1.BackupPhaseFailedValidation, velerov1.BackupPhaseCompleted,
@@ -14,7 +14,7 @@ func Finished(phase velerov1.BackupPhase) bool {
 	return false
 }
 
-// movedPast reports whether Velero has turned to other backups although this one is not finished.
+// movedPast reports whether Velero has started other backups although this one is not finished.
 func movedPast(phase velerov1.BackupPhase) bool {
 	switch phase {
 	case velerov1.BackupPhaseWaitingForPluginOperations, velerov1.BackupPhaseWaitingForPluginOperationsPartiallyFailed,
@@ -24,14 +24,14 @@ func movedPast(phase velerov1.BackupPhase) bool {
 	return false
 }
 
-// running reports whether Velero is at work on the Backup, or about to be, and answers a DeleteBackupRequest with "backup
-// is still in progress".
+// running reports whether Velero works on the Backup, or is about to, and answers a DeleteBackupRequest with "backup is still
+// in progress".
 func running(phase velerov1.BackupPhase) bool {
 	return phase == velerov1.BackupPhaseReadyToStart || phase == velerov1.BackupPhaseInProgress ||
 		(movedPast(phase) && phase != velerov1.BackupPhaseDeleting)
 }
 
-// unstarted reports whether Velero has put nothing of the Backup into the object store: it waits, or it was refused.
+// unstarted reports whether Velero has stored nothing of the Backup: it waits, or it was refused.
 func unstarted(status *velerov1.BackupStatus) bool {
 	if status.StartTimestamp != nil {
 		return false
@@ -43,5 +43,5 @@ func unstarted(status *velerov1.BackupStatus) bool {
 	return false
 }
 
-// Unstarted reports whether Velero has put nothing of a Backup with this status into the object store.
+// Unstarted reports whether Velero has stored nothing of a Backup with this status.
 func Unstarted(status *velerov1.BackupStatus) bool { return unstarted(status) }

@@ -6,10 +6,10 @@ import (
 	"holdfast.dev/holdfast/k8s"
 )
 
-// QueuePositions estimates, for every Velero Backup of the OADP namespace by name, how many Backups including itself
-// Velero must get through until it is done: 1 while it is in progress, 0 when it is finished or Velero has moved past
-// it. Where Velero numbers its queue itself (phase Queued, since 1.18) that number counts only those that wait, so those
-// that run or are about to are added. Otherwise it is 1 + the unfinished Backups created before it.
+// QueuePositions estimates, for every Velero Backup of the OADP namespace by name, how many Backups including itself Velero
+// must process until it is done: 1 while it is in progress, 0 when it is finished or Velero has moved past it. If Velero
+// numbers its queue itself (phase Queued, since 1.18), that number counts only those that wait, so the running ones and those
+// about to run are added. Otherwise it is 1 + the unfinished Backups created before it.
 //
 // Source: seed 000, "Queue Info"; Velero's backup queue controller.
 func QueuePositions(backups []velerov1.Backup) map[string]int {

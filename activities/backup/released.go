@@ -9,8 +9,8 @@ import (
 	"holdfast.dev/holdfast/k8s/released"
 )
 
-// Released returns what the ledger must hold before the NonAdminBackup is let go, or its Velero Backup deleted as an object
-// alone, so that the data that may stay are not offered again. It is false when none stay, as far as can be known.
+// Released returns the ledger entry that must exist before the NonAdminBackup is released, or its Velero Backup deleted without
+// its data, so that the data are not offered again. It is false if, as far as is known, no data stay.
 //
 // A name counts only if it is proven to be this object's: by its Velero Backup, or because it is derived from the UID.
 func (o *Objects) Released(clusterID string, now time.Time) (released.Entry, bool) {
@@ -37,8 +37,7 @@ func (o *Objects) Released(clusterID string, now time.Time) (released.Entry, boo
 	return entry, proven && !o.Foreign && everCreated(o.NAB) && !deletedWithData && !o.dataGone(now)
 }
 
-// dataGone: the status, as Velero said last, leaves no data to come back. A status that somebody has forged concerns nobody
-// else.
+// dataGone: by Velero's last status no data are left. A forged status harms only its own tenant.
 func (o *Objects) dataGone(now time.Time) bool {
 	mirror := o.NAB.Status.VeleroBackup
 	if mirror == nil || mirror.Status == nil {

@@ -22,10 +22,11 @@ const (
 	StallLookup = 7 * time.Second
 )
 
-// CheckStall finds out whether Velero has finished a backup without being able to say so: its patch to the next phase is
-// tried for about 40 seconds and then given up for ever (Velero #7207). If the contents have been in the object store for
-// half the stall timeout while the Backup is InProgress, the object says so. The workflow asks at every quarter of
-// it, so that all is told in time even if one look fails. An error means that it cannot be told now.
+// CheckStall checks whether Velero has finished a backup without writing it to the object: Velero retries its patch to the next
+// phase for about 40 seconds and then never again (Velero #7207). If the contents have been in the object store for half the
+// stall timeout while the Backup is InProgress, CheckStall writes that to the NonAdminBackup. The workflow calls it at every
+// quarter of the timeout, so that a stall is reported in time even if one check fails. An error means that it could not be
+// checked now.
 func (b *Activities) CheckStall(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
 	ctx, cancel := context.WithTimeout(ctx, StallLookup)
 	defer cancel()
@@ -42,7 +43,7 @@ func (b *Activities) CheckStall(ctx context.Context, step contract.BackupStep) (
 		}
 		changed, err := b.patchStatus(ctx, o.NAB, func() { ApplyStall(o.NAB) })
 		if changed {
-			b.tellStalled(o.NAB)
+			b.recordStalled(o.NAB)
 		}
 		return err
 	})
@@ -54,8 +55,8 @@ func (b *Activities) contentsAge(ctx context.Context, o *Objects) (time.Duration
 		NewDownloadRequest(o.NAB, o.Backup, velerov1.DownloadTargetKindBackupContents))
 }
 
-// StoredAge is the time since the file that the request asks for was written, zero if it is not there. Velero lends its own
-// access to the store: it signs a URL for a DownloadRequest. A storage location's credentials stay where they are.
+// StoredAge is the time since the requested file was written, zero if it does not exist. It uses a URL that Velero signs for a
+// DownloadRequest, so that the credentials of the storage location are not needed.
 func StoredAge(
 	ctx context.Context, cluster client.Client, storageLocation string, request *velerov1.DownloadRequest,
 ) (time.Duration, error) {
@@ -67,7 +68,7 @@ func StoredAge(
 	if err := cluster.Create(ctx, request); err != nil && !apierrors.IsAlreadyExists(err) {
 		return 0, fmt.Errorf("create DownloadRequest %s/%s: %w", request.Namespace, request.Name, err)
 	}
-	defer func() { // the URL in it lets whoever reads it into the store; Velero removes it too, after ten minutes
+	defer func() { // the URL in it opens the store to its reader; Velero removes it too, after ten minutes
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), downloadCleanup)
 		defer cancel()
 		_ = cluster.Delete(ctx, request)

@@ -180,5 +180,5 @@ func TestAVeleroThatDoesNotAnswerIsNotWaitedForWithoutEnd(t *testing.T) {
 	_, err := w.Backups.CheckStall(ctx, contract.BackupStep{Ref: fake.Ref(activitytest.Name)})
 	require.ErrorContains(t, err, "wait for Velero to answer DownloadRequest")
 	assert.Empty(t, activitytest.DownloadRequests(t, w))
-	assert.Contains(t, err.Error(), activitytest.Ours, "whoever reads it knows which backup")
+	assert.Contains(t, err.Error(), activitytest.Ours, "the error names the backup")
 }

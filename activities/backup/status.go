@@ -43,8 +43,8 @@ func ApplyCreated(nab *oadpv1alpha1.NonAdminBackup) {
 		oadpv1alpha1.ReasonBackupScheduled, oadpv1alpha1.MessageBackupScheduled)
 }
 
-// ApplyMirror repeats the Velero Backup's spec and status, or reports that it is gone. The queue position is written
-// only where it needs no look at other backups; the watcher keeps it otherwise.
+// ApplyMirror copies the Velero Backup's spec and status, or reports that it is gone. It writes the queue position only if that
+// does not depend on other backups; otherwise the watcher keeps it.
 func ApplyMirror(nab *oadpv1alpha1.NonAdminBackup, o *Objects, oadpNamespace string) {
 	if o.Backup == nil || o.Backup.Status.Phase != velerov1.BackupPhaseInProgress {
 		meta.RemoveStatusCondition(&nab.Status.Conditions, string(oadpv1alpha1.NonAdminConditionVeleroStalled))
@@ -66,7 +66,7 @@ func ApplyMirror(nab *oadpv1alpha1.NonAdminBackup, o *Objects, oadpNamespace str
 	ApplyDeleteRequest(nab, o)
 }
 
-// repeated is what a tenant may read of a Velero Backup's status.
+// repeated is the part of a Velero Backup's status that a tenant may read.
 func repeated(status *velerov1.BackupStatus) *velerov1.BackupStatus {
 	status = status.DeepCopy()
 	status.ValidationErrors = check.ConcealedAll(status.ValidationErrors)
@@ -74,7 +74,7 @@ func repeated(status *velerov1.BackupStatus) *velerov1.BackupStatus {
 	return status
 }
 
-// ApplyDeleteRequest repeats the newest DeleteBackupRequest, if there is one.
+// ApplyDeleteRequest copies the newest DeleteBackupRequest, if there is one.
 func ApplyDeleteRequest(nab *oadpv1alpha1.NonAdminBackup, o *Objects) {
 	if request := o.newestRequest(); request != nil {
 		nab.Status.VeleroDeleteBackupRequest = &oadpv1alpha1.VeleroDeleteBackupRequest{
@@ -86,7 +86,7 @@ func ApplyDeleteRequest(nab *oadpv1alpha1.NonAdminBackup, o *Objects) {
 	}
 }
 
-// ApplyStall records that the store holds the finished backup and Velero does not say so.
+// ApplyStall records that the finished backup is in the store although Velero's object does not show it.
 func ApplyStall(nab *oadpv1alpha1.NonAdminBackup) {
 	setCondition(nab, oadpv1alpha1.NonAdminConditionVeleroStalled, metav1.ConditionTrue,
 		oadpv1alpha1.ReasonVeleroFinalStatusLost, oadpv1alpha1.MessageVeleroStalled)
@@ -117,7 +117,7 @@ func ApplyDeletion(nab *oadpv1alpha1.NonAdminBackup) bool {
 	return before == nil || before.Status != after.Status || before.Message != after.Message
 }
 
-// DeletionMessage is what the status and an Event say of a deletion.
+// DeletionMessage is the text about a deletion in the status and in an Event.
 func DeletionMessage(nab *oadpv1alpha1.NonAdminBackup) string {
 	if nab.Spec.DeleteBackup || nab.Spec.ForceDeleteBackup {
 		return oadpv1alpha1.MessageBackupDeletionAccepted
@@ -125,8 +125,8 @@ func DeletionMessage(nab *oadpv1alpha1.NonAdminBackup) string {
 	return oadpv1alpha1.MessageBackupDeletionPending
 }
 
-// ApplyVolumeCounters counts the data-mover uploads and pod volume backups of the Velero Backup by phase. None at all
-// leaves the fields as they are: Velero removes those objects long before the backup.
+// ApplyVolumeCounters counts the data-mover uploads and pod volume backups of the Velero Backup by phase. If there are none,
+// the fields stay as they are: Velero removes those objects long before the backup.
 func ApplyVolumeCounters(
 	nab *oadpv1alpha1.NonAdminBackup, uploads []velerov2alpha1.DataUpload, volumes []velerov1.PodVolumeBackup,
 ) {

@@ -12,14 +12,14 @@ import (
 	"holdfast.dev/holdfast/k8s/owner"
 )
 
-// NewVeleroBackup builds the Velero Backup for a NonAdminBackup. The name is deterministic: creating it twice ends in
+// NewVeleroBackup builds the Velero Backup for a NonAdminBackup. The name is deterministic: a second creation ends in
 // AlreadyExists.
 func NewVeleroBackup(nab *oadpv1alpha1.NonAdminBackup, name, oadpNamespace string, spec velerov1.BackupSpec) *velerov1.Backup {
 	return &velerov1.Backup{ObjectMeta: originMeta(nab, name, name, oadpNamespace), Spec: spec}
 }
 
-// NewDeleteRequest builds the DeleteBackupRequest number attempt (from 1) for the Velero Backup of a NonAdminBackup. A
-// request that failed is never processed again, so the next try needs the next number.
+// NewDeleteRequest builds the DeleteBackupRequest number attempt (from 1) for the Velero Backup of a NonAdminBackup. Velero
+// never processes a failed request again, so the next attempt needs the next number.
 func NewDeleteRequest(nab *oadpv1alpha1.NonAdminBackup, backup *velerov1.Backup, attempt int) *velerov1.DeleteBackupRequest {
 	meta := originMeta(nab, fmt.Sprintf("%s-%d", backup.Name, attempt), backup.Name, backup.Namespace)
 	meta.Labels[velerov1.BackupNameLabel] = backup.Name
@@ -30,8 +30,8 @@ func NewDeleteRequest(nab *oadpv1alpha1.NonAdminBackup, backup *velerov1.Backup,
 	}
 }
 
-// NewDownloadRequest builds the request by which Velero signs a URL for a file of the Velero Backup of a NonAdminBackup.
-// The name is deterministic: one that a killed process left is found again.
+// NewDownloadRequest builds the request by which Velero signs a URL for a file of the Velero Backup of a NonAdminBackup. The
+// name is deterministic, so that a request left by a killed process is found again.
 func NewDownloadRequest(
 	nab *oadpv1alpha1.NonAdminBackup, backup *velerov1.Backup, file velerov1.DownloadTargetKind,
 ) *velerov1.DownloadRequest {

@@ -11,7 +11,7 @@ import (
 	"holdfast.dev/holdfast/k8s/shorten"
 )
 
-// Verdict is what the Accepted condition must say of a spec.
+// Verdict is the result of judging a spec, for the Accepted condition.
 type Verdict struct {
 	Accepted bool
 	Reason   string
@@ -23,19 +23,19 @@ const (
 	// ReasonVeleroBackupRefused: the spec passed validation, but the Velero Backup could not be made from it. It stays
 	// until the user edits the spec.
 	ReasonVeleroBackupRefused = "VeleroBackupRefused"
-	// ReasonVeleroBackupNotOwned: a Velero Backup of the name needed exists and was made for something else.
+	// ReasonVeleroBackupNotOwned: a Velero Backup of the required name exists and was made for something else.
 	ReasonVeleroBackupNotOwned = "VeleroBackupNotOwned"
 )
 
-// Judge decides on the spec as of now, by the admin's policy and the storage locations that the reader shows. Whoever
-// forges a label learns the same from a name that is free as from one that is another tenant's. The policy and the location
-// are left in o.Rules and o.StorageLocation.
+// Judge judges the present spec by the administrator's policy and the storage locations that the reader returns. A forged label
+// gives the same answer for a name that is free as for one that is another tenant's. The policy and the location are left in
+// o.Rules and o.StorageLocation.
 func (g *Gatherer) Judge(ctx context.Context, o *Objects) (Verdict, error) {
 	verdict, err := g.judge(ctx, o)
 	if err != nil || verdict.Accepted || !o.unread {
 		return verdict, err
 	}
-	// Whose status and finalizer somebody has removed may have a Velero Backup all the same, whatever its spec is now.
+	// If somebody has removed the status and the finalizer there may be a Velero Backup all the same, whatever the spec is now.
 	if err := g.findBackup(ctx, o); err != nil {
 		return Verdict{}, err
 	}
@@ -61,7 +61,7 @@ func (g *Gatherer) judge(ctx context.Context, o *Objects) (Verdict, error) {
 		return absence(), nil
 	}
 	if o.Backup != nil && o.SyncedFrom == o.BackupName {
-		return acceptance(), nil // made from the Velero Backup's own spec, which was judged when it was taken
+		return acceptance(), nil // made from the Velero Backup's own spec, which was judged when it was created
 	}
 	rules, err := g.Policy.Get(ctx)
 	if err != nil {
@@ -89,7 +89,7 @@ func absence() Verdict {
 
 const maxRefusalBytes = 1000
 
-// Refusal is the verdict when the API server will not take the Velero Backup made from a valid spec.
+// Refusal is the verdict if the API server does not accept the Velero Backup made from a valid spec.
 func Refusal(err error) Verdict {
 	return Verdict{
 		Reason:  ReasonVeleroBackupRefused,

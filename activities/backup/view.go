@@ -14,14 +14,14 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// maxErrorBytes bounds what of Velero's words goes into a workflow's history.
+// maxErrorBytes bounds Velero's messages in a workflow's history.
 const maxErrorBytes = 500
 
-// abandonedAfter is the age at which a DeleteBackupRequest that Velero began and has not answered counts as failed:
-// Velero skips requests in progress after a restart, for ever.
+// abandonedAfter is the age at which a DeleteBackupRequest that Velero started and has not answered counts as failed: after a
+// restart Velero skips requests in progress for ever.
 const abandonedAfter = 10 * time.Minute
 
-// View reduces what was read to the facts that decide the next step. now judges only the age of delete requests.
+// View reduces the objects to the facts that decide the next step. now matters only for the age of delete requests.
 func (o *Objects) View(now time.Time) contract.BackupView {
 	if o.NAB == nil {
 		return contract.BackupView{}
@@ -48,8 +48,8 @@ func (o *Objects) View(now time.Time) contract.BackupView {
 	return view
 }
 
-// specJudged: the Accepted condition speaks of the present generation and would say the same today. Outside BackingOff
-// only the Velero Backup's return makes a judged spec worth judging again.
+// specJudged: the Accepted condition is about the present generation and would be the same today. Outside BackingOff a judged
+// spec is judged again only if the Velero Backup has reappeared.
 func (o *Objects) specJudged(accepted *metav1.Condition) bool {
 	if accepted == nil || accepted.ObservedGeneration != o.NAB.Generation {
 		return false
@@ -63,13 +63,14 @@ func (o *Objects) specJudged(accepted *metav1.Condition) bool {
 	return o.Verdict.Reason == accepted.Reason && o.Verdict.Message == accepted.Message
 }
 
-// everCreated: the status says that the Velero Backup was made once. Queued is looked at too because the phase moves on.
+// everCreated: the status says that the Velero Backup was made once. Queued counts too because the phase changes.
 func everCreated(nab *oadpv1alpha1.NonAdminBackup) bool {
 	return nab.Status.Phase == oadpv1alpha1.NonAdminPhaseCreated ||
 		meta.IsStatusConditionTrue(nab.Status.Conditions, string(oadpv1alpha1.NonAdminConditionQueued))
 }
 
-// mark is what the status announces of the deletion, if it speaks of the present generation: the spec then says which.
+// mark is the announcement of a deletion in the status, if it is about the present generation: the spec then says which
+// deletion.
 func mark(nab *oadpv1alpha1.NonAdminBackup) contract.DeletionMark {
 	deleting := meta.FindStatusCondition(nab.Status.Conditions, string(oadpv1alpha1.NonAdminConditionDeleting))
 	switch {
@@ -122,8 +123,8 @@ func (o *Objects) deleteRequestView(now time.Time) contract.DeleteRequestView {
 	return view
 }
 
-// newestRequest is our request with the highest number, or nil. Requests that an admin made by hand are Velero's
-// business: they end in the Backup being gone.
+// newestRequest is our request with the highest number, or nil. Requests that an administrator made by hand do not count: they
+// end with the Backup gone.
 func (o *Objects) newestRequest() *velerov1.DeleteBackupRequest {
 	var newest *velerov1.DeleteBackupRequest
 	for i := range o.DeleteRequests {

@@ -17,25 +17,26 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// Activities deletes what was made for objects of tenants that are gone.
+// Activities deletes what was made for deleted objects of tenants.
 type Activities struct {
-	// Client reads and writes at the API server itself.
+	// Client reads from and writes to the API server itself.
 	Client        client.Client
 	OADPNamespace string
-	// Grace is how old something must be to be collected.
+	// Grace is how old an object must be to be collected.
 	Grace time.Duration
 	// Paused returns an error while another controller serves these kinds; nothing is done then.
 	Paused func() error
 }
 
-// Register makes the activity known to a worker under its wire name.
+// Register registers the activity with a worker under its wire name.
 func (c *Activities) Register(registry worker.ActivityRegistry) {
 	activities.Register(registry, contract.CollectOrphans, activities.Guard(c.Paused, c.Collect, activities.Untold))
 }
 
-// Collect looks at everything that was made in the OADP namespace. An orphan is deleted as it was read last, or not at all.
-// While Velero has not looked into an administrator's storage location since that is there, nothing is: the cluster is being
-// rebuilt. A tenant's holds back what its store may bring the NonAdminBackups for, the Velero Backups of its own namespace.
+// Collect checks every object that was made in the OADP namespace. An orphan is deleted only if it has not changed since it was
+// last read. While Velero has not listed an administrator's storage location since that was created, nothing is deleted: the
+// cluster is being rebuilt. A tenant's location that Velero has not listed protects only the Velero Backups of its own
+// namespace.
 func (c *Activities) Collect(ctx context.Context, in contract.CollectionInput) (contract.CollectionResult, error) {
 	var result contract.CollectionResult
 	locations, err := synchronization.LocationsOf(ctx, c.Client, c.OADPNamespace)
@@ -60,7 +61,7 @@ func (c *Activities) Collect(ctx context.Context, in contract.CollectionInput) (
 				result.HeldBack++
 				continue
 			}
-			deleted, err := c.look(ctx, kind, &listed[i], &result)
+			deleted, err := c.collect(ctx, kind, &listed[i], &result)
 			if err != nil {
 				return result, err
 			}
@@ -75,8 +76,8 @@ func (c *Activities) Collect(ctx context.Context, in contract.CollectionInput) (
 	return result, nil
 }
 
-// look deletes one object if it is an orphan.
-func (c *Activities) look(
+// collect deletes one object if it is an orphan.
+func (c *Activities) collect(
 	ctx context.Context, kind Kind, listed *metav1.PartialObjectMetadata, result *contract.CollectionResult,
 ) (bool, error) {
 	if !kind.Suspect(listed) {
@@ -105,7 +106,7 @@ func (c *Activities) look(
 	err = c.Client.Delete(ctx, made, client.Preconditions{UID: &uid, ResourceVersion: &version})
 	switch {
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
-		return false, nil // changed or gone meanwhile
+		return false, nil // changed or deleted meanwhile
 	case err != nil:
 		return false, fmt.Errorf("delete %s %s/%s: %w", kind.Kind, made.GetNamespace(), made.GetName(), err)
 	}
@@ -114,7 +115,7 @@ func (c *Activities) look(
 	return true, nil
 }
 
-// read returns the object as it is now, nil if it has gone. Of a Secret only the metadata are read.
+// read returns the object as it is now, nil if it is gone. Of a Secret only the metadata are read.
 func (c *Activities) read(ctx context.Context, kind Kind, listed *metav1.PartialObjectMetadata) (client.Object, error) {
 	var made client.Object
 	if kind.New != nil {

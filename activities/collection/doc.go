@@ -1,7 +1,7 @@
-// Package collection deletes what was made in the OADP namespace for an object of a tenant that is gone. It knows which kinds
-// are made there, and when one is an orphan: never a Velero Backup with data, nothing that is young, nothing while Velero has
-// not looked into the storage locations of a cluster that was rebuilt.
+// Package collection deletes objects of the OADP namespace that were made for a deleted object of a tenant. It knows which
+// kinds are made there, and when an object is an orphan: never a Velero Backup with data, never a young object, and nothing in
+// a rebuilt cluster before Velero has listed its storage locations.
 //
-// The worker registers Activities for workflows/periodic. It imports, of ours, activities, those of the kinds that it
-// collects, k8s and workflows/contract.
+// The worker registers Activities for workflows/periodic. It imports, of ours, activities, those of the kinds that it collects,
+// k8s and workflows/contract.
 package collection

@@ -12,23 +12,23 @@ import (
 	"holdfast.dev/holdfast/k8s/owner"
 )
 
-// Kind is a kind of what is made in the OADP namespace.
+// Kind is a kind of objects that are made in the OADP namespace.
 type Kind struct {
 	schema.GroupVersionKind
-	// Tenants is the kind that it is made for, and Origin how it says for which object.
+	// Tenants is the kind for which it is made, and Origin how it names the tenant's object.
 	Tenants string
 	Origin  owner.Origin
 	// NewOrigin returns an object of the tenants' kind to read into.
 	NewOrigin func() client.Object
 	// New returns an object to read into, if more than its metadata matters.
 	New func() client.Object
-	// FromStores: the tenants' objects are made again from what Velero finds in the object stores.
+	// FromStores: the tenants' objects are created again for what Velero finds in the object stores.
 	FromStores bool
-	// disposable reports whether an orphan may go as it is now; nil is always.
+	// disposable reports whether an orphan may be deleted as it is now; nil is always.
 	disposable func(client.Object) bool
 }
 
-// Kinds are collected in this order, what belongs to a location as seed 001 deletes it.
+// Kinds are collected in this order; objects that belong to a location in the order in which seed 001 deletes them.
 func Kinds() []Kind {
 	location := func(kind schema.GroupVersionKind) Kind {
 		return Kind{
@@ -55,13 +55,13 @@ func Kinds() []Kind {
 	}
 }
 
-// notRunning: Velero is over with it. What it is at work on is left until it has ended.
+// notRunning: Velero has finished it. What Velero works on is left until it has ended.
 func notRunning(object client.Object) bool {
 	made, ok := object.(*velerov1.Restore)
 	return ok && restore.Finished(made.Status.Phase)
 }
 
-// holdsNothing: Velero has put nothing of it into the object store.
+// holdsNothing: Velero has stored nothing of it.
 func holdsNothing(object client.Object) bool {
 	made, ok := object.(*velerov1.Backup)
 	return ok && backup.Unstarted(&made.Status) && made.Status.CompletionTimestamp == nil

@@ -22,8 +22,8 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-func TestWhatVeleroBroughtBackIsOfferedAgain(t *testing.T) {
-	w := fake.New(t, activitytest.LookedInto(), activitytest.BroughtBack(activitytest.Name))
+func TestWhatVeleroSyncedBackupIsOfferedAgain(t *testing.T) {
+	w := fake.New(t, activitytest.Listed(), activitytest.SyncedBackup(activitytest.Name))
 	assert.Equal(t, contract.SynchronizationResult{Made: 1}, activitytest.SynchronizeNow(t, w))
 	nab := w.Read(activitytest.Name)
 	require.NotNil(t, nab)
@@ -44,7 +44,7 @@ func TestWhatVeleroBroughtBackIsOfferedAgain(t *testing.T) {
 }
 
 func TestAProcessThatDiesBeforeTheMarkIsMadeUpFor(t *testing.T) {
-	w := fake.New(t, activitytest.LookedInto(), activitytest.BroughtBack(activitytest.Name))
+	w := fake.New(t, activitytest.Listed(), activitytest.SyncedBackup(activitytest.Name))
 	w.Fail(func(verb string, object client.Object) error {
 		if _, ok := object.(*velerov1.Backup); ok && verb == "patch" {
 			return fake.ErrAway
@@ -75,7 +75,7 @@ func TestNothingIsMade(t *testing.T) {
 		"while the policy's period is zero":    {period: off},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			w := fake.New(t, append(tt.objects, activitytest.LookedInto(), activitytest.BroughtBack(activitytest.Name))...)
+			w := fake.New(t, append(tt.objects, activitytest.Listed(), activitytest.SyncedBackup(activitytest.Name))...)
 			w.Policy.BackupSyncPeriod = tt.period
 			assert.Empty(t, activitytest.WritesOf(w, func() { assert.Zero(t, activitytest.SynchronizeNow(t, w)) }))
 		})
@@ -83,7 +83,7 @@ func TestNothingIsMade(t *testing.T) {
 }
 
 func TestOneRefusalKeepsNobodyWaiting(t *testing.T) {
-	w := fake.New(t, activitytest.LookedInto(), activitytest.BroughtBack("full"), activitytest.BroughtBack(activitytest.Name))
+	w := fake.New(t, activitytest.Listed(), activitytest.SyncedBackup("full"), activitytest.SyncedBackup(activitytest.Name))
 	w.Fail(func(verb string, object client.Object) error {
 		if verb == "create" && object.GetName() == "full" {
 			return apierrors.NewForbidden(oadpv1alpha1.Resource("nonadminbackups"), "full", nil)
@@ -154,10 +154,10 @@ func TestReleasingEntersWhatStays(t *testing.T) {
 func TestOrphansAreCollected(t *testing.T) {
 	copied := fake.LocationName("own")
 	secret := &corev1.Secret{ObjectMeta: owner.Location.Meta(fake.NaBSL("own"), copied, fake.OADPNamespace, copied)}
-	refused := activitytest.BroughtBack("refused")
+	refused := activitytest.SyncedBackup("refused")
 	refused.Status = velerov1.BackupStatus{Phase: velerov1.BackupPhaseFailedValidation}
-	data := activitytest.BroughtBack(activitytest.Name)
-	w := fake.New(t, activitytest.LookedInto(), secret, refused, data)
+	data := activitytest.SyncedBackup(activitytest.Name)
+	w := fake.New(t, activitytest.Listed(), secret, refused, data)
 	assert.Equal(t, contract.CollectionResult{Deleted: []contract.CollectedKind{{Kind: "Secret", Count: 1}, {Kind: "Backup", Count: 1}}},
 		activitytest.CollectNow(t, w))
 	assert.NotNil(t, w.Velero(activitytest.Ours), "its data are the administrator's")
@@ -167,7 +167,7 @@ func TestOrphansAreCollected(t *testing.T) {
 func TestNothingIsCollectedBeforeVeleroHasLooked(t *testing.T) {
 	copied := fake.LocationName("own")
 	secret := &corev1.Secret{ObjectMeta: owner.Location.Meta(fake.NaBSL("own"), copied, fake.OADPNamespace, copied)}
-	fresh := activitytest.LookedInto()
+	fresh := activitytest.Listed()
 	fresh.Status.LastSyncedTime = nil
 	w := fake.New(t, fresh, secret)
 	assert.Equal(t, contract.CollectionResult{Waiting: "default"}, activitytest.CollectNow(t, w))
@@ -182,7 +182,7 @@ func TestNothingIsCollectedWhenTheOriginCannotBeRead(t *testing.T) {
 		"the kind is not served": apierrors.NewGenericServerResponse(404, "get", oadpv1alpha1.Resource("x"), "own", "page not found", 0, true),
 	} {
 		t.Run(what, func(t *testing.T) {
-			w := fake.New(t, activitytest.LookedInto(), secret.DeepCopy())
+			w := fake.New(t, activitytest.Listed(), secret.DeepCopy())
 			w.FailReads(func(object runtime.Object) error {
 				if _, ok := object.(*oadpv1alpha1.NonAdminBackupStorageLocation); ok {
 					return answer
@@ -200,7 +200,7 @@ func TestWhatIsYoungIsLeft(t *testing.T) {
 	copied := fake.LocationName("own")
 	secret := &corev1.Secret{ObjectMeta: owner.Location.Meta(fake.NaBSL("own"), copied, fake.OADPNamespace, copied)}
 	secret.CreationTimestamp = metav1.Now()
-	w := fake.New(t, activitytest.LookedInto(), secret)
+	w := fake.New(t, activitytest.Listed(), secret)
 	assert.Equal(t, contract.CollectionResult{Young: 1}, activitytest.CollectNow(t, w))
 	assert.NotNil(t, w.Copy("own"))
 }

@@ -21,35 +21,35 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// Kubernetes Events on a NonAdminDownloadRequest, best effort: written after the change they speak of, once. None holds the
+// Kubernetes Events on a NonAdminDownloadRequest, best effort: written once, after the change that they report. None holds the
 // URL. A refusal's reason is the type of its condition.
 const (
 	eventDownloadReady   = "DownloadReady"
 	eventDownloadExpired = "DownloadExpired"
 )
 
-// Activities acts on NonAdminDownloadRequests and the Velero DownloadRequests made for them. The signed URL goes from the one
-// object's status to the other's, and nowhere else.
+// Activities acts on NonAdminDownloadRequests and the Velero DownloadRequests made for them. The signed URL is copied from the
+// status of the one to that of the other, and goes nowhere else.
 type Activities struct {
-	// Client reads and writes at the API server itself.
+	// Client reads from and writes to the API server itself.
 	Client client.Client
 	// Gatherer reads through Client.
 	Gatherer *Gatherer
-	// Events tells the tenant what happened; best effort.
+	// Events writes Events for the tenant; best effort.
 	Events events.EventRecorder
 	// Paused returns an error while another controller serves these kinds; nothing is done then.
 	Paused func() error
 }
 
-// Register makes the activities known to a worker under their wire names.
+// Register registers the activities with a worker under their wire names.
 func (d *Activities) Register(registry worker.ActivityRegistry) {
-	activities.Register(registry, contract.RefreshDownload, activities.Guard(d.Paused, d.Refresh, d.tellRetried))
-	activities.Register(registry, contract.RequestDownload, activities.Guard(d.Paused, d.Request, d.tellRetried))
-	activities.Register(registry, contract.RemoveDownload, activities.Guard(d.Paused, d.Remove, d.tellRetried))
+	activities.Register(registry, contract.RefreshDownload, activities.Guard(d.Paused, d.Refresh, d.recordRetried))
+	activities.Register(registry, contract.RequestDownload, activities.Guard(d.Paused, d.Request, d.recordRetried))
+	activities.Register(registry, contract.RemoveDownload, activities.Guard(d.Paused, d.Remove, d.recordRetried))
 }
 
-// update reads all that concerns the object, lets act look at it and do its part, and returns the view of it. It does so
-// anew when a patch met another writer. Unlike with other kinds an object that is gone may have left something to be done.
+// update reads the object and all that belongs to it, calls act, and returns the view. After a conflict with another writer it
+// starts over. Unlike with other kinds, act is also called for a deleted object: its Velero DownloadRequest may be left.
 func (d *Activities) update(ctx context.Context, step contract.DownloadStep,
 	act func(*Objects) error,
 ) (contract.DownloadView, error) {
@@ -63,7 +63,7 @@ func (d *Activities) update(ctx context.Context, step contract.DownloadStep,
 	return activities.Update(oadpv1alpha1.ResourceNonAdminDownloadRequests, gather, act, (*Objects).View)
 }
 
-// Refresh reads the present state and, if Velero has answered, repeats the answer in the status.
+// Refresh reads the present state and, if Velero has answered, copies the answer to the status.
 func (d *Activities) Refresh(ctx context.Context, step contract.DownloadStep) (contract.DownloadView, error) {
 	return d.update(ctx, step, func(o *Objects) error {
 		if !o.Answerable() {
@@ -72,19 +72,20 @@ func (d *Activities) Refresh(ctx context.Context, step contract.DownloadStep) (c
 		changed, err := activities.PatchStatus(ctx, d.Client, o.NADR, func() { ApplyAnswer(o.NADR, o) })
 		if changed {
 			o.Verdict = nil // it does not matter any more
-			d.tell(o.NADR, corev1.EventTypeNormal, eventDownloadReady, "Sign",
+			d.record(o.NADR, corev1.EventTypeNormal, eventDownloadReady, "Sign",
 				"Velero has signed a URL, see status.velero.status; it expires at %s", ExpiresAt(o.NADR).UTC().Format(time.RFC3339))
 		}
 		return d.orReread(ctx, step, o, err)
 	})
 }
 
-// Request looks whether the tenant may have the file, says so in the status, and asks Velero for a URL where it may. What asks
-// Velero for another file goes first. The condition comes before the request: a URL is never there without one who waits for it.
+// Request checks whether the tenant may have the file, writes the verdict to the status and, if so, requests a URL of Velero.
+// It first deletes a request for another file. The condition comes before the request: so a URL is never created without an
+// object that waits for it.
 func (d *Activities) Request(ctx context.Context, step contract.DownloadStep) (contract.DownloadView, error) {
 	return d.update(ctx, step, func(o *Objects) error {
 		if o.NADR == nil || o.Verdict == nil {
-			return nil // not due any more
+			return nil // no longer due
 		}
 		if o.Useless() {
 			if err := d.deleteRequest(ctx, o); err != nil {
@@ -96,7 +97,7 @@ func (d *Activities) Request(ctx context.Context, step contract.DownloadStep) (c
 			return d.orReread(ctx, step, o, err)
 		}
 		if changed && !o.Verdict.Available {
-			d.tell(o.NADR, corev1.EventTypeWarning, string(o.Verdict.Condition), "Judge", "%s", o.Verdict.Message)
+			d.record(o.NADR, corev1.EventTypeWarning, string(o.Verdict.Condition), "Judge", "%s", o.Verdict.Message)
 		}
 		if !o.Verdict.Available || o.Request != nil {
 			return nil
@@ -104,7 +105,7 @@ func (d *Activities) Request(ctx context.Context, step contract.DownloadStep) (c
 		request := NewRequest(o.NADR, d.Gatherer.OADPNamespace, o.Verdict.Target)
 		err = d.Client.Create(ctx, request)
 		if apierrors.IsAlreadyExists(err) {
-			// Made meanwhile by an attempt that we lost sight of, or somebody else's: reading again tells.
+			// An earlier attempt of ours has made it, or somebody else: the next read shows which.
 			return apierrors.NewConflict(velerov1.Resource("downloadrequests"), request.Name, err)
 		}
 		if err != nil {
@@ -115,13 +116,12 @@ func (d *Activities) Request(ctx context.Context, step contract.DownloadStep) (c
 	})
 }
 
-// Remove deletes the Velero DownloadRequest, with the URL in it, of an object that is gone or whose time is over, and in the
-// latter case the object itself.
+// Remove deletes the Velero DownloadRequest, with the URL in it, of a deleted or expired object, and an expired object itself.
 func (d *Activities) Remove(ctx context.Context, step contract.DownloadStep) (contract.DownloadView, error) {
 	return d.update(ctx, step, func(o *Objects) error {
 		view := o.View()
 		if view.Found && !view.BeingDeleted && !view.Expired {
-			return nil // not due any more
+			return nil // no longer due
 		}
 		if err := d.deleteRequest(ctx, o); err != nil {
 			return err
@@ -134,7 +134,7 @@ func (d *Activities) Remove(ctx context.Context, step contract.DownloadStep) (co
 		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("delete NonAdminDownloadRequest %s: %w", step.Ref, err)
 		}
-		d.tell(o.NADR, corev1.EventTypeNormal, eventDownloadExpired, "Expire", "the request has expired and was deleted; "+
+		d.record(o.NADR, corev1.EventTypeNormal, eventDownloadExpired, "Expire", "the request has expired and was deleted; "+
 			"create another one for a new URL")
 		return d.reread(ctx, step, o)
 	})
@@ -152,7 +152,7 @@ func (d *Activities) deleteRequest(ctx context.Context, o *Objects) error {
 	return nil
 }
 
-// orReread reads again if the object vanished between reading and writing: what was made for it may still be there.
+// orReread reads again if the object was deleted between reading and writing: what was made for it may still exist.
 func (d *Activities) orReread(ctx context.Context, step contract.DownloadStep, o *Objects, err error) error {
 	if !errors.Is(err, activities.ErrGone) {
 		return err
@@ -160,7 +160,7 @@ func (d *Activities) orReread(ctx context.Context, step contract.DownloadStep, o
 	return d.reread(ctx, step, o)
 }
 
-// reread replaces o by the present state, after a write whose answer does not show it.
+// reread replaces o by the present state, after a write that does not return it.
 func (d *Activities) reread(ctx context.Context, step contract.DownloadStep, o *Objects) error {
 	present, err := d.Gatherer.Gather(ctx, step.Ref)
 	if err != nil {
@@ -170,18 +170,18 @@ func (d *Activities) reread(ctx context.Context, step contract.DownloadStep, o *
 	return nil
 }
 
-func (d *Activities) tell(nadr *oadpv1alpha1.NonAdminDownloadRequest, kind, reason, action, note string, args ...any) {
+func (d *Activities) record(nadr *oadpv1alpha1.NonAdminDownloadRequest, kind, reason, action, note string, args ...any) {
 	activities.Tell(d.Events, nadr, kind, reason, action, note, args...)
 }
 
-// tellRetried: a step failed and has been retried until it succeeded.
-func (d *Activities) tellRetried(in contract.DownloadStep, view contract.DownloadView, info activity.Info) {
+// recordRetried: a step failed and has been retried until it succeeded.
+func (d *Activities) recordRetried(in contract.DownloadStep, view contract.DownloadView, info activity.Info) {
 	if !view.Found {
 		return
 	}
 	nadr := &oadpv1alpha1.NonAdminDownloadRequest{ObjectMeta: metav1.ObjectMeta{
 		Namespace: in.Ref.Namespace, Name: in.Ref.Name, UID: types.UID(in.Ref.UID),
 	}}
-	d.tell(nadr, corev1.EventTypeWarning, activities.EventRetried, "Retry", "%s succeeded at attempt %d, %s after the first",
+	d.record(nadr, corev1.EventTypeWarning, activities.EventRetried, "Retry", "%s succeeded at attempt %d, %s after the first",
 		info.ActivityType.Name, info.Attempt, time.Since(info.ScheduledTime).Round(time.Second))
 }

@@ -8,8 +8,8 @@ import (
 
 const digestMark = "sha256:"
 
-// Digest is what stands for a signed URL in a cache: whoever judges needs to know that there is one, and nobody who keeps many of
-// them needs one. The digest of a digest is the same.
+// Digest replaces a signed URL in a cache: the verdict depends only on whether there is one. The digest of a digest is the
+// same.
 func Digest(url string) string {
 	if url == "" || (strings.HasPrefix(url, digestMark) && len(url) == len(digestMark)+2*sha256.Size) {
 		return url

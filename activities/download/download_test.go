@@ -190,7 +190,7 @@ func TestOnlyTheAnswerToWhatIsAskedForIsHandedOn(t *testing.T) {
 			signed(r)
 			r.Annotations[oadpv1alpha1.NadrOriginNamespaceAnnotation] = "crew"
 		}, wantForeign: true},
-		"made by nobody knows whom": {alter: func(r *velerov1.DownloadRequest) {
+		"made without an origin": {alter: func(r *velerov1.DownloadRequest) {
 			signed(r)
 			r.Labels = nil
 		}, wantForeign: true},

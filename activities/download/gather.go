@@ -16,25 +16,26 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// Gatherer reads all that concerns one NonAdminDownloadRequest. Reader is the API server in the worker, the cache in the
-// watcher.
+// Gatherer reads one NonAdminDownloadRequest and all that belongs to it. Reader is the API server in the worker, the cache in
+// the watcher.
 type Gatherer struct {
 	Reader        client.Reader
 	ClusterID     string
 	OADPNamespace string
-	// Now is the time, that of the machine if nil.
+	// Now returns the time, that of the machine if nil.
 	Now func() time.Time
 }
 
-// Objects is what there is of one NonAdminDownloadRequest, as read. The objects are the reader's own: copy before changing.
+// Objects is one NonAdminDownloadRequest and what belongs to it, as read. The objects are the reader's own: copy before
+// changing.
 type Objects struct {
-	// NADR is nil when no object of the UID asked for exists.
+	// NADR is nil if no object of the requested UID exists.
 	NADR *oadpv1alpha1.NonAdminDownloadRequest
 	// Request is the Velero DownloadRequest made for it, which may outlive it; nil when absent.
 	Request *velerov1.DownloadRequest
-	// Foreign: a DownloadRequest of the name needed exists and belongs to something else.
+	// Foreign: a DownloadRequest of the required name exists and belongs to something else.
 	Foreign bool
-	// Verdict on the target as of today; nil if it does not matter any more.
+	// Verdict on the present target; nil if it does not matter any more.
 	Verdict *Verdict
 	// At is when all this was read.
 	At time.Time
@@ -42,7 +43,7 @@ type Objects struct {
 	requestName string
 }
 
-// Gather reads what there is. An error means that it could not be read, never that something is absent or invalid.
+// Gather reads the objects. An error means that one could not be read, never that something is absent or invalid.
 func (g *Gatherer) Gather(ctx context.Context, ref contract.ObjectRef) (*Objects, error) {
 	objects := &Objects{At: g.now(), requestName: RequestName(ref.UID)}
 	if err := g.findRequest(ctx, ref, objects); err != nil {
@@ -75,8 +76,7 @@ func (g *Gatherer) now() time.Time {
 	return time.Now()
 }
 
-// findRequest reads the Velero DownloadRequest of the name that ref's would have. Its name is not enough: it counts only if it
-// says that ref is its origin.
+// findRequest reads the Velero DownloadRequest of the name for ref. It counts only if it also names ref as its origin.
 func (g *Gatherer) findRequest(ctx context.Context, ref contract.ObjectRef, o *Objects) error {
 	found := &velerov1.DownloadRequest{}
 	exists, err := k8s.Get(ctx, g.Reader, "Velero DownloadRequest", g.OADPNamespace, o.requestName, found)

@@ -14,20 +14,20 @@ import (
 	"holdfast.dev/holdfast/k8s/owner"
 )
 
-// file is what Velero knows a file by.
+// file identifies a file for Velero.
 type file struct {
-	// of is the name of the Velero Backup or Restore that it is of, holder the Velero Backup beside which it lies.
+	// of is the name of its Velero Backup or Restore, holder the Velero Backup with which it is stored.
 	of     string
 	holder *velerov1.Backup
-	// missing says why there is no such file, or none that is this tenant's; the rest is empty then.
+	// missing says why this tenant has no such file; the rest is empty then.
 	missing string
 }
 
 func missing(why string, args ...any) file { return file{missing: fmt.Sprintf(why, args...)} }
 
-// judge finds out which file of Velero's the target is, and whether the tenant may have it. What belongs to somebody else
-// counts as absent, and what is not in the tenant's own storage location is not handed out: the URL would be signed with the
-// administrator's keys. Where it is, its Velero Backup says; the spec of the NonAdminBackup is the tenant's to change.
+// judge decides which file of Velero's the target is, and whether the tenant may have it. Another tenant's file counts as
+// absent, and only files in the tenant's own storage location are handed out: any other URL would be signed with the
+// administrator's keys. The Velero Backup says where a file is; the spec of the NonAdminBackup can be changed by the tenant.
 func (g *Gatherer) judge(ctx context.Context, o *Objects) (Verdict, error) {
 	target := o.NADR.Spec.Target
 	of := subjects[target.Kind]
@@ -66,7 +66,7 @@ func (g *Gatherer) judge(ctx context.Context, o *Objects) (Verdict, error) {
 	return Verdict{Available: true, Target: velerov1.DownloadTarget{Kind: target.Kind, Name: wanted.of}}, nil
 }
 
-// backupFile looks for the Velero Backup of a NonAdminBackup.
+// backupFile finds the Velero Backup of a NonAdminBackup.
 func (g *Gatherer) backupFile(ctx context.Context, namespace, name string) (file, error) {
 	nab := &oadpv1alpha1.NonAdminBackup{}
 	exists, err := k8s.Get(ctx, g.Reader, oadpv1alpha1.KindNonAdminBackup, namespace, name, nab)
@@ -93,7 +93,7 @@ func (g *Gatherer) backupFile(ctx context.Context, namespace, name string) (file
 	return file{of: made.Name, holder: made}, nil
 }
 
-// restoreFile looks for the Velero Restore of a NonAdminRestore. Its files lie beside the backup's.
+// restoreFile finds the Velero Restore of a NonAdminRestore. Its files are stored with the backup's.
 func (g *Gatherer) restoreFile(ctx context.Context, namespace, name string) (file, error) {
 	nar := &oadpv1alpha1.NonAdminRestore{}
 	exists, err := k8s.Get(ctx, g.Reader, oadpv1alpha1.KindNonAdminRestore, namespace, name, nar)

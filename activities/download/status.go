@@ -7,10 +7,10 @@ import (
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 )
 
-// The functions of this file change the status of a NonAdminDownloadRequest in memory and nothing else. There is one
-// condition at a time: each takes the place of what was there.
+// The functions of this file change the status of a NonAdminDownloadRequest in memory and nothing else. There is one condition
+// at a time: each replaces the one before.
 
-// ApplyVerdict records what was found about the target. A URL of another target, or of one that may not be had any more, goes.
+// ApplyVerdict records the verdict on the target. A URL of another target, or of a file that is no longer allowed, is removed.
 func ApplyVerdict(nadr *oadpv1alpha1.NonAdminDownloadRequest, verdict Verdict) {
 	nadr.Status.Phase = oadpv1alpha1.NonAdminPhaseNew
 	if !verdict.Available {
@@ -20,7 +20,7 @@ func ApplyVerdict(nadr *oadpv1alpha1.NonAdminDownloadRequest, verdict Verdict) {
 	setOnly(nadr, verdict.condition())
 }
 
-// ApplyAnswer repeats the answer of the Velero DownloadRequest, the signed URL included.
+// ApplyAnswer copies the answer of the Velero DownloadRequest, the signed URL included.
 func ApplyAnswer(nadr *oadpv1alpha1.NonAdminDownloadRequest, o *Objects) {
 	nadr.Status.Phase = oadpv1alpha1.NonAdminPhaseCreated
 	nadr.Status.VeleroDownloadRequest.Status = o.Request.Status.DeepCopy()
@@ -30,10 +30,10 @@ func ApplyAnswer(nadr *oadpv1alpha1.NonAdminDownloadRequest, o *Objects) {
 	})
 }
 
-// Answerable reports whether Velero has answered, and the answer is one that may be handed on.
+// Answerable reports whether Velero has answered, and the answer may be handed out.
 func (o *Objects) Answerable() bool { return o.NADR != nil && o.current() && o.signed() }
 
-// Useless reports whether a Velero DownloadRequest is there that asks for something else than may be handed out today.
+// Useless reports whether there is a Velero DownloadRequest for another file than may be handed out today.
 func (o *Objects) Useless() bool { return o.Request != nil && !o.current() }
 
 func setOnly(nadr *oadpv1alpha1.NonAdminDownloadRequest, condition metav1.Condition) {

@@ -15,8 +15,8 @@ const requestPrefix = "nadr-"
 // RequestName is the name of the Velero DownloadRequest for the NonAdminDownloadRequest of that UID.
 func RequestName(uid string) string { return requestPrefix + uid }
 
-// NewRequest builds the Velero DownloadRequest for a NonAdminDownloadRequest. The name is deterministic: creating it twice
-// ends in AlreadyExists.
+// NewRequest builds the Velero DownloadRequest for a NonAdminDownloadRequest. The name is deterministic: a second creation ends
+// in AlreadyExists.
 func NewRequest(
 	nadr *oadpv1alpha1.NonAdminDownloadRequest, oadpNamespace string, target velerov1.DownloadTarget,
 ) *velerov1.DownloadRequest {
@@ -27,8 +27,8 @@ func NewRequest(
 	}
 }
 
-// OriginOf names the NonAdminDownloadRequest that a Velero DownloadRequest was made for, whether that still exists or not.
-// False: it was made for something else.
+// OriginOf names the NonAdminDownloadRequest for which a Velero DownloadRequest was made, even if it no longer exists. It is
+// false if the request was made for something else.
 func OriginOf(request *velerov1.DownloadRequest) (contract.ObjectRef, bool) {
 	key, named := owner.Download.Named(request)
 	uid, ours := strings.CutPrefix(request.Name, requestPrefix)

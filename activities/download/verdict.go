@@ -9,9 +9,9 @@ import (
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 )
 
-// Verdict is what was found about the file that a NonAdminDownloadRequest asks for.
+// Verdict is the result of judging the file that a NonAdminDownloadRequest asks for.
 type Verdict struct {
-	// Available: it may be handed out. Target is what Velero must be asked for then.
+	// Available: it may be handed out. Target is then the target for Velero.
 	Available bool
 	Target    velerov1.DownloadTarget
 	// Condition and Message say why not, otherwise.
@@ -19,7 +19,7 @@ type Verdict struct {
 	Message   string
 }
 
-// condition is the one condition that says so, until there is a URL.
+// condition is the condition for the verdict, until there is a URL.
 func (v Verdict) condition() metav1.Condition {
 	if v.Available {
 		return metav1.Condition{
@@ -33,7 +33,7 @@ func (v Verdict) condition() metav1.Condition {
 	}
 }
 
-// NotOwned is the verdict when a DownloadRequest of the name needed exists and was made for something else.
+// NotOwned is the verdict if a DownloadRequest of the required name exists and was made for something else.
 func NotOwned(o *Objects) Verdict {
 	return subjects[o.NADR.Spec.Target.Kind].refuse("a Velero DownloadRequest named %q exists and was not made for this "+
 		"NonAdminDownloadRequest; ask an administrator to remove it", o.requestName)
@@ -47,7 +47,7 @@ func locationNotUsed() Verdict {
 	}
 }
 
-// subject is what a file is of.
+// subject is the kind of object that a file belongs to.
 type subject string
 
 const (
@@ -55,7 +55,7 @@ const (
 	ofRestore subject = oadpv1alpha1.KindNonAdminRestore
 )
 
-// refuse is the verdict on a file that cannot be had. A kind of file that nobody knows is refused as one of a backup.
+// refuse is the verdict on a file that is not available. An unknown kind of file is refused like one of a backup.
 func (s subject) refuse(why string, args ...any) Verdict {
 	condition, message := oadpv1alpha1.NonAdminConditionNonAdminBackupNotAvailable, oadpv1alpha1.MessageBackupUnavailable
 	if s == ofRestore {
@@ -64,7 +64,7 @@ func (s subject) refuse(why string, args ...any) Verdict {
 	return Verdict{Condition: condition, Message: message + ": " + fmt.Sprintf(why, args...)}
 }
 
-// subjects says what each kind of file is of.
+// subjects maps each kind of file to the kind of object that it belongs to.
 var subjects = map[velerov1.DownloadTargetKind]subject{
 	velerov1.DownloadTargetKindBackupLog:                       ofBackup,
 	velerov1.DownloadTargetKindBackupContents:                  ofBackup,

@@ -10,11 +10,11 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// UnansweredLife is how long a request without a URL is kept: its backup may still be running, or Velero be away. One with a
-// URL lives as long as that.
+// UnansweredLife is how long a request without a URL is kept: its backup may still be running, or Velero be down. A request
+// with a URL lives as long as the URL.
 const UnansweredLife = time.Hour
 
-// View reduces what was read to the facts that decide the next step.
+// View reduces the objects to the facts that decide the next step.
 func (o *Objects) View() contract.DownloadView {
 	view := contract.DownloadView{Velero: o.veleroView()}
 	if o.NADR == nil {
@@ -30,7 +30,7 @@ func (o *Objects) View() contract.DownloadView {
 	return view
 }
 
-// ExpiresAt is when the time of a NonAdminDownloadRequest is over.
+// ExpiresAt is when a NonAdminDownloadRequest expires.
 func ExpiresAt(nadr *oadpv1alpha1.NonAdminDownloadRequest) time.Time {
 	if signed := nadr.Status.VeleroDownloadRequest.Status; answered(nadr) && signed.Expiration != nil {
 		return signed.Expiration.Time
@@ -40,7 +40,7 @@ func ExpiresAt(nadr *oadpv1alpha1.NonAdminDownloadRequest) time.Time {
 
 func (o *Objects) expired() bool { return !o.At.Before(ExpiresAt(o.NADR)) }
 
-// answered: the status holds the URL of the file that the present generation asks for.
+// answered: the status holds the URL of the file for the present generation.
 func answered(nadr *oadpv1alpha1.NonAdminDownloadRequest) bool {
 	signed := nadr.Status.VeleroDownloadRequest.Status
 	processed := conditionOf(nadr, oadpv1alpha1.NonAdminConditionProcessed)
@@ -48,7 +48,7 @@ func answered(nadr *oadpv1alpha1.NonAdminDownloadRequest) bool {
 		processed.Status == metav1.ConditionTrue && processed.ObservedGeneration == nadr.Generation
 }
 
-// judged: the one condition speaks of the present generation, and says what the verdict of today says.
+// judged: the one condition is about the present generation, and agrees with the present verdict.
 func (o *Objects) judged() bool {
 	if o.Verdict == nil {
 		return answered(o.NADR)
@@ -74,7 +74,7 @@ func (o *Objects) veleroView() contract.VeleroDownloadView {
 	return view
 }
 
-// current: the Velero DownloadRequest asks for the file that may be handed out today, and is of use.
+// current: the Velero DownloadRequest is for the file that may be handed out today, and can be used.
 func (o *Objects) current() bool {
 	if o.Request == nil || o.Verdict == nil || !o.Verdict.Available || !o.Request.DeletionTimestamp.IsZero() {
 		return false

@@ -63,11 +63,11 @@ var webPorts = []uint16{80, 443}
 
 // ports are those that a tool may connect to for its arguments. Those that the object names must not be the worker's own: whoever
 // names them may have the tool do what he wants.
-func (s *Session) ports(args []string) ([]uint16, *contract.FDBTrouble) {
+func (s *Session) ports(args []string) ([]uint16, *contract.FDBFailure) {
 	ports := slices.DeleteFunc(slices.Clone(s.runner.Ports), s.closed)
 	for _, port := range coordinatorPorts(s.connectionString) {
 		if s.closed(port) {
-			return nil, s.closedTrouble(contract.FDBClassClusterFile, "the FoundationDBCluster's connection string", port)
+			return nil, s.closedFailure(contract.FDBClassClusterFile, "the FoundationDBCluster's connection string", port)
 		}
 		ports = append(ports, port)
 	}
@@ -78,7 +78,7 @@ func (s *Session) ports(args []string) ([]uint16, *contract.FDBTrouble) {
 		}
 		port, _ := parsePort(place.EffectivePort())
 		if s.closed(port) && !slices.Contains(webPorts, port) {
-			return nil, s.closedTrouble(contract.FDBClassBadURL, "the URL of the backup", port)
+			return nil, s.closedFailure(contract.FDBClassBadURL, "the URL of the backup", port)
 		}
 		ports = append(ports, port)
 	}
@@ -87,7 +87,7 @@ func (s *Session) ports(args []string) ([]uint16, *contract.FDBTrouble) {
 
 func (s *Session) closed(port uint16) bool { return slices.Contains(s.runner.ClosedPorts, port) }
 
-func (s *Session) closedTrouble(class contract.FDBClass, what string, port uint16) *contract.FDBTrouble {
+func (s *Session) closedFailure(class contract.FDBClass, what string, port uint16) *contract.FDBFailure {
 	return s.trouble(class, "%s has port %d, which is that of Temporal or of the cluster's own: FoundationDB's tools may not "+
 		"connect to it; use another port", what, port)
 }

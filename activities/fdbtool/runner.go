@@ -92,7 +92,7 @@ func (r *Runner) Close() error {
 }
 
 // Open prepares for running tools for one object. The trouble, if any, is the user's or the operator's; an error is the worker's.
-func (r *Runner) Open(access Access) (*Session, *contract.FDBTrouble, error) {
+func (r *Runner) Open(access Access) (*Session, *contract.FDBFailure, error) {
 	if trouble := r.uncaged(cage.Lacking()); trouble != nil {
 		return nil, trouble, nil
 	}
@@ -100,7 +100,7 @@ func (r *Runner) Open(access Access) (*Session, *contract.FDBTrouble, error) {
 		return nil, trouble, nil
 	}
 	if !connectionString.MatchString(access.ConnectionString) {
-		return nil, &contract.FDBTrouble{
+		return nil, &contract.FDBFailure{
 			Class:   contract.FDBClassClusterFile,
 			Message: "the FoundationDBCluster's status.connectionString is not one line of printable characters",
 		}, nil
@@ -119,11 +119,11 @@ func (r *Runner) Open(access Access) (*Session, *contract.FDBTrouble, error) {
 }
 
 // uncaged refuses to run tools where the kernel lacks something, if the operator wants that.
-func (r *Runner) uncaged(lacking error) *contract.FDBTrouble {
+func (r *Runner) uncaged(lacking error) *contract.FDBFailure {
 	if lacking == nil || !r.RequireCage {
 		return nil
 	}
-	return &contract.FDBTrouble{
+	return &contract.FDBFailure{
 		Class:   contract.FDBClassToolMissing,
 		Message: fmt.Sprintf("%v; the worker does not run them like that (--fdb-require-cage): have it run on other nodes", lacking),
 	}
@@ -150,9 +150,9 @@ func (r *Runner) newSessionFolder() (string, error) {
 }
 
 // binary finds the tool that speaks with a database of the version: the tools talk to no other.
-func (r *Runner) binary(running, tool string) (string, *contract.FDBTrouble) {
-	missing := func(format string, values ...any) (string, *contract.FDBTrouble) {
-		return "", &contract.FDBTrouble{Class: contract.FDBClassToolMissing, Message: fmt.Sprintf(format, values...)}
+func (r *Runner) binary(running, tool string) (string, *contract.FDBFailure) {
+	missing := func(format string, values ...any) (string, *contract.FDBFailure) {
+		return "", &contract.FDBFailure{Class: contract.FDBClassToolMissing, Message: fmt.Sprintf(format, values...)}
 	}
 	parts := version.FindStringSubmatch(running)
 	if parts == nil {

@@ -43,7 +43,7 @@ func (s *Session) Close() error {
 func (s *Session) ClusterFile() string { return filepath.Join(s.folder, "fdb.cluster") }
 
 // CheckURL is Runner.CheckURL.
-func (s *Session) CheckURL(url string) *contract.FDBTrouble { return s.runner.CheckURL(url) }
+func (s *Session) CheckURL(url string) *contract.FDBFailure { return s.runner.CheckURL(url) }
 
 // Redact makes a text of a tool fit for people: without secrets, and bounded.
 func (s *Session) Redact(text string) string {
@@ -86,7 +86,7 @@ func (s *Session) write(access Access) error {
 
 // Run runs the operation's tool with the arguments, and with the cluster file unless the operation needs none. It returns what
 // the tool printed, or why it failed: FDBClassTimeout if it is not known whether it did what it was to do.
-func (s *Session) Run(ctx context.Context, operation Operation, args []string) ([]byte, *contract.FDBTrouble) {
+func (s *Session) Run(ctx context.Context, operation Operation, args []string) ([]byte, *contract.FDBFailure) {
 	if trouble := s.runner.checkArguments(args); trouble != nil {
 		return nil, trouble
 	}
@@ -112,7 +112,7 @@ func (s *Session) Run(ctx context.Context, operation Operation, args []string) (
 	case end.stopped && errors.Is(ctx.Err(), context.Canceled):
 		return nil, s.trouble(contract.FDBClassTimeout, "%s was stopped before it ended, with what it was run for", name)
 	case end.stopped:
-		return nil, fdb.TimeoutTrouble(name, time.Since(began))
+		return nil, fdb.TimeoutFailure(name, time.Since(began))
 	case end.signal != 0:
 		return nil, s.trouble(contract.FDBClassTimeout, "%s was killed (%s) before it ended", name, end.signal)
 	case end.stdout.dropped:
@@ -123,8 +123,8 @@ func (s *Session) Run(ctx context.Context, operation Operation, args []string) (
 	return nil, fdb.Classify(name, end.exit, end.stdout.kept.Bytes(), end.stderr.kept.Bytes(), s.secrets...)
 }
 
-func (s *Session) trouble(class contract.FDBClass, format string, values ...any) *contract.FDBTrouble {
-	return &contract.FDBTrouble{Class: class, Message: s.Redact(fmt.Sprintf(format, values...))}
+func (s *Session) trouble(class contract.FDBClass, format string, values ...any) *contract.FDBFailure {
+	return &contract.FDBFailure{Class: class, Message: s.Redact(fmt.Sprintf(format, values...))}
 }
 
 // ending is how a process ended.

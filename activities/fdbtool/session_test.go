@@ -148,7 +148,7 @@ func TestToolIsKilledWithAllThatItStarted(t *testing.T) {
 			session := open(t, tool(t, stubborn), access())
 			folder := filepath.Dir(session.ClusterFile())
 			ctx, end := c.end(t)
-			ended := make(chan *contract.FDBTrouble, 1)
+			ended := make(chan *contract.FDBFailure, 1)
 			go func() {
 				_, trouble := session.Run(ctx, fdbtool.Status, []string{"status"})
 				ended <- trouble

@@ -13,7 +13,7 @@ var anyScheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`)
 
 // CheckURL refuses every URL that a tool may not be given, wherever it comes from: a file:// URL would have the worker read and
 // write its own disk for a tenant.
-func (r *Runner) CheckURL(url string) *contract.FDBTrouble {
+func (r *Runner) CheckURL(url string) *contract.FDBFailure {
 	if path, file := strings.CutPrefix(url, "file://"); file {
 		switch {
 		case !r.AllowFileURLs:
@@ -30,7 +30,7 @@ func (r *Runner) CheckURL(url string) *contract.FDBTrouble {
 }
 
 // checkArguments checks every argument that is a URL. A range of keys may look like one.
-func (r *Runner) checkArguments(args []string) *contract.FDBTrouble {
+func (r *Runner) checkArguments(args []string) *contract.FDBFailure {
 	for i, argument := range args {
 		keys := i > 0 && args[i-1] == "-k"
 		destination := i > 0 && (args[i-1] == "-d" || args[i-1] == "-r")
@@ -43,6 +43,6 @@ func (r *Runner) checkArguments(args []string) *contract.FDBTrouble {
 	return nil
 }
 
-func badURL(message string) *contract.FDBTrouble {
-	return &contract.FDBTrouble{Class: contract.FDBClassBadURL, Message: message}
+func badURL(message string) *contract.FDBFailure {
+	return &contract.FDBFailure{Class: contract.FDBClassBadURL, Message: message}
 }

@@ -20,16 +20,16 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// finalizationPoll is how often a task that waits looks again.
+// finalizationPoll is how often a waiting task runs again.
 const finalizationPoll = 5 * time.Second
 
-// Activities does what follows when Velero has ended a restore.
+// Activities are the activities of a finalization.
 type Activities struct {
-	// Client reads and writes at the API server itself.
+	// Client reads from and writes to the API server itself.
 	Client client.Client
 	// Finder reads through Client.
 	Finder *Finder
-	// Events tells the tenant what happened; best effort.
+	// Events writes Events for the tenant; best effort.
 	Events events.EventRecorder
 	// Paused returns an error while another controller serves these kinds; nothing is done then.
 	Paused func() error
@@ -37,8 +37,8 @@ type Activities struct {
 	Now func() time.Time
 }
 
-// Register makes the activities known to a worker under their wire names. That they had to be repeated is not told: tasks that
-// wait always are.
+// Register registers the activities with a worker under their wire names. Retries cause no Event: a task that waits is always
+// retried.
 func (f *Activities) Register(registry worker.ActivityRegistry) {
 	for _, task := range Tasks() {
 		metrics.FinalizationTaskKnown(task.Name())
@@ -56,7 +56,7 @@ func (f *Activities) now() time.Time {
 	return time.Now()
 }
 
-// Plan finds out whether the finalization is due and which tasks there are.
+// Plan decides whether the finalization is due and which tasks there are.
 func (f *Activities) Plan(ctx context.Context, step contract.FinalizationStep) (contract.FinalizationPlan, error) {
 	subject, err := f.Finder.Find(ctx, step.Ref)
 	if err != nil {
@@ -83,7 +83,7 @@ func (f *Activities) Plan(ctx context.Context, step contract.FinalizationStep) (
 	return plan, nil
 }
 
-// RunTask does one task. One that waits ends with ErrorNotYet and is run again, so that no slot of a worker is held.
+// RunTask runs one task. A task that waits ends with ErrorNotYet and is run again, so that it holds no slot of a worker.
 func (f *Activities) RunTask(ctx context.Context, step contract.FinalizationTaskStep) (contract.FinalizationOutcome, error) {
 	var outcome contract.FinalizationOutcome
 	task, err := TaskNamed(step.Task)
@@ -103,7 +103,7 @@ func (f *Activities) RunTask(ctx context.Context, step contract.FinalizationTask
 	return outcome, Typed(err)
 }
 
-// Publish adds what the tasks found to the results in the object store.
+// Publish adds the findings of the tasks to the results in the object store.
 func (f *Activities) Publish(
 	ctx context.Context, in contract.FinalizationPublication,
 ) (contract.FinalizationPublished, error) {
@@ -121,8 +121,8 @@ func (f *Activities) Publish(
 
 var errRestoreGone = errors.New("the Velero Restore is gone")
 
-// with calls do with what a task needs. It reports that the tenant's object is gone or about to go, in which case nothing is to
-// be done.
+// with calls do with the Context of tasks. It reports that the tenant's object is deleted or being deleted; do is not called
+// then.
 func (f *Activities) with(
 	ctx context.Context, ref contract.ObjectRef, deadline time.Time, do func(*Context) error,
 ) (gone bool, err error) {
@@ -147,7 +147,8 @@ func (f *Activities) with(
 	return false, errors.Join(do(c), c.Close())
 }
 
-// Typed gives its type to what waits, which takes no slot of a worker meanwhile, and to what the object store refused.
+// Typed gives errors their type: those of tasks that wait, which hold no slot of a worker meanwhile, and those of the object
+// store.
 func Typed(err error) error {
 	var notYet *NotYetError
 	if errors.As(err, &notYet) {
@@ -162,7 +163,7 @@ func Typed(err error) error {
 	return err
 }
 
-// Record writes the status. It is no fault that the object is gone.
+// Record writes the status. It is no error if the object is gone.
 func (f *Activities) Record(ctx context.Context, record contract.FinalizationRecord) (contract.FinalizationResult, error) {
 	err := retry.OnError(activities.ConflictBackoff(), activities.Conflicts(oadpv1alpha1.ResourceNonAdminRestores), func() error {
 		subject, err := f.Finder.Find(ctx, record.Ref)
@@ -180,7 +181,7 @@ func (f *Activities) Record(ctx context.Context, record contract.FinalizationRec
 			})
 		}
 		if changed {
-			f.tell(before, nar)
+			f.record(before, nar)
 		}
 		if errors.Is(err, activities.ErrGone) {
 			return nil

@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// callTimeout limits one call of the API server: one that hangs must not use up an attempt.
+// callTimeout limits one call of the API server: a call that hangs must not use up an attempt.
 const callTimeout = 5 * time.Second
 
 // Limited returns a client whose calls do not hang.

@@ -13,8 +13,8 @@ import (
 	"holdfast.dev/holdfast/k8s/owner"
 )
 
-// cleanupTask deletes what Holdfast made for the restore in the OADP namespace and nobody needs any more. The Velero Restore
-// stays: it is what the tenant asked for.
+// cleanupTask deletes what Holdfast made for the restore in the OADP namespace and is no longer needed. The Velero Restore
+// stays, because the tenant asked for it.
 type cleanupTask struct{}
 
 // Name implements Task.
@@ -28,7 +28,7 @@ func (cleanupTask) Summary() string {
 // Timeout implements Task.
 func (cleanupTask) Timeout() time.Duration { return time.Minute }
 
-// madeKinds are the kinds of what is made for a restore, but for the Velero Restore.
+// madeKinds are the kinds of objects that are made for a restore, without the Velero Restore.
 func madeKinds() []client.ObjectList { return []client.ObjectList{&corev1.ConfigMapList{}} }
 
 // Run implements Task.
@@ -54,7 +54,7 @@ func (cleanupTask) Run(ctx context.Context, c *Context) (Findings, error) {
 	return Findings{}, nil
 }
 
-// deleteExactly deletes the very object that was read; one that is gone is success.
+// deleteExactly deletes the very object that was read; if it is gone, that is success.
 func deleteExactly(ctx context.Context, to client.Client, object client.Object) error {
 	uid := object.GetUID()
 	if err := client.IgnoreNotFound(to.Delete(ctx, object, client.Preconditions{UID: &uid})); err != nil {

@@ -12,8 +12,8 @@ import (
 	"holdfast.dev/holdfast/k8s/shorten"
 )
 
-// tell tells the tenant that the finalization began or ended, and counts what has ended; best effort, once.
-func (f *Activities) tell(before, after *oadpv1alpha1.NonAdminRestore) {
+// record writes Events that the finalization began or ended, once and best effort, and counts its end.
+func (f *Activities) record(before, after *oadpv1alpha1.NonAdminRestore) {
 	was, is := before.Status.Finalization, after.Status.Finalization
 	if is == nil {
 		return

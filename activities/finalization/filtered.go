@@ -12,14 +12,14 @@ import (
 	"holdfast.dev/holdfast/k8s/objectstore"
 )
 
-// Filtered is what a restore from a tenant's storage location did not bring because its owner could not have made it.
+// Filtered is what a restore from a tenant's storage location left out because its owner may not create it.
 type Filtered struct {
-	// Objects were left out: `<Kind> <name>, <name>`, as many names as a line takes. With a label selector it is `<Kind>`: nobody
-	// knows which ones that selects.
+	// Objects were left out: `<Kind> <name>, <name>`, as many names as fit a line. With a label selector it is `<Kind>`: which
+	// objects the selector matches is not known.
 	Objects []string
 	// LeftOut counts them.
 	LeftOut int
-	// Derived are those that controllers make anew, in the same form.
+	// Derived are objects that controllers create again, in the same form.
 	Derived []string
 	// Refused counts the objects that admission policy holdfast-restores refused. Velero's errors name them.
 	Refused int
@@ -31,20 +31,21 @@ var derived = sets.New(
 	schema.GroupKind{Group: "apps", Kind: "ControllerRevision"},
 )
 
-// neverTold are kinds that no restore brings, from any location.
-var neverTold = sets.New(
+// notReported are kinds that no restore brings, from any location.
+var notReported = sets.New(
 	schema.GroupKind{Kind: "Event"}, schema.GroupKind{Group: "events.k8s.io", Kind: "Event"},
 	schema.GroupKind{Group: "velero.io", Kind: "Backup"}, schema.GroupKind{Group: "velero.io", Kind: "Restore"},
 )
 
-// filtered returns what the tenant has asked for and the restore was not to bring, in a fixed order, and counts what was refused.
+// filtered returns, in a fixed order, the objects that the tenant asked for and that the restore left out, and counts refused
+// ones.
 func filtered(c comparison) Filtered {
 	found := Filtered{Refused: refusals(c.results)}
 	for _, listed := range slices.Sorted(maps.Keys(c.backup)) {
 		kind, resource := kindOf(listed)
 		brought := c.brought(listed, kind.Kind)
 		names := slices.DeleteFunc(c.named(listed), brought.Has)
-		if len(names) == 0 || neverTold.Has(kind) || asksFor(c.spec, kind, resource) || !asksFor(c.asked, kind, resource) {
+		if len(names) == 0 || notReported.Has(kind) || asksFor(c.spec, kind, resource) || !asksFor(c.asked, kind, resource) {
 			continue
 		}
 		switch {
@@ -61,7 +62,7 @@ func filtered(c comparison) Filtered {
 	return found
 }
 
-// inLines puts names behind their kind, in lines that leave room for what is said of them.
+// inLines lists names after their kind, in lines that leave room for a text about them.
 func inLines(kind string, names []string) []string {
 	const most = maxLineBytes - 100
 	var lines []string
@@ -76,7 +77,7 @@ func inLines(kind string, names []string) []string {
 	return lines
 }
 
-// refusal is how the API server names the policy in its answers.
+// refusal is the policy's name in the API server's errors.
 const refusal = "ValidatingAdmissionPolicy 'holdfast-restores'"
 
 func refusals(results objectstore.Results) int {
@@ -93,8 +94,8 @@ func refusals(results objectstore.Results) int {
 	return count
 }
 
-// tell adds lines about what was left out. What was refused Velero has told.
-func (f Filtered) tell(found *Findings) {
+// describe adds lines about what was left out. Velero has reported what was refused.
+func (f Filtered) describe(found *Findings) {
 	for _, objects := range f.Objects {
 		add(&found.Warnings.Namespace, "%s: left out, since the location's owner could not have made it", objects)
 	}
@@ -104,7 +105,7 @@ func (f Filtered) tell(found *Findings) {
 	found.LeftOut, found.Refused = f.LeftOut, f.Refused
 }
 
-// filteredMessage says what a restore did not bring, and what to do; empty if there is nothing to say.
+// filteredMessage says what a restore left out, and what to do; empty if there is nothing to say.
 func filteredMessage(leftOut, refused int) string {
 	if leftOut+refused == 0 {
 		return ""

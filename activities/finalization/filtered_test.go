@@ -58,7 +58,7 @@ func TestThousandsOfNamesAreTold(t *testing.T) {
 		names = append(names, fmt.Sprintf("binding-%04d", i))
 	}
 	var found Findings
-	Filtered{Objects: inLines("RoleBinding", names)}.tell(&found)
+	Filtered{Objects: inLines("RoleBinding", names)}.describe(&found)
 	assert.LessOrEqual(t, len(found.Warnings.Namespace), maxLines)
 	var told []string
 	for _, line := range found.Warnings.Namespace {

@@ -16,11 +16,11 @@ import (
 // maxVolumeLabels limits how many labels of a volume a backup can set.
 const maxVolumeLabels = 100
 
-// keptDomains are those whose labels are never set from a backup: Kubernetes' own, which say where a volume is, and what
-// Velero and Holdfast find their objects by.
+// keptDomains are those whose labels are never set from a backup: Kubernetes' own, which say where a volume is, and those by
+// which Velero and Holdfast select their objects.
 var keptDomains = []string{"kubernetes.io", "k8s.io", "velero.io", "holdfast.dev", "openshift.io"}
 
-// labelsToSet returns the labels of the backup that a volume should get, and what somebody should know about others.
+// labelsToSet returns the labels of the backup that a volume should get, and warnings about others.
 func labelsToSet(volume *corev1.PersistentVolume, backup map[string]string) (labels map[string]string, warnings []string) {
 	labels = map[string]string{}
 	affinity := placement(volume)
@@ -73,8 +73,8 @@ func placement(volume *corev1.PersistentVolume) map[string][]string {
 	return allowed
 }
 
-// foreignTopology reports topology labels that contradict where the volume is: Velero writes those of the backup's cluster over
-// them (Velero #9358, #9903). What they were nobody knows any more.
+// foreignTopology reports topology labels that contradict the volume's place: Velero overwrites them with those of the backup's
+// cluster (Velero #9358, #9903). Their former values are lost.
 func foreignTopology(volume *corev1.PersistentVolume) []string {
 	allowed := placement(volume)
 	byPart := map[string][]string{}
@@ -97,7 +97,7 @@ func foreignTopology(volume *corev1.PersistentVolume) []string {
 	return warnings
 }
 
-// part is what a topology key speaks of, for example "zone".
+// part is the last part of a topology key, for example "zone".
 func part(key string) string { return key[strings.LastIndex(key, "/")+1:] }
 
 func isTopology(key string) bool {

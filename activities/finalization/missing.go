@@ -14,31 +14,31 @@ import (
 	"holdfast.dev/holdfast/k8s/objectstore"
 )
 
-// comparison is all from which it is told what is missing, and what was not to come.
+// comparison is what is needed to find missing objects, and those that were left out.
 type comparison struct {
 	namespace        string
 	backup, restored objectstore.ResourceList
 	spec             *velerov1.RestoreSpec // of the Velero Restore
 	asked            *velerov1.RestoreSpec // the tenant's own
 	results          objectstore.Results
-	there            sets.Set[string] // what Velero says was there before, filled in by missingObjects
+	there            sets.Set[string] // what Velero found to exist before, filled in by missingObjects
 }
 
-// selects: what a selector leaves out cannot be told from the lists.
+// selects: the lists do not show what a selector leaves out.
 func (c comparison) selects() bool {
 	return c.spec.LabelSelector != nil || len(c.spec.OrLabelSelectors) > 0
 }
 
-// neverRestored are kinds that Velero leaves out, always or when the object has done its work (Pods, Jobs), or that controllers
-// make anew.
+// neverRestored are kinds that Velero leaves out, always or when the object is finished (Pods, Jobs), or that controllers
+// create again.
 var neverRestored = sets.New(
 	schema.GroupKind{Kind: "Event"}, schema.GroupKind{Group: "events.k8s.io", Kind: "Event"},
 	schema.GroupKind{Kind: "Pod"}, schema.GroupKind{Group: "batch", Kind: "Job"},
 	schema.GroupKind{Group: "velero.io", Kind: "Backup"}, schema.GroupKind{Group: "velero.io", Kind: "Restore"},
 )
 
-// missingObjects returns the namespaced objects of the backup that the restore should have brought and did not, as
-// `<kind> <name>`, in a fixed order. Velero's list of a restore holds what it has looked at, with what became of it.
+// missingObjects returns the namespaced objects of the backup that the restore should have brought and did not, as `<kind>
+// <name>`, in a fixed order. Velero's list of a restore holds the objects that it tried, each with the result.
 func missingObjects(c comparison) []string {
 	var missing []string
 	if c.selects() {
@@ -71,7 +71,7 @@ func (c comparison) named(kind string) []string {
 	return names
 }
 
-// kindOf takes `<group>/<version>/<Kind>` apart and guesses the resource's name.
+// kindOf splits `<group>/<version>/<Kind>` and guesses the resource's name.
 func kindOf(listed string) (schema.GroupKind, schema.GroupResource) {
 	version, kind := "", listed
 	if at := strings.LastIndex(listed, "/"); at >= 0 {
@@ -85,13 +85,13 @@ func kindOf(listed string) (schema.GroupKind, schema.GroupResource) {
 	return schema.GroupKind{Group: groupVersion.Group, Kind: kind}, plural.GroupResource()
 }
 
-// leftOut reports whether the restore was not to bring a kind. Those that it has looked at were.
+// leftOut reports whether the restore left out a kind on purpose. Kinds that it tried were not left out.
 func (c comparison) leftOut(listed string, kind schema.GroupKind, resource schema.GroupResource) bool {
 	return len(c.restored[listed]) == 0 && !asksFor(c.spec, kind, resource)
 }
 
-// asksFor reports whether a spec asks for a kind, as far as can be told: what people may call a kind, short names too, only the
-// API server knows.
+// asksFor reports whether a spec includes a kind, as far as known here: only the API server knows all names of a kind, short
+// ones too.
 func asksFor(spec *velerov1.RestoreSpec, kind schema.GroupKind, resource schema.GroupResource) bool {
 	means := func(name string) bool {
 		name = strings.ToLower(name)
@@ -104,7 +104,7 @@ func asksFor(spec *velerov1.RestoreSpec, kind schema.GroupKind, resource schema.
 		!slices.ContainsFunc(spec.ExcludedResources, means)
 }
 
-// shortNames are those of the kinds that people leave out most.
+// shortNames are those of the kinds that are left out most often.
 var shortNames = map[schema.GroupResource][]string{
 	{Resource: "configmaps"}:                                     {"cm"},
 	{Resource: "endpoints"}:                                      {"ep"},
@@ -124,8 +124,8 @@ var shortNames = map[schema.GroupResource][]string{
 	{Group: "policy", Resource: "poddisruptionbudgets"}:          {"pdb"},
 }
 
-// brought returns the names of the objects of a kind that are there after the restore. One that Velero calls failed is there too
-// if all that Velero has against it is that it was there before.
+// brought returns the names of the objects of a kind that exist after the restore. An object that Velero calls failed exists
+// too, if Velero's only reason is that it existed before.
 func (c comparison) brought(listed, kind string) sets.Set[string] {
 	names := sets.New[string]()
 	for _, entry := range c.restored[listed] {
@@ -141,10 +141,11 @@ func (c comparison) brought(listed, kind string) sets.Set[string] {
 	return names
 }
 
-// alreadyExists are the two ways in which Velero says that.
+// alreadyExists matches Velero's two texts for that.
 var alreadyExists = regexp.MustCompile(`(\w+)(?::(\S+)| "([^"]+)") already exists`)
 
-// wereThere returns `<kind>/<name>` of what Velero has found to be there before. There may be as many warnings as objects.
+// wereThere returns `<kind>/<name>` of the objects that, by Velero's warnings, existed before. There may be as many warnings as
+// objects.
 func wereThere(warnings []string) sets.Set[string] {
 	there := sets.New[string]()
 	for _, warning := range warnings {

@@ -19,8 +19,8 @@ const (
 	maxVeleroErrors = 10
 )
 
-// Publish adds the tasks' lines to the restore's results in the object store, and returns what Velero had said there about
-// the namespace. Doing it again writes nothing.
+// Publish adds the tasks' lines to the restore's results in the object store, and returns Velero's messages there about the
+// namespace. Doing it again writes nothing.
 func Publish(ctx context.Context, c *Context, tasks []contract.PublishedLines) (contract.FinalizationPublished, error) {
 	var published contract.FinalizationPublished
 	store, err := c.Store(ctx)
@@ -45,7 +45,7 @@ func Publish(ctx context.Context, c *Context, tasks []contract.PublishedLines) (
 	return published, nil
 }
 
-// publishProblem: as storeProblem, but told in the answer.
+// publishProblem is storeProblem for Publish: a warning is in its result.
 func (c *Context) publishProblem(published *contract.FinalizationPublished, err error) error {
 	var found Findings
 	if err := c.storeProblem(&found, err); err != nil {
@@ -55,7 +55,7 @@ func (c *Context) publishProblem(published *contract.FinalizationPublished, err 
 	return nil
 }
 
-// merge puts the tasks' lines in the results and reports whether they were not all there.
+// merge adds the tasks' lines to the results and reports whether any was new.
 func merge(results objectstore.Results, namespace string, tasks []contract.PublishedLines) bool {
 	changed := false
 	for _, task := range tasks {
@@ -72,8 +72,8 @@ func merge(results objectstore.Results, namespace string, tasks []contract.Publi
 	return changed
 }
 
-// veleroErrors are Velero's own errors about the namespace's objects. Others may speak of what is no tenant's business: they are
-// counted.
+// veleroErrors are Velero's own errors about the namespace's objects. Other errors may be about what a tenant must not see:
+// they are counted.
 func veleroErrors(results objectstore.Results, namespace string) []string {
 	all := results[objectstore.ErrorsKey]
 	var errs []string

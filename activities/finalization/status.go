@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// Apply writes a record to the status, with condition Finalized. A finalization that has ended stays as it ended.
+// Apply writes a record to the status, with condition Finalized. The result of a finalization that has ended does not change.
 func Apply(nar *oadpv1alpha1.NonAdminRestore, record contract.FinalizationRecord) {
 	if nar.Status.Finalization != nil && nar.Status.Finalization.Phase.Final() {
 		return
@@ -48,10 +48,10 @@ func Apply(nar *oadpv1alpha1.NonAdminRestore, record contract.FinalizationRecord
 	}
 }
 
-// maxMessageBytes keeps a condition readable; the API server takes 32 KiB.
+// maxMessageBytes keeps a condition readable; the API server accepts 32 KiB.
 const maxMessageBytes = 1024
 
-// message says in a sentence where a finalization stands, with the first thing that somebody should know.
+// message says in a sentence how far a finalization is, with the most important problem.
 func message(f *oadpv1alpha1.RestoreFinalization, problem string) string {
 	text := "the restore's volumes and workloads are being looked after"
 	if f.Phase.Final() {
@@ -84,7 +84,8 @@ func firstLine(tasks []oadpv1alpha1.FinalizationTask) string {
 	return ""
 }
 
-// Shrink takes the messages out of a status that the API server finds too large. The counts stay, and the results hold all.
+// Shrink removes the messages from a status that is too large for the API server. The counts stay, and the results hold all
+// messages.
 func Shrink(f *oadpv1alpha1.RestoreFinalization) {
 	f.VeleroErrors = nil
 	for i := range f.Tasks {

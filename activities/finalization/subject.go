@@ -17,15 +17,15 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// Finder reads what a finalization is about.
+// Finder reads the objects of a finalization.
 type Finder struct {
-	// Reader reads at the API server itself.
+	// Reader reads from the API server itself.
 	Reader        client.Reader
 	ClusterID     string
 	OADPNamespace string
 	// OpenLocation opens the bucket of a location, as objectstore.Opener does.
 	OpenLocation func(context.Context, *velerov1.BackupStorageLocation) (*objectstore.Store, error)
-	// Turns are those of the whole process.
+	// Turns are shared by the whole process.
 	Turns Turns
 }
 
@@ -33,14 +33,15 @@ type Finder struct {
 type Subject struct {
 	// NAR is nil if no object of that UID exists.
 	NAR *oadpv1alpha1.NonAdminRestore
-	// Restore is nil if it does not exist, or is somebody else's.
+	// Restore is nil if it does not exist, or belongs to another object.
 	Restore *velerov1.Restore
 }
 
-// Stays reports whether the tenant's object exists and is not about to go.
+// Stays reports whether the tenant's object exists and is not being deleted.
 func (s *Subject) Stays() bool { return s.NAR != nil && s.NAR.DeletionTimestamp.IsZero() }
 
-// Due reports whether Velero has restored what it could, so that the rest is ours. Until then Velero writes the results.
+// Due reports whether Velero has restored what it could, so that the finalization may start. Until then Velero writes the
+// results.
 func (s *Subject) Due() bool {
 	return s.Stays() && s.Restore != nil && restore.Restored(s.Restore.Status.Phase)
 }
@@ -60,8 +61,8 @@ func (f *Finder) Find(ctx context.Context, ref contract.ObjectRef) (*Subject, er
 	return &Subject{NAR: nar, Restore: made}, err
 }
 
-// Store opens the object store that holds the backup that a restore for the namespace was made from. It returns a *NotYetError if
-// others have their turn at tenants' buckets.
+// Store opens the object store that holds the backup from which a restore into the namespace was made. It returns a
+// *NotYetError while others have their turns at tenants' buckets.
 func (f *Finder) Store(ctx context.Context, made *velerov1.Restore, namespace string) (*objectstore.Store, error) {
 	backup := &velerov1.Backup{}
 	key := types.NamespacedName{Namespace: made.Namespace, Name: made.Spec.BackupName}

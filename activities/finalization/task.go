@@ -18,17 +18,17 @@ import (
 // Task is one part of the work that follows a restore of Velero.
 type Task = TaskOf[*Context]
 
-// TaskOf is one part of the work that follows a restore. Context is what it needs, which differs with what was restored.
+// TaskOf is one part of the work that follows a restore. Context holds what it needs, which depends on what was restored.
 type TaskOf[Context any] interface {
-	// Name is how the status, the restore's results and metrics call it. It is kept for ever.
+	// Name is its name in the status, the restore's results and metrics. It never changes.
 	Name() string
-	// Summary says what it does, for people.
+	// Summary describes it for people.
 	Summary() string
 	// Timeout limits one attempt. Waiting is no part of an attempt.
 	Timeout() time.Duration
-	// Run does the work and returns what it found. Everything that it does may have been done before, by an attempt that
-	// nobody knows of. A *NotYetError means that it waits for something, and another error that its cause may pass: it is run
-	// again. Whatever cannot pass, or has not passed when the context says that it has expired, is a finding.
+	// Run does the work and returns its findings. Any part of it may have been done before, by an attempt whose result is lost.
+	// A *NotYetError means that it waits, any other error that a retry may succeed: it runs again. A problem that no retry
+	// solves, or that is left when the context has expired, is a finding.
 	Run(ctx context.Context, c Context) (Findings, error)
 }
 
@@ -48,7 +48,7 @@ type Context struct {
 	// NAR is the tenant's object, Restore the Velero Restore made for it.
 	NAR     *oadpv1alpha1.NonAdminRestore
 	Restore *velerov1.Restore
-	// Expired: it is time to wait no longer.
+	// Expired: the task must not wait any longer.
 	Expired bool
 	// Progress is called between steps.
 	Progress func()
@@ -89,7 +89,7 @@ type NotYetError struct {
 // Error implements error.
 func (e *NotYetError) Error() string { return "waits for " + e.For }
 
-// limits of what one task can say: all of it goes through Temporal's history.
+// Limits of what one task can report: all of it goes through Temporal's history.
 const (
 	maxLines     = 200
 	maxLineBytes = 300
@@ -98,12 +98,12 @@ const (
 // Findings are a task's warnings and errors.
 type Findings struct {
 	Warnings, Errors contract.FinalizationLines
-	// LeftOut and Refused count the objects that a restore from a tenant's storage location was not to bring, and those that the
-	// API server did not let it.
+	// LeftOut and Refused count the objects that a restore from a tenant's storage location left out, and those that the API
+	// server refused.
 	LeftOut, Refused int
 }
 
-// add appends a line, or counts it where there are too many.
+// add appends a line, or counts it if there are too many.
 func add(lines *[]string, text string, args ...any) {
 	if len(*lines) < maxLines {
 		*lines = append(*lines, shorten.Text(fmt.Sprintf(text, args...), maxLineBytes))
@@ -119,8 +119,8 @@ func add(lines *[]string, text string, args ...any) {
 
 const moreLines = "and %d more"
 
-// storeProblem decides what becomes of a file that could not be read: a warning if it never can be, an error if it is time to
-// wait no longer, else another attempt.
+// storeProblem decides about a file that could not be read: a warning if a retry cannot succeed, an error if the task must not
+// wait any longer, else another attempt.
 func (c *Context) storeProblem(found *Findings, err error) error {
 	var problem *objectstore.Error
 	var notYet *NotYetError
@@ -139,7 +139,7 @@ func (c *Context) storeProblem(found *Findings, err error) error {
 	return nil
 }
 
-// restored selects what Velero has made for the restore.
+// restored selects the objects that Velero has created for the restore.
 func (c *Context) restored() []client.ListOption {
 	return []client.ListOption{
 		client.InNamespace(c.NAR.Namespace), client.MatchingLabels{velerov1.RestoreNameLabel: c.Restore.Name},

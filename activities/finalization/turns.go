@@ -7,8 +7,8 @@ import (
 // maxTurns is how many restores at a time may have files of tenants' buckets in memory: a hundred MiB each at worst.
 const maxTurns = 3
 
-// Turns lets few restores at a time read from the buckets of tenants, and one of each namespace, so that no tenant can fill the
-// process's memory or hold up all others. The zero value is ready for use.
+// Turns lets few restores at a time read from the buckets of tenants, and only one of each namespace, so that no tenant can
+// fill the process's memory or block all others. The zero value is ready for use.
 type Turns struct {
 	mu    sync.Mutex
 	taken map[string]bool

@@ -17,8 +17,8 @@ import (
 	"holdfast.dev/holdfast/k8s/objectstore"
 )
 
-// validationTask looks whether what was restored works: claims are bound, workloads become ready within the limit, and nothing of
-// the backup is missing. It changes nothing.
+// validationTask checks whether the restored objects work: claims are bound, workloads become ready within the limit, and
+// nothing of the backup is missing. It changes nothing.
 type validationTask struct{}
 
 // Name implements Task.
@@ -58,7 +58,7 @@ func (validationTask) Run(ctx context.Context, c *Context) (Findings, error) {
 		return found, c.storeProblem(&found, err)
 	}
 	if c.fromTenantsLocation() {
-		filtered(comparison).tell(&found)
+		filtered(comparison).describe(&found)
 	}
 	for _, object := range missingObjects(comparison) {
 		add(&found.Warnings.Namespace, "%s is in the backup and was not restored", object)
@@ -82,14 +82,14 @@ func summed(objects []string) string {
 	return text
 }
 
-// state is what one restored object lacks.
+// state is the problem of one restored object.
 type state struct {
 	object  string
-	problem string // empty if it lacks nothing
-	broken  bool   // it will not get better by itself
+	problem string // empty if there is none
+	broken  bool   // it will not be solved without a change
 }
 
-// states looks at every restored object that can be ready or not.
+// states checks every restored object that can be ready or not.
 func (c *Context) states(ctx context.Context) ([]state, error) {
 	var claims corev1.PersistentVolumeClaimList
 	if err := c.Client.List(ctx, &claims, c.restored()...); err != nil {
@@ -165,7 +165,7 @@ func replicaState(object string, wanted *int32, ready int32, observed bool) stat
 	return state{object: object}
 }
 
-// podState speaks of Pods that nobody makes anew: others are counted with what makes them.
+// podState is for Pods without a controller: others are counted with their controllers.
 func podState(pod *corev1.Pod) state {
 	s := state{object: "Pod " + pod.Name}
 	for _, owner := range pod.OwnerReferences {
@@ -188,7 +188,7 @@ func podState(pod *corev1.Pod) state {
 	return s
 }
 
-// compare reads what the backup holds, and what became of it.
+// compare reads the lists of the backup and of the restore.
 func (c *Context) compare(ctx context.Context) (comparison, error) {
 	spec := c.Restore.Spec
 	compared := comparison{namespace: c.NAR.Namespace, spec: &spec, asked: c.NAR.Spec.RestoreSpec}

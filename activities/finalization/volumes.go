@@ -18,12 +18,12 @@ import (
 	"holdfast.dev/holdfast/k8s/objectstore"
 )
 
-// provisionedByAnnotation is on every volume that a provisioner has made for a claim. Other volumes an administrator has made:
-// their labels and policy are none of a tenant's.
+// provisionedByAnnotation is on every volume that a provisioner has made for a claim. Other volumes were made by an
+// administrator: a tenant's restore does not change their labels and policy.
 const provisionedByAnnotation = "pv.kubernetes.io/provisioned-by"
 
-// volumesTask gives newly provisioned volumes the labels and the reclaim policy that those in the backup had (Velero #6435). It
-// finds them through the restore's own claims; a name in the object store leads nowhere.
+// volumesTask gives newly provisioned volumes the labels and the reclaim policy of those in the backup (Velero #6435). It finds
+// them through the restore's own claims, never by a name in the object store.
 type volumesTask struct{}
 
 // Name implements Task.
@@ -58,11 +58,11 @@ func (volumesTask) Run(ctx context.Context, c *Context) (Findings, error) {
 		switch {
 		case claim.Status.Phase == corev1.ClaimBound && claim.Spec.VolumeName != "":
 			bound = append(bound, claim)
-		case usage.binds(claim) && !c.Expired: // whether it is a fault in the end, the validation tells
+		case usage.binds(claim) && !c.Expired: // the validation decides whether that is a problem
 			waits = &NotYetError{For: "PersistentVolumeClaim " + claim.Name + " to be bound"}
 		}
 	}
-	if len(bound) > 0 { // else the object store need not be asked
+	if len(bound) > 0 { // else the object store need not be read
 		if err := restoreAll(ctx, c, bound, &found); err != nil {
 			return found, err
 		}
@@ -89,7 +89,7 @@ func restoreAll(ctx context.Context, c *Context, bound []*corev1.PersistentVolum
 	return nil
 }
 
-// backupVolumes returns what Velero noted about those volumes of the namespace that a restore provisions anew, by claim.
+// backupVolumes returns what Velero recorded about those volumes of the namespace that a restore provisions anew, by claim.
 // Backups of old releases of Velero have no such file.
 func backupVolumes(ctx context.Context, c *Context) (map[string]*objectstore.PVSettings, error) {
 	store, err := c.Store(ctx)
@@ -115,7 +115,7 @@ func newVolumes(infos []objectstore.VolumeInfo) map[string]*objectstore.PVSettin
 	return settings
 }
 
-// restoreSettings changes the volume of one bound claim, if it is that claim's and lacks anything.
+// restoreSettings changes the volume of one bound claim, if it belongs to that claim and lacks a setting.
 func restoreSettings(
 	ctx context.Context, c *Context, claim *corev1.PersistentVolumeClaim, want *objectstore.PVSettings, found *Findings,
 ) error {
@@ -149,19 +149,19 @@ func restoreSettings(
 	return fmt.Errorf("patch PersistentVolume %s: %w", volume.Name, err)
 }
 
-// refusedForGood: an answer that an API server which is there gives. One that starts gives some of them too, for a while.
+// refusedForGood: an API server that works answers so. While it starts, some of these answers are temporary.
 func refusedForGood(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) || apierrors.IsRequestEntityTooLargeError(err)
 }
 
-// volumeOf reports whether a volume is bound to that very claim, not to one that had its name.
+// volumeOf reports whether a volume is bound to exactly that claim, not to an earlier one of the same name.
 func volumeOf(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) bool {
 	ref := volume.Spec.ClaimRef
 	return ref != nil && volume.Status.Phase == corev1.VolumeBound &&
 		ref.Namespace == claim.Namespace && ref.Name == claim.Name && ref.UID == claim.UID && claim.UID != ""
 }
 
-// applySettings changes a volume to what the backup says, as far as it may, and returns what somebody should know.
+// applySettings changes a volume as the backup says, within limits, and returns warnings.
 func applySettings(volume *corev1.PersistentVolume, want *objectstore.PVSettings) []string {
 	labels, warnings := labelsToSet(volume, want.Labels)
 	if volume.Labels == nil && len(labels) > 0 {
@@ -190,7 +190,7 @@ func (u *usage) binds(claim *corev1.PersistentVolumeClaim) bool {
 	return class == nil || !u.waiting[*class] || u.consumed[claim.Name]
 }
 
-// usage looks at what claims that are not bound need.
+// usage reads what unbound claims wait for.
 func (c *Context) usage(ctx context.Context, claims []corev1.PersistentVolumeClaim) (*usage, error) {
 	u := &usage{consumed: map[string]bool{}, waiting: map[string]bool{}}
 	unbound := slices.ContainsFunc(claims, func(claim corev1.PersistentVolumeClaim) bool {

@@ -22,11 +22,11 @@ import (
 // Activities acts on NonAdminBackupStorageLocations, on what is made for them in the OADP namespace, and on the requests for
 // their approval.
 type Activities struct {
-	// Client reads and writes at the API server itself.
+	// Client reads from and writes to the API server itself.
 	Client client.Client
 	// Gatherer reads through Client, Secrets too.
 	Gatherer *Gatherer
-	// Events tells the tenant what happened; best effort.
+	// Events writes Events for the tenant; best effort.
 	Events events.EventRecorder
 	// Paused returns an error while another controller serves these kinds; nothing is done then.
 	Paused func() error
@@ -36,10 +36,10 @@ type Activities struct {
 	Identity func(context.Context, contract.DecisionStep) (string, error)
 }
 
-// Register makes the activities known to a worker under their wire names.
+// Register registers the activities with a worker under their wire names.
 func (l *Activities) Register(registry worker.ActivityRegistry) {
 	told := func(in contract.LocationStep, _ contract.LocationView, info activity.Info) {
-		l.tellRetried(in.Ref, info)
+		l.recordRetried(in.Ref, info)
 	}
 	activities.Register(registry, contract.RefreshLocation, activities.Guard(l.Paused, l.Refresh, told))
 	activities.Register(registry, contract.AdmitLocation, activities.Guard(l.Paused, l.Admit, told))
@@ -50,8 +50,8 @@ func (l *Activities) Register(registry worker.ActivityRegistry) {
 	l.registerApproval(registry)
 }
 
-// update reads all that concerns the location, lets act do its part, and reads again. It does so anew when a write met
-// another writer. act may change what it is given.
+// update reads the location and all that belongs to it, calls act, and reads again. After a conflict with another writer it
+// starts over. act may change its argument.
 func (l *Activities) update(
 	ctx context.Context, ref contract.ObjectRef, act func(*Objects) error,
 ) (*Objects, error) {
@@ -87,7 +87,7 @@ func (l *Activities) view(
 	return objects.View(), nil
 }
 
-// ifThere does nothing for a location that is gone.
+// ifThere does nothing for a deleted location.
 func ifThere(act func(*Objects) error) func(*Objects) error {
 	return func(o *Objects) error {
 		if o.Location == nil {
@@ -97,7 +97,7 @@ func ifThere(act func(*Objects) error) func(*Objects) error {
 	}
 }
 
-// show brings the status up to date, after change has done its part, and tells the tenant what is new in it.
+// show updates the status, after change has done its part, and writes Events for what is new in it.
 func (l *Activities) show(
 	ctx context.Context, o *Objects, change func(*oadpv1alpha1.NonAdminBackupStorageLocation),
 ) error {
@@ -109,14 +109,14 @@ func (l *Activities) show(
 		}
 	})
 	if changed {
-		l.tellChanges(before, o.Location)
+		l.recordChanges(before, o.Location)
 	}
 	return err
 }
 
 func unchanged(*oadpv1alpha1.NonAdminBackupStorageLocation) {}
 
-// Refresh reads the present state and brings the status up to date.
+// Refresh reads the present state and updates the status.
 func (l *Activities) Refresh(ctx context.Context, step contract.LocationStep) (contract.LocationView, error) {
 	return l.step(ctx, step, func(o *Objects) error {
 		if !o.Location.DeletionTimestamp.IsZero() || len(o.Location.Status.Conditions) == 0 {
@@ -126,8 +126,8 @@ func (l *Activities) Refresh(ctx context.Context, step contract.LocationStep) (c
 	})
 }
 
-// Admit validates the spec as of now and writes the verdict: the Accepted condition and, for an accepted spec, the name of
-// what will be made, our finalizer and, where the policy asks for approval, the request for it.
+// Admit validates the present spec and writes the verdict: the Accepted condition and, for an accepted spec, the name of what
+// will be made, our finalizer and, if the policy requires approval, the approval request.
 func (l *Activities) Admit(ctx context.Context, step contract.LocationStep) (contract.LocationView, error) {
 	return l.step(ctx, step, func(o *Objects) error {
 		if !o.Location.DeletionTimestamp.IsZero() {
@@ -136,7 +136,7 @@ func (l *Activities) Admit(ctx context.Context, step contract.LocationStep) (con
 		if err := l.show(ctx, o, o.ApplyVerdict); err != nil {
 			return err
 		}
-		if o.Usable() || o.Velero != nil { // a user's replace may have dropped it
+		if o.Usable() || o.Velero != nil { // a user's replace may have removed it
 			_, err := activities.PatchObject(ctx, l.Client, o.Location, func() {
 				controllerutil.AddFinalizer(o.Location, oadpv1alpha1.NabslFinalizer)
 			})
@@ -148,7 +148,7 @@ func (l *Activities) Admit(ctx context.Context, step contract.LocationStep) (con
 	})
 }
 
-// keepRequest has an approval request exist where the policy asks for approval, and none where it does not.
+// keepRequest makes an approval request if the policy requires approval, and deletes it otherwise.
 func (l *Activities) keepRequest(ctx context.Context, o *Objects) error {
 	switch required := o.Rules.RequireApproval(); {
 	case required && o.Request == nil && o.Usable():
@@ -162,7 +162,7 @@ func (l *Activities) keepRequest(ctx context.Context, o *Objects) error {
 	return nil
 }
 
-// asConflict: what exists already was made by an attempt that we lost sight of, or by somebody else: reading again tells.
+// asConflict: an earlier attempt of ours has made what exists already, or somebody else: the next read shows which.
 func asConflict(err error) error {
 	if apierrors.IsAlreadyExists(err) {
 		return apierrors.NewConflict(oadpv1alpha1.Resource("objects"), "of that name", err)
@@ -170,7 +170,7 @@ func asConflict(err error) error {
 	return err
 }
 
-// delete deletes the very object that was read; one that is gone is success.
+// delete deletes the very object that was read; if it is gone, that is success.
 func (l *Activities) delete(ctx context.Context, object client.Object) error {
 	uid := object.GetUID()
 	err := l.Client.Delete(ctx, object, client.Preconditions{UID: &uid})
@@ -180,11 +180,11 @@ func (l *Activities) delete(ctx context.Context, object client.Object) error {
 	return nil
 }
 
-// Withdraw deletes the Velero BackupStorageLocation and the Secret of a location of which nothing is in force.
+// Withdraw deletes the Velero BackupStorageLocation and the Secret of a location without a spec in force.
 func (l *Activities) Withdraw(ctx context.Context, step contract.LocationStep) (contract.LocationView, error) {
 	return l.step(ctx, step, func(o *Objects) error {
 		if spec, _ := o.InForce(); spec != nil || !o.Rules.RequireApproval() || !o.Location.DeletionTimestamp.IsZero() {
-			return nil // not due any more
+			return nil // no longer due
 		}
 		if err := l.deleteMade(ctx, o); err != nil {
 			return err
@@ -207,9 +207,9 @@ func (l *Activities) deleteMade(ctx context.Context, o *Objects) error {
 	return nil
 }
 
-// Delete carries out the deletion but for its end (seed 001, Deletion Flow, steps 2 to 5): the approval request, the Secret,
-// the Velero BackupStorageLocation, and then the tenant's NonAdminBackups that lie there, which it only tells to go. It does so
-// too for a location that has gone before: its tenant took the finalizer off.
+// Delete carries out the deletion except its end (seed 001, Deletion Flow, steps 2 to 5): it deletes the approval request, the
+// Secret, the Velero BackupStorageLocation, and then the tenant's NonAdminBackups in the location, for whose end it does not
+// wait. It does so too for a location that is gone, because its tenant removed the finalizer.
 func (l *Activities) Delete(ctx context.Context, step contract.LocationStep) (contract.LocationView, error) {
 	return l.view(ctx, step, func(o *Objects) error {
 		if o.Location != nil {
@@ -237,7 +237,7 @@ func (l *Activities) Delete(ctx context.Context, step contract.LocationStep) (co
 	})
 }
 
-// Release takes our finalizer off when nothing remains: the object may go.
+// Release removes our finalizer when nothing remains, so that the object is deleted.
 func (l *Activities) Release(ctx context.Context, step contract.LocationStep) (contract.LocationView, error) {
 	return l.step(ctx, step, func(o *Objects) error {
 		if o.Location.DeletionTimestamp.IsZero() || o.View().Remains > 0 {
@@ -247,7 +247,7 @@ func (l *Activities) Release(ctx context.Context, step contract.LocationStep) (c
 			controllerutil.RemoveFinalizer(o.Location, oadpv1alpha1.NabslFinalizer)
 		})
 		if released {
-			l.tellReleased(o.Location)
+			l.recordReleased(o.Location)
 		}
 		return err
 	})

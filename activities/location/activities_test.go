@@ -227,7 +227,7 @@ func TestPendingIsShownWhenItCanBeDecided(t *testing.T) {
 	}
 	unasked := func() {
 		view := locate(t, w, contract.AdmitLocation.Name)
-		assert.Equal(t, contract.ApprovalUnasked, view.Approval)
+		assert.Equal(t, contract.ApprovalNotRequested, view.Approval)
 		assert.Empty(t, told())
 		assert.Equal(t, "BackingOff", view.Phase)
 		assert.True(t, location.Settled(view), "what comes next is the approval's")

@@ -47,7 +47,7 @@ func (o *Objects) Approval() contract.ApprovalView {
 	if view.Needed && o.Usable() {
 		isPending := view.Present
 		isApproved := approved != nil && locationspec.SameButCredential(spec, approved)
-		view.Unasked, view.Returned = !isPending && !isApproved, isApproved
+		view.NotRequested, view.Returned = !isPending && !isApproved, isApproved
 		view.CredentialMoved = (isPending && !isApproved && CredentialOf(pending) != CredentialOf(spec)) ||
 			(isApproved && CredentialOf(approved) != CredentialOf(spec))
 	}
@@ -64,7 +64,7 @@ func recordOf(last *oadpv1alpha1.ApprovalRecord) *contract.DecisionRecord {
 	}
 }
 
-// Decide writes what an action means to the status of a request, in memory. The spec's part is ResetDecision.
+// Decide writes an action into the status of a request, in memory. ResetDecision does so for the spec.
 func (o *Objects) Decide(to *approvalRequest, action contract.ApprovalAction, now time.Time) {
 	if to.Status.VeleroBackupStorageLocationApprovalRequest == nil {
 		to.Status.VeleroBackupStorageLocationApprovalRequest = &oadpv1alpha1.VeleroBackupStorageLocationApprovalRequest{
@@ -99,12 +99,12 @@ func (o *Objects) Decide(to *approvalRequest, action contract.ApprovalAction, no
 		setApproval(to, metav1.ConditionTrue, oadpv1alpha1.ReasonBSLSpecApproved)
 	case contract.ApprovalFollow:
 		follow(asked, spec)
-		return // no decision was looked at
+		return // no decision was handled
 	}
 	to.Status.ObservedGeneration = to.Generation
 }
 
-// follow takes over the credential of a spec that is otherwise the same.
+// follow adopts the credential of a spec that is otherwise the same.
 func follow(asked *oadpv1alpha1.VeleroBackupStorageLocationApprovalRequest, spec *velerov1.BackupStorageLocationSpec) {
 	for _, same := range []*velerov1.BackupStorageLocationSpec{asked.ApprovedSpec, asked.PendingSpec} {
 		if same != nil && locationspec.SameButCredential(same, spec) {
@@ -113,21 +113,21 @@ func follow(asked *oadpv1alpha1.VeleroBackupStorageLocationApprovalRequest, spec
 	}
 }
 
-// ResetDecision has a request wait for a decision, in memory, and takes off the annotations that speak of the one before.
+// ResetDecision resets a request, in memory, so that it waits for a decision, and removes the annotations of the one before.
 func ResetDecision(request *approvalRequest) {
 	request.Spec.PendingApprovalDecision = oadpv1alpha1.ApprovalDecisionPending
 	request.Spec.RevokeApprovedSpec = false
 	TidyDecision(request)
 }
 
-// TidyDecision takes off the annotations that speak of a decision, in memory.
+// TidyDecision removes the annotations of a decision, in memory.
 func TidyDecision(request *approvalRequest) {
 	for _, annotation := range DecisionAnnotations() {
 		delete(request.Annotations, annotation)
 	}
 }
 
-// DecisionAnnotations are the annotations that speak of a decision. Whoever decides sets or removes each.
+// DecisionAnnotations are the annotations of a decision. Each decision sets or removes all of them.
 func DecisionAnnotations() []string {
 	return []string{
 		oadpv1alpha1.DecidedByAnnotation, oadpv1alpha1.DecidedByTemporalAnnotation, oadpv1alpha1.DecisionIDAnnotation,
@@ -139,7 +139,7 @@ const maxReasonBytes = 512
 
 func record(to *approvalRequest, decision contract.Decision, reason string, now time.Time) {
 	to.Status.LastDecision = &oadpv1alpha1.ApprovalRecord{
-		Decision: string(decision), DecidedBy: decidedBy(to), DecidedAt: metav1.NewTime(now),
+		Decision: oadpv1alpha1.RecordedDecision(decision), DecidedBy: decidedBy(to), DecidedAt: metav1.NewTime(now),
 		Reason: shorten.Text(to.Annotations[reason], maxReasonBytes), ObservedGeneration: to.Generation,
 	}
 }

@@ -35,12 +35,12 @@ func TestNextApproval(t *testing.T) {
 		"yes, pending":                                     {view: view{Revoke: true, HasApproved: true, Fresh: true, Decision: "pending"}, want: contract.ApprovalRevoke},
 		"yes, approve: revoke wins":                        {view: view{Revoke: true, HasApproved: true, HasPending: true, Fresh: true, Decision: "approve"}, want: contract.ApprovalRevoke},
 		"yes, reject":                                      {view: view{Revoke: true, HasApproved: true, HasPending: true, Fresh: true, Decision: "reject"}, want: contract.ApprovalRevoke},
-		"yes, the tenant having changed the spec":          {view: view{Revoke: true, HasApproved: true, Unasked: true, Fresh: true}, want: contract.ApprovalRevoke},
+		"yes, the tenant having changed the spec":          {view: view{Revoke: true, HasApproved: true, NotRequested: true, Fresh: true}, want: contract.ApprovalRevoke},
 		"yes, killed before it was carried out":            {view: view{Revoke: true, HasApproved: true}, want: contract.ApprovalRevoke},
 		"yes, carried out or nothing approved":             {view: view{Revoke: true, HasPending: true}, want: contract.ApprovalReset},
 		"yes, nothing approved, and approve":               {view: view{Revoke: true, HasPending: true, Fresh: true, Decision: "approve"}, want: contract.ApprovalReset},
-		"a new spec":                                       {view: view{Unasked: true}, want: contract.ApprovalAsk},
-		"a new spec and a decision about the one before":   {view: view{Unasked: true, HasPending: true, Fresh: true, Decision: "approve"}, want: contract.ApprovalAsk},
+		"a new spec":                                       {view: view{NotRequested: true}, want: contract.ApprovalAsk},
+		"a new spec and a decision about the one before":   {view: view{NotRequested: true, HasPending: true, Fresh: true, Decision: "approve"}, want: contract.ApprovalAsk},
 		"a new spec stored, the old approval still there":  {view: view{HasPending: true, HasApproved: true, Decision: "approve"}, want: contract.ApprovalReset},
 		"a new spec stored, the old rejection still there": {view: view{HasPending: true, Decision: "reject"}, want: contract.ApprovalReset},
 		"approved, and at rest":                            {view: view{HasApproved: true, Returned: true, Decision: "approve"}, want: contract.ApprovalWait},
@@ -67,7 +67,7 @@ func TestNextApproval(t *testing.T) {
 			if test.want != contract.ApprovalClose && title != "not asked yet" {
 				v.Needed, v.Found = true, true
 			}
-			v.Present = v.HasPending && !v.Unasked && !v.Returned && !test.absent
+			v.Present = v.HasPending && !v.NotRequested && !v.Returned && !test.absent
 			assert.Equal(t, test.want, approval.NextApproval(v))
 		})
 	}

@@ -18,13 +18,13 @@ import (
 
 func (l *Activities) registerApproval(registry worker.ActivityRegistry) {
 	told := func(in contract.ApprovalStep, _ contract.ApprovalView, info activity.Info) {
-		l.tellRetried(in.Ref, info)
+		l.recordRetried(in.Ref, info)
 	}
 	activities.Register(registry, contract.RefreshApproval, activities.Guard(l.Paused, l.RefreshApproval, told))
 	activities.Register(registry, contract.AdvanceApproval, activities.Guard(l.Paused, l.AdvanceApproval, told))
 	activities.Register(registry, contract.DecideApproval, activities.Guard(l.Paused, l.Decide,
 		func(in contract.DecisionStep, _ contract.ApprovalView, info activity.Info) {
-			l.tellRetried(in.Ref, info)
+			l.recordRetried(in.Ref, info)
 		}))
 }
 
@@ -43,8 +43,8 @@ func (l *Activities) approval(
 	return objects.Approval(), nil
 }
 
-// AdvanceApproval writes to the approval request what location.NextApproval says, judged by what is there now. Each write
-// carries the resourceVersion of what was read, so a newer decision is never overwritten.
+// AdvanceApproval writes to the approval request what location.NextApproval says for the present state. Each write carries the
+// resourceVersion of what was read, so a newer decision is never overwritten.
 func (l *Activities) AdvanceApproval(ctx context.Context, step contract.ApprovalStep) (contract.ApprovalView, error) {
 	return l.approval(ctx, step.Ref, func(o *Objects) error {
 		action := approval.NextApproval(o.Approval())
@@ -68,8 +68,8 @@ func (l *Activities) AdvanceApproval(ctx context.Context, step contract.Approval
 	})
 }
 
-// Decide writes an administrator's decision to the approval request, as kubectl would. It refuses, for good, a decision
-// about what the administrator has not seen. Repeating it changes nothing: the request carries the ID of the decision.
+// Decide writes an administrator's decision to the approval request, as kubectl would. It permanently refuses a decision about
+// another spec than the administrator has seen. Repeating it changes nothing: the request carries the ID of the decision.
 func (l *Activities) Decide(ctx context.Context, step contract.DecisionStep) (contract.ApprovalView, error) {
 	if err := l.DecisionsOff(); err != nil {
 		return contract.ApprovalView{}, refusal(contract.ErrorDecisionsOff,
@@ -97,7 +97,7 @@ func (l *Activities) Decide(ctx context.Context, step contract.DecisionStep) (co
 		return err
 	})
 	if err == nil {
-		err = stillThere(view) // it may have gone before we looked, or while we wrote
+		err = stillThere(view) // it may have been deleted before the read, or before the write
 	}
 	return view, err
 }
@@ -117,7 +117,7 @@ func decidable(view contract.ApprovalView, request contract.DecisionRequest) err
 	case view.ResourceVersion != request.ResourceVersion:
 		return lookAgain(view.Request)
 	case view.Revoke || (view.HasPending && !view.Rejected && string(request.Decision) == view.Decision):
-		// Written by somebody a moment ago and not acted on yet, or about the spec before: ours would be lost in it.
+		// Written by another a moment ago and not handled yet, or about the spec before: ours would be lost in it.
 		return lookAgain(view.Request)
 	case request.Decision == contract.DecisionRevoke && !view.HasApproved:
 		return refusal(contract.ErrorNothingToDecide, "nothing is approved that could be revoked")

@@ -23,12 +23,12 @@ const (
 	eventLocationUnavailable = "LocationUnavailable"
 )
 
-func (l *Activities) tell(location *oadpv1alpha1.NonAdminBackupStorageLocation, kind, reason, action, note string) {
+func (l *Activities) record(location *oadpv1alpha1.NonAdminBackupStorageLocation, kind, reason, action, note string) {
 	l.Events.Eventf(location, nil, kind, reason, action, "%s", shorten.Text(note, shorten.MaxEventNoteBytes))
 }
 
-// tellChanges tells the tenant what is new in the status: each condition under its reason, and what Velero says.
-func (l *Activities) tellChanges(before, after *oadpv1alpha1.NonAdminBackupStorageLocation) {
+// recordChanges writes Events for what is new in the status: each condition under its reason, and Velero's status.
+func (l *Activities) recordChanges(before, after *oadpv1alpha1.NonAdminBackupStorageLocation) {
 	for _, condition := range after.Status.Conditions {
 		known := meta.FindStatusCondition(before.Status.Conditions, condition.Type)
 		if known != nil && known.Status == condition.Status && known.Reason == condition.Reason && known.Message == condition.Message {
@@ -38,18 +38,18 @@ func (l *Activities) tellChanges(before, after *oadpv1alpha1.NonAdminBackupStora
 		if condition.Status == metav1.ConditionFalse && condition.Reason != oadpv1alpha1.ReasonBSLSpecApprovalPending {
 			kind = corev1.EventTypeWarning
 		}
-		l.tell(after, kind, condition.Reason, condition.Type, condition.Message)
+		l.record(after, kind, condition.Reason, condition.Type, condition.Message)
 	}
 	if before.Status.Phase != after.Status.Phase && after.Status.Phase == oadpv1alpha1.NonAdminPhaseDeleting {
-		l.tell(after, corev1.EventTypeNormal, activities.EventDeleting, "Delete",
+		l.record(after, corev1.EventTypeNormal, activities.EventDeleting, "Delete",
 			"the location is being deleted; the backups in it go too, their data stay in the bucket")
 	}
 	switch phase := veleroPhase(after); {
 	case phase == veleroPhase(before):
 	case phase == velerov1.BackupStorageLocationPhaseAvailable:
-		l.tell(after, corev1.EventTypeNormal, eventLocationAvailable, "Validate", "Velero reaches the location")
+		l.record(after, corev1.EventTypeNormal, eventLocationAvailable, "Validate", "Velero reaches the location")
 	case phase == velerov1.BackupStorageLocationPhaseUnavailable:
-		l.tell(after, corev1.EventTypeWarning, eventLocationUnavailable, "Validate",
+		l.record(after, corev1.EventTypeWarning, eventLocationUnavailable, "Validate",
 			"Velero does not reach the location: "+after.Status.VeleroBackupStorageLocation.Status.Message)
 	}
 }
@@ -61,16 +61,16 @@ func veleroPhase(location *oadpv1alpha1.NonAdminBackupStorageLocation) velerov1.
 	return ""
 }
 
-func (l *Activities) tellReleased(location *oadpv1alpha1.NonAdminBackupStorageLocation) {
-	l.tell(location, corev1.EventTypeNormal, activities.EventReleased, "Delete", "nothing is left of the location in the cluster")
+func (l *Activities) recordReleased(location *oadpv1alpha1.NonAdminBackupStorageLocation) {
+	l.record(location, corev1.EventTypeNormal, activities.EventReleased, "Delete", "nothing is left of the location in the cluster")
 }
 
-// tellRetried: a step failed and has been retried until it succeeded.
-func (l *Activities) tellRetried(ref contract.ObjectRef, info activity.Info) {
+// recordRetried: a step failed and has been retried until it succeeded.
+func (l *Activities) recordRetried(ref contract.ObjectRef, info activity.Info) {
 	location := &oadpv1alpha1.NonAdminBackupStorageLocation{ObjectMeta: metav1.ObjectMeta{
 		Namespace: ref.Namespace, Name: ref.Name, UID: types.UID(ref.UID),
 	}}
-	l.tell(location, corev1.EventTypeWarning, activities.EventRetried, "Retry", fmt.Sprintf(
+	l.record(location, corev1.EventTypeWarning, activities.EventRetried, "Retry", fmt.Sprintf(
 		"%s succeeded at attempt %d, %s after the first",
 		info.ActivityType.Name, info.Attempt, time.Since(info.ScheduledTime).Round(time.Second)))
 }

@@ -24,31 +24,31 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// PolicySource gives the admin's policy in force.
+// PolicySource returns the administrator's policy in force.
 type PolicySource interface {
 	Get(ctx context.Context) (policy.Policy, error)
 }
 
-// Gatherer reads all that concerns one NonAdminBackupStorageLocation. Reader is the API server in the worker, the cache in
-// the watcher.
+// Gatherer reads one NonAdminBackupStorageLocation and all that belongs to it. Reader is the API server in the worker, the
+// cache in the watcher.
 type Gatherer struct {
 	Reader        client.Reader
 	Policy        PolicySource
 	ClusterID     string
 	OADPNamespace string
-	// ReadSecrets: what Secrets hold is looked at too. The watcher has their metadata alone.
+	// ReadSecrets: the content of Secrets is read too. The watcher has only their metadata.
 	ReadSecrets bool
 }
 
-// Objects is what there is of one NonAdminBackupStorageLocation, as read. The objects are the reader's own: copy before
+// Objects is one NonAdminBackupStorageLocation and what belongs to it, as read. The objects are the reader's own: copy before
 // changing. Objects of the OADP namespace that do not name it as their origin count as absent.
 type Objects struct {
-	// Ref is the object asked for. Location is nil when no object of that UID exists; what was made for it is read even then.
+	// Ref is the requested object. Location is nil if no object of that UID exists; what was made for it is read even then.
 	Ref      contract.ObjectRef
 	Location *oadpv1alpha1.NonAdminBackupStorageLocation
 	// Name is the NACUUID: the name of all that is made for it, whether it exists or not.
 	Name string
-	// OADPNamespace is where that is.
+	// OADPNamespace is their namespace.
 	OADPNamespace string
 	// Rules are the administrator's policy.
 	Rules policy.Policy
@@ -58,33 +58,33 @@ type Objects struct {
 	Copy *metav1.PartialObjectMetadata
 	// Request is the approval request.
 	Request *oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest
-	// Foreign is the kind of an object called Name that belongs to something else; empty if there is none.
+	// Foreign is the kind of an object of the name Name that belongs to something else; empty if there is none.
 	Foreign string
 	// Secret is the tenant's Secret that the spec in force names: its metadata.
 	Secret *metav1.PartialObjectMetadata
-	// drifted: the copy does not hold what the Secret does, although it says so: somebody changed it by hand. Not known to the
-	// watcher.
+	// drifted: the copy does not hold the Secret's content, although it says so: somebody changed it by hand. The watcher does
+	// not know it.
 	drifted bool
-	// problem says why the Secret that the spec in force names cannot be copied. The watcher knows of one that is not there, and
-	// of what the worker has written.
+	// problem says why the Secret that the spec in force names cannot be copied. The watcher knows of a missing Secret, and of
+	// the worker's verdicts.
 	problem string
-	// seeing: what Secrets hold was looked at.
+	// seeing: the content of Secrets was read.
 	seeing bool
-	// NamespaceTerminating is read only when Location is being deleted, or has gone.
+	// NamespaceTerminating is read only if Location is being deleted, or is gone.
 	NamespaceTerminating bool
-	// Backups are the NonAdminBackups that lie in it and are not told to go; read only when Location is being deleted, or has gone.
+	// Backups are the NonAdminBackups in it that are not being deleted; read only if Location is being deleted, or is gone.
 	Backups []oadpv1alpha1.NonAdminBackup
-	// Verdict on the spec as of today; not read when Location is being deleted.
+	// Verdict on the present spec; not read if Location is being deleted.
 	Verdict Verdict
 }
 
-// Gather reads what there is. An error means that it could not be read, never that something is absent or invalid.
+// Gather reads the objects. An error means that one could not be read, never that something is absent or invalid.
 func (g *Gatherer) Gather(ctx context.Context, ref contract.ObjectRef) (*Objects, error) {
 	found := &oadpv1alpha1.NonAdminBackupStorageLocation{}
 	err := g.Reader.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, found)
 	if apierrors.IsNotFound(err) || (err == nil && string(found.UID) != ref.UID) {
 		if err == nil && owner.Claims(found, owner.NACUUID(g.ClusterID, ref.Namespace, ref.Name, ref.UID)) {
-			return &Objects{Ref: ref}, nil // what was made for it is its successor's
+			return &Objects{Ref: ref}, nil // what was made for it belongs to its successor
 		}
 		found, err = nil, nil
 	}
@@ -114,7 +114,7 @@ func (g *Gatherer) Gather(ctx context.Context, ref contract.ObjectRef) (*Objects
 	return o, g.compareSecret(ctx, o, spec)
 }
 
-// compareSecret finds out whether the Secret that the spec in force names can be copied, and whether the copy holds it.
+// compareSecret decides whether the Secret that the spec in force names can be copied, and whether the copy is up to date.
 func (g *Gatherer) compareSecret(ctx context.Context, o *Objects, spec *velerov1.BackupStorageLocationSpec) error {
 	credentials, err := g.Credentials(ctx, o, spec)
 	var invalid *check.InvalidSpecError
@@ -136,8 +136,8 @@ func (g *Gatherer) compareSecret(ctx context.Context, o *Objects, spec *velerov1
 	return err
 }
 
-// findMade reads what was made for the location. A name in its status was written by somebody: it counts only if the
-// Velero BackupStorageLocation of that name says that this is its origin.
+// findMade reads what was made for the location. A name in its status may be forged: it counts only if the Velero
+// BackupStorageLocation of that name names this location as its origin.
 func (g *Gatherer) findMade(ctx context.Context, o *Objects) error {
 	o.Name = owner.NACUUID(g.ClusterID, o.Ref.Namespace, o.Ref.Name, o.Ref.UID)
 	if recorded := owner.Claimed(o.Location); recorded != "" && recorded != o.Name {
@@ -183,7 +183,7 @@ func (o *Objects) owns(object client.Object) bool {
 func (g *Gatherer) gatherDeletion(ctx context.Context, o *Objects) error {
 	terminating, err := k8s.NamespaceTerminating(ctx, g.Reader, o.Ref.Namespace)
 	if o.NamespaceTerminating = terminating; terminating || err != nil {
-		return err // its NonAdminBackups go by themselves
+		return err // its NonAdminBackups are deleted with it
 	}
 	list := &oadpv1alpha1.NonAdminBackupList{}
 	if err := g.Reader.List(ctx, list, client.InNamespace(o.Ref.Namespace)); err != nil {
@@ -197,7 +197,7 @@ func (g *Gatherer) gatherDeletion(ctx context.Context, o *Objects) error {
 	return nil
 }
 
-// holds reports whether a NonAdminBackup's Velero Backup lies in the location.
+// holds reports whether a NonAdminBackup's Velero Backup is in the location.
 func (o *Objects) holds(nab *oadpv1alpha1.NonAdminBackup) bool {
 	made := nab.Status.VeleroBackup
 	switch {
@@ -206,7 +206,7 @@ func (o *Objects) holds(nab *oadpv1alpha1.NonAdminBackup) bool {
 	case made.Spec != nil:
 		return made.Spec.StorageLocation == o.Name
 	}
-	// If the location has gone, another one may have its name.
+	// If the location is gone, another one may have its name.
 	return o.Location != nil && nab.Spec.BackupSpec != nil && nab.Spec.BackupSpec.StorageLocation == o.Location.Name
 }
 

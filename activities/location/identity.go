@@ -15,8 +15,8 @@ import (
 
 const maxIdentityBytes = 200
 
-// HistoryIdentity finds out which Temporal client sent a decision: it reads the history of the workflow that calls the
-// activity. Temporal's clients choose their identity themselves.
+// HistoryIdentity returns which Temporal client sent a decision: it reads the history of the workflow that calls the activity.
+// Temporal's clients choose their identity themselves.
 func HistoryIdentity(ctx context.Context, step contract.DecisionStep) (string, error) {
 	execution := activity.GetInfo(ctx).WorkflowExecution
 	return identityIn(activity.GetClient(ctx).GetWorkflowHistory(ctx, execution.ID, execution.RunID, false,

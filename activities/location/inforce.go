@@ -12,9 +12,9 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// InForce returns the tenant's spec that may be used now, nil if there is none, and how far the approval of the present
-// spec has come. While a change waits for approval, or was rejected, or is invalid, the spec approved before is in force.
-// Another credential needs no approval.
+// InForce returns the tenant's spec that may be used now, nil if there is none, and the state of the approval of the present
+// spec. While a change waits for approval, or was rejected, or is invalid, the spec approved before is in force. Another
+// credential needs no approval.
 func (o *Objects) InForce() (*velerov1.BackupStorageLocationSpec, contract.Approval) {
 	spec := o.Location.Spec.BackupStorageLocationSpec
 	if !o.Location.DeletionTimestamp.IsZero() {
@@ -33,14 +33,14 @@ func (o *Objects) InForce() (*velerov1.BackupStorageLocationSpec, contract.Appro
 	case approved != nil && locationspec.SameButCredential(spec, approved):
 		return spec, contract.ApprovalApproved
 	case pending == nil || !locationspec.SameButCredential(spec, pending):
-		return approved, contract.ApprovalUnasked
+		return approved, contract.ApprovalNotRequested
 	case o.pendingRejected():
 		return approved, contract.ApprovalRejected
 	}
 	return approved, contract.ApprovalPending
 }
 
-// asked returns what the approval request holds.
+// asked returns the specs in the approval request.
 func (o *Objects) asked() (pending, approved *velerov1.BackupStorageLocationSpec) {
 	if o.Request == nil || o.Request.Status.VeleroBackupStorageLocationApprovalRequest == nil {
 		return nil, nil
@@ -64,7 +64,7 @@ func (o *Objects) NewVelero(spec *velerov1.BackupStorageLocationSpec) *velerov1.
 	return object
 }
 
-// NewRequest builds the approval request. Its status, which says what is asked for, is the approval workflow's to write.
+// NewRequest builds the approval request. Its status, which holds the spec to be decided, is written by the approval workflow.
 func (o *Objects) NewRequest() *oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest {
 	return &oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest{
 		ObjectMeta: o.originMeta(),
@@ -74,7 +74,7 @@ func (o *Objects) NewRequest() *oadpv1alpha1.NonAdminBackupStorageLocationApprov
 	}
 }
 
-// originMeta names, labels and annotates what is made for the location in the OADP namespace.
+// originMeta is the metadata for objects that are made for the location in the OADP namespace.
 func (o *Objects) originMeta() metav1.ObjectMeta {
 	return owner.Location.Meta(o.Location, o.Name, o.OADPNamespace, o.Name)
 }
@@ -95,12 +95,12 @@ func CredentialOf(spec *velerov1.BackupStorageLocationSpec) string {
 	return spec.Credential.Name + "/" + spec.Credential.Key
 }
 
-// VersionOf identifies what a Secret holds.
+// VersionOf identifies the content of a Secret.
 func VersionOf(secret metav1.Object) string {
 	return string(secret.GetUID()) + "/" + secret.GetResourceVersion()
 }
 
-// VeleroSynced reports whether the Velero BackupStorageLocation is as the spec asks for.
+// VeleroSynced reports whether the Velero BackupStorageLocation is as the spec says.
 func (o *Objects) VeleroSynced(wanted *velerov1.BackupStorageLocation) bool {
 	if o.Velero == nil || !apiequality.Semantic.DeepEqual(o.Velero.Spec, wanted.Spec) {
 		return false
@@ -113,8 +113,8 @@ func (o *Objects) VeleroSynced(wanted *velerov1.BackupStorageLocation) bool {
 	return true
 }
 
-// copySynced reports whether the copy is of the Secret that the spec names, as it is now. A Secret that is gone leaves the
-// copy as it is.
+// copySynced reports whether the copy is up to date with the Secret that the spec names. A deleted Secret leaves the copy as it
+// is.
 func (o *Objects) copySynced(spec *velerov1.BackupStorageLocationSpec) bool {
 	if o.Copy == nil || o.drifted {
 		return false

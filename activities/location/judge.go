@@ -19,7 +19,7 @@ import (
 	"holdfast.dev/holdfast/k8s/shorten"
 )
 
-// Verdict is what the Accepted condition must say of a spec.
+// Verdict is the result of judging a spec, for the Accepted condition.
 type Verdict struct {
 	Accepted bool
 	Message  string
@@ -27,11 +27,11 @@ type Verdict struct {
 
 const (
 	maxMessageBytes = 1000
-	// secretProblem begins every verdict that depends on what a Secret holds, which the watcher cannot see.
+	// secretProblem begins every verdict that depends on the content of a Secret, which the watcher cannot see.
 	secretProblem = "BSL credentials secret "
 )
 
-// judge decides on the spec as of now, by the admin's policy and the tenant's Secret.
+// judge judges the present spec by the administrator's policy and the tenant's Secret.
 func (g *Gatherer) judge(ctx context.Context, o *Objects) (Verdict, error) {
 	if o.Foreign != "" {
 		return rejected(fmt.Errorf("a %s named %q exists in the OADP namespace and was not made for this "+
@@ -49,8 +49,8 @@ func (g *Gatherer) judge(ctx context.Context, o *Objects) (Verdict, error) {
 	return Verdict{Accepted: true, Message: oadpv1alpha1.MessageBSLSpecValid}, nil
 }
 
-// recordedVerdict is what the worker said of this very spec for what the Secret holds, which the watcher cannot see. A Secret
-// that was not there and is there now is another matter.
+// recordedVerdict is the worker's verdict on this very spec because of the Secret's content, which the watcher cannot see. It
+// does not count for a Secret that was missing and exists now.
 func (o *Objects) recordedVerdict() (Verdict, bool) {
 	condition, spec := o.accepted(), o.Location.Spec.BackupStorageLocationSpec
 	if spec == nil || spec.Credential == nil || condition == nil || condition.ObservedGeneration != o.Location.Generation {
@@ -60,15 +60,15 @@ func (o *Objects) recordedVerdict() (Verdict, bool) {
 		strings.HasPrefix(condition.Message, secretProblem) && condition.Message != notFound(spec.Credential.Name).Error()
 }
 
-// Usable reports whether the spec is valid, or works and only its Secret has become unusable since. What that holds now is not
-// copied.
+// Usable reports whether the spec is valid, or works and only its Secret has become unusable since. The present content is not
+// copied then.
 func (o *Objects) Usable() bool {
 	condition := o.accepted()
 	return o.Verdict.Accepted || (o.made() && strings.HasPrefix(o.Verdict.Message, secretProblem) && condition != nil &&
 		condition.Status == metav1.ConditionTrue && condition.ObservedGeneration == o.Location.Generation)
 }
 
-// made: something of what Velero needs is there; what is missing can be made again.
+// made: some object that Velero needs exists; missing ones can be made again.
 func (o *Objects) made() bool { return o.Velero != nil || o.Copy != nil }
 
 func (o *Objects) accepted() *metav1.Condition {
@@ -85,9 +85,9 @@ func verdictOf(err error) (Verdict, error) {
 
 func rejected(err error) Verdict { return Verdict{Message: shorten.Text(err.Error(), maxMessageBytes)} }
 
-// Credentials reads the key of a tenant's Secret that a spec names. An *check.InvalidSpecError says that there is none, or
-// that it must not be used; the content is in no error. Without ReadSecrets only the Secret's existence is looked at, and the
-// content is nil.
+// Credentials reads the key of a tenant's Secret that a spec names. An *check.InvalidSpecError says that it does not exist, or
+// must not be used; no error holds the content. Without ReadSecrets only the Secret's existence is checked, and the content is
+// nil.
 func (g *Gatherer) Credentials(
 	ctx context.Context, o *Objects, spec *velerov1.BackupStorageLocationSpec,
 ) (*Credentials, error) {
@@ -118,14 +118,14 @@ func (g *Gatherer) Credentials(
 	return &Credentials{content: content, Version: VersionOf(secret)}, nil
 }
 
-// Credentials are what a tenant's Secret holds.
+// Credentials are the content of a tenant's Secret.
 type Credentials struct {
 	content []byte
 	// Version is `<uid>/<resourceVersion>` of the Secret.
 	Version string
 }
 
-// Data is what the copy of the Secret is to hold: the key that the spec names, and nothing else.
+// Data is the content of the copy of the Secret: the key that the spec names, and nothing else.
 func (c *Credentials) Data(spec *velerov1.BackupStorageLocationSpec) map[string][]byte {
 	return map[string][]byte{spec.Credential.Key: c.content}
 }
@@ -139,8 +139,7 @@ func secretError(format string, args ...any) error {
 	return &check.InvalidSpecError{Message: secretProblem + fmt.Sprintf(format, args...), External: true}
 }
 
-// JudgedBySecret reports whether a spec was refused for what its Secret holds: only who looks into it can tell whether it
-// would be today.
+// JudgedBySecret reports whether a spec was refused for its Secret's content: only a reader of the content can judge it again.
 func JudgedBySecret(location *oadpv1alpha1.NonAdminBackupStorageLocation) bool {
 	_, found := (&Objects{Location: location}).recordedVerdict()
 	return found

@@ -15,11 +15,11 @@ import (
 
 // The functions of this file change the status of a NonAdminBackupStorageLocation in memory and nothing else.
 
-// ApplyVerdict writes the Accepted condition for the present generation and, for an accepted spec, the name of all that
+// ApplyVerdict writes the Accepted condition for the present generation and, for an accepted spec, the name of all objects that
 // will be made for it.
 func (o *Objects) ApplyVerdict(to *oadpv1alpha1.NonAdminBackupStorageLocation) {
 	if o.Usable() && !o.Verdict.Accepted {
-		return // the spec was accepted; what became of its Secret since, another condition says
+		return // the spec was accepted; another condition is about its Secret
 	}
 	status := metav1.ConditionFalse
 	if o.Verdict.Accepted {
@@ -34,19 +34,19 @@ func ApplyDeleting(to *oadpv1alpha1.NonAdminBackupStorageLocation) {
 	to.Status.Phase = oadpv1alpha1.NonAdminPhaseDeleting
 }
 
-// ApplySecret records what came of copying the Secret.
+// ApplySecret records the result of copying the Secret.
 func ApplySecret(to *oadpv1alpha1.NonAdminBackupStorageLocation, reason, message string) {
 	set(to, oadpv1alpha1.NonAdminConditionSecretSynced, truth(reason != oadpv1alpha1.ReasonSecretSyncFailed), reason, message)
 }
 
-// ApplySynced records what came of writing the Velero BackupStorageLocation.
+// ApplySynced records the result of writing the Velero BackupStorageLocation.
 func ApplySynced(to *oadpv1alpha1.NonAdminBackupStorageLocation, reason, message string) {
 	set(to, oadpv1alpha1.NonAdminConditionBackupStorageLocationSynced,
 		truth(reason != oadpv1alpha1.ReasonBackupStorageLocationSyncError), reason, message)
 }
 
 // Show writes what follows from the objects as read: the approval's condition, Velero's status and the phase. It changes
-// nothing in a status that already says so.
+// nothing in a status that is up to date.
 func (o *Objects) Show(to *oadpv1alpha1.NonAdminBackupStorageLocation) {
 	spec, approval := o.InForce()
 	o.showApproval(to, approval, spec != nil)
@@ -65,7 +65,7 @@ func (o *Objects) Show(to *oadpv1alpha1.NonAdminBackupStorageLocation) {
 	to.Status.Phase = o.phase(to, approval)
 }
 
-// showSynced says what a write cannot say that was not made, or whose end nobody saw.
+// showSynced sets the condition if no write was made, or if the result of the write was lost.
 func (o *Objects) showSynced(to *oadpv1alpha1.NonAdminBackupStorageLocation, spec *velerov1.BackupStorageLocationSpec) {
 	problem := o.problem
 	if spec == nil && !o.Verdict.Accepted && strings.HasPrefix(o.Verdict.Message, secretProblem) {
@@ -99,7 +99,7 @@ func (o *Objects) showSynced(to *oadpv1alpha1.NonAdminBackupStorageLocation, spe
 	}
 }
 
-// missingCopy says that the tenant's Secret cannot be copied, and that Velero has nothing in its place.
+// missingCopy says that the tenant's Secret cannot be copied, and that Velero has no credential for the location.
 func missingCopy(problem string) string { return oadpv1alpha1.MessageSecretSyncFailed + ": " + problem }
 
 // KeptCopy says that the tenant's Secret cannot be copied, and what that means.
@@ -107,7 +107,7 @@ func KeptCopy(problem string) string {
 	return oadpv1alpha1.MessageSecretSyncFailed + ": " + problem + "; the copy made before stays in use"
 }
 
-// phase of a location that is not being deleted. Unlike a backup's it goes back: a location may lose what made it usable.
+// phase of a location that is not being deleted. Unlike a backup's it goes back: a location may become unusable.
 func (o *Objects) phase(to *oadpv1alpha1.NonAdminBackupStorageLocation, approval contract.Approval) oadpv1alpha1.NonAdminPhase {
 	accepted := meta.FindStatusCondition(to.Status.Conditions, string(oadpv1alpha1.NonAdminConditionAccepted))
 	switch {
@@ -115,7 +115,7 @@ func (o *Objects) phase(to *oadpv1alpha1.NonAdminBackupStorageLocation, approval
 		return oadpv1alpha1.NonAdminPhaseNew
 	case accepted.Status != metav1.ConditionTrue:
 		return oadpv1alpha1.NonAdminPhaseBackingOff
-	case approval == contract.ApprovalUnasked, approval == contract.ApprovalPending, approval == contract.ApprovalRejected:
+	case approval == contract.ApprovalNotRequested, approval == contract.ApprovalPending, approval == contract.ApprovalRejected:
 		return oadpv1alpha1.NonAdminPhaseBackingOff
 	case o.Velero != nil:
 		return oadpv1alpha1.NonAdminPhaseCreated
@@ -130,15 +130,15 @@ func (o *Objects) showApproval(to *oadpv1alpha1.NonAdminBackupStorageLocation, a
 		set(to, approved, metav1.ConditionTrue, oadpv1alpha1.ReasonBSLSpecApproved, oadpv1alpha1.MessageBSLApprovalNotRequired)
 	case contract.ApprovalApproved:
 		set(to, approved, metav1.ConditionTrue, oadpv1alpha1.ReasonBSLSpecApproved, oadpv1alpha1.MessageBSLApproved)
-	case contract.ApprovalUnasked:
-		// Pending is what can be decided. What was said of the spec before is not about this one.
+	case contract.ApprovalNotRequested:
+		// A pending spec can be decided. A decision about the spec before does not apply to it.
 		meta.RemoveStatusCondition(&to.Status.Conditions, string(approved))
 	case contract.ApprovalPending:
 		set(to, approved, metav1.ConditionFalse, oadpv1alpha1.ReasonBSLSpecApprovalPending, oadpv1alpha1.MessageBSLApprovalPending)
 	case contract.ApprovalRejected:
 		set(to, approved, metav1.ConditionFalse, oadpv1alpha1.ReasonBSLSpecRejected, o.withReason(oadpv1alpha1.MessageBSLRejected))
 	case contract.ApprovalUnknown:
-		// An invalid spec is not asked about. What was said of the one before stays, unless nothing of it is in force.
+		// An invalid spec needs no decision. The decision about the one before stays, unless nothing of it is in force.
 		if o.Rules.RequireApproval() && !inForce && meta.IsStatusConditionTrue(to.Status.Conditions, string(approved)) {
 			meta.RemoveStatusCondition(&to.Status.Conditions, string(approved))
 		}
@@ -151,7 +151,7 @@ func (o *Objects) showApproval(to *oadpv1alpha1.NonAdminBackupStorageLocation, a
 	meta.RemoveStatusCondition(&to.Status.Conditions, string(updated))
 }
 
-// withReason adds what the administrator gave as reason: it is the tenant who must do something about it.
+// withReason adds the administrator's reason: the tenant must act on it.
 func (o *Objects) withReason(message string) string {
 	if last := o.Request.Status.LastDecision; last != nil && last.Reason != "" {
 		return message + ": " + last.Reason
@@ -159,15 +159,16 @@ func (o *Objects) withReason(message string) string {
 	return message
 }
 
-// perRequest is what an object store says anew each time: the IDs of a request (S3, Azure), and Azure's clock.
+// perRequest matches what an object store writes anew each time: the IDs of a request (S3, Azure), and Azure's clock.
 var perRequest = regexp.MustCompile(`(?i)\b(?:x-ms-)?(?:request|host)-?id: ?[^,\n]*(?:, |\n|$)|\bTime:\S*\n?`)
 
-// PlainMessage is what Velero says of a location, without what differs from one try to the next.
+// PlainMessage is Velero's message about a location, without the parts that differ from one attempt to the next.
 func PlainMessage(status velerov1.BackupStorageLocationStatus) string {
 	return perRequest.ReplaceAllString(status.Message, "")
 }
 
-// mirrored is the copy of Velero's status to show. Velero looks at each location about once a minute; a time alone is no news.
+// mirrored is the copy of Velero's status to show. Velero validates each location about once a minute; a new time alone is not
+// copied.
 func mirrored(
 	shown *velerov1.BackupStorageLocationStatus, made *velerov1.BackupStorageLocation,
 ) *velerov1.BackupStorageLocationStatus {

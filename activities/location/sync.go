@@ -22,8 +22,8 @@ import (
 
 const maxSyncErrorBytes = 1000
 
-// Sync has the copy of the tenant's Secret and the Velero BackupStorageLocation be as the spec in force asks for, in this
-// order, and says so in the status. It makes one of them at a time: see contract.LocationView's CopyMade.
+// Sync makes the copy of the tenant's Secret and the Velero BackupStorageLocation as the spec in force says, in this order, and
+// records the result in the status. It makes one of them at a time: see contract.LocationView's CopyMade.
 func (l *Activities) Sync(ctx context.Context, step contract.LocationStep) (contract.LocationView, error) {
 	copyMade := false
 	view, err := l.step(ctx, step, func(o *Objects) error {
@@ -52,12 +52,12 @@ func (l *Activities) Sync(ctx context.Context, step contract.LocationStep) (cont
 	return view, err
 }
 
-// outcome writes to a status what came of a write.
+// outcome writes the result of a write to a status.
 type outcome func(*oadpv1alpha1.NonAdminBackupStorageLocation)
 
-// syncSecret copies the one key that the spec names. The content goes from the API server to the API server: it is in no
-// error, and in nothing that is returned. A Secret that must not be used leaves the copy as it is; the outcome is nil if
-// there is none yet.
+// syncSecret copies the one key that the spec names. The content goes from the API server to the API server: it is in no error,
+// and in nothing that is returned. A Secret that must not be used leaves the copy as it is; the outcome is nil if there is none
+// yet.
 func (l *Activities) syncSecret(
 	ctx context.Context, o *Objects, spec *velerov1.BackupStorageLocationSpec,
 ) (outcome, error) {
@@ -87,7 +87,7 @@ func (l *Activities) syncSecret(
 		maps.Copy(made.Annotations, meta.Annotations)
 		made.Data = credentials.Data(spec)
 	})
-	if apierrors.IsInvalid(err) { // somebody made it immutable: it is made anew
+	if apierrors.IsInvalid(err) { // it was made immutable: it is created anew
 		err = asConflict(apierrors.NewAlreadyExists(corev1.Resource("secrets"), made.Name))
 		return nil, errors.Join(err, l.delete(ctx, made))
 	}
@@ -105,7 +105,7 @@ func secretOutcome(reason, message string) outcome {
 	return func(to *oadpv1alpha1.NonAdminBackupStorageLocation) { ApplySecret(to, reason, message) }
 }
 
-// keepCopy notes which version of the tenant's Secret was looked at and not copied.
+// keepCopy records which version of the tenant's Secret was read and not copied.
 func (l *Activities) keepCopy(ctx context.Context, o *Objects, problem string) (outcome, error) {
 	if o.Copy == nil {
 		return nil, nil // the verdict on the spec says why
@@ -126,7 +126,8 @@ func (l *Activities) keepCopy(ctx context.Context, o *Objects, problem string) (
 	return secretOutcome(oadpv1alpha1.ReasonSecretSyncFailed, KeptCopy(problem)), nil
 }
 
-// syncVelero creates or corrects the Velero BackupStorageLocation. What the API server will never take becomes a condition.
+// syncVelero creates or corrects the Velero BackupStorageLocation. If the API server will never accept it, that becomes a
+// condition.
 func (l *Activities) syncVelero(
 	ctx context.Context, o *Objects, spec *velerov1.BackupStorageLocationSpec,
 ) (outcome, error) {
@@ -162,7 +163,7 @@ func (l *Activities) syncVelero(
 	return func(to *oadpv1alpha1.NonAdminBackupStorageLocation) { ApplySynced(to, reason, message) }, nil
 }
 
-// withoutContent takes the API server's words about a Secret off an error: they may repeat what it holds.
+// withoutContent removes the API server's message about a Secret from an error: it may quote the content.
 func withoutContent(err error) error {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) && (apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)) {

@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// View reduces what was read to the facts that decide the next step.
+// View reduces the objects to the facts that decide the next step.
 func (o *Objects) View() contract.LocationView {
 	if o.Location == nil {
 		return contract.LocationView{Remains: o.remains(), Held: o.held()}
@@ -57,7 +57,7 @@ func (o *Objects) View() contract.LocationView {
 	return view
 }
 
-// copyKept: the tenant's Secret, as it is now, cannot be copied, which was looked at; the copy of the one before stays.
+// copyKept: the present Secret of the tenant was read and cannot be copied; the copy of the one before stays.
 func (o *Objects) copyKept() bool {
 	return o.problem != "" && o.Copy != nil &&
 		(o.Secret == nil || o.Copy.GetAnnotations()[oadpv1alpha1.CopiedVersionAnnotation] == VersionOf(o.Secret))
@@ -72,13 +72,13 @@ func (o *Objects) judgedView(view *contract.LocationView) {
 	if !view.Accepted {
 		view.Message = condition.Message
 	}
-	// What works is not judged again because something outside its spec has changed.
+	// A working location is not judged again because of changes outside its spec.
 	works := view.Accepted && o.made() && o.Foreign == ""
 	view.SpecJudged = condition.ObservedGeneration == o.Location.Generation &&
 		(works || (o.Verdict.Accepted == view.Accepted && o.Verdict.Message == condition.Message))
 }
 
-// refused: the API server does not take what the present spec asks for.
+// refused: the API server does not accept what the present spec needs.
 func (o *Objects) refused() bool {
 	condition := meta.FindStatusCondition(o.Location.Status.Conditions,
 		string(oadpv1alpha1.NonAdminConditionBackupStorageLocationSynced))
@@ -86,7 +86,7 @@ func (o *Objects) refused() bool {
 		condition.ObservedGeneration == o.Location.Generation
 }
 
-// requested: the approval request is there, or is not to be there. An invalid spec is not asked about.
+// requested: the approval request exists if it should, and only then. An invalid spec needs none.
 func (o *Objects) requested() bool {
 	if o.Rules.RequireApproval() {
 		return o.Request != nil || !o.Usable()
@@ -104,7 +104,7 @@ func (o *Objects) remains() int {
 	return remains
 }
 
-// held names what was deleted and is still there, for people to read: somebody's finalizer holds it.
+// held names, for people, objects that were deleted and still exist because of another's finalizer.
 func (o *Objects) held() string {
 	var held []string
 	add := func(kind string, object client.Object, exists bool) {

@@ -20,11 +20,11 @@ import (
 
 // Activities acts on NonAdminRestores and the Velero objects made for them.
 type Activities struct {
-	// Client reads and writes at the API server itself.
+	// Client reads from and writes to the API server itself.
 	Client client.Client
 	// Gatherer reads through Client.
 	Gatherer *Gatherer
-	// Events tells the tenant what happened; best effort.
+	// Events writes Events for the tenant; best effort.
 	Events events.EventRecorder
 	// StallTimeout is --velero-stall-timeout.
 	StallTimeout time.Duration
@@ -32,18 +32,18 @@ type Activities struct {
 	Paused func() error
 }
 
-// Register makes the activities known to a worker under their wire names.
+// Register registers the activities with a worker under their wire names.
 func (r *Activities) Register(registry worker.ActivityRegistry) {
-	activities.Register(registry, contract.RefreshRestore, activities.Guard(r.Paused, r.Refresh, r.tellRetried))
-	activities.Register(registry, contract.StartRestore, activities.Guard(r.Paused, r.Start, r.tellRetried))
-	activities.Register(registry, contract.AdmitRestore, activities.Guard(r.Paused, r.Admit, r.tellRetried))
-	activities.Register(registry, contract.CheckRestoreStall, activities.Guard(r.Paused, r.CheckStall, r.tellRetried))
-	activities.Register(registry, contract.DeleteRestore, activities.Guard(r.Paused, r.Delete, r.tellRetried))
-	activities.Register(registry, contract.ReleaseRestore, activities.Guard(r.Paused, r.Release, r.tellRetried))
+	activities.Register(registry, contract.RefreshRestore, activities.Guard(r.Paused, r.Refresh, r.recordRetried))
+	activities.Register(registry, contract.StartRestore, activities.Guard(r.Paused, r.Start, r.recordRetried))
+	activities.Register(registry, contract.AdmitRestore, activities.Guard(r.Paused, r.Admit, r.recordRetried))
+	activities.Register(registry, contract.CheckRestoreStall, activities.Guard(r.Paused, r.CheckStall, r.recordRetried))
+	activities.Register(registry, contract.DeleteRestore, activities.Guard(r.Paused, r.Delete, r.recordRetried))
+	activities.Register(registry, contract.ReleaseRestore, activities.Guard(r.Paused, r.Release, r.recordRetried))
 }
 
-// update reads all that concerns the object, lets act look at it and do its part, and returns the view of it. It does so
-// anew when a patch met another writer. act is not called when the object is gone.
+// update reads the object and all that belongs to it, calls act, and returns the view. After a conflict with another writer it
+// starts over. act is not called when the object is gone.
 func (r *Activities) update(ctx context.Context, step contract.RestoreStep,
 	act func(*Objects) error,
 ) (contract.RestoreView, error) {
@@ -68,7 +68,7 @@ func (r *Activities) patchStatus(ctx context.Context, nar *oadpv1alpha1.NonAdmin
 	return activities.PatchStatus(ctx, r.Client, nar, change)
 }
 
-// reread replaces o by the present state, after a write whose answer does not show it.
+// reread replaces o by the present state, after a write that does not return it.
 func (r *Activities) reread(ctx context.Context, step contract.RestoreStep, o *Objects) error {
 	present, err := r.Gatherer.Gather(ctx, step.Ref)
 	if err != nil {
@@ -78,12 +78,12 @@ func (r *Activities) reread(ctx context.Context, step contract.RestoreStep, o *O
 	return nil
 }
 
-// Refresh reads the present state and repeats the Velero Restore's in the status, or reports that it is gone.
+// Refresh reads the present state and copies the Velero Restore's status, or reports that it is gone.
 func (r *Activities) Refresh(ctx context.Context, step contract.RestoreStep) (contract.RestoreView, error) {
 	return r.update(ctx, step, func(o *Objects) error {
 		before := o.View()
 		if (!before.EverCreated && o.NAR.Status.VeleroRestore == nil) || before.NamespaceTerminating {
-			return nil // nothing to repeat, or nobody to read it: the object must go, whatever its status
+			return nil // nothing to copy, or nobody to read it: the object must be released, whatever its status
 		}
 		recorded := o.RestoreName
 		if o.NAR.Status.VeleroRestore != nil {
@@ -100,17 +100,17 @@ func (r *Activities) Refresh(ctx context.Context, step contract.RestoreStep) (co
 			ApplyVolumeCounters(o.NAR, downloads, volumes)
 		})
 		if changed {
-			r.tellProgress(o.NAR, before, o)
+			r.recordProgress(o.NAR, before, o)
 		}
 		if changed && o.NAR.Status.VeleroRestore != nil && owner.Written(o.NAR) != recorded {
-			r.tellCorrected(o.NAR, recorded)
+			r.recordCorrected(o.NAR, recorded)
 		}
 		return err
 	})
 }
 
-// volumes lists what the Velero Restore does with volumes: nothing before Velero has begun, and only if somebody has seen one
-// and it may have moved.
+// volumes lists Velero's volume objects for the Restore: none before Velero has started it, and only if the watcher has seen a
+// volume that may have progressed.
 func (r *Activities) volumes(ctx context.Context, step contract.RestoreStep, o *Objects, before contract.RestoreView) (
 	[]velerov2alpha1.DataDownload, []velerov1.PodVolumeRestore, error,
 ) {
@@ -133,7 +133,7 @@ func (r *Activities) volumes(ctx context.Context, step contract.RestoreStep, o *
 	return downloads.Items, volumes.Items, nil
 }
 
-// CheckStall finds out whether Velero has finished a restore without being able to say so, in the same way as for a backup:
+// CheckStall checks whether Velero has finished a restore without writing it to the object, in the same way as for a backup:
 // Velero writes the results to the object store before its last patch.
 func (r *Activities) CheckStall(ctx context.Context, step contract.RestoreStep) (contract.RestoreView, error) {
 	ctx, cancel := context.WithTimeout(ctx, backup.StallLookup)
@@ -151,13 +151,13 @@ func (r *Activities) CheckStall(ctx context.Context, step contract.RestoreStep) 
 		}
 		changed, err := r.patchStatus(ctx, o.NAR, func() { ApplyStall(o.NAR) })
 		if changed {
-			r.tellStalled(o.NAR)
+			r.recordStalled(o.NAR)
 		}
 		return err
 	})
 }
 
-// resultsAge is the time since Velero wrote the restore's results, zero if they are not there.
+// resultsAge is the time since Velero wrote the restore's results, zero if they do not exist.
 func (r *Activities) resultsAge(ctx context.Context, o *Objects) (time.Duration, error) {
 	source := &velerov1.Backup{}
 	key := client.ObjectKey{Namespace: o.Restore.Namespace, Name: o.Restore.Spec.BackupName}

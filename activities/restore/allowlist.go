@@ -23,13 +23,13 @@ import (
 	"holdfast.dev/holdfast/k8s/policy/restorespec"
 )
 
-// AllowlistSource tells what may come back from tenants' storage locations, as of now. An error means that it could not be read,
-// and may be another time.
+// AllowlistSource returns what may be restored from tenants' storage locations at present. An error means that it could not be
+// read, and that a retry may succeed.
 type AllowlistSource interface {
 	Allowlist(ctx context.Context, rules policy.RestoreFromTenantsLocations) (*restorespec.Allowlist, error)
 }
 
-// Allowlists reads at the API server what may come back from tenants' storage locations.
+// Allowlists reads from the API server what may be restored from tenants' storage locations.
 type Allowlists struct {
 	Client        client.Client
 	Discovery     discovery.DiscoveryInterface
@@ -38,11 +38,11 @@ type Allowlists struct {
 
 var _ AllowlistSource = (*Allowlists)(nil)
 
-// admissionPolicy is the name of the ValidatingAdmissionPolicy, its binding and the service account that it asks about.
+// admissionPolicy is the name of the ValidatingAdmissionPolicy, its binding and the service account whose rights it checks.
 const admissionPolicy = "holdfast-restores"
 
-// Allowlist implements AllowlistSource. Without the admission policy nothing may come back: the list alone is matched against the
-// folders of an archive, and its objects may be others than those say.
+// Allowlist implements AllowlistSource. Without the admission policy nothing is allowed: Velero matches the list with the
+// folders of an archive, and an object may be of another kind than its folder says.
 func (a *Allowlists) Allowlist(ctx context.Context, rules policy.RestoreFromTenantsLocations) (*restorespec.Allowlist, error) {
 	allowlist := &restorespec.Allowlist{ClusterRole: rules.Role()}
 	var err error
@@ -61,7 +61,7 @@ func (a *Allowlists) Allowlist(ctx context.Context, rules policy.RestoreFromTena
 	return allowlist, a.addServed(ctx, allowlist, role.Rules)
 }
 
-// unprepared says what an administrator has to do before anything can be restored from tenants' locations; nothing if empty.
+// unprepared says what an administrator has to do before restores from tenants' locations are possible; empty if nothing.
 func (a *Allowlists) unprepared(ctx context.Context, rules policy.RestoreFromTenantsLocations) (string, error) {
 	inForce, err := a.policyInForce(ctx)
 	if err != nil {
@@ -86,10 +86,10 @@ func (a *Allowlists) unprepared(ctx context.Context, rules policy.RestoreFromTen
 	return "", nil
 }
 
-// veleroDeployment is the name that Velero itself asks for when it restores.
+// veleroDeployment is the name that Velero itself looks up when it restores.
 const veleroDeployment = "velero"
 
-// withoutInformerCache: of a flag given twice the last one counts.
+// withoutInformerCache: the last one counts if a flag is given twice.
 func withoutInformerCache(velero *appsv1.Deployment) bool {
 	off := false
 	for _, container := range velero.Spec.Template.Spec.Containers {
@@ -105,8 +105,8 @@ func withoutInformerCache(velero *appsv1.Deployment) bool {
 	return off
 }
 
-// policyInForce has the API server try an object that the policy refuses. Nothing is stored, and nothing is assumed of what an
-// administrator has done to the policy or its binding.
+// policyInForce has the API server dry-run an object that the policy refuses. Nothing is stored, and changes of the policy or
+// its binding are noticed.
 func (a *Allowlists) policyInForce(ctx context.Context) (bool, error) {
 	probe := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Namespace: a.OADPNamespace, GenerateName: admissionPolicy + "-probe-",
@@ -126,10 +126,10 @@ func (a *Allowlists) policyInForce(ctx context.Context) (bool, error) {
 	return false, fmt.Errorf("try ValidatingAdmissionPolicy %s: %w", admissionPolicy, err)
 }
 
-// addServed adds what the rules allow of what the API server serves. Where one of its groups does not say what it serves, a
-// plural of the list may be another in that group.
+// addServed adds the resources that the rules allow and the API server serves. If a group does not list its resources, a plural
+// in the list may be another resource in that group.
 func (a *Allowlists) addServed(ctx context.Context, allowlist *restorespec.Allowlist, rules []rbacv1.PolicyRule) error {
-	cached := memory.NewMemCacheClient(a.Discovery) // asks once for all that follows
+	cached := memory.NewMemCacheClient(a.Discovery) // one request for all that follows
 	asking := discovery.ToDiscoveryInterfaceWithContext(cached)
 	_, lists, err := asking.ServerGroupsAndResourcesWithContext(ctx)
 	var failed *discovery.ErrGroupDiscoveryFailed
@@ -163,14 +163,14 @@ func groupVersions(failed *discovery.ErrGroupDiscoveryFailed) []string {
 	return named
 }
 
-// servedIn puts together what the API server says of each resource, group version by group version, the preferred ones first.
+// servedIn combines the API server's lists of resources, group version by group version, the preferred ones first.
 func servedIn(lists []*metav1.APIResourceList) []restorespec.Served {
 	var served []restorespec.Served
 	at := map[schema.GroupResource]int{}
 	for _, list := range lists {
 		version, err := schema.ParseGroupVersion(list.GroupVersion)
 		if err != nil {
-			continue // no path leads to it
+			continue // it cannot be requested
 		}
 		for _, resource := range list.APIResources {
 			if strings.Contains(resource.Name, "/") {

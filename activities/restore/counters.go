@@ -7,8 +7,8 @@ import (
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 )
 
-// ApplyVolumeCounters counts the data-mover downloads and pod volume restores of the Velero Restore by phase. None at all
-// leaves the fields as they are: Velero removes those objects long before the restore.
+// ApplyVolumeCounters counts the data-mover downloads and pod volume restores of the Velero Restore by phase. If there are
+// none, the fields stay as they are: Velero removes those objects long before the restore.
 func ApplyVolumeCounters(
 	nar *oadpv1alpha1.NonAdminRestore, downloads []velerov2alpha1.DataDownload, volumes []velerov1.PodVolumeRestore,
 ) {
@@ -64,7 +64,7 @@ func countPodVolumes(volumes []velerov1.PodVolumeRestore) *oadpv1alpha1.FileSyst
 	return counts
 }
 
-// VolumesDone reports whether volumes were counted and none of them will move any more.
+// VolumesDone reports whether volumes were counted and all of them are finished.
 func VolumesDone(status *oadpv1alpha1.NonAdminRestoreStatus) bool {
 	downloads, volumes := status.DataMoverDataDownloads, status.FileSystemPodVolumeRestores
 	if downloads == nil && volumes == nil {

@@ -19,8 +19,7 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// Start takes a new restore from nothing to its Velero Restore, on one reading: it judges the spec, and makes the Velero
-// Restore of an accepted one.
+// Start serves a new restore with a single read: it judges the spec, and creates the Velero Restore of an accepted one.
 func (r *Activities) Start(ctx context.Context, step contract.RestoreStep) (contract.RestoreView, error) {
 	return r.update(ctx, step, func(o *Objects) error {
 		if err := r.admit(ctx, o); err != nil {
@@ -38,11 +37,11 @@ func (r *Activities) Admit(ctx context.Context, step contract.RestoreStep) (cont
 
 func (r *Activities) admit(ctx context.Context, o *Objects) error {
 	if !o.NAR.DeletionTimestamp.IsZero() {
-		return nil // that comes first, and must not wait for a policy or a backup
+		return nil // a deletion has precedence, and must not wait for a policy or a backup
 	}
 	verdict, err := r.Gatherer.Judge(ctx, o)
 	if err != nil {
-		// Seen, not yet judged: the tenant shall know that much while the cause lasts.
+		// Seen, not yet judged: the tenant shall see at least that while the cause lasts.
 		_, patchErr := r.patchStatus(ctx, o.NAR, func() { ApplySeen(o.NAR) })
 		return errors.Join(err, patchErr)
 	}
@@ -60,7 +59,7 @@ func (r *Activities) admit(ctx context.Context, o *Objects) error {
 
 func (r *Activities) applyVerdict(ctx context.Context, o *Objects, verdict Verdict) error {
 	changed, err := r.patchStatus(ctx, o.NAR, func() {
-		if o.Restore != nil { // made by an attempt that did not come to record it, or before this object's status was lost
+		if o.Restore != nil { // made by an attempt that was killed before it recorded it, or before this object's status was lost
 			ApplyCreated(o.NAR)
 			ApplyMirror(o.NAR, o, r.Gatherer.OADPNamespace)
 		}
@@ -71,13 +70,13 @@ func (r *Activities) applyVerdict(ctx context.Context, o *Objects, verdict Verdi
 	}
 	o.Verdict = &verdict
 	if changed {
-		r.tellVerdict(o.NAR, verdict)
+		r.recordVerdict(o.NAR, verdict)
 	}
 	return nil
 }
 
-// create makes the Velero Restore, or finds the one that an earlier attempt made, and records it. A Restore that the API
-// server will never take becomes a condition on the object.
+// create creates the Velero Restore, or finds the one of an earlier attempt, and records it. If the API server will never
+// accept the Restore, that becomes a condition on the object.
 func (r *Activities) create(ctx context.Context, o *Objects) error {
 	view := o.View()
 	if view.BeingDeleted || view.EverCreated || !view.SpecJudged || !view.Accepted || !view.Finalizer || o.Rules == nil {
@@ -96,12 +95,12 @@ func (r *Activities) create(ctx context.Context, o *Objects) error {
 		ApplyMirror(o.NAR, o, r.Gatherer.OADPNamespace)
 	})
 	if changed {
-		r.tellCreated(o.NAR, view)
+		r.recordCreated(o.NAR, view)
 	}
 	return err
 }
 
-// notOwnedError: an object of the name needed exists and was made for something else.
+// notOwnedError: an object of the required name exists and was made for something else.
 type notOwnedError struct{ kind, name string }
 
 // Error implements error.
@@ -110,7 +109,7 @@ func (e *notOwnedError) Error() string {
 		"edit the spec or create another NonAdminRestore", e.kind, e.name)
 }
 
-// restoreRejection turns an error that no retry can cure into the verdict that the tenant reads.
+// restoreRejection turns an error that no retry can solve into the verdict for the tenant.
 func restoreRejection(err error) (verdict Verdict, permanent bool) {
 	var foreign *notOwnedError
 	if errors.As(err, &foreign) || activities.Refused(err) {
@@ -119,7 +118,7 @@ func restoreRejection(err error) (verdict Verdict, permanent bool) {
 	return Verdict{}, false
 }
 
-// createVeleroRestore makes the Velero Restore from what the spec was judged by, a moment ago.
+// createVeleroRestore creates the Velero Restore from the objects by which the spec was judged a moment ago.
 func (r *Activities) createVeleroRestore(ctx context.Context, o *Objects) error {
 	if o.Source.Tenants() {
 		if err := r.createModifier(ctx, o); err != nil {
@@ -130,7 +129,7 @@ func (r *Activities) createVeleroRestore(ctx context.Context, o *Objects) error 
 		restorespec.Build(o.NAR, o.Source, *o.Rules, o.RestoreName))
 	err := r.Client.Create(ctx, created)
 	if apierrors.IsAlreadyExists(err) {
-		// Made meanwhile by an attempt that we lost sight of, or somebody else's: reading again tells.
+		// An earlier attempt of ours has made it, or somebody else: the next read shows which.
 		return apierrors.NewConflict(velerov1.Resource("restores"), o.RestoreName, err)
 	}
 	if err != nil {
@@ -140,8 +139,8 @@ func (r *Activities) createVeleroRestore(ctx context.Context, o *Objects) error 
 	return nil
 }
 
-// createModifier makes the ConfigMap that Velero needs to restore from a tenant's storage location. It has the name of the Velero
-// Restore. One that an earlier attempt, or an earlier version, made is found again, and made anew if it does not say the same.
+// createModifier creates the ConfigMap that Velero needs to restore from a tenant's storage location. It has the name of the
+// Velero Restore. One of an earlier attempt, or of an earlier version, is found again, and replaced if its content differs.
 func (r *Activities) createModifier(ctx context.Context, o *Objects) error {
 	modifier, err := NewModifier(o.NAR, o.RestoreName, r.Gatherer.OADPNamespace, o.Source.Allowlist)
 	if err != nil {

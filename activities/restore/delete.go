@@ -15,22 +15,22 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// Delete announces the deletion in the status and deletes the Velero Restore, unless Velero is at work on it. Velero keeps it
-// until it has removed the restore's files from the object store. What was restored stays.
+// Delete announces the deletion in the status and deletes the Velero Restore, unless Velero works on it. Velero keeps it until
+// it has removed the restore's files from the object store. Restored objects stay.
 func (r *Activities) Delete(ctx context.Context, step contract.RestoreStep) (contract.RestoreView, error) {
 	return r.update(ctx, step, func(o *Objects) error {
 		if o.NAR.DeletionTimestamp.IsZero() || o.NamespaceTerminating {
-			return nil // not due any more
+			return nil // no longer due
 		}
 		changed, err := r.patchStatus(ctx, o.NAR, func() { ApplyDeletion(o.NAR) })
-		if err != nil && !activities.TooLarge(err) { // an object too large to say so must go all the same
+		if err != nil && !activities.TooLarge(err) { // an object too large for the announcement must be deleted all the same
 			return err
 		}
 		if changed {
-			r.tellDeleting(o.NAR)
+			r.recordDeleting(o.NAR)
 		}
 		if o.View().Velero.AtWork {
-			return nil // its end brings us here again
+			return nil // its end is an event that brings us here again
 		}
 		if err := r.deleteVeleroRestore(ctx, o); err != nil {
 			return err
@@ -50,8 +50,8 @@ func (r *Activities) deleteVeleroRestore(ctx context.Context, o *Objects) error 
 	return nil
 }
 
-// Release takes our finalizer off: the object may go. The resource modifier goes first. In a namespace that is being deleted
-// nothing is waited for.
+// Release removes our finalizer, so that the object is deleted. The resource modifier is deleted first. In a namespace that is
+// being deleted it waits for nothing.
 func (r *Activities) Release(ctx context.Context, step contract.RestoreStep) (contract.RestoreView, error) {
 	return r.update(ctx, step, func(o *Objects) error {
 		if o.NAR.DeletionTimestamp.IsZero() || (o.Restore != nil && !o.NamespaceTerminating) {
@@ -77,7 +77,7 @@ func (r *Activities) Release(ctx context.Context, step contract.RestoreStep) (co
 			return err
 		}
 		if released {
-			r.tellReleased(o)
+			r.recordReleased(o)
 		}
 		return r.reread(ctx, step, o)
 	})

@@ -1,7 +1,7 @@
-// Package restore acts on NonAdminRestores: it knows what one, its Velero Restore and the backup that it names say of each
-// other, which Velero Restore belongs to it (and that no other is ever touched), what may come back from a tenant's own
-// bucket, and what its status must say. What happens next, workflows/restore decides by the View.
+// Package restore acts on NonAdminRestores. It knows how a NonAdminRestore, its Velero Restore and its backup refer to each
+// other, which Velero Restore belongs to it (and that no other is ever touched), what may be restored from a tenant's own
+// bucket, and its status. workflows/restore decides what happens next by the View.
 //
-// The worker registers Activities, which read the API server itself. The watcher calls Gather over its cache, Judge and View.
-// It imports, of ours, activities, activities/backup, k8s and workflows/contract.
+// The worker registers Activities, which read from the API server itself. The watcher calls Gather over its cache, Judge and
+// View. It imports, of ours, activities, activities/backup, k8s and workflows/contract.
 package restore

@@ -19,40 +19,43 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// Gatherer reads all that concerns one NonAdminRestore. Reader is the API server in the worker, the cache in the watcher.
+// Gatherer reads one NonAdminRestore and all that belongs to it. Reader is the API server in the worker, the cache in the
+// watcher.
 type Gatherer struct {
 	Reader        client.Reader
 	Policy        backup.PolicySource
 	ClusterID     string
 	OADPNamespace string
-	// Allowlists is nil where it is not judged what may come back from a tenant's location: in the watcher, to which a restore that
-	// backs off for that reason is never settled, so that it is judged again at every event of its location, and every resync.
+	// Allowlists is nil in the watcher, which does not judge what may be restored from a tenant's location. So a restore that
+	// is BackingOff for that reason is never settled for the watcher, and is judged again at every event of its location, and
+	// every resync.
 	Allowlists AllowlistSource
 }
 
-// Objects is what there is of one NonAdminRestore, as read. The objects are the reader's own: copy before changing.
+// Objects is one NonAdminRestore and what belongs to it, as read. The objects are the reader's own: copy before changing.
 type Objects struct {
-	// NAR is nil when no object of the UID asked for exists.
+	// NAR is nil if no object of the requested UID exists.
 	NAR *oadpv1alpha1.NonAdminRestore
 	// RestoreName is the name of the one Velero Restore that may belong to NAR, whether it exists or not.
 	RestoreName string
 	// Restore is that Velero Restore; nil when absent, and nil when it does not name NAR as its origin.
 	Restore *velerov1.Restore
-	// Adopted: the Velero Restore was made before Holdfast came, by the OADP non-admin controller, under a name of its own.
+	// Adopted: the Velero Restore was made by the OADP non-admin controller, before Holdfast was installed, under a name of its
+	// own.
 	Adopted bool
-	// Foreign: a Velero Restore called RestoreName exists and belongs to something else.
+	// Foreign: a Velero Restore of the name RestoreName exists and belongs to something else.
 	Foreign bool
 	// NamespaceTerminating is read only when NAR is being deleted.
 	NamespaceTerminating bool
-	// Verdict on the spec as of today; read only in phase BackingOff.
+	// Verdict on the present spec; read only in phase BackingOff.
 	Verdict *Verdict
-	// Source is the backup that the spec was judged by, and Rules the policy; Rules is nil if it was not judged since the
+	// Source is the backup by which the spec was judged, and Rules the policy; Rules is nil if it was not judged since the
 	// objects were read.
 	Source restorespec.Source
 	Rules  *policy.Policy
 }
 
-// Gather reads what there is. An error means that it could not be read, never that something is absent or invalid.
+// Gather reads the objects. An error means that one could not be read, never that something is absent or invalid.
 func (g *Gatherer) Gather(ctx context.Context, ref contract.ObjectRef) (*Objects, error) {
 	nar := &oadpv1alpha1.NonAdminRestore{}
 	err := g.Reader.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, nar)
@@ -80,8 +83,8 @@ func (g *Gatherer) Gather(ctx context.Context, ref contract.ObjectRef) (*Objects
 	return objects, nil
 }
 
-// findRestore settles which Velero Restore may belong to the NAR. A name in its status was written by somebody: it counts
-// only if the Velero Restore of that name says that this NAR is its origin.
+// findRestore decides which Velero Restore may belong to the NAR. A name in its status may be forged: it counts only if the
+// Velero Restore of that name names this NAR as its origin.
 func (g *Gatherer) findRestore(ctx context.Context, o *Objects) error {
 	o.RestoreName = owner.NACUUID(g.ClusterID, o.NAR.Namespace, o.NAR.Name, string(o.NAR.UID))
 	if recorded := owner.Claimed(o.NAR); recorded != "" && recorded != o.RestoreName {
@@ -120,8 +123,8 @@ func (g *Gatherer) getRestore(ctx context.Context, name string) (*velerov1.Resto
 	return restore, nil
 }
 
-// readSource reads the backup that the spec names, with all that must be there of it. What belongs to somebody else counts
-// as absent.
+// readSource reads the backup that the spec names, with its objects as far as they exist. Another tenant's objects count as
+// absent.
 func (g *Gatherer) readSource(
 	ctx context.Context, nar *oadpv1alpha1.NonAdminRestore, rules policy.Policy,
 ) (restorespec.Source, error) {
@@ -143,7 +146,7 @@ func (g *Gatherer) readSource(
 	}
 	holder := source.Backup.Spec.StorageLocation
 	if holder == "" {
-		return source, nil // Velero has not begun the backup
+		return source, nil // Velero has not started the backup
 	}
 	location := &velerov1.BackupStorageLocation{}
 	exists, err = k8s.Get(ctx, g.Reader, "Velero BackupStorageLocation", g.OADPNamespace, holder, location)

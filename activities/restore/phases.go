@@ -6,7 +6,7 @@ import (
 	"holdfast.dev/holdfast/k8s"
 )
 
-// Finished reports whether Velero will not change a Restore in this phase any more by itself.
+// Finished reports whether Velero will not change a Restore in this phase any more without a request.
 func Finished(phase velerov1.RestorePhase) bool {
 	switch phase {
 	case velerov1.RestorePhaseFailedValidation, velerov1.RestorePhaseCompleted,
@@ -16,14 +16,14 @@ func Finished(phase velerov1.RestorePhase) bool {
 	return false
 }
 
-// Restored reports whether Velero has restored what it could, so that the wrap-up may begin: all items are there and all
-// plugin operations over.
+// Restored reports whether Velero has restored what it could, so that the finalization may start: all items are restored and
+// all plugin operations over.
 func Restored(phase velerov1.RestorePhase) bool {
 	return phase == velerov1.RestorePhaseCompleted || phase == velerov1.RestorePhasePartiallyFailed
 }
 
-// atWork reports whether one of Velero's workers, of which there is one per stage, writes to the Restore next. It tries again for
-// minutes when that fails, whatever the reason.
+// atWork reports whether one of Velero's workers, of which there is one per stage, writes to the Restore next. It retries a
+// failed write for minutes, whatever the reason.
 func atWork(phase velerov1.RestorePhase) bool {
 	switch phase {
 	case velerov1.RestorePhaseInProgress, velerov1.RestorePhaseFinalizing, velerov1.RestorePhaseFinalizingPartiallyFailed:
@@ -32,7 +32,7 @@ func atWork(phase velerov1.RestorePhase) bool {
 	return false
 }
 
-// movedPast reports whether Velero has turned to other restores although this one is not finished.
+// movedPast reports whether Velero has started other restores although this one is not finished.
 func movedPast(phase velerov1.RestorePhase) bool {
 	switch phase {
 	case velerov1.RestorePhaseWaitingForPluginOperations, velerov1.RestorePhaseWaitingForPluginOperationsPartiallyFailed,
@@ -42,9 +42,9 @@ func movedPast(phase velerov1.RestorePhase) bool {
 	return false
 }
 
-// QueuePositions estimates, for every Velero Restore of the OADP namespace by name, how many Restores including itself
-// Velero must get through until it is done: 1 while it is in progress, 0 when it is finished or Velero has moved past it,
-// otherwise 1 + the unfinished Restores created before it.
+// QueuePositions estimates, for every Velero Restore of the OADP namespace by name, how many Restores including itself Velero
+// must process until it is done: 1 while it is in progress, 0 when it is finished or Velero has moved past it, otherwise 1 +
+// the unfinished Restores created before it.
 //
 // Source: seed 000, "Queue Info".
 func QueuePositions(restores []velerov1.Restore) map[string]int {

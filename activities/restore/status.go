@@ -44,8 +44,8 @@ func ApplyCreated(nar *oadpv1alpha1.NonAdminRestore) {
 		oadpv1alpha1.ReasonRestoreScheduled, oadpv1alpha1.MessageRestoreScheduled)
 }
 
-// ApplyMirror repeats the Velero Restore's status, or reports that it is gone. The queue position is written only where it
-// needs no look at other restores; the watcher keeps it otherwise.
+// ApplyMirror copies the Velero Restore's status, or reports that it is gone. It writes the queue position only if that does
+// not depend on other restores; otherwise the watcher keeps it.
 func ApplyMirror(nar *oadpv1alpha1.NonAdminRestore, o *Objects, oadpNamespace string) {
 	if o.Restore == nil || o.Restore.Status.Phase != velerov1.RestorePhaseInProgress {
 		meta.RemoveStatusCondition(&nar.Status.Conditions, string(oadpv1alpha1.NonAdminConditionVeleroStalled))
@@ -64,7 +64,7 @@ func ApplyMirror(nar *oadpv1alpha1.NonAdminRestore, o *Objects, oadpNamespace st
 	}
 }
 
-// repeated is what a tenant may read of a Velero Restore's status.
+// repeated is the part of a Velero Restore's status that a tenant may read.
 func repeated(status *velerov1.RestoreStatus) *velerov1.RestoreStatus {
 	status = status.DeepCopy()
 	status.ValidationErrors = check.ConcealedAll(status.ValidationErrors)
@@ -72,7 +72,7 @@ func repeated(status *velerov1.RestoreStatus) *velerov1.RestoreStatus {
 	return status
 }
 
-// ApplyStall records that the store holds the results of the restore and Velero does not say so.
+// ApplyStall records that the results of the restore are in the store although Velero's object does not show its end.
 func ApplyStall(nar *oadpv1alpha1.NonAdminRestore) {
 	setCondition(nar, oadpv1alpha1.NonAdminConditionVeleroStalled, metav1.ConditionTrue,
 		oadpv1alpha1.ReasonVeleroFinalStatusLost, oadpv1alpha1.MessageVeleroRestoreStalled)

@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/holdfast/k8s/policy/restorespec"
 )
 
-// NewVeleroRestore builds the Velero Restore for a NonAdminRestore. The name is deterministic: creating it twice ends in
+// NewVeleroRestore builds the Velero Restore for a NonAdminRestore. The name is deterministic: a second creation ends in
 // AlreadyExists.
 func NewVeleroRestore(
 	nar *oadpv1alpha1.NonAdminRestore, name, oadpNamespace string, spec velerov1.RestoreSpec,
@@ -20,8 +20,8 @@ func NewVeleroRestore(
 	return &velerov1.Restore{ObjectMeta: owner.Restore.Meta(nar, name, oadpNamespace, name), Spec: spec}
 }
 
-// NewModifier builds the ConfigMap by which Velero changes what it restores from a tenant's storage location. The allowlist says
-// what may come. It has the name of the Velero Restore.
+// NewModifier builds the ConfigMap by which Velero changes what it restores from a tenant's storage location. The allowlist
+// says what may be restored. It has the name of the Velero Restore.
 func NewModifier(
 	nar *oadpv1alpha1.NonAdminRestore, name, oadpNamespace string, allowlist *restorespec.Allowlist,
 ) (*corev1.ConfigMap, error) {
@@ -35,8 +35,8 @@ func NewModifier(
 	}, nil
 }
 
-// NewDownloadRequest builds the request by which Velero signs a URL for a file of the Velero Restore of a NonAdminRestore.
-// The name is deterministic: one that a killed process left is found again.
+// NewDownloadRequest builds the request by which Velero signs a URL for a file of the Velero Restore of a NonAdminRestore. The
+// name is deterministic, so that a request left by a killed process is found again.
 func NewDownloadRequest(
 	nar *oadpv1alpha1.NonAdminRestore, restore *velerov1.Restore, file velerov1.DownloadTargetKind,
 ) *velerov1.DownloadRequest {

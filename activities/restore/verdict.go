@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/holdfast/k8s/shorten"
 )
 
-// Verdict is what the Accepted condition must say of a spec.
+// Verdict is the result of judging a spec, for the Accepted condition.
 type Verdict = backup.Verdict
 
 // Reasons of the Accepted condition that the OADP non-admin controller does not have.
@@ -20,11 +20,12 @@ const (
 	// ReasonVeleroRestoreRefused: the spec passed validation, but the Velero Restore could not be made from it. It stays
 	// until the user edits the spec.
 	ReasonVeleroRestoreRefused = "VeleroRestoreRefused"
-	// ReasonVeleroRestoreNotOwned: an object of the name needed exists and was made for something else.
+	// ReasonVeleroRestoreNotOwned: an object of the required name exists and was made for something else.
 	ReasonVeleroRestoreNotOwned = "VeleroRestoreNotOwned"
 )
 
-// Judge decides on the spec as of now, by the admin's policy and by what the reader shows of the backup. Both are left in o.
+// Judge judges the present spec by the administrator's policy and the objects of the backup that the reader returns. Both are
+// left in o.
 func (g *Gatherer) Judge(ctx context.Context, o *Objects) (Verdict, error) {
 	if o.Foreign {
 		return notOwned(o.RestoreName), nil
@@ -60,7 +61,7 @@ func absence() Verdict {
 	return Verdict{Reason: oadpv1alpha1.ReasonVeleroRestoreNotFound, Message: oadpv1alpha1.MessageVeleroRestoreNotFound}
 }
 
-// notOwned is the verdict when a Velero Restore of the name needed exists and was made for something else.
+// notOwned is the verdict if a Velero Restore of the required name exists and was made for something else.
 func notOwned(name string) Verdict {
 	return Verdict{
 		Reason: ReasonVeleroRestoreNotOwned,
@@ -71,7 +72,7 @@ func notOwned(name string) Verdict {
 
 const maxRefusalBytes = 1000
 
-// Refusal is the verdict when the API server will not take the Velero Restore made from a valid spec.
+// Refusal is the verdict if the API server does not accept the Velero Restore made from a valid spec.
 func Refusal(err error) Verdict {
 	return Verdict{
 		Reason:  ReasonVeleroRestoreRefused,

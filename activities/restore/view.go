@@ -10,7 +10,7 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// View reduces what was read to the facts that decide the next step.
+// View reduces the objects to the facts that decide the next step.
 func (o *Objects) View() contract.RestoreView {
 	if o.NAR == nil {
 		return contract.RestoreView{}
@@ -34,15 +34,15 @@ func (o *Objects) View() contract.RestoreView {
 	}
 }
 
-// finalizationDue: Velero has restored what it could, and the wrap-up is not over. What was restored before Holdfast came is
-// left as it is.
+// finalizationDue: Velero has restored what it could, and the finalization has not ended. Restores from before Holdfast's
+// installation are left as they are.
 func (o *Objects) finalizationDue() bool {
 	over := o.NAR.Status.Finalization != nil && o.NAR.Status.Finalization.Phase.Final()
 	return o.Restore != nil && Restored(o.Restore.Status.Phase) && !o.Adopted && !over
 }
 
-// specJudged: the Accepted condition speaks of the present generation and would say the same today. Outside BackingOff
-// only the Velero Restore's return makes a judged spec worth judging again.
+// specJudged: the Accepted condition is about the present generation and would be the same today. Outside BackingOff a judged
+// spec is judged again only if the Velero Restore has reappeared.
 func (o *Objects) specJudged(accepted *metav1.Condition) bool {
 	if accepted == nil || accepted.ObservedGeneration != o.NAR.Generation {
 		return false
@@ -56,7 +56,7 @@ func (o *Objects) specJudged(accepted *metav1.Condition) bool {
 	return o.Verdict.Reason == accepted.Reason && o.Verdict.Message == accepted.Message
 }
 
-// everCreated: the status says that the Velero Restore was made once. Queued is looked at too because the phase moves on.
+// everCreated: the status says that the Velero Restore was made once. Queued counts too because the phase changes.
 func everCreated(nar *oadpv1alpha1.NonAdminRestore) bool {
 	return nar.Status.Phase == oadpv1alpha1.NonAdminPhaseCreated ||
 		meta.IsStatusConditionTrue(nar.Status.Conditions, string(oadpv1alpha1.NonAdminConditionQueued))

@@ -13,9 +13,9 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 )
 
-// FileAge asks the object store, by a URL that Velero has signed, how long ago a file was written; zero if there is none.
-// Both times are the store's own. Nothing of the file is read, redirects are not followed, and no error shows the URL,
-// which opens the store to whoever holds it.
+// FileAge reads from the object store, by a URL that Velero has signed, how long ago a file was written; zero if there is none.
+// Both times are the store's own. Nothing of the file is read, redirects are not followed, and no error shows the URL, because
+// anyone who has it can read the file.
 func FileAge(ctx context.Context, location *velerov1.BackupStorageLocation, signed string) (time.Duration, error) {
 	transport, err := transportFor(location)
 	if err != nil {
@@ -62,7 +62,7 @@ func withoutURL(err error) error {
 	return err
 }
 
-// transportFor trusts whom Velero trusts for the location.
+// transportFor trusts the certificates that Velero trusts for the location.
 func transportFor(location *velerov1.BackupStorageLocation) (*http.Transport, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	trust := &tls.Config{MinVersion: tls.VersionTLS12}

@@ -22,19 +22,19 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// Limits of one activity: it must end well before its time.
+// Limits of one activity: it must end well before its timeout.
 const (
 	// maxActs is how many Velero Backups one activity acts on.
 	maxActs = 500
-	// maxIdle is how many it reads without anything to be done about them, and maxIdleOfOne how many of those of one namespace:
-	// what a tenant fills its bucket with delays nobody else.
+	// maxIdle is how many it reads without anything to do, and maxIdleOfOne how many of those of one namespace: a tenant who
+	// fills its bucket delays nobody else.
 	maxIdle      = 1000
 	maxIdleOfOne = 50
 )
 
-// Activities offers Velero Backups to their tenants again.
+// Activities offers Velero Backups to their tenants.
 type Activities struct {
-	// Client reads and writes at the API server itself.
+	// Client reads from and writes to the API server itself.
 	Client        client.Client
 	Policy        backup.PolicySource
 	OADPNamespace string
@@ -42,7 +42,7 @@ type Activities struct {
 	Paused func() error
 }
 
-// Register makes the activity known to a worker under its wire name.
+// Register registers the activity with a worker under its wire name.
 func (s *Activities) Register(registry worker.ActivityRegistry) {
 	activities.Register(registry, contract.SynchronizeBackups, activities.Guard(s.Paused, s.Synchronize, activities.Untold))
 }
@@ -54,13 +54,12 @@ type synchronizing struct {
 	make      bool
 	locations map[string]*Location
 	result    contract.SynchronizationResult
-	// acted counts what was really done: a NonAdminBackup made, an entry written, a mark set.
+	// acted counts actual changes: a NonAdminBackup made, an entry written, a mark set.
 	acted int
 }
 
-// Synchronize makes the NonAdminBackups of Velero Backups that have none and keeps the ledger of those released. The lists say
-// what is worth a look; before anything is done, it is judged by live reads. With a period of zero in the policy nothing is
-// made.
+// Synchronize creates the NonAdminBackups of Velero Backups that have none, and keeps the ledger of those released. It lists
+// candidates, and judges each by live reads before it changes anything. With a period of zero in the policy it creates nothing.
 func (s *Activities) Synchronize(
 	ctx context.Context, _ contract.SynchronizationInput,
 ) (contract.SynchronizationResult, error) {
@@ -93,7 +92,7 @@ func (r *synchronizing) pass(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Nothing done is nothing gained by beginning anew at once: what is left is the next run's.
+	// If nothing was done, starting again at once would not help: the next run does the rest.
 	if r.result.More = !through && r.acted > 0; r.result.More {
 		return nil
 	}
@@ -108,8 +107,8 @@ func (r *synchronizing) pass(ctx context.Context) error {
 	return r.forget(ctx, lists)
 }
 
-// list reads all there is. The order matters: a NonAdminBackup is there before its Velero Backup is, and an entry before the
-// NonAdminBackup goes.
+// list lists everything. The order matters: a NonAdminBackup exists before its Velero Backup, and an entry before the
+// NonAdminBackup is deleted.
 func (r *synchronizing) list(ctx context.Context) (*Lists, error) {
 	lists := &Lists{NABs: map[types.NamespacedName]string{}, Locations: r.locations}
 	var err error
@@ -156,8 +155,8 @@ func (r *synchronizing) serveAll(
 	return through, nil
 }
 
-// serve does what is due for one Velero Backup. If it looks as if anything is, the NonAdminBackup is read, then the ledger, then
-// the Velero Backup again: whoever lets go of a NonAdminBackup enters it before, or has its Velero Backup deleted.
+// serve takes the step that is due for one Velero Backup. If one seems due, it reads the NonAdminBackup, then the ledger, then
+// the Velero Backup again: a NonAdminBackup is only released after its entry is written, or its Velero Backup deleted.
 func (r *synchronizing) serve(ctx context.Context, name string, entered bool) error {
 	made := &velerov1.Backup{}
 	exists, err := k8s.Get(ctx, r.Client, "Velero Backup", r.OADPNamespace, name, made)
@@ -190,13 +189,13 @@ func (r *synchronizing) serve(ctx context.Context, name string, entered bool) er
 		return err
 	}
 	if now, ok := owner.Backup.Proven(made); !ok || now != key {
-		return nil // another one: the next time
+		return nil // another one: left to the next run
 	}
 	_, entered = entries[name]
 	return r.act(ctx, made, entered)
 }
 
-// act does what is due for a Velero Backup, which was read after all else.
+// act takes the step for a Velero Backup, which was read last.
 func (r *synchronizing) act(ctx context.Context, made *velerov1.Backup, entered bool) error {
 	location := r.locations[made.Spec.StorageLocation]
 	switch Decide(made, location, entered) {
@@ -233,9 +232,9 @@ func (r *synchronizing) create(ctx context.Context, made *velerov1.Backup, locat
 	err = r.Client.Create(ctx, nab)
 	switch {
 	case apierrors.IsAlreadyExists(err):
-		return nil // somebody's own
+		return nil // a tenant's own
 	case apierrors.IsForbidden(err), activities.Refused(err):
-		// A quota, an admission webhook: one namespace's refusal must not keep the others waiting.
+		// A quota, an admission webhook: an error in one namespace must not delay the others.
 		activity.GetLogger(ctx).Warn("cannot make a NonAdminBackup for a Velero Backup", "targetNamespace", nab.Namespace,
 			"name", nab.Name, "backup", made.Name, "error", err)
 		r.result.Refused++
@@ -249,7 +248,7 @@ func (r *synchronizing) create(ctx context.Context, made *velerov1.Backup, locat
 	return err
 }
 
-// setState marks a Velero Backup. One that has changed or gone meanwhile is left to the next time; it is false then.
+// setState marks a Velero Backup. If it has changed or is gone meanwhile, it is left to the next run; the result is false then.
 func (r *synchronizing) setState(ctx context.Context, made client.Object, state string) (bool, error) {
 	before := made.DeepCopyObject().(client.Object)
 	SetState(made, state)
@@ -263,7 +262,7 @@ func (r *synchronizing) setState(ctx context.Context, made client.Object, state 
 	return true, nil
 }
 
-// forget takes out of the ledger what is gone from the store too.
+// forget removes ledger entries whose data are gone from the store.
 func (r *synchronizing) forget(ctx context.Context, lists *Lists) error {
 	there := map[string]bool{}
 	for i := range lists.Backups {

@@ -26,7 +26,7 @@ import (
 
 const (
 	many    = 1000
-	forgers = "aaa" // sorts before the tenant whom it would delay
+	forgers = "aaa" // sorts before the tenant that it would delay
 )
 
 // forgersLocation is a tenant's own, into which Velero has looked or not, and its namespace.
@@ -34,7 +34,7 @@ func forgersLocation(looked bool) []client.Object {
 	own := fake.NaBSL("own")
 	own.Namespace, own.UID = forgers, "uid-forger"
 	name := owner.NACUUID(fake.Cluster, forgers, "own", "uid-forger")
-	made := activitytest.LookedInto()
+	made := activitytest.Listed()
 	made.ObjectMeta = owner.Location.Meta(own, name, fake.OADPNamespace, name)
 	if !looked {
 		made.Status.LastSyncedTime = nil
@@ -46,7 +46,7 @@ func forgersLocation(looked bool) []client.Object {
 func forged(number int, namespace string) *velerov1.Backup {
 	name := fmt.Sprintf("%s-x%04d", forgers, number)
 	origin := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
-	made := activitytest.BroughtBack(name)
+	made := activitytest.SyncedBackup(name)
 	made.ObjectMeta = owner.Backup.Meta(origin, name, fake.OADPNamespace, name)
 	made.UID, made.CreationTimestamp = types.UID(name), metav1.NewTime(time.Now().Add(-time.Minute))
 	made.Spec.StorageLocation = owner.NACUUID(fake.Cluster, forgers, "own", "uid-forger")
@@ -86,7 +86,7 @@ func TestAThousandForgedBackupsDelayNobody(t *testing.T) {
 			ledger := &corev1.ConfigMap{Data: map[string]string{}, ObjectMeta: metav1.ObjectMeta{
 				Namespace: fake.OADPNamespace, Name: released.ConfigMapName, Labels: map[string]string{released.Label: "true"},
 			}}
-			objects := append(forgersLocation(true), ledger, activitytest.LookedInto(), activitytest.BroughtBack(activitytest.Name),
+			objects := append(forgersLocation(true), ledger, activitytest.Listed(), activitytest.SyncedBackup(activitytest.Name),
 				&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fake.Namespace}})
 			for number := range many {
 				made := tt.forge(number)
@@ -111,9 +111,9 @@ func TestAThousandForgedBackupsDelayNobody(t *testing.T) {
 	}
 }
 
-// More than one activity may do is done by several, whoever has how many.
+// More than one activity may do is done by several, however it is distributed.
 func TestThereIsMoreOnlyAfterSomethingWasDone(t *testing.T) {
-	objects := append(forgersLocation(true), activitytest.LookedInto(), activitytest.BroughtBack(activitytest.Name),
+	objects := append(forgersLocation(true), activitytest.Listed(), activitytest.SyncedBackup(activitytest.Name),
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fake.Namespace}})
 	for number := range 600 {
 		objects = append(objects, forged(number, forgers))
@@ -137,11 +137,11 @@ func TestATenantsLocationHoldsBackItsOwnBackupsOnly(t *testing.T) {
 	lost := fake.NaBSL("lost")
 	lost.Namespace = forgers
 	forgersSecret := &corev1.Secret{ObjectMeta: owner.Location.Meta(lost, forgers+"-lost", fake.OADPNamespace, forgers+"-lost")}
-	refused, own := activitytest.BroughtBack("refused"), forged(1, forgers)
+	refused, own := activitytest.SyncedBackup("refused"), forged(1, forgers)
 	for _, each := range []*velerov1.Backup{refused, own} {
 		each.Status = velerov1.BackupStatus{Phase: velerov1.BackupPhaseFailedValidation}
 	}
-	w := fake.New(t, append(forgersLocation(false), activitytest.LookedInto(), secret, forgersSecret, refused, own)...)
+	w := fake.New(t, append(forgersLocation(false), activitytest.Listed(), secret, forgersSecret, refused, own)...)
 	assert.Equal(t, contract.CollectionResult{
 		Deleted:  []contract.CollectedKind{{Kind: "Secret", Count: 2}, {Kind: "Backup", Count: 1}},
 		HeldBack: 1,
@@ -153,7 +153,7 @@ func TestATenantsLocationHoldsBackItsOwnBackupsOnly(t *testing.T) {
 func TestAProbeCollectsNothing(t *testing.T) {
 	copied := fake.LocationName("own")
 	secret := &corev1.Secret{ObjectMeta: owner.Location.Meta(fake.NaBSL("own"), copied, fake.OADPNamespace, copied)}
-	w := fake.New(t, activitytest.LookedInto(), secret)
+	w := fake.New(t, activitytest.Listed(), secret)
 	result, err := activitytest.Periodic[contract.CollectionResult](t, w, contract.CollectOrphans.Name, contract.CollectionInput{Probe: true})
 	require.NoError(t, err)
 	assert.Zero(t, result)

@@ -13,27 +13,26 @@ import (
 	"holdfast.dev/holdfast/k8s/released"
 )
 
-// Lists is what there is, of the Backups the metadata only. They must be read in the order of the fields.
+// Lists are the objects that exist, of the Backups only the metadata. They must be read in the order of the fields.
 type Lists struct {
 	Backups []metav1.PartialObjectMetadata
-	// NABs are the NonAdminBackups, with the name of the Velero Backup that each was made for.
+	// NABs are the NonAdminBackups, with the name of the Velero Backup for which each was made.
 	NABs map[types.NamespacedName]string
 	// Entries of the ledger.
 	Entries   map[string]released.Entry
 	Locations map[string]*Location
 }
 
-// Candidate is a Velero Backup that is worth a look: nothing in the lists says that nothing is to be done about it.
+// Candidate is a Velero Backup for which, by the lists, a step may be due.
 type Candidate struct {
 	Name string
 	// Namespace is that of its NonAdminBackup.
 	Namespace string
 }
 
-// Candidates are the Velero Backups whose NonAdminBackup is not listed and which are worth a look, one of each namespace in
-// turn, and how many are not trusted. Those that a tenant puts into its bucket in others' names, and those that were let
-// go, cost no look. shuffle, if not nil, varies who comes first within a turn, so that those who come to nothing do not
-// come first for ever.
+// Candidates are the Velero Backups whose NonAdminBackup is not listed and for which a step may be due, one of each namespace
+// in turn, and how many are not trusted. Backups that a tenant puts into its bucket in others' names, and released ones, are no
+// candidates. shuffle, if not nil, varies the order within a turn, so that candidates without a step are not always the first.
 func (l *Lists) Candidates(shuffle func(n int, swap func(i, j int))) (candidates []Candidate, untrusted int) {
 	for i := range l.Backups {
 		made := &l.Backups[i]
@@ -59,12 +58,12 @@ func (l *Lists) Candidates(shuffle func(n int, swap func(i, j int))) (candidates
 }
 
 // presume decides what can be decided by the metadata. Velero sets the label of the storage location itself, whatever the
-// bucket says; one without it is judged when it is read.
+// bucket holds; a Backup without it is judged when it is read.
 func (l *Lists) presume(made *metav1.PartialObjectMetadata, namespace string) Action {
 	if held, labelled := made.Labels[velerov1.StorageLocationLabel]; labelled {
 		location := l.Locations[held]
 		switch {
-		case location == nil && len(held) < validation.LabelValueMaxLength: // of a longer name Velero has cut off the end
+		case location == nil && len(held) < validation.LabelValueMaxLength: // Velero has cut off the end of a longer name
 			return Leave
 		case location != nil && !location.Holds(namespace):
 			return Distrust
@@ -87,7 +86,7 @@ func inTurn(candidates []Candidate) []Candidate {
 	return candidates
 }
 
-// MadeFor reports whether the NonAdminBackup that a Velero Backup names was made for it, and nobody has said so on it yet.
+// MadeFor reports whether the NonAdminBackup that a Velero Backup names was made for it, and the Backup is not marked so yet.
 func (l *Lists) MadeFor(made *metav1.PartialObjectMetadata) bool {
 	key, ok := owner.Backup.Proven(made)
 	return ok && l.NABs[key] == made.Name && State(made) != StateMade && l.presume(made, key.Namespace) != Distrust

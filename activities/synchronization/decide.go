@@ -14,8 +14,8 @@ import (
 	"holdfast.dev/holdfast/k8s/released"
 )
 
-// StateAnnotation on a Velero Backup says what was seen of its NonAdminBackup: `made/<uid>` or `released/<uid>`, with the
-// UID of the Velero Backup itself. What comes with a Backup from a bucket has another UID, and counts for nothing.
+// StateAnnotation on a Velero Backup records what is known of its NonAdminBackup: `made/<uid>` or `released/<uid>`, with the
+// UID of the Velero Backup itself. A Backup synced from a bucket has another UID, so an annotation from there does not count.
 const StateAnnotation = "holdfast.dev/nab-state"
 
 // States of StateAnnotation.
@@ -43,18 +43,18 @@ func SetState(made client.Object, state string) {
 	made.SetAnnotations(annotations)
 }
 
-// Action is what is to be done about a Velero Backup without a NonAdminBackup.
+// Action is the step for a Velero Backup without a NonAdminBackup.
 type Action string
 
 // The actions.
 const (
-	// Leave it: it is not finished, or not the matter of a tenant.
+	// Leave it: it is not finished, or does not belong to a tenant.
 	Leave Action = "leave"
-	// Distrust it: it names an owner that its storage location does not have, or is no backup that could be offered.
+	// Distrust it: it names an owner that its storage location does not have, or cannot be offered.
 	Distrust Action = "distrust"
 	// Make a NonAdminBackup.
 	Make Action = "make"
-	// Note that the NonAdminBackup was released without anybody noticing, by an entry in the ledger.
+	// Note in the ledger that the NonAdminBackup was released without an entry.
 	Note Action = "note"
 	// Mark the Velero Backup as entered in the ledger.
 	Mark Action = "mark"
@@ -62,12 +62,12 @@ const (
 	Keep Action = "keep"
 )
 
-// Decide says what to do about a Velero Backup whose NonAdminBackup does not exist. location is that which holds it, nil if
+// Decide returns the step for a Velero Backup whose NonAdminBackup does not exist. location is the one that holds it, nil if
 // there is none.
 //
-// A Backup that was made here, and not brought back by Velero, had a NonAdminBackup: if that is gone, somebody has let it go.
-// So it is with one that a NonAdminBackup was made for. An entry that was there and is not any more was removed by an
-// administrator: the tenant shall have it again.
+// A Backup that was made here, and not synced by Velero, had a NonAdminBackup: if that is gone, it was released. The same is
+// true for a Backup for which a NonAdminBackup was made. If its entry is gone from the ledger, an administrator has removed it:
+// the tenant shall have the backup again.
 func Decide(made *velerov1.Backup, location *Location, entered bool) Action {
 	key, ok := owner.Backup.Proven(made)
 	done := made.Status.Phase == velerov1.BackupPhaseCompleted || made.Status.Phase == velerov1.BackupPhasePartiallyFailed
@@ -96,8 +96,8 @@ func broughtBack(made *velerov1.Backup) bool {
 	return made.CreationTimestamp.After(made.Status.CompletionTimestamp.Time)
 }
 
-// NewBackup builds the NonAdminBackup for a Velero Backup that Decide says Make of. Labels, annotations and the wish to be
-// deleted do not come from the store.
+// NewBackup builds the NonAdminBackup for a Velero Backup for which Decide returns Make. Labels, annotations and deletion
+// requests of the store are not copied.
 func NewBackup(made *velerov1.Backup, location *Location) *oadpv1alpha1.NonAdminBackup {
 	key, _ := owner.Backup.Proven(made)
 	spec := made.Spec.DeepCopy()
@@ -114,7 +114,7 @@ func NewBackup(made *velerov1.Backup, location *Location) *oadpv1alpha1.NonAdmin
 	}
 }
 
-// NewEntry is what the ledger is to hold of a Velero Backup.
+// NewEntry is the ledger entry for a Velero Backup.
 func NewEntry(made *velerov1.Backup, reason string, now time.Time) released.Entry {
 	key, _ := owner.Backup.Hint(made)
 	return released.Entry{
@@ -123,11 +123,11 @@ func NewEntry(made *velerov1.Backup, reason string, now time.Time) released.Entr
 	}
 }
 
-// lookAfter is how long after a release Velero must have begun to look into the store for its answer to count.
+// lookAfter is how long after a release Velero's sync of the store must have started to count.
 const lookAfter = 10 * time.Minute
 
 // Forgettable reports whether the data of an entry, whose Velero Backup does not exist, are gone from the store: Velero has
-// looked since. What lies in a location that is away may come back with it.
+// synced since. The data of a missing location may come back with it.
 func Forgettable(entry released.Entry, locations map[string]*Location) bool {
 	l := locations[entry.Location]
 	return l != nil && l.Available && !entry.At.IsZero() && l.LookedAt.After(entry.At.Add(lookAfter))

@@ -112,7 +112,7 @@ func TestWhatIsMadeHoldsNothingFromTheBucketButTheBackup(t *testing.T) {
 	}}, nab.Spec)
 }
 
-func TestAnEntryIsForgottenOnlyWhenTheStoreWasLookedInto(t *testing.T) {
+func TestAnEntryIsForgottenOnlyWhenTheStoreWasListed(t *testing.T) {
 	looked := func(after time.Duration) map[string]*synchronization.Location {
 		return map[string]*synchronization.Location{"default": {Available: true, LookedAt: noon.Add(after)}}
 	}

@@ -14,15 +14,15 @@ import (
 	"holdfast.dev/holdfast/k8s/owner"
 )
 
-// Location is what a Velero BackupStorageLocation says of the Backups in it.
+// Location is a Velero BackupStorageLocation, as far as it matters for the Backups in it.
 type Location struct {
 	Name string
-	// Tenants: a tenant writes into its bucket. Owner and NaBSL are its NonAdminBackupStorageLocation; empty if that is gone, or
-	// was not proven to be the one that the location was made for.
+	// Tenants: a tenant writes into its bucket. Owner and NaBSL are its NonAdminBackupStorageLocation; empty if that is gone,
+	// or not proven to be the one for which the location was made.
 	Tenants      bool
 	Owner, NaBSL string
 	Available    bool
-	// Looked: Velero has looked into it since it is there, or never will.
+	// Looked: Velero has listed it since its creation, or never will.
 	Looked   bool
 	LookedAt time.Time
 }
@@ -32,7 +32,7 @@ func (l *Location) Holds(namespace string) bool {
 	return !l.Tenants || (l.Owner != "" && l.Owner == namespace)
 }
 
-// Locations reads the Velero BackupStorageLocations and whose they are, live.
+// Locations reads the Velero BackupStorageLocations and their owners, live.
 func Locations(ctx context.Context, reader client.Reader, oadpNamespace string) (map[string]*Location, error) {
 	var list velerov1.BackupStorageLocationList
 	if err := reader.List(ctx, &list, client.InNamespace(oadpNamespace)); err != nil {
@@ -75,9 +75,8 @@ func locationOf(made *velerov1.BackupStorageLocation, tenants *oadpv1alpha1.NonA
 	return l
 }
 
-// Waiting names an administrator's location that Velero has not looked into yet; empty if there is none. Without one that is
-// available nothing is known of the stores. A tenant's is not waited for, since a store that never answers would be waited
-// for for ever: see HeldBack.
+// Waiting names an administrator's location that Velero has not listed yet; empty if there is none. Without an available one
+// nothing is known of the stores. Nothing waits for a tenant's location, since its store may never answer: see HeldBack.
 func Waiting(locations map[string]*Location) string {
 	waiting, available, admins := "", false, false
 	for _, l := range locations {
@@ -98,8 +97,8 @@ func Waiting(locations map[string]*Location) string {
 	return waiting
 }
 
-// HeldBack are the namespaces with a storage location of their own that Velero has not looked into yet: their NonAdminBackups
-// may still be made.
+// HeldBack are the namespaces with a storage location of their own that Velero has not listed yet: their NonAdminBackups may
+// still be created.
 func HeldBack(locations map[string]*Location) map[string]bool {
 	namespaces := map[string]bool{}
 	for _, l := range locations {
@@ -110,7 +109,7 @@ func HeldBack(locations map[string]*Location) map[string]bool {
 	return namespaces
 }
 
-// LocationsOf reads the storage locations, which takes a while where there are many tenants' own.
+// LocationsOf reads the storage locations, which is slow if many tenants have their own.
 func LocationsOf(ctx context.Context, reader client.Reader, oadpNamespace string) (map[string]*Location, error) {
 	defer activities.Beating(ctx)()
 	return Locations(ctx, reader, oadpNamespace)

@@ -9,8 +9,8 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// maxTrouble bounds a message, which goes into payloads, conditions and Events.
-const maxTrouble = 512
+// maxFailure bounds a message, which goes into payloads, conditions and Events.
+const maxFailure = 512
 
 // symptom is a kind of failure, known by what a tool prints.
 type symptom struct {
@@ -117,10 +117,10 @@ var symptoms = []symptom{
 	},
 }
 
-// Classify says what the end of a tool means that was not killed (see TimeoutTrouble for that); nil is success. operation is the
+// Classify says what the end of a tool means that was not killed (see TimeoutFailure for that); nil is success. operation is the
 // sub-command of fdbbackup. The message is fit for people, at most 512 bytes long, and without what could be a secret in a URL;
 // what is quoted of the tool is without the secrets. What it means is read before: a short one may be part of any word.
-func Classify(operation string, exit int, stdout, stderr []byte, secrets ...string) *contract.FDBTrouble {
+func Classify(operation string, exit int, stdout, stderr []byte, secrets ...string) *contract.FDBFailure {
 	if exit == 0 {
 		return nil
 	}
@@ -137,7 +137,7 @@ func Classify(operation string, exit int, stdout, stderr []byte, secrets ...stri
 		}
 		words := symptom.words
 		if strings.Contains(words, "%s") {
-			words = fmt.Sprintf(words, Bound(line, maxTrouble/3))
+			words = fmt.Sprintf(words, Bound(line, maxFailure/3))
 		}
 		return trouble(symptom.class, words)
 	}
@@ -147,14 +147,14 @@ func Classify(operation string, exit int, stdout, stderr []byte, secrets ...stri
 	return trouble(contract.FDBClassOther, fmt.Sprintf("%s ended with exit code %d: %s", named(operation), exit, line))
 }
 
-// TimeoutTrouble is what a command that was ended at its limit means.
-func TimeoutTrouble(operation string, limit time.Duration) *contract.FDBTrouble {
+// TimeoutFailure is what a command that was ended at its limit means.
+func TimeoutFailure(operation string, limit time.Duration) *contract.FDBFailure {
 	return trouble(contract.FDBClassTimeout, fmt.Sprintf("%s gave no answer within %s: the FoundationDB cluster or the object "+
 		"store cannot be reached, or is too slow; it is tried again", named(operation), limit.Round(time.Second)))
 }
 
-func trouble(class contract.FDBClass, message string) *contract.FDBTrouble {
-	return &contract.FDBTrouble{Class: class, Message: Bound(message, maxTrouble)}
+func trouble(class contract.FDBClass, message string) *contract.FDBFailure {
+	return &contract.FDBFailure{Class: class, Message: Bound(message, maxFailure)}
 }
 
 // maxPrinted is how much of an output is looked at: errors stand at its end.

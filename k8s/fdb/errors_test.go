@@ -187,14 +187,14 @@ func TestFailuresAreToldInWordsForPeople(t *testing.T) {
 			}
 			trouble := fdb.Classify(operation, exit, []byte(test.stdout), []byte(test.stderr))
 			require.NotNil(t, trouble)
-			assert.Equal(t, contract.FDBTrouble{Class: test.class, Message: test.message}, *trouble)
+			assert.Equal(t, contract.FDBFailure{Class: test.class, Message: test.message}, *trouble)
 			requireForPeople(t, trouble)
 		})
 	}
 }
 
 func TestATimeoutSaysWhatToSuspect(t *testing.T) {
-	trouble := fdb.TimeoutTrouble("status", 30*time.Second)
+	trouble := fdb.TimeoutFailure("status", 30*time.Second)
 	assert.Equal(t, contract.FDBClassTimeout, trouble.Class)
 	assert.Equal(t, "fdbbackup status gave no answer within 30s: the FoundationDB cluster or the object store cannot be reached, "+
 		"or is too slow; it is tried again", trouble.Message)
@@ -231,7 +231,7 @@ func FuzzClassify(f *testing.F) {
 	})
 }
 
-func requireForPeople(t *testing.T, trouble *contract.FDBTrouble) {
+func requireForPeople(t *testing.T, trouble *contract.FDBFailure) {
 	t.Helper()
 	require.NotEmpty(t, trouble.Message)
 	require.LessOrEqual(t, len(trouble.Message), 512)

@@ -18,7 +18,7 @@ var (
 
 func init() {
 	ctrlmetrics.Registry.MustRegister(approvals, throughTemporal)
-	for _, action := range []string{"ask", "approve", "reject", "revoke"} {
+	for _, action := range []string{"request", "approve", "reject", "revoke"} {
 		approvals.WithLabelValues(action)
 	}
 }

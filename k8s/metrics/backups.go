@@ -20,7 +20,7 @@ const (
 	ResultFailedValidation Result = "failed_validation"
 	// ResultRejected: its spec was refused (BackingOff).
 	ResultRejected Result = "rejected"
-	// ResultDeleted: it was released after its deletion.
+	// ResultDeleted: its finalizer was removed after its deletion.
 	ResultDeleted Result = "deleted"
 )
 
@@ -66,13 +66,13 @@ func init() {
 	}
 }
 
-// BackupCreated is to be called when a NonAdminBackup's Velero Backup has been made, once, unless the NonAdminBackup was
-// BackingOff before: how long somebody takes to mend what was wrong is not ours. The argument is its creation time.
+// BackupCreated is called once, when a NonAdminBackup's Velero Backup has been created; not if the NonAdminBackup was
+// BackingOff before, because the time that a tenant takes to correct a spec is not ours. The argument is its creation time.
 func BackupCreated(created time.Time) { observeSince(creation, created) }
 
-// BackupFinished is to be called when the status of a NonAdminBackup has come to show a final phase of Velero's. created is
-// the NonAdminBackup's creation time, completed Velero's completion time; zero if Velero gives none. A backup that was
-// complete before its NonAdminBackup came (synced from the object store) is none of ours: it is not counted.
+// BackupFinished is called when the status of a NonAdminBackup first shows a final phase of Velero's. created is the
+// NonAdminBackup's creation time, completed Velero's completion time; zero if Velero gives none. A backup that was complete
+// before its NonAdminBackup was created (synced from the object store) is not counted.
 func BackupFinished(phase string, created, completed time.Time) {
 	if !completed.IsZero() && completed.Before(created) {
 		return
@@ -84,16 +84,16 @@ func BackupFinished(phase string, created, completed time.Time) {
 	}
 }
 
-// BackupRejected is to be called when a NonAdminBackup's spec has been refused.
+// BackupRejected is called when a NonAdminBackup's spec has been refused.
 func BackupRejected() { backups.WithLabelValues(string(ResultRejected)).Inc() }
 
-// BackupDeleted is to be called when a NonAdminBackup has been released after its deletion.
+// BackupDeleted is called when the finalizer of a NonAdminBackup has been removed after its deletion.
 func BackupDeleted() { backups.WithLabelValues(string(ResultDeleted)).Inc() }
 
-// BackupStalled is to be called when a backup has been found stalled, once.
+// BackupStalled is called once for each backup that has stalled.
 func BackupStalled() { stalled.Inc() }
 
-// VeleroResult is the result that a phase of Velero's is counted as: the phase in lower snake case.
+// VeleroResult is the result by which a Velero phase is counted: the phase in lower snake case.
 func VeleroResult(phase string) Result {
 	var snake strings.Builder
 	for i, letter := range phase {

@@ -5,11 +5,11 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
-// What stands for an activity's type in the watcher.
+// Used as an activity type by the watcher.
 const (
-	// StepQueuePosition: it writes a queue position.
+	// StepQueuePosition: writing a queue position.
 	StepQueuePosition = "write-queue-position"
-	// StepWatch: it lists or watches.
+	// StepWatch: listing or watching.
 	StepWatch = "watch"
 )
 
@@ -40,7 +40,7 @@ func init() {
 	ctrlmetrics.Registry.MustRegister(conflicts, retries, denied, policyProblem, dependency)
 }
 
-// PatchConflict counts a patch that met another writer. resource is the plural, such as nonadminbackups.
+// PatchConflict counts a patch that failed because of another writer. resource is the plural, such as nonadminbackups.
 func PatchConflict(resource string) { conflicts.WithLabelValues(resource).Inc() }
 
 // ActivityRetried counts an attempt of an activity after its first.

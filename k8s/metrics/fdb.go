@@ -8,8 +8,8 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
-// Results of a run of a FoundationDB tool, which fails with its class (contract.FDBClass) as the result, and of the release of a
-// FoundationDBBackup.
+// Results of a run of a FoundationDB tool (a failed one has its class, contract.FDBClass, as the result), and of the release of
+// a FoundationDBBackup.
 const (
 	resultOK        = "ok"
 	resultStopped   = "stopped"
@@ -56,7 +56,7 @@ func ToolRun(operation, class string, took time.Duration) {
 	toolSeconds.WithLabelValues(operation).Observe(max(0, took.Seconds()))
 }
 
-// FDBBackupReleased is to be called when a FoundationDBBackup has been released after its deletion.
+// FDBBackupReleased is called when the finalizers of a FoundationDBBackup have been removed after its deletion.
 func FDBBackupReleased(abandoned bool) {
 	result := resultStopped
 	if abandoned {
@@ -65,7 +65,7 @@ func FDBBackupReleased(abandoned bool) {
 	fdbReleases.WithLabelValues(result).Inc()
 }
 
-// FDBState is how far a FoundationDBBackup is from what it shall be, as a label's value.
+// FDBState says, as a label's value, whether a FoundationDBBackup is as its spec says.
 type FDBState string
 
 // The states of a FoundationDBBackup.
@@ -78,19 +78,19 @@ const (
 // FDBStates are all states.
 var FDBStates = []FDBState{FDBReconciled, FDBUnreconciled, FDBDeleting}
 
-// FDBCondition is what conditions of FoundationDBBackups are counted by.
+// FDBCondition is a condition type and reason by which FoundationDBBackups are counted.
 type FDBCondition struct{ Type, Reason string }
 
-// FDBCensus counts the FoundationDBBackups in the watcher's cache. A time is zero where it concerns none of them.
+// FDBCensus counts the FoundationDBBackups in the watcher's cache. A time is zero where it applies to none of them.
 type FDBCensus struct {
 	// Backups are nil while their kind is not watched.
 	Backups    map[FDBState]int
 	Conditions map[FDBCondition]int
-	// OldestRestorable is the least recent of the latest restorable points of those that shall run.
+	// OldestRestorable is the oldest, over all backups that shall run, of their latest restorable points.
 	OldestRestorable time.Time
-	// OldestTrouble is since when the one that has been in trouble for longest is: it is not as its spec says, for another reason
-	// than its first snapshot or the wait for that, or is being deleted.
-	OldestTrouble time.Time
+	// OldestFailure is when the longest trouble of a backup began: it is being deleted, or it is not as its spec says for
+	// another reason than its first snapshot or the wait for that.
+	OldestFailure time.Time
 }
 
 var (
@@ -100,12 +100,12 @@ var (
 		"Conditions that hold of FoundationDBBackups, by type and reason.", []string{"type", "reason"}, nil)
 	fdbRestorable = prometheus.NewDesc("holdfast_foundationdbbackup_oldest_restorable_timestamp_seconds",
 		"Of the FoundationDBBackups that shall run, the least recent of their latest restorable points.", nil, nil)
-	fdbTrouble = prometheus.NewDesc("holdfast_foundationdbbackup_oldest_trouble_timestamp_seconds",
+	fdbFailure = prometheus.NewDesc("holdfast_foundationdbbackup_oldest_trouble_timestamp_seconds",
 		"Since when a FoundationDBBackup has been other than its spec says, first snapshots not counted.", nil, nil)
 )
 
 func describeFDB(descriptions chan<- *prometheus.Desc) {
-	for _, description := range []*prometheus.Desc{fdbBackups, fdbConditions, fdbRestorable, fdbTrouble} {
+	for _, description := range []*prometheus.Desc{fdbBackups, fdbConditions, fdbRestorable, fdbFailure} {
 		descriptions <- description
 	}
 }
@@ -123,7 +123,7 @@ func (c FDBCensus) collect(gauge func(description *prometheus.Desc, value float6
 	if !c.OldestRestorable.IsZero() {
 		gauge(fdbRestorable, float64(c.OldestRestorable.Unix()))
 	}
-	if !c.OldestTrouble.IsZero() {
-		gauge(fdbTrouble, float64(c.OldestTrouble.Unix()))
+	if !c.OldestFailure.IsZero() {
+		gauge(fdbFailure, float64(c.OldestFailure.Unix()))
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// maxDataLeft is how many URLs holdfast_foundationdbbackup_data_left_total tells apart in a process; the others are counted as
-// one.
+// maxDataLeft is how many URLs holdfast_foundationdbbackup_data_left_total distinguishes in a process; the others are counted
+// together.
 const maxDataLeft = 500
 
 var (
@@ -34,7 +34,7 @@ var (
 	dataLeftMutex sync.Mutex
 )
 
-// beginFDBExpiry shows series before they count: an alert on an increase sees nothing of one that begins at one.
+// beginFDBExpiry creates the series at zero: an alert on an increase does not see a series that starts at one.
 func beginFDBExpiry() {
 	for _, job := range []string{"expire", "delete"} {
 		for _, outcome := range []string{"Done", "Refused", "NothingToDo", "NotYet", "Failed"} {
@@ -53,7 +53,7 @@ func FDBTurnEnded(job, outcome string, took time.Duration) {
 	fdbTurnSeconds.WithLabelValues(job).Observe(max(0, took.Seconds()))
 }
 
-// FDBDataLeft names the container of a deleted FoundationDBBackup whose data stay without having been asked to.
+// FDBDataLeft counts the container of a deleted FoundationDBBackup whose data stay although their deletion was wanted.
 func FDBDataLeft(url string) {
 	dataLeftMutex.Lock()
 	defer dataLeftMutex.Unlock()

@@ -257,7 +257,7 @@ func TestTheCensusIsTakenAtEachScrape(t *testing.T) {
 	want["holdfast_foundationdbbackups deleting"] = 0
 	want["holdfast_foundationdbbackup_conditions SecretMissing MisconfiguredBackup"] = 3 // labels in alphabetical order
 	assert.Equal(t, want, scraped(), "without one that runs or is in trouble, no times")
-	census.FoundationDB.OldestRestorable, census.FoundationDB.OldestTrouble = time.Unix(1_780_000_180, 0), time.Unix(1_780_000_240, 0)
+	census.FoundationDB.OldestRestorable, census.FoundationDB.OldestFailure = time.Unix(1_780_000_180, 0), time.Unix(1_780_000_240, 0)
 	want["holdfast_foundationdbbackup_oldest_restorable_timestamp_seconds"] = 1_780_000_180
 	want["holdfast_foundationdbbackup_oldest_trouble_timestamp_seconds"] = 1_780_000_240
 	assert.Equal(t, want, scraped())

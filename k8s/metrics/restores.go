@@ -51,47 +51,46 @@ func init() {
 	}
 }
 
-// RestoreCreated is to be called when a NonAdminRestore's Velero Restore has been made, once, unless the NonAdminRestore was
+// RestoreCreated is called once, when a NonAdminRestore's Velero Restore has been created; not if the NonAdminRestore was
 // BackingOff before. The argument is its creation time.
 func RestoreCreated(created time.Time) { observeSince(restoreCreation, created) }
 
-// RestoreMirrored is to be called when the status of a NonAdminRestore has come to show a final phase of Velero's. completed
-// is Velero's completion time; zero if Velero gives none.
+// RestoreMirrored is called when the status of a NonAdminRestore first shows a final phase of Velero's. completed is Velero's
+// completion time; zero if Velero gives none.
 func RestoreMirrored(completed time.Time) {
 	if !completed.IsZero() {
 		observeSince(restoreMirror, completed)
 	}
 }
 
-// RestoreFinished is to be called when a NonAdminRestore is over: phase is that of what followed after Velero or, if nothing
-// did, Velero's. created is the NonAdminRestore's creation time.
+// RestoreFinished is called when a NonAdminRestore is over: phase is that of its finalization or, if there was none, Velero's.
+// created is the NonAdminRestore's creation time.
 func RestoreFinished(phase string, created time.Time) {
 	restores.WithLabelValues(string(VeleroResult(phase))).Inc()
 	observeSince(restoreCompletion, created)
 }
 
-// RestoreRejected is to be called when a NonAdminRestore's spec has been refused.
+// RestoreRejected is called when a NonAdminRestore's spec has been refused.
 func RestoreRejected() { restores.WithLabelValues(string(ResultRejected)).Inc() }
 
-// RestoreDeleted is to be called when a NonAdminRestore has been released after its deletion.
+// RestoreDeleted is called when the finalizer of a NonAdminRestore has been removed after its deletion.
 func RestoreDeleted() { restores.WithLabelValues(string(ResultDeleted)).Inc() }
 
-// RestoreStalled is to be called when a restore has been found stalled, once.
+// RestoreStalled is called once for each restore that has stalled.
 func RestoreStalled() { stalled.Inc() }
 
-// FinalizationTaskKnown puts the results of a task on the page before the first: an increase from nothing to one would be
-// missed.
+// FinalizationTaskKnown creates the series of a task at zero: an alert on an increase does not see a series that starts at one.
 func FinalizationTaskKnown(task string) {
 	for _, result := range []Result{ResultCompleted, ResultPartiallyFailed} {
 		finalizationTasks.WithLabelValues(task, string(result))
 	}
 }
 
-// FinalizationTaskEnded is to be called when a status has come to show that a task after a restore has ended in a phase.
+// FinalizationTaskEnded is called when a status first shows that a task of a finalization has ended in a phase.
 func FinalizationTaskEnded(task, phase string, took time.Duration) {
 	finalizationTasks.WithLabelValues(task, string(VeleroResult(phase))).Inc()
 	finalizationTask.WithLabelValues(task).Observe(max(0, took.Seconds()))
 }
 
-// RestoreFinalized is to be called when a status has come to show the end of what follows a restore.
+// RestoreFinalized is called when a status first shows the end of a finalization.
 func RestoreFinalized(took time.Duration) { finalization.Observe(max(0, took.Seconds())) }

@@ -21,12 +21,12 @@ var (
 
 func init() { ctrlmetrics.Registry.MustRegister(signals, signalFailures) }
 
-// SignalAcknowledged measures a signal that Temporal has taken. kind is that of the object; since is when the event came.
+// SignalAcknowledged measures a signal that Temporal has accepted. kind is that of the object; since is when the event arrived.
 func SignalAcknowledged(kind string, since time.Time) {
 	observeSince(signals.WithLabelValues(kind), since)
 }
 
-// SignalFailed counts a signal that Temporal did not take.
+// SignalFailed counts a signal that Temporal did not accept.
 func SignalFailed(kind string) { signalFailures.WithLabelValues(kind).Inc() }
 
 // State is what Velero does with a Backup, as a label's value.
@@ -34,10 +34,11 @@ type State string
 
 // The states of a Velero Backup.
 const (
-	// StateWaiting: not begun (no phase yet, New, Queued, ReadyToStart).
+	// StateWaiting: not started (no phase yet, New, Queued, ReadyToStart).
 	StateWaiting    State = "waiting"
 	StateInProgress State = "in_progress"
-	// StateFinalizing: its items are copied, and Velero has turned to the next (WaitingForPluginOperations..., Finalizing...).
+	// StateFinalizing: its items are copied, and Velero has started the next backup (WaitingForPluginOperations...,
+	// Finalizing...).
 	StateFinalizing State = "finalizing"
 	StateDeleting   State = "deleting"
 	StateFinished   State = "finished"
@@ -63,15 +64,16 @@ type Census struct {
 	StalledRestores  int
 	// StorageLocations are NonAdminBackupStorageLocations, counted by phase in the same way.
 	StorageLocations map[string]int
-	// PendingApprovals counts specs that wait for an administrator; OldestPending is since when the oldest has, zero if none.
+	// PendingApprovals counts specs that wait for an administrator. OldestPending is when the oldest of them began to wait,
+	// zero if there is none.
 	PendingApprovals int
 	OldestPending    time.Time
-	// FoundationDB is what concerns FoundationDBBackups.
+	// FoundationDB counts FoundationDBBackups.
 	FoundationDB FDBCensus
 }
 
-// NewCensusCollector returns a collector that takes a census at each scrape. count must not wait; it returns nil while it
-// does not know.
+// NewCensusCollector returns a collector that takes a census at each scrape. count must not block; it returns nil until the
+// caches are filled.
 func NewCensusCollector(count func() *Census) prometheus.Collector { return censusCollector(count) }
 
 type censusCollector func() *Census

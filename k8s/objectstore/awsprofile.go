@@ -12,10 +12,9 @@ import (
 // profile is one profile of an AWS credentials file.
 type profile struct{ id, secret, token, region string }
 
-// awsProfile reads one profile, default if none is named, of an AWS credentials file; or it says what the problem is, in
-// words that hold nothing of the file. Keys are all that is taken: what would run a program, read a file or ask for somebody
-// else's identity is left unread. The SDK's own reader would need the content in a file and looks at this process's
-// environment.
+// awsProfile reads one profile of an AWS credentials file, default if none is named. A problem is returned in words that hold
+// nothing of the file. Only keys are read, never settings that would run a program, read a file or request another identity.
+// The SDK's own reader would need a file on disk and reads this process's environment.
 func awsProfile(content, name string) (profile, string) {
 	if name == "" {
 		name = "default"
@@ -78,7 +77,7 @@ func awsValue(value string) string {
 
 var plainRegion = regexp.MustCompile(`^[a-z0-9-]{1,40}$`)
 
-// regionIn returns the region that Amazon names where it refuses a request sent to another one.
+// regionIn returns the region that Amazon names in the error for a request sent to another region.
 func regionIn(err error) string {
 	var answer *awshttp.ResponseError
 	if !errors.As(err, &answer) || answer.Response == nil {

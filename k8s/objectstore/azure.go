@@ -29,8 +29,8 @@ var azureClouds = map[string]struct {
 }
 
 // openAzure opens a container with the key of its storage account, or else as the application whose secret or certificate the
-// credential holds. The application needs the role Storage Blob Data Contributor: Velero's plugin may use it to fetch the
-// account's key instead, which is not done here.
+// credential holds. The application needs the role Storage Blob Data Contributor: Velero's plugin can use it to fetch the
+// account's key instead; this package does not.
 func openAzure(ctx context.Context, a *access) (*Store, error) {
 	account := a.config["storageAccount"]
 	if account == "" {
@@ -88,7 +88,7 @@ func azureClient(
 	return client, nil
 }
 
-// azureIdentity is the application that the credential speaks for, never the machine's or pod's.
+// azureIdentity is the application of the credential, never the identity of the machine or pod.
 func azureIdentity(variables map[string]string, options policy.ClientOptions) (azcore.TokenCredential, string) {
 	tenant, application := variables["AZURE_TENANT_ID"], variables["AZURE_CLIENT_ID"]
 	secret, certificate := variables["AZURE_CLIENT_SECRET"], variables["AZURE_CLIENT_CERTIFICATE"]
@@ -117,7 +117,7 @@ func azureIdentity(variables map[string]string, options policy.ClientOptions) (a
 	return identity, ""
 }
 
-// dotenv reads lines of `NAME=value`, as Velero does. A line that is none is left out: an error would have to repeat it.
+// dotenv reads lines of `NAME=value`, as Velero does. Any other line is skipped: an error would have to repeat it.
 func dotenv(content string) map[string]string {
 	variables := map[string]string{}
 	for line := range strings.Lines(content) {

@@ -9,9 +9,8 @@ import (
 	"strings"
 )
 
-// What a tenant's bucket holds the tenant may have written, so a file may be made to fill the memory of whoever reads it. A file
-// is read piece by piece, what is not asked for is dropped at once, and there are limits to the rest: far beyond those of a
-// namespace that Kubernetes can bear.
+// The tenant may have written any file in its bucket, to fill the memory of its reader. A file is read piece by piece, what is
+// not needed is dropped at once, and the rest is limited: far beyond what a namespace in Kubernetes can hold.
 const (
 	// maxFileBytes limits a file as it lies in the bucket.
 	maxFileBytes = 4 << 20
@@ -31,7 +30,7 @@ const (
 
 var errTooLarge = errors.New("too large")
 
-// unpack has decode read the one JSON value of a gzipped file, unpacked to at most limit bytes.
+// unpack has decode read the JSON value of a gzipped file, unpacked to at most limit bytes.
 func unpack(packed io.Reader, limit int, decode func(*json.Decoder) error) error {
 	unpacked, err := gzip.NewReader(packed)
 	if err != nil {
@@ -92,7 +91,7 @@ func decodeResources(namespace string, into *ResourceList) func(*json.Decoder) e
 	}
 }
 
-// resultsDecoder reads results without making more of them than they are.
+// resultsDecoder reads results, and keeps only what fits the limits.
 type resultsDecoder struct {
 	*json.Decoder
 
@@ -147,7 +146,7 @@ func (d *resultsDecoder) read(into *[]string) error {
 	})
 }
 
-// eachMember calls do, which reads the value, for the keys of an object; null is an object without any.
+// eachMember calls do, which reads the value, for the keys of an object; null is an empty object.
 func eachMember(decoder *json.Decoder, do func(key string) error) error {
 	if done, err := open(decoder, '{'); done || err != nil {
 		return err
@@ -157,7 +156,7 @@ func eachMember(decoder *json.Decoder, do func(key string) error) error {
 		if err != nil {
 			return err
 		}
-		name, _ := key.(string) // that is what JSON's keys are
+		name, _ := key.(string) // JSON's keys are strings
 		if err := do(name); err != nil {
 			return err
 		}
@@ -165,7 +164,7 @@ func eachMember(decoder *json.Decoder, do func(key string) error) error {
 	return shut(decoder)
 }
 
-// eachElement calls do for the elements of an array; null is an array without any.
+// eachElement calls do for the elements of an array; null is an empty array.
 func eachElement(decoder *json.Decoder, do func(json.RawMessage) error) error {
 	if done, err := open(decoder, '['); done || err != nil {
 		return err
@@ -185,7 +184,7 @@ func eachElement(decoder *json.Decoder, do func(json.RawMessage) error) error {
 	return shut(decoder)
 }
 
-// open reads the beginning of an array or object, or a null in its place, which is all there is then.
+// open reads the beginning of an array or object, or null, which is the whole value then.
 func open(decoder *json.Decoder, want json.Delim) (null bool, err error) {
 	token, err := decoder.Token()
 	switch {
@@ -204,7 +203,7 @@ func shut(decoder *json.Decoder) error {
 	return err
 }
 
-// limited fails once more than left bytes have been read: a file cut short must not pass for a whole one.
+// limited fails once more than left bytes have been read: a truncated file must not be accepted as a whole one.
 type limited struct {
 	from io.Reader
 	left int

@@ -18,15 +18,14 @@ import (
 var (
 	// ErrNotFound says that there is no such file.
 	ErrNotFound = errors.New("there is no such file")
-	// ErrUnusable says that no repetition helps: the location or its credential cannot be used, or the file is not what it
-	// should be.
+	// ErrUnusable says that a retry does not help: the location or its credential cannot be used, or the file is not valid.
 	ErrUnusable = errors.New("unusable")
 )
 
-// Error says what could not be done in the object store, in words that anybody may read. It wraps ErrNotFound or ErrUnusable
-// where one applies; else the cause may pass.
+// Error says what could not be done in the object store, in words that are safe to show. It wraps ErrNotFound or ErrUnusable
+// where one applies; otherwise a retry may succeed.
 type Error struct {
-	// Action is what was tried, for example "read backups/a/a-volumeinfo.json.gz".
+	// Action is what was attempted, for example "read backups/a/a-volumeinfo.json.gz".
 	Action string
 	// Reason is why it was not possible.
 	Reason string
@@ -37,17 +36,17 @@ type Error struct {
 // Error implements error.
 func (e *Error) Error() string { return e.Action + ": " + e.Reason }
 
-// Unwrap returns ErrNotFound, ErrUnusable or nil. The original error is not kept: it may hold what must not be shown.
+// Unwrap returns ErrNotFound, ErrUnusable or nil. The original error is not kept: it may hold secrets.
 func (e *Error) Unwrap() error { return e.kind }
 
-// Unusable says that no repetition of an action helps.
+// Unusable returns an error which says that a retry of an action does not help.
 func Unusable(action, reason string) error { return unusable(action, "%s", reason) }
 
 func unusable(action, reason string, args ...any) error {
 	return &Error{Action: action, Reason: fmt.Sprintf(reason, args...), kind: ErrUnusable}
 }
 
-// failed gives an error of a driver the words in which it may be shown.
+// failed replaces an error of a driver by one with words that may be shown.
 func failed(action string, err error) error {
 	if gcerrors.Code(err) == gcerrors.NotFound {
 		return &Error{Action: action, Reason: ErrNotFound.Error(), kind: ErrNotFound}
@@ -81,7 +80,7 @@ func reason(err error) string {
 	return "the object store cannot be reached"
 }
 
-// plainCode is what an error code looks like: a server could answer anything in its place.
+// plainCode matches an error code: a server could send anything in its place.
 var plainCode = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]{2,63}$`)
 
 func codeOf(err error) string {

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// How a volume's data were backed up, as VolumeInfo.BackupMethod says it.
+// How a volume's data were backed up: values of VolumeInfo.BackupMethod.
 const (
 	MethodPodVolumeBackup = "PodVolumeBackup"
 	MethodCSISnapshot     = "CSISnapshot"
 )
 
-// VolumeInfo is what Velero noted about one volume of a backup, as far as it is used here.
+// VolumeInfo is what Velero recorded about one volume of a backup, as far as it is used here.
 type VolumeInfo struct {
 	PVCName      string      `json:"pvcName,omitempty"`
 	PVCNamespace string      `json:"pvcNamespace,omitempty"`
@@ -29,25 +29,25 @@ type PVSettings struct {
 	Labels        map[string]string `json:"labels,omitempty"`
 }
 
-// ResourceList holds `<namespace>/<name>` of objects by `<group>/<version>/<Kind>`, `<version>/<Kind>` in the core group; in
-// a restore's list followed by what became of the object, for example `(created)`.
+// ResourceList holds `<namespace>/<name>` of objects by `<group>/<version>/<Kind>`, `<version>/<Kind>` in the core group. In a
+// restore's list the result for the object follows, for example `(created)`.
 type ResourceList map[string][]string
 
-// BackupVolumes reads what Velero noted about the volumes that claims of a namespace had.
+// BackupVolumes reads what Velero recorded about the volumes of a namespace's claims.
 func (s *Store) BackupVolumes(ctx context.Context, backup, namespace string) ([]VolumeInfo, error) {
 	var infos []VolumeInfo
 	err := s.read(ctx, "backups", backup, backup+"-volumeinfo.json.gz", maxListBytes, decodeVolumes(namespace, &infos))
 	return infos, err
 }
 
-// BackupResources reads the list of the objects of a namespace that a backup holds.
+// BackupResources reads the list of a namespace's objects in a backup.
 func (s *Store) BackupResources(ctx context.Context, backup, namespace string) (ResourceList, error) {
 	var list ResourceList
 	err := s.read(ctx, "backups", backup, backup+"-resource-list.json.gz", maxListBytes, decodeResources(namespace, &list))
 	return list, err
 }
 
-// RestoreResources reads the list of the objects of a namespace that a restore tried to restore.
+// RestoreResources reads the list of a namespace's objects that a restore tried to restore.
 func (s *Store) RestoreResources(ctx context.Context, restore, namespace string) (ResourceList, error) {
 	var list ResourceList
 	file := "restore-" + restore + "-resource-list.json.gz"
@@ -85,7 +85,7 @@ func (s *Store) read(
 	return s.readJSON(ctx, key, limit, decode)
 }
 
-// keyOf is Velero's layout: `<folder>/<name>/<file>`. A name that would lead elsewhere is refused.
+// keyOf returns a file's key in Velero's layout: `<folder>/<name>/<file>`. A name that leads elsewhere is refused.
 func keyOf(verb, folder, name, file string) (string, error) {
 	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, `/\`) {
 		return "", unusable(verb+" "+folder, "%q is no name of a backup or restore", name)

@@ -56,7 +56,7 @@ func (a *access) client() *http.Client {
 	return &http.Client{Transport: a.transport, CheckRedirect: noRedirect, Timeout: requestTimeout}
 }
 
-// googleTokens returns a source of tokens for a service account's key, got from Google whatever the key's file says.
+// googleTokens returns a source of tokens for a service account's key, always issued by Google whatever the key's file says.
 func googleTokens(ctx context.Context, credential []byte, tokenURL string) (gcp.TokenSource, string) {
 	const want = `it must be the JSON key of a Google service account ("type": "service_account")`
 	var key struct {

@@ -32,7 +32,7 @@ type Opener struct {
 	Reader client.Reader
 }
 
-// access is all that is needed to open a location's bucket.
+// access is what is needed to open a location's bucket.
 type access struct {
 	action     string // for errors
 	bucket     string
@@ -41,7 +41,7 @@ type access struct {
 	transport  *http.Transport
 }
 
-// Open opens a location's bucket. The caller closes the store. An error that is no *Error is the API server's.
+// Open opens a location's bucket. The caller closes the store. An error that is not an *Error is the API server's.
 func (o *Opener) Open(ctx context.Context, location *velerov1.BackupStorageLocation) (*Store, error) {
 	action := "open BackupStorageLocation " + location.Name
 	if location.Spec.ObjectStorage == nil || location.Spec.ObjectStorage.Bucket == "" {
@@ -96,7 +96,7 @@ func (o *Opener) secret(ctx context.Context, action, namespace string, ref *core
 	return content, nil
 }
 
-// transport trusts whom Velero trusts for the location.
+// transport trusts the certificates that Velero trusts for the location.
 func (o *Opener) transport(
 	ctx context.Context, action string, location *velerov1.BackupStorageLocation,
 ) (*http.Transport, error) {

@@ -14,15 +14,15 @@ const (
 // Results are the messages of a backup or restore, by WarningsKey and ErrorsKey.
 type Results map[string]Result
 
-// Result holds messages by what they concern: Velero itself, cluster-scoped objects, or a namespace's objects.
+// Result holds messages about Velero itself, about cluster-scoped objects, or about a namespace's objects.
 type Result struct {
 	Velero     []string            `json:"velero,omitempty"`
 	Cluster    []string            `json:"cluster,omitempty"`
 	Namespaces map[string][]string `json:"namespaces,omitempty"`
 }
 
-// Replace puts lines, each marked as author's, in the place of what the author has said before, and reports whether that
-// changed anything. Doing it again with the same lines therefore changes nothing. Other authors' lines stay as they are.
+// Replace replaces an author's earlier lines by new ones, each marked with the author, and reports whether that changed
+// anything. Doing it again with the same lines therefore changes nothing. Other authors' lines stay as they are.
 func (r Results) Replace(key, author string, lines Result) bool {
 	mark := author + ": "
 	before := r[key]

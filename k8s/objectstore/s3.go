@@ -14,11 +14,11 @@ import (
 	"gocloud.dev/blob/s3blob"
 )
 
-// defaultRegion is what servers other than Amazon's are told when nobody names a region, and where Amazon is asked for a
-// bucket's.
+// defaultRegion is the region for servers other than Amazon's if none is configured, and the one in which Amazon is queried for
+// a bucket's region.
 const defaultRegion = "us-east-1"
 
-// openS3 reads the configuration as Velero's plugin for AWS does, but for what would need an identity of the machine.
+// openS3 reads the configuration as Velero's plugin for AWS does, except settings that need an identity of the machine.
 func openS3(ctx context.Context, a *access) (*Store, error) {
 	profile, problem := awsProfile(string(a.credential), a.config["profile"])
 	if problem != "" {
@@ -75,7 +75,7 @@ func openS3(ctx context.Context, a *access) (*Store, error) {
 // noRedirect: a server must not send the request elsewhere.
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// regionOf asks Amazon where a bucket is.
+// regionOf queries Amazon for a bucket's region.
 func regionOf(ctx context.Context, a *access, options s3.Options) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()

@@ -22,7 +22,7 @@ const requestTimeout = 20 * time.Second
 type Store struct {
 	bucket *blob.Bucket
 	prefix string
-	// beforeWrite, if set, gives what is written the properties that the location's configuration asks for.
+	// beforeWrite, if set, gives a written file the properties that the location's configuration asks for.
 	beforeWrite func(as func(any) bool) error
 	// onClose are called by Close.
 	onClose []func()
@@ -33,7 +33,7 @@ func NewStore(bucket *blob.Bucket, prefix string) *Store {
 	return &Store{bucket: bucket, prefix: strings.Trim(prefix, "/")}
 }
 
-// OnClose has do called when the store is closed.
+// OnClose adds a function that Close calls.
 func (s *Store) OnClose(do func()) { s.onClose = append(s.onClose, do) }
 
 // Close releases what the store holds.

@@ -7,8 +7,8 @@ import (
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 )
 
-// Claimed is the name that the status of a tenant's object gives to what was made for it, unless no object can have it: asked for
-// such a name, the API server would not answer "not found". Whoever can write the status can write any name.
+// Claimed is the name in the status of a tenant's object for the object made for it. It is empty if the name is invalid: the
+// API server would not answer "not found" to a request for it. Anyone who can write the status can write any name.
 func Claimed(by metav1.Object) string {
 	claimed := Written(by)
 	if len(validation.IsDNS1123Subdomain(claimed)) > 0 {
@@ -17,10 +17,10 @@ func Claimed(by metav1.Object) string {
 	return claimed
 }
 
-// Claims reports whether the status of a tenant's object names that as what was made for it.
+// Claims reports whether the status of a tenant's object names this object as the one made for it.
 func Claims(by metav1.Object, name string) bool { return name != "" && Claimed(by) == name }
 
-// Written is Claimed as it was written, to be shown.
+// Written is Claimed without the check, to be shown.
 func Written(by metav1.Object) string {
 	switch object := by.(type) {
 	case *oadpv1alpha1.NonAdminBackup:
@@ -39,7 +39,7 @@ func Written(by metav1.Object) string {
 	return ""
 }
 
-// SyncedFrom is the name of the Velero Backup that a NonAdminBackup says to have come back with; empty if it says none.
+// SyncedFrom is the Velero Backup from which a NonAdminBackup says it was synced; empty if it names none.
 func SyncedFrom(by metav1.Object) string {
 	if label := by.GetLabels()[oadpv1alpha1.NabSyncLabel]; validValue(label) {
 		return label
@@ -47,7 +47,7 @@ func SyncedFrom(by metav1.Object) string {
 	return ""
 }
 
-// SyncedLabels are those of a NonAdminBackup that comes back with the Velero Backup of that name.
+// SyncedLabels are the labels of a NonAdminBackup that is created for the Velero Backup of that name.
 func SyncedLabels(nacuuid string) map[string]string {
 	return map[string]string{oadpv1alpha1.NabSyncLabel: nacuuid}
 }

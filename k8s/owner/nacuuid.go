@@ -10,7 +10,7 @@ import (
 const (
 	maxNameLength = 63                                     // a label value's limit: the name is used as a label too
 	uuidLength    = 36                                     // as printed
-	prefixRoom    = maxNameLength - uuidLength - 2         // left for namespace and name, two hyphens taken off
+	prefixRoom    = maxNameLength - uuidLength - 2         // for namespace and name, without the two hyphens
 	uuidNamespace = "5e2d5cb4-6ab7-5b3e-9a0c-5a6d0c1f7e11" // fixed for ever: changing it renames every object to come
 )
 
@@ -30,12 +30,12 @@ func NACUUID(cluster, namespace, name, uid string) string {
 	return namespace + "-" + strings.TrimRight(name[:min(room, len(name))], ".") + "-" + suffix
 }
 
-// Derived reports whether a name is the NACUUID of a tenant's object: nobody else has such a name given.
+// Derived reports whether a name is the NACUUID of a tenant's object: no other object gets such a name.
 func Derived(name, cluster string, of metav1.Object) bool {
 	return name == NACUUID(cluster, of.GetNamespace(), of.GetName(), string(of.GetUID()))
 }
 
-// MayBeTenants reports whether a BackupStorageLocation of that name may have been made for a tenant: it ends as NACUUID ends.
+// MayBeTenants reports whether a BackupStorageLocation of that name may have been made for a tenant: it ends as a NACUUID ends.
 // So the location of an ordinary backup need not be read.
 func MayBeTenants(name string) bool {
 	if len(name) < uuidLength {

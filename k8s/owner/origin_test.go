@@ -152,7 +152,7 @@ func TestWhatIsMadeIsSelected(t *testing.T) {
 	}
 }
 
-// A name in a status is whoever's wrote it; one that no object can have is none.
+// Anyone can write a name into a status; a name that no object can have counts as none.
 func TestWhatAStatusClaims(t *testing.T) {
 	claiming := func(name string) []metav1.Object {
 		return []metav1.Object{

@@ -81,7 +81,7 @@ func (p *Policy) checkPeriods() []string {
 	return problems
 }
 
-// checkEnforcedConfig: what no tenant may set, every tenant would be refused for.
+// checkEnforcedConfig: if the policy enforces a value that no tenant may set, every tenant would be refused for it.
 func (p *Policy) checkEnforcedConfig() []string {
 	if p.EnforceBSLSpec == nil {
 		return nil

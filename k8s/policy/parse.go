@@ -17,8 +17,8 @@ import (
 
 var errEmpty = errors.New("the document is empty: write {} for a policy that enforces nothing")
 
-// Parse reads the part of a policy that is OADP's, spec.nonAdmin, from YAML or JSON. It is strict, since what is misspelt would
-// not be enforced: an unknown or doubled field, a wrong type, and a value that no administrator may enforce are errors that
+// Parse reads the part of a policy that is OADP's, spec.nonAdmin, from YAML or JSON. It is strict, since a misspelt field would
+// not be enforced: an unknown or duplicate field, a wrong type, and a value that no administrator may enforce are errors that
 // name the field.
 func Parse(document []byte) (Policy, error) {
 	var p Policy
@@ -109,7 +109,7 @@ func decodeStruct(path string, value json.RawMessage, into any) []string {
 	})
 }
 
-// decodeEach decodes fields in the order of their names, but for those that are null, which is the same as absent.
+// decodeEach decodes fields in the order of their names, without null ones: null is the same as absent.
 func decodeEach(fields map[string]json.RawMessage, decode func(string, json.RawMessage) []string) []string {
 	var problems []string
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
@@ -120,7 +120,7 @@ func decodeEach(fields map[string]json.RawMessage, decode func(string, json.RawM
 	return problems
 }
 
-// decodeField reads one field of an object into the struct that into points to, and leaves its other fields.
+// decodeField reads one field of an object into the struct that into points to, and leaves its other fields alone.
 func decodeField(prefix, name string, value json.RawMessage, into any) []string {
 	object, err := json.Marshal(map[string]json.RawMessage{name: value})
 	if err != nil {

@@ -11,14 +11,14 @@ import (
 	"holdfast.dev/holdfast/k8s/policy/check"
 )
 
-// Periods that hold where the policy names none.
+// Defaults of periods that the policy does not set.
 const (
 	DefaultGarbageCollectionPeriod = 24 * time.Hour
 	DefaultBackupSyncPeriod        = 2 * time.Minute
 )
 
-// Policy is what an administrator allows: the schema of a DataProtectionApplication's spec.nonAdmin, and Holdfast's own beside
-// it. Its zero value enforces nothing. A Policy is shared and must not be changed.
+// Policy is what an administrator allows: the schema of a DataProtectionApplication's spec.nonAdmin, and Holdfast's own
+// settings. Its zero value enforces nothing. A Policy is shared and must not be changed.
 type Policy struct {
 	// EnforceBackupSpec holds values that every NonAdminBackup must have, in the fields that are set.
 	EnforceBackupSpec *velerov1.BackupSpec `json:"enforceBackupSpec,omitempty"`
@@ -26,29 +26,30 @@ type Policy struct {
 	EnforceRestoreSpec *velerov1.RestoreSpec `json:"enforceRestoreSpec,omitempty"`
 	// EnforceBSLSpec holds values that every NonAdminBackupStorageLocation must have, in the fields that are set.
 	EnforceBSLSpec *StorageLocationSpec `json:"enforceBSLSpec,omitempty"`
-	// RequireApprovalForBSL is the switch for approvals as the DataProtectionApplication has it.
+	// RequireApprovalForBSL requires approvals; the name in the DataProtectionApplication.
 	RequireApprovalForBSL *bool `json:"requireApprovalForBSL,omitempty"`
-	// RequireAdminApprovalForBSL is another name of the same switch.
+	// RequireAdminApprovalForBSL is another name for the same.
 	RequireAdminApprovalForBSL *bool `json:"requireAdminApprovalForBSL,omitempty"`
-	// GarbageCollectionPeriod is the time between two searches for leftovers; 0 is never.
+	// GarbageCollectionPeriod is the time between two collections; 0 is never.
 	GarbageCollectionPeriod *metav1.Duration `json:"garbageCollectionPeriod,omitempty"`
-	// BackupSyncPeriod is the time between two searches for backups to offer to their tenants; 0 is never.
+	// BackupSyncPeriod is the time between two synchronizations of backups; 0 is never.
 	BackupSyncPeriod *metav1.Duration `json:"backupSyncPeriod,omitempty"`
 
-	// RestoreFromTenantsLocations is Holdfast's own, which OADP's schema does not have.
+	// RestoreFromTenantsLocations is Holdfast's own: OADP's schema does not have it.
 	RestoreFromTenantsLocations RestoreFromTenantsLocations `json:"-"`
 }
 
-// DefaultRestoreClusterRole is the ClusterRole of RestoreFromTenantsLocations where the policy names none.
+// DefaultRestoreClusterRole is the ClusterRole of RestoreFromTenantsLocations if the policy names none.
 const DefaultRestoreClusterRole = "edit"
 
-// RestoreFromTenantsLocations says what may come back from a tenant's storage location, in which the tenant can write anything.
+// RestoreFromTenantsLocations says what may be restored from a tenant's storage location, in which the tenant can write
+// anything.
 type RestoreFromTenantsLocations struct {
-	// ClusterRole is the role whose holder may create in a namespace what a restore may bring there. The ServiceAccount
-	// holdfast-restores, by which the API server judges, must be bound to the same one.
+	// ClusterRole limits a restore into a namespace to what a holder of that role may create there. The ServiceAccount
+	// holdfast-restores, by which the API server judges, must be bound to the same role.
 	ClusterRole string `json:"clusterRole,omitempty"`
-	// AllowInformerCache restores although Velero runs with its informer cache, where one file in a bucket can have it wait for
-	// ever, and everybody's restores with it.
+	// AllowInformerCache allows restores although Velero runs with its informer cache: then a single file in a bucket can block
+	// it for ever, and all restores of the cluster with it.
 	AllowInformerCache bool `json:"allowInformerCache,omitempty"`
 }
 
@@ -75,17 +76,17 @@ type ObjectStorage struct {
 	CACert []byte `json:"caCert,omitempty"`
 }
 
-// RequireApproval tells whether a storage location needs an administrator's approval.
+// RequireApproval reports whether a storage location needs an administrator's approval.
 func (p Policy) RequireApproval() bool {
 	return check.IsTrue(p.RequireApprovalForBSL) || check.IsTrue(p.RequireAdminApprovalForBSL)
 }
 
-// GarbageCollection returns the time between two searches for leftovers; 0 is never.
+// GarbageCollection returns the time between two collections; 0 is never.
 func (p Policy) GarbageCollection() time.Duration {
 	return check.PeriodOr(p.GarbageCollectionPeriod, DefaultGarbageCollectionPeriod)
 }
 
-// BackupSync returns the time between two searches for backups to offer to their tenants; 0 is never.
+// BackupSync returns the time between two synchronizations of backups; 0 is never.
 func (p Policy) BackupSync() time.Duration {
 	return check.PeriodOr(p.BackupSyncPeriod, DefaultBackupSyncPeriod)
 }

@@ -24,7 +24,7 @@ import (
 	"holdfast.dev/holdfast/k8s/policy/check"
 )
 
-// Where the policy is: OADP's part in a cluster without DataProtectionApplications, and Holdfast's own in any.
+// Where the policy is: OADP's part in a cluster without DataProtectionApplications, and Holdfast's own part in every cluster.
 const (
 	ConfigMapName   = "holdfast-policy"
 	ConfigMapKey    = "nonAdmin"
@@ -36,26 +36,26 @@ var DataProtectionApplications = schema.GroupVersionResource{
 	Group: "oadp.openshift.io", Version: "v1alpha1", Resource: "dataprotectionapplications",
 }
 
-// Source reads the administrator's policy. One part is OADP's: spec.nonAdmin of the first DataProtectionApplication in the OADP
-// namespace that has one, else key "nonAdmin" of ConfigMap "holdfast-policy" there. The other is Holdfast's own: key "holdfast"
-// of that ConfigMap. Each says nothing where there is none.
+// Source reads the administrator's policy, which has two parts. OADP's part is spec.nonAdmin of the first
+// DataProtectionApplication in the OADP namespace that has one, else key "nonAdmin" of ConfigMap "holdfast-policy" there.
+// Holdfast's own part is key "holdfast" of that ConfigMap. A part that does not exist sets nothing.
 //
-// What was read last of a part stays in force when its object disappears, or cannot be read or understood any more. All methods
-// may be called at the same time.
+// The last version of a part that could be read stays in force when its object disappears, or cannot be read or parsed any
+// more. All methods are safe for concurrent use.
 type Source struct {
 	applications dynamic.ResourceInterface
 	reader       client.Reader
 	namespace    string
 
-	reads sync.Mutex // held by the one read that is under way
+	reads sync.Mutex // held by the read in progress
 
 	mu   sync.Mutex
-	next *shared // the read that has not begun; nil if nobody waits for one
+	next *shared // the read that has not started; nil if nobody waits for one
 	oadp part
 	own  part
 }
 
-// shared is a read for all who asked before it began.
+// shared is a read for all callers that came before it started.
 type shared struct {
 	done   chan struct{}
 	policy Policy
@@ -65,7 +65,7 @@ type shared struct {
 // readLimit is how long a read may take: others wait for it.
 const readLimit = 5 * time.Second
 
-// part is what is in force of one part of the policy.
+// part is the state of one part of the policy.
 type part struct {
 	good    *held
 	problem string
@@ -93,7 +93,7 @@ type document struct {
 	version string
 }
 
-// found is what a read of one part has come to.
+// found is the result of reading one part.
 type found struct {
 	held *held
 	err  error
@@ -108,11 +108,11 @@ func NewSource(applications dynamic.Interface, reader client.Reader, oadpNamespa
 	}
 }
 
-// Get reads the policy and returns the one in force. With an *UnusableError there is one that cannot be understood; any
-// other error means that it could not be read. Either is returned only as long as no good policy is known; later, Problem
-// tells of it.
+// Get reads the policy and returns the one in force. An *UnusableError means that there is a policy which cannot be parsed; any
+// other error means that it could not be read. Errors are returned only until a good policy has been read; after that, Problem
+// returns them.
 //
-// What is returned was read after the call: whoever asks while a read is under way shares the next one with all who do so.
+// The result was read after the call: callers that come while a read is in progress share the next one.
 func (s *Source) Get(ctx context.Context) (Policy, error) {
 	if ctx.Err() == nil {
 		read := s.join(ctx)
@@ -125,13 +125,13 @@ func (s *Source) Get(ctx context.Context) (Policy, error) {
 	return Policy{}, fmt.Errorf("read policy: %w", ctx.Err())
 }
 
-// join returns the read that begins next.
+// join returns the read that starts next.
 func (s *Source) join(ctx context.Context) *shared {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.next == nil {
 		s.next = &shared{done: make(chan struct{})}
-		go s.perform(context.WithoutCancel(ctx), s.next) // a caller that gives up does not speak for the others
+		go s.perform(context.WithoutCancel(ctx), s.next) // a caller that gives up must not cancel it for the others
 	}
 	return s.next
 }
@@ -182,7 +182,7 @@ func (s *Source) Problem() string {
 	return s.oadp.problem + "; " + s.own.problem
 }
 
-// outcome decides what is in force of a part after a read: what was found, or what was known before.
+// outcome decides which version of a part is in force after a read: the one found, or the previous one.
 func outcome(before *held, now found) part {
 	switch {
 	case now.err != nil && before == nil:
@@ -218,7 +218,7 @@ func (s *Source) read(ctx context.Context) (oadp, own found) {
 	return oadp, s.keyOf(configMap, ConfigMapOwnKey, ParseOwn)
 }
 
-// understand parses what was read of a part.
+// understand parses one part.
 func understand(written document, parse func([]byte) (Policy, error)) found {
 	if written.origin == "" {
 		return found{held: &held{}}
@@ -243,7 +243,7 @@ func (s *Source) application(ctx context.Context) (document, error) {
 	for _, application := range list.Items {
 		nonAdmin, found, err := unstructured.NestedFieldNoCopy(application.Object, "spec", "nonAdmin")
 		if err != nil || !found || nonAdmin == nil {
-			continue // an err means that spec is no object, so it holds no policy
+			continue // an err means that spec is not an object, so it holds no policy
 		}
 		origin := fmt.Sprintf("DataProtectionApplication %s/%s spec.nonAdmin", s.namespace, application.GetName())
 		text, err := json.Marshal(nonAdmin)
@@ -260,7 +260,7 @@ func (s *Source) configMap(ctx context.Context) (*corev1.ConfigMap, error) {
 	configMap := &corev1.ConfigMap{}
 	err := s.reader.Get(ctx, types.NamespacedName{Namespace: s.namespace, Name: ConfigMapName}, configMap)
 	if apierrors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // there is none, and that is no error
+		return nil, nil //nolint:nilnil // not existing is no error
 	}
 	if err != nil {
 		return nil, fmt.Errorf("get ConfigMap %s/%s: %w", s.namespace, ConfigMapName, err)
@@ -270,7 +270,7 @@ func (s *Source) configMap(ctx context.Context) (*corev1.ConfigMap, error) {
 
 var errNoKey = errors.New("there is no such key in the ConfigMap")
 
-// keyOf reads one key of the ConfigMap, which may hold either part alone. One that holds neither was meant to hold something.
+// keyOf reads one key of the ConfigMap, which may hold one part alone. A ConfigMap with neither key is an error.
 func (s *Source) keyOf(configMap *corev1.ConfigMap, key string, parse func([]byte) (Policy, error)) found {
 	if configMap == nil {
 		return understand(document{}, parse)

@@ -301,7 +301,7 @@ func TestACallerThatGivesUpSaysNothingAboutThePolicy(t *testing.T) {
 	require.Empty(t, s.Problem())
 }
 
-// Whoever asks while a read is under way waits for the next one, which all who wait share, whoever of them gives up.
+// Callers that come while a read is in progress wait for the next one and share it, even if one of them gives up.
 func TestWhatIsReturnedWasReadAfterTheCall(t *testing.T) {
 	c := newCluster(t)
 	c.configMap(map[string]string{"nonAdmin": "no: policy"})

@@ -17,29 +17,29 @@ import (
 )
 
 const (
-	// Interval is the time between two questions to a dependency.
+	// Interval is the time between two checks of a dependency.
 	Interval = 2 * time.Second
 	timeout  = 2 * time.Second
 )
 
-// errNotChecked is the state of a check before its first answer.
+// errNotChecked is the state of a check before its first result.
 var errNotChecked = errors.New("not checked yet")
 
-// Check asks one dependency.
+// Check checks one dependency.
 type Check struct {
 	// Name appears in /readyz, in the log and as a label of holdfast_dependency_up.
 	Name string
-	// Ask returns nil when the dependency is there. It gets two seconds.
+	// Ask returns nil if the dependency is available. It gets two seconds.
 	Ask func(ctx context.Context) error
-	// Every is the time between two questions; Interval if zero.
+	// Every is the time between two checks; Interval if zero.
 	Every time.Duration
-	// Advisory: where the check fails, /readyz says so, but the process is ready.
+	// Advisory: a failure is shown in /readyz, but the process stays ready.
 	Advisory bool
-	// Recovered, if set, is called after each change from failing to passing, but not for the first answer.
+	// Recovered, if set, is called after each change from failing to passing, except for the first result.
 	Recovered func(ctx context.Context)
 }
 
-// Prober runs checks and remembers their last answers.
+// Prober runs checks and remembers their last results.
 type Prober struct {
 	log    *zap.Logger
 	checks []Check
@@ -48,7 +48,7 @@ type Prober struct {
 	answers map[string]error
 }
 
-// New returns a Prober that has asked nothing yet and is therefore not ready.
+// New returns a Prober that has checked nothing yet and is therefore not ready.
 func New(log *zap.Logger, checks ...Check) *Prober {
 	answers := make(map[string]error, len(checks))
 	for _, check := range checks {
@@ -57,7 +57,7 @@ func New(log *zap.Logger, checks ...Check) *Prober {
 	return &Prober{log: log, checks: checks, answers: answers}
 }
 
-// Run asks all checks, each in its own rhythm, until ctx ends.
+// Run runs all checks, each at its own interval, until ctx ends.
 func (p *Prober) Run(ctx context.Context) {
 	var group sync.WaitGroup
 	for _, check := range p.checks {
@@ -100,8 +100,8 @@ func (p *Prober) ask(ctx context.Context, check Check) {
 	}
 }
 
-// Handler serves /healthz (the process turns) and /readyz (every check passes; else 503, with the reason of each that
-// fails; advisory ones only warn).
+// Handler serves /healthz (the process works) and /readyz (every check passes; else 503, with the reason of each failure;
+// advisory checks only warn).
 func (p *Prober) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
@@ -121,7 +121,7 @@ func (p *Prober) Handler() http.Handler {
 // Err joins the reasons why the process is not ready, or is nil.
 func (p *Prober) Err() error { return p.failing(false) }
 
-// failing joins the answers of the checks that fail, of those that are advisory or of the others.
+// failing joins the errors of the checks that fail, either of the advisory ones or of the others.
 func (p *Prober) failing(advisory bool) error {
 	p.mutex.RLock()
 	defer p.mutex.RUnlock()
@@ -134,10 +134,10 @@ func (p *Prober) failing(advisory bool) error {
 	return errors.Join(failing...)
 }
 
-// APIServer returns a function that asks whether the API server is ready to serve.
+// APIServer returns a function that checks whether the API server is ready to serve.
 func APIServer(config *rest.Config) (func(context.Context) error, error) {
 	unlimited := rest.CopyConfig(config)
-	unlimited.QPS = -1 // a probe must not wait in the queue of the work it speaks of
+	unlimited.QPS = -1 // a probe must not wait in the queue of the requests whose health it reports
 	discoverer, err := discovery.NewDiscoveryClientForConfig(unlimited)
 	if err != nil {
 		return nil, fmt.Errorf("build client for the API server's readiness: %w", err)

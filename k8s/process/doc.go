@@ -1,5 +1,5 @@
-// Package process is what every Holdfast process is made of: flags with their environment variables, a logger, the health and
-// metrics servers, and an end by signals.
+// Package process holds the parts of every Holdfast process: flags with their environment variables, a logger, the health and
+// metrics servers, and a graceful end on signals.
 //
 // worker and starter call it. It imports, of ours, only k8s/probe.
 package process

@@ -44,7 +44,7 @@ func (f *Flags) Bind(flags *pflag.FlagSet) {
 	BindLogs(flags, f)
 }
 
-// BindLogs adds the two flags of the log, for a command that has no use for the others.
+// BindLogs adds the two flags of the log, for a command that does not use the others.
 func BindLogs(flags *pflag.FlagSet, f *Flags) {
 	flags.StringVar(&f.LogLevel, "log-level", "info", "debug, info, warn or error")
 	flags.StringVar(&f.LogFormat, "log-format", "json", "json or console")
@@ -56,7 +56,7 @@ func BindPayloadKeysDir(flags *pflag.FlagSet, dir *string) {
 		"folder with the keys that encrypt what Temporal stores, one file per key and one named current; none if empty")
 }
 
-// FromEnvironment sets every flag that was not given from HOLDFAST_<FLAG>, dashes as underscores.
+// FromEnvironment sets every flag that was not given from HOLDFAST_<FLAG>, with underscores for dashes.
 func FromEnvironment(flags *pflag.FlagSet) error {
 	var first error
 	flags.VisitAll(func(flag *pflag.Flag) {
@@ -72,16 +72,16 @@ func FromEnvironment(flags *pflag.FlagSet) error {
 	return first
 }
 
-// WantClusterID says what ValidClusterID accepts.
+// WantClusterID describes what ValidClusterID accepts.
 const WantClusterID = "1 to 63 lower-case letters, digits and inner hyphens, and not shared, fdb or one that begins with fdb-"
 
-// ValidClusterID reports whether id can be a cluster's: it becomes part of workflow IDs, task queues and queries. Some would name
-// the task queue that all clusters share, or that of another cluster's FoundationDB tools.
+// ValidClusterID reports whether id can be a cluster's: it becomes part of workflow IDs, task queues and queries. Some IDs
+// would name the task queue that all clusters share, or that of another cluster's FoundationDB tools.
 func ValidClusterID(id string) bool {
 	return len(validation.IsDNS1123Label(id)) == 0 && id != "shared" && id != "fdb" && !strings.HasPrefix(id, "fdb-")
 }
 
-// Validate returns an error of one line that names the flag at fault.
+// Validate returns an error of one line that names the flag.
 func (f *Flags) Validate() error {
 	checks := []struct {
 		ok   bool

@@ -119,7 +119,7 @@ func TestGoodValuesAreTaken(t *testing.T) {
 	}
 }
 
-// An error names the variable too, for whoever never wrote a flag.
+// An error names the variable too, for users who never wrote a flag.
 func TestAnErrorNamesTheVariable(t *testing.T) {
 	t.Setenv("HOLDFAST_KUBE_API_BURST", "many")
 	_, err := parse()

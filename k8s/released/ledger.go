@@ -17,15 +17,15 @@ import (
 )
 
 const (
-	// ConfigMapName is the name of the ledger; further parts, when one is full, are called holdfast-released-2 and so on.
+	// ConfigMapName is the name of the ledger; further parts, when one is full, are named holdfast-released-2 and so on.
 	ConfigMapName = "holdfast-released"
-	// Label is on every part; an unlabelled ConfigMap is none.
+	// Label is on every part; a ConfigMap without it is not a part.
 	Label = "holdfast.dev/released"
-	// partBytes is what a part may hold: far less than the API server takes, for many may write at a time.
+	// partBytes limits a part to far less than the API server accepts, because several may write at a time.
 	partBytes = 512 << 10
 )
 
-// Why a NonAdminBackup went without its data.
+// Why a NonAdminBackup was removed without its data.
 const (
 	ByForce      = "forceDeleteBackup"
 	ByNamespace  = "namespace deleted"
@@ -34,7 +34,7 @@ const (
 	Unnoticed    = "finalizer removed by hand"
 )
 
-// Entry says what was released. One that an administrator wrote may hold anything; its fields are then empty.
+// Entry says what was released. An entry that an administrator wrote may hold anything; its fields are then empty.
 type Entry struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
@@ -44,7 +44,7 @@ type Entry struct {
 	At       time.Time `json:"at"`
 }
 
-// Ledger reads and writes the entries. Client must read at the API server itself.
+// Ledger reads and writes the entries. Client must read from the API server itself.
 type Ledger struct {
 	Client        client.Client
 	OADPNamespace string
@@ -69,8 +69,8 @@ func (l *Ledger) Read(ctx context.Context) (map[string]Entry, error) {
 	return entries, nil
 }
 
-// Add enters a NACUUID, whose Velero Backup was proven to be the object's. One that is there already is left as it is, so it
-// may be repeated. Many may add at a time: an entry is written without regard to the others.
+// Add enters a NACUUID whose Velero Backup was proven to be the object's. An existing entry stays as it is, so Add may be
+// repeated. Several may add at a time: each entry is written without touching the others.
 func (l *Ledger) Add(ctx context.Context, nacuuid string, entry Entry) error {
 	text, err := json.Marshal(entry)
 	if err != nil {
@@ -126,8 +126,7 @@ func (l *Ledger) patch(ctx context.Context, name string, merge map[string]any) e
 	return nil
 }
 
-// Remove takes entries out, unless their part has changed meanwhile: then that is left to the next time. It returns how many
-// went.
+// Remove removes entries. If their part has changed meanwhile, they stay until the next call. It returns how many were removed.
 func (l *Ledger) Remove(ctx context.Context, nacuuids map[string]bool) (int, error) {
 	parts, err := l.parts(ctx)
 	if err != nil {

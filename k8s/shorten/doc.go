@@ -1,4 +1,4 @@
-// Package shorten bounds texts that others write, so that they fit a condition, an Event or a log.
+// Package shorten bounds texts from outside, so that they fit a condition, an Event or a log.
 //
-// Anybody may call it. It imports nothing of ours.
+// Any package may call it. It imports nothing of ours.
 package shorten

@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// MaxEventNoteBytes is what the API server takes as an Event's note.
+// MaxEventNoteBytes is the API server's limit for an Event's note.
 const MaxEventNoteBytes = 1024
 
 // Text cuts text to at most limit bytes, marking the cut, without splitting a character.

@@ -13,20 +13,20 @@ import (
 
 const policyInterval = 2 * time.Second
 
-// PolicySource gives the admin's policy in force and tells when it was written.
+// PolicySource returns the administrator's policy in force and its version.
 type PolicySource interface {
 	backup.PolicySource
 	// Version changes with every write to the object that holds the policy.
 	Version() string
 }
 
-// polledPolicy is the policy as read last: what the watcher judges thousands of objects by.
+// polledPolicy is the policy as last read; the watcher judges thousands of objects by it.
 type polledPolicy struct {
 	source  PolicySource
 	current atomic.Pointer[policy.Policy]
 }
 
-// Get implements backup.PolicySource. It asks the source itself only until the first answer.
+// Get implements backup.PolicySource. It calls the source itself only until the first answer.
 func (p *polledPolicy) Get(ctx context.Context) (policy.Policy, error) {
 	if current := p.current.Load(); current != nil {
 		return *current, nil
@@ -42,9 +42,9 @@ func (p *polledPolicy) poll(ctx context.Context) (policy.Policy, error) {
 	return current, err
 }
 
-// watchPolicy reads the admin's policy every two seconds and, when it was written, has every object judged again whose
-// rejection the old policy may have caused. The version is compared, not the content: a change and its undoing between
-// two reads may have caused rejections too.
+// watchPolicy reads the administrator's policy every two seconds. After a write it has every object judged again whose
+// rejection the old policy may have caused. It compares versions, not content: a change that is undone between two reads may
+// have caused rejections too.
 func (w *Watcher) watchPolicy(ctx context.Context) error {
 	ticker := time.NewTicker(policyInterval)
 	defer ticker.Stop()

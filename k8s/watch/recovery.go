@@ -9,20 +9,20 @@ import (
 )
 
 const (
-	// After the API server's return the informers may stay silent for up to a minute; live lists stand in for them.
+	// After an outage of the API server the informers may stay silent for up to a minute; live lists replace them.
 	recoverySweeps        = 7
 	recoverySweepInterval = 10 * time.Second
 )
 
-// recovery is the sweeps since one return of the API server.
+// recovery is the sweeps after one outage of the API server.
 type recovery struct {
 	stop context.CancelFunc
 	over chan struct{}
 }
 
-// Recovered is to be called when the API server has returned. It lists the objects live and signals for each that is
-// not settled, now and until the informers have caught up. The sweeps since an earlier return end: an API server that comes
-// and goes is never swept twice at a time.
+// Recovered is called when the API server is available again. It lists the objects live and signals for each that is not
+// settled, now and until the informers have caught up. It ends the sweeps of an earlier call, so that there are never two at a
+// time.
 func (w *Watcher) Recovered(ctx context.Context) {
 	ctx, stop := context.WithCancel(ctx)
 	own := &recovery{stop: stop, over: make(chan struct{})}
@@ -50,7 +50,7 @@ func (w *Watcher) Recovered(ctx context.Context) {
 	}()
 }
 
-// sweep looks at the objects of all kinds, one kind after the other, that the caches do not know as they are.
+// sweep judges the objects of all kinds, one kind after the other, for which the caches are out of date.
 func (w *Watcher) sweep(ctx context.Context) error {
 	var failed error
 	for _, kind := range w.kinds {
@@ -61,15 +61,15 @@ func (w *Watcher) sweep(ctx context.Context) error {
 	return failed
 }
 
-// TemporalRecovered is to be called when Temporal has returned: it may have lost the workflows of objects that are not
-// settled. All are looked at.
+// TemporalRecovered is called when Temporal is available again: it may have lost the workflows of objects that are not settled.
+// All objects are judged.
 func (w *Watcher) TemporalRecovered(ctx context.Context) {
 	if !w.watching.Load() {
-		return // all are looked at then anyway
+		return // all are judged then anyway
 	}
 	go func() {
 		for _, kind := range w.kinds {
-			kind.LookAtAll(ctx)
+			kind.RequeueAll(ctx)
 		}
 	}()
 }

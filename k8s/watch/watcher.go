@@ -39,14 +39,14 @@ type Options struct {
 	OADPNamespace string
 	// ProgressInterval is the shortest time between two signals for Velero's progress alone.
 	ProgressInterval time.Duration
-	// ResyncInterval is how often every object is looked at without an event.
+	// ResyncInterval is how often every object is judged without an event.
 	ResyncInterval time.Duration
-	// FoundationDB has the watcher serve FoundationDB's kinds too; else it neither watches nor needs them.
+	// FoundationDB has the watcher serve FoundationDB's kinds too; otherwise it neither watches nor needs them.
 	FoundationDB bool
 	Workflows    signal.Workflows
 	Schedules    schedules.Schedules
 	Policy       PolicySource
-	// Lease is what several watchers elect a leader by; one without it leads.
+	// Lease is the lock by which watchers elect a leader; a watcher without one leads.
 	Lease resourcelock.Interface
 	// Paused returns an error while another controller serves the same kinds.
 	Paused func() error
@@ -55,9 +55,9 @@ type Options struct {
 	Log      *zap.Logger
 }
 
-// Watcher watches all kinds with one manager. Two may run at once, and both signal; queue positions and Schedules are kept by the
-// one that leads. Ends are handed over before beginnings. While Temporal is away the workqueue retries for ever; when the API
-// server returns, what the caches do not know yet is looked for live, without waiting for the informers' backoff.
+// Watcher watches all kinds with one manager. Two may run at a time, and both signal; only the leader keeps queue positions and
+// Schedules. Ends are signalled before starts. While Temporal is down the workqueue retries for ever. After an outage of the
+// API server the watcher lists the objects live, without waiting for the informers' backoff.
 type Watcher struct {
 	Options
 	kinds     []watched.Watcher
@@ -68,11 +68,10 @@ type Watcher struct {
 	recovery  atomic.Pointer[recovery]
 }
 
-// errNotWatching: events are not looked at yet.
+// errNotWatching: events are not handled yet.
 var errNotWatching = errors.New("the caches are not filled yet")
 
-// Watching returns nil once events are turned into signals, and while the API server lets the watcher see them; for
-// readiness.
+// Watching returns nil once events are turned into signals, and while the API server lets the watcher see them; for readiness.
 func (w *Watcher) Watching(context.Context) error {
 	if err := w.Refusals.Recent(); err != nil {
 		return err
@@ -84,7 +83,7 @@ func (w *Watcher) Watching(context.Context) error {
 }
 
 // awaitCaches returns when the caches of all kinds watched are filled; the controllers' workers start then. FoundationDBCluster
-// is none of them: its kind may not be there.
+// is not among them: its kind may not be there.
 func (w *Watcher) awaitCaches(ctx context.Context) error {
 	type cached struct {
 		kind     reflect.Type
@@ -109,7 +108,7 @@ func (w *Watcher) awaitCaches(ctx context.Context) error {
 }
 
 // CacheOptions are the manager's cache options that the watcher needs: of other controllers' objects only those that concern
-// ours, and of every object only what is used, from the first list on. refusals learns of what is refused.
+// ours, and of every object only what is used, from the first list on. refusals records what the API server refuses.
 func CacheOptions(oadpNamespace string, refusals *caches.Refusals) cache.Options {
 	kept := velero.Caches(oadpNamespace)
 	maps.Copy(kept, fdb.Caches())
@@ -165,12 +164,12 @@ func newWatcher(cached client.Client, api client.Reader, clusters cache.Cache, o
 	return w
 }
 
-// election has one of several watchers do what one is enough for.
+// election has one of several watchers do the leader's work.
 func (w *Watcher) election() *leader.Election {
 	return &leader.Election{Lease: w.Lease, Refused: w.Refusals.Take, Log: w.Log, Led: w.led}
 }
 
-// led does, as long as this watcher leads, what one of several is enough for.
+// led does the leader's work as long as this watcher leads.
 func (w *Watcher) led(ctx context.Context) {
 	keeper := &schedules.Keeper{Schedules: w.Schedules, Policy: func() *policy.Policy { return w.policy.current.Load() }, Log: w.Log}
 	var both sync.WaitGroup
@@ -179,7 +178,7 @@ func (w *Watcher) led(ctx context.Context) {
 	both.Wait()
 }
 
-// Census counts the objects in the caches, for a scrape. It costs a walk over them without a copy, asks nobody, and is nil
+// Census counts the objects in the caches, for a scrape. It walks over them without a copy and without a request, and is nil
 // until the caches are filled.
 func (w *Watcher) Census() *metrics.Census {
 	if !w.watching.Load() {

@@ -27,8 +27,8 @@ const (
 	bearer = "Bearer "
 )
 
-// codecGuard decides who may see payloads: whoever shows the token, as a bearer, or in the form of a session that the
-// login page gave for it. The Web UI without single sign-on cannot send a bearer, but the browser sends the session's cookie.
+// codecGuard decides who may see payloads: clients that send the token, as a bearer, or a session that the token started. The
+// Web UI without single sign-on cannot send a bearer, but the browser sends the session's cookie.
 type codecGuard struct {
 	tokenFile string
 	origin    string // of the Web UI
@@ -111,14 +111,14 @@ func (g *codecGuard) known(r *http.Request, token string) bool {
 	return err == nil && time.Now().Before(time.Unix(seconds, 0)) && same(cookie.Value, session(token, until))
 }
 
-// session is a cookie's value: its end, and a proof that whoever made it knew the token.
+// session is a cookie's value: its end, and a proof that its maker knew the token.
 func session(token, until string) string {
 	proof := hmac.New(sha256.New, []byte(token))
 	proof.Write([]byte("holdfast codec session until " + until))
 	return until + "." + hex.EncodeToString(proof.Sum(nil))
 }
 
-// same compares in a time that says nothing about either.
+// same compares in constant time.
 func same(a, b string) bool {
 	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
 	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
@@ -136,7 +136,7 @@ func (g *codecGuard) showLogin(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write([]byte(loginPage))
 }
 
-// login gives a session to whoever enters the token. The cookie goes to pages of the same site alone: Web UI and codec
+// login starts a session for a client that enters the token. The cookie goes only to pages of the same site: Web UI and codec
 // server must share their registrable domain, or both run on localhost.
 func (g *codecGuard) login(w http.ResponseWriter, r *http.Request) {
 	token, err := g.token()

@@ -76,7 +76,7 @@ func (f *codecFlags) Validate() error {
 	}{
 		{addressErr == nil && port != "", "listen-address", "host:port or :port"},
 		{f.payloadKeysDir != "", "payload-keys-dir", "the folder that worker and watcher have"},
-		{f.tokenFile != "", "token-file", "a file with a token: whoever asks without it gets nothing"},
+		{f.tokenFile != "", "token-file", "a file with a token: requests without it are refused"},
 		{
 			f.webUIOrigin == "" || validOrigin(f.webUIOrigin), "web-ui-origin",
 			"scheme://host[:port] without a path, like https://temporal.example.com",
@@ -116,7 +116,7 @@ func runCodecServer(ctx context.Context, flags *codecFlags) error {
 	return serveCodec(ctx, logger, flags, codecHandler(keys, guard, prober))
 }
 
-// codecHandler serves /decode and /encode to those whom the guard lets in, its login page, and the probes to all.
+// codecHandler serves /decode and /encode to callers that the guard lets in, its login page, and the probes to all.
 func codecHandler(keys *codec.Keys, guard *codecGuard, prober *probe.Prober) http.Handler {
 	payloads := guard.protect(http.MaxBytesHandler(converter.NewPayloadCodecHTTPHandler(codec.New(keys)), maxCodecRequest))
 	mux := http.NewServeMux()

@@ -120,7 +120,7 @@ func contentOf(t *testing.T, answer string) (encoding, data string) {
 
 const withToken = "Authorization: Bearer " + testToken
 
-func TestWhoeverHasTheTokenReadsPayloads(t *testing.T) {
+func TestTheTokenOpensPayloads(t *testing.T) {
 	s := startCodecServer(t)
 	answer, text := s.ask(http.MethodPost, "/decode", s.encrypted(), withToken, "Content-Type: application/json", "X-Namespace: default")
 	require.Equal(t, http.StatusOK, answer.status, text)

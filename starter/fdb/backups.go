@@ -46,7 +46,7 @@ func fdbBackupRow(object *fdbv1alpha1.FoundationDBBackup, of operator.Listed) li
 		Listed: of, Wanted: wantedState(object),
 		Reconciled: object.Status.Reconciled && object.Status.ObservedGeneration == object.Generation,
 	}
-	for _, condition := range object.Status.Conditions {
+	for _, condition := range fdbv1alpha1.Unmet(object.Status.Conditions) {
 		row.Reasons = append(row.Reasons, operator.Printable(condition.Reason))
 	}
 	for _, entry := range object.Status.Backups {
@@ -118,7 +118,7 @@ type describedFDBBackup struct {
 	Owner *contract.FDBClusterState `json:"owner,omitempty"`
 	// Expirations is this backup's place in the queue of expirations; only where it has one to expect.
 	Expirations *describedTurn `json:"expirations,omitempty"`
-	// Unknown says what could not be asked.
+	// Unknown says what could not be queried.
 	Unknown  []string                   `json:"unknown,omitempty"`
 	Workflow operator.DescribedWorkflow `json:"workflow"`
 
@@ -142,7 +142,7 @@ func describeFDBBackup(object *fdbv1alpha1.FoundationDBBackup, workflow operator
 		return described
 	}
 	memory := described.State.Memory
-	if memory.Slot == contract.FDBSlotAsked || memory.Slot == contract.FDBSlotGranted {
+	if memory.Slot == contract.FDBSlotRequested || memory.Slot == contract.FDBSlotGranted {
 		cluster, _, _ := strings.Cut(described.Workflow.ID, "/")
 		described.FirstSnapshots = stateOf[contract.FDBThrottleState](described, contract.FDBThrottleID(cluster))
 	}
@@ -152,7 +152,7 @@ func describeFDBBackup(object *fdbv1alpha1.FoundationDBBackup, workflow operator
 	return described
 }
 
-// stateOf asks a workflow for its state. That it does not answer is noted: the rest is worth showing.
+// stateOf queries a workflow for its state. If it does not answer, that is noted, and the rest is shown.
 func stateOf[State any](d *describedFDBBackup, workflowID string) *State {
 	state := new(State)
 	if err := d.Workflow.Ask(workflowID, state); err != nil {

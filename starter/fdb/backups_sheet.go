@@ -51,8 +51,8 @@ func (d *describedFDBBackup) printFound(s operator.Sheet) {
 		return
 	}
 	seen := d.State.Seen
-	if seen.Trouble != nil {
-		s.Line("FoundationDB", fmt.Sprintf("%s: %s", seen.Trouble.Class, seen.Trouble.Message))
+	if seen.Failure != nil {
+		s.Line("FoundationDB", fmt.Sprintf("%s: %s", seen.Failure.Class, seen.Failure.Message))
 	}
 	for _, tag := range seen.Tags {
 		s.Line("On tag "+tag.Tag, tagText(tag))
@@ -120,7 +120,7 @@ func (d *describedFDBBackup) printCoordination(s operator.Sheet) {
 	switch memory.Slot {
 	case contract.FDBSlotGranted:
 		s.Line("First snapshot", "has a slot")
-	case contract.FDBSlotAsked:
+	case contract.FDBSlotRequested:
 		s.Line("First snapshot", "waits for a slot")
 	}
 	if memory.Stalled {
@@ -143,7 +143,7 @@ func (d *describedFDBBackup) printCoordination(s operator.Sheet) {
 	s.Line("Owner of the cluster", contract.FDBClusterID(memory.Owner))
 	if owner := d.Owner; owner != nil {
 		if owner.Running != nil {
-			s.Line("  runs", fmt.Sprintf("%s for %s", owner.Running.Operation, owner.Asker))
+			s.Line("  runs", fmt.Sprintf("%s for %s", owner.Running.Operation, owner.Requester))
 		}
 		if owner.Waiting > 0 {
 			s.Line("  waiting", fmt.Sprintf("%d more commands", owner.Waiting))

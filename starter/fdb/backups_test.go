@@ -140,7 +140,7 @@ func TestADescribedFoundationDBBackupSaysWhatIsAwaitedOfWhom(t *testing.T) {
 				Tag: "default", State: "Running", Running: true, RangeBytes: 4096, Errors: []string{"store refused"},
 			}}},
 			Memory: contract.FDBMemory{
-				Slot: contract.FDBSlotAsked, Owner: "shop:Ab12", Opposed: []string{"bank/vault (Kubernetes cluster west)"},
+				Slot: contract.FDBSlotRequested, Owner: "shop:Ab12", Opposed: []string{"bank/vault (Kubernetes cluster west)"},
 			},
 		},
 		"west/fdb-snapshot-throttle": contract.FDBThrottleState{
@@ -149,7 +149,7 @@ func TestADescribedFoundationDBBackupSaysWhatIsAwaitedOfWhom(t *testing.T) {
 		},
 		ledgerOwner: contract.FDBClusterState{
 			Members: []contract.FDBMember{{Name: "shop/ledger (Kubernetes cluster west)"}, {Name: "bank/vault (Kubernetes cluster west)", Paused: true}},
-			Running: &contract.FDBCommand{Operation: contract.FDBModify}, Asker: "bank/vault (Kubernetes cluster west)", Waiting: 2,
+			Running: &contract.FDBCommand{Operation: contract.FDBModify}, Requester: "bank/vault (Kubernetes cluster west)", Waiting: 2,
 		},
 	}
 	object := ledgerBackup()
@@ -175,7 +175,7 @@ func TestADescribedFoundationDBBackupSaysWhatIsAwaitedOfWhom(t *testing.T) {
 
 	var read map[string]any
 	require.NoError(t, yaml.Unmarshal([]byte(operatortest.Printed(t, "yaml", described, nil)), &read))
-	assert.Equal(t, "asked", read["state"].(map[string]any)["memory"].(map[string]any)["slot"])
+	assert.Equal(t, "requested", read["state"].(map[string]any)["memory"].(map[string]any)["slot"])
 	assert.InDelta(t, 1, read["firstSnapshots"].(map[string]any)["limit"], 0)
 	assert.InDelta(t, 2, read["owner"].(map[string]any)["waiting"], 0)
 }
@@ -216,7 +216,7 @@ func TestADescribedFoundationDBBackupSaysHowFarItIs(t *testing.T) {
 				object.DeletionTimestamp, object.Finalizers = &now, []string{fdbv1alpha1.FinalizerStop}
 			},
 			state: contract.FDBBackupState{Seen: contract.FDBInspection{
-				Trouble: &contract.FDBTrouble{Class: contract.FDBClassTimeout, Message: "the cluster does not answer"},
+				Failure: &contract.FDBFailure{Class: contract.FDBClassTimeout, Message: "the cluster does not answer"},
 			}},
 			want: []string{
 				"Reconciled: no: it is being deleted, and its backup stopped first", "FoundationDB: Timeout: the cluster does not answer",

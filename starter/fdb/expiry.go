@@ -23,7 +23,7 @@ type describedTurn struct {
 	Beyond int `json:"beyond,omitempty"`
 }
 
-// expirationsOf asks the queue for the place of a backup that has a policy, or is being deleted; nil for others.
+// expirationsOf queries the queue for the place of a backup that has a policy, or is being deleted; nil for others.
 func expirationsOf(d *describedFDBBackup, object *fdbv1alpha1.FoundationDBBackup) *describedTurn {
 	if d.Workflow.Ask == nil || (object.Spec.Expiry.MaxRetention == "" && !d.Deleting) {
 		return nil
@@ -57,7 +57,7 @@ func (d *describedFDBBackup) printExpiry(s operator.Sheet) {
 		}
 		s.Line("Retention", text)
 	}
-	if fdbbackup.DeleteAsked(&fdbv1alpha1.FoundationDBBackup{Spec: d.Spec}) {
+	if fdbbackup.DeletionRequested(&fdbv1alpha1.FoundationDBBackup{Spec: d.Spec}) {
 		s.Line("With its deletion", "its data are deleted")
 	} else {
 		s.Line("With its deletion", "its data stay")

@@ -20,7 +20,7 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// fdbFlags are those of holdfast fdb, which asks Temporal alone.
+// fdbFlags are those of holdfast fdb, which calls only Temporal.
 type fdbFlags struct{ operator.Flags }
 
 func (f *fdbFlags) Bind(command *cobra.Command) {
@@ -81,7 +81,7 @@ func fdbQueueCommand() *cobra.Command {
 	return command
 }
 
-// fdbSteerCommand is a command with one argument that asks the queue for something.
+// fdbSteerCommand is a command with one argument that sends the queue an Update.
 func fdbSteerCommand(use, short, example, update string, read func(string) (any, error)) *cobra.Command {
 	var flags fdbFlags
 	command := &cobra.Command{
@@ -133,8 +133,8 @@ func fdbQueueLimit(arg string) (any, error) {
 	return contract.FDBQueueLimit{Limit: limit}, nil
 }
 
-// steerFDBQueue asks the queue for something and returns its answer. A queue that continues as new in just this moment is asked
-// again: Temporal has dropped what it was asked.
+// steerFDBQueue sends the queue an Update and returns its answer. If the queue continues as new at that moment, Temporal drops
+// the Update, and it is sent again.
 func steerFDBQueue(
 	ctx context.Context, temporal client.Client, clusterID, update string, in any,
 ) (answer contract.FDBQueueAnswer, err error) {

@@ -19,12 +19,12 @@ import (
 // shownFDBQueue is what `holdfast fdb queue` shows.
 type shownFDBQueue struct {
 	Cluster string `json:"cluster"`
-	// Empty: nobody wants a turn, and the queue does not run.
+	// Empty: no member wants a turn, and the queue does not run.
 	Empty bool            `json:"empty"`
 	Limit int             `json:"limit,omitempty"`
 	Turns []shownFDBTurn  `json:"turns,omitempty"`
 	Queue []shownFDBEntry `json:"queue,omitempty"`
-	// Beyond is how many come after those, as far as objects have told.
+	// Beyond is how many come after those, by the objects.
 	Beyond int `json:"beyond,omitempty"`
 }
 
@@ -51,7 +51,7 @@ type shownFDBEntry struct {
 	Outcome   contract.FDBTurnOutcome `json:"lastOutcome,omitempty"`
 }
 
-// readFDBQueue asks the queue for its state. One that does not run is empty.
+// readFDBQueue queries the queue for its state. A queue that does not run is empty.
 func readFDBQueue(ctx context.Context, temporal client.Client, clusterID string, now time.Time) (*shownFDBQueue, error) {
 	ctx, cancel := context.WithTimeout(ctx, operator.DescribeTimeout)
 	defer cancel()

@@ -40,7 +40,7 @@ var fdbRestoreColumns = operator.ColumnsOf(func(r listedFDBRestore) operator.Lis
 func fdbRestoreRow(object *fdbv1alpha1.FoundationDBRestore, of operator.Listed) listedFDBRestore {
 	status := object.Status
 	row := listedFDBRestore{
-		Listed: of, Wanted: wantedRestore(object), State: operator.Printable(status.State), Version: status.RestoredVersion,
+		Listed: of, Wanted: wantedRestore(object), State: operator.Printable(string(status.State)), Version: status.RestoredVersion,
 	}
 	row.Phase = row.State
 	if !object.DeletionTimestamp.IsZero() {
@@ -52,7 +52,7 @@ func fdbRestoreRow(object *fdbv1alpha1.FoundationDBRestore, of operator.Listed) 
 	if status.Plan != nil && row.Version == 0 {
 		row.Version = status.Plan.Version
 	}
-	for _, condition := range status.Conditions {
+	for _, condition := range fdbv1alpha1.Unmet(status.Conditions) {
 		row.Reasons = append(row.Reasons, operator.Printable(condition.Reason))
 	}
 	return row
@@ -90,7 +90,7 @@ type describedFDBRestore struct {
 	// Owner is the state of the workflow that owns the destination, Guard that of the one that guards the backup's data.
 	Owner *contract.FDBClusterState   `json:"owner,omitempty"`
 	Guard *contract.FDBContainerState `json:"guard,omitempty"`
-	// Unknown says what could not be asked.
+	// Unknown says what could not be queried.
 	Unknown  []string                   `json:"unknown,omitempty"`
 	Workflow operator.DescribedWorkflow `json:"workflow"`
 
@@ -127,7 +127,7 @@ func describeFDBRestore(object *fdbv1alpha1.FoundationDBRestore, workflow operat
 	return described
 }
 
-// guarded is the container whose guard the restore speaks with: it is asked only when there is something to be started or read.
+// guarded is the container whose guard the restore uses: it is queried only if something is to be started or read.
 func guarded(state *contract.FDBRestoreState) string {
 	if state.Memory.Reading != "" || state.View.Plan == nil {
 		return state.Memory.Reading

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
+	"holdfast.dev/holdfast/k8s/fdb/restoretool"
 	"holdfast.dev/holdfast/starter/operator"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -44,7 +45,7 @@ func restoreGoal(spec fdbv1alpha1.FoundationDBRestoreSpec) string {
 // printFound shows what is planned, and how far it is.
 func (d *describedFDBRestore) printFound(s operator.Sheet) {
 	status := d.Status
-	state := cmp.Or(status.State, "not looked at yet")
+	state := cmp.Or(string(status.State), "not observed yet")
 	if d.Deleting {
 		state += "; it is being deleted, and aborted first if it runs"
 	}
@@ -60,7 +61,7 @@ func (d *describedFDBRestore) printFound(s operator.Sheet) {
 	}
 	s.Line("Restored version", versionText(status.RestoredVersion))
 	for _, task := range status.Finalization {
-		s.Line("Task "+task.Name, strings.Join(append([]string{task.Phase}, task.Errors...), "\n"))
+		s.Line("Task "+string(task.Name), strings.Join(append([]string{string(task.Phase)}, task.Errors...), "\n"))
 	}
 	if d.State == nil {
 		return
@@ -70,12 +71,13 @@ func (d *describedFDBRestore) printFound(s operator.Sheet) {
 
 // printSeen shows what FoundationDB said last.
 func (d *describedFDBRestore) printSeen(s operator.Sheet, seen contract.FDBRestoreInspection) {
-	if seen.Trouble != nil {
-		s.Line("FoundationDB", fmt.Sprintf("%s: %s", seen.Trouble.Class, seen.Trouble.Message))
+	if seen.Failure != nil {
+		s.Line("FoundationDB", fmt.Sprintf("%s: %s", seen.Failure.Class, seen.Failure.Message))
 		return
 	}
 	if restore := seen.Restore; restore != nil {
-		s.Line("In the database", fmt.Sprintf("%s, %d of %d blocks", restore.State, restore.BlocksDone, restore.Blocks))
+		s.Line("In the database", fmt.Sprintf("%s, %d of %d blocks",
+			restoretool.Observed(restore.State), restore.BlocksDone, restore.Blocks))
 		s.Line("Last error", restore.LastError)
 	}
 	if seen.LockUID != "" {
@@ -98,7 +100,7 @@ func (d *describedFDBRestore) printCoordination(s operator.Sheet) {
 	}
 	if owner := d.Owner; owner != nil {
 		if owner.Running != nil {
-			s.Line("  runs", fmt.Sprintf("%s for %s", owner.Running.Operation, owner.Asker))
+			s.Line("  runs", fmt.Sprintf("%s for %s", owner.Running.Operation, owner.Requester))
 		}
 		if owner.Waiting > 0 {
 			s.Line("  waiting", fmt.Sprintf("%d more commands", owner.Waiting))

@@ -31,7 +31,7 @@ func ledgerRestore() *fdbv1alpha1.FoundationDBRestore {
 			Credentials: &fdbv1alpha1.CredentialsReference{SecretName: "bucket"},
 		},
 		Status: fdbv1alpha1.FoundationDBRestoreStatus{
-			ObservedGeneration: 1, State: "running",
+			ObservedGeneration: 1, State: "Running",
 			Conditions: []metav1.Condition{{
 				Type: fdbv1alpha1.ConditionIncorrectRestoreState, Status: metav1.ConditionTrue, Reason: fdbv1alpha1.ReasonRestoring,
 				Message: "the restore is running",
@@ -45,7 +45,7 @@ func ledgerRestore() *fdbv1alpha1.FoundationDBRestore {
 func TestFoundationDBRestoresAreListed(t *testing.T) {
 	done := ledgerRestore()
 	done.Name, done.UID, done.Spec.RestoreState = "done", "u-2", fdbv1alpha1.RestoreStateStopped
-	done.Status = fdbv1alpha1.FoundationDBRestoreStatus{State: "completed", RestoredVersion: 800}
+	done.Status = fdbv1alpha1.FoundationDBRestoreStatus{State: "Completed", RestoredVersion: 800}
 	fresh := ledgerRestore()
 	deleted := metav1.Now()
 	fresh.Name, fresh.UID, fresh.DeletionTimestamp, fresh.Status = "new", "u-3", &deleted, fdbv1alpha1.FoundationDBRestoreStatus{}
@@ -53,8 +53,8 @@ func TestFoundationDBRestoresAreListed(t *testing.T) {
 	rows := operator.RowsOf(list, contract.KindFDBRestore, "west", map[string]bool{"west/fdbr/shop/ledger/u-1": true}, fdbRestoreRow)
 	assert.Equal(t, []string{
 		"NAMESPACE NAME PHASE WANTED STATE PERCENT VERSION REASONS AGE WORKFLOW",
-		"shop ledger running Running running 25 700 Restoring 3h running",
-		"shop done completed Stopped completed 800 3h none",
+		"shop ledger Running Running Running 25 700 Restoring 3h running",
+		"shop done Completed Stopped Completed 800 3h none",
 		"shop new Deleting Running 3h none",
 	}, operatortest.Lines(operatortest.Printed(t, "table", rows, func(out io.Writer) error { return operator.PrintRows(out, fdbRestoreColumns, rows) })))
 }
@@ -71,7 +71,7 @@ func TestADescribedFoundationDBRestoreSaysHowFarItIsAndWhatForItWaits(t *testing
 		},
 		ledgerOwner: contract.FDBClusterState{
 			Members: []contract.FDBMember{{Name: "bank/vault (Kubernetes cluster west)", Paused: true}},
-			Running: &contract.FDBCommand{Operation: contract.FDBModify}, Asker: "bank/vault (Kubernetes cluster west)", Waiting: 1,
+			Running: &contract.FDBCommand{Operation: contract.FDBModify}, Requester: "bank/vault (Kubernetes cluster west)", Waiting: 1,
 		},
 		contract.FDBContainerID(container): contract.FDBContainerState{Holder: &contract.FDBContainerUser{Name: "west, shop/nightly"}},
 	}
@@ -82,21 +82,21 @@ func TestADescribedFoundationDBRestoreSaysHowFarItIsAndWhatForItWaits(t *testing
 	text := operatortest.Lines(operatortest.Printed(t, "table", described, described.Print))
 	assert.Subset(t, text, []string{
 		"FoundationDBCluster: main", "Wanted: Running", "Backup: nightly", "Source cluster: old", "To: 2026-05-28T20:26:40Z",
-		"Key ranges: a b", "Credentials: Secret bucket, key credentials", "State: running",
+		"Key ranges: a b", "Credentials: Secret bucket, key credentials", "State: Running",
 		"Planned: 2026-05-28T20:26:40Z (version 700)", "from: " + ledgerURL, "into: shop:Ab12", "tag: ledger-u1",
-		"Progress: 25 %, 4096 bytes written", "In the database: running, 2 of 8 blocks", "Last error: disk full", "Locked by: 9f22",
+		"Progress: 25 %, 4096 bytes written", "In the database: Running, 2 of 8 blocks", "Last error: disk full", "Locked by: 9f22",
 		"Agents: all agents of the FoundationDB cluster are paused", "Owner of the cluster: " + ledgerOwner,
 		"runs: modify for bank/vault (Kubernetes cluster west)", "waiting: 1 more commands",
 		"wants paused: bank/vault (Kubernetes cluster west)", "Guard of the data: fdb-container/" + container,
 		"held by: west, shop/nightly", "Condition IncorrectRestoreState: True (Restoring) the restore is running",
 	})
 
-	object.Status.State, object.Status.RestoredVersion, object.Spec.Timestamp = "failed", 700, nil
+	object.Status.State, object.Status.RestoredVersion, object.Spec.Timestamp = "Failed", 700, nil
 	object.Status.Finalization = []fdbv1alpha1.RestoreTask{{Name: "DatabaseUnlocked", Phase: "Failed", Errors: []string{"it is locked"}}}
 	described = describeFDBRestore(object, operatortest.WorkflowFor(t, contract.KindFDBRestore))
 	text = operatortest.Lines(operatortest.Printed(t, "table", described, described.Print))
 	assert.Subset(t, text, []string{
-		"State: failed", "To: the latest that can be restored", "Restored version: 700", "Task DatabaseUnlocked: Failed", "it is locked",
+		"State: Failed", "To: the latest that can be restored", "Restored version: 700", "Task DatabaseUnlocked: Failed", "it is locked",
 	})
 	described = describeFDBRestore(object, answers{}.describer(t))
 	assert.Contains(t, operatortest.Lines(operatortest.Printed(t, "table", described, described.Print)), "Not known: state of "+own+": no worker answers")

@@ -31,11 +31,11 @@ type shownApproval struct {
 	// Request and ResourceVersion are the approval request's own.
 	Request         string `json:"request"`
 	ResourceVersion string `json:"resourceVersion"`
-	// State is empty while nothing was asked for.
+	// State is empty if no approval was requested.
 	State contract.Approval `json:"state,omitempty"`
 	// Stored is a decision that the worker has not acted on yet.
 	Stored contract.Decision `json:"stored,omitempty"`
-	// Since is when that state began, as far as the request tells.
+	// Since is when that state began, as far as the request shows.
 	Since    time.Time `json:"since"`
 	Provider string    `json:"provider,omitempty"`
 	Bucket   string    `json:"bucket,omitempty"`
@@ -95,7 +95,7 @@ func approvalState(request *approvalRequest) contract.Approval {
 	return contract.ApprovalUnknown
 }
 
-// clusterAdminApproved says what the condition of that name tells, on either kind.
+// clusterAdminApproved is the state in the condition of that name, on either kind.
 func clusterAdminApproved(conditions []metav1.Condition) contract.Approval {
 	condition := meta.FindStatusCondition(conditions, string(oadpv1alpha1.NonAdminConditionClusterAdminApproved))
 	if condition == nil {
@@ -110,7 +110,7 @@ func clusterAdminApproved(conditions []metav1.Condition) contract.Approval {
 	return contract.ApprovalPending
 }
 
-// storedDecision is what the spec asks for, if that was not acted on.
+// storedDecision is the decision in the spec, if it was not handled yet.
 func storedDecision(request *approvalRequest) contract.Decision {
 	switch {
 	case request.Generation <= request.Status.ObservedGeneration:
@@ -224,7 +224,7 @@ func (d *describedApproval) Print(out io.Writer) error {
 	sheet := operator.NewSheet(out)
 	d.lines(sheet)
 	if last := d.LastDecision; last != nil {
-		sheet.Line("Last decision", last.Decision)
+		sheet.Line("Last decision", string(last.Decision))
 		sheet.Line("Decided by", last.DecidedBy)
 		sheet.Line("Decided at", last.DecidedAt.UTC().Format(time.RFC3339))
 		sheet.Line("Reason", last.Reason)

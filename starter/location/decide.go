@@ -103,7 +103,7 @@ func (d *decider) refusal(request *approvalRequest) error {
 	return nil
 }
 
-// username asks the API server who the caller is: a kubeconfig does not tell.
+// username requests from the API server who the caller is: a kubeconfig does not show it.
 func (d *decider) username(ctx context.Context) (string, error) {
 	review := &authenticationv1.SelfSubjectReview{}
 	if err := d.client.Create(ctx, review); err != nil {
@@ -202,7 +202,7 @@ func (d *decider) awaitOutcome(ctx context.Context, written *approvalRequest, re
 		last := now.Status.LastDecision
 		switch {
 		case last != nil && last.ObservedGeneration >= written.Generation:
-			if last.Decision != string(d.decision) || last.DecidedBy != result.By {
+			if last.Decision != oadpv1alpha1.RecordedDecision(d.decision) || last.DecidedBy != result.By {
 				return false, fmt.Errorf("overtaken by another decision, %s by %s: %w", last.Decision, last.DecidedBy, errLookAgain)
 			}
 			result.ActedOn = true
@@ -226,7 +226,7 @@ func (d *decider) awaitOutcome(ctx context.Context, written *approvalRequest, re
 // errTimeout: what was waited for did not come in time.
 var errTimeout = errors.New("timed out")
 
-// poll reads the request until done says so or fails. An API server that is away is asked again.
+// poll reads the request until done says so or fails. A request to an API server that is down is repeated.
 func (d *decider) poll(
 	ctx context.Context, request *approvalRequest, deadline time.Time, done func(now *approvalRequest) (bool, error),
 ) error {

@@ -18,7 +18,7 @@ var Locations = operator.Show[oadpv1alpha1.NonAdminBackupStorageLocationList](
 // listedLocation is one row of `holdfast list locations`.
 type listedLocation struct {
 	operator.Listed
-	// Approved is empty where no approval was asked for.
+	// Approved is empty if no approval was requested.
 	Approved contract.Approval `json:"approved,omitempty"`
 }
 

@@ -107,7 +107,7 @@ func actsOn(request *approvalRequest) bool {
 		condition(request, oadpv1alpha1.ReasonBSLSpecApprovalPending)
 	}
 	request.Status.LastDecision = &oadpv1alpha1.ApprovalRecord{
-		Decision: string(decision), DecidedBy: request.Annotations["holdfast.dev/decided-by"], ObservedGeneration: request.Generation,
+		Decision: oadpv1alpha1.RecordedDecision(decision), DecidedBy: request.Annotations["holdfast.dev/decided-by"], ObservedGeneration: request.Generation,
 	}
 	request.Status.ObservedGeneration = request.Generation
 	return true

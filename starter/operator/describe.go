@@ -30,9 +30,9 @@ type DescribedWorkflow struct {
 	// Retried are the steps that have failed and are tried again, each with its attempt and what it failed of. A step of a
 	// finalization that waits is one of them.
 	Retried []string `json:"retried,omitempty"`
-	// Query asks a workflow, this one or another, for its state (contract.QueryState); nil unless this one runs.
+	// Query queries a workflow, this one or another, for its state (contract.QueryState); nil unless this one runs.
 	Query func(workflowID string, state any) error `json:"-"`
-	// Ask asks any workflow for its state, also if this one does not run; nil without Temporal.
+	// Ask queries any workflow for its state, also if this one does not run; nil without Temporal.
 	Ask func(workflowID string, state any) error `json:"-"`
 }
 

@@ -58,7 +58,7 @@ func listerOf[L any, List interface {
 	}
 }
 
-// RowsOf makes the rows of a list. running are the IDs of the workflows that run; nil if nobody knows.
+// RowsOf makes the rows of a list. running are the IDs of the workflows that run; nil if that is not known.
 func RowsOf[O client.Object, Row any](
 	list client.ObjectList, kind contract.Kind, clusterID string, running map[string]bool, row func(O, Listed) Row,
 ) []Row {

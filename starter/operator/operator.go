@@ -20,7 +20,7 @@ import (
 	"holdfast.dev/holdfast/workflows/connect"
 )
 
-// Flags are those of the commands that a person runs, with that person's own kubeconfig and rights.
+// Flags are those of the commands for people, which use the person's own kubeconfig and rights.
 type Flags struct {
 	kubeconfig string
 	ClusterID  string
@@ -31,14 +31,14 @@ type Flags struct {
 	OADPNamespace string
 }
 
-// Bind adds the flags of a command that asks Temporal too.
+// Bind adds the flags of a command that calls Temporal too.
 func (f *Flags) Bind(command *cobra.Command) {
 	f.BindKubernetes(command)
 	command.Flags().StringVar(&f.ClusterID, "cluster-id", "default", "ID of the Kubernetes cluster, as the worker has it")
 	process.BindPayloadKeysDir(command.Flags(), &f.PayloadKeysDir)
 }
 
-// BindKubernetes adds the flags of a command that asks the API server alone.
+// BindKubernetes adds the flags of a command that calls only the API server.
 func (f *Flags) BindKubernetes(command *cobra.Command) {
 	command.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "path of the kubeconfig (default: as kubectl finds it)")
 	command.Flags().StringVar(&f.OADPNamespace, "oadp-namespace", "openshift-adp",
@@ -54,7 +54,7 @@ func (f *Flags) Validate() error {
 	return f.ValidateKubernetes()
 }
 
-// ValidateKubernetes is Validate for a command that asks the API server alone.
+// ValidateKubernetes is Validate for a command that calls only the API server.
 func (f *Flags) ValidateKubernetes() error {
 	if len(validation.IsDNS1123Label(f.OADPNamespace)) > 0 {
 		return errors.New("--oadp-namespace: want the name of a namespace")

@@ -75,9 +75,9 @@ func TestACommandWhoseWorkerWasKilledIsNotRepeated(t *testing.T) {
 	r.tools()
 	answer := r.answer(lost)
 	require.NotNil(t, answer.Outcome)
-	require.NotNil(t, answer.Outcome.Trouble)
-	assert.Equal(t, contract.FDBClassTimeout, answer.Outcome.Trouble.Class)
-	assert.Contains(t, answer.Outcome.Trouble.Message, "the state is read again before anything is repeated")
+	require.NotNil(t, answer.Outcome.Failure)
+	assert.Equal(t, contract.FDBClassTimeout, answer.Outcome.Failure.Class)
+	assert.Contains(t, answer.Outcome.Failure.Message, "the state is read again before anything is repeated")
 	assert.True(t, r.answer(next).Outcome.Done)
 	begun, _ := r.commands()
 	assert.Equal(t, []string{"lost", "next"}, begun)
@@ -111,10 +111,10 @@ func TestAnAskThatIsRefusedIsNotTriedAgain(t *testing.T) {
 	r := newRig(t)
 	r.owners()
 	r.house(call.Options{})
-	run := r.start("asker", r.cluster+"/fdbb/x", contract.FDBAsk{
+	run := r.start("requester", r.cluster+"/fdbb/x", contract.FDBCommandRequest{
 		Cluster: r.cluster + ":one", Queue: "q", Command: &contract.FDBCommand{Operation: "delete"},
 	})
 	err := run.Get(t.Context(), nil)
 	require.ErrorContains(t, err, `command: unknown operation "delete"`)
-	require.ErrorContains(t, err, contract.ErrorFDBAskInvalid)
+	require.ErrorContains(t, err, contract.ErrorFDBRequestInvalid)
 }

@@ -54,7 +54,7 @@ func (r *rig) house(options call.Options) worker.Worker {
 		workflows.Register(w, options)
 		(&coordination.Activities{Temporal: temporalClient}).Register(w)
 		w.RegisterActivityWithOptions(noFirstSnapshots, activity.RegisterOptions{Name: contract.FindFirstSnapshots.Name})
-		w.RegisterWorkflowWithOptions(asker, workflow.RegisterOptions{Name: "asker"})
+		w.RegisterWorkflowWithOptions(requester, workflow.RegisterOptions{Name: "requester"})
 		w.RegisterWorkflowWithOptions(snapshot, workflow.RegisterOptions{Name: "snapshot"})
 		w.RegisterWorkflowWithOptions(looker, workflow.RegisterOptions{Name: "looker"})
 	})
@@ -114,26 +114,26 @@ func (r *rig) commands() (begun, ended []string) {
 	return slices.Clone(r.begun), slices.Clone(r.ended)
 }
 
-// asker is a backup's workflow that asks once.
-func asker(ctx workflow.Context, ask contract.FDBAsk) (contract.FDBAnswer, error) {
+// requester is a backup's workflow that asks once.
+func requester(ctx workflow.Context, ask contract.FDBCommandRequest) (contract.FDBCommandAnswer, error) {
 	ask.Member.WorkflowID = workflow.GetInfo(ctx).WorkflowExecution.ID
 	ask.Member.Name = ask.Member.WorkflowID
 	if ask.Until == 0 {
-		ask.Until = workflow.Now(ctx).Add(contract.FDBAskWait).Unix()
+		ask.Until = workflow.Now(ctx).Add(contract.FDBRequestWait).Unix()
 	}
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		StartToCloseTimeout: contract.FDBAskTimeout, HeartbeatTimeout: heartbeat,
+		StartToCloseTimeout: contract.FDBRequestTimeout, HeartbeatTimeout: heartbeat,
 		RetryPolicy: &temporal.RetryPolicy{InitialInterval: 100 * time.Millisecond, MaximumInterval: time.Second},
 	})
-	var answer contract.FDBAnswer
-	err := workflow.ExecuteActivity(ctx, contract.AskFDBCluster.Name, ask).Get(ctx, &answer)
+	var answer contract.FDBCommandAnswer
+	err := workflow.ExecuteActivity(ctx, contract.RequestFDBCommand.Name, ask).Get(ctx, &answer)
 	return answer, err
 }
 
 // asks has a backup ask the owner of a FoundationDB cluster for a command.
 func (r *rig) asks(fdb, tag string) client.WorkflowRun {
 	r.t.Helper()
-	return r.start("asker", r.cluster+"/fdbb/"+fdb+"/"+tag, contract.FDBAsk{
+	return r.start("requester", r.cluster+"/fdbb/"+fdb+"/"+tag, contract.FDBCommandRequest{
 		Cluster: r.cluster + ":" + fdb, Queue: contract.FDBTaskQueue(r.cluster),
 		Command: &contract.FDBCommand{Operation: contract.FDBStart, Tag: tag, Ref: contract.ObjectRef{Name: fdb}},
 	})
@@ -142,18 +142,18 @@ func (r *rig) asks(fdb, tag string) client.WorkflowRun {
 func (r *rig) start(name, id string, in any) client.WorkflowRun {
 	r.t.Helper()
 	run, err := temporalClient.ExecuteWorkflow(r.t.Context(), client.StartWorkflowOptions{
-		ID: id, TaskQueue: contract.FDBWorkflowTaskQueue(r.cluster), WorkflowTaskTimeout: 5 * time.Second,
+		ID: id, TaskQueue: contract.FDBWorkflowTaskQueue(r.cluster), WorkflowTaskTimeout: contract.WorkflowTaskTimeout,
 	}, name, in)
 	require.NoError(r.t, err)
 	return run
 }
 
-// answer waits for what an asker was answered.
-func (r *rig) answer(run client.WorkflowRun) contract.FDBAnswer {
+// answer waits for what an requester was answered.
+func (r *rig) answer(run client.WorkflowRun) contract.FDBCommandAnswer {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
 	defer cancel()
-	var answer contract.FDBAnswer
+	var answer contract.FDBCommandAnswer
 	require.NoError(r.t, run.Get(ctx, &answer))
 	return answer
 }

@@ -20,20 +20,20 @@ func snapshot(ctx workflow.Context, cluster string) error {
 	if err := workflow.SetQueryHandler(ctx, "granted", func() (bool, error) { return granted, nil }); err != nil {
 		return err
 	}
-	tell := func(wish contract.FDBWish) error {
+	tell := func(action contract.FDBSlotAction) error {
 		ctx := workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: heartbeat})
-		return workflow.ExecuteActivity(ctx, contract.TellFDBThrottle.Name, contract.FDBSlotRequest{
-			Cluster: cluster, WorkflowID: workflow.GetInfo(ctx).WorkflowExecution.ID, Wish: wish,
+		return workflow.ExecuteActivity(ctx, contract.SignalFDBThrottle.Name, contract.FDBSlotRequest{
+			Cluster: cluster, WorkflowID: workflow.GetInfo(ctx).WorkflowExecution.ID, Action: action,
 		}).Get(ctx, nil)
 	}
-	if err := tell(contract.FDBWishSlot); err != nil {
+	if err := tell(contract.FDBSlotAcquire); err != nil {
 		return err
 	}
 	var grant contract.FDBSlotGrant
 	workflow.GetSignalChannel(ctx, contract.SignalSlotGranted).Receive(ctx, &grant)
 	granted = true
 	workflow.GetSignalChannel(ctx, "finish").Receive(ctx, nil)
-	return tell(contract.FDBWishRelease)
+	return tell(contract.FDBSlotRelease)
 }
 
 // looker finds out who does not run.

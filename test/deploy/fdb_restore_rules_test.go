@@ -165,10 +165,11 @@ func restoreColumns(ctx context.Context, t *testing.T, stack *env.Env) {
 	object := fdbRestore(t, "columns", restoreByName)
 	require.NoError(t, stack.Client().Create(ctx, object))
 	patch := client.RawPatch(types.MergePatchType, []byte(
-		`{"status":{"state":"completed","restoredVersion":7,"progress":{"percentDone":100,"bytesWritten":5}}}`))
+		`{"status":{"conditions":[{"type":"Ready","status":"True","reason":"Completed","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}],`+
+			`"state":"Completed","restoredVersion":7,"progress":{"percentDone":100,"bytesWritten":5}}}`))
 	require.NoError(t, stack.Client().Status().Patch(ctx, object.DeepCopy(), patch))
 	lines := strings.Split(strings.TrimSpace(mustKubectl(ctx, t, stack, env.Admin, "get", "fdbr", "-n", fdbNamespace, "columns")), "\n")
 	require.Len(t, lines, 2)
-	assert.Equal(t, []string{"NAME", "STATE", "PERCENT", "RESTORED-VERSION", "AGE"}, strings.Fields(lines[0]))
-	assert.Equal(t, []string{"columns", "completed", "100", "7"}, strings.Fields(lines[1])[:4])
+	assert.Equal(t, []string{"NAME", "READY", "STATE", "PERCENT", "RESTORED-VERSION", "AGE"}, strings.Fields(lines[0]))
+	assert.Equal(t, []string{"columns", "True", "Completed", "100", "7"}, strings.Fields(lines[1])[:5])
 }

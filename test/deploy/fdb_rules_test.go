@@ -264,27 +264,29 @@ func fdbColumns(ctx context.Context, t *testing.T, stack *env.Env) {
 		return strings.Fields(lines[0]), strings.Fields(lines[1])
 	}
 	header, row := get()
-	assert.Equal(t, []string{"NAME", "GENERATION", "RECONCILED", "OLDEST-DATA", "LATEST-RESTORABLE", "AGE"}, header)
+	assert.Equal(t, []string{"NAME", "GENERATION", "READY", "RECONCILED", "OLDEST-DATA", "LATEST-RESTORABLE", "AGE"}, header)
 	assert.Equal(t, []string{"columns", "1"}, row[:2], "and nothing is known")
 	require.Len(t, row, 3)
 
-	for _, tt := range []struct{ status, reconciled, oldest, latest string }{
+	for _, tt := range []struct{ status, ready, reconciled, oldest, latest string }{
 		{
-			`{"reconciled":true,"observedGeneration":1,"backups":[{"tag":"default","url":"blobstore://lab@h/a?bucket=b","state":"RunningDifferentially",` +
+			`{"reconciled":true,"observedGeneration":1,"conditions":[{"type":"Ready","status":"True","reason":"Reconciled","message":"",` +
+				`"lastTransitionTime":"2026-01-01T00:00:00Z"}],"backups":[{"tag":"default","url":"blobstore://lab@h/a?bucket=b","state":"RunningDifferentially",` +
 				`"oldestData":{"version":1,"timestamp":"2026-01-01T00:00:00Z"},"latestRestorable":{"version":2,"timestamp":"2026-01-02T00:00:00Z"}}]}`,
-			"true", "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z",
+			"True", "true", "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z",
 		},
 		{
-			`{"reconciled":false,"backups":[{"tag":"default","url":"u1","oldestData":{"version":1,"timestamp":"2026-01-01T00:00:00Z"},` +
+			`{"reconciled":false,"conditions":[{"type":"Ready","status":"Unknown","reason":"StateUnknown","message":"",` +
+				`"lastTransitionTime":"2026-01-01T00:00:00Z"}],"backups":[{"tag":"default","url":"u1","oldestData":{"version":1,"timestamp":"2026-01-01T00:00:00Z"},` +
 				`"latestRestorable":{"version":2,"timestamp":"2026-01-02T00:00:00Z"}},{"tag":"default","url":"u2",` +
 				`"oldestData":{"version":3,"timestamp":"2026-02-01T00:00:00Z"},"latestRestorable":{"version":4,"timestamp":"2026-02-02T00:00:00Z"}}]}`,
-			"false", "2026-01-01T00:00:00Z", "2026-02-02T00:00:00Z",
+			"Unknown", "false", "2026-01-01T00:00:00Z", "2026-02-02T00:00:00Z",
 		},
 	} {
 		patch := client.RawPatch(types.MergePatchType, []byte(`{"status":`+tt.status+`}`))
 		require.NoError(t, stack.Client().Status().Patch(ctx, object.DeepCopy(), patch))
 		_, row := get()
-		require.Len(t, row, 6, "%v", row)
-		assert.Equal(t, []string{"columns", "1", tt.reconciled, tt.oldest, tt.latest}, row[:5])
+		require.Len(t, row, 7, "%v", row)
+		assert.Equal(t, []string{"columns", "1", tt.ready, tt.reconciled, tt.oldest, tt.latest}, row[:6])
 	}
 }

@@ -104,6 +104,6 @@ func backupOutlastsRevocation(t *testing.T) {
 	x.patch(nab, `{"spec":{"deleteBackup":true}}`)
 	x.awaitGone(nab)
 	assert.False(t, bucketHas(t, account, x.namespace, nab.Status.VeleroBackup.Name), "the data go with it")
-	record(t, nab)
+	awaitEnd(t, nab)
 	x.remove(location)
 }

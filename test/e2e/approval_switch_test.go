@@ -51,7 +51,7 @@ func (s *switching) switchedOn(t *testing.T) {
 	x.awaitVeleroPhase(nab, velerov1.BackupPhaseCompleted)
 	velero, _ := madeFor(t, s.early)
 	s.veleroWhenApproved = velero.UID
-	record(t, nab)
+	awaitEnd(t, nab)
 }
 
 func (s *switching) switchedOff(t *testing.T) {
@@ -87,7 +87,7 @@ func (s *switching) switchedOff(t *testing.T) {
 	}
 	x.awaitVeleroPhase(nab, velerov1.BackupPhaseCompleted)
 	for _, location := range all {
-		recordWorkflow(t, approvalID(location), fileName(t.Name())+".approval."+location.Name) // closed, the location is still there
+		awaitCompleted(t, approvalID(location)) // closed, the location is still there
 		x.remove(location)
 	}
 }

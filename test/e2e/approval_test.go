@@ -224,7 +224,7 @@ func decidedDuringDeletion(t *testing.T) {
 		return len(now.Finalizers) == 1 && now.Status.Phase == oadpv1alpha1.NonAdminPhaseDeleting
 	})
 	checkNoRequest(t, location)
-	recordWorkflow(t, approvalID(location), fileName(t.Name())+".closed")
+	awaitCompleted(t, approvalID(location))
 
 	cleo, console := newApprover(t, "cleo"), dialTemporal(t, consoleIdentity)
 	output, err := holdfastAs(t.Context(), cleo, "approve", location.Namespace+"/"+location.Name, "--reason", "late")

@@ -98,7 +98,7 @@ func decideInThisWay(t *testing.T, way way) {
 	x.checkInForce(location, "")
 	nab = x.awaitVeleroPhase(nab, velerov1.BackupPhaseCompleted)
 	assert.True(t, bucketHas(t, account, x.namespace, nab.Status.VeleroBackup.Name))
-	record(t, nab)
+	awaitEnd(t, nab)
 
 	x.prefixed(location, "new")
 	x.awaitApproval(location, contract.ApprovalPending)

@@ -14,12 +14,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// reread is how soon an object is read again of which nothing is heard: after an outage, or where a wish is about others too.
+// reread is how soon an object is read again of which nothing is heard: after an outage, or where a condition is about others too.
 const reread = 2 * time.Second
 
 // awaitObject returns an object as soon as it is as wished. The API server tells of changes: dozens of tests that ask it ten times a
 // second each keep it busier than Holdfast does. ok is told whether the object is there.
-func awaitObject[T client.Object](t *testing.T, as client.Client, of T, limit time.Duration, wish string, ok func(now T, there bool) bool) T {
+func awaitObject[T client.Object](t *testing.T, as client.Client, of T, limit time.Duration, want string, ok func(now T, there bool) bool) T {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
@@ -32,7 +32,7 @@ func awaitObject[T client.Object](t *testing.T, as client.Client, of T, limit ti
 		}
 		if ctx.Err() != nil || !nextChange(ctx, of, now.GetResourceVersion()) {
 			seen, _ := json.Marshal(now)
-			require.Failf(t, "never as wished", "%s/%s: %s; last seen: %s; error: %v", of.GetNamespace(), of.GetName(), wish, seen, err)
+			require.Failf(t, "never as wished", "%s/%s: %s; last seen: %s; error: %v", of.GetNamespace(), of.GetName(), want, seen, err)
 		}
 	}
 }

@@ -61,7 +61,7 @@ func TestBackupCompletes(t *testing.T) {
 			if test.check != nil {
 				test.check(t, nab, made)
 			}
-			record(t, nab)
+			awaitEnd(t, nab)
 		})
 	}
 }
@@ -103,7 +103,7 @@ func TestInvalidSpecBacksOff(t *testing.T) {
 
 	x.patch(nab, `{"spec":{"backupSpec":{"includedNamespaces":null}}}`)
 	x.awaitVeleroPhase(nab, velerov1.BackupPhaseCompleted)
-	record(t, nab)
+	awaitEnd(t, nab)
 }
 
 func TestEditAfterCreationChangesTheConditionOnly(t *testing.T) {
@@ -121,7 +121,7 @@ func TestEditAfterCreationChangesTheConditionOnly(t *testing.T) {
 		return now.Status.Phase == oadpv1alpha1.NonAdminPhaseCreated
 	})
 	assert.Equal(t, done.Status.VeleroBackup, after.Status.VeleroBackup)
-	record(t, nab)
+	awaitEnd(t, nab)
 }
 
 func TestAStorageLocationThatIsNotThere(t *testing.T) {
@@ -130,5 +130,5 @@ func TestAStorageLocationThatIsNotThere(t *testing.T) {
 	nab := x.backUp("elsewhere", withSpec(func(spec *velerov1.BackupSpec) { spec.StorageLocation = "elsewhere" }))
 	accepted := x.awaitCondition(nab, oadpv1alpha1.NonAdminConditionAccepted, oadpv1alpha1.ReasonInvalidBackupSpec)
 	assert.Contains(t, accepted.Message, "NonAdminBackupStorageLocation not found in the namespace")
-	record(t, nab)
+	awaitEnd(t, nab)
 }

@@ -56,7 +56,7 @@ func TestAWorkflowEndedByHandComesBack(t *testing.T) {
 			assert.Equal(t, oadpv1alpha1.NonAdminPhaseCreated, done.Status.Phase)
 			assert.Zero(t, done.Status.QueueInfo.EstimatedQueuePosition)
 			assert.Len(t, veleroBackupsOf(t, x.namespace), 1, "exactly one Velero Backup")
-			record(t, nab)
+			awaitEnd(t, nab)
 		})
 	}
 	t.Run("reset after its end", func(t *testing.T) {
@@ -65,11 +65,11 @@ func TestAWorkflowEndedByHandComesBack(t *testing.T) {
 		nab := x.created("settled")
 		veleroSays(t, nab, velerov1.BackupPhaseCompleted)
 		x.awaitVeleroPhase(nab, velerov1.BackupPhaseCompleted)
-		record(t, nab)
+		awaitEnd(t, nab)
 		settled, run := readAgain(t, nab), latestRun(t, nab)
 		require.NoError(t, reset(t, workflowID(nab), run, completedTasks(t, workflowID(nab), run)[0]))
 		require.NotEqual(t, run, latestRun(t, nab))
-		record(t, nab)
+		awaitEnd(t, nab)
 		assert.Equal(t, settled, readAgain(t, nab), "nothing was left to do")
 	})
 }
@@ -103,19 +103,10 @@ func reset(t *testing.T, id, run string, task int64) error {
 	return err
 }
 
-// Velero's garbage collection deletes an expired Backup by a request of its own. Not parallel: the watcher is off.
-func TestABackupThatExpiresUnseenIsReported(t *testing.T) {
-	x := newTenant(t, "grace")
-	nab := x.completed("expires")
-	record(t, nab)
-	name := nab.Status.VeleroBackup.Name
-	watcher := stack.Component(env.Watcher)
-	require.NoError(t, watcher.Stop())
-	t.Cleanup(func() {
-		if !watcher.Running() {
-			require.NoError(t, watcher.Restart(context.Background()))
-		}
-	})
+// veleroExpires removes a Velero Backup with its data, as Velero does at the end of its TTL: what is only deleted comes back from the
+// bucket within a minute.
+func veleroExpires(t *testing.T, name string) {
+	t.Helper()
 	require.NoError(t, admin.Create(t.Context(), &velerov1.DeleteBackupRequest{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: env.OADPNamespace, Name: name + "-expired",
@@ -124,6 +115,22 @@ func TestABackupThatExpiresUnseenIsReported(t *testing.T) {
 		Spec: velerov1.DeleteBackupRequestSpec{BackupName: name},
 	}))
 	require.Eventually(t, func() bool { return veleroBackup(t, name) == nil }, patience, 200*time.Millisecond)
+}
+
+// Velero's garbage collection deletes an expired Backup by a request of its own. Not parallel: the watcher is off.
+func TestABackupThatExpiresUnseenIsReported(t *testing.T) {
+	x := newTenant(t, "grace")
+	nab := x.completed("expires")
+	awaitEnd(t, nab)
+	name := nab.Status.VeleroBackup.Name
+	watcher := stack.Component(env.Watcher)
+	require.NoError(t, watcher.Stop())
+	t.Cleanup(func() {
+		if !watcher.Running() {
+			require.NoError(t, watcher.Restart(context.Background()))
+		}
+	})
+	veleroExpires(t, name)
 	assert.Equal(t, oadpv1alpha1.ReasonBackupAccepted,
 		condition(readAgain(t, nab), oadpv1alpha1.NonAdminConditionAccepted).Reason, "nobody has seen it yet")
 
@@ -133,5 +140,5 @@ func TestABackupThatExpiresUnseenIsReported(t *testing.T) {
 	assert.Equal(t, oadpv1alpha1.NonAdminPhaseCreated, after.Status.Phase)
 	assert.Zero(t, after.Status.QueueInfo.EstimatedQueuePosition)
 	awaitEvent(t, nab, "VeleroBackupNotFound")
-	record(t, nab)
+	awaitEnd(t, nab)
 }

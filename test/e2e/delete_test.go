@@ -82,7 +82,7 @@ func TestADeletionThatTheSpecAsksFor(t *testing.T) {
 			x.patch(nab, test.patch)
 			x.awaitGone(nab)
 			checkDeleted(t, nab.Status.VeleroBackup.Name, test.keptData)
-			record(t, nab)
+			awaitEnd(t, nab)
 		})
 	}
 }
@@ -98,7 +98,7 @@ func TestPlainDeleteWaitsForTheUser(t *testing.T) {
 	x.await(nab, "phase Deleting, finalizer on", func(now *oadpv1alpha1.NonAdminBackup) bool {
 		return now.Status.Phase == oadpv1alpha1.NonAdminPhaseDeleting && len(now.Finalizers) == 1
 	})
-	record(t, nab) // settled: the workflow has ended
+	awaitEnd(t, nab) // settled: the workflow has ended
 	require.NotNil(t, veleroBackup(t, nab.Status.VeleroBackup.Name))
 
 	x.patch(nab, `{"spec":{"deleteBackup":true}}`)
@@ -110,7 +110,7 @@ func TestPlainDeleteEndsAtOnceWithNothingToProtect(t *testing.T) {
 	t.Parallel()
 	x := newTenant(t, "bob")
 	nab := x.completed("expired")
-	require.NoError(t, admin.Delete(t.Context(), veleroBackup(t, nab.Status.VeleroBackup.Name)))
+	veleroExpires(t, nab.Status.VeleroBackup.Name)
 	gone := x.awaitCondition(nab, oadpv1alpha1.NonAdminConditionAccepted, oadpv1alpha1.ReasonVeleroBackupNotFound)
 	assert.Contains(t, gone.Message, "has been removed")
 	seen := x.await(nab, "queue position 0", func(now *oadpv1alpha1.NonAdminBackup) bool {
@@ -119,7 +119,7 @@ func TestPlainDeleteEndsAtOnceWithNothingToProtect(t *testing.T) {
 	require.NotNil(t, seen)
 	x.delete(nab)
 	x.awaitGone(nab)
-	record(t, nab)
+	awaitEnd(t, nab)
 }
 
 func TestRecreatedUnderItsOldNameIsANewBackup(t *testing.T) {
@@ -148,7 +148,7 @@ func TestDeletedNamespaceNeverHangs(t *testing.T) {
 	for _, nab := range []*oadpv1alpha1.NonAdminBackup{kept, pending} {
 		assert.NotNil(t, veleroBackup(t, nab.Status.VeleroBackup.Name), "the Velero Backup stays for the administrator")
 		assert.NotZero(t, files(t, nab.Status.VeleroBackup.Name))
-		record(t, nab)
+		awaitEnd(t, nab)
 	}
 }
 
@@ -175,7 +175,7 @@ func TestRefusedDeletionIsAskedAgain(t *testing.T) { // not parallel: it makes t
 	setAccessMode(t, velerov1.BackupStorageLocationAccessModeReadWrite)
 	x.awaitGone(nab)
 	checkDeleted(t, nab.Status.VeleroBackup.Name, false)
-	record(t, nab)
+	awaitEnd(t, nab)
 }
 
 func setAccessMode(t *testing.T, mode velerov1.BackupStorageLocationAccessMode) {

@@ -43,7 +43,7 @@ func TestPolicyIsEnforcedLive(t *testing.T) {
 	filled := x.completed("filled")
 	made := veleroBackup(t, filled.Status.VeleroBackup.Name)
 	assert.Equal(t, 48*time.Hour, made.Spec.TTL.Duration, "the enforced field is filled in")
-	record(t, filled)
+	awaitEnd(t, filled)
 
 	refused := x.backUp("refused", withSpec(func(spec *velerov1.BackupSpec) { spec.TTL.Duration = 24 * time.Hour }))
 	accepted := x.awaitCondition(refused, oadpv1alpha1.NonAdminConditionAccepted, oadpv1alpha1.ReasonInvalidBackupSpec)
@@ -56,7 +56,7 @@ func TestPolicyIsEnforcedLive(t *testing.T) {
 	setNonAdminPolicy(t, "{}")
 	for _, nab := range []*oadpv1alpha1.NonAdminBackup{refused, stillRefused} {
 		x.awaitVeleroPhase(nab, velerov1.BackupPhaseCompleted)
-		record(t, nab)
+		awaitEnd(t, nab)
 	}
 }
 
@@ -101,7 +101,7 @@ func TestKilledWhileCreating(t *testing.T) {
 			})
 			for _, nab := range made {
 				seen := x.awaitVeleroPhase(nab, velerov1.BackupPhaseCompleted)
-				record(t, seen)
+				awaitEnd(t, seen)
 			}
 			assert.Len(t, veleroBackupsOf(t, x.namespace), len(made), "exactly one Velero Backup each")
 		})
@@ -126,7 +126,7 @@ func TestKilledWhileDeleting(t *testing.T) {
 			})
 			x.awaitGone(nab)
 			checkDeleted(t, nab.Status.VeleroBackup.Name, false)
-			record(t, nab)
+			awaitEnd(t, nab)
 		})
 	}
 }
@@ -144,14 +144,14 @@ func TestRestartOverSettledObjectsStartsNothing(t *testing.T) {
 	nab := x.completed("settled")
 	rejected := x.backUp("rejected", withSpec(func(spec *velerov1.BackupSpec) { spec.ExcludedNamespaces = []string{"other"} }))
 	x.awaitCondition(rejected, oadpv1alpha1.NonAdminConditionAccepted, oadpv1alpha1.ReasonInvalidBackupSpec)
-	record(t, nab)
-	record(t, rejected)
+	awaitEnd(t, nab)
+	awaitEnd(t, rejected)
 	before := []string{latestRun(t, nab), latestRun(t, rejected)}
 
 	require.NoError(t, stack.Component(env.Watcher).Stop())
 	require.NoError(t, stack.Component(env.Watcher).Restart(t.Context()))
 	other := x.completed("after") // so the watcher has looked at everything
-	record(t, other)
+	awaitEnd(t, other)
 	after := []string{latestRun(t, nab), latestRun(t, rejected)}
 	assert.Equal(t, before, after)
 }
@@ -200,7 +200,7 @@ func TestKeepsOffWhileTheNonAdminControllerRuns(t *testing.T) {
 	allowed := time.Now()
 	require.NoError(t, admin.Delete(t.Context(), rival))
 	x.awaitVeleroPhase(nab, velerov1.BackupPhaseCompleted)
-	record(t, nab)
+	awaitEnd(t, nab)
 	requests, err := stack.Audit()
 	require.NoError(t, err)
 	for _, request := range requests {
@@ -218,6 +218,7 @@ func TestLossOfTemporalsDatabase(t *testing.T) {
 	nab := x.await(x.backUp("survivor"), "Created", func(now *oadpv1alpha1.NonAdminBackup) bool {
 		return now.Status.Phase == oadpv1alpha1.NonAdminPhaseCreated
 	})
+	require.NoError(t, env.RecordHistories(t.Context(), temporal)) // while they are there
 	require.NoError(t, stack.Component(env.Temporal).Stop())
 	files, err := filepath.Glob(filepath.Join(stack.Dir(), "data", "temporal.db*"))
 	require.NoError(t, err)
@@ -229,7 +230,7 @@ func TestLossOfTemporalsDatabase(t *testing.T) {
 	require.NoError(t, stack.Component(env.Velero).Resume())
 	done := x.awaitVeleroPhase(nab, velerov1.BackupPhaseCompleted)
 	checkFinished(t, done, veleroBackup(t, done.Status.VeleroBackup.Name))
-	record(t, nab)
+	awaitEnd(t, nab)
 }
 
 // seriesOf is the line of one series on a page of metrics, empty if there is none.

@@ -34,7 +34,7 @@ func (x *tenant) request(kind velerov1.DownloadTargetKind, of string) *nadr {
 	return made
 }
 
-func (x *tenant) awaitDownload(request *nadr, wish string, ok func(*nadr) bool) *nadr {
+func (x *tenant) awaitDownload(request *nadr, want string, ok func(*nadr) bool) *nadr {
 	x.t.Helper()
 	seen := &nadr{}
 	require.EventuallyWithT(x.t, func(c *assert.CollectT) {
@@ -44,8 +44,8 @@ func (x *tenant) awaitDownload(request *nadr, wish string, ok func(*nadr) bool) 
 		}
 		seen = now
 		status, _ := json.Marshal(now.Status.Conditions)
-		assert.True(c, ok(now), "wish %q, phase %s, conditions %s", wish, now.Status.Phase, status)
-	}, patience, locationPoll, "%s/%s: %s", request.Namespace, request.Name, wish)
+		assert.True(c, ok(now), "want %q, phase %s, conditions %s", want, now.Status.Phase, status)
+	}, patience, locationPoll, "%s/%s: %s", request.Namespace, request.Name, want)
 	return seen
 }
 
@@ -97,7 +97,7 @@ func (x *tenant) awaitOver(request *nadr) {
 			!made(x.t, "nadr-"+string(request.UID), &velerov1.DownloadRequest{})
 	}, patience, locationPoll, "%s/%s is still there", request.Namespace, request.Name)
 	ref := contract.ObjectRef{Namespace: request.Namespace, Name: request.Name, UID: string(request.UID)}
-	recordWorkflow(x.t, contract.WorkflowID(stack.ClusterID(), contract.KindDownload, ref), fileName(x.t.Name()))
+	awaitCompleted(x.t, contract.WorkflowID(stack.ClusterID(), contract.KindDownload, ref))
 }
 
 func (x *tenant) drop(request *nadr) {

@@ -92,7 +92,7 @@ func at(object map[string]any, path ...string) any {
 }
 
 // until asks for an object as the commands do, until it is as wished.
-func (c *cli) until(resource, name, wish string, ok func(map[string]any) bool) map[string]any {
+func (c *cli) until(resource, name, want string, ok func(map[string]any) bool) map[string]any {
 	c.t.Helper()
 	for end := time.Now().Add(cliPatience); ; time.Sleep(cliPoll / 4) {
 		object := c.send(http.MethodGet, resource+"/"+name, nil, http.StatusOK)
@@ -100,7 +100,7 @@ func (c *cli) until(resource, name, wish string, ok func(map[string]any) bool) m
 			return object
 		}
 		status, _ := json.Marshal(object["status"])
-		require.True(c.t, time.Now().Before(end), "%s/%s: %s; status %s", resource, name, wish, status)
+		require.True(c.t, time.Now().Before(end), "%s/%s: %s; status %s", resource, name, want, status)
 	}
 }
 

@@ -37,7 +37,7 @@ func TestAPatchOnItsWay(t *testing.T) {
 		late.await(t)
 		veleroSays(t, nab, velerov1.BackupPhaseCompleted)
 		x.awaitVeleroPhase(nab, velerov1.BackupPhaseCompleted) // by a later attempt
-		record(t, nab)
+		awaitEnd(t, nab)
 		newest := readAgain(t, nab)
 
 		close(late.letGo)
@@ -58,7 +58,7 @@ func TestAPatchOnItsWay(t *testing.T) {
 		require.NoError(t, api.Resume())
 		old.answered(t) // in time or not
 		x.awaitVeleroPhase(nab, velerov1.BackupPhaseCompleted)
-		record(t, nab)
+		awaitEnd(t, nab)
 		assert.Equal(t, velerov1.BackupPhaseCompleted, veleroPhase(readAgain(t, nab)))
 	})
 	t.Run("is the last of a workflow that 100 signals reach meanwhile", func(t *testing.T) {
@@ -69,7 +69,7 @@ func TestAPatchOnItsWay(t *testing.T) {
 		storm(t, nab, 100) // Temporal has taken them all before the activity ends
 		close(last.letGo)
 		x.awaitVeleroPhase(nab, velerov1.BackupPhaseCompleted)
-		record(t, nab)
+		awaitEnd(t, nab)
 		checkEverySignalSeen(t, nab, 100)
 		log, err := os.ReadFile(worker.LogPath())
 		require.NoError(t, err)

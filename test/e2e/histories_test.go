@@ -3,9 +3,6 @@ package e2e_test
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
-	"strings"
 	"testing"
 	"time"
 
@@ -18,23 +15,22 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// record waits until the object's workflow has ended, and keeps the histories of all its runs when `make histories` asks
-// for them. Histories of a release are only added, never rewritten: a file that exists stays.
-func record(t *testing.T, nab *oadpv1alpha1.NonAdminBackup) {
+// awaitEnd waits until the workflow of an object that is settled has completed.
+func awaitEnd(t *testing.T, nab *oadpv1alpha1.NonAdminBackup) {
 	t.Helper()
-	recordWorkflow(t, workflowID(nab), fileName(t.Name()))
+	awaitCompleted(t, workflowID(nab))
 }
 
-// recordLocation is record for a location and, if there was one, its approval, whose workflow ends with the location or when
+// awaitEndOfLocation is awaitEnd for a location and, if there was one, its approval, whose workflow ends with the location or when
 // none is required any more.
-func recordLocation(t *testing.T, location *nabsl) {
+func awaitEndOfLocation(t *testing.T, location *nabsl) {
 	t.Helper()
 	for _, kind := range []contract.Kind{contract.KindLocation, contract.KindApproval} {
 		id := contract.WorkflowID(stack.ClusterID(), kind, locationRef(location))
 		if kind == contract.KindApproval && !workflowKnown(t, id) {
 			continue
 		}
-		recordWorkflow(t, id, fmt.Sprintf("%s.%s.%.40s", fileName(t.Name()), kind.ID, location.Name))
+		awaitCompleted(t, id)
 	}
 }
 
@@ -58,24 +54,10 @@ func awaitCompleted(t *testing.T, id string) {
 	}, patience, 200*time.Millisecond, "workflow %s has not completed: its object is settled", id)
 }
 
-func recordWorkflow(t *testing.T, id, name string) {
-	t.Helper()
-	awaitCompleted(t, id)
-	folder := os.Getenv("HOLDFAST_RECORD_HISTORIES")
-	if folder == "" {
-		return
-	}
-	require.NoError(t, env.SaveHistories(t.Context(), temporal, id, folder, name))
-}
-
 // runsOf lists the runs of a workflow ID, the oldest first.
 func runsOf(t *testing.T, id string) []string {
 	t.Helper()
 	runs, err := env.RunsOf(t.Context(), temporal, id)
 	require.NoError(t, err)
 	return runs
-}
-
-func fileName(test string) string {
-	return strings.NewReplacer("/", ".", " ", "-").Replace(strings.TrimPrefix(test, "Test"))
 }

@@ -229,7 +229,7 @@ func TestAForgedLocationStatusIsRefused(t *testing.T) {
 			x := newTenant(t, "dave")
 			location := x.own(newAccount(t))
 			x.awaitAvailable(location)
-			recordLocation(t, location)
+			awaitEndOfLocation(t, location)
 			forged := fmt.Sprintf(`{"status":{"veleroBackupStorageLocation":{"nacuuid":%[1]q,"name":%[1]q}}}`, victim.velero.Name)
 			err := x.client.Status().Patch(t.Context(), location.DeepCopy(), mergePatch(forged))
 			assert.True(t, apierrors.IsForbidden(err), "a tenant has no right to a status: %v", err)

@@ -42,7 +42,7 @@ func TestALocationIsDeleted(t *testing.T) {
 	x.awaitGone(held)
 	for _, nab := range []*oadpv1alpha1.NonAdminBackup{inside, held} {
 		assert.True(t, bucketHas(t, account, x.namespace, nab.Status.VeleroBackup.Name), "the data stay")
-		record(t, nab)
+		awaitEnd(t, nab)
 	}
 	for _, nab := range []*oadpv1alpha1.NonAdminBackup{elsewhere, named} {
 		now := readAgain(t, nab)
@@ -73,7 +73,7 @@ func TestANamespaceWithALocationIsDeleted(t *testing.T) {
 	}, patience, 200*time.Millisecond)
 	x.awaitRemoved(location)
 	assert.True(t, bucketHas(t, account, x.namespace, nab.Status.VeleroBackup.Name), "the data stay")
-	record(t, nab)
+	awaitEnd(t, nab)
 }
 
 // killedWhileDeletingLocation: the worker, and the watcher, end in the middle of a deletion. Approval is required.
@@ -149,7 +149,7 @@ func goesWithoutFinalizer(t *testing.T) {
 			}, patience, locationPoll)
 			x.awaitGone(nab)
 			assert.True(t, bucketHas(t, account, x.namespace, nab.Status.VeleroBackup.Name), "the data stay")
-			recordLocation(t, location)
+			awaitEndOfLocation(t, location)
 		})
 	}
 }

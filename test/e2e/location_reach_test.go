@@ -46,5 +46,5 @@ func TestALocationWithTheLongestName(t *testing.T) {
 	assert.True(t, bucketHas(t, account, x.namespace, nab.Status.VeleroBackup.Name))
 	x.remove(location)
 	x.awaitGone(nab)
-	record(t, nab)
+	awaitEnd(t, nab)
 }

@@ -118,9 +118,9 @@ func (x *tenant) prefixed(location *nabsl, prefix string) {
 	x.change(location, fmt.Sprintf(`{"spec":{"backupStorageLocationSpec":{"objectStorage":{"prefix":%q}}}}`, prefix))
 }
 
-func (x *tenant) awaitLocation(location *nabsl, wish string, ok func(*nabsl) bool) *nabsl {
+func (x *tenant) awaitLocation(location *nabsl, want string, ok func(*nabsl) bool) *nabsl {
 	x.t.Helper()
-	return awaitObject(x.t, admin, location, patience, wish, func(now *nabsl, there bool) bool { return there && ok(now) })
+	return awaitObject(x.t, admin, location, patience, want, func(now *nabsl, there bool) bool { return there && ok(now) })
 }
 
 // awaitLocationPhase waits until the location is made and Velero says so of it.
@@ -196,7 +196,7 @@ func (x *tenant) awaitRemoved(location *nabsl) {
 	awaitObject(x.t, admin, location, patience, "gone", func(_ *nabsl, there bool) bool { return !there })
 	checkNothingMade(x.t, location)
 	checkNoRequest(x.t, location)
-	recordLocation(x.t, location)
+	awaitEndOfLocation(x.t, location)
 }
 
 func locationRef(location *nabsl) contract.ObjectRef {

@@ -61,7 +61,7 @@ func TestTwoTenantsEachBackUpIntoTheirOwnBucket(t *testing.T) {
 		for _, object := range own {
 			assert.Regexp(t, "^"+s.namespace+"/", object.Key, "in the folder of its namespace")
 		}
-		record(t, s.nab)
+		awaitEnd(t, s.nab)
 	}
 	for _, s := range sides {
 		s.remove(s.location)
@@ -103,7 +103,7 @@ func TestCredentialsAreWrongAndThenRight(t *testing.T) {
 	synced := locationCondition(x.awaitAvailable(location), oadpv1alpha1.NonAdminConditionSecretSynced)
 	assert.Equal(t, oadpv1alpha1.ReasonSecretUpdated, synced.Reason)
 	x.remove(location)
-	record(t, nab)
+	awaitEnd(t, nab)
 }
 
 // awaitCopy waits until the copy holds the account's credentials, and tells how long that took.
@@ -146,7 +146,7 @@ func TestWhatALocationLacksMayComeLater(t *testing.T) {
 	require.NoError(t, x.client.Delete(t.Context(), secret))
 	x.completedInto("after-the-secret-went", "own")
 	x.remove(location)
-	record(t, nab)
+	awaitEnd(t, nab)
 }
 
 // completedInto backs up into a location of the tenant's and waits for the end.

@@ -93,9 +93,9 @@ func (o outage) survived(t *testing.T, lasting time.Duration) {
 		}
 	} else {
 		x.repeatsVelero(behind, back)
-		record(t, behind)
+		awaitEnd(t, behind)
 	}
-	record(t, nab)
+	awaitEnd(t, nab)
 	recordRestore(t, nar)
 }
 

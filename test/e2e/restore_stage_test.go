@@ -5,7 +5,6 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -46,14 +45,14 @@ func (x *tenant) restore(name, backup string, changes ...func(*velerov1.RestoreS
 }
 
 // awaitRestore waits until the restore is as wished and returns it. It looks as the tenant: what it finds, the tenant can read.
-func (x *tenant) awaitRestore(nar *restoring, wish string, ok func(*restoring) bool) *restoring {
+func (x *tenant) awaitRestore(nar *restoring, want string, ok func(*restoring) bool) *restoring {
 	x.t.Helper()
-	return x.awaitRestoreFor(patience, nar, wish, ok)
+	return x.awaitRestoreFor(patience, nar, want, ok)
 }
 
-func (x *tenant) awaitRestoreFor(limit time.Duration, nar *restoring, wish string, ok func(*restoring) bool) *restoring {
+func (x *tenant) awaitRestoreFor(limit time.Duration, nar *restoring, want string, ok func(*restoring) bool) *restoring {
 	x.t.Helper()
-	return awaitObject(x.t, x.client, nar, limit, wish, func(now *restoring, there bool) bool { return there && ok(now) })
+	return awaitObject(x.t, x.client, nar, limit, want, func(now *restoring, there bool) bool { return there && ok(now) })
 }
 
 // awaitFinalized waits for the end of the finalization.
@@ -88,8 +87,8 @@ func (x *tenant) awaitRestoreCreated(nar *restoring) *restoring {
 // awaitRestoreRefused waits until the restore's spec is refused, and returns what is said about it.
 func (x *tenant) awaitRestoreRefused(nar *restoring, reason string, saying ...string) string {
 	x.t.Helper()
-	wish := "refused: " + strings.Join(append([]string{reason}, saying...), ", ")
-	seen := x.awaitRestore(nar, wish, func(now *restoring) bool {
+	want := "refused: " + strings.Join(append([]string{reason}, saying...), ", ")
+	seen := x.awaitRestore(nar, want, func(now *restoring) bool {
 		accepted := restoreCondition(now, oadpv1alpha1.NonAdminConditionAccepted)
 		return now.Status.Phase == oadpv1alpha1.NonAdminPhaseBackingOff && accepted != nil &&
 			accepted.Status == metav1.ConditionFalse && accepted.Reason == reason &&
@@ -203,7 +202,7 @@ func recordRestore(t *testing.T, nar *restoring) {
 		if kind == contract.KindFinalization && !workflowKnown(t, id) {
 			continue
 		}
-		recordWorkflow(t, id, fmt.Sprintf("%s.%s.%.40s", fileName(t.Name()), kind.ID, nar.Name))
+		awaitCompleted(t, id)
 	}
 }
 

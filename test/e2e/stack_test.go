@@ -90,13 +90,18 @@ func run(m *testing.M) int {
 		return 1
 	}
 	defer temporal.Close()
-	if code := m.Run(); code != 0 {
+	code := m.Run()
+	if err := env.RecordHistories(ctx, temporal); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	if code != 0 {
 		var logs bytes.Buffer
 		stack.DumpLogs(&logs, 15)
 		_, _ = os.Stderr.Write(logs.Bytes())
 		return code
 	}
-	code := checkSecrets(ctx)
+	code = checkSecrets(ctx)
 	if code == 0 && wholeSuite() {
 		code = checkRights(ctx)
 	}

@@ -101,7 +101,7 @@ func (x *tenant) failedByVelero(nab *oadpv1alpha1.NonAdminBackup) {
 	require.NoError(x.t, stack.Component(env.Velero).Restart(x.t.Context()))
 	done := x.awaitVeleroPhase(nab, velerov1.BackupPhaseFailed)
 	assert.Nil(x.t, condition(done, oadpv1alpha1.NonAdminConditionVeleroStalled))
-	record(x.t, nab)
+	awaitEnd(x.t, nab)
 }
 
 // restoreFailedByVelero: Velero has started again, and failed what it found in progress.

@@ -128,7 +128,7 @@ func TestAReleasedBackupComesBackOnlyByAnAdministrator(t *testing.T) {
 			assert.NotEqual(t, nab.UID, again.UID)
 			assert.Equal(t, made, again.Labels[oadpv1alpha1.NabSyncLabel])
 			assert.Equal(t, made, again.Status.VeleroBackup.Name)
-			record(t, again)
+			awaitEnd(t, again)
 			x.patch(again, `{"spec":{"deleteBackup":true}}`)
 			x.awaitGone(again)
 			checkDeleted(t, made, false)
@@ -225,10 +225,7 @@ func TestAForgedBackupIsNotTakenForOneThatIsGone(t *testing.T) {
 	victim := newTenant(t, "carol")
 	nab := victim.completed("treasure")
 	name := nab.Status.VeleroBackup.Name
-	require.NoError(t, admin.Create(t.Context(), &velerov1.DeleteBackupRequest{
-		ObjectMeta: metav1.ObjectMeta{Namespace: env.OADPNamespace, Name: "by-hand-" + uuid.NewString()},
-		Spec:       velerov1.DeleteBackupRequestSpec{BackupName: name},
-	}))
+	veleroExpires(t, name)
 	victim.awaitCondition(nab, oadpv1alpha1.NonAdminConditionAccepted, oadpv1alpha1.ReasonVeleroBackupNotFound)
 
 	x, account := newTenant(t, "bob"), newAccount(t)

@@ -68,17 +68,17 @@ func (x *tenant) backUp(name string, changes ...change) *oadpv1alpha1.NonAdminBa
 
 // await waits until the object is as wished and returns it.
 func (x *tenant) await(
-	nab *oadpv1alpha1.NonAdminBackup, wish string, ok func(*oadpv1alpha1.NonAdminBackup) bool,
+	nab *oadpv1alpha1.NonAdminBackup, action string, ok func(*oadpv1alpha1.NonAdminBackup) bool,
 ) *oadpv1alpha1.NonAdminBackup {
 	x.t.Helper()
-	return x.awaitFor(patience, nab, wish, ok)
+	return x.awaitFor(patience, nab, action, ok)
 }
 
-func (x *tenant) awaitFor(limit time.Duration, nab *oadpv1alpha1.NonAdminBackup, wish string,
+func (x *tenant) awaitFor(limit time.Duration, nab *oadpv1alpha1.NonAdminBackup, action string,
 	ok func(*oadpv1alpha1.NonAdminBackup) bool,
 ) *oadpv1alpha1.NonAdminBackup {
 	x.t.Helper()
-	return awaitObject(x.t, admin, nab, limit, wish, func(now *oadpv1alpha1.NonAdminBackup, there bool) bool { return there && ok(now) })
+	return awaitObject(x.t, admin, nab, limit, action, func(now *oadpv1alpha1.NonAdminBackup, there bool) bool { return there && ok(now) })
 }
 
 func (x *tenant) awaitVeleroPhase(

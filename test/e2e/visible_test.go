@@ -70,7 +70,7 @@ func TestWhatPeopleSee(t *testing.T) {
 		x.patch(nabs[2], `{"spec":{"deleteBackup":true}}`)
 		x.awaitGone(nabs[2])
 		assert.Len(t, veleroBackupsOf(t, x.namespace), 2)
-		record(t, nabs[2])
+		awaitEnd(t, nabs[2])
 	})
 	nabs = nabs[:2]
 
@@ -82,7 +82,7 @@ func TestWhatPeopleSee(t *testing.T) {
 	resume()
 	for _, nab := range nabs {
 		x.awaitVeleroPhase(nab, velerov1.BackupPhaseCompleted)
-		record(t, nab)
+		awaitEnd(t, nab)
 	}
 	assert.Greater(t, len(runsOf(t, workflowID(nabs[0]))), 1, "the workflow has continued as new")
 	t.Run("Events tell the tenant", func(t *testing.T) { readEvents(t, x, nabs[0]) })
@@ -188,7 +188,7 @@ func TestTemporalAway(t *testing.T) {
 		require.NoError(t, stack.Component(name).WaitReady(t.Context()))
 	}
 	x.awaitVeleroPhase(nab, velerov1.BackupPhaseCompleted)
-	record(t, nab)
+	awaitEnd(t, nab)
 }
 
 func status(address string) int {
@@ -222,5 +222,5 @@ func TestSignalsDuringCompletion(t *testing.T) {
 	time.Sleep(500 * time.Millisecond) // the storm goes on over the end
 	stop()
 	<-storm
-	record(t, nab)
+	awaitEnd(t, nab)
 }

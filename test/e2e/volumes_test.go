@@ -36,8 +36,8 @@ func TestVolumesAreCountedWhereThereAreAny(t *testing.T) {
 		Spec: velerov1.PodVolumeBackupSpec{UploaderType: "kopia", Volume: "data"},
 	}
 	require.NoError(t, admin.Create(t.Context(), volume))
-	counts := func(wish string, want oadpv1alpha1.FileSystemPodVolumeBackups) {
-		x.await(with, wish, func(now *oadpv1alpha1.NonAdminBackup) bool {
+	counts := func(action string, want oadpv1alpha1.FileSystemPodVolumeBackups) {
+		x.await(with, action, func(now *oadpv1alpha1.NonAdminBackup) bool {
 			return now.Status.FileSystemPodVolumeBackups != nil && *now.Status.FileSystemPodVolumeBackups == want
 		})
 	}
@@ -51,7 +51,7 @@ func TestVolumesAreCountedWhereThereAreAny(t *testing.T) {
 		veleroSays(t, nab, velerov1.BackupPhaseCompleted)
 		done := x.awaitVeleroPhase(nab, velerov1.BackupPhaseCompleted)
 		assert.Equal(t, nab == with, done.Status.FileSystemPodVolumeBackups != nil)
-		record(t, nab)
+		awaitEnd(t, nab)
 	}
 }
 
@@ -73,8 +73,8 @@ func TestRestoredVolumesAreCountedWhereThereAreAny(t *testing.T) {
 	}
 	require.NoError(t, admin.Create(t.Context(), volume))
 	require.NoError(t, admin.Create(t.Context(), &velerov2alpha1.DataDownload{ObjectMeta: made("download")}))
-	counts := func(wish string, want oadpv1alpha1.FileSystemPodVolumeRestores) {
-		x.awaitRestore(nar, wish, func(now *restoring) bool {
+	counts := func(action string, want oadpv1alpha1.FileSystemPodVolumeRestores) {
+		x.awaitRestore(nar, action, func(now *restoring) bool {
 			return now.Status.FileSystemPodVolumeRestores != nil && *now.Status.FileSystemPodVolumeRestores == want &&
 				now.Status.DataMoverDataDownloads != nil && now.Status.DataMoverDataDownloads.New == 1
 		})

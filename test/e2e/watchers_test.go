@@ -52,7 +52,7 @@ func writesOf(t *testing.T) []map[string]int {
 		}
 	}
 	for _, nab := range nabs {
-		record(t, nab)
+		awaitEnd(t, nab)
 	}
 	assert.Len(t, veleroBackupsOf(t, x.namespace), count, "one Velero Backup each")
 

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
+	"slices"
 	"time"
 )
 
@@ -42,6 +44,36 @@ func (r AuditedRequest) Wrote() bool {
 		return r.Code < 300
 	}
 	return false
+}
+
+// Writes are those that were carried out. Of a write whose client gave up, which is answered 504, nobody knows; but it is
+// repeated, and a repetition that finds it done does not succeed: so the last one that timed out counts, if none after it
+// succeeded.
+func Writes(requests []AuditedRequest) []AuditedRequest {
+	type write struct{ user, verb, group, resource, subresource, namespace, name string }
+	of := func(r AuditedRequest) write {
+		return write{r.User, r.Verb, r.Group, r.Resource, r.Subresource, r.Namespace, r.Name}
+	}
+	var writes []AuditedRequest
+	known := map[write]bool{} // from the latest to the earliest
+	for _, r := range slices.Backward(requests) {
+		switch {
+		case r.Wrote():
+			writes = append(writes, r)
+			known[of(r)] = true
+		case r.timedOut() && !known[of(r)]:
+			writes = append(writes, r)
+			known[of(r)] = true
+		}
+	}
+	slices.Reverse(writes)
+	return writes
+}
+
+func (r AuditedRequest) timedOut() bool {
+	written := r
+	written.Code = http.StatusOK
+	return r.Code == http.StatusGatewayTimeout && written.Wrote()
 }
 
 func (e *Env) auditLog() string { return e.path("logs", "audit.jsonl") }

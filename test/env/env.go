@@ -85,6 +85,7 @@ type Env struct {
 	processes []*Process // in the order of their start
 	deaths    chan *Process
 	progress  *progress
+	saidCPU   sync.Once
 }
 
 // Start starts the components and returns when all are ready. When that fails, or ctx ends, it stops what it has started;
@@ -143,6 +144,7 @@ func (e *Env) Stop() {
 	e.stopAll(Velero, KubeControllerManager)
 	e.stopAll(KubeAPIServer, Temporal, S3, fdbServer)
 	e.stopAll(Etcd)
+	e.saidCPU.Do(e.sayCPU)
 	if e.options.Dir == "" && !e.options.Keep {
 		_ = os.RemoveAll(e.dir) // a left-over temporary folder harms nobody
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
@@ -44,28 +43,37 @@ func RunsOf(ctx context.Context, temporal temporalclient.Client, id string) ([]s
 	return runs, err
 }
 
-// SaveHistories writes the histories of all runs of a workflow that has ended into a folder, NAME.1.json and so on. A file that
-// exists stays: the histories of a release are only added, never rewritten.
-func SaveHistories(ctx context.Context, temporal temporalclient.Client, id, folder, name string) error {
-	runs, err := RunsOf(ctx, temporal, id)
-	if err != nil {
-		return err
+// RecordHistories writes the history of every run in a Temporal namespace into the folder that HOLDFAST_RECORD_HISTORIES names,
+// TYPE.RUN.json each, also of runs that have not ended. Without that variable it does nothing. `make histories` chooses from
+// them.
+func RecordHistories(ctx context.Context, temporal temporalclient.Client) error {
+	folder := os.Getenv("HOLDFAST_RECORD_HISTORIES")
+	if folder == "" {
+		return nil
 	}
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
-	for i, run := range runs {
-		if err := saveHistory(ctx, temporal, id, run, filepath.Join(folder, fmt.Sprintf("%s.%d.json", name, i+1))); err != nil {
-			return fmt.Errorf("save the history of %s: %w", id, err)
+	request := &workflowservice.ListWorkflowExecutionsRequest{PageSize: 1000}
+	for {
+		page, err := temporal.ListWorkflow(ctx, request)
+		if err != nil {
+			return fmt.Errorf("list workflows: %w", err)
+		}
+		for _, run := range page.Executions {
+			id := run.Execution
+			path := filepath.Join(folder, fmt.Sprintf("%s.%s.json", run.Type.Name, id.RunId))
+			if err := saveHistory(ctx, temporal, id.WorkflowId, id.RunId, path); err != nil {
+				return fmt.Errorf("record the history of %s: %w", id.WorkflowId, err)
+			}
+		}
+		if request.NextPageToken = page.NextPageToken; len(request.NextPageToken) == 0 {
+			return nil
 		}
 	}
-	return nil
 }
 
 func saveHistory(ctx context.Context, temporal temporalclient.Client, id, run, path string) error {
-	if _, err := os.Stat(path); err == nil {
-		return nil
-	}
 	history := &historypb.History{}
 	events := temporal.GetWorkflowHistory(ctx, id, run, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for events.HasNext() {
@@ -80,33 +88,4 @@ func saveHistory(ctx context.Context, temporal temporalclient.Client, id, run, p
 		return err
 	}
 	return os.WriteFile(path, data, 0o644)
-}
-
-// SaveSome writes the histories of up to limit runs of a workflow type, the oldest first, also of those that have not ended.
-func SaveSome(ctx context.Context, temporal temporalclient.Client, workflowType, folder string, limit int) error {
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return err
-	}
-	request := &workflowservice.ListWorkflowExecutionsRequest{Query: fmt.Sprintf("WorkflowType = '%s'", workflowType)}
-	var found [][2]string
-	for {
-		page, err := temporal.ListWorkflow(ctx, request)
-		if err != nil {
-			return fmt.Errorf("list workflows: %w", err)
-		}
-		for _, run := range page.Executions {
-			found = append(found, [2]string{run.Execution.WorkflowId, run.Execution.RunId})
-		}
-		if request.NextPageToken = page.NextPageToken; len(request.NextPageToken) == 0 {
-			break
-		}
-	}
-	slices.Reverse(found)
-	for i, run := range found[:min(limit, len(found))] {
-		path := filepath.Join(folder, fmt.Sprintf("%s.%03d.json", workflowType, i+1))
-		if err := saveHistory(ctx, temporal, run[0], run[1], path); err != nil {
-			return fmt.Errorf("save the history of %s: %w", run[0], err)
-		}
-	}
-	return nil
 }

@@ -46,8 +46,9 @@ type Process struct {
 	command command
 
 	lifecycle sync.Mutex // held by whoever starts or stops
-	mu        sync.Mutex // guards run
+	mu        sync.Mutex // guards run and used
 	run       *run
+	used      time.Duration // CPU time of the runs that have ended
 }
 
 // run is one life of a Process.
@@ -152,6 +153,14 @@ func (p *Process) WaitReady(ctx context.Context) error {
 	return p.waitReady(ctx, r)
 }
 
+// CPU returns the CPU time that the component has used in all runs that have ended, with that of its children which it waited
+// for.
+func (p *Process) CPU() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.used
+}
+
 func (p *Process) current() *run {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -206,10 +215,13 @@ func (p *Process) spawn() (*run, error) {
 
 func (p *Process) awaitExit(cmd *exec.Cmd, r *run) {
 	r.err = cmd.Wait()
-	close(r.exited)
 	p.mu.Lock()
+	if ended := cmd.ProcessState; ended != nil {
+		p.used += ended.UserTime() + ended.SystemTime()
+	}
 	asked := r.asked
 	p.mu.Unlock()
+	close(r.exited)
 	if !asked && p.command.died != nil {
 		p.command.died(p)
 	}

@@ -3,8 +3,12 @@ package env
 import (
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
+	"strings"
 	"sync"
+	"time"
 )
 
 // progress writes lines from several goroutines one after the other.
@@ -34,6 +38,24 @@ func (p *progress) Write(b []byte) (int, error) {
 // kubeconfig) reaches it.
 func (e *Env) baseEnv() []string {
 	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + e.path("home"), "TMPDIR=" + e.path("tmp"), "LANG=C.UTF-8"}
+}
+
+// sayCPU tells what each kind of component has cost: machines are shared, so only CPU time can be compared between runs.
+func (e *Env) sayCPU() {
+	var total time.Duration
+	used := map[string]time.Duration{}
+	for _, p := range e.Components() {
+		used[p.command.kind] += p.CPU()
+		total += p.CPU()
+	}
+	if total == 0 {
+		return // nothing was started
+	}
+	var line strings.Builder
+	for _, kind := range slices.Sorted(maps.Keys(used)) {
+		fmt.Fprintf(&line, ", %s %.1fs", kind, used[kind].Seconds())
+	}
+	e.progress.say("CPU time of the components: %.1fs%s", total.Seconds(), line.String())
 }
 
 // DumpLogs writes the last lines of every component's log.

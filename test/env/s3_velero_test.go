@@ -66,7 +66,7 @@ func create(ctx context.Context, t *testing.T, stack *env.Env, kind, name string
 	}}))
 }
 
-func awaitPhase(ctx context.Context, t *testing.T, stack *env.Env, kind, name, wish string) *unstructured.Unstructured {
+func awaitPhase(ctx context.Context, t *testing.T, stack *env.Env, kind, name, want string) *unstructured.Unstructured {
 	t.Helper()
 	object := &unstructured.Unstructured{}
 	object.SetAPIVersion("velero.io/v1")
@@ -74,7 +74,7 @@ func awaitPhase(ctx context.Context, t *testing.T, stack *env.Env, kind, name, w
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		require.NoError(c, stack.Client().Get(ctx, client.ObjectKey{Namespace: env.OADPNamespace, Name: name}, object))
 		phase, _, _ := unstructured.NestedString(object.Object, "status", "phase")
-		assert.Equal(c, wish, phase, "status %v", object.Object["status"])
+		assert.Equal(c, want, phase, "status %v", object.Object["status"])
 	}, time.Minute, 100*time.Millisecond)
 	return object
 }

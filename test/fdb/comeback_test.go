@@ -61,7 +61,7 @@ func whatWasLostComesBack(t *testing.T, x *tenant) {
 			spec.BackupName, spec.KeyRanges = "comeback", ranges
 			test.alter(spec)
 		})
-		done := x.awaitRestore(restore, test.name+" restored", restoreState("completed"))
+		done := x.awaitRestore(restore, test.name+" restored", restoreState(fdbv1alpha1.RestoreCompleted))
 		assert.NotZero(t, done.Status.RestoredVersion, test.name)
 		assert.Equal(t, test.want, db.keys(begin, end), test.name)
 	}

@@ -28,14 +28,14 @@ func policy(maxRetention, minRestorable string) change {
 	}
 }
 
-// expiry is a wish for the reason in status.expiry.
-func expiry(reasons ...string) func(*fdbv1alpha1.FoundationDBBackup) bool {
+// expiry is a condition for the reason in status.expiry.
+func expiry(reasons ...fdbv1alpha1.ExpiryReason) func(*fdbv1alpha1.FoundationDBBackup) bool {
 	return func(object *fdbv1alpha1.FoundationDBBackup) bool {
 		return object.Status.Expiry != nil && slices.Contains(reasons, object.Status.Expiry.Reason)
 	}
 }
 
-// hasExpired is a wish: a turn has let data expire, whatever came of later ones.
+// hasExpired is a condition: a turn has let data expire, whatever came of later ones.
 func hasExpired(object *fdbv1alpha1.FoundationDBBackup) bool {
 	return object.Status.Expiry != nil && object.Status.Expiry.LastExpired != nil
 }
@@ -62,7 +62,7 @@ func (x *tenant) podsOf(backup *fdbv1alpha1.FoundationDBBackup) []corev1.Pod {
 }
 
 // awaitPod waits for a pod that expires or deletes and runs.
-func (x *tenant) awaitPod(wish string, ok func(corev1.Pod) bool) corev1.Pod {
+func (x *tenant) awaitPod(want string, ok func(corev1.Pod) bool) corev1.Pod {
 	x.t.Helper()
 	var found corev1.Pod
 	require.Eventually(x.t, func() bool {
@@ -73,7 +73,7 @@ func (x *tenant) awaitPod(wish string, ok func(corev1.Pod) bool) corev1.Pod {
 			}
 		}
 		return false
-	}, patience, readEvery, wish)
+	}, patience, readEvery, want)
 	return found
 }
 
@@ -137,7 +137,7 @@ func TestRetention(t *testing.T) {
 	restore := x.restore("ledger-back", "ledger-copy", func(spec *fdbv1alpha1.FoundationDBRestoreSpec) {
 		spec.BackupName, spec.Version = "ledger", version
 	})
-	done := x.awaitRestore(restore, "completed", restoreState("completed"))
+	done := x.awaitRestore(restore, "completed", restoreState(fdbv1alpha1.RestoreCompleted))
 	assert.Equal(t, version, done.Status.RestoredVersion)
 	keys, err := sim.Keys(copied)
 	require.NoError(t, err)

@@ -18,6 +18,7 @@ func theLifeOfABackup(t *testing.T, x *tenant) {
 	backup := x.backUp("orders")
 
 	first := x.await(backup, "reconciled", reconciled)
+	x.requireReady("fdbb", backup)
 	require.Len(t, first.Status.Backups, 1)
 	made := first.Status.Backups[0]
 	assert.Equal(t, "RunningDifferentially", made.State)

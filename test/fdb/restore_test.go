@@ -54,7 +54,7 @@ func (x *tenant) getRestore(object *fdbv1alpha1.FoundationDBRestore) *fdbv1alpha
 }
 
 func (x *tenant) awaitRestore(
-	object *fdbv1alpha1.FoundationDBRestore, wish string, ok func(*fdbv1alpha1.FoundationDBRestore) bool,
+	object *fdbv1alpha1.FoundationDBRestore, want string, ok func(*fdbv1alpha1.FoundationDBRestore) bool,
 ) *fdbv1alpha1.FoundationDBRestore {
 	x.t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(readEvery) {
@@ -63,7 +63,7 @@ func (x *tenant) awaitRestore(
 			return present
 		}
 		if time.Now().After(deadline) {
-			require.FailNowf(x.t, "not as wished", "wanted: %s", wish)
+			require.FailNowf(x.t, "not as wished", "wanted: %s", want)
 		}
 	}
 }
@@ -76,12 +76,12 @@ func (x *tenant) awaitRestoreGone(object *fdbv1alpha1.FoundationDBRestore) {
 	}, patience, readEvery)
 }
 
-// restoreState is a wish for a state.
-func restoreState(state string) func(*fdbv1alpha1.FoundationDBRestore) bool {
+// restoreState is a condition for a state.
+func restoreState(state fdbv1alpha1.ObservedRestoreState) func(*fdbv1alpha1.FoundationDBRestore) bool {
 	return func(object *fdbv1alpha1.FoundationDBRestore) bool { return object.Status.State == state }
 }
 
-// hasOfRestore is a wish for a condition with a reason.
+// hasOfRestore is a condition for a condition with a reason.
 func hasOfRestore(kind, reason string) func(*fdbv1alpha1.FoundationDBRestore) bool {
 	return func(object *fdbv1alpha1.FoundationDBRestore) bool {
 		found := meta.FindStatusCondition(object.Status.Conditions, kind)
@@ -145,8 +145,9 @@ func restores(t *testing.T, x *tenant) {
 			x := x.in(t)
 			into := x.destination("into-" + title)
 			restore := x.restore("restore-"+title, "into-"+title, test.alter)
-			done := x.awaitRestore(restore, "completed", restoreState("completed"))
-			assert.Empty(t, done.Status.Conditions)
+			done := x.awaitRestore(restore, "completed", restoreState(fdbv1alpha1.RestoreCompleted))
+			assert.Empty(t, fdbv1alpha1.Unmet(done.Status.Conditions))
+			x.requireReady("fdbr", done)
 			assert.NotZero(t, done.Status.RestoredVersion)
 			assert.EqualValues(t, 100, done.Status.Progress.PercentDone)
 			assert.Equal(t, test.want, x.console("into-"+title).keys("a", "zz"), "and it is open again")
@@ -156,7 +157,7 @@ func restores(t *testing.T, x *tenant) {
 			t.Log(x.kubectl("get", "fdbr"))
 			again := x.restore("again-"+title, "into-"+title, test.alter)
 			refused := x.awaitRestore(again, "not empty", restoreReason(fdbv1alpha1.ReasonDatabaseNotEmpty))
-			assert.Equal(t, "pending", refused.Status.State, "an earlier restore is not taken for this one")
+			assert.Equal(t, fdbv1alpha1.RestorePending, refused.Status.State, "an earlier restore is not taken for this one")
 		})
 	}
 }
@@ -185,7 +186,7 @@ func TestWhatARestoreWaitsFor(t *testing.T) {
 	require.NoError(t, sim.Unreachable(into, true))
 	x.awaitRestore(restore, "unreachable", restoreReason(fdbv1alpha1.ReasonClusterUnreachable))
 	require.NoError(t, sim.Unreachable(into, false))
-	x.awaitRestore(restore, "completed", restoreState("completed"))
+	x.awaitRestore(restore, "completed", restoreState(fdbv1alpha1.RestoreCompleted))
 	requireRestores(t, into, 1)
 	same, err := sim.SameKeys(source, into)
 	require.NoError(t, err)
@@ -210,7 +211,7 @@ func TestRestoresThatAreEnded(t *testing.T) {
 		into, restore := x.slowRestore("stopped")
 		patch := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"restoreState":"Stopped"}}`))
 		require.NoError(t, x.client.Patch(t.Context(), restore.DeepCopy(), patch))
-		aborted := x.awaitRestore(restore, "aborted", restoreState("aborted"))
+		aborted := x.awaitRestore(restore, "aborted", restoreState(fdbv1alpha1.RestoreAborted))
 		found := meta.FindStatusCondition(aborted.Status.Conditions, fdbv1alpha1.ConditionIncorrectRestoreState)
 		if found != nil {
 			assert.Contains(t, found.Message, "partial")

@@ -24,7 +24,6 @@ import (
 
 	"holdfast.dev/holdfast/activities/fdbtool/cage"
 	"holdfast.dev/holdfast/test/env"
-	"holdfast.dev/holdfast/workflows/contract"
 )
 
 // suggestContinueAsNew makes workflows continue as new early, so that both sides of it are on every path.
@@ -77,19 +76,18 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, "start the stack:", err)
 		return 1
 	}
-	if code := m.Run(); code != 0 {
+	code := m.Run()
+	if err := env.RecordHistories(ctx, temporal); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	if code != 0 {
 		var logs bytes.Buffer
 		stack.DumpLogs(&logs, 15)
 		_, _ = os.Stderr.Write(logs.Bytes())
 		return code
 	}
-	code := 0
-	if folder := os.Getenv("HOLDFAST_RECORD_HISTORIES"); folder != "" {
-		code = recordHistories(ctx, folder)
-	}
-	if code == 0 {
-		code = checkSecrets(ctx)
-	}
+	code = checkSecrets(ctx)
 	if code == 0 && wholeSuite() {
 		code = checkRights(ctx)
 	}
@@ -180,19 +178,4 @@ func checkRights(ctx context.Context) int {
 		fmt.Fprintln(os.Stderr, line)
 	}
 	return min(len(wrong), 1)
-}
-
-// recordHistories keeps histories of all workflows of FoundationDB for replay, when `make histories` asks for them. It returns the exit status.
-func recordHistories(ctx context.Context, folder string) int {
-	for name, limit := range map[string]int{
-		contract.KindFDBBackup.Workflow: 60, contract.KindFDBThrottle.Workflow: 20, contract.KindFDBCluster.Workflow: 20,
-		contract.KindFDBExpiryQueue.Workflow: 20, contract.KindFDBExpiry.Workflow: 60, contract.KindFDBContainer.Workflow: 20,
-		contract.KindFDBRestore.Workflow: 40,
-	} {
-		if err := env.SaveSome(ctx, temporal, name, folder, limit); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-	}
-	return 0
 }

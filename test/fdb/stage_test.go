@@ -162,6 +162,13 @@ func (x *tenant) kubectl(args ...string) string {
 	return x.kubectlAs(user, append([]string{"-n", x.namespace}, args...)...)
 }
 
+// requireReady has kubectl wait for condition Ready, as a script would. What is awaited holds already: it ends at once.
+func (x *tenant) requireReady(resource string, object client.Object) {
+	x.t.Helper()
+	said := x.kubectl("wait", "--for=condition=Ready", "--timeout=30s", resource+"/"+object.GetName())
+	require.Contains(x.t, said, "condition met")
+}
+
 func (x *tenant) kubectlAsAdmin(args ...string) string { return x.kubectlAs(env.Admin, args...) }
 
 func (x *tenant) kubectlAs(user string, args ...string) string {
@@ -194,14 +201,14 @@ func (x *tenant) get(object *fdbv1alpha1.FoundationDBBackup) *fdbv1alpha1.Founda
 
 // await polls until the object is as wished and returns it.
 func (x *tenant) await(
-	object *fdbv1alpha1.FoundationDBBackup, wish string, ok func(*fdbv1alpha1.FoundationDBBackup) bool,
+	object *fdbv1alpha1.FoundationDBBackup, want string, ok func(*fdbv1alpha1.FoundationDBBackup) bool,
 ) *fdbv1alpha1.FoundationDBBackup {
 	x.t.Helper()
-	return x.awaitFor(patience, object, wish, ok)
+	return x.awaitFor(patience, object, want, ok)
 }
 
 func (x *tenant) awaitFor(limit time.Duration,
-	object *fdbv1alpha1.FoundationDBBackup, wish string, ok func(*fdbv1alpha1.FoundationDBBackup) bool,
+	object *fdbv1alpha1.FoundationDBBackup, want string, ok func(*fdbv1alpha1.FoundationDBBackup) bool,
 ) *fdbv1alpha1.FoundationDBBackup {
 	x.t.Helper()
 	deadline := time.Now().Add(limit)
@@ -211,7 +218,7 @@ func (x *tenant) awaitFor(limit time.Duration,
 			return present
 		}
 		if time.Now().After(deadline) {
-			require.FailNowf(x.t, "not as wished", "wanted: %s", wish)
+			require.FailNowf(x.t, "not as wished", "wanted: %s", want)
 		}
 		time.Sleep(readEvery)
 	}
@@ -222,7 +229,7 @@ func reconciled(object *fdbv1alpha1.FoundationDBBackup) bool {
 	return object.Status.Reconciled && object.Status.ObservedGeneration == object.Generation
 }
 
-// has returns a wish for a condition with a reason.
+// has returns a condition for a condition with a reason.
 func has(kind, reason string) func(*fdbv1alpha1.FoundationDBBackup) bool {
 	return func(object *fdbv1alpha1.FoundationDBBackup) bool {
 		found := meta.FindStatusCondition(object.Status.Conditions, kind)

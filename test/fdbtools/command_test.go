@@ -57,7 +57,7 @@ func TestCommandIsRunOnceAndDoneWhenRepeated(t *testing.T) {
 			for range 3 {
 				outcome := s.command(c.operation, s.url(stamp))
 				assert.True(t, outcome.Done, "%+v", outcome)
-				assert.Nil(t, outcome.Trouble)
+				assert.Nil(t, outcome.Failure)
 			}
 			assert.True(t, c.brought(s))
 			assert.Len(t, s.calls(string(c.operation)), 1)
@@ -84,8 +84,8 @@ func TestCommandThatIsKilledIsDoneOnce(t *testing.T) {
 				assert.Equal(t, after, outcome.Done, "%+v", outcome)
 				assert.Equal(t, after, c.brought(s))
 				if !after {
-					require.NotNil(t, outcome.Trouble)
-					assert.Equal(t, contract.FDBClassTimeout, outcome.Trouble.Class)
+					require.NotNil(t, outcome.Failure)
+					assert.Equal(t, contract.FDBClassTimeout, outcome.Failure.Class)
 				}
 
 				outcome = s.command(c.operation, s.url(stamp))
@@ -156,9 +156,9 @@ func TestStartIsRefusedWhereItCouldNotBeRestored(t *testing.T) {
 				return
 			}
 			assert.True(t, outcome.Undue)
-			require.NotNil(t, outcome.Trouble)
-			assert.Equal(t, c.class, outcome.Trouble.Class)
-			assert.Contains(t, outcome.Trouble.Message, s.url(""))
+			require.NotNil(t, outcome.Failure)
+			assert.Equal(t, c.class, outcome.Failure.Class)
+			assert.Contains(t, outcome.Failure.Message, s.url(""))
 			assert.Empty(t, s.calls("start"))
 		})
 	}
@@ -170,8 +170,8 @@ func TestStartIntoAStoreThatRefusesIsNotTried(t *testing.T) {
 	s.store.deny = true
 	outcome := s.command(contract.FDBStart, s.url(stamp))
 	assert.False(t, outcome.Done)
-	require.NotNil(t, outcome.Trouble)
-	assert.Equal(t, contract.FDBClassDenied, outcome.Trouble.Class, outcome.Trouble.Message)
+	require.NotNil(t, outcome.Failure)
+	assert.Equal(t, contract.FDBClassDenied, outcome.Failure.Class, outcome.Failure.Message)
 	assert.Empty(t, s.calls("start"))
 }
 
@@ -209,7 +209,7 @@ func TestCommandThatHasBecomeUndueIsNotRun(t *testing.T) {
 			}
 			outcome := s.command(c.operation, url)
 			assert.False(t, outcome.Done)
-			assert.True(t, outcome.Undue || outcome.Trouble != nil, "%+v", outcome)
+			assert.True(t, outcome.Undue || outcome.Failure != nil, "%+v", outcome)
 			calls, err := s.sim.Calls(s.cluster)
 			require.NoError(t, err)
 			for _, call := range calls {
@@ -286,7 +286,7 @@ func TestClusterThatCannotBeAskedIsTold(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t)
 			c.change(s)
-			for _, trouble := range []*contract.FDBTrouble{s.inspect(true).Trouble, s.command(contract.FDBAbort, s.url(stamp)).Trouble} {
+			for _, trouble := range []*contract.FDBFailure{s.inspect(true).Failure, s.command(contract.FDBAbort, s.url(stamp)).Failure} {
 				require.NotNil(t, trouble)
 				assert.Equal(t, c.class, trouble.Class, trouble.Message)
 				assert.NotContains(t, trouble.Message, fdbSecret)

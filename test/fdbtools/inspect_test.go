@@ -29,7 +29,7 @@ func pause() { time.Sleep(pollInterval) }
 func TestTagThatWasNeverUsed(t *testing.T) {
 	t.Parallel()
 	seen := newScene(t).inspect(true)
-	assert.Nil(t, seen.Trouble)
+	assert.Nil(t, seen.Failure)
 	require.Len(t, seen.Tags, 1)
 	assert.Equal(t, "t1", seen.Tags[0].Tag)
 	assert.False(t, seen.Tags[0].Running)
@@ -43,7 +43,7 @@ func TestHealthyBackupCostsOneCommand(t *testing.T) {
 	s.agent()
 	require.Eventually(t, func() bool {
 		seen := s.inspect(false)
-		require.Nil(t, seen.Trouble)
+		require.Nil(t, seen.Failure)
 		return seen.Tags[0].State == fdb.StateRunningDifferentially
 	}, fdbPatience, pollInterval)
 	before := len(s.calls("status"))
@@ -129,7 +129,7 @@ func TestErrorsOfABackupThatDoesNotMoveAreTold(t *testing.T) {
 	assert.Len(t, s.calls("status"), 2)
 
 	s.fail("fdbbackup status", 1, "ERROR: odd")
-	assert.NotNil(t, s.inspect(false).Trouble)
+	assert.NotNil(t, s.inspect(false).Failure)
 }
 
 func TestContainersThatAreNotTheObjectsAreNotOpened(t *testing.T) {
@@ -144,15 +144,15 @@ func TestContainersThatAreNotTheObjectsAreNotOpened(t *testing.T) {
 		{Tag: "--blob-credentials=/etc/passwd", URL: "--blob-credentials=/etc/passwd"},
 	}
 	seen := s.inspect(true)
-	assert.Nil(t, seen.Trouble)
+	assert.Nil(t, seen.Failure)
 	assert.Len(t, seen.Tags, 1, "what is no tag is not asked for")
 	require.Len(t, seen.Containers, 5)
 	for at, class := range []contract.FDBClass{
 		contract.FDBClassBadURL, contract.FDBClassDenied, contract.FDBClassBadURL, contract.FDBClassBadURL, contract.FDBClassBadURL,
 	} {
-		require.NotNil(t, seen.Containers[at].Trouble)
-		assert.Equal(t, class, seen.Containers[at].Trouble.Class, seen.Containers[at].Trouble.Message)
-		assert.NotContains(t, seen.Containers[at].Trouble.Message, "s3cret")
+		require.NotNil(t, seen.Containers[at].Failure)
+		assert.Equal(t, class, seen.Containers[at].Failure.Class, seen.Containers[at].Failure.Message)
+		assert.NotContains(t, seen.Containers[at].Failure.Message, "s3cret")
 	}
 	assert.Zero(t, other.asked)
 	assert.Empty(t, s.calls("describe"))
@@ -185,11 +185,11 @@ func TestStateIsKnownWithoutCredentials(t *testing.T) {
 	s.runs(state.RunningDifferentially, s.url(stamp), 3600)
 	s.secret = nil
 	seen := s.inspect(true)
-	assert.Nil(t, seen.Trouble)
+	assert.Nil(t, seen.Failure)
 	assert.True(t, seen.Tags[0].Running)
 	require.Len(t, seen.Containers, 1)
-	require.NotNil(t, seen.Containers[0].Trouble)
-	assert.Contains(t, seen.Containers[0].Trouble.Message, `no Secret "accounts"`)
+	require.NotNil(t, seen.Containers[0].Failure)
+	assert.Contains(t, seen.Containers[0].Failure.Message, `no Secret "accounts"`)
 }
 
 func TestObjectThatIsGoneIsNotInspected(t *testing.T) {
@@ -206,12 +206,12 @@ func TestUnreachableClusterIsToldAfterItsLimit(t *testing.T) {
 	}
 	s := newScene(t)
 	require.NoError(t, s.sim.Unreachable(s.cluster, true))
-	trouble := s.inspect(true).Trouble
+	trouble := s.inspect(true).Failure
 	require.NotNil(t, trouble)
 	assert.Equal(t, contract.FDBClassTimeout, trouble.Class)
 	assert.Len(t, s.calls("status"), 1)
 	require.NoError(t, s.sim.Unreachable(s.cluster, false))
-	assert.Nil(t, s.inspect(true).Trouble)
+	assert.Nil(t, s.inspect(true).Failure)
 }
 
 // needsTLS makes the cluster one that speaks TLS, with files that are not there.
@@ -244,13 +244,13 @@ func TestToolsSpeakTLSAsTheAgentsDo(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	needsTLS(s)
-	trouble := s.inspect(false).Trouble
+	trouble := s.inspect(false).Failure
 	require.NotNil(t, trouble)
 	assert.Contains(t, trouble.Message, `key "tls.crt" in Secret "gone"`)
 	s.more = append(s.more, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "gone"}, Data: map[string][]byte{
 		"tls.crt": []byte("certificate"), "tls.key": []byte("key"),
 	}})
-	assert.Nil(t, s.inspect(false).Trouble)
+	assert.Nil(t, s.inspect(false).Failure)
 	env := s.calls("status")[0].Env
 	assert.ElementsMatch(t, []string{
 		"TZ", "HOME", "TMPDIR", "FDB_BLOB_CREDENTIALS", "FDB_TLS_CERTIFICATE_FILE", "FDB_TLS_KEY_FILE", "FDB_TLS_VERIFY_PEERS",

@@ -40,9 +40,9 @@ func TestCommandIsRunUnderTheOperatorsLock(t *testing.T) {
 
 	held.taken = errors.New("another operator holds it, " + fdbSecret)
 	outcome := s.command(contract.FDBResume, "")
-	require.NotNil(t, outcome.Trouble)
-	assert.Contains(t, outcome.Trouble.Message, "lock could not be taken")
-	assert.NotContains(t, outcome.Trouble.Message, fdbSecret)
+	require.NotNil(t, outcome.Failure)
+	assert.Contains(t, outcome.Failure.Message, "lock could not be taken")
+	assert.NotContains(t, outcome.Failure.Message, fdbSecret)
 	assert.Empty(t, s.calls("resume"))
 
 	held.taken, held.before = nil, func() { s.change(func(c *fdbsimCluster) { c.Paused = false }) }

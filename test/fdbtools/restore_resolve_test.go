@@ -94,7 +94,7 @@ func TestWhatCannotBeReadIsNotRestored(t *testing.T) {
 			s := newRestoreScene(t)
 			tt.prepare(s)
 			seen := s.look(true)
-			require.Nil(t, seen.Trouble)
+			require.Nil(t, seen.Failure)
 			assert.Nil(t, seen.Point)
 			require.NotNil(t, seen.Unresolved)
 			assert.Equal(t, tt.class, seen.Unresolved.Class, seen.Unresolved.Message)

@@ -23,7 +23,7 @@ func TestRestoreIsStartedOnceAndBringsTheKeysBack(t *testing.T) {
 	s := newRestoreScene(t)
 	s.taken(map[string]string{"a": "1", "b": "2"})
 	seen := s.look(true)
-	require.Nil(t, seen.Trouble)
+	require.Nil(t, seen.Failure)
 	assert.Nil(t, seen.Restore, "nothing is planned")
 	assert.True(t, seen.LockKnown)
 	assert.Empty(t, seen.LockUID)
@@ -35,7 +35,7 @@ func TestRestoreIsStartedOnceAndBringsTheKeysBack(t *testing.T) {
 	s.planned(seen.Point.Version)
 	for range 3 {
 		outcome := s.operate(contract.FDBRestoreStart)
-		assert.True(t, outcome.Done, "%+v", outcome.Trouble)
+		assert.True(t, outcome.Done, "%+v", outcome.Failure)
 	}
 	require.Len(t, s.told("start"), 1)
 	args := strings.Join(s.told("start")[0].Args, " ")
@@ -110,8 +110,8 @@ func TestRestoreThatMustNotBeStarted(t *testing.T) {
 			assert.False(t, outcome.Done)
 			assert.Equal(t, tt.class == "", outcome.Undue)
 			if tt.class != "" {
-				require.NotNil(t, outcome.Trouble)
-				assert.Equal(t, tt.class, outcome.Trouble.Class, outcome.Trouble.Message)
+				require.NotNil(t, outcome.Failure)
+				assert.Equal(t, tt.class, outcome.Failure.Class, outcome.Failure.Message)
 			}
 			if tt.class != contract.FDBClassMissing {
 				assert.Empty(t, s.told("start"))
@@ -131,8 +131,8 @@ func TestRestoreIntoADatabaseWithData(t *testing.T) {
 	assert.Equal(t, "its keys", s.look(true).NotEmpty)
 	s.planned(version)
 	outcome := s.operate(contract.FDBRestoreStart)
-	require.NotNil(t, outcome.Trouble)
-	assert.Equal(t, contract.FDBClassNotEmpty, outcome.Trouble.Class)
+	require.NotNil(t, outcome.Failure)
+	assert.Equal(t, contract.FDBClassNotEmpty, outcome.Failure.Class)
 
 	s.restore.Spec.KeyRanges = []fdbv1alpha1.KeyRange{{Start: "c", End: "d"}, {Start: `b;`, End: `b<`}}
 	assert.Equal(t, "b; b<", s.look(true).NotEmpty)
@@ -141,7 +141,7 @@ func TestRestoreIntoADatabaseWithData(t *testing.T) {
 	assert.Empty(t, seen.NotEmpty, "%+v", seen.Unresolved)
 	assert.NotNil(t, seen.Point)
 	outcome = s.operate(contract.FDBRestoreStart)
-	assert.True(t, outcome.Done, "%+v", outcome.Trouble)
+	assert.True(t, outcome.Done, "%+v", outcome.Failure)
 	assert.True(t, outcome.NoAgents)
 	c, err := s.sim.State(s.into)
 	require.NoError(t, err)
@@ -191,13 +191,13 @@ func TestRestoreCommandThatIsKilledIsDoneOnce(t *testing.T) {
 				go func() { killed <- s.killRestore(operation, after) }()
 				outcome := s.operate(wire)
 				require.NoError(t, <-killed)
-				assert.Equal(t, after, outcome.Done, "%+v", outcome.Trouble)
+				assert.Equal(t, after, outcome.Done, "%+v", outcome.Failure)
 				if !after {
-					require.NotNil(t, outcome.Trouble)
-					assert.Equal(t, contract.FDBClassTimeout, outcome.Trouble.Class)
+					require.NotNil(t, outcome.Failure)
+					assert.Equal(t, contract.FDBClassTimeout, outcome.Failure.Class)
 				}
 				outcome = s.operate(wire)
-				assert.True(t, outcome.Done, "%+v", outcome.Trouble)
+				assert.True(t, outcome.Done, "%+v", outcome.Failure)
 				assert.Len(t, s.told(operation), map[bool]int{true: 1, false: 2}[after])
 			})
 		}
@@ -263,9 +263,9 @@ func TestDestinationThatCannotBeAsked(t *testing.T) {
 			s := newRestoreScene(t)
 			tt.prepare(s)
 			seen := s.look(true)
-			require.NotNil(t, seen.Trouble)
-			assert.Equal(t, tt.class, seen.Trouble.Class, seen.Trouble.Message)
-			seen.Trouble = nil
+			require.NotNil(t, seen.Failure)
+			assert.Equal(t, tt.class, seen.Failure.Class, seen.Failure.Message)
+			seen.Failure = nil
 			assert.Zero(t, seen)
 
 			s.planned(7)

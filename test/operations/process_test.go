@@ -32,6 +32,11 @@ func startWorker(t *testing.T, cluster string, variables ...string) *process {
 	return start(t, tools.HoldfastWorker, env.HoldfastWorker, []string{"--serve=velero"}, cluster, variables)
 }
 
+func startFDBWorker(t *testing.T, cluster string, variables ...string) *process {
+	t.Helper()
+	return start(t, tools.HoldfastWorker, env.HoldfastFDB, []string{"--serve=fdb", "--fdb-bin-dir=" + t.TempDir()}, cluster, variables)
+}
+
 func startWatcher(t *testing.T, cluster string, variables ...string) *process {
 	t.Helper()
 	return start(t, tools.Holdfast, env.HoldfastWatcher, []string{"watch", "--serve=velero", "--progress-interval=1s"}, cluster, variables)
@@ -39,18 +44,23 @@ func startWatcher(t *testing.T, cluster string, variables ...string) *process {
 
 func start(t *testing.T, binary, user string, args []string, cluster string, variables []string) *process {
 	t.Helper()
+	return startBinary(t, binaries[binary], user, args, cluster, variables)
+}
+
+func startBinary(t *testing.T, binary, user string, args []string, cluster string, variables []string) *process {
+	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	p := &process{
 		t: t, health: listener.Addr().String(), exited: make(chan struct{}),
-		log: filepath.Join(t.TempDir(), binary+".log"),
+		log: filepath.Join(t.TempDir(), filepath.Base(binary)+".log"),
 	}
 	require.NoError(t, listener.Close())
 	log, err := os.Create(p.log)
 	require.NoError(t, err)
 	defer log.Close()
 	//nolint:noctx // ended by signals
-	p.command = exec.Command(binaries[binary], append(args, "--kubeconfig", stack.Kubeconfig(user), "--cluster-id", cluster,
+	p.command = exec.Command(binary, append(args, "--kubeconfig", stack.Kubeconfig(user), "--cluster-id", cluster,
 		"--oadp-namespace", env.OADPNamespace, "--metrics-bind-address", "0", "--health-probe-bind-address", p.health)...)
 	p.command.Env = append([]string{"HOME=" + t.TempDir(), "TEMPORAL_ADDRESS=" + stack.TemporalAddress()}, variables...)
 	p.command.Stdout, p.command.Stderr = log, log

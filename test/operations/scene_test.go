@@ -115,9 +115,13 @@ func (s *scene) signal(nab *oadpv1alpha1.NonAdminBackup) {
 // history returns the events of the latest run.
 func (s *scene) history(nab *oadpv1alpha1.NonAdminBackup) []*historypb.HistoryEvent {
 	s.t.Helper()
+	return s.events(s.workflowID(nab))
+}
+
+func (s *scene) events(workflowID string) []*historypb.HistoryEvent {
+	s.t.Helper()
 	var events []*historypb.HistoryEvent
-	history := s.temporal.GetWorkflowHistory(context.Background(), s.workflowID(nab), "", false,
-		enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	history := s.temporal.GetWorkflowHistory(context.Background(), workflowID, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for history.HasNext() {
 		event, err := history.Next()
 		require.NoError(s.t, err)

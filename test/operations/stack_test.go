@@ -56,7 +56,9 @@ func run(m *testing.M) (int, error) {
 	if binaries, err = tools.BuildHoldfast(ctx, os.Stdout); err != nil {
 		return 0, err
 	}
-	if stack, err = env.Start(ctx, env.Options{Progress: os.Stdout, Without: []string{env.S3, env.Velero}}); err != nil {
+	if stack, err = env.Start(ctx, env.Options{
+		Progress: os.Stdout, Without: []string{env.S3, env.Velero}, FoundationDB: true,
+	}); err != nil {
 		return 0, fmt.Errorf("start the stack: %w", err)
 	}
 	defer stack.Stop()

@@ -20,13 +20,7 @@ func TestWorkersAreRolledOutByVersion(t *testing.T) {
 	version := func(build string) []string {
 		return []string{"TEMPORAL_DEPLOYMENT_NAME=" + deployment, "TEMPORAL_WORKER_BUILD_ID=" + build}
 	}
-	handle := s.temporal.WorkerDeploymentClient().GetHandle(deployment)
-	makeCurrent := func(build string) {
-		require.EventuallyWithT(t, func(c *assert.CollectT) { // Temporal knows a version when its worker has polled
-			_, err := handle.SetCurrentVersion(context.Background(), temporalclient.WorkerDeploymentSetCurrentVersionOptions{BuildID: build})
-			require.NoError(c, err)
-		}, patience, tick)
-	}
+	makeCurrent := func(build string) { s.makeCurrent(deployment, build) }
 
 	v1 := startWorker(t, s.cluster, version("v1")...).ready()
 	startWatcher(t, s.cluster).ready()
@@ -49,6 +43,16 @@ func TestWorkersAreRolledOutByVersion(t *testing.T) {
 	v1.stop()
 	s.complete(velero)
 	ranOn(t, s.awaitCompleted(moving), deployment, "v2", enumspb.VERSIONING_BEHAVIOR_AUTO_UPGRADE)
+}
+
+// makeCurrent sets a deployment's current version.
+func (s *scene) makeCurrent(deployment, build string) {
+	s.t.Helper()
+	handle := s.temporal.WorkerDeploymentClient().GetHandle(deployment)
+	require.EventuallyWithT(s.t, func(c *assert.CollectT) { // Temporal knows a version when its worker has polled
+		_, err := handle.SetCurrentVersion(context.Background(), temporalclient.WorkerDeploymentSetCurrentVersionOptions{BuildID: build})
+		require.NoError(c, err)
+	}, patience, tick)
 }
 
 // synchronize runs a workflow that ends soon, to its end.

@@ -109,9 +109,9 @@ func (c *testCase) gone() bool {
 }
 
 // await polls until ok, and the objects' workflows have ended. That of an approval stays open.
-func (c *testCase) await(wish string, ok func() bool) {
+func (c *testCase) await(want string, ok func() bool) {
 	c.t.Helper()
-	if !assert.Eventually(c.t, ok, patience, readEvery, "%s: %s", c.namespace, wish) {
+	if !assert.Eventually(c.t, ok, patience, readEvery, "%s: %s", c.namespace, want) {
 		c.explain()
 		c.t.FailNow()
 	}

@@ -28,10 +28,10 @@ func TestWhatAnUndisturbedRunGivesReasonTo(t *testing.T) {
 			Moment{points.Point{Step: points.Signal, After: true}, 1}, []string{"worker after signal", "watcher after signal"},
 		},
 		"what asks Temporal alone": {
-			Moment{points.Point{Step: contract.TellFDBThrottle.Name, Form: points.Local, Of: "slot"}, 1},
+			Moment{points.Point{Step: contract.SignalFDBThrottle.Name, Form: points.Local, Of: "acquire"}, 1},
 			[]string{
-				"worker before local tell-fdb-throttle slot", "watcher before local tell-fdb-throttle slot",
-				"temporal before local tell-fdb-throttle slot",
+				"worker before local signal-fdb-throttle acquire", "watcher before local signal-fdb-throttle acquire",
+				"temporal before local signal-fdb-throttle acquire",
 			},
 		},
 	} {

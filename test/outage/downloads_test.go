@@ -27,7 +27,7 @@ var downloadScenarios = []scenario{
 			c.await("a URL", c.answered)
 			require.NoError(c.t, c.admin.Delete(c.t.Context(), c.nadr.DeepCopy()))
 		},
-		wish: "gone, and the URL too",
+		want: "gone, and the URL too",
 		done: (*testCase).downloadGone,
 		check: func(c *testCase, e effects) {
 			assert.Equal(c.t, 1, occurrencesOf(e.Writes, "create downloadrequests nadr-UUID"))

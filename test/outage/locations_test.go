@@ -29,7 +29,7 @@ var locationScenarios = []scenario{
 		name:   "ask for a storage location",
 		before: func(*testCase) {},
 		act:    (*testCase).locate,
-		wish:   "pending",
+		want:   "pending",
 		done:   (*testCase).pending,
 		check: func(c *testCase, e effects) {
 			assert.Len(c.t, e.Made, 1, "the approval request alone")
@@ -40,7 +40,7 @@ var locationScenarios = []scenario{
 		name:   "approve a storage location",
 		before: located,
 		act:    func(c *testCase) { c.decide(`{"spec":{"pendingApprovalDecision":"approve"}}`) },
-		wish:   "available",
+		want:   "available",
 		done:   (*testCase).available,
 		check: func(c *testCase, e effects) {
 			assert.Len(c.t, e.Made, 3)
@@ -53,7 +53,7 @@ var locationScenarios = []scenario{
 		name:   "approve a storage location through Temporal",
 		before: located,
 		act:    (*testCase).approveThroughTemporal,
-		wish:   "available",
+		want:   "available",
 		done:   (*testCase).available,
 		check: func(c *testCase, e effects) {
 			assert.Len(c.t, e.Made, 3)
@@ -66,7 +66,7 @@ var locationScenarios = []scenario{
 		name:   "revoke a storage location",
 		before: approved,
 		act:    func(c *testCase) { c.decide(`{"spec":{"revokeApprovedSpec":true}}`) },
-		wish:   "pending, and nothing left",
+		want:   "pending, and nothing left",
 		done:   func(c *testCase) bool { return c.pending() && len(c.madeForLocation()) == 1 },
 		check: func(c *testCase, e effects) {
 			assert.Contains(c.t, e.Writes, "delete secrets NAMESPACE-own-UUID")
@@ -81,7 +81,7 @@ var locationScenarios = []scenario{
 			c.await("Completed", c.completed)
 		},
 		act:  func(c *testCase) { require.NoError(c.t, c.admin.Delete(c.t.Context(), c.location.DeepCopy())) },
-		wish: "gone, and its backup too",
+		want: "gone, and its backup too",
 		done: func(c *testCase) bool { return c.locationGone() && c.gone() },
 		check: func(c *testCase, e effects) {
 			assert.Equal(c.t, effects{Writes: e.Writes, Files: e.Files}, e, "nothing is left in the cluster")

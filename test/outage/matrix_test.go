@@ -194,7 +194,7 @@ func (c *testCase) runWith(s scenario, moment outage.Moment, plan func() (restar
 	restarts := plan()
 	c.Driver.Arm()
 	s.act(c)
-	c.await(s.wish, func() bool { return s.done(c) })
+	c.await(s.want, func() bool { return s.done(c) })
 	waiting, err := c.Driver.Pending()
 	require.NoError(c.t, err)
 	if len(waiting) > 0 && moment.Occurrence > 1 {

@@ -170,7 +170,7 @@ func (h *happening) runInto(c *testCase, m meant, ready, there *outage.Guest) {
 	c.Driver.Arm()
 	s.act(c)
 	h.await(c)
-	c.await(s.wish, func() bool { return s.done(c) })
+	c.await(s.want, func() bool { return s.done(c) })
 	waiting, err := c.Driver.Pending()
 	require.NoError(c.t, err)
 	require.Empty(c.t, waiting, "it never came, so that the outage did not meet it there")
@@ -254,6 +254,11 @@ func scenarioOf(t *testing.T, name string) scenario {
 func (r *rig) outage(ctx context.Context, component, how string, lasting time.Duration, over chan<- error) outage.Action {
 	begin := outage.BeginOutage(ctx, r.stack.Component(component), how, lasting, over)
 	return func() error {
+		if how == withoutDatabase {
+			if err := env.RecordHistories(ctx, r.temporal); err != nil { // while they are there
+				return err
+			}
+		}
 		err := begin()
 		if err == nil && how == withoutDatabase {
 			err = r.loseTemporalsDatabase()

@@ -96,7 +96,7 @@ func TestOutagesDuringARestore(t *testing.T) {
 			back := time.Now()
 			phase := c.awaitVeleroEnd()
 			ended := time.Now()
-			c.await(s.wish, func() bool { return c.tells(phase) })
+			c.await(s.want, func() bool { return c.tells(phase) })
 			took := time.Since(latest(back, ended))
 			assert.Less(t, took, settled, "from the outage's and Velero's end to the final status")
 			if o.disturbsVelero() {

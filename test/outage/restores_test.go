@@ -34,7 +34,7 @@ var restoreScenarios = []scenario{
 		name: "restore a backup", inLong: true,
 		before: func(c *testCase) { lost(c, corev1.PersistentVolumeReclaimRetain) },
 		act:    (*testCase).restore,
-		wish:   "finalized",
+		want:   "finalized",
 		done:   (*testCase).finalized,
 		check: func(c *testCase, e effects) {
 			assert.ElementsMatch(c.t, append([]string{volumePatch}, restoreWrites...), forRestore(e.Writes))
@@ -49,7 +49,7 @@ var restoreScenarios = []scenario{
 		name:   "restore with warnings",
 		before: func(c *testCase) { lost(c, "Recycle") },
 		act:    (*testCase).restore,
-		wish:   "finalized",
+		want:   "finalized",
 		done:   (*testCase).finalized,
 		check: func(c *testCase, e effects) {
 			assert.ElementsMatch(c.t, append([]string{volumePatch}, restoreWrites...), forRestore(e.Writes))
@@ -73,7 +73,7 @@ var restoreScenarios = []scenario{
 			c.watchPublication()
 		},
 		act:  (*testCase).restore,
-		wish: "finalized",
+		want: "finalized",
 		done: (*testCase).finalized,
 		check: func(c *testCase, e effects) {
 			assert.ElementsMatch(c.t, append(modifierWrites, restoreWrites...), forRestore(e.Writes))
@@ -97,7 +97,7 @@ var restoreScenarios = []scenario{
 			c.await("the edit refused", c.editRefused)
 			c.deleteRestore()
 		},
-		wish:  "gone",
+		want:  "gone",
 		done:  (*testCase).restoreGone,
 		check: nothingLeftOfRestore,
 		sample: []string{
@@ -113,7 +113,7 @@ var restoreScenarios = []scenario{
 			require.Eventually(c.t, c.validating, patience, readEvery, "the validation waits")
 		},
 		act:   (*testCase).deleteRestore,
-		wish:  "gone",
+		want:  "gone",
 		done:  (*testCase).restoreGone,
 		check: nothingLeftOfRestore,
 	},

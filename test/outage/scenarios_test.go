@@ -26,8 +26,8 @@ type scenario struct {
 	before func(*testCase)
 	// act is what the tenant does.
 	act func(*testCase)
-	// wish says how it ends, done tells whether it has.
-	wish string
+	// want says how it ends, done tells whether it has.
+	want string
 	done func(*testCase) bool
 	// check looks at what an undisturbed run has left.
 	check func(*testCase, effects)
@@ -40,7 +40,7 @@ var backupScenarios = []scenario{
 		name:   "create",
 		before: func(*testCase) {},
 		act:    (*testCase).backUp,
-		wish:   "Completed",
+		want:   "Completed",
 		done:   (*testCase).completed,
 		check: func(c *testCase, e effects) {
 			assert.Len(c.t, e.Backups, 1)
@@ -58,7 +58,7 @@ var backupScenarios = []scenario{
 			c.await("refused", c.refused)
 		},
 		act:  func(c *testCase) { c.patch(`{"spec":{"backupSpec":{"excludedNamespaces":null}}}`) },
-		wish: "Completed",
+		want: "Completed",
 		done: (*testCase).completed,
 		check: func(c *testCase, e effects) {
 			assert.Len(c.t, e.Backups, 1)
@@ -71,7 +71,7 @@ var backupScenarios = []scenario{
 		name:   "delete with the data",
 		before: backedUp,
 		act:    func(c *testCase) { c.patch(`{"spec":{"deleteBackup":true}}`) },
-		wish:   "gone",
+		want:   "gone",
 		done:   (*testCase).gone,
 		check: func(c *testCase, e effects) {
 			assert.Equal(c.t, effects{Writes: e.Writes}, e, "nothing is left in cluster or bucket")
@@ -86,7 +86,7 @@ var backupScenarios = []scenario{
 		name:   "delete by force",
 		before: backedUp,
 		act:    func(c *testCase) { c.patch(`{"spec":{"forceDeleteBackup":true}}`) },
-		wish:   "gone",
+		want:   "gone",
 		done:   (*testCase).gone,
 		check: func(c *testCase, e effects) {
 			assert.Empty(c.t, e.Object)
@@ -102,7 +102,7 @@ var backupScenarios = []scenario{
 			c.await("deletion pending", c.deletionPending)
 			c.patch(`{"spec":{"deleteBackup":true}}`)
 		},
-		wish: "gone",
+		want: "gone",
 		done: (*testCase).gone,
 		check: func(c *testCase, e effects) {
 			assert.Equal(c.t, effects{Writes: e.Writes}, e, "nothing is left in cluster or bucket")
@@ -116,7 +116,7 @@ var backupScenarios = []scenario{
 		withoutVelero: true,
 		before:        queued,
 		act:           func(c *testCase) { c.patch(`{"spec":{"deleteBackup":true}}`) },
-		wish:          "gone",
+		want:          "gone",
 		done:          (*testCase).gone,
 		check: func(c *testCase, e effects) {
 			assert.Equal(c.t, effects{Writes: e.Writes}, e, "nothing is left")
@@ -129,7 +129,7 @@ var backupScenarios = []scenario{
 		name:   "an invalid edit after the end",
 		before: backedUp,
 		act:    func(c *testCase) { c.patch(`{"spec":{"backupSpec":{"excludedNamespaces":["other"]}}}`) },
-		wish:   "the edit refused",
+		want:   "the edit refused",
 		done:   (*testCase).refused,
 		check: func(c *testCase, e effects) {
 			assert.Contains(c.t, e.Object, "excludedNamespaces is restricted")
@@ -143,7 +143,6 @@ var backupScenarios = []scenario{
 
 // leftOut are the activities that no scenario comes to, and why.
 var leftOut = map[string]string{
-	contract.CreateBackup.Name: "part of refresh-backup and start-backup since flow 1; only runs that have begun before call it",
 	contract.CheckVeleroStall.Name: "comes by the clock, as often as there is time, so that two runs differ without a kill; " +
 		"it writes one condition, and its DownloadRequest is removed by Velero if it cannot do it itself",
 	contract.CheckRestoreStall.Name: "as check-velero-stall",

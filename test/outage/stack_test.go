@@ -3,6 +3,7 @@ package outage_test
 import (
 	"context"
 	"flag"
+	"fmt"
 	"os"
 	"strconv"
 	"sync"
@@ -47,6 +48,10 @@ func TestMain(m *testing.M) {
 	ctrllog.SetLogger(logr.Discard())
 	code := m.Run()
 	if started != nil {
+		if err := env.RecordHistories(context.Background(), started.temporal); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
 		started.temporal.Close()
 		started.stack.Stop()
 	}

@@ -21,8 +21,11 @@ type Subjects struct {
 	Driver          *Driver
 	Proxy           *Proxy // between the worker and the API server
 	Worker, Watcher *env.Process
+	// Beside is the worker of a Rollout's other build, once it has started.
+	Beside *env.Process
 
 	stack     *env.Env
+	newWorker func(name, binary string) (*env.Process, error)
 	restarted chan error // one result per process that a disturbance starts again
 }
 
@@ -77,14 +80,17 @@ func (s *Subjects) start(ctx context.Context, o SubjectOptions) error {
 	if err != nil {
 		return err
 	}
-	s.Worker, err = s.stack.Other(ctx, kind, "worker-"+o.Namespace, o.Binaries[tools.HoldfastWorker], environment,
-		slices.Concat(common, []string{"--kubeconfig=" + kubeconfig, env.ApproveAlways}, o.WorkerArgs)...)
+	s.newWorker = func(name, binary string) (*env.Process, error) {
+		return s.stack.Other(ctx, kind, name+"-"+o.Namespace, binary, environment,
+			slices.Concat(common, []string{"--kubeconfig=" + kubeconfig, env.ApproveAlways}, o.WorkerArgs)...)
+	}
+	s.Worker, err = s.newWorker("worker", o.Binaries[tools.HoldfastWorker])
 	return err
 }
 
 // Close kills the processes and lets go whoever stands at a point.
 func (s *Subjects) Close() {
-	for _, process := range []*env.Process{s.Worker, s.Watcher} {
+	for _, process := range []*env.Process{s.Worker, s.Beside, s.Watcher} {
 		if process != nil {
 			_ = process.Kill() // its log tells more than the error
 		}
@@ -93,6 +99,15 @@ func (s *Subjects) Close() {
 		s.Proxy.Close()
 	}
 	s.Driver.Close()
+}
+
+// StopWorkers ends the worker, or both of a Rollout, as Kubernetes does.
+func (s *Subjects) StopWorkers() error {
+	err := s.Worker.Stop()
+	if s.Beside != nil {
+		err = errors.Join(err, s.Beside.Stop())
+	}
+	return err
 }
 
 // Process returns the case's own worker or watcher, or what all cases share.

@@ -40,12 +40,18 @@ func BuildHoldfast(ctx context.Context, progress io.Writer, tags ...string) (map
 	}
 	defer unlock()
 
+	return buildInto(ctx, progress, root, dir, tags)
+}
+
+// buildInto compiles the binaries from a folder of sources into another, and returns their paths by name.
+func buildInto(ctx context.Context, progress io.Writer, source, dir string, tags []string) (map[string]string, error) {
 	paths := map[string]string{}
 	for _, b := range []struct{ name, pkg string }{{HoldfastWorker, "./worker"}, {Holdfast, "./starter"}} {
 		start := time.Now()
 		path := filepath.Join(dir, b.name)
 		// The flags are those of go test and go run, so that the packages compiled for one serve the others.
-		command := goCommand{dir: root, args: []string{"build", "-tags", strings.Join(tags, ","), "-o", path, b.pkg}, env: os.Environ()}
+		build := []string{"build", "-tags", strings.Join(tags, ","), "-o", path, b.pkg}
+		command := goCommand{dir: source, args: build, env: os.Environ()}
 		if err := runGo(ctx, command, func(string) {}); err != nil {
 			return nil, fmt.Errorf("build %s: %w", b.name, err)
 		}

@@ -69,7 +69,7 @@ func portOf(address string) uint16 {
 	return uint16(port)
 }
 
-// Check tells on what nodes the tools run with no cage, or half of one.
+// Check reports nodes on which the tools run with no cage, or with half of one.
 func (f *Flags) Check() probe.Check {
 	return probe.Check{
 		Name: "fdb-cage", Ask: func(context.Context) error { return cage.Lacking() }, Every: time.Hour, Advisory: !f.Cage.Require,

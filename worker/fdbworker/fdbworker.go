@@ -27,7 +27,7 @@ import (
 // answer takes its whole limit.
 const concurrentTools = 20
 
-// Options says whom the workers serve, and with what.
+// Options are the settings of the workers.
 type Options struct {
 	ClusterID string
 	Flags     Flags
@@ -37,7 +37,7 @@ type Options struct {
 	// TemporalAddress and APIServer are what the tools are kept from.
 	TemporalAddress, APIServer string
 	Events                     events.EventRecorder
-	// Worker holds for every queue, but that the queue which Kubernetes clusters share has no version.
+	// Worker holds for every queue, but for the deployment of the one that Kubernetes clusters share.
 	Worker worker.Options
 }
 
@@ -99,10 +99,12 @@ func newWorkflowWorker(o Options) worker.Worker {
 	return runner
 }
 
-// newSharedWorker serves the owners of FoundationDB clusters, which Kubernetes clusters have in common. It has no version: a
-// worker deployment is one Kubernetes cluster's, and must not take the queue from the others.
+// newSharedWorker serves the coordinators that Kubernetes clusters have in common. With worker versioning they have a
+// deployment in common, too: one that is a Kubernetes cluster's own would take the queue from the others.
 func newSharedWorker(o Options) worker.Worker {
-	o.Worker.DeploymentOptions = worker.DeploymentOptions{}
+	if o.Worker.DeploymentOptions.UseVersioning {
+		o.Worker.DeploymentOptions.Version.DeploymentName = contract.SharedTaskQueue
+	}
 	runner := worker.New(o.Temporal, contract.SharedTaskQueue, o.Worker)
 	workflows.RegisterQueue(runner, contract.QueueShared, o.Workflows)
 	coordination := &coordination.Activities{Temporal: o.Temporal}

@@ -24,10 +24,10 @@ var Kind = kinds.Kind{
 	Run: kinds.Serving(Workflow),
 }
 
-// Workflow carries out what administrators decide about one NonAdminBackupStorageLocation, however they say
-// it: by kubectl or `holdfast approve`, which write the approval request and are noticed by SignalChanged; by UpdateDecide
-// or SignalDecide, which have the same written by an activity. It is the only writer of the request's status, and is open as
-// long as the location exists and needs approval.
+// Workflow carries out the decisions of administrators about one NonAdminBackupStorageLocation, however they are made: by
+// kubectl or `holdfast approve`, which write the approval request and cause SignalChanged; or by UpdateDecide or SignalDecide,
+// for which an activity writes it. It is the only writer of the request's status, and is open as long as the location exists
+// and needs approval.
 func Workflow(ctx workflow.Context, in contract.ObjectInput, options call.Options) error {
 	run := &approvalRun{
 		in: in, options: options, mutex: workflow.NewMutex(ctx),
@@ -41,7 +41,7 @@ func Workflow(ctx workflow.Context, in contract.ObjectInput, options call.Option
 		return err
 	}
 	err = workflow.SetUpdateHandlerWithOptions(ctx, contract.UpdateDecide, run.decide, workflow.UpdateHandlerOptions{
-		// What is wrong with any state is refused here, and leaves no trace in the history; the rest is the handler's.
+		// The validator refuses what is wrong in any state, and leaves no trace in the history; the handler refuses the rest.
 		Validator:   validateDecision,
 		Description: "Approve, reject or revoke, with a reason and the approval request's resourceVersion that you looked at",
 	})
@@ -59,11 +59,11 @@ type approvalRun struct {
 	decided workflow.ReceiveChannel
 	view    contract.ApprovalView
 	loaded  bool
-	// mutex is held by whoever reads and writes the approval request: the loop, or an Update's handler.
+	// mutex is held to read and write the approval request: by the loop, or by an Update's handler.
 	mutex   workflow.Mutex
 	reread  workflow.Future
 	signals int    // SignalDecide received in this run
-	refused string // what came of the last SignalDecide, if it was refused
+	refused string // the error of the last SignalDecide, if it was refused
 }
 
 // Pass implements entity.Object.
@@ -78,13 +78,13 @@ func (r *approvalRun) Pass(ctx workflow.Context) (entity.Outcome, error) {
 	return entity.OutcomeOf(step), r.show(ctx)
 }
 
-// Drain implements entity.Object. Decisions are counted, and taken by the pass.
+// Drain implements entity.Object. Decisions are counted here, and received by the pass.
 func (r *approvalRun) Drain() int { return entity.Drain(r.changed) + r.decided.Len() }
 
 // Carry implements entity.Object.
 func (r *approvalRun) Carry() any { return r.in }
 
-// advance does what is due and returns what is awaited then: entity.Wait or entity.Settle.
+// advance takes the steps that are due and returns what follows: entity.Wait or entity.Settle.
 func (r *approvalRun) advance(ctx workflow.Context) (entity.Step, error) {
 	if err := r.mutex.Lock(ctx); err != nil {
 		return entity.Step{}, err
@@ -147,7 +147,7 @@ func validateDecision(request contract.DecisionRequest) error {
 	return nil
 }
 
-// decide handles UpdateDecide: it writes the decision, has it carried out, and answers what was decided.
+// decide handles UpdateDecide: it writes the decision, has it carried out, and returns the result.
 func (r *approvalRun) decide(ctx workflow.Context, request contract.DecisionRequest) (contract.DecisionOutcome, error) {
 	return r.carryOut(ctx, contract.DecisionStep{
 		Ref: r.in.Ref, Request: request, UpdateID: workflow.GetCurrentUpdateInfo(ctx).ID,
@@ -170,7 +170,7 @@ func (r *approvalRun) carryOut(ctx workflow.Context, step contract.DecisionStep)
 	if refused == nil {
 		r.view = view
 	}
-	if _, err := r.advanceLocked(ctx); err != nil { // when refused too: who looks again must see what there is
+	if _, err := r.advanceLocked(ctx); err != nil { // after a refusal too: the details must show the present state
 		return contract.DecisionOutcome{}, err
 	}
 	if err := r.show(ctx); err != nil {
@@ -187,12 +187,12 @@ func (r *approvalRun) carryOut(ctx workflow.Context, step contract.DecisionStep)
 	return contract.DecisionOutcome{Decided: *last, State: r.view.State()}, nil
 }
 
-// drainDecisions carries out the decisions that came by signal. One that is refused is shown and otherwise forgotten.
+// drainDecisions carries out the decisions that came by signal. A refused one is shown and otherwise forgotten.
 func (r *approvalRun) drainDecisions(ctx workflow.Context) error {
 	for r.decided.Len() > 0 {
 		var request contract.DecisionRequest
 		waiting := r.decided.Len()
-		readable := r.decided.ReceiveAsync(&request) // passes over what is not readable
+		readable := r.decided.ReceiveAsync(&request) // skips unreadable ones
 		r.signals += waiting - r.decided.Len()
 		err := error(nil)
 		if readable {
@@ -218,7 +218,7 @@ func (r *approvalRun) show(ctx workflow.Context) error {
 	return entity.Show(ctx, &r.in, approvalPhases[r.view.State()], "")
 }
 
-// Wait implements entity.Object. It waits until a signal comes or it is time to re-read.
+// Wait implements entity.Object. It waits until a signal comes or the next re-read is due.
 func (r *approvalRun) Wait(ctx workflow.Context) error {
 	selector := workflow.NewSelector(ctx)
 	for _, signals := range []workflow.ReceiveChannel{r.changed, r.decided, ctx.Done()} {

@@ -9,7 +9,8 @@ import (
 	"holdfast.dev/holdfast/workflows/details"
 )
 
-// approvalReread is how often an approval that waits looks for itself, should every signal be lost. It may wait for weeks.
+// approvalReread is how often a waiting approval reads its objects without a signal, in case signals are lost. It may wait for
+// weeks.
 const approvalReread = time.Hour
 
 // approvalPhases are the values of the search attribute HoldfastPhase.

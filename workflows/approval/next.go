@@ -4,8 +4,8 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// NextApproval is the decision table of seed 001, with what surrounds it. Revoking comes first, then what the tenant has
-// changed: a decision is about the spec that was asked about, never about a newer one.
+// NextApproval is the decision table of seed 001, with the cases around it. A revocation comes first, then the tenant's
+// changes: a decision is about the spec of its request, never about a newer one.
 func NextApproval(v contract.ApprovalView) contract.ApprovalAction {
 	approve, reject := string(contract.DecisionApprove), string(contract.DecisionReject)
 	switch {
@@ -17,14 +17,14 @@ func NextApproval(v contract.ApprovalView) contract.ApprovalAction {
 		return contract.ApprovalRevoke
 	case v.Revoke:
 		return contract.ApprovalReset
-	case v.Unasked:
+	case v.NotRequested:
 		return contract.ApprovalAsk
 	case v.Returned && v.HasPending:
 		return contract.ApprovalDrop
 	case v.CredentialMoved:
 		return contract.ApprovalFollow
 	case !v.Fresh && v.HasPending && !v.Rejected && (v.Decision == approve || v.Decision == reject):
-		return contract.ApprovalReset // what was decided about the spec before
+		return contract.ApprovalReset // the decision was about the spec before
 	case !v.Fresh && v.Signed:
 		return contract.ApprovalTidy
 	case !v.Fresh:
@@ -38,13 +38,13 @@ func NextApproval(v contract.ApprovalView) contract.ApprovalAction {
 	case v.Rejected:
 		return contract.ApprovalReopen
 	case v.HasPending:
-		return contract.ApprovalWait // our own reset to pending, or somebody else's
+		return contract.ApprovalWait // our own reset to pending, or another writer's
 	}
 	return contract.ApprovalObserve
 }
 
-// DecisionWaits reports whether a decision is about a spec that the tenant has left for an invalid one. It counts as soon as
-// the tenant is back at that spec.
+// DecisionWaits reports whether a decision is about a spec that the tenant has replaced by an invalid one. It counts as soon as
+// the tenant restores that spec.
 func DecisionWaits(v contract.ApprovalView) bool {
 	decided := v.Decision == string(contract.DecisionApprove) || v.Decision == string(contract.DecisionReject)
 	return decided && v.Fresh && v.HasPending && !v.Present

@@ -220,7 +220,7 @@ func TestStepsOfAnApprovalThatComeToNothingEndTheRun(t *testing.T) {
 	s.ExecuteWorkflow(contract.KindApproval.Workflow, contract.ObjectInput{Cluster: fake.Cluster, Ref: fake.Ref(workflowtest.Backup)})
 	var next *workflow.ContinueAsNewError
 	require.ErrorAs(t, s.GetWorkflowError(), &next)
-	assert.Equal(t, 12, steps, "it goes on to the next breath")
+	assert.Equal(t, 12, steps, "it goes on to the next pause")
 }
 
 // The workflow can always be reached while its location exists, and looks by itself should every signal be lost.

@@ -14,7 +14,7 @@ import (
 var Kind = kinds.Kind{
 	Kind: contract.KindBackup,
 	Activities: contract.Names(
-		contract.RefreshBackup, contract.StartBackup, contract.CheckVeleroStall, contract.AdmitBackup, contract.CreateBackup,
+		contract.RefreshBackup, contract.StartBackup, contract.CheckVeleroStall, contract.AdmitBackup,
 		contract.MarkBackupDeleting, contract.RequestDeletion, contract.WithdrawBackup, contract.DeleteVeleroObjects,
 		contract.ReleaseBackup,
 	),
@@ -22,11 +22,12 @@ var Kind = kinds.Kind{
 	Run: kinds.Serving(Workflow),
 }
 
-// Workflow serves one NonAdminBackup from its creation, or any later event, until it is settled; the next event
-// starts it again under the same ID. It is the only writer of the object's status but for the queue position.
+// Workflow serves one NonAdminBackup from its creation, or any later event, until it is settled; the next event starts it again
+// under the same ID. It is the only writer of the object's status, except the queue position.
 //
-// A failing activity is retried for ever if the cause may pass; a spec that will never do is a condition on the object.
-// Only a status that the API server calls invalid fails a run, for all to see: the next event or resync starts another.
+// An activity that fails is retried without a limit, unless a retry cannot succeed; an invalid spec is a condition on the
+// object. Only a status that the API server calls invalid fails a run, which is visible in Temporal: the next event or resync
+// starts another.
 func Workflow(ctx workflow.Context, in contract.BackupInput, options call.Options) error {
 	run := &backupRun{in: in, options: options, signals: workflow.GetSignalChannel(ctx, contract.SignalChanged)}
 	err := workflow.SetQueryHandler(ctx, contract.QueryState, func() (contract.BackupState, error) {
@@ -44,11 +45,11 @@ type backupRun struct {
 	options call.Options
 	signals workflow.ReceiveChannel
 	view    contract.BackupView
-	vigil   stall.Watch
+	watch   stall.Watch
 	retry   *retryTimer
 }
 
-// retryTimer runs until a refused deletion is asked for again. Signals must not put it off, so it outlasts them.
+// retryTimer runs until a refused deletion is requested again. Signals must not delay it, so it outlasts them.
 type retryTimer struct {
 	attempt int
 	due     workflow.Future
@@ -80,9 +81,6 @@ func (r *backupRun) do(ctx workflow.Context, step entity.Step, attempt int) erro
 		return err
 	}
 	r.view = view
-	if view.Flow == 0 {
-		return r.show(ctx)
-	}
 	return nil
 }
 
@@ -90,14 +88,14 @@ func (r *backupRun) show(ctx workflow.Context) error {
 	return entity.Show(ctx, &r.in.ObjectInput, r.view.Phase, r.view.Velero.Phase)
 }
 
-// Wait implements entity.Object. It waits until a signal comes, it is time to re-read, or it is time to ask Velero again to
-// delete the backup.
+// Wait implements entity.Object. It waits until a signal comes, the next re-read is due, or the deletion is to be requested of
+// Velero again.
 func (r *backupRun) Wait(ctx workflow.Context) error {
 	workflow.SetCurrentDetails(ctx, backupDecisions.Awaited(r.view))
 	selector := workflow.NewSelector(ctx)
 	selector.AddReceive(r.signals, func(workflow.ReceiveChannel, bool) {})
 	selector.AddReceive(ctx.Done(), func(workflow.ReceiveChannel, bool) {})
-	r.vigil.Keep(ctx, selector, stall.RereadInterval(r.options), r.checkStall)
+	r.watch.Keep(ctx, selector, stall.RereadInterval(r.options), r.checkStall)
 
 	r.keepRetryTimer(ctx)
 	askAgain := false
@@ -117,13 +115,13 @@ func (r *backupRun) Wait(ctx workflow.Context) error {
 }
 
 func (r *backupRun) checkStall(ctx workflow.Context) workflow.Future {
-	if r.view.Flow == 0 || r.view.Velero.Phase != stall.InProgress {
+	if r.view.Velero.Phase != stall.InProgress {
 		return nil
 	}
 	return stall.Check(ctx, contract.CheckVeleroStall, contract.BackupStep{Ref: r.in.Ref})
 }
 
-// keepRetryTimer has a timer run for the attempt that failed last, if one is to be followed by another.
+// keepRetryTimer keeps a timer for the attempt that failed last, if another shall follow.
 func (r *backupRun) keepRetryTimer(ctx workflow.Context) {
 	delay := deletionRetryDelay(r.view)
 	attempt := r.view.DeleteRequest.Attempt

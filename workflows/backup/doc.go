@@ -1,6 +1,6 @@
-// Package backup decides for one NonAdminBackup: the next step by its view, when it is settled, and when Velero is asked again
-// to delete. The steps are run by entity.Course, at activities/backup.
+// Package backup decides for one NonAdminBackup: the next step by its view, when it is settled, and when a deletion is
+// requested of Velero again. entity.Course runs the steps, which are activities of activities/backup.
 //
-// Package workflows registers Kind, and the watcher asks Settled. It imports, of ours, only packages below workflows and
+// Package workflows registers Kind, and the watcher calls Settled. It imports, of ours, only packages below workflows and
 // k8s/api.
 package backup

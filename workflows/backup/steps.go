@@ -17,7 +17,6 @@ var (
 	stepRefresh             = backupSteps.Act(contract.RefreshBackup)
 	stepStart               = backupSteps.Act(contract.StartBackup)
 	stepAdmit               = backupSteps.Act(contract.AdmitBackup)
-	stepCreate              = backupSteps.Act(contract.CreateBackup)
 	stepMarkDeleting        = backupSteps.Act(contract.MarkBackupDeleting)
 	stepRequestDeletion     = backupSteps.Act(contract.RequestDeletion)
 	stepWithdraw            = backupSteps.Act(contract.WithdrawBackup)
@@ -29,7 +28,7 @@ var backupDecisions = entity.Decisions[contract.BackupView]{
 	Next: nextBackupStep, Settled: Settled, Awaited: awaited,
 }
 
-// nextBackupStep is the flow chart of seed 000. Its order is the order of precedence: a namespace that goes away,
+// nextBackupStep is the flow chart of seed 000. Its order is the order of precedence: a namespace that is being deleted,
 // forceDeleteBackup, deleteBackup, a deletion timestamp, create or update.
 func nextBackupStep(v contract.BackupView) entity.Step {
 	switch {
@@ -43,12 +42,10 @@ func nextBackupStep(v contract.BackupView) entity.Step {
 		return nextDeleteStep(v)
 	case v.BeingDeleted:
 		return nextAPIDeleteStep(v)
-	case !v.EverCreated && v.Flow >= 1:
-		return stepStart
-	case !v.SpecJudged, !v.Finalizer && (v.Velero.Exists || !v.EverCreated):
-		return stepAdmit
 	case !v.EverCreated:
-		return stepCreate
+		return stepStart
+	case !v.SpecJudged, !v.Finalizer && v.Velero.Exists:
+		return stepAdmit
 	}
 	return entity.Wait // for Velero
 }
@@ -98,8 +95,8 @@ const (
 	deletionBackoffCap   = time.Minute
 )
 
-// deletionRetryDelay is how long to wait before asking Velero again, if its last answer was a refusal or is lost; zero
-// when there is nothing to ask again.
+// deletionRetryDelay is how long to wait before the deletion is requested again, if Velero's last answer was a refusal or is
+// lost; zero if no request is to be repeated.
 func deletionRetryDelay(v contract.BackupView) time.Duration {
 	request := v.DeleteRequest
 	asked := v.DeleteBackup && !v.ForceDelete && v.BeingDeleted && v.Velero.Exists && !v.Velero.Running && !v.Velero.Unstarted
@@ -113,7 +110,7 @@ func deletionRetryDelay(v contract.BackupView) time.Duration {
 	return min(delay, deletionBackoffCap)
 }
 
-// awaited says in Markdown what a backup waits for, and from whom.
+// awaited says in Markdown what a backup waits for, and who must act.
 func awaited(v contract.BackupView) string {
 	velero := fmt.Sprintf("Velero Backup `%s`", v.Velero.Name)
 	switch {

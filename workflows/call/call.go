@@ -11,8 +11,8 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// Limits of short Kubernetes activities. The regular form's policy is durable: it ends only by success, a permanent
-// error or a cancellation.
+// Limits of short Kubernetes activities. The regular form's policy is durable: it ends only by success, a permanent error or a
+// cancellation.
 const (
 	localAttemptTimeout = 2 * time.Second
 	callTimeout         = 5 * time.Second
@@ -20,14 +20,15 @@ const (
 	// RetryInterval is the wait after the first failure of a regular activity; it doubles up to RetryCap.
 	RetryInterval = time.Second
 	RetryCap      = 5 * time.Second
-	// DefaultResourceTimeout is --resource-timeout unless the worker says otherwise.
+	// DefaultResourceTimeout is --resource-timeout if the worker sets none.
 	DefaultResourceTimeout = 10 * time.Minute
 )
 
-// Limits are what the worker's flags say of every call. They are read when an activity is scheduled, so workers with different
-// limits can share a task queue.
+// Limits are the worker's flags for every call. They are read when an activity is scheduled, so workers with different limits
+// can share a task queue.
 type Limits struct {
-	// ResourceTimeout is how long one activity is retried before the workflow says so and schedules it anew; 10 minutes if zero.
+	// ResourceTimeout is how long one activity is retried before the workflow shows it and schedules the activity anew; 10
+	// minutes if zero.
 	ResourceTimeout time.Duration
 }
 
@@ -39,19 +40,19 @@ func (l Limits) Timeout() time.Duration {
 	return l.ResourceTimeout
 }
 
-// Retry is the policy of regular activities that may be retried without end.
+// Retry is the policy of regular activities that may be retried without a limit.
 func Retry() *temporal.RetryPolicy {
 	return &temporal.RetryPolicy{InitialInterval: RetryInterval, BackoffCoefficient: 2, MaximumInterval: RetryCap}
 }
 
 // LocalFirst runs a short, idempotent activity at the lowest cost: one local attempt, which leaves a single event in the
-// history. If that fails for a cause that may pass, the same activity runs in the regular form, where the Web UI shows
-// its attempts and last error, for as long as it takes.
+// history. If that fails and a retry may succeed, the same activity runs in the regular form, where the Web UI shows its
+// attempts and last error, without a time limit.
 func LocalFirst[In, Out any](ctx workflow.Context, limits Limits, activity contract.Activity[In, Out], in In) (Out, error) {
 	return LocalFirstWithin(ctx, limits, callTimeout, activity, in)
 }
 
-// LocalFirstWithin is LocalFirst for an activity that may take longer: an attempt of the regular form may take so long.
+// LocalFirstWithin is LocalFirst for an activity that may take longer: it limits an attempt of the regular form.
 func LocalFirstWithin[In, Out any](
 	ctx workflow.Context, limits Limits, attempt time.Duration, activity contract.Activity[In, Out], in In,
 ) (Out, error) {
@@ -69,8 +70,8 @@ func LocalFirstWithin[In, Out any](
 	return durable(ctx, limits, attempt, activity, in)
 }
 
-// Durable runs an activity until it succeeds, fails for good or is cancelled. Each time --resource-timeout has passed it
-// counts a metric, says so in the current details, and schedules the activity again at once.
+// Durable runs an activity until it succeeds, fails permanently or is cancelled. After each --resource-timeout it counts a
+// metric, shows the error in the current details, and schedules the activity again at once.
 func Durable[In, Out any](ctx workflow.Context, limits Limits, activity contract.Activity[In, Out], in In) (Out, error) {
 	return durable(ctx, limits, callTimeout, activity, in)
 }
@@ -82,8 +83,9 @@ func durable[In, Out any](
 	return insist(ctx, limits, attempt, activity, in)
 }
 
-// Recorded is Durable for an activity that may not begin before what it follows from is in the history: what a local one has
-// read, if this one takes that away, or the time, if it says which. A worker that dies amid a workflow task leaves nothing of it.
+// Recorded is Durable for an activity that depends on the history: on what a local activity has read, if this one removes it,
+// or on the time, if this one gets it as its input. A worker that dies in a workflow task leaves no trace of that task's local
+// activities.
 func Recorded[In, Out any](ctx workflow.Context, limits Limits, activity contract.Activity[In, Out], in In) (Out, error) {
 	return insist(ctx, limits, callTimeout, activity, in)
 }
@@ -98,8 +100,8 @@ func insist[In, Out any](
 	}, activity, in)
 }
 
-// Insist schedules a regular activity again and again, each time until ScheduleToCloseTimeout, until it succeeds, fails for good
-// or is cancelled.
+// Insist schedules a regular activity again and again, each time with ScheduleToCloseTimeout, until it succeeds, fails
+// permanently or is cancelled.
 func Insist[In, Out any](
 	ctx workflow.Context, options workflow.ActivityOptions, activity contract.Activity[In, Out], in In,
 ) (Out, error) {
@@ -111,12 +113,12 @@ func Insist[In, Out any](
 		workflow.GetMetricsHandler(ctx).WithTags(map[string]string{"activity_type": activity.Name}).
 			Counter(contract.MetricResourceTimeouts).Inc(1)
 		workflow.SetCurrentDetails(ctx, fmt.Sprintf(
-			"**Retrying:** %s has not succeeded for %s: %s. It is tried on; check the API server and the worker's rights.",
+			"**Retrying:** %s has not succeeded for %s: %s. It is retried; check the API server and the worker's rights.",
 			activity.Summary, options.ScheduleToCloseTimeout, Cause(err)))
 	}
 }
 
-// Execute schedules a regular activity and waits for its end, whatever it is.
+// Execute schedules a regular activity and waits for its end, successful or not.
 func Execute[In, Out any](
 	ctx workflow.Context, options workflow.ActivityOptions, activity contract.Activity[In, Out], in In,
 ) (out Out, err error) {
@@ -132,7 +134,7 @@ func Start[In, Out any](
 	return workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options), activity.Name, in)
 }
 
-// final reports whether repeating an activity is pointless (a permanent error) or unwanted (a cancellation).
+// final reports whether a retry is pointless (a permanent error) or unwanted (a cancellation).
 func final(err error) bool {
 	var application *temporal.ApplicationError
 	return temporal.IsCanceledError(err) || (errors.As(err, &application) && application.NonRetryable())

@@ -89,7 +89,7 @@ func (k *Keys) read() error {
 	return nil
 }
 
-// find returns the key of that ID. One that is not known may have been added just now by whoever wrote the payload.
+// find returns the key of that ID. One that is not known may have been added just now by the process that wrote the payload.
 func (k *Keys) find(id string) (cipher.AEAD, bool) {
 	if key, found := k.set.Load().ciphers[id]; found || k.dir == "" {
 		return key, found

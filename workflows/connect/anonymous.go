@@ -22,7 +22,7 @@ import (
 )
 
 // ErrAnonymousAllowed says that Temporal answers a caller without credentials.
-var ErrAnonymousAllowed = errors.New("answers callers without credentials, so whoever reaches it could decide")
+var ErrAnonymousAllowed = errors.New("answers callers without credentials, so anyone who reaches it could decide")
 
 // RefusesAnonymous asks as a caller who has nothing but the address: without client certificate, API key and configured headers.
 // It returns nil if Temporal refuses him, an error that is ErrAnonymousAllowed if it answers, and another if neither is known.

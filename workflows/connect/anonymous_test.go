@@ -24,7 +24,7 @@ import (
 
 const theKey = "the-key"
 
-// DescribeNamespace implements workflowservice.WorkflowServiceServer: the namespace is there for whoever shows what f wants.
+// DescribeNamespace implements workflowservice.WorkflowServiceServer: the namespace is there for callers that show what f wants.
 func (f *frontend) DescribeNamespace(
 	ctx context.Context, request *workflowservice.DescribeNamespaceRequest,
 ) (*workflowservice.DescribeNamespaceResponse, error) {

@@ -104,7 +104,7 @@ const (
 	// ApprovalRevoke takes back what was approved and asks again.
 	ApprovalRevoke ApprovalAction = "revoke"
 	// ApprovalAsk stores a new spec as pending.
-	ApprovalAsk ApprovalAction = "ask"
+	ApprovalAsk ApprovalAction = "request"
 	// ApprovalReset sets the decision to pending, after a new spec was stored.
 	ApprovalReset ApprovalAction = "reset"
 	// ApprovalApprove makes the pending spec the approved one.
@@ -145,8 +145,8 @@ type ApprovalView struct {
 	Rejected bool `json:"rejected,omitempty"`
 	// Signed: annotations on the request speak of a decision.
 	Signed bool `json:"signed,omitempty"`
-	// Unasked: the tenant's spec is valid and neither the pending nor the approved one.
-	Unasked bool `json:"unasked,omitempty"`
+	// NotRequested: the tenant's spec is valid and neither the pending nor the approved one.
+	NotRequested bool `json:"notRequested,omitempty"`
 	// Present: the tenant's spec is the pending one: a decision about that is a decision about this.
 	Present bool `json:"present,omitempty"`
 	// Returned: the tenant's spec is the approved one.

@@ -17,16 +17,9 @@ var (
 	DeleteVeleroObjects = backupActivity{"delete-velero-objects", "Delete the Velero objects, keep the data"}
 	ReleaseBackup       = backupActivity{"release-backup", "Release the finalizer"}
 
-	// Both are part of StartBackup since flow 1; admit-backup also judges a spec edited after the creation.
-	AdmitBackup  = backupActivity{"admit-backup", "Validate the spec"}
-	CreateBackup = backupActivity{"create-velero-backup", "Create the Velero Backup"}
+	// AdmitBackup judges a spec edited after the creation, and adopts what is there already.
+	AdmitBackup = backupActivity{"admit-backup", "Validate the spec"}
 )
-
-// BackupFlow numbers the way in which the NonAdminBackup workflow goes about its work. Each view carries the number of the
-// worker that read it, so a history is replayed by the rules that it was recorded by: 0 is v0.1.0; since 1 a backup is
-// admitted and created in one activity, search attributes are brought up to date only before a wait and at the end, and
-// a Velero Backup that stands still is checked.
-const BackupFlow = 1
 
 // BackupInput starts, and continues, the workflow of one NonAdminBackup.
 type BackupInput struct {
@@ -59,10 +52,8 @@ const (
 
 // BackupView is what decides the next step for a NonAdminBackup: plain facts, read live, small enough for a history.
 type BackupView struct {
-	// Found is false when no object of that UID exists; every other field but Flow is then zero.
+	// Found is false when no object of that UID exists; every other field is then zero.
 	Found bool `json:"found"`
-	// Flow is the BackupFlow of the worker that read the view.
-	Flow int `json:"flow,omitempty"`
 	// Phase is status.phase.
 	Phase string `json:"phase,omitempty"`
 	// DeleteBackup, ForceDelete repeat spec.deleteBackup and spec.forceDeleteBackup.

@@ -67,9 +67,9 @@ type FDBMemory struct {
 	Paused bool `json:"paused,omitempty"`
 	// UnreachableSince is when, in Unix seconds, a backup being deleted was first found unreachable; 0 when it answers.
 	UnreachableSince int64 `json:"unreachableSince,omitempty"`
-	// Told is what the queue of expirations was told last, and ToldAt when, in Unix seconds.
-	Told   FDBJob `json:"told,omitempty"`
-	ToldAt int64  `json:"toldAt,omitempty"`
+	// Reported is what the queue of expirations knows, and ReportedAt since when, in Unix seconds.
+	Reported   FDBJob `json:"reported,omitempty"`
+	ReportedAt int64  `json:"reportedAt,omitempty"`
 	// Used are the containers whose guards know, or may know, of this backup.
 	Used []string `json:"used,omitempty"`
 	// Result is that of the last turn until the status tells it, or the object has gone.
@@ -82,10 +82,10 @@ type FDBSlot string
 // The states of a slot.
 const (
 	// FDBSlotUnknown: the throttle may remember an earlier run.
-	FDBSlotUnknown FDBSlot = ""
-	FDBSlotNone    FDBSlot = "none"
-	FDBSlotAsked   FDBSlot = "asked"
-	FDBSlotGranted FDBSlot = "granted"
+	FDBSlotUnknown   FDBSlot = ""
+	FDBSlotNone      FDBSlot = "none"
+	FDBSlotRequested FDBSlot = "requested"
+	FDBSlotGranted   FDBSlot = "granted"
 )
 
 // FDBBackupStep is the input of the activities that need nothing but the object.
@@ -157,9 +157,9 @@ type FDBBackupView struct {
 	// BeingDeleted: it has a deletion timestamp. Held: it has our finalizer.
 	BeingDeleted bool `json:"beingDeleted,omitempty"`
 	Held         bool `json:"held,omitempty"`
-	// DeleteWanted: it has our finalizer for the data. DeleteAsked: the spec asks for that.
-	DeleteWanted bool `json:"deleteWanted,omitempty"`
-	DeleteAsked  bool `json:"deleteAsked,omitempty"`
+	// DeleteWanted: it has our finalizer for the data. DeletionRequested: the spec asks for that.
+	DeleteWanted      bool `json:"deleteWanted,omitempty"`
+	DeletionRequested bool `json:"deletionRequested,omitempty"`
 	// Policy: the spec says when data may be expired.
 	Policy bool `json:"policy,omitempty"`
 	// Expiry is status.expiry; nil before the first turn.
@@ -228,8 +228,8 @@ type FDBInspect struct {
 
 // FDBInspection is what FoundationDB's tools say.
 type FDBInspection struct {
-	// Trouble is set when the database could not be asked; nothing else is then.
-	Trouble *FDBTrouble `json:"trouble,omitempty"`
+	// Failure is set when the database could not be asked; nothing else is then.
+	Failure *FDBFailure `json:"failure,omitempty"`
 	// AgentsPaused: all agents of the cluster are paused.
 	AgentsPaused bool `json:"agentsPaused,omitempty"`
 	// Tags are the tags of the spec and of status.backups, in the order of their names.
@@ -265,14 +265,14 @@ type FDBContainer struct {
 	URL string `json:"url"`
 	// Missing: there is none.
 	Missing    bool        `json:"missing,omitempty"`
-	Trouble    *FDBTrouble `json:"trouble,omitempty"`
+	Failure    *FDBFailure `json:"failure,omitempty"`
 	Restorable bool        `json:"restorable,omitempty"`
 	Oldest     *FDBPoint   `json:"oldest,omitempty"`
 	Latest     *FDBPoint   `json:"latest,omitempty"`
 }
 
-// FDBTrouble is a failure of a tool, in words for people: bounded, and without anything secret.
-type FDBTrouble struct {
+// FDBFailure is a failure of a tool, in words for people: bounded, and without anything secret.
+type FDBFailure struct {
 	Class   FDBClass `json:"class"`
 	Message string   `json:"message"`
 }

@@ -7,31 +7,32 @@ var KindFDBCluster = Kind{Workflow: "FDBCluster", Summary: "Owner of FoundationD
 
 // What is said to the owner.
 const (
-	// UpdateFDBCluster asks the owner. Input: FDBAsk, result: FDBAnswer. Asking again with the same update ID, or with another
-	// one, is harmless: a command that is done already is not run again.
-	UpdateFDBCluster = "ask"
-	// ErrorFDBAskInvalid is the type of the error that refuses an FDBAsk which can never be answered. Not retryable.
-	ErrorFDBAskInvalid = "FDBAskInvalid"
+	// UpdateFDBCluster asks the owner. Input: FDBCommandRequest, result: FDBCommandAnswer. Asking again with the same update
+	// ID, or with another one, is harmless: a command that is done already is not run again.
+	UpdateFDBCluster = "request"
+	// ErrorFDBRequestInvalid is the type of the error that refuses an FDBCommandRequest which can never be answered. Not
+	// retryable.
+	ErrorFDBRequestInvalid = "FDBRequestInvalid"
 )
 
 // The activities.
 var (
-	// AskFDBCluster asks the owner, which it starts if need be.
-	AskFDBCluster = Activity[FDBAsk, FDBAnswer]{Name: "ask-fdb-cluster"}
+	// RequestFDBCommand asks the owner, which it starts if need be.
+	RequestFDBCommand = Activity[FDBCommandRequest, FDBCommandAnswer]{Name: "request-fdb-command"}
 )
 
-// How long a command that was asked for may take. Who asked counts on it: after FDBAskWait + FDBCommandLimit none of its
+// How long a command that was asked for may take. Who asked counts on it: after FDBRequestWait + FDBCommandLimit none of its
 // commands begins or runs any more.
 const (
-	// FDBAskWait is how long after the asking a command may begin: FDBAsk.Until is the time of asking and this.
-	FDBAskWait = 5 * time.Minute
+	// FDBRequestWait is how long after the asking a command may begin: FDBCommandRequest.Until is the time of asking and this.
+	FDBRequestWait = 5 * time.Minute
 	// FDBCommandStart is how long a command waits for a worker, FDBCommandRun how long it may run then.
 	FDBCommandStart = time.Minute
 	FDBCommandRun   = 2 * time.Minute
 	// FDBCommandLimit is how long a command may take once the owner has begun it.
 	FDBCommandLimit = FDBCommandStart + FDBCommandRun
-	// FDBAskTimeout is by when the owner has answered, and some: the limit of an attempt of AskFDBCluster.
-	FDBAskTimeout = FDBAskWait + FDBCommandLimit + time.Minute
+	// FDBRequestTimeout is by when the owner has answered, and some: the limit of an attempt of RequestFDBCommand.
+	FDBRequestTimeout = FDBRequestWait + FDBCommandLimit + time.Minute
 )
 
 // FDBClusterID returns the workflow ID of a FoundationDB cluster's owner. cluster is the description:id of its cluster file,
@@ -62,15 +63,15 @@ type FDBMember struct {
 // FDBClusterState answers QueryState.
 type FDBClusterState struct {
 	Members []FDBMember `json:"members,omitempty"`
-	// Running is what runs now, and Asker for whom; nil if nothing does.
-	Running *FDBCommand `json:"running,omitempty"`
-	Asker   string      `json:"asker,omitempty"`
+	// Running is what runs now, and Requester for whom; nil if nothing does.
+	Running   *FDBCommand `json:"running,omitempty"`
+	Requester string      `json:"requester,omitempty"`
 	// Waiting is how many commands wait for their turn.
 	Waiting int `json:"waiting,omitempty"`
 }
 
-// FDBAsk is what a backup asks of the owner of its FoundationDB cluster.
-type FDBAsk struct {
+// FDBCommandRequest is what a backup asks of the owner of its FoundationDB cluster.
+type FDBCommandRequest struct {
 	// Cluster is the FoundationDB cluster's description:id.
 	Cluster string `json:"cluster"`
 	// Member is who asks, and what it wants of the agents.
@@ -79,15 +80,15 @@ type FDBAsk struct {
 	Leave bool `json:"leave,omitempty"`
 	// Command is what shall be run; nil only tells the owner of the member.
 	Command *FDBCommand `json:"command,omitempty"`
-	// Queue is where the command's activity runs: the asker's FDBTaskQueue.
+	// Queue is where the command's activity runs: the requester's FDBTaskQueue.
 	Queue string `json:"queue,omitempty"`
-	// Until is when, in Unix seconds, the asker has given up waiting: a command is not begun after it.
+	// Until is when, in Unix seconds, the requester has given up waiting: a command is not begun after it.
 	Until int64 `json:"until,omitempty"`
 }
 
-// FDBAnswer is the owner's answer.
-type FDBAnswer struct {
-	// Opposed are the names of the members that ask for the opposite of what the asker wants of the agents.
+// FDBCommandAnswer is the owner's answer.
+type FDBCommandAnswer struct {
+	// Opposed are the names of the members that ask for the opposite of what the requester wants of the agents.
 	Opposed []string `json:"opposed,omitempty"`
 	// Later: the command was not run, and may be asked for again: too late, too early to pause, or opposed.
 	Later bool `json:"later,omitempty"`
@@ -117,8 +118,8 @@ type FDBCommand struct {
 	Tag string `json:"tag,omitempty"`
 	// URL is where a start writes, where a modified backup shall write, or where the backup to abort writes.
 	URL string `json:"url,omitempty"`
-	// Next is where the backup goes that replaces the one to abort: nothing is aborted unless a backup can be started there, as far
-	// as can be told before.
+	// Next is where the backup goes that replaces the one to abort: nothing is aborted unless a backup can be started there, as
+	// far as can be told before.
 	Next string `json:"next,omitempty"`
 }
 
@@ -128,8 +129,8 @@ type FDBOutcome struct {
 	Done bool `json:"done,omitempty"`
 	// Undue: what the command was decided upon has changed; look again.
 	Undue bool `json:"undue,omitempty"`
-	// Trouble says why it is not done.
-	Trouble *FDBTrouble `json:"trouble,omitempty"`
+	// Failure says why it is not done.
+	Failure *FDBFailure `json:"failure,omitempty"`
 	// NoAgents: start was taken, and the tool says that no agent answers.
 	NoAgents bool `json:"noAgents,omitempty"`
 }

@@ -8,16 +8,17 @@ var KindFDBContainer = Kind{Workflow: "FDBContainer", Summary: "Guard of contain
 
 // What is said to the guard.
 const (
-	// UpdateFDBContainer asks it. Input: FDBContainerAsk, result: FDBContainerAnswer. Asking again is harmless.
-	UpdateFDBContainer = "ask"
-	// ErrorFDBContainerInvalid is the type of the error that refuses an FDBContainerAsk which can never be answered. Not retryable.
+	// UpdateFDBContainer asks it. Input: FDBContainerRequest, result: FDBContainerAnswer. Asking again is harmless.
+	UpdateFDBContainer = "request"
+	// ErrorFDBContainerInvalid is the type of the error that refuses an FDBContainerRequest which can never be answered. Not
+	// retryable.
 	ErrorFDBContainerInvalid = "FDBContainerInvalid"
 )
 
 // The activities.
 var (
-	// AskFDBContainer asks the guard, which it starts if need be.
-	AskFDBContainer = Activity[FDBContainerAsk, FDBContainerAnswer]{Name: "ask-fdb-container"}
+	// RequestFDBContainer asks the guard, which it starts if need be.
+	RequestFDBContainer = Activity[FDBContainerRequest, FDBContainerAnswer]{Name: "request-fdb-container"}
 )
 
 // FDBContainerID returns the workflow ID of a container's guard. container is host:port/bucket/path.
@@ -55,31 +56,31 @@ type FDBContainerUser struct {
 	Deletes bool  `json:"deletes,omitempty"`
 }
 
-// FDBContainerWish is what somebody wants of a container.
-type FDBContainerWish string
+// FDBContainerAction is what somebody wants of a container.
+type FDBContainerAction string
 
 // The wishes.
 const (
 	// FDBContainerUse: the container holds its data, or is read by it (ReadsUntil).
-	FDBContainerUse FDBContainerWish = "use"
+	FDBContainerUse FDBContainerAction = "use"
 	// FDBContainerLeave: it uses it no more.
-	FDBContainerLeave FDBContainerWish = "leave"
+	FDBContainerLeave FDBContainerAction = "leave"
 	// FDBContainerExpire and FDBContainerDelete: it wants to expire or delete, alone. Of is the workflow for which it does.
-	FDBContainerExpire FDBContainerWish = "expire"
-	FDBContainerDelete FDBContainerWish = "delete"
+	FDBContainerExpire FDBContainerAction = "expire"
+	FDBContainerDelete FDBContainerAction = "delete"
 	// FDBContainerRelease: it is done with that.
-	FDBContainerRelease FDBContainerWish = "release"
+	FDBContainerRelease FDBContainerAction = "release"
 )
 
-// FDBContainerAsk is what somebody asks of a guard.
-type FDBContainerAsk struct {
-	Container string           `json:"container"`
-	User      FDBContainerUser `json:"user"`
-	Wish      FDBContainerWish `json:"wish"`
+// FDBContainerRequest is what somebody asks of a guard.
+type FDBContainerRequest struct {
+	Container string             `json:"container"`
+	User      FDBContainerUser   `json:"user"`
+	Action    FDBContainerAction `json:"action"`
 	// Of is, with Expire and Delete, the workflow ID of the user for whom it is done: that one is no other user.
 	Of string `json:"of,omitempty"`
-	// Whole, with Delete: the object of Of is being deleted. If others use the container too, it is left to them: Of is no user any
-	// more, so that of several that are deleted at a time the last one deletes the data.
+	// Whole, with Delete: the object of Of is being deleted. If others use the container too, it is left to them: Of is no user
+	// any more, so that of several that are deleted at a time the last one deletes the data.
 	Whole bool `json:"whole,omitempty"`
 	// Fresh, with Use: who asks is about to make the container, whose path has the time of this start; nobody else can know it.
 	Fresh bool `json:"fresh,omitempty"`
@@ -89,8 +90,9 @@ type FDBContainerAsk struct {
 type FDBContainerAnswer struct {
 	// Held: who asked may expire or delete now, until it says release.
 	Held bool `json:"held,omitempty"`
-	// Busy says who holds or reads it, or that the guard has not settled, when that is why it is not Held. To Use it says who holds
-	// it: the user is enrolled, and nothing is granted beside it, but what was granted before may go on until it is asked again.
+	// Busy says who holds or reads it, or that the guard has not settled, when that is why it is not Held. To Use it says who
+	// holds it: the user is enrolled, and nothing is granted beside it, but what was granted before may go on until it is asked
+	// again.
 	Busy string `json:"busy,omitempty"`
 	// Others are the other users, as far as who asked may know of them, when they are why it is not Held for a deletion.
 	Others []string `json:"others,omitempty"`

@@ -19,8 +19,8 @@ var (
 	ApplyFDBPod   = Activity[FDBPodStep, FDBPodView]{Name: "apply-fdb-pod"}
 	ObserveFDBPod = Activity[FDBPodStep, FDBPodView]{"observe-fdb-pod", "Look at the pod"}
 	DeleteFDBPod  = Activity[FDBPodStep, FDBPodView]{"delete-fdb-pod", "Delete the pod"}
-	// TellFDBTurn signals the backup's workflow and the queue, starting what does not run.
-	TellFDBTurn = Activity[FDBTurnTidings, None]{Name: "tell-fdb-turn"}
+	// ReportFDBTurn signals the backup's workflow and the queue, starting what does not run.
+	ReportFDBTurn = Activity[FDBTurnReports, None]{Name: "report-fdb-turn"}
 )
 
 // FDBExpiryInput starts, and continues, one turn.
@@ -42,9 +42,9 @@ type FDBExpiryLeft struct {
 	// Result is how the turn ended. Pod is its last one, or one of an earlier turn, which is not gone yet.
 	Result *FDBExpiryResult `json:"result,omitempty"`
 	Pod    *FDBPodStep      `json:"pod,omitempty"`
-	// Closing: the queue knows that only a pod in termination is left. Told: the backup knows the result.
-	Closing bool `json:"closing,omitempty"`
-	Told    bool `json:"told,omitempty"`
+	// Closing: the queue knows that only a pod in termination is left. Reported: the backup knows the result.
+	Closing  bool `json:"closing,omitempty"`
+	Reported bool `json:"reported,omitempty"`
 }
 
 // FDBExpiryStep is the input of PlanFDBExpiry.
@@ -129,8 +129,8 @@ type FDBPodView struct {
 
 // FDBPodResult is what a pod's tool said.
 type FDBPodResult struct {
-	// Trouble is set when the job could not be done; FDBClassUnsafe is a refusal.
-	Trouble *FDBTrouble `json:"trouble,omitempty"`
+	// Failure is set when the job could not be done; FDBClassUnsafe is a refusal.
+	Failure *FDBFailure `json:"failure,omitempty"`
 	// Before and After are the descriptions around an expire; After is missing if it was not run.
 	Before *FDBContainer `json:"before,omitempty"`
 	After  *FDBContainer `json:"after,omitempty"`
@@ -138,8 +138,8 @@ type FDBPodResult struct {
 	Deleted []string `json:"deleted,omitempty"`
 }
 
-// FDBTurnTidings is what a turn tells others. Nil parts are not told.
-type FDBTurnTidings struct {
+// FDBTurnReports is what a turn tells others. Nil parts are not told.
+type FDBTurnReports struct {
 	Cluster string           `json:"cluster"`
 	Ref     ObjectRef        `json:"ref"`
 	Report  *FDBTurnReport   `json:"report,omitempty"`

@@ -25,8 +25,8 @@ const (
 
 // The activities.
 var (
-	// TellFDBExpiryQueue signals the queue, which it starts if need be.
-	TellFDBExpiryQueue = Activity[FDBQueueRequest, None]{Name: "tell-fdb-expiry-queue"}
+	// SignalFDBExpiryQueue signals the queue, which it starts if need be.
+	SignalFDBExpiryQueue = Activity[FDBQueueRequest, None]{Name: "signal-fdb-expiry-queue"}
 	// StartFDBExpiry starts the turn's workflow. That it runs already is success. An error that is not retryable says that
 	// Temporal will never take it.
 	StartFDBExpiry = Activity[FDBExpiryInput, None]{Name: "start-fdb-expiry"}
@@ -53,23 +53,37 @@ const (
 	FDBJobDelete FDBJob = "delete"
 )
 
+// The lanes of the queue: deletions come first, and an expiration after four of them.
+const (
+	LaneDelete = iota
+	LaneExpire
+	FDBQueueLanes
+)
+
+// Lane is where a job waits.
+func (j FDBJob) Lane() int {
+	if j == FDBJobDelete {
+		return LaneDelete
+	}
+	return LaneExpire
+}
+
 // FDBExpiryQueueInput starts, and continues, the queue of a Kubernetes cluster.
 type FDBExpiryQueueInput struct {
 	Cluster string `json:"cluster"`
 	// Found: what objects and pods tell is among the entries and turns.
 	Found bool `json:"found,omitempty"`
-	// Entries are in the order of their asking; whose turn has begun is at the end. Turns are those that run; their backups have an
-	// entry too, unless it was removed.
+	// Entries are in the order of their asking; whose turn has begun is at the end. Turns are those that run; their backups
+	// have an entry too, unless it was removed.
 	Entries []FDBQueueEntry `json:"entries,omitempty"`
 	Turns   []FDBTurn       `json:"turns,omitempty"`
-	// Namespaces are in the order of their next turns; those that it lacks come last.
-	Namespaces []string `json:"namespaces,omitempty"`
 	// Limit is what UpdateSetExpiryLimit has set; 0 if the flag holds.
 	Limit int `json:"limit,omitempty"`
-	// Beyond are those that have no entry here, but want one.
-	Beyond *Beyond `json:"beyond,omitempty"`
-	// Named asks FindFDBExpiries for the entry of that backup too, wherever it stands.
-	Named *FDBQueueName `json:"named,omitempty"`
+	// Carried is what else the queue knows: of deletions in lane LaneDelete, of expirations in lane LaneExpire. FindFDBExpiries
+	// is told the order of the namespaces.
+	Carried Carried[ObjectRef] `json:"carried,omitzero"`
+	// Named asks FindFDBExpiries for the entries of those backups too, wherever they stand.
+	Named []FDBQueueName `json:"named,omitempty"`
 }
 
 // FDBQueueEntry is a backup's place in the queue.
@@ -137,12 +151,13 @@ type FDBTurnReport struct {
 }
 
 // FDBExpiriesFound is what objects and pods tell: entries in the order of the objects' creation, and turns whose pods exist. If
-// there are more than MaxFound entries it is the front of them, in the order of their last turns, and NotBefore of Beyond is when
-// the last turn of the first beyond began.
+// there are more than MaxFound expirations, or MaxDeletionsFound deletions, it is the front of each, deletions first, in the
+// order of their last turns. Beyond is what is said of the others, by lanes; NotBefore is when the last turn of the first of them
+// began.
 type FDBExpiriesFound struct {
 	Entries []FDBQueueEntry `json:"entries,omitempty"`
 	Turns   []FDBTurn       `json:"turns,omitempty"`
-	Beyond  *Beyond         `json:"beyond,omitempty"`
+	Beyond  []Beyond        `json:"beyond,omitempty"`
 }
 
 // FDBQueueName names a backup to the queue.

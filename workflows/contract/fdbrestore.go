@@ -158,8 +158,8 @@ type FDBRestoreInspect struct {
 
 // FDBRestoreInspection is what FoundationDB's tools say.
 type FDBRestoreInspection struct {
-	// Trouble is set when the destination could not be asked; nothing else is then.
-	Trouble *FDBTrouble `json:"trouble,omitempty"`
+	// Failure is set when the destination could not be asked; nothing else is then.
+	Failure *FDBFailure `json:"failure,omitempty"`
 	// Restore is the state of the planned tag; nil if that was never used, or nothing is planned.
 	Restore *FDBRestoreProgress `json:"restore,omitempty"`
 	// LockUID is the UID by which the destination is locked; empty if it is not. LockKnown: the destination said.
@@ -173,7 +173,7 @@ type FDBRestoreInspection struct {
 	// Point is what would be restored to, with Resolve, and URL the container it is of. Unresolved says why there is none.
 	Point      *FDBPoint   `json:"point,omitempty"`
 	URL        string      `json:"url,omitempty"`
-	Unresolved *FDBTrouble `json:"unresolved,omitempty"`
+	Unresolved *FDBFailure `json:"unresolved,omitempty"`
 }
 
 // FDBRestoreProgress is the state of a restore, as `fdbrestore status` tells it.

@@ -16,8 +16,8 @@ const (
 
 // The activities.
 var (
-	// TellFDBThrottle signals the throttle, which it starts if need be.
-	TellFDBThrottle = Activity[FDBSlotRequest, None]{Name: "tell-fdb-throttle"}
+	// SignalFDBThrottle signals the throttle, which it starts if need be.
+	SignalFDBThrottle = Activity[FDBSlotRequest, None]{Name: "signal-fdb-throttle"}
 	// FindFirstSnapshots returns the cluster's backups that are in their first snapshot, or about to start one, and those that wait
 	// for a slot, as far as their objects tell.
 	FindFirstSnapshots = Activity[FDBThrottleInput, FDBHolders]{
@@ -36,15 +36,13 @@ type FDBThrottleInput struct {
 	// Holders have a slot; Waiting want one, in the order of their asking.
 	Holders []FDBHolder `json:"holders,omitempty"`
 	Waiting []FDBHolder `json:"waiting,omitempty"`
-	// Namespaces are in the order of their next slots; those that it lacks come last.
-	Namespaces []string `json:"namespaces,omitempty"`
-	// Beyond are those that wait besides.
-	Beyond *Beyond `json:"beyond,omitempty"`
+	// Carried is what else the throttle knows. FindFirstSnapshots is told the order of the namespaces.
+	Carried Carried[string] `json:"carried,omitzero"`
 }
 
 // FDBSlotGrace is how long the slot of a holder whose workflow does not run is kept: as long as a start command that it asked
 // for may still begin or run.
-const FDBSlotGrace = FDBAskWait + FDBCommandLimit
+const FDBSlotGrace = FDBRequestWait + FDBCommandLimit
 
 // FDBThrottleState answers QueryState.
 type FDBThrottleState struct {
@@ -79,23 +77,23 @@ type FDBHolders struct {
 // FDBSlotRequest is what a backup tells the throttle.
 type FDBSlotRequest struct {
 	// Cluster is the Kubernetes cluster's ID.
-	Cluster    string  `json:"cluster"`
-	WorkflowID string  `json:"workflowId"`
-	Namespace  string  `json:"namespace,omitempty"`
-	Wish       FDBWish `json:"wish"`
+	Cluster    string        `json:"cluster"`
+	WorkflowID string        `json:"workflowId"`
+	Namespace  string        `json:"namespace,omitempty"`
+	Action     FDBSlotAction `json:"action"`
 }
 
-// FDBWish is what a backup wants of the throttle.
-type FDBWish string
+// FDBSlotAction is what a backup wants of the throttle.
+type FDBSlotAction string
 
 // The wishes.
 const (
-	// FDBWishSlot: it wants to start a first snapshot. One that has a slot is granted it again.
-	FDBWishSlot FDBWish = "slot"
-	// FDBWishCount: it is in its first snapshot already, whoever started it, and counts whatever the limit.
-	FDBWishCount FDBWish = "count"
-	// FDBWishRelease: it needs none (any more).
-	FDBWishRelease FDBWish = "release"
+	// FDBSlotAcquire: it wants to start a first snapshot. One that has a slot is granted it again.
+	FDBSlotAcquire FDBSlotAction = "acquire"
+	// FDBSlotCount: it is in its first snapshot already, whoever started it, and counts whatever the limit.
+	FDBSlotCount FDBSlotAction = "count"
+	// FDBSlotRelease: it needs none (any more).
+	FDBSlotRelease FDBSlotAction = "release"
 )
 
 // FDBSlotGrant is the payload of SignalSlotGranted.

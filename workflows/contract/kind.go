@@ -3,9 +3,13 @@ package contract
 import (
 	"cmp"
 	"strings"
+	"time"
 
 	"go.temporal.io/sdk/temporal"
 )
+
+// WorkflowTaskTimeout is set at every start of a workflow: it is what the kill of a worker costs one.
+const WorkflowTaskTimeout = 5 * time.Second
 
 // Kind is what everybody knows of the workflows of one kind: who runs them, starts them, signals them and shows them. Those that
 // serve an object each take an ObjectInput and more, SignalChanged, and answer QueryState.

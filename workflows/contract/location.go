@@ -32,8 +32,8 @@ const (
 	ApprovalUnknown Approval = ""
 	// ApprovalNotRequired: the policy asks for none.
 	ApprovalNotRequired Approval = "notRequired"
-	// ApprovalUnasked: the present spec needs a decision, and the approval request does not hold it yet: nobody can decide.
-	ApprovalUnasked Approval = "unasked"
+	// ApprovalNotRequested: the present spec needs a decision, and the approval request does not hold it yet: nobody can decide.
+	ApprovalNotRequested Approval = "notRequested"
 	// ApprovalPending: the present spec waits for a decision.
 	ApprovalPending Approval = "pending"
 	// ApprovalApproved: the present spec, but for its credential, is the approved one.

@@ -14,11 +14,55 @@ type Workflows struct {
 }
 
 // MaxCarried is how many of those who wait a coordinator carries from run to run: they must fit into a payload. MaxFound is how
-// many of them objects are asked for at a time. Who is beyond is in the objects.
+// many of them objects are asked for at a time. Who is beyond is in the objects. MaxDeletions and MaxDeletionsFound are those
+// that are deleted, besides. MaxNoted is how many it remembers of those who are out, or began a turn, and are not carried.
 const (
-	MaxCarried = 2000
-	MaxFound   = MaxCarried / 2
+	MaxCarried        = 2000
+	MaxFound          = MaxCarried / 2
+	MaxDeletions      = MaxCarried / 8
+	MaxDeletionsFound = MaxDeletions / 2
+	MaxNoted          = 200
 )
+
+// Carried is what a coordinator carries from run to run besides those who wait or have a turn.
+type Carried[K comparable] struct {
+	Lanes []Lane `json:"lanes,omitempty"`
+	// Beyond is how many are not carried, and when one of them may be due.
+	Beyond *Beyond `json:"beyond,omitempty"`
+	// Refilled is when objects told last of those beyond, in Unix seconds.
+	Refilled int64 `json:"refilled,omitempty"`
+	// Begun are the last turns that began of those who are not carried.
+	Begun []Begun[K] `json:"begun,omitempty"`
+	// Removed are those whom people have taken out, until they ask again.
+	Removed []K `json:"removed,omitempty"`
+}
+
+// Namespaces are in the order of their next turns in a lane.
+func (c Carried[K]) Namespaces(lane int) []string {
+	if lane < len(c.Lanes) {
+		return c.Lanes[lane].Namespaces
+	}
+	return nil
+}
+
+// Lane is where the order in one lane of a coordinator stands.
+type Lane struct {
+	// Namespaces are in the order of their next turns; those that it lacks come last.
+	Namespaces []string `json:"namespaces,omitempty"`
+	// Taken are the turns of this round that namespaces have had which may have more.
+	Taken map[string]int `json:"taken,omitempty"`
+	// More have members who are not carried.
+	More []string `json:"more,omitempty"`
+	// Passed is how many turns of higher lanes have begun since the last of this one, while somebody waited.
+	Passed int `json:"passed,omitempty"`
+}
+
+// Begun is a turn that began, in Unix seconds.
+type Begun[K comparable] struct {
+	Key   K      `json:"key"`
+	Job   string `json:"job,omitempty"`
+	Began int64  `json:"began"`
+}
 
 // Beyond is what is known of those who wait and are not carried.
 type Beyond struct {

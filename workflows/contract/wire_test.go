@@ -16,14 +16,14 @@ import (
 func TestWireNamesStayAsTheyAre(t *testing.T) {
 	assert.Equal(t, []string{
 		"NonAdminBackup", "NonAdminBackup", "changed", "state",
-		"refresh-backup", "start-backup", "check-velero-stall", "admit-backup", "create-velero-backup", "mark-backup-deleting", "request-velero-deletion",
+		"refresh-backup", "start-backup", "check-velero-stall", "admit-backup", "mark-backup-deleting", "request-velero-deletion",
 		"withdraw-velero-backup", "delete-velero-objects", "release-backup",
 		"HoldfastPaused", "PolicyUnusable", "KubernetesUnavailable", "KubernetesAccessDenied", "InvalidObject",
 		"holdfast_resource_timeouts_total",
 		"nab", "", "pending", "accepted",
 	}, []string{
 		contract.KindBackup.Workflow, contract.KindBackup.Kubernetes, contract.SignalChanged, contract.QueryState,
-		contract.RefreshBackup.Name, contract.StartBackup.Name, contract.CheckVeleroStall.Name, contract.AdmitBackup.Name, contract.CreateBackup.Name,
+		contract.RefreshBackup.Name, contract.StartBackup.Name, contract.CheckVeleroStall.Name, contract.AdmitBackup.Name,
 		contract.MarkBackupDeleting.Name, contract.RequestDeletion.Name, contract.WithdrawBackup.Name, contract.DeleteVeleroObjects.Name,
 		contract.ReleaseBackup.Name,
 		contract.ErrorPaused, contract.ErrorPolicyUnusable, contract.ErrorKubernetes, contract.ErrorAccessDenied,
@@ -54,19 +54,19 @@ func TestWireNamesStayAsTheyAre(t *testing.T) {
 	assert.Equal(t, []string{
 		"NonAdminBackupStorageLocation", "NonAdminBackupStorageLocation",
 		"refresh-location", "admit-location", "sync-location", "withdraw-location", "delete-location", "release-location",
-		"nabsl", "", "notRequired", "unasked", "pending", "approved", "rejected",
+		"nabsl", "", "notRequired", "notRequested", "pending", "approved", "rejected",
 	}, []string{
 		contract.KindLocation.Workflow, contract.KindLocation.Kubernetes,
 		contract.RefreshLocation.Name, contract.AdmitLocation.Name, contract.SyncLocation.Name,
 		contract.WithdrawLocation.Name, contract.DeleteLocation.Name, contract.ReleaseLocation.Name,
 		contract.KindLocation.ID, string(contract.ApprovalUnknown), string(contract.ApprovalNotRequired),
-		string(contract.ApprovalUnasked), string(contract.ApprovalPending), string(contract.ApprovalApproved), string(contract.ApprovalRejected),
+		string(contract.ApprovalNotRequested), string(contract.ApprovalPending), string(contract.ApprovalApproved), string(contract.ApprovalRejected),
 	})
 	assert.Equal(t, []string{
 		"StorageLocationApproval", "NonAdminBackupStorageLocationApprovalRequest", "decide", "decide",
 		"refresh-approval", "advance-approval", "decide-approval", "approve", "reject", "revoke",
 		"DecisionInvalid", "NothingToDecide", "LookAgain", "DecisionsOff", "approval",
-		"wait", "close", "revoke", "ask", "reset", "approve", "reject", "reopen", "drop", "follow", "observe",
+		"wait", "close", "revoke", "request", "reset", "approve", "reject", "reopen", "drop", "follow", "observe",
 	}, []string{
 		contract.KindApproval.Workflow, contract.KindApproval.Kubernetes, contract.UpdateDecide, contract.SignalDecide,
 		contract.RefreshApproval.Name, contract.AdvanceApproval.Name, contract.DecideApproval.Name,

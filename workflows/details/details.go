@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// OneLine keeps what a tenant wrote from ending the block that it is shown in.
+// OneLine puts a tenant's text on one line, so that it cannot end the block in which it is shown.
 func OneLine(text string) string {
 	return strings.NewReplacer("\n", " ", "\r", " ", "`", "'").Replace(text)
 }
 
-// OrUnknown is what Velero says, or that it has said nothing yet.
+// OrUnknown is Velero's text, or a word for none yet.
 func OrUnknown(text string) string {
 	if text == "" {
 		return "no word from Velero yet"

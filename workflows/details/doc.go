@@ -1,4 +1,4 @@
-// Package details writes what workflows show in Markdown: texts of tenants on one line, times, words for what is not known.
+// Package details formats what workflows show in Markdown: tenants' texts on one line, times, words for unknown values.
 //
 // Workflows call it. It imports nothing of ours.
 package details

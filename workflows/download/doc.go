@@ -1,5 +1,5 @@
-// Package download decides for one NonAdminDownloadRequest: the next step by its view, and when it is settled. The steps are
-// run by entity.Course, at activities/download.
+// Package download decides for one NonAdminDownloadRequest: the next step by its view, and when it is settled. entity.Course
+// runs the steps, which are activities of activities/download.
 //
-// Package workflows registers Kind, and the watcher asks Settled. It imports, of ours, only packages below workflows.
+// Package workflows registers Kind, and the watcher calls Settled. It imports, of ours, only packages below workflows.
 package download

@@ -33,8 +33,8 @@ var downloadDecisions = entity.Decisions[contract.DownloadView]{
 	Next: nextDownloadStep, Settled: Settled, Awaited: awaitedOfDownload,
 }
 
-// nextDownloadStep decides what a download request needs: one that is over goes, one without a verdict gets it, with the
-// request to Velero where the file may be had.
+// nextDownloadStep decides what a download request needs: an expired one is deleted, one without a verdict gets it, together
+// with the request to Velero if the file may be downloaded.
 func nextDownloadStep(v contract.DownloadView) entity.Step {
 	switch {
 	case Settled(v):
@@ -49,13 +49,13 @@ func nextDownloadStep(v contract.DownloadView) entity.Step {
 	return entity.Wait // for Velero
 }
 
-// awaitedOfDownload says in Markdown what a request waits for, and from whom.
+// awaitedOfDownload says in Markdown what a request waits for, and who must act.
 func awaitedOfDownload(v contract.DownloadView) string {
 	return fmt.Sprintf("**Requested:** waits for Velero to answer DownloadRequest `%s` with a signed URL.", v.Velero.Name)
 }
 
-// Workflow serves one NonAdminDownloadRequest from its creation, or any later event, until it is settled; the
-// next event, or the end of its time, starts it again under the same ID. It is the only writer of the object's status.
+// Workflow serves one NonAdminDownloadRequest from its creation, or any later event, until it is settled; the next event, or
+// its expiration, starts it again under the same ID. It is the only writer of the object's status.
 func Workflow(ctx workflow.Context, in contract.ObjectInput, options call.Options) error {
 	run := &downloadRun{in: in, options: options, signals: workflow.GetSignalChannel(ctx, contract.SignalChanged)}
 	err := workflow.SetQueryHandler(ctx, contract.QueryState, func() (contract.DownloadState, error) {
@@ -73,7 +73,7 @@ type downloadRun struct {
 	options call.Options
 	signals workflow.ReceiveChannel
 	view    contract.DownloadView
-	reread  workflow.Future // one timer, made anew only after it fired
+	reread  workflow.Future // one timer, renewed only after it fired
 }
 
 // Pass implements entity.Object.
@@ -103,7 +103,7 @@ func (r *downloadRun) show(ctx workflow.Context) error {
 	return entity.Show(ctx, &r.in, r.view.Phase, r.view.Velero.Phase)
 }
 
-// Wait implements entity.Object. It waits until a signal comes or it is time to re-read.
+// Wait implements entity.Object. It waits until a signal comes or the next re-read is due.
 func (r *downloadRun) Wait(ctx workflow.Context) error {
 	workflow.SetCurrentDetails(ctx, downloadDecisions.Awaited(r.view))
 	if r.reread == nil {
@@ -118,7 +118,7 @@ func (r *downloadRun) Wait(ctx workflow.Context) error {
 }
 
 // Settled reports whether nothing is left to do for a NonAdminDownloadRequest until somebody changes it, what its verdict
-// depends on, or its time is over. The watcher starts no workflow for a settled object, and a workflow ends when its object
+// depends on changes, or it expires. The watcher starts no workflow for a settled object, and a workflow ends when its object
 // is settled.
 func Settled(v contract.DownloadView) bool {
 	switch {

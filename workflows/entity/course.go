@@ -17,29 +17,29 @@ const (
 
 // Step is what an object needs next.
 type Step struct {
-	// Activity does it, by its name on the wire. Without one it is not Take's to do.
+	// Activity does it, by its wire name. A step without one is not for Take.
 	Activity string
-	// Summary is what the Web UI shows of the activity, or names the step if there is none.
+	// Summary is the activity's summary in the Web UI, or the name of a step without an activity.
 	Summary string
 }
 
 // Steps makes the steps of a kind whose activities all take In and return the View after their effect.
 type Steps[In, View any] struct{}
 
-// Act is a step that an activity does.
+// Act is a step that the activity does.
 func (Steps[In, View]) Act(activity contract.Activity[In, View]) Step {
 	return Step{activity.Name, activity.Summary}
 }
 
-// Activity is the one that does a step.
+// Activity is the activity of a step.
 func (Steps[In, View]) Activity(step Step) contract.Activity[In, View] {
 	return contract.Activity[In, View]{Name: step.Activity, Summary: step.Summary}
 }
 
 var (
-	// Wait is nothing to do until a signal or its time comes.
+	// Wait says that nothing is due until a signal comes or a timer fires.
 	Wait = Step{Summary: "wait"}
-	// Settle is nothing to do until somebody changes something.
+	// Settle says that nothing is due until somebody changes something.
 	Settle = Step{Summary: "settle"}
 )
 
@@ -51,18 +51,18 @@ func (s Step) String() string {
 	return s.Activity
 }
 
-// Course is how an object is served whose next step follows from its present state.
+// Course serves an object whose next step follows from its present state.
 type Course[View any] struct {
 	// Read is the step that only reads.
 	Read Step
-	// Next decides.
+	// Next decides on the next step.
 	Next func(View) Step
 	// Do takes a step and returns the state after it.
 	Do func(workflow.Context, Step) (View, error)
 }
 
-// Take reads the object and takes the steps that are due. It returns the first that has no activity, or Wait when steps come to
-// nothing again and again: they must not fill the history.
+// Take reads the object and takes the steps that are due. It returns the first step without an activity, or Wait if steps
+// repeat without an end: they must not fill the history.
 func (c Course[View]) Take(ctx workflow.Context) (Step, error) {
 	step := c.Read
 	for taken := 1; ; taken++ {
@@ -85,7 +85,7 @@ func (c Course[View]) Take(ctx workflow.Context) (Step, error) {
 	}
 }
 
-// OutcomeOf is what a pass leaves whose steps have ended with that one.
+// OutcomeOf is the outcome of a pass that has ended with this step.
 func OutcomeOf(step Step) Outcome {
 	if step == Settle {
 		return Settled

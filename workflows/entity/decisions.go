@@ -2,27 +2,27 @@ package entity
 
 import "encoding/json"
 
-// Decisions are what follows from the view of an object, and from nothing else. They run inside workflows: another answer for a
-// view is another history.
+// Decisions are pure functions of an object's view. They run inside workflows: another result for the same view breaks the
+// replay of histories.
 type Decisions[View any] struct {
-	// Next is the step that is due: Settle exactly when it is Settled. Nil where more than the view decides.
+	// Next is the step that is due: Settle exactly when it is Settled. It is nil if the view alone does not decide.
 	Next func(View) Step
 	// Settled reports whether nothing is to be done until somebody changes something.
 	Settled func(View) bool
-	// Awaited says in Markdown what an object waits for, and from whom. Nil where more than the view tells.
+	// Awaited says in Markdown what an object waits for, and who must act. It is nil if the view alone does not tell.
 	Awaited func(View) string
 }
 
-// Decided is what follows from one view.
+// Decided is the result of Decisions for one view.
 type Decided struct {
 	Next    Step
 	Settled bool
 	Awaited string
 }
 
-// Decider is Decisions of whatever View.
+// Decider is Decisions for any type of View.
 type Decider interface {
-	// On decides on a view as the wire carries it.
+	// On decides on a view as encoded on the wire.
 	On(view json.RawMessage) (Decided, error)
 }
 

@@ -2,25 +2,25 @@ package entity
 
 import "go.temporal.io/sdk/workflow"
 
-// Outcome is what a pass leaves to be done.
+// Outcome is the state of an object after a pass.
 type Outcome int
 
 const (
-	// Waiting is until a signal comes, or it is time to look again.
+	// Waiting says that the run waits until a signal comes or the next re-read is due.
 	Waiting Outcome = iota
-	// Settled is nothing, until somebody changes something. The run ends; the next event starts another one.
+	// Settled says that nothing is due until somebody changes something. The run ends; the next event starts another one.
 	Settled
 )
 
 // Object is how a run serves an object.
 type Object interface {
-	// Drain takes the signals that have come, without blocking, and returns how many there are.
+	// Drain receives the signals that have arrived, without blocking, and returns how many there are.
 	Drain() int
-	// Pass reads the present state, takes the steps that are due, and shows what came of them.
+	// Pass reads the present state, takes the steps that are due, and shows the result.
 	Pass(ctx workflow.Context) (Outcome, error)
-	// Wait blocks until a signal comes or it is time to look again. It leaves the signal to Drain.
+	// Wait blocks until a signal comes or the next re-read is due. It leaves the signal to Drain.
 	Wait(ctx workflow.Context) error
-	// Carry is the input of the run that goes on when the history has become long: all that outlives a run.
+	// Carry is the input of the next run if the history has become long: all that outlives a run.
 	Carry() any
 }
 
@@ -42,7 +42,7 @@ func Serve(ctx workflow.Context, object Object) error {
 		if err := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) }); err != nil {
 			return err
 		}
-		// From an empty drain to the return nothing may yield: an event that came meanwhile would be lost.
+		// Nothing may yield between an empty drain and the return: an event that came meanwhile would be lost.
 		switch {
 		case object.Drain() > 0:
 		case outcome == Settled:

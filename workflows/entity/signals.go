@@ -8,10 +8,10 @@ import (
 )
 
 // Drain empties a channel of SignalChanged without blocking and returns how many signals there were. Those with an unreadable
-// payload count too: ReceiveAsync passes over them, Len does not.
+// payload count too: ReceiveAsync skips them, Len does not.
 func Drain(signals workflow.ReceiveChannel) int { return DrainNoting(signals, new(bool)) }
 
-// DrainNoting drains, and sets volumes if a signal spoke of them.
+// DrainNoting drains, and sets volumes if a signal reports volumes.
 func DrainNoting(signals workflow.ReceiveChannel, volumes *bool) int {
 	waiting := signals.Len()
 	for received := 0; ; received++ {
@@ -23,7 +23,7 @@ func DrainNoting(signals workflow.ReceiveChannel, volumes *bool) int {
 	}
 }
 
-// Show brings the search attributes up to date when a phase has changed since it was shown. One that is empty is left as it is.
+// Show updates the search attributes if a phase has changed since it was last shown. An empty phase is left as it is.
 func Show(ctx workflow.Context, shown *contract.ObjectInput, phase, veleroPhase string) error {
 	var updates []temporal.SearchAttributeUpdate
 	if phase != "" && phase != shown.ShownPhase {

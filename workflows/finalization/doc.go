@@ -1,5 +1,5 @@
-// Package finalization has done what follows when Velero has ended a restore: it runs the tasks that the plan names, one after
-// the other, and has their findings written. The workflow of the restore runs it as its child.
+// Package finalization does the work that follows when Velero has ended a restore: it runs the tasks of the plan, one after the
+// other, and has their findings written. The workflow of the restore runs it as its child.
 //
 // Package workflows registers Kind; the tasks are in activities/finalization. It imports, of ours, only packages below
 // workflows and k8s/api.

@@ -15,13 +15,15 @@ import (
 )
 
 const (
-	// defaultRestoreReadyTimeout is Options.RestoreReadyTimeout unless the worker says otherwise.
+	// defaultRestoreReadyTimeout is Options.RestoreReadyTimeout if the worker sets none.
 	defaultRestoreReadyTimeout = 10 * time.Minute
-	// finalizationGrace is what a task has at least, however long those before it have waited, unless all together have less.
+	// finalizationGrace is the least time for a task, however long the tasks before it have waited, unless all together have
+	// less.
 	finalizationGrace = time.Minute
-	// taskHeartbeat is what the kill of a worker, or a lost answer, costs a task. A worker that lives says so more often.
+	// taskHeartbeat is how long it takes until a task is retried after its worker was killed. A running task heartbeats more
+	// often.
 	taskHeartbeat = 10 * time.Second
-	// publishTimeout limits one attempt to bring the results in the object store up to date.
+	// publishTimeout limits one attempt to update the results in the object store.
 	publishTimeout = 2 * time.Minute
 	// maxShownLines limits how many messages of a task the status shows.
 	maxShownLines = 20
@@ -36,9 +38,9 @@ var Kind = kinds.Kind{
 	Run: kinds.Completing(Workflow),
 }
 
-// Workflow does what follows when Velero has ended a restore: the tasks that the plan names, one after the other,
-// each until it has ended; then what they found goes into the restore's results, once. It ends Completed, or PartiallyFailed if
-// Velero or a task had errors. It ends at once, without a phase, when the object is gone or about to go.
+// Workflow is the finalization of a restore: the tasks of the plan, one after the other, each until it has ended; then their
+// findings go into the restore's results, once. It ends Completed, or PartiallyFailed if Velero or a task had errors. It ends
+// at once, without a phase, when the object is deleted or being deleted.
 func Workflow(
 	ctx workflow.Context, in contract.ObjectInput, options call.Options,
 ) (contract.FinalizationResult, error) {
@@ -101,8 +103,8 @@ func (r *finalizationRun) begin(ctx workflow.Context, plan contract.Finalization
 	}
 }
 
-// do runs one task to its end and notes what it found. A task that can never be done is an error of the restore, not the end of
-// the finalization.
+// do runs one task to its end and records its findings. A task that can never succeed is an error of the restore, not the end
+// of the finalization.
 func (r *finalizationRun) do(ctx workflow.Context, i int) (gone bool, err error) {
 	task, recorded := r.plan.Tasks[i], &r.record.Tasks[i]
 	recorded.Phase, recorded.StartedAt = string(oadpv1alpha1.FinalizationPhaseInProgress), workflow.Now(ctx)
@@ -146,7 +148,7 @@ func (r *finalizationRun) note(ctx workflow.Context, recorded *contract.Recorded
 	})
 }
 
-// publish adds what was found to the results in the object store; what Velero's errors were is read there, too.
+// publish adds the findings to the results in the object store, and reads Velero's errors there.
 func (r *finalizationRun) publish(ctx workflow.Context) error {
 	if r.record.Warnings+r.record.Errors == 0 && !r.plan.VeleroFailed {
 		return nil
@@ -164,7 +166,7 @@ func (r *finalizationRun) publish(ctx workflow.Context) error {
 	return nil
 }
 
-// deadlineOf is when what begins now waits no longer.
+// deadlineOf is until when an activity that starts now may wait.
 func (r *finalizationRun) deadlineOf(ctx workflow.Context) time.Time {
 	if least := workflow.Now(ctx).Add(r.grace); r.deadline.Before(least) {
 		return least
@@ -181,7 +183,7 @@ func (r *finalizationRun) write(ctx workflow.Context) (contract.FinalizationResu
 	return result, entity.Show(ctx, &r.in, r.record.Phase, "")
 }
 
-// details says in Markdown where the finalization stands.
+// details says in Markdown how far the finalization is.
 func (r *finalizationRun) details() string {
 	text := fmt.Sprintf("**%s:** the pending activity shows what is waited for, until %s at the latest.\n\n",
 		r.record.Phase, r.deadline.UTC().Format(time.RFC3339))
@@ -200,8 +202,8 @@ func firstLines(lines []string) []string {
 		fmt.Sprintf("and %d more, in the restore's results", len(lines)-maxShownLines+1))
 }
 
-// patient are the options of an activity that may take long, with heartbeats: attempt limits one attempt, and wait is how long it
-// may wait by itself.
+// patient are the options of an activity that may take long, with heartbeats: attempt limits one attempt, and wait is how long
+// it may wait in addition.
 func (r *finalizationRun) patient(attempt, wait time.Duration) workflow.ActivityOptions {
 	return workflow.ActivityOptions{
 		StartToCloseTimeout:    attempt,

@@ -60,7 +60,7 @@ func TestNothingOutlivesALocationWithoutFinalizer(t *testing.T) {
 	})
 }
 
-// Somebody's finalizer on what was made holds the location: it waits ever longer, says for whom, and goes on by itself.
+// Somebody's finalizer on what was made holds the location: it waits ever longer, says who must act, and goes on by itself.
 func TestALocationWaitsForWhatOthersHold(t *testing.T) {
 	world := locationtest.Place(t, false)
 	locationtest.Settle(t, world)

@@ -22,9 +22,9 @@ var Kind = kinds.Kind{
 	Run: kinds.Serving(Workflow),
 }
 
-// Workflow serves one NonAdminBackupStorageLocation from its creation, or any later event, until it is
-// settled; the next event starts it again under the same ID. It is the only writer of the object's status. Nothing waits
-// here for an administrator or for Velero: what they do is an event.
+// Workflow serves one NonAdminBackupStorageLocation from its creation, or any later event, until it is settled; the next event
+// starts it again under the same ID. It is the only writer of the object's status. It does not wait for administrators or
+// Velero: what they do is an event.
 func Workflow(ctx workflow.Context, in contract.ObjectInput, options call.Options) error {
 	run := &locationRun{in: in, options: options, signals: workflow.GetSignalChannel(ctx, contract.SignalChanged)}
 	err := workflow.SetQueryHandler(ctx, contract.QueryState, func() (contract.LocationState, error) {
@@ -36,26 +36,26 @@ func Workflow(ctx workflow.Context, in contract.ObjectInput, options call.Option
 	return entity.Serve(ctx, run)
 }
 
-// secretLag is what Velero gets to see a Secret that was just made: far more than the events of a healthy API server take.
+// secretLag is the time for Velero to see a new Secret: far more than the events of a healthy API server take.
 const secretLag = 500 * time.Millisecond
 
-// longestBreath is the wait between two looks at what others hold.
-const longestBreath = time.Minute
+// longestInterval is the longest wait while another's finalizer holds an object.
+const longestInterval = time.Minute
 
 type locationRun struct {
 	in      contract.ObjectInput
 	options call.Options
 	signals workflow.ReceiveChannel
 	view    contract.LocationView
-	// breath is how long the next wait is; waited is the view at the last one.
-	breath time.Duration
-	waited contract.LocationView
+	// interval is the next wait; waited is the view at the last one.
+	interval time.Duration
+	waited   contract.LocationView
 }
 
 // locationStepsInRow limits the local activities of a pass: they all run again after a kill.
 const locationStepsInRow = 4
 
-// Pass implements entity.Object. What comes to nothing again and again is held by somebody: the next pass looks anew.
+// Pass implements entity.Object. Steps that repeat without a result wait for something else: the next pass reads it again.
 func (r *locationRun) Pass(ctx workflow.Context) (entity.Outcome, error) {
 	step := stepRefreshLocation
 	for range locationStepsInRow {
@@ -86,13 +86,13 @@ func (r *locationRun) show(ctx workflow.Context) error {
 	return entity.Show(ctx, &r.in, r.view.Phase, r.view.Velero.Phase)
 }
 
-// Wait implements entity.Object: a short pause, shorter than a signal takes to arrive. It grows while nothing changes:
-// something is held by somebody else, whose events are signals that a sleeper does not hear.
+// Wait implements entity.Object: a short pause, shorter than a signal takes to arrive. It grows while nothing changes: another
+// holds an object, whose events are signals, and signals do not end this sleep.
 func (r *locationRun) Wait(ctx workflow.Context) error {
-	r.breath = min(2*r.breath, longestBreath)
+	r.interval = min(2*r.interval, longestInterval)
 	if r.view != r.waited {
-		r.waited, r.breath = r.view, entity.Pause
+		r.waited, r.interval = r.view, entity.Pause
 	}
 	workflow.SetCurrentDetails(ctx, locationDecisions.Awaited(r.view))
-	return workflow.Sleep(ctx, r.breath)
+	return workflow.Sleep(ctx, r.interval)
 }

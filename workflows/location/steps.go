@@ -41,7 +41,7 @@ func nextLocationStep(v contract.LocationView) entity.Step {
 	return stepRefreshLocation // the status is behind
 }
 
-// awaitedOfLocation says in Markdown what a location waits for, and from whom.
+// awaitedOfLocation says in Markdown what a location waits for, and who must act.
 func awaitedOfLocation(v contract.LocationView) string {
 	if v.Held != "" {
 		return "**Waiting** for somebody to take their finalizers off: " + details.OneLine(v.Held)

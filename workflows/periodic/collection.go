@@ -16,16 +16,16 @@ var CollectionKind = kinds.Kind{
 	Kind: contract.KindCollection, Activities: contract.Names(contract.CollectOrphans), Run: kinds.Completing(GarbageCollection),
 }
 
-// How long a collection waits for Velero to look into the storage locations: after a rebuild that takes minutes.
+// How long a collection waits for Velero to list the storage locations: after a rebuild that takes minutes.
 const (
 	collectionPatience = 30 * time.Minute
 	collectionPoll     = 30 * time.Second
 )
 
-// GarbageCollection deletes, once, what was made for objects of tenants that are gone. A Schedule starts it. After a rebuild
-// Velero must have looked into the storage locations first, and the NonAdminBackups of what it found must be made: this
-// makes them itself, so that no other run need be waited for. Waiting costs one small activity at a time. Tenants whose stores
-// hold ever more backups are not waited for without end: a Backup with data is never deleted.
+// GarbageCollection deletes, once, the objects that were made for deleted objects of tenants. A Schedule starts it. After a
+// rebuild Velero must have listed the storage locations first, and the NonAdminBackups of what it found must exist: this
+// workflow makes them itself, and need not wait for another. Each wait costs one small activity. Waiting is limited, because a
+// tenant's store may get new backups all the time: a Backup with data is never deleted anyway.
 func GarbageCollection(
 	ctx workflow.Context, in contract.CollectionInput, options call.Options,
 ) (contract.CollectionResult, error) {
@@ -33,7 +33,7 @@ func GarbageCollection(
 	for {
 		result, err := collect(ctx, in, options, deadline)
 		if err != nil || result.Waiting == "" || !workflow.Now(ctx).Before(deadline) {
-			return result, err // if it still waits, the next one tries again
+			return result, err // if it still waits, the next run tries again
 		}
 		workflow.SetCurrentDetails(ctx, fmt.Sprintf(
 			"**Waiting:** for Velero to look into %s. Nothing is collected before.", result.Waiting))
@@ -43,13 +43,13 @@ func GarbageCollection(
 	}
 }
 
-// collect synchronizes and collects, unless there is something to wait for.
+// collect synchronizes and collects, unless it has to wait.
 func collect(
 	ctx workflow.Context, in contract.CollectionInput, options call.Options, deadline time.Time,
 ) (contract.CollectionResult, error) {
 	ask := func(probe bool) (contract.CollectionResult, error) {
 		in.Probe = probe
-		return pass(ctx, options.Limits, contract.CollectOrphans, in)
+		return once(ctx, options.Limits, contract.CollectOrphans, in)
 	}
 	if seen, err := ask(true); err != nil || seen.Waiting != "" {
 		return seen, err

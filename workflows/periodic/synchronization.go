@@ -11,7 +11,7 @@ import (
 	"holdfast.dev/holdfast/workflows/kinds"
 )
 
-// SynchronizationKind is the workflow that offers again what Velero has brought back.
+// SynchronizationKind is the workflow that offers synced Velero Backups to their tenants.
 var SynchronizationKind = kinds.Kind{
 	Kind: contract.KindSynchronization, Activities: contract.Names(contract.SynchronizeBackups),
 	Run: kinds.Completing(BackupSynchronization),
@@ -22,8 +22,8 @@ const (
 	passTimeout   = 10 * time.Minute
 	passHeartbeat = 30 * time.Second
 	passRetryCap  = 30 * time.Second
-	// maxPasses and synchronizationLimit bound a run: what is left is the next one's.
-	maxPasses            = 100
+	// maxBatches and synchronizationLimit bound a run: the next run does the rest.
+	maxBatches           = 100
 	synchronizationLimit = time.Hour
 )
 
@@ -34,13 +34,13 @@ func BackupSynchronization(
 	return synchronize(ctx, in, options, workflow.Now(ctx).Add(synchronizationLimit))
 }
 
-// synchronize repeats the activity as long as it says that there is more, and until the deadline.
+// synchronize repeats the activity until it says that nothing is left, or until the deadline.
 func synchronize(
 	ctx workflow.Context, in contract.SynchronizationInput, options call.Options, deadline time.Time,
 ) (contract.SynchronizationResult, error) {
 	var total contract.SynchronizationResult
-	for range maxPasses {
-		next, err := pass(ctx, options.Limits, contract.SynchronizeBackups, in)
+	for range maxBatches {
+		next, err := once(ctx, options.Limits, contract.SynchronizeBackups, in)
 		if err != nil {
 			return total, err
 		}
@@ -53,8 +53,8 @@ func synchronize(
 	return total, nil
 }
 
-// pass runs an activity that goes through all objects of a cluster, again and again until it succeeds.
-func pass[In, Out any](ctx workflow.Context, limits call.Limits, activity contract.Activity[In, Out], in In) (Out, error) {
+// once runs an activity that goes through all objects of a cluster, with retries until it succeeds.
+func once[In, Out any](ctx workflow.Context, limits call.Limits, activity contract.Activity[In, Out], in In) (Out, error) {
 	retry := call.Retry()
 	retry.MaximumInterval = passRetryCap
 	workflow.SetCurrentDetails(ctx, fmt.Sprintf("**Under way:** %s.", activity.Summary))

@@ -1,6 +1,6 @@
-// Package restore decides for one NonAdminRestore: the next step by its view, when it is settled, and when the finalization is
-// run as its child. The steps are run by entity.Course, at activities/restore.
+// Package restore decides for one NonAdminRestore: the next step by its view, when it is settled, and when the finalization
+// runs as its child. entity.Course runs the steps, which are activities of activities/restore.
 //
-// Package workflows registers Kind, and the watcher asks Settled. It imports, of ours, only packages below workflows and
+// Package workflows registers Kind, and the watcher calls Settled. It imports, of ours, only packages below workflows and
 // k8s/api.
 package restore

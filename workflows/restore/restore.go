@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
@@ -28,12 +27,13 @@ var Kind = kinds.Kind{
 	Run: kinds.Serving(Workflow),
 }
 
-// Workflow serves one NonAdminRestore from its creation, or any later event, until it is settled; the next event
-// starts it again under the same ID. It is the only writer of the object's status but for the queue position and, while it
-// waits for the finalization, what that writes.
+// Workflow serves one NonAdminRestore from its creation, or any later event, until it is settled; the next event starts it
+// again under the same ID. It is the only writer of the object's status, except the queue position and, during the
+// finalization, the finalization.
 //
-// A failing activity is retried for ever if the cause may pass; a spec that will never do is a condition on the object.
-// Only a status that the API server calls invalid fails a run, for all to see: the next event or resync starts another.
+// An activity that fails is retried without a limit, unless a retry cannot succeed; an invalid spec is a condition on the
+// object. Only a status that the API server calls invalid fails a run, which is visible in Temporal: the next event or resync
+// starts another.
 func Workflow(ctx workflow.Context, in contract.RestoreInput, options call.Options) error {
 	run := &restoreRun{in: in, options: options, signals: workflow.GetSignalChannel(ctx, contract.SignalChanged)}
 	err := workflow.SetQueryHandler(ctx, contract.QueryState, func() (contract.RestoreState, error) {
@@ -45,17 +45,14 @@ func Workflow(ctx workflow.Context, in contract.RestoreInput, options call.Optio
 	return entity.Serve(ctx, run)
 }
 
-// childTaskTimeout is what the kill of a worker costs a child.
-const childTaskTimeout = 5 * time.Second
-
 // restoreRun is the state of one run. Nothing in it outlives the run but what RestoreInput carries over.
 type restoreRun struct {
 	in      contract.RestoreInput
 	options call.Options
 	signals workflow.ReceiveChannel
 	view    contract.RestoreView
-	vigil   stall.Watch
-	// next is what is to be done next, as of the last pass.
+	watch   stall.Watch
+	// next is the next step, as of the last pass.
 	next entity.Step
 }
 
@@ -78,14 +75,15 @@ func (r *restoreRun) take(ctx workflow.Context, step entity.Step) (contract.Rest
 	return view, err
 }
 
-// finalize has the wrap-up done by a child, which alone writes the object meanwhile, and waits for its end. The child looks for
-// a deletion itself; signals wait. Parent and child end together, so a run that was ended by hand begins the wrap-up anew.
+// finalize runs the finalization as a child, which alone writes the object meanwhile, and waits for its end. The child checks
+// for a deletion itself; signals wait. Parent and child end together, so after a run was terminated the finalization starts
+// anew.
 func (r *restoreRun) finalize(ctx workflow.Context) error {
 	workflow.SetCurrentDetails(ctx, fmt.Sprintf("**Finalizing:** Velero has ended Velero Restore `%s` (%s); "+
 		"the wrap-up has a workflow of its own, a child of this one.", r.view.Velero.Name, r.view.Velero.Phase))
 	child := workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
 		WorkflowID:            contract.WorkflowID(r.in.Cluster, contract.KindFinalization, r.in.Ref),
-		WorkflowTaskTimeout:   childTaskTimeout,
+		WorkflowTaskTimeout:   contract.WorkflowTaskTimeout,
 		ParentClosePolicy:     enumspb.PARENT_CLOSE_POLICY_TERMINATE,
 		TypedSearchAttributes: contract.KindRestore.Attributes(r.in.Cluster, r.in.Ref),
 		StaticSummary:         contract.KindFinalization.SummaryOf(r.in.Ref.String()),
@@ -95,13 +93,13 @@ func (r *restoreRun) finalize(ctx workflow.Context) error {
 		contract.ObjectInput{Cluster: r.in.Cluster, Ref: r.in.Ref}).Get(ctx, &result)
 	var running *temporal.ChildWorkflowExecutionAlreadyStartedError
 	switch {
-	case errors.As(err, &running): // that of a parent which was ended by hand a moment ago: it is about to end
+	case errors.As(err, &running): // the child of a run that was terminated a moment ago: it is about to end
 	case err != nil:
 		return err
 	case result.Phase != "":
 		return nil
 	}
-	return workflow.Sleep(ctx, entity.Pause) // nothing was done: what is to be done next, the present state tells
+	return workflow.Sleep(ctx, entity.Pause) // nothing was done: the next pass decides by the present state
 }
 
 // Drain implements entity.Object.
@@ -115,8 +113,8 @@ func (r *restoreRun) show(ctx workflow.Context) error {
 	return entity.Show(ctx, &r.in.ObjectInput, r.view.Phase, r.view.Velero.Phase)
 }
 
-// measure counts how long the phase of Velero's has lasted that is over now. One that had begun before anybody looked seems
-// shorter than it was.
+// measure counts how long the last phase of Velero's lasted. A phase that began before the workflow first read it seems shorter
+// than it was.
 func (r *restoreRun) measure(ctx workflow.Context) {
 	phase := cmp.Or(r.view.Velero.Phase, "New")
 	if !r.view.Velero.Exists || phase == r.in.VeleroPhase {
@@ -130,7 +128,7 @@ func (r *restoreRun) measure(ctx workflow.Context) {
 	r.in.VeleroPhase, r.in.VeleroPhaseSince = phase, now
 }
 
-// Wait implements entity.Object. It waits until a signal comes or it is time to re-read, or for the finalization.
+// Wait implements entity.Object. It waits until a signal comes or the next re-read is due, or for the finalization.
 func (r *restoreRun) Wait(ctx workflow.Context) error {
 	if r.next == stepFinalize {
 		return r.finalize(ctx)
@@ -139,7 +137,7 @@ func (r *restoreRun) Wait(ctx workflow.Context) error {
 	selector := workflow.NewSelector(ctx)
 	selector.AddReceive(r.signals, func(workflow.ReceiveChannel, bool) {})
 	selector.AddReceive(ctx.Done(), func(workflow.ReceiveChannel, bool) {})
-	r.vigil.Keep(ctx, selector, stall.RereadInterval(r.options), r.checkStall)
+	r.watch.Keep(ctx, selector, stall.RereadInterval(r.options), r.checkStall)
 	selector.Select(ctx)
 	return ctx.Err()
 }

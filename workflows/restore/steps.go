@@ -18,7 +18,7 @@ var (
 	stepAdmitRestore   = restoreSteps.Act(contract.AdmitRestore)
 	stepDeleteRestore  = restoreSteps.Act(contract.DeleteRestore)
 	stepReleaseRestore = restoreSteps.Act(contract.ReleaseRestore)
-	// stepFinalize: Velero has done its part, the wrap-up is done by a workflow of its own.
+	// stepFinalize: Velero has done its part, the finalization is a workflow of its own.
 	stepFinalize = entity.Step{Summary: "finalize"}
 )
 
@@ -26,8 +26,8 @@ var restoreDecisions = entity.Decisions[contract.RestoreView]{
 	Next: nextRestoreStep, Settled: Settled, Awaited: awaitedOfRestore,
 }
 
-// nextRestoreStep is the flow chart of seed 000 for a restore. Its order is the order of precedence: a namespace that goes
-// away, a deletion timestamp, create or update, and at last what is to be done after Velero.
+// nextRestoreStep is the flow chart of seed 000 for a restore. Its order is the order of precedence: a namespace that is being
+// deleted, a deletion timestamp, create or update, and last the finalization.
 func nextRestoreStep(v contract.RestoreView) entity.Step {
 	switch {
 	case Settled(v):
@@ -48,7 +48,7 @@ func nextRestoreStep(v contract.RestoreView) entity.Step {
 	return entity.Wait // for Velero
 }
 
-// awaitedOfRestore says in Markdown what a restore waits for, and from whom.
+// awaitedOfRestore says in Markdown what a restore waits for, and who must act.
 func awaitedOfRestore(v contract.RestoreView) string {
 	velero := fmt.Sprintf("Velero Restore `%s`", v.Velero.Name)
 	switch {

@@ -11,46 +11,46 @@ import (
 )
 
 const (
-	// MaxRereadInterval is how often a workflow that waits looks for itself, should every signal be lost.
+	// MaxRereadInterval is how often a waiting workflow re-reads its objects, in case all signals are lost.
 	MaxRereadInterval = 5 * time.Minute
-	// InProgress is Velero's phase that only its own last patch ends.
+	// InProgress is Velero's phase that ends only by Velero's last patch.
 	InProgress        = "InProgress"
 	stallCheckTimeout = 10 * time.Second
 )
 
-// Watch is what a workflow that waits for Velero does meanwhile: it looks for itself from time to time, and then has it
-// checked whether Velero has finished without saying so.
+// Watch is what a workflow does while it waits for Velero: it re-reads its objects from time to time, and then checks whether
+// Velero has finished without updating its object.
 type Watch struct {
-	reread workflow.Future // one timer, made anew only after it fired
-	check  workflow.Future // the check for a stall that is under way
+	reread workflow.Future // one timer, renewed only after it fired
+	check  workflow.Future // the check for a stall in progress
 }
 
-// Keep adds to a selector what the vigil waits for. check starts a check for a stall, or returns nil if there is no need.
-func (v *Watch) Keep(
+// Keep adds its timer and check to a selector. check starts a check for a stall, or returns nil if none is needed.
+func (w *Watch) Keep(
 	ctx workflow.Context, selector workflow.Selector, interval time.Duration, check func(workflow.Context) workflow.Future,
 ) {
-	if v.reread == nil {
-		v.reread = workflow.NewTimer(ctx, interval)
+	if w.reread == nil {
+		w.reread = workflow.NewTimer(ctx, interval)
 	}
-	selector.AddFuture(v.reread, func(workflow.Future) {
-		v.reread = nil
-		if v.check == nil {
-			v.check = check(ctx)
+	selector.AddFuture(w.reread, func(workflow.Future) {
+		w.reread = nil
+		if w.check == nil {
+			w.check = check(ctx)
 		}
 	})
-	if v.check != nil {
-		selector.AddFuture(v.check, func(done workflow.Future) {
+	if w.check != nil {
+		selector.AddFuture(w.check, func(done workflow.Future) {
 			if err := done.Get(ctx, nil); err != nil {
 				workflow.GetLogger(ctx).Warn("cannot tell whether Velero has finished", "error", err)
 			}
-			v.check = nil
+			w.check = nil
 		})
 	}
 }
 
-// Check has looked whether Velero has finished without saying so. It is no step, and nothing waits for it: a check
-// that fails, for example because Velero is away, says nothing about the object, and the next re-read brings the next one.
-// A run that ends meanwhile leaves it to itself: what it writes is true whoever waits for it.
+// Check starts a check whether Velero has finished without updating its object. It is not a step, and nothing waits for it: a
+// check that fails, for example because Velero is down, says nothing about the object, and the next re-read starts the next
+// one. A run that ends meanwhile does not cancel it: its result is written to the object.
 func Check[In, Out any](ctx workflow.Context, check contract.Activity[In, Out], in In) workflow.Future {
 	return call.Start(ctx, workflow.ActivityOptions{
 		StartToCloseTimeout: stallCheckTimeout,
@@ -58,8 +58,8 @@ func Check[In, Out any](ctx workflow.Context, check contract.Activity[In, Out], 
 	}, check, in)
 }
 
-// RereadInterval is short enough for a stall to be told in time, even if one check fails: a file of half the timeout's age
-// counts, and two checks fall into the other half.
+// RereadInterval is short enough for a stall to be reported in time, even if one check fails: a file of half the timeout's age
+// counts, and two checks fit into the other half.
 func RereadInterval(o call.Options) time.Duration {
 	timeout := o.VeleroStallTimeout
 	if timeout <= 0 {

@@ -1,6 +1,7 @@
 package turns
 
 import (
+	"maps"
 	"slices"
 
 	"holdfast.dev/holdfast/workflows/contract"
@@ -43,29 +44,81 @@ func (l *Lane) enter(namespaces []string, more bool) {
 	}
 }
 
-// Carry is what the next run needs of the order, in a queue of one lane; Resume takes it.
-func (q *Queue[K]) Carry() (namespaces []string, beyond *contract.Beyond) {
+// Carry is what the next run needs to know besides members and turns; Resume takes it.
+func (q *Queue[K]) Carry(now int64) contract.Carried[K] {
 	q.lane(0) // there is one
-	lane := q.Settled()[0]
-	if lane.hasBeyond() {
-		beyond = &q.Beyond
-		beyond.Namespaces = lane.More
+	carried := contract.Carried[K]{Refilled: q.refilled, Removed: q.removed}
+	for _, lane := range q.Settled() {
+		carried.Lanes = append(carried.Lanes, contract.Lane(lane))
 	}
-	return lane.Namespaces, beyond
+	if q.hasBeyond() {
+		carried.Beyond = &q.Beyond
+	}
+	q.forgetBegun(now)
+	there := map[K]bool{}
+	for _, member := range q.Members {
+		there[member.Key] = q.Rest != nil // it says itself when its last turn began
+	}
+	for _, turn := range q.begun {
+		if !there[turn.Key] {
+			carried.Begun = append(carried.Begun, contract.Begun[K]{Key: turn.Key, Job: turn.Job, Began: turn.Began})
+		}
+	}
+	carried.Begun = last(carried.Begun, contract.MaxNoted)
+	return carried
 }
 
 // Resume takes what the last run has carried.
-func (q *Queue[K]) Resume(namespaces []string, beyond *contract.Beyond) {
-	q.Lanes = []Lane{{Namespaces: namespaces}}
-	if beyond != nil {
-		q.Beyond, q.Lanes[0].More = *beyond, beyond.Namespaces
+func (q *Queue[K]) Resume(carried contract.Carried[K]) {
+	for _, lane := range carried.Lanes {
+		q.Lanes = append(q.Lanes, Lane(lane))
 	}
+	if carried.Beyond != nil {
+		q.Beyond = *carried.Beyond
+	}
+	for _, turn := range carried.Begun {
+		q.begun = append(q.begun, Turn[K]{Member: Member[K]{Key: turn.Key, Job: turn.Job}, Began: turn.Began})
+	}
+	q.refilled, q.removed = carried.Refilled, carried.Removed
+}
+
+// last are so many at the end of a list.
+func last[T any](list []T, most int) []T { return list[max(0, len(list)-most):] }
+
+// hasBeyond reports whether somebody who waits is not carried.
+func (q *Queue[K]) hasBeyond() bool {
+	return slices.ContainsFunc(q.Lanes, func(l Lane) bool { return l.hasBeyond() })
+}
+
+// Ask notes that objects are being asked. What is heard from here to Refill is newer than what they say.
+func (q *Queue[K]) Ask() { q.heard = map[K]bool{} }
+
+// hear notes that somebody has asked or left.
+func (q *Queue[K]) hear(key K) {
+	if q.heard != nil {
+		q.heard[key] = true
+		q.late = slices.DeleteFunc(q.late, func(m Member[K]) bool { return m.Key == key })
+	}
+}
+
+// postpone leaves one who waits to its object. Objects that are being asked may not tell of it yet: it is seen to after them.
+func (q *Queue[K]) postpone(member Member[K]) {
+	if q.heard != nil {
+		q.late = append(q.late, member)
+	}
+}
+
+// told notes that objects have told, and sees to those who were postponed.
+func (q *Queue[K]) told(now int64) {
+	late := q.late
+	q.heard, q.late = nil, nil
+	q.Add(now, slices.DeleteFunc(late, func(m Member[K]) bool { return q.member(m.Key) >= 0 })...)
 }
 
 // admits reports whether one who asks comes before all who are beyond. Else it is left to its object: it would be carried before
 // others of its namespace who wait longer.
 func (q *Queue[K]) admits(member Member[K]) bool {
-	lane, namespace := q.lane(member.Lane), q.lineOf(member)
+	lane, namespace := q.lane(member.Lane), member.Namespace
 	return !slices.Contains(lane.More, namespace) &&
 		(!slices.Contains(lane.Namespaces, others) || slices.Contains(lane.Namespaces, namespace))
 }
@@ -79,15 +132,14 @@ func (q *Queue[K]) isBeyond(count int, notBefore int64) {
 }
 
 // Refill takes those whom objects tell of and who are not known yet, in the order of their waiting, and what is said of those
-// beyond in each lane. Nobody who is carried is forgotten: objects may not tell of everybody yet.
+// beyond in each lane. Nobody who is carried is forgotten: objects may not tell of everybody yet. Nobody comes back who is out,
+// or has left since they were asked.
 func (q *Queue[K]) Refill(now int64, found []Member[K], beyond ...contract.Beyond) {
-	known, began := map[K]bool{}, map[K]int64{}
-	for _, member := range q.Members {
-		known[member.Key] = true
-	}
+	known, began := q.known(), map[K]Turn[K]{}
 	for _, turn := range slices.Concat(q.begun, q.Turns) {
-		began[turn.Key] = max(began[turn.Key], turn.Began)
-		known[turn.Key] = known[turn.Key] || (q.Rest == nil && q.Turn(turn.Key) != nil)
+		if turn.Began >= began[turn.Key].Began {
+			began[turn.Key] = turn
+		}
 	}
 	var unknown []Member[K]
 	for _, member := range found {
@@ -95,27 +147,53 @@ func (q *Queue[K]) Refill(now int64, found []Member[K], beyond ...contract.Beyon
 			continue
 		}
 		known[member.Key] = true
-		if last := began[member.Key]; q.Rest != nil && last > member.Last { // its object does not say so yet
-			member.Last, member.NotBefore = last, last+q.Rest(member.Job)
+		if turn := began[member.Key]; q.Rest != nil && turn.Began > member.Last { // its object does not say so yet
+			member.Last = turn.Began
+			if member.Job == turn.Job && !member.First {
+				member.NotBefore = turn.Began + q.Rest(member.Job)
+			}
 		}
 		unknown = append(unknown, member)
 	}
 	q.Beyond = contract.Beyond{}
-	for i, of := range beyond {
+	for i := range max(len(beyond), len(q.Lanes)) {
+		var of contract.Beyond
+		if i < len(beyond) {
+			of = beyond[i]
+		}
 		lane := q.lane(i)
 		lane.More = of.Namespaces
 		var lines []string
 		for _, member := range unknown {
 			if member.Lane == i {
-				lines = append(lines, q.lineOf(member))
+				lines = append(lines, member.Namespace)
 			}
 		}
 		lane.enter(lines, of.Others)
 		q.isBeyond(of.Count, of.NotBefore)
 	}
 	q.insert(unknown)
+	q.told(now)
 	q.refilled = now
 	q.full = q.allAhead(now)
+}
+
+// known are those of whom objects say nothing new: who is carried, has its one turn, is out, or was heard since they were asked.
+func (q *Queue[K]) known() map[K]bool {
+	known := maps.Clone(q.heard)
+	if known == nil {
+		known = map[K]bool{}
+	}
+	for _, member := range q.Members {
+		known[member.Key] = true
+	}
+	for _, turn := range q.Turns {
+		known[turn.Key] = known[turn.Key] || q.Rest == nil
+	}
+	for _, key := range q.removed {
+		known[key] = true
+	}
+	return known
 }
 
 // insert puts members into their places, and leaves to their objects who has no room.
@@ -128,30 +206,30 @@ func (q *Queue[K]) insert(members []Member[K]) {
 			at = len(q.Members)
 		}
 		q.Members = slices.Insert(q.Members, at, member)
-		if !slices.Contains(q.lane(member.Lane).Namespaces, q.lineOf(member)) {
+		if !slices.Contains(q.lane(member.Lane).Namespaces, member.Namespace) {
 			q.Lanes = q.Settled()
 		}
 	}
-	for i := range q.Lanes {
-		if q.Most > 0 && len(q.Members) > q.Most {
-			q.cut(i)
+	for i := range min(len(q.Lanes), len(q.Most)) {
+		if most := q.Most[i]; most > 0 && len(q.Members) > most {
+			q.cut(i, most)
 		}
 	}
 }
 
 // cut carries the front half of a lane if it is too long. Whom people have put first stays.
-func (q *Queue[K]) cut(lane int) {
+func (q *Queue[K]) cut(lane, most int) {
 	var list []Member[K]
 	for _, member := range q.Members {
 		if member.Lane == lane && !member.First {
 			list = append(list, member)
 		}
 	}
-	if len(list) <= q.Most {
+	if len(list) <= most {
 		return
 	}
 	q.Lanes = q.Settled()
-	front, beyond := contract.Front(list, q.Most/2, q.lineOf, q.Lanes[lane].Namespaces, nil)
+	front, beyond := contract.Front(list, most/2, func(m Member[K]) string { return m.Namespace }, q.Lanes[lane].Namespaces, nil)
 	stays := make(map[K]bool, len(front))
 	for _, member := range front {
 		stays[member.Key] = true
@@ -159,6 +237,7 @@ func (q *Queue[K]) cut(lane int) {
 	for _, member := range list {
 		if !stays[member.Key] {
 			q.isBeyond(1, member.NotBefore)
+			q.postpone(member)
 		}
 	}
 	q.Members = slices.DeleteFunc(q.Members, func(m Member[K]) bool { return m.Lane == lane && !m.First && !stays[m.Key] })
@@ -169,7 +248,7 @@ func (q *Queue[K]) cut(lane int) {
 		}
 	}
 	lines := q.lines(lane)
-	if len(l.More) > q.Most { // too many to be named: of those nobody is carried
+	if len(l.More) > most { // too many to be named: of those nobody is carried
 		l.More = slices.DeleteFunc(l.More, func(namespace string) bool { return !slices.Contains(lines, namespace) })
 		if !slices.Contains(l.Namespaces, others) {
 			l.Namespaces = append(l.Namespaces, others)
@@ -183,7 +262,7 @@ func (q *Queue[K]) cut(lane int) {
 func (q *Queue[K]) ahead(lane int, now int64) (turns int, all bool) {
 	l, due, rest, busy := &q.Lanes[lane], map[string]int{}, map[string]bool{}, q.busy()
 	for _, member := range q.Members {
-		switch namespace := q.lineOf(member); {
+		switch namespace := member.Namespace; {
 		case member.Lane != lane:
 		case member.NotBefore <= now && !busy[member.Key]:
 			due[namespace]++
@@ -228,7 +307,7 @@ func (q *Queue[K]) RefillDue(now int64) bool {
 // refillAt is when objects are to be asked for those beyond, because of the turns that came before them half are left; 0 if more
 // are.
 func (q *Queue[K]) refillAt(now int64) int64 {
-	if !slices.ContainsFunc(q.Lanes, func(l Lane) bool { return l.hasBeyond() }) {
+	if q.heard != nil || !q.hasBeyond() { // they are being asked, or there is nobody
 		return 0
 	}
 	if len(q.full) < len(q.Lanes) { // a new run

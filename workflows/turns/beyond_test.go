@@ -18,20 +18,26 @@ import (
 // crowd are more members than a queue carries, as objects tell of them.
 type crowd struct {
 	*turns.Queue[string]
+	most    int
 	objects map[string]turns.Member[string] // of those that wait or run
 	now     int64
-	finds   int
+	slow    bool            // what objects tell comes later
+	tell    func()          // what they tell, if they are being asked
+	out     map[string]bool // people have taken them out, and they have not asked since
 }
 
 func newCrowd(most, limit int) *crowd {
-	return &crowd{Queue: &turns.Queue[string]{Most: most, Limit: limit}, objects: map[string]turns.Member[string]{}, now: 1000}
+	return &crowd{
+		Queue: &turns.Queue[string]{Most: []int{most}, Limit: limit}, most: most, objects: map[string]turns.Member[string]{},
+		now: 1000, out: map[string]bool{},
+	}
 }
 
 func namespaceOf(member turns.Member[string]) string { return member.Namespace }
 
-// find is what an activity does: it lists who waits, and cuts the list to what there is room for.
-func (c *crowd) find() {
-	c.finds++
+// ask is what an activity does: it lists who waits, and cuts the list to what there is room for. The queue is told later.
+func (c *crowd) ask() {
+	c.Ask()
 	var waiting []turns.Member[string]
 	for key, member := range c.objects {
 		if c.Turn(key) == nil {
@@ -43,9 +49,16 @@ func (c *crowd) find() {
 	for _, member := range waiting {
 		namespaces = append(namespaces, member.Namespace)
 	}
-	carried, _ := c.Carry()
-	front, beyond := contract.Front(waiting, c.Most/2, namespaceOf, carried, namespaces)
-	c.Refill(c.now, front, beyond)
+	front, beyond := contract.Front(waiting, c.most/2, namespaceOf, c.Carry(c.now).Namespaces(0), namespaces)
+	c.tell = func() {
+		c.tell = nil
+		c.Refill(c.now, front, beyond)
+	}
+}
+
+func (c *crowd) find() {
+	c.ask()
+	c.tell()
 }
 
 // asks makes another object, whose workflow asks.
@@ -61,7 +74,10 @@ func (c *crowd) asks(namespace string) turns.Member[string] {
 // begins has the next turn begin, after a look at the objects if that is due.
 func (c *crowd) begins() (string, bool) {
 	if c.RefillDue(c.now) {
-		c.find()
+		c.ask()
+		if !c.slow {
+			c.tell()
+		}
 	}
 	turn, begun := c.Begin(c.now)
 	return turn.Key, begun
@@ -72,12 +88,23 @@ func (c *crowd) ends(key string) {
 	delete(c.objects, key)
 }
 
+// askAgain has those ask whom people have taken out.
+func (c *crowd) askAgain() {
+	for _, key := range slices.Sorted(maps.Keys(c.out)) {
+		delete(c.out, key)
+		if member, is := c.objects[key]; is && c.Member(key) == nil && c.Turn(key) == nil {
+			c.Add(c.now, member)
+		}
+	}
+}
+
 // continues is what the next run makes of it.
 func (c *crowd) continues() {
-	namespaces, beyond := c.Carry()
-	next := &turns.Queue[string]{Members: c.Members, Turns: c.Turns, Most: c.Most, Limit: c.Limit, Weights: c.Weights, Alone: c.Alone}
-	next.Resume(namespaces, beyond)
-	c.Queue = next
+	next := &turns.Queue[string]{
+		Members: c.Members, Turns: c.Turns, Most: c.Most, Limit: c.Limit, Weights: c.Weights, Alone: c.Alone, Rest: c.Rest,
+	}
+	next.Resume(c.Carry(c.now))
+	c.Queue, c.tell = next, nil
 }
 
 // isLost has the coordinator begin with nothing but what objects tell: also who has a turn.
@@ -87,6 +114,7 @@ func (c *crowd) isLost() {
 	for _, turn := range running {
 		c.Hold(turn)
 	}
+	clear(c.out)
 	c.find()
 }
 
@@ -107,7 +135,7 @@ func TestTurnsComeAsIfEverybodyWereCarried(t *testing.T) {
 			if rapid.IntRange(0, 5).Draw(t, "continues") == 5 {
 				c.continues()
 			}
-			require.LessOrEqual(t, len(c.Members), c.Most)
+			require.LessOrEqual(t, len(c.Members), c.most)
 			want, more := all.Begin(c.now)
 			got, begun := c.begins()
 			require.Equal(t, more, begun)
@@ -122,22 +150,23 @@ func TestTurnsComeAsIfEverybodyWereCarried(t *testing.T) {
 	})
 }
 
-// TestWhateverIsLostNobodyIs: members come and go, coordinators are terminated or continue as new, and only some of those that
-// wait are carried. The limit holds, nobody has two turns, everybody has one in the end, and of every namespace that waits no
-// other has many turns before its own.
+// TestWhateverIsLostNobodyIs: members come and go, coordinators are terminated or continue as new, only some of those that wait are
+// carried, and what objects tell may be older than what was heard since they were asked. The limit holds, nobody has two turns, or
+// one after it has left or was taken out, and everybody has one in the end.
 func TestWhateverIsLostNobodyIs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := newCrowd(2*rapid.IntRange(2, 10).Draw(t, "half of the room"), rapid.IntRange(1, 3).Draw(t, "limit"))
-		c.Alone = rapid.Bool().Draw(t, "alone")
+		c.Alone, c.slow = rapid.Bool().Draw(t, "alone"), rapid.Bool().Draw(t, "slow")
 		had, names := map[string]bool{}, rapid.IntRange(1, 20).Draw(t, "namespaces")
 		begin := func() {
 			for key, begun := c.begins(); begun; key, begun = c.begins() {
 				require.False(t, had[key], "%s has two turns", key)
-				require.Contains(t, c.objects, key)
+				require.Contains(t, c.objects, key, "it has left")
+				require.NotContains(t, c.out, key, "people have taken it out")
 				had[key] = true
 				require.LessOrEqual(t, len(c.Turns), c.Limit)
 			}
-			require.LessOrEqual(t, len(c.Members), c.Most)
+			require.LessOrEqual(t, len(c.Members), c.most)
 		}
 		end := func() {
 			if len(c.Turns) > 0 {
@@ -145,7 +174,9 @@ func TestWhateverIsLostNobodyIs(t *testing.T) {
 			}
 		}
 		for range rapid.IntRange(1, 60).Draw(t, "events") {
-			switch rapid.SampledFrom([]string{"ask", "ask", "end", "end", "leave", "lose", "continue"}).Draw(t, "what") {
+			switch rapid.SampledFrom([]string{
+				"ask", "ask", "end", "end", "leave", "lose", "continue", "tell", "look", "remove", "again",
+			}).Draw(t, "what") {
 			case "ask":
 				for range rapid.IntRange(1, 20).Draw(t, "as many") {
 					c.asks(fmt.Sprintf("n%02d", rapid.IntRange(1, names).Draw(t, "namespace")))
@@ -157,16 +188,37 @@ func TestWhateverIsLostNobodyIs(t *testing.T) {
 					key := rapid.SampledFrom(keys).Draw(t, "who")
 					c.Leave(key)
 					c.ends(key)
+					delete(c.out, key)
 				}
 			case "lose":
 				c.isLost()
+			case "tell":
+				if c.tell != nil {
+					c.tell()
+				}
+			case "look":
+				if c.slow && c.tell == nil {
+					c.ask()
+				}
+			case "remove":
+				if keys := c.Waiting(func(string) bool { return true }); len(keys) > 0 {
+					key := rapid.SampledFrom(keys).Draw(t, "who")
+					c.Remove(key)
+					c.out[key] = true
+				}
+			case "again":
+				c.askAgain()
 			case "continue":
 				c.continues()
 			}
 			c.now += int64(rapid.SampledFrom([]int{0, 1, 30, 100}).Draw(t, "later"))
 			begin()
 		}
+		c.askAgain()
 		for range 2000 {
+			if c.tell != nil {
+				c.tell()
+			}
 			if c.Empty() {
 				break
 			}
@@ -177,4 +229,72 @@ func TestWhateverIsLostNobodyIs(t *testing.T) {
 		assert.True(t, c.Empty())
 		assert.Empty(t, c.objects, "somebody had no turn")
 	})
+}
+
+// away is the first of ten of a namespace of whom a queue of four carries half; it has had its turn, and its object does not say so.
+func away(t *testing.T) (*crowd, turns.Turn[string]) {
+	t.Helper()
+	c := newCrowd(4, 1)
+	c.Rest = func(string) int64 { return rest }
+	for range 10 {
+		c.asks("a")
+	}
+	turn, begun := c.Begin(c.now)
+	require.True(t, begun)
+	c.End(turn.Key)
+	require.Nil(t, c.Member(turn.Key), "those beyond come before it")
+	return c, turn
+}
+
+// TestTheNextRunKnowsWhoHadATurn: another turn of the same member has another number, and its rest.
+func TestTheNextRunKnowsWhoHadATurn(t *testing.T) {
+	c, turn := away(t)
+	c.continues()
+	c.find()
+	member := c.Member(turn.Key)
+	require.NotNil(t, member)
+	assert.Equal(t, turn.Began+rest, member.NotBefore)
+	c.PutFirst(has(turn.Key))
+	again, _ := c.Begin(c.now)
+	assert.Equal(t, turn.Key, again.Key)
+	assert.Greater(t, again.Began, turn.Began)
+}
+
+// TestTheNextRunAsksObjectsNoSooner: as seldom as if the run had gone on.
+func TestTheNextRunAsksObjectsNoSooner(t *testing.T) {
+	c, _ := away(t)
+	c.find()
+	for _, member := range slices.Clone(c.Members) {
+		c.Leave(member.Key)
+	}
+	c.continues()
+	assert.False(t, c.RefillDue(c.now+59))
+	assert.True(t, c.RefillDue(c.now+60))
+}
+
+// TestWhoIsNamedStaysWhenTheQueueIsFull: people have put it first, wherever it stands.
+func TestWhoIsNamedStaysWhenTheQueueIsFull(t *testing.T) {
+	q := &turns.Queue[string]{Most: []int{4}, Limit: 1}
+	for n := range 4 {
+		q.Add(0, who(fmt.Sprintf("a/%d", n)))
+	}
+	last := who("a/9")
+	last.First = true
+	q.Refill(0, []turns.Member[string]{who("a/8"), last}, contract.Beyond{Count: 5, Namespaces: []string{"a"}})
+	assert.Len(t, q.Members, 3, "the others are cut to half")
+	turn, _ := q.Begin(0)
+	assert.Equal(t, "a/9", turn.Key)
+}
+
+// TestWhoAsksWhileObjectsAreAsked: objects may not tell of it yet, or tell what was; if it leaves meanwhile it is out.
+func TestWhoAsksWhileObjectsAreAsked(t *testing.T) {
+	q := &turns.Queue[string]{Most: []int{4}, Limit: 1}
+	q.Refill(0, nil, contract.Beyond{Count: 2, Namespaces: []string{"a"}})
+	q.Ask()
+	q.Add(1, who("a/stays"), who("a/leaves"))
+	assert.Empty(t, q.Members, "others come before them")
+	assert.Len(t, q.Waiting(func(string) bool { return true }), 2)
+	q.Leave("a/leaves")
+	q.Refill(2, []turns.Member[string]{who("a/leaves"), who("a/other")}, contract.Beyond{})
+	assert.Equal(t, []string{"a/other", "a/stays"}, keysOf(q.Members))
 }

@@ -8,8 +8,8 @@ import (
 
 // User is what is particular to a coordinator. The coordinator calls it, one call at a time.
 type User[K comparable] interface {
-	// Find takes what objects say: the coordinator has just begun, or Temporal has lost it, or, once Found, there is room for those
-	// beyond.
+	// Find asks objects, for as long as that takes, and takes what they say: the coordinator has just begun, or Temporal has lost
+	// it, or, once Found, there is room for those beyond. It runs beside all else, once at a time; the queues are told by Refill.
 	Find(ctx workflow.Context) error
 	// Receive takes all that has come, without yielding. Pending reports whether there is anything.
 	Receive(ctx workflow.Context)
@@ -44,10 +44,9 @@ type Coordinator[K comparable] struct {
 	Until int64
 	// Everybody: who waits is a workflow too, and is forgotten when that does not run.
 	Everybody bool
-	// TimerFirst: the timer is set before turns are given, as recorded histories have it.
-	TimerFirst bool
 
 	touched bool // an Update has changed something
+	listing listing
 	census  Census
 	lookAt  int64 // when it is looked whose workflow runs; 0 if no look is planned
 	timer   workflow.Future
@@ -57,11 +56,8 @@ type Coordinator[K comparable] struct {
 
 // Serve gives turns until nobody has or wants one.
 func (c *Coordinator[K]) Serve(ctx workflow.Context) error {
-	if !c.Found {
-		if err := c.User.Find(ctx); err != nil {
-			return err
-		}
-		c.Found = true
+	if more, err := c.begin(ctx); !more {
+		return err
 	}
 	for {
 		c.touched = false
@@ -69,10 +65,6 @@ func (c *Coordinator[K]) Serve(ctx workflow.Context) error {
 		c.look(ctx)
 		if err := c.refill(ctx); err != nil {
 			return err
-		}
-		if c.TimerFirst {
-			c.planLook(workflow.Now(ctx).Unix())
-			c.wake(ctx, c.lookAt)
 		}
 		if err := c.give(ctx); err != nil {
 			return err
@@ -111,7 +103,7 @@ func (c *Coordinator[K]) due() bool {
 			return true
 		}
 	}
-	return c.touched || c.User.Pending() || c.census.Ready() || (c.timer != nil && c.timer.IsReady())
+	return c.touched || c.listing.due() || c.User.Pending() || c.census.Ready() || (c.timer != nil && c.timer.IsReady())
 }
 
 // atRest: nobody waits for anything of this run.
@@ -119,7 +111,11 @@ func (c *Coordinator[K]) atRest(ctx workflow.Context) bool {
 	return workflow.AllHandlersFinished(ctx) && !c.census.Busy()
 }
 
+// deserted: nobody has or wants a turn, and objects that are asked need not be waited for.
 func (c *Coordinator[K]) deserted() bool {
+	if c.listing.runs() {
+		return false
+	}
 	for _, queue := range c.Queues {
 		if !queue.Empty() {
 			return false
@@ -157,17 +153,6 @@ func (c *Coordinator[K]) give(ctx workflow.Context) error {
 				return err
 			}
 			c.User.Receive(ctx)
-		}
-	}
-	return nil
-}
-
-// refill asks objects for those beyond when there is room for them.
-func (c *Coordinator[K]) refill(ctx workflow.Context) error {
-	now := workflow.Now(ctx).Unix()
-	for _, queue := range c.Queues {
-		if queue.RefillDue(now) {
-			return c.User.Find(ctx)
 		}
 	}
 	return nil

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+
+	"holdfast.dev/holdfast/workflows/contract"
 )
 
 // patience is how many turns of higher lanes a lane sees, while somebody waits in it, before it has one itself.
@@ -12,15 +14,7 @@ const patience = 4
 // Lane is where the order in one lane stands: its namespaces in the order of their next turns. Who has had its turns of this
 // round goes to the end. So a namespace that has something due sees at most a round of the others before its own turn, however
 // much those have.
-type Lane struct {
-	Namespaces []string `json:"namespaces,omitempty"`
-	// Taken are the turns of this round that namespaces have had which may have more.
-	Taken map[string]int `json:"taken,omitempty"`
-	// More have members who are not carried, see Queue.Most.
-	More []string `json:"more,omitempty"`
-	// Passed is how many turns of higher lanes have begun since the last of this one, while somebody waited.
-	Passed int `json:"passed,omitempty"`
-}
+type Lane contract.Lane
 
 // among returns the namespaces in their order. Who is new comes last, and who waits for nothing is forgotten.
 func (l *Lane) among(waiting []string) []string {
@@ -67,20 +61,12 @@ func (q *Queue[K]) lane(number int) *Lane {
 	return &q.Lanes[number]
 }
 
-// lineOf is whose turns go round with those of others.
-func (q *Queue[K]) lineOf(member Member[K]) string {
-	if q.OneLine {
-		return ""
-	}
-	return member.Namespace
-}
-
 // lines are those of all who wait in a lane.
 func (q *Queue[K]) lines(lane int) []string {
 	var lines []string
 	for _, member := range q.Members {
 		if member.Lane == lane {
-			lines = append(lines, q.lineOf(member))
+			lines = append(lines, member.Namespace)
 		}
 	}
 	return lines
@@ -152,7 +138,7 @@ func (q *Queue[K]) line(now int64) *line[K] {
 			l.first = append(l.first, member)
 		case due:
 			of := l.due[member.Lane]
-			of[q.lineOf(member)] = append(of[q.lineOf(member)], member)
+			of[member.Namespace] = append(of[member.Namespace], member)
 		case !member.First:
 			l.later = append(l.later, member)
 		}
@@ -200,7 +186,7 @@ func (l *line[K]) next() (Member[K], bool) {
 }
 
 func (l *line[K]) serve(member Member[K]) {
-	namespace := l.queue.lineOf(member)
+	namespace := member.Namespace
 	l.lanes[member.Lane].serve(namespace, l.queue.weight(namespace))
 	l.has[member.Namespace] = true
 }

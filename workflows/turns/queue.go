@@ -54,14 +54,12 @@ type Queue[K comparable] struct {
 	Weights map[string]int
 	// Alone: a namespace has no second turn at a time while another has none and waits.
 	Alone bool
-	// Rest is how long a member waits at least from the begin of a turn to the next, in seconds. Without it a member has one turn,
-	// and asks for another.
+	// Rest is how long a member waits at least from the begin of a turn to the next, in seconds. Without it a member has one
+	// turn, and asks for another.
 	Rest func(job string) int64
-	// OneLine: the namespaces make no difference.
-	OneLine bool
-	// Most is how many members a lane carries at most; 0 is no limit. Those beyond are in objects: Lanes say whose they are, and
-	// Beyond how many and when one may be due.
-	Most   int
+	// Most is how many members each lane carries at most; lanes that it lacks carry all. Those beyond are in objects: Lanes say
+	// whose they are, and Beyond how many and when one may be due.
+	Most   []int
 	Beyond contract.Beyond
 
 	// begun are the turns that began not long ago: another turn of the same member needs another number, and its rest.
@@ -69,6 +67,12 @@ type Queue[K comparable] struct {
 	// full is how many turns of each lane came before those beyond after the last refill, and refilled when that was.
 	full     []int
 	refilled int64
+	// removed are those whom people have taken out: they are out until they ask again.
+	removed []K
+	// heard are those who have asked or left while objects are asked, or nil: what objects say of them is older. late are those
+	// who wait and are not carried: objects may not tell of them yet.
+	heard map[K]bool
+	late  []Member[K]
 	// again are the turns that are given again.
 	again []Turn[K]
 }
@@ -102,28 +106,55 @@ func (q *Queue[K]) Turn(key K) *Turn[K] {
 func (q *Queue[K]) Add(now int64, members ...Member[K]) {
 	var admitted []Member[K]
 	for _, member := range members {
+		q.hear(member.Key)
+		q.removed = slices.DeleteFunc(q.removed, func(key K) bool { return key == member.Key })
 		if q.admits(member) {
 			admitted = append(admitted, member)
-		} else {
-			q.Beyond.NotBefore = min(q.Beyond.NotBefore, now+newcomerPause)
+			continue
 		}
+		q.Beyond.NotBefore = min(q.Beyond.NotBefore, now+newcomerPause)
+		q.postpone(member)
 	}
 	q.insert(admitted)
 }
 
 // Leave takes one out who waits. A turn that runs is not disturbed.
 func (q *Queue[K]) Leave(key K) {
+	q.hear(key)
 	q.Members = slices.DeleteFunc(q.Members, func(m Member[K]) bool { return m.Key == key })
+}
+
+// Remove takes those out who wait, until they ask again: also if objects tell of them. Of many it remembers the last.
+func (q *Queue[K]) Remove(keys ...K) {
+	for _, key := range keys {
+		q.Leave(key)
+		q.removed = slices.DeleteFunc(q.removed, func(removed K) bool { return removed == key })
+		q.removed = append(q.removed, key)
+	}
+	q.removed = last(q.removed, contract.MaxNoted)
+}
+
+// Waiting are those of them who wait.
+func (q *Queue[K]) Waiting(are func(K) bool) (keys []K) {
+	for _, member := range slices.Concat(q.Members, q.late) {
+		if are(member.Key) {
+			keys = append(keys, member.Key)
+		}
+	}
+	return keys
 }
 
 // End notes that a turn has ended.
 func (q *Queue[K]) End(key K) {
+	if q.Rest == nil { // it waits no more
+		q.hear(key)
+	}
 	q.Turns = slices.DeleteFunc(q.Turns, func(t Turn[K]) bool { return t.Key == key })
 }
 
 // Empty reports whether nobody waits and no turn runs.
 func (q *Queue[K]) Empty() bool {
-	return len(q.Members)+len(q.Turns) == 0 && !slices.ContainsFunc(q.Lanes, func(l Lane) bool { return l.hasBeyond() })
+	return len(q.Members)+len(q.Turns) == 0 && !q.hasBeyond()
 }
 
 // Running is how many turns count against the limit. One that is closing and whose workflow was found not to run is one of them:
@@ -163,7 +194,7 @@ func (q *Queue[K]) Begin(now int64) (Turn[K], bool) {
 // number is when a turn begins that begins now, but later than all earlier ones of its member.
 func (q *Queue[K]) number(member Member[K], now int64) int64 {
 	number := max(now, member.Last+1)
-	q.begun = slices.DeleteFunc(q.begun, func(t Turn[K]) bool { return t.Began+q.rest(t.Job) < now })
+	q.forgetBegun(now)
 	for _, earlier := range q.begun {
 		if earlier.Key == member.Key {
 			number = max(number, earlier.Began+1)
@@ -171,6 +202,11 @@ func (q *Queue[K]) number(member Member[K], now int64) int64 {
 	}
 	q.begun = append(q.begun, Turn[K]{Member: member, Began: number})
 	return number
+}
+
+// forgetBegun forgets turns that began so long ago that another of the same member has another number, and its rest is over.
+func (q *Queue[K]) forgetBegun(now int64) {
+	q.begun = slices.DeleteFunc(q.begun, func(t Turn[K]) bool { return t.Began+q.rest(t.Job) < now })
 }
 
 func (q *Queue[K]) rest(job string) int64 {
@@ -189,20 +225,21 @@ func (q *Queue[K]) rotate(turn Turn[K], since int64) {
 	member := q.Members[at]
 	lane := q.lane(member.Lane)
 	lane.Namespaces = lane.among(q.lines(member.Lane))
-	lane.serve(q.lineOf(member), q.weight(q.lineOf(member)))
+	lane.serve(member.Namespace, q.weight(member.Namespace))
 	q.Members = slices.Delete(q.Members, at, at+1)
 	rested := since + q.rest(turn.Job)
 	if q.Rest == nil {
-		return
-	}
-	if slices.Contains(lane.More, q.lineOf(member)) { // those beyond come before it
-		q.isBeyond(1, rested)
 		return
 	}
 	member.First = false
 	member.Last = max(member.Last, turn.Began)
 	if member.Job == turn.Job {
 		member.NotBefore = rested
+	}
+	if slices.Contains(lane.More, member.Namespace) { // those beyond come before it
+		q.isBeyond(1, member.NotBefore)
+		q.postpone(member)
+		return
 	}
 	q.Members = append(q.Members, member)
 }
@@ -234,19 +271,18 @@ func (q *Queue[K]) busy() map[K]bool {
 // was put first is the first of all.
 func (q *Queue[K]) PutFirst(are func(K) bool) bool {
 	var first, others []Member[K]
-	for _, member := range q.Members {
+	for _, member := range slices.Concat(q.Members, q.late) {
 		if are(member.Key) {
 			member.NotBefore, member.First = 0, true
 			first = append(first, member)
-			continue
 		}
-		others = append(others, member)
 	}
+	for _, member := range q.Members {
+		if !are(member.Key) {
+			others = append(others, member)
+		}
+	}
+	q.late = slices.DeleteFunc(q.late, func(m Member[K]) bool { return are(m.Key) })
 	q.Members = slices.Concat(first, others)
 	return len(first) > 0
-}
-
-// Remove takes those out who wait.
-func (q *Queue[K]) Remove(are func(K) bool) {
-	q.Members = slices.DeleteFunc(q.Members, func(m Member[K]) bool { return are(m.Key) })
 }

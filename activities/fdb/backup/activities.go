@@ -236,7 +236,7 @@ func (b *Activities) FindFirstSnapshots(ctx context.Context, in contract.FDBThro
 			}
 		}
 		if page.Continue == "" {
-			found.Waiting, found.Beyond = frontWaiting(found.Waiting, in.Namespaces)
+			found.Waiting, found.Beyond = frontWaiting(found.Waiting, in.Carried.Namespaces(0))
 			return found, nil
 		}
 	}

@@ -33,7 +33,7 @@ func eventType(warning bool) string {
 func (b *Activities) Observe(ctx context.Context, step contract.FDBBackupStep) (contract.FDBBackupView, error) {
 	return b.update(ctx, step.Ref, func(s *sight) error {
 		deleting := !s.Object.DeletionTimestamp.IsZero()
-		asked := fdbbackup.DeleteAsked(s.Object)
+		asked := fdbbackup.DeletionRequested(s.Object)
 		waives := deleting && !asked && controllerutil.ContainsFinalizer(s.Object, fdbv1alpha1.FinalizerDelete)
 		if waives { // before: the object may be gone after
 			activities.Tell(b.Events, s.Object, corev1.EventTypeNormal, eventFDBDataStay, "Delete",

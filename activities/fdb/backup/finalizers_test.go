@@ -17,7 +17,7 @@ func TestTheFinalizerForTheDataFollowsTheSpec(t *testing.T) {
 	w := activitytest.NewFDBWorld()
 	w.AskForData(t, false)
 	view := w.Must(t, contract.ObserveFDBBackup.Name, fdbStep)
-	require.False(t, view.DeleteWanted || view.DeleteAsked)
+	require.False(t, view.DeleteWanted || view.DeletionRequested)
 	require.Equal(t, []string{fdbv1alpha1.FinalizerStop}, w.Object(t).Finalizers)
 	w.AskForData(t, true)
 	require.True(t, w.Must(t, contract.ObserveFDBBackup.Name, fdbStep).DeleteWanted)

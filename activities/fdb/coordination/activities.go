@@ -19,8 +19,6 @@ import (
 )
 
 const (
-	// CoordinatorTaskTimeout is what the kill of a worker costs a coordinator.
-	CoordinatorTaskTimeout = 5 * time.Second
 	// askPause is the wait before one that could not answer is asked again.
 	askPause = time.Second
 	// updateOutlived is the type of the error by which Temporal ends an accepted update whose workflow has closed.
@@ -36,9 +34,9 @@ type Activities struct {
 
 // Register makes the activities known to a worker under their wire names.
 func (c *Activities) Register(registry worker.ActivityRegistry) {
-	activities.Register(registry, contract.AskFDBCluster, c.Ask)
-	activities.Register(registry, contract.AskFDBContainer, c.AskContainer)
-	activities.RegisterEffect(registry, contract.TellFDBThrottle, c.Tell)
+	activities.Register(registry, contract.RequestFDBCommand, c.Ask)
+	activities.Register(registry, contract.RequestFDBContainer, c.RequestContainer)
+	activities.RegisterEffect(registry, contract.SignalFDBThrottle, c.Tell)
 	c.RegisterShared(registry)
 }
 
@@ -48,8 +46,8 @@ func (c *Activities) RegisterShared(registry worker.ActivityRegistry) {
 }
 
 // Ask sends the ask to the owner of a FoundationDB cluster, which it starts if it does not run, and waits for the answer.
-func (c *Activities) Ask(ctx context.Context, ask contract.FDBAsk) (contract.FDBAnswer, error) {
-	return consult[contract.FDBAnswer](ctx, c.Temporal, consultation{
+func (c *Activities) Ask(ctx context.Context, ask contract.FDBCommandRequest) (contract.FDBCommandAnswer, error) {
+	return consult[contract.FDBCommandAnswer](ctx, c.Temporal, consultation{
 		id: contract.FDBClusterID(ask.Cluster), kind: contract.KindFDBCluster,
 		input: contract.FDBClusterInput{Cluster: ask.Cluster}, name: ask.Cluster, update: contract.UpdateFDBCluster, ask: ask,
 	})
@@ -105,7 +103,7 @@ func consultOnce[Answer any](ctx context.Context, temporalClient client.Client, 
 		ID:                       about.id,
 		TaskQueue:                contract.SharedTaskQueue,
 		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
-		WorkflowTaskTimeout:      CoordinatorTaskTimeout,
+		WorkflowTaskTimeout:      contract.WorkflowTaskTimeout,
 		TypedSearchAttributes:    about.kind.Attributes("", contract.ObjectRef{Name: about.name}),
 		StaticSummary:            about.kind.SummaryOf(about.name),
 	}, about.kind.Workflow, about.input)
@@ -151,7 +149,7 @@ func (c *Activities) Tell(ctx context.Context, request contract.FDBSlotRequest) 
 	_, err := c.Temporal.SignalWithStartWorkflow(ctx, contract.FDBThrottleID(request.Cluster), contract.SignalSlot, request,
 		client.StartWorkflowOptions{
 			TaskQueue:             contract.FDBWorkflowTaskQueue(request.Cluster),
-			WorkflowTaskTimeout:   CoordinatorTaskTimeout,
+			WorkflowTaskTimeout:   contract.WorkflowTaskTimeout,
 			TypedSearchAttributes: contract.KindFDBThrottle.Attributes(request.Cluster, contract.ObjectRef{}),
 			StaticSummary:         contract.KindFDBThrottle.SummaryOf(request.Cluster),
 		}, contract.KindFDBThrottle.Workflow, contract.FDBThrottleInput{Cluster: request.Cluster})

@@ -58,17 +58,17 @@ func (o *ownerless) SignalWithStartWorkflow(
 type answering struct{ client.WorkflowUpdateHandle }
 
 func (answering) Get(_ context.Context, into any) error {
-	into.(*contract.FDBAnswer).Later = true
+	into.(*contract.FDBCommandAnswer).Later = true
 	return nil
 }
 
-func coordinate(t *testing.T, temporalClient client.Client, name string, in any) (contract.FDBAnswer, error) {
+func coordinate(t *testing.T, temporalClient client.Client, name string, in any) (contract.FDBCommandAnswer, error) {
 	t.Helper()
 	suite := &testsuite.WorkflowTestSuite{}
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
 	env := suite.NewTestActivityEnvironment()
 	(&coordination.Activities{Temporal: temporalClient}).Register(env)
-	var answer contract.FDBAnswer
+	var answer contract.FDBCommandAnswer
 	value, err := env.ExecuteActivity(name, in)
 	if err == nil && value.HasValue() {
 		require.NoError(t, value.Get(&answer))
@@ -77,7 +77,7 @@ func coordinate(t *testing.T, temporalClient client.Client, name string, in any)
 }
 
 func TestAnOwnerIsAskedUntilItAnswers(t *testing.T) {
-	refused := temporal.NewNonRetryableApplicationError("member: want its name", contract.ErrorFDBAskInvalid, nil)
+	refused := temporal.NewNonRetryableApplicationError("member: want its name", contract.ErrorFDBRequestInvalid, nil)
 	tests := map[string]struct {
 		err       error
 		again     bool
@@ -96,7 +96,7 @@ func TestAnOwnerIsAskedUntilItAnswers(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
 			away := &ownerless{errors: []error{test.err}}
-			answer, err := coordinate(t, away, contract.AskFDBCluster.Name, contract.FDBAsk{Cluster: "lab:1"})
+			answer, err := coordinate(t, away, contract.RequestFDBCommand.Name, contract.FDBCommandRequest{Cluster: "lab:1"})
 			if test.again {
 				require.NoError(t, err)
 				assert.True(t, answer.Later)
@@ -114,9 +114,9 @@ func TestAnOwnerIsAskedUntilItAnswers(t *testing.T) {
 
 func TestHowCoordinatorsAreStarted(t *testing.T) {
 	there := &ownerless{}
-	_, err := coordinate(t, there, contract.AskFDBCluster.Name, contract.FDBAsk{Cluster: "lab:1"})
+	_, err := coordinate(t, there, contract.RequestFDBCommand.Name, contract.FDBCommandRequest{Cluster: "lab:1"})
 	require.NoError(t, err)
-	_, err = coordinate(t, there, contract.TellFDBThrottle.Name, contract.FDBSlotRequest{Cluster: "west", WorkflowID: "a", Wish: "slot"})
+	_, err = coordinate(t, there, contract.SignalFDBThrottle.Name, contract.FDBSlotRequest{Cluster: "west", WorkflowID: "a", Action: "acquire"})
 	require.NoError(t, err)
 	require.Len(t, there.starts, 2)
 	owner, throttle := there.starts[0], there.starts[1]
@@ -133,7 +133,7 @@ func TestHowCoordinatorsAreStarted(t *testing.T) {
 	}
 	assert.Equal(t, []any{
 		"west/fdb-snapshot-throttle", contract.SignalSlot,
-		contract.FDBSlotRequest{Cluster: "west", WorkflowID: "a", Wish: "slot"},
+		contract.FDBSlotRequest{Cluster: "west", WorkflowID: "a", Action: "acquire"},
 		contract.KindFDBThrottle.Workflow,
 		contract.FDBThrottleInput{Cluster: "west"},
 	}, there.signals)

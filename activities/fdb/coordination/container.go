@@ -9,9 +9,9 @@ import (
 // maxAttributeName is the longest value that every visibility store of Temporal takes.
 const maxAttributeName = 255
 
-// AskContainer sends the ask to the guard of a container, which it starts if it does not run, and waits for the answer.
-func (c *Activities) AskContainer(
-	ctx context.Context, ask contract.FDBContainerAsk,
+// RequestContainer sends the ask to the guard of a container, which it starts if it does not run, and waits for the answer.
+func (c *Activities) RequestContainer(
+	ctx context.Context, ask contract.FDBContainerRequest,
 ) (contract.FDBContainerAnswer, error) {
 	shown := ask.Container[:min(len(ask.Container), maxAttributeName)]
 	return consult[contract.FDBContainerAnswer](ctx, c.Temporal, consultation{

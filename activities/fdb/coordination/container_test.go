@@ -35,15 +35,15 @@ func (granting) Get(_ context.Context, into any) error {
 }
 
 func TestAGuardIsAskedUntilItAnswers(t *testing.T) {
-	ask := contract.FDBContainerAsk{
-		Container: "s3.local:443/fdb/lab", Wish: contract.FDBContainerExpire, Of: "b",
+	ask := contract.FDBContainerRequest{
+		Container: "s3.local:443/fdb/lab", Action: contract.FDBContainerExpire, Of: "b",
 		User: contract.FDBContainerUser{WorkflowID: "a", Name: "team/a"},
 	}
 	away := &guarding{ownerless{errors: []error{
 		serviceerror.NewNotFound("workflow execution already completed"),
 		temporal.NewNonRetryableApplicationError("", "AcceptedUpdateCompletedWorkflow", nil),
 	}}}
-	_, err := coordinate(t, away, contract.AskFDBContainer.Name, ask)
+	_, err := coordinate(t, away, contract.RequestFDBContainer.Name, ask)
 	require.NoError(t, err)
 	require.Len(t, away.updates, 3)
 	for i, update := range away.updates {
@@ -60,7 +60,7 @@ func TestAGuardIsAskedUntilItAnswers(t *testing.T) {
 func TestWhatAGuardRefusesIsFinal(t *testing.T) {
 	refused := temporal.NewNonRetryableApplicationError("user: want its name", contract.ErrorFDBContainerInvalid, nil)
 	away := &guarding{ownerless{errors: []error{refused}}}
-	_, err := coordinate(t, away, contract.AskFDBContainer.Name, contract.FDBContainerAsk{Container: "c"})
+	_, err := coordinate(t, away, contract.RequestFDBContainer.Name, contract.FDBContainerRequest{Container: "c"})
 	var application *temporal.ApplicationError
 	require.ErrorAs(t, err, &application)
 	assert.True(t, application.NonRetryable())
@@ -70,7 +70,7 @@ func TestWhatAGuardRefusesIsFinal(t *testing.T) {
 func TestALongContainerIsShownInPart(t *testing.T) {
 	long := "s3.local:443/fdb/" + strings.Repeat("x", 500)
 	away := &guarding{}
-	_, err := coordinate(t, away, contract.AskFDBContainer.Name, contract.FDBContainerAsk{Container: long})
+	_, err := coordinate(t, away, contract.RequestFDBContainer.Name, contract.FDBContainerRequest{Container: long})
 	require.NoError(t, err)
 	assert.Equal(t, "fdb-container/"+long, away.starts[0].ID)
 	name, shown := away.starts[0].TypedSearchAttributes.GetKeyword(contract.AttributeName)

@@ -19,7 +19,7 @@ import (
 )
 
 // Find lists what the objects want of the queue, in the order of their creation, and the turns whose pods exist. If the queue has
-// no room for all, those come first who have waited longest for a turn.
+// no room for all, deletions come first, and of each kind those who have waited longest for a turn.
 func (e *Activities) Find(ctx context.Context, in contract.FDBExpiryQueueInput) (contract.FDBExpiriesFound, error) {
 	var found contract.FDBExpiriesFound
 	type entry struct {
@@ -50,30 +50,58 @@ func (e *Activities) Find(ctx context.Context, in contract.FDBExpiryQueueInput) 
 	return found, err
 }
 
-// frontEntries are those that the queue has room for. Namespaces that it does not know come by their last turns.
+// frontEntries are those that the queue has room for, deletions first. Without Beyond they are all, and stay in their order.
+// Namespaces that the queue does not know come by their last turns.
 func frontEntries(
 	waiting []contract.FDBQueueEntry, in contract.FDBExpiryQueueInput, last map[string]int64,
-) ([]contract.FDBQueueEntry, *contract.Beyond) {
-	if len(waiting) <= contract.MaxFound {
+) ([]contract.FDBQueueEntry, []contract.Beyond) {
+	var lanes [contract.FDBQueueLanes][]contract.FDBQueueEntry
+	for _, entry := range waiting {
+		lanes[entry.Job.Lane()] = append(lanes[entry.Job.Lane()], entry)
+	}
+	rooms := [contract.FDBQueueLanes]int{contract.LaneDelete: contract.MaxDeletionsFound, contract.LaneExpire: contract.MaxFound}
+	fit := true
+	for lane, of := range lanes {
+		fit = fit && len(of) <= rooms[lane]
+	}
+	if fit {
 		return waiting, nil
 	}
+	var found []contract.FDBQueueEntry
+	var beyond []contract.Beyond
+	for lane, of := range lanes {
+		front, others := frontOf(of, rooms[lane], in.Carried.Namespaces(lane), in.Named, last)
+		found, beyond = append(found, front...), append(beyond, others)
+	}
+	return found, beyond
+}
+
+// frontOf is the front of a lane, and who is named.
+func frontOf(
+	waiting []contract.FDBQueueEntry, room int, namespaces []string, named []contract.FDBQueueName, last map[string]int64,
+) ([]contract.FDBQueueEntry, contract.Beyond) {
 	slices.SortStableFunc(waiting, func(a, b contract.FDBQueueEntry) int { return cmp.Compare(a.Last, b.Last) })
 	namespace := func(entry contract.FDBQueueEntry) string { return entry.Ref.Namespace }
 	all := NamespacesOf(waiting, namespace)
 	slices.SortStableFunc(all, func(a, b string) int { return cmp.Compare(last[a], last[b]) })
-	front, beyond := contract.Front(waiting, contract.MaxFound, namespace, in.Namespaces, all)
+	front, beyond := contract.Front(waiting, room, namespace, namespaces, all)
+	if len(front) == len(waiting) {
+		return front, beyond
+	}
 	carried := make(map[contract.ObjectRef]bool, len(front))
 	for _, entry := range front {
 		carried[entry.Ref] = true
 	}
-	at := slices.IndexFunc(waiting, func(entry contract.FDBQueueEntry) bool { return !carried[entry.Ref] })
-	beyond.NotBefore = waiting[at].Last
-	for _, entry := range waiting {
-		if in.Named != nil && !carried[entry.Ref] && entry.Ref.Namespace == in.Named.Namespace && entry.Ref.Name == in.Named.Name {
+	left := slices.DeleteFunc(waiting, func(entry contract.FDBQueueEntry) bool { return carried[entry.Ref] })
+	if len(left) > 0 {
+		beyond.NotBefore = left[0].Last
+	}
+	for _, entry := range left {
+		if slices.Contains(named, contract.FDBQueueName{Namespace: entry.Ref.Namespace, Name: entry.Ref.Name}) {
 			front = append(front, entry)
 		}
 	}
-	return front, &beyond
+	return front, beyond
 }
 
 // NamespacesOf are the namespaces of a list, in the order in which they come.

@@ -45,7 +45,7 @@ func TestMoreThanAQueueCarries(t *testing.T) {
 	}
 	expiries := &expiry.Activities{Client: activitytest.NewFDBWorld(objects...).Client, Now: expiryNow}
 	found, err := expiries.Find(t.Context(), contract.FDBExpiryQueueInput{
-		Cluster: "west", Named: &contract.FDBQueueName{Namespace: "huge", Name: "h0999"},
+		Cluster: "west", Named: []contract.FDBQueueName{{Namespace: "huge", Name: "h0999"}},
 	})
 	require.NoError(t, err)
 	require.Len(t, found.Entries, contract.MaxFound+1)
@@ -56,7 +56,42 @@ func TestMoreThanAQueueCarries(t *testing.T) {
 	assert.Equal(t, map[string]int{"huge": contract.MaxFound - 2, "early": 2, "late": 1}, in)
 	assert.Equal(t, contract.ObjectRef{Namespace: "late", Name: "one", UID: "u-one"}, found.Entries[contract.MaxFound-1].Ref)
 	assert.Equal(t, "h0999", found.Entries[contract.MaxFound].Ref.Name, "who was asked for by name")
-	assert.Equal(t, &contract.Beyond{Count: 3, Namespaces: []string{"huge"}, NotBefore: expiryTurn - 5}, found.Beyond)
+	assert.Equal(t, []contract.Beyond{{}, {Count: 3, Namespaces: []string{"huge"}, NotBefore: expiryTurn - 5}}, found.Beyond)
+}
+
+// TestDeletionsComeFirst: however many expire, and a part of them if they are many themselves.
+func TestDeletionsComeFirst(t *testing.T) {
+	var objects []client.Object
+	for n := range contract.MaxFound + 10 {
+		objects = append(objects, backupIn("huge", fmt.Sprintf("h%04d", n), func(o *fdbv1alpha1.FoundationDBBackup) {
+			o.Spec.Expiry.MaxRetention = "720h"
+		}))
+	}
+	going := func(name string) client.Object {
+		return backupIn("huge", name, func(o *fdbv1alpha1.FoundationDBBackup) {
+			now := metav1.NewTime(time.Unix(expiryTurn, 0))
+			o.DeletionTimestamp, o.Finalizers = &now, []string{fdbv1alpha1.FinalizerDelete}
+			o.Status.Expiry = &fdbv1alpha1.BackupExpiryStatus{Turn: expiryTurn - 5}
+		})
+	}
+	find := func() contract.FDBExpiriesFound {
+		expiries := &expiry.Activities{Client: activitytest.NewFDBWorld(objects...).Client, Now: expiryNow}
+		found, err := expiries.Find(t.Context(), contract.FDBExpiryQueueInput{Cluster: "west"})
+		require.NoError(t, err)
+		return found
+	}
+	objects = append(objects, going("z"))
+	found := find()
+	assert.Len(t, found.Entries, contract.MaxFound+1)
+	assert.Equal(t, contract.FDBJobDelete, found.Entries[0].Job)
+	assert.Equal(t, []contract.Beyond{{}, {Count: 10, Namespaces: []string{"huge"}}}, found.Beyond)
+
+	for n := range contract.MaxDeletionsFound + 2 {
+		objects = append(objects, going(fmt.Sprintf("z%04d", n)))
+	}
+	found = find()
+	assert.Len(t, found.Entries, contract.MaxFound+contract.MaxDeletionsFound)
+	assert.Equal(t, 3, found.Beyond[contract.LaneDelete].Count)
 }
 
 func TestWhoWaitsForASlot(t *testing.T) {
@@ -74,7 +109,9 @@ func TestWhoWaitsForASlot(t *testing.T) {
 	}
 	find := func(carried ...string) contract.FDBHolders {
 		backups := &backup.Activities{Client: activitytest.NewFDBWorld(objects...).Client}
-		found, err := backups.FindFirstSnapshots(t.Context(), contract.FDBThrottleInput{Cluster: "west", Namespaces: carried})
+		found, err := backups.FindFirstSnapshots(t.Context(), contract.FDBThrottleInput{
+			Cluster: "west", Carried: contract.Carried[string]{Lanes: []contract.Lane{{Namespaces: carried}}},
+		})
 		require.NoError(t, err)
 		return found
 	}

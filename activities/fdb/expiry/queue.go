@@ -30,13 +30,13 @@ type Coordination struct {
 
 // Register makes the activities known to a worker under their wire names.
 func (c *Coordination) Register(registry worker.ActivityRegistry) {
-	activities.RegisterEffect(registry, contract.TellFDBExpiryQueue, c.TellQueue)
+	activities.RegisterEffect(registry, contract.SignalFDBExpiryQueue, c.SignalQueue)
 	activities.RegisterEffect(registry, contract.StartFDBExpiry, c.StartTurn)
-	activities.RegisterEffect(registry, contract.TellFDBTurn, c.TellTurn)
+	activities.RegisterEffect(registry, contract.ReportFDBTurn, c.ReportTurn)
 }
 
-// TellQueue signals the request to the queue, which it starts if it does not run.
-func (c *Coordination) TellQueue(ctx context.Context, request contract.FDBQueueRequest) error {
+// SignalQueue signals the request to the queue, which it starts if it does not run.
+func (c *Coordination) SignalQueue(ctx context.Context, request contract.FDBQueueRequest) error {
 	return c.signalQueue(ctx, request.Cluster, contract.SignalExpiryEntry, request)
 }
 
@@ -44,7 +44,7 @@ func (c *Coordination) signalQueue(ctx context.Context, cluster, signal string, 
 	_, err := c.Temporal.SignalWithStartWorkflow(ctx, contract.FDBExpiryQueueID(cluster), signal, payload,
 		client.StartWorkflowOptions{
 			TaskQueue:             contract.FDBWorkflowTaskQueue(cluster),
-			WorkflowTaskTimeout:   coordination.CoordinatorTaskTimeout,
+			WorkflowTaskTimeout:   contract.WorkflowTaskTimeout,
 			TypedSearchAttributes: contract.KindFDBExpiryQueue.Attributes(cluster, contract.ObjectRef{}),
 			StaticSummary:         contract.KindFDBExpiryQueue.SummaryOf(cluster),
 		}, contract.KindFDBExpiryQueue.Workflow, contract.FDBExpiryQueueInput{Cluster: cluster})
@@ -77,7 +77,7 @@ func (c *Coordination) startTurn(ctx context.Context, in contract.FDBExpiryInput
 		TaskQueue:                contract.FDBWorkflowTaskQueue(in.Cluster),
 		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
 		WorkflowIDReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
-		WorkflowTaskTimeout:      coordination.CoordinatorTaskTimeout,
+		WorkflowTaskTimeout:      contract.WorkflowTaskTimeout,
 		TypedSearchAttributes:    contract.KindFDBExpiry.Attributes(in.Cluster, in.Ref),
 		StaticSummary:            contract.KindFDBExpiry.SummaryOf(fmt.Sprintf("%s: %s", in.Ref, in.Job)),
 	}, contract.KindFDBExpiry.Workflow, in)
@@ -110,14 +110,14 @@ func (c *Coordination) turnStarted(ctx context.Context, id string, in contract.F
 	return true, nil
 }
 
-// TellTurn tells the backup's workflow and the queue how far a turn is. The backup hears of it before the queue may forget it.
-func (c *Coordination) TellTurn(ctx context.Context, tidings contract.FDBTurnTidings) error {
+// ReportTurn tells the backup's workflow and the queue how far a turn is. The backup hears of it before the queue may forget it.
+func (c *Coordination) ReportTurn(ctx context.Context, tidings contract.FDBTurnReports) error {
 	if tidings.Result != nil {
 		_, err := c.Temporal.SignalWithStartWorkflow(ctx, contract.WorkflowID(tidings.Cluster, contract.KindFDBBackup, tidings.Ref),
 			contract.SignalExpiryResult, *tidings.Result,
 			client.StartWorkflowOptions{
 				TaskQueue:             contract.FDBWorkflowTaskQueue(tidings.Cluster),
-				WorkflowTaskTimeout:   coordination.CoordinatorTaskTimeout,
+				WorkflowTaskTimeout:   contract.WorkflowTaskTimeout,
 				TypedSearchAttributes: contract.KindFDBBackup.Attributes(tidings.Cluster, tidings.Ref),
 				StaticSummary:         contract.KindFDBBackup.SummaryOf(tidings.Ref.String()),
 			}, contract.KindFDBBackup.Workflow, contract.ObjectInput{Cluster: tidings.Cluster, Ref: tidings.Ref})

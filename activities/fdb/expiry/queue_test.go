@@ -130,11 +130,11 @@ func TestTheQueueAndTheBackupAreTold(t *testing.T) {
 	request := contract.FDBQueueRequest{Cluster: "west", Ref: ledgerRef, Job: contract.FDBJobDelete}
 	report := contract.FDBTurnReport{Ref: ledgerRef, Turn: 7, Ended: true, Outcome: contract.FDBTurnDone}
 	result := contract.FDBExpiryResult{Job: contract.FDBJobExpire, Turn: 7, At: 9, Outcome: contract.FDBTurnDone, Reason: "Expired"}
-	require.NoError(t, s.run(contract.TellFDBExpiryQueue.Name, request))
-	require.NoError(t, s.run(contract.TellFDBTurn.Name, contract.FDBTurnTidings{
+	require.NoError(t, s.run(contract.SignalFDBExpiryQueue.Name, request))
+	require.NoError(t, s.run(contract.ReportFDBTurn.Name, contract.FDBTurnReports{
 		Cluster: "west", Ref: ledgerRef, Report: &report, Result: &result,
 	}))
-	require.NoError(t, s.run(contract.TellFDBTurn.Name, contract.FDBTurnTidings{Cluster: "west", Ref: ledgerRef}), "nothing to tell")
+	require.NoError(t, s.run(contract.ReportFDBTurn.Name, contract.FDBTurnReports{Cluster: "west", Ref: ledgerRef}), "nothing to tell")
 	toQueue := func(name string, payload any) sentSignal {
 		return sentSignal{
 			"west/fdb-expiry-queue", name, payload,
@@ -162,14 +162,14 @@ func TestTheQueueAndTheBackupAreTold(t *testing.T) {
 }
 
 func TestWhatCouldNotBeToldIsSaid(t *testing.T) {
-	tidings := contract.FDBTurnTidings{
+	tidings := contract.FDBTurnReports{
 		Cluster: "west", Ref: ledgerRef, Report: &contract.FDBTurnReport{Ref: ledgerRef}, Result: &contract.FDBExpiryResult{},
 	}
 	s := &turnStarter{failing: contract.SignalExpiryResult}
-	require.ErrorContains(t, s.run(contract.TellFDBTurn.Name, tidings), "tell the workflow of shop/ledger how its turn ended: away")
+	require.ErrorContains(t, s.run(contract.ReportFDBTurn.Name, tidings), "tell the workflow of shop/ledger how its turn ended: away")
 	assert.Empty(t, s.signals, "the queue is told when the backup knows")
 	s = &turnStarter{failing: contract.SignalExpiryTurn}
-	require.ErrorContains(t, s.run(contract.TellFDBTurn.Name, tidings), "tell the queue of expirations: away")
+	require.ErrorContains(t, s.run(contract.ReportFDBTurn.Name, tidings), "tell the queue of expirations: away")
 }
 
 // The activity is asked to start turn 1000 now.
@@ -216,13 +216,13 @@ func TestATurnThatRanWhenItWasAskedForIsNotStartedAgain(t *testing.T) {
 func TestATurnIsCountedWhenItsResultIsTold(t *testing.T) {
 	const turns, seconds = `holdfast_fdb_expiry_turns_total{job="delete",outcome="NotYet"}`, `holdfast_fdb_expiry_turn_seconds{job="delete"}`
 	result := contract.FDBExpiryResult{Job: contract.FDBJobDelete, Turn: 100, At: 190, Outcome: contract.FDBTurnNotYet}
-	tell := func(tidings contract.FDBTurnTidings) func() {
+	tell := func(tidings contract.FDBTurnReports) func() {
 		tidings.Cluster, tidings.Ref = "west", ledgerRef
-		return func() { require.NoError(t, (&turnStarter{}).run(contract.TellFDBTurn.Name, tidings)) }
+		return func() { require.NoError(t, (&turnStarter{}).run(contract.ReportFDBTurn.Name, tidings)) }
 	}
 	took := metricstest.Sum(t, seconds)
-	assert.InDelta(t, 1, metricstest.Counted(t, turns, tell(contract.FDBTurnTidings{Result: &result})), 0)
+	assert.InDelta(t, 1, metricstest.Counted(t, turns, tell(contract.FDBTurnReports{Result: &result})), 0)
 	assert.InDelta(t, 90, metricstest.Sum(t, seconds)-took, 1e-9)
 	report := contract.FDBTurnReport{Ref: ledgerRef, Turn: 100, Ended: true, Outcome: contract.FDBTurnNotYet}
-	assert.Zero(t, metricstest.Counted(t, turns, tell(contract.FDBTurnTidings{Report: &report})), "the queue hears of the same turn")
+	assert.Zero(t, metricstest.Counted(t, turns, tell(contract.FDBTurnReports{Report: &report})), "the queue hears of the same turn")
 }

@@ -3,8 +3,9 @@ package gather
 import (
 	"slices"
 
-	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"holdfast.dev/holdfast/activities/fdb/conditions"
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	fdbbackup "holdfast.dev/holdfast/workflows/fdb/backup"
 )
@@ -18,29 +19,23 @@ type Tiding struct {
 // Reasons of Events that are not those of conditions.
 const (
 	eventRestorable = "Restorable"
-	eventReconciled = "Reconciled"
+	eventReconciled = fdbv1alpha1.ReasonReconciled
 )
 
-// progressing are the reasons of conditions that are no fault: the way to a backup.
-var progressing = []string{
-	fdbv1alpha1.ReasonNotRunning, fdbv1alpha1.ReasonNotStopped, fdbv1alpha1.ReasonNotPaused, fdbv1alpha1.ReasonNotResumed,
-	fdbv1alpha1.ReasonWaitingForSlot, fdbv1alpha1.ReasonWaitingForAgents, fdbv1alpha1.ReasonInitialSnapshot,
-	fdbv1alpha1.ReasonRestarting, fdbv1alpha1.ReasonDeploymentMissing, fdbv1alpha1.ReasonDeploymentDiffers,
-	fdbv1alpha1.ReasonAgentsNotReady, fdbv1alpha1.ReasonParametersDiffer,
+// Of is what the beginning of a condition is worth telling.
+func Of(begun metav1.Condition) Tiding {
+	return Tiding{Warning: !conditions.UnderWay(begun.Reason), Reason: begun.Reason, Note: begun.Type + ": " + begun.Message}
 }
 
 // Tidings are what a change of the status is worth telling: a condition that begins or gets another reason, a backup that can be
 // restored from for the first time, and the return to order.
 func Tidings(before, after fdbv1alpha1.FoundationDBBackupStatus) []Tiding {
 	var tidings []Tiding
-	for _, now := range after.Conditions {
-		earlier := meta.FindStatusCondition(before.Conditions, now.Type)
-		if (earlier != nil && earlier.Reason == now.Reason) || now.Reason == fdbv1alpha1.ReasonExpiryFailing {
+	for _, begun := range conditions.Begun(before.Conditions, after.Conditions) {
+		if begun.Reason == fdbv1alpha1.ReasonExpiryFailing {
 			continue // what became of a turn is ExpiryTiding's to tell
 		}
-		tidings = append(tidings, Tiding{
-			Warning: !slices.Contains(progressing, now.Reason), Reason: now.Reason, Note: now.Type + ": " + now.Message,
-		})
+		tidings = append(tidings, Of(begun))
 	}
 	for _, entry := range after.Backups {
 		at := slices.IndexFunc(before.Backups, func(e fdbv1alpha1.BackupDetails) bool { return fdbbackup.SamePlace(e.URL, entry.URL) })
@@ -60,7 +55,7 @@ func ExpiryTiding(before, after *fdbv1alpha1.BackupExpiryStatus, deleting bool) 
 		return nil
 	}
 	same := before != nil && before.Reason == after.Reason
-	tiding := &Tiding{Reason: after.Reason, Note: after.Message}
+	tiding := &Tiding{Reason: string(after.Reason), Note: after.Message}
 	switch after.Reason {
 	case fdbv1alpha1.ExpiryFailed, fdbv1alpha1.ExpiryWaiting:
 		same = same && before.Message == after.Message

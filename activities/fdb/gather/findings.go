@@ -4,17 +4,16 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"holdfast.dev/holdfast/activities/fdb/conditions"
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	"holdfast.dev/holdfast/k8s/fdb"
 	"holdfast.dev/holdfast/workflows/contract"
 	fdbbackup "holdfast.dev/holdfast/workflows/fdb/backup"
 )
 
-// ApplyFindings writes what a pass found into the status. A condition is in the list only while it holds; its time is that of
-// its last beginning, or of the last change of its reason.
+// ApplyFindings writes what a pass found into the status.
 func ApplyFindings(object *fdbv1alpha1.FoundationDBBackup, findings contract.FDBFindings, now time.Time) {
 	status := &object.Status
 	applyExpiry(status, findings.Expiry)
@@ -23,20 +22,22 @@ func ApplyFindings(object *fdbv1alpha1.FoundationDBBackup, findings contract.FDB
 		return
 	}
 	status.ObservedGeneration = findings.Generation
-	var conditions []metav1.Condition
-	for _, found := range findings.Conditions {
-		since := metav1.NewTime(now).Rfc3339Copy()
-		before := meta.FindStatusCondition(status.Conditions, found.Type)
-		if before != nil && before.Reason == found.Reason {
-			since = before.LastTransitionTime
+	status.Conditions = conditions.List(status.Conditions, conditions.Found{
+		Held: findings.Conditions, Otherwise: reconciled(object), Generation: findings.Generation, At: now,
+	})
+	status.Reconciled = len(findings.Conditions) == 0 && findings.Generation == object.Generation
+}
+
+// reconciled is what Ready says of a backup of which nothing is amiss.
+func reconciled(object *fdbv1alpha1.FoundationDBBackup) conditions.Outcome {
+	if !object.DeletionTimestamp.IsZero() {
+		return conditions.Outcome{
+			Status: metav1.ConditionFalse, Reason: fdbv1alpha1.ReasonDeleting, Message: "the backup is stopped and is being deleted",
 		}
-		conditions = append(conditions, metav1.Condition{
-			Type: found.Type, Status: metav1.ConditionTrue, Reason: found.Reason, Message: found.Message,
-			ObservedGeneration: findings.Generation, LastTransitionTime: since,
-		})
 	}
-	status.Conditions = conditions
-	status.Reconciled = len(conditions) == 0 && findings.Generation == object.Generation
+	return conditions.Outcome{
+		Status: metav1.ConditionTrue, Reason: fdbv1alpha1.ReasonReconciled, Message: "the backup is as the spec asks",
+	}
 }
 
 func applyBackups(status *fdbv1alpha1.FoundationDBBackupStatus, backups []contract.FDBBackup) {
@@ -111,27 +112,27 @@ func (o *Objects) View() contract.FDBBackupView {
 		owner = o.Owner()
 	}
 	return contract.FDBBackupView{
-		Found:        true,
-		BeingDeleted: !object.DeletionTimestamp.IsZero(),
-		Held:         slices.Contains(object.Finalizers, fdbv1alpha1.FinalizerStop),
-		DeleteWanted: slices.Contains(object.Finalizers, fdbv1alpha1.FinalizerDelete),
-		DeleteAsked:  fdbbackup.DeleteAsked(object),
-		Policy:       object.Spec.Expiry.MaxRetention != "",
-		Expiry:       plainExpiry(object.Status.Expiry),
-		Generation:   object.Generation,
-		Observed:     object.Status.ObservedGeneration == object.Generation,
-		Reconciled:   object.Status.Reconciled && len(object.Status.Conditions) == 0,
-		Owner:        owner,
-		ClusterGone:  o.Cluster == nil,
-		Problem:      o.Problem,
-		Desired:      o.Desired(),
-		Backups:      plainBackups(object.Status),
+		Found:             true,
+		BeingDeleted:      !object.DeletionTimestamp.IsZero(),
+		Held:              slices.Contains(object.Finalizers, fdbv1alpha1.FinalizerStop),
+		DeleteWanted:      slices.Contains(object.Finalizers, fdbv1alpha1.FinalizerDelete),
+		DeletionRequested: fdbbackup.DeletionRequested(object),
+		Policy:            object.Spec.Expiry.MaxRetention != "",
+		Expiry:            plainExpiry(object.Status.Expiry),
+		Generation:        object.Generation,
+		Observed:          object.Status.ObservedGeneration == object.Generation,
+		Reconciled:        object.Status.Reconciled && len(fdbv1alpha1.Unmet(object.Status.Conditions)) == 0,
+		Owner:             owner,
+		ClusterGone:       o.Cluster == nil,
+		Problem:           o.Problem,
+		Desired:           o.Desired(),
+		Backups:           plainBackups(object.Status),
 	}
 }
 
 // AwaitsSlot reports whether an object says that its backup waits to begin its first snapshot, and since when.
 func AwaitsSlot(object *fdbv1alpha1.FoundationDBBackup) (since time.Time, waits bool) {
-	for _, condition := range object.Status.Conditions {
+	for _, condition := range fdbv1alpha1.Unmet(object.Status.Conditions) {
 		if condition.Reason == fdbv1alpha1.ReasonWaitingForSlot && condition.Status == metav1.ConditionTrue {
 			since, waits = condition.LastTransitionTime.Time, object.DeletionTimestamp.IsZero()
 		}
@@ -145,7 +146,7 @@ func InFirstSnapshot(object *fdbv1alpha1.FoundationDBBackup) bool {
 	if len(object.Status.Backups) == 0 || object.Spec.BackupState == fdbv1alpha1.BackupStateStopped {
 		return false
 	}
-	for _, condition := range object.Status.Conditions {
+	for _, condition := range fdbv1alpha1.Unmet(object.Status.Conditions) {
 		if condition.Reason == fdbv1alpha1.ReasonSnapshotStalled || condition.Type == fdbv1alpha1.ConditionMisconfiguredBackup {
 			return false
 		}
@@ -165,7 +166,8 @@ func applyExpiry(status *fdbv1alpha1.FoundationDBBackupStatus, result *contract.
 	}
 	ended := metav1.NewTime(time.Unix(result.At, 0).UTC())
 	status.Expiry = &fdbv1alpha1.BackupExpiryStatus{
-		LastTime: ended, Reason: result.Reason, Message: fdb.Bound(result.Message, fdbbackup.MaxMessage), Turn: result.Turn,
+		LastTime: ended, Reason: fdbv1alpha1.ExpiryReason(result.Reason),
+		Message: fdb.Bound(result.Message, fdbbackup.MaxMessage), Turn: result.Turn,
 	}
 	switch {
 	case result.Reason == fdbv1alpha1.ExpiryExpired:
@@ -179,5 +181,5 @@ func plainExpiry(status *fdbv1alpha1.BackupExpiryStatus) *contract.FDBExpiryView
 	if status == nil {
 		return nil
 	}
-	return &contract.FDBExpiryView{Turn: status.Turn, Reason: status.Reason, Message: status.Message}
+	return &contract.FDBExpiryView{Turn: status.Turn, Reason: string(status.Reason), Message: status.Message}
 }

@@ -106,10 +106,10 @@ func expired(lines []line, url string) (contract.FDBPodResult, error) {
 		}
 		switch l.word {
 		case "expire":
-			result.Trouble = troubleOf("expire", l)
+			result.Failure = troubleOf("expire", l)
 			continue
 		case "before":
-			result.Trouble = troubleOf("describe", l)
+			result.Failure = troubleOf("describe", l)
 		}
 		container, err := describedBy(l, url)
 		if err != nil {
@@ -118,7 +118,7 @@ func expired(lines []line, url string) (contract.FDBPodResult, error) {
 		switch {
 		case l.word == "after":
 			result.After = &container
-		case container.Trouble == nil:
+		case container.Failure == nil:
 			result.Before = &container
 		}
 	}
@@ -134,7 +134,7 @@ func describedBy(l line, url string) (contract.FDBContainer, error) {
 		if trouble.Class == contract.FDBClassMissing {
 			return contract.FDBContainer{URL: url, Missing: true}, nil
 		}
-		return contract.FDBContainer{URL: url, Trouble: trouble}, nil
+		return contract.FDBContainer{URL: url, Failure: trouble}, nil
 	}
 	container, err := fdb.ParseDescription([]byte(l.text))
 	container.URL = url
@@ -154,24 +154,24 @@ func deleted(lines []line, urls []string) (contract.FDBPodResult, error) {
 			if !slices.Contains(result.Deleted, url) {
 				result.Deleted = append(result.Deleted, url)
 			}
-		case result.Trouble == nil:
-			result.Trouble = trouble
+		case result.Failure == nil:
+			result.Failure = trouble
 		}
 	}
-	if result.Trouble == nil && slices.ContainsFunc(urls, func(url string) bool { return !slices.Contains(result.Deleted, url) }) {
+	if result.Failure == nil && slices.ContainsFunc(urls, func(url string) bool { return !slices.Contains(result.Deleted, url) }) {
 		return contract.FDBPodResult{}, errIncomplete
 	}
 	return result, nil
 }
 
-func troubleOf(operation string, l line) *contract.FDBTrouble {
+func troubleOf(operation string, l line) *contract.FDBFailure {
 	switch {
 	case l.exit == exitTimeout && operation == "describe":
-		return &contract.FDBTrouble{Class: contract.FDBClassTimeout, Message: fmt.Sprintf("fdbbackup describe took longer than a "+
+		return &contract.FDBFailure{Class: contract.FDBClassTimeout, Message: fmt.Sprintf("fdbbackup describe took longer than a "+
 			"third of --fdb-expiry-timeout, and than %s: the database or the object store cannot be reached, or is slow, or the backup "+
 			"has very many files", leastDescribe)}
 	case l.exit > exitSignal:
-		return &contract.FDBTrouble{Class: contract.FDBClassOther, Message: fmt.Sprintf("fdbbackup %s was killed by signal %d, as "+
+		return &contract.FDBFailure{Class: contract.FDBClassOther, Message: fmt.Sprintf("fdbbackup %s was killed by signal %d, as "+
 			"it is for want of memory: raise the limit of container foundationdb in spec.podTemplateSpec", operation, l.exit-exitSignal)}
 	}
 	return fdb.Classify(operation, l.exit, nil, []byte(l.text))

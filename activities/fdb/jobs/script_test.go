@@ -133,8 +133,8 @@ func TestTheScriptTellsARefusal(t *testing.T) {
 	c := newContainer(t, describing+`echo 'ERROR: Requested expiration would be unsafe.  Backup would not meet minimum restorability.  Use --force to delete data anyway.' >&2
 echo 'Fatal Error: Cannot expire requested data from backup without violating minimum restorability' >&2; exit 1`)
 	_, result := c.run(t, expireStep())
-	require.NotNil(t, result.Trouble)
-	assert.Equal(t, contract.FDBClassUnsafe, result.Trouble.Class)
+	require.NotNil(t, result.Failure)
+	assert.Equal(t, contract.FDBClassUnsafe, result.Failure.Class)
 	assert.EqualValues(t, 5, result.Before.Oldest.Version)
 	assert.Nil(t, result.After)
 	require.Len(t, c.calls(t), 2)
@@ -160,8 +160,8 @@ func TestTheScriptExpiresNothingWithoutADescription(t *testing.T) {
 			c := newContainer(t, test.tool)
 			c.env = append(c.env, "HOLDFAST_DESCRIBE_SECONDS=1")
 			_, result := c.run(t, expireStep())
-			require.NotNil(t, result.Trouble)
-			assert.Equal(t, test.want, result.Trouble.Class, result.Trouble.Message)
+			require.NotNil(t, result.Failure)
+			assert.Equal(t, test.want, result.Failure.Class, result.Failure.Message)
 			assert.Equal(t, test.want == contract.FDBClassMissing, result.Before != nil && result.Before.Missing)
 			assert.Equal(t, []string{describeA}, c.calls(t))
 		})
@@ -173,10 +173,10 @@ func TestTheScriptTellsWhenTheNewRangeCannotBeRead(t *testing.T) {
 [ -e "$HOME/expired" ] && { echo 'ERROR: Network connection failed' >&2; exit 1; }
 `+describing)
 	_, result := c.run(t, expireStep())
-	assert.Nil(t, result.Trouble)
+	assert.Nil(t, result.Failure)
 	require.NotNil(t, result.After)
-	require.NotNil(t, result.After.Trouble)
-	assert.Equal(t, contract.FDBClassStore, result.After.Trouble.Class)
+	require.NotNil(t, result.After.Failure)
+	assert.Equal(t, contract.FDBClassStore, result.After.Failure.Class)
 }
 
 func TestTheScriptDeletesAllAndGoesOnAfterAFailure(t *testing.T) {
@@ -190,8 +190,8 @@ func TestTheScriptDeletesAllAndGoesOnAfterAFailure(t *testing.T) {
 esac`)
 	_, result := c.run(t, step)
 	assert.Equal(t, []string{url("a"), url("c"), url("d")}, result.Deleted)
-	require.NotNil(t, result.Trouble)
-	assert.Equal(t, contract.FDBClassStore, result.Trouble.Class)
+	require.NotNil(t, result.Failure)
+	assert.Equal(t, contract.FDBClassStore, result.Failure.Class)
 	var want []string
 	for _, place := range step.Delete {
 		want = append(want, "delete -d "+place.URL)
@@ -213,7 +213,7 @@ func TestTheResultFitsWhateverTheToolSays(t *testing.T) {
 
 	noise := `for i in {1..300}; do echo "ERROR: line $i of http://user:hush@host/ is loud"; done >&2; printf '\001\377\n' >&2; exit 1`
 	message, result = newContainer(t, noise).run(t, expireStep())
-	assert.Contains(t, result.Trouble.Message, "is loud")
+	assert.Contains(t, result.Failure.Message, "is loud")
 	assert.NotContains(t, message, "hush")
 
 	step := deleteStep()
@@ -223,7 +223,7 @@ func TestTheResultFitsWhateverTheToolSays(t *testing.T) {
 	message, result = newContainer(t, noise).run(t, step)
 	assert.Less(t, len(message), 2048, "Kubernetes keeps 12 KiB for all containers of a pod")
 	assert.Empty(t, result.Deleted)
-	assert.NotNil(t, result.Trouble)
+	assert.NotNil(t, result.Failure)
 	_, result = newContainer(t, "exit 0").run(t, step)
 	assert.Len(t, result.Deleted, expiry.MaxDelete, "all of them are told")
 	step.Delete = append(step.Delete, place("z"))

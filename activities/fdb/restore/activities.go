@@ -98,7 +98,7 @@ func (r *Activities) update(
 // Observe reads the present state and adds our finalizer while the restore may run: the object does not go before it has ended.
 func (r *Activities) Observe(ctx context.Context, step contract.FDBRestoreStep) (contract.FDBRestoreView, error) {
 	return r.update(ctx, step.Ref, func(s *sight) error {
-		if !s.Object.DeletionTimestamp.IsZero() || restoretool.Over(s.Object.Status.State) {
+		if !s.Object.DeletionTimestamp.IsZero() || s.Object.Status.State.Final() {
 			return nil
 		}
 		_, err := activities.PatchObject(ctx, r.Client, s.Object, func() {
@@ -134,8 +134,8 @@ func (r *Activities) Publish(ctx context.Context, findings contract.FDBRestoreFi
 			}
 			activities.Tell(r.Events, s.Object, kind, tiding.Reason, "Reconcile", "%s", tiding.Note)
 		}
-		if now := s.Object.Status.State; now != before.State && restoretool.Over(now) {
-			metrics.FDBRestoreEnded(now)
+		if now := s.Object.Status.State; now != before.State && now.Final() {
+			metrics.FDBRestoreEnded(restoretool.Word(now))
 		}
 		return err
 	})

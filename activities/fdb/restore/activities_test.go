@@ -100,7 +100,9 @@ func TestRestoreIsHeldWhileItMayRun(t *testing.T) {
 		assert.True(t, w.do(contract.ObserveFDBRestore.Name, step).Held)
 	}
 	assert.Equal(t, []string{fdbv1alpha1.FinalizerAbort}, w.Object().Finalizers)
-	for _, state := range []string{"completed", "aborted", "failed"} {
+	for _, state := range []fdbv1alpha1.ObservedRestoreState{
+		fdbv1alpha1.RestoreCompleted, fdbv1alpha1.RestoreAborted, fdbv1alpha1.RestoreFailed,
+	} {
 		w := newRestoreWorld(t, func(r *fdbv1alpha1.FoundationDBRestore) { r.Status.State = state })
 		assert.False(t, w.do(contract.ObserveFDBRestore.Name, step).Held, "%s is over", state)
 	}

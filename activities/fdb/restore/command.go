@@ -25,7 +25,7 @@ func (t *Tools) Command(ctx context.Context, command contract.FDBCommand) (outco
 	case reach == nil || reach.undue(command):
 		return contract.FDBOutcome{Undue: true}, nil
 	case trouble != nil:
-		return contract.FDBOutcome{Trouble: trouble}, nil
+		return contract.FDBOutcome{Failure: trouble}, nil
 	}
 	attempt := &restoreAttempt{restoreReach: reach, command: command}
 	ctx, cancel := tools.Reserve(ctx)
@@ -68,7 +68,7 @@ type restoreAttempt struct {
 }
 
 // done reads the state of the restore, and reports whether it is what the command was to bring about.
-func (a *restoreAttempt) done(ctx context.Context) (bool, *contract.FDBTrouble) {
+func (a *restoreAttempt) done(ctx context.Context) (bool, *contract.FDBFailure) {
 	restore, trouble := a.status(ctx, a.command.Tag)
 	if trouble != nil {
 		return false, trouble
@@ -84,23 +84,23 @@ func (a *restoreAttempt) settled(ctx context.Context) (contract.FDBOutcome, bool
 	done, trouble := a.done(ctx)
 	switch {
 	case trouble != nil:
-		return contract.FDBOutcome{Trouble: trouble}, true
+		return contract.FDBOutcome{Failure: trouble}, true
 	case done:
 		return contract.FDBOutcome{Done: true}, true
 	case a.command.Operation != contract.FDBRestoreStart:
 		return contract.FDBOutcome{}, false
 	}
 	if trouble := a.unready(); trouble != nil {
-		return contract.FDBOutcome{Undue: true, Trouble: trouble}, true
+		return contract.FDBOutcome{Undue: true, Failure: trouble}, true
 	}
 	database, trouble := a.database(ctx)
 	switch {
 	case trouble != nil:
-		return contract.FDBOutcome{Trouble: trouble}, true
+		return contract.FDBOutcome{Failure: trouble}, true
 	case !database.LockKnown:
-		return contract.FDBOutcome{Trouble: tools.OtherTrouble("the database does not say whether it is locked")}, true
+		return contract.FDBOutcome{Failure: tools.OtherFailure("the database does not say whether it is locked")}, true
 	case database.LockUID != "":
-		return contract.FDBOutcome{Trouble: &contract.FDBTrouble{
+		return contract.FDBOutcome{Failure: &contract.FDBFailure{
 			Class: contract.FDBClassLocked,
 			Message: fdb.Bound("the destination is locked by "+database.LockUID+", as it is during another restore: wait for its end, "+
 				"or unlock the database", tools.MaxFDBMessage),
@@ -129,9 +129,9 @@ func (a *restoreAttempt) run(ctx context.Context) (contract.FDBOutcome, error) {
 	case unread != nil:
 		trouble = unread
 	default:
-		trouble = tools.OtherTrouble("fdbrestore took the command, but the state of tag %s is not what it should be", a.command.Tag)
+		trouble = tools.OtherFailure("fdbrestore took the command, but the state of tag %s is not what it should be", a.command.Tag)
 	}
-	return contract.FDBOutcome{Trouble: trouble}, nil
+	return contract.FDBOutcome{Failure: trouble}, nil
 }
 
 // arguments are those of the command. The version is always given: without one the tool restores up to where the container was

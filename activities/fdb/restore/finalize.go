@@ -44,17 +44,17 @@ func (t *Tools) Finalize(
 
 // taskContext is what tasks need; trouble says why the destination cannot be asked.
 func (r *restoreReach) taskContext(
-	plan contract.FDBRestorePlan, trouble *contract.FDBTrouble, expired bool,
+	plan contract.FDBRestorePlan, trouble *contract.FDBFailure, expired bool,
 ) *tasks.Context {
 	if owner := r.Cluster.Owner(); trouble == nil && owner != plan.Destination {
-		trouble = tools.OtherTrouble("the FoundationDBCluster is another database now, %s and not %s", owner, plan.Destination)
+		trouble = tools.OtherFailure("the FoundationDBCluster is another database now, %s and not %s", owner, plan.Destination)
 	}
 	c := &tasks.Context{Plan: plan, Expired: expired, Status: r.status, Database: r.database}
 	if trouble != nil {
-		c.Status = func(context.Context, string) (*contract.FDBRestoreProgress, *contract.FDBTrouble) {
+		c.Status = func(context.Context, string) (*contract.FDBRestoreProgress, *contract.FDBFailure) {
 			return nil, trouble
 		}
-		c.Database = func(context.Context) (restoretool.DatabaseStatus, *contract.FDBTrouble) {
+		c.Database = func(context.Context) (restoretool.DatabaseStatus, *contract.FDBFailure) {
 			return restoretool.DatabaseStatus{}, trouble
 		}
 	}

@@ -19,7 +19,7 @@ func incorrectly(reason string) []contract.FDBCondition {
 
 func TestFindingsAreWrittenIntoTheStatus(t *testing.T) {
 	object := &fdbv1alpha1.FoundationDBRestore{}
-	began := time.Unix(1000, 0)
+	began := time.Unix(1000, 0).UTC()
 	restore.ApplyFindings(object, contract.FDBRestoreFindings{
 		Generation: 3, State: "running", Percent: 40, BytesWritten: 5, Conditions: incorrectly(fdbv1alpha1.ReasonRestoring),
 	}, began)
@@ -38,7 +38,12 @@ func TestFindingsAreWrittenIntoTheStatus(t *testing.T) {
 		Generation: 3, State: "completed", Percent: 100, Restored: 7,
 		Tasks: []contract.RecordedTask{{Name: "a", Phase: "Completed"}, {Name: "b", Phase: "Failed", Errors: []string{"e"}}},
 	}, began.Add(time.Hour))
-	assert.Empty(t, object.Status.Conditions)
+	assert.Empty(t, fdbv1alpha1.Unmet(object.Status.Conditions))
+	assert.Equal(t, fdbv1alpha1.RestoreCompleted, object.Status.State)
+	assert.Equal(t, []metav1.Condition{{
+		Type: fdbv1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: "Completed", ObservedGeneration: 3,
+		LastTransitionTime: metav1.NewTime(began.Add(time.Hour)), Message: "version 7 is restored and verified",
+	}}, object.Status.Conditions)
 	assert.EqualValues(t, 7, object.Status.RestoredVersion)
 	assert.Equal(t, []fdbv1alpha1.RestoreTask{
 		{Name: "a", Phase: "Completed"}, {Name: "b", Phase: "Failed", Errors: []string{"e"}},
@@ -47,6 +52,17 @@ func TestFindingsAreWrittenIntoTheStatus(t *testing.T) {
 	ended := object.Status.DeepCopy()
 	restore.ApplyFindings(object, contract.FDBRestoreFindings{Generation: 3, State: "running", Percent: 50}, began)
 	assert.Equal(t, *ended, object.Status, "a pass that is late changes nothing")
+}
+
+// The specification has no condition for a restore that was stopped before its start. Who waits for Ready waits for data.
+func TestARestoreThatWasNeverStartedIsNotReady(t *testing.T) {
+	object := &fdbv1alpha1.FoundationDBRestore{}
+	restore.ApplyFindings(object, contract.FDBRestoreFindings{Generation: 2, State: "aborted"}, time.Unix(1000, 0))
+	require.Len(t, object.Status.Conditions, 1)
+	ready := object.Status.Conditions[0]
+	assert.Equal(t, fdbv1alpha1.ConditionReady, ready.Type)
+	assert.Equal(t, metav1.ConditionFalse, ready.Status)
+	assert.Equal(t, fdbv1alpha1.ReasonAborted, ready.Reason)
 }
 
 func TestPlanIsWrittenOnce(t *testing.T) {
@@ -96,22 +112,22 @@ func TestTidingsOfARestore(t *testing.T) {
 		before, after status
 		want          []string // "Warning reason" or "Normal reason"
 	}{
-		"nothing new": {status{State: "running", Plan: plan}, status{State: "running", Plan: plan}, nil},
+		"nothing new": {status{State: "Running", Plan: plan}, status{State: "Running", Plan: plan}, nil},
 		"it is started": {
-			status{State: "pending", Plan: plan},
-			status{State: "queued", Plan: plan, Conditions: condition(fdbv1alpha1.ReasonRestoring)},
+			status{State: "Pending", Plan: plan},
+			status{State: "Queued", Plan: plan, Conditions: condition(fdbv1alpha1.ReasonRestoring)},
 			[]string{"Normal Restoring", "Normal RestoreStarted"},
 		},
-		"it goes on": {status{State: "queued", Plan: plan}, status{State: "running", Plan: plan}, nil},
+		"it goes on": {status{State: "Queued", Plan: plan}, status{State: "Running", Plan: plan}, nil},
 		"no progress": {
-			status{State: "running", Plan: plan, Conditions: condition(fdbv1alpha1.ReasonRestoring)},
-			status{State: "running", Plan: plan, Conditions: condition(fdbv1alpha1.ReasonNoProgress)},
+			status{State: "Running", Plan: plan, Conditions: condition(fdbv1alpha1.ReasonRestoring)},
+			status{State: "Running", Plan: plan, Conditions: condition(fdbv1alpha1.ReasonNoProgress)},
 			[]string{"Warning NoProgress"},
 		},
-		"completed":                {status{State: "finalizing"}, status{State: "completed"}, []string{"Normal RestoreCompleted"}},
-		"aborted":                  {status{State: "running"}, status{State: "aborted"}, []string{"Warning RestoreAborted"}},
-		"aborted before its start": {status{State: "pending"}, status{State: "aborted"}, []string{"Normal RestoreAborted"}},
-		"failed":                   {status{State: "finalizing"}, status{State: "failed"}, []string{"Warning RestoreFailed"}},
+		"completed":                {status{State: "Finalizing"}, status{State: "Completed"}, []string{"Normal RestoreCompleted"}},
+		"aborted":                  {status{State: "Running"}, status{State: "Aborted"}, []string{"Warning RestoreAborted"}},
+		"aborted before its start": {status{State: "Pending"}, status{State: "Aborted"}, []string{"Normal RestoreAborted"}},
+		"failed":                   {status{State: "Finalizing"}, status{State: "Failed"}, []string{"Warning RestoreFailed"}},
 	} {
 		t.Run(title, func(t *testing.T) {
 			var told []string

@@ -106,7 +106,7 @@ func TestViewTellsWhatThereIs(t *testing.T) {
 	g.restore.Spec.Version, g.restore.Spec.Tag = 5, strings.Repeat("t", 48)
 	g.restore.Spec.RestoreState = fdbv1alpha1.RestoreStateStopped
 	g.restore.Status = fdbv1alpha1.FoundationDBRestoreStatus{
-		ObservedGeneration: 2, State: "running",
+		ObservedGeneration: 2, State: "Running",
 		Plan:         &fdbv1alpha1.RestorePlan{Tag: "x", URL: older, Version: 7, Timestamp: &at, Destination: "copy:1"},
 		Finalization: []fdbv1alpha1.RestoreTask{{Name: contract.FDBRestoreTaskUnlocked, Phase: "Completed"}},
 	}

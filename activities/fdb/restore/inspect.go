@@ -23,16 +23,16 @@ func (t *Tools) Inspect(
 	reach, trouble, err := t.reach(ctx, in.Ref)
 	defer reach.close(&err)
 	if err != nil || reach == nil || trouble != nil {
-		return contract.FDBRestoreInspection{Trouble: trouble}, err
+		return contract.FDBRestoreInspection{Failure: trouble}, err
 	}
 	if plan := reach.Object.Status.Plan; plan != nil {
 		if seen.Restore, trouble = reach.status(ctx, plan.Tag); trouble != nil {
-			return contract.FDBRestoreInspection{Trouble: trouble}, ctx.Err()
+			return contract.FDBRestoreInspection{Failure: trouble}, ctx.Err()
 		}
 	}
 	database, trouble := reach.database(ctx)
 	if trouble != nil {
-		return contract.FDBRestoreInspection{Trouble: trouble}, ctx.Err() // a worker that stops says nothing about the database
+		return contract.FDBRestoreInspection{Failure: trouble}, ctx.Err() // a worker that stops says nothing about the database
 	}
 	seen.LockUID, seen.LockKnown = database.LockUID, database.LockKnown
 	seen.AgentsPaused, seen.Agents = database.Paused, database.Agents
@@ -57,7 +57,7 @@ func (t *Tools) Inspect(
 const everything = `"" \xff`
 
 // occupied names the first range to be restored that holds data; empty if none does. The first troubling answer ends it.
-func (r *restoreReach) occupied(ctx context.Context) (string, *contract.FDBTrouble) {
+func (r *restoreReach) occupied(ctx context.Context) (string, *contract.FDBFailure) {
 	ranges := r.KeyRanges()
 	if len(ranges) == 0 {
 		some, trouble := r.holds(ctx, everything)
@@ -74,7 +74,7 @@ func (r *restoreReach) occupied(ctx context.Context) (string, *contract.FDBTroub
 	return "", nil
 }
 
-func (r *restoreReach) holds(ctx context.Context, keys string) (bool, *contract.FDBTrouble) {
+func (r *restoreReach) holds(ctx context.Context, keys string) (bool, *contract.FDBFailure) {
 	args := append([]string{"--exec", "getrangekeys " + keys + " 1"}, answerLimit...)
 	output, trouble := r.Run(ctx, fdbtool.RangeKeys, args)
 	if trouble != nil {
@@ -82,7 +82,7 @@ func (r *restoreReach) holds(ctx context.Context, keys string) (bool, *contract.
 	}
 	some, err := restoretool.ParseRangeKeys(output)
 	if err != nil {
-		return false, tools.OtherTrouble("%s", err)
+		return false, tools.OtherFailure("%s", err)
 	}
 	return some, nil
 }
@@ -90,12 +90,12 @@ func (r *restoreReach) holds(ctx context.Context, keys string) (bool, *contract.
 // resolve finds out which version would be restored.
 func (t *Tools) resolve(
 	ctx context.Context, reach *restoreReach,
-) (point *contract.FDBPoint, unresolved *contract.FDBTrouble, err error) {
+) (point *contract.FDBPoint, unresolved *contract.FDBFailure, err error) {
 	if trouble := reach.unready(); trouble != nil {
 		return nil, trouble, nil
 	}
 	if !t.describes.Begin(reach.Object.Namespace) {
-		return nil, tools.OtherTrouble("this worker looks into as many containers as it may: it is tried again"), nil
+		return nil, tools.OtherFailure("this worker looks into as many containers as it may: it is tried again"), nil
 	}
 	defer t.describes.End(reach.Object.Namespace)
 	source, trouble, err := reach.source(ctx)
@@ -122,16 +122,16 @@ func (t *Tools) resolve(
 }
 
 // source opens a session for the cluster that was backed up, if it answers. Only a time cannot be had without.
-func (r *restoreReach) source(ctx context.Context) (*fdbtool.Session, *contract.FDBTrouble, error) {
+func (r *restoreReach) source(ctx context.Context) (*fdbtool.Session, *contract.FDBFailure, error) {
 	if !r.Source.Reachable() {
-		return nil, tools.OtherTrouble("the source cluster cannot be reached"), nil
+		return nil, tools.OtherFailure("the source cluster cannot be reached"), nil
 	}
 	session, trouble, err := r.open(ctx, r.Source)
 	if err != nil || trouble != nil {
 		return nil, trouble, err
 	}
 	if _, trouble := databaseStatus(ctx, session); trouble != nil {
-		return nil, &contract.FDBTrouble{
+		return nil, &contract.FDBFailure{
 			Class: trouble.Class, Message: fdb.Bound("the source cluster: "+trouble.Message, tools.MaxFDBMessage),
 		}, session.Close()
 	}
@@ -139,7 +139,7 @@ func (r *restoreReach) source(ctx context.Context) (*fdbtool.Session, *contract.
 }
 
 // contents describes the container; with the times of versions if the source cluster answers.
-func (r *restoreReach) contents(ctx context.Context, source *fdbtool.Session) (contract.FDBContainer, *contract.FDBTrouble) {
+func (r *restoreReach) contents(ctx context.Context, source *fdbtool.Session) (contract.FDBContainer, *contract.FDBFailure) {
 	session, operation := r.Session, fdbtool.Contents
 	if source != nil {
 		session, operation = source, fdbtool.Describe
@@ -151,21 +151,21 @@ func (r *restoreReach) contents(ctx context.Context, source *fdbtool.Session) (c
 	container, err := fdb.ParseDescription(output)
 	switch {
 	case err != nil:
-		return container, tools.OtherTrouble("%s", r.Redact(err.Error()))
+		return container, tools.OtherFailure("%s", r.Redact(err.Error()))
 	case !container.Restorable || container.Oldest == nil || container.Latest == nil:
 		return container, notRestorable("nothing can be restored from the backup yet: its first snapshot is not complete")
 	}
 	return container, nil
 }
 
-func notRestorable(format string, values ...any) *contract.FDBTrouble {
-	return &contract.FDBTrouble{
+func notRestorable(format string, values ...any) *contract.FDBFailure {
+	return &contract.FDBFailure{
 		Class: contract.FDBClassNotRestorable, Message: fdb.Bound(fmt.Sprintf(format, values...), tools.MaxFDBMessage),
 	}
 }
 
 // atVersion is the version of the plan or of the spec, or else the latest.
-func (r *restoreReach) atVersion(container contract.FDBContainer) (*contract.FDBPoint, *contract.FDBTrouble) {
+func (r *restoreReach) atVersion(container contract.FDBContainer) (*contract.FDBPoint, *contract.FDBFailure) {
 	view := r.View()
 	point := contract.FDBPoint{Version: view.Wanted}
 	if view.Plan != nil {
@@ -181,7 +181,7 @@ func (r *restoreReach) atVersion(container contract.FDBContainer) (*contract.FDB
 }
 
 // within says what is wrong about a version that cannot be restored.
-func within(container contract.FDBContainer, version int64, what string) *contract.FDBTrouble {
+func within(container contract.FDBContainer, version int64, what string) *contract.FDBFailure {
 	if version >= container.Oldest.Version && version <= container.Latest.Version {
 		return nil
 	}
@@ -202,7 +202,7 @@ const toolTime = "2006/01/02.15:04:05-0700"
 // atTime is the version that the source cluster had at the time of the spec, by the tool's own reckoning.
 func (r *restoreReach) atTime(
 	ctx context.Context, source *fdbtool.Session, container contract.FDBContainer,
-) (*contract.FDBPoint, *contract.FDBTrouble) {
+) (*contract.FDBPoint, *contract.FDBFailure) {
 	at := time.Unix(r.View().Timestamp, 0).UTC()
 	what := "spec.timestamp " + at.Format(time.RFC3339)
 	if at.After(time.Now()) {
@@ -223,7 +223,7 @@ func (r *restoreReach) atTime(
 	}
 	version, err := restoretool.ParseResolved(output)
 	if err != nil {
-		return nil, tools.OtherTrouble("%s", err)
+		return nil, tools.OtherFailure("%s", err)
 	}
 	if trouble := within(container, version, fmt.Sprintf("%s, which is version %d,", what, version)); trouble != nil {
 		return nil, trouble

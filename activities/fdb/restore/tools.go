@@ -43,12 +43,12 @@ type restoreReach struct {
 	*fdbtool.Session
 	method fdb.Method
 	// open opens a session for another cluster of the object's namespace.
-	open func(ctx context.Context, cluster *gather.Cluster) (*fdbtool.Session, *contract.FDBTrouble, error)
+	open func(ctx context.Context, cluster *gather.Cluster) (*fdbtool.Session, *contract.FDBFailure, error)
 }
 
 // reach gathers what is needed to run tools for an object. It returns nil if there is no such object, and otherwise what the
 // user or the operator has to put right, if the destination cannot be asked. The caller closes the session.
-func (t *Tools) reach(ctx context.Context, ref contract.ObjectRef) (*restoreReach, *contract.FDBTrouble, error) {
+func (t *Tools) reach(ctx context.Context, ref contract.ObjectRef) (*restoreReach, *contract.FDBFailure, error) {
 	gatherer := &Gatherer{Reader: t.Reader}
 	objects, err := gatherer.Gather(ctx, ref)
 	if err != nil || objects.Object == nil {
@@ -56,11 +56,11 @@ func (t *Tools) reach(ctx context.Context, ref contract.ObjectRef) (*restoreReac
 	}
 	method, _ := fdb.MethodOf("")
 	reach := &restoreReach{Objects: objects, method: method}
-	reach.open = func(ctx context.Context, cluster *gather.Cluster) (*fdbtool.Session, *contract.FDBTrouble, error) {
+	reach.open = func(ctx context.Context, cluster *gather.Cluster) (*fdbtool.Session, *contract.FDBFailure, error) {
 		return t.open(ctx, gatherer, objects, cluster)
 	}
 	if !objects.Cluster.Reachable() {
-		return reach, &contract.FDBTrouble{Class: contract.FDBClassClusterFile, Message: objects.Problem.Message}, nil
+		return reach, &contract.FDBFailure{Class: contract.FDBClassClusterFile, Message: objects.Problem.Message}, nil
 	}
 	session, trouble, err := reach.open(ctx, objects.Cluster)
 	reach.Session = session
@@ -70,7 +70,7 @@ func (t *Tools) reach(ctx context.Context, ref contract.ObjectRef) (*restoreReac
 // open opens a session for a cluster, with the TLS of the agents that work for it.
 func (t *Tools) open(
 	ctx context.Context, gatherer *Gatherer, objects *Objects, cluster *gather.Cluster,
-) (*fdbtool.Session, *contract.FDBTrouble, error) {
+) (*fdbtool.Session, *contract.FDBFailure, error) {
 	access := fdbtool.Access{
 		ConnectionString: cluster.ConnectionString, Version: cluster.Version, Credentials: objects.Credentials,
 	}
@@ -80,7 +80,7 @@ func (t *Tools) open(
 	case err != nil:
 		return nil, nil, err
 	case backup == nil && needed:
-		return nil, tools.OtherTrouble("FoundationDBCluster %q speaks TLS, and there is no FoundationDBBackup of it whose "+
+		return nil, tools.OtherFailure("FoundationDBCluster %q speaks TLS, and there is no FoundationDBBackup of it whose "+
 			"spec.podTemplateSpec says by which certificates: create one (it may be stopped)", cluster.Name), nil
 	case backup == nil:
 		return t.Runner.Open(access)
@@ -90,7 +90,7 @@ func (t *Tools) open(
 	case err != nil:
 		return nil, nil, err
 	case trouble != nil && needed:
-		return nil, tools.OtherTrouble("FoundationDBBackup %q: %s", backup.Name, trouble.Message), nil
+		return nil, tools.OtherFailure("FoundationDBBackup %q: %s", backup.Name, trouble.Message), nil
 	case trouble == nil:
 		access.TLS = tls // without it, a store that needs it says so
 	}
@@ -98,7 +98,7 @@ func (t *Tools) open(
 }
 
 // Run is Session.Run, counted and measured.
-func (r *restoreReach) Run(ctx context.Context, operation fdbtool.Operation, args []string) ([]byte, *contract.FDBTrouble) {
+func (r *restoreReach) Run(ctx context.Context, operation fdbtool.Operation, args []string) ([]byte, *contract.FDBFailure) {
 	return tools.RunTool(ctx, r.Session, operation, args)
 }
 
@@ -110,14 +110,14 @@ func (r *restoreReach) close(err *error) {
 }
 
 // status asks the destination for the state of a tag; nil if there never was a restore on it.
-func (r *restoreReach) status(ctx context.Context, tag string) (*contract.FDBRestoreProgress, *contract.FDBTrouble) {
+func (r *restoreReach) status(ctx context.Context, tag string) (*contract.FDBRestoreProgress, *contract.FDBFailure) {
 	output, trouble := r.Run(ctx, fdbtool.RestoreStatus, []string{"status", "-t", tag})
 	if trouble != nil {
 		return nil, trouble
 	}
 	progress, err := restoretool.ParseRestoreStatus(output, tag)
 	if err != nil {
-		return nil, tools.OtherTrouble("%s", r.Redact(err.Error()))
+		return nil, tools.OtherFailure("%s", r.Redact(err.Error()))
 	}
 	if progress != nil {
 		progress.LastError = r.Redact(progress.LastError)
@@ -126,24 +126,24 @@ func (r *restoreReach) status(ctx context.Context, tag string) (*contract.FDBRes
 }
 
 // database asks the destination for its own state.
-func (r *restoreReach) database(ctx context.Context) (restoretool.DatabaseStatus, *contract.FDBTrouble) {
+func (r *restoreReach) database(ctx context.Context) (restoretool.DatabaseStatus, *contract.FDBFailure) {
 	return databaseStatus(ctx, r.Session)
 }
 
 // answerLimit is what fdbcli is told of fdbtool.AnswerLimit.
 var answerLimit = []string{"--timeout", strconv.Itoa(int(fdbtool.AnswerLimit.Seconds()))}
 
-func databaseStatus(ctx context.Context, session *fdbtool.Session) (restoretool.DatabaseStatus, *contract.FDBTrouble) {
+func databaseStatus(ctx context.Context, session *fdbtool.Session) (restoretool.DatabaseStatus, *contract.FDBFailure) {
 	output, trouble := tools.RunTool(ctx, session, fdbtool.DatabaseStatus, append([]string{"--exec", "status json"}, answerLimit...))
 	if trouble != nil {
 		return restoretool.DatabaseStatus{}, trouble
 	}
 	status, err := restoretool.ParseDatabaseStatus(output)
 	if err != nil {
-		return status, tools.OtherTrouble("%s", session.Redact(err.Error()))
+		return status, tools.OtherFailure("%s", session.Redact(err.Error()))
 	}
 	if !status.Available {
-		return status, &contract.FDBTrouble{
+		return status, &contract.FDBFailure{
 			Class: contract.FDBClassTimeout, Message: "the database is not available: fdbcli reaches no quorum of its coordinators, " +
 				"or it is recovering; it is tried again",
 		}
@@ -152,9 +152,9 @@ func databaseStatus(ctx context.Context, session *fdbtool.Session) (restoretool.
 }
 
 // unready says why the container cannot be read; nil if it can.
-func (r *restoreReach) unready() *contract.FDBTrouble {
+func (r *restoreReach) unready() *contract.FDBFailure {
 	if r.Problem != nil {
-		return tools.OtherTrouble("%s", r.Problem.Message)
+		return tools.OtherFailure("%s", r.Problem.Message)
 	}
 	return r.CheckURL(r.URL)
 }

@@ -7,6 +7,7 @@ import (
 
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	"holdfast.dev/holdfast/k8s/fdb"
+	"holdfast.dev/holdfast/k8s/fdb/restoretool"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -47,7 +48,7 @@ func (o *Objects) View() contract.FDBRestoreView {
 		Wanted:       object.Spec.Version,
 		KeyRanges:    o.KeyRanges(),
 		Plan:         plainPlan(object.Status.Plan),
-		State:        object.Status.State,
+		State:        restoretool.Word(object.Status.State),
 		Finalized:    finalized(object.Status.Finalization),
 	}
 	if object.Spec.Version == 0 && object.Spec.Timestamp != nil {
@@ -81,9 +82,6 @@ func plainPlan(plan *fdbv1alpha1.RestorePlan) *contract.FDBRestorePlan {
 // finalized reports whether every task has ended of those that were begun: all are written before the first runs.
 func finalized(tasks []fdbv1alpha1.RestoreTask) bool {
 	return len(tasks) > 0 && !slices.ContainsFunc(tasks, func(task fdbv1alpha1.RestoreTask) bool {
-		return task.Phase == "" || task.Phase == taskUnderWay
+		return task.Phase == "" || task.Phase == fdbv1alpha1.RestoreTaskInProgress
 	})
 }
-
-// taskUnderWay is the phase of a task that has not ended.
-const taskUnderWay = "InProgress"

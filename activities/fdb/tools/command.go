@@ -24,10 +24,10 @@ func (t *Tools) Command(ctx context.Context, command contract.FDBCommand) (outco
 	case reach == nil || stale(command, reach.Objects):
 		return contract.FDBOutcome{Undue: true}, nil
 	case trouble != nil:
-		return contract.FDBOutcome{Trouble: trouble}, nil
+		return contract.FDBOutcome{Failure: trouble}, nil
 	}
 	if trouble := reach.unready(command.Operation); trouble != nil {
-		return contract.FDBOutcome{Undue: true, Trouble: trouble}, nil
+		return contract.FDBOutcome{Undue: true, Failure: trouble}, nil
 	}
 	attempt := &attempt{reach: reach, command: command, desired: reach.Desired()}
 	ctx, cancel := Reserve(ctx)
@@ -53,7 +53,7 @@ func UnderLock(ctx context.Context, locker FDBLocker, session *fdbtool.Session,
 	})
 	if lockErr != nil && !held {
 		return contract.FDBOutcome{
-			Trouble: OtherTrouble("the FoundationDB operator's lock could not be taken: %s", session.Redact(lockErr.Error())),
+			Failure: OtherFailure("the FoundationDB operator's lock could not be taken: %s", session.Redact(lockErr.Error())),
 		}, nil
 	}
 	return outcome, err // a lock that could not be given back runs out by itself
@@ -78,14 +78,14 @@ func Reserve(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 // unready says why a command that uses the object store cannot be run.
-func (r *reach) unready(operation contract.FDBOperation) *contract.FDBTrouble {
+func (r *reach) unready(operation contract.FDBOperation) *contract.FDBFailure {
 	switch {
 	case operation != contract.FDBStart && operation != contract.FDBModify:
 		return nil
 	case r.store != nil:
 		return r.store
 	case r.Problem != nil:
-		return OtherTrouble("%s", r.Problem.Message)
+		return OtherFailure("%s", r.Problem.Message)
 	}
 	return nil
 }
@@ -100,7 +100,7 @@ type attempt struct {
 }
 
 // state reads the state of the command's tag; pause and resume have none, and any will do.
-func (a *attempt) state(ctx context.Context) (fdb.Status, *contract.FDBTrouble) {
+func (a *attempt) state(ctx context.Context) (fdb.Status, *contract.FDBFailure) {
 	tag := a.command.Tag
 	if tag == "" {
 		tag = a.desired.Tag
@@ -112,7 +112,7 @@ func (a *attempt) state(ctx context.Context) (fdb.Status, *contract.FDBTrouble) 
 func (a *attempt) settled(ctx context.Context) (contract.FDBOutcome, bool) {
 	status, trouble := a.state(ctx)
 	if trouble != nil {
-		return contract.FDBOutcome{Trouble: trouble}, true
+		return contract.FDBOutcome{Failure: trouble}, true
 	}
 	a.seen = status.Tag.URL
 	switch due(a.command, status, a.desired) {
@@ -138,11 +138,11 @@ func (a *attempt) occupied(ctx context.Context, url string) (contract.FDBOutcome
 	case trouble != nil && trouble.Class == contract.FDBClassMissing:
 		return contract.FDBOutcome{}, false
 	case trouble != nil:
-		return contract.FDBOutcome{Trouble: trouble}, true
+		return contract.FDBOutcome{Failure: trouble}, true
 	case !holdsData(output):
 		return contract.FDBOutcome{}, false
 	}
-	return contract.FDBOutcome{Undue: true, Trouble: &contract.FDBTrouble{
+	return contract.FDBOutcome{Undue: true, Failure: &contract.FDBFailure{
 		Class: contract.FDBClassUsed,
 		Message: fdb.Bound("there is a backup at "+url+" already, and one that is started again in the same place could "+
 			"not be restored", MaxFDBMessage),
@@ -189,7 +189,7 @@ func (a *attempt) run(ctx context.Context) (contract.FDBOutcome, error) {
 		case commandDone:
 			return contract.FDBOutcome{Done: true, NoAgents: noAgents}, nil
 		case commandUndue:
-			return contract.FDBOutcome{Undue: true, Trouble: trouble}, nil
+			return contract.FDBOutcome{Undue: true, Failure: trouble}, nil
 		}
 	}
 	switch {
@@ -197,9 +197,9 @@ func (a *attempt) run(ctx context.Context) (contract.FDBOutcome, error) {
 	case unread != nil:
 		trouble = unread
 	default:
-		trouble = OtherTrouble("fdbbackup start was taken, but no backup runs at %s", a.command.URL)
+		trouble = OtherFailure("fdbbackup start was taken, but no backup runs at %s", a.command.URL)
 	}
-	return contract.FDBOutcome{Trouble: trouble}, nil
+	return contract.FDBOutcome{Failure: trouble}, nil
 }
 
 // noAgentsText is what a start says that was taken, while no agent answered.

@@ -34,7 +34,7 @@ func (t *Tools) Inspect(ctx context.Context, in contract.FDBInspect) (seen contr
 	reach, trouble, err := t.reach(ctx, in.Ref)
 	defer reach.close(&err)
 	if err != nil || reach == nil || trouble != nil {
-		return contract.FDBInspection{Trouble: trouble}, err
+		return contract.FDBInspection{Failure: trouble}, err
 	}
 	for _, tag := range tagsOf(reach.Objects) {
 		status, trouble := reach.status(ctx, tag)
@@ -42,7 +42,7 @@ func (t *Tools) Inspect(ctx context.Context, in contract.FDBInspect) (seen contr
 			return contract.FDBInspection{}, ctx.Err() // the worker stops: that says nothing about the database
 		}
 		if trouble != nil {
-			return contract.FDBInspection{Trouble: trouble}, nil
+			return contract.FDBInspection{Failure: trouble}, nil
 		}
 		found := status.Tag
 		found.Tag = tag
@@ -142,11 +142,11 @@ func (r *reach) container(ctx context.Context, url string) contract.FDBContainer
 		return contract.FDBContainer{URL: url, Missing: true}
 	}
 	if trouble != nil {
-		return contract.FDBContainer{URL: url, Trouble: trouble}
+		return contract.FDBContainer{URL: url, Failure: trouble}
 	}
 	container, err := fdb.ParseDescription(output)
 	if err != nil {
-		return contract.FDBContainer{URL: url, Trouble: OtherTrouble("%s", r.Redact(err.Error()))}
+		return contract.FDBContainer{URL: url, Failure: OtherFailure("%s", r.Redact(err.Error()))}
 	}
 	container.URL = url
 	return container
@@ -154,7 +154,7 @@ func (r *reach) container(ctx context.Context, url string) contract.FDBContainer
 
 // describe describes a container, if the object's credentials have its account: nothing else would be answered, and nobody else's
 // store is asked.
-func (r *reach) describe(ctx context.Context, operation fdbtool.Operation, url string) ([]byte, *contract.FDBTrouble) {
+func (r *reach) describe(ctx context.Context, operation fdbtool.Operation, url string) ([]byte, *contract.FDBFailure) {
 	if r.store != nil {
 		return nil, r.store
 	}
@@ -163,7 +163,7 @@ func (r *reach) describe(ctx context.Context, operation fdbtool.Operation, url s
 	}
 	if place, err := fdb.ParseURL(url); err == nil {
 		if lacking := fdb.Lacking(r.Accounts, place); lacking != "" {
-			return nil, &contract.FDBTrouble{
+			return nil, &contract.FDBFailure{
 				Class: contract.FDBClassDenied, Message: fdb.Bound("the credentials file "+lacking, MaxFDBMessage),
 			}
 		}

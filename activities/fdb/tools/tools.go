@@ -52,12 +52,12 @@ type reach struct {
 	*fdbtool.Session
 	method fdb.Method
 	// store says why the object store cannot be used; nil if it can.
-	store *contract.FDBTrouble
+	store *contract.FDBFailure
 }
 
 // reach gathers what is needed to run tools for an object. It returns nil if there is no such object, and otherwise what the
 // user or the operator has to put right, if the database cannot be asked. The caller closes the session.
-func (t *Tools) reach(ctx context.Context, ref contract.ObjectRef) (*reach, *contract.FDBTrouble, error) {
+func (t *Tools) reach(ctx context.Context, ref contract.ObjectRef) (*reach, *contract.FDBFailure, error) {
 	gatherer := gather.Gatherer{Reader: t.Reader}
 	objects, err := gatherer.Gather(ctx, ref)
 	if err != nil || objects.Object == nil {
@@ -65,15 +65,15 @@ func (t *Tools) reach(ctx context.Context, ref contract.ObjectRef) (*reach, *con
 	}
 	reach := &reach{Objects: objects}
 	if !objects.Reachable() {
-		return reach, &contract.FDBTrouble{Class: contract.FDBClassClusterFile, Message: objects.Problem.Message}, nil
+		return reach, &contract.FDBFailure{Class: contract.FDBClassClusterFile, Message: objects.Problem.Message}, nil
 	}
 	method, known := fdb.MethodOf(objects.Object.Spec.BackupType)
 	if !known {
-		return reach, OtherTrouble("this Holdfast does not know spec.backupType %.40q", objects.Object.Spec.BackupType), nil
+		return reach, OtherFailure("this Holdfast does not know spec.backupType %.40q", objects.Object.Spec.BackupType), nil
 	}
 	reach.method = method
 	if objects.Credentials == nil {
-		reach.store = OtherTrouble("%s", objects.Problem.Message)
+		reach.store = OtherFailure("%s", objects.Problem.Message)
 	}
 	tls, trouble, err := ReadTLS(ctx, t.Reader, objects.Object)
 	switch {
@@ -96,14 +96,14 @@ func (t *Tools) reach(ctx context.Context, ref contract.ObjectRef) (*reach, *con
 }
 
 // Run is Session.Run, counted and measured.
-func (r *reach) Run(ctx context.Context, operation fdbtool.Operation, args []string) ([]byte, *contract.FDBTrouble) {
+func (r *reach) Run(ctx context.Context, operation fdbtool.Operation, args []string) ([]byte, *contract.FDBFailure) {
 	return RunTool(ctx, r.Session, operation, args)
 }
 
 // RunTool runs one of FoundationDB's tools in a session, with heartbeats.
 func RunTool(
 	ctx context.Context, session *fdbtool.Session, operation fdbtool.Operation, args []string,
-) ([]byte, *contract.FDBTrouble) {
+) ([]byte, *contract.FDBFailure) {
 	began, class := time.Now(), contract.FDBClass("")
 	output, trouble := session.Run(ctx, operation, args)
 	if trouble != nil {
@@ -123,12 +123,12 @@ func (r *reach) close(err *error) {
 // ReadTLS reads what the agents of a backup speak TLS with.
 func ReadTLS(
 	ctx context.Context, reader client.Reader, backup *fdbv1alpha1.FoundationDBBackup,
-) (fdbtool.TLS, *contract.FDBTrouble, error) {
+) (fdbtool.TLS, *contract.FDBFailure, error) {
 	var tls fdbtool.TLS
 	wanted, err := agents.TLSFiles(backup)
 	var template *agents.TemplateError
 	if errors.As(err, &template) {
-		return tls, OtherTrouble("%s", template.Message), nil
+		return tls, OtherFailure("%s", template.Message), nil
 	}
 	if err != nil {
 		return tls, nil, err
@@ -153,7 +153,7 @@ func ReadTLS(
 			return tls, nil, err
 		}
 		if !found {
-			return tls, OtherTrouble("there is no %s, which spec.podTemplateSpec names for %s", describeSource(part.source),
+			return tls, OtherFailure("there is no %s, which spec.podTemplateSpec names for %s", describeSource(part.source),
 				part.variable), nil
 		}
 		*part.into = content
@@ -187,21 +187,21 @@ func describeSource(source *agents.Source) string {
 }
 
 // status asks the database for the state of a tag.
-func (r *reach) status(ctx context.Context, tag string) (fdb.Status, *contract.FDBTrouble) {
+func (r *reach) status(ctx context.Context, tag string) (fdb.Status, *contract.FDBFailure) {
 	output, trouble := r.Run(ctx, fdbtool.Status, r.method.Status(tag, true))
 	if trouble != nil {
 		return fdb.Status{}, trouble
 	}
 	status, err := fdb.ParseStatus(output)
 	if err != nil {
-		return fdb.Status{}, OtherTrouble("fdbbackup status gave no usable answer: %s", r.Redact(err.Error()))
+		return fdb.Status{}, OtherFailure("fdbbackup status gave no usable answer: %s", r.Redact(err.Error()))
 	}
 	return status, nil
 }
 
-// OtherTrouble is a failure that no class describes.
-func OtherTrouble(format string, values ...any) *contract.FDBTrouble {
-	return &contract.FDBTrouble{Class: contract.FDBClassOther, Message: fdb.Bound(fmt.Sprintf(format, values...), MaxFDBMessage)}
+// OtherFailure is a failure that no class describes.
+func OtherFailure(format string, values ...any) *contract.FDBFailure {
+	return &contract.FDBFailure{Class: contract.FDBClassOther, Message: fdb.Bound(fmt.Sprintf(format, values...), MaxFDBMessage)}
 }
 
 // MaxFDBMessage bounds what is told of a failure.

@@ -1,23 +1,33 @@
 package restoretool
 
 import (
-	"slices"
+	"strings"
+
+	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 )
 
-// Names of states, as FoundationDB and status.state have them.
-const (
-	NameQueued    = "queued"
-	NameStarting  = "starting"
-	NameRunning   = "running"
-	NameCompleted = "completed"
-	NameAborted   = "aborted"
-	NameFailed    = "failed"
-)
+// wordCompleted is FoundationDB's word for a restore that has written everything.
+const wordCompleted = "completed"
 
-// Over reports whether nothing happens any more in a state.
-func Over(state string) bool {
-	return slices.Contains([]string{NameCompleted, NameAborted, NameFailed}, state)
+// Completed reports whether FoundationDB says that everything was restored.
+func Completed(word string) bool { return word == wordCompleted }
+
+// Observed is the state of the API for a word of FoundationDB's, or of a workflow's payload, which is in lower case; empty for
+// none.
+func Observed(word string) fdbv1alpha1.ObservedRestoreState {
+	if word == "" {
+		return ""
+	}
+	for _, state := range fdbv1alpha1.ObservedRestoreStates() {
+		if strings.EqualFold(string(state), word) {
+			return state
+		}
+	}
+	return fdbv1alpha1.RestoreUnknown
 }
 
-// Completed reports whether a state says that all was restored.
-func Completed(state string) bool { return state == NameCompleted }
+// Word is the word of a payload for a state of the API.
+func Word(state fdbv1alpha1.ObservedRestoreState) string { return strings.ToLower(string(state)) }
+
+// Over reports whether a restore whose state FoundationDB names so does not run any more.
+func Over(word string) bool { return Observed(word).Final() }

@@ -33,7 +33,7 @@ func Exposed(t testing.TB) map[string]dto.MetricType {
 			StorageLocations: map[string]int{"new": 1}, NonAdminRestores: map[string]int{"new": 1}, OldestPending: time.Unix(1, 0),
 			FoundationDB: metrics.FDBCensus{
 				Backups: map[metrics.FDBState]int{}, Conditions: map[metrics.FDBCondition]int{{Type: "any", Reason: "any"}: 1},
-				OldestRestorable: time.Unix(1, 0), OldestTrouble: time.Unix(1, 0),
+				OldestRestorable: time.Unix(1, 0), OldestFailure: time.Unix(1, 0),
 			},
 		}
 	})))

@@ -25,7 +25,7 @@ func Sum(t testing.TB, series string) float64 {
 	return find(t, series).GetHistogram().GetSampleSum()
 }
 
-// Counted returns by how much do raises a series, named as for Value.
+// Counted returns by how much a series grows while do runs. The series is named as for Value.
 func Counted(t testing.TB, series string, do func()) float64 {
 	t.Helper()
 	before := Value(t, series)
@@ -33,7 +33,7 @@ func Counted(t testing.TB, series string, do func()) float64 {
 	return Value(t, series) - before
 }
 
-// find returns nil, whose getters answer zero, when there is no such series.
+// find returns nil, whose getters return zero, if there is no such series.
 func find(t testing.TB, series string) *dto.Metric {
 	t.Helper()
 	families, err := ctrlmetrics.Registry.Gather()

@@ -19,12 +19,12 @@ import (
 )
 
 // backupLocation returns the name of the Velero BackupStorageLocation for the NonAdminBackupStorageLocation that a
-// NonAdminBackup names, or "", the administrator's default, if it names none. The location must be available and must have
-// been made for that NonAdminBackupStorageLocation; if not, the error is a *check.InvalidSpecError. Any other error means that
-// it could not be found out now.
+// NonAdminBackup names, or "", the administrator's default, if it names none. The location must be available and must have been
+// made for that NonAdminBackupStorageLocation; if not, the error is a *check.InvalidSpecError. Any other error means that this
+// could not be checked now.
 //
-// What counts is the location that an administrator approved, not the NonAdminBackupStorageLocation's phase: while a change
-// of it waits for approval, or was rejected, backups go on.
+// The location that an administrator approved counts, not the NonAdminBackupStorageLocation's phase: while a change of it waits
+// for approval, or was rejected, backups go on.
 func backupLocation(
 	ctx context.Context, reader client.Reader, oadpNamespace string, nab *oadpv1alpha1.NonAdminBackup,
 ) (string, error) {
@@ -53,7 +53,7 @@ func backupLocation(
 }
 
 // SpeaksOfLocation reports whether the message of a verdict on a NonAdminBackup is about the storage location, so that it may
-// change with the location alone. It looks at the beginning: what follows may be a tenant's.
+// change with the location alone. It reads the beginning only: the rest may quote a tenant.
 func SpeaksOfLocation(message string) bool {
 	return slices.ContainsFunc([]string{
 		"NonAdminBackupStorageLocation ", "VeleroBackupStorageLocation ", "unable to get VeleroBackupStorageLocation ",
@@ -88,7 +88,7 @@ func namedLocation(
 	nabsl := &oadpv1alpha1.NonAdminBackupStorageLocation{}
 	err := reader.Get(ctx, types.NamespacedName{Namespace: nab.Namespace, Name: name}, nabsl)
 	if apierrors.IsNotFound(err) {
-		// Not the reader's own words: a cache says it in others than the API server, and the verdict must be the same.
+		// Not the reader's own words: a cache and the API server use different ones, and the verdict must be the same.
 		return nil, check.External("NonAdminBackupStorageLocation not found in the namespace: %s %q not found",
 			oadpv1alpha1.Resource(oadpv1alpha1.ResourceNonAdminBackupStorageLocations), name)
 	}
@@ -99,8 +99,8 @@ func namedLocation(
 }
 
 // veleroLocation reads the Velero BackupStorageLocation that was made for a NonAdminBackupStorageLocation; nil if there is
-// none. The status that says which one it is lies in the tenant's namespace and may be forged, so it counts only if the
-// BackupStorageLocation names the NonAdminBackupStorageLocation as its origin.
+// none. The status that names it is in the tenant's namespace and may be forged, so it counts only if the BackupStorageLocation
+// names the NonAdminBackupStorageLocation as its origin.
 func veleroLocation(
 	ctx context.Context, reader client.Reader, oadpNamespace string, nabsl *oadpv1alpha1.NonAdminBackupStorageLocation,
 ) (*velerov1.BackupStorageLocation, error) {

@@ -11,9 +11,9 @@ import (
 	"holdfast.dev/holdfast/k8s/policy/check"
 )
 
-// Validate judges a NonAdminBackup's spec. nil means valid, a *check.InvalidSpecError that it is not; any other error
-// means that it could not be judged now. The reader is asked for the storage location that the spec names, if any; of a valid
-// spec, the name of its Velero BackupStorageLocation is returned, or "" for the administrator's default.
+// Validate judges a NonAdminBackup's spec. nil means valid, a *check.InvalidSpecError that it is not; any other error means
+// that it could not be judged now. The reader reads the storage location that the spec names, if any. For a valid spec,
+// Validate returns the name of its Velero BackupStorageLocation, or "" for the administrator's default.
 //
 // The order of the checks and their texts are those of the Non-Admin Controller, which lets a tenant name any ConfigMap.
 func Validate(
@@ -34,8 +34,8 @@ func Validate(
 	return location, check.Enforced("spec.backupSpec", asVeleroReads(nab.Spec.BackupSpec), p.EnforceBackupSpec)
 }
 
-// asVeleroReads returns a copy of a spec in which a field has its meaning under one name only: Velero lets the old name
-// of defaultVolumesToFsBackup win, which would get round an enforced value.
+// asVeleroReads returns a copy of a spec in which a field has its meaning under one name only: in Velero the old name of
+// defaultVolumesToFsBackup wins, which would bypass an enforced value.
 func asVeleroReads(spec *velerov1.BackupSpec) *velerov1.BackupSpec {
 	spec = spec.DeepCopy()
 	if check.IsTrue(spec.DefaultVolumesToRestic) {
@@ -44,7 +44,7 @@ func asVeleroReads(spec *velerov1.BackupSpec) *velerov1.BackupSpec {
 	return spec
 }
 
-// checkBackupScope refuses what reaches beyond the tenant's namespace.
+// checkBackupScope refuses a spec that reaches beyond the tenant's namespace.
 func checkBackupScope(nab *oadpv1alpha1.NonAdminBackup) error {
 	spec := nab.Spec.BackupSpec
 	if spec == nil {
@@ -74,12 +74,12 @@ func checkBackupScope(nab *oadpv1alpha1.NonAdminBackup) error {
 	return nil
 }
 
-// Build returns the spec of the Velero Backup for a NonAdminBackup that Validate found valid: the
-// tenant's, with the administrator's values where it sets none, for the tenant's namespace only, without the resources
-// that tenants do not get. location is the Velero BackupStorageLocation that Validate returned.
+// Build returns the spec of the Velero Backup for a NonAdminBackup that Validate found valid: the tenant's spec with the
+// administrator's values in unset fields, for the tenant's namespace only, without the excluded resources. location is the
+// Velero BackupStorageLocation that Validate returned.
 //
-// Nothing in the result is shared with nab or the policy. The result keeps to the tenant's namespace and to the policy
-// whether or not the spec was found valid.
+// Nothing in the result is shared with nab or the policy. The result keeps to the tenant's namespace and to the policy whether
+// or not the spec was found valid.
 func Build(nab *oadpv1alpha1.NonAdminBackup, p policy.Policy, location string) velerov1.BackupSpec {
 	spec := &velerov1.BackupSpec{}
 	if nab.Spec.BackupSpec != nil {

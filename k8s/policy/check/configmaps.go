@@ -7,22 +7,22 @@ import (
 	"github.com/google/uuid"
 )
 
-// OwnConfigMap reports whether a name is, or may be, that of a ConfigMap of Holdfast's own: its policy, its settings, what it
-// keeps, and the modifiers of restores, which have the names of their Velero Restores.
+// OwnConfigMap reports whether a name is, or may be, that of one of Holdfast's own ConfigMaps: its policy, its settings, its
+// records, and the modifiers of restores, which have the names of their Velero Restores.
 func OwnConfigMap(name string) bool {
 	const uuidLength = 36
 	return strings.HasPrefix(name, "holdfast") || (len(name) > uuidLength && uuid.Validate(name[len(name)-uuidLength:]) == nil)
 }
 
-// ReservedConfigMap refuses a reference to a ConfigMap of Holdfast's own. field is its path in the object.
+// ReservedConfigMap refuses a reference to one of Holdfast's own ConfigMaps. field is its path in the object.
 func ReservedConfigMap(field string) error {
 	return Invalid("%s is restricted, must not name a ConfigMap of Holdfast, "+
 		`whose name begins with "holdfast" or ends in a UUID`, field)
 }
 
-// Concealed replaces, in what Velero says of a Backup or Restore, each complaint about a ConfigMap: it may quote what is in one
-// that is no policy or modifier, and tenants name ConfigMaps that they may not read. Every such complaint counts, however it goes
-// on, as other versions of Velero may quote elsewhere.
+// Concealed replaces each complaint about a ConfigMap in a message of Velero about a Backup or Restore. Such a complaint may
+// quote a ConfigMap that is no policy or modifier, and tenants can name ConfigMaps that they may not read. Every complaint
+// about a ConfigMap is replaced, because other versions of Velero may quote elsewhere.
 func Concealed(complaint string) string {
 	lower := strings.ToLower(complaint)
 	about := func(part string) bool { return strings.Contains(lower, part) }

@@ -37,8 +37,8 @@ func Enforced[T any, P SpecPointer[T]](path string, spec, enforced P) error {
 	return nil
 }
 
-// ApplyEnforced gives a spec the administrator's values, copied. In a spec that Enforced let pass this only fills
-// fields that are unset.
+// ApplyEnforced gives a spec the administrator's values, copied. In a spec that Enforced accepted this only fills fields that
+// are unset.
 func ApplyEnforced[T any, P SpecPointer[T]](spec, enforced P) {
 	if enforced == nil {
 		return
@@ -51,8 +51,8 @@ func ApplyEnforced[T any, P SpecPointer[T]](spec, enforced P) {
 	}
 }
 
-// isUnset tells whether a field says nothing. A pointer says something even to a zero value: snapshotVolumes: false can
-// be enforced.
+// isUnset reports whether a field says nothing. A pointer says something even to a zero value: snapshotVolumes: false can be
+// enforced.
 func isUnset(field reflect.Value) bool {
 	return apiequality.Semantic.DeepEqual(field.Interface(), reflect.Zero(field.Type()).Interface())
 }
@@ -63,8 +63,8 @@ func JSONName(field reflect.StructField) string {
 	return name
 }
 
-// printed shows a value as the Non-Admin Controller does where that is readable and always the same: scalars, durations
-// and lists of words. The rest, which it shows with addresses and in random order, is JSON.
+// printed shows a value as the Non-Admin Controller does, if that is readable and always the same: scalars, durations and lists
+// of words. All else, which that controller prints with addresses and in random order, is JSON.
 func printed(value reflect.Value) string {
 	value = reflect.Indirect(value)
 	if duration, ok := value.Interface().(metav1.Duration); ok {

@@ -6,7 +6,7 @@ import (
 	"holdfast.dev/holdfast/k8s/shorten"
 )
 
-// MaxMessage lets a verdict fit into an Event's note (1024 bytes) as well as into a condition.
+// MaxMessage is short enough for an Event's note (1024 bytes) and for a condition.
 const MaxMessage = 1000
 
 // InvalidSpecError is a verdict: the tenant's spec is not allowed. Its text is for the tenant.

@@ -6,16 +6,16 @@ import (
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 )
 
-// Resources that no tenant's backup holds.
+// Resources that are never in a tenant's backup.
 var (
-	// Tenants' requests to Holdfast. Restored, they would ask for the same again.
+	// Tenants' requests to Holdfast. Restored, they would request the same again.
 	ExcludedNamespaceScoped = []string{
 		oadpv1alpha1.ResourceNonAdminBackups,
 		oadpv1alpha1.ResourceNonAdminRestores,
 		oadpv1alpha1.ResourceNonAdminBackupStorageLocations,
 		oadpv1alpha1.ResourceNonAdminDownloadRequests,
 	}
-	// Resources that belong to the whole cluster, and which Velero would take along because a tenant's refer to them.
+	// Cluster-scoped resources, which Velero would include because a tenant's refer to them.
 	ExcludedClusterScoped = []string{
 		"securitycontextconstraints",
 		"clusterroles",
@@ -27,7 +27,8 @@ var (
 	}
 )
 
-// WithExcluded appends what list does not hold. A list with "*" already excludes all, and Velero allows nothing beside it.
+// WithExcluded appends the resources that are missing in list. A list with "*" already excludes all, and Velero allows nothing
+// beside it.
 func WithExcluded(list, resources []string) []string {
 	if slices.Contains(list, "*") {
 		return list

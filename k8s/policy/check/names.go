@@ -7,8 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// NameProblems says why no object can have a name. Asking the API server for such a name fails for ever, and not with
-// NotFound.
+// NameProblems says why no object can have a name. The API server never answers NotFound to a request for such a name.
 func NameProblems(name string) []string {
 	if len(name) > validation.DNS1123SubdomainMaxLength {
 		return []string{fmt.Sprintf("must be no more than %d characters", validation.DNS1123SubdomainMaxLength)}

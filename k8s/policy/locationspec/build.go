@@ -23,12 +23,12 @@ const (
 // plainProvider returns a provider's name as Velero's users write it: "aws" for "velero.io/aws".
 func plainProvider(provider string) string { return strings.TrimPrefix(provider, "velero.io/") }
 
-// Build returns the spec of the Velero BackupStorageLocation for a tenant's that Validate found valid,
-// or that an administrator approved: with the administrator's values where it sets none, within the tenant's folder, and
-// with the copy of the tenant's Secret, which is named nacuuid.
+// Build returns the spec of the Velero BackupStorageLocation for a tenant's spec that Validate found valid, or that an
+// administrator approved: with the administrator's values in unset fields, within the tenant's folder, and with the copy of the
+// tenant's Secret, which is named nacuuid.
 //
-// Nothing in the result is shared with spec or the policy. Whether or not the spec was found valid, the result keeps to
-// the folder and to that Secret, is no default, and holds nothing by which Velero would read what is not the tenant's.
+// Nothing in the result is shared with spec or the policy. Whether or not the spec was found valid, the result keeps to the
+// folder and to that Secret, is not the default, and has no field by which Velero would read what is not the tenant's.
 func Build(
 	spec *velerov1.BackupStorageLocationSpec, p policy.Policy, namespace, nacuuid string,
 ) velerov1.BackupStorageLocationSpec {
@@ -58,8 +58,8 @@ func Build(
 	return *built
 }
 
-// confinedPrefix returns a path in the tenant's folder. Under a root, ".." leads no further up than to the root. Some object
-// stores take a backslash for a slash.
+// confinedPrefix returns a path in the tenant's folder. ".." leads no further up than to the root. Some object stores read a
+// backslash as a slash.
 func confinedPrefix(namespace, prefix string) string {
 	return path.Join(namespace, path.Join("/", strings.ReplaceAll(prefix, `\`, "/")))
 }
@@ -82,7 +82,7 @@ func awsConfig(config map[string]string) map[string]string {
 	return config
 }
 
-// withoutDefaultPort removes :80 and :443, which not every object store leaves out of what it signs, as the SDK does.
+// withoutDefaultPort removes :80 and :443: the SDK leaves them out of what it signs, not every object store does.
 func withoutDefaultPort(address string) string {
 	parsed, err := url.Parse(address)
 	if err != nil {

@@ -23,7 +23,7 @@ const (
 	maxChangeBytes = 200
 )
 
-// SameButCredential reports whether two specs say the same but for their credential, which needs no approval.
+// SameButCredential reports whether two specs are equal except for their credential, which needs no approval.
 func SameButCredential(a, b *velerov1.BackupStorageLocationSpec) bool {
 	if a == nil || b == nil {
 		return a == b
@@ -33,10 +33,10 @@ func SameButCredential(a, b *velerov1.BackupStorageLocationSpec) bool {
 	return apiequality.Semantic.DeepEqual(a, b)
 }
 
-// Changes returns the fields in which two specs differ, for people to read, config last: its keys are the tenant's to
-// choose, and must not push out what a decision is about. Within that they are in the order of their paths. Values and paths are
-// bounded, a certificate is its fingerprint, and what would not print is quoted. Where there are too many,
-// the last entry says how many are left out. A nil spec has no fields.
+// Changes returns the fields in which two specs differ, for people to read. Fields of config are last, because a tenant chooses
+// their keys: they must not push out the fields that a decision is about. Otherwise fields are in the order of their paths.
+// Values and paths are bounded, a certificate is shown as its fingerprint, and unprintable text is quoted. If there are too
+// many fields, the last entry says how many are left out. A nil spec has no fields.
 func Changes(before, after *velerov1.BackupStorageLocationSpec) []contract.FieldChange {
 	was, is := fieldsOf(before), fieldsOf(after)
 	fields := maps.Clone(was)
@@ -56,7 +56,7 @@ func Changes(before, after *velerov1.BackupStorageLocationSpec) []contract.Field
 	return changes
 }
 
-// byWeight has the fields of Velero's own come first, then the keys of config that plugins know, then the others.
+// byWeight orders fields: Velero's own first, then the keys of config that plugins know, then the others.
 func byWeight(a, b string) int {
 	return cmp.Or(cmp.Compare(weight(a), weight(b)), strings.Compare(a, b))
 }
@@ -80,7 +80,7 @@ var knownConfig = []string{
 	"useAAD", "activeDirectoryAuthorityURI",
 }
 
-// fieldsOf returns the fields of a spec by their JSON paths, so that none is missed that a newer Velero brings.
+// fieldsOf returns the fields of a spec by their JSON paths, so that fields of a newer Velero are not missed.
 func fieldsOf(spec *velerov1.BackupStorageLocationSpec) map[string]string {
 	fields := map[string]string{}
 	if spec == nil {
@@ -122,8 +122,8 @@ func flatten(path string, value any, into map[string]string) {
 	}
 }
 
-// shown bounds a text and quotes one that would not print: it goes to terminals and into Markdown. A text that is cut
-// keeps a fingerprint, so that a change of what was cut off is seen.
+// shown bounds a text and quotes it if it is not printable: it goes to terminals and into Markdown. A text that is cut keeps a
+// fingerprint, so that a change in the part cut off is visible.
 func shown(text string) string {
 	whole := text
 	if !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {

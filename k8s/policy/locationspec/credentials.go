@@ -15,11 +15,11 @@ import (
 const maxCredentialBytes = 64 << 10
 
 // CheckStoredCredentials judges the content of the Secret's key that a location names: nil, or a *check.InvalidSpecError whose
-// cause lies in the Secret. spec is what Build returned: it decides what Velero takes the content for.
+// cause lies in the Secret. spec is what Build returned: it decides how Velero reads the content.
 //
-// Velero reads the content with the rights of its own process, in which the providers' libraries can be told to run a
-// program, to read another file or to use Velero's own identity. Only credentials that stand for themselves are allowed.
-// No error repeats anything of the content but names out of a fixed list.
+// Velero reads the content with the rights of its own process, in which the providers' libraries can be made to run a program,
+// to read another file or to use Velero's own identity. Only credentials that are complete in themselves are allowed. Errors
+// quote nothing of the content but names out of a fixed list.
 func CheckStoredCredentials(spec *velerov1.BackupStorageLocationSpec, content []byte) error {
 	provider := plainProvider(spec.Provider)
 	if err := CheckCredentials(provider, content); err != nil {
@@ -38,14 +38,14 @@ func CheckStoredCredentials(spec *velerov1.BackupStorageLocationSpec, content []
 	case provider == providerAzure:
 		return checkAzureIdentity(spec.Config, content)
 	case provider != providerGCP && spec.Config["s3Url"] != "":
-		// Velero's repositories take every provider that they do not know for AWS if it has this.
+		// Velero's repositories treat every provider that they do not know as AWS if it has this.
 		_, err := awsProfiles(string(content))
 		return err
 	}
 	return nil
 }
 
-// CheckCredentials is the part of CheckStoredCredentials that depends on nothing but the provider.
+// CheckCredentials is the part of CheckStoredCredentials that depends only on the provider.
 func CheckCredentials(provider string, content []byte) error {
 	switch {
 	case len(bytes.TrimSpace(content)) == 0:

@@ -12,31 +12,31 @@ import (
 
 const defaultProfile = "default"
 
-// What an AWS credentials file may set. The keys of the pair are needed: for a profile without them the SDK looks for the
+// Keys that an AWS credentials file may set. Both keys of the pair are required: for a profile without them the SDK uses the
 // identity of the machine that it runs on.
 var (
 	awsKeyPair = []string{"aws_access_key_id", "aws_secret_access_key"}
 	awsAllowed = append(slices.Clone(awsKeyPair), "aws_session_token", "region", "output")
 )
 
-// awsRefused are the keys that the SDK honours and that are refused with their name. A key that is in neither list is refused
-// without.
+// awsRefused are the keys that the SDK reads and that are refused by name. The error for a key in neither list does not name
+// it.
 var awsRefused = []string{
 	// run a program, read a file, or take the identity of the machine
 	"credential_process", "web_identity_token_file", "credential_source", "ca_bundle", "login_session",
-	// act as somebody else
+	// use another identity
 	"role_arn", "source_profile", "external_id", "mfa_serial", "role_session_name", "duration_seconds",
 	"sso_session", "sso_account_id", "sso_region", "sso_role_name", "sso_start_url",
 	// send requests elsewhere
 	"services", "endpoint_url", "ec2_metadata_service_endpoint", "ec2_metadata_service_endpoint_mode",
 }
 
-// awsProfiles reads an AWS shared credentials file and returns the names of its profiles, each of which has a pair of keys;
-// an error if it is anything else.
+// awsProfiles reads an AWS shared credentials file and returns the names of its profiles, each of which has a pair of keys; an
+// error if it is anything else.
 //
-// The SDK's reader is lenient: it ignores lines that it does not understand, and makes keys, continuations or nested keys
-// of indented ones depending on what came before. Here every line must be blank, a comment, a [profile] or one key of the
-// list with a value: then it cannot matter which of these the SDK takes it for. The texts are taken apart as the SDK does.
+// The SDK's reader is lenient: it ignores lines that it does not understand, and reads indented lines as keys, continuations or
+// nested keys, depending on the lines before. Here every line must be blank, a comment, a [profile] or one key of the list with
+// a value: then there is only one way to read it. Lines are split as the SDK splits them.
 func awsProfiles(content string) (map[string]bool, error) {
 	if strings.HasPrefix(content, "\uFEFF") {
 		return nil, check.External("it begins with a byte order mark, which the AWS SDK does not understand")
@@ -67,8 +67,8 @@ func unprintable(r rune) bool { return unicode.IsControl(r) && r != '\n' && r !=
 type awsFile struct {
 	profiles map[string]bool
 	line     int
-	since    int      // the line at which the present profile begins; 0 before the first
-	missing  []string // what the present profile lacks
+	since    int      // the line at which the current profile begins; 0 before the first
+	missing  []string // keys that the current profile lacks
 }
 
 func (f *awsFile) read(line string) error {
@@ -91,7 +91,7 @@ func (f *awsFile) beginProfile(header string) error {
 	if len(words) == 2 && words[0] == "profile" {
 		words = words[1:]
 	}
-	// "services x" and "sso-session x" are no profiles.
+	// "services x" and "sso-session x" are not profiles.
 	if !closed || len(words) != 1 || strings.TrimSpace(words[0]) != words[0] || strings.ContainsAny(words[0], "[]") {
 		return check.External("line %d does not name a profile: write [default] or [name]", f.line)
 	}
@@ -132,7 +132,7 @@ func (f *awsFile) refuse(problem string) error {
 		f.line, problem, strings.Join(awsAllowed, ", ")))
 }
 
-// isBlankValue reports whether the SDK could take a value for none. It takes off quotes and comments in either order. A lone
+// isBlankValue reports whether the SDK could read a value as empty. It removes quotes and comments in either order. A single
 // quote makes it panic, and Velero with it.
 func isBlankValue(value string) bool {
 	value = strings.TrimSpace(value)

@@ -26,14 +26,14 @@ func checkAzureCredentials(content []byte) error {
 // azureSecret is a line that holds a secret of the tenant's, in a form that all of Velero's releases read in the same way.
 var azureSecret = regexp.MustCompile(`(?m)^AZURE_CLIENT_(SECRET|CERTIFICATE)=["']?[^\s"'#$\\]`)
 
-// azureBlank is such a line without one, of several of which the last counts, or a quote that some releases look for the
-// end of in the next lines.
+// azureBlank is such a line without a value (the last of several counts), or with a quote whose end some releases look for in
+// the next lines.
 var azureBlank = regexp.MustCompile(`(?m)` +
 	`^\s*(export\s+)?AZURE_CLIENT_(SECRET|CERTIFICATE)\s*[=:]\s*("\s*"|'\s*'|["']?\s*([#$\\]|$))` +
 	`|[=:]\s*("[^"\n]*|'[^'\n]*)$`)
 
 // checkAzureIdentity: without a key or secret of the tenant's, Azure's library uses the identity of the machine or pod that it
-// runs in. A storage account's key is looked for by Velero itself, which fails if it is not there.
+// runs in. Velero itself reads a storage account's key, and fails if it is missing.
 func checkAzureIdentity(config map[string]string, content []byte) error {
 	if config[azureKeyConfig] != "" {
 		return nil

@@ -1,7 +1,6 @@
 // Package locationspec judges the spec and the credential of a NonAdminBackupStorageLocation, builds from them the spec of the
-// Velero BackupStorageLocation, and lists what has changed for administrators.
+// Velero BackupStorageLocation, and lists the changes for administrators.
 //
-// A verdict is a *check.InvalidSpecError, and it names no content of a Secret. Everything is pure: what has been read is
-// passed in. The activities of storage locations and starter/location call it. It imports, of ours, k8s/api, k8s/shorten,
-// policy, check and workflows/contract.
+// A verdict is a *check.InvalidSpecError, and quotes no content of a Secret. All functions are pure. The activities of storage
+// locations and starter/location call it. It imports, of ours, k8s/api, k8s/shorten, policy, check and workflows/contract.
 package locationspec

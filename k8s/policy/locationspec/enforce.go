@@ -52,7 +52,7 @@ func checkEnforcedLocation(spec *velerov1.BackupStorageLocationSpec, enforced *p
 	return nil
 }
 
-// differ reports whether both values say something, and not the same.
+// differ reports whether both values are set, and not equal.
 func differ[T comparable](given, wanted T) bool {
 	var none T
 	return given != none && wanted != none && given != wanted
@@ -88,7 +88,7 @@ func printedMap(content map[string]string) string {
 	return strings.Join(pairs, ", ")
 }
 
-// fingerprint identifies bytes that are no use to a reader.
+// fingerprint stands for bytes that a reader cannot use.
 func fingerprint(content []byte) string {
 	if len(content) == 0 {
 		return ""
@@ -97,7 +97,7 @@ func fingerprint(content []byte) string {
 	return "sha256:" + hex.EncodeToString(sum[:8])
 }
 
-// fillEnforced gives a spec copies of the administrator's values in the fields that it leaves unset, and only there.
+// fillEnforced gives a spec copies of the administrator's values in the fields that it leaves unset.
 func fillEnforced(spec *velerov1.BackupStorageLocationSpec, enforced *policy.StorageLocationSpec) {
 	if enforced == nil {
 		return

@@ -20,7 +20,7 @@ import (
 const (
 	// maxLocationBytes bounds a spec: the approval request holds it twice.
 	maxLocationBytes = 64 << 10
-	// defaultLocationSync is how often Velero looks into a location whose spec names no period.
+	// defaultLocationSync is how often Velero lists a location whose spec sets no period.
 	defaultLocationSync = time.Minute
 )
 
@@ -74,7 +74,7 @@ func checkLocationReadable(nabsl *oadpv1alpha1.NonAdminBackupStorageLocation) er
 	return nil
 }
 
-// checkCredentialSelector refuses a credential that no Secret can be. Without any, Velero would use its own.
+// checkCredentialSelector refuses a reference that no Secret can have. Without a credential, Velero would use its own.
 func checkCredentialSelector(credential *corev1.SecretKeySelector) error {
 	if credential == nil {
 		return check.Invalid("NonAdminBackupStorageLocation spec.bslSpec.credential is not set")
@@ -101,7 +101,7 @@ func checkLocationSync(spec *velerov1.BackupStorageLocationSpec, p policy.Policy
 	return nil
 }
 
-// checkObjectStorage refuses a spec without a place to store in, and a place outside the tenant's folder.
+// checkObjectStorage refuses a spec without a bucket, and one outside the tenant's folder.
 func checkObjectStorage(spec *velerov1.BackupStorageLocationSpec, p policy.Policy) error {
 	whole := spec.DeepCopy()
 	fillEnforced(whole, p.EnforceBSLSpec)
@@ -132,7 +132,7 @@ func checkObjectStorage(spec *velerov1.BackupStorageLocationSpec, p policy.Polic
 	return nil
 }
 
-// pathProblem says why a path could lead elsewhere than it says.
+// pathProblem says why a path could lead somewhere else than it seems.
 func pathProblem(path string) string {
 	if slices.Contains(strings.Split(path, "/"), "..") {
 		return "must not contain '..' as a path element"
@@ -163,8 +163,8 @@ func checkLocationModes(spec *velerov1.BackupStorageLocationSpec) error {
 	return nil
 }
 
-// checkConfig refuses restricted keys, and credentials in a URL: the configuration is shown to administrators, while
-// secrets belong into the Secret.
+// checkConfig refuses restricted keys, and credentials in a URL: the configuration is shown to administrators, and secrets
+// belong into the Secret.
 func checkConfig(config map[string]string) error {
 	if key, problem := check.ConfigProblem(config); problem != "" {
 		return invalidLocation(".config.%s", "%s", key, problem)

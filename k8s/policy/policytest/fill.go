@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// SetNonZero gives a value, and all that is in it, something else than zero. seed tells values apart. A kind it does not
-// know fails the test: a new Velero has brought a type of field that enforcement has to be checked for.
+// SetNonZero sets a value, and every value in it, to something else than zero. Different seeds give different values. It fails
+// the test at a kind that it does not know: a new Velero has brought a type of field, and enforcement must be checked for it.
 func SetNonZero(t *testing.T, value reflect.Value, seed int) {
 	t.Helper()
 	if value.Type() == reflect.TypeFor[runtime.RawExtension]() {

@@ -12,18 +12,18 @@ import (
 
 // Allowlist is what a restore may bring from a tenant's storage location: nothing, if it is zero.
 //
-// Velero creates what lies in the bucket with a cluster administrator's rights. It filters by the folders of the archive and
-// creates in the group that the object itself names, so a list of what is excluded cannot keep up with it.
+// Velero creates what is in the bucket with a cluster administrator's rights. It filters by the folders of the archive, and
+// creates in the group that the object itself names. A list of excluded resources would never be complete.
 type Allowlist struct {
-	// ClusterRole is the role whose holder may create the resources in a namespace.
+	// ClusterRole limits the resources to those that a holder of the role may create in a namespace.
 	ClusterRole string
 	// Resources are namespaced and sorted.
 	Resources []Served
-	// Followed are resources that Velero follows an object to, whatever is included: what is said of them must be true, too.
+	// Followed are resources that Velero follows an object to, even if they are not included. They are judged, too.
 	Followed []Served
-	// Names finds the resource that a name in a spec means, as Velero does: short names, kinds, parts of groups.
+	// Names resolves the name of a resource in a spec as Velero does: short names, kinds, parts of groups.
 	Names meta.RESTMapper
-	// Problem says why nobody knows what may come back; empty if it is known. It is for the tenant.
+	// Problem says, for the tenant, why the list could not be made; empty if it could.
 	Problem string
 }
 
@@ -38,19 +38,20 @@ type Served struct {
 	Verbs      []string
 }
 
-// watchable: Velero waits, without an end and everybody's restores with it, for a cache of what it restores.
+// watchable: Velero waits for a cache of what it restores, without a limit, and all restores of the cluster wait with it.
 func (s Served) watchable() bool {
 	return slices.Contains(s.Verbs, "list") && slices.Contains(s.Verbs, "watch")
 }
 
-// Allowed returns what the rules of a role let be created of what the API server serves in namespaces and lets be created, but
-// for what no tenant's location brings. A plural that several groups serve is allowed in all of them or in none.
+// Allowed returns the namespaced resources of the API server that can be created and that the rules of a role allow to create,
+// except those that are never restored from a tenant's location. A plural that several groups serve is allowed in all of them
+// or in none.
 func Allowed(rules []rbacv1.PolicyRule, served []Served) []Served {
 	refused := map[string]bool{} // by plural
 	var allowed []Served
 	for _, resource := range served {
 		if !resource.Namespaced || !slices.Contains(resource.Verbs, "create") {
-			continue // no path to create it leads there
+			continue // it cannot be created
 		}
 		if neverFromTenants(resource.GroupResource) || !resource.watchable() || !mayCreate(rules, resource.GroupResource) {
 			refused[resource.Resource] = true
@@ -62,7 +63,7 @@ func Allowed(rules []rbacv1.PolicyRule, served []Served) []Served {
 	return allowed
 }
 
-// Followed returns those of the resources that Velero follows objects to, whatever a restore includes.
+// Followed returns the resources that Velero follows objects to, even if a restore does not include them.
 func Followed(served []Served) []Served {
 	followed := slices.DeleteFunc(slices.Clone(served), func(s Served) bool {
 		switch s.String() {
@@ -78,7 +79,7 @@ func Followed(served []Served) []Served {
 
 func byName(a, b Served) int { return strings.Compare(a.String(), b.String()) }
 
-// mayCreate: a rule with names allows no creation, since the name is not known to the authorizer then.
+// mayCreate: a rule with names allows no creation, because the authorizer does not know the name then.
 func mayCreate(rules []rbacv1.PolicyRule, resource schema.GroupResource) bool {
 	return slices.ContainsFunc(rules, func(rule rbacv1.PolicyRule) bool {
 		return len(rule.ResourceNames) == 0 && covers(rule.Verbs, "create") &&
@@ -91,8 +92,8 @@ func covers(granted []string, wanted string) bool {
 }
 
 var (
-	// neverGroups: rights, requests to Velero and to Holdfast, and OpenShift's builds, which are admitted by who creates them: here
-	// Velero.
+	// neverGroups: rights, requests to Velero and to Holdfast, and OpenShift's builds, which are admitted by their creator's
+	// rights: here Velero's.
 	neverGroups = []string{
 		"rbac.authorization.k8s.io", "authorization.openshift.io", "build.openshift.io", "oadp.openshift.io", "velero.io",
 		"holdfast.dev",
@@ -106,15 +107,15 @@ var (
 	unrestorable = []string{"events"}
 )
 
-// neverFromTenants: no tenant's location brings it, whatever the role allows. ValidatingAdmissionPolicy holdfast-restores says
-// the same.
+// neverFromTenants: these are never restored from a tenant's location, whatever the role allows. ValidatingAdmissionPolicy
+// holdfast-restores has the same list.
 func neverFromTenants(resource schema.GroupResource) bool {
 	never := slices.Concat(rbacResources, limitResources, routeResources, unrestorable)
 	return slices.Contains(neverGroups, resource.Group) || strings.HasSuffix(resource.Group, ".holdfast.dev") ||
 		slices.Contains(never, resource.Resource)
 }
 
-// Chosen returns the allowed resources that a spec asks for; none of no Allowlist.
+// Chosen returns the allowed resources that a spec includes; none if a is nil.
 func (a *Allowlist) Chosen(spec *velerov1.RestoreSpec) []Served {
 	if a == nil {
 		return nil
@@ -126,7 +127,7 @@ func (a *Allowlist) Chosen(spec *velerov1.RestoreSpec) []Served {
 	})
 }
 
-// resolved are the resources that names mean. What the API server does not know means itself.
+// resolved are the resources that names stand for. A name that the API server does not know stands for itself.
 func (a *Allowlist) resolved(names []string) []schema.GroupResource {
 	resolved := make([]schema.GroupResource, 0, len(names))
 	for _, name := range names {

@@ -11,11 +11,12 @@ import (
 	"holdfast.dev/holdfast/k8s/policy/check"
 )
 
-// excludedFromRestore: a restore leaves these alone, whoever wrote them into the backup.
+// excludedFromRestore: a restore never creates these, whichever backup holds them.
 var excludedFromRestore = slices.Concat(
 	[]string{"volumesnapshotclasses"}, check.ExcludedNamespaceScoped, check.ExcludedClusterScoped)
 
-// excludedFromUpdates: an old backup would give back what has been revoked since, or take off what limits the namespace now.
+// excludedFromUpdates: an old backup would restore rights that have been revoked since, or remove present limits of the
+// namespace.
 var excludedFromUpdates = []string{
 	"roles.rbac.authorization.k8s.io", "rolebindings.rbac.authorization.k8s.io",
 	"roles.authorization.openshift.io", "rolebindings.authorization.openshift.io",
@@ -25,16 +26,15 @@ var excludedFromUpdates = []string{
 // nothing is a resource that does not exist: to Velero an empty list of included resources means all.
 const nothing = "nothing.holdfast.dev"
 
-// Build returns the spec of the Velero Restore for a NonAdminRestore that Validate found valid: the
-// tenant's, with the administrator's values where it sets none, of the tenant's namespace only, without the resources that
-// tenants do not get.
+// Build returns the spec of the Velero Restore for a NonAdminRestore that Validate found valid: the tenant's spec with the
+// administrator's values in unset fields, of the tenant's namespace only, without the excluded resources.
 //
-// From a tenant's storage location only what the source's Allowlist names comes back, no status, and the resource modifier is the
-// ConfigMap called modifier, which holds Mark.Modifier. From an administrator's, everything of the namespace and the
-// volumes of restored claims do. From either, roles and limits that exist are not updated.
+// From a tenant's storage location a restore brings only what the source's Allowlist names, and no status; the resource
+// modifier is the ConfigMap named modifier, which holds Mark.Modifier. From an administrator's location it brings everything of
+// the namespace and the volumes of restored claims. Existing roles and limits are never updated.
 //
-// Nothing in the result is shared with nar or the policy. The result keeps to the tenant's namespace and to the policy
-// whether or not the spec was found valid.
+// Nothing in the result is shared with nar or the policy. The result keeps to the tenant's namespace and to the policy whether
+// or not the spec was found valid.
 func Build(nar *oadpv1alpha1.NonAdminRestore, source Source, p policy.Policy, modifier string) velerov1.RestoreSpec {
 	spec := effectiveRestoreSpec(nar, p)
 	spec.BackupName = ""
@@ -73,7 +73,7 @@ func included(chosen []Served) []string {
 	return names
 }
 
-// effectiveRestoreSpec is a copy of the tenant's spec, with the administrator's values where it sets none.
+// effectiveRestoreSpec is a copy of the tenant's spec, with the administrator's values in unset fields.
 func effectiveRestoreSpec(nar *oadpv1alpha1.NonAdminRestore, p policy.Policy) *velerov1.RestoreSpec {
 	spec := &velerov1.RestoreSpec{}
 	if nar.Spec.RestoreSpec != nil {

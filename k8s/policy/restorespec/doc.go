@@ -1,6 +1,6 @@
 // Package restorespec judges the spec of a NonAdminRestore, builds from it the spec of the Velero Restore, and says what a
 // restore from a tenant's storage location may bring.
 //
-// A verdict is a *check.InvalidSpecError. Everything is pure: what has been read is passed in. The activities of
-// NonAdminRestores and the watcher call it. It imports, of ours, k8s/api, k8s/owner, policy and check.
+// A verdict is a *check.InvalidSpecError. All functions are pure. The activities of NonAdminRestores and the watcher call it.
+// It imports, of ours, k8s/api, k8s/owner, policy and check.
 package restorespec

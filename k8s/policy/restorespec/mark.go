@@ -9,7 +9,7 @@ import (
 )
 
 // Mark is what Velero writes on everything that it restores from a tenant's storage location. ValidatingAdmissionPolicy
-// holdfast-restores judges what bears it.
+// holdfast-restores judges objects with a mark.
 type Mark struct {
 	// Into is the only namespace that the object may be restored into.
 	Into string
@@ -19,32 +19,33 @@ type Mark struct {
 
 // How a Mark is written.
 const (
-	// RestoredIntoAnnotation names the namespace, or is notAsItsFolder. No label: Velero drops all labels of an object of which one
-	// is no string.
+	// RestoredIntoAnnotation names the namespace, or is notAsItsFolder. It is not a label: Velero drops all labels of an object
+	// if one of them is not a string.
 	RestoredIntoAnnotation = "holdfast.dev/restored-into"
 	// RestoredByAnnotation names the Velero Restore, after its namespace and a slash.
 	RestoredByAnnotation = "holdfast.dev/restored-by"
 
-	// notAsItsFolder is no namespace: what bears it is refused.
+	// notAsItsFolder is no valid namespace: an object with it is refused.
 	notAsItsFolder = "Not.as.its.folder"
 )
 
 // ModifierKey is the one key of the ConfigMap that holds a Modifier.
 const ModifierKey = "resourceModifiers.yaml"
 
-// Modifier is what Velero's resource modifiers do to what comes back from a tenant's storage location, as Velero reads it.
+// Modifier returns the resource modifier, in Velero's format, for restores from a tenant's storage location.
 //
-// A claim that names its volume would be bound to whichever volume of the cluster has that name. Volumes and priority classes,
-// which an object in the bucket can ask for by an annotation in spite of includeClusterResources (since Velero 1.18), get a name
-// that the API server refuses, so that not even a label of an existing one is changed. All that is restored gets the mark, and
-// loses the annotation that asks for a status in spite of restoreStatus, and what the bucket says of OpenShift's admission.
+// A claim that names its volume would be bound to any volume of the cluster that has that name. Volumes and priority classes,
+// which an object in the bucket can request by an annotation in spite of includeClusterResources (since Velero 1.18), get a
+// name that the API server refuses, so that not even a label of an existing one is changed. Every restored object gets the
+// mark, and loses two things: the annotation that restores a status in spite of restoreStatus, and the bucket's values for
+// OpenShift's admission.
 //
-// An object becomes one of the kind that its folder in the archive says, and its mark lets it pass only if it said so itself.
-// Velero creates in the group of the object's own apiVersion. Where that group does not serve the folder's resource, it waits
-// (1.18.3) for a cache of it without an end, and everybody's restores with it.
+// An object is restored as the kind of its folder in the archive, and its mark lets it through only if the object itself names
+// that kind. Velero creates in the group of the object's own apiVersion. If that group does not serve the folder's resource,
+// Velero (1.18.3) waits for a cache of it without a limit, and all restores of the cluster wait with it.
 //
-// No rule asks for a namespace: Velero compares it with the one that the file in the bucket names, and restores into the tenant's
-// after that.
+// No rule has a condition on the namespace: Velero would compare it with the namespace in the file, and maps it to the tenant's
+// later.
 func (m Mark) Modifier(allowlist *Allowlist) (string, error) {
 	rules := []modifierRule{
 		merge("persistentvolumeclaims", `{"spec":{"volumeName":null}}`),
@@ -70,10 +71,10 @@ func (m Mark) Modifier(allowlist *Allowlist) (string, error) {
 	return string(text), nil
 }
 
-// unnamable is no name of an object.
+// unnamable is not a valid name of an object.
 const unnamable = "Not restored from a storage location of a tenant"
 
-// modifierRule is a rule of Velero's resource modifiers. Its conditions are looked up in the object as it was before any rule.
+// modifierRule is a rule of Velero's resource modifiers. Its conditions are checked in the object as it was before any rule.
 type modifierRule struct {
 	Conditions struct {
 		GroupResource string          `json:"groupResource"`

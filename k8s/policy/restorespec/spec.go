@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/holdfast/k8s/policy/check"
 )
 
-// Source is what a NonAdminRestore restores, as far as it is there. What does not name its tenant's object as its
+// Source is what a NonAdminRestore restores, as far as it exists. An object that does not name its tenant's object as its
 // origin counts as absent.
 type Source struct {
 	// NAB is the NonAdminBackup that the spec names, of the same namespace.
@@ -21,7 +21,7 @@ type Source struct {
 	Backup *velerov1.Backup
 	// Location is the Velero BackupStorageLocation that holds the Backup.
 	Location *velerov1.BackupStorageLocation
-	// Allowlist is what may come back from a tenant's Location; nil if whoever has read the source does not judge that.
+	// Allowlist is what may be restored from a tenant's Location; nil if the caller does not judge that.
 	Allowlist *Allowlist
 }
 
@@ -30,11 +30,11 @@ func (s Source) Tenants() bool {
 	return s.Location != nil && owner.Tenants(s.Location)
 }
 
-// Validate judges a NonAdminRestore's spec, by what is there of the backup that it names. nil means valid, an
+// Validate judges a NonAdminRestore's spec, by the objects of the backup that it names. nil means valid, an
 // *check.InvalidSpecError that it is not.
 //
-// The order of the checks and their texts are those of the Non-Admin Controller; what it does not check comes after what it
-// does of the same field.
+// The order of the checks and their texts are those of the Non-Admin Controller; its missing checks of a field come after its
+// own.
 func Validate(nar *oadpv1alpha1.NonAdminRestore, source Source, p policy.Policy) error {
 	spec := nar.Spec.RestoreSpec
 	if spec == nil {
@@ -76,7 +76,7 @@ func Validate(nar *oadpv1alpha1.NonAdminRestore, source Source, p policy.Policy)
 	return checkAllowlist(source.Allowlist, effectiveRestoreSpec(nar, p))
 }
 
-// checkAllowlist refuses a restore of nothing: Velero would take it for one of all.
+// checkAllowlist refuses an empty restore: Velero would restore everything.
 func checkAllowlist(allowlist *Allowlist, spec *velerov1.RestoreSpec) error {
 	switch {
 	case allowlist == nil:
@@ -90,7 +90,7 @@ func checkAllowlist(allowlist *Allowlist, spec *velerov1.RestoreSpec) error {
 	return nil
 }
 
-// checkUpdates refuses what Velero would refuse: the name of a resource among the included ones that is excluded from updates.
+// checkUpdates refuses what Velero would refuse: an included resource that is excluded from updates.
 func checkUpdates(spec *velerov1.RestoreSpec) error {
 	if spec.ExistingResourcePolicy != velerov1.PolicyTypeUpdate {
 		return nil
@@ -108,7 +108,7 @@ func restricted(field string) error {
 	return check.Invalid("NonAdminRestore nonAdminRestore.spec.restoreSpec.%s is restricted", field)
 }
 
-// checkRestoreScope refuses what reaches beyond the tenant's namespace.
+// checkRestoreScope refuses a spec that reaches beyond the tenant's namespace.
 func checkRestoreScope(spec *velerov1.RestoreSpec) error {
 	switch {
 	case spec.IncludedNamespaces != nil:
@@ -126,11 +126,11 @@ func checkRestoreScope(spec *velerov1.RestoreSpec) error {
 
 const unfit = "NonAdminRestore spec.restoreSpec.backupName is invalid: "
 
-// SpeaksOfSource reports whether the message of a verdict on a NonAdminRestore is about the backup that it names, so that it may
-// change with that alone.
+// SpeaksOfSource reports whether the message of a verdict on a NonAdminRestore is about the backup that it names, so that it
+// may change with the backup alone.
 func SpeaksOfSource(message string) bool { return strings.HasPrefix(message, unfit) }
 
-// checkRestoreSource refuses a backup that is not the tenant's, not taken, or whose data cannot be read.
+// checkRestoreSource refuses a backup that is not the tenant's, does not exist yet, or whose data cannot be read.
 func checkRestoreSource(nar *oadpv1alpha1.NonAdminRestore, source Source) error {
 	name := nar.Spec.RestoreSpec.BackupName
 	const (
@@ -180,7 +180,8 @@ func orNew(phase velerov1.BackupPhase) velerov1.BackupPhase {
 	return phase
 }
 
-// enforcedRestoreSpec is what the administrator enforces, but for cluster-scoped resources: no tenant's restore brings them.
+// enforcedRestoreSpec is what the administrator enforces, without cluster-scoped resources: tenants' restores never include
+// them.
 func enforcedRestoreSpec(p policy.Policy) *velerov1.RestoreSpec {
 	if p.EnforceRestoreSpec == nil || !check.IsTrue(p.EnforceRestoreSpec.IncludeClusterResources) {
 		return p.EnforceRestoreSpec

@@ -9,7 +9,7 @@ import (
 	"holdfast.dev/holdfast/k8s/policy/check"
 )
 
-// checkRestoreValues refuses what Velero would refuse or fail at (since 1.18): once there is a Velero Restore, no edit helps.
+// checkRestoreValues refuses values that Velero refuses or fails at (since 1.18): a Velero Restore cannot be corrected.
 func checkRestoreValues(spec *velerov1.RestoreSpec) error {
 	if own := spec.ResourceModifier; own != nil && check.OwnConfigMap(own.Name) {
 		return check.ReservedConfigMap("NonAdminRestore spec.restoreSpec.resourceModifier")

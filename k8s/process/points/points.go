@@ -17,9 +17,9 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// Environment variables by which a test speaks to the processes it starts.
+// Environment variables by which a test configures the processes that it starts.
 const (
-	// EnvURL is where points are reported.
+	// EnvURL is the URL for reports of points.
 	EnvURL = "HOLDFAST_TEST_POINTS_URL"
 	// EnvNamespace is the only tenant's namespace that a watcher serves.
 	EnvNamespace = "HOLDFAST_TEST_NAMESPACE"
@@ -42,17 +42,17 @@ type Point struct {
 	// Step is an activity's type, or Signal.
 	Step string `json:"step"`
 	Form Form   `json:"form,omitempty"`
-	// Of tells apart what one activity does: the task of a finalization, the command for FoundationDB, the wish of a slot.
+	// Of distinguishes the uses of one activity: the task of a finalization, the FoundationDB command, the request for a slot.
 	Of string `json:"of,omitempty"`
 	// After is false before the step and true after it.
 	After bool `json:"after"`
 }
 
-// AsksAPIServer reports whether the step asks the API server, so that it fails where that is away.
+// AsksAPIServer reports whether the step calls the API server, so that it fails during an outage.
 func (p Point) AsksAPIServer() bool {
 	switch p.Step {
-	case Signal, contract.TellFDBThrottle.Name, contract.TellFDBExpiryQueue.Name, contract.StartFDBExpiry.Name,
-		contract.TellFDBTurn.Name, contract.AskFDBContainer.Name:
+	case Signal, contract.SignalFDBThrottle.Name, contract.SignalFDBExpiryQueue.Name, contract.StartFDBExpiry.Name,
+		contract.ReportFDBTurn.Name, contract.RequestFDBContainer.Name:
 		return false
 	}
 	return true
@@ -74,7 +74,7 @@ func (p Point) String() string {
 	return text
 }
 
-// Report tells the test and waits for its answer. Without a test to tell it returns at once.
+// Report reports to the test and waits for its answer. Without a test it returns at once.
 func Report(ctx context.Context, p Point) {
 	url := os.Getenv(EnvURL)
 	if url == "" {
@@ -84,7 +84,7 @@ func Report(ctx context.Context, p Point) {
 	if err != nil {
 		panic(err)
 	}
-	// No deadline: how long the process stands here is the test's choice.
+	// No deadline: the test decides how long the process waits here.
 	request, err := http.NewRequestWithContext(context.WithoutCancel(ctx), http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
 		panic(err)
@@ -96,8 +96,8 @@ func Report(ctx context.Context, p Point) {
 	_ = answer.Body.Close()
 }
 
-// standing is how long a process may stand at a point in a local activity. The activity gets this much extra timeout, which is
-// taken away again when it really starts.
+// standing is how long a process may wait at a point in a local activity. The activity's timeout is extended by it, and reduced
+// again when the activity really starts.
 const standing = 5 * time.Minute
 
 // Interceptor reports every activity of a worker, local ones too.
@@ -169,8 +169,8 @@ func (a *activities) ExecuteActivity(ctx context.Context, in *interceptor.Execut
 	return result, err
 }
 
-// own leaves to a queue what is of the case's namespace: the cases of a test take themselves for Kubernetes clusters, and are in
-// one.
+// own leaves a queue only the entries of the case's namespace: each case of a test is a Kubernetes cluster of its own to
+// Holdfast, but all share one.
 func own(found contract.FDBExpiriesFound) contract.FDBExpiriesFound {
 	namespace := os.Getenv(EnvNamespace)
 	if namespace == "" {
@@ -181,7 +181,7 @@ func own(found contract.FDBExpiriesFound) contract.FDBExpiriesFound {
 	return found
 }
 
-// TheEnd is what a finalization's last record is of; the others are of the task that begins.
+// TheEnd stands for the last record of a finalization; the others are named after the task that begins.
 const TheEnd = "end"
 
 func of(args []any) string {
@@ -194,8 +194,8 @@ func of(args []any) string {
 		case contract.FDBCommand:
 			return string(in.Operation)
 		case contract.FDBSlotRequest:
-			return string(in.Wish)
-		case contract.FDBAsk:
+			return string(in.Action)
+		case contract.FDBCommandRequest:
 			return asked(in)
 		case contract.FDBQueueRequest:
 			return string(in.Job)
@@ -203,19 +203,19 @@ func of(args []any) string {
 			return string(in.Job)
 		case contract.FDBExpiryInput:
 			return string(in.Job)
-		case contract.FDBContainerAsk:
-			return string(in.Wish)
+		case contract.FDBContainerRequest:
+			return string(in.Action)
 		case contract.FDBPodStep:
 			return fmt.Sprintf("%d", in.Number)
-		case contract.FDBTurnTidings:
-			return told(in)
+		case contract.FDBTurnReports:
+			return reported(in)
 		}
 	}
 	return ""
 }
 
-// asked tells what the owner of a FoundationDB cluster is asked for; nothing if it is only told of a backup.
-func asked(ask contract.FDBAsk) string {
+// asked returns what the owner of a FoundationDB cluster is asked for; nothing if a backup only reports.
+func asked(ask contract.FDBCommandRequest) string {
 	switch {
 	case ask.Command != nil:
 		return string(ask.Command.Operation)
@@ -225,12 +225,12 @@ func asked(ask contract.FDBAsk) string {
 	return ""
 }
 
-// told tells what a turn tells others.
-func told(tidings contract.FDBTurnTidings) string {
+// reported returns what a turn reports.
+func reported(report contract.FDBTurnReports) string {
 	switch {
-	case tidings.Report == nil:
+	case report.Report == nil:
 		return "result"
-	case tidings.Report.Ended:
+	case report.Report.Ended:
 		return "ended"
 	}
 	return "closing"

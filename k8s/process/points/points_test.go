@@ -23,10 +23,10 @@ func TestWhatOneActivityDoesIsToldApart(t *testing.T) {
 		"the record as it begins": {second, "cleanup"},
 		"the last record":         {last, TheEnd},
 		"a command":               {contract.FDBCommand{Operation: contract.FDBStart}, "start"},
-		"a wish":                  {contract.FDBSlotRequest{Wish: contract.FDBWishRelease}, "release"},
-		"asking for a command":    {contract.FDBAsk{Command: &contract.FDBCommand{Operation: contract.FDBAbort}}, "abort"},
-		"leaving":                 {contract.FDBAsk{Leave: true}, "leave"},
-		"telling":                 {contract.FDBAsk{}, ""},
+		"a condition":             {contract.FDBSlotRequest{Action: contract.FDBSlotRelease}, "release"},
+		"asking for a command":    {contract.FDBCommandRequest{Command: &contract.FDBCommand{Operation: contract.FDBAbort}}, "abort"},
+		"leaving":                 {contract.FDBCommandRequest{Leave: true}, "leave"},
+		"telling":                 {contract.FDBCommandRequest{}, ""},
 		"any other activity":      {contract.RestoreStep{}, ""},
 	} {
 		t.Run(title, func(t *testing.T) { assert.Equal(t, test.want, of([]any{test.arg})) })

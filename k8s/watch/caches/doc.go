@@ -1,6 +1,6 @@
-// Package caches fills the watcher's caches page by page, knows what the API server refuses them, and finds out where they
-// are behind it.
+// Package caches fills the watcher's caches page by page, records what the API server refuses to them, and finds out which
+// cached objects are out of date.
 //
-// It is called by packages starter and watch, which make the caches, and by package watched, whose sweeps compare them. It
-// knows no kind: what is kept of an object says package trim. It imports trim and metrics.
+// Packages starter and watch make the caches by it, and the sweeps of package watched compare them. It knows no kind: package
+// trim says what is kept of an object. It imports trim and metrics.
 package caches

@@ -13,22 +13,22 @@ import (
 	"holdfast.dev/holdfast/k8s/watch/trim"
 )
 
-// pageSize is how many objects are asked for at a time. One takes up to 1.5 MB on the wire and, if its selectors say nothing,
-// some 16 MB when it is read: a page takes at most 80 MB. It does not grow while pages are small, because the next one may hold
-// the largest. 30,000 objects take 6,000 requests, 12 seconds at 500 a second.
+// pageSize is how many objects are in a page. One object takes up to 1.5 MB on the wire and, if its selectors are empty, some
+// 16 MB decoded: a page takes at most 80 MB. It does not grow while pages are small, because the next one may hold the largest
+// objects. 30,000 objects take 6,000 requests, 12 seconds at 500 a second.
 const pageSize = 5
 
-// metadataPageSize is how many objects' metadata are asked for at a time, which hold no structures of the tenants': a page takes
-// at most some 30 MB on the wire and half of that when it is read. At pageSize, the sweeps after an outage took 26,000 requests
-// over 30,000 backups.
+// metadataPageSize is how many objects are in a page of metadata, which hold no structures of the tenants': a page takes at
+// most some 30 MB on the wire and half of that decoded. With pageSize, the sweeps after an outage took 26,000 requests for
+// 30,000 backups.
 const metadataPageSize = 25
 
-// pages is held by whoever reads a page: several caches are filled at a time, and one page is what there is room for.
+// pages is held while a page is read: several caches are filled at a time, and memory is reserved for one page.
 var pages = make(chan struct{}, 1)
 
 // NewInformer makes an informer whose lists never hold more than one page of untrimmed objects. An API server of 1.34 or later
-// streams the first list object by object, and pages are asked for only if that fails. An older one would send a whole list at
-// once to whoever takes what its cache holds, and the reflector would transform nothing before it has everything.
+// streams the first list object by object, and pages are read only if that fails. An older one would send a whole list at once
+// if it may be served from its cache, and the reflector transforms nothing before it has the whole list.
 func NewInformer(
 	lists toolscache.ListerWatcher, kind runtime.Object, resync time.Duration, indexers toolscache.Indexers,
 ) toolscache.SharedIndexInformer {
@@ -43,8 +43,8 @@ func NewInformer(
 
 type listFunc func(context.Context, metav1.ListOptions) (runtime.Object, error)
 
-// listTrimmed reads all pages of a list, whichever page was asked for, and returns them as one. Only a consistent read comes in
-// pages: without a resource version.
+// listTrimmed reads all pages of a list, whichever page was requested, and returns them as one. The API server splits only
+// consistent reads into pages: those without a resource version.
 func listTrimmed(ctx context.Context, list listFunc, options metav1.ListOptions) (runtime.Object, error) {
 	options.ResourceVersion, options.ResourceVersionMatch = "", ""
 	options.Limit, options.Continue = pageSize, ""

@@ -53,7 +53,7 @@ func TestAListIsReadAndTrimmedPageByPage(t *testing.T) {
 		assert.Equal(t, page, list.Items[i].Name)
 		assert.Empty(t, list.Items[i].Spec.BackupSpec.IncludedResources)
 	}
-	assert.Empty(t, list.Continue, "whoever asked has all of it")
+	assert.Empty(t, list.Continue, "the caller has all of it")
 	assert.Equal(t, "12", list.ResourceVersion)
 }
 

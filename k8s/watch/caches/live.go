@@ -20,29 +20,29 @@ import (
 	"holdfast.dev/holdfast/k8s/watch/trim"
 )
 
-// Source is where a Live reads.
+// Source is where a Live reads from.
 type Source struct {
 	Cache client.Client
 	// API is the API server.
 	API client.Reader
-	// Refused learns of reads that failed.
+	// Refused is called with the error of each failed read.
 	Refused func(error)
 	Log     *zap.Logger
 }
 
-// Live is a reader of the cache that knows where the cache is behind the API server, for the kinds that were compared.
+// Live is a reader of the cache that knows which cached objects are out of date, for the kinds that were compared.
 type Live struct {
 	client.Reader
 	from  Source
 	kinds map[reflect.Type]*difference
 }
 
-// difference is what the cache has not got, or has otherwise, and what it has although it is gone.
+// difference is what the cache lacks, or has in an old version, and what it has although it is gone.
 type difference struct {
 	changed, gone map[client.ObjectKey]client.Object
 }
 
-// NewLive returns a reader of the cache that was compared with nothing yet.
+// NewLive returns a reader of the cache without a comparison yet.
 func NewLive(from Source) *Live {
 	return &Live{Reader: from.Cache, from: from, kinds: map[reflect.Type]*difference{}}
 }
@@ -72,8 +72,8 @@ func Each(
 	return nil
 }
 
-// Compare finds out where the cache is behind. Only metadata are listed; what differs is read whole, one at a time. What cannot
-// be read counts as the cache has it: it must not hide the others.
+// Compare finds the objects for which the cache is out of date. It lists metadata only, and reads each object that differs. An
+// object that cannot be read counts as the cache has it: it must not hide the others.
 func (l *Live) Compare(ctx context.Context, kind client.Object, namespace string) error {
 	cached := map[client.ObjectKey]client.Object{}
 	err := Each(ctx, l.from.Cache, kind, func(object client.Object) {
@@ -130,7 +130,7 @@ func (l *Live) listMetadata(
 	}
 }
 
-// metadataPage holds the place of a page as long as it is in use: metadata may be large, too.
+// metadataPage holds pages while a page is in use: metadata may be large, too.
 func (l *Live) metadataPage(
 	ctx context.Context, gvk schema.GroupVersionKind, from, namespace string, take func(*metav1.PartialObjectMetadata) error,
 ) (next string, err error) {
@@ -171,17 +171,17 @@ func (l *Live) read(ctx context.Context, key client.ObjectKey, kind client.Objec
 	return kept.(client.Object), nil
 }
 
-// Changed returns the objects of a kind that the cache has not got as they are.
+// Changed returns the objects of a kind that the cache lacks or has in an old version.
 func (l *Live) Changed(kind client.Object) []client.Object {
 	return slices.Collect(maps.Values(l.of(kind).changed))
 }
 
-// Moved returns the objects of a kind that have changed or gone since the cache had them.
+// Moved returns the objects of a kind that have changed or were deleted since the cache had them.
 func (l *Live) Moved(kind client.Object) []client.Object {
 	return slices.AppendSeq(l.Changed(kind), maps.Values(l.of(kind).gone))
 }
 
-// of is the difference of a kind; none of one that was not compared.
+// of is the difference of a kind; empty if it was not compared.
 func (l *Live) of(kind client.Object) difference {
 	if d := l.kinds[reflect.TypeOf(kind)]; d != nil {
 		return *d

@@ -12,12 +12,12 @@ import (
 	"holdfast.dev/holdfast/k8s/metrics"
 )
 
-// refusalCounts is how long one refusal counts: an informer asks again after at most a minute.
+// refusalCounts is how long one refusal counts: an informer retries after at most a minute.
 const refusalCounts = 90 * time.Second
 
-// Refusals remembers that the API server has refused the watcher something for want of rights: a list or a watch, a read of a
-// sweep, or its Lease. The cache then stands still, or nobody leads, and nothing else tells: informers and the election try again
-// in silence. The zero value is ready for use.
+// Refusals remembers that the API server has refused the watcher something for lack of rights: a list or a watch, a read of a
+// sweep, or its Lease. The cache is then out of date, or no watcher leads, and nothing else shows it: informers and the
+// election retry silently. The zero value is ready for use.
 type Refusals struct{ last atomic.Pointer[refusal] }
 
 type refusal struct {
@@ -31,7 +31,7 @@ func (r *Refusals) Handle(ctx context.Context, reflector *toolscache.Reflector, 
 	toolscache.DefaultWatchErrorHandler(ctx, reflector, err)
 }
 
-// Take notes an error that is a refusal.
+// Take records an error if it is a refusal.
 func (r *Refusals) Take(err error) {
 	if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
 		r.note(err)
@@ -43,10 +43,10 @@ func (r *Refusals) note(err error) {
 	r.last.Store(&refusal{at: time.Now(), err: err})
 }
 
-// Forget is for when everything has been listed: an API server that starts refuses what is granted, for a moment.
+// Forget is called when everything has been listed: an API server that is starting refuses for a moment what is granted.
 func (r *Refusals) Forget() { r.last.Store(nil) }
 
-// Recent returns what was refused last, if that still counts.
+// Recent returns the last refusal, if it still counts.
 func (r *Refusals) Recent() error {
 	last := r.last.Load()
 	if last == nil || time.Since(last.at) >= refusalCounts {

@@ -14,9 +14,9 @@ import (
 	"holdfast.dev/holdfast/k8s/watch/watched"
 )
 
-// backupEvents: generation, deletion, labels, our finalizers and the cluster's version matter; a change of status alone is our
-// own doing, and wakes no workflow. When the watcher starts, the workflows of those that have ended with data in the store are
-// started, too: Temporal may have lost its database, and come back, while nobody watched. That costs one short workflow for each.
+// backupEvents: generation, deletion, labels, our finalizers and the cluster's version matter. A change of the status alone is
+// our own, and signals no workflow. When the watcher starts, it also starts the workflows of stopped backups with data in the
+// store: Temporal may have lost its database while no watcher ran. That costs one short workflow for each.
 func (f *backups) backupEvents() watched.Events {
 	return watched.Events{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q watched.Queue) {
@@ -42,7 +42,7 @@ func versionOn(object client.Object) string {
 	return object.GetAnnotations()[fdbv1alpha1.AnnotationClusterVersion]
 }
 
-// agentsEvents: what somebody did to the agents' Deployment, and how far it is rolled out.
+// agentsEvents: changes by others to the agents' Deployment, and the progress of its rollout.
 func (f *backups) agentsEvents() watched.Events {
 	enqueue := func(object client.Object, q watched.Queue) {
 		owner := metav1.GetControllerOf(object)
@@ -63,7 +63,7 @@ func (f *backups) agentsEvents() watched.Events {
 	}
 }
 
-// secretEvents: the credentials that a backup names. Only a Secret's metadata are known here.
+// secretEvents: the credentials that a backup names. Only a Secret's metadata are cached here.
 func (f *backups) secretEvents() watched.Events {
 	enqueue := func(ctx context.Context, secret client.Object, q watched.Queue) {
 		f.Each(ctx, func(object *fdbv1alpha1.FoundationDBBackup) {
@@ -87,9 +87,9 @@ func (f *backups) secretEvents() watched.Events {
 	}
 }
 
-// clusterEvents: what a cluster runs, and how it is reached. The requests of this controller name clusters.
+// clusterEvents: a cluster's version, and how to connect to it. The requests of this controller name clusters.
 func (f *backups) clusterEvents() watched.Events {
-	tell := func(ctx context.Context, cluster client.Object) {
+	enqueue := func(ctx context.Context, cluster client.Object) {
 		f.eachOf(ctx, cluster.GetNamespace(), cluster.GetName(), func(object *fdbv1alpha1.FoundationDBBackup) {
 			f.Enqueue(ctx, watched.RequestFor(object).Forced(true))
 		})
@@ -98,7 +98,7 @@ func (f *backups) clusterEvents() watched.Events {
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q watched.Queue) {
 			q.Add(watched.Request{Namespace: e.Object.GetNamespace(), Name: e.Object.GetName()})
 			if !e.IsInInitialList {
-				tell(ctx, e.Object)
+				enqueue(ctx, e.Object)
 			}
 		},
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q watched.Queue) {
@@ -107,14 +107,14 @@ func (f *backups) clusterEvents() watched.Events {
 				q.Add(watched.Request{Namespace: after.Namespace, Name: after.Name})
 			}
 			if before.Status.ConnectionString != after.Status.ConnectionString || before.UID != after.UID {
-				tell(ctx, after)
+				enqueue(ctx, after)
 			}
 		},
-		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, _ watched.Queue) { tell(ctx, e.Object) },
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, _ watched.Queue) { enqueue(ctx, e.Object) },
 	}
 }
 
-// versionEvents: a backup that is new, or from which somebody took the version, gets it.
+// versionEvents: a new backup, or one whose version somebody removed, gets the version.
 func (f *backups) versionEvents() watched.Events {
 	enqueue := func(object client.Object, q watched.Queue) {
 		name := gather.ClusterName(object.(*fdbv1alpha1.FoundationDBBackup))
@@ -130,8 +130,8 @@ func (f *backups) versionEvents() watched.Events {
 	}
 }
 
-// namespaceEvents: in a namespace that begins to be deleted no pod can delete data any more, and must nothing hang on our
-// finalizers. A backup that was already being deleted sees no event of its own then.
+// namespaceEvents: once a namespace is being deleted no pod can delete data in it, and our finalizers must not block it. A
+// backup that was already being deleted gets no event of its own then.
 func (f *backups) namespaceEvents() watched.Events {
 	enqueue := func(ctx context.Context, namespace client.Object, q watched.Queue) {
 		f.Each(ctx, func(object *fdbv1alpha1.FoundationDBBackup) {

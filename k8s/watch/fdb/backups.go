@@ -32,7 +32,7 @@ func newBackups(env *watched.Env, clusters cache.Cache) *backups {
 		Judge: judge(fdbv1alpha1.KindFoundationDBBackup, settled,
 			func(object *fdbv1alpha1.FoundationDBBackup) int64 { return object.Status.ObservedGeneration }),
 		Sweep: watched.Sweep{Compared: []watched.Compared{{Of: &fdbv1alpha1.FoundationDBBackup{}, Concerns: watched.Itself}}},
-		// A Temporal that has lost its database has lost who uses which container, and whose data expire.
+		// If Temporal loses its database, it loses who uses which container, and whose data expire.
 		Forgotten: idleWithData,
 		Census:    f.count,
 		Further:   f.addClusters(clusters),
@@ -44,8 +44,8 @@ func settled(object *fdbv1alpha1.FoundationDBBackup) bool {
 	return fdbbackup.Settled((&gather.Objects{Object: object}).View())
 }
 
-// idleWithData: nothing but a signal starts the workflow of the object, and its data are in the store, of which a guard and the
-// queue of expirations are to know.
+// idleWithData: only a signal starts the workflow of the object, and its data are in the store; a guard and the queue of
+// expirations must know of them.
 func idleWithData(object *fdbv1alpha1.FoundationDBBackup) bool {
 	return settled(object) && len(object.Status.Backups) > 0
 }

@@ -74,13 +74,13 @@ func TestALookAtAFoundationDBBackup(t *testing.T) {
 			if test.object != nil {
 				s = newStation(t, test.object)
 			}
-			result, err := s.backups.Look(t.Context(), test.request)
+			result, err := s.backups.Reconcile(t.Context(), test.request)
 			require.NoError(t, err)
 			var want []string
 			for _, told := range test.want {
 				want = append(want, told+" team/"+name+" "+request(name).UID)
 			}
-			assert.Equal(t, want, s.signals.Told)
+			assert.Equal(t, want, s.signals.Sent)
 			assert.Equal(t, test.again, result)
 		})
 	}
@@ -92,7 +92,7 @@ func TestWhatASignalCannotTellIsToldAgain(t *testing.T) {
 	force := request(name)
 	force.Force = true
 	for _, request := range []Request{request(name), force} {
-		_, err := s.backups.Look(t.Context(), request)
+		_, err := s.backups.Reconcile(t.Context(), request)
 		require.ErrorIs(t, err, errAway)
 	}
 }
@@ -263,21 +263,21 @@ func TestAfterAnOutageWhatWasMissedIsToldTheWorkflows(t *testing.T) {
 }
 
 // A Temporal that has lost its database has lost who uses which container: backups that have ended with data are served again.
-func TestAfterTheReturnOfTemporalStoppedBackupsWithDataAreTold(t *testing.T) {
+func TestAfterTheReturnOfTemporalStoppedBackupsWithDataAreSignalled(t *testing.T) {
 	empty := func(o *fdbObject) { o.Status.Backups = nil }
 	s := newStation(t, fdbInTeam(name), fdbInTeam("stopped", stoppedFDB), fdbInTeam("unsettled", stoppedFDB, newerFDB),
 		fdbInTeam("empty", stoppedFDB, empty), fdbInTeam("new", empty))
-	s.backups.LookAtAll(t.Context())
+	s.backups.RequeueAll(t.Context())
 	asked := s.backups.Asked()
 	assert.ElementsMatch(t, []Request{
 		request(name), request("stopped").Forced(true), request("unsettled"), request("empty"), request("new"),
 	}, asked)
 	for _, request := range asked {
-		_, err := s.backups.Look(t.Context(), request)
+		_, err := s.backups.Reconcile(t.Context(), request)
 		require.NoError(t, err)
 	}
 	assert.ElementsMatch(t, []string{
 		"ensure fdbb team/nightly uid-nightly", "start fdbb team/stopped uid-stopped",
 		"start fdbb team/unsettled uid-unsettled", "ensure fdbb team/new uid-new",
-	}, s.signals.Told)
+	}, s.signals.Sent)
 }

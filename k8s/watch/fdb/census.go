@@ -9,8 +9,7 @@ import (
 	"holdfast.dev/holdfast/k8s/metrics"
 )
 
-// knownConditions are the values of the labels type and reason. What is none of them (a status can be forged) counts as
-// unknown.
+// knownConditions are the values of the labels type and reason. Any other value (a status can be forged) counts as unknown.
 var knownConditions = map[string][]string{
 	fdbv1alpha1.ConditionIncorrectDeployment: {
 		fdbv1alpha1.ReasonDeploymentMissing, fdbv1alpha1.ReasonDeploymentDiffers, fdbv1alpha1.ReasonDeploymentNotOurs,
@@ -33,7 +32,7 @@ var knownConditions = map[string][]string{
 
 const unknown = "unknown"
 
-// patient are the reasons that may hold for days, in good order: a first snapshot takes what it takes.
+// patient are the reasons that may normally hold for days: a first snapshot may be long.
 var patient = []string{fdbv1alpha1.ReasonInitialSnapshot, fdbv1alpha1.ReasonWaitingForSlot}
 
 // count adds the FoundationDBBackups.
@@ -52,14 +51,14 @@ func (f *backups) count(ctx context.Context, census *metrics.Census) error {
 	}
 	f.Each(ctx, func(object *fdbv1alpha1.FoundationDBBackup) {
 		found.Backups[state(object)]++
-		for _, condition := range object.Status.Conditions {
+		for _, condition := range fdbv1alpha1.Unmet(object.Status.Conditions) {
 			counted := metrics.FDBCondition{Type: condition.Type, Reason: condition.Reason}
 			if !slices.Contains(knownConditions[counted.Type], counted.Reason) {
 				counted = metrics.FDBCondition{Type: unknown, Reason: unknown}
 			}
 			found.Conditions[counted]++
 		}
-		found.OldestTrouble = earlier(found.OldestTrouble, troubledSince(object))
+		found.OldestFailure = earlier(found.OldestFailure, troubledSince(object))
 		found.OldestRestorable = earlier(found.OldestRestorable, restorableUntil(object))
 	})
 	census.FoundationDB = found
@@ -76,8 +75,8 @@ func state(object *fdbv1alpha1.FoundationDBBackup) metrics.FDBState {
 	return metrics.FDBUnreconciled
 }
 
-// troubledSince is since when a backup is being deleted, or has not been as its spec says for another reason than the patient
-// ones; zero if neither. One that nobody has looked at yet is in trouble since it was made.
+// troubledSince is when a backup's trouble began: it is being deleted, or it is not as its spec says for another reason than
+// the patient ones. It is zero if neither holds. A backup without a status is in trouble since its creation.
 func troubledSince(object *fdbv1alpha1.FoundationDBBackup) time.Time {
 	switch {
 	case !object.DeletionTimestamp.IsZero():
@@ -86,7 +85,7 @@ func troubledSince(object *fdbv1alpha1.FoundationDBBackup) time.Time {
 		return object.CreationTimestamp.Time
 	}
 	var since time.Time
-	for _, condition := range object.Status.Conditions {
+	for _, condition := range fdbv1alpha1.Unmet(object.Status.Conditions) {
 		began := condition.LastTransitionTime.Time
 		if !slices.Contains(patient, condition.Reason) && (since.IsZero() || began.Before(since)) {
 			since = began
@@ -95,8 +94,8 @@ func troubledSince(object *fdbv1alpha1.FoundationDBBackup) time.Time {
 	return since
 }
 
-// restorableUntil is the latest point that a backup which shall run can be restored to, in whichever of its containers; zero if
-// there is none yet. A backup that is being replaced falls behind until the new one can be restored from.
+// restorableUntil is the latest point to which a backup that shall run can be restored, over all its containers; zero if there
+// is none yet. A backup that is being replaced falls behind until the new one can be restored.
 func restorableUntil(object *fdbv1alpha1.FoundationDBBackup) time.Time {
 	var latest time.Time
 	wanted := object.Spec.BackupState == "" || object.Spec.BackupState == fdbv1alpha1.BackupStateRunning

@@ -62,7 +62,7 @@ func TestTheCensusCountsFoundationDBBackups(t *testing.T) {
 		// wantConditions are those that are not counted as 0.
 		wantConditions                   map[metrics.FDBCondition]int
 		wantStates                       map[metrics.FDBState]int
-		wantRestorable, wantTroubleSince time.Time
+		wantRestorable, wantFailureSince time.Time
 	}{
 		"none": {wantStates: map[metrics.FDBState]int{}, wantConditions: map[metrics.FDBCondition]int{}},
 		"the one that is furthest behind counts, unless it shall not run": {
@@ -99,7 +99,7 @@ func TestTheCensusCountsFoundationDBBackups(t *testing.T) {
 					troubled("IncorrectMood", "Forged", 7)(object)
 				}),
 			},
-			wantStates: map[metrics.FDBState]int{metrics.FDBUnreconciled: 2}, wantRestorable: hour(9).Time, wantTroubleSince: hour(5).Time,
+			wantStates: map[metrics.FDBState]int{metrics.FDBUnreconciled: 2}, wantRestorable: hour(9).Time, wantFailureSince: hour(5).Time,
 			wantConditions: map[metrics.FDBCondition]int{
 				{Type: "IncorrectBackupState", Reason: "ToolFailing"}: 2, {Type: "unknown", Reason: "unknown"}: 1,
 			},
@@ -115,7 +115,7 @@ func TestTheCensusCountsFoundationDBBackups(t *testing.T) {
 				}),
 			},
 			wantStates:       map[metrics.FDBState]int{metrics.FDBDeleting: 1, metrics.FDBUnreconciled: 1},
-			wantTroubleSince: hour(4).Time, wantConditions: map[metrics.FDBCondition]int{},
+			wantFailureSince: hour(4).Time, wantConditions: map[metrics.FDBCondition]int{},
 		},
 		"a spec that was changed since": {
 			backups: []*fdbv1alpha1.FoundationDBBackup{
@@ -135,7 +135,7 @@ func TestTheCensusCountsFoundationDBBackups(t *testing.T) {
 			found := s.census(t)
 			assert.Equal(t, test.wantStates, found.Backups)
 			assert.Equal(t, test.wantRestorable, found.OldestRestorable)
-			assert.Equal(t, test.wantTroubleSince, found.OldestTrouble)
+			assert.Equal(t, test.wantFailureSince, found.OldestFailure)
 			maps.DeleteFunc(found.Conditions, func(_ metrics.FDBCondition, number int) bool { return number == 0 })
 			assert.Equal(t, test.wantConditions, found.Conditions)
 		})

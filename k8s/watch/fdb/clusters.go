@@ -26,8 +26,8 @@ import (
 	"holdfast.dev/holdfast/k8s/watch/watched"
 )
 
-// ClusterCache is a cache of FoundationDBClusters alone. It waits until the FoundationDB operator has brought the kind: for what
-// is in the manager's cache, all controllers wait.
+// ClusterCache is a cache of FoundationDBClusters alone. It waits until the FoundationDB operator has installed the kind; all
+// controllers would wait for a kind in the manager's cache.
 func ClusterCache(mgr manager.Manager, refusals *caches.Refusals) (cache.Cache, error) {
 	clusters, err := cache.New(mgr.GetConfig(), cache.Options{
 		Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
@@ -47,7 +47,7 @@ func ClusterCache(mgr manager.Manager, refusals *caches.Refusals) (cache.Cache, 
 	return clusters, nil
 }
 
-// clusterController waits for FoundationDBClusters for ever, and nothing else for it.
+// clusterController waits for the kind FoundationDBCluster without a limit, and nothing waits for the controller.
 func clusterController(
 	mgr manager.Manager, name string, clusters cache.Cache, events watched.Events,
 ) *builder.TypedBuilder[watched.Request] {
@@ -65,7 +65,7 @@ func complete(of *builder.TypedBuilder[watched.Request], do reconcile.TypedFunc[
 	return nil
 }
 
-// addClusters adds the controller that keeps the version of its cluster on each backup.
+// addClusters adds the controller that keeps the cluster's version on each backup.
 func (f *backups) addClusters(clusters cache.Cache) func(manager.Manager) error {
 	return func(mgr manager.Manager) error {
 		return complete(clusterController(mgr, "foundationdbcluster", clusters, f.clusterEvents()).
@@ -73,7 +73,7 @@ func (f *backups) addClusters(clusters cache.Cache) func(manager.Manager) error 
 	}
 }
 
-// addClusters adds the controller of the clusters that restores name. Its events say all.
+// addClusters adds the controller of the clusters that restores name. Its events do all the work.
 func (f *restores) addClusters(clusters cache.Cache) func(manager.Manager) error {
 	return func(mgr manager.Manager) error {
 		nothing := func(context.Context, watched.Request) (reconcile.Result, error) { return reconcile.Result{}, nil }
@@ -81,8 +81,7 @@ func (f *restores) addClusters(clusters cache.Cache) func(manager.Manager) error
 	}
 }
 
-// spreadVersion writes the version that a cluster runs on its backups, which is how they learn of an upgrade. The request names
-// the cluster.
+// spreadVersion writes the version of a cluster on its backups, which learn of an upgrade by it. The request names the cluster.
 func (f *backups) spreadVersion(ctx context.Context, request watched.Request) (reconcile.Result, error) {
 	cluster := &foundationdbv1beta2.FoundationDBCluster{}
 	found, err := k8s.Get(ctx, f.clusters, "FoundationDBCluster", request.Namespace, request.Name, cluster)

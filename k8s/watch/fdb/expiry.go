@@ -14,8 +14,8 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// expiries are the pods that expire and delete backups: each turn's workflow, which only the queue of expirations starts, is told
-// of its own.
+// expiries are the pods that expire and delete backups. The queue of expirations starts the workflow of each turn; pod events
+// signal it.
 type expiries struct {
 	*watched.Kind[*corev1.Pod]
 }
@@ -29,7 +29,7 @@ func newExpiries(env *watched.Env) *expiries {
 	return e
 }
 
-// podEvents: how far a pod is, and whether it goes. That it was made is its turn's own doing.
+// podEvents: the state of a pod, and its deletion. Its creation is its turn's own.
 func (e *expiries) podEvents() watched.Events {
 	enqueue := func(object client.Object, q watched.Queue) {
 		if request, owned := ownedByFDBBackup(object); owned {
@@ -52,7 +52,7 @@ func podMoved(before, after *corev1.Pod) bool {
 		!equality.Semantic.DeepEqual(statesOf(before), statesOf(after))
 }
 
-// statesOf are the states of a pod's containers; what else their status says does not matter.
+// statesOf are the states of a pod's containers; the rest of their status does not matter.
 func statesOf(pod *corev1.Pod) map[string]corev1.ContainerState {
 	states := map[string]corev1.ContainerState{}
 	for _, container := range pod.Status.ContainerStatuses {

@@ -82,11 +82,11 @@ func TestEventsOfThePodsThatExpire(t *testing.T) {
 
 func TestATurnIsToldOfItsPodOnlyWhileItRuns(t *testing.T) {
 	s := newStation(t)
-	_, err := s.expiries.Look(t.Context(), request(name))
+	_, err := s.expiries.Reconcile(t.Context(), request(name))
 	require.NoError(t, err)
-	assert.Equal(t, []string{"changed fdb-expiry team/" + name + " " + request(name).UID}, s.signals.Told)
+	assert.Equal(t, []string{"changed fdb-expiry team/" + name + " " + request(name).UID}, s.signals.Sent)
 	s.signals.Err = errAway
-	_, err = s.expiries.Look(t.Context(), request(name))
+	_, err = s.expiries.Reconcile(t.Context(), request(name))
 	require.ErrorIs(t, err, errAway)
 }
 

@@ -31,8 +31,8 @@ func Kinds(env *watched.Env, clusters cache.Cache) []watched.Watcher {
 	return []watched.Watcher{newBackups(env, clusters).Kind, newRestores(env, clusters).Kind, newExpiries(env).Kind}
 }
 
-// Caches say which objects of other controllers' kinds the caches hold: the Deployments of backup agents, and the pods that
-// expire and delete backups.
+// Caches say which objects of other controllers' kinds are cached: the Deployments of backup agents, and the pods that expire
+// and delete backups.
 func Caches() map[client.Object]cache.ByObject {
 	return map[client.Object]cache.ByObject{
 		&appsv1.Deployment{}: {Label: labelled(fdbv1alpha1.LabelBackup)},
@@ -51,8 +51,8 @@ var (
 	namespaces = watched.MetadataOf(corev1.SchemeGroupVersion.WithKind("Namespace"))
 )
 
-// judge judges an object of a kind by itself: its workflow is told if it has not seen the object as it is, as far as can be told
-// from that, and runs as long as it is not settled.
+// judge judges an object of a kind by itself: its workflow is signalled if, as far as the object shows, it has not seen the
+// present version, and runs until the object is settled.
 func judge[T client.Object](kind string, settled func(T) bool, observed func(T) int64,
 ) func(context.Context, client.Reader, contract.ObjectRef) (watched.View, error) {
 	return func(ctx context.Context, from client.Reader, ref contract.ObjectRef) (watched.View, error) {

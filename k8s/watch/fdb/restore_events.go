@@ -17,7 +17,7 @@ func held(object client.Object) bool {
 	return controllerutil.ContainsFinalizer(object, fdbv1alpha1.FinalizerAbort)
 }
 
-// restoreEvents: generation, deletion, labels and our finalizer matter; a change of status alone is our own doing, and wakes no
+// restoreEvents: generation, deletion, labels and our finalizer matter. A change of the status alone is our own, and signals no
 // workflow.
 func (f *restores) restoreEvents() watched.Events {
 	return watched.Events{
@@ -34,7 +34,7 @@ func (f *restores) restoreEvents() watched.Events {
 	}
 }
 
-// backupEvents: a restore by a backup's name waits for what that backup has in the store.
+// backupEvents: a restore that names a backup waits for that backup's data in the store.
 func (f *restores) backupEvents() watched.Events {
 	enqueue := func(ctx context.Context, backup client.Object, q watched.Queue) {
 		f.eachOpen(ctx, backup.GetNamespace(), func(object *fdbv1alpha1.FoundationDBRestore) {
@@ -59,7 +59,8 @@ func (f *restores) backupEvents() watched.Events {
 	}
 }
 
-// placesOf are the URLs of what a backup has in the store, and whether it can be restored: how far it can be goes on changing.
+// placesOf are the URLs of a backup's data in the store, each with whether it can be restored. The latest restorable point is
+// left out, since it moves all the time.
 func placesOf(backup *fdbv1alpha1.FoundationDBBackup) map[string]bool {
 	places := map[string]bool{}
 	for _, entry := range backup.Status.Backups {
@@ -68,7 +69,7 @@ func placesOf(backup *fdbv1alpha1.FoundationDBBackup) map[string]bool {
 	return places
 }
 
-// secretEvents: the credentials that a restore names, or the backup that it restores. Only a Secret's metadata are known here.
+// secretEvents: the credentials that a restore names, or the backup that it restores. Only a Secret's metadata are cached here.
 func (f *restores) secretEvents() watched.Events {
 	enqueue := func(ctx context.Context, secret client.Object, q watched.Queue) {
 		f.eachOpen(ctx, secret.GetNamespace(), func(object *fdbv1alpha1.FoundationDBRestore) {
@@ -92,7 +93,7 @@ func (f *restores) secretEvents() watched.Events {
 	}
 }
 
-// credentialsOf is the name of the Secret that a restore uses; empty if nothing says.
+// credentialsOf is the name of the Secret that a restore uses; empty if none is known.
 func (f *restores) credentialsOf(ctx context.Context, object *fdbv1alpha1.FoundationDBRestore) string {
 	if object.Spec.Credentials != nil {
 		return object.Spec.Credentials.SecretName
@@ -100,13 +101,13 @@ func (f *restores) credentialsOf(ctx context.Context, object *fdbv1alpha1.Founda
 	backup := &fdbv1alpha1.FoundationDBBackup{}
 	key := client.ObjectKey{Namespace: object.Namespace, Name: object.Spec.BackupName}
 	if err := f.Client.Get(ctx, key, backup); err != nil {
-		return "" // not there, or not yet: its own event will come
+		return "" // not there, or not yet: it will have its own event
 	}
 	return backup.Spec.Credentials.SecretName
 }
 
-// namespaceEvents: a namespace that is being deleted must not hang on our finalizer. An object that was already being deleted
-// sees no event of its own then.
+// namespaceEvents: our finalizer must not block a namespace that is being deleted. An object that was already being deleted
+// gets no event of its own then.
 func (f *restores) namespaceEvents() watched.Events {
 	enqueue := func(ctx context.Context, namespace client.Object, q watched.Queue) {
 		if !namespace.GetDeletionTimestamp().IsZero() {
@@ -125,9 +126,9 @@ func (f *restores) namespaceEvents() watched.Events {
 	}
 }
 
-// clusterEvents: how the destination and the source are reached, and what they run.
+// clusterEvents: how to connect to the destination and the source, and their versions.
 func (f *restores) clusterEvents() watched.Events {
-	tell := func(ctx context.Context, cluster client.Object) {
+	enqueue := func(ctx context.Context, cluster client.Object) {
 		f.eachOpen(ctx, cluster.GetNamespace(), func(object *fdbv1alpha1.FoundationDBRestore) {
 			if name := cluster.GetName(); object.Spec.DestinationClusterName == name || object.Spec.SourceClusterName == name {
 				f.Enqueue(ctx, watched.RequestFor(object).Forced(true))
@@ -137,16 +138,16 @@ func (f *restores) clusterEvents() watched.Events {
 	return watched.Events{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, _ watched.Queue) {
 			if !e.IsInInitialList {
-				tell(ctx, e.Object)
+				enqueue(ctx, e.Object)
 			}
 		},
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, _ watched.Queue) {
 			before, after := e.ObjectOld.(*foundationdbv1beta2.FoundationDBCluster), e.ObjectNew.(*foundationdbv1beta2.FoundationDBCluster)
 			if before.Status.ConnectionString != after.Status.ConnectionString || before.Version() != after.Version() ||
 				before.UID != after.UID {
-				tell(ctx, after)
+				enqueue(ctx, after)
 			}
 		},
-		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, _ watched.Queue) { tell(ctx, e.Object) },
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, _ watched.Queue) { enqueue(ctx, e.Object) },
 	}
 }

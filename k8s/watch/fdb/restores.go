@@ -7,6 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
+	"holdfast.dev/holdfast/k8s/fdb/restoretool"
 	"holdfast.dev/holdfast/k8s/watch/watched"
 	"holdfast.dev/holdfast/workflows/contract"
 	fdbrestore "holdfast.dev/holdfast/workflows/fdb/restore"
@@ -39,7 +40,7 @@ func newRestores(env *watched.Env, clusters cache.Cache) *restores {
 func restoreSettled(object *fdbv1alpha1.FoundationDBRestore) bool {
 	return fdbrestore.Settled(contract.FDBRestoreView{
 		Found: true, BeingDeleted: !object.DeletionTimestamp.IsZero(), Held: held(object),
-		Observed: object.Status.ObservedGeneration == object.Generation, State: object.Status.State,
+		Observed: object.Status.ObservedGeneration == object.Generation, State: restoretool.Word(object.Status.State),
 	})
 }
 

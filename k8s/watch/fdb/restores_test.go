@@ -32,7 +32,7 @@ func fdbRestore(name string, changes ...func(*fdbrObject)) *fdbrObject {
 			BackupName: "source", DestinationClusterName: "lab", SourceClusterName: "old",
 			Credentials: &fdbv1alpha1.CredentialsReference{SecretName: "accounts"},
 		},
-		Status: fdbv1alpha1.FoundationDBRestoreStatus{ObservedGeneration: 2, State: "running"},
+		Status: fdbv1alpha1.FoundationDBRestoreStatus{ObservedGeneration: 2, State: "Running"},
 	}
 	for _, change := range changes {
 		change(object)
@@ -40,7 +40,7 @@ func fdbRestore(name string, changes ...func(*fdbrObject)) *fdbrObject {
 	return object
 }
 
-func completedFDBR(o *fdbrObject) { o.Status.State = "completed" }
+func completedFDBR(o *fdbrObject) { o.Status.State = fdbv1alpha1.RestoreCompleted }
 
 func newerFDBR(o *fdbrObject) { o.Generation++ }
 
@@ -72,19 +72,19 @@ func TestALookAtAFoundationDBRestore(t *testing.T) {
 			if test.object != nil {
 				s = newStation(t, test.object)
 			}
-			result, err := s.restores.Look(t.Context(), test.request)
+			result, err := s.restores.Reconcile(t.Context(), test.request)
 			require.NoError(t, err)
 			var want []string
 			for _, told := range test.want {
 				want = append(want, told+" team/"+name+" "+request(name).UID)
 			}
-			assert.Equal(t, want, s.signals.Told)
+			assert.Equal(t, want, s.signals.Sent)
 			assert.Equal(t, test.again, result)
 		})
 	}
 	s := newStation(t, fdbRestore(name))
 	s.signals.Err = errAway
-	_, err := s.restores.Look(t.Context(), force)
+	_, err := s.restores.Reconcile(t.Context(), force)
 	require.ErrorIs(t, err, errAway, "what could not be told is told again")
 }
 
@@ -169,13 +169,13 @@ func TestBothClustersOfARestoreConcernIt(t *testing.T) {
 }
 
 // After an outage the informers may be silent: what the API server lists tells what was missed.
-func TestAfterAnOutageRestoresThatWereMissedAreTold(t *testing.T) {
+func TestAfterAnOutageRestoresThatWereMissedAreSignalled(t *testing.T) {
 	s := newStation(t, fdbRestore(name))
 	for _, object := range []*fdbrObject{fdbRestore(name, newerFDBR), fdbRestore("quiet"), fdbRestore("done", completedFDBR)} {
 		require.NoError(t, s.live.Client.Create(t.Context(), object))
 	}
 	require.NoError(t, s.restores.Recover(t.Context()))
 	assert.Equal(t, watchtest.Forced(name), s.restores.Asked())
-	s.restores.LookAtAll(t.Context())
+	s.restores.RequeueAll(t.Context())
 	require.Len(t, s.restores.Asked(), 1)
 }

@@ -1,5 +1,5 @@
-// Package leader elects, of several watchers, the one that does what one is enough for.
+// Package leader elects the one watcher, of several, that does the work of which one is enough.
 //
-// It is called by package watch; starter makes the Lease. It knows the Lease and nothing of what is done in its name, and
-// imports nothing of ours.
+// Package watch calls it; starter makes the Lease. It knows the Lease and nothing of the leader's work, and imports nothing of
+// ours.
 package leader

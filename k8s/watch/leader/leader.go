@@ -18,7 +18,7 @@ import (
 const (
 	// LeaseName is the Lease in the OADP namespace that the leading watcher holds.
 	LeaseName = "holdfast-watcher"
-	// The defaults of Kubernetes' own components: a leader that was killed is followed within leaseDuration.
+	// The defaults of Kubernetes' own components: another watcher leads within leaseDuration after a leader was killed.
 	leaseDuration = 15 * time.Second
 	renewDeadline = 10 * time.Second
 	leaseRetry    = 2 * time.Second
@@ -27,7 +27,7 @@ const (
 // NewLease returns the lock that watchers of an OADP namespace elect their leader by.
 func NewLease(config *rest.Config, oadpNamespace string) (resourcelock.Interface, error) {
 	config = rest.CopyConfig(config)
-	config.Timeout = renewDeadline / 2 // an API server that hangs is asked again
+	config.Timeout = renewDeadline / 2 // a request to an API server that hangs is retried
 	client, err := coordinationv1.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("create the client of Leases: %w", err)
@@ -45,16 +45,16 @@ func NewLease(config *rest.Config, oadpNamespace string) (resourcelock.Interface
 
 // Election is one watcher's part in the election of the leader.
 type Election struct {
-	// Lease is what the watchers elect a leader by; one without it leads.
+	// Lease is the lock by which watchers elect a leader; a watcher without one leads.
 	Lease resourcelock.Interface
-	// Refused learns of what the API server answered: without rights to its Lease no watcher ever leads.
+	// Refused is called with the API server's errors: without rights to its Lease no watcher ever leads.
 	Refused func(error)
 	Log     *zap.Logger
 	// Led is what the leader does until its context ends.
 	Led func(ctx context.Context)
 }
 
-// noticed is a lock that tells what the API server answers.
+// noticed is a lock that reports the API server's errors.
 type noticed struct {
 	resourcelock.Interface
 	refused func(error)
@@ -81,9 +81,10 @@ func (l noticed) Update(ctx context.Context, record resourcelock.LeaderElectionR
 	return err
 }
 
-// Run has the leader do its part as long as it leads. Signals wait for no lease. The loss of the lease ends no process: the
-// manager's own election would, and the caches would have to be filled again because the API server was away. A leader that was
-// too slow to notice does no harm: a patch of positions is bound to the object read, and two may keep Schedules.
+// Run runs Led while this watcher leads. Signals do not depend on the lease. A lost lease does not end the process: the
+// manager's own election would end it, and after each outage of the API server the caches would have to be filled again. A
+// leader that notices the loss late does no harm: a patch of positions is bound to the object read, and two watchers may keep
+// Schedules.
 func (e *Election) Run(ctx context.Context) error {
 	if e.Lease == nil {
 		e.Led(ctx)
@@ -97,7 +98,7 @@ func (e *Election) Run(ctx context.Context) error {
 	return nil
 }
 
-// once waits for the lease, and returns when it is lost and nothing is done in its name any more.
+// once waits for the lease, and returns when it is lost and Led has ended.
 func (e *Election) once(ctx context.Context) error {
 	terms, over := make(chan context.Context, 1), make(chan struct{})
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{

@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	// A round of queue positions comes this long after the change that made it due, and no two rounds closer than this.
+	// A round of queue positions begins this long after a change, and at least this long after the last round.
 	delay     = time.Second
 	interval  = 10 * time.Second
 	patchRate = 10 // a second
@@ -31,8 +31,8 @@ const (
 	exactUpTo = 20
 )
 
-// Positions keeps status.queueInfo. It is a projection of Velero's queue that no single workflow can see, so the leading watcher
-// writes it, and it alone, without waking a workflow.
+// Positions keeps status.queueInfo. It is a projection of Velero's queue that no single workflow can see, so only the leading
+// watcher writes it, without signalling a workflow.
 type Positions struct {
 	// Client reads the cache and writes to the API server.
 	Client        client.Client
@@ -58,7 +58,7 @@ func (p *Positions) Changed() {
 	}
 }
 
-// Run keeps the positions. At once they are all due: nobody may have shown them since the last leader.
+// Run keeps the positions. All are due at the start: there may have been no leader for a while.
 func (p *Positions) Run(ctx context.Context) {
 	p.Changed()
 	limiter := rate.NewLimiter(patchRate, 1)
@@ -120,7 +120,7 @@ func (p *Positions) write(ctx context.Context, limiter *rate.Limiter) {
 		switch {
 		case err == nil, apierrors.IsNotFound(err):
 		case apierrors.IsConflict(err):
-			p.Changed() // the cache was behind; the next round sees the object as it is
+			p.Changed() // the cache was out of date; the next round reads the present object
 		default:
 			if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
 				metrics.AccessDenied(metrics.StepQueuePosition)
@@ -147,7 +147,7 @@ func (p *Positions) changes(ctx context.Context) []change {
 	return all
 }
 
-// shown is what an object shows, and the Velero object that it names; empty if that was not made.
+// shown is the position in an object's status, and the Velero object that it names; empty if that was not made.
 type shown struct {
 	object client.Object
 	info   *oadpv1alpha1.QueueInfo
@@ -161,11 +161,11 @@ type line struct {
 	positions map[string]int
 }
 
-// change is what an object is to show from now on.
+// change returns the position that an object is to show.
 func (l line) change(s shown) (change, bool) {
 	position := l.positions[s.made]
 	if position == 0 || !l.origin.Names(l.made[s.made], s.object.GetNamespace(), s.object.GetName()) {
-		return change{}, false // finished, passed or not its own: the workflow's part
+		return change{}, false // finished, or not its own: left to its workflow
 	}
 	return change{object: s.object, position: position}, worthShowing(s.info, position)
 }

@@ -11,13 +11,13 @@ import (
 )
 
 const (
-	// interval is how soon a change of the policy's periods takes effect, and a failure is tried again.
+	// interval is how soon a change of the policy's periods takes effect, and a failure is retried.
 	interval = 2 * time.Second
-	// again is how soon a Schedule that somebody has changed or deleted, or Temporal has lost, is as it should be.
+	// again is how soon a Schedule is restored that somebody has changed or deleted, or that Temporal has lost.
 	again = time.Minute
 )
 
-// Keeper keeps the Schedules as the policy wants them, and remembers what it has made sure of.
+// Keeper keeps the Schedules as the policy says, and remembers which it has checked.
 type Keeper struct {
 	Schedules Schedules
 	// Policy is the one in force; nil before it was first read.
@@ -33,7 +33,7 @@ type kept struct {
 	triggered bool
 }
 
-// Run keeps the Schedules, from the first policy read, and starts each once: what the watcher finds may have been rebuilt.
+// Run keeps the Schedules, from the first policy read, and starts each once: the cluster may have been rebuilt.
 func (k *Keeper) Run(ctx context.Context) {
 	k.kept = map[contract.Kind]kept{}
 	ticker := time.NewTicker(interval)
@@ -55,7 +55,7 @@ func (k *Keeper) keep(ctx context.Context, rules policy.Policy) {
 		contract.KindCollection: rules.GarbageCollection(), contract.KindSynchronization: rules.BackupSync(),
 	} {
 		if period > 0 {
-			period = max(period.Truncate(time.Second), time.Second) // as exact as Temporal keeps it
+			period = max(period.Truncate(time.Second), time.Second) // Temporal's precision
 		}
 		last, known := k.kept[kind]
 		if known && last.period == period && time.Since(last.at) < again {

@@ -11,16 +11,15 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
-	"holdfast.dev/holdfast/k8s/watch/signal"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// A start that was missed by more than this is not made up for: the next one is near, or Temporal's return starts one.
+// A start that was missed by more than this is skipped: the next one is near, or TemporalRecovered triggers one.
 const catchUpMost = 10 * time.Minute
 
 // Schedules keeps the Schedules of periodic work.
 type Schedules interface {
-	// Keep has the Schedule start its workflow every period, or removes it if that is zero. Two may do so at a time.
+	// Keep has the Schedule start its workflow every period, or removes it if that is zero. Two callers at a time do no harm.
 	Keep(ctx context.Context, kind contract.Kind, period time.Duration) error
 	// Trigger has the Schedule start its workflow now, unless it runs.
 	Trigger(ctx context.Context, kind contract.Kind) error
@@ -55,7 +54,7 @@ func (s *Temporal) Keep(ctx context.Context, kind contract.Kind, period time.Dur
 	}
 	err = handle.Update(ctx, client.ScheduleUpdateOptions{
 		DoUpdate: func(input client.ScheduleUpdateInput) (*client.ScheduleUpdate, error) {
-			schedule := input.Description.Schedule // whether it is paused is the operators' matter
+			schedule := input.Description.Schedule // operators decide whether it is paused
 			schedule.Spec, schedule.Action = spec(period), s.action(kind)
 			schedule.Policy = &client.SchedulePolicies{Overlap: enumspb.SCHEDULE_OVERLAP_POLICY_SKIP, CatchupWindow: catchUp(period)}
 			return &client.ScheduleUpdate{Schedule: &schedule}, nil
@@ -81,7 +80,7 @@ func (s *Temporal) create(ctx context.Context, kind contract.Kind, period time.D
 	return nil
 }
 
-// asWished compares what may have been changed by hand, by the policy or by another release.
+// asWished compares the settings that may have been changed by hand, by the policy or by another release.
 func (s *Temporal) asWished(schedule *client.Schedule, kind contract.Kind, period time.Duration) bool {
 	action, ok := schedule.Action.(*client.ScheduleWorkflowAction)
 	return ok && action.Workflow == kind.Workflow && action.TaskQueue == kind.TaskQueue(s.ClusterID) &&
@@ -103,7 +102,7 @@ func (s *Temporal) Trigger(ctx context.Context, kind contract.Kind) error {
 func (s *Temporal) action(kind contract.Kind) *client.ScheduleWorkflowAction {
 	return &client.ScheduleWorkflowAction{
 		ID: contract.ScheduleID(s.ClusterID, kind), Workflow: kind.Workflow, Args: []any{contract.ScheduledInput{Cluster: s.ClusterID}},
-		TaskQueue: kind.TaskQueue(s.ClusterID), WorkflowTaskTimeout: signal.WorkflowTaskTimeout,
+		TaskQueue: kind.TaskQueue(s.ClusterID), WorkflowTaskTimeout: contract.WorkflowTaskTimeout,
 		TypedSearchAttributes: kind.Attributes(s.ClusterID, contract.ObjectRef{}), StaticSummary: kind.Summary,
 	}
 }
@@ -112,7 +111,7 @@ func spec(period time.Duration) *client.ScheduleSpec {
 	return &client.ScheduleSpec{Intervals: []client.ScheduleIntervalSpec{{Every: period}}}
 }
 
-// catchUp is how late a start may be: less than the period. Temporal takes no less than ten seconds.
+// catchUp is how late a start may be: less than the period, and at least Temporal's minimum of ten seconds.
 func catchUp(period time.Duration) time.Duration {
 	return max(10*time.Second, min(period/2, catchUpMost).Truncate(time.Second))
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
@@ -13,16 +12,13 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// WorkflowTaskTimeout is what the kill of a worker costs a workflow.
-const WorkflowTaskTimeout = 5 * time.Second
-
 // Workflows signals the workflows of tenant objects.
 type Workflows interface {
-	// SignalWithStart tells the object's workflow to look, and starts it if it does not run.
+	// SignalWithStart signals the object's workflow, and starts it if it does not run.
 	SignalWithStart(ctx context.Context, kind contract.Kind, ref contract.ObjectRef, changed contract.Changed) error
 	// Ensure starts the object's workflow if it does not run, and otherwise leaves it alone.
 	Ensure(ctx context.Context, kind contract.Kind, ref contract.ObjectRef) error
-	// SignalRunning tells the object's workflow to look if it runs.
+	// SignalRunning signals the object's workflow if it runs.
 	SignalRunning(ctx context.Context, kind contract.Kind, ref contract.ObjectRef, changed contract.Changed) error
 }
 
@@ -54,7 +50,7 @@ func (w *Temporal) input(ref contract.ObjectRef) contract.ObjectInput {
 func (w *Temporal) options(kind contract.Kind, ref contract.ObjectRef) client.StartWorkflowOptions {
 	return client.StartWorkflowOptions{
 		TaskQueue:             kind.TaskQueue(w.ClusterID),
-		WorkflowTaskTimeout:   WorkflowTaskTimeout,
+		WorkflowTaskTimeout:   contract.WorkflowTaskTimeout,
 		TypedSearchAttributes: kind.Attributes(w.ClusterID, ref),
 		StaticSummary:         kind.SummaryOf(ref.String()),
 	}

@@ -1,7 +1,7 @@
-// Package trim reduces objects to what the watcher uses of them, so that nobody can fill its caches: a tenant may put a
-// megabyte into any field of an object. What is left of one is a few kilobytes.
+// Package trim reduces objects to the parts that the watcher uses, so that tenants cannot fill its caches: a tenant may put a
+// megabyte into any field of an object. A few kilobytes are left of each.
 //
-// A spec is used only to judge whether an object that is BackingOff would be refused today. One that is too large to be kept
+// A spec is used only to judge whether an object that is BackingOff would be refused today. A spec that is too large to be kept
 // is replaced by its size, see OmittedBytes. All functions may be applied twice, as an informer does.
 //
 // Package caches and the kinds call it. It imports, of ours, k8s/api, k8s/owner, activities/download and activities/location.

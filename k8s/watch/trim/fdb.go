@@ -8,7 +8,7 @@ import (
 	foundationdbv1beta2 "holdfast.dev/holdfast/k8s/api/foundationdb/v1beta2"
 )
 
-// fdbBackup drops what only the worker reads of a spec: the template of pods has no bound, and there may be a hundred ranges.
+// fdbBackup drops what only the worker reads of a spec: the pod template has no size limit, and there may be a hundred ranges.
 func fdbBackup(of *fdbv1alpha1.FoundationDBBackup) *fdbv1alpha1.FoundationDBBackup {
 	kept := &fdbv1alpha1.FoundationDBBackup{TypeMeta: of.TypeMeta, ObjectMeta: trimmed(of.ObjectMeta)}
 	kept.Spec = fdbv1alpha1.FoundationDBBackupSpec{
@@ -45,7 +45,7 @@ func fdbRestore(of *fdbv1alpha1.FoundationDBRestore) *fdbv1alpha1.FoundationDBRe
 		kept.Spec.Credentials = &named
 	}
 	kept.Status = fdbv1alpha1.FoundationDBRestoreStatus{
-		ObservedGeneration: of.Status.ObservedGeneration, State: name(of.Status.State),
+		ObservedGeneration: of.Status.ObservedGeneration, State: fdbv1alpha1.ObservedRestoreState(name(string(of.Status.State))),
 	}
 	return kept
 }
@@ -57,7 +57,7 @@ func fdbCluster(of *foundationdbv1beta2.FoundationDBCluster) *foundationdbv1beta
 	return kept
 }
 
-// pod keeps how far a pod is.
+// pod keeps the state of a pod.
 func pod(of *corev1.Pod) *corev1.Pod {
 	kept := &corev1.Pod{TypeMeta: of.TypeMeta, ObjectMeta: trimmed(of.ObjectMeta)}
 	kept.OwnerReferences = owners(of.OwnerReferences)
@@ -82,7 +82,7 @@ func containers(all []corev1.ContainerStatus) []corev1.ContainerStatus {
 	return kept
 }
 
-// deployment keeps how far it is rolled out.
+// deployment keeps the progress of a rollout.
 func deployment(of *appsv1.Deployment) *appsv1.Deployment {
 	kept := &appsv1.Deployment{TypeMeta: of.TypeMeta, ObjectMeta: trimmed(of.ObjectMeta)}
 	kept.OwnerReferences = owners(of.OwnerReferences)

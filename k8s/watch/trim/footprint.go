@@ -2,14 +2,14 @@ package trim
 
 import "reflect"
 
-// footprint is about how many bytes a value takes in memory, of which its JSON tells little: an empty element of a list is two
-// bytes of it, and may be two hundred here.
+// footprint is about how many bytes a value takes in memory. The size of its JSON says little: an empty element of a list is
+// two bytes there, and may be two hundred here.
 func footprint(value any) int {
 	v := reflect.ValueOf(value)
 	return int(v.Type().Size()) + held(v)
 }
 
-// held is what a value refers to. What is not exported, as in a time, is not a tenant's.
+// held is the size of what a value refers to. Unexported fields, as in a time, are not a tenant's.
 func held(v reflect.Value) int {
 	total := 0
 	switch v.Kind() {

@@ -17,14 +17,14 @@ import (
 	"holdfast.dev/holdfast/k8s/owner"
 )
 
-// omitted is the annotation, on trimmed objects alone, that says how large a spec was. seal tells it from one that a tenant
+// omitted is an annotation, only on trimmed objects, with the size of a spec. seal distinguishes it from one that a tenant
 // wrote.
 const omitted = "holdfast.dev/omitted-bytes"
 
 var seal = uuid.NewString() + "/"
 
-// OmittedBytes is the size of the spec, as JSON, that was too large to be kept of a trimmed object; zero if it was kept, or is
-// not used.
+// OmittedBytes is the size, as JSON, of a trimmed object's spec that was too large to be kept; zero if it was kept, or is not
+// used.
 func OmittedBytes(object metav1.Object) int {
 	value, sealed := strings.CutPrefix(object.GetAnnotations()[omitted], seal)
 	size, err := strconv.Atoi(value)
@@ -43,20 +43,20 @@ func omit(object metav1.Object, size int) {
 	object.SetAnnotations(annotations)
 }
 
-// knownKeys are the labels and annotations that the watcher looks at.
+// knownKeys are the labels and annotations that the watcher reads.
 var knownKeys = slices.Concat(owner.Keys(), location.DecisionAnnotations(), []string{
 	oadpv1alpha1.RegistryLabel, oadpv1alpha1.CopiedFromAnnotation, oadpv1alpha1.CopiedVersionAnnotation,
 	velerov1.BackupNameLabel, velerov1.RestoreNameLabel,
 	fdbv1alpha1.AnnotationClusterVersion, fdbv1alpha1.LabelBackup, fdbv1alpha1.LabelExpiry,
 })
 
-// knownFinalizers are those that the watcher looks at.
+// knownFinalizers are those that the watcher reads.
 var knownFinalizers = []string{
 	oadpv1alpha1.NabFinalizer, oadpv1alpha1.NarFinalizer, oadpv1alpha1.NabslFinalizer,
 	fdbv1alpha1.FinalizerStop, fdbv1alpha1.FinalizerDelete, fdbv1alpha1.FinalizerAbort,
 }
 
-// metadata trims an object in place. Labels stay as long as they are few: a change of any wakes its workflow.
+// metadata trims an object in place. Labels stay as long as they are few: a change of any label signals its workflow.
 func metadata(object metav1.Object) {
 	size := OmittedBytes(object)
 	object.SetManagedFields(nil)
@@ -106,7 +106,7 @@ func owners(all []metav1.OwnerReference) []metav1.OwnerReference {
 	return nil
 }
 
-// partial trims what only metadata are watched of. Of a Secret only what was made for a storage location is labelled.
+// partial trims objects of which only metadata are watched. Of Secrets, only those made for a storage location have labels.
 func partial(object *metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata {
 	kept := &metav1.PartialObjectMetadata{TypeMeta: object.TypeMeta, ObjectMeta: object.ObjectMeta}
 	metadata(kept)
@@ -117,7 +117,7 @@ func partial(object *metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata
 	return kept
 }
 
-// marks keeps, beside what is known, whatever says that a storage location was made for a tenant.
+// marks keeps, beside the known keys, all that say that a storage location was made for a tenant.
 func marks(kept, all map[string]string) map[string]string {
 	room := keptMapBytes
 	for _, key := range slices.Sorted(maps.Keys(all)) {

@@ -14,8 +14,8 @@ func trimmed(object metav1.ObjectMeta) metav1.ObjectMeta {
 	return object
 }
 
-// tenants is the shape of a tenant's object that Velero serves: a spec of Velero's, of which little is kept unless it may be
-// judged again, and conditions.
+// tenants is the common part of the tenants' objects that Velero serves: a Velero spec, of which little is kept unless it may
+// be judged again, and conditions.
 type tenants[S any] struct {
 	meta       metav1.ObjectMeta
 	phase      oadpv1alpha1.NonAdminPhase
@@ -24,7 +24,7 @@ type tenants[S any] struct {
 	conditions []metav1.Condition
 }
 
-// kept trims it. named is what is always kept of the spec: the name that it gives.
+// kept trims the object. named is what is always kept of the spec: the name in it.
 func (t tenants[S]) kept(named func(of *S) *S) tenants[S] {
 	kept := tenants[S]{
 		meta: trimmed(t.meta), phase: t.phase, unreadable: text(t.unreadable),
@@ -41,7 +41,7 @@ func (t tenants[S]) kept(named func(of *S) *S) tenants[S] {
 	return kept
 }
 
-// judged reports whether a spec is kept: as long as it may be judged again. One that is too large then is replaced by its size.
+// judged reports whether a spec is kept: as long as it may be judged again. If it is too large then, its size replaces it.
 func judged(of *metav1.ObjectMeta, phase oadpv1alpha1.NonAdminPhase, spec any) bool {
 	if phase != oadpv1alpha1.NonAdminPhaseBackingOff || OmittedBytes(of) > 0 {
 		return false
@@ -111,7 +111,7 @@ func nonAdminRestore(of *oadpv1alpha1.NonAdminRestore) *oadpv1alpha1.NonAdminRes
 	return kept
 }
 
-// nonAdminDownload keeps a digest in the place of a signed URL.
+// nonAdminDownload replaces a signed URL by a digest.
 func nonAdminDownload(of *oadpv1alpha1.NonAdminDownloadRequest) *oadpv1alpha1.NonAdminDownloadRequest {
 	kept := &oadpv1alpha1.NonAdminDownloadRequest{TypeMeta: of.TypeMeta, ObjectMeta: trimmed(of.ObjectMeta)}
 	kept.Spec.Target = velerov1.DownloadTarget{
@@ -129,7 +129,7 @@ func nonAdminDownload(of *oadpv1alpha1.NonAdminDownloadRequest) *oadpv1alpha1.No
 	return kept
 }
 
-// nonAdminLocation keeps all that is compared with what was made for it, as long as that is not too much.
+// nonAdminLocation keeps all fields that are compared with the objects made for it, up to a limit.
 func nonAdminLocation(of *oadpv1alpha1.NonAdminBackupStorageLocation) *oadpv1alpha1.NonAdminBackupStorageLocation {
 	kept := &oadpv1alpha1.NonAdminBackupStorageLocation{
 		TypeMeta: of.TypeMeta, ObjectMeta: trimmed(of.ObjectMeta), Spec: of.Spec, Status: of.Status,
@@ -150,7 +150,7 @@ func nonAdminLocation(of *oadpv1alpha1.NonAdminBackupStorageLocation) *oadpv1alp
 	return kept
 }
 
-// credentialOnly keeps of a storage location's spec which Secret it names.
+// credentialOnly keeps of a storage location's spec only the name of its Secret.
 func credentialOnly(spec *velerov1.BackupStorageLocationSpec) *velerov1.BackupStorageLocationSpec {
 	if spec == nil {
 		return nil
@@ -169,7 +169,7 @@ func approvalRequest(
 	kept := &oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest{
 		TypeMeta: of.TypeMeta, ObjectMeta: trimmed(of.ObjectMeta), Spec: of.Spec, Status: of.Status,
 	}
-	const two = 2 // it holds the spec that was approved, and the one that is not yet
+	const two = 2 // it holds the spec that was approved, and the pending one
 	if footprint(of.Spec)+footprint(of.Status) <= two*keptLocationBytes {
 		return kept
 	}

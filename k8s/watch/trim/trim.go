@@ -17,22 +17,22 @@ import (
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 )
 
-// What is kept at most, as it lies in memory.
+// Limits of what is kept, as its size in memory.
 const (
 	// keptSpecBytes bounds a spec that is kept to be judged.
 	keptSpecBytes = 8 << 10
 	// keptLocationBytes bounds a storage location, which may hold certificates: there are few.
 	keptLocationBytes = 32 << 10
-	// keptMapBytes bounds labels that are not known to be used.
+	// keptMapBytes bounds labels that nothing reads.
 	keptMapBytes = 4 << 10
 	keptText     = 4 << 10
 	keptName     = 253
-	// keptEntries bounds a list of our own, for statuses that somebody forged.
+	// keptEntries bounds a list of our own, because a status may be forged.
 	keptEntries = 32
 )
 
-// Object is a cache's transform: it returns what the watcher uses of an object. Objects of other kinds lose their managed fields
-// alone.
+// Object is a cache's transform: it returns the parts of an object that the watcher uses. Objects of other kinds only lose
+// their managed fields.
 func Object(object any) (any, error) {
 	switch object := object.(type) {
 	case *oadpv1alpha1.NonAdminBackup:
@@ -74,7 +74,7 @@ func Object(object any) (any, error) {
 	return object, nil
 }
 
-// jsonSize is the size that a spec which is not kept is judged by.
+// jsonSize is the size by which a spec that is not kept is judged.
 func jsonSize(value any) int {
 	data, err := json.Marshal(value)
 	if err != nil {
@@ -85,7 +85,7 @@ func jsonSize(value any) int {
 
 func text(value string) string { return clip(value, keptText) }
 
-// clip returns the beginning of a text, without holding on to the rest.
+// clip returns the beginning of a text in memory of its own.
 func clip(value string, size int) string {
 	if len(value) <= size {
 		return value
@@ -93,7 +93,7 @@ func clip(value string, size int) string {
 	return strings.Clone(value[:size])
 }
 
-// name drops what is too long to be the name of an object.
+// name drops a value that is too long for the name of an object.
 func name(value string) string {
 	if len(value) > keptName {
 		return ""
@@ -101,7 +101,7 @@ func name(value string) string {
 	return value
 }
 
-// conditions keeps those of the types that are looked at.
+// conditions keeps those of the types that are read.
 func conditions(all []metav1.Condition, types ...oadpv1alpha1.NonAdminCondition) []metav1.Condition {
 	var kept []metav1.Condition
 	for _, kind := range types {

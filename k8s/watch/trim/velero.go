@@ -36,7 +36,7 @@ func deleteRequest(of *velerov1.DeleteBackupRequest) *velerov1.DeleteBackupReque
 	return kept
 }
 
-// downloadRequest keeps a digest in the place of the signed URL.
+// downloadRequest replaces the signed URL by a digest.
 func downloadRequest(of *velerov1.DownloadRequest) *velerov1.DownloadRequest {
 	kept := &velerov1.DownloadRequest{TypeMeta: of.TypeMeta, ObjectMeta: trimmed(of.ObjectMeta)}
 	kept.Spec.Target = velerov1.DownloadTarget{Kind: of.Spec.Target.Kind, Name: name(of.Spec.Target.Name)}
@@ -46,7 +46,7 @@ func downloadRequest(of *velerov1.DownloadRequest) *velerov1.DownloadRequest {
 	return kept
 }
 
-// veleroLocation keeps all that is compared with what was asked for, as long as that is not too much.
+// veleroLocation keeps all fields that are compared with the spec, up to a limit.
 func veleroLocation(of *velerov1.BackupStorageLocation) *velerov1.BackupStorageLocation {
 	kept := &velerov1.BackupStorageLocation{
 		TypeMeta: of.TypeMeta, ObjectMeta: trimmed(of.ObjectMeta), Spec: of.Spec, Status: of.Status,

@@ -40,7 +40,7 @@ func (b *backups) deleteRequestEvents() watched.Events {
 	}
 }
 
-// locationEvents: a storage location that comes, goes or changes may change the verdict on backups that are BackingOff.
+// locationEvents: a storage location that is created, deleted or changed may change the verdict on backups that are BackingOff.
 func (b *backups) locationEvents() watched.Events {
 	enqueue := func(ctx context.Context, object client.Object, q watched.Queue) {
 		namespace := object.GetNamespace()
@@ -64,7 +64,7 @@ func (b *backups) locationEvents() watched.Events {
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q watched.Queue) {
 			enqueue(ctx, e.Object, q)
 			if _, isVelero := e.Object.(*velerov1.BackupStorageLocation); isVelero {
-				b.Each(ctx, func(nab *oadpv1alpha1.NonAdminBackup) { // what lay there and is being deleted need not wait
+				b.Each(ctx, func(nab *oadpv1alpha1.NonAdminBackup) { // a backup in it that is being deleted need not wait
 					if !nab.DeletionTimestamp.IsZero() {
 						b.Add(q, watched.RequestFor(nab))
 					}

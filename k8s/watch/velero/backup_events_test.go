@@ -272,8 +272,8 @@ func TestALocationConcernsWhatIsKeptBackInItsNamespace(t *testing.T) {
 		l.Status.LastValidationTime = &metav1.Time{Time: time.Unix(1, 0)}
 	})
 	tests := map[string]struct {
-		tell func(s *station, q queue)
-		want []added
+		happens func(s *station, q queue)
+		want    []added
 	}{
 		"the tenant's comes": {
 			func(s *station, q queue) {
@@ -319,7 +319,7 @@ func TestALocationConcernsWhatIsKeptBackInItsNamespace(t *testing.T) {
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
 			q := &recordingQueue{}
-			test.tell(newStation(t, objects...), q)
+			test.happens(newStation(t, objects...), q)
 			assert.ElementsMatch(t, test.want, q.Added)
 		})
 	}

@@ -69,7 +69,7 @@ func (b *backups) judge(ctx context.Context, from client.Reader, ref contract.Ob
 }
 
 // uncounted reports whether a backup that has volumes counts none in its status. A workflow can count them as long as the
-// Velero Backup exists, also after the end: the watcher may have come to know of them too late, or not have been there.
+// Velero Backup exists, also after the end: the watcher may have seen them too late, or not have run.
 func uncounted(o *backup.Objects) bool {
 	return o.Backup != nil && o.Backup.Status.StartTimestamp != nil &&
 		o.NAB.Status.DataMoverDataUploads == nil && o.NAB.Status.FileSystemPodVolumeBackups == nil

@@ -48,9 +48,9 @@ func TestALookSignalsOnlyWhatIsNotSettled(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			s := newStation(t, test.there...)
 			s.paused = test.paused
-			result, err := s.backups.Look(t.Context(), test.request)
+			result, err := s.backups.Reconcile(t.Context(), test.request)
 			require.NoError(t, err)
-			assert.Equal(t, test.want, s.signals.Told)
+			assert.Equal(t, test.want, s.signals.Sent)
 			assert.Equal(t, test.result, result)
 		})
 	}
@@ -71,16 +71,16 @@ func TestALookThatFailsIsRepeated(t *testing.T) {
 			}
 			s := newStation(t, waits)
 			disturb(s)
-			result, err := s.backups.Look(t.Context(), request(name))
+			result, err := s.backups.Reconcile(t.Context(), request(name))
 			require.ErrorIs(t, err, errAway)
 			assert.Zero(t, result, "a result beside an error would be ignored")
-			assert.Empty(t, s.signals.Told)
+			assert.Empty(t, s.signals.Sent)
 		})
 	}
 	t.Run("Temporal is away when an object has gone", func(t *testing.T) {
 		s := newStation(t)
 		s.signals.Err = errAway
-		_, err := s.backups.Look(t.Context(), request(name))
+		_, err := s.backups.Reconcile(t.Context(), request(name))
 		require.ErrorIs(t, err, errAway)
 	})
 }

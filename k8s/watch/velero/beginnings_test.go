@@ -30,11 +30,11 @@ func asMany(t *testing.T) (*station, []*oadpv1alpha1.NonAdminBackup) {
 	}
 	s := newStation(t, objects...)
 	for _, nab := range nabs[:atATime] {
-		_, err := s.backups.Look(t.Context(), watched.RequestFor(nab))
+		_, err := s.backups.Reconcile(t.Context(), watched.RequestFor(nab))
 		require.NoError(t, err)
 	}
-	require.Len(t, s.signals.Told, atATime)
-	s.signals.Told = nil
+	require.Len(t, s.signals.Sent, atATime)
+	s.signals.Sent = nil
 	return s, nabs
 }
 
@@ -54,17 +54,17 @@ func TestAnObjectThatBeginsMakesRoom(t *testing.T) {
 		"created":                        {happens: phase(oadpv1alpha1.NonAdminPhaseCreated), room: true},
 		"gone": {happens: func(s *station, nab *oadpv1alpha1.NonAdminBackup) {
 			s.cache.Remove(nab.DeepCopy())
-			_, err := s.backups.Look(t.Context(), watched.RequestFor(nab))
+			_, err := s.backups.Reconcile(t.Context(), watched.RequestFor(nab))
 			require.NoError(t, err)
-			s.signals.Told = nil
+			s.signals.Sent = nil
 		}, room: true},
 	} {
 		t.Run(title, func(t *testing.T) {
 			s, nabs := asMany(t)
 			test.happens(s, nabs[0])
-			result, err := s.backups.Look(t.Context(), watched.RequestFor(nabs[len(nabs)-1]))
+			result, err := s.backups.Reconcile(t.Context(), watched.RequestFor(nabs[len(nabs)-1]))
 			require.NoError(t, err)
-			assert.Equal(t, test.room, len(s.signals.Told) == 1)
+			assert.Equal(t, test.room, len(s.signals.Sent) == 1)
 			assert.Equal(t, test.room, result.RequeueAfter > 0, "it comes again when its turn has come")
 		})
 	}

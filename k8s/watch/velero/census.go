@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/holdfast/k8s/watch/caches"
 )
 
-// phases are the values of the label phase. What is none of them (a status can be forged) counts as unknown.
+// phases are the values of the label phase. Any other value (a status can be forged) counts as unknown.
 var phases = map[string]string{
 	"":                                    "new", // not seen by its workflow yet
 	string(oadpv1alpha1.NonAdminPhaseNew): "new",
@@ -51,7 +51,7 @@ func stalled(conditions []metav1.Condition) int {
 	return 0
 }
 
-// count adds the backups, and what Velero does.
+// count adds the backups, and Velero's present work.
 func (b *backups) count(ctx context.Context, census *metrics.Census) error {
 	census.VeleroBackups = map[metrics.State]int{}
 	there := client.InNamespace(b.OADPNamespace)
@@ -94,7 +94,7 @@ func (r *restores) count(ctx context.Context, census *metrics.Census) error {
 	return nil
 }
 
-// count adds the storage locations and the approvals that wait.
+// count adds the storage locations and the pending approvals.
 func (l *locations) count(ctx context.Context, census *metrics.Census) error {
 	counted := newTally()
 	l.Each(ctx, func(object *oadpv1alpha1.NonAdminBackupStorageLocation) { counted.add(object) })
@@ -115,7 +115,7 @@ func (l *locations) count(ctx context.Context, census *metrics.Census) error {
 	return nil
 }
 
-// veleroState groups Velero's phases by what Velero does with a Backup.
+// veleroState groups Velero's phases by what Velero is doing with a Backup.
 func veleroState(phase velerov1.BackupPhase) metrics.State {
 	switch phase {
 	case "", velerov1.BackupPhaseNew, velerov1.BackupPhaseQueued, velerov1.BackupPhaseReadyToStart:

@@ -14,9 +14,9 @@ import (
 	"holdfast.dev/holdfast/k8s/watch/watched"
 )
 
-// downloadEvents: generation, deletion and labels matter; a change of status alone is our own doing, and wakes no workflow. A
-// refusal is looked at once more: what it depends on may have changed before the cache knew of it. When the time of one
-// changes, it is looked at then.
+// downloadEvents: generation, deletion and labels matter. A change of the status alone is our own, and signals no workflow,
+// with two exceptions. A refusal is judged once more, because what it depends on may have changed before the cache had the
+// refusal. A new expiration time has the request judged at that time.
 func (d *downloads) downloadEvents() watched.Events {
 	return watched.Events{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q watched.Queue) {
@@ -40,8 +40,8 @@ func (d *downloads) downloadEvents() watched.Events {
 	}
 }
 
-// veleroEvents: an answer, and the end. One that is made is news only if nobody has just made it: it was left behind by a
-// request that is gone, or it was answered while nobody looked.
+// veleroEvents: an answer, and a deletion. A creation is normally our own and needs no signal. It does if the request is gone,
+// so that the Velero object is left over, or if it was answered while no watcher ran.
 func (d *downloads) veleroEvents() watched.Events {
 	enqueue := func(object client.Object, q watched.Queue) {
 		if ref, ours := download.OriginOf(object.(*velerov1.DownloadRequest)); ours {
@@ -66,7 +66,7 @@ func (d *downloads) veleroEvents() watched.Events {
 	}
 }
 
-// awaitsAnswer: the request that a Velero DownloadRequest was made for is there, as far as the cache knows.
+// awaitsAnswer: in the cache, the request for which a Velero DownloadRequest was made exists.
 func (d *downloads) awaitsAnswer(ctx context.Context, made *velerov1.DownloadRequest) bool {
 	ref, ours := download.OriginOf(made)
 	if !ours {
@@ -76,7 +76,7 @@ func (d *downloads) awaitsAnswer(ctx context.Context, made *velerov1.DownloadReq
 	return found && string(nadr.UID) == ref.UID
 }
 
-// eachRefused has the refused requests looked at that match.
+// eachRefused has the matching refused requests judged.
 func (d *downloads) eachRefused(
 	ctx context.Context, q watched.Queue, match func(velerov1.DownloadTarget) bool, matching ...client.ListOption,
 ) {
@@ -87,7 +87,8 @@ func (d *downloads) eachRefused(
 	}, matching...)
 }
 
-// subjectEvents: a backup or restore that comes or gets its Velero object may change the verdict on the requests that name it.
+// subjectEvents: a backup or restore that is created, or gets its Velero object, may change the verdict on the requests that
+// name it.
 func (d *downloads) subjectEvents(kind string) watched.Events {
 	enqueue := func(ctx context.Context, object client.Object, q watched.Queue) {
 		d.eachRefused(ctx, q, func(target velerov1.DownloadTarget) bool {
@@ -131,7 +132,7 @@ func (d *downloads) veleroSubjectEvents() watched.Events {
 	}
 }
 
-// locationEvents: so may a tenant's storage location that comes or goes.
+// locationEvents: so may a tenant's storage location that is created or deleted.
 func (d *downloads) locationEvents() watched.Events {
 	enqueue := func(ctx context.Context, object client.Object, q watched.Queue) {
 		if key, named := owner.Location.Hint(object); named {

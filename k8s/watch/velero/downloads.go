@@ -37,12 +37,13 @@ func newDownloads(env *Env) *downloads {
 			{Of: &velerov1.BackupStorageLocation{}, Events: d.locationEvents()},
 		},
 		Judge: d.judge,
-		// What a refusal depends on comes from the cache: one that is out of date is looked at again when its own event comes.
+		// A refusal is judged from the cache: if that is out of date, the request is judged again at the event of the changed
+		// object.
 		Sweep: watched.Sweep{Compared: []watched.Compared{
 			{Of: &velerov1.DownloadRequest{}, In: env.OADPNamespace, Concerns: downloadOrigin},
 			{Of: &oadpv1alpha1.NonAdminDownloadRequest{}, Concerns: func(nadr client.Object) (contract.ObjectRef, bool) {
 				ref, ours := watched.Itself(nadr)
-				ref.UID = string(nadr.GetUID()) // one that is gone, too: it may have left something
+				ref.UID = string(nadr.GetUID()) // a deleted one, too: it may have left a Velero object
 				return ref, ours
 			}},
 		}},
@@ -55,8 +56,8 @@ func downloadOrigin(made client.Object) (contract.ObjectRef, bool) {
 	return download.OriginOf(made.(*velerov1.DownloadRequest))
 }
 
-// judge: a request that is gone is not settled as long as a Velero DownloadRequest is left of it. One that is there is looked at
-// when its time is over.
+// judge: a deleted request is not settled as long as its Velero DownloadRequest exists. An existing one is judged when it
+// expires.
 func (d *downloads) judge(ctx context.Context, from client.Reader, ref contract.ObjectRef) (watched.View, error) {
 	gatherer := &download.Gatherer{Reader: from, ClusterID: d.ClusterID, OADPNamespace: d.OADPNamespace, Now: d.now}
 	o, err := gatherer.Gather(ctx, ref)
@@ -70,7 +71,7 @@ func (d *downloads) judge(ctx context.Context, from client.Reader, ref contract.
 	return view, nil
 }
 
-// left are the requests that Velero DownloadRequests were made for.
+// left are the requests for which Velero DownloadRequests were made.
 func (d *downloads) left(ctx context.Context, do func(contract.ObjectRef)) error {
 	return caches.Each(ctx, d.Client, &velerov1.DownloadRequest{}, func(made client.Object) {
 		if ref, ours := downloadOrigin(made); ours {

@@ -77,9 +77,9 @@ func TestALookAtADownloadSignalsWhatIsNotSettled(t *testing.T) {
 			s.now = fake.DownloadTime.Add(test.after)
 			asked := request("logs")
 			asked.Force = test.force
-			result, err := s.downloads.Look(t.Context(), asked)
+			result, err := s.downloads.Reconcile(t.Context(), asked)
 			require.NoError(t, err)
-			assert.Equal(t, test.want, s.signals.Told)
+			assert.Equal(t, test.want, s.signals.Sent)
 			assert.Equal(t, test.result, result)
 		})
 	}
@@ -88,13 +88,13 @@ func TestALookAtADownloadSignalsWhatIsNotSettled(t *testing.T) {
 func TestALookAtADownloadThatFailsIsRepeated(t *testing.T) {
 	s := newStation(t, fake.NADR("logs", "BackupLog", name))
 	s.signals.Err = errAway
-	_, err := s.downloads.Look(t.Context(), request("logs"))
+	_, err := s.downloads.Reconcile(t.Context(), request("logs"))
 	require.ErrorIs(t, err, errAway)
 	s.signals.Err, s.paused = nil, errAway
-	result, err := s.downloads.Look(t.Context(), request("logs"))
+	result, err := s.downloads.Reconcile(t.Context(), request("logs"))
 	require.NoError(t, err)
 	assert.Equal(t, 10*time.Second, result.RequeueAfter)
-	assert.Empty(t, s.signals.Told)
+	assert.Empty(t, s.signals.Sent)
 }
 
 // Every event that may change what a download request needs has it looked at; its own status alone does not.
@@ -199,7 +199,7 @@ func TestADownloadsSweepJudgesByWhatTheAPIServerSays(t *testing.T) {
 	asked := s.downloads.Asked()
 	assert.ElementsMatch(t, forced("waiting", "orphan", "new"), asked)
 
-	s.downloads.LookAtAll(t.Context())
+	s.downloads.RequeueAll(t.Context())
 	assert.Len(t, s.downloads.Asked(), 4, "both that are there, and those of both that Velero has")
 	s.live.FailReads(func(runtime.Object) error { return errAway })
 	require.ErrorIs(t, s.downloads.Recover(t.Context()), errAway)

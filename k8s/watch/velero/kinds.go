@@ -25,7 +25,7 @@ func Kinds(env *Env) []watched.Watcher {
 	return []watched.Watcher{newBackups(env).Kind, newRestores(env).Kind, newDownloads(env).Kind, newLocations(env).Kind}
 }
 
-// Caches say which objects of these kinds the caches hold: those of the OADP namespace alone.
+// Caches say which objects of these kinds are cached: only those of the OADP namespace.
 func Caches(oadpNamespace string) map[client.Object]cache.ByObject {
 	there := cache.ByObject{Namespaces: map[string]cache.Config{oadpNamespace: {}}}
 	return map[client.Object]cache.ByObject{
@@ -61,8 +61,8 @@ func backingOff(object client.Object) bool {
 	return phaseOf(object) == string(oadpv1alpha1.NonAdminPhaseBackingOff)
 }
 
-// rejected: a change of status, our own doing, after which an object is looked at once more: what its rejection depends on may
-// have changed before the cache knew of it.
+// rejected: a change of the status by us, after which an object is judged once more: what its rejection depends on may have
+// changed before the cache had the rejection.
 func rejected(before, after client.Object) bool {
 	return phaseOf(before) != phaseOf(after) && backingOff(after)
 }

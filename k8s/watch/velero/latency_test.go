@@ -35,19 +35,19 @@ func TestTheTimeToASignalIncludesItsRetries(t *testing.T) {
 		s.signals.Err = errAway
 		assert.InDelta(t, 2, metricstest.Counted(t, signalsFailed, func() {
 			for range 2 {
-				_, err := s.backups.Look(t.Context(), request(name))
+				_, err := s.backups.Reconcile(t.Context(), request(name))
 				require.ErrorIs(t, err, errAway)
 				time.Sleep(time.Second)
 			}
 		}), 0)
 		s.signals.Err = nil
 		assert.InDelta(t, 1, metricstest.Counted(t, signalsTaken, func() {
-			_, err := s.backups.Look(t.Context(), request(name))
+			_, err := s.backups.Reconcile(t.Context(), request(name))
 			require.NoError(t, err)
 		}), 0)
 		assert.Equal(t, 3*time.Second, signalSum(t)-before)
 
-		_, err := s.backups.Look(t.Context(), request(name))
+		_, err := s.backups.Reconcile(t.Context(), request(name))
 		require.NoError(t, err)
 		assert.Equal(t, 3*time.Second, signalSum(t)-before, "a resync waited for nobody")
 	})
@@ -63,7 +63,7 @@ func TestTheTimeToASignalOfProgressRunsFromItsDueTime(t *testing.T) {
 		s.backups.veleroEvents().Update(t.Context(), event.UpdateEvent{ObjectOld: velero, ObjectNew: progress}, q)
 		require.Len(t, q.Added, 1)
 		time.Sleep(q.Added[0].After + 2*time.Second)
-		_, err := s.backups.Look(t.Context(), request(name))
+		_, err := s.backups.Reconcile(t.Context(), request(name))
 		require.NoError(t, err)
 		assert.Equal(t, 2*time.Second, signalSum(t)-before)
 	})
@@ -74,7 +74,7 @@ func TestNoSignalNoMeasurement(t *testing.T) {
 	s, q := newStation(t, completed, completedBackup), &recordingQueue{}
 	s.backups.events().Create(t.Context(), event.CreateEvent{Object: completed}, q)
 	assert.Zero(t, metricstest.Counted(t, signalsTaken, func() {
-		_, err := s.backups.Look(t.Context(), request(name))
+		_, err := s.backups.Reconcile(t.Context(), request(name))
 		require.NoError(t, err)
 	}))
 }

@@ -14,12 +14,12 @@ import (
 	"holdfast.dev/holdfast/k8s/watch/watched"
 )
 
-// locationEvents: generation, deletion, labels and our finalizer matter; a change of status alone is our own doing. A
-// rejection is looked at once more: what it depends on may have changed before the cache knew of it.
+// locationEvents: generation, deletion, labels and our finalizer matter. A change of the status alone is our own. A rejection
+// is judged once more: what it depends on may have changed before the cache had the rejection.
 func (l *locations) locationEvents() watched.Events {
 	return watched.Events{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q watched.Queue) {
-			// What happened to its Secret while nobody watched cannot be judged here.
+			// Changes of its Secret while no watcher ran cannot be judged here.
 			found := e.Object.(*oadpv1alpha1.NonAdminBackupStorageLocation)
 			l.Add(q, watched.RequestFor(found).Forced(location.JudgedBySecret(found)))
 		},
@@ -36,7 +36,7 @@ func (l *locations) locationEvents() watched.Events {
 	}
 }
 
-// veleroEvents: what Velero says of a location, and what somebody does to it by hand.
+// veleroEvents: Velero's status of a location, and changes by hand.
 func (l *locations) veleroEvents() watched.Events {
 	return watched.Events{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q watched.Queue) { l.addOrigin(ctx, e.Object, q, false) },
@@ -52,7 +52,7 @@ func (l *locations) veleroEvents() watched.Events {
 	}
 }
 
-// requestEvents: what administrators decide, and what the approval's workflow makes of it.
+// requestEvents: decisions of administrators, and how the approval's workflow answers them.
 func (l *locations) requestEvents() watched.Events {
 	return watched.Events{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q watched.Queue) { l.addOrigin(ctx, e.Object, q, false) },
@@ -65,8 +65,8 @@ func (l *locations) requestEvents() watched.Events {
 	}
 }
 
-// secretEvents: a tenant's Secret that a location names, or the copy of one. Only their metadata are known here: what a
-// change means, the worker finds out.
+// secretEvents: a tenant's Secret that a location names, or the copy of one. Only their metadata are cached here; the worker
+// judges the content.
 func (l *locations) secretEvents() watched.Events {
 	return watched.Events{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q watched.Queue) { l.secretChanged(ctx, e.Object, q) },
@@ -75,7 +75,7 @@ func (l *locations) secretEvents() watched.Events {
 				return
 			}
 			if e.ObjectNew.GetNamespace() == l.OADPNamespace {
-				// Our own writes note another version of the Secret that was copied.
+				// Our own writes record another version of the copied Secret.
 				version := oadpv1alpha1.CopiedVersionAnnotation
 				byHand := e.ObjectOld.GetAnnotations()[version] == e.ObjectNew.GetAnnotations()[version]
 				l.addOrigin(ctx, e.ObjectNew, q, byHand)
@@ -89,8 +89,8 @@ func (l *locations) secretEvents() watched.Events {
 	}
 }
 
-// secretChanged looks at the locations that a tenant's Secret may concern. A verdict on what the Secret held cannot be
-// judged here.
+// secretChanged judges the locations that a tenant's Secret may concern. A verdict on the Secret's content cannot be judged
+// here.
 func (l *locations) secretChanged(ctx context.Context, secret client.Object, q watched.Queue) {
 	l.Each(ctx, func(object *oadpv1alpha1.NonAdminBackupStorageLocation) {
 		spec := object.Spec.BackupStorageLocationSpec
@@ -102,7 +102,7 @@ func (l *locations) secretChanged(ctx context.Context, secret client.Object, q w
 	}, client.InNamespace(secret.GetNamespace()))
 }
 
-// addOrigin looks at the location that an object of the OADP namespace names as its origin.
+// addOrigin requests a look at the location that an object of the OADP namespace names as its origin.
 func (l *locations) addOrigin(ctx context.Context, made client.Object, q watched.Queue, force bool) {
 	key, _ := owner.Location.Hint(made)
 	if made.GetNamespace() != l.OADPNamespace || !owner.Location.Called(made, key.Namespace, key.Name) {
@@ -112,7 +112,7 @@ func (l *locations) addOrigin(ctx context.Context, made client.Object, q watched
 	if found {
 		l.Add(q, watched.RequestFor(object).Forced(force))
 	}
-	// The one that it was made for may be gone, and another have its name; or it is not there yet: then its own event will come.
+	// That location may be deleted, and another have its name; or it does not exist yet: then it will have its own event.
 	if owner.Location.ForAnother(made, object) {
 		l.Add(q, watched.Request{Namespace: key.Namespace, Name: key.Name, UID: string(owner.Location.UID(made))})
 	}

@@ -46,9 +46,9 @@ func newLocations(env *Env) *locations {
 					Concerns: watched.OriginBy(owner.Location),
 				},
 			},
-			AtOnce: true, // there are few, and by the cache their approvals would be judged otherwise
+			AtOnce: true, // there are few, and the cache could give another verdict on their approvals
 		},
-		Judged: func(*oadpv1alpha1.NonAdminBackupStorageLocation) bool { return true }, // approval may be required now, or not any more
+		Judged: func(*oadpv1alpha1.NonAdminBackupStorageLocation) bool { return true }, // approval may be required now, or no longer
 		Census: l.count,
 	})
 	return l
@@ -65,17 +65,17 @@ func (l *locations) judge(ctx context.Context, from client.Reader, ref contract.
 	settled := locationworkflow.Settled(o.View())
 	return watched.View{
 		Found: o.Location != nil, Due: !settled, Ended: o.Location == nil && settled, Partly: incomplete(o),
-		// The approval must be closed when its location is gone, which nothing else would tell again after a kill between the two.
-		First: func(ctx context.Context, tell watched.Tell, force bool) error {
-			return l.tellApproval(ctx, ref, o, tell, force)
+		// The approval must be closed when its location is gone; after a kill between the two no event would do it.
+		First: func(ctx context.Context, send watched.Send, force bool) error {
+			return l.signalApproval(ctx, ref, o, send, force)
 		},
 	}, nil
 }
 
-// tellApproval keeps the approval's workflow open as long as it is needed, and tells it when something is due, or is decided
-// and waits: it shows that. With force it is told whatever the cache says.
-func (l *locations) tellApproval(
-	ctx context.Context, ref contract.ObjectRef, o *location.Objects, tell watched.Tell, force bool,
+// signalApproval keeps the approval's workflow open as long as it is needed, and signals it when a step is due, or when a
+// request is decided and waits, which it shows. With force it signals whatever the cache holds.
+func (l *locations) signalApproval(
+	ctx context.Context, ref contract.ObjectRef, o *location.Objects, send watched.Send, force bool,
 ) error {
 	view := o.Approval()
 	changed := contract.Changed{Reason: "changed"}
@@ -83,19 +83,19 @@ func (l *locations) tellApproval(
 	switch {
 	case view.Needed && view.Found && waits && !force:
 		l.approving.Store(ref, true)
-		return tell(contract.KindApproval.Kubernetes, func(workflows signal.Workflows) error {
+		return send(contract.KindApproval.Kubernetes, func(workflows signal.Workflows) error {
 			return workflows.Ensure(ctx, contract.KindApproval, ref)
 		})
 	case view.Needed && view.Found:
 		l.approving.Store(ref, true)
-		return tell(contract.KindApproval.Kubernetes, func(workflows signal.Workflows) error {
+		return send(contract.KindApproval.Kubernetes, func(workflows signal.Workflows) error {
 			return workflows.SignalWithStart(ctx, contract.KindApproval, ref, changed)
 		})
 	}
 	if _, open := l.approving.Load(ref); !open && o.Request == nil {
 		return nil
 	}
-	err := tell(contract.KindApproval.Kubernetes, func(workflows signal.Workflows) error {
+	err := send(contract.KindApproval.Kubernetes, func(workflows signal.Workflows) error {
 		return workflows.SignalRunning(ctx, contract.KindApproval, ref, changed)
 	})
 	if err == nil {

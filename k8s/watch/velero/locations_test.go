@@ -25,7 +25,7 @@ const (
 	goneLocation   = "deleted nabsl team/nightly uid-nightly"
 	startApproval  = "start approval team/nightly uid-nightly"
 	ensureApproval = "ensure approval team/nightly uid-nightly"
-	tellApproval   = "changed approval team/nightly uid-nightly"
+	signalApproval = "changed approval team/nightly uid-nightly"
 )
 
 // carryOut has a worker do what a location needs, in a world of its own.
@@ -119,7 +119,7 @@ func TestALookAtALocationSignalsWhatIsNotSettled(t *testing.T) {
 		},
 		"being deleted, its approval not closed": {
 			approval: true, change: func(s *station) { s.cache.Remove(s.cache.Location(name)) },
-			want: []string{tellApproval, startLocation}, result: later,
+			want: []string{signalApproval, startLocation}, result: later,
 		},
 		"another controller serves it": {paused: errAway, result: reconcile.Result{RequeueAfter: 10 * time.Second}},
 	}
@@ -132,9 +132,9 @@ func TestALookAtALocationSignalsWhatIsNotSettled(t *testing.T) {
 			}
 			asked := request(name)
 			asked.Force = test.force
-			result, err := s.locations.Look(t.Context(), asked)
+			result, err := s.locations.Reconcile(t.Context(), asked)
 			require.NoError(t, err)
-			assert.Equal(t, test.want, s.signals.Told)
+			assert.Equal(t, test.want, s.signals.Sent)
 			assert.Equal(t, test.result, result)
 		})
 	}
@@ -143,30 +143,30 @@ func TestALookAtALocationSignalsWhatIsNotSettled(t *testing.T) {
 // What is gone is told to workflows that run, and to an approval only if one was seen.
 func TestALocationThatIsGoneStartsNothing(t *testing.T) {
 	s := newStation(t)
-	result, err := s.locations.Look(t.Context(), request(name))
+	result, err := s.locations.Reconcile(t.Context(), request(name))
 	require.NoError(t, err)
-	assert.Equal(t, []string{goneLocation}, s.signals.Told)
+	assert.Equal(t, []string{goneLocation}, s.signals.Sent)
 	assert.Zero(t, result)
 
 	s = located(t, true)
-	_, err = s.locations.Look(t.Context(), request(name))
+	_, err = s.locations.Reconcile(t.Context(), request(name))
 	require.NoError(t, err)
 	vanish(t, s)
-	s.signals.Told = nil
-	_, err = s.locations.Look(t.Context(), request(name))
+	s.signals.Sent = nil
+	_, err = s.locations.Reconcile(t.Context(), request(name))
 	require.NoError(t, err)
-	assert.Equal(t, []string{tellApproval, startLocation}, s.signals.Told, "something is left to delete")
+	assert.Equal(t, []string{signalApproval, startLocation}, s.signals.Sent, "something is left to delete")
 	s.cache.Remove(s.cache.ApprovalRequest(name))
-	s.signals.Told = nil
-	_, err = s.locations.Look(t.Context(), request(name))
+	s.signals.Sent = nil
+	_, err = s.locations.Reconcile(t.Context(), request(name))
 	require.NoError(t, err)
-	assert.Equal(t, []string{goneLocation}, s.signals.Told, "it closed")
+	assert.Equal(t, []string{goneLocation}, s.signals.Sent, "it closed")
 
 	s = located(t, true)
 	vanish(t, s)
-	_, err = s.locations.Look(t.Context(), request(name))
+	_, err = s.locations.Reconcile(t.Context(), request(name))
 	require.NoError(t, err)
-	assert.Equal(t, []string{tellApproval, startLocation}, s.signals.Told, "it went while no watcher ran")
+	assert.Equal(t, []string{signalApproval, startLocation}, s.signals.Sent, "it went while no watcher ran")
 }
 
 func vanish(t *testing.T, s *station) {
@@ -179,16 +179,16 @@ func vanish(t *testing.T, s *station) {
 
 func TestASwitchedOffApprovalIsToldOnce(t *testing.T) {
 	s := located(t, true)
-	_, err := s.locations.Look(t.Context(), request(name))
+	_, err := s.locations.Reconcile(t.Context(), request(name))
 	require.NoError(t, err)
 	s.policy.Write("2", policy.Policy{}, nil)
 	s.locations.PolicyWritten(t.Context())
 	asked := s.locations.Asked()
 	require.Equal(t, []Request{request(name)}, asked, "a change of the policy concerns every location")
-	s.signals.Told = nil
-	_, err = s.locations.Look(t.Context(), asked[0])
+	s.signals.Sent = nil
+	_, err = s.locations.Reconcile(t.Context(), asked[0])
 	require.NoError(t, err)
-	assert.Equal(t, []string{tellApproval, startLocation}, s.signals.Told)
+	assert.Equal(t, []string{signalApproval, startLocation}, s.signals.Sent)
 }
 
 func TestALookAtALocationThatFailsIsRepeated(t *testing.T) {
@@ -199,10 +199,10 @@ func TestALookAtALocationThatFailsIsRepeated(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			s := newStation(t, fake.NaBSL(name))
 			disturb(s)
-			result, err := s.locations.Look(t.Context(), request(name))
+			result, err := s.locations.Reconcile(t.Context(), request(name))
 			require.ErrorIs(t, err, errAway)
 			assert.Zero(t, result)
-			assert.Empty(t, s.signals.Told)
+			assert.Empty(t, s.signals.Sent)
 		})
 	}
 }
@@ -215,19 +215,19 @@ func TestTheSweepJudgesLocationsByWhatIsThereNow(t *testing.T) {
 		require.NoError(t, s.live.Client.Create(t.Context(), object))
 	}
 	require.NoError(t, s.locations.Recover(t.Context()))
-	assert.Empty(t, s.signals.Told, "settled")
+	assert.Empty(t, s.signals.Sent, "settled")
 
 	s.live.Validate(name, "Unavailable", "AccessDenied")
 	require.NoError(t, s.locations.Recover(t.Context()))
-	assert.Equal(t, []string{startLocation}, s.signals.Told)
-	s.signals.Told = nil
+	assert.Equal(t, []string{startLocation}, s.signals.Sent)
+	s.signals.Sent = nil
 	s.live.Remove(s.live.VeleroLocation(name))
 	require.NoError(t, s.locations.Recover(t.Context()))
-	assert.Equal(t, []string{startLocation}, s.signals.Told)
+	assert.Equal(t, []string{startLocation}, s.signals.Sent)
 
-	s.signals.Told, s.paused = nil, errAway
+	s.signals.Sent, s.paused = nil, errAway
 	require.ErrorIs(t, s.locations.Recover(t.Context()), errAway)
-	assert.Empty(t, s.signals.Told, "another controller serves it")
+	assert.Empty(t, s.signals.Sent, "another controller serves it")
 	s.paused = nil
 	s.live.FailReads(func(runtime.Object) error { return errAway })
 	require.ErrorIs(t, s.locations.Recover(t.Context()), errAway)
@@ -258,11 +258,11 @@ func TestALocationThatIsNotKeptIsToldOfEveryEvent(t *testing.T) {
 			s := newStation(t, known...)
 			s.policy.Write("1", policy.Policy{RequireApprovalForBSL: &test.approval}, nil)
 			for range 2 { // an event, and a resync
-				s.signals.Told = nil
-				result, err := s.locations.Look(t.Context(), watched.RequestFor(object))
+				s.signals.Sent = nil
+				result, err := s.locations.Reconcile(t.Context(), watched.RequestFor(object))
 				require.NoError(t, err)
 				assert.Equal(t, reconcile.Result{RequeueAfter: 5 * time.Minute}, result)
-				assert.Equal(t, test.want, s.signals.Told)
+				assert.Equal(t, test.want, s.signals.Sent)
 			}
 		})
 	}

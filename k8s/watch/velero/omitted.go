@@ -17,7 +17,7 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// gatherBackup reads what the cache has of a NonAdminBackup.
+// gatherBackup gathers a NonAdminBackup from the cache.
 func gatherBackup(ctx context.Context, from *backup.Gatherer, ref contract.ObjectRef) (*backup.Objects, error) {
 	objects, err := from.Gather(ctx, ref)
 	if err == nil && objects.Rules != nil { // otherwise there is no verdict, or none on a spec
@@ -27,7 +27,7 @@ func gatherBackup(ctx context.Context, from *backup.Gatherer, ref contract.Objec
 	return objects, err
 }
 
-// gatherRestore reads what the cache has of a NonAdminRestore.
+// gatherRestore gathers a NonAdminRestore from the cache.
 func gatherRestore(ctx context.Context, from *restore.Gatherer, ref contract.ObjectRef) (*restore.Objects, error) {
 	objects, err := from.Gather(ctx, ref)
 	if err == nil && objects.Rules != nil {
@@ -37,18 +37,19 @@ func gatherRestore(ctx context.Context, from *restore.Gatherer, ref contract.Obj
 	return objects, err
 }
 
-// omittedSpec is how a kind is judged of whose spec the cache kept the size, and the name that it gives.
+// omittedSpec is how a kind is judged if the cache kept only the size of its spec, and the name in it.
 type omittedSpec struct {
 	refused string
 	// check judges the size.
 	check func(size int) error
-	// outside reports whether a refusal comes from what the spec names.
+	// outside reports whether a refusal is about the object that the spec names.
 	outside func(message string) bool
 }
 
-// verdict replaces the one on a spec of which the cache may not have kept all. What is too large is refused for that. Otherwise a
-// refusal that comes from what the spec names stands as long as it would be the same today, and another, for which there is no
-// verdict, until the spec is edited or the policy written. The empty verdict, which no condition says, has the workflow judge.
+// verdict replaces the verdict on a spec that the cache may not have kept whole. A spec that is too large is refused for its
+// size. Otherwise a refusal about the object that the spec names stands as long as it would be the same today. Any other
+// refusal stands until the spec is edited or the policy written. The empty verdict, which no condition has, makes the workflow
+// judge.
 func (s omittedSpec) verdict(today *backup.Verdict, of client.Object, conditions []metav1.Condition) *backup.Verdict {
 	size := trim.OmittedBytes(of)
 	if size == 0 {

@@ -64,9 +64,9 @@ func told(t *testing.T, there ...client.Object) []string {
 		there[i] = inCache(t, there[i])
 	}
 	s := newStation(t, there...)
-	_, err := s.backups.Look(t.Context(), request(name))
+	_, err := s.backups.Reconcile(t.Context(), request(name))
 	require.NoError(t, err)
-	return s.signals.Told
+	return s.signals.Sent
 }
 
 // A rejection that was told once is not told again, whatever the cache has kept of the spec.
@@ -127,21 +127,21 @@ func TestALargeLocationWithAForgedStatusDoesNotChangeTheVerdict(t *testing.T) {
 	assert.Empty(t, told(t, judgedBackup(t, nab, store), store))
 }
 
-func TestASpecThatGrewTooLargeIsTold(t *testing.T) {
+func TestASpecThatGrewTooLargeIsSignalled(t *testing.T) {
 	nab := largeBackup(t, 1<<10)
 	nab.Spec.BackupSpec.IncludedResources = []string{strings.Repeat("x", 900_000)} // of a generation that was judged
 	s := newStation(t, inCache(t, nab))
-	_, err := s.backups.Look(t.Context(), request(name))
+	_, err := s.backups.Reconcile(t.Context(), request(name))
 	require.NoError(t, err)
-	assert.Len(t, s.signals.Told, 1)
+	assert.Len(t, s.signals.Sent, 1)
 }
 
 func TestALargeSpecOfARestoreIsJudgedAgainWhenItsSourceChanges(t *testing.T) {
 	look := func(there ...client.Object) []string {
 		s := newStation(t, there...)
-		_, err := s.restores.Look(t.Context(), request(name))
+		_, err := s.restores.Reconcile(t.Context(), request(name))
 		require.NoError(t, err)
-		return s.signals.Told
+		return s.signals.Sent
 	}
 	for _, size := range []int{100_000, 900_000} {
 		assert.Empty(t, look(inCache(t, largeRestore(size))), "its source is missing still")

@@ -23,7 +23,7 @@ func (r *restores) veleroEvents() watched.Events {
 	)
 }
 
-// backupEvents: a backup that comes, goes or gets ready may change the verdict on the restores that name it.
+// backupEvents: a backup that is created, deleted or becomes ready may change the verdict on the restores that name it.
 func (r *restores) backupEvents() watched.Events {
 	enqueue := func(ctx context.Context, object client.Object, q watched.Queue) {
 		r.eachBackingOff(ctx, func(nar *oadpv1alpha1.NonAdminRestore) {
@@ -64,7 +64,7 @@ func (r *restores) veleroBackupEvents() watched.Events {
 	}
 }
 
-// locationEvents: so may the location that holds it, an administrator's for every tenant.
+// locationEvents: so may the location that holds it; an administrator's concerns every tenant.
 func (r *restores) locationEvents() watched.Events {
 	enqueue := func(ctx context.Context, object client.Object, q watched.Queue) {
 		if key, named := owner.Location.Hint(object); named {

@@ -74,7 +74,7 @@ func uncountedRestore(o *restore.Objects) bool {
 		o.NAR.Status.DataMoverDataDownloads == nil && o.NAR.Status.FileSystemPodVolumeRestores == nil
 }
 
-// alsoBackingOff has a sweep look at the restores that are BackingOff: what their verdict depends on may have changed, and is
+// alsoBackingOff has a sweep judge the restores that are BackingOff: what their verdict depends on may have changed, and is
 // compared then.
 func (r *restores) alsoBackingOff(ctx context.Context, live *caches.Live, look func(contract.ObjectRef)) error {
 	var kept bool

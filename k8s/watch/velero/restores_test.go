@@ -72,9 +72,9 @@ func TestALookAtARestoreSignalsOnlyWhatIsNotSettled(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			s := newStation(t, test.there...)
 			s.paused = test.paused
-			result, err := s.restores.Look(t.Context(), test.request)
+			result, err := s.restores.Reconcile(t.Context(), test.request)
 			require.NoError(t, err)
-			assert.Equal(t, test.want, s.signals.Told)
+			assert.Equal(t, test.want, s.signals.Sent)
 			assert.Equal(t, test.result, result)
 		})
 	}
@@ -84,10 +84,10 @@ func TestALookAtARestoreThatFailsIsRepeated(t *testing.T) {
 	s := newStation(t, fake.NAR("again", "nightly"))
 	s.signals.Err = errAway
 	s.restores.Volumes.Add(fake.VeleroName("again"))
-	_, err := s.restores.Look(t.Context(), request("again"))
+	_, err := s.restores.Reconcile(t.Context(), request("again"))
 	require.ErrorIs(t, err, errAway)
 	s.signals.Err = nil
-	_, err = s.restores.Look(t.Context(), request("again"))
+	_, err = s.restores.Reconcile(t.Context(), request("again"))
 	require.NoError(t, err)
 	assert.True(t, s.signals.Volumes, "what the failed signal said is said again")
 }

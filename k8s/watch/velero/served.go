@@ -10,20 +10,20 @@ import (
 	"holdfast.dev/holdfast/k8s/watch/watched"
 )
 
-// served is what NonAdminBackups and NonAdminRestores have in common: for each, Velero serves one object of its own.
+// served is what NonAdminBackups and NonAdminRestores have in common: Velero serves one object for each.
 type served[T client.Object] struct {
 	*watched.Kind[T]
 	env       *Env
 	origin    owner.Origin
 	finalizer string
-	// going: the object is, or is to be, deleted in whichever way.
+	// going: the object is being deleted, or shall be, in any of the ways.
 	going func(T) bool
 	// made is an empty Velero object, and volumeLabel names the one that a volume belongs to.
 	made        func() client.Object
 	volumeLabel string
 }
 
-// adding is for the objects that an event of something else concerns.
+// adding enqueues objects that an event of another object concerns.
 func (s *served[T]) adding(q watched.Queue) func(T) {
 	return func(object T) { s.Add(q, watched.RequestFor(object)) }
 }
@@ -46,8 +46,8 @@ func (s *served[T]) of(ctx context.Context, made client.Object) (object T, found
 	return s.Cached(ctx, key)
 }
 
-// events: generation, deletion, labels and our finalizer matter; a change of status alone is our own doing, and wakes no
-// workflow, but for a rejection.
+// events: generation, deletion, labels and our finalizer matter. A change of the status alone is our own, and signals no
+// workflow, except a rejection.
 func (s *served[T]) events() watched.Events {
 	return watched.Events{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q watched.Queue) {
@@ -83,14 +83,14 @@ func (s *served[T]) events() watched.Events {
 	}
 }
 
-// madeEvents are those of the Velero objects: a new phase or a deletion at once, progress alone no more often than the progress
+// madeEvents are those of the Velero objects: a new phase or a deletion at once, progress alone at most once in each progress
 // interval.
 func (s *served[T]) madeEvents(finished func(phase string) bool, newPosition, atOnce func(before, after client.Object) bool,
 ) watched.Events {
 	return watched.Events{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q watched.Queue) {
 			s.env.PositionsChanged()
-			// Our own creation is no news, the cache of the other kind may be behind; the arrival of one that was missed is.
+			// Our own creation needs no signal, and the cache of the other kind may be behind. An object that was missing does.
 			if object, found := s.of(ctx, e.Object); found && !awaitsCreation(object) {
 				s.Add(q, watched.RequestFor(object))
 			}
@@ -119,14 +119,14 @@ func (s *served[T]) madeEvents(finished func(phase string) bool, newPosition, at
 				s.AddEnd(q, watched.RequestFor(object))
 				return
 			}
-			// Somebody else's: it may have stood where the Velero object of one that is BackingOff should be.
+			// Another's object: it may have had the name of the Velero object for one that is BackingOff.
 			s.eachBackingOff(ctx, s.adding(q))
 		},
 	}
 }
 
-// namespaceEvents: a namespace that is being deleted must not hang on our finalizer. An object that was already being
-// deleted sees no event of its own then.
+// namespaceEvents: our finalizer must not block a namespace that is being deleted. An object that was already being deleted
+// gets no event of its own then.
 func (s *served[T]) namespaceEvents() watched.Events {
 	enqueue := func(ctx context.Context, namespace client.Object, q watched.Queue) {
 		if !namespace.GetDeletionTimestamp().IsZero() {
@@ -149,7 +149,7 @@ func (s *served[T]) volumeEvents() watched.Events {
 		s.Volumes.Add(name)
 		of := s.made()
 		if s.Client.Get(ctx, client.ObjectKey{Namespace: s.OADPNamespace, Name: name}, of) != nil {
-			return // not there, or not yet: its own event will come
+			return // not there, or not yet: it will have its own event
 		}
 		if object, found := s.of(ctx, of); found {
 			s.AddAfter(q, watched.RequestFor(object), s.ProgressInterval)

@@ -26,18 +26,18 @@ func volumeOf(backup, version string) *metav1.PartialObjectMetadata {
 	return volume
 }
 
-// Whoever is signalled learns that its backup has volumes, and the volume's progress is a reason to signal.
+// A signal says that the backup has volumes, and the volume's progress is a reason to signal.
 func TestVolumesOfABackupAreNoticed(t *testing.T) {
 	nab, velero := tracked(name, "InProgress")
 	s, q := newStation(t, nab, velero), &recordingQueue{}
-	_, err := s.backups.Look(t.Context(), request(name))
+	_, err := s.backups.Reconcile(t.Context(), request(name))
 	require.NoError(t, err)
 	assert.False(t, s.signals.Volumes)
 
 	s.backups.volumeEvents().Create(t.Context(), event.CreateEvent{Object: volumeOf(velero.Name, "1")}, q)
 	later := []added{{Request: request(name), After: s.env.ProgressInterval}}
 	assert.Equal(t, later, q.Added)
-	_, err = s.backups.Look(t.Context(), request(name))
+	_, err = s.backups.Reconcile(t.Context(), request(name))
 	require.NoError(t, err)
 	assert.True(t, s.signals.Volumes)
 
@@ -80,10 +80,10 @@ func TestVolumesThatComeToLightAfterTheEndAreCounted(t *testing.T) {
 			s.backups.volumeEvents().Create(t.Context(), event.CreateEvent{Object: volumeOf(velero.Name, "1")}, q)
 			require.Len(t, q.Added, 1)
 			for range 3 {
-				_, err := s.backups.Look(t.Context(), request(name))
+				_, err := s.backups.Reconcile(t.Context(), request(name))
 				require.NoError(t, err)
 			}
-			assert.Equal(t, test.want, s.signals.Told)
+			assert.Equal(t, test.want, s.signals.Sent)
 			assert.Equal(t, test.want != nil, s.signals.Volumes)
 		})
 	}
@@ -94,12 +94,12 @@ func TestVolumesThatComeToLightAfterTheEndAreCounted(t *testing.T) {
 		s := newStation(t, nab, velero)
 		s.backups.volumeEvents().Create(t.Context(), event.CreateEvent{Object: volumeOf(velero.Name, "1")}, &recordingQueue{})
 		s.signals.Err = errAway
-		_, err := s.backups.Look(t.Context(), request(name))
+		_, err := s.backups.Reconcile(t.Context(), request(name))
 		require.ErrorIs(t, err, errAway)
 		s.signals.Err = nil
-		_, err = s.backups.Look(t.Context(), request(name))
+		_, err = s.backups.Reconcile(t.Context(), request(name))
 		require.NoError(t, err)
-		assert.Equal(t, []string{start}, s.signals.Told)
+		assert.Equal(t, []string{start}, s.signals.Sent)
 		assert.True(t, s.signals.Volumes)
 	})
 }

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// arrivals remembers, for every request that waits in the workqueue, when its event came, so that the time to the signal can
-// be measured: the workqueue keeps one of several requests for the same object, and tries again what failed.
+// arrivals records, for every request that waits in the workqueue, when its event arrived, so that the time to the signal can
+// be measured: the workqueue merges requests for the same object, and retries failed ones.
 type arrivals struct {
 	mutex sync.Mutex
 	first map[Request]time.Time
 }
 
-// note remembers that a request came, or shall count as come, at a time. The earliest counts.
+// note records when a request arrived, or shall count as arrived. The earliest time counts.
 func (a *arrivals) note(request Request, at time.Time) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
@@ -24,8 +24,8 @@ func (a *arrivals) note(request Request, at time.Time) {
 	}
 }
 
-// take returns when a request came and forgets it. One that nobody noted (a resync), or that was put off and is looked at
-// early, comes now.
+// take returns when a request arrived and forgets it. It is now for a request that was not recorded (a resync), or that was
+// delayed and is handled early.
 func (a *arrivals) take(request Request) time.Time {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()

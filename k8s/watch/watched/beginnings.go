@@ -9,36 +9,37 @@ import (
 )
 
 const (
-	// beginningsAtATime bounds the objects whose workflows have been told to begin and have not begun. Temporal's workers take their
-	// tasks in order: what is handed over beyond what they can begin soon stands before the ends of what was begun earlier.
+	// beginningsAtATime bounds the objects whose workflows have been signalled to start and have not started. Temporal's
+	// workers process their tasks in order: starts beyond what they can handle soon would delay the ends of workflows that
+	// started earlier.
 	beginningsAtATime = 12
-	// beginningPatience is how long one counts that does not begin: its worker is away, or its status cannot be written.
+	// beginningPatience is how long an object counts that does not start: no worker runs, or its status cannot be written.
 	beginningPatience = 15 * time.Second
-	// suspicion is how long, at least, a namespace is late whose objects that did not begin are gone: deleting them is no way to
-	// take the turns of others again.
+	// suspicion is how long, at least, a namespace stays late after its objects that did not start are deleted: deleting them
+	// must not give it the turns of others again.
 	suspicion       = time.Minute
 	beginningsCheck = time.Second
 )
 
-// beginnings bounds how many unstarted objects of a kind are handed over at a time. What waits is handed over as others begin, in
-// turns that go round the namespaces: a tenant with thousands of new objects does not stand before another with one. Namespaces
-// with objects that have not begun in time share a bound of their own: what never begins takes no turn from the others. Only what
-// has not begun ever waits. Each watcher has its own, in memory: two of them hand over at most twice as much.
+// beginnings bounds how many objects of a kind start at a time. The others start later, in turns that go round the namespaces:
+// a tenant with thousands of new objects does not delay another with one. Namespaces with objects that have not started in time
+// share a limit of their own: objects that never start take no turn from the others. Only objects that have not started ever
+// wait. Each watcher has its own state, in memory: two watchers together start at most twice as many.
 type beginnings struct {
 	mutex sync.Mutex
-	// handed are those that were handed over, and when.
+	// handed are the objects that were signalled, and when.
 	handed map[Request]time.Time
-	// late are the namespaces with objects that were handed over in vain.
+	// late are the namespaces with objects that were signalled and did not start in time.
 	late map[string]*lateness
-	// waiting are the others, by namespace, and turns the namespaces in the order of their turns. forced says of each that waits
-	// whether it is to be signalled without judging from the cache.
+	// waiting are the others, by namespace, and turns the namespaces in the order of their turns. forced says of each whether
+	// it is to be signalled without judging from the cache.
 	waiting map[string][]Request
 	turns   []string
 	forced  map[Request]bool
 	moved   chan struct{}
 }
 
-// lateness is which objects of a namespace that exist have not begun in time, and when the last one had not.
+// lateness records which existing objects of a namespace have not started in time, and when the last one was late.
 type lateness struct {
 	objects map[Request]bool
 	last    time.Time
@@ -51,7 +52,7 @@ func newBeginnings() *beginnings {
 	}
 }
 
-// admit reports whether an unstarted object may be handed over now. If not, its request comes again when it may.
+// admit reports whether an unstarted object may start now. If not, its request is enqueued again when it may.
 func (b *beginnings) admit(request Request) bool {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -78,7 +79,7 @@ func (b *beginnings) admit(request Request) bool {
 
 func (b *beginnings) isLate(namespace string) bool { return b.late[namespace] != nil }
 
-// room reports whether one more object of a namespace may be handed over.
+// room reports whether one more object of a namespace may start.
 func (b *beginnings) room(namespace string) bool {
 	var taken int
 	for request := range b.handed {
@@ -89,18 +90,18 @@ func (b *beginnings) room(namespace string) bool {
 	return taken < beginningsAtATime
 }
 
-// begun is to be called when an object has begun.
+// begun is called when an object has started.
 func (b *beginnings) begun(request Request) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	namespace := b.late[request.Namespace]
 	if namespace != nil && namespace.objects[request.Forced(false)] && len(namespace.objects) == 1 {
-		delete(b.late, request.Namespace) // it was its worker that was away
+		delete(b.late, request.Namespace) // its worker was not running
 	}
 	b.leave(request)
 }
 
-// left is to be called when an object is seen that waits for nothing here: it has begun, or will not.
+// left is called for an object that does not wait here: it has started, or will not.
 func (b *beginnings) left(request Request) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -121,7 +122,7 @@ func (b *beginnings) leave(request Request) {
 	}
 }
 
-// expire notes what has not begun in time, and forgets what was noted of namespaces where nothing is late any more.
+// expire records which objects have not started in time, and forgets namespaces without late objects.
 func (b *beginnings) expire() {
 	for request, at := range b.handed {
 		if time.Since(at) < beginningPatience {
@@ -139,7 +140,7 @@ func (b *beginnings) expire() {
 	})
 }
 
-// due takes the requests that may be handed over now. A namespace for which there is no room keeps its place.
+// due returns the requests that may start now. A namespace for which there is no room keeps its place.
 func (b *beginnings) due() []Request {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -165,7 +166,7 @@ func (b *beginnings) due() []Request {
 	return due
 }
 
-// handOver has what waited looked at again as others begin.
+// handOver enqueues waiting requests as others start.
 func (i *intake) handOver(ctx context.Context) error {
 	ticker := time.NewTicker(beginningsCheck)
 	defer ticker.Stop()
@@ -182,7 +183,7 @@ func (i *intake) handOver(ctx context.Context) error {
 	}
 }
 
-// mayBegin reports whether the workflow of an object is to be told now. Only one that awaits its beginning ever waits.
+// mayBegin reports whether the workflow of an object may be signalled now. Only an unstarted object ever waits.
 func (i *intake) mayBegin(request Request, unstarted bool) bool {
 	if !unstarted {
 		i.beginnings.left(request)

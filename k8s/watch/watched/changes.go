@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 )
 
-// Concerns reports whether a change of an object, which finalizer of ours protects, is its workflow's concern.
+// Concerns reports whether a change of an object concerns its workflow. finalizer is ours on such objects.
 func Concerns(before, after client.Object, finalizer string) bool {
 	return before.GetUID() != after.GetUID() ||
 		before.GetGeneration() != after.GetGeneration() ||

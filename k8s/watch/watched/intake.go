@@ -19,24 +19,24 @@ import (
 
 const (
 	concurrentReconciles = 16
-	// Retries of what Temporal refused start and end at these intervals; they never give up.
+	// Retries after an error of Temporal start and end at these intervals; they never give up.
 	retryFirst = 100 * time.Millisecond
 	retryCap   = 5 * time.Second
-	// cacheSyncTimeout: an API server that is away at the start is waited for; readiness says so meanwhile.
+	// cacheSyncTimeout: at the start the watcher waits for the API server; readiness shows it meanwhile.
 	cacheSyncTimeout = 24 * time.Hour
 )
 
-// Request asks for a look at one incarnation of an object.
+// Request requests that one incarnation of an object is judged.
 type Request struct {
 	Namespace, Name, UID string
-	// Force signals without judging from the cache, which may be behind.
+	// Force signals without judging from the cache, which may be out of date.
 	Force bool
 }
 
 // Queue is where requests wait.
 type Queue = workqueue.TypedRateLimitingInterface[Request]
 
-// Events is what the events of a Source make of the workqueue.
+// Events turns the events of a Source into requests in the workqueue.
 type Events = handler.TypedFuncs[client.Object, Request]
 
 // RequestFor is the request for an object that was read.
@@ -52,14 +52,13 @@ func (r Request) ref() contract.ObjectRef {
 	return contract.ObjectRef{Namespace: r.Namespace, Name: r.Name, UID: r.UID}
 }
 
-// Forced is the same request, to be signalled, if so, without judging from the cache.
+// Forced is the same request; with force, it signals without judging from the cache.
 func (r Request) Forced(force bool) Request {
 	r.Force = force
 	return r
 }
 
-// intake is where the requests of one kind wait until they are looked at: those of events in the workqueue, all others in a
-// channel before it.
+// intake is where the requests of one kind wait: those of events in the workqueue, all others in a channel before it.
 type intake struct {
 	requests   chan event.TypedGenericEvent[Request]
 	arrivals   arrivals
@@ -71,9 +70,9 @@ func newIntake() *intake {
 	return &intake{requests: make(chan event.TypedGenericEvent[Request], plenty), beginnings: newBeginnings()}
 }
 
-// feed makes a builder's controller take what is waiting and have it looked at.
+// feed makes a builder's controller handle the waiting requests.
 func (i *intake) feed(to *builder.TypedBuilder[Request], look reconcile.TypedFunc[Request]) error {
-	return to.WatchesRawSource(source.TypedChannel(i.requests, passOn(i.Add))).
+	return to.WatchesRawSource(source.TypedChannel(i.requests, forward(i.Add))).
 		WithOptions(controller.TypedOptions[Request]{
 			MaxConcurrentReconciles: concurrentReconciles,
 			CacheSyncTimeout:        cacheSyncTimeout,
@@ -83,14 +82,14 @@ func (i *intake) feed(to *builder.TypedBuilder[Request], look reconcile.TypedFun
 		Complete(reconcile.TypedFunc[Request](func(ctx context.Context, request Request) (reconcile.Result, error) {
 			result, err := look(ctx, request)
 			if err == nil {
-				result.Priority = new(handler.LowPriority) // whatever it came with, it comes again without an event
+				result.Priority = new(handler.LowPriority) // whatever its priority was, it comes again without an event
 			}
 			return result, err
 		}))
 }
 
-// passOn enqueues requests that come from elsewhere than an informer.
-func passOn(add func(Queue, Request)) handler.TypedFuncs[Request, Request] {
+// forward enqueues requests that do not come from an informer.
+func forward(add func(Queue, Request)) handler.TypedFuncs[Request, Request] {
 	return handler.TypedFuncs[Request, Request]{
 		GenericFunc: func(_ context.Context, e event.TypedGenericEvent[Request], q Queue) { add(q, e.Object) },
 	}
@@ -102,17 +101,17 @@ func (i *intake) Add(q Queue, request Request) {
 	q.Add(request)
 }
 
-// Priorities beside the ordinary, zero. What was there when the watcher started, and what is looked at without an event, comes
+// Priorities beside the ordinary, zero. Objects that existed when the watcher started, and those judged without an event, come
 // last, see handler.LowPriority.
 const (
 	priorityEnd       = 100
 	priorityBeginning = -50
 )
 
-// AddEnd puts a request into the workqueue before all others: something has come to an end, and somebody waits to see it.
+// AddEnd puts a request into the workqueue before all others: something has ended, and a tenant waits to see it.
 func (i *intake) AddEnd(q Queue, request Request) { i.addPrior(q, request, priorityEnd) }
 
-// AddBeginning puts a request for a new object into the workqueue, after those for what has begun.
+// AddBeginning puts a request for a new object into the workqueue, after those for objects that have started.
 func (i *intake) AddBeginning(q Queue, request Request) { i.addPrior(q, request, priorityBeginning) }
 
 func (i *intake) addPrior(q Queue, request Request, priority int) {
@@ -125,13 +124,13 @@ func (i *intake) addPrior(q Queue, request Request, priority int) {
 	ranked.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, request)
 }
 
-// AddAfter puts a request into the workqueue later; the delay is wanted, and no latency.
+// AddAfter puts a request into the workqueue later; the delay does not count as latency.
 func (i *intake) AddAfter(q Queue, request Request, delay time.Duration) {
 	i.arrivals.note(request, time.Now().Add(delay))
 	q.AddAfter(request, delay)
 }
 
-// Enqueue hands a request to the workqueue, which takes it unless the manager stops.
+// Enqueue adds a request to the workqueue unless the manager stops.
 func (i *intake) Enqueue(ctx context.Context, request Request) {
 	select {
 	case i.requests <- event.TypedGenericEvent[Request]{Object: request}:
@@ -139,10 +138,10 @@ func (i *intake) Enqueue(ctx context.Context, request Request) {
 	}
 }
 
-// Begun is to be called when an object has begun that may have waited for its turn.
+// Begun is called when an object has started that may have waited for its turn.
 func (i *intake) Begun(request Request) { i.beginnings.begun(request) }
 
-// Asked empties the channel before the workqueue, for tests: where no controller runs, nobody else does.
+// Asked empties the channel before the workqueue, for tests without a controller.
 func (i *intake) Asked() []Request {
 	var requests []Request
 	for {

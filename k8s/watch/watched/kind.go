@@ -30,7 +30,7 @@ type Env struct {
 	OADPNamespace string
 	// ProgressInterval is the shortest time between two signals for progress alone.
 	ProgressInterval time.Duration
-	// ResyncInterval is how often every object is looked at without an event.
+	// ResyncInterval is how often every object is judged without an event.
 	ResyncInterval time.Duration
 	// Client reads the cache and writes to the API server.
 	Client client.Client
@@ -39,13 +39,13 @@ type Env struct {
 	Workflows signal.Workflows
 	// Paused returns an error while another controller serves the kinds that are Shared.
 	Paused func() error
-	// Refused learns what the API server answered to a read that failed.
+	// Refused is called with the error of each read that failed.
 	Refused func(error)
 	Log     *zap.Logger
 }
 
-// Kind is one kind of objects that is watched. Its zero fields ask for nothing; Env, Name, Workflow, Sources and Judge or
-// Turns are required.
+// Kind is one kind of objects that is watched. Its zero fields do nothing; Env, Name, Workflow, Sources and Judge or Turns are
+// required.
 type Kind[T client.Object] struct {
 	*Env
 	// Name of its controller.
@@ -54,23 +54,23 @@ type Kind[T client.Object] struct {
 	Workflow contract.Kind
 	// Reported is the kind as the metrics name it; Workflow.Kubernetes if empty.
 	Reported string
-	// Shared: another controller may serve it, and it is left alone while Env.Paused says so.
+	// Shared: another controller may serve it, and nothing is signalled while Env.Paused returns an error.
 	Shared bool
-	// Sources are the objects whose events concern one of the kind; the caches hold them.
+	// Sources are the objects whose events concern an object of the kind; they are cached.
 	Sources []Source
-	// Judge makes a View of what a reader has of one object. Without it the workflow is started by somebody else: it is told of
-	// every event while it runs.
+	// Judge makes a View of one object by a reader. Without Judge another program starts the workflow: every event signals it
+	// while it runs.
 	Judge func(ctx context.Context, from client.Reader, ref contract.ObjectRef) (View, error)
-	// InTurns: new objects begin in turns, see beginnings.
+	// InTurns: new objects start in turns, see beginnings.
 	InTurns bool
-	// Sweep is how events are made up for that an outage of the API server has swallowed.
+	// Sweep makes up for events that were lost in an outage of the API server.
 	Sweep Sweep
-	// Judged reports whether the policy in force has a say in what is made of an object. What the cache has not kept of its spec
-	// is then its workflow's to judge.
+	// Judged reports whether the policy in force matters for an object. If the cache has not kept its whole spec, its workflow
+	// judges.
 	Judged func(T) bool
 	// Forgotten reports whether only a signal starts the workflow of an object that Temporal may have lost.
 	Forgotten func(T) bool
-	// Left calls do for every object that is gone and has left something to be looked at.
+	// Left calls do for every deleted object that has left other objects.
 	Left func(ctx context.Context, do func(contract.ObjectRef)) error
 	// Census counts the objects.
 	Census func(ctx context.Context, census *metrics.Census) error
@@ -83,8 +83,8 @@ type Kind[T client.Object] struct {
 	*intake
 }
 
-// Source is a kind of objects, and what is to be looked at when one of them changes. Of PartialObjectMetadata only the metadata
-// are watched.
+// Source is a kind of objects, and which objects are to be judged when one of them changes. Of PartialObjectMetadata only the
+// metadata are watched.
 type Source struct {
 	Of     client.Object
 	Events Events
@@ -97,17 +97,17 @@ func MetadataOf(kind schema.GroupVersionKind) *metav1.PartialObjectMetadata {
 	return object
 }
 
-// Watcher is a Kind of whatever type.
+// Watcher is a Kind of any type.
 type Watcher interface {
 	// AddTo adds the watcher to a manager.
 	AddTo(mgr manager.Manager) error
-	// Watched are the kinds that the caches hold for it.
+	// Watched are the kinds that are cached for it.
 	Watched() []client.Object
-	// LookAtAll has every object looked at soon, since Temporal may have lost its workflow.
-	LookAtAll(ctx context.Context)
-	// PolicyWritten has every object looked at soon that the policy has a say in.
+	// RequeueAll has every object judged soon, since Temporal may have lost its workflow.
+	RequeueAll(ctx context.Context)
+	// PolicyWritten has every object judged soon for which the policy matters.
 	PolicyWritten(ctx context.Context)
-	// Recover looks at what the cache does not know yet, while the informers may still be silent after an outage.
+	// Recover judges the objects for which the cache is out of date, while the informers may still be silent after an outage.
 	Recover(ctx context.Context) error
 	// Count adds its objects to a census.
 	Count(ctx context.Context, census *metrics.Census) error
@@ -126,7 +126,7 @@ func (k *Kind[T]) AddTo(mgr manager.Manager) error {
 	for _, source := range k.Sources {
 		controller.Watches(source.Of, source.Events)
 	}
-	if err := k.feed(controller, k.Look); err != nil {
+	if err := k.feed(controller, k.Reconcile); err != nil {
 		return fmt.Errorf("build the watcher %s: %w", k.Name, err)
 	}
 	if k.InTurns {
@@ -149,8 +149,8 @@ func (k *Kind[T]) Watched() []client.Object {
 	return kinds
 }
 
-// Look tells the workflow of an object what is due. It comes again after the resync interval.
-func (k *Kind[T]) Look(ctx context.Context, request Request) (reconcile.Result, error) {
+// Reconcile signals the workflow of an object if a step is due. It runs again after the resync interval.
+func (k *Kind[T]) Reconcile(ctx context.Context, request Request) (reconcile.Result, error) {
 	came := k.arrivals.take(request)
 	if err := k.paused(); err != nil {
 		k.Log.Debug("paused", zap.Error(err))
@@ -158,7 +158,7 @@ func (k *Kind[T]) Look(ctx context.Context, request Request) (reconcile.Result, 
 	}
 	again, err := k.look(ctx, request, came)
 	if err != nil {
-		k.arrivals.note(request, came) // tried again: the event still waits for its signal
+		k.arrivals.note(request, came) // retried: the event still waits for its signal
 		return reconcile.Result{}, err
 	}
 	return reconcile.Result{RequeueAfter: again}, nil
@@ -172,15 +172,15 @@ func (k *Kind[T]) paused() error {
 }
 
 func (k *Kind[T]) look(ctx context.Context, request Request, came time.Time) (again time.Duration, err error) {
-	ref, tell := request.ref(), k.teller(request, came)
+	ref, send := request.ref(), k.sender(request, came)
 	if k.Judge == nil {
-		return 0, tell(k.Reported, running(ctx, k.Workflow, ref, "changed"))
+		return 0, send(k.Reported, running(ctx, k.Workflow, ref, "changed"))
 	}
 	view, err := k.Judge(ctx, k.Client, ref)
 	if err != nil || !k.mayBegin(request, view.Unstarted) {
 		return 0, err
 	}
-	if err := k.message(ctx, ref, view, request.Force, tell); err != nil || request.Force || !view.Found {
+	if err := k.message(ctx, ref, view, request.Force, send); err != nil || request.Force || !view.Found {
 		return 0, err
 	}
 	if view.Again > 0 {
@@ -205,16 +205,16 @@ func (k *Kind[T]) EachOf(ctx context.Context, kind client.Object, do func(client
 func (k *Kind[T]) Cached(ctx context.Context, key client.ObjectKey) (object T, found bool) {
 	object = Empty[T]()
 	if err := k.Client.Get(ctx, key, object); err != nil {
-		return object, false // not there, or not yet: its own event will come
+		return object, false // not there, or not yet: it will have its own event
 	}
 	return object, true
 }
 
-// Empty is an object of a type with nothing in it.
+// Empty is an empty object of a type.
 func Empty[T client.Object]() T { return reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T) }
 
-// LookAtAll implements Watcher.
-func (k *Kind[T]) LookAtAll(ctx context.Context) {
+// RequeueAll implements Watcher.
+func (k *Kind[T]) RequeueAll(ctx context.Context) {
 	if k.Judge == nil {
 		return
 	}

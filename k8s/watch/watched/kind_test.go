@@ -61,8 +61,8 @@ func kindOf(view *View) (*Kind[*corev1.ConfigMap], *told) {
 
 func TestWhatALookTells(t *testing.T) {
 	const resync = 5 * time.Minute
-	first := func(_ context.Context, tell Tell, force bool) error {
-		return tell("Other", func(workflows signal.Workflows) error {
+	first := func(_ context.Context, send Send, force bool) error {
+		return send("Other", func(workflows signal.Workflows) error {
 			if force {
 				return workflows.(*told).note("other by force")
 			}
@@ -95,7 +95,7 @@ func TestWhatALookTells(t *testing.T) {
 			kind, workflows := kindOf(&test.view)
 			request := Request{Name: "nightly", Force: test.force}
 			kind.Add(&recordingQueue{}, request)
-			result, err := kind.Look(t.Context(), request)
+			result, err := kind.Reconcile(t.Context(), request)
 			require.NoError(t, err)
 			assert.Equal(t, test.want, workflows.what)
 			assert.Equal(t, reconcile.Result{RequeueAfter: test.again}, result)
@@ -103,7 +103,7 @@ func TestWhatALookTells(t *testing.T) {
 
 			workflows.err = errAway
 			kind.Add(&recordingQueue{}, request)
-			result, err = kind.Look(t.Context(), request)
+			result, err = kind.Reconcile(t.Context(), request)
 			if test.want == nil {
 				require.NoError(t, err)
 				return
@@ -118,7 +118,7 @@ func TestWhatALookTells(t *testing.T) {
 func TestAKindThatAnotherControllerServesIsLeftAlone(t *testing.T) {
 	kind, workflows := kindOf(&View{Found: true, Due: true})
 	kind.Shared = true
-	result, err := kind.Look(t.Context(), Request{Name: "nightly"})
+	result, err := kind.Reconcile(t.Context(), Request{Name: "nightly"})
 	require.NoError(t, err)
 	assert.Equal(t, reconcile.Result{RequeueAfter: pausedInterval}, result)
 	assert.Empty(t, workflows.what)
@@ -128,23 +128,23 @@ func TestAKindThatAnotherControllerServesIsLeftAlone(t *testing.T) {
 
 func TestAWorkflowThatSomebodyElseStartsIsToldWhileItRuns(t *testing.T) {
 	kind, workflows := kindOf(nil)
-	result, err := kind.Look(t.Context(), Request{Name: "nightly"})
+	result, err := kind.Reconcile(t.Context(), Request{Name: "nightly"})
 	require.NoError(t, err)
 	assert.Zero(t, result)
 	assert.Equal(t, []string{"changed"}, workflows.what)
 }
 
 // Volumes that come to light when all is settled are counted, once, however often the signal fails.
-func TestUncountedVolumesAreTold(t *testing.T) {
+func TestUncountedVolumesAreSignalled(t *testing.T) {
 	view := View{Found: true, VeleroName: "nightly-1", Uncounted: true}
 	kind, workflows := kindOf(&view)
 	kind.Volumes.Add("nightly-1")
 	workflows.err = errAway
-	_, err := kind.Look(t.Context(), Request{Name: "nightly"})
+	_, err := kind.Reconcile(t.Context(), Request{Name: "nightly"})
 	require.ErrorIs(t, err, errAway)
 	workflows.err = nil
 	for range 3 {
-		_, err := kind.Look(t.Context(), Request{Name: "nightly"})
+		_, err := kind.Reconcile(t.Context(), Request{Name: "nightly"})
 		require.NoError(t, err)
 	}
 	assert.Equal(t, []string{"start"}, workflows.what)
@@ -157,14 +157,14 @@ func TestWhatWaitedIsLookedAtAgain(t *testing.T) {
 		kind.beginnings = full(t)
 		go func() { assert.NoError(t, kind.handOver(t.Context())) }()
 		request := Request{Name: "nightly"}
-		result, err := kind.Look(t.Context(), request)
+		result, err := kind.Reconcile(t.Context(), request)
 		require.NoError(t, err)
 		assert.Zero(t, result, "it comes again when its turn has come")
 		assert.Empty(t, workflows.what)
 		kind.beginnings.begun(of("first", 1))
 		synctest.Wait()
 		require.Equal(t, []Request{request}, kind.Asked())
-		_, err = kind.Look(t.Context(), request)
+		_, err = kind.Reconcile(t.Context(), request)
 		require.NoError(t, err)
 		assert.Len(t, workflows.what, 1)
 	})

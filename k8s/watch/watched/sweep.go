@@ -12,21 +12,21 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// Sweep is how it is found which objects of a kind the cache does not know as they are.
+// Sweep says how to find the objects of a kind for which the cache is out of date.
 type Sweep struct {
 	// Compared are the kinds that are compared with the API server, in this order.
 	Compared []Compared
-	// Also adds objects that differ in nothing. It may compare more.
+	// Also adds objects that do not differ. It may compare more.
 	Also func(ctx context.Context, live *caches.Live, look func(contract.ObjectRef)) error
-	// AtOnce has workflows told by what was read live. Otherwise a request goes into the workqueue, which tries again.
+	// AtOnce signals workflows by what was read live. Otherwise a request goes into the workqueue, which retries.
 	AtOnce bool
 }
 
-// Compared is a kind of objects, which of ours one concerns that differs, and the namespace that they are in.
+// Compared is a kind of objects in a namespace, and which object of ours a difference in one concerns.
 type Compared struct {
 	Of client.Object
 	In string
-	// Concerns returns a reference without a UID for whichever object has the name.
+	// Concerns returns a reference; without a UID it stands for any object of the name.
 	Concerns func(client.Object) (contract.ObjectRef, bool)
 }
 
@@ -43,7 +43,7 @@ func OriginBy(origin owner.Origin) func(client.Object) (contract.ObjectRef, bool
 	}
 }
 
-// Recover implements Watcher. What is the same as in the cache was signalled before.
+// Recover implements Watcher. Objects that are the same as in the cache were signalled before.
 func (k *Kind[T]) Recover(ctx context.Context) error {
 	if len(k.Sweep.Compared) == 0 {
 		return nil
@@ -73,13 +73,13 @@ func (k *Kind[T]) Recover(ctx context.Context) error {
 	}
 	var failed error
 	for ref := range refs {
-		failed = errors.Join(failed, k.lookLive(ctx, live, ref)) // what keeps one from being judged must not hide the others
+		failed = errors.Join(failed, k.judgeLive(ctx, live, ref)) // an object that cannot be judged must not hide the others
 	}
 	return failed
 }
 
-// lookLive looks at one object as it is at the API server.
-func (k *Kind[T]) lookLive(ctx context.Context, live *caches.Live, ref contract.ObjectRef) error {
+// judgeLive judges one object as it is at the API server.
+func (k *Kind[T]) judgeLive(ctx context.Context, live *caches.Live, ref contract.ObjectRef) error {
 	if ref.UID == "" {
 		object := Empty[T]()
 		err := live.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, object)
@@ -92,8 +92,8 @@ func (k *Kind[T]) lookLive(ctx context.Context, live *caches.Live, ref contract.
 		return err
 	}
 	if k.Sweep.AtOnce {
-		tell := func(_ string, send func(signal.Workflows) error) error { return send(k.Workflows) }
-		return k.message(ctx, ref, view, false, tell)
+		direct := func(_ string, send func(signal.Workflows) error) error { return send(k.Workflows) }
+		return k.message(ctx, ref, view, false, direct)
 	}
 	request := requestOf(ref).Forced(true)
 	if view.Due && k.mayBegin(request, view.Unstarted) {

@@ -11,52 +11,52 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// View is what a kind makes of what there is of one object, and all that its workflow is told by.
+// View is how a kind sees one object: the facts by which its workflow is signalled.
 type View struct {
-	// Found: an object of the UID asked for is there.
+	// Found: an object of the requested UID exists.
 	Found bool
-	// Due: something is to be done; the workflow is told to look.
+	// Due: a step is due; the workflow is signalled.
 	Due bool
-	// Open: nothing is due as far as can be seen here; the workflow is to run.
+	// Open: as far as can be seen here no step is due; the workflow is to run.
 	Open bool
 	// Ended: the object is gone and nothing remains; even a forced request does not start its workflow.
 	Ended bool
-	// Partly: the cache has not kept all that the object is judged by; its workflow is told of every event.
+	// Partly: the cache has not kept all that the object is judged by; every event signals its workflow.
 	Partly bool
-	// Unstarted: the object awaits its beginning.
+	// Unstarted: the object waits for its workflow's start.
 	Unstarted bool
 	// VeleroName is the name under which Kind.Volumes knows the object's volumes; Uncounted, that its status counts none.
 	VeleroName string
 	Uncounted  bool
-	// Again is when it is to be looked at without an event, if that is before the next resync.
+	// Again is when it is to be judged without an event, if that is before the next resync.
 	Again time.Duration
-	// First tells another workflow that the object concerns, before its own.
-	First func(ctx context.Context, tell Tell, force bool) error
+	// First signals another workflow that the object concerns, before its own.
+	First func(ctx context.Context, send Send, force bool) error
 }
 
-// Tell sends a message to a workflow and counts it under the kind that is reported.
-type Tell func(reported string, send func(signal.Workflows) error) error
+// Send sends a message to a workflow and counts it under the kind that is reported.
+type Send func(reported string, send func(signal.Workflows) error) error
 
-// message tells the workflows of an object what its view says.
-func (k *Kind[T]) message(ctx context.Context, ref contract.ObjectRef, view View, force bool, tell Tell) error {
+// message signals the workflows of an object as its view says.
+func (k *Kind[T]) message(ctx context.Context, ref contract.ObjectRef, view View, force bool, send Send) error {
 	force = force || view.Partly
 	if view.First != nil {
-		if err := view.First(ctx, tell, force); err != nil {
+		if err := view.First(ctx, send, force); err != nil {
 			return err
 		}
 	}
 	if !view.Found && !view.Due && (view.Ended || !force) {
-		return tell(k.Reported, running(ctx, k.Workflow, ref, "deleted"))
+		return send(k.Reported, running(ctx, k.Workflow, ref, "deleted"))
 	}
 	hasVolumes, moved := k.Volumes.Take(view.VeleroName)
 	var err error
 	switch {
 	case force, view.Due, moved && view.Uncounted:
-		err = tell(k.Reported, func(workflows signal.Workflows) error {
+		err = send(k.Reported, func(workflows signal.Workflows) error {
 			return workflows.SignalWithStart(ctx, k.Workflow, ref, contract.Changed{Reason: "changed", Volumes: hasVolumes})
 		})
 	case view.Open:
-		err = tell(k.Reported, func(workflows signal.Workflows) error { return workflows.Ensure(ctx, k.Workflow, ref) })
+		err = send(k.Reported, func(workflows signal.Workflows) error { return workflows.Ensure(ctx, k.Workflow, ref) })
 	}
 	if err != nil && moved {
 		k.Volumes.putBack(view.VeleroName)
@@ -64,15 +64,15 @@ func (k *Kind[T]) message(ctx context.Context, ref contract.ObjectRef, view View
 	return err
 }
 
-// running tells a workflow if it runs.
+// running signals a workflow if it runs.
 func running(ctx context.Context, kind contract.Kind, ref contract.ObjectRef, reason string) func(signal.Workflows) error {
 	return func(workflows signal.Workflows) error {
 		return workflows.SignalRunning(ctx, kind, ref, contract.Changed{Reason: reason})
 	}
 }
 
-// teller tells, and counts what came of it since the event of a request.
-func (k *Kind[T]) teller(request Request, came time.Time) Tell {
+// sender sends, and counts the result with the time since the event of a request.
+func (k *Kind[T]) sender(request Request, came time.Time) Send {
 	return func(reported string, send func(signal.Workflows) error) error {
 		if err := send(k.Workflows); err != nil {
 			metrics.SignalFailed(reported)

@@ -2,15 +2,15 @@ package watched
 
 import "sync"
 
-// Volumes knows which of Velero's objects have, or have had, volumes. Only the metadata of volumes are watched. Every signal says
-// it, so that no workflow lists them for an object that has none, as most have.
+// Volumes knows which Velero objects have, or have had, volumes. Only the metadata of volumes are watched. Every signal says
+// it, so that no workflow lists volumes for an object without any, which most are.
 type Volumes struct {
 	mutex sync.Mutex
-	// of are those with a volume; true from a volume's event until somebody takes note of it.
+	// of are those with a volume; true from a volume's event until Take.
 	of map[string]bool
 }
 
-// Add notes a volume's event.
+// Add records a volume's event.
 func (v *Volumes) Add(of string) {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
@@ -20,14 +20,14 @@ func (v *Volumes) Add(of string) {
 	v.of[of] = true
 }
 
-// Forget is to be called when an object is gone.
+// Forget is called when an object is gone.
 func (v *Volumes) Forget(of string) {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
 	delete(v.of, of)
 }
 
-// Take reports whether an object has volumes, and whether an event of one has come since it was asked last.
+// Take reports whether an object has volumes, and whether one of them has had an event since the last Take.
 func (v *Volumes) Take(of string) (has, moved bool) {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
@@ -38,7 +38,7 @@ func (v *Volumes) Take(of string) (has, moved bool) {
 	return has, moved
 }
 
-// putBack undoes a Take that came to nothing.
+// putBack undoes a Take whose result was not used.
 func (v *Volumes) putBack(of string) {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()

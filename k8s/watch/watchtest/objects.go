@@ -14,7 +14,7 @@ import (
 // Noon is when Velero's objects were made.
 var Noon = metav1.NewTime(time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC))
 
-// Tracked makes of a new NonAdminBackup one that is created, with the Velero Backup that was made for it.
+// Tracked turns a new NonAdminBackup into a created one, with the Velero Backup that was made for it.
 func Tracked(
 	nab *oadpv1alpha1.NonAdminBackup, name, oadpNamespace string, phase velerov1.BackupPhase,
 ) (*oadpv1alpha1.NonAdminBackup, *velerov1.Backup) {
@@ -28,7 +28,7 @@ func Tracked(
 	return nab, velero
 }
 
-// KeptBack makes of a new NonAdminBackup one in BackingOff, for its spec.
+// KeptBack turns a new NonAdminBackup into one in BackingOff, for its spec.
 func KeptBack(nab *oadpv1alpha1.NonAdminBackup) *oadpv1alpha1.NonAdminBackup {
 	nab.Spec.BackupSpec.ExcludedNamespaces = []string{"x"}
 	backup.ApplyVerdict(nab, backup.Verdict{
@@ -37,7 +37,7 @@ func KeptBack(nab *oadpv1alpha1.NonAdminBackup) *oadpv1alpha1.NonAdminBackup {
 	return nab
 }
 
-// Restored makes of a new NonAdminRestore one that is created, with the Velero Restore that was made for it.
+// Restored turns a new NonAdminRestore into a created one, with the Velero Restore that was made for it.
 func Restored(
 	nar *oadpv1alpha1.NonAdminRestore, name, oadpNamespace string, phase velerov1.RestorePhase,
 ) (*oadpv1alpha1.NonAdminRestore, *velerov1.Restore) {

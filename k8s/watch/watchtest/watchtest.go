@@ -15,13 +15,13 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// ErrAway is the error of whoever does not answer.
+// ErrAway is the error of a server that does not answer.
 var ErrAway = errors.New("connection refused")
 
 // Namespace is the tenant's.
 const Namespace = "team"
 
-// Env is what kinds are made of: cached and api may differ.
+// Env is the environment of kinds; cached and api may differ.
 func Env(cluster, oadpNamespace string, cached client.Client, api client.Reader, signals *Signals) *watched.Env {
 	return &watched.Env{
 		ClusterID: cluster, OADPNamespace: oadpNamespace, ProgressInterval: 15 * time.Second, ResyncInterval: 5 * time.Minute,
@@ -30,10 +30,10 @@ func Env(cluster, oadpNamespace string, cached client.Client, api client.Reader,
 	}
 }
 
-// Signals records what workflows were told.
+// Signals records signals and starts.
 type Signals struct {
-	Told    []string
-	Volumes bool // what the last one said
+	Sent    []string
+	Volumes bool // from the last signal
 	Err     error
 }
 
@@ -42,22 +42,22 @@ func (s *Signals) SignalWithStart(_ context.Context, kind contract.Kind, ref con
 	if s.Err == nil {
 		s.Volumes = changed.Volumes
 	}
-	return s.tell("start", kind, ref)
+	return s.record("start", kind, ref)
 }
 
 // Ensure implements signal.Workflows.
 func (s *Signals) Ensure(_ context.Context, kind contract.Kind, ref contract.ObjectRef) error {
-	return s.tell("ensure", kind, ref)
+	return s.record("ensure", kind, ref)
 }
 
 // SignalRunning implements signal.Workflows.
 func (s *Signals) SignalRunning(_ context.Context, kind contract.Kind, ref contract.ObjectRef, changed contract.Changed) error {
-	return s.tell(changed.Reason, kind, ref)
+	return s.record(changed.Reason, kind, ref)
 }
 
-func (s *Signals) tell(what string, kind contract.Kind, ref contract.ObjectRef) error {
+func (s *Signals) record(what string, kind contract.Kind, ref contract.ObjectRef) error {
 	if s.Err == nil {
-		s.Told = append(s.Told, what+" "+kind.ID+" "+ref.String()+" "+ref.UID)
+		s.Sent = append(s.Sent, what+" "+kind.ID+" "+ref.String()+" "+ref.UID)
 	}
 	return s.Err
 }

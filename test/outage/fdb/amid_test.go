@@ -97,6 +97,6 @@ func (c *testCase) runKilledAmid(s scenario, amid amidCommand, after bool) effec
 	require.NoError(c.t, err)
 	require.Equal(c.t, after, amid.took(before, now), "whether the work was done")
 	require.NoError(c.t, c.Worker.Restart(c.t.Context()))
-	c.await(s.wish, func() bool { return s.done(c) })
+	c.await(s.want, func() bool { return s.done(c) })
 	return c.effects(s)
 }

@@ -159,12 +159,12 @@ func (c *testCase) gone() bool {
 }
 
 // await polls until ok.
-func (c *testCase) await(wish string, ok func() bool) {
+func (c *testCase) await(want string, ok func() bool) {
 	c.t.Helper()
 	for deadline := time.Now().Add(patience); !ok(); time.Sleep(readEvery) {
 		if time.Now().After(deadline) {
 			c.explain()
-			require.FailNow(c.t, "not as wished", "%s: %s", c.namespace, wish)
+			require.FailNow(c.t, "not as wished", "%s: %s", c.namespace, want)
 		}
 	}
 }

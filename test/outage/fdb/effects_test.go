@@ -49,11 +49,12 @@ type effects struct {
 
 // What differs from run to run.
 var (
-	anyTime    = regexp.MustCompile(`\d{4}-\d{2}-\d{2}T\d{2}[:-]\d{2}[:-]\d{2}(\.\d+)?Z`)
-	anyUUID    = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
-	anyVersion = regexp.MustCompile(`("version"|"turn"|"restoredVersion"): \d+`)
-	anyStamp   = regexp.MustCompile(`\d{4}/\d{2}/\d{2}\.\d{2}:\d{2}:\d{2}\+0000`)
-	anyPod     = regexp.MustCompile(`-expiry-[0-9a-z]+`)
+	anyTime     = regexp.MustCompile(`\d{4}-\d{2}-\d{2}T\d{2}[:-]\d{2}[:-]\d{2}(\.\d+)?Z`)
+	anyUUID     = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	anyVersion  = regexp.MustCompile(`("version"|"turn"|"restoredVersion"): \d+`)
+	saidVersion = regexp.MustCompile(`\bversion \d+`)
+	anyStamp    = regexp.MustCompile(`\d{4}/\d{2}/\d{2}\.\d{2}:\d{2}:\d{2}\+0000`)
+	anyPod      = regexp.MustCompile(`-expiry-[0-9a-z]+`)
 	// anyRange is what an expiration left: the tool moves cutoffs back to where a file begins, by more or less.
 	anyRange = regexp.MustCompile(`"data older than [^"]*"`)
 	anyHash  = regexp.MustCompile(`\b[0-9a-f]{32,64}\b`)
@@ -63,6 +64,7 @@ func (c *testCase) plain(text string) string {
 	text = strings.ReplaceAll(strings.ReplaceAll(text, c.namespace, "NAMESPACE"), c.database, "DATABASE")
 	text = anyStamp.ReplaceAllString(anyUUID.ReplaceAllString(anyTime.ReplaceAllString(text, "TIME"), "UUID"), "TIME")
 	text = anyPod.ReplaceAllString(anyRange.ReplaceAllString(text, `"RANGE"`), "-expiry-POD")
+	text = saidVersion.ReplaceAllString(text, "version NUMBER")
 	return anyHash.ReplaceAllString(anyVersion.ReplaceAllString(text, `$1: NUMBER`), "HASH")
 }
 
@@ -108,7 +110,7 @@ func (c *testCase) settle(s scenario) {
 // checkEnd ends the worker: neither a tool nor anything in its temporary folder is left.
 func (c *testCase) checkEnd(killed []string) {
 	c.t.Helper()
-	require.NoError(c.t, c.Worker.Stop())
+	require.NoError(c.t, c.StopWorkers())
 	workers, others := c.folders()
 	assert.Empty(c.t, slices.Concat(workers, others), "left in the temporary folder")
 	calls, err := c.sim.Calls(c.database)
@@ -325,8 +327,8 @@ func (c *testCase) writes() []string {
 	requests, err := c.stack.Audit()
 	require.NoError(c.t, err)
 	var writes []string
-	for _, r := range requests {
-		if r.User == env.HoldfastFDB && r.Wrote() && r.Namespace == c.namespace && r.Resource != "events" && r.Subresource != "status" {
+	for _, r := range env.Writes(requests) {
+		if r.User == env.HoldfastFDB && r.Namespace == c.namespace && r.Resource != "events" && r.Subresource != "status" {
 			writes = append(writes, c.plain(fmt.Sprintf("%s %s %s", r.Verb, r.Resource, r.Name)))
 		}
 	}

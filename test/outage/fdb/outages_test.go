@@ -92,7 +92,7 @@ func TestOutagesDuringAFirstSnapshot(t *testing.T) {
 			}
 			back := time.Now()
 			written := c.awaitSnapshot()
-			c.await(b.wish, c.reconciled)
+			c.await(b.want, c.reconciled)
 			took := time.Since(latest(back, written))
 			assert.Less(t, took, settled, "from the outage's and the first snapshot's end to the right status")
 			c.requireSame(b.left, c.effects(b.scenario))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/test/fdbsim"
 	"holdfast.dev/holdfast/test/outage"
@@ -42,7 +43,7 @@ func amidWorks() []amidWork {
 		{"restore", func(c *testCase) {
 			require.NoError(c.t, c.sim.Control(c.database, func(control *fdbsim.Control) { control.Restore = workTakes }))
 		}, func(c *testCase) bool {
-			return c.restoreState() == "running"
+			return c.restoreState() == fdbv1alpha1.RestoreRunning
 		}, env.Watcher, false},
 	}
 }
@@ -89,7 +90,7 @@ func killAmidWork(t *testing.T, concerned func(process string) bool) {
 				killed := c.Process(process)
 				require.NoError(t, killed.Kill())
 				require.NoError(t, killed.Restart(t.Context()))
-				c.await(b.wish, func() bool { return b.done(c) })
+				c.await(b.want, func() bool { return b.done(c) })
 				c.requireSame(b.left, c.effects(b.scenario))
 			})
 		}

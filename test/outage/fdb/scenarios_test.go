@@ -28,7 +28,7 @@ type scenario struct {
 	// act is what the tenant does.
 	act func(*testCase)
 	// done tells whether it has come about.
-	wish string
+	want string
 	done func(*testCase) bool
 	// ends: the object's workflow has nothing more to do then.
 	ends bool
@@ -46,7 +46,7 @@ const created = "create"
 var scenarios = []scenario{
 	{
 		name: created, before: func(*testCase) {}, act: (*testCase).backUp,
-		wish: "reconciled", done: (*testCase).reconciled,
+		want: "reconciled", done: (*testCase).reconciled,
 		check: func(c *testCase, e effects) {
 			assert.Len(c.t, e.Commands, 1)
 			assert.Len(c.t, e.Containers, 1)
@@ -60,7 +60,7 @@ var scenarios = []scenario{
 		act: func(c *testCase) {
 			c.edit(func(spec *fdbv1alpha1.FoundationDBBackupSpec) { spec.Destination.Path += "/moved" })
 		},
-		wish: "reconciled at another place", done: (*testCase).reconciled,
+		want: "reconciled at another place", done: (*testCase).reconciled,
 		check: func(c *testCase, e effects) {
 			require.Len(c.t, e.Commands, 3, "start, abort, start")
 			assert.Contains(c.t, e.Commands[1], "abort")
@@ -73,7 +73,7 @@ var scenarios = []scenario{
 		act: func(c *testCase) {
 			c.edit(func(spec *fdbv1alpha1.FoundationDBBackupSpec) { spec.SnapshotPeriodSeconds = 3600 })
 		},
-		wish: "reconciled with another period", done: (*testCase).reconciled,
+		want: "reconciled with another period", done: (*testCase).reconciled,
 		check: func(c *testCase, e effects) {
 			require.Len(c.t, e.Commands, 2)
 			assert.Contains(c.t, e.Commands[1], "modify")
@@ -83,7 +83,7 @@ var scenarios = []scenario{
 	},
 	{
 		name: "pause", before: reconciled, act: (*testCase).pause,
-		wish: "paused", done: (*testCase).reconciled,
+		want: "paused", done: (*testCase).reconciled,
 		check: func(c *testCase, e effects) {
 			require.Len(c.t, e.Commands, 2)
 			assert.Contains(c.t, e.Database, "paused: true")
@@ -99,7 +99,7 @@ var scenarios = []scenario{
 			c.await("paused", c.reconciled)
 		},
 		act:  func(c *testCase) { c.toState(fdbv1alpha1.BackupStateRunning) },
-		wish: "resumed", done: (*testCase).reconciled,
+		want: "resumed", done: (*testCase).reconciled,
 		check: func(c *testCase, e effects) {
 			require.Len(c.t, e.Commands, 3)
 			assert.Contains(c.t, e.Database, "paused: false")
@@ -108,7 +108,7 @@ var scenarios = []scenario{
 	{
 		name: "stop", inLong: true, before: reconciled,
 		act:  func(c *testCase) { c.toState(fdbv1alpha1.BackupStateStopped) },
-		wish: "stopped", done: (*testCase).reconciled, ends: true,
+		want: "stopped", done: (*testCase).reconciled, ends: true,
 		check: func(c *testCase, e effects) {
 			require.Len(c.t, e.Commands, 2)
 			assert.Contains(c.t, e.Database, "Aborted")
@@ -118,7 +118,7 @@ var scenarios = []scenario{
 	{
 		name: "delete", before: reconciled,
 		act:  func(c *testCase) { require.NoError(c.t, c.admin.Delete(c.t.Context(), c.backup.DeepCopy())) },
-		wish: "gone", done: (*testCase).gone, ends: true,
+		want: "gone", done: (*testCase).gone, ends: true,
 		check: func(c *testCase, e effects) {
 			assert.Empty(c.t, e.Object)
 			assert.Contains(c.t, e.Database, "Aborted")
@@ -133,7 +133,7 @@ var scenarios = []scenario{
 		act: func(c *testCase) {
 			c.edit(func(spec *fdbv1alpha1.FoundationDBBackupSpec) { spec.Expiry.MaxRetention = "5s" })
 		},
-		wish: "expired", done: (*testCase).expired,
+		want: "expired", done: (*testCase).expired,
 		check: func(c *testCase, e effects) {
 			expired := 0
 			for _, command := range e.Commands {
@@ -145,16 +145,16 @@ var scenarios = []scenario{
 			assert.Contains(c.t, e.Writes, "create pods orders-expiry-POD")
 		},
 		sample: []string{
-			"worker before local apply-fdb-pod 1", "worker after regular ask-fdb-container expire",
+			"worker before local apply-fdb-pod 1", "worker after regular request-fdb-container expire",
 			"temporal after local apply-fdb-pod 1", "watcher before signal",
 		},
 	},
 	{
 		name: "restore", before: (*testCase).emptied, act: (*testCase).restoreIt,
-		wish: "restored", done: (*testCase).restoreDone, ends: true,
+		want: "restored", done: (*testCase).restoreDone, ends: true,
 		check: func(c *testCase, e effects) {
 			assert.Equal(c.t, map[string]string{"kept": "yes"}, e.Keys)
-			assert.Contains(c.t, e.Restore, `"state": "completed"`)
+			assert.Contains(c.t, e.Restore, `"state": "Completed"`)
 		},
 		sample: []string{
 			"worker after local plan-fdb-restore", "temporal before regular run-fdb-restore-command restore", "watcher before signal",
@@ -166,13 +166,13 @@ var scenarios = []scenario{
 			c.emptied()
 			require.NoError(c.t, c.sim.Control(c.database, func(control *fdbsim.Control) { control.Restore = time.Hour }))
 			c.restoreIt()
-			c.await("it runs", func() bool { return c.restoreState() == "running" })
+			c.await("it runs", func() bool { return c.restoreState() == fdbv1alpha1.RestoreRunning })
 		},
 		act: func(c *testCase) {
 			stop := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"restoreState":"Stopped"}}`))
 			require.NoError(c.t, c.admin.Patch(c.t.Context(), c.restore.DeepCopy(), stop))
 		},
-		wish: "aborted", done: func(c *testCase) bool { return c.restoreState() == "aborted" }, ends: true,
+		want: "aborted", done: func(c *testCase) bool { return c.restoreState() == fdbv1alpha1.RestoreAborted }, ends: true,
 		check: func(c *testCase, e effects) {
 			assert.Empty(c.t, e.Keys, "nothing was written yet")
 			assert.Contains(c.t, e.Restore, "the destination holds partial data")
@@ -189,7 +189,7 @@ var scenarios = []scenario{
 			c.awaitStatus(c.restoreWorkflow(), enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
 		},
 		act:  func(c *testCase) { require.NoError(c.t, c.admin.Delete(c.t.Context(), c.restore.DeepCopy())) },
-		wish: "the restore is gone", done: (*testCase).restoreGone, ends: true,
+		want: "the restore is gone", done: (*testCase).restoreGone, ends: true,
 		check: func(c *testCase, e effects) {
 			assert.Empty(c.t, e.Restore)
 			assert.Equal(c.t, map[string]string{"kept": "yes"}, e.Keys, "what was restored stays")
@@ -285,7 +285,7 @@ func (c *testCase) restoreGone() bool {
 }
 
 // restoreState is what status.state shows; empty if it is not known.
-func (c *testCase) restoreState() string {
+func (c *testCase) restoreState() fdbv1alpha1.ObservedRestoreState {
 	present, err := c.readRestore()
 	if err != nil || present == nil {
 		return ""
@@ -295,5 +295,5 @@ func (c *testCase) restoreState() string {
 
 func (c *testCase) restoreDone() bool {
 	present, err := c.readRestore()
-	return err == nil && present != nil && present.Status.State == "completed" && present.Status.RestoredVersion != 0
+	return err == nil && present != nil && present.Status.State == fdbv1alpha1.RestoreCompleted && present.Status.RestoredVersion != 0
 }

@@ -67,7 +67,10 @@ func TestMain(m *testing.M) {
 			started.stack.DumpLogs(&logs, 10)
 			_, _ = os.Stderr.Write(logs.Bytes())
 		}
-		started.stop()
+		if err := started.stop(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
 	}
 	os.Exit(code)
 }
@@ -87,8 +90,7 @@ func startRig() (*rig, error) {
 	defer cancel()
 	r := &rig{namespaces: make(chan temporalNamespace, cases+1)}
 	if err := r.start(ctx); err != nil {
-		r.stop()
-		return nil, err
+		return nil, errors.Join(err, r.stop())
 	}
 	started = r
 	return r, nil
@@ -146,15 +148,16 @@ func (r *rig) newNamespace(ctx context.Context, name string) (made temporalNames
 	return temporalNamespace{connected, name}, err
 }
 
-func (r *rig) stop() {
+func (r *rig) stop() (err error) {
 	close(r.namespaces)
 	for namespace := range r.namespaces {
+		err = errors.Join(err, env.RecordHistories(context.Background(), namespace.Client))
 		namespace.Close()
 	}
 	if r.stack != nil {
 		r.stack.Stop()
 	}
-	_ = os.RemoveAll(r.dir)
+	return errors.Join(err, os.RemoveAll(r.dir))
 }
 
 // borrow lends a Temporal namespace for the time of a test; the workflows of those IDs are ended then.

@@ -42,7 +42,6 @@ func Workflow(ctx workflow.Context, in contract.FDBBackupInput, options call.Opt
 	if err != nil {
 		return err
 	}
-	run.expiry = workflow.GetVersion(ctx, expiryVersion, workflow.DefaultVersion, 1) != workflow.DefaultVersion
 	return entity.Serve(ctx, run)
 }
 
@@ -64,9 +63,8 @@ type backupRun struct {
 	deep, news bool
 	// deepened: at the last look they were.
 	deepened bool
-	// expiry: the run began with code that knows of the queue of expirations and of the guards of containers. begins: the queue was
-	// not told anything in this run. untold: a guard has not answered.
-	expiry, begins, untold bool
+	// begins: the queue was not told anything in this run. untold: a guard has not answered.
+	begins, untold bool
 	// found are the conditions and states of the last pass, without what moves by itself.
 	found string
 }
@@ -106,13 +104,8 @@ func (r *backupRun) Drain() int {
 	return received + grants + r.hear()
 }
 
-// settled reports whether nothing is to be done until the next event. A run that began with code that knew nothing of the data's
-// deletion leaves that to the run that the loss of the first finalizer starts.
-func (r *backupRun) settled() bool {
-	view := r.view
-	view.DeleteWanted = view.DeleteWanted && (r.expiry || !view.BeingDeleted)
-	return Settled(view)
-}
+// settled reports whether nothing is to be done until the next event.
+func (r *backupRun) settled() bool { return Settled(r.view) }
 
 // pass is the seed's five stages, once. The later ones run whatever the earlier ones found.
 func (r *backupRun) pass(ctx workflow.Context) error {
@@ -122,10 +115,8 @@ func (r *backupRun) pass(ctx workflow.Context) error {
 	if err != nil {
 		return err
 	}
-	if r.expiry {
-		if done, err := r.expiryFirst(ctx); err != nil || done {
-			return err
-		}
+	if done, err := r.expiryFirst(ctx); err != nil || done {
+		return err
 	}
 	if r.settled() && !AgentsDue(r.view) {
 		return nil
@@ -197,9 +188,7 @@ func (r *backupRun) Wait(ctx workflow.Context) error {
 	selector := workflow.NewSelector(ctx)
 	selector.AddReceive(r.changed, func(workflow.ReceiveChannel, bool) {})
 	selector.AddReceive(r.granted, func(workflow.ReceiveChannel, bool) {})
-	if r.expiry {
-		selector.AddReceive(r.results, func(workflow.ReceiveChannel, bool) {})
-	}
+	selector.AddReceive(r.results, func(workflow.ReceiveChannel, bool) {})
 	selector.AddReceive(ctx.Done(), func(workflow.ReceiveChannel, bool) {})
 	selector.AddFuture(workflow.NewTimer(timing, r.pause()), func(workflow.Future) { r.lookAgain() })
 	selector.Select(ctx)
@@ -212,7 +201,7 @@ func (r *backupRun) lookAgain() {
 	switch r.memory().Slot {
 	case contract.FDBSlotGranted:
 		r.memory().Slot = contract.FDBSlotUnknown
-	case contract.FDBSlotAsked:
+	case contract.FDBSlotRequested:
 		r.memory().Slot = contract.FDBSlotNone // nothing of this backup can have begun: it asks anew, and keeps its place
 	}
 }
@@ -226,7 +215,7 @@ func (r *backupRun) pause() time.Duration {
 	if r.memory().Slot == contract.FDBSlotGranted {
 		longest = min(longest, snapshotLook)
 	}
-	if r.memory().Told != contract.FDBJobNone {
+	if r.memory().Reported != contract.FDBJobNone {
 		longest = min(longest, tellQueueAgain)
 	}
 	if r.undue {

@@ -48,12 +48,12 @@ func TestTheStagesOfAFoundationDBBackup(t *testing.T) {
 	}{
 		"one that is new gets agents, a slot, a plan and a start": {
 			of: newBackupWorld, during: func(r *backupRun) { r.After(time.Minute, r.snapshot) },
-			want: []string{"agents", "join lab:1", "tell slot", "plan", "start default", "tell release"},
+			want: []string{"agents", "join lab:1", "tell acquire", "plan", "start default", "tell release"},
 		},
 		"one that runs only gives back what it may have": {of: restorable, want: []string{"join lab:1", "tell release"}},
 		"nothing starts without a slot": {
 			of: newBackupWorld, prepare: func(w *backupWorld) { w.grants = false },
-			want: []string{"agents", "join lab:1", "tell slot"}, reasons: []string{fdbv1alpha1.ReasonWaitingForSlot},
+			want: []string{"agents", "join lab:1", "tell acquire"}, reasons: []string{fdbv1alpha1.ReasonWaitingForSlot},
 		},
 		"the period is modified": {
 			of: restorable, prepare: func(w *backupWorld) { w.object.Spec.SnapshotPeriodSeconds = 200 },
@@ -70,14 +70,14 @@ func TestTheStagesOfAFoundationDBBackup(t *testing.T) {
 			of: restorable, prepare: func(w *backupWorld) { w.object.Spec.Destination.Path, w.grants = "moved", false },
 			during: func(r *backupRun) {
 				r.After(time.Second, func() {
-					if !r.happened("tell slot") || r.happened("abort default") {
+					if !r.happened("tell acquire") || r.happened("abort default") {
 						panic("no slot asked for, or aborted before")
 					}
 					r.grant()
 				})
 				r.After(time.Minute, r.snapshot)
 			},
-			want: []string{"join lab:1", "tell slot", "plan", "abort default", "start default", "tell release"},
+			want: []string{"join lab:1", "tell acquire", "plan", "abort default", "start default", "tell release"},
 		},
 		"a deletion stops and lets go": {of: restorable, prepare: func(w *backupWorld) { removeBackup(w.object) }, want: []string{"tell release", "abort default", "release"}, ends: true},
 		"another cluster of the same name: the old owner is left, the new one joined": {
@@ -123,7 +123,7 @@ func TestWhoWaitsForASlotAsksAgain(t *testing.T) {
 	run.serve(t, contract.FDBBackupInput{}, 2*time.Hour)
 	asked := 0
 	for _, step := range world.log {
-		if step == "tell slot" {
+		if step == "tell acquire" {
 			asked++
 		}
 	}
@@ -143,7 +143,7 @@ func TestACommandThatFailsInAFirstSnapshotKeepsTheSlot(t *testing.T) {
 		t.Run(string(operation), func(t *testing.T) {
 			world := restorable()
 			world.tag.State, world.tag.Restorable = fdb.StateRunning, false
-			world.failing[operation] = &contract.FDBTrouble{Class: contract.FDBClassDenied, Message: "the store says no"}
+			world.failing[operation] = &contract.FDBFailure{Class: contract.FDBClassDenied, Message: "the store says no"}
 			run := world.run()
 			run.After(10*time.Second, func() {
 				world.change(func(o *fdbv1alpha1.FoundationDBBackup) { alter(&o.Spec) })
@@ -160,7 +160,7 @@ func TestAFailingStart(t *testing.T) {
 	for class, settled := range map[contract.FDBClass]string{contract.FDBClassDenied: "tell release", contract.FDBClassTimeout: "tell release"} {
 		t.Run(string(class), func(t *testing.T) {
 			world := newBackupWorld()
-			world.failing[contract.FDBStart] = &contract.FDBTrouble{Class: class, Message: "the store says no"}
+			world.failing[contract.FDBStart] = &contract.FDBFailure{Class: class, Message: "the store says no"}
 			run := world.run()
 			next := run.serve(t, contract.FDBBackupInput{}, 3*time.Hour)
 			require.NotNil(t, next)
@@ -176,7 +176,7 @@ func TestAFailingStart(t *testing.T) {
 			assert.Contains(t, world.reasons(), fdbv1alpha1.ReasonToolFailing)
 			assert.True(t, world.happened(settled), "the slot is given back")
 			assert.Equal(t, 1, world.counts["plan"], "each attempt goes to the same place")
-			world.failing = map[contract.FDBOperation]*contract.FDBTrouble{}
+			world.failing = map[contract.FDBOperation]*contract.FDBFailure{}
 			run = world.run()
 			run.After(10*time.Minute, run.snapshot)
 			run.serve(t, *next, time.Hour)
@@ -231,9 +231,9 @@ func TestAWorkerThatIsNotThere(t *testing.T) {
 func TestAnOwnerThatDoesNotAnswerIsAskedAgain(t *testing.T) {
 	world := restorable()
 	run := world.run()
-	run.OnActivity(contract.AskFDBCluster.Name, mock.Anything, mock.Anything).
-		Return(contract.FDBAnswer{}, temporal.NewNonRetryableApplicationError("no", "Test", nil)).Once()
-	run.OnActivity(contract.AskFDBCluster.Name, mock.Anything, mock.Anything).Return(world.ask)
+	run.OnActivity(contract.RequestFDBCommand.Name, mock.Anything, mock.Anything).
+		Return(contract.FDBCommandAnswer{}, temporal.NewNonRetryableApplicationError("no", "Test", nil)).Once()
+	run.OnActivity(contract.RequestFDBCommand.Name, mock.Anything, mock.Anything).Return(world.ask)
 	next := run.serve(t, contract.FDBBackupInput{}, time.Hour)
 	assert.True(t, world.happened("join lab:1"))
 	assert.Equal(t, "lab:1", next.Memory.Owner)

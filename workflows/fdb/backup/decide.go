@@ -52,12 +52,12 @@ func Settled(v contract.FDBBackupView) bool {
 	case v.BeingDeleted:
 		return Gone(v)
 	}
-	return v.Desired.State == "Stopped" && v.Held && v.DeleteWanted == v.DeleteAsked && v.Observed && v.Reconciled
+	return v.Desired.State == "Stopped" && v.Held && v.DeleteWanted == v.DeletionRequested && v.Observed && v.Reconciled
 }
 
 // Decide returns the next step. The order is the seed's: toggle running, toggle paused, modify. Stopping never waits for a slot.
 func Decide(s Situation) Decision {
-	if s.View.Owner == "" || s.Seen.Trouble != nil {
+	if s.View.Owner == "" || s.Seen.Failure != nil {
 		return Decision{}
 	}
 	if Stopping(s.View) {

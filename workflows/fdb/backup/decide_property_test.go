@@ -71,15 +71,15 @@ func (m *model) tell(s *fdbbackup.Situation) {
 		m.memory.Opposed = []string{"another"}
 	}
 	s.Memory = m.memory
-	switch fdbbackup.SlotWish(*s) {
-	case contract.FDBWishSlot:
-		m.memory.Slot = contract.FDBSlotAsked
+	switch fdbbackup.SlotAction(*s) {
+	case contract.FDBSlotAcquire:
+		m.memory.Slot = contract.FDBSlotRequested
 		if m.either("slot", "granted", "not yet") == "granted" {
 			m.holds, m.memory.Slot = true, contract.FDBSlotGranted
 		}
-	case contract.FDBWishCount:
+	case contract.FDBSlotCount:
 		m.holds, m.memory.Slot = true, contract.FDBSlotGranted
-	case contract.FDBWishRelease:
+	case contract.FDBSlotRelease:
 		m.holds, m.memory.Slot = false, contract.FDBSlotNone
 	}
 	s.Memory = m.memory
@@ -93,7 +93,7 @@ func (m *model) operate(s *fdbbackup.Situation, look func() error) (goOn bool, e
 			return false, err
 		}
 		if trouble := fdbbackup.Occupied(*s, m.now); trouble != nil {
-			m.failed = &fdbbackup.Attempt{Operation: contract.FDBStart, Trouble: trouble}
+			m.failed = &fdbbackup.Attempt{Operation: contract.FDBStart, Failure: trouble}
 			return false, nil
 		}
 		if m.object.Generation == s.View.Generation && !fdbbackup.Planned(m.view()) {
@@ -111,8 +111,8 @@ func (m *model) operate(s *fdbbackup.Situation, look func() error) (goOn bool, e
 		if err := m.between(); err != nil {
 			return false, err
 		}
-		if outcome.Trouble != nil {
-			m.failed = &fdbbackup.Attempt{Operation: decision.Command.Operation, Trouble: outcome.Trouble}
+		if outcome.Failure != nil {
+			m.failed = &fdbbackup.Attempt{Operation: decision.Command.Operation, Failure: outcome.Failure}
 		}
 		if !outcome.Done {
 			return false, nil
@@ -161,7 +161,7 @@ func (m *model) command(command contract.FDBCommand) contract.FDBOutcome {
 		return contract.FDBOutcome{Undue: true}
 	}
 	end := m.either("end", "well", "well", "unknown, done", "unknown, not done", "not begun")
-	unknown := contract.FDBOutcome{Trouble: &contract.FDBTrouble{Class: contract.FDBClassTimeout, Message: "killed"}}
+	unknown := contract.FDBOutcome{Failure: &contract.FDBFailure{Class: contract.FDBClassTimeout, Message: "killed"}}
 	switch end {
 	case "not begun":
 		return contract.FDBOutcome{}
@@ -192,7 +192,7 @@ func (m *model) effect(command contract.FDBCommand) contract.FDBOutcome {
 		require.True(m, m.holds, "a start without a slot")
 		m.tried++
 		if m.data[placeOf(command.URL)] {
-			return contract.FDBOutcome{Undue: true, Trouble: &contract.FDBTrouble{Class: contract.FDBClassUsed, Message: "used"}}
+			return contract.FDBOutcome{Undue: true, Failure: &contract.FDBFailure{Class: contract.FDBClassUsed, Message: "used"}}
 		}
 		for _, other := range m.tags {
 			require.False(m, other.Running && !other.foreign && m.wrote(other), "%s is started beside %s", command.URL, other.URL)
@@ -225,7 +225,7 @@ func (m *model) calmDown() {
 	for range 30 {
 		m.now = m.now.Add(25 * time.Hour)
 		m.progress()
-		if m.memory.Slot == contract.FDBSlotAsked { // a timer has it ask again
+		if m.memory.Slot == contract.FDBSlotRequested { // a timer has it ask again
 			m.memory.Slot = contract.FDBSlotUnknown
 		}
 		require.NoError(m, m.pass())

@@ -109,8 +109,8 @@ func stepOf(s fdbbackup.Situation) string {
 	if decision.Step == fdbbackup.StepCommand {
 		words = strings.TrimSpace(strings.Join([]string{string(decision.Command.Operation), decision.Command.Tag, decision.Command.URL}, " "))
 	}
-	if wish := fdbbackup.SlotWish(s); wish != "" {
-		words += ", tell " + string(wish)
+	if action := fdbbackup.SlotAction(s); action != "" {
+		words += ", tell " + string(action)
 	}
 	return strings.TrimPrefix(words, ", ")
 }
@@ -121,17 +121,17 @@ func TestTheNextStep(t *testing.T) {
 		want string
 	}{
 		"nothing is due in good order":                      {want: ""},
-		"a new backup asks for a slot":                      {of: []change{isNew}, want: "slot, tell slot"},
-		"who has asked for a slot waits":                    {of: []change{isNew, slot(contract.FDBSlotAsked)}, want: "slot"},
+		"a new backup asks for a slot":                      {of: []change{isNew}, want: "slot, tell acquire"},
+		"who has asked for a slot waits":                    {of: []change{isNew, slot(contract.FDBSlotRequested)}, want: "slot"},
 		"with a slot it is written down where it goes":      {of: []change{isNew, slot(contract.FDBSlotGranted)}, want: "plan"},
 		"what is written down is started there":             {of: []change{isNew, slot(contract.FDBSlotGranted), planned("default", firstURL)}, want: "start default " + firstURL},
-		"a plan is not started without a slot":              {of: []change{isNew, planned("default", firstURL)}, want: "slot, tell slot"},
+		"a plan is not started without a slot":              {of: []change{isNew, planned("default", firstURL)}, want: "slot, tell acquire"},
 		"a plan of another destination is none":             {of: []change{isNew, slot(contract.FDBSlotGranted), planned("default", firstURL), moved}, want: "plan"},
 		"a plan of other key ranges is none":                {of: []change{isNew, slot(contract.FDBSlotGranted), planned("default", firstURL), ranges}, want: "plan"},
 		"a plan of another tag is none":                     {of: []change{isNew, slot(contract.FDBSlotGranted), planned("nightly", firstURL)}, want: "plan"},
 		"a plan of other parameters is none":                {of: []change{isNew, slot(contract.FDBSlotGranted), planned("default", firstURL+"&sc=0")}, want: "plan"},
 		"a plan at a place that was written to is none":     {of: []change{ended, slot(contract.FDBSlotGranted), planned("default", firstURL)}, want: "plan"},
-		"a backup that was aborted by hand is started anew": {of: []change{ended}, want: "slot, tell slot"},
+		"a backup that was aborted by hand is started anew": {of: []change{ended}, want: "slot, tell acquire"},
 		"a first snapshot counts, whoever started it":       {of: []change{starting(fdb.StateRunning)}, want: "tell count"},
 		"one that counts is not told again":                 {of: []change{starting(fdb.StateRunning), slot(contract.FDBSlotGranted)}, want: ""},
 		"one that is restorable gives its slot back":        {of: []change{slot(contract.FDBSlotGranted)}, want: "tell release"},
@@ -144,17 +144,17 @@ func TestTheNextStep(t *testing.T) {
 			want: "tell release",
 		},
 		"while nothing is known the slot is kept": {
-			of: []change{slot(contract.FDBSlotGranted), func(s *fdbbackup.Situation) { s.Seen = contract.FDBInspection{Trouble: trouble("Timeout")} }}, want: "",
+			of: []change{slot(contract.FDBSlotGranted), func(s *fdbbackup.Situation) { s.Seen = contract.FDBInspection{Failure: trouble("Timeout")} }}, want: "",
 		},
 
-		"a restart waits for its slot, and the old one runs on": {of: []change{moved}, want: "slot, tell slot"},
+		"a restart waits for its slot, and the old one runs on": {of: []change{moved}, want: "slot, tell acquire"},
 		"a restart is planned before the old one ends":          {of: []change{moved, slot(contract.FDBSlotGranted)}, want: "plan"},
 		"then the old one ends": {
 			of:   []change{moved, slot(contract.FDBSlotGranted), planned("default", "blobstore://lab@s3.local/moved-2026-08-01T11-00-00Z?bucket=fdb-backups")},
 			want: "abort default " + firstURL,
 		},
 		"other key ranges are a restart": {of: []change{ranges, slot(contract.FDBSlotGranted), planned("default", secondURL, "a b")}, want: "abort default " + firstURL},
-		"another tag is a restart":       {of: []change{func(s *fdbbackup.Situation) { s.View.Desired.Tag = "nightly" }}, want: "slot, tell slot"},
+		"another tag is a restart":       {of: []change{func(s *fdbbackup.Situation) { s.View.Desired.Tag = "nightly" }}, want: "slot, tell acquire"},
 		"of two that run the old one ends": {
 			of: []change{
 				func(s *fdbbackup.Situation) { s.View.Desired.Tag = "nightly" }, listed("nightly", secondURL, fdb.StateRunning),
@@ -189,7 +189,7 @@ func TestTheNextStep(t *testing.T) {
 		},
 
 		"a stop aborts":                             {of: []change{asks("Stopped")}, want: "abort default " + firstURL},
-		"a stop waits for no slot":                  {of: []change{asks("Stopped"), starting(fdb.StateSubmitted), slot(contract.FDBSlotAsked)}, want: "abort default " + firstURL + ", tell release"},
+		"a stop waits for no slot":                  {of: []change{asks("Stopped"), starting(fdb.StateSubmitted), slot(contract.FDBSlotRequested)}, want: "abort default " + firstURL + ", tell release"},
 		"a deletion aborts":                         {of: []change{deleted}, want: "abort default " + firstURL},
 		"a deletion aborts though the spec is bad":  {of: []change{deleted, problem, func(s *fdbbackup.Situation) { s.View.Desired.URL = "" }}, want: "abort default " + firstURL},
 		"a stop ends the pause that was its own":    {of: []change{asks("Stopped"), ended, agentsPaused, func(s *fdbbackup.Situation) { s.Memory.Paused = true }}, want: "resume"},
@@ -199,12 +199,12 @@ func TestTheNextStep(t *testing.T) {
 		"a deletion leaves what is somebody else's": {of: []change{deleted, foreign}, want: ""},
 
 		"on a taken tag nothing is done":                  {of: []change{foreign}, want: ""},
-		"a taken tag needs no slot":                       {of: []change{foreign, slot(contract.FDBSlotAsked)}, want: "tell release"},
+		"a taken tag needs no slot":                       {of: []change{foreign, slot(contract.FDBSlotRequested)}, want: "tell release"},
 		"one at our destination is ours with any stamp":   {of: []change{isNew, runs(secondURL), period}, want: "modify default " + secondURL},
 		"one beside our destination is not":               {of: []change{isNew, runs("blobstore://lab@s3.local/labs-2026-08-01T11-00-00Z?bucket=fdb-backups"), period}, want: ""},
 		"one of another account at our place is not ours": {of: []change{isNew, runs(strings.Replace(secondURL, "lab@", "eve@", 1)), asks("Stopped")}, want: ""},
 		"while the spec is bad nothing is done":           {of: []change{isNew, problem}, want: ""},
-		"while the database is silent nothing is done":    {of: []change{func(s *fdbbackup.Situation) { s.Seen = contract.FDBInspection{Trouble: trouble("Timeout")} }, deleted}, want: "tell release"},
+		"while the database is silent nothing is done":    {of: []change{func(s *fdbbackup.Situation) { s.Seen = contract.FDBInspection{Failure: trouble("Timeout")} }, deleted}, want: "tell release"},
 		"without a cluster nothing is done":               {of: []change{isNew, func(s *fdbbackup.Situation) { s.View.Owner = "" }}, want: ""},
 	}
 	for title, test := range tests {
@@ -233,8 +233,8 @@ func runs(url string) change {
 	}
 }
 
-func trouble(class contract.FDBClass) *contract.FDBTrouble {
-	return &contract.FDBTrouble{Class: class, Message: "it does not work"}
+func trouble(class contract.FDBClass) *contract.FDBFailure {
+	return &contract.FDBFailure{Class: class, Message: "it does not work"}
 }
 
 // What a forged status can bring about. Only a URL that a backup of ours can have makes a backup ours.
@@ -261,17 +261,17 @@ func TestASlotIsNotHeldForNothing(t *testing.T) {
 		after   time.Duration
 		of      []change
 		stalled bool
-		wish    contract.FDBWish
+		action  contract.FDBSlotAction
 	}
 	failing := []change{isNew, planned("default", firstURL), slot(contract.FDBSlotGranted)}
-	silent := func(s *fdbbackup.Situation) { s.Seen = contract.FDBInspection{Trouble: trouble("Timeout")} }
+	silent := func(s *fdbbackup.Situation) { s.Seen = contract.FDBInspection{Failure: trouble("Timeout")} }
 	tests := map[string][]look{
 		"by a first snapshot that stands still, until it moves": {
 			{of: []change{starting(fdb.StateRunning), slot(contract.FDBSlotGranted)}},
 			{after: 29 * time.Minute, of: []change{starting(fdb.StateRunning), slot(contract.FDBSlotGranted)}},
-			{after: 30 * time.Minute, of: []change{starting(fdb.StateRunning), slot(contract.FDBSlotGranted)}, stalled: true, wish: contract.FDBWishRelease},
+			{after: 30 * time.Minute, of: []change{starting(fdb.StateRunning), slot(contract.FDBSlotGranted)}, stalled: true, action: contract.FDBSlotRelease},
 			{after: 31 * time.Minute, of: []change{starting(fdb.StateRunning)}, stalled: true},
-			{after: 32 * time.Minute, of: []change{starting(fdb.StateRunning), func(s *fdbbackup.Situation) { s.Seen.Tags[0].RangeBytes++ }}, wish: contract.FDBWishCount},
+			{after: 32 * time.Minute, of: []change{starting(fdb.StateRunning), func(s *fdbbackup.Situation) { s.Seen.Tags[0].RangeBytes++ }}, action: contract.FDBSlotCount},
 		},
 		"a state that advances is progress": {
 			{of: []change{starting(fdb.StateSubmitted), slot(contract.FDBSlotGranted)}},
@@ -281,26 +281,26 @@ func TestASlotIsNotHeldForNothing(t *testing.T) {
 		"by a start that does not come about, which then asks again": {
 			{of: failing},
 			{after: 29 * time.Minute, of: failing},
-			{after: 30 * time.Minute, of: failing, stalled: true, wish: contract.FDBWishRelease},
-			{after: 31 * time.Minute, of: []change{isNew, planned("default", firstURL)}, wish: contract.FDBWishSlot},
-			{after: 90 * time.Minute, of: []change{isNew, planned("default", firstURL), slot(contract.FDBSlotAsked)}},
+			{after: 30 * time.Minute, of: failing, stalled: true, action: contract.FDBSlotRelease},
+			{after: 31 * time.Minute, of: []change{isNew, planned("default", firstURL)}, action: contract.FDBSlotAcquire},
+			{after: 90 * time.Minute, of: []change{isNew, planned("default", firstURL), slot(contract.FDBSlotRequested)}},
 			{after: 91 * time.Minute, of: failing},
 		},
 		"nobody loses its place in the queue by waiting": {
-			{of: []change{isNew, slot(contract.FDBSlotAsked)}},
-			{after: 31 * time.Minute, of: []change{isNew, slot(contract.FDBSlotUnknown)}, wish: contract.FDBWishSlot},
-			{after: 62 * time.Minute, of: []change{isNew, slot(contract.FDBSlotAsked)}},
+			{of: []change{isNew, slot(contract.FDBSlotRequested)}},
+			{after: 31 * time.Minute, of: []change{isNew, slot(contract.FDBSlotUnknown)}, action: contract.FDBSlotAcquire},
+			{after: 62 * time.Minute, of: []change{isNew, slot(contract.FDBSlotRequested)}},
 			{after: 93 * time.Minute, of: failing},
 		},
 		"by a database that is silent since before a start": {
-			{of: []change{silent, slot(contract.FDBSlotGranted)}, wish: contract.FDBWishRelease},
-			{after: 1 * time.Minute, of: []change{silent, slot(contract.FDBSlotAsked)}, wish: contract.FDBWishRelease},
+			{of: []change{silent, slot(contract.FDBSlotGranted)}, action: contract.FDBSlotRelease},
+			{after: 1 * time.Minute, of: []change{silent, slot(contract.FDBSlotRequested)}, action: contract.FDBSlotRelease},
 		},
 		"by a database that is silent after a start": {
 			{of: []change{starting(fdb.StateRunning), slot(contract.FDBSlotGranted)}},
 			{after: 29 * time.Minute, of: []change{silent, slot(contract.FDBSlotGranted)}},
-			{after: 30 * time.Minute, of: []change{silent, slot(contract.FDBSlotUnknown)}, stalled: true, wish: contract.FDBWishRelease},
-			{after: 40 * time.Minute, of: []change{starting(fdb.StateRunning), func(s *fdbbackup.Situation) { s.Seen.Tags[0].RangeBytes++ }}, wish: contract.FDBWishCount},
+			{after: 30 * time.Minute, of: []change{silent, slot(contract.FDBSlotUnknown)}, stalled: true, action: contract.FDBSlotRelease},
+			{after: 40 * time.Minute, of: []change{starting(fdb.StateRunning), func(s *fdbbackup.Situation) { s.Seen.Tags[0].RangeBytes++ }}, action: contract.FDBSlotCount},
 		},
 	}
 	for title, looks := range tests {
@@ -313,7 +313,7 @@ func TestASlotIsNotHeldForNothing(t *testing.T) {
 				memory = fdbbackup.Notice(s, start.Add(look.after), 30*time.Minute)
 				s.Memory = memory
 				assert.Equal(t, look.stalled, memory.Stalled, "after %s", look.after)
-				assert.Equal(t, look.wish, fdbbackup.SlotWish(s), "after %s", look.after)
+				assert.Equal(t, look.action, fdbbackup.SlotAction(s), "after %s", look.after)
 			}
 		})
 	}

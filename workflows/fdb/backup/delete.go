@@ -18,7 +18,7 @@ const endingLimit = 30 * time.Second
 
 // ending: the namespace must not hang on this object.
 func (r *backupRun) ending() bool {
-	return r.expiry && r.view.BeingDeleted && r.view.NamespaceEnding && (r.view.Held || r.view.DeleteWanted)
+	return r.view.BeingDeleted && r.view.NamespaceEnding && (r.view.Held || r.view.DeleteWanted)
 }
 
 // release lets an object go whose backup has ended, or cannot be ended. If its data are to be deleted, it first only loses the
@@ -36,7 +36,7 @@ func (r *backupRun) release(ctx workflow.Context) error {
 		workflow.SetCurrentDetails(ctx, "**Deleting:** the backup is to be stopped first. "+hindrance)
 		return nil
 	}
-	if r.expiry && Unnoticed(r.situation()) { // else its data would be taken for somebody else's
+	if Unnoticed(r.situation()) { // else its data would be taken for somebody else's
 		if err := r.publishData(ctx, "Write down what was started"); err != nil {
 			return err
 		}
@@ -45,7 +45,7 @@ func (r *backupRun) release(ctx workflow.Context) error {
 	switch {
 	case r.ending(): // the owner and the throttle are told afterwards
 		return r.letGo(ctx, LeaveData(r.view), abandoned)
-	case r.expiry && r.view.DeleteWanted && len(r.view.Backups) == 0:
+	case r.view.DeleteWanted && len(r.view.Backups) == 0:
 		release = NothingToDelete()
 	}
 	if err := r.farewell(ctx); err != nil {
@@ -55,7 +55,7 @@ func (r *backupRun) release(ctx workflow.Context) error {
 		return r.letGo(ctx, release, abandoned)
 	}
 	release.Ref = r.in.Ref
-	if err := r.see(call.LocalFirst(ctx, r.options.Limits, contract.ReleaseFDBBackup, release)); err != nil || !r.expiry {
+	if err := r.see(call.LocalFirst(ctx, r.options.Limits, contract.ReleaseFDBBackup, release)); err != nil {
 		return err
 	}
 	r.undue = r.view.DeleteWanted // a pause, and then the data
@@ -117,7 +117,7 @@ func (r *backupRun) clear(ctx workflow.Context) error {
 // farewell tells everybody that there is nothing more to expect: the owner and the throttle, and those that care for the data
 // what they do not know yet.
 func (r *backupRun) farewell(ctx workflow.Context) error {
-	if r.expiry && !r.untold && r.settled() {
+	if !r.untold && r.settled() {
 		if err := r.tellOfData(ctx); err != nil {
 			return err
 		}
@@ -130,5 +130,5 @@ func (r *backupRun) farewell(ctx workflow.Context) error {
 	if r.memory().Slot == contract.FDBSlotNone {
 		return nil
 	}
-	return r.tellThrottle(ctx, contract.FDBWishRelease)
+	return r.tellThrottle(ctx, contract.FDBSlotRelease)
 }

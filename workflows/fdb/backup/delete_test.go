@@ -56,7 +56,7 @@ func TestDataAreDeletedWithTheirObject(t *testing.T) {
 					}))
 				})
 				r.After(20*time.Minute, func() {
-					assert.Equal(t, fdbv1alpha1.ExpiryFailed, w.object.Status.Expiry.Reason)
+					assert.EqualValues(t, fdbv1alpha1.ExpiryFailed, w.object.Status.Expiry.Reason)
 					assert.Len(t, w.object.Status.Backups, 1, "what is gone is gone")
 					r.result(r.turned(15*time.Minute, fdbv1alpha1.ExpiryDeleted, deletes(contract.FDBTurnDone)))
 				})
@@ -145,7 +145,7 @@ func TestDataAreDeletedWithTheirObject(t *testing.T) {
 	}
 }
 
-// A policy's turns end with the wish to delete: no expiration begins while a deletion stops the backup.
+// A policy's turns end when deletion is wanted: no expiration begins while a deletion stops the backup.
 func TestADeletionTakesTheEntryOutUntilTheBackupHasEnded(t *testing.T) {
 	world := retained()
 	world.options = call.Options{Limits: call.Limits{ResourceTimeout: 30 * time.Minute}}
@@ -196,7 +196,7 @@ func TestANamespaceThatEndsWaitsForOneAbort(t *testing.T) {
 	world := retained()
 	removeWithData(world.object)
 	world.ending = true
-	world.failing[contract.FDBAbort] = &contract.FDBTrouble{Class: contract.FDBClassTimeout, Message: "no answer"}
+	world.failing[contract.FDBAbort] = &contract.FDBFailure{Class: contract.FDBClassTimeout, Message: "no answer"}
 	run := world.run()
 	require.Nil(t, run.serve(t, contract.FDBBackupInput{}, time.Hour))
 	aborts := 0

@@ -13,14 +13,8 @@ import (
 	"holdfast.dev/holdfast/workflows/fdb/tools"
 )
 
-// expiryVersion marks the runs that know of the queue of expirations, of the guards of containers and of the deletion of data.
-const expiryVersion = "fdb-expiry"
-
 // hear takes the results of turns that have come, and returns how many there were. The latest is kept until it is published.
 func (r *backupRun) hear() int {
-	if !r.expiry {
-		return 0
-	}
 	waiting := r.results.Len()
 	for received := 0; ; received++ {
 		var result contract.FDBExpiryResult
@@ -81,21 +75,21 @@ func (r *backupRun) tellOfData(ctx workflow.Context) error {
 // tellQueue tells the queue what this backup wants, if it may not know: at the start of every run, when it changes, and from time
 // to time.
 func (r *backupRun) tellQueue(ctx workflow.Context) error {
-	now, wish := workflow.Now(ctx), QueueWish(r.view)
+	now, action := workflow.Now(ctx), WantedJob(r.view)
 	if !QueueDue(r.view, r.in.Memory, r.begins, now) {
 		return nil
 	}
-	summary := "Tell the queue of expirations: " + string(wish)
-	if wish == contract.FDBJobNone {
+	summary := "Tell the queue of expirations: " + string(action)
+	if action == contract.FDBJobNone {
 		summary = "Tell the queue of expirations that nothing is wanted"
 	}
-	_, err := call.LocalFirst(ctx, r.options.Limits, contract.TellFDBExpiryQueue.WithSummary(summary),
-		contract.FDBQueueRequest{Cluster: r.in.Cluster, Ref: r.in.Ref, Job: wish})
+	_, err := call.LocalFirst(ctx, r.options.Limits, contract.SignalFDBExpiryQueue.WithSummary(summary),
+		contract.FDBQueueRequest{Cluster: r.in.Cluster, Ref: r.in.Ref, Job: action})
 	if err != nil {
 		return err
 	}
 	r.begins = false
-	r.memory().Told, r.memory().ToldAt = wish, now.Unix()
+	r.memory().Reported, r.memory().ReportedAt = action, now.Unix()
 	return nil
 }
 
@@ -135,7 +129,7 @@ func (r *backupRun) tellGuards(ctx workflow.Context) error {
 // useNew tells the guard of the container that a start is about to make, if nobody else can know it, or has made.
 func (r *backupRun) useNew(ctx workflow.Context, made bool) error {
 	container, fresh := NewContainer(r.view)
-	if !r.expiry || container == "" || slices.Contains(r.memory().Used, container) || (!made && !fresh) {
+	if container == "" || slices.Contains(r.memory().Used, container) || (!made && !fresh) {
 		return nil
 	}
 	_, err := r.askGuard(ctx, container, contract.FDBContainerUse, fresh)
@@ -144,12 +138,12 @@ func (r *backupRun) useNew(ctx workflow.Context, made bool) error {
 
 // askGuard tells a container's guard something, and reports whether it knows now.
 func (r *backupRun) askGuard(
-	ctx workflow.Context, container string, wish contract.FDBContainerWish, fresh bool,
+	ctx workflow.Context, container string, action contract.FDBContainerAction, fresh bool,
 ) (bool, error) {
-	_, err := tools.AskContainer(ctx, contract.FDBContainerAsk{
-		Container: container, Wish: wish, Fresh: fresh,
+	_, err := tools.RequestContainer(ctx, contract.FDBContainerRequest{
+		Container: container, Action: action, Fresh: fresh,
 		User: contract.FDBContainerUser{Name: r.name(), Cluster: r.in.Cluster, Namespace: r.in.Ref.Namespace},
-	}, tools.GuardTimeout, fmt.Sprintf("Tell the guard of the container: %s", wish))
+	}, tools.GuardTimeout, fmt.Sprintf("Tell the guard of the container: %s", action))
 	if temporal.IsCanceledError(err) {
 		return false, err
 	}
@@ -160,7 +154,7 @@ func (r *backupRun) askGuard(
 		return false, nil
 	}
 	r.memory().Used = slices.DeleteFunc(r.memory().Used, func(other string) bool { return other == container })
-	if wish == contract.FDBContainerUse {
+	if action == contract.FDBContainerUse {
 		r.memory().Used = append(r.memory().Used, container)
 	}
 	return true, nil

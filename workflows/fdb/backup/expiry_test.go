@@ -182,7 +182,7 @@ func TestWhatBecameOfATurnIsPublishedOnce(t *testing.T) {
 	run.After(30*time.Minute, func() { assert.Equal(t, first.Message, world.object.Status.Expiry.Message) })
 	run.After(90*time.Minute, func() { run.result(unsafe); run.result(first) }) // in the wrong order
 	next := run.serve(t, contract.FDBBackupInput{}, 3*time.Hour)
-	assert.Equal(t, fdbv1alpha1.ExpiryUnsafe, world.object.Status.Expiry.Reason)
+	assert.EqualValues(t, fdbv1alpha1.ExpiryUnsafe, world.object.Status.Expiry.Reason)
 	assert.Equal(t, first.At, world.object.Status.Expiry.LastExpired.Unix(), "that stays known")
 	assert.Empty(t, world.reasons(), "a refusal is no condition")
 	assert.Nil(t, next.Memory.Result)
@@ -200,7 +200,7 @@ func TestATurnThatFailsIsAConditionUntilOneDoesNot(t *testing.T) {
 	})
 	run.serve(t, contract.FDBBackupInput{}, 2*time.Hour)
 	assert.Empty(t, world.reasons())
-	assert.Equal(t, fdbv1alpha1.ExpiryWaiting, world.object.Status.Expiry.Reason)
+	assert.EqualValues(t, fdbv1alpha1.ExpiryWaiting, world.object.Status.Expiry.Reason)
 }
 
 // The workflow of one that is stopped has ended: the result starts it again.
@@ -212,7 +212,7 @@ func TestTheResultOfATurnOfOneThatIsStopped(t *testing.T) {
 		r.Container = &contract.FDBContainer{URL: ownURL, Oldest: &contract.FDBPoint{Version: 9}, Latest: &contract.FDBPoint{Version: 11}}
 	})
 	require.Nil(t, run.serve(t, contract.FDBBackupInput{Memory: contract.FDBMemory{Result: &kept}}, time.Hour), "it does not end")
-	assert.Equal(t, fdbv1alpha1.ExpiryLastSnapshotKept, world.object.Status.Expiry.Reason)
+	assert.EqualValues(t, fdbv1alpha1.ExpiryLastSnapshotKept, world.object.Status.Expiry.Reason)
 	assert.Equal(t, int64(9), world.object.Status.Backups[1].OldestData.Version, "the true range")
 	assert.True(t, world.object.Status.Reconciled)
 	assert.Zero(t, world.counts["inspect"], "the database is not asked for that")

@@ -11,14 +11,14 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// DeleteAsked reports whether the spec asks for the data to be deleted with the object.
-func DeleteAsked(object *fdbv1alpha1.FoundationDBBackup) bool {
+// DeletionRequested reports whether the spec asks for the data to be deleted with the object.
+func DeletionRequested(object *fdbv1alpha1.FoundationDBBackup) bool {
 	asked := object.Spec.Expiry.DeletionFinalizer
 	return asked == nil || *asked // an object that was stored without its defaults
 }
 
-// QueueWish is what a backup wants of the queue of expirations.
-func QueueWish(v contract.FDBBackupView) contract.FDBJob {
+// WantedJob is what a backup wants of the queue of expirations.
+func WantedJob(v contract.FDBBackupView) contract.FDBJob {
 	switch {
 	case !v.Found:
 		return contract.FDBJobNone
@@ -36,14 +36,14 @@ func QueueWish(v contract.FDBBackupView) contract.FDBJob {
 // queueInterval is how often the queue is told again of what is wanted: it may have been lost.
 const queueInterval = time.Hour
 
-// QueueDue reports whether the queue is to be told of a wish. That nothing is wanted only one that may know otherwise has to
-// learn. begins: it is the first time in this run.
+// QueueDue reports whether the queue is to be told of what is wanted. That nothing is wanted only one that may know otherwise
+// has to learn. begins: it is the first time in this run.
 func QueueDue(v contract.FDBBackupView, m contract.FDBMemory, begins bool, now time.Time) bool {
-	wish := QueueWish(v)
-	if wish == contract.FDBJobNone {
-		return m.Told != contract.FDBJobNone || (begins && v.Expiry != nil)
+	action := WantedJob(v)
+	if action == contract.FDBJobNone {
+		return m.Reported != contract.FDBJobNone || (begins && v.Expiry != nil)
 	}
-	return begins || wish != m.Told || now.Sub(time.Unix(m.ToldAt, 0)) >= queueInterval
+	return begins || action != m.Reported || now.Sub(time.Unix(m.ReportedAt, 0)) >= queueInterval
 }
 
 // Gone reports whether nothing of ours keeps the object any more.

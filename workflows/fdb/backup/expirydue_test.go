@@ -55,13 +55,13 @@ func TestWhatTheQueueIsAskedFor(t *testing.T) {
 		"nothing when there is no object any more": {of: []change{policy, func(s *fdbbackup.Situation) { s.View = contract.FDBBackupView{} }}},
 	}
 	for title, test := range tests {
-		t.Run(title, func(t *testing.T) { assert.Equal(t, test.want, fdbbackup.QueueWish(inOrder(test.of...).View)) })
+		t.Run(title, func(t *testing.T) { assert.Equal(t, test.want, fdbbackup.WantedJob(inOrder(test.of...).View)) })
 	}
 }
 
 func TestWhenTheQueueIsTold(t *testing.T) {
 	told := func(job contract.FDBJob, ago time.Duration) change {
-		return func(s *fdbbackup.Situation) { s.Memory.Told, s.Memory.ToldAt = job, hour(12).Add(-ago).Unix() }
+		return func(s *fdbbackup.Situation) { s.Memory.Reported, s.Memory.ReportedAt = job, hour(12).Add(-ago).Unix() }
 	}
 	expire := contract.FDBJobExpire
 	tests := map[string]struct {
@@ -72,7 +72,7 @@ func TestWhenTheQueueIsTold(t *testing.T) {
 		"at the start of a run":           {of: []change{policy, withData, told(expire, 0)}, begins: true, want: true},
 		"not twice in an hour":            {of: []change{policy, withData, told(expire, time.Hour-time.Second)}},
 		"after an hour":                   {of: []change{policy, withData, told(expire, time.Hour)}, want: true},
-		"when the wish is new":            {of: []change{policy, withData}, want: true},
+		"when what is wanted is new":      {of: []change{policy, withData}, want: true},
 		"when it is another":              {of: []change{withData, dataHeld, deleted, letGoOf, told(expire, 0)}, want: true},
 		"that nothing is wanted any more": {of: []change{withData, told(expire, 0)}, want: true},
 		"not that nothing ever was":       {of: []change{withData}, begins: true},
@@ -173,7 +173,7 @@ func TestAResultIsWrittenOnceAndNothingElseWithIt(t *testing.T) {
 		Generation: 2, ExpiryAlone: true, Expiry: &expired, Backups: []contract.FDBBackup{{URL: firstURL, Tag: "default"}},
 	}
 	gather.ApplyFindings(object, alone, hour(3))
-	assert.Len(t, object.Status.Conditions, 1)
+	assert.Len(t, fdbv1alpha1.Unmet(object.Status.Conditions), 1)
 	assert.Equal(t, int64(1), object.Status.ObservedGeneration)
 	assert.Len(t, object.Status.Backups, 1)
 	require.NotNil(t, object.Status.Expiry)
@@ -186,14 +186,14 @@ func TestAResultIsWrittenOnceAndNothingElseWithIt(t *testing.T) {
 	assert.Equal(t, before.Status, object.Status, "the same turn")
 	again.Turn, again.At = 6, hour(5).Unix()
 	gather.ApplyFindings(object, alone, hour(5))
-	assert.Equal(t, fdbv1alpha1.ExpiryFailed, object.Status.Expiry.Reason)
+	assert.EqualValues(t, fdbv1alpha1.ExpiryFailed, object.Status.Expiry.Reason)
 	assert.Equal(t, hour(2), object.Status.Expiry.LastExpired.UTC(), "that was then")
 	gather.ApplyFindings(object, findings, hour(6))
 	assert.NotNil(t, object.Status.Expiry, "an ordinary look leaves it")
 }
 
 func TestTheTidingsOfATurn(t *testing.T) {
-	status := func(turn int64, reason, message string) *fdbv1alpha1.BackupExpiryStatus {
+	status := func(turn int64, reason fdbv1alpha1.ExpiryReason, message string) *fdbv1alpha1.BackupExpiryStatus {
 		return &fdbv1alpha1.BackupExpiryStatus{Turn: turn, Reason: reason, Message: message}
 	}
 	tests := map[string]struct {
@@ -236,7 +236,7 @@ func TestHowAnObjectGoesWhoseDataWereToBeDeleted(t *testing.T) {
 }
 
 func TestWhenAnObjectIsSettled(t *testing.T) {
-	wanted := func(s *fdbbackup.Situation) { s.View.DeleteAsked = true }
+	wanted := func(s *fdbbackup.Situation) { s.View.DeletionRequested = true }
 	settled := func(s *fdbbackup.Situation) { s.View.Observed, s.View.Reconciled, s.View.Held = true, true, true }
 	tests := map[string]struct {
 		of   []change

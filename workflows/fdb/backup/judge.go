@@ -12,8 +12,8 @@ import (
 // Attempt is what came of the last command of a pass that could not do what it was to.
 type Attempt struct {
 	Operation contract.FDBOperation
-	// Trouble is what the tool said; nil if the command was only put off.
-	Trouble *contract.FDBTrouble
+	// Failure is what the tool said; nil if the command was only put off.
+	Failure *contract.FDBFailure
 }
 
 // Judge returns the conditions that hold, in a fixed order (seed "Check Backup Status"). failed is the command of the last pass
@@ -94,7 +94,7 @@ func judgeConfiguration(s Situation, failed *Attempt) *contract.FDBCondition {
 			return misconfigured(fdbv1alpha1.ReasonContainerUsed, "%s", trouble.Message)
 		}
 	}
-	if Stopping(s.View) || s.Seen.Trouble != nil {
+	if Stopping(s.View) || s.Seen.Failure != nil {
 		return nil
 	}
 	current, runs := s.Current()
@@ -114,12 +114,12 @@ func judgeConfiguration(s Situation, failed *Attempt) *contract.FDBCondition {
 }
 
 // trouble is what a tool failed with, when asked or when told to do something.
-func (s Situation) trouble(failed *Attempt) *contract.FDBTrouble {
-	if s.Seen.Trouble != nil {
-		return s.Seen.Trouble
+func (s Situation) trouble(failed *Attempt) *contract.FDBFailure {
+	if s.Seen.Failure != nil {
+		return s.Seen.Failure
 	}
 	if failed != nil {
-		return failed.Trouble
+		return failed.Failure
 	}
 	return nil
 }
@@ -131,15 +131,15 @@ func judgeState(s Situation, failed *Attempt) *contract.FDBCondition {
 	if trouble := s.trouble(failed); trouble != nil && trouble.Class == contract.FDBClassNoWorker {
 		return incorrect(fdbv1alpha1.ReasonNoWorker, "%s", trouble.Message)
 	}
-	if trouble := s.Seen.Trouble; trouble != nil {
+	if trouble := s.Seen.Failure; trouble != nil {
 		if trouble.Class == contract.FDBClassTimeout {
 			return incorrect(fdbv1alpha1.ReasonClusterUnreachable, "%s", trouble.Message)
 		}
 		return incorrect(fdbv1alpha1.ReasonStateUnknown, "the state of the backup cannot be read: %s", trouble.Message)
 	}
-	if failed != nil && failed.Trouble != nil {
+	if failed != nil && failed.Failure != nil {
 		return incorrect(fdbv1alpha1.ReasonToolFailing, "fdbbackup %s has failed and will be tried again: %s",
-			failed.Operation, failed.Trouble.Message)
+			failed.Operation, failed.Failure.Message)
 	}
 	if Stopping(s.View) {
 		return s.judgeStopped()
@@ -180,7 +180,7 @@ func (s Situation) judgeStart(restarts bool) *contract.FDBCondition {
 		what = "the backup is to be started anew, because its destination, tag or key ranges have changed"
 		reason = fdbv1alpha1.ReasonRestarting
 	}
-	if s.Memory.Slot == contract.FDBSlotAsked {
+	if s.Memory.Slot == contract.FDBSlotRequested {
 		what, reason = what+": it waits until fewer backups of this Kubernetes cluster are in their first snapshot",
 			fdbv1alpha1.ReasonWaitingForSlot
 		if restarts {

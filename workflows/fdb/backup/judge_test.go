@@ -24,7 +24,7 @@ func agentsAre(change func(*contract.FDBAgentsView)) change {
 }
 
 func silent(class contract.FDBClass) change {
-	return func(s *fdbbackup.Situation) { s.Seen = contract.FDBInspection{Trouble: trouble(class)} }
+	return func(s *fdbbackup.Situation) { s.Seen = contract.FDBInspection{Failure: trouble(class)} }
 }
 
 // cluttered: there are 64 backups that have ended.
@@ -46,7 +46,7 @@ func problemWith(reason string) change {
 }
 
 func failing(class contract.FDBClass) *fdbbackup.Attempt {
-	return &fdbbackup.Attempt{Operation: contract.FDBStart, Trouble: trouble(class)}
+	return &fdbbackup.Attempt{Operation: contract.FDBStart, Failure: trouble(class)}
 }
 
 // judgements are what holds, as "Type/Reason", and what the messages say of it.
@@ -66,9 +66,9 @@ var judgements = map[string]struct {
 	"differing agents come up":  {of: []change{agentsAre(func(a *contract.FDBAgentsView) { a.RolledOut, a.Current = false, false })}, want: []string{"IncorrectDeployment/Differs", "DeploymentRollingOut/AgentsNotReady"}},
 
 	"a new one does not run":            {of: []change{isNew}, want: []string{"IncorrectBackupState/NotRunning"}, says: "not running"},
-	"a new one waits for its slot":      {of: []change{isNew, slot(contract.FDBSlotAsked)}, want: []string{"IncorrectBackupState/WaitingForInitialSnapshotSlot"}, says: "fewer backups"},
+	"a new one waits for its slot":      {of: []change{isNew, slot(contract.FDBSlotRequested)}, want: []string{"IncorrectBackupState/WaitingForInitialSnapshotSlot"}, says: "fewer backups"},
 	"a restart is due":                  {of: []change{moved}, want: []string{"IncorrectBackupState/Restarting"}, says: "destination, tag or key ranges"},
-	"a restart waits for its slot":      {of: []change{moved, slot(contract.FDBSlotAsked)}, want: []string{"IncorrectBackupState/WaitingForInitialSnapshotSlot"}, says: "the old one runs until then"},
+	"a restart waits for its slot":      {of: []change{moved, slot(contract.FDBSlotRequested)}, want: []string{"IncorrectBackupState/WaitingForInitialSnapshotSlot"}, says: "the old one runs until then"},
 	"no agent has begun":                {of: []change{starting(fdb.StateSubmitted)}, want: []string{"IncorrectBackupState/WaitingForAgents"}, says: "waits for a backup agent"},
 	"there is no agent":                 {of: []change{starting(fdb.StateSubmitted), agentsAre(func(a *contract.FDBAgentsView) { a.Wanted = 0 })}, want: []string{"IncorrectBackupState/WaitingForAgents"}, says: "spec.agentCount is 0"},
 	"the first snapshot is written":     {of: []change{starting(fdb.StateRunning)}, want: []string{"IncorrectBackupState/InitialSnapshot"}, says: "7 bytes so far"},
@@ -196,7 +196,7 @@ func TestAnObjectGoesWhenItsBackupHasEnded(t *testing.T) {
 			assert.Equal(t, test.abandoned != "", abandoned != "", abandoned)
 			assert.Contains(t, abandoned, test.abandoned)
 			after := fdbbackup.NoticeUnreachable(s, now)
-			silent := s.View.Owner == "" || (s.Seen.Trouble != nil && s.Seen.Trouble.Class == contract.FDBClassTimeout)
+			silent := s.View.Owner == "" || (s.Seen.Failure != nil && s.Seen.Failure.Class == contract.FDBClassTimeout)
 			assert.Equal(t, silent, after.UnreachableSince != 0)
 			if silent && test.since > 0 {
 				assert.Equal(t, s.Memory.UnreachableSince, after.UnreachableSince, "the clock starts once")

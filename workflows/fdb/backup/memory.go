@@ -8,32 +8,32 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// SlotWish is what the throttle of first snapshots must be told, given what was seen; empty if it knows already. A backup in its
-// first snapshot counts, whoever started it; one that is paused or does not move gives its slot back, and counts again when it
-// moves.
-func SlotWish(s Situation) contract.FDBWish {
+// SlotAction is what the throttle of first snapshots must be told, given what was seen; empty if it knows already. A backup in
+// its first snapshot counts, whoever started it; one that is paused or does not move gives its slot back, and counts again when
+// it moves.
+func SlotAction(s Situation) contract.FDBSlotAction {
 	slot := s.Memory.Slot
 	if s.Memory.Stalled && s.Memory.Progress == unbegun && slot == contract.FDBSlotGranted {
-		return contract.FDBWishRelease // it asks again, after the others
+		return contract.FDBSlotRelease // it asks again, after the others
 	}
-	if Decide(s).Step == StepSlot && slot != contract.FDBSlotAsked {
-		return contract.FDBWishSlot
+	if Decide(s).Step == StepSlot && slot != contract.FDBSlotRequested {
+		return contract.FDBSlotAcquire
 	}
-	if s.Seen.Trouble != nil && !Stopping(s.View) {
+	if s.Seen.Failure != nil && !Stopping(s.View) {
 		idle := slot == contract.FDBSlotGranted && s.Memory.Progress == unbegun && !s.Memory.Starting
-		if idle || slot == contract.FDBSlotAsked || (s.Memory.Stalled && slot != contract.FDBSlotNone) {
-			return contract.FDBWishRelease
+		if idle || slot == contract.FDBSlotRequested || (s.Memory.Stalled && slot != contract.FDBSlotNone) {
+			return contract.FDBSlotRelease
 		}
 		return "" // nothing is known
 	}
 	if s.WritesFirstSnapshot() {
 		if slot != contract.FDBSlotGranted {
-			return contract.FDBWishCount
+			return contract.FDBSlotCount
 		}
 		return ""
 	}
 	if slot != contract.FDBSlotNone && !s.wantsStart() {
-		return contract.FDBWishRelease
+		return contract.FDBSlotRelease
 	}
 	return ""
 }
@@ -60,7 +60,7 @@ func (s Situation) WritesFirstSnapshot() bool {
 // Notice returns the memory after a look at the backup: since when a first snapshot has not moved, and whether it has stalled.
 func Notice(s Situation, now time.Time, limit time.Duration) contract.FDBMemory {
 	m := s.Memory
-	if s.Seen.Trouble != nil { // it may run or not; for others it is the same as standing still
+	if s.Seen.Failure != nil { // it may run or not; for others it is the same as standing still
 		if m.ProgressAt == 0 {
 			switch m.Slot {
 			case contract.FDBSlotGranted:

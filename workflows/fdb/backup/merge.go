@@ -13,7 +13,7 @@ import (
 func Merge(s Situation) []contract.FDBBackup {
 	var merged []contract.FDBBackup
 	for i, entry := range s.View.Backups {
-		if s.Seen.Trouble == nil {
+		if s.Seen.Failure == nil {
 			entry = s.seen(entry, s.View.Backups[:i])
 		}
 		container, described := s.container(entry.URL)
@@ -81,7 +81,7 @@ func (s Situation) seen(entry contract.FDBBackup, earlier []contract.FDBBackup) 
 // Unnoticed reports whether the status still calls a plan what the database knows of: its start took effect, and no look after it
 // was written down.
 func Unnoticed(s Situation) bool {
-	if s.Seen.Trouble != nil {
+	if s.Seen.Failure != nil {
 		return false
 	}
 	for i, entry := range s.View.Backups {
@@ -93,7 +93,7 @@ func Unnoticed(s Situation) bool {
 }
 
 func withRange(entry contract.FDBBackup, container contract.FDBContainer) contract.FDBBackup {
-	if container.Trouble == nil {
+	if container.Failure == nil {
 		entry.Oldest, entry.Latest = container.Oldest, container.Latest
 	}
 	return entry
@@ -116,13 +116,13 @@ func (s Situation) runsAt(url string) bool {
 // would call it reconciled without saying from when to when it can be restored.
 func RangeDue(s Situation) bool {
 	current, runs := s.Current()
-	if s.Seen.Trouble != nil || !runs || !s.complete(current) {
+	if s.Seen.Failure != nil || !runs || !s.complete(current) {
 		return false
 	}
 	for _, entry := range Merge(s) {
 		if SamePlace(entry.URL, current.URL) {
 			container, described := s.container(entry.URL)
-			return entry.Latest == nil && (!described || (container.Trouble == nil && !container.Restorable))
+			return entry.Latest == nil && (!described || (container.Failure == nil && !container.Restorable))
 		}
 	}
 	return false

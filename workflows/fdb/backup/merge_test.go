@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"holdfast.dev/holdfast/activities/fdb/gather"
@@ -47,7 +48,7 @@ func TestTheListOfBackups(t *testing.T) {
 		"what has ended and has no data goes":      {of: []change{ended, missing(firstURL)}},
 		"what runs stays though its data are gone": {of: []change{missing(firstURL)}, want: []string{"first RunningDifferentially -"}},
 		"what cannot be looked into stays": {of: []change{ended, func(s *fdbbackup.Situation) {
-			s.Seen.Containers = []contract.FDBContainer{{URL: firstURL, Trouble: trouble("AccessDenied")}}
+			s.Seen.Containers = []contract.FDBContainer{{URL: firstURL, Failure: trouble("AccessDenied")}}
 		}}, want: []string{"first Aborted -20"}},
 		"what is asked of a silent database stays":   {of: []change{silent(contract.FDBClassTimeout), planned("default", secondURL)}, want: []string{"first RunningDifferentially -20", "second NeverRan -"}},
 		"all stays while there is no cluster":        {of: []change{clusterGone, asks("Stopped"), planned("default", secondURL), func(s *fdbbackup.Situation) { s.Seen = contract.FDBInspection{} }}, want: []string{"first RunningDifferentially -20", "second NeverRan -"}},
@@ -141,7 +142,13 @@ func TestFindingsAreWrittenDown(t *testing.T) {
 	require.Equal(t, "other words", status.Conditions[0].Message)
 	differs.Reason = fdbv1alpha1.ReasonSecretMissing
 	require.NotEqual(t, began, found(2, differs).Conditions[0].LastTransitionTime, "another reason")
-	require.Empty(t, found(2).Conditions, "a condition is there only while it holds")
+	status = found(2)
+	require.Empty(t, fdbv1alpha1.Unmet(status.Conditions), "a condition is there only while it holds")
+	require.True(t, meta.IsStatusConditionTrue(status.Conditions, fdbv1alpha1.ConditionReady))
+	object.DeletionTimestamp = new(metav1.Now())
+	ready := meta.FindStatusCondition(found(2).Conditions, fdbv1alpha1.ConditionReady)
+	require.Equal(t, metav1.ConditionFalse, ready.Status)
+	require.Equal(t, fdbv1alpha1.ReasonDeleting, ready.Reason)
 }
 
 func TestTidings(t *testing.T) {

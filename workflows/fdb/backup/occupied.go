@@ -11,14 +11,14 @@ import (
 // Occupied says why a backup cannot be started at that time; nil if it can: it would be written into a container that has been
 // written to, and nothing could be restored from it (apple/foundationdb#1740). A format that tells only the day gives every start
 // of a day the same place.
-func Occupied(s Situation, at time.Time) *contract.FDBTrouble {
+func Occupied(s Situation, at time.Time) *contract.FDBFailure {
 	place, err := fdb.PlaceAt(s.View.Desired, at)
 	if err != nil || !s.worn(place) {
 		return nil
 	}
 	message := "there is a backup at " + place + " already, and one that is started again in the same place could not be " +
 		"restored: set destination.timestampFormat to one that tells the seconds, or another destination.path"
-	return &contract.FDBTrouble{Class: contract.FDBClassUsed, Message: fdb.Bound(message, MaxMessage)}
+	return &contract.FDBFailure{Class: contract.FDBClassUsed, Message: fdb.Bound(message, MaxMessage)}
 }
 
 // worn: something was written there, or may have been.

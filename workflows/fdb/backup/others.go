@@ -11,12 +11,12 @@ import (
 )
 
 // ask asks the owner of the FoundationDB cluster, which is told what this backup wants of the agents.
-func (r *backupRun) ask(ctx workflow.Context, ask contract.FDBAsk) (contract.FDBAnswer, error) {
+func (r *backupRun) ask(ctx workflow.Context, ask contract.FDBCommandRequest) (contract.FDBCommandAnswer, error) {
 	ask.Member = contract.FDBMember{Name: r.name(), Paused: r.view.Desired.State == "Paused"}
 	if ask.Cluster == "" {
 		ask.Cluster, ask.Leave = r.view.Owner, Stopping(r.view)
 	}
-	wait := contract.FDBAskWait
+	wait := contract.FDBRequestWait
 	if r.ending() {
 		wait = endingLimit
 	}
@@ -24,7 +24,7 @@ func (r *backupRun) ask(ctx workflow.Context, ask contract.FDBAsk) (contract.FDB
 	if ask.Command != nil {
 		summary = fmt.Sprintf("Have fdbbackup %s run", ask.Command.Operation)
 	}
-	answer, answered, err := tools.AskOwner(ctx, r.in.Cluster, ask, summary, wait)
+	answer, answered, err := tools.RequestOwner(ctx, r.in.Cluster, ask, summary, wait)
 	if err != nil || !answered {
 		return answer, err
 	}
@@ -36,7 +36,7 @@ func (r *backupRun) ask(ctx workflow.Context, ask contract.FDBAsk) (contract.FDB
 
 // leave tells the owner that knows of this backup that it wants nothing more.
 func (r *backupRun) leave(ctx workflow.Context) error {
-	if _, err := r.ask(ctx, contract.FDBAsk{Cluster: r.memory().Owner, Leave: true}); err != nil {
+	if _, err := r.ask(ctx, contract.FDBCommandRequest{Cluster: r.memory().Owner, Leave: true}); err != nil {
 		return err
 	}
 	r.memory().Owner, r.memory().Opposed = "", nil
@@ -44,21 +44,21 @@ func (r *backupRun) leave(ctx workflow.Context) error {
 }
 
 // tellThrottle tells the throttle what this backup wants, and remembers it.
-func (r *backupRun) tellThrottle(ctx workflow.Context, wish contract.FDBWish) error {
-	summary := "Tell the throttle of first snapshots: " + string(wish)
-	_, err := call.LocalFirst(ctx, r.options.Limits, contract.TellFDBThrottle.WithSummary(summary),
+func (r *backupRun) tellThrottle(ctx workflow.Context, action contract.FDBSlotAction) error {
+	summary := "Tell the throttle of first snapshots: " + string(action)
+	_, err := call.LocalFirst(ctx, r.options.Limits, contract.SignalFDBThrottle.WithSummary(summary),
 		contract.FDBSlotRequest{
-			Cluster: r.in.Cluster, WorkflowID: workflow.GetInfo(ctx).WorkflowExecution.ID, Namespace: r.in.Ref.Namespace, Wish: wish,
+			Cluster: r.in.Cluster, WorkflowID: workflow.GetInfo(ctx).WorkflowExecution.ID, Namespace: r.in.Ref.Namespace, Action: action,
 		})
 	if err != nil {
 		return err
 	}
-	switch wish {
-	case contract.FDBWishSlot:
-		r.memory().Slot = contract.FDBSlotAsked
-	case contract.FDBWishCount:
+	switch action {
+	case contract.FDBSlotAcquire:
+		r.memory().Slot = contract.FDBSlotRequested
+	case contract.FDBSlotCount:
 		r.memory().Slot = contract.FDBSlotGranted
-	case contract.FDBWishRelease:
+	case contract.FDBSlotRelease:
 		r.memory().Slot = contract.FDBSlotNone
 	}
 	return nil

@@ -25,7 +25,7 @@ func Signature(findings contract.FDBFindings) string {
 func Phase(s Situation) string {
 	current, runs := s.Current()
 	switch {
-	case s.Seen.Trouble != nil || s.View.Owner == "":
+	case s.Seen.Failure != nil || s.View.Owner == "":
 		return "Unknown"
 	case runs && s.Seen.AgentsPaused:
 		return "Paused"

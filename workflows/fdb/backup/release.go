@@ -16,10 +16,10 @@ func Hindrance(s Situation, failed *Attempt) string {
 		return "its FoundationDBCluster is gone"
 	case s.View.Owner == "":
 		return "its FoundationDBCluster does not say how to reach the database"
-	case s.Seen.Trouble != nil:
-		return s.Seen.Trouble.Message
-	case failed != nil && failed.Trouble != nil:
-		return failed.Trouble.Message
+	case s.Seen.Failure != nil:
+		return s.Seen.Failure.Message
+	case failed != nil && failed.Failure != nil:
+		return failed.Failure.Message
 	}
 	return ""
 }
@@ -79,5 +79,5 @@ func NoticeUnreachable(s Situation, now time.Time) contract.FDBMemory {
 // unreachable: the database does not answer, or nobody says where it is. That its tools are missing, or that an abort fails or
 // has no turn while the database answers, is for an operator to mend: the backup must not be left running for that.
 func unreachable(s Situation) bool {
-	return s.View.Owner == "" || (s.Seen.Trouble != nil && s.Seen.Trouble.Class == contract.FDBClassTimeout)
+	return s.View.Owner == "" || (s.Seen.Failure != nil && s.Seen.Failure.Class == contract.FDBClassTimeout)
 }

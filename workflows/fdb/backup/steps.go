@@ -66,9 +66,9 @@ func (r *backupRun) inspect(ctx workflow.Context) error {
 		return err
 	}
 	if err != nil {
-		seen = contract.FDBInspection{Trouble: tools.TroubleOf(r.in.Cluster, err)}
+		seen = contract.FDBInspection{Failure: tools.FailureOf(r.in.Cluster, err)}
 	}
-	if !r.deep && seen.Trouble == nil {
+	if !r.deep && seen.Failure == nil {
 		seen.Containers = r.seen.Containers // of the last deep look
 	}
 	r.seen, r.deep, r.deepened = seen, false, r.deep
@@ -86,7 +86,7 @@ func (r *backupRun) operate(ctx workflow.Context) error {
 		switch decision := Decide(r.situation()); decision.Step {
 		case StepPlan:
 			if trouble := Occupied(r.situation(), workflow.Now(ctx)); trouble != nil {
-				r.failed = &Attempt{Operation: contract.FDBStart, Trouble: trouble}
+				r.failed = &Attempt{Operation: contract.FDBStart, Failure: trouble}
 				return r.giveBack(ctx, trouble)
 			}
 			if err := r.plan(ctx); err != nil || !Planned(r.view) {
@@ -123,14 +123,14 @@ func (r *backupRun) tell(ctx workflow.Context) error {
 		r.news = true
 	}
 	if r.news && r.view.Owner != "" && !Stopping(r.view) {
-		answer, err := r.ask(ctx, contract.FDBAsk{})
+		answer, err := r.ask(ctx, contract.FDBCommandRequest{})
 		if err != nil {
 			return err
 		}
 		r.news = answer.Outcome != nil // it has not answered
 	}
-	if wish := SlotWish(r.situation()); wish != "" {
-		return r.tellThrottle(ctx, wish)
+	if action := SlotAction(r.situation()); action != "" {
+		return r.tellThrottle(ctx, action)
 	}
 	return nil
 }
@@ -144,7 +144,7 @@ func (r *backupRun) plan(ctx workflow.Context) error {
 func (r *backupRun) command(ctx workflow.Context, command contract.FDBCommand) (bool, error) {
 	command.Ref, r.failed = r.in.Ref, nil
 	r.memory().Starting = command.Operation == contract.FDBStart
-	answer, err := r.ask(ctx, contract.FDBAsk{Command: &command})
+	answer, err := r.ask(ctx, contract.FDBCommandRequest{Command: &command})
 	if err != nil {
 		return false, err
 	}
@@ -152,12 +152,12 @@ func (r *backupRun) command(ctx workflow.Context, command contract.FDBCommand) (
 	switch {
 	case answer.Later || outcome == nil:
 		return false, r.putOff(ctx, command.Operation)
-	case outcome.Trouble != nil:
-		r.failed = &Attempt{Operation: command.Operation, Trouble: outcome.Trouble}
+	case outcome.Failure != nil:
+		r.failed = &Attempt{Operation: command.Operation, Failure: outcome.Failure}
 		if command.Next != "" {
 			r.failed.Operation = contract.FDBStart // which the abort is the first half of
 		}
-		return false, r.giveBack(ctx, outcome.Trouble)
+		return false, r.giveBack(ctx, outcome.Failure)
 	case outcome.Undue:
 		r.undue = true
 		return false, nil
@@ -186,10 +186,10 @@ func (r *backupRun) putOff(ctx workflow.Context, operation contract.FDBOperation
 			r.memory().Paused = false // the pause is wanted by those that stay
 		}
 	case contract.FDBStart, contract.FDBModify, contract.FDBAbort:
-		trouble := &contract.FDBTrouble{
+		trouble := &contract.FDBFailure{
 			Class: contract.FDBClassOther, Message: "the commands of other backups of the FoundationDB cluster have taken all the time",
 		}
-		r.failed = &Attempt{Operation: operation, Trouble: trouble}
+		r.failed = &Attempt{Operation: operation, Failure: trouble}
 		return r.giveBack(ctx, trouble)
 	}
 	return nil
@@ -197,10 +197,10 @@ func (r *backupRun) putOff(ctx workflow.Context, operation contract.FDBOperation
 
 // giveBack lets others have the slot of a start that has failed; this backup asks again before it tries again. One that was
 // killed may have had its effect: the next look tells. While a first snapshot is written the slot is for that, whatever fails.
-func (r *backupRun) giveBack(ctx workflow.Context, trouble *contract.FDBTrouble) error {
+func (r *backupRun) giveBack(ctx workflow.Context, trouble *contract.FDBFailure) error {
 	granted := r.memory().Slot == contract.FDBSlotGranted
 	if !granted || trouble.Class == contract.FDBClassTimeout || r.situation().WritesFirstSnapshot() {
 		return nil
 	}
-	return r.tellThrottle(ctx, contract.FDBWishRelease)
+	return r.tellThrottle(ctx, contract.FDBSlotRelease)
 }

@@ -41,7 +41,7 @@ type backupWorld struct {
 	paused  bool
 	// silent: the database does not answer; failing, by operation, is what a command ends with.
 	silent  bool
-	failing map[contract.FDBOperation]*contract.FDBTrouble
+	failing map[contract.FDBOperation]*contract.FDBFailure
 	// grants: a slot is granted as soon as it is asked for.
 	grants bool
 	// log is what was done, in its order; observe, inspect and publish only with their count.
@@ -65,7 +65,7 @@ func newBackupWorld() *backupWorld {
 			ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "lab", UID: "u", Generation: 1, Finalizers: bothFinalizers()},
 			Spec:       fdbv1alpha1.FoundationDBBackupSpec{SnapshotPeriodSeconds: 100},
 		},
-		owner: "lab:1", grants: true, failing: map[contract.FDBOperation]*contract.FDBTrouble{},
+		owner: "lab:1", grants: true, failing: map[contract.FDBOperation]*contract.FDBFailure{},
 		tag:    contract.FDBTag{Tag: "default", State: fdb.StateNeverRan},
 		counts: map[string]int{}, at: map[string][]time.Time{}, on: func(string) {},
 	}
@@ -147,7 +147,7 @@ func (w *backupWorld) run() *backupRun {
 	add := func(name string, do any) { r.RegisterActivityWithOptions(do, activity.RegisterOptions{Name: name}) }
 	add(contract.ObserveFDBBackup.Name, func(context.Context, contract.FDBBackupStep) (contract.FDBBackupView, error) {
 		defer w.begin("observe")()
-		if !fdbbackup.DeleteAsked(w.object) {
+		if !fdbbackup.DeletionRequested(w.object) {
 			w.takeFinalizer(fdbv1alpha1.FinalizerDelete)
 		}
 		return w.view(), nil
@@ -182,17 +182,17 @@ func (w *backupWorld) run() *backupRun {
 		}
 		return w.view(), nil
 	})
-	add(contract.TellFDBExpiryQueue.Name, func(_ context.Context, request contract.FDBQueueRequest) error {
+	add(contract.SignalFDBExpiryQueue.Name, func(_ context.Context, request contract.FDBQueueRequest) error {
 		defer w.begin("queue")()
 		w.queued = append(w.queued, request.Job)
 		return nil
 	})
-	add(contract.AskFDBContainer.Name, func(_ context.Context, ask contract.FDBContainerAsk) (contract.FDBContainerAnswer, error) {
+	add(contract.RequestFDBContainer.Name, func(_ context.Context, ask contract.FDBContainerRequest) (contract.FDBContainerAnswer, error) {
 		defer w.begin("guard")()
 		if w.deaf {
 			return contract.FDBContainerAnswer{}, errors.New("it does not answer")
 		}
-		told := fmt.Sprintf("%s %s by %s", ask.Wish, ask.Container, ask.User.WorkflowID)
+		told := fmt.Sprintf("%s %s by %s", ask.Action, ask.Container, ask.User.WorkflowID)
 		if ask.Fresh {
 			told += ", fresh"
 		}
@@ -200,11 +200,11 @@ func (w *backupWorld) run() *backupRun {
 		return contract.FDBContainerAnswer{}, nil
 	})
 	add(contract.InspectFDBBackup.Name, w.inspect)
-	add(contract.AskFDBCluster.Name, w.ask)
-	add(contract.TellFDBThrottle.Name, func(_ context.Context, request contract.FDBSlotRequest) error {
+	add(contract.RequestFDBCommand.Name, w.ask)
+	add(contract.SignalFDBThrottle.Name, func(_ context.Context, request contract.FDBSlotRequest) error {
 		defer w.begin("tell")()
-		w.did("tell %s", request.Wish)
-		if request.Wish == contract.FDBWishSlot && w.grants {
+		w.did("tell %s", request.Action)
+		if request.Action == contract.FDBSlotAcquire && w.grants {
 			r.RegisterDelayedCallback(r.grant, time.Second)
 		}
 		return nil
@@ -221,25 +221,25 @@ func (r *backupRun) signal() {
 func (w *backupWorld) inspect(context.Context, contract.FDBInspect) (contract.FDBInspection, error) {
 	defer w.begin("inspect")()
 	if w.silent {
-		return contract.FDBInspection{Trouble: &contract.FDBTrouble{Class: contract.FDBClassTimeout, Message: "the cluster does not answer"}}, nil
+		return contract.FDBInspection{Failure: &contract.FDBFailure{Class: contract.FDBClassTimeout, Message: "the cluster does not answer"}}, nil
 	}
 	return contract.FDBInspection{AgentsPaused: w.paused, Tags: []contract.FDBTag{w.tag}}, nil
 }
 
-func (w *backupWorld) ask(_ context.Context, ask contract.FDBAsk) (contract.FDBAnswer, error) {
+func (w *backupWorld) ask(_ context.Context, ask contract.FDBCommandRequest) (contract.FDBCommandAnswer, error) {
 	defer w.begin("ask")()
 	switch {
 	case ask.Command == nil && ask.Leave:
 		w.did("leave %s", ask.Cluster)
-		return contract.FDBAnswer{}, nil
+		return contract.FDBCommandAnswer{}, nil
 	case ask.Command == nil:
 		w.did("join %s", ask.Cluster)
-		return contract.FDBAnswer{}, nil
+		return contract.FDBCommandAnswer{}, nil
 	}
 	command := *ask.Command
 	w.did("%s %s", command.Operation, command.Tag)
 	if trouble := w.failing[command.Operation]; trouble != nil {
-		return contract.FDBAnswer{Outcome: &contract.FDBOutcome{Trouble: trouble}}, nil
+		return contract.FDBCommandAnswer{Outcome: &contract.FDBOutcome{Failure: trouble}}, nil
 	}
 	switch command.Operation {
 	case contract.FDBStart:
@@ -251,7 +251,7 @@ func (w *backupWorld) ask(_ context.Context, ask contract.FDBAsk) (contract.FDBA
 	case contract.FDBPause, contract.FDBResume:
 		w.paused = command.Operation == contract.FDBPause
 	}
-	return contract.FDBAnswer{Outcome: &contract.FDBOutcome{Done: true}}, nil
+	return contract.FDBCommandAnswer{Outcome: &contract.FDBOutcome{Done: true}}, nil
 }
 
 // snapshot has the first snapshot of what was started be complete.
@@ -291,10 +291,10 @@ func (r *backupRun) serve(t *testing.T, in contract.FDBBackupInput, limit time.D
 	return carried
 }
 
-// reasons of the conditions that hold.
+// reasons of the conditions that hold, but for Ready.
 func (w *backupWorld) reasons() []string {
 	var all []string
-	for _, condition := range w.object.Status.Conditions {
+	for _, condition := range fdbv1alpha1.Unmet(w.object.Status.Conditions) {
 		all = append(all, condition.Reason)
 	}
 	return all

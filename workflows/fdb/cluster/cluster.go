@@ -29,7 +29,7 @@ const (
 
 // Kind is how the workflow is run.
 var Kind = kinds.Kind{
-	Kind: contract.KindFDBCluster, Activities: contract.Names(contract.AskFDBCluster, contract.DescribeWorkflows),
+	Kind: contract.KindFDBCluster, Activities: contract.Names(contract.RequestFDBCommand, contract.DescribeWorkflows),
 	Run: func(call.Options) any { return Workflow },
 }
 
@@ -45,7 +45,7 @@ func Workflow(ctx workflow.Context, in contract.FDBClusterInput) error {
 	}
 	err := workflow.SetQueryHandler(ctx, contract.QueryState, func() (contract.FDBClusterState, error) {
 		return contract.FDBClusterState{
-			Members: run.in.Members, Running: run.running, Asker: run.asker, Waiting: run.waiting(),
+			Members: run.in.Members, Running: run.running, Requester: run.requester, Waiting: run.waiting(),
 		}, nil
 	})
 	if err != nil {
@@ -68,7 +68,7 @@ type clusterRun struct {
 	// tickets, and turn is that of the one whose turn it is.
 	tickets, turn int
 	running       *contract.FDBCommand // nil if none runs
-	asker         string
+	requester     string
 	begunAt       time.Time
 	heardAt       time.Time // when somebody asked last
 	// changed are members to be told that what the others want has changed for them.
@@ -138,9 +138,9 @@ func (r *clusterRun) leave(ctx workflow.Context, cause error) error {
 }
 
 // validate refuses what can never be answered. It leaves no trace in the history.
-func (r *clusterRun) validate(ask contract.FDBAsk) error {
+func (r *clusterRun) validate(ask contract.FDBCommandRequest) error {
 	refuse := func(format string, args ...any) error {
-		return temporal.NewNonRetryableApplicationError(fmt.Sprintf(format, args...), contract.ErrorFDBAskInvalid, nil)
+		return temporal.NewNonRetryableApplicationError(fmt.Sprintf(format, args...), contract.ErrorFDBRequestInvalid, nil)
 	}
 	switch {
 	case ask.Cluster != r.in.Cluster:
@@ -167,14 +167,14 @@ func (r *clusterRun) validate(ask contract.FDBAsk) error {
 }
 
 // ask handles UpdateFDBCluster. That the owner is cancelled ends no command: another could be begun beside it.
-func (r *clusterRun) ask(ctx workflow.Context, ask contract.FDBAsk) (contract.FDBAnswer, error) {
+func (r *clusterRun) ask(ctx workflow.Context, ask contract.FDBCommandRequest) (contract.FDBCommandAnswer, error) {
 	ctx, cancel := workflow.NewDisconnectedContext(ctx)
 	defer cancel()
 	r.heardAt = workflow.Now(ctx)
 	r.census.Hear(ask.Member.WorkflowID)
 	delete(r.closed, ask.Member.WorkflowID)
 	r.enroll(ask)
-	var answer contract.FDBAnswer
+	var answer contract.FDBCommandAnswer
 	if ask.Command != nil {
 		outcome, err := r.serveInTurn(ctx, ask)
 		if err != nil {
@@ -189,7 +189,7 @@ func (r *clusterRun) ask(ctx workflow.Context, ask contract.FDBAsk) (contract.FD
 }
 
 // serveInTurn runs the command when those before it have ended. It returns nil if it may not be run now.
-func (r *clusterRun) serveInTurn(ctx workflow.Context, ask contract.FDBAsk) (*contract.FDBOutcome, error) {
+func (r *clusterRun) serveInTurn(ctx workflow.Context, ask contract.FDBCommandRequest) (*contract.FDBOutcome, error) {
 	ticket := r.tickets
 	r.tickets++
 	if err := workflow.Await(ctx, func() bool { return r.turn == ticket }); err != nil {
@@ -199,10 +199,10 @@ func (r *clusterRun) serveInTurn(ctx workflow.Context, ask contract.FDBAsk) (*co
 	if workflow.Now(ctx).Unix() > ask.Until || !r.allowed(ctx, ask) {
 		return nil, nil
 	}
-	r.running, r.asker, r.begunAt = ask.Command, ask.Member.Name, workflow.Now(ctx)
+	r.running, r.requester, r.begunAt = ask.Command, ask.Member.Name, workflow.Now(ctx)
 	r.show(ctx)
 	outcome := runCommand(ctx, ask)
-	r.running, r.asker = nil, ""
+	r.running, r.requester = nil, ""
 	return &outcome, nil
 }
 
@@ -217,7 +217,7 @@ func (r *clusterRun) waiting() int {
 
 // allowed reports whether what all want of the agents, as far as it is known now, lets the command run. Only pause and resume
 // concern others than who asks.
-func (r *clusterRun) allowed(ctx workflow.Context, ask contract.FDBAsk) bool {
+func (r *clusterRun) allowed(ctx workflow.Context, ask contract.FDBCommandRequest) bool {
 	switch ask.Command.Operation {
 	case contract.FDBPause:
 		settled := workflow.Now(ctx).Unix()-r.in.Since >= int64(fdbClusterSettling/time.Second)
@@ -231,8 +231,8 @@ func (r *clusterRun) allowed(ctx workflow.Context, ask contract.FDBAsk) bool {
 	return true
 }
 
-// runCommand runs a command on the asker's queue, once: after an end that tells nothing the state has to be read again.
-func runCommand(ctx workflow.Context, ask contract.FDBAsk) contract.FDBOutcome {
+// runCommand runs a command on the requester's queue, once: after an end that tells nothing the state has to be read again.
+func runCommand(ctx workflow.Context, ask contract.FDBCommandRequest) contract.FDBOutcome {
 	run := contract.RunFDBCommand
 	switch ask.Command.Operation {
 	case contract.FDBRestoreStart, contract.FDBRestoreAbort:
@@ -246,15 +246,15 @@ func runCommand(ctx workflow.Context, ask contract.FDBAsk) contract.FDBOutcome {
 		RetryPolicy:            &temporal.RetryPolicy{MaximumAttempts: 1},
 	}, run.WithSummary(fdbCommandSummary(*ask.Command, ask.Member.Name)), *ask.Command)
 	if err != nil {
-		return contract.FDBOutcome{Trouble: fdbTroubleOf(err, ask)}
+		return contract.FDBOutcome{Failure: fdbFailureOf(err, ask)}
 	}
 	return outcome
 }
 
-// fdbTroubleOf says what an activity that returned no outcome leaves to be known. A worker that was killed, and its tool with
+// fdbFailureOf says what an activity that returned no outcome leaves to be known. A worker that was killed, and its tool with
 // it, is past its heartbeat when this is told.
-func fdbTroubleOf(err error, ask contract.FDBAsk) *contract.FDBTrouble {
-	trouble := &contract.FDBTrouble{Class: contract.FDBClassTimeout}
+func fdbFailureOf(err error, ask contract.FDBCommandRequest) *contract.FDBFailure {
+	trouble := &contract.FDBFailure{Class: contract.FDBClassTimeout}
 	var timeout *temporal.TimeoutError
 	var application *temporal.ApplicationError
 	switch {

@@ -52,7 +52,7 @@ func TestACommandIsNotBegunWhenItsAskerHasGivenUp(t *testing.T) {
 	o.asks(200, "b", leaving())
 	o.run(t)
 	assert.Equal(t, []string{"100 start a"}, o.commands)
-	assert.Equal(t, &answered{FDBAnswer: contract.FDBAnswer{Later: true}, at: 100, done: true}, answer)
+	assert.Equal(t, &answered{FDBCommandAnswer: contract.FDBCommandAnswer{Later: true}, at: 100, done: true}, answer)
 }
 
 func TestOnlyTheStartOfARestoreMayTakeLong(t *testing.T) {
@@ -121,7 +121,7 @@ func TestAnEndThatTellsNothingIsNotRepeated(t *testing.T) {
 			o.run(t)
 			assert.Equal(t, []string{"1 abort a"}, o.commands, "what comes next is run")
 			require.NotNil(t, answer.Outcome)
-			assert.Equal(t, &contract.FDBTrouble{Class: test.class, Message: test.want}, answer.Outcome.Trouble)
+			assert.Equal(t, &contract.FDBFailure{Class: test.class, Message: test.want}, answer.Outcome.Failure)
 			assert.False(t, answer.Outcome.Done)
 			assert.True(t, next.Outcome.Done)
 		})
@@ -217,22 +217,22 @@ func TestNobodyIsLookedAfterWhoIsInNobodysWay(t *testing.T) {
 
 func TestWhatCannotBeAnsweredIsRefused(t *testing.T) {
 	tests := map[string]struct {
-		change func(*contract.FDBAsk)
+		change func(*contract.FDBCommandRequest)
 		want   string
 	}{
-		"another cluster": {func(a *contract.FDBAsk) { a.Cluster = "other:1" }, `cluster: "other:1" was asked of the owner of "lab:8f3k"`},
-		"nobody":          {func(a *contract.FDBAsk) { a.Member.WorkflowID = "" }, "member: want its workflow ID and its name"},
-		"nameless":        {func(a *contract.FDBAsk) { a.Member.Name = "" }, "member: want its workflow ID and its name"},
-		"no queue":        {func(a *contract.FDBAsk) { a.Queue = "" }, "queue: want the task queue on which the command shall run"},
+		"another cluster": {func(a *contract.FDBCommandRequest) { a.Cluster = "other:1" }, `cluster: "other:1" was asked of the owner of "lab:8f3k"`},
+		"nobody":          {func(a *contract.FDBCommandRequest) { a.Member.WorkflowID = "" }, "member: want its workflow ID and its name"},
+		"nameless":        {func(a *contract.FDBCommandRequest) { a.Member.Name = "" }, "member: want its workflow ID and its name"},
+		"no queue":        {func(a *contract.FDBCommandRequest) { a.Queue = "" }, "queue: want the task queue on which the command shall run"},
 		"no limit": {
-			func(a *contract.FDBAsk) { a.Until = 0 }, "until: want the time after which the command is not begun any more",
+			func(a *contract.FDBCommandRequest) { a.Until = 0 }, "until: want the time after which the command is not begun any more",
 		},
-		"unknown": {func(a *contract.FDBAsk) { a.Command.Operation = "delete" }, `command: unknown operation "delete"`},
+		"unknown": {func(a *contract.FDBCommandRequest) { a.Command.Operation = "delete" }, `command: unknown operation "delete"`},
 	}
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
 			o := newOwned()
-			ask := contract.FDBAsk{
+			ask := contract.FDBCommandRequest{
 				Cluster: workflowtest.Lab, Member: contract.FDBMember{WorkflowID: "a", Name: "team/a"}, Queue: "q", Until: o.start.Unix() + 1,
 				Command: &contract.FDBCommand{Operation: contract.FDBStart},
 			}
@@ -247,7 +247,7 @@ func TestWhatCannotBeAnsweredIsRefused(t *testing.T) {
 			var application *temporal.ApplicationError
 			require.ErrorAs(t, refused, &application)
 			assert.Equal(t, test.want, application.Message())
-			assert.Equal(t, contract.ErrorFDBAskInvalid, application.Type())
+			assert.Equal(t, contract.ErrorFDBRequestInvalid, application.Type())
 			assert.True(t, application.NonRetryable())
 		})
 	}
@@ -307,7 +307,7 @@ func TestTheOwnerShowsWhatRunsAndWhatAllWant(t *testing.T) {
 	o.run(t)
 	assert.Equal(t, contract.FDBClusterState{
 		Members: []contract.FDBMember{{WorkflowID: "a", Name: "team/a"}, {WorkflowID: "b", Name: "team/b", Paused: true}},
-		Running: &contract.FDBCommand{Operation: contract.FDBStart, Tag: "a"}, Asker: "team/a", Waiting: 1,
+		Running: &contract.FDBCommand{Operation: contract.FDBStart, Tag: "a"}, Requester: "team/a", Waiting: 1,
 	}, state)
 	assert.Equal(t, "**Running** since 2026-08-01T12:00:00Z: start a, for team/a. 1 more wait for their turn.\n\n"+
 		"The agents of a cluster are paused for all of its backups or for none. What they want:\n\n"+

@@ -15,7 +15,7 @@ import (
 const reasonAgents = "agents"
 
 // enroll notes what who asks wants of the agents.
-func (r *clusterRun) enroll(ask contract.FDBAsk) {
+func (r *clusterRun) enroll(ask contract.FDBCommandRequest) {
 	r.change(func(members []contract.FDBMember) []contract.FDBMember {
 		at := slices.IndexFunc(members, func(m contract.FDBMember) bool { return m.WorkflowID == ask.Member.WorkflowID })
 		switch {
@@ -107,11 +107,11 @@ func (r *clusterRun) prune(ctx workflow.Context) {
 	}
 }
 
-func fdbCommandSummary(command contract.FDBCommand, asker string) string {
+func fdbCommandSummary(command contract.FDBCommand, requester string) string {
 	if command.Tag == "" {
-		return fmt.Sprintf("%s, for %s", command.Operation, asker)
+		return fmt.Sprintf("%s, for %s", command.Operation, requester)
 	}
-	return fmt.Sprintf("%s %s, for %s", command.Operation, command.Tag, asker)
+	return fmt.Sprintf("%s %s, for %s", command.Operation, command.Tag, requester)
 }
 
 // show says in Markdown what runs, and what everybody wants.
@@ -120,7 +120,7 @@ func (r *clusterRun) show(ctx workflow.Context) {
 	switch {
 	case r.running != nil:
 		text += fmt.Sprintf("**Running** since %s: %s.", details.Stamp(r.begunAt.Unix()),
-			details.OneLine(fdbCommandSummary(*r.running, r.asker)))
+			details.OneLine(fdbCommandSummary(*r.running, r.requester)))
 	case len(r.in.Members) == 0:
 		text += fmt.Sprintf("**Nothing to do:** ends at %s if nobody asks.", details.Stamp(r.heardAt.Add(FDBClusterIdle).Unix()))
 	default:

@@ -36,7 +36,7 @@ type owned struct {
 
 // answered is an answer, with the second when it came.
 type answered struct {
-	contract.FDBAnswer
+	contract.FDBCommandAnswer
 	err  error
 	at   int
 	done bool
@@ -101,7 +101,7 @@ func (o *owned) at(second int, do func()) {
 }
 
 // asks has a backup ask that many seconds after the start, and returns what will be the answer.
-func (o *owned) asks(second int, backup string, ask contract.FDBAsk) *answered {
+func (o *owned) asks(second int, backup string, ask contract.FDBCommandRequest) *answered {
 	answer := &answered{}
 	if ask.Cluster == "" {
 		ask.Cluster = workflowtest.Lab
@@ -110,7 +110,7 @@ func (o *owned) asks(second int, backup string, ask contract.FDBAsk) *answered {
 	if ask.Command != nil {
 		ask.Queue = contract.FDBTaskQueue("west")
 		if ask.Until == 0 {
-			ask.Until = o.start.Add(time.Duration(second)*time.Second + contract.FDBAskWait).Unix()
+			ask.Until = o.start.Add(time.Duration(second)*time.Second + contract.FDBRequestWait).Unix()
 		}
 		if ask.Command.Tag == "" {
 			ask.Command.Tag = backup
@@ -124,8 +124,8 @@ func (o *owned) asks(second int, backup string, ask contract.FDBAsk) *answered {
 			OnReject: func(err error) { answer.err = err },
 			OnComplete: func(result any, err error) {
 				answer.done, answer.err, answer.at = true, err, o.second()
-				if is, ok := result.(contract.FDBAnswer); ok {
-					answer.FDBAnswer = is
+				if is, ok := result.(contract.FDBCommandAnswer); ok {
+					answer.FDBCommandAnswer = is
 				}
 			},
 		}, ask)
@@ -133,13 +133,15 @@ func (o *owned) asks(second int, backup string, ask contract.FDBAsk) *answered {
 	return answer
 }
 
-func running() contract.FDBAsk { return contract.FDBAsk{} }
+func running() contract.FDBCommandRequest { return contract.FDBCommandRequest{} }
 
-func pausing() contract.FDBAsk { return contract.FDBAsk{Member: contract.FDBMember{Paused: true}} }
+func pausing() contract.FDBCommandRequest {
+	return contract.FDBCommandRequest{Member: contract.FDBMember{Paused: true}}
+}
 
-func leaving() contract.FDBAsk { return contract.FDBAsk{Leave: true} }
+func leaving() contract.FDBCommandRequest { return contract.FDBCommandRequest{Leave: true} }
 
-func with(ask contract.FDBAsk, operation contract.FDBOperation) contract.FDBAsk {
+func with(ask contract.FDBCommandRequest, operation contract.FDBOperation) contract.FDBCommandRequest {
 	ask.Command = &contract.FDBCommand{Operation: operation}
 	return ask
 }

@@ -17,7 +17,7 @@ import (
 
 // Kind is how the workflow is run.
 var Kind = kinds.Kind{
-	Kind: contract.KindFDBContainer, Activities: contract.Names(contract.AskFDBContainer),
+	Kind: contract.KindFDBContainer, Activities: contract.Names(contract.RequestFDBContainer),
 	Run: func(call.Options) any { return Workflow },
 }
 
@@ -130,7 +130,7 @@ func (r *containerRun) attend(ctx workflow.Context) {
 }
 
 // validate refuses what can never be answered. It leaves no trace in the history.
-func (r *containerRun) validate(ask contract.FDBContainerAsk) error {
+func (r *containerRun) validate(ask contract.FDBContainerRequest) error {
 	refuse := func(format string, args ...any) error {
 		return temporal.NewNonRetryableApplicationError(fmt.Sprintf(format, args...), contract.ErrorFDBContainerInvalid, nil)
 	}
@@ -142,20 +142,20 @@ func (r *containerRun) validate(ask contract.FDBContainerAsk) error {
 	case ask.User.ReadsUntil < 0:
 		return refuse("user: readsUntil is before all times")
 	}
-	switch ask.Wish {
+	switch ask.Action {
 	case contract.FDBContainerUse, contract.FDBContainerLeave, contract.FDBContainerRelease:
 		return nil
 	case contract.FDBContainerExpire, contract.FDBContainerDelete:
 		if ask.Of == "" {
-			return refuse("of: want the workflow ID of the user for whom to %s", ask.Wish)
+			return refuse("of: want the workflow ID of the user for whom to %s", ask.Action)
 		}
 		return nil
 	}
-	return refuse("wish: unknown %q", ask.Wish)
+	return refuse("action: unknown %q", ask.Action)
 }
 
 // ask handles UpdateFDBContainer. It never waits: who is refused asks again.
-func (r *containerRun) ask(ctx workflow.Context, ask contract.FDBContainerAsk) (contract.FDBContainerAnswer, error) {
+func (r *containerRun) ask(ctx workflow.Context, ask contract.FDBContainerRequest) (contract.FDBContainerAnswer, error) {
 	r.heardAt = workflow.Now(ctx)
 	r.census.Hear(ask.User.WorkflowID)
 	delete(r.closed, ask.User.WorkflowID)

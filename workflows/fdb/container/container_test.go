@@ -217,13 +217,13 @@ func TestAGuardEndsWhenNobodyNeedsIt(t *testing.T) {
 }
 
 func TestAsksThatCannotBeAnsweredAreRefused(t *testing.T) {
-	tests := map[string]func(*contract.FDBContainerAsk){
-		"another container": func(ask *contract.FDBContainerAsk) { ask.Container = "elsewhere" },
-		"nobody":            func(ask *contract.FDBContainerAsk) { ask.User.WorkflowID = "" },
-		"no name":           func(ask *contract.FDBContainerAsk) { ask.User.Name = "" },
-		"no wish":           func(ask *contract.FDBContainerAsk) { ask.Wish = "" },
-		"for nobody":        func(ask *contract.FDBContainerAsk) { ask.Of = "" },
-		"before all times":  func(ask *contract.FDBContainerAsk) { ask.User.ReadsUntil = -1 },
+	tests := map[string]func(*contract.FDBContainerRequest){
+		"another container": func(ask *contract.FDBContainerRequest) { ask.Container = "elsewhere" },
+		"nobody":            func(ask *contract.FDBContainerRequest) { ask.User.WorkflowID = "" },
+		"no name":           func(ask *contract.FDBContainerRequest) { ask.User.Name = "" },
+		"no action":         func(ask *contract.FDBContainerRequest) { ask.Action = "" },
+		"for nobody":        func(ask *contract.FDBContainerRequest) { ask.Of = "" },
+		"before all times":  func(ask *contract.FDBContainerRequest) { ask.User.ReadsUntil = -1 },
 	}
 	for title, change := range tests {
 		t.Run(title, func(t *testing.T) {

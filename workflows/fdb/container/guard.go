@@ -51,12 +51,12 @@ func (g *guard) firstEnd() int64 {
 }
 
 // take answers an ask. Who asks, runs.
-func (g *guard) take(ask contract.FDBContainerAsk, now int64) contract.FDBContainerAnswer {
+func (g *guard) take(ask contract.FDBContainerRequest, now int64) contract.FDBContainerAnswer {
 	first := !g.known
 	g.known = true
 	delete(g.blamed, ask.User.WorkflowID)
 	g.pass(now)
-	switch ask.Wish {
+	switch ask.Action {
 	case contract.FDBContainerUse:
 		g.Settled = g.Settled || (first && ask.Fresh)
 		g.enroll(ask.User)
@@ -91,8 +91,8 @@ func (g *guard) heldBesides(id string) bool { return g.Holder != nil && g.Holder
 
 // hold gives the container to who asks, or says why not. Others who keep their data there are told even while somebody holds it:
 // no waiting helps. Who is refused the data of a whole object for them uses the container no more: they delete it.
-func (g *guard) hold(ask contract.FDBContainerAsk, now int64) contract.FDBContainerAnswer {
-	deletes := ask.Wish == contract.FDBContainerDelete
+func (g *guard) hold(ask contract.FDBContainerRequest, now int64) contract.FDBContainerAnswer {
+	deletes := ask.Action == contract.FDBContainerDelete
 	if g.Holder != nil && g.Holder.WorkflowID == ask.User.WorkflowID && (g.Holder.Deletes || !deletes) {
 		return contract.FDBContainerAnswer{Held: true} // whoever came since was told of it
 	}
@@ -131,7 +131,7 @@ func (g *guard) hold(ask contract.FDBContainerAsk, now int64) contract.FDBContai
 }
 
 // busyHolder says who holds the container, as far as who asks may know.
-func (g *guard) busyHolder(ask contract.FDBContainerAsk) string {
+func (g *guard) busyHolder(ask contract.FDBContainerRequest) string {
 	return fmt.Sprintf("%s %s since %s", tools.NameFor(ask.User, *g.Holder), g.doing(), details.Stamp(g.Holder.Since))
 }
 

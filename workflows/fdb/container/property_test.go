@@ -40,12 +40,12 @@ func (m *guardModel) other(than string) bool {
 }
 
 // judge is called with every answer.
-func (m *guardModel) judge(at time.Duration, ask contract.FDBContainerAsk, answer contract.FDBContainerAnswer) {
+func (m *guardModel) judge(at time.Duration, ask contract.FDBContainerRequest, answer contract.FDBContainerAnswer) {
 	fail := func(format string, args ...any) {
-		m.wrong = append(m.wrong, fmt.Sprintf("at %s, %s %s: %s", at, ask.User.WorkflowID, ask.Wish, fmt.Sprintf(format, args...)))
+		m.wrong = append(m.wrong, fmt.Sprintf("at %s, %s %s: %s", at, ask.User.WorkflowID, ask.Action, fmt.Sprintf(format, args...)))
 	}
 	id := ask.User.WorkflowID
-	switch ask.Wish {
+	switch ask.Action {
 	case use:
 		if ask.User.ReadsUntil != 0 {
 			m.reads[id] = time.Unix(ask.User.ReadsUntil, 0).Sub(guardStart)
@@ -69,9 +69,9 @@ func (m *guardModel) judge(at time.Duration, ask contract.FDBContainerAsk, answe
 			fail("granted while %s holds it", m.holder)
 		case answer.Held && !again && reader != "":
 			fail("granted while %s reads", reader)
-		case answer.Held && ask.Wish == erase && m.other(ask.Of) && (!again || !m.deletes):
+		case answer.Held && ask.Action == erase && m.other(ask.Of) && (!again || !m.deletes):
 			fail("granted while others use it")
-		case !answer.Held && ask.Wish == expire && (m.holder == "" || again) && reader == "":
+		case !answer.Held && ask.Action == expire && (m.holder == "" || again) && reader == "":
 			fail("refused for no reason: %+v", answer)
 		case !answer.Held && answer.Busy == "" && len(answer.Others) == 0:
 			fail("refused without a word")
@@ -82,7 +82,7 @@ func (m *guardModel) judge(at time.Duration, ask contract.FDBContainerAsk, answe
 			delete(m.users, ask.Of) // the others have it now
 		}
 		if answer.Held {
-			m.deletes = ask.Wish == erase || (again && m.deletes)
+			m.deletes = ask.Action == erase || (again && m.deletes)
 			m.holder = id
 		}
 	}
@@ -114,7 +114,7 @@ func TestAContainerIsNeverHeldByTwoNorDeletedWhileOthersNeedIt(t *testing.T) {
 			case "leave":
 				steps = append(steps, asked(at, rapid.SampledFrom([]string{who, "restore-" + who}).Draw(t, "leaves"), leave))
 			default:
-				steps = append(steps, asked(at, who, contract.FDBContainerWish(what)))
+				steps = append(steps, asked(at, who, contract.FDBContainerAction(what)))
 			}
 		}
 		if err := w.play(steps); err != nil {

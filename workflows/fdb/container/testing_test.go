@@ -30,7 +30,7 @@ const guarded = "s3.local:443/fdb/lab"
 // guardStep is something that happens to a guard, or around it, at a time after the beginning.
 type guardStep struct {
 	at  time.Duration
-	ask *contract.FDBContainerAsk
+	ask *contract.FDBContainerRequest
 	do  func(*guardWorld)
 }
 
@@ -44,7 +44,7 @@ type guardWorld struct {
 	// answers are those to the steps that ask, by their place; heard is called with each.
 	answers map[int]contract.FDBContainerAnswer
 	refused map[int]error
-	heard   func(at time.Duration, ask contract.FDBContainerAsk, answer contract.FDBContainerAnswer)
+	heard   func(at time.Duration, ask contract.FDBContainerRequest, answer contract.FDBContainerAnswer)
 	env     *testsuite.TestWorkflowEnvironment
 	steps   []guardStep
 	done    int
@@ -55,7 +55,7 @@ type guardWorld struct {
 func newGuardWorld() *guardWorld {
 	return &guardWorld{
 		start: guardStart, dead: map[string]bool{}, answers: map[int]contract.FDBContainerAnswer{}, refused: map[int]error{},
-		heard: func(time.Duration, contract.FDBContainerAsk, contract.FDBContainerAnswer) {},
+		heard: func(time.Duration, contract.FDBContainerRequest, contract.FDBContainerAnswer) {},
 	}
 }
 
@@ -160,17 +160,17 @@ func (w *guardWorld) step(env *testsuite.TestWorkflowEnvironment, at int) {
 }
 
 // asked is a step in which somebody asks.
-func asked(at time.Duration, who string, wish contract.FDBContainerWish) guardStep {
-	ask := contract.FDBContainerAsk{
-		Container: guarded, Wish: wish, User: contract.FDBContainerUser{
+func asked(at time.Duration, who string, action contract.FDBContainerAction) guardStep {
+	ask := contract.FDBContainerRequest{
+		Container: guarded, Action: action, User: contract.FDBContainerUser{
 			WorkflowID: who, Name: "team/" + who, Cluster: "east", Namespace: "team",
 		},
 	}
-	if wish == contract.FDBContainerExpire || wish == contract.FDBContainerDelete {
+	if action == contract.FDBContainerExpire || action == contract.FDBContainerDelete {
 		ask.Of = who
 		ask.User.WorkflowID = "turn-" + who
 	}
-	if wish == contract.FDBContainerRelease {
+	if action == contract.FDBContainerRelease {
 		ask.User.WorkflowID = "turn-" + who
 	}
 	return guardStep{at: at, ask: &ask}

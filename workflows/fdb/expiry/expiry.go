@@ -19,7 +19,7 @@ import (
 var Kind = kinds.Kind{
 	Kind: contract.KindFDBExpiry,
 	Activities: contract.Names(
-		contract.PlanFDBExpiry, contract.ApplyFDBPod, contract.ObserveFDBPod, contract.DeleteFDBPod, contract.TellFDBTurn,
+		contract.PlanFDBExpiry, contract.ApplyFDBPod, contract.ObserveFDBPod, contract.DeleteFDBPod, contract.ReportFDBTurn,
 	),
 	Run: kinds.Serving(Workflow),
 }
@@ -53,11 +53,11 @@ type expiryRun struct {
 	unused []contract.FDBPlace
 	// mayContinue: what is awaited now may take for ever, and another run can go on with it.
 	mayContinue bool
-	// result is how the turn has ended; nil before. closing: the queue knows that only a pod in termination is left. told: the
+	// result is how the turn has ended; nil before. closing: the queue knows that only a pod in termination is left. reported: the
 	// backup knows the result.
-	result  *contract.FDBExpiryResult
-	closing bool
-	told    bool
+	result   *contract.FDBExpiryResult
+	closing  bool
+	reported bool
 }
 
 func (r *expiryRun) serve(ctx workflow.Context) error {
@@ -66,7 +66,7 @@ func (r *expiryRun) serve(ctx workflow.Context) error {
 		broken error
 	)
 	if before := r.in.Left; before != nil {
-		r.held, r.unused, r.step, r.closing, r.told = before.Held, before.Unused, before.Pod, before.Closing, before.Told
+		r.held, r.unused, r.step, r.closing, r.reported = before.Held, before.Unused, before.Pod, before.Closing, before.Reported
 	}
 	if r.in.Left != nil && r.in.Left.Result != nil {
 		result = *r.in.Left.Result
@@ -222,15 +222,15 @@ func (r *expiryRun) end(ctx workflow.Context, result contract.FDBExpiryResult) e
 			return err
 		}
 	}
-	var told error
-	if !r.told && result.Outcome != contract.FDBTurnGone {
+	var reported error
+	if !r.reported && result.Outcome != contract.FDBTurnGone {
 		result.At = workflow.Now(ctx).Unix()
-		told = r.tell(ctx, contract.FDBTurnTidings{Result: &result})
+		reported = r.tell(ctx, contract.FDBTurnReports{Result: &result})
 	}
-	ended := r.tell(ctx, contract.FDBTurnTidings{Report: &contract.FDBTurnReport{
+	ended := r.tell(ctx, contract.FDBTurnReports{Report: &contract.FDBTurnReport{
 		Ref: r.in.Ref, Turn: r.in.Turn, Ended: true, Outcome: result.Outcome,
 	}})
-	if err := errors.Join(told, ended); err != nil {
+	if err := errors.Join(reported, ended); err != nil {
 		return err
 	}
 	workflow.SetCurrentDetails(ctx, fmt.Sprintf("**%s** (%s): %s", result.Outcome, result.Reason, details.OneLine(result.Message)))
@@ -275,16 +275,16 @@ func (r *expiryRun) clear(ctx workflow.Context, result *contract.FDBExpiryResult
 // tellClosing tells the queue that only a pod in termination is left. What keeps a turn from its job is told to the backup, too:
 // people may have to look at the node first.
 func (r *expiryRun) tellClosing(ctx workflow.Context, result *contract.FDBExpiryResult) error {
-	tidings := contract.FDBTurnTidings{Report: &contract.FDBTurnReport{
+	tidings := contract.FDBTurnReports{Report: &contract.FDBTurnReport{
 		Ref: r.in.Ref, Turn: r.in.Turn, Closing: true, Outcome: result.Outcome,
 	}}
-	if !r.told && (result.Outcome == contract.FDBTurnFailed || result.Outcome == contract.FDBTurnNotYet) {
+	if !r.reported && (result.Outcome == contract.FDBTurnFailed || result.Outcome == contract.FDBTurnNotYet) {
 		result.At = workflow.Now(ctx).Unix()
 		tidings.Result = result
 	}
 	if err := r.tell(ctx, tidings); err != nil {
 		return err
 	}
-	r.closing, r.told = true, r.told || tidings.Result != nil
+	r.closing, r.reported = true, r.reported || tidings.Result != nil
 	return nil
 }

@@ -115,8 +115,8 @@ func (r *expiryRun) deleteAll(ctx workflow.Context) (contract.FDBExpiryResult, e
 		if err != nil {
 			return contract.FDBExpiryResult{}, err
 		}
-		if trouble = failure; result != nil && result.Trouble != nil {
-			trouble = result.Trouble.Message
+		if trouble = failure; result != nil && result.Failure != nil {
+			trouble = result.Failure.Message
 		}
 		deleted, left = DeletedOf(mine, result)
 		r.forget(mine, deleted)
@@ -172,20 +172,20 @@ func (r *expiryRun) namesOf(sharing []contract.ObjectRef) []string {
 
 // hold asks the guard of a container for it. A guard that does not answer is busy, and may have granted it all the same.
 func (r *expiryRun) hold(
-	ctx workflow.Context, place contract.FDBPlace, wish contract.FDBContainerWish,
+	ctx workflow.Context, place contract.FDBPlace, action contract.FDBContainerAction,
 ) (contract.FDBContainerAnswer, error) {
-	if sharing := r.plan.Sharing[place.Container]; wish == contract.FDBContainerDelete && len(sharing) > 0 {
+	if sharing := r.plan.Sharing[place.Container]; action == contract.FDBContainerDelete && len(sharing) > 0 {
 		return contract.FDBContainerAnswer{Others: r.namesOf(sharing)}, nil
 	}
 	known := slices.Contains(r.held, place)
 	if !known {
 		r.held = append(r.held, place)
 	}
-	answer, err := r.guard(ctx, contract.FDBContainerAsk{
-		Container: place.Container, Wish: wish, Of: contract.WorkflowID(r.in.Cluster, contract.KindFDBBackup, r.in.Ref),
-		Whole: r.in.Job == contract.FDBJobDelete && wish == contract.FDBContainerDelete,
+	answer, err := r.guard(ctx, contract.FDBContainerRequest{
+		Container: place.Container, Action: action, Of: contract.WorkflowID(r.in.Cluster, contract.KindFDBBackup, r.in.Ref),
+		Whole: r.in.Job == contract.FDBJobDelete && action == contract.FDBContainerDelete,
 		User:  r.user(workflow.GetInfo(ctx).WorkflowExecution.ID),
-	}, "Have the container for this turn alone, to "+string(wish)+" data")
+	}, "Have the container for this turn alone, to "+string(action)+" data")
 	switch {
 	case temporal.IsCanceledError(err):
 		return answer, err
@@ -200,8 +200,8 @@ func (r *expiryRun) hold(
 // release gives back all containers.
 func (r *expiryRun) release(ctx workflow.Context) error {
 	for len(r.held) > 0 {
-		_, err := r.guard(ctx, contract.FDBContainerAsk{
-			Container: r.held[0].Container, Wish: contract.FDBContainerRelease,
+		_, err := r.guard(ctx, contract.FDBContainerRequest{
+			Container: r.held[0].Container, Action: contract.FDBContainerRelease,
 			User: r.user(workflow.GetInfo(ctx).WorkflowExecution.ID),
 		}, "Give the container back")
 		if temporal.IsCanceledError(err) {
@@ -217,8 +217,8 @@ func (r *expiryRun) release(ctx workflow.Context) error {
 
 // leave tells a guard that the backup uses the container no more.
 func (r *expiryRun) leave(ctx workflow.Context, place contract.FDBPlace) error {
-	_, err := r.guard(ctx, contract.FDBContainerAsk{
-		Container: place.Container, Wish: contract.FDBContainerLeave,
+	_, err := r.guard(ctx, contract.FDBContainerRequest{
+		Container: place.Container, Action: contract.FDBContainerLeave,
 		User: r.user(contract.WorkflowID(r.in.Cluster, contract.KindFDBBackup, r.in.Ref)),
 	}, "Tell the guard that the backup uses the container no more")
 	if err != nil && !temporal.IsCanceledError(err) {
@@ -229,15 +229,15 @@ func (r *expiryRun) leave(ctx workflow.Context, place contract.FDBPlace) error {
 }
 
 func (r *expiryRun) guard(
-	ctx workflow.Context, ask contract.FDBContainerAsk, summary string,
+	ctx workflow.Context, ask contract.FDBContainerRequest, summary string,
 ) (contract.FDBContainerAnswer, error) {
 	workflow.SetCurrentDetails(ctx, fmt.Sprintf("**Waiting** for the guard of container `%s`: %s.",
 		details.OneLine(ask.Container), strings.ToLower(summary)))
-	return tools.AskContainer(ctx, ask, fdbGuardTimeout, summary)
+	return tools.RequestContainer(ctx, ask, fdbGuardTimeout, summary)
 }
 
 // tell tells the backup or the queue, and does not give up.
-func (r *expiryRun) tell(ctx workflow.Context, tidings contract.FDBTurnTidings) error {
+func (r *expiryRun) tell(ctx workflow.Context, tidings contract.FDBTurnReports) error {
 	tidings.Cluster, tidings.Ref = r.in.Cluster, r.in.Ref
 	summary := "Tell the backup how its turn has ended"
 	switch {
@@ -246,6 +246,6 @@ func (r *expiryRun) tell(ctx workflow.Context, tidings contract.FDBTurnTidings) 
 	case tidings.Report != nil:
 		summary = "Tell the queue that only a terminating pod is left"
 	}
-	_, err := call.Durable(ctx, r.options.Limits, contract.TellFDBTurn.WithSummary(summary), tidings)
+	_, err := call.Durable(ctx, r.options.Limits, contract.ReportFDBTurn.WithSummary(summary), tidings)
 	return err
 }

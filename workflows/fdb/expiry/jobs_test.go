@@ -164,7 +164,7 @@ func TestHowDeletionsEnd(t *testing.T) {
 		},
 		"one cannot be deleted": {
 			left: &contract.FDBPodResult{
-				Deleted: []string{older.URL}, Trouble: &contract.FDBTrouble{Class: contract.FDBClassDenied, Message: "Access Denied"},
+				Deleted: []string{older.URL}, Failure: &contract.FDBFailure{Class: contract.FDBClassDenied, Message: "Access Denied"},
 			},
 			outcome: contract.FDBTurnFailed, reason: fdbv1alpha1.ExpiryFailed, message: "not deleted: " + newest.URL + ": Access Denied",
 			log: []string{

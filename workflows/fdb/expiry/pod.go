@@ -118,7 +118,7 @@ func (r *expiryRun) look(
 func (r *expiryRun) goOn(ctx workflow.Context) error {
 	next := r.in
 	next.Left = &contract.FDBExpiryLeft{
-		Held: r.held, Unused: r.unused, Result: r.result, Pod: r.step, Closing: r.closing, Told: r.told,
+		Held: r.held, Unused: r.unused, Result: r.result, Pod: r.step, Closing: r.closing, Reported: r.reported,
 	}
 	return workflow.NewContinueAsNewError(ctx, contract.KindFDBExpiry.Workflow, next)
 }

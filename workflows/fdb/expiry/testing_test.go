@@ -168,7 +168,7 @@ func (w *turnWorld) terminate(name string) {
 	}
 }
 
-func (w *turnWorld) guard(_ context.Context, ask contract.FDBContainerAsk) (contract.FDBContainerAnswer, error) {
+func (w *turnWorld) guard(_ context.Context, ask contract.FDBContainerRequest) (contract.FDBContainerAnswer, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.mute[ask.Container] {
@@ -176,7 +176,7 @@ func (w *turnWorld) guard(_ context.Context, ask contract.FDBContainerAsk) (cont
 	}
 	what := paths([]contract.FDBPlace{{Container: ask.Container}})
 	answer := contract.FDBContainerAnswer{}
-	switch ask.Wish {
+	switch ask.Action {
 	case contract.FDBContainerExpire, contract.FDBContainerDelete:
 		answer.Held = true
 		if set, is := w.answers[what]; is {
@@ -186,18 +186,18 @@ func (w *turnWorld) guard(_ context.Context, ask contract.FDBContainerAsk) (cont
 			return answer, errors.New("asked for somebody else")
 		}
 	}
-	word := string(ask.Wish)
+	word := string(ask.Action)
 	if ask.User.WorkflowID == backupID {
 		word = "backup " + word
 	}
-	if (ask.Wish == contract.FDBContainerExpire || ask.Wish == contract.FDBContainerDelete) && !answer.Held {
+	if (ask.Action == contract.FDBContainerExpire || ask.Action == contract.FDBContainerDelete) && !answer.Held {
 		word += " refused"
 	}
 	w.did("%s %s", word, what)
 	return answer, nil
 }
 
-func (w *turnWorld) tell(_ context.Context, tidings contract.FDBTurnTidings) error {
+func (w *turnWorld) tell(_ context.Context, tidings contract.FDBTurnReports) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if tidings.Cluster != "west" || tidings.Ref != turnRef {
@@ -257,8 +257,8 @@ func (w *turnWorld) run() *turnRun {
 		return w.view(podName(step)), nil
 	})
 	add(contract.DeleteFDBPod.Name, w.remove)
-	add(contract.AskFDBContainer.Name, w.guard)
-	add(contract.TellFDBTurn.Name, w.tell)
+	add(contract.RequestFDBContainer.Name, w.guard)
+	add(contract.ReportFDBTurn.Name, w.tell)
 	return r
 }
 
@@ -302,8 +302,8 @@ func (r *turnRun) ends(t *testing.T, in contract.FDBExpiryInput) {
 func (r *turnRun) gaveBack(t *testing.T) {
 	t.Helper()
 	for _, step := range r.log {
-		for _, wish := range []string{"expire ", "delete "} {
-			if container, is := strings.CutPrefix(step, wish); is && !strings.Contains(step, "refused") {
+		for _, action := range []string{"expire ", "delete "} {
+			if container, is := strings.CutPrefix(step, action); is && !strings.Contains(step, "refused") {
 				require.Contains(t, r.log, "release "+container)
 			}
 		}
@@ -347,5 +347,5 @@ func expiredTo(before, after int) *contract.FDBPodResult {
 }
 
 func troubled(class contract.FDBClass, before *contract.FDBContainer) *contract.FDBPodResult {
-	return &contract.FDBPodResult{Trouble: &contract.FDBTrouble{Class: class, Message: "the tool says so"}, Before: before}
+	return &contract.FDBPodResult{Failure: &contract.FDBFailure{Class: class, Message: "the tool says so"}, Before: before}
 }

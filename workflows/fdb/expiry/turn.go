@@ -60,7 +60,7 @@ func TurnEnded(job contract.FDBJob, outcome contract.FDBTurnOutcome, message str
 // TurnExpired is how a turn has ended whose pod was to expire a container and has left that result.
 func TurnExpired(expire contract.FDBExpire, pod contract.FDBPodResult) contract.FDBExpiryResult {
 	var ended contract.FDBExpiryResult
-	switch trouble := pod.Trouble; {
+	switch trouble := pod.Failure; {
 	case trouble == nil:
 		ended = expired(expire, pod)
 	case trouble.Class == contract.FDBClassUnsafe:
@@ -97,9 +97,9 @@ func expired(expire contract.FDBExpire, pod contract.FDBPodResult) contract.FDBE
 		return end(contract.FDBTurnNothing, "there are no data yet at %s", expire.URL)
 	case after == nil:
 		return end(contract.FDBTurnNothing, "there is nothing older than %s: %s", cutoff, rangeText(before))
-	case after.Trouble != nil:
+	case after.Failure != nil:
 		return end(contract.FDBTurnDone, "data older than %s were expired; what is left could not be read: %s",
-			cutoff, after.Trouble.Message)
+			cutoff, after.Failure.Message)
 	}
 	oldest, left := after.Oldest, ""
 	if oldest != nil && oldest.Time != 0 && oldest.Time < expire.Before {
@@ -147,11 +147,11 @@ func TellsOf(expire contract.FDBExpire, pod contract.FDBPodResult) bool {
 // HoldsMinimum reports whether, after that result, the container alone holds all that the policy wants to be restorable: older
 // containers are not needed any more.
 func HoldsMinimum(expire contract.FDBExpire, pod contract.FDBPodResult) bool {
-	if !TellsOf(expire, pod) || (pod.Trouble != nil && pod.Trouble.Class != contract.FDBClassUnsafe) {
+	if !TellsOf(expire, pod) || (pod.Failure != nil && pod.Failure.Class != contract.FDBClassUnsafe) {
 		return false
 	}
 	container := remains(pod)
-	if container == nil || container.Trouble != nil || container.Missing || !container.Restorable || container.Oldest == nil {
+	if container == nil || container.Failure != nil || container.Missing || !container.Restorable || container.Oldest == nil {
 		return false
 	}
 	since := container.Oldest.Time
@@ -227,8 +227,8 @@ func TurnDeleted(deleted, left, kept, others []string, trouble string) contract.
 // rangeText says what can be restored from a container.
 func rangeText(container *contract.FDBContainer) string {
 	switch {
-	case container.Trouble != nil:
-		return "what can be restored is not known: " + container.Trouble.Message
+	case container.Failure != nil:
+		return "what can be restored is not known: " + container.Failure.Message
 	case !container.Restorable || container.Oldest == nil:
 		return "nothing can be restored yet"
 	case container.Latest == nil:

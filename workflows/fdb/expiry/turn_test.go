@@ -58,8 +58,8 @@ func TestWhatAnExpireHasBroughtAbout(t *testing.T) {
 		FDBPlace: contract.FDBPlace{URL: policyURL, Container: fdb.ContainerOf(policyURL)},
 		Before:   day(10).Oldest.Time, RestorableAfter: day(20).Oldest.Time,
 	}
-	trouble := func(class contract.FDBClass) *contract.FDBTrouble {
-		return &contract.FDBTrouble{Class: class, Message: "so it says"}
+	trouble := func(class contract.FDBClass) *contract.FDBFailure {
+		return &contract.FDBFailure{Class: class, Message: "so it says"}
 	}
 	tests := map[string]struct {
 		left    contract.FDBPodResult
@@ -98,7 +98,7 @@ func TestWhatAnExpireHasBroughtAbout(t *testing.T) {
 			message: "2026-08-21",
 		},
 		"what is left is not known": {
-			left:    contract.FDBPodResult{Before: day(5), After: &contract.FDBContainer{URL: policyURL, Trouble: trouble(contract.FDBClassStore)}},
+			left:    contract.FDBPodResult{Before: day(5), After: &contract.FDBContainer{URL: policyURL, Failure: trouble(contract.FDBClassStore)}},
 			outcome: contract.FDBTurnDone, reason: fdbv1alpha1.ExpiryExpired, message: "could not be read: so it says",
 		},
 		"there are no data yet": {
@@ -106,7 +106,7 @@ func TestWhatAnExpireHasBroughtAbout(t *testing.T) {
 			reason: fdbv1alpha1.ExpiryNothing, message: "no data yet",
 		},
 		"there is no container": {
-			left: contract.FDBPodResult{Trouble: trouble(contract.FDBClassMissing)}, outcome: contract.FDBTurnNothing,
+			left: contract.FDBPodResult{Failure: trouble(contract.FDBClassMissing)}, outcome: contract.FDBTurnNothing,
 			reason: fdbv1alpha1.ExpiryNothing, message: "no data yet",
 		},
 		"it is a pod of something else": {
@@ -114,20 +114,20 @@ func TestWhatAnExpireHasBroughtAbout(t *testing.T) {
 			message: "no description",
 		},
 		"it would be unsafe": {
-			left:    contract.FDBPodResult{Before: day(5), Trouble: trouble(contract.FDBClassUnsafe)},
+			left:    contract.FDBPodResult{Before: day(5), Failure: trouble(contract.FDBClassUnsafe)},
 			outcome: contract.FDBTurnRefused, reason: fdbv1alpha1.ExpiryUnsafe,
 			message: "a new snapshot is needed that begins after 2026-08-10T00:00:00Z and ends before 2026-08-20T00:00:00Z", minimum: true,
 		},
 		"the cluster does not answer": {
-			left: contract.FDBPodResult{Trouble: trouble(contract.FDBClassTimeout)}, outcome: contract.FDBTurnNotYet,
+			left: contract.FDBPodResult{Failure: trouble(contract.FDBClassTimeout)}, outcome: contract.FDBTurnNotYet,
 			reason: fdbv1alpha1.ExpiryWaiting, message: "does not answer: so it says",
 		},
 		"it was killed": {
-			left: contract.FDBPodResult{Before: day(5), Trouble: trouble(contract.FDBClassTimeout)}, outcome: contract.FDBTurnFailed,
+			left: contract.FDBPodResult{Before: day(5), Failure: trouble(contract.FDBClassTimeout)}, outcome: contract.FDBTurnFailed,
 			reason: fdbv1alpha1.ExpiryFailed, message: "so it says",
 		},
 		"the store refuses": {
-			left: contract.FDBPodResult{Trouble: trouble(contract.FDBClassDenied)}, outcome: contract.FDBTurnFailed,
+			left: contract.FDBPodResult{Failure: trouble(contract.FDBClassDenied)}, outcome: contract.FDBTurnFailed,
 			reason: fdbv1alpha1.ExpiryFailed, message: "so it says",
 		},
 	}

@@ -8,6 +8,6 @@ import (
 // Kind is how the workflow is run.
 var Kind = kinds.Kind{
 	Kind:       contract.KindFDBExpiryQueue,
-	Activities: contract.Names(contract.TellFDBExpiryQueue, contract.StartFDBExpiry, contract.FindFDBExpiries),
+	Activities: contract.Names(contract.SignalFDBExpiryQueue, contract.StartFDBExpiry, contract.FindFDBExpiries),
 	Run:        kinds.Serving(Workflow),
 }

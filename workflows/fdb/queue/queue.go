@@ -9,7 +9,6 @@ import (
 	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/fdb/throttle"
-	"holdfast.dev/holdfast/workflows/fdb/tools"
 	"holdfast.dev/holdfast/workflows/turns"
 )
 
@@ -36,11 +35,8 @@ func Workflow(ctx workflow.Context, in contract.FDBExpiryQueueInput, options cal
 		requests: workflow.GetSignalChannel(ctx, contract.SignalExpiryEntry),
 		reports:  workflow.GetSignalChannel(ctx, contract.SignalExpiryTurn),
 	}
-	run.OneLine = tools.OneLine(ctx)
-	run.Resume(in.Namespaces, in.Beyond)
-	if !run.OneLine {
-		run.Most = contract.MaxCarried
-	}
+	run.Resume(in.Carried)
+	run.Most = []int{contract.LaneDelete: contract.MaxDeletions, contract.LaneExpire: contract.MaxCarried}
 	for _, entry := range in.Entries {
 		run.Members = append(run.Members, fdbMemberOf(entry))
 	}
@@ -65,16 +61,31 @@ type queueRun struct {
 	cluster  string
 	options  call.Options
 	limit    int // what UpdateSetExpiryLimit has set; 0 if the flag holds
+	wishes   []*wish
 	requests workflow.ReceiveChannel
 	reports  workflow.ReceiveChannel
 }
 
-// Find takes what objects tell, and, at the begin, what pods tell: turns whose pods exist are started again, so that each finds
-// its pod.
+// Find takes what objects tell, also of those whom people have named, and, at the begin, what pods tell: turns whose pods exist
+// are started again, so that each finds its pod.
 func (r *queueRun) Find(ctx workflow.Context) error {
-	found, err := r.find(ctx, nil)
-	if err != nil || r.Found {
+	wishes := r.wishes
+	r.wishes = nil
+	ask := contract.FDBExpiryQueueInput{Cluster: r.cluster}
+	for _, lane := range r.Carry(workflow.Now(ctx).Unix()).Lanes {
+		ask.Carried.Lanes = append(ask.Carried.Lanes, contract.Lane{Namespaces: lane.Namespaces})
+	}
+	for _, wish := range wishes {
+		ask.Named = append(ask.Named, wish.name)
+	}
+	found, err := call.LocalFirstWithin(ctx, r.options.Limits, throttle.FDBFindLimit, contract.FindFDBExpiries, ask)
+	if err != nil {
 		return err
+	}
+	now := workflow.Now(ctx).Unix()
+	r.refill(found, wishes, now)
+	if r.Found {
+		return nil
 	}
 	for _, turn := range found.Turns {
 		turn.Closing = false // its workflow, started again, may make another pod; it says itself when it does not
@@ -84,33 +95,6 @@ func (r *queueRun) Find(ctx workflow.Context) error {
 		r.Again(turn.Key)
 	}
 	return nil
-}
-
-// find takes what objects tell, also of the one of that name.
-func (r *queueRun) find(ctx workflow.Context, named *contract.FDBQueueName) (contract.FDBExpiriesFound, error) {
-	namespaces, _ := r.Carry()
-	found, err := call.LocalFirstWithin(ctx, r.options.Limits, throttle.FDBFindLimit, contract.FindFDBExpiries,
-		contract.FDBExpiryQueueInput{Cluster: r.cluster, Namespaces: namespaces, Named: named})
-	if err != nil {
-		return found, err
-	}
-	now := workflow.Now(ctx).Unix()
-	var entries []turns.Member[contract.ObjectRef]
-	for _, entry := range found.Entries {
-		if entry.Job == contract.FDBJobNone {
-			continue
-		}
-		if entry.Job == contract.FDBJobExpire && entry.Last > 0 {
-			entry.NotBefore = min(entry.Last, now) + r.pace.rest(entry.Job)
-		}
-		entries = append(entries, fdbMemberOf(entry))
-	}
-	beyond := tools.Beyond(found.Beyond)
-	if beyond.NotBefore > 0 {
-		beyond.NotBefore = min(beyond.NotBefore, now) + r.pace.rest(contract.FDBJobExpire)
-	}
-	r.Refill(now, entries, beyond)
-	return found, nil
 }
 
 // Receive notes all that was asked and told, each in its order.
@@ -186,10 +170,9 @@ func (r *queueRun) WorkflowID(ref contract.ObjectRef) string {
 
 // Next carries everything over.
 func (r *queueRun) Next(ctx workflow.Context) error {
-	namespaces, beyond := r.Carry()
 	return workflow.NewContinueAsNewError(ctx, contract.KindFDBExpiryQueue.Workflow, contract.FDBExpiryQueueInput{
-		Cluster: r.cluster, Found: true, Entries: fdbEntriesOf(r.Members), Turns: r.running(), Limit: r.limit,
-		Namespaces: namespaces, Beyond: beyond,
+		Cluster: r.cluster, Found: r.Found, Entries: fdbEntriesOf(r.Members), Turns: r.running(), Limit: r.limit,
+		Carried: r.Carry(workflow.Now(ctx).Unix()),
 	})
 }
 

@@ -57,11 +57,21 @@ func TestTurnsBeginInTheQueuesOrder(t *testing.T) {
 		"one of each namespace, over runs, and who comes late waits for one turn of the others": {
 			steps: []queueStep{
 				wantsIn(0, contract.FDBJobExpire, "a", "b", "c", "bank-a"), finishIn(10*time.Second, "a", done),
-				wantsIn(15*time.Second, contract.FDBJobDelete, "d", "e", "shop-a"),
+				wantsIn(15*time.Second, contract.FDBJobExpire, "d", "e", "shop-a"),
 				{16 * time.Second, func(w *queueWorld) { w.roll = true }},
 				finishIn(20*time.Second, "bank-a", done), finishIn(30*time.Second, "b", done), finishIn(40*time.Second, "shop-a", done), finishIn(50*time.Second, "c", done),
 			},
-			want: []string{"0 expire a", "10 expire bank-a", "20 expire b", "30 delete shop-a", "40 expire c", "50 delete d"},
+			want: []string{"0 expire a", "10 expire bank-a", "20 expire b", "30 expire shop-a", "40 expire c", "50 expire d"},
+		},
+		"deletions first, one of each namespace, and an expiration after four": {
+			steps: []queueStep{
+				wantsIn(0, contract.FDBJobExpire, "a", "b", "c"), wantsIn(5*time.Second, contract.FDBJobDelete, "c", "d", "e", "f", "shop-a"),
+				{6 * time.Second, func(w *queueWorld) { w.roll = true }},
+				finishIn(10*time.Second, "a", done), finishIn(20*time.Second, "c", done), finishIn(30*time.Second, "shop-a", done),
+				{31 * time.Second, func(w *queueWorld) { w.roll = true }},
+				finishIn(40*time.Second, "d", done), finishIn(50*time.Second, "e", done), finishIn(60*time.Second, "b", done),
+			},
+			want: []string{"0 expire a", "10 delete c", "20 delete shop-a", "30 delete d", "40 delete e", "50 expire b", "60 delete f"},
 		},
 		"what could not be done is tried again after the retry interval": {
 			steps: []queueStep{wantsIn(0, contract.FDBJobExpire, "a"), finishIn(10*time.Second, "a", notYet)},
@@ -259,8 +269,8 @@ func TestTheQueueShowsWhoRunsAndWhoWaits(t *testing.T) {
 	var state contract.FDBExpiryQueueState
 	var details string
 	require.NoError(t, w.play(append([]queueStep{
-		wantsIn(0, contract.FDBJobExpire, "a", "b"), wantsIn(time.Second, contract.FDBJobDelete, "c"),
-		finishIn(10*time.Second, "a", contract.FDBTurnRefused),
+		wantsIn(0, contract.FDBJobExpire, "a", "b"), finishIn(10*time.Second, "a", contract.FDBTurnRefused),
+		wantsIn(11*time.Second, contract.FDBJobDelete, "c"),
 		{20 * time.Second, func(w *queueWorld) { w.closes(backupRef("b")) }},
 		{30 * time.Second, func(w *queueWorld) {
 			state = w.state()

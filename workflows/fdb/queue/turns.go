@@ -35,7 +35,7 @@ func (s *turnStates) at(pace pace) {
 
 func fdbMemberOf(entry contract.FDBQueueEntry) turns.Member[contract.ObjectRef] {
 	return turns.Member[contract.ObjectRef]{
-		Key: entry.Ref, Namespace: entry.Ref.Namespace, Job: string(entry.Job), First: entry.First,
+		Key: entry.Ref, Namespace: entry.Ref.Namespace, Lane: entry.Job.Lane(), Job: string(entry.Job), First: entry.First,
 		NotBefore: entry.NotBefore, Last: entry.Last, Outcome: string(entry.Outcome),
 	}
 }
@@ -78,7 +78,7 @@ func (s *turnStates) take(ref contract.ObjectRef, job contract.FDBJob, now int64
 	case entry == nil:
 		s.Add(now, fdbMemberOf(contract.FDBQueueEntry{Ref: ref, Job: job}))
 	case entry.Job != string(job):
-		entry.Job = string(job)
+		entry.Job, entry.Lane = string(job), job.Lane()
 		if job == contract.FDBJobDelete {
 			entry.NotBefore = 0 // people wait for their object to go
 		}
@@ -96,25 +96,85 @@ func (s *turnStates) report(report contract.FDBTurnReport, now int64) {
 		return
 	}
 	job := turn.Job
+	deletion := job == string(contract.FDBJobDelete)
 	s.End(report.Ref)
 	entry := s.Member(report.Ref)
-	if entry == nil {
-		return
-	}
-	if report.Outcome == contract.FDBTurnGone {
+	switch {
+	case report.Outcome == contract.FDBTurnGone:
 		s.Leave(report.Ref)
+		return
+	case entry == nil && deletion && (report.Outcome == contract.FDBTurnDone || report.Outcome == contract.FDBTurnNothing):
+		s.Leave(report.Ref) // objects that were asked before do not bring it back
+		return
+	case entry == nil:
 		return
 	}
 	entry.Outcome = string(report.Outcome)
 	if entry.Job != job {
 		return // it says nothing of what is wanted now
 	}
-	deletion := job == string(contract.FDBJobDelete)
 	switch {
 	case report.Outcome == contract.FDBTurnNotYet, deletion && report.Outcome == contract.FDBTurnFailed:
 		entry.NotBefore = now + s.pace.Retry
 	case deletion && (report.Outcome == contract.FDBTurnDone || report.Outcome == contract.FDBTurnNothing):
 		s.Leave(report.Ref) // the object goes; if it does not, its workflow asks again
+	}
+}
+
+// wish is what people want of a backup that is not carried.
+type wish struct {
+	name  contract.FDBQueueName
+	first bool // else it goes
+	met   bool
+}
+
+// grant does what people want of one who waits.
+func (s *turnStates) grant(wish *wish) {
+	is := called(wish.name)
+	keys := s.Waiting(is)
+	if wish.first {
+		s.PutFirst(is)
+	} else {
+		s.Remove(keys...)
+	}
+	wish.met = wish.met || len(keys) > 0
+}
+
+// refill takes what objects tell, and does with those that people have named what they want.
+func (s *turnStates) refill(found contract.FDBExpiriesFound, wishes []*wish, now int64) {
+	for _, wish := range wishes {
+		s.grant(wish) // who has asked meanwhile
+	}
+	var members []turns.Member[contract.ObjectRef]
+	for _, entry := range found.Entries {
+		if entry.Job == contract.FDBJobNone {
+			continue
+		}
+		if entry.Job == contract.FDBJobExpire && entry.Last > 0 {
+			entry.NotBefore = min(entry.Last, now) + s.pace.rest(entry.Job)
+		}
+		for _, wish := range wishes {
+			switch is := called(wish.name); {
+			case !is(entry.Ref):
+			case wish.first:
+				entry.First, entry.NotBefore = true, 0 // so it is not cut
+			default:
+				s.Remove(entry.Ref)
+				wish.met = true
+			}
+		}
+		members = append(members, fdbMemberOf(entry))
+	}
+	if len(found.Beyond) == contract.FDBQueueLanes {
+		deletions, expirations := &found.Beyond[contract.LaneDelete], &found.Beyond[contract.LaneExpire]
+		deletions.NotBefore = 0 // their last turns were expirations
+		if expirations.NotBefore > 0 {
+			expirations.NotBefore = min(expirations.NotBefore, now) + s.pace.rest(contract.FDBJobExpire)
+		}
+	}
+	s.Refill(now, members, found.Beyond...)
+	for _, wish := range wishes {
+		s.grant(wish)
 	}
 }
 
@@ -126,10 +186,7 @@ func (s *turnStates) named(name contract.FDBQueueName) (waits bool, since int64)
 			since = turn.Began
 		}
 	}
-	for _, entry := range s.Members {
-		waits = waits || is(entry.Key)
-	}
-	return waits, since
+	return len(s.Waiting(is)) > 0, since
 }
 
 func called(name contract.FDBQueueName) func(contract.ObjectRef) bool {

@@ -199,17 +199,86 @@ func TestATurnInTerminationIsStartedAgainWhenThereIsAPlaceForIt(t *testing.T) {
 	assert.Equal(t, "c | a:1000", shownTurns(s), "it counts")
 }
 
+// crowded is a queue that carries as many as it can, and knows of others.
+func crowded(found ...contract.FDBQueueEntry) (*turnStates, contract.FDBExpiriesFound) {
+	s := ongoing(1)
+	s.Most = []int{contract.LaneDelete: contract.MaxDeletions, contract.LaneExpire: contract.MaxCarried}
+	for n := range contract.MaxCarried {
+		s.take(turnRef(fmt.Sprintf("carried-%d", n)), expire, 0)
+	}
+	return s, contract.FDBExpiriesFound{
+		Entries: found, Beyond: []contract.Beyond{{}, {Count: 5000, Namespaces: []string{"team"}}},
+	}
+}
+
+// Objects tell of many, and the queue is cut to its half.
+func TestWhomPeopleHaveNamedIsNotCut(t *testing.T) {
+	s, found := crowded(contract.FDBQueueEntry{Ref: turnRef("other"), Job: expire}, contract.FDBQueueEntry{Ref: turnRef("x"), Job: expire, Last: 990})
+	first := &wish{name: contract.FDBQueueName{Namespace: "team", Name: "x"}, first: true}
+	nobody := &wish{name: contract.FDBQueueName{Namespace: "team", Name: "nobody"}, first: true}
+	s.refill(found, []*wish{first, nobody}, 1000)
+	assert.Len(t, s.Members, contract.MaxFound+1)
+	assert.True(t, first.met)
+	assert.False(t, nobody.met)
+	turn, _ := s.Begin(1000)
+	assert.Equal(t, "x", turn.Key.Name)
+}
+
+// It asks while objects are asked, and others come before it.
+func TestWhomPeopleHaveNamedMayAskMeanwhile(t *testing.T) {
+	for _, first := range []bool{true, false} {
+		s, found := crowded()
+		s.refill(found, nil, 1000)
+		s.Ask()
+		s.take(turnRef("x"), expire, 1001)
+		want := &wish{name: contract.FDBQueueName{Namespace: "team", Name: "x"}, first: first}
+		s.refill(found, []*wish{want}, 1002)
+		assert.True(t, want.met)
+		assert.Equal(t, first, s.Member(turnRef("x")) != nil)
+	}
+}
+
+func TestWhoIsTakenOutIsOutUntilItAsks(t *testing.T) {
+	s, found := crowded(contract.FDBQueueEntry{Ref: turnRef("x"), Job: expire})
+	out := &wish{name: contract.FDBQueueName{Namespace: "team", Name: "x"}}
+	s.refill(found, []*wish{out}, 1000)
+	assert.True(t, out.met)
+	s.refill(found, nil, 1100)
+	assert.Nil(t, s.Member(turnRef("x")))
+	for _, entry := range fdbEntriesOf(s.Members) {
+		s.take(entry.Ref, contract.FDBJobNone, 1150)
+	}
+	s.take(turnRef("x"), expire, 1200) // its object tells of it
+	s.refill(found, nil, 1300)
+	assert.NotNil(t, s.Member(turnRef("x")))
+}
+
+// A deletion's place does not hang on those that expire.
+func TestADeletionIsTakenInWhoeverIsBeyond(t *testing.T) {
+	s, found := crowded()
+	s.refill(found, nil, 1000)
+	s.take(turnRef("x"), remove, 1000)
+	s.take(turnRef("carried-7"), remove, 1000)
+	s.take(turnRef("y"), expire, 1000)
+	assert.Nil(t, s.Member(turnRef("y")), "others come before it")
+	for _, name := range []string{"carried-7", "x"} { // who is there keeps its place
+		turn, _ := s.Begin(1000)
+		s.End(turn.Key)
+		assert.Equal(t, turnRef(name), turn.Key)
+	}
+}
+
 // What older workers have left to the next run names no namespaces: such backups are one line until they ask again.
 func TestSlotsThatOlderWorkersHaveNotedAreUnderstood(t *testing.T) {
 	var in contract.FDBThrottleInput
 	require.NoError(t, json.Unmarshal([]byte(`{"cluster":"west","found":true,"waiting":[{"workflowId":"a/1","since":1},`+
 		`{"workflowId":"a/2","since":2},{"workflowId":"b/1","since":3}]}`), &in))
-	slots := &turns.Queue[string]{Limit: 9, Lanes: []turns.Lane{{Namespaces: in.Namespaces}}}
+	slots := &turns.Queue[string]{Limit: 9, Lanes: []turns.Lane{{Namespaces: in.Carried.Namespaces(0)}}}
 	for _, holder := range in.Waiting {
 		slots.Members = append(slots.Members, throttle.SlotOf(holder).Member)
 	}
-	throttle.TakeSlot(slots, contract.FDBWishSlot, contract.FDBHolder{WorkflowID: "c/1", Namespace: "c", Since: 4})
-	throttle.TakeSlot(slots, contract.FDBWishSlot, contract.FDBHolder{WorkflowID: "b/1", Namespace: "b", Since: 5})
+	throttle.TakeSlot(slots, contract.FDBSlotAcquire, contract.FDBHolder{WorkflowID: "c/1", Namespace: "c", Since: 4})
+	throttle.TakeSlot(slots, contract.FDBSlotAcquire, contract.FDBHolder{WorkflowID: "b/1", Namespace: "b", Since: 5})
 	var got []string
 	for range 4 {
 		next, _ := slots.Begin(10)

@@ -62,37 +62,56 @@ func (r *queueRun) absent(name contract.FDBQueueName) error {
 		"look at its spec, and at what 'holdfast fdb queue' shows", text)
 }
 
-// known waits until it is known who is in the queue, and reads what was asked before.
-func (r *queueRun) known(ctx workflow.Context, name contract.FDBQueueName) (since int64, err error) {
-	if err := workflow.Await(ctx, func() bool { return r.Found }); err != nil {
-		return 0, err
-	}
-	r.Receive(ctx)
-	r.Touch()
-	waits, since := r.named(name)
-	if !waits && r.Beyond.Count > 0 { // its object may tell of it
-		if _, err := r.find(ctx, &name); err != nil {
+// fulfil does what people want of a backup, and says since when its turn runs. One that is not carried is found by its object.
+func (r *queueRun) fulfil(ctx workflow.Context, wish *wish) (since int64, err error) {
+	if !r.Found {
+		found, err := workflow.AwaitWithTimeout(ctx, turns.AskTimeout, func() bool { return r.Found })
+		if err != nil {
 			return 0, err
 		}
-		waits, since = r.named(name)
+		if !found {
+			return 0, r.untold()
+		}
 	}
-	if !waits {
-		return 0, r.absent(name)
+	r.Receive(ctx) // what was asked before
+	r.Touch()
+	_, since = r.named(wish.name)
+	switch r.grant(wish); {
+	case wish.met:
+	case r.Beyond.Count == 0:
+		return 0, r.absent(wish.name)
+	default:
+		r.wishes = append(r.wishes, wish)
+		told, err := r.Ask(ctx)
+		switch {
+		case err != nil:
+			return 0, err
+		case !told:
+			wish.name = contract.FDBQueueName{} // it is refused, and must not be fulfilled later
+			return 0, r.untold()
+		case !wish.met:
+			return 0, r.absent(wish.name)
+		}
 	}
 	return since, nil
 }
 
+// untold refuses for as long as objects do not tell.
+func (r *queueRun) untold() error {
+	return refuse("the API server has not told within %s who wants a turn; try again later", turns.AskTimeout)
+}
+
 func (r *queueRun) expireNow(ctx workflow.Context, name contract.FDBQueueName) (contract.FDBQueueAnswer, error) {
-	since, err := r.known(ctx, name)
+	since, err := r.fulfil(ctx, &wish{name: name, first: true})
 	if err != nil {
 		return contract.FDBQueueAnswer{}, err
 	}
-	r.PutFirst(called(name))
 	text := fmt.Sprintf("%s/%s is first in the queue", name.Namespace, name.Name)
+	_, begun := r.named(name)
 	switch running := r.Running(); {
 	case since != 0:
 		text += fmt.Sprintf(". A turn of it runs since %s; the next begins when that has ended", details.Stamp(since))
-	case running >= r.Limit:
+	case begun == 0 && running >= r.Limit:
 		text += fmt.Sprintf(". Its turn begins when one of the %d that run has ended (at most %d at a time)", running, r.Limit)
 	default:
 		text += " and its turn begins now"
@@ -101,11 +120,10 @@ func (r *queueRun) expireNow(ctx workflow.Context, name contract.FDBQueueName) (
 }
 
 func (r *queueRun) removeEntry(ctx workflow.Context, name contract.FDBQueueName) (contract.FDBQueueAnswer, error) {
-	since, err := r.known(ctx, name)
+	since, err := r.fulfil(ctx, &wish{name: name})
 	if err != nil {
 		return contract.FDBQueueAnswer{}, err
 	}
-	r.Remove(called(name))
 	text := fmt.Sprintf("%s/%s is out of the queue until it asks again: when its object changes, its workflow starts anew, "+
 		"or an hour has passed.",
 		name.Namespace, name.Name)

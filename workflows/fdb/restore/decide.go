@@ -7,7 +7,8 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// States of a restore, as status.state shows them. Between pending and the end they are FoundationDB's own.
+// States of a restore in payloads, in FoundationDB's spelling. Between pending and the end they are its own. People and
+// status.state see them as restoretool.Observed spells them.
 const (
 	StatePending    = "pending"
 	StateQueued     = "queued"
@@ -109,7 +110,7 @@ func changed(v contract.FDBRestoreView) bool {
 
 // answered: the destination was asked and has answered.
 func (s Situation) answered() bool {
-	return s.Seen.Trouble == nil && InspectDue(s.View)
+	return s.Seen.Failure == nil && InspectDue(s.View)
 }
 
 // restore is what the destination says of it; nil if it knows nothing, or does not say.

@@ -41,7 +41,7 @@ func (m *model) look(resolve bool) contract.FDBRestoreInspection {
 		return contract.FDBRestoreInspection{}
 	}
 	if m.silent {
-		return contract.FDBRestoreInspection{Trouble: &contract.FDBTrouble{Class: contract.FDBClassTimeout, Message: "no answer"}}
+		return contract.FDBRestoreInspection{Failure: &contract.FDBFailure{Class: contract.FDBClassTimeout, Message: "no answer"}}
 	}
 	seen := contract.FDBRestoreInspection{LockKnown: true, LockUID: m.lock, AgentsPaused: m.paused, Agents: 1}
 	if m.state != "" && m.view.Plan != nil {
@@ -184,7 +184,7 @@ func (m *model) do(s *fdbrestore.Situation, decision fdbrestore.Decision) error 
 	switch decision.Step {
 	case fdbrestore.StepResolve:
 		s.Seen = m.look(true)
-		s.Resolved = s.Seen.Trouble == nil
+		s.Resolved = s.Seen.Failure == nil
 	case fdbrestore.StepRead:
 		m.memory.Reading, m.memory.ReadingSince = s.Container(), m.now.Unix()
 		s.Memory, s.Resolved = m.memory, false
@@ -227,7 +227,7 @@ func (m *model) conclude(s fdbrestore.Situation) error {
 		s.Memory = fdbrestore.NoticeUnreachable(s)
 		m.memory = s.Memory
 		if due, _ := fdbrestore.ReleaseDue(s, nil, 10*time.Minute); due {
-			require.False(m, m.lock == "ours" && !m.silent && s.Seen.Trouble == nil && s.Seen.Restore != nil &&
+			require.False(m, m.lock == "ours" && !m.silent && s.Seen.Failure == nil && s.Seen.Restore != nil &&
 				!fdbrestore.Ended(s.Seen.Restore.State), "let go while it runs")
 			m.view, m.released = contract.FDBRestoreView{}, true
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"holdfast.dev/holdfast/k8s/fdb/restoretool"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -47,7 +48,7 @@ func Signature(findings contract.FDBRestoreFindings) string {
 
 // Details is what the Web UI shows of a restore, in Markdown.
 func Details(s Situation, findings contract.FDBRestoreFindings) string {
-	lines := []string{fmt.Sprintf("**%s**, %d %% done", findings.State, findings.Percent)}
+	lines := []string{fmt.Sprintf("**%s**, %d %% done", restoretool.Observed(findings.State), findings.Percent)}
 	for _, condition := range findings.Conditions {
 		lines = append(lines, fmt.Sprintf("- **%s** (%s): %s", condition.Type, condition.Reason, plain(condition.Message)))
 	}

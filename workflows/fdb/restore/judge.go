@@ -5,13 +5,14 @@ import (
 	"strings"
 
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
+	"holdfast.dev/holdfast/k8s/fdb/restoretool"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
 // Attempt is what came of a command, or of another step, that could not do what it was to.
 type Attempt struct {
 	Operation contract.FDBOperation
-	Trouble   *contract.FDBTrouble
+	Failure   *contract.FDBFailure
 }
 
 // Judge returns the condition that holds, if any (seed "Check Restore Status"): there is one until all is restored. failed is the
@@ -99,12 +100,12 @@ func (s Situation) judgeStopping(failed *Attempt) *contract.FDBCondition {
 	if s.Started() && s.restore() == nil {
 		return s.judgeLost()
 	}
-	return incorrect(fdbv1alpha1.ReasonNotAborted, "the restore is %s and shall be aborted", State(s))
+	return incorrect(fdbv1alpha1.ReasonNotAborted, "the restore is %s and shall be aborted", restoretool.Observed(State(s)))
 }
 
 // judgeReach says why nothing is known of the destination; nil if it has answered.
 func (s Situation) judgeReach() *contract.FDBCondition {
-	switch trouble := s.Seen.Trouble; {
+	switch trouble := s.Seen.Failure; {
 	case changed(s.View):
 		return incorrect(fdbv1alpha1.ReasonDatabaseChanged, "the FoundationDBCluster is another database now (%s) than the one that "+
 			"this restore was planned for (%s): nothing more is done. Create another FoundationDBRestore", s.View.Owner,
@@ -179,7 +180,7 @@ func judgeNotEmpty(what string) *contract.FDBCondition {
 			"restore into another cluster", what)
 }
 
-func judgeUnresolved(trouble *contract.FDBTrouble) *contract.FDBCondition {
+func judgeUnresolved(trouble *contract.FDBFailure) *contract.FDBCondition {
 	switch trouble.Class {
 	case contract.FDBClassNotRestorable:
 		return misconfigured(fdbv1alpha1.ReasonNotRestorable, "%s", trouble.Message)
@@ -193,7 +194,7 @@ func judgeUnresolved(trouble *contract.FDBTrouble) *contract.FDBCondition {
 
 // judgeFailed says what a command failed of. After a start that was cut, the state is read before anything is repeated.
 func judgeFailed(failed *Attempt) *contract.FDBCondition {
-	trouble := failed.Trouble
+	trouble := failed.Failure
 	switch trouble.Class {
 	case contract.FDBClassNotEmpty:
 		return judgeNotEmpty(trouble.Message)
@@ -223,19 +224,21 @@ func (s Situation) judgeRunning() *contract.FDBCondition {
 		return out
 	}
 	restore := s.restore()
-	switch {
-	case restore == nil:
+	if restore == nil {
 		return s.judgeLost()
+	}
+	state := restoretool.Observed(restore.State)
+	switch {
 	case s.Seen.AgentsPaused:
 		return incorrect(fdbv1alpha1.ReasonAgentsPaused, "the restore is %s, but all backup agents of the FoundationDB cluster are "+
-			"paused%s: nothing is restored until they run again", restore.State, s.pausedBy())
+			"paused%s: nothing is restored until they run again", state, s.pausedBy())
 	case s.stuck() && restore.LastError != "":
-		return incorrect(fdbv1alpha1.ReasonNoProgress, "the restore has made no progress for %s; its last error: %s. It is tried on. "+
-			"restoreState: Stopped aborts it, and leaves partial data in the destination", noProgress, restore.LastError)
+		return incorrect(fdbv1alpha1.ReasonNoProgress, "the restore has made no progress for %s; its last error: %s. FoundationDB "+
+			"keeps retrying. restoreState: Stopped aborts it, and leaves partial data in the destination", noProgress, restore.LastError)
 	case s.stuck() && s.Seen.LockKnown && s.Seen.Agents == 0:
-		return incorrect(fdbv1alpha1.ReasonNoAgents, "the restore is %s, but no backup agents run for the destination", restore.State)
+		return incorrect(fdbv1alpha1.ReasonNoAgents, "the restore is %s, but no backup agents run for the destination", state)
 	}
-	return incorrect(fdbv1alpha1.ReasonRestoring, "the restore is %s, %d percent done", restore.State, Percent(s))
+	return incorrect(fdbv1alpha1.ReasonRestoring, "the restore is %s, %d percent done", state, Percent(s))
 }
 
 func (s Situation) judgeLost() *contract.FDBCondition {

@@ -14,7 +14,7 @@ import (
 func TestJudge(t *testing.T) {
 	const state, spec = "IncorrectRestoreState", "MisconfiguredRestore"
 	failing := func(class contract.FDBClass) *fdbrestore.Attempt {
-		return &fdbrestore.Attempt{Operation: contract.FDBRestoreStart, Trouble: &contract.FDBTrouble{Class: class, Message: "the tool's words"}}
+		return &fdbrestore.Attempt{Operation: contract.FDBRestoreStart, Failure: &contract.FDBFailure{Class: class, Message: "the tool's words"}}
 	}
 	seen := func(change func(*contract.FDBRestoreInspection)) func(*fdbrestore.Situation) {
 		return func(s *fdbrestore.Situation) { change(&s.Seen) }
@@ -24,12 +24,12 @@ func TestJudge(t *testing.T) {
 	alone := seen(func(i *contract.FDBRestoreInspection) { i.Agents = 0 })
 	cannot := func(class contract.FDBClass) func(*fdbrestore.Situation) {
 		return seen(func(i *contract.FDBRestoreInspection) {
-			i.Point, i.Unresolved = nil, &contract.FDBTrouble{Class: class, Message: "the tool's words"}
+			i.Point, i.Unresolved = nil, &contract.FDBFailure{Class: class, Message: "the tool's words"}
 		})
 	}
 	trouble := func(class contract.FDBClass) func(*fdbrestore.Situation) {
 		return seen(func(i *contract.FDBRestoreInspection) {
-			i.Trouble = &contract.FDBTrouble{Class: class, Message: "words"}
+			i.Failure = &contract.FDBFailure{Class: class, Message: "words"}
 		})
 	}
 	stuck := func(s *fdbrestore.Situation) { s.Memory.ProgressAt = s.Now.Add(-10 * time.Minute).Unix() }
@@ -73,14 +73,14 @@ func TestJudge(t *testing.T) {
 		"data that are gone":              {with(planned), failing(contract.FDBClassMissing), state, "DataMissing", "the tool's words"},
 		"no tools for a start":            {with(planned), failing(contract.FDBClassToolMissing), spec, "ToolsMissing", "the tool's words"},
 		"no worker takes it":              {with(planned), failing(contract.FDBClassNoWorker), state, "NoWorker", "the tool's words"},
-		"a cut start that had its effect": {with(in("queued")), failing(contract.FDBClassTimeout), state, "Restoring", "queued"},
+		"a cut start that had its effect": {with(in("queued")), failing(contract.FDBClassTimeout), state, "Restoring", "Queued"},
 
-		"it runs":                        {with(in("running")), nil, state, "Restoring", "running, 25 percent done"},
-		"the Secret goes while it runs":  {with(in("running"), problem), nil, state, "Restoring", "running"},
+		"it runs":                        {with(in("running")), nil, state, "Restoring", "Running, 25 percent done"},
+		"the Secret goes while it runs":  {with(in("running"), problem), nil, state, "Restoring", "Running"},
 		"paused while it runs":           {with(in("running"), paused), nil, state, "AgentsPaused", "team/nightly"},
 		"an error is not told at once":   {with(in("running"), erring), nil, state, "Restoring", ""},
 		"nor that it stands still":       {with(in("running"), stuck), nil, state, "Restoring", ""},
-		"but both":                       {with(in("running"), erring, stuck), nil, state, "NoProgress", "disk full. It is tried on. restoreState: Stopped aborts it, and leaves partial data"},
+		"but both":                       {with(in("running"), erring, stuck), nil, state, "NoProgress", "disk full. FoundationDB keeps retrying. restoreState: Stopped aborts it, and leaves partial data"},
 		"it stands still without agents": {with(in("running"), stuck, alone), nil, state, "NoAgents", "no backup agents run"},
 		"unreachable while it runs":      {with(in("running"), shown("running"), silent), nil, state, "ClusterUnreachable", "no answer"},
 		"another database meanwhile":     {with(in("running"), shown("running"), elsewhere), nil, state, "DestinationChanged", "nothing more is done"},
@@ -93,8 +93,8 @@ func TestJudge(t *testing.T) {
 		"stopped":                      {with(in("aborted"), stopped), nil, state, "Aborted", "as restoreState asks: the destination holds partial data"},
 		"aborted by somebody":          {with(in("aborted")), nil, state, "Aborted", "by somebody else"},
 		"stopped before the start":     {with(planned, stopped), nil, "", "", ""},
-		"to be stopped":                {with(in("running"), stopped), nil, state, "NotAborted", "running and shall be aborted"},
-		"an abort that fails":          {with(in("running"), stopped), &fdbrestore.Attempt{Operation: contract.FDBRestoreAbort, Trouble: &contract.FDBTrouble{Message: "x"}}, state, "ToolFailing", "fdbrestore abort has failed"},
+		"to be stopped":                {with(in("running"), stopped), nil, state, "NotAborted", "Running and shall be aborted"},
+		"an abort that fails":          {with(in("running"), stopped), &fdbrestore.Attempt{Operation: contract.FDBRestoreAbort, Failure: &contract.FDBFailure{Message: "x"}}, state, "ToolFailing", "fdbrestore abort has failed"},
 		"no abort in another database": {with(in("running"), shown("running"), stopped, elsewhere), nil, state, "DestinationChanged", "nothing more is done"},
 		"the end is not known":         {with(planned, stopped, silent), nil, state, "ClusterUnreachable", "no answer"},
 	}
@@ -140,7 +140,7 @@ func TestReleaseDue(t *testing.T) {
 		return func(s *fdbrestore.Situation) { s.Memory.UnreachableSince = s.Now.Add(-ago).Unix() }
 	}
 	ending := func(s *fdbrestore.Situation) { s.View.NamespaceEnding = true }
-	failed := &fdbrestore.Attempt{Operation: contract.FDBRestoreAbort, Trouble: &contract.FDBTrouble{Message: "refused"}}
+	failed := &fdbrestore.Attempt{Operation: contract.FDBRestoreAbort, Failure: &contract.FDBFailure{Message: "refused"}}
 	tests := map[string]struct {
 		s      fdbrestore.Situation
 		failed *fdbrestore.Attempt
@@ -185,7 +185,7 @@ func TestHowLongADatabaseHasNotAnsweredIsRemembered(t *testing.T) {
 	assert.Equal(t, noon.Unix(), s.Memory.UnreachableSince)
 	s.Now = s.Now.Add(time.Minute)
 	assert.Equal(t, noon.Unix(), fdbrestore.NoticeUnreachable(s).UnreachableSince)
-	s.Seen.Trouble.Class = contract.FDBClassToolMissing
+	s.Seen.Failure.Class = contract.FDBClassToolMissing
 	assert.Zero(t, fdbrestore.NoticeUnreachable(s).UnreachableSince, "missing tools are for an operator to mend")
 }
 
@@ -195,7 +195,7 @@ func TestDetailsSayWhatIsRestoredAndWhatFor(t *testing.T) {
 	assert.Equal(t, int32(25), findings.Percent)
 	assert.Equal(t, int64(9), findings.BytesWritten)
 	assert.Zero(t, findings.Restored)
-	assert.Equal(t, "**running**, 25 % done\n- **IncorrectRestoreState** (Restoring): the restore is running, 25 percent done\n"+
+	assert.Equal(t, "**Running**, 25 % done\n- **IncorrectRestoreState** (Restoring): the restore is Running, 25 percent done\n"+
 		"\nTag `lab-u`, to version 700 (2026-05-28T20:26:40Z) of `"+place+"`\n\nLast error: a 'b'", fdbrestore.Details(s, findings))
 	s = with(in("completed"), ended("Completed"))
 	findings = fdbrestore.Find(s, contract.ObjectRef{Name: "r"}, nil)

@@ -57,7 +57,7 @@ func NoticeUnreachable(s Situation) contract.FDBRestoreMemory {
 // unreachable: the database does not answer, or nobody says where it is. That its tools are missing, or that an abort fails while
 // the database answers, is for an operator to mend: the restore must not be left running for that.
 func unreachable(s Situation) bool {
-	return s.View.Owner == "" || (s.Seen.Trouble != nil && s.Seen.Trouble.Class == contract.FDBClassTimeout)
+	return s.View.Owner == "" || (s.Seen.Failure != nil && s.Seen.Failure.Class == contract.FDBClassTimeout)
 }
 
 // patient are the reasons of conditions that only a person can end.

@@ -48,10 +48,10 @@ func HindersAbort(s Situation, failed *Attempt) string {
 		return "its FoundationDBCluster is another database now"
 	case s.View.Owner == "":
 		return "its FoundationDBCluster does not say how to reach the database"
-	case s.Seen.Trouble != nil:
-		return s.Seen.Trouble.Message
-	case failed != nil && failed.Trouble != nil:
-		return failed.Trouble.Message
+	case s.Seen.Failure != nil:
+		return s.Seen.Failure.Message
+	case failed != nil && failed.Failure != nil:
+		return failed.Failure.Message
 	case s.inDoubt():
 		return "it is not known yet whether its start takes effect"
 	}

@@ -5,6 +5,7 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
+	"holdfast.dev/holdfast/k8s/fdb/restoretool"
 	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/details"
@@ -35,6 +36,7 @@ func Workflow(ctx workflow.Context, in contract.FDBRestoreInput, options call.Op
 		in: in, options: options, news: true,
 		changed: workflow.GetSignalChannel(ctx, contract.SignalChanged),
 	}
+	run.in.ShownPhase = string(restoretool.Observed(in.ShownPhase)) // an earlier release spelled it as FoundationDB does
 	err := workflow.SetQueryHandler(ctx, contract.QueryState, func() (contract.FDBRestoreState, error) {
 		return contract.FDBRestoreState{View: run.view, Seen: run.seen, Memory: run.in.Memory}, nil
 	})
@@ -133,7 +135,7 @@ func (r *restoreRun) publish(ctx workflow.Context) error {
 	}
 	r.found, r.patient = found, Patient(findings.Conditions)
 	workflow.SetCurrentDetails(ctx, Details(situation, findings))
-	return entity.Show(ctx, &r.in.ObjectInput, findings.State, "")
+	return entity.Show(ctx, &r.in.ObjectInput, string(restoretool.Observed(findings.State)), "")
 }
 
 // release lets an object go whose restore has ended, or cannot be ended.
@@ -151,7 +153,7 @@ func (r *restoreRun) release(ctx workflow.Context) error {
 	}
 	release := contract.FDBRestoreRelease{
 		Ref: r.in.Ref, Note: note,
-		Aborted: r.seen.Trouble == nil && r.seen.Restore != nil && r.seen.Restore.State == StateAborted,
+		Aborted: r.seen.Failure == nil && r.seen.Restore != nil && r.seen.Restore.State == StateAborted,
 	}
 	return tools.LastWords(ctx, note, func() error {
 		return r.see(call.LocalFirst(ctx, r.options.Limits, contract.ReleaseFDBRestore, release))

@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/workflow"
 
 	"holdfast.dev/holdfast/workflows/contract"
 	fdbrestore "holdfast.dev/holdfast/workflows/fdb/restore"
@@ -55,8 +54,8 @@ func TestALargeContainerHasTheTimeToBeListed(t *testing.T) {
 	assert.Equal(t, 6*time.Minute, w.limits["inspect"])
 	assert.Greater(t, w.limits["resolve"], 2*describe)
 	assert.Greater(t, contract.FDBRestoreRun, describe)
-	assert.Greater(t, w.limits["restore"], contract.FDBAskWait+contract.FDBCommandStart+contract.FDBRestoreRun, "the answer is waited for")
-	assert.Equal(t, contract.FDBAskTimeout, w.limits["abort-restore"])
+	assert.Greater(t, w.limits["restore"], contract.FDBRequestWait+contract.FDBCommandStart+contract.FDBRestoreRun, "the answer is waited for")
+	assert.Equal(t, contract.FDBRequestTimeout, w.limits["abort-restore"])
 }
 
 func TestNothingIsStartedWhile(t *testing.T) {
@@ -84,7 +83,7 @@ func TestNothingIsStartedWhile(t *testing.T) {
 		},
 		"nothing can be restored": {
 			func(w *restoreWorld) {
-				w.seen.Unresolved = &contract.FDBTrouble{Class: contract.FDBClassNotRestorable, Message: "too old"}
+				w.seen.Unresolved = &contract.FDBFailure{Class: contract.FDBClassNotRestorable, Message: "too old"}
 			},
 			func(w *restoreWorld) { w.seen.Unresolved = nil }, "NotRestorable", nil,
 		},
@@ -128,7 +127,7 @@ func TestAStartThatFails(t *testing.T) {
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
 			w := newRestoreWorld()
-			w.failing[contract.FDBRestoreStart] = &contract.FDBOutcome{Trouble: &contract.FDBTrouble{Class: test.class, Message: "the words"}}
+			w.failing[contract.FDBRestoreStart] = &contract.FDBOutcome{Failure: &contract.FDBFailure{Class: test.class, Message: "the words"}}
 			w.run().serve(t, contract.FDBRestoreInput{}, time.Hour)
 			assert.Equal(t, test.reason, w.reason())
 			assert.Equal(t, fdbrestore.StatePending, w.findings.State)
@@ -217,12 +216,12 @@ func TestARestoreIsStopped(t *testing.T) {
 		assert.Equal(t, fdbrestore.StateAborted, w.findings.State)
 		assert.Contains(t, w.findings.Conditions[0].Message, "the destination holds partial data")
 	})
-	for wish, end := range map[string]func(*restoreWorld){
+	for action, end := range map[string]func(*restoreWorld){
 		"stopped": (*restoreWorld).stop, "deleted": func(w *restoreWorld) { w.view.BeingDeleted, w.view.Observed = true, false },
 	} {
-		t.Run("while nobody knows whether it starts: "+wish, func(t *testing.T) {
+		t.Run("while nobody knows whether it starts: "+action, func(t *testing.T) {
 			w := newRestoreWorld()
-			w.failing[contract.FDBRestoreStart] = &contract.FDBOutcome{Trouble: &contract.FDBTrouble{
+			w.failing[contract.FDBRestoreStart] = &contract.FDBOutcome{Failure: &contract.FDBFailure{
 				Class: contract.FDBClassTimeout, Message: "the worker was lost",
 			}}
 			run := w.run()
@@ -234,9 +233,9 @@ func TestARestoreIsStopped(t *testing.T) {
 			require.Nil(t, run.serve(t, contract.FDBRestoreInput{}, time.Hour))
 			assert.Equal(t, 1, w.times("abort-restore lab-u"))
 		})
-		t.Run("though nobody knows whether it had started: "+wish, func(t *testing.T) {
+		t.Run("though nobody knows whether it had started: "+action, func(t *testing.T) {
 			w := newRestoreWorld()
-			w.failing[contract.FDBRestoreStart] = &contract.FDBOutcome{Trouble: &contract.FDBTrouble{
+			w.failing[contract.FDBRestoreStart] = &contract.FDBOutcome{Failure: &contract.FDBFailure{
 				Class: contract.FDBClassTimeout, Message: "the worker was lost",
 			}}
 			run := w.run()
@@ -256,7 +255,7 @@ func TestARestoreIsStopped(t *testing.T) {
 	})
 	t.Run("and the abort fails", func(t *testing.T) {
 		w := midRestore()
-		w.failing[contract.FDBRestoreAbort] = &contract.FDBOutcome{Trouble: &contract.FDBTrouble{Class: contract.FDBClassOther, Message: "no"}}
+		w.failing[contract.FDBRestoreAbort] = &contract.FDBOutcome{Failure: &contract.FDBFailure{Class: contract.FDBClassOther, Message: "no"}}
 		w.stop()
 		run := w.run()
 		run.After(5*time.Minute, func() {
@@ -284,34 +283,16 @@ func TestTheCheckOfTheEnd(t *testing.T) {
 
 // A worker of another release may go on with what this one has begun: the tasks are those that the history names.
 func TestTheTasksOfARestoreAreThoseOfItsHistory(t *testing.T) {
-	for title, tt := range map[string]struct {
-		mock func(*restoreRun)
-		want []string
-	}{
-		"of another release": {
-			func(r *restoreRun) { r.OnSideEffect().Return([]string{contract.FDBRestoreTaskVersion}) },
-			[]string{contract.FDBRestoreTaskVersion},
-		},
-		"of a history that names none": {
-			func(r *restoreRun) {
-				r.OnGetVersion("restore-tasks-in-the-history", workflow.DefaultVersion, workflow.Version(1)).Return(workflow.DefaultVersion)
-			},
-			[]string{contract.FDBRestoreTaskUnlocked, contract.FDBRestoreTaskVersion},
-		},
-	} {
-		t.Run(title, func(t *testing.T) {
-			w := newRestoreWorld()
-			run := w.run()
-			tt.mock(run)
-			run.After(2*time.Minute, func() { w.enter(fdbrestore.StateCompleted) })
-			require.Nil(t, run.serve(t, contract.FDBRestoreInput{}, time.Hour))
-			var names []string
-			for _, task := range w.findings.Tasks {
-				names = append(names, task.Name)
-			}
-			assert.Equal(t, tt.want, names)
-		})
+	w := newRestoreWorld()
+	run := w.run()
+	run.OnSideEffect().Return([]string{contract.FDBRestoreTaskVersion})
+	run.After(2*time.Minute, func() { w.enter(fdbrestore.StateCompleted) })
+	require.Nil(t, run.serve(t, contract.FDBRestoreInput{}, time.Hour))
+	var names []string
+	for _, task := range w.findings.Tasks {
+		names = append(names, task.Name)
 	}
+	assert.Equal(t, []string{contract.FDBRestoreTaskVersion}, names)
 }
 
 func TestARestoreIsDeleted(t *testing.T) {
@@ -352,7 +333,7 @@ func TestARestoreIsDeleted(t *testing.T) {
 func TestARestoreInANamespaceThatGoesIsTriedToAbortOnce(t *testing.T) {
 	w := midRestore()
 	w.view.BeingDeleted, w.view.NamespaceEnding = true, true
-	w.failing[contract.FDBRestoreAbort] = &contract.FDBOutcome{Trouble: &contract.FDBTrouble{Class: contract.FDBClassOther, Message: "no"}}
+	w.failing[contract.FDBRestoreAbort] = &contract.FDBOutcome{Failure: &contract.FDBFailure{Class: contract.FDBClassOther, Message: "no"}}
 	run := w.run()
 	require.Nil(t, run.serve(t, contract.FDBRestoreInput{}, time.Hour))
 	assert.Equal(t, []string{"abort-restore lab-u", "release"}, w.log)

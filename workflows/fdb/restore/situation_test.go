@@ -58,7 +58,7 @@ func deleted(s *fdbrestore.Situation) { s.View.BeingDeleted = true }
 func silent(s *fdbrestore.Situation) {
 	s.Seen = contract.FDBRestoreInspection{
 		Restore: s.Seen.Restore, // the last that was known
-		Trouble: &contract.FDBTrouble{Class: contract.FDBClassTimeout, Message: "no answer"},
+		Failure: &contract.FDBFailure{Class: contract.FDBClassTimeout, Message: "no answer"},
 	}
 	s.Resolved = false
 }

@@ -68,12 +68,12 @@ func (r *restoreRun) inspect(ctx workflow.Context, resolve bool) error {
 		return err
 	}
 	if err != nil {
-		seen = contract.FDBRestoreInspection{Trouble: tools.TroubleOf(r.in.Cluster, err)}
+		seen = contract.FDBRestoreInspection{Failure: tools.FailureOf(r.in.Cluster, err)}
 	}
-	if seen.Trouble != nil {
+	if seen.Failure != nil {
 		seen.Restore = before
 	}
-	r.seen, r.resolved = seen, resolve && seen.Trouble == nil
+	r.seen, r.resolved = seen, resolve && seen.Failure == nil
 	r.in.Memory = Notice(r.situation(ctx))
 	return nil
 }
@@ -118,7 +118,7 @@ func (r *restoreRun) tell(ctx workflow.Context) error {
 	if !JoinDue(r.situation(ctx)) || (!r.news && r.memory().Owner == r.view.Owner) {
 		return nil
 	}
-	_, err := r.ask(ctx, contract.FDBAsk{})
+	_, err := r.ask(ctx, contract.FDBCommandRequest{})
 	return err
 }
 
@@ -141,22 +141,22 @@ func (r *restoreRun) plan(ctx workflow.Context) (bool, error) {
 // command has a command run. What came of it is looked at in any case: it may have had its effect though it failed.
 func (r *restoreRun) command(ctx workflow.Context, command contract.FDBCommand) error {
 	command.Ref = r.in.Ref
-	answer, err := r.ask(ctx, contract.FDBAsk{Command: &command})
+	answer, err := r.ask(ctx, contract.FDBCommandRequest{Command: &command})
 	if err != nil {
 		return err
 	}
 	switch outcome := answer.Outcome; {
 	case answer.Later || outcome == nil:
-		r.failed = &Attempt{Operation: command.Operation, Trouble: &contract.FDBTrouble{
+		r.failed = &Attempt{Operation: command.Operation, Failure: &contract.FDBFailure{
 			Class: contract.FDBClassOther, Message: "other commands of the FoundationDB cluster have taken all the time",
 		}}
 		return nil
 	case outcome.Undue:
 		r.undue = true
 		return nil
-	case outcome.Trouble != nil:
-		r.failed = &Attempt{Operation: command.Operation, Trouble: outcome.Trouble}
-		if command.Operation == contract.FDBRestoreStart && outcome.Trouble.Class == contract.FDBClassTimeout {
+	case outcome.Failure != nil:
+		r.failed = &Attempt{Operation: command.Operation, Failure: outcome.Failure}
+		if command.Operation == contract.FDBRestoreStart && outcome.Failure.Class == contract.FDBClassTimeout {
 			r.memory().DoubtUntil = workflow.Now(ctx).Add(contract.FDBRestoreRun).Unix()
 		}
 	default:
@@ -166,7 +166,7 @@ func (r *restoreRun) command(ctx workflow.Context, command contract.FDBCommand) 
 }
 
 // ask asks the owner of the destination, which is told that this restore needs the agents.
-func (r *restoreRun) ask(ctx workflow.Context, ask contract.FDBAsk) (contract.FDBAnswer, error) {
+func (r *restoreRun) ask(ctx workflow.Context, ask contract.FDBCommandRequest) (contract.FDBCommandAnswer, error) {
 	ask.Member.Name = r.name()
 	if ask.Cluster == "" {
 		ask.Cluster, ask.Leave = r.view.Owner, Stopping(r.view)
@@ -175,11 +175,11 @@ func (r *restoreRun) ask(ctx workflow.Context, ask contract.FDBAsk) (contract.FD
 	if ask.Command != nil {
 		summary = fmt.Sprintf("Have %s run", Tool(ask.Command.Operation))
 	}
-	wait := contract.FDBAskWait
+	wait := contract.FDBRequestWait
 	if r.view.NamespaceEnding {
 		wait = endingWait
 	}
-	answer, answered, err := tools.AskOwner(ctx, r.in.Cluster, ask, summary, wait)
+	answer, answered, err := tools.RequestOwner(ctx, r.in.Cluster, ask, summary, wait)
 	if err == nil && answered && !ask.Leave {
 		r.memory().Owner, r.opposed, r.news = ask.Cluster, answer.Opposed, false
 	}
@@ -192,7 +192,7 @@ func (r *restoreRun) name() string {
 
 // leave tells the owner that knows of this restore that it wants nothing more.
 func (r *restoreRun) leave(ctx workflow.Context) error {
-	if _, err := r.ask(ctx, contract.FDBAsk{Cluster: r.memory().Owner, Leave: true}); err != nil {
+	if _, err := r.ask(ctx, contract.FDBCommandRequest{Cluster: r.memory().Owner, Leave: true}); err != nil {
 		return err
 	}
 	r.memory().Owner, r.opposed = "", nil
@@ -208,8 +208,8 @@ func (r *restoreRun) read(ctx workflow.Context) (bool, error) {
 			return false, err
 		}
 	}
-	answer, err := r.askContainer(ctx, contract.FDBContainerAsk{
-		Container: container, Wish: contract.FDBContainerUse,
+	answer, err := r.askContainer(ctx, contract.FDBContainerRequest{
+		Container: container, Action: contract.FDBContainerUse,
 		User: contract.FDBContainerUser{ReadsUntil: now.Add(contract.FDBRestoreReads).Unix()},
 	}, "Keep the backup from being expired while it is read")
 	if err != nil {
@@ -224,7 +224,7 @@ func (r *restoreRun) read(ctx workflow.Context) (bool, error) {
 }
 
 func (r *restoreRun) leaveContainer(ctx workflow.Context) error {
-	_, err := r.askContainer(ctx, contract.FDBContainerAsk{Container: r.memory().Reading, Wish: contract.FDBContainerLeave},
+	_, err := r.askContainer(ctx, contract.FDBContainerRequest{Container: r.memory().Reading, Action: contract.FDBContainerLeave},
 		"The backup is read no more")
 	if err != nil {
 		return err
@@ -235,10 +235,10 @@ func (r *restoreRun) leaveContainer(ctx workflow.Context) error {
 
 // askContainer asks the guard of a container. That it does not answer is no error: then nobody may read.
 func (r *restoreRun) askContainer(
-	ctx workflow.Context, ask contract.FDBContainerAsk, summary string,
+	ctx workflow.Context, ask contract.FDBContainerRequest, summary string,
 ) (answer contract.FDBContainerAnswer, err error) {
 	ask.User.Name, ask.User.Cluster, ask.User.Namespace = r.name(), r.in.Cluster, r.in.Ref.Namespace
-	answer, err = tools.AskContainer(ctx, ask, tools.GuardTimeout, summary)
+	answer, err = tools.RequestContainer(ctx, ask, tools.GuardTimeout, summary)
 	if err == nil || temporal.IsCanceledError(err) {
 		return answer, err
 	}

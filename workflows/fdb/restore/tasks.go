@@ -17,15 +17,10 @@ const (
 	restoreTasksDeadline = 10 * time.Minute
 	// restoreTaskAttempt is what a task gets at least, so that it can say after the deadline what it has waited for.
 	restoreTaskAttempt = 2 * time.Minute
-	// restoreTasksVersion marks runs whose history names the tasks.
-	restoreTasksVersion = "restore-tasks-in-the-history"
 )
 
 // taskNames are the tasks of the code that begins them: one with others, which takes the run over, goes on with these.
 func taskNames(ctx workflow.Context) (names []string, err error) {
-	if workflow.GetVersion(ctx, restoreTasksVersion, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
-		return []string{contract.FDBRestoreTaskUnlocked, contract.FDBRestoreTaskVersion}, nil
-	}
 	err = workflow.SideEffect(ctx, func(workflow.Context) any { return contract.FDBRestoreTasks() }).Get(&names)
 	return names, err
 }
@@ -93,7 +88,7 @@ func (r *restoreRun) runTask(
 		if temporal.IsCanceledError(err) {
 			return outcome, false, err
 		}
-		outcome.Errors.Cluster = []string{fmt.Sprintf("%s could not be told: %s", name, tools.TroubleOf(r.in.Cluster, err).Message)}
+		outcome.Errors.Cluster = []string{fmt.Sprintf("%s could not be told: %s", name, tools.FailureOf(r.in.Cluster, err).Message)}
 	}
 	return outcome, true, nil
 }

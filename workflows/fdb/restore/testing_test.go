@@ -46,7 +46,7 @@ type restoreWorld struct {
 	// log is what was done, in its order; observe, inspect and publish only with their times.
 	log      []string
 	at       map[string][]time.Time
-	asks     []contract.FDBAsk
+	asks     []contract.FDBCommandRequest
 	findings contract.FDBRestoreFindings
 	released *contract.FDBRestoreRelease
 	// limits are how long the last attempt might have taken.
@@ -170,8 +170,8 @@ func (w *restoreWorld) run() *restoreRun {
 		return w.view, nil
 	})
 	add(contract.InspectFDBRestore.Name, w.inspect)
-	add(contract.AskFDBCluster.Name, w.ask)
-	add(contract.AskFDBContainer.Name, w.guard)
+	add(contract.RequestFDBCommand.Name, w.ask)
+	add(contract.RequestFDBContainer.Name, w.guard)
 	add(contract.FinalizeFDBRestore.Name, func(_ context.Context, step contract.FDBRestoreTaskStep) (contract.FinalizationOutcome, error) {
 		defer w.begin("task")()
 		w.did("task %s", step.Task)
@@ -191,7 +191,7 @@ func (w *restoreWorld) inspect(ctx context.Context, in contract.FDBRestoreInspec
 	defer w.begin(name)()
 	w.limits[name] = activity.GetInfo(ctx).StartToCloseTimeout
 	if w.silent {
-		return contract.FDBRestoreInspection{Trouble: &contract.FDBTrouble{Class: contract.FDBClassTimeout, Message: "no answer"}}, nil
+		return contract.FDBRestoreInspection{Failure: &contract.FDBFailure{Class: contract.FDBClassTimeout, Message: "no answer"}}, nil
 	}
 	seen := w.seen
 	if !in.Resolve {
@@ -200,7 +200,7 @@ func (w *restoreWorld) inspect(ctx context.Context, in contract.FDBRestoreInspec
 	return seen, nil
 }
 
-func (w *restoreWorld) ask(ctx context.Context, ask contract.FDBAsk) (contract.FDBAnswer, error) {
+func (w *restoreWorld) ask(ctx context.Context, ask contract.FDBCommandRequest) (contract.FDBCommandAnswer, error) {
 	defer w.begin("ask")()
 	w.asks = append(w.asks, ask)
 	if ask.Command == nil {
@@ -209,27 +209,27 @@ func (w *restoreWorld) ask(ctx context.Context, ask contract.FDBAsk) (contract.F
 			verb = "leave"
 		}
 		w.did("%s %s", verb, ask.Cluster)
-		return contract.FDBAnswer{Opposed: w.opposed}, nil
+		return contract.FDBCommandAnswer{Opposed: w.opposed}, nil
 	}
 	w.did("%s %s", ask.Command.Operation, ask.Command.Tag)
 	w.limits[string(ask.Command.Operation)] = activity.GetInfo(ctx).StartToCloseTimeout
 	if outcome := w.failing[ask.Command.Operation]; outcome != nil {
-		return contract.FDBAnswer{Outcome: outcome}, nil
+		return contract.FDBCommandAnswer{Outcome: outcome}, nil
 	}
 	if ask.Command.Operation == contract.FDBRestoreAbort {
 		w.enter(fdbrestore.StateAborted)
-		return contract.FDBAnswer{Outcome: &contract.FDBOutcome{Done: true}}, nil
+		return contract.FDBCommandAnswer{Outcome: &contract.FDBOutcome{Done: true}}, nil
 	}
 	w.enter(fdbrestore.StateQueued)
 	if w.lost {
-		return contract.FDBAnswer{Outcome: &contract.FDBOutcome{Trouble: &contract.FDBTrouble{Class: contract.FDBClassTimeout, Message: "cut"}}}, nil
+		return contract.FDBCommandAnswer{Outcome: &contract.FDBOutcome{Failure: &contract.FDBFailure{Class: contract.FDBClassTimeout, Message: "cut"}}}, nil
 	}
-	return contract.FDBAnswer{Outcome: &contract.FDBOutcome{Done: true}}, nil
+	return contract.FDBCommandAnswer{Outcome: &contract.FDBOutcome{Done: true}}, nil
 }
 
-func (w *restoreWorld) guard(_ context.Context, ask contract.FDBContainerAsk) (contract.FDBContainerAnswer, error) {
+func (w *restoreWorld) guard(_ context.Context, ask contract.FDBContainerRequest) (contract.FDBContainerAnswer, error) {
 	defer w.begin("guard")()
-	w.did("%s %s", ask.Wish, ask.Container)
+	w.did("%s %s", ask.Action, ask.Container)
 	return contract.FDBContainerAnswer{Busy: w.busy}, nil
 }
 

@@ -8,6 +8,6 @@ import (
 // Kind is how the workflow is run.
 var Kind = kinds.Kind{
 	Kind:       contract.KindFDBThrottle,
-	Activities: contract.Names(contract.TellFDBThrottle, contract.FindFirstSnapshots),
+	Activities: contract.Names(contract.SignalFDBThrottle, contract.FindFirstSnapshots),
 	Run:        kinds.Serving(Workflow),
 }

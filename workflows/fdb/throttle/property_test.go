@@ -112,13 +112,13 @@ func (m *throttleModel) drop(backup string) {
 }
 
 // sends is a signal, noted in the model a moment before it is sent.
-func (m *throttleModel) sends(at time.Duration, backup string, wish contract.FDBWish) []throttleStep {
+func (m *throttleModel) sends(at time.Duration, backup string, action contract.FDBSlotAction) []throttleStep {
 	return []throttleStep{
 		happens(at, func(*throttleWorld) {
 			switch {
-			case wish == contract.FDBWishRelease:
+			case action == contract.FDBSlotRelease:
 				m.drop(backup)
-			case wish == contract.FDBWishCount:
+			case action == contract.FDBSlotCount:
 				m.take(backup)
 			case !m.holds[backup]:
 				if _, waits := m.asked[backup]; !waits {
@@ -129,7 +129,7 @@ func (m *throttleModel) sends(at time.Duration, backup string, wish contract.FDB
 				}
 			}
 		}),
-		{at: at + time.Millisecond, wish: wish, backup: backup},
+		{at: at + time.Millisecond, action: action, backup: backup},
 	}
 }
 
@@ -153,7 +153,7 @@ func (m *throttleModel) returns(at time.Duration, backup string) []throttleStep 
 		}
 		delete(m.died, backup)
 	})
-	return append([]throttleStep{back}, m.sends(at+time.Millisecond, backup, contract.FDBWishSlot)...)
+	return append([]throttleStep{back}, m.sends(at+time.Millisecond, backup, contract.FDBSlotAcquire)...)
 }
 
 // throttled are backups of three namespaces.
@@ -177,11 +177,11 @@ func (m *throttleModel) random(t *rapid.T, at time.Duration, dead map[string]boo
 		dead[backup] = true
 		return []throttleStep{m.goes(at, backup)}
 	case what == "ask":
-		return m.sends(at, backup, contract.FDBWishSlot)
+		return m.sends(at, backup, contract.FDBSlotAcquire)
 	case what == "count":
-		return m.sends(at, backup, contract.FDBWishCount)
+		return m.sends(at, backup, contract.FDBSlotCount)
 	}
-	return m.sends(at, backup, contract.FDBWishRelease)
+	return m.sends(at, backup, contract.FDBSlotRelease)
 }
 
 // TestWhateverHappensSlotsAreGivenInOrderAndNoneIsLost: at a grant the others are fewer than the limit; nobody is granted a slot
@@ -230,7 +230,7 @@ func (m *throttleModel) releasesIfHolding(at time.Duration, backup string) []thr
 		if m.holds[backup] && !w.dead[backup] {
 			m.drop(backup)
 			w.send = slices.Insert(w.send, 0, contract.FDBSlotRequest{
-				Cluster: "west", WorkflowID: backup, Wish: contract.FDBWishRelease,
+				Cluster: "west", WorkflowID: backup, Action: contract.FDBSlotRelease,
 			})
 		}
 	})}

@@ -25,21 +25,21 @@ import (
 type throttleStep struct {
 	at time.Duration
 	do func(*throttleWorld)
-	// wish and backup are a signal, which starts the throttle if it does not run.
-	wish   contract.FDBWish
+	// action and backup are a signal, which starts the throttle if it does not run.
+	action contract.FDBSlotAction
 	backup string
 }
 
 func asks(at time.Duration, backup string) throttleStep {
-	return throttleStep{at: at, wish: contract.FDBWishSlot, backup: backup}
+	return throttleStep{at: at, action: contract.FDBSlotAcquire, backup: backup}
 }
 
 func counts(at time.Duration, backup string) throttleStep {
-	return throttleStep{at: at, wish: contract.FDBWishCount, backup: backup}
+	return throttleStep{at: at, action: contract.FDBSlotCount, backup: backup}
 }
 
 func releases(at time.Duration, backup string) throttleStep {
-	return throttleStep{at: at, wish: contract.FDBWishRelease, backup: backup}
+	return throttleStep{at: at, action: contract.FDBSlotRelease, backup: backup}
 }
 
 func happens(at time.Duration, do func(*throttleWorld)) throttleStep {
@@ -97,7 +97,7 @@ func (w *throttleWorld) comeBack(backup string) { delete(w.dead, backup) }
 func (w *throttleWorld) play(steps []throttleStep) error {
 	w.steps = steps
 	for len(w.steps) > 0 {
-		if first := w.steps[0]; first.wish == "" {
+		if first := w.steps[0]; first.action == "" {
 			first.do(w)
 			w.roll = false // there is nothing to continue
 			w.steps = w.steps[1:]
@@ -162,9 +162,9 @@ func (w *throttleWorld) step(env *testsuite.TestWorkflowEnvironment, step thrott
 		return
 	}
 	w.steps = w.steps[1:]
-	if step.wish != "" {
+	if step.action != "" {
 		env.SignalWorkflow(contract.SignalSlot, contract.FDBSlotRequest{
-			Cluster: "west", WorkflowID: step.backup, Namespace: workflowtest.TeamOf(step.backup), Wish: step.wish,
+			Cluster: "west", WorkflowID: step.backup, Namespace: workflowtest.TeamOf(step.backup), Action: step.action,
 		})
 		return
 	}

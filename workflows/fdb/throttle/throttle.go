@@ -33,13 +33,10 @@ const (
 func Workflow(ctx workflow.Context, in contract.FDBThrottleInput, options call.Options) error {
 	run := &throttleRun{
 		cluster: in.Cluster, options: options,
-		slots:    turns.Queue[string]{OneLine: tools.OneLine(ctx)},
+		slots:    turns.Queue[string]{Most: []int{contract.MaxCarried}},
 		requests: workflow.GetSignalChannel(ctx, contract.SignalSlot),
 	}
-	run.slots.Resume(in.Namespaces, in.Beyond)
-	if !run.slots.OneLine {
-		run.slots.Most = contract.MaxCarried
-	}
+	run.slots.Resume(in.Carried)
 	for _, holder := range in.Holders {
 		run.slots.Turns = append(run.slots.Turns, SlotOf(holder))
 	}
@@ -47,7 +44,7 @@ func Workflow(ctx workflow.Context, in contract.FDBThrottleInput, options call.O
 		run.slots.Members = append(run.slots.Members, SlotOf(holder).Member)
 	}
 	run.Coordinator = turns.Coordinator[string]{
-		User: run, Queues: []*turns.Queue[string]{&run.slots}, Found: in.Found, Everybody: true, TimerFirst: true,
+		User: run, Queues: []*turns.Queue[string]{&run.slots}, Found: in.Found, Everybody: true,
 		Interval: int64(turns.CensusInterval / time.Second), Grace: int64(contract.FDBSlotGrace / time.Second),
 	}
 	err := workflow.SetQueryHandler(ctx, contract.QueryState, func() (contract.FDBThrottleState, error) {
@@ -100,9 +97,10 @@ func waitingFor(members []turns.Member[string]) []contract.FDBHolder {
 
 // Find takes those that wait, and, at the begin, counts those that are in their first snapshot already.
 func (r *throttleRun) Find(ctx workflow.Context) error {
-	namespaces, _ := r.slots.Carry()
-	found, err := call.LocalFirstWithin(ctx, r.options.Limits, FDBFindLimit, contract.FindFirstSnapshots,
-		contract.FDBThrottleInput{Cluster: r.cluster, Namespaces: namespaces})
+	order := contract.Lane{Namespaces: r.slots.Carry(workflow.Now(ctx).Unix()).Namespaces(0)}
+	found, err := call.LocalFirstWithin(ctx, r.options.Limits, FDBFindLimit, contract.FindFirstSnapshots, contract.FDBThrottleInput{
+		Cluster: r.cluster, Carried: contract.Carried[string]{Lanes: []contract.Lane{order}},
+	})
 	if err != nil {
 		return err
 	}
@@ -111,7 +109,7 @@ func (r *throttleRun) Find(ctx workflow.Context) error {
 		if r.Found {
 			break // each says so itself
 		}
-		TakeSlot(&r.slots, contract.FDBWishCount, contract.FDBHolder{WorkflowID: id, Since: now})
+		TakeSlot(&r.slots, contract.FDBSlotCount, contract.FDBHolder{WorkflowID: id, Since: now})
 		r.slots.Again(id) // it is told, and says so if it needs none
 	}
 	var waiting []turns.Member[string]
@@ -129,10 +127,10 @@ func (r *throttleRun) Receive(ctx workflow.Context) {
 		if !r.requests.ReceiveAsync(&request) { // passes over what is not readable
 			continue
 		}
-		switch request.Wish {
-		case contract.FDBWishSlot, contract.FDBWishCount, contract.FDBWishRelease:
+		switch request.Action {
+		case contract.FDBSlotAcquire, contract.FDBSlotCount, contract.FDBSlotRelease:
 		default:
-			workflow.GetLogger(ctx).Warn("unknown wish, ignored", "wish", request.Wish, "sender", request.WorkflowID)
+			workflow.GetLogger(ctx).Warn("unknown action, ignored", "action", request.Action, "sender", request.WorkflowID)
 			continue
 		}
 		if request.WorkflowID == "" || request.Cluster != r.cluster {
@@ -140,7 +138,7 @@ func (r *throttleRun) Receive(ctx workflow.Context) {
 			continue
 		}
 		r.Heard(request.WorkflowID)
-		TakeSlot(&r.slots, request.Wish, contract.FDBHolder{
+		TakeSlot(&r.slots, request.Action, contract.FDBHolder{
 			WorkflowID: request.WorkflowID, Namespace: request.Namespace, Since: workflow.Now(ctx).Unix(),
 		})
 	}
@@ -150,24 +148,24 @@ func (r *throttleRun) Receive(ctx workflow.Context) {
 func (r *throttleRun) Pending() bool { return r.requests.Len() > 0 }
 
 // TakeSlot notes what a backup wants. Who asks, runs.
-func TakeSlot(slots *turns.Queue[string], wish contract.FDBWish, asker contract.FDBHolder) {
-	id := asker.WorkflowID
+func TakeSlot(slots *turns.Queue[string], action contract.FDBSlotAction, requester contract.FDBHolder) {
+	id := requester.WorkflowID
 	slot, waits := slots.Turn(id), slots.Member(id)
 	switch {
-	case wish == contract.FDBWishRelease:
+	case action == contract.FDBSlotRelease:
 		slots.Leave(id)
 		slots.End(id)
 	case slot != nil:
 		slot.ClosedSince = 0
-		if wish == contract.FDBWishSlot {
+		if action == contract.FDBSlotAcquire {
 			slots.Again(id)
 		}
-	case wish == contract.FDBWishCount:
-		slots.Hold(SlotOf(asker))
+	case action == contract.FDBSlotCount:
+		slots.Hold(SlotOf(requester))
 	case waits != nil:
-		waits.Namespace = asker.Namespace // it may have asked before that was told
+		waits.Namespace = requester.Namespace // it may have asked before that was told
 	default:
-		slots.Add(asker.Since, SlotOf(asker).Member)
+		slots.Add(requester.Since, SlotOf(requester).Member)
 	}
 }
 
@@ -216,10 +214,9 @@ func (r *throttleRun) WorkflowID(id string) string { return id }
 
 // Next carries everybody over.
 func (r *throttleRun) Next(ctx workflow.Context) error {
-	namespaces, beyond := r.slots.Carry()
 	return workflow.NewContinueAsNewError(ctx, contract.KindFDBThrottle.Workflow, contract.FDBThrottleInput{
-		Cluster: r.cluster, Found: true, Holders: r.holders(), Waiting: waitingFor(r.slots.Members),
-		Namespaces: namespaces, Beyond: beyond,
+		Cluster: r.cluster, Found: r.Found, Holders: r.holders(), Waiting: waitingFor(r.slots.Members),
+		Carried: r.slots.Carry(workflow.Now(ctx).Unix()),
 	})
 }
 

@@ -135,7 +135,7 @@ func TestFirstSnapshotsAreGrantedAFewAtATime(t *testing.T) {
 		"what cannot be meant is ignored": {
 			steps: []throttleStep{
 				asks(0, "a"),
-				{at: 1 * time.Second, wish: "more", backup: "b"},
+				{at: 1 * time.Second, action: "more", backup: "b"},
 				asks(2*time.Second, ""), asks(3*time.Second, "c"),
 				releases(10*time.Second, "a"), releases(20*time.Second, "c"),
 			},
@@ -199,6 +199,6 @@ func TestTheThrottleShowsWhoHoldsAndWhoWaits(t *testing.T) {
 }
 
 func TestASlotIsKeptAsLongAsAStartMayRun(t *testing.T) {
-	assert.GreaterOrEqual(t, contract.FDBSlotGrace, contract.FDBAskWait+contract.FDBCommandStart+contract.FDBCommandRun)
-	assert.Greater(t, contract.FDBAskTimeout, contract.FDBAskWait+contract.FDBCommandLimit, "an answer is waited for")
+	assert.GreaterOrEqual(t, contract.FDBSlotGrace, contract.FDBRequestWait+contract.FDBCommandStart+contract.FDBCommandRun)
+	assert.Greater(t, contract.FDBRequestTimeout, contract.FDBRequestWait+contract.FDBCommandLimit, "an answer is waited for")
 }

@@ -13,20 +13,20 @@ import (
 	"holdfast.dev/holdfast/workflows/details"
 )
 
-// AskOwner asks the owner of a FoundationDB cluster. The command, if there is one, may begin within wait, and runs on the
-// tools' queue of the Kubernetes cluster. With less than contract.FDBAskWait it is asked once, for twice that time at most. That
-// the owner does not answer is no error but an outcome of which nothing is known to be done.
-func AskOwner(
-	ctx workflow.Context, cluster string, ask contract.FDBAsk, summary string, wait time.Duration,
-) (answer contract.FDBAnswer, answered bool, err error) {
+// RequestOwner asks the owner of a FoundationDB cluster. The command, if there is one, may begin within wait, and runs on the
+// tools' queue of the Kubernetes cluster. With less than contract.FDBRequestWait it is asked once, for twice that time at most.
+// That the owner does not answer is no error but an outcome of which nothing is known to be done.
+func RequestOwner(
+	ctx workflow.Context, cluster string, ask contract.FDBCommandRequest, summary string, wait time.Duration,
+) (answer contract.FDBCommandAnswer, answered bool, err error) {
 	ask.Member.WorkflowID = workflow.GetInfo(ctx).WorkflowExecution.ID
 	ask.Queue = contract.FDBTaskQueue(cluster)
 	ask.Until = workflow.Now(ctx).Add(wait).Unix()
-	limit, retry := contract.FDBAskTimeout, call.Retry()
+	limit, retry := contract.FDBRequestTimeout, call.Retry()
 	if ask.Command != nil { // one that may run for longer is waited for as much longer
 		limit += CommandRun(ask.Command.Operation) - contract.FDBCommandRun
 	}
-	if wait < contract.FDBAskWait { // somebody waits for the end, whatever comes of it: it is tried once
+	if wait < contract.FDBRequestWait { // somebody waits for the end, whatever comes of it: it is tried once
 		limit, retry.MaximumAttempts = 2*wait, 1
 	}
 	answer, err = call.Execute(ctx, workflow.ActivityOptions{
@@ -34,19 +34,20 @@ func AskOwner(
 		StartToCloseTimeout:    limit,
 		HeartbeatTimeout:       Heartbeat,
 		RetryPolicy:            retry,
-	}, contract.AskFDBCluster.WithSummary(summary), ask)
+	}, contract.RequestFDBCommand.WithSummary(summary), ask)
 	if err == nil || temporal.IsCanceledError(err) {
 		return answer, err == nil, err
 	}
 	workflow.GetLogger(ctx).Warn("the owner of the FoundationDB cluster has not answered", "error", err)
-	return contract.FDBAnswer{Outcome: &contract.FDBOutcome{Trouble: &contract.FDBTrouble{
+	return contract.FDBCommandAnswer{Outcome: &contract.FDBOutcome{Failure: &contract.FDBFailure{
 		Class: contract.FDBClassOther, Message: "the owner of the FoundationDB cluster has not answered: " + call.Cause(err),
 	}}}, false, nil
 }
 
-// AskContainer asks the guard of a container, for as long as timeout. Who asks is this workflow, unless the ask names another.
-func AskContainer(
-	ctx workflow.Context, ask contract.FDBContainerAsk, timeout time.Duration, summary string,
+// RequestContainer asks the guard of a container, for as long as timeout. Who asks is this workflow, unless the ask names
+// another.
+func RequestContainer(
+	ctx workflow.Context, ask contract.FDBContainerRequest, timeout time.Duration, summary string,
 ) (contract.FDBContainerAnswer, error) {
 	if ask.User.WorkflowID == "" {
 		ask.User.WorkflowID = workflow.GetInfo(ctx).WorkflowExecution.ID
@@ -56,7 +57,7 @@ func AskContainer(
 		StartToCloseTimeout:    timeout,
 		HeartbeatTimeout:       Heartbeat,
 		RetryPolicy:            call.Retry(),
-	}, contract.AskFDBContainer.WithSummary(summary), ask)
+	}, contract.RequestFDBContainer.WithSummary(summary), ask)
 }
 
 // LastWords shows, for as long as Temporal keeps the workflow, how an object was let go: in a namespace that is being deleted

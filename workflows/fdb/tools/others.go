@@ -16,8 +16,9 @@ func UserName(object, cluster string) string {
 
 // NameFor is what the people of a user's namespace may know of another user: its name if it is of the same namespace of the same
 // Kubernetes cluster, and otherwise that there is somebody. Who does not say where it is knows of nobody.
-func NameFor(asker, other contract.FDBContainerUser) string {
-	if asker.Cluster == "" || asker.Namespace == "" || asker.Cluster != other.Cluster || asker.Namespace != other.Namespace {
+func NameFor(requester, other contract.FDBContainerUser) string {
+	if requester.Cluster == "" || requester.Namespace == "" ||
+		requester.Cluster != other.Cluster || requester.Namespace != other.Namespace {
 		return stranger
 	}
 	return other.Name

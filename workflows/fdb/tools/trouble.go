@@ -19,12 +19,12 @@ func NotTaken(what, queue string, within time.Duration) string {
 		what, queue, within, queue)
 }
 
-// TroubleOf says why an activity of the tools' queue has failed, or never began.
-func TroubleOf(cluster string, err error) *contract.FDBTrouble {
+// FailureOf says why an activity of the tools' queue has failed, or never began.
+func FailureOf(cluster string, err error) *contract.FDBFailure {
 	var timeout *temporal.TimeoutError
 	if errors.As(err, &timeout) && timeout.TimeoutType() == enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START {
-		return &contract.FDBTrouble{Class: contract.FDBClassNoWorker, Message: NotTaken(
+		return &contract.FDBFailure{Class: contract.FDBClassNoWorker, Message: NotTaken(
 			"the look at the database", contract.FDBTaskQueue(cluster), PickUp)}
 	}
-	return &contract.FDBTrouble{Class: contract.FDBClassOther, Message: call.Cause(err)}
+	return &contract.FDBFailure{Class: contract.FDBClassOther, Message: call.Cause(err)}
 }

@@ -60,13 +60,13 @@ func NewRun(world *fake.World) *workflowtest.Scenario {
 	steps := 0
 	s.SetOnLocalActivityStartedListener(func(*activity.Info, context.Context, []any) {
 		if steps++; steps > maxSteps {
-			s.CancelWorkflow() // it turns in circles
+			s.CancelWorkflow() // it loops without an end
 		}
 	})
 	return s
 }
 
-// maxSteps is more than any event takes.
+// maxSteps is more than any event needs.
 const maxSteps = 60
 
 // ServeLocation runs the location's workflow to its end.
@@ -116,7 +116,7 @@ func Settle(t *testing.T, world *fake.World) {
 		assert.Contains(t, []contract.ApprovalAction{contract.ApprovalWait, contract.ApprovalClose},
 			approval.NextApproval(objects.Approval()), "approval in the eyes of the %s: %+v", title, objects.Approval())
 	}
-	tellsNoSecret(t, world)
+	hidesSecrets(t, world)
 }
 
 // Settled runs the workflows of the location until neither has anything left to do.
@@ -145,8 +145,8 @@ func Settled(world *fake.World) error {
 	return errors.New("the workflows never come to rest")
 }
 
-// tellsNoSecret looks for the credentials in all that a tenant or an operator can read.
-func tellsNoSecret(t *testing.T, world *fake.World) {
+// hidesSecrets checks that the credentials are in nothing that a tenant or an operator can read.
+func hidesSecrets(t *testing.T, world *fake.World) {
 	t.Helper()
 	for len(world.Events) > 0 {
 		assert.NotContains(t, <-world.Events, SecretMark)
@@ -202,7 +202,7 @@ func Credential(secret string) func(*VeleroLS) {
 	return func(spec *VeleroLS) { spec.Credential.Name = secret }
 }
 
-// Approved returns a world in which the location was asked about, approved and made.
+// Approved returns a world in which the location was requested, approved and made.
 func Approved(t *testing.T, objects ...client.Object) *fake.World {
 	t.Helper()
 	world := Place(t, true, objects...)

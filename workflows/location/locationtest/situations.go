@@ -8,21 +8,21 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// Situation is where a decision meets a location.
+// Situation is a state of a location in which a decision is made.
 type Situation struct {
 	Make func(t *testing.T) *fake.World
-	// ByDecision says what must be afterwards, without a revocation; revoked with one, whatever the decision.
+	// ByDecision is the expected result without a revocation; revoked is the one with a revocation, whatever the decision.
 	ByDecision map[oadpv1alpha1.ApprovalDecision]Verdict
 	Revoked    Verdict
 }
 
-// Verdict is what a decision comes to. The specs are named by bucket and Secret; empty: there is none.
+// Verdict is the result of a decision. The specs are named by bucket and Secret; empty: there is none.
 type Verdict struct {
 	Pending, Approved string
 	Reason            string // of the condition
 	Decision          oadpv1alpha1.ApprovalDecision
 	Last              contract.Decision // none: as before
-	Acted             bool              // the decision's generation is acted on
+	Acted             bool              // the decision's generation was handled
 	Made              string            // the Velero BackupStorageLocation's bucket, in the end
 }
 

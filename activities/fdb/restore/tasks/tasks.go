@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"holdfast.dev/holdfast/activities/finalization"
+	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	"holdfast.dev/holdfast/k8s/fdb/restoretool"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -22,9 +23,9 @@ type Context struct {
 	// Expired: it is time to wait no longer.
 	Expired bool
 	// Status asks the destination for the state of a tag; nil if there never was a restore on it.
-	Status func(ctx context.Context, tag string) (*contract.FDBRestoreProgress, *contract.FDBTrouble)
+	Status func(ctx context.Context, tag string) (*contract.FDBRestoreProgress, *contract.FDBFailure)
 	// Database asks the destination for its own state.
-	Database func(ctx context.Context) (restoretool.DatabaseStatus, *contract.FDBTrouble)
+	Database func(ctx context.Context) (restoretool.DatabaseStatus, *contract.FDBFailure)
 }
 
 // All returns the tasks in the order in which they run.
@@ -101,7 +102,8 @@ func (versionTask) Run(ctx context.Context, c *Context) (finalization.Findings, 
 	case progress == nil:
 		return failing("the destination knows nothing of the restore on tag %s any more", c.Plan.Tag)
 	case !restoretool.Completed(progress.State):
-		return failing("the restore on tag %s is %s, not completed", c.Plan.Tag, progress.State)
+		return failing("the restore on tag %s is %s, not %s", c.Plan.Tag,
+			restoretool.Observed(progress.State), fdbv1alpha1.RestoreCompleted)
 	case progress.Version == 0: // other words than those that are known; the version that was asked for was explicit
 		found := finalization.Findings{}
 		found.Warnings.Cluster = []string{"FoundationDB does not say which version was restored; it was told " +
@@ -114,7 +116,7 @@ func (versionTask) Run(ctx context.Context, c *Context) (finalization.Findings, 
 }
 
 // unanswered: the destination could not be asked.
-func (c *Context) unanswered(trouble *contract.FDBTrouble) (finalization.Findings, error) {
+func (c *Context) unanswered(trouble *contract.FDBFailure) (finalization.Findings, error) {
 	return c.wait("the database to answer: "+trouble.Message, "the database could not be asked: %s", trouble.Message)
 }
 

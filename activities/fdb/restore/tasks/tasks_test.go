@@ -34,30 +34,30 @@ func TestWhatIsCheckedAfterARestore(t *testing.T) {
 		task               string
 		restore            *contract.FDBRestoreProgress
 		database           restoretool.DatabaseStatus
-		trouble            *contract.FDBTrouble
+		trouble            *contract.FDBFailure
 		waits, errs, warns bool
 	}{
 		"unlocked":                    {task: contract.FDBRestoreTaskUnlocked, restore: completed, database: free},
 		"locked by this restore":      {task: contract.FDBRestoreTaskUnlocked, restore: completed, database: lockedBy(ours), waits: true},
 		"locked by another":           {task: contract.FDBRestoreTaskUnlocked, restore: completed, database: lockedBy("11"), warns: true},
 		"a lock that is not known":    {task: contract.FDBRestoreTaskUnlocked, restore: completed, waits: true},
-		"no answer about the lock":    {task: contract.FDBRestoreTaskUnlocked, trouble: &contract.FDBTrouble{Message: "hangs"}, waits: true},
+		"no answer about the lock":    {task: contract.FDBRestoreTaskUnlocked, trouble: &contract.FDBFailure{Message: "hangs"}, waits: true},
 		"the version":                 {task: contract.FDBRestoreTaskVersion, restore: completed, database: free},
 		"another version":             {task: contract.FDBRestoreTaskVersion, restore: &contract.FDBRestoreProgress{State: "completed", Version: 8}, errs: true},
 		"a version that is not told":  {task: contract.FDBRestoreTaskVersion, restore: &contract.FDBRestoreProgress{State: "completed"}, warns: true},
 		"not completed":               {task: contract.FDBRestoreTaskVersion, restore: &contract.FDBRestoreProgress{State: "aborted", Version: 7}, errs: true},
 		"no restore":                  {task: contract.FDBRestoreTaskVersion, errs: true},
-		"no answer about the restore": {task: contract.FDBRestoreTaskVersion, trouble: &contract.FDBTrouble{Message: "hangs"}, waits: true},
+		"no answer about the restore": {task: contract.FDBRestoreTaskVersion, trouble: &contract.FDBFailure{Message: "hangs"}, waits: true},
 	} {
 		t.Run(title, func(t *testing.T) {
 			task, err := tasks.Named(tt.task)
 			require.NoError(t, err)
 			c := &tasks.Context{
 				Plan: contract.FDBRestorePlan{Tag: "t", Version: 7},
-				Status: func(context.Context, string) (*contract.FDBRestoreProgress, *contract.FDBTrouble) {
+				Status: func(context.Context, string) (*contract.FDBRestoreProgress, *contract.FDBFailure) {
 					return tt.restore, tt.trouble
 				},
-				Database: func(context.Context) (restoretool.DatabaseStatus, *contract.FDBTrouble) {
+				Database: func(context.Context) (restoretool.DatabaseStatus, *contract.FDBFailure) {
 					return tt.database, tt.trouble
 				},
 			}

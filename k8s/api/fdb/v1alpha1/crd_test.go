@@ -4,7 +4,9 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -56,10 +58,11 @@ func TestKindsAreServedUnderTheNamesPeopleUse(t *testing.T) {
 	}{
 		fdbv1alpha1.KindFoundationDBBackup: {
 			fdbv1alpha1.ResourceFoundationDBBackups, "fdbb",
-			[]string{"Generation", "Reconciled", "Oldest-Data", "Latest-Restorable", "Age"},
+			[]string{"Generation", "Ready", "Reconciled", "Oldest-Data", "Latest-Restorable", "Age"},
 		},
 		fdbv1alpha1.KindFoundationDBRestore: {
-			fdbv1alpha1.ResourceFoundationDBRestores, "fdbr", []string{"State", "Percent", "Restored-Version", "Age"},
+			fdbv1alpha1.ResourceFoundationDBRestores, "fdbr",
+			[]string{"Ready", "State", "Percent", "Restored-Version", "Age"},
 		},
 	}
 	crds := definitions(t)
@@ -95,14 +98,77 @@ func TestEveryRuleSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
+// marker is what concerns a generator or whoever writes the code, and nobody who reads a description.
+var marker = regexp.MustCompile(`\+(optional|required|listType|listMapKey|kubebuilder|genclient)|TODO|FIXME|XXX`)
+
+// units are the units that a field's name, or the rule it has, gives away.
+var units = map[string]*regexp.Regexp{
+	"in seconds":                 regexp.MustCompile(`Seconds$`),
+	"in bytes":                   regexp.MustCompile(`[bB]ytes`),
+	"in percent":                 regexp.MustCompile(`percent`),
+	"hours, minutes and seconds": regexp.MustCompile(`(maxRetention|minRestorable)$`),
+}
+
 func TestEveryFieldIsDescribed(t *testing.T) {
 	for kind, crd := range definitions(t) {
 		for _, part := range []string{"spec", "status"} {
 			walk(part, rootOf(crd).Properties[part], func(path string, s schema) {
-				if !strings.HasSuffix(path, "[]") {
-					require.NotEmpty(t, s.Description, "%s %s", kind, path)
+				require.NotRegexp(t, marker, s.Description, "%s %s", kind, path)
+				if strings.HasSuffix(path, "[]") {
+					return
+				}
+				require.NotEmpty(t, s.Description, "%s %s", kind, path)
+				name := path[strings.LastIndex(path, ".")+1:]
+				for unit, has := range units {
+					if has.MatchString(name) {
+						require.Contains(t, strings.Join(strings.Fields(s.Description), " "), unit, "%s %s does not name its unit", kind, path)
+					}
 				}
 			})
 		}
 	}
+}
+
+// What the API server sets, allows and refuses is in the description: values, defaults and limits. Of conditions it is
+// Kubernetes' own.
+func TestDescriptionsNameValuesDefaultsAndLimits(t *testing.T) {
+	checked := 0
+	for kind, crd := range definitions(t) {
+		for _, part := range []string{"spec", "status"} {
+			walk(part, rootOf(crd).Properties[part], func(path string, s schema) {
+				if strings.Contains(path, "conditions[]") || strings.HasSuffix(path, "[]") {
+					return
+				}
+				for what, value := range told(s) {
+					require.Contains(t, strings.Join(strings.Fields(s.Description), " "), value, "%s %s does not name its %s", kind, path, what)
+					checked++
+				}
+			})
+		}
+	}
+	require.Greater(t, checked, 50)
+}
+
+// told is what a description has to name, by what it is.
+func told(s schema) map[string]string {
+	wanted := map[string]string{}
+	for i, value := range s.Enum {
+		wanted["value "+strconv.Itoa(i)] = strings.Trim(string(value.Raw), `"`)
+	}
+	if s.Default != nil && string(s.Default.Raw) != "{}" {
+		wanted["default"] = strings.Trim(string(s.Default.Raw), `"`)
+	}
+	if s.Minimum != nil {
+		wanted["minimum"] = strconv.FormatInt(int64(*s.Minimum), 10)
+	}
+	if s.Maximum != nil {
+		wanted["maximum"] = strconv.FormatInt(int64(*s.Maximum), 10)
+	}
+	if s.MaxLength != nil {
+		wanted["longest"] = strconv.FormatInt(*s.MaxLength, 10) + " characters"
+	}
+	if s.MaxItems != nil {
+		wanted["most"] = "At most " + strconv.FormatInt(*s.MaxItems, 10)
+	}
+	return wanted
 }

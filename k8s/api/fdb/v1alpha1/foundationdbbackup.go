@@ -5,12 +5,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// FoundationDBBackup backs a FoundationDB cluster of the same namespace up, continuously.
+// FoundationDBBackup is a continuous backup of a FoundationDB cluster of the same namespace to an object store.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=foundationdbbackups,shortName=fdbb
 // +kubebuilder:printcolumn:name="Generation",type="integer",JSONPath=".metadata.generation"
+// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type=='Ready')].status"
 // +kubebuilder:printcolumn:name="Reconciled",type="boolean",JSONPath=".status.reconciled"
 // +kubebuilder:printcolumn:name="Oldest-Data",type="string",JSONPath=".status.backups[0].oldestData.timestamp"
 // +kubebuilder:printcolumn:name="Latest-Restorable",type="string",JSONPath=".status.backups[-1:].latestRestorable.timestamp"
@@ -22,81 +23,90 @@ type FoundationDBBackup struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what the user wants.
+	// spec is the desired state of the backup.
 	// +required
 	Spec FoundationDBBackupSpec `json:"spec"`
-	// status is what was found.
+	// status is the last observed state of the backup. Read-only.
 	// +optional
 	Status FoundationDBBackupStatus `json:"status,omitempty"`
 }
 
-// FoundationDBBackupSpec says what is backed up, where to, and how.
+// FoundationDBBackupSpec is the desired state of a FoundationDBBackup.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.expiry) || !has(self.expiry.maxRetention) || duration(self.expiry.maxRetention).getSeconds() > self.snapshotPeriodSeconds + (has(self.expiry.minRestorable) ? duration(self.expiry.minRestorable).getSeconds() : 0)",message="expiry.maxRetention must be longer than snapshotPeriodSeconds plus expiry.minRestorable: otherwise nothing could ever expire"
 type FoundationDBBackupSpec struct {
-	// clusterName is the FoundationDBCluster in the same namespace; the backup's own name by default. It cannot be changed.
+	// clusterName is the name of the FoundationDBCluster to back up. It must be in the namespace of the FoundationDBBackup.
+	// Defaults to the name of the FoundationDBBackup. At most 253 characters. Immutable.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	ClusterName string `json:"clusterName,omitempty"`
 
-	// backupState is what the backup shall do. Stopped aborts it; its data stay. Paused halts all agents of the cluster, which
-	// happens only while every backup of the cluster that is not Stopped asks for it.
+	// backupState is the desired state of the backup: Running, Stopped or Paused. Defaults to Running.
+	// Stopped aborts the backup and keeps its data. Paused suspends all backup agents of the FoundationDB cluster; it takes effect
+	// only while every FoundationDBBackup of the cluster is either Paused or Stopped.
 	// +optional
 	// +kubebuilder:default=Running
 	BackupState BackupState `json:"backupState,omitempty"`
 
-	// backupType is the way in which FoundationDB is backed up.
+	// backupType is the backup method. The only value, and the default, is backup_agent: processes of FoundationDB's program of
+	// that name write snapshots and mutation logs.
 	// +optional
 	// +kubebuilder:default=backup_agent
 	BackupType BackupType `json:"backupType,omitempty"`
 
-	// destination is where the data go. A change starts a new backup beside the data of the old one.
+	// destination is the location in the object store that the backup is written to. A change restarts the backup in a new place;
+	// the old data are kept.
 	// +optional
 	// +kubebuilder:default={}
 	Destination BackupDestination `json:"destination,omitempty"`
 
-	// credentials is the Secret with the accounts of the object store.
+	// credentials references the Secret with the accounts of the object store.
 	// +required
 	Credentials CredentialsReference `json:"credentials"`
 
-	// tag is the name of the backup within the database, for those who keep several. A change starts a new backup.
+	// tag is the FoundationDB backup tag, which names the backup within the database. Backups of one cluster need different tags.
+	// Letters, digits, _ and -; at most 64 characters. Defaults to "default". A change restarts the backup.
 	// +optional
 	// +kubebuilder:default=default
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9_-]+$')",message="tag may hold only letters, digits, _ and -"
 	Tag string `json:"tag,omitempty"`
 
-	// keyRanges are what is backed up; everything by default. A change starts a new backup.
+	// keyRanges are the ranges of keys to back up. Defaults to the whole key space. At most 100 ranges. A change restarts the
+	// backup.
 	// +optional
 	// +kubebuilder:validation:MaxItems=100
 	// +listType=atomic
 	KeyRanges []KeyRange `json:"keyRanges,omitempty"`
 
-	// snapshotPeriodSeconds is how long FoundationDB takes for each snapshot after the first; 7 days by default. Whatever lies
-	// between two snapshots can be restored from the older one and the logs.
+	// snapshotPeriodSeconds is the time, in seconds, over which FoundationDB spreads each snapshot after the first. A point
+	// between two snapshots is restored from the older one and the mutation logs. Defaults to 604800 (7 days). Between 1 and
+	// 315360000 (10 years).
 	// +optional
 	// +kubebuilder:default=604800
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=315360000
 	SnapshotPeriodSeconds int64 `json:"snapshotPeriodSeconds,omitempty"`
 
-	// agentCount is the number of backup agents. Without any, a backup makes no progress.
+	// agentCount is the number of backup agents, the replicas of their Deployment. With 0 the backup makes no progress.
+	// Defaults to 3. Between 0 and 1000.
 	// +optional
 	// +kubebuilder:default=3
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
 	AgentCount *int32 `json:"agentCount,omitempty"`
 
-	// podTemplateSpec is merged into the pods of the agents (a v1.PodTemplateSpec); containers by name: "foundationdb" runs
-	// backup_agent, "foundationdb-kubernetes-init" brings the cluster file.
+	// podTemplateSpec is a v1.PodTemplateSpec that is merged into the pod template of the backup agents, containers by name:
+	// "foundationdb" runs backup_agent, the init container "foundationdb-kubernetes-init" provides the cluster file.
 	// +optional
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
 	PodTemplateSpec *runtime.RawExtension `json:"podTemplateSpec,omitempty"`
 
-	// urlParameters are further parameters of the backup's URL, name=value, for example secure_connection=0 or region=eu-west-1.
+	// urlParameters are additional parameters of the backup URL, each as name=value, for example secure_connection=0 or
+	// region=eu-west-1. At most 32 parameters of at most 256 characters each, no name twice.
 	// +optional
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MaxLength=256
@@ -106,77 +116,84 @@ type FoundationDBBackupSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(p, self.exists_one(q, q.split('=')[0] == p.split('=')[0]))",message="urlParameters names a parameter twice"
 	URLParameters []string `json:"urlParameters,omitempty"`
 
-	// expiry says how long data are kept.
+	// expiry configures how long data are retained, and whether they are deleted with the FoundationDBBackup.
 	// +optional
 	// +kubebuilder:default={}
 	Expiry BackupExpiry `json:"expiry,omitempty"`
 }
 
-// BackupState is what a backup shall do.
+// BackupState is a desired state of a backup.
 //
 // +kubebuilder:validation:Enum=Running;Stopped;Paused
 type BackupState string
 
-// The states of a backup.
+// Desired states of a backup.
 const (
+	// BackupStateRunning starts the backup, or resumes it.
 	BackupStateRunning BackupState = "Running"
+	// BackupStateStopped aborts the backup and keeps its data.
 	BackupStateStopped BackupState = "Stopped"
-	BackupStatePaused  BackupState = "Paused"
+	// BackupStatePaused suspends the backup agents of the cluster.
+	BackupStatePaused BackupState = "Paused"
 )
 
-// BackupType is a way of backing FoundationDB up.
+// BackupType is a backup method. Its value is spelled as the FoundationDB operator spells it: the name of a program.
 //
 // +kubebuilder:validation:Enum=backup_agent
 type BackupType string
 
-// BackupTypeAgent is a backup by the processes named backup_agent.
+// BackupTypeAgent is a backup by FoundationDB's program backup_agent.
 const BackupTypeAgent BackupType = "backup_agent"
 
-// BackupDestination is a place in an object store.
+// BackupDestination is a location in an object store.
 type BackupDestination struct {
-	// account is name[@host[:port]], an account of the credentials file; the first one there by default. It holds no secret.
+	// account is an account of the credentials file, as name[@host[:port]] and without its secret. Defaults to the first account of
+	// the file. At most 256 characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[^:@/?#&%[:space:]]+(@[A-Za-z0-9.-]+(:[0-9]{1,5})?)?$')",message="account must be name, name@host or name@host:port; its secret belongs into the credentials file"
 	Account string `json:"account,omitempty"`
 
-	// endpoint is host[:port] of the object store; that of the account by default.
+	// endpoint is the host[:port] of the object store. Defaults to the host of the account. At most 256 characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9.-]+(:[0-9]{1,5})?$')",message="endpoint must be host or host:port"
 	Endpoint string `json:"endpoint,omitempty"`
 
-	// bucket is made by FoundationDB if it is not there.
+	// bucket is the bucket of the object store. FoundationDB tries to create one that does not exist. Defaults to fdb-backups.
+	// Lower-case letters, digits, dots and hyphens; at least 3 and at most 63 characters.
 	// +optional
 	// +kubebuilder:default=fdb-backups
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$')",message="bucket must have 3 to 63 lower-case letters, digits, dots and hyphens"
 	Bucket string `json:"bucket,omitempty"`
 
-	// path is the name of the backup in the bucket, to which the time of each start is added; the object's name by default.
+	// path is the name of the backup in the bucket. The time of each start is appended, as timestampFormat says. Defaults to the
+	// name of the FoundationDBBackup. Letters, digits, _, -, . and /; at most 512 characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*$') && !self.matches('(^|/)[.]{1,2}(/|$)')",message="path may hold only letters, digits, _, -, . and /, must not begin or end with / and must not contain . or .. as a part"
 	Path string `json:"path,omitempty"`
 
-	// timestampFormat is how the time (UTC) of a start is added to path, as Go's time.Format reads it; -2006-01-02T15-04-05Z by
-	// default. Empty adds nothing; a backup then cannot be started twice in the same place.
+	// timestampFormat is the layout, as Go's time.Format takes it, in which the time (UTC) of a start is appended to path. Defaults
+	// to -2006-01-02T15-04-05Z. Empty appends nothing: such a backup cannot be started a second time in the same place. Letters,
+	// digits, _, ., / and -; at most 64 characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9_./-]*$') && !self.contains('-07') && !self.contains('..')",message="timestampFormat may hold only letters, digits, _, ., / and -, and no numeric time zone (-07): FoundationDB takes no other characters in a name; times are UTC"
 	TimestampFormat *string `json:"timestampFormat,omitempty"`
 }
 
-// CredentialsReference names a key of a Secret in the same namespace. Its value is a credentials file of FoundationDB:
+// CredentialsReference references a key of a Secret in the same namespace. Its value is a credentials file of FoundationDB:
 // {"accounts":{"name@host":{"secret":"..."}}}.
 type CredentialsReference struct {
-	// secretName is the Secret's name.
+	// secretName is the name of the Secret. At most 253 characters.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	SecretName string `json:"secretName"`
 
-	// key is the key within the Secret.
+	// key is the key within the data of the Secret. Defaults to credentials. At most 253 characters.
 	// +optional
 	// +kubebuilder:default=credentials
 	// +kubebuilder:validation:MinLength=1
@@ -184,16 +201,17 @@ type CredentialsReference struct {
 	Key string `json:"key,omitempty"`
 }
 
-// KeyRange is a range of keys, as FoundationDB prints them: printable characters, others as \xNN, a backslash as \\.
+// KeyRange is a range of keys, written as FoundationDB prints them: printable ASCII characters as they are, other bytes as \xNN,
+// a backslash as \\.
 type KeyRange struct {
-	// start is the first key of the range.
+	// start is the first key of the range, inclusive. At most 1024 characters.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([!-\\\\[\\\\]-~]|\\\\\\\\x[0-9a-fA-F]{2}|\\\\\\\\\\\\\\\\)+$')",message="start must be a printable FoundationDB key: spaces and other bytes as \\xNN, a backslash twice"
 	Start string `json:"start"`
 
-	// end is the first key after the range.
+	// end is the end of the range, exclusive. At most 1024 characters.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
@@ -201,21 +219,24 @@ type KeyRange struct {
 	End string `json:"end"`
 }
 
-// BackupExpiry says how long data are kept.
+// BackupExpiry configures how long the data of a backup are retained.
 type BackupExpiry struct {
-	// maxRetention is the age, as a Go duration ("720h"), at which data may be deleted; never by default.
+	// maxRetention is the age from which data are expired, as a duration in hours, minutes and seconds, for example 720h. It must be
+	// longer than snapshotPeriodSeconds plus minRestorable. By default data never expire. At most 32 characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}h)?([0-9]{1,7}m)?([0-9]{1,9}s)?$') && self.size() > 0 && duration(self) > duration('0s')",message="maxRetention must be a duration in hours, minutes and seconds, for example 720h"
 	MaxRetention string `json:"maxRetention,omitempty"`
 
-	// minRestorable is the age, as a Go duration, up to which every moment stays restorable.
+	// minRestorable is the age up to which every point in time stays restorable when data are expired, as a duration in hours,
+	// minutes and seconds, for example 168h. By default none is guaranteed. At most 32 characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}h)?([0-9]{1,7}m)?([0-9]{1,9}s)?$') && self.size() > 0",message="minRestorable must be a duration in hours, minutes and seconds, for example 168h"
 	MinRestorable string `json:"minRestorable,omitempty"`
 
-	// deletionFinalizer has the data deleted with the object. The backup itself ends in any case.
+	// deletionFinalizer deletes the data from the object store when the FoundationDBBackup is deleted. The backup is aborted in
+	// either case. Defaults to true.
 	// +optional
 	// +kubebuilder:default=true
 	DeletionFinalizer *bool `json:"deletionFinalizer,omitempty"`

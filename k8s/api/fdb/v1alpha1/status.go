@@ -2,50 +2,57 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// FoundationDBBackupStatus is what is known about a backup. An empty list of conditions means that all is as the spec says.
+// FoundationDBBackupStatus is the last observed state of a FoundationDBBackup.
 type FoundationDBBackupStatus struct {
-	// observedGeneration is the generation of the spec that the status speaks of.
+	// observedGeneration is the metadata.generation that the status is of.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions are what is not as the spec says; one is there only while it holds.
+	// conditions are the latest observations of the backup. Ready is True if everything is as the spec asks. IncorrectDeployment,
+	// DeploymentRollingOut, IncorrectBackupState and MisconfiguredBackup are present, with status True, only while they hold.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// backups are the backups in the store that were made for this object, the oldest first.
+	// backups lists the backups in the object store that were written for this FoundationDBBackup, oldest first.
 	// +optional
 	// +listType=atomic
 	Backups []BackupDetails `json:"backups,omitempty"`
 
-	// expiry is what became of the last turn in the queue of expirations.
+	// expiry is the result of the last expiration or deletion of data.
 	// +optional
 	Expiry *BackupExpiryStatus `json:"expiry,omitempty"`
 
-	// reconciled repeats, for lists, that there is no condition for the present generation.
+	// reconciled is true if no condition besides Ready is present and observedGeneration is the current one.
 	// +optional
 	Reconciled bool `json:"reconciled"`
 }
 
-// BackupExpiryStatus is what became of the last turn in the queue of expirations.
+// BackupExpiryStatus is the result of the last turn in the queue of expirations.
 type BackupExpiryStatus struct {
-	// lastTime is when that turn ended.
+	// lastTime is the time at which the turn ended.
 	LastTime metav1.Time `json:"lastTime"`
-	// reason says in a word how it ended.
-	Reason string `json:"reason"`
-	// message says more.
+	// reason is the result of the turn: Expired, Unsafe, LastSnapshotKept, NothingToExpire, Waiting, Failed, Deleted or
+	// KeptForOthers.
+	Reason ExpiryReason `json:"reason"`
+	// message is a human-readable explanation of the result. At most 1024 bytes.
 	// +optional
 	Message string `json:"message,omitempty"`
-	// lastExpired is when data were last expired.
+	// lastExpired is the time at which data were last expired.
 	// +optional
 	LastExpired *metav1.Time `json:"lastExpired,omitempty"`
-	// turn is when that turn began, in Unix seconds: a result that is told again is known by it.
+	// turn identifies the turn by the time at which it began, in seconds since the Unix epoch.
 	// +optional
 	Turn int64 `json:"turn,omitempty"`
 }
 
-// Reasons of status.expiry.
+// ExpiryReason is the result of a turn in the queue of expirations.
+//
+// +kubebuilder:validation:Enum=Expired;Unsafe;LastSnapshotKept;NothingToExpire;Waiting;Failed;Deleted;KeptForOthers
+type ExpiryReason string
+
+// Results of a turn. Untyped: payloads of workflows and Events hold the same words.
 const (
 	// ExpiryExpired: data older than the policy were deleted, or there were none.
 	ExpiryExpired = "Expired"
@@ -67,29 +74,32 @@ const (
 
 // BackupDetails describes one backup in the object store.
 type BackupDetails struct {
-	// tag is the backup's name in the database.
+	// tag is the FoundationDB backup tag, which names the backup within the database.
 	Tag string `json:"tag"`
-	// url is where its data are. It holds no secret.
+	// url is the URL of the backup, without a secret.
 	URL string `json:"url"`
-	// state is FoundationDB's name of the backup's state; NeverRan until it has been started.
+	// state is the state of the backup as FoundationDB reports it: NeverRan until it is started, then Submitted, Running (the first
+	// snapshot), RunningDifferentially (restorable), Completed, Aborted, or another state of a newer FoundationDB.
 	// +optional
 	State string `json:"state,omitempty"`
-	// oldestData is from where on it can be restored.
+	// oldestData is the oldest point that the backup can be restored to.
 	// +optional
 	OldestData *RestorePoint `json:"oldestData,omitempty"`
-	// latestRestorable is up to where it can be restored.
+	// latestRestorable is the latest point that the backup can be restored to.
 	// +optional
 	LatestRestorable *RestorePoint `json:"latestRestorable,omitempty"`
-	// keyRanges are those with which it was started, each as "start end": FoundationDB does not tell them. "unknown" stands for
-	// those of a backup that somebody else has started. +optional +listType=atomic
+	// keyRanges are the key ranges that the backup was started with, each as "start end", or "unknown" for a backup that was not
+	// started by Holdfast. Empty for the whole key space.
+	// +optional
+	// +listType=atomic
 	KeyRanges []string `json:"keyRanges,omitempty"`
 }
 
-// RestorePoint is a moment of a database. FoundationDB estimates the time of a version: only versions compare exactly.
+// RestorePoint is a point in time of a database. Only its version is exact.
 type RestorePoint struct {
-	// version is the database's version at that moment.
+	// version is the version of the database.
 	Version int64 `json:"version"`
-	// timestamp is about when it was.
+	// timestamp is FoundationDB's estimate of the time of version.
 	// +optional
 	Timestamp *metav1.Time `json:"timestamp,omitempty"`
 }

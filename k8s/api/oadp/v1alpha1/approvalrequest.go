@@ -21,10 +21,10 @@ type NonAdminBackupStorageLocationApprovalRequest struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what the administrators decide.
+	// spec is the decision of the administrators.
 	// +optional
 	Spec NonAdminBackupStorageLocationApprovalRequestSpec `json:"spec,omitempty"`
-	// status is what they decide about.
+	// status is what is to be decided and what was decided. Read-only.
 	// +optional
 	Status NonAdminBackupStorageLocationApprovalRequestStatus `json:"status,omitempty"`
 }
@@ -45,14 +45,14 @@ const (
 
 // NonAdminBackupStorageLocationApprovalRequestSpec is what the administrators decide.
 type NonAdminBackupStorageLocationApprovalRequestSpec struct {
-	// pendingApprovalDecision is the decision about status' pendingSpec: approve, reject, or pending. A rejected
-	// change leaves the approved specification in use.
+	// pendingApprovalDecision is the decision about pendingSpec of the status: approve, reject or pending. Empty is the same as
+	// pending. A rejected change leaves the approved specification in use.
 	// +optional
 	PendingApprovalDecision ApprovalDecision `json:"pendingApprovalDecision,omitempty"`
 
-	// revokeApprovedSpec, when true, takes back what was approved, whatever pendingApprovalDecision says: the Velero
-	// BackupStorageLocation and its Secret are removed, the decision becomes pending, and pendingSpec becomes the
-	// tenant's latest specification.
+	// revokeApprovedSpec revokes the approval if true, whatever pendingApprovalDecision says: the Velero BackupStorageLocation and
+	// its Secret are removed, the decision becomes pending, and pendingSpec becomes the tenant's latest specification. Defaults to
+	// false.
 	// +optional
 	RevokeApprovedSpec bool `json:"revokeApprovedSpec,omitempty"`
 }
@@ -63,13 +63,13 @@ type NonAdminBackupStorageLocationApprovalRequestStatus struct {
 	// +optional
 	VeleroBackupStorageLocationApprovalRequest *VeleroBackupStorageLocationApprovalRequest `json:"veleroBackupStorageLocationApprovalRequest,omitempty"`
 
-	// conditions say in detail what was decided and why.
+	// conditions are the latest observations of the request: what was decided, and why.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// lastDecision is what an administrator decided last.
+	// lastDecision is the last decision that was acted on.
 	// +optional
 	LastDecision *ApprovalRecord `json:"lastDecision,omitempty"`
 
@@ -79,15 +79,30 @@ type NonAdminBackupStorageLocationApprovalRequestStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 }
 
+// RecordedDecision is a decision as it is recorded. It is spelled as ApprovalDecision is, whose words are the specification's.
+// +kubebuilder:validation:Enum=approve;reject;revoke
+type RecordedDecision string
+
+// Decisions as they are recorded.
+const (
+	// RecordedApprove: the pending specification was approved.
+	RecordedApprove RecordedDecision = "approve"
+	// RecordedReject: the pending specification was rejected.
+	RecordedReject RecordedDecision = "reject"
+	// RecordedRevoke: the approval was revoked.
+	RecordedRevoke RecordedDecision = "revoke"
+)
+
 // ApprovalRecord says what was decided, by whom, when and why.
 type ApprovalRecord struct {
-	// decision is approve, reject or revoke.
-	Decision string `json:"decision"`
-	// decidedBy is a Kubernetes username; the identity of a Temporal client, which is not verified; or a hint where to look.
+	// decision is the decision that was made: approve, reject or revoke.
+	Decision RecordedDecision `json:"decision"`
+	// decidedBy is who decided: a Kubernetes username, or the identity of a Temporal client, which is not verified, or where to look
+	// it up.
 	DecidedBy string `json:"decidedBy"`
-	// decidedAt is when the decision was acted on.
+	// decidedAt is the time at which the decision was acted on.
 	DecidedAt metav1.Time `json:"decidedAt"`
-	// reason is what the administrator gave as reason.
+	// reason is the reason that the administrator gave. At most 512 bytes.
 	// +optional
 	Reason string `json:"reason,omitempty"`
 	// observedGeneration is the generation of the spec that held the decision.

@@ -19,27 +19,27 @@ type NonAdminBackup struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what the tenant wants.
+	// spec is the desired state of the NonAdminBackup.
 	// +optional
 	Spec NonAdminBackupSpec `json:"spec,omitempty"`
-	// status is what was made of it.
+	// status is the last observed state of the NonAdminBackup. Read-only.
 	// +optional
 	Status NonAdminBackupStatus `json:"status,omitempty"`
 }
 
 // NonAdminBackupSpec is what a tenant wants backed up, or deleted.
 type NonAdminBackupSpec struct {
-	// backupSpec is the specification of the Velero Backup. It takes effect once: after the Backup was created,
-	// changes are judged but have no other effect.
+	// backupSpec is the specification of the Velero Backup. It takes effect once: after the Backup is created, changes are
+	// validated and have no other effect.
 	// +required
 	BackupSpec *velerov1.BackupSpec `json:"backupSpec"`
 
-	// deleteBackup removes the NonAdminBackup, its Velero Backup and the data in the object store.
+	// deleteBackup deletes the NonAdminBackup, its Velero Backup and the data in the object store if true. Defaults to false.
 	// +optional
 	DeleteBackup bool `json:"deleteBackup,omitempty"`
 
-	// forceDeleteBackup removes the NonAdminBackup and its Velero Backup from the cluster, whether or not the data in
-	// the object store can be removed.
+	// forceDeleteBackup deletes the NonAdminBackup and its Velero Backup from the cluster if true, even if the data in the object
+	// store cannot be deleted. Takes precedence over deleteBackup. Defaults to false.
 	// +optional
 	ForceDeleteBackup bool `json:"forceDeleteBackup,omitempty"`
 
@@ -50,23 +50,23 @@ type NonAdminBackupSpec struct {
 
 // NonAdminBackupStatus is what is known about a backup.
 type NonAdminBackupStatus struct {
-	// phase is where the NonAdminBackup is in its life.
+	// phase is the phase of the NonAdminBackup: New, BackingOff (not accepted), Created or Deleting.
 	// +optional
 	Phase NonAdminPhase `json:"phase,omitempty"`
 
-	// conditions say in detail what was decided about the NonAdminBackup and why.
+	// conditions are the latest observations of the NonAdminBackup, each with its reason.
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// queueInfo estimates when Velero will get to the backup.
+	// queueInfo is the position of the backup in Velero's queue.
 	// +optional
 	QueueInfo *QueueInfo `json:"queueInfo,omitempty"`
 
-	// veleroBackup is the Velero Backup that was made.
+	// veleroBackup is the Velero Backup that was created for the NonAdminBackup.
 	// +optional
 	VeleroBackup *VeleroBackup `json:"veleroBackup,omitempty"`
 
-	// veleroDeleteBackupRequest is the Velero DeleteBackupRequest that removes the data.
+	// veleroDeleteBackupRequest is the Velero DeleteBackupRequest that deletes the data.
 	// +optional
 	VeleroDeleteBackupRequest *VeleroDeleteBackupRequest `json:"veleroDeleteBackupRequest,omitempty"`
 

@@ -19,10 +19,10 @@ type NonAdminBackupStorageLocation struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what the tenant wants.
+	// spec is the desired state of the NonAdminBackupStorageLocation.
 	// +optional
 	Spec NonAdminBackupStorageLocationSpec `json:"spec,omitempty"`
-	// status is what was made of it.
+	// status is the last observed state of the NonAdminBackupStorageLocation. Read-only.
 	// +optional
 	Status NonAdminBackupStorageLocationStatus `json:"status,omitempty"`
 }
@@ -41,15 +41,15 @@ type NonAdminBackupStorageLocationSpec struct {
 
 // NonAdminBackupStorageLocationStatus is what is known about a storage location.
 type NonAdminBackupStorageLocationStatus struct {
-	// phase is where the NonAdminBackupStorageLocation is in its life.
+	// phase is the phase of the NonAdminBackupStorageLocation: New, BackingOff (not accepted), Created or Deleting.
 	// +optional
 	Phase NonAdminPhase `json:"phase,omitempty"`
 
-	// conditions say in detail what was decided about the NonAdminBackupStorageLocation and why.
+	// conditions are the latest observations of the NonAdminBackupStorageLocation, each with its reason.
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// veleroBackupStorageLocation is the Velero BackupStorageLocation that was made.
+	// veleroBackupStorageLocation is the Velero BackupStorageLocation that was created for the NonAdminBackupStorageLocation.
 	// +optional
 	VeleroBackupStorageLocation *VeleroBackupStorageLocation `json:"veleroBackupStorageLocation,omitempty"`
 }

@@ -17,33 +17,32 @@ type NonAdminDownloadRequest struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what the tenant wants.
+	// spec is the desired state of the NonAdminDownloadRequest.
 	// +optional
 	Spec NonAdminDownloadRequestSpec `json:"spec,omitempty"`
-	// status is what was made of it.
+	// status is the last observed state of the NonAdminDownloadRequest. Read-only.
 	// +optional
 	Status NonAdminDownloadRequestStatus `json:"status,omitempty"`
 }
 
 // NonAdminDownloadRequestSpec is what a tenant wants to download.
 type NonAdminDownloadRequestSpec struct {
-	// target says which file of which object. Its name is the name of a NonAdminBackup or NonAdminRestore in the same
-	// namespace.
+	// target is the file to download. Its name is the name of a NonAdminBackup or NonAdminRestore in the same namespace.
 	// +required
 	Target velerov1.DownloadTarget `json:"target"`
 }
 
 // NonAdminDownloadRequestStatus is what is known about a download.
 type NonAdminDownloadRequestStatus struct {
-	// velero is the Velero DownloadRequest that was made.
+	// velero is the Velero DownloadRequest that was created for the NonAdminDownloadRequest.
 	// +optional
 	VeleroDownloadRequest VeleroDownloadRequest `json:"velero,omitempty"`
 
-	// phase is where the NonAdminDownloadRequest is in its life.
+	// phase is the phase of the NonAdminDownloadRequest: New, BackingOff (not accepted), Created or Deleting.
 	// +optional
 	Phase NonAdminPhase `json:"phase,omitempty"`
 
-	// conditions say whether the file can be downloaded, or why not. There is one at a time.
+	// conditions are the latest observation of the request: whether the file can be downloaded, or why not. One at a time.
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }

@@ -20,10 +20,10 @@ type NonAdminRestore struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what the tenant wants.
+	// spec is the desired state of the NonAdminRestore.
 	// +optional
 	Spec NonAdminRestoreSpec `json:"spec,omitempty"`
-	// status is what was made of it.
+	// status is the last observed state of the NonAdminRestore. Read-only.
 	// +optional
 	Status NonAdminRestoreStatus `json:"status,omitempty"`
 }
@@ -41,19 +41,19 @@ type NonAdminRestoreSpec struct {
 
 // NonAdminRestoreStatus is what is known about a restore.
 type NonAdminRestoreStatus struct {
-	// phase is where the NonAdminRestore is in its life.
+	// phase is the phase of the NonAdminRestore: New, BackingOff (not accepted), Created or Deleting.
 	// +optional
 	Phase NonAdminPhase `json:"phase,omitempty"`
 
-	// conditions say in detail what was decided about the NonAdminRestore and why.
+	// conditions are the latest observations of the NonAdminRestore, each with its reason.
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// queueInfo estimates when Velero will get to the restore.
+	// queueInfo is the position of the restore in Velero's queue.
 	// +optional
 	QueueInfo *QueueInfo `json:"queueInfo,omitempty"`
 
-	// veleroRestore is the Velero Restore that was made.
+	// veleroRestore is the Velero Restore that was created for the NonAdminRestore.
 	// +optional
 	VeleroRestore *VeleroRestore `json:"veleroRestore,omitempty"`
 
@@ -65,7 +65,7 @@ type NonAdminRestoreStatus struct {
 	// +optional
 	FileSystemPodVolumeRestores *FileSystemPodVolumeRestores `json:"fileSystemPodVolumeRestores,omitempty"`
 
-	// finalization is the work that follows when Velero has ended the restore. The restore is over when it is.
+	// finalization is the work that follows once Velero has ended the restore. The restore is over when finalization is.
 	// +optional
 	Finalization *RestoreFinalization `json:"finalization,omitempty"`
 }
@@ -100,11 +100,11 @@ type RestoreFinalization struct {
 	// +optional
 	Phase FinalizationPhase `json:"phase,omitempty"`
 
-	// startTimestamp is when it began.
+	// startTimestamp is the time at which it began.
 	// +optional
 	StartTimestamp *metav1.Time `json:"startTimestamp,omitempty"`
 
-	// completionTimestamp is when it ended.
+	// completionTimestamp is the time at which it ended.
 	// +optional
 	CompletionTimestamp *metav1.Time `json:"completionTimestamp,omitempty"`
 
@@ -116,7 +116,7 @@ type RestoreFinalization struct {
 	// +optional
 	Errors int `json:"errors,omitempty"`
 
-	// tasks are what is done, in this order.
+	// tasks lists the tasks of the finalization, in the order in which they run.
 	// +optional
 	Tasks []FinalizationTask `json:"tasks,omitempty"`
 
@@ -127,7 +127,7 @@ type RestoreFinalization struct {
 
 // FinalizationTask is one part of a restore's finalization.
 type FinalizationTask struct {
-	// name says which task it is.
+	// name is the name of the task.
 	// +optional
 	Name string `json:"name,omitempty"`
 
@@ -135,19 +135,19 @@ type FinalizationTask struct {
 	// +optional
 	Phase FinalizationPhase `json:"phase,omitempty"`
 
-	// startTimestamp is when it began.
+	// startTimestamp is the time at which it began.
 	// +optional
 	StartTimestamp *metav1.Time `json:"startTimestamp,omitempty"`
 
-	// completionTimestamp is when it ended.
+	// completionTimestamp is the time at which it ended.
 	// +optional
 	CompletionTimestamp *metav1.Time `json:"completionTimestamp,omitempty"`
 
-	// warnings say what the tenant should look at. Of many only the first are here; all are in the restore's results.
+	// warnings are what the tenant should check. Of many only the first are here; all are in the restore's results.
 	// +optional
 	Warnings []string `json:"warnings,omitempty"`
 
-	// errors say what could not be done. Of many only the first are here; all are in the restore's results.
+	// errors are what could not be done. Of many only the first are here; all are in the restore's results.
 	// +optional
 	Errors []string `json:"errors,omitempty"`
 }

@@ -2,8 +2,8 @@ package v1alpha1
 
 // QueueInfo estimates when Velero will get to an object.
 type QueueInfo struct {
-	// estimatedQueuePosition is 1 for the object that Velero works on or takes next, 2 for the one after it, and so
-	// on, counted over all tenants; 0 when Velero is done with it.
+	// estimatedQueuePosition is the position in Velero's queue over all tenants: 1 for the object that Velero processes or takes
+	// next, 0 for one that is finished.
 	EstimatedQueuePosition int `json:"estimatedQueuePosition"`
 }
 
@@ -12,10 +12,10 @@ type DataMoverDataUploads struct {
 	// total is the number of DataUploads.
 	// +optional
 	Total int `json:"total,omitempty"`
-	// new is the number of DataUploads not yet looked at.
+	// new is the number of DataUploads not yet processed.
 	// +optional
 	New int `json:"new,omitempty"`
-	// accepted is the number of DataUploads that a node has taken.
+	// accepted is the number of DataUploads that a node has accepted.
 	// +optional
 	Accepted int `json:"accepted,omitempty"`
 	// prepared is the number of DataUploads whose volume is ready to be read.
@@ -62,10 +62,10 @@ type DataMoverDataDownloads struct {
 	// total is the number of DataDownloads.
 	// +optional
 	Total int `json:"total,omitempty"`
-	// new is the number of DataDownloads not yet looked at.
+	// new is the number of DataDownloads not yet processed.
 	// +optional
 	New int `json:"new,omitempty"`
-	// accepted is the number of DataDownloads that a node has taken.
+	// accepted is the number of DataDownloads that a node has accepted.
 	// +optional
 	Accepted int `json:"accepted,omitempty"`
 	// prepared is the number of DataDownloads whose volume is ready to be written.

@@ -1,0 +1,81 @@
+package conditions
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// Outcome is what a condition says, without its type and times.
+type Outcome struct {
+	Status          metav1.ConditionStatus
+	Reason, Message string
+}
+
+// rank is how important a condition is for whoever reads Ready: the lowest one decides its status, reason and message.
+type rank int
+
+// The ranks.
+const (
+	// rankFault: something is wrong, and mostly somebody has to act. Ready is False.
+	rankFault rank = iota
+	// rankUnknown: it is not known whether the backup or the restore is as the spec asks. Ready is Unknown.
+	rankUnknown
+	// rankUnderWay: it is on the way to what the spec asks for, and passes by itself. Ready is False.
+	rankUnderWay
+)
+
+// precedence is the order of types within a rank: what keeps the others from being mended comes first.
+var precedence = []string{
+	fdbv1alpha1.ConditionMisconfiguredBackup, fdbv1alpha1.ConditionMisconfiguredRestore,
+	fdbv1alpha1.ConditionIncorrectDeployment,
+	fdbv1alpha1.ConditionIncorrectBackupState, fdbv1alpha1.ConditionIncorrectRestoreState,
+	fdbv1alpha1.ConditionDeploymentRollingOut,
+}
+
+// unknown are the reasons of conditions which say that the state could not be read.
+var unknown = []string{fdbv1alpha1.ReasonClusterUnreachable, fdbv1alpha1.ReasonStateUnknown, fdbv1alpha1.ReasonNoWorker}
+
+// underWay are the reasons of conditions that are no fault.
+var underWay = []string{
+	fdbv1alpha1.ReasonDeploymentMissing, fdbv1alpha1.ReasonDeploymentDiffers, fdbv1alpha1.ReasonAgentsNotReady,
+	fdbv1alpha1.ReasonNotRunning, fdbv1alpha1.ReasonNotStopped, fdbv1alpha1.ReasonNotPaused, fdbv1alpha1.ReasonNotResumed,
+	fdbv1alpha1.ReasonWaitingForSlot, fdbv1alpha1.ReasonWaitingForAgents, fdbv1alpha1.ReasonInitialSnapshot,
+	fdbv1alpha1.ReasonRestarting, fdbv1alpha1.ReasonParametersDiffer,
+	fdbv1alpha1.ReasonNotStarted, fdbv1alpha1.ReasonRestoring, fdbv1alpha1.ReasonNotAborted, fdbv1alpha1.ReasonDataBusy,
+}
+
+// UnderWay reports whether a condition with this reason is no fault, but passes by itself.
+func UnderWay(reason string) bool { return slices.Contains(underWay, reason) }
+
+func rankOf(condition contract.FDBCondition) rank {
+	switch {
+	case slices.Contains(unknown, condition.Reason):
+		return rankUnknown
+	case UnderWay(condition.Reason):
+		return rankUnderWay
+	}
+	return rankFault
+}
+
+// Ready is what condition Ready says, given the conditions that hold: otherwise if none does, and else what the most important
+// one says. That is the one of the lowest rank, and among these the first by precedence of its type.
+func Ready(held []contract.FDBCondition, otherwise Outcome) Outcome {
+	if len(held) == 0 {
+		return otherwise
+	}
+	first := slices.MinFunc(held, func(a, b contract.FDBCondition) int {
+		if byRank := rankOf(a) - rankOf(b); byRank != 0 {
+			return int(byRank)
+		}
+		return slices.Index(precedence, a.Type) - slices.Index(precedence, b.Type)
+	})
+	status := metav1.ConditionFalse
+	if rankOf(first) == rankUnknown {
+		status = metav1.ConditionUnknown
+	}
+	return Outcome{Status: status, Reason: first.Reason, Message: first.Message}
+}
