@@ -10,7 +10,7 @@ import (
 	"holdfast.dev/holdfast/activities/location"
 	"holdfast.dev/holdfast/activities/restore"
 	"holdfast.dev/holdfast/activities/synchronization"
-	"holdfast.dev/holdfast/k8s/objectstore"
+	"holdfast.dev/holdfast/k8s/objectstore/clouds"
 	"holdfast.dev/holdfast/workflows"
 	"holdfast.dev/holdfast/workflows/connect"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -56,7 +56,7 @@ func registerActivities(runner worker.ActivityRegistry, flags *workerFlags, clus
 		Client: cluster.client,
 		Finder: &finalization.Finder{
 			Reader: finalization.Limited(cluster.client), ClusterID: flags.ClusterID, OADPNamespace: flags.OADPNamespace,
-			OpenLocation: (&objectstore.Opener{Reader: finalization.Limited(cluster.client)}).Open,
+			OpenLocation: (&clouds.Opener{Reader: finalization.Limited(cluster.client)}).Open,
 		},
 		Events: cluster.events,
 		Paused: cluster.rival.Err,

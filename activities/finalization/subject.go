@@ -23,7 +23,7 @@ type Finder struct {
 	Reader        client.Reader
 	ClusterID     string
 	OADPNamespace string
-	// OpenLocation opens the bucket of a location, as objectstore.Opener does.
+	// OpenLocation opens the bucket of a location, as clouds.Opener does.
 	OpenLocation func(context.Context, *velerov1.BackupStorageLocation) (*objectstore.Store, error)
 	// Turns are shared by the whole process.
 	Turns Turns

@@ -6,13 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"regexp"
 	"syscall"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	"github.com/aws/smithy-go"
 	"gocloud.dev/gcerrors"
-	"google.golang.org/api/googleapi"
 )
 
 var (
@@ -46,21 +42,20 @@ func unusable(action, reason string, args ...any) error {
 	return &Error{Action: action, Reason: fmt.Sprintf(reason, args...), kind: ErrUnusable}
 }
 
-// failed replaces an error of a driver by one with words that may be shown.
-func failed(action string, err error) error {
+// Failed replaces an error of a driver by one with words that may be shown. The code is the object store's, if it answered one.
+func Failed(action string, err error, code string) error {
 	if gcerrors.Code(err) == gcerrors.NotFound {
 		return &Error{Action: action, Reason: ErrNotFound.Error(), kind: ErrNotFound}
 	}
-	return &Error{Action: action, Reason: reason(err)}
+	return &Error{Action: action, Reason: reason(err, code)}
 }
 
-func reason(err error) string {
+func reason(err error, code string) string {
 	var dns *net.DNSError
 	var untrusted x509.UnknownAuthorityError
 	var misnamed x509.HostnameError
 	var invalid x509.CertificateInvalidError
 	var system syscall.Errno
-	code := codeOf(err)
 	switch {
 	case errors.Is(err, context.Canceled):
 		return "cancelled"
@@ -78,26 +73,4 @@ func reason(err error) string {
 		return "the object store cannot be reached: " + system.Error()
 	}
 	return "the object store cannot be reached"
-}
-
-// plainCode matches an error code: a server could send anything in its place.
-var plainCode = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]{2,63}$`)
-
-func codeOf(err error) string {
-	var code string
-	var s3 smithy.APIError
-	var azure *azcore.ResponseError
-	var google *googleapi.Error
-	switch {
-	case errors.As(err, &s3):
-		code = s3.ErrorCode()
-	case errors.As(err, &azure):
-		code = azure.ErrorCode
-	case errors.As(err, &google):
-		return fmt.Sprintf("HTTP status %d", google.Code)
-	}
-	if !plainCode.MatchString(code) {
-		return ""
-	}
-	return code
 }

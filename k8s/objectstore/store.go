@@ -15,15 +15,17 @@ import (
 	"gocloud.dev/blob"
 )
 
-// requestTimeout limits one file's transfer.
-const requestTimeout = 20 * time.Second
+// RequestTimeout limits one file's transfer, and one request to find a bucket.
+const RequestTimeout = 20 * time.Second
 
 // Store is the part of a bucket that belongs to one BackupStorageLocation.
 type Store struct {
 	bucket *blob.Bucket
 	prefix string
-	// beforeWrite, if set, gives a written file the properties that the location's configuration asks for.
-	beforeWrite func(as func(any) bool) error
+	// CodeOf, if set, returns the error code of the object store's answer that a driver's error holds; it must be fit to show.
+	CodeOf func(error) string
+	// BeforeWrite, if set, gives a written file the properties that the location's configuration asks for.
+	BeforeWrite func(as func(any) bool) error
 	// onClose are called by Close.
 	onClose []func()
 }
@@ -31,6 +33,15 @@ type Store struct {
 // NewStore returns the part of a bucket under a prefix. The store closes the bucket.
 func NewStore(bucket *blob.Bucket, prefix string) *Store {
 	return &Store{bucket: bucket, prefix: strings.Trim(prefix, "/")}
+}
+
+// failed replaces an error of the driver by one with words that may be shown.
+func (s *Store) failed(action string, err error) error {
+	var code string
+	if s.CodeOf != nil {
+		code = s.CodeOf(err)
+	}
+	return Failed(action, err, code)
 }
 
 // OnClose adds a function that Close calls.
@@ -44,7 +55,7 @@ func (s *Store) Close() error {
 		}
 	}()
 	if err := s.bucket.Close(); err != nil {
-		return failed("close the bucket", err)
+		return s.failed("close the bucket", err)
 	}
 	return nil
 }
@@ -52,18 +63,18 @@ func (s *Store) Close() error {
 // readJSON has decode read the JSON of a gzipped file, of at most limit bytes unpacked.
 func (s *Store) readJSON(ctx context.Context, key string, limit int, decode func(*json.Decoder) error) error {
 	action := "read " + key
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
 	reader, err := s.bucket.NewReader(ctx, path.Join(s.prefix, key), nil)
 	if err != nil {
-		return failed(action, err)
+		return s.failed(action, err)
 	}
 	defer reader.Close()
 	packed, err := io.ReadAll(&limited{from: reader, left: maxFileBytes})
 	if err == nil {
 		err = unpack(bytes.NewReader(packed), limit, decode)
 	} else if !errors.Is(err, errTooLarge) {
-		return failed(action, err)
+		return s.failed(action, err)
 	}
 	switch {
 	case errors.Is(err, errTooLarge):
@@ -86,13 +97,13 @@ func (s *Store) writeJSON(ctx context.Context, key string, value any) error {
 	if err := writer.Close(); err != nil {
 		return fmt.Errorf("%s: %w", action, err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
 	err := s.bucket.WriteAll(ctx, path.Join(s.prefix, key), packed.Bytes(), &blob.WriterOptions{
-		ContentType: "application/octet-stream", BeforeWrite: s.beforeWrite,
+		ContentType: "application/octet-stream", BeforeWrite: s.BeforeWrite,
 	})
 	if err != nil {
-		return failed(action, err)
+		return s.failed(action, err)
 	}
 	return nil
 }

@@ -154,7 +154,7 @@ func TestANameThatLeadsElsewhereIsRefused(t *testing.T) {
 }
 
 func TestNothingOfAnUnknownErrorIsShown(t *testing.T) {
-	err := failed("read x", errors.New("https://user:marker@host/?X-Amz-Signature=marker"))
+	err := Failed("read x", errors.New("https://user:marker@host/?X-Amz-Signature=marker"), "")
 	assert.Equal(t, "read x: the object store cannot be reached", err.Error())
 	var shown *Error
 	require.ErrorAs(t, err, &shown)

@@ -1,4 +1,4 @@
-package objectstore
+package clouds
 
 import (
 	"context"
@@ -25,6 +25,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"holdfast.dev/holdfast/k8s/objectstore"
 )
 
 const marker = "SECRETMARKER"
@@ -137,16 +139,16 @@ func opener(objects ...client.Object) *Opener {
 const awsFile = "[default]\naws_access_key_id = AKID\naws_secret_access_key = " + marker + "\n"
 
 // works writes and reads a file and expects it under the location's prefix.
-func works(t *testing.T, s *server, store *Store) {
+func works(t *testing.T, s *server, store *objectstore.Store) {
 	t.Helper()
-	written := Results{ErrorsKey: {Velero: []string{"x"}}}
+	written := objectstore.Results{objectstore.ErrorsKey: {Velero: []string{"x"}}}
 	require.NoError(t, store.PutRestoreResults(t.Context(), "r", written))
 	assert.Contains(t, s.objects, "/bucket/team/velero/restores/r/restore-r-results.gz")
 	read, err := store.RestoreResults(t.Context(), "r")
 	require.NoError(t, err)
 	assert.Equal(t, written, read)
 	_, err = store.BackupVolumes(t.Context(), "b", "team")
-	require.ErrorIs(t, err, ErrNotFound)
+	require.ErrorIs(t, err, objectstore.ErrNotFound)
 	assert.NotContains(t, err.Error(), marker)
 	for _, header := range s.headers {
 		assert.Empty(t, header.Get("Content-Encoding"))
@@ -221,10 +223,10 @@ func TestGoogle(t *testing.T) {
 	require.NoError(t, err)
 	s := serve(t, true)
 	store, err := openGCS(t.Context(), &access{
-		action: "open", bucket: "bucket", config: map[string]string{"kmsKeyName": "k"}, credential: file, transport: s.everywhere(),
+		action: "open", bucket: "bucket", prefix: "team/velero", config: map[string]string{"kmsKeyName": "k"},
+		credential: file, transport: s.everywhere(),
 	})
 	require.NoError(t, err)
-	store.prefix = "team/velero"
 	works(t, s, store)
 	assert.Contains(t, s.requests, "POST /token", "Google's, whatever the file says")
 	assert.NotContains(t, s.requests, "POST /latest")
@@ -274,7 +276,7 @@ func TestALocationThatCannotBeUsedSaysWhy(t *testing.T) {
 	} {
 		t.Run(title, func(t *testing.T) {
 			_, err := opener(secret("keys", test.content)).Open(t.Context(), location(test.provider, test.config))
-			require.ErrorIs(t, err, ErrUnusable)
+			require.ErrorIs(t, err, objectstore.ErrUnusable)
 			require.ErrorContains(t, err, test.want)
 			require.ErrorContains(t, err, "open BackupStorageLocation default: ")
 			assert.NotContains(t, err.Error(), marker)
@@ -282,20 +284,20 @@ func TestALocationThatCannotBeUsedSaysWhy(t *testing.T) {
 	}
 	t.Run("no Secret", func(t *testing.T) {
 		_, err := opener().Open(t.Context(), location("aws", good))
-		require.ErrorIs(t, err, ErrUnusable)
+		require.ErrorIs(t, err, objectstore.ErrUnusable)
 		require.ErrorContains(t, err, "there is no Secret openshift-adp/keys")
 	})
 	t.Run("no bucket", func(t *testing.T) {
 		none := location("aws", good)
 		none.Spec.ObjectStorage = nil
 		_, err := opener().Open(t.Context(), none)
-		require.ErrorIs(t, err, ErrUnusable)
+		require.ErrorIs(t, err, objectstore.ErrUnusable)
 	})
 	t.Run("a certificate that is none", func(t *testing.T) {
 		bad := location("aws", good)
 		bad.Spec.ObjectStorage.CACert = []byte(marker)
 		_, err := opener(secret("keys", awsFile)).Open(t.Context(), bad)
-		require.ErrorIs(t, err, ErrUnusable)
+		require.ErrorIs(t, err, objectstore.ErrUnusable)
 	})
 }
 
@@ -337,7 +339,7 @@ func TestWhatAStoreAnswersIsShownByItsCodeAlone(t *testing.T) {
 			require.NoError(t, err)
 			_, err = store.BackupVolumes(t.Context(), "b", "team")
 			require.ErrorContains(t, err, test.want)
-			require.NotErrorIs(t, err, ErrUnusable)
+			require.NotErrorIs(t, err, objectstore.ErrUnusable)
 			assert.NotContains(t, err.Error(), marker)
 			assert.NotContains(t, err.Error(), "127.0.0.1")
 		})

@@ -1,4 +1,4 @@
-package objectstore
+package clouds
 
 import (
 	"context"
@@ -11,10 +11,13 @@ import (
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"gocloud.dev/blob"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"holdfast.dev/holdfast/k8s/objectstore"
 )
 
 // The Secret that Velero uses for locations that name none.
@@ -36,18 +39,26 @@ type Opener struct {
 type access struct {
 	action     string // for errors
 	bucket     string
+	prefix     string
 	config     map[string]string
 	credential []byte
 	transport  *http.Transport
 }
 
-// Open opens a location's bucket. The caller closes the store. An error that is not an *Error is the API server's.
-func (o *Opener) Open(ctx context.Context, location *velerov1.BackupStorageLocation) (*Store, error) {
+// store returns the location's part of its bucket.
+func (a *access) store(bucket *blob.Bucket) *objectstore.Store {
+	store := objectstore.NewStore(bucket, a.prefix)
+	store.CodeOf = codeOf
+	return store
+}
+
+// Open opens a location's bucket. The caller closes the store. An error that is not an *objectstore.Error is the API server's.
+func (o *Opener) Open(ctx context.Context, location *velerov1.BackupStorageLocation) (*objectstore.Store, error) {
 	action := "open BackupStorageLocation " + location.Name
 	if location.Spec.ObjectStorage == nil || location.Spec.ObjectStorage.Bucket == "" {
 		return nil, unusable(action, "it names no bucket")
 	}
-	open, known := map[string]func(context.Context, *access) (*Store, error){
+	open, known := map[string]func(context.Context, *access) (*objectstore.Store, error){
 		"aws": openS3, "gcp": openGCS, "azure": openAzure,
 	}[strings.TrimPrefix(location.Spec.Provider, "velero.io/")]
 	if !known {
@@ -62,13 +73,12 @@ func (o *Opener) Open(ctx context.Context, location *velerov1.BackupStorageLocat
 		return nil, err
 	}
 	store, err := open(ctx, &access{
-		action: action, bucket: location.Spec.ObjectStorage.Bucket, config: location.Spec.Config,
-		credential: credential, transport: transport,
+		action: action, bucket: location.Spec.ObjectStorage.Bucket, prefix: location.Spec.ObjectStorage.Prefix,
+		config: location.Spec.Config, credential: credential, transport: transport,
 	})
 	if err != nil {
 		return nil, err
 	}
-	store.prefix = strings.Trim(location.Spec.ObjectStorage.Prefix, "/")
 	store.OnClose(transport.CloseIdleConnections)
 	return store, nil
 }

@@ -1,4 +1,4 @@
-package objectstore
+package clouds
 
 import (
 	"context"
@@ -11,6 +11,8 @@ import (
 	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/google"
 	"google.golang.org/api/option"
+
+	"holdfast.dev/holdfast/k8s/objectstore"
 )
 
 // gcsScope allows to read and write objects, and nothing else.
@@ -18,7 +20,7 @@ const gcsScope = storage.ScopeReadWrite
 
 // openGCS opens a bucket with the key of a Google service account. Credentials of other types name files, programs or
 // servers, which only Velero may use.
-func openGCS(ctx context.Context, a *access) (*Store, error) {
+func openGCS(ctx context.Context, a *access) (*objectstore.Store, error) {
 	if a.config["universeDomain"] != "" {
 		return nil, unusable(a.action, "a cloud other than Google's public one can be used by Velero only (config.universeDomain)")
 	}
@@ -39,9 +41,9 @@ func openGCS(ctx context.Context, a *access) (*Store, error) {
 	if err != nil {
 		return nil, failed(a.action, err)
 	}
-	store := NewStore(bucket, "")
+	store := a.store(bucket)
 	if key := a.config["kmsKeyName"]; key != "" {
-		store.beforeWrite = func(as func(any) bool) error {
+		store.BeforeWrite = func(as func(any) bool) error {
 			var writer *storage.Writer
 			if as(&writer) {
 				writer.KMSKeyName = key
@@ -53,7 +55,7 @@ func openGCS(ctx context.Context, a *access) (*Store, error) {
 }
 
 func (a *access) client() *http.Client {
-	return &http.Client{Transport: a.transport, CheckRedirect: noRedirect, Timeout: requestTimeout}
+	return &http.Client{Transport: a.transport, CheckRedirect: noRedirect, Timeout: objectstore.RequestTimeout}
 }
 
 // googleTokens returns a source of tokens for a service account's key, always issued by Google whatever the key's file says.

@@ -1,4 +1,4 @@
-package objectstore
+package clouds
 
 import (
 	"context"
@@ -13,6 +13,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"gocloud.dev/blob/azureblob"
+
+	"holdfast.dev/holdfast/k8s/objectstore"
 )
 
 // azureClouds are the clouds that AZURE_CLOUD_NAME can name, with the domain of their storage accounts.
@@ -31,7 +33,7 @@ var azureClouds = map[string]struct {
 // openAzure opens a container with the key of its storage account, or else as the application whose secret or certificate the
 // credential holds. The application needs the role Storage Blob Data Contributor: Velero's plugin can use it to fetch the
 // account's key instead; this package does not.
-func openAzure(ctx context.Context, a *access) (*Store, error) {
+func openAzure(ctx context.Context, a *access) (*objectstore.Store, error) {
 	account := a.config["storageAccount"]
 	if account == "" {
 		return nil, unusable(a.action, "config.storageAccount is missing")
@@ -59,7 +61,7 @@ func openAzure(ctx context.Context, a *access) (*Store, error) {
 	if err != nil {
 		return nil, failed(a.action, err)
 	}
-	return NewStore(bucket, ""), nil
+	return a.store(bucket), nil
 }
 
 func azureClient(

@@ -1,4 +1,4 @@
-package objectstore
+package clouds
 
 import (
 	"context"
@@ -12,6 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"gocloud.dev/blob/s3blob"
+
+	"holdfast.dev/holdfast/k8s/objectstore"
 )
 
 // defaultRegion is the region for servers other than Amazon's if none is configured, and the one in which Amazon is queried for
@@ -19,7 +21,7 @@ import (
 const defaultRegion = "us-east-1"
 
 // openS3 reads the configuration as Velero's plugin for AWS does, except settings that need an identity of the machine.
-func openS3(ctx context.Context, a *access) (*Store, error) {
+func openS3(ctx context.Context, a *access) (*objectstore.Store, error) {
 	profile, problem := awsProfile(string(a.credential), a.config["profile"])
 	if problem != "" {
 		return nil, unusable(a.action, "its credential: %s", problem)
@@ -59,9 +61,9 @@ func openS3(ctx context.Context, a *access) (*Store, error) {
 	if err != nil {
 		return nil, failed(a.action, err)
 	}
-	store := NewStore(bucket, "")
+	store := a.store(bucket)
 	if tags := a.config["tagging"]; tags != "" {
-		store.beforeWrite = func(as func(any) bool) error {
+		store.BeforeWrite = func(as func(any) bool) error {
 			var upload *transfermanager.UploadObjectInput
 			if as(&upload) {
 				upload.Tagging = aws.String(tags)
@@ -77,7 +79,7 @@ func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastRe
 
 // regionOf queries Amazon for a bucket's region.
 func regionOf(ctx context.Context, a *access, options s3.Options) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, objectstore.RequestTimeout)
 	defer cancel()
 	options.Region = defaultRegion
 	head, err := s3.New(options).HeadBucket(ctx, &s3.HeadBucketInput{Bucket: aws.String(a.bucket)})
