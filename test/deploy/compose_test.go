@@ -69,7 +69,7 @@ func TestComposePinsImages(t *testing.T) {
 	}
 }
 
-// Whoever is waited for can say that it is healthy, or ends.
+// A service that others wait for has a health check, or ends.
 func TestComposeWaitsForWhatIsThere(t *testing.T) {
 	project := composeProject(t)
 	for _, service := range project.Services {

@@ -58,7 +58,7 @@ func (a *approvals) decidedByIsTrue(ctx context.Context, t *testing.T) {
 		"to take over another's decision":    {[]change{{"bea", by("bea", "approve")}}, change{"ann", annotate("holdfast.dev/decided-by", `"ann"`)}, "can only be set together with a decision"},
 		"to take over an unsigned decision":  {[]change{{"bea", approve}}, change{"ann", annotate("holdfast.dev/decided-by", `"ann"`)}, "can only be set together with a decision"},
 		"to take one's name off":             {[]change{{"bea", by("bea", "approve")}}, change{"bea", annotate("holdfast.dev/decided-by", "null")}, ""},
-		"a label, whoever decided":           {[]change{{"bea", by("bea", "approve")}}, change{"admin", `{"metadata":{"labels":{"a":"b"}}}`}, ""},
+		"a label after any decision":         {[]change{{"bea", by("bea", "approve")}}, change{"admin", `{"metadata":{"labels":{"a":"b"}}}`}, ""},
 		"a label, by an approver":            {nil, change{"ann", `{"metadata":{"labels":{"a":"b"}}}`}, notTheirs},
 		"a label less":                       {[]change{{"admin", `{"metadata":{"labels":{"a":"b"}}}`}}, change{"ann", `{"metadata":{"labels":{"a":null}}}`}, notTheirs},
 		"a finalizer":                        {nil, change{"ann", `{"metadata":{"finalizers":["example.com/hold"]}}`}, notTheirs},
@@ -79,7 +79,7 @@ func (a *approvals) decidedByIsTrue(ctx context.Context, t *testing.T) {
 		"after Temporal, signed, it stays":   {[]change{{"worker", temporal}}, change{"ann", by("ann", "approve")}, "speaks of an earlier decision"},
 		"after Temporal, which goes":         {[]change{{"worker", temporal}}, change{"ann", strings.Replace(reset, "pending", "approve", 1)}, ""},
 		"a revocation counts as a decision":  {[]change{{"bea", by("bea", "approve")}}, change{"ann", `{"spec":{"revokeApprovedSpec":true}}`}, "names bea"},
-		"whoever writes, other marks remain": {[]change{{"worker", temporal}}, change{"admin", annotate("example.com/a", `"b"`)}, ""},
+		"other marks remain after any write": {[]change{{"worker", temporal}}, change{"admin", annotate("example.com/a", `"b"`)}, ""},
 	}
 	number := 0
 	for title, test := range tests {

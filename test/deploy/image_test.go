@@ -109,7 +109,7 @@ func TestImageHoldsTwoProgramsAndCertificatesAndIsNotRoot(t *testing.T) {
 	assert.Empty(t, final.all("RUN"), "there is no shell")
 }
 
-// FoundationDB's tools are linked to glibc, and whoever runs them is otherwise the same.
+// FoundationDB's tools are linked to glibc; otherwise their image runs as the other does.
 func TestTheImageForFoundationDBAddsACLibraryAlone(t *testing.T) {
 	_, final := imageStages(t)
 	tools := allStages(t)[1]

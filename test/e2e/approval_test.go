@@ -196,7 +196,7 @@ func decisionIsAboutWhatWasSeen(t *testing.T) {
 	assert.Equal(t, now.ResourceVersion, after.ResourceVersion, "nothing was written")
 	checkNothingMade(t, location)
 
-	// Whoever is refused sees the new version then, also if nothing was due with it.
+	// A refusal shows the new version, also if nothing was due with it.
 	labelled := readRequest(t, location)
 	require.NoError(t, byHand(t, labelled, `{"metadata":{"labels":{"example.com/team":"storage"}}}`))
 	request := contract.DecisionRequest{Decision: contract.DecisionApprove, Reason: "seen", ResourceVersion: labelled.ResourceVersion}

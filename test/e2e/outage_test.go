@@ -23,7 +23,7 @@ const catchUp = 15 * time.Second
 type outage struct {
 	down func(*testing.T)
 	up   func(*testing.T)
-	// ends: its connections end, and whoever starts meanwhile finds nobody.
+	// ends says that its connections end, and that a process which starts meanwhile reaches nothing.
 	ends bool
 }
 

@@ -52,7 +52,7 @@ func TestAnObjectThatCannotBeRestored(t *testing.T) {
 	x.removeRestore(nar)
 }
 
-// refuseCreation has the API server refuse ConfigMaps of a name in one namespace, whoever makes them, until the test ends.
+// refuseCreation has the API server refuse ConfigMaps of a name in one namespace, from anybody, until the test ends.
 func refuseCreation(t *testing.T, namespace, name string) {
 	t.Helper()
 	of := metav1.ObjectMeta{Name: "refuse-" + namespace}

@@ -200,7 +200,7 @@ func (k *Kubelet) syncLoop() {
 	}
 }
 
-// sync hands every Pod to whoever cares for it.
+// sync hands every Pod to what runs it.
 func (k *Kubelet) sync() {
 	k.mu.Lock()
 	defer k.mu.Unlock()

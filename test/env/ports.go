@@ -17,7 +17,7 @@ const (
 )
 
 // ports hands out free ports, each once, of blocks that no other process hands out from: while a component is stopped nobody
-// else's takes its place. Whoever listens on a block's first port has the block, until it ends.
+// else's takes its place. The process that listens on a block's first port has the block, until it ends.
 //
 // They lie below the range from which the kernel takes the source ports of outgoing connections. A port from that range
 // could be taken by any connection while its component is stopped, even by a client that tries to reach the component: it

@@ -45,7 +45,7 @@ type command struct {
 type Process struct {
 	command command
 
-	lifecycle sync.Mutex // held by whoever starts or stops
+	lifecycle sync.Mutex // held while it starts or stops
 	mu        sync.Mutex // guards run and used
 	run       *run
 	used      time.Duration // CPU time of the runs that have ended

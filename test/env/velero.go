@@ -126,7 +126,7 @@ func (e *Env) storageLocation() *unstructured.Unstructured {
 	})
 }
 
-// veleroSecret is that of an installed Velero: whoever else reads the default location finds its keys there.
+// veleroSecret is that of an installed Velero: other programs that read the default location find its keys there.
 func (e *Env) veleroSecret() *unstructured.Unstructured {
 	return object("v1", "Secret", OADPNamespace, "cloud-credentials", map[string]any{
 		"stringData": map[string]any{"cloud": string(e.storage.root().CredentialsFile())},

@@ -127,7 +127,7 @@ func (x *tenant) runTool(database, tool string, args ...string) {
 	require.NoError(x.t, err, "%s", output)
 }
 
-// A backup that runs at the destination already, whoever started it, is this object's: nothing is started.
+// A backup that runs at the destination already is this object's, also if another program started it: nothing is started.
 func TestABackupThatRunsAlreadyIsAdopted(t *testing.T) {
 	t.Parallel()
 	x, y := newTenant(t), newTenant(t)

@@ -20,7 +20,6 @@ var notYet = []string{
 	"activities/fdb", "activities/fdblock", "activities/fdbtool", "activities/activitytest/fdb.go",
 	"docs/foundationdb.md", "docs/foundationdb-expiry.md", "docs/foundationdb-restore.md",
 	"k8s/api", "k8s/fdb", "starter/fdb", "worker/fdbworker",
-	"test",
 	"workflows/contract", "workflows/fdb", "workflows/turns",
 }
 

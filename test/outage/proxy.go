@@ -16,7 +16,7 @@ type Proxy struct {
 	listener net.Listener
 	target   string
 
-	flow sync.RWMutex // held by a paused proxy for writing, by whoever passes something on for reading
+	flow sync.RWMutex // held for writing while paused, for reading while something is forwarded
 
 	mutex       sync.Mutex
 	connections map[net.Conn]struct{}

@@ -88,7 +88,7 @@ func (s *Subjects) start(ctx context.Context, o SubjectOptions) error {
 	return err
 }
 
-// Close kills the processes and lets go whoever stands at a point.
+// Close kills the processes and lets those go on that stand at a point.
 func (s *Subjects) Close() {
 	for _, process := range []*env.Process{s.Worker, s.Beside, s.Watcher} {
 		if process != nil {
