@@ -45,6 +45,31 @@ func TestWhatAnUndisturbedRunGivesReasonTo(t *testing.T) {
 	}
 }
 
+func TestWhereOneWorkerTakesOverFromAnother(t *testing.T) {
+	signal := Moment{points.Point{Step: points.Signal}, 2}
+	local := func(occurrence int) Moment { return Moment{step, occurrence} }
+	regular := Moment{points.Point{Step: "run", Form: points.Regular}, 1}
+	for title, test := range map[string]struct {
+		moments []Moment
+		is      bool
+	}{
+		"a signal follows":               {[]Moment{local(1), local(2), signal}, true},
+		"a regular activity follows":     {[]Moment{local(1), local(2), regular}, true},
+		"one workflow task serves it":    {[]Moment{signal, local(1), local(2)}, false},
+		"no time for another worker":     {[]Moment{signal, local(1), regular}, false},
+		"nothing":                        {nil, false},
+		"the end of a regular one alone": {[]Moment{local(1), local(2), {points.Point{Form: points.Regular, After: true}, 1}}, false},
+	} {
+		t.Run(title, func(t *testing.T) {
+			rollout, is := RolloutOf(test.moments, "worker")
+			assert.Equal(t, test.is, is)
+			if is {
+				assert.Equal(t, Rollout{To: "worker", Beside: local(1), Alone: local(2)}, rollout)
+			}
+		})
+	}
+}
+
 func TestTheLastWordsOfAProcess(t *testing.T) {
 	want := []string{"create a", "patch b", "patch b"}
 	for title, test := range map[string]struct{ got, say []string }{

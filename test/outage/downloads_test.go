@@ -20,7 +20,7 @@ var downloadScenarios = []scenario{
 		before: func(c *testCase) {
 			approved(c)
 			c.backUpInto("own")
-			c.await("Completed", c.completed)
+			c.awaitCompleted()
 		},
 		act: func(c *testCase) {
 			c.askForLog()

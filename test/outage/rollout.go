@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,18 +32,21 @@ func (r Rollout) String() string {
 	return fmt.Sprintf("beside the other one at %s, alone at %s", r.Beside, r.Alone)
 }
 
-// RolloutOf takes place amid what an undisturbed run has come by; false if that was too little.
+// RolloutOf takes place amid the moments of an undisturbed run. It returns false if one worker can serve all that comes after it:
+// then no signal and no regular activity follows, which need a workflow task of their own.
 func RolloutOf(moments []Moment, to string) (Rollout, bool) {
-	var local []Moment // where a worker can stand as long as the other one starts
-	for _, m := range moments {
+	var local []int // where a worker can stand as long as the other one starts
+	for i, m := range moments {
 		if m.Form == points.Local && m.Occurrence <= Occurrences {
-			local = append(local, m)
+			local = append(local, i)
 		}
 	}
 	if len(local) < 2 {
 		return Rollout{}, false
 	}
-	return Rollout{To: to, Beside: local[len(local)/3], Alone: local[max(len(local)*2/3, len(local)/3+1)]}, true
+	alone := local[max(len(local)*2/3, len(local)/3+1)]
+	needsTask := slices.ContainsFunc(moments[alone:], func(m Moment) bool { return m.Form != points.Local && !m.After })
+	return Rollout{To: to, Beside: moments[local[len(local)/3]], Alone: moments[alone]}, needsTask
 }
 
 // Plan tells the driver what to do, and returns how many ends of processes are to be awaited: the worker is asked to end, as
