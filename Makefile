@@ -15,9 +15,8 @@ imports   = $(patsubst ./%,holdfast.dev/holdfast/%,$(1))
 # What has goroutines. Workflows have none, as workflowcheck sees to, and an instrumented one takes longer between two waits than the
 # SDK allows on a busy machine.
 RACED     := ./activities/... ./k8s/... ./starter/... ./worker/... ./workflows/codec ./workflows/connect ./test/fdbtools
-LONGEST   := ./test/e2e ./test/outage ./test/fdb ./test/outage/fdb ./test/deploy ./workflows/fdb/...
-UNRACED   := $(LONGEST) ./test/... ./workflows/...
-PACKAGES  := $(LONGEST) $(sort $(RACED) $(UNRACED))
+UNRACED   := ./test/... ./workflows/...
+PACKAGES  := $(sort $(RACED) $(UNRACED))
 RELEASE   ?= v0.6.0
 # Of what is shipped, here and in deploy/image/Dockerfile: of Google's storage client no gRPC, since buckets are read by HTTP, and
 # no tables for debuggers, which a panic's stack trace does not need. With all the same, what one compiles serves the other.
@@ -108,10 +107,9 @@ build-fdb: ## Check the code of build tag fdb: against a stand-in for the C libr
 	echo "compiled against FoundationDB's own client in $$real, and tested on its server"
 
 .PHONY: test
-# Two packages at a time, the longest first: on two cores three at a time end no sooner, and calls are given up. Without vet, which
-# `make lint` runs, and with the tags of what is shipped: each of over a hundred tests' binaries is linked, most with Google's client.
+# Without vet, which `make lint` runs, and with the tags of what is shipped: each of over a hundred tests' binaries is linked.
 test: ## Run every test: unit, replay, end to end on the real components
-	$(gotestsum) --format testname -- -p 2 $(LEAN) -timeout 30m $(TEST_ARGS) $(call imports,$(PACKAGES))
+	test/run "$(call tool,gotestsum)" $(LEAN) -timeout 30m $(TEST_ARGS) -- $(call imports,$(PACKAGES))
 
 .PHONY: test-short
 test-short: ## Run the tests that need no component

@@ -170,7 +170,7 @@ func TestRestoreIsAbortedOnce(t *testing.T) {
 	assert.Empty(t, seen.LockUID)
 	found, err := s.check(contract.FDBRestoreTaskVersion, time.Now())
 	require.NoError(t, err)
-	assert.Contains(t, found.Errors.Cluster[0], "is aborted, not completed")
+	assert.Contains(t, found.Errors.Cluster[0], "is Aborted, not Completed")
 }
 
 func TestRestoreCommandThatIsKilledIsDoneOnce(t *testing.T) {

@@ -49,12 +49,14 @@ func TestWhereOneWorkerTakesOverFromAnother(t *testing.T) {
 	signal := Moment{points.Point{Step: points.Signal}, 2}
 	local := func(occurrence int) Moment { return Moment{step, occurrence} }
 	regular := Moment{points.Point{Step: "run", Form: points.Regular}, 1}
+	other := Moment{points.Point{Step: "other", Form: points.Local}, 1}
 	for title, test := range map[string]struct {
 		moments []Moment
 		is      bool
 	}{
 		"a signal follows":               {[]Moment{local(1), local(2), signal}, true},
 		"a regular activity follows":     {[]Moment{local(1), local(2), regular}, true},
+		"it follows an earlier moment":   {[]Moment{local(1), local(2), signal, other, {other.Point, 2}}, true},
 		"one workflow task serves it":    {[]Moment{signal, local(1), local(2)}, false},
 		"no time for another worker":     {[]Moment{signal, local(1), regular}, false},
 		"nothing":                        {nil, false},

@@ -41,12 +41,14 @@ func RolloutOf(moments []Moment, to string) (Rollout, bool) {
 			local = append(local, i)
 		}
 	}
-	if len(local) < 2 {
-		return Rollout{}, false
+	needsTask := func(m Moment) bool { return m.Form != points.Local && !m.After }
+	for alone := max(len(local)*2/3, 1); alone > 0 && alone < len(local); alone-- {
+		if slices.ContainsFunc(moments[local[alone]:], needsTask) {
+			beside := min(len(local)/3, alone-1)
+			return Rollout{To: to, Beside: moments[local[beside]], Alone: moments[local[alone]]}, true
+		}
 	}
-	alone := local[max(len(local)*2/3, len(local)/3+1)]
-	needsTask := slices.ContainsFunc(moments[alone:], func(m Moment) bool { return m.Form != points.Local && !m.After })
-	return Rollout{To: to, Beside: moments[local[len(local)/3]], Alone: moments[alone]}, needsTask
+	return Rollout{}, false
 }
 
 // Plan tells the driver what to do, and returns how many ends of processes are to be awaited: the worker is asked to end, as

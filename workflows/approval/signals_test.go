@@ -16,6 +16,7 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/location/locationtest"
 	"holdfast.dev/holdfast/workflows/workflowtest"
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 )
 
 // signalled serves the approval while somebody decides by signal, and returns the current details afterwards.
@@ -152,7 +153,7 @@ func TestAnApprovalDoesNotEndWithSomethingUnread(t *testing.T) {
 				}
 			})
 		}))
-		assert.Equal(t, "approve", world.ApprovalRequest(workflowtest.Backup).Status.LastDecision.Decision)
+		assert.Equal(t, oadpv1alpha1.RecordedApprove, world.ApprovalRequest(workflowtest.Backup).Status.LastDecision.Decision)
 	})
 	t.Run("two Updates", func(t *testing.T) {
 		world := locationtest.Situations()["first request"].Make(t)
@@ -236,7 +237,7 @@ func TestAnApprovalStaysOpen(t *testing.T) {
 		locationtest.Decide("approve")(world)
 	}, 24*time.Hour)
 	s.RegisterDelayedCallback(func() {
-		assert.Equal(t, "approve", world.ApprovalRequest(workflowtest.Backup).Status.LastDecision.Decision)
+		assert.Equal(t, oadpv1alpha1.RecordedApprove, world.ApprovalRequest(workflowtest.Backup).Status.LastDecision.Decision)
 		world.RequireApproval(false)
 	}, 26*time.Hour)
 	s.ExecuteWorkflow(contract.KindApproval.Workflow, contract.ObjectInput{Cluster: fake.Cluster, Ref: fake.Ref(workflowtest.Backup)})

@@ -76,7 +76,7 @@ func assertVerdict(t *testing.T, world *fake.World, want locationtest.Verdict, b
 	} else {
 		last := got.Status.LastDecision
 		require.NotNil(t, last)
-		assert.Equal(t, string(want.Last), last.Decision)
+		assert.Equal(t, oadpv1alpha1.RecordedDecision(want.Last), last.Decision)
 		assert.Equal(t, decided, last.ObservedGeneration, "of the request that held the decision")
 		assert.Equal(t, "kubectl, see the API server's audit log", last.DecidedBy)
 	}
