@@ -32,11 +32,7 @@ func ClusterCache(mgr manager.Manager, refusals *caches.Refusals) (cache.Cache, 
 	clusters, err := cache.New(mgr.GetConfig(), cache.Options{
 		Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
 		DefaultTransform: trim.Object, NewInformer: caches.NewInformer,
-		DefaultWatchErrorHandler: func(ctx context.Context, reflector *toolscache.Reflector, err error) {
-			if !apierrors.IsNotFound(err) { // else the operator is not installed, or not yet
-				refusals.Handle(ctx, reflector, err)
-			}
-		},
+		DefaultWatchErrorHandler: onceServed(refusals),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make the cache of FoundationDBClusters: %w", err)
@@ -45,6 +41,15 @@ func ClusterCache(mgr manager.Manager, refusals *caches.Refusals) (cache.Cache, 
 		return nil, fmt.Errorf("add the cache of FoundationDBClusters to the manager: %w", err)
 	}
 	return clusters, nil
+}
+
+// onceServed handles errors of a watch, except that the API server does not serve the kind: the operator is not installed, or not yet.
+func onceServed(refusals *caches.Refusals) toolscache.WatchErrorHandlerWithContext {
+	return func(ctx context.Context, reflector *toolscache.Reflector, err error) {
+		if !apierrors.IsNotFound(err) {
+			refusals.Handle(ctx, reflector, err)
+		}
+	}
 }
 
 // clusterController waits for the kind FoundationDBCluster without a limit, and nothing waits for the controller.
