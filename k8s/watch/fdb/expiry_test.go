@@ -115,5 +115,5 @@ func TestANamespaceThatBeginsToEndIsToldItsBackups(t *testing.T) {
 	events.Create(t.Context(), event.CreateEvent{Object: namespace(false)}, q)
 	assert.Empty(t, q.Added)
 	events.Create(t.Context(), event.CreateEvent{Object: namespace(true)}, q)
-	assert.Equal(t, atOnce(force), q.Added, "it may have begun while nobody watched")
+	assert.Equal(t, atOnce(force), q.Added, "it may have started while nobody watched")
 }

@@ -52,7 +52,7 @@ func (s *served[T]) events() watched.Events {
 	return watched.Events{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q watched.Queue) {
 			if !e.IsInInitialList && awaitsCreation(e.Object) {
-				s.AddBeginning(q, watched.RequestFor(e.Object))
+				s.AddStart(q, watched.RequestFor(e.Object))
 			} else {
 				s.Add(q, watched.RequestFor(e.Object))
 			}
@@ -64,7 +64,7 @@ func (s *served[T]) events() watched.Events {
 				s.AddEnd(q, watched.RequestFor(before))
 			}
 			if !awaitsCreation(after) {
-				s.Begun(watched.RequestFor(after))
+				s.Started(watched.RequestFor(after))
 			}
 			switch {
 			case !watched.Concerns(before, after, s.finalizer) && !rejected(before, after):

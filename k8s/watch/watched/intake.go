@@ -60,14 +60,14 @@ func (r Request) Forced(force bool) Request {
 
 // intake is where the requests of one kind wait: those of events in the workqueue, all others in a channel before it.
 type intake struct {
-	requests   chan event.TypedGenericEvent[Request]
-	arrivals   arrivals
-	beginnings *beginnings
+	requests chan event.TypedGenericEvent[Request]
+	arrivals arrivals
+	starts   *starts
 }
 
 func newIntake() *intake {
 	const plenty = 1024
-	return &intake{requests: make(chan event.TypedGenericEvent[Request], plenty), beginnings: newBeginnings()}
+	return &intake{requests: make(chan event.TypedGenericEvent[Request], plenty), starts: newStarts()}
 }
 
 // feed makes a builder's controller handle the waiting requests.
@@ -104,15 +104,15 @@ func (i *intake) Add(q Queue, request Request) {
 // Priorities beside the ordinary, zero. Objects that existed when the watcher started, and those judged without an event, come
 // last, see handler.LowPriority.
 const (
-	priorityEnd       = 100
-	priorityBeginning = -50
+	priorityEnd   = 100
+	priorityStart = -50
 )
 
 // AddEnd puts a request into the workqueue before all others: something has ended, and a tenant waits to see it.
 func (i *intake) AddEnd(q Queue, request Request) { i.addPrior(q, request, priorityEnd) }
 
-// AddBeginning puts a request for a new object into the workqueue, after those for objects that have started.
-func (i *intake) AddBeginning(q Queue, request Request) { i.addPrior(q, request, priorityBeginning) }
+// AddStart puts a request for a new object into the workqueue, after those for objects that have started.
+func (i *intake) AddStart(q Queue, request Request) { i.addPrior(q, request, priorityStart) }
 
 func (i *intake) addPrior(q Queue, request Request, priority int) {
 	ranked, ok := q.(priorityqueue.PriorityQueue[Request])
@@ -138,8 +138,8 @@ func (i *intake) Enqueue(ctx context.Context, request Request) {
 	}
 }
 
-// Begun is called when an object has started that may have waited for its turn.
-func (i *intake) Begun(request Request) { i.beginnings.begun(request) }
+// Started is called when an object has started that may have waited for its turn.
+func (i *intake) Started(request Request) { i.starts.started(request) }
 
 // Asked empties the channel before the workqueue, for tests without a controller.
 func (i *intake) Asked() []Request {

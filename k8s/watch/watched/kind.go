@@ -61,7 +61,7 @@ type Kind[T client.Object] struct {
 	// Judge makes a View of one object by a reader. Without Judge another program starts the workflow: every event signals it
 	// while it runs.
 	Judge func(ctx context.Context, from client.Reader, ref contract.ObjectRef) (View, error)
-	// InTurns: new objects start in turns, see beginnings.
+	// InTurns: new objects start in turns, see starts.
 	InTurns bool
 	// Sweep makes up for events that were lost in an outage of the API server.
 	Sweep Sweep
@@ -177,7 +177,7 @@ func (k *Kind[T]) look(ctx context.Context, request Request, came time.Time) (ag
 		return 0, send(k.Reported, running(ctx, k.Workflow, ref, "changed"))
 	}
 	view, err := k.Judge(ctx, k.Client, ref)
-	if err != nil || !k.mayBegin(request, view.Unstarted) {
+	if err != nil || !k.mayStart(request, view.Unstarted) {
 		return 0, err
 	}
 	if err := k.message(ctx, ref, view, request.Force, send); err != nil || request.Force || !view.Found {

@@ -154,14 +154,14 @@ func TestUncountedVolumesAreSignalled(t *testing.T) {
 func TestWhatWaitedIsLookedAtAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kind, workflows := kindOf(&View{Found: true, Due: true, Unstarted: true})
-		kind.beginnings = full(t)
+		kind.starts = full(t)
 		go func() { assert.NoError(t, kind.handOver(t.Context())) }()
 		request := Request{Name: "nightly"}
 		result, err := kind.Reconcile(t.Context(), request)
 		require.NoError(t, err)
 		assert.Zero(t, result, "it comes again when its turn has come")
 		assert.Empty(t, workflows.what)
-		kind.beginnings.begun(of("first", 1))
+		kind.starts.started(of("first", 1))
 		synctest.Wait()
 		require.Equal(t, []Request{request}, kind.Asked())
 		_, err = kind.Reconcile(t.Context(), request)

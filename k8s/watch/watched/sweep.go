@@ -96,7 +96,7 @@ func (k *Kind[T]) judgeLive(ctx context.Context, live *caches.Live, ref contract
 		return k.message(ctx, ref, view, false, direct)
 	}
 	request := requestOf(ref).Forced(true)
-	if view.Due && k.mayBegin(request, view.Unstarted) {
+	if view.Due && k.mayStart(request, view.Unstarted) {
 		k.Enqueue(ctx, request)
 	}
 	return nil

@@ -70,8 +70,8 @@ func TestAnObjectThatBeginsMakesRoom(t *testing.T) {
 	}
 }
 
-// Only what has not begun ever waits.
-func TestWhatHasBegunNeverWaits(t *testing.T) {
+// Only an object that has not started ever waits.
+func TestWhatHasStartedNeverWaits(t *testing.T) {
 	going, velero := tracked("going", velerov1.BackupPhaseInProgress)
 	deleted := fake.NAB("deleted")
 	deleted.Finalizers = []string{oadpv1alpha1.NabFinalizer}
@@ -89,7 +89,7 @@ func TestWhatHasBegunNeverWaits(t *testing.T) {
 	assert.True(t, view.Unstarted)
 }
 
-// Ends come before all else, beginnings after all else.
+// Ends come before all else, starts after all else.
 func TestTheOrderOfTheWorkqueue(t *testing.T) {
 	going, velero := tracked("going", velerov1.BackupPhaseInProgress)
 	started, itsVelero := tracked("started", velerov1.BackupPhaseNew)

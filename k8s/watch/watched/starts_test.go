@@ -16,30 +16,30 @@ func of(namespace string, i int) Request {
 	return Request{Namespace: namespace, Name: fmt.Sprint(i), UID: fmt.Sprint(i)}
 }
 
-// full are beginnings of which no more may be handed over.
-func full(t *testing.T) *beginnings {
+// full are starts of which no more may be signalled over.
+func full(t *testing.T) *starts {
 	t.Helper()
-	b := newBeginnings()
-	for i := range beginningsAtATime {
+	b := newStarts()
+	for i := range startsAtATime {
 		require.True(t, b.admit(of("first", i)))
 	}
 	return b
 }
 
-func TestBeginningsAreHandedOverAsOthersBegin(t *testing.T) {
+func TestStartsAreHandedOverAsOthersBegin(t *testing.T) {
 	b := full(t)
-	assert.True(t, b.admit(of("first", 0)), "it was handed over before")
+	assert.True(t, b.admit(of("first", 0)), "it was signalled over before")
 	assert.False(t, b.admit(of("next", 1)))
 	assert.False(t, b.admit(of("next", 1).Forced(true)), "it waits already")
 	assert.Empty(t, b.due())
-	b.begun(of("first", 7))
+	b.started(of("first", 7))
 	assert.Len(t, b.moved, 1)
 	assert.False(t, b.admit(of("late", 1)), "no one overtakes what waits")
 	assert.Equal(t, []Request{of("next", 1).Forced(true)}, b.due())
 	assert.True(t, b.admit(of("next", 1)), "its turn has come")
 	assert.Empty(t, b.due())
-	b.begun(of("next", 1))
-	b.begun(of("next", 1))
+	b.started(of("next", 1))
+	b.started(of("next", 1))
 	assert.Equal(t, []Request{of("late", 1)}, b.due())
 }
 
@@ -51,17 +51,17 @@ func TestTurnsToBeginGoRoundTheNamespaces(t *testing.T) {
 	}
 	require.False(t, b.admit(of("few", 1)))
 	for i := range 3 {
-		b.begun(of("first", i))
+		b.started(of("first", i))
 	}
 	assert.Equal(t, []Request{of("many", 0), of("few", 1), of("many", 1)}, b.due())
 }
 
-// A worker that is away, or an object whose status cannot be written, keeps nobody from being handed over.
+// A worker that is away, or an object whose status cannot be written, keeps nobody from being signalled over.
 func TestWhatDoesNotBeginIsWaitedForNoLongerThanThat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := full(t)
 		require.False(t, b.admit(of("next", 1)))
-		time.Sleep(beginningPatience - time.Second)
+		time.Sleep(startPatience - time.Second)
 		assert.Empty(t, b.due())
 		time.Sleep(time.Second)
 		assert.Equal(t, []Request{of("next", 1)}, b.due())
@@ -69,13 +69,13 @@ func TestWhatDoesNotBeginIsWaitedForNoLongerThanThat(t *testing.T) {
 	})
 }
 
-// takes returns how long it takes until 100 objects of a tenant have begun, each within a second, beside 4,000 of other
+// takes returns how long it takes until 100 objects of a tenant have started, each within a second, beside 4,000 of other
 // namespaces that never begin.
 func takes(attackers int) time.Duration {
-	b := newBeginnings()
+	b := newStarts()
 	begin := func(request Request) {
 		if request.Namespace == "victim" {
-			time.AfterFunc(time.Second, func() { b.begun(request) })
+			time.AfterFunc(time.Second, func() { b.started(request) })
 		}
 	}
 	ask := func(request Request) {
@@ -97,7 +97,7 @@ func takes(attackers int) time.Duration {
 			begin(request)
 		}
 		b.mutex.Lock()
-		begun := len(b.waiting["victim"]) == 0 && !slices.ContainsFunc(slices.Collect(maps.Keys(b.handed)), victims)
+		begun := len(b.waiting["victim"]) == 0 && !slices.ContainsFunc(slices.Collect(maps.Keys(b.signalled)), victims)
 		b.mutex.Unlock()
 		if begun {
 			return time.Since(started)
@@ -110,9 +110,9 @@ func TestWhatNeverBeginsTakesNoTurnFromOthers(t *testing.T) {
 		alone := takes(0)
 		for _, attackers := range []int{1, 4, 16} {
 			// Each namespace takes a turn once before it is known for what it is.
-			bound := 2*alone + beginningPatience
-			for met := 0; met < attackers; met += beginningsAtATime {
-				bound += beginningPatience
+			bound := 2*alone + startPatience
+			for met := 0; met < attackers; met += startsAtATime {
+				bound += startPatience
 			}
 			assert.LessOrEqual(t, takes(attackers), bound, "beside %d namespaces", attackers)
 		}
@@ -121,28 +121,28 @@ func TestWhatNeverBeginsTakesNoTurnFromOthers(t *testing.T) {
 
 func TestANamespaceIsLateAsLongAsItsObjectsAre(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		late := func() *beginnings {
+		late := func() *starts {
 			b := full(t)
-			time.Sleep(beginningPatience)
+			time.Sleep(startPatience)
 			require.Empty(t, b.due())
 			require.True(t, b.isLate("first"))
 			return b
 		}
 		b := late()
-		for i := range beginningsAtATime {
+		for i := range startsAtATime {
 			require.True(t, b.isLate("first"))
-			b.begun(of("first", i))
+			b.started(of("first", i))
 		}
 		assert.Empty(t, b.late, "its worker was away")
 
 		b = late()
-		for i := range beginningsAtATime {
+		for i := range startsAtATime {
 			b.left(of("first", i))
 		}
 		require.Empty(t, b.due())
 		assert.True(t, b.isLate("first"), "to delete them must not help")
 		assert.Empty(t, b.late["first"].objects, "what is gone is not remembered")
-		time.Sleep(suspicion)
+		time.Sleep(lateLasts)
 		require.Empty(t, b.due())
 		assert.Empty(t, b.late)
 	})
