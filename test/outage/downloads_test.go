@@ -20,7 +20,7 @@ var downloadScenarios = []scenario{
 		before: func(c *testCase) {
 			approved(c)
 			c.backUpInto("own")
-			c.awaitCompleted()
+			c.await("Completed", c.completed)
 		},
 		act: func(c *testCase) {
 			c.askForLog()

@@ -78,7 +78,7 @@ var locationScenarios = []scenario{
 		before: func(c *testCase) {
 			approved(c)
 			c.backUpInto("own")
-			c.awaitCompleted()
+			c.await("Completed", c.completed)
 		},
 		act:  func(c *testCase) { require.NoError(c.t, c.admin.Delete(c.t.Context(), c.location.DeepCopy())) },
 		want: "gone, and its backup too",

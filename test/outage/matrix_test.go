@@ -36,12 +36,13 @@ func undisturbed(t *testing.T, r *rig, s scenario) *baseline {
 	t.Helper()
 	b := baselines[s.name]
 	b.once.Do(func() {
-		c := newCase(t, r)
-		b.left = c.run(s, outage.Disturbance{})
-		s.check(c, b.left)
-		// A Schedule's time may come at any moment, or not in the next case.
-		b.moments = slices.DeleteFunc(c.Driver.Moments(), func(m outage.Moment) bool { return leftOut[m.Step] != "" })
-		b.ran = true
+		withCase(t, r, func(c *testCase) {
+			b.left = c.run(s, outage.Disturbance{})
+			s.check(c, b.left)
+			// A Schedule's time may come at any moment, or not in the next case.
+			b.moments = slices.DeleteFunc(c.Driver.Moments(), func(m outage.Moment) bool { return leftOut[m.Step] != "" })
+			b.ran = true
+		})
 	})
 	require.True(t, b.ran, "the undisturbed run of %q has failed", s.name)
 	return b
@@ -100,8 +101,7 @@ func eachScenario(t *testing.T, r *rig, concerned func(scenario) bool) {
 				}
 				t.Run(d.String(), func(t *testing.T) {
 					t.Parallel()
-					c := newCase(t, r)
-					c.requireSame(s, d, c.run(s, d))
+					withCase(t, r, func(c *testCase) { c.requireSame(s, d, c.run(s, d)) })
 				})
 			}
 		})
@@ -165,12 +165,14 @@ func killTemporalAt(t *testing.T, r *rig, group []subject) {
 			Name: one.name + " " + one.Disturbance.String(),
 			Run: func(t *testing.T, ready, there *outage.Guest) {
 				t.Helper()
-				c := newCase(t, r)
-				c.requireSame(one.scenario, one.Disturbance, c.runWith(one.scenario, one.Moment, func() (restarts int) {
-					c.Driver.At(one.Moment, there.Come)
-					require.NoError(t, ready.Come())
-					return 0 // of its own
-				}))
+				withCase(t, r, func(c *testCase) {
+					c.requireSame(one.scenario, one.Disturbance, c.runWith(one.scenario, one.Moment, func() (restarts int) {
+						c.repeatable = false // the others would wait for it in vain
+						c.Driver.At(one.Moment, there.Come)
+						require.NoError(t, ready.Come())
+						return 0 // of its own
+					}))
+				})
 			},
 		})
 	}

@@ -148,7 +148,7 @@ func loseAfterBackup(c *testCase, changes ...func(*velerov1.BackupSpec)) {
 	c.backUpAs("nightly", append(changes, func(spec *velerov1.BackupSpec) {
 		spec.IncludedResources = []string{"configmaps", "persistentvolumeclaims", "pods"}
 	})...)
-	c.awaitCompleted()
+	c.await("Completed", c.completed)
 	c.lose()
 	c.reserveVolume()
 }

@@ -7,8 +7,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
+	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	temporalclient "go.temporal.io/sdk/client"
@@ -84,6 +87,27 @@ type Served struct {
 	By map[string]int
 	// Failed are the workflow tasks that failed, but for completions that a signal forestalled.
 	Failed []string
+}
+
+// Takeovers counts the cases of one test in which two workers completed workflow tasks. Not each case has two: a worker that is
+// ended may complete all that is left before it ends.
+type Takeovers struct{ cases, byTwo atomic.Int32 }
+
+// Require notes how a case was served, and fails the test if a workflow task failed.
+func (o *Takeovers) Require(t *testing.T, served Served) {
+	t.Helper()
+	assert.Empty(t, served.Failed, "workflow tasks that failed")
+	assert.NotEmpty(t, served.By, "workflow tasks by worker")
+	o.cases.Add(1)
+	if len(served.By) == 2 {
+		o.byTwo.Add(1)
+	}
+}
+
+// RequireMost fails the test if fewer than half of the cases were served by two. It is called when all have ended.
+func (o *Takeovers) RequireMost(t *testing.T) {
+	t.Helper()
+	assert.GreaterOrEqual(t, 2*o.byTwo.Load(), o.cases.Load(), "cases served by two workers, of %d", o.cases.Load())
 }
 
 // ServedSince reads the histories of the workflows that a visibility query finds, or of all if it is empty, begun since then.

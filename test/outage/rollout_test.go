@@ -26,6 +26,8 @@ func TestRolledOut(t *testing.T) {
 		t.Skip(err)
 	}
 	require.NoError(t, err)
+	takeovers := &outage.Takeovers{}
+	t.Cleanup(func() { takeovers.RequireMost(t) })
 	for _, s := range scenarios {
 		if s.withoutVelero || (s.inLong && !outage.Long()) {
 			continue
@@ -35,19 +37,21 @@ func TestRolledOut(t *testing.T) {
 			moments := undisturbed(t, r, s).moments
 			t.Run("forward", func(t *testing.T) {
 				t.Parallel()
-				rollOut(t, r, s, moments, baseline, r.binaries)
+				rollOut(t, r, s, moments, baseline, r.binaries, takeovers)
 			})
 			if workflows.AddsCommands == "" && (outage.Long() || s.name == "create") {
 				t.Run("back", func(t *testing.T) {
 					t.Parallel()
-					rollOut(t, r, s, moments, r.binaries, baseline)
+					rollOut(t, r, s, moments, r.binaries, baseline, takeovers)
 				})
 			}
 		})
 	}
 }
 
-func rollOut(t *testing.T, r *rig, s scenario, moments []outage.Moment, from, to map[string]string) {
+func rollOut(
+	t *testing.T, r *rig, s scenario, moments []outage.Moment, from, to map[string]string, takeovers *outage.Takeovers,
+) {
 	t.Helper()
 	rollout, is := outage.RolloutOf(moments, to[tools.HoldfastWorker])
 	if !is {
@@ -55,18 +59,14 @@ func rollOut(t *testing.T, r *rig, s scenario, moments []outage.Moment, from, to
 	}
 	older := *r
 	older.binaries = from
-	c, began := newCase(t, &older), time.Now()
-	got := c.runWith(s, rollout.Alone, func() (ends int) { return rollout.Plan(c.Subjects) })
-	assert.Equal(t, baselines[s.name].left, got, "rolled out %s", rollout)
-	requireServedByTwo(t, r, c.namespace, began)
-}
-
-func requireServedByTwo(t *testing.T, r *rig, cluster string, began time.Time) {
-	t.Helper()
-	served, err := outage.ServedSince(context.Background(), r.temporal,
-		fmt.Sprintf("%s = '%s'", contract.AttributeCluster.GetName(), cluster), began)
-	require.NoError(t, err)
-	assert.Empty(t, served.Failed, "workflow tasks that failed")
-	assert.Len(t, served.By, 2, "workflow tasks by worker")
-	say(t, "workflow tasks by worker: %v", served.By)
+	withCase(t, &older, func(c *testCase) {
+		began := time.Now()
+		got := c.runWith(s, rollout.Alone, func() (ends int) { return rollout.Plan(c.Subjects) })
+		assert.Equal(t, baselines[s.name].left, got, "rolled out %s", rollout)
+		served, err := outage.ServedSince(context.Background(), r.temporal,
+			fmt.Sprintf("%s = '%s'", contract.AttributeCluster.GetName(), c.namespace), began)
+		require.NoError(t, err)
+		takeovers.Require(t, served)
+		say(t, "workflow tasks by worker: %v", served.By)
+	})
 }

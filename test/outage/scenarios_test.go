@@ -164,7 +164,7 @@ func allActivities() []string {
 
 func backedUp(c *testCase) {
 	c.backUp()
-	c.awaitCompleted()
+	c.await("Completed", c.completed)
 }
 
 // queued brings the case to where the Velero Backup is made and Velero, which does not run, has not begun it.
