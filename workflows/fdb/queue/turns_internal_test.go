@@ -229,7 +229,7 @@ func TestWhomPeopleHaveNamedMayAskMeanwhile(t *testing.T) {
 	for _, first := range []bool{true, false} {
 		s, found := crowded()
 		s.refill(found, nil, 1000)
-		s.Ask()
+		s.Listing()
 		s.take(turnRef("x"), expire, 1001)
 		want := &wish{name: contract.FDBQueueName{Namespace: "team", Name: "x"}, first: first}
 		s.refill(found, []*wish{want}, 1002)

@@ -65,7 +65,7 @@ func (r *queueRun) absent(name contract.FDBQueueName) error {
 // fulfil does what people want of a backup, and says since when its turn runs. One that is not carried is found by its object.
 func (r *queueRun) fulfil(ctx workflow.Context, wish *wish) (since int64, err error) {
 	if !r.Found {
-		found, err := workflow.AwaitWithTimeout(ctx, turns.AskTimeout, func() bool { return r.Found })
+		found, err := workflow.AwaitWithTimeout(ctx, turns.ListTimeout, func() bool { return r.Found })
 		if err != nil {
 			return 0, err
 		}
@@ -82,7 +82,7 @@ func (r *queueRun) fulfil(ctx workflow.Context, wish *wish) (since int64, err er
 		return 0, r.absent(wish.name)
 	default:
 		r.wishes = append(r.wishes, wish)
-		told, err := r.Ask(ctx)
+		told, err := r.Relist(ctx)
 		switch {
 		case err != nil:
 			return 0, err
@@ -98,7 +98,7 @@ func (r *queueRun) fulfil(ctx workflow.Context, wish *wish) (since int64, err er
 
 // untold refuses for as long as objects do not tell.
 func (r *queueRun) untold() error {
-	return refuse("the API server has not told within %s who wants a turn; try again later", turns.AskTimeout)
+	return refuse("the API server has not told within %s who wants a turn; try again later", turns.ListTimeout)
 }
 
 func (r *queueRun) expireNow(ctx workflow.Context, name contract.FDBQueueName) (contract.FDBQueueAnswer, error) {
