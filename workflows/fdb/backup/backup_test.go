@@ -220,7 +220,7 @@ func TestAWorkerThatIsNotThere(t *testing.T) {
 	run.OnActivity(contract.InspectFDBBackup.Name, mock.Anything, mock.Anything).Return(world.inspect)
 	run.After(30*time.Second, func() {
 		assert.Equal(t, []string{fdbv1alpha1.ReasonNoWorker}, world.reasons())
-		assert.Contains(t, world.object.Status.Conditions[0].Message, "no worker took the look at the database from task queue "+
+		assert.Contains(t, world.object.Status.Conditions[0].Message, "no worker picked up the inspection of the database from task queue "+
 			"holdfast-fdb-west within 1m0s, and it was not run: either no holdfast-worker with --fdb-bin-dir serves that queue")
 		assert.Contains(t, world.object.Status.Conditions[0].Message, "or those that do are busy")
 	})
