@@ -63,7 +63,7 @@ type containerRun struct {
 
 func (r *containerRun) serve(ctx workflow.Context) error {
 	for {
-		r.guard.pass(workflow.Now(ctx).Unix())
+		r.guard.advance(workflow.Now(ctx).Unix())
 		r.prune(ctx)
 		r.attend(ctx)
 		r.show(ctx)

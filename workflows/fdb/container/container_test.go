@@ -107,7 +107,7 @@ func TestWhoGetsAContainer(t *testing.T) {
 	}
 }
 
-// A user's place is what the request says, not what its name looks like.
+// A user's place is what the request says, not what its name resembles.
 func TestNamesOfStrangersAreNotShown(t *testing.T) {
 	const outside = "somebody outside this namespace"
 	for title, tt := range map[string]struct{ cluster, namespace, want string }{

@@ -31,8 +31,8 @@ func (g *guard) settledAt() int64 {
 	return g.Since + int64(contract.FDBContainerSettling/time.Second)
 }
 
-// pass applies the time that has passed: readers whose time has ended are dropped.
-func (g *guard) pass(now int64) {
+// advance applies the time that has passed: readers whose time has ended are dropped.
+func (g *guard) advance(now int64) {
 	g.Settled = g.Settled || now >= g.settledAt()
 	g.Users = slices.DeleteFunc(g.Users, func(u contract.FDBContainerUser) bool {
 		return u.ReadsUntil != 0 && u.ReadsUntil <= now
@@ -55,12 +55,12 @@ func (g *guard) answer(request contract.FDBContainerRequest, now int64) contract
 	first := !g.known
 	g.known = true
 	delete(g.blamed, request.User.WorkflowID)
-	g.pass(now)
+	g.advance(now)
 	switch request.Action {
 	case contract.FDBContainerUse:
 		g.Settled = g.Settled || (first && request.Fresh)
 		g.enroll(request.User)
-		g.pass(now)
+		g.advance(now)
 		if g.heldBesides(request.User.WorkflowID) {
 			return contract.FDBContainerAnswer{Busy: g.busyHolder(request)}
 		}

@@ -18,7 +18,7 @@ const (
 	// settleEvery is how often, in the end, the turns that run finish, and settleFor for how long.
 	settleEvery = 2 * time.Minute
 	settleFor   = 4 * time.Hour
-	// starved is how long a backup may wait for its turn then: the minimum interval, the others' turns, two looks for a workflow
+	// starved is how long a backup may wait for its turn then: the minimum interval, the others' turns, two checks of a workflow
 	// that was lost.
 	starved = time.Hour + 6*settleEvery + 15*time.Minute
 )

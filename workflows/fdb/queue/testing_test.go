@@ -266,7 +266,7 @@ func (w *queueWorld) begin(ctx context.Context, in contract.FDBExpiryInput) erro
 	return nil
 }
 
-func (w *queueWorld) describe(_ context.Context, asked contract.Workflows) (contract.Workflows, error) {
+func (w *queueWorld) describe(_ context.Context, in contract.Workflows) (contract.Workflows, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	runs := map[string]bool{}
@@ -274,7 +274,7 @@ func (w *queueWorld) describe(_ context.Context, asked contract.Workflows) (cont
 		runs[contract.WorkflowID("west", contract.KindFDBExpiry, ref)] = true
 	}
 	var closed contract.Workflows
-	for _, id := range asked.WorkflowIDs {
+	for _, id := range in.WorkflowIDs {
 		if !runs[id] {
 			closed.WorkflowIDs = append(closed.WorkflowIDs, id)
 		}

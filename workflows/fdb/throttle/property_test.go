@@ -23,7 +23,7 @@ type throttleModel struct {
 	// holds are those that may start a first snapshot, or are in one; died is when they went.
 	holds map[string]bool
 	died  map[string]time.Duration
-	// late came back when its slot could have been taken from it, or not yet.
+	// late came back when its slot could have been revoked, or not yet.
 	late  map[string]bool
 	wrong []string
 }
@@ -33,7 +33,7 @@ func newThrottleModel() *throttleModel {
 		throttleWorld: newThrottleWorld(), asked: map[string]time.Duration{}, again: map[string]time.Duration{},
 		turns: map[string][]time.Duration{}, holds: map[string]bool{}, died: map[string]time.Duration{}, late: map[string]bool{},
 	}
-	m.told = m.judge
+	m.granted = m.judge
 	return m
 }
 

@@ -72,7 +72,7 @@ type throttleWorld struct {
 	mute    map[string]bool // cannot be signalled, for a cause unknown
 	awayErr error           // the error of the check which workflows run
 	roll    bool
-	told    func(backup string)
+	granted func(backup string)
 	// send are signals that a step sends.
 	send []contract.FDBSlotRequest
 	// grants are "at backup" in their order, seconds from the start.
@@ -86,7 +86,7 @@ type throttleWorld struct {
 func newThrottleWorld() *throttleWorld {
 	return &throttleWorld{
 		start: time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC), limit: 1, dead: map[string]bool{}, mute: map[string]bool{},
-		ended: true, told: func(string) {},
+		ended: true, granted: func(string) {},
 	}
 }
 
@@ -208,7 +208,7 @@ func (w *throttleWorld) grant(backup string) error {
 		return errors.New("too many signals")
 	}
 	w.grants = append(w.grants, fmt.Sprintf("%d %s", int(w.now()/time.Second), backup))
-	w.told(backup)
+	w.granted(backup)
 	return nil
 }
 

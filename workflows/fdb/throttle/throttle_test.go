@@ -56,7 +56,7 @@ func TestFirstSnapshotsAreGrantedAFewAtATime(t *testing.T) {
 			},
 			want: []string{"0 a", "10 b", "20 bank-a", "30 c", "40 shop-a", "50 bank-b", "60 d"}, runs: 2,
 		},
-		"one that waits no more is passed over": {
+		"one that waits no more is skipped": {
 			steps: []throttleStep{
 				asks(0, "a"), asks(1*time.Second, "b"), asks(2*time.Second, "c"), releases(3*time.Second, "b"), releases(10*time.Second, "a"), releases(20*time.Second, "c"),
 			},
