@@ -54,7 +54,7 @@ type FDBClusterInput struct {
 type FDBMember struct {
 	// WorkflowID is the backup's; a run's ID is never used.
 	WorkflowID string `json:"workflowId"`
-	// Name is how people call it: Kubernetes cluster, namespace/name.
+	// Name is for people: Kubernetes cluster, namespace/name.
 	Name string `json:"name"`
 	// Paused: the member wants the agents paused.
 	Paused bool `json:"paused,omitempty"`

@@ -80,7 +80,7 @@ type FDBRestoreMemory struct {
 	DoubtUntil int64 `json:"doubtUntil,omitempty"`
 	// Owner is the FoundationDB cluster whose owner knows of this restore.
 	Owner string `json:"owner,omitempty"`
-	// Reading is the container whose guard knows of this restore, and ReadingSince when it was last sent, in Unix seconds.
+	// Reading is the container whose guard knows of this restore, and ReadingSince when the last request was sent, in Unix seconds.
 	Reading      string `json:"reading,omitempty"`
 	ReadingSince int64  `json:"readingSince,omitempty"`
 	// Quiet counts the inspections in a row that found nothing new.
@@ -215,7 +215,7 @@ type FDBRestoreRelease struct {
 	Ref ObjectRef `json:"ref"`
 	// Note is for the Event, which is a Warning: for example that the destination holds partial data. Empty: nothing is left.
 	Note string `json:"note,omitempty"`
-	// Aborted: the restore was aborted, or had ended, before.
+	// Aborted: the destination reported the restore as aborted before the release.
 	Aborted bool `json:"aborted,omitempty"`
 }
 

@@ -61,7 +61,7 @@ type LocationView struct {
 	Message string `json:"message,omitempty"`
 	// Approval is that of the present spec.
 	Approval Approval `json:"approval,omitempty"`
-	// Requested: the approval request exists if and only if one is needed.
+	// Requested: the approval request exists, or none is needed.
 	Requested bool `json:"requested,omitempty"`
 	// InForce: a spec is in force: the present one, or the one that was approved before it.
 	InForce bool `json:"inForce,omitempty"`
