@@ -8,7 +8,7 @@ type Activity[In, Out any] struct {
 	Summary string
 }
 
-// WithSummary is the activity with another summary.
+// WithSummary returns the activity with another summary.
 func (a Activity[In, Out]) WithSummary(summary string) Activity[In, Out] {
 	a.Summary = summary
 	return a
@@ -17,12 +17,12 @@ func (a Activity[In, Out]) WithSummary(summary string) Activity[In, Out] {
 // None is the result of an activity that returns nothing but an error.
 type None = struct{}
 
-// AnyActivity is an Activity of whatever types.
+// AnyActivity is an Activity of any types.
 type AnyActivity interface{ name() string }
 
 func (a Activity[In, Out]) name() string { return a.Name }
 
-// Names are the names of activities on the wire.
+// Names returns the names of activities on the wire.
 func Names(activities ...AnyActivity) []string {
 	names := make([]string, 0, len(activities))
 	for _, activity := range activities {

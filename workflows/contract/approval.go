@@ -3,17 +3,17 @@ package contract
 import "time"
 
 // KindApproval carries out what administrators decide about one NonAdminBackupStorageLocation, which is its object. It is open as
-// long as that exists and needs approval. Input: ObjectInput, no result. It takes SignalDecide, too.
+// long as that exists and needs approval. Input: ObjectInput, no result. It receives SignalDecide, too.
 var KindApproval = Kind{
 	Workflow: "StorageLocationApproval", ID: "approval", Kubernetes: "NonAdminBackupStorageLocationApprovalRequest",
 	Summary: "Approval of storage location",
 }
 
-// How a decision comes through Temporal.
+// An administrator decides through Temporal with an Update or a signal.
 const (
-	// UpdateDecide decides. Payload: DecisionRequest, answer: DecisionOutcome.
+	// UpdateDecide carries a decision, and answers with its outcome. Payload: DecisionRequest, answer: DecisionOutcome.
 	UpdateDecide = "decide"
-	// SignalDecide decides without an answer; what came of it is in the current details. Payload: DecisionRequest.
+	// SignalDecide carries a decision without an answer; the current details show the outcome. Payload: DecisionRequest.
 	SignalDecide = "decide"
 )
 
@@ -24,7 +24,7 @@ type approvalActivity = Activity[ApprovalStep, ApprovalView]
 var (
 	RefreshApproval = approvalActivity{"refresh-approval", "Read the approval request"}
 	// AdvanceApproval writes what is due to the approval request, see location.NextApproval.
-	AdvanceApproval = approvalActivity{"advance-approval", "Carry out what was decided or asked"}
+	AdvanceApproval = approvalActivity{"advance-approval", "Carry out what was decided or requested"}
 	// DecideApproval writes a decision to the approval request, as kubectl would.
 	DecideApproval = Activity[DecisionStep, ApprovalView]{"decide-approval", "Write the decision to the approval request"}
 )
@@ -70,7 +70,7 @@ type DecisionRequest struct {
 type DecisionStep struct {
 	Ref     ObjectRef       `json:"ref"`
 	Request DecisionRequest `json:"request"`
-	// UpdateID or SignalNumber (from 1, in this run) says which event of the history brought the request, and so whose it is.
+	// UpdateID or SignalNumber (from 1, in this run) names the event of the history that holds the request: it says who sent it.
 	UpdateID     string `json:"updateID,omitempty"`
 	SignalNumber int    `json:"signalNumber,omitempty"`
 }
@@ -78,7 +78,7 @@ type DecisionStep struct {
 // DecisionOutcome answers UpdateDecide.
 type DecisionOutcome struct {
 	Decided DecisionRecord `json:"decided"`
-	// State is the approval's afterwards.
+	// State is the state of the approval after the decision.
 	State Approval `json:"state"`
 }
 
@@ -88,7 +88,7 @@ type DecisionRecord struct {
 	By       string    `json:"by"`
 	At       time.Time `json:"at"`
 	Reason   string    `json:"reason,omitempty"`
-	// Generation of the approval request that held it.
+	// Generation is that of the approval request's spec that held the decision.
 	Generation int64 `json:"generation,omitempty"`
 }
 
@@ -101,7 +101,7 @@ const (
 	ApprovalWait ApprovalAction = "wait"
 	// ApprovalClose: nothing is left to decide about, ever.
 	ApprovalClose ApprovalAction = "close"
-	// ApprovalRevoke takes back what was approved and asks again.
+	// ApprovalRevoke revokes the approval; a decision is needed again.
 	ApprovalRevoke ApprovalAction = "revoke"
 	// ApprovalAsk stores a new spec as pending.
 	ApprovalAsk ApprovalAction = "request"
@@ -111,16 +111,16 @@ const (
 	ApprovalApprove ApprovalAction = "approve"
 	// ApprovalReject refuses the pending spec.
 	ApprovalReject ApprovalAction = "reject"
-	// ApprovalReopen takes back a rejection.
+	// ApprovalReopen undoes a rejection: the pending spec waits for a decision again.
 	ApprovalReopen ApprovalAction = "reopen"
 	// ApprovalDrop forgets a pending spec, because the tenant has returned to the approved one.
 	ApprovalDrop ApprovalAction = "drop"
-	// ApprovalFollow notes that the tenant's credential is another one, which needs no approval.
+	// ApprovalFollow records that the tenant's credential has changed, which needs no approval.
 	ApprovalFollow ApprovalAction = "follow"
-	// ApprovalTidy takes off the annotations of a decision that status.lastDecision holds, so that the next one, by whatever
-	// way, is not taken for that person's or given that reason.
+	// ApprovalTidy removes the annotations of a decision that status.lastDecision holds, so that the next decision is not
+	// recorded with the wrong person or reason.
 	ApprovalTidy ApprovalAction = "tidy"
-	// ApprovalObserve notes a decision when there was nothing to decide.
+	// ApprovalObserve records a decision when there was nothing to decide.
 	ApprovalObserve ApprovalAction = "observe"
 )
 
@@ -133,42 +133,42 @@ type ApprovalView struct {
 	// Request and ResourceVersion are the approval request's name and version.
 	Request         string `json:"request,omitempty"`
 	ResourceVersion string `json:"resourceVersion,omitempty"`
-	// Decision and Revoke repeat its spec.
+	// Decision and Revoke are what administrators have set in the approval request's spec.
 	Decision string `json:"decision,omitempty"`
 	Revoke   bool   `json:"revoke,omitempty"`
-	// Fresh: its spec has changed since it was last acted on.
+	// Fresh: the approval request's spec has changed since Holdfast last acted on it.
 	Fresh bool `json:"fresh,omitempty"`
-	// HasPending, HasApproved: its status holds a pending, an approved spec.
+	// HasPending, HasApproved: the approval request's status holds a pending, an approved spec.
 	HasPending  bool `json:"hasPending,omitempty"`
 	HasApproved bool `json:"hasApproved,omitempty"`
 	// Rejected: the pending spec was rejected.
 	Rejected bool `json:"rejected,omitempty"`
-	// Signed: annotations on the request speak of a decision.
+	// Signed: annotations on the request name the author or the reason of a decision.
 	Signed bool `json:"signed,omitempty"`
 	// NotRequested: the tenant's spec is valid and neither the pending nor the approved one.
 	NotRequested bool `json:"notRequested,omitempty"`
-	// Present: the tenant's spec is the pending one: a decision about that is a decision about this.
+	// Present: the tenant's spec is the pending one: a decision on the pending spec decides on the tenant's.
 	Present bool `json:"present,omitempty"`
 	// Returned: the tenant's spec is the approved one.
 	Returned bool `json:"returned,omitempty"`
 	// CredentialMoved: the tenant's spec is the pending or the approved one, with another credential.
 	CredentialMoved bool `json:"credentialMoved,omitempty"`
-	// Changes are what the pending spec would change of the approved one, field by field; bounded.
+	// Changes are the differences between the approved and the pending spec, field by field; bounded.
 	Changes []FieldChange `json:"changes,omitempty"`
 	// PendingSince is when the pending spec was stored.
 	PendingSince time.Time `json:"pendingSince,omitzero"`
-	// Last is the decision acted on last.
+	// Last is the decision that Holdfast acted on last; nil if there was none.
 	Last *DecisionRecord `json:"last,omitempty"`
 }
 
-// FieldChange is one difference between two specs. From is empty for a field that is new, To for one that goes.
+// FieldChange is one difference between two specs. From is empty for a field that is new, To for one that is removed.
 type FieldChange struct {
 	Field string `json:"field"`
 	From  string `json:"from,omitempty"`
 	To    string `json:"to,omitempty"`
 }
 
-// State tells how far the approval has come.
+// State returns how far the approval has come.
 func (v ApprovalView) State() Approval {
 	switch {
 	case !v.Needed:

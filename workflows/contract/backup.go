@@ -10,21 +10,21 @@ type backupActivity = Activity[BackupStep, BackupView]
 var (
 	RefreshBackup       = backupActivity{"refresh-backup", "Read the backup, start it if new, mirror Velero's status"}
 	StartBackup         = backupActivity{"start-backup", "Validate the spec and create the Velero Backup"}
-	CheckVeleroStall    = backupActivity{"check-velero-stall", "Look whether Velero has finished without saying so"}
+	CheckVeleroStall    = backupActivity{"check-velero-stall", "Check whether Velero has finished without saying so"}
 	MarkBackupDeleting  = backupActivity{"mark-backup-deleting", "Announce the deletion"}
-	RequestDeletion     = backupActivity{"request-velero-deletion", "Ask Velero to delete the backup with its data"}
+	RequestDeletion     = backupActivity{"request-velero-deletion", "Request from Velero that it delete the backup with its data"}
 	WithdrawBackup      = backupActivity{"withdraw-velero-backup", "Withdraw the Velero Backup before it starts"}
 	DeleteVeleroObjects = backupActivity{"delete-velero-objects", "Delete the Velero objects, keep the data"}
 	ReleaseBackup       = backupActivity{"release-backup", "Release the finalizer"}
 
-	// AdmitBackup judges a spec edited after the creation, and adopts what is there already.
+	// AdmitBackup validates a spec that was edited after the creation, and adopts a Velero Backup that exists already.
 	AdmitBackup = backupActivity{"admit-backup", "Validate the spec"}
 )
 
 // BackupInput starts, and continues, the workflow of one NonAdminBackup.
 type BackupInput struct {
 	ObjectInput
-	// Volumes repeats what a signal said.
+	// Volumes: a signal had Changed.Volumes set.
 	Volumes bool `json:"volumes,omitempty"`
 }
 
@@ -54,22 +54,23 @@ const (
 type BackupView struct {
 	// Found is false when no object of that UID exists; every other field is then zero.
 	Found bool `json:"found"`
-	// Phase is status.phase.
+	// Phase is the object's status.phase, which Holdfast alone writes: New, BackingOff, Created or Deleting.
 	Phase string `json:"phase,omitempty"`
-	// DeleteBackup, ForceDelete repeat spec.deleteBackup and spec.forceDeleteBackup.
+	// DeleteBackup: the tenant asks in the spec for the deletion of the backup with its data. ForceDelete: for that of the
+	// Velero objects only.
 	DeleteBackup bool `json:"deleteBackup,omitempty"`
 	ForceDelete  bool `json:"forceDelete,omitempty"`
 	// BeingDeleted: the object has a deletion timestamp. NamespaceTerminating is read only then.
 	BeingDeleted         bool `json:"beingDeleted,omitempty"`
 	NamespaceTerminating bool `json:"namespaceTerminating,omitempty"`
 	// LocationGone: the tenant's storage location that holds the backup was deleted, and the object is being deleted by a
-	// plain delete: it ends as by force.
+	// plain delete: that is handled as ForceDelete.
 	LocationGone bool `json:"locationGone,omitempty"`
 	// Finalizer: our finalizer is on the object.
 	Finalizer bool `json:"finalizer,omitempty"`
 	// Marked is the deletion that the status announces.
 	Marked DeletionMark `json:"marked,omitempty"`
-	// SpecJudged: the Accepted condition speaks of this generation and, in BackingOff, would be the same today.
+	// SpecJudged: the Accepted condition is of this generation and, in BackingOff, validating again would give the same.
 	SpecJudged bool `json:"specJudged,omitempty"`
 	// Accepted: the Accepted condition is True.
 	Accepted bool `json:"accepted,omitempty"`
@@ -94,12 +95,12 @@ type VeleroBackupView struct {
 	Unstarted bool `json:"unstarted,omitempty"`
 	// Running: Velero works on it, or is about to, and refuses to delete it.
 	Running bool `json:"running,omitempty"`
-	// MirroredPhase is the phase that the object's status repeats.
+	// MirroredPhase is Velero's phase as the object's status shows it.
 	MirroredPhase string `json:"mirroredPhase,omitempty"`
 	// ItemsBackedUp and TotalItems are Velero's progress.
 	ItemsBackedUp int `json:"itemsBackedUp,omitempty"`
 	TotalItems    int `json:"totalItems,omitempty"`
-	// Stalled: the store holds the finished backup, and Velero has not said so for --velero-stall-timeout.
+	// Stalled: the object store holds the finished backup, and Velero has not updated its Backup for --velero-stall-timeout.
 	Stalled bool `json:"stalled,omitempty"`
 }
 
@@ -109,7 +110,7 @@ type DeleteRequestView struct {
 	Attempt int `json:"attempt,omitempty"`
 	// Exists: that request still exists.
 	Exists bool `json:"exists,omitempty"`
-	// Failed: Velero has answered it with errors, or has left it behind unfinished.
+	// Failed: Velero has answered it with errors, or has left it unfinished.
 	Failed bool `json:"failed,omitempty"`
 	// Error is the first of Velero's errors.
 	Error string `json:"error,omitempty"`

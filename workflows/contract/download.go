@@ -10,8 +10,8 @@ type downloadActivity = Activity[DownloadStep, DownloadView]
 // Activities of the NonAdminDownloadRequest workflow. Each takes a DownloadStep, returns the DownloadView after its effect,
 // and may be repeated at any time.
 var (
-	RefreshDownload = downloadActivity{"refresh-download", "Read the request and hand on Velero's answer"}
-	RequestDownload = downloadActivity{"request-velero-download", "Look whose the file is and ask Velero for a URL"}
+	RefreshDownload = downloadActivity{"refresh-download", "Read the request and publish Velero's answer"}
+	RequestDownload = downloadActivity{"request-velero-download", "Check whose the file is and request a URL from Velero"}
 	RemoveDownload  = downloadActivity{"remove-download", "Delete what is over"}
 )
 
@@ -25,17 +25,17 @@ type DownloadStep struct {
 type DownloadView struct {
 	// Found is false when no object of that UID exists; a Velero DownloadRequest made for it may still be there.
 	Found bool `json:"found"`
-	// Phase is status.phase.
+	// Phase is the object's status.phase, which Holdfast alone writes: New, BackingOff, Created or Deleting.
 	Phase string `json:"phase,omitempty"`
 	// BeingDeleted: the object has a deletion timestamp, and somebody's finalizer.
 	BeingDeleted bool `json:"beingDeleted,omitempty"`
 	// Expired: its time is over, with or without a URL.
 	Expired bool `json:"expired,omitempty"`
-	// Judged: the condition speaks of this generation and would say the same today.
+	// Judged: the condition is of this generation, and validating again would give the same.
 	Judged bool `json:"judged,omitempty"`
-	// Refused: the file cannot be had; the condition says why.
+	// Refused: the tenant does not get the file; the condition says why.
 	Refused bool `json:"refused,omitempty"`
-	// Answered: the status holds the URL of the file that this generation asks for.
+	// Answered: the status holds the URL of the file that this generation of the spec asks for.
 	Answered bool `json:"answered,omitempty"`
 	// Velero describes the Velero DownloadRequest that was made for the object; somebody else's counts as absent.
 	Velero VeleroDownloadView `json:"velero"`
@@ -46,7 +46,7 @@ type VeleroDownloadView struct {
 	Exists bool   `json:"exists,omitempty"`
 	Name   string `json:"name,omitempty"`
 	Phase  string `json:"phase,omitempty"`
-	// Current: it asks for the file that is asked for today, and its answer, if it has one, has not expired.
+	// Current: it is for the file that the spec asks for now, and its answer, if it has one, has not expired.
 	Current bool `json:"current,omitempty"`
 	// Signed: it has a URL.
 	Signed bool `json:"signed,omitempty"`

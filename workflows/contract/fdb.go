@@ -10,21 +10,21 @@ var KindFDBBackup = Kind{
 var (
 	// ObserveFDBBackup reads; it adds our finalizer where it is due.
 	ObserveFDBBackup = Activity[FDBBackupStep, FDBBackupView]{"observe-fdb-backup", "Read the backup, its cluster and its Secret"}
-	// ApplyFDBAgents makes the agents' Deployment what the spec says.
+	// ApplyFDBAgents creates the agents' Deployment, or makes it what the spec says.
 	ApplyFDBAgents = Activity[FDBBackupStep, FDBBackupView]{"apply-fdb-agents", "Make the agents' Deployment as the spec says"}
 	// PlanFDBBackup writes where the next backup goes, before it is started.
 	PlanFDBBackup = Activity[FDBPlan, FDBBackupView]{"plan-fdb-backup", "Write down where the backup goes"}
 	// PublishFDBBackup writes what a pass found into the status.
 	PublishFDBBackup = Activity[FDBFindings, FDBBackupView]{"publish-fdb-backup", "Write the status"}
-	// ReleaseFDBBackup takes our finalizer off an object that is being deleted.
+	// ReleaseFDBBackup removes our finalizers from an object that is being deleted.
 	ReleaseFDBBackup = Activity[FDBRelease, FDBBackupView]{"release-fdb-backup", "Let the object go"}
 )
 
 // Activities that run FoundationDB's tools, on FDBTaskQueue.
 var (
-	// InspectFDBBackup changes nothing in the database.
-	InspectFDBBackup = Activity[FDBInspect, FDBInspection]{"inspect-fdb-backup", "Ask FoundationDB for the backup's state"}
-	// RunFDBCommand reads the state first and does nothing that is done already or has become undue. Only the owner of the
+	// InspectFDBBackup reads the backup's state. It changes nothing in the database.
+	InspectFDBBackup = Activity[FDBInspect, FDBInspection]{"inspect-fdb-backup", "Read the backup's state from FoundationDB"}
+	// RunFDBCommand reads the state first, and does nothing that is already done or no longer due. Only the owner of the
 	// FoundationDB cluster schedules it, one at a time.
 	RunFDBCommand = Activity[FDBCommand, FDBOutcome]{Name: "run-fdb-command"}
 )
@@ -42,41 +42,41 @@ const SharedTaskQueue = "holdfast-shared"
 // FDBBackupInput starts, and continues, the workflow of one FoundationDBBackup.
 type FDBBackupInput struct {
 	ObjectInput
-	// Memory is what a run leaves to the next.
+	// Memory is what a run hands over to the next.
 	Memory FDBMemory `json:"memory,omitzero"`
 }
 
-// FDBMemory is what cannot be read anywhere.
+// FDBMemory is what a workflow knows and cannot read from any object or database.
 type FDBMemory struct {
-	// Slot is what is known of the place among the first snapshots.
+	// Slot says whether the backup waits for a slot, or has one.
 	Slot FDBSlot `json:"slot,omitempty"`
-	// Progress and ProgressAt (Unix seconds) are the first snapshot's last progress that was seen.
+	// Progress is the last progress of the first snapshot that was seen, in bytes, and ProgressAt when, in Unix seconds.
 	Progress   int64 `json:"progress,omitempty"`
 	ProgressAt int64 `json:"progressAt,omitempty"`
-	// Starting: a start was asked for, and no look has told since whether it had its effect.
+	// Starting: a start was requested, and no inspection has shown since whether it had an effect.
 	Starting bool `json:"starting,omitempty"`
-	// Stalled: it has not moved for --fdb-initial-snapshot-timeout and has given its slot back.
+	// Stalled: the first snapshot made no progress for --fdb-initial-snapshot-timeout, and the backup gave its slot back.
 	Stalled bool `json:"stalled,omitempty"`
-	// Quiet counts looks in a row that found nothing new.
+	// Quiet counts the inspections in a row that found nothing new.
 	Quiet int `json:"quiet,omitempty"`
 	// Owner is the FoundationDB cluster whose owner knows of this backup.
 	Owner string `json:"owner,omitempty"`
-	// Opposed are those who, as the owner last said, want the opposite of the agents.
+	// Opposed are the members, by name, that want the opposite of the agents, as the owner last answered.
 	Opposed []string `json:"opposed,omitempty"`
 	// Paused: the agents were paused for this backup.
 	Paused bool `json:"paused,omitempty"`
 	// UnreachableSince is when, in Unix seconds, a backup being deleted was first found unreachable; 0 when it answers.
 	UnreachableSince int64 `json:"unreachableSince,omitempty"`
-	// Reported is what the queue of expirations knows, and ReportedAt since when, in Unix seconds.
+	// Reported is the job that the queue of expirations knows of, and ReportedAt when it was sent, in Unix seconds.
 	Reported   FDBJob `json:"reported,omitempty"`
 	ReportedAt int64  `json:"reportedAt,omitempty"`
 	// Used are the containers whose guards know, or may know, of this backup.
 	Used []string `json:"used,omitempty"`
-	// Result is that of the last turn until the status tells it, or the object has gone.
+	// Result is that of the last turn, until the status shows it or the object has gone.
 	Result *FDBExpiryResult `json:"result,omitempty"`
 }
 
-// FDBSlot is where a backup is on its way to a first snapshot.
+// FDBSlot says whether a backup waits for a slot, or has one.
 type FDBSlot string
 
 // The states of a slot.
@@ -93,33 +93,33 @@ type FDBBackupStep struct {
 	Ref ObjectRef `json:"ref"`
 }
 
-// FDBPlan asks for an entry in status.backups for the backup that is about to be started.
+// FDBPlan is the input of PlanFDBBackup: an entry of status.backups for the backup that is about to be started.
 type FDBPlan struct {
 	Ref        ObjectRef `json:"ref"`
 	Generation int64     `json:"generation"`
-	// At is the time, in Unix seconds, that the backup's path carries.
+	// At is the time of the start, in Unix seconds; it becomes a part of the backup's path.
 	At int64 `json:"at"`
 }
 
-// FDBFindings are what a pass found, for the status.
+// FDBFindings is the input of PublishFDBBackup: what a pass found, for the status.
 type FDBFindings struct {
 	Ref        ObjectRef      `json:"ref"`
 	Generation int64          `json:"generation"`
 	Conditions []FDBCondition `json:"conditions,omitempty"`
 	Backups    []FDBBackup    `json:"backups,omitempty"`
-	// Expiry is how a turn ended, for status.expiry; nil if nothing is new. ExpiryAlone: the generation and the conditions stay as
-	// they are.
+	// Expiry is how a turn ended, for status.expiry; nil if nothing is new. ExpiryAlone: nothing else of the status is written.
 	Expiry      *FDBExpiryResult `json:"expiry,omitempty"`
 	ExpiryAlone bool             `json:"expiryAlone,omitempty"`
 }
 
-// FDBRelease says which finalizers are taken off, and why: the one for stopping, and with Data the one for the data too.
+// FDBRelease is the input of ReleaseFDBBackup, which removes the finalizer for stopping and, with Data, the one for the
+// data.
 type FDBRelease struct {
 	Ref ObjectRef `json:"ref"`
 	// Abandoned is empty if the backup was aborted, and otherwise says, for the Event, why it was left.
 	Abandoned string `json:"abandoned,omitempty"`
 	Data      bool   `json:"data,omitempty"`
-	// Reason and Note say, for the Event, what became of the data, with Data. Warning: it is no good news.
+	// Reason and Note say, for the Event, what became of the data, with Data. Warning: the Event is a Warning.
 	Reason  string `json:"reason,omitempty"`
 	Note    string `json:"note,omitempty"`
 	Warning bool   `json:"warning,omitempty"`
@@ -127,7 +127,7 @@ type FDBRelease struct {
 	Left []string `json:"left,omitempty"`
 }
 
-// FDBCondition is a condition that holds, without its time.
+// FDBCondition is a condition that holds now, without its time.
 type FDBCondition struct {
 	Type    string `json:"type"`
 	Reason  string `json:"reason"`
@@ -150,35 +150,35 @@ type FDBPoint struct {
 	Time    int64 `json:"time,omitempty"`
 }
 
-// FDBBackupView is what Kubernetes says of a FoundationDBBackup: plain facts, read live. It holds no secret.
+// FDBBackupView is what was read from Kubernetes about a FoundationDBBackup: plain facts. It holds no secret.
 type FDBBackupView struct {
 	// Found is false when no object of that UID exists.
 	Found bool `json:"found"`
 	// BeingDeleted: it has a deletion timestamp. Held: it has our finalizer.
 	BeingDeleted bool `json:"beingDeleted,omitempty"`
 	Held         bool `json:"held,omitempty"`
-	// DeleteWanted: it has our finalizer for the data. DeletionRequested: the spec asks for that.
+	// DeleteWanted: it has our finalizer for the data. DeletionRequested: the spec asks for the deletion of the data.
 	DeleteWanted      bool `json:"deleteWanted,omitempty"`
 	DeletionRequested bool `json:"deletionRequested,omitempty"`
 	// Policy: the spec says when data may be expired.
 	Policy bool `json:"policy,omitempty"`
-	// Expiry is status.expiry; nil before the first turn.
+	// Expiry is the last turn as status.expiry shows it; nil before the first turn.
 	Expiry *FDBExpiryView `json:"expiry,omitempty"`
 	// NamespaceEnding: the namespace is being deleted.
 	NamespaceEnding bool  `json:"namespaceEnding,omitempty"`
 	Generation      int64 `json:"generation,omitempty"`
-	// Observed: the status speaks of this generation. Reconciled: and says that all is as it should be.
+	// Observed: the status is of this generation. Reconciled: its conditions also say that all is as the spec asks for.
 	Observed   bool `json:"observed,omitempty"`
 	Reconciled bool `json:"reconciled,omitempty"`
-	// Owner is the description:id of the FoundationDB cluster; empty if it is not known how to reach it.
+	// Owner is the description:id of the FoundationDB cluster; empty if its connection string is not known.
 	Owner string `json:"owner,omitempty"`
 	// ClusterGone: there is no FoundationDBCluster of that name.
 	ClusterGone bool `json:"clusterGone,omitempty"`
-	// Problem is what keeps every command from being run, as a condition.
+	// Problem is the condition that keeps every command from being run; nil if there is none.
 	Problem *FDBCondition `json:"problem,omitempty"`
 	// Desired is what the spec asks for.
 	Desired FDBDesired `json:"desired"`
-	// Backups are status.backups.
+	// Backups are the entries of status.backups, which Holdfast alone writes.
 	Backups []FDBBackup   `json:"backups,omitempty"`
 	Agents  FDBAgentsView `json:"agents"`
 }
@@ -192,12 +192,12 @@ type FDBExpiryView struct {
 
 // FDBDesired is what a spec asks for, its defaults filled in.
 type FDBDesired struct {
-	// State is spec.backupState.
+	// State is what the spec wants of the backup: Running, Paused or Stopped.
 	State string `json:"state,omitempty"`
 	Tag   string `json:"tag,omitempty"`
 	// URL is the destination with its parameters, without the time of a start.
 	URL string `json:"url,omitempty"`
-	// TimestampFormat is Go's; empty adds nothing.
+	// TimestampFormat is the layout, as in Go, of the time of a start, which follows the URL; empty for none.
 	TimestampFormat       string   `json:"timestampFormat,omitempty"`
 	KeyRanges             []string `json:"keyRanges,omitempty"`
 	SnapshotPeriodSeconds int64    `json:"snapshotPeriodSeconds,omitempty"`
@@ -216,19 +216,20 @@ type FDBAgentsView struct {
 	Ready     int32 `json:"ready,omitempty"`
 	// Invalid says why the Deployment cannot be made as the spec says; empty if it can.
 	Invalid string `json:"invalid,omitempty"`
-	// Refused says why the API server did not take it in this step; empty if it was not asked.
+	// Refused says why the API server refused the Deployment in this step; empty if it was not called or accepted it.
 	Refused string `json:"refused,omitempty"`
 }
 
-// FDBInspect asks for the state of a backup's tags in the database and, with Deep, of its containers in the store.
+// FDBInspect is the input of InspectFDBBackup, which reads the state of a backup's tags in the database and, with Deep, of its
+// containers in the object store.
 type FDBInspect struct {
 	Ref  ObjectRef `json:"ref"`
 	Deep bool      `json:"deep,omitempty"`
 }
 
-// FDBInspection is what FoundationDB's tools say.
+// FDBInspection is what FoundationDB's tools report.
 type FDBInspection struct {
-	// Failure is set when the database could not be asked; nothing else is then.
+	// Failure is set when the database could not be read; nothing else is then.
 	Failure *FDBFailure `json:"failure,omitempty"`
 	// AgentsPaused: all agents of the cluster are paused.
 	AgentsPaused bool `json:"agentsPaused,omitempty"`
@@ -238,19 +239,20 @@ type FDBInspection struct {
 	Containers []FDBContainer `json:"containers,omitempty"`
 }
 
-// FDBTag is the state of a tag, as `fdbbackup status` tells it.
+// FDBTag is the state of a tag, as `fdbbackup status` reports it.
 type FDBTag struct {
 	Tag string `json:"tag"`
-	// UID is that of the backup; empty if the tag was never used.
+	// UID is the backup's in FoundationDB; empty if the tag was never used.
 	UID string `json:"uid,omitempty"`
-	// State is Status.Name: NeverRan, Submitted, Running, RunningDifferentially, Completed, Aborted, Aborting or Errored.
+	// State is Status.Name of the tool's output: NeverRan, Submitted, Running, RunningDifferentially, Completed, Aborted, Aborting
+	// or Errored.
 	State string `json:"state,omitempty"`
 	// Running is true for Submitted and Aborting too.
 	Running    bool `json:"running,omitempty"`
 	Restorable bool `json:"restorable,omitempty"`
-	// URL is DestinationURL without anything secret.
+	// URL is DestinationURL of the tool's output, without anything secret.
 	URL string `json:"url,omitempty"`
-	// SnapshotPeriodSeconds is 0 while the tool does not tell it (Submitted).
+	// SnapshotPeriodSeconds is 0 while the tool does not report it (Submitted).
 	SnapshotPeriodSeconds int64 `json:"snapshotPeriodSeconds,omitempty"`
 	// RangeBytes is how much of snapshots was written: the first one's progress.
 	RangeBytes int64 `json:"rangeBytes,omitempty"`
@@ -260,10 +262,10 @@ type FDBTag struct {
 	Errors []string `json:"errors,omitempty"`
 }
 
-// FDBContainer is what a deep describe of a container told.
+// FDBContainer is what a deep describe of a container reported.
 type FDBContainer struct {
 	URL string `json:"url"`
-	// Missing: there is none.
+	// Missing: there is no such container.
 	Missing    bool        `json:"missing,omitempty"`
 	Failure    *FDBFailure `json:"failure,omitempty"`
 	Restorable bool        `json:"restorable,omitempty"`
@@ -290,7 +292,7 @@ const (
 	FDBClassNotRunning FDBClass = "NotRunning"
 	// FDBClassMissing: there is no such container.
 	FDBClassMissing FDBClass = "BackupMissing"
-	// FDBClassBadURL: the tool does not take the URL.
+	// FDBClassBadURL: the tool does not accept the URL.
 	FDBClassBadURL FDBClass = "BadURL"
 	// FDBClassUsed: the container has data already; a backup into it could not be restored.
 	FDBClassUsed FDBClass = "ContainerUsed"
@@ -302,11 +304,11 @@ const (
 	FDBClassUnsafe FDBClass = "Unsafe"
 	// FDBClassLocked: the database is locked, for example by a restore.
 	FDBClassLocked FDBClass = "DatabaseLocked"
-	// FDBClassClusterFile: the connection string is not one.
+	// FDBClassClusterFile: the connection string is malformed.
 	FDBClassClusterFile FDBClass = "BadClusterFile"
 	// FDBClassToolMissing: there is no binary for the cluster's version.
 	FDBClassToolMissing FDBClass = "ToolMissing"
-	// FDBClassNoWorker: no worker took the work in time, and it was not run: none serves the queue, or all are busy.
+	// FDBClassNoWorker: no worker accepted the activity in time, and it was not run: none serves the queue, or all are busy.
 	FDBClassNoWorker FDBClass = "NoWorker"
 	// FDBClassOther: anything else.
 	FDBClassOther FDBClass = "Failed"

@@ -5,10 +5,10 @@ import "time"
 // KindFDBCluster owns a FoundationDB cluster. Its ID is FDBClusterID. Input: FDBClusterInput, no result.
 var KindFDBCluster = Kind{Workflow: "FDBCluster", Summary: "Owner of FoundationDB cluster", Queue: QueueShared}
 
-// What is said to the owner.
+// The owner's Update, and its error.
 const (
-	// UpdateFDBCluster asks the owner. Input: FDBCommandRequest, result: FDBCommandAnswer. Asking again with the same update
-	// ID, or with another one, is harmless: a command that is done already is not run again.
+	// UpdateFDBCluster sends a request to the owner. Input: FDBCommandRequest, result: FDBCommandAnswer. A repeated request, with
+	// the same update ID or with another one, is harmless: a command that is already done is not run again.
 	UpdateFDBCluster = "request"
 	// ErrorFDBRequestInvalid is the type of the error that refuses an FDBCommandRequest which can never be answered. Not
 	// retryable.
@@ -17,21 +17,21 @@ const (
 
 // The activities.
 var (
-	// RequestFDBCommand asks the owner, which it starts if need be.
+	// RequestFDBCommand sends a request to the owner, which it starts if need be.
 	RequestFDBCommand = Activity[FDBCommandRequest, FDBCommandAnswer]{Name: "request-fdb-command"}
 )
 
-// How long a command that was asked for may take. Who asked counts on it: after FDBRequestWait + FDBCommandLimit none of its
-// commands begins or runs any more.
+// Limits of a requested command. The requester relies on them: after FDBRequestWait + FDBCommandLimit none of its commands begins
+// or runs any more.
 const (
-	// FDBRequestWait is how long after the asking a command may begin: FDBCommandRequest.Until is the time of asking and this.
+	// FDBRequestWait is how long after the request a command may begin: FDBCommandRequest.Until is the time of the request and this.
 	FDBRequestWait = 5 * time.Minute
 	// FDBCommandStart is how long a command waits for a worker, FDBCommandRun how long it may run then.
 	FDBCommandStart = time.Minute
 	FDBCommandRun   = 2 * time.Minute
 	// FDBCommandLimit is how long a command may take once the owner has begun it.
 	FDBCommandLimit = FDBCommandStart + FDBCommandRun
-	// FDBRequestTimeout is by when the owner has answered, and some: the limit of an attempt of RequestFDBCommand.
+	// FDBRequestTimeout limits an attempt of RequestFDBCommand: the owner has answered before.
 	FDBRequestTimeout = FDBRequestWait + FDBCommandLimit + time.Minute
 )
 
@@ -43,42 +43,42 @@ func FDBClusterID(cluster string) string { return "fdb/" + cluster }
 type FDBClusterInput struct {
 	// Cluster is its description:id.
 	Cluster string `json:"cluster"`
-	// Members are the backups that are not stopped, in the order of their first asking.
+	// Members are the backups that are not stopped, in the order of their first requests.
 	Members []FDBMember `json:"members,omitempty"`
-	// Since is when the first run started, in Unix seconds; 0 at the start. The agents are not paused before everybody has had
-	// the time to ask.
+	// Since is when the first run started, in Unix seconds; 0 at the start. The agents are not paused until every member has had
+	// time to send its request.
 	Since int64 `json:"since,omitempty"`
 }
 
 // FDBMember is a backup that has a say in whether the agents are paused.
 type FDBMember struct {
-	// WorkflowID is that of the backup; never a run's.
+	// WorkflowID is the backup's; a run's ID is never used.
 	WorkflowID string `json:"workflowId"`
-	// Name is how people call it: Kubernetes cluster, namespace/name.
+	// Name is for people: Kubernetes cluster, namespace/name.
 	Name string `json:"name"`
-	// Paused is what it asks for.
+	// Paused: the member wants the agents paused.
 	Paused bool `json:"paused,omitempty"`
 }
 
 // FDBClusterState answers QueryState.
 type FDBClusterState struct {
 	Members []FDBMember `json:"members,omitempty"`
-	// Running is what runs now, and Requester for whom; nil if nothing does.
+	// Running is the command that runs now, and Requester the name of the member that requested it; nil if none runs.
 	Running   *FDBCommand `json:"running,omitempty"`
 	Requester string      `json:"requester,omitempty"`
 	// Waiting is how many commands wait for their turn.
 	Waiting int `json:"waiting,omitempty"`
 }
 
-// FDBCommandRequest is what a backup asks of the owner of its FoundationDB cluster.
+// FDBCommandRequest is what a backup or restore requests from the owner of its FoundationDB cluster.
 type FDBCommandRequest struct {
 	// Cluster is the FoundationDB cluster's description:id.
 	Cluster string `json:"cluster"`
-	// Member is who asks, and what it wants of the agents.
+	// Member is the requester, and what it wants of the agents.
 	Member FDBMember `json:"member"`
-	// Leave: it wants nothing of the agents any more; it is stopped or deleted.
+	// Leave: the requester wants nothing of the agents any more; it is stopped or deleted.
 	Leave bool `json:"leave,omitempty"`
-	// Command is what shall be run; nil only tells the owner of the member.
+	// Command is the command to run; nil only makes the member known to the owner.
 	Command *FDBCommand `json:"command,omitempty"`
 	// Queue is where the command's activity runs: the requester's FDBTaskQueue.
 	Queue string `json:"queue,omitempty"`
@@ -88,11 +88,11 @@ type FDBCommandRequest struct {
 
 // FDBCommandAnswer is the owner's answer.
 type FDBCommandAnswer struct {
-	// Opposed are the names of the members that ask for the opposite of what the requester wants of the agents.
+	// Opposed are the names of the members that want the opposite of what the requester wants of the agents.
 	Opposed []string `json:"opposed,omitempty"`
-	// Later: the command was not run, and may be asked for again: too late, too early to pause, or opposed.
+	// Later: the command was not run, and may be requested again: it was too late, too early to pause, or opposed.
 	Later bool `json:"later,omitempty"`
-	// Outcome is that of the command; nil if none was run.
+	// Outcome is the command's; nil if none was run.
 	Outcome *FDBOutcome `json:"outcome,omitempty"`
 }
 
@@ -118,19 +118,19 @@ type FDBCommand struct {
 	Tag string `json:"tag,omitempty"`
 	// URL is where a start writes, where a modified backup shall write, or where the backup to abort writes.
 	URL string `json:"url,omitempty"`
-	// Next is where the backup goes that replaces the one to abort: nothing is aborted unless a backup can be started there, as
-	// far as can be told before.
+	// Next is the URL of the backup that replaces the one to abort: nothing is aborted if a backup cannot be started there, as far
+	// as can be found out before.
 	Next string `json:"next,omitempty"`
 }
 
 // FDBOutcome is what became of a command.
 type FDBOutcome struct {
-	// Done: the state is what the command was to bring about, whoever did it.
+	// Done: the state is what the command is for, no matter who brought it about.
 	Done bool `json:"done,omitempty"`
-	// Undue: what the command was decided upon has changed; look again.
+	// Undue: the state on which the decision was based has changed; inspect again.
 	Undue bool `json:"undue,omitempty"`
 	// Failure says why it is not done.
 	Failure *FDBFailure `json:"failure,omitempty"`
-	// NoAgents: start was taken, and the tool says that no agent answers.
+	// NoAgents: start was accepted, and the tool reports that no agent answers.
 	NoAgents bool `json:"noAgents,omitempty"`
 }

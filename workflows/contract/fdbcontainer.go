@@ -6,9 +6,10 @@ import "time"
 // Input: FDBContainerInput, no result. It answers QueryState with FDBContainerState.
 var KindFDBContainer = Kind{Workflow: "FDBContainer", Summary: "Guard of container", Queue: QueueShared}
 
-// What is said to the guard.
+// The guard's Update, and its error.
 const (
-	// UpdateFDBContainer asks it. Input: FDBContainerRequest, result: FDBContainerAnswer. Asking again is harmless.
+	// UpdateFDBContainer sends a request to the guard. Input: FDBContainerRequest, result: FDBContainerAnswer. A repeated request is
+	// harmless.
 	UpdateFDBContainer = "request"
 	// ErrorFDBContainerInvalid is the type of the error that refuses an FDBContainerRequest which can never be answered. Not
 	// retryable.
@@ -17,33 +18,33 @@ const (
 
 // The activities.
 var (
-	// RequestFDBContainer asks the guard, which it starts if need be.
+	// RequestFDBContainer sends a request to the guard, which it starts if need be.
 	RequestFDBContainer = Activity[FDBContainerRequest, FDBContainerAnswer]{Name: "request-fdb-container"}
 )
 
 // FDBContainerID returns the workflow ID of a container's guard. container is host:port/bucket/path.
 func FDBContainerID(container string) string { return "fdb-container/" + container }
 
-// FDBContainerSettling is how long after its start a guard lets nobody delete, unless its first user has just made the container:
-// who uses it may have been lost with Temporal's database, and must have had the time to say so.
+// FDBContainerSettling is how long after its start a guard grants no deletion, unless its first user has just made the
+// container: Temporal's database may have been lost, and users must have had time to make themselves known again.
 const FDBContainerSettling = 15 * time.Minute
 
 // FDBContainerInput starts, and continues, a guard.
 type FDBContainerInput struct {
 	Container string `json:"container"`
-	// Since is when the first run started, in Unix seconds; 0 at the start. Settled: no user can have been lost.
+	// Since is when the first run started, in Unix seconds; 0 at the start. Settled: all users are known.
 	Since   int64              `json:"since,omitempty"`
 	Settled bool               `json:"settled,omitempty"`
 	Users   []FDBContainerUser `json:"users,omitempty"`
-	// Holder is who expires or deletes; nil if nobody does.
+	// Holder is the workflow that may expire or delete now; nil if there is none.
 	Holder *FDBContainerUser `json:"holder,omitempty"`
 }
 
-// FDBContainerUser is somebody whose data are in a container, or who reads or changes it.
+// FDBContainerUser is a workflow whose data are in a container, or that reads or changes it.
 type FDBContainerUser struct {
-	// WorkflowID is never a run's.
+	// WorkflowID is the user's; a run's ID is never used.
 	WorkflowID string `json:"workflowId"`
-	// Name is how people call it: Kubernetes cluster, namespace/name.
+	// Name is for people: Kubernetes cluster, namespace/name.
 	Name string `json:"name"`
 	// Cluster and Namespace are where it is: the Kubernetes cluster's ID, and its object's namespace. Its name is shown only to
 	// users of the same cluster and namespace.
@@ -51,50 +52,51 @@ type FDBContainerUser struct {
 	Namespace string `json:"namespace,omitempty"`
 	// ReadsUntil is set for a restore: until then, in Unix seconds, nothing is expired or deleted.
 	ReadsUntil int64 `json:"readsUntil,omitempty"`
-	// Since is when a holder got it, in Unix seconds. Deletes: it may delete, not only expire.
+	// Since is when a holder became it, in Unix seconds. Deletes: it may delete, not only expire.
 	Since   int64 `json:"since,omitempty"`
 	Deletes bool  `json:"deletes,omitempty"`
 }
 
-// FDBContainerAction is what somebody wants of a container.
+// FDBContainerAction is what a request to a guard is for.
 type FDBContainerAction string
 
-// The wishes.
+// The actions.
 const (
-	// FDBContainerUse: the container holds its data, or is read by it (ReadsUntil).
+	// FDBContainerUse: the container holds the user's data, or the user reads it (ReadsUntil).
 	FDBContainerUse FDBContainerAction = "use"
-	// FDBContainerLeave: it uses it no more.
+	// FDBContainerLeave: the user no longer uses the container.
 	FDBContainerLeave FDBContainerAction = "leave"
-	// FDBContainerExpire and FDBContainerDelete: it wants to expire or delete, alone. Of is the workflow for which it does.
+	// FDBContainerExpire and FDBContainerDelete: the user wants to expire or delete, alone, for the workflow in Of.
 	FDBContainerExpire FDBContainerAction = "expire"
 	FDBContainerDelete FDBContainerAction = "delete"
-	// FDBContainerRelease: it is done with that.
+	// FDBContainerRelease: the holder has finished.
 	FDBContainerRelease FDBContainerAction = "release"
 )
 
-// FDBContainerRequest is what somebody asks of a guard.
+// FDBContainerRequest is what a user requests from a guard.
 type FDBContainerRequest struct {
 	Container string             `json:"container"`
 	User      FDBContainerUser   `json:"user"`
 	Action    FDBContainerAction `json:"action"`
-	// Of is, with Expire and Delete, the workflow ID of the user for whom it is done: that one is no other user.
+	// Of is, with Expire and Delete, the workflow ID of the backup whose data are expired or deleted: it does not count as another
+	// user.
 	Of string `json:"of,omitempty"`
-	// Whole, with Delete: the object of Of is being deleted. If others use the container too, it is left to them: Of is no user
-	// any more, so that of several that are deleted at a time the last one deletes the data.
+	// Whole, with Delete: the object of Of is being deleted. If others use the container too, Of stops being a user and its data
+	// stay: if several are deleted at a time, the last one deletes the data.
 	Whole bool `json:"whole,omitempty"`
-	// Fresh, with Use: who asks is about to make the container, whose path has the time of this start; nobody else can know it.
+	// Fresh, with Use: the user is about to make the container. Nobody else can know it: its path has the time of this start.
 	Fresh bool `json:"fresh,omitempty"`
 }
 
 // FDBContainerAnswer is the guard's answer.
 type FDBContainerAnswer struct {
-	// Held: who asked may expire or delete now, until it says release.
+	// Held: the user may expire or delete now, until it sends FDBContainerRelease.
 	Held bool `json:"held,omitempty"`
-	// Busy says who holds or reads it, or that the guard has not settled, when that is why it is not Held. To Use it says who
-	// holds it: the user is enrolled, and nothing is granted beside it, but what was granted before may go on until it is asked
-	// again.
+	// Busy says why the user does not hold the container: another holds or reads it, or the guard has not settled. The answer to
+	// FDBContainerUse names a holder in it: the user is known from now on, nothing more is granted beside it, but what was granted
+	// before may go on. The user requests again until Busy is empty.
 	Busy string `json:"busy,omitempty"`
-	// Others are the other users, as far as who asked may know of them, when they are why it is not Held for a deletion.
+	// Others are the other users because of which a deletion is not granted, as far as the user may know of them.
 	Others []string `json:"others,omitempty"`
 }
 

@@ -1,25 +1,25 @@
 package contract
 
 // KindFDBExpiry is one turn: it expires or deletes data of a FoundationDBBackup, which is its object, so that there are never two
-// for one backup. Input: FDBExpiryInput, no result: it tells the backup and the queue by signals. Only the queue starts it. It
-// takes SignalChanged (something has happened to its pod) and answers QueryState with FDBExpiryState.
+// for one backup. Input: FDBExpiryInput, no result: it reports to the backup and the queue by signals. Only the queue starts it.
+// It receives SignalChanged (something has happened to its pod) and answers QueryState with FDBExpiryState.
 var KindFDBExpiry = Kind{
 	Workflow: "FDBExpiry", ID: "fdb-expiry", Kubernetes: "FoundationDBBackup", Summary: "Turn of FoundationDB backup",
 	Queue: QueueFDB, Pinned: true,
 }
 
-// SignalExpiryResult tells a FoundationDBBackup workflow how a turn ended. Payload: FDBExpiryResult.
+// SignalExpiryResult reports to a FoundationDBBackup workflow how a turn ended. Payload: FDBExpiryResult.
 const SignalExpiryResult = "expiry-result"
 
 // The activities.
 var (
-	// PlanFDBExpiry says what the turn has to do.
+	// PlanFDBExpiry returns what the turn has to do.
 	PlanFDBExpiry = Activity[FDBExpiryStep, FDBExpiryPlan]{"plan-fdb-expiry", "Find out what is to be done"}
-	// ApplyFDBPod makes the pod unless it is there.
+	// ApplyFDBPod creates the pod unless it exists.
 	ApplyFDBPod   = Activity[FDBPodStep, FDBPodView]{Name: "apply-fdb-pod"}
-	ObserveFDBPod = Activity[FDBPodStep, FDBPodView]{"observe-fdb-pod", "Look at the pod"}
+	ObserveFDBPod = Activity[FDBPodStep, FDBPodView]{"observe-fdb-pod", "Read the pod"}
 	DeleteFDBPod  = Activity[FDBPodStep, FDBPodView]{"delete-fdb-pod", "Delete the pod"}
-	// ReportFDBTurn signals the backup's workflow and the queue, starting what does not run.
+	// ReportFDBTurn signals the backup's workflow and the queue, and starts the one that does not run.
 	ReportFDBTurn = Activity[FDBTurnReports, None]{Name: "report-fdb-turn"}
 )
 
@@ -29,17 +29,17 @@ type FDBExpiryInput struct {
 	Ref     ObjectRef `json:"ref"`
 	Job     FDBJob    `json:"job"`
 	Turn    int64     `json:"turn"`
-	// Left is what a run leaves to the next; nil at the start.
+	// Left is what a run hands over to the next; nil at the start.
 	Left *FDBExpiryLeft `json:"left,omitempty"`
 }
 
-// FDBExpiryLeft is what a run of a turn leaves to the next while it waits for the end of a pod.
+// FDBExpiryLeft is what a run of a turn hands over to the next while it waits for the end of a pod.
 type FDBExpiryLeft struct {
-	// Held are the containers whose guards have granted this turn something.
+	// Held are the containers of which this turn is, or may be, the holder.
 	Held []FDBPlace `json:"held,omitempty"`
-	// Unused are the containers that the backup uses no more, which their guards are still to be told.
+	// Unused are the containers that the backup no longer uses, and whose guards do not know that yet.
 	Unused []FDBPlace `json:"unused,omitempty"`
-	// Result is how the turn ended. Pod is its last one, or one of an earlier turn, which is not gone yet.
+	// Result is how the turn ended. Pod is its last pod, or one of an earlier turn, which still exists.
 	Result *FDBExpiryResult `json:"result,omitempty"`
 	Pod    *FDBPodStep      `json:"pod,omitempty"`
 	// Closing: the queue knows that only a pod in termination is left. Reported: the backup knows the result.
@@ -51,16 +51,16 @@ type FDBExpiryLeft struct {
 type FDBExpiryStep struct {
 	Ref ObjectRef `json:"ref"`
 	Job FDBJob    `json:"job"`
-	// Turn is when the turn began: cutoffs are counted from it.
+	// Turn is when the turn began: cutoffs are relative to it.
 	Turn int64 `json:"turn"`
 }
 
 // FDBExpiryPlan is what a turn has to do.
 type FDBExpiryPlan struct {
-	// Outcome is set when there is nothing to be run, or nothing can be, with Message saying why.
+	// Outcome is set when nothing is to be run, or nothing can be; Message says why.
 	Outcome FDBTurnOutcome `json:"outcome,omitempty"`
 	Message string         `json:"message,omitempty"`
-	// Owner is how people call the backup: Kubernetes cluster, namespace/name, without the cluster, which the workflow adds.
+	// Owner is the backup's name for people, namespace/name; the workflow puts the Kubernetes cluster before it.
 	Owner string `json:"owner,omitempty"`
 	// Expire is the container to expire; nil for deletions.
 	Expire *FDBExpire `json:"expire,omitempty"`
@@ -68,7 +68,7 @@ type FDBExpiryPlan struct {
 	// if that one turns out to hold the minimum.
 	Delete []FDBPlace `json:"delete,omitempty"`
 	// Sharing are, by container, other FoundationDBBackups of this Kubernetes cluster whose status names one of the containers to
-	// delete: the guard may have lost those whose workflow has long ended.
+	// delete: the guard may not know those whose workflow ended long ago.
 	Sharing map[string][]ObjectRef `json:"sharing,omitempty"`
 	// Pods are pods of earlier turns of this object that still exist, by their names.
 	Pods []FDBPodView `json:"pods,omitempty"`
@@ -81,12 +81,12 @@ type FDBPlace struct {
 	Container string `json:"container"`
 }
 
-// FDBExpire is what a container is expired with. Times are in Unix seconds.
+// FDBExpire says how a container is expired. Times are in Unix seconds.
 type FDBExpire struct {
 	FDBPlace
-	// Before: data older than that may go.
+	// Before: data older than that may be deleted.
 	Before int64 `json:"before"`
-	// RestorableAfter: every moment since then stays restorable; 0 if nothing is asked for.
+	// RestorableAfter: every moment since then stays restorable; 0 if the spec asks for nothing.
 	RestorableAfter int64 `json:"restorableAfter,omitempty"`
 	// Stopped: no backup is written there any more.
 	Stopped bool `json:"stopped,omitempty"`
@@ -99,14 +99,14 @@ type FDBPodStep struct {
 	// Number counts the pods of a turn from 1; 0 names a pod of an earlier turn by Name.
 	Number int    `json:"number,omitempty"`
 	Name   string `json:"name,omitempty"`
-	// Job is the turn's: also one that expires deletes older containers. Without it, it follows from what the pod runs.
+	// Job is the turn's: a turn that expires also deletes older containers. If empty, it follows from what the pod runs.
 	Job FDBJob `json:"job,omitempty"`
-	// One of Expire and Delete is what it runs; neither is needed for looking at it or deleting it.
+	// One of Expire and Delete is what it runs; neither is needed to read or delete it.
 	Expire *FDBExpire `json:"expire,omitempty"`
 	Delete []FDBPlace `json:"delete,omitempty"`
 }
 
-// FDBPodView is what there is of a pod.
+// FDBPodView describes a pod.
 type FDBPodView struct {
 	Name  string `json:"name,omitempty"`
 	Found bool   `json:"found,omitempty"`
@@ -115,30 +115,30 @@ type FDBPodView struct {
 	// Terminating: it has a deletion timestamp. Ended: its container has ended for good.
 	Terminating bool `json:"terminating,omitempty"`
 	Ended       bool `json:"ended,omitempty"`
-	// Created is when it was made, in Unix seconds.
+	// Created is when it was created, in Unix seconds.
 	Created int64 `json:"created,omitempty"`
 	// Waiting says what it waits for, for example an image that cannot be pulled.
 	Waiting string `json:"waiting,omitempty"`
-	// Failed says why it ended without a result: evicted, node lost, killed, not allowed to be made.
+	// Failed says why it ended without a result: evicted, node lost, killed, or refused.
 	Failed string `json:"failed,omitempty"`
-	// Refused: the pod is not made, by Holdfast or by the API server; Failed says why.
+	// Refused: the pod was not created, by Holdfast's decision or the API server's; Failed says why.
 	Refused bool `json:"refused,omitempty"`
 	// Result is what its container left as its termination message.
 	Result *FDBPodResult `json:"result,omitempty"`
 }
 
-// FDBPodResult is what a pod's tool said.
+// FDBPodResult is what a pod's tool reported.
 type FDBPodResult struct {
 	// Failure is set when the job could not be done; FDBClassUnsafe is a refusal.
 	Failure *FDBFailure `json:"failure,omitempty"`
-	// Before and After are the descriptions around an expire; After is missing if it was not run.
+	// Before and After describe the container around an expire; After is nil if it was not run.
 	Before *FDBContainer `json:"before,omitempty"`
 	After  *FDBContainer `json:"after,omitempty"`
-	// Deleted are the URLs whose data are gone, whoever deleted them.
+	// Deleted are the URLs whose data are gone, no matter who deleted them.
 	Deleted []string `json:"deleted,omitempty"`
 }
 
-// FDBTurnReports is what a turn tells others. Nil parts are not told.
+// FDBTurnReports is what a turn reports to others. Nil parts are not sent.
 type FDBTurnReports struct {
 	Cluster string           `json:"cluster"`
 	Ref     ObjectRef        `json:"ref"`
@@ -146,19 +146,19 @@ type FDBTurnReports struct {
 	Result  *FDBExpiryResult `json:"result,omitempty"`
 }
 
-// FDBExpiryResult tells a FoundationDBBackup how a turn ended.
+// FDBExpiryResult reports to a FoundationDBBackup how a turn ended.
 type FDBExpiryResult struct {
 	Job  FDBJob `json:"job"`
 	Turn int64  `json:"turn"`
 	// At is when it ended, in Unix seconds.
 	At      int64          `json:"at"`
 	Outcome FDBTurnOutcome `json:"outcome"`
-	// Reason is a word for status.expiry.reason, see the constants of package v1alpha1; Message says more.
+	// Reason is for status.expiry.reason, see the constants of package v1alpha1; Message says more.
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
-	// Container is what is there after an expire.
+	// Container describes the container after an expire.
 	Container *FDBContainer `json:"container,omitempty"`
-	// Deleted are the URLs whose data are gone. Kept are those that others use too: they stay, and the object may go.
+	// Deleted are the URLs whose data are gone. Kept are those that others use too: they stay, and the object may be released.
 	Deleted []string `json:"deleted,omitempty"`
 	Kept    []string `json:"kept,omitempty"`
 }

@@ -6,17 +6,17 @@ var KindFDBExpiryQueue = Kind{
 	Workflow: "FDBExpiryQueue", Summary: "Expirations and deletions of FoundationDB backups of", Queue: QueueFDB,
 }
 
-// What is said to the queue of expirations.
+// Signals and Updates of the queue of expirations, and its error.
 const (
-	// SignalExpiryEntry tells the queue what a backup wants of it. Payload: FDBQueueRequest. Telling it again is harmless.
+	// SignalExpiryEntry says what a backup wants of the queue. Payload: FDBQueueRequest. Sending it again is harmless.
 	SignalExpiryEntry = "entry"
-	// SignalExpiryTurn tells the queue how far a turn is. Payload: FDBTurnReport. Telling it again is harmless.
+	// SignalExpiryTurn reports how far a turn is. Payload: FDBTurnReport. Sending it again is harmless.
 	SignalExpiryTurn = "turn"
-	// UpdateExpireNow puts a backup first, once, whatever the minimum interval. Input: FDBQueueName, result: FDBQueueAnswer.
+	// UpdateExpireNow puts a backup first, once, regardless of the minimum interval. Input: FDBQueueName, result: FDBQueueAnswer.
 	UpdateExpireNow = "expire-now"
-	// UpdateRemoveEntry takes a backup out of the queue until it asks again. Input: FDBQueueName, result: FDBQueueAnswer.
+	// UpdateRemoveEntry removes a backup from the queue until it asks again. Input: FDBQueueName, result: FDBQueueAnswer.
 	UpdateRemoveEntry = "remove"
-	// UpdateSetExpiryLimit sets how many turns may run at a time; 0 goes back to the worker's flag. Input: FDBQueueLimit, result:
+	// UpdateSetExpiryLimit sets how many turns may run at a time; 0 restores the worker's flag. Input: FDBQueueLimit, result:
 	// FDBQueueAnswer.
 	UpdateSetExpiryLimit = "set-limit"
 	// ErrorFDBQueueInvalid is the type of the error that refuses an Update which can never be carried out. Not retryable.
@@ -27,11 +27,11 @@ const (
 var (
 	// SignalFDBExpiryQueue signals the queue, which it starts if need be.
 	SignalFDBExpiryQueue = Activity[FDBQueueRequest, None]{Name: "signal-fdb-expiry-queue"}
-	// StartFDBExpiry starts the turn's workflow. That it runs already is success. An error that is not retryable says that
-	// Temporal will never take it.
+	// StartFDBExpiry starts the turn's workflow. It succeeds if the workflow runs already. An error that is not retryable says that
+	// Temporal will never accept the start.
 	StartFDBExpiry = Activity[FDBExpiryInput, None]{Name: "start-fdb-expiry"}
-	// FindFDBExpiries returns what the objects and pods of the cluster tell, given the order of the namespaces. A queue that
-	// Temporal has lost is refilled by it, and no turn is begun beside a pod that runs.
+	// FindFDBExpiries lists the backups and pods of the cluster; its input has the order of the namespaces. It refills a queue that
+	// Temporal has lost, and keeps it from giving a turn while a pod of that backup runs.
 	FindFDBExpiries = Activity[FDBExpiryQueueInput, FDBExpiriesFound]{
 		"find-fdb-expiries", "Find the backups that expire or are deleted",
 	}
@@ -45,7 +45,7 @@ type FDBJob string
 
 // The jobs.
 const (
-	// FDBJobNone: nothing; the backup has no entry.
+	// FDBJobNone: the backup wants no turn, and has no entry.
 	FDBJobNone FDBJob = ""
 	// FDBJobExpire deletes what is older than the backup's policy.
 	FDBJobExpire FDBJob = "expire"
@@ -60,7 +60,7 @@ const (
 	FDBQueueLanes
 )
 
-// Lane is where a job waits.
+// Lane returns the lane in which a job waits.
 func (j FDBJob) Lane() int {
 	if j == FDBJobDelete {
 		return LaneDelete
@@ -71,18 +71,18 @@ func (j FDBJob) Lane() int {
 // FDBExpiryQueueInput starts, and continues, the queue of a Kubernetes cluster.
 type FDBExpiryQueueInput struct {
 	Cluster string `json:"cluster"`
-	// Found: what objects and pods tell is among the entries and turns.
+	// Found: the objects and pods have been listed since the first start.
 	Found bool `json:"found,omitempty"`
-	// Entries are in the order of their asking; whose turn has begun is at the end. Turns are those that run; their backups
-	// have an entry too, unless it was removed.
+	// Entries are in the order of their requests; an entry whose turn has begun is at the end. Turns are those that run; their
+	// backups have an entry too, unless it was removed.
 	Entries []FDBQueueEntry `json:"entries,omitempty"`
 	Turns   []FDBTurn       `json:"turns,omitempty"`
-	// Limit is what UpdateSetExpiryLimit has set; 0 if the flag holds.
+	// Limit is what UpdateSetExpiryLimit has set; 0 if the flag counts.
 	Limit int `json:"limit,omitempty"`
 	// Carried is what else the queue knows: of deletions in lane LaneDelete, of expirations in lane LaneExpire. FindFDBExpiries
-	// is told the order of the namespaces.
+	// reads the order of the namespaces from it.
 	Carried Carried[ObjectRef] `json:"carried,omitzero"`
-	// Named asks FindFDBExpiries for the entries of those backups too, wherever they stand.
+	// Named are backups whose entries FindFDBExpiries returns too, wherever they stand.
 	Named []FDBQueueName `json:"named,omitempty"`
 }
 
@@ -90,7 +90,7 @@ type FDBExpiryQueueInput struct {
 type FDBQueueEntry struct {
 	Ref ObjectRef `json:"ref"`
 	Job FDBJob    `json:"job"`
-	// First: people have put it first. It has its next turn before all others.
+	// First: an operator has put it first. It has its next turn before all others.
 	First bool `json:"first,omitempty"`
 	// NotBefore is the earliest begin of its next turn, in Unix seconds.
 	NotBefore int64 `json:"notBefore,omitempty"`
@@ -107,7 +107,7 @@ type FDBTurn struct {
 	Turn int64 `json:"turn"`
 	// Closing: nothing of it but pods in termination is left. It does not count against the limit, and blocks its own backup.
 	Closing bool `json:"closing,omitempty"`
-	// ClosedSince is when its workflow was first found not to run without having told its end, in Unix seconds; 0 if it runs.
+	// ClosedSince is when its workflow was first found closed without a report of its end, in Unix seconds; 0 if it runs.
 	ClosedSince int64 `json:"closedSince,omitempty"`
 }
 
@@ -116,7 +116,7 @@ type FDBQueueRequest struct {
 	// Cluster is the Kubernetes cluster's ID.
 	Cluster string    `json:"cluster"`
 	Ref     ObjectRef `json:"ref"`
-	// Job is what it wants; FDBJobNone takes its entry out.
+	// Job is what it wants; FDBJobNone removes its entry.
 	Job FDBJob `json:"job,omitempty"`
 }
 
@@ -133,14 +133,14 @@ const (
 	FDBTurnNothing FDBTurnOutcome = "NothingToDo"
 	// FDBTurnGone: the object is gone. It has no further turn.
 	FDBTurnGone FDBTurnOutcome = "Gone"
-	// FDBTurnNotYet: somebody else holds or reads the container, or the database does not answer: tried again after
+	// FDBTurnNotYet: another workflow holds or reads the container, or the database does not answer. It is retried after
 	// --fdb-expiry-retry-interval.
 	FDBTurnNotYet FDBTurnOutcome = "NotYet"
-	// FDBTurnFailed: the pod failed, was lost or was cut at its limit; tried again in its next turn.
+	// FDBTurnFailed: the pod failed, was lost or was killed at its limit. It is retried in the next turn.
 	FDBTurnFailed FDBTurnOutcome = "Failed"
 )
 
-// FDBTurnReport tells the queue how far a turn is.
+// FDBTurnReport reports to the queue how far a turn is.
 type FDBTurnReport struct {
 	Ref  ObjectRef `json:"ref"`
 	Turn int64     `json:"turn"`
@@ -150,10 +150,10 @@ type FDBTurnReport struct {
 	Outcome FDBTurnOutcome `json:"outcome,omitempty"`
 }
 
-// FDBExpiriesFound is what objects and pods tell: entries in the order of the objects' creation, and turns whose pods exist. If
-// there are more than MaxFound expirations, or MaxDeletionsFound deletions, it is the front of each, deletions first, in the
-// order of their last turns. Beyond is what is said of the others, by lanes; NotBefore is when the last turn of the first of them
-// began.
+// FDBExpiriesFound is what the listed objects and pods say: entries in the order of the objects' creation, and turns whose pods
+// exist. If there are more than MaxFound expirations, or MaxDeletionsFound deletions, Entries are the front of each, deletions
+// first, in the order of their last turns. Beyond describes the rest, by lanes; its NotBefore is when the last turn of the first
+// of them began.
 type FDBExpiriesFound struct {
 	Entries []FDBQueueEntry `json:"entries,omitempty"`
 	Turns   []FDBTurn       `json:"turns,omitempty"`
@@ -171,7 +171,7 @@ type FDBQueueLimit struct {
 	Limit int `json:"limit"`
 }
 
-// FDBQueueAnswer says what an Update has brought about, in a sentence for people.
+// FDBQueueAnswer says, in a sentence for people, what an Update has changed.
 type FDBQueueAnswer struct {
 	Message string `json:"message"`
 }
@@ -181,7 +181,7 @@ type FDBExpiryQueueState struct {
 	// Limit is how many turns may run at a time.
 	Limit int       `json:"limit"`
 	Turns []FDBTurn `json:"turns,omitempty"`
-	// Entries are in the order of their next turns, and Beyond is how many have theirs later, as far as objects have told.
+	// Entries are in the order of their next turns, and Beyond is how many come after them, as of the last listing of objects.
 	Entries []FDBQueueEntry `json:"entries,omitempty"`
 	Beyond  int             `json:"beyond,omitempty"`
 }

@@ -6,11 +6,11 @@ var KindFDBThrottle = Kind{
 	Workflow: "FDBSnapshotThrottle", Summary: "First snapshots of FoundationDB backups of", Queue: QueueFDB,
 }
 
-// What is said to the throttle, and by it.
+// Signals to the throttle, and by it.
 const (
-	// SignalSlot tells the throttle of a holder. Payload: FDBSlotRequest. Telling it again is harmless.
+	// SignalSlot carries a backup's request. Payload: FDBSlotRequest. Sending it again is harmless.
 	SignalSlot = "slot"
-	// SignalSlotGranted tells a backup that it has a slot. Payload: FDBSlotGrant.
+	// SignalSlotGranted reports to a backup that it has a slot. Payload: FDBSlotGrant.
 	SignalSlotGranted = "slot-granted"
 )
 
@@ -18,8 +18,8 @@ const (
 var (
 	// SignalFDBThrottle signals the throttle, which it starts if need be.
 	SignalFDBThrottle = Activity[FDBSlotRequest, None]{Name: "signal-fdb-throttle"}
-	// FindFirstSnapshots returns the cluster's backups that are in their first snapshot, or about to start one, and those that wait
-	// for a slot, as far as their objects tell.
+	// FindFirstSnapshots lists the cluster's backups that are in their first snapshot, or about to start one, and those that wait
+	// for a slot, as their objects say.
 	FindFirstSnapshots = Activity[FDBThrottleInput, FDBHolders]{
 		"find-first-snapshots", "Find the backups that are in their first snapshot",
 	}
@@ -31,17 +31,17 @@ func FDBThrottleID(cluster string) string { return cluster + "/fdb-snapshot-thro
 // FDBThrottleInput starts, and continues, the throttle of a Kubernetes cluster.
 type FDBThrottleInput struct {
 	Cluster string `json:"cluster"`
-	// Found: the backups that were in their first snapshot before the throttle began are among the holders.
+	// Found: the objects have been listed since the first start.
 	Found bool `json:"found,omitempty"`
-	// Holders have a slot; Waiting want one, in the order of their asking.
+	// Holders have a slot; Waiting want one, in the order of their requests.
 	Holders []FDBHolder `json:"holders,omitempty"`
 	Waiting []FDBHolder `json:"waiting,omitempty"`
-	// Carried is what else the throttle knows. FindFirstSnapshots is told the order of the namespaces.
+	// Carried is what else the throttle knows. FindFirstSnapshots reads the order of the namespaces from it.
 	Carried Carried[string] `json:"carried,omitzero"`
 }
 
-// FDBSlotGrace is how long the slot of a holder whose workflow does not run is kept: as long as a start command that it asked
-// for may still begin or run.
+// FDBSlotGrace is how long the slot of a holder whose workflow does not run is kept: a start command that it requested may
+// begin or run for so long.
 const FDBSlotGrace = FDBRequestWait + FDBCommandLimit
 
 // FDBThrottleState answers QueryState.
@@ -49,16 +49,16 @@ type FDBThrottleState struct {
 	// Limit is how many first snapshots may run at a time.
 	Limit   int         `json:"limit"`
 	Holders []FDBHolder `json:"holders,omitempty"`
-	// Waiting are in the order of their grants, and Beyond is how many wait besides, as far as objects have told.
+	// Waiting are in the order of their grants, and Beyond is how many more wait, as of the last listing of objects.
 	Waiting []FDBHolder `json:"waiting,omitempty"`
 	Beyond  int         `json:"beyond,omitempty"`
 }
 
 // FDBHolder is a backup that has, or wants, a slot.
 type FDBHolder struct {
-	// WorkflowID is the backup's; never a run's.
+	// WorkflowID is the backup's; a run's ID is never used.
 	WorkflowID string `json:"workflowId"`
-	// Namespace is its object's: slots go round the namespaces. Empty for those that were only found, or asked an older worker.
+	// Namespace is its object's: slots go round the namespaces. Empty for a holder that was only found.
 	Namespace string `json:"namespace,omitempty"`
 	// Since is when it asked or got its slot, in Unix seconds.
 	Since int64 `json:"since"`
@@ -74,7 +74,7 @@ type FDBHolders struct {
 	Beyond      *Beyond     `json:"beyond,omitempty"`
 }
 
-// FDBSlotRequest is what a backup tells the throttle.
+// FDBSlotRequest is what a backup sends to the throttle.
 type FDBSlotRequest struct {
 	// Cluster is the Kubernetes cluster's ID.
 	Cluster    string        `json:"cluster"`
@@ -86,11 +86,11 @@ type FDBSlotRequest struct {
 // FDBSlotAction is what a backup wants of the throttle.
 type FDBSlotAction string
 
-// The wishes.
+// The actions.
 const (
 	// FDBSlotAcquire: it wants to start a first snapshot. One that has a slot is granted it again.
 	FDBSlotAcquire FDBSlotAction = "acquire"
-	// FDBSlotCount: it is in its first snapshot already, whoever started it, and counts whatever the limit.
+	// FDBSlotCount: it is in its first snapshot already, no matter who started it, and counts even above the limit.
 	FDBSlotCount FDBSlotAction = "count"
 	// FDBSlotRelease: it needs none (any more).
 	FDBSlotRelease FDBSlotAction = "release"

@@ -3,8 +3,8 @@ package contract
 import "time"
 
 // KindFinalization finalizes one NonAdminRestore. Input: ObjectInput, result: FinalizationResult. It is a child of the
-// NonAdminRestore's workflow, which waits for it. While it runs it alone writes the object's status. It takes no signals: whoever
-// is interested in the object wakes the parent. It answers QueryState with FinalizationState.
+// NonAdminRestore's workflow, which waits for it. While it runs it alone writes the object's status. It receives no signals:
+// watchers wake the parent. It answers QueryState with FinalizationState.
 var KindFinalization = Kind{
 	Workflow: "RestoreFinalization", ID: "finalization", Kubernetes: "NonAdminRestore", Summary: "Finalization of restore",
 	Pinned: true,
@@ -12,11 +12,11 @@ var KindFinalization = Kind{
 
 // Activities of the RestoreFinalization workflow. Each may be repeated at any time.
 var (
-	// PlanFinalization finds out what is to be done.
+	// PlanFinalization returns the tasks to run.
 	PlanFinalization = Activity[FinalizationStep, FinalizationPlan]{
 		"plan-finalization", "Find out what is to be done after the restore",
 	}
-	// RunFinalizationTask does one task.
+	// RunFinalizationTask runs one task.
 	RunFinalizationTask = Activity[FinalizationTaskStep, FinalizationOutcome]{Name: "run-finalization-task"}
 	// PublishFinalization adds what the tasks found to the results in the object store.
 	PublishFinalization = Activity[FinalizationPublication, FinalizationPublished]{
@@ -28,7 +28,7 @@ var (
 
 // Types of application errors of these activities.
 const (
-	// ErrorNotYet: the task waits for something to become ready and looks again. Retryable, and no fault.
+	// ErrorNotYet: the task waits for something to become ready, and is retried. Retryable, and no fault.
 	ErrorNotYet = "NotYet"
 	// ErrorObjectStore: the object store refused or did not answer. Retryable.
 	ErrorObjectStore = "ObjectStoreUnavailable"
@@ -49,8 +49,8 @@ type FinalizationStep struct {
 	Ref ObjectRef `json:"ref"`
 }
 
-// FinalizationPlan is what is to be done. The worker that planned decides on the tasks: a list that grows does not disturb
-// what is under way.
+// FinalizationPlan is what is to be done. The worker that plans decides on the tasks: a longer list in a newer worker does not
+// change a finalization under way.
 type FinalizationPlan struct {
 	// Due: Velero has restored what it could, and the object stays. Without it there is nothing to do.
 	Due bool `json:"due,omitempty"`
@@ -58,7 +58,7 @@ type FinalizationPlan struct {
 	Ended FinalizationResult `json:"ended"`
 	// VeleroFailed: Velero ended the restore as PartiallyFailed.
 	VeleroFailed bool `json:"veleroFailed,omitempty"`
-	// Tasks in their order.
+	// Tasks are in the order in which they run.
 	Tasks []PlannedTask `json:"tasks,omitempty"`
 }
 
@@ -75,7 +75,7 @@ type PlannedTask struct {
 type FinalizationTaskStep struct {
 	Ref  ObjectRef `json:"ref"`
 	Task string    `json:"task"`
-	// Deadline is when to wait no longer: what is not ready then is reported as it is.
+	// Deadline is when to stop waiting: what is not ready then is reported as it is.
 	Deadline time.Time `json:"deadline"`
 }
 
@@ -102,7 +102,7 @@ type FinalizationOutcome struct {
 	Gone     bool              `json:"gone,omitempty"`
 	Warnings FinalizationLines `json:"warnings"`
 	Errors   FinalizationLines `json:"errors"`
-	// LeftOut counts the objects that a restore from a tenant's storage location was not to bring, Refused those that the API
+	// LeftOut counts the objects that a restore from a tenant's storage location must not bring back, Refused those that the API
 	// server refused.
 	LeftOut int `json:"leftOut,omitempty"`
 	Refused int `json:"refused,omitempty"`
@@ -123,7 +123,7 @@ type PublishedLines struct {
 	Errors   FinalizationLines `json:"errors"`
 }
 
-// FinalizationPublished is what the object store said.
+// FinalizationPublished is what PublishFinalization found in the object store.
 type FinalizationPublished struct {
 	// VeleroErrors are the first errors that Velero had with objects of the namespace.
 	VeleroErrors []string `json:"veleroErrors,omitempty"`
@@ -134,7 +134,7 @@ type FinalizationPublished struct {
 // FinalizationRecord is the whole of status.finalization, so that writing it again changes nothing.
 type FinalizationRecord struct {
 	Ref ObjectRef `json:"ref"`
-	// Phase is status.finalization.phase.
+	// Phase is the whole finalization's, one of v1alpha1.FinalizationPhase.
 	Phase        string         `json:"phase"`
 	StartedAt    time.Time      `json:"startedAt"`
 	EndedAt      time.Time      `json:"endedAt,omitzero"`
@@ -144,7 +144,7 @@ type FinalizationRecord struct {
 	VeleroErrors []string       `json:"veleroErrors,omitempty"`
 	// Problem says why the results in the object store do not hold what the tasks found.
 	Problem string `json:"problem,omitempty"`
-	// LeftOut and Refused are those of the tasks.
+	// LeftOut and Refused are the sums of the tasks'.
 	LeftOut int `json:"leftOut,omitempty"`
 	Refused int `json:"refused,omitempty"`
 }

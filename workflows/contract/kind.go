@@ -11,21 +11,21 @@ import (
 // WorkflowTaskTimeout is set at every start of a workflow: it is what the kill of a worker costs one.
 const WorkflowTaskTimeout = 5 * time.Second
 
-// Kind is what everybody knows of the workflows of one kind: who runs them, starts them, signals them and shows them. Those that
-// serve an object each take an ObjectInput and more, SignalChanged, and answer QueryState.
+// Kind is what other packages need to run, start, signal and show the workflows of one kind. A workflow that serves an object
+// starts with an ObjectInput and more, receives SignalChanged, and answers QueryState.
 type Kind struct {
 	// Workflow is the workflow type.
 	Workflow string
-	// ID is what their IDs say of the kind, see WorkflowID and ScheduleID; empty with those whose IDs are made in another way.
+	// ID is the kind's part of their IDs, see WorkflowID and ScheduleID; empty if their IDs are made in another way.
 	ID string
-	// Kubernetes is the Kubernetes kind of the object, as AttributeKind shows it; empty with those that serve none.
+	// Kubernetes is the Kubernetes kind of the object, as AttributeKind shows it; empty for kinds that serve none.
 	Kubernetes string
-	// Summary and the name of what it is about are what the Web UI shows of a workflow.
+	// Summary is what the Web UI shows of a workflow, followed by the name of its object or cluster.
 	Summary string
-	// Queue carries them.
+	// Queue is the task queue of the kind's workflows.
 	Queue Queue
 	// Pinned: with worker versioning, a workflow stays with the version that it began with. It ends within minutes, or an hour. All
-	// others move to the version that is made current.
+	// other kinds move to the version that is made current.
 	Pinned bool
 }
 
@@ -42,7 +42,7 @@ const (
 	QueueShared
 )
 
-// TaskQueue returns the queue of a Kubernetes cluster's workflows and short activities, those of FoundationDB left out.
+// TaskQueue returns the queue of a Kubernetes cluster's workflows and short activities, except those of FoundationDB.
 func TaskQueue(cluster string) string { return "holdfast-" + cluster }
 
 // TaskQueue returns the queue of the kind's workflows.
@@ -56,10 +56,10 @@ func (k Kind) TaskQueue(cluster string) string {
 	return TaskQueue(cluster)
 }
 
-// SummaryOf is what the Web UI shows of the workflow that is about something.
+// SummaryOf returns the summary of the workflow for an object or cluster of that name.
 func (k Kind) SummaryOf(name string) string { return k.Summary + " " + name }
 
-// Attributes are the search attributes that a workflow carries from its first event. What is empty is left out.
+// Attributes returns the search attributes that a workflow has from its first event. Empty ones are left out.
 func (k Kind) Attributes(cluster string, ref ObjectRef) temporal.SearchAttributes {
 	attributes := []temporal.SearchAttributeUpdate{AttributeKind.ValueSet(cmp.Or(k.Kubernetes, k.Workflow))}
 	for _, set := range []struct {
@@ -84,7 +84,7 @@ type ObjectRef struct {
 // String returns namespace/name, the form in which people write it.
 func (r ObjectRef) String() string { return r.Namespace + "/" + r.Name }
 
-// ObjectInput starts the workflow that serves an object, of whatever kind, and is part of the input that continues it.
+// ObjectInput starts the workflow that serves an object, of any kind, and is part of the input that continues it.
 type ObjectInput struct {
 	Cluster string    `json:"cluster"`
 	Ref     ObjectRef `json:"ref"`
@@ -98,19 +98,19 @@ func WorkflowID(cluster string, kind Kind, ref ObjectRef) string {
 	return strings.Join([]string{cluster, kind.ID, ref.Namespace, ref.Name, ref.UID}, "/")
 }
 
-// How the workflow of an object is told and asked.
+// The signal and the query of every workflow that serves an object.
 const (
-	// SignalChanged tells a workflow that its object, or a Velero object behind it, may have changed. A hint, never a
+	// SignalChanged says that the workflow's object, or a Velero object behind it, may have changed. It is a hint, never a
 	// fact: the workflow reads the present state. Payload: Changed. Duplicates are harmless.
 	SignalChanged = "changed"
-	// QueryState returns what the workflow saw last: with KindBackup a BackupState.
+	// QueryState returns the last state that the workflow read: with KindBackup a BackupState.
 	QueryState = "state"
 )
 
 // Changed is the payload of SignalChanged.
 type Changed struct {
-	// Reason is for the person who reads the history; no code looks at it.
+	// Reason is for the person who reads the history; no code reads it.
 	Reason string `json:"reason,omitempty"`
-	// Volumes: Velero has made PodVolumeBackups or DataUploads for the backup, so it is worth while to list them.
+	// Volumes: Velero has made PodVolumeBackups or DataUploads for the backup: from now on they are listed.
 	Volumes bool `json:"volumes,omitempty"`
 }

@@ -13,18 +13,18 @@ var (
 // CollectionInput starts one garbage collection.
 type CollectionInput struct {
 	Cluster string `json:"cluster"`
-	// Probe asks the activity only what is waited for: it costs little, and deletes nothing.
+	// Probe: the activity only returns what it waits for: it costs little, and deletes nothing.
 	Probe bool `json:"probe,omitempty"`
 }
 
 // CollectionResult counts what a garbage collection has deleted, by kind.
 type CollectionResult struct {
 	Deleted []CollectedKind `json:"deleted,omitempty"`
-	// Young orphans are left for the next time.
+	// Young counts orphans that are too young to be deleted; they are left for a later collection.
 	Young int `json:"young,omitempty"`
-	// HeldBack Velero Backups are left while Velero has not looked into a storage location of their tenant.
+	// HeldBack counts Velero Backups that are kept because Velero has not read a storage location of their tenant yet.
 	HeldBack int `json:"heldBack,omitempty"`
-	// Waiting says for what nothing was collected; empty if it was.
+	// Waiting says what the collection waits for; empty if it collected.
 	Waiting string `json:"waiting,omitempty"`
 }
 
@@ -55,23 +55,23 @@ type SynchronizationInput struct {
 
 // SynchronizationResult counts what a synchronization has done.
 type SynchronizationResult struct {
-	// Made NonAdminBackups.
+	// Made counts the NonAdminBackups that were created.
 	Made int `json:"made,omitempty"`
-	// Refused NonAdminBackups: the API server did not take them (a quota, an admission webhook). The next one tries again.
+	// Refused counts those that the API server refused (a quota, an admission webhook). The next synchronization tries again.
 	Refused int `json:"refused,omitempty"`
-	// Untrusted Velero Backups, which do not say truly whose they are.
+	// Untrusted counts Velero Backups whose labels and annotations do not prove whose they are.
 	Untrusted int `json:"untrusted,omitempty"`
-	// Noted: NonAdminBackups found to be released with their data left behind, and entered in the ledger.
+	// Noted counts NonAdminBackups that were released with their data left behind, and entered in the ledger.
 	Noted int `json:"noted,omitempty"`
-	// Forgotten entries of the ledger, whose data are gone.
+	// Forgotten counts entries removed from the ledger because their data are gone.
 	Forgotten int `json:"forgotten,omitempty"`
-	// Waiting names an administrator's storage location that Velero has not looked into yet; empty when there is none.
+	// Waiting names an administrator's storage location that Velero has not read yet; empty when there is none.
 	Waiting string `json:"waiting,omitempty"`
-	// More: the limit of one activity was reached after something was done, there is more to do.
+	// More: an activity has reached its limit, and there is more to do.
 	More bool `json:"more,omitempty"`
 }
 
-// Add adds what another activity of the same synchronization has done. What is counted without being changed is not added.
+// Add returns the sum with another activity's result of the same synchronization. Only changes are summed up.
 func (r SynchronizationResult) Add(next SynchronizationResult) SynchronizationResult {
 	next.Made += r.Made
 	next.Noted += r.Noted
@@ -83,7 +83,7 @@ func (r SynchronizationResult) Add(next SynchronizationResult) SynchronizationRe
 // and, with the time appended by Temporal, of each workflow that it starts.
 func ScheduleID(cluster string, kind Kind) string { return cluster + "/" + kind.ID }
 
-// ScheduledInput is what a Schedule gives to whatever workflow it starts.
+// ScheduledInput is the input of every workflow that a Schedule starts.
 type ScheduledInput struct {
 	Cluster string `json:"cluster"`
 }

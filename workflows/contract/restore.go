@@ -5,7 +5,7 @@ import "time"
 // KindRestore serves one NonAdminRestore. Input: RestoreInput, no result.
 var KindRestore = Kind{Workflow: "NonAdminRestore", ID: "nar", Kubernetes: "NonAdminRestore", Summary: "Restore"}
 
-// MetricRestorePhase measures how long a Velero Restore was in each of Velero's phases, tagged with phase. The workflow counts
+// MetricRestorePhase measures how long a Velero Restore was in each of Velero's phases, tagged with phase. The workflow records
 // it, as MetricResourceTimeouts.
 const MetricRestorePhase = "holdfast_restore_phase_seconds"
 
@@ -17,7 +17,7 @@ var (
 	RefreshRestore    = restoreActivity{"refresh-restore", "Read the restore and mirror Velero's status"}
 	StartRestore      = restoreActivity{"start-restore", "Validate the spec and create the Velero Restore"}
 	AdmitRestore      = restoreActivity{"admit-restore", "Validate the spec"}
-	CheckRestoreStall = restoreActivity{"check-velero-restore-stall", "Look whether Velero has finished without saying so"}
+	CheckRestoreStall = restoreActivity{"check-velero-restore-stall", "Check whether Velero has finished without saying so"}
 	DeleteRestore     = restoreActivity{"delete-velero-restore", "Delete the Velero Restore"}
 	ReleaseRestore    = restoreActivity{"release-restore", "Release the finalizer"}
 )
@@ -25,10 +25,10 @@ var (
 // RestoreInput starts, and continues, the workflow of one NonAdminRestore.
 type RestoreInput struct {
 	ObjectInput
-	// VeleroPhase is Velero's phase as it was last seen, and VeleroPhaseSince is since when.
+	// VeleroPhase is Velero's phase as it was last seen, and VeleroPhaseSince when it was seen first.
 	VeleroPhase      string    `json:"veleroPhase,omitempty"`
 	VeleroPhaseSince time.Time `json:"veleroPhaseSince,omitzero"`
-	// Volumes repeats what a signal said.
+	// Volumes: a signal had Changed.Volumes set.
 	Volumes bool `json:"volumes,omitempty"`
 }
 
@@ -43,7 +43,7 @@ type RestoreStep struct {
 type RestoreView struct {
 	// Found is false when no object of that UID exists; every other field is then zero.
 	Found bool `json:"found"`
-	// Phase is status.phase.
+	// Phase is the object's status.phase, which Holdfast alone writes: New, BackingOff, Created or Deleting.
 	Phase string `json:"phase,omitempty"`
 	// BeingDeleted: the object has a deletion timestamp. NamespaceTerminating is read only then.
 	BeingDeleted         bool `json:"beingDeleted,omitempty"`
@@ -52,7 +52,7 @@ type RestoreView struct {
 	Finalizer bool `json:"finalizer,omitempty"`
 	// Marked: the status announces the deletion.
 	Marked bool `json:"marked,omitempty"`
-	// SpecJudged: the Accepted condition speaks of this generation and, in BackingOff, would be the same today.
+	// SpecJudged: the Accepted condition is of this generation and, in BackingOff, validating again would give the same.
 	SpecJudged bool `json:"specJudged,omitempty"`
 	// Accepted: the Accepted condition is True.
 	Accepted bool `json:"accepted,omitempty"`
@@ -60,7 +60,7 @@ type RestoreView struct {
 	EverCreated bool `json:"everCreated,omitempty"`
 	// AbsenceReported: the status says that the Velero Restore is gone.
 	AbsenceReported bool `json:"absenceReported,omitempty"`
-	// FinalizationDue: Velero has restored what it could (Completed, PartiallyFailed), and the wrap-up is not over yet.
+	// FinalizationDue: Velero has restored what it could (Completed, PartiallyFailed), and the finalization has not ended.
 	FinalizationDue bool `json:"finalizationDue,omitempty"`
 	// Velero describes the Velero Restore that belongs to the object; somebody else's counts as absent.
 	Velero VeleroRestoreView `json:"velero"`
@@ -75,15 +75,15 @@ type VeleroRestoreView struct {
 	Finished bool `json:"finished,omitempty"`
 	// Deleting: it has been deleted, and is there until Velero has removed its files from the object store.
 	Deleting bool `json:"deleting,omitempty"`
-	// AtWork: Velero is about to write to it. If it were deleted now, Velero would try that in vain for minutes, and everybody's
+	// AtWork: Velero is about to write to it. If it were deleted now, Velero would retry the write in vain for minutes, and all
 	// restores would wait.
 	AtWork bool `json:"atWork,omitempty"`
-	// MirroredPhase is the phase that the object's status repeats.
+	// MirroredPhase is Velero's phase as the object's status shows it.
 	MirroredPhase string `json:"mirroredPhase,omitempty"`
 	// ItemsRestored and TotalItems are Velero's progress.
 	ItemsRestored int `json:"itemsRestored,omitempty"`
 	TotalItems    int `json:"totalItems,omitempty"`
-	// Stalled: the store holds the results, and Velero has not said so for --velero-stall-timeout.
+	// Stalled: the object store holds the results, and Velero has not updated its Restore for --velero-stall-timeout.
 	Stalled bool `json:"stalled,omitempty"`
 }
 

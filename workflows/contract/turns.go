@@ -5,17 +5,18 @@ import (
 	"slices"
 )
 
-// DescribeWorkflows returns those whose workflow does not run. Coordinators look after their members by it.
-var DescribeWorkflows = Activity[Workflows, Workflows]{"describe-workflows", "Find out whose workflow does not run"}
+// DescribeWorkflows returns the workflows that do not run, of those in its input. It is the census of coordinators.
+var DescribeWorkflows = Activity[Workflows, Workflows]{"describe-workflows", "Find out which workflows do not run"}
 
-// Workflows are workflows by their IDs, never a run's.
+// Workflows names workflows by their IDs; a run's ID is never used.
 type Workflows struct {
 	WorkflowIDs []string `json:"workflowIds,omitempty"`
 }
 
-// MaxCarried is how many of those who wait a coordinator carries from run to run: they must fit into a payload. MaxFound is how
-// many of them objects are asked for at a time. Who is beyond is in the objects. MaxDeletions and MaxDeletionsFound are those
-// that are deleted, besides. MaxNoted is how many it remembers of those who are out, or began a turn, and are not carried.
+// MaxCarried is how many waiting members a coordinator carries from run to run: they must fit into a payload. MaxFound is how
+// many it gets from one listing of the objects; the others stay in the objects. MaxDeletions and MaxDeletionsFound are the same
+// for deletions, which come on top. MaxNoted is how many members it remembers that were removed, or that began a turn and are not
+// carried.
 const (
 	MaxCarried        = 2000
 	MaxFound          = MaxCarried / 2
@@ -24,20 +25,20 @@ const (
 	MaxNoted          = 200
 )
 
-// Carried is what a coordinator carries from run to run besides those who wait or have a turn.
+// Carried is what a coordinator carries from run to run besides its members and turns.
 type Carried[K comparable] struct {
 	Lanes []Lane `json:"lanes,omitempty"`
-	// Beyond is how many are not carried, and when one of them may be due.
+	// Beyond describes the members that are not carried; nil if there are none.
 	Beyond *Beyond `json:"beyond,omitempty"`
-	// Refilled is when objects told last of those beyond, in Unix seconds.
+	// Refilled is when the last refill ended, in Unix seconds.
 	Refilled int64 `json:"refilled,omitempty"`
-	// Begun are the last turns that began of those who are not carried.
+	// Begun are the last turns that began, of members that are not carried.
 	Begun []Begun[K] `json:"begun,omitempty"`
-	// Removed are those whom people have taken out, until they ask again.
+	// Removed are the members that operators have removed, until they ask again.
 	Removed []K `json:"removed,omitempty"`
 }
 
-// Namespaces are in the order of their next turns in a lane.
+// Namespaces returns a lane's namespaces in the order of their next turns.
 func (c Carried[K]) Namespaces(lane int) []string {
 	if lane < len(c.Lanes) {
 		return c.Lanes[lane].Namespaces
@@ -45,15 +46,15 @@ func (c Carried[K]) Namespaces(lane int) []string {
 	return nil
 }
 
-// Lane is where the order in one lane of a coordinator stands.
+// Lane is the order in one lane of a coordinator.
 type Lane struct {
-	// Namespaces are in the order of their next turns; those that it lacks come last.
+	// Namespaces are in the order of their next turns; namespaces that are not in it come last.
 	Namespaces []string `json:"namespaces,omitempty"`
-	// Taken are the turns of this round that namespaces have had which may have more.
+	// Taken is how many turns a namespace has had in this round, if it may have more in it.
 	Taken map[string]int `json:"taken,omitempty"`
-	// More have members who are not carried.
+	// More are the namespaces with members that are not carried.
 	More []string `json:"more,omitempty"`
-	// Passed is how many turns of higher lanes have begun since the last of this one, while somebody waited.
+	// Passed is how many turns of higher lanes have begun since the last turn of this one, while a member waited in it.
 	Passed int `json:"passed,omitempty"`
 }
 
@@ -64,23 +65,24 @@ type Begun[K comparable] struct {
 	Began int64  `json:"began"`
 }
 
-// Beyond is what is known of those who wait and are not carried.
+// Beyond describes the members that wait and are not carried.
 type Beyond struct {
-	// Count is how many there were when objects told of them.
+	// Count is how many there were when the objects were last listed.
 	Count int `json:"count,omitempty"`
-	// Namespaces that the coordinator carries have some of them. Others: so have namespaces that it does not.
+	// Namespaces are those that the coordinator carries and that have some of them. Others: namespaces that it does not carry have
+	// some too.
 	Namespaces []string `json:"namespaces,omitempty"`
 	Others     bool     `json:"others,omitempty"`
 	// NotBefore is the earliest time at which one of them may be due, in Unix seconds; 0 if one may be due at once.
 	NotBefore int64 `json:"notBefore,omitempty"`
 }
 
-// OtherNamespaces stands, among the namespaces of a coordinator, for all of which nobody is carried.
+// OtherNamespaces stands, in a coordinator's order of namespaces, for all namespaces without a carried member.
 const OtherNamespaces = "*"
 
-// Front returns the first of those who wait: one of each namespace, then a second of each, and so on, as many as there is room
-// for. Those of a namespace are in the list's order, and so is what is returned. Namespaces are in the order that the coordinator
-// carries; those that it does not know are in their order where it says that the others stand, or at the end.
+// Front returns the head of the list, at most so many as there is room for: one of each namespace, then a second of each, and so
+// on. The result is in the list's order. Namespaces come in the order that the coordinator carries. Those in unknown that it does
+// not carry come, in their order, in the place of OtherNamespaces, or at the end. Beyond describes the members that are left out.
 func Front[T any](list []T, room int, namespace func(T) string, carried, unknown []string) ([]T, Beyond) {
 	if len(list) <= room {
 		return list, Beyond{}
@@ -115,7 +117,7 @@ func Front[T any](list []T, room int, namespace func(T) string, carried, unknown
 	return front, beyond
 }
 
-// rankedNamespaces are all namespaces by their places, and those that the coordinator carries.
+// rankedNamespaces returns the place of each namespace in the order, and the namespaces that the coordinator carries.
 func rankedNamespaces(carried, unknown []string) (ranks map[string]int, known map[string]bool) {
 	ranks, known = map[string]int{}, map[string]bool{}
 	for _, name := range carried {

@@ -8,19 +8,19 @@ import (
 )
 
 const (
-	// others are those of whom nobody is carried.
+	// others stands for the namespaces without a carried member.
 	others = contract.OtherNamespaces
-	// refillPause is how long it is at least from one refill to the next, and newcomerPause how long at most one waits whose
-	// namespace has members beyond before it is looked whether somebody is due, in seconds.
+	// refillPause is the least time between two refills. newcomerPause is how long at most a new member waits for a refill if its
+	// namespace has members beyond. In seconds.
 	refillPause   = 60
 	newcomerPause = 600
 )
 
-// hasBeyond reports whether somebody who waits in the lane is not carried.
+// hasBeyond reports whether a member that waits in the lane is not carried.
 func (l *Lane) hasBeyond() bool { return len(l.More) > 0 || slices.Contains(l.Namespaces, others) }
 
-// enter puts namespaces that are not known where others stand: all that had a turn, or came, since those were seen are behind
-// them.
+// enter puts unknown namespaces in the place of others: the namespaces behind that place have had a turn, or came, after those
+// were listed. more says that still others are left.
 func (l *Lane) enter(namespaces []string, more bool) {
 	at := slices.Index(l.Namespaces, others)
 	if at >= 0 {
@@ -44,7 +44,7 @@ func (l *Lane) enter(namespaces []string, more bool) {
 	}
 }
 
-// Carry is what the next run needs to know besides members and turns; Resume takes it.
+// Carry returns what the next run needs to know besides members and turns; Resume restores it.
 func (q *Queue[K]) Carry(now int64) contract.Carried[K] {
 	q.lane(0) // there is one
 	carried := contract.Carried[K]{Refilled: q.refilled, Removed: q.removed}
@@ -57,7 +57,7 @@ func (q *Queue[K]) Carry(now int64) contract.Carried[K] {
 	q.forgetBegun(now)
 	there := map[K]bool{}
 	for _, member := range q.Members {
-		there[member.Key] = q.Rest != nil // it says itself when its last turn began
+		there[member.Key] = q.Rest != nil // the member has that time itself
 	}
 	for _, turn := range q.begun {
 		if !there[turn.Key] {
@@ -68,7 +68,7 @@ func (q *Queue[K]) Carry(now int64) contract.Carried[K] {
 	return carried
 }
 
-// Resume takes what the last run has carried.
+// Resume restores what the last run has carried.
 func (q *Queue[K]) Resume(carried contract.Carried[K]) {
 	for _, lane := range carried.Lanes {
 		q.Lanes = append(q.Lanes, Lane(lane))
@@ -82,18 +82,18 @@ func (q *Queue[K]) Resume(carried contract.Carried[K]) {
 	q.refilled, q.removed = carried.Refilled, carried.Removed
 }
 
-// last are so many at the end of a list.
+// last returns the end of a list, at most so many.
 func last[T any](list []T, most int) []T { return list[max(0, len(list)-most):] }
 
-// hasBeyond reports whether somebody who waits is not carried.
+// hasBeyond reports whether a member that waits is not carried.
 func (q *Queue[K]) hasBeyond() bool {
 	return slices.ContainsFunc(q.Lanes, func(l Lane) bool { return l.hasBeyond() })
 }
 
-// Ask notes that objects are being asked. What is heard from here to Refill is newer than what they say.
-func (q *Queue[K]) Ask() { q.heard = map[K]bool{} }
+// Listing notes that the listing of the objects begins. What members send from here to Refill is newer than the list.
+func (q *Queue[K]) Listing() { q.heard = map[K]bool{} }
 
-// hear notes that somebody has asked or left.
+// hear notes that a member has asked or left.
 func (q *Queue[K]) hear(key K) {
 	if q.heard != nil {
 		q.heard[key] = true
@@ -101,29 +101,29 @@ func (q *Queue[K]) hear(key K) {
 	}
 }
 
-// postpone leaves one who waits to its object. Objects that are being asked may not tell of it yet: it is seen to after them.
+// postpone leaves a waiting member to its object. A list that is under way may not have it: after it, the member is added again.
 func (q *Queue[K]) postpone(member Member[K]) {
 	if q.heard != nil {
 		q.late = append(q.late, member)
 	}
 }
 
-// told notes that objects have told, and sees to those who were postponed.
-func (q *Queue[K]) told(now int64) {
+// listed notes that the listing has ended, and adds the postponed members.
+func (q *Queue[K]) listed(now int64) {
 	late := q.late
 	q.heard, q.late = nil, nil
 	q.Add(now, slices.DeleteFunc(late, func(m Member[K]) bool { return q.member(m.Key) >= 0 })...)
 }
 
-// admits reports whether one who asks comes before all who are beyond. Else it is left to its object: it would be carried before
-// others of its namespace who wait longer.
+// admits reports whether a member that asks comes before all that are beyond. If not, it is left to its object: it would be
+// carried before others of its namespace that have waited longer.
 func (q *Queue[K]) admits(member Member[K]) bool {
 	lane, namespace := q.lane(member.Lane), member.Namespace
 	return !slices.Contains(lane.More, namespace) &&
 		(!slices.Contains(lane.Namespaces, others) || slices.Contains(lane.Namespaces, namespace))
 }
 
-// isBeyond notes that so many are not carried, of whom the first may be due then.
+// isBeyond notes that count more members are not carried, and when the first of them may be due.
 func (q *Queue[K]) isBeyond(count int, notBefore int64) {
 	if count > 0 && (q.Beyond.Count == 0 || notBefore < q.Beyond.NotBefore) {
 		q.Beyond.NotBefore = notBefore
@@ -131,9 +131,9 @@ func (q *Queue[K]) isBeyond(count int, notBefore int64) {
 	q.Beyond.Count += count
 }
 
-// Refill takes those whom objects tell of and who are not known yet, in the order of their waiting, and what is said of those
-// beyond in each lane. Nobody who is carried is forgotten: objects may not tell of everybody yet. Nobody comes back who is out,
-// or has left since they were asked.
+// Refill adds the members that were found in the objects and are not known, in the order of their waiting, and notes what is
+// beyond in each lane. It drops no carried member, since a list may lack it, and adds none that was removed, or that has left
+// since the listing began.
 func (q *Queue[K]) Refill(now int64, found []Member[K], beyond ...contract.Beyond) {
 	known, began := q.known(), map[K]Turn[K]{}
 	for _, turn := range slices.Concat(q.begun, q.Turns) {
@@ -147,7 +147,7 @@ func (q *Queue[K]) Refill(now int64, found []Member[K], beyond ...contract.Beyon
 			continue
 		}
 		known[member.Key] = true
-		if turn := began[member.Key]; q.Rest != nil && turn.Began > member.Last { // its object does not say so yet
+		if turn := began[member.Key]; q.Rest != nil && turn.Began > member.Last { // its object does not show that turn yet
 			member.Last = turn.Began
 			if member.Job == turn.Job && !member.First {
 				member.NotBefore = turn.Began + q.Rest(member.Job)
@@ -173,12 +173,13 @@ func (q *Queue[K]) Refill(now int64, found []Member[K], beyond ...contract.Beyon
 		q.isBeyond(of.Count, of.NotBefore)
 	}
 	q.insert(unknown)
-	q.told(now)
+	q.listed(now)
 	q.refilled = now
 	q.full = q.allAhead(now)
 }
 
-// known are those of whom objects say nothing new: who is carried, has its one turn, is out, or was heard since they were asked.
+// known returns the members about which a list says nothing new: those that are carried, have their one turn, are removed, or
+// have sent something since the listing began.
 func (q *Queue[K]) known() map[K]bool {
 	known := maps.Clone(q.heard)
 	if known == nil {
@@ -196,7 +197,7 @@ func (q *Queue[K]) known() map[K]bool {
 	return known
 }
 
-// insert puts members into their places, and leaves to their objects who has no room.
+// insert puts members into their places. A lane that becomes too long is cut.
 func (q *Queue[K]) insert(members []Member[K]) {
 	for _, member := range members {
 		at := slices.IndexFunc(q.Members, func(m Member[K]) bool {
@@ -217,7 +218,7 @@ func (q *Queue[K]) insert(members []Member[K]) {
 	}
 }
 
-// cut carries the front half of a lane if it is too long. Whom people have put first stays.
+// cut leaves a lane that is too long with the front half of its members; the rest stay in their objects. Members put first stay.
 func (q *Queue[K]) cut(lane, most int) {
 	var list []Member[K]
 	for _, member := range q.Members {
@@ -248,7 +249,7 @@ func (q *Queue[K]) cut(lane, most int) {
 		}
 	}
 	lines := q.lines(lane)
-	if len(l.More) > most { // too many to be named: of those nobody is carried
+	if len(l.More) > most { // too many names: others stands for those without a carried member
 		l.More = slices.DeleteFunc(l.More, func(namespace string) bool { return !slices.Contains(lines, namespace) })
 		if !slices.Contains(l.Namespaces, others) {
 			l.Namespaces = append(l.Namespaces, others)
@@ -257,8 +258,8 @@ func (q *Queue[K]) cut(lane, most int) {
 	l.Namespaces = l.among(lines)
 }
 
-// ahead is how many turns in a lane come before that of anybody beyond; all is true if nobody beyond may be due before those that
-// are carried are.
+// ahead returns how many turns in a lane come before that of a member beyond. all: no member beyond may be due before the carried
+// ones are.
 func (q *Queue[K]) ahead(lane int, now int64) (turns int, all bool) {
 	l, due, rest, busy := &q.Lanes[lane], map[string]int{}, map[string]bool{}, q.busy()
 	for _, member := range q.Members {
@@ -270,7 +271,7 @@ func (q *Queue[K]) ahead(lane int, now int64) (turns int, all bool) {
 			rest[namespace] = true
 		}
 	}
-	ends := map[string]bool{others: true} // when those are through that are carried, it is the turn of one beyond
+	ends := map[string]bool{others: true} // after its carried members a member beyond has the turn
 	for _, namespace := range l.More {
 		ends[namespace] = !rest[namespace]
 	}
@@ -298,16 +299,16 @@ func (q *Queue[K]) allAhead(now int64) []int {
 	return ahead
 }
 
-// RefillDue reports whether objects are to be asked for those beyond.
+// RefillDue reports whether the objects are to be listed for the members beyond.
 func (q *Queue[K]) RefillDue(now int64) bool {
 	at := q.refillAt(now)
 	return at != 0 && at <= now
 }
 
-// refillAt is when objects are to be asked for those beyond, because of the turns that came before them half are left; 0 if more
-// are.
+// refillAt returns when the objects are to be listed for the members beyond: once half of the turns that came before theirs are
+// gone; 0 if more are left.
 func (q *Queue[K]) refillAt(now int64) int64 {
-	if q.heard != nil || !q.hasBeyond() { // they are being asked, or there is nobody
+	if q.heard != nil || !q.hasBeyond() { // a listing is under way, or nobody is beyond
 		return 0
 	}
 	if len(q.full) < len(q.Lanes) { // a new run

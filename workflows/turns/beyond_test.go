@@ -15,15 +15,15 @@ import (
 	"holdfast.dev/holdfast/workflows/turns"
 )
 
-// crowd are more members than a queue carries, as objects tell of them.
+// crowd is a queue with more members than it carries, and their objects.
 type crowd struct {
 	*turns.Queue[string]
 	most    int
 	objects map[string]turns.Member[string] // of those that wait or run
 	now     int64
-	slow    bool            // what objects tell comes later
-	tell    func()          // what they tell, if they are being asked
-	out     map[string]bool // people have taken them out, and they have not asked since
+	slow    bool            // a listing takes time
+	deliver func()          // hands the list to the queue; nil if no listing is under way
+	out     map[string]bool // removed by an operator, and they have not asked since
 }
 
 func newCrowd(most, limit int) *crowd {
@@ -35,9 +35,9 @@ func newCrowd(most, limit int) *crowd {
 
 func namespaceOf(member turns.Member[string]) string { return member.Namespace }
 
-// ask is what an activity does: it lists who waits, and cuts the list to what there is room for. The queue is told later.
-func (c *crowd) ask() {
-	c.Ask()
+// list does what the activity does: it lists the waiting members, and cuts the list to the room. The queue gets it later.
+func (c *crowd) list() {
+	c.Listing()
 	var waiting []turns.Member[string]
 	for key, member := range c.objects {
 		if c.Turn(key) == nil {
@@ -50,18 +50,18 @@ func (c *crowd) ask() {
 		namespaces = append(namespaces, member.Namespace)
 	}
 	front, beyond := contract.Front(waiting, c.most/2, namespaceOf, c.Carry(c.now).Namespaces(0), namespaces)
-	c.tell = func() {
-		c.tell = nil
+	c.deliver = func() {
+		c.deliver = nil
 		c.Refill(c.now, front, beyond)
 	}
 }
 
 func (c *crowd) find() {
-	c.ask()
-	c.tell()
+	c.list()
+	c.deliver()
 }
 
-// asks makes another object, whose workflow asks.
+// asks creates another object, whose workflow asks for a turn.
 func (c *crowd) asks(namespace string) turns.Member[string] {
 	c.now++
 	member := who(fmt.Sprintf("%s/%d", namespace, c.now))
@@ -71,12 +71,12 @@ func (c *crowd) asks(namespace string) turns.Member[string] {
 	return member
 }
 
-// begins has the next turn begin, after a look at the objects if that is due.
+// begins begins the next turn, after a listing of the objects if that is due.
 func (c *crowd) begins() (string, bool) {
 	if c.RefillDue(c.now) {
-		c.ask()
+		c.list()
 		if !c.slow {
-			c.tell()
+			c.deliver()
 		}
 	}
 	turn, begun := c.Begin(c.now)
@@ -88,7 +88,7 @@ func (c *crowd) ends(key string) {
 	delete(c.objects, key)
 }
 
-// askAgain has those ask whom people have taken out.
+// askAgain lets the removed members ask again.
 func (c *crowd) askAgain() {
 	for _, key := range slices.Sorted(maps.Keys(c.out)) {
 		delete(c.out, key)
@@ -98,16 +98,16 @@ func (c *crowd) askAgain() {
 	}
 }
 
-// continues is what the next run makes of it.
+// continues replaces the queue by that of the next run.
 func (c *crowd) continues() {
 	next := &turns.Queue[string]{
 		Members: c.Members, Turns: c.Turns, Most: c.Most, Limit: c.Limit, Weights: c.Weights, Alone: c.Alone, Rest: c.Rest,
 	}
 	next.Resume(c.Carry(c.now))
-	c.Queue, c.tell = next, nil
+	c.Queue, c.deliver = next, nil
 }
 
-// isLost has the coordinator begin with nothing but what objects tell: also who has a turn.
+// isLost lets the coordinator begin with nothing but the objects, also those of members with a turn.
 func (c *crowd) isLost() {
 	running := c.Turns
 	c.Queue = &turns.Queue[string]{Most: c.Most, Limit: c.Limit, Weights: c.Weights, Alone: c.Alone}
@@ -118,8 +118,8 @@ func (c *crowd) isLost() {
 	c.find()
 }
 
-// TestTurnsComeAsIfEverybodyWereCarried: whoever waits, and however few of them are carried, turns begin in the order in which
-// they would if all were.
+// TestTurnsComeAsIfEverybodyWereCarried: no matter how few of the waiting members are carried, turns begin in the same order as if all
+// were.
 func TestTurnsComeAsIfEverybodyWereCarried(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := newCrowd(2*rapid.IntRange(2, 12).Draw(t, "half of the room"), 1)
@@ -150,9 +150,9 @@ func TestTurnsComeAsIfEverybodyWereCarried(t *testing.T) {
 	})
 }
 
-// TestWhateverIsLostNobodyIs: members come and go, coordinators are terminated or continue as new, only some of those that wait are
-// carried, and what objects tell may be older than what was heard since they were asked. The limit holds, nobody has two turns, or
-// one after it has left or was taken out, and everybody has one in the end.
+// TestWhateverIsLostNobodyIs: members come and go, coordinators are terminated or continue as new, only some of the waiting members
+// are carried, and a list of objects may be older than the requests since the listing began. The limit holds, no member has two turns,
+// or one after it has left or was removed, and each has one in the end.
 func TestWhateverIsLostNobodyIs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := newCrowd(2*rapid.IntRange(2, 10).Draw(t, "half of the room"), rapid.IntRange(1, 3).Draw(t, "limit"))
@@ -162,7 +162,7 @@ func TestWhateverIsLostNobodyIs(t *testing.T) {
 			for key, begun := c.begins(); begun; key, begun = c.begins() {
 				require.False(t, had[key], "%s has two turns", key)
 				require.Contains(t, c.objects, key, "it has left")
-				require.NotContains(t, c.out, key, "people have taken it out")
+				require.NotContains(t, c.out, key, "an operator has removed it")
 				had[key] = true
 				require.LessOrEqual(t, len(c.Turns), c.Limit)
 			}
@@ -175,7 +175,7 @@ func TestWhateverIsLostNobodyIs(t *testing.T) {
 		}
 		for range rapid.IntRange(1, 60).Draw(t, "events") {
 			switch rapid.SampledFrom([]string{
-				"ask", "ask", "end", "end", "leave", "lose", "continue", "tell", "look", "remove", "again",
+				"ask", "ask", "end", "end", "leave", "lose", "continue", "deliver", "list", "remove", "again",
 			}).Draw(t, "what") {
 			case "ask":
 				for range rapid.IntRange(1, 20).Draw(t, "as many") {
@@ -192,13 +192,13 @@ func TestWhateverIsLostNobodyIs(t *testing.T) {
 				}
 			case "lose":
 				c.isLost()
-			case "tell":
-				if c.tell != nil {
-					c.tell()
+			case "deliver":
+				if c.deliver != nil {
+					c.deliver()
 				}
-			case "look":
-				if c.slow && c.tell == nil {
-					c.ask()
+			case "list":
+				if c.slow && c.deliver == nil {
+					c.list()
 				}
 			case "remove":
 				if keys := c.Waiting(func(string) bool { return true }); len(keys) > 0 {
@@ -216,8 +216,8 @@ func TestWhateverIsLostNobodyIs(t *testing.T) {
 		}
 		c.askAgain()
 		for range 2000 {
-			if c.tell != nil {
-				c.tell()
+			if c.deliver != nil {
+				c.deliver()
 			}
 			if c.Empty() {
 				break
@@ -227,11 +227,11 @@ func TestWhateverIsLostNobodyIs(t *testing.T) {
 			begin()
 		}
 		assert.True(t, c.Empty())
-		assert.Empty(t, c.objects, "somebody had no turn")
+		assert.Empty(t, c.objects, "a member had no turn")
 	})
 }
 
-// away is the first of ten of a namespace of whom a queue of four carries half; it has had its turn, and its object does not say so.
+// away is the first of ten members of a namespace; the queue carries half of four. It has had its turn, and its object does not show it.
 func away(t *testing.T) (*crowd, turns.Turn[string]) {
 	t.Helper()
 	c := newCrowd(4, 1)
@@ -260,8 +260,8 @@ func TestTheNextRunKnowsWhoHadATurn(t *testing.T) {
 	assert.Greater(t, again.Began, turn.Began)
 }
 
-// TestTheNextRunAsksObjectsNoSooner: as seldom as if the run had gone on.
-func TestTheNextRunAsksObjectsNoSooner(t *testing.T) {
+// TestTheNextRunListsObjectsNoSooner: it lists them as rarely as if the run had gone on.
+func TestTheNextRunListsObjectsNoSooner(t *testing.T) {
 	c, _ := away(t)
 	c.find()
 	for _, member := range slices.Clone(c.Members) {
@@ -272,7 +272,7 @@ func TestTheNextRunAsksObjectsNoSooner(t *testing.T) {
 	assert.True(t, c.RefillDue(c.now+60))
 }
 
-// TestWhoIsNamedStaysWhenTheQueueIsFull: people have put it first, wherever it stands.
+// TestWhoIsNamedStaysWhenTheQueueIsFull: an operator has put it first, wherever it stands.
 func TestWhoIsNamedStaysWhenTheQueueIsFull(t *testing.T) {
 	q := &turns.Queue[string]{Most: []int{4}, Limit: 1}
 	for n := range 4 {
@@ -286,11 +286,11 @@ func TestWhoIsNamedStaysWhenTheQueueIsFull(t *testing.T) {
 	assert.Equal(t, "a/9", turn.Key)
 }
 
-// TestWhoAsksWhileObjectsAreAsked: objects may not tell of it yet, or tell what was; if it leaves meanwhile it is out.
-func TestWhoAsksWhileObjectsAreAsked(t *testing.T) {
+// TestWhoAsksDuringAListing: the list may lack the member, or show what it was before; if the member leaves meanwhile it is out.
+func TestWhoAsksDuringAListing(t *testing.T) {
 	q := &turns.Queue[string]{Most: []int{4}, Limit: 1}
 	q.Refill(0, nil, contract.Beyond{Count: 2, Namespaces: []string{"a"}})
-	q.Ask()
+	q.Listing()
 	q.Add(1, who("a/stays"), who("a/leaves"))
 	assert.Empty(t, q.Members, "others come before them")
 	assert.Len(t, q.Waiting(func(string) bool { return true }), 2)

@@ -10,36 +10,36 @@ import (
 )
 
 const (
-	// CensusInterval is how often coordinators look whether those they know of still run.
+	// CensusInterval is how often coordinators check which workflows of their members still run.
 	CensusInterval = time.Minute
-	// censusTimeout limits one look; what it did not find out, the next one does.
+	// censusTimeout limits one check; what it did not find out, the next one does.
 	censusTimeout = time.Minute
 	censusAttempt = 20 * time.Second
 )
 
-// Census finds out, now and then and without holding anything up, which workflows do not run.
+// Census checks at intervals, beside everything else, which workflows do not run.
 type Census struct {
-	timer  workflow.Future // nil: no look is planned
-	answer workflow.Future // nil: no look is under way
-	asked  []string
-	// heard are those who have spoken since the look began: what it says of them may be older than that.
+	timer   workflow.Future // nil: no check is planned
+	answer  workflow.Future // nil: no check is under way
+	checked []string
+	// heard are the workflows that have sent something since the check began: its answer about them may be older.
 	heard map[string]bool
 }
 
-// Counted is what a look found.
+// Counted is the result of a check, by workflow IDs.
 type Counted struct{ Closed, Running []string }
 
-// Hear notes that a workflow has spoken.
+// Hear notes that a workflow has sent something.
 func (c *Census) Hear(id string) {
 	if c.answer != nil {
 		c.heard[id] = true
 	}
 }
 
-// Planned reports whether a look is planned.
+// Planned reports whether a check is planned.
 func (c *Census) Planned() bool { return c.timer != nil }
 
-// Busy reports whether a look is under way.
+// Busy reports whether a check is under way.
 func (c *Census) Busy() bool { return c.answer != nil }
 
 // Ready reports whether Advance has something to do.
@@ -47,8 +47,8 @@ func (c *Census) Ready() bool {
 	return (c.timer != nil && c.timer.IsReady()) || (c.answer != nil && c.answer.IsReady())
 }
 
-// Advance looks after those workflows once the interval has passed, and returns what a look found when it has ended. With
-// nobody to look after it plans nothing.
+// Advance begins a check of those workflows once the interval has passed, and returns the result of a check that has ended.
+// Without workflows it plans none.
 func (c *Census) Advance(ctx workflow.Context, interval time.Duration, ids []string) Counted {
 	var found Counted
 	if c.answer != nil && c.answer.IsReady() {
@@ -63,15 +63,15 @@ func (c *Census) Advance(ctx workflow.Context, interval time.Duration, ids []str
 	case c.timer.IsReady():
 		c.timer = nil
 		if len(ids) > 0 {
-			c.Ask(ctx, ids)
+			c.Check(ctx, ids)
 		}
 	}
 	return found
 }
 
-// Ask begins a look after those workflows.
-func (c *Census) Ask(ctx workflow.Context, ids []string) {
-	c.asked, c.heard = ids, map[string]bool{}
+// Check begins a check of those workflows.
+func (c *Census) Check(ctx workflow.Context, ids []string) {
+	c.checked, c.heard = ids, map[string]bool{}
 	c.answer = call.Start(ctx, workflow.ActivityOptions{
 		StartToCloseTimeout:    censusAttempt,
 		ScheduleToCloseTimeout: censusTimeout,
@@ -84,7 +84,7 @@ func (c *Census) count(ctx workflow.Context) Counted {
 	err := c.answer.Get(ctx, &closed)
 	c.answer = nil
 	if err != nil {
-		workflow.GetLogger(ctx).Warn("who runs is not known", "error", err)
+		workflow.GetLogger(ctx).Warn("cannot find out which workflows run", "error", err)
 		return Counted{}
 	}
 	gone := map[string]bool{}
@@ -92,7 +92,7 @@ func (c *Census) count(ctx workflow.Context) Counted {
 		gone[id] = true
 	}
 	var found Counted
-	for _, id := range c.asked {
+	for _, id := range c.checked {
 		switch {
 		case c.heard[id]:
 		case gone[id]:

@@ -6,55 +6,56 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// User is what is particular to a coordinator. The coordinator calls it, one call at a time.
+// User is the part that is special to a coordinator. The loop calls it, one call at a time.
 type User[K comparable] interface {
-	// Find asks objects, for as long as that takes, and takes what they say: the coordinator has just begun, or Temporal has lost
-	// it, or, once Found, there is room for those beyond. It runs beside all else, once at a time; the queues are told by Refill.
+	// Find lists the objects and hands the result to the queues with Refill. It is called when the coordinator has just begun, or
+	// Temporal has lost it, and, once Found, when there is room for members beyond. It may take its time: it runs beside everything
+	// else, once at a time.
 	Find(ctx workflow.Context) error
-	// Receive takes all that has come, without yielding. Pending reports whether there is anything.
+	// Receive drains all signals, without yielding. Pending reports whether there are any.
 	Receive(ctx workflow.Context)
 	Pending() bool
-	// Pace sets what the worker's flags, and people, say about the queues now.
+	// Pace sets in the queues what the worker's flags, and operators, say now.
 	Pace(ctx workflow.Context)
-	// Give begins a turn, or, again, one that it may have begun already. What becomes of it is noted in the queue. The error is the
-	// run's end.
+	// Give begins a turn or, with again, one that it may have begun already, and notes the outcome in the queue. An error ends the
+	// run.
 	Give(ctx workflow.Context, queue *Queue[K], turn Turn[K], again bool) error
-	// Lost is what to do with a turn whose workflow is known not to run for Grace.
+	// Lost handles a turn whose workflow has not run for Grace.
 	Lost(queue *Queue[K], key K)
-	// WorkflowID is the workflow that runs as long as somebody's turn does.
+	// WorkflowID returns the workflow that runs as long as the member's turn does.
 	WorkflowID(key K) string
-	// Details says in Markdown whose turn it is and who waits.
+	// Details shows in Markdown who has a turn and who waits.
 	Details(now int64) string
-	// Next is the error by which the run continues as new.
+	// Next returns the error by which the run continues as new.
 	Next(ctx workflow.Context) error
 }
 
-// Coordinator is the state of one run of a workflow that gives turns. Nothing in it outlives the run but what User.Next carries
+// Coordinator is the state of one run of a workflow that gives turns. Nothing in it outlives the run except what User.Next hands
 // over.
 type Coordinator[K comparable] struct {
 	User User[K]
-	// Queues are what turns are given from, each by its own limit.
+	// Queues give the turns, each by its own limit.
 	Queues []*Queue[K]
-	// Found: what objects say is in the queues.
+	// Found: the objects have been listed since the first start.
 	Found bool
-	// Interval is how often it is looked whose workflow runs, and Grace how long one that does not may be started again, in seconds.
-	// Pace may set them.
+	// Interval is how often the census checks whose workflow runs, and Grace how long a workflow that does not run may be started
+	// again, in seconds. Pace may set them.
 	Interval, Grace int64
-	// Until is when Pace says something else by itself; 0 if it does not. Pace may set it.
+	// Until is when Pace next changes something by itself; 0 if it does not. Pace may set it.
 	Until int64
-	// Everybody: who waits is a workflow too, and is forgotten when that does not run.
+	// Everybody: members that wait are workflows too, and are dropped when they do not run.
 	Everybody bool
 
-	touched bool // an Update has changed something
-	listing listing
-	census  Census
-	lookAt  int64 // when it is looked whose workflow runs; 0 if no look is planned
-	timer   workflow.Future
-	timed   int64 // when timer fires
-	cancel  workflow.CancelFunc
+	touched   bool // an Update has changed something
+	listing   listing
+	census    Census
+	nextCheck int64 // when the census checks next; 0 if no check is planned
+	timer     workflow.Future
+	timed     int64 // when timer fires
+	cancel    workflow.CancelFunc
 }
 
-// Serve gives turns until nobody has or wants one.
+// Serve gives turns until no member has or wants one.
 func (c *Coordinator[K]) Serve(ctx workflow.Context) error {
 	if more, err := c.begin(ctx); !more {
 		return err
@@ -62,7 +63,7 @@ func (c *Coordinator[K]) Serve(ctx workflow.Context) error {
 	for {
 		c.touched = false
 		c.User.Receive(ctx)
-		c.look(ctx)
+		c.check(ctx)
 		if err := c.refill(ctx); err != nil {
 			return err
 		}
@@ -71,7 +72,7 @@ func (c *Coordinator[K]) Serve(ctx workflow.Context) error {
 		}
 		c.sleep(ctx)
 		workflow.SetCurrentDetails(ctx, c.User.Details(workflow.Now(ctx).Unix()))
-		// From here to the return nothing may yield: a request that came meanwhile would be lost.
+		// From here to the return nothing may yield: a request that arrives meanwhile would be lost.
 		if !c.due() && c.atRest(ctx) {
 			switch {
 			case c.deserted():
@@ -90,10 +91,10 @@ func (c *Coordinator[K]) Serve(ctx workflow.Context) error {
 	}
 }
 
-// Touch has the coordinator look at its queues: an Update has changed something.
+// Touch wakes the coordinator: an Update has changed something in its queues.
 func (c *Coordinator[K]) Touch() { c.touched = true }
 
-// Heard notes that somebody's workflow has spoken: what a look says that began before is older.
+// Heard notes that a member's workflow has sent something: the answer of a check that began before is older.
 func (c *Coordinator[K]) Heard(key K) { c.census.Hear(c.User.WorkflowID(key)) }
 
 // due reports whether Serve has something to do.
@@ -106,12 +107,12 @@ func (c *Coordinator[K]) due() bool {
 	return c.touched || c.listing.due() || c.User.Pending() || c.census.Ready() || (c.timer != nil && c.timer.IsReady())
 }
 
-// atRest: nobody waits for anything of this run.
+// atRest: no Update and no check of this run is under way.
 func (c *Coordinator[K]) atRest(ctx workflow.Context) bool {
 	return workflow.AllHandlersFinished(ctx) && !c.census.Busy()
 }
 
-// deserted: nobody has or wants a turn, and objects that are asked need not be waited for.
+// deserted: no member has or wants a turn, and no listing is under way.
 func (c *Coordinator[K]) deserted() bool {
 	if c.listing.runs() {
 		return false
@@ -124,8 +125,8 @@ func (c *Coordinator[K]) deserted() bool {
 	return true
 }
 
-// give gives turns again that are asked for again, and then new ones as long as limits and queues allow it. What comes while a
-// turn is given counts for the next.
+// give repeats the turns that are to be given again, and then gives new ones as long as limits and queues allow it. A request
+// that arrives while a turn is given counts for the next one.
 func (c *Coordinator[K]) give(ctx workflow.Context) error {
 	for _, queue := range c.Queues {
 		for len(queue.again) > 0 {
@@ -133,7 +134,7 @@ func (c *Coordinator[K]) give(ctx workflow.Context) error {
 			queue.again = queue.again[1:]
 			c.User.Receive(ctx)
 			if known := queue.Turn(turn.Key); known == nil || known.Began != turn.Began {
-				continue // its end has come in meanwhile
+				continue // it has ended meanwhile
 			}
 			c.Heard(turn.Key)
 			if err := c.User.Give(ctx, queue, turn, true); err != nil {
@@ -158,22 +159,22 @@ func (c *Coordinator[K]) give(ctx workflow.Context) error {
 	return nil
 }
 
-// look finds out now and then whose workflow runs.
-func (c *Coordinator[K]) look(ctx workflow.Context) {
+// check runs the census at its times.
+func (c *Coordinator[K]) check(ctx workflow.Context) {
 	now := workflow.Now(ctx).Unix()
 	if c.census.Ready() {
-		c.count(c.census.Advance(ctx, 0, nil), now) // with nobody to look after it plans nothing: lookAt does
+		c.count(c.census.Advance(ctx, 0, nil), now) // without workflows it plans no check: nextCheck does
 	}
-	// If the run is about to end, the next one looks.
-	if c.lookAt != 0 && c.lookAt <= now && !c.census.Busy() && !workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
+	// If the run is about to end, the next one checks.
+	if c.nextCheck != 0 && c.nextCheck <= now && !c.census.Busy() && !workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
 		if ids := c.watched(); len(ids) > 0 {
-			c.census.Ask(ctx, ids)
+			c.census.Check(ctx, ids)
 		}
-		c.lookAt = 0
+		c.nextCheck = 0
 	}
 }
 
-// watched are the workflows of all who have turns, and of those that wait.
+// watched returns the workflows of all members with a turn and, with Everybody, of those that wait.
 func (c *Coordinator[K]) watched() []string {
 	var ids []string
 	for _, queue := range c.Queues {
@@ -191,7 +192,7 @@ func (c *Coordinator[K]) watched() []string {
 	return ids
 }
 
-// count takes what a look has found.
+// count notes in the queues what a check has found.
 func (c *Coordinator[K]) count(found Counted, now int64) {
 	for _, queue := range c.Queues {
 		keys := map[string]K{}
@@ -220,8 +221,8 @@ func (c *Coordinator[K]) count(found Counted, now int64) {
 	}
 }
 
-// planLook says when it is looked next: after the interval, and sooner if a workflow was found not to run.
-func (c *Coordinator[K]) planLook(now int64) {
+// planCheck plans the next check: after the interval, and sooner if a workflow was found not to run.
+func (c *Coordinator[K]) planCheck(now int64) {
 	interval, anybody := c.Interval, false
 	for _, queue := range c.Queues {
 		if queue.doubtful() {
@@ -231,23 +232,23 @@ func (c *Coordinator[K]) planLook(now int64) {
 	}
 	switch {
 	case !anybody:
-		c.lookAt = 0
-	case c.lookAt == 0 || c.lookAt > now+interval:
-		c.lookAt = now + interval
+		c.nextCheck = 0
+	case c.nextCheck == 0 || c.nextCheck > now+interval:
+		c.nextCheck = now + interval
 	}
 }
 
-// sleep has the run wake when the next turn is due, or it is time to look whose workflow runs.
+// sleep sets the timer that wakes the run when the next turn, refill or check is due.
 func (c *Coordinator[K]) sleep(ctx workflow.Context) {
-	c.planLook(workflow.Now(ctx).Unix())
-	at := earlier(c.lookAt, c.Until)
+	c.planCheck(workflow.Now(ctx).Unix())
+	at := earlier(c.nextCheck, c.Until)
 	for _, queue := range c.Queues {
 		at = earlier(at, earlier(queue.Next(), queue.refillAt(workflow.Now(ctx).Unix())))
 	}
 	c.wake(ctx, at)
 }
 
-// earlier is the earlier of two times; 0 is none.
+// earlier returns the earlier of two times; 0 is none.
 func earlier(a, b int64) int64 {
 	if a == 0 || (b != 0 && b < a) {
 		return b
@@ -255,7 +256,7 @@ func earlier(a, b int64) int64 {
 	return a
 }
 
-// wake has the run wake then: one timer for all, left as it is if it fires earlier.
+// wake sets one timer for all; it is left as it is if it fires earlier.
 func (c *Coordinator[K]) wake(ctx workflow.Context, at int64) {
 	if c.timer != nil && c.timer.IsReady() {
 		c.timer = nil

@@ -17,8 +17,7 @@ import (
 	"holdfast.dev/holdfast/workflows/turns"
 )
 
-// pools is a user as small as one can be: members of two pools ask by signal, each pool has its limit, and people set one for a
-// time.
+// pools is a minimal User: members of two pools ask by signal, each pool has its limit, and operators set one for a time.
 type pools struct {
 	turns.Coordinator[string]
 	asks, ends workflow.ReceiveChannel
@@ -100,14 +99,14 @@ func (p *pools) Give(ctx workflow.Context, _ *turns.Queue[string], turn turns.Tu
 
 func (p *pools) Lost(queue *turns.Queue[string], name string) { queue.End(name) }
 func (p *pools) WorkflowID(name string) string                { return name }
-func (p *pools) Next(workflow.Context) error                  { return fmt.Errorf("not asked for") }
+func (p *pools) Next(workflow.Context) error                  { return fmt.Errorf("not expected") }
 func (p *pools) Details(now int64) string {
 	text := turns.Listed("Next:", p.Queues[0].Head(now, turns.Shown), len(p.Queues[0].Members), func(m turns.Member[string]) string { return m.Key })
 	p.details = append(p.details, text)
 	return text
 }
 
-// play signals and updates at seconds after the beginning, until nobody is left.
+// play sends signals and Updates at seconds after the start, until no member is left.
 func (p *pools) play(t *testing.T, gone []string, at map[int]func(*testsuite.TestWorkflowEnvironment)) {
 	t.Helper()
 	env := (&testsuite.WorkflowTestSuite{}).NewTestWorkflowEnvironment()
@@ -160,7 +159,7 @@ func TestACoordinatorOfTwoPools(t *testing.T) {
 		"0 gold/1", "1 iron/restore-1", // each pool has its limit
 		"10 gold/2", "20 iron/1", // gold has two a round
 		"30 gold/3", "31 gold/restore-2",
-		"50 iron/2", // people put it first
+		"50 iron/2", // an operator put it first
 		"60 low/1",  // two at a time until 100; the lower lane is alone then
 		"120 tin/1", "130 tin/2",
 	}, p.given)

@@ -5,7 +5,7 @@ import "fmt"
 // Shown is how many of a list the details show.
 const Shown = 50
 
-// Listed is a heading and the first of a list of so many, in Markdown; nothing if there is none.
+// Listed returns, in Markdown, a heading and the first of a list of total entries; empty if there are none.
 func Listed[T any](heading string, list []T, total int, line func(T) string) string {
 	if len(list) == 0 {
 		return ""
@@ -23,10 +23,10 @@ func Listed[T any](heading string, list []T, total int, line func(T) string) str
 	return text
 }
 
-// Besides says how many wait who are not carried; nothing if there is nobody.
+// Besides says how many members wait that are not carried; empty if there are none.
 func (q *Queue[K]) Besides() string {
 	if q.Beyond.Count == 0 {
 		return ""
 	}
-	return fmt.Sprintf("\nAbout %d more wait, as their objects say. They come in when there is room.\n", q.Beyond.Count)
+	return fmt.Sprintf("\nAbout %d more wait, as their objects say. They enter the queue when there is room.\n", q.Beyond.Count)
 }

@@ -1,11 +1,12 @@
-// Package turns is how a coordinator gives turns to its members, once for all coordinators.
+// Package turns gives turns to members, in the same way for all coordinators.
 //
-// Queue is the order and the limit: a state machine over plain values, to which times are passed in. Coordinator is the loop of
-// the workflow around it. What a turn is, how it begins and how it ends is the user's to say, see User.
+// Queue is the order and the limit: a state machine over plain values; times are arguments. Coordinator is the loop of the
+// workflow around it. User says what a turn is, how it begins and how it ends.
 //
-// Its law: never more turns than the limit; nobody who waits is lost, and nobody has two turns; turns go round the namespaces by
-// their weights, so that however much one asks for, another waits for one round at most; and what is shown is the order by which
-// turns begin. What people and objects say counts, whatever was carried over: a coordinator that was lost is refilled from them.
+// Its law: there are never more turns than the limit. No waiting member is lost, and none has two turns. Turns go round the
+// namespaces by their weights: however much one namespace asks for, another waits for one round at most. What is shown is the
+// order in which turns begin. What operators and objects say counts more than what was carried: a lost coordinator is refilled
+// from them.
 //
 // It knows no kind, and imports workflows/contract, workflows/call and Temporal's SDK. Workflows use it.
 package turns

@@ -6,22 +6,23 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// AskTimeout is how long objects are asked for somebody whom an Update names.
-const AskTimeout = time.Minute
+// ListTimeout is how long an Update waits for a listing of the objects that it needs.
+const ListTimeout = time.Minute
 
-// listing is how objects are asked, beside all else, one time after the other. The zero value has asked nobody.
+// listing is the state of the listings of objects, which run beside everything else, one after the other. The zero value has
+// begun none.
 type listing struct {
-	wanted, begun, ended int // which of them; none runs if as many have ended as have begun
+	wanted, begun, ended int // their numbers; none runs if as many have ended as have begun
 	err                  error
 }
 
 func (l *listing) runs() bool { return l.begun > l.ended }
 
-// due reports whether one has failed, or the next is to begin.
+// due reports whether a listing has failed, or the next is to begin.
 func (l *listing) due() bool { return l.err != nil || (!l.runs() && l.wanted > l.begun) }
 
-// begin asks objects before any turn is given, and reports whether the run goes on. What is asked of the coordinator waits
-// meanwhile: it is newer. A run whose history is long leaves the asking to the next.
+// begin lists the objects before any turn is given, and reports whether the run goes on. Requests to the coordinator wait
+// meanwhile: they are newer. A run whose history is long leaves the listing to the next.
 func (c *Coordinator[K]) begin(ctx workflow.Context) (bool, error) {
 	if c.Found {
 		return true, nil
@@ -40,24 +41,24 @@ func (c *Coordinator[K]) begin(ctx workflow.Context) (bool, error) {
 	return c.listing.err == nil, c.listing.err
 }
 
-// list asks objects. A run that continues as new meanwhile forgets that: the next one asks when it needs to.
+// list lists the objects. A run that continues as new meanwhile forgets that: the next one lists them when it needs to.
 func (c *Coordinator[K]) list(ctx workflow.Context) {
 	c.listing.begun++
 	for _, queue := range c.Queues {
-		queue.Ask()
+		queue.Listing()
 	}
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		c.listing.err = c.User.Find(ctx)
 		c.Found = c.Found || c.listing.err == nil
 		for _, queue := range c.Queues {
-			queue.told(workflow.Now(ctx).Unix())
+			queue.listed(workflow.Now(ctx).Unix())
 		}
 		c.listing.ended++
 		c.touched = true
 	})
 }
 
-// refill asks objects for those beyond when there is room for them, or an Update wants it.
+// refill lists the objects when there is room for members beyond, or an Update needs it.
 func (c *Coordinator[K]) refill(ctx workflow.Context) error {
 	due, now := c.listing.wanted > c.listing.begun, workflow.Now(ctx).Unix()
 	for _, queue := range c.Queues {
@@ -69,9 +70,9 @@ func (c *Coordinator[K]) refill(ctx workflow.Context) error {
 	return c.listing.err
 }
 
-// Ask has objects asked from now on, and waits for that, but not for long; it reports whether they have told.
-func (c *Coordinator[K]) Ask(ctx workflow.Context) (bool, error) {
+// Relist lists the objects from now on, and waits for the result, at most ListTimeout. It reports whether the listing has ended.
+func (c *Coordinator[K]) Relist(ctx workflow.Context) (bool, error) {
 	wanted := c.listing.begun + 1
 	c.listing.wanted = wanted
-	return workflow.AwaitWithTimeout(ctx, AskTimeout, func() bool { return c.listing.ended >= wanted })
+	return workflow.AwaitWithTimeout(ctx, ListTimeout, func() bool { return c.listing.ended >= wanted })
 }

@@ -8,15 +8,15 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// patience is how many turns of higher lanes a lane sees, while somebody waits in it, before it has one itself.
+// patience is how many turns of higher lanes begin, while a member waits in a lane, before that lane has one.
 const patience = 4
 
-// Lane is where the order in one lane stands: its namespaces in the order of their next turns. Who has had its turns of this
-// round goes to the end. So a namespace that has something due sees at most a round of the others before its own turn, however
-// much those have.
+// Lane is the order in one lane: its namespaces in the order of their next turns. A namespace that has had its turns of this
+// round goes to the end. So a namespace with a member that is due waits for one round of the others at most, however much those
+// have.
 type Lane contract.Lane
 
-// among returns the namespaces in their order. Who is new comes last, and who waits for nothing is forgotten.
+// among returns the namespaces in their order. New ones come last, and those without a waiting member are dropped.
 func (l *Lane) among(waiting []string) []string {
 	waiting = slices.Concat(waiting, l.More)
 	left := make(map[string]bool, len(waiting)+1)
@@ -36,7 +36,7 @@ func (l *Lane) among(waiting []string) []string {
 	return order
 }
 
-// serve notes that a namespace has had a turn. At the last of the round it goes to the end.
+// serve notes that a namespace has had a turn. After its last turn of the round it goes to the end.
 func (l *Lane) serve(namespace string, weight int) {
 	at := slices.Index(l.Namespaces, namespace)
 	if at < 0 {
@@ -53,7 +53,7 @@ func (l *Lane) serve(namespace string, weight int) {
 	l.Namespaces = append(slices.Delete(l.Namespaces, at, at+1), namespace)
 }
 
-// lane is the state of a lane.
+// lane returns the state of a lane, and makes it if need be.
 func (q *Queue[K]) lane(number int) *Lane {
 	for len(q.Lanes) <= number {
 		q.Lanes = append(q.Lanes, Lane{})
@@ -61,7 +61,7 @@ func (q *Queue[K]) lane(number int) *Lane {
 	return &q.Lanes[number]
 }
 
-// lines are those of all who wait in a lane.
+// lines returns the namespace of each member that waits in a lane.
 func (q *Queue[K]) lines(lane int) []string {
 	var lines []string
 	for _, member := range q.Members {
@@ -74,7 +74,7 @@ func (q *Queue[K]) lines(lane int) []string {
 
 func (q *Queue[K]) weight(namespace string) int { return max(1, q.Weights[namespace]) }
 
-// Settled are the lanes as the next run needs them: without those who wait for nothing.
+// Settled returns the lanes as the next run needs them: without namespaces that wait for nothing.
 func (q *Queue[K]) Settled() []Lane {
 	for _, member := range q.Members {
 		q.lane(member.Lane) // there is one
@@ -86,15 +86,15 @@ func (q *Queue[K]) Settled() []Lane {
 	return lanes
 }
 
-// Order is the order in which turns begin if none ends: those whom people have put first, those that are due, by lanes and by
-// rounds of the namespaces, and then those that are not, by their times.
+// Order returns the members in the order in which their turns begin if none ends: first those that an operator has put first,
+// then those that are due, by lanes and by rounds of the namespaces, and then those that are not, by their times.
 func (q *Queue[K]) Order(now int64) []Member[K] { return q.Head(now, len(q.Members)) }
 
-// Head is the first of them.
+// Head returns the first members of the order.
 func (q *Queue[K]) Head(now int64, most int) []Member[K] {
 	line, order := q.line(now), make([]Member[K], 0, most)
 	for _, member := range q.Members {
-		if member.First { // also those whose own turn has to end first
+		if member.First { // even if its own turn has to end first
 			order = append(order, member)
 		}
 	}
@@ -112,13 +112,13 @@ func (q *Queue[K]) Head(now int64, most int) []Member[K] {
 	return order[:min(most, len(order))]
 }
 
-// line is what turns begin from. It is a copy: whoever asks it for the next changes nothing else.
+// line is the order from which turns begin. It is a copy: next changes nothing else.
 type line[K comparable] struct {
 	queue        *Queue[K]
 	first, later []Member[K]
-	lanes        []Lane                   // with the namespaces that have something due
-	due          []map[string][]Member[K] // of a lane, by namespace
-	has          map[string]bool          // a turn
+	lanes        []Lane                   // with the namespaces that have a member that is due
+	due          []map[string][]Member[K] // by lane and namespace
+	has          map[string]bool          // namespaces with a turn
 }
 
 func (q *Queue[K]) line(now int64) *line[K] {
@@ -153,7 +153,7 @@ func (q *Queue[K]) line(now int64) *line[K] {
 	return l
 }
 
-// next takes the next one out.
+// next returns the next member and removes it from the line.
 func (l *line[K]) next() (Member[K], bool) {
 	if len(l.first) > 0 {
 		member := l.first[0]
@@ -191,8 +191,8 @@ func (l *line[K]) serve(member Member[K]) {
 	l.has[member.Namespace] = true
 }
 
-// choose is the highest lane with one of those namespaces, but for a lower one that has been passed over often enough, and where
-// in that lane the first of them is; -1 if there is none.
+// choose returns the highest lane with one of those namespaces, or a lower lane that has been skipped often enough, and the place
+// of the first of them in it; -1 if there is none.
 func (l *line[K]) choose(among func(namespace string) bool) (lane, at int) {
 	at = -1
 	for i := range l.lanes {

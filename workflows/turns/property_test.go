@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/holdfast/workflows/turns"
 )
 
-// model is what must be true of a queue, whatever happens to it.
+// model is what must be true of a queue, no matter what happens to it.
 type model struct {
 	*turns.Queue[string]
 	now   int64
@@ -52,7 +52,7 @@ func drawMember(t *rapid.T) turns.Member[string] {
 	return member
 }
 
-// happens is something that comes to the queue.
+// happens sends an event to the queue.
 func (m *model) happens(t *rapid.T) {
 	m.now += rapid.SampledFrom([]int64{0, 0, 1, 20, 150}).Draw(t, "later")
 	member := drawMember(t)
@@ -104,7 +104,7 @@ func (m *model) draw(t *rapid.T) *turns.Turn[string] {
 	return &turn
 }
 
-// due are those that could begin a turn now.
+// due returns the members that could begin a turn now.
 func (m *model) due() []turns.Member[string] {
 	var due []turns.Member[string]
 	for _, member := range m.Order(m.now) {
@@ -115,7 +115,7 @@ func (m *model) due() []turns.Member[string] {
 	return due
 }
 
-// forgive forgets what those have seen who have nothing due any more, or have had a turn.
+// forgive resets the counts of namespaces and lanes that have nothing due any more, or have had a turn.
 func (m *model) forgive(had ...place) {
 	able, lanes := map[place]bool{}, map[int]bool{}
 	for _, member := range m.due() {
@@ -125,7 +125,7 @@ func (m *model) forgive(had ...place) {
 	maps.DeleteFunc(m.passed, func(lane, _ int) bool { return !lanes[lane] })
 }
 
-// begins has the next turn begin, and judges it.
+// begins begins the next turn, and judges it.
 func (m *model) begins(t *rapid.T) bool {
 	due, running := m.due(), m.Running()
 	active := map[string]bool{}
@@ -178,14 +178,14 @@ func (m *model) counts(t *rapid.T, turn turns.Turn[string], due []turns.Member[s
 	for lane := range lanes {
 		if lane > turn.Lane {
 			m.passed[lane]++
-			require.LessOrEqual(t, m.passed[lane], 4+2, "lane %d is passed over", lane)
+			require.LessOrEqual(t, m.passed[lane], 4+2, "lane %d is skipped", lane)
 		}
 	}
 }
 
-// TestWhateverHappens: the limit holds, nobody has two turns, nobody is lost; a namespace with something due sees at most a round
-// of each other of its lane, and a lane at most four turns of higher ones, and those of the lanes between; the turns that begin
-// are those that are shown first, in their order.
+// TestWhateverHappens: the limit holds, no member has two turns, and none is lost. A namespace with a member that is due waits for one
+// round of each other of its lane at most, and a lane for four turns of higher ones at most, and those of the lanes between. The turns
+// that begin are those that are shown first, in their order.
 func TestWhateverHappens(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := drawModel(t)
@@ -218,7 +218,7 @@ func keysOf(members []turns.Member[string]) []string {
 	return keys
 }
 
-// allOf are those that begin, one after the other.
+// allOf returns the members whose turns begin, one after the other.
 func allOf(q *turns.Queue[string], now int64) []turns.Member[string] {
 	var all []turns.Member[string]
 	for turn, begun := q.Begin(now); begun; turn, begun = q.Begin(now) {

@@ -6,19 +6,19 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// Member waits for a turn, or for its next one.
+// Member is a workflow or an object that waits for a turn, or for its next one. Times are in Unix seconds.
 type Member[K comparable] struct {
-	// Key says who it is.
+	// Key identifies it.
 	Key K `json:"key"`
-	// Namespace is whose turns go round with those of others.
+	// Namespace is where it belongs: turns go round the namespaces.
 	Namespace string `json:"namespace,omitempty"`
-	// Lane is where it waits; 0 is the highest.
+	// Lane is the lane in which it waits; 0 is the highest.
 	Lane int `json:"lane,omitempty"`
-	// Job is what its turn does, where turns do different things.
+	// Job says what its turn does, if turns do different things.
 	Job string `json:"job,omitempty"`
-	// First: people have put it first. It has its next turn before all others.
+	// First: an operator has put it first. It has its next turn before all others.
 	First bool `json:"first,omitempty"`
-	// Created orders the members of a namespace; those who have the same are in the order of their asking.
+	// Created orders the members of a namespace; members with the same value are in the order of their requests.
 	Created int64 `json:"created,omitempty"`
 	// Since is when it asked.
 	Since int64 `json:"since,omitempty"`
@@ -31,49 +31,50 @@ type Member[K comparable] struct {
 
 // Turn is a turn that runs.
 type Turn[K comparable] struct {
-	// Member is whose turn it is, as it was when the turn began.
+	// Member is the one that has the turn, as it was when the turn began.
 	Member[K]
-	// Began is when it began. No two turns of a member have the same.
+	// Began is when the turn began. No two turns of a member have the same value.
 	Began int64 `json:"began"`
-	// Closing: what is left of it does not count against the limit, and blocks its own member.
+	// Closing: what is left of the turn does not count against the limit, but blocks the next turn of its member.
 	Closing bool `json:"closing,omitempty"`
 	// ClosedSince is when its workflow was first found not to run; 0 if it runs.
 	ClosedSince int64 `json:"closedSince,omitempty"`
 }
 
-// Queue says who has a turn, and who is next. Times are Unix seconds. The fields are for carrying over to the next run; members
-// and turns are changed through Member and Turn.
+// Queue decides who has a turn, and who is next. Times are in Unix seconds. The fields are for handing over to the next run; to
+// change members and turns, use Member and Turn.
 type Queue[K comparable] struct {
-	// Members are in the order of their asking; whose turn has begun is at the end, or leaves. Order says whose turn is next.
+	// Members are in the order of their requests. When its turn begins, a member goes to the end, or leaves. Order has the next
+	// turns.
 	Members []Member[K]
 	Turns   []Turn[K]
 	Lanes   []Lane
 	// Limit is how many turns may run at a time.
 	Limit int
-	// Weights are how many turns namespaces have in a round; 1 for those that it lacks.
+	// Weights are how many turns namespaces have in a round; namespaces that it lacks have 1.
 	Weights map[string]int
-	// Alone: a namespace has no second turn at a time while another has none and waits.
+	// Alone: a namespace has no second turn at a time while another namespace waits that has none.
 	Alone bool
-	// Rest is how long a member waits at least from the begin of a turn to the next, in seconds. Without it a member has one
-	// turn, and asks for another.
+	// Rest is how long, in seconds, a member waits at least from the begin of a turn to the next. If nil, a member has one turn, and
+	// asks for another.
 	Rest func(job string) int64
-	// Most is how many members each lane carries at most; lanes that it lacks carry all. Those beyond are in objects: Lanes say
-	// whose they are, and Beyond how many and when one may be due.
+	// Most is how many members each lane carries at most; lanes that it lacks carry all. The others are beyond: Lanes have their
+	// namespaces, and Beyond how many they are and when one may be due.
 	Most   []int
 	Beyond contract.Beyond
 
-	// begun are the turns that began not long ago: another turn of the same member needs another number, and its rest.
+	// begun are the turns that began not long ago: the next turn of their member needs another number, and its rest.
 	begun []Turn[K]
-	// full is how many turns of each lane came before those beyond after the last refill, and refilled when that was.
+	// full is how many turns of each lane came before those of members beyond after the last refill, and refilled when that was.
 	full     []int
 	refilled int64
-	// removed are those whom people have taken out: they are out until they ask again.
+	// removed are the members that operators have removed: they stay out until they ask again.
 	removed []K
-	// heard are those who have asked or left while objects are asked, or nil: what objects say of them is older. late are those
-	// who wait and are not carried: objects may not tell of them yet.
+	// heard are the members that have asked or left during the listing, or nil: what the list says of them is older. late are
+	// members that wait and are not carried, and that the list may lack.
 	heard map[K]bool
 	late  []Member[K]
-	// again are the turns that are given again.
+	// again are the turns that are to be given again.
 	again []Turn[K]
 }
 
@@ -85,7 +86,7 @@ func (q *Queue[K]) turn(key K) int {
 	return slices.IndexFunc(q.Turns, func(t Turn[K]) bool { return t.Key == key })
 }
 
-// Member is the one who waits, or nil. It is good until the queue changes.
+// Member returns a waiting member, or nil. The pointer is valid until the queue changes.
 func (q *Queue[K]) Member(key K) *Member[K] {
 	if at := q.member(key); at >= 0 {
 		return &q.Members[at]
@@ -93,7 +94,7 @@ func (q *Queue[K]) Member(key K) *Member[K] {
 	return nil
 }
 
-// Turn is the turn that runs, or nil. It is good until the queue changes.
+// Turn returns a member's running turn, or nil. The pointer is valid until the queue changes.
 func (q *Queue[K]) Turn(key K) *Turn[K] {
 	if at := q.turn(key); at >= 0 {
 		return &q.Turns[at]
@@ -101,8 +102,8 @@ func (q *Queue[K]) Turn(key K) *Turn[K] {
 	return nil
 }
 
-// Add takes those who have asked and are not there yet. Each comes last in its namespace, but before those created later. One who
-// would come after somebody beyond is left to its object.
+// Add adds members that ask and are not there yet. Each comes last in its namespace, but before members created later. A member
+// that would come after one beyond is left to its object.
 func (q *Queue[K]) Add(now int64, members ...Member[K]) {
 	var admitted []Member[K]
 	for _, member := range members {
@@ -118,13 +119,13 @@ func (q *Queue[K]) Add(now int64, members ...Member[K]) {
 	q.insert(admitted)
 }
 
-// Leave takes one out who waits. A turn that runs is not disturbed.
+// Leave drops a waiting member. Its running turn is not affected.
 func (q *Queue[K]) Leave(key K) {
 	q.hear(key)
 	q.Members = slices.DeleteFunc(q.Members, func(m Member[K]) bool { return m.Key == key })
 }
 
-// Remove takes those out who wait, until they ask again: also if objects tell of them. Of many it remembers the last.
+// Remove drops waiting members until they ask again, even if a list has them. Of many it remembers the last.
 func (q *Queue[K]) Remove(keys ...K) {
 	for _, key := range keys {
 		q.Leave(key)
@@ -134,7 +135,7 @@ func (q *Queue[K]) Remove(keys ...K) {
 	q.removed = last(q.removed, contract.MaxNoted)
 }
 
-// Waiting are those of them who wait.
+// Waiting returns the keys of the waiting members that match.
 func (q *Queue[K]) Waiting(are func(K) bool) (keys []K) {
 	for _, member := range slices.Concat(q.Members, q.late) {
 		if are(member.Key) {
@@ -152,13 +153,13 @@ func (q *Queue[K]) End(key K) {
 	q.Turns = slices.DeleteFunc(q.Turns, func(t Turn[K]) bool { return t.Key == key })
 }
 
-// Empty reports whether nobody waits and no turn runs.
+// Empty reports whether no member waits and no turn runs.
 func (q *Queue[K]) Empty() bool {
 	return len(q.Members)+len(q.Turns) == 0 && !q.hasBeyond()
 }
 
-// Running is how many turns count against the limit. One that is closing and whose workflow was found not to run is one of them:
-// given again, it may be more than closing.
+// Running returns how many turns count against the limit. A closing turn whose workflow was found not to run counts: given again,
+// it may do more than close.
 func (q *Queue[K]) Running() int {
 	return q.count(func(t Turn[K]) bool { return !t.Closing || t.ClosedSince != 0 })
 }
@@ -172,7 +173,7 @@ func (q *Queue[K]) count(is func(Turn[K]) bool) (count int) {
 	return count
 }
 
-// Begin gives the next turn, if the limit allows one and somebody is due.
+// Begin gives the next turn, if the limit allows one and a member is due.
 func (q *Queue[K]) Begin(now int64) (Turn[K], bool) {
 	if q.Running() >= q.Limit {
 		return Turn[K]{}, false
@@ -191,7 +192,7 @@ func (q *Queue[K]) Begin(now int64) (Turn[K], bool) {
 	return turn, true
 }
 
-// number is when a turn begins that begins now, but later than all earlier ones of its member.
+// number returns the value of Began of a turn that begins now: the time, but later than all earlier turns of the member.
 func (q *Queue[K]) number(member Member[K], now int64) int64 {
 	number := max(now, member.Last+1)
 	q.forgetBegun(now)
@@ -204,7 +205,7 @@ func (q *Queue[K]) number(member Member[K], now int64) int64 {
 	return number
 }
 
-// forgetBegun forgets turns that began so long ago that another of the same member has another number, and its rest is over.
+// forgetBegun drops the turns that began so long ago that neither their number nor their member's rest matters.
 func (q *Queue[K]) forgetBegun(now int64) {
 	q.begun = slices.DeleteFunc(q.begun, func(t Turn[K]) bool { return t.Began+q.rest(t.Job) < now })
 }
@@ -216,7 +217,7 @@ func (q *Queue[K]) rest(job string) int64 {
 	return q.Rest(job)
 }
 
-// rotate puts one whose turn has begun at the end, or lets it go, and its namespace at the end of the round.
+// rotate moves the member of a turn that has begun to the end, or drops it, and moves its namespace in the round.
 func (q *Queue[K]) rotate(turn Turn[K], since int64) {
 	at := q.member(turn.Key)
 	if at < 0 {
@@ -236,7 +237,7 @@ func (q *Queue[K]) rotate(turn Turn[K], since int64) {
 	if member.Job == turn.Job {
 		member.NotBefore = rested
 	}
-	if slices.Contains(lane.More, member.Namespace) { // those beyond come before it
+	if slices.Contains(lane.More, member.Namespace) { // members beyond come before it
 		q.isBeyond(1, member.NotBefore)
 		q.postpone(member)
 		return
@@ -244,7 +245,7 @@ func (q *Queue[K]) rotate(turn Turn[K], since int64) {
 	q.Members = append(q.Members, member)
 }
 
-// Next is when the next turn is due; 0 if that is for a turn to end, or somebody to ask.
+// Next returns when the next turn is due; 0 if a turn has to end first, or a member to ask.
 func (q *Queue[K]) Next() int64 {
 	var next int64
 	if q.Running() >= q.Limit {
@@ -267,8 +268,8 @@ func (q *Queue[K]) busy() map[K]bool {
 	return busy
 }
 
-// PutFirst puts those before all others, whatever they would have to wait for, and reports whether there are any. The last that
-// was put first is the first of all.
+// PutFirst puts the members that match before all others, and makes them due; it reports whether there are any. The member that
+// was put first last is the first of all.
 func (q *Queue[K]) PutFirst(are func(K) bool) bool {
 	var first, others []Member[K]
 	for _, member := range slices.Concat(q.Members, q.late) {

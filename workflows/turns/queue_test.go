@@ -16,7 +16,7 @@ const (
 	rest  = 100
 )
 
-// who is "namespace/name", or "namespace/name@lane".
+// who returns the member called "namespace/name", or "namespace/name@lane".
 func who(name string) turns.Member[string] {
 	namespace, _, _ := strings.Cut(name, "/")
 	member := turns.Member[string]{Key: name, Namespace: namespace}
@@ -50,7 +50,7 @@ func repeating(limit int) *turns.Queue[string] {
 	return &turns.Queue[string]{Limit: limit, Rest: func(string) int64 { return rest }}
 }
 
-// continued is what the next run makes of what one leaves to it.
+// continued returns the queue of the next run.
 func continued(t require.TestingT, q *turns.Queue[string]) *turns.Queue[string] {
 	type state struct {
 		Members []turns.Member[string]
@@ -95,31 +95,31 @@ func TestTurnsGoRoundTheNamespaces(t *testing.T) {
 			[]act{wants("a/1", "a/2", "a/3", "a/4", "b/1", "c/1", "b/2")}, "a/1 b/1 c/1 a/2 b/2 a/3 a/4",
 		},
 		"a run that began with one line keeps it": {},
-		"who has had a turn is the last of the round": {
+		"after its turn a member is the last of the round": {
 			[]act{wants("a/1", "a/2", "b/1", "b/2"), have(1)}, "b/1 a/2 b/2 a/1",
 		},
-		"who is new comes after those that wait, and after who has had a turn": {
+		"a new member comes after those that wait, and after those that have had a turn": {
 			[]act{wants("a/1", "a/2", "b/1", "b/2"), have(1), wants("c/1")}, "b/1 a/2 c/1 b/2 a/1",
 		},
-		"who takes one of several back keeps the place of its namespace": {
+		"when one of several leaves, its namespace keeps its place": {
 			[]act{wants("a/1", "a/2", "b/1", "b/2"), leaves("a/1")}, "a/2 b/1 b/2",
 		},
-		"who goes and comes again is the last": {
+		"a member that leaves and asks again is the last": {
 			[]act{wants("a/1", "b/1", "b/2"), leaves("a/1"), have(1), wants("a/1")}, "b/2 a/1 b/1",
 		},
-		"a namespace with nothing due is passed over and keeps its place": {
+		"a namespace with nothing due is skipped and keeps its place": {
 			[]act{wants("a/1", "b/1"), have(2), wants("b/2", "b/3", "a/2"), due("a/1", 0)}, "a/1 b/2 a/2 b/3 b/1",
 		},
 		"those that are not due come by their times": {
 			[]act{wants("b/1", "a/1"), have(2), due("a/1", 1050)}, "a/1 b/1",
 		},
-		"whom people put first comes before the rounds": {
+		"a member put first comes before the rounds": {
 			[]act{wants("a/1", "b/1", "b/2", "b/3"), hurries("b/2"), hurries("b/3")}, "b/3 b/2 a/1 b/1",
 		},
 		"once": {
 			[]act{wants("a/1", "b/1", "b/2"), hurries("b/2"), have(1), due("b/2", 0)}, "a/1 b/1 b/2",
 		},
-		"a turn that people have given counts in the rounds": {
+		"a turn of a member put first counts in the rounds": {
 			[]act{wants("a/1", "b/1", "a/2", "b/2"), hurries("a/2"), have(1)}, "b/1 a/1 b/2 a/2",
 		},
 		"it counts in what is shown too": {
@@ -155,7 +155,7 @@ func TestTurnsGoRoundTheNamespaces(t *testing.T) {
 		"a lower lane has one turn after four": {
 			[]act{wants("a/1", "a/2", "a/3", "b/1", "b/2", "b/3", "c/1@1", "c/2@1")}, "a/1 b/1 a/2 b/2 c/1 a/3 b/3 c/2",
 		},
-		"only those count that a lane has seen while somebody waited": {
+		"only turns count during which a member of the lower lane waited": {
 			[]act{wants("a/1", "a/2", "a/3", "a/4", "a/5", "a/6"), have(3), wants("b/1@1"), due("a/1", 0), due("a/2", 0)},
 			"a/4 a/5 a/6 a/1 b/1 a/2 a/3",
 		},
@@ -184,7 +184,7 @@ func TestANamespaceHasOneTurnAtATimeWhileOthersWait(t *testing.T) {
 	for turn, begun := q.Begin(1); begun; turn, begun = q.Begin(1) {
 		order = append(order, turn.Key)
 	}
-	assert.Equal(t, "a/1 b/1 c/1 a/2 a/3", strings.Join(order, " "), "whoever is alone may have several")
+	assert.Equal(t, "a/1 b/1 c/1 a/2 a/3", strings.Join(order, " "), "a namespace that is alone may have several")
 }
 
 func TestATurnThatCouldNotBeGivenGoesBack(t *testing.T) {

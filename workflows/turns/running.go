@@ -2,7 +2,8 @@ package turns
 
 import "slices"
 
-// Hold notes a turn that runs already, whoever began it, and whatever the limit. Of several of a member the last counts.
+// Hold notes a turn that runs already, no matter who began it, even above the limit. Of several turns of a member the last
+// counts.
 func (q *Queue[K]) Hold(turn Turn[K]) {
 	known := q.Turn(turn.Key)
 	q.begun = append(q.begun, turn)
@@ -23,7 +24,7 @@ func (q *Queue[K]) Hold(turn Turn[K]) {
 	q.rotate(turn, turn.Began)
 }
 
-// Requeue takes a turn back that could not be given: its member waits anew, as the last of its namespace, and not before then.
+// Requeue ends a turn that could not be given: its member waits anew, as the last of its namespace, and not before notBefore.
 func (q *Queue[K]) Requeue(turn Turn[K], now, notBefore int64) {
 	q.End(turn.Key)
 	member := turn.Member
@@ -31,7 +32,7 @@ func (q *Queue[K]) Requeue(turn Turn[K], now, notBefore int64) {
 	q.Members = append(q.Members, member)
 }
 
-// Again has a turn that runs be given again: its member has forgotten that it has it, or its workflow is lost.
+// Again marks a running turn to be given again: its member does not know that it has it, or its workflow is lost.
 func (q *Queue[K]) Again(key K) {
 	at := q.turn(key)
 	if at < 0 || slices.ContainsFunc(q.again, func(t Turn[K]) bool { return t.Key == key }) {
@@ -40,7 +41,7 @@ func (q *Queue[K]) Again(key K) {
 	q.again = append(q.again, q.Turns[at])
 }
 
-// Closed notes that the workflow of a turn does not run, and says for how many seconds that is known; -1 if there is no such
+// Closed notes that the workflow of a turn does not run, and returns for how many seconds that is known; -1 if there is no such
 // turn.
 func (q *Queue[K]) Closed(key K, now int64) int64 {
 	turn := q.Turn(key)
@@ -60,8 +61,8 @@ func (q *Queue[K]) Runs(key K) {
 	}
 }
 
-// Revive has a turn be given again whose workflow is lost. One that is closing needs a free place for that, since given again it
-// may be more than closing.
+// Revive marks a turn to be given again whose workflow is lost. A closing turn needs a free place for that, since it may do more
+// than close when it is given again.
 func (q *Queue[K]) Revive(key K) {
 	turn := q.Turn(key)
 	if turn == nil || (turn.Closing && q.count(func(t Turn[K]) bool { return !t.Closing }) >= q.Limit) {

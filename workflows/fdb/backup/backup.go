@@ -22,12 +22,12 @@ var Kind = kinds.Kind{
 	Run: kinds.Serving(Workflow),
 }
 
-// Workflow serves one FoundationDBBackup (seed 004, "Reconciling Backups"): each pass checks the backup's status,
-// configures the agents, toggles the backup and the pause, modifies it, and checks again. While the backup shall run the workflow
-// is open and looks from time to time; once it is stopped, or the object gone, it ends, and the next event starts it again under
-// the same ID. It is the only writer of the object's status. Whatever changes something in the database it asks of the database's
-// owner, FDBCluster, and a first snapshot of FDBSnapshotThrottle. Data are expired and deleted in turns that FDBExpiryQueue
-// gives; of what uses a container its guard, FDBContainer, is told.
+// Workflow serves one FoundationDBBackup (seed 004, "Reconciling Backups"): each pass checks the backup's status, configures the
+// agents, toggles the backup and the pause, modifies it, and checks again. While the backup must run the workflow is open and
+// inspects it at intervals. Once the backup is stopped, or the object gone, it ends, and the next event starts it again under the
+// same ID. It is the only writer of the object's status. It sends every command for the database to the database's owner,
+// FDBCluster, and asks FDBSnapshotThrottle for a slot for a first snapshot. Data are expired and deleted in turns that
+// FDBExpiryQueue gives. The guard of a container, FDBContainer, gets to know which containers the backup uses.
 func Workflow(ctx workflow.Context, in contract.FDBBackupInput, options call.Options) error {
 	run := &backupRun{
 		in: in, options: options,
@@ -45,7 +45,7 @@ func Workflow(ctx workflow.Context, in contract.FDBBackupInput, options call.Opt
 	return entity.Serve(ctx, run)
 }
 
-// backupRun is the state of one run. Nothing in it outlives the run but what FDBBackupInput carries over.
+// backupRun is the state of one run. Nothing in it outlives the run except what FDBBackupInput hands over.
 type backupRun struct {
 	in      contract.FDBBackupInput
 	options call.Options
@@ -54,18 +54,18 @@ type backupRun struct {
 	results workflow.ReceiveChannel
 	view    contract.FDBBackupView
 	seen    contract.FDBInspection
-	// failed is the last command if it was not done and is still due; undue: it was to be decided anew.
+	// failed is the last command if it was not done and is still due; undue: it has to be decided again.
 	failed *Attempt
 	undue  bool
-	// refused says why the API server did not take the agents' Deployment in this pass.
+	// refused says why the API server refused the agents' Deployment in this pass.
 	refused string
-	// deep: the containers are to be looked into. news: something has happened that the owner may have to know of.
+	// deep: the next inspection describes the containers. news: something has happened that the owner may have to know.
 	deep, news bool
-	// deepened: at the last look they were.
+	// deepened: the last inspection described them.
 	deepened bool
-	// begins: the queue was not told anything in this run. untold: a guard has not answered.
-	begins, untold bool
-	// found are the conditions and states of the last pass, without what moves by itself.
+	// begins: the queue has had no request from this run. unanswered: a guard has not answered.
+	begins, unanswered bool
+	// found are the conditions and states of the last pass, without progress.
 	found string
 }
 
@@ -77,12 +77,12 @@ func (r *backupRun) situation() Situation {
 	return Situation{View: view, Seen: r.seen, Memory: r.in.Memory}
 }
 
-// Pass implements entity.Object. A guard that has not been told keeps the run.
+// Pass implements entity.Object. A guard that has not answered keeps the run open.
 func (r *backupRun) Pass(ctx workflow.Context) (entity.Outcome, error) {
 	if err := r.pass(ctx); err != nil || !r.settled() {
 		return entity.Waiting, err
 	}
-	if err := r.farewell(ctx); err != nil || r.untold {
+	if err := r.farewell(ctx); err != nil || r.unanswered {
 		return entity.Waiting, err
 	}
 	return entity.Settled, nil
@@ -104,10 +104,10 @@ func (r *backupRun) Drain() int {
 	return received + grants + r.hear()
 }
 
-// settled reports whether nothing is to be done until the next event.
+// settled reports whether nothing is left to do until the next event.
 func (r *backupRun) settled() bool { return Settled(r.view) }
 
-// pass is the seed's five stages, once. The later ones run whatever the earlier ones found.
+// pass runs the seed's five stages, once. The later ones run no matter what the earlier ones found.
 func (r *backupRun) pass(ctx workflow.Context) error {
 	r.undue = false
 	err := r.see(call.LocalFirst(ctx, r.options.Limits, contract.ObserveFDBBackup,
@@ -160,7 +160,7 @@ func (r *backupRun) publish(ctx workflow.Context) error {
 	}
 	r.memory().Result = nil
 	found := Signature(findings)
-	if found == r.found || r.found == "" { // a run that goes on for another knows no better
+	if found == r.found || r.found == "" { // the first pass of a run has nothing to compare with
 		r.memory().Quiet++
 	} else {
 		r.memory().Quiet = 0
@@ -171,17 +171,17 @@ func (r *backupRun) publish(ctx workflow.Context) error {
 }
 
 const (
-	// FirstLook is the wait after something new; it doubles while nothing is.
-	FirstLook = 2 * time.Second
-	// snapshotLook is the longest wait while a first snapshot is written: others may wait for its end.
-	snapshotLook = time.Minute
+	// FirstInterval is the wait before an inspection after something new; it doubles while nothing is new.
+	FirstInterval = 2 * time.Second
+	// snapshotInterval is the longest wait while a first snapshot is written: others may wait for its end.
+	snapshotInterval = time.Minute
 	// DefaultStatusInterval is --fdb-status-interval unless the worker says otherwise.
 	DefaultStatusInterval = 5 * time.Minute
-	// tellQueueAgain is the longest wait of one that wants something of the queue of expirations, which may have been lost.
-	tellQueueAgain = time.Hour
+	// requestAgain is the longest wait of a backup with a request in the queue of expirations, which may have been lost.
+	requestAgain = time.Hour
 )
 
-// Wait implements entity.Object. It waits until a signal comes or it is time to look again.
+// Wait implements entity.Object. It waits until a signal comes or the next inspection is due.
 func (r *backupRun) Wait(ctx workflow.Context) error {
 	timing, cancel := workflow.WithCancel(ctx)
 	defer cancel()
@@ -190,37 +190,37 @@ func (r *backupRun) Wait(ctx workflow.Context) error {
 	selector.AddReceive(r.granted, func(workflow.ReceiveChannel, bool) {})
 	selector.AddReceive(r.results, func(workflow.ReceiveChannel, bool) {})
 	selector.AddReceive(ctx.Done(), func(workflow.ReceiveChannel, bool) {})
-	selector.AddFuture(workflow.NewTimer(timing, r.pause()), func(workflow.Future) { r.lookAgain() })
+	selector.AddFuture(workflow.NewTimer(timing, r.pause()), func(workflow.Future) { r.periodic() })
 	selector.Select(ctx)
 	return ctx.Err()
 }
 
-// lookAgain prepares for a look that nobody asked for. Should the throttle have lost its memory, it learns of this backup anew.
-func (r *backupRun) lookAgain() {
+// periodic prepares a pass without an event. If the throttle has lost its memory, it gets to know of this backup again.
+func (r *backupRun) periodic() {
 	r.deep = true
 	switch r.memory().Slot {
 	case contract.FDBSlotGranted:
 		r.memory().Slot = contract.FDBSlotUnknown
 	case contract.FDBSlotRequested:
-		r.memory().Slot = contract.FDBSlotNone // nothing of this backup can have begun: it asks anew, and keeps its place
+		r.memory().Slot = contract.FDBSlotNone // no start can have begun: it asks anew, and keeps its place
 	}
 }
 
-// pause is how long to wait for the next look.
+// pause returns how long to wait for the next inspection.
 func (r *backupRun) pause() time.Duration {
 	longest := r.options.FDBStatusInterval
 	if longest <= 0 {
 		longest = DefaultStatusInterval
 	}
 	if r.memory().Slot == contract.FDBSlotGranted {
-		longest = min(longest, snapshotLook)
+		longest = min(longest, snapshotInterval)
 	}
 	if r.memory().Reported != contract.FDBJobNone {
-		longest = min(longest, tellQueueAgain)
+		longest = min(longest, requestAgain)
 	}
 	if r.undue {
 		return min(longest, entity.Pause)
 	}
 	const enough = 20 // doublings
-	return min(longest, FirstLook<<min(r.memory().Quiet, enough))
+	return min(longest, FirstInterval<<min(r.memory().Quiet, enough))
 }

@@ -36,7 +36,7 @@ func removeWithData(o *fdbBackup) {
 	o.DeletionTimestamp = &at
 }
 
-// What each event has the workflow do, in its order.
+// What the workflow does after each event, in order.
 func TestTheStagesOfAFoundationDBBackup(t *testing.T) {
 	tests := map[string]struct {
 		of      func() *backupWorld
@@ -48,41 +48,41 @@ func TestTheStagesOfAFoundationDBBackup(t *testing.T) {
 	}{
 		"one that is new gets agents, a slot, a plan and a start": {
 			of: newBackupWorld, during: func(r *backupRun) { r.After(time.Minute, r.snapshot) },
-			want: []string{"agents", "join lab:1", "tell acquire", "plan", "start default", "tell release"},
+			want: []string{"agents", "join lab:1", "request acquire", "plan", "start default", "request release"},
 		},
-		"one that runs only gives back what it may have": {of: restorable, want: []string{"join lab:1", "tell release"}},
+		"one that runs only gives back what it may have": {of: restorable, want: []string{"join lab:1", "request release"}},
 		"nothing starts without a slot": {
 			of: newBackupWorld, prepare: func(w *backupWorld) { w.grants = false },
-			want: []string{"agents", "join lab:1", "tell acquire"}, reasons: []string{fdbv1alpha1.ReasonWaitingForSlot},
+			want: []string{"agents", "join lab:1", "request acquire"}, reasons: []string{fdbv1alpha1.ReasonWaitingForSlot},
 		},
 		"the period is modified": {
 			of: restorable, prepare: func(w *backupWorld) { w.object.Spec.SnapshotPeriodSeconds = 200 },
-			want: []string{"join lab:1", "tell release", "modify default"},
+			want: []string{"join lab:1", "request release", "modify default"},
 		},
-		"a pause is asked of the owner":  {of: restorable, prepare: func(w *backupWorld) { pause(w.object) }, want: []string{"join lab:1", "tell release", "pause"}},
-		"a pause by others is ended":     {of: restorable, prepare: func(w *backupWorld) { w.paused = true }, want: []string{"join lab:1", "tell release", "resume"}},
-		"a stop asks nobody for a place": {of: restorable, prepare: func(w *backupWorld) { stop(w.object) }, want: []string{"tell release", "abort default"}, ends: true},
+		"a pause is requested from the owner": {of: restorable, prepare: func(w *backupWorld) { pause(w.object) }, want: []string{"join lab:1", "request release", "pause"}},
+		"a pause by others is ended":          {of: restorable, prepare: func(w *backupWorld) { w.paused = true }, want: []string{"join lab:1", "request release", "resume"}},
+		"a stop asks for no slot":             {of: restorable, prepare: func(w *backupWorld) { stop(w.object) }, want: []string{"request release", "abort default"}, ends: true},
 		"a stop of one that is served leaves the owner": {
 			of: restorable, during: func(r *backupRun) { r.After(time.Minute, func() { r.change(stop); r.signal() }) },
-			want: []string{"join lab:1", "tell release", "abort default", "leave lab:1"}, ends: true,
+			want: []string{"join lab:1", "request release", "abort default", "leave lab:1"}, ends: true,
 		},
 		"a restart gets its slot first, and the old one runs until then": {
 			of: restorable, prepare: func(w *backupWorld) { w.object.Spec.Destination.Path, w.grants = "moved", false },
 			during: func(r *backupRun) {
 				r.After(time.Second, func() {
-					if !r.happened("tell acquire") || r.happened("abort default") {
-						panic("no slot asked for, or aborted before")
+					if !r.happened("request acquire") || r.happened("abort default") {
+						panic("no slot requested, or aborted before")
 					}
 					r.grant()
 				})
 				r.After(time.Minute, r.snapshot)
 			},
-			want: []string{"join lab:1", "tell acquire", "plan", "abort default", "start default", "tell release"},
+			want: []string{"join lab:1", "request acquire", "plan", "abort default", "start default", "request release"},
 		},
-		"a deletion stops and lets go": {of: restorable, prepare: func(w *backupWorld) { removeBackup(w.object) }, want: []string{"tell release", "abort default", "release"}, ends: true},
+		"a deletion stops and releases": {of: restorable, prepare: func(w *backupWorld) { removeBackup(w.object) }, want: []string{"request release", "abort default", "release"}, ends: true},
 		"another cluster of the same name: the old owner is left, the new one joined": {
 			of: restorable, during: func(r *backupRun) { r.After(10*time.Minute, func() { r.owner = "lab:2" }) },
-			want: []string{"join lab:1", "tell release", "leave lab:1", "join lab:2"},
+			want: []string{"join lab:1", "request release", "leave lab:1", "join lab:2"},
 		},
 		"agents are made though the database is silent": {
 			of: newBackupWorld, prepare: func(w *backupWorld) { w.silent = true }, want: []string{"agents", "join lab:1"},
@@ -92,7 +92,7 @@ func TestTheStagesOfAFoundationDBBackup(t *testing.T) {
 			of: restorable, prepare: func(w *backupWorld) {
 				stop(w.object)
 				w.object.Status.ObservedGeneration, w.object.Status.Reconciled = 1, true
-			}, want: []string{"tell release"}, ends: true,
+			}, want: []string{"request release"}, ends: true,
 		},
 	}
 	for title, test := range tests {
@@ -107,14 +107,14 @@ func TestTheStagesOfAFoundationDBBackup(t *testing.T) {
 			}
 			next := run.serve(t, contract.FDBBackupInput{}, 30*time.Minute)
 			assert.Equal(t, test.ends, next == nil, "ended")
-			log := slices.DeleteFunc(slices.Clone(world.log), func(step string) bool { return step == "tell count" })
+			log := slices.DeleteFunc(slices.Clone(world.log), func(step string) bool { return step == "request count" })
 			assert.Equal(t, test.want, slices.Compact(log))
 			assert.Equal(t, test.reasons, world.reasons())
 		})
 	}
 }
 
-func TestWhoWaitsForASlotAsksAgain(t *testing.T) {
+func TestABackupThatWaitsForASlotAsksAgain(t *testing.T) {
 	world := newBackupWorld()
 	world.grants = false
 	run := world.run()
@@ -123,17 +123,17 @@ func TestWhoWaitsForASlotAsksAgain(t *testing.T) {
 	run.serve(t, contract.FDBBackupInput{}, 2*time.Hour)
 	asked := 0
 	for _, step := range world.log {
-		if step == "tell acquire" {
+		if step == "request acquire" {
 			asked++
 		}
 	}
-	assert.Greater(t, asked, 10, "should the throttle have lost its memory, it learns again")
+	assert.Greater(t, asked, 10, "if the throttle has lost its memory, it gets to know the backup again")
 	assert.True(t, world.happened("start default"))
 	assert.Empty(t, world.reasons())
 }
 
-// One whose start fails is tried again, less and less often, and others have their turn meanwhile.
-// Whatever fails while a first snapshot is written, its slot is nobody else's.
+// A start that fails is retried, less and less often, and others have their turn meanwhile.
+// Whatever fails while a first snapshot is written, its slot is kept.
 func TestACommandThatFailsInAFirstSnapshotKeepsTheSlot(t *testing.T) {
 	for operation, alter := range map[contract.FDBOperation]func(*fdbv1alpha1.FoundationDBBackupSpec){
 		contract.FDBModify: func(spec *fdbv1alpha1.FoundationDBBackupSpec) { spec.SnapshotPeriodSeconds = 200 },
@@ -151,13 +151,13 @@ func TestACommandThatFailsInAFirstSnapshotKeepsTheSlot(t *testing.T) {
 			})
 			require.NotNil(t, run.serve(t, contract.FDBBackupInput{}, 10*time.Minute))
 			assert.Contains(t, strings.Join(world.log, ", "), string(operation))
-			assert.NotContains(t, world.log, "tell release")
+			assert.NotContains(t, world.log, "request release")
 		})
 	}
 }
 
 func TestAFailingStart(t *testing.T) {
-	for class, settled := range map[contract.FDBClass]string{contract.FDBClassDenied: "tell release", contract.FDBClassTimeout: "tell release"} {
+	for class, settled := range map[contract.FDBClass]string{contract.FDBClassDenied: "request release", contract.FDBClassTimeout: "request release"} {
 		t.Run(string(class), func(t *testing.T) {
 			world := newBackupWorld()
 			world.failing[contract.FDBStart] = &contract.FDBFailure{Class: class, Message: "the store says no"}
@@ -185,7 +185,7 @@ func TestAFailingStart(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeStoppedIsLetGoInTheEnd(t *testing.T) {
+func TestWhatCannotBeStoppedIsReleasedInTheEnd(t *testing.T) {
 	tests := map[string]struct {
 		prepare func(*backupWorld)
 		within  time.Duration
@@ -204,9 +204,9 @@ func TestWhatCannotBeStoppedIsLetGoInTheEnd(t *testing.T) {
 			run := world.run()
 			require.Nil(t, run.serve(t, contract.FDBBackupInput{}, 2*time.Hour), "it does not end")
 			require.Len(t, world.at["release"], 1)
-			took := world.at["release"][0].Sub(run.start)
-			assert.GreaterOrEqual(t, took, test.notYet)
-			assert.LessOrEqual(t, took, test.within)
+			waited := world.at["release"][0].Sub(run.start)
+			assert.GreaterOrEqual(t, waited, test.notYet)
+			assert.LessOrEqual(t, waited, test.within)
 			assert.Contains(t, world.abandoned, test.says)
 		})
 	}
@@ -220,7 +220,7 @@ func TestAWorkerThatIsNotThere(t *testing.T) {
 	run.OnActivity(contract.InspectFDBBackup.Name, mock.Anything, mock.Anything).Return(world.inspect)
 	run.After(30*time.Second, func() {
 		assert.Equal(t, []string{fdbv1alpha1.ReasonNoWorker}, world.reasons())
-		assert.Contains(t, world.object.Status.Conditions[0].Message, "no worker took the look at the database from task queue "+
+		assert.Contains(t, world.object.Status.Conditions[0].Message, "no worker picked up the inspection of the database from task queue "+
 			"holdfast-fdb-west within 1m0s, and it was not run: either no holdfast-worker with --fdb-bin-dir serves that queue")
 		assert.Contains(t, world.object.Status.Conditions[0].Message, "or those that do are busy")
 	})
@@ -228,12 +228,12 @@ func TestAWorkerThatIsNotThere(t *testing.T) {
 	assert.Empty(t, world.reasons(), "a worker has come")
 }
 
-func TestAnOwnerThatDoesNotAnswerIsAskedAgain(t *testing.T) {
+func TestAnOwnerThatDoesNotAnswerGetsTheRequestAgain(t *testing.T) {
 	world := restorable()
 	run := world.run()
 	run.OnActivity(contract.RequestFDBCommand.Name, mock.Anything, mock.Anything).
 		Return(contract.FDBCommandAnswer{}, temporal.NewNonRetryableApplicationError("no", "Test", nil)).Once()
-	run.OnActivity(contract.RequestFDBCommand.Name, mock.Anything, mock.Anything).Return(world.ask)
+	run.OnActivity(contract.RequestFDBCommand.Name, mock.Anything, mock.Anything).Return(world.request)
 	next := run.serve(t, contract.FDBBackupInput{}, time.Hour)
 	assert.True(t, world.happened("join lab:1"))
 	assert.Equal(t, "lab:1", next.Memory.Owner)
@@ -241,11 +241,11 @@ func TestAnOwnerThatDoesNotAnswerIsAskedAgain(t *testing.T) {
 
 // A signal that comes during the last activity before an end is read.
 func TestNoSignalIsLost(t *testing.T) {
-	for _, last := range []string{"publish", "tell", "ask", "observe"} {
+	for _, last := range []string{"publish", "request", "owner", "observe"} {
 		t.Run(last, func(t *testing.T) {
 			world := restorable()
 			stop(world.object)
-			if last == "tell" { // nothing is left to do but to say so
+			if last == "request" { // only the release is left to do
 				world.object.Status.ObservedGeneration, world.object.Status.Reconciled = 1, true
 			}
 			run := world.run()
@@ -289,13 +289,13 @@ func TestTheNextRunKnowsWhatTheLastOneKnew(t *testing.T) {
 	next = world.run().serve(t, *next, time.Hour)
 	require.Equal(t, 1, starts())
 	require.True(t, next.Memory.Stalled, "since the first run nothing has moved")
-	require.Contains(t, world.log, "tell release")
+	require.Contains(t, world.log, "request release")
 	world.snapshot()
 	world.run().serve(t, *next, 10*time.Minute)
 	require.Empty(t, world.reasons())
 }
 
-func TestLooksBackOffAndReturnOnNews(t *testing.T) {
+func TestInspectionsBackOffAndReturnOnNews(t *testing.T) {
 	world := restorable()
 	world.options = call.Options{FDBStatusInterval: time.Hour}
 	run := world.run()
@@ -315,11 +315,11 @@ func TestLooksBackOffAndReturnOnNews(t *testing.T) {
 			quick++
 		}
 	}
-	assert.Greater(t, quick, 1, "quick looks return after news")
+	assert.Greater(t, quick, 1, "quick inspections return after news")
 	assert.Less(t, len(waits), 50)
 }
 
-// TestHistoryStaysBounded: a year of looks at a backup that runs. Each look costs the same, and a run is cut where the server says.
+// TestHistoryStaysBounded: a year of inspections of a running backup. Each costs the same, and a run ends where the server suggests it.
 func TestHistoryStaysBounded(t *testing.T) {
 	const (
 		suggested = 4096 // events at which the server suggests another run
@@ -340,7 +340,7 @@ func TestHistoryStaysBounded(t *testing.T) {
 			}
 		}
 		local := 0
-		for _, name := range []string{"agents", "plan", "ask", "tell"} {
+		for _, name := range []string{"agents", "plan", "owner", "request"} {
 			local -= world.counts[name]
 		}
 		next := run.serve(t, *in, year)
@@ -349,17 +349,17 @@ func TestHistoryStaysBounded(t *testing.T) {
 		elapsed += run.Now().Sub(run.start)
 		made := world.counts["observe"] - before
 		passes, most = passes+made, max(most, made)
-		for _, name := range []string{"agents", "plan", "ask", "tell"} {
+		for _, name := range []string{"agents", "plan", "owner", "request"} {
 			local += world.counts[name]
 		}
-		require.LessOrEqual(t, local, 2, "besides the looks a run only joins the owner, and the first tells the throttle")
+		require.LessOrEqual(t, local, 2, "besides the inspections a run only joins the owner, and the first sends a request to the throttle")
 	}
 	require.Equal(t, world.counts["observe"], world.counts["inspect"])
 	require.Equal(t, world.counts["observe"], world.counts["publish"])
-	require.Equal(t, 1, world.counts["guard"], "the container's guard is told once")
+	require.Equal(t, 1, world.counts["guard"], "the container's guard gets one request")
 	require.Zero(t, world.counts["queue"], "nothing is to be expired")
-	t.Logf("a year: %d looks in %d runs, %d at most in a run, which are about %d events", passes, runs, most, most*perPass)
+	t.Logf("a year: %d inspections in %d runs, %d at most in a run, which are about %d events", passes, runs, most, most*perPass)
 	require.LessOrEqual(t, most*perPass, suggested+2*perPass)
 	require.Greater(t, runs, 5)
-	require.InDelta(t, float64(year/every), float64(passes), 1000, "one look each status interval")
+	require.InDelta(t, float64(year/every), float64(passes), 1000, "one inspection each status interval")
 }

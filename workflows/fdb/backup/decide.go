@@ -13,7 +13,7 @@ import (
 type Situation struct {
 	View contract.FDBBackupView
 	Seen contract.FDBInspection
-	// Memory is what the workflow remembers.
+	// Memory is what the workflow knows and cannot read.
 	Memory contract.FDBMemory
 }
 
@@ -22,13 +22,13 @@ type Step string
 
 // The steps.
 const (
-	// StepNone: nothing is to be done, or nothing can be.
+	// StepNone: nothing is due, or nothing can be done.
 	StepNone Step = ""
-	// StepSlot: a slot for a first snapshot is wanted.
+	// StepSlot: ask for a slot for a first snapshot.
 	StepSlot Step = "slot"
-	// StepPlan: where the next backup goes is to be written down.
+	// StepPlan: write down where the next backup goes.
 	StepPlan Step = "plan"
-	// StepCommand: a command is to be run.
+	// StepCommand: run a command.
 	StepCommand Step = "command"
 )
 
@@ -39,12 +39,12 @@ type Decision struct {
 	Command contract.FDBCommand
 }
 
-// Stopping reports whether the object's backups shall end, as the seed's Stopped state or by its deletion.
+// Stopping reports whether the object's backups must end: the spec says Stopped, or the object is being deleted.
 func Stopping(v contract.FDBBackupView) bool {
 	return v.BeingDeleted || v.Desired.State == "Stopped"
 }
 
-// Settled reports whether nothing is to be done or watched for the object until its next event.
+// Settled reports whether nothing is left to do or to watch for the object until its next event.
 func Settled(v contract.FDBBackupView) bool {
 	switch {
 	case !v.Found:
@@ -68,7 +68,7 @@ func Decide(s Situation) Decision {
 	}
 	current, runs := s.current()
 	if runs && !s.ours(current) {
-		return Decision{} // the tag is taken
+		return Decision{} // the tag is in use
 	}
 	old, restart := s.outdated()
 	if !runs || (restart && old.Tag == current.Tag) {
@@ -92,7 +92,7 @@ func (s Situation) command(operation contract.FDBOperation, tag, url string) Dec
 	}}
 }
 
-// stop aborts whatever of this object runs, and then lets the agents run again if they were paused for it.
+// stop aborts every running backup of this object, and then resumes the agents if they were paused for it.
 func (s Situation) stop() Decision {
 	for _, tag := range s.Seen.Tags {
 		if tag.Running && s.ours(tag) {
@@ -105,7 +105,7 @@ func (s Situation) stop() Decision {
 	return Decision{}
 }
 
-// start gets a slot, writes down where the backup goes, ends the one that it replaces, if any, and starts it.
+// start asks for a slot, writes down where the backup goes, aborts the backup that it replaces, if any, and starts it.
 func (s Situation) start(old contract.FDBTag, restart bool) Decision {
 	if s.Used() || s.TooMany() {
 		return Decision{}
@@ -125,24 +125,24 @@ func (s Situation) start(old contract.FDBTag, restart bool) Decision {
 	return s.command(contract.FDBStart, plan.Tag, plan.URL)
 }
 
-// Used reports whether every start would write into a container that has been written to. It can come to that only without a time
-// in the path.
+// Used reports whether every start would write into a container that has been written to. That can happen only without a time in
+// the path.
 func (s Situation) Used() bool {
 	d := s.View.Desired
 	place, err := fdb.PlaceAt(d, time.Unix(0, 0))
-	return err == nil && timeless(d.TimestampFormat) && s.worn(place)
+	return err == nil && timeless(d.TimestampFormat) && s.written(place)
 }
 
 // maxBackups bounds status.backups, which is read and written whole.
 const maxBackups = 64
 
-// TooMany reports whether no further backup is started, because the data of too many are still there.
+// TooMany reports whether no further backup is started because status.backups is full.
 func (s Situation) TooMany() bool {
 	_, planned := s.planned()
 	return !planned && len(s.View.Backups) >= maxBackups
 }
 
-// timeless: the format renders every time in the same way.
+// timeless: the format gives the same text for every time.
 func timeless(format string) bool {
 	odd := time.Date(2031, time.November, 23, 14, 37, 59, 123456789, time.UTC) // no part of it is that of Go's reference time
 	return odd.Format(format) == odd.AddDate(1, 1, 1).Add(25*time.Hour+61*time.Second).Format(format)
@@ -158,18 +158,18 @@ func (s Situation) togglePaused() Decision {
 	return Decision{}
 }
 
-// planned is the entry of status.backups for the backup that shall be started: of the present spec, never run, and nothing was
+// planned returns the entry of status.backups for the backup to start: it is of the present spec, has never run, and nothing was
 // written there.
 func (s Situation) planned() (contract.FDBBackup, bool) {
 	for _, entry := range s.View.Backups {
-		if IsPlan(entry) && s.planFits(entry) && !s.worn(entry.URL) {
+		if IsPlan(entry) && s.planFits(entry) && !s.written(entry.URL) {
 			return entry, true
 		}
 	}
 	return contract.FDBBackup{}, false
 }
 
-// IsPlan reports whether an entry of status.backups was written down and not started yet, as far as is known.
+// IsPlan reports whether an entry of status.backups was written down and, as far as is known, not started yet.
 func IsPlan(entry contract.FDBBackup) bool { return entry.State == fdb.StateNeverRan }
 
 func (s Situation) planFits(entry contract.FDBBackup) bool {
@@ -178,7 +178,7 @@ func (s Situation) planFits(entry contract.FDBBackup) bool {
 		parametersOf(entry.URL) == parametersOf(d.URL)
 }
 
-// here: the URL is the destination of the spec, with any time of a start.
+// here: the URL is the destination of the spec, with the time of any start.
 func (s Situation) here(url string) bool {
 	base, err := fdb.ParseURL(s.View.Desired.URL)
 	if err != nil {
@@ -188,8 +188,8 @@ func (s Situation) here(url string) bool {
 	return err == nil && started.StartedFrom(base, s.View.Desired.TimestampFormat)
 }
 
-// Differs reports whether a running backup has parameters that modify brings in line. A backup that is only submitted does not
-// tell its period yet: asking for a change then would go on for ever.
+// Differs reports whether a running backup has parameters that modify can change to those of the spec. FoundationDB does not
+// report the period of a backup that is only submitted: a modification then would be repeated for ever.
 func (s Situation) Differs(current contract.FDBTag) bool {
 	if current.State != fdb.StateRunning && current.State != fdb.StateRunningDifferentially {
 		return false
@@ -198,7 +198,7 @@ func (s Situation) Differs(current contract.FDBTag) bool {
 	return (period != 0 && period != s.View.Desired.SnapshotPeriodSeconds) || current.URL != s.modified(current)
 }
 
-// modified is the URL of a running backup with the parameters of the spec.
+// modified returns the URL of a running backup with the parameters of the spec.
 func (s Situation) modified(current contract.FDBTag) string {
 	running, err := fdb.ParseURL(current.URL)
 	if err != nil {
@@ -212,7 +212,7 @@ func (s Situation) modified(current contract.FDBTag) string {
 	return running.URL()
 }
 
-// SamePlace reports whether two URLs name the same container. One that cannot be read is the same as itself.
+// SamePlace reports whether two URLs name the same container. A URL that cannot be parsed equals only itself.
 func SamePlace(a, b string) bool {
 	first, errFirst := fdb.ParseURL(a)
 	second, errSecond := fdb.ParseURL(b)
@@ -230,13 +230,13 @@ func parametersOf(url string) string {
 	return strings.Join(destination.Parameters, "&")
 }
 
-// Planned reports whether the entry for the backup that shall be started is in status.backups.
+// Planned reports whether status.backups has the entry for the backup to start.
 func Planned(v contract.FDBBackupView) bool {
 	_, planned := Situation{View: v}.planned()
 	return planned
 }
 
-// AgentsDue reports whether the agents' Deployment must be made or mended, and may be.
+// AgentsDue reports whether the agents' Deployment must be created or updated, and may be.
 func AgentsDue(v contract.FDBBackupView) bool {
 	agents := v.Agents
 	return v.Found && !v.BeingDeleted && v.Owner != "" && agents.Invalid == "" &&

@@ -22,7 +22,7 @@ const (
 	modelUnmet = 10 * time.Minute
 )
 
-// pass is the workflow's: observe, inspect, operate, publish or release.
+// pass is that of the workflow: observe, inspect, operate, publish or release.
 func (m *model) pass() error {
 	m.failed = nil
 	if fdbbackup.Settled(m.view()) {
@@ -30,7 +30,7 @@ func (m *model) pass() error {
 		return nil
 	}
 	s := fdbbackup.Situation{View: m.view()}
-	look := func() error {
+	inspect := func() error {
 		if err := m.between(); err != nil {
 			return err
 		}
@@ -39,12 +39,12 @@ func (m *model) pass() error {
 		s.Memory = m.memory
 		return m.between()
 	}
-	if err := look(); err != nil {
+	if err := inspect(); err != nil {
 		return err
 	}
 	for range 8 {
-		m.tell(&s)
-		goOn, err := m.operate(&s, look)
+		m.report(&s)
+		goOn, err := m.operate(&s, inspect)
 		if err != nil {
 			return err
 		}
@@ -63,8 +63,8 @@ func (m *model) farewell() {
 	m.memory = contract.FDBMemory{}
 }
 
-// tell tells the owner and the throttle.
-func (m *model) tell(s *fdbbackup.Situation) {
+// report brings the owner and the throttle up to date.
+func (m *model) report(s *fdbbackup.Situation) {
 	m.memory.Opposed = nil
 	wanted := s.View.Desired.State
 	if (m.others == "Running" && wanted == "Paused") || (m.others == "Paused" && wanted == "Running") {
@@ -85,7 +85,7 @@ func (m *model) tell(s *fdbbackup.Situation) {
 	s.Memory = m.memory
 }
 
-func (m *model) operate(s *fdbbackup.Situation, look func() error) (goOn bool, err error) {
+func (m *model) operate(s *fdbbackup.Situation, inspect func() error) (goOn bool, err error) {
 	decision := fdbbackup.Decide(*s)
 	switch decision.Step {
 	case fdbbackup.StepPlan:
@@ -123,7 +123,7 @@ func (m *model) operate(s *fdbbackup.Situation, look func() error) (goOn bool, e
 		case contract.FDBResume:
 			m.memory.Paused = false
 		}
-		return true, look()
+		return true, inspect()
 	}
 	return false, nil
 }
@@ -151,11 +151,11 @@ func (m *model) conclude(s fdbbackup.Situation) error {
 			"the entry of %s was lost, and it has data", entry.URL)
 	}
 	s.View.Backups = findings.Backups
-	require.Equal(m, findings.Backups, fdbbackup.Merge(s), "a second look changes the list")
+	require.Equal(m, findings.Backups, fdbbackup.Merge(s), "a second inspection changes the list")
 	return m.between()
 }
 
-// command is what the activity that runs a command does: it looks first, and its end may leave unknown what it did.
+// command does what the activity that runs a command does: it reads the state first, and may end with an unknown outcome.
 func (m *model) command(command contract.FDBCommand) contract.FDBOutcome {
 	if command.Operation != contract.FDBAbort && command.Generation != m.object.Generation {
 		return contract.FDBOutcome{Undue: true}
@@ -203,13 +203,13 @@ func (m *model) effect(command contract.FDBCommand) contract.FDBOutcome {
 		if !here || tag.State == fdb.StateSubmitted {
 			return undue
 		}
-		require.False(m, tag.foreign, "the backup of somebody else is modified")
+		require.False(m, tag.foreign, "another's backup is modified")
 		tag.URL, tag.SnapshotPeriodSeconds = command.URL, m.object.Spec.SnapshotPeriodSeconds
 	case contract.FDBAbort:
 		if tag.Running && !here {
 			return undue
 		}
-		require.False(m, tag.Running && tag.foreign, "the backup of somebody else is aborted")
+		require.False(m, tag.Running && tag.foreign, "another's backup is aborted")
 		m.end(tag)
 	}
 	return done
@@ -218,22 +218,22 @@ func (m *model) effect(command contract.FDBCommand) contract.FDBOutcome {
 // wrote reports whether we started it, not a twin.
 func (m *model) wrote(tag *modelTag) bool { return m.starts[placeOf(tag.URL)] > 0 }
 
-// calmDown leaves the world alone until nothing changes any more.
+// calmDown disturbs nothing until nothing changes any more.
 func (m *model) calmDown() {
 	m.calm = true
 	m.memory.Quiet = 0
 	for range 30 {
 		m.now = m.now.Add(25 * time.Hour)
 		m.progress()
-		if m.memory.Slot == contract.FDBSlotRequested { // a timer has it ask again
+		if m.memory.Slot == contract.FDBSlotRequested { // it asks again at a timer
 			m.memory.Slot = contract.FDBSlotUnknown
 		}
 		require.NoError(m, m.pass())
 	}
 }
 
-// TestABackupIsBroughtToWhatTheSpecSays: the spec changes, commands end in every way, workers and databases are lost, and others
-// use the same database: nobody else's backup is touched, none is started twice or without a slot, and left alone all becomes as
+// TestABackupIsBroughtToWhatTheSpecSays: the spec changes, commands end in every way, workers and databases are lost, and others use the
+// same database. No backup of others is touched, none is started twice or without a slot, and without further changes all becomes as
 // the spec says.
 func TestABackupIsBroughtToWhatTheSpecSays(t *testing.T) {
 	formats := map[string]string{
@@ -255,7 +255,7 @@ func TestABackupIsBroughtToWhatTheSpecSays(t *testing.T) {
 	}
 }
 
-// judge says whether all is as the spec says.
+// judge checks that all is as the spec says.
 func (m *model) judge() {
 	for place, times := range m.starts {
 		require.LessOrEqual(m, times, 1, "%s was started more than once", place)
@@ -282,11 +282,11 @@ func (m *model) judge() {
 	base, err := fdb.ParseURL(want.URL)
 	require.NoError(m, err)
 	here := running.StartedFrom(base, want.TimestampFormat)
-	if !here && (tag.foreign || !m.wrote(tag)) { // a twin's, too, that was never seen while the spec asked for its place
+	if !here && (tag.foreign || !m.wrote(tag)) { // also a twin's that was never seen while the spec asked for its place
 		require.Equal(m, fdbv1alpha1.ReasonTagTaken, m.object.Status.Conditions[0].Reason, status)
 		return
 	}
-	require.True(m, here, "%s runs, and %s is asked for: %s", tag.URL, want.URL, status)
+	require.True(m, here, "%s runs, and the spec asks for %s: %s", tag.URL, want.URL, status)
 	for name, other := range m.tags {
 		require.False(m, name != want.Tag && other.Running && !other.foreign && m.listed(other), "%s runs beside it", other.URL)
 	}
@@ -300,7 +300,7 @@ func (m *model) judge() {
 	if m.wrote(tag) {
 		require.Equal(m, want.KeyRanges, tag.ranges, "ranges: %s", status)
 	}
-	if want.State != "Paused" || !opposed { // else the others, who want them to run, see to it
+	if want.State != "Paused" || !opposed { // otherwise the others, who want them to run, resume them
 		require.Equal(m, want.State == "Paused", m.paused, status)
 	}
 	require.Equal(m, !opposed, m.object.Status.Reconciled, status)

@@ -46,7 +46,7 @@ func inOrder(changes ...func(*fdbbackup.Situation)) fdbbackup.Situation {
 
 type change = func(*fdbbackup.Situation)
 
-// isNew: nothing was ever started.
+// isNew: no backup was ever started.
 func isNew(s *fdbbackup.Situation) {
 	s.View.Backups = nil
 	s.Seen.Tags = []contract.FDBTag{{Tag: "default", State: fdb.StateNeverRan}}
@@ -102,7 +102,7 @@ func stampless(s *fdbbackup.Situation) {
 	s.View.Backups[0].URL, s.Seen.Tags[0].URL = baseURL, baseURL
 }
 
-// stepOf says in words what is decided.
+// stepOf describes the decision.
 func stepOf(s fdbbackup.Situation) string {
 	decision := fdbbackup.Decide(s)
 	words := string(decision.Step)
@@ -110,7 +110,7 @@ func stepOf(s fdbbackup.Situation) string {
 		words = strings.TrimSpace(strings.Join([]string{string(decision.Command.Operation), decision.Command.Tag, decision.Command.URL}, " "))
 	}
 	if action := fdbbackup.SlotAction(s); action != "" {
-		words += ", tell " + string(action)
+		words += ", request " + string(action)
 	}
 	return strings.TrimPrefix(words, ", ")
 }
@@ -121,40 +121,40 @@ func TestTheNextStep(t *testing.T) {
 		want string
 	}{
 		"nothing is due in good order":                      {want: ""},
-		"a new backup asks for a slot":                      {of: []change{isNew}, want: "slot, tell acquire"},
-		"who has asked for a slot waits":                    {of: []change{isNew, slot(contract.FDBSlotRequested)}, want: "slot"},
+		"a new backup asks for a slot":                      {of: []change{isNew}, want: "slot, request acquire"},
+		"one that has asked for a slot waits":               {of: []change{isNew, slot(contract.FDBSlotRequested)}, want: "slot"},
 		"with a slot it is written down where it goes":      {of: []change{isNew, slot(contract.FDBSlotGranted)}, want: "plan"},
 		"what is written down is started there":             {of: []change{isNew, slot(contract.FDBSlotGranted), planned("default", firstURL)}, want: "start default " + firstURL},
-		"a plan is not started without a slot":              {of: []change{isNew, planned("default", firstURL)}, want: "slot, tell acquire"},
+		"a plan is not started without a slot":              {of: []change{isNew, planned("default", firstURL)}, want: "slot, request acquire"},
 		"a plan of another destination is none":             {of: []change{isNew, slot(contract.FDBSlotGranted), planned("default", firstURL), moved}, want: "plan"},
 		"a plan of other key ranges is none":                {of: []change{isNew, slot(contract.FDBSlotGranted), planned("default", firstURL), ranges}, want: "plan"},
 		"a plan of another tag is none":                     {of: []change{isNew, slot(contract.FDBSlotGranted), planned("nightly", firstURL)}, want: "plan"},
 		"a plan of other parameters is none":                {of: []change{isNew, slot(contract.FDBSlotGranted), planned("default", firstURL+"&sc=0")}, want: "plan"},
 		"a plan at a place that was written to is none":     {of: []change{ended, slot(contract.FDBSlotGranted), planned("default", firstURL)}, want: "plan"},
-		"a backup that was aborted by hand is started anew": {of: []change{ended}, want: "slot, tell acquire"},
-		"a first snapshot counts, whoever started it":       {of: []change{starting(fdb.StateRunning)}, want: "tell count"},
-		"one that counts is not told again":                 {of: []change{starting(fdb.StateRunning), slot(contract.FDBSlotGranted)}, want: ""},
-		"one that is restorable gives its slot back":        {of: []change{slot(contract.FDBSlotGranted)}, want: "tell release"},
-		"whoever does not know gives back what it may have": {of: []change{slot(contract.FDBSlotUnknown)}, want: "tell release"},
+		"a backup that was aborted by hand is started anew": {of: []change{ended}, want: "slot, request acquire"},
+		"a first snapshot counts, no matter who started it": {of: []change{starting(fdb.StateRunning)}, want: "request count"},
+		"one that counts sends no second request":           {of: []change{starting(fdb.StateRunning), slot(contract.FDBSlotGranted)}, want: ""},
+		"one that is restorable gives its slot back":        {of: []change{slot(contract.FDBSlotGranted)}, want: "request release"},
+		"one that does not know releases what it may have":  {of: []change{slot(contract.FDBSlotUnknown)}, want: "request release"},
 		"one that stands still gives its slot back": {
-			of: []change{starting(fdb.StateRunning), slot(contract.FDBSlotGranted), func(s *fdbbackup.Situation) { s.Memory.Stalled = true }}, want: "tell release",
+			of: []change{starting(fdb.StateRunning), slot(contract.FDBSlotGranted), func(s *fdbbackup.Situation) { s.Memory.Stalled = true }}, want: "request release",
 		},
 		"one that is paused gives its slot back": {
 			of:   []change{asks("Paused"), starting(fdb.StateRunning), slot(contract.FDBSlotGranted), func(s *fdbbackup.Situation) { s.Seen.AgentsPaused = true }},
-			want: "tell release",
+			want: "request release",
 		},
 		"while nothing is known the slot is kept": {
 			of: []change{slot(contract.FDBSlotGranted), func(s *fdbbackup.Situation) { s.Seen = contract.FDBInspection{Failure: trouble("Timeout")} }}, want: "",
 		},
 
-		"a restart waits for its slot, and the old one runs on": {of: []change{moved}, want: "slot, tell acquire"},
+		"a restart waits for its slot, and the old one runs on": {of: []change{moved}, want: "slot, request acquire"},
 		"a restart is planned before the old one ends":          {of: []change{moved, slot(contract.FDBSlotGranted)}, want: "plan"},
 		"then the old one ends": {
 			of:   []change{moved, slot(contract.FDBSlotGranted), planned("default", "blobstore://lab@s3.local/moved-2026-08-01T11-00-00Z?bucket=fdb-backups")},
 			want: "abort default " + firstURL,
 		},
 		"other key ranges are a restart": {of: []change{ranges, slot(contract.FDBSlotGranted), planned("default", secondURL, "a b")}, want: "abort default " + firstURL},
-		"another tag is a restart":       {of: []change{func(s *fdbbackup.Situation) { s.View.Desired.Tag = "nightly" }}, want: "slot, tell acquire"},
+		"another tag is a restart":       {of: []change{func(s *fdbbackup.Situation) { s.View.Desired.Tag = "nightly" }}, want: "slot, request acquire"},
 		"of two that run the old one ends": {
 			of: []change{
 				func(s *fdbbackup.Situation) { s.View.Desired.Tag = "nightly" }, listed("nightly", secondURL, fdb.StateRunning),
@@ -172,11 +172,11 @@ func TestTheNextStep(t *testing.T) {
 			}}, want: "",
 		},
 
-		"another period is a modification":        {of: []change{period}, want: "modify default " + firstURL},
-		"other parameters are a modification":     {of: []change{parameters}, want: "modify default " + firstURL + "&sc=0"},
-		"nothing is modified that only submitted": {of: []change{period, parameters, starting(fdb.StateSubmitted)}, want: "tell count"},
-		"what runs first is modified":             {of: []change{period, starting(fdb.StateRunning), slot(contract.FDBSlotGranted)}, want: "modify default " + firstURL},
-		"a period that is not told is no other":   {of: []change{period, func(s *fdbbackup.Situation) { s.Seen.Tags[0].SnapshotPeriodSeconds = 0 }}, want: ""},
+		"another period is a modification":                  {of: []change{period}, want: "modify default " + firstURL},
+		"other parameters are a modification":               {of: []change{parameters}, want: "modify default " + firstURL + "&sc=0"},
+		"nothing is modified that only submitted":           {of: []change{period, parameters, starting(fdb.StateSubmitted)}, want: "request count"},
+		"what runs first is modified":                       {of: []change{period, starting(fdb.StateRunning), slot(contract.FDBSlotGranted)}, want: "modify default " + firstURL},
+		"a period that is not reported counts as unchanged": {of: []change{period, func(s *fdbbackup.Situation) { s.Seen.Tags[0].SnapshotPeriodSeconds = 0 }}, want: ""},
 
 		"a pause pauses":                   {of: []change{asks("Paused")}, want: "pause"},
 		"a pause comes before all changes": {of: []change{asks("Paused"), period}, want: "pause"},
@@ -188,23 +188,23 @@ func TestTheNextStep(t *testing.T) {
 			of: []change{isNew, asks("Paused"), slot(contract.FDBSlotGranted), planned("default", firstURL)}, want: "start default " + firstURL,
 		},
 
-		"a stop aborts":                             {of: []change{asks("Stopped")}, want: "abort default " + firstURL},
-		"a stop waits for no slot":                  {of: []change{asks("Stopped"), starting(fdb.StateSubmitted), slot(contract.FDBSlotRequested)}, want: "abort default " + firstURL + ", tell release"},
-		"a deletion aborts":                         {of: []change{deleted}, want: "abort default " + firstURL},
-		"a deletion aborts though the spec is bad":  {of: []change{deleted, problem, func(s *fdbbackup.Situation) { s.View.Desired.URL = "" }}, want: "abort default " + firstURL},
-		"a stop ends the pause that was its own":    {of: []change{asks("Stopped"), ended, agentsPaused, func(s *fdbbackup.Situation) { s.Memory.Paused = true }}, want: "resume"},
-		"a stop leaves the pause of others":         {of: []change{asks("Stopped"), ended, agentsPaused}, want: ""},
-		"a stopped one is not started":              {of: []change{asks("Stopped"), ended}, want: ""},
-		"a stop leaves what is somebody else's":     {of: []change{asks("Stopped"), foreign}, want: ""},
-		"a deletion leaves what is somebody else's": {of: []change{deleted, foreign}, want: ""},
+		"a stop aborts":                            {of: []change{asks("Stopped")}, want: "abort default " + firstURL},
+		"a stop waits for no slot":                 {of: []change{asks("Stopped"), starting(fdb.StateSubmitted), slot(contract.FDBSlotRequested)}, want: "abort default " + firstURL + ", request release"},
+		"a deletion aborts":                        {of: []change{deleted}, want: "abort default " + firstURL},
+		"a deletion aborts though the spec is bad": {of: []change{deleted, problem, func(s *fdbbackup.Situation) { s.View.Desired.URL = "" }}, want: "abort default " + firstURL},
+		"a stop ends the pause that was its own":   {of: []change{asks("Stopped"), ended, agentsPaused, func(s *fdbbackup.Situation) { s.Memory.Paused = true }}, want: "resume"},
+		"a stop leaves the pause of others":        {of: []change{asks("Stopped"), ended, agentsPaused}, want: ""},
+		"a stopped one is not started":             {of: []change{asks("Stopped"), ended}, want: ""},
+		"a stop leaves the backups of others":      {of: []change{asks("Stopped"), foreign}, want: ""},
+		"a deletion leaves the backups of others":  {of: []change{deleted, foreign}, want: ""},
 
-		"on a taken tag nothing is done":                  {of: []change{foreign}, want: ""},
-		"a taken tag needs no slot":                       {of: []change{foreign, slot(contract.FDBSlotRequested)}, want: "tell release"},
+		"on a tag in use nothing is done":                 {of: []change{foreign}, want: ""},
+		"a tag in use needs no slot":                      {of: []change{foreign, slot(contract.FDBSlotRequested)}, want: "request release"},
 		"one at our destination is ours with any stamp":   {of: []change{isNew, runs(secondURL), period}, want: "modify default " + secondURL},
 		"one beside our destination is not":               {of: []change{isNew, runs("blobstore://lab@s3.local/labs-2026-08-01T11-00-00Z?bucket=fdb-backups"), period}, want: ""},
 		"one of another account at our place is not ours": {of: []change{isNew, runs(strings.Replace(secondURL, "lab@", "eve@", 1)), asks("Stopped")}, want: ""},
 		"while the spec is bad nothing is done":           {of: []change{isNew, problem}, want: ""},
-		"while the database is silent nothing is done":    {of: []change{func(s *fdbbackup.Situation) { s.Seen = contract.FDBInspection{Failure: trouble("Timeout")} }, deleted}, want: "tell release"},
+		"while the database is silent nothing is done":    {of: []change{func(s *fdbbackup.Situation) { s.Seen = contract.FDBInspection{Failure: trouble("Timeout")} }, deleted}, want: "request release"},
 		"without a cluster nothing is done":               {of: []change{isNew, func(s *fdbbackup.Situation) { s.View.Owner = "" }}, want: ""},
 	}
 	for title, test := range tests {
@@ -237,8 +237,8 @@ func trouble(class contract.FDBClass) *contract.FDBFailure {
 	return &contract.FDBFailure{Class: class, Message: "it does not work"}
 }
 
-// What a forged status can bring about. Only a URL that a backup of ours can have makes a backup ours.
-func TestAForgedStatusHasNothingAborted(t *testing.T) {
+// The effect of a forged status. Only a URL that a backup of ours can have makes a backup ours.
+func TestAForgedStatusAbortsNothing(t *testing.T) {
 	tests := map[string]contract.FDBTag{
 		"a file of the agents' host":      {Tag: "other", State: fdb.StateRunning, Running: true, URL: "file:///backups/theirs"},
 		"something that is no URL":        {Tag: "other", State: fdb.StateRunning, Running: true, URL: "theirs"},
@@ -257,7 +257,7 @@ func TestAForgedStatusHasNothingAborted(t *testing.T) {
 
 func TestASlotIsNotHeldForNothing(t *testing.T) {
 	start := time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
-	type look struct {
+	type inspection struct {
 		after   time.Duration
 		of      []change
 		stalled bool
@@ -265,7 +265,7 @@ func TestASlotIsNotHeldForNothing(t *testing.T) {
 	}
 	failing := []change{isNew, planned("default", firstURL), slot(contract.FDBSlotGranted)}
 	silent := func(s *fdbbackup.Situation) { s.Seen = contract.FDBInspection{Failure: trouble("Timeout")} }
-	tests := map[string][]look{
+	tests := map[string][]inspection{
 		"by a first snapshot that stands still, until it moves": {
 			{of: []change{starting(fdb.StateRunning), slot(contract.FDBSlotGranted)}},
 			{after: 29 * time.Minute, of: []change{starting(fdb.StateRunning), slot(contract.FDBSlotGranted)}},
@@ -286,7 +286,7 @@ func TestASlotIsNotHeldForNothing(t *testing.T) {
 			{after: 90 * time.Minute, of: []change{isNew, planned("default", firstURL), slot(contract.FDBSlotRequested)}},
 			{after: 91 * time.Minute, of: failing},
 		},
-		"nobody loses its place in the queue by waiting": {
+		"no backup loses its place in the queue by waiting": {
 			{of: []change{isNew, slot(contract.FDBSlotRequested)}},
 			{after: 31 * time.Minute, of: []change{isNew, slot(contract.FDBSlotUnknown)}, action: contract.FDBSlotAcquire},
 			{after: 62 * time.Minute, of: []change{isNew, slot(contract.FDBSlotRequested)}},
@@ -303,17 +303,17 @@ func TestASlotIsNotHeldForNothing(t *testing.T) {
 			{after: 40 * time.Minute, of: []change{starting(fdb.StateRunning), func(s *fdbbackup.Situation) { s.Seen.Tags[0].RangeBytes++ }}, action: contract.FDBSlotCount},
 		},
 	}
-	for title, looks := range tests {
+	for title, inspections := range tests {
 		t.Run(title, func(t *testing.T) {
 			memory := contract.FDBMemory{}
-			for _, look := range looks {
-				s := inOrder(look.of...)
+			for _, each := range inspections {
+				s := inOrder(each.of...)
 				memory.Slot = s.Memory.Slot
 				s.Memory = memory
-				memory = fdbbackup.Notice(s, start.Add(look.after), 30*time.Minute)
+				memory = fdbbackup.Notice(s, start.Add(each.after), 30*time.Minute)
 				s.Memory = memory
-				assert.Equal(t, look.stalled, memory.Stalled, "after %s", look.after)
-				assert.Equal(t, look.action, fdbbackup.SlotAction(s), "after %s", look.after)
+				assert.Equal(t, each.stalled, memory.Stalled, "after %s", each.after)
+				assert.Equal(t, each.action, fdbbackup.SlotAction(s), "after %s", each.after)
 			}
 		})
 	}

@@ -12,16 +12,16 @@ import (
 	"holdfast.dev/holdfast/workflows/fdb/tools"
 )
 
-// endingLimit is how long a command may take for an object whose namespace is being deleted: it is tried once, and whatever comes
-// of it, the object goes.
+// endingLimit is how long a command may take for an object whose namespace is being deleted: it is tried once, and the object is
+// released whatever the outcome.
 const endingLimit = 30 * time.Second
 
-// ending: the namespace must not hang on this object.
+// ending: the namespace is being deleted, and must not wait for this object.
 func (r *backupRun) ending() bool {
 	return r.view.BeingDeleted && r.view.NamespaceEnding && (r.view.Held || r.view.DeleteWanted)
 }
 
-// release lets an object go whose backup has ended, or cannot be ended. If its data are to be deleted, it first only loses the
+// release releases an object whose backup has ended, or cannot be ended. If its data are to be deleted, it first removes only the
 // finalizer for the backup.
 func (r *backupRun) release(ctx workflow.Context) error {
 	now := workflow.Now(ctx)
@@ -32,18 +32,18 @@ func (r *backupRun) release(ctx workflow.Context) error {
 	}
 	if !due {
 		r.memory().Quiet++
-		hindrance := details.OneLine(Hindrance(r.situation(), r.failed))
-		workflow.SetCurrentDetails(ctx, "**Deleting:** the backup is to be stopped first. "+hindrance)
+		blocker := details.OneLine(Blocker(r.situation(), r.failed))
+		workflow.SetCurrentDetails(ctx, "**Deleting:** the backup is to be stopped first. "+blocker)
 		return nil
 	}
-	if Unnoticed(r.situation()) { // else its data would be taken for somebody else's
+	if Unnoticed(r.situation()) { // otherwise its data would count as somebody else's
 		if err := r.publishData(ctx, "Write down what was started"); err != nil {
 			return err
 		}
 	}
 	release := contract.FDBRelease{Abandoned: abandoned}
 	switch {
-	case r.ending(): // the owner and the throttle are told afterwards
+	case r.ending(): // the owner and the throttle follow after the release
 		return r.letGo(ctx, LeaveData(r.view), abandoned)
 	case r.view.DeleteWanted && len(r.view.Backups) == 0:
 		release = NothingToDelete()
@@ -62,19 +62,19 @@ func (r *backupRun) release(ctx workflow.Context) error {
 	return nil
 }
 
-// letGo takes all our finalizers off.
+// letGo removes all our finalizers.
 func (r *backupRun) letGo(ctx workflow.Context, release contract.FDBRelease, abandoned string) error {
 	release.Ref, release.Abandoned = r.in.Ref, abandoned
 	for _, container := range Mentioned(r.view) {
 		if !slices.Contains(r.memory().Used, container) {
-			r.memory().Used = append(r.memory().Used, container) // its guard is to be told that nobody uses it
+			r.memory().Used = append(r.memory().Used, container) // its guard must learn that this backup does not use it
 		}
 	}
 	note := abandoned
 	if r.view.DeleteWanted {
 		note += " " + release.Note
 	} else {
-		release.Left = nil // nobody asked for their deletion
+		release.Left = nil // the spec does not ask for their deletion
 	}
 	err := tools.LastWords(ctx, note, func() error {
 		return r.see(call.LocalFirst(ctx, r.options.Limits, contract.ReleaseFDBBackup, release))
@@ -86,8 +86,8 @@ func (r *backupRun) letGo(ctx workflow.Context, release contract.FDBRelease, aba
 	return nil
 }
 
-// clear waits for the turn that deletes the data of an object whose backup has ended, and then lets it go. All of it follows from
-// the object and the turn's result: should that be lost, the queue is asked again.
+// clear waits for the turn that deletes the data of an object whose backup has ended, and then releases the object. All of it
+// follows from the object and the turn's result: if that is lost, the backup asks the queue again.
 func (r *backupRun) clear(ctx workflow.Context) error {
 	switch result := r.memory().Result; {
 	case r.ending():
@@ -101,7 +101,7 @@ func (r *backupRun) clear(ctx workflow.Context) error {
 		if err := r.publishTurn(ctx); err != nil {
 			return err
 		}
-		if len(r.view.Backups) == 0 { // what was left of them is deleted
+		if len(r.view.Backups) == 0 { // the rest is deleted
 			return r.letGo(ctx, Cleared(*result), "")
 		}
 	}
@@ -114,11 +114,11 @@ func (r *backupRun) clear(ctx workflow.Context) error {
 	return nil
 }
 
-// farewell tells everybody that there is nothing more to expect: the owner and the throttle, and those that care for the data
-// what they do not know yet.
+// farewell signs the backup off: with the owner and the throttle, and with the queue and the guards as far as they do not know
+// yet.
 func (r *backupRun) farewell(ctx workflow.Context) error {
-	if !r.untold && r.settled() {
-		if err := r.tellOfData(ctx); err != nil {
+	if !r.unanswered && r.settled() {
+		if err := r.reportData(ctx); err != nil {
 			return err
 		}
 	}
@@ -130,5 +130,5 @@ func (r *backupRun) farewell(ctx workflow.Context) error {
 	if r.memory().Slot == contract.FDBSlotNone {
 		return nil
 	}
-	return r.tellThrottle(ctx, contract.FDBSlotRelease)
+	return r.requestSlot(ctx, contract.FDBSlotRelease)
 }

@@ -20,7 +20,7 @@ func TestDataAreDeletedWithTheirObject(t *testing.T) {
 	tests := map[string]struct {
 		prepare func(*backupWorld)
 		during  func(*backupWorld, *backupRun)
-		// within is how long it takes, waited how long at least.
+		// within is how long it takes at most, waited at least.
 		waited, within time.Duration
 		queued         []contract.FDBJob
 		reason, note   string
@@ -100,7 +100,7 @@ func TestDataAreDeletedWithTheirObject(t *testing.T) {
 			},
 			within: 10*time.Minute + time.Second, queued: []contract.FDBJob{del, none}, releases: 1, guarded: 2,
 		},
-		"and the queue is asked again each hour": {
+		"and the backup asks the queue again each hour": {
 			during: func(_ *backupWorld, r *backupRun) {
 				r.After(90*time.Minute, func() {
 					r.result(r.turned(80*time.Minute, fdbv1alpha1.ExpiryDeleted, deletes(contract.FDBTurnDone)))
@@ -126,18 +126,18 @@ func TestDataAreDeletedWithTheirObject(t *testing.T) {
 			assert.Equal(t, test.queued, world.queued)
 			require.Len(t, world.released, test.releases)
 			last := world.released[test.releases-1]
-			took := world.at["release"][test.releases-1].Sub(run.start)
+			lasted := world.at["release"][test.releases-1].Sub(run.start)
 			if test.reason != "" {
-				assert.GreaterOrEqual(t, took, test.waited)
-				assert.LessOrEqual(t, took, test.within)
+				assert.GreaterOrEqual(t, lasted, test.waited)
+				assert.LessOrEqual(t, lasted, test.within)
 				assert.True(t, last.Data)
 			}
 			assert.Equal(t, test.reason, last.Reason)
 			assert.Contains(t, last.Note, test.note)
 			assert.Equal(t, test.left, last.Left)
 			assert.Equal(t, test.reason == "DataLeft", last.Warning)
-			for _, told := range world.guarded {
-				assert.Contains(t, told, "leave ")
+			for _, request := range world.guarded {
+				assert.Contains(t, request, "leave ")
 			}
 			assert.Len(t, world.guarded, test.guarded, "they are left")
 			assert.NotContains(t, world.queued, expire)
@@ -145,8 +145,8 @@ func TestDataAreDeletedWithTheirObject(t *testing.T) {
 	}
 }
 
-// A policy's turns end when deletion is wanted: no expiration begins while a deletion stops the backup.
-func TestADeletionTakesTheEntryOutUntilTheBackupHasEnded(t *testing.T) {
+// A policy's turns end when the deletion is requested: no expiration begins while a deletion stops the backup.
+func TestADeletionRemovesTheEntryUntilTheBackupHasEnded(t *testing.T) {
 	world := retained()
 	world.options = call.Options{Limits: call.Limits{ResourceTimeout: 30 * time.Minute}}
 	run := world.run()
@@ -164,7 +164,7 @@ func TestADeletionTakesTheEntryOutUntilTheBackupHasEnded(t *testing.T) {
 	assert.Len(t, world.released, 2)
 }
 
-// What is known of a deletion is in the object: a run that knows nothing goes on where another was killed.
+// A deletion is known from the object: a run without memory goes on where another was killed.
 func TestADeletionGoesOnWithoutAMemory(t *testing.T) {
 	world := retained()
 	removeWithData(world.object)
@@ -180,7 +180,7 @@ func TestADeletionGoesOnWithoutAMemory(t *testing.T) {
 	assert.Len(t, world.released, 2)
 }
 
-// A start that took effect and was not written down yet is aborted, and its data are not taken for somebody else's.
+// A start that took effect and was not written down yet is aborted, and its data do not count as another's.
 func TestWhatWasStartedUnnoticedIsDeletedToo(t *testing.T) {
 	world := retained()
 	removeWithData(world.object)
@@ -191,7 +191,7 @@ func TestWhatWasStartedUnnoticedIsDeletedToo(t *testing.T) {
 	assert.Equal(t, fdb.StateAborted, world.object.Status.Backups[1].State)
 }
 
-// A namespace that ends waits for one attempt to abort, and no longer.
+// A namespace that is being deleted waits for one attempt to abort, and no longer.
 func TestANamespaceThatEndsWaitsForOneAbort(t *testing.T) {
 	world := retained()
 	removeWithData(world.object)

@@ -13,7 +13,7 @@ import (
 	"holdfast.dev/holdfast/workflows/fdb/tools"
 )
 
-// hear takes the results of turns that have come, and returns how many there were. The latest is kept until it is published.
+// hear drains the results of turns, and returns how many there were. The latest is kept until it is published.
 func (r *backupRun) hear() int {
 	waiting := r.results.Len()
 	for received := 0; ; received++ {
@@ -22,16 +22,16 @@ func (r *backupRun) hear() int {
 			return max(waiting, received)
 		}
 		r.memory().Result = Later(r.memory().Result, result)
-		r.deep = true // the containers are not what they were
+		r.deep = true // the containers have changed
 	}
 }
 
-// expiryFirst tells the queue and the guards what they must know, before the backup itself is cared for, and reports whether that
-// was all: the object waits for nothing but the deletion of its data, or only the result of a turn had to be written.
+// expiryFirst brings the queue and the guards up to date before the backup itself, and reports whether that was all: the object
+// waits only for the deletion of its data, or only the result of a turn had to be written.
 func (r *backupRun) expiryFirst(ctx workflow.Context) (done bool, err error) {
 	r.memory().Result = Pending(r.view, r.in.Memory)
 	if !r.ending() {
-		if err := r.tellOfData(ctx); err != nil {
+		if err := r.reportData(ctx); err != nil {
 			return false, err
 		}
 	}
@@ -40,7 +40,7 @@ func (r *backupRun) expiryFirst(ctx workflow.Context) (done bool, err error) {
 	case r.view.BeingDeleted && !r.view.Held && r.view.DeleteWanted:
 		return true, r.clear(ctx)
 	case result != nil && r.settled() && !Gone(r.view) && result.Reason != fdbv1alpha1.ExpiryFailed && !AgentsDue(r.view):
-		r.seen = contract.FDBInspection{} // of before the turn
+		r.seen = contract.FDBInspection{} // from before the turn
 		return true, r.publishTurn(ctx)
 	case result != nil && r.settled() && !Gone(r.view) && result.Reason == fdbv1alpha1.ExpiryFailed:
 		r.view.Reconciled = false // the condition is judged like every other
@@ -64,24 +64,24 @@ func (r *backupRun) publishData(ctx workflow.Context, summary string) error {
 	return err
 }
 
-// tellOfData brings the queue of expirations and the guards of the containers up to date.
-func (r *backupRun) tellOfData(ctx workflow.Context) error {
-	if err := r.tellQueue(ctx); err != nil {
+// reportData brings the queue of expirations and the guards of the containers up to date.
+func (r *backupRun) reportData(ctx workflow.Context) error {
+	if err := r.requestTurn(ctx); err != nil {
 		return err
 	}
-	return r.tellGuards(ctx)
+	return r.updateGuards(ctx)
 }
 
-// tellQueue tells the queue what this backup wants, if it may not know: at the start of every run, when it changes, and from time
-// to time.
-func (r *backupRun) tellQueue(ctx workflow.Context) error {
+// requestTurn sends the queue what this backup wants, if it may not know: at the start of every run, on a change, and at
+// intervals.
+func (r *backupRun) requestTurn(ctx workflow.Context) error {
 	now, action := workflow.Now(ctx), WantedJob(r.view)
 	if !QueueDue(r.view, r.in.Memory, r.begins, now) {
 		return nil
 	}
-	summary := "Tell the queue of expirations: " + string(action)
+	summary := "Ask the queue of expirations for a turn: " + string(action)
 	if action == contract.FDBJobNone {
-		summary = "Tell the queue of expirations that nothing is wanted"
+		summary = "Leave the queue of expirations"
 	}
 	_, err := call.LocalFirst(ctx, r.options.Limits, contract.SignalFDBExpiryQueue.WithSummary(summary),
 		contract.FDBQueueRequest{Cluster: r.in.Cluster, Ref: r.in.Ref, Job: action})
@@ -93,10 +93,10 @@ func (r *backupRun) tellQueue(ctx workflow.Context) error {
 	return nil
 }
 
-// tellGuards tells the guards of the containers that this backup's data are there, or there no more. That one does not answer
-// keeps nobody from backing up: it is asked again at the next look.
-func (r *backupRun) tellGuards(ctx workflow.Context) error {
-	r.untold = false
+// updateGuards reports to the guards of the containers which of them have data of this backup, and which no longer. A guard that
+// does not answer keeps no backup from running: the next pass sends the request again.
+func (r *backupRun) updateGuards(ctx workflow.Context) error {
+	r.unanswered = false
 	present := Mentioned(r.view)
 	if Gone(r.view) {
 		present = nil
@@ -105,7 +105,7 @@ func (r *backupRun) tellGuards(ctx workflow.Context) error {
 		if slices.Contains(present, container) {
 			continue
 		}
-		if told, err := r.askGuard(ctx, container, contract.FDBContainerLeave, false); err != nil || !told {
+		if known, err := r.requestGuard(ctx, container, contract.FDBContainerLeave, false); err != nil || !known {
 			return err
 		}
 	}
@@ -115,10 +115,10 @@ func (r *backupRun) tellGuards(ctx workflow.Context) error {
 	for _, container := range Containers(r.view) {
 		switch {
 		case slices.Contains(r.memory().Used, container):
-		case r.view.BeingDeleted: // the turn asks itself; what is left in the end is the same
+		case r.view.BeingDeleted: // the turn sends its own requests; in the end the same is left
 			r.memory().Used = append(r.memory().Used, container)
 		default:
-			if told, err := r.askGuard(ctx, container, contract.FDBContainerUse, false); err != nil || !told {
+			if known, err := r.requestGuard(ctx, container, contract.FDBContainerUse, false); err != nil || !known {
 				return err
 			}
 		}
@@ -126,30 +126,30 @@ func (r *backupRun) tellGuards(ctx workflow.Context) error {
 	return nil
 }
 
-// useNew tells the guard of the container that a start is about to make, if nobody else can know it, or has made.
+// useNew reports to the guard of the container that a start is about to make, if nobody else can know it, or that it has made.
 func (r *backupRun) useNew(ctx workflow.Context, made bool) error {
 	container, fresh := NewContainer(r.view)
 	if container == "" || slices.Contains(r.memory().Used, container) || (!made && !fresh) {
 		return nil
 	}
-	_, err := r.askGuard(ctx, container, contract.FDBContainerUse, fresh)
+	_, err := r.requestGuard(ctx, container, contract.FDBContainerUse, fresh)
 	return err
 }
 
-// askGuard tells a container's guard something, and reports whether it knows now.
-func (r *backupRun) askGuard(
+// requestGuard sends a request to a container's guard, and reports whether it has answered.
+func (r *backupRun) requestGuard(
 	ctx workflow.Context, container string, action contract.FDBContainerAction, fresh bool,
 ) (bool, error) {
 	_, err := tools.RequestContainer(ctx, contract.FDBContainerRequest{
 		Container: container, Action: action, Fresh: fresh,
 		User: contract.FDBContainerUser{Name: r.name(), Cluster: r.in.Cluster, Namespace: r.in.Ref.Namespace},
-	}, tools.GuardTimeout, fmt.Sprintf("Tell the guard of the container: %s", action))
+	}, tools.GuardTimeout, fmt.Sprintf("Send a request to the guard of the container: %s", action))
 	if temporal.IsCanceledError(err) {
 		return false, err
 	}
 	if err != nil {
 		workflow.GetLogger(ctx).Warn("the guard of the container has not answered", "container", container, "error", err)
-		r.untold = true
+		r.unanswered = true
 		r.memory().Quiet++
 		return false, nil
 	}
@@ -160,7 +160,7 @@ func (r *backupRun) askGuard(
 	return true, nil
 }
 
-// name is how people call the backup.
+// name is the backup's name for people.
 func (r *backupRun) name() string {
 	return tools.UserName(r.in.Ref.String(), r.in.Cluster)
 }

@@ -34,7 +34,7 @@ func retained() *backupWorld {
 	return w
 }
 
-// stopForGood makes an object one that is stopped and cared for.
+// stopForGood makes an object a stopped one that has settled.
 func stopForGood(w *backupWorld) {
 	stop(w.object)
 	w.tag.State, w.tag.Running = fdb.StateAborted, false
@@ -96,7 +96,7 @@ func TestTheQueueKnowsWhatABackupWants(t *testing.T) {
 	}
 }
 
-func TestTheNextRunTellsTheQueueAgainAndNoGuard(t *testing.T) {
+func TestTheNextRunAsksTheQueueAgainAndNoGuard(t *testing.T) {
 	world := retained()
 	next := world.run().serve(t, contract.FDBBackupInput{}, time.Minute)
 	require.Equal(t, []contract.FDBJob{contract.FDBJobExpire}, world.queued)
@@ -122,7 +122,7 @@ func TestTheGuardsKnowWhatIsUsed(t *testing.T) {
 	t.Run("what is about to be made", func(t *testing.T) {
 		world := newBackupWorld()
 		world.on = func(name string) {
-			if name == "ask" && world.happened("plan") && !world.happened("start default") {
+			if name == "owner" && world.happened("plan") && !world.happened("start default") {
 				assert.NotEmpty(t, world.guarded, "before the start")
 			}
 		}
@@ -133,7 +133,7 @@ func TestTheGuardsKnowWhatIsUsed(t *testing.T) {
 		require.Len(t, world.guarded, 1)
 		assert.Contains(t, world.guarded[0], "by "+ownWorkflow+", fresh")
 	})
-	t.Run("one that is deaf keeps nobody from backing up, and is told later", func(t *testing.T) {
+	t.Run("one that does not answer keeps no backup from running, and gets the request later", func(t *testing.T) {
 		world := newBackupWorld()
 		world.deaf = true
 		run := world.run()
@@ -158,7 +158,7 @@ func TestTheGuardsKnowWhatIsUsed(t *testing.T) {
 	})
 }
 
-func TestWhatBecameOfATurnIsPublishedOnce(t *testing.T) {
+func TestTheResultOfATurnIsPublishedOnce(t *testing.T) {
 	world := retained()
 	run := world.run()
 	first := run.turned(time.Minute, fdbv1alpha1.ExpiryExpired, func(r *contract.FDBExpiryResult) {
@@ -176,7 +176,7 @@ func TestWhatBecameOfATurnIsPublishedOnce(t *testing.T) {
 			LastTime: at, Reason: fdbv1alpha1.ExpiryExpired, Message: first.Message, LastExpired: &at, Turn: first.Turn,
 		}, *status)
 		again := first
-		again.Message = "told again"
+		again.Message = "repeated"
 		run.result(again)
 	})
 	run.After(30*time.Minute, func() { assert.Equal(t, first.Message, world.object.Status.Expiry.Message) })
@@ -203,8 +203,8 @@ func TestATurnThatFailsIsAConditionUntilOneDoesNot(t *testing.T) {
 	assert.EqualValues(t, fdbv1alpha1.ExpiryWaiting, world.object.Status.Expiry.Reason)
 }
 
-// The workflow of one that is stopped has ended: the result starts it again.
-func TestTheResultOfATurnOfOneThatIsStopped(t *testing.T) {
+// The workflow of a stopped backup has ended: the result starts it again.
+func TestTheResultOfATurnOfAStoppedBackup(t *testing.T) {
 	world := retained()
 	stopForGood(world)
 	run := world.run()
@@ -215,9 +215,9 @@ func TestTheResultOfATurnOfOneThatIsStopped(t *testing.T) {
 	assert.EqualValues(t, fdbv1alpha1.ExpiryLastSnapshotKept, world.object.Status.Expiry.Reason)
 	assert.Equal(t, int64(9), world.object.Status.Backups[1].OldestData.Version, "the true range")
 	assert.True(t, world.object.Status.Reconciled)
-	assert.Zero(t, world.counts["inspect"], "the database is not asked for that")
+	assert.Zero(t, world.counts["inspect"], "the database is not read for that")
 	require.Nil(t, world.run().serve(t, contract.FDBBackupInput{Memory: contract.FDBMemory{Result: &kept}}, time.Hour))
-	assert.Equal(t, 1, world.counts["publish"], "told again it is nothing new")
+	assert.Equal(t, 1, world.counts["publish"], "repeated it is nothing new")
 
 	failed := run.turned(time.Hour, fdbv1alpha1.ExpiryFailed, func(r *contract.FDBExpiryResult) { r.Outcome = contract.FDBTurnFailed })
 	run = world.run()

@@ -13,11 +13,11 @@ import (
 
 // DeletionRequested reports whether the spec asks for the data to be deleted with the object.
 func DeletionRequested(object *fdbv1alpha1.FoundationDBBackup) bool {
-	asked := object.Spec.Expiry.DeletionFinalizer
-	return asked == nil || *asked // an object that was stored without its defaults
+	wanted := object.Spec.Expiry.DeletionFinalizer
+	return wanted == nil || *wanted // an object that was stored without its defaults
 }
 
-// WantedJob is what a backup wants of the queue of expirations.
+// WantedJob returns the job for which a backup wants a turn.
 func WantedJob(v contract.FDBBackupView) contract.FDBJob {
 	switch {
 	case !v.Found:
@@ -33,11 +33,11 @@ func WantedJob(v contract.FDBBackupView) contract.FDBJob {
 	return contract.FDBJobNone
 }
 
-// queueInterval is how often the queue is told again of what is wanted: it may have been lost.
+// queueInterval is how often the request is sent again: the queue may have been lost.
 const queueInterval = time.Hour
 
-// QueueDue reports whether the queue is to be told of what is wanted. That nothing is wanted only one that may know otherwise
-// has to learn. begins: it is the first time in this run.
+// QueueDue reports whether the queue needs a request. That nothing is wanted is sent only if the queue may know otherwise.
+// begins: the queue has had no request from this run.
 func QueueDue(v contract.FDBBackupView, m contract.FDBMemory, begins bool, now time.Time) bool {
 	action := WantedJob(v)
 	if action == contract.FDBJobNone {
@@ -46,18 +46,18 @@ func QueueDue(v contract.FDBBackupView, m contract.FDBMemory, begins bool, now t
 	return begins || action != m.Reported || now.Sub(time.Unix(m.ReportedAt, 0)) >= queueInterval
 }
 
-// Gone reports whether nothing of ours keeps the object any more.
+// Gone reports whether the object is gone, or has none of our finalizers left.
 func Gone(v contract.FDBBackupView) bool {
 	return !v.Found || (v.BeingDeleted && !v.Held && !v.DeleteWanted)
 }
 
-// Containers names the containers that hold data of a backup, sorted. One that is only planned holds none: what is there is
-// somebody else's, whom nobody may keep from deleting it by naming its place.
+// Containers returns the containers that hold data of a backup, sorted. A planned backup has none: data there are somebody
+// else's, and a plan must not keep their owner from deleting them.
 func Containers(v contract.FDBBackupView) []string {
 	return containersOf(v, func(entry contract.FDBBackup) bool { return !IsPlan(entry) })
 }
 
-// Mentioned names the containers of all entries of status.backups, sorted.
+// Mentioned returns the containers of all entries of status.backups, sorted.
 func Mentioned(v contract.FDBBackupView) []string {
 	return containersOf(v, func(contract.FDBBackup) bool { return true })
 }
@@ -73,8 +73,8 @@ func containersOf(v contract.FDBBackupView, counts func(contract.FDBBackup) bool
 	return slices.Compact(names)
 }
 
-// NewContainer is the container of the backup that is about to be started, and whether nobody else can know it, because its path
-// tells the second of the start. It is empty if none is planned.
+// NewContainer returns the container of the backup that is about to be started, or "" if none is planned. fresh: nobody else can
+// know it, because its path has the second of the start.
 func NewContainer(v contract.FDBBackupView) (name string, fresh bool) {
 	plan, planned := Situation{View: v}.planned()
 	if !planned {
@@ -85,7 +85,7 @@ func NewContainer(v contract.FDBBackupView) (name string, fresh bool) {
 		at.Format(format) != at.AddDate(0, 0, 1).Format(format)
 }
 
-// LeftBehind are the URLs at which data of a backup stay if nobody deletes them.
+// LeftBehind returns the URLs at which data of a backup stay unless they are deleted.
 func LeftBehind(v contract.FDBBackupView) []string {
 	var urls []string
 	for _, entry := range v.Backups {
@@ -96,7 +96,7 @@ func LeftBehind(v contract.FDBBackupView) []string {
 	return urls
 }
 
-// Later is the result to remember of two: that of the later turn. What the other has deleted is gone, too.
+// Later returns the result to keep of two: that of the later turn. What the other turn has deleted is added to it.
 func Later(kept *contract.FDBExpiryResult, came contract.FDBExpiryResult) *contract.FDBExpiryResult {
 	if kept == nil {
 		return &came
@@ -111,7 +111,7 @@ func Later(kept *contract.FDBExpiryResult, came contract.FDBExpiryResult) *contr
 	return &later
 }
 
-// Pending is the result of a turn that the status does not tell yet; nil if there is none. One that is told again is none.
+// Pending returns the result of a turn that the status does not show yet; nil if there is none. A repeated result is none.
 func Pending(v contract.FDBBackupView, m contract.FDBMemory) *contract.FDBExpiryResult {
 	if m.Result == nil || (v.Expiry != nil && m.Result.Turn <= v.Expiry.Turn) {
 		return nil
@@ -119,7 +119,7 @@ func Pending(v contract.FDBBackupView, m contract.FDBMemory) *contract.FDBExpiry
 	return m.Result
 }
 
-// judgeExpiry: the last turn has failed, and not because of what else is wrong.
+// judgeExpiry returns the condition for a last turn that has failed.
 func (s Situation) judgeExpiry() *contract.FDBCondition {
 	last := s.View.Expiry
 	if result := Pending(s.View, s.Memory); result != nil {
@@ -129,10 +129,10 @@ func (s Situation) judgeExpiry() *contract.FDBCondition {
 		return nil
 	}
 	return condition(fdbv1alpha1.ConditionIncorrectBackupState, fdbv1alpha1.ReasonExpiryFailing,
-		"old data could not be expired, which is tried again in the backup's next turn: %s", fdb.Bound(last.Message, MaxMessage/2))
+		"old data could not be expired, which is retried in the backup's next turn: %s", fdb.Bound(last.Message, MaxMessage/2))
 }
 
-// afterTurn brings an entry of status.backups up to what a turn has told of it, and reports whether its data are gone.
+// afterTurn applies the result of a turn to an entry of status.backups, and reports whether its data are gone.
 func (s Situation) afterTurn(entry contract.FDBBackup, described bool) (contract.FDBBackup, bool) {
 	result := Pending(s.View, s.Memory)
 	if result == nil {
@@ -145,7 +145,7 @@ func (s Situation) afterTurn(entry contract.FDBBackup, described bool) (contract
 	return entry, deleted && !s.runsAt(entry.URL)
 }
 
-// Cleared says how an object goes whose data were to be deleted, given what its turn has told.
+// Cleared returns the release of an object whose data were to be deleted, by the result of its turn.
 func Cleared(result contract.FDBExpiryResult) contract.FDBRelease {
 	switch {
 	case len(result.Kept) > 0:
@@ -159,15 +159,15 @@ func Cleared(result contract.FDBExpiryResult) contract.FDBRelease {
 	return contract.FDBRelease{Data: true, Reason: fdbv1alpha1.ExpiryDeleted, Note: "the data of the backup are deleted"}
 }
 
-// NothingToDelete says that an object goes that has no data.
+// NothingToDelete returns the release of an object that has no data.
 func NothingToDelete() contract.FDBRelease {
 	return contract.FDBRelease{Data: true, Reason: fdbv1alpha1.ExpiryDeleted, Note: "there are no data of the backup to delete"}
 }
 
-// eventDataLeft is the reason of the Event that tells of data that stay with a namespace that goes.
+// eventDataLeft is the reason of the Event for data that stay when their namespace is deleted.
 const eventDataLeft = "DataLeft"
 
-// LeaveData says that an object goes whose namespace is being deleted: no pod can be made there any more, so its data stay.
+// LeaveData returns the release of an object whose namespace is being deleted: no pod can be created there, so its data stay.
 func LeaveData(v contract.FDBBackupView) contract.FDBRelease {
 	urls := LeftBehind(v)
 	if len(urls) == 0 {

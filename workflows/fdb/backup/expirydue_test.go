@@ -16,14 +16,14 @@ import (
 
 func policy(s *fdbbackup.Situation) { s.View.Policy = true }
 
-// turned: the status tells how turn 100 ended.
+// turned: the status shows how turn 100 ended.
 func turned(reason string) change {
 	return func(s *fdbbackup.Situation) {
 		s.View.Expiry = &contract.FDBExpiryView{Turn: 100, Reason: reason, Message: "what became of it"}
 	}
 }
 
-// result: turn 200 has ended, and the status does not tell yet.
+// result: turn 200 has ended, and the status does not show it yet.
 func result(reason string, deleted ...string) change {
 	return func(s *fdbbackup.Situation) {
 		s.Memory.Result = &contract.FDBExpiryResult{Turn: 200, Reason: reason, Message: "what the turn says", Deleted: deleted}
@@ -59,8 +59,8 @@ func TestWhatTheQueueIsAskedFor(t *testing.T) {
 	}
 }
 
-func TestWhenTheQueueIsTold(t *testing.T) {
-	told := func(job contract.FDBJob, ago time.Duration) change {
+func TestWhenTheQueueIsAsked(t *testing.T) {
+	reported := func(job contract.FDBJob, ago time.Duration) change {
 		return func(s *fdbbackup.Situation) { s.Memory.Reported, s.Memory.ReportedAt = job, hour(12).Add(-ago).Unix() }
 	}
 	expire := contract.FDBJobExpire
@@ -69,12 +69,12 @@ func TestWhenTheQueueIsTold(t *testing.T) {
 		begins bool
 		want   bool
 	}{
-		"at the start of a run":           {of: []change{policy, withData, told(expire, 0)}, begins: true, want: true},
-		"not twice in an hour":            {of: []change{policy, withData, told(expire, time.Hour-time.Second)}},
-		"after an hour":                   {of: []change{policy, withData, told(expire, time.Hour)}, want: true},
+		"at the start of a run":           {of: []change{policy, withData, reported(expire, 0)}, begins: true, want: true},
+		"not twice in an hour":            {of: []change{policy, withData, reported(expire, time.Hour-time.Second)}},
+		"after an hour":                   {of: []change{policy, withData, reported(expire, time.Hour)}, want: true},
 		"when what is wanted is new":      {of: []change{policy, withData}, want: true},
-		"when it is another":              {of: []change{withData, dataHeld, deleted, letGoOf, told(expire, 0)}, want: true},
-		"that nothing is wanted any more": {of: []change{withData, told(expire, 0)}, want: true},
+		"when it is another":              {of: []change{withData, dataHeld, deleted, letGoOf, reported(expire, 0)}, want: true},
+		"that nothing is wanted any more": {of: []change{withData, reported(expire, 0)}, want: true},
 		"not that nothing ever was":       {of: []change{withData}, begins: true},
 		"that of one that had turns":      {of: []change{withData, turned("Expired")}, begins: true, want: true},
 		"that only at the start":          {of: []change{withData, turned("Expired")}},
@@ -113,7 +113,7 @@ func TestWhichContainersAreUsed(t *testing.T) {
 	}
 }
 
-func TestOnlyAPathWithItsSecondIsNobodyElses(t *testing.T) {
+func TestOnlyAPathWithItsSecondIsUnique(t *testing.T) {
 	for format, want := range map[string]bool{
 		fdb.DefaultTimestampFormat: true, "-2006-01-02": false, "-15-04-05": false, "-now": false,
 	} {
@@ -139,7 +139,7 @@ func TestTheLaterOfTwoResultsIsKept(t *testing.T) {
 	want := &contract.FDBExpiryResult{Turn: 2, Reason: "b", Deleted: []string{"x", "y", "z"}}
 	require.Equal(t, want, fdbbackup.Later(&early, late))
 	require.Equal(t, want, fdbbackup.Later(&late, early))
-	require.Equal(t, want, fdbbackup.Later(want, late), "told again")
+	require.Equal(t, want, fdbbackup.Later(want, late), "repeated")
 }
 
 func TestWhatATurnHasDoneIsInTheListOfBackups(t *testing.T) {
@@ -156,7 +156,7 @@ func TestWhatATurnHasDoneIsInTheListOfBackups(t *testing.T) {
 		return found
 	}
 	assert.Equal(t, []int64{7}, points(inOrder(result("Expired"), ranged)))
-	assert.Equal(t, []int64{5}, points(inOrder(contains(firstURL, 5, 30), result("Expired"), ranged)), "this look has told")
+	assert.Equal(t, []int64{5}, points(inOrder(contains(firstURL, 5, 30), result("Expired"), ranged)), "this inspection has described it")
 	assert.Empty(t, points(inOrder(turned("Expired"), result("Expired"), ranged, toldAgain)))
 	assert.Empty(t, fdbbackup.Merge(inOrder(ended, result("Expired", firstURL))))
 	assert.Len(t, fdbbackup.Merge(inOrder(result("Expired", firstURL))), 1, "what runs stays")
@@ -189,10 +189,10 @@ func TestAResultIsWrittenOnceAndNothingElseWithIt(t *testing.T) {
 	assert.EqualValues(t, fdbv1alpha1.ExpiryFailed, object.Status.Expiry.Reason)
 	assert.Equal(t, hour(2), object.Status.Expiry.LastExpired.UTC(), "that was then")
 	gather.ApplyFindings(object, findings, hour(6))
-	assert.NotNil(t, object.Status.Expiry, "an ordinary look leaves it")
+	assert.NotNil(t, object.Status.Expiry, "an ordinary inspection leaves it")
 }
 
-func TestTheTidingsOfATurn(t *testing.T) {
+func TestTheEventsOfATurn(t *testing.T) {
 	status := func(turn int64, reason fdbv1alpha1.ExpiryReason, message string) *fdbv1alpha1.BackupExpiryStatus {
 		return &fdbv1alpha1.BackupExpiryStatus{Turn: turn, Reason: reason, Message: message}
 	}
@@ -220,7 +220,7 @@ func TestTheTidingsOfATurn(t *testing.T) {
 	}
 }
 
-func TestHowAnObjectGoesWhoseDataWereToBeDeleted(t *testing.T) {
+func TestHowAnObjectIsReleasedWhoseDataWereToBeDeleted(t *testing.T) {
 	done := contract.FDBExpiryResult{Outcome: contract.FDBTurnDone}
 	assert.Equal(t, fdbv1alpha1.ExpiryDeleted, fdbbackup.Cleared(done).Reason)
 	assert.Contains(t, fdbbackup.Cleared(done).Note, "are deleted")
@@ -243,10 +243,10 @@ func TestWhenAnObjectIsSettled(t *testing.T) {
 		want bool
 	}{
 		"one that runs never is":                 {of: []change{settled}},
-		"one that is stopped and told":           {of: []change{settled, asks("Stopped")}, want: true},
+		"one that is stopped and published":      {of: []change{settled, asks("Stopped")}, want: true},
 		"not before it has the finalizer":        {of: []change{settled, asks("Stopped"), wanted}},
 		"with it":                                {of: []change{settled, asks("Stopped"), wanted, dataHeld}, want: true},
-		"not while it has one it shall not have": {of: []change{settled, asks("Stopped"), dataHeld}},
+		"not while it has one it must not have":  {of: []change{settled, asks("Stopped"), dataHeld}},
 		"one being deleted not while it is held": {of: []change{settled, deleted}},
 		"nor while its data are to go":           {of: []change{settled, deleted, letGoOf, dataHeld}},
 		"one being deleted that nothing keeps":   {of: []change{settled, deleted, letGoOf}, want: true},

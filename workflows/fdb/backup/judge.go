@@ -9,10 +9,10 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// Attempt is what came of the last command of a pass that could not do what it was to.
+// Attempt is the last command of a pass, if it failed or was put off.
 type Attempt struct {
 	Operation contract.FDBOperation
-	// Failure is what the tool said; nil if the command was only put off.
+	// Failure is what the tool reported; nil if the command was only put off.
 	Failure *contract.FDBFailure
 }
 
@@ -50,7 +50,7 @@ func judgeDeployment(v contract.FDBBackupView) *contract.FDBCondition {
 	}
 	switch agents := v.Agents; {
 	case v.Owner == "":
-		return nil // without a cluster nobody knows what it should be
+		return nil // without a cluster it is not known what it should be
 	case agents.Invalid != "":
 		return incorrect(fdbv1alpha1.ReasonTemplateInvalid, "%s", agents.Invalid)
 	case agents.Refused != "":
@@ -74,7 +74,8 @@ func judgeRollout(v contract.FDBBackupView) *contract.FDBCondition {
 	return nil
 }
 
-// judgeConfiguration: what the user, or an administrator, has to put right, and parameters that differ.
+// judgeConfiguration returns the condition for what the user, or an administrator, has to correct, and for parameters that
+// differ.
 func judgeConfiguration(s Situation, failed *Attempt) *contract.FDBCondition {
 	misconfigured := func(reason, format string, args ...any) *contract.FDBCondition {
 		return condition(fdbv1alpha1.ConditionMisconfiguredBackup, reason, format, args...)
@@ -113,7 +114,7 @@ func judgeConfiguration(s Situation, failed *Attempt) *contract.FDBCondition {
 	return nil
 }
 
-// trouble is what a tool failed with, when asked or when told to do something.
+// trouble returns the failure of the last inspection or command.
 func (s Situation) trouble(failed *Attempt) *contract.FDBFailure {
 	if s.Seen.Failure != nil {
 		return s.Seen.Failure
@@ -138,7 +139,7 @@ func judgeState(s Situation, failed *Attempt) *contract.FDBCondition {
 		return incorrect(fdbv1alpha1.ReasonStateUnknown, "the state of the backup cannot be read: %s", trouble.Message)
 	}
 	if failed != nil && failed.Failure != nil {
-		return incorrect(fdbv1alpha1.ReasonToolFailing, "fdbbackup %s has failed and will be tried again: %s",
+		return incorrect(fdbv1alpha1.ReasonToolFailing, "fdbbackup %s has failed and will be retried: %s",
 			failed.Operation, failed.Failure.Message)
 	}
 	if Stopping(s.View) {
@@ -210,7 +211,7 @@ func (s Situation) judgePaused() *contract.FDBCondition {
 	return nil
 }
 
-// judgeData: the database goes on calling a backup restorable whose data somebody has deleted.
+// judgeData returns the condition for data that were deleted by others: the database goes on calling such a backup restorable.
 func (s Situation) judgeData(current contract.FDBTag) *contract.FDBCondition {
 	for _, container := range s.Seen.Containers {
 		if container.Missing && current.Restorable && SamePlace(container.URL, current.URL) {
@@ -222,7 +223,7 @@ func (s Situation) judgeData(current contract.FDBTag) *contract.FDBCondition {
 	return nil
 }
 
-// complete: the first snapshot is, and with it everything since can be restored.
+// complete: the first snapshot is complete, and every version since can be restored.
 func (s Situation) complete(current contract.FDBTag) bool {
 	return current.State == fdb.StateRunningDifferentially && current.Restorable
 }

@@ -38,7 +38,7 @@ func cluttered(s *fdbbackup.Situation) {
 
 func stalled(s *fdbbackup.Situation) { s.Memory.Stalled = true }
 
-// problemWith is one that is found before the database is asked.
+// problemWith is a problem that is found before the database is read.
 func problemWith(reason string) change {
 	return func(s *fdbbackup.Situation) {
 		s.View.Problem = &contract.FDBCondition{Type: "MisconfiguredBackup", Reason: reason, Message: "there is none"}
@@ -49,7 +49,7 @@ func failing(class contract.FDBClass) *fdbbackup.Attempt {
 	return &fdbbackup.Attempt{Operation: contract.FDBStart, Failure: trouble(class)}
 }
 
-// judgements are what holds, as "Type/Reason", and what the messages say of it.
+// judgements are the conditions that hold, as "Type/Reason", and a part of their messages.
 var judgements = map[string]struct {
 	of     []change
 	failed *fdbbackup.Attempt
@@ -59,7 +59,7 @@ var judgements = map[string]struct {
 	"all is as the spec says":   {},
 	"the Deployment is missing": {of: []change{agentsAre(func(a *contract.FDBAgentsView) { *a = contract.FDBAgentsView{} })}, want: []string{"IncorrectDeployment/Missing"}, says: "not there yet"},
 	"it differs":                {of: []change{agentsAre(func(a *contract.FDBAgentsView) { a.Current = false })}, want: []string{"IncorrectDeployment/Differs"}, says: "differs"},
-	"it is somebody else's":     {of: []change{agentsAre(func(a *contract.FDBAgentsView) { a.Ours, a.RolledOut = false, false })}, want: []string{"IncorrectDeployment/NotOurs"}, says: "delete or rename it"},
+	"it is another's":           {of: []change{agentsAre(func(a *contract.FDBAgentsView) { a.Ours, a.RolledOut = false, false })}, want: []string{"IncorrectDeployment/NotOurs"}, says: "delete or rename it"},
 	"the template is bad":       {of: []change{agentsAre(func(a *contract.FDBAgentsView) { a.Invalid = "spec.podTemplateSpec: no" })}, want: []string{"IncorrectDeployment/TemplateInvalid"}, says: "spec.podTemplateSpec: no"},
 	"the Deployment is refused": {of: []change{agentsAre(func(a *contract.FDBAgentsView) { a.Current, a.Refused = false, "no quota" })}, want: []string{"IncorrectDeployment/Refused"}, says: "no quota"},
 	"agents come up":            {of: []change{agentsAre(func(a *contract.FDBAgentsView) { a.RolledOut, a.Ready = false, 1 })}, want: []string{"DeploymentRollingOut/AgentsNotReady"}, says: "1 of 3"},
@@ -80,11 +80,11 @@ var judgements = map[string]struct {
 	"a pause shall end":                 {of: []change{agentsPaused}, want: []string{"IncorrectBackupState/NotResumed"}, says: "shall run"},
 	"others want no pause":              {of: []change{asks("Paused"), opposed}, want: []string{"IncorrectBackupState/PauseDisagreement"}, says: "team/other"},
 	"others want a pause":               {of: []change{opposed}, want: []string{"IncorrectBackupState/PauseDisagreement"}, says: "team/other"},
-	"the tag is taken":                  {of: []change{foreign}, want: []string{"IncorrectBackupState/TagTaken"}, says: "fdbbackup abort -t default"},
+	"the tag is in use":                 {of: []change{foreign}, want: []string{"IncorrectBackupState/TagTaken"}, says: "fdbbackup abort -t default"},
 	"the data of too many are there":    {of: []change{isNew, cluttered}, want: []string{"IncorrectBackupState/NotRunning", "MisconfiguredBackup/TooManyBackups"}, says: "fdbbackup delete"},
 	"a stop is due":                     {of: []change{asks("Stopped")}, want: []string{"IncorrectBackupState/NotStopped"}, says: "shall be stopped"},
 	"it is stopped":                     {of: []change{asks("Stopped"), ended}},
-	"it is stopped on a taken tag":      {of: []change{asks("Stopped"), foreign}},
+	"it is stopped on a tag in use":     {of: []change{asks("Stopped"), foreign}},
 	"a command fails":                   {of: []change{isNew}, failed: failing(contract.FDBClassDenied), want: []string{"IncorrectBackupState/ToolFailing"}, says: "fdbbackup start has failed"},
 	"the database does not answer":      {of: []change{silent(contract.FDBClassTimeout)}, want: []string{"IncorrectBackupState/ClusterUnreachable"}, says: "does not work"},
 	"its answer makes no sense":         {of: []change{silent(contract.FDBClassOther)}, want: []string{"IncorrectBackupState/StateUnknown"}, says: "cannot be read"},
@@ -95,27 +95,27 @@ var judgements = map[string]struct {
 		want: []string{"IncorrectBackupState/DataMissing"}, says: "Stopped and back to Running",
 	},
 
-	"old data cannot be expired":    {of: []change{policy, turned("Failed")}, want: []string{"IncorrectBackupState/ExpiryFailing"}, says: "what became of it"},
-	"nobody asks for that any more": {of: []change{turned("Failed")}},
-	"the last turn has failed":      {of: []change{policy, turned("Expired"), result("Failed")}, want: []string{"IncorrectBackupState/ExpiryFailing"}, says: "what the turn says"},
-	"a later turn has not":          {of: []change{policy, turned("Failed"), result("Unsafe")}},
-	"a refusal is no fault":         {of: []change{policy, turned("Unsafe")}},
-	"something else is wrong, too":  {of: []change{policy, turned("Failed"), agentsPaused}, want: []string{"IncorrectBackupState/NotResumed"}, says: "shall run"},
-	"old data and a missing Secret": {of: []change{policy, turned("Failed"), problem}, want: []string{"IncorrectBackupState/ExpiryFailing", "MisconfiguredBackup/SecretMissing"}},
+	"old data cannot be expired":              {of: []change{policy, turned("Failed")}, want: []string{"IncorrectBackupState/ExpiryFailing"}, says: "what became of it"},
+	"the spec does not ask for that any more": {of: []change{turned("Failed")}},
+	"the last turn has failed":                {of: []change{policy, turned("Expired"), result("Failed")}, want: []string{"IncorrectBackupState/ExpiryFailing"}, says: "what the turn says"},
+	"a later turn has not":                    {of: []change{policy, turned("Failed"), result("Unsafe")}},
+	"a refusal is no fault":                   {of: []change{policy, turned("Unsafe")}},
+	"something else is wrong, too":            {of: []change{policy, turned("Failed"), agentsPaused}, want: []string{"IncorrectBackupState/NotResumed"}, says: "shall run"},
+	"old data and a missing Secret":           {of: []change{policy, turned("Failed"), problem}, want: []string{"IncorrectBackupState/ExpiryFailing", "MisconfiguredBackup/SecretMissing"}},
 
-	"another period is asked for":      {of: []change{period}, want: []string{"MisconfiguredBackup/ParametersDiffer"}},
-	"other parameters are asked for":   {of: []change{parameters}, want: []string{"MisconfiguredBackup/ParametersDiffer"}},
-	"the Secret is missing":            {of: []change{problem}, want: []string{"MisconfiguredBackup/SecretMissing"}, says: "there is no Secret"},
-	"a bad spec is told before states": {of: []change{isNew, problem}, want: []string{"MisconfiguredBackup/SecretMissing"}},
-	"the cluster is missing":           {of: []change{problemWith("ClusterMissing")}, want: []string{"MisconfiguredBackup/ClusterMissing"}},
-	"the credentials are bad":          {of: []change{problemWith("CredentialsInvalid")}, want: []string{"MisconfiguredBackup/CredentialsInvalid"}},
-	"the destination is bad":           {of: []change{isNew}, failed: failing(contract.FDBClassBadURL), want: []string{"IncorrectBackupState/ToolFailing", "MisconfiguredBackup/DestinationInvalid"}},
-	"the cluster file is bad":          {of: []change{silent(contract.FDBClassClusterFile)}, want: []string{"IncorrectBackupState/StateUnknown", "MisconfiguredBackup/ClusterNotReady"}},
-	"no worker has looked":             {of: []change{silent(contract.FDBClassNoWorker)}, want: []string{"IncorrectBackupState/NoWorker"}},
-	"no worker has run the command":    {failed: failing(contract.FDBClassNoWorker), want: []string{"IncorrectBackupState/NoWorker"}},
-	"there are no tools":               {of: []change{silent(contract.FDBClassToolMissing)}, want: []string{"IncorrectBackupState/StateUnknown", "MisconfiguredBackup/ToolsMissing"}},
-	"the place is used":                {of: []change{stampless, ended}, want: []string{"IncorrectBackupState/NotRunning", "MisconfiguredBackup/ContainerUsed"}, says: "timestampFormat"},
-	"the place turns out to be used":   {of: []change{isNew}, failed: failing(contract.FDBClassUsed), want: []string{"IncorrectBackupState/ToolFailing", "MisconfiguredBackup/ContainerUsed"}},
+	"another period is asked for":       {of: []change{period}, want: []string{"MisconfiguredBackup/ParametersDiffer"}},
+	"other parameters are asked for":    {of: []change{parameters}, want: []string{"MisconfiguredBackup/ParametersDiffer"}},
+	"the Secret is missing":             {of: []change{problem}, want: []string{"MisconfiguredBackup/SecretMissing"}, says: "there is no Secret"},
+	"a bad spec is shown before states": {of: []change{isNew, problem}, want: []string{"MisconfiguredBackup/SecretMissing"}},
+	"the cluster is missing":            {of: []change{problemWith("ClusterMissing")}, want: []string{"MisconfiguredBackup/ClusterMissing"}},
+	"the credentials are bad":           {of: []change{problemWith("CredentialsInvalid")}, want: []string{"MisconfiguredBackup/CredentialsInvalid"}},
+	"the destination is bad":            {of: []change{isNew}, failed: failing(contract.FDBClassBadURL), want: []string{"IncorrectBackupState/ToolFailing", "MisconfiguredBackup/DestinationInvalid"}},
+	"the cluster file is bad":           {of: []change{silent(contract.FDBClassClusterFile)}, want: []string{"IncorrectBackupState/StateUnknown", "MisconfiguredBackup/ClusterNotReady"}},
+	"no worker has inspected":           {of: []change{silent(contract.FDBClassNoWorker)}, want: []string{"IncorrectBackupState/NoWorker"}},
+	"no worker has run the command":     {failed: failing(contract.FDBClassNoWorker), want: []string{"IncorrectBackupState/NoWorker"}},
+	"there are no tools":                {of: []change{silent(contract.FDBClassToolMissing)}, want: []string{"IncorrectBackupState/StateUnknown", "MisconfiguredBackup/ToolsMissing"}},
+	"the place is used":                 {of: []change{stampless, ended}, want: []string{"IncorrectBackupState/NotRunning", "MisconfiguredBackup/ContainerUsed"}, says: "timestampFormat"},
+	"the place turns out to be used":    {of: []change{isNew}, failed: failing(contract.FDBClassUsed), want: []string{"IncorrectBackupState/ToolFailing", "MisconfiguredBackup/ContainerUsed"}},
 }
 
 func TestWhatHoldsIsACondition(t *testing.T) {
@@ -170,12 +170,12 @@ func TestAnObjectGoesWhenItsBackupHasEnded(t *testing.T) {
 		"at once if it never ran":                     {of: []change{isNew}, due: true},
 		"when it is aborted":                          {of: []change{ended}, due: true},
 		"not while it runs":                           {},
-		"though somebody else's backup runs":          {of: []change{foreign}, due: true},
+		"though another's backup runs":                {of: []change{foreign}, due: true},
 		"not while the database is silent":            {of: []change{silent(contract.FDBClassTimeout)}, since: 599},
 		"when it was silent for long":                 {of: []change{silent(contract.FDBClassTimeout)}, since: 600, due: true, abandoned: firstURL},
 		"not because an abort fails, if it answers":   {failed: failing(contract.FDBClassTimeout), since: 600},
 		"not because the tools are missing":           {of: []change{silent(contract.FDBClassToolMissing)}, since: 600},
-		"not because no worker looks":                 {of: []change{silent(contract.FDBClassNoWorker)}, since: 600},
+		"not because no worker inspects":              {of: []change{silent(contract.FDBClassNoWorker)}, since: 600},
 		"from a namespace that ends, if that fails":   {of: []change{ending}, failed: failing(contract.FDBClassOther), due: true, abandoned: "it does not work"},
 		"when its cluster is gone":                    {of: []change{clusterGone}, due: true, abandoned: "FoundationDBCluster is gone"},
 		"not while its cluster is not ready":          {of: []change{func(s *fdbbackup.Situation) { s.View.Owner = "" }}},

@@ -8,9 +8,9 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// SlotAction is what the throttle of first snapshots must be told, given what was seen; empty if it knows already. A backup in
-// its first snapshot counts, whoever started it; one that is paused or does not move gives its slot back, and counts again when
-// it moves.
+// SlotAction returns the request that the throttle of first snapshots needs; empty if it needs none. A backup in its first
+// snapshot counts, no matter who started it. One that is paused or makes no progress gives its slot back, and counts again when
+// it progresses.
 func SlotAction(s Situation) contract.FDBSlotAction {
 	slot := s.Memory.Slot
 	if s.Memory.Stalled && s.Memory.Progress == unbegun && slot == contract.FDBSlotGranted {
@@ -38,7 +38,7 @@ func SlotAction(s Situation) contract.FDBSlotAction {
 	return ""
 }
 
-// wantsStart: a start is due, or on its way.
+// wantsStart: a start is due, or requested.
 func (s Situation) wantsStart() bool {
 	switch decision := Decide(s); decision.Step {
 	case StepSlot, StepPlan:
@@ -50,17 +50,17 @@ func (s Situation) wantsStart() bool {
 	return false
 }
 
-// WritesFirstSnapshot reports whether a backup of this object is in its first snapshot, and moves.
+// WritesFirstSnapshot reports whether a backup of this object is in its first snapshot, and progresses.
 func (s Situation) WritesFirstSnapshot() bool {
 	current, runs := s.Current()
 	return runs && !Stopping(s.View) && !s.Seen.AgentsPaused && !s.Memory.Stalled &&
 		(current.State == fdb.StateSubmitted || current.State == fdb.StateRunning) && !current.Restorable
 }
 
-// Notice returns the memory after a look at the backup: since when a first snapshot has not moved, and whether it has stalled.
+// Notice returns the memory after an inspection: since when a first snapshot has made no progress, and whether it has stalled.
 func Notice(s Situation, now time.Time, limit time.Duration) contract.FDBMemory {
 	m := s.Memory
-	if s.Seen.Failure != nil { // it may run or not; for others it is the same as standing still
+	if s.Seen.Failure != nil { // whether it runs is unknown; for others that is the same as no progress
 		if m.ProgressAt == 0 {
 			switch m.Slot {
 			case contract.FDBSlotGranted:
@@ -87,10 +87,10 @@ func Notice(s Situation, now time.Time, limit time.Duration) contract.FDBMemory 
 	return m
 }
 
-// unbegun is the progress of a start that has its slot, and does not come about.
+// unbegun is the progress of a start that has its slot and has not begun.
 const unbegun = -1
 
-// progress is how far a first snapshot is, and whether there is one, or a start that has its slot.
+// progress returns how far a first snapshot is. watched: there is one, or a start that has its slot.
 func (s Situation) progress() (progress int64, watched bool) {
 	m := s.Memory
 	current, runs := s.Current()

@@ -7,9 +7,8 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// Merge returns status.backups after a look, the oldest first: what was there, with what was seen of it, and a running backup of
-// this object that was not there. A plan stays while it may still be started. A backup that does not run and has no data any more
-// is dropped.
+// Merge returns status.backups after an inspection, the oldest first: the entries, updated, and a running backup of this object
+// that had no entry. A plan stays while it may still be started. A backup that does not run and has no data any more is dropped.
 func Merge(s Situation) []contract.FDBBackup {
 	var merged []contract.FDBBackup
 	for i, entry := range s.View.Backups {
@@ -22,7 +21,7 @@ func Merge(s Situation) []contract.FDBBackup {
 		}
 		entry, deleted := s.afterTurn(entry, described)
 		gone := described && container.Missing && !IsPlan(entry) && !s.runsAt(entry.URL)
-		stale := IsPlan(entry) && s.lookedAt(entry.Tag) && !hasData(entry) &&
+		stale := IsPlan(entry) && s.inspected(entry.Tag) && !hasData(entry) &&
 			(Stopping(s.View) || !s.planFits(entry) || s.superseded(entry))
 		if !gone && !stale && !deleted {
 			merged = append(merged, entry)
@@ -42,18 +41,18 @@ func Merge(s Situation) []contract.FDBBackup {
 	return merged
 }
 
-// superseded: what the plan was for runs elsewhere, because somebody else was first.
+// superseded: the planned backup runs elsewhere, because somebody else has started it.
 func (s Situation) superseded(plan contract.FDBBackup) bool {
 	current, runs := s.Current()
 	return runs && s.wanted(current) && plan.Tag == current.Tag && !SamePlace(plan.URL, current.URL)
 }
 
-// lookedAt reports whether the state of a tag is known: nothing is while the database cannot be asked.
-func (s Situation) lookedAt(tag string) bool {
+// inspected reports whether the state of a tag is known; it is not while the database does not answer.
+func (s Situation) inspected(tag string) bool {
 	return slices.ContainsFunc(s.Seen.Tags, func(seen contract.FDBTag) bool { return seen.Tag == tag })
 }
 
-// seen brings an entry's state up to date. What is not on its tag any more has ended: another backup took the tag over.
+// seen updates an entry's state. A backup that is not on its tag any more has ended: another backup has replaced it there.
 func (s Situation) seen(entry contract.FDBBackup, earlier []contract.FDBBackup) contract.FDBBackup {
 	at := slices.IndexFunc(s.Seen.Tags, func(tag contract.FDBTag) bool { return tag.Tag == entry.Tag })
 	if at < 0 {
@@ -64,7 +63,7 @@ func (s Situation) seen(entry contract.FDBBackup, earlier []contract.FDBBackup) 
 	if here && IsPlan(entry) && !tag.Running && slices.ContainsFunc(earlier, func(other contract.FDBBackup) bool {
 		return other.Tag == entry.Tag && SamePlace(other.URL, entry.URL)
 	}) {
-		here = false // what ended there is the earlier one
+		here = false // it is the earlier one that ended there
 	}
 	switch {
 	case here:
@@ -78,8 +77,8 @@ func (s Situation) seen(entry contract.FDBBackup, earlier []contract.FDBBackup) 
 	return entry
 }
 
-// Unnoticed reports whether the status still calls a plan what the database knows of: its start took effect, and no look after it
-// was written down.
+// Unnoticed reports whether the status still calls a backup a plan that the database knows: its start took effect, and no
+// inspection since has been written down.
 func Unnoticed(s Situation) bool {
 	if s.Seen.Failure != nil {
 		return false
@@ -112,8 +111,8 @@ func (s Situation) runsAt(url string) bool {
 	return slices.ContainsFunc(s.Seen.Tags, func(tag contract.FDBTag) bool { return tag.Running && SamePlace(tag.URL, url) })
 }
 
-// RangeDue reports whether a backup has just become restorable, and its container has not been looked into since: the status
-// would call it reconciled without saying from when to when it can be restored.
+// RangeDue reports whether a backup has just become restorable, and its container has not been described since: the status would
+// call it reconciled without saying from when to when it can be restored.
 func RangeDue(s Situation) bool {
 	current, runs := s.Current()
 	if s.Seen.Failure != nil || !runs || !s.complete(current) {

@@ -47,24 +47,24 @@ func TestTheListOfBackups(t *testing.T) {
 		"what has ended stays":                     {of: []change{ended}, want: []string{"first Aborted -20"}},
 		"what has ended and has no data goes":      {of: []change{ended, missing(firstURL)}},
 		"what runs stays though its data are gone": {of: []change{missing(firstURL)}, want: []string{"first RunningDifferentially -"}},
-		"what cannot be looked into stays": {of: []change{ended, func(s *fdbbackup.Situation) {
+		"what cannot be read stays": {of: []change{ended, func(s *fdbbackup.Situation) {
 			s.Seen.Containers = []contract.FDBContainer{{URL: firstURL, Failure: trouble("AccessDenied")}}
 		}}, want: []string{"first Aborted -20"}},
-		"what is asked of a silent database stays":   {of: []change{silent(contract.FDBClassTimeout), planned("default", secondURL)}, want: []string{"first RunningDifferentially -20", "second NeverRan -"}},
-		"all stays while there is no cluster":        {of: []change{clusterGone, asks("Stopped"), planned("default", secondURL), func(s *fdbbackup.Situation) { s.Seen = contract.FDBInspection{} }}, want: []string{"first RunningDifferentially -20", "second NeverRan -"}},
-		"what was modified has its new parameters":   {of: []change{runs(firstURL + "&sc=0")}, want: []string{"first modified RunningDifferentially -20"}},
-		"a plan comes last":                          {of: []change{ended, planned("default", secondURL)}, want: []string{"first Aborted -20", "second NeverRan -"}},
-		"a plan that somebody was quicker than goes": {of: []change{planned("default", secondURL)}, want: []string{"first RunningDifferentially -20"}},
-		"a plan that was started runs":               {of: []change{planned("default", secondURL), runs(secondURL)}, want: []string{"first Aborted -20", "second RunningDifferentially -"}},
-		"a plan of another spec goes":                {of: []change{planned("default", secondURL, "a b")}, want: []string{"first RunningDifferentially -20"}},
-		"unless it was started":                      {of: []change{planned("default", secondURL, "a b"), runs(secondURL)}, want: []string{"first Aborted -20", "second RunningDifferentially -"}},
-		"or has data":                                {of: []change{planned("default", secondURL, "a b"), contains(secondURL, 7, 8)}, want: []string{"first RunningDifferentially -20", "second NeverRan 7-8"}},
-		"a plan of one that is stopped goes":         {of: []change{asks("Stopped"), planned("default", secondURL)}, want: []string{"first RunningDifferentially -20"}},
-		"a plan of one that is deleted goes":         {of: []change{deleted, planned("default", secondURL)}, want: []string{"first RunningDifferentially -20"}},
-		"what another cluster has started is added":  {of: []change{runs(secondURL)}, want: []string{"first Aborted -20", "second RunningDifferentially -20"}},
-		"what somebody else has started is not":      {of: []change{runs(theirsURL)}, want: []string{"first Aborted -20"}},
-		"a tag that was taken ends what was on it":   {of: []change{ended, runs(theirsURL)}, want: []string{"first Aborted -20"}},
-		"a forged entry brings in nothing":           {of: []change{listed("other", "file:///x", "Running"), also(contract.FDBTag{Tag: "other", Running: true, State: "Running", URL: "file:///x"})}, want: []string{"first RunningDifferentially -20", " Running -"}},
+		"entries of a silent database stay":            {of: []change{silent(contract.FDBClassTimeout), planned("default", secondURL)}, want: []string{"first RunningDifferentially -20", "second NeverRan -"}},
+		"all stays while there is no cluster":          {of: []change{clusterGone, asks("Stopped"), planned("default", secondURL), func(s *fdbbackup.Situation) { s.Seen = contract.FDBInspection{} }}, want: []string{"first RunningDifferentially -20", "second NeverRan -"}},
+		"what was modified has its new parameters":     {of: []change{runs(firstURL + "&sc=0")}, want: []string{"first modified RunningDifferentially -20"}},
+		"a plan comes last":                            {of: []change{ended, planned("default", secondURL)}, want: []string{"first Aborted -20", "second NeverRan -"}},
+		"a plan that another has preceded goes":        {of: []change{planned("default", secondURL)}, want: []string{"first RunningDifferentially -20"}},
+		"a plan that was started runs":                 {of: []change{planned("default", secondURL), runs(secondURL)}, want: []string{"first Aborted -20", "second RunningDifferentially -"}},
+		"a plan of another spec goes":                  {of: []change{planned("default", secondURL, "a b")}, want: []string{"first RunningDifferentially -20"}},
+		"unless it was started":                        {of: []change{planned("default", secondURL, "a b"), runs(secondURL)}, want: []string{"first Aborted -20", "second RunningDifferentially -"}},
+		"or has data":                                  {of: []change{planned("default", secondURL, "a b"), contains(secondURL, 7, 8)}, want: []string{"first RunningDifferentially -20", "second NeverRan 7-8"}},
+		"a plan of a stopped backup goes":              {of: []change{asks("Stopped"), planned("default", secondURL)}, want: []string{"first RunningDifferentially -20"}},
+		"a plan of one that is deleted goes":           {of: []change{deleted, planned("default", secondURL)}, want: []string{"first RunningDifferentially -20"}},
+		"what another cluster has started is added":    {of: []change{runs(secondURL)}, want: []string{"first Aborted -20", "second RunningDifferentially -20"}},
+		"what others have started is not":              {of: []change{runs(theirsURL)}, want: []string{"first Aborted -20"}},
+		"another backup on a tag ends the earlier one": {of: []change{ended, runs(theirsURL)}, want: []string{"first Aborted -20"}},
+		"a forged entry brings in nothing":             {of: []change{listed("other", "file:///x", "Running"), also(contract.FDBTag{Tag: "other", Running: true, State: "Running", URL: "file:///x"})}, want: []string{"first RunningDifferentially -20", " Running -"}},
 	}
 	number := func(point *contract.FDBPoint) string {
 		if point == nil {
@@ -82,7 +82,7 @@ func TestTheListOfBackups(t *testing.T) {
 			}
 			assert.Equal(t, test.want, found)
 			s.View.Backups = merged
-			assert.Equal(t, merged, fdbbackup.Merge(s), "a second look changes nothing")
+			assert.Equal(t, merged, fdbbackup.Merge(s), "a second inspection changes nothing")
 		})
 	}
 }
@@ -94,7 +94,7 @@ func TestAPlanIsWrittenDown(t *testing.T) {
 	require.NoError(t, gather.ApplyPlan(object, desired, hour(11)))
 	require.NoError(t, gather.ApplyPlan(object, desired, hour(11)), "the same place is written down once")
 	require.Equal(t, []fdbv1alpha1.BackupDetails{
-		{Tag: "default", URL: firstURL, State: fdb.StateNeverRan}, // may have been started: the next look tells
+		{Tag: "default", URL: firstURL, State: fdb.StateNeverRan}, // may have been started: the next inspection shows it
 		{Tag: "default", URL: secondURL, State: fdb.StateNeverRan, KeyRanges: []string{"a b"}},
 	}, object.Status.Backups)
 	desired.TimestampFormat = ":15"
@@ -110,7 +110,7 @@ func TestAPlaceThatWasWrittenToIsOccupied(t *testing.T) {
 	trouble := fdbbackup.Occupied(inOrder(daily, ended), hour(13))
 	require.NotNil(t, trouble)
 	require.Equal(t, contract.FDBClassUsed, trouble.Class)
-	require.Contains(t, trouble.Message, "tells the seconds")
+	require.Contains(t, trouble.Message, "one with seconds")
 	require.Nil(t, fdbbackup.Occupied(inOrder(daily, ended), hour(25)), "the next day")
 	require.Nil(t, fdbbackup.Occupied(inOrder(ended), hour(13)), "with the seconds in the path")
 	require.NotNil(t, fdbbackup.Occupied(inOrder(ended, func(s *fdbbackup.Situation) { s.View.Backups = nil }), hour(10)), "only the database knows")
@@ -151,7 +151,7 @@ func TestFindingsAreWrittenDown(t *testing.T) {
 	require.Equal(t, fdbv1alpha1.ReasonDeleting, ready.Reason)
 }
 
-func TestTidings(t *testing.T) {
+func TestEvents(t *testing.T) {
 	status := func(reconciled, restorable bool, reasons ...string) fdbv1alpha1.FoundationDBBackupStatus {
 		made := fdbv1alpha1.FoundationDBBackupStatus{Reconciled: reconciled, Backups: []fdbv1alpha1.BackupDetails{{URL: firstURL}}}
 		if restorable {
@@ -175,15 +175,15 @@ func TestTidings(t *testing.T) {
 	}
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
-			var told []string
+			var events []string
 			for _, tiding := range gather.Tidings(test.before, test.after) {
 				words := tiding.Reason
 				if tiding.Warning {
 					words = "Warning " + words
 				}
-				told = append(told, words)
+				events = append(events, words)
 			}
-			assert.Equal(t, test.want, told)
+			assert.Equal(t, test.want, events)
 		})
 	}
 }

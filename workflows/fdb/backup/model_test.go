@@ -21,12 +21,12 @@ import (
 type modelTag struct {
 	contract.FDBTag
 	ranges []string
-	// foreign: neither we nor a twin of ours in another Kubernetes cluster started it.
+	// foreign: neither this object nor a twin of it in another Kubernetes cluster started it.
 	foreign bool
 }
 
-// model is a database, an object store, an object and a throttle, on which the workflow's passes are made. Whatever else may
-// happen does, between any two steps, until the world is calm.
+// model is a database, an object store, an object and a throttle, on which the workflow's passes run. Between any two steps everything
+// else may happen that can happen, until the world is calm.
 type model struct {
 	*rapid.T
 	calm   bool
@@ -119,7 +119,7 @@ func (m *model) between() error {
 	return nil
 }
 
-// turn does something that is none of the workflow's doing.
+// turn does something that the workflow does not do.
 func (m *model) turn() {
 	tag := m.tag(rapid.SampledFrom(modelTags).Draw(m.T, "tag"))
 	switch m.either("turn", "time", "progress", "spec", "spec", "foreign start", "twin", "abort", "others", "agents", "delete") {
@@ -218,7 +218,7 @@ func (m *model) progress() {
 	}
 }
 
-// placeOf is a URL without its parameters.
+// placeOf returns a URL without its parameters.
 func placeOf(url string) string {
 	d, err := fdb.ParseURL(url)
 	if err != nil {

@@ -10,42 +10,42 @@ import (
 	"holdfast.dev/holdfast/workflows/fdb/tools"
 )
 
-// ask asks the owner of the FoundationDB cluster, which is told what this backup wants of the agents.
-func (r *backupRun) ask(ctx workflow.Context, ask contract.FDBCommandRequest) (contract.FDBCommandAnswer, error) {
-	ask.Member = contract.FDBMember{Name: r.name(), Paused: r.view.Desired.State == "Paused"}
-	if ask.Cluster == "" {
-		ask.Cluster, ask.Leave = r.view.Owner, Stopping(r.view)
+// request sends a request to the owner of the FoundationDB cluster, with what this backup wants of the agents.
+func (r *backupRun) request(ctx workflow.Context, request contract.FDBCommandRequest) (contract.FDBCommandAnswer, error) {
+	request.Member = contract.FDBMember{Name: r.name(), Paused: r.view.Desired.State == "Paused"}
+	if request.Cluster == "" {
+		request.Cluster, request.Leave = r.view.Owner, Stopping(r.view)
 	}
 	wait := contract.FDBRequestWait
 	if r.ending() {
 		wait = endingLimit
 	}
-	summary := "Tell the owner of the FoundationDB cluster of this backup"
-	if ask.Command != nil {
-		summary = fmt.Sprintf("Have fdbbackup %s run", ask.Command.Operation)
+	summary := "Enter this backup with the owner of the FoundationDB cluster"
+	if request.Command != nil {
+		summary = fmt.Sprintf("Run fdbbackup %s", request.Command.Operation)
 	}
-	answer, answered, err := tools.RequestOwner(ctx, r.in.Cluster, ask, summary, wait)
+	answer, answered, err := tools.RequestOwner(ctx, r.in.Cluster, request, summary, wait)
 	if err != nil || !answered {
 		return answer, err
 	}
-	if !ask.Leave {
-		r.memory().Owner, r.memory().Opposed = ask.Cluster, answer.Opposed
+	if !request.Leave {
+		r.memory().Owner, r.memory().Opposed = request.Cluster, answer.Opposed
 	}
 	return answer, nil
 }
 
-// leave tells the owner that knows of this backup that it wants nothing more.
+// leave signs the backup off with the owner that knows of it.
 func (r *backupRun) leave(ctx workflow.Context) error {
-	if _, err := r.ask(ctx, contract.FDBCommandRequest{Cluster: r.memory().Owner, Leave: true}); err != nil {
+	if _, err := r.request(ctx, contract.FDBCommandRequest{Cluster: r.memory().Owner, Leave: true}); err != nil {
 		return err
 	}
 	r.memory().Owner, r.memory().Opposed = "", nil
 	return nil
 }
 
-// tellThrottle tells the throttle what this backup wants, and remembers it.
-func (r *backupRun) tellThrottle(ctx workflow.Context, action contract.FDBSlotAction) error {
-	summary := "Tell the throttle of first snapshots: " + string(action)
+// requestSlot sends the throttle what this backup wants, and remembers it.
+func (r *backupRun) requestSlot(ctx workflow.Context, action contract.FDBSlotAction) error {
+	summary := "Send a request to the throttle of first snapshots: " + string(action)
 	_, err := call.LocalFirst(ctx, r.options.Limits, contract.SignalFDBThrottle.WithSummary(summary),
 		contract.FDBSlotRequest{
 			Cluster: r.in.Cluster, WorkflowID: workflow.GetInfo(ctx).WorkflowExecution.ID, Namespace: r.in.Ref.Namespace, Action: action,

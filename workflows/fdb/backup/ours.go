@@ -7,7 +7,7 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// current is the spec's tag, and whether a backup runs on it.
+// current returns the state of the spec's tag, and whether a backup runs on it.
 func (s Situation) current() (contract.FDBTag, bool) {
 	for _, tag := range s.Seen.Tags {
 		if tag.Tag == s.View.Desired.Tag {
@@ -17,7 +17,7 @@ func (s Situation) current() (contract.FDBTag, bool) {
 	return contract.FDBTag{Tag: s.View.Desired.Tag}, false
 }
 
-// Current is the state of the spec's tag if a backup of this object runs on it.
+// Current returns the state of the spec's tag, and whether a backup of this object runs on it.
 func (s Situation) Current() (contract.FDBTag, bool) {
 	current, runs := s.current()
 	return current, runs && s.ours(current)
@@ -29,7 +29,7 @@ func (s Situation) TagTaken() bool {
 	return runs && !s.ours(current)
 }
 
-// outdated is the first running backup of this object that is not what the spec asks for: destination, tag or ranges differ.
+// outdated returns the first running backup of this object that is not what the spec asks for: destination, tag or ranges differ.
 func (s Situation) outdated() (contract.FDBTag, bool) {
 	for _, tag := range s.Seen.Tags {
 		if tag.Running && s.ours(tag) && !s.wanted(tag) {
@@ -39,8 +39,8 @@ func (s Situation) outdated() (contract.FDBTag, bool) {
 	return contract.FDBTag{}, false
 }
 
-// ours: it was made for this object, or it goes where this object's backups go, whoever started it: several Kubernetes clusters
-// may hold the same object.
+// ours: the backup was started for this object, or it goes where this object's backups go, no matter who started it: several
+// Kubernetes clusters may have the same object.
 func (s Situation) ours(tag contract.FDBTag) bool {
 	if _, known := s.known(tag); known {
 		return true
@@ -48,7 +48,7 @@ func (s Situation) ours(tag contract.FDBTag) bool {
 	return tag.Tag == s.View.Desired.Tag && s.here(tag.URL)
 }
 
-// wanted: tag, destination and ranges are those of the spec. Ranges that nobody has written down are taken to be.
+// wanted: tag, destination and ranges are those of the spec. Unknown ranges count as those of the spec.
 func (s Situation) wanted(tag contract.FDBTag) bool {
 	if tag.Tag != s.View.Desired.Tag || !s.here(tag.URL) {
 		return false
@@ -59,11 +59,11 @@ func (s Situation) wanted(tag contract.FDBTag) bool {
 }
 
 // RangesUnknown stands in status.backups for the ranges of a backup that somebody else has started, for example Holdfast in
-// another Kubernetes cluster that holds the same object: FoundationDB does not tell them. They are taken to be right.
+// another Kubernetes cluster that has the same object: FoundationDB does not report them. They count as those of the spec.
 const RangesUnknown = "unknown"
 
-// known finds the entry of status.backups that describes a tag's backup. What goes where no backup of ours can go is none,
-// whatever the status says.
+// known returns the entry of status.backups for a tag's backup. A backup at a URL where none of ours can be has no entry, even if
+// the status lists it.
 func (s Situation) known(tag contract.FDBTag) (contract.FDBBackup, bool) {
 	if _, err := fdb.ParseURL(tag.URL); err != nil {
 		return contract.FDBBackup{}, false

@@ -9,7 +9,7 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// Signature is what of a pass's findings is news when it changes: not what moves by itself while a backup runs.
+// Signature is the part of a pass's findings that is news when it changes: without what changes by itself while a backup runs.
 func Signature(findings contract.FDBFindings) string {
 	var lines []string
 	for _, condition := range findings.Conditions {
@@ -21,7 +21,7 @@ func Signature(findings contract.FDBFindings) string {
 	return strings.Join(lines, "\n")
 }
 
-// Phase is what lists of workflows show of a backup: FoundationDB's name of its state, or that it is paused or not known.
+// Phase returns what lists of workflows show of a backup: FoundationDB's name of its state, Paused, or Unknown.
 func Phase(s Situation) string {
 	current, runs := s.Current()
 	switch {
@@ -35,7 +35,7 @@ func Phase(s Situation) string {
 	return current.State
 }
 
-// Details is what the Web UI shows of a backup, in Markdown: what is not as it should be, else what can be restored.
+// Details returns what the Web UI shows of a backup, in Markdown: its conditions, or what can be restored.
 func Details(s Situation, findings contract.FDBFindings) string {
 	var lines []string
 	for _, condition := range findings.Conditions {
@@ -57,7 +57,7 @@ func Details(s Situation, findings contract.FDBFindings) string {
 	return strings.Join(lines, "\n")
 }
 
-// PointText names a point in time of a database: its version, and the time if that is known.
+// PointText returns a point in time of a database for people: its version, and the time if that is known.
 func PointText(point *contract.FDBPoint) string {
 	if point.Time == 0 {
 		return fmt.Sprintf("version %d", point.Version)

@@ -9,8 +9,8 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// Hindrance says what keeps the backup of an object that is being deleted from being stopped; empty if nothing does.
-func Hindrance(s Situation, failed *Attempt) string {
+// Blocker returns what keeps the backup of an object that is being deleted from being stopped; empty if nothing does.
+func Blocker(s Situation, failed *Attempt) string {
 	switch {
 	case s.View.ClusterGone:
 		return "its FoundationDBCluster is gone"
@@ -24,24 +24,24 @@ func Hindrance(s Situation, failed *Attempt) string {
 	return ""
 }
 
-// ReleaseDue reports whether an object that is being deleted may go, and if its backup was not stopped, why. It goes when the
-// backup has ended; when the cluster is gone, or could not be reached for limit; and at once from a namespace that is being
-// deleted, which must never hang.
+// ReleaseDue reports whether an object that is being deleted may be released and, if its backup was not stopped, why. It is
+// released when the backup has ended; when the cluster is gone, or could not be reached for limit; and at once in a namespace
+// that is being deleted, which must never hang.
 func ReleaseDue(s Situation, failed *Attempt, now time.Time, limit time.Duration) (due bool, abandoned string) {
-	hindrance := Hindrance(s, failed)
-	if hindrance == "" {
+	blocker := Blocker(s, failed)
+	if blocker == "" {
 		return s.judgeStopped() == nil, ""
 	}
-	since := s.Memory.UnreachableSince // 0 as long as what hinders is not that the database does not answer
+	since := s.Memory.UnreachableSince // 0 unless the blocker is that the database does not answer
 	waited := unreachable(s) && since != 0 && now.Sub(time.Unix(since, 0)) >= limit
 	if !s.View.ClusterGone && !s.View.NamespaceEnding && !waited {
 		return false, ""
 	}
-	return true, Abandoned(s, hindrance)
+	return true, Abandoned(s, blocker)
 }
 
-// Abandoned says that a backup was not stopped, what hindered that, and what stays.
-func Abandoned(s Situation, hindrance string) string {
+// Abandoned returns a note that a backup was not stopped: what blocked it, and what stays.
+func Abandoned(s Situation, blocker string) string {
 	var urls, planned []string
 	for _, entry := range s.View.Backups {
 		if IsPlan(entry) {
@@ -61,7 +61,7 @@ func Abandoned(s Situation, hindrance string) string {
 		left += "; whether one was started at " + strings.Join(planned, ", ") + " is not known: what is there stays"
 	}
 	return fmt.Sprintf("the backup was not stopped, because %s; should the database exist, abort the backup there (fdbbackup "+
-		"abort -t %s), else its log of changes grows; %s", hindrance, s.View.Desired.Tag, left)
+		"abort -t %s), else its log of changes grows; %s", blocker, s.View.Desired.Tag, left)
 }
 
 // NoticeUnreachable returns the memory after an attempt to stop the backup of an object that is being deleted.
@@ -76,8 +76,8 @@ func NoticeUnreachable(s Situation, now time.Time) contract.FDBMemory {
 	return m
 }
 
-// unreachable: the database does not answer, or nobody says where it is. That its tools are missing, or that an abort fails or
-// has no turn while the database answers, is for an operator to mend: the backup must not be left running for that.
+// unreachable: the database does not answer, or its address is not known. An operator must correct missing tools, and aborts that
+// fail or get no turn while the database answers: the backup must not be left running for those.
 func unreachable(s Situation) bool {
 	return s.View.Owner == "" || (s.Seen.Failure != nil && s.Seen.Failure.Class == contract.FDBClassTimeout)
 }

@@ -11,14 +11,14 @@ import (
 	"holdfast.dev/holdfast/workflows/fdb/tools"
 )
 
-// flagLimits are those of the worker's flags that a decision depends on.
+// flagLimits are the worker's flags on which a decision depends.
 type flagLimits struct {
 	ResourceTimeout, SnapshotTimeout time.Duration
 }
 
 const defaultSnapshotTimeout = 30 * time.Minute
 
-// limits are recorded in the history whenever they change: a worker with other flags must replay what was decided.
+// limits returns the flags, recorded in the history whenever they change: a worker with other flags must replay what was decided.
 func (r *backupRun) limits(ctx workflow.Context) flagLimits {
 	present := func(workflow.Context) any {
 		limits := flagLimits{ResourceTimeout: r.options.Timeout(), SnapshotTimeout: r.options.FDBSnapshotTimeout}
@@ -45,7 +45,7 @@ func (r *backupRun) see(view contract.FDBBackupView, err error) error {
 	return nil
 }
 
-// inspect asks FoundationDB. That it does not answer is no error but what was found.
+// inspect reads the state from FoundationDB. If it does not answer, that is a finding, not an error.
 func (r *backupRun) inspect(ctx workflow.Context) error {
 	if r.view.Owner == "" {
 		r.seen = contract.FDBInspection{}
@@ -69,18 +69,18 @@ func (r *backupRun) inspect(ctx workflow.Context) error {
 		seen = contract.FDBInspection{Failure: tools.FailureOf(r.in.Cluster, err)}
 	}
 	if !r.deep && seen.Failure == nil {
-		seen.Containers = r.seen.Containers // of the last deep look
+		seen.Containers = r.seen.Containers // of the last deep inspection
 	}
 	r.seen, r.deep, r.deepened = seen, false, r.deep
 	r.in.Memory = Notice(r.situation(), workflow.Now(ctx), r.limits(ctx).SnapshotTimeout)
 	return nil
 }
 
-// operate runs what is due, one command after the other, and tells the owner and the throttle what they must know.
+// operate runs what is due, one command after the other, and keeps the owner and the throttle up to date.
 func (r *backupRun) operate(ctx workflow.Context) error {
 	var last contract.FDBCommand
 	for range tools.MaxCommandsInRow {
-		if err := r.tell(ctx); err != nil {
+		if err := r.report(ctx); err != nil {
 			return err
 		}
 		switch decision := Decide(r.situation()); decision.Step {
@@ -98,7 +98,7 @@ func (r *backupRun) operate(ctx workflow.Context) error {
 			}
 		case StepCommand:
 			if decision.Command == last {
-				return nil // it has had no effect that shows; the next look tells
+				return nil // it has no visible effect yet; the next inspection will show it
 			}
 			last = decision.Command
 			if goOn, err := r.command(ctx, decision.Command); err != nil || !goOn {
@@ -114,8 +114,8 @@ func (r *backupRun) operate(ctx workflow.Context) error {
 	return nil
 }
 
-// tell brings the owner and the throttle up to date.
-func (r *backupRun) tell(ctx workflow.Context) error {
+// report brings the owner and the throttle up to date.
+func (r *backupRun) report(ctx workflow.Context) error {
 	if r.memory().Owner != "" && r.memory().Owner != r.view.Owner && r.view.Owner != "" {
 		if err := r.leave(ctx); err != nil { // the cluster was made anew
 			return err
@@ -123,14 +123,14 @@ func (r *backupRun) tell(ctx workflow.Context) error {
 		r.news = true
 	}
 	if r.news && r.view.Owner != "" && !Stopping(r.view) {
-		answer, err := r.ask(ctx, contract.FDBCommandRequest{})
+		answer, err := r.request(ctx, contract.FDBCommandRequest{})
 		if err != nil {
 			return err
 		}
 		r.news = answer.Outcome != nil // it has not answered
 	}
 	if action := SlotAction(r.situation()); action != "" {
-		return r.tellThrottle(ctx, action)
+		return r.requestSlot(ctx, action)
 	}
 	return nil
 }
@@ -140,11 +140,11 @@ func (r *backupRun) plan(ctx workflow.Context) error {
 		contract.FDBPlan{Ref: r.in.Ref, Generation: r.view.Generation, At: workflow.Now(ctx).Unix()}))
 }
 
-// command has a command run, and reports whether the pass goes on.
+// command runs a command through the owner, and reports whether the pass goes on.
 func (r *backupRun) command(ctx workflow.Context, command contract.FDBCommand) (bool, error) {
 	command.Ref, r.failed = r.in.Ref, nil
 	r.memory().Starting = command.Operation == contract.FDBStart
-	answer, err := r.ask(ctx, contract.FDBCommandRequest{Command: &command})
+	answer, err := r.request(ctx, contract.FDBCommandRequest{Command: &command})
 	if err != nil {
 		return false, err
 	}
@@ -155,7 +155,7 @@ func (r *backupRun) command(ctx workflow.Context, command contract.FDBCommand) (
 	case outcome.Failure != nil:
 		r.failed = &Attempt{Operation: command.Operation, Failure: outcome.Failure}
 		if command.Next != "" {
-			r.failed.Operation = contract.FDBStart // which the abort is the first half of
+			r.failed.Operation = contract.FDBStart // the abort is its first half
 		}
 		return false, r.giveBack(ctx, outcome.Failure)
 	case outcome.Undue:
@@ -176,14 +176,14 @@ func (r *backupRun) command(ctx workflow.Context, command contract.FDBCommand) (
 	return true, r.inspect(ctx)
 }
 
-// putOff deals with a command that the owner did not run: others' commands took the time, or the agents are not this backup's
-// alone.
+// putOff handles a command that the owner did not run: others' commands took the time, or other backups want the opposite of the
+// agents.
 func (r *backupRun) putOff(ctx workflow.Context, operation contract.FDBOperation) error {
 	r.memory().Quiet = 0
 	switch operation {
 	case contract.FDBResume:
 		if Stopping(r.view) {
-			r.memory().Paused = false // the pause is wanted by those that stay
+			r.memory().Paused = false // the members that stay want the pause
 		}
 	case contract.FDBStart, contract.FDBModify, contract.FDBAbort:
 		trouble := &contract.FDBFailure{
@@ -195,12 +195,12 @@ func (r *backupRun) putOff(ctx workflow.Context, operation contract.FDBOperation
 	return nil
 }
 
-// giveBack lets others have the slot of a start that has failed; this backup asks again before it tries again. One that was
-// killed may have had its effect: the next look tells. While a first snapshot is written the slot is for that, whatever fails.
+// giveBack releases the slot of a start that has failed; this backup asks again before it retries. A start that was killed may
+// have had an effect, which the next inspection shows. While a first snapshot is written the slot is kept, whatever fails.
 func (r *backupRun) giveBack(ctx workflow.Context, trouble *contract.FDBFailure) error {
 	granted := r.memory().Slot == contract.FDBSlotGranted
 	if !granted || trouble.Class == contract.FDBClassTimeout || r.situation().WritesFirstSnapshot() {
 		return nil
 	}
-	return r.tellThrottle(ctx, contract.FDBSlotRelease)
+	return r.requestSlot(ctx, contract.FDBSlotRelease)
 }

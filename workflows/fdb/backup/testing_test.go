@@ -28,7 +28,7 @@ import (
 	"holdfast.dev/holdfast/workflows/workflowtest"
 )
 
-// backupWorld is one FoundationDBBackup, its database, and whom its workflow speaks with. It outlives runs of the workflow.
+// backupWorld is one FoundationDBBackup, its database, and those that its workflow talks to. It outlives runs of the workflow.
 type backupWorld struct {
 	mu      sync.Mutex
 	options call.Options
@@ -39,17 +39,17 @@ type backupWorld struct {
 	ending  bool // the namespace
 	tag     contract.FDBTag
 	paused  bool
-	// silent: the database does not answer; failing, by operation, is what a command ends with.
+	// silent: the database does not answer; failing, by operation, is the failure of a command.
 	silent  bool
 	failing map[contract.FDBOperation]*contract.FDBFailure
-	// grants: a slot is granted as soon as it is asked for.
+	// grants: a slot is granted as soon as it is requested.
 	grants bool
 	// log is what was done, in its order; observe, inspect and publish only with their count.
 	log       []string
 	counts    map[string]int
 	at        map[string][]time.Time
 	abandoned string
-	// released are what finalizers were taken off for; queued and guarded what the queue of expirations and the guards were told.
+	// released are the releases; queued and guarded the requests to the queue of expirations and to the guards.
 	released []contract.FDBRelease
 	queued   []contract.FDBJob
 	guarded  []string
@@ -75,7 +75,7 @@ func bothFinalizers() []string {
 	return []string{fdbv1alpha1.FinalizerStop, fdbv1alpha1.FinalizerDelete}
 }
 
-// takeFinalizer is what a user, or an activity, does.
+// takeFinalizer adds a finalizer, as a user or an activity does.
 func (w *backupWorld) takeFinalizer(name string) {
 	w.object.Finalizers = slices.DeleteFunc(w.object.Finalizers, func(held string) bool { return held == name })
 }
@@ -187,23 +187,23 @@ func (w *backupWorld) run() *backupRun {
 		w.queued = append(w.queued, request.Job)
 		return nil
 	})
-	add(contract.RequestFDBContainer.Name, func(_ context.Context, ask contract.FDBContainerRequest) (contract.FDBContainerAnswer, error) {
+	add(contract.RequestFDBContainer.Name, func(_ context.Context, request contract.FDBContainerRequest) (contract.FDBContainerAnswer, error) {
 		defer w.begin("guard")()
 		if w.deaf {
 			return contract.FDBContainerAnswer{}, errors.New("it does not answer")
 		}
-		told := fmt.Sprintf("%s %s by %s", ask.Action, ask.Container, ask.User.WorkflowID)
-		if ask.Fresh {
-			told += ", fresh"
+		text := fmt.Sprintf("%s %s by %s", request.Action, request.Container, request.User.WorkflowID)
+		if request.Fresh {
+			text += ", fresh"
 		}
-		w.guarded = append(w.guarded, told)
+		w.guarded = append(w.guarded, text)
 		return contract.FDBContainerAnswer{}, nil
 	})
 	add(contract.InspectFDBBackup.Name, w.inspect)
-	add(contract.RequestFDBCommand.Name, w.ask)
+	add(contract.RequestFDBCommand.Name, w.request)
 	add(contract.SignalFDBThrottle.Name, func(_ context.Context, request contract.FDBSlotRequest) error {
-		defer w.begin("tell")()
-		w.did("tell %s", request.Action)
+		defer w.begin("request")()
+		w.did("request %s", request.Action)
 		if request.Action == contract.FDBSlotAcquire && w.grants {
 			r.RegisterDelayedCallback(r.grant, time.Second)
 		}
@@ -226,17 +226,17 @@ func (w *backupWorld) inspect(context.Context, contract.FDBInspect) (contract.FD
 	return contract.FDBInspection{AgentsPaused: w.paused, Tags: []contract.FDBTag{w.tag}}, nil
 }
 
-func (w *backupWorld) ask(_ context.Context, ask contract.FDBCommandRequest) (contract.FDBCommandAnswer, error) {
-	defer w.begin("ask")()
+func (w *backupWorld) request(_ context.Context, request contract.FDBCommandRequest) (contract.FDBCommandAnswer, error) {
+	defer w.begin("owner")()
 	switch {
-	case ask.Command == nil && ask.Leave:
-		w.did("leave %s", ask.Cluster)
+	case request.Command == nil && request.Leave:
+		w.did("leave %s", request.Cluster)
 		return contract.FDBCommandAnswer{}, nil
-	case ask.Command == nil:
-		w.did("join %s", ask.Cluster)
+	case request.Command == nil:
+		w.did("join %s", request.Cluster)
 		return contract.FDBCommandAnswer{}, nil
 	}
-	command := *ask.Command
+	command := *request.Command
 	w.did("%s %s", command.Operation, command.Tag)
 	if trouble := w.failing[command.Operation]; trouble != nil {
 		return contract.FDBCommandAnswer{Outcome: &contract.FDBOutcome{Failure: trouble}}, nil
@@ -254,14 +254,14 @@ func (w *backupWorld) ask(_ context.Context, ask contract.FDBCommandRequest) (co
 	return contract.FDBCommandAnswer{Outcome: &contract.FDBOutcome{Done: true}}, nil
 }
 
-// snapshot has the first snapshot of what was started be complete.
+// snapshot completes the first snapshot of what was started.
 func (w *backupWorld) snapshot() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.tag.State, w.tag.Restorable, w.tag.SnapshotPeriodSeconds = fdb.StateRunningDifferentially, true, w.object.Spec.SnapshotPeriodSeconds
 }
 
-// After has something happen that long after the start.
+// After calls do that long after the start.
 func (r *backupRun) After(delay time.Duration, do func()) { r.RegisterDelayedCallback(do, delay) }
 
 // serve runs the workflow until it ends, or until that long after its start, when it goes on in another run. It returns that
@@ -291,7 +291,7 @@ func (r *backupRun) serve(t *testing.T, in contract.FDBBackupInput, limit time.D
 	return carried
 }
 
-// reasons of the conditions that hold, but for Ready.
+// reasons returns those of the conditions that hold, except Ready.
 func (w *backupWorld) reasons() []string {
 	var all []string
 	for _, condition := range fdbv1alpha1.Unmet(w.object.Status.Conditions) {

@@ -19,14 +19,14 @@ import (
 	"holdfast.dev/holdfast/workflows/workflowtest"
 )
 
-func TestCommandsRunOneAtATimeInTheOrderOfAsking(t *testing.T) {
+func TestCommandsRunOneAtATimeInTheOrderOfRequests(t *testing.T) {
 	o := newOwned()
 	o.lasting(30 * time.Second)
 	first := o.asks(0, "a", with(running(), contract.FDBStart))
 	second := o.asks(1, "b", with(running(), contract.FDBStart))
 	third := o.asks(2, "c", with(running(), contract.FDBModify))
 	fourth := o.asks(3, "a", with(leaving(), contract.FDBAbort))
-	told := o.asks(4, "d", leaving())
+	commandless := o.asks(4, "d", leaving())
 	o.asks(200, "b", leaving())
 	o.asks(201, "c", leaving())
 	o.run(t)
@@ -37,11 +37,11 @@ func TestCommandsRunOneAtATimeInTheOrderOfAsking(t *testing.T) {
 		assert.False(t, answer.Later)
 		assert.Equal(t, seconds, answer.at)
 	}
-	assert.Equal(t, &answered{at: 4, done: true}, told, "what needs no command is answered at once")
-	assert.Equal(t, 801, o.second(), "it ends ten minutes after the last one has asked")
+	assert.Equal(t, &answered{at: 4, done: true}, commandless, "what needs no command is answered at once")
+	assert.Equal(t, 801, o.second(), "it ends ten minutes after the last request")
 }
 
-func TestACommandIsNotBegunWhenItsAskerHasGivenUp(t *testing.T) {
+func TestACommandIsNotBegunWhenItsRequesterHasGivenUp(t *testing.T) {
 	o := newOwned()
 	o.lasting(100 * time.Second)
 	o.asks(0, "a", with(running(), contract.FDBStart))
@@ -55,7 +55,7 @@ func TestACommandIsNotBegunWhenItsAskerHasGivenUp(t *testing.T) {
 	assert.Equal(t, &answered{FDBCommandAnswer: contract.FDBCommandAnswer{Later: true}, at: 100, done: true}, answer)
 }
 
-func TestOnlyTheStartOfARestoreMayTakeLong(t *testing.T) {
+func TestOnlyTheStartOfARestoreMayRunLong(t *testing.T) {
 	o := newOwned()
 	limits := map[contract.FDBOperation]time.Duration{}
 	note := func(ctx context.Context, command contract.FDBCommand) (contract.FDBOutcome, error) {
@@ -73,7 +73,7 @@ func TestOnlyTheStartOfARestoreMayTakeLong(t *testing.T) {
 	}, limits)
 }
 
-// A start of a restore holds the others up for longer than they wait: they are told so, and none is begun when nobody awaits it.
+// A start of a restore delays the others for longer than they wait: they are answered so, and none is begun when nobody awaits it.
 func TestWhatWaitsForTheStartOfARestoreMayBeTooLate(t *testing.T) {
 	o := newOwned()
 	o.OnActivity(contract.RunFDBRestoreCommand.Name, mock.Anything, mock.Anything).Return(o.command).After(7 * time.Minute)
@@ -88,7 +88,7 @@ func TestWhatWaitsForTheStartOfARestoreMayBeTooLate(t *testing.T) {
 	assert.Equal(t, []string{"420 restore r", "420 start a"}, o.commands)
 }
 
-func TestAnEndThatTellsNothingIsNotRepeated(t *testing.T) {
+func TestACommandOfUnknownOutcomeIsNotRepeated(t *testing.T) {
 	const unknown = "not known; the state is read again before anything is repeated"
 	tests := map[string]struct {
 		err   error
@@ -99,10 +99,10 @@ func TestAnEndThatTellsNothingIsNotRepeated(t *testing.T) {
 			err:   temporal.NewHeartbeatTimeoutError(),
 			class: contract.FDBClassTimeout, want: "the worker that ran start was lost, or did not end it within 2m0s: whether it took effect is " + unknown,
 		},
-		"nobody took it": {
+		"no worker picked it up": {
 			err: temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START, nil), class: contract.FDBClassNoWorker,
-			want: "no worker took start from task queue holdfast-fdb-west within 1m0s, and it was not run: either no holdfast-worker with " +
-				"--fdb-bin-dir serves that queue ('temporal task-queue describe --task-queue holdfast-fdb-west' shows who does), or those " +
+			want: "no worker picked up start from task queue holdfast-fdb-west within 1m0s, and it was not run: either no holdfast-worker with " +
+				"--fdb-bin-dir serves that queue ('temporal task-queue describe --task-queue holdfast-fdb-west' shows which do), or those " +
 				"that do are busy",
 		},
 		"the activity failed": {
@@ -142,7 +142,7 @@ func TestAgentsArePausedOnlyWhenAllWantIt(t *testing.T) {
 	stopped := o.asks(61, "b", with(leaving(), contract.FDBResume))
 	last := o.asks(70, "a", leaving())
 	o.run(t)
-	assert.True(t, early.Later, "the others have not had the time to ask")
+	assert.True(t, early.Later, "the others have not had time for a request")
 	assert.True(t, agreed.Outcome.Done)
 	assert.Equal(t, []string{"team/a"}, joins.Opposed)
 	assert.True(t, opposed.Later)
@@ -151,22 +151,22 @@ func TestAgentsArePausedOnlyWhenAllWantIt(t *testing.T) {
 	assert.True(t, unwilling.Later)
 	assert.True(t, yields.Outcome.Done)
 	assert.Empty(t, yields.Opposed)
-	assert.True(t, leaver.Later, "who has no say pauses nobody")
-	assert.True(t, stopped.Later, "who stays wants the pause")
+	assert.True(t, leaver.Later, "one that is no member pauses nothing")
+	assert.True(t, stopped.Later, "the one that stays wants the pause")
 	assert.Empty(t, last.Opposed)
 	assert.Equal(t, []string{"31 pause a", "42 resume b", "50 pause b"}, o.commands)
-	assert.Equal(t, []string{"40 a", "50 a"}, o.told, "told when the others' wishes have changed for it")
+	assert.Equal(t, []string{"40 a", "50 a"}, o.signalled, "signalled when its opponents have changed")
 }
 
 func TestAMemberThatIsGoneStandsInNobodysWay(t *testing.T) {
 	tests := map[string]struct {
 		deadFrom, deadTo int
-		asksAgain        int
+		repeats          int
 		wantPaused       bool
 	}{
-		"gone for good":                {deadFrom: 10, deadTo: 2000, wantPaused: true},
-		"gone only for a moment":       {deadFrom: 50, deadTo: 70},
-		"gone, back, and asks between": {deadFrom: 10, deadTo: 2000, asksAgain: 90},
+		"gone for good":                           {deadFrom: 10, deadTo: 2000, wantPaused: true},
+		"gone only for a moment":                  {deadFrom: 50, deadTo: 70},
+		"gone, back, and sends a request between": {deadFrom: 10, deadTo: 2000, repeats: 90},
 	}
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
@@ -183,35 +183,35 @@ func TestAMemberThatIsGoneStandsInNobodysWay(t *testing.T) {
 			}
 			o.at(test.deadFrom, set(true))
 			o.at(test.deadTo, set(false))
-			if test.asksAgain > 0 {
-				o.asks(test.asksAgain, "b", running())
+			if test.repeats > 0 {
+				o.asks(test.repeats, "b", running())
 			}
 			answer := o.asks(170, "a", with(pausing(), contract.FDBPause))
 			o.asks(400, "b", leaving())
 			o.asks(401, "a", leaving())
 			o.run(t)
 			assert.Equal(t, !test.wantPaused, answer.Later)
-			require.NotEmpty(t, o.looks)
-			for i := 1; i < len(o.looks); i++ {
-				assert.GreaterOrEqual(t, o.looks[i]-o.looks[i-1], 60, "at most once a minute")
+			require.NotEmpty(t, o.checks)
+			for i := 1; i < len(o.checks); i++ {
+				assert.GreaterOrEqual(t, o.checks[i]-o.checks[i-1], 60, "at most once a minute")
 			}
 			if test.wantPaused {
-				assert.Equal(t, []int{61, 121}, o.looks, "only while somebody is in the way")
-				assert.Equal(t, []string{"1 a", "121 a"}, o.told)
+				assert.Equal(t, []int{61, 121}, o.checks, "only while a member is in the way")
+				assert.Equal(t, []string{"1 a", "121 a"}, o.signalled)
 			}
 		})
 	}
 }
 
-func TestNobodyIsLookedAfterWhoIsInNobodysWay(t *testing.T) {
+func TestNoWorkflowIsCheckedThatIsInNobodysWay(t *testing.T) {
 	o := newOwned()
 	o.asks(0, "a", running())
 	o.asks(1, "b", running())
 	o.asks(4000, "a", leaving())
 	o.asks(4001, "b", leaving())
 	o.run(t)
-	assert.Empty(t, o.looks)
-	assert.Empty(t, o.told)
+	assert.Empty(t, o.checks)
+	assert.Empty(t, o.signalled)
 	assert.Equal(t, 4601, o.second())
 }
 
@@ -220,10 +220,10 @@ func TestWhatCannotBeAnsweredIsRefused(t *testing.T) {
 		change func(*contract.FDBCommandRequest)
 		want   string
 	}{
-		"another cluster": {func(a *contract.FDBCommandRequest) { a.Cluster = "other:1" }, `cluster: "other:1" was asked of the owner of "lab:8f3k"`},
+		"another cluster": {func(a *contract.FDBCommandRequest) { a.Cluster = "other:1" }, `cluster: the request for "other:1" was sent to the owner of "lab:8f3k"`},
 		"nobody":          {func(a *contract.FDBCommandRequest) { a.Member.WorkflowID = "" }, "member: want its workflow ID and its name"},
 		"nameless":        {func(a *contract.FDBCommandRequest) { a.Member.Name = "" }, "member: want its workflow ID and its name"},
-		"no queue":        {func(a *contract.FDBCommandRequest) { a.Queue = "" }, "queue: want the task queue on which the command shall run"},
+		"no queue":        {func(a *contract.FDBCommandRequest) { a.Queue = "" }, "queue: want the task queue on which to run the command"},
 		"no limit": {
 			func(a *contract.FDBCommandRequest) { a.Until = 0 }, "until: want the time after which the command is not begun any more",
 		},
@@ -232,16 +232,16 @@ func TestWhatCannotBeAnsweredIsRefused(t *testing.T) {
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
 			o := newOwned()
-			ask := contract.FDBCommandRequest{
+			request := contract.FDBCommandRequest{
 				Cluster: workflowtest.Lab, Member: contract.FDBMember{WorkflowID: "a", Name: "team/a"}, Queue: "q", Until: o.start.Unix() + 1,
 				Command: &contract.FDBCommand{Operation: contract.FDBStart},
 			}
-			test.change(&ask)
+			test.change(&request)
 			var refused error
 			o.at(0, func() {
 				o.UpdateWorkflow(contract.UpdateFDBCluster, "1", &testsuite.TestUpdateCallback{
 					OnAccept: func() { t.Error("accepted") }, OnReject: func(err error) { refused = err }, OnComplete: func(any, error) {},
-				}, ask)
+				}, request)
 			})
 			o.run(t)
 			var application *temporal.ApplicationError

@@ -11,28 +11,28 @@ import (
 	"holdfast.dev/holdfast/workflows/turns"
 )
 
-// reasonAgents is why a member of a FoundationDB cluster is told to look.
+// reasonAgents is the reason in the signal to a member of a FoundationDB cluster.
 const reasonAgents = "agents"
 
-// enroll notes what who asks wants of the agents.
-func (r *clusterRun) enroll(ask contract.FDBCommandRequest) {
+// enroll notes what the requester wants of the agents.
+func (r *clusterRun) enroll(request contract.FDBCommandRequest) {
 	r.change(func(members []contract.FDBMember) []contract.FDBMember {
-		at := slices.IndexFunc(members, func(m contract.FDBMember) bool { return m.WorkflowID == ask.Member.WorkflowID })
+		at := slices.IndexFunc(members, func(m contract.FDBMember) bool { return m.WorkflowID == request.Member.WorkflowID })
 		switch {
-		case ask.Leave && at >= 0:
+		case request.Leave && at >= 0:
 			return slices.Delete(members, at, at+1)
-		case ask.Leave:
+		case request.Leave:
 			return members
 		case at >= 0:
-			members[at] = ask.Member
+			members[at] = request.Member
 			return members
 		}
-		return append(members, ask.Member)
-	}, ask.Member.WorkflowID)
+		return append(members, request.Member)
+	}, request.Member.WorkflowID)
 }
 
-// change changes the list of members, and notes who is to be told: those whose opposition is another one then, but for the one
-// that knows.
+// change changes the list of members, and notes whom to signal: members whose opponents are others now, except the member that
+// gets an answer anyway.
 func (r *clusterRun) change(do func([]contract.FDBMember) []contract.FDBMember, knows string) {
 	before := map[string][]string{}
 	for _, member := range r.in.Members {
@@ -47,7 +47,7 @@ func (r *clusterRun) change(do func([]contract.FDBMember) []contract.FDBMember, 
 	}
 }
 
-// opposed are the names of those that want the opposite of what that member wants; nobody opposes who is no member.
+// opposed returns the names of the members that want the opposite of what that member wants; none if it is no member.
 func (r *clusterRun) opposed(id string) []string {
 	at := slices.IndexFunc(r.in.Members, func(m contract.FDBMember) bool { return m.WorkflowID == id })
 	if at < 0 {
@@ -62,26 +62,26 @@ func (r *clusterRun) opposed(id string) []string {
 	return names
 }
 
-// wants reports whether that backup is a member and wants that.
+// wants reports whether that backup is a member and wants the agents paused, or running.
 func (r *clusterRun) wants(id string, paused bool) bool {
 	return slices.ContainsFunc(r.in.Members, func(m contract.FDBMember) bool { return m.WorkflowID == id && m.Paused == paused })
 }
 
-// tell tells members to look. One that does not run any more needs no telling, and is pruned if it stands in anybody's way.
-func (r *clusterRun) tell(ctx workflow.Context) {
+// signalChanged signals the changed members. If one does not run any more it is pruned once it is in another's way.
+func (r *clusterRun) signalChanged(ctx workflow.Context) {
 	for len(r.changed) > 0 && ctx.Err() == nil {
 		id := r.changed[0]
 		r.changed = r.changed[1:]
-		look := contract.Changed{Reason: reasonAgents}
-		err := workflow.SignalExternalWorkflow(ctx, id, "", contract.SignalChanged, look).Get(ctx, nil)
+		changed := contract.Changed{Reason: reasonAgents}
+		err := workflow.SignalExternalWorkflow(ctx, id, "", contract.SignalChanged, changed).Get(ctx, nil)
 		if err != nil {
-			workflow.GetLogger(ctx).Info("member not told", "member", id, "error", err)
+			workflow.GetLogger(ctx).Info("member not signalled", "member", id, "error", err)
 		}
 	}
 }
 
-// prune removes members that stand in others' way and whose workflow was twice found not to run, at least turns.CensusInterval
-// apart: one that is only being started again stays.
+// prune removes members that are in others' way and whose workflow was twice found not to run, at least turns.CensusInterval
+// apart: a workflow that is just being started again stays a member.
 func (r *clusterRun) prune(ctx workflow.Context) {
 	var ids []string
 	for _, member := range r.in.Members {
@@ -114,7 +114,7 @@ func fdbCommandSummary(command contract.FDBCommand, requester string) string {
 	return fmt.Sprintf("%s %s, for %s", command.Operation, command.Tag, requester)
 }
 
-// show says in Markdown what runs, and what everybody wants.
+// show shows in Markdown what runs, and what all members want.
 func (r *clusterRun) show(ctx workflow.Context) {
 	text := ""
 	switch {
@@ -122,9 +122,10 @@ func (r *clusterRun) show(ctx workflow.Context) {
 		text += fmt.Sprintf("**Running** since %s: %s.", details.Stamp(r.begunAt.Unix()),
 			details.OneLine(fdbCommandSummary(*r.running, r.requester)))
 	case len(r.in.Members) == 0:
-		text += fmt.Sprintf("**Nothing to do:** ends at %s if nobody asks.", details.Stamp(r.heardAt.Add(FDBClusterIdle).Unix()))
+		text += fmt.Sprintf("**Nothing to do:** ends at %s unless a request comes.",
+			details.Stamp(r.heardAt.Add(FDBClusterIdle).Unix()))
 	default:
-		text += "**Waiting** for backups to ask for something."
+		text += "**Waiting** for requests of backups."
 	}
 	if waiting := r.waiting(); waiting > 0 {
 		text += fmt.Sprintf(" %d more wait for their turn.", waiting)

@@ -21,17 +21,17 @@ import (
 	"holdfast.dev/holdfast/workflows/workflowtest"
 )
 
-// owned is an owner of a FoundationDB cluster among backups whose workflows run unless they are said not to.
+// owned is an owner of a FoundationDB cluster among backups whose workflows run unless a test says otherwise.
 type owned struct {
 	*testsuite.TestWorkflowEnvironment
 	mu    sync.Mutex
 	start time.Time
 	// commands are "second operation tag" in the order and at the time of their ends.
-	commands []string
-	dead     map[string]bool
-	looks    []int    // when it was looked who runs
-	told     []string // "second backup"
-	updates  int
+	commands  []string
+	dead      map[string]bool
+	checks    []int    // when it was checked which workflows run
+	signalled []string // "second backup"
+	updates   int
 }
 
 // answered is an answer, with the second when it came.
@@ -62,7 +62,7 @@ func newOwned() *owned {
 			if o.dead[id] {
 				return &temporal.UnknownExternalWorkflowExecutionError{}
 			}
-			o.told = append(o.told, fmt.Sprintf("%d %s", o.second(), id))
+			o.signalled = append(o.signalled, fmt.Sprintf("%d %s", o.second(), id))
 			return nil
 		})
 	return o
@@ -77,7 +77,7 @@ func (o *owned) command(_ context.Context, command contract.FDBCommand) (contrac
 	return contract.FDBOutcome{Done: true}, nil
 }
 
-// lasting has every command take that long.
+// lasting sets how long every command takes.
 func (o *owned) lasting(duration time.Duration) {
 	o.OnActivity(contract.RunFDBCommand.Name, mock.Anything, mock.Anything).Return(o.command).After(duration)
 }
@@ -85,7 +85,7 @@ func (o *owned) lasting(duration time.Duration) {
 func (o *owned) describe(_ context.Context, holders contract.Workflows) (contract.Workflows, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.looks = append(o.looks, o.second())
+	o.checks = append(o.checks, o.second())
 	var closed contract.Workflows
 	for _, id := range holders.WorkflowIDs {
 		if o.dead[id] {
@@ -95,25 +95,25 @@ func (o *owned) describe(_ context.Context, holders contract.Workflows) (contrac
 	return closed, nil
 }
 
-// at has something happen that many seconds after the start.
+// at calls do that many seconds after the start.
 func (o *owned) at(second int, do func()) {
 	o.RegisterDelayedCallback(do, time.Duration(second)*time.Second+time.Millisecond)
 }
 
-// asks has a backup ask that many seconds after the start, and returns what will be the answer.
-func (o *owned) asks(second int, backup string, ask contract.FDBCommandRequest) *answered {
+// asks sends a backup's request that many seconds after the start, and returns what will be the answer.
+func (o *owned) asks(second int, backup string, request contract.FDBCommandRequest) *answered {
 	answer := &answered{}
-	if ask.Cluster == "" {
-		ask.Cluster = workflowtest.Lab
+	if request.Cluster == "" {
+		request.Cluster = workflowtest.Lab
 	}
-	ask.Member.WorkflowID, ask.Member.Name = backup, "team/"+backup
-	if ask.Command != nil {
-		ask.Queue = contract.FDBTaskQueue("west")
-		if ask.Until == 0 {
-			ask.Until = o.start.Add(time.Duration(second)*time.Second + contract.FDBRequestWait).Unix()
+	request.Member.WorkflowID, request.Member.Name = backup, "team/"+backup
+	if request.Command != nil {
+		request.Queue = contract.FDBTaskQueue("west")
+		if request.Until == 0 {
+			request.Until = o.start.Add(time.Duration(second)*time.Second + contract.FDBRequestWait).Unix()
 		}
-		if ask.Command.Tag == "" {
-			ask.Command.Tag = backup
+		if request.Command.Tag == "" {
+			request.Command.Tag = backup
 		}
 	}
 	o.updates++
@@ -128,7 +128,7 @@ func (o *owned) asks(second int, backup string, ask contract.FDBCommandRequest) 
 					answer.FDBCommandAnswer = is
 				}
 			},
-		}, ask)
+		}, request)
 	})
 	return answer
 }
@@ -141,9 +141,9 @@ func pausing() contract.FDBCommandRequest {
 
 func leaving() contract.FDBCommandRequest { return contract.FDBCommandRequest{Leave: true} }
 
-func with(ask contract.FDBCommandRequest, operation contract.FDBOperation) contract.FDBCommandRequest {
-	ask.Command = &contract.FDBCommand{Operation: operation}
-	return ask
+func with(request contract.FDBCommandRequest, operation contract.FDBOperation) contract.FDBCommandRequest {
+	request.Command = &contract.FDBCommand{Operation: operation}
+	return request
 }
 
 // run runs the owner until it ends by itself, which it does ten minutes after the last one has left.

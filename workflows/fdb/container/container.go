@@ -21,9 +21,9 @@ var Kind = kinds.Kind{
 	Run: func(call.Options) any { return Workflow },
 }
 
-// Workflow guards one container of FoundationDB backups, whichever Kubernetes clusters have to do with it: who expires it or
-// deletes it does so alone, not while a restore reads it, and nobody deletes what others use. It ends when nobody uses or holds
-// the container and nobody has asked for a while; the next one to ask starts it again.
+// Workflow guards one container of FoundationDB backups, for all Kubernetes clusters that use it: a workflow that expires or
+// deletes it does so alone, not while a restore reads it, and data that others use are not deleted. It ends when there are no
+// users and no holder, and no request has come for a while; the next request starts it again.
 func Workflow(ctx workflow.Context, in contract.FDBContainerInput) error {
 	run := &containerRun{
 		guard: guard{FDBContainerInput: in, known: in.Since != 0, blamed: map[string]bool{}}, heardAt: workflow.Now(ctx),
@@ -38,9 +38,9 @@ func Workflow(ctx workflow.Context, in contract.FDBContainerInput) error {
 	if err != nil {
 		return err
 	}
-	err = workflow.SetUpdateHandlerWithOptions(ctx, contract.UpdateFDBContainer, run.ask, workflow.UpdateHandlerOptions{
+	err = workflow.SetUpdateHandlerWithOptions(ctx, contract.UpdateFDBContainer, run.request, workflow.UpdateHandlerOptions{
 		Validator:   run.validate,
-		Description: "Say who uses the container, or have it alone to expire or delete it",
+		Description: "Enter a user of the container, or hold it alone to expire or delete it",
 	})
 	if err != nil {
 		return err
@@ -48,26 +48,26 @@ func Workflow(ctx workflow.Context, in contract.FDBContainerInput) error {
 	return run.serve(ctx)
 }
 
-// containerRun is the state of one run. Nothing in it outlives the run but what FDBContainerInput carries over.
+// containerRun is the state of one run. Nothing in it outlives the run except what FDBContainerInput hands over.
 type containerRun struct {
 	guard   guard
-	heardAt time.Time // when somebody asked last
-	// wake is the timer of the next moment, wakeAt, at which something changes by itself; nil if there is none.
+	heardAt time.Time // when the last request came
+	// wake is the timer for wakeAt, the next time at which something changes by itself; nil if there is none.
 	wake   workflow.Future
 	wakeAt time.Time
 	cancel workflow.CancelFunc
 
 	census turns.Census
-	closed map[string]time.Time // since when the workflow of somebody blamed is known not to run
+	closed map[string]time.Time // since when a blamed workflow is known not to run
 }
 
 func (r *containerRun) serve(ctx workflow.Context) error {
 	for {
-		r.guard.pass(workflow.Now(ctx).Unix())
+		r.guard.advance(workflow.Now(ctx).Unix())
 		r.prune(ctx)
 		r.attend(ctx)
 		r.show(ctx)
-		// From here to the return nothing may yield: an ask that came meanwhile would not be answered.
+		// From here to the return nothing may yield: a request that arrives meanwhile would not be answered.
 		if r.atRest(ctx) {
 			switch {
 			case r.deserted(ctx):
@@ -85,23 +85,23 @@ func (r *containerRun) serve(ctx workflow.Context) error {
 // due reports whether serve has something to do.
 func (r *containerRun) due(ctx workflow.Context) bool {
 	ends := workflow.GetInfo(ctx).GetContinueAsNewSuggested() || r.deserted(ctx)
-	looks := len(r.suspects(ctx)) > 0 && !r.census.Planned() && !r.census.Busy()
+	check := len(r.suspects(ctx)) > 0 && !r.census.Planned() && !r.census.Busy()
 	next, is := r.next()
-	return r.census.Ready() || looks || (ends && r.atRest(ctx)) ||
+	return r.census.Ready() || check || (ends && r.atRest(ctx)) ||
 		(is && (r.wake == nil || r.wake.IsReady() || next.Before(r.wakeAt)))
 }
 
-// atRest: nobody waits for anything of this run.
+// atRest: no request and no check of this run is under way.
 func (r *containerRun) atRest(ctx workflow.Context) bool {
 	return workflow.AllHandlersFinished(ctx) && !r.census.Busy()
 }
 
-// deserted: nobody uses or holds the container, and nobody has asked for a while.
+// deserted: there are no users and no holder, and no request has come for a while.
 func (r *containerRun) deserted(ctx workflow.Context) bool {
 	return r.guard.free() && workflow.Now(ctx).Sub(r.heardAt) >= cluster.FDBClusterIdle
 }
 
-// next is the next moment at which something changes by itself: a user has had the time to read, or the guard is deserted.
+// next returns the next time at which something changes by itself: a reader's time ends, or the guard is deserted.
 func (r *containerRun) next() (time.Time, bool) {
 	if r.guard.free() {
 		return r.heardAt.Add(cluster.FDBClusterIdle), true
@@ -112,7 +112,7 @@ func (r *containerRun) next() (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// attend has the run wake at the next such moment. A timer that is early is let run: it costs less than another one.
+// attend sets the timer for that time. A timer that fires earlier is kept: it costs less than another one.
 func (r *containerRun) attend(ctx workflow.Context) {
 	if r.wake != nil && r.wake.IsReady() {
 		r.wake = nil
@@ -129,42 +129,42 @@ func (r *containerRun) attend(ctx workflow.Context) {
 	r.wake = workflow.NewTimer(timing, max(next.Sub(workflow.Now(ctx)), time.Second))
 }
 
-// validate refuses what can never be answered. It leaves no trace in the history.
-func (r *containerRun) validate(ask contract.FDBContainerRequest) error {
+// validate refuses requests that can never be answered. They leave no trace in the history.
+func (r *containerRun) validate(request contract.FDBContainerRequest) error {
 	refuse := func(format string, args ...any) error {
 		return temporal.NewNonRetryableApplicationError(fmt.Sprintf(format, args...), contract.ErrorFDBContainerInvalid, nil)
 	}
 	switch {
-	case ask.Container != r.guard.Container:
-		return refuse("container: %q was asked of the guard of %q", ask.Container, r.guard.Container)
-	case ask.User.WorkflowID == "" || ask.User.Name == "":
+	case request.Container != r.guard.Container:
+		return refuse("container: the request for %q was sent to the guard of %q", request.Container, r.guard.Container)
+	case request.User.WorkflowID == "" || request.User.Name == "":
 		return refuse("user: want its workflow ID and its name")
-	case ask.User.ReadsUntil < 0:
-		return refuse("user: readsUntil is before all times")
+	case request.User.ReadsUntil < 0:
+		return refuse("user: readsUntil must not be negative")
 	}
-	switch ask.Action {
+	switch request.Action {
 	case contract.FDBContainerUse, contract.FDBContainerLeave, contract.FDBContainerRelease:
 		return nil
 	case contract.FDBContainerExpire, contract.FDBContainerDelete:
-		if ask.Of == "" {
-			return refuse("of: want the workflow ID of the user for whom to %s", ask.Action)
+		if request.Of == "" {
+			return refuse("of: want the workflow ID of the user whose data to %s", request.Action)
 		}
 		return nil
 	}
-	return refuse("action: unknown %q", ask.Action)
+	return refuse("action: unknown %q", request.Action)
 }
 
-// ask handles UpdateFDBContainer. It never waits: who is refused asks again.
-func (r *containerRun) ask(ctx workflow.Context, ask contract.FDBContainerRequest) (contract.FDBContainerAnswer, error) {
+// request handles UpdateFDBContainer. It never waits: a user that is refused sends its request again.
+func (r *containerRun) request(ctx workflow.Context, request contract.FDBContainerRequest) (contract.FDBContainerAnswer, error) {
 	r.heardAt = workflow.Now(ctx)
-	r.census.Hear(ask.User.WorkflowID)
-	delete(r.closed, ask.User.WorkflowID)
-	answer := r.guard.take(ask, r.heardAt.Unix())
+	r.census.Hear(request.User.WorkflowID)
+	delete(r.closed, request.User.WorkflowID)
+	answer := r.guard.answer(request, r.heardAt.Unix())
 	r.show(ctx)
 	return answer, nil
 }
 
-// suspects are those of whom it is to be found out whether they run. A run that is to end asks no more.
+// suspects returns the workflows to check. A run that is about to end checks none.
 func (r *containerRun) suspects(ctx workflow.Context) []string {
 	if workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
 		return nil
@@ -172,9 +172,9 @@ func (r *containerRun) suspects(ctx workflow.Context) []string {
 	return r.guard.suspects()
 }
 
-// prune drops those that stand in others' way and whose workflow was found not to run for contract.FDBContainerSettling: one that
-// was ended by hand is started again by its queue or its watcher in time, and goes on. One that runs is not looked after any more
-// until it is in somebody's way again.
+// prune drops blamed users whose workflow was found not to run for contract.FDBContainerSettling: a workflow that was ended by
+// hand is started again by its queue or its watcher within that time, and goes on. A user whose workflow runs is not checked any
+// more until another is refused because of it.
 func (r *containerRun) prune(ctx workflow.Context) {
 	found := r.census.Advance(ctx, turns.CensusInterval, r.suspects(ctx))
 	for _, id := range found.Running {
@@ -198,22 +198,22 @@ func (r *containerRun) prune(ctx workflow.Context) {
 	}
 }
 
-// show says in Markdown who holds the container, and who uses it.
+// show shows in Markdown who holds the container, and who uses it.
 func (r *containerRun) show(ctx workflow.Context) {
 	guard := &r.guard
 	text := fmt.Sprintf("Container `%s`.\n\n", details.OneLine(guard.Container))
 	switch {
 	case guard.Holder != nil:
-		text += fmt.Sprintf("**Held** by %s since %s, which %s. Others wait until it says that it is done.\n",
+		text += fmt.Sprintf("**Held** by %s since %s, which %s. Others wait until it has finished.\n",
 			details.OneLine(guard.Holder.Name), details.Stamp(guard.Holder.Since), guard.doing())
 	case guard.free():
-		text += fmt.Sprintf("**Nobody uses it:** ends at %s if nobody asks.\n",
+		text += fmt.Sprintf("**Without users:** ends at %s unless a request comes.\n",
 			details.Stamp(r.heardAt.Add(cluster.FDBClusterIdle).Unix()))
 	default:
-		text += "**Waiting** for somebody to expire or delete it.\n"
+		text += "**Waiting** for requests to expire or delete it.\n"
 	}
 	if at := guard.settledAt(); !guard.Settled && at > r.heardAt.Unix() {
-		text += fmt.Sprintf("\n**Settling:** nobody may delete it before %s, so that everybody who uses it has said so.\n",
+		text += fmt.Sprintf("\n**Settling:** it is not deleted before %s, so that all its users are known by then.\n",
 			details.Stamp(at))
 	}
 	text += turns.Listed("Its users:", guard.Users, len(guard.Users), func(user contract.FDBContainerUser) string {

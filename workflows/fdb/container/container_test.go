@@ -27,15 +27,15 @@ func TestWhoGetsAContainer(t *testing.T) {
 		busy   string
 		others []string
 	}{
-		"nobody else is there":        {steps: []guardStep{asked(0, "a", expire)}, held: true},
-		"others keep data there, too": {steps: []guardStep{asked(0, "b", use), asked(s, "a", expire)}, held: true},
-		"who has it asks again":       {steps: []guardStep{asked(0, "a", expire), asked(s, "a", expire)}, held: true},
-		"somebody has it": {
+		"no other user":                  {steps: []guardStep{asked(0, "a", expire)}, held: true},
+		"others keep data there, too":    {steps: []guardStep{asked(0, "b", use), asked(s, "a", expire)}, held: true},
+		"the holder repeats its request": {steps: []guardStep{asked(0, "a", expire), asked(s, "a", expire)}, held: true},
+		"another has it": {
 			steps: []guardStep{asked(0, "a", expire), asked(s, "b", expire)},
 			busy:  "team/a expires the data since 2026-08-01T12:00:00Z",
 		},
-		"somebody gave it back": {steps: []guardStep{asked(0, "a", expire), asked(s, "a", release), asked(2*s, "b", expire)}, held: true},
-		"another gave back what it has not": {
+		"another has released it": {steps: []guardStep{asked(0, "a", expire), asked(s, "a", release), asked(2*s, "b", expire)}, held: true},
+		"another released what it does not hold": {
 			steps: []guardStep{asked(0, "a", expire), asked(s, "b", release), asked(2*s, "b", expire)}, busy: "team/a expires",
 		},
 		"it is being restored": {steps: []guardStep{reads(0, "r", m), asked(s, "a", expire)}, busy: "the data are being restored by team/r"},
@@ -82,10 +82,10 @@ func TestWhoGetsAContainer(t *testing.T) {
 		"a deletion, and it is being restored": {
 			steps: []guardStep{freshly(0, "a"), reads(s, "r", m), asked(2*s, "a", erase)}, busy: "being restored",
 		},
-		"a deletion by who expires, and others came meanwhile": {
+		"a deletion by the one that expires, and others came meanwhile": {
 			steps: []guardStep{freshly(0, "a"), asked(s, "a", expire), asked(2*s, "b", use), asked(3*s, "a", erase)}, others: []string{"team/b"},
 		},
-		"somebody begins to use what is being deleted": {
+		"another begins to use what is being deleted": {
 			steps: []guardStep{freshly(0, "a"), asked(s, "a", erase), asked(2*s, "b", use)}, busy: "team/a deletes the data",
 		},
 	}
@@ -107,8 +107,8 @@ func TestWhoGetsAContainer(t *testing.T) {
 	}
 }
 
-// Where somebody is says what it carries, whatever its name looks like.
-func TestNamesOfStrangersAreNotTold(t *testing.T) {
+// A user's place is what the request says, not what its name resembles.
+func TestNamesOfStrangersAreNotShown(t *testing.T) {
 	const outside = "somebody outside this namespace"
 	for title, tt := range map[string]struct{ cluster, namespace, want string }{
 		"of the same namespace":         {"east", "team", "team/a"},
@@ -121,7 +121,7 @@ func TestNamesOfStrangersAreNotTold(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			w := newGuardWorld()
 			at := func(step guardStep) guardStep {
-				step.ask.User.Cluster, step.ask.User.Namespace = tt.cluster, tt.namespace
+				step.request.User.Cluster, step.request.User.Namespace = tt.cluster, tt.namespace
 				return step
 			}
 			const s = time.Second
@@ -134,51 +134,51 @@ func TestNamesOfStrangersAreNotTold(t *testing.T) {
 	}
 }
 
-func TestARestoreIsToldWhoOfItsNamespaceHoldsItUp(t *testing.T) {
+func TestARestoreSeesTheHolderOfItsNamespace(t *testing.T) {
 	w := newGuardWorld()
 	restore := reads(time.Second, "r", time.Minute)
-	restore.ask.User.Name = "restore team/r (Kubernetes cluster east)"
+	restore.request.User.Name = "restore team/r (Kubernetes cluster east)"
 	holder := asked(0, "a", expire)
-	holder.ask.User.Name = "team/a (Kubernetes cluster east)"
+	holder.request.User.Name = "team/a (Kubernetes cluster east)"
 	w.plays(t, holder, restore)
 	assert.Contains(t, w.answers[1].Busy, "team/a (Kubernetes cluster east) expires the data since")
 }
 
-func TestWhoIsGoneDoesNotStandInTheWayForEver(t *testing.T) {
+func TestAUserThatIsGoneIsNotInTheWayForEver(t *testing.T) {
 	const m = time.Minute
 	die := func(at time.Duration, who string) guardStep {
 		return around(at, func(w *guardWorld) { w.dead[who] = true })
 	}
 	tests := map[string]struct {
-		steps []guardStep
-		held  bool
-		looks bool
+		steps  []guardStep
+		held   bool
+		checks bool
 	}{
 		"a holder": {
-			steps: []guardStep{asked(0, "a", expire), die(m, "turn-a"), asked(2*m, "b", expire), asked(25*m, "b", expire)}, held: true, looks: true,
+			steps: []guardStep{asked(0, "a", expire), die(m, "turn-a"), asked(2*m, "b", expire), asked(25*m, "b", expire)}, held: true, checks: true,
 		},
 		"a holder that may be started again": {
-			steps: []guardStep{asked(0, "a", expire), die(m, "turn-a"), asked(2*m, "b", expire), asked(17*m, "b", expire)}, looks: true,
+			steps: []guardStep{asked(0, "a", expire), die(m, "turn-a"), asked(2*m, "b", expire), asked(17*m, "b", expire)}, checks: true,
 		},
 		"a holder that is started again": {
 			steps: []guardStep{
 				asked(0, "a", expire), die(m, "turn-a"), asked(2*m, "b", expire),
 				around(14*m, func(w *guardWorld) { w.dead = map[string]bool{} }), asked(25*m, "b", expire),
-			}, looks: true,
+			}, checks: true,
 		},
 		"a holder that is in nobody's way": {
 			steps: []guardStep{asked(0, "a", expire), die(m, "turn-a"), asked(25*m, "b", expire)},
 		},
 		"a restore": {
-			steps: []guardStep{reads(0, "r", 60*m), die(m, "r"), asked(2*m, "b", expire), asked(25*m, "b", expire)}, held: true, looks: true,
+			steps: []guardStep{reads(0, "r", 60*m), die(m, "r"), asked(2*m, "b", expire), asked(25*m, "b", expire)}, held: true, checks: true,
 		},
 		"a restore whose workflow may be started again": {
-			steps: []guardStep{reads(0, "r", 60*m), die(m, "r"), asked(2*m, "b", expire), asked(17*m, "b", expire)}, looks: true,
+			steps: []guardStep{reads(0, "r", 60*m), die(m, "r"), asked(2*m, "b", expire), asked(17*m, "b", expire)}, checks: true,
 		},
 		"a restore, in the way of a deletion": {
 			steps: []guardStep{
 				asked(0, "b", use), reads(0, "r", 60*m), die(m, "r"), asked(20*m, "b", erase), asked(45*m, "b", erase),
-			}, held: true, looks: true,
+			}, held: true, checks: true,
 		},
 		"but a backup's data are there when it is stopped": {
 			steps: []guardStep{asked(0, "a", use), die(m, "a"), asked(20*m, "b", erase), asked(45*m, "b", erase)},
@@ -187,16 +187,16 @@ func TestWhoIsGoneDoesNotStandInTheWayForEver(t *testing.T) {
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
 			w := newGuardWorld()
-			last, looks := len(test.steps)-1, 0
-			test.steps = append(test.steps[:last:last], around(test.steps[last].at-time.Second, func(w *guardWorld) { looks = w.looks }), test.steps[last])
+			last, checks := len(test.steps)-1, 0
+			test.steps = append(test.steps[:last:last], around(test.steps[last].at-time.Second, func(w *guardWorld) { checks = w.checks }), test.steps[last])
 			w.plays(t, test.steps...)
 			assert.Equal(t, test.held, w.answers[last+1].Held)
-			assert.Equal(t, test.looks, looks > 0)
+			assert.Equal(t, test.checks, checks > 0)
 		})
 	}
 }
 
-func TestAGuardEndsWhenNobodyNeedsIt(t *testing.T) {
+func TestAGuardEndsWhenItIsNotNeeded(t *testing.T) {
 	const m = time.Minute
 	tests := map[string]struct {
 		steps []guardStep
@@ -216,19 +216,19 @@ func TestAGuardEndsWhenNobodyNeedsIt(t *testing.T) {
 	}
 }
 
-func TestAsksThatCannotBeAnsweredAreRefused(t *testing.T) {
+func TestRequestsThatCannotBeAnsweredAreRefused(t *testing.T) {
 	tests := map[string]func(*contract.FDBContainerRequest){
-		"another container": func(ask *contract.FDBContainerRequest) { ask.Container = "elsewhere" },
-		"nobody":            func(ask *contract.FDBContainerRequest) { ask.User.WorkflowID = "" },
-		"no name":           func(ask *contract.FDBContainerRequest) { ask.User.Name = "" },
-		"no action":         func(ask *contract.FDBContainerRequest) { ask.Action = "" },
-		"for nobody":        func(ask *contract.FDBContainerRequest) { ask.Of = "" },
-		"before all times":  func(ask *contract.FDBContainerRequest) { ask.User.ReadsUntil = -1 },
+		"another container": func(request *contract.FDBContainerRequest) { request.Container = "elsewhere" },
+		"nobody":            func(request *contract.FDBContainerRequest) { request.User.WorkflowID = "" },
+		"no name":           func(request *contract.FDBContainerRequest) { request.User.Name = "" },
+		"no action":         func(request *contract.FDBContainerRequest) { request.Action = "" },
+		"for nobody":        func(request *contract.FDBContainerRequest) { request.Of = "" },
+		"before all times":  func(request *contract.FDBContainerRequest) { request.User.ReadsUntil = -1 },
 	}
 	for title, change := range tests {
 		t.Run(title, func(t *testing.T) {
 			step := asked(0, "a", expire)
-			change(step.ask)
+			change(step.request)
 			w := newGuardWorld()
 			w.plays(t, step)
 			var refusal *temporal.ApplicationError
@@ -239,7 +239,7 @@ func TestAsksThatCannotBeAnsweredAreRefused(t *testing.T) {
 	}
 }
 
-func TestAGuardTellsWhoUsesAndHoldsItsContainer(t *testing.T) {
+func TestAGuardShowsWhoUsesAndHoldsItsContainer(t *testing.T) {
 	var state contract.FDBContainerState
 	w := newGuardWorld()
 	w.plays(t, freshly(0, "a"), reads(time.Second, "r", time.Hour), asked(2*time.Second, "r", leave), asked(3*time.Second, "a", erase),

@@ -1,6 +1,6 @@
-// Package container guards one container of FoundationDB backups, whichever Kubernetes clusters use it: who expires or deletes
-// it does so alone, not while a restore reads it, and nobody deletes what others use.
+// Package container guards one container of FoundationDB backups, for all Kubernetes clusters that use it: a workflow that
+// expires or deletes it does so alone, not while a restore reads it, and data that others use are not deleted.
 //
-// Package workflows registers Kind; whoever asks goes through workflows/fdb/tools. It imports, of ours, only packages below
+// Package workflows registers Kind; requests go through workflows/fdb/tools. It imports, of ours, only packages below
 // workflows.
 package container

@@ -11,12 +11,12 @@ import (
 	"holdfast.dev/holdfast/workflows/fdb/tools"
 )
 
-// guard decides who may do what with a container. Times are in Unix seconds.
+// guard decides which workflow may do what with a container. Times are in Unix seconds.
 type guard struct {
 	contract.FDBContainerInput
-	// known: somebody has asked before, so that a Use is not the first.
+	// known: there was a request before, so that a FDBContainerUse is not the first.
 	known bool
-	// blamed are those because of whom somebody was refused.
+	// blamed are the users because of which another was refused.
 	blamed map[string]bool
 }
 
@@ -24,22 +24,22 @@ func fdbUserIn(users []contract.FDBContainerUser, id string) int {
 	return slices.IndexFunc(users, func(u contract.FDBContainerUser) bool { return u.WorkflowID == id })
 }
 
-// free: nobody uses or holds the container.
+// free: there are no users and no holder.
 func (g *guard) free() bool { return len(g.Users) == 0 && g.Holder == nil }
 
 func (g *guard) settledAt() int64 {
 	return g.Since + int64(contract.FDBContainerSettling/time.Second)
 }
 
-// pass notes that time has passed: readers that had their time are dropped.
-func (g *guard) pass(now int64) {
+// advance applies the time that has passed: readers whose time has ended are dropped.
+func (g *guard) advance(now int64) {
 	g.Settled = g.Settled || now >= g.settledAt()
 	g.Users = slices.DeleteFunc(g.Users, func(u contract.FDBContainerUser) bool {
 		return u.ReadsUntil != 0 && u.ReadsUntil <= now
 	})
 }
 
-// firstEnd is when the first of the readers has had its time; 0 if nobody reads.
+// firstEnd returns when the first reader's time ends; 0 if there is none.
 func (g *guard) firstEnd() int64 {
 	var first int64
 	for _, user := range g.Users {
@@ -50,30 +50,30 @@ func (g *guard) firstEnd() int64 {
 	return first
 }
 
-// take answers an ask. Who asks, runs.
-func (g *guard) take(ask contract.FDBContainerRequest, now int64) contract.FDBContainerAnswer {
+// answer answers a request, whose sender runs.
+func (g *guard) answer(request contract.FDBContainerRequest, now int64) contract.FDBContainerAnswer {
 	first := !g.known
 	g.known = true
-	delete(g.blamed, ask.User.WorkflowID)
-	g.pass(now)
-	switch ask.Action {
+	delete(g.blamed, request.User.WorkflowID)
+	g.advance(now)
+	switch request.Action {
 	case contract.FDBContainerUse:
-		g.Settled = g.Settled || (first && ask.Fresh)
-		g.enroll(ask.User)
-		g.pass(now)
-		if g.heldBesides(ask.User.WorkflowID) {
-			return contract.FDBContainerAnswer{Busy: g.busyHolder(ask)}
+		g.Settled = g.Settled || (first && request.Fresh)
+		g.enroll(request.User)
+		g.advance(now)
+		if g.heldBesides(request.User.WorkflowID) {
+			return contract.FDBContainerAnswer{Busy: g.busyHolder(request)}
 		}
 	case contract.FDBContainerLeave:
-		if at := fdbUserIn(g.Users, ask.User.WorkflowID); at >= 0 {
+		if at := fdbUserIn(g.Users, request.User.WorkflowID); at >= 0 {
 			g.Users = slices.Delete(g.Users, at, at+1)
 		}
 	case contract.FDBContainerRelease:
-		if g.Holder != nil && !g.heldBesides(ask.User.WorkflowID) {
+		if g.Holder != nil && !g.heldBesides(request.User.WorkflowID) {
 			g.Holder = nil
 		}
 	case contract.FDBContainerExpire, contract.FDBContainerDelete:
-		return g.hold(ask, now)
+		return g.hold(request, now)
 	}
 	return contract.FDBContainerAnswer{}
 }
@@ -89,50 +89,51 @@ func (g *guard) enroll(user contract.FDBContainerUser) {
 
 func (g *guard) heldBesides(id string) bool { return g.Holder != nil && g.Holder.WorkflowID != id }
 
-// hold gives the container to who asks, or says why not. Others who keep their data there are told even while somebody holds it:
-// no waiting helps. Who is refused the data of a whole object for them uses the container no more: they delete it.
-func (g *guard) hold(ask contract.FDBContainerRequest, now int64) contract.FDBContainerAnswer {
-	deletes := ask.Action == contract.FDBContainerDelete
-	if g.Holder != nil && g.Holder.WorkflowID == ask.User.WorkflowID && (g.Holder.Deletes || !deletes) {
-		return contract.FDBContainerAnswer{Held: true} // whoever came since was told of it
+// hold makes the user the holder, or says why not. Other users that keep data there are named even if there is a holder: waiting
+// does not help. If the whole object's data are refused because of them, the object stops being a user: the others delete the
+// data.
+func (g *guard) hold(request contract.FDBContainerRequest, now int64) contract.FDBContainerAnswer {
+	deletes := request.Action == contract.FDBContainerDelete
+	if g.Holder != nil && g.Holder.WorkflowID == request.User.WorkflowID && (g.Holder.Deletes || !deletes) {
+		return contract.FDBContainerAnswer{Held: true} // users that came since know of the holder
 	}
 	var others, readers []string
 	for _, user := range g.Users {
-		name := tools.NameFor(ask.User, user)
+		name := tools.NameFor(request.User, user)
 		switch {
 		case user.ReadsUntil != 0:
 			readers = tools.WithName(readers, name)
 			g.blamed[user.WorkflowID] = true
-		case user.WorkflowID != ask.Of:
+		case user.WorkflowID != request.Of:
 			others = tools.WithName(others, name)
 		}
 	}
 	switch {
 	case deletes && len(others) > 0:
-		if ask.Whole { // at once: another that is being deleted may ask next
+		if request.Whole { // at once: the next request may be from another that is being deleted
 			g.Users = slices.DeleteFunc(g.Users, func(u contract.FDBContainerUser) bool {
-				return u.WorkflowID == ask.Of && u.ReadsUntil == 0
+				return u.WorkflowID == request.Of && u.ReadsUntil == 0
 			})
 		}
 		return contract.FDBContainerAnswer{Others: others}
-	case g.heldBesides(ask.User.WorkflowID):
+	case g.heldBesides(request.User.WorkflowID):
 		g.blamed[g.Holder.WorkflowID] = true
-		return contract.FDBContainerAnswer{Busy: g.busyHolder(ask)}
+		return contract.FDBContainerAnswer{Busy: g.busyHolder(request)}
 	case len(readers) > 0:
 		return contract.FDBContainerAnswer{Busy: "the data are being restored by " + strings.Join(readers, ", ")}
 	case deletes && !g.Settled:
-		return contract.FDBContainerAnswer{Busy: fmt.Sprintf("nothing is deleted there before %s, so that everybody who uses the data "+
-			"has said so", details.Stamp(g.settledAt()))}
+		return contract.FDBContainerAnswer{Busy: fmt.Sprintf("nothing is deleted there before %s, so that all who use the data "+
+			"are known by then", details.Stamp(g.settledAt()))}
 	}
-	holder := ask.User
+	holder := request.User
 	holder.ReadsUntil, holder.Since, holder.Deletes = 0, now, deletes
 	g.Holder = &holder
 	return contract.FDBContainerAnswer{Held: true}
 }
 
-// busyHolder says who holds the container, as far as who asks may know.
-func (g *guard) busyHolder(ask contract.FDBContainerRequest) string {
-	return fmt.Sprintf("%s %s since %s", tools.NameFor(ask.User, *g.Holder), g.doing(), details.Stamp(g.Holder.Since))
+// busyHolder describes the holder, as far as the requester may know it.
+func (g *guard) busyHolder(request contract.FDBContainerRequest) string {
+	return fmt.Sprintf("%s %s since %s", tools.NameFor(request.User, *g.Holder), g.doing(), details.Stamp(g.Holder.Since))
 }
 
 func (g *guard) doing() string {
@@ -142,8 +143,8 @@ func (g *guard) doing() string {
 	return "expires the data"
 }
 
-// suspects are those that were in somebody's way and may be gone without having said so: the holder, and readers. A backup's data
-// are there also when its workflow has ended.
+// suspects returns the blamed workflows that may be gone without having released or left: the holder, and readers. A backup's
+// data exist also when its workflow has ended.
 func (g *guard) suspects() []string {
 	var ids []string
 	if g.Holder != nil && g.blamed[g.Holder.WorkflowID] {
@@ -157,7 +158,7 @@ func (g *guard) suspects() []string {
 	return ids
 }
 
-// drop forgets one whose workflow is gone.
+// drop drops a workflow that is gone.
 func (g *guard) drop(id string) {
 	delete(g.blamed, id)
 	if g.Holder != nil && g.Holder.WorkflowID == id {

@@ -11,7 +11,7 @@ import (
 	"holdfast.dev/holdfast/workflows/workflowtest"
 )
 
-// guardModel is what those that use a container know of it, and what must be true of every answer.
+// guardModel is what the users of a container know of it, and what must be true of every answer.
 type guardModel struct {
 	holder  string // the workflow ID; empty if nobody holds it
 	deletes bool
@@ -20,7 +20,7 @@ type guardModel struct {
 	wrong   []string
 }
 
-// reading is somebody that reads at that time; empty if nobody does.
+// reading returns a user that reads at that time; empty if none does.
 func (m *guardModel) reading(at time.Duration) string {
 	for who, until := range m.reads {
 		if until > at {
@@ -40,20 +40,20 @@ func (m *guardModel) other(than string) bool {
 }
 
 // judge is called with every answer.
-func (m *guardModel) judge(at time.Duration, ask contract.FDBContainerRequest, answer contract.FDBContainerAnswer) {
+func (m *guardModel) judge(at time.Duration, request contract.FDBContainerRequest, answer contract.FDBContainerAnswer) {
 	fail := func(format string, args ...any) {
-		m.wrong = append(m.wrong, fmt.Sprintf("at %s, %s %s: %s", at, ask.User.WorkflowID, ask.Action, fmt.Sprintf(format, args...)))
+		m.wrong = append(m.wrong, fmt.Sprintf("at %s, %s %s: %s", at, request.User.WorkflowID, request.Action, fmt.Sprintf(format, args...)))
 	}
-	id := ask.User.WorkflowID
-	switch ask.Action {
+	id := request.User.WorkflowID
+	switch request.Action {
 	case use:
-		if ask.User.ReadsUntil != 0 {
-			m.reads[id] = time.Unix(ask.User.ReadsUntil, 0).Sub(guardStart)
+		if request.User.ReadsUntil != 0 {
+			m.reads[id] = time.Unix(request.User.ReadsUntil, 0).Sub(guardStart)
 		} else {
 			m.users[id] = true
 		}
 		if held := m.holder != ""; held != (answer.Busy != "") {
-			fail("held is %t, and told was %q", held, answer.Busy)
+			fail("held is %t, and the answer was %q", held, answer.Busy)
 		}
 	case leave:
 		delete(m.users, id)
@@ -69,27 +69,27 @@ func (m *guardModel) judge(at time.Duration, ask contract.FDBContainerRequest, a
 			fail("granted while %s holds it", m.holder)
 		case answer.Held && !again && reader != "":
 			fail("granted while %s reads", reader)
-		case answer.Held && ask.Action == erase && m.other(ask.Of) && (!again || !m.deletes):
+		case answer.Held && request.Action == erase && m.other(request.Of) && (!again || !m.deletes):
 			fail("granted while others use it")
-		case !answer.Held && ask.Action == expire && (m.holder == "" || again) && reader == "":
+		case !answer.Held && request.Action == expire && (m.holder == "" || again) && reader == "":
 			fail("refused for no reason: %+v", answer)
 		case !answer.Held && answer.Busy == "" && len(answer.Others) == 0:
 			fail("refused without a word")
-		case len(answer.Others) > 0 && !m.other(ask.Of):
+		case len(answer.Others) > 0 && !m.other(request.Of):
 			fail("refused because of %v, who are not there", answer.Others)
 		}
-		if ask.Whole && len(answer.Others) > 0 {
-			delete(m.users, ask.Of) // the others have it now
+		if request.Whole && len(answer.Others) > 0 {
+			delete(m.users, request.Of) // the others have it now
 		}
 		if answer.Held {
-			m.deletes = ask.Action == erase || (again && m.deletes)
+			m.deletes = request.Action == erase || (again && m.deletes)
 			m.holder = id
 		}
 	}
 }
 
-// TestAContainerIsNeverHeldByTwoNorDeletedWhileOthersNeedIt: whatever is asked, over whatever runs, who may expire or delete is
-// alone, nobody reads then who was not told of it, nobody deletes what others use, and nobody is refused for no reason.
+// TestAContainerIsNeverHeldByTwoNorDeletedWhileOthersNeedIt: no matter what is requested, over any number of runs, a user that may expire
+// or delete is alone, no reader is there that does not know of it, no data are deleted that others use, and none is refused for no reason.
 func TestAContainerIsNeverHeldByTwoNorDeletedWhileOthersNeedIt(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &guardModel{users: map[string]bool{}, reads: map[string]time.Duration{}}

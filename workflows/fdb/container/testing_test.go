@@ -22,29 +22,29 @@ import (
 	"holdfast.dev/holdfast/workflows/workflowtest"
 )
 
-// guardStart is when the guard is first asked.
+// guardStart is when the guard gets its first request.
 var guardStart = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
 
 const guarded = "s3.local:443/fdb/lab"
 
-// guardStep is something that happens to a guard, or around it, at a time after the beginning.
+// guardStep is an event for a guard, or around it, at a time after the start.
 type guardStep struct {
-	at  time.Duration
-	ask *contract.FDBContainerRequest
-	do  func(*guardWorld)
+	at      time.Duration
+	request *contract.FDBContainerRequest
+	do      func(*guardWorld)
 }
 
-// guardWorld runs the guard of a container, over as many runs as it takes.
+// guardWorld runs the guard of a container, over as many runs as needed.
 type guardWorld struct {
-	mu    sync.Mutex
-	start time.Time
-	dead  map[string]bool
-	looks int
-	roll  bool
-	// answers are those to the steps that ask, by their place; heard is called with each.
+	mu     sync.Mutex
+	start  time.Time
+	dead   map[string]bool
+	checks int
+	roll   bool
+	// answers are those to the steps with a request, by their place; heard is called with each.
 	answers map[int]contract.FDBContainerAnswer
 	refused map[int]error
-	heard   func(at time.Duration, ask contract.FDBContainerRequest, answer contract.FDBContainerAnswer)
+	heard   func(at time.Duration, request contract.FDBContainerRequest, answer contract.FDBContainerAnswer)
 	env     *testsuite.TestWorkflowEnvironment
 	steps   []guardStep
 	done    int
@@ -62,7 +62,7 @@ func newGuardWorld() *guardWorld {
 func (w *guardWorld) describe(_ context.Context, holders contract.Workflows) (contract.Workflows, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.looks++
+	w.checks++
 	var closed contract.Workflows
 	for _, id := range holders.WorkflowIDs {
 		if w.dead[id] {
@@ -72,11 +72,11 @@ func (w *guardWorld) describe(_ context.Context, holders contract.Workflows) (co
 	return closed, nil
 }
 
-// play runs the guard through the steps, which are in the order of their times. Where it ends the next ask starts it again.
+// play runs the guard through the steps, which are in the order of their times. After it has ended the next request starts it again.
 func (w *guardWorld) play(steps []guardStep) error {
 	w.steps, w.done = steps, 0
 	for w.done < len(w.steps) {
-		if first := w.steps[w.done]; first.ask == nil {
+		if first := w.steps[w.done]; first.request == nil {
 			first.do(w)
 			w.roll = false // there is nothing to continue
 			w.done++
@@ -137,7 +137,7 @@ func (w *guardWorld) step(env *testsuite.TestWorkflowEnvironment, at int) {
 	}
 	w.done++
 	step := w.steps[at]
-	if step.ask == nil {
+	if step.request == nil {
 		w.env = env
 		step.do(w)
 		if w.roll {
@@ -153,46 +153,46 @@ func (w *guardWorld) step(env *testsuite.TestWorkflowEnvironment, at int) {
 			w.refused[at] = err
 			if is, ok := result.(contract.FDBContainerAnswer); ok {
 				w.answers[at] = is
-				w.heard(env.Now().Sub(w.start), *step.ask, is)
+				w.heard(env.Now().Sub(w.start), *step.request, is)
 			}
 		},
-	}, *step.ask)
+	}, *step.request)
 }
 
-// asked is a step in which somebody asks.
+// asked is a step with a request.
 func asked(at time.Duration, who string, action contract.FDBContainerAction) guardStep {
-	ask := contract.FDBContainerRequest{
+	request := contract.FDBContainerRequest{
 		Container: guarded, Action: action, User: contract.FDBContainerUser{
 			WorkflowID: who, Name: "team/" + who, Cluster: "east", Namespace: "team",
 		},
 	}
 	if action == contract.FDBContainerExpire || action == contract.FDBContainerDelete {
-		ask.Of = who
-		ask.User.WorkflowID = "turn-" + who
+		request.Of = who
+		request.User.WorkflowID = "turn-" + who
 	}
 	if action == contract.FDBContainerRelease {
-		ask.User.WorkflowID = "turn-" + who
+		request.User.WorkflowID = "turn-" + who
 	}
-	return guardStep{at: at, ask: &ask}
+	return guardStep{at: at, request: &request}
 }
 
 func freshly(at time.Duration, who string) guardStep {
 	step := asked(at, who, contract.FDBContainerUse)
-	step.ask.Fresh = true
+	step.request.Fresh = true
 	return step
 }
 
-// wholly is a step in which somebody asks to delete the data of an object that is being deleted.
+// wholly is a step with a request to delete the data of an object that is being deleted.
 func wholly(at time.Duration, who string) guardStep {
 	step := asked(at, who, contract.FDBContainerDelete)
-	step.ask.Whole = true
+	step.request.Whole = true
 	return step
 }
 
 // reads is a restore that reads for so long.
 func reads(at time.Duration, who string, lasting time.Duration) guardStep {
 	step := asked(at, who, contract.FDBContainerUse)
-	step.ask.User.ReadsUntil = guardStart.Add(at + lasting).Unix()
+	step.request.User.ReadsUntil = guardStart.Add(at + lasting).Unix()
 	return step
 }
 
@@ -206,7 +206,7 @@ func (w *guardWorld) plays(t *testing.T, steps ...guardStep) {
 	t.Helper()
 	require.NoError(t, w.play(steps))
 	for at, step := range steps {
-		if step.ask != nil {
+		if step.request != nil {
 			require.Contains(t, w.refused, at, "step %d was never answered", at)
 		}
 	}

@@ -24,9 +24,10 @@ var Kind = kinds.Kind{
 	Run: kinds.Serving(Workflow),
 }
 
-// Workflow is one turn of a FoundationDBBackup in the queue of expirations: with the container for itself it has a pod expire or
-// delete data, and tells the backup and the queue how that ended. Whatever happens its pods are gone and its containers given
-// back before it says that it has ended: there are never two pods for one backup. To run a turn anew does nothing twice.
+// Workflow is one turn of a FoundationDBBackup in the queue of expirations: it holds the container alone, runs a pod that expires
+// or deletes data, and reports to the backup and the queue how that ended. Before it reports its end, its pods are gone and its
+// containers released, no matter what has happened: there are never two pods for one backup. A turn that is run again repeats
+// nothing.
 func Workflow(ctx workflow.Context, in contract.FDBExpiryInput, options call.Options) error {
 	run := &expiryRun{in: in, options: options, changed: workflow.GetSignalChannel(ctx, contract.SignalChanged)}
 	err := workflow.SetQueryHandler(ctx, contract.QueryState, func() (contract.FDBExpiryState, error) {
@@ -38,20 +39,20 @@ func Workflow(ctx workflow.Context, in contract.FDBExpiryInput, options call.Opt
 	return run.serve(ctx)
 }
 
-// expiryRun is the state of one run. Nothing in it outlives the run but what FDBExpiryInput carries over.
+// expiryRun is the state of one run. Nothing in it outlives the run except what FDBExpiryInput hands over.
 type expiryRun struct {
 	in      contract.FDBExpiryInput
 	options call.Options
 	changed workflow.ReceiveChannel
 	plan    contract.FDBExpiryPlan
-	// pod is the last that was seen of the pod that step names; step is nil if none of this turn can be there.
+	// pod is the last view of the pod that step names; step is nil if no pod of this turn can exist.
 	pod  contract.FDBPodView
 	step *contract.FDBPodStep
 	// held are the containers that this turn may hold.
 	held []contract.FDBPlace
-	// unused are those that the backup uses no more.
+	// unused are the containers that the backup no longer uses.
 	unused []contract.FDBPlace
-	// mayContinue: what is awaited now may take for ever, and another run can go on with it.
+	// mayContinue: the present wait may last for ever, and another run can continue it.
 	mayContinue bool
 	// result is how the turn has ended; nil before. closing: the queue knows that only a pod in termination is left. reported: the
 	// backup knows the result.
@@ -92,7 +93,7 @@ func (r *expiryRun) serve(ctx workflow.Context) error {
 	return broken
 }
 
-// turn does the job. Its pod may be there still when it returns, and containers be held.
+// turn does the job. When it returns, its pod may still exist, and containers may be held.
 func (r *expiryRun) turn(ctx workflow.Context) (contract.FDBExpiryResult, error) {
 	if err := r.prepare(ctx); err != nil {
 		return contract.FDBExpiryResult{}, err
@@ -108,11 +109,11 @@ func (r *expiryRun) turn(ctx workflow.Context) (contract.FDBExpiryResult, error)
 	return r.expire(ctx)
 }
 
-// prepareRounds is how often a turn finds pods of before and waits for them.
+// prepareRounds is how often a turn finds pods of earlier turns and waits for them.
 const prepareRounds = 5
 
-// prepare finds out what is to be done, once no pod of an earlier turn, or of an earlier start of this one, is left. If one does
-// not go, or there are always others, nothing is done in this turn.
+// prepare plans the turn once no pod of an earlier turn, or of an earlier start of this one, is left. If such a pod does not go
+// away, or there are always others, this turn does nothing.
 func (r *expiryRun) prepare(ctx workflow.Context) error {
 	for range prepareRounds {
 		plan, err := call.LocalFirst(ctx, r.options.Limits, contract.PlanFDBExpiry,
@@ -125,7 +126,7 @@ func (r *expiryRun) prepare(ctx workflow.Context) error {
 		for _, pod := range plan.Pods {
 			leftovers = append(leftovers, contract.FDBPodStep{Name: pod.Name})
 		}
-		// The first pod of this turn is met where it would be made, unless none would be.
+		// If the first pod of this turn exists, creating it finds it; but no pod is created if there is an outcome.
 		leftovers = append(leftovers, contract.FDBPodStep{Number: 2})
 		if plan.Outcome != "" {
 			leftovers = append(leftovers, contract.FDBPodStep{Number: 1})
@@ -133,7 +134,7 @@ func (r *expiryRun) prepare(ctx workflow.Context) error {
 		waited := false
 		for _, step := range leftovers {
 			waits, err := r.outlive(ctx, step)
-			if err != nil || r.step != nil { // that pod does not go
+			if err != nil || r.step != nil { // that pod does not go away
 				return err
 			}
 			waited = waited || waits
@@ -141,25 +142,26 @@ func (r *expiryRun) prepare(ctx workflow.Context) error {
 		if !waited {
 			return nil
 		}
-		if err := r.release(ctx); err != nil { // what was held for those pods: the new plan may be another one
+		if err := r.release(ctx); err != nil { // containers held for those pods: the new plan may have others
 			return err
 		}
 		if err := workflow.Sleep(ctx, entity.Pause); err != nil {
 			return err
 		}
 	}
-	r.notYet("pods of earlier turns are found again and again: delete those that Holdfast has not made")
+	r.notYet("pods of earlier turns keep appearing: delete those that Holdfast has not created")
 	return nil
 }
 
-// notYet has the turn do nothing.
+// notYet replaces the plan by one that does nothing.
 func (r *expiryRun) notYet(why string) {
 	r.plan = contract.FDBExpiryPlan{Owner: r.plan.Owner, Outcome: contract.FDBTurnNotYet, Message: why}
 }
 
-// outlive waits for a pod that was not made by this run to be gone, and reports whether there was one. One that runs has the time
-// until its limit. What it leaves is not looked at: the next plan finds what it has done. One that is deleted and does not go, as
-// on a node that is lost, is left as r.step, and the turn does nothing: its end waits for the pod, and holds no place meanwhile.
+// outlive waits until a pod that this run did not create is gone, and reports whether there was one. A pod that runs has time
+// until its limit. Its result is not read: the next plan finds what it has done. If a deleted pod does not go away, as on a lost
+// node, it is left as r.step, and the turn does nothing: the end of the turn waits for the pod, and takes no place in the limit
+// meanwhile.
 func (r *expiryRun) outlive(ctx workflow.Context, step contract.FDBPodStep) (bool, error) {
 	step.Ref, step.Turn = r.in.Ref, r.in.Turn
 	if err := r.observe(ctx, step); err != nil || !r.pod.Found {
@@ -171,10 +173,10 @@ func (r *expiryRun) outlive(ctx workflow.Context, step contract.FDBPodStep) (boo
 	}
 	text := fmt.Sprintf("**Waiting** for pod `%s` of an earlier turn or start to end.", details.OneLine(r.pod.Name))
 	deadline := time.Unix(r.pod.Created, 0).Add(r.limit(ctx))
-	if err := r.look(ctx, step, text, deadline, func() bool { return PodOver(r.pod) }); err != nil {
+	if err := r.watch(ctx, step, text, deadline, func() bool { return PodOver(r.pod) }); err != nil {
 		return true, err
 	}
-	if r.pod.Ended { // nothing of it can touch the data any more
+	if r.pod.Ended { // it cannot touch the data any more
 		if err := r.release(ctx); err != nil {
 			return true, err
 		}
@@ -183,19 +185,18 @@ func (r *expiryRun) outlive(ctx workflow.Context, step contract.FDBPodStep) (boo
 		return true, err
 	}
 	text = fmt.Sprintf("**Waiting** for pod `%s` of an earlier turn or start to be gone.", details.OneLine(r.pod.Name))
-	if err := r.look(ctx, step, text, workflow.Now(ctx).Add(podGonePatience), r.gone); err != nil {
+	if err := r.watch(ctx, step, text, workflow.Now(ctx).Add(podGonePatience), r.gone); err != nil {
 		return true, err
 	}
 	if !r.gone() {
-		r.notYet(fmt.Sprintf("pod %s of an earlier turn is still in termination: look at its node, and at its finalizers", r.pod.Name))
+		r.notYet(fmt.Sprintf("pod %s of an earlier turn is still in termination: check its node and its finalizers", r.pod.Name))
 		return true, nil
 	}
 	r.step = nil
 	return true, nil
 }
 
-// holdForLeftovers has the containers alone for a pod of before as far as that is possible: its own turn may have lost
-// them.
+// holdForLeftovers holds the containers for a pod of an earlier turn as far as possible: that turn may have lost them.
 func (r *expiryRun) holdForLeftovers(ctx workflow.Context) error {
 	places := r.plan.Delete
 	if r.plan.Expire != nil {
@@ -209,7 +210,7 @@ func (r *expiryRun) holdForLeftovers(ctx workflow.Context) error {
 	return nil
 }
 
-// end has the pod gone and the containers given back, and then tells the backup and the queue.
+// end waits until the pod is gone, releases the containers, and then reports to the backup and the queue.
 func (r *expiryRun) end(ctx workflow.Context, result contract.FDBExpiryResult) error {
 	if err := r.clear(ctx, &result); err != nil {
 		return err
@@ -225,22 +226,22 @@ func (r *expiryRun) end(ctx workflow.Context, result contract.FDBExpiryResult) e
 	var reported error
 	if !r.reported && result.Outcome != contract.FDBTurnGone {
 		result.At = workflow.Now(ctx).Unix()
-		reported = r.tell(ctx, contract.FDBTurnReports{Result: &result})
+		reported = r.report(ctx, contract.FDBTurnReports{Result: &result})
 	}
-	ended := r.tell(ctx, contract.FDBTurnReports{Report: &contract.FDBTurnReport{
+	ended := r.report(ctx, contract.FDBTurnReports{Report: &contract.FDBTurnReport{
 		Ref: r.in.Ref, Turn: r.in.Turn, Ended: true, Outcome: result.Outcome,
 	}})
 	if err := errors.Join(reported, ended); err != nil {
 		return err
 	}
 	workflow.SetCurrentDetails(ctx, fmt.Sprintf("**%s** (%s): %s", result.Outcome, result.Reason, details.OneLine(result.Message)))
-	// Nothing yields from here to the return. What has happened to a pod that is gone concerns nobody.
+	// Nothing yields from here to the return. Signals about a pod that is gone need no reaction.
 	entity.Drain(r.changed)
 	return nil
 }
 
-// clear waits until the turn's last pod is really gone, however long that takes. The queue goes on with others meanwhile, and
-// others may have the containers once the pod has ended.
+// clear waits until the turn's last pod is really gone, however long that takes. The queue continues with others meanwhile, and
+// others may hold the containers once the pod has ended.
 func (r *expiryRun) clear(ctx workflow.Context, result *contract.FDBExpiryResult) error {
 	if r.step == nil {
 		return nil
@@ -252,14 +253,14 @@ func (r *expiryRun) clear(ctx workflow.Context, result *contract.FDBExpiryResult
 	r.mayContinue, r.result = true, result
 	for !r.gone() {
 		if !r.closing {
-			if err := r.tellClosing(ctx, result); err != nil {
+			if err := r.reportClosing(ctx, result); err != nil {
 				return err
 			}
 		}
 		text := fmt.Sprintf("**%s:** %s\n\n**Waiting** for pod `%s` to be gone; others have their turns meanwhile.",
 			result.Outcome, details.OneLine(result.Message), details.OneLine(r.pod.Name))
 		idle := func() bool { return r.pod.Ended && len(r.held) > 0 }
-		err := r.look(ctx, *r.step, text, workflow.Now(ctx).Add(closingAgain), func() bool { return r.gone() || idle() })
+		err := r.watch(ctx, *r.step, text, workflow.Now(ctx).Add(closingAgain), func() bool { return r.gone() || idle() })
 		if err == nil && !r.gone() && idle() {
 			err = r.release(ctx)
 		} else {
@@ -272,19 +273,19 @@ func (r *expiryRun) clear(ctx workflow.Context, result *contract.FDBExpiryResult
 	return nil
 }
 
-// tellClosing tells the queue that only a pod in termination is left. What keeps a turn from its job is told to the backup, too:
-// people may have to look at the node first.
-func (r *expiryRun) tellClosing(ctx workflow.Context, result *contract.FDBExpiryResult) error {
-	tidings := contract.FDBTurnReports{Report: &contract.FDBTurnReport{
+// reportClosing reports to the queue that only a pod in termination is left. If the turn could not do its job, it reports to the
+// backup, too: somebody may have to check the node first.
+func (r *expiryRun) reportClosing(ctx workflow.Context, result *contract.FDBExpiryResult) error {
+	reports := contract.FDBTurnReports{Report: &contract.FDBTurnReport{
 		Ref: r.in.Ref, Turn: r.in.Turn, Closing: true, Outcome: result.Outcome,
 	}}
 	if !r.reported && (result.Outcome == contract.FDBTurnFailed || result.Outcome == contract.FDBTurnNotYet) {
 		result.At = workflow.Now(ctx).Unix()
-		tidings.Result = result
+		reports.Result = result
 	}
-	if err := r.tell(ctx, tidings); err != nil {
+	if err := r.report(ctx, reports); err != nil {
 		return err
 	}
-	r.closing, r.reported = true, r.reported || tidings.Result != nil
+	r.closing, r.reported = true, r.reported || reports.Result != nil
 	return nil
 }

@@ -61,7 +61,7 @@ func TestHowExpirationsEnd(t *testing.T) {
 			plan: toExpire(), prepare: func(w *turnWorld) { w.results[1] = troubled(contract.FDBClassTimeout, nil) },
 			outcome: contract.FDBTurnNotYet, reason: fdbv1alpha1.ExpiryWaiting, message: "does not answer",
 		},
-		"somebody else has the container": {
+		"another holds the container": {
 			plan: toExpire(), prepare: func(w *turnWorld) { w.answers["new"] = contract.FDBContainerAnswer{Busy: "team/b restores it"} },
 			outcome: contract.FDBTurnNotYet, reason: fdbv1alpha1.ExpiryWaiting, message: "team/b restores it", noPod: true,
 		},
@@ -69,7 +69,7 @@ func TestHowExpirationsEnd(t *testing.T) {
 			plan: toExpire(), prepare: func(w *turnWorld) { w.mute[newest.Container] = true },
 			outcome: contract.FDBTurnNotYet, reason: fdbv1alpha1.ExpiryWaiting, message: "no worker serves it", noPod: true,
 		},
-		"the API server takes no pod": {
+		"the API server refuses the pod": {
 			plan: toExpire(), prepare: func(w *turnWorld) { w.refused = "exceeded quota" },
 			outcome: contract.FDBTurnFailed, reason: fdbv1alpha1.ExpiryFailed, message: "exceeded quota",
 		},
@@ -154,7 +154,7 @@ func TestAPodWithoutResult(t *testing.T) {
 			assert.False(t, w.happened("delete old"), "nothing is deleted when it is not known what is left")
 
 			// The next turn is like any other.
-			w.told, w.log, w.results[1] = 0, nil, expiredTo(40, 29)
+			w.reported, w.log, w.results[1] = 0, nil, expiredTo(40, 29)
 			next := expiring()
 			next.Turn++
 			w.run().ends(t, next)
@@ -163,7 +163,7 @@ func TestAPodWithoutResult(t *testing.T) {
 	}
 }
 
-func TestTheEndIsToldWhenThePodIsReallyGone(t *testing.T) {
+func TestTheEndIsReportedWhenThePodIsReallyGone(t *testing.T) {
 	w := newTurnWorld(toExpire())
 	w.results[1], w.lingers = expiredTo(40, 29), -1
 	r := w.run()
@@ -177,11 +177,11 @@ func TestTheEndIsToldWhenThePodIsReallyGone(t *testing.T) {
 	r = w.run()
 	r.After(26*time.Hour, func() { delete(w.pods, "lab-1785585600-1") })
 	r.ends(t, next)
-	assert.Equal(t, []string{"result Done Expired", "ended Done"}, w.log[5:], "told once what was found before")
+	assert.Equal(t, []string{"result Done Expired", "ended Done"}, w.log[5:], "reported once, as it was found before")
 	assert.InDelta(t, 26*time.Hour, w.at["ended Done"], float64(time.Minute))
 }
 
-func TestAPodOfBeforeIsWaitedFor(t *testing.T) {
+func TestAPodOfAnEarlierTurnIsWaitedFor(t *testing.T) {
 	leftover := func(w *turnWorld, name string, ends time.Duration) {
 		w.pods[name] = &turnPod{
 			FDBPodView: contract.FDBPodView{Name: name, Found: true, Started: true, Created: turnStart.Add(-10 * time.Minute).Unix()},
@@ -217,7 +217,7 @@ func TestAPodOfBeforeIsWaitedFor(t *testing.T) {
 		w.pods["lab-7-1"].Terminating, w.pods["lab-7-1"].Ended = true, ended
 		return w
 	}
-	t.Run("one in termination keeps nobody else from having a turn", func(t *testing.T) {
+	t.Run("one in termination keeps no other from having a turn", func(t *testing.T) {
 		w := stuck(false)
 		r := w.run()
 		r.After(time.Hour, func() { r.SetContinueAsNewSuggested(true) })
@@ -228,7 +228,7 @@ func TestAPodOfBeforeIsWaitedFor(t *testing.T) {
 		assert.Equal(t, []contract.FDBPlace{newest}, next.Left.Held, "its container may still run")
 		delete(w.pods, "lab-7-1")
 		w.run().ends(t, next)
-		assert.Equal(t, []string{"release new", "ended NotYet"}, w.log[3:], "told once")
+		assert.Equal(t, []string{"release new", "ended NotYet"}, w.log[3:], "reported once")
 	})
 	t.Run("one in termination whose container has ended, as by a finalizer of somebody else, holds no data", func(t *testing.T) {
 		w := stuck(true)
@@ -238,7 +238,7 @@ func TestAPodOfBeforeIsWaitedFor(t *testing.T) {
 		assert.Equal(t, []string{"expire new", "release new", "result NotYet Waiting", "closing", "ended NotYet"}, w.log)
 		assert.Less(t, w.at["release new"], time.Minute)
 	})
-	t.Run("others again and again are not waited for without end", func(t *testing.T) {
+	t.Run("other pods again and again are not waited for without end", func(t *testing.T) {
 		w := newTurnWorld(with(toExpire(), "lab-7-1"))
 		r := w.run()
 		w.lingers = 0
@@ -250,7 +250,7 @@ func TestAPodOfBeforeIsWaitedFor(t *testing.T) {
 			})
 		r.ends(t, expiring())
 		assert.Equal(t, contract.FDBTurnNotYet, w.result.Outcome)
-		assert.Contains(t, w.result.Message, "again and again")
+		assert.Contains(t, w.result.Message, "keep appearing")
 	})
 	t.Run("the second pod of this turn, though its first would be made anew", func(t *testing.T) {
 		w := newTurnWorld(toExpire())
@@ -275,7 +275,7 @@ func TestAPodOfBeforeIsWaitedFor(t *testing.T) {
 	})
 }
 
-func TestNobodyIsToldOfTheTurnOfAnObjectThatIsGone(t *testing.T) {
+func TestNoBackupGetsTheResultOfAnObjectThatIsGone(t *testing.T) {
 	w := newTurnWorld(contract.FDBExpiryPlan{Outcome: contract.FDBTurnGone, Message: "it is gone"})
 	r := w.run()
 	r.ExecuteWorkflow(contract.KindFDBExpiry.Workflow, expiring())
@@ -283,8 +283,8 @@ func TestNobodyIsToldOfTheTurnOfAnObjectThatIsGone(t *testing.T) {
 	assert.Equal(t, []string{"ended Gone"}, w.log, "but the queue, which drops it")
 }
 
-// A pod on a lost node may take days to go: people hear of the failure before.
-func TestAFailureIsToldBeforeThePodIsGone(t *testing.T) {
+// A pod on a lost node may take days to go away: the failure is reported before.
+func TestAFailureIsReportedBeforeThePodIsGone(t *testing.T) {
 	w := newTurnWorld(toExpire())
 	w.lingers = -1
 	r := w.run()
@@ -297,7 +297,7 @@ func TestAFailureIsToldBeforeThePodIsGone(t *testing.T) {
 	r = w.run()
 	r.After(26*time.Hour, func() { delete(w.pods, "lab-1785585600-1") })
 	r.ends(t, next)
-	assert.Equal(t, []string{"release new", "ended Failed"}, w.log[5:], "what is known is not told again")
+	assert.Equal(t, []string{"release new", "ended Failed"}, w.log[5:], "what is known is not reported again")
 }
 
 func TestACancelledTurnLeavesNothingBehind(t *testing.T) {
@@ -306,9 +306,9 @@ func TestACancelledTurnLeavesNothingBehind(t *testing.T) {
 		prepare func(*turnWorld)
 		pod     bool
 	}{
-		"while its pod runs":       {after: 30 * time.Second, prepare: func(*turnWorld) {}, pod: true},
-		"while the pod terminates": {after: 62 * time.Second, prepare: func(w *turnWorld) { w.lingers = time.Hour }, pod: true},
-		"while it asks the guard":  {after: time.Second, prepare: func(w *turnWorld) { w.mute[newest.Container] = true }},
+		"while its pod runs":           {after: 30 * time.Second, prepare: func(*turnWorld) {}, pod: true},
+		"while the pod terminates":     {after: 62 * time.Second, prepare: func(w *turnWorld) { w.lingers = time.Hour }, pod: true},
+		"while it waits for the guard": {after: time.Second, prepare: func(w *turnWorld) { w.mute[newest.Container] = true }},
 	}
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/holdfast/workflows/fdb/tools"
 )
 
-// expire expires the newest container and, if that holds all that shall be restorable, deletes the older ones.
+// expire expires the newest container and, if that holds all that must be restorable, deletes the older ones.
 func (r *expiryRun) expire(ctx workflow.Context) (contract.FDBExpiryResult, error) {
 	expire := *r.plan.Expire
 	answer, err := r.hold(ctx, expire.FDBPlace, contract.FDBContainerExpire)
@@ -33,8 +33,8 @@ func (r *expiryRun) expire(ctx workflow.Context) (contract.FDBExpiryResult, erro
 		return TurnEnded(r.in.Job, contract.FDBTurnFailed, failure), nil
 	}
 	if !TellsOf(expire, *left) {
-		return TurnEnded(r.in.Job, contract.FDBTurnNotYet, "the pod that was found had been made to expire another backup, which "+
-			"is not the newest one any more: that one is expired in the next turn"), nil
+		return TurnEnded(r.in.Job, contract.FDBTurnNotYet, "the pod that was found was created to expire another backup, which "+
+			"is not the newest one any more: the newest one is expired in the next turn"), nil
 	}
 	result := TurnExpired(expire, *left)
 	if len(r.plan.Delete) == 0 || !HoldsMinimum(expire, *left) {
@@ -47,8 +47,8 @@ func (r *expiryRun) expire(ctx workflow.Context) (contract.FDBExpiryResult, erro
 	return WithOlder(result, deleted), nil
 }
 
-// deleteOlder deletes what the newest container makes superfluous, and returns the URLs of what is gone. What others use, or what
-// cannot be deleted now, stays for another turn: that is no failure of this one.
+// deleteOlder deletes what the newest container makes superfluous, and returns the URLs whose data are gone. What others use, or
+// what cannot be deleted now, stays for another turn: that is no failure of this one.
 func (r *expiryRun) deleteOlder(ctx workflow.Context) ([]string, error) {
 	if ready, err := r.next(ctx); err != nil || !ready {
 		return nil, err
@@ -81,7 +81,7 @@ func (r *expiryRun) deleteOlder(ctx workflow.Context) ([]string, error) {
 	return deleted, nil
 }
 
-// deleteAll deletes all data of a backup, but for what others use. What is too much for one pod is for another turn.
+// deleteAll deletes all data of a backup, except what others use. What is too much for one pod is left for another turn.
 func (r *expiryRun) deleteAll(ctx workflow.Context) (contract.FDBExpiryResult, error) {
 	var mine, shared []contract.FDBPlace
 	var kept, others []string
@@ -130,7 +130,7 @@ func (r *expiryRun) deleteAll(ctx workflow.Context) (contract.FDBExpiryResult, e
 	return TurnDeleted(deleted, left, kept, others, trouble), nil
 }
 
-// forget notes that the backup has no data any more at those URLs.
+// forget notes that the backup has no data left at those URLs.
 func (r *expiryRun) forget(places []contract.FDBPlace, urls []string) {
 	for _, place := range places {
 		if slices.Contains(urls, place.URL) {
@@ -139,11 +139,11 @@ func (r *expiryRun) forget(places []contract.FDBPlace, urls []string) {
 	}
 }
 
-// fdbGuardTimeout is how long a guard is asked for an answer. A turn that does not get one goes on without: whoever holds a
-// container and is gone loses it.
+// fdbGuardTimeout is how long a guard may take to answer. Without an answer the turn goes on: a guard drops a holder whose
+// workflow is gone.
 const fdbGuardTimeout = 3 * time.Minute
 
-// name is how people call the backup.
+// name is the backup's name for people.
 func (r *expiryRun) name() string {
 	owner := r.plan.Owner
 	if owner == "" {
@@ -152,14 +152,14 @@ func (r *expiryRun) name() string {
 	return tools.UserName(owner, r.in.Cluster)
 }
 
-// user is the backup, or this turn of it, as guards know them.
+// user returns the backup, or this turn of it, as a user for guards.
 func (r *expiryRun) user(workflowID string) contract.FDBContainerUser {
 	return contract.FDBContainerUser{
 		WorkflowID: workflowID, Name: r.name(), Cluster: r.in.Cluster, Namespace: r.in.Ref.Namespace,
 	}
 }
 
-// namesOf is what the backup's namespace may know of other objects of this Kubernetes cluster.
+// namesOf returns the names of other objects of this Kubernetes cluster, as the backup's namespace may know them.
 func (r *expiryRun) namesOf(sharing []contract.ObjectRef) []string {
 	var names []string
 	for _, ref := range sharing {
@@ -170,7 +170,8 @@ func (r *expiryRun) namesOf(sharing []contract.ObjectRef) []string {
 	return names
 }
 
-// hold asks the guard of a container for it. A guard that does not answer is busy, and may have granted it all the same.
+// hold requests a container from its guard. A guard that does not answer counts as busy; it may have granted the request all the
+// same.
 func (r *expiryRun) hold(
 	ctx workflow.Context, place contract.FDBPlace, action contract.FDBContainerAction,
 ) (contract.FDBContainerAnswer, error) {
@@ -185,7 +186,7 @@ func (r *expiryRun) hold(
 		Container: place.Container, Action: action, Of: contract.WorkflowID(r.in.Cluster, contract.KindFDBBackup, r.in.Ref),
 		Whole: r.in.Job == contract.FDBJobDelete && action == contract.FDBContainerDelete,
 		User:  r.user(workflow.GetInfo(ctx).WorkflowExecution.ID),
-	}, "Have the container for this turn alone, to "+string(action)+" data")
+	}, "Hold the container for this turn alone, to "+string(action)+" data")
 	switch {
 	case temporal.IsCanceledError(err):
 		return answer, err
@@ -197,55 +198,55 @@ func (r *expiryRun) hold(
 	return answer, nil
 }
 
-// release gives back all containers.
+// release releases all containers.
 func (r *expiryRun) release(ctx workflow.Context) error {
 	for len(r.held) > 0 {
 		_, err := r.guard(ctx, contract.FDBContainerRequest{
 			Container: r.held[0].Container, Action: contract.FDBContainerRelease,
 			User: r.user(workflow.GetInfo(ctx).WorkflowExecution.ID),
-		}, "Give the container back")
+		}, "Release the container")
 		if temporal.IsCanceledError(err) {
 			return err
 		}
 		if err != nil {
-			workflow.GetLogger(ctx).Warn("container not given back; its guard notices that the turn is gone", "error", err)
+			workflow.GetLogger(ctx).Warn("container not released; its guard will find that the turn is gone", "error", err)
 		}
 		r.held = r.held[1:]
 	}
 	return nil
 }
 
-// leave tells a guard that the backup uses the container no more.
+// leave reports to a guard that the backup no longer uses the container.
 func (r *expiryRun) leave(ctx workflow.Context, place contract.FDBPlace) error {
 	_, err := r.guard(ctx, contract.FDBContainerRequest{
 		Container: place.Container, Action: contract.FDBContainerLeave,
 		User: r.user(contract.WorkflowID(r.in.Cluster, contract.KindFDBBackup, r.in.Ref)),
-	}, "Tell the guard that the backup uses the container no more")
+	}, "Report to the guard that the backup no longer uses the container")
 	if err != nil && !temporal.IsCanceledError(err) {
-		workflow.GetLogger(ctx).Warn("guard not told that the backup uses the container no more", "error", err)
+		workflow.GetLogger(ctx).Warn("guard does not know that the backup no longer uses the container", "error", err)
 		return nil
 	}
 	return err
 }
 
 func (r *expiryRun) guard(
-	ctx workflow.Context, ask contract.FDBContainerRequest, summary string,
+	ctx workflow.Context, request contract.FDBContainerRequest, summary string,
 ) (contract.FDBContainerAnswer, error) {
 	workflow.SetCurrentDetails(ctx, fmt.Sprintf("**Waiting** for the guard of container `%s`: %s.",
-		details.OneLine(ask.Container), strings.ToLower(summary)))
-	return tools.RequestContainer(ctx, ask, fdbGuardTimeout, summary)
+		details.OneLine(request.Container), strings.ToLower(summary)))
+	return tools.RequestContainer(ctx, request, fdbGuardTimeout, summary)
 }
 
-// tell tells the backup or the queue, and does not give up.
-func (r *expiryRun) tell(ctx workflow.Context, tidings contract.FDBTurnReports) error {
-	tidings.Cluster, tidings.Ref = r.in.Cluster, r.in.Ref
-	summary := "Tell the backup how its turn has ended"
+// report reports to the backup or the queue, and does not give up.
+func (r *expiryRun) report(ctx workflow.Context, reports contract.FDBTurnReports) error {
+	reports.Cluster, reports.Ref = r.in.Cluster, r.in.Ref
+	summary := "Report to the backup how its turn has ended"
 	switch {
-	case tidings.Report != nil && tidings.Report.Ended:
-		summary = "Tell the queue that the turn has ended"
-	case tidings.Report != nil:
-		summary = "Tell the queue that only a terminating pod is left"
+	case reports.Report != nil && reports.Report.Ended:
+		summary = "Report to the queue that the turn has ended"
+	case reports.Report != nil:
+		summary = "Report to the queue that only a terminating pod is left"
 	}
-	_, err := call.Durable(ctx, r.options.Limits, contract.ReportFDBTurn.WithSummary(summary), tidings)
+	_, err := call.Durable(ctx, r.options.Limits, contract.ReportFDBTurn.WithSummary(summary), reports)
 	return err
 }

@@ -32,9 +32,9 @@ func TestOlderBackupsAreDeletedOnlyIfTheNewestHoldsTheMinimum(t *testing.T) {
 		"it does, and refuses more": {
 			left: troubled(contract.FDBClassUnsafe, described(20)), second: "pod 2 delete old+oldest", outcome: contract.FDBTurnRefused,
 		},
-		"it is too young":          {left: &contract.FDBPodResult{Before: described(6)}, outcome: contract.FDBTurnNothing},
-		"it cannot be restored":    {left: &contract.FDBPodResult{Before: &contract.FDBContainer{URL: newest.URL}}, outcome: contract.FDBTurnNothing},
-		"what is left is not told": {left: troubled(contract.FDBClassTimeout, described(40)), outcome: contract.FDBTurnFailed},
+		"it is too young":              {left: &contract.FDBPodResult{Before: described(6)}, outcome: contract.FDBTurnNothing},
+		"it cannot be restored":        {left: &contract.FDBPodResult{Before: &contract.FDBContainer{URL: newest.URL}}, outcome: contract.FDBTurnNothing},
+		"what is left is not reported": {left: troubled(contract.FDBClassTimeout, described(40)), outcome: contract.FDBTurnFailed},
 		"it does, and others use one of them": {
 			left: expiredTo(40, 29), answers: map[string]contract.FDBContainerAnswer{"old": {Others: []string{"else/b"}}},
 			second: "pod 2 delete oldest", outcome: contract.FDBTurnDone,
@@ -83,8 +83,8 @@ func TestAnOlderBackupThatAnotherOfTheClusterHasStays(t *testing.T) {
 	}, w.log, "what is shared is expired all the same")
 }
 
-// The pod of an earlier start of this turn was made when another container was the newest.
-func TestAMetPodOfAnotherContainerProvesNothingOfTheNewest(t *testing.T) {
+// The pod of an earlier start of this turn was created when another container was the newest.
+func TestAFoundPodOfAnotherContainerProvesNothingOfTheNewest(t *testing.T) {
 	w := newTurnWorld(toExpire(older))
 	w.results[2] = deletedPlaces(older)
 	r := w.run()
@@ -100,7 +100,7 @@ func TestAMetPodOfAnotherContainerProvesNothingOfTheNewest(t *testing.T) {
 	assert.False(t, w.happened("delete old"), "%q", w.log)
 }
 
-func TestTheSecondPodIsNotMadeBesideAFirstThatDoesNotGo(t *testing.T) {
+func TestTheSecondPodIsNotCreatedBesideAFirstThatStays(t *testing.T) {
 	w := newTurnWorld(toExpire(older))
 	w.results[1], w.lingers = expiredTo(40, 29), 30*time.Minute
 	w.run().ends(t, expiring())
@@ -206,7 +206,7 @@ func TestMoreThanAPodDeletesIsLeftToAnotherTurn(t *testing.T) {
 		assert.Equal(t, contract.FDBTurnNotYet, w.result.Outcome, "the object must not go")
 		assert.Equal(t, w.results[1].Deleted, w.result.Deleted)
 		assert.False(t, w.happened("delete p101"))
-		assert.False(t, w.happened("backup leave p0"), "it is told at the end")
+		assert.False(t, w.happened("backup leave p0"), "it is reported at the end")
 	})
 	t.Run("of an expiration, which is done", func(t *testing.T) {
 		w := newTurnWorld(toExpire(plan.Delete...))

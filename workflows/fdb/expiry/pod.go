@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// podLook is the first wait for news of a pod, podLookLongest the longest: the watcher tells of it sooner.
-	podLook        = 15 * time.Second
-	podLookLongest = time.Minute
-	// podStartPatience is how long a pod may wait for its image, a node, a volume or an init container. Meanwhile nobody else has
-	// the place.
+	// podCheck is the first wait for a change of a pod, podCheckLongest the longest: the watcher signals it sooner.
+	podCheck        = 15 * time.Second
+	podCheckLongest = time.Minute
+	// podStartPatience is how long a pod may wait for its image, a node, a volume or an init container. Meanwhile it takes a place
+	// in the limit.
 	podStartPatience = 15 * time.Minute
-	// podGonePatience is how long the next pod of a turn waits for the one before to be gone; then the turn ends without it.
+	// podGonePatience is how long the next pod of a turn waits until the previous one is gone; then the turn ends without it.
 	podGonePatience = time.Minute
-	// closingAgain is how often the queue is told that only a pod in termination is left: it may have been lost meanwhile.
+	// closingAgain is how often the queue gets the report that only a pod in termination is left: the queue may have been lost.
 	closingAgain = 15 * time.Minute
 	// defaultFDBExpiryTimeout is --fdb-expiry-timeout unless the worker says otherwise.
 	defaultFDBExpiryTimeout = time.Hour
@@ -29,7 +29,7 @@ const (
 	fdbExpiryLimitEffect = "fdb-expiry-timeout"
 )
 
-// limit is how long a pod may run. It goes through the history, so that a worker with another one can take over.
+// limit returns how long a pod may run. It goes through the history, so that a worker with another limit can take over.
 func (r *expiryRun) limit(ctx workflow.Context) time.Duration {
 	limit := defaultFDBExpiryTimeout
 	err := workflow.MutableSideEffect(ctx, fdbExpiryLimitEffect, func(workflow.Context) any {
@@ -44,8 +44,8 @@ func (r *expiryRun) limit(ctx workflow.Context) time.Duration {
 	return limit
 }
 
-// work has a pod do something and waits for its result, at most until its limit. Without a result it says why there is none. The
-// pod may be there still.
+// work creates a pod and waits for its result, at most until its limit. Without a result it returns why there is none. The pod
+// may still exist then.
 func (r *expiryRun) work(ctx workflow.Context, step contract.FDBPodStep) (*contract.FDBPodResult, string, error) {
 	step.Ref, step.Turn, step.Job = r.in.Ref, r.in.Turn, r.in.Job
 	what := "expires the data"
@@ -53,7 +53,7 @@ func (r *expiryRun) work(ctx workflow.Context, step contract.FDBPodStep) (*contr
 		what = "deletes the data"
 	}
 	r.step = &contract.FDBPodStep{Ref: step.Ref, Turn: step.Turn, Number: step.Number}
-	pod, err := call.LocalFirst(ctx, r.options.Limits, contract.ApplyFDBPod.WithSummary("Make the pod that "+what), step)
+	pod, err := call.LocalFirst(ctx, r.options.Limits, contract.ApplyFDBPod.WithSummary("Create the pod that "+what), step)
 	if err != nil {
 		return nil, "", err
 	}
@@ -68,7 +68,7 @@ func (r *expiryRun) work(ctx workflow.Context, step contract.FDBPodStep) (*contr
 	over := func() bool {
 		return PodOver(r.pod) || (!r.pod.Started && !workflow.Now(ctx).Before(created.Add(podStartPatience)))
 	}
-	if err := r.look(ctx, *r.step, text, deadline, over); err != nil {
+	if err := r.watch(ctx, *r.step, text, deadline, over); err != nil {
 		return nil, "", err
 	}
 	if !r.pod.Started {
@@ -79,12 +79,12 @@ func (r *expiryRun) work(ctx workflow.Context, step contract.FDBPodStep) (*contr
 
 func (r *expiryRun) gone() bool { return !r.pod.Found }
 
-// look looks at a pod whenever something has happened to it, and from time to time, until it is as it shall be or the deadline
-// has passed; the zero deadline never does.
-func (r *expiryRun) look(
+// watch reads a pod whenever something has happened to it, and at intervals, until done returns true or the deadline has passed;
+// the zero deadline never passes.
+func (r *expiryRun) watch(
 	ctx workflow.Context, step contract.FDBPodStep, text string, deadline time.Time, done func() bool,
 ) error {
-	pause := podLook
+	pause := podCheck
 	for !done() {
 		shown := text
 		if r.pod.Waiting != "" {
@@ -106,7 +106,7 @@ func (r *expiryRun) look(
 				return err
 			}
 		}
-		pause = min(2*pause, podLookLongest)
+		pause = min(2*pause, podCheckLongest)
 		if err := r.observe(ctx, step); err != nil {
 			return err
 		}
@@ -114,7 +114,7 @@ func (r *expiryRun) look(
 	return nil
 }
 
-// goOn has another run wait on.
+// goOn continues the wait in another run.
 func (r *expiryRun) goOn(ctx workflow.Context) error {
 	next := r.in
 	next.Left = &contract.FDBExpiryLeft{
@@ -123,7 +123,7 @@ func (r *expiryRun) goOn(ctx workflow.Context) error {
 	return workflow.NewContinueAsNewError(ctx, contract.KindFDBExpiry.Workflow, next)
 }
 
-// wait blocks until a signal comes or the time is over.
+// wait blocks until a signal comes or the time has passed.
 func (r *expiryRun) wait(ctx workflow.Context, longest time.Duration) error {
 	timing, cancel := workflow.WithCancel(ctx)
 	defer cancel()
@@ -145,7 +145,7 @@ func (r *expiryRun) observe(ctx workflow.Context, step contract.FDBPodStep) erro
 	return err
 }
 
-// remove has the pod deleted. It may take its time to go. Its result goes with it: that must be known for good before.
+// remove deletes the pod, which may take time. Its result goes with it, and must be in the history before.
 func (r *expiryRun) remove(ctx workflow.Context, step contract.FDBPodStep) error {
 	pod, err := call.Recorded(ctx, r.options.Limits, contract.DeleteFDBPod, step)
 	if err == nil {
@@ -154,7 +154,7 @@ func (r *expiryRun) remove(ctx workflow.Context, step contract.FDBPodStep) error
 	return err
 }
 
-// see notes what there is of the pod. One that is gone keeps its name.
+// see keeps the pod's view. A pod that is gone keeps its name.
 func (r *expiryRun) see(pod contract.FDBPodView) {
 	if pod.Name == "" {
 		pod.Name = r.pod.Name
@@ -162,13 +162,13 @@ func (r *expiryRun) see(pod contract.FDBPodView) {
 	r.pod = pod
 }
 
-// next waits for the pod before to be gone, so that another may be made, and reports whether it is in time.
+// next waits until the previous pod is gone, so that another may be created, and reports whether that was in time.
 func (r *expiryRun) next(ctx workflow.Context) (bool, error) {
 	if err := r.remove(ctx, *r.step); err != nil {
 		return false, err
 	}
-	text := fmt.Sprintf("**Waiting** for pod `%s` to be gone before the next one is made.", details.OneLine(r.pod.Name))
-	if err := r.look(ctx, *r.step, text, workflow.Now(ctx).Add(podGonePatience), r.gone); err != nil || !r.gone() {
+	text := fmt.Sprintf("**Waiting** for pod `%s` to be gone before the next one is created.", details.OneLine(r.pod.Name))
+	if err := r.watch(ctx, *r.step, text, workflow.Now(ctx).Add(podGonePatience), r.gone); err != nil || !r.gone() {
 		return false, err
 	}
 	r.step = nil

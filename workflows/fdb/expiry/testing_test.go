@@ -44,7 +44,7 @@ func fdbPlace(path string) contract.FDBPlace {
 	}
 }
 
-// turnPod is a pod of the world. ends is what it leaves after lasts; nil leaves it running until it is deleted.
+// turnPod is a pod of the world. ends is its result after lasts; nil leaves it running until it is deleted.
 type turnPod struct {
 	contract.FDBPodView
 	step   contract.FDBPodStep
@@ -53,25 +53,25 @@ type turnPod struct {
 	goneAt time.Time
 }
 
-// turnWorld is what a turn has to do with: pods, guards, the backup and the queue. It outlives runs of the workflow.
+// turnWorld is what a turn deals with: pods, guards, the backup and the queue. It outlives runs of the workflow.
 type turnWorld struct {
 	mu      sync.Mutex
 	options call.Options
 	plans   []contract.FDBExpiryPlan // the last one stays
 	pods    map[string]*turnPod
-	// results by the pod's number, and how long it takes. lingers is how long a deleted pod takes to go; below zero for ever.
+	// results by the pod's number, and how long each takes. lingers is how long a deleted pod takes to go away; below zero for ever.
 	results map[int]*contract.FDBPodResult
 	lasts   time.Duration
 	lingers time.Duration
-	refused string // why the API server takes no pod
+	refused string // why the API server refuses pods
 	// answers of guards, by container; Held unless set. mute are those that do not answer.
 	answers map[string]contract.FDBContainerAnswer
 	mute    map[string]bool
 	// log is what was done, in its order.
-	log    []string
-	result *contract.FDBExpiryResult
-	told   int
-	// closings is how often the queue was told that only a pod in termination is left.
+	log      []string
+	result   *contract.FDBExpiryResult
+	reported int
+	// closings is how often the queue got the report that only a pod in termination is left.
 	closings int
 	at       map[string]time.Duration
 	now      func() time.Time
@@ -168,47 +168,47 @@ func (w *turnWorld) terminate(name string) {
 	}
 }
 
-func (w *turnWorld) guard(_ context.Context, ask contract.FDBContainerRequest) (contract.FDBContainerAnswer, error) {
+func (w *turnWorld) guard(_ context.Context, request contract.FDBContainerRequest) (contract.FDBContainerAnswer, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.mute[ask.Container] {
+	if w.mute[request.Container] {
 		return contract.FDBContainerAnswer{}, errors.New("no worker serves it")
 	}
-	what := paths([]contract.FDBPlace{{Container: ask.Container}})
+	what := paths([]contract.FDBPlace{{Container: request.Container}})
 	answer := contract.FDBContainerAnswer{}
-	switch ask.Action {
+	switch request.Action {
 	case contract.FDBContainerExpire, contract.FDBContainerDelete:
 		answer.Held = true
 		if set, is := w.answers[what]; is {
 			answer = set
 		}
-		if ask.Of != backupID || ask.User.WorkflowID != turnID {
-			return answer, errors.New("asked for somebody else")
+		if request.Of != backupID || request.User.WorkflowID != turnID {
+			return answer, errors.New("a request for another backup")
 		}
 	}
-	word := string(ask.Action)
-	if ask.User.WorkflowID == backupID {
+	word := string(request.Action)
+	if request.User.WorkflowID == backupID {
 		word = "backup " + word
 	}
-	if (ask.Action == contract.FDBContainerExpire || ask.Action == contract.FDBContainerDelete) && !answer.Held {
+	if (request.Action == contract.FDBContainerExpire || request.Action == contract.FDBContainerDelete) && !answer.Held {
 		word += " refused"
 	}
 	w.did("%s %s", word, what)
 	return answer, nil
 }
 
-func (w *turnWorld) tell(_ context.Context, tidings contract.FDBTurnReports) error {
+func (w *turnWorld) report(_ context.Context, reports contract.FDBTurnReports) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if tidings.Cluster != "west" || tidings.Ref != turnRef {
-		return errors.New("told of somebody else")
+	if reports.Cluster != "west" || reports.Ref != turnRef {
+		return errors.New("a report of another backup")
 	}
-	if result := tidings.Result; result != nil {
+	if result := reports.Result; result != nil {
 		w.result = result
-		w.told++
+		w.reported++
 		w.did("result %s %s", result.Outcome, result.Reason)
 	}
-	if report := tidings.Report; report != nil {
+	if report := reports.Report; report != nil {
 		if report.Ended {
 			for name := range w.pods {
 				if w.view(name).Found {
@@ -258,11 +258,11 @@ func (w *turnWorld) run() *turnRun {
 	})
 	add(contract.DeleteFDBPod.Name, w.remove)
 	add(contract.RequestFDBContainer.Name, w.guard)
-	add(contract.ReportFDBTurn.Name, w.tell)
+	add(contract.ReportFDBTurn.Name, w.report)
 	return r
 }
 
-// After has something happen to the world that long after the start, of which the watcher tells.
+// After calls do that long after the start, and signals the workflow as the watcher does.
 func (r *turnRun) After(delay time.Duration, do func()) {
 	r.RegisterDelayedCallback(func() {
 		r.mu.Lock()
@@ -290,7 +290,7 @@ func (r *turnRun) ends(t *testing.T, in contract.FDBExpiryInput) {
 	r.ExecuteWorkflow(contract.KindFDBExpiry.Workflow, in)
 	require.True(t, r.IsWorkflowCompleted())
 	require.NoError(t, r.GetWorkflowError())
-	require.Equal(t, 1, r.told, "the backup is told once: %q", r.log)
+	require.Equal(t, 1, r.reported, "the backup gets one report: %q", r.log)
 	require.True(t, strings.HasPrefix(r.log[len(r.log)-1], "ended "), "%q", r.log)
 	require.Equal(t, in.Turn, r.result.Turn)
 	require.Equal(t, in.Job, r.result.Job)
@@ -298,7 +298,7 @@ func (r *turnRun) ends(t *testing.T, in contract.FDBExpiryInput) {
 	r.gaveBack(t)
 }
 
-// gaveBack checks that what was held was given back.
+// gaveBack checks that all that was held was released.
 func (r *turnRun) gaveBack(t *testing.T) {
 	t.Helper()
 	for _, step := range r.log {
@@ -323,7 +323,7 @@ func (r *turnRun) goesOn(t *testing.T, in contract.FDBExpiryInput) contract.FDBE
 
 func (w *turnWorld) happened(step string) bool { return slices.Contains(w.log, step) }
 
-// described is a container that can be restored from that many days before the turn.
+// described returns a container that can be restored from that many days before the turn.
 func described(days int) *contract.FDBContainer {
 	since := turnStart.AddDate(0, 0, -days).Unix()
 	return &contract.FDBContainer{
@@ -332,7 +332,7 @@ func described(days int) *contract.FDBContainer {
 	}
 }
 
-// toExpire is a plan that keeps 7 days and deletes what is older than 30.
+// toExpire returns a plan that keeps 7 days and deletes what is older than 30.
 func toExpire(olders ...contract.FDBPlace) contract.FDBExpiryPlan {
 	return contract.FDBExpiryPlan{
 		Owner: "team/lab", Delete: olders,

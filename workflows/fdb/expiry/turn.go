@@ -12,18 +12,18 @@ import (
 	fdbbackup "holdfast.dev/holdfast/workflows/fdb/backup"
 )
 
-// PodOver reports whether nothing more is to be expected of a turn's pod.
+// PodOver reports whether nothing more can come from a turn's pod.
 func PodOver(pod contract.FDBPodView) bool {
 	return !pod.Found || pod.Result != nil || pod.Ended || pod.Failed != "" || pod.Refused || pod.Terminating
 }
 
-// PodFailure says why a pod that is over, or has reached its limit, has left no result; empty if it has left one.
+// PodFailure returns why a pod that is over, or has reached its limit, has left no result; empty if it has left one.
 func PodFailure(pod contract.FDBPodView, limit time.Duration) string {
 	switch {
 	case pod.Result != nil:
 		return ""
 	case pod.Refused:
-		return "the pod cannot be made: " + pod.Failed
+		return "the pod cannot be created: " + pod.Failed
 	case pod.Failed != "":
 		return fmt.Sprintf("pod %s has left no result: %s", pod.Name, pod.Failed)
 	case !pod.Found:
@@ -38,7 +38,7 @@ func PodFailure(pod contract.FDBPodView, limit time.Duration) string {
 	return fmt.Sprintf("the pod was cut at its limit of %s", limit)
 }
 
-// TurnEnded is the result of a turn of which nothing but its outcome is known, with the reason that the status shows for it.
+// TurnEnded returns the result of a turn of which only the outcome is known, with the reason that the status shows for it.
 func TurnEnded(job contract.FDBJob, outcome contract.FDBTurnOutcome, message string) contract.FDBExpiryResult {
 	reason := fdbv1alpha1.ExpiryFailed
 	switch {
@@ -57,7 +57,7 @@ func TurnEnded(job contract.FDBJob, outcome contract.FDBTurnOutcome, message str
 	return contract.FDBExpiryResult{Job: job, Outcome: outcome, Reason: reason, Message: message}
 }
 
-// TurnExpired is how a turn has ended whose pod was to expire a container and has left that result.
+// TurnExpired returns the result of a turn whose pod was to expire a container and has left that result.
 func TurnExpired(expire contract.FDBExpire, pod contract.FDBPodResult) contract.FDBExpiryResult {
 	var ended contract.FDBExpiryResult
 	switch trouble := pod.Failure; {
@@ -77,7 +77,7 @@ func TurnExpired(expire contract.FDBExpire, pod contract.FDBPodResult) contract.
 	return ended
 }
 
-// remains is the container as it was last described.
+// remains returns the container as it was last described.
 func remains(pod contract.FDBPodResult) *contract.FDBContainer {
 	if pod.After != nil {
 		return pod.After
@@ -114,7 +114,7 @@ func expired(expire contract.FDBExpire, pod contract.FDBPodResult) contract.FDBE
 	return end(contract.FDBTurnNothing, "there is nothing older than %s: %s", cutoff, rangeText(after))
 }
 
-// kept is a normal result: FoundationDB keeps what is needed to restore what shall stay restorable.
+// kept is a normal result: FoundationDB keeps what is needed so that the policy's minimum stays restorable.
 func kept(expire contract.FDBExpire, pod contract.FDBPodResult) contract.FDBExpiryResult {
 	if expire.Stopped {
 		ended := TurnEnded(contract.FDBJobExpire, contract.FDBTurnRefused,
@@ -129,15 +129,15 @@ func kept(expire contract.FDBExpire, pod contract.FDBPodResult) contract.FDBExpi
 	}
 	needed := "a new snapshot is needed that begins after " + moment(expire.Before)
 	if expire.RestorableAfter != 0 {
-		needed += " and ends before " + moment(expire.RestorableAfter) + ", from when on every moment shall stay restorable"
+		needed += " and ends before " + moment(expire.RestorableAfter) + ", from when on every moment must stay restorable"
 	}
 	return TurnEnded(contract.FDBJobExpire, contract.FDBTurnRefused, fmt.Sprintf(
-		"the data of %s%s must stay, or too little could be restored: %s. It is tried again in the next turn",
+		"the data of %s%s must stay, or too little could be restored: %s. It is retried in the next turn",
 		expire.URL, since, needed))
 }
 
-// TellsOf reports whether a result describes no other container than the one that was to be expired: a pod that was met may have
-// been made for one that is not the newest any more.
+// TellsOf reports whether a result describes no other container than the one to expire: a pod that was found may have been
+// created for one that is not the newest any more.
 func TellsOf(expire contract.FDBExpire, pod contract.FDBPodResult) bool {
 	return !slices.ContainsFunc([]*contract.FDBContainer{pod.Before, pod.After}, func(described *contract.FDBContainer) bool {
 		return described != nil && fdb.ContainerOf(described.URL) != expire.Container
@@ -164,14 +164,14 @@ func WithOlder(ended contract.FDBExpiryResult, deleted []string) contract.FDBExp
 		return ended
 	}
 	ended.Deleted = deleted
-	ended.Message += fmt.Sprintf("; deleted, as the newer data hold all that shall be restorable: %s", strings.Join(deleted, ", "))
+	ended.Message += fmt.Sprintf("; deleted, as the newer data hold all that must be restorable: %s", strings.Join(deleted, ", "))
 	if ended.Outcome == contract.FDBTurnNothing {
 		ended.Outcome, ended.Reason = contract.FDBTurnDone, fdbv1alpha1.ExpiryExpired
 	}
 	return ended
 }
 
-// DeletedOf returns the URLs of those places whose data are gone, and of those whose are not, as a pod has left them.
+// DeletedOf returns the URLs of the places whose data are gone, and of those whose data are not, as a pod has reported them.
 func DeletedOf(places []contract.FDBPlace, pod *contract.FDBPodResult) (deleted, left []string) {
 	for _, place := range places {
 		gone := pod != nil && slices.ContainsFunc(pod.Deleted, func(url string) bool {
@@ -186,10 +186,10 @@ func DeletedOf(places []contract.FDBPlace, pod *contract.FDBPodResult) (deleted,
 	return deleted, left
 }
 
-// MaxDelete is how many containers a pod deletes at most: what it leaves must fit into a termination message.
+// MaxDelete is how many containers a pod deletes at most: its report must fit into a termination message.
 const MaxDelete = 100
 
-// DeletedSome is how a turn has ended that has deleted as much as one turn may: there is more.
+// DeletedSome returns the result of a turn that has deleted as much as one turn may: there is more.
 func DeletedSome(deleted []string) contract.FDBExpiryResult {
 	ended := TurnEnded(contract.FDBJobDelete, contract.FDBTurnNotYet, fmt.Sprintf("%d containers are deleted, as many as one turn "+
 		"deletes; the others are for the next one", len(deleted)))
@@ -197,13 +197,13 @@ func DeletedSome(deleted []string) contract.FDBExpiryResult {
 	return ended
 }
 
-// TurnDeleted is how a turn has ended that was to delete all data of a backup: what is gone, what is left, what stays because of
-// others, and who they are as far as people may know.
+// TurnDeleted returns the result of a turn that was to delete all data of a backup: what is gone, what is left, what stays
+// because others use it, and the others' names as far as the tenant may know them.
 func TurnDeleted(deleted, left, kept, others []string, trouble string) contract.FDBExpiryResult {
 	ended := TurnEnded(contract.FDBJobDelete, contract.FDBTurnDone, "")
 	switch {
 	case len(left) > 0 && trouble == "":
-		trouble = "the pod has left no word of it"
+		trouble = "the pod has not reported on it"
 		fallthrough
 	case len(left) > 0:
 		ended = TurnEnded(contract.FDBJobDelete, contract.FDBTurnFailed,
@@ -224,7 +224,7 @@ func TurnDeleted(deleted, left, kept, others []string, trouble string) contract.
 	return ended
 }
 
-// rangeText says what can be restored from a container.
+// rangeText describes what can be restored from a container.
 func rangeText(container *contract.FDBContainer) string {
 	switch {
 	case container.Failure != nil:
@@ -237,7 +237,7 @@ func rangeText(container *contract.FDBContainer) string {
 	return fmt.Sprintf("restorable from %s to %s", fdbbackup.PointText(container.Oldest), fdbbackup.PointText(container.Latest))
 }
 
-// samePoint reports whether both are restorable from the same version on, or both are not.
+// samePoint reports whether both containers are restorable from the same version on, or neither is restorable.
 func samePoint(a, b *contract.FDBContainer) bool {
 	if a == nil || a.Oldest == nil || b.Oldest == nil {
 		return a != nil && a.Oldest == b.Oldest

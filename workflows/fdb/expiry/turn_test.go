@@ -24,11 +24,11 @@ func TestWhatAPodsEndMeans(t *testing.T) {
 		"it has a word, and goes": {
 			pod: contract.FDBPodView{Name: "p", Found: true, Terminating: true, Result: &contract.FDBPodResult{}}, over: true,
 		},
-		"it has none":       {pod: contract.FDBPodView{Name: "p", Found: true, Ended: true}, over: true, want: "without a result"},
-		"it is evicted":     {pod: contract.FDBPodView{Name: "p", Found: true, Failed: "Evicted"}, over: true, want: "no result: Evicted"},
-		"it goes":           {pod: contract.FDBPodView{Name: "p", Found: true, Terminating: true}, over: true, want: "deleted by somebody else"},
-		"it is gone":        {pod: contract.FDBPodView{Name: "p"}, over: true, want: "somebody has deleted it"},
-		"it cannot be made": {pod: contract.FDBPodView{Name: "p", Refused: true, Failed: "quota"}, over: true, want: "cannot be made: quota"},
+		"it has none":          {pod: contract.FDBPodView{Name: "p", Found: true, Ended: true}, over: true, want: "without a result"},
+		"it is evicted":        {pod: contract.FDBPodView{Name: "p", Found: true, Failed: "Evicted"}, over: true, want: "no result: Evicted"},
+		"it goes":              {pod: contract.FDBPodView{Name: "p", Found: true, Terminating: true}, over: true, want: "deleted by somebody else"},
+		"it is gone":           {pod: contract.FDBPodView{Name: "p"}, over: true, want: "somebody has deleted it"},
+		"it cannot be created": {pod: contract.FDBPodView{Name: "p", Refused: true, Failed: "quota"}, over: true, want: "cannot be created: quota"},
 	}
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
@@ -147,12 +147,12 @@ func TestAnUnknownTimeHoldsNoMinimum(t *testing.T) {
 	timeless.Oldest.Time = 0
 	left := contract.FDBPodResult{Before: timeless, After: timeless}
 	expire := contract.FDBExpire{FDBPlace: contract.FDBPlace{URL: policyURL, Container: fdb.ContainerOf(policyURL)}}
-	assert.True(t, expiry.HoldsMinimum(expire, left), "nothing is asked for")
+	assert.True(t, expiry.HoldsMinimum(expire, left), "the spec asks for nothing")
 	expire.RestorableAfter = 1
 	assert.False(t, expiry.HoldsMinimum(expire, left))
 }
 
-func TestWhatIsSaidOfAnotherContainerHoldsNoMinimum(t *testing.T) {
+func TestAReportOfAnotherContainerHoldsNoMinimum(t *testing.T) {
 	expire := contract.FDBExpire{FDBPlace: contract.FDBPlace{URL: policyURL, Container: fdb.ContainerOf(policyURL)}}
 	other := day(5)
 	other.URL = "blobstore://lab@s3.local/old?bucket=fdb"
@@ -197,5 +197,5 @@ func TestADeletedContainerIsKnownByItsPlace(t *testing.T) {
 		})
 	}
 	_, left := expiry.DeletedOf(places, nil)
-	assert.Len(t, left, 2, "a pod that left no word has deleted nothing as far as is known")
+	assert.Len(t, left, 2, "a pod without a report has deleted nothing as far as is known")
 }

@@ -19,13 +19,13 @@ func sortedRefs[V any](of map[contract.ObjectRef]V) []contract.ObjectRef {
 	})
 }
 
-// tell has an object tell the queue what it wants.
-func (w *queueWorld) tell(object *queueObject) {
+// sends sends the queue what an object wants.
+func (w *queueWorld) sends(object *queueObject) {
 	object.out = false
 	w.send = append(w.send, contract.FDBQueueRequest{Cluster: "west", Ref: object.ref, Job: object.job})
 }
 
-// wants makes the object of that name, or changes it.
+// wants creates the object of that name, or changes it.
 func (w *queueWorld) wants(name string, job contract.FDBJob) {
 	object := w.objects[name]
 	if object == nil {
@@ -35,13 +35,13 @@ func (w *queueWorld) wants(name string, job contract.FDBJob) {
 		}, job: job}
 		w.objects[name] = object
 	}
-	if object.job != contract.FDBJobDelete { // a deletion is not taken back
+	if object.job != contract.FDBJobDelete { // a deletion cannot be undone
 		object.job = job
 	}
-	w.tell(object)
+	w.sends(object)
 }
 
-// leaves takes the policy of an object away.
+// leaves removes the policy of an object.
 func (w *queueWorld) leaves(name string) {
 	if object := w.objects[name]; object != nil {
 		delete(w.objects, name)
@@ -52,10 +52,10 @@ func (w *queueWorld) leaves(name string) {
 	}
 }
 
-// tellAll is what the objects' workflows do when they start anew.
-func (w *queueWorld) tellAll() {
+// sendAll sends what the objects' workflows send when they start anew.
+func (w *queueWorld) sendAll() {
 	for _, name := range slices.Sorted(maps.Keys(w.objects)) {
-		w.tell(w.objects[name])
+		w.sends(w.objects[name])
 	}
 }
 
@@ -83,7 +83,7 @@ func (w *queueWorld) finishAll(outcome contract.FDBTurnOutcome) {
 	}
 }
 
-// closes has the pod of a turn that runs terminate.
+// closes puts the pod of a running turn into termination.
 func (w *queueWorld) closes(ref contract.ObjectRef) {
 	flow, runs := w.flows[ref]
 	pod, exists := w.pods[ref]
@@ -95,7 +95,7 @@ func (w *queueWorld) closes(ref contract.ObjectRef) {
 	w.send = append(w.send, contract.FDBTurnReport{Ref: ref, Turn: flow.turn, Closing: true})
 }
 
-// crashes ends the workflow of a turn without a word, with or without its pod.
+// crashes ends the workflow of a turn without a report, with or without its pod.
 func (w *queueWorld) crashes(ref contract.ObjectRef, withPod bool) {
 	flow, runs := w.flows[ref]
 	if !runs {
@@ -108,7 +108,7 @@ func (w *queueWorld) crashes(ref contract.ObjectRef, withPod bool) {
 	}
 }
 
-// asks sends an Update, whose answer is noted.
+// asks sends an Update, and notes its answer.
 func (w *queueWorld) asks(update string, in any) {
 	if w.env == nil {
 		return
@@ -143,7 +143,7 @@ func named(name string) contract.FDBQueueName {
 	return contract.FDBQueueName{Namespace: workflowtest.TeamOf(name), Name: name}
 }
 
-// ref is the object's of that name that was made first.
+// ref returns the object of that name that was created first.
 func backupRef(name string) contract.ObjectRef {
 	return contract.ObjectRef{Namespace: workflowtest.TeamOf(name), Name: name, UID: "u-" + name + "-1"}
 }

@@ -10,8 +10,8 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// TestWhoIsDeletedOrRemovedAmongFiftyThousand: deletions come first, wherever their objects stand, and however many there are; who was
-// removed stays out, whatever objects tell.
+// TestWhoIsDeletedOrRemovedAmongFiftyThousand: deletions come first, wherever their objects stand, and however many there are. A removed
+// backup stays out, even if a list has it.
 func TestWhoIsDeletedOrRemovedAmongFiftyThousand(t *testing.T) {
 	w := newCrowdWorld(t)
 	firsts, answers := w.firsts(), map[string]string{}
@@ -49,9 +49,9 @@ func TestWhoIsDeletedOrRemovedAmongFiftyThousand(t *testing.T) {
 	w.keepsSmall(t)
 }
 
-// TestTurnsGoOnWhileObjectsDoNotTell: the API server is away when there is room for those beyond. Who is carried has its turn, and what
-// is told in the end is older than what was heard.
-func TestTurnsGoOnWhileObjectsDoNotTell(t *testing.T) {
+// TestTurnsGoOnWhileObjectsCannotBeListed: the API server is away when there is room for members beyond. Carried members have their
+// turns, and the list that comes in the end is older than the requests since.
+func TestTurnsGoOnWhileObjectsCannotBeListed(t *testing.T) {
 	w := newCrowdWorld(t)
 	firsts, answers := w.firsts(), map[string]string{}
 	left, last := firsts[1040], refOf(&w.objects[len(w.objects)-5])
@@ -64,7 +64,7 @@ func TestTurnsGoOnWhileObjectsDoNotTell(t *testing.T) {
 	}
 	w.at30[7] = func() {
 		w.mu.Lock()
-		assert.NotNil(t, w.told, "they are being asked")
+		assert.NotNil(t, w.listed, "a listing is under way")
 		w.objects[w.at[left]].Spec.Expiry.MaxRetention = ""
 		before = len(w.begun)
 		w.mu.Unlock()
@@ -80,7 +80,7 @@ func TestTurnsGoOnWhileObjectsDoNotTell(t *testing.T) {
 	}
 	in := w.run(t, contract.FDBExpiryQueueInput{Cluster: "west"}, 12, func() { w.env.SetContinueAsNewSuggested(true) })
 	require.NotNil(t, in)
-	assert.Contains(t, answers[last.Name], "the API server has not told within 1m0s")
+	assert.Contains(t, answers[last.Name], "the FoundationDBBackups could not be listed within 1m0s")
 	assert.Greater(t, len(w.begun), 1200)
 	assert.Contains(t, w.begun, firsts[1041])
 	assert.NotContains(t, w.begun, left)
@@ -95,7 +95,7 @@ func TestTurnsGoOnWhileObjectsDoNotTell(t *testing.T) {
 	w.keepsSmall(t)
 }
 
-// TestAQueueThatCannotBeginContinues: the history of a run that waits for objects stays short, and nothing that was asked is lost.
+// TestAQueueThatCannotBeginContinues: the history of a run that waits for the list stays short, and no request is lost.
 func TestAQueueThatCannotBeginContinues(t *testing.T) {
 	w := newCrowdWorld(t)
 	w.objects = w.objects[:10]
@@ -111,15 +111,15 @@ func TestAQueueThatCannotBeginContinues(t *testing.T) {
 	require.NotNil(t, in)
 	assert.False(t, in.Found)
 	assert.Len(t, in.Entries, 10)
-	assert.Empty(t, w.begun, "nobody has a turn before it is known who runs")
-	assert.Contains(t, answers[w.objects[0].Name], "the API server has not told within 1m0s")
-	w.away, w.told, w.at30 = nil, nil, nil
+	assert.Empty(t, w.begun, "no turn begins before it is known which run")
+	assert.Contains(t, answers[w.objects[0].Name], "the FoundationDBBackups could not be listed within 1m0s")
+	w.away, w.listed, w.at30 = nil, nil, nil
 	require.NotNil(t, w.run(t, *in, 1, func() { w.env.SetContinueAsNewSuggested(true) }))
 	assert.Len(t, w.begun, 10)
 }
 
-// Who is beyond what the queue carries is found by its name.
-func TestOneWhomTheQueueDoesNotCarryIsPutFirst(t *testing.T) {
+// A backup that the queue does not carry is found by its name.
+func TestABackupThatTheQueueDoesNotCarryIsPutFirst(t *testing.T) {
 	w := newCrowdWorld(t)
 	last := refOf(&w.objects[len(w.objects)-5])
 	answers := map[string]string{}

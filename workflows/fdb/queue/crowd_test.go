@@ -35,13 +35,13 @@ import (
 	"holdfast.dev/holdfast/workflows/workflowtest"
 )
 
-// payloadLimit is what Temporal takes in one payload; it warns from a quarter of it.
+// payloadLimit is the limit of Temporal for one payload; it warns from a quarter of it.
 const (
 	payloadLimit = 2 << 20
 	payloadWarns = payloadLimit / 4
 )
 
-// crowdWorld are more FoundationDBBackups than a queue can carry.
+// crowdWorld has more FoundationDBBackups than a queue can carry.
 type crowdWorld struct {
 	mu      sync.Mutex
 	start   time.Time
@@ -54,14 +54,14 @@ type crowdWorld struct {
 	begun   []contract.ObjectRef
 	sizes   map[string]int // of the largest payloads, in bytes
 	found   int
-	at30    map[int]func() // something that happens half a minute after so many minutes
+	at30    map[int]func() // called half a minute after so many minutes
 	silent  map[contract.ObjectRef]bool
-	// away: the API server does not answer; told is what objects told before that.
-	away error
-	told *contract.FDBExpiriesFound
+	// away: the API server does not answer; listed is what it returned before that.
+	away   error
+	listed *contract.FDBExpiriesFound
 }
 
-// newCrowdWorld makes them: one tenant has two fifths of all, many have fifty, and more than a queue can name have one.
+// newCrowdWorld creates them: one tenant has two fifths of all, many have fifty, and more than a queue can name have one.
 func newCrowdWorld(t *testing.T) *crowdWorld {
 	t.Helper()
 	w := &crowdWorld{
@@ -108,9 +108,9 @@ func (w *crowdWorld) list(_ context.Context, _ client.WithWatch, list client.Obj
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	asked := (&client.ListOptions{}).ApplyOptions(options)
-	from, _ := strconv.Atoi(asked.Continue)
-	to := min(from+int(asked.Limit), len(w.objects))
+	want := (&client.ListOptions{}).ApplyOptions(options)
+	from, _ := strconv.Atoi(want.Continue)
+	to := min(from+int(want.Limit), len(w.objects))
 	into.Items, into.Continue = slices.Clone(w.objects[from:to]), ""
 	if to < len(w.objects) {
 		into.Continue = strconv.Itoa(to)
@@ -132,16 +132,16 @@ func (w *crowdWorld) find(ctx context.Context, in contract.FDBExpiryQueueInput) 
 	defer w.mu.Unlock()
 	switch {
 	case w.away != nil:
-		if w.told == nil {
-			w.told = &found
+		if w.listed == nil {
+			w.listed = &found
 		}
 		return contract.FDBExpiriesFound{}, w.away
-	case w.told != nil: // it has taken that long
-		found, w.told = *w.told, nil
+	case w.listed != nil: // that listing ends now
+		found, w.listed = *w.listed, nil
 	}
 	w.found++
-	w.measure("asked of objects", in)
-	w.measure("told by objects", found)
+	w.measure("sent to the listing", in)
+	w.measure("returned by the listing", found)
 	return found, err
 }
 
@@ -174,7 +174,7 @@ func (w *crowdWorld) finish() {
 	}
 }
 
-// asks has an object tell the queue what it wants.
+// asks sends the queue what an object wants.
 func (w *crowdWorld) asks(n int) {
 	ref := refOf(&w.objects[n])
 	if w.silent[ref] {
@@ -184,7 +184,7 @@ func (w *crowdWorld) asks(n int) {
 	w.env.SignalWorkflow(contract.SignalExpiryEntry, contract.FDBQueueRequest{Cluster: "west", Ref: ref, Job: entry.Job})
 }
 
-// deletes has people delete an object.
+// deletes marks an object as being deleted.
 func (w *crowdWorld) deletes(n int) contract.ObjectRef {
 	w.mu.Lock()
 	now := metav1.NewTime(w.start)
@@ -202,7 +202,7 @@ func (w *crowdWorld) update(update string, name contract.FDBQueueName, answers m
 	}, name)
 }
 
-// firsts are the first of each namespace: in that order they have their turns.
+// firsts returns the first of each namespace: in that order they have their turns.
 func (w *crowdWorld) firsts() (firsts []contract.ObjectRef) {
 	had := map[string]bool{}
 	for i := range w.objects {
@@ -214,8 +214,8 @@ func (w *crowdWorld) firsts() (firsts []contract.ObjectRef) {
 	return firsts
 }
 
-// run runs the queue for so many minutes, and returns what it carries over. Each minute everybody asks whose object has changed,
-// and some besides, as they do every hour.
+// run runs the queue for so many minutes, and returns what it carries over. Each minute every object that has changed asks, and some
+// others, as they do every hour.
 func (w *crowdWorld) run(t *testing.T, in contract.FDBExpiryQueueInput, minutes int, ends func()) *contract.FDBExpiryQueueInput {
 	t.Helper()
 	suite := &testsuite.WorkflowTestSuite{}
@@ -256,8 +256,8 @@ func (w *crowdWorld) run(t *testing.T, in contract.FDBExpiryQueueInput, minutes 
 	return nil
 }
 
-// TestFiftyThousandBackupsHaveTheirTurns: no payload comes near to what Temporal takes, and turns come in the order in which they
-// would if everybody were carried, also after a continue-as-new under load, and after the queue was terminated.
+// TestFiftyThousandBackupsHaveTheirTurns: no payload comes near to Temporal's limit, and turns come in the same order as if all were
+// carried, also after a continue-as-new under load, and after the queue was terminated.
 func TestFiftyThousandBackupsHaveTheirTurns(t *testing.T) {
 	w := newCrowdWorld(t)
 	require.Len(t, w.objects, 50_000)
@@ -281,15 +281,15 @@ func TestFiftyThousandBackupsHaveTheirTurns(t *testing.T) {
 	for i := range w.objects {
 		whole.Entries = append(whole.Entries, contract.FDBQueueEntry{Ref: refOf(&w.objects[i]), Job: contract.FDBJobExpire})
 	}
-	t.Logf("%d turns of %d namespaces in the right order, %d looks at the objects", right, len(want), w.found)
+	t.Logf("%d turns of %d namespaces in the right order, %d listings of the objects", right, len(want), w.found)
 	w.keepsSmall(t)
-	w.measure("everybody", whole)
-	t.Logf("carrying everybody would take %d bytes; the limit is %d", w.sizes["everybody"], payloadLimit)
+	w.measure("all", whole)
+	t.Logf("carrying all would take %d bytes; the limit is %d", w.sizes["all"], payloadLimit)
 }
 
 func (w *crowdWorld) keepsSmall(t *testing.T) {
 	t.Helper()
-	for _, what := range []string{"carried over", "asked of objects", "told by objects"} {
+	for _, what := range []string{"carried over", "sent to the listing", "returned by the listing"} {
 		t.Logf("largest payload %s: %d bytes", what, w.sizes[what])
 		assert.Less(t, w.sizes[what], payloadWarns, what)
 	}

@@ -18,18 +18,18 @@ const (
 	// settleEvery is how often, in the end, the turns that run finish, and settleFor for how long.
 	settleEvery = 2 * time.Minute
 	settleFor   = 4 * time.Hour
-	// starved is how long a backup may wait for its turn then: the minimum interval, the others' turns, two looks for a workflow
+	// starved is how long a backup may wait for its turn then: the minimum interval, the others' turns, two checks of a workflow
 	// that was lost.
 	starved = time.Hour + 6*settleEvery + 15*time.Minute
 )
 
 var queueNames = []string{"a", "b", "c", "bank-d", "bank-e", "shop-f"}
 
-// random is something that happens at a time.
+// random returns a random step at that time.
 func randomQueueSteps(t *rapid.T, at time.Duration) []queueStep {
 	name := rapid.SampledFrom(queueNames).Draw(t, "name")
 	what := rapid.SampledFrom([]string{
-		"expire", "expire", "expire", "delete", "leave", "tell", "finish", "finish", "finish", "close", "crash", "crash with pod",
+		"expire", "expire", "expire", "delete", "leave", "send", "finish", "finish", "finish", "close", "crash", "crash with pod",
 		"refuse starts", "lose answers", "away", "continue", "lose", "lose all", "expire now", "remove", "limit", "strange",
 	}).Draw(t, "what")
 	// of is a backup whose turn runs, if there is one.
@@ -46,8 +46,8 @@ func randomQueueSteps(t *rapid.T, at time.Duration) []queueStep {
 		return one(func(w *queueWorld) { w.wants(name, contract.FDBJob(what)) })
 	case "leave":
 		return one(func(w *queueWorld) { w.leaves(name) })
-	case "tell":
-		return one((*queueWorld).tellAll)
+	case "send":
+		return one((*queueWorld).sendAll)
 	case "finish":
 		outcome := rapid.SampledFrom([]contract.FDBTurnOutcome{
 			contract.FDBTurnDone, contract.FDBTurnRefused, contract.FDBTurnNothing, contract.FDBTurnNotYet, contract.FDBTurnFailed,
@@ -76,7 +76,7 @@ func randomQueueSteps(t *rapid.T, at time.Duration) []queueStep {
 					clear(w.flows)
 				}
 			}},
-			{at + 30*time.Second, (*queueWorld).tellAll},
+			{at + 30*time.Second, (*queueWorld).sendAll},
 		}
 	case "strange":
 		return one(func(w *queueWorld) {
@@ -104,8 +104,8 @@ func randomQueueSteps(t *rapid.T, at time.Duration) []queueStep {
 	})
 }
 
-// nobodyLost compares the queue with those that are to be in it. Reports are read before requests, lest somebody is lost: what an
-// object asked before its deletion was done gives it one more turn, which finds that it is gone. The queue ends without it: play.
+// nobodyLost compares the queue with the backups that are to be in it. Reports are drained before requests, so that no backup is lost: a
+// request from before the end of a deletion gives the object one more turn, which finds that it is gone. The queue ends without it: play.
 func nobodyLost(w *queueWorld) {
 	var want, got []string
 	for _, name := range slices.Sorted(maps.Keys(w.objects)) {
@@ -128,13 +128,13 @@ func nobodyLost(w *queueWorld) {
 	}
 }
 
-// settleQueue has every turn that runs finish soon, for long enough that everybody has several, and then has everybody leave.
+// settleQueue lets every running turn finish soon, for long enough that every backup has several, and then lets all leave.
 func settleQueue(from time.Duration) []queueStep {
 	steps := []queueStep{
 		{from, nobodyLost},
 		{from + time.Second, func(w *queueWorld) {
 			w.refused, w.lost = 0, 0
-			w.tellAll()
+			w.sendAll()
 			w.send = append(w.send, contract.FDBQueueRequest{Cluster: "west", Ref: backupRef("x")}) // one without a policy
 		}},
 	}
@@ -156,7 +156,7 @@ func settleQueue(from time.Duration) []queueStep {
 	return steps
 }
 
-// nobodyStarved looks at the time in which the turns finished.
+// nobodyStarved judges the times at which the turns finished.
 func nobodyStarved(w *queueWorld, from, to time.Duration) {
 	for _, name := range slices.Sorted(maps.Keys(w.objects)) {
 		object := w.objects[name]
@@ -174,8 +174,8 @@ func nobodyStarved(w *queueWorld, from, to time.Duration) {
 	}
 }
 
-// TestWhateverHappensTurnsKeepTheLimitAndNobodyIsLost: whatever comes to the queue, the turns and the pods, there are never more
-// pods than the limit, never two of a backup, everybody in the queue has its turns, and everybody stays in it who should.
+// TestWhateverHappensTurnsKeepTheLimitAndNobodyIsLost: no matter what happens to the queue, the turns and the pods, there are never more
+// pods than the limit, and never two of a backup. Every backup in the queue has its turns, and stays in it as long as it should.
 func TestWhateverHappensTurnsKeepTheLimitAndNobodyIsLost(t *testing.T) {
 	for limit := range 3 {
 		t.Run(fmt.Sprintf("at most %d at a time", limit+1), func(t *testing.T) {

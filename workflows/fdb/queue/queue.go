@@ -19,16 +19,16 @@ const (
 	defaultFDBExpiryRetryInterval = 10 * time.Minute
 	// defaultFDBExpiryMinInterval is --fdb-expiry-min-interval unless the worker says otherwise.
 	defaultFDBExpiryMinInterval = time.Hour
-	// maxFDBExpiryLimit is the highest that UpdateSetExpiryLimit takes.
+	// maxFDBExpiryLimit is the highest limit that UpdateSetExpiryLimit accepts.
 	maxFDBExpiryLimit = 100
 	// fdbPaceEffect names the side effect by which limit and intervals enter the history.
 	fdbPaceEffect = "fdb-expiry-pace"
 )
 
-// Workflow lets the FoundationDBBackups of a Kubernetes cluster expire, or delete, their data a few at a time. Turns go
-// round the namespaces; within one the first in the queue has its turn, and goes to the end. A turn is a workflow of its own,
-// which tells how far it is; one that was lost is started again and finds its pod. The queue ends when nobody wants a turn and
-// none runs; who asks next starts it again.
+// Workflow lets the FoundationDBBackups of a Kubernetes cluster expire, or delete, their data a few at a time. Turns go round the
+// namespaces; within one the first in the queue has its turn, and goes to the end. A turn is a workflow of its own, which reports
+// how far it is; one that was lost is started again and finds its pod. The queue ends when no backup wants a turn and none runs;
+// the next request starts it again.
 func Workflow(ctx workflow.Context, in contract.FDBExpiryQueueInput, options call.Options) error {
 	run := &queueRun{
 		cluster: in.Cluster, options: options, limit: in.Limit,
@@ -60,25 +60,25 @@ type queueRun struct {
 	turnStates
 	cluster  string
 	options  call.Options
-	limit    int // what UpdateSetExpiryLimit has set; 0 if the flag holds
+	limit    int // what UpdateSetExpiryLimit has set; 0 if the flag counts
 	wishes   []*wish
 	requests workflow.ReceiveChannel
 	reports  workflow.ReceiveChannel
 }
 
-// Find takes what objects tell, also of those whom people have named, and, at the begin, what pods tell: turns whose pods exist
-// are started again, so that each finds its pod.
+// Find lists the objects, those that operators have named included, and, at the start, the pods: turns whose pods exist are
+// started again, so that each finds its pod.
 func (r *queueRun) Find(ctx workflow.Context) error {
 	wishes := r.wishes
 	r.wishes = nil
-	ask := contract.FDBExpiryQueueInput{Cluster: r.cluster}
+	request := contract.FDBExpiryQueueInput{Cluster: r.cluster}
 	for _, lane := range r.Carry(workflow.Now(ctx).Unix()).Lanes {
-		ask.Carried.Lanes = append(ask.Carried.Lanes, contract.Lane{Namespaces: lane.Namespaces})
+		request.Carried.Lanes = append(request.Carried.Lanes, contract.Lane{Namespaces: lane.Namespaces})
 	}
 	for _, wish := range wishes {
-		ask.Named = append(ask.Named, wish.name)
+		request.Named = append(request.Named, wish.name)
 	}
-	found, err := call.LocalFirstWithin(ctx, r.options.Limits, throttle.FDBFindLimit, contract.FindFDBExpiries, ask)
+	found, err := call.LocalFirstWithin(ctx, r.options.Limits, throttle.FDBFindLimit, contract.FindFDBExpiries, request)
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (r *queueRun) Find(ctx workflow.Context) error {
 		return nil
 	}
 	for _, turn := range found.Turns {
-		turn.Closing = false // its workflow, started again, may make another pod; it says itself when it does not
+		turn.Closing = false // its workflow, started again, may create another pod; if it does not, it reports that
 		r.Hold(fdbTurnOf(turn))
 	}
 	for _, turn := range r.Turns {
@@ -97,11 +97,11 @@ func (r *queueRun) Find(ctx workflow.Context) error {
 	return nil
 }
 
-// Receive notes all that was asked and told, each in its order.
+// Receive drains the reports and the requests, each in their order.
 func (r *queueRun) Receive(ctx workflow.Context) {
 	for r.reports.Len() > 0 {
 		var report contract.FDBTurnReport
-		if !r.reports.ReceiveAsync(&report) { // passes over what is not readable
+		if !r.reports.ReceiveAsync(&report) { // skips what cannot be decoded
 			continue
 		}
 		r.Heard(report.Ref)
@@ -114,23 +114,23 @@ func (r *queueRun) Receive(ctx workflow.Context) {
 		}
 		ref := request.Ref
 		if request.Cluster != r.cluster || ref.Namespace == "" || ref.Name == "" || ref.UID == "" {
-			workflow.GetLogger(ctx).Warn("request of nobody here, ignored", "cluster", request.Cluster, "backup", ref.String())
+			workflow.GetLogger(ctx).Warn("request from elsewhere, ignored", "cluster", request.Cluster, "backup", ref.String())
 			continue
 		}
 		switch request.Job {
 		case contract.FDBJobNone, contract.FDBJobExpire, contract.FDBJobDelete:
-			r.take(ref, request.Job, workflow.Now(ctx).Unix())
+			r.request(ref, request.Job, workflow.Now(ctx).Unix())
 		default:
 			workflow.GetLogger(ctx).Warn("unknown job, ignored", "job", request.Job, "backup", ref.String())
 		}
 	}
 }
 
-// Pending reports whether anything was asked or told.
+// Pending reports whether there is a request or a report.
 func (r *queueRun) Pending() bool { return r.requests.Len() > 0 || r.reports.Len() > 0 }
 
-// Give starts the workflow of a turn, for as long as that takes. One that can never be started gives its place back. It is no
-// local activity: those run again after a kill, when it is later, and the turn would have another number than its workflow.
+// Give starts the workflow of a turn, however long that takes. A turn that can never be started ends. The activity is no local
+// one: those run again after a kill, when it is later, and the turn would have another number than its workflow.
 func (r *queueRun) Give(
 	ctx workflow.Context, _ *turns.Queue[contract.ObjectRef], turn turns.Turn[contract.ObjectRef], _ bool,
 ) error {
@@ -142,7 +142,7 @@ func (r *queueRun) Give(
 	if temporal.IsCanceledError(err) {
 		return err
 	}
-	if err != nil { // Temporal never takes it
+	if err != nil { // Temporal will never accept the start
 		workflow.GetLogger(ctx).Error("turn not started, and given up", "backup", turn.Key.String(), "error", err)
 		r.report(contract.FDBTurnReport{
 			Ref: turn.Key, Turn: turn.Began, Ended: true, Outcome: contract.FDBTurnFailed,
@@ -158,17 +158,17 @@ func fdbTurnSummary(job contract.FDBJob, ref contract.ObjectRef) string {
 	return "Expire " + ref.String()
 }
 
-// Lost has a turn be started again.
+// Lost starts a turn again.
 func (r *queueRun) Lost(_ *turns.Queue[contract.ObjectRef], ref contract.ObjectRef) {
 	r.Revive(ref)
 }
 
-// WorkflowID is the turn's, not the backup's.
+// WorkflowID returns the turn's, not the backup's.
 func (r *queueRun) WorkflowID(ref contract.ObjectRef) string {
 	return contract.WorkflowID(r.cluster, contract.KindFDBExpiry, ref)
 }
 
-// Next carries everything over.
+// Next hands everything over to the next run.
 func (r *queueRun) Next(ctx workflow.Context) error {
 	return workflow.NewContinueAsNewError(ctx, contract.KindFDBExpiryQueue.Workflow, contract.FDBExpiryQueueInput{
 		Cluster: r.cluster, Found: r.Found, Entries: fdbEntriesOf(r.Members), Turns: r.running(), Limit: r.limit,
@@ -176,8 +176,8 @@ func (r *queueRun) Next(ctx workflow.Context) error {
 	})
 }
 
-// Pace takes what this worker was started with, and the limit that people have set. It goes through the history, so that a worker
-// with other flags can take over.
+// Pace sets what this worker was started with, and the limit that an operator has set. It goes through the history, so that a
+// worker with other flags can take over.
 func (r *queueRun) Pace(ctx workflow.Context) {
 	fallback := pace{
 		Limit: defaultFDBExpiryLimit, Retry: int64(defaultFDBExpiryRetryInterval / time.Second),

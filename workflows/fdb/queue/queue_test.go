@@ -26,7 +26,7 @@ func finishIn(at time.Duration, name string, outcome contract.FDBTurnOutcome) qu
 	return queueStep{at, func(w *queueWorld) { w.finishes(backupRef(name), outcome) }}
 }
 
-// goneAt has everybody leave, so that the queue ends.
+// goneAt lets all leave, so that the queue ends.
 func goneAt(at time.Duration) []queueStep {
 	return []queueStep{{at, func(w *queueWorld) {
 		for _, name := range slices.Sorted(maps.Keys(w.objects)) {
@@ -54,7 +54,7 @@ func TestTurnsBeginInTheQueuesOrder(t *testing.T) {
 			limit: 3, steps: []queueStep{wantsIn(0, contract.FDBJobExpire, "a", "b", "c", "d"), finishIn(10*time.Second, "b", done)},
 			want: []string{"0 expire a", "0 expire b", "0 expire c", "10 expire d"},
 		},
-		"one of each namespace, over runs, and who comes late waits for one turn of the others": {
+		"one of each namespace, over runs, and a late one waits for one turn of the others": {
 			steps: []queueStep{
 				wantsIn(0, contract.FDBJobExpire, "a", "b", "c", "bank-a"), finishIn(10*time.Second, "a", done),
 				wantsIn(15*time.Second, contract.FDBJobExpire, "d", "e", "shop-a"),
@@ -111,7 +111,7 @@ func TestTurnsBeginInTheQueuesOrder(t *testing.T) {
 			steps: []queueStep{finishIn(3010*time.Second, "a", done)},
 			want:  []string{"3000 expire a"},
 		},
-		"a turn that Temporal never takes gives its place back": {
+		"a turn that Temporal never accepts gives its place back": {
 			world: func(w *queueWorld) { w.never = "a" },
 			steps: []queueStep{wantsIn(0, contract.FDBJobExpire, "a", "b"), finishIn(10*time.Second, "b", done)},
 			want:  []string{"0 never a", "0 expire b", "3600 never a"},
@@ -140,12 +140,12 @@ func TestTurnsBeginInTheQueuesOrder(t *testing.T) {
 			require.GreaterOrEqual(t, len(w.order), len(test.want), w.order)
 			assert.Equal(t, test.want, w.order[:len(test.want)])
 			assert.Empty(t, w.wrong)
-			assert.Nil(t, w.env, "nobody is left, and it runs on")
+			assert.Nil(t, w.env, "no member is left, and it runs on")
 		})
 	}
 }
 
-// What comes in while the last thing is being done before an end, or a continue-as-new, is not lost.
+// A request that arrives during the last step before an end, or a continue-as-new, is not lost.
 func TestWhatComesInTheLastActivityCounts(t *testing.T) {
 	w := newQueueWorld(1)
 	w.wants("a", contract.FDBJobExpire)
@@ -182,7 +182,7 @@ func TestPeopleSteerTheQueue(t *testing.T) {
 			"team/a is first in the queue. A turn of it runs since 2026-08-01T12:00:00Z; the next begins when that has ended.",
 			[]string{"0 expire a", "20 expire a"},
 		},
-		"one that nobody knows": {
+		"an unknown one": {
 			contract.UpdateExpireNow, named("x"), refused + "team/x is not in the queue of Kubernetes cluster west. A FoundationDBBackup " +
 				"is in it if it has an expiry policy", []string{"0 expire a", "20 expire b"},
 		},

@@ -23,7 +23,7 @@ import (
 	"holdfast.dev/holdfast/workflows/workflowtest"
 )
 
-// queueStep is something that happens to a queue, or around it, at a time after the beginning.
+// queueStep is an event for a queue, or around it, at a time after the start.
 type queueStep struct {
 	at time.Duration
 	do func(*queueWorld)
@@ -40,11 +40,11 @@ type queuePod struct {
 type queueObject struct {
 	ref contract.ObjectRef
 	job contract.FDBJob
-	// out: people have taken it out of the queue, and it has not asked since.
+	// out: an operator has removed it from the queue, and it has not asked since.
 	out bool
 }
 
-// queueWorld runs a queue, over as many runs as it takes, among objects, pods and the workflows of turns.
+// queueWorld runs a queue, over as many runs as needed, among objects, pods and the workflows of turns.
 type queueWorld struct {
 	mu       sync.Mutex
 	start    time.Time
@@ -55,18 +55,18 @@ type queueWorld struct {
 	gone     map[contract.ObjectRef]bool // were deleted with their data
 	flows    map[contract.ObjectRef]queuePod
 	pods     map[contract.ObjectRef]queuePod
-	ended    map[queueTurn]bool // have told their ends
+	ended    map[queueTurn]bool // have reported their ends
 	seen     map[queueTurn]bool
-	asked    map[string]time.Duration // when an activity was first tried
+	called   map[string]time.Duration // when an activity was first called
 	closedAt map[queueTurn]time.Duration
 	begun    map[contract.ObjectRef][]time.Duration
 	order    []string // "seconds job name" of begins, "again" if it was not the first of its turn
 	answers  []string // of Updates
 	// refused starts fail before, lost ones after their effect.
-	// never is a name whose turns Temporal does not take.
+	// never is a name whose turns Temporal does not accept.
 	refused, lost int
 	never         string
-	away          error // of looks at who runs
+	away          error // of checks which workflows run
 	wrong         []string
 
 	send  []any
@@ -88,12 +88,12 @@ func newQueueWorld(limit int) *queueWorld {
 		start: time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC), options: call.Options{FDBExpiryLimit: limit},
 		objects: map[string]*queueObject{}, born: map[string]int{}, flows: map[contract.ObjectRef]queuePod{},
 		pods: map[contract.ObjectRef]queuePod{}, ended: map[queueTurn]bool{}, seen: map[queueTurn]bool{},
-		begun: map[contract.ObjectRef][]time.Duration{}, asked: map[string]time.Duration{},
+		begun: map[contract.ObjectRef][]time.Duration{}, called: map[string]time.Duration{},
 		closedAt: map[queueTurn]time.Duration{}, gone: map[contract.ObjectRef]bool{},
 	}
 }
 
-// play runs the queue through the steps, which are in the order of their times. Where it does not run a signal starts it.
+// play runs the queue through the steps, which are in the order of their times. When it does not run, a signal starts it.
 func (w *queueWorld) play(steps []queueStep) error {
 	w.steps = steps
 	for len(w.steps) > 0 || len(w.send) > 0 {
@@ -198,10 +198,10 @@ func (w *queueWorld) fault(format string, args ...any) {
 	w.wrong = append(w.wrong, fmt.Sprintf("%s: ", w.since())+fmt.Sprintf(format, args...))
 }
 
-// limit is what the queue has to keep now.
+// limit returns the limit that the queue has to keep now.
 func (w *queueWorld) limit() int { return cmp.Or(w.limitSet, w.options.FDBExpiryLimit) }
 
-// counted are the pods that count against the limit.
+// counted returns the pods that count against the limit.
 func (w *queueWorld) counted() int {
 	count := 0
 	for _, pod := range w.pods {
@@ -212,24 +212,24 @@ func (w *queueWorld) counted() int {
 	return count
 }
 
-// begin is contract.StartFDBExpiry: the workflow that it starts makes its pod at once, or finds it.
+// begin is contract.StartFDBExpiry: the workflow that it starts creates its pod at once, or finds it.
 func (w *queueWorld) begin(ctx context.Context, in contract.FDBExpiryInput) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	key := queueTurn{in.Ref, in.Turn}
 	call := fmt.Sprintf("%d/%s", w.runs, activity.GetInfo(ctx).ActivityID)
-	if _, repeated := w.asked[call]; !repeated {
-		w.asked[call] = w.since()
+	if _, repeated := w.called[call]; !repeated {
+		w.called[call] = w.since()
 	}
-	if at, closed := w.closedAt[key]; closed && at >= w.asked[call] {
-		return nil // it ran when this was asked for
+	if at, closed := w.closedAt[key]; closed && at >= w.called[call] {
+		return nil // it ran when this was called
 	}
 	pod, exists := w.pods[in.Ref]
 	if exists && pod.turn != in.Turn {
 		w.fault("%s gets turn %d beside a pod of turn %d", in.Ref, in.Turn, pod.turn)
 	}
 	if w.ended[key] {
-		w.fault("%s gets turn %d again, which had told its end", in.Ref, in.Turn)
+		w.fault("%s gets turn %d again, which had reported its end", in.Ref, in.Turn)
 	}
 	if flow, runs := w.flows[in.Ref]; runs && flow.turn != in.Turn {
 		w.fault("%s gets turn %d while turn %d runs", in.Ref, in.Turn, flow.turn)
@@ -266,7 +266,7 @@ func (w *queueWorld) begin(ctx context.Context, in contract.FDBExpiryInput) erro
 	return nil
 }
 
-func (w *queueWorld) describe(_ context.Context, asked contract.Workflows) (contract.Workflows, error) {
+func (w *queueWorld) describe(_ context.Context, in contract.Workflows) (contract.Workflows, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	runs := map[string]bool{}
@@ -274,7 +274,7 @@ func (w *queueWorld) describe(_ context.Context, asked contract.Workflows) (cont
 		runs[contract.WorkflowID("west", contract.KindFDBExpiry, ref)] = true
 	}
 	var closed contract.Workflows
-	for _, id := range asked.WorkflowIDs {
+	for _, id := range in.WorkflowIDs {
 		if !runs[id] {
 			closed.WorkflowIDs = append(closed.WorkflowIDs, id)
 		}
@@ -290,7 +290,7 @@ func (w *queueWorld) find(context.Context, contract.FDBExpiryQueueInput) (contra
 		object := w.objects[name]
 		object.out = false
 		entry := contract.FDBQueueEntry{Ref: object.ref, Job: object.job}
-		for turn := range w.ended { // what the status tells
+		for turn := range w.ended { // what the status shows
 			if turn.ref == object.ref {
 				entry.Last = max(entry.Last, turn.turn)
 			}

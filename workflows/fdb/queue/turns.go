@@ -5,21 +5,21 @@ import (
 	"holdfast.dev/holdfast/workflows/turns"
 )
 
-// turnStates are the turns of expirations and deletions, by what backups want and by what is told of turns. Times are Unix
-// seconds and passed in.
+// turnStates are the turns of expirations and deletions. It applies requests of backups and reports of turns. Times are in Unix
+// seconds, and arguments.
 type turnStates struct {
 	turns.Queue[contract.ObjectRef]
 	pace pace
 }
 
-// pace is what the flags, or people, say about turns. It goes through the history.
+// pace is what the flags, or operators, say about turns. It goes through the history.
 type pace struct {
 	Limit int
 	// Retry and Min are --fdb-expiry-retry-interval and --fdb-expiry-min-interval in seconds.
 	Retry, Min int64
 }
 
-// rest is how long a backup waits at least after the begin of a turn.
+// rest returns how long, in seconds, a backup waits at least after the begin of a turn.
 func (p pace) rest(job contract.FDBJob) int64 {
 	if job == contract.FDBJobDelete {
 		return p.Retry
@@ -27,7 +27,7 @@ func (p pace) rest(job contract.FDBJob) int64 {
 	return p.Min
 }
 
-// at has the turns go by that pace.
+// at sets the pace.
 func (s *turnStates) at(pace pace) {
 	s.pace, s.Limit = pace, pace.Limit
 	s.Rest = func(job string) int64 { return pace.rest(contract.FDBJob(job)) }
@@ -58,7 +58,7 @@ func fdbTurnOf(turn contract.FDBTurn) turns.Turn[contract.ObjectRef] {
 	}
 }
 
-// running are the turns that run.
+// running returns the turns that run.
 func (s *turnStates) running() []contract.FDBTurn {
 	var running []contract.FDBTurn
 	for _, turn := range s.Turns {
@@ -69,8 +69,8 @@ func (s *turnStates) running() []contract.FDBTurn {
 	return running
 }
 
-// take notes what a backup wants. One that is there keeps its place. A turn that runs is not disturbed.
-func (s *turnStates) take(ref contract.ObjectRef, job contract.FDBJob, now int64) {
+// request notes what a backup wants. If it has an entry, that keeps its place. A running turn is not affected.
+func (s *turnStates) request(ref contract.ObjectRef, job contract.FDBJob, now int64) {
 	entry := s.Member(ref)
 	switch {
 	case job == contract.FDBJobNone:
@@ -80,12 +80,12 @@ func (s *turnStates) take(ref contract.ObjectRef, job contract.FDBJob, now int64
 	case entry.Job != string(job):
 		entry.Job, entry.Lane = string(job), job.Lane()
 		if job == contract.FDBJobDelete {
-			entry.NotBefore = 0 // people wait for their object to go
+			entry.NotBefore = 0 // a tenant waits until the object is gone
 		}
 	}
 }
 
-// report notes how far a turn is. What is said of another turn than the one that is known is old.
+// report notes how far a turn is. A report of another turn than the known one is old.
 func (s *turnStates) report(report contract.FDBTurnReport, now int64) {
 	turn := s.Turn(report.Ref)
 	if turn == nil || turn.Began != report.Turn {
@@ -104,31 +104,31 @@ func (s *turnStates) report(report contract.FDBTurnReport, now int64) {
 		s.Leave(report.Ref)
 		return
 	case entry == nil && deletion && (report.Outcome == contract.FDBTurnDone || report.Outcome == contract.FDBTurnNothing):
-		s.Leave(report.Ref) // objects that were asked before do not bring it back
+		s.Leave(report.Ref) // a list of objects from before does not bring it back
 		return
 	case entry == nil:
 		return
 	}
 	entry.Outcome = string(report.Outcome)
 	if entry.Job != job {
-		return // it says nothing of what is wanted now
+		return // it was a turn for another job than the one wanted now
 	}
 	switch {
 	case report.Outcome == contract.FDBTurnNotYet, deletion && report.Outcome == contract.FDBTurnFailed:
 		entry.NotBefore = now + s.pace.Retry
 	case deletion && (report.Outcome == contract.FDBTurnDone || report.Outcome == contract.FDBTurnNothing):
-		s.Leave(report.Ref) // the object goes; if it does not, its workflow asks again
+		s.Leave(report.Ref) // the object will be gone; if not, its workflow asks again
 	}
 }
 
-// wish is what people want of a backup that is not carried.
+// wish is what an operator wants of a backup: to put it first, or to remove it.
 type wish struct {
 	name  contract.FDBQueueName
-	first bool // else it goes
-	met   bool
+	first bool // false: remove it
+	met   bool // it was in the queue or in the objects
 }
 
-// grant does what people want of one who waits.
+// grant fulfils a wish if the backup waits in the queue.
 func (s *turnStates) grant(wish *wish) {
 	is := called(wish.name)
 	keys := s.Waiting(is)
@@ -140,10 +140,10 @@ func (s *turnStates) grant(wish *wish) {
 	wish.met = wish.met || len(keys) > 0
 }
 
-// refill takes what objects tell, and does with those that people have named what they want.
+// refill adds the entries that were found in the objects, and fulfils the wishes.
 func (s *turnStates) refill(found contract.FDBExpiriesFound, wishes []*wish, now int64) {
 	for _, wish := range wishes {
-		s.grant(wish) // who has asked meanwhile
+		s.grant(wish) // the backup may have asked meanwhile
 	}
 	var members []turns.Member[contract.ObjectRef]
 	for _, entry := range found.Entries {

@@ -50,7 +50,7 @@ func TestTurnsOfTheQueue(t *testing.T) {
 	pace := pace{Limit: 1, Retry: 10, Min: 100}
 	type act = func(s *turnStates)
 	wants := func(name string, job contract.FDBJob) act {
-		return func(s *turnStates) { s.take(turnRef(name), job, 0) }
+		return func(s *turnStates) { s.request(turnRef(name), job, 0) }
 	}
 	begins := func(now int64) act { return func(s *turnStates) { s.Begin(now) } }
 	ends := func(name string, turn, now int64, outcome contract.FDBTurnOutcome) act {
@@ -76,8 +76,8 @@ func TestTurnsOfTheQueue(t *testing.T) {
 		want string
 	}{
 		"the first has its turn and goes to the end": {[]act{wants("a", expire), wants("b", expire), begins(1000)}, "b a@1100 | a:1000"},
-		"who is there keeps its place":               {[]act{wants("a", expire), wants("b", expire), wants("a", expire)}, "a b | "},
-		"who wants nothing goes":                     {[]act{wants("a", expire), wants("b", expire), wants("a", "")}, "b | "},
+		"an entry keeps its place":                   {[]act{wants("a", expire), wants("b", expire), wants("a", expire)}, "a b | "},
+		"one that wants nothing leaves":              {[]act{wants("a", expire), wants("b", expire), wants("a", "")}, "b | "},
 		"a turn goes on without its entry":           {[]act{wants("a", expire), begins(1000), wants("a", "")}, " | a:1000"},
 		"the limit holds":                            {[]act{wants("a", expire), wants("b", expire), begins(1000), begins(1001)}, "b a@1100 | a:1000"},
 		"what terminates does not count": {
@@ -89,7 +89,7 @@ func TestTurnsOfTheQueue(t *testing.T) {
 		"a deletion waits for nothing but the turn that runs": {
 			[]act{wants("a", expire), wants("b", expire), begins(1000), wants("a", remove), begins(1001)}, "b a | a:1000",
 		},
-		"one that is not due is passed over": {
+		"one that is not due is skipped": {
 			[]act{wants("a", expire), begins(1000), ends("a", 1000, 1010, contract.FDBTurnDone), wants("b", expire), begins(1011)},
 			"a@1100Done b@1111 | b:1011",
 		},
@@ -100,13 +100,13 @@ func TestTurnsOfTheQueue(t *testing.T) {
 			[]act{wants("a", expire), begins(1000), ends("a", 1000, 1010, contract.FDBTurnRefused), begins(1100)},
 			"a@1200Refused | a:1100",
 		},
-		"what could not be done is tried again soon": {
+		"what could not be done is retried soon": {
 			[]act{wants("a", expire), begins(1000), ends("a", 1000, 1050, contract.FDBTurnNotYet)}, "a@1060NotYet | ",
 		},
-		"what failed is tried again in its next turn": {
+		"what failed is retried in its next turn": {
 			[]act{wants("a", expire), begins(1000), ends("a", 1000, 1050, contract.FDBTurnFailed)}, "a@1100Failed | ",
 		},
-		"a deletion that failed is tried again soon": {
+		"a deletion that failed is retried soon": {
 			[]act{wants("a", remove), begins(1000), ends("a", 1000, 1050, contract.FDBTurnFailed)}, "a@1060Failed | ",
 		},
 		"a deletion that is done leaves": {
@@ -115,16 +115,16 @@ func TestTurnsOfTheQueue(t *testing.T) {
 		"a deletion with nothing to do leaves": {
 			[]act{wants("a", remove), begins(1000), ends("a", 1000, 1050, contract.FDBTurnNothing)}, " | ",
 		},
-		"what is gone leaves, whatever was wanted": {
+		"what is gone leaves, no matter what was wanted": {
 			[]act{wants("a", expire), begins(1000), wants("a", remove), ends("a", 1000, 1050, contract.FDBTurnGone)}, " | ",
 		},
 		"an expiration that is done does not stand for the deletion that is wanted now": {
 			[]act{wants("a", expire), begins(1000), wants("a", remove), ends("a", 1000, 1050, contract.FDBTurnDone)}, "aDone | ",
 		},
-		"what is told of another turn is old": {
+		"a report of another turn is old": {
 			[]act{wants("a", expire), begins(1000), ends("a", 999, 1050, contract.FDBTurnDone), closes("a", 1)}, "a@1100 | a:1000",
 		},
-		"what is told of nobody is harmless": {[]act{ends("a", 999, 1050, contract.FDBTurnDone), closes("b", 1)}, " | "},
+		"a report of an unknown turn is harmless": {[]act{ends("a", 999, 1050, contract.FDBTurnDone), closes("b", 1)}, " | "},
 		"first at once": {
 			[]act{wants("a", expire), begins(1000), ends("a", 1000, 1001, contract.FDBTurnDone), wants("b", expire), hurries("a"), begins(1002)},
 			"b a@1102Done | a:1002",
@@ -178,15 +178,15 @@ func TestATurnThatWasLostIsStartedAgain(t *testing.T) {
 	assert.Zero(t, s.Closed(turnRef("a"), 1300))
 	assert.Equal(t, " | a:1000?", shownTurns(s))
 	s.report(contract.FDBTurnReport{Ref: turnRef("a"), Turn: 1000, Closing: true}, 1301)
-	assert.Equal(t, " | a:1000~", shownTurns(s), "who speaks runs")
+	assert.Equal(t, " | a:1000~", shownTurns(s), "a turn that reports runs")
 	assert.Negative(t, s.Closed(turnRef("b"), 1400))
 }
 
-// Started again, it may make its pod anew, beside those that have begun since its own went into termination.
+// Started again, it may create its pod anew, beside turns that have begun since its own pod went into termination.
 func TestATurnInTerminationIsStartedAgainWhenThereIsAPlaceForIt(t *testing.T) {
 	s := ongoing(1, contract.FDBTurn{Ref: turnRef("a"), Job: expire, Turn: 1000, Closing: true},
 		contract.FDBTurn{Ref: turnRef("b"), Job: expire, Turn: 1010})
-	s.take(turnRef("c"), expire, 0)
+	s.request(turnRef("c"), expire, 0)
 	for _, now := range []int64{1100, 1160, 1220} {
 		s.Closed(turnRef("a"), now)
 		s.Revive(turnRef("a"))
@@ -199,20 +199,20 @@ func TestATurnInTerminationIsStartedAgainWhenThereIsAPlaceForIt(t *testing.T) {
 	assert.Equal(t, "c | a:1000", shownTurns(s), "it counts")
 }
 
-// crowded is a queue that carries as many as it can, and knows of others.
+// crowded returns a queue that carries as many as it can, and a list with others.
 func crowded(found ...contract.FDBQueueEntry) (*turnStates, contract.FDBExpiriesFound) {
 	s := ongoing(1)
 	s.Most = []int{contract.LaneDelete: contract.MaxDeletions, contract.LaneExpire: contract.MaxCarried}
 	for n := range contract.MaxCarried {
-		s.take(turnRef(fmt.Sprintf("carried-%d", n)), expire, 0)
+		s.request(turnRef(fmt.Sprintf("carried-%d", n)), expire, 0)
 	}
 	return s, contract.FDBExpiriesFound{
 		Entries: found, Beyond: []contract.Beyond{{}, {Count: 5000, Namespaces: []string{"team"}}},
 	}
 }
 
-// Objects tell of many, and the queue is cut to its half.
-func TestWhomPeopleHaveNamedIsNotCut(t *testing.T) {
+// The list is long, and the queue is cut to its half.
+func TestABackupNamedByAnOperatorIsNotCut(t *testing.T) {
 	s, found := crowded(contract.FDBQueueEntry{Ref: turnRef("other"), Job: expire}, contract.FDBQueueEntry{Ref: turnRef("x"), Job: expire, Last: 990})
 	first := &wish{name: contract.FDBQueueName{Namespace: "team", Name: "x"}, first: true}
 	nobody := &wish{name: contract.FDBQueueName{Namespace: "team", Name: "nobody"}, first: true}
@@ -224,13 +224,13 @@ func TestWhomPeopleHaveNamedIsNotCut(t *testing.T) {
 	assert.Equal(t, "x", turn.Key.Name)
 }
 
-// It asks while objects are asked, and others come before it.
-func TestWhomPeopleHaveNamedMayAskMeanwhile(t *testing.T) {
+// It asks during the listing, and others come before it.
+func TestABackupNamedByAnOperatorMayAskMeanwhile(t *testing.T) {
 	for _, first := range []bool{true, false} {
 		s, found := crowded()
 		s.refill(found, nil, 1000)
-		s.Ask()
-		s.take(turnRef("x"), expire, 1001)
+		s.Listing()
+		s.request(turnRef("x"), expire, 1001)
 		want := &wish{name: contract.FDBQueueName{Namespace: "team", Name: "x"}, first: first}
 		s.refill(found, []*wish{want}, 1002)
 		assert.True(t, want.met)
@@ -238,7 +238,7 @@ func TestWhomPeopleHaveNamedMayAskMeanwhile(t *testing.T) {
 	}
 }
 
-func TestWhoIsTakenOutIsOutUntilItAsks(t *testing.T) {
+func TestARemovedBackupIsOutUntilItAsks(t *testing.T) {
 	s, found := crowded(contract.FDBQueueEntry{Ref: turnRef("x"), Job: expire})
 	out := &wish{name: contract.FDBQueueName{Namespace: "team", Name: "x"}}
 	s.refill(found, []*wish{out}, 1000)
@@ -246,30 +246,30 @@ func TestWhoIsTakenOutIsOutUntilItAsks(t *testing.T) {
 	s.refill(found, nil, 1100)
 	assert.Nil(t, s.Member(turnRef("x")))
 	for _, entry := range fdbEntriesOf(s.Members) {
-		s.take(entry.Ref, contract.FDBJobNone, 1150)
+		s.request(entry.Ref, contract.FDBJobNone, 1150)
 	}
-	s.take(turnRef("x"), expire, 1200) // its object tells of it
+	s.request(turnRef("x"), expire, 1200) // its object's workflow asks
 	s.refill(found, nil, 1300)
 	assert.NotNil(t, s.Member(turnRef("x")))
 }
 
-// A deletion's place does not hang on those that expire.
-func TestADeletionIsTakenInWhoeverIsBeyond(t *testing.T) {
+// A deletion's place does not depend on expirations.
+func TestADeletionIsAdmittedWhileExpirationsAreBeyond(t *testing.T) {
 	s, found := crowded()
 	s.refill(found, nil, 1000)
-	s.take(turnRef("x"), remove, 1000)
-	s.take(turnRef("carried-7"), remove, 1000)
-	s.take(turnRef("y"), expire, 1000)
+	s.request(turnRef("x"), remove, 1000)
+	s.request(turnRef("carried-7"), remove, 1000)
+	s.request(turnRef("y"), expire, 1000)
 	assert.Nil(t, s.Member(turnRef("y")), "others come before it")
-	for _, name := range []string{"carried-7", "x"} { // who is there keeps its place
+	for _, name := range []string{"carried-7", "x"} { // an entry keeps its place
 		turn, _ := s.Begin(1000)
 		s.End(turn.Key)
 		assert.Equal(t, turnRef(name), turn.Key)
 	}
 }
 
-// What older workers have left to the next run names no namespaces: such backups are one line until they ask again.
-func TestSlotsThatOlderWorkersHaveNotedAreUnderstood(t *testing.T) {
+// A carried queue without namespaces is understood: such backups are in one line until they ask again.
+func TestSlotsWithoutNamespacesAreUnderstood(t *testing.T) {
 	var in contract.FDBThrottleInput
 	require.NoError(t, json.Unmarshal([]byte(`{"cluster":"west","found":true,"waiting":[{"workflowId":"a/1","since":1},`+
 		`{"workflowId":"a/2","since":2},{"workflowId":"b/1","since":3}]}`), &in))
@@ -277,8 +277,8 @@ func TestSlotsThatOlderWorkersHaveNotedAreUnderstood(t *testing.T) {
 	for _, holder := range in.Waiting {
 		slots.Members = append(slots.Members, throttle.SlotOf(holder).Member)
 	}
-	throttle.TakeSlot(slots, contract.FDBSlotAcquire, contract.FDBHolder{WorkflowID: "c/1", Namespace: "c", Since: 4})
-	throttle.TakeSlot(slots, contract.FDBSlotAcquire, contract.FDBHolder{WorkflowID: "b/1", Namespace: "b", Since: 5})
+	throttle.RecordRequest(slots, contract.FDBSlotAcquire, contract.FDBHolder{WorkflowID: "c/1", Namespace: "c", Since: 4})
+	throttle.RecordRequest(slots, contract.FDBSlotAcquire, contract.FDBHolder{WorkflowID: "b/1", Namespace: "b", Since: 5})
 	var got []string
 	for range 4 {
 		next, _ := slots.Begin(10)

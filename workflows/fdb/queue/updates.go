@@ -22,13 +22,13 @@ func (r *queueRun) handle(ctx workflow.Context) error {
 		return err
 	}
 	err = workflow.SetUpdateHandlerWithOptions(ctx, contract.UpdateExpireNow, r.expireNow, workflow.UpdateHandlerOptions{
-		Validator: r.validateName, Description: "Put a backup first, whatever the minimum interval",
+		Validator: r.validateName, Description: "Put a backup first, regardless of the minimum interval",
 	})
 	if err != nil {
 		return err
 	}
 	err = workflow.SetUpdateHandlerWithOptions(ctx, contract.UpdateRemoveEntry, r.removeEntry, workflow.UpdateHandlerOptions{
-		Validator: r.validateName, Description: "Take a backup out of the queue until it asks again",
+		Validator: r.validateName, Description: "Remove a backup from the queue until it asks again",
 	})
 	if err != nil {
 		return err
@@ -42,7 +42,7 @@ func refuse(format string, args ...any) error {
 	return temporal.NewNonRetryableApplicationError(fmt.Sprintf(format, args...), contract.ErrorFDBQueueInvalid, nil)
 }
 
-// validateName refuses, without a trace in the history, a name that nobody in the queue has, unless that is not known yet.
+// validateName refuses, without a trace in the history, a name that is not in the queue. If members are still unknown it accepts.
 func (r *queueRun) validateName(name contract.FDBQueueName) error {
 	if name.Namespace == "" || name.Name == "" {
 		return refuse("want the namespace and the name of a FoundationDBBackup")
@@ -56,24 +56,25 @@ func (r *queueRun) validateName(name contract.FDBQueueName) error {
 func (r *queueRun) absent(name contract.FDBQueueName) error {
 	text := fmt.Sprintf("%s/%s is not in the queue of Kubernetes cluster %s.", name.Namespace, name.Name, r.cluster)
 	if _, since := r.named(name); since != 0 {
-		text += fmt.Sprintf(" Its last turn runs since %s and is not disturbed.", details.Stamp(since))
+		text += fmt.Sprintf(" Its last turn runs since %s and goes on.", details.Stamp(since))
 	}
 	return refuse("%s A FoundationDBBackup is in it if it has an expiry policy, or is being deleted with its data: "+
-		"look at its spec, and at what 'holdfast fdb queue' shows", text)
+		"check its spec, and what 'holdfast fdb queue' shows", text)
 }
 
-// fulfil does what people want of a backup, and says since when its turn runs. One that is not carried is found by its object.
+// fulfil fulfils a wish, and returns since when a turn of the backup runs, or 0. A backup that is not carried is found in the
+// objects.
 func (r *queueRun) fulfil(ctx workflow.Context, wish *wish) (since int64, err error) {
 	if !r.Found {
-		found, err := workflow.AwaitWithTimeout(ctx, turns.AskTimeout, func() bool { return r.Found })
+		found, err := workflow.AwaitWithTimeout(ctx, turns.ListTimeout, func() bool { return r.Found })
 		if err != nil {
 			return 0, err
 		}
 		if !found {
-			return 0, r.untold()
+			return 0, r.unlisted()
 		}
 	}
-	r.Receive(ctx) // what was asked before
+	r.Receive(ctx) // earlier requests
 	r.Touch()
 	_, since = r.named(wish.name)
 	switch r.grant(wish); {
@@ -82,13 +83,13 @@ func (r *queueRun) fulfil(ctx workflow.Context, wish *wish) (since int64, err er
 		return 0, r.absent(wish.name)
 	default:
 		r.wishes = append(r.wishes, wish)
-		told, err := r.Ask(ctx)
+		listed, err := r.Relist(ctx)
 		switch {
 		case err != nil:
 			return 0, err
-		case !told:
+		case !listed:
 			wish.name = contract.FDBQueueName{} // it is refused, and must not be fulfilled later
-			return 0, r.untold()
+			return 0, r.unlisted()
 		case !wish.met:
 			return 0, r.absent(wish.name)
 		}
@@ -96,9 +97,9 @@ func (r *queueRun) fulfil(ctx workflow.Context, wish *wish) (since int64, err er
 	return since, nil
 }
 
-// untold refuses for as long as objects do not tell.
-func (r *queueRun) untold() error {
-	return refuse("the API server has not told within %s who wants a turn; try again later", turns.AskTimeout)
+// unlisted refuses an Update because the objects could not be listed in time.
+func (r *queueRun) unlisted() error {
+	return refuse("the FoundationDBBackups could not be listed within %s; try again later", turns.ListTimeout)
 }
 
 func (r *queueRun) expireNow(ctx workflow.Context, name contract.FDBQueueName) (contract.FDBQueueAnswer, error) {
@@ -157,7 +158,7 @@ func (r *queueRun) setLimit(ctx workflow.Context, in contract.FDBQueueLimit) (co
 	return contract.FDBQueueAnswer{Message: text + "."}, nil
 }
 
-// Details says in Markdown whose turn it is and who waits.
+// Details shows in Markdown which turns run and who waits.
 func (r *queueRun) Details(now int64) string {
 	text := fmt.Sprintf("**Expirations and deletions:** %d of at most %d at a time; %d in the queue.\n",
 		r.Running(), r.Limit, len(r.Members)+r.Beyond.Count)

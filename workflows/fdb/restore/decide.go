@@ -7,8 +7,8 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// States of a restore in payloads, in FoundationDB's spelling. Between pending and the end they are its own. People and
-// status.state see them as restoretool.Observed spells them.
+// States of a restore in payloads, in FoundationDB's spelling; those between pending and the end are FoundationDB's own.
+// status.state shows them as restoretool.Observed spells them.
 const (
 	StatePending    = "pending"
 	StateQueued     = "queued"
@@ -30,17 +30,17 @@ const (
 // Situation is all that is known when the next step of a FoundationDBRestore is decided.
 type Situation struct {
 	View contract.FDBRestoreView
-	// Seen is the zero value if the destination was not asked.
+	// Seen is what the destination reported; the zero value if it was not read.
 	Seen contract.FDBRestoreInspection
-	// Resolved: Seen says what would be restored, and what keeps it from being started.
+	// Resolved: Seen has the version to restore to, and what keeps the restore from being started.
 	Resolved bool
-	// Memory is what the workflow remembers.
+	// Memory is what the workflow knows and cannot read.
 	Memory contract.FDBRestoreMemory
-	// Busy says who keeps the container from being read; empty if nobody does, as far as is known.
+	// Busy says who keeps the container from being read; empty if, as far as is known, it may be read.
 	Busy string
-	// Opposed are those that want the agents paused.
+	// Opposed are the members that want the agents paused.
 	Opposed []string
-	// Tasks are those of the finalization, as far as this run has come with them.
+	// Tasks are those of the finalization, as far as they have run in this run.
 	Tasks []contract.RecordedTask
 	Now   time.Time
 }
@@ -50,17 +50,17 @@ type Step string
 
 // The steps.
 const (
-	// StepNone: nothing is to be done, or nothing can be.
+	// StepNone: nothing is due, or nothing can be done.
 	StepNone Step = ""
-	// StepResolve: it is to be found out what would be restored, and whether the destination is fit for it.
+	// StepResolve: find out what would be restored, and whether the destination is fit for it.
 	StepResolve Step = "resolve"
-	// StepRead: the guard of the container is to be told that it is read.
+	// StepRead: report to the guard of the container that the restore reads it.
 	StepRead Step = "read"
-	// StepPlan: what is restored is to be written down.
+	// StepPlan: write down what is restored.
 	StepPlan Step = "plan"
-	// StepCommand: a command is to be run.
+	// StepCommand: run a command.
 	StepCommand Step = "command"
-	// StepFinalize: the tasks after the end are to be run.
+	// StepFinalize: run the tasks after the end.
 	StepFinalize Step = "finalize"
 )
 
@@ -71,18 +71,18 @@ type Decision struct {
 	Command contract.FDBCommand
 }
 
-// readAgain is how often the guard is told that the restore still reads: well before it would forget.
+// readAgain is how often the restore reports to the guard that it still reads: well before the guard drops it.
 const readAgain = time.Hour
 
-// Stopping reports whether the restore shall not run.
+// Stopping reports whether the restore must not run.
 func Stopping(v contract.FDBRestoreView) bool { return v.BeingDeleted || v.Stop }
 
-// Ended reports whether a state is one in which nothing happens any more.
+// Ended reports whether a state is final.
 func Ended(state string) bool {
 	return state == StateCompleted || state == StateAborted || state == StateFailed
 }
 
-// Settled reports whether nothing is to be done or watched for the object until its next event.
+// Settled reports whether nothing is left to do or to watch for the object until its next event.
 func Settled(v contract.FDBRestoreView) bool {
 	switch {
 	case !v.Found:
@@ -93,8 +93,8 @@ func Settled(v contract.FDBRestoreView) bool {
 	return v.Observed && Ended(v.State)
 }
 
-// InspectDue reports whether the destination is to be asked. The one that a plan was made for is; of another the answer would be
-// taken for that of the first.
+// InspectDue reports whether the destination is to be read. If the plan is for another database, it is not: its answer would
+// count as that of the planned one.
 func InspectDue(v contract.FDBRestoreView) bool {
 	switch {
 	case v.Owner == "" || changed(v) || v.State == StateFinalizing || v.State == StateCompleted || v.State == StateFailed:
@@ -103,17 +103,17 @@ func InspectDue(v contract.FDBRestoreView) bool {
 	return v.Plan != nil || !Stopping(v)
 }
 
-// changed: the destination is another database than the one that the restore was planned for.
+// changed: the destination is not the database for which the restore was planned.
 func changed(v contract.FDBRestoreView) bool {
 	return v.Plan != nil && v.Owner != "" && v.Owner != v.Plan.Destination
 }
 
-// answered: the destination was asked and has answered.
+// answered: the destination was read and has answered.
 func (s Situation) answered() bool {
 	return s.Seen.Failure == nil && InspectDue(s.View)
 }
 
-// restore is what the destination says of it; nil if it knows nothing, or does not say.
+// restore returns what the destination reports of the restore; nil if it knows nothing, or does not answer.
 func (s Situation) restore() *contract.FDBRestoreProgress {
 	if s.View.Plan == nil || !s.answered() {
 		return nil
@@ -127,19 +127,19 @@ func (s Situation) Runs() bool {
 	return restore != nil && !Ended(restore.State)
 }
 
-// begun: the status says that it was started, and so it was.
+// begun: the status says that the restore was started, which is true then.
 func begun(state string) bool { return state != "" && state != StatePending && !Ended(state) }
 
-// reads reports whether the restore reads its container, as far as is known: also while the destination it was started in does
-// not answer, where it may go on.
+// reads reports whether the restore, as far as is known, reads its container: also while its destination does not answer, where
+// it may still run.
 func (s Situation) reads() bool {
 	return s.Runs() || (begun(s.View.State) && !s.answered() && !changed(s.View))
 }
 
-// Started reports whether the restore was ever started, as far as is known. Then it never is again.
+// Started reports whether the restore, as far as is known, was ever started. Then it is never started again.
 func (s Situation) Started() bool { return s.restore() != nil || begun(s.View.State) }
 
-// neverStarted: and it cannot have been without anybody knowing.
+// neverStarted: the restore was certainly never started.
 func (s Situation) neverStarted() bool {
 	if begun(s.View.State) {
 		return false
@@ -147,17 +147,17 @@ func (s Situation) neverStarted() bool {
 	return s.View.Plan == nil || (s.answered() && s.Seen.Restore == nil && !s.inDoubt())
 }
 
-// inDoubt: a start may still take effect of which the destination knows nothing yet.
+// inDoubt: a start may still take effect that the destination does not know yet.
 func (s Situation) inDoubt() bool { return s.Now.Unix() < s.Memory.DoubtUntil }
 
-// Finalized reports whether the tasks after the end have all ended.
+// Finalized reports whether all tasks after the end have ended.
 func (s Situation) Finalized() bool {
 	return s.View.Finalized || (len(s.Tasks) > 0 && !slices.ContainsFunc(s.Tasks, func(t contract.RecordedTask) bool {
 		return t.Phase != TaskCompleted && t.Phase != TaskFailed
 	}))
 }
 
-// State is what status.state shows.
+// State returns the restore's state for status.state.
 func State(s Situation) string {
 	restore := s.restore()
 	switch {
@@ -175,7 +175,7 @@ func State(s Situation) string {
 	return StatePending
 }
 
-// stateAfter is the state once FoundationDB has done its part.
+// stateAfter is the state once FoundationDB has finished the restore.
 func (s Situation) stateAfter() string {
 	switch {
 	case !s.Finalized():
@@ -186,8 +186,8 @@ func (s Situation) stateAfter() string {
 	return StateCompleted
 }
 
-// Decide returns the next step. A restore is started once; before that, whatever is wrong is found out, its version is made
-// explicit, and both are written down.
+// Decide returns the next step. A restore is started once. Before that, everything that is wrong is found out, the version is
+// made explicit, and the plan is written down.
 func Decide(s Situation) Decision {
 	switch {
 	case !s.View.Found || Ended(s.View.State):
@@ -201,7 +201,7 @@ func Decide(s Situation) Decision {
 			return Decision{Step: StepRead}
 		}
 		return Decision{}
-	case !InspectDue(s.View) || Hindrance(s) != nil:
+	case !InspectDue(s.View) || Blocker(s) != nil:
 		return Decision{}
 	case !s.Resolved:
 		return Decision{Step: StepResolve}
@@ -213,7 +213,8 @@ func Decide(s Situation) Decision {
 	return s.command(contract.FDBRestoreStart)
 }
 
-// stop aborts the restore if it runs. One that has completed stays as it is; unless it is deleted, its end is checked.
+// stop aborts the restore if it runs. One that has completed stays as it is; its end is checked unless the object is being
+// deleted.
 func (s Situation) stop() Decision {
 	switch {
 	case s.Runs():
@@ -230,7 +231,7 @@ func (s Situation) command(operation contract.FDBOperation) Decision {
 	}}
 }
 
-// Container is the one that is read, or will be; empty if nobody guards it.
+// Container returns the container that is read, or will be; empty if it has no guard.
 func (s Situation) Container() string {
 	if s.View.Plan != nil {
 		return s.View.Plan.Container
@@ -239,11 +240,11 @@ func (s Situation) Container() string {
 }
 
 func (s Situation) readDue(container string) bool {
-	told := s.Memory.Reading == container && s.Now.Sub(time.Unix(s.Memory.ReadingSince, 0)) < readAgain
-	return container != "" && s.Busy == "" && !told
+	known := s.Memory.Reading == container && s.Now.Sub(time.Unix(s.Memory.ReadingSince, 0)) < readAgain
+	return container != "" && s.Busy == "" && !known
 }
 
-// NewPlan is what is going to be restored; nil if what was resolved is not what is to be restored any more.
+// NewPlan returns the plan; nil if what was resolved is not what the spec asks for any more.
 func NewPlan(s Situation) *contract.FDBRestorePlan {
 	point := s.Seen.Point
 	if point == nil || s.View.Owner == "" || s.View.URL == "" || (s.Seen.URL != "" && s.Seen.URL != s.View.URL) {
@@ -255,8 +256,8 @@ func NewPlan(s Situation) *contract.FDBRestorePlan {
 	}
 }
 
-// JoinDue reports whether the owner of the destination is to know of the restore, which never wants a pause: while it runs, and
-// while others have the agents paused, so that they learn whom they hold up.
+// JoinDue reports whether the owner of the destination must know of the restore, which never wants a pause: while it runs, and
+// while others have the agents paused, so that they learn which restore waits for them.
 func JoinDue(s Situation) bool {
 	return !Stopping(s.View) && s.answered() && (s.Runs() || (s.Seen.AgentsPaused && !s.Started() && s.View.Problem == nil))
 }

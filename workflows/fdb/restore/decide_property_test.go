@@ -14,8 +14,8 @@ import (
 
 var errKilled = errors.New("killed")
 
-// model is a destination and an object on which the workflow's passes are made. Whatever else may happen does, between any two
-// steps, until the world is calm.
+// model is a destination and an object on which the workflow's passes run. Between any two steps everything else may happen that can
+// happen, until the world is calm.
 type model struct {
 	*rapid.T
 	calm   bool
@@ -30,13 +30,13 @@ type model struct {
 	latest        int64
 	starts, plans int
 	released      bool
-	// end is how the user has it end, after that many steps.
+	// end is how the user ends it, after that many steps.
 	end          string
 	endAt, steps int
 }
 
-// look is what the destination says.
-func (m *model) look(resolve bool) contract.FDBRestoreInspection {
+// inspect returns what the destination reports.
+func (m *model) inspect(resolve bool) contract.FDBRestoreInspection {
 	if !fdbrestore.InspectDue(m.view) {
 		return contract.FDBRestoreInspection{}
 	}
@@ -76,7 +76,7 @@ func (m *model) between() error {
 	return nil
 }
 
-// turn does something that is none of the workflow's doing.
+// turn does something that the workflow does not do.
 func (m *model) turn() {
 	switch rapid.SampledFrom([]string{
 		"silence", "lock", "pause", "data", "abort", "time", "commit", "progress", "progress", "progress",
@@ -109,7 +109,7 @@ func (m *model) turn() {
 	}
 }
 
-// finish has the user want an end.
+// finish lets the user end it.
 func (m *model) finish(how string) {
 	switch {
 	case !m.view.Found:
@@ -132,7 +132,7 @@ func (m *model) progress() {
 	}
 }
 
-// run is what the activity does: it looks first, and does nothing that has become undue.
+// run does what the activity does: it reads the state first, and does nothing that is no longer due.
 func (m *model) run(command contract.FDBCommand) {
 	switch command.Operation {
 	case contract.FDBRestoreStart:
@@ -150,12 +150,12 @@ func (m *model) run(command contract.FDBCommand) {
 	}
 }
 
-// pass is the workflow's: observe, inspect, operate, publish or release.
+// pass is that of the workflow: observe, inspect, operate, publish or release.
 func (m *model) pass() error {
 	if fdbrestore.Settled(m.view) {
 		return nil
 	}
-	s := fdbrestore.Situation{View: m.view, Now: m.now, Memory: m.memory, Seen: m.look(false)}
+	s := fdbrestore.Situation{View: m.view, Now: m.now, Memory: m.memory, Seen: m.inspect(false)}
 	m.memory = fdbrestore.Notice(s)
 	s.Memory = m.memory
 	for range 8 {
@@ -183,7 +183,7 @@ func (m *model) pass() error {
 func (m *model) do(s *fdbrestore.Situation, decision fdbrestore.Decision) error {
 	switch decision.Step {
 	case fdbrestore.StepResolve:
-		s.Seen = m.look(true)
+		s.Seen = m.inspect(true)
 		s.Resolved = s.Seen.Failure == nil
 	case fdbrestore.StepRead:
 		m.memory.Reading, m.memory.ReadingSince = s.Container(), m.now.Unix()
@@ -208,7 +208,7 @@ func (m *model) do(s *fdbrestore.Situation, decision fdbrestore.Decision) error 
 		if err := m.between(); err != nil {
 			return err
 		}
-		s.Seen, s.Resolved = m.look(false), false
+		s.Seen, s.Resolved = m.inspect(false), false
 	case fdbrestore.StepFinalize:
 		m.view.State = fdbrestore.StateFinalizing
 		if err := m.between(); err != nil {
@@ -220,7 +220,7 @@ func (m *model) do(s *fdbrestore.Situation, decision fdbrestore.Decision) error 
 }
 
 func (m *model) conclude(s fdbrestore.Situation) error {
-	if m.view.BeingDeleted != s.View.BeingDeleted { // noticed at the next look
+	if m.view.BeingDeleted != s.View.BeingDeleted { // noticed at the next inspection
 		return nil
 	}
 	if m.view.BeingDeleted {
@@ -242,7 +242,7 @@ func (m *model) conclude(s fdbrestore.Situation) error {
 	return nil
 }
 
-// judge says whether all is as the spec says, once the world is calm.
+// judge checks that all is as the spec says, once the world is calm.
 func (m *model) judge() {
 	require.LessOrEqual(m, m.starts, 1, "started more than once")
 	require.LessOrEqual(m, m.plans, 1)

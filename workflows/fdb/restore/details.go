@@ -11,7 +11,7 @@ import (
 
 const hundred = 100
 
-// Percent is the share of blocks that were restored.
+// Percent returns the share of blocks that were restored, in percent.
 func Percent(s Situation) int32 {
 	if restore := s.Seen.Restore; restore != nil && restore.Blocks > 0 && State(s) != StateCompleted {
 		return int32(min(hundred, max(0, restore.BlocksDone*hundred/restore.Blocks))) //nolint:gosec // within 0 and 100
@@ -37,7 +37,7 @@ func Find(s Situation, ref contract.ObjectRef, failed *Attempt) contract.FDBRest
 	return findings
 }
 
-// Signature is what of a pass's findings is news when it changes: not what moves by itself while a restore runs.
+// Signature is the part of a pass's findings that is news when it changes: without what changes by itself while a restore runs.
 func Signature(findings contract.FDBRestoreFindings) string {
 	lines := []string{findings.State}
 	for _, condition := range findings.Conditions {
@@ -46,7 +46,7 @@ func Signature(findings contract.FDBRestoreFindings) string {
 	return strings.Join(lines, "\n")
 }
 
-// Details is what the Web UI shows of a restore, in Markdown.
+// Details returns what the Web UI shows of a restore, in Markdown.
 func Details(s Situation, findings contract.FDBRestoreFindings) string {
 	lines := []string{fmt.Sprintf("**%s**, %d %% done", restoretool.Observed(findings.State), findings.Percent)}
 	for _, condition := range findings.Conditions {
@@ -71,7 +71,7 @@ func pointOf(plan *contract.FDBRestorePlan) string {
 	return fmt.Sprintf("version %d (%s)", plan.Version, time.Unix(plan.Time, 0).UTC().Format(time.RFC3339))
 }
 
-// plain is a text in one line in which nothing is Markdown of code.
+// plain returns a text in one line without Markdown's code quotes.
 func plain(text string) string {
 	return strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "`", "'")
 }

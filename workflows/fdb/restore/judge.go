@@ -9,7 +9,7 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// Attempt is what came of a command, or of another step, that could not do what it was to.
+// Attempt is a command that failed or was put off.
 type Attempt struct {
 	Operation contract.FDBOperation
 	Failure   *contract.FDBFailure
@@ -57,8 +57,8 @@ func (s Situation) judge(failed *Attempt) *contract.FDBCondition {
 	if failed != nil {
 		return judgeFailed(failed)
 	}
-	if hindrance := Hindrance(s); hindrance != nil {
-		return hindrance
+	if blocker := Blocker(s); blocker != nil {
+		return blocker
 	}
 	return incorrect(fdbv1alpha1.ReasonNotStarted, "the restore is about to be started")
 }
@@ -74,7 +74,7 @@ func (s Situation) taskErrors() string {
 	return strings.Join(errors, "; ")
 }
 
-// judgeAborted: what was never started has left nothing behind.
+// judgeAborted returns the condition for an aborted restore; nil if it was never started, and so has left nothing behind.
 func (s Situation) judgeAborted() *contract.FDBCondition {
 	if s.neverStarted() {
 		return nil
@@ -103,7 +103,7 @@ func (s Situation) judgeStopping(failed *Attempt) *contract.FDBCondition {
 	return incorrect(fdbv1alpha1.ReasonNotAborted, "the restore is %s and shall be aborted", restoretool.Observed(State(s)))
 }
 
-// judgeReach says why nothing is known of the destination; nil if it has answered.
+// judgeReach returns the condition for a destination of which nothing is known; nil if it has answered.
 func (s Situation) judgeReach() *contract.FDBCondition {
 	switch trouble := s.Seen.Failure; {
 	case changed(s.View):
@@ -131,8 +131,8 @@ func (s Situation) judgeReach() *contract.FDBCondition {
 	}
 }
 
-// Hindrance is the first thing, as far as is known, that keeps a restore from being started.
-func Hindrance(s Situation) *contract.FDBCondition {
+// Blocker returns the first known condition that keeps a restore from being started; nil if there is none.
+func Blocker(s Situation) *contract.FDBCondition {
 	if s.View.Problem != nil {
 		return s.View.Problem
 	}
@@ -189,10 +189,11 @@ func judgeUnresolved(trouble *contract.FDBFailure) *contract.FDBCondition {
 	case contract.FDBClassBadURL:
 		return misconfigured(fdbv1alpha1.ReasonURLInvalid, "%s", trouble.Message)
 	}
-	return incorrect(fdbv1alpha1.ReasonToolFailing, "it cannot be told what would be restored: %s", trouble.Message)
+	return incorrect(fdbv1alpha1.ReasonToolFailing, "it cannot be found out what would be restored: %s", trouble.Message)
 }
 
-// judgeFailed says what a command failed of. After a start that was cut, the state is read before anything is repeated.
+// judgeFailed returns the condition for a failed command. After a start of unknown outcome, the state is read before anything is
+// repeated.
 func judgeFailed(failed *Attempt) *contract.FDBCondition {
 	trouble := failed.Failure
 	switch trouble.Class {
@@ -207,11 +208,11 @@ func judgeFailed(failed *Attempt) *contract.FDBCondition {
 	case contract.FDBClassNotRestorable, contract.FDBClassMissing, contract.FDBClassBadURL:
 		return judgeUnresolved(trouble)
 	}
-	return incorrect(fdbv1alpha1.ReasonToolFailing, "%s has failed and will be tried again: %s",
+	return incorrect(fdbv1alpha1.ReasonToolFailing, "%s has failed and will be retried: %s",
 		Tool(failed.Operation), trouble.Message)
 }
 
-// Tool is how people call an operation.
+// Tool returns the name of an operation for people.
 func Tool(operation contract.FDBOperation) string {
 	if operation == contract.FDBRestoreAbort {
 		return "fdbrestore abort"

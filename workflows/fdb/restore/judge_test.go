@@ -49,7 +49,7 @@ func TestJudge(t *testing.T) {
 		"another database, whatever else":    {with(planned, elsewhere, locked), nil, state, "DestinationChanged", "lab:2"},
 		"it does not answer":                 {with(planned, silent), nil, state, "ClusterUnreachable", "no answer"},
 		"no tools":                           {with(trouble(contract.FDBClassToolMissing)), nil, spec, "ToolsMissing", "words"},
-		"no worker looks":                    {with(trouble(contract.FDBClassNoWorker)), nil, state, "NoWorker", "words"},
+		"no worker inspects":                 {with(trouble(contract.FDBClassNoWorker)), nil, state, "NoWorker", "words"},
 		"a bad cluster file":                 {with(trouble(contract.FDBClassClusterFile)), nil, spec, "ClusterNotReady", "words"},
 		"it cannot be read":                  {with(trouble(contract.FDBClassOther)), nil, state, "StateUnknown", "cannot be read: words"},
 		"no cluster":                         {with(gone), nil, spec, "ClusterMissing", "no cluster"},
@@ -68,17 +68,17 @@ func TestJudge(t *testing.T) {
 
 		"a start into data":               {with(planned), failing(contract.FDBClassNotEmpty), state, "DestinationNotEmpty", "never writes over data"},
 		"a start into a lock":             {with(planned), failing(contract.FDBClassLocked), state, "DatabaseLocked", "the tool's words"},
-		"a start that was cut":            {with(planned), failing(contract.FDBClassTimeout), state, "ToolFailing", "fdbrestore start has failed and will be tried again"},
+		"a start that was cut":            {with(planned), failing(contract.FDBClassTimeout), state, "ToolFailing", "fdbrestore start has failed and will be retried"},
 		"a version that is refused":       {with(planned), failing(contract.FDBClassNotRestorable), spec, "NotRestorable", "the tool's words"},
 		"data that are gone":              {with(planned), failing(contract.FDBClassMissing), state, "DataMissing", "the tool's words"},
 		"no tools for a start":            {with(planned), failing(contract.FDBClassToolMissing), spec, "ToolsMissing", "the tool's words"},
-		"no worker takes it":              {with(planned), failing(contract.FDBClassNoWorker), state, "NoWorker", "the tool's words"},
+		"no worker starts it":             {with(planned), failing(contract.FDBClassNoWorker), state, "NoWorker", "the tool's words"},
 		"a cut start that had its effect": {with(in("queued")), failing(contract.FDBClassTimeout), state, "Restoring", "Queued"},
 
 		"it runs":                        {with(in("running")), nil, state, "Restoring", "Running, 25 percent done"},
 		"the Secret goes while it runs":  {with(in("running"), problem), nil, state, "Restoring", "Running"},
 		"paused while it runs":           {with(in("running"), paused), nil, state, "AgentsPaused", "team/nightly"},
-		"an error is not told at once":   {with(in("running"), erring), nil, state, "Restoring", ""},
+		"an error is not shown at once":  {with(in("running"), erring), nil, state, "Restoring", ""},
 		"nor that it stands still":       {with(in("running"), stuck), nil, state, "Restoring", ""},
 		"but both":                       {with(in("running"), erring, stuck), nil, state, "NoProgress", "disk full. FoundationDB keeps retrying. restoreState: Stopped aborts it, and leaves partial data"},
 		"it stands still without agents": {with(in("running"), stuck, alone), nil, state, "NoAgents", "no backup agents run"},
@@ -115,23 +115,23 @@ func TestJudge(t *testing.T) {
 
 func TestNotice(t *testing.T) {
 	s := with(in("running"), func(s *fdbrestore.Situation) { s.Memory.DoubtUntil = noon.Unix() + 60 })
-	look := func(after time.Duration) contract.FDBRestoreMemory {
+	inspected := func(after time.Duration) contract.FDBRestoreMemory {
 		s.Now = s.Now.Add(after)
 		s.Memory = fdbrestore.Notice(s)
 		return s.Memory
 	}
-	assert.Equal(t, noon.Unix(), look(0).ProgressAt)
+	assert.Equal(t, noon.Unix(), inspected(0).ProgressAt)
 	assert.Zero(t, s.Memory.DoubtUntil)
-	assert.Equal(t, noon.Unix(), look(time.Minute).ProgressAt, "it stands still")
+	assert.Equal(t, noon.Unix(), inspected(time.Minute).ProgressAt, "it makes no progress")
 	s.Seen.Restore.BlocksDone++
-	assert.Equal(t, s.Now.Unix()+60, look(time.Minute).ProgressAt, "it moves")
+	assert.Equal(t, s.Now.Unix()+60, inspected(time.Minute).ProgressAt, "it moves")
 	at := s.Memory.ProgressAt
 	saved := s.Seen
 	silent(&s)
-	assert.Equal(t, at, look(time.Minute).ProgressAt, "nobody knows")
+	assert.Equal(t, at, inspected(time.Minute).ProgressAt, "it is not known")
 	s.Seen = saved
 	paused(&s)
-	assert.Zero(t, look(time.Minute).ProgressAt, "who is paused does not stand still")
+	assert.Zero(t, inspected(time.Minute).ProgressAt, "a pause is no lack of progress")
 }
 
 func TestReleaseDue(t *testing.T) {

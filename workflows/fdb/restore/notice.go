@@ -8,10 +8,10 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// noProgress is how long a restore with an error may stand still before that is told.
+// noProgress is how long a restore may make no progress before the status shows it with its error.
 const noProgress = 10 * time.Minute
 
-// Notice returns the memory after a look at the restore.
+// Notice returns the memory after an inspection of the restore.
 func Notice(s Situation) contract.FDBRestoreMemory {
 	m := s.Memory
 	if !s.answered() {
@@ -31,13 +31,13 @@ func Notice(s Situation) contract.FDBRestoreMemory {
 	return m
 }
 
-// progressOf is a number that another state of the restore changes: only that it does matters.
+// progressOf returns a number that changes with the restore's state: only the change matters.
 func progressOf(restore *contract.FDBRestoreProgress) int64 {
 	state := slices.Index([]string{StateQueued, StateStarting, StateRunning}, restore.State)
 	return int64(state) + restore.BlocksDone + restore.BytesWritten + max(0, restore.CurrentVersion)
 }
 
-// stuck: it runs, and has made no progress for long.
+// stuck: it runs, and has made no progress for noProgress.
 func (s Situation) stuck() bool {
 	return s.Runs() && s.Memory.ProgressAt != 0 && s.Now.Sub(time.Unix(s.Memory.ProgressAt, 0)) >= noProgress
 }
@@ -54,8 +54,8 @@ func NoticeUnreachable(s Situation) contract.FDBRestoreMemory {
 	return m
 }
 
-// unreachable: the database does not answer, or nobody says where it is. That its tools are missing, or that an abort fails while
-// the database answers, is for an operator to mend: the restore must not be left running for that.
+// unreachable: the database does not answer, or its address is not known. An operator must correct missing tools, and aborts that
+// fail while the database answers: the restore must not be left running for those.
 func unreachable(s Situation) bool {
 	return s.View.Owner == "" || (s.Seen.Failure != nil && s.Seen.Failure.Class == contract.FDBClassTimeout)
 }
@@ -65,7 +65,7 @@ var patient = []string{
 	fdbv1alpha1.ReasonDatabaseNotEmpty, fdbv1alpha1.ReasonDatabaseChanged, fdbv1alpha1.ReasonDataMissing,
 }
 
-// Patient reports whether nothing but what a person does can help: looking again soon is of no use.
+// Patient reports whether only a person can help: another inspection soon is of no use.
 func Patient(conditions []contract.FDBCondition) bool {
 	return slices.ContainsFunc(conditions, func(c contract.FDBCondition) bool {
 		return c.Type == fdbv1alpha1.ConditionMisconfiguredRestore || slices.Contains(patient, c.Reason)

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// ReleaseDue reports whether an object that is being deleted may go, and with what words for an Event. One that runs is aborted
-// first; it goes unaborted when the database is gone, or could not be reached for limit, and from a namespace that is being
-// deleted after one attempt: that must never hang.
+// ReleaseDue reports whether an object that is being deleted may be released, with a note for the Event. A restore that runs is
+// aborted first. It is released without that when the database is gone, or could not be reached for limit, and in a namespace
+// that is being deleted after one attempt: that must never hang.
 func ReleaseDue(s Situation, failed *Attempt, limit time.Duration) (due bool, note string) {
 	restore := s.restore()
 	switch {
@@ -21,14 +21,14 @@ func ReleaseDue(s Situation, failed *Attempt, limit time.Duration) (due bool, no
 		return true, fmt.Sprintf("the destination knows nothing of the restore on tag %s, which was started: it may hold partial data",
 			s.tag())
 	}
-	hindrance := HindersAbort(s, failed)
-	since := s.Memory.UnreachableSince // 0 as long as what hinders is not that the database does not answer
+	blocker := AbortBlocker(s, failed)
+	since := s.Memory.UnreachableSince // 0 unless the blocker is that the database does not answer
 	waited := unreachable(s) && since != 0 && s.Now.Sub(time.Unix(since, 0)) >= limit
 	if !s.View.ClusterGone && !changed(s.View) && !s.View.NamespaceEnding && !waited {
 		return false, ""
 	}
 	return true, fmt.Sprintf("the restore was not aborted, because %s; should it have been started and the database exist, it goes "+
-		"on, locks the database and leaves partial data when it is aborted there (fdbrestore abort -t %s)", hindrance, s.tag())
+		"on, locks the database and leaves partial data when it is aborted there (fdbrestore abort -t %s)", blocker, s.tag())
 }
 
 // tag is the restore's name in the destination.
@@ -39,8 +39,8 @@ func (s Situation) tag() string {
 	return s.View.Plan.Tag
 }
 
-// HindersAbort says what keeps the restore of an object that is being deleted from being aborted.
-func HindersAbort(s Situation, failed *Attempt) string {
+// AbortBlocker returns what keeps the restore of an object that is being deleted from being aborted.
+func AbortBlocker(s Situation, failed *Attempt) string {
 	switch {
 	case s.View.ClusterGone:
 		return "its FoundationDBCluster is gone"

@@ -26,17 +26,17 @@ var Kind = kinds.Kind{
 	Run: kinds.Serving(Workflow),
 }
 
-// Workflow serves one FoundationDBRestore (seed 004, "Reconciling Restores"): each pass looks at the restore in the
-// destination, starts or aborts it, or checks its end, and writes what it found. A restore is planned and started once, and then
-// never again. The workflow ends with the restore, and the next event starts it again under the same ID. It is the only writer of
-// the object's status. Whatever changes something in the destination it asks of the destination's owner, FDBCluster, and the
-// guard of the container, FDBContainer, lets nobody expire what is read.
+// Workflow serves one FoundationDBRestore (seed 004, "Reconciling Restores"): each pass inspects the restore in the destination,
+// starts or aborts it, or checks its end, and writes what it found. A restore is planned and started once, and never again. The
+// workflow ends with the restore, and the next event starts it again under the same ID. It is the only writer of the object's
+// status. It sends every command for the destination to the destination's owner, FDBCluster. The guard of the container,
+// FDBContainer, grants no expiration while the restore reads it.
 func Workflow(ctx workflow.Context, in contract.FDBRestoreInput, options call.Options) error {
 	run := &restoreRun{
 		in: in, options: options, news: true,
 		changed: workflow.GetSignalChannel(ctx, contract.SignalChanged),
 	}
-	run.in.ShownPhase = string(restoretool.Observed(in.ShownPhase)) // an earlier release spelled it as FoundationDB does
+	run.in.ShownPhase = string(restoretool.Observed(in.ShownPhase)) // an older run spelled it as FoundationDB does
 	err := workflow.SetQueryHandler(ctx, contract.QueryState, func() (contract.FDBRestoreState, error) {
 		return contract.FDBRestoreState{View: run.view, Seen: run.seen, Memory: run.in.Memory}, nil
 	})
@@ -46,22 +46,22 @@ func Workflow(ctx workflow.Context, in contract.FDBRestoreInput, options call.Op
 	return entity.Serve(ctx, run)
 }
 
-// restoreRun is the state of one run. Nothing in it outlives the run but what FDBRestoreInput carries over.
+// restoreRun is the state of one run. Nothing in it outlives the run except what FDBRestoreInput hands over.
 type restoreRun struct {
 	in      contract.FDBRestoreInput
 	options call.Options
 	changed workflow.ReceiveChannel
 	view    contract.FDBRestoreView
 	seen    contract.FDBRestoreInspection
-	// resolved: seen says what would be restored. busy is what the guard said last; opposed what the owner did.
+	// resolved: seen has the version to restore to. busy is from the guard's last answer; opposed from the owner's.
 	resolved bool
 	busy     string
 	opposed  []string
 	tasks    []contract.RecordedTask
-	// failed is the last command if it was not done and is still due; undue: it was to be decided anew.
+	// failed is the last command if it was not done and is still due; undue: it has to be decided again.
 	failed *Attempt
 	undue  bool
-	// news: something has happened that the owner may have to know of.
+	// news: something has happened that the owner may have to know.
 	news bool
 	// patient: only a person can help. found are the state and the conditions of the last pass.
 	patient bool
@@ -97,7 +97,7 @@ func (r *restoreRun) Drain() int {
 	return received
 }
 
-// pass looks, does what is due, and says what it found.
+// pass inspects, does what is due, and publishes what it found.
 func (r *restoreRun) pass(ctx workflow.Context) error {
 	r.undue, r.failed, r.busy = false, nil, ""
 	err := r.see(call.LocalFirst(ctx, r.options.Limits, contract.ObserveFDBRestore,
@@ -111,7 +111,7 @@ func (r *restoreRun) pass(ctx workflow.Context) error {
 	if err := r.operate(ctx); err != nil {
 		return err
 	}
-	if Settled(r.view) { // its object went away meanwhile
+	if Settled(r.view) { // the object is gone meanwhile
 		return nil
 	}
 	if r.view.BeingDeleted {
@@ -128,7 +128,7 @@ func (r *restoreRun) publish(ctx workflow.Context) error {
 		return err
 	}
 	found := Signature(findings)
-	if found == r.found || r.found == "" { // a run that goes on for another knows no better
+	if found == r.found || r.found == "" { // the first pass of a run has nothing to compare with
 		r.memory().Quiet++
 	} else {
 		r.memory().Quiet = 0
@@ -138,14 +138,14 @@ func (r *restoreRun) publish(ctx workflow.Context) error {
 	return entity.Show(ctx, &r.in.ObjectInput, string(restoretool.Observed(findings.State)), "")
 }
 
-// release lets an object go whose restore has ended, or cannot be ended.
+// release releases an object whose restore has ended, or cannot be ended.
 func (r *restoreRun) release(ctx workflow.Context) error {
 	r.in.Memory = NoticeUnreachable(r.situation(ctx))
 	due, note := ReleaseDue(r.situation(ctx), r.failed, r.resourceTimeout(ctx))
 	if !due {
 		r.memory().Quiet++
-		hindrance := details.OneLine(HindersAbort(r.situation(ctx), r.failed))
-		workflow.SetCurrentDetails(ctx, "**Deleting:** the restore is to be aborted first: "+hindrance)
+		blocker := details.OneLine(AbortBlocker(r.situation(ctx), r.failed))
+		workflow.SetCurrentDetails(ctx, "**Deleting:** the restore is to be aborted first: "+blocker)
 		return nil
 	}
 	if err := r.farewell(ctx); err != nil {
@@ -160,7 +160,7 @@ func (r *restoreRun) release(ctx workflow.Context) error {
 	})
 }
 
-// farewell tells the owner and the guard that there is nothing more to expect.
+// farewell signs the restore off with the owner and the guard.
 func (r *restoreRun) farewell(ctx workflow.Context) error {
 	if r.memory().Owner != "" {
 		if err := r.leave(ctx); err != nil {
@@ -173,10 +173,10 @@ func (r *restoreRun) farewell(ctx workflow.Context) error {
 	return r.leaveContainer(ctx)
 }
 
-// runningLook is the longest wait while the restore runs, or is to be aborted.
-const runningLook = 15 * time.Second
+// runningInterval is the longest wait while the restore runs, or is to be aborted.
+const runningInterval = 15 * time.Second
 
-// Wait implements entity.Object. It waits until a signal comes or it is time to look again.
+// Wait implements entity.Object. It waits until a signal comes or the next inspection is due.
 func (r *restoreRun) Wait(ctx workflow.Context) error {
 	timing, cancel := workflow.WithCancel(ctx)
 	defer cancel()
@@ -188,7 +188,7 @@ func (r *restoreRun) Wait(ctx workflow.Context) error {
 	return ctx.Err()
 }
 
-// pause is how long to wait for the next look.
+// pause returns how long to wait for the next inspection.
 func (r *restoreRun) pause(ctx workflow.Context) time.Duration {
 	longest := r.options.FDBStatusInterval
 	if longest <= 0 {
@@ -198,10 +198,10 @@ func (r *restoreRun) pause(ctx workflow.Context) time.Duration {
 	case r.undue:
 		return min(longest, entity.Pause)
 	case r.situation(ctx).Runs():
-		longest = min(longest, runningLook)
+		longest = min(longest, runningInterval)
 	case r.patient:
 		return longest
 	}
 	const enough = 20 // doublings
-	return min(longest, fdbbackup.FirstLook<<min(r.memory().Quiet, enough))
+	return min(longest, fdbbackup.FirstInterval<<min(r.memory().Quiet, enough))
 }

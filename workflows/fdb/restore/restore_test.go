@@ -35,11 +35,11 @@ func TestARestoreIsPlannedStartedFollowedAndChecked(t *testing.T) {
 	assert.Equal(t, contract.FDBCommand{
 		Ref:       contract.ObjectRef{Namespace: "team", Name: "lab", UID: "u"},
 		Operation: contract.FDBRestoreStart, Generation: 1, Tag: "lab-u", URL: restoredURL,
-	}, *w.asks[0].Command)
-	assert.Equal(t, contract.FDBTaskQueue("west"), w.asks[0].Queue)
-	assert.False(t, w.asks[0].Member.Paused, "a restore never wants a pause")
+	}, *w.requests[0].Command)
+	assert.Equal(t, contract.FDBTaskQueue("west"), w.requests[0].Queue)
+	assert.False(t, w.requests[0].Member.Paused, "a restore never wants a pause")
 	for i, at := range w.at["observe"][1:] {
-		assert.LessOrEqual(t, at.Sub(w.at["observe"][i]), 16*time.Second, "a restore that runs is looked at often")
+		assert.LessOrEqual(t, at.Sub(w.at["observe"][i]), 16*time.Second, "a restore that runs is inspected often")
 	}
 }
 
@@ -138,7 +138,7 @@ func TestAStartThatFails(t *testing.T) {
 	}
 }
 
-func TestAStartWhoseEndIsUnknownIsLookedAtBeforeAnythingIsRepeated(t *testing.T) {
+func TestAStartOfUnknownOutcomeIsInspectedBeforeAnythingIsRepeated(t *testing.T) {
 	w := newRestoreWorld()
 	w.lost = true
 	next := w.run().serve(t, contract.FDBRestoreInput{}, time.Hour)
@@ -179,15 +179,15 @@ func TestARestoreThatRuns(t *testing.T) {
 	assert.True(t, w.happened("leave "+workflowtest.Lab))
 }
 
-func TestTheGuardIsToldEachHour(t *testing.T) {
+func TestTheGuardGetsARequestEachHour(t *testing.T) {
 	w := midRestore()
 	next := w.run().serve(t, contract.FDBRestoreInput{}, 5*time.Hour+30*time.Minute)
 	assert.Equal(t, 6, w.times("use "+restoredFrom))
 	assert.Equal(t, restoredFrom, next.Memory.Reading)
 }
 
-// A restore goes on while nobody hears of it: its data must stay.
-func TestTheGuardIsToldEachHourWhileNobodyAnswers(t *testing.T) {
+// A restore goes on while its database does not answer: its data must stay.
+func TestTheGuardGetsARequestEachHourWhileTheDatabaseIsSilent(t *testing.T) {
 	w := midRestore()
 	w.silent = true
 	next := w.run().serve(t, contract.FDBRestoreInput{}, 5*time.Hour+30*time.Minute)
@@ -219,7 +219,7 @@ func TestARestoreIsStopped(t *testing.T) {
 	for action, end := range map[string]func(*restoreWorld){
 		"stopped": (*restoreWorld).stop, "deleted": func(w *restoreWorld) { w.view.BeingDeleted, w.view.Observed = true, false },
 	} {
-		t.Run("while nobody knows whether it starts: "+action, func(t *testing.T) {
+		t.Run("while it is not known whether it starts: "+action, func(t *testing.T) {
 			w := newRestoreWorld()
 			w.failing[contract.FDBRestoreStart] = &contract.FDBOutcome{Failure: &contract.FDBFailure{
 				Class: contract.FDBClassTimeout, Message: "the worker was lost",
@@ -233,7 +233,7 @@ func TestARestoreIsStopped(t *testing.T) {
 			require.Nil(t, run.serve(t, contract.FDBRestoreInput{}, time.Hour))
 			assert.Equal(t, 1, w.times("abort-restore lab-u"))
 		})
-		t.Run("though nobody knows whether it had started: "+action, func(t *testing.T) {
+		t.Run("though it is not known whether it had started: "+action, func(t *testing.T) {
 			w := newRestoreWorld()
 			w.failing[contract.FDBRestoreStart] = &contract.FDBOutcome{Failure: &contract.FDBFailure{
 				Class: contract.FDBClassTimeout, Message: "the worker was lost",
@@ -281,7 +281,7 @@ func TestTheCheckOfTheEnd(t *testing.T) {
 	assert.Empty(t, w.at["inspect"])
 }
 
-// A worker of another release may go on with what this one has begun: the tasks are those that the history names.
+// A worker of another release may continue what this one has begun: the tasks are those that the history names.
 func TestTheTasksOfARestoreAreThoseOfItsHistory(t *testing.T) {
 	w := newRestoreWorld()
 	run := w.run()
@@ -309,7 +309,7 @@ func TestARestoreIsDeleted(t *testing.T) {
 		"with its cluster": {
 			func(w *restoreWorld) { w.view.Owner, w.view.ClusterGone = "", true }, []string{"release"}, "its FoundationDBCluster is gone", time.Second,
 		},
-		"while nobody answers": {func(w *restoreWorld) { w.silent = true }, []string{"release"}, "no answer", 16 * time.Minute},
+		"without an answer": {func(w *restoreWorld) { w.silent = true }, []string{"release"}, "no answer", 16 * time.Minute},
 	}
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
@@ -322,7 +322,7 @@ func TestARestoreIsDeleted(t *testing.T) {
 			assert.Contains(t, w.released.Note, test.note)
 			assert.Equal(t, title == "while it runs", w.released.Aborted)
 			assert.LessOrEqual(t, run.Now().Sub(run.start), test.within)
-			if title == "while nobody answers" {
+			if title == "without an answer" {
 				assert.GreaterOrEqual(t, run.Now().Sub(run.start), 10*time.Minute)
 			}
 		})
@@ -330,14 +330,14 @@ func TestARestoreIsDeleted(t *testing.T) {
 }
 
 // A namespace that is being deleted never hangs: one attempt, under a short limit.
-func TestARestoreInANamespaceThatGoesIsTriedToAbortOnce(t *testing.T) {
+func TestARestoreInANamespaceThatIsDeletedIsAbortedOnce(t *testing.T) {
 	w := midRestore()
 	w.view.BeingDeleted, w.view.NamespaceEnding = true, true
 	w.failing[contract.FDBRestoreAbort] = &contract.FDBOutcome{Failure: &contract.FDBFailure{Class: contract.FDBClassOther, Message: "no"}}
 	run := w.run()
 	require.Nil(t, run.serve(t, contract.FDBRestoreInput{}, time.Hour))
 	assert.Equal(t, []string{"abort-restore lab-u", "release"}, w.log)
-	assert.Equal(t, run.start.Add(30*time.Second).Unix(), w.asks[0].Until)
+	assert.Equal(t, run.start.Add(30*time.Second).Unix(), w.requests[0].Until)
 	assert.Contains(t, w.released.Note, "was not aborted, because no")
 	details := workflowtest.CurrentDetails(t, &workflowtest.Scenario{TestWorkflowEnvironment: run.TestWorkflowEnvironment})
 	assert.Contains(t, details, "**Deleted:** the restore was not aborted, because no")
@@ -345,7 +345,7 @@ func TestARestoreInANamespaceThatGoesIsTriedToAbortOnce(t *testing.T) {
 
 // A signal that comes during the last activity before an end is read.
 func TestNoSignalOfARestoreIsLost(t *testing.T) {
-	for _, last := range []string{"publish", "ask", "guard"} {
+	for _, last := range []string{"publish", "owner", "guard"} {
 		t.Run(last, func(t *testing.T) {
 			w := midRestore()
 			w.enter(fdbrestore.StateCompleted)
@@ -366,7 +366,7 @@ func TestNoSignalOfARestoreIsLost(t *testing.T) {
 	}
 }
 
-// An event breaks the check of the end off, which may wait for long.
+// An event interrupts the check of the end, which may wait for long.
 func TestADeletionDoesNotWaitForTheCheckOfTheEnd(t *testing.T) {
 	w := midRestore()
 	w.enter(fdbrestore.StateCompleted)

@@ -38,7 +38,7 @@ func planned(s *fdbrestore.Situation) {
 	}
 }
 
-// in has the restore be in a state in the destination.
+// in puts the restore into a state in the destination.
 func in(state string) func(*fdbrestore.Situation) {
 	return func(s *fdbrestore.Situation) {
 		planned(s)

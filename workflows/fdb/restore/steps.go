@@ -12,7 +12,8 @@ import (
 	"holdfast.dev/holdfast/workflows/fdb/tools"
 )
 
-// resourceTimeout is recorded in the history whenever it changes: a worker with another flag must replay what was decided.
+// resourceTimeout returns the flag, recorded in the history whenever it changes: a worker with another flag must replay what was
+// decided.
 func (r *restoreRun) resourceTimeout(ctx workflow.Context) time.Duration {
 	present := func(workflow.Context) any { return r.options.Timeout() }
 	var timeout time.Duration
@@ -34,18 +35,18 @@ func (r *restoreRun) see(view contract.FDBRestoreView, err error) error {
 }
 
 const (
-	// resolveTimeout is that of finding out what would be restored: up to two listings of the container.
+	// resolveTimeout limits the inspection that finds out what would be restored: up to two listings of the container.
 	resolveTimeout = 12 * time.Minute
-	// endingLook bounds a look at the destination, and endingWait the wait for an abort's turn, in a namespace that is being
-	// deleted.
-	endingLook = time.Minute
-	endingWait = 30 * time.Second
+	// endingInspect limits an inspection of the destination, and endingWait the wait for an abort's turn, in a namespace that is
+	// being
+	endingInspect = time.Minute
+	endingWait    = 30 * time.Second
 )
 
-// inspect asks the destination. That it does not answer is no error but what was found.
+// inspect reads the destination. If it does not answer, that is a finding, not an error.
 func (r *restoreRun) inspect(ctx workflow.Context, resolve bool) error {
 	before := r.seen.Restore
-	r.seen, r.resolved = contract.FDBRestoreInspection{Restore: before}, false // the last that is known, to be shown
+	r.seen, r.resolved = contract.FDBRestoreInspection{Restore: before}, false // the last known progress, to be shown
 	if !InspectDue(r.view) {
 		return nil
 	}
@@ -55,7 +56,7 @@ func (r *restoreRun) inspect(ctx workflow.Context, resolve bool) error {
 		limit = resolveTimeout
 	}
 	if r.view.NamespaceEnding {
-		limit, attempts = endingLook, 1
+		limit, attempts = endingInspect, 1
 	}
 	seen, err := call.Execute(ctx, workflow.ActivityOptions{
 		TaskQueue:              contract.FDBTaskQueue(r.in.Cluster),
@@ -81,7 +82,7 @@ func (r *restoreRun) inspect(ctx workflow.Context, resolve bool) error {
 // operate does what is due, one step after the other.
 func (r *restoreRun) operate(ctx workflow.Context) error {
 	for range tools.MaxCommandsInRow {
-		if err := r.tell(ctx); err != nil {
+		if err := r.report(ctx); err != nil {
 			return err
 		}
 		switch decision := Decide(r.situation(ctx)); decision.Step {
@@ -108,8 +109,8 @@ func (r *restoreRun) operate(ctx workflow.Context) error {
 	return nil
 }
 
-// tell brings the owner up to date.
-func (r *restoreRun) tell(ctx workflow.Context) error {
+// report brings the owner up to date.
+func (r *restoreRun) report(ctx workflow.Context) error {
 	if r.memory().Owner != "" && r.memory().Owner != r.view.Owner && r.view.Owner != "" {
 		if err := r.leave(ctx); err != nil { // the cluster was made anew
 			return err
@@ -118,7 +119,7 @@ func (r *restoreRun) tell(ctx workflow.Context) error {
 	if !JoinDue(r.situation(ctx)) || (!r.news && r.memory().Owner == r.view.Owner) {
 		return nil
 	}
-	_, err := r.ask(ctx, contract.FDBCommandRequest{})
+	_, err := r.request(ctx, contract.FDBCommandRequest{})
 	return err
 }
 
@@ -138,10 +139,10 @@ func (r *restoreRun) plan(ctx workflow.Context) (bool, error) {
 	return !Settled(r.view), nil
 }
 
-// command has a command run. What came of it is looked at in any case: it may have had its effect though it failed.
+// command runs a command through the owner. The restore is inspected in any case: a command that failed may have had its effect.
 func (r *restoreRun) command(ctx workflow.Context, command contract.FDBCommand) error {
 	command.Ref = r.in.Ref
-	answer, err := r.ask(ctx, contract.FDBCommandRequest{Command: &command})
+	answer, err := r.request(ctx, contract.FDBCommandRequest{Command: &command})
 	if err != nil {
 		return err
 	}
@@ -165,23 +166,23 @@ func (r *restoreRun) command(ctx workflow.Context, command contract.FDBCommand) 
 	return r.inspect(ctx, false)
 }
 
-// ask asks the owner of the destination, which is told that this restore needs the agents.
-func (r *restoreRun) ask(ctx workflow.Context, ask contract.FDBCommandRequest) (contract.FDBCommandAnswer, error) {
-	ask.Member.Name = r.name()
-	if ask.Cluster == "" {
-		ask.Cluster, ask.Leave = r.view.Owner, Stopping(r.view)
+// request sends a request to the owner of the destination, which learns by it that this restore needs the agents.
+func (r *restoreRun) request(ctx workflow.Context, request contract.FDBCommandRequest) (contract.FDBCommandAnswer, error) {
+	request.Member.Name = r.name()
+	if request.Cluster == "" {
+		request.Cluster, request.Leave = r.view.Owner, Stopping(r.view)
 	}
-	summary := "Tell the owner of the destination of this restore"
-	if ask.Command != nil {
-		summary = fmt.Sprintf("Have %s run", Tool(ask.Command.Operation))
+	summary := "Enter this restore with the owner of the destination"
+	if request.Command != nil {
+		summary = fmt.Sprintf("Run %s", Tool(request.Command.Operation))
 	}
 	wait := contract.FDBRequestWait
 	if r.view.NamespaceEnding {
 		wait = endingWait
 	}
-	answer, answered, err := tools.RequestOwner(ctx, r.in.Cluster, ask, summary, wait)
-	if err == nil && answered && !ask.Leave {
-		r.memory().Owner, r.opposed, r.news = ask.Cluster, answer.Opposed, false
+	answer, answered, err := tools.RequestOwner(ctx, r.in.Cluster, request, summary, wait)
+	if err == nil && answered && !request.Leave {
+		r.memory().Owner, r.opposed, r.news = request.Cluster, answer.Opposed, false
 	}
 	return answer, err
 }
@@ -190,17 +191,17 @@ func (r *restoreRun) name() string {
 	return tools.UserName("restore "+r.in.Ref.String(), r.in.Cluster)
 }
 
-// leave tells the owner that knows of this restore that it wants nothing more.
+// leave signs the restore off with the owner that knows of it.
 func (r *restoreRun) leave(ctx workflow.Context) error {
-	if _, err := r.ask(ctx, contract.FDBCommandRequest{Cluster: r.memory().Owner, Leave: true}); err != nil {
+	if _, err := r.request(ctx, contract.FDBCommandRequest{Cluster: r.memory().Owner, Leave: true}); err != nil {
 		return err
 	}
 	r.memory().Owner, r.opposed = "", nil
 	return nil
 }
 
-// read tells the guard of the container that it is read, and reports whether the pass goes on. What was found out before the
-// guard knew may have been expired since, and is found out again.
+// read reports to the guard of the container that the restore reads it, and returns whether the pass goes on. What was resolved
+// before the guard knew may have been expired since, and is resolved again.
 func (r *restoreRun) read(ctx workflow.Context) (bool, error) {
 	container, now := r.situation(ctx).Container(), workflow.Now(ctx)
 	if r.memory().Reading != "" && r.memory().Reading != container {
@@ -208,7 +209,7 @@ func (r *restoreRun) read(ctx workflow.Context) (bool, error) {
 			return false, err
 		}
 	}
-	answer, err := r.askContainer(ctx, contract.FDBContainerRequest{
+	answer, err := r.requestContainer(ctx, contract.FDBContainerRequest{
 		Container: container, Action: contract.FDBContainerUse,
 		User: contract.FDBContainerUser{ReadsUntil: now.Add(contract.FDBRestoreReads).Unix()},
 	}, "Keep the backup from being expired while it is read")
@@ -224,8 +225,8 @@ func (r *restoreRun) read(ctx workflow.Context) (bool, error) {
 }
 
 func (r *restoreRun) leaveContainer(ctx workflow.Context) error {
-	_, err := r.askContainer(ctx, contract.FDBContainerRequest{Container: r.memory().Reading, Action: contract.FDBContainerLeave},
-		"The backup is read no more")
+	_, err := r.requestContainer(ctx, contract.FDBContainerRequest{Container: r.memory().Reading, Action: contract.FDBContainerLeave},
+		"Report that the backup is no longer read")
 	if err != nil {
 		return err
 	}
@@ -233,12 +234,13 @@ func (r *restoreRun) leaveContainer(ctx workflow.Context) error {
 	return nil
 }
 
-// askContainer asks the guard of a container. That it does not answer is no error: then nobody may read.
-func (r *restoreRun) askContainer(
-	ctx workflow.Context, ask contract.FDBContainerRequest, summary string,
+// requestContainer sends a request to the guard of a container. If it does not answer, that is no error: the container counts as
+// busy.
+func (r *restoreRun) requestContainer(
+	ctx workflow.Context, request contract.FDBContainerRequest, summary string,
 ) (answer contract.FDBContainerAnswer, err error) {
-	ask.User.Name, ask.User.Cluster, ask.User.Namespace = r.name(), r.in.Cluster, r.in.Ref.Namespace
-	answer, err = tools.RequestContainer(ctx, ask, tools.GuardTimeout, summary)
+	request.User.Name, request.User.Cluster, request.User.Namespace = r.name(), r.in.Cluster, r.in.Ref.Namespace
+	answer, err = tools.RequestContainer(ctx, request, tools.GuardTimeout, summary)
 	if err == nil || temporal.IsCanceledError(err) {
 		return answer, err
 	}

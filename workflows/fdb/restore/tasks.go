@@ -15,19 +15,18 @@ import (
 const (
 	// restoreTasksDeadline is how long the tasks after the end of a restore may take together.
 	restoreTasksDeadline = 10 * time.Minute
-	// restoreTaskAttempt is what a task gets at least, so that it can say after the deadline what it has waited for.
+	// restoreTaskAttempt is the least time of a task, so that after the deadline it can report what it has waited for.
 	restoreTaskAttempt = 2 * time.Minute
 )
 
-// taskNames are the tasks of the code that begins them: one with others, which takes the run over, goes on with these.
+// taskNames returns the tasks of the worker that begins them: a worker with other tasks that continues the run keeps to these.
 func taskNames(ctx workflow.Context) (names []string, err error) {
 	err = workflow.SideEffect(ctx, func(workflow.Context) any { return contract.FDBRestoreTasks() }).Get(&names)
 	return names, err
 }
 
-// finalize runs the tasks after the end of a restore, in their order, each whatever those before it found. That they are being
-// run is written first: from then on nothing of the destination's restore is needed. An event breaks them off; they may be
-// repeated.
+// finalize runs the tasks after the end of a restore, in their order, each no matter what those before it found. First it writes
+// that they run: from then on nothing of the destination's restore is needed. An event interrupts them; they may be repeated.
 func (r *restoreRun) finalize(ctx workflow.Context) error {
 	names, err := taskNames(ctx)
 	if err != nil {
@@ -60,14 +59,14 @@ func (r *restoreRun) finalize(ctx workflow.Context) error {
 	return nil
 }
 
-// runTask runs one task, and reports whether it has ended: an event that comes first breaks it off.
+// runTask runs one task, and reports whether it has ended: an event that comes first interrupts it.
 func (r *restoreRun) runTask(
 	ctx workflow.Context, name string, deadline time.Time,
 ) (outcome contract.FinalizationOutcome, done bool, err error) {
 	running, cancel := workflow.WithCancel(ctx)
 	defer cancel()
 	retry := call.Retry()
-	retry.MaximumInterval = runningLook
+	retry.MaximumInterval = runningInterval
 	task := call.Start(running, workflow.ActivityOptions{
 		TaskQueue:              contract.FDBTaskQueue(r.in.Cluster),
 		ScheduleToCloseTimeout: max(0, deadline.Sub(workflow.Now(ctx))) + restoreTaskAttempt,
@@ -88,7 +87,7 @@ func (r *restoreRun) runTask(
 		if temporal.IsCanceledError(err) {
 			return outcome, false, err
 		}
-		outcome.Errors.Cluster = []string{fmt.Sprintf("%s could not be told: %s", name, tools.FailureOf(r.in.Cluster, err).Message)}
+		outcome.Errors.Cluster = []string{fmt.Sprintf("%s could not be checked: %s", name, tools.FailureOf(r.in.Cluster, err).Message)}
 	}
 	return outcome, true, nil
 }

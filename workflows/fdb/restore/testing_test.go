@@ -28,17 +28,17 @@ const (
 	restoredFrom = "s3.local/b/lab"
 )
 
-// restoreWorld is one FoundationDBRestore, its destination, and whom its workflow speaks with. It outlives runs of the workflow.
+// restoreWorld is one FoundationDBRestore, its destination, and those that its workflow talks to. It outlives runs of the workflow.
 type restoreWorld struct {
 	mu   sync.Mutex
 	view contract.FDBRestoreView
-	// seen is what the destination says; silent: it does not.
+	// seen is what the destination reports; silent: it does not answer.
 	seen    contract.FDBRestoreInspection
 	silent  bool
 	busy    string
 	opposed []string
 	failing map[contract.FDBOperation]*contract.FDBOutcome
-	// lost: a start has its effect, and nobody learns of it.
+	// lost: a start has its effect, and its outcome is unknown.
 	lost bool
 	// tasks are errors by the task's name; notYet: all wait.
 	tasks  map[string][]string
@@ -46,7 +46,7 @@ type restoreWorld struct {
 	// log is what was done, in its order; observe, inspect and publish only with their times.
 	log      []string
 	at       map[string][]time.Time
-	asks     []contract.FDBCommandRequest
+	requests []contract.FDBCommandRequest
 	findings contract.FDBRestoreFindings
 	released *contract.FDBRestoreRelease
 	// limits are how long the last attempt might have taken.
@@ -81,7 +81,7 @@ func midRestore() *restoreWorld {
 	return w
 }
 
-// enter has the restore be in a state in the destination.
+// enter puts the restore into a state in the destination.
 func (w *restoreWorld) enter(state string) {
 	w.seen.Restore = &contract.FDBRestoreProgress{Tag: "lab-u", UID: "1", State: state, Blocks: 4, BlocksDone: 1}
 	w.seen.LockUID = "1"
@@ -170,7 +170,7 @@ func (w *restoreWorld) run() *restoreRun {
 		return w.view, nil
 	})
 	add(contract.InspectFDBRestore.Name, w.inspect)
-	add(contract.RequestFDBCommand.Name, w.ask)
+	add(contract.RequestFDBCommand.Name, w.request)
 	add(contract.RequestFDBContainer.Name, w.guard)
 	add(contract.FinalizeFDBRestore.Name, func(_ context.Context, step contract.FDBRestoreTaskStep) (contract.FinalizationOutcome, error) {
 		defer w.begin("task")()
@@ -200,23 +200,23 @@ func (w *restoreWorld) inspect(ctx context.Context, in contract.FDBRestoreInspec
 	return seen, nil
 }
 
-func (w *restoreWorld) ask(ctx context.Context, ask contract.FDBCommandRequest) (contract.FDBCommandAnswer, error) {
-	defer w.begin("ask")()
-	w.asks = append(w.asks, ask)
-	if ask.Command == nil {
+func (w *restoreWorld) request(ctx context.Context, request contract.FDBCommandRequest) (contract.FDBCommandAnswer, error) {
+	defer w.begin("owner")()
+	w.requests = append(w.requests, request)
+	if request.Command == nil {
 		verb := "join"
-		if ask.Leave {
+		if request.Leave {
 			verb = "leave"
 		}
-		w.did("%s %s", verb, ask.Cluster)
+		w.did("%s %s", verb, request.Cluster)
 		return contract.FDBCommandAnswer{Opposed: w.opposed}, nil
 	}
-	w.did("%s %s", ask.Command.Operation, ask.Command.Tag)
-	w.limits[string(ask.Command.Operation)] = activity.GetInfo(ctx).StartToCloseTimeout
-	if outcome := w.failing[ask.Command.Operation]; outcome != nil {
+	w.did("%s %s", request.Command.Operation, request.Command.Tag)
+	w.limits[string(request.Command.Operation)] = activity.GetInfo(ctx).StartToCloseTimeout
+	if outcome := w.failing[request.Command.Operation]; outcome != nil {
 		return contract.FDBCommandAnswer{Outcome: outcome}, nil
 	}
-	if ask.Command.Operation == contract.FDBRestoreAbort {
+	if request.Command.Operation == contract.FDBRestoreAbort {
 		w.enter(fdbrestore.StateAborted)
 		return contract.FDBCommandAnswer{Outcome: &contract.FDBOutcome{Done: true}}, nil
 	}
@@ -227,9 +227,9 @@ func (w *restoreWorld) ask(ctx context.Context, ask contract.FDBCommandRequest) 
 	return contract.FDBCommandAnswer{Outcome: &contract.FDBOutcome{Done: true}}, nil
 }
 
-func (w *restoreWorld) guard(_ context.Context, ask contract.FDBContainerRequest) (contract.FDBContainerAnswer, error) {
+func (w *restoreWorld) guard(_ context.Context, request contract.FDBContainerRequest) (contract.FDBContainerAnswer, error) {
 	defer w.begin("guard")()
-	w.did("%s %s", ask.Action, ask.Container)
+	w.did("%s %s", request.Action, request.Container)
 	return contract.FDBContainerAnswer{Busy: w.busy}, nil
 }
 
@@ -237,7 +237,7 @@ func (r *restoreRun) signal() {
 	r.SignalWorkflow(contract.SignalChanged, contract.Changed{Reason: "changed"})
 }
 
-// After has something happen to the world that long after the start, and the workflow told.
+// After changes the world that long after the start, and signals the workflow.
 func (r *restoreRun) After(delay time.Duration, do func()) {
 	r.RegisterDelayedCallback(func() {
 		r.change(do)

@@ -13,7 +13,7 @@ import (
 	"holdfast.dev/holdfast/workflows/workflowtest"
 )
 
-// throttleModel is what the backups know of their slots, and what must be true of every grant. Times are since the beginning.
+// throttleModel is what the backups know of their slots, and what must be true of every grant. Times are relative to the start.
 type throttleModel struct {
 	*throttleWorld
 	// asked is when a backup asked first for the place that it may have in the queue, again when it asked after it last came back.
@@ -23,7 +23,7 @@ type throttleModel struct {
 	// holds are those that may start a first snapshot, or are in one; died is when they went.
 	holds map[string]bool
 	died  map[string]time.Duration
-	// late came back when its slot could have been taken from it, or not yet.
+	// late came back when its slot could have been revoked, or not yet.
 	late  map[string]bool
 	wrong []string
 }
@@ -33,11 +33,11 @@ func newThrottleModel() *throttleModel {
 		throttleWorld: newThrottleWorld(), asked: map[string]time.Duration{}, again: map[string]time.Duration{},
 		turns: map[string][]time.Duration{}, holds: map[string]bool{}, died: map[string]time.Duration{}, late: map[string]bool{},
 	}
-	m.told = m.judge
+	m.granted = m.judge
 	return m
 }
 
-// harmless reports whether nothing that a backup has asked for can run any more.
+// harmless reports whether no command that a backup has requested can run any more.
 func (m *throttleModel) harmless(backup string, at time.Duration) bool {
 	died, dead := m.died[backup]
 	return dead && at-died >= contract.FDBSlotGrace
@@ -46,10 +46,10 @@ func (m *throttleModel) harmless(backup string, at time.Duration) bool {
 // judge is called at every grant that arrives.
 func (m *throttleModel) judge(backup string) {
 	if m.holds[backup] {
-		return // told again
+		return // granted again
 	}
 	if m.late[backup] {
-		m.take(backup) // told again, or in its turn: the next one's grant shows
+		m.acquire(backup) // granted again, or in its turn: the next one's grant shows
 		return
 	}
 	others := 0
@@ -77,10 +77,10 @@ func (m *throttleModel) judge(backup string) {
 		}
 	}
 	m.turns[workflowtest.TeamOf(backup)] = append(m.turns[workflowtest.TeamOf(backup)], m.now())
-	m.take(backup)
+	m.acquire(backup)
 }
 
-// turnsSince are the grants to a namespace after a time, and after the last grant to another.
+// turnsSince returns the grants to a namespace after a time, and after the last grant to another.
 func (m *throttleModel) turnsSince(namespace string, since time.Duration, other string) (turns []time.Duration) {
 	if namespace == other {
 		return nil
@@ -96,7 +96,7 @@ func (m *throttleModel) turnsSince(namespace string, since time.Duration, other 
 	return turns
 }
 
-func (m *throttleModel) take(backup string) {
+func (m *throttleModel) acquire(backup string) {
 	delete(m.asked, backup)
 	delete(m.again, backup)
 	delete(m.late, backup)
@@ -119,7 +119,7 @@ func (m *throttleModel) sends(at time.Duration, backup string, action contract.F
 			case action == contract.FDBSlotRelease:
 				m.drop(backup)
 			case action == contract.FDBSlotCount:
-				m.take(backup)
+				m.acquire(backup)
 			case !m.holds[backup]:
 				if _, waits := m.asked[backup]; !waits {
 					m.asked[backup] = at
@@ -143,7 +143,7 @@ func (m *throttleModel) goes(at time.Duration, backup string) throttleStep {
 	})
 }
 
-// returns is a workflow that is started again. It asks again, as it does not know what it had.
+// returns starts a backup's workflow again. It asks again, as it does not know what it had.
 func (m *throttleModel) returns(at time.Duration, backup string) []throttleStep {
 	back := happens(at, func(w *throttleWorld) {
 		w.comeBack(backup)
@@ -159,7 +159,7 @@ func (m *throttleModel) returns(at time.Duration, backup string) []throttleStep 
 // throttled are backups of three namespaces.
 var throttled = []string{"a", "b", "c", "bank-d", "bank-e", "shop-f"}
 
-// random is something that happens at a time to one of a few backups.
+// random returns a random step for one of a few backups.
 func (m *throttleModel) random(t *rapid.T, at time.Duration, dead map[string]bool) []throttleStep {
 	backup := rapid.SampledFrom(throttled).Draw(t, "backup")
 	what := rapid.SampledFrom([]string{
@@ -184,8 +184,9 @@ func (m *throttleModel) random(t *rapid.T, at time.Duration, dead map[string]boo
 	return m.sends(at, backup, contract.FDBSlotRelease)
 }
 
-// TestWhateverHappensSlotsAreGivenInOrderAndNoneIsLost: at a grant the others are fewer than the limit; nobody is granted a slot
-// before one of its namespace that asked earlier and waits, and no namespace a second one while another waits; and when those that have slots release them, everybody that runs gets one.
+// TestWhateverHappensSlotsAreGivenInOrderAndNoneIsLost: at a grant there are fewer other holders than the limit. No backup is granted a
+// slot before one of its namespace that asked earlier and waits, and no namespace a second one while another waits. When the holders
+// release their slots, every backup that runs gets one.
 func TestWhateverHappensSlotsAreGivenInOrderAndNoneIsLost(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newThrottleModel()
@@ -198,7 +199,7 @@ func TestWhateverHappensSlotsAreGivenInOrderAndNoneIsLost(t *testing.T) {
 			at += time.Duration(rapid.IntRange(1, 200).Draw(t, "seconds later"))*time.Second + workflowtest.Apart
 			steps = append(steps, m.random(t, at, dead)...)
 		}
-		// In the end those that have slots release them, one every ten seconds, until nobody waits.
+		// In the end the holders release their slots, one every ten seconds, until no backup waits.
 		at += contract.FDBSlotGrace + 3*time.Minute
 		for range 20 {
 			for _, backup := range throttled {
@@ -219,12 +220,12 @@ func TestWhateverHappensSlotsAreGivenInOrderAndNoneIsLost(t *testing.T) {
 			}
 		}
 		if !m.ended {
-			t.Errorf("nobody needs it, and the throttle runs on; grants: %q", m.grants)
+			t.Errorf("no backup needs it, and the throttle runs on; grants: %q", m.grants)
 		}
 	})
 }
 
-// releasesIfHolding is a release by one that has a slot, and nothing by another.
+// releasesIfHolding sends a release if the backup has a slot.
 func (m *throttleModel) releasesIfHolding(at time.Duration, backup string) []throttleStep {
 	return []throttleStep{happens(at, func(w *throttleWorld) {
 		if m.holds[backup] && !w.dead[backup] {

@@ -21,7 +21,7 @@ import (
 	"holdfast.dev/holdfast/workflows/workflowtest"
 )
 
-// throttleStep is something that happens to a throttle or to those it serves, at a time after the beginning.
+// throttleStep is an event for a throttle or its members, at a time after the start.
 type throttleStep struct {
 	at time.Duration
 	do func(*throttleWorld)
@@ -62,7 +62,7 @@ func continuesAsNew(at time.Duration) throttleStep {
 	return happens(at, func(w *throttleWorld) { w.roll = true })
 }
 
-// throttleWorld runs a throttle, over as many runs as it takes, among backups whose workflows run unless they are said not to.
+// throttleWorld runs a throttle, over as many runs as needed, among backups whose workflows run unless a test says otherwise.
 type throttleWorld struct {
 	mu      sync.Mutex
 	start   time.Time
@@ -70,9 +70,9 @@ type throttleWorld struct {
 	before  []string // in their first snapshot when the throttle began
 	dead    map[string]bool
 	mute    map[string]bool // cannot be signalled, for a cause unknown
-	awayErr error           // what a look at who runs ends with
+	awayErr error           // the error of the check which workflows run
 	roll    bool
-	told    func(backup string)
+	granted func(backup string)
 	// send are signals that a step sends.
 	send []contract.FDBSlotRequest
 	// grants are "at backup" in their order, seconds from the start.
@@ -86,14 +86,14 @@ type throttleWorld struct {
 func newThrottleWorld() *throttleWorld {
 	return &throttleWorld{
 		start: time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC), limit: 1, dead: map[string]bool{}, mute: map[string]bool{},
-		ended: true, told: func(string) {},
+		ended: true, granted: func(string) {},
 	}
 }
 
 func (w *throttleWorld) die(backup string)      { w.dead[backup] = true }
 func (w *throttleWorld) comeBack(backup string) { delete(w.dead, backup) }
 
-// play runs the throttle through the steps, which are in the order of their times. Where it ends the next signal starts it again.
+// play runs the throttle through the steps, which are in the order of their times. After it has ended the next signal starts it again.
 func (w *throttleWorld) play(steps []throttleStep) error {
 	w.steps = steps
 	for len(w.steps) > 0 {
@@ -115,7 +115,7 @@ func (w *throttleWorld) play(steps []throttleStep) error {
 	return nil
 }
 
-// run runs the throttle once from then on, and returns how it goes on and when it ended.
+// run runs the throttle once from then on, and returns the next run's input and when it ended.
 func (w *throttleWorld) run(in contract.FDBThrottleInput, from time.Duration) (*contract.FDBThrottleInput, time.Duration, error) {
 	w.runs++
 	w.ended = false
@@ -193,7 +193,7 @@ func (w *throttleWorld) describe(_ context.Context, holders contract.Workflows) 
 	return closed, w.awayErr
 }
 
-// find tells of those that were in their first snapshot when the throttle began.
+// find returns the backups that were in their first snapshot when the throttle began.
 func (w *throttleWorld) find(context.Context, contract.FDBThrottleInput) (contract.FDBHolders, error) {
 	return contract.FDBHolders{WorkflowIDs: w.before}, nil
 }
@@ -208,7 +208,7 @@ func (w *throttleWorld) grant(backup string) error {
 		return errors.New("too many signals")
 	}
 	w.grants = append(w.grants, fmt.Sprintf("%d %s", int(w.now()/time.Second), backup))
-	w.told(backup)
+	w.granted(backup)
 	return nil
 }
 

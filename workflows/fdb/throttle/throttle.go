@@ -20,16 +20,16 @@ const (
 	defaultFDBSnapshotLimit = 1
 	// fdbLimitEffect names the side effect by which the limit in force enters the history.
 	fdbLimitEffect = "fdb-snapshot-limit"
-	// fdbSlotRetry is how long one waits in seconds that could not be told of its slot.
+	// fdbSlotRetry is how long, in seconds, a backup waits anew after the signal of its grant has failed.
 	fdbSlotRetry = 5
-	// FDBFindLimit is how long an attempt to read all FoundationDBBackups may take: there may be 50,000.
+	// FDBFindLimit limits an attempt to list all FoundationDBBackups: there may be 50,000.
 	FDBFindLimit = time.Minute
 )
 
-// Workflow lets the FoundationDBBackups of a Kubernetes cluster start their first snapshots a few at a time. Turns go
-// round the namespaces, and within one they come in the order of asking. A backup has its slot until it says otherwise, or its
-// workflow is gone and nothing that it asked for can run any more. The throttle ends when nobody has or wants a slot; the next
-// one to ask starts it again.
+// Workflow lets the FoundationDBBackups of a Kubernetes cluster start their first snapshots a few at a time. Turns go round the
+// namespaces, and within one they come in the order of the requests. A backup has its slot until it releases it, or until its
+// workflow is gone and no command that it requested can run any more. The throttle ends when no backup has or wants a slot; the
+// next request starts it again.
 func Workflow(ctx workflow.Context, in contract.FDBThrottleInput, options call.Options) error {
 	run := &throttleRun{
 		cluster: in.Cluster, options: options,
@@ -59,8 +59,8 @@ func Workflow(ctx workflow.Context, in contract.FDBThrottleInput, options call.O
 	return run.Serve(ctx)
 }
 
-// throttleRun is the state of one run: slots are turns. What holds one keeps it for contract.FDBSlotGrace when its workflow
-// does not run, since a start command may be on its way; what waits has started nothing, and is forgotten.
+// throttleRun is the state of one run: slots are turns. A holder keeps its slot for contract.FDBSlotGrace when its workflow does
+// not run, since a start command may be on its way. A backup that waits has started nothing, and is dropped.
 type throttleRun struct {
 	turns.Coordinator[string]
 	cluster  string
@@ -69,7 +69,7 @@ type throttleRun struct {
 	requests workflow.ReceiveChannel
 }
 
-// SlotOf is the turn of a backup that has, or wants, a slot.
+// SlotOf returns a holder, or a backup that wants a slot, as a turn.
 func SlotOf(holder contract.FDBHolder) turns.Turn[string] {
 	return turns.Turn[string]{
 		Member: turns.Member[string]{Key: holder.WorkflowID, Namespace: holder.Namespace, Since: holder.Since},
@@ -95,7 +95,7 @@ func waitingFor(members []turns.Member[string]) []contract.FDBHolder {
 	return waiting
 }
 
-// Find takes those that wait, and, at the begin, counts those that are in their first snapshot already.
+// Find lists the backups that wait and, at the start, those that are in their first snapshot already, which count.
 func (r *throttleRun) Find(ctx workflow.Context) error {
 	order := contract.Lane{Namespaces: r.slots.Carry(workflow.Now(ctx).Unix()).Namespaces(0)}
 	found, err := call.LocalFirstWithin(ctx, r.options.Limits, FDBFindLimit, contract.FindFirstSnapshots, contract.FDBThrottleInput{
@@ -107,10 +107,10 @@ func (r *throttleRun) Find(ctx workflow.Context) error {
 	now := workflow.Now(ctx).Unix()
 	for _, id := range found.WorkflowIDs {
 		if r.Found {
-			break // each says so itself
+			break // each has requested it since
 		}
-		TakeSlot(&r.slots, contract.FDBSlotCount, contract.FDBHolder{WorkflowID: id, Since: now})
-		r.slots.Again(id) // it is told, and says so if it needs none
+		RecordRequest(&r.slots, contract.FDBSlotCount, contract.FDBHolder{WorkflowID: id, Since: now})
+		r.slots.Again(id) // it gets the grant, and releases the slot if it needs none
 	}
 	var waiting []turns.Member[string]
 	for _, holder := range found.Waiting {
@@ -120,11 +120,11 @@ func (r *throttleRun) Find(ctx workflow.Context) error {
 	return nil
 }
 
-// Receive notes all that was asked, in its order.
+// Receive drains the requests, in their order.
 func (r *throttleRun) Receive(ctx workflow.Context) {
 	for r.Pending() {
 		var request contract.FDBSlotRequest
-		if !r.requests.ReceiveAsync(&request) { // passes over what is not readable
+		if !r.requests.ReceiveAsync(&request) { // skips what cannot be decoded
 			continue
 		}
 		switch request.Action {
@@ -134,21 +134,21 @@ func (r *throttleRun) Receive(ctx workflow.Context) {
 			continue
 		}
 		if request.WorkflowID == "" || request.Cluster != r.cluster {
-			workflow.GetLogger(ctx).Warn("request of nobody here, ignored", "cluster", request.Cluster, "sender", request.WorkflowID)
+			workflow.GetLogger(ctx).Warn("request from elsewhere, ignored", "cluster", request.Cluster, "sender", request.WorkflowID)
 			continue
 		}
 		r.Heard(request.WorkflowID)
-		TakeSlot(&r.slots, request.Action, contract.FDBHolder{
+		RecordRequest(&r.slots, request.Action, contract.FDBHolder{
 			WorkflowID: request.WorkflowID, Namespace: request.Namespace, Since: workflow.Now(ctx).Unix(),
 		})
 	}
 }
 
-// Pending reports whether anybody has asked for something.
+// Pending reports whether there is a request.
 func (r *throttleRun) Pending() bool { return r.requests.Len() > 0 }
 
-// TakeSlot notes what a backup wants. Who asks, runs.
-func TakeSlot(slots *turns.Queue[string], action contract.FDBSlotAction, requester contract.FDBHolder) {
+// RecordRequest notes what a backup wants. Its workflow runs, since it has sent the request.
+func RecordRequest(slots *turns.Queue[string], action contract.FDBSlotAction, requester contract.FDBHolder) {
 	id := requester.WorkflowID
 	slot, waits := slots.Turn(id), slots.Member(id)
 	switch {
@@ -163,14 +163,14 @@ func TakeSlot(slots *turns.Queue[string], action contract.FDBSlotAction, request
 	case action == contract.FDBSlotCount:
 		slots.Hold(SlotOf(requester))
 	case waits != nil:
-		waits.Namespace = requester.Namespace // it may have asked before that was told
+		waits.Namespace = requester.Namespace // its earlier request may have had none
 	default:
 		slots.Add(requester.Since, SlotOf(requester).Member)
 	}
 }
 
-// Pace takes the limit that this worker was started with. It goes through the history, so that a worker with another one can take
-// over.
+// Pace sets the limit that this worker was started with. It goes through the history, so that a worker with another limit can
+// take over.
 func (r *throttleRun) Pace(ctx workflow.Context) {
 	r.slots.Limit = defaultFDBSnapshotLimit
 	err := workflow.MutableSideEffect(ctx, fdbLimitEffect, func(workflow.Context) any {
@@ -184,7 +184,7 @@ func (r *throttleRun) Pace(ctx workflow.Context) {
 	}
 }
 
-// Give tells a backup that it has a slot.
+// Give signals to a backup that it has a slot.
 func (r *throttleRun) Give(ctx workflow.Context, slots *turns.Queue[string], slot turns.Turn[string], again bool) error {
 	err := workflow.SignalExternalWorkflow(ctx, slot.Key, "", contract.SignalSlotGranted, contract.FDBSlotGrant{}).Get(ctx, nil)
 	now := workflow.Now(ctx).Unix()
@@ -198,7 +198,7 @@ func (r *throttleRun) Give(ctx workflow.Context, slots *turns.Queue[string], slo
 	case gone:
 		slots.End(slot.Key) // it never had a slot, so it has started nothing
 	default:
-		workflow.GetLogger(ctx).Warn("backup not told of its slot", "backup", slot.Key, "error", err)
+		workflow.GetLogger(ctx).Warn("backup not signalled that it has a slot", "backup", slot.Key, "error", err)
 		if !again {
 			slots.Requeue(slot, now, now+fdbSlotRetry)
 		}
@@ -206,13 +206,13 @@ func (r *throttleRun) Give(ctx workflow.Context, slots *turns.Queue[string], slo
 	return nil
 }
 
-// Lost frees the slot: nothing that was asked for with it can run any more.
+// Lost frees the slot: no command that was requested with it can run any more.
 func (r *throttleRun) Lost(slots *turns.Queue[string], id string) { slots.End(id) }
 
-// WorkflowID is the backup's.
+// WorkflowID returns the backup's, which is the key.
 func (r *throttleRun) WorkflowID(id string) string { return id }
 
-// Next carries everybody over.
+// Next hands everything over to the next run.
 func (r *throttleRun) Next(ctx workflow.Context) error {
 	return workflow.NewContinueAsNewError(ctx, contract.KindFDBThrottle.Workflow, contract.FDBThrottleInput{
 		Cluster: r.cluster, Found: r.Found, Holders: r.holders(), Waiting: waitingFor(r.slots.Members),
@@ -220,7 +220,7 @@ func (r *throttleRun) Next(ctx workflow.Context) error {
 	})
 }
 
-// Details says in Markdown who has a slot and who waits.
+// Details shows in Markdown who has a slot and who waits.
 func (r *throttleRun) Details(now int64) string {
 	line := func(holder contract.FDBHolder) string {
 		text := fmt.Sprintf("- `%s` since %s", details.OneLine(holder.WorkflowID), details.Stamp(holder.Since))

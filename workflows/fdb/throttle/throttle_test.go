@@ -21,7 +21,7 @@ func TestFirstSnapshotsAreGrantedAFewAtATime(t *testing.T) {
 		want   []string // seconds and backup
 		runs   int
 	}{
-		"one after the other, in the order of asking": {
+		"one after the other, in the order of the requests": {
 			steps: []throttleStep{
 				asks(0, "a"), asks(1*time.Second, "b"), asks(2*time.Second, "c"), releases(10*time.Second, "a"), releases(20*time.Second, "b"), releases(30*time.Second, "c"),
 			},
@@ -33,21 +33,21 @@ func TestFirstSnapshotsAreGrantedAFewAtATime(t *testing.T) {
 			},
 			want: []string{"0 a", "1 b", "10 c"}, runs: 1,
 		},
-		"a higher limit counts when the throttle wakes, a lower one takes nothing back": {
+		"a higher limit counts when the throttle wakes, a lower one revokes no slot": {
 			steps: []throttleStep{
 				asks(0, "a"), asks(1*time.Second, "b"), asks(2*time.Second, "c"), setsLimit(3*time.Second, 2), setsLimit(63*time.Second, 1),
 				releases(100*time.Second, "a"), releases(110*time.Second, "b"), releases(120*time.Second, "c"),
 			},
 			want: []string{"0 a", "60 b", "110 c"}, runs: 1,
 		},
-		"who asks again keeps its place, and who holds is told again": {
+		"a backup that asks again keeps its place, and a holder is granted its slot again": {
 			steps: []throttleStep{
 				asks(0, "a"), asks(1*time.Second, "b"), asks(2*time.Second, "c"), asks(3*time.Second, "b"), asks(4*time.Second, "a"),
 				releases(10*time.Second, "a"), releases(20*time.Second, "b"), releases(30*time.Second, "c"),
 			},
 			want: []string{"0 a", "4 a", "10 b", "20 c"}, runs: 1,
 		},
-		"one of each namespace, over runs, and who comes late waits for one of the others": {
+		"one of each namespace, over runs, and a late one waits for one of the others": {
 			steps: []throttleStep{
 				asks(0, "a"), asks(1*time.Second, "b"), asks(2*time.Second, "c"), asks(3*time.Second, "bank-a"), releases(10*time.Second, "a"),
 				asks(11*time.Second, "d"), continuesAsNew(12 * time.Second), asks(13*time.Second, "shop-a"), asks(14*time.Second, "bank-b"),
@@ -56,7 +56,7 @@ func TestFirstSnapshotsAreGrantedAFewAtATime(t *testing.T) {
 			},
 			want: []string{"0 a", "10 b", "20 bank-a", "30 c", "40 shop-a", "50 bank-b", "60 d"}, runs: 2,
 		},
-		"one that waits no more is passed over": {
+		"one that waits no more is skipped": {
 			steps: []throttleStep{
 				asks(0, "a"), asks(1*time.Second, "b"), asks(2*time.Second, "c"), releases(3*time.Second, "b"), releases(10*time.Second, "a"), releases(20*time.Second, "c"),
 			},
@@ -75,18 +75,18 @@ func TestFirstSnapshotsAreGrantedAFewAtATime(t *testing.T) {
 			},
 			want: []string{"0 a", "20 c"}, runs: 1,
 		},
-		"a grant that finds nobody is passed on at once": {
+		"a grant to a workflow that is gone goes to the next at once": {
 			steps: []throttleStep{
 				asks(0, "a"), asks(1*time.Second, "b"), asks(2*time.Second, "c"), dies(3*time.Second, "b"), releases(10*time.Second, "a"), releases(20*time.Second, "c"),
 			},
 			want: []string{"0 a", "10 c"}, runs: 1,
 		},
 		"the slot of a holder that is gone is kept while a start may be on its way": {
-			// Found closed at 60 s; 480 s later, at the next look, nothing of it can run any more.
+			// Found closed at 60 s; 480 s later, at the next check, none of its commands can run any more.
 			steps: []throttleStep{asks(0, "a"), asks(1*time.Second, "b"), dies(2*time.Second, "a"), releases(20*time.Minute, "b")},
 			want:  []string{"0 a", "540 b"}, runs: 1,
 		},
-		"a holder that is found gone when it is told again keeps its slot too": {
+		"a holder that is found gone when it is granted its slot again keeps it too": {
 			steps: []throttleStep{asks(0, "a"), asks(1*time.Second, "b"), dies(2*time.Second, "a"), asks(3*time.Second, "a"), releases(20*time.Minute, "b")},
 			want:  []string{"0 a", "540 b"}, runs: 1,
 		},
@@ -102,14 +102,14 @@ func TestFirstSnapshotsAreGrantedAFewAtATime(t *testing.T) {
 			},
 			want: []string{"0 a", "1020 b"}, runs: 1,
 		},
-		"one that waits and is gone is forgotten, and asks as the last when it comes back": {
+		"one that waits and is gone is dropped, and is the last when it comes back": {
 			steps: []throttleStep{
 				asks(0, "a"), asks(1*time.Second, "b"), asks(2*time.Second, "c"), dies(3*time.Second, "b"), comesBack(90*time.Second, "b"), asks(91*time.Second, "b"),
 				releases(100*time.Second, "a"), releases(110*time.Second, "c"), releases(120*time.Second, "b"),
 			},
 			want: []string{"0 a", "100 c", "110 b"}, runs: 1,
 		},
-		"one that cannot be told holds up nobody, and is told later": {
+		"one that cannot be signalled delays no other, and is signalled later": {
 			steps: []throttleStep{
 				asks(0, "a"), asks(1*time.Second, "b"), asks(2*time.Second, "c"), happens(3*time.Second, func(w *throttleWorld) { w.mute["b"] = true }),
 				releases(10*time.Second, "a"), happens(11*time.Second, func(w *throttleWorld) { delete(w.mute, "b") }),
@@ -117,11 +117,11 @@ func TestFirstSnapshotsAreGrantedAFewAtATime(t *testing.T) {
 			},
 			want: []string{"0 a", "10 c", "20 b"}, runs: 1,
 		},
-		"it ends when nobody is left, and starts again": {
+		"it ends when no member is left, and starts again": {
 			steps: []throttleStep{asks(0, "a"), releases(10*time.Second, "a"), asks(20*time.Second, "b"), releases(30*time.Second, "b")},
 			want:  []string{"0 a", "20 b"}, runs: 2,
 		},
-		"continue-as-new forgets nobody": {
+		"continue-as-new loses no member": {
 			steps: []throttleStep{
 				asks(0, "a"), asks(1*time.Second, "b"), counts(2*time.Second, "x"), continuesAsNew(3 * time.Second), asks(4*time.Second, "c"), continuesAsNew(5 * time.Second),
 				releases(6*time.Second, "x"), dies(7*time.Second, "a"), continuesAsNew(3 * time.Minute), releases(20*time.Minute, "b"), releases(21*time.Minute, "c"),
@@ -148,7 +148,7 @@ func TestFirstSnapshotsAreGrantedAFewAtATime(t *testing.T) {
 			w.limit, w.before = max(test.limit, 1), test.before
 			require.NoError(t, w.play(test.steps))
 			assert.Equal(t, test.want, w.grants)
-			assert.True(t, w.ended, "nobody is left, and it runs on")
+			assert.True(t, w.ended, "no member is left, and it runs on")
 			assert.Equal(t, test.runs, w.runs)
 		})
 	}

@@ -2,7 +2,7 @@ package tools
 
 import "holdfast.dev/holdfast/workflows/contract"
 
-// Beyond is what objects say of the members that a coordinator does not carry; nothing if they say none.
+// Beyond returns what is known of the members that a coordinator does not carry; the zero value if there are none.
 func Beyond(found *contract.Beyond) contract.Beyond {
 	if found == nil {
 		return contract.Beyond{}

@@ -8,14 +8,14 @@ import (
 
 // Limits of the activities that run FoundationDB's tools.
 const (
-	PickUp           = time.Minute // by a worker with the tools
+	PickUp           = time.Minute // how long until a worker with the tools starts the activity
 	Heartbeat        = 20 * time.Second
 	InspectTimeout   = 6 * time.Minute
 	InspectAttempts  = 3
 	MaxCommandsInRow = 8
 )
 
-// CommandRun is how long a command may run once a worker has it.
+// CommandRun returns how long a command may run once a worker has started it.
 func CommandRun(operation contract.FDBOperation) time.Duration {
 	if operation == contract.FDBRestoreStart {
 		return contract.FDBRestoreRun

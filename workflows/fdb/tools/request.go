@@ -13,20 +13,21 @@ import (
 	"holdfast.dev/holdfast/workflows/details"
 )
 
-// RequestOwner asks the owner of a FoundationDB cluster. The command, if there is one, may begin within wait, and runs on the
-// tools' queue of the Kubernetes cluster. With less than contract.FDBRequestWait it is asked once, for twice that time at most.
-// That the owner does not answer is no error but an outcome of which nothing is known to be done.
+// RequestOwner sends a request to the owner of a FoundationDB cluster. The command, if there is one, may begin within wait, and
+// runs on the tools' queue of the Kubernetes cluster. With a wait below contract.FDBRequestWait the request is sent once, and
+// limited to twice that time. An owner that does not answer is no error but an outcome that does not say whether anything was
+// done.
 func RequestOwner(
-	ctx workflow.Context, cluster string, ask contract.FDBCommandRequest, summary string, wait time.Duration,
+	ctx workflow.Context, cluster string, request contract.FDBCommandRequest, summary string, wait time.Duration,
 ) (answer contract.FDBCommandAnswer, answered bool, err error) {
-	ask.Member.WorkflowID = workflow.GetInfo(ctx).WorkflowExecution.ID
-	ask.Queue = contract.FDBTaskQueue(cluster)
-	ask.Until = workflow.Now(ctx).Add(wait).Unix()
+	request.Member.WorkflowID = workflow.GetInfo(ctx).WorkflowExecution.ID
+	request.Queue = contract.FDBTaskQueue(cluster)
+	request.Until = workflow.Now(ctx).Add(wait).Unix()
 	limit, retry := contract.FDBRequestTimeout, call.Retry()
-	if ask.Command != nil { // one that may run for longer is waited for as much longer
-		limit += CommandRun(ask.Command.Operation) - contract.FDBCommandRun
+	if request.Command != nil { // some commands may run for longer than contract.FDBCommandRun
+		limit += CommandRun(request.Command.Operation) - contract.FDBCommandRun
 	}
-	if wait < contract.FDBRequestWait { // somebody waits for the end, whatever comes of it: it is tried once
+	if wait < contract.FDBRequestWait { // somebody waits for the outcome, and goes on without it
 		limit, retry.MaximumAttempts = 2*wait, 1
 	}
 	answer, err = call.Execute(ctx, workflow.ActivityOptions{
@@ -34,7 +35,7 @@ func RequestOwner(
 		StartToCloseTimeout:    limit,
 		HeartbeatTimeout:       Heartbeat,
 		RetryPolicy:            retry,
-	}, contract.RequestFDBCommand.WithSummary(summary), ask)
+	}, contract.RequestFDBCommand.WithSummary(summary), request)
 	if err == nil || temporal.IsCanceledError(err) {
 		return answer, err == nil, err
 	}
@@ -44,24 +45,24 @@ func RequestOwner(
 	}}}, false, nil
 }
 
-// RequestContainer asks the guard of a container, for as long as timeout. Who asks is this workflow, unless the ask names
-// another.
+// RequestContainer sends a request to the guard of a container, and waits for the answer at most for timeout. The user is this
+// workflow, unless the request names another.
 func RequestContainer(
-	ctx workflow.Context, ask contract.FDBContainerRequest, timeout time.Duration, summary string,
+	ctx workflow.Context, request contract.FDBContainerRequest, timeout time.Duration, summary string,
 ) (contract.FDBContainerAnswer, error) {
-	if ask.User.WorkflowID == "" {
-		ask.User.WorkflowID = workflow.GetInfo(ctx).WorkflowExecution.ID
+	if request.User.WorkflowID == "" {
+		request.User.WorkflowID = workflow.GetInfo(ctx).WorkflowExecution.ID
 	}
 	return call.Execute(ctx, workflow.ActivityOptions{
 		ScheduleToCloseTimeout: timeout,
 		StartToCloseTimeout:    timeout,
 		HeartbeatTimeout:       Heartbeat,
 		RetryPolicy:            call.Retry(),
-	}, contract.RequestFDBContainer.WithSummary(summary), ask)
+	}, contract.RequestFDBContainer.WithSummary(summary), request)
 }
 
-// LastWords shows, for as long as Temporal keeps the workflow, how an object was let go: in a namespace that is being deleted
-// nothing else tells it. A release that is retried shows that meanwhile.
+// LastWords shows, for as long as Temporal keeps the workflow, how an object was released: in a namespace that is being deleted
+// nothing else shows it. It is shown, too, while a release is retried.
 func LastWords(ctx workflow.Context, note string, release func() error) error {
 	text := "**Deleted.**"
 	if note = strings.TrimSpace(note); note != "" {
@@ -75,10 +76,10 @@ func LastWords(ctx workflow.Context, note string, release func() error) error {
 	return nil
 }
 
-// GuardTimeout is how long a guard is asked by those who do not depend on its answer.
+// GuardTimeout is how long callers wait for a guard whose answer they do not need.
 const GuardTimeout = time.Minute
 
-// WithName adds a name once: strangers have one in common.
+// WithName adds a name unless it is there: users outside the namespace have one in common.
 func WithName(names []string, name string) []string {
 	if slices.Contains(names, name) {
 		return names
