@@ -151,7 +151,7 @@ type BackupDestination struct {
 	// the file. At most 256 characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[^:@/?#&%[:space:]]+(@[A-Za-z0-9.-]+(:[0-9]{1,5})?)?$')",message="account must be name, name@host or name@host:port; its secret belongs into the credentials file"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[^:@/?#&%[:space:]]+(@[A-Za-z0-9.-]+(:[0-9]{1,5})?)?$')",message="account must be name, name@host or name@host:port; its secret belongs in the credentials file"
 	Account string `json:"account,omitempty"`
 
 	// endpoint is the host[:port] of the object store. Defaults to the host of the account. At most 256 characters.
