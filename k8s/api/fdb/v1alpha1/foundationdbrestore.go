@@ -195,7 +195,7 @@ func ObservedRestoreStates() []ObservedRestoreState {
 	}
 }
 
-// Final reports whether the state does not change any more.
+// ObservedRestoreStates returns all of them.
 func (s ObservedRestoreState) Final() bool {
 	return s == RestoreCompleted || s == RestoreAborted || s == RestoreFailed
 }
