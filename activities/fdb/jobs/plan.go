@@ -160,11 +160,11 @@ func superseded(objects *gather.Objects, entries []contract.FDBBackup, at int) [
 // being started.
 func planDelete(objects *gather.Objects) contract.FDBExpiryPlan {
 	object := objects.Object
-	asked := object.Spec.Expiry.DeletionFinalizer
+	requested := object.Spec.Expiry.DeletionFinalizer
 	switch {
 	case object.DeletionTimestamp.IsZero():
 		return outcome(contract.FDBTurnNothing, "the FoundationDBBackup is not being deleted")
-	case !controllerutil.ContainsFinalizer(object, fdbv1alpha1.FinalizerDelete), asked != nil && !*asked:
+	case !controllerutil.ContainsFinalizer(object, fdbv1alpha1.FinalizerDelete), requested != nil && !*requested:
 		return outcome(contract.FDBTurnNothing, "the data stay, as the spec says")
 	case controllerutil.ContainsFinalizer(object, fdbv1alpha1.FinalizerStop):
 		return outcome(contract.FDBTurnNotYet, "the backup is not stopped yet: it still writes")
