@@ -18,7 +18,7 @@ const (
 	EventStalled   = "VeleroStalled"
 )
 
-// Tell writes an Event about an object, best effort.
-func Tell(events events.EventRecorder, object runtime.Object, kind, reason, action, note string, args ...any) {
+// RecordEvent records an Event about an object, best effort.
+func RecordEvent(events events.EventRecorder, object runtime.Object, kind, reason, action, note string, args ...any) {
 	events.Eventf(object, nil, kind, reason, action, "%s", shorten.Text(fmt.Sprintf(note, args...), shorten.MaxEventNoteBytes))
 }

@@ -23,8 +23,8 @@ func RegisterEffect[In any](
 	registry.RegisterActivityWithOptions(function, activity.RegisterOptions{Name: as.Name})
 }
 
-// Unpaused is for kinds that no other controller serves: FoundationDB's.
-func Unpaused() error { return nil }
+// NeverPaused is for kinds that no other controller serves: FoundationDB's.
+func NeverPaused() error { return nil }
 
-// Untold is for steps whose repetition is no news to the tenant.
-func Untold[In, Out any](In, Out, activity.Info) {}
+// NoEvent is for steps whose retries get no Event on the tenant's object.
+func NoEvent[In, Out any](In, Out, activity.Info) {}

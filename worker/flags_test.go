@@ -50,7 +50,7 @@ func TestTimeoutsAreChecked(t *testing.T) {
 			[]string{"--fdb-bin-dir=/does/not/exist"}, `--fdb-bin-dir: "/does/not/exist" is not a folder`,
 		},
 		"FoundationDB alone":     {[]string{"--serve=fdb", "--fdb-bin-dir=."}, ""},
-		"no tools but for tools": {[]string{"--serve=fdb"}, "--fdb-bin-dir: want the folder with FoundationDB's tools, which --serve=fdb is for"},
+		"no tools but for tools": {[]string{"--serve=fdb"}, "--fdb-bin-dir: want the folder with FoundationDB's tools, which --serve=fdb needs"},
 		"Velero alone":           {[]string{"--serve=velero", "--fdb-bin-dir=/does/not/exist"}, ""},
 		"an unknown half":        {[]string{"--serve=both"}, "--serve: want velero, fdb or all"},
 	}

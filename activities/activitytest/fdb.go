@@ -26,11 +26,11 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// AskForData sets spec.expiry.deletionFinalizer.
-func (w *FDBWorld) AskForData(t *testing.T, asked bool) {
+// SetDeletionFinalizer sets spec.expiry.deletionFinalizer.
+func (w *FDBWorld) SetDeletionFinalizer(t *testing.T, requested bool) {
 	t.Helper()
 	object := w.Object(t)
-	object.Spec.Expiry.DeletionFinalizer = new(asked)
+	object.Spec.Expiry.DeletionFinalizer = new(requested)
 	require.NoError(t, w.Update(t.Context(), object))
 }
 
@@ -41,12 +41,12 @@ func (w *FDBWorld) Gone(t *testing.T) bool {
 	return apierrors.IsNotFound(err)
 }
 
-// FDBWorld is a Kubernetes cluster in memory with a FoundationDBBackup and all that it needs.
+// FDBWorld is a Kubernetes cluster in memory with a FoundationDBBackup and everything that it needs.
 type FDBWorld struct {
 	client.Client
 	backups *backup.Activities
 	events  chan string
-	// writes are "verb kind"; before is called before each write.
+	// writes are "verb kind". Before is called before each write.
 	writes []string
 	Before func(write string)
 }
@@ -104,7 +104,7 @@ func typeName(o client.Object) string {
 	return "other"
 }
 
-// do runs an activity as a worker does.
+// do runs an activity like a worker.
 func (w *FDBWorld) do(t *testing.T, name string, in any) (contract.FDBBackupView, error) {
 	t.Helper()
 	suite := &testsuite.WorkflowTestSuite{}
@@ -150,11 +150,11 @@ func (w *FDBWorld) Wrote() []string {
 	return writes
 }
 
-// Told returns the Events since the last call.
-func (w *FDBWorld) Told() []string {
-	var told []string
+// Events returns the Events since the last call.
+func (w *FDBWorld) Events() []string {
+	var events []string
 	for len(w.events) > 0 {
-		told = append(told, <-w.events)
+		events = append(events, <-w.events)
 	}
-	return told
+	return events
 }

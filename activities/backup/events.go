@@ -32,7 +32,7 @@ const (
 func (b *Activities) now() time.Time { return time.Now() }
 
 func (b *Activities) record(nab *oadpv1alpha1.NonAdminBackup, kind, reason, action, note string, args ...any) {
-	activities.Tell(b.Events, nab, kind, reason, action, note, args...)
+	activities.RecordEvent(b.Events, nab, kind, reason, action, note, args...)
 }
 
 func (b *Activities) recordVerdict(nab *oadpv1alpha1.NonAdminBackup, verdict Verdict) {

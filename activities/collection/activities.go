@@ -30,7 +30,7 @@ type Activities struct {
 
 // Register registers the activity with a worker under its wire name.
 func (c *Activities) Register(registry worker.ActivityRegistry) {
-	activities.Register(registry, contract.CollectOrphans, activities.Guard(c.Paused, c.Collect, activities.Untold))
+	activities.Register(registry, contract.CollectOrphans, activities.Guard(c.Paused, c.Collect, activities.NoEvent))
 }
 
 // Collect checks every object that was made in the OADP namespace. An orphan is deleted only if it has not changed since it was

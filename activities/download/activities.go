@@ -171,7 +171,7 @@ func (d *Activities) reread(ctx context.Context, step contract.DownloadStep, o *
 }
 
 func (d *Activities) record(nadr *oadpv1alpha1.NonAdminDownloadRequest, kind, reason, action, note string, args ...any) {
-	activities.Tell(d.Events, nadr, kind, reason, action, note, args...)
+	activities.RecordEvent(d.Events, nadr, kind, reason, action, note, args...)
 }
 
 // recordRetried: a step failed and has been retried until it succeeded.

@@ -1,6 +1,6 @@
-// Package fdblock takes the lock by which FoundationDB operators of several Kubernetes clusters take turns at one database.
-// Only with build tag fdb does it speak with databases, through FoundationDB's C library.
+// Package fdblock acquires the lock by which the FoundationDB operators of several Kubernetes clusters take turns at one
+// database. Only a build with tag fdb connects to databases, through FoundationDB's C library.
 //
-// worker/fdbworker hands it to the activities of FoundationDB. It imports, of ours, only activities/fdb/tools, whose FDBLocker
-// it is.
+// worker/fdbworker hands it to the activities of FoundationDB. Of ours it imports only activities/fdb/tools, whose FDBLocker it
+// implements.
 package fdblock

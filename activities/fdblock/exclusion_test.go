@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// critical is what only one may be in at a time.
+// critical is a section in which only one may be at a time.
 type critical struct {
 	mutex   sync.Mutex
 	inside  map[string]bool
@@ -37,17 +37,17 @@ func (c *critical) leave(who string) {
 	delete(c.inside, who)
 }
 
-// operator takes the lock as the FoundationDB operator does: for 10 minutes, without renewing it.
+// operator acquires the lock as the FoundationDB operator does: for 10 minutes, without renewing it.
 func (c *critical) operator(ctx context.Context, random *rand.Rand, db *memory, who string) {
 	h := &handle{memory: db}
 	for ctx.Err() == nil {
 		time.Sleep(seconds(random, 120))
 		err := h.transact(ctx, func(tx transaction) error {
-			seen, err := look(tx, who)
+			seen, err := read(tx, who)
 			if err != nil {
 				return err
 			}
-			lock, err := take(seen, who, time.Now(), 10*time.Minute)
+			lock, err := grant(seen, who, time.Now(), 10*time.Minute)
 			if err == nil {
 				tx.write(lock)
 			}
@@ -71,7 +71,7 @@ func (c *critical) operator(ctx context.Context, random *rand.Rand, db *memory, 
 	}
 }
 
-// holdfast takes it again and again, and heeds the end of its context.
+// holdfast acquires the lock again and again, and stops when its context ends.
 func (c *critical) holdfast(ctx context.Context, random *rand.Rand, p *process) {
 	for ctx.Err() == nil {
 		_ = p.locked(ctx, func(ctx context.Context) error {
@@ -87,7 +87,7 @@ func (c *critical) holdfast(ctx context.Context, random *rand.Rand, p *process) 
 	}
 }
 
-// disturb cuts a process off, leaves it in the dark about its commits, and denies it the lock.
+// disturb cuts a process off, hides the results of its commits, and denies it the lock.
 func disturb(ctx context.Context, random *rand.Rand, db *memory, processes []*process) {
 	for ctx.Err() == nil {
 		time.Sleep(seconds(random, 60))
@@ -113,8 +113,8 @@ func seconds(random *rand.Rand, limit int) time.Duration {
 	return time.Duration(random.IntN(limit*1000)) * time.Millisecond
 }
 
-// A day of three processes of ours and an operator's, with crashes, outages and commits of which nothing is known. An owner that
-// is denied loses the lock at once, but learns of it at its next renewal: so here it is not denied while it holds it.
+// A day of three processes of ours and an operator's, with crashes, outages and commits of unknown result. A denied owner loses
+// the lock at once, but learns of it only at its next renewal: so this test does not deny the holder.
 func TestNeverTwoAtATime(t *testing.T) {
 	days := uint64(8)
 	if testing.Short() {

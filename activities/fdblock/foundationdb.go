@@ -16,11 +16,11 @@ import (
 	"holdfast.dev/holdfast/activities/fdb/tools"
 )
 
-// apiVersion is the oldest that is of use: databases of 7.1 and later can be reached.
+// apiVersion is the oldest useful one: it reaches databases of 7.1 and later.
 const apiVersion = 710
 
-// New returns a locker that uses FoundationDB's C library. The library has one network thread and one set of TLS files in a
-// process: a database that speaks TLS is reached with the worker's own FDB_TLS_* environment, not with the files of a
+// New returns a locker that uses FoundationDB's C library. The library has one network thread and one set of TLS files per
+// process: it reaches a database that speaks TLS with the worker's own FDB_TLS_* environment, not with the files of a
 // FoundationDBBackup.
 func New() tools.FDBLocker { return newLocker(newOwner(), open) }
 
@@ -52,7 +52,7 @@ func (d *foundationDB) transact(ctx context.Context, step func(tx transaction) e
 	defer context.AfterFunc(ctx, tr.Cancel)()
 	limit, cancel := context.WithTimeout(ctx, attemptLimit)
 	defer cancel()
-	if err := tr.Options().SetTimeout(milliseconds(limit)); err != nil { // for all attempts
+	if err := tr.Options().SetTimeout(milliseconds(limit)); err != nil { // the limit of all attempts together
 		return err
 	}
 	for {
@@ -70,7 +70,7 @@ func (d *foundationDB) transact(ctx context.Context, step func(tx transaction) e
 	}
 }
 
-// explain says what a user might not think of.
+// explain adds the advice to check the worker's TLS files, if the database speaks TLS.
 func (d *foundationDB) explain(err error) error {
 	if !d.tls {
 		return err
@@ -78,7 +78,7 @@ func (d *foundationDB) explain(err error) error {
 	return fmt.Errorf("%w; the database speaks TLS, for which this needs the worker's own FDB_TLS_* environment", err)
 }
 
-// milliseconds are what is left of ctx, at least one: 0 is no limit.
+// milliseconds returns what is left of ctx, but at least 1: 0 would be no limit.
 func milliseconds(ctx context.Context) int64 {
 	end, _ := ctx.Deadline()
 	return max(time.Until(end).Milliseconds(), 1)
@@ -98,7 +98,7 @@ func attempt(tr fdb.Transaction, step func(tx transaction) error) error {
 	return tr.Commit().Get()
 }
 
-// fdbTransaction is a transaction.
+// fdbTransaction implements transaction.
 type fdbTransaction struct{ fdb.Transaction }
 
 func (t *fdbTransaction) lock() (*record, error) {
@@ -118,13 +118,13 @@ func (t *fdbTransaction) write(lock record) { t.Set(fdb.Key(lockKey), encode(loc
 
 func (t *fdbTransaction) clear() { t.Clear(fdb.Key(lockKey)) }
 
-// encode makes the value that the operator reads.
+// encode writes the value that the operator reads.
 func encode(lock record) []byte { return tuple.Tuple{lock.owner, lock.start, lock.end}.Pack() }
 
 // decode reads the operator's value.
 func decode(value []byte) (lock *record, err error) {
 	defer func() {
-		if recover() != nil { // Unpack indexes what is not there
+		if recover() != nil { // Unpack indexes beyond the end of a value cut short
 			lock, err = nil, &ValueError{Problem: "a tuple cut short"}
 		}
 	}()

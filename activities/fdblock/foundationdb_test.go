@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// These tests go through the Go bindings: into test/fdbstub, or into the database of FDBLOCK_CLUSTER_FILE where FoundationDB's real
+// These tests use the Go bindings: with test/fdbstub, or with the database of FDBLOCK_CLUSTER_FILE where FoundationDB's real
 // client is linked.
 
 func TestTheOperatorsValue(t *testing.T) {
@@ -128,7 +128,7 @@ func TestAnotherHoldsItThroughTheBindings(t *testing.T) {
 	assert.Nil(t, value(t, file))
 }
 
-// Workers that want it at the same moment conflict in the database, and have it one after the other.
+// Workers that request the lock at the same moment conflict in the database, and have it one after the other.
 func TestOneAtATimeThroughTheBindings(t *testing.T) {
 	file := clusterFile(t, "")
 	var group sync.WaitGroup
@@ -138,7 +138,7 @@ func TestOneAtATimeThroughTheBindings(t *testing.T) {
 			assert.NoError(t, New().Locked(t.Context(), file, func(context.Context) error {
 				assert.EqualValues(t, 1, inside.Add(1))
 				entered.Add(1)
-				time.Sleep(100 * time.Millisecond) // what a command takes
+				time.Sleep(100 * time.Millisecond) // the time of a command
 				inside.Add(-1)
 				return nil
 			}))

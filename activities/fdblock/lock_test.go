@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestTake(t *testing.T) {
+func TestGrant(t *testing.T) {
 	now := time.Unix(1_700_000_000, 500)
 	at := func(seconds int64) int64 { return now.Unix() + seconds }
 	ours := "holdfast/a/1"
@@ -21,16 +21,16 @@ func TestTake(t *testing.T) {
 		want record
 		err  string
 	}{
-		"a free lock is taken":                      {want: fresh},
-		"another's is not":                          {seen: situation{current: &record{"kc1", at(-60), at(540)}}, err: `"kc1" holds it until 2023-11-14T22:`},
-		"another's is not in its last second":       {seen: situation{current: &record{"kc1", at(-60), at(0)}}, err: `"kc1" holds it`},
-		"another's that ran out is":                 {seen: situation{current: &record{"kc1", at(-60), at(-1)}}, want: fresh},
-		"that of an owner without a name is not":    {seen: situation{current: &record{"", at(-60), at(540)}}, err: `"" holds it`},
-		"that of a denied owner is":                 {seen: situation{current: &record{"kc1", at(-60), at(540)}, holderDenied: true}, want: fresh},
-		"ours is extended":                          {seen: situation{current: &record{ours, at(-60), at(60)}}, want: record{ours, at(-60), at(120)}},
-		"ours that ran out is extended":             {seen: situation{current: &record{ours, at(-600), at(-480)}}, want: record{ours, at(-600), at(120)}},
-		"that of a predecessor on our host is not":  {seen: situation{current: &record{"holdfast/a/2", at(-60), at(60)}}, err: `"holdfast/a/2" holds it`},
-		"a free lock is not taken if we are denied": {seen: situation{denied: "holdfast"}, err: `"holdfast" is on its deny list`},
+		"a free lock is granted":                      {want: fresh},
+		"another's is not":                            {seen: situation{current: &record{"kc1", at(-60), at(540)}}, err: `"kc1" holds it until 2023-11-14T22:`},
+		"another's is not in its last second":         {seen: situation{current: &record{"kc1", at(-60), at(0)}}, err: `"kc1" holds it`},
+		"another's that ran out is":                   {seen: situation{current: &record{"kc1", at(-60), at(-1)}}, want: fresh},
+		"that of an owner without a name is not":      {seen: situation{current: &record{"", at(-60), at(540)}}, err: `"" holds it`},
+		"that of a denied owner is":                   {seen: situation{current: &record{"kc1", at(-60), at(540)}, holderDenied: true}, want: fresh},
+		"ours is extended":                            {seen: situation{current: &record{ours, at(-60), at(60)}}, want: record{ours, at(-60), at(120)}},
+		"ours that ran out is extended":               {seen: situation{current: &record{ours, at(-600), at(-480)}}, want: record{ours, at(-600), at(120)}},
+		"that of a predecessor on our host is not":    {seen: situation{current: &record{"holdfast/a/2", at(-60), at(60)}}, err: `"holdfast/a/2" holds it`},
+		"a free lock is not granted if we are denied": {seen: situation{denied: "holdfast"}, err: `"holdfast" is on its deny list`},
 		"one that ran out is not if we are denied": {
 			seen: situation{current: &record{"kc1", at(-60), at(-1)}, denied: ours}, err: `"holdfast/a/1" is on its deny list`,
 		},
@@ -39,7 +39,7 @@ func TestTake(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := take(tt.seen, ours, now, 2*time.Minute)
+			got, err := grant(tt.seen, ours, now, 2*time.Minute)
 			if tt.err != "" {
 				require.ErrorContains(t, err, tt.err)
 				assert.Zero(t, got)

@@ -9,31 +9,32 @@ import (
 )
 
 const (
-	// duration is how long the lock is taken for. It is renewed while it is used: this is only what the crash of a worker costs
-	// everybody else. The operator takes it for 10 minutes.
+	// duration is how long the lock is acquired for; it is renewed while it is used. So it is how long all others wait after a
+	// worker has crashed. The operator's lock lasts 10 minutes.
 	duration = 2 * time.Minute
-	// renewEvery leaves several attempts before the end.
+	// renewEvery allows several attempts before the lock ends.
 	renewEvery = 20 * time.Second
 	// margin is how long before its end a lock that could not be renewed counts as lost: clocks differ.
 	margin = 15 * time.Second
 
-	// waitLimit is how long to wait for another to give the lock back, workLeft what is kept then of the time that is left.
+	// waitLimit is how long to wait until another holder releases the lock; workLeft is the part of the remaining time that is not
+	// spent on waiting.
 	waitLimit = 45 * time.Second
 	workLeft  = 40 * time.Second
 	pollEvery = time.Second
 
-	// attemptLimit is the operator's for a transaction, returnLimit ours for giving the lock back.
+	// attemptLimit is the operator's for a transaction, returnLimit ours for releasing the lock.
 	attemptLimit = 5 * time.Second
 	returnLimit  = 10 * time.Second
 )
 
-// locker takes the lock for one process.
+// locker acquires the lock for one process.
 type locker struct {
 	owner string
 	open  func(connectionString string) (database, error)
 
 	mutex sync.Mutex
-	// turns has what must be held to use the lock of a database, by its name: the lock knows only the process.
+	// turns has a channel per database, by its name, for one command of this process at a time: the lock's owner is the process.
 	turns map[string]chan struct{}
 }
 
@@ -41,8 +42,8 @@ func newLocker(owner string, open func(connectionString string) (database, error
 	return &locker{owner: owner, open: open, turns: map[string]chan struct{}{}}
 }
 
-// Locked calls do while the database's lock is held, with a context that ends with a LostError as its cause if the lock is lost.
-// The lock is given back when do returns. An error without do having been called says who has it.
+// Locked calls do while it holds the database's lock, with a context that ends with a LostError as its cause if the lock is lost.
+// It releases the lock when do returns. If it returns an error without calling do, the error says who holds the lock.
 func (l *locker) Locked(ctx context.Context, clusterFile string, do func(ctx context.Context) error) error {
 	name, connection, err := readClusterFile(clusterFile)
 	if err != nil {
@@ -50,11 +51,11 @@ func (l *locker) Locked(ctx context.Context, clusterFile string, do func(ctx con
 	}
 	waiting, cancel := patience(ctx)
 	defer cancel()
-	pass, err := l.turn(waiting, name)
+	done, err := l.turn(waiting, name)
 	if err != nil {
 		return err
 	}
-	defer pass()
+	defer done()
 	db, err := l.open(connection)
 	if err != nil {
 		return fmt.Errorf("open the database: %w", err)
@@ -64,15 +65,15 @@ func (l *locker) Locked(ctx context.Context, clusterFile string, do func(ctx con
 	if err != nil {
 		var other *HeldError
 		if !errors.As(err, &other) && !final(err) {
-			_ = l.giveBack(ctx, db) // of a commit that timed out nobody knows
+			_ = l.release(ctx, db) // a commit that timed out may have taken place
 		}
 		return err
 	}
 	err = l.hold(ctx, db, held, do)
-	return errors.Join(err, l.giveBack(ctx, db))
+	return errors.Join(err, l.release(ctx, db))
 }
 
-// patience ends when waiting has to.
+// patience returns a context that ends when there is no more time to wait for the lock.
 func patience(ctx context.Context) (context.Context, context.CancelFunc) {
 	limit := waitLimit
 	if end, limited := ctx.Deadline(); limited {
@@ -81,8 +82,8 @@ func patience(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, limit)
 }
 
-// turn waits until nothing else of this process uses the database's lock.
-func (l *locker) turn(ctx context.Context, name string) (pass func(), err error) {
+// turn waits until no other command of this process uses the database's lock.
+func (l *locker) turn(ctx context.Context, name string) (done func(), err error) {
 	l.mutex.Lock()
 	turn, known := l.turns[name]
 	if !known {
@@ -98,16 +99,16 @@ func (l *locker) turn(ctx context.Context, name string) (pass func(), err error)
 	}
 }
 
-// acquire takes the lock, or says after the last attempt that ctx allowed why it is not to be had.
+// acquire acquires the lock. When ctx ends, its error says why the last attempt failed.
 func (l *locker) acquire(ctx context.Context, db database) (held record, err error) {
 	began := time.Now()
 	for {
 		attempt := db.transact(ctx, func(tx transaction) error {
-			seen, err := look(tx, l.owner)
+			seen, err := read(tx, l.owner)
 			if err != nil {
 				return err
 			}
-			if held, err = take(seen, l.owner, time.Now(), duration); err == nil {
+			if held, err = grant(seen, l.owner, time.Now(), duration); err == nil {
 				tx.write(held)
 			}
 			return err
@@ -116,7 +117,7 @@ func (l *locker) acquire(ctx context.Context, db database) (held record, err err
 			return held, nil
 		}
 		if err == nil || ctx.Err() == nil {
-			err = attempt // one that was cut short says nothing
+			err = attempt // an attempt that was cut short gives no reason
 		}
 		if final(attempt) {
 			return record{}, attempt
@@ -129,7 +130,7 @@ func (l *locker) acquire(ctx context.Context, db database) (held record, err err
 	}
 }
 
-// final reports whether waiting does not help.
+// final reports whether waiting is useless.
 func final(err error) bool {
 	var (
 		denied *DeniedError
@@ -139,7 +140,7 @@ func final(err error) bool {
 	return errors.As(err, &denied) || errors.As(err, &value) || errors.As(err, &lost)
 }
 
-// hold calls do and renews the lock until it returns, also while it cleans up after its context has ended.
+// hold calls do and renews the lock until do returns, also while do cleans up after its context has ended.
 func (l *locker) hold(ctx context.Context, db database, held record, do func(ctx context.Context) error) error {
 	working, lose := context.WithCancelCause(ctx)
 	renewing, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -158,7 +159,7 @@ func (l *locker) hold(ctx context.Context, db database, held record, do func(ctx
 	return errors.Join(err, lost)
 }
 
-// renew extends the lock again and again until ctx ends. It returns when the lock is lost, or may be soon.
+// renew extends the lock again and again until ctx ends. It returns an error when the lock is lost, or may be soon.
 func (l *locker) renew(ctx context.Context, db database, held record) error {
 	wait := renewEvery
 	var last error
@@ -195,7 +196,7 @@ func (l *locker) extend(ctx context.Context, db database, held record, expiry ti
 	limited, cancel := context.WithDeadline(ctx, expiry)
 	defer cancel()
 	err = db.transact(limited, func(tx transaction) error {
-		seen, err := look(tx, l.owner)
+		seen, err := read(tx, l.owner)
 		if err != nil {
 			return err
 		}
@@ -207,8 +208,8 @@ func (l *locker) extend(ctx context.Context, db database, held record, expiry ti
 	return extended, err
 }
 
-// giveBack removes the lock if it is ours. One that stays runs out by itself.
-func (l *locker) giveBack(ctx context.Context, db database) error {
+// release removes the lock if it is ours. A lock that stays expires.
+func (l *locker) release(ctx context.Context, db database) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), returnLimit)
 	defer cancel()
 	for {
@@ -220,7 +221,7 @@ func (l *locker) giveBack(ctx context.Context, db database) error {
 			return err
 		})
 		if err == nil {
-			return nil // given back, or not ours
+			return nil // released, or not ours
 		}
 		if final(err) {
 			return err
@@ -228,7 +229,7 @@ func (l *locker) giveBack(ctx context.Context, db database) error {
 		select {
 		case <-time.After(pollEvery):
 		case <-ctx.Done():
-			return fmt.Errorf("the lock could not be given back, and ends by itself within %s: %w", duration, err)
+			return fmt.Errorf("the lock could not be released, and expires within %s: %w", duration, err)
 		}
 	}
 }

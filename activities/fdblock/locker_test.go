@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// process is a worker with its way to the database.
+// process is a worker with its connection to the database.
 type process struct {
 	*locker
 	*handle
@@ -38,7 +38,7 @@ func until(seconds time.Duration) int64 { return time.Now().Add(seconds).Unix() 
 func inBubble(t *testing.T, test func(t *testing.T, db *memory, a *process)) {
 	t.Helper()
 	db := &memory{deny: map[string]bool{}}
-	a := newProcess(t, db, "holdfast/a/1") // the file system is outside
+	a := newProcess(t, db, "holdfast/a/1") // before the bubble: files are real
 	synctest.Test(t, func(t *testing.T) { test(t, db, a) })
 }
 
@@ -46,11 +46,11 @@ func TestTheLockIsHeldRenewedAndGivenBack(t *testing.T) {
 	inBubble(t, func(t *testing.T, db *memory, a *process) {
 		problem := errors.New("the tool's")
 		err := a.locked(t.Context(), func(ctx context.Context) error {
-			taken := *db.value()
-			assert.Equal(t, record{"holdfast/a/1", time.Now().Unix(), until(duration)}, taken)
+			acquired := *db.value()
+			assert.Equal(t, record{"holdfast/a/1", time.Now().Unix(), until(duration)}, acquired)
 			time.Sleep(30 * time.Minute)
 			now := *db.value()
-			assert.Equal(t, taken.start, now.start)
+			assert.Equal(t, acquired.start, now.start)
 			assert.GreaterOrEqual(t, now.end, until(duration-renewEvery))
 			require.NoError(t, ctx.Err())
 			return problem
@@ -78,7 +78,7 @@ func TestItStaysHeldWhileACancelledCommandCleansUp(t *testing.T) {
 func TestAnothersLockIsWaitedFor(t *testing.T) {
 	for name, tt := range map[string]struct {
 		holder record
-		// after is when the holder does something.
+		// after is when the holder acts.
 		after time.Duration
 		then  func(db *memory)
 		limit time.Duration // of the command
@@ -169,7 +169,7 @@ func TestALostLockEndsTheCommand(t *testing.T) {
 		// within is when the command must have ended.
 		within time.Duration
 		err    string
-		left   string // who has the lock in the end
+		left   string // the holder of the lock in the end
 	}{
 		"when another has it": {
 			lose:   func(db *memory, _ *process) { db.change(func() { db.current = &record{"kc1", 0, 1 << 40} }) },
@@ -227,10 +227,10 @@ func TestCommitsOfWhichNothingIsKnown(t *testing.T) {
 	for name, prepare := range map[string]func(db *memory, a *process){
 		"taking it, said to be unknown":    func(_ *memory, a *process) { a.unknown = 1 },
 		"taking it, and no answer in time": func(_ *memory, a *process) { a.mute = 1 },
-		"a conflict with one who takes it and gives it back": func(db *memory, a *process) {
+		"a conflict with another who acquires and releases it": func(db *memory, a *process) {
 			a.between = func() { db.change(func() { db.current = nil }) }
 		},
-		"a conflict with one who takes it for a while": func(db *memory, a *process) {
+		"a conflict with another who holds it for a while": func(db *memory, a *process) {
 			a.between = func() { db.change(func() { db.current = &record{"kc1", 0, until(20 * time.Second)} }) }
 		},
 	} {
@@ -251,7 +251,7 @@ func TestCommitsOfWhichNothingIsKnown(t *testing.T) {
 	}
 }
 
-func TestALockTakenWithoutKnowingIsGivenBack(t *testing.T) {
+func TestALockOfAnUnknownCommitIsReleased(t *testing.T) {
 	inBubble(t, func(t *testing.T, db *memory, a *process) {
 		a.mute = 1 << 20
 		time.AfterFunc(waitLimit+time.Second, func() { a.set(func() { a.mute = 0 }) })

@@ -9,27 +9,27 @@ import (
 
 var errUnreachable = errors.New("operation aborted because the transaction timed out")
 
-// memory is a database in memory: transactions see what is committed, and one that has read what changed since runs again.
+// memory is a database in memory. Transactions see what is committed; a step runs again if what it has read has changed.
 type memory struct {
 	mutex   sync.Mutex
 	current *record
 	deny    map[string]bool
 	version int
-	// broken is what the lock's value is if it is none.
+	// broken is the error for a value that is no lock.
 	broken error
 }
 
-// handle is a process's way to the database.
+// handle is a process's connection to the database.
 type handle struct {
 	*memory
 	mutex sync.Mutex
 	// cut: no transaction gets through, and each ends with its context.
 	cut bool
-	// unknown: so many commits take place and are said not to be known, which makes the client run the step again.
+	// unknown is how many commits take place with an unknown result, so that the client runs the step again.
 	unknown int
-	// mute: so many commits take place of which the client learns nothing before its time is over.
+	// mute is how many commits take place without an answer to the client before its time is over.
 	mute int
-	// between runs once, between what a transaction reads and its commit.
+	// between runs once, after a transaction has read and before it commits.
 	between func()
 	runs    int
 }
@@ -42,7 +42,7 @@ func (h *handle) set(change func()) {
 	change()
 }
 
-// less takes one off a counter, and reports whether there was one.
+// less decrements a counter, and reports whether it was above zero.
 func (h *handle) less(counter *int) (was bool) {
 	h.set(func() {
 		if was = *counter > 0; was {
@@ -116,7 +116,7 @@ func (m *memory) commit(tx *memoryTransaction) bool {
 	return true
 }
 
-// change does what another client does.
+// change makes another client's change.
 func (m *memory) change(do func()) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()

@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// ownerPrefix begins the name by which the lock knows a process of ours. The operator's names are prefixes of process groups.
+// ownerPrefix begins the owner's name of each process of ours. The operator's names are prefixes of process groups.
 const ownerPrefix = "holdfast"
 
-// newOwner names this process: holdfast/<host>/<random>. It stays until the process ends, and no other has it: two workers on
-// one host, or one that is started again while a tool of its predecessor may still run, must not take each other's lock for
-// their own.
+// newOwner names this process: holdfast/<host>/<random>. The name lasts until the process ends, and no other process has it. Two
+// workers on one host must not use each other's lock, nor may a worker that was restarted while a tool of its predecessor may
+// still run.
 func newOwner() string {
 	host, err := os.Hostname()
 	if err != nil || host == "" {
@@ -26,7 +26,8 @@ func newOwner() string {
 	return fmt.Sprintf("%s/%s/%s", ownerPrefix, strings.ReplaceAll(host, "/", "_"), hex.EncodeToString(random[:]))
 }
 
-// readClusterFile returns a database's name (description:id, which outlives a change of coordinators) and its connection string.
+// readClusterFile returns a database's name (description:id, which does not change with the coordinators) and its connection
+// string.
 func readClusterFile(path string) (name, connection string, err error) {
 	content, err := os.ReadFile(path)
 	if err != nil {

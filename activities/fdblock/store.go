@@ -4,23 +4,23 @@ import "context"
 
 // database is the part of a FoundationDB database that the lock needs.
 type database interface {
-	// transact runs step in a transaction and commits it. Where the database asks for it, step runs again in another, also after
-	// a commit of which it is not known whether it took place.
+	// transact runs step in a transaction and commits it. It runs step again in a new transaction if the database says that it may
+	// be retried, also if it is unknown whether the commit took place.
 	transact(ctx context.Context, step func(tx transaction) error) error
 	close()
 }
 
-// transaction reads and writes the lock. What it has read must not have changed when it is committed.
+// transaction reads and writes the lock. Its commit fails if what it has read was changed meanwhile.
 type transaction interface {
-	// lock is nil if nobody has it.
+	// lock returns nil if nobody holds the lock.
 	lock() (*record, error)
 	denied(name string) (bool, error)
 	write(lock record)
 	clear()
 }
 
-// look reads all that a decision needs.
-func look(tx transaction, owner string) (situation, error) {
+// read reads what a decision needs.
+func read(tx transaction, owner string) (situation, error) {
 	var seen situation
 	current, err := tx.lock()
 	if err != nil {

@@ -2,7 +2,7 @@ package fdbtool
 
 import "bytes"
 
-// bounded keeps the beginning of what is written to it, or the end, and drops the rest, so that the writer is never held up.
+// bounded keeps the beginning of what is written to it, or the end. It drops the rest, and never blocks the writer.
 type bounded struct {
 	limit int
 	// end: the end is kept, at least limit bytes of it.

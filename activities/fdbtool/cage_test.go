@@ -17,7 +17,7 @@ import (
 	"holdfast.dev/holdfast/activities/fdbtool/cage"
 )
 
-// lair is a worker with a run in progress, and a tool that has been taken over.
+// lair is a worker with a run in progress, and a compromised tool.
 type lair struct {
 	loot
 	runner  *fdbtool.Runner
@@ -80,7 +80,7 @@ func (l *lair) argument(t *testing.T) string {
 	return string(argument)
 }
 
-// results are what the thief printed.
+// results returns what the thief printed.
 func results(t *testing.T, output []byte) map[string]string {
 	t.Helper()
 	var found map[string]string
@@ -88,7 +88,7 @@ func results(t *testing.T, output []byte) map[string]string {
 	return found
 }
 
-// A tool that is taken over can do nothing but its work; run as the worker runs anything else it takes all.
+// A compromised tool can do nothing but its work. Run like any other program of the worker, it reaches everything.
 func TestACagedToolReachesNothingButWhatItNeeds(t *testing.T) {
 	if err := cage.Lacking(); err != nil {
 		t.Skip(err)

@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// A process keeps its sessions in one folder, which it holds locked as long as it lives. A folder that is not locked was left by
-// a process that was killed.
+// A process keeps its sessions in one folder, which it locks while it lives. A folder without a lock is from a process that was
+// killed.
 const (
 	folderPrefix = "holdfast-fdb-"
-	// newPrefix is the name before the folder is locked, so that nobody finds it unlocked.
+	// newPrefix begins the folder's name before the folder is locked, so that no other process finds it unlocked.
 	newPrefix = ".holdfast-fdb-new-"
 	lockName  = "lock"
-	// newAge is the age at which a folder that never got its name was left by a process that was killed.
+	// newAge is the age at which a folder with such a name counts as left by a process that was killed.
 	newAge = time.Hour
 )
 
@@ -28,7 +28,7 @@ type folder struct {
 	lock *os.File
 }
 
-// newFolder removes what killed processes have left in parent and makes a folder there.
+// newFolder removes the folders of killed processes in parent, and makes a folder there.
 func newFolder(parent string) (*folder, error) {
 	if strings.Contains(parent, ":") {
 		return nil, fmt.Errorf("temporary folder %s: FoundationDB's tools cannot read files below a folder with a colon; set "+
@@ -49,21 +49,21 @@ func newFolder(parent string) (*folder, error) {
 		err = os.Rename(made, final)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("take the private folder %s: %w", made, err), lock.Close(), os.RemoveAll(made))
+		return nil, errors.Join(fmt.Errorf("lock the private folder %s: %w", made, err), lock.Close(), os.RemoveAll(made))
 	}
 	return &folder{path: final, lock: lock}, nil
 }
 
-// remove deletes the folder with all that is in it, and gives it up.
+// remove deletes the folder and its content, and releases its lock.
 func (f *folder) remove() error {
 	return errors.Join(os.RemoveAll(f.path), f.lock.Close())
 }
 
-// sweep removes the folders of processes that are gone. It is best effort: secrets that it cannot remove are another user's.
+// sweep removes the folders of processes that are gone, best effort: those that it cannot remove are another user's.
 func sweep(parent string) {
 	entries, err := os.ReadDir(parent)
 	if err != nil {
-		return // making a folder there will say so
+		return // making a folder there returns the error
 	}
 	for _, entry := range entries {
 		path := filepath.Join(parent, entry.Name())
@@ -104,7 +104,7 @@ func ours(entry os.DirEntry) bool {
 	return ok && int(stat.Uid) == os.Getuid()
 }
 
-// tryLock takes the lock that the kernel releases when this process ends.
+// tryLock acquires a lock that the kernel releases when this process ends.
 func tryLock(file *os.File) error {
 	return syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 }

@@ -6,14 +6,13 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// Operation is what a tool is run for. It has a limit of its own.
+// Operation is the purpose of a run. Each has its own limit.
 type Operation string
 
-// The operations.
 const (
 	Status   Operation = "status"
 	Describe Operation = "describe"
-	// Probe is a describe that only tells whether a container is used, without the cluster.
+	// Probe is a describe without the cluster, to find out whether a container is used.
 	Probe  Operation = "probe"
 	Start  Operation = "start"
 	Modify Operation = "modify"
@@ -23,45 +22,45 @@ const (
 
 	// Contents is a describe without the cluster: versions have no times.
 	Contents Operation = "contents"
-	// RestoreStatus, RestoreStart and RestoreAbort are what fdbrestore does to the database.
+	// RestoreStatus, RestoreStart and RestoreAbort are the commands of fdbrestore for the destination.
 	RestoreStatus Operation = "restore-status"
 	RestoreStart  Operation = "restore-start"
 	RestoreAbort  Operation = "restore-abort"
-	// RestoreVersion is a dry run of fdbrestore for learning which version of the database a time stands for. It changes nothing.
+	// RestoreVersion is a dry run of fdbrestore, to find the version of the database at a time. It changes nothing.
 	RestoreVersion Operation = "restore-version"
-	// DatabaseStatus and RangeKeys ask fdbcli.
+	// DatabaseStatus and RangeKeys are queries by fdbcli.
 	DatabaseStatus Operation = "database-status"
 	RangeKeys      Operation = "range-keys"
 )
 
-// Limits of the operations, which all take a tenth of a second when all is well.
+// Limits of the operations. Each takes a tenth of a second if nothing is wrong.
 const (
 	// StatusLimit: a cluster that does not answer makes any command hang for ever.
 	StatusLimit = 20 * time.Second
-	// DescribeLimit: a deep one lists every file of the container.
+	// DescribeLimit: a deep describe lists every file of the container.
 	DescribeLimit = 5 * time.Minute
 	// ProbeLimit: a store may need 30 s to answer.
 	ProbeLimit = 45 * time.Second
-	// StartLimit: making a bucket may take 30 s and waiting for agents 5 s.
+	// StartLimit: making a bucket may take 30 s, and the wait for agents 5 s.
 	StartLimit = 90 * time.Second
 	// ChangeLimit is that of modify, which opens the store too, and of abort, pause and resume.
 	ChangeLimit = 45 * time.Second
-	// AskLimit is that of fdbcli, which is told to give up after AnswerLimit: it says more than one that is killed.
-	AskLimit    = 25 * time.Second
+	// QueryLimit is that of fdbcli, which gives up by itself after AnswerLimit: its own error says more than a kill.
+	QueryLimit  = 25 * time.Second
 	AnswerLimit = 20 * time.Second
 	// RestoreStartLimit: a start lists every file of the container before it has any effect, as a describe does. The rest of the
-	// time is for looking at the destination before, twice where others are to be locked out, and what became of it.
-	RestoreStartLimit = contract.FDBRestoreRun - restoreLooks
-	restoreLooks      = 3 * time.Minute
+	// time is for reading the state of the destination: before the start, a second time under the lock, and after it.
+	RestoreStartLimit = contract.FDBRestoreRun - restoreReads
+	restoreReads      = 3 * time.Minute
 
-	// stopGrace is how long a process group may take to end when it is told to, before it is killed.
+	// stopGrace is how long a process group has to end after SIGTERM, before it is killed.
 	stopGrace = 2 * time.Second
 )
 
-// CheckReserve is what is kept of the time for a changing command to stop it and look what became of it.
+// CheckReserve is the time that is kept to stop a command and to read the state after it.
 const CheckReserve = StatusLimit + 2*stopGrace
 
-// Output that is kept of a tool; the rest is read and dropped.
+// Limits of a tool's output; the rest is read and dropped.
 const (
 	maxStdout = 1 << 20
 	maxStderr = 64 << 10
@@ -82,7 +81,7 @@ func (o Operation) limit() time.Duration {
 	case RestoreStart:
 		return RestoreStartLimit
 	case DatabaseStatus, RangeKeys:
-		return AskLimit
+		return QueryLimit
 	}
 	return ChangeLimit
 }
@@ -94,14 +93,13 @@ func (o Operation) maxStdout() int {
 	return maxStdout
 }
 
-// Names of the tools.
 const (
 	toolBackup  = "fdbbackup"
 	toolRestore = "fdbrestore"
 	toolCLI     = "fdbcli"
 )
 
-// tool is the program that is run.
+// tool returns the program of the operation.
 func (o Operation) tool() string {
 	switch o {
 	case RestoreStatus, RestoreStart, RestoreAbort, RestoreVersion:
@@ -112,7 +110,7 @@ func (o Operation) tool() string {
 	return toolBackup
 }
 
-// command is the tool with its sub-command, for people.
+// command returns tool and sub-command, for messages.
 func (o Operation) command() string {
 	sub := string(o)
 	switch o {
@@ -132,8 +130,8 @@ func (o Operation) command() string {
 	return o.tool() + " " + sub
 }
 
-// clusterOptions name the cluster file. To a dry run for a time, the database that is asked for the time stands for the one that
-// is restored into, which it does not touch: so no other has to answer.
+// clusterOptions name the cluster file. A dry run for a time queries the source database and does not touch the destination: so
+// the source stands for both, and no other database has to answer.
 func (o Operation) clusterOptions(file string) []string {
 	switch o {
 	case Probe, Contents:

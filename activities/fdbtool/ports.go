@@ -11,10 +11,10 @@ import (
 )
 
 // DefaultPorts are those that the FoundationDB operator gives the processes of a Pod, and FoundationDB's packages those of a
-// machine: a cluster file has only those of the coordinators, while a client speaks to all processes.
+// machine. A cluster file has only the coordinators' ports, but a client connects to all processes.
 const DefaultPorts = "4500-4599"
 
-// maxPorts bounds the ports that a tool may connect to: each is told to the kernel.
+// maxPorts bounds the ports that a tool may connect to: each is a rule in the kernel.
 const maxPorts = 1024
 
 // ParsePorts reads ports and ranges of ports: 4500-4599,4689.
@@ -45,7 +45,7 @@ func parsePort(text string) (uint16, bool) {
 	return uint16(port), err == nil && port > 0
 }
 
-// coordinatorPorts are those of a cluster file: description:id@host:port[:tls],... Whether it is one, the tool says.
+// coordinatorPorts returns those of a cluster file: description:id@host:port[:tls],... It does not check the file: the tool does.
 func coordinatorPorts(connectionString string) []uint16 {
 	_, coordinators, _ := strings.Cut(connectionString, "@")
 	var ports []uint16
@@ -58,11 +58,11 @@ func coordinatorPorts(connectionString string) []uint16 {
 	return ports
 }
 
-// webPorts are those of stores that may be the API server's, too.
+// webPorts are ports of object stores that may be the API server's, too.
 var webPorts = []uint16{80, 443}
 
-// ports are those that a tool may connect to for its arguments. Those that the object names must not be the worker's own: whoever
-// names them may have the tool do what he wants.
+// ports returns those that a tool with these arguments may connect to. A port that the object names must not be one of
+// ClosedPorts: a tenant names it, and could make the tool send there what it wants.
 func (s *Session) ports(args []string) ([]uint16, *contract.FDBFailure) {
 	ports := slices.DeleteFunc(slices.Clone(s.runner.Ports), s.closed)
 	for _, port := range coordinatorPorts(s.connectionString) {
@@ -74,7 +74,7 @@ func (s *Session) ports(args []string) ([]uint16, *contract.FDBFailure) {
 	for _, argument := range args {
 		place, err := fdb.ParseURL(argument)
 		if err != nil {
-			continue // no store, or a URL that checkArguments judges
+			continue // no store, or a URL for checkArguments to refuse
 		}
 		port, _ := parsePort(place.EffectivePort())
 		if s.closed(port) && !slices.Contains(webPorts, port) {

@@ -48,8 +48,8 @@ func TestToolBesideFdbbackupThatIsMissingIsNamed(t *testing.T) {
 }
 
 func TestRestoreStartFitsIntoACommand(t *testing.T) {
-	looks := 2*(fdbtool.StatusLimit+fdbtool.AskLimit) + fdbtool.CheckReserve
-	assert.LessOrEqual(t, fdbtool.RestoreStartLimit+looks, contract.FDBRestoreRun)
+	reads := 2*(fdbtool.StatusLimit+fdbtool.QueryLimit) + fdbtool.CheckReserve
+	assert.LessOrEqual(t, fdbtool.RestoreStartLimit+reads, contract.FDBRestoreRun)
 	assert.GreaterOrEqual(t, fdbtool.RestoreStartLimit, fdbtool.DescribeLimit, "what can be described can be restored")
-	assert.Greater(t, fdbtool.AskLimit, fdbtool.AnswerLimit)
+	assert.Greater(t, fdbtool.QueryLimit, fdbtool.AnswerLimit)
 }

@@ -19,13 +19,13 @@ type Runner struct {
 	BinDir string
 	// AllowFileURLs is --fdb-allow-file-urls.
 	AllowFileURLs bool
-	// Ports is --fdb-cage-ports: the tools may connect to these beside those of the cluster file and of the store.
+	// Ports is --fdb-cage-ports: the tools may connect to these besides those of the cluster file and of the store.
 	Ports []uint16
-	// ClosedPorts are those of Temporal and of the API server: no object opens them to a tool.
+	// ClosedPorts are those of Temporal and of the API server: no object can open them for a tool.
 	ClosedPorts []uint16
-	// Folders is --fdb-cage-folders: the tools may read, write and execute what is there.
+	// Folders is --fdb-cage-folders: the tools may read, write and execute in these.
 	Folders []string
-	// RequireCage is --fdb-require-cage: no tool runs where the kernel cannot cage it.
+	// RequireCage is --fdb-require-cage: no tool runs where the kernel does not support the cage.
 	RequireCage bool
 	// TempDir is where private folders are made; os.TempDir if empty.
 	TempDir string
@@ -36,30 +36,29 @@ type Runner struct {
 
 // Access is what a tool needs to reach one object's database and store. It is secret.
 type Access struct {
-	// ConnectionString is the cluster file's only line.
+	// ConnectionString is the only line of the cluster file.
 	ConnectionString string
-	// Version is what the database runs.
+	// Version is the version that the database runs.
 	Version string
-	// Credentials is the credentials file; none if empty.
+	// Credentials is the credentials file; there is none if it is empty.
 	Credentials []byte
 	TLS         TLS
 }
 
-// TLS is how a tool proves who it is to the database. Empty fields are not set.
+// TLS is how a tool authenticates to the database. Empty fields are not set.
 type TLS struct {
 	Certificate, Key, CA  []byte
 	VerifyPeers, Password string
 }
 
 var (
-	// version is one whose first two numbers name a folder: nothing in it leads to another folder.
+	// version is a version whose first two numbers name a folder, and cannot lead to another one.
 	version = regexp.MustCompile(`^([0-9]+\.[0-9]+)\.[0-9]+(-[A-Za-z0-9.]+)?$`)
-	// connectionString is one line, whatever else the tool thinks of it.
+	// connectionString is one line of printable characters; the tool checks the rest.
 	connectionString = regexp.MustCompile(`^[!-~]+$`)
 )
 
-// Prepare removes the secrets that killed workers have left behind and makes this worker's private folder. Open does it if it was
-// not done.
+// Prepare removes the secrets that killed workers have left, and makes this worker's private folder. Open calls it if nobody has.
 func (r *Runner) Prepare() error {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -79,7 +78,7 @@ func (r *Runner) prepare() error {
 	return err
 }
 
-// Close removes the worker's private folder. Sessions must be closed.
+// Close removes the worker's private folder. All sessions must be closed before.
 func (r *Runner) Close() error {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -91,7 +90,7 @@ func (r *Runner) Close() error {
 	return err
 }
 
-// Open prepares for running tools for one object. The trouble, if any, is the user's or the operator's; an error is the worker's.
+// Open prepares to run tools for one object. The failure is one that the user or the operator repairs; an error is the worker's.
 func (r *Runner) Open(access Access) (*Session, *contract.FDBFailure, error) {
 	if trouble := r.uncaged(cage.Lacking()); trouble != nil {
 		return nil, trouble, nil
@@ -118,18 +117,18 @@ func (r *Runner) Open(access Access) (*Session, *contract.FDBFailure, error) {
 	return session, nil, nil
 }
 
-// uncaged refuses to run tools where the kernel lacks something, if the operator wants that.
+// uncaged refuses to run tools where the kernel lacks a restriction, if the operator requires the cage.
 func (r *Runner) uncaged(lacking error) *contract.FDBFailure {
 	if lacking == nil || !r.RequireCage {
 		return nil
 	}
 	return &contract.FDBFailure{
 		Class:   contract.FDBClassToolMissing,
-		Message: fmt.Sprintf("%v; the worker does not run them like that (--fdb-require-cage): have it run on other nodes", lacking),
+		Message: fmt.Sprintf("%v; the worker does not run them without (--fdb-require-cage): run it on other nodes", lacking),
 	}
 }
 
-// newSessionFolder makes a folder within the worker's. That one is made anew if something has cleared the temporary folder.
+// newSessionFolder makes a folder within the worker's. It makes the worker's again if the temporary folder was cleared.
 func (r *Runner) newSessionFolder() (string, error) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -144,12 +143,12 @@ func (r *Runner) newSessionFolder() (string, error) {
 		if anew || !errors.Is(err, fs.ErrNotExist) {
 			return "", fmt.Errorf("make a private folder for FoundationDB's tools: %w", err)
 		}
-		_ = r.folder.remove() // nothing is there
+		_ = r.folder.remove() // the folder is gone; this releases its lock
 		r.folder = nil
 	}
 }
 
-// binary finds the tool that speaks with a database of the version: the tools talk to no other.
+// binary returns the path of a tool for a database of the version: a tool works only with its own version.
 func (r *Runner) binary(running, tool string) (string, *contract.FDBFailure) {
 	missing := func(format string, values ...any) (string, *contract.FDBFailure) {
 		return "", &contract.FDBFailure{Class: contract.FDBClassToolMissing, Message: fmt.Sprintf(format, values...)}

@@ -141,7 +141,7 @@ func TestTemporaryFolderThatToolsCannotName(t *testing.T) {
 	require.ErrorContains(t, err, "colon")
 }
 
-// Variables by which a test makes this test's program a worker.
+// Variables with which a test starts its own program as a worker.
 const (
 	envWorkerBin  = "HOLDFAST_TEST_WORKER_BIN"
 	envWorkerTemp = "HOLDFAST_TEST_WORKER_TEMP"
@@ -158,7 +158,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// work runs a tool that never ends, as a worker that is going to be killed.
+// work runs a tool that never ends, in a worker that is going to be killed.
 func work(bin, temp string) int {
 	runner := &fdbtool.Runner{BinDir: bin, TempDir: temp, Folders: shell}
 	session, trouble, err := runner.Open(access())

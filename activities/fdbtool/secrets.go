@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// secretsOf lists what must not appear in any text of a tool: every text in the credentials file but the names of accounts.
+// secretsOf returns what must not appear in any text of a tool: every text in the credentials file except the names of accounts.
 func secretsOf(access Access) []string {
 	var secrets []string
 	add := func(text string) {
@@ -16,10 +16,10 @@ func secretsOf(access Access) []string {
 	var file struct {
 		Accounts map[string]any `json:"accounts"`
 	}
-	if json.Unmarshal(access.Credentials, &file) == nil { // the tools read no other
+	if json.Unmarshal(access.Credentials, &file) == nil { // the tools read nothing else
 		for key, account := range file.Accounts {
 			name, _, _ := strings.Cut(key, "@")
-			_, misplaced, _ := strings.Cut(name, ":") // as in a URL with its secret
+			_, misplaced, _ := strings.Cut(name, ":") // a name that includes its secret, as in a URL
 			add(misplaced)
 			eachText(account, add)
 		}

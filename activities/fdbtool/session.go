@@ -17,7 +17,7 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// maxMessage bounds what is told of a failure.
+// maxMessage bounds the message of a failure.
 const maxMessage = 512
 
 // Session runs tools for one object, with that object's secrets and no others, in a folder that only this user can read.
@@ -39,18 +39,18 @@ func (s *Session) Close() error {
 	return nil
 }
 
-// ClusterFile is the path of the database's cluster file.
+// ClusterFile returns the path of the database's cluster file.
 func (s *Session) ClusterFile() string { return filepath.Join(s.folder, "fdb.cluster") }
 
 // CheckURL is Runner.CheckURL.
 func (s *Session) CheckURL(url string) *contract.FDBFailure { return s.runner.CheckURL(url) }
 
-// Redact makes a text of a tool fit for people: without secrets, and bounded.
+// Redact returns a text of a tool without secrets, shortened.
 func (s *Session) Redact(text string) string {
 	return fdb.Bound(fdb.Redact(text, s.secrets), maxMessage)
 }
 
-// write puts the session's files in its folder and builds the tools' environment from nothing.
+// write writes the session's files into its folder and builds the tools' environment, which inherits nothing.
 func (s *Session) write(access Access) error {
 	s.environ = []string{"TZ=UTC", "HOME=" + s.folder, "TMPDIR=" + s.folder}
 	if err := os.WriteFile(s.ClusterFile(), []byte(access.ConnectionString+"\n"), 0o600); err != nil {
@@ -85,7 +85,7 @@ func (s *Session) write(access Access) error {
 }
 
 // Run runs the operation's tool with the arguments, and with the cluster file unless the operation needs none. It returns what
-// the tool printed, or why it failed: FDBClassTimeout if it is not known whether it did what it was to do.
+// the tool printed, or why it failed: FDBClassTimeout if it is unknown whether the tool had its effect.
 func (s *Session) Run(ctx context.Context, operation Operation, args []string) ([]byte, *contract.FDBFailure) {
 	if trouble := s.runner.checkArguments(args); trouble != nil {
 		return nil, trouble
@@ -110,7 +110,7 @@ func (s *Session) Run(ctx context.Context, operation Operation, args []string) (
 	case end.unstarted != nil:
 		return nil, s.trouble(contract.FDBClassToolMissing, "%s (--fdb-bin-dir) cannot be run: %v", binary, end.unstarted)
 	case end.stopped && errors.Is(ctx.Err(), context.Canceled):
-		return nil, s.trouble(contract.FDBClassTimeout, "%s was stopped before it ended, with what it was run for", name)
+		return nil, s.trouble(contract.FDBClassTimeout, "%s was stopped before it ended, because its activity ended", name)
 	case end.stopped:
 		return nil, fdb.TimeoutFailure(name, time.Since(began))
 	case end.signal != 0:
@@ -127,7 +127,7 @@ func (s *Session) trouble(class contract.FDBClass, format string, values ...any)
 	return &contract.FDBFailure{Class: class, Message: s.Redact(fmt.Sprintf(format, values...))}
 }
 
-// ending is how a process ended.
+// ending says how a process ended.
 type ending struct {
 	stdout, stderr bounded
 	exit           int
@@ -139,8 +139,9 @@ type ending struct {
 	unstarted error
 }
 
-// execute runs the tool in its cage and waits until it and all that it started is gone. The thread stays this goroutine's own
-// meanwhile: a thread that the runtime ended would take the tool with it (PR_SET_PDEATHSIG is the thread's, not the process's).
+// execute runs the tool in its cage and waits until the tool and all its children have ended. The goroutine keeps its thread
+// meanwhile: if the runtime ended that thread, the tool would end too (PR_SET_PDEATHSIG belongs to the thread, not to the
+// process).
 func (s *Session) execute(ctx context.Context, walls cage.Cage, binary string, args []string, maxStdout int) *ending {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -164,8 +165,8 @@ func (s *Session) execute(ctx context.Context, walls cage.Cage, binary string, a
 		}
 		return end
 	}
-	_ = command.Wait()                                      // its state tells how it ended
-	_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL) // whatever of the group is left; the cage keeps all in it
+	_ = command.Wait()                                      // ProcessState says how it ended
+	_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL) // the rest of the group, which the cage lets nobody leave
 	end.stopped = stopped.Load()
 	end.exit = command.ProcessState.ExitCode()
 	if status, ok := command.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {

@@ -69,7 +69,7 @@ func TestSecretsLieInPrivateFilesAndGoWithTheSession(t *testing.T) {
 	assert.NoDirExists(t, folder)
 }
 
-func TestFailuresAreToldWithoutSecrets(t *testing.T) {
+func TestFailuresShowNoSecrets(t *testing.T) {
 	cases := map[string]struct {
 		script    string
 		class     contract.FDBClass

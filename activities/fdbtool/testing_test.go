@@ -16,17 +16,17 @@ import (
 
 const (
 	connection = "lab:abc123@127.0.0.1:4500"
-	// patience is how long a test waits for what must happen; nothing depends on how long it takes.
+	// patience is how long a test waits for an event; no result depends on it.
 	patience = 30 * time.Second
 	secret   = `s3cr3t/+"\key`
 	// file is a credentials file; its secret is the one above, as JSON writes it.
 	file = `{"accounts":{"lab@127.0.0.1":{"secret":"s3cr3t/+\"\\key","token":"t0ken-of-lab"},"eve@h:9000":{"secret":"xis"}}}`
 )
 
-// shell is what scripts in a cage need beside what every program does.
+// shell are the paths that scripts need in a cage besides those of every program.
 var shell = []string{"/bin", "/usr/bin", "/dev/zero"}
 
-// tool lays a shell script as the fdbbackup of version 7.3 and returns a runner for it.
+// tool writes a shell script as the fdbbackup of version 7.3 and returns a runner for it.
 func tool(t *testing.T, lines ...string) *fdbtool.Runner {
 	t.Helper()
 	runner := &fdbtool.Runner{BinDir: t.TempDir(), TempDir: t.TempDir(), Folders: shell}
@@ -73,7 +73,7 @@ func pids(t *testing.T, files ...string) []int {
 	return found
 }
 
-// requireGone waits until processes have ended. One that nobody has waited for yet counts as ended.
+// requireGone waits until processes have ended. A zombie counts as ended.
 func requireGone(t *testing.T, pids []int) {
 	t.Helper()
 	for _, pid := range pids {

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// loot is what a tool that somebody has taken over goes for.
+// loot is what a compromised tool tries to reach.
 type loot struct {
 	Token    string // the service account's token
 	Secret   string // another run's credentials
@@ -27,7 +27,7 @@ type loot struct {
 	Abstract string // a socket of the worker's without a path
 }
 
-// steal tries everything and prints what became of each attempt: nothing, where it succeeded.
+// steal tries everything and prints the error of each attempt; nothing if it succeeded.
 func steal(argument string) int {
 	var l loot
 	if err := json.Unmarshal([]byte(argument), &l); err != nil {
@@ -48,7 +48,7 @@ func steal(argument string) int {
 	return 0
 }
 
-// crimes are what no tool needs.
+// crimes are actions that no tool needs.
 func (l loot) crimes() map[string]func() error {
 	worker := "/proc/" + strconv.Itoa(l.Worker)
 	return map[string]func() error{
@@ -81,10 +81,10 @@ func (l loot) crimes() map[string]func() error {
 	}
 }
 
-// optional are ways that a machine may not have.
+// optional are attempts that need something a machine may not have.
 var optional = []string{"Temporal by multipath TCP", "Temporal by a fast open", "io_uring, which does it all unseen"}
 
-// needs are what tools must be able to do.
+// needs are actions that tools must be able to do.
 func (l loot) needs() map[string]func() error {
 	own := "/proc/" + strconv.Itoa(os.Getpid())
 	return map[string]func() error{
@@ -167,7 +167,7 @@ func (l loot) inheritedVariable() error {
 	return nil
 }
 
-// memory asks for nothing where nothing is: only the right to ask counts.
+// memory reads at an address that has no memory: only the permission counts.
 func (l loot) memory() error {
 	local := make([]byte, 1)
 	_, err := unix.ProcessVMReadv(l.Worker, []unix.Iovec{{Base: &local[0], Len: 1}}, []unix.RemoteIovec{{Base: 0, Len: 1}}, 0)
@@ -189,7 +189,7 @@ func (l loot) dial(multipath bool) func() error {
 	return func() error {
 		dialer := &net.Dialer{Timeout: patience}
 		dialer.SetMultipathTCP(multipath)
-		if multipath { // the dialer takes plain TCP where there is no other
+		if multipath { // the dialer falls back to plain TCP
 			fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, unix.IPPROTO_MPTCP)
 			if err != nil {
 				return err
@@ -223,16 +223,16 @@ func ring() error {
 	if errno == unix.EPERM || errno == unix.ENOSYS {
 		return errno
 	}
-	return nil // it has looked at what it was given, which is nothing
+	return nil // it was allowed to read, though there is nothing to read
 }
 
-// limits asks for one only: the call that asks is the one that sets.
+// limits reads one limit only, by the call that also sets it.
 func (l loot) limits() error {
 	var limit unix.Rlimit
 	return unix.Prlimit(l.Worker, unix.RLIMIT_CPU, nil, &limit)
 }
 
-// priority sets what is.
+// priority sets the present value.
 func (l loot) priority() error {
 	raw, err := unix.Getpriority(unix.PRIO_PROCESS, l.Worker)
 	if err != nil {
@@ -252,7 +252,7 @@ func deserter() error {
 	return err
 }
 
-// listenUnbound leaves the port to the kernel.
+// listenUnbound lets the kernel choose the port.
 func listenUnbound() error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

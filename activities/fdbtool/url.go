@@ -11,8 +11,8 @@ import (
 
 var anyScheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`)
 
-// CheckURL refuses every URL that a tool may not be given, wherever it comes from: a file:// URL would have the worker read and
-// write its own disk for a tenant.
+// CheckURL refuses every URL that a tool must not get, wherever it comes from: with a file:// URL the worker would read and write
+// its own disk for a tenant.
 func (r *Runner) CheckURL(url string) *contract.FDBFailure {
 	if path, file := strings.CutPrefix(url, "file://"); file {
 		switch {
@@ -29,7 +29,7 @@ func (r *Runner) CheckURL(url string) *contract.FDBFailure {
 	return nil
 }
 
-// checkArguments checks every argument that is a URL. A range of keys may look like one.
+// checkArguments checks every argument that is a URL. A range of keys may have the form of one.
 func (r *Runner) checkArguments(args []string) *contract.FDBFailure {
 	for i, argument := range args {
 		keys := i > 0 && args[i-1] == "-k"

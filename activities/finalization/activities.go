@@ -43,10 +43,10 @@ func (f *Activities) Register(registry worker.ActivityRegistry) {
 	for _, task := range Tasks() {
 		metrics.FinalizationTaskKnown(task.Name())
 	}
-	activities.Register(registry, contract.PlanFinalization, activities.Guard(f.Paused, f.Plan, activities.Untold))
-	activities.Register(registry, contract.RunFinalizationTask, activities.Guard(f.Paused, f.RunTask, activities.Untold))
-	activities.Register(registry, contract.PublishFinalization, activities.Guard(f.Paused, f.Publish, activities.Untold))
-	activities.Register(registry, contract.RecordFinalization, activities.Guard(f.Paused, f.Record, activities.Untold))
+	activities.Register(registry, contract.PlanFinalization, activities.Guard(f.Paused, f.Plan, activities.NoEvent))
+	activities.Register(registry, contract.RunFinalizationTask, activities.Guard(f.Paused, f.RunTask, activities.NoEvent))
+	activities.Register(registry, contract.PublishFinalization, activities.Guard(f.Paused, f.Publish, activities.NoEvent))
+	activities.Register(registry, contract.RecordFinalization, activities.Guard(f.Paused, f.Record, activities.NoEvent))
 }
 
 func (f *Activities) now() time.Time {

@@ -28,7 +28,7 @@ const (
 )
 
 func (r *Activities) record(nar *oadpv1alpha1.NonAdminRestore, kind, reason, action, note string, args ...any) {
-	activities.Tell(r.Events, nar, kind, reason, action, note, args...)
+	activities.RecordEvent(r.Events, nar, kind, reason, action, note, args...)
 }
 
 func (r *Activities) recordVerdict(nar *oadpv1alpha1.NonAdminRestore, verdict Verdict) {

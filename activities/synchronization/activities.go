@@ -44,7 +44,7 @@ type Activities struct {
 
 // Register registers the activity with a worker under its wire name.
 func (s *Activities) Register(registry worker.ActivityRegistry) {
-	activities.Register(registry, contract.SynchronizeBackups, activities.Guard(s.Paused, s.Synchronize, activities.Untold))
+	activities.Register(registry, contract.SynchronizeBackups, activities.Guard(s.Paused, s.Synchronize, activities.NoEvent))
 }
 
 // synchronizing is one run of the activity.

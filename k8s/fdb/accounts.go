@@ -14,28 +14,28 @@ import (
 // Account is an account of a credentials file. FoundationDB finds its secret by name@host, without a port.
 type Account struct {
 	Name, Host string
-	// Flaw says why FoundationDB does not find it, or no secret in it, and how to mend that; empty if it does.
+	// Flaw says why FoundationDB does not find the account or its secret, and how to repair that; empty if it finds them.
 	Flaw string
 }
 
 // String returns the key of the account in the credentials file.
 func (a Account) String() string { return a.Name + "@" + a.Host }
 
-// accountName is what may stand before the @ of a URL: printable, and nothing that ends that part of a URL or begins a secret.
+// accountName is what may stand before the @ of a URL: printable, without characters that end that part or begin a secret.
 var accountName = regexp.MustCompile(`^[A-Za-z0-9_.~+=,!*$-]{1,128}$`)
 
-// hostName is a host as FoundationDB's URLs take it; they know no IPv6 addresses.
+// hostName is a host as FoundationDB's URLs have it; they know no IPv6 addresses.
 var hostName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$`)
 
 // errNoFile describes the form of a credentials file.
 var errNoFile = errors.New(`it must be JSON of the form {"accounts":{"NAME@HOST":{"secret":"..."}}}`)
 
-// ParseAccounts returns the accounts of a credentials file, in its order, those with flaws too: one at least has none. Other keys
-// are left alone, as FoundationDB leaves them. The error says what is wrong and where, and quotes nothing of the file.
+// ParseAccounts returns the accounts of a credentials file, in its order, including those with flaws; at least one has none.
+// Other keys are ignored, as FoundationDB ignores them. The error says what is wrong and where, and quotes nothing of the file.
 func ParseAccounts(file []byte) ([]Account, error) {
 	decoder := json.NewDecoder(bytes.NewReader(file))
 	var accounts []Account
-	var flaw error // of the first account that has one
+	var flaw error // that of the first account with a flaw
 	found := false
 	err := eachMember(decoder, func(key string) error {
 		if key != "accounts" {
@@ -74,13 +74,13 @@ func readAccounts(decoder *json.Decoder) (accounts []Account, first, err error) 
 		if decoder.Decode(&value) != nil {
 			return errNoFile
 		}
-		var details map[string]any // not a struct: FoundationDB knows only the very key
+		var details map[string]any // not a struct, which ignores case: FoundationDB does not
 		_ = json.Unmarshal(value, &details)
 		same := slices.IndexFunc(accounts, func(a Account) bool { return a.String() == account.String() && a.usable() })
 		switch secret, isText := details["secret"].(string); {
 		case account.Flaw != "":
 		case same >= 0:
-			account.Flaw = "is there twice"
+			account.Flaw = "is listed twice"
 			accounts[same].Flaw = account.Flaw
 		case !isText || secret == "":
 			account.Flaw = `has no "secret"`
@@ -96,7 +96,7 @@ func readAccounts(decoder *json.Decoder) (accounts []Account, first, err error) 
 	return accounts, first, err
 }
 
-// parseAccount reads a key. It is not known whose it is unless it is NAME@HOST, or that with a port.
+// parseAccount reads a key. known is false unless it is NAME@HOST, or that with a port.
 func parseAccount(key string) (account Account, known bool) {
 	name, host, _ := strings.Cut(key, "@")
 	host, port, hasPort := strings.Cut(host, ":")
@@ -105,14 +105,14 @@ func parseAccount(key string) (account Account, known bool) {
 	case !accountName.MatchString(name), !hostName.MatchString(host), hasPort && !validPort(port):
 		return Account{Flaw: "is not NAME@HOST"}, false
 	case hasPort:
-		account.Flaw = "has a port in its key, where FoundationDB looks for NAME@HOST alone (take the port out)"
+		account.Flaw = "has a port in its key, where FoundationDB expects NAME@HOST alone (remove the port)"
 	}
 	return account, true
 }
 
 func (a Account) usable() bool { return a.Flaw == "" }
 
-// Lacking says that a credentials file has no account of a URL, or what is wrong with it there; empty if it has the account.
+// Lacking says that a credentials file has no account for a URL, or what is wrong with that account; empty if it has one.
 func Lacking(accounts []Account, place Destination) string {
 	wanted := Account{Name: place.Account, Host: place.Host}
 	if slices.Contains(accounts, wanted) {
@@ -121,7 +121,7 @@ func Lacking(accounts []Account, place Destination) string {
 	return "has no account " + wanted.String() + flawOf(accounts, wanted)
 }
 
-// flawOf tells of an account that was meant to be the wanted one; empty if there is none.
+// flawOf describes the flaw of an account that is probably meant as the wanted one; empty if there is none.
 func flawOf(accounts []Account, wanted Account) string {
 	for _, account := range accounts {
 		if account.Flaw != "" && account.Name == wanted.Name && (wanted.Host == "" || account.Host == wanted.Host) {
@@ -131,8 +131,8 @@ func flawOf(accounts []Account, wanted Account) string {
 	return ""
 }
 
-// eachMember walks an object in its order; member must consume the value of its key. Errors of the decoder are replaced: they
-// quote what they stumble over.
+// eachMember reads an object in its order; member must consume the value of its key. It replaces errors of the decoder, because
+// they quote the file.
 func eachMember(decoder *json.Decoder, member func(key string) error) error {
 	if token, err := decoder.Token(); err != nil || token != json.Delim('{') {
 		return errNoFile

@@ -25,9 +25,9 @@ func TestAccountsAreReadInTheOrderOfTheFile(t *testing.T) {
 	}, accounts)
 }
 
-// FoundationDB takes such a file: what a backup does not need keeps nobody from using it.
+// FoundationDB accepts such a file: flaws of accounts that a backup does not use are no problem.
 func TestOtherKeysOfACredentialsFileAreLeftAlone(t *testing.T) {
-	const port = "has a port in its key, where FoundationDB looks for NAME@HOST alone (take the port out)"
+	const port = "has a port in its key, where FoundationDB expects NAME@HOST alone (remove the port)"
 	accounts, err := fdb.ParseAccounts([]byte(`{"accounts": {
 		"lab@store:9000": {"secret": "1"}, "s3cr3t": {"secret": "2"}, "lab:s3cr3t@h": "3", "old@h": {"api_key": "4"}, "list@h": [5],
 		"k@h": {"secret": "6"}, "lab@h": {"secret": "7"}, "k@h": {"secret": "8"}, "k@[::1]:9000": {"secret": "9"}
@@ -37,9 +37,9 @@ func TestOtherKeysOfACredentialsFileAreLeftAlone(t *testing.T) {
 		{Name: "lab", Host: "store", Flaw: port},
 		{Name: "old", Host: "h", Flaw: `has no "secret"`},
 		{Name: "list", Host: "h", Flaw: `has no "secret"`},
-		{Name: "k", Host: "h", Flaw: "is there twice"},
+		{Name: "k", Host: "h", Flaw: "is listed twice"},
 		{Name: "lab", Host: "h"},
-		{Name: "k", Host: "h", Flaw: "is there twice"},
+		{Name: "k", Host: "h", Flaw: "is listed twice"},
 	}, accounts)
 	for title, test := range map[string]struct{ name, host, want string }{
 		"the account that is there": {"lab", "h", ""},
@@ -69,8 +69,8 @@ func TestACredentialsFileIsRefusedWithoutQuotingIt(t *testing.T) {
 		"accounts without any":        {`{"accounts":{}}`, "it has no accounts"},
 		"accounts that are a list":    {`{"accounts":["s3cr3t"]}`, form},
 		"accounts twice":              {`{"accounts":{"lab@h":{"secret":"s3cr3t"}},"accounts":{}}`, `it has the key "accounts" twice`},
-		"an account twice":            {`{"accounts":{"lab@h":{"secret":"s3cr3t"},"lab@h":{"secret":"x"}}}`, "its account no. 2 is there twice"},
-		"an account with a port":      {`{"accounts":{"lab@h:7070":{"secret":"s3cr3t"}}}`, "its account no. 1 has a port in its key, where FoundationDB looks for NAME@HOST alone (take the port out)"},
+		"an account twice":            {`{"accounts":{"lab@h":{"secret":"s3cr3t"},"lab@h":{"secret":"x"}}}`, "its account no. 2 is listed twice"},
+		"an account with a port":      {`{"accounts":{"lab@h:7070":{"secret":"s3cr3t"}}}`, "its account no. 1 has a port in its key, where FoundationDB expects NAME@HOST alone (remove the port)"},
 		"an account with a secret":    {`{"accounts":{"lab:s3cr3t@h":{"secret":"s3cr3t"}}}`, "its account no. 1 is not NAME@HOST"},
 		"an account without a host":   {`{"accounts":{"s3cr3t":{"secret":"1"}}}`, "its account no. 1 is not NAME@HOST"},
 		"a secret for a port":         {`{"accounts":{"lab@h:s3cr3t":{"secret":"1"}}}`, "its account no. 1 is not NAME@HOST"},
@@ -92,7 +92,7 @@ func TestACredentialsFileIsRefusedWithoutQuotingIt(t *testing.T) {
 	}
 }
 
-// FuzzParseAccounts: whatever is in the file, its accounts can be written into URLs, and an error quotes nothing of it.
+// FuzzParseAccounts: the accounts of every file can be written into URLs, and an error quotes nothing of the file.
 func FuzzParseAccounts(f *testing.F) {
 	for _, file := range []string{
 		`{"accounts":{"lab@h":{"secret":"x"},"k@example.org":{"secret":"y","token":"z"}}}`, `{"accounts":{"lab@h:1":{"secret":"x"}}}`,

@@ -6,8 +6,8 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// ParseDescription reads the output of `fdbbackup describe --json`: what can be restored from a container. Only a --deep one is
-// to be trusted. Fields that FoundationDB leaves out or adds do no harm; without --version-timestamps the points have no time.
+// ParseDescription reads the output of `fdbbackup describe --json`: what can be restored from a container. Only with --deep it is
+// reliable. Fields that FoundationDB leaves out or adds do no harm. Without --version-timestamps the points have no time.
 func ParseDescription(output []byte) (contract.FDBContainer, error) {
 	var document struct {
 		URL                string

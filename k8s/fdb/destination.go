@@ -12,19 +12,19 @@ import (
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 )
 
-// defaultBucket is where backups go, for an object that was stored without its defaults.
+// defaultBucket is the bucket of an object that was stored without its defaults.
 const defaultBucket = "fdb-backups"
 
 // Destination is a place in an object store, without any secret. The zero value is none.
 type Destination struct {
-	// Account and Host are those of the credentials file; Port is empty for the tools' own default.
+	// Account and Host are those of the credentials file; Port is empty for the tools' default.
 	Account, Host, Port string
 	Bucket, Path        string
-	// Parameters are the other ones of the URL, name=value, sorted.
+	// Parameters are the other parameters of the URL, name=value, sorted.
 	Parameters []string
 }
 
-// DestinationError says why a spec names no usable destination, in a sentence fit for a condition.
+// DestinationError says why a spec names no usable destination. Its text is for a condition.
 type DestinationError struct{ Message string }
 
 // Error implements error.
@@ -38,16 +38,16 @@ const maxDestinationMessage = 512
 
 var (
 	bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
-	// pathName is what FoundationDB takes as the name of a backup, without the parts that a store could resolve.
+	// pathName is what FoundationDB accepts as the name of a backup, without parts that a store could resolve.
 	pathName = regexp.MustCompile(`^[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*$`)
 	dotPart  = regexp.MustCompile(`(^|/)[.]{1,2}(/|$)`)
 )
 
-// maxPath bounds a path with the time of a start; S3 takes keys of 1024 bytes, and the tools add to it.
+// maxPath bounds a path with the time of a start; S3 keys have up to 1024 bytes, and the tools append to it.
 const maxPath = 640
 
-// Resolve returns where an object's backups go, without the time of a start. The account must be one of the credentials file;
-// account and endpoint default to its first. An error is a *DestinationError.
+// Resolve returns where an object's backups go, without the time of a start. The account must be in the credentials file; account
+// and endpoint default to its first account. An error is a *DestinationError.
 func Resolve(object *fdbv1alpha1.FoundationDBBackup, accounts []Account) (Destination, error) {
 	spec := object.Spec.Destination
 	usable := slices.DeleteFunc(slices.Clone(accounts), func(a Account) bool { return !a.usable() })
@@ -69,7 +69,7 @@ func Resolve(object *fdbv1alpha1.FoundationDBBackup, accounts []Account) (Destin
 	d.Path = cmp.Or(spec.Path, object.Name)
 	if !validPath(d.Path) {
 		return Destination{}, invalid("spec.destination.path may hold only letters, digits, _, -, . and /, must not begin or end " +
-			"with / and must not contain . or .. as a part: FoundationDB takes no other names")
+			"with / and must not contain . or .. as a part: FoundationDB accepts no other names")
 	}
 	if d.Parameters, err = checkParameters(object.Spec.URLParameters); err != nil {
 		return Destination{}, err
@@ -77,12 +77,12 @@ func Resolve(object *fdbv1alpha1.FoundationDBBackup, accounts []Account) (Destin
 	return d, nil
 }
 
-// resolveAccount: the endpoint wins over the account's host and port; what is given in neither is that of the first account of
-// the name, or of the first account at all.
+// resolveAccount: the endpoint overrides the account's host and port. What neither gives is that of the first account with the
+// name, or of the first account at all.
 func resolveAccount(spec fdbv1alpha1.BackupDestination, accounts []Account) (Destination, error) {
 	name, place, _ := strings.Cut(spec.Account, "@")
 	if spec.Account != "" && !accountName.MatchString(name) {
-		return Destination{}, invalid("spec.destination.account must be name, name@host or name@host:port; its secret belongs into " +
+		return Destination{}, invalid("spec.destination.account must be name, name@host or name@host:port; its secret belongs in " +
 			"the credentials file")
 	}
 	if spec.Account != "" && strings.Contains(spec.Account, "@") {
@@ -109,7 +109,7 @@ func resolveAccount(spec fdbv1alpha1.BackupDestination, accounts []Account) (Des
 	return Destination{Account: name, Host: accounts[at].Host, Port: port}, nil
 }
 
-// unknownAccountError says that there is no usable account of a name or place.
+// unknownAccountError says that there is no usable account of a name or host.
 type unknownAccountError struct {
 	wanted  Account
 	message string
@@ -118,7 +118,7 @@ type unknownAccountError struct {
 // Error implements error.
 func (e *unknownAccountError) Error() string { return e.message }
 
-// splitPlace splits host[:port]; nothing is no error.
+// splitPlace splits host[:port]; an empty text is no error.
 func splitPlace(place string) (host, port string, err error) {
 	if place == "" {
 		return "", "", nil
@@ -139,7 +139,7 @@ func validPath(path string) bool {
 	return len(path) <= maxPath && pathName.MatchString(path) && !dotPart.MatchString(path)
 }
 
-// listed names accounts, not more than can be read.
+// listed names some of the accounts.
 func listed(accounts []Account) string {
 	const most = 4
 	var names []string
@@ -152,7 +152,7 @@ func listed(accounts []Account) string {
 	return strings.Join(names, ", ")
 }
 
-// SamePlace reports whether both are the same place, whatever the parameters.
+// SamePlace reports whether both are the same place; it ignores parameters.
 func (d Destination) SamePlace(other Destination) bool {
 	return d.Account == other.Account && d.Host == other.Host && d.Port == other.Port && d.Bucket == other.Bucket &&
 		d.Path == other.Path

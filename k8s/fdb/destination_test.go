@@ -74,7 +74,7 @@ func TestADestinationThatCannotBeIsRefusedInASentence(t *testing.T) {
 		form     = "spec.destination.account must be name, name@host or name@host:port"
 		endpoint = "spec.destination.endpoint must be host or host:port"
 		path     = "spec.destination.path may hold only letters, digits, _, -, . and /, must not begin or end with / and must not " +
-			"contain . or .. as a part: FoundationDB takes no other names"
+			"contain . or .. as a part: FoundationDB accepts no other names"
 		bucket = "spec.destination.bucket must have 3 to 63 lower-case letters, digits, dots and hyphens"
 		known  = "lab@127.0.0.1, prod@s3.example.org, lab@s3.example.org: correct spec.destination or the Secret"
 	)
@@ -94,9 +94,9 @@ func TestADestinationThatCannotBeIsRefusedInASentence(t *testing.T) {
 			`the credentials file does not have the account "prod@127.0.0.1", only ` + known,
 		},
 		"a secret in the account": {
-			func(s *spec) { s.Destination.Account = "lab:s3cr3t@127.0.0.1" }, form + "; its secret belongs into the credentials file",
+			func(s *spec) { s.Destination.Account = "lab:s3cr3t@127.0.0.1" }, form + "; its secret belongs in the credentials file",
 		},
-		"an account without a name":     {func(s *spec) { s.Destination.Account = "@127.0.0.1" }, form + "; its secret belongs into the credentials file"},
+		"an account without a name":     {func(s *spec) { s.Destination.Account = "@127.0.0.1" }, form + "; its secret belongs in the credentials file"},
 		"an account with two hosts":     {func(s *spec) { s.Destination.Account = "lab@a@127.0.0.1" }, form},
 		"an account with a bad port":    {func(s *spec) { s.Destination.Account = "lab@127.0.0.1:0" }, form},
 		"an endpoint with a bad port":   {func(s *spec) { s.Destination.Endpoint = "127.0.0.1:65536" }, endpoint},
@@ -112,7 +112,7 @@ func TestADestinationThatCannotBeIsRefusedInASentence(t *testing.T) {
 		"a bucket that is none":         {func(s *spec) { s.Destination.Bucket = "a&sdk_auth=1" }, bucket},
 		"a header": {
 			parameters("header=Authorization:s3cr3t"),
-			`spec.urlParameters must not set "header": a header can carry a secret, and a URL is shown to everybody; secrets belong into the ` +
+			`spec.urlParameters must not set "header": a header can carry a secret, and a URL is shown to everybody; secrets belong in the ` +
 				"credentials file",
 		},
 		"the identity of the machine": {
@@ -183,10 +183,10 @@ func TestPlacesAreTheSameWhateverTheParameters(t *testing.T) {
 	}
 }
 
-func TestTheParametersOfFoundationDBAreTaken(t *testing.T) {
+func TestTheParametersOfFoundationDBAreAccepted(t *testing.T) {
 	for title, test := range map[string]struct {
 		parameter string
-		taken     bool
+		accepted  bool
 	}{
 		"a long name":                       {"max_send_bytes_per_second=1", true},
 		"its short one":                     {"sbps=0", true},
@@ -203,12 +203,12 @@ func TestTheParametersOfFoundationDBAreTaken(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			_, err := fdb.Resolve(backupTo(func(s *fdbv1alpha1.FoundationDBBackupSpec) { s.URLParameters = []string{test.parameter} }),
 				someAccounts)
-			assert.Equal(t, test.taken, err == nil, "%v", err)
+			assert.Equal(t, test.accepted, err == nil, "%v", err)
 		})
 	}
 }
 
-func TestAccountsWithFlawsAreNotTaken(t *testing.T) {
+func TestAccountsWithFlawsAreNotUsed(t *testing.T) {
 	accounts := []fdb.Account{
 		{Name: "lab", Host: "127.0.0.1", Flaw: "has a port in its key"}, {Name: "prod", Host: "s3.example.org"},
 	}

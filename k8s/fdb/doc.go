@@ -1,7 +1,7 @@
-// Package fdb knows FoundationDB's backups: where they go (accounts, URLs, the time in their paths), what fdbbackup is told
-// and what its answers mean. What is to be done next, workflows/fdb decides.
+// Package fdb knows FoundationDB's backups: where they go (accounts, URLs, the time in their paths), the arguments of fdbbackup
+// and the meaning of its output. The decisions about backups are in workflows/fdb.
 //
-// Everything is a pure function; no tool is run here. Nothing that it returns for people or for arguments holds a secret:
-// those stay in the credentials file. The workflows and activities of FoundationDB call it. It imports, of ours, k8s/api,
-// k8s/shorten and workflows/contract.
+// Everything is a pure function; no tool is run here. No message and no argument that it returns holds a secret: secrets stay in
+// the credentials file. The workflows and activities of FoundationDB call it. Of ours it imports k8s/api, k8s/shorten and
+// workflows/contract.
 package fdb

@@ -12,17 +12,17 @@ import (
 // maxFailure bounds a message, which goes into payloads, conditions and Events.
 const maxFailure = 512
 
-// symptom is a kind of failure, known by what a tool prints.
+// symptom is a kind of failure, recognized by what a tool prints.
 type symptom struct {
 	// says matches the tool's text, in lower case and without URLs, which hold names that users choose.
 	says  *regexp.Regexp
 	class contract.FDBClass
-	// words say what is wrong and what to do. A %s in them is what the tool said.
+	// words say what is wrong and what to do. A %s in them is replaced by the tool's message.
 	words string
 }
 
-// symptoms are looked for in this order: the more telling before the vaguer. The tools have no codes; the texts are those of
-// fdbbackup, fdbrestore and FoundationDB's list of errors, 7.1 to 7.4.
+// symptoms are checked in this order: the precise before the vague. The tools have no codes; the texts are those of fdbbackup,
+// fdbrestore and FoundationDB's list of errors, 7.1 to 7.4.
 var symptoms = []symptom{
 	{
 		regexp.MustCompile(`region is required|failed to get region`), contract.FDBClassBadURL,
@@ -31,7 +31,7 @@ var symptoms = []symptom{
 	{
 		regexp.MustCompile(`backup container url invalid|unknown url parameter|no backup destination was specified`),
 		contract.FDBClassBadURL,
-		"FoundationDB does not take the backup's URL (%s): correct spec.destination or spec.urlParameters",
+		"FoundationDB does not accept the backup's URL (%s): correct spec.destination or spec.urlParameters",
 	},
 	{
 		regexp.MustCompile(`already running on tag|backup duplicate request`), contract.FDBClassAlreadyRunning,
@@ -87,7 +87,7 @@ var symptoms = []symptom{
 		`the credentials file cannot be read: it must be JSON of the form {"accounts":{"NAME@HOST":{"secret":"..."}}}`,
 	},
 	{
-		// What the tools make of 403 and every other refusal; overload and lost connections are tried again until a timeout.
+		// The tools print this for 403 and every other refusal; they retry overload and lost connections until a timeout.
 		regexp.MustCompile(`http response code not received or indicated failure`), contract.FDBClassDenied,
 		"the object store refuses the request: as a rule the account's secret in the credentials file is wrong, the account has no " +
 			"rights on the bucket, there is no such bucket, or region is wrong in spec.urlParameters",
@@ -117,18 +117,18 @@ var symptoms = []symptom{
 	},
 }
 
-// Classify says what the end of a tool means that was not killed (see TimeoutFailure for that); nil is success. operation is the
-// sub-command of fdbbackup. The message is fit for people, at most 512 bytes long, and without what could be a secret in a URL;
-// what is quoted of the tool is without the secrets. What it means is read before: a short one may be part of any word.
+// Classify says what the exit of a tool means; nil is success. For a tool that was killed see TimeoutFailure. operation is the
+// sub-command of fdbbackup. The message is at most 512 bytes long, and quotes the tool without the secrets and without parts of a
+// URL that could be one. The symptoms are read before the redaction: a short secret may be part of any word.
 func Classify(operation string, exit int, stdout, stderr []byte, secrets ...string) *contract.FDBFailure {
 	if exit == 0 {
 		return nil
 	}
 	said := printed(stderr, nil)
-	line := telling(printed(stderr, secrets))
+	line := errorLine(printed(stderr, secrets))
 	if said == "" {
-		said = telling(printed(stdout, nil)) // the rest is what the tool prints when all is well
-		line = telling(printed(stdout, secrets))
+		said = errorLine(printed(stdout, nil)) // without a symptom it is the tool's usual output
+		line = errorLine(printed(stdout, secrets))
 	}
 	known := strings.ToLower(anyURL.ReplaceAllString(said, ""))
 	for _, symptom := range symptoms {
@@ -147,31 +147,31 @@ func Classify(operation string, exit int, stdout, stderr []byte, secrets ...stri
 	return trouble(contract.FDBClassOther, fmt.Sprintf("%s ended with exit code %d: %s", named(operation), exit, line))
 }
 
-// TimeoutFailure is what a command that was ended at its limit means.
+// TimeoutFailure is the failure of a command that was ended at its limit.
 func TimeoutFailure(operation string, limit time.Duration) *contract.FDBFailure {
 	return trouble(contract.FDBClassTimeout, fmt.Sprintf("%s gave no answer within %s: the FoundationDB cluster or the object "+
-		"store cannot be reached, or is too slow; it is tried again", named(operation), limit.Round(time.Second)))
+		"store cannot be reached, or is too slow; it is retried", named(operation), limit.Round(time.Second)))
 }
 
 func trouble(class contract.FDBClass, message string) *contract.FDBFailure {
 	return &contract.FDBFailure{Class: class, Message: Bound(message, maxFailure)}
 }
 
-// maxPrinted is how much of an output is looked at: errors stand at its end.
+// maxPrinted is how much of an output is read, from its end, where errors are.
 const maxPrinted = 64 * 1024
 
-// printed returns the end of an output. It is redacted first: a URL that is cut no longer looks like one.
+// printed returns the end of an output. It redacts first, because it could not recognize a URL that was cut.
 func printed(output []byte, secrets []string) string {
 	text := Redact(string(output), secrets)
 	return strings.TrimSpace(strings.ToValidUTF8(text[max(0, len(text)-maxPrinted):], ""))
 }
 
-// mentioned is how the tools name the URL or the cluster file that an error is about. The reader of a condition knows the first;
-// the second was made for the command and is gone.
+// mentioned is the URL or the cluster file of an error, as the tools print it. The reader of a condition knows the URL; the file
+// was made for the command and is gone.
 var mentioned = regexp.MustCompile("(?: on URL| at) '[^']*'|( cluster file) [`'][^']*'")
 
-// telling returns the line that says most: the first that is marked as an error, else the first.
-func telling(said string) string {
+// errorLine returns the first line that is marked as an error, else the first line.
+func errorLine(said string) string {
 	first := ""
 	for line := range strings.Lines(said) {
 		line = strings.TrimSpace(line)
@@ -187,7 +187,7 @@ func telling(said string) string {
 	return mentioned.ReplaceAllString(first, "$1")
 }
 
-// named names a command for people; operation is a sub-command of fdbbackup, or a tool and its sub-command.
+// named names a command for messages; operation is a sub-command of fdbbackup, or a tool and its sub-command.
 func named(operation string) string {
 	if strings.Contains(operation, " ") {
 		return operation

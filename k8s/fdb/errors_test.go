@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// failures says what each end of a real tool that was not a success means.
+// failures maps each class to the transcripts of real tools that must have it.
 var failures = map[contract.FDBClass][]string{
 	contract.FDBClassAlreadyRunning: {"13-start-again-same-tag", "61-start-same-tag", "99-noagent-start-again", "c4-start-again"},
 	contract.FDBClassNotEmpty: {
@@ -85,7 +85,7 @@ func TestEveryEndOfARealToolIsUnderstood(t *testing.T) {
 	}
 }
 
-func TestFailuresAreToldInWordsForPeople(t *testing.T) {
+func TestFailuresHaveMessagesForPeople(t *testing.T) {
 	url := "'blobstore://lab@127.0.0.1:7070/p?bucket=b&region=x'"
 	for title, test := range map[string]struct {
 		operation, stdout, stderr string
@@ -93,13 +93,13 @@ func TestFailuresAreToldInWordsForPeople(t *testing.T) {
 		class                     contract.FDBClass
 		message                   string
 	}{
-		"a wrong secret, as FoundationDB tells 401": {
+		"a wrong secret, as FoundationDB reports 401": {
 			stderr: "ERROR: Could not create backup container: HTTP request failed due to bad credentials\nFatal Error: Backup error",
 			class:  contract.FDBClassDenied,
 			message: "the object store denies access (Could not create backup container: HTTP request failed due to bad credentials): " +
 				"correct the account's secret in the credentials file, or its rights on the bucket",
 		},
-		"a wrong secret, as FoundationDB tells 403": {
+		"a wrong secret, as FoundationDB reports 403": {
 			stderr: "ERROR: Could not create backup container at " + url + ": HTTP response code not received or indicated failure\n" +
 				"Fatal Error: Backup error",
 			class: contract.FDBClassDenied,
@@ -147,7 +147,7 @@ func TestFailuresAreToldInWordsForPeople(t *testing.T) {
 		"a URL with a parameter that this version does not know": {
 			stderr: "ERROR: 'Backup Container URL invalid' on URL " + url + ": Unknown URL parameter: 'eoic'",
 			exit:   10, class: contract.FDBClassBadURL,
-			message: "FoundationDB does not take the backup's URL ('Backup Container URL invalid': Unknown URL parameter: 'eoic'): correct " +
+			message: "FoundationDB does not accept the backup's URL ('Backup Container URL invalid': Unknown URL parameter: 'eoic'): correct " +
 				"spec.destination or spec.urlParameters",
 		},
 		"a connection string that is none": {
@@ -197,7 +197,7 @@ func TestATimeoutSaysWhatToSuspect(t *testing.T) {
 	trouble := fdb.TimeoutFailure("status", 30*time.Second)
 	assert.Equal(t, contract.FDBClassTimeout, trouble.Class)
 	assert.Equal(t, "fdbbackup status gave no answer within 30s: the FoundationDB cluster or the object store cannot be reached, "+
-		"or is too slow; it is tried again", trouble.Message)
+		"or is too slow; it is retried", trouble.Message)
 }
 
 func TestACutURLStillHoldsNoSecret(t *testing.T) {

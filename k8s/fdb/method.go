@@ -9,31 +9,31 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// Command is what a backup is started or modified with.
+// Command holds the arguments for starting or modifying a backup.
 type Command struct {
 	URL, Tag string
-	// SnapshotPeriodSeconds is left as it is by Modify if it is 0.
+	// SnapshotPeriodSeconds is not changed by Modify if it is 0.
 	SnapshotPeriodSeconds int64
-	// KeyRanges are "start end", as FoundationDB prints keys; none means everything.
+	// KeyRanges are "start end", as FoundationDB prints keys; no range means all keys.
 	KeyRanges []string
 }
 
-// Method is a way of backing FoundationDB up (spec.backupType): what its tools are told. The arguments are those of fdbbackup,
-// the first being the sub-command; the caller adds the option that names the cluster file. No argument holds a secret: a URL
-// that does loses it here.
+// Method is a way of backing FoundationDB up (spec.backupType), as arguments of its tools. They are those of fdbbackup, the first
+// being the sub-command; the caller adds the option that names the cluster file. No argument holds a secret: secrets in URLs are
+// removed.
 type Method interface {
 	Start(command Command) []string
 	// Modify changes the period, and the URL unless it is empty.
 	Modify(command Command) []string
 	Abort(tag string) []string
-	// Status prints JSON, or text for people, which alone tells errors.
+	// Status prints JSON, or text for people; only the text has errors.
 	Status(tag string, json bool) []string
-	// Describe prints JSON about what a container really holds. With timestamps it asks the database for the times of versions.
+	// Describe prints JSON about the real content of a container. With timestamps it queries the database for the times of versions.
 	Describe(url string, timestamps bool) []string
-	// Pause and Resume hold and release all agents of the cluster.
+	// Pause and Resume pause and resume all agents of the cluster.
 	Pause() []string
 	Resume() []string
-	// AgentCommand is what a backup agent's container runs.
+	// AgentCommand is the command of a backup agent's container.
 	AgentCommand() (command, args []string)
 }
 
@@ -46,7 +46,7 @@ func MethodOf(kind fdbv1alpha1.BackupType) (Method, bool) {
 	return nil, false
 }
 
-// agentMethod backs up with the processes named backup_agent, continuously.
+// agentMethod backs up continuously, with the processes named backup_agent.
 type agentMethod struct{}
 
 var _ Method = agentMethod{}
@@ -84,7 +84,7 @@ func (agentMethod) Status(tag string, json bool) []string {
 	return args
 }
 
-// Describe implements Method. The plain description goes stale (apple/foundationdb#12069), hence --deep.
+// Describe implements Method. Without --deep the description goes stale (apple/foundationdb#12069).
 func (agentMethod) Describe(url string, timestamps bool) []string {
 	args := []string{"describe", "-d", CleanURL(url), "--deep", "--json"}
 	if timestamps {
@@ -107,7 +107,7 @@ func (agentMethod) AgentCommand() (command, args []string) {
 	}
 }
 
-// tagOption: a tag may begin with a dash, and the tools take a word with a dash for an option.
+// tagOption returns the option in one word: a tag may begin with a dash, and the tools read such a word as another option.
 func tagOption(tag string) []string {
 	if strings.HasPrefix(tag, "-") {
 		return []string{"--tagname=" + tag}
@@ -122,8 +122,8 @@ func periodOption(seconds int64) []string {
 	return []string{"-s", strconv.FormatInt(seconds, 10)}
 }
 
-// RangeArgument writes "start end" so that the tool reads the same keys: to it a quote opens a quoted text, a semicolon ends the
-// range, and a dash at the start makes an option.
+// RangeArgument writes "start end" so that the tool reads the same keys: it reads a quote as the start of a quoted text, a
+// semicolon as the end of the range, and a dash at the start as an option.
 func RangeArgument(keys string) string {
 	keys = strings.NewReplacer(`"`, `\x22`, `;`, `\x3b`).Replace(keys)
 	if rest, dashed := strings.CutPrefix(keys, "-"); dashed {
@@ -132,7 +132,7 @@ func RangeArgument(keys string) string {
 	return keys
 }
 
-// PlaceAt is the URL of a backup that is started at a time.
+// PlaceAt returns the URL of a backup that is started at a time.
 func PlaceAt(desired contract.FDBDesired, at time.Time) (string, error) {
 	base, err := ParseURL(desired.URL)
 	if err != nil {

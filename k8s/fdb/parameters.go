@@ -21,9 +21,9 @@ var knobs = parameterNames(`
 	max_delay_retryable_error/dre max_delay_connection_failed/dcf
 	enable_object_integrity_check/eoic global_connection_pool/gcp`)
 
-// refused are parameters that FoundationDB knows and that a user may not set, with the reason.
+// refused are parameters of FoundationDB that a user may not set, with the reason.
 var refused = map[string]string{
-	"header":   "a header can carry a secret, and a URL is shown to everybody; secrets belong into the credentials file",
+	"header":   "a header can carry a secret, and a URL is shown to everybody; secrets belong in the credentials file",
 	"sdk_auth": "it would have the commands use the identity of the machine that they run on instead of the credentials file",
 	"sa":       "it would have the commands use the identity of the machine that they run on instead of the credentials file",
 	"bucket":   "the bucket is set by spec.destination.bucket",
@@ -43,7 +43,7 @@ func parameterNames(list string) map[string]string {
 	return names
 }
 
-// checkParameters returns the parameters sorted, or why FoundationDB, or we, would not take one.
+// checkParameters returns the parameters sorted, or an error if FoundationDB or Holdfast does not accept one.
 func checkParameters(parameters []string) ([]string, error) {
 	seen := map[string]string{}
 	for _, parameter := range parameters {
@@ -84,5 +84,5 @@ func checkParameter(name, known, value string) error {
 	return nil
 }
 
-// quoted bounds what a user wrote and shows it as such.
+// quoted quotes a user's text, shortened.
 func quoted(text string) string { return strconv.Quote(Bound(text, 64)) }

@@ -11,7 +11,7 @@ import (
 	"holdfast.dev/holdfast/k8s/fdb"
 )
 
-func TestSecretsAreTakenOutOfTexts(t *testing.T) {
+func TestSecretsAreRemovedFromTexts(t *testing.T) {
 	for title, test := range map[string]struct {
 		text    string
 		secrets []string

@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// DefaultTimestampFormat is how the time of a start is added to a path: the characters that FoundationDB takes in a name, and
+// DefaultTimestampFormat is how the time of a start is appended to a path: FoundationDB accepts its characters in a name, and
 // sorting by name sorts by time.
 const DefaultTimestampFormat = "-2006-01-02T15-04-05Z"
 
 // At returns the destination of a backup that is started at a time: its path ends in the time (UTC) in the given format. It
-// refuses, with a *DestinationError, a format whose result FoundationDB would not take or StartedFrom would not know again.
+// refuses, with a *DestinationError, a format whose result FoundationDB would not accept or StartedFrom would not recognize.
 func (d Destination) At(format string, at time.Time) (Destination, error) {
 	stamp := at.UTC().Format(format)
 	if !validPath(d.Path + stamp) {
-		return Destination{}, invalid("spec.destination.timestampFormat gives the path %s, which FoundationDB does not take: use only "+
-			"letters, digits, _, -, . and /, and no numeric time zone (times are UTC)", quoted(d.Path+stamp))
+		return Destination{}, invalid("spec.destination.timestampFormat gives the path %s, which FoundationDB does not accept: use "+
+			"only letters, digits, _, -, . and /, and no numeric time zone (times are UTC)", quoted(d.Path+stamp))
 	}
 	started := d
 	started.Path += stamp
@@ -27,7 +27,7 @@ func (d Destination) At(format string, at time.Time) (Destination, error) {
 }
 
 // StartedFrom reports whether d is base with the time of some start, in the given format or in the default one. With an empty
-// format there is no time: d is base itself. Parameters do not matter: they may have been modified since.
+// format there is no time: d is base itself. It ignores parameters, because they may have been modified since.
 func (d Destination) StartedFrom(base Destination, format string) bool {
 	stamp, isBelow := strings.CutPrefix(d.Path, base.Path)
 	base.Path = d.Path

@@ -36,7 +36,7 @@ func TestTheTimeOfAStartIsAddedToThePath(t *testing.T) {
 
 func TestAFormatWhoseTimesCannotBeUsedIsRefused(t *testing.T) {
 	at := time.Date(2026, 7, 20, 21, 30, 5, 0, time.UTC)
-	const characters = ", which FoundationDB does not take: use only letters, digits, _, -, . and /, and no numeric time zone (times are UTC)"
+	const characters = ", which FoundationDB does not accept: use only letters, digits, _, -, . and /, and no numeric time zone (times are UTC)"
 	for title, test := range map[string]struct{ format, want string }{
 		"the seed's format": {"-2006-01-02T15:04:05Z-07:00", `"team/orders-2026-07-20T21:30:05Z+00:00"` + characters},
 		"a space":           {" 2006", `"team/orders 2026"` + characters},
@@ -81,7 +81,7 @@ func TestABackupOfThisDestinationIsKnownByItsPath(t *testing.T) {
 	assert.False(t, elsewhere.StartedFrom(someBase, fdb.DefaultTimestampFormat))
 }
 
-// FuzzAt: a backup is known again by what At makes, at any time and in any format, or the format is refused.
+// FuzzAt: at any time, StartedFrom recognizes what At returns, or At refuses the format.
 func FuzzAt(f *testing.F) {
 	for _, format := range []string{fdb.DefaultTimestampFormat, "", "-2006", "/06/1/2/3-4-5PM", "-Monday-Jan-_2", "-002-Z07", "-.000", "x"} {
 		f.Add(format, int64(1_795_190_221))

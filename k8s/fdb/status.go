@@ -12,22 +12,22 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// Status is what `fdbbackup status --json` tells of one tag and of the cluster's agents.
+// Status is what `fdbbackup status --json` shows of one tag and of the cluster's agents.
 type Status struct {
-	// AgentsPaused: all agents of the cluster are paused, those of restores too.
+	// AgentsPaused: all agents of the cluster are paused, also for restores.
 	AgentsPaused bool
 	// Tag is without Errors: see RecentErrors.
 	Tag contract.FDBTag
 }
 
-// point is how the tools write a moment.
+// point is a version with its time, as the tools print it.
 type point struct {
 	Version      int64
 	EpochSeconds int64
 	Timestamp    string
 }
 
-// timestampLayout is how the tools write a time.
+// timestampLayout is the tools' format of a time.
 const timestampLayout = "2006/01/02.15:04:05-0700"
 
 const (
@@ -82,7 +82,7 @@ func decode(output []byte, into any) error {
 	return json.NewDecoder(bytes.NewReader(output[start:])).Decode(into)
 }
 
-// known returns the point for a payload; nil if there is none. The time is what the tool estimates, and may be missing.
+// known returns the point for a payload; nil if there is none. The time is the tool's estimate, and may be missing.
 func (p *point) known() *contract.FDBPoint {
 	if p == nil || p.Version <= 0 {
 		return nil
@@ -97,7 +97,7 @@ func (p *point) known() *contract.FDBPoint {
 	return known
 }
 
-// boundURL returns a URL without anything secret. A cut one would be another place: one that is too long is left out.
+// boundURL returns a URL without secrets; empty if it is too long, because a cut one would be another place.
 func boundURL(url string) string {
 	if len(url) > maxURL {
 		return ""
@@ -109,7 +109,7 @@ func boundURL(url string) string {
 var recentError = regexp.MustCompile(`^\s*[0-9.]+ \S+ ago : (.+)$`)
 
 // RecentErrors returns the recent errors of the agents in the text of `fdbbackup status`, each once and without its age, so that
-// the same errors give the same list. Older ones, from before the latest restorable point, no longer matter.
+// the same errors give the same list. Errors from before the latest restorable point no longer matter.
 func RecentErrors(text []byte) []string {
 	var found []string
 	recent := false

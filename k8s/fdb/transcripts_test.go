@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// transcript is what a real tool printed.
+// transcript is the output of a real tool.
 type transcript struct {
 	command        string
 	stdout, stderr string
@@ -35,7 +35,7 @@ func readTranscript(t *testing.T, name string) transcript {
 	return transcript{command: parts[1], stdout: parts[2], stderr: parts[3], exit: exit, hung: strings.Contains(parts[5], "killed")}
 }
 
-// transcriptsOf returns the names of the transcripts whose command begins with what is given.
+// transcriptsOf returns the names of the transcripts whose command begins so.
 func transcriptsOf(t *testing.T, command string) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(transcripts, "*.txt"))

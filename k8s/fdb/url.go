@@ -10,15 +10,14 @@ import (
 
 const (
 	scheme = "blobstore://"
-	// maxURL bounds what is taken from a tool or a payload.
+	// maxURL bounds a URL that a tool printed or a payload has.
 	maxURL = 4096
 )
 
-// urlParameter is the form of a parameter. Which names there are differs from version to version; Resolve judges those that a
-// user sets.
+// urlParameter is the form of a parameter. Which names there are differs between versions; Resolve checks those that a user sets.
 var urlParameter = regexp.MustCompile(`^[a-z0-9_]+=[A-Za-z0-9_.,:%/-]*$`)
 
-// URL returns the URL of the destination, always the same one for the same destination.
+// URL returns the URL of the destination, always the same for the same destination.
 func (d Destination) URL() string {
 	place := d.Host
 	if d.Port != "" {
@@ -28,8 +27,8 @@ func (d Destination) URL() string {
 	return scheme + d.Account + "@" + place + "/" + d.Path + "?" + strings.Join(parameters, "&")
 }
 
-// ParseURL reads the URL of a backup in an object store. It takes no other kind of URL, none that holds a secret, and none that
-// would have a tool use another identity than the credentials file's. The error does not quote the URL.
+// ParseURL reads the URL of a backup in an object store. It accepts no other kind of URL, none that holds a secret, and none by
+// which a tool would use another identity than the credentials file's. The error does not quote the URL.
 func ParseURL(url string) (Destination, error) {
 	rest, isBlobstore := strings.CutPrefix(url, scheme)
 	if !isBlobstore || len(url) > maxURL {
@@ -46,7 +45,7 @@ func ParseURL(url string) (Destination, error) {
 	}
 	path, query, _ := strings.Cut(rest, "?")
 	if !validPath(path) {
-		return Destination{}, errors.New("the URL has no valid path: FoundationDB takes letters, digits, _, -, . and /")
+		return Destination{}, errors.New("the URL has no valid path: FoundationDB accepts letters, digits, _, -, . and /")
 	}
 	d := Destination{Account: account, Host: host, Port: port, Path: path}
 	if err := d.parseQuery(query); err != nil {
@@ -82,8 +81,8 @@ func (d *Destination) parseQuery(query string) error {
 	return nil
 }
 
-// ContainerOf names the container of a URL for the workflow that guards it: host:port/bucket/path, whoever's account the URL has
-// and whatever its other parameters. It is empty for a URL of no store.
+// ContainerOf names the container of a URL for the workflow that guards it: host:port/bucket/path, without account and other
+// parameters. It is empty for a URL that is in no store.
 func ContainerOf(url string) string {
 	d, err := ParseURL(url)
 	if err != nil {
@@ -92,7 +91,7 @@ func ContainerOf(url string) string {
 	return strings.ToLower(d.Host) + ":" + d.EffectivePort() + "/" + d.Bucket + "/" + d.Path
 }
 
-// EffectivePort is the port of the store, the tools' default if the URL has none.
+// EffectivePort returns the port of the store, the tools' default if the URL has none.
 func (d Destination) EffectivePort() string {
 	switch {
 	case d.Port != "":

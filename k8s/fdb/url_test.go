@@ -83,7 +83,7 @@ func TestOtherURLsAreRefusedWithoutQuotingThem(t *testing.T) {
 	}
 }
 
-// TestAnyDestinationSurvivesItsURL draws destinations from all that a spec may say.
+// TestAnyDestinationSurvivesItsURL draws destinations from everything that a spec may say.
 func TestAnyDestinationSurvivesItsURL(t *testing.T) {
 	random := rand.New(rand.NewPCG(4, 2))
 	word := func(alphabet string, least, most int) string {

@@ -24,11 +24,11 @@ type listedFDBBackup struct {
 	operator.Listed
 	Wanted     string `json:"wanted"`
 	Reconciled bool   `json:"reconciled"`
-	// Reasons are those of the conditions: why it is not reconciled.
+	// Reasons are those of the conditions: why it is not as the spec says.
 	Reasons          []string   `json:"reasons,omitempty"`
 	OldestData       *time.Time `json:"oldestData,omitempty"`
 	LatestRestorable *time.Time `json:"latestRestorable,omitempty"`
-	// LagSeconds is how much of the latest changes could not be restored.
+	// LagSeconds is the age of the latest restorable point: later changes could not be restored.
 	LagSeconds *int64 `json:"lagSeconds,omitempty"`
 }
 
@@ -69,7 +69,7 @@ func fdbBackupRow(object *fdbv1alpha1.FoundationDBBackup, of operator.Listed) li
 	return row
 }
 
-// wantedState is spec.backupState with its default, which an object that was stored early lacks.
+// wantedState returns spec.backupState, or its default for an object that was stored without it.
 func wantedState(object *fdbv1alpha1.FoundationDBBackup) string {
 	if object.Spec.BackupState == "" {
 		return string(fdbv1alpha1.BackupStateRunning)
@@ -85,7 +85,7 @@ func pointTime(point *fdbv1alpha1.RestorePoint) *time.Time {
 	return &at
 }
 
-// lagOf: FoundationDB's clock may be ahead of ours.
+// lagOf returns the age of a point, at least 0: FoundationDB's clock may be ahead of ours.
 func lagOf(latest time.Time) int64 { return max(0, int64(time.Since(latest)/time.Second)) }
 
 func lagText(seconds *int64) string {
@@ -110,20 +110,20 @@ type describedFDBBackup struct {
 	Deleting   bool                                 `json:"deleting,omitempty"`
 	Spec       fdbv1alpha1.FoundationDBBackupSpec   `json:"spec"`
 	Status     fdbv1alpha1.FoundationDBBackupStatus `json:"status"`
-	// State is the workflow's: what it saw last, what it waits for. Nil if it does not run, or no worker answers.
+	// State is the workflow's: its last findings and what it waits for. Nil if it does not run, or no worker answers.
 	State *contract.FDBBackupState `json:"state,omitempty"`
-	// FirstSnapshots says who has and who waits for a slot; only where this backup has one or waits for one.
+	// FirstSnapshots lists the backups that have a slot or wait for one; only if this backup is one of them.
 	FirstSnapshots *contract.FDBThrottleState `json:"firstSnapshots,omitempty"`
 	// Owner is the state of the workflow that owns the FoundationDB cluster.
 	Owner *contract.FDBClusterState `json:"owner,omitempty"`
-	// Expirations is this backup's place in the queue of expirations; only where it has one to expect.
+	// Expirations is this backup's place in the queue of expirations; nil if it needs none.
 	Expirations *describedTurn `json:"expirations,omitempty"`
-	// Unknown says what could not be queried.
+	// Unknown lists what could not be queried.
 	Unknown  []string                   `json:"unknown,omitempty"`
 	Workflow operator.DescribedWorkflow `json:"workflow"`
 
 	wanted string
-	// held: the backup has not ended yet; of one that is being deleted.
+	// held: the object is being deleted, and its backup has not ended yet.
 	held bool
 }
 
@@ -152,7 +152,7 @@ func describeFDBBackup(object *fdbv1alpha1.FoundationDBBackup, workflow operator
 	return described
 }
 
-// stateOf queries a workflow for its state. If it does not answer, that is noted, and the rest is shown.
+// stateOf queries a workflow for its state. If it does not answer, Unknown says so, and the rest is shown.
 func stateOf[State any](d *describedFDBBackup, workflowID string) *State {
 	state := new(State)
 	if err := d.Workflow.Ask(workflowID, state); err != nil {

@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// printWanted shows what is asked for.
+// printWanted shows the spec.
 func (d *describedFDBBackup) printWanted(s operator.Sheet) {
 	spec := d.Spec
 	s.Line("FoundationDBCluster", cmp.Or(spec.ClusterName, d.Name))
@@ -32,7 +32,7 @@ func (d *describedFDBBackup) printWanted(s operator.Sheet) {
 	s.Line("Credentials", fmt.Sprintf("Secret %s, key %s", spec.Credentials.SecretName, cmp.Or(spec.Credentials.Key, "credentials")))
 }
 
-// printFound shows what is.
+// printFound shows the status.
 func (d *describedFDBBackup) printFound(s operator.Sheet) {
 	switch {
 	case d.Deleting && !d.held:
@@ -40,7 +40,7 @@ func (d *describedFDBBackup) printFound(s operator.Sheet) {
 	case d.Deleting:
 		s.Line("Reconciled", "no: it is being deleted, and its backup stopped first")
 	case d.Status.ObservedGeneration != d.Generation:
-		s.Line("Reconciled", fmt.Sprintf("no: the status speaks of generation %d, the spec is of %d",
+		s.Line("Reconciled", fmt.Sprintf("no: the status is of generation %d, the spec is of %d",
 			d.Status.ObservedGeneration, d.Generation))
 	case d.Status.Reconciled:
 		s.Line("Reconciled", "yes")
@@ -111,7 +111,7 @@ func pointText(point *fdbv1alpha1.RestorePoint) string {
 	return fmt.Sprintf("version %d", point.Version)
 }
 
-// printCoordination shows what this backup waits for of others, and who they are.
+// printCoordination shows what this backup waits for, and the other members of the same queues.
 func (d *describedFDBBackup) printCoordination(s operator.Sheet) {
 	if d.State == nil {
 		return
@@ -127,7 +127,7 @@ func (d *describedFDBBackup) printCoordination(s operator.Sheet) {
 		s.Line("", "has made no progress for --fdb-initial-snapshot-timeout and has given its slot back")
 	}
 	if d.FirstSnapshots != nil {
-		s.Line("Slots", fmt.Sprintf("%d of %d taken", len(d.FirstSnapshots.Holders), d.FirstSnapshots.Limit))
+		s.Line("Slots", fmt.Sprintf("%d of %d in use", len(d.FirstSnapshots.Holders), d.FirstSnapshots.Limit))
 		holders(s, "  held by", d.FirstSnapshots.Holders)
 		holders(s, "  waiting", d.FirstSnapshots.Waiting)
 		if beyond := d.FirstSnapshots.Beyond; beyond > 0 {
@@ -135,7 +135,7 @@ func (d *describedFDBBackup) printCoordination(s operator.Sheet) {
 		}
 	}
 	if len(memory.Opposed) > 0 {
-		s.Line("Opposed to it", strings.Join(memory.Opposed, "\n"))
+		s.Line("Objections", strings.Join(memory.Opposed, "\n"))
 	}
 	if memory.Owner == "" {
 		return
@@ -165,7 +165,7 @@ func holders(s operator.Sheet, name string, holders []contract.FDBHolder) {
 	s.Line(name, strings.Join(lines, "\n"))
 }
 
-// members are the names of those that want the agents paused, or running.
+// members returns the names of those that want the agents paused, or running.
 func members(all []contract.FDBMember, paused bool) []string {
 	var names []string
 	for member := range slices.Values(all) {

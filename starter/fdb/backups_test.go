@@ -128,7 +128,7 @@ func describedLedger(t *testing.T, object *fdbv1alpha1.FoundationDBBackup, workf
 	return described
 }
 
-func TestADescribedFoundationDBBackupSaysWhatIsAwaitedOfWhom(t *testing.T) {
+func TestADescribedFoundationDBBackupSaysWhatItWaitsFor(t *testing.T) {
 	const own, other = "west/fdbb/shop/ledger/u-1", "west/fdbb/bank/vault/u-9"
 	states := answers{
 		own: contract.FDBBackupState{
@@ -164,9 +164,9 @@ func TestADescribedFoundationDBBackupSaysWhatIsAwaitedOfWhom(t *testing.T) {
 		"Backup: blobstore://key@s3.example.com/old?bucket=b", "state: Aborted, tag default",
 		"restorable from: " + pointText(old.OldestData), "restorable to: " + pointText(old.LatestRestorable),
 		"Backup: " + ledgerURL, "state: Running, tag default", "key ranges: a b", "restorable: no",
-		"First snapshot: waits for a slot", "Slots: 1 of 1 taken",
+		"First snapshot: waits for a slot", "Slots: 1 of 1 in use",
 		"held by: " + other + " since 2026-05-28T20:26:40Z, its workflow does not run", "waiting: " + own + " since 2026-05-28T20:27:10Z",
-		"Opposed to it: bank/vault (Kubernetes cluster west)", "Owner of the cluster: " + ledgerOwner,
+		"Objections: bank/vault (Kubernetes cluster west)", "Owner of the cluster: " + ledgerOwner,
 		"runs: modify for bank/vault (Kubernetes cluster west)", "waiting: 2 more commands",
 		"wants running: shop/ledger (Kubernetes cluster west)", "wants paused: bank/vault (Kubernetes cluster west)",
 		"Workflow: " + own, "Workflow status: Running", "Waiting: **Pending**", "", "- a", "+ b",
@@ -185,7 +185,7 @@ func TestADescribedFoundationDBBackupNeedsNoWorkflow(t *testing.T) {
 	object.Generation = 4
 	described := describedLedger(t, object, operatortest.WorkflowFor(t, contract.KindFDBBackup)) // its workflow does not run
 	text := operatortest.Lines(operatortest.Printed(t, "table", described, described.Print))
-	assert.Contains(t, text, "Reconciled: no: the status speaks of generation 3, the spec is of 4")
+	assert.Contains(t, text, "Reconciled: no: the status is of generation 3, the spec is of 4")
 	assert.Contains(t, text, "restorable: no")
 	assert.NotContains(t, operatortest.Printed(t, "json", described, nil), `"unknown"`)
 

@@ -11,15 +11,15 @@ import (
 	fdbbackup "holdfast.dev/holdfast/workflows/fdb/backup"
 )
 
-// describedTurn is where a backup is in the queue of expirations.
+// describedTurn is a backup's place in the queue of expirations.
 type describedTurn struct {
-	// Running is its turn if one runs; Entry its entry, and Position the entry's place of Entries, from 1. A backup may have
-	// neither.
+	// Running is its turn if one runs; Entry is its entry, and Position the entry's position among Entries, from 1. A backup may
+	// have neither.
 	Running  *contract.FDBTurn       `json:"running,omitempty"`
 	Entry    *contract.FDBQueueEntry `json:"entry,omitempty"`
 	Position int                     `json:"position,omitempty"`
 	Entries  int                     `json:"entries"`
-	// Beyond is how many of the entries the queue does not carry.
+	// Beyond is how many entries the queue does not carry.
 	Beyond int `json:"beyond,omitempty"`
 }
 
@@ -47,7 +47,7 @@ func expirationsOf(d *describedFDBBackup, object *fdbv1alpha1.FoundationDBBackup
 	return turn
 }
 
-// printExpiry shows how long data are kept, what became of the last turn, and when the next one is.
+// printExpiry shows the policy, the result of the last turn, and when the next one is.
 func (d *describedFDBBackup) printExpiry(s operator.Sheet) {
 	policy := d.Spec.Expiry
 	if policy.MaxRetention != "" {
@@ -81,7 +81,7 @@ func (t *describedTurn) text() string {
 	at := func(seconds int64) string { return time.Unix(seconds, 0).UTC().Format(time.RFC3339) }
 	switch {
 	case t.Running != nil && t.Running.Closing:
-		return fmt.Sprintf("its turn (%s) since %s is over but for a pod in termination", t.Running.Job, at(t.Running.Turn))
+		return fmt.Sprintf("its turn (%s) since %s has ended, except for a pod that is terminating", t.Running.Job, at(t.Running.Turn))
 	case t.Running != nil:
 		return fmt.Sprintf("has its turn (%s) since %s", t.Running.Job, at(t.Running.Turn))
 	case t.Entry == nil && t.Beyond > 0:

@@ -49,7 +49,7 @@ func TestADescribedFoundationDBBackupSaysHowLongDataAreKept(t *testing.T) {
 			object: retained, queue: &contract.FDBExpiryQueueState{
 				Turns: []contract.FDBTurn{{Ref: ref, Job: contract.FDBJobExpire, Turn: 1_780_000_000, Closing: true}},
 			},
-			want: []string{"Queue of expirations: its turn (expire) since 2026-05-28T20:26:40Z is over but for a pod in termination"},
+			want: []string{"Queue of expirations: its turn (expire) since 2026-05-28T20:26:40Z has ended, except for a pod that is terminating"},
 		},
 		"it waits": {
 			object: retained, queue: &contract.FDBExpiryQueueState{
@@ -107,7 +107,7 @@ func TestADescribedFoundationDBBackupSaysHowLongDataAreKept(t *testing.T) {
 	}
 }
 
-// The workflow of a backup that is stopped has ended; the queue answers all the same.
+// The workflow of a backup that is stopped has ended, but the queue still answers.
 func TestThePlaceInTheQueueNeedsNoWorkflowOfTheBackup(t *testing.T) {
 	object := ledgerBackup()
 	object.Spec.Expiry.MaxRetention = "720h"

@@ -20,7 +20,7 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// fdbFlags are those of holdfast fdb, which calls only Temporal.
+// fdbFlags are the flags of holdfast fdb, which connects only to Temporal.
 type fdbFlags struct{ operator.Flags }
 
 func (f *fdbFlags) Bind(command *cobra.Command) {
@@ -44,7 +44,7 @@ func (f *fdbFlags) Validate() error {
 func Command() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "fdb",
-		Short: "Show and steer the queue in which FoundationDB backups expire and delete their data",
+		Short: "Show and change the queue in which FoundationDB backups expire and delete their data",
 		Args:  cobra.NoArgs,
 		RunE:  func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
@@ -53,9 +53,9 @@ func Command() *cobra.Command {
 		fdbSteerCommand("expire-now NAMESPACE/NAME", "Put a FoundationDBBackup first in the queue, whatever the minimum interval",
 			"  holdfast fdb expire-now shop/ledger", contract.UpdateExpireNow, fdbQueueName),
 		fdbSteerCommand("remove NAMESPACE/NAME",
-			"Take a FoundationDBBackup out of the queue until it asks again; a turn that runs goes on",
+			"Remove a FoundationDBBackup from the queue until it asks for a turn again; a turn that runs goes on",
 			"  holdfast fdb remove shop/ledger", contract.UpdateRemoveEntry, fdbQueueName),
-		fdbSteerCommand("set-limit N", "Set how many turns may run at a time; 0 goes back to the worker's --fdb-expiry-concurrency",
+		fdbSteerCommand("set-limit N", "Set how many turns may run at a time; 0 restores the worker's --fdb-expiry-concurrency",
 			"  holdfast fdb set-limit 3", contract.UpdateSetExpiryLimit, fdbQueueLimit),
 	)
 	return command
@@ -81,7 +81,7 @@ func fdbQueueCommand() *cobra.Command {
 	return command
 }
 
-// fdbSteerCommand is a command with one argument that sends the queue an Update.
+// fdbSteerCommand returns a command with one argument that sends the queue an Update.
 func fdbSteerCommand(use, short, example, update string, read func(string) (any, error)) *cobra.Command {
 	var flags fdbFlags
 	command := &cobra.Command{
@@ -107,7 +107,7 @@ func fdbSteerCommand(use, short, example, update string, read func(string) (any,
 	return command
 }
 
-// with checks the flags and hands over a client.
+// with checks the flags and calls use with a client.
 func (f *fdbFlags) with(use func(client.Client) error) error {
 	if err := f.Validate(); err != nil {
 		return err
@@ -157,7 +157,7 @@ func steerFDBQueue(
 	return answer, fdbQueueError(err, clusterID)
 }
 
-// fdbQueueError says what an error of the queue means to people.
+// fdbQueueError explains an error of the queue to people.
 func fdbQueueError(err error, clusterID string) error {
 	var (
 		absent  *serviceerror.NotFound
@@ -172,13 +172,13 @@ func fdbQueueError(err error, clusterID string) error {
 	case errors.As(err, &refused) && refused.Type() == contract.ErrorFDBQueueInvalid:
 		return errors.New(refused.Message())
 	case errors.As(err, &late), errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("no answer within %s: look whether Temporal and a holdfast-worker with --cluster-id %s run. What was asked "+
-			"may still be done: holdfast fdb queue shows it (%w)", operator.DescribeTimeout, clusterID, err)
+		return fmt.Errorf("no answer within %s: check that Temporal and a holdfast-worker with --cluster-id %s run. The request "+
+			"may still take effect: holdfast fdb queue shows it (%w)", operator.DescribeTimeout, clusterID, err)
 	}
-	return fmt.Errorf("ask the queue of Kubernetes cluster %s: %w", clusterID, err)
+	return fmt.Errorf("call the queue of Kubernetes cluster %s: %w", clusterID, err)
 }
 
 func fdbQueueAbsent(clusterID string) string {
 	return fmt.Sprintf("the queue of Kubernetes cluster %s is empty: no FoundationDBBackup there has an expiry policy or waits for "+
-		"its data to be deleted. If one should, look at its status, and whether --cluster-id is the worker's", clusterID)
+		"its data to be deleted. If one should, check its status, and that --cluster-id is the worker's", clusterID)
 }

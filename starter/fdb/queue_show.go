@@ -19,12 +19,12 @@ import (
 // shownFDBQueue is what `holdfast fdb queue` shows.
 type shownFDBQueue struct {
 	Cluster string `json:"cluster"`
-	// Empty: no member wants a turn, and the queue does not run.
+	// Empty: nobody waits for a turn, and the queue does not run.
 	Empty bool            `json:"empty"`
 	Limit int             `json:"limit,omitempty"`
 	Turns []shownFDBTurn  `json:"turns,omitempty"`
 	Queue []shownFDBEntry `json:"queue,omitempty"`
-	// Beyond is how many come after those, by the objects.
+	// Beyond is how many entries come after those, counted from the objects.
 	Beyond int `json:"beyond,omitempty"`
 }
 
@@ -38,13 +38,13 @@ type shownFDBTurn struct {
 	State string `json:"state"`
 }
 
-// shownFDBEntry is a place in the queue.
+// shownFDBEntry is an entry of the queue.
 type shownFDBEntry struct {
 	Position  int             `json:"position"`
 	Namespace string          `json:"namespace"`
 	Name      string          `json:"name"`
 	Job       contract.FDBJob `json:"job"`
-	// NotBefore is the earliest begin of its next turn; nil if that is due. Running: it has one, which has to end first.
+	// NotBefore is the earliest begin of its next turn; nil if that is due. Running: its present turn has to end first.
 	NotBefore *time.Time              `json:"notBefore,omitempty"`
 	Running   bool                    `json:"running,omitempty"`
 	Last      *time.Time              `json:"lastBegin,omitempty"`
@@ -66,18 +66,18 @@ func readFDBQueue(ctx context.Context, temporal client.Client, clusterID string,
 		shown.Empty = true
 		return shown, nil
 	case err != nil:
-		return nil, fmt.Errorf("ask the queue of Kubernetes cluster %s (look whether Temporal and a holdfast-worker with that "+
+		return nil, fmt.Errorf("query the queue of Kubernetes cluster %s (check that Temporal and a holdfast-worker with that "+
 			"--cluster-id run): %w", clusterID, err)
 	}
 	var state contract.FDBExpiryQueueState
 	if err := answer.QueryResult.Get(&state); err != nil {
 		return nil, fmt.Errorf("read the queue of Kubernetes cluster %s: %w", clusterID, err)
 	}
-	shown.take(state, now)
+	shown.add(state, now)
 	return shown, nil
 }
 
-func (q *shownFDBQueue) take(state contract.FDBExpiryQueueState, now time.Time) {
+func (q *shownFDBQueue) add(state contract.FDBExpiryQueueState, now time.Time) {
 	q.Limit, q.Beyond = state.Limit, state.Beyond
 	running := map[contract.ObjectRef]bool{}
 	for _, turn := range state.Turns {

@@ -20,7 +20,7 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// queueTemporal is a Temporal in which only the queue of expirations can be asked.
+// queueTemporal is a Temporal in which only the queue of expirations answers.
 type queueTemporal struct {
 	client.Client
 	state  *contract.FDBExpiryQueueState
@@ -28,7 +28,7 @@ type queueTemporal struct {
 	err    error
 	answer contract.FDBQueueAnswer
 	update client.UpdateWorkflowOptions
-	busy   int // so often it continues as new just when it is asked
+	busy   int // how often it continues as new when it is called
 }
 
 func (q *queueTemporal) QueryWorkflowWithOptions(
@@ -136,13 +136,13 @@ func TestAnEmptyQueueIsSaidInWords(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			shown := shownQueue(t, temporal)
 			assert.Equal(t, "Nobody waits: the queue of Kubernetes cluster west is empty: no FoundationDBBackup there has an expiry "+
-				"policy or waits for its data to be deleted. If one should, look at its status, and whether --cluster-id is the "+
+				"policy or waits for its data to be deleted. If one should, check its status, and that --cluster-id is the "+
 				"worker's.\n", operatortest.Printed(t, "table", shown, shown.Print))
 			assert.JSONEq(t, `{"cluster":"west","empty":true}`, operatortest.Printed(t, "json", shown, nil))
 		})
 	}
 	_, err := readFDBQueue(t.Context(), &queueTemporal{err: errors.New("away")}, "west", queueNow)
-	assert.EqualError(t, err, "ask the queue of Kubernetes cluster west (look whether Temporal and a holdfast-worker with that "+
+	assert.EqualError(t, err, "query the queue of Kubernetes cluster west (check that Temporal and a holdfast-worker with that "+
 		"--cluster-id run): away")
 }
 
@@ -170,9 +170,9 @@ func TestWhatTheQueueDoesNotDoIsExplained(t *testing.T) {
 		},
 		"no worker answers": {
 			client.NewWorkflowUpdateServiceTimeoutOrCanceledError(context.DeadlineExceeded),
-			"no answer within 10s: look whether Temporal and a holdfast-worker with --cluster-id west run. What was asked may still be done",
+			"no answer within 10s: check that Temporal and a holdfast-worker with --cluster-id west run. The request may still take effect",
 		},
-		"something else": {errors.New("broken"), "ask the queue of Kubernetes cluster west: broken"},
+		"something else": {errors.New("broken"), "call the queue of Kubernetes cluster west: broken"},
 	}
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {

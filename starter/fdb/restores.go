@@ -23,7 +23,7 @@ type listedFDBRestore struct {
 	Wanted  string `json:"wanted"`
 	State   string `json:"state,omitempty"`
 	Percent *int32 `json:"percent,omitempty"`
-	// Version is what was restored, or is going to be.
+	// Version is the version that was restored, or is going to be.
 	Version int64 `json:"version,omitempty"`
 	// Reasons are those of the conditions: why it has not been restored.
 	Reasons []string `json:"reasons,omitempty"`
@@ -58,7 +58,7 @@ func fdbRestoreRow(object *fdbv1alpha1.FoundationDBRestore, of operator.Listed) 
 	return row
 }
 
-// wantedRestore is spec.restoreState with its default.
+// wantedRestore returns spec.restoreState with its default.
 func wantedRestore(object *fdbv1alpha1.FoundationDBRestore) string {
 	return string(cmp.Or(object.Spec.RestoreState, fdbv1alpha1.RestoreStateRunning))
 }
@@ -85,12 +85,12 @@ type describedFDBRestore struct {
 	Deleting   bool                                  `json:"deleting,omitempty"`
 	Spec       fdbv1alpha1.FoundationDBRestoreSpec   `json:"spec"`
 	Status     fdbv1alpha1.FoundationDBRestoreStatus `json:"status"`
-	// State is the workflow's: what it saw last. Nil if it does not run, or no worker answers.
+	// State is the workflow's: its last findings. Nil if it does not run, or no worker answers.
 	State *contract.FDBRestoreState `json:"state,omitempty"`
 	// Owner is the state of the workflow that owns the destination, Guard that of the one that guards the backup's data.
 	Owner *contract.FDBClusterState   `json:"owner,omitempty"`
 	Guard *contract.FDBContainerState `json:"guard,omitempty"`
-	// Unknown says what could not be queried.
+	// Unknown lists what could not be queried.
 	Unknown  []string                   `json:"unknown,omitempty"`
 	Workflow operator.DescribedWorkflow `json:"workflow"`
 
@@ -105,7 +105,7 @@ func describeFDBRestore(object *fdbv1alpha1.FoundationDBRestore, workflow operat
 	if described.Workflow.Query == nil {
 		return described
 	}
-	ask := func(id string, state any) bool { // that it does not answer is noted: the rest is worth showing
+	query := func(id string, state any) bool { // without an answer the rest is shown
 		err := described.Workflow.Query(id, state)
 		if err != nil {
 			described.Unknown = append(described.Unknown, fmt.Sprintf("state of %s: %v", id, err))
@@ -113,21 +113,21 @@ func describeFDBRestore(object *fdbv1alpha1.FoundationDBRestore, workflow operat
 		return err == nil
 	}
 	state := &contract.FDBRestoreState{}
-	if !ask(described.Workflow.ID, state) {
+	if !query(described.Workflow.ID, state) {
 		return described
 	}
 	described.State = state
-	if owner := (&contract.FDBClusterState{}); state.Memory.Owner != "" && ask(contract.FDBClusterID(state.Memory.Owner), owner) {
+	if owner := (&contract.FDBClusterState{}); state.Memory.Owner != "" && query(contract.FDBClusterID(state.Memory.Owner), owner) {
 		described.Owner = owner
 	}
 	if guard, container := (&contract.FDBContainerState{}), guarded(state); container != "" &&
-		ask(contract.FDBContainerID(container), guard) {
+		query(contract.FDBContainerID(container), guard) {
 		described.Guard = guard
 	}
 	return described
 }
 
-// guarded is the container whose guard the restore uses: it is queried only if something is to be started or read.
+// guarded returns the container whose guard the restore uses: its guard is queried only if something has to be started or read.
 func guarded(state *contract.FDBRestoreState) string {
 	if state.Memory.Reading != "" || state.View.Plan == nil {
 		return state.Memory.Reading

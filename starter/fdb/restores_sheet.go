@@ -11,7 +11,7 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// printWanted shows what is asked for.
+// printWanted shows the spec.
 func (d *describedFDBRestore) printWanted(s operator.Sheet) {
 	spec := d.Spec
 	s.Line("FoundationDBCluster", spec.DestinationClusterName)
@@ -42,7 +42,7 @@ func restoreGoal(spec fdbv1alpha1.FoundationDBRestoreSpec) string {
 	return "the latest that can be restored"
 }
 
-// printFound shows what is planned, and how far it is.
+// printFound shows plan, state and progress.
 func (d *describedFDBRestore) printFound(s operator.Sheet) {
 	status := d.Status
 	state := cmp.Or(string(status.State), "not observed yet")
@@ -69,7 +69,7 @@ func (d *describedFDBRestore) printFound(s operator.Sheet) {
 	d.printSeen(s, d.State.Seen)
 }
 
-// printSeen shows what FoundationDB said last.
+// printSeen shows FoundationDB's last answers.
 func (d *describedFDBRestore) printSeen(s operator.Sheet, seen contract.FDBRestoreInspection) {
 	if seen.Failure != nil {
 		s.Line("FoundationDB", fmt.Sprintf("%s: %s", seen.Failure.Class, seen.Failure.Message))
@@ -89,7 +89,7 @@ func (d *describedFDBRestore) printSeen(s operator.Sheet, seen contract.FDBResto
 	s.Line("Holds data in", seen.NotEmpty)
 }
 
-// printCoordination shows what this restore waits for of others, and who they are.
+// printCoordination shows what this restore waits for, and the other members of the same queues.
 func (d *describedFDBRestore) printCoordination(s operator.Sheet) {
 	if d.State == nil {
 		return

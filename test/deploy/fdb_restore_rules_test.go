@@ -73,7 +73,7 @@ func restoreSpecs(ctx context.Context, t *testing.T, stack *env.Env) {
 		one         = "give one of backupURL and backupName"
 		source      = "timestamp needs sourceClusterName: only the cluster that was backed up knows which version it had at a time"
 		credentials = "backupURL needs credentials, the Secret with the account of the object store"
-		secret      = "backupURL must not hold a secret: it belongs into the credentials file"
+		secret      = "backupURL must not hold a secret: it belongs in the credentials file"
 	)
 	for spec, want := range map[string]string{ // what the refusal says; "" is taken
 		restoreByName: "",

@@ -73,7 +73,7 @@ func fdbDefaults(ctx context.Context, t *testing.T, stack *env.Env) {
 
 const (
 	keyRefused      = ` must be a printable FoundationDB key: spaces and other bytes as \xNN, a backslash twice`
-	accountRefused  = "account must be name, name@host or name@host:port; its secret belongs into the credentials file"
+	accountRefused  = "account must be name, name@host or name@host:port; its secret belongs in the credentials file"
 	bucketRefused   = "bucket must have 3 to 63 lower-case letters, digits, dots and hyphens"
 	pathRefused     = "path may hold only letters, digits, _, -, . and /"
 	formatRefused   = "timestampFormat may hold only letters, digits, _, ., / and -, and no numeric time zone (-07)"

@@ -41,7 +41,7 @@ func TestCommandIsRunUnderTheOperatorsLock(t *testing.T) {
 	held.taken = errors.New("another operator holds it, " + fdbSecret)
 	outcome := s.command(contract.FDBResume, "")
 	require.NotNil(t, outcome.Failure)
-	assert.Contains(t, outcome.Failure.Message, "lock could not be taken")
+	assert.Contains(t, outcome.Failure.Message, "lock could not be acquired")
 	assert.NotContains(t, outcome.Failure.Message, fdbSecret)
 	assert.Empty(t, s.calls("resume"))
 

@@ -15,16 +15,6 @@ import (
 
 const glossary = "docs/glossary.md"
 
-// notYet are folders and pages that still have banned words. The list only shrinks.
-var notYet = []string{
-	"activities/fdb", "activities/fdblock", "activities/fdbtool", "activities/activitytest/fdb.go",
-	"docs/foundationdb.md", "docs/foundationdb-expiry.md", "docs/foundationdb-restore.md",
-	"k8s/api", "k8s/fdb", "starter/fdb", "worker/fdbworker",
-}
-
-// legitimate are identifiers of activities/fdb; they go with notYet.
-var legitimate = regexp.MustCompile(`\b(Untold|Unpaused|Tidings)\b`)
-
 // banned matches the words in the first table of the glossary's last section.
 func banned(t *testing.T) *regexp.Regexp {
 	t.Helper()
@@ -57,7 +47,7 @@ func TestNobodyUsesBannedWords(t *testing.T) {
 			return err
 		}
 		name, err := filepath.Rel(root, path)
-		if err != nil || slices.Contains(notYet, name) || (entry.IsDir() && name != "." && strings.HasPrefix(entry.Name(), ".")) {
+		if err != nil || (entry.IsDir() && name != "." && strings.HasPrefix(entry.Name(), ".")) {
 			if entry.IsDir() && err == nil {
 				return fs.SkipDir
 			}
@@ -74,7 +64,7 @@ func TestNobodyUsesBannedWords(t *testing.T) {
 		number := 0
 		for line := range strings.Lines(string(content)) {
 			number++
-			plain := camel.ReplaceAllString(legitimate.ReplaceAllString(line, ""), "$1 $2")
+			plain := camel.ReplaceAllString(line, "$1 $2")
 			if word := words.FindString(plain); word != "" {
 				assert.Fail(t, "a banned word", "%s:%d: %q, see the end of %s: %s", name, number, word, glossary, line)
 			}
@@ -83,12 +73,4 @@ func TestNobodyUsesBannedWords(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.Greater(t, checked, 300)
-}
-
-// What is still to be cleaned exists, so that the list shrinks.
-func TestWhatMayHaveBannedWordsExists(t *testing.T) {
-	for _, name := range notYet {
-		_, err := os.Stat(filepath.Join(root, name))
-		assert.NoError(t, err, name)
-	}
 }

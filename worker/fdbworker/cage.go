@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/holdfast/k8s/probe"
 )
 
-// cageFlags are the settings of the cage that FoundationDB's tools run in.
+// cageFlags are the settings of the cage in which FoundationDB's tools run.
 type cageFlags struct {
 	Require bool
 	Ports   string
@@ -24,7 +24,7 @@ type cageFlags struct {
 
 func (f *cageFlags) Bind(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.Require, "fdb-require-cage", false,
-		"do not run FoundationDB's tools, and do not be ready, where the kernel cannot cage them (Landlock, Linux 6.7)")
+		"do not run FoundationDB's tools, and do not be ready, where the kernel does not support their cage (Landlock, Linux 6.7)")
 	flags.StringVar(&f.Ports, "fdb-cage-ports", fdbtool.DefaultPorts,
 		"ports of FoundationDB's processes; the tools connect to these, those of the cluster file and that of the store")
 	flags.StringSliceVar(&f.Folders, "fdb-cage-folders", nil,
@@ -44,8 +44,8 @@ func (f *cageFlags) Validate() error {
 	return nil
 }
 
-// closedPorts are where Temporal's services (gRPC and HTTP of the frontend, those behind it, which ask nobody who he is), API
-// servers, kubelets and etcd usually are: this worker's may be reached by other ports than it uses itself.
+// closedPorts are the usual ports of API servers, kubelets, etcd and Temporal's services (gRPC and HTTP of the frontend, and the
+// services behind it, which do not authenticate): this worker's may listen on other ports besides those that it uses itself.
 var closedPorts = []uint16{7233, 7234, 7235, 7236, 7239, 7243, 6443, 10250, 2379, 2380}
 
 // runner runs the tools, which reach neither Temporal nor the API server.
@@ -59,17 +59,17 @@ func (f *Flags) runner(temporal, apiServer string) *fdbtool.Runner {
 
 var endsWithPort = regexp.MustCompile(`:([0-9]{1,5})(/.*)?$`)
 
-// portOf is the port of an address that is host:port or a URL.
+// portOf returns the port of an address that is host:port or a URL.
 func portOf(address string) uint16 {
 	found := endsWithPort.FindStringSubmatch(address)
 	if found == nil {
 		return 443
 	}
-	port, _ := strconv.ParseUint(found[1], 10, 16) // 0, which is no port, if it is none
+	port, _ := strconv.ParseUint(found[1], 10, 16) // 0 if there is no port
 	return uint16(port)
 }
 
-// Check reports nodes on which the tools run with no cage, or with half of one.
+// Check reports nodes on which the tools run without a cage, or with an incomplete one.
 func (f *Flags) Check() probe.Check {
 	return probe.Check{
 		Name: "fdb-cage", Ask: func(context.Context) error { return cage.Lacking() }, Every: time.Hour, Advisory: !f.Cage.Require,

@@ -1,6 +1,5 @@
-// Package fdbworker serves FoundationDB's half of a Kubernetes cluster: its workflows, their activities and its tools, on task
-// queues of their own and with rights of their own.
+// Package fdbworker serves FoundationDB's half of a Kubernetes cluster: its workflows, their activities and its tools. It uses
+// its own task queues, and needs only its own rights.
 //
-// worker calls it. It imports, of ours, package workflows, the activities below activities/fdb and what they need made for
-// them.
+// worker calls it. Of ours it imports package workflows, the activities below activities/fdb and what they need.
 package fdbworker

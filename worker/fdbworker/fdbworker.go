@@ -23,8 +23,8 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// concurrentTools is how many tools a worker runs at a time. Each has a process of its own, and one whose database does not
-// answer takes its whole limit.
+// concurrentTools is how many tools a worker runs at a time. Each is a process, and one whose database does not answer runs until
+// its limit.
 const concurrentTools = 20
 
 // Options are the settings of the workers.
@@ -34,14 +34,14 @@ type Options struct {
 	Workflows call.Options
 	Temporal  client.Client
 	Client    kubeclient.Client
-	// TemporalAddress and APIServer are what the tools are kept from.
+	// TemporalAddress and APIServer are what the tools must not reach.
 	TemporalAddress, APIServer string
 	Events                     events.EventRecorder
-	// Worker holds for every queue, but for the deployment of the one that Kubernetes clusters share.
+	// Worker is used for every queue, except for the deployment of the one that Kubernetes clusters share.
 	Worker worker.Options
 }
 
-// Workers are those of one process. All must be stopped before Close.
+// Workers are those of one process. Stop all of them before Close.
 type Workers struct {
 	All []worker.Worker
 	// Queues are the task queues that they poll.
@@ -49,8 +49,8 @@ type Workers struct {
 	tools  *fdbtool.Runner
 }
 
-// New makes the workers. Without Flags.BinDir none of them runs FoundationDB's tools, nor where a cage is required and the kernel
-// has none: tasks go to a worker that can do them.
+// New makes the workers. None of them runs FoundationDB's tools without Flags.BinDir, or if a cage is required that the kernel
+// does not support: another worker gets those tasks.
 func New(options Options) (*Workers, error) {
 	metrics.RegisterFDB()
 	w := &Workers{}
@@ -72,7 +72,7 @@ func (w *Workers) add(queue string, runner worker.Worker) {
 	w.All, w.Queues = append(w.All, runner), append(w.Queues, queue)
 }
 
-// Close removes what the tools have left behind; what it cannot remove the next worker does.
+// Close removes the files of the tools; what it cannot remove the next worker removes.
 func (w *Workers) Close() {
 	if w.tools != nil {
 		_ = w.tools.Close()
@@ -99,8 +99,8 @@ func newWorkflowWorker(o Options) worker.Worker {
 	return runner
 }
 
-// newSharedWorker serves the coordinators that Kubernetes clusters have in common. With worker versioning they have a
-// deployment in common, too: one that is a Kubernetes cluster's own would take the queue from the others.
+// newSharedWorker serves the coordinators that Kubernetes clusters share. With worker versioning they share a deployment, too:
+// with a deployment of its own, one Kubernetes cluster would take the queue over from the others.
 func newSharedWorker(o Options) worker.Worker {
 	if o.Worker.DeploymentOptions.UseVersioning {
 		o.Worker.DeploymentOptions.Version.DeploymentName = contract.SharedTaskQueue

@@ -35,17 +35,17 @@ func (f *Flags) Bind(flags *pflag.FlagSet) {
 	flags.DurationVar(&f.InitialSnapshotTimeout, "fdb-initial-snapshot-timeout", 30*time.Minute,
 		"how long a first snapshot may make no progress before another backup may write its own")
 	flags.DurationVar(&f.StatusInterval, "fdb-status-interval", 5*time.Minute,
-		"the longest time between two looks at a FoundationDB backup")
+		"the longest time between two checks of a FoundationDB backup")
 	flags.IntVar(&f.ExpiryConcurrency, "fdb-expiry-concurrency", 1,
 		"how many pods that expire or delete FoundationDB backups may run at a time in this Kubernetes cluster")
 	flags.DurationVar(&f.ExpiryRetryInterval, "fdb-expiry-retry-interval", 10*time.Minute,
-		"the longest wait for a place among those pods, and until a turn that could not run is tried again")
+		"the longest wait for a place among those pods, and until a turn that could not run is retried")
 	flags.DurationVar(&f.ExpiryMinInterval, "fdb-expiry-min-interval", time.Hour,
 		"the shortest time between two expirations of a FoundationDB backup")
 	flags.DurationVar(&f.ExpiryTimeout, "fdb-expiry-timeout", time.Hour,
 		"how long a pod that expires or deletes FoundationDB backups may run before it is deleted")
 	flags.BoolVar(&f.AllowFileURLs, "fdb-allow-file-urls", false,
-		"let FoundationDB backups lie in files of the agents; for tests")
+		"allow FoundationDB backups in files of the agents; for tests")
 	f.Cage.Bind(flags)
 }
 
@@ -74,7 +74,7 @@ func (f *Flags) Validate() error {
 func (f *Flags) ValidateTools(alone bool) error {
 	switch {
 	case f.BinDir == "" && alone:
-		return errors.New("--fdb-bin-dir: want the folder with FoundationDB's tools, which --serve=fdb is for")
+		return errors.New("--fdb-bin-dir: want the folder with FoundationDB's tools, which --serve=fdb needs")
 	case f.BinDir == "":
 		return nil
 	}
@@ -84,7 +84,7 @@ func (f *Flags) ValidateTools(alone bool) error {
 	return nil
 }
 
-// addTo sets what the workflows of FoundationDB take.
+// addTo sets the options of FoundationDB's workflows.
 func (f *Flags) addTo(options *call.Options) {
 	options.FDBStatusInterval = f.StatusInterval
 	options.FDBSnapshotLimit, options.FDBSnapshotTimeout = f.InitialSnapshotLimit, f.InitialSnapshotTimeout

@@ -1,10 +1,10 @@
 package fdbworker
 
-// The rights of a worker that serves FoundationDB alone: what the activities do, and nothing else. `make generate` writes
-// deploy/components/fdb/rbac/worker_role.yaml.
+// The rights of a worker that serves FoundationDB alone. `make generate` writes deploy/components/fdb/rbac/worker_role.yaml from
+// them.
 //
 // Secrets are those that an object or its pod template names: credentials of a store, certificates of a database. A pod template
-// may take FDB_TLS_CA_FILE from a ConfigMap of its namespace. The tools that the worker runs need the same files.
+// may have FDB_TLS_CA_FILE from a ConfigMap of its namespace. The tools that the worker runs need the same files.
 //
 // +kubebuilder:rbac:groups=fdb.holdfast.dev,resources=foundationdbbackups,verbs=get;list;patch
 // +kubebuilder:rbac:groups=fdb.holdfast.dev,resources=foundationdbbackups/status,verbs=patch

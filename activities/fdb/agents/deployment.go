@@ -18,11 +18,11 @@ import (
 // defaultCount is spec.agentCount's default.
 const defaultCount = 3
 
-// A version is a part of the images' tags, so it is held to what FoundationDB's releases look like.
+// The version is part of the images' tags, so only the form of FoundationDB's releases is allowed.
 var versionFormat = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+(-[A-Za-z0-9._-]{1,64})?$`)
 
-// Deployment returns the agents' Deployment for a cluster of this version, as it shall be. A *TemplateError says that the
-// user's template cannot be used.
+// Deployment returns the desired Deployment of the agents, for a cluster of this version. A *TemplateError says that the user's
+// template cannot be used.
 func Deployment(object *fdbv1alpha1.FoundationDBBackup, version string) (*appsv1.Deployment, error) {
 	if !versionFormat.MatchString(version) {
 		return nil, fmt.Errorf("%.80q is not a version of FoundationDB, such as 7.3.63", version)
@@ -74,20 +74,20 @@ func hashOf(deployment *appsv1.Deployment) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// controller is the owner reference. It does not hold the owner until the Deployment is gone: that would take the right to set
-// the owner's finalizers where the API server enforces OwnerReferencesPermissionEnforcement, as OpenShift's does.
+// controller returns the owner reference. It does not block the deletion of the owner: that would need the right to set the
+// owner's finalizers where the API server enforces OwnerReferencesPermissionEnforcement, as OpenShift's does.
 func controller(object *fdbv1alpha1.FoundationDBBackup) metav1.OwnerReference {
 	reference := *metav1.NewControllerRef(object, fdbv1alpha1.GroupVersion.WithKind(fdbv1alpha1.KindFoundationDBBackup))
 	reference.BlockOwnerDeletion = nil
 	return reference
 }
 
-// annotationRestarted is set by `kubectl rollout restart`. It stays when we write the template, or the agents would restart.
+// annotationRestarted is set by `kubectl rollout restart`. We keep it when we write the template, or the agents would restart.
 const annotationRestarted = "kubectl.kubernetes.io/restartedAt"
 
-// Merge returns existing with everything that we set made as in wanted, so that a patch from existing to the result corrects
-// what was changed. What others have added beside it stays, but for the pod template, which is ours as a whole. A selector
-// cannot be changed: an error says that the Deployment must be deleted first.
+// Merge returns existing with our fields set as in wanted: a patch from existing to the result corrects them. Labels, annotations
+// and fields that others have added stay, except in the pod template, which is replaced as a whole. A selector cannot be changed:
+// an error says that the Deployment must be deleted first.
 func Merge(existing, wanted *appsv1.Deployment) (*appsv1.Deployment, error) {
 	if !subset(wanted.Spec.Selector, existing.Spec.Selector) || !subset(existing.Spec.Selector, wanted.Spec.Selector) {
 		return nil, fmt.Errorf("the selector of Deployment %s differs and cannot be changed: delete the Deployment", existing.Name)
@@ -96,7 +96,7 @@ func Merge(existing, wanted *appsv1.Deployment) (*appsv1.Deployment, error) {
 	merged.Labels = with(merged.Labels, wanted.Labels)
 	merged.Annotations = with(merged.Annotations, wanted.Annotations)
 	merged.Spec.Replicas = new(*wanted.Spec.Replicas)
-	merged.Spec.Paused = false // nothing would be rolled out
+	merged.Spec.Paused = false // a paused Deployment rolls nothing out
 	merged.Spec.Template = *keepRestart(existing.Spec.Template, wanted.Spec.Template.DeepCopy())
 	return merged, nil
 }

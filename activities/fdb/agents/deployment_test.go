@@ -13,7 +13,7 @@ import (
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 )
 
-// The whole of it, as the seed and the operator have it.
+// The whole Deployment, as FoundationDB's operator makes it.
 func TestTheAgentsOfAPlainBackup(t *testing.T) {
 	want := `
 replicas: 2
@@ -112,8 +112,8 @@ func TestAnUnknownBackupTypeHasNoAgents(t *testing.T) {
 	require.ErrorContains(t, err, `no backup type "partitioned_log"`)
 }
 
-// The hash changes with all that the agents are made of, and with nothing else.
-func TestTheHashTellsSpecs(t *testing.T) {
+// The hash changes with everything that the agents are made of, and with nothing else.
+func TestTheHashDiffersBetweenSpecs(t *testing.T) {
 	hash := func(object *fdbv1alpha1.FoundationDBBackup, version string) string {
 		deployment, err := agents.Deployment(object, version)
 		require.NoError(t, err)

@@ -10,12 +10,11 @@ import (
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 )
 
-// keepOurs refuses a merged template that would not be that of this backup's agents, and puts our credentials before the
-// user's.
+// keepOurs refuses a merged template whose pods would not be this backup's agents, and puts our credentials before the user's.
 func keepOurs(ours, merged *corev1.PodTemplateSpec) error {
 	label := fdbv1alpha1.LabelBackup
 	if merged.Labels[label] != ours.Labels[label] {
-		return refused("must not change or remove label %s: by it the Deployment finds its pods", label)
+		return refused("must not change or remove label %s: the Deployment finds its pods by it", label)
 	}
 	if err := keepContainers(merged); err != nil {
 		return err
@@ -63,7 +62,7 @@ func keepVolume(name string, ours, merged []corev1.Volume) error {
 	return nil
 }
 
-// keepMounts leaves the place of the logs to the user.
+// keepMounts checks our mounts, except that of the logs, which the user may change.
 func keepMounts(ours, merged *corev1.Container) error {
 	for _, want := range ours.VolumeMounts {
 		if want.Name != volumeLogs && !slices.ContainsFunc(merged.VolumeMounts, func(got corev1.VolumeMount) bool {
@@ -94,7 +93,7 @@ func keepEnvironment(ours, merged *corev1.Container) error {
 	return nil
 }
 
-// afterOurs lists the files of credentials: FoundationDB takes an account from the first file that has it.
+// afterOurs lists the credentials files, ours first: FoundationDB reads an account from the first file that has it.
 func afterOurs(ours, theirs string) string {
 	files := []string{ours}
 	for file := range strings.SplitSeq(theirs, ":") {

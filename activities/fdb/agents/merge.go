@@ -16,22 +16,23 @@ import (
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 )
 
-// maxUnknown is how many mistakes are told at once.
+// maxUnknown is how many mistakes one message lists.
 const maxUnknown = 3
 
 // podTemplate is our template with the user's merged into it.
 //
-// spec.podTemplateSpec is merged into our pod template as kubectl would merge it: lists of containers, volumes and
-// environment variables by name, everything else the user's where the user says something. As a whole the user's are: a
-// volume or variable of a name of ours, so that it may be of another kind; what is said of a resource, so that no request of
-// ours is above a limit; the pod's securityContext. An image without a tag gets the cluster's version.
+// The user's spec.podTemplateSpec is merged into our pod template as kubectl would merge it: lists of containers, volumes and
+// environment variables by name; in all else the user's value wins. Three things are replaced as a whole: a volume or variable
+// with a name of ours, so that it may be of another kind; the settings of a resource, so that no request of ours is above a limit
+// of the user's; the pod's securityContext. An image without a tag gets the cluster's version.
 //
 // Our pods run as user and group 4059, which is "fdb" in the official images. Where the platform chooses users (OpenShift), set
 // the pod's securityContext to {}.
 //
-// What makes the pods the agents of this backup is refused with a *TemplateError: its label, both containers, the cluster
-// file and how it comes there, and the credentials. FDB_BLOB_CREDENTIALS may name further files, for agents also work on the
-// cluster's other backups; they come after ours, so that this backup's accounts are its own (FoundationDB takes the first
+// A *TemplateError refuses a change of what makes the pods this backup's agents: the label, both containers, the cluster file and
+// how it gets there, and the credentials. FDB_BLOB_CREDENTIALS may name further files, because agents also work for the cluster's
+// other backups. They come after ours: FoundationDB reads an account from the first file that has it, so this backup uses its own
+// accounts.
 // file that has the account).
 func podTemplate(object *fdbv1alpha1.FoundationDBBackup, version string) (*corev1.PodTemplateSpec, error) {
 	ours, err := base(object, version)
@@ -77,7 +78,7 @@ func rawTemplate(object *fdbv1alpha1.FoundationDBBackup) []byte {
 	return raw
 }
 
-// decode refuses what Kubernetes would drop in silence.
+// decode refuses fields that Kubernetes would drop silently.
 func decode(raw []byte) (*corev1.PodTemplateSpec, error) {
 	template := &corev1.PodTemplateSpec{}
 	mistakes, err := kjson.UnmarshalStrict(raw, template)
@@ -99,14 +100,14 @@ func decode(raw []byte) (*corev1.PodTemplateSpec, error) {
 	return template, nil
 }
 
-// merge gives the user's word the last one. What Kubernetes would merge into something that it refuses is taken as a whole: a
-// volume or a variable of two kinds, a request above its limit; and the pod's security context.
+// merge gives the user's value precedence. Where a merge would give something that Kubernetes refuses, the user's is used as a
+// whole: a volume or variable of two kinds, a request above its limit. So is the pod's security context.
 func merge(ours, theirs *corev1.PodTemplateSpec, raw []byte) (*corev1.PodTemplateSpec, error) {
 	yielding := ours.DeepCopy()
 	yielding.Spec.Volumes = slices.DeleteFunc(yielding.Spec.Volumes, func(v corev1.Volume) bool {
 		return slices.ContainsFunc(theirs.Spec.Volumes, func(w corev1.Volume) bool { return v.Name == w.Name })
 	})
-	if theirs.Spec.SecurityContext != nil { // no other way to take users and groups away: kubectl apply drops null
+	if theirs.Spec.SecurityContext != nil { // the only way to remove users and groups: kubectl apply drops null
 		yielding.Spec.SecurityContext = nil
 	}
 	yieldContainers(yielding.Spec.Containers, theirs.Spec.Containers)
@@ -144,8 +145,8 @@ func yieldContainers(ours, theirs []corev1.Container) {
 	}
 }
 
-// arrange undoes that merging puts the user's elements before ours. The first container is the one that kubectl takes when none
-// is named, and a variable may refer only to those before it: the user's to ours.
+// arrange puts our elements first again, after merging has put the user's first: kubectl uses the first container if none is
+// named, and a variable may refer only to earlier ones, as the user's may to ours.
 func arrange(merged, theirs *corev1.PodTemplateSpec) {
 	slices.SortStableFunc(merged.Spec.Containers, func(a, b corev1.Container) int {
 		return order(a.Name != MainContainer, b.Name != MainContainer)
@@ -159,7 +160,7 @@ func arrange(merged, theirs *corev1.PodTemplateSpec) {
 	})
 }
 
-// order puts what is not last before what is.
+// order sorts elements that come last after those that do not.
 func order(aLast, bLast bool) int {
 	switch {
 	case aLast == bLast:
@@ -180,7 +181,7 @@ func completeImages(template *corev1.PodTemplateSpec, version string) {
 	}
 }
 
-// tagged leaves an image with a tag or digest alone. A colon before the last slash is a registry's port.
+// tagged adds a tag to an image that has neither tag nor digest. A colon before the last slash belongs to a registry's port.
 func tagged(image, tag string) string {
 	if image == "" || strings.ContainsAny(image[strings.LastIndexByte(image, '/')+1:], ":@") {
 		return image

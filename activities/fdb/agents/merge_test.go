@@ -76,13 +76,13 @@ func TestAnEmptyTemplateChangesNothing(t *testing.T) {
 	}
 }
 
-// As OpenShift needs it, which chooses them itself.
+// As OpenShift needs it, which chooses user and group itself.
 func TestUsersAndGroupsCanBeLeftToThePlatform(t *testing.T) {
 	assert.Equal(t, &corev1.PodSecurityContext{}, podOf(t, `{"spec":{"securityContext":{}}}`).SecurityContext)
 	assert.Equal(t, new(int64(4059)), podOf(t, `{"spec":{}}`).SecurityContext.RunAsUser)
 }
 
-// A variable may refer to those before it, and kubectl takes the first container.
+// A variable may refer only to earlier ones, and kubectl uses the first container.
 func TestOurElementsComeBeforeTheUsers(t *testing.T) {
 	pod := podOf(t, `{"spec":{"initContainers":[{"name":"first","image":"x"},{"name":"foundationdb-kubernetes-init"},{"name":"last","image":"x"}],
 		"containers":[{"name":"shipper","image":"s:1"},{"name":"foundationdb","env":[
@@ -125,7 +125,7 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// Ours come first: FoundationDB takes an account from the first file that has it.
+// Our files come first: FoundationDB reads an account from the first file that has it.
 func TestCredentialsOfThisBackupComeFirst(t *testing.T) {
 	const ours = "/var/backup-credentials/credentials"
 	for theirs, want := range map[string]string{
@@ -197,7 +197,7 @@ func TestTemplatesThatAreRefused(t *testing.T) {
 	}
 }
 
-func TestAMistakeOfAnyLengthIsToldInBounds(t *testing.T) {
+func TestTheMessageOfAMistakeIsShortened(t *testing.T) {
 	_, err := agents.Deployment(backup(`{"`+strings.Repeat("é", 5000)+`":1}`), version)
 	require.ErrorContains(t, err, "unknown field")
 	assert.Less(t, len(err.Error()), 1024)

@@ -8,9 +8,9 @@ import (
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 )
 
-// Names in the agents' template, for those who make other pods of it.
+// Names in the agents' template, for packages that make other pods from it.
 const (
-	// VolumeConf is an empty folder, mounted at ConfDir, into which InitContainer brings the cluster file from VolumeConfigMap.
+	// VolumeConf is an empty volume, mounted at ConfDir. InitContainer copies the cluster file into it from VolumeConfigMap.
 	VolumeConf      = volumeConf
 	VolumeConfigMap = volumeConfigMap
 	ConfDir         = confDir
@@ -18,9 +18,9 @@ const (
 	EnvClusterFile = envClusterFile
 )
 
-// PodTemplate returns the agents' template, with the user's merged into it, for making other pods of the backup from: they run
-// with the same image, rights, secrets and place. resources are those of container "foundationdb" as far as the user says
-// nothing of them. A *TemplateError says that the user's template cannot be used.
+// PodTemplate returns the agents' template, with the user's merged into it. Other pods of the backup are made from it: they run
+// with the same image, rights, secrets and node constraints. resources are used for container "foundationdb" where the user sets
+// none. A *TemplateError says that the user's template cannot be used.
 func PodTemplate(
 	object *fdbv1alpha1.FoundationDBBackup, version string, resources corev1.ResourceRequirements,
 ) (*corev1.PodTemplateSpec, error) {

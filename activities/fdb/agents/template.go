@@ -13,11 +13,11 @@ import (
 	"holdfast.dev/holdfast/k8s/fdb"
 )
 
-// Names by which a user's template finds what is ours.
+// Names by which a user's template refers to our containers.
 const (
 	// MainContainer runs backup_agent.
 	MainContainer = "foundationdb"
-	// InitContainer brings the cluster file.
+	// InitContainer copies the cluster file.
 	InitContainer = "foundationdb-kubernetes-init"
 
 	volumeLogs        = "logs"
@@ -29,7 +29,7 @@ const (
 const (
 	mainImage = "foundationdb/foundationdb"
 	initImage = "foundationdb/foundationdb-kubernetes-sidecar"
-	// initTagSuffix: the sidecar's images are released by themselves, too.
+	// initTagSuffix: releases of the sidecar's image have a number of their own.
 	initTagSuffix = "-1"
 
 	logsDir         = "/var/log/fdb-trace-logs"
@@ -40,7 +40,7 @@ const (
 	clusterFile     = "fdb.cluster"
 	clusterFileKey  = "cluster-file" // in the operator's ConfigMap
 	configMapSuffix = "-config"      // after the cluster's name
-	// credentialsFile has one name whatever the Secret's key is called: FDB_BLOB_CREDENTIALS is separated by colons.
+	// credentialsFile does not depend on the name of the Secret's key: FDB_BLOB_CREDENTIALS is separated by colons.
 	credentialsFile = "credentials"
 
 	envClusterFile = "FDB_CLUSTER_FILE"
@@ -48,9 +48,9 @@ const (
 	envZone        = "FDB_ZONE_ID"
 	envMachine     = "FDB_MACHINE_ID"
 
-	// fdbUser is "fdb", user and group, in the official images, some of which would run as root by themselves.
+	// fdbUser is user and group "fdb" in the official images, some of which would run as root by default.
 	fdbUser int64 = 4059
-	// secretMode lets only the group read, which is fsGroup.
+	// secretMode allows reading by the group only, which is fsGroup.
 	secretMode int32 = 0o440
 )
 
@@ -91,7 +91,7 @@ func mainContainer(object *fdbv1alpha1.FoundationDBBackup, method fdb.Method, ve
 				FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.name"},
 			}},
 		},
-		// backup_agent ends itself above 8 GiB, unless --memory says otherwise.
+		// backup_agent exits above 8 GiB, unless --memory says otherwise.
 		Resources: corev1.ResourceRequirements{Requests: most.DeepCopy(), Limits: most},
 		VolumeMounts: []corev1.VolumeMount{
 			{Name: volumeLogs, MountPath: logsDir},

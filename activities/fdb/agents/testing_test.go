@@ -16,7 +16,7 @@ import (
 
 const version = "7.3.63"
 
-// backup has this pod template, in JSON; none if empty.
+// backup returns an object with this pod template in JSON; without one if it is empty.
 func backup(template string) *fdbv1alpha1.FoundationDBBackup {
 	object := &fdbv1alpha1.FoundationDBBackup{
 		ObjectMeta: metav1.ObjectMeta{Name: "nightly", Namespace: "team-a", UID: "uid-1"},
@@ -38,7 +38,7 @@ func build(t *testing.T, object *fdbv1alpha1.FoundationDBBackup) *appsv1.Deploym
 	return deployment
 }
 
-// podOf is the pod of the agents with this template.
+// podOf returns the agents' pod with this template.
 func podOf(t *testing.T, template string) corev1.PodSpec {
 	t.Helper()
 	return build(t, backup(template)).Spec.Template.Spec
@@ -63,7 +63,7 @@ func environment(c corev1.Container) map[string]corev1.EnvVar {
 	return all
 }
 
-// inMain is a pod template with these fields of container "foundationdb".
+// inMain returns a pod template with these fields of container "foundationdb".
 func inMain(fields string) string {
 	return `{"spec":{"containers":[{"name":"foundationdb",` + fields + `}]}}`
 }

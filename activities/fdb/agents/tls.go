@@ -10,7 +10,7 @@ import (
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 )
 
-// Variables by which FoundationDB's programs find what TLS needs.
+// Variables by which FoundationDB's programs find their TLS files.
 const (
 	EnvTLSCertificate = "FDB_TLS_CERTIFICATE_FILE"
 	EnvTLSKey         = "FDB_TLS_KEY_FILE"
@@ -19,7 +19,8 @@ const (
 	EnvTLSVerifyPeers = "FDB_TLS_VERIFY_PEERS"
 )
 
-// TLS is what the agents speak TLS with, as the user's template has it: what runs for the backup elsewhere needs the same.
+// TLS says where the agents' TLS files come from, by the user's template: tools that run elsewhere for the backup need the same
+// ones.
 type TLS struct {
 	// Certificate, Key and CA are nil where the template names no such file.
 	Certificate, Key, CA *Source
@@ -36,11 +37,11 @@ type Source struct {
 	Key               string
 }
 
-// TLSFiles finds out where the files come from that container "foundationdb" is given for TLS. A *TemplateError says which
-// of them cannot be found out.
+// TLSFiles determines which objects the TLS files of container "foundationdb" come from. A *TemplateError names one for which
+// that is not possible.
 func TLSFiles(object *fdbv1alpha1.FoundationDBBackup) (TLS, error) {
 	var tls TLS
-	template, err := podTemplate(object, "0.0.0") // no image matters here
+	template, err := podTemplate(object, "0.0.0") // the image is not used here
 	if err != nil {
 		return tls, err
 	}
@@ -86,10 +87,10 @@ func literal(container *corev1.Container, name string) (string, error) {
 func password(container *corev1.Container) (*Source, error) {
 	v := variable(container.Env, EnvTLSPassword)
 	if v == nil || (v.Value == "" && v.ValueFrom == nil) {
-		return nil, nil //nolint:nilnil // none is nothing wrong
+		return nil, nil //nolint:nilnil // no password is valid
 	}
 	if v.ValueFrom == nil || v.ValueFrom.SecretKeyRef == nil {
-		return nil, refused("must take %s in container %s from a Secret (valueFrom.secretKeyRef)", EnvTLSPassword, container.Name)
+		return nil, refused("must set %s in container %s from a Secret (valueFrom.secretKeyRef)", EnvTLSPassword, container.Name)
 	}
 	return &Source{Secret: v.ValueFrom.SecretKeyRef.Name, Key: v.ValueFrom.SecretKeyRef.Key}, nil
 }
@@ -101,7 +102,7 @@ func sourceOf(template *corev1.PodTemplateSpec, container *corev1.Container, nam
 		return nil, refused("sets %s to %.200q, which no volume mount of container %s holds", name, file, container.Name)
 	}
 	if mount.SubPathExpr != "" {
-		return nil, refused("mounts volume %s with subPathExpr, so what %s names cannot be found out: use subPath",
+		return nil, refused("mounts volume %s with subPathExpr, so what %s names cannot be determined: use subPath",
 			mount.Name, name)
 	}
 	i := slices.IndexFunc(template.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == mount.Name })
@@ -118,7 +119,7 @@ func sourceOf(template *corev1.PodTemplateSpec, container *corev1.Container, nam
 	return source, nil
 }
 
-// mountOf returns the mount that holds a file, the innermost of several, and the file's path in what is mounted.
+// mountOf returns the mount that holds a file, the innermost of several, and the file's path within the mount.
 func mountOf(mounts []corev1.VolumeMount, file string) (best *corev1.VolumeMount, inside string) {
 	file = path.Clean(file)
 	longest := -1
@@ -140,7 +141,7 @@ func inVolume(volume corev1.VolumeSource, file string) (source *Source, known bo
 	case volume.ConfigMap != nil:
 		return inConfigMap(volume.ConfigMap.Name, volume.ConfigMap.Items, file), true
 	case volume.Projected != nil:
-		for _, part := range volume.Projected.Sources { // the last one of a path is the one that stays
+		for _, part := range volume.Projected.Sources { // of two with the same path the last one wins
 			var found *Source
 			if part.Secret != nil {
 				found = inSecret(part.Secret.Name, part.Secret.Items, file)
@@ -170,7 +171,7 @@ func inConfigMap(name string, items []corev1.KeyToPath, file string) *Source {
 	return nil
 }
 
-// keyAt returns the key that becomes a file, empty if there is none: without items every key is a file of its name.
+// keyAt returns the key that becomes a file, empty if none does: without items every key becomes a file of its name.
 func keyAt(items []corev1.KeyToPath, file string) string {
 	if len(items) == 0 {
 		if strings.Contains(file, "/") {

@@ -9,7 +9,7 @@ import (
 	"holdfast.dev/holdfast/activities/fdb/agents"
 )
 
-// tlsTemplate has these variables, mounts and volumes, each a list's inside in JSON.
+// tlsTemplate has these variables, mounts and volumes, each the content of a JSON list.
 func tlsTemplate(env, mounts, volumes string) string {
 	return `{"spec":{"volumes":[` + volumes + `],"containers":[{"name":"foundationdb","env":[` + env + `],"volumeMounts":[` + mounts + `]}]}}`
 }
@@ -99,9 +99,9 @@ func TestTLSFilesThatCannotBeFound(t *testing.T) {
 		"a path from elsewhere":  {tlsTemplate(`{"name":"FDB_TLS_KEY_FILE","valueFrom":{"secretKeyRef":{"name":"a","key":"b"}}}`, mount, secret), "must give FDB_TLS_KEY_FILE"},
 		"peers from elsewhere":   {tlsTemplate(`{"name":"FDB_TLS_VERIFY_PEERS","valueFrom":{"secretKeyRef":{"name":"a","key":"b"}}}`, "", ""), "must give FDB_TLS_VERIFY_PEERS"},
 		"subPathExpr":            {tlsTemplate(certificate, `{"name":"tls","mountPath":"/tls","subPathExpr":"$(X)"}`, secret), "mounts volume tls with subPathExpr"},
-		"a password in the open": {tlsTemplate(`{"name":"FDB_TLS_PASSWORD","value":"hunter2"}`, "", ""), "must take FDB_TLS_PASSWORD in container foundationdb from a Secret"},
+		"a password in the open": {tlsTemplate(`{"name":"FDB_TLS_PASSWORD","value":"hunter2"}`, "", ""), "must set FDB_TLS_PASSWORD in container foundationdb from a Secret"},
 		"a password in a ConfigMap": {
-			tlsTemplate(`{"name":"FDB_TLS_PASSWORD","valueFrom":{"configMapKeyRef":{"name":"a","key":"b"}}}`, "", ""), "must take FDB_TLS_PASSWORD",
+			tlsTemplate(`{"name":"FDB_TLS_PASSWORD","valueFrom":{"configMapKeyRef":{"name":"a","key":"b"}}}`, "", ""), "must set FDB_TLS_PASSWORD",
 		},
 	}
 	for title, tt := range tests {

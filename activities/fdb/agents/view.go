@@ -11,8 +11,8 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// View compares the Deployment of the backup's name, nil if there is none, with the one that is wanted, nil if the template
-// cannot be used. The caller adds Invalid. A Deployment that somebody else controls, or nobody, is never ours.
+// View compares the Deployment of the backup's name, nil if there is none, with the desired one, nil if the template cannot be
+// used. The caller sets Invalid. A Deployment that this backup does not control is never ours.
 func View(object *fdbv1alpha1.FoundationDBBackup, existing, wanted *appsv1.Deployment) contract.FDBAgentsView {
 	view := contract.FDBAgentsView{Wanted: count(object)}
 	if existing == nil {
@@ -31,14 +31,14 @@ func View(object *fdbv1alpha1.FoundationDBBackup, existing, wanted *appsv1.Deplo
 	return view
 }
 
-// rolledOut: Kubernetes has seen the present spec, and every pod there is comes from it and is ready.
+// rolledOut reports whether Kubernetes has observed the present spec, and every existing pod is made from it and ready.
 func rolledOut(deployment *appsv1.Deployment, wanted int32) bool {
 	status := deployment.Status
 	return deployment.DeletionTimestamp == nil && status.ObservedGeneration >= deployment.Generation &&
 		status.UpdatedReplicas == wanted && status.ReadyReplicas == wanted && status.Replicas == wanted
 }
 
-// current: it was written for the present spec, and nobody has changed what we set since then.
+// current reports whether the Deployment was written for the present spec, and nobody has changed our fields since then.
 func current(existing, wanted *appsv1.Deployment) bool {
 	hash := fdbv1alpha1.AnnotationAgentsHash
 	if existing.Annotations[hash] != wanted.Annotations[hash] || existing.Spec.Paused {
@@ -47,9 +47,9 @@ func current(existing, wanted *appsv1.Deployment) bool {
 	return subset(wanted.Labels, existing.Labels) && subset(wanted.Spec, existing.Spec)
 }
 
-// subset reports whether everything that wanted sets is the same in existing, where the API server has filled in defaults
-// beside it. Written out as JSON, a pointer to 0 or false is set, and what is not set is not there. Lists must be as long as
-// wanted: the API server adds nothing to those of a Deployment.
+// subset reports whether everything that wanted sets has the same value in existing, where the API server has added defaults.
+// Both are compared as JSON: a pointer to 0 or false is set, and an unset field is absent. Lists must have the same length: the
+// API server adds nothing to those of a Deployment.
 func subset(wanted, existing any) bool {
 	want, err := plain(wanted)
 	if err != nil {
@@ -90,9 +90,9 @@ func contains(want, got any) bool {
 	return reflect.DeepEqual(want, got)
 }
 
-// undefaulted are fields of containers, mounts and variables that change what runs, and that the API server leaves out when
-// we do: where one of them is, somebody has put it in. More would be a quarrel with admission webhooks, which add to
-// Deployments what places their pods.
+// undefaulted are fields of containers, mounts and variables that change what runs, and to which the API server gives no default:
+// if one is set that we did not set, somebody has added it. The list is short because admission webhooks may add to Deployments
+// what places their pods, and we would undo it again and again.
 var undefaulted = []string{
 	"command", "args", "env", "envFrom", "value", "volumeMounts", "subPath", "lifecycle",
 	"livenessProbe", "startupProbe", "readinessProbe",

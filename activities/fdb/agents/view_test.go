@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// live is the Deployment as the API server keeps it, with defaults, and as its controller leaves it.
+// live is the Deployment as stored by the API server, with defaults, and with the status that its controller writes.
 func live(t *testing.T, wanted *appsv1.Deployment) *appsv1.Deployment {
 	t.Helper()
 	d := wanted.DeepCopy()
@@ -101,10 +101,10 @@ func TestDriftIsFound(t *testing.T) {
 	require.Equal(t, agents.MainContainer, main(wanted).Name)
 	for title, change := range map[string]func(*appsv1.Deployment){
 		"written for another spec":        func(d *appsv1.Deployment) { d.Annotations[fdbv1alpha1.AnnotationAgentsHash] = "0" },
-		"the hash taken off":              func(d *appsv1.Deployment) { d.Annotations = nil },
+		"the hash removed":                func(d *appsv1.Deployment) { d.Annotations = nil },
 		"scaled up":                       func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(9)) },
 		"scaled down to none":             func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(0)) },
-		"a label taken off":               func(d *appsv1.Deployment) { d.Labels = nil },
+		"a label removed":                 func(d *appsv1.Deployment) { d.Labels = nil },
 		"the roll-out paused":             func(d *appsv1.Deployment) { d.Spec.Paused = true },
 		"another image":                   func(d *appsv1.Deployment) { main(d).Image = "x:1" },
 		"another command":                 func(d *appsv1.Deployment) { main(d).Command = []string{"sleep"} },
@@ -142,7 +142,7 @@ func TestDriftIsFound(t *testing.T) {
 		"a service account's token":  func(d *appsv1.Deployment) { d.Spec.Template.Spec.AutomountServiceAccountToken = nil },
 		"a node selector changed":    func(d *appsv1.Deployment) { d.Spec.Template.Spec.NodeSelector["a"] = "c" },
 		"a true that became false":   func(d *appsv1.Deployment) { d.Spec.Template.Spec.HostNetwork = false },
-		"a pod label taken off":      func(d *appsv1.Deployment) { d.Spec.Template.Labels = nil },
+		"a pod label removed":        func(d *appsv1.Deployment) { d.Spec.Template.Labels = nil },
 		"it is being deleted itself": func(d *appsv1.Deployment) { d.DeletionTimestamp = new(metav1.Now()) },
 	} {
 		t.Run(title, func(t *testing.T) {
@@ -171,7 +171,7 @@ func find(t *testing.T, env []corev1.EnvVar, name string) *corev1.EnvVar {
 	return nil
 }
 
-// What others may add without a quarrel.
+// What others may add without being undone.
 func TestWhatIsNoDrift(t *testing.T) {
 	object := backup("")
 	wanted := build(t, object)

@@ -37,11 +37,11 @@ type Activities struct {
 	Client client.Client
 	// Gatherer reads through Client.
 	Gatherer *gather.Gatherer
-	// Events tells the user what happened; best effort.
+	// Events records what happened, for the user; best effort.
 	Events events.EventRecorder
 }
 
-// Register makes the activities known to a worker under their wire names.
+// Register registers the activities with a worker under their wire names.
 func (b *Activities) Register(registry worker.ActivityRegistry) {
 	register(registry, contract.ObserveFDBBackup, b.Observe,
 		func(in contract.FDBBackupStep) contract.ObjectRef { return in.Ref }, b)
@@ -54,22 +54,22 @@ func (b *Activities) Register(registry worker.ActivityRegistry) {
 	register(registry, contract.ReleaseFDBBackup, b.Release,
 		func(in contract.FDBRelease) contract.ObjectRef { return in.Ref }, b)
 	activities.Register(registry, contract.FindFirstSnapshots,
-		activities.Guard(activities.Unpaused, b.FindFirstSnapshots, activities.Untold))
+		activities.Guard(activities.NeverPaused, b.FindFirstSnapshots, activities.NoEvent))
 }
 
 func register[In any](
 	registry worker.ActivityRegistry, as contract.Activity[In, contract.FDBBackupView],
 	step func(context.Context, In) (contract.FDBBackupView, error), ref func(In) contract.ObjectRef, b *Activities,
 ) {
-	told := func(in In, view contract.FDBBackupView, info activity.Info) { b.tellRetried(ref(in), view, info) }
-	activities.Register(registry, as, activities.Guard(activities.Unpaused, step, told))
+	retried := func(in In, view contract.FDBBackupView, info activity.Info) { b.recordRetried(ref(in), view, info) }
+	activities.Register(registry, as, activities.Guard(activities.NeverPaused, step, retried))
 }
 
-// sight is what an activity sees of a FoundationDBBackup.
+// sight is what an activity has read of a FoundationDBBackup.
 type sight struct {
 	*gather.Objects
 	namespaceEnding bool
-	// refused says why the API server does not take the agents' Deployment.
+	// refused says why the API server rejects the agents' Deployment.
 	refused string
 }
 
@@ -123,7 +123,7 @@ func (b *Activities) update(
 	return activities.Update(fdbv1alpha1.ResourceFoundationDBBackups, gather, seen, (*sight).view)
 }
 
-// ApplyAgents makes the agents' Deployment what the spec says. One of that name that is not ours stays as it is.
+// ApplyAgents creates or corrects the agents' Deployment. A Deployment of that name that is not ours stays as it is.
 func (b *Activities) ApplyAgents(ctx context.Context, step contract.FDBBackupStep) (contract.FDBBackupView, error) {
 	return b.update(ctx, step.Ref, func(s *sight) error {
 		view := s.view()
@@ -156,7 +156,7 @@ func (b *Activities) ApplyAgents(ctx context.Context, step contract.FDBBackupSte
 func (b *Activities) createAgents(ctx context.Context, s *sight, wanted *appsv1.Deployment) error {
 	err := b.Client.Create(ctx, wanted)
 	if apierrors.IsAlreadyExists(err) {
-		return apierrors.NewConflict(appsv1.Resource("deployments"), wanted.Name, err) // reading again tells whose it is
+		return apierrors.NewConflict(appsv1.Resource("deployments"), wanted.Name, err) // the next read shows whose it is
 	}
 	if s.wasRefused(err) {
 		return nil
@@ -168,8 +168,8 @@ func (b *Activities) createAgents(ctx context.Context, s *sight, wanted *appsv1.
 	return nil
 }
 
-// wasRefused notes that the API server does not take the Deployment, for its template, a quota, an admission policy or want of
-// rights: the user is told, and the backup is cared for without.
+// wasRefused notes that the API server rejects the Deployment, for its template, a quota, an admission policy or a missing
+// permission. A condition shows it to the user; the backup itself goes on.
 func (s *sight) wasRefused(err error) bool {
 	if err == nil || (!activities.Refused(err) && !apierrors.IsForbidden(err)) {
 		return false
@@ -181,7 +181,7 @@ func (s *sight) wasRefused(err error) bool {
 	return true
 }
 
-// Plan writes down where the next backup goes, so that a start that is repeated goes to the same place.
+// Plan records where the next backup goes, so that a repeated start goes to the same place.
 func (b *Activities) Plan(ctx context.Context, plan contract.FDBPlan) (contract.FDBBackupView, error) {
 	return b.update(ctx, plan.Ref, func(s *sight) error {
 		desired := s.Desired()
@@ -196,27 +196,27 @@ func (b *Activities) Plan(ctx context.Context, plan contract.FDBPlan) (contract.
 	})
 }
 
-// Publish writes what was found into the status.
+// Publish writes the findings into the status.
 func (b *Activities) Publish(ctx context.Context, findings contract.FDBFindings) (contract.FDBBackupView, error) {
 	return b.update(ctx, findings.Ref, func(s *sight) error {
 		before := s.Object.Status.DeepCopy()
 		changed, err := activities.PatchStatus(ctx, b.Client, s.Object, func() { gather.ApplyFindings(s.Object, findings, time.Now()) })
 		if changed {
-			tidings := gather.Tidings(*before, s.Object.Status)
+			events := gather.StatusEvents(*before, s.Object.Status)
 			deleting := !s.Object.DeletionTimestamp.IsZero()
-			if tiding := gather.ExpiryTiding(before.Expiry, s.Object.Status.Expiry, deleting); tiding != nil {
-				tidings = append(tidings, *tiding)
+			if event := gather.ExpiryEvent(before.Expiry, s.Object.Status.Expiry, deleting); event != nil {
+				events = append(events, *event)
 			}
-			for _, tiding := range tidings {
-				activities.Tell(b.Events, s.Object, eventType(tiding.Warning), tiding.Reason, "Reconcile", "%s", tiding.Note)
+			for _, event := range events {
+				activities.RecordEvent(b.Events, s.Object, eventType(event.Warning), event.Reason, "Reconcile", "%s", event.Note)
 			}
 		}
 		return err
 	})
 }
 
-// FindFirstSnapshots lists the backups that are in their first snapshot, or about to start one, and as many of those that wait
-// for a slot as the throttle has room for, as far as their objects tell.
+// FindFirstSnapshots lists the backups that are in their first snapshot, or about to start one, and those that wait for a slot,
+// as many as the throttle can hold. It judges by the objects alone.
 func (b *Activities) FindFirstSnapshots(ctx context.Context, in contract.FDBThrottleInput) (contract.FDBHolders, error) {
 	var found contract.FDBHolders
 	page := &fdbv1alpha1.FoundationDBBackupList{}
@@ -242,7 +242,7 @@ func (b *Activities) FindFirstSnapshots(ctx context.Context, in contract.FDBThro
 	}
 }
 
-// frontWaiting are those that the throttle has room for, in the order of their asking.
+// frontWaiting returns the members that the throttle can hold, in the order of their requests.
 func frontWaiting(waiting []contract.FDBHolder, carried []string) ([]contract.FDBHolder, *contract.Beyond) {
 	slices.SortStableFunc(waiting, func(a, b contract.FDBHolder) int { return cmp.Compare(a.Since, b.Since) })
 	if len(waiting) <= contract.MaxFound {
@@ -253,15 +253,15 @@ func frontWaiting(waiting []contract.FDBHolder, carried []string) ([]contract.FD
 	return front, &beyond
 }
 
-// tellRetried: a step failed and has been retried until it succeeded.
-func (b *Activities) tellRetried(ref contract.ObjectRef, view contract.FDBBackupView, info activity.Info) {
+// recordRetried records an Event for a step that failed and was retried until it succeeded.
+func (b *Activities) recordRetried(ref contract.ObjectRef, view contract.FDBBackupView, info activity.Info) {
 	if !view.Found {
 		return
 	}
 	object := &fdbv1alpha1.FoundationDBBackup{ObjectMeta: metav1.ObjectMeta{
 		Namespace: ref.Namespace, Name: ref.Name, UID: types.UID(ref.UID),
 	}}
-	activities.Tell(b.Events, object, corev1.EventTypeWarning, activities.EventRetried, "Retry",
+	activities.RecordEvent(b.Events, object, corev1.EventTypeWarning, activities.EventRetried, "Retry",
 		"%s succeeded at attempt %d, %s after the first",
 		info.ActivityType.Name, info.Attempt, time.Since(info.ScheduledTime).Round(time.Second))
 }

@@ -73,14 +73,14 @@ func TestFindingsArePublished(t *testing.T) {
 	require.Equal(t, 1, conflicts)
 	require.Equal(t, "yes", w.Object(t).Labels["seen"])
 	require.Equal(t, fdbv1alpha1.ReasonTagTaken, w.Object(t).Status.Conditions[0].Reason)
-	told := w.Told()
-	require.Len(t, told, 1)
-	require.Contains(t, told[0], "Warning TagTaken IncorrectBackupState: m")
+	events := w.Events()
+	require.Len(t, events, 1)
+	require.Contains(t, events[0], "Warning TagTaken IncorrectBackupState: m")
 	w.Wrote()
 	version := w.Object(t).ResourceVersion
 	w.Must(t, contract.PublishFDBBackup.Name, findings)
 	require.Empty(t, w.Wrote(), "nothing has changed")
-	require.Empty(t, w.Told())
+	require.Empty(t, w.Events())
 	require.Equal(t, version, w.Object(t).ResourceVersion)
 
 	other := findings
@@ -89,7 +89,7 @@ func TestFindingsArePublished(t *testing.T) {
 	require.Empty(t, w.Wrote(), "the status of another object of the name")
 	findings.Conditions = nil
 	require.True(t, w.Must(t, contract.PublishFDBBackup.Name, findings).Reconciled)
-	require.Len(t, w.Told(), 1)
+	require.Len(t, w.Events(), 1)
 }
 
 func TestTheAgentsAreMadeAndMended(t *testing.T) {
@@ -167,7 +167,7 @@ func TestAFoundationDBBackupIsLetGo(t *testing.T) {
 	for abandoned, event := range map[string]string{"": "Normal Stopped", "the cluster is gone": "Warning Abandoned the cluster is gone"} {
 		t.Run(event, func(t *testing.T) {
 			w := activitytest.NewFDBWorld()
-			w.AskForData(t, false)
+			w.SetDeletionFinalizer(t, false)
 			w.Must(t, contract.ObserveFDBBackup.Name, fdbStep)
 			release := contract.FDBRelease{Ref: activitytest.FDBRef, Abandoned: abandoned}
 			require.True(t, w.Must(t, contract.ReleaseFDBBackup.Name, release).Held, "nobody has deleted it")
@@ -175,11 +175,11 @@ func TestAFoundationDBBackupIsLetGo(t *testing.T) {
 			w.Must(t, contract.ReleaseFDBBackup.Name, release)
 			err := w.Get(t.Context(), client.ObjectKey{Namespace: "team", Name: "lab"}, &fdbv1alpha1.FoundationDBBackup{})
 			require.True(t, apierrors.IsNotFound(err), "%v", err)
-			told := w.Told()
-			require.Len(t, told, 1)
-			require.Contains(t, told[0], event)
+			events := w.Events()
+			require.Len(t, events, 1)
+			require.Contains(t, events[0], event)
 			require.False(t, w.Must(t, contract.ReleaseFDBBackup.Name, release).Found, "again")
-			require.Empty(t, w.Told())
+			require.Empty(t, w.Events())
 		})
 	}
 }

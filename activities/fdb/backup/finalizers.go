@@ -13,7 +13,7 @@ import (
 	fdbbackup "holdfast.dev/holdfast/workflows/fdb/backup"
 )
 
-// Kubernetes Events on a FoundationDBBackup besides those of gather.Tidings; best effort.
+// Reasons of Events on a FoundationDBBackup besides those of gather.StatusEvents.
 const (
 	eventFDBStopped   = "Stopped"
 	eventFDBAbandoned = "Abandoned"
@@ -27,16 +27,16 @@ func eventType(warning bool) string {
 	return corev1.EventTypeNormal
 }
 
-// Observe reads the present state and sees to our finalizers: from now on the object does not go before its backup has ended and,
-// unless the spec says otherwise, its data are deleted. Who changes the spec while the object is being deleted lets it go with
-// its data staying.
+// Observe reads the present state and maintains our finalizers: they keep the object until its backup has ended and, unless the
+// spec says otherwise, its data are deleted. A user who sets spec.expiry.deletionFinalizer to false while the object is being
+// deleted releases it, and the data stay.
 func (b *Activities) Observe(ctx context.Context, step contract.FDBBackupStep) (contract.FDBBackupView, error) {
 	return b.update(ctx, step.Ref, func(s *sight) error {
 		deleting := !s.Object.DeletionTimestamp.IsZero()
-		asked := fdbbackup.DeletionRequested(s.Object)
-		waives := deleting && !asked && controllerutil.ContainsFinalizer(s.Object, fdbv1alpha1.FinalizerDelete)
+		requested := fdbbackup.DeletionRequested(s.Object)
+		waives := deleting && !requested && controllerutil.ContainsFinalizer(s.Object, fdbv1alpha1.FinalizerDelete)
 		if waives { // before: the object may be gone after
-			activities.Tell(b.Events, s.Object, corev1.EventTypeNormal, eventFDBDataStay, "Delete",
+			activities.RecordEvent(b.Events, s.Object, corev1.EventTypeNormal, eventFDBDataStay, "Delete",
 				"the data stay, because spec.expiry.deletionFinalizer was set to false")
 		}
 		_, err := activities.PatchObject(ctx, b.Client, s.Object, func() {
@@ -44,7 +44,7 @@ func (b *Activities) Observe(ctx context.Context, step contract.FDBBackupStep) (
 				controllerutil.AddFinalizer(s.Object, fdbv1alpha1.FinalizerStop)
 			}
 			switch {
-			case !asked:
+			case !requested:
 				controllerutil.RemoveFinalizer(s.Object, fdbv1alpha1.FinalizerDelete)
 			case !deleting:
 				controllerutil.AddFinalizer(s.Object, fdbv1alpha1.FinalizerDelete)
@@ -54,8 +54,8 @@ func (b *Activities) Observe(ctx context.Context, step contract.FDBBackupStep) (
 	})
 }
 
-// Release takes our finalizers off an object that is being deleted, both or only that for its backup, and says what became of the
-// backup and of its data.
+// Release removes our finalizers from an object that is being deleted, both or only that for its backup, and records Events about
+// the backup and its data.
 func (b *Activities) Release(ctx context.Context, release contract.FDBRelease) (contract.FDBBackupView, error) {
 	return b.update(ctx, release.Ref, func(s *sight) error {
 		stop := controllerutil.ContainsFinalizer(s.Object, fdbv1alpha1.FinalizerStop)
@@ -64,17 +64,19 @@ func (b *Activities) Release(ctx context.Context, release contract.FDBRelease) (
 		if s.Object.DeletionTimestamp.IsZero() || (!stop && !data) {
 			return nil
 		}
-		// Told before: of an attempt that has its effect and gets no answer nobody would hear. Twice is better than never.
+		// The Event comes before the change: if the change is made but its answer is lost, nobody would record it. Twice is better than
+		// never.
 		switch {
 		case stop && release.Abandoned != "":
-			activities.Tell(b.Events, s.Object, corev1.EventTypeWarning, eventFDBAbandoned, "Delete", "%s", release.Abandoned)
+			activities.RecordEvent(b.Events, s.Object, corev1.EventTypeWarning, eventFDBAbandoned, "Delete", "%s", release.Abandoned)
 		case stop && wanted:
-			activities.Tell(b.Events, s.Object, corev1.EventTypeNormal, eventFDBStopped, "Delete", "the backup is stopped")
+			activities.RecordEvent(b.Events, s.Object, corev1.EventTypeNormal, eventFDBStopped, "Delete", "the backup is stopped")
 		case stop:
-			activities.Tell(b.Events, s.Object, corev1.EventTypeNormal, eventFDBStopped, "Delete", "the backup is stopped; its data stay")
+			activities.RecordEvent(b.Events, s.Object, corev1.EventTypeNormal, eventFDBStopped, "Delete",
+				"the backup is stopped; its data stay")
 		}
 		if data {
-			activities.Tell(b.Events, s.Object, eventType(release.Warning), release.Reason, "Delete", "%s", release.Note)
+			activities.RecordEvent(b.Events, s.Object, eventType(release.Warning), release.Reason, "Delete", "%s", release.Note)
 		}
 		changed, err := activities.PatchObject(ctx, b.Client, s.Object, func() {
 			controllerutil.RemoveFinalizer(s.Object, fdbv1alpha1.FinalizerStop)

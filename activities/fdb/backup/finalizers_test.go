@@ -15,15 +15,15 @@ import (
 
 func TestTheFinalizerForTheDataFollowsTheSpec(t *testing.T) {
 	w := activitytest.NewFDBWorld()
-	w.AskForData(t, false)
+	w.SetDeletionFinalizer(t, false)
 	view := w.Must(t, contract.ObserveFDBBackup.Name, fdbStep)
 	require.False(t, view.DeleteWanted || view.DeletionRequested)
 	require.Equal(t, []string{fdbv1alpha1.FinalizerStop}, w.Object(t).Finalizers)
-	w.AskForData(t, true)
+	w.SetDeletionFinalizer(t, true)
 	require.True(t, w.Must(t, contract.ObserveFDBBackup.Name, fdbStep).DeleteWanted)
-	w.AskForData(t, false)
+	w.SetDeletionFinalizer(t, false)
 	require.False(t, w.Must(t, contract.ObserveFDBBackup.Name, fdbStep).DeleteWanted)
-	require.Empty(t, w.Told(), "nobody has deleted it")
+	require.Empty(t, w.Events(), "nobody has deleted it")
 }
 
 func TestWhoThinksBetterOfADeletionKeepsTheData(t *testing.T) {
@@ -34,24 +34,24 @@ func TestWhoThinksBetterOfADeletionKeepsTheData(t *testing.T) {
 	require.False(t, view.Held)
 	require.True(t, view.DeleteWanted)
 	require.Equal(t, []string{fdbv1alpha1.FinalizerDelete}, w.Object(t).Finalizers)
-	w.Told()
-	w.AskForData(t, false)
+	w.Events()
+	w.SetDeletionFinalizer(t, false)
 	view = w.Must(t, contract.ObserveFDBBackup.Name, fdbStep)
 	require.True(t, view.BeingDeleted)
 	require.False(t, view.DeleteWanted || view.Held)
 	require.True(t, w.Gone(t))
-	told := w.Told()
-	require.Len(t, told, 1)
-	require.Contains(t, told[0], "Normal DataStay the data stay")
+	events := w.Events()
+	require.Len(t, events, 1)
+	require.Contains(t, events[0], "Normal DataStay the data stay")
 	require.False(t, w.Must(t, contract.ObserveFDBBackup.Name, fdbStep).Found)
 }
 
 func TestABackupBeingDeletedGetsNoFinalizer(t *testing.T) {
 	w := activitytest.NewFDBWorld()
-	w.AskForData(t, false)
+	w.SetDeletionFinalizer(t, false)
 	w.Must(t, contract.ObserveFDBBackup.Name, fdbStep)
 	require.NoError(t, w.Delete(t.Context(), w.Object(t)))
-	w.AskForData(t, true)
+	w.SetDeletionFinalizer(t, true)
 	require.False(t, w.Must(t, contract.ObserveFDBBackup.Name, fdbStep).DeleteWanted, "the API server would refuse it")
 	require.Equal(t, []string{fdbv1alpha1.FinalizerStop}, w.Object(t).Finalizers)
 }
@@ -60,18 +60,18 @@ func TestAFoundationDBBackupGoesAfterItsData(t *testing.T) {
 	const left = "blobstore://lab@s3.local/left?bucket=b"
 	tests := map[string]struct {
 		releases []contract.FDBRelease
-		told     []string
+		events   []string
 		gone     bool
 		left     float64
 	}{
-		"the backup first": {releases: []contract.FDBRelease{{}}, told: []string{"Normal Stopped the backup is stopped"}},
+		"the backup first": {releases: []contract.FDBRelease{{}}, events: []string{"Normal Stopped the backup is stopped"}},
 		"then the data": {
 			releases: []contract.FDBRelease{{}, {Data: true, Reason: "Deleted", Note: "they are gone"}},
-			told:     []string{"Normal Stopped the backup is stopped", "Normal Deleted they are gone"}, gone: true,
+			events:   []string{"Normal Stopped the backup is stopped", "Normal Deleted they are gone"}, gone: true,
 		},
 		"both at once, with a backup that was left": {
 			releases: []contract.FDBRelease{{Abandoned: "no answer", Data: true, Reason: "DataLeft", Note: "they stay", Warning: true, Left: []string{left}}},
-			told:     []string{"Warning Abandoned no answer", "Warning DataLeft they stay"}, gone: true, left: 1,
+			events:   []string{"Warning Abandoned no answer", "Warning DataLeft they stay"}, gone: true, left: 1,
 		},
 	}
 	for title, test := range tests {
@@ -84,17 +84,17 @@ func TestAFoundationDBBackupGoesAfterItsData(t *testing.T) {
 				release.Ref = activitytest.FDBRef
 				w.Must(t, contract.ReleaseFDBBackup.Name, release)
 				if !w.Gone(t) {
-					w.Must(t, contract.ReleaseFDBBackup.Name, contract.FDBRelease{Ref: activitytest.FDBRef}) // nothing of it is told twice
+					w.Must(t, contract.ReleaseFDBBackup.Name, contract.FDBRelease{Ref: activitytest.FDBRef}) // nothing of it is events twice
 				}
 			}
-			assert.Equal(t, test.told, w.Told())
+			assert.Equal(t, test.events, w.Events())
 			assert.Equal(t, test.gone, w.Gone(t))
 			assert.InDelta(t, test.left, dataLeft(t, left)-before, 0)
 		})
 	}
 }
 
-// dataLeft is how often the data at a URL were counted as left.
+// dataLeft returns how often the data at a URL were counted as left.
 func dataLeft(t *testing.T, url string) float64 {
 	t.Helper()
 	families, err := ctrlmetrics.Registry.Gather()
@@ -112,7 +112,7 @@ func dataLeft(t *testing.T, url string) float64 {
 	return 0
 }
 
-func TestTheResultOfATurnIsPublishedAndToldOnce(t *testing.T) {
+func TestTheResultOfATurnIsPublishedWithOneEvent(t *testing.T) {
 	w := activitytest.NewFDBWorld()
 	at := time.Date(2026, 8, 1, 10, 0, 0, 0, time.UTC).Unix()
 	findings := contract.FDBFindings{
@@ -122,11 +122,11 @@ func TestTheResultOfATurnIsPublishedAndToldOnce(t *testing.T) {
 	view := w.Must(t, contract.PublishFDBBackup.Name, findings)
 	require.Equal(t, &contract.FDBExpiryView{Turn: at, Reason: "Failed", Message: "the pod was evicted"}, view.Expiry)
 	require.Zero(t, w.Object(t).Status.ObservedGeneration)
-	told := w.Told()
-	require.Len(t, told, 1)
-	require.Contains(t, told[0], "Warning ExpiryFailing the pod was evicted")
+	events := w.Events()
+	require.Len(t, events, 1)
+	require.Contains(t, events[0], "Warning ExpiryFailing the pod was evicted")
 	w.Wrote()
 	w.Must(t, contract.PublishFDBBackup.Name, findings)
 	require.Empty(t, w.Wrote())
-	require.Empty(t, w.Told())
+	require.Empty(t, w.Events())
 }

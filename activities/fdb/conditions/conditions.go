@@ -10,19 +10,19 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// Found is what a pass of a workflow has found.
+// Found is what a pass of a workflow found.
 type Found struct {
-	// Held are the specification's conditions that hold.
+	// Held are the conditions that hold, except Ready.
 	Held []contract.FDBCondition
-	// Otherwise is what Ready says if none is held.
+	// Otherwise is what Ready says if none holds.
 	Otherwise Outcome
-	// Generation is that of the spec which was judged.
+	// Generation is that of the spec that was read.
 	Generation int64
 	At         time.Time
 }
 
-// List returns what status.conditions becomes: those that hold, each with status True, and Ready. One that holds has begun when
-// its reason did; Ready when its status did.
+// List returns the new status.conditions: those that hold, each with status True, and Ready. A condition's time is when its
+// reason began to hold; Ready's is when its status changed.
 func List(before []metav1.Condition, found Found) []metav1.Condition {
 	list := make([]metav1.Condition, 0, len(found.Held)+1)
 	add := func(kind string, says Outcome, same func(earlier metav1.Condition) bool) {
@@ -44,7 +44,8 @@ func List(before []metav1.Condition, found Found) []metav1.Condition {
 	return list
 }
 
-// Begun returns those that hold now and did not before, or with another reason. Ready, which repeats them, is none of them.
+// Begun returns the conditions that hold now and did not before, or for another reason. Ready, which repeats one of them, is left
+// out.
 func Begun(before, now []metav1.Condition) []metav1.Condition {
 	var begun []metav1.Condition
 	for _, condition := range fdbv1alpha1.Unmet(now) {

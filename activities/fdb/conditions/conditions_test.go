@@ -20,7 +20,7 @@ import (
 
 var well = conditions.Outcome{Status: metav1.ConditionTrue, Reason: fdbv1alpha1.ReasonReconciled, Message: "all is well"}
 
-// held are conditions given as type/reason; the message of each is its reason in other words.
+// held returns conditions given as type/reason; the message of each is its reason in other words.
 func held(all ...string) []contract.FDBCondition {
 	var list []contract.FDBCondition
 	for _, each := range all {
@@ -42,8 +42,8 @@ func TestReadyRepeatsTheMostImportantCondition(t *testing.T) {
 		"a restore that was ended": {held("IncorrectRestoreState/Aborted"), "False", "Aborted"},
 		"the cluster is silent":    {held("IncorrectBackupState/ClusterUnreachable"), "Unknown", "ClusterUnreachable"},
 		"its state is not known":   {held("IncorrectRestoreState/StateUnknown"), "Unknown", "StateUnknown"},
-		"nobody has looked":        {held("IncorrectBackupState/NoWorker"), "Unknown", "NoWorker"},
-		"of two types the one that keeps the other from being mended": {
+		"nobody has read it":       {held("IncorrectBackupState/NoWorker"), "Unknown", "NoWorker"},
+		"of two types the one that blocks the repair of the other": {
 			held("IncorrectDeployment/NotOurs", "IncorrectBackupState/DataMissing", "MisconfiguredBackup/SecretMissing"),
 			"False", "SecretMissing",
 		},
@@ -53,14 +53,14 @@ func TestReadyRepeatsTheMostImportantCondition(t *testing.T) {
 		"a state before a rollout": {
 			held("DeploymentRollingOut/AgentsNotReady", "IncorrectBackupState/InitialSnapshot"), "False", "InitialSnapshot",
 		},
-		"a fault before what passes by itself": {
+		"a fault before what ends by itself": {
 			held("IncorrectDeployment/Differs", "IncorrectBackupState/TagTaken", "MisconfiguredBackup/ParametersDiffer"),
 			"False", "TagTaken",
 		},
 		"a fault before what is not known": {
 			held("IncorrectBackupState/StateUnknown", "MisconfiguredBackup/ToolsMissing"), "False", "ToolsMissing",
 		},
-		"what is not known before what passes by itself": {
+		"what is not known before what ends by itself": {
 			held("DeploymentRollingOut/AgentsNotReady", "IncorrectBackupState/ClusterUnreachable"), "Unknown", "ClusterUnreachable",
 		},
 		"a reason of another release is a fault": {
@@ -78,7 +78,7 @@ func TestReadyRepeatsTheMostImportantCondition(t *testing.T) {
 	}
 }
 
-// Ready is True only if no condition holds, whichever does.
+// Ready is True only if no condition holds.
 func TestNothingThatHoldsIsReady(t *testing.T) {
 	file, err := parser.ParseFile(token.NewFileSet(), "../../../k8s/api/fdb/v1alpha1/conditions.go", nil, 0)
 	require.NoError(t, err)
@@ -98,7 +98,7 @@ func TestNothingThatHoldsIsReady(t *testing.T) {
 	require.Greater(t, seen, 30)
 }
 
-func TestTheListTellsSinceWhen(t *testing.T) {
+func TestConditionsSaySinceWhen(t *testing.T) {
 	at := func(minute int) time.Time { return time.Date(2026, 1, 1, 0, minute, 0, 0, time.UTC) }
 	var list []metav1.Condition
 	pass := func(minute int, all ...string) {

@@ -9,26 +9,25 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// Outcome is what a condition says, without its type and times.
+// Outcome is a condition without its type and times.
 type Outcome struct {
 	Status          metav1.ConditionStatus
 	Reason, Message string
 }
 
-// rank is how important a condition is for whoever reads Ready: the lowest one decides its status, reason and message.
+// rank is the importance of a condition for Ready: the lowest one decides Ready's status, reason and message.
 type rank int
 
-// The ranks.
 const (
-	// rankFault: something is wrong, and mostly somebody has to act. Ready is False.
+	// rankFault: something is wrong, and in most cases somebody has to act. Ready is False.
 	rankFault rank = iota
-	// rankUnknown: it is not known whether the backup or the restore is as the spec asks. Ready is Unknown.
+	// rankUnknown: it is not known whether the backup or the restore is as the spec says. Ready is Unknown.
 	rankUnknown
-	// rankUnderWay: it is on the way to what the spec asks for, and passes by itself. Ready is False.
+	// rankUnderWay: it is becoming what the spec says, and nobody has to act. Ready is False.
 	rankUnderWay
 )
 
-// precedence is the order of types within a rank: what keeps the others from being mended comes first.
+// precedence is the order of types within a rank: a condition comes before those that cannot be repaired while it holds.
 var precedence = []string{
 	fdbv1alpha1.ConditionMisconfiguredBackup, fdbv1alpha1.ConditionMisconfiguredRestore,
 	fdbv1alpha1.ConditionIncorrectDeployment,
@@ -48,7 +47,7 @@ var underWay = []string{
 	fdbv1alpha1.ReasonNotStarted, fdbv1alpha1.ReasonRestoring, fdbv1alpha1.ReasonNotAborted, fdbv1alpha1.ReasonDataBusy,
 }
 
-// UnderWay reports whether a condition with this reason is no fault, but passes by itself.
+// UnderWay reports whether a condition with this reason is no fault and ends by itself.
 func UnderWay(reason string) bool { return slices.Contains(underWay, reason) }
 
 func rankOf(condition contract.FDBCondition) rank {
@@ -61,8 +60,8 @@ func rankOf(condition contract.FDBCondition) rank {
 	return rankFault
 }
 
-// Ready is what condition Ready says, given the conditions that hold: otherwise if none does, and else what the most important
-// one says. That is the one of the lowest rank, and among these the first by precedence of its type.
+// Ready returns what condition Ready says: otherwise if no condition holds, and else what the most important one says. That is
+// the one of the lowest rank, and among these the first by precedence of its type.
 func Ready(held []contract.FDBCondition, otherwise Outcome) Outcome {
 	if len(held) == 0 {
 		return otherwise

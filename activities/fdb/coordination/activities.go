@@ -19,60 +19,61 @@ import (
 )
 
 const (
-	// askPause is the wait before one that could not answer is asked again.
-	askPause = time.Second
-	// updateOutlived is the type of the error by which Temporal ends an accepted update whose workflow has closed.
+	// retryInterval is the wait before a request that got no answer is sent again.
+	retryInterval = time.Second
+	// updateOutlived is the type of the error with which Temporal ends an accepted update whose workflow has closed.
 	updateOutlived = "AcceptedUpdateCompletedWorkflow"
 )
 
-// Activities speaks with the workflows that coordinate FoundationDB backups: the throttle of first snapshots, the owners
-// of FoundationDB clusters and the guards of containers.
+// Activities sends requests to the workflows that coordinate FoundationDB backups: the throttle of first snapshots, the owners of
+// FoundationDB clusters and the guards of containers.
 type Activities struct {
-	// Temporal is the client of the namespace that they run in.
+	// Temporal is the client of the namespace in which they run.
 	Temporal client.Client
 }
 
-// Register makes the activities known to a worker under their wire names.
+// Register registers the activities with a worker under their wire names.
 func (c *Activities) Register(registry worker.ActivityRegistry) {
-	activities.Register(registry, contract.RequestFDBCommand, c.Ask)
+	activities.Register(registry, contract.RequestFDBCommand, c.RequestCommand)
 	activities.Register(registry, contract.RequestFDBContainer, c.RequestContainer)
-	activities.RegisterEffect(registry, contract.SignalFDBThrottle, c.Tell)
+	activities.RegisterEffect(registry, contract.SignalFDBThrottle, c.SignalThrottle)
 	c.RegisterShared(registry)
 }
 
-// RegisterShared makes known what the owners and guards themselves need, for the workers of contract.SharedTaskQueue.
+// RegisterShared registers what the owners and guards themselves need, for the workers of contract.SharedTaskQueue.
 func (c *Activities) RegisterShared(registry worker.ActivityRegistry) {
 	activities.Register(registry, contract.DescribeWorkflows, c.Describe)
 }
 
-// Ask sends the ask to the owner of a FoundationDB cluster, which it starts if it does not run, and waits for the answer.
-func (c *Activities) Ask(ctx context.Context, ask contract.FDBCommandRequest) (contract.FDBCommandAnswer, error) {
-	return consult[contract.FDBCommandAnswer](ctx, c.Temporal, consultation{
-		id: contract.FDBClusterID(ask.Cluster), kind: contract.KindFDBCluster,
-		input: contract.FDBClusterInput{Cluster: ask.Cluster}, name: ask.Cluster, update: contract.UpdateFDBCluster, ask: ask,
+// RequestCommand sends the request to the owner of a FoundationDB cluster, which it starts if it does not run, and waits for the
+// answer.
+func (c *Activities) RequestCommand(ctx context.Context, in contract.FDBCommandRequest) (contract.FDBCommandAnswer, error) {
+	return consult[contract.FDBCommandAnswer](ctx, c.Temporal, request{
+		id: contract.FDBClusterID(in.Cluster), kind: contract.KindFDBCluster,
+		input: contract.FDBClusterInput{Cluster: in.Cluster}, name: in.Cluster, update: contract.UpdateFDBCluster, content: in,
 	})
 }
 
-// consultation is an ask of a workflow on contract.SharedTaskQueue, which is started if it does not run.
-type consultation struct {
+// request is an Update of a workflow on contract.SharedTaskQueue, which is started if it does not run.
+type request struct {
 	id    string
 	kind  contract.Kind
 	input any
-	// name is what lists of workflows show.
-	name   string
-	update string
-	ask    any
+	// name is shown in lists of workflows.
+	name    string
+	update  string
+	content any
 }
 
-// whom is how people call the workflow, amid a sentence.
-func (c consultation) whom() string {
+// title names the workflow in an error message.
+func (c request) title() string {
 	summary := c.kind.SummaryOf(c.name)
 	return strings.ToLower(summary[:1]) + summary[1:]
 }
 
 // consult waits for the answer, also when the workflow ends or continues as new meanwhile. A repeated attempt waits for the
-// answer to the same ask.
-func consult[Answer any](ctx context.Context, temporalClient client.Client, about consultation) (Answer, error) {
+// answer to the same request.
+func consult[Answer any](ctx context.Context, temporalClient client.Client, about request) (Answer, error) {
 	stop := activities.Beating(ctx)
 	defer stop()
 	for {
@@ -86,17 +87,17 @@ func consult[Answer any](ctx context.Context, temporalClient client.Client, abou
 		case errors.As(err, &application) && application.Type() != updateOutlived:
 			return answer, application
 		case !unanswered(err):
-			return answer, fmt.Errorf("ask the %s: %w", about.whom(), err)
+			return answer, fmt.Errorf("request to the %s: %w", about.title(), err)
 		}
 		select {
 		case <-ctx.Done():
 			return answer, ctx.Err()
-		case <-time.After(askPause):
+		case <-time.After(retryInterval):
 		}
 	}
 }
 
-func consultOnce[Answer any](ctx context.Context, temporalClient client.Client, about consultation) (Answer, error) {
+func consultOnce[Answer any](ctx context.Context, temporalClient client.Client, about request) (Answer, error) {
 	var answer Answer
 	info := activity.GetInfo(ctx)
 	start := temporalClient.NewWithStartWorkflowOperation(client.StartWorkflowOptions{
@@ -112,7 +113,7 @@ func consultOnce[Answer any](ctx context.Context, temporalClient client.Client, 
 		UpdateOptions: client.UpdateWorkflowOptions{
 			UpdateID:     fmt.Sprintf("%s/%s/%s", info.WorkflowExecution.ID, info.WorkflowExecution.RunID, info.ActivityID),
 			UpdateName:   about.update,
-			Args:         []any{about.ask},
+			Args:         []any{about.content},
 			WaitForStage: client.WorkflowUpdateStageCompleted,
 		},
 	})
@@ -122,8 +123,8 @@ func consultOnce[Answer any](ctx context.Context, temporalClient client.Client, 
 	return answer, update.Get(ctx, &answer)
 }
 
-// unanswered reports whether who was asked could not answer because it was ending or has too much to answer, or has not answered
-// yet. What else went wrong is the activity's error, which people can see.
+// unanswered reports whether the workflow did not answer: it was ending, it has too many requests, or it has not answered yet.
+// Every other error is the activity's own, which people can see.
 func unanswered(err error) bool {
 	var (
 		waited      *client.WorkflowUpdateServiceTimeoutOrCanceledError
@@ -144,8 +145,8 @@ func unanswered(err error) bool {
 		errors.As(err, &busy) || errors.As(err, &aborted)
 }
 
-// Tell signals the request to the throttle, which it starts if it does not run.
-func (c *Activities) Tell(ctx context.Context, request contract.FDBSlotRequest) error {
+// SignalThrottle signals the request to the throttle, which it starts if it does not run.
+func (c *Activities) SignalThrottle(ctx context.Context, request contract.FDBSlotRequest) error {
 	_, err := c.Temporal.SignalWithStartWorkflow(ctx, contract.FDBThrottleID(request.Cluster), contract.SignalSlot, request,
 		client.StartWorkflowOptions{
 			TaskQueue:             contract.FDBWorkflowTaskQueue(request.Cluster),
@@ -154,12 +155,12 @@ func (c *Activities) Tell(ctx context.Context, request contract.FDBSlotRequest) 
 			StaticSummary:         contract.KindFDBThrottle.SummaryOf(request.Cluster),
 		}, contract.KindFDBThrottle.Workflow, contract.FDBThrottleInput{Cluster: request.Cluster})
 	if err != nil {
-		return fmt.Errorf("tell the throttle of first snapshots: %w", err)
+		return fmt.Errorf("signal the throttle of first snapshots: %w", err)
 	}
 	return nil
 }
 
-// Describe returns those whose workflow does not run. One that continues as new runs.
+// Describe returns the workflows that do not run. One that has continued as new runs.
 func (c *Activities) Describe(ctx context.Context, holders contract.Workflows) (contract.Workflows, error) {
 	var closed contract.Workflows
 	for _, id := range holders.WorkflowIDs {
@@ -177,7 +178,7 @@ func (c *Activities) Describe(ctx context.Context, holders contract.Workflows) (
 	return closed, nil
 }
 
-// Ended reports whether a workflow of that status runs no more. One that continued as new runs.
+// Ended reports whether a workflow of that status has ended. One that has continued as new runs.
 func Ended(status enumspb.WorkflowExecutionStatus) bool {
 	switch status {
 	case enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED, enumspb.WORKFLOW_EXECUTION_STATUS_FAILED,

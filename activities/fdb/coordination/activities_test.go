@@ -19,7 +19,7 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// ownerless is a Temporal whose answers to updates are given. What is not is not asked for.
+// ownerless is a Temporal whose answers to updates are given. Other methods are not called.
 type ownerless struct {
 	client.Client
 	errors  []error // one after the other, then there is an answer
@@ -83,14 +83,14 @@ func TestAnOwnerIsAskedUntilItAnswers(t *testing.T) {
 		again     bool
 		permanent bool
 	}{
-		"it is ending":               {err: serviceerror.NewNotFound("workflow execution already completed"), again: true},
-		"it has enough to do":        {err: &serviceerror.ResourceExhausted{}, again: true},
-		"it was going over":          {err: serviceerror.NewAborted("workflow update was aborted"), again: true},
-		"it has ended with the ask":  {err: temporal.NewNonRetryableApplicationError("", "AcceptedUpdateCompletedWorkflow", nil), again: true},
-		"it takes long":              {err: client.NewWorkflowUpdateServiceTimeoutOrCanceledError(errors.New("deadline")), again: true},
-		"it refuses":                 {err: refused, permanent: true},
-		"Temporal lets nobody in":    {err: serviceerror.NewPermissionDenied("no", "")},
-		"there is no such namespace": {err: serviceerror.NewNamespaceNotFound("x")},
+		"it is ending":                  {err: serviceerror.NewNotFound("workflow execution already completed"), again: true},
+		"it has enough to do":           {err: &serviceerror.ResourceExhausted{}, again: true},
+		"it was going over":             {err: serviceerror.NewAborted("workflow update was aborted"), again: true},
+		"it has ended with the request": {err: temporal.NewNonRetryableApplicationError("", "AcceptedUpdateCompletedWorkflow", nil), again: true},
+		"it takes long":                 {err: client.NewWorkflowUpdateServiceTimeoutOrCanceledError(errors.New("deadline")), again: true},
+		"it refuses":                    {err: refused, permanent: true},
+		"Temporal lets nobody in":       {err: serviceerror.NewPermissionDenied("no", "")},
+		"there is no such namespace":    {err: serviceerror.NewNamespaceNotFound("x")},
 	}
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
@@ -101,13 +101,13 @@ func TestAnOwnerIsAskedUntilItAnswers(t *testing.T) {
 				require.NoError(t, err)
 				assert.True(t, answer.Later)
 				require.Len(t, away.updates, 2)
-				assert.Equal(t, away.updates[0].UpdateID, away.updates[1].UpdateID, "the same ask")
+				assert.Equal(t, away.updates[0].UpdateID, away.updates[1].UpdateID, "the same request")
 				return
 			}
 			require.Len(t, away.updates, 1)
 			var application *temporal.ApplicationError
 			require.ErrorAs(t, err, &application)
-			assert.Equal(t, test.permanent, application.NonRetryable(), "what people can cure is tried again, and seen")
+			assert.Equal(t, test.permanent, application.NonRetryable(), "what people can repair is retried, and seen")
 		})
 	}
 }

@@ -6,16 +6,16 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// maxAttributeName is the longest value that every visibility store of Temporal takes.
+// maxAttributeName is the longest value that every visibility store of Temporal accepts.
 const maxAttributeName = 255
 
-// RequestContainer sends the ask to the guard of a container, which it starts if it does not run, and waits for the answer.
+// RequestContainer sends the request to the guard of a container, which it starts if it does not run, and waits for the answer.
 func (c *Activities) RequestContainer(
-	ctx context.Context, ask contract.FDBContainerRequest,
+	ctx context.Context, in contract.FDBContainerRequest,
 ) (contract.FDBContainerAnswer, error) {
-	shown := ask.Container[:min(len(ask.Container), maxAttributeName)]
-	return consult[contract.FDBContainerAnswer](ctx, c.Temporal, consultation{
-		id: contract.FDBContainerID(ask.Container), kind: contract.KindFDBContainer,
-		input: contract.FDBContainerInput{Container: ask.Container}, name: shown, update: contract.UpdateFDBContainer, ask: ask,
+	shown := in.Container[:min(len(in.Container), maxAttributeName)]
+	return consult[contract.FDBContainerAnswer](ctx, c.Temporal, request{
+		id: contract.FDBContainerID(in.Container), kind: contract.KindFDBContainer,
+		input: contract.FDBContainerInput{Container: in.Container}, name: shown, update: contract.UpdateFDBContainer, content: in,
 	})
 }

@@ -35,7 +35,7 @@ func (granting) Get(_ context.Context, into any) error {
 }
 
 func TestAGuardIsAskedUntilItAnswers(t *testing.T) {
-	ask := contract.FDBContainerRequest{
+	request := contract.FDBContainerRequest{
 		Container: "s3.local:443/fdb/lab", Action: contract.FDBContainerExpire, Of: "b",
 		User: contract.FDBContainerUser{WorkflowID: "a", Name: "team/a"},
 	}
@@ -43,13 +43,13 @@ func TestAGuardIsAskedUntilItAnswers(t *testing.T) {
 		serviceerror.NewNotFound("workflow execution already completed"),
 		temporal.NewNonRetryableApplicationError("", "AcceptedUpdateCompletedWorkflow", nil),
 	}}}
-	_, err := coordinate(t, away, contract.RequestFDBContainer.Name, ask)
+	_, err := coordinate(t, away, contract.RequestFDBContainer.Name, request)
 	require.NoError(t, err)
 	require.Len(t, away.updates, 3)
 	for i, update := range away.updates {
-		assert.Equal(t, away.updates[0].UpdateID, update.UpdateID, "the same ask")
+		assert.Equal(t, away.updates[0].UpdateID, update.UpdateID, "the same request")
 		assert.Equal(t, contract.UpdateFDBContainer, update.UpdateName)
-		assert.Equal(t, []any{ask}, update.Args)
+		assert.Equal(t, []any{request}, update.Args)
 		assert.Equal(t, "fdb-container/s3.local:443/fdb/lab", away.starts[i].ID)
 		assert.Equal(t, contract.SharedTaskQueue, away.starts[i].TaskQueue)
 		assert.Equal(t, enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING, away.starts[i].WorkflowIDConflictPolicy)
@@ -75,6 +75,6 @@ func TestALongContainerIsShownInPart(t *testing.T) {
 	assert.Equal(t, "fdb-container/"+long, away.starts[0].ID)
 	name, shown := away.starts[0].TypedSearchAttributes.GetKeyword(contract.AttributeName)
 	require.True(t, shown)
-	assert.Len(t, name, 255, "what every visibility store takes")
+	assert.Len(t, name, 255, "what every visibility store accepts")
 	assert.Less(t, len(away.starts[0].StaticSummary), 400)
 }

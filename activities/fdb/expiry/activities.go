@@ -35,7 +35,7 @@ type Activities struct {
 	Now func() time.Time
 }
 
-// maxTurnPods is how many pods of earlier turns a plan names: there are more only if somebody else has made them.
+// maxTurnPods is how many pods of earlier turns a plan lists: there are more only if somebody else has made them.
 const maxTurnPods = 20
 
 func (e *Activities) now() int64 {
@@ -45,16 +45,16 @@ func (e *Activities) now() int64 {
 	return e.Now().Unix()
 }
 
-// Register makes the activities known to a worker under their wire names.
+// Register registers the activities with a worker under their wire names.
 func (e *Activities) Register(registry worker.ActivityRegistry) {
-	activities.Register(registry, contract.PlanFDBExpiry, activities.Guard(activities.Unpaused, e.Plan, activities.Untold))
-	activities.Register(registry, contract.ApplyFDBPod, activities.Guard(activities.Unpaused, e.Apply, activities.Untold))
-	activities.Register(registry, contract.ObserveFDBPod, activities.Guard(activities.Unpaused, e.Observe, activities.Untold))
-	activities.Register(registry, contract.DeleteFDBPod, activities.Guard(activities.Unpaused, e.Delete, activities.Untold))
-	activities.Register(registry, contract.FindFDBExpiries, activities.Guard(activities.Unpaused, e.Find, activities.Untold))
+	activities.Register(registry, contract.PlanFDBExpiry, activities.Guard(activities.NeverPaused, e.Plan, activities.NoEvent))
+	activities.Register(registry, contract.ApplyFDBPod, activities.Guard(activities.NeverPaused, e.Apply, activities.NoEvent))
+	activities.Register(registry, contract.ObserveFDBPod, activities.Guard(activities.NeverPaused, e.Observe, activities.NoEvent))
+	activities.Register(registry, contract.DeleteFDBPod, activities.Guard(activities.NeverPaused, e.Delete, activities.NoEvent))
+	activities.Register(registry, contract.FindFDBExpiries, activities.Guard(activities.NeverPaused, e.Find, activities.NoEvent))
 }
 
-// Plan says what a turn has to do, and which pods of other turns there still are.
+// Plan returns what a turn has to do, and which pods of other turns still exist.
 func (e *Activities) Plan(ctx context.Context, step contract.FDBExpiryStep) (contract.FDBExpiryPlan, error) {
 	objects, err := e.Gatherer.Gather(ctx, step.Ref)
 	if err != nil {
@@ -72,7 +72,7 @@ func (e *Activities) Plan(ctx context.Context, step contract.FDBExpiryStep) (con
 	err = e.eachPod(ctx, func(pod *corev1.Pod) {
 		if turn, _ := jobs.TurnOf(pod); jobs.Ours(pod, step.Ref) && turn != step.Turn {
 			view := jobs.View(pod)
-			view.Result, view.Failed, view.Waiting = nil, "", "" // each is looked at before it is waited for
+			view.Result, view.Failed, view.Waiting = nil, "", "" // each is read again before the turn waits for it
 			plan.Pods = append(plan.Pods, view)
 		}
 	}, client.InNamespace(step.Ref.Namespace), client.MatchingLabels{fdbv1alpha1.LabelExpiry: step.Ref.Name})
@@ -98,8 +98,8 @@ func (e *Activities) eachPod(ctx context.Context, visit func(*corev1.Pod), optio
 	}
 }
 
-// Apply makes the pod of a step, unless it is there. A pod that is not ours stays, and the step is refused. So is one that the
-// object does not want any more.
+// Apply creates the pod of a step, unless it exists. It refuses the step if a pod of that name is not ours, and if the object
+// does not want the step any more.
 func (e *Activities) Apply(ctx context.Context, step contract.FDBPodStep) (contract.FDBPodView, error) {
 	objects, err := e.Gatherer.Gather(ctx, step.Ref)
 	if err != nil {
@@ -126,7 +126,7 @@ func (e *Activities) Apply(ctx context.Context, step contract.FDBPodStep) (contr
 		return jobs.View(wanted), nil
 	case apierrors.IsAlreadyExists(err):
 		return e.applied(ctx, step, name)
-	case activities.Refused(err), apierrors.IsForbidden(err): // the template, a quota, an admission policy, want of rights
+	case activities.Refused(err), apierrors.IsForbidden(err): // the template, a quota, an admission policy, a missing permission
 		if apierrors.IsForbidden(err) {
 			metrics.AccessDenied(contract.ApplyFDBPod.Name)
 		}
@@ -135,13 +135,13 @@ func (e *Activities) Apply(ctx context.Context, step contract.FDBPodStep) (contr
 	return contract.FDBPodView{}, fmt.Errorf("create pod %s/%s: %w", step.Ref.Namespace, name, err)
 }
 
-// applied is the pod that was there when it was to be made.
+// applied returns the pod that existed already when it was to be created.
 func (e *Activities) applied(ctx context.Context, step contract.FDBPodStep, name string) (contract.FDBPodView, error) {
 	pod, err := e.read(ctx, step)
 	switch {
 	case err != nil:
 		return contract.FDBPodView{}, err
-	case pod == nil: // it went meanwhile
+	case pod == nil: // it was deleted meanwhile
 		return contract.FDBPodView{Name: name}, nil
 	case !jobs.Ours(pod, step.Ref):
 		return refusedPod(name, "there is a pod of that name that Holdfast has not made for this backup: delete it"), nil
@@ -153,11 +153,11 @@ func refusedPod(name, why string) contract.FDBPodView {
 	return contract.FDBPodView{Name: name, Refused: true, Failed: fdb.Bound(fdb.Redact(why, nil), tools.MaxFDBMessage)}
 }
 
-// read returns the pod of a step's name, whosever it is; nil if there is none.
+// read returns the pod that has the name of a step's pod, also if it is not ours; nil if there is none.
 func (e *Activities) read(ctx context.Context, step contract.FDBPodStep) (*corev1.Pod, error) {
 	name := jobs.NameOf(step)
 	if name == "" {
-		return nil, nil //nolint:nilnil // no name is no pod's
+		return nil, nil //nolint:nilnil // without a name there is no pod
 	}
 	pod := &corev1.Pod{}
 	exists, err := gather.Find(ctx, e.Client, "Pod", step.Ref.Namespace, name, pod)
@@ -167,7 +167,7 @@ func (e *Activities) read(ctx context.Context, step contract.FDBPodStep) (*corev
 	return pod, nil
 }
 
-// Observe says how far the pod of a step is. One that is not ours is none.
+// Observe returns the state of a step's pod. It ignores a pod that is not ours.
 func (e *Activities) Observe(ctx context.Context, step contract.FDBPodStep) (contract.FDBPodView, error) {
 	pod, err := e.read(ctx, step)
 	if err != nil {
@@ -179,7 +179,7 @@ func (e *Activities) Observe(ctx context.Context, step contract.FDBPodStep) (con
 	return jobs.View(pod), nil
 }
 
-// Delete has the pod of a step deleted. It is there until its container has ended.
+// Delete deletes the pod of a step. The pod exists until its container has ended.
 func (e *Activities) Delete(ctx context.Context, step contract.FDBPodStep) (contract.FDBPodView, error) {
 	pod, err := e.read(ctx, step)
 	switch {

@@ -55,7 +55,7 @@ func TestWhatATurnHasToDo(t *testing.T) {
 			},
 			want: contract.FDBExpiryPlan{Owner: "team/lab", Outcome: contract.FDBTurnNotYet}, says: "only the database knows",
 		},
-		"a deletion that nobody asks for": {
+		"a deletion that nobody requested": {
 			ref: activitytest.FDBRef, job: contract.FDBJobDelete, says: "is not being deleted",
 			want: contract.FDBExpiryPlan{Owner: "team/lab", Outcome: contract.FDBTurnNothing},
 		},
@@ -99,7 +99,7 @@ func TestThePodsOfOtherTurnsArePartOfThePlan(t *testing.T) {
 	pod := w.made(t, deletesAt(expiryTurn-60))
 	pod.Status.Phase, pod.Status.Reason = corev1.PodFailed, "Evicted"
 	require.NoError(t, w.Status().Update(t.Context(), pod))
-	earlier.Ended = true // why is not part of it
+	earlier.Ended = true // the plan does not say why
 	w.stranger(t, deletesAt(expiryTurn-120))
 	assert.Equal(t, []contract.FDBPodView{earlier}, w.plan(t, activitytest.FDBRef, contract.FDBJobDelete).Pods)
 	reborn := activitytest.FDBRef
@@ -126,7 +126,7 @@ func TestATurnOfTheFutureExpiresWhatIsOldNow(t *testing.T) {
 	assert.Equal(t, expiryNow().Add(-168*time.Hour).Unix(), plan.Expire.RestorableAfter)
 }
 
-// Between the plan and the pod the guards are asked, which may take minutes.
+// Between the plan and the pod the guards have to answer, which may take minutes.
 func TestAPodIsNotMadeForWhatTheObjectDoesNotWantAnyMore(t *testing.T) {
 	planned := newExpiryWorld(t).plan(t, activitytest.FDBRef, contract.FDBJobExpire)
 	expires := contract.FDBPodStep{Ref: activitytest.FDBRef, Turn: expiryTurn, Number: 1, Job: contract.FDBJobExpire, Expire: planned.Expire}
@@ -157,7 +157,7 @@ func TestAPodIsNotMadeForWhatTheObjectDoesNotWantAnyMore(t *testing.T) {
 		"older containers as planned":         {second, nil, true},
 		"an older container is not old":       {second, func(o *fdbv1alpha1.FoundationDBBackup) { o.Status.Backups[0].State = fdb.StateRunning }, false},
 		"an older container is known no more": {second, func(o *fdbv1alpha1.FoundationDBBackup) { o.Status.Backups = o.Status.Backups[1:] }, false},
-		"a deletion that nobody asks for":     {last, nil, false},
+		"a deletion that nobody requested":    {last, nil, false},
 	}
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
@@ -173,7 +173,7 @@ func TestAPodIsNotMadeForWhatTheObjectDoesNotWantAnyMore(t *testing.T) {
 				return
 			}
 			w.change(t, policy("", ""))
-			assert.Equal(t, view, w.pod(t, contract.ApplyFDBPod.Name, test.step), "one that is there is met")
+			assert.Equal(t, view, w.pod(t, contract.ApplyFDBPod.Name, test.step), "an existing pod is used")
 		})
 	}
 }
@@ -214,7 +214,7 @@ func TestPodsThatAreRefused(t *testing.T) {
 				w.fail["create"] = apierrors.NewForbidden(corev1.Resource("pods"), "x", errors.New("exceeded quota: compute"))
 			},
 		},
-		"a template that the API server does not take": {
+		"a template that the API server rejects": {
 			step: deletesAt(expiryTurn), says: "is invalid", prepare: func(_ *testing.T, w *expiryWorld) {
 				w.fail["create"] = apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Pod").GroupKind(), "x", nil)
 			},
@@ -257,7 +257,7 @@ func TestWhatThePodsNeedMayBeAway(t *testing.T) {
 	require.ErrorContains(t, err, "delete pod team/"+jobs.NameOf(deletesAt(expiryTurn))+": away")
 }
 
-func TestAPodIsLookedAt(t *testing.T) {
+func TestAPodIsObserved(t *testing.T) {
 	w, step := newExpiryWorld(t), deletesAt(expiryTurn)
 	none := contract.FDBPodView{Name: jobs.NameOf(step)}
 	assert.Equal(t, none, w.pod(t, contract.ObserveFDBPod.Name, step))
@@ -295,7 +295,7 @@ func TestAPodIsDeletedWithGrace(t *testing.T) {
 		view := w.pod(t, contract.DeleteFDBPod.Name, step)
 		assert.True(t, view.Found && view.Terminating)
 	}
-	require.Len(t, w.deleted, 1, "it is asked for once")
+	require.Len(t, w.deleted, 1, "it is requested once")
 	assert.EqualValues(t, 30, *w.deleted[0].GracePeriodSeconds, "whatever has become of the pod's own")
 	assert.Equal(t, types.UID("p"), *w.deleted[0].Preconditions.UID)
 	pod = w.made(t, step)
@@ -316,6 +316,6 @@ func TestPodsThatStayWhenOneIsDeleted(t *testing.T) {
 		apierrors.NewConflict(corev1.Resource("pods"), made.Name, errors.New("the UID is another")),
 	} {
 		w.fail["delete"] = err
-		assert.Equal(t, made, w.pod(t, contract.DeleteFDBPod.Name, step), "what is there now is told")
+		assert.Equal(t, made, w.pod(t, contract.DeleteFDBPod.Name, step), "the answer is the present state")
 	}
 }

@@ -1,7 +1,7 @@
-// Package expiry acts for turns of the queue of expirations: Activities plan a turn and make, observe and delete its pods;
-// Coordination carries what turns and queue tell each other and starts the turns. It lists what the objects want of a queue
-// that was lost.
+// Package expiry acts for turns of the queue of expirations: Activities plan a turn and create, observe and delete its pods;
+// Coordination starts the turns and sends signals between turns, queue and backups. Find lists from the objects what a queue that
+// has lost its state must know.
 //
-// The worker registers both, for workflows/fdb/expiry and workflows/fdb/queue. It imports, of ours, activities and others
-// below activities/fdb, k8s and workflows/contract.
+// The worker registers both, for workflows/fdb/expiry and workflows/fdb/queue. Of ours it imports activities and packages below
+// activities/fdb, k8s and workflows/contract.
 package expiry

@@ -18,8 +18,8 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// Find lists what the objects want of the queue, in the order of their creation, and the turns whose pods exist. If the queue has
-// no room for all, deletions come first, and of each kind those who have waited longest for a turn.
+// Find lists the entries that objects need in the queue, in the order of their creation, and the turns whose pods exist. If the
+// queue cannot hold all entries, deletions come first, and within each kind those with the oldest last turn.
 func (e *Activities) Find(ctx context.Context, in contract.FDBExpiryQueueInput) (contract.FDBExpiriesFound, error) {
 	var found contract.FDBExpiriesFound
 	type entry struct {
@@ -50,8 +50,8 @@ func (e *Activities) Find(ctx context.Context, in contract.FDBExpiryQueueInput) 
 	return found, err
 }
 
-// frontEntries are those that the queue has room for, deletions first. Without Beyond they are all, and stay in their order.
-// Namespaces that the queue does not know come by their last turns.
+// frontEntries returns the entries that the queue can hold, deletions first. Beyond is nil if these are all entries; they stay in
+// their order then. Namespaces that the queue does not know come in the order of their last turns.
 func frontEntries(
 	waiting []contract.FDBQueueEntry, in contract.FDBExpiryQueueInput, last map[string]int64,
 ) ([]contract.FDBQueueEntry, []contract.Beyond) {
@@ -76,7 +76,7 @@ func frontEntries(
 	return found, beyond
 }
 
-// frontOf is the front of a lane, and who is named.
+// frontOf returns the front of a lane, and the entries that are named besides.
 func frontOf(
 	waiting []contract.FDBQueueEntry, room int, namespaces []string, named []contract.FDBQueueName, last map[string]int64,
 ) ([]contract.FDBQueueEntry, contract.Beyond) {
@@ -104,7 +104,7 @@ func frontOf(
 	return front, beyond
 }
 
-// NamespacesOf are the namespaces of a list, in the order in which they come.
+// NamespacesOf returns the namespaces of a list, in the order in which they occur first.
 func NamespacesOf[T any](list []T, namespace func(T) string) []string {
 	var names []string
 	seen := map[string]bool{}
@@ -133,8 +133,8 @@ func (e *Activities) eachBackup(ctx context.Context, visit func(*fdbv1alpha1.Fou
 	}
 }
 
-// sharing finds the other objects of this Kubernetes cluster that stay and have a backup in one of the places. Who only plans one
-// there has none: else everybody could keep others from deleting their data by naming the place.
+// sharing finds the other objects of this Kubernetes cluster that are not being deleted and have a backup in one of the places. A
+// plan without a backup does not count: else anybody could block the deletion of others' data by naming their place.
 func (e *Activities) sharing(
 	ctx context.Context, ref contract.ObjectRef, places []contract.FDBPlace,
 ) (map[string][]contract.ObjectRef, error) {
@@ -160,8 +160,8 @@ func (e *Activities) sharing(
 	return shared, err
 }
 
-// findTurns is one turn for each of the objects that has pods: the newest. It is closing once all of its pods are being deleted.
-// Pods of other objects are none of a turn, whatever they say.
+// findTurns returns one turn for each of the objects that has pods: the newest. It is closing once all of its pods are being
+// deleted. Pods that name another owner are ignored.
 func (e *Activities) findTurns(ctx context.Context, objects map[contract.ObjectRef]bool) ([]contract.FDBTurn, error) {
 	newest, now := map[types.UID]contract.FDBTurn{}, e.now()
 	err := e.eachPod(ctx, func(pod *corev1.Pod) {

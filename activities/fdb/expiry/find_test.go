@@ -25,7 +25,7 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// add makes another FoundationDBBackup.
+// add creates another FoundationDBBackup.
 func (w *expiryWorld) add(t *testing.T, namespace, name string, changes ...func(*fdbv1alpha1.FoundationDBBackup)) {
 	t.Helper()
 	object := &fdbv1alpha1.FoundationDBBackup{ObjectMeta: metav1.ObjectMeta{
@@ -40,7 +40,7 @@ func (w *expiryWorld) add(t *testing.T, namespace, name string, changes ...func(
 	require.NoError(t, w.Status().Update(t.Context(), object))
 }
 
-// writesTo puts containers into the status.
+// writesTo sets containers in the status.
 func writesTo(urls ...string) func(*fdbv1alpha1.FoundationDBBackup) {
 	return func(o *fdbv1alpha1.FoundationDBBackup) {
 		for _, url := range urls {
@@ -60,7 +60,7 @@ func TestContainersThatOtherBackupsHave(t *testing.T) {
 	})
 	w.add(t, "envy", "planner", writesTo(storeURL("old"), storeURL("new")), func(o *fdbv1alpha1.FoundationDBBackup) {
 		for i := range o.Status.Backups {
-			o.Status.Backups[i].State = fdb.StateNeverRan // whoever names a place has no data there yet
+			o.Status.Backups[i].State = fdb.StateNeverRan // naming a place does not mean to have data there
 		}
 	})
 	require.NoError(t, w.Delete(t.Context(), &fdbv1alpha1.FoundationDBBackup{
@@ -194,13 +194,13 @@ func TestAllPagesAreRead(t *testing.T) {
 	w.pod(t, contract.ApplyFDBPod.Name, deletesAt(expiryTurn))
 	paged := interceptor.NewClient(w.Client.(client.WithWatch), interceptor.Funcs{
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
-			asked := (&client.ListOptions{}).ApplyOptions(options)
-			assert.Positive(t, asked.Limit)
-			if asked.Continue == "" { // the first page is empty, as it may be
+			requested := (&client.ListOptions{}).ApplyOptions(options)
+			assert.Positive(t, requested.Limit)
+			if requested.Continue == "" { // the first page is empty, as it may be
 				list.SetContinue("next")
 				return nil
 			}
-			assert.Equal(t, "next", asked.Continue)
+			assert.Equal(t, "next", requested.Continue)
 			return c.List(ctx, list, options...)
 		},
 	})

@@ -18,7 +18,7 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// backupIn is a FoundationDBBackup as it is.
+// backupIn returns a FoundationDBBackup in a namespace.
 func backupIn(namespace, name string, change func(*fdbv1alpha1.FoundationDBBackup)) client.Object {
 	object := &fdbv1alpha1.FoundationDBBackup{ObjectMeta: metav1.ObjectMeta{
 		Namespace: namespace, Name: name, UID: types.UID("u-" + name), CreationTimestamp: metav1.NewTime(time.Unix(expiryTurn, 0)),
@@ -27,7 +27,7 @@ func backupIn(namespace, name string, change func(*fdbv1alpha1.FoundationDBBacku
 	return object
 }
 
-// TestMoreThanAQueueCarries: the first of each namespace come before the second of any, and who has waited longest comes first.
+// The first of each namespace come before the second of any, and the one that has waited longest comes first.
 func TestMoreThanAQueueCarries(t *testing.T) {
 	had := func(turn int64) func(*fdbv1alpha1.FoundationDBBackup) {
 		return func(o *fdbv1alpha1.FoundationDBBackup) {
@@ -55,11 +55,11 @@ func TestMoreThanAQueueCarries(t *testing.T) {
 	}
 	assert.Equal(t, map[string]int{"huge": contract.MaxFound - 2, "early": 2, "late": 1}, in)
 	assert.Equal(t, contract.ObjectRef{Namespace: "late", Name: "one", UID: "u-one"}, found.Entries[contract.MaxFound-1].Ref)
-	assert.Equal(t, "h0999", found.Entries[contract.MaxFound].Ref.Name, "who was asked for by name")
+	assert.Equal(t, "h0999", found.Entries[contract.MaxFound].Ref.Name, "the one requested by name")
 	assert.Equal(t, []contract.Beyond{{}, {Count: 3, Namespaces: []string{"huge"}, NotBefore: expiryTurn - 5}}, found.Beyond)
 }
 
-// TestDeletionsComeFirst: however many expire, and a part of them if they are many themselves.
+// Deletions come first however many expirations wait; if there are too many deletions, the queue holds a part of them.
 func TestDeletionsComeFirst(t *testing.T) {
 	var objects []client.Object
 	for n := range contract.MaxFound + 10 {

@@ -22,13 +22,14 @@ import (
 // turnClosingAttempts is how often the start of a turn waits for an earlier one of the same backup to close.
 const turnClosingAttempts = 4
 
-// Coordination speaks with the workflows that expire and delete FoundationDB backups: the queue and the turns.
+// Coordination sends signals to the workflows that expire and delete FoundationDB backups, the queue and the turns, and starts
+// them.
 type Coordination struct {
-	// Temporal is the client of the namespace that they run in.
+	// Temporal is the client of the namespace in which they run.
 	Temporal client.Client
 }
 
-// Register makes the activities known to a worker under their wire names.
+// Register registers the activities with a worker under their wire names.
 func (c *Coordination) Register(registry worker.ActivityRegistry) {
 	activities.RegisterEffect(registry, contract.SignalFDBExpiryQueue, c.SignalQueue)
 	activities.RegisterEffect(registry, contract.StartFDBExpiry, c.StartTurn)
@@ -49,14 +50,14 @@ func (c *Coordination) signalQueue(ctx context.Context, cluster, signal string, 
 			StaticSummary:         contract.KindFDBExpiryQueue.SummaryOf(cluster),
 		}, contract.KindFDBExpiryQueue.Workflow, contract.FDBExpiryQueueInput{Cluster: cluster})
 	if err != nil {
-		return fmt.Errorf("tell the queue of expirations: %w", err)
+		return fmt.Errorf("signal the queue of expirations: %w", err)
 	}
 	return nil
 }
 
-// StartTurn starts the workflow of a turn. One that runs already is left alone: there are never two for one backup. One that ran
-// when this was asked for, and has ended since, is not started again: an earlier attempt may have started it. What Temporal can
-// never take is not asked again.
+// StartTurn starts the workflow of a turn. It leaves one alone that runs already: there are never two for one backup. It does not
+// start a turn again that ran when this activity was scheduled and has ended since: an earlier attempt may have started it. An
+// input that Temporal rejects is not retried.
 func (c *Coordination) StartTurn(ctx context.Context, in contract.FDBExpiryInput) error {
 	err := c.startTurn(ctx, in)
 	var invalid *serviceerror.InvalidArgument
@@ -88,8 +89,9 @@ func (c *Coordination) startTurn(ctx context.Context, in contract.FDBExpiryInput
 	return nil
 }
 
-// turnStarted reports whether the turn runs, or ran when its start was asked for. An earlier turn of the same backup has told its
-// end and is about to close: it is waited for, but not for long. If it goes on the queue finds out, and starts this one later.
+// turnStarted reports whether the turn runs, or ran when this activity was scheduled. If an earlier turn of the same backup has
+// reported its end and is about to close, it returns an error: the activity is retried, but not for long. If that turn does not
+// close, the queue finds out and starts this one later.
 func (c *Coordination) turnStarted(ctx context.Context, id string, in contract.FDBExpiryInput) (bool, error) {
 	described, err := c.Temporal.DescribeWorkflowExecution(ctx, id, "")
 	var missing *serviceerror.NotFound
@@ -110,27 +112,28 @@ func (c *Coordination) turnStarted(ctx context.Context, id string, in contract.F
 	return true, nil
 }
 
-// ReportTurn tells the backup's workflow and the queue how far a turn is. The backup hears of it before the queue may forget it.
-func (c *Coordination) ReportTurn(ctx context.Context, tidings contract.FDBTurnReports) error {
-	if tidings.Result != nil {
-		_, err := c.Temporal.SignalWithStartWorkflow(ctx, contract.WorkflowID(tidings.Cluster, contract.KindFDBBackup, tidings.Ref),
-			contract.SignalExpiryResult, *tidings.Result,
+// ReportTurn signals the state of a turn to the backup's workflow and to the queue. The backup comes first: after it, the queue
+// may forget the turn.
+func (c *Coordination) ReportTurn(ctx context.Context, reports contract.FDBTurnReports) error {
+	if reports.Result != nil {
+		_, err := c.Temporal.SignalWithStartWorkflow(ctx, contract.WorkflowID(reports.Cluster, contract.KindFDBBackup, reports.Ref),
+			contract.SignalExpiryResult, *reports.Result,
 			client.StartWorkflowOptions{
-				TaskQueue:             contract.FDBWorkflowTaskQueue(tidings.Cluster),
+				TaskQueue:             contract.FDBWorkflowTaskQueue(reports.Cluster),
 				WorkflowTaskTimeout:   contract.WorkflowTaskTimeout,
-				TypedSearchAttributes: contract.KindFDBBackup.Attributes(tidings.Cluster, tidings.Ref),
-				StaticSummary:         contract.KindFDBBackup.SummaryOf(tidings.Ref.String()),
-			}, contract.KindFDBBackup.Workflow, contract.ObjectInput{Cluster: tidings.Cluster, Ref: tidings.Ref})
+				TypedSearchAttributes: contract.KindFDBBackup.Attributes(reports.Cluster, reports.Ref),
+				StaticSummary:         contract.KindFDBBackup.SummaryOf(reports.Ref.String()),
+			}, contract.KindFDBBackup.Workflow, contract.ObjectInput{Cluster: reports.Cluster, Ref: reports.Ref})
 		if err != nil {
-			return fmt.Errorf("tell the workflow of %s how its turn ended: %w", tidings.Ref, err)
+			return fmt.Errorf("report to the workflow of %s how its turn ended: %w", reports.Ref, err)
 		}
 	}
-	if tidings.Report != nil {
-		if err := c.signalQueue(ctx, tidings.Cluster, contract.SignalExpiryTurn, *tidings.Report); err != nil {
+	if reports.Report != nil {
+		if err := c.signalQueue(ctx, reports.Cluster, contract.SignalExpiryTurn, *reports.Report); err != nil {
 			return err
 		}
 	}
-	if result := tidings.Result; result != nil { // once, when both have been told
+	if result := reports.Result; result != nil { // once, after both signals
 		took := time.Duration(result.At-result.Turn) * time.Second
 		metrics.FDBTurnEnded(string(result.Job), string(result.Outcome), took)
 	}

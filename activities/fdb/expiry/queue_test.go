@@ -32,12 +32,12 @@ type sentSignal struct {
 	input    any
 }
 
-// turnStarter is a Temporal that notes what is started and signalled.
+// turnStarter is a Temporal that records starts and signals.
 type turnStarter struct {
 	client.Client
 	err     error                             // of starts
 	there   *workflowpb.WorkflowExecutionInfo // the workflow's last run; nil if there is none
-	unknown error                             // of looks at it
+	unknown error                             // of descriptions of it
 	failing string
 	starts  []client.StartWorkflowOptions
 	started []any
@@ -94,11 +94,11 @@ func TestATurnIsStartedOnce(t *testing.T) {
 		err  error
 		want string
 	}{
-		"it does not run":    {},
-		"it runs already":    {err: serviceerror.NewWorkflowExecutionAlreadyStarted("running", "", "")},
-		"Temporal is away":   {err: serviceerror.NewUnavailable("away"), want: "start the turn of shop/ledger: away"},
-		"it is never taken":  {err: serviceerror.NewInvalidArgument("too long"), want: "start the turn of shop/ledger: too long"},
-		"it may not be done": {err: serviceerror.NewPermissionDenied("no", ""), want: "start the turn of shop/ledger: no"},
+		"it does not run":     {},
+		"it runs already":     {err: serviceerror.NewWorkflowExecutionAlreadyStarted("running", "", "")},
+		"Temporal is away":    {err: serviceerror.NewUnavailable("away"), want: "start the turn of shop/ledger: away"},
+		"Temporal rejects it": {err: serviceerror.NewInvalidArgument("too long"), want: "start the turn of shop/ledger: too long"},
+		"it may not be done":  {err: serviceerror.NewPermissionDenied("no", ""), want: "start the turn of shop/ledger: no"},
 	}
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
@@ -110,7 +110,7 @@ func TestATurnIsStartedOnce(t *testing.T) {
 				require.ErrorContains(t, err, test.want)
 				var application *temporal.ApplicationError
 				require.ErrorAs(t, err, &application)
-				assert.Equal(t, title == "it is never taken", application.NonRetryable())
+				assert.Equal(t, title == "Temporal rejects it", application.NonRetryable())
 			}
 			assert.Equal(t, []any{contract.KindFDBExpiry.Workflow, in}, s.started)
 			options := s.starts[0]
@@ -125,7 +125,7 @@ func TestATurnIsStartedOnce(t *testing.T) {
 	}
 }
 
-func TestTheQueueAndTheBackupAreTold(t *testing.T) {
+func TestAReportIsSignalledToBackupAndQueue(t *testing.T) {
 	s := &turnStarter{}
 	request := contract.FDBQueueRequest{Cluster: "west", Ref: ledgerRef, Job: contract.FDBJobDelete}
 	report := contract.FDBTurnReport{Ref: ledgerRef, Turn: 7, Ended: true, Outcome: contract.FDBTurnDone}
@@ -134,7 +134,7 @@ func TestTheQueueAndTheBackupAreTold(t *testing.T) {
 	require.NoError(t, s.run(contract.ReportFDBTurn.Name, contract.FDBTurnReports{
 		Cluster: "west", Ref: ledgerRef, Report: &report, Result: &result,
 	}))
-	require.NoError(t, s.run(contract.ReportFDBTurn.Name, contract.FDBTurnReports{Cluster: "west", Ref: ledgerRef}), "nothing to tell")
+	require.NoError(t, s.run(contract.ReportFDBTurn.Name, contract.FDBTurnReports{Cluster: "west", Ref: ledgerRef}), "nothing to report")
 	toQueue := func(name string, payload any) sentSignal {
 		return sentSignal{
 			"west/fdb-expiry-queue", name, payload,
@@ -161,19 +161,19 @@ func TestTheQueueAndTheBackupAreTold(t *testing.T) {
 	}
 }
 
-func TestWhatCouldNotBeToldIsSaid(t *testing.T) {
-	tidings := contract.FDBTurnReports{
+func TestAReportThatFailsIsAnError(t *testing.T) {
+	reports := contract.FDBTurnReports{
 		Cluster: "west", Ref: ledgerRef, Report: &contract.FDBTurnReport{Ref: ledgerRef}, Result: &contract.FDBExpiryResult{},
 	}
 	s := &turnStarter{failing: contract.SignalExpiryResult}
-	require.ErrorContains(t, s.run(contract.ReportFDBTurn.Name, tidings), "tell the workflow of shop/ledger how its turn ended: away")
-	assert.Empty(t, s.signals, "the queue is told when the backup knows")
+	require.ErrorContains(t, s.run(contract.ReportFDBTurn.Name, reports), "report to the workflow of shop/ledger how its turn ended: away")
+	assert.Empty(t, s.signals, "the queue is signalled after the backup")
 	s = &turnStarter{failing: contract.SignalExpiryTurn}
-	require.ErrorContains(t, s.run(contract.ReportFDBTurn.Name, tidings), "tell the queue of expirations: away")
+	require.ErrorContains(t, s.run(contract.ReportFDBTurn.Name, reports), "signal the queue of expirations: away")
 }
 
-// The activity is asked to start turn 1000 now.
-func TestATurnThatRanWhenItWasAskedForIsNotStartedAgain(t *testing.T) {
+// Turn 1000 is to be started now.
+func TestATurnThatRanWhenItsStartWasScheduledIsNotStartedAgain(t *testing.T) {
 	run := func(started int64, closed time.Time) *workflowpb.WorkflowExecutionInfo {
 		info := &workflowpb.WorkflowExecutionInfo{
 			Status: enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, StartTime: timestamppb.New(time.Unix(started, 0)),
@@ -213,16 +213,16 @@ func TestATurnThatRanWhenItWasAskedForIsNotStartedAgain(t *testing.T) {
 	}
 }
 
-func TestATurnIsCountedWhenItsResultIsTold(t *testing.T) {
+func TestATurnIsCountedWhenItsResultIsReported(t *testing.T) {
 	const turns, seconds = `holdfast_fdb_expiry_turns_total{job="delete",outcome="NotYet"}`, `holdfast_fdb_expiry_turn_seconds{job="delete"}`
 	result := contract.FDBExpiryResult{Job: contract.FDBJobDelete, Turn: 100, At: 190, Outcome: contract.FDBTurnNotYet}
-	tell := func(tidings contract.FDBTurnReports) func() {
-		tidings.Cluster, tidings.Ref = "west", ledgerRef
-		return func() { require.NoError(t, (&turnStarter{}).run(contract.ReportFDBTurn.Name, tidings)) }
+	reporting := func(reports contract.FDBTurnReports) func() {
+		reports.Cluster, reports.Ref = "west", ledgerRef
+		return func() { require.NoError(t, (&turnStarter{}).run(contract.ReportFDBTurn.Name, reports)) }
 	}
 	took := metricstest.Sum(t, seconds)
-	assert.InDelta(t, 1, metricstest.Counted(t, turns, tell(contract.FDBTurnReports{Result: &result})), 0)
+	assert.InDelta(t, 1, metricstest.Counted(t, turns, reporting(contract.FDBTurnReports{Result: &result})), 0)
 	assert.InDelta(t, 90, metricstest.Sum(t, seconds)-took, 1e-9)
 	report := contract.FDBTurnReport{Ref: ledgerRef, Turn: 100, Ended: true, Outcome: contract.FDBTurnNotYet}
-	assert.Zero(t, metricstest.Counted(t, turns, tell(contract.FDBTurnReports{Report: &report})), "the queue hears of the same turn")
+	assert.Zero(t, metricstest.Counted(t, turns, reporting(contract.FDBTurnReports{Report: &report})), "the queue gets a report of the same turn")
 }

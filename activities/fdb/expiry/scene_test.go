@@ -31,13 +31,13 @@ const expiryTurn int64 = 1_785_585_600
 type expiryWorld struct {
 	*activitytest.FDBWorld
 	expiries *expiry.Activities
-	// fail is what the API server answers to "create" and "delete", instead of doing it, unless it is nil.
+	// fail returns the API server's error for "create" and "delete"; they are done if it returns nil.
 	fail map[string]error
-	// deleted are the options of all deletions that were asked for.
+	// deleted are the options of all deletions.
 	deleted []*client.DeleteOptions
 }
 
-// expiryBackup has two backups in its status, of which the newer one runs, and a policy.
+// expiryBackup returns an object with a policy and two backups in its status, of which the newer one runs.
 func expiryBackup(o *fdbv1alpha1.FoundationDBBackup) {
 	o.Spec.Expiry = fdbv1alpha1.BackupExpiry{MaxRetention: "720h", MinRestorable: "168h"}
 	data := &fdbv1alpha1.RestorePoint{Version: 7}
@@ -82,7 +82,7 @@ func newExpiryWorld(t *testing.T, changes ...func(*fdbv1alpha1.FoundationDBBacku
 	return w
 }
 
-// change writes the object and its status.
+// change updates the object and its status.
 func (w *expiryWorld) change(t *testing.T, changes ...func(*fdbv1alpha1.FoundationDBBackup)) {
 	t.Helper()
 	object := w.Object(t)
@@ -133,14 +133,14 @@ func (w *expiryWorld) pod(t *testing.T, name string, step contract.FDBPodStep) c
 	return view
 }
 
-// deletesAt is the step of a pod that deletes, in the turn of an expiration that began at a time.
+// deletesAt returns the step of a pod that deletes, in the turn of an expiration that began at a time.
 func deletesAt(turn int64) contract.FDBPodStep {
 	return contract.FDBPodStep{
 		Ref: activitytest.FDBRef, Turn: turn, Number: 1, Job: contract.FDBJobExpire, Delete: []contract.FDBPlace{storePlace("old")},
 	}
 }
 
-// made is a pod as the API server has it.
+// made returns a pod as the API server has it.
 func (w *expiryWorld) made(t *testing.T, step contract.FDBPodStep) *corev1.Pod {
 	t.Helper()
 	pod := &corev1.Pod{}
@@ -148,7 +148,7 @@ func (w *expiryWorld) made(t *testing.T, step contract.FDBPodStep) *corev1.Pod {
 	return pod
 }
 
-// stranger is a pod of a step's name, and with its labels, that nobody of us has made.
+// stranger creates a pod with a step's name and labels that is not ours.
 func (w *expiryWorld) stranger(t *testing.T, step contract.FDBPodStep) {
 	t.Helper()
 	require.NoError(t, w.Create(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{

@@ -1,7 +1,7 @@
-// Package gather reads all that concerns one FoundationDBBackup, its cluster, credentials and agents, makes the view of it by
-// which workflows decide, and writes into the object, in memory, what they found. It says which changes are worth an Event.
+// Package gather reads what concerns one FoundationDBBackup: its cluster, credentials and agents. It makes the view by which
+// workflows decide, and writes the workflows' findings into the object in memory. It decides which changes are worth an Event.
 //
-// Gather reads through a client.Reader: the API server in the activities, the cache in the watcher. All else is a pure
-// function. The activities of FoundationDB and k8s/watch/fdb call it. It imports, of ours, k8s, workflows/contract and the
-// decisions in workflows/fdb/backup.
+// Gather reads through a client.Reader: the API server in the activities, the cache in the watcher. All else is a pure function.
+// The activities of FoundationDB and k8s/watch/fdb call it. Of ours it imports k8s, workflows/contract and the decisions in
+// workflows/fdb/backup.
 package gather

@@ -13,7 +13,7 @@ import (
 	fdbbackup "holdfast.dev/holdfast/workflows/fdb/backup"
 )
 
-// ApplyFindings writes what a pass found into the status.
+// ApplyFindings writes the findings of a pass into the status.
 func ApplyFindings(object *fdbv1alpha1.FoundationDBBackup, findings contract.FDBFindings, now time.Time) {
 	status := &object.Status
 	applyExpiry(status, findings.Expiry)
@@ -28,7 +28,7 @@ func ApplyFindings(object *fdbv1alpha1.FoundationDBBackup, findings contract.FDB
 	status.Reconciled = len(findings.Conditions) == 0 && findings.Generation == object.Generation
 }
 
-// reconciled is what Ready says of a backup of which nothing is amiss.
+// reconciled is what Ready says if no condition holds.
 func reconciled(object *fdbv1alpha1.FoundationDBBackup) conditions.Outcome {
 	if !object.DeletionTimestamp.IsZero() {
 		return conditions.Outcome{
@@ -85,8 +85,8 @@ func plainPoint(point *fdbv1alpha1.RestorePoint) *contract.FDBPoint {
 	return plain
 }
 
-// ApplyPlan writes down where the backup goes that is about to be started. Earlier plans stay until a look has shown that they
-// were not started: the end of a start may have been unknown.
+// ApplyPlan records where the next backup goes. Earlier plans stay until the state of the database shows that they were not
+// started: the result of a start may have been unknown.
 func ApplyPlan(object *fdbv1alpha1.FoundationDBBackup, desired contract.FDBDesired, at time.Time) error {
 	place, err := fdb.PlaceAt(desired, at)
 	if err != nil {
@@ -94,7 +94,7 @@ func ApplyPlan(object *fdbv1alpha1.FoundationDBBackup, desired contract.FDBDesir
 	}
 	there := func(entry fdbv1alpha1.BackupDetails) bool { return fdbbackup.SamePlace(entry.URL, place) }
 	if slices.ContainsFunc(object.Status.Backups, there) {
-		return nil // a stale plan; it is gone when the next look is published
+		return nil // a stale plan; the next findings remove it
 	}
 	object.Status.Backups = append(object.Status.Backups, fdbv1alpha1.BackupDetails{
 		Tag: desired.Tag, URL: place, State: fdb.StateNeverRan, KeyRanges: desired.KeyRanges,
@@ -102,7 +102,7 @@ func ApplyPlan(object *fdbv1alpha1.FoundationDBBackup, desired contract.FDBDesir
 	return nil
 }
 
-// View is what decides the next step, but for the agents' Deployment and the namespace.
+// View returns what decides the next step, except for the agents' Deployment and the namespace.
 func (o *Objects) View() contract.FDBBackupView {
 	if o.Object == nil {
 		return contract.FDBBackupView{}
@@ -130,7 +130,7 @@ func (o *Objects) View() contract.FDBBackupView {
 	}
 }
 
-// AwaitsSlot reports whether an object says that its backup waits to begin its first snapshot, and since when.
+// AwaitsSlot reports whether, by the object's status, its backup waits for a slot, and since when.
 func AwaitsSlot(object *fdbv1alpha1.FoundationDBBackup) (since time.Time, waits bool) {
 	for _, condition := range fdbv1alpha1.Unmet(object.Status.Conditions) {
 		if condition.Reason == fdbv1alpha1.ReasonWaitingForSlot && condition.Status == metav1.ConditionTrue {
@@ -140,8 +140,8 @@ func AwaitsSlot(object *fdbv1alpha1.FoundationDBBackup) (since time.Time, waits 
 	return since, waits
 }
 
-// InFirstSnapshot reports whether an object tells that its backup is in its first snapshot, or about to start one, and has a
-// slot for it. One that stands still has given its slot back.
+// InFirstSnapshot reports whether, by the object's status, its backup is in its first snapshot, or about to start one, and holds
+// a slot for it. A snapshot that has stalled has given its slot back.
 func InFirstSnapshot(object *fdbv1alpha1.FoundationDBBackup) bool {
 	if len(object.Status.Backups) == 0 || object.Spec.BackupState == fdbv1alpha1.BackupStateStopped {
 		return false
@@ -158,7 +158,7 @@ func InFirstSnapshot(object *fdbv1alpha1.FoundationDBBackup) bool {
 	return false
 }
 
-// applyExpiry writes how a turn ended, once.
+// applyExpiry writes the result of a turn, once.
 func applyExpiry(status *fdbv1alpha1.FoundationDBBackupStatus, result *contract.FDBExpiryResult) {
 	before := status.Expiry
 	if result == nil || (before != nil && result.Turn <= before.Turn) {

@@ -21,8 +21,8 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// connectionString is description:id@coordinator,...; its groups are the description and the ID, which never change. It is
-// written into a file: nothing else may be smuggled into that.
+// connectionString is description:id@coordinator,...; its groups are the description and the ID, which never change. The text is
+// written into a cluster file, so nothing else is allowed in it.
 var connectionString = regexp.MustCompile(`^([A-Za-z0-9_]+):([A-Za-z0-9]+)@[][A-Za-z0-9.:,()_-]+$`)
 
 // clusterVersion is a version whose first two numbers name a folder of tools.
@@ -31,7 +31,7 @@ var clusterVersion = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+(-[A-Za-z0-9.]+)
 // defaultSnapshotPeriod is 7 days, for an object that was stored without its defaults.
 const defaultSnapshotPeriod = 7 * 24 * 60 * 60
 
-// Gatherer reads all that concerns one FoundationDBBackup. Reader is the API server in the worker, the cache in the watcher.
+// Gatherer reads what concerns one FoundationDBBackup. Reader is the API server in the worker, the cache in the watcher.
 type Gatherer struct {
 	Reader client.Reader
 }
@@ -39,20 +39,20 @@ type Gatherer struct {
 // Cluster is what is needed of a FoundationDBCluster to reach its database.
 type Cluster struct {
 	Name string
-	// ConnectionString is status.connectionString; empty until it is a valid one.
+	// ConnectionString is status.connectionString; empty until it is valid.
 	ConnectionString string
-	// Version is what the cluster runs; empty until it is a valid one.
+	// Version is the version that the cluster runs; empty until it is valid.
 	Version string
 }
 
-// Objects is what there is of one FoundationDBBackup, as read. The objects are the reader's own: copy before changing. What it
-// holds of the credentials is secret.
+// Objects is what was read about one FoundationDBBackup. The objects are the reader's own: copy before changing. The credentials
+// in it are secret.
 type Objects struct {
-	// Object is nil when no object of the UID asked for exists; nothing else is read then.
+	// Object is nil when no object of the requested UID exists; nothing else is read then.
 	Object *fdbv1alpha1.FoundationDBBackup
 	// Cluster is nil when there is no FoundationDBCluster of that name.
 	Cluster *Cluster
-	// Deployment is the one of the object's name, whoever made it; nil if there is none.
+	// Deployment is the one of the object's name, which somebody else may have made; nil if there is none.
 	Deployment *appsv1.Deployment
 	// Credentials is the credentials file and Accounts are those in it; nil without a valid one.
 	Credentials []byte
@@ -63,7 +63,7 @@ type Objects struct {
 	Problem *contract.FDBCondition
 }
 
-// Gather reads what there is. An error means that it could not be read, never that something is absent or invalid.
+// Gather reads the objects. An error means that one could not be read, never that something is absent or invalid.
 func (g *Gatherer) Gather(ctx context.Context, ref contract.ObjectRef) (*Objects, error) {
 	object := &fdbv1alpha1.FoundationDBBackup{}
 	exists, err := k8s.Get(ctx, g.Reader, fdbv1alpha1.KindFoundationDBBackup, ref.Namespace, ref.Name, object)
@@ -91,8 +91,8 @@ func (g *Gatherer) Gather(ctx context.Context, ref contract.ObjectRef) (*Objects
 	return objects, nil
 }
 
-// Find reads an object that a user has named, and reports whether it exists. Asked for a name that no object can have, the API
-// server would not answer "not found".
+// Find reads an object that a user has named, and reports whether it exists. It does not query the API server for a name that no
+// object can have: the answer would not be "not found".
 func Find(ctx context.Context, reader client.Reader, kind, namespace, name string, into client.Object) (bool, error) {
 	if len(validation.IsDNS1123Subdomain(name)) > 0 {
 		return false, nil
@@ -100,7 +100,7 @@ func Find(ctx context.Context, reader client.Reader, kind, namespace, name strin
 	return k8s.Get(ctx, reader, kind, namespace, name, into)
 }
 
-// ClusterName is the FoundationDBCluster of a FoundationDBBackup.
+// ClusterName returns the name of the FoundationDBCluster of a FoundationDBBackup.
 func ClusterName(object *fdbv1alpha1.FoundationDBBackup) string {
 	return cmp.Or(object.Spec.ClusterName, object.Name)
 }
@@ -121,7 +121,7 @@ func problem(reason, format string, values ...any) *Problem {
 }
 
 // ReadCluster reads what is needed of a FoundationDBCluster; nil if there is none of that name. The problem says what is missing
-// for reaching its database; otherwise is what to do, besides creating it, if the name is wrong.
+// to reach its database. otherwise is the advice to users if the name is wrong.
 func ReadCluster(ctx context.Context, reader client.Reader, namespace, name, otherwise string) (*Cluster, *Problem, error) {
 	found := &foundationdbv1beta2.FoundationDBCluster{}
 	exists, err := Find(ctx, reader, "FoundationDBCluster", namespace, name, found)
@@ -199,14 +199,14 @@ func ReadCredentials(
 	return file, accounts, nil, nil
 }
 
-// noted notes a problem, if there is one, unless there is one already.
+// noted sets Problem, unless there is one already or problem is nil.
 func (o *Objects) noted(problem *Problem) {
 	if problem != nil {
 		o.misconfigured(problem.Reason, "%s", problem.Message)
 	}
 }
 
-// misconfigured notes a problem unless there is one already.
+// misconfigured sets Problem, unless there is one already.
 func (o *Objects) misconfigured(reason, format string, values ...any) {
 	if o.Problem == nil {
 		o.Problem = &contract.FDBCondition{
@@ -215,14 +215,14 @@ func (o *Objects) misconfigured(reason, format string, values ...any) {
 	}
 }
 
-// Reachable reports whether it is known where the database is and what it runs: enough for asking for its state, for aborting,
-// pausing and resuming.
+// Reachable reports whether address and version of the database are known: enough to query its state, to abort, to pause and to
+// resume.
 func (o *Objects) Reachable() bool { return o.Cluster.Reachable() }
 
 // Owner is Cluster.Owner.
 func (o *Objects) Owner() string { return o.Cluster.Owner() }
 
-// Reachable reports whether it is known where the database is and what it runs.
+// Reachable reports whether address and version of the database are known.
 func (c *Cluster) Reachable() bool { return c != nil && c.ConnectionString != "" && c.Version != "" }
 
 // Owner returns the description:id of the database, which stays the same when its coordinators change; empty if it is not
@@ -238,7 +238,7 @@ func (c *Cluster) Owner() string {
 	return parts[1] + ":" + parts[2]
 }
 
-// Desired returns what the spec asks for. Its URL is empty unless the destination could be resolved.
+// Desired returns what the spec says. Its URL is empty unless the destination could be resolved.
 func (o *Objects) Desired() contract.FDBDesired {
 	spec := o.Object.Spec
 	desired := contract.FDBDesired{
@@ -259,8 +259,8 @@ func (o *Objects) Desired() contract.FDBDesired {
 	return desired
 }
 
-// inUseFirst moves the account of the newest backup that was started to the front, as long as the file has it: keys that are
-// rotated, or sorted in another way, do not move a backup.
+// inUseFirst moves the account of the newest started backup to the front, if the file has it: keys that are rotated or sorted in
+// another way do not move a backup.
 func inUseFirst(accounts []fdb.Account, object *fdbv1alpha1.FoundationDBBackup) []fdb.Account {
 	for _, entry := range slices.Backward(object.Status.Backups) {
 		place, err := fdb.ParseURL(entry.URL)

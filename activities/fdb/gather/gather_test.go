@@ -25,7 +25,7 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// gathered is all that a FoundationDBBackup needs, for a test to take something of.
+// gathered is everything that a FoundationDBBackup needs; a test removes parts of it.
 type gathered struct {
 	object     *fdbv1alpha1.FoundationDBBackup
 	cluster    *foundationdbv1beta2.FoundationDBCluster
@@ -191,7 +191,7 @@ func TestWhatCannotBeReadIsAnError(t *testing.T) {
 	}
 }
 
-// failGet lets reading objects of a type fail.
+// failGet makes reads of one type of object fail.
 func failGet(kind client.Object, err error) interceptor.Funcs {
 	return interceptor.Funcs{Get: func(
 		ctx context.Context, c client.WithWatch, key client.ObjectKey, into client.Object, options ...client.GetOption,

@@ -12,8 +12,8 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// Entry is what an object wants of the queue, as far as it tells; false if it wants nothing. A backup that is not stopped yet is
-// not deleted: its workflow asks for that later.
+// Entry returns the entry that an object needs in the queue, by its spec and status; false if it needs none. A deletion needs
+// none before the backup is stopped: its workflow requests the turn later.
 func Entry(object *fdbv1alpha1.FoundationDBBackup) (contract.FDBQueueEntry, bool) {
 	entry := contract.FDBQueueEntry{Ref: contract.ObjectRef{
 		Namespace: object.Namespace, Name: object.Name, UID: string(object.UID),
@@ -36,21 +36,21 @@ func Entry(object *fdbv1alpha1.FoundationDBBackup) (contract.FDBQueueEntry, bool
 	return entry, true
 }
 
-// TurnOf is when the turn of a pod began, in Unix seconds.
+// TurnOf returns when the turn of a pod began, in Unix seconds.
 func TurnOf(pod *corev1.Pod) (int64, bool) {
 	turn, err := strconv.ParseInt(pod.Labels[fdbv1alpha1.LabelTurn], 10, 64)
 	return turn, err == nil && turn > 0
 }
 
 const (
-	// maxUID is longer than any that Kubernetes gives: it becomes a part of a workflow's ID.
+	// maxUID is longer than any UID of Kubernetes: the UID becomes part of a workflow's ID.
 	maxUID = 64
 	// maxAhead is how far clocks may differ, in seconds.
 	maxAhead = 5 * 60
 )
 
-// Turn is the turn that a pod belongs to, seen at a time in Unix seconds; false if it belongs to none. Whoever may make pods can
-// write all that is read here: the caller looks whether there is such an owner.
+// Turn returns the turn that a pod belongs to, as of now in Unix seconds; false if it belongs to none. Everybody who may create
+// pods can forge what is read here: the caller checks that the owner exists.
 func Turn(pod *corev1.Pod, now int64) (contract.FDBTurn, bool) {
 	owner := metav1.GetControllerOf(pod)
 	began, known := TurnOf(pod)

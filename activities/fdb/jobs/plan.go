@@ -16,7 +16,7 @@ import (
 	fdbbackup "holdfast.dev/holdfast/workflows/fdb/backup"
 )
 
-// Version is that of the image in which the tools run: the cluster's, or the one that it last had.
+// Version returns the version of the image in which the tools run: the cluster's, or the last known one.
 func Version(objects *gather.Objects) string {
 	known := ""
 	if objects.Cluster != nil {
@@ -25,8 +25,8 @@ func Version(objects *gather.Objects) string {
 	return cmp.Or(known, objects.Object.Annotations[fdbv1alpha1.AnnotationClusterVersion])
 }
 
-// PlanTurn says what a turn has to do that began at a time. Both times are in Unix seconds: of a turn from the future, as a clock
-// that was wrong leaves it, nothing is expired that is not old enough now. The caller adds the pods.
+// PlanTurn says what a turn that began at turn has to do. Both times are in Unix seconds: a turn may have begun in the future by
+// a wrong clock, and then what expires is counted from now. The caller adds the pods.
 func PlanTurn(objects *gather.Objects, job contract.FDBJob, turn, now int64) contract.FDBExpiryPlan {
 	if objects.Object == nil {
 		return outcome(contract.FDBTurnGone, "the FoundationDBBackup is gone")
@@ -48,8 +48,8 @@ func outcome(end contract.FDBTurnOutcome, format string, values ...any) contract
 	return contract.FDBExpiryPlan{Outcome: end, Message: fdb.Bound(fmt.Sprintf(format, values...), maxMessage)}
 }
 
-// planExpire: the newest backup with data is expired, or the one that is about to have some. Those before it may be deleted once
-// that one holds what must stay restorable.
+// planExpire expires the newest backup that has data, or is about to have some. Those before it may be deleted once that one
+// holds what must stay restorable.
 func planExpire(objects *gather.Objects, turn int64) contract.FDBExpiryPlan {
 	object := objects.Object
 	if !object.DeletionTimestamp.IsZero() {
@@ -60,7 +60,7 @@ func planExpire(objects *gather.Objects, turn int64) contract.FDBExpiryPlan {
 		return outcome(contract.FDBTurnFailed, "%s", err)
 	}
 	if before <= 0 {
-		return outcome(contract.FDBTurnNothing, "spec.expiry.maxRetention is not set, or longer than time goes back: all data are kept")
+		return outcome(contract.FDBTurnNothing, "spec.expiry.maxRetention is not set, or goes back before 1970: all data are kept")
 	}
 	entries := objects.View().Backups
 	at := newest(entries)
@@ -84,7 +84,7 @@ func planExpire(objects *gather.Objects, turn int64) contract.FDBExpiryPlan {
 	}
 }
 
-// bounds are the cutoff and what must stay restorable, in Unix seconds; 0 for what is not asked for.
+// bounds returns the cutoff and the time from which data must stay restorable, in Unix seconds; 0 if the spec sets none.
 func bounds(expiry fdbv1alpha1.BackupExpiry, turn int64) (before, after int64, err error) {
 	if expiry.MaxRetention == "" {
 		return 0, 0, nil
@@ -101,28 +101,28 @@ func bounds(expiry fdbv1alpha1.BackupExpiry, turn int64) (before, after int64, e
 	if err != nil || least < 0 {
 		return 0, 0, fmt.Errorf("spec.expiry.minRestorable %.40q is no duration such as 168h", expiry.MinRestorable)
 	}
-	if least > most { // FoundationDB refuses that in words that do not say why
+	if least > most { // FoundationDB's error does not say why
 		return 0, 0, fmt.Errorf("spec.expiry.minRestorable %s is longer than maxRetention %s: nothing could ever expire", least, most)
 	}
 	return before, turn - seconds(least), nil
 }
 
-// seconds rounds up: what is kept is kept a moment longer.
+// seconds rounds up, so that nothing expires too early.
 func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
 
-// newest is the index of the newest entry with data, or that is about to have some; -1 if there is none.
+// newest returns the index of the newest entry that has data, or is about to have some; -1 if there is none.
 func newest(entries []contract.FDBBackup) int {
 	return lastIndex(entries, func(entry contract.FDBBackup) bool {
 		return !fdbbackup.IsPlan(entry) && (hasData(entry) || runs(entry))
 	})
 }
 
-// deletableSoon is how long before a turn may delete a backup that is already taken for possible: the database's clock is another
-// one, and whoever describes the backup takes its time.
+// deletableSoon is how many seconds before a turn may delete a backup we stop to describe it: the database has another clock, and
+// a description takes time.
 const deletableSoon = 3600
 
-// Deletable are the places of the older backups of an object that a turn may delete at any time, as seen at a time in Unix
-// seconds. They must not be described: that writes properties into a container, and would bring some of them back.
+// Deletable returns the places of an object's older backups that a turn may delete at any time, as of now in Unix seconds. They
+// must not be described: a description writes properties into a container, and would recreate one that is being deleted.
 func Deletable(objects *gather.Objects, now int64) []contract.FDBPlace {
 	entries := objects.View().Backups
 	at := newest(entries)
@@ -136,8 +136,8 @@ func Deletable(objects *gather.Objects, now int64) []contract.FDBPlace {
 	return superseded(objects, entries, at)
 }
 
-// superseded are the places of the entries before the one at an index that have data and do not run. What another entry shares
-// with them stays.
+// superseded returns the places of the entries before index at that have data and do not run. A place that another entry shares
+// is left out.
 func superseded(objects *gather.Objects, entries []contract.FDBBackup, at int) []contract.FDBPlace {
 	var kept []string
 	for i, entry := range entries {
@@ -156,18 +156,18 @@ func superseded(objects *gather.Objects, entries []contract.FDBBackup, at int) [
 	return places
 }
 
-// planDelete: plans are not among what is deleted. What is there, if anything, may have been somebody's before, and kept the
-// backup from being started.
+// planDelete leaves out plans: what is in their place, if anything, may belong to somebody else, and have kept the backup from
+// being started.
 func planDelete(objects *gather.Objects) contract.FDBExpiryPlan {
 	object := objects.Object
-	asked := object.Spec.Expiry.DeletionFinalizer
+	requested := object.Spec.Expiry.DeletionFinalizer
 	switch {
 	case object.DeletionTimestamp.IsZero():
 		return outcome(contract.FDBTurnNothing, "the FoundationDBBackup is not being deleted")
-	case !controllerutil.ContainsFinalizer(object, fdbv1alpha1.FinalizerDelete), asked != nil && !*asked:
-		return outcome(contract.FDBTurnNothing, "the data are to stay")
+	case !controllerutil.ContainsFinalizer(object, fdbv1alpha1.FinalizerDelete), requested != nil && !*requested:
+		return outcome(contract.FDBTurnNothing, "the data stay, as the spec says")
 	case controllerutil.ContainsFinalizer(object, fdbv1alpha1.FinalizerStop):
-		return outcome(contract.FDBTurnNotYet, "the backup is not stopped yet: it would write on")
+		return outcome(contract.FDBTurnNotYet, "the backup is not stopped yet: it still writes")
 	}
 	var plan contract.FDBExpiryPlan
 	var elsewhere []string
@@ -197,14 +197,14 @@ func planDelete(objects *gather.Objects) contract.FDBExpiryPlan {
 		plan.Message = cmp.Or(plan.Message, "there are no data")
 		return plan
 	case Version(objects) == "":
-		return outcome(contract.FDBTurnFailed, "nobody knows which version of FoundationDB to delete with: set annotation %s to one "+
-			"such as 7.3.63", fdbv1alpha1.AnnotationClusterVersion)
+		return outcome(contract.FDBTurnFailed, "it is not known which version of FoundationDB deletes the data: set annotation %s "+
+			"to one such as 7.3.63", fdbv1alpha1.AnnotationClusterVersion)
 	}
 	return plan
 }
 
-// Covers says why a step is not, or no more than, what a plan of now has its turn do; empty if it is. The object may have changed
-// since the step was planned.
+// Covers says why a step does more than the present plan, empty if it does not. The object may have changed since the step was
+// planned.
 func Covers(plan contract.FDBExpiryPlan, step contract.FDBPodStep) string {
 	const changed = "the FoundationDBBackup has changed: the next turn decides anew"
 	has := func(place contract.FDBPlace) bool {
@@ -222,7 +222,7 @@ func Covers(plan contract.FDBExpiryPlan, step contract.FDBPodStep) string {
 	return ""
 }
 
-// JobOf is the job of the turn of a step.
+// JobOf returns the job of a step's turn.
 func JobOf(step contract.FDBPodStep) contract.FDBJob {
 	switch {
 	case step.Job != contract.FDBJobNone:
@@ -253,7 +253,7 @@ func locked(objects *gather.Objects, url string) string {
 	return ""
 }
 
-// credentialsProblem: what is wrong with the cluster is found first, and hides what is wrong with the Secret.
+// credentialsProblem says what is wrong with the Secret. A problem of the cluster is found first and hides it.
 func credentialsProblem(objects *gather.Objects) string {
 	switch objects.Problem.Reason {
 	case fdbv1alpha1.ReasonSecretMissing, fdbv1alpha1.ReasonCredentialsInvalid:

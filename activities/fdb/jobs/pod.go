@@ -30,14 +30,14 @@ const (
 	maxPodName = 63
 	// GraceSeconds is enough for a tool to end: killing it does no harm.
 	GraceSeconds int64 = 30
-	// timeFormat is how the tools take a time; times are UTC.
+	// timeFormat is the tools' format of a time, in UTC.
 	timeFormat = "2006/01/02.15:04:05-0700"
 
 	envResult   = "HOLDFAST_RESULT"
 	envDescribe = "HOLDFAST_DESCRIBE_SECONDS"
 )
 
-// Name is that of a turn's pod, always the same one, so that it is never made twice.
+// Name returns the name of a turn's pod. It is always the same, so that the pod is never created twice.
 func Name(ref contract.ObjectRef, turn int64, number int) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%d/%d", ref.UID, turn, number))
 	suffix := "-expiry-" + hex.EncodeToString(sum[:5])
@@ -45,7 +45,7 @@ func Name(ref contract.ObjectRef, turn int64, number int) string {
 	return strings.TrimRight(cut, "-.") + suffix
 }
 
-// NameOf is the name of the pod of a step.
+// NameOf returns the name of a step's pod.
 func NameOf(step contract.FDBPodStep) string {
 	if step.Number == 0 {
 		return step.Name
@@ -60,15 +60,16 @@ func Ours(pod *corev1.Pod, ref contract.ObjectRef) bool {
 	return labelled && owner != nil && ref.UID != "" && string(owner.UID) == ref.UID
 }
 
-// deadlineMargin is how much longer than its turn a pod may live: the turn cuts it, unless nobody is there to do that.
+// deadlineMargin is how much longer than its turn a pod may live: the turn deletes it at its limit, and Kubernetes ends it if no
+// worker runs.
 const deadlineMargin = 10 * time.Minute
 
-// Pod returns the pod of a step for a cluster of this version, as it shall be; its turn lets it run for limit. A
-// *agents.TemplateError says that the user's template cannot be used.
+// Pod returns the pod of a step for a cluster of this version; its turn lets it run for limit. A *agents.TemplateError says that
+// the user's template cannot be used.
 //
-// The pod is made of the agents' template, the user's merged into it: image, secrets, TLS, service account and nodes are those of
-// the agents. It runs one container, for sidecars would never end, and is no agent: it has no label of theirs. A pod that deletes
-// needs no FoundationDB cluster.
+// The pod is made from the agents' template, with the user's merged into it: image, secrets, TLS, service account and nodes are
+// those of the agents. It runs one container, because sidecars would never end, and has no label of the agents. A pod that
+// deletes needs no FoundationDB cluster.
 func Pod(
 	object *fdbv1alpha1.FoundationDBBackup, version string, step contract.FDBPodStep, limit time.Duration,
 ) (*corev1.Pod, error) {
@@ -88,7 +89,7 @@ func Pod(
 		withoutCluster(&spec)
 	}
 	labels := maps.Clone(template.Labels)
-	delete(labels, fdbv1alpha1.LabelBackup) // by it the agents' Deployment finds its pods
+	delete(labels, fdbv1alpha1.LabelBackup) // the agents' Deployment finds its pods by it
 	maps.Copy(labels, map[string]string{
 		fdbv1alpha1.LabelExpiry: object.Name,
 		fdbv1alpha1.LabelTurn:   strconv.FormatInt(step.Turn, 10),
@@ -104,14 +105,14 @@ func Pod(
 	}, nil
 }
 
-// controller is the owner reference. It does not hold the owner until the pod is gone, as that of the agents.
+// controller returns the owner reference. It does not block the deletion of the owner, like that of the agents.
 func controller(object *fdbv1alpha1.FoundationDBBackup) metav1.OwnerReference {
 	reference := *metav1.NewControllerRef(object, fdbv1alpha1.GroupVersion.WithKind(fdbv1alpha1.KindFoundationDBBackup))
 	reference.BlockOwnerDeletion = nil
 	return reference
 }
 
-// arguments are those of the script. Kubernetes makes one dollar sign of two.
+// arguments returns those of the script. Kubernetes turns two dollar signs into one.
 func arguments(step contract.FDBPodStep) ([]string, error) {
 	var args []string
 	switch {
@@ -136,7 +137,7 @@ func arguments(step contract.FDBPodStep) ([]string, error) {
 	return args, nil
 }
 
-// argumentsOf are the arguments that a pod of ours was made with; nil if it is none.
+// argumentsOf returns the arguments with which we made a pod; nil if we did not make it.
 func argumentsOf(pod *corev1.Pod) []string {
 	main := mainOf(&pod.Spec)
 	if main == nil || len(main.Args) < 2 {
@@ -151,8 +152,8 @@ func argumentsOf(pod *corev1.Pod) []string {
 
 func timestamp(seconds int64) string { return time.Unix(seconds, 0).UTC().Format(timeFormat) }
 
-// resources are what a pod has unless the user's template says otherwise: describe and expire hold a list of the container's
-// files.
+// resources returns what a pod gets unless the user's template says otherwise: describe and expire keep a list of the container's
+// files in memory.
 func resources() corev1.ResourceRequirements {
 	return corev1.ResourceRequirements{
 		Requests: corev1.ResourceList{
@@ -172,7 +173,7 @@ func mainOf(spec *corev1.PodSpec) *corev1.Container {
 	return &spec.Containers[i]
 }
 
-// shape makes a pod that ends of one that does not.
+// shape turns the agents' pod, which runs for ever, into one that ends.
 func shape(spec *corev1.PodSpec, args []string, limit time.Duration) error {
 	main := mainOf(spec)
 	if main == nil {
@@ -196,7 +197,7 @@ func shape(spec *corev1.PodSpec, args []string, limit time.Duration) error {
 	spec.RestartPolicy = corev1.RestartPolicyNever
 	spec.ActiveDeadlineSeconds = new(int64((limit + deadlineMargin).Seconds()))
 	spec.TerminationGracePeriodSeconds = new(GraceSeconds)
-	// What spreads agents over nodes would keep this pod from every node that has one.
+	// A spread of agents over nodes would keep this pod from every node that has one.
 	spec.TopologySpreadConstraints = nil
 	if spec.Affinity != nil {
 		spec.Affinity.PodAntiAffinity = nil
@@ -204,7 +205,7 @@ func shape(spec *corev1.PodSpec, args []string, limit time.Duration) error {
 	return nil
 }
 
-// withoutCluster takes away what only a FoundationDB cluster that exists can give.
+// withoutCluster removes what needs a FoundationDB cluster that exists.
 func withoutCluster(spec *corev1.PodSpec) {
 	main := mainOf(spec)
 	main.Env = slices.DeleteFunc(main.Env, func(v corev1.EnvVar) bool { return v.Name == agents.EnvClusterFile })

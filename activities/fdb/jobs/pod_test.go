@@ -123,7 +123,7 @@ func TestWhosePodItIs(t *testing.T) {
 		`"annotations":{"sidecar.istio.io/inject":"false"}}}`, expireStep())
 	assert.Equal(t, map[string]string{
 		"app": "x", fdbv1alpha1.LabelExpiry: "nightly", fdbv1alpha1.LabelTurn: "1795000000", fdbv1alpha1.LabelJob: "expire",
-	}, pod.Labels, "without the label by which the agents' Deployment takes pods for its own")
+	}, pod.Labels, "without the label by which the agents' Deployment adopts pods")
 	assert.Equal(t, map[string]string{"sidecar.istio.io/inject": "false"}, pod.Annotations)
 	assert.Equal(t, []metav1.OwnerReference{{
 		APIVersion: "fdb.holdfast.dev/v1alpha1", Kind: "FoundationDBBackup", Name: "nightly", UID: "uid-1", Controller: new(true),
@@ -142,7 +142,7 @@ func TestWhosePodItIs(t *testing.T) {
 	assert.False(t, jobs.Ours(agent, ref))
 }
 
-func TestThePodTakesTheUsersTemplate(t *testing.T) {
+func TestThePodIsMadeFromTheUsersTemplate(t *testing.T) {
 	pod := build(t, `{"spec":{
 		"serviceAccountName":"backups","imagePullSecrets":[{"name":"registry"}],"nodeSelector":{"disk":"big"},
 		"tolerations":[{"key":"dedicated","operator":"Exists"}],"priorityClassName":"low","runtimeClassName":"gvisor",
@@ -260,7 +260,7 @@ func TestNamesOfPods(t *testing.T) {
 	assert.Equal(t, "before", jobs.NameOf(contract.FDBPodStep{Ref: ref, Turn: 1, Name: "before"}))
 }
 
-// Kubernetes puts values for $(NAME) and one dollar sign for two, in commands and arguments.
+// Kubernetes replaces $(NAME) by its value, and two dollar signs by one, in commands and arguments.
 func TestKubernetesLeavesTheScriptAndTheArgumentsAlone(t *testing.T) {
 	step := deleteStep()
 	step.Delete[0].URL = "blobstore://a$$b$HOME@s3.local/a?bucket=fdb-backups"

@@ -13,22 +13,22 @@ import (
 )
 
 const (
-	// maxMessage bounds what is told of a failure.
+	// maxMessage bounds the message of a failure.
 	maxMessage = 512
-	// maxArguments bounds, in bytes, what a pod was made with: a result of Holdfast's own is far below it, and becomes a payload.
+	// maxArguments bounds, in bytes, the arguments of a pod: those of Holdfast are far below it, and they become a payload.
 	maxArguments = 64 << 10
 
 	// leastDescribe is how long each of the two descriptions may take at least: a third of the pod's time, if that is more.
 	leastDescribe = 5 * time.Minute
-	// exitTimeout is the exit code of what was ended at its limit, exitSignal that of what signal 0 would end.
+	// exitTimeout is the exit code of a tool that was ended at its limit, exitSignal plus N that of one that signal N ended.
 	exitTimeout = 124
 	exitSignal  = 128
 )
 
-// errIncomplete: a script that got to its end writes more.
+// errIncomplete: a script that ran to its end writes more.
 var errIncomplete = errors.New("its result is not complete")
 
-// line is one of a result.
+// line is one line of a result.
 type line struct {
 	word   string
 	number int // of a URL; 0 but for deletions
@@ -36,17 +36,17 @@ type line struct {
 	text   string
 }
 
-// ParseResult reads a termination message. args are those of the pod that left it: what it ran. An error says that the script did
-// not get to its end, or that somebody else has written the message; it quotes nothing of it.
+// ParseResult reads a termination message. args are the arguments of the pod that left it. An error says that the script did not
+// run to its end, or that another program has written the message; it quotes nothing of it.
 //
-// The pod runs a script of ours, which leaves a few lines in the container's termination message (4096 bytes at most), so that
-// nobody needs the right to read logs:
+// The pod runs our script, which writes a few lines into the container's termination message (4096 bytes at most). So nobody
+// needs the right to read logs:
 //
-//	before EXIT JSON-OR-TEXT     what describe said before the expiration
-//	expire EXIT TEXT             what expire said
-//	after EXIT JSON-OR-TEXT      what describe said after it
-//	delete NUMBER EXIT TEXT      what delete said of the URL of that number, counted from 1
-//	end                          the script got to its end
+//	before EXIT JSON-OR-TEXT     output of describe before the expiration
+//	expire EXIT TEXT             output of expire
+//	after EXIT JSON-OR-TEXT      output of describe after it
+//	delete NUMBER EXIT TEXT      output of delete for the URL of that number, counted from 1
+//	end                          the script ran to its end
 //
 // EXIT is the tool's exit code, 124 if it was ended at its limit.
 func ParseResult(message string, args []string) (contract.FDBPodResult, error) {
@@ -55,14 +55,14 @@ func ParseResult(message string, args []string) (contract.FDBPodResult, error) {
 		return contract.FDBPodResult{}, err
 	}
 	if len(args) < 2 {
-		return contract.FDBPodResult{}, errors.New("it was not made by Holdfast")
+		return contract.FDBPodResult{}, errors.New("Holdfast did not make it")
 	}
 	size := 0
 	for _, argument := range args {
 		size += len(argument)
 	}
 	if size > maxArguments {
-		return contract.FDBPodResult{}, errors.New("it was made with more arguments than Holdfast gives")
+		return contract.FDBPodResult{}, errors.New("it has more arguments than Holdfast gives")
 	}
 	if args[0] == string(contract.FDBJobDelete) {
 		return deleted(lines, args[1:])
@@ -83,7 +83,7 @@ func parseLines(message string) ([]line, error) {
 		if parsed.word == string(contract.FDBJobDelete) {
 			var number string
 			number, rest, _ = strings.Cut(rest, " ")
-			parsed.number, _ = strconv.Atoi(number) // 0 is the number of no URL
+			parsed.number, _ = strconv.Atoi(number) // no URL has number 0
 		}
 		exit, rest, _ := strings.Cut(rest, " ")
 		var err error
@@ -96,13 +96,13 @@ func parseLines(message string) ([]line, error) {
 	return lines, nil
 }
 
-// expired reads "before", "expire" and "after". Each is there if the one before it succeeded.
+// expired reads "before", "expire" and "after". Each exists if the one before it succeeded.
 func expired(lines []line, url string) (contract.FDBPodResult, error) {
 	var none, result contract.FDBPodResult
 	words := []string{"before", "expire", "after"}
 	for i, l := range lines {
 		if i >= len(words) || l.word != words[i] || (i > 0 && lines[i-1].exit != 0) {
-			return none, errors.New("its result speaks of something else")
+			return none, errors.New("its result has other lines than its command writes")
 		}
 		switch l.word {
 		case "expire":
@@ -128,7 +128,7 @@ func expired(lines []line, url string) (contract.FDBPodResult, error) {
 	return result, nil
 }
 
-// describedBy is what a describe said of a container.
+// describedBy reads the output of describe for a container.
 func describedBy(l line, url string) (contract.FDBContainer, error) {
 	if trouble := troubleOf("describe", l); trouble != nil {
 		if trouble.Class == contract.FDBClassMissing {
@@ -141,12 +141,13 @@ func describedBy(l line, url string) (contract.FDBContainer, error) {
 	return container, err
 }
 
-// deleted: what does not exist is gone, whoever has deleted it. A URL that the result does not speak of is not.
+// deleted reads the result of each URL. What does not exist is deleted, also if somebody else deleted it. A URL without a line is
+// not.
 func deleted(lines []line, urls []string) (contract.FDBPodResult, error) {
 	var result contract.FDBPodResult
 	for _, l := range lines {
 		if l.word != string(contract.FDBJobDelete) || l.number < 1 || l.number > len(urls) {
-			return contract.FDBPodResult{}, errors.New("its result speaks of something else")
+			return contract.FDBPodResult{}, errors.New("its result has other lines than its command writes")
 		}
 		url, trouble := urls[l.number-1], troubleOf("delete", l)
 		switch {
@@ -171,8 +172,8 @@ func troubleOf(operation string, l line) *contract.FDBFailure {
 			"third of --fdb-expiry-timeout, and than %s: the database or the object store cannot be reached, or is slow, or the backup "+
 			"has very many files", leastDescribe)}
 	case l.exit > exitSignal:
-		return &contract.FDBFailure{Class: contract.FDBClassOther, Message: fmt.Sprintf("fdbbackup %s was killed by signal %d, as "+
-			"it is for want of memory: raise the limit of container foundationdb in spec.podTemplateSpec", operation, l.exit-exitSignal)}
+		return &contract.FDBFailure{Class: contract.FDBClassOther, Message: fmt.Sprintf("fdbbackup %s was killed by signal %d, "+
+			"probably out of memory: raise the limit of container foundationdb in spec.podTemplateSpec", operation, l.exit-exitSignal)}
 	}
 	return fdb.Classify(operation, l.exit, nil, []byte(l.text))
 }

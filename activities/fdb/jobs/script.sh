@@ -4,8 +4,8 @@ export LC_ALL=C
 work=$(mktemp -d) || exit 1
 result=''
 
-# The tool ends with the pod. The first process of a container is not ended by SIGTERM unless it asks for it, and a trap waits for
-# the end of a command, but not for the end of "wait".
+# The tool ends with the pod. SIGTERM does not end the first process of a container unless it has a handler, and bash runs a trap
+# only after the present command, unless that is "wait".
 stop() {
 	kill -TERM "$!" 2>/dev/null
 	wait "$!" 2>/dev/null
@@ -18,17 +18,17 @@ run() {
 	"$@" >"$work/out" 2>"$work/err" </dev/null &
 	wait "$!"
 	code=$?
-	cat "$work/out" "$work/err" # for who reads the log
+	cat "$work/out" "$work/err" # for people who read the log
 }
 
-# What a tool said, on one line: tabs stand for the ends of lines. Errors stand at the end.
+# The output of a tool on one line, with tabs for the ends of lines. Errors are at its end.
 said() {
 	local from="$work/err"
 	[ -s "$from" ] || from="$work/out"
 	sed -E 's#(://[^:/@[:space:]]+):[^[:space:]]*@#\1@#g' "$from" | tail -n 4 | tr '\r\n' '\t\t' | tr -cd '\t -~' | tail -c "$1"
 }
 
-# The parts of a description in a file that are read. Snapshots may be thousands, and have members of the same names.
+# The parts of a description that Holdfast reads. There may be thousands of snapshots, with members of the same names.
 described() {
 	local part parts=''
 	while IFS= read -r part; do
@@ -50,7 +50,7 @@ finish() {
 	exit "$code"
 }
 
-# fdbbackup waits for a cluster that does not answer without end.
+# fdbbackup waits for ever for a cluster that does not answer.
 describe() {
 	run timeout "${HOLDFAST_DESCRIBE_SECONDS:-300}" fdbbackup describe -d "$url" --deep --json --version-timestamps \
 		-C "$FDB_CLUSTER_FILE"

@@ -21,7 +21,7 @@ import (
 	"holdfast.dev/holdfast/workflows/fdb/expiry"
 )
 
-// patience is how long a test waits for what must come.
+// patience is how long a test waits for an event.
 const patience = time.Minute
 
 // container is where a pod's script runs on this machine, with fdbbackup in a folder of its own.
@@ -30,7 +30,7 @@ type container struct {
 	env []string
 }
 
-// newContainer has a shell script for fdbbackup. It notes its arguments, one in a line, and then does what tool says.
+// newContainer writes a shell script as fdbbackup. It notes its arguments, one in a line, and then runs tool.
 func newContainer(t *testing.T, tool string) *container {
 	t.Helper()
 	dir := t.TempDir()
@@ -44,7 +44,7 @@ func newContainer(t *testing.T, tool string) *container {
 	}}
 }
 
-// command is what the pod of a step runs, with the dollar signs that Kubernetes takes out.
+// command returns what the pod of a step runs, without the dollar signs that Kubernetes removes.
 func (c *container) command(t *testing.T, step contract.FDBPodStep) (*exec.Cmd, []string) {
 	t.Helper()
 	main := build(t, "", step).Spec.Containers[0]
@@ -58,7 +58,7 @@ func (c *container) command(t *testing.T, step contract.FDBPodStep) (*exec.Cmd, 
 	return command, args
 }
 
-// run runs the script to its end and returns what it has left.
+// run runs the script to its end and returns its result.
 func (c *container) run(t *testing.T, step contract.FDBPodStep) (string, contract.FDBPodResult) {
 	t.Helper()
 	command, args := c.command(t, step)
@@ -83,7 +83,7 @@ func (c *container) message(t *testing.T) string {
 	return string(content)
 }
 
-// calls are the arguments of each call of fdbbackup.
+// calls returns the arguments of each call of fdbbackup.
 func (c *container) calls(t *testing.T) []string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(c.dir, "calls"))
@@ -129,7 +129,7 @@ func TestTheScriptExpires(t *testing.T) {
 	assert.Equal(t, []string{describeA, expireA, describeA}, c.calls(t))
 }
 
-func TestTheScriptTellsARefusal(t *testing.T) {
+func TestTheScriptReportsARefusal(t *testing.T) {
 	c := newContainer(t, describing+`echo 'ERROR: Requested expiration would be unsafe.  Backup would not meet minimum restorability.  Use --force to delete data anyway.' >&2
 echo 'Fatal Error: Cannot expire requested data from backup without violating minimum restorability' >&2; exit 1`)
 	_, result := c.run(t, expireStep())
@@ -152,7 +152,7 @@ func TestTheScriptExpiresNothingWithoutADescription(t *testing.T) {
 		"no such container":           {"echo 'ERROR: Backup does not exist' >&2; exit 1", contract.FDBClassMissing},
 		"a database without answer":   {"exec sleep 60", contract.FDBClassTimeout},
 		"no tool":                     {"exit 127", contract.FDBClassOther},
-		"killed for want of memory":   {"kill -9 $BASHPID", contract.FDBClassOther},
+		"killed when out of memory":   {"kill -9 $BASHPID", contract.FDBClassOther},
 		"a store that denies access":  {"echo 'ERROR: HTTP response code not received or indicated failure' >&2; exit 1", contract.FDBClassDenied},
 		"an error on standard output": {"echo 'Unable to read cluster file'; exit 1", contract.FDBClassClusterFile},
 	} {
@@ -168,7 +168,7 @@ func TestTheScriptExpiresNothingWithoutADescription(t *testing.T) {
 	}
 }
 
-func TestTheScriptTellsWhenTheNewRangeCannotBeRead(t *testing.T) {
+func TestTheScriptReportsThatTheNewRangeCannotBeRead(t *testing.T) {
 	c := newContainer(t, `[ "$1" = expire ] && { touch "$HOME/expired"; exit 0; }
 [ -e "$HOME/expired" ] && { echo 'ERROR: Network connection failed' >&2; exit 1; }
 `+describing)
@@ -225,7 +225,7 @@ func TestTheResultFitsWhateverTheToolSays(t *testing.T) {
 	assert.Empty(t, result.Deleted)
 	assert.NotNil(t, result.Failure)
 	_, result = newContainer(t, "exit 0").run(t, step)
-	assert.Len(t, result.Deleted, expiry.MaxDelete, "all of them are told")
+	assert.Len(t, result.Deleted, expiry.MaxDelete, "all of them are reported")
 	step.Delete = append(step.Delete, place("z"))
 	_, err := jobs.Pod(backup(""), version, step, time.Hour)
 	require.ErrorContains(t, err, "100 containers at most")

@@ -22,7 +22,7 @@ const (
 
 var ref = contract.ObjectRef{Namespace: "team-a", Name: "nightly", UID: "uid-1"}
 
-// backup has this pod template, in JSON; none if empty.
+// backup returns an object with this pod template in JSON; without one if it is empty.
 func backup(template string) *fdbv1alpha1.FoundationDBBackup {
 	object := &fdbv1alpha1.FoundationDBBackup{
 		ObjectMeta: metav1.ObjectMeta{Name: "nightly", Namespace: "team-a", UID: "uid-1"},
@@ -37,7 +37,7 @@ func backup(template string) *fdbv1alpha1.FoundationDBBackup {
 	return object
 }
 
-// url is a container's, the first or second or so of the backup.
+// url returns a container's URL.
 func url(name string) string { return "blobstore://lab@s3.local/" + name + "?bucket=fdb-backups" }
 
 func place(name string) contract.FDBPlace {

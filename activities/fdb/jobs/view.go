@@ -19,7 +19,7 @@ const (
 	reasonNodeLost = "NodeLost"
 )
 
-// View says how far a pod of ours is. A pod of which the node is lost may still run: it has failed, but not ended.
+// View returns the state of a pod of ours. If a pod's node is lost, the pod may still run: it has failed, but not ended.
 func View(pod *corev1.Pod) contract.FDBPodView {
 	view := contract.FDBPodView{
 		Name: pod.Name, Found: true, Terminating: !pod.DeletionTimestamp.IsZero(), Created: pod.CreationTimestamp.Unix(),
@@ -48,7 +48,7 @@ func View(pod *corev1.Pod) contract.FDBPodView {
 	return view
 }
 
-// bound makes a text of Kubernetes, or of a tool, fit for people.
+// bound redacts a text of Kubernetes or of a tool, and shortens it.
 func bound(text string) string { return fdb.Bound(fdb.Redact(text, nil), maxMessage) }
 
 // started reports whether the container runs, or has run.
@@ -58,7 +58,7 @@ func started(pod *corev1.Pod) bool {
 	})
 }
 
-// ended is how the container has ended; nil if it has not.
+// ended returns how the container has ended; nil if it has not.
 func ended(pod *corev1.Pod) *corev1.ContainerStateTerminated {
 	for i := range pod.Status.ContainerStatuses {
 		if status := &pod.Status.ContainerStatuses[i]; status.Name == agents.MainContainer {
@@ -70,7 +70,7 @@ func ended(pod *corev1.Pod) *corev1.ContainerStateTerminated {
 
 // failure says why a pod has ended without a result.
 func failure(pod *corev1.Pod, end *corev1.ContainerStateTerminated) string {
-	if pod.Status.Reason != "" { // Evicted, NodeShutdown and what else ends a pod as a whole
+	if pod.Status.Reason != "" { // Evicted, NodeShutdown and others that end a whole pod
 		return said("the pod was ended", pod.Status.Reason, pod.Status.Message)
 	}
 	for _, status := range pod.Status.InitContainerStatuses {
@@ -80,11 +80,11 @@ func failure(pod *corev1.Pod, end *corev1.ContainerStateTerminated) string {
 	}
 	switch {
 	case end == nil && !pod.DeletionTimestamp.IsZero():
-		return "the pod was deleted before it had begun"
+		return "the pod was deleted before it had started"
 	case end == nil:
-		return said("the pod ended without having begun", "", pod.Status.Message)
+		return said("the pod ended without having started", "", pod.Status.Message)
 	case end.Reason == "OOMKilled":
-		return "the pod was killed for want of memory: raise the limit of container foundationdb in spec.podTemplateSpec"
+		return "the pod ran out of memory: raise the limit of container foundationdb in spec.podTemplateSpec"
 	case !pod.DeletionTimestamp.IsZero() && (end.ExitCode == exitKilled || end.ExitCode == exitTerminated):
 		return "the pod was deleted before it had ended"
 	case end.ExitCode == 0:
@@ -94,9 +94,9 @@ func failure(pod *corev1.Pod, end *corev1.ContainerStateTerminated) string {
 	return said(fmt.Sprintf("the pod ended with exit code %d and without a result", end.ExitCode), end.Reason, end.Message)
 }
 
-// said is a sentence with what Kubernetes says, as far as it says anything.
+// said appends what Kubernetes says, if anything, to a message.
 func said(what, reason, message string) string {
-	if reason == "Error" { // of every exit code but 0
+	if reason == "Error" { // the reason for every exit code but 0
 		reason = ""
 	}
 	words := slices.DeleteFunc([]string{what, reason, strings.TrimSpace(message)}, func(word string) bool { return word == "" })
@@ -109,7 +109,7 @@ func said(what, reason, message string) string {
 // passing are reasons for which every pod waits for a moment.
 var passing = []string{"", "PodInitializing", "ContainerCreating"}
 
-// waiting says what a pod waits for that somebody may have to mend.
+// waiting says what a pod waits for, if somebody may have to act.
 func waiting(pod *corev1.Pod) string {
 	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 		if w := status.State.Waiting; w != nil && !slices.Contains(passing, w.Reason) {

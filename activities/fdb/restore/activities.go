@@ -21,7 +21,7 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// Kubernetes Events on a FoundationDBRestore besides those of Tidings; best effort.
+// Reasons of Events on a FoundationDBRestore besides those of StatusEvents.
 const (
 	eventFDBRestoreAbandoned = "Abandoned"
 	eventFDBRestoreAborted   = "RestoreAborted"
@@ -33,11 +33,11 @@ type Activities struct {
 	Client client.Client
 	// Gatherer reads through Client.
 	Gatherer *Gatherer
-	// Events tells the user what happened; best effort.
+	// Events records what happened, for the user; best effort.
 	Events events.EventRecorder
 }
 
-// Register makes the activities known to a worker under their wire names.
+// Register registers the activities with a worker under their wire names.
 func (r *Activities) Register(registry worker.ActivityRegistry) {
 	register(registry, contract.ObserveFDBRestore, r.Observe,
 		func(in contract.FDBRestoreStep) contract.ObjectRef { return in.Ref }, r)
@@ -53,11 +53,11 @@ func register[In any](
 	registry worker.ActivityRegistry, as contract.Activity[In, contract.FDBRestoreView],
 	step func(context.Context, In) (contract.FDBRestoreView, error), ref func(In) contract.ObjectRef, r *Activities,
 ) {
-	told := func(in In, view contract.FDBRestoreView, info activity.Info) { r.tellRetried(ref(in), view, info) }
-	activities.Register(registry, as, activities.Guard(activities.Unpaused, step, told))
+	retried := func(in In, view contract.FDBRestoreView, info activity.Info) { r.recordRetried(ref(in), view, info) }
+	activities.Register(registry, as, activities.Guard(activities.NeverPaused, step, retried))
 }
 
-// sight is what an activity sees of a FoundationDBRestore.
+// sight is what an activity has read of a FoundationDBRestore.
 type sight struct {
 	*Objects
 	namespaceEnding bool
@@ -95,7 +95,8 @@ func (r *Activities) update(
 	return activities.Update(fdbv1alpha1.ResourceFoundationDBRestores, gather, seen, (*sight).view)
 }
 
-// Observe reads the present state and adds our finalizer while the restore may run: the object does not go before it has ended.
+// Observe reads the present state and adds our finalizer while the restore may run: it keeps the object until the restore has
+// ended.
 func (r *Activities) Observe(ctx context.Context, step contract.FDBRestoreStep) (contract.FDBRestoreView, error) {
 	return r.update(ctx, step.Ref, func(s *sight) error {
 		if !s.Object.DeletionTimestamp.IsZero() || s.Object.Status.State.Final() {
@@ -108,7 +109,7 @@ func (r *Activities) Observe(ctx context.Context, step contract.FDBRestoreStep) 
 	})
 }
 
-// Plan writes down what is going to be restored, once, so that a start that is repeated restores the same.
+// Plan records, once, what is going to be restored, so that a repeated start restores the same.
 func (r *Activities) Plan(ctx context.Context, planning contract.FDBRestorePlanning) (contract.FDBRestoreView, error) {
 	return r.update(ctx, planning.Ref, func(s *sight) error {
 		if !s.PlanDue(planning) {
@@ -119,7 +120,7 @@ func (r *Activities) Plan(ctx context.Context, planning contract.FDBRestorePlann
 	})
 }
 
-// Publish writes what was found into the status.
+// Publish writes the findings into the status.
 func (r *Activities) Publish(ctx context.Context, findings contract.FDBRestoreFindings) (contract.FDBRestoreView, error) {
 	return r.update(ctx, findings.Ref, func(s *sight) error {
 		before := s.Object.Status.DeepCopy()
@@ -127,12 +128,12 @@ func (r *Activities) Publish(ctx context.Context, findings contract.FDBRestoreFi
 		if !changed {
 			return err
 		}
-		for _, tiding := range Tidings(*before, s.Object.Status) {
+		for _, event := range StatusEvents(*before, s.Object.Status) {
 			kind := corev1.EventTypeNormal
-			if tiding.Warning {
+			if event.Warning {
 				kind = corev1.EventTypeWarning
 			}
-			activities.Tell(r.Events, s.Object, kind, tiding.Reason, "Reconcile", "%s", tiding.Note)
+			activities.RecordEvent(r.Events, s.Object, kind, event.Reason, "Reconcile", "%s", event.Note)
 		}
 		if now := s.Object.Status.State; now != before.State && now.Final() {
 			metrics.FDBRestoreEnded(restoretool.Word(now))
@@ -141,19 +142,20 @@ func (r *Activities) Publish(ctx context.Context, findings contract.FDBRestoreFi
 	})
 }
 
-// Release takes our finalizer off an object that is being deleted, and says how its restore was left.
+// Release removes our finalizer from an object that is being deleted, and records an Event about the state of its restore.
 func (r *Activities) Release(ctx context.Context, release contract.FDBRestoreRelease) (contract.FDBRestoreView, error) {
 	return r.update(ctx, release.Ref, func(s *sight) error {
 		if s.Object.DeletionTimestamp.IsZero() || !controllerutil.ContainsFinalizer(s.Object, fdbv1alpha1.FinalizerAbort) {
 			return nil
 		}
-		// Told before: of an attempt that has its effect and gets no answer nobody would hear. Twice is better than never.
+		// The Event comes before the change: if the change is made but its answer is lost, nobody would record it. Twice is better than
+		// never.
 		switch {
 		case release.Note == "":
 		case release.Aborted:
-			activities.Tell(r.Events, s.Object, corev1.EventTypeWarning, eventFDBRestoreAborted, "Delete", "%s", release.Note)
+			activities.RecordEvent(r.Events, s.Object, corev1.EventTypeWarning, eventFDBRestoreAborted, "Delete", "%s", release.Note)
 		default:
-			activities.Tell(r.Events, s.Object, corev1.EventTypeWarning, eventFDBRestoreAbandoned, "Delete", "%s", release.Note)
+			activities.RecordEvent(r.Events, s.Object, corev1.EventTypeWarning, eventFDBRestoreAbandoned, "Delete", "%s", release.Note)
 		}
 		_, err := activities.PatchObject(ctx, r.Client, s.Object, func() {
 			controllerutil.RemoveFinalizer(s.Object, fdbv1alpha1.FinalizerAbort)
@@ -162,15 +164,15 @@ func (r *Activities) Release(ctx context.Context, release contract.FDBRestoreRel
 	})
 }
 
-// tellRetried: a step failed and has been retried until it succeeded.
-func (r *Activities) tellRetried(ref contract.ObjectRef, view contract.FDBRestoreView, info activity.Info) {
+// recordRetried records an Event for a step that failed and was retried until it succeeded.
+func (r *Activities) recordRetried(ref contract.ObjectRef, view contract.FDBRestoreView, info activity.Info) {
 	if !view.Found {
 		return
 	}
 	object := &fdbv1alpha1.FoundationDBRestore{ObjectMeta: metav1.ObjectMeta{
 		Namespace: ref.Namespace, Name: ref.Name, UID: types.UID(ref.UID),
 	}}
-	activities.Tell(r.Events, object, corev1.EventTypeWarning, activities.EventRetried, "Retry",
+	activities.RecordEvent(r.Events, object, corev1.EventTypeWarning, activities.EventRetried, "Retry",
 		"%s succeeded at attempt %d, %s after the first",
 		info.ActivityType.Name, info.Attempt, time.Since(info.ScheduledTime).Round(time.Second))
 }

@@ -80,8 +80,8 @@ func (w *restoreWorld) Object() *fdbv1alpha1.FoundationDBRestore {
 	return object
 }
 
-// Told are the Events so far.
-func (w *restoreWorld) Told() []string {
+// Events returns the Events since the last call.
+func (w *restoreWorld) Events() []string {
 	var all []string
 	for {
 		select {
@@ -124,13 +124,13 @@ func TestRestorePlanIsWrittenOnce(t *testing.T) {
 	assert.EqualValues(t, 7, w.Object().Status.Plan.Version)
 }
 
-func TestRestoreFindingsAreToldOnce(t *testing.T) {
+func TestRestoreFindingsGetOneEvent(t *testing.T) {
 	w := newRestoreWorld(t, nil)
 	findings := contract.FDBRestoreFindings{Ref: fdbRestoreRef, Generation: 1, State: "completed", Percent: 100, Restored: 7}
 	for range 2 {
 		assert.Equal(t, "completed", w.do(contract.PublishFDBRestore.Name, findings).State)
 	}
-	assert.Len(t, w.Told(), 1)
+	assert.Len(t, w.Events(), 1)
 	findings.State = "running"
 	assert.Equal(t, "completed", w.do(contract.PublishFDBRestore.Name, findings).State, "it never goes back")
 	assert.EqualValues(t, 7, w.Object().Status.RestoredVersion)
@@ -141,19 +141,19 @@ func TestRestoreIsReleasedOnlyWhenItIsDeleted(t *testing.T) {
 	held := func(r *fdbv1alpha1.FoundationDBRestore) { r.Finalizers = []string{fdbv1alpha1.FinalizerAbort} }
 	w := newRestoreWorld(t, held)
 	assert.True(t, w.do(contract.ReleaseFDBRestore.Name, release).Held)
-	assert.Empty(t, w.Told())
+	assert.Empty(t, w.Events())
 
 	require.NoError(t, w.Delete(t.Context(), w.Object()))
 	assert.True(t, w.do(contract.ObserveFDBRestore.Name, contract.FDBRestoreStep{Ref: fdbRestoreRef}).BeingDeleted)
 	assert.False(t, w.do(contract.ReleaseFDBRestore.Name, release).Held)
-	told := w.Told()
-	require.Len(t, told, 1)
-	assert.Contains(t, told[0], "Warning")
-	assert.Contains(t, told[0], "partial data")
+	events := w.Events()
+	require.Len(t, events, 1)
+	assert.Contains(t, events[0], "Warning")
+	assert.Contains(t, events[0], "partial data")
 	assert.False(t, w.do(contract.ReleaseFDBRestore.Name, release).Found, "it is gone")
 }
 
-func TestHowARestoreWasLeftIsTold(t *testing.T) {
+func TestTheEndOfAReleasedRestoreGetsAnEvent(t *testing.T) {
 	tests := map[string]struct {
 		release contract.FDBRestoreRelease
 		want    []string
@@ -169,7 +169,7 @@ func TestHowARestoreWasLeftIsTold(t *testing.T) {
 			require.NoError(t, w.Delete(t.Context(), w.Object()))
 			test.release.Ref = fdbRestoreRef
 			w.do(contract.ReleaseFDBRestore.Name, test.release)
-			assert.Equal(t, test.want, w.Told())
+			assert.Equal(t, test.want, w.Events())
 		})
 	}
 }

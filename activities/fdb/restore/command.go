@@ -14,7 +14,7 @@ import (
 )
 
 // Command starts or aborts a restore, unless that is done already or undue. It may be repeated after any end: it reads the state
-// first, and again when it is not known what became of the command. A restore that was ever started is never started again.
+// first, and again if the result of the command is unknown. A restore that was ever started is never started again.
 func (t *Tools) Command(ctx context.Context, command contract.FDBCommand) (outcome contract.FDBOutcome, err error) {
 	defer activities.Beating(ctx)()
 	reach, trouble, err := t.reach(ctx, command.Ref)
@@ -39,8 +39,8 @@ func (t *Tools) Command(ctx context.Context, command contract.FDBCommand) (outco
 	return tools.UnderLock(ctx, t.Locker, reach.Session, attempt.run)
 }
 
-// undue reports whether the command is not for the object as it is. Only the restore that is written down is ever touched, and
-// only in the database that it was planned for; aborting it stays right whatever the spec says.
+// undue reports whether the command does not fit the object as it is. Commands are run only for the restore of the plan, and only
+// in the database that it was planned for. An abort is right whatever the spec says.
 func (r *restoreReach) undue(command contract.FDBCommand) bool {
 	plan, object := r.Object.Status.Plan, r.Object
 	if plan == nil || plan.Tag != command.Tag || plan.Tag != Tag(object) {
@@ -63,23 +63,23 @@ func (r *restoreReach) undue(command contract.FDBCommand) bool {
 type restoreAttempt struct {
 	*restoreReach
 	command contract.FDBCommand
-	// noAgents: none has shown that it lives.
+	// noAgents: no agent has shown that it lives.
 	noAgents bool
 }
 
-// done reads the state of the restore, and reports whether it is what the command was to bring about.
+// done reads the state of the restore, and reports whether it is already what the command brings about.
 func (a *restoreAttempt) done(ctx context.Context) (bool, *contract.FDBFailure) {
 	restore, trouble := a.status(ctx, a.command.Tag)
 	if trouble != nil {
 		return false, trouble
 	}
 	if a.command.Operation == contract.FDBRestoreStart {
-		return restore != nil, nil // in whatever state: it was started
+		return restore != nil, nil // every state means that it was started
 	}
 	return restore == nil || restoretool.Over(restore.State), nil
 }
 
-// settled reads the state, and returns the outcome unless the command is to be run. On a locked database a start would hang.
+// settled reads the state, and returns the outcome unless the command has to run. On a locked database a start would hang.
 func (a *restoreAttempt) settled(ctx context.Context) (contract.FDBOutcome, bool) {
 	done, trouble := a.done(ctx)
 	switch {
@@ -110,7 +110,7 @@ func (a *restoreAttempt) settled(ctx context.Context) (contract.FDBOutcome, bool
 	return contract.FDBOutcome{}, false
 }
 
-// run runs the command if it is due. What counts is the state after it.
+// run runs the command if it is due. The state after it counts, not its exit code.
 func (a *restoreAttempt) run(ctx context.Context) (contract.FDBOutcome, error) {
 	outcome, settled := a.settled(ctx)
 	if settled {
@@ -118,7 +118,7 @@ func (a *restoreAttempt) run(ctx context.Context) (contract.FDBOutcome, error) {
 	}
 	operation, args := a.arguments()
 	_, trouble := a.Run(ctx, operation, args)
-	// The worker may be stopping, or the time be over: whoever decided must still learn what became of the command.
+	// The worker may be stopping, or the time be over: the caller must still learn the result of the command.
 	fresh, cancel := context.WithTimeout(context.WithoutCancel(ctx), fdbtool.StatusLimit)
 	defer cancel()
 	done, unread := a.done(fresh)
@@ -129,13 +129,13 @@ func (a *restoreAttempt) run(ctx context.Context) (contract.FDBOutcome, error) {
 	case unread != nil:
 		trouble = unread
 	default:
-		trouble = tools.OtherFailure("fdbrestore took the command, but the state of tag %s is not what it should be", a.command.Tag)
+		trouble = tools.OtherFailure("fdbrestore succeeded, but the state of tag %s is not what it should be", a.command.Tag)
 	}
 	return contract.FDBOutcome{Failure: trouble}, nil
 }
 
-// arguments are those of the command. The version is always given: without one the tool restores up to where the container was
-// when it was first described.
+// arguments returns those of the command. The version is always given: without one the tool restores up to where the container
+// was when it was first described.
 func (a *restoreAttempt) arguments() (fdbtool.Operation, []string) {
 	if a.command.Operation == contract.FDBRestoreAbort {
 		return fdbtool.RestoreAbort, []string{"abort", "-t", a.command.Tag}

@@ -12,15 +12,15 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// Finalize does one task of what follows a restore. One that waits ends with ErrorNotYet and is run again, so that no slot of a
-// worker is held.
+// Finalize runs one task of what follows a restore. A task that waits ends with ErrorNotYet and is run again, so that it holds no
+// slot of a worker.
 func (t *Tools) Finalize(
 	ctx context.Context, step contract.FDBRestoreTaskStep,
 ) (outcome contract.FinalizationOutcome, err error) {
 	defer activities.Beating(ctx)()
 	task, err := tasks.Named(step.Task)
 	if err != nil {
-		return outcome, err // another worker knows it: releases differ for a while
+		return outcome, err // a worker of another release may know it
 	}
 	reach, trouble, err := t.reach(ctx, step.Ref)
 	defer reach.close(&err)
@@ -42,7 +42,7 @@ func (t *Tools) Finalize(
 	return outcome, finalization.Typed(err)
 }
 
-// taskContext is what tasks need; trouble says why the destination cannot be asked.
+// taskContext returns what tasks need; trouble says why the destination cannot be queried.
 func (r *restoreReach) taskContext(
 	plan contract.FDBRestorePlan, trouble *contract.FDBFailure, expired bool,
 ) *tasks.Context {

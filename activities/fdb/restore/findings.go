@@ -14,11 +14,11 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// ApplyFindings writes what a pass found into the status. A restore that is over stays as it ended.
+// ApplyFindings writes the findings of a pass into the status. A restore that is over stays as it ended.
 func ApplyFindings(object *fdbv1alpha1.FoundationDBRestore, findings contract.FDBRestoreFindings, now time.Time) {
 	status, state := &object.Status, restoretool.Observed(findings.State)
 	if status.State.Final() && state != status.State {
-		return // a pass that is late
+		return // late findings of an earlier pass
 	}
 	status.ObservedGeneration = findings.Generation
 	status.State = state
@@ -41,8 +41,8 @@ func ApplyFindings(object *fdbv1alpha1.FoundationDBRestore, findings contract.FD
 	}
 }
 
-// ended is what Ready says of a restore of which nothing is amiss. Who waits for it wants the data: one that was stopped before
-// its start is as the spec asks, and yet not Ready.
+// ended is what Ready says if no condition holds. Ready is True only if the data are restored: a restore that was stopped before
+// its start is as the spec says, and yet not Ready.
 func ended(findings contract.FDBRestoreFindings) conditions.Outcome {
 	if restoretool.Observed(findings.State) == fdbv1alpha1.RestoreCompleted {
 		return conditions.Outcome{
@@ -64,34 +64,34 @@ const (
 	eventFailed    = "RestoreFailed"
 )
 
-// Tidings are what a change of the status is worth telling: a condition that begins or gets another reason, the start and the
-// end.
-func Tidings(before, after fdbv1alpha1.FoundationDBRestoreStatus) []gather.Tiding {
-	var tidings []gather.Tiding
+// StatusEvents returns the Events for a change of the status: a condition begins or gets another reason, the restore starts or
+// ends.
+func StatusEvents(before, after fdbv1alpha1.FoundationDBRestoreStatus) []gather.Event {
+	var events []gather.Event
 	for _, begun := range conditions.Begun(before.Conditions, after.Conditions) {
-		tidings = append(tidings, gather.Of(begun))
+		events = append(events, gather.ConditionEvent(begun))
 	}
 	begun := []fdbv1alpha1.ObservedRestoreState{fdbv1alpha1.RestoreQueued, fdbv1alpha1.RestoreStarting, fdbv1alpha1.RestoreRunning}
 	if slices.Contains(begun, after.State) && !slices.Contains(begun, before.State) && after.Plan != nil {
-		tidings = append(tidings, gather.Tiding{Reason: eventStarted, Note: fmt.Sprintf(
+		events = append(events, gather.Event{Reason: eventStarted, Note: fmt.Sprintf(
 			"version %d of %s is being restored: the database is locked until the end", after.Plan.Version, after.Plan.URL)})
 	}
 	if after.State == before.State {
-		return tidings
+		return events
 	}
 	switch after.State {
 	case fdbv1alpha1.RestoreCompleted:
 		note := fmt.Sprintf("version %d is restored", after.RestoredVersion)
-		tidings = append(tidings, gather.Tiding{Reason: eventCompleted, Note: note})
+		events = append(events, gather.Event{Reason: eventCompleted, Note: note})
 	case fdbv1alpha1.RestoreAborted:
 		note := "the restore was aborted before it had been started"
 		partial := before.State != "" && before.State != fdbv1alpha1.RestorePending
 		if partial {
 			note = "the restore was aborted: the destination holds partial data"
 		}
-		tidings = append(tidings, gather.Tiding{Warning: partial, Reason: eventAborted, Note: note})
+		events = append(events, gather.Event{Warning: partial, Reason: eventAborted, Note: note})
 	case fdbv1alpha1.RestoreFailed:
-		tidings = append(tidings, gather.Tiding{Warning: true, Reason: eventFailed, Note: "the restore has failed: see its conditions"})
+		events = append(events, gather.Event{Warning: true, Reason: eventFailed, Note: "the restore has failed: see its conditions"})
 	}
-	return tidings
+	return events
 }

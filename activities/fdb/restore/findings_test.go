@@ -51,10 +51,10 @@ func TestFindingsAreWrittenIntoTheStatus(t *testing.T) {
 
 	ended := object.Status.DeepCopy()
 	restore.ApplyFindings(object, contract.FDBRestoreFindings{Generation: 3, State: "running", Percent: 50}, began)
-	assert.Equal(t, *ended, object.Status, "a pass that is late changes nothing")
+	assert.Equal(t, *ended, object.Status, "late findings change nothing")
 }
 
-// The specification has no condition for a restore that was stopped before its start. Who waits for Ready waits for data.
+// No condition says that a restore was stopped before its start, and yet it is not Ready: Ready means restored data.
 func TestARestoreThatWasNeverStartedIsNotReady(t *testing.T) {
 	object := &fdbv1alpha1.FoundationDBRestore{}
 	restore.ApplyFindings(object, contract.FDBRestoreFindings{Generation: 2, State: "aborted"}, time.Unix(1000, 0))
@@ -102,7 +102,7 @@ func TestPlanIsWrittenOnce(t *testing.T) {
 	}())
 }
 
-func TestTidingsOfARestore(t *testing.T) {
+func TestEventsOfARestore(t *testing.T) {
 	plan := &fdbv1alpha1.RestorePlan{Version: 7, URL: older}
 	condition := func(reason string) []metav1.Condition {
 		return []metav1.Condition{{Type: fdbv1alpha1.ConditionIncorrectRestoreState, Reason: reason}}
@@ -130,15 +130,15 @@ func TestTidingsOfARestore(t *testing.T) {
 		"failed":                   {status{State: "Finalizing"}, status{State: "Failed"}, []string{"Warning RestoreFailed"}},
 	} {
 		t.Run(title, func(t *testing.T) {
-			var told []string
-			for _, tiding := range restore.Tidings(tt.before, tt.after) {
+			var events []string
+			for _, event := range restore.StatusEvents(tt.before, tt.after) {
 				kind := "Normal "
-				if tiding.Warning {
+				if event.Warning {
 					kind = "Warning "
 				}
-				told = append(told, kind+tiding.Reason)
+				events = append(events, kind+event.Reason)
 			}
-			assert.Equal(t, tt.want, told)
+			assert.Equal(t, tt.want, events)
 		})
 	}
 }

@@ -17,15 +17,15 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// Gatherer reads all that concerns one FoundationDBRestore. Reader is the API server in the worker, the cache in the watcher.
+// Gatherer reads what concerns one FoundationDBRestore. Reader is the API server in the worker, the cache in the watcher.
 type Gatherer struct {
 	Reader client.Reader
 }
 
-// Objects is what there is of one FoundationDBRestore, as read. The objects are the reader's own: copy before changing. What it
-// holds of the credentials is secret.
+// Objects is what was read about one FoundationDBRestore. The objects are the reader's own: copy before changing. The credentials
+// in it are secret.
 type Objects struct {
-	// Object is nil when no object of the UID asked for exists; nothing else is read then.
+	// Object is nil when no object of the requested UID exists; nothing else is read then.
 	Object *fdbv1alpha1.FoundationDBRestore
 	// Cluster is the destination; nil when there is no FoundationDBCluster of that name.
 	Cluster *gather.Cluster
@@ -33,7 +33,7 @@ type Objects struct {
 	Source *gather.Cluster
 	// Backup is that of spec.backupName; nil if none is named, or none of that name exists.
 	Backup *fdbv1alpha1.FoundationDBBackup
-	// URL is the container's, without anything secret: that of the plan, once there is one. Empty if it is not known.
+	// URL is the container's, without secrets: that of the plan, once there is one. Empty if it is not known.
 	URL string
 	// Credentials is the credentials file and Accounts are those in it; nil without a valid one.
 	Credentials []byte
@@ -42,10 +42,10 @@ type Objects struct {
 	Problem *contract.FDBCondition
 }
 
-// otherRestore is what to do about a name that is wrong: no field of a restore can be changed.
+// otherRestore is the advice if a name is wrong: no field of a restore can be changed.
 const otherRestore = "create a FoundationDBRestore with the right %s"
 
-// Gather reads what there is. An error means that it could not be read, never that something is absent or invalid.
+// Gather reads the objects. An error means that one could not be read, never that something is absent or invalid.
 func (g *Gatherer) Gather(ctx context.Context, ref contract.ObjectRef) (*Objects, error) {
 	object := &fdbv1alpha1.FoundationDBRestore{}
 	exists, err := k8s.Get(ctx, g.Reader, fdbv1alpha1.KindFoundationDBRestore, ref.Namespace, ref.Name, object)
@@ -74,7 +74,8 @@ func (g *Gatherer) readCluster(ctx context.Context, o *Objects) error {
 	return err
 }
 
-// readSource reads the cluster that was backed up. That it is not there is a problem only if a time has to be looked up in it.
+// readSource reads the cluster that was backed up. It is a problem that there is none only if a time has to be resolved to a
+// version.
 func (g *Gatherer) readSource(ctx context.Context, o *Objects) error {
 	name := o.Object.Spec.SourceClusterName
 	if name == "" {
@@ -92,7 +93,7 @@ func (g *Gatherer) readSource(ctx context.Context, o *Objects) error {
 	return err
 }
 
-// byTime: the version is still to be looked up by its time.
+// byTime reports whether the version still has to be found by its time.
 func (o *Objects) byTime() bool {
 	spec := o.Object.Spec
 	return o.Object.Status.Plan == nil && spec.Version == 0 && spec.Timestamp != nil
@@ -129,7 +130,7 @@ func (g *Gatherer) readBackup(ctx context.Context, o *Objects) error {
 	return nil
 }
 
-// newest is the URL of the newest backup that can be restored, as far as the status tells.
+// newest returns the URL of the newest backup that can be restored, by the object's status.
 func newest(backup *fdbv1alpha1.FoundationDBBackup) string {
 	for _, entry := range slices.Backward(backup.Status.Backups) {
 		if entry.LatestRestorable != nil {
@@ -146,7 +147,7 @@ func (g *Gatherer) readCredentials(ctx context.Context, o *Objects) error {
 		reference = &o.Backup.Spec.Credentials
 	}
 	if reference == nil {
-		o.misconfigured(fdbv1alpha1.ReasonSecretMissing, "no credentials are known any more: FoundationDBBackup %q, which had them, "+
+		o.misconfigured(fdbv1alpha1.ReasonSecretMissing, "there are no credentials: FoundationDBBackup %q, which named them, "+
 			"is gone. Create a FoundationDBRestore with spec.credentials", o.Object.Spec.BackupName)
 		return nil
 	}
@@ -156,7 +157,7 @@ func (g *Gatherer) readCredentials(ctx context.Context, o *Objects) error {
 		return err
 	}
 	o.Credentials, o.Accounts = file, accounts
-	if o.URL == "" || strings.HasPrefix(o.URL, "file://") { // whether those are taken is the worker's to say
+	if o.URL == "" || strings.HasPrefix(o.URL, "file://") { // the worker decides whether it accepts files
 		return nil
 	}
 	place, err := fdb.ParseURL(o.URL)
@@ -172,7 +173,7 @@ func (g *Gatherer) readCredentials(ctx context.Context, o *Objects) error {
 	return nil
 }
 
-// noted notes a problem, if there is one, unless there is one already.
+// noted sets Problem, unless there is one already or problem is nil.
 func (o *Objects) noted(problem *gather.Problem) {
 	if problem != nil {
 		o.misconfigured(problem.Reason, "%s", problem.Message)
@@ -187,8 +188,9 @@ func (o *Objects) misconfigured(reason, format string, values ...any) {
 	}
 }
 
-// Agents returns a FoundationDBBackup whose agents work for a cluster of the object's namespace: the tools reach its database,
-// and the store, as those do. It is that of spec.backupName if that is one, and also if there is no other; else nil.
+// Agents returns a FoundationDBBackup whose agents work for a cluster of the object's namespace: the tools reach database and
+// store with the same TLS files. It is that of spec.backupName if its agents work for the cluster; else another one; and if there
+// is none, that of spec.backupName, which may be nil.
 func (g *Gatherer) Agents(ctx context.Context, o *Objects, cluster string) (*fdbv1alpha1.FoundationDBBackup, error) {
 	if o.Backup != nil && gather.ClusterName(o.Backup) == cluster {
 		return o.Backup, nil

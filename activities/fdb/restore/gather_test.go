@@ -26,7 +26,7 @@ const (
 	newer = "blobstore://lab@s3.local:9000/lab-2?bucket=backups&region=r"
 )
 
-// gathered is all that a FoundationDBRestore needs, for a test to take something of.
+// gathered is everything that a FoundationDBRestore needs; a test removes parts of it.
 type gathered struct {
 	restore             *fdbv1alpha1.FoundationDBRestore
 	backup              *fdbv1alpha1.FoundationDBBackup
@@ -91,7 +91,7 @@ func (g *gathered) gatherer(funcs interceptor.Funcs) *restore.Gatherer {
 	return &restore.Gatherer{Reader: builder.Build()}
 }
 
-func TestViewTellsWhatThereIs(t *testing.T) {
+func TestViewShowsTheObjects(t *testing.T) {
 	g := newGathered()
 	at := metav1.Unix(1_700_000_000, 0)
 	g.restore.Spec.Timestamp = &at
@@ -120,7 +120,7 @@ func TestViewTellsWhatThereIs(t *testing.T) {
 	assert.Equal(t, &contract.FDBRestorePlan{
 		Tag: "x", URL: older, Container: "s3.local:9000/backups/lab-1", Version: 7, Time: at.Unix(), Destination: "copy:1",
 	}, view.Plan)
-	assert.True(t, view.Finalized, "the tasks are those of whoever began them, whatever this code has")
+	assert.True(t, view.Finalized, "the tasks are those of the build that began them")
 
 	g.restore.Status.Finalization = append(g.restore.Status.Finalization,
 		fdbv1alpha1.RestoreTask{Name: contract.FDBRestoreTaskVersion, Phase: "InProgress"})
@@ -137,7 +137,7 @@ func TestWhatKeepsARestoreFromBeingStarted(t *testing.T) {
 	}{
 		"nothing":                    {func(*gathered) {}, ""},
 		"a URL instead of a name":    {byURL(older), ""},
-		"a URL on the worker's disk": {byURL("file:///backups/a"), ""}, // the worker says whether it takes them
+		"a URL on the worker's disk": {byURL("file:///backups/a"), ""}, // the worker decides whether it accepts files
 		"no destination":             {func(g *gathered) { g.destination = nil }, fdbv1alpha1.ReasonClusterMissing},
 		"a destination not ready":    {func(g *gathered) { g.destination.Status.ConnectionString = "" }, fdbv1alpha1.ReasonClusterNotReady},
 		"no source, no time":         {func(g *gathered) { g.source = nil }, ""},
@@ -160,9 +160,9 @@ func TestWhatKeepsARestoreFromBeingStarted(t *testing.T) {
 		"no credentials file": {func(g *gathered) {
 			g.secret.Data["credentials"] = []byte("hush")
 		}, fdbv1alpha1.ReasonCredentialsInvalid},
-		"another's account":                       {byURL("blobstore://other@s3.local:9000/a?bucket=backups"), fdbv1alpha1.ReasonCredentialsInvalid},
-		"a URL that is none":                      {byURL("s3://bucket/a"), fdbv1alpha1.ReasonURLInvalid},
-		"a URL that takes the machine's identity": {byURL(older + "&sdk_auth=1"), fdbv1alpha1.ReasonURLInvalid},
+		"another's account":                      {byURL("blobstore://other@s3.local:9000/a?bucket=backups"), fdbv1alpha1.ReasonCredentialsInvalid},
+		"a URL that is none":                     {byURL("s3://bucket/a"), fdbv1alpha1.ReasonURLInvalid},
+		"a URL that uses the machine's identity": {byURL(older + "&sdk_auth=1"), fdbv1alpha1.ReasonURLInvalid},
 	} {
 		t.Run(title, func(t *testing.T) {
 			g := newGathered()

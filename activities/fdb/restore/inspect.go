@@ -14,8 +14,8 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// Inspect asks the destination for the restore's state and its own and, with Resolve, what would be restored and whether there is
-// room for it. It changes nothing.
+// Inspect queries the destination for the state of the restore and of the database. With Resolve, it also finds out what would be
+// restored and whether the key ranges are empty. It changes nothing.
 func (t *Tools) Inspect(
 	ctx context.Context, in contract.FDBRestoreInspect,
 ) (seen contract.FDBRestoreInspection, err error) {
@@ -41,7 +41,7 @@ func (t *Tools) Inspect(
 	}
 	limited, cancel := tools.Reserve(ctx)
 	defer cancel()
-	if database.LockUID == "" { // a locked one does not answer
+	if database.LockUID == "" { // a locked database does not answer
 		seen.NotEmpty, trouble = reach.occupied(limited)
 	}
 	seen.URL = reach.URL
@@ -53,10 +53,11 @@ func (t *Tools) Inspect(
 	return seen, errors.Join(err, ctx.Err())
 }
 
-// everything is what is restored without key ranges, as fdbcli reads it; the tool looks at the system's keys itself.
+// everything is the range that is restored without key ranges, as an argument of fdbcli; the tool checks the system's keys
+// itself.
 const everything = `"" \xff`
 
-// occupied names the first range to be restored that holds data; empty if none does. The first troubling answer ends it.
+// occupied returns the first range to be restored that holds data; empty if none does. It ends at the first failure.
 func (r *restoreReach) occupied(ctx context.Context) (string, *contract.FDBFailure) {
 	ranges := r.KeyRanges()
 	if len(ranges) == 0 {
@@ -95,7 +96,7 @@ func (t *Tools) resolve(
 		return nil, trouble, nil
 	}
 	if !t.describes.Begin(reach.Object.Namespace) {
-		return nil, tools.OtherFailure("this worker looks into as many containers as it may: it is tried again"), nil
+		return nil, tools.OtherFailure("this worker describes as many containers as it may: this is retried"), nil
 	}
 	defer t.describes.End(reach.Object.Namespace)
 	source, trouble, err := reach.source(ctx)
@@ -121,7 +122,7 @@ func (t *Tools) resolve(
 	return point, unresolved, nil
 }
 
-// source opens a session for the cluster that was backed up, if it answers. Only a time cannot be had without.
+// source opens a session for the cluster that was backed up, if it answers. It is needed only to find a version by its time.
 func (r *restoreReach) source(ctx context.Context) (*fdbtool.Session, *contract.FDBFailure, error) {
 	if !r.Source.Reachable() {
 		return nil, tools.OtherFailure("the source cluster cannot be reached"), nil
@@ -164,7 +165,7 @@ func notRestorable(format string, values ...any) *contract.FDBFailure {
 	}
 }
 
-// atVersion is the version of the plan or of the spec, or else the latest.
+// atVersion returns the version of the plan or of the spec, or else the latest.
 func (r *restoreReach) atVersion(container contract.FDBContainer) (*contract.FDBPoint, *contract.FDBFailure) {
 	view := r.View()
 	point := contract.FDBPoint{Version: view.Wanted}
@@ -180,7 +181,7 @@ func (r *restoreReach) atVersion(container contract.FDBContainer) (*contract.FDB
 	return &point, nil
 }
 
-// within says what is wrong about a version that cannot be restored.
+// within says why a version cannot be restored; nil if it can.
 func within(container contract.FDBContainer, version int64, what string) *contract.FDBFailure {
 	if version >= container.Oldest.Version && version <= container.Latest.Version {
 		return nil
@@ -196,10 +197,10 @@ func pointText(point *contract.FDBPoint) string {
 	return fmt.Sprintf("version %d (about %s)", point.Version, time.Unix(point.Time, 0).UTC().Format(time.RFC3339))
 }
 
-// toolTime is how the tools read a time.
+// toolTime is the tools' format of a time.
 const toolTime = "2006/01/02.15:04:05-0700"
 
-// atTime is the version that the source cluster had at the time of the spec, by the tool's own reckoning.
+// atTime returns the version that the source cluster had at the time of the spec, as the tool computes it.
 func (r *restoreReach) atTime(
 	ctx context.Context, source *fdbtool.Session, container contract.FDBContainer,
 ) (*contract.FDBPoint, *contract.FDBFailure) {

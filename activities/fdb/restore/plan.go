@@ -9,7 +9,7 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// PlanDue reports whether a plan may be written down: there is none yet, and it fits what the object asks for now.
+// PlanDue reports whether a plan may be recorded: there is none yet, and it fits the present spec.
 func (o *Objects) PlanDue(planning contract.FDBRestorePlanning) bool {
 	object, plan := o.Object, planning.Plan
 	switch {
@@ -22,7 +22,7 @@ func (o *Objects) PlanDue(planning contract.FDBRestorePlanning) bool {
 		plan.Destination == o.Cluster.Owner()
 }
 
-// ApplyPlan writes down what is going to be restored, so that a start that is repeated restores the same. A plan never changes.
+// ApplyPlan records what is going to be restored, so that a repeated start restores the same. A plan never changes.
 func ApplyPlan(object *fdbv1alpha1.FoundationDBRestore, plan contract.FDBRestorePlan) {
 	if object.Status.Plan != nil {
 		return

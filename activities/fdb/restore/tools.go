@@ -18,26 +18,29 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// Tools asks and tells FoundationDB by its own tools, for one FoundationDBRestore at a time: with the secrets of that
-// object's namespace, read anew for each call, and with no others.
+// Tools queries and changes FoundationDB by its own tools, for one FoundationDBRestore at a time. It uses only the secrets of
+// that object's namespace, and reads them for each call.
 type Tools struct {
 	// Reader reads at the API server itself.
 	Reader client.Reader
 	Runner *fdbtool.Runner
-	// Locker is nil where nobody else changes backups.
+	// Locker is nil where no other operator changes backups.
 	Locker tools.FDBLocker
 
 	describes tools.Describes
 }
 
-// Register makes the activities known to a worker under their wire names.
+// Register registers the activities with a worker under their wire names.
 func (t *Tools) Register(registry worker.ActivityRegistry) {
-	activities.Register(registry, contract.InspectFDBRestore, activities.Guard(activities.Unpaused, t.Inspect, activities.Untold))
-	activities.Register(registry, contract.RunFDBRestoreCommand, activities.Guard(activities.Unpaused, t.Command, activities.Untold))
-	activities.Register(registry, contract.FinalizeFDBRestore, activities.Guard(activities.Unpaused, t.Finalize, activities.Untold))
+	activities.Register(registry, contract.InspectFDBRestore,
+		activities.Guard(activities.NeverPaused, t.Inspect, activities.NoEvent))
+	activities.Register(registry, contract.RunFDBRestoreCommand,
+		activities.Guard(activities.NeverPaused, t.Command, activities.NoEvent))
+	activities.Register(registry, contract.FinalizeFDBRestore,
+		activities.Guard(activities.NeverPaused, t.Finalize, activities.NoEvent))
 }
 
-// restoreReach is one object with the means to run tools for its destination.
+// restoreReach is one object with what it takes to run tools for its destination.
 type restoreReach struct {
 	*Objects
 	*fdbtool.Session
@@ -46,8 +49,8 @@ type restoreReach struct {
 	open func(ctx context.Context, cluster *gather.Cluster) (*fdbtool.Session, *contract.FDBFailure, error)
 }
 
-// reach gathers what is needed to run tools for an object. It returns nil if there is no such object, and otherwise what the
-// user or the operator has to put right, if the destination cannot be asked. The caller closes the session.
+// reach reads what is needed to run tools for an object. It returns nil if there is no such object. A failure says what the user
+// or the operator has to repair before the destination can be queried. The caller closes the session.
 func (t *Tools) reach(ctx context.Context, ref contract.ObjectRef) (*restoreReach, *contract.FDBFailure, error) {
 	gatherer := &Gatherer{Reader: t.Reader}
 	objects, err := gatherer.Gather(ctx, ref)
@@ -67,7 +70,7 @@ func (t *Tools) reach(ctx context.Context, ref contract.ObjectRef) (*restoreReac
 	return reach, trouble, err
 }
 
-// open opens a session for a cluster, with the TLS of the agents that work for it.
+// open opens a session for a cluster, with the TLS files of the agents that work for it.
 func (t *Tools) open(
 	ctx context.Context, gatherer *Gatherer, objects *Objects, cluster *gather.Cluster,
 ) (*fdbtool.Session, *contract.FDBFailure, error) {
@@ -92,7 +95,7 @@ func (t *Tools) open(
 	case trouble != nil && needed:
 		return nil, tools.OtherFailure("FoundationDBBackup %q: %s", backup.Name, trouble.Message), nil
 	case trouble == nil:
-		access.TLS = tls // without it, a store that needs it says so
+		access.TLS = tls // a store that needs TLS says so itself
 	}
 	return t.Runner.Open(access)
 }
@@ -109,7 +112,7 @@ func (r *restoreReach) close(err *error) {
 	}
 }
 
-// status asks the destination for the state of a tag; nil if there never was a restore on it.
+// status queries the state of a tag; nil if there never was a restore on it.
 func (r *restoreReach) status(ctx context.Context, tag string) (*contract.FDBRestoreProgress, *contract.FDBFailure) {
 	output, trouble := r.Run(ctx, fdbtool.RestoreStatus, []string{"status", "-t", tag})
 	if trouble != nil {
@@ -125,12 +128,12 @@ func (r *restoreReach) status(ctx context.Context, tag string) (*contract.FDBRes
 	return progress, nil
 }
 
-// database asks the destination for its own state.
+// database queries the state of the database itself.
 func (r *restoreReach) database(ctx context.Context) (restoretool.DatabaseStatus, *contract.FDBFailure) {
 	return databaseStatus(ctx, r.Session)
 }
 
-// answerLimit is what fdbcli is told of fdbtool.AnswerLimit.
+// answerLimit is fdbtool.AnswerLimit as an argument of fdbcli.
 var answerLimit = []string{"--timeout", strconv.Itoa(int(fdbtool.AnswerLimit.Seconds()))}
 
 func databaseStatus(ctx context.Context, session *fdbtool.Session) (restoretool.DatabaseStatus, *contract.FDBFailure) {
@@ -145,7 +148,7 @@ func databaseStatus(ctx context.Context, session *fdbtool.Session) (restoretool.
 	if !status.Available {
 		return status, &contract.FDBFailure{
 			Class: contract.FDBClassTimeout, Message: "the database is not available: fdbcli reaches no quorum of its coordinators, " +
-				"or it is recovering; it is tried again",
+				"or it is recovering; this is retried",
 		}
 	}
 	return status, nil

@@ -16,14 +16,14 @@ const (
 	uidDigits = 8
 )
 
-// Tag is the name of an object's restore in the database. A part of the UID makes sure that no earlier restore is taken for it.
+// Tag returns the name of an object's restore in the database. A part of the UID makes it differ from those of earlier restores.
 func Tag(object *fdbv1alpha1.FoundationDBRestore) string {
 	name := strings.ReplaceAll(cmp.Or(object.Spec.Tag, object.Name), ".", "-") // no tag has a dot
 	uid := strings.ReplaceAll(string(object.UID), "-", "")
 	return name[:min(len(name), maxTag)] + "-" + uid[:min(len(uid), uidDigits)]
 }
 
-// View is what decides the next step, but for the namespace.
+// View returns what decides the next step, except for the namespace.
 func (o *Objects) View() contract.FDBRestoreView {
 	if o.Object == nil {
 		return contract.FDBRestoreView{}
@@ -57,7 +57,7 @@ func (o *Objects) View() contract.FDBRestoreView {
 	return view
 }
 
-// KeyRanges are those of the spec, each as "start end".
+// KeyRanges returns those of the spec, each as "start end".
 func (o *Objects) KeyRanges() []string {
 	var ranges []string
 	for _, keys := range o.Object.Spec.KeyRanges {
@@ -79,7 +79,7 @@ func plainPlan(plan *fdbv1alpha1.RestorePlan) *contract.FDBRestorePlan {
 	return plain
 }
 
-// finalized reports whether every task has ended of those that were begun: all are written before the first runs.
+// finalized reports whether all tasks have ended: they are all recorded before the first runs.
 func finalized(tasks []fdbv1alpha1.RestoreTask) bool {
 	return len(tasks) > 0 && !slices.ContainsFunc(tasks, func(task fdbv1alpha1.RestoreTask) bool {
 		return task.Phase == "" || task.Phase == fdbv1alpha1.RestoreTaskInProgress

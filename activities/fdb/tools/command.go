@@ -13,7 +13,7 @@ import (
 )
 
 // Command runs a command that changes something, unless it is done already or undue. It may be repeated after any end: it reads
-// the state first, and again when it is not known what became of the command.
+// the state first, and again if the result of the command is unknown.
 func (t *Tools) Command(ctx context.Context, command contract.FDBCommand) (outcome contract.FDBOutcome, err error) {
 	defer activities.Beating(ctx)()
 	reach, trouble, err := t.reach(ctx, command.Ref)
@@ -41,7 +41,7 @@ func (t *Tools) Command(ctx context.Context, command contract.FDBCommand) (outco
 	return UnderLock(ctx, t.Locker, attempt.Session, attempt.run)
 }
 
-// UnderLock runs a command while nobody else changes the database's backups.
+// UnderLock runs a command while it holds the lock that keeps other operators from changing the database's backups.
 func UnderLock(ctx context.Context, locker FDBLocker, session *fdbtool.Session,
 	run func(context.Context) (contract.FDBOutcome, error),
 ) (outcome contract.FDBOutcome, err error) {
@@ -53,14 +53,14 @@ func UnderLock(ctx context.Context, locker FDBLocker, session *fdbtool.Session,
 	})
 	if lockErr != nil && !held {
 		return contract.FDBOutcome{
-			Failure: OtherFailure("the FoundationDB operator's lock could not be taken: %s", session.Redact(lockErr.Error())),
+			Failure: OtherFailure("the FoundationDB operator's lock could not be acquired: %s", session.Redact(lockErr.Error())),
 		}, nil
 	}
-	return outcome, err // a lock that could not be given back runs out by itself
+	return outcome, err // a lock that could not be released expires
 }
 
-// stale reports whether the spec has changed since the command was decided. Stopping stays right whatever the spec says, and so
-// does letting the agents of others run again while the object is being deleted.
+// stale reports whether the spec has changed since the command was decided. An abort is right whatever the spec says. So is a
+// resume while the object is being deleted: it also lets the agents of other backups run again.
 func stale(command contract.FDBCommand, objects *gather.Objects) bool {
 	if command.Operation == contract.FDBAbort {
 		return false
@@ -69,7 +69,7 @@ func stale(command contract.FDBCommand, objects *gather.Objects) bool {
 	return objects.Object.Generation != command.Generation || (deleted && command.Operation != contract.FDBResume)
 }
 
-// Reserve keeps some of the time that is left for looking what became of a command, or for telling what was found.
+// Reserve keeps some of the time that is left for reading the state after a command, or for reporting what was found.
 func Reserve(ctx context.Context) (context.Context, context.CancelFunc) {
 	if end, limited := ctx.Deadline(); limited {
 		return context.WithDeadline(ctx, end.Add(-fdbtool.CheckReserve))
@@ -99,7 +99,7 @@ type attempt struct {
 	seen string
 }
 
-// state reads the state of the command's tag; pause and resume have none, and any will do.
+// state reads the state of the command's tag. Pause and resume have no tag; they read that of the spec's.
 func (a *attempt) state(ctx context.Context) (fdb.Status, *contract.FDBFailure) {
 	tag := a.command.Tag
 	if tag == "" {
@@ -108,7 +108,7 @@ func (a *attempt) state(ctx context.Context) (fdb.Status, *contract.FDBFailure) 
 	return a.status(ctx, tag)
 }
 
-// settled reads the state, and returns the outcome unless the command is to be run.
+// settled reads the state, and returns the outcome unless the command has to run.
 func (a *attempt) settled(ctx context.Context) (contract.FDBOutcome, bool) {
 	status, trouble := a.state(ctx)
 	if trouble != nil {
@@ -130,8 +130,8 @@ func (a *attempt) settled(ctx context.Context) (contract.FDBOutcome, bool) {
 	return contract.FDBOutcome{}, false
 }
 
-// occupied refuses a start into a container that has data: a backup written there could not be restored. One that a start has
-// made without getting further has none.
+// occupied refuses a start into a container that has data: a backup written there could not be restored. A container that an
+// interrupted start has created has none.
 func (a *attempt) occupied(ctx context.Context, url string) (contract.FDBOutcome, bool) {
 	output, trouble := a.describe(ctx, fdbtool.Probe, url)
 	switch {
@@ -144,19 +144,19 @@ func (a *attempt) occupied(ctx context.Context, url string) (contract.FDBOutcome
 	}
 	return contract.FDBOutcome{Undue: true, Failure: &contract.FDBFailure{
 		Class: contract.FDBClassUsed,
-		Message: fdb.Bound("there is a backup at "+url+" already, and one that is started again in the same place could "+
+		Message: fdb.Bound("there is a backup at "+url+" already; a second one started in the same place could "+
 			"not be restored", MaxFDBMessage),
 	}}, true
 }
 
-// holdsData reports whether a description tells of anything but an empty container.
+// holdsData reports whether a description is of anything but an empty container.
 func holdsData(description []byte) bool {
 	var found struct {
 		Snapshots                                                           []json.RawMessage
 		ExpiredEnd, UnreliableEnd, MinLogBegin, ContiguousLogEnd, MaxLogEnd json.RawMessage
 	}
 	if json.Unmarshal(description, &found) != nil {
-		return true // unknown: rather not
+		return true // unknown: refuse the start
 	}
 	for _, point := range []json.RawMessage{
 		found.ExpiredEnd, found.UnreliableEnd, found.MinLogBegin, found.ContiguousLogEnd, found.MaxLogEnd,
@@ -168,7 +168,7 @@ func holdsData(description []byte) bool {
 	return len(found.Snapshots) > 0
 }
 
-// run runs the command if it is due. Its end says little: what counts is the state after it.
+// run runs the command if it is due. The state after it counts, not its exit code.
 func (a *attempt) run(ctx context.Context) (contract.FDBOutcome, error) {
 	outcome, settled := a.settled(ctx)
 	if settled {
@@ -180,7 +180,7 @@ func (a *attempt) run(ctx context.Context) (contract.FDBOutcome, error) {
 		return contract.FDBOutcome{Done: true}, nil
 	}
 	noAgents := strings.Contains(string(output), noAgentsText)
-	// The worker may be stopping, or the time be over: whoever decided must still learn what became of the command.
+	// The worker may be stopping, or the time be over: the caller must still learn the result of the command.
 	fresh, cancel := context.WithTimeout(context.WithoutCancel(ctx), fdbtool.StatusLimit)
 	defer cancel()
 	status, unread := a.state(fresh)
@@ -197,15 +197,15 @@ func (a *attempt) run(ctx context.Context) (contract.FDBOutcome, error) {
 	case unread != nil:
 		trouble = unread
 	default:
-		trouble = OtherFailure("fdbbackup start was taken, but no backup runs at %s", a.command.URL)
+		trouble = OtherFailure("fdbbackup start succeeded, but no backup runs at %s", a.command.URL)
 	}
 	return contract.FDBOutcome{Failure: trouble}, nil
 }
 
-// noAgentsText is what a start says that was taken, while no agent answered.
+// noAgentsText is in the output of a start that succeeded while no agent answered.
 const noAgentsText = "no backup agents are responding"
 
-// arguments are those of the command. A modification names the URL only where it differs: the tool opens the container then.
+// arguments returns those of the command. A modify names the URL only if it differs: the tool opens the container then.
 func (a *attempt) arguments() (fdbtool.Operation, []string) {
 	described := fdb.Command{
 		URL: a.command.URL, Tag: a.command.Tag,

@@ -1,8 +1,8 @@
-// Package tools asks and commands FoundationDB by its own tools, for one FoundationDBBackup at a time: with the secrets of
-// that object's namespace, read anew for each call, and with no others. A command may be repeated after any end: it looks
-// first whether it is due.
+// Package tools queries and changes FoundationDB by its own tools, for one FoundationDBBackup at a time. It uses only the secrets
+// of that object's namespace, and reads them for each call. A command may be repeated after any end: it first checks whether it
+// is due.
 //
-// The worker registers Tools on the tools' queue; the activities of restores share its lock and limits. It imports, of ours,
+// The worker registers Tools on the tools' queue; the activities of restores share its lock and limits. Of ours it imports
 // activities, activities/fdbtool and others below activities/fdb, k8s, workflows/contract and the decisions in
 // workflows/fdb/backup.
 package tools

@@ -8,19 +8,19 @@ import (
 	fdbbackup "holdfast.dev/holdfast/workflows/fdb/backup"
 )
 
-// dueness is what is to be done about a command, given the state of the database.
+// dueness says whether a command has to run, given the state of the database.
 type dueness int
 
 const (
-	// commandUndue: what the command was decided upon has changed.
+	// commandUndue: the state by which the command was decided has changed.
 	commandUndue dueness = iota
-	// commandDue: it is to be run.
+	// commandDue: it has to run.
 	commandDue
-	// commandDone: the state is what it was to bring about.
+	// commandDone: the state is already what the command brings about.
 	commandDone
 )
 
-// due says whether a command is still to be run. It never is where somebody else's backup runs on the tag.
+// due says whether a command still has to run. It never has to where somebody else's backup runs on the tag.
 func due(command contract.FDBCommand, status fdb.Status, desired contract.FDBDesired) dueness {
 	here := status.Tag.Running && fdbbackup.SamePlace(status.Tag.URL, command.URL)
 	switch command.Operation {
@@ -54,13 +54,13 @@ func dueStart(tag contract.FDBTag, here bool) dueness {
 // stateAborting: an abort has begun and was not finished; Running is true.
 const stateAborting = "Aborting"
 
-// dueModify: a backup that is only submitted does not tell its period, so that it would never be as desired.
+// dueModify: the status of a backup that is only submitted has no period, so it would never be as desired.
 func dueModify(command contract.FDBCommand, tag contract.FDBTag, here bool, desired contract.FDBDesired) dueness {
-	telling := tag.State == fdb.StateRunning || tag.State == fdb.StateRunningDifferentially
-	if !here || !telling {
+	shown := tag.State == fdb.StateRunning || tag.State == fdb.StateRunningDifferentially
+	if !here || !shown {
 		return commandUndue
 	}
-	period := tag.SnapshotPeriodSeconds == 0 || tag.SnapshotPeriodSeconds == desired.SnapshotPeriodSeconds // 0: not told
+	period := tag.SnapshotPeriodSeconds == 0 || tag.SnapshotPeriodSeconds == desired.SnapshotPeriodSeconds // 0: not shown
 	return doneIf(period && sameURL(tag.URL, command.URL))
 }
 

@@ -39,7 +39,7 @@ func TestDue(t *testing.T) {
 		"start: one is half aborted":          {contract.FDBStart, here, running("Aborting", here, 0), commandUndue},
 		"modify: all as desired":              {contract.FDBModify, same, running("Running", here, 60), commandDone},
 		"modify: the period differs":          {contract.FDBModify, here, running("Running", here, 61), commandDue},
-		"modify: the period is not told":      {contract.FDBModify, here, running("Running", here, 0), commandDone},
+		"modify: the period is not shown":     {contract.FDBModify, here, running("Running", here, 0), commandDone},
 		"modify: the parameters differ":       {contract.FDBModify, tuned, running("RunningDifferentially", here, 60), commandDue},
 		"modify: it is only submitted":        {contract.FDBModify, tuned, running("Submitted", here, 0), commandUndue},
 		"modify: another place":               {contract.FDBModify, there, running("Running", here, 61), commandUndue},

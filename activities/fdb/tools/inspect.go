@@ -17,18 +17,19 @@ import (
 )
 
 const (
-	// maxFDBContainers are described: the newest, and one of the others, so that data which somebody has deleted are missed one day.
+	// maxFDBContainers is how many containers are described: the newest, and one of the others, so that data which somebody has
+	// deleted are missed one day.
 	maxFDBContainers = 8
-	// maxFDBTags are asked for, the spec's and the newest.
+	// maxFDBTags is how many tags are queried: the spec's and the newest.
 	maxFDBTags = 16
-	// healthyLag is how far a backup that moves may be behind: it writes its log every 20 s.
+	// healthyLag is how far a backup that makes progress may be behind: it writes its log every 20 s.
 	healthyLag = 2 * time.Minute
 )
 
-// fdbTag is a tag that can be asked for. Others in the status were not written by us.
+// fdbTag is a tag that can be queried. We did not write any others in the status.
 var fdbTag = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
-// Inspect asks the database for the state of the object's tags and, with Deep, the store for what is in its containers.
+// Inspect queries the database for the state of the object's tags and, with Deep, the store for the contents of its containers.
 func (t *Tools) Inspect(ctx context.Context, in contract.FDBInspect) (seen contract.FDBInspection, err error) {
 	defer activities.Beating(ctx)()
 	reach, trouble, err := t.reach(ctx, in.Ref)
@@ -39,7 +40,7 @@ func (t *Tools) Inspect(ctx context.Context, in contract.FDBInspect) (seen contr
 	for _, tag := range tagsOf(reach.Objects) {
 		status, trouble := reach.status(ctx, tag)
 		if ctx.Err() != nil {
-			return contract.FDBInspection{}, ctx.Err() // the worker stops: that says nothing about the database
+			return contract.FDBInspection{}, ctx.Err() // the worker stops, so the database may be well
 		}
 		if trouble != nil {
 			return contract.FDBInspection{Failure: trouble}, nil
@@ -61,7 +62,7 @@ func (t *Tools) Inspect(ctx context.Context, in contract.FDBInspect) (seen contr
 	return seen, ctx.Err()
 }
 
-// tagsOf are the tags of the spec and of status.backups, in the order of their names.
+// tagsOf returns the tags of the spec and of status.backups, sorted by name.
 func tagsOf(objects *gather.Objects) []string {
 	tags := []string{objects.Desired().Tag}
 	for _, entry := range slices.Backward(objects.Object.Status.Backups) {
@@ -73,8 +74,7 @@ func tagsOf(objects *gather.Objects) []string {
 	return tags
 }
 
-// ails reports whether a tag's backup may have errors, which only the text form of the status tells: it runs, and does not keep
-// up.
+// ails reports whether a tag's backup may have errors: it runs and lags. Only the text form of the status shows them.
 func ails(tag contract.FDBTag, now time.Time) bool {
 	if !tag.Running {
 		return false
@@ -85,7 +85,7 @@ func ails(tag contract.FDBTag, now time.Time) bool {
 	return now.Sub(time.Unix(tag.Latest.Time, 0)) > healthyLag
 }
 
-// errors are the recent ones of a tag's backup. That they cannot be read is no failure: the state is known.
+// errors returns the recent ones of a tag's backup. If they cannot be read that is no failure: the state is known.
 func (r *reach) errors(ctx context.Context, tag string) []string {
 	output, trouble := r.Run(ctx, fdbtool.Status, r.method.Status(tag, false))
 	if trouble != nil {
@@ -98,8 +98,8 @@ func (r *reach) errors(ctx context.Context, tag string) []string {
 	return found
 }
 
-// containersOf are the URLs of the containers that are worth describing, the oldest first. What a turn of the queue may delete is
-// not: nothing changes there any more, and it was described when its backup had ended.
+// containersOf returns the URLs of the containers to describe, the oldest first. Those that a turn of the queue may delete are
+// left out: nothing changes there any more, and they were described when their backups had ended.
 func containersOf(objects *gather.Objects, tags []contract.FDBTag) []string {
 	var urls []string
 	add := func(url string) {
@@ -126,7 +126,7 @@ func containersOf(objects *gather.Objects, tags []contract.FDBTag) []string {
 	return urls
 }
 
-// containers describes containers, the newest first: whatever time is left goes to the older ones.
+// containers describes containers, the newest first: the older ones get the time that is left.
 func (r *reach) containers(ctx context.Context, urls []string) []contract.FDBContainer {
 	described := make([]contract.FDBContainer, 0, len(urls))
 	for _, url := range slices.Backward(urls) {
@@ -152,8 +152,8 @@ func (r *reach) container(ctx context.Context, url string) contract.FDBContainer
 	return container
 }
 
-// describe describes a container, if the object's credentials have its account: nothing else would be answered, and nobody else's
-// store is asked.
+// describe describes a container, if the object's credentials have its account. Without the account there would be no answer, and
+// another tenant's store would be queried.
 func (r *reach) describe(ctx context.Context, operation fdbtool.Operation, url string) ([]byte, *contract.FDBFailure) {
 	if r.store != nil {
 		return nil, r.store

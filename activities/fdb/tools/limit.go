@@ -5,20 +5,20 @@ import (
 )
 
 const (
-	// maxDescribes are the looks into containers at a time in a worker, maxNamespaceDescribes those for one namespace: a store that
-	// does not answer holds each for minutes, and must not hold up what others ask of FoundationDB.
+	// maxDescribes limits the descriptions of containers at a time in a worker, maxNamespaceDescribes those for one namespace: a
+	// store that does not answer holds each for minutes, and must not delay other namespaces.
 	maxDescribes          = 10
 	maxNamespaceDescribes = 3
 )
 
-// Describes counts the looks into containers that are under way. The zero value is ready for use.
+// Describes counts the descriptions of containers that are under way. The zero value is ready for use.
 type Describes struct {
 	mutex sync.Mutex
 	all   int
 	of    map[string]int
 }
 
-// Begin reports whether one may begin for a namespace; it is left out otherwise, until the next look.
+// Begin reports whether a description may begin for a namespace. If not, it is left out until the next one is due.
 func (d *Describes) Begin(namespace string) bool {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
@@ -33,7 +33,7 @@ func (d *Describes) Begin(namespace string) bool {
 	return true
 }
 
-// End gives back a place that Begin has taken.
+// End gives back a place that Begin has granted.
 func (d *Describes) End(namespace string) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()

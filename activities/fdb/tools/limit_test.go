@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-func TestOneNamespaceDoesNotHoldUpAllLooksIntoContainers(t *testing.T) {
+func TestOneNamespaceDoesNotHoldUpAllDescriptions(t *testing.T) {
 	var d Describes
 	for range maxNamespaceDescribes {
 		assert.True(t, d.Begin("slow"))

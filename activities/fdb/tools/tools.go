@@ -21,32 +21,32 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// Tools asks and tells FoundationDB by its own tools, for one FoundationDBBackup at a time: with the secrets of that object's
-// namespace, read anew for each call, and with no others.
+// Tools queries and changes FoundationDB by its own tools, for one FoundationDBBackup at a time. It uses only the secrets of that
+// object's namespace, and reads them for each call.
 type Tools struct {
 	// Reader reads at the API server itself.
 	Reader client.Reader
 	Runner *fdbtool.Runner
-	// Locker is nil where nobody else changes backups.
+	// Locker is nil where no other operator changes backups.
 	Locker FDBLocker
 
 	describes Describes
 }
 
-// FDBLocker takes the lock by which the FoundationDB operators of several Kubernetes clusters take turns.
+// FDBLocker acquires the lock by which the FoundationDB operators of several Kubernetes clusters take turns.
 type FDBLocker interface {
-	// Locked calls do while it holds the lock of the database, with a context that ends if the lock is lost. An error without do
-	// having been called means that the lock was not to be had.
+	// Locked calls do while it holds the lock of the database, with a context that ends if the lock is lost. If it returns an error
+	// without calling do, the lock was not acquired.
 	Locked(ctx context.Context, clusterFile string, do func(ctx context.Context) error) error
 }
 
-// Register makes the activities known to a worker under their wire names.
+// Register registers the activities with a worker under their wire names.
 func (t *Tools) Register(registry worker.ActivityRegistry) {
-	activities.Register(registry, contract.InspectFDBBackup, activities.Guard(activities.Unpaused, t.Inspect, activities.Untold))
-	activities.Register(registry, contract.RunFDBCommand, activities.Guard(activities.Unpaused, t.Command, activities.Untold))
+	activities.Register(registry, contract.InspectFDBBackup, activities.Guard(activities.NeverPaused, t.Inspect, activities.NoEvent))
+	activities.Register(registry, contract.RunFDBCommand, activities.Guard(activities.NeverPaused, t.Command, activities.NoEvent))
 }
 
-// reach is one object with the means to run tools for it.
+// reach is one object with what it takes to run tools for it.
 type reach struct {
 	*gather.Objects
 	*fdbtool.Session
@@ -55,8 +55,8 @@ type reach struct {
 	store *contract.FDBFailure
 }
 
-// reach gathers what is needed to run tools for an object. It returns nil if there is no such object, and otherwise what the
-// user or the operator has to put right, if the database cannot be asked. The caller closes the session.
+// reach reads what is needed to run tools for an object. It returns nil if there is no such object. A failure says what the user
+// or the operator has to repair before the database can be queried. The caller closes the session.
 func (t *Tools) reach(ctx context.Context, ref contract.ObjectRef) (*reach, *contract.FDBFailure, error) {
 	gatherer := gather.Gatherer{Reader: t.Reader}
 	objects, err := gatherer.Gather(ctx, ref)
@@ -82,7 +82,7 @@ func (t *Tools) reach(ctx context.Context, ref contract.ObjectRef) (*reach, *con
 	case trouble != nil && strings.Contains(objects.Cluster.ConnectionString, ":tls"):
 		return reach, trouble, nil
 	case trouble != nil && reach.store == nil:
-		reach.store = trouble // the database needs none, the store may
+		reach.store = trouble // the database needs no TLS, the store may
 	}
 	session, trouble, err := t.Runner.Open(fdbtool.Access{
 		ConnectionString: objects.Cluster.ConnectionString, Version: objects.Cluster.Version,
@@ -120,7 +120,7 @@ func (r *reach) close(err *error) {
 	}
 }
 
-// ReadTLS reads what the agents of a backup speak TLS with.
+// ReadTLS reads the TLS files that the agents of a backup use.
 func ReadTLS(
 	ctx context.Context, reader client.Reader, backup *fdbv1alpha1.FoundationDBBackup,
 ) (fdbtool.TLS, *contract.FDBFailure, error) {
@@ -186,7 +186,7 @@ func describeSource(source *agents.Source) string {
 	return fmt.Sprintf("key %q in ConfigMap %q", source.Key, source.ConfigMap)
 }
 
-// status asks the database for the state of a tag.
+// status queries the state of a tag.
 func (r *reach) status(ctx context.Context, tag string) (fdb.Status, *contract.FDBFailure) {
 	output, trouble := r.Run(ctx, fdbtool.Status, r.method.Status(tag, true))
 	if trouble != nil {
@@ -204,5 +204,5 @@ func OtherFailure(format string, values ...any) *contract.FDBFailure {
 	return &contract.FDBFailure{Class: contract.FDBClassOther, Message: fdb.Bound(fmt.Sprintf(format, values...), MaxFDBMessage)}
 }
 
-// MaxFDBMessage bounds what is told of a failure.
+// MaxFDBMessage bounds the message of a failure.
 const MaxFDBMessage = 512

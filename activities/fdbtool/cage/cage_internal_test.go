@@ -24,7 +24,7 @@ func TestWhatAKernelLacksIsSaid(t *testing.T) {
 	}
 }
 
-// A test that does not call Main would run itself again, and that one itself, and so on.
+// A test that does not call Main would start itself without end.
 func TestNothingStartsWithoutMain(t *testing.T) {
 	command := exec.CommandContext(t.Context(), "/bin/true")
 	require.EqualError(t, Cage{}.Start(command), "this program does not call cage.Main")

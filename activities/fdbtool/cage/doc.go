@@ -1,5 +1,5 @@
-// Package cage runs a program that is trusted little. A copy of this process gives up by Landlock, an access control of Linux,
-// what the program does not need, closes what it has inherited, and becomes the program. Nothing of it needs privileges.
+// Package cage runs a program that is not trusted. A copy of this process drops, by Landlock, an access control of Linux, the
+// rights that the program does not need, closes the inherited file descriptors, and executes the program. It needs no privileges.
 //
-// Package fdbtool runs tools by it, and worker's main begins with it. It imports nothing of ours.
+// Package fdbtool runs tools in it, and the worker's main begins with cage.Main. It imports nothing of ours.
 package cage

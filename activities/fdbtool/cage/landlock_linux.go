@@ -11,12 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What every program needs, as far as it is there. Links are followed: resolv.conf may be one, and so is /proc/self.
+// Paths that every program needs, if they exist. Links are followed: resolv.conf may be one, and so is /proc/self.
 var (
 	system = []string{
 		"/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/usr/local/lib64", "/etc/ld.so.cache",
 		"/etc/ssl", "/etc/pki", "/etc/ca-certificates", "/usr/share/ca-certificates", "/usr/local/share/ca-certificates",
-		// The last is for a URL without a port: it stands for the service https.
+		// /etc/services is for a URL without a port, which stands for the service https.
 		"/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/services",
 		"/proc/self", "/dev/urandom",
 	}
@@ -24,10 +24,10 @@ var (
 	devices = []string{"/dev/null"}
 )
 
-// tasks is written to by programs that name their threads, fdbcli for one. Only what is its own is there.
+// tasks is where programs, for example fdbcli, name their threads. It has only the process's own threads.
 const tasks = "/proc/self/task"
 
-// dns is the port of the name servers, where an answer is too long for UDP, which Landlock leaves alone.
+// dns is the port of name servers, for answers that are too long for UDP. Landlock does not restrict UDP.
 const dns = 53
 
 // privateAccess is what a program may do in its private folder: no programs, links, sockets or devices.
@@ -35,7 +35,7 @@ const privateAccess = landlock.AccessFSSet(llsyscall.AccessFSReadFile | llsyscal
 	llsyscall.AccessFSTruncate | llsyscall.AccessFSMakeReg | llsyscall.AccessFSMakeDir | llsyscall.AccessFSRemoveFile |
 	llsyscall.AccessFSRemoveDir)
 
-// restrict gives up, for good, what the cage does not name, as far as the kernel knows to.
+// restrict drops, for good, every right that the cage does not name, as far as the kernel can.
 func (c Cage) restrict() error {
 	for _, path := range append(figures, tasks) {
 		pin(path)
@@ -57,13 +57,13 @@ func (c Cage) restrict() error {
 	return landlock.V9.BestEffort().Restrict(rules...)
 }
 
-// pin keeps a file of /proc as it is. The kernel would forget it when memory is short and make it anew, and a rule is about the
-// old one. So the program gets descriptors after all: by these nothing can be read (O_PATH).
+// pin keeps the inode of a file of /proc. When memory is short the kernel would drop it and make a new one, but the rule is for
+// the old one. The program inherits these descriptors, by which nothing can be read (O_PATH).
 func pin(path string) {
-	_, _ = unix.Open(path, unix.O_PATH, 0) // what is not there cannot be read either
+	_, _ = unix.Open(path, unix.O_PATH, 0) // a file that does not exist needs no rule
 }
 
-// add adds a rule for a path that is there: some rights are those of folders only.
+// add adds a rule for a path that exists. Files have fewer rights than folders.
 func add(rules []landlock.Rule, path string, folder, file func(...string) landlock.FSRule) []landlock.Rule {
 	info, err := os.Stat(path)
 	switch {
@@ -75,10 +75,10 @@ func add(rules []landlock.Rule, path string, folder, file func(...string) landlo
 	return append(rules, file(path).IgnoreIfMissing())
 }
 
-// wanted is the version of Landlock's interface that knows ports: Linux 6.7.
+// wanted is the version of Landlock that restricts ports: Linux 6.7.
 const wanted = 4
 
-// Lacking says what this kernel does not keep a caged program from.
+// Lacking returns an error that says which restrictions this kernel does not support; nil if it supports all.
 func Lacking() error {
 	version, err := llsyscall.LandlockGetABIVersion()
 	if err != nil {

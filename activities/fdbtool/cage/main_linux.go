@@ -12,32 +12,32 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tellFD is where Start has laid its pipe: the first of ExtraFiles.
-const tellFD = 3
+// errorFD is the pipe's descriptor from Start: the first of ExtraFiles.
+const errorFD = 3
 
-// maxFile bounds each file that the program writes: its folder may be memory that others need too.
+// maxFile bounds each file that the program writes: its folder may be in memory.
 const maxFile = 1 << 20
 
-// Main makes this process the program that Start was given, if Start has started it; else it returns at once. It must come
-// first of all: in main, and in TestMain of tests that use Start.
+// Main executes the program that was given to Start, if Start has started this process; else it returns at once. Call it first:
+// in main, and in TestMain of tests that use Start.
 func Main() {
 	if len(os.Args) < 3 || os.Args[0] != name {
 		ready.Store(true)
 		return
 	}
 	err := become(os.Args[1], os.Args[2:])
-	_, _ = os.NewFile(tellFD, "tell").WriteString(err.Error())
+	_, _ = os.NewFile(errorFD, "error").WriteString(err.Error())
 	os.Exit(1)
 }
 
-// become returns only an error.
+// become returns only if it fails.
 func become(plan string, args []string) error {
 	var c Cage
 	if err := json.Unmarshal([]byte(plan), &c); err != nil {
 		return fmt.Errorf("read the plan of the cage: %w", err)
 	}
-	// The thread that executes is the one that lives on. What asks the kernel to end it with its parent is its own, and another
-	// thread than this may have been asked so far.
+	// The thread that executes the program is the one that survives. The request to be killed with the parent belongs to a thread,
+	// and another thread than this may have made it so far.
 	runtime.LockOSThread()
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(syscall.SIGKILL), 0, 0, 0); err != nil {
 		return fmt.Errorf("have the kernel end this process with its parent: %w", err)
@@ -60,14 +60,14 @@ func become(plan string, args []string) error {
 	return fmt.Errorf("execute it: %w", syscall.Exec(args[0], args, os.Environ()))
 }
 
-// closeOnExec has the program inherit nothing but its input and outputs.
+// closeOnExec keeps the program from inheriting anything but its input and outputs.
 func closeOnExec() error {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
 		return err
 	}
 	for _, entry := range entries {
-		if fd, err := strconv.Atoi(entry.Name()); err == nil && fd >= tellFD {
+		if fd, err := strconv.Atoi(entry.Name()); err == nil && fd >= errorFD {
 			unix.CloseOnExec(fd)
 		}
 	}

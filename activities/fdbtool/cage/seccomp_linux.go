@@ -11,15 +11,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// machines are those that the filter is written for, by the kernel's number. Elsewhere there is none.
+// machines are the architectures that the filter is written for, with the kernel's numbers. There is no filter for others.
 var machines = map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}
 
-// Where seccomp shows a system call (struct seccomp_data; both machines are little-endian).
+// Offsets in the kernel's struct seccomp_data; both machines are little-endian.
 const (
 	callOffset    = 0
 	machineOffset = 4
 	firstArgument = 16
-	// otherCalls begin the numbers of x86-64's second set of calls (x32).
+	// otherCalls is the first number of x86-64's second set of system calls (x32).
 	otherCalls = 0x40000000
 )
 
@@ -28,9 +28,9 @@ var (
 	deny  = bpf.RetConstant{Val: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)}
 )
 
-// closeDetours denies, for good, what Landlock does not judge. What reaches a TCP port without a connect: sockets that speak with
-// plain TCP but are of another kind (multipath TCP, SMC), data that open a connection (MSG_FASTOPEN), and io_uring, which no
-// filter sees; a port of its own without a bind; and what reaches other processes of the same user.
+// closeDetours denies, for good, what Landlock does not restrict. It denies ways to a TCP port without a connect: sockets of
+// other kinds that speak plain TCP (multipath TCP, SMC), data that open a connection (MSG_FASTOPEN), and io_uring, which no
+// filter sees. It denies listening without a bind, and access to other processes of the same user.
 func closeDetours() error {
 	machine, known := machines[runtime.GOARCH]
 	if !known {
@@ -83,7 +83,7 @@ func detours(machine, own uint32) []bpf.Instruction {
 	)
 }
 
-// othersProcesses denies what leaves the process group, which is ended with its run, and what changes another process of the same
+// othersProcesses denies leaving the process group, by which a run ends its processes, and changing another process of the same
 // user: its limits, its priority, its life.
 func othersProcesses(own uint32) []bpf.Instruction {
 	var program []bpf.Instruction
@@ -102,19 +102,19 @@ func othersProcesses(own uint32) []bpf.Instruction {
 	return program
 }
 
-// argument loads the lower half of an argument; the kernel takes no more of those that are looked at.
+// argument loads the lower half of an argument; the kernel ignores the upper half of these arguments.
 func argument(number int) bpf.Instruction {
 	return bpf.LoadAbsolute{Off: uint32(firstArgument + 8*number), Size: 4}
 }
 
-// on decides about one call; the decision must return.
+// on adds the decision for one call; the decision must return.
 func on(call uint32, decision []bpf.Instruction) []bpf.Instruction {
 	return append([]bpf.Instruction{
 		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: call, SkipTrue: uint8(len(decision))},
 	}, decision...)
 }
 
-// oneOf denies all values but some.
+// oneOf denies all values but these.
 func oneOf(values ...uint32) []bpf.Instruction {
 	var program []bpf.Instruction
 	for i, value := range values {

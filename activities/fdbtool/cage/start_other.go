@@ -7,13 +7,13 @@ import (
 	"os/exec"
 )
 
-// Main does nothing: there is no cage here.
+// Main does nothing: this system has no cage.
 func Main() {}
 
 // Start starts the command without a cage.
 func (Cage) Start(command *exec.Cmd) error { return command.Start() }
 
-// Lacking says what the system does not keep a program from.
+// Lacking says that this system has no cage.
 func Lacking() error {
 	return errors.New("this system has no Landlock: FoundationDB's tools run without a cage")
 }

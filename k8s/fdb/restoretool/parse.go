@@ -17,14 +17,14 @@ import (
 const (
 	maxName  = 128
 	maxError = 300
-	// agentAge is how old what an agent wrote may be: it writes every 40 s, and what a dead one wrote stays for 2 minutes.
+	// agentAge is the maximum age of an agent's last sign of life: it writes one every 40 s, and a dead agent's stays for 2 minutes.
 	agentAge = 2 * time.Minute
 )
 
 var (
-	// record begins the state of a restore. Commands that end at once write words before it.
+	// record begins the state of a restore. Some commands print other words before it.
 	record = regexp.MustCompile(`(?m)^(?:[A-Za-z_]+:? )?Tag: (\S*)\s+(?:UID: ([0-9A-Fa-f]+)\s+)?State: (\S+)`)
-	// unused are the words for a tag on which there was no restore; releases differ.
+	// unused are the words for a tag on which there was no restore; they differ between releases.
 	unused = regexp.MustCompile(`^un(in)?iti?ali[sz]ed$`)
 
 	blocks         = regexp.MustCompile(`\sBlocks: ([0-9]+)/([0-9]+)`)
@@ -35,8 +35,8 @@ var (
 	age = regexp.MustCompile(`\s*[0-9.]+\s*[a-z()]*\s+ago\.?\s*$`)
 )
 
-// ParseRestoreStatus reads what `fdbrestore status` prints of a tag; nil if there never was a restore on it. It is text, whose
-// words differ between releases. What is told of other tags is none of it.
+// ParseRestoreStatus reads the output of `fdbrestore status` about a tag; nil if there never was a restore on it. The output is
+// text, whose words differ between releases. It ignores other tags.
 func ParseRestoreStatus(output []byte, tag string) (*contract.FDBRestoreProgress, error) {
 	text := string(output)
 	begins := record.FindAllStringSubmatchIndex(text, -1)
@@ -44,7 +44,7 @@ func ParseRestoreStatus(output []byte, tag string) (*contract.FDBRestoreProgress
 		if said := strings.TrimSpace(text); said != "" && !strings.Contains(said, "No restores found") {
 			return nil, errors.New("the answer of fdbrestore status is not the state of a restore")
 		}
-		return nil, nil //nolint:nilnil // none is nothing wrong
+		return nil, nil //nolint:nilnil // no restore is no error
 	}
 	var found *contract.FDBRestoreProgress
 	for i, at := range begins {
@@ -55,7 +55,7 @@ func ParseRestoreStatus(output []byte, tag string) (*contract.FDBRestoreProgress
 		if i+1 < len(begins) {
 			end = begins[i+1][0]
 		}
-		found = parseRecord(text[at[0]:end]) // the last one is the latest
+		found = parseRecord(text[at[0]:end]) // the latest one is the last
 	}
 	return found, nil
 }
@@ -69,7 +69,7 @@ func parseRecord(text string) *contract.FDBRestoreProgress {
 	progress := &contract.FDBRestoreProgress{
 		Tag: fdb.Bound(parts[1], maxName), UID: strings.ToLower(fdb.Bound(parts[2], maxName)), State: fdb.Bound(state, maxName),
 	}
-	// An error may hold any text, ranges any keys: the numbers are looked for before, and at the very end.
+	// An error may hold any text, and ranges any keys: the numbers are read before them, and at the very end.
 	head, rest, _ := strings.Cut(text, "LastError: ")
 	if match := blocks.FindStringSubmatch(head); match != nil {
 		progress.BlocksDone, progress.Blocks = number(match[1]), number(match[2])
@@ -84,7 +84,7 @@ func parseRecord(text string) *contract.FDBRestoreProgress {
 	return progress
 }
 
-// parseError returns an error without its age, so that the same error is always the same text.
+// parseError returns an error without its age, so that the same error always gives the same text.
 func parseError(text string) string {
 	text = strings.TrimSpace(text)
 	if text == "None" {
@@ -113,19 +113,19 @@ func number(text string) int64 {
 	return value
 }
 
-// DatabaseStatus is what concerns a restore of what `fdbcli --exec 'status json'` prints.
+// DatabaseStatus is the part of `fdbcli --exec 'status json'` that matters for a restore.
 type DatabaseStatus struct {
 	// Available: the database answers.
 	Available bool
-	// LockUID is that of its lock; empty if it is not locked. LockKnown: it says whether it is.
+	// LockUID is that of its lock; empty if it is not locked. LockKnown: the status says whether it is.
 	LockUID   string
 	LockKnown bool
-	// Agents is how many backup agents have shown that they live. Paused: they rest.
+	// Agents is how many backup agents have shown lately that they live. Paused: they are paused.
 	Agents int
 	Paused bool
 }
 
-// lockWithoutUID stands for the UID of a lock that tells none.
+// lockWithoutUID is used for a lock without a UID in the status.
 const lockWithoutUID = "unknown"
 
 // ParseDatabaseStatus reads the status document of a database. Parts that it leaves out or adds do no harm.
@@ -153,7 +153,7 @@ func ParseDatabaseStatus(output []byte) (DatabaseStatus, error) {
 			} `json:"layers"`
 		} `json:"cluster"`
 	}
-	start := max(0, bytes.IndexByte(output, '{')) // a warning may stand before it
+	start := max(0, bytes.IndexByte(output, '{')) // a warning may come before it
 	if err := json.Unmarshal(output[start:], &document); err != nil || document.Client == nil {
 		return DatabaseStatus{}, errors.New("the answer of fdbcli is not the status document of a database")
 	}
@@ -166,7 +166,7 @@ func ParseDatabaseStatus(output []byte) (DatabaseStatus, error) {
 			status.LockUID = lockWithoutUID
 		}
 	}
-	now := max(document.Client.Timestamp, document.Cluster.Timestamp) // as old as the document, unlike ours
+	now := max(document.Client.Timestamp, document.Cluster.Timestamp) // our clock would count the age of the document, too
 	for _, instance := range backup.Instances {
 		if now-instance.Updated <= agentAge.Seconds() {
 			status.Agents++
@@ -178,7 +178,7 @@ func ParseDatabaseStatus(output []byte) (DatabaseStatus, error) {
 // rangeHead is what getrangekeys prints before the keys.
 const rangeHead = "Range limited to "
 
-// ParseRangeKeys reads what `getrangekeys` of fdbcli prints, and reports whether the range has keys.
+// ParseRangeKeys reads the output of fdbcli's `getrangekeys`, and reports whether the range has keys.
 func ParseRangeKeys(output []byte) (some bool, err error) {
 	_, keys, answered := strings.Cut(string(output), rangeHead)
 	if !answered {
@@ -187,14 +187,14 @@ func ParseRangeKeys(output []byte) (some bool, err error) {
 	return slices.ContainsFunc(strings.Split(keys, "\n"), func(line string) bool { return strings.HasPrefix(line, "`") }), nil
 }
 
-// resolved is what a dry run says of a time.
+// resolved matches the line of a dry run with the version at a time.
 var resolved = regexp.MustCompile(`(?m)^Timestamp '[^'\n]*' resolves to version ([0-9]+)\s*$`)
 
-// ParseResolved reads which version `fdbrestore start --timestamp` takes for a time.
+// ParseResolved reads which version `fdbrestore start --timestamp` chooses for a time.
 func ParseResolved(output []byte) (int64, error) {
 	version := numberIn(resolved, string(output))
 	if version == 0 {
-		return 0, errors.New("fdbrestore does not say which version the timestamp stands for")
+		return 0, errors.New("fdbrestore does not say which version belongs to the timestamp")
 	}
 	return version, nil
 }

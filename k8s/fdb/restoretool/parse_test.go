@@ -18,7 +18,7 @@ const transcripts = "../../../test/fdbsim/testdata/transcripts"
 
 var transcriptForm = regexp.MustCompile(`(?s)^\$ (.*?)\n# date: [^\n]*\n--- stdout\n(.*)--- stderr\n`)
 
-// said is the command of a transcript, and what the real tool printed.
+// said returns the command of a transcript, and the output of the real tool.
 func said(t *testing.T, name string) (command string, stdout []byte) {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(transcripts, name+".txt"))
@@ -76,16 +76,16 @@ func TestWhatRealToolsSayOfARestore(t *testing.T) {
 			assert.Equal(t, tt.want, found)
 			found, err = restoretool.ParseRestoreStatus(output, "another")
 			require.NoError(t, err)
-			assert.Nil(t, found, "another tag is never taken for it")
+			assert.Nil(t, found, "another tag is never confused with it")
 		})
 	}
 }
 
-// Every status in the transcripts is understood, whoever's it is.
+// Every status in the transcripts is understood, also those of other people's restores.
 func TestEveryRealStatusIsUnderstood(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(transcripts, "*.txt"))
 	require.NoError(t, err)
-	asked := regexp.MustCompile(`^fdbrestore (status|wait|abort) `)
+	queries := regexp.MustCompile(`^fdbrestore (status|wait|abort) `)
 	tag := regexp.MustCompile(` -t (\S+)`)
 	states, count := map[string]bool{}, 0
 	for _, file := range files {
@@ -97,7 +97,7 @@ func TestEveryRealStatusIsUnderstood(t *testing.T) {
 		name := strings.TrimSuffix(filepath.Base(file), ".txt")
 		command, output := said(t, name)
 		names := tag.FindStringSubmatch(command)
-		if !asked.MatchString(command) || names == nil || strings.Contains(string(content), "exit code: 1") {
+		if !queries.MatchString(command) || names == nil || strings.Contains(string(content), "exit code: 1") {
 			continue
 		}
 		found, err := restoretool.ParseRestoreStatus(output, names[1])
@@ -135,7 +135,7 @@ func TestStatusInOtherWords(t *testing.T) {
 				"Tag: z  UID: " + uid + "  State: aborted  Blocks: 8/8  LastError: None  URL: u  Version: 3\n",
 			&contract.FDBRestoreProgress{Tag: "t", UID: uid, State: "running", Blocks: 2, BlocksDone: 1, Version: 2}, false,
 		},
-		"an error that tells of a state, a range that tells of a version": {
+		"an error that contains a state, a range that contains a version": {
 			"Tag: t  UID: " + uid + "  State: running  Blocks: 1/2  LastError: ''x  State: completed  Version: 9' on 'y'' 0.5 seconds ago.\n" +
 				"  URL: u  Range: 'a  Version: 8'-'b'  Version: 7\n",
 			&contract.FDBRestoreProgress{

@@ -12,8 +12,8 @@ const wordCompleted = "completed"
 // Completed reports whether FoundationDB says that everything was restored.
 func Completed(word string) bool { return word == wordCompleted }
 
-// Observed is the state of the API for a word of FoundationDB's, or of a workflow's payload, which is in lower case; empty for
-// none.
+// Observed returns the state of the API for a word of FoundationDB's, or of a workflow's payload, which is in lower case; empty
+// for an empty one.
 func Observed(word string) fdbv1alpha1.ObservedRestoreState {
 	if word == "" {
 		return ""
@@ -26,8 +26,8 @@ func Observed(word string) fdbv1alpha1.ObservedRestoreState {
 	return fdbv1alpha1.RestoreUnknown
 }
 
-// Word is the word of a payload for a state of the API.
+// Word returns the word in a payload for a state of the API.
 func Word(state fdbv1alpha1.ObservedRestoreState) string { return strings.ToLower(string(state)) }
 
-// Over reports whether a restore whose state FoundationDB names so does not run any more.
+// Over reports whether a restore in a state that FoundationDB names so has ended.
 func Over(word string) bool { return Observed(word).Final() }

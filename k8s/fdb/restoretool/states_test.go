@@ -10,7 +10,7 @@ import (
 	"holdfast.dev/holdfast/k8s/fdb/restoretool"
 )
 
-// FoundationDB and payloads of workflows spell states in lower case, the API does not: nothing is lost on the way there and back.
+// FoundationDB and payloads of workflows spell states in lower case, the API does not: no state is lost by the conversion.
 func TestStatesAreSpelledOneWayInTheAPI(t *testing.T) {
 	for _, state := range fdbv1alpha1.ObservedRestoreStates() {
 		word := restoretool.Word(state)

@@ -106,7 +106,7 @@ func TestALeaderThatWasKilledIsFollowed(t *testing.T) {
 		require.NoError(t, lease.Update(t.Context(), *held))
 
 		second := stand(t, api, "second")
-		time.Sleep(leaseDuration + 2*leaseRetry)
+		time.Sleep(leaseDuration + 3*leaseRetry) // client-go waits for up to 2.2 of these between two attempts
 		assert.EqualValues(t, 1, second.terms.Load())
 		second.stop()
 		synctest.Wait()

@@ -199,23 +199,23 @@ func TestTheEventsOfATurn(t *testing.T) {
 	tests := map[string]struct {
 		before, after *fdbv1alpha1.BackupExpiryStatus
 		deleting      bool
-		want          *gather.Tiding
+		want          *gather.Event
 	}{
 		"nothing yet":                          {},
-		"data were expired":                    {after: status(1, "Expired", "m"), want: &gather.Tiding{Reason: "Expired", Note: "m"}},
-		"others were expired":                  {before: status(1, "Expired", "m"), after: status(2, "Expired", "n"), want: &gather.Tiding{Reason: "Expired", Note: "n"}},
+		"data were expired":                    {after: status(1, "Expired", "m"), want: &gather.Event{Reason: "Expired", Note: "m"}},
+		"others were expired":                  {before: status(1, "Expired", "m"), after: status(2, "Expired", "n"), want: &gather.Event{Reason: "Expired", Note: "n"}},
 		"the same turn":                        {before: status(1, "Expired", "m"), after: status(1, "Expired", "m")},
-		"a turn fails":                         {before: status(1, "Expired", "m"), after: status(2, "Failed", "x"), want: &gather.Tiding{Warning: true, Reason: "ExpiryFailing", Note: "x"}},
+		"a turn fails":                         {before: status(1, "Expired", "m"), after: status(2, "Failed", "x"), want: &gather.Event{Warning: true, Reason: "ExpiryFailing", Note: "x"}},
 		"it fails again":                       {before: status(1, "Failed", "x"), after: status(2, "Failed", "x")},
-		"it fails otherwise":                   {before: status(1, "Failed", "x"), after: status(2, "Failed", "y"), want: &gather.Tiding{Warning: true, Reason: "ExpiryFailing", Note: "y"}},
-		"it waits":                             {after: status(1, "Waiting", "x"), want: &gather.Tiding{Reason: "Waiting", Note: "x"}},
-		"a deletion waits":                     {after: status(1, "Waiting", "x"), deleting: true, want: &gather.Tiding{Warning: true, Reason: "Waiting", Note: "x"}},
+		"it fails otherwise":                   {before: status(1, "Failed", "x"), after: status(2, "Failed", "y"), want: &gather.Event{Warning: true, Reason: "ExpiryFailing", Note: "y"}},
+		"it waits":                             {after: status(1, "Waiting", "x"), want: &gather.Event{Reason: "Waiting", Note: "x"}},
+		"a deletion waits":                     {after: status(1, "Waiting", "x"), deleting: true, want: &gather.Event{Warning: true, Reason: "Waiting", Note: "x"}},
 		"a deletion waits for the same":        {before: status(1, "Waiting", "x"), after: status(2, "Waiting", "x"), deleting: true},
 		"FoundationDB refuses, and goes on to": {before: status(1, "Unsafe", "x"), after: status(2, "Unsafe", "y")},
 	}
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
-			assert.Equal(t, test.want, gather.ExpiryTiding(test.before, test.after, test.deleting))
+			assert.Equal(t, test.want, gather.ExpiryEvent(test.before, test.after, test.deleting))
 		})
 	}
 }

@@ -176,9 +176,9 @@ func TestEvents(t *testing.T) {
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
 			var events []string
-			for _, tiding := range gather.Tidings(test.before, test.after) {
-				words := tiding.Reason
-				if tiding.Warning {
+			for _, event := range gather.StatusEvents(test.before, test.after) {
+				words := event.Reason
+				if event.Warning {
 					words = "Warning " + words
 				}
 				events = append(events, words)

@@ -20,11 +20,11 @@ type Task = finalization.TaskOf[*Context]
 type Context struct {
 	// Plan is what was to be restored.
 	Plan contract.FDBRestorePlan
-	// Expired: it is time to wait no longer.
+	// Expired: the task may not wait any longer.
 	Expired bool
-	// Status asks the destination for the state of a tag; nil if there never was a restore on it.
+	// Status queries the state of a tag; nil if there never was a restore on it.
 	Status func(ctx context.Context, tag string) (*contract.FDBRestoreProgress, *contract.FDBFailure)
-	// Database asks the destination for its own state.
+	// Database queries the state of the database itself.
 	Database func(ctx context.Context) (restoretool.DatabaseStatus, *contract.FDBFailure)
 }
 
@@ -43,7 +43,7 @@ func Named(name string) (Task, error) {
 	return nil, fmt.Errorf("%w %q", errUnknownTask, name)
 }
 
-// taskTimeout limits one attempt: two questions to the destination, and their limits.
+// taskTimeout limits one attempt: two queries of the destination, with their limits.
 const taskTimeout = time.Minute
 
 // unlockedTask verifies that the restore has unlocked the destination.
@@ -81,7 +81,7 @@ func (unlockedTask) Run(ctx context.Context, c *Context) (finalization.Findings,
 	return found, nil
 }
 
-// versionTask verifies that what was planned is what was restored, so that the status may say so.
+// versionTask verifies that the planned version is what was restored, so that the status may say so.
 type versionTask struct{}
 
 // Name implements Task.
@@ -104,23 +104,23 @@ func (versionTask) Run(ctx context.Context, c *Context) (finalization.Findings, 
 	case !restoretool.Completed(progress.State):
 		return failing("the restore on tag %s is %s, not %s", c.Plan.Tag,
 			restoretool.Observed(progress.State), fdbv1alpha1.RestoreCompleted)
-	case progress.Version == 0: // other words than those that are known; the version that was asked for was explicit
+	case progress.Version == 0: // another wording of the tool; the command named the version
 		found := finalization.Findings{}
-		found.Warnings.Cluster = []string{"FoundationDB does not say which version was restored; it was told " +
+		found.Warnings.Cluster = []string{"FoundationDB does not say which version was restored; the command named " +
 			strconv.FormatInt(c.Plan.Version, 10)}
 		return found, nil
 	case progress.Version != c.Plan.Version:
-		return failing("version %d was restored, and %d was to be", progress.Version, c.Plan.Version)
+		return failing("version %d was restored instead of %d", progress.Version, c.Plan.Version)
 	}
 	return finalization.Findings{}, nil
 }
 
-// unanswered: the destination could not be asked.
+// unanswered: the destination could not be queried.
 func (c *Context) unanswered(trouble *contract.FDBFailure) (finalization.Findings, error) {
-	return c.wait("the database to answer: "+trouble.Message, "the database could not be asked: %s", trouble.Message)
+	return c.wait("the database to answer: "+trouble.Message, "the database could not be queried: %s", trouble.Message)
 }
 
-// wait has the task run again, or once it has waited long enough ends it with a finding.
+// wait returns an error that lets the task run again, or a finding once it has waited long enough.
 func (c *Context) wait(forWhat, format string, values ...any) (finalization.Findings, error) {
 	if c.Expired {
 		return failing(format, values...)

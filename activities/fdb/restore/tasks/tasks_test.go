@@ -44,7 +44,7 @@ func TestWhatIsCheckedAfterARestore(t *testing.T) {
 		"no answer about the lock":    {task: contract.FDBRestoreTaskUnlocked, trouble: &contract.FDBFailure{Message: "hangs"}, waits: true},
 		"the version":                 {task: contract.FDBRestoreTaskVersion, restore: completed, database: free},
 		"another version":             {task: contract.FDBRestoreTaskVersion, restore: &contract.FDBRestoreProgress{State: "completed", Version: 8}, errs: true},
-		"a version that is not told":  {task: contract.FDBRestoreTaskVersion, restore: &contract.FDBRestoreProgress{State: "completed"}, warns: true},
+		"a version that is not shown": {task: contract.FDBRestoreTaskVersion, restore: &contract.FDBRestoreProgress{State: "completed"}, warns: true},
 		"not completed":               {task: contract.FDBRestoreTaskVersion, restore: &contract.FDBRestoreProgress{State: "aborted", Version: 7}, errs: true},
 		"no restore":                  {task: contract.FDBRestoreTaskVersion, errs: true},
 		"no answer about the restore": {task: contract.FDBRestoreTaskVersion, trouble: &contract.FDBFailure{Message: "hangs"}, waits: true},

@@ -1,6 +1,6 @@
 package v1alpha1
 
-// Types of the conditions of a FoundationDBBackup (seed "Backup Resource"). The cause is in the reason and the message.
+// Types of the conditions of a FoundationDBBackup. The cause is in the reason and the message.
 const (
 	// ConditionIncorrectDeployment: the agents' Deployment is missing, is not ours or is not as the spec says.
 	ConditionIncorrectDeployment = "IncorrectDeployment"

@@ -19,7 +19,7 @@ import (
 
 type schema = apiextensionsv1.JSONSchemaProps
 
-// definitions returns the generated CRDs by their kind. What the API server makes of them is tested in test/deploy.
+// definitions returns the generated CRDs by their kind. test/deploy tests how the API server applies them.
 func definitions(t *testing.T) map[string]apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	files, err := filepath.Glob("../../../../deploy/components/fdb/crds/fdb.holdfast.dev_*.yaml")
@@ -40,7 +40,7 @@ func rootOf(crd apiextensionsv1.CustomResourceDefinition) schema {
 	return *crd.Spec.Versions[0].Schema.OpenAPIV3Schema
 }
 
-// walk visits a schema and all that is in it.
+// walk visits a schema and everything in it.
 func walk(path string, s schema, visit func(path string, s schema)) {
 	visit(path, s)
 	for name, property := range s.Properties {
@@ -98,10 +98,10 @@ func TestEveryRuleSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// marker is what concerns a generator or whoever writes the code, and nobody who reads a description.
+// marker matches text for generators or developers, which does not help a reader of a description.
 var marker = regexp.MustCompile(`\+(optional|required|listType|listMapKey|kubebuilder|genclient)|TODO|FIXME|XXX`)
 
-// units are the units that a field's name, or the rule it has, gives away.
+// units are those that a field's name implies.
 var units = map[string]*regexp.Regexp{
 	"in seconds":                 regexp.MustCompile(`Seconds$`),
 	"in bytes":                   regexp.MustCompile(`[bB]ytes`),
@@ -129,8 +129,8 @@ func TestEveryFieldIsDescribed(t *testing.T) {
 	}
 }
 
-// What the API server sets, allows and refuses is in the description: values, defaults and limits. Of conditions it is
-// Kubernetes' own.
+// A description names what the API server sets, allows and refuses: values, defaults and limits. The descriptions of conditions
+// are Kubernetes' own.
 func TestDescriptionsNameValuesDefaultsAndLimits(t *testing.T) {
 	checked := 0
 	for kind, crd := range definitions(t) {
@@ -139,7 +139,7 @@ func TestDescriptionsNameValuesDefaultsAndLimits(t *testing.T) {
 				if strings.Contains(path, "conditions[]") || strings.HasSuffix(path, "[]") {
 					return
 				}
-				for what, value := range told(s) {
+				for what, value := range required(s) {
 					require.Contains(t, strings.Join(strings.Fields(s.Description), " "), value, "%s %s does not name its %s", kind, path, what)
 					checked++
 				}
@@ -149,8 +149,8 @@ func TestDescriptionsNameValuesDefaultsAndLimits(t *testing.T) {
 	require.Greater(t, checked, 50)
 }
 
-// told is what a description has to name, by what it is.
-func told(s schema) map[string]string {
+// required returns what a description has to name, by kind.
+func required(s schema) map[string]string {
 	wanted := map[string]string{}
 	for i, value := range s.Enum {
 		wanted["value "+strconv.Itoa(i)] = strings.Trim(string(value.Raw), `"`)

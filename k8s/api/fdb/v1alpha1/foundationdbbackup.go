@@ -151,7 +151,7 @@ type BackupDestination struct {
 	// the file. At most 256 characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[^:@/?#&%[:space:]]+(@[A-Za-z0-9.-]+(:[0-9]{1,5})?)?$')",message="account must be name, name@host or name@host:port; its secret belongs into the credentials file"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[^:@/?#&%[:space:]]+(@[A-Za-z0-9.-]+(:[0-9]{1,5})?)?$')",message="account must be name, name@host or name@host:port; its secret belongs in the credentials file"
 	Account string `json:"account,omitempty"`
 
 	// endpoint is the host[:port] of the object store. Defaults to the host of the account. At most 256 characters.
@@ -175,12 +175,12 @@ type BackupDestination struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*$') && !self.matches('(^|/)[.]{1,2}(/|$)')",message="path may hold only letters, digits, _, -, . and /, must not begin or end with / and must not contain . or .. as a part"
 	Path string `json:"path,omitempty"`
 
-	// timestampFormat is the layout, as Go's time.Format takes it, in which the time (UTC) of a start is appended to path. Defaults
+	// timestampFormat is the layout, as for Go's time.Format, in which the time (UTC) of a start is appended to path. Defaults
 	// to -2006-01-02T15-04-05Z. Empty appends nothing: such a backup cannot be started a second time in the same place. Letters,
 	// digits, _, ., / and -; at most 64 characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9_./-]*$') && !self.contains('-07') && !self.contains('..')",message="timestampFormat may hold only letters, digits, _, ., / and -, and no numeric time zone (-07): FoundationDB takes no other characters in a name; times are UTC"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9_./-]*$') && !self.contains('-07') && !self.contains('..')",message="timestampFormat may hold only letters, digits, _, ., / and -, and no numeric time zone (-07): FoundationDB accepts no other characters in a name; times are UTC"
 	TimestampFormat *string `json:"timestampFormat,omitempty"`
 }
 

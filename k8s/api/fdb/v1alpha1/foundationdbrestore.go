@@ -50,7 +50,7 @@ type FoundationDBRestoreSpec struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
-	// +kubebuilder:validation:XValidation:rule="!self.matches('^[^:]+://[^@]*:[^@]*@')",message="backupURL must not hold a secret: it belongs into the credentials file"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^[^:]+://[^@]*:[^@]*@')",message="backupURL must not hold a secret: it belongs in the credentials file"
 	BackupURL string `json:"backupURL,omitempty"`
 
 	// backupName is the name of a FoundationDBBackup of the same namespace, whose newest restorable backup is restored. Exactly one
@@ -195,7 +195,7 @@ func ObservedRestoreStates() []ObservedRestoreState {
 	}
 }
 
-// Final reports whether the state does not change any more.
+// ObservedRestoreStates returns all of them.
 func (s ObservedRestoreState) Final() bool {
 	return s == RestoreCompleted || s == RestoreAborted || s == RestoreFailed
 }

@@ -8,15 +8,15 @@ const (
 	// FinalizerAbort keeps a FoundationDBRestore until it has ended or is aborted in the database.
 	FinalizerAbort = "fdb.holdfast.dev/abort-restore"
 
-	// AnnotationClusterVersion on a FoundationDBBackup is the version that its cluster runs. The watcher writes it, so that a
-	// cluster's upgrade is an event of its backups (seed "Configure Backup Agents").
+	// AnnotationClusterVersion on a FoundationDBBackup is the version that its cluster runs. The watcher writes it, so that an
+	// upgrade of the cluster changes the backup object.
 	AnnotationClusterVersion = "foundationdb.org/backup-cluster-version"
-	// AnnotationAgentsHash on the agents' Deployment is the hash of what was applied, for finding drift.
+	// AnnotationAgentsHash on the agents' Deployment is the hash of what was applied, to find drift.
 	AnnotationAgentsHash = "fdb.holdfast.dev/agents-hash"
 	// LabelBackup on the agents' Deployment and its pods names the FoundationDBBackup.
 	LabelBackup = "fdb.holdfast.dev/backup"
-	// LabelExpiry on a pod that expires or deletes backups names the FoundationDBBackup. Such a pod has no LabelBackup: it is no
-	// agent.
+	// LabelExpiry on a pod that expires or deletes backups names the FoundationDBBackup. Such a pod has no LabelBackup, because it
+	// is no agent.
 	LabelExpiry = "fdb.holdfast.dev/expiry"
 	// LabelTurn on such a pod is when its turn began, in Unix seconds.
 	LabelTurn = "fdb.holdfast.dev/expiry-turn"

@@ -8,7 +8,7 @@ type FoundationDBBackupStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions are the latest observations of the backup. Ready is True if everything is as the spec asks. IncorrectDeployment,
+	// conditions are the latest observations of the backup. Ready is True if everything is as the spec says. IncorrectDeployment,
 	// DeploymentRollingOut, IncorrectBackupState and MisconfiguredBackup are present, with status True, only while they hold.
 	// +optional
 	// +listType=map
@@ -56,9 +56,9 @@ type ExpiryReason string
 const (
 	// ExpiryExpired: data older than the policy were deleted, or there were none.
 	ExpiryExpired = "Expired"
-	// ExpiryUnsafe: FoundationDB refuses, because too little would remain restorable; tried again in the next turn.
+	// ExpiryUnsafe: FoundationDB refuses, because too little would remain restorable; the next turn retries.
 	ExpiryUnsafe = "Unsafe"
-	// ExpiryLastSnapshotKept: the backup is stopped, and what is left of it is the last that can be restored: it outlives its
+	// ExpiryLastSnapshotKept: the backup is stopped, and what is left of it is the last that can be restored. It is kept beyond its
 	// retention.
 	ExpiryLastSnapshotKept = "LastSnapshotKept"
 	// ExpiryNothing: there is nothing to expire yet.

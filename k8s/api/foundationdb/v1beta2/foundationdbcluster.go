@@ -34,15 +34,15 @@ type FoundationDBCluster struct {
 	Status FoundationDBClusterStatus `json:"status,omitempty"`
 }
 
-// FoundationDBClusterSpec is what is read of the operator's.
+// FoundationDBClusterSpec has the fields of the operator's spec that are read.
 type FoundationDBClusterSpec struct {
-	// Version is what the cluster shall run.
+	// Version is the desired version.
 	Version string `json:"version,omitempty"`
 }
 
-// FoundationDBClusterStatus is what is read of the operator's.
+// FoundationDBClusterStatus has the fields of the operator's status that are read.
 type FoundationDBClusterStatus struct {
-	// RunningVersion is what it runs; empty until it does.
+	// RunningVersion is the version that runs; empty until one does.
 	RunningVersion string `json:"runningVersion,omitempty"`
 	// ConnectionString is the content of its cluster file.
 	ConnectionString string `json:"connectionString,omitempty"`

@@ -37,7 +37,7 @@ type ApprovalDecision string
 const (
 	// ApprovalDecisionApprove allows the pending specification.
 	ApprovalDecisionApprove ApprovalDecision = "approve"
-	// ApprovalDecisionReject refuses the pending specification; what was approved before stays in use.
+	// ApprovalDecisionReject refuses the pending specification; one that was approved before stays in use.
 	ApprovalDecisionReject ApprovalDecision = "reject"
 	// ApprovalDecisionPending leaves the pending specification undecided.
 	ApprovalDecisionPending ApprovalDecision = "pending"
@@ -57,7 +57,7 @@ type NonAdminBackupStorageLocationApprovalRequestSpec struct {
 	RevokeApprovedSpec bool `json:"revokeApprovedSpec,omitempty"`
 }
 
-// NonAdminBackupStorageLocationApprovalRequestStatus is what is to be decided and what was decided.
+// NonAdminBackupStorageLocationApprovalRequestStatus is what has to be decided and what was decided.
 type NonAdminBackupStorageLocationApprovalRequestStatus struct {
 	// veleroBackupStorageLocationApprovalRequest holds the specifications and says whose they are.
 	// +optional
@@ -79,7 +79,7 @@ type NonAdminBackupStorageLocationApprovalRequestStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 }
 
-// RecordedDecision is a decision as it is recorded. It is spelled as ApprovalDecision is, whose words are the specification's.
+// RecordedDecision is a decision as it is recorded, in the words of ApprovalDecision, which are the Non-Admin Controller's.
 // +kubebuilder:validation:Enum=approve;reject;revoke
 type RecordedDecision string
 
@@ -97,8 +97,8 @@ const (
 type ApprovalRecord struct {
 	// decision is the decision that was made: approve, reject or revoke.
 	Decision RecordedDecision `json:"decision"`
-	// decidedBy is who decided: a Kubernetes username, or the identity of a Temporal client, which is not verified, or where to look
-	// it up.
+	// decidedBy is who decided: a Kubernetes username, the identity of a Temporal client, which is not verified, or where the name
+	// can be found.
 	DecidedBy string `json:"decidedBy"`
 	// decidedAt is the time at which the decision was acted on.
 	DecidedAt metav1.Time `json:"decidedAt"`

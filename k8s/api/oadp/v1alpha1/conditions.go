@@ -1,19 +1,18 @@
 package v1alpha1
 
-// NonAdminPhase is where a tenant's object is in its life. What its Velero object does is told by the mirrored Velero
-// status, not by the phase.
+// NonAdminPhase is the phase of a tenant's object. The mirrored Velero status, not the phase, says what the Velero object does.
 // +kubebuilder:validation:Enum=New;BackingOff;Created;Deleting
 type NonAdminPhase string
 
 // Phases of a tenant's object.
 const (
-	// NonAdminPhaseNew: seen; not yet judged, or accepted and its Velero object not yet made.
+	// NonAdminPhaseNew: observed; not validated yet, or accepted and its Velero object not created yet.
 	NonAdminPhaseNew NonAdminPhase = "New"
 	// NonAdminPhaseBackingOff: not accepted; the Accepted condition says why.
 	NonAdminPhaseBackingOff NonAdminPhase = "BackingOff"
-	// NonAdminPhaseCreated: its Velero object was made.
+	// NonAdminPhaseCreated: its Velero object was created.
 	NonAdminPhaseCreated NonAdminPhase = "Created"
-	// NonAdminPhaseDeleting: it is being deleted; the Deleting condition says what that waits for.
+	// NonAdminPhaseDeleting: it is being deleted; the Deleting condition says what the deletion waits for.
 	NonAdminPhaseDeleting NonAdminPhase = "Deleting"
 )
 
@@ -22,7 +21,7 @@ type NonAdminCondition string
 
 // Condition types. Operators, monitoring rules and scripts may depend on them.
 const (
-	// NonAdminConditionAccepted tells whether the spec was found valid. Its observedGeneration is the generation judged last.
+	// NonAdminConditionAccepted says whether the spec is valid. Its observedGeneration is the generation validated last.
 	NonAdminConditionAccepted NonAdminCondition = "Accepted"
 	// NonAdminConditionQueued is true once the Velero object exists.
 	NonAdminConditionQueued NonAdminCondition = "Queued"
@@ -31,27 +30,27 @@ const (
 	// NonAdminConditionVeleroStalled is true while the object store holds the finished backup and Velero still calls it
 	// InProgress; it is absent otherwise.
 	NonAdminConditionVeleroStalled NonAdminCondition = "VeleroStalled"
-	// NonAdminConditionFinalized is true once the work after a restore is over, with or without errors: its reason tells.
+	// NonAdminConditionFinalized is true once the work after a restore is over, with or without errors: see its reason.
 	NonAdminConditionFinalized NonAdminCondition = "Finalized"
-	// NonAdminConditionFiltered is true if a restore from a tenant's storage location did not bring all that its backup holds, since
-	// the location's owner could not have made it; it is absent otherwise.
+	// NonAdminConditionFiltered is true if a restore from a tenant's storage location left out objects of its backup that the
+	// location's owner may not create; it is absent otherwise.
 	NonAdminConditionFiltered NonAdminCondition = "Filtered"
-	// NonAdminConditionClusterAdminApproved tells whether an administrator allowed a storage location.
+	// NonAdminConditionClusterAdminApproved says whether an administrator allowed a storage location.
 	NonAdminConditionClusterAdminApproved NonAdminCondition = "ClusterAdminApproved"
-	// NonAdminConditionSpecUpdateApproved tells whether an administrator allowed a change of a storage location.
+	// NonAdminConditionSpecUpdateApproved says whether an administrator allowed a change of a storage location.
 	NonAdminConditionSpecUpdateApproved NonAdminCondition = "SpecUpdateApproved"
-	// NonAdminConditionSecretSynced tells whether a storage location's credentials were copied.
+	// NonAdminConditionSecretSynced says whether a storage location's credentials were copied.
 	NonAdminConditionSecretSynced NonAdminCondition = "SecretSynced"
-	// NonAdminConditionBackupStorageLocationSynced tells whether the Velero BackupStorageLocation is up to date.
+	// NonAdminConditionBackupStorageLocationSynced says whether the Velero BackupStorageLocation is up to date.
 	NonAdminConditionBackupStorageLocationSynced NonAdminCondition = "BackupStorageLocationSynced"
-	// NonAdminConditionProcessed tells whether a download request has its URL.
+	// NonAdminConditionProcessed says whether a download request has its URL.
 	NonAdminConditionProcessed NonAdminCondition = "Processed"
-	// NonAdminConditionNonAdminBackupNotAvailable is true if the backup a download was requested of is not there.
+	// NonAdminConditionNonAdminBackupNotAvailable is true if there is no such backup to download.
 	NonAdminConditionNonAdminBackupNotAvailable NonAdminCondition = "NonAdminBackupNotAvailable"
-	// NonAdminConditionNonAdminRestoreNotAvailable is true if the restore a download was requested of is not there.
+	// NonAdminConditionNonAdminRestoreNotAvailable is true if there is no such restore to download.
 	NonAdminConditionNonAdminRestoreNotAvailable NonAdminCondition = "NonAdminRestoreNotAvailable"
-	// NonAdminConditionNonAdminBackupStorageLocationNotUsed is true if the backup lies in an administrator's location, whose
-	// files tenants may not download.
+	// NonAdminConditionNonAdminBackupStorageLocationNotUsed is true if the backup is in an administrator's location, whose files
+	// tenants may not download.
 	NonAdminConditionNonAdminBackupStorageLocationNotUsed NonAdminCondition = "NonAdminBackupStorageLocationNotUsed"
 )
 
@@ -62,7 +61,7 @@ const (
 	ReasonVeleroBackupNotFound = "VeleroBackupNotFound"
 	ReasonBackupScheduled      = "BackupScheduled"
 	ReasonDeletionPending      = "DeletionPending"
-	// ReasonVeleroFinalStatusLost is Holdfast's own; the Non-Admin Controller does not notice.
+	// ReasonVeleroFinalStatusLost is Holdfast's own; the Non-Admin Controller has no such reason.
 	ReasonVeleroFinalStatusLost = "VeleroFinalStatusLost"
 )
 
@@ -96,6 +95,6 @@ const (
 	ReasonBackupStorageLocationSyncError = "BackupStorageLocationSyncError"
 	ReasonDownloadSuccess                = "Success"
 	ReasonDownloadError                  = "Error"
-	// ReasonDownloadRequested is Holdfast's own: Velero was asked for the URL.
+	// ReasonDownloadRequested is Holdfast's own: Velero has a request for the URL.
 	ReasonDownloadRequested = "Requested"
 )

@@ -49,7 +49,7 @@ func at(t *testing.T, s schema, path ...string) schema {
 	return s
 }
 
-// walk visits a schema and all that is in it.
+// walk visits a schema and everything in it.
 func walk(path string, s schema, visit func(path string, s schema)) {
 	visit(path, s)
 	for name, property := range s.Properties {
@@ -162,7 +162,7 @@ func TestCopiesOfVeleroObjectsMayHoldAnything(t *testing.T) {
 	}
 }
 
-// Velero's phases grow with its versions: no list of them may be anywhere in a status.
+// Velero's phases grow with its versions: no status may have a list of them.
 func TestNoVeleroPhaseIsListedInAnyStatus(t *testing.T) {
 	ours := []string{"New", "BackingOff", "Created", "Deleting", "True", "False", "Unknown", "approve", "reject", "revoke"}
 	for kind, crd := range definitions(t) {
@@ -217,7 +217,7 @@ func TestWhatIsRequiredIsWhatTheNonAdminControllerRequires(t *testing.T) {
 	}
 }
 
-// marker is what concerns a generator or whoever writes the code, and nobody who reads a description.
+// marker matches text for generators or developers, which does not help a reader of a description.
 var marker = regexp.MustCompile(`\+(optional|required|listType|listMapKey|kubebuilder|genclient)|TODO|FIXME|XXX`)
 
 func TestEveryFieldOfOursIsDescribed(t *testing.T) {

@@ -10,10 +10,10 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// The API server accepts values that Go cannot decode: `ttl: banana` is a string, as the CRD asks, but no duration. One
-// such object in one tenant's namespace would fail every list and watch of its kind, for all tenants. So what tenants
-// write decodes field by field when it does not decode as a whole: an unreadable spec is remembered as such and answered
-// on its object, an unreadable copy of a Velero object is dropped.
+// The API server accepts values that Go cannot decode: `ttl: banana` is a string, as the CRD requires, but no duration. One such
+// object in one tenant's namespace would fail every list and watch of its kind, for all tenants. So an object that cannot be
+// decoded as a whole is decoded field by field: an unreadable spec is marked as such and reported on its object, an unreadable
+// copy of a Velero object is dropped.
 
 // UnmarshalJSON implements json.Unmarshaler. A backupSpec that cannot be read leaves BackupSpec nil and says why in
 // Unreadable.
@@ -96,14 +96,14 @@ func (v *VeleroDownloadRequest) UnmarshalJSON(data []byte) error {
 	return decodeReadable(data, (*plain)(v))
 }
 
-// decodeReadable decodes an object's fields and leaves those empty that cannot be read.
+// decodeReadable decodes an object's fields, and leaves those empty that cannot be read.
 func decodeReadable[T any](data []byte, into *T) error {
 	_, err := decodeFields(data, into)
 	return err
 }
 
-// decodeFields replaces into by the object in data. It returns the fields that could not be decoded, and which were
-// left empty; an error only if data is no object.
+// decodeFields replaces into by the object in data. It returns the fields that could not be decoded and were left empty; an error
+// only if data is no object.
 func decodeFields[T any](data []byte, into *T) (unreadable map[string]json.RawMessage, err error) {
 	var whole T
 	if kjson.UnmarshalCaseSensitivePreserveInts(data, &whole) == nil {
@@ -118,7 +118,7 @@ func decodeFields[T any](data []byte, into *T) (unreadable map[string]json.RawMe
 	*into = zero
 	unreadable = map[string]json.RawMessage{}
 	for name, value := range fields {
-		if decodeField(name, value, new(T)) != nil { // tried on a spare: a failure leaves its target half filled
+		if decodeField(name, value, new(T)) != nil { // into a copy: a failure leaves its target half filled
 			unreadable[name] = value
 		} else if err := decodeField(name, value, into); err != nil {
 			return nil, err
@@ -143,7 +143,7 @@ func decodeField(name string, value json.RawMessage, into any) error {
 	return nil
 }
 
-// whyUnreadable says which field of a T kept data from being decoded, and why; nothing if there is no data.
+// whyUnreadable says which field of a T could not be decoded, and why; empty if there is no data.
 func whyUnreadable[T any](data json.RawMessage) string {
 	if data == nil {
 		return ""

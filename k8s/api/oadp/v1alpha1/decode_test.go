@@ -14,7 +14,7 @@ import (
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 )
 
-// decode reads an object as a client does that lists or watches.
+// decode reads an object like a client that lists or watches.
 func decode[T runtime.Object](t *testing.T, document string) T {
 	t.Helper()
 	scheme := runtime.NewScheme()

@@ -26,7 +26,7 @@ const (
 	MessageBSLApprovalPending = "NonAdminBackupStorageLocationRequest approval pending"
 	MessageBSLApproved        = "NonAdminBackupStorageLocationRequest approval decision set to Approve"
 	MessageBSLRejected        = "NonAdminBackupStorageLocationRequest approval decision set to Reject"
-	// Holdfast's own: the Non-Admin Controller approves by itself, and refuses every change.
+	// Holdfast's own: the Non-Admin Controller approves without asking, and refuses every change.
 	MessageBSLApprovalNotRequired = "the administrator's policy requires no approval"
 	MessageBSLUpdateRejected      = "the change of the spec was rejected; the location approved before stays in use"
 	MessageSecretCreated          = "Secret successfully created in the OADP namespace"

@@ -18,8 +18,8 @@ const (
 	ResourceNonAdminDownloadRequests       = "nonadmindownloadrequests"
 )
 
-// Labels that every object made in the OADP namespace for a tenant carries. The managed-by value is the Non-Admin
-// Controller's own, so that an installation can move to Holdfast and back.
+// Labels of every object created in the OADP namespace for a tenant. The value of managed-by is the Non-Admin Controller's, so
+// that an installation can move to Holdfast and back.
 const (
 	OadpLabel           = "openshift.io/oadp"
 	OadpLabelValue      = "True"
@@ -27,8 +27,8 @@ const (
 	ManagedByLabelValue = "oadp-nac-controller"
 )
 
-// Labels whose value is the NACUUID of the tenant object that an object in the OADP namespace was made for. The
-// NACUUID is also that object's name.
+// Labels with the NACUUID of the tenant's object for which an object in the OADP namespace was created. The NACUUID is also that
+// object's name.
 const (
 	NabOriginNACUUIDLabel   = "openshift.io/oadp-nab-origin-nacuuid"
 	NarOriginNACUUIDLabel   = "openshift.io/oadp-nar-origin-nacuuid"
@@ -36,8 +36,8 @@ const (
 	NadrOriginNACUUIDLabel  = "openshift.io/oadp-nadr-origin-nacuuid"
 )
 
-// Annotations that name the tenant object that an object in the OADP namespace was made for. They decide who owns it:
-// tenants cannot write in the OADP namespace, while a status or label in a tenant's namespace may be forged.
+// Annotations that name the tenant's object for which an object in the OADP namespace was created. They decide who owns it:
+// tenants cannot write in the OADP namespace, but they may forge a status or label in their own.
 const (
 	NabOriginNameAnnotation        = "openshift.io/oadp-nab-origin-name"
 	NabOriginNamespaceAnnotation   = "openshift.io/oadp-nab-origin-namespace"
@@ -49,37 +49,37 @@ const (
 	NadrOriginNamespaceAnnotation  = "openshift.io/oadp-nadr-origin-namespace"
 )
 
-// NabSyncLabel marks a NonAdminBackup made for a Velero Backup that Velero found in the object store. Its
-// value is the Backup's NACUUID. A tenant can write it too, so it proves nothing.
+// NabSyncLabel marks a NonAdminBackup created for a Velero Backup that Velero found in the object store. Its value is the
+// Backup's NACUUID. A tenant can write it too, so it proves nothing.
 const NabSyncLabel = "openshift.io/oadp-nab-synced-from-nacuuid"
 
-// RegistryLabel tells OADP whether a Velero BackupStorageLocation can serve its image registry.
+// RegistryLabel says whether OADP can use a Velero BackupStorageLocation for its image registry.
 const (
 	RegistryLabel         = "openshift.io/oadp-registry"
 	RegistryLabelValue    = "True"
 	RegistryLabelValueOff = "False"
 )
 
-// Annotations in which an administrator says why a storage location was approved, rejected or revoked.
+// Annotations in which an administrator gives the reason for an approval, a rejection or a revocation.
 const (
 	ApprovalReasonAnnotation   = "openshift.io/oadp-approval-reason"
 	RejectionReasonAnnotation  = "openshift.io/oadp-rejection-reason"
 	RevocationReasonAnnotation = "holdfast.dev/revocation-reason"
 )
 
-// Annotations on an approval request that say who changed its spec last. A ValidatingAdmissionPolicy sees to it that they
-// are true; whatever changes the spec sets one of them or removes both.
+// Annotations on an approval request that say who changed its spec last. A ValidatingAdmissionPolicy keeps them true: every
+// change of the spec sets one of them or removes both.
 const (
-	// DecidedByAnnotation is the Kubernetes username of who changed the spec.
+	// DecidedByAnnotation is the Kubernetes username of the person who changed the spec.
 	DecidedByAnnotation = "holdfast.dev/decided-by"
-	// DecidedByTemporalAnnotation is the identity of the Temporal client that asked the worker to change it. Nobody has
+	// DecidedByTemporalAnnotation is the identity of the Temporal client that requested the change from the worker. Nobody has
 	// verified it.
 	DecidedByTemporalAnnotation = "holdfast.dev/decided-by-temporal-identity"
-	// DecisionIDAnnotation tells a repeated attempt to write a decision through Temporal that it was written.
+	// DecisionIDAnnotation shows a repeated attempt to write a decision through Temporal that it was written before.
 	DecisionIDAnnotation = "holdfast.dev/decision-id"
 )
 
-// NabslOriginUIDAnnotation is the UID of the NonAdminBackupStorageLocation that an object of the OADP namespace was made for.
+// NabslOriginUIDAnnotation is the UID of the NonAdminBackupStorageLocation for which an object of the OADP namespace was created.
 const NabslOriginUIDAnnotation = "holdfast.dev/nabsl-origin-uid"
 
 // Annotations on the copy of a tenant's Secret in the OADP namespace.
@@ -90,7 +90,7 @@ const (
 	CopiedVersionAnnotation = "holdfast.dev/copied-version"
 )
 
-// Finalizers that keep a tenant object until its Velero objects are dealt with.
+// Finalizers that keep a tenant's object until its Velero objects are gone or released.
 const (
 	NabFinalizer   = "nonadminbackup.oadp.openshift.io/finalizer"
 	NarFinalizer   = "nonadminrestore.oadp.openshift.io/finalizer"

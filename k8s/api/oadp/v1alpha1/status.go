@@ -2,8 +2,8 @@ package v1alpha1
 
 // QueueInfo estimates when Velero will get to an object.
 type QueueInfo struct {
-	// estimatedQueuePosition is the position in Velero's queue over all tenants: 1 for the object that Velero processes or takes
-	// next, 0 for one that is finished.
+	// estimatedQueuePosition is the position in Velero's queue over all tenants: 1 for the object that Velero processes now or next,
+	// 0 for one that is finished.
 	EstimatedQueuePosition int `json:"estimatedQueuePosition"`
 }
 
