@@ -217,8 +217,8 @@ func (r *restoreReach) atTime(
 	output, trouble := tools.RunTool(ctx, source, fdbtool.RestoreVersion, args)
 	switch {
 	case trouble != nil && trouble.Class == contract.FDBClassNotRestorable:
-		return nil, notRestorable("%s cannot be restored: the backup reaches from %s to %s", what, pointText(container.Oldest),
-			pointText(container.Latest))
+		return nil, notRestorable("%s cannot be restored: the backup reaches from %s to %s (%s)", what, pointText(container.Oldest),
+			pointText(container.Latest), trouble.Message)
 	case trouble != nil:
 		return nil, trouble
 	}
