@@ -40,7 +40,7 @@ func (p *progress) Write(b []byte) (int, error) {
 func (e *Env) baseEnv() []string {
 	return []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + e.path("home"), "TMPDIR=" + e.path("tmp"), "LANG=C.UTF-8",
-		"GOGC=400", "GOMEMLIMIT=1GiB",
+		"GOGC=400", "GOMEMLIMIT=2GiB",
 	}
 }
 

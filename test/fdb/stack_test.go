@@ -35,7 +35,7 @@ const (
 	snapshotTimeout = 8 * time.Second
 	resourceTimeout = 15 * time.Second
 	// minExpiryInterval and expiryTimeout are those of the queue of expirations.
-	minExpiryInterval = 3 * time.Second
+	minExpiryInterval = 6 * time.Second
 	expiryTimeout     = time.Minute
 )
 
