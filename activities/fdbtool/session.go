@@ -85,7 +85,7 @@ func (s *Session) write(access Access) error {
 }
 
 // Run runs the operation's tool with the arguments, and with the cluster file unless the operation needs none. It returns what
-// the tool printed, or why it failed: FDBClassTimeout if it is unknown whether the tool had its effect.
+// the tool printed, and why it failed: FDBClassTimeout if it is unknown whether the tool had its effect.
 func (s *Session) Run(ctx context.Context, operation Operation, args []string) ([]byte, *contract.FDBFailure) {
 	if trouble := s.runner.checkArguments(args); trouble != nil {
 		return nil, trouble
@@ -120,7 +120,7 @@ func (s *Session) Run(ctx context.Context, operation Operation, args []string) (
 	case end.exit == 0:
 		return end.stdout.kept.Bytes(), nil
 	}
-	return nil, fdb.Classify(name, end.exit, end.stdout.kept.Bytes(), end.stderr.kept.Bytes(), s.secrets...)
+	return end.stdout.kept.Bytes(), fdb.Classify(name, end.exit, end.stdout.kept.Bytes(), end.stderr.kept.Bytes(), s.secrets...)
 }
 
 func (s *Session) trouble(class contract.FDBClass, format string, values ...any) *contract.FDBFailure {

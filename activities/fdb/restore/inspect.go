@@ -215,18 +215,20 @@ func (r *restoreReach) atTime(
 		args = append(args, "-k", fdb.RangeArgument(keys))
 	}
 	output, trouble := tools.RunTool(ctx, source, fdbtool.RestoreVersion, args)
+	version, err := restoretool.ParseResolved(output)
+	if err == nil {
+		what = fmt.Sprintf("%s, which is version %d,", what, version)
+	}
 	switch {
 	case trouble != nil && trouble.Class == contract.FDBClassNotRestorable:
-		return nil, notRestorable("%s cannot be restored: the backup reaches from %s to %s (%s)", what, pointText(container.Oldest),
-			pointText(container.Latest), trouble.Message)
+		return nil, notRestorable("%s cannot be restored: the backup reaches from %s to %s", what, pointText(container.Oldest),
+			pointText(container.Latest))
 	case trouble != nil:
 		return nil, trouble
-	}
-	version, err := restoretool.ParseResolved(output)
-	if err != nil {
+	case err != nil:
 		return nil, tools.OtherFailure("%s", err)
 	}
-	if trouble := within(container, version, fmt.Sprintf("%s, which is version %d,", what, version)); trouble != nil {
+	if trouble := within(container, version, what); trouble != nil {
 		return nil, trouble
 	}
 	return &contract.FDBPoint{Version: version, Time: at.Unix()}, nil
