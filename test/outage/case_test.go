@@ -29,7 +29,7 @@ import (
 const (
 	// patience is how long a case may take: a kill costs a workflow task's timeout, Velero may leave a backup for a minute.
 	patience  = 2 * time.Minute
-	readEvery = 200 * time.Millisecond
+	readEvery = 500 * time.Millisecond
 )
 
 // errTakenUpTwice ends a case whose Backup Velero has taken up twice.

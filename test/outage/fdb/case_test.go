@@ -29,7 +29,7 @@ import (
 const (
 	// patience is how long a case may take: a kill costs the heartbeats of two activities, and an owner pauses nobody at first.
 	patience  = 4 * time.Minute
-	readEvery = 100 * time.Millisecond
+	readEvery = 400 * time.Millisecond
 	// name is that of every case's database and backup.
 	name = "orders"
 	// version is what the databases run.
