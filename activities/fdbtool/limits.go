@@ -9,6 +9,7 @@ import (
 // Operation is the purpose of a run. Each has its own limit.
 type Operation string
 
+// The operations.
 const (
 	Status   Operation = "status"
 	Describe Operation = "describe"
@@ -22,7 +23,7 @@ const (
 
 	// Contents is a describe without the cluster: versions have no times.
 	Contents Operation = "contents"
-	// RestoreStatus, RestoreStart and RestoreAbort are the commands of fdbrestore for the destination.
+	// RestoreStatus is a command of fdbrestore for the destination, as are the next two.
 	RestoreStatus Operation = "restore-status"
 	RestoreStart  Operation = "restore-start"
 	RestoreAbort  Operation = "restore-abort"

@@ -55,7 +55,7 @@ func ParseResult(message string, args []string) (contract.FDBPodResult, error) {
 		return contract.FDBPodResult{}, err
 	}
 	if len(args) < 2 {
-		return contract.FDBPodResult{}, errors.New("Holdfast did not make it")
+		return contract.FDBPodResult{}, errors.New("it is not a pod of Holdfast's")
 	}
 	size := 0
 	for _, argument := range args {

@@ -43,7 +43,8 @@ func ClusterCache(mgr manager.Manager, refusals *caches.Refusals) (cache.Cache, 
 	return clusters, nil
 }
 
-// onceServed handles errors of a watch, except that the API server does not serve the kind: the operator is not installed, or not yet.
+// onceServed handles errors of a watch, except that the API server does not serve the kind: the operator is not installed, or not
+// yet.
 func onceServed(refusals *caches.Refusals) toolscache.WatchErrorHandlerWithContext {
 	return func(ctx context.Context, reflector *toolscache.Reflector, err error) {
 		if !apierrors.IsNotFound(err) {

@@ -225,8 +225,8 @@ func (r *restoreRun) read(ctx workflow.Context) (bool, error) {
 }
 
 func (r *restoreRun) leaveContainer(ctx workflow.Context) error {
-	_, err := r.requestContainer(ctx, contract.FDBContainerRequest{Container: r.memory().Reading, Action: contract.FDBContainerLeave},
-		"Report that the backup is no longer read")
+	leave := contract.FDBContainerRequest{Container: r.memory().Reading, Action: contract.FDBContainerLeave}
+	_, err := r.requestContainer(ctx, leave, "Report that the backup is no longer read")
 	if err != nil {
 		return err
 	}

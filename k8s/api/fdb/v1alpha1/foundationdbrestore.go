@@ -187,7 +187,7 @@ const (
 	RestoreUnknown ObservedRestoreState = "Unknown"
 )
 
-// ObservedRestoreStates are all of them.
+// ObservedRestoreStates returns all of them.
 func ObservedRestoreStates() []ObservedRestoreState {
 	return []ObservedRestoreState{
 		RestorePending, RestoreQueued, RestoreStarting, RestoreRunning, RestoreFinalizing, RestoreCompleted, RestoreAborted,
@@ -195,7 +195,7 @@ func ObservedRestoreStates() []ObservedRestoreState {
 	}
 }
 
-// ObservedRestoreStates returns all of them.
+// Final reports whether the state is the last one.
 func (s ObservedRestoreState) Final() bool {
 	return s == RestoreCompleted || s == RestoreAborted || s == RestoreFailed
 }
