@@ -60,8 +60,8 @@ func manySelectors(bytes int) []*metav1.LabelSelector {
 	return slices.Repeat([]*metav1.LabelSelector{{}}, bytes/len(`{},`))
 }
 
-// makeModels has Holdfast bring an ordinary backup to its end and refuse one whose spec is too large. Then, as anybody can who may
-// write a status, it makes one large in its status, and one in its annotations too.
+// makeModels has Holdfast bring an ordinary backup to its end and refuse one whose spec is too large. Then, as anybody can
+// who may write a status, it makes one large in its status, and one in its annotations too.
 func (r *rig) makeModels(ctx context.Context) (*models, error) {
 	largeSpec, err := r.refusedBackup(ctx, "refused", &velerov1.BackupSpec{IncludedResources: many(largeBytes)})
 	if err != nil {

@@ -33,7 +33,7 @@ const (
 )
 
 // errTakenUpTwice ends a case whose Backup Velero has taken up twice.
-var errTakenUpTwice = errors.New("Velero has taken up a Backup twice")
+var errTakenUpTwice = errors.New("a Backup was taken up twice by Velero")
 
 // withCase runs a case. If Velero takes up a Backup of it twice, another case takes its place: Velero decides by a cache that may be
 // behind, and fails a Backup whose files are in the object store already. Only a busy machine shows that.
