@@ -221,6 +221,9 @@ func (r *restoreReach) atTime(
 	}
 	switch {
 	case trouble != nil && trouble.Class == contract.FDBClassNotRestorable:
+		if err == nil && within(container, version, what) == nil {
+			what += " is in a gap: it" // of the log files; or some of them overlap, which confuses the tool
+		}
 		return nil, notRestorable("%s cannot be restored: the backup reaches from %s to %s", what, pointText(container.Oldest),
 			pointText(container.Latest))
 	case trouble != nil:
