@@ -85,7 +85,7 @@ func (s *Session) write(access Access) error {
 }
 
 // Run runs the operation's tool with the arguments, and with the cluster file unless the operation needs none. It returns what
-// the tool printed, and why it failed: FDBClassTimeout if it is unknown whether the tool had its effect.
+// the tool printed, without secrets if it failed, and why it failed: FDBClassTimeout if it is unknown whether it had its effect.
 func (s *Session) Run(ctx context.Context, operation Operation, args []string) ([]byte, *contract.FDBFailure) {
 	if trouble := s.runner.checkArguments(args); trouble != nil {
 		return nil, trouble
@@ -120,7 +120,8 @@ func (s *Session) Run(ctx context.Context, operation Operation, args []string) (
 	case end.exit == 0:
 		return end.stdout.kept.Bytes(), nil
 	}
-	return end.stdout.kept.Bytes(), fdb.Classify(name, end.exit, end.stdout.kept.Bytes(), end.stderr.kept.Bytes(), s.secrets...)
+	failure := fdb.Classify(name, end.exit, end.stdout.kept.Bytes(), end.stderr.kept.Bytes(), s.secrets...)
+	return []byte(fdb.Redact(end.stdout.kept.String(), s.secrets)), failure
 }
 
 func (s *Session) trouble(class contract.FDBClass, format string, values ...any) *contract.FDBFailure {
