@@ -14,6 +14,7 @@ func ParseDescription(output []byte) (contract.FDBContainer, error) {
 		Restorable         *bool
 		MinRestorablePoint *point
 		MaxRestorablePoint *point
+		ContiguousLogEnd   *point
 	}
 	if err := decode(output, &document); err != nil || document.Restorable == nil {
 		return contract.FDBContainer{}, errors.New("the answer of fdbbackup describe is not the JSON description of a backup")
@@ -23,5 +24,6 @@ func ParseDescription(output []byte) (contract.FDBContainer, error) {
 		Restorable: *document.Restorable,
 		Oldest:     document.MinRestorablePoint.known(),
 		Latest:     document.MaxRestorablePoint.known(),
+		LogEnd:     document.ContiguousLogEnd.known(),
 	}, nil
 }

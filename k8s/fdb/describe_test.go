@@ -17,9 +17,11 @@ func TestTheDescriptionOfAContainerIsRead(t *testing.T) {
 		"40-describe-json-version-timestamps": {
 			URL: url, Restorable: true, Oldest: &contract.FDBPoint{Version: 91792507, Time: 1795190221},
 			Latest: &contract.FDBPoint{Version: 278643908, Time: 1795190408},
+			LogEnd: &contract.FDBPoint{Version: 278643909, Time: 1795190408},
 		},
 		"40-describe-deep-json": {
 			URL: url, Restorable: true, Oldest: &contract.FDBPoint{Version: 91792507}, Latest: &contract.FDBPoint{Version: 278643908},
+			LogEnd: &contract.FDBPoint{Version: 278643909},
 		},
 		"41-describe-baseurl": {URL: "file://$LAB/backups"},
 	} {

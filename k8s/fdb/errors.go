@@ -48,7 +48,8 @@ var symptoms = []symptom{
 	{
 		regexp.MustCompile(`invalid restore version|insufficient data to restore to version|restore version -?[0-9]+ is not possible|` +
 			`not restorable to any version`), contract.FDBClassNotRestorable,
-		"the backup cannot be restored to this version (%s): choose one from its oldest to its latest restorable point",
+		"the backup cannot be restored to this version (%s): choose one from its oldest to its latest restorable point; of what is " +
+			"newer than its log, only whole snapshots can be restored",
 	},
 	{
 		regexp.MustCompile(`not running on tag|backup unneeded request|no backup exists on tag|is not runnable|` +

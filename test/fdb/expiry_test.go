@@ -88,15 +88,21 @@ func (x *tenant) requireNoLogsBefore(path string, version int64) {
 	}
 	var ends []int64
 	require.Eventually(x.t, func() bool {
-		ends = nil
-		for _, key := range x.data(path) {
-			if parts := strings.Split(key[strings.LastIndex(key, "/")+1:], ","); parts[0] == "log" {
-				end, _ := strconv.ParseInt(parts[2], 10, 64) // 0, which is too old, if it is no version
-				ends = append(ends, end)
-			}
-		}
+		ends = x.logEnds(path)
 		return len(ends) > 0 && slices.Min(ends) > version
 	}, patience, readEvery, "what is older than version %d is gone: %v", version, &ends)
+}
+
+// logEnds returns the versions to which the log files reach.
+func (x *tenant) logEnds(path string) (ends []int64) {
+	x.t.Helper()
+	for _, key := range x.data(path) {
+		if parts := strings.Split(key[strings.LastIndex(key, "/")+1:], ","); parts[0] == "log" {
+			end, _ := strconv.ParseInt(parts[2], 10, 64) // 0, which is too old, if it is no version
+			ends = append(ends, end)
+		}
+	}
+	return ends
 }
 
 // What is older than the policy is gone from the store, and what must stay restorable is restored and compared.

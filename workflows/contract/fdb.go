@@ -271,6 +271,8 @@ type FDBContainer struct {
 	Restorable bool        `json:"restorable,omitempty"`
 	Oldest     *FDBPoint   `json:"oldest,omitempty"`
 	Latest     *FDBPoint   `json:"latest,omitempty"`
+	// LogEnd is the end of the log of changes, up to its first gap. Latest may be a snapshot beyond it.
+	LogEnd *FDBPoint `json:"logEnd,omitempty"`
 }
 
 // FDBFailure is a failure of a tool, in words for people: bounded, and without anything secret.

@@ -159,12 +159,6 @@ func (r *restoreReach) contents(ctx context.Context, source *fdbtool.Session) (c
 	return container, nil
 }
 
-func notRestorable(format string, values ...any) *contract.FDBFailure {
-	return &contract.FDBFailure{
-		Class: contract.FDBClassNotRestorable, Message: fdb.Bound(fmt.Sprintf(format, values...), tools.MaxFDBMessage),
-	}
-}
-
 // atVersion returns the version of the plan or of the spec, or else the latest.
 func (r *restoreReach) atVersion(container contract.FDBContainer) (*contract.FDBPoint, *contract.FDBFailure) {
 	view := r.View()
@@ -179,22 +173,6 @@ func (r *restoreReach) atVersion(container contract.FDBContainer) (*contract.FDB
 		return nil, trouble
 	}
 	return &point, nil
-}
-
-// within says why a version cannot be restored; nil if it can.
-func within(container contract.FDBContainer, version int64, what string) *contract.FDBFailure {
-	if version >= container.Oldest.Version && version <= container.Latest.Version {
-		return nil
-	}
-	return notRestorable("%s cannot be restored: the backup reaches from %s to %s", what, pointText(container.Oldest),
-		pointText(container.Latest))
-}
-
-func pointText(point *contract.FDBPoint) string {
-	if point.Time == 0 {
-		return fmt.Sprintf("version %d", point.Version)
-	}
-	return fmt.Sprintf("version %d (about %s)", point.Version, time.Unix(point.Time, 0).UTC().Format(time.RFC3339))
 }
 
 // toolTime is the tools' format of a time.
@@ -220,12 +198,10 @@ func (r *restoreReach) atTime(
 		what = fmt.Sprintf("%s, which is version %d,", what, version)
 	}
 	switch {
+	case trouble != nil && trouble.Class == contract.FDBClassNotRestorable && err == nil:
+		return nil, refused(container, version, what)
 	case trouble != nil && trouble.Class == contract.FDBClassNotRestorable:
-		if err == nil && within(container, version, what) == nil {
-			what += " is in a gap: it" // of the log files; or some of them overlap, which confuses the tool
-		}
-		return nil, notRestorable("%s cannot be restored: the backup reaches from %s to %s", what, pointText(container.Oldest),
-			pointText(container.Latest))
+		return nil, outside(container, what)
 	case trouble != nil:
 		return nil, trouble
 	case err != nil:
