@@ -7,11 +7,11 @@ import (
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
+	"k8s.io/utils/ptr"
 
 	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/details"
-	"holdfast.dev/holdfast/workflows/fdb/tools"
 	"holdfast.dev/holdfast/workflows/turns"
 )
 
@@ -116,7 +116,7 @@ func (r *throttleRun) Find(ctx workflow.Context) error {
 	for _, holder := range found.Waiting {
 		waiting = append(waiting, SlotOf(holder).Member)
 	}
-	r.slots.Refill(now, waiting, tools.Beyond(found.Beyond))
+	r.slots.Refill(now, waiting, ptr.Deref(found.Beyond, contract.Beyond{}))
 	return nil
 }
 
