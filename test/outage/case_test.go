@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"testing"
 	"time"
 
@@ -65,8 +64,7 @@ func (c *testCase) completes(run func(*testCase)) (completed bool) {
 
 func (c *testCase) takenUpTwice() bool {
 	nab, err := c.read()
-	return err == nil && nab != nil && nab.Status.VeleroBackup != nil && nab.Status.VeleroBackup.Status != nil &&
-		strings.Contains(nab.Status.VeleroBackup.Status.FailureReason, "already exists in object storage")
+	return err == nil && nab != nil && env.TakenUpTwice(nab.Status.VeleroBackup)
 }
 
 // testCase is one run of a scenario: a namespace, a cluster ID and the two processes of its own.

@@ -2,6 +2,7 @@ package outage
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	temporalclient "go.temporal.io/sdk/client"
@@ -19,6 +21,7 @@ import (
 	"holdfast.dev/holdfast/k8s/process/points"
 	"holdfast.dev/holdfast/test/histories"
 	"holdfast.dev/holdfast/test/tools"
+	"holdfast.dev/holdfast/workflows"
 )
 
 // Rollout replaces a case's worker by one of another build while its workflows are open: both serve them side by side for a
@@ -68,71 +71,110 @@ func (r Rollout) Plan(s *Subjects) int {
 	return 1
 }
 
-// BuildBaseline builds the worker and the watcher of the commit that the baseline of histories was recorded by.
-func BuildBaseline(ctx context.Context) (map[string]string, error) {
-	root, err := tools.Root()
-	if err != nil {
-		return nil, err
-	}
-	commit, err := os.ReadFile(filepath.Join(root, "test", "histories", histories.Baseline, histories.CommitFile))
-	if err != nil {
-		return nil, err
-	}
-	return tools.BuildHoldfastAt(ctx, os.Stdout, strings.TrimSpace(string(commit)), "outage")
+// Rollouts are those of one test: forward is from the commit that the baseline of histories was recorded by to this code, back is
+// the other way.
+type Rollouts struct {
+	// baseline are the programs of that commit.
+	baseline map[string]string
+	// byTwo counts the cases in which two workers completed workflow tasks. Not each has two: a worker that is ended may complete
+	// all that is left before it ends.
+	cases, byTwo atomic.Int32
 }
 
-// Served says how the workflows of a case were served.
-type Served struct {
-	// By counts the workflow tasks that each worker completed.
-	By map[string]int
-	// Failed are the workflow tasks that failed, but for completions that a signal forestalled.
-	Failed []string
-}
-
-// Takeovers counts the cases of one test in which two workers completed workflow tasks. Not each case has two: a worker that is
-// ended may complete all that is left before it ends.
-type Takeovers struct{ cases, byTwo atomic.Int32 }
-
-// Require notes how a case was served, and fails the test if a workflow task failed.
-func (o *Takeovers) Require(t *testing.T, served Served) {
+// NewRollouts builds that commit's worker and watcher; without the commit the test is skipped. When the test has ended, two workers
+// must have served at least half of its cases.
+func NewRollouts(t *testing.T) *Rollouts {
 	t.Helper()
-	assert.Empty(t, served.Failed, "workflow tasks that failed")
-	assert.NotEmpty(t, served.By, "workflow tasks by worker")
+	root, err := tools.Root()
+	require.NoError(t, err)
+	commit, err := os.ReadFile(filepath.Join(root, "test", "histories", histories.Baseline, histories.CommitFile))
+	require.NoError(t, err)
+	baseline, err := tools.BuildHoldfastAt(t.Context(), os.Stdout, strings.TrimSpace(string(commit)), "outage")
+	if errors.Is(err, tools.ErrNoCommit) {
+		t.Skip(err)
+	}
+	require.NoError(t, err)
+	o := &Rollouts{baseline: baseline}
+	t.Cleanup(func() {
+		if !t.Skipped() && !t.Failed() {
+			require.NotZero(t, o.cases.Load(), "cases")
+			assert.GreaterOrEqual(t, 2*o.byTwo.Load(), o.cases.Load(), "cases served by two workers, of %d", o.cases.Load())
+		}
+	})
+	return o
+}
+
+// Run runs a case forward to these programs, and back if asked for: that is safe as long as this code adds no commands. The case is
+// given the programs to begin with.
+func (o *Rollouts) Run(
+	t *testing.T, moments []Moment, programs map[string]string, back bool, run func(*testing.T, Rollout, map[string]string),
+) {
+	t.Helper()
+	o.direction(t, "forward", moments, o.baseline, programs, run)
+	if back && workflows.AddsCommands == "" {
+		o.direction(t, "back", moments, programs, o.baseline, run)
+	}
+}
+
+func (o *Rollouts) direction(
+	t *testing.T, name string, moments []Moment, from, to map[string]string, run func(*testing.T, Rollout, map[string]string),
+) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		rollout, is := RolloutOf(moments, to[tools.HoldfastWorker])
+		if !is {
+			t.Skipf("one worker can serve all that happens: %v", moments)
+		}
+		run(t, rollout, from)
+	})
+}
+
+// RequireServed requires that no workflow task of a case failed. The case's workflows are those that a visibility query finds, or all
+// if it is empty, begun since then.
+func (o *Rollouts) RequireServed(t *testing.T, temporal temporalclient.Client, query string, since time.Time) {
+	t.Helper()
+	served, err := servedSince(context.Background(), temporal, query, since)
+	require.NoError(t, err)
+	assert.Empty(t, served.failed, "workflow tasks that failed")
+	assert.NotEmpty(t, served.by, "workflow tasks by worker")
+	t.Logf("workflow tasks by worker: %v", served.by)
 	o.cases.Add(1)
-	if len(served.By) == 2 {
+	if len(served.by) == 2 {
 		o.byTwo.Add(1)
 	}
 }
 
-// RequireMost fails the test if fewer than half of the cases were served by two. It is called when all have ended.
-func (o *Takeovers) RequireMost(t *testing.T) {
-	t.Helper()
-	assert.GreaterOrEqual(t, 2*o.byTwo.Load(), o.cases.Load(), "cases served by two workers, of %d", o.cases.Load())
+// served says how the workflows of a case were served.
+type served struct {
+	// by counts the workflow tasks that each worker completed.
+	by map[string]int
+	// failed are the workflow tasks that failed, but for completions that a signal forestalled.
+	failed []string
 }
 
-// ServedSince reads the histories of the workflows that a visibility query finds, or of all if it is empty, begun since then.
-func ServedSince(ctx context.Context, temporal temporalclient.Client, query string, since time.Time) (Served, error) {
-	served := Served{By: map[string]int{}}
+func servedSince(ctx context.Context, temporal temporalclient.Client, query string, since time.Time) (served, error) {
+	found := served{by: map[string]int{}}
 	list := &workflowservice.ListWorkflowExecutionsRequest{
 		Query: strings.TrimPrefix(fmt.Sprintf("%s AND StartTime >= '%s'", query, since.UTC().Format(time.RFC3339)), " AND "),
 	}
 	for {
 		page, err := temporal.ListWorkflow(ctx, list)
 		if err != nil {
-			return served, fmt.Errorf("list workflows: %w", err)
+			return found, fmt.Errorf("list workflows: %w", err)
 		}
 		for _, run := range page.Executions {
-			if err := served.add(ctx, temporal, run.Execution.WorkflowId, run.Execution.RunId); err != nil {
-				return served, err
+			if err := found.add(ctx, temporal, run.Execution.WorkflowId, run.Execution.RunId); err != nil {
+				return found, err
 			}
 		}
 		if list.NextPageToken = page.NextPageToken; len(list.NextPageToken) == 0 {
-			return served, nil
+			return found, nil
 		}
 	}
 }
 
-func (s *Served) add(ctx context.Context, temporal temporalclient.Client, id, run string) error {
+func (s *served) add(ctx context.Context, temporal temporalclient.Client, id, run string) error {
 	events := temporal.GetWorkflowHistory(ctx, id, run, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for events.HasNext() {
 		event, err := events.Next()
@@ -140,11 +182,11 @@ func (s *Served) add(ctx context.Context, temporal temporalclient.Client, id, ru
 			return fmt.Errorf("read the history of %s: %w", id, err)
 		}
 		if completed := event.GetWorkflowTaskCompletedEventAttributes(); completed != nil {
-			s.By[completed.Identity]++
+			s.by[completed.Identity]++
 		}
 		failed := event.GetWorkflowTaskFailedEventAttributes()
 		if failed != nil && failed.Cause != enumspb.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND {
-			s.Failed = append(s.Failed, fmt.Sprintf("%s: %s: %s", id, failed.Cause, failed.GetFailure().GetMessage()))
+			s.failed = append(s.failed, fmt.Sprintf("%s: %s: %s", id, failed.Cause, failed.GetFailure().GetMessage()))
 		}
 	}
 	return nil
