@@ -121,7 +121,7 @@ test-race: ## Run the unit tests of what has goroutines with the race detector (
 
 .PHONY: test-long
 test-long: ## Run every test with the whole matrices and the long outages
-	export HOLDFAST_TEST_LONG=1; $(gotestsum) --format testname -- $(LEAN) -timeout 150m $(call imports,$(PACKAGES))
+	HOLDFAST_TEST_LONG=1 test/run "$(call tool,gotestsum)" $(LEAN) -timeout 150m $(TEST_ARGS) -- $(call imports,$(PACKAGES))
 
 .PHONY: bench
 bench: ## Measure what a backup costs: a table and bench.json (minutes; BENCH_ARGS='-help' lists them)
