@@ -95,7 +95,7 @@ type reasons = map[histories.Rare]string
 const (
 	toCompletion = "it runs to its end in a few dozen events"
 	fewEvents    = "it waits for one answer or decision, and would need some thousand signals meanwhile; its loop is that of all objects"
-	noSignals    = "it takes no signals"
+	noSignals    = "it handles no signals"
 	noLocal      = "its activities have no local form"
 	notAway      = "its listing met no outage of the API server; call.LocalFirst is that of all others"
 	isShared     = "it ends minutes, or backups, after the last request, when the suite has ended"

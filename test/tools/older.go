@@ -49,7 +49,7 @@ func BuildHoldfastAt(ctx context.Context, progress io.Writer, commit string, tag
 	}
 	defer func() { _ = os.RemoveAll(source) }()
 	if err := export(ctx, root, commit, source); err != nil {
-		return nil, fmt.Errorf("take the sources of %s from the repository: %w", commit, err)
+		return nil, fmt.Errorf("read the sources of %s from the repository: %w", commit, err)
 	}
 	fmt.Fprintf(progress, "building Holdfast as it was at %.12s\n", commit)
 	return buildInto(ctx, progress, source, dir, tags)
