@@ -23,12 +23,15 @@ type Disturbance struct {
 // String returns the disturbance in words.
 func (d Disturbance) String() string { return fmt.Sprintf("%s %s", d.Process, d.Moment) }
 
-// Disturbances are all kills that an undisturbed run gives reason to. An activity runs in its regular form only when the API
-// server does not answer the local one.
+// Disturbances are all kills that an undisturbed run gives reason to. What has a local form runs in its regular one only when the API
+// server does not answer the local one: in an undisturbed run by chance, on a busy machine.
 func Disturbances(moments []Moment) []Disturbance {
 	var all []Disturbance
 	for _, m := range moments {
-		if m.Occurrence > Occurrences {
+		byChance := m.Form == points.Regular && slices.ContainsFunc(moments, func(other Moment) bool {
+			return other.Form == points.Local && other.Step == m.Step && other.Of == m.Of
+		})
+		if m.Occurrence > Occurrences || byChance {
 			continue
 		}
 		for _, process := range []string{env.Worker, env.Watcher, env.Temporal} {

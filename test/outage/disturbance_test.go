@@ -45,6 +45,12 @@ func TestWhatAnUndisturbedRunGivesReasonTo(t *testing.T) {
 	}
 }
 
+func TestARegularFormByChanceIsNoReason(t *testing.T) {
+	local, regular := Moment{step, 1}, Moment{points.Point{Step: step.Step, Form: points.Regular}, 1}
+	assert.Equal(t, Disturbances([]Moment{local}), Disturbances([]Moment{local, regular}), "the local form was slow")
+	assert.Len(t, Disturbances([]Moment{regular}), 3, "it has no local form")
+}
+
 func TestWhereOneWorkerTakesOverFromAnother(t *testing.T) {
 	signal := Moment{points.Point{Step: points.Signal}, 2}
 	local := func(occurrence int) Moment { return Moment{step, occurrence} }
