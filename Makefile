@@ -19,10 +19,11 @@ UNRACED   := ./test/... ./workflows/...
 PACKAGES  := $(sort $(RACED) $(UNRACED))
 RELEASE   ?= v0.6.0
 # Of what is shipped, here and in deploy/image/Dockerfile: of Google's storage client no gRPC, since buckets are read by HTTP, and
-# no tables for debuggers, which a panic's stack trace does not need. With all the same, what one compiles serves the other.
+# no tables for debuggers, which a panic's stack trace does not need. With all the same, what one compiles serves the other, and the
+# tests (LEAN); -trimpath also lets one checkout's cache serve another.
 BUILD_TAGS  := disable_grpc_modules
 BUILD_FLAGS := -trimpath -tags=$(BUILD_TAGS) -ldflags="-s -w"
-LEAN        := -vet=off -tags=$(BUILD_TAGS)
+LEAN        := -vet=off -trimpath -tags=$(BUILD_TAGS)
 TEST_ARGS ?=
 BENCH_ARGS ?=
 GENERATED := deploy/crds/* deploy/rbac/* deploy/components/fdb/crds/* deploy/components/fdb/rbac/*
