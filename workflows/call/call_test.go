@@ -16,6 +16,7 @@ import (
 
 	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/workflowtest/environment"
 )
 
 var double = contract.Activity[int, int]{Name: "double", Summary: "Double a number"}
@@ -34,7 +35,7 @@ type ran struct {
 func run(t *testing.T, how caller, limits call.Limits, failures ...error) ran {
 	t.Helper()
 	var done ran
-	env := (&testsuite.WorkflowTestSuite{}).NewTestWorkflowEnvironment()
+	env := environment.New(&testsuite.WorkflowTestSuite{})
 	env.RegisterActivityWithOptions(func(_ context.Context, in int) (int, error) {
 		if len(failures) > 0 {
 			err := failures[0]

@@ -11,13 +11,14 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"holdfast.dev/holdfast/workflows/entity"
+	"holdfast.dev/holdfast/workflows/workflowtest/environment"
 )
 
 // follow takes the steps of a course whose views are the names of the steps taken, and says what was done, what is left and how long
 // it took.
 func follow(t *testing.T, long bool, next func(done string) entity.Step) (done, left string, took time.Duration) {
 	t.Helper()
-	env := (&testsuite.WorkflowTestSuite{}).NewTestWorkflowEnvironment()
+	env := environment.New(&testsuite.WorkflowTestSuite{})
 	env.SetContinueAsNewSuggested(long)
 	env.ExecuteWorkflow(func(ctx workflow.Context) error {
 		began := workflow.Now(ctx)

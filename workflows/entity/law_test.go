@@ -19,6 +19,7 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/entity"
 	"holdfast.dev/holdfast/workflows/kinds"
+	"holdfast.dev/holdfast/workflows/workflowtest/environment"
 )
 
 // gone is the view of an object that is not there, of whatever kind.
@@ -117,7 +118,7 @@ func TestNoEventIsLost(t *testing.T) {
 	eachServed(t, func(t *testing.T, kind kinds.Kind) {
 		t.Parallel()
 		rapid.Check(t, func(t *rapid.T) {
-			env := (&testsuite.WorkflowTestSuite{}).NewTestWorkflowEnvironment()
+			env := environment.New(&testsuite.WorkflowTestSuite{})
 			env.SetTestTimeout(time.Minute)
 			s := &scene{
 				TestWorkflowEnvironment: env, read: kind.Read, waits: json.RawMessage(waits[kind.Workflow]),

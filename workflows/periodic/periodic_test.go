@@ -18,7 +18,7 @@ import (
 	"holdfast.dev/holdfast/workflows"
 	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
-	"holdfast.dev/holdfast/workflows/workflowtest"
+	"holdfast.dev/holdfast/workflows/workflowtest/environment"
 )
 
 // periodic runs a workflow of periodic work over activities that a test writes, and returns them in the order called.
@@ -37,7 +37,7 @@ func newPeriodic() *periodic {
 	suite := &testsuite.WorkflowTestSuite{}
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
 	p := &periodic{
-		TestWorkflowEnvironment: workflowtest.NewEnvironment(suite),
+		TestWorkflowEnvironment: environment.New(suite),
 		sync:                    func() (contract.SynchronizationResult, error) { return contract.SynchronizationResult{}, nil },
 		probed:                  func() (contract.CollectionResult, error) { return contract.CollectionResult{}, nil },
 		swept:                   func() (contract.CollectionResult, error) { return contract.CollectionResult{}, nil },

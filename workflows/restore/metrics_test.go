@@ -15,6 +15,7 @@ import (
 	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/workflowtest"
+	"holdfast.dev/holdfast/workflows/workflowtest/environment"
 )
 
 // stopwatch keeps what is recorded of how long phases lasted.
@@ -52,7 +53,7 @@ func TestTheTimeInEachOfVelerosPhasesIsMeasured(t *testing.T) {
 	suite := &testsuite.WorkflowTestSuite{}
 	suite.SetMetricsHandler(watch)
 	s := &workflowtest.Scenario{
-		TestWorkflowEnvironment: workflowtest.NewEnvironment(suite),
+		TestWorkflowEnvironment: environment.New(suite),
 		World:                   fake.New(t, append(fake.Taken(workflowtest.Backup, fake.AdminLocation, ""), fake.NAR(again, workflowtest.Backup))...),
 	}
 	workflows.Register(s, call.Options{})

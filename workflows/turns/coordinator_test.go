@@ -15,6 +15,7 @@ import (
 
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/turns"
+	"holdfast.dev/holdfast/workflows/workflowtest/environment"
 )
 
 // pools is a minimal User: members of two pools ask by signal, each pool has its limit, and operators set one for a time.
@@ -109,7 +110,7 @@ func (p *pools) Details(now int64) string {
 // play sends signals and Updates at seconds after the start, until no member is left.
 func (p *pools) play(t *testing.T, gone []string, at map[int]func(*testsuite.TestWorkflowEnvironment)) {
 	t.Helper()
-	env := (&testsuite.WorkflowTestSuite{}).NewTestWorkflowEnvironment()
+	env := environment.New(&testsuite.WorkflowTestSuite{})
 	env.SetStartTime(time.Unix(1_000_000, 0))
 	env.RegisterActivityWithOptions(func(context.Context, contract.Workflows) (contract.Workflows, error) {
 		return contract.Workflows{WorkflowIDs: gone}, nil

@@ -11,8 +11,6 @@ import (
 	sdkpb "go.temporal.io/api/sdk/v1"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
-	"go.temporal.io/sdk/testsuite"
-	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -21,13 +19,6 @@ import (
 // ErrInvalidBackup is the answer of an API server that refuses a Velero Backup.
 var ErrInvalidBackup = apierrors.NewInvalid(velerov1.SchemeGroupVersion.WithKind("Backup").GroupKind(), "b",
 	field.ErrorList{field.Invalid(field.NewPath("spec", "ttl"), "x", "must be a duration")})
-
-// NewEnvironment returns the suite's. On a busy machine a workflow may not get to run for a second, which is no deadlock.
-func NewEnvironment(suite *testsuite.WorkflowTestSuite) *testsuite.TestWorkflowEnvironment {
-	env := suite.NewTestWorkflowEnvironment()
-	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: time.Minute})
-	return env
-}
 
 // Reregistration registers activities again, over a world that another run has left.
 type Reregistration struct{ *Scenario }

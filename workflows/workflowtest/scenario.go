@@ -16,6 +16,7 @@ import (
 	"holdfast.dev/holdfast/workflows"
 	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/workflowtest/environment"
 )
 
 // ErrKilled ends an activity as the kill of its worker does.
@@ -34,7 +35,7 @@ type Scenario struct {
 func NewScenario(t *testing.T, objects ...client.Object) *Scenario {
 	t.Helper()
 	s := &Scenario{
-		TestWorkflowEnvironment: NewEnvironment(&testsuite.WorkflowTestSuite{}),
+		TestWorkflowEnvironment: environment.New(&testsuite.WorkflowTestSuite{}),
 		World:                   fake.New(t, objects...),
 	}
 	s.SetTestTimeout(30 * time.Second)

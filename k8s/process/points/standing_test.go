@@ -28,7 +28,10 @@ func TestTheTimeOfALocalActivityStandsWithItsProcess(t *testing.T) {
 	suite := &testsuite.WorkflowTestSuite{}
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
 	env := suite.NewTestWorkflowEnvironment()
-	env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{Interceptor()}})
+	env.SetWorkerOptions(worker.Options{
+		Interceptors:             []interceptor.WorkerInterceptor{Interceptor()},
+		DeadlockDetectionTimeout: time.Minute, // on a busy machine a workflow may not get to run for a second
+	})
 	var left time.Duration
 	env.RegisterActivityWithOptions(func(ctx context.Context) error {
 		deadline, is := ctx.Deadline()

@@ -26,6 +26,7 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 	fdbbackup "holdfast.dev/holdfast/workflows/fdb/backup"
 	"holdfast.dev/holdfast/workflows/workflowtest"
+	"holdfast.dev/holdfast/workflows/workflowtest/environment"
 )
 
 // backupWorld is one FoundationDBBackup, its database, and those that its workflow talks to. It outlives runs of the workflow.
@@ -138,7 +139,7 @@ type backupRun struct {
 func (w *backupWorld) run() *backupRun {
 	suite := &testsuite.WorkflowTestSuite{}
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
-	r := &backupRun{TestWorkflowEnvironment: workflowtest.NewEnvironment(suite), backupWorld: w}
+	r := &backupRun{TestWorkflowEnvironment: environment.New(suite), backupWorld: w}
 	r.start = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
 	w.now = r.Now
 	r.SetTestTimeout(60 * time.Second)

@@ -19,6 +19,7 @@ import (
 	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/workflowtest"
+	"holdfast.dev/holdfast/workflows/workflowtest/environment"
 )
 
 // owned is an owner of a FoundationDB cluster among backups whose workflows run unless a test says otherwise.
@@ -46,7 +47,7 @@ func newOwned() *owned {
 	suite := &testsuite.WorkflowTestSuite{}
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
 	o := &owned{
-		TestWorkflowEnvironment: workflowtest.NewEnvironment(suite), start: time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC),
+		TestWorkflowEnvironment: environment.New(suite), start: time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC),
 		dead: map[string]bool{},
 	}
 	o.SetTestTimeout(30 * time.Second)

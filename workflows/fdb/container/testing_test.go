@@ -20,6 +20,7 @@ import (
 	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/workflowtest"
+	"holdfast.dev/holdfast/workflows/workflowtest/environment"
 )
 
 // guardStart is when the guard gets its first request.
@@ -101,7 +102,7 @@ func (w *guardWorld) run(in contract.FDBContainerInput, from time.Duration) (*co
 	}
 	suite := &testsuite.WorkflowTestSuite{}
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
-	env := workflowtest.NewEnvironment(suite)
+	env := environment.New(suite)
 	env.SetTestTimeout(30 * time.Second)
 	env.SetStartTime(w.start.Add(from))
 	workflows.Register(env, call.Options{})

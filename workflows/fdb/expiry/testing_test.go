@@ -23,6 +23,7 @@ import (
 	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/workflowtest"
+	"holdfast.dev/holdfast/workflows/workflowtest/environment"
 )
 
 var (
@@ -234,7 +235,7 @@ type turnRun struct {
 func (w *turnWorld) run() *turnRun {
 	suite := &testsuite.WorkflowTestSuite{}
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
-	r := &turnRun{TestWorkflowEnvironment: workflowtest.NewEnvironment(suite), turnWorld: w}
+	r := &turnRun{TestWorkflowEnvironment: environment.New(suite), turnWorld: w}
 	w.now = r.Now
 	r.SetTestTimeout(60 * time.Second)
 	r.SetStartTime(turnStart)

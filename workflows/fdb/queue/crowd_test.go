@@ -33,6 +33,7 @@ import (
 	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/workflowtest"
+	"holdfast.dev/holdfast/workflows/workflowtest/environment"
 )
 
 // payloadLimit is the limit of Temporal for one payload; it warns from a quarter of it.
@@ -220,7 +221,7 @@ func (w *crowdWorld) run(t *testing.T, in contract.FDBExpiryQueueInput, minutes 
 	t.Helper()
 	suite := &testsuite.WorkflowTestSuite{}
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
-	env := workflowtest.NewEnvironment(suite)
+	env := environment.New(suite)
 	env.SetTestTimeout(5 * time.Minute)
 	workflows.Register(env, call.Options{FDBExpiryLimit: 100})
 	env.RegisterActivityWithOptions(w.find, activity.RegisterOptions{Name: contract.FindFDBExpiries.Name})

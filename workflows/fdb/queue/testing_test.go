@@ -21,6 +21,7 @@ import (
 	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/workflowtest"
+	"holdfast.dev/holdfast/workflows/workflowtest/environment"
 )
 
 // queueStep is an event for a queue, or around it, at a time after the start.
@@ -147,7 +148,7 @@ func (w *queueWorld) run(in contract.FDBExpiryQueueInput) (*contract.FDBExpiryQu
 func (w *queueWorld) newEnv() *testsuite.TestWorkflowEnvironment {
 	suite := &testsuite.WorkflowTestSuite{}
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
-	env := workflowtest.NewEnvironment(suite)
+	env := environment.New(suite)
 	env.SetTestTimeout(time.Minute)
 	workflows.Register(env, w.options)
 	env.RegisterActivityWithOptions(w.describe, activity.RegisterOptions{Name: contract.DescribeWorkflows.Name})

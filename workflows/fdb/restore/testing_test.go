@@ -21,6 +21,7 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 	fdbrestore "holdfast.dev/holdfast/workflows/fdb/restore"
 	"holdfast.dev/holdfast/workflows/workflowtest"
+	"holdfast.dev/holdfast/workflows/workflowtest/environment"
 )
 
 const (
@@ -138,7 +139,7 @@ type restoreRun struct {
 func (w *restoreWorld) run() *restoreRun {
 	suite := &testsuite.WorkflowTestSuite{}
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
-	r := &restoreRun{TestWorkflowEnvironment: workflowtest.NewEnvironment(suite), restoreWorld: w}
+	r := &restoreRun{TestWorkflowEnvironment: environment.New(suite), restoreWorld: w}
 	r.start = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
 	w.now = r.Now
 	r.SetTestTimeout(60 * time.Second)

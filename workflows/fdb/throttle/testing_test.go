@@ -19,6 +19,7 @@ import (
 	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/workflowtest"
+	"holdfast.dev/holdfast/workflows/workflowtest/environment"
 )
 
 // throttleStep is an event for a throttle or its members, at a time after the start.
@@ -141,7 +142,7 @@ func (w *throttleWorld) run(in contract.FDBThrottleInput, from time.Duration) (*
 func (w *throttleWorld) newEnv() *testsuite.TestWorkflowEnvironment {
 	suite := &testsuite.WorkflowTestSuite{}
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
-	env := workflowtest.NewEnvironment(suite)
+	env := environment.New(suite)
 	env.SetTestTimeout(30 * time.Second)
 	workflows.Register(env, call.Options{})
 	env.RegisterActivityWithOptions(w.describe, activity.RegisterOptions{Name: contract.DescribeWorkflows.Name})

@@ -27,6 +27,7 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/location"
 	"holdfast.dev/holdfast/workflows/workflowtest"
+	"holdfast.dev/holdfast/workflows/workflowtest/environment"
 )
 
 // SecretMark is in the credentials of every test, and must be nowhere else.
@@ -52,7 +53,7 @@ func Place(t *testing.T, approval bool, objects ...client.Object) *fake.World {
 func NewRun(world *fake.World) *workflowtest.Scenario {
 	suite := &testsuite.WorkflowTestSuite{}
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
-	s := &workflowtest.Scenario{TestWorkflowEnvironment: workflowtest.NewEnvironment(suite), World: world}
+	s := &workflowtest.Scenario{TestWorkflowEnvironment: environment.New(suite), World: world}
 	s.SetTestTimeout(5 * time.Second)
 	workflows.Register(s, call.Options{})
 	world.Backups.Register(s)
