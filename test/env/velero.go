@@ -17,8 +17,8 @@ import (
 	"holdfast.dev/holdfast/test/tools"
 )
 
-// TakenUpTwice says whether Velero has taken up a Backup a second time and failed it, since its files are there already. It does so when
-// its cache is behind: once in some thousands, on a busy machine. That is no matter of Holdfast's.
+// TakenUpTwice says whether Velero has taken up a Backup a second time and failed it, since its files are there already. It does
+// so when its cache is behind: once in some thousands, on a busy machine. That is no matter of Holdfast's.
 func TakenUpTwice(backup *oadpv1alpha1.VeleroBackup) bool {
 	return backup != nil && backup.Status != nil && strings.Contains(backup.Status.FailureReason, "already exists in object storage")
 }

@@ -23,8 +23,8 @@ type Disturbance struct {
 // String returns the disturbance in words.
 func (d Disturbance) String() string { return fmt.Sprintf("%s %s", d.Process, d.Moment) }
 
-// Disturbances are all kills that an undisturbed run gives reason to. What has a local form runs in its regular one only when the API
-// server does not answer the local one: in an undisturbed run by chance, on a busy machine.
+// Disturbances are all kills that an undisturbed run gives reason to. What has a local form runs in its regular one only when the
+// API server does not answer the local one: in an undisturbed run by chance, on a busy machine.
 func Disturbances(moments []Moment) []Disturbance {
 	var all []Disturbance
 	for _, m := range moments {

@@ -81,8 +81,8 @@ type Rollouts struct {
 	cases, byTwo atomic.Int32
 }
 
-// NewRollouts builds that commit's worker and watcher; without the commit the test is skipped. When the test has ended, two workers
-// must have served at least half of its cases.
+// NewRollouts builds that commit's worker and watcher; without the commit the test is skipped. When the test has ended, two
+// workers must have served at least half of its cases.
 func NewRollouts(t *testing.T) *Rollouts {
 	t.Helper()
 	root, err := tools.Root()
@@ -104,8 +104,8 @@ func NewRollouts(t *testing.T) *Rollouts {
 	return o
 }
 
-// Run runs a case forward to these programs, and back if asked for: that is safe as long as this code adds no commands. The case is
-// given the programs to begin with.
+// Run runs a case forward to these programs, and back if asked for: that is safe as long as this code adds no commands. The case
+// is given the programs to begin with.
 func (o *Rollouts) Run(
 	t *testing.T, moments []Moment, programs map[string]string, back bool, run func(*testing.T, Rollout, map[string]string),
 ) {
@@ -130,8 +130,8 @@ func (o *Rollouts) direction(
 	})
 }
 
-// RequireServed requires that no workflow task of a case failed. The case's workflows are those that a visibility query finds, or all
-// if it is empty, begun since then.
+// RequireServed requires that no workflow task of a case failed. The case's workflows are those that a visibility query finds, or
+// all if it is empty, begun since then.
 func (o *Rollouts) RequireServed(t *testing.T, temporal temporalclient.Client, query string, since time.Time) {
 	t.Helper()
 	served, err := servedSince(context.Background(), temporal, query, since)
