@@ -4,12 +4,10 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"holdfast.dev/holdfast/activities/fdbtool/cage"
 	"holdfast.dev/holdfast/k8s/process"
 )
 
 func main() {
-	cage.Main() // FoundationDB's tools begin as this program
 	process.Main(command())
 }
 

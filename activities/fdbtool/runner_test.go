@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast.dev/holdfast/activities/fdbtool"
-	"holdfast.dev/holdfast/activities/fdbtool/cage"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -148,7 +147,6 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	cage.Main()
 	if filepath.Base(os.Args[0]) == "fdbbackup" {
 		os.Exit(steal(os.Args[1]))
 	}

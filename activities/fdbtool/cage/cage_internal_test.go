@@ -3,7 +3,6 @@
 package cage
 
 import (
-	"os/exec"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -22,11 +21,4 @@ func TestWhatAKernelLacksIsSaid(t *testing.T) {
 	for _, version := range []int{4, 7, 99} {
 		assert.NoError(t, lacking(version))
 	}
-}
-
-// A test that does not call Main would start itself without end.
-func TestNothingStartsWithoutMain(t *testing.T) {
-	command := exec.CommandContext(t.Context(), "/bin/true")
-	require.EqualError(t, Cage{}.Start(command), "this program does not call cage.Main")
-	assert.Nil(t, command.Process)
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"sync/atomic"
 )
 
 const (
@@ -17,16 +16,10 @@ const (
 	maxError = 4 << 10
 )
 
-// ready says that Main was called. A copy of a process that does not call Main would run that process again.
-var ready atomic.Bool
-
 // Start starts a command within the cage, like command.Start: an error says that the program does not run. The command must have
 // no ExtraFiles; it gets no other descriptors than its three. The caller must lock its thread (runtime.LockOSThread) until the
 // program has ended, because the program ends with the thread.
 func (c Cage) Start(command *exec.Cmd) error {
-	if !ready.Load() {
-		return errors.New("this program does not call cage.Main")
-	}
 	if command.Err != nil {
 		return command.Err
 	}

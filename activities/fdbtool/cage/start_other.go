@@ -7,9 +7,6 @@ import (
 	"os/exec"
 )
 
-// Main does nothing: this system has no cage.
-func Main() {}
-
 // Start starts the command without a cage.
 func (Cage) Start(command *exec.Cmd) error { return command.Start() }
 
