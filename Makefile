@@ -6,6 +6,8 @@ SHELL := /bin/bash
 
 export GOTOOLCHAIN := local
 export GOFLAGS ?= -buildvcs=false
+# As what is shipped, also in tests and lint, so that each package is compiled once. Tag fdb and the race detector need cgo.
+export CGO_ENABLED := 0
 
 tool = $$(go -C test run ./tools/cmd/holdfast-tools -path $(1))
 # One `go test` for both modules: that of the tests requires the product, so it can name the product's packages by import path.
@@ -44,8 +46,8 @@ dev: ## Leave the whole stack running until Ctrl-C
 
 .PHONY: build
 build: ## Build bin/holdfast-worker and bin/holdfast
-	CGO_ENABLED=0 go build $(BUILD_FLAGS) -o bin/holdfast-worker ./worker
-	CGO_ENABLED=0 go build $(BUILD_FLAGS) -o bin/holdfast ./starter
+	go build $(BUILD_FLAGS) -o bin/holdfast-worker ./worker
+	go build $(BUILD_FLAGS) -o bin/holdfast ./starter
 
 .PHONY: tools
 tools: ## Build the real components and the developers' tools (minutes the first time)
@@ -118,7 +120,7 @@ test-short: ## Run the tests that need no component
 
 .PHONY: test-race
 test-race: ## Run the unit tests of what has goroutines with the race detector (minutes the first time: all is compiled anew)
-	$(gotestsum) --format pkgname -- -race -tags=$(BUILD_TAGS) $(TEST_ARGS) $(call imports,$(RACED))
+	export CGO_ENABLED=1; $(gotestsum) --format pkgname -- -race -tags=$(BUILD_TAGS) $(TEST_ARGS) $(call imports,$(RACED))
 
 .PHONY: test-long
 test-long: ## Run every test with the whole matrices and the long outages
