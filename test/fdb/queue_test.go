@@ -79,7 +79,7 @@ func (c *crowd) expirations(t *testing.T) {
 
 	// Each holds its place for a while, so that it shows how many have one.
 	for _, database := range c.databases {
-		require.NoError(t, sim.SetFault(database, "fdbbackup expire", fdbsim.Fault{Delay: 2 * time.Second}))
+		require.NoError(t, sim.SetFault(database, "fdbbackup expire", fdbsim.Fault{Delay: 4 * time.Second}))
 	}
 	begin := time.Now()
 	setLimit(t, 3)

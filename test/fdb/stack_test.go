@@ -31,8 +31,8 @@ const suggestContinueAsNew = 60
 
 // Settings of the worker, small enough for tests to see their effect.
 const (
-	statusInterval  = 4 * time.Second
-	snapshotTimeout = 8 * time.Second
+	statusInterval  = 6 * time.Second
+	snapshotTimeout = 12 * time.Second
 	resourceTimeout = 15 * time.Second
 	// minExpiryInterval and expiryTimeout are those of the queue of expirations.
 	minExpiryInterval = 6 * time.Second

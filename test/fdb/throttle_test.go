@@ -19,7 +19,7 @@ func many() int {
 	if long() {
 		return 20
 	}
-	return 10
+	return 6
 }
 
 // With the limits as they are, one first snapshot and one expiration run at a time in a Kubernetes cluster. It is one crowd of

@@ -101,7 +101,9 @@ func TestNothingIsReadableInTemporal(t *testing.T) {
 
 	setPolicy(t, "{}")
 	velero := s.awaitVelero(nab)
-	assert.Contains(t, s.describedBy(nab, folder.variable()), "waits for Velero to start Velero Backup")
+	require.EventuallyWithT(t, func(collect *assert.CollectT) { // a busy worker may not answer in time
+		assert.Contains(collect, s.describedBy(nab, folder.variable()), "waits for Velero to start Velero Backup")
+	}, patience, tick)
 	assert.Contains(t, s.describedBy(nab), `payload encrypted with key "key-1": no key can be read without --payload-keys-dir`)
 
 	folder.add("key-2")
