@@ -43,7 +43,7 @@ func (l *Activities) approval(
 	return objects.Approval(), nil
 }
 
-// AdvanceApproval writes to the approval request what location.NextApproval says for the present state. Each write carries the
+// AdvanceApproval writes to the approval request what approval.NextApproval says for the present state. Each write carries the
 // resourceVersion of what was read, so a newer decision is never overwritten.
 func (l *Activities) AdvanceApproval(ctx context.Context, step contract.ApprovalStep) (contract.ApprovalView, error) {
 	return l.approval(ctx, step.Ref, func(o *Objects) error {

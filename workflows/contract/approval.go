@@ -23,7 +23,7 @@ type approvalActivity = Activity[ApprovalStep, ApprovalView]
 // after their effect, and may be repeated at any time.
 var (
 	RefreshApproval = approvalActivity{"refresh-approval", "Read the approval request"}
-	// AdvanceApproval writes what is due to the approval request, see location.NextApproval.
+	// AdvanceApproval writes what is due to the approval request, see approval.NextApproval.
 	AdvanceApproval = approvalActivity{"advance-approval", "Carry out what was decided or requested"}
 	// DecideApproval writes a decision to the approval request, as kubectl would.
 	DecideApproval = Activity[DecisionStep, ApprovalView]{"decide-approval", "Write the decision to the approval request"}

@@ -255,7 +255,7 @@ func (q *Queue[K]) cut(lane, most int) {
 			l.Namespaces = append(l.Namespaces, others)
 		}
 	}
-	l.Namespaces = l.among(lines)
+	*l = l.settled(lines)
 }
 
 // ahead returns how many turns in a lane come before that of a member beyond. all: no member beyond may be due before the carried

@@ -16,15 +16,16 @@ const patience = 4
 // have.
 type Lane contract.Lane
 
-// among returns the namespaces in their order. New ones come last, and those without a waiting member are dropped.
-func (l *Lane) among(waiting []string) []string {
+// settled returns a copy with the namespaces in their order. New ones come last, and those without a waiting member are dropped.
+func (l *Lane) settled(waiting []string) Lane {
 	waiting = slices.Concat(waiting, l.More)
 	left := make(map[string]bool, len(waiting)+1)
 	for _, namespace := range waiting {
 		left[namespace] = true
 	}
 	left[others] = true // if it is there
-	maps.DeleteFunc(l.Taken, func(namespace string, _ int) bool { return !left[namespace] })
+	taken := maps.Clone(l.Taken)
+	maps.DeleteFunc(taken, func(namespace string, _ int) bool { return !left[namespace] })
 	var order []string
 	for _, list := range [][]string{l.Namespaces, waiting} {
 		for _, namespace := range list {
@@ -33,7 +34,9 @@ func (l *Lane) among(waiting []string) []string {
 			}
 		}
 	}
-	return order
+	copied := *l
+	copied.Namespaces, copied.Taken = order, taken
+	return copied
 }
 
 // serve notes that a namespace has had a turn. After its last turn of the round it goes to the end.
@@ -74,23 +77,26 @@ func (q *Queue[K]) lines(lane int) []string {
 
 func (q *Queue[K]) weight(namespace string) int { return max(1, q.Weights[namespace]) }
 
-// Settled returns the lanes as the next run needs them: without namespaces that wait for nothing.
+// Settled returns a copy of the lanes as the next run needs them: without namespaces that wait for nothing. It changes nothing.
 func (q *Queue[K]) Settled() []Lane {
+	count := len(q.Lanes)
 	for _, member := range q.Members {
-		q.lane(member.Lane) // there is one
+		count = max(count, member.Lane+1)
 	}
-	lanes := slices.Clone(q.Lanes)
+	lanes := make([]Lane, count)
+	copy(lanes, q.Lanes)
 	for i := range lanes {
-		lanes[i].Namespaces = lanes[i].among(q.lines(i))
+		lanes[i] = lanes[i].settled(q.lines(i))
 	}
 	return lanes
 }
 
 // Order returns the members in the order in which their turns begin if none ends: first those that an operator has put first,
-// then those that are due, by lanes and by rounds of the namespaces, and then those that are not, by their times.
+// then those that are due, by lanes and by rounds of the namespaces, and then those that are not, by their times. It changes
+// nothing: queries are answered by it.
 func (q *Queue[K]) Order(now int64) []Member[K] { return q.Head(now, len(q.Members)) }
 
-// Head returns the first members of the order.
+// Head returns the first members of the order. It changes nothing.
 func (q *Queue[K]) Head(now int64, most int) []Member[K] {
 	line, order := q.line(now), make([]Member[K], 0, most)
 	for _, member := range q.Members {
@@ -127,9 +133,9 @@ func (q *Queue[K]) line(now int64) *line[K] {
 	for _, turn := range q.Turns {
 		l.has[turn.Namespace] = true
 	}
-	q.Lanes = q.Settled()
-	for i := range q.Lanes {
-		l.lanes = append(l.lanes, Lane{Taken: maps.Clone(q.Lanes[i].Taken), Passed: q.Lanes[i].Passed})
+	lanes := q.Settled()
+	for _, lane := range lanes {
+		l.lanes = append(l.lanes, Lane{Taken: lane.Taken, Passed: lane.Passed})
 		l.due = append(l.due, map[string][]Member[K]{})
 	}
 	for _, member := range q.Members {
@@ -143,8 +149,8 @@ func (q *Queue[K]) line(now int64) *line[K] {
 			l.later = append(l.later, member)
 		}
 	}
-	for i := range q.Lanes {
-		for _, namespace := range q.Lanes[i].Namespaces {
+	for i, lane := range lanes {
+		for _, namespace := range lane.Namespaces {
 			if len(l.due[i][namespace]) > 0 {
 				l.lanes[i].Namespaces = append(l.lanes[i].Namespaces, namespace)
 			}

@@ -92,7 +92,7 @@ func (m *model) happens(t *rapid.T) {
 		}
 	case "continue":
 		m.now++ // a run lasts that long
-		m.Queue = continued(t, m.Queue)
+		m.Queue = continued(t, m.Queue, m.now)
 	}
 }
 
@@ -192,7 +192,7 @@ func TestWhateverHappens(t *testing.T) {
 		for range rapid.IntRange(1, 120).Draw(t, "events") {
 			m.happens(t)
 			m.forgive()
-			all := continued(t, m.Queue)
+			all := continued(t, m.Queue, m.now)
 			all.Limit = math.MaxInt
 			shown := keys(m.due())
 			for m.begins(t) {

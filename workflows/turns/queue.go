@@ -178,6 +178,7 @@ func (q *Queue[K]) Begin(now int64) (Turn[K], bool) {
 	if q.Running() >= q.Limit {
 		return Turn[K]{}, false
 	}
+	q.Lanes = q.Settled()
 	line := q.line(now)
 	member, is := line.next()
 	if !is {
@@ -225,7 +226,7 @@ func (q *Queue[K]) rotate(turn Turn[K], since int64) {
 	}
 	member := q.Members[at]
 	lane := q.lane(member.Lane)
-	lane.Namespaces = lane.among(q.lines(member.Lane))
+	*lane = lane.settled(q.lines(member.Lane))
 	lane.serve(member.Namespace, q.weight(member.Namespace))
 	q.Members = slices.Delete(q.Members, at, at+1)
 	rested := since + q.rest(turn.Job)

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/turns"
 )
 
@@ -50,20 +51,41 @@ func repeating(limit int) *turns.Queue[string] {
 	return &turns.Queue[string]{Limit: limit, Rest: func(string) int64 { return rest }}
 }
 
+// Queries are answered by the order, and no replay repeats them.
+func TestTheOrderChangesNothing(t *testing.T) {
+	late := who("b/4")
+	late.Lane = 1
+	q := repeating(1)
+	q.Members = []turns.Member[string]{who("a/1"), late}
+	q.Lanes = []turns.Lane{{Namespaces: []string{"gone", "a"}, Taken: map[string]int{"gone": 1, "a": 1}}}
+	state := func() string {
+		all, err := json.Marshal([]any{q.Members, q.Turns, q.Lanes})
+		require.NoError(t, err)
+		return string(all)
+	}
+	before := state()
+	assert.Len(t, q.Order(2000), 2)
+	assert.Len(t, q.Head(2000, 1), 1)
+	assert.Len(t, q.Settled(), 2)
+	assert.JSONEq(t, before, state())
+}
+
 // continued returns the queue of the next run.
-func continued(t require.TestingT, q *turns.Queue[string]) *turns.Queue[string] {
+func continued(t require.TestingT, q *turns.Queue[string], now int64) *turns.Queue[string] {
 	type state struct {
 		Members []turns.Member[string]
 		Turns   []turns.Turn[string]
-		Lanes   []turns.Lane
+		Carried contract.Carried[string]
 	}
-	data, err := json.Marshal(state{q.Members, q.Turns, q.Settled()})
+	data, err := json.Marshal(state{q.Members, q.Turns, q.Carry(now)})
 	require.NoError(t, err)
 	var next state
 	require.NoError(t, json.Unmarshal(data, &next))
-	return &turns.Queue[string]{
-		Members: next.Members, Turns: next.Turns, Lanes: next.Lanes, Limit: q.Limit, Weights: q.Weights, Alone: q.Alone, Rest: q.Rest,
+	continued := &turns.Queue[string]{
+		Members: next.Members, Turns: next.Turns, Limit: q.Limit, Weights: q.Weights, Alone: q.Alone, Rest: q.Rest,
 	}
+	continued.Resume(next.Carried)
+	return continued
 }
 
 func TestTurnsGoRoundTheNamespaces(t *testing.T) {
@@ -169,7 +191,7 @@ func TestTurnsGoRoundTheNamespaces(t *testing.T) {
 			q := repeating(1)
 			for _, act := range test.acts {
 				act(q)
-				q = continued(t, q)
+				q = continued(t, q, 1000)
 			}
 			assert.Equal(t, test.want, keys(q.Order(1000)))
 		})

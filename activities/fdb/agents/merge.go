@@ -33,7 +33,6 @@ const maxUnknown = 3
 // how it gets there, and the credentials. FDB_BLOB_CREDENTIALS may name further files, because agents also work for the cluster's
 // other backups. They come after ours: FoundationDB reads an account from the first file that has it, so this backup uses its own
 // accounts.
-// file that has the account).
 func podTemplate(object *fdbv1alpha1.FoundationDBBackup, version string) (*corev1.PodTemplateSpec, error) {
 	ours, err := base(object, version)
 	if err != nil {

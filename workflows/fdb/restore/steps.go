@@ -38,7 +38,7 @@ const (
 	// resolveTimeout limits the inspection that finds out what would be restored: up to two listings of the container.
 	resolveTimeout = 12 * time.Minute
 	// endingInspect limits an inspection of the destination, and endingWait the wait for an abort's turn, in a namespace that is
-	// being
+	// being deleted.
 	endingInspect = time.Minute
 	endingWait    = 30 * time.Second
 )
