@@ -61,7 +61,7 @@ func TestMain(m *testing.M) {
 func run(m *testing.M) int {
 	ctx, cancel := context.WithTimeout(context.Background(), 40*time.Minute)
 	defer cancel()
-	dir, err := os.MkdirTemp("", "holdfast-fdb-")
+	dir, err := os.MkdirTemp("", "holdfast-test-fdb-") // workers of other stacks remove what killed ones left: holdfast-fdb-*
 	if err == nil {
 		defer func() { _ = os.RemoveAll(dir) }()
 		err = start(ctx, dir)
