@@ -98,7 +98,7 @@ func (q *Queue[K]) Order(now int64) []Member[K] { return q.Head(now, len(q.Membe
 
 // Head returns the first members of the order. It changes nothing.
 func (q *Queue[K]) Head(now int64, most int) []Member[K] {
-	line, order := q.line(now), make([]Member[K], 0, most)
+	line, order := q.line(now, q.Settled()), make([]Member[K], 0, most)
 	for _, member := range q.Members {
 		if member.First { // even if its own turn has to end first
 			order = append(order, member)
@@ -127,15 +127,15 @@ type line[K comparable] struct {
 	has          map[string]bool          // namespaces with a turn
 }
 
-func (q *Queue[K]) line(now int64) *line[K] {
+// line returns the order by lanes that Settled has returned.
+func (q *Queue[K]) line(now int64, lanes []Lane) *line[K] {
 	l := &line[K]{queue: q, has: make(map[string]bool, len(q.Turns))}
 	busy := q.busy()
 	for _, turn := range q.Turns {
 		l.has[turn.Namespace] = true
 	}
-	lanes := q.Settled()
 	for _, lane := range lanes {
-		l.lanes = append(l.lanes, Lane{Taken: lane.Taken, Passed: lane.Passed})
+		l.lanes = append(l.lanes, Lane{Taken: maps.Clone(lane.Taken), Passed: lane.Passed})
 		l.due = append(l.due, map[string][]Member[K]{})
 	}
 	for _, member := range q.Members {

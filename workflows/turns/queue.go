@@ -179,7 +179,7 @@ func (q *Queue[K]) Begin(now int64) (Turn[K], bool) {
 		return Turn[K]{}, false
 	}
 	q.Lanes = q.Settled()
-	line := q.line(now)
+	line := q.line(now, q.Lanes)
 	member, is := line.next()
 	if !is {
 		return Turn[K]{}, false
