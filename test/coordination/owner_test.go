@@ -114,7 +114,7 @@ func TestAnAskThatIsRefusedIsNotTriedAgain(t *testing.T) {
 	run := r.start("requester", r.cluster+"/fdbb/x", contract.FDBCommandRequest{
 		Cluster: r.cluster + ":one", Queue: "q", Command: &contract.FDBCommand{Operation: "delete"},
 	})
-	err := run.Get(t.Context(), nil)
+	err := r.result(run, nil)
 	require.ErrorContains(t, err, `command: unknown operation "delete"`)
 	require.ErrorContains(t, err, contract.ErrorFDBRequestInvalid)
 }

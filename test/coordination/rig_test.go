@@ -148,13 +148,18 @@ func (r *rig) start(name, id string, in any) client.WorkflowRun {
 	return run
 }
 
-// answer waits for what an requester was answered.
-func (r *rig) answer(run client.WorkflowRun) contract.FDBCommandAnswer {
-	r.t.Helper()
+// result waits for the end of a workflow, and reads its result into out unless that is nil.
+func (r *rig) result(run client.WorkflowRun, out any) error {
 	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
 	defer cancel()
+	return run.Get(ctx, out)
+}
+
+// answer waits for what a requester was answered.
+func (r *rig) answer(run client.WorkflowRun) contract.FDBCommandAnswer {
+	r.t.Helper()
 	var answer contract.FDBCommandAnswer
-	require.NoError(r.t, run.Get(ctx, &answer))
+	require.NoError(r.t, r.result(run, &answer))
 	return answer
 }
 

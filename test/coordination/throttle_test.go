@@ -93,7 +93,7 @@ func TestTheThrottleServesAllInOrderOverManyRunsAndWorkers(t *testing.T) {
 	finish := func(i int) {
 		t.Helper()
 		require.NoError(t, temporalClient.SignalWorkflow(t.Context(), backups[i].GetID(), "", "finish", nil))
-		require.NoError(t, backups[i].Get(t.Context(), nil))
+		require.NoError(t, r.result(backups[i], nil))
 	}
 	for i := range 3 {
 		holds(i)
@@ -130,27 +130,26 @@ func TestTheThrottleServesAllInOrderOverManyRunsAndWorkers(t *testing.T) {
 
 	next := r.start("snapshot", r.cluster+"/fdbb/team/next", r.cluster)
 	require.NoError(t, temporalClient.SignalWorkflow(t.Context(), next.GetID(), "", "finish", nil))
-	require.NoError(t, next.Get(t.Context(), nil), "the throttle is started again")
+	require.NoError(t, r.result(next, nil), "the throttle is started again")
 }
 
 func TestWhoseWorkflowDoesNotRun(t *testing.T) {
 	r := newRig(t)
-	r.house(call.Options{})
 	names := map[string]string{}
-	for _, name := range []string{"runs", "terminated", "ended", "restarted"} {
+	started := []string{"runs", "terminated", "ended", "restarted"}
+	r.house(call.Options{FDBSnapshotLimit: len(started)}) // none waits for another's slot
+	for _, name := range started {
 		names[name] = r.start("snapshot", r.cluster+"/"+name, r.cluster).GetID()
 	}
 	require.NoError(t, temporalClient.TerminateWorkflow(t.Context(), names["terminated"], "", ""))
 	require.NoError(t, temporalClient.TerminateWorkflow(t.Context(), names["restarted"], "", ""))
 	r.start("snapshot", names["restarted"], r.cluster)
-	require.NoError(t, temporalClient.CancelWorkflow(t.Context(), names["ended"], ""))
 	require.NoError(t, temporalClient.SignalWorkflow(t.Context(), names["ended"], "", "finish", nil))
-	ended := temporalClient.GetWorkflow(t.Context(), names["ended"], "")
-	_ = ended.Get(t.Context(), nil) // however
+	require.NoError(t, r.result(temporalClient.GetWorkflow(t.Context(), names["ended"], ""), nil))
 	var closed contract.Workflows
 	run := r.start("looker", r.cluster+"/looker", contract.Workflows{WorkflowIDs: []string{
 		names["runs"], names["terminated"], names["ended"], r.cluster + "/never", names["restarted"],
 	}})
-	require.NoError(t, run.Get(t.Context(), &closed))
+	require.NoError(t, r.result(run, &closed))
 	assert.Equal(t, []string{names["terminated"], names["ended"], r.cluster + "/never"}, closed.WorkflowIDs)
 }
