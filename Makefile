@@ -21,7 +21,7 @@ UNRACED   := ./test/... ./workflows/...
 PACKAGES  := $(sort $(RACED) $(UNRACED))
 RELEASE   ?= v0.6.0
 # Of what is shipped, here and in deploy/image/Dockerfile: of Google's storage client no gRPC, since buckets are read by HTTP, and
-# no tables for debuggers, which a panic's stack trace does not need. With all the same, what one compiles serves the other, and the
+# no tables for debuggers, which a panic's stack trace does not need. If all use the same, what one compiles serves the other, and the
 # tests (LEAN); -trimpath also lets one checkout's cache serve another.
 BUILD_TAGS  := disable_grpc_modules
 BUILD_FLAGS := -trimpath -tags=$(BUILD_TAGS) -ldflags="-s -w"
@@ -86,7 +86,7 @@ verify-generated:
 	@before=$$(sha256sum $(GENERATED) $$(find k8s/api -name 'zz_generated*') | sort); \
 	$(MAKE) --no-print-directory generate >/dev/null; \
 	after=$$(sha256sum $(GENERATED) $$(find k8s/api -name 'zz_generated*') | sort); \
-	if [ "$$before" != "$$after" ]; then echo "generated code was out of date; it is written anew: commit it"; exit 1; fi
+	if [ "$$before" != "$$after" ]; then echo "generated code was out of date; it is written again: commit it"; exit 1; fi
 
 .PHONY: build-fdb
 # The link's folder is no CGO_LDFLAGS: those are part of every package that uses cgo, and all that imports one would be compiled again.
@@ -119,7 +119,7 @@ test-short: ## Run the tests that need no component
 	$(gotestsum) --format pkgname -- $(LEAN) -short $(call imports,$(PACKAGES))
 
 .PHONY: test-race
-test-race: ## Run the unit tests of what has goroutines with the race detector (minutes the first time: all is compiled anew)
+test-race: ## Run the unit tests of what has goroutines with the race detector (minutes the first time: all is compiled again)
 	export CGO_ENABLED=1; $(gotestsum) --format pkgname -- -race -tags=$(BUILD_TAGS) $(TEST_ARGS) $(call imports,$(RACED))
 
 .PHONY: test-long

@@ -19,8 +19,8 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// Guard refuses to act while another controller is in charge, gives every error its type, counts those that an operator must
-// look at, and calls retried after a step that has taken several attempts.
+// Guard refuses to act while another controller is in charge, gives every error its type, counts those that need an
+// operator, and calls retried after a step that has taken several attempts.
 func Guard[In, Out any](
 	paused func() error, step func(context.Context, In) (Out, error), retried func(In, Out, activity.Info),
 ) func(context.Context, In) (Out, error) {

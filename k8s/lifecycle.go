@@ -7,8 +7,8 @@ import (
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 )
 
-// phaseRank orders the phases of backups and restores: a phase never goes back (seed 000, "Phase"). BackingOff is left for
-// Created directly.
+// phaseRank orders the phases of backups and restores: a phase never goes back (docs/tenants.md, "Phases"). BackingOff is left
+// for Created directly.
 var phaseRank = map[oadpv1alpha1.NonAdminPhase]int{
 	oadpv1alpha1.NonAdminPhaseNew:        1,
 	oadpv1alpha1.NonAdminPhaseBackingOff: 2,

@@ -108,7 +108,7 @@ func TestALatePatchIsRefused(t *testing.T) {
 			other.Labels = map[string]string{"a": "b"}
 			require.NoError(t, c.Update(t.Context(), other))
 		},
-		"after the object was made anew": func(t *testing.T, c client.Client, read *oadpv1alpha1.NonAdminBackup) {
+		"after the object was recreated": func(t *testing.T, c client.Client, read *oadpv1alpha1.NonAdminBackup) {
 			require.NoError(t, c.Delete(t.Context(), read.DeepCopy()))
 			again := tenantBackup()
 			again.UID, again.ResourceVersion = "u-2", ""

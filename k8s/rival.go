@@ -31,7 +31,7 @@ func (r *Rival) Probe(ctx context.Context) error {
 	switch {
 	case apierrors.IsNotFound(err):
 	case err != nil:
-		return fmt.Errorf("look for Deployment %s/%s: %w", r.OADPNamespace, rivalDeployment, err)
+		return fmt.Errorf("get Deployment %s/%s: %w", r.OADPNamespace, rivalDeployment, err)
 	case deployment.Spec.Replicas == nil || *deployment.Spec.Replicas > 0:
 		state = fmt.Errorf("the OADP non-admin controller serves these resources (Deployment %s/%s): Holdfast does not "+
 			"act until it is removed or scaled to 0", r.OADPNamespace, rivalDeployment)

@@ -188,13 +188,13 @@ func assemble(
 	}
 	recorder := mgr.GetEventRecorder("holdfast")
 	return watcher, probe.New(logger,
-		probe.Check{Name: "temporal", Ask: temporal.Ask, Recovered: watcher.TemporalRecovered},
-		probe.Check{Name: "search-attributes", Ask: temporal.EnsureSearchAttributes, Every: connect.AttributesInterval},
-		probe.Check{Name: "payload-keys", Ask: temporal.PayloadKeys.Refresh, Every: codec.RefreshInterval},
-		probe.Check{Name: "kubernetes", Ask: apiServer, Recovered: watcher.Recovered},
-		probe.Check{Name: "watch", Ask: watcher.Watching},
-		probe.Check{Name: "non-admin-controller", Ask: rival.Probe},
-		probe.Check{Name: "policy", Ask: policyCheck(source, func(problem string) {
+		probe.Check{Name: "temporal", Probe: temporal.Ping, Recovered: watcher.TemporalRecovered},
+		probe.Check{Name: "search-attributes", Probe: temporal.EnsureSearchAttributes, Every: connect.AttributesInterval},
+		probe.Check{Name: "payload-keys", Probe: temporal.PayloadKeys.Refresh, Every: codec.RefreshInterval},
+		probe.Check{Name: "kubernetes", Probe: apiServer, Recovered: watcher.Recovered},
+		probe.Check{Name: "watch", Probe: watcher.Watching},
+		probe.Check{Name: "non-admin-controller", Probe: rival.Probe},
+		probe.Check{Name: "policy", Probe: policyCheck(source, func(problem string) {
 			document := &corev1.ConfigMap{
 				ObjectMeta: metav1.ObjectMeta{Namespace: flags.OADPNamespace, Name: policy.ConfigMapName},
 			}
@@ -205,15 +205,15 @@ func assemble(
 }
 
 // policyCheck fails while the policy in force is not what the cluster holds, and reports each new problem once.
-func policyCheck(source *policy.Source, tell func(problem string)) func(context.Context) error {
-	var told string
+func policyCheck(source *policy.Source, report func(problem string)) func(context.Context) error {
+	var reported string
 	return func(context.Context) error {
 		problem := source.Problem() // the watcher reads the policy every two seconds
 		metrics.SetPolicyProblem(problem != "")
-		if problem != told && problem != "" {
-			tell(problem)
+		if problem != reported && problem != "" {
+			report(problem)
 		}
-		told = problem
+		reported = problem
 		if problem != "" {
 			return errors.New(problem)
 		}

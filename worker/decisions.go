@@ -28,21 +28,21 @@ const (
 
 var (
 	errDecisionsNever = errors.New("--approve-through-temporal is never")
-	errDecisionsEarly = errors.New("not asked yet whether Temporal refuses callers without credentials")
+	errDecisionsEarly = errors.New("not tested yet whether Temporal refuses callers without credentials")
 )
 
 // decisions knows whether Temporal's Updates and signals may decide about storage locations.
 type decisions struct {
 	log *zap.Logger
-	// ask returns whether Temporal refuses callers without credentials, as connect.Temporal's RefusesAnonymous does.
-	ask func(context.Context) error
+	// test returns whether Temporal refuses callers without credentials, as connect.Temporal's RefusesAnonymous does.
+	test func(context.Context) error
 
 	mutex sync.Mutex
 	off   error
 }
 
-func newDecisions(log *zap.Logger, ask func(context.Context) error) *decisions {
-	return &decisions{log: log, ask: ask, off: errDecisionsEarly}
+func newDecisions(log *zap.Logger, test func(context.Context) error) *decisions {
+	return &decisions{log: log, test: test, off: errDecisionsEarly}
 }
 
 // watch returns when it is known for the first time what Off is to answer, and keeps it so until ctx ends.
@@ -70,7 +70,7 @@ func (d *decisions) watch(ctx context.Context, mode string) {
 // check checks once, and returns how long to wait before the next check.
 func (d *decisions) check(ctx context.Context) time.Duration {
 	limited, cancel := context.WithTimeout(ctx, anonymousTimeout)
-	err := d.ask(limited)
+	err := d.test(limited)
 	cancel()
 	if ctx.Err() != nil {
 		return anonymousRetry // the end of the process says nothing about Temporal

@@ -122,20 +122,20 @@ func newProber(
 		return nil, err
 	}
 	checks := []probe.Check{
-		{Name: "temporal", Ask: temporal.Ask},
-		{Name: "search-attributes", Ask: temporal.EnsureSearchAttributes, Every: connect.AttributesInterval},
-		{Name: flags.process(), Ask: func(context.Context) error {
+		{Name: "temporal", Probe: temporal.Ping},
+		{Name: "search-attributes", Probe: temporal.EnsureSearchAttributes, Every: connect.AttributesInterval},
+		{Name: flags.process(), Probe: func(context.Context) error {
 			if !polling.Load() {
 				return errNotPolling
 			}
 			return nil
 		}},
-		{Name: "payload-keys", Ask: temporal.PayloadKeys.Refresh, Every: codec.RefreshInterval},
-		{Name: "kubernetes", Ask: apiServer},
+		{Name: "payload-keys", Probe: temporal.PayloadKeys.Refresh, Every: codec.RefreshInterval},
+		{Name: "kubernetes", Probe: apiServer},
 	}
 	if flags.servesVelero() {
-		checks = append(checks, probe.Check{Name: "non-admin-controller", Ask: cluster.rival.Probe},
-			probe.Check{Name: "policy", Ask: cluster.checkPolicy})
+		checks = append(checks, probe.Check{Name: "non-admin-controller", Probe: cluster.rival.Probe},
+			probe.Check{Name: "policy", Probe: cluster.checkPolicy})
 	}
 	if flags.servesFDB() && flags.FDB.BinDir != "" {
 		checks = append(checks, flags.FDB.Check())

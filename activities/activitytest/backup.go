@@ -76,12 +76,12 @@ func Created(t *testing.T, phase velerov1.BackupPhase, objects ...client.Object)
 		w.SetVelero(Ours, phase)
 		Do(t, w, contract.RefreshBackup.Name)
 	}
-	Told(w)
+	Events(w)
 	return w
 }
 
-// Told empties the channel of Events and returns them.
-func Told(w *fake.World) []string {
+// Events empties the channel of Events and returns them.
+func Events(w *fake.World) []string {
 	var events []string
 	for {
 		select {

@@ -52,7 +52,7 @@ func due(t *testing.T) map[string]*fake.World {
 		contract.ReleaseBackup.Name:       deleted,
 	}
 	for _, w := range worlds {
-		activitytest.Told(w)
+		activitytest.Events(w)
 	}
 	return worlds
 }
@@ -78,9 +78,9 @@ func TestEveryActivityIsIdempotent(t *testing.T) {
 		t.Run(activity, func(t *testing.T) {
 			var first, second contract.BackupView
 			assert.Equal(t, want[activity].writes, activitytest.WritesOf(w, func() { first = activitytest.Do(t, w, activity) }))
-			assert.Len(t, activitytest.Told(w), want[activity].events)
+			assert.Len(t, activitytest.Events(w), want[activity].events)
 			assert.Empty(t, activitytest.WritesOf(w, func() { second = activitytest.Do(t, w, activity) }), "the second run")
-			assert.Empty(t, activitytest.Told(w), "the second run")
+			assert.Empty(t, activitytest.Events(w), "the second run")
 			assert.Equal(t, first, second)
 		})
 	}
@@ -100,7 +100,7 @@ func TestASequenceOfActivitiesIsIdempotent(t *testing.T) {
 	assert.Len(t, w.Requests(), 1)
 }
 
-// A step for an object that is gone, or that was made anew under its name, does nothing.
+// A step for an object that is gone, or that was recreated under its name, does nothing.
 func TestAnObjectOfAnotherUIDIsNotFound(t *testing.T) {
 	worlds := due(t)
 	for activity, w := range worlds {
@@ -115,7 +115,7 @@ func TestAnObjectOfAnotherUIDIsNotFound(t *testing.T) {
 					assert.Equal(t, contract.BackupView{}, view)
 				}))
 			}
-			assert.Empty(t, activitytest.Told(w))
+			assert.Empty(t, activitytest.Events(w))
 		})
 	}
 }
@@ -169,7 +169,7 @@ func TestAConflictIsReadAndDecidedAgain(t *testing.T) {
 			assert.Equal(t, 4, conflicts)
 			w.Fail(nil)
 			assert.Empty(t, activitytest.WritesOf(w, func() { assert.Equal(t, view, activitytest.Do(t, w, activity)) }), "all that was due is done")
-			assert.LessOrEqual(t, len(activitytest.Told(w)), 1, "told once")
+			assert.LessOrEqual(t, len(activitytest.Events(w)), 1, "told once")
 			if nab := w.Read(activitytest.Name); nab != nil {
 				assert.Equal(t, "4", nab.Annotations["others"])
 			}
@@ -177,7 +177,7 @@ func TestAConflictIsReadAndDecidedAgain(t *testing.T) {
 	}
 }
 
-// The decision is made anew too, not only the patch: what was right for the object read first may be wrong by now.
+// The decision is recreated too, not only the patch: what was right for the object read first may be wrong by now.
 func TestAConflictMayChangeTheDecision(t *testing.T) {
 	t.Run("the spec became invalid", func(t *testing.T) {
 		w := fake.New(t, fake.NAB(activitytest.Name))
@@ -270,7 +270,7 @@ func TestErrorsOfThePatchHaveTheirType(t *testing.T) {
 				})
 				_, err := activitytest.Run(t, w, activity, contract.BackupStep{Ref: fake.Ref(activitytest.Name), Attempt: 1})
 				activitytest.RequireError(t, err, test.wantType, test.wantRetryable)
-				assert.Empty(t, activitytest.Told(w), "nothing is told that did not happen")
+				assert.Empty(t, activitytest.Events(w), "nothing is told that did not happen")
 			})
 		}
 	}
@@ -310,7 +310,7 @@ func TestAnObjectThatVanishesIsNotFound(t *testing.T) {
 				return nil
 			})
 			assert.Equal(t, contract.BackupView{}, activitytest.Do(t, w, activity))
-			assert.Empty(t, activitytest.Told(w))
+			assert.Empty(t, activitytest.Events(w))
 		})
 	}
 }
@@ -321,5 +321,5 @@ func TestEveryActivityIsRegistered(t *testing.T) {
 		view := activitytest.Do(t, w, activity)
 		assert.True(t, backup.Settled(view), "%s has nothing to do for a settled object", activity)
 	}
-	assert.Empty(t, activitytest.Told(w))
+	assert.Empty(t, activitytest.Events(w))
 }

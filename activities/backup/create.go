@@ -27,7 +27,7 @@ func (b *Activities) Start(ctx context.Context, step contract.BackupStep) (contr
 // start validates the spec, adds our finalizer to the object, creates the Velero Backup and writes the status once. If the
 // process is killed in between, the next attempt finds the Velero Backup by its name.
 func (b *Activities) start(ctx context.Context, o *Objects) error {
-	if o.DeletionAsked() {
+	if o.DeletionRequested() {
 		return nil
 	}
 	before := o.View(b.now())
@@ -68,7 +68,7 @@ func (b *Activities) start(ctx context.Context, o *Objects) error {
 // that is not backed up yet, the reference to the Velero Backup and our finalizer, both before that Backup exists.
 func (b *Activities) Admit(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
 	return b.update(ctx, step, func(o *Objects) error {
-		if o.DeletionAsked() {
+		if o.DeletionRequested() {
 			return nil // a deletion has precedence, and must not wait for a policy or a storage location
 		}
 		verdict, err := b.judge(ctx, o)
@@ -82,7 +82,7 @@ func (b *Activities) Admit(ctx context.Context, step contract.BackupStep) (contr
 func (b *Activities) judge(ctx context.Context, o *Objects) (Verdict, error) {
 	verdict, err := b.Gatherer.Judge(ctx, o)
 	if err != nil {
-		// Seen, not yet judged: the tenant shall see at least that while the cause lasts.
+		// Seen, not yet judged: the tenant is to see at least that while the cause lasts.
 		_, patchErr := b.patchStatus(ctx, o.NAB, func() { ApplySeen(o.NAB) })
 		return Verdict{}, errors.Join(err, patchErr)
 	}
@@ -158,7 +158,7 @@ func (b *Activities) createVeleroBackup(ctx context.Context, o *Objects) error {
 // is started with the same read.
 func (b *Activities) Refresh(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
 	return b.update(ctx, step, func(o *Objects) error {
-		if o.NAB.Status.Phase == "" && !o.DeletionAsked() {
+		if o.NAB.Status.Phase == "" && !o.DeletionRequested() {
 			return b.start(ctx, o)
 		}
 		before := o.View(b.now())

@@ -223,7 +223,7 @@ func TestAForgedStatusIsCorrected(t *testing.T) {
 	require.NoError(t, w.Client.Status().Update(t.Context(), nab))
 	activitytest.Do(t, w, contract.RefreshBackup.Name)
 	assert.Equal(t, activitytest.Ours, w.Read(activitytest.Name).Status.VeleroBackup.Name)
-	assert.Contains(t, activitytest.Told(w), "Warning StatusCorrected status.veleroBackup named \""+activitytest.Victims+
+	assert.Contains(t, activitytest.Events(w), "Warning StatusCorrected status.veleroBackup named \""+activitytest.Victims+
 		"\", which was not made for this NonAdminBackup; it was ignored and corrected")
 }
 
@@ -237,7 +237,7 @@ func TestALostBackupOfTheOtherControllerIsReportedAsLost(t *testing.T) {
 	view := activitytest.Do(t, w, contract.RefreshBackup.Name)
 	assert.True(t, view.AbsenceReported)
 	assert.Equal(t, byNAC, w.Read(activitytest.Name).Status.VeleroBackup.Name)
-	assert.Equal(t, []string{"Warning VeleroBackupNotFound its Velero Backup no longer exists"}, activitytest.Told(w))
+	assert.Equal(t, []string{"Warning VeleroBackupNotFound its Velero Backup no longer exists"}, activitytest.Events(w))
 }
 
 func TestVolumesOfTheBackupAreCounted(t *testing.T) {

@@ -35,7 +35,7 @@ func (b *Activities) MarkDeleting(ctx context.Context, step contract.BackupStep)
 		}
 		differs := false
 		changed, err := b.patchStatus(ctx, o.NAB, func() { differs = ApplyDeletion(o.NAB) })
-		if err != nil && !activities.TooLarge(err) { // an object too large for the announcement must be deleted all the same
+		if err != nil && !activities.TooLarge(err) { // an object too large for the announcement must be deleted nevertheless
 			return err
 		}
 		if changed && differs {
@@ -131,8 +131,8 @@ func (b *Activities) Withdraw(ctx context.Context, step contract.BackupStep) (co
 	})
 }
 
-// DeleteVeleroObjects deletes the Velero Backup object and every request to delete it, and leaves the data (seed 000, Force
-// Delete Path).
+// DeleteVeleroObjects deletes the Velero Backup object and every request to delete it, and leaves the data: that is
+// what spec.forceDeleteBackup does.
 func (b *Activities) DeleteVeleroObjects(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
 	return b.update(ctx, step, func(o *Objects) error {
 		if !o.NAB.Spec.ForceDeleteBackup && !o.LocationGone {

@@ -124,7 +124,7 @@ func TestADeletionIsAnnouncedAndCarriedOut(t *testing.T) {
 			view := activitytest.Do(t, w, contract.MarkBackupDeleting.Name)
 			assert.Equal(t, test.wantDeleted, view.BeingDeleted)
 			assert.Equal(t, test.wantDeleted, !w.Read(activitytest.Name).DeletionTimestamp.IsZero())
-			events := activitytest.Told(w)
+			events := activitytest.Events(w)
 			if test.wantMessage == "" {
 				assert.Empty(t, events)
 				return
@@ -160,15 +160,15 @@ func deleting(t *testing.T) *fake.World {
 	w := activitytest.Created(t, "Completed")
 	w.EditSpec(activitytest.Name, activitytest.DeleteBackup)
 	activitytest.Do(t, w, contract.MarkBackupDeleting.Name)
-	activitytest.Told(w)
+	activitytest.Events(w)
 	return w
 }
 
 func TestRequestsToDeleteAreNumbered(t *testing.T) {
 	w := deleting(t)
 	want := []string{
-		"Normal DeletionRequested asked Velero to delete the backup and its data (DeleteBackupRequest " + activitytest.Ours + "-1)",
-		"Warning DeletionRetried Velero could not delete the backup; asked again (DeleteBackupRequest " + activitytest.Ours + "-2, attempt 2)",
+		"Normal DeletionRequested requested the deletion of the backup and its data from Velero (DeleteBackupRequest " + activitytest.Ours + "-1)",
+		"Warning DeletionRetried Velero could not delete the backup; the request was sent again (DeleteBackupRequest " + activitytest.Ours + "-2, attempt 2)",
 	}
 	for attempt := 1; attempt <= 2; attempt++ {
 		for range 2 { // the second time the request is there already
@@ -178,7 +178,7 @@ func TestRequestsToDeleteAreNumbered(t *testing.T) {
 		}
 		assert.Len(t, w.Requests(), attempt)
 		assert.Equal(t, fmt.Sprintf("%s-%d", activitytest.Ours, attempt), w.Read(activitytest.Name).Status.VeleroDeleteBackupRequest.Name)
-		assert.Equal(t, []string{want[attempt-1]}, activitytest.Told(w))
+		assert.Equal(t, []string{want[attempt-1]}, activitytest.Events(w))
 	}
 	for _, request := range w.Requests() {
 		assert.Equal(t, activitytest.Ours, request.Spec.BackupName)
@@ -269,7 +269,7 @@ func TestForceDeletesTheVeleroObjects(t *testing.T) {
 }
 
 // The Velero Backup that is deleted is the one that was read: another of its name is looked at first.
-func TestForceDoesNotDeleteABackupMadeAnew(t *testing.T) {
+func TestForceDoesNotDeleteABackupRecreated(t *testing.T) {
 	w := activitytest.Created(t, "Completed")
 	w.EditSpec(activitytest.Name, activitytest.ForceDelete)
 	other, _ := activitytest.VeleroObjects(activitytest.Ours, "crew")

@@ -67,11 +67,11 @@ func (b *Activities) recordDeleting(nab *oadpv1alpha1.NonAdminBackup) {
 func (b *Activities) recordDeletionRequested(nab *oadpv1alpha1.NonAdminBackup, request string, attempt int) {
 	if attempt > 1 {
 		b.record(nab, corev1.EventTypeWarning, eventDeletionRetry, "Delete",
-			"Velero could not delete the backup; asked again (DeleteBackupRequest %s, attempt %d)", request, attempt)
+			"Velero could not delete the backup; the request was sent again (DeleteBackupRequest %s, attempt %d)", request, attempt)
 		return
 	}
 	b.record(nab, corev1.EventTypeNormal, eventDeletionRequest, "Delete",
-		"asked Velero to delete the backup and its data (DeleteBackupRequest %s)", request)
+		"requested the deletion of the backup and its data from Velero (DeleteBackupRequest %s)", request)
 }
 
 func (b *Activities) recordReleased(o *Objects) {

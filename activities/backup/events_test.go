@@ -23,7 +23,7 @@ func TestALifeIsToldInEvents(t *testing.T) {
 	step := func(activities ...string) []string {
 		activitytest.Do(t, w, activities...)
 		activitytest.Do(t, w, activities...) // again, after a kill: nothing is told twice
-		return activitytest.Told(w)
+		return activitytest.Events(w)
 	}
 	velero := func(phase velerov1.BackupPhase) []string {
 		w.SetVelero(activitytest.Ours, phase)
@@ -45,7 +45,7 @@ func TestALifeIsToldInEvents(t *testing.T) {
 	w.EditSpec(activitytest.Name, activitytest.DeleteBackup)
 	assert.Equal(t, []string{"Normal Deleting backup accepted for deletion"}, step(contract.MarkBackupDeleting.Name))
 	assert.Equal(t, []string{
-		"Normal DeletionRequested asked Velero to delete the backup and its data (DeleteBackupRequest " + activitytest.Ours + "-1)",
+		"Normal DeletionRequested requested the deletion of the backup and its data from Velero (DeleteBackupRequest " + activitytest.Ours + "-1)",
 	}, step(contract.RequestDeletion.Name))
 	w.AnswerRequests("")
 	assert.Equal(t, []string{"Normal Released nothing is left of the backup"},
@@ -63,7 +63,7 @@ func TestAnEndOtherThanCompletionIsAWarning(t *testing.T) {
 			activitytest.Do(t, w, contract.RefreshBackup.Name)
 			assert.Equal(t, []string{
 				"Warning BackupFailed Velero ended the backup in phase " + string(phase) + " (2 errors, 3 warnings) disk full",
-			}, activitytest.Told(w))
+			}, activitytest.Events(w))
 		})
 	}
 }
@@ -79,7 +79,7 @@ func TestNoContentOfAConfigMapReachesATenant(t *testing.T) {
 	velero.Status.ValidationErrors = []string{"a selector too many", quoting}
 	require.NoError(t, w.Client.Update(t.Context(), velero))
 	activitytest.Do(t, w, contract.RefreshBackup.Name)
-	events := activitytest.Told(w)
+	events := activitytest.Events(w)
 	require.Len(t, events, 1)
 	assert.Contains(t, events[0], "a selector too many; Velero cannot use the ConfigMap")
 	seen := w.Read(activitytest.Name).Status.VeleroBackup.Status.ValidationErrors
@@ -97,7 +97,7 @@ func TestALossIsToldOnce(t *testing.T) {
 	for range 3 {
 		activitytest.Do(t, w, contract.RefreshBackup.Name)
 	}
-	assert.Equal(t, []string{"Warning VeleroBackupNotFound its Velero Backup no longer exists"}, activitytest.Told(w))
+	assert.Equal(t, []string{"Warning VeleroBackupNotFound its Velero Backup no longer exists"}, activitytest.Events(w))
 	assert.Equal(t, "VeleroBackupNotFound", activitytest.Accepted(w.Read(activitytest.Name)).Reason)
 	assert.Zero(t, w.Read(activitytest.Name).Status.QueueInfo.EstimatedQueuePosition)
 }
@@ -107,7 +107,7 @@ func TestTheEndOfADeletedBackupIsNoLoss(t *testing.T) {
 	w := deleting(t)
 	activitytest.Remove(t, w, w.Velero(activitytest.Ours))
 	activitytest.Do(t, w, contract.RefreshBackup.Name)
-	assert.Empty(t, activitytest.Told(w))
+	assert.Empty(t, activitytest.Events(w))
 	assert.Equal(t, "BackupAccepted", activitytest.Accepted(w.Read(activitytest.Name)).Reason)
 }
 
@@ -122,7 +122,7 @@ func TestProgressIsNotTold(t *testing.T) {
 		assert.Equal(t, items, view.Velero.ItemsBackedUp)
 		assert.Equal(t, items, w.Read(activitytest.Name).Status.VeleroBackup.Status.Progress.ItemsBackedUp)
 	}
-	assert.Empty(t, activitytest.Told(w))
+	assert.Empty(t, activitytest.Events(w))
 }
 
 // A finalizer taken off by hand is put back without a word: nothing has changed for the tenant.
@@ -133,7 +133,7 @@ func TestAFinalizerTakenOffIsPutBack(t *testing.T) {
 	require.NoError(t, w.Client.Update(t.Context(), nab))
 	assert.Equal(t, []string{"patch NonAdminBackup"}, activitytest.WritesOf(w, func() { activitytest.Do(t, w, contract.AdmitBackup.Name) }))
 	assert.Contains(t, w.Read(activitytest.Name).Finalizers, oadpv1alpha1.NabFinalizer)
-	assert.Empty(t, activitytest.Told(w))
+	assert.Empty(t, activitytest.Events(w))
 }
 
 // The Velero Backup may come back: a location that was away is synced again.
@@ -142,14 +142,14 @@ func TestABackupThatCameBackIsAcceptedAgain(t *testing.T) {
 	velero := w.Velero(activitytest.Ours)
 	activitytest.Remove(t, w, velero)
 	activitytest.Do(t, w, contract.RefreshBackup.Name)
-	activitytest.Told(w)
+	activitytest.Events(w)
 	velero.ResourceVersion = ""
 	require.NoError(t, w.Client.Create(t.Context(), velero))
 	view := activitytest.Do(t, w, contract.RefreshBackup.Name)
 	assert.False(t, view.SpecJudged, "what was said of it no longer holds")
 	view = activitytest.Do(t, w, contract.AdmitBackup.Name)
 	assert.True(t, view.Accepted && view.SpecJudged && view.Velero.Exists, "%+v", view)
-	assert.Equal(t, []string{"Normal BackupAccepted backup accepted"}, activitytest.Told(w))
+	assert.Equal(t, []string{"Normal BackupAccepted backup accepted"}, activitytest.Events(w))
 }
 
 // The API server takes no longer note, and would drop the Event in silence.
@@ -160,7 +160,7 @@ func TestANoteFitsIntoAnEvent(t *testing.T) {
 	velero.Status.FailureReason = strings.Repeat("é", 5000)
 	require.NoError(t, w.Client.Update(t.Context(), velero))
 	activitytest.Do(t, w, contract.RefreshBackup.Name)
-	events := activitytest.Told(w)
+	events := activitytest.Events(w)
 	require.Len(t, events, 1)
 	note := strings.TrimPrefix(events[0], "Warning BackupFailed ")
 	assert.LessOrEqual(t, len(note), 1024)

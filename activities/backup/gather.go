@@ -62,16 +62,16 @@ type Objects struct {
 	unread bool
 }
 
-// DeletionAsked reports whether the object is being deleted, or shall be, in any of the ways: its spec does not matter any
+// DeletionRequested reports whether the object is being deleted, or is to be, in any of the ways: its spec does not matter any
 // more.
-func (o *Objects) DeletionAsked() bool {
+func (o *Objects) DeletionRequested() bool {
 	return !o.NAB.DeletionTimestamp.IsZero() || o.NAB.Spec.DeleteBackup || o.NAB.Spec.ForceDeleteBackup
 }
 
 // untouched: no workflow has served the object yet.
 func (o *Objects) untouched() bool {
 	return o.NAB.Status.Phase == "" && o.NAB.Status.VeleroBackup == nil && owner.SyncedFrom(o.NAB) == "" &&
-		!controllerutil.ContainsFinalizer(o.NAB, oadpv1alpha1.NabFinalizer) && !o.DeletionAsked()
+		!controllerutil.ContainsFinalizer(o.NAB, oadpv1alpha1.NabFinalizer) && !o.DeletionRequested()
 }
 
 // ownName is the name of the Velero Backup that Holdfast makes for a NonAdminBackup.
@@ -91,7 +91,7 @@ func (g *Gatherer) Gather(ctx context.Context, ref contract.ObjectRef) (*Objects
 	}
 	objects := &Objects{NAB: nab}
 	if objects.untouched() {
-		// Our finalizer comes before the Velero Backup. If there is one all the same, its creation reports that.
+		// Our finalizer comes before the Velero Backup. If there is one nevertheless, its creation reports that.
 		objects.BackupName, objects.unread = g.ownName(nab), true
 		return objects, nil
 	}
@@ -111,7 +111,7 @@ func (g *Gatherer) Gather(ctx context.Context, ref contract.ObjectRef) (*Objects
 			return nil, err
 		}
 	}
-	if nab.Status.Phase == oadpv1alpha1.NonAdminPhaseBackingOff && !objects.DeletionAsked() {
+	if nab.Status.Phase == oadpv1alpha1.NonAdminPhaseBackingOff && !objects.DeletionRequested() {
 		verdict, err := g.Judge(ctx, objects)
 		if err != nil {
 			return nil, err

@@ -146,7 +146,7 @@ func TestAVeleroBackupInATenantsNamespaceIsNobodys(t *testing.T) {
 	assert.False(t, got.Foreign)
 }
 
-// An object made anew under an old name is a new backup: the old one's Velero Backup is not taken for its own.
+// An object recreated under an old name is a new backup: the old one's Velero Backup is not taken for its own.
 func TestARecreatedObjectIsANewBackup(t *testing.T) {
 	nab := fake.NAB(name)
 	begin(nab)

@@ -11,7 +11,7 @@ import (
 // numbers its queue itself (phase Queued, since 1.18), that number counts only those that wait, so the running ones and those
 // about to run are added. Otherwise it is 1 + the unfinished Backups created before it.
 //
-// Source: seed 000, "Queue Info"; Velero's backup queue controller.
+// docs/tenants.md, "Queue position", states what tenants see of it. Source: Velero's backup queue controller.
 func QueuePositions(backups []velerov1.Backup) map[string]int {
 	started := 0
 	for i := range backups {

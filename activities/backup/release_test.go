@@ -39,17 +39,17 @@ func TestTheFinalizerGuardsWhatExists(t *testing.T) {
 			for _, step := range test.steps {
 				step(t, w)
 			}
-			activitytest.Told(w)
+			activitytest.Events(w)
 			there := w.Velero(activitytest.Ours) != nil
 			view := activitytest.Do(t, w, contract.ReleaseBackup.Name)
 			assert.Equal(t, test.wantGone, w.Read(activitytest.Name) == nil)
 			assert.Equal(t, !test.wantGone, view.Found)
 			assert.Equal(t, there, w.Velero(activitytest.Ours) != nil, "Release deletes no backup")
 			if !test.wantGone {
-				assert.Empty(t, activitytest.Told(w))
+				assert.Empty(t, activitytest.Events(w))
 				return
 			}
-			assert.Equal(t, []string{"Normal Released " + test.wantEvent}, activitytest.Told(w))
+			assert.Equal(t, []string{"Normal Released " + test.wantEvent}, activitytest.Events(w))
 		})
 	}
 }

@@ -36,7 +36,7 @@ func (b *Activities) CheckStall(ctx context.Context, step contract.BackupStep) (
 		}
 		age, err := b.contentsAge(ctx, o)
 		if err != nil {
-			return fmt.Errorf("look for the contents of Velero Backup %s/%s: %w", o.Backup.Namespace, o.Backup.Name, err)
+			return fmt.Errorf("check for the contents of Velero Backup %s/%s: %w", o.Backup.Namespace, o.Backup.Name, err)
 		}
 		if age < b.StallTimeout/2 {
 			return nil

@@ -58,7 +58,7 @@ func TestAFinishedBackupThatVeleroCallsInProgressIsTold(t *testing.T) {
 	assert.Equal(t, "VeleroFinalStatusLost", condition.Reason)
 	assert.Contains(t, condition.Message, "restart Velero")
 	assert.Equal(t, velerov1.BackupPhaseInProgress, nab.Status.VeleroBackup.Status.Phase, "never a made-up phase")
-	assert.Equal(t, []string{"Warning VeleroStalled " + condition.Message}, activitytest.Told(w))
+	assert.Equal(t, []string{"Warning VeleroStalled " + condition.Message}, activitytest.Events(w))
 	assert.Empty(t, activitytest.DownloadRequests(t, w), "the signed URL is not left lying about")
 	assert.Equal(t, "bytes=0-0", store.Request.Header.Get("Range"))
 
@@ -114,7 +114,7 @@ func TestWhatIsNoStallIsNotTold(t *testing.T) {
 			require.NoError(t, err)
 			assert.False(t, view.Velero.Stalled)
 			assert.Nil(t, stallCondition(w.Read(activitytest.Name)))
-			assert.Empty(t, activitytest.Told(w))
+			assert.Empty(t, activitytest.Events(w))
 			assert.Empty(t, activitytest.DownloadRequests(t, w))
 		})
 	}

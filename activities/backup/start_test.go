@@ -59,13 +59,13 @@ func TestABackupTakesFewRequests(t *testing.T) {
 			assert.Equal(t, []string{"patch NonAdminBackup", "create Backup", "patch status NonAdminBackup"}, activitytest.WritesOf(w, func() {
 				assert.Equal(t, test.toStart, reads())
 			}))
-			assert.Len(t, activitytest.Told(w), 1)
+			assert.Len(t, activitytest.Events(w), 1)
 			assert.Equal(t, "Created", string(w.Read(activitytest.Name).Status.Phase))
 			w.SetVelero(activitytest.Ours, velerov1.BackupPhaseCompleted)
 			assert.Equal(t, []string{"patch status NonAdminBackup"}, activitytest.WritesOf(w, func() {
 				assert.Equal(t, test.toEnded, reads())
 			}))
-			assert.Len(t, activitytest.Told(w), 1)
+			assert.Len(t, activitytest.Events(w), 1)
 		})
 	}
 }
@@ -87,7 +87,7 @@ func TestTheFinalizerComesBeforeTheVeleroBackup(t *testing.T) {
 			nab := w.Read(activitytest.Name)
 			assert.Equal(t, "BackupAccepted", activitytest.Accepted(nab).Reason)
 			assert.Equal(t, activitytest.Ours, nab.Status.VeleroBackup.Name)
-			assert.Equal(t, []string{"Normal VeleroBackupCreated created Velero Backup " + activitytest.Ours}, activitytest.Told(w))
+			assert.Equal(t, []string{"Normal VeleroBackupCreated created Velero Backup " + activitytest.Ours}, activitytest.Events(w))
 		})
 	}
 }
@@ -141,7 +141,7 @@ func TestAnAcceptedSpecIsToldWhileTheVeleroBackupCannotBeMade(t *testing.T) {
 	nab := w.Read(activitytest.Name)
 	assert.Equal(t, oadpv1alpha1.NonAdminPhaseNew, nab.Status.Phase)
 	assert.Equal(t, "BackupAccepted", activitytest.Accepted(nab).Reason)
-	assert.Empty(t, activitytest.Told(w))
+	assert.Empty(t, activitytest.Events(w))
 }
 
 // The Velero Backup of a new object is not looked for: that it is there is found when it is made, or when nothing is to be made.

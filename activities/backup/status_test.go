@@ -38,7 +38,7 @@ func inPhase(phase oadpv1alpha1.NonAdminPhase) func(*oadpv1alpha1.NonAdminBackup
 	return func(nab *oadpv1alpha1.NonAdminBackup) { nab.Status.Phase = phase }
 }
 
-// The texts are those of the OADP non-admin controller and of seed 000: scripts and people know them.
+// The texts are those of the OADP non-admin controller: scripts and people know them.
 func TestAVerdictIsWritten(t *testing.T) {
 	const (
 		accepted = `{"type":"Accepted","status":"True","observedGeneration":1,"lastTransitionTime":null,
@@ -111,7 +111,7 @@ func TestAVerdictSpeaksOfTheGenerationItWasMadeFor(t *testing.T) {
 	assert.EqualValues(t, 5, nab.Status.Conditions[0].ObservedGeneration)
 }
 
-// The whole way of a backup, as seed 000 shows it ("Queue Info").
+// The whole way of a backup, with its queue position.
 func TestTheStatusOfABackupReadsAsTenantsKnowIt(t *testing.T) {
 	const conditions = `"conditions":[
 		{"type":"Accepted","status":"True","observedGeneration":1,"lastTransitionTime":null,"reason":"BackupAccepted","message":"backup accepted"},

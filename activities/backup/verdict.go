@@ -35,7 +35,7 @@ func (g *Gatherer) Judge(ctx context.Context, o *Objects) (Verdict, error) {
 	if err != nil || verdict.Accepted || !o.unread {
 		return verdict, err
 	}
-	// If somebody has removed the status and the finalizer there may be a Velero Backup all the same, whatever the spec is now.
+	// If somebody has removed the status and the finalizer there may be a Velero Backup nevertheless, whatever the spec is now.
 	if err := g.findBackup(ctx, o); err != nil {
 		return Verdict{}, err
 	}

@@ -28,7 +28,8 @@ type Kind struct {
 	disposable func(client.Object) bool
 }
 
-// Kinds are collected in this order; objects that belong to a location in the order in which seed 001 deletes them.
+// Kinds are collected in this order; objects that belong to a location in the order in which its deletion deletes them
+// (docs/tenants.md, "Delete a location").
 func Kinds() []Kind {
 	location := func(kind schema.GroupVersionKind) Kind {
 		return Kind{

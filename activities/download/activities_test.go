@@ -68,14 +68,14 @@ func TestADownloadIsRequestedOnceAndHandedOn(t *testing.T) {
 	assert.Equal(t, "uid-logs", made.Labels[oadpv1alpha1.NadrOriginNACUUIDLabel])
 	assert.Equal(t, fake.Namespace+"/"+logs, made.Annotations[oadpv1alpha1.NadrOriginNamespaceAnnotation]+"/"+
 		made.Annotations[oadpv1alpha1.NadrOriginNameAnnotation])
-	assert.Empty(t, activitytest.Told(w))
+	assert.Empty(t, activitytest.Events(w))
 	signDownload(w)
 	view = downloadSteps(t, w, contract.RefreshDownload.Name)
 	assert.True(t, view.Answered)
 	assert.Equal(t, made.Name, view.Velero.Name)
 	status := w.ReadDownload(logs).Status
 	assert.Equal(t, signedURL, status.VeleroDownloadRequest.Status.DownloadURL)
-	said := activitytest.Told(w)
+	said := activitytest.Events(w)
 	assert.Equal(t, []string{"Normal DownloadReady Velero has signed a URL, see status.velero.status; it expires at 2026-08-01T12:10:00Z"}, said)
 	assert.NotContains(t, strings.Join(said, ""), "Signature")
 
@@ -84,7 +84,7 @@ func TestADownloadIsRequestedOnceAndHandedOn(t *testing.T) {
 			downloadSteps(t, w, contract.RefreshDownload.Name, contract.RequestDownload.Name, contract.RemoveDownload.Name)
 		}), "what is not due, or done, changes nothing")
 	}
-	assert.Empty(t, activitytest.Told(w))
+	assert.Empty(t, activitytest.Events(w))
 }
 
 func TestARefusedDownloadIsToldOnceAndAsksVeleroNothing(t *testing.T) {
@@ -94,7 +94,7 @@ func TestARefusedDownloadIsToldOnceAndAsksVeleroNothing(t *testing.T) {
 		assert.True(t, view.Refused)
 	}
 	assert.Equal(t, []string{"patch status NonAdminDownloadRequest"}, w.Writes())
-	assert.Equal(t, []string{"Warning NonAdminBackupStorageLocationNotUsed " + oadpv1alpha1.MessageLocationNotUsed}, activitytest.Told(w))
+	assert.Equal(t, []string{"Warning NonAdminBackupStorageLocationNotUsed " + oadpv1alpha1.MessageLocationNotUsed}, activitytest.Events(w))
 }
 
 func TestARequestOfTheSameNameThatIsSomebodyElsesIsLeftAlone(t *testing.T) {
@@ -167,13 +167,13 @@ func TestWhatIsOverGoes(t *testing.T) {
 	downloadSteps(t, w, contract.RequestDownload.Name)
 	signDownload(w)
 	downloadSteps(t, w, contract.RefreshDownload.Name)
-	activitytest.Told(w)
+	activitytest.Events(w)
 	view, err := downloadStep(t, w, 10*time.Minute, contract.RemoveDownload.Name)
 	require.NoError(t, err)
 	assert.False(t, view.Found || view.Velero.Exists)
 	assert.Nil(t, w.ReadDownload(logs))
 	assert.Nil(t, w.VeleroDownload(logs))
-	assert.Equal(t, []string{"Normal DownloadExpired the request has expired and was deleted; create another one for a new URL"}, activitytest.Told(w))
+	assert.Equal(t, []string{"Normal DownloadExpired the request has expired and was deleted; create another one for a new URL"}, activitytest.Events(w))
 }
 
 func TestADownloadWaitsForTheAPIServer(t *testing.T) {

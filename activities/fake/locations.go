@@ -115,7 +115,7 @@ func (w *World) Rotate(name string, content []byte) {
 	require.NoError(w.t, w.Client.Update(context.Background(), secret))
 }
 
-// Validate has Velero say of a location what it found when it looked at it.
+// Validate has Velero say of a location what it found when it checked it.
 func (w *World) Validate(name string, phase velerov1.BackupStorageLocationPhase, message string) {
 	object := w.VeleroLocation(name)
 	require.NotNil(w.t, object)

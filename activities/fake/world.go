@@ -125,21 +125,21 @@ type source struct{ w *World }
 // Get implements backup.PolicySource.
 func (s source) Get(context.Context) (policy.Policy, error) { return s.w.Policy, s.w.PolicyErr }
 
-// Fail has decide asked before every write; its error is the API server's answer. nil ends it.
+// Fail calls decide before every write; its error is the API server's answer. nil ends it.
 func (w *World) Fail(decide func(verb string, object client.Object) error) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	w.fail = decide
 }
 
-// Lose has decide asked after every write; its error is what the writer hears instead of the answer. nil ends it.
+// Lose calls decide after every write; its error is what the writer receives instead of the answer. nil ends it.
 func (w *World) Lose(decide func(verb string, object client.Object) error) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	w.lose = decide
 }
 
-// FailReads has decide asked before every read, of an object or a list; its error is the API server's answer. nil ends it.
+// FailReads calls decide before every read, of an object or a list; its error is the API server's answer. nil ends it.
 func (w *World) FailReads(decide func(object runtime.Object) error) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()

@@ -124,7 +124,7 @@ func (r *Runner) uncaged(lacking error) *contract.FDBFailure {
 	}
 	return &contract.FDBFailure{
 		Class:   contract.FDBClassToolMissing,
-		Message: fmt.Sprintf("%v; the worker does not run them without (--fdb-require-cage): run it on other nodes", lacking),
+		Message: fmt.Sprintf("%v; the worker does not run tools without a cage (--fdb-require-cage): run it on other nodes", lacking),
 	}
 }
 
@@ -132,7 +132,7 @@ func (r *Runner) uncaged(lacking error) *contract.FDBFailure {
 func (r *Runner) newSessionFolder() (string, error) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	for anew := false; ; anew = true {
+	for again := false; ; again = true {
 		if err := r.prepare(); err != nil {
 			return "", err
 		}
@@ -140,7 +140,7 @@ func (r *Runner) newSessionFolder() (string, error) {
 		if err == nil {
 			return path, nil
 		}
-		if anew || !errors.Is(err, fs.ErrNotExist) {
+		if again || !errors.Is(err, fs.ErrNotExist) {
 			return "", fmt.Errorf("make a private folder for FoundationDB's tools: %w", err)
 		}
 		_ = r.folder.remove() // the folder is gone; this releases its lock

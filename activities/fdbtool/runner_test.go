@@ -112,7 +112,7 @@ func TestCharactersOfShellsInAConnectionStringAreOnlyText(t *testing.T) {
 	assert.Equal(t, all.ConnectionString, string(output))
 }
 
-func TestFolderThatWasClearedIsMadeAnew(t *testing.T) {
+func TestFolderThatWasClearedIsRecreated(t *testing.T) {
 	runner := tool(t, "exit 0")
 	require.NoError(t, runner.Prepare())
 	entries, err := os.ReadDir(runner.TempDir)

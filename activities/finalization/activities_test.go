@@ -178,7 +178,7 @@ func TestARecordIsWrittenOnceAndToldOnce(t *testing.T) {
 	assert.EqualValues(t, "PartiallyFailed", nar.Status.Finalization.Phase)
 	assert.Equal(t, []string{"boom"}, nar.Status.Finalization.Tasks[0].Errors)
 	assert.True(t, meta.IsStatusConditionTrue(nar.Status.Conditions, "Finalized"))
-	events := activitytest.Told(w)
+	events := activitytest.Events(w)
 	require.Len(t, events, 1)
 	assert.Contains(t, events[0], "Warning FinalizationPartiallyFailed the restore is over: 1 errors")
 	planned := planOf(t, f)

@@ -100,7 +100,7 @@ func (f Filtered) describe(found *Findings) {
 		add(&found.Warnings.Namespace, "%s: left out, since the location's owner could not have made it", objects)
 	}
 	for _, objects := range f.Derived {
-		add(&found.Warnings.Namespace, "%s: left out, controllers make what they need anew", objects)
+		add(&found.Warnings.Namespace, "%s: left out, controllers recreate what they need", objects)
 	}
 	found.LeftOut, found.Refused = f.LeftOut, f.Refused
 }

@@ -96,7 +96,7 @@ func TestWhatWasFilteredIsToldOnTheObject(t *testing.T) {
 	assert.Equal(t, []string{
 		"RoleBinding x, y: left out, since the location's owner could not have made it",
 		"ResourceQuota q: left out, since the location's owner could not have made it",
-		"EndpointSlice web-1, web-2: left out, controllers make what they need anew",
+		"EndpointSlice web-1, web-2: left out, controllers recreate what they need",
 	}, found.Warnings.Namespace)
 
 	nar := &oadpv1alpha1.NonAdminRestore{}

@@ -129,12 +129,12 @@ var shortNames = map[schema.GroupResource][]string{
 func (c comparison) brought(listed, kind string) sets.Set[string] {
 	names := sets.New[string]()
 	for _, entry := range c.restored[listed] {
-		name, became, told := strings.Cut(strings.TrimSuffix(entry, ")"), "(")
+		name, became, explained := strings.Cut(strings.TrimSuffix(entry, ")"), "(")
 		namespace, name, namespaced := strings.Cut(name, "/")
 		if !namespaced || namespace != c.namespace {
 			continue
 		}
-		if !told || became != "failed" || c.there.Has(kind+"/"+name) {
+		if !explained || became != "failed" || c.there.Has(kind+"/"+name) {
 			names.Insert(name)
 		}
 	}

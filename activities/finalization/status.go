@@ -53,7 +53,7 @@ const maxMessageBytes = 1024
 
 // message says in a sentence how far a finalization is, with the most important problem.
 func message(f *oadpv1alpha1.RestoreFinalization, problem string) string {
-	text := "the restore's volumes and workloads are being looked after"
+	text := "the restore's volumes and workloads are being checked and completed"
 	if f.Phase.Final() {
 		text = fmt.Sprintf("the restore is over: %d errors and %d warnings after Velero's", f.Errors, f.Warnings)
 		if len(f.VeleroErrors) > 0 {

@@ -27,7 +27,7 @@ func TestTheStatusSaysWhereAFinalizationStands(t *testing.T) {
 		reason, wanted string
 	}{
 		"under way": {
-			contract.FinalizationRecord{Phase: "Finalizing", StartedAt: began, Tasks: tasks}, "False", "Finalizing", "being looked after",
+			contract.FinalizationRecord{Phase: "Finalizing", StartedAt: began, Tasks: tasks}, "False", "Finalizing", "being checked and completed",
 		},
 		"over": {
 			contract.FinalizationRecord{Phase: "Completed", StartedAt: began, EndedAt: began, Warnings: 1, Tasks: tasks},

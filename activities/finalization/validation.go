@@ -26,7 +26,7 @@ func (validationTask) Name() string { return "validation" }
 
 // Summary implements Task.
 func (validationTask) Summary() string {
-	return "Look whether volumes are bound, workloads ready, and nothing is missing"
+	return "Check whether volumes are bound, workloads ready, and nothing is missing"
 }
 
 // Timeout implements Task.
@@ -158,7 +158,7 @@ func replicaState(object string, wanted *int32, ready int32, observed bool) stat
 	}
 	switch {
 	case !observed:
-		return state{object: object, problem: "has not been looked at by its controller"}
+		return state{object: object, problem: "has not been observed by its controller"}
 	case ready < want:
 		return state{object: object, problem: fmt.Sprintf("is not ready: %d of %d replicas are", ready, want)}
 	}

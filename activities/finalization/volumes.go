@@ -89,7 +89,7 @@ func restoreAll(ctx context.Context, c *Context, bound []*corev1.PersistentVolum
 	return nil
 }
 
-// backupVolumes returns what Velero recorded about those volumes of the namespace that a restore provisions anew, by claim.
+// backupVolumes returns what Velero recorded about those volumes of the namespace that a restore newly provisions, by claim.
 // Backups of old releases of Velero have no such file.
 func backupVolumes(ctx context.Context, c *Context) (map[string]*objectstore.PVSettings, error) {
 	store, err := c.Store(ctx)

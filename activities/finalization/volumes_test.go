@@ -62,7 +62,7 @@ func TestAVolumeThatIsNotTheRestoresIsLeftAlone(t *testing.T) {
 		"bound to nobody":                      func(_ *pvc, v *pv, _ *vi) { v.Spec.ClaimRef = nil },
 		"not bound":                            func(_ *pvc, v *pv, _ *vi) { v.Status.Phase = corev1.VolumeReleased },
 		"made by an administrator":             func(_ *pvc, v *pv, _ *vi) { v.Annotations = nil },
-		"not provisioned anew":                 func(_ *pvc, _ *pv, i *vi) { i.BackupMethod = "NativeSnapshot" },
+		"not newly provisioned":                func(_ *pvc, _ *pv, i *vi) { i.BackupMethod = "NativeSnapshot" },
 		"left out of the backup":               func(_ *pvc, _ *pv, i *vi) { i.Skipped = true },
 		"noted for another namespace":          func(_ *pvc, _ *pv, i *vi) { i.PVCNamespace = "crew" },
 		"noted for another claim, by its name": func(_ *pvc, _ *pv, i *vi) { i.PVCName, i.PVName = "other", "pv-new" },

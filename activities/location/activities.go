@@ -38,15 +38,15 @@ type Activities struct {
 
 // Register registers the activities with a worker under their wire names.
 func (l *Activities) Register(registry worker.ActivityRegistry) {
-	told := func(in contract.LocationStep, _ contract.LocationView, info activity.Info) {
+	retried := func(in contract.LocationStep, _ contract.LocationView, info activity.Info) {
 		l.recordRetried(in.Ref, info)
 	}
-	activities.Register(registry, contract.RefreshLocation, activities.Guard(l.Paused, l.Refresh, told))
-	activities.Register(registry, contract.AdmitLocation, activities.Guard(l.Paused, l.Admit, told))
-	activities.Register(registry, contract.SyncLocation, activities.Guard(l.Paused, l.Sync, told))
-	activities.Register(registry, contract.WithdrawLocation, activities.Guard(l.Paused, l.Withdraw, told))
-	activities.Register(registry, contract.DeleteLocation, activities.Guard(l.Paused, l.Delete, told))
-	activities.Register(registry, contract.ReleaseLocation, activities.Guard(l.Paused, l.Release, told))
+	activities.Register(registry, contract.RefreshLocation, activities.Guard(l.Paused, l.Refresh, retried))
+	activities.Register(registry, contract.AdmitLocation, activities.Guard(l.Paused, l.Admit, retried))
+	activities.Register(registry, contract.SyncLocation, activities.Guard(l.Paused, l.Sync, retried))
+	activities.Register(registry, contract.WithdrawLocation, activities.Guard(l.Paused, l.Withdraw, retried))
+	activities.Register(registry, contract.DeleteLocation, activities.Guard(l.Paused, l.Delete, retried))
+	activities.Register(registry, contract.ReleaseLocation, activities.Guard(l.Paused, l.Release, retried))
 	l.registerApproval(registry)
 }
 
@@ -207,8 +207,8 @@ func (l *Activities) deleteMade(ctx context.Context, o *Objects) error {
 	return nil
 }
 
-// Delete carries out the deletion except its end (seed 001, Deletion Flow, steps 2 to 5): it deletes the approval request, the
-// Secret, the Velero BackupStorageLocation, and then the tenant's NonAdminBackups in the location, for whose end it does not
+// Delete carries out the deletion except its end (docs/tenants.md, "Delete a location"): it deletes the approval request,
+// the Secret, the Velero BackupStorageLocation, and then the tenant's NonAdminBackups in the location, for whose end it does not
 // wait. It does so too for a location that is gone, because its tenant removed the finalizer.
 func (l *Activities) Delete(ctx context.Context, step contract.LocationStep) (contract.LocationView, error) {
 	return l.view(ctx, step, func(o *Objects) error {

@@ -83,12 +83,12 @@ func TestALocationThatIsAsItShouldBeIsNotWritten(t *testing.T) {
 			advance(t, w)
 			view = locate(t, w, contract.SyncLocation.Name, contract.RefreshLocation.Name)
 			assert.True(t, location.Settled(view), "%+v", view)
-			activitytest.Told(w)
+			activitytest.Events(w)
 			assert.Empty(t, activitytest.WritesOf(w, func() {
 				locate(t, w, allLocation...)
 				advance(t, w)
 			}))
-			assert.Empty(t, activitytest.Told(w), "nothing new to tell")
+			assert.Empty(t, activitytest.Events(w), "nothing new to tell")
 		})
 	}
 }
@@ -178,8 +178,8 @@ func TestAnErrorAboutASecretDoesNotHoldItsContent(t *testing.T) {
 	err := locationActivity(t, w, contract.SyncLocation.Name, contract.LocationStep{Ref: fake.Ref(activitytest.Name)}, nil)
 	activitytest.RequireError(t, err, contract.ErrorInvalidObject, false)
 	assert.NotContains(t, err.Error(), secretMark)
-	assert.Contains(t, err.Error(), "does not take the Secret")
-	for _, event := range activitytest.Told(w) {
+	assert.Contains(t, err.Error(), "does not accept the Secret")
+	for _, event := range activitytest.Events(w) {
 		assert.NotContains(t, event, secretMark)
 	}
 }
@@ -197,8 +197,8 @@ func TestTheCopyOfASecretIsMadeAStepBeforeItsLocation(t *testing.T) {
 	assert.True(t, !view.CopyMade && view.Synced, "Velero has seen it before")
 }
 
-// Somebody made the copy immutable: it is made anew, as the Secret of its tenant goes on.
-func TestAnImmutableCopyIsMadeAnew(t *testing.T) {
+// Somebody made the copy immutable: it is recreated, as the Secret of its tenant goes on.
+func TestAnImmutableCopyIsRecreated(t *testing.T) {
 	w := newPlace(t, false)
 	locate(t, w, contract.AdmitLocation.Name, contract.SyncLocation.Name, contract.SyncLocation.Name)
 	w.Rotate(fake.SecretName, fake.Credentials("Second"))
@@ -261,24 +261,24 @@ func TestATenantIsToldWhatBecomesOfItsLocation(t *testing.T) {
 	locate(t, w, contract.AdmitLocation.Name)
 	advance(t, w)
 	locate(t, w, contract.RefreshLocation.Name)
-	events := strings.Join(activitytest.Told(w), "\n")
+	events := strings.Join(activitytest.Events(w), "\n")
 	assert.Contains(t, events, "Normal BslSpecValidation")
 	assert.Contains(t, events, "Normal BslSpecApprovalPending")
 	w.RequireApproval(false)
 	locate(t, w, contract.AdmitLocation.Name, contract.SyncLocation.Name, contract.SyncLocation.Name)
-	events = strings.Join(activitytest.Told(w), "\n")
+	events = strings.Join(activitytest.Events(w), "\n")
 	assert.Contains(t, events, "Normal SecretCreated")
 	assert.Contains(t, events, "Normal BackupStorageLocationCreated")
 	w.Validate(activitytest.Name, velerov1.BackupStorageLocationPhaseUnavailable, "AccessDenied by the store")
 	locate(t, w, contract.RefreshLocation.Name)
 	w.Validate(activitytest.Name, velerov1.BackupStorageLocationPhaseAvailable, "")
 	locate(t, w, contract.RefreshLocation.Name)
-	events = strings.Join(activitytest.Told(w), "\n")
+	events = strings.Join(activitytest.Events(w), "\n")
 	assert.Contains(t, events, "Warning LocationUnavailable Velero does not reach the location: AccessDenied by the store")
 	assert.Contains(t, events, "Normal LocationAvailable")
 	w.Remove(w.Location(activitytest.Name))
 	locate(t, w, contract.DeleteLocation.Name, contract.ReleaseLocation.Name)
-	events = strings.Join(activitytest.Told(w), "\n")
+	events = strings.Join(activitytest.Events(w), "\n")
 	assert.Contains(t, events, "their data stay in the bucket")
 	assert.Contains(t, events, "nothing is left of the location in the cluster")
 }

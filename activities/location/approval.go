@@ -24,7 +24,7 @@ func (o *Objects) Approval() contract.ApprovalView {
 	if o.Location == nil || o.Request == nil {
 		return view
 	}
-	pending, approved := o.asked()
+	pending, approved := o.specs()
 	view.Found = true
 	view.Request, view.ResourceVersion = o.Request.Name, o.Request.ResourceVersion
 	view.Decision, view.Revoke = string(o.Request.Spec.PendingApprovalDecision), o.Request.Spec.RevokeApprovedSpec
@@ -71,22 +71,22 @@ func (o *Objects) Decide(to *approvalRequest, action contract.ApprovalAction, no
 			NACUUID: o.Name, Name: o.Location.Name, Namespace: o.Location.Namespace,
 		}
 	}
-	asked := to.Status.VeleroBackupStorageLocationApprovalRequest
+	request := to.Status.VeleroBackupStorageLocationApprovalRequest
 	spec := o.Location.Spec.BackupStorageLocationSpec
 	switch action {
 	case contract.ApprovalRevoke:
-		asked.ApprovedSpec = nil
+		request.ApprovedSpec = nil
 		if o.Usable() {
-			asked.PendingSpec = spec.DeepCopy()
+			request.PendingSpec = spec.DeepCopy()
 		}
 		record(to, contract.DecisionRevoke, oadpv1alpha1.RevocationReasonAnnotation, now)
 		setApproval(to, metav1.ConditionFalse, oadpv1alpha1.ReasonBSLSpecApprovalPending)
-	case contract.ApprovalAsk:
-		asked.PendingSpec = spec.DeepCopy()
+	case contract.ApprovalRequest:
+		request.PendingSpec = spec.DeepCopy()
 		meta.RemoveStatusCondition(&to.Status.Conditions, string(oadpv1alpha1.NonAdminConditionClusterAdminApproved))
 		setApproval(to, metav1.ConditionFalse, oadpv1alpha1.ReasonBSLSpecApprovalPending) // pending since now
 	case contract.ApprovalApprove:
-		asked.ApprovedSpec, asked.PendingSpec = asked.PendingSpec, nil
+		request.ApprovedSpec, request.PendingSpec = request.PendingSpec, nil
 		record(to, contract.DecisionApprove, oadpv1alpha1.ApprovalReasonAnnotation, now)
 		setApproval(to, metav1.ConditionTrue, oadpv1alpha1.ReasonBSLSpecApproved)
 	case contract.ApprovalReject:
@@ -95,18 +95,18 @@ func (o *Objects) Decide(to *approvalRequest, action contract.ApprovalAction, no
 	case contract.ApprovalReopen:
 		setApproval(to, metav1.ConditionFalse, oadpv1alpha1.ReasonBSLSpecApprovalPending)
 	case contract.ApprovalDrop:
-		asked.PendingSpec = nil
+		request.PendingSpec = nil
 		setApproval(to, metav1.ConditionTrue, oadpv1alpha1.ReasonBSLSpecApproved)
 	case contract.ApprovalFollow:
-		follow(asked, spec)
+		follow(request, spec)
 		return // no decision was handled
 	}
 	to.Status.ObservedGeneration = to.Generation
 }
 
 // follow adopts the credential of a spec that is otherwise the same.
-func follow(asked *oadpv1alpha1.VeleroBackupStorageLocationApprovalRequest, spec *velerov1.BackupStorageLocationSpec) {
-	for _, same := range []*velerov1.BackupStorageLocationSpec{asked.ApprovedSpec, asked.PendingSpec} {
+func follow(request *oadpv1alpha1.VeleroBackupStorageLocationApprovalRequest, spec *velerov1.BackupStorageLocationSpec) {
+	for _, same := range []*velerov1.BackupStorageLocationSpec{request.ApprovedSpec, request.PendingSpec} {
 		if same != nil && locationspec.SameButCredential(same, spec) {
 			same.Credential = spec.Credential.DeepCopy()
 		}

@@ -10,7 +10,7 @@ import (
 	"holdfast.dev/holdfast/workflows/location"
 )
 
-// The decision table of seed 001 and what surrounds it, as facts alone. What a row does not name is false.
+// The decision table, as facts alone. What a row does not name is false.
 func TestNextApproval(t *testing.T) {
 	type view = contract.ApprovalView
 	tests := map[string]struct {
@@ -39,8 +39,8 @@ func TestNextApproval(t *testing.T) {
 		"yes, killed before it was carried out":            {view: view{Revoke: true, HasApproved: true}, want: contract.ApprovalRevoke},
 		"yes, carried out or nothing approved":             {view: view{Revoke: true, HasPending: true}, want: contract.ApprovalReset},
 		"yes, nothing approved, and approve":               {view: view{Revoke: true, HasPending: true, Fresh: true, Decision: "approve"}, want: contract.ApprovalReset},
-		"a new spec":                                       {view: view{NotRequested: true}, want: contract.ApprovalAsk},
-		"a new spec and a decision about the one before":   {view: view{NotRequested: true, HasPending: true, Fresh: true, Decision: "approve"}, want: contract.ApprovalAsk},
+		"a new spec":                                       {view: view{NotRequested: true}, want: contract.ApprovalRequest},
+		"a new spec and a decision about the one before":   {view: view{NotRequested: true, HasPending: true, Fresh: true, Decision: "approve"}, want: contract.ApprovalRequest},
 		"a new spec stored, the old approval still there":  {view: view{HasPending: true, HasApproved: true, Decision: "approve"}, want: contract.ApprovalReset},
 		"a new spec stored, the old rejection still there": {view: view{HasPending: true, Decision: "reject"}, want: contract.ApprovalReset},
 		"approved, and at rest":                            {view: view{HasApproved: true, Returned: true, Decision: "approve"}, want: contract.ApprovalWait},

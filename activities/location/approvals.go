@@ -17,11 +17,11 @@ import (
 )
 
 func (l *Activities) registerApproval(registry worker.ActivityRegistry) {
-	told := func(in contract.ApprovalStep, _ contract.ApprovalView, info activity.Info) {
+	retried := func(in contract.ApprovalStep, _ contract.ApprovalView, info activity.Info) {
 		l.recordRetried(in.Ref, info)
 	}
-	activities.Register(registry, contract.RefreshApproval, activities.Guard(l.Paused, l.RefreshApproval, told))
-	activities.Register(registry, contract.AdvanceApproval, activities.Guard(l.Paused, l.AdvanceApproval, told))
+	activities.Register(registry, contract.RefreshApproval, activities.Guard(l.Paused, l.RefreshApproval, retried))
+	activities.Register(registry, contract.AdvanceApproval, activities.Guard(l.Paused, l.AdvanceApproval, retried))
 	activities.Register(registry, contract.DecideApproval, activities.Guard(l.Paused, l.Decide,
 		func(in contract.DecisionStep, _ contract.ApprovalView, info activity.Info) {
 			l.recordRetried(in.Ref, info)
@@ -133,7 +133,7 @@ func decidable(view contract.ApprovalView, request contract.DecisionRequest) err
 }
 
 func lookAgain(request string) error {
-	return refusal(contract.ErrorLookAgain, "approval request %s has changed since you looked at it: look again, and decide "+
+	return refusal(contract.ErrorLookAgain, "approval request %s has changed since you read it: read it again, and decide "+
 		"with the new resourceVersion", request)
 }
 

@@ -26,7 +26,7 @@ func (o *Objects) InForce() (*velerov1.BackupStorageLocationSpec, contract.Appro
 		}
 		return spec, contract.ApprovalNotRequired
 	}
-	pending, approved := o.asked()
+	pending, approved := o.specs()
 	switch {
 	case !o.Usable():
 		return approved, contract.ApprovalUnknown
@@ -40,8 +40,8 @@ func (o *Objects) InForce() (*velerov1.BackupStorageLocationSpec, contract.Appro
 	return approved, contract.ApprovalPending
 }
 
-// asked returns the specs in the approval request.
-func (o *Objects) asked() (pending, approved *velerov1.BackupStorageLocationSpec) {
+// specs returns the specs in the approval request.
+func (o *Objects) specs() (pending, approved *velerov1.BackupStorageLocationSpec) {
 	if o.Request == nil || o.Request.Status.VeleroBackupStorageLocationApprovalRequest == nil {
 		return nil, nil
 	}

@@ -74,7 +74,7 @@ func (o *Objects) showSynced(to *oadpv1alpha1.NonAdminBackupStorageLocation, spe
 	synced := func(kind oadpv1alpha1.NonAdminCondition) bool {
 		return meta.IsStatusConditionTrue(to.Status.Conditions, string(kind))
 	}
-	told := func(kind oadpv1alpha1.NonAdminCondition) bool {
+	reported := func(kind oadpv1alpha1.NonAdminCondition) bool {
 		return meta.FindStatusCondition(to.Status.Conditions, string(kind)) != nil
 	}
 	switch {
@@ -83,7 +83,7 @@ func (o *Objects) showSynced(to *oadpv1alpha1.NonAdminBackupStorageLocation, spe
 	case problem != "" && spec != nil:
 		ApplySecret(to, oadpv1alpha1.ReasonSecretSyncFailed, missingCopy(problem))
 	case o.seeing && spec != nil && o.copySynced(spec) && !synced(oadpv1alpha1.NonAdminConditionSecretSynced):
-		if told(oadpv1alpha1.NonAdminConditionSecretSynced) {
+		if reported(oadpv1alpha1.NonAdminConditionSecretSynced) {
 			ApplySecret(to, oadpv1alpha1.ReasonSecretUpdated, oadpv1alpha1.MessageSecretUpdated)
 		} else {
 			ApplySecret(to, oadpv1alpha1.ReasonSecretCreated, oadpv1alpha1.MessageSecretCreated)
@@ -92,7 +92,7 @@ func (o *Objects) showSynced(to *oadpv1alpha1.NonAdminBackupStorageLocation, spe
 	if spec == nil || synced(oadpv1alpha1.NonAdminConditionBackupStorageLocationSynced) || !o.VeleroSynced(o.NewVelero(spec)) {
 		return
 	}
-	if told(oadpv1alpha1.NonAdminConditionBackupStorageLocationSynced) {
+	if reported(oadpv1alpha1.NonAdminConditionBackupStorageLocationSynced) {
 		ApplySynced(to, oadpv1alpha1.ReasonBackupStorageLocationUpdated, oadpv1alpha1.MessageBSLUpdated)
 	} else {
 		ApplySynced(to, oadpv1alpha1.ReasonBackupStorageLocationCreated, oadpv1alpha1.MessageBSLCreated)
@@ -159,7 +159,7 @@ func (o *Objects) withReason(message string) string {
 	return message
 }
 
-// perRequest matches what an object store writes anew each time: the IDs of a request (S3, Azure), and Azure's clock.
+// perRequest matches what an object store writes differently each time: the IDs of a request (S3, Azure), and Azure's clock.
 var perRequest = regexp.MustCompile(`(?i)\b(?:x-ms-)?(?:request|host)-?id: ?[^,\n]*(?:, |\n|$)|\bTime:\S*\n?`)
 
 // PlainMessage is Velero's message about a location, without the parts that differ from one attempt to the next.

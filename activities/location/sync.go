@@ -87,7 +87,7 @@ func (l *Activities) syncSecret(
 		maps.Copy(made.Annotations, meta.Annotations)
 		made.Data = credentials.Data(spec)
 	})
-	if apierrors.IsInvalid(err) { // it was made immutable: it is created anew
+	if apierrors.IsInvalid(err) { // it was made immutable: it is created again
 		err = asConflict(apierrors.NewAlreadyExists(corev1.Resource("secrets"), made.Name))
 		return nil, errors.Join(err, l.delete(ctx, made))
 	}
@@ -168,7 +168,7 @@ func withoutContent(err error) error {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) && (apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)) {
 		bare := status.Status()
-		bare.Message, bare.Details = "the API server does not take the Secret", nil
+		bare.Message, bare.Details = "the API server does not accept the Secret", nil
 		return &apierrors.StatusError{ErrStatus: bare}
 	}
 	return err

@@ -144,7 +144,7 @@ func (r *Activities) CheckStall(ctx context.Context, step contract.RestoreStep) 
 		}
 		age, err := r.resultsAge(ctx, o)
 		if err != nil {
-			return fmt.Errorf("look for the results of Velero Restore %s/%s: %w", o.Restore.Namespace, o.Restore.Name, err)
+			return fmt.Errorf("check for the results of Velero Restore %s/%s: %w", o.Restore.Namespace, o.Restore.Name, err)
 		}
 		if age < r.StallTimeout/2 {
 			return nil

@@ -73,7 +73,7 @@ func started(t *testing.T, tenant string, phase velerov1.RestorePhase, objects .
 	steps(t, w, contract.StartRestore.Name)
 	w.SetRestore(restored, phase)
 	steps(t, w, contract.RefreshRestore.Name)
-	activitytest.Told(w)
+	activitytest.Events(w)
 	return w
 }
 
@@ -98,7 +98,7 @@ func TestARestoreIsStartedInOneStep(t *testing.T) {
 	made := w.VeleroRestore(restored)
 	assert.True(t, owner.Restore.Names(made, fake.Namespace, again))
 	assert.Equal(t, restored, made.Labels[oadpv1alpha1.NarOriginNACUUIDLabel])
-	assert.Equal(t, []string{"Normal VeleroRestoreCreated created Velero Restore " + restored}, activitytest.Told(w))
+	assert.Equal(t, []string{"Normal VeleroRestoreCreated created Velero Restore " + restored}, activitytest.Events(w))
 
 	for range 2 {
 		assert.Empty(t, activitytest.WritesOf(w, func() {
@@ -249,7 +249,7 @@ func TestADeletionWaitsForVelerosFiles(t *testing.T) {
 	assert.Equal(t, contract.RestoreView{}, steps(t, w, contract.ReleaseRestore.Name))
 	assert.Equal(t, []string{
 		"Normal Deleting restore accepted for deletion", "Normal Released nothing is left of the restore; what it restored stays",
-	}, activitytest.Told(w))
+	}, activitytest.Events(w))
 }
 
 // Deleted before, the Velero Restore would be written to in vain, for minutes, by the one worker that ends all restores.
@@ -261,7 +261,7 @@ func TestADeletionWaitsForVelerosEnd(t *testing.T) {
 		w.Remove(w.ReadRestore(again))
 		view := steps(t, w, contract.DeleteRestore.Name)
 		assert.True(t, view.Marked && view.Velero.AtWork && !view.Velero.Deleting, phase)
-		assert.Equal(t, []string{"Normal Deleting restore accepted for deletion"}, activitytest.Told(w), "the tenant is told at once")
+		assert.Equal(t, []string{"Normal Deleting restore accepted for deletion"}, activitytest.Events(w), "the tenant is told at once")
 		w.SetRestore(restored, velerov1.RestorePhaseCompleted)
 		view = steps(t, w, contract.RefreshRestore.Name, contract.DeleteRestore.Name)
 		assert.True(t, !view.Velero.AtWork && view.Velero.Deleting, phase)
@@ -277,7 +277,7 @@ func TestWhatVeleroSaysOfARestoreIsToldOnce(t *testing.T) {
 		assert.Equal(t, 1, w.ReadRestore(again).Status.QueueInfo.EstimatedQueuePosition)
 		w.SetRestore(restored, phase)
 		steps(t, w, contract.RefreshRestore.Name, contract.RefreshRestore.Name)
-		assert.Equal(t, []string{want}, activitytest.Told(w))
+		assert.Equal(t, []string{want}, activitytest.Events(w))
 		assert.Zero(t, w.ReadRestore(again).Status.QueueInfo.EstimatedQueuePosition)
 	}
 	w := started(t, "", velerov1.RestorePhaseInProgress)
@@ -285,7 +285,7 @@ func TestWhatVeleroSaysOfARestoreIsToldOnce(t *testing.T) {
 	w.RemoveRestoreFiles(restored)
 	assert.True(t, restoreworkflow.Settled(steps(t, w, contract.RefreshRestore.Name)))
 	assert.Equal(t, "VeleroRestoreNotFound", acceptedRestore(w).Reason)
-	assert.Equal(t, []string{"Warning VeleroRestoreNotFound its Velero Restore no longer exists"}, activitytest.Told(w))
+	assert.Equal(t, []string{"Warning VeleroRestoreNotFound its Velero Restore no longer exists"}, activitytest.Events(w))
 	assert.True(t, restoreworkflow.Settled(steps(t, w, contract.StartRestore.Name)), "it is never made again")
 	assert.Nil(t, w.VeleroRestore(restored))
 }
@@ -298,7 +298,7 @@ func TestNoContentOfAModifierReachesATenant(t *testing.T) {
 	require.NoError(t, w.Client.Update(t.Context(), velero))
 	steps(t, w, contract.RefreshRestore.Name)
 	seen := w.ReadRestore(again).Status.VeleroRestore.Status.ValidationErrors
-	events := activitytest.Told(w)
+	events := activitytest.Events(w)
 	require.Len(t, seen, 1)
 	require.Len(t, events, 1)
 	for _, text := range []string{seen[0], events[0]} {
@@ -358,7 +358,7 @@ func TestAFinishedRestoreThatVeleroCallsInProgressIsTold(t *testing.T) {
 		return server.URL + "/results?" + activitytest.Signature
 	}
 	assert.True(t, steps(t, w, contract.CheckRestoreStall.Name).Velero.Stalled)
-	assert.Equal(t, []string{"Warning VeleroStalled " + oadpv1alpha1.MessageVeleroRestoreStalled}, activitytest.Told(w))
+	assert.Equal(t, []string{"Warning VeleroStalled " + oadpv1alpha1.MessageVeleroRestoreStalled}, activitytest.Events(w))
 	assert.Empty(t, activitytest.DownloadRequests(t, w), "the signed URL is not left lying about")
 	assert.Empty(t, activitytest.WritesOf(w, func() { steps(t, w, contract.CheckRestoreStall.Name) }), "told once")
 

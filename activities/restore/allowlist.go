@@ -80,7 +80,7 @@ func (a *Allowlists) unprepared(ctx context.Context, rules policy.RestoreFromTen
 		return "", fmt.Errorf("get Deployment %s/%s: %w", a.OADPNamespace, veleroDeployment, err)
 	}
 	if !withoutInformerCache(velero) {
-		return "Velero runs with its informer cache, in which one file of a bucket can hold up everybody's restores for ever; ask an " +
+		return "Velero runs with its informer cache, in which one file of a bucket can block all restores for ever; ask an " +
 			"administrator to start it with --disable-informer-cache", nil
 	}
 	return "", nil
@@ -138,11 +138,11 @@ func (a *Allowlists) addServed(ctx context.Context, allowlist *restorespec.Allow
 		allowlist.Problem = "the API server does not say what it serves in " + strings.Join(groupVersions(failed), ", ")
 		return nil
 	case err != nil:
-		return fmt.Errorf("ask the API server what it serves: %w", err)
+		return fmt.Errorf("discover the API server's resources: %w", err)
 	}
 	groups, err := restmapper.GetAPIGroupResourcesWithContext(ctx, asking)
 	if err != nil {
-		return fmt.Errorf("ask the API server what it serves: %w", err)
+		return fmt.Errorf("discover the API server's resources: %w", err)
 	}
 	allowlist.Names = restmapper.NewShortcutExpander(restmapper.NewDiscoveryRESTMapper(groups), cached, nil)
 	served := servedIn(lists)

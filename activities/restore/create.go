@@ -41,7 +41,7 @@ func (r *Activities) admit(ctx context.Context, o *Objects) error {
 	}
 	verdict, err := r.Gatherer.Judge(ctx, o)
 	if err != nil {
-		// Seen, not yet judged: the tenant shall see at least that while the cause lasts.
+		// Seen, not yet judged: the tenant is to see at least that while the cause lasts.
 		_, patchErr := r.patchStatus(ctx, o.NAR, func() { ApplySeen(o.NAR) })
 		return errors.Join(err, patchErr)
 	}

@@ -23,7 +23,7 @@ func (r *Activities) Delete(ctx context.Context, step contract.RestoreStep) (con
 			return nil // no longer due
 		}
 		changed, err := r.patchStatus(ctx, o.NAR, func() { ApplyDeletion(o.NAR) })
-		if err != nil && !activities.TooLarge(err) { // an object too large for the announcement must be deleted all the same
+		if err != nil && !activities.TooLarge(err) { // an object too large for the announcement must be deleted nevertheless
 			return err
 		}
 		if changed {

@@ -46,7 +46,7 @@ func movedPast(phase velerov1.RestorePhase) bool {
 // must process until it is done: 1 while it is in progress, 0 when it is finished or Velero has moved past it, otherwise 1 +
 // the unfinished Restores created before it.
 //
-// Source: seed 000, "Queue Info".
+// It is what docs/tenants.md, "Queue position", states for backups.
 func QueuePositions(restores []velerov1.Restore) map[string]int {
 	var ahead []k8s.Queued
 	var done []string

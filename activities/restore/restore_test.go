@@ -176,7 +176,7 @@ func TestWhenARestoreIsSettled(t *testing.T) {
 		want   bool
 	}{
 		"Velero is done":              {func(*contract.RestoreView) {}, true},
-		"the wrap-up is due":          {func(v *contract.RestoreView) { v.FinalizationDue = true }, false},
+		"the finalization is due":     {func(v *contract.RestoreView) { v.FinalizationDue = true }, false},
 		"Velero works":                {func(v *contract.RestoreView) { v.Velero.Finished = false }, false},
 		"the phase is not mirrored":   {func(v *contract.RestoreView) { v.Velero.MirroredPhase = "InProgress" }, false},
 		"the finalizer was taken off": {func(v *contract.RestoreView) { v.Finalizer = false }, false},

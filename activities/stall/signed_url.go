@@ -33,7 +33,7 @@ func FileAge(ctx context.Context, location *velerov1.BackupStorageLocation, sign
 	request.Header.Set("Range", "bytes=0-0")
 	response, err := browser.Do(request)
 	if err != nil {
-		return 0, fmt.Errorf("ask the object store: %w", withoutURL(err))
+		return 0, fmt.Errorf("query the object store: %w", withoutURL(err))
 	}
 	defer response.Body.Close()
 	switch response.StatusCode {
@@ -41,7 +41,7 @@ func FileAge(ctx context.Context, location *velerov1.BackupStorageLocation, sign
 	case http.StatusNotFound:
 		return 0, nil
 	default:
-		return 0, fmt.Errorf("ask the object store: %s", response.Status)
+		return 0, fmt.Errorf("query the object store: %s", response.Status)
 	}
 	written, err := http.ParseTime(response.Header.Get("Last-Modified"))
 	if err != nil {

@@ -67,7 +67,7 @@ const (
 //
 // A Backup that was made here, and not synced by Velero, had a NonAdminBackup: if that is gone, it was released. The same is
 // true for a Backup for which a NonAdminBackup was made. If its entry is gone from the ledger, an administrator has removed it:
-// the tenant shall have the backup again.
+// the tenant is to have the backup again.
 func Decide(made *velerov1.Backup, location *Location, entered bool) Action {
 	key, ok := owner.Backup.Proven(made)
 	done := made.Status.Phase == velerov1.BackupPhaseCompleted || made.Status.Phase == velerov1.BackupPhasePartiallyFailed
@@ -123,12 +123,12 @@ func NewEntry(made *velerov1.Backup, reason string, now time.Time) released.Entr
 	}
 }
 
-// lookAfter is how long after a release Velero's sync of the store must have started to count.
-const lookAfter = 10 * time.Minute
+// syncAfter is how long after a release Velero's sync of the store must have started to count.
+const syncAfter = 10 * time.Minute
 
 // Forgettable reports whether the data of an entry, whose Velero Backup does not exist, are gone from the store: Velero has
 // synced since. The data of a missing location may come back with it.
 func Forgettable(entry released.Entry, locations map[string]*Location) bool {
 	l := locations[entry.Location]
-	return l != nil && l.Available && !entry.At.IsZero() && l.LookedAt.After(entry.At.Add(lookAfter))
+	return l != nil && l.Available && !entry.At.IsZero() && l.ListedAt.After(entry.At.Add(syncAfter))
 }

@@ -114,7 +114,7 @@ func TestWhatIsMadeHoldsNothingFromTheBucketButTheBackup(t *testing.T) {
 
 func TestAnEntryIsForgottenOnlyWhenTheStoreWasListed(t *testing.T) {
 	looked := func(after time.Duration) map[string]*synchronization.Location {
-		return map[string]*synchronization.Location{"default": {Available: true, LookedAt: noon.Add(after)}}
+		return map[string]*synchronization.Location{"default": {Available: true, ListedAt: noon.Add(after)}}
 	}
 	entry := released.Entry{Location: "default", At: noon}
 	assert.True(t, synchronization.Forgettable(entry, looked(time.Hour)))

@@ -22,9 +22,9 @@ type Location struct {
 	Tenants      bool
 	Owner, NaBSL string
 	Available    bool
-	// Looked: Velero has listed it since its creation, or never will.
-	Looked   bool
-	LookedAt time.Time
+	// Listed: Velero has listed it since its creation, or never will.
+	Listed   bool
+	ListedAt time.Time
 }
 
 // Holds reports whether a Backup in the location may belong to an object of the namespace.
@@ -64,11 +64,11 @@ func locationOf(made *velerov1.BackupStorageLocation, tenants *oadpv1alpha1.NonA
 		Available: made.Status.Phase == velerov1.BackupStorageLocationPhaseAvailable,
 	}
 	if synced := made.Status.LastSyncedTime; synced != nil {
-		l.LookedAt = synced.Time
+		l.ListedAt = synced.Time
 	}
 	never := made.Spec.BackupSyncPeriod != nil && made.Spec.BackupSyncPeriod.Duration <= 0
-	l.Looked = never || made.Status.Phase == velerov1.BackupStorageLocationPhaseUnavailable ||
-		(l.Available && !l.LookedAt.IsZero() && !l.LookedAt.Before(made.CreationTimestamp.Time))
+	l.Listed = never || made.Status.Phase == velerov1.BackupStorageLocationPhaseUnavailable ||
+		(l.Available && !l.ListedAt.IsZero() && !l.ListedAt.Before(made.CreationTimestamp.Time))
 	if tenants != nil && tenants.DeletionTimestamp.IsZero() && owner.Location.MadeFor(made, tenants) {
 		l.Owner, l.NaBSL = tenants.Namespace, tenants.Name
 	}
@@ -87,7 +87,7 @@ func Waiting(locations map[string]*Location) string {
 			continue
 		}
 		available = available || l.Available
-		if !l.Tenants && !l.Looked && (waiting == "" || name < waiting) {
+		if !l.Tenants && !l.Listed && (waiting == "" || name < waiting) {
 			waiting = name
 		}
 	}
@@ -102,7 +102,7 @@ func Waiting(locations map[string]*Location) string {
 func HeldBack(locations map[string]*Location) map[string]bool {
 	namespaces := map[string]bool{}
 	for _, l := range locations {
-		if l.Tenants && l.Owner != "" && !l.Looked {
+		if l.Tenants && l.Owner != "" && !l.Listed {
 			namespaces[l.Owner] = true
 		}
 	}

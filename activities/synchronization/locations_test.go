@@ -93,11 +93,11 @@ func TestWhetherVeleroHasLooked(t *testing.T) {
 
 // The store of a tenant may be one that never answers, on purpose.
 func TestOnlyAdministratorsLocationsAreWaitedFor(t *testing.T) {
-	looked := &synchronization.Location{Available: true, Looked: true}
+	looked := &synchronization.Location{Available: true, Listed: true}
 	fresh := &synchronization.Location{Available: true}
 	tenantsFresh := &synchronization.Location{Tenants: true, Owner: "shop", Available: true}
-	tenantsLooked := &synchronization.Location{Tenants: true, Owner: "bank", Available: true, Looked: true}
-	away := &synchronization.Location{Looked: true}
+	tenantsLooked := &synchronization.Location{Tenants: true, Owner: "bank", Available: true, Listed: true}
+	away := &synchronization.Location{Listed: true}
 	for sentence, tt := range map[string]struct {
 		locations map[string]*synchronization.Location
 		waiting   string

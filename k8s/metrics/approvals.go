@@ -8,7 +8,7 @@ import (
 var (
 	approvals = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "holdfast_approval_actions_total",
-		Help: "What was done to approval requests of storage locations: ask, approve, reject, revoke and others.",
+		Help: "What was done to approval requests of storage locations: request, approve, reject, revoke and others.",
 	}, []string{"action"})
 	throughTemporal = prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "holdfast_decisions_through_temporal",

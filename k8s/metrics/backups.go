@@ -51,7 +51,7 @@ var (
 	})
 	stalled = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "holdfast_velero_stalled_total",
-		Help: "Backups and restores found stalled: the object store holds the end, the Velero object does not say so.",
+		Help: "Backups and restores found stalled: the object store holds the end, the Velero object was not updated.",
 	})
 	// longBuckets serve what takes between a tenth of a second and a day.
 	longBuckets = []float64{

@@ -16,7 +16,7 @@ const (
 var (
 	conflicts = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "holdfast_patch_conflicts_total",
-		Help: "Patches that met another writer and were decided anew, by resource.",
+		Help: "Patches that conflicted with another writer's and were retried, by resource.",
 	}, []string{"resource"})
 	retries = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "holdfast_activity_retries_total",
@@ -24,7 +24,7 @@ var (
 	}, []string{"activity_type"})
 	denied = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "holdfast_access_denied_total",
-		Help: "Calls that the API server refused for want of rights.",
+		Help: "Calls that the API server refused for missing rights.",
 	}, []string{"activity_type"})
 	policyProblem = prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "holdfast_policy_problem",
@@ -32,7 +32,7 @@ var (
 	})
 	dependency = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "holdfast_dependency_up",
-		Help: "1 if the readiness check of this name passed when last asked, else 0.",
+		Help: "1 if the readiness check of this name passed last, else 0.",
 	}, []string{"check"})
 )
 
@@ -46,7 +46,7 @@ func PatchConflict(resource string) { conflicts.WithLabelValues(resource).Inc() 
 // ActivityRetried counts an attempt of an activity after its first.
 func ActivityRetried(activityType string) { retries.WithLabelValues(activityType).Inc() }
 
-// AccessDenied counts a call that the API server refused for want of rights.
+// AccessDenied counts a call that the API server refused for missing rights.
 func AccessDenied(activityType string) { denied.WithLabelValues(activityType).Inc() }
 
 // SetPolicyProblem says whether the policy in force is not what the cluster holds.

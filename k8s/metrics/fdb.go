@@ -86,7 +86,7 @@ type FDBCensus struct {
 	// Backups are nil while their kind is not watched.
 	Backups    map[FDBState]int
 	Conditions map[FDBCondition]int
-	// OldestRestorable is the oldest, over all backups that shall run, of their latest restorable points.
+	// OldestRestorable is the oldest, over all backups with backupState Running, of their latest restorable points.
 	OldestRestorable time.Time
 	// OldestFailure is when the longest trouble of a backup began: it is being deleted, or it is not as its spec says for
 	// another reason than its first snapshot or the wait for that.
@@ -99,7 +99,7 @@ var (
 	fdbConditions = prometheus.NewDesc("holdfast_foundationdbbackup_conditions",
 		"Conditions that hold of FoundationDBBackups, by type and reason.", []string{"type", "reason"}, nil)
 	fdbRestorable = prometheus.NewDesc("holdfast_foundationdbbackup_oldest_restorable_timestamp_seconds",
-		"Of the FoundationDBBackups that shall run, the least recent of their latest restorable points.", nil, nil)
+		"Of the FoundationDBBackups with backupState Running, the oldest of their latest restorable points.", nil, nil)
 	fdbFailure = prometheus.NewDesc("holdfast_foundationdbbackup_oldest_trouble_timestamp_seconds",
 		"Since when a FoundationDBBackup has been other than its spec says, first snapshots not counted.", nil, nil)
 )

@@ -23,7 +23,7 @@ var (
 	}, []string{"job"})
 	fdbDataLeft = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "holdfast_foundationdbbackup_data_left_total",
-		Help: "Containers that were left in the store although their FoundationDBBackup was to take them along, by URL.",
+		Help: "Containers that were left in the store although they were to be deleted with their FoundationDBBackup, by URL.",
 	}, []string{"url"})
 	fdbRestoresEnded = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "holdfast_foundationdbrestores_ended_total",

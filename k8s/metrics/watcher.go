@@ -15,7 +15,7 @@ var (
 	}, []string{"kind"})
 	signalFailures = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "holdfast_signal_failures_total",
-		Help: "Signals that Temporal did not take; each is tried again.",
+		Help: "Signals that Temporal did not accept; each is retried.",
 	}, []string{"kind"})
 )
 

@@ -22,7 +22,7 @@ func TestLinesAreInTheResultsOnce(t *testing.T) {
 	assert.False(t, results.Replace(ErrorsKey, "holdfast", ours), "again")
 	assert.Equal(t, want, results[ErrorsKey])
 
-	assert.True(t, results.Replace(ErrorsKey, "holdfast", Result{Cluster: []string{"other words"}}), "said anew")
+	assert.True(t, results.Replace(ErrorsKey, "holdfast", Result{Cluster: []string{"other words"}}), "said again")
 	assert.Equal(t, []string{"c", "c", "holdfast: other words"}, results[ErrorsKey].Cluster)
 	assert.Equal(t, map[string][]string{"team": {"n"}, "crew": {"other"}}, results[ErrorsKey].Namespaces)
 

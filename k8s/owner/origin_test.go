@@ -104,7 +104,7 @@ func TestEachStrengthIsRefusedToItsForgeries(t *testing.T) {
 	}
 }
 
-// A tenant's object that was made anew has another UID. What the OADP non-admin controller has made carries none.
+// A tenant's object that was recreated has another UID. What the OADP non-admin controller has made carries none.
 func TestAnObjectOfTheSameNameIsAnother(t *testing.T) {
 	of := &metav1.ObjectMeta{Namespace: "shop", Name: "own", UID: "uid"}
 	for title, test := range map[string]struct {
@@ -201,7 +201,7 @@ func TestANameIsDerivedFromOneObjectOfOneCluster(t *testing.T) {
 	assert.True(t, owner.Derived(name, "west", of))
 	assert.False(t, owner.Derived(name, "east", of))
 	for title, change := range map[string]func(*metav1.ObjectMeta){
-		"made anew":         func(m *metav1.ObjectMeta) { m.UID = "uid-2" },
+		"recreated":         func(m *metav1.ObjectMeta) { m.UID = "uid-2" },
 		"another name":      func(m *metav1.ObjectMeta) { m.Name = "weekly" },
 		"another namespace": func(m *metav1.ObjectMeta) { m.Namespace = "bank" },
 	} {

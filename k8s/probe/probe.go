@@ -29,8 +29,8 @@ var errNotChecked = errors.New("not checked yet")
 type Check struct {
 	// Name appears in /readyz, in the log and as a label of holdfast_dependency_up.
 	Name string
-	// Ask returns nil if the dependency is available. It gets two seconds.
-	Ask func(ctx context.Context) error
+	// Probe returns nil if the dependency is available. It gets two seconds.
+	Probe func(ctx context.Context) error
 	// Every is the time between two checks; Interval if zero.
 	Every time.Duration
 	// Advisory: a failure is shown in /readyz, but the process stays ready.
@@ -65,7 +65,7 @@ func (p *Prober) Run(ctx context.Context) {
 			ticker := time.NewTicker(cmp.Or(check.Every, Interval))
 			defer ticker.Stop()
 			for {
-				p.ask(ctx, check)
+				p.probe(ctx, check)
 				select {
 				case <-ctx.Done():
 					return
@@ -77,9 +77,9 @@ func (p *Prober) Run(ctx context.Context) {
 	group.Wait()
 }
 
-func (p *Prober) ask(ctx context.Context, check Check) {
+func (p *Prober) probe(ctx context.Context, check Check) {
 	limited, cancel := context.WithTimeout(ctx, timeout)
-	err := check.Ask(limited)
+	err := check.Probe(limited)
 	cancel()
 	if ctx.Err() != nil {
 		return

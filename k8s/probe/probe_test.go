@@ -37,7 +37,7 @@ func (d *dependency) becomes(err error) {
 func (d *dependency) check(name string) probe.Check {
 	return probe.Check{
 		Name: name,
-		Ask: func(context.Context) error {
+		Probe: func(context.Context) error {
 			d.mutex.Lock()
 			defer d.mutex.Unlock()
 			d.asked++
@@ -177,7 +177,7 @@ func TestARecoveryIsToldOnce(t *testing.T) {
 func TestACheckThatHangsFailsAfterTwoSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		other := &dependency{}
-		hangs := probe.Check{Name: "kubernetes", Ask: func(ctx context.Context) error {
+		hangs := probe.Check{Name: "kubernetes", Probe: func(ctx context.Context) error {
 			<-ctx.Done()
 			return ctx.Err()
 		}}
@@ -208,7 +208,7 @@ func TestTheEndOfTheProcessIsNoFailure(t *testing.T) {
 		d := &dependency{}
 		first := true
 		check := d.check("kubernetes")
-		check.Ask = func(ctx context.Context) error {
+		check.Probe = func(ctx context.Context) error {
 			if first {
 				first = false
 				return nil

@@ -35,7 +35,7 @@ func (f *Flags) Bind(flags *pflag.FlagSet) {
 		"ID of the Kubernetes cluster, unique among those that share a Temporal namespace")
 	flags.StringVar(&f.OADPNamespace, "oadp-namespace", "openshift-adp", "namespace in which Velero runs")
 	flags.DurationVar(&f.ResourceTimeout, "resource-timeout", 10*time.Minute,
-		"how long one Kubernetes call is retried before it is reported and begun anew")
+		"how long one Kubernetes call is retried before it is reported and started again")
 	flags.Float32Var(&f.KubeAPIQPS, "kube-api-qps", 500, "requests per second to the API server")
 	flags.IntVar(&f.KubeAPIBurst, "kube-api-burst", 1000, "requests to the API server in a burst")
 	flags.StringVar(&f.MetricsBindAddress, "metrics-bind-address", ":9464", "address of the Prometheus metrics; 0 for none")

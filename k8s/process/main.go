@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/holdfast/k8s/probe"
 )
 
-// Main executes a command until it ends, or until the process is interrupted or told to terminate. An error is printed in
+// Main executes a command until it ends, or until the process is interrupted or receives SIGTERM. An error is printed in
 // one line and ends the process with status 1.
 func Main(command *cobra.Command) {
 	command.SilenceUsage = true

@@ -99,7 +99,7 @@ func TestProbesAndMetricsAreServedAtTheAddressesOfTheFlags(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	flags := process.Flags{HealthBindAddress: freeAddress(t), MetricsBindAddress: freeAddress(t)}
-	prober := probe.New(zap.NewNop(), probe.Check{Name: "main-test", Ask: func(context.Context) error { return nil }})
+	prober := probe.New(zap.NewNop(), probe.Check{Name: "main-test", Probe: func(context.Context) error { return nil }})
 	page := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "metrics") })
 	require.NoError(t, flags.ServeProbes(ctx, zap.NewNop(), prober, page))
 	get := func(url string) (int, string) {

@@ -73,7 +73,7 @@ func newStationOf(t *testing.T, foundationDB bool, objects ...client.Object) *st
 
 // asked are the requests for NonAdminBackups.
 func (s *station) asked() []watched.Request {
-	return s.kinds[0].(*watched.Kind[*oadpv1alpha1.NonAdminBackup]).Asked()
+	return s.kinds[0].(*watched.Kind[*oadpv1alpha1.NonAdminBackup]).Requested()
 }
 
 // informers notes the kinds whose cache was asked for; err refuses it.

@@ -55,7 +55,7 @@ func (g *codecGuard) protect(next http.Handler) http.Handler {
 		w.Header().Add("Vary", "Origin")
 		origin := r.Header.Get("Origin")
 		if origin != "" && origin != g.origin {
-			g.refuse(w, r, "this page may not ask for payloads: its origin is not --web-ui-origin", http.StatusForbidden)
+			g.refuse(w, r, "this page may not request payloads: its origin is not --web-ui-origin", http.StatusForbidden)
 			return
 		}
 		if origin != "" {

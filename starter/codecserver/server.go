@@ -60,7 +60,7 @@ func Command() *cobra.Command {
 	process.BindPayloadKeysDir(set, &flags.payloadKeysDir)
 	set.StringVar(&flags.tokenFile, "token-file", "", "file with the token that users of this server must show")
 	set.StringVar(&flags.webUIOrigin, "web-ui-origin", "",
-		"scheme and host of Temporal's Web UI, as the browser shows it; no browser page may ask if empty")
+		"scheme and host of Temporal's Web UI, as the browser shows it; no browser page may request payloads if empty")
 	set.StringVar(&flags.tlsCertFile, "tls-cert-file", "", "certificate to serve with; plain HTTP if empty")
 	set.StringVar(&flags.tlsKeyFile, "tls-key-file", "", "key of --tls-cert-file")
 	process.BindLogs(set, &flags.logs)
@@ -111,7 +111,7 @@ func runCodecServer(ctx context.Context, flags *codecFlags) error {
 	if _, err := guard.token(); err != nil {
 		return err
 	}
-	prober := probe.New(logger, probe.Check{Name: "payload-keys", Ask: keys.Refresh, Every: codec.RefreshInterval})
+	prober := probe.New(logger, probe.Check{Name: "payload-keys", Probe: keys.Refresh, Every: codec.RefreshInterval})
 	go prober.Run(ctx)
 	return serveCodec(ctx, logger, flags, codecHandler(keys, guard, prober))
 }

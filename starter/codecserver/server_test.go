@@ -64,7 +64,7 @@ func startCodecServer(t *testing.T) *codecServer {
 	require.NoError(t, err)
 	s := &codecServer{t: t, keys: keys, keysDir: keysDir, tokenFile: file("token", testToken+"\n")}
 	guard := &codecGuard{tokenFile: s.tokenFile, origin: webUI, log: zap.NewNop()}
-	prober := probe.New(zap.NewNop(), probe.Check{Name: "payload-keys", Ask: keys.Refresh})
+	prober := probe.New(zap.NewNop(), probe.Check{Name: "payload-keys", Probe: keys.Refresh})
 	server := httptest.NewServer(codecHandler(keys, guard, prober))
 	t.Cleanup(server.Close)
 	s.url = server.URL

@@ -155,7 +155,7 @@ func describeFDBBackup(object *fdbv1alpha1.FoundationDBBackup, workflow operator
 // stateOf queries a workflow for its state. If it does not answer, Unknown says so, and the rest is shown.
 func stateOf[State any](d *describedFDBBackup, workflowID string) *State {
 	state := new(State)
-	if err := d.Workflow.Ask(workflowID, state); err != nil {
+	if err := d.Workflow.QueryAny(workflowID, state); err != nil {
 		d.Unknown = append(d.Unknown, fmt.Sprintf("state of %s: %v", workflowID, err))
 		return nil
 	}

@@ -106,7 +106,7 @@ func (a answers) describer(t *testing.T) operator.WorkflowDescriber {
 	t.Helper()
 	return func(kind contract.Kind, object client.Object) operator.DescribedWorkflow {
 		described := operatortest.WorkflowFor(t, kind)(kind, object)
-		described.Ask = func(id string, into any) error {
+		described.QueryAny = func(id string, into any) error {
 			state, known := a[id]
 			if !known {
 				return errors.New("no worker answers")
@@ -115,7 +115,7 @@ func (a answers) describer(t *testing.T) operator.WorkflowDescriber {
 			require.NoError(t, err)
 			return json.Unmarshal(data, into)
 		}
-		described.Query = described.Ask
+		described.Query = described.QueryAny
 		return described
 	}
 }

@@ -25,7 +25,7 @@ type describedTurn struct {
 
 // expirationsOf queries the queue for the place of a backup that has a policy, or is being deleted; nil for others.
 func expirationsOf(d *describedFDBBackup, object *fdbv1alpha1.FoundationDBBackup) *describedTurn {
-	if d.Workflow.Ask == nil || (object.Spec.Expiry.MaxRetention == "" && !d.Deleting) {
+	if d.Workflow.QueryAny == nil || (object.Spec.Expiry.MaxRetention == "" && !d.Deleting) {
 		return nil
 	}
 	cluster, _, _ := strings.Cut(d.Workflow.ID, "/")

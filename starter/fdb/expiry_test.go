@@ -115,7 +115,7 @@ func TestThePlaceInTheQueueNeedsNoWorkflowOfTheBackup(t *testing.T) {
 	states := answers{"west/fdb-expiry-queue": contract.FDBExpiryQueueState{}}
 	described := describedLedger(t, object, func(kind contract.Kind, of client.Object) operator.DescribedWorkflow {
 		closed := describer(kind, of)
-		closed.Ask = states.describer(t)(kind, of).Ask
+		closed.QueryAny = states.describer(t)(kind, of).QueryAny
 		return closed
 	})
 	assert.Contains(t, operatortest.Lines(operatortest.Printed(t, "table", described, described.Print)), "Queue of expirations: has no entry")

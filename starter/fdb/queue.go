@@ -53,7 +53,7 @@ func Command() *cobra.Command {
 		fdbSteerCommand("expire-now NAMESPACE/NAME", "Put a FoundationDBBackup first in the queue, whatever the minimum interval",
 			"  holdfast fdb expire-now shop/ledger", contract.UpdateExpireNow, fdbQueueName),
 		fdbSteerCommand("remove NAMESPACE/NAME",
-			"Remove a FoundationDBBackup from the queue until it asks for a turn again; a turn that runs goes on",
+			"Remove a FoundationDBBackup from the queue until it asks for a turn again; a turn that runs continues",
 			"  holdfast fdb remove shop/ledger", contract.UpdateRemoveEntry, fdbQueueName),
 		fdbSteerCommand("set-limit N", "Set how many turns may run at a time; 0 restores the worker's --fdb-expiry-concurrency",
 			"  holdfast fdb set-limit 3", contract.UpdateSetExpiryLimit, fdbQueueLimit),

@@ -165,7 +165,7 @@ func findApproval(
 	}
 	if found == nil {
 		return nil, fmt.Errorf("%s has no approval request in namespace %s: no such storage location, or its spec is not valid, "+
-			"or the policy asks for no approval (see holdfast list approvals)", location, oadpNamespace)
+			"or the policy requires no approval (see holdfast list approvals)", location, oadpNamespace)
 	}
 	return found, nil
 }
@@ -212,7 +212,7 @@ func (s *shownApproval) lines(sheet operator.Sheet) {
 func (s *shownApproval) stateText() string {
 	text := string(s.State)
 	if text == "" {
-		text = "nothing asked"
+		text = "no request"
 	}
 	if s.Stored != "" {
 		text += fmt.Sprintf(" (%s stored)", s.Stored)

@@ -21,7 +21,7 @@ import (
 )
 
 // errLookAgain: the request is no longer what the administrator saw.
-var errLookAgain = errors.New("look again with holdfast list approvals")
+var errLookAgain = errors.New("read it again with holdfast list approvals")
 
 // decider writes one decision to an approval request, with the rights and in the name of the person whose client it has.
 type decider struct {
@@ -84,7 +84,7 @@ func (d *decider) refusal(request *approvalRequest) error {
 		return fmt.Errorf("%s is stored already and the worker will act on it; if it does not, see whether holdfast-worker runs",
 			stored)
 	case stored == contract.DecisionRevoke:
-		return errors.New("a revocation is stored and the worker has still to act on it: wait, then look again")
+		return errors.New("a revocation is stored and the worker has still to act on it: wait, then read it again")
 	case d.decision == contract.DecisionRevoke && asked.ApprovedSpec == nil:
 		return errors.New("nothing is approved that could be revoked")
 	case d.decision == contract.DecisionRevoke:
@@ -94,9 +94,10 @@ func (d *decider) refusal(request *approvalRequest) error {
 	case state == contract.ApprovalApproved && d.decision == contract.DecisionApprove:
 		return errors.New("is approved already, nothing is pending")
 	case state == contract.ApprovalApproved:
-		return errors.New("nothing is pending; what is approved can be taken back with holdfast revoke")
+		return errors.New("nothing is pending; what is approved can be revoked with holdfast revoke")
 	case state == contract.ApprovalUnknown:
-		return errors.New("nothing is pending: the tenant's specification was only just made, or is not valid and not asked about")
+		return errors.New("nothing is pending: the tenant's specification was only just made, or is invalid, so that " +
+			"no approval is requested")
 	case state == contract.ApprovalRejected && d.decision == contract.DecisionReject && stored == "":
 		return errors.New("is rejected already")
 	}
@@ -116,7 +117,7 @@ func (d *decider) username(ctx context.Context) (string, error) {
 }
 
 // awaitReset waits while the spec still holds the same decision about an earlier specification: writing it again would
-// change nothing, so nobody could tell that it was decided anew. The worker sets it to pending.
+// change nothing, so nobody would recognize a new decision. The worker sets it to pending.
 func (d *decider) awaitReset(ctx context.Context, request *approvalRequest, deadline time.Time) (*approvalRequest, error) {
 	if !d.holds(request) {
 		return request, nil
@@ -216,9 +217,9 @@ func (d *decider) awaitOutcome(ctx context.Context, written *approvalRequest, re
 	case errors.Is(err, errTimeout) && overwritten:
 		return fmt.Errorf("something else has changed the approval request since the decision was stored: %w", errLookAgain)
 	case errors.Is(err, errTimeout):
-		return fmt.Errorf("the decision is stored, and will be acted on, but was not yet (%[1]w): see whether holdfast-worker runs "+
-			"and is ready, and whether the tenant has left this specification for an invalid one meanwhile, for whose correction the "+
-			"decision waits (holdfast describe approval %[2]s, holdfast describe location %[2]s)", err, d.location)
+		return fmt.Errorf("the decision is stored, and will be acted on, but was not yet (%[1]w): check whether holdfast-worker "+
+			"runs and is ready, and whether the tenant's specification has become invalid meanwhile: then the decision applies once it "+
+			"is corrected (holdfast describe approval %[2]s, holdfast describe location %[2]s)", err, d.location)
 	}
 	return err
 }

@@ -45,12 +45,12 @@ func (f *DecideFlags) Validate() error {
 // Commands returns `holdfast approve`, `reject` and `revoke`.
 func Commands() []*cobra.Command {
 	return []*cobra.Command{
-		decideCommand(contract.DecisionApprove, "Approve what a tenant's storage location asks for",
+		decideCommand(contract.DecisionApprove, "Approve the pending request of a tenant's storage location",
 			"  holdfast approve shop/offsite --reason 'ticket 4711' --resource-version 8123"),
 		decideCommand(contract.DecisionReject,
-			"Reject what a tenant's storage location asks for; what was approved before stays in use",
+			"Reject the pending request of a tenant's storage location; what was approved before stays in use",
 			"  holdfast reject shop/offsite --reason 'not our provider'"),
-		decideCommand(contract.DecisionRevoke, "Take back the approval of a tenant's storage location, which is removed from Velero",
+		decideCommand(contract.DecisionRevoke, "Revoke the approval of a tenant's storage location, which is removed from Velero",
 			"  holdfast revoke shop/offsite --reason 'contract ended'"),
 	}
 }

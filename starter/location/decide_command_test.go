@@ -86,6 +86,6 @@ func TestADecisionThatWasNotActedOnIsToldToPrograms(t *testing.T) {
 
 	d.resourceVersion = "1"
 	out.Reset()
-	require.ErrorContains(t, flags.decide(t.Context(), d, &out), "look again")
+	require.ErrorContains(t, flags.decide(t.Context(), d, &out), "read it again")
 	assert.Empty(t, out.String(), "nothing was decided")
 }

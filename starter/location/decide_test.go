@@ -88,7 +88,7 @@ func TestWhatCannotBeDecidedIsRefusedBeforeAnythingIsWritten(t *testing.T) {
 	}{
 		"approve, nothing pending":        {asked(nil, bucket("a"), approved), "approve", "is approved already"},
 		"approve, nothing asked":          {asked(nil, nil, pending), "approve", "nothing is pending"},
-		"reject, nothing pending":         {asked(nil, bucket("a"), approved), "reject", "nothing is pending; what is approved can be taken back with holdfast revoke"},
+		"reject, nothing pending":         {asked(nil, bucket("a"), approved), "reject", "nothing is pending; what is approved can be revoked with holdfast revoke"},
 		"reject, nothing asked":           {asked(nil, nil, pending), "reject", "nothing is pending"},
 		"reject, rejected":                {asked(bucket("a"), nil, rejected), "reject", "is rejected already"},
 		"revoke, nothing approved":        {asked(bucket("a"), nil, pending), "revoke", "nothing is approved that could be revoked"},
@@ -97,8 +97,8 @@ func TestWhatCannotBeDecidedIsRefusedBeforeAnythingIsWritten(t *testing.T) {
 		"approve, revoke stored":          {stored(asked(bucket("b"), bucket("a"), pending), "pending", true), "approve", "a revocation is stored"},
 		"reject, revoke stored":           {stored(asked(bucket("b"), bucket("a"), pending), "pending", true), "reject", "a revocation is stored"},
 		"another location's":              {named(asked(bucket("a"), nil, pending), "shop", "other", 1), "approve", "shop/offsite has no approval request"},
-		"changed since it was looked at":  {asked(bucket("a"), nil, pending), "approve", "changed since version 1: look again with holdfast list approvals"},
-		"changed, and nothing is pending": {asked(nil, bucket("a"), approved), "approve", "changed since version 1: look again"},
+		"changed since it was looked at":  {asked(bucket("a"), nil, pending), "approve", "changed since version 1: read it again with holdfast list approvals"},
+		"changed, and nothing is pending": {asked(nil, bucket("a"), approved), "approve", "changed since version 1: read it again"},
 	}
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
@@ -176,7 +176,7 @@ func TestTheSameDecisionAgainWaitsForTheReset(t *testing.T) {
 			return true
 		}
 		_, err := o.decider("approve").run(t.Context())
-		require.ErrorContains(t, err, "changed meanwhile: look again with holdfast list approvals")
+		require.ErrorContains(t, err, "changed meanwhile: read it again with holdfast list approvals")
 		assert.Empty(t, o.patches)
 	})
 	t.Run("unless somebody else decides", func(t *testing.T) {
@@ -186,7 +186,7 @@ func TestTheSameDecisionAgainWaitsForTheReset(t *testing.T) {
 			return true
 		}
 		_, err := o.decider("approve").run(t.Context())
-		require.ErrorContains(t, err, "somebody else has decided meanwhile (reject): look again")
+		require.ErrorContains(t, err, "somebody else has decided meanwhile (reject): read it again")
 		assert.Empty(t, o.patches)
 	})
 	t.Run("also of a revocation", func(t *testing.T) {
@@ -209,7 +209,7 @@ func TestARequestThatChangesWhileItIsDecidedIsNotDecided(t *testing.T) {
 		})
 	}
 	result, err := o.decider("approve").run(t.Context())
-	require.ErrorContains(t, err, "shop/offsite: changed just now, nothing was decided: look again with holdfast list approvals")
+	require.ErrorContains(t, err, "shop/offsite: changed just now, nothing was decided: read it again with holdfast list approvals")
 	assert.Nil(t, result)
 	assert.Equal(t, oadpv1alpha1.ApprovalDecisionPending, o.request().Spec.PendingApprovalDecision)
 }

@@ -25,7 +25,7 @@ func TestADecisionThatIsNotActedOnIsAnError(t *testing.T) {
 	}{
 		"in time": {
 			func(*office) func(*approvalRequest) bool { return func(*approvalRequest) bool { return false } },
-			"the decision is stored, and will be acted on, but was not yet (timed out): see whether holdfast-worker runs",
+			"the decision is stored, and will be acted on, but was not yet (timed out): check whether holdfast-worker runs",
 		},
 		"because the tenant has changed the spec": {
 			func(*office) func(*approvalRequest) bool {
@@ -38,7 +38,7 @@ func TestADecisionThatIsNotActedOnIsAnError(t *testing.T) {
 					return true
 				}
 			},
-			"the decision was not acted on, because what it was about has changed: look again",
+			"the decision was not acted on, because what it was about has changed: read it again",
 		},
 		"because somebody else has decided": {
 			func(*office) func(*approvalRequest) bool {
@@ -51,7 +51,7 @@ func TestADecisionThatIsNotActedOnIsAnError(t *testing.T) {
 					return actsOn(r)
 				}
 			},
-			"overtaken by another decision, reject by bob: look again",
+			"overtaken by another decision, reject by bob: read it again",
 		},
 		"because the change of somebody else is stored too": {
 			func(*office) func(*approvalRequest) bool {
@@ -63,7 +63,7 @@ func TestADecisionThatIsNotActedOnIsAnError(t *testing.T) {
 					return true
 				}
 			},
-			"something else has changed the approval request since the decision was stored: look again",
+			"something else has changed the approval request since the decision was stored: read it again",
 		},
 		"because the request goes": {
 			func(o *office) func(*approvalRequest) bool {
@@ -83,7 +83,7 @@ func TestADecisionThatIsNotActedOnIsAnError(t *testing.T) {
 			o.worker = test.worker(o)
 			d := o.decider("approve")
 			d.timeout = 50 * time.Millisecond
-			if title == "because the request goes" || strings.HasSuffix(test.want, "look again") && !strings.Contains(title, "stored") {
+			if title == "because the request goes" || strings.HasSuffix(test.want, "read it again") && !strings.Contains(title, "stored") {
 				d.timeout = time.Minute // not a matter of time
 			}
 			result, err := d.run(t.Context())

@@ -27,13 +27,13 @@ type DescribedWorkflow struct {
 	Status string `json:"status"`
 	// Waiting says what a running workflow waits for.
 	Waiting string `json:"waiting,omitempty"`
-	// Retried are the steps that have failed and are tried again, each with its attempt and what it failed of. A step of a
+	// Retried are the steps that have failed and are retried, each with its attempt and the last error. A step of a
 	// finalization that waits is one of them.
 	Retried []string `json:"retried,omitempty"`
 	// Query queries a workflow, this one or another, for its state (contract.QueryState); nil unless this one runs.
 	Query func(workflowID string, state any) error `json:"-"`
-	// Ask queries any workflow for its state, also if this one does not run; nil without Temporal.
-	Ask func(workflowID string, state any) error `json:"-"`
+	// QueryAny queries any workflow for its state, also if this one does not run; nil without Temporal.
+	QueryAny func(workflowID string, state any) error `json:"-"`
 }
 
 // Description is what is shown of one object.
@@ -70,7 +70,7 @@ func DescribeWorkflow(parent context.Context, temporal *connect.Temporal, id str
 	ctx, cancel := context.WithTimeout(parent, DescribeTimeout)
 	defer cancel()
 	described := DescribedWorkflow{ID: id}
-	described.Ask = func(workflowID string, state any) error { return queryState(parent, temporal, workflowID, state) }
+	described.QueryAny = func(workflowID string, state any) error { return queryState(parent, temporal, workflowID, state) }
 	execution, err := temporal.DescribeWorkflowExecution(ctx, id, "")
 	if err != nil {
 		described.Status = fmt.Sprintf("unknown: %v", err)
@@ -81,7 +81,7 @@ func DescribeWorkflow(parent context.Context, temporal *connect.Temporal, id str
 		return described
 	}
 	described.Retried = Retried(temporal, execution.PendingActivities)
-	described.Query = described.Ask
+	described.Query = described.QueryAny
 	answer, err := temporal.QueryWorkflow(ctx, id, "", connect.QueryMetadata)
 	if err != nil {
 		described.Waiting = fmt.Sprintf("unknown, no worker answers: %v", err)
@@ -106,7 +106,7 @@ func queryState(ctx context.Context, temporal *connect.Temporal, id string, stat
 	return answer.Get(state)
 }
 
-// Retried says of each step that has failed and is tried again what it failed of last.
+// Retried says of each step that has failed and is retried its attempt and the last error.
 func Retried(temporal *connect.Temporal, pending []*workflowpb.PendingActivityInfo) []string {
 	var steps []string
 	for _, step := range pending {

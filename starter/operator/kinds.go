@@ -15,8 +15,8 @@ type Shown struct {
 	Describe describer
 }
 
-// Show makes a kind of the tenants' objects from the columns of its list, what makes a row of an object and what is known of any,
-// and what describes an object that was read.
+// Show makes a kind of the tenants' objects. columns are those of its list. row makes a row of an object, from it and from what
+// is listed with it. describe describes an object that was read.
 func Show[L any, List interface {
 	*L
 	client.ObjectList

@@ -94,7 +94,7 @@ func TestComposeWaitsForWhatIsThere(t *testing.T) {
 	}
 }
 
-// A container that is made anew finds its data.
+// A container that is recreated finds its data.
 func TestComposeKeepsDataInNamedVolumes(t *testing.T) {
 	project := composeProject(t)
 	var used []string

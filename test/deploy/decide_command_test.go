@@ -44,7 +44,7 @@ func (a *approvals) commandDecides(ctx context.Context, t *testing.T) {
 
 	output, err := run("approve", where, "--reason", "too early", "--resource-version", "1")
 	require.Error(t, err)
-	assert.Contains(t, output, where+": changed since version 1: look again with holdfast list approvals")
+	assert.Contains(t, output, where+": changed since version 1: read it again with holdfast list approvals")
 
 	output, err = run("approve", where, "--reason", "ticket 4711", "--resource-version", request.ResourceVersion, "--timeout", "2s")
 	require.Error(t, err, "there is no worker")

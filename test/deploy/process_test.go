@@ -139,7 +139,7 @@ func becomeReady(ctx context.Context, t *testing.T, running []process) {
 	}
 }
 
-// Told to end, as a Pod is, they do so by themselves and in time.
+// Events to end, as a Pod is, they do so by themselves and in time.
 func stopInTime(t *testing.T, running []process) {
 	for _, p := range running {
 		require.NoError(t, p.command.Process.Signal(syscall.SIGTERM))

@@ -184,7 +184,7 @@ func decisionIsAboutWhatWasSeen(t *testing.T) {
 	output, err := holdfastAs(t.Context(), ben, "approve", location.Namespace+"/"+location.Name,
 		"--reason", "late", "--resource-version", seen.ResourceVersion)
 	require.Error(t, err)
-	assert.Contains(t, output, "look again")
+	assert.Contains(t, output, "read it again")
 	require.NoError(t, console.SignalWorkflow(t.Context(), approvalID(location), "", contract.SignalDecide, refusals["of an earlier version"].request))
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		details, err := detailsOf(context.Background(), approvalID(location))

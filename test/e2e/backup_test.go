@@ -66,7 +66,7 @@ func TestBackupCompletes(t *testing.T) {
 	}
 }
 
-// checkFinished holds a completed backup against seed 000.
+// checkFinished compares a completed backup with what docs/tenants.md states.
 func checkFinished(t *testing.T, nab *oadpv1alpha1.NonAdminBackup, made *velerov1.Backup) {
 	t.Helper()
 	assert.Equal(t, oadpv1alpha1.NonAdminPhaseCreated, nab.Status.Phase)

@@ -63,7 +63,7 @@ func TestADeletionThatTheSpecAsksFor(t *testing.T) {
 		keptData bool
 	}{
 		"removes the data": {patch: `{"spec":{"deleteBackup":true}}`},
-		// A replace drops the finalizer; the data must be deleted all the same, and the object stay until they are.
+		// A replace drops the finalizer; the data must be deleted nevertheless, and the object stay until they are.
 		"removes the data when a replace has dropped the finalizer": {
 			patch: `{"metadata":{"finalizers":null},"spec":{"deleteBackup":true}}`,
 		},

@@ -73,7 +73,7 @@ func TestARestoreFromATenantsLocationWaitsUntilItIsKnownWhatMayComeBack(t *testi
 	only := x.restore("secrets", nab.Name, func(spec *velerov1.RestoreSpec) {
 		spec.IncludedResources = []string{"secrets"}
 	})
-	assert.Equal(t, "NonAdminRestore spec.restoreSpec asks for nothing that can be restored from a NonAdminBackupStorageLocation: "+
+	assert.Equal(t, "NonAdminRestore spec.restoreSpec selects nothing that can be restored from a NonAdminBackupStorageLocation: "+
 		`only what ClusterRole "config-restorer" may create in a namespace is`, x.awaitRestoreRefused(only, oadpv1alpha1.ReasonInvalidRestoreSpec))
 	recordRestore(t, nar)
 	x.remove(location)

@@ -19,7 +19,7 @@ import (
 // A claim in a bucket leads Velero (with EnableCSI) to a VolumeSnapshot, that to a VolumeSnapshotContent, which is nobody's and opens
 // any snapshot whose handle it names, and that, by an annotation, to a Secret of any namespace.
 //
-// Velero is started anew for it, so this is not parallel: with EnableCSI it has errors with volumes that no CSI driver serves.
+// Velero is started again for it, so this is not parallel: with EnableCSI it has errors with volumes that no CSI driver serves.
 func TestASnapshotInABucketLeadsToNoSecretOfAnotherNamespace(t *testing.T) {
 	velero := stack.Component(env.Velero)
 	require.NoError(t, velero.RestartWith(t.Context(), "--features=EnableCSI"))

@@ -52,7 +52,7 @@ func TestRestoreBringsBackWhatWasDeleted(t *testing.T) {
 	recordRestore(t, nar)
 }
 
-// checkRestored holds a completed restore against seed 000.
+// checkRestored compares a completed restore with what docs/tenants.md states.
 func checkRestored(t *testing.T, nar *restoring, nab *oadpv1alpha1.NonAdminBackup) {
 	t.Helper()
 	assert.Equal(t, oadpv1alpha1.NonAdminPhaseCreated, nar.Status.Phase)
@@ -167,7 +167,7 @@ var compared = []schema.GroupVersionKind{
 }
 
 // contentOf returns what users have written of a namespace's objects, by kind and name: all but the status, what the API server
-// adds, the labels of Velero's own, the mark of a restore from a tenant's location, and the address of a Service, which Kubernetes gives anew.
+// adds, the labels of Velero's own, the mark of a restore from a tenant's location, and the address of a Service, which Kubernetes gives again.
 func contentOf(t *testing.T, namespace string) map[string]map[string]any {
 	t.Helper()
 	found := map[string]map[string]any{}

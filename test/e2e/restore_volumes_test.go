@@ -17,7 +17,7 @@ import (
 
 const zoneKey = "topology.kubernetes.io/zone"
 
-// Volumes that were provisioned anew get the labels and the reclaim policy that those in the backup had; where they are, this
+// Volumes that were newly provisioned get the labels and the reclaim policy that those in the backup had; where they are, this
 // cluster knows. No provisioner is here: the test makes the volumes and writes the file that Velero would. Worker stopped, not parallel.
 func TestNewVolumesGetTheSettingsOfTheBackup(t *testing.T) {
 	x, neighbour := newTenant(t, "grace"), newTenant(t, "dave")

@@ -88,7 +88,7 @@ func (e *Env) auditArgs() ([]string, error) {
 	}
 	return []string{
 		"--audit-policy-file=" + policy, "--audit-log-path=" + e.auditLog(),
-		"--audit-log-maxsize=10000", // in megabytes: after 100 it would begin anew, and hide what was asked before
+		"--audit-log-maxsize=10000", // in megabytes: after 100 it would begin again, and hide what was asked before
 	}, nil
 }
 

@@ -70,13 +70,13 @@ func (e *Env) veleroKeys() string { return e.path("pki", "s3-root-credentials") 
 func (e *Env) veleroEnv() []string {
 	return []string{
 		"KUBECONFIG=" + e.Kubeconfig(veleroUser), "VELERO_SCRATCH_DIR=" + e.path("tmp"), "AWS_EC2_METADATA_DISABLED=true",
-		// Not by the Secret: Velero writes that to a file anew for each use, and its plugins may read it half written. Not as
+		// Not by the Secret: Velero writes that to a file again for each use, and its plugins may read it half written. Not as
 		// variables of their own either: the plugin would prefer them to the credentials of any storage location.
 		"AWS_SHARED_CREDENTIALS_FILE=" + e.veleroKeys(),
 	}
 }
 
-// SyncBackups has Velero's controller look into storage locations now, for backups that the cluster does not know. The server,
+// SyncBackups has Velero's controller check storage locations now, for backups that the cluster does not know. The server,
 // which is not disturbed, does so once a minute.
 func (e *Env) SyncBackups(ctx context.Context, locations ...string) error {
 	args := []string{"sync-backups", "--namespace", OADPNamespace, "--plugin-dir", filepath.Dir(e.bin[tools.VeleroPluginForAWS])}

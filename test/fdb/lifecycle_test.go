@@ -9,7 +9,7 @@ import (
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 )
 
-// The life of a backup, through the API alone: created, restorable, paused, resumed, modified, moved, stopped, started anew and
+// The life of a backup, through the API alone: created, restorable, paused, resumed, modified, moved, stopped, started again and
 // deleted.
 func TestTheLifeOfABackup(t *testing.T) { onBoth(t, theLifeOfABackup) }
 
@@ -51,7 +51,7 @@ func theLifeOfABackup(t *testing.T, x *tenant) {
 	if x.servers == nil || long() { // FoundationDB's first snapshot takes 35 s, each time
 		x.edit(backup, func(spec *fdbv1alpha1.FoundationDBBackupSpec) { spec.BackupState = fdbv1alpha1.BackupStateRunning })
 		starts++
-		again := x.await(backup, "started anew", reconciled)
+		again := x.await(backup, "started again", reconciled)
 		require.Len(t, again.Status.Backups, starts)
 	}
 

@@ -63,7 +63,7 @@ func most(calls []fdbsim.Call) int {
 	return at
 }
 
-// expirations take turns, one at a time, and three at a time where an operator says so; one whose tool hangs is cut at the limit,
+// expirations take turns, one at a time, and three at a time where an operator says so; one whose tool hangs is stopped at the limit,
 // and the others proceed.
 func (c *crowd) expirations(t *testing.T) {
 	x := c.in(t)

@@ -39,7 +39,7 @@ func Disturbances(moments []Moment) []Disturbance {
 				all = append(all, Disturbance{Process: process, Moment: m})
 			}
 		}
-		if m.Form == points.Local && m.Occurrence == 1 && m.AsksAPIServer() {
+		if m.Form == points.Local && m.Occurrence == 1 && m.CallsAPIServer() {
 			regular := m
 			regular.Form = points.Regular
 			all = append(all, Disturbance{Process: env.Worker, Moment: regular, Away: true})

@@ -20,7 +20,7 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// The cluster is built anew over the same buckets: the namespace gets its backups back, and a restore from them works.
+// The cluster is rebuilt over the same buckets: the namespace gets its backups back, and a restore from them works.
 func TestBackupsComeBackAfterARebuild(t *testing.T) {
 	r := newRig(t)
 	const namespace = "shop"
@@ -94,7 +94,7 @@ func (r *rig) awaitCollectionWaits(t *testing.T) {
 		require.NoError(c, err)
 		var metadata sdkpb.WorkflowMetadata
 		require.NoError(c, answer.Get(&metadata))
-		assert.Contains(c, metadata.GetCurrentDetails(), "for Velero to look into "+env.DefaultStorageLocation)
+		assert.Contains(c, metadata.GetCurrentDetails(), "for Velero to list the backups in "+env.DefaultStorageLocation)
 	}, patience, poll)
 	_ = r.temporal.TerminateWorkflow(t.Context(), started.GetID(), started.GetRunID(), "seen to wait") // else it has ended
 }

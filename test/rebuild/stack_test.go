@@ -1,4 +1,4 @@
-// Package rebuild_test shows what happens to backups when a cluster is built anew over the same buckets, and what the garbage
+// Package rebuild_test shows what happens to backups when a cluster is rebuilt over the same buckets, and what the garbage
 // collection takes and leaves, on a stack of its own.
 package rebuild_test
 

@@ -72,6 +72,6 @@ func portOf(address string) uint16 {
 // Check reports nodes on which the tools run without a cage, or with an incomplete one.
 func (f *Flags) Check() probe.Check {
 	return probe.Check{
-		Name: "fdb-cage", Ask: func(context.Context) error { return cage.Lacking() }, Every: time.Hour, Advisory: !f.Cage.Require,
+		Name: "fdb-cage", Probe: func(context.Context) error { return cage.Lacking() }, Every: time.Hour, Advisory: !f.Cage.Require,
 	}
 }

@@ -29,7 +29,7 @@ type Flags struct {
 // Bind adds the flags.
 func (f *Flags) Bind(flags *pflag.FlagSet) {
 	flags.StringVar(&f.BinDir, "fdb-bin-dir", "",
-		"folder with FoundationDB's tools, <major.minor>/fdbbackup; without it this worker serves no FoundationDB backup")
+		"folder with FoundationDB's tools, <major.minor>/fdbbackup; without it this worker serves the workflows and runs no tools")
 	flags.IntVar(&f.InitialSnapshotLimit, "fdb-initial-snapshot-limit", 1,
 		"how many FoundationDB backups of this Kubernetes cluster may write their first snapshot at a time")
 	flags.DurationVar(&f.InitialSnapshotTimeout, "fdb-initial-snapshot-timeout", 30*time.Minute,

@@ -43,7 +43,7 @@ func Workflow(ctx workflow.Context, in contract.ObjectInput, options call.Option
 	err = workflow.SetUpdateHandlerWithOptions(ctx, contract.UpdateDecide, run.decide, workflow.UpdateHandlerOptions{
 		// The validator refuses what is wrong in any state, and leaves no trace in the history; the handler refuses the rest.
 		Validator:   validateDecision,
-		Description: "Approve, reject or revoke, with a reason and the approval request's resourceVersion that you looked at",
+		Description: "Approve, reject or revoke, with a reason and the resourceVersion of the approval request that you have read",
 	})
 	if err != nil {
 		return err
@@ -142,7 +142,7 @@ func validateDecision(request contract.DecisionRequest) error {
 		return refuse("reason: want 1 to %d bytes in one line", maxDecisionReason)
 	}
 	if request.ResourceVersion == "" {
-		return refuse("resourceVersion: want that of the approval request that you looked at; query %q shows it", contract.QueryState)
+		return refuse("resourceVersion: want that of the approval request that you have read; query %q shows it", contract.QueryState)
 	}
 	return nil
 }
@@ -182,7 +182,8 @@ func (r *approvalRun) carryOut(ctx workflow.Context, step contract.DecisionStep)
 	last := r.view.Last
 	if last == nil || (view.Last != nil && view.Last.Generation == last.Generation) {
 		return contract.DecisionOutcome{}, temporal.NewNonRetryableApplicationError(
-			"nothing was decided: the tenant or another administrator was faster; look again", contract.ErrorLookAgain, nil)
+			"nothing was decided: the tenant or another administrator has changed the request meanwhile; read it again",
+			contract.ErrorLookAgain, nil)
 	}
 	return contract.DecisionOutcome{Decided: *last, State: r.view.State()}, nil
 }

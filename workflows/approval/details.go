@@ -31,7 +31,7 @@ func approvalDetails(ref contract.ObjectRef, v contract.ApprovalView, refused st
 	case !v.Found:
 		line("**Waiting** for the approval request.")
 	case state == contract.ApprovalApproved:
-		line("**Approved.** Nothing is pending. To take it back: `holdfast revoke %s --reason TEXT`, or, where "+
+		line("**Approved.** Nothing is pending. To revoke it: `holdfast revoke %s --reason TEXT`, or, where "+
 			"`--approve-through-temporal` allows it, Update `%s` with decision `revoke`.", ref, contract.UpdateDecide)
 	case state == contract.ApprovalPending && !v.HasPending:
 		line("**Waiting** for a valid spec from the tenant.")
@@ -44,7 +44,7 @@ func approvalDetails(ref contract.ObjectRef, v contract.ApprovalView, refused st
 		if v.HasApproved {
 			line("What was approved before stays in use meanwhile. The change:")
 		} else {
-			line("Nothing was approved before. What is asked for:")
+			line("Nothing was approved before. The request:")
 		}
 		paragraphs = append(paragraphs, diff(v.Changes))
 		if DecisionWaits(v) {

@@ -4,8 +4,8 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// NextApproval is the decision table of seed 001, with the cases around it. A revocation comes first, then the tenant's
-// changes: a decision is about the spec of its request, never about a newer one.
+// NextApproval decides what is done to an approval request (docs/operators.md, "How to decide"). A revocation comes first, then
+// the tenant's changes: a decision is about the spec of its request, never about a newer one.
 func NextApproval(v contract.ApprovalView) contract.ApprovalAction {
 	approve, reject := string(contract.DecisionApprove), string(contract.DecisionReject)
 	switch {
@@ -18,7 +18,7 @@ func NextApproval(v contract.ApprovalView) contract.ApprovalAction {
 	case v.Revoke:
 		return contract.ApprovalReset
 	case v.NotRequested:
-		return contract.ApprovalAsk
+		return contract.ApprovalRequest
 	case v.Returned && v.HasPending:
 		return contract.ApprovalDrop
 	case v.CredentialMoved:

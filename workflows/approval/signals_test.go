@@ -69,7 +69,7 @@ func TestADecisionBySignalThatIsRefusedSaysSo(t *testing.T) {
 				decision.ResourceVersion = "1"
 				return decision
 			},
-			want: "has changed since you looked at it",
+			want: "has changed since you read it",
 		},
 		"nothing approved": {
 			payload: func(w *fake.World) any { return shown(w, "revoke") }, want: "nothing is approved that could be revoked",

@@ -121,7 +121,7 @@ func (r *backupRun) checkStall(ctx workflow.Context) workflow.Future {
 	return stall.Check(ctx, contract.CheckVeleroStall, contract.BackupStep{Ref: r.in.Ref})
 }
 
-// keepRetryTimer keeps a timer for the attempt that failed last, if another shall follow.
+// keepRetryTimer keeps a timer for the attempt that failed last, if another is to follow.
 func (r *backupRun) keepRetryTimer(ctx workflow.Context) {
 	delay := deletionRetryDelay(r.view)
 	attempt := r.view.DeleteRequest.Attempt

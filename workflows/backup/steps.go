@@ -28,8 +28,8 @@ var backupDecisions = entity.Decisions[contract.BackupView]{
 	Next: nextBackupStep, Settled: Settled, Awaited: awaited,
 }
 
-// nextBackupStep is the flow chart of seed 000. Its order is the order of precedence: a namespace that is being deleted,
-// forceDeleteBackup, deleteBackup, a deletion timestamp, create or update.
+// nextBackupStep decides by the order of precedence: a namespace that is being deleted, forceDeleteBackup, deleteBackup,
+// a deletion timestamp, create or update.
 func nextBackupStep(v contract.BackupView) entity.Step {
 	switch {
 	case Settled(v):
@@ -120,7 +120,7 @@ func awaited(v contract.BackupView) string {
 	case v.DeleteBackup && v.Velero.Running:
 		return fmt.Sprintf("**Deleting:** waits for Velero to finish %s (%s) before it can be deleted.", velero, v.Velero.Phase)
 	case v.DeleteBackup && deletionRetryDelay(v) > 0:
-		return fmt.Sprintf("**Deleting:** Velero refused attempt %d: %s. Holdfast asks again in %s. "+
+		return fmt.Sprintf("**Deleting:** Velero refused attempt %d: %s. Holdfast retries in %s. "+
 			"The tenant can set `spec.forceDeleteBackup` to give up the data in the object store.",
 			v.DeleteRequest.Attempt, details.OrUnknown(v.DeleteRequest.Error), deletionRetryDelay(v))
 	case v.DeleteBackup:

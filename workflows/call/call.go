@@ -27,7 +27,7 @@ const (
 // Limits are the worker's flags for every call. They are read when an activity is scheduled, so workers with different limits
 // can share a task queue.
 type Limits struct {
-	// ResourceTimeout is how long one activity is retried before the workflow shows it and schedules the activity anew; 10
+	// ResourceTimeout is how long one activity is retried before the workflow shows it and schedules the activity again; 10
 	// minutes if zero.
 	ResourceTimeout time.Duration
 }

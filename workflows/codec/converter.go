@@ -9,10 +9,10 @@ import (
 )
 
 // DataConverter returns the default converter with payloads encrypted. To be used even without keys: a process that
-// lacks them must not take an encrypted payload for a broken one.
+// lacks them must not treat an encrypted payload as broken.
 //
-// A workflow that meets a payload which cannot be read stands still: its task fails, is shown with the reason and tried
-// again until the key is there. An error instead would end the workflow, lose a signal, or look like a failed activity.
+// A workflow with a payload that cannot be read waits: its task fails, is shown with the reason, and is retried until the key
+// is there. An error instead would end the workflow, lose a signal, or be shown as a failed activity.
 func DataConverter(keys *Keys) converter.DataConverter {
 	return &dataConverter{converter.NewCodecDataConverter(converter.GetDefaultDataConverter(), New(keys))}
 }

@@ -20,7 +20,7 @@ import (
 const (
 	// currentFile names the key that encrypts. Every other file of the folder is a key, and its name the key's ID.
 	currentFile = "current"
-	// encryptNothing is what currentFile says when new payloads shall be in clear while old ones stay readable.
+	// encryptNothing is what currentFile says when new payloads are to be in clear while old ones stay readable.
 	encryptNothing = "none"
 
 	// RefreshInterval is how often a process should call Refresh.
@@ -33,7 +33,7 @@ const (
 	maxFileBytes = 1024
 )
 
-// Keys are the payload keys of a folder, usually a mounted Secret. They are read anew while the process runs, so keys
+// Keys are the payload keys of a folder, usually a mounted Secret. They are read again while the process runs, so keys
 // can be added, changed and removed without a restart. A folder that becomes unusable changes nothing: the keys that
 // were read last stay in force. Keys may be used by several goroutines.
 type Keys struct {
@@ -69,7 +69,7 @@ func Open(dir string) (*Keys, error) {
 	return k, nil
 }
 
-// Refresh reads the folder anew. It returns why the keys in force are not what the folder holds.
+// Refresh reads the folder again. It returns why the keys in force are not what the folder holds.
 func (k *Keys) Refresh(context.Context) error {
 	if k.dir == "" {
 		return nil

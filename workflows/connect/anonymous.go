@@ -56,7 +56,7 @@ func anonymousAnswer(err error, rejected bool) error {
 	case code == codes.OK, code == codes.NotFound: // it has looked for the namespace
 		return ErrAnonymousAllowed
 	}
-	return fmt.Errorf("does not tell whether it refuses callers without credentials: %w", err)
+	return fmt.Errorf("does not show whether it refuses callers without credentials: %w", err)
 }
 
 // anonymousTLS is TLS as configured, but without a client certificate, and notes if a server turns it away for that.

@@ -128,7 +128,7 @@ func TestAServerIsAskedWithoutCredentials(t *testing.T) {
 		"nothing is required, and there is no such namespace": {
 			change: map[string]string{"TEMPORAL_NAMESPACE": "other"}, want: "answers callers without credentials",
 		},
-		"it is too busy to say": {wantsKey: codes.ResourceExhausted, want: "does not tell whether"},
+		"it is too busy to say": {wantsKey: codes.ResourceExhausted, want: "does not show whether"},
 		"it is another server, which requires a certificate": {
 			tls: required, change: map[string]string{"TEMPORAL_TLS_SERVER_NAME": "other.test"},
 			want: "certificate is valid for temporal.test, not other.test",
@@ -137,11 +137,11 @@ func TestAServerIsAskedWithoutCredentials(t *testing.T) {
 			tls: func(c *tls.Config) {
 				required(c)
 				c.MaxVersion = tls.VersionTLS11
-			}, want: "does not tell whether",
+			}, want: "does not show whether",
 		},
-		"it wants TLS": {change: map[string]string{"TEMPORAL_TLS": "false"}, want: "does not tell whether"},
+		"it wants TLS": {change: map[string]string{"TEMPORAL_TLS": "false"}, want: "does not show whether"},
 		"nobody is there": {
-			change: map[string]string{"TEMPORAL_ADDRESS": "127.0.0.1:1"}, want: "127.0.0.1:1 does not tell whether",
+			change: map[string]string{"TEMPORAL_ADDRESS": "127.0.0.1:1"}, want: "127.0.0.1:1 does not show whether",
 		},
 	}
 	for title, test := range tests {
@@ -188,5 +188,5 @@ func TestASilentServerProvesNothing(t *testing.T) {
 		cancel()
 		<-t.Context().Done()
 	}()
-	require.ErrorContains(t, temporal.RefusesAnonymous(ctx), "does not tell whether")
+	require.ErrorContains(t, temporal.RefusesAnonymous(ctx), "does not show whether")
 }

@@ -92,9 +92,9 @@ func endpointOf(options *client.Options) string {
 	return address
 }
 
-// Ask returns nil when Temporal answers. The error says how it was asked: what a server that lets nobody in says itself
-// is often no more than a closed connection.
-func (t *Temporal) Ask(ctx context.Context) error {
+// Ping returns nil when Temporal answers. The error says how it was called: a server that refuses everybody often does no more
+// than close the connection.
+func (t *Temporal) Ping(ctx context.Context) error {
 	if _, err := t.CheckHealth(ctx, &client.CheckHealthRequest{}); err != nil {
 		return fmt.Errorf("%s: %w", t.endpoint, err)
 	}

@@ -193,7 +193,7 @@ func TestSettingsComeFromTheEnvironment(t *testing.T) {
 	assert.Equal(t, "tenants", temporal.Namespace)
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	require.Error(t, temporal.Ask(ctx), "nobody is there")
+	require.Error(t, temporal.Ping(ctx), "nobody is there")
 	temporal.Close()
 
 	t.Setenv("TEMPORAL_CONFIG_FILE", filepath.Join(home, "missing", "temporal.toml"))

@@ -152,7 +152,7 @@ func ask(t *testing.T) error {
 	defer temporal.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
-	return temporal.Ask(ctx)
+	return temporal.Ping(ctx)
 }
 
 func TestAClientCertificateComesFromTheEnvironment(t *testing.T) {

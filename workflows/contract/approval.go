@@ -45,7 +45,7 @@ const (
 	ErrorDecisionInvalid = "DecisionInvalid"
 	// ErrorNothingToDecide: nothing is pending, or nothing is approved that could be revoked.
 	ErrorNothingToDecide = "NothingToDecide"
-	// ErrorLookAgain: the approval request has changed since the administrator looked at it.
+	// ErrorLookAgain: the approval request has changed since the administrator read it.
 	ErrorLookAgain = "LookAgain"
 	// ErrorDecisionsOff: decisions through Temporal do not count (--approve-through-temporal).
 	ErrorDecisionsOff = "DecisionsOff"
@@ -61,7 +61,7 @@ type DecisionRequest struct {
 	Decision Decision `json:"decision"`
 	// Reason is written to the approval request for all administrators to read; required.
 	Reason string `json:"reason"`
-	// ResourceVersion is that of the approval request that the administrator looked at: the query and the current details
+	// ResourceVersion is that of the approval request that the administrator has read: the query and the current details
 	// show it. If it has changed, the decision is refused.
 	ResourceVersion string `json:"resourceVersion"`
 }
@@ -103,8 +103,8 @@ const (
 	ApprovalClose ApprovalAction = "close"
 	// ApprovalRevoke revokes the approval; a decision is needed again.
 	ApprovalRevoke ApprovalAction = "revoke"
-	// ApprovalAsk stores a new spec as pending.
-	ApprovalAsk ApprovalAction = "request"
+	// ApprovalRequest stores a new spec as pending.
+	ApprovalRequest ApprovalAction = "request"
 	// ApprovalReset sets the decision to pending, after a new spec was stored.
 	ApprovalReset ApprovalAction = "reset"
 	// ApprovalApprove makes the pending spec the approved one.

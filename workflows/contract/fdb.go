@@ -36,7 +36,8 @@ func FDBTaskQueue(cluster string) string { return "holdfast-fdb-" + cluster }
 // cluster's ID has a dot: the queue is never another cluster's FDBTaskQueue.
 func FDBWorkflowTaskQueue(cluster string) string { return FDBTaskQueue(cluster) + ".workflows" }
 
-// SharedTaskQueue is the queue of what several Kubernetes clusters have in common: the owners of FoundationDB clusters.
+// SharedTaskQueue is the queue of what several Kubernetes clusters have in common: the owners of FoundationDB clusters, and the
+// guards of containers.
 const SharedTaskQueue = "holdfast-shared"
 
 // FDBBackupInput starts, and continues, the workflow of one FoundationDBBackup.
@@ -119,7 +120,7 @@ type FDBRelease struct {
 	// Abandoned is empty if the backup was aborted, and otherwise says, for the Event, why it was left.
 	Abandoned string `json:"abandoned,omitempty"`
 	Data      bool   `json:"data,omitempty"`
-	// Reason and Note say, for the Event, what became of the data, with Data. Warning: the Event is a Warning.
+	// Reason and Note say, for the Event, what happened to the data, with Data. Warning: the Event is a Warning.
 	Reason  string `json:"reason,omitempty"`
 	Note    string `json:"note,omitempty"`
 	Warning bool   `json:"warning,omitempty"`
@@ -167,7 +168,7 @@ type FDBBackupView struct {
 	// NamespaceEnding: the namespace is being deleted.
 	NamespaceEnding bool  `json:"namespaceEnding,omitempty"`
 	Generation      int64 `json:"generation,omitempty"`
-	// Observed: the status is of this generation. Reconciled: its conditions also say that all is as the spec asks for.
+	// Observed: the status is of this generation. Reconciled: its conditions also say that all is as the spec says.
 	Observed   bool `json:"observed,omitempty"`
 	Reconciled bool `json:"reconciled,omitempty"`
 	// Owner is the description:id of the FoundationDB cluster; empty if its connection string is not known.

@@ -116,14 +116,14 @@ type FDBCommand struct {
 	Generation int64 `json:"generation,omitempty"`
 	// Tag is the backup's; pause and resume have none.
 	Tag string `json:"tag,omitempty"`
-	// URL is where a start writes, where a modified backup shall write, or where the backup to abort writes.
+	// URL is where a start writes, where a modified backup is to write, or where the backup to abort writes.
 	URL string `json:"url,omitempty"`
 	// Next is the URL of the backup that replaces the one to abort: nothing is aborted if a backup cannot be started there, as far
 	// as can be found out before.
 	Next string `json:"next,omitempty"`
 }
 
-// FDBOutcome is what became of a command.
+// FDBOutcome is the result of a command.
 type FDBOutcome struct {
 	// Done: the state is what the command is for, no matter who brought it about.
 	Done bool `json:"done,omitempty"`

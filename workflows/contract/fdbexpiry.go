@@ -92,7 +92,7 @@ type FDBExpire struct {
 	Stopped bool `json:"stopped,omitempty"`
 }
 
-// FDBPodStep names a pod of a turn and says what it shall run.
+// FDBPodStep names a pod of a turn and says what it is to run.
 type FDBPodStep struct {
 	Ref  ObjectRef `json:"ref"`
 	Turn int64     `json:"turn"`

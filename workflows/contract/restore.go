@@ -75,8 +75,8 @@ type VeleroRestoreView struct {
 	Finished bool `json:"finished,omitempty"`
 	// Deleting: it has been deleted, and is there until Velero has removed its files from the object store.
 	Deleting bool `json:"deleting,omitempty"`
-	// AtWork: Velero is about to write to it. If it were deleted now, Velero would retry the write in vain for minutes, and all
-	// restores would wait.
+	// AtWork: Velero is about to write to it. If it were deleted now, Velero would retry the write without success for minutes, and
+	// all restores would wait.
 	AtWork bool `json:"atWork,omitempty"`
 	// MirroredPhase is Velero's phase as the object's status shows it.
 	MirroredPhase string `json:"mirroredPhase,omitempty"`

@@ -73,7 +73,7 @@ func TestWireNamesStayAsTheyAre(t *testing.T) {
 		string(contract.DecisionApprove), string(contract.DecisionReject), string(contract.DecisionRevoke),
 		contract.ErrorDecisionInvalid, contract.ErrorNothingToDecide, contract.ErrorLookAgain, contract.ErrorDecisionsOff,
 		contract.KindApproval.ID,
-		string(contract.ApprovalWait), string(contract.ApprovalClose), string(contract.ApprovalRevoke), string(contract.ApprovalAsk),
+		string(contract.ApprovalWait), string(contract.ApprovalClose), string(contract.ApprovalRevoke), string(contract.ApprovalRequest),
 		string(contract.ApprovalReset), string(contract.ApprovalApprove), string(contract.ApprovalReject),
 		string(contract.ApprovalReopen), string(contract.ApprovalDrop), string(contract.ApprovalFollow), string(contract.ApprovalObserve),
 	})

@@ -9,7 +9,7 @@ type Decisions[View any] struct {
 	Next func(View) Step
 	// Settled reports whether nothing is to be done until somebody changes something.
 	Settled func(View) bool
-	// Awaited says in Markdown what an object waits for, and who must act. It is nil if the view alone does not tell.
+	// Awaited says in Markdown what an object waits for, and who must act. It is nil if the view alone is not enough.
 	Awaited func(View) string
 }
 

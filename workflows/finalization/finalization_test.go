@@ -288,7 +288,7 @@ func TestAnOutageOfTheAPIServerEndsInTheRightStatus(t *testing.T) {
 	}
 }
 
-// Killed before and after every write, and begun anew by the parent: each effect happens once, each line is there once.
+// Killed before and after every write, and begun again by the parent: each effect happens once, each line is there once.
 func TestAKillAtAnyWriteOfAFinalizationHasNoEffect(t *testing.T) {
 	spoil := func(a *aftermath) *aftermath {
 		a.put("backups/"+fake.VeleroName(workflowtest.Backup)+"/"+fake.VeleroName(workflowtest.Backup)+"-resource-list.json.gz",

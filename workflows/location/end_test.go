@@ -47,7 +47,7 @@ func TestNothingOutlivesALocationWithoutFinalizer(t *testing.T) {
 		assert.Nil(t, world.Copy(workflowtest.Backup))
 		assert.Nil(t, world.ApprovalRequest(workflowtest.Backup))
 	})
-	t.Run("made anew, with what was made taken over", func(t *testing.T) {
+	t.Run("recreated, with what was made taken over", func(t *testing.T) {
 		world := locationtest.Approved(t)
 		vanish(world)
 		successor := fake.NaBSL(workflowtest.Backup)
@@ -115,7 +115,7 @@ func TestTheEndOfALocation(t *testing.T) {
 			if terminating {
 				want = append(want[:4], want[5:]...)
 			}
-			assert.Equal(t, want, world.Writes()[writes:], "in the order of seed 001")
+			assert.Equal(t, want, world.Writes()[writes:], "in the order that docs/tenants.md states")
 			assert.Equal(t, terminating, world.Read("in-it").DeletionTimestamp.IsZero())
 			assert.True(t, world.Read("elsewhere").DeletionTimestamp.IsZero())
 			assert.True(t, world.Read("not-made-yet").DeletionTimestamp.IsZero())

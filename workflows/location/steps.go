@@ -22,7 +22,8 @@ var locationDecisions = entity.Decisions[contract.LocationView]{
 	Next: nextLocationStep, Settled: Settled, Awaited: awaitedOfLocation,
 }
 
-// nextLocationStep is the flow chart of seed 001.
+// nextLocationStep decides by the order of precedence: a deletion, the verdict about the spec and its approval request, and what
+// is made for the location.
 func nextLocationStep(v contract.LocationView) entity.Step {
 	switch {
 	case Settled(v):
@@ -44,7 +45,7 @@ func nextLocationStep(v contract.LocationView) entity.Step {
 // awaitedOfLocation says in Markdown what a location waits for, and who must act.
 func awaitedOfLocation(v contract.LocationView) string {
 	if v.Held != "" {
-		return "**Waiting** for somebody to take their finalizers off: " + details.OneLine(v.Held)
+		return "**Waiting** for others to remove their finalizers: " + details.OneLine(v.Held)
 	}
 	return "**Working:** " + nextLocationStep(v).Summary
 }

@@ -77,10 +77,10 @@ func (r *restoreRun) take(ctx workflow.Context, step entity.Step) (contract.Rest
 
 // finalize runs the finalization as a child, which alone writes the object meanwhile, and waits for its end. The child checks
 // for a deletion itself; signals wait. Parent and child end together, so after a run was terminated the finalization starts
-// anew.
+// again.
 func (r *restoreRun) finalize(ctx workflow.Context) error {
 	workflow.SetCurrentDetails(ctx, fmt.Sprintf("**Finalizing:** Velero has ended Velero Restore `%s` (%s); "+
-		"the wrap-up has a workflow of its own, a child of this one.", r.view.Velero.Name, r.view.Velero.Phase))
+		"the finalization has a workflow of its own, a child of this one.", r.view.Velero.Name, r.view.Velero.Phase))
 	child := workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
 		WorkflowID:            contract.WorkflowID(r.in.Cluster, contract.KindFinalization, r.in.Ref),
 		WorkflowTaskTimeout:   contract.WorkflowTaskTimeout,

@@ -26,8 +26,8 @@ var restoreDecisions = entity.Decisions[contract.RestoreView]{
 	Next: nextRestoreStep, Settled: Settled, Awaited: awaitedOfRestore,
 }
 
-// nextRestoreStep is the flow chart of seed 000 for a restore. Its order is the order of precedence: a namespace that is being
-// deleted, a deletion timestamp, create or update, and last the finalization.
+// nextRestoreStep decides by the order of precedence: a namespace that is being deleted, a deletion timestamp,
+// create or update, and last the finalization.
 func nextRestoreStep(v contract.RestoreView) entity.Step {
 	switch {
 	case Settled(v):

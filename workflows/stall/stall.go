@@ -41,7 +41,7 @@ func (w *Watch) Keep(
 	if w.check != nil {
 		selector.AddFuture(w.check, func(done workflow.Future) {
 			if err := done.Get(ctx, nil); err != nil {
-				workflow.GetLogger(ctx).Warn("cannot tell whether Velero has finished", "error", err)
+				workflow.GetLogger(ctx).Warn("cannot check whether Velero has finished", "error", err)
 			}
 			w.check = nil
 		})

@@ -91,19 +91,19 @@ func (q *Queue[K]) hasBeyond() bool {
 }
 
 // Listing notes that the listing of the objects begins. What members send from here to Refill is newer than the list.
-func (q *Queue[K]) Listing() { q.heard = map[K]bool{} }
+func (q *Queue[K]) Listing() { q.noted = map[K]bool{} }
 
-// hear notes that a member has asked or left.
-func (q *Queue[K]) hear(key K) {
-	if q.heard != nil {
-		q.heard[key] = true
+// noteMessage notes that a member has asked or left.
+func (q *Queue[K]) noteMessage(key K) {
+	if q.noted != nil {
+		q.noted[key] = true
 		q.late = slices.DeleteFunc(q.late, func(m Member[K]) bool { return m.Key == key })
 	}
 }
 
 // postpone leaves a waiting member to its object. A list that is under way may not have it: after it, the member is added again.
 func (q *Queue[K]) postpone(member Member[K]) {
-	if q.heard != nil {
+	if q.noted != nil {
 		q.late = append(q.late, member)
 	}
 }
@@ -111,7 +111,7 @@ func (q *Queue[K]) postpone(member Member[K]) {
 // listed notes that the listing has ended, and adds the postponed members.
 func (q *Queue[K]) listed(now int64) {
 	late := q.late
-	q.heard, q.late = nil, nil
+	q.noted, q.late = nil, nil
 	q.Add(now, slices.DeleteFunc(late, func(m Member[K]) bool { return q.member(m.Key) >= 0 })...)
 }
 
@@ -181,7 +181,7 @@ func (q *Queue[K]) Refill(now int64, found []Member[K], beyond ...contract.Beyon
 // known returns the members about which a list says nothing new: those that are carried, have their one turn, are removed, or
 // have sent something since the listing began.
 func (q *Queue[K]) known() map[K]bool {
-	known := maps.Clone(q.heard)
+	known := maps.Clone(q.noted)
 	if known == nil {
 		known = map[K]bool{}
 	}
@@ -308,7 +308,7 @@ func (q *Queue[K]) RefillDue(now int64) bool {
 // refillAt returns when the objects are to be listed for the members beyond: once half of the turns that came before theirs are
 // gone; 0 if more are left.
 func (q *Queue[K]) refillAt(now int64) int64 {
-	if q.heard != nil || !q.hasBeyond() { // a listing is under way, or nobody is beyond
+	if q.noted != nil || !q.hasBeyond() { // a listing is under way, or nobody is beyond
 		return 0
 	}
 	if len(q.full) < len(q.Lanes) { // a new run

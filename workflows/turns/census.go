@@ -22,17 +22,17 @@ type Census struct {
 	timer   workflow.Future // nil: no check is planned
 	answer  workflow.Future // nil: no check is under way
 	checked []string
-	// heard are the workflows that have sent something since the check began: its answer about them may be older.
-	heard map[string]bool
+	// noted are the workflows that have sent something since the check began: its answer about them may be older.
+	noted map[string]bool
 }
 
 // Counted is the result of a check, by workflow IDs.
 type Counted struct{ Closed, Running []string }
 
-// Hear notes that a workflow has sent something.
-func (c *Census) Hear(id string) {
+// NoteMessage notes that a workflow has sent something.
+func (c *Census) NoteMessage(id string) {
 	if c.answer != nil {
-		c.heard[id] = true
+		c.noted[id] = true
 	}
 }
 
@@ -71,7 +71,7 @@ func (c *Census) Advance(ctx workflow.Context, interval time.Duration, ids []str
 
 // Check begins a check of those workflows.
 func (c *Census) Check(ctx workflow.Context, ids []string) {
-	c.checked, c.heard = ids, map[string]bool{}
+	c.checked, c.noted = ids, map[string]bool{}
 	c.answer = call.Start(ctx, workflow.ActivityOptions{
 		StartToCloseTimeout:    censusAttempt,
 		ScheduleToCloseTimeout: censusTimeout,
@@ -94,7 +94,7 @@ func (c *Census) count(ctx workflow.Context) Counted {
 	var found Counted
 	for _, id := range c.checked {
 		switch {
-		case c.heard[id]:
+		case c.noted[id]:
 		case gone[id]:
 			found.Closed = append(found.Closed, id)
 		default:

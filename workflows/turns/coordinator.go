@@ -94,8 +94,8 @@ func (c *Coordinator[K]) Serve(ctx workflow.Context) error {
 // Touch wakes the coordinator: an Update has changed something in its queues.
 func (c *Coordinator[K]) Touch() { c.touched = true }
 
-// Heard notes that a member's workflow has sent something: the answer of a check that began before is older.
-func (c *Coordinator[K]) Heard(key K) { c.census.Hear(c.User.WorkflowID(key)) }
+// NoteMessage notes that a member's workflow has sent something: the answer of a check that began before is older.
+func (c *Coordinator[K]) NoteMessage(key K) { c.census.NoteMessage(c.User.WorkflowID(key)) }
 
 // due reports whether Serve has something to do.
 func (c *Coordinator[K]) due() bool {
@@ -136,7 +136,7 @@ func (c *Coordinator[K]) give(ctx workflow.Context) error {
 			if known := queue.Turn(turn.Key); known == nil || known.Began != turn.Began {
 				continue // it has ended meanwhile
 			}
-			c.Heard(turn.Key)
+			c.NoteMessage(turn.Key)
 			if err := c.User.Give(ctx, queue, turn, true); err != nil {
 				return err
 			}
@@ -149,7 +149,7 @@ func (c *Coordinator[K]) give(ctx workflow.Context) error {
 			if !begun {
 				break
 			}
-			c.Heard(turn.Key)
+			c.NoteMessage(turn.Key)
 			if err := c.User.Give(ctx, queue, turn, false); err != nil {
 				return err
 			}

@@ -23,8 +23,8 @@ func Listed[T any](heading string, list []T, total int, line func(T) string) str
 	return text
 }
 
-// Besides says how many members wait that are not carried; empty if there are none.
-func (q *Queue[K]) Besides() string {
+// BeyondText says how many members wait that are not carried; empty if there are none.
+func (q *Queue[K]) BeyondText() string {
 	if q.Beyond.Count == 0 {
 		return ""
 	}

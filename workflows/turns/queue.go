@@ -70,9 +70,9 @@ type Queue[K comparable] struct {
 	refilled int64
 	// removed are the members that operators have removed: they stay out until they ask again.
 	removed []K
-	// heard are the members that have asked or left during the listing, or nil: what the list says of them is older. late are
+	// noted are the members that have asked or left during the listing, or nil: what the list says of them is older. late are
 	// members that wait and are not carried, and that the list may lack.
-	heard map[K]bool
+	noted map[K]bool
 	late  []Member[K]
 	// again are the turns that are to be given again.
 	again []Turn[K]
@@ -107,7 +107,7 @@ func (q *Queue[K]) Turn(key K) *Turn[K] {
 func (q *Queue[K]) Add(now int64, members ...Member[K]) {
 	var admitted []Member[K]
 	for _, member := range members {
-		q.hear(member.Key)
+		q.noteMessage(member.Key)
 		q.removed = slices.DeleteFunc(q.removed, func(key K) bool { return key == member.Key })
 		if q.admits(member) {
 			admitted = append(admitted, member)
@@ -121,7 +121,7 @@ func (q *Queue[K]) Add(now int64, members ...Member[K]) {
 
 // Leave drops a waiting member. Its running turn is not affected.
 func (q *Queue[K]) Leave(key K) {
-	q.hear(key)
+	q.noteMessage(key)
 	q.Members = slices.DeleteFunc(q.Members, func(m Member[K]) bool { return m.Key == key })
 }
 
@@ -148,7 +148,7 @@ func (q *Queue[K]) Waiting(are func(K) bool) (keys []K) {
 // End notes that a turn has ended.
 func (q *Queue[K]) End(key K) {
 	if q.Rest == nil { // it waits no more
-		q.hear(key)
+		q.noteMessage(key)
 	}
 	q.Turns = slices.DeleteFunc(q.Turns, func(t Turn[K]) bool { return t.Key == key })
 }

@@ -24,7 +24,7 @@ func (q *Queue[K]) Hold(turn Turn[K]) {
 	q.rotate(turn, turn.Began)
 }
 
-// Requeue ends a turn that could not be given: its member waits anew, as the last of its namespace, and not before notBefore.
+// Requeue ends a turn that could not be given: its member waits again, as the last of its namespace, and not before notBefore.
 func (q *Queue[K]) Requeue(turn Turn[K], now, notBefore int64) {
 	q.End(turn.Key)
 	member := turn.Member

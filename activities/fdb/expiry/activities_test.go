@@ -169,7 +169,7 @@ func TestAPodIsNotMadeForWhatTheObjectDoesNotWantAnyMore(t *testing.T) {
 			assert.Equal(t, test.made, view.Found)
 			assert.Equal(t, !test.made, view.Refused)
 			if !test.made {
-				assert.Contains(t, view.Failed, "the FoundationDBBackup has changed: the next turn decides anew")
+				assert.Contains(t, view.Failed, "the FoundationDBBackup has changed: the next turn decides again")
 				return
 			}
 			w.change(t, policy("", ""))

@@ -206,7 +206,7 @@ func planDelete(objects *gather.Objects) contract.FDBExpiryPlan {
 // Covers says why a step does more than the present plan, empty if it does not. The object may have changed since the step was
 // planned.
 func Covers(plan contract.FDBExpiryPlan, step contract.FDBPodStep) string {
-	const changed = "the FoundationDBBackup has changed: the next turn decides anew"
+	const changed = "the FoundationDBBackup has changed: the next turn decides again"
 	has := func(place contract.FDBPlace) bool {
 		return slices.ContainsFunc(plan.Delete, func(p contract.FDBPlace) bool { return p.Container == place.Container })
 	}

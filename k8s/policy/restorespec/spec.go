@@ -84,7 +84,7 @@ func checkAllowlist(allowlist *Allowlist, spec *velerov1.RestoreSpec) error {
 	case allowlist.Problem != "":
 		return check.External("nothing can be restored from a NonAdminBackupStorageLocation now: %s", allowlist.Problem)
 	case len(allowlist.Chosen(spec)) == 0:
-		return check.External("NonAdminRestore spec.restoreSpec asks for nothing that can be restored from a "+
+		return check.External("NonAdminRestore spec.restoreSpec selects nothing that can be restored from a "+
 			"NonAdminBackupStorageLocation: only what ClusterRole %q may create in a namespace is", allowlist.ClusterRole)
 	}
 	return nil

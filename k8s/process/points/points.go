@@ -48,8 +48,8 @@ type Point struct {
 	After bool `json:"after"`
 }
 
-// AsksAPIServer reports whether the step calls the API server, so that it fails during an outage.
-func (p Point) AsksAPIServer() bool {
+// CallsAPIServer reports whether the step calls the API server, so that it fails during an outage.
+func (p Point) CallsAPIServer() bool {
 	switch p.Step {
 	case Signal, contract.SignalFDBThrottle.Name, contract.SignalFDBExpiryQueue.Name, contract.StartFDBExpiry.Name,
 		contract.ReportFDBTurn.Name, contract.RequestFDBContainer.Name:

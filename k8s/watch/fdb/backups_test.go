@@ -211,7 +211,7 @@ func TestEventsOfAFoundationDBCluster(t *testing.T) {
 			s, q := newStation(t, fdbInTeam(name), other), &recordingQueue{}
 			s.backups.clusterEvents().Update(t.Context(), event.UpdateEvent{ObjectOld: before, ObjectNew: test.after}, q)
 			assert.Equal(t, test.version, q.Added)
-			assert.Equal(t, test.backups, s.backups.Asked())
+			assert.Equal(t, test.backups, s.backups.Requested())
 		})
 	}
 }
@@ -259,7 +259,7 @@ func TestAfterAnOutageWhatWasMissedIsToldTheWorkflows(t *testing.T) {
 	require.NoError(t, s.backups.Recover(t.Context()))
 	force := request(name)
 	force.Force = true
-	require.Equal(t, []Request{force}, s.backups.Asked())
+	require.Equal(t, []Request{force}, s.backups.Requested())
 }
 
 // A Temporal that has lost its database has lost who uses which container: backups that have ended with data are served again.
@@ -268,7 +268,7 @@ func TestAfterTheReturnOfTemporalStoppedBackupsWithDataAreSignalled(t *testing.T
 	s := newStation(t, fdbInTeam(name), fdbInTeam("stopped", stoppedFDB), fdbInTeam("unsettled", stoppedFDB, newerFDB),
 		fdbInTeam("empty", stoppedFDB, empty), fdbInTeam("new", empty))
 	s.backups.RequeueAll(t.Context())
-	asked := s.backups.Asked()
+	asked := s.backups.Requested()
 	assert.ElementsMatch(t, []Request{
 		request(name), request("stopped").Forced(true), request("unsettled"), request("empty"), request("new"),
 	}, asked)

@@ -94,8 +94,8 @@ func troubledSince(object *fdbv1alpha1.FoundationDBBackup) time.Time {
 	return since
 }
 
-// restorableUntil is the latest point to which a backup that shall run can be restored, over all its containers; zero if there
-// is none yet. A backup that is being replaced falls behind until the new one can be restored.
+// restorableUntil is the latest point to which a backup with backupState Running can be restored, over all its
+// containers; zero if there is none yet. A backup that is being replaced falls behind until the new one can be restored.
 func restorableUntil(object *fdbv1alpha1.FoundationDBBackup) time.Time {
 	var latest time.Time
 	wanted := object.Spec.BackupState == "" || object.Spec.BackupState == fdbv1alpha1.BackupStateRunning

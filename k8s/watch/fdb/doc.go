@@ -1,4 +1,4 @@
-// Package fdb knows the kinds of FoundationDB: of each, which events concern it, when its workflow is to look, and how it is
+// Package fdb knows the kinds of FoundationDB: of each, which events concern it, when its workflow is signalled, and how it is
 // counted.
 //
 // It makes values of watched.Kind, which package watch runs where FoundationDB is served, and keeps the version of its cluster

@@ -162,9 +162,9 @@ func TestBothClustersOfARestoreConcernIt(t *testing.T) {
 		s := newStation(t, fdbRestore(name), fdbRestore("done", completedFDBR))
 		after := edited(called(cluster), func(c *foundationdbv1beta2.FoundationDBCluster) { c.Status.ConnectionString = "lab:1@10.0.0.2:4500" })
 		s.restores.clusterEvents().Update(t.Context(), event.UpdateEvent{ObjectOld: called(cluster), ObjectNew: after}, nil)
-		assert.Equal(t, concerns, len(s.restores.Asked()) == 1, cluster)
+		assert.Equal(t, concerns, len(s.restores.Requested()) == 1, cluster)
 		s.restores.clusterEvents().Update(t.Context(), event.UpdateEvent{ObjectOld: after, ObjectNew: after}, nil)
-		assert.Empty(t, s.restores.Asked())
+		assert.Empty(t, s.restores.Requested())
 	}
 }
 
@@ -175,7 +175,7 @@ func TestAfterAnOutageRestoresThatWereMissedAreSignalled(t *testing.T) {
 		require.NoError(t, s.live.Client.Create(t.Context(), object))
 	}
 	require.NoError(t, s.restores.Recover(t.Context()))
-	assert.Equal(t, watchtest.Forced(name), s.restores.Asked())
+	assert.Equal(t, watchtest.Forced(name), s.restores.Requested())
 	s.restores.RequeueAll(t.Context())
-	require.Len(t, s.restores.Asked(), 1)
+	require.Len(t, s.restores.Requested(), 1)
 }

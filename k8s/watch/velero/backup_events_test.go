@@ -37,7 +37,7 @@ func TestWhichChangesOfABackupConcernItsWorkflow(t *testing.T) {
 		"the phase":                   {after: func(nab *NAB) { nab.Status.Phase = "Deleting" }},
 		"the queue position":          {after: func(nab *NAB) { nab.Status.QueueInfo = &oadpv1alpha1.QueueInfo{EstimatedQueuePosition: 3} }},
 		"a condition":                 {after: func(nab *NAB) { nab.Status.Conditions = nil }},
-		"the whole object, made anew": {after: func(nab *NAB) { nab.UID = "uid-2" }, want: true},
+		"the whole object, recreated": {after: func(nab *NAB) { nab.UID = "uid-2" }, want: true},
 	}
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
@@ -65,7 +65,7 @@ func TestABackupThatComesOrGoesIsLookedAt(t *testing.T) {
 	assert.Equal(t, atOnce(request(name), request(name)), q.Added)
 }
 
-// The informer may miss that an object was deleted and made anew: the workflow of the first must hear of its end.
+// The informer may miss that an object was deleted and recreated: the workflow of the first must hear of its end.
 func TestARecreatedBackupIsTwoBackups(t *testing.T) {
 	s, q := newStation(t), &recordingQueue{}
 	again := fake.NAB(name)
@@ -107,7 +107,7 @@ func TestChangesOfAVeleroBackup(t *testing.T) {
 			change: func(b *Backup) { b.Status.QueuePosition = 4 },
 			want:   []added{{Request: request(name), After: 15 * time.Second}}, wantPositions: true,
 		},
-		"made anew in the same phase": {change: func(b *Backup) { b.UID = "uid-2" }, want: atOnce(request(name))},
+		"recreated in the same phase": {change: func(b *Backup) { b.UID = "uid-2" }, want: atOnce(request(name))},
 		"the informer's resync":       {change: func(b *Backup) { b.ResourceVersion = "7" }},
 		"another tenant's": {
 			change: func(b *Backup) {

@@ -63,7 +63,7 @@ func (b *backups) judge(ctx context.Context, from client.Reader, ref contract.Ob
 	}
 	return watched.View{
 		Found: true, Due: !backupworkflow.Settled(o.View(time.Now())),
-		Unstarted:  awaitsCreation(o.NAB) && !o.DeletionAsked(),
+		Unstarted:  awaitsCreation(o.NAB) && !o.DeletionRequested(),
 		VeleroName: o.BackupName, Uncounted: uncounted(o),
 	}, nil
 }

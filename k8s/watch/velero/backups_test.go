@@ -38,7 +38,7 @@ func TestALookSignalsOnlyWhatIsNotSettled(t *testing.T) {
 		"settled":                              {there: []client.Object{completed, completedBackup}, request: request(name), result: later},
 		"kept back, the cause still there":     {there: []client.Object{keptBack(name)}, request: request(name), result: later},
 		"gone":                                 {request: request(name), want: []string{"deleted nab team/nightly uid-nightly"}},
-		"made anew":                            {there: []client.Object{fake.NAB(name)}, request: other, want: []string{"deleted nab team/nightly uid-of-the-one-before"}},
+		"recreated":                            {there: []client.Object{fake.NAB(name)}, request: other, want: []string{"deleted nab team/nightly uid-of-the-one-before"}},
 		"not settled by a live look":           {there: []client.Object{completed, completedBackup}, request: force, want: []string{start}},
 		"not in the cache, but in a live look": {request: force, want: []string{start}},
 		"another controller serves it":         {there: []client.Object{fake.NAB(name)}, request: request(name), paused: errAway, result: reconcile.Result{RequeueAfter: 10 * time.Second}},

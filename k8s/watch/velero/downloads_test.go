@@ -196,11 +196,11 @@ func TestADownloadsSweepJudgesByWhatTheAPIServerSays(t *testing.T) {
 	}
 	require.NoError(t, s.live.Client.Status().Update(t.Context(), inWorld(t, s, done)))
 	require.NoError(t, s.downloads.Recover(t.Context()))
-	asked := s.downloads.Asked()
+	asked := s.downloads.Requested()
 	assert.ElementsMatch(t, forced("waiting", "orphan", "new"), asked)
 
 	s.downloads.RequeueAll(t.Context())
-	assert.Len(t, s.downloads.Asked(), 4, "both that are there, and those of both that Velero has")
+	assert.Len(t, s.downloads.Requested(), 4, "both that are there, and those of both that Velero has")
 	s.live.FailReads(func(runtime.Object) error { return errAway })
 	require.ErrorIs(t, s.downloads.Recover(t.Context()), errAway)
 }

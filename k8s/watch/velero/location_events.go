@@ -102,7 +102,7 @@ func (l *locations) secretChanged(ctx context.Context, secret client.Object, q w
 	}, client.InNamespace(secret.GetNamespace()))
 }
 
-// addOrigin requests a look at the location that an object of the OADP namespace names as its origin.
+// addOrigin requests a check of the location that an object of the OADP namespace names as its origin.
 func (l *locations) addOrigin(ctx context.Context, made client.Object, q watched.Queue, force bool) {
 	key, _ := owner.Location.Hint(made)
 	if made.GetNamespace() != l.OADPNamespace || !owner.Location.Called(made, key.Namespace, key.Name) {

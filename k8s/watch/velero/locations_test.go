@@ -183,7 +183,7 @@ func TestASwitchedOffApprovalIsToldOnce(t *testing.T) {
 	require.NoError(t, err)
 	s.policy.Write("2", policy.Policy{}, nil)
 	s.locations.PolicyWritten(t.Context())
-	asked := s.locations.Asked()
+	asked := s.locations.Requested()
 	require.Equal(t, []Request{request(name)}, asked, "a change of the policy concerns every location")
 	s.signals.Sent = nil
 	_, err = s.locations.Reconcile(t.Context(), asked[0])

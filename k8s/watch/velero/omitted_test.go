@@ -88,9 +88,9 @@ func TestAfterThePolicyWasWrittenWorkflowsJudgeWhatIsNotKept(t *testing.T) {
 	s.backups.PolicyWritten(t.Context())
 	s.restores.PolicyWritten(t.Context())
 	s.downloads.PolicyWritten(t.Context())
-	assert.Equal(t, forced(name), s.backups.Asked())
-	assert.Equal(t, forced(name), s.restores.Asked())
-	assert.Empty(t, s.downloads.Asked(), "no policy speaks of them")
+	assert.Equal(t, forced(name), s.backups.Requested())
+	assert.Equal(t, forced(name), s.restores.Requested())
+	assert.Empty(t, s.downloads.Requested(), "no policy speaks of them")
 }
 
 // Of a large spec it is kept which location it names, and with that whether the rejection still holds.

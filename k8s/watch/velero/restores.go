@@ -76,7 +76,7 @@ func uncountedRestore(o *restore.Objects) bool {
 
 // alsoBackingOff has a sweep judge the restores that are BackingOff: what their verdict depends on may have changed, and is
 // compared then.
-func (r *restores) alsoBackingOff(ctx context.Context, live *caches.Live, look func(contract.ObjectRef)) error {
+func (r *restores) alsoBackingOff(ctx context.Context, live *caches.Live, add func(contract.ObjectRef)) error {
 	var kept bool
 	for _, nar := range live.Changed(&oadpv1alpha1.NonAdminRestore{}) {
 		kept = kept || backingOff(nar)
@@ -84,7 +84,7 @@ func (r *restores) alsoBackingOff(ctx context.Context, live *caches.Live, look f
 	r.eachBackingOff(ctx, func(nar *oadpv1alpha1.NonAdminRestore) {
 		kept = true
 		ref, _ := watched.Itself(nar)
-		look(ref)
+		add(ref)
 	})
 	if !kept {
 		return nil

@@ -58,8 +58,8 @@ func TestALookAtARestoreSignalsOnlyWhatIsNotSettled(t *testing.T) {
 	}{
 		"new":                              {there: []client.Object{fake.NAR(name, "nightly")}, request: request(name), want: []string{startRestore}, result: later},
 		"at work":                          {there: []client.Object{running, runningRestore}, request: request(name), want: []string{startRestore}, result: later},
-		"its wrap-up due":                  {there: []client.Object{completed, completedRestore}, request: request(name), want: []string{startRestore}, result: later},
-		"its wrap-up over":                 {there: []client.Object{wrappedUp, wrappedUpRestore}, request: request(name), result: later},
+		"its finalization due":             {there: []client.Object{completed, completedRestore}, request: request(name), want: []string{startRestore}, result: later},
+		"its finalization over":            {there: []client.Object{wrappedUp, wrappedUpRestore}, request: request(name), result: later},
 		"its Velero Restore lost":          {there: []client.Object{lost}, request: request(name), want: []string{startRestore}, result: later},
 		"settled":                          {there: []client.Object{failed, failedRestore}, request: request(name), result: later},
 		"kept back, the cause still there": {there: []client.Object{refusedRestore(name)}, request: request(name), result: later},
@@ -175,7 +175,7 @@ func TestARestoresSweepJudgesByWhatTheAPIServerSays(t *testing.T) {
 		require.NoError(t, s.live.Client.Create(t.Context(), o))
 	}
 	require.NoError(t, s.restores.Recover(t.Context()))
-	asked := s.restores.Asked()
+	asked := s.restores.Requested()
 	assert.ElementsMatch(t, forced("finished-meanwhile", "lost", "new", "refused"), asked)
 
 	s.live.FailReads(func(runtime.Object) error { return errAway })

@@ -16,7 +16,7 @@ type served[T client.Object] struct {
 	env       *Env
 	origin    owner.Origin
 	finalizer string
-	// going: the object is being deleted, or shall be, in any of the ways.
+	// going: the object is being deleted, or is to be, in any of the ways.
 	going func(T) bool
 	// made is an empty Velero object, and volumeLabel names the one that a volume belongs to.
 	made        func() client.Object

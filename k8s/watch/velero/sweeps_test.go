@@ -35,7 +35,7 @@ func TestASweepJudgesByWhatTheAPIServerSays(t *testing.T) {
 		require.NoError(t, s.live.Client.Create(t.Context(), o))
 	}
 	require.NoError(t, s.backups.Recover(t.Context()))
-	assert.ElementsMatch(t, forced("finished-meanwhile", "lost", "made-meanwhile"), s.backups.Asked())
+	assert.ElementsMatch(t, forced("finished-meanwhile", "lost", "made-meanwhile"), s.backups.Requested())
 }
 
 func TestASweepThatFailsSaysWhy(t *testing.T) {
@@ -52,7 +52,7 @@ func TestASweepThatFailsSaysWhy(t *testing.T) {
 			require.NoError(t, s.live.Client.Create(t.Context(), fake.NAB(name)))
 			test.disturb(s)
 			require.ErrorContains(t, s.backups.Recover(t.Context()), test.want)
-			assert.Empty(t, s.backups.Asked())
+			assert.Empty(t, s.backups.Requested())
 		})
 	}
 }
@@ -68,7 +68,7 @@ func TestASweepGoesOnAfterAnObjectThatCannotBeJudged(t *testing.T) {
 		want = append(want, "new-"+strconv.Itoa(i))
 	}
 	require.ErrorIs(t, s.backups.Recover(t.Context()), errAway)
-	assert.ElementsMatch(t, forced(want...), s.backups.Asked())
+	assert.ElementsMatch(t, forced(want...), s.backups.Requested())
 }
 
 // failGets has decide asked before every live read of one object.
@@ -100,7 +100,7 @@ func TestASweepGoesOnAfterAnObjectThatCannotBeRead(t *testing.T) {
 		return errAway
 	})
 	require.NoError(t, s.backups.Recover(t.Context()))
-	assert.Equal(t, forced(name), s.backups.Asked())
+	assert.Equal(t, forced(name), s.backups.Requested())
 }
 
 // What is the same is not read: metadata come in pages, and only what differs is read whole.
@@ -141,5 +141,5 @@ func TestASweepReadsWholeOnlyWhatDiffers(t *testing.T) {
 	})
 	require.NoError(t, s.backups.Recover(t.Context()))
 	assert.Equal(t, []string{"other"}, read)
-	assert.Equal(t, forced("other"), s.backups.Asked())
+	assert.Equal(t, forced("other"), s.backups.Requested())
 }

@@ -12,7 +12,7 @@ type arrivals struct {
 	first map[Request]time.Time
 }
 
-// note records when a request arrived, or shall count as arrived. The earliest time counts.
+// note records when a request arrived, or is to count as arrived. The earliest time counts.
 func (a *arrivals) note(request Request, at time.Time) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()

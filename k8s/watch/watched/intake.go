@@ -71,7 +71,7 @@ func newIntake() *intake {
 }
 
 // feed makes a builder's controller handle the waiting requests.
-func (i *intake) feed(to *builder.TypedBuilder[Request], look reconcile.TypedFunc[Request]) error {
+func (i *intake) feed(to *builder.TypedBuilder[Request], handle reconcile.TypedFunc[Request]) error {
 	return to.WatchesRawSource(source.TypedChannel(i.requests, forward(i.Add))).
 		WithOptions(controller.TypedOptions[Request]{
 			MaxConcurrentReconciles: concurrentReconciles,
@@ -80,7 +80,7 @@ func (i *intake) feed(to *builder.TypedBuilder[Request], look reconcile.TypedFun
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[Request](retryFirst, retryCap),
 		}).
 		Complete(reconcile.TypedFunc[Request](func(ctx context.Context, request Request) (reconcile.Result, error) {
-			result, err := look(ctx, request)
+			result, err := handle(ctx, request)
 			if err == nil {
 				result.Priority = new(handler.LowPriority) // whatever its priority was, it comes again without an event
 			}
@@ -141,8 +141,8 @@ func (i *intake) Enqueue(ctx context.Context, request Request) {
 // Started is called when an object has started that may have waited for its turn.
 func (i *intake) Started(request Request) { i.starts.started(request) }
 
-// Asked empties the channel before the workqueue, for tests without a controller.
-func (i *intake) Asked() []Request {
+// Requested empties the channel before the workqueue, for tests without a controller.
+func (i *intake) Requested() []Request {
 	var requests []Request
 	for {
 		select {

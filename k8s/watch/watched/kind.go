@@ -156,7 +156,7 @@ func (k *Kind[T]) Reconcile(ctx context.Context, request Request) (reconcile.Res
 		k.Log.Debug("paused", zap.Error(err))
 		return reconcile.Result{RequeueAfter: pausedInterval}, nil
 	}
-	again, err := k.look(ctx, request, came)
+	again, err := k.judge(ctx, request, came)
 	if err != nil {
 		k.arrivals.note(request, came) // retried: the event still waits for its signal
 		return reconcile.Result{}, err
@@ -171,7 +171,7 @@ func (k *Kind[T]) paused() error {
 	return k.Paused()
 }
 
-func (k *Kind[T]) look(ctx context.Context, request Request, came time.Time) (again time.Duration, err error) {
+func (k *Kind[T]) judge(ctx context.Context, request Request, came time.Time) (again time.Duration, err error) {
 	ref, send := request.ref(), k.sender(request, came)
 	if k.Judge == nil {
 		return 0, send(k.Reported, running(ctx, k.Workflow, ref, "changed"))

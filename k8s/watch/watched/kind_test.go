@@ -163,7 +163,7 @@ func TestWhatWaitedIsLookedAtAgain(t *testing.T) {
 		assert.Empty(t, workflows.what)
 		kind.starts.started(of("first", 1))
 		synctest.Wait()
-		require.Equal(t, []Request{request}, kind.Asked())
+		require.Equal(t, []Request{request}, kind.Requested())
 		_, err = kind.Reconcile(t.Context(), request)
 		require.NoError(t, err)
 		assert.Len(t, workflows.what, 1)

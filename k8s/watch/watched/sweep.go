@@ -17,7 +17,7 @@ type Sweep struct {
 	// Compared are the kinds that are compared with the API server, in this order.
 	Compared []Compared
 	// Also adds objects that do not differ. It may compare more.
-	Also func(ctx context.Context, live *caches.Live, look func(contract.ObjectRef)) error
+	Also func(ctx context.Context, live *caches.Live, add func(contract.ObjectRef)) error
 	// AtOnce signals workflows by what was read live. Otherwise a request goes into the workqueue, which retries.
 	AtOnce bool
 }
@@ -58,16 +58,16 @@ func (k *Kind[T]) Recover(ctx context.Context) error {
 		}
 	}
 	refs := map[contract.ObjectRef]bool{}
-	look := func(ref contract.ObjectRef) { refs[ref] = true }
+	add := func(ref contract.ObjectRef) { refs[ref] = true }
 	for _, each := range k.Sweep.Compared {
 		for _, object := range live.Moved(each.Of) {
 			if ref, ours := each.Concerns(object); ours {
-				look(ref)
+				add(ref)
 			}
 		}
 	}
 	if k.Sweep.Also != nil {
-		if err := k.Sweep.Also(ctx, live, look); err != nil {
+		if err := k.Sweep.Also(ctx, live, add); err != nil {
 			return err
 		}
 	}

@@ -44,7 +44,7 @@ func openS3(u *URL, files []string) Store {
 	return b
 }
 
-// credentials reads the files anew, so that a key that was replaced is used at once.
+// credentials reads the files again, so that a key that was replaced is used at once.
 func (b *bucket) credentials(context.Context) (aws.Credentials, error) {
 	found, err := b.url.Blob.lookUp(b.files)
 	return aws.Credentials{AccessKeyID: found.APIKey, SecretAccessKey: found.Secret, SessionToken: found.Token}, err

@@ -8,7 +8,7 @@ import (
 )
 
 // As in test/outage, for the workflows of FoundationDB: those of objects, of turns, and the coordinators, also those that Kubernetes
-// clusters share, whose task queue has no version.
+// clusters share.
 func TestRolledOut(t *testing.T) {
 	t.Parallel()
 	r := theRig(t)

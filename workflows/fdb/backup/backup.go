@@ -22,12 +22,12 @@ var Kind = kinds.Kind{
 	Run: kinds.Serving(Workflow),
 }
 
-// Workflow serves one FoundationDBBackup (seed 004, "Reconciling Backups"): each pass checks the backup's status, configures the
-// agents, toggles the backup and the pause, modifies it, and checks again. While the backup must run the workflow is open and
+// Workflow serves one FoundationDBBackup (docs/foundationdb.md, "Life cycle"): each pass checks the backup's status, configures
+// the agents, toggles the backup and the pause, modifies it, and checks again. While the backup must run the workflow is open and
 // inspects it at intervals. Once the backup is stopped, or the object gone, it ends, and the next event starts it again under the
 // same ID. It is the only writer of the object's status. It sends every command for the database to the database's owner,
 // FDBCluster, and asks FDBSnapshotThrottle for a slot for a first snapshot. Data are expired and deleted in turns that
-// FDBExpiryQueue gives. The guard of a container, FDBContainer, gets to know which containers the backup uses.
+// FDBExpiryQueue gives. The guard of a container, FDBContainer, learns which containers the backup uses.
 func Workflow(ctx workflow.Context, in contract.FDBBackupInput, options call.Options) error {
 	run := &backupRun{
 		in: in, options: options,
@@ -82,7 +82,7 @@ func (r *backupRun) Pass(ctx workflow.Context) (entity.Outcome, error) {
 	if err := r.pass(ctx); err != nil || !r.settled() {
 		return entity.Waiting, err
 	}
-	if err := r.farewell(ctx); err != nil || r.unanswered {
+	if err := r.leaveAll(ctx); err != nil || r.unanswered {
 		return entity.Waiting, err
 	}
 	return entity.Settled, nil
@@ -101,13 +101,13 @@ func (r *backupRun) Drain() int {
 	if grants > 0 {
 		r.memory().Slot = contract.FDBSlotGranted
 	}
-	return received + grants + r.hear()
+	return received + grants + r.drainResults()
 }
 
 // settled reports whether nothing is left to do until the next event.
 func (r *backupRun) settled() bool { return Settled(r.view) }
 
-// pass runs the seed's five stages, once. The later ones run no matter what the earlier ones found.
+// pass runs the five stages once: check, agents, running and pause, modify, check. The later ones run whatever the earlier found.
 func (r *backupRun) pass(ctx workflow.Context) error {
 	r.undue = false
 	err := r.see(call.LocalFirst(ctx, r.options.Limits, contract.ObserveFDBBackup,
@@ -195,14 +195,14 @@ func (r *backupRun) Wait(ctx workflow.Context) error {
 	return ctx.Err()
 }
 
-// periodic prepares a pass without an event. If the throttle has lost its memory, it gets to know of this backup again.
+// periodic prepares a pass without an event. If the throttle has lost its memory, it learns of this backup again.
 func (r *backupRun) periodic() {
 	r.deep = true
 	switch r.memory().Slot {
 	case contract.FDBSlotGranted:
 		r.memory().Slot = contract.FDBSlotUnknown
 	case contract.FDBSlotRequested:
-		r.memory().Slot = contract.FDBSlotNone // no start can have begun: it asks anew, and keeps its place
+		r.memory().Slot = contract.FDBSlotNone // no start can have begun: it asks again, and keeps its place
 	}
 }
 

@@ -55,7 +55,7 @@ func Settled(v contract.FDBBackupView) bool {
 	return v.Desired.State == "Stopped" && v.Held && v.DeleteWanted == v.DeletionRequested && v.Observed && v.Reconciled
 }
 
-// Decide returns the next step. The order is the seed's: toggle running, toggle paused, modify. Stopping never waits for a slot.
+// Decide returns the next step, in the order: start or stop, pause or resume, modify. Stopping never waits for a slot.
 func Decide(s Situation) Decision {
 	if s.View.Owner == "" || s.Seen.Failure != nil {
 		return Decision{}

@@ -26,7 +26,7 @@ const (
 func (m *model) pass() error {
 	m.failed = nil
 	if fdbbackup.Settled(m.view()) {
-		m.farewell()
+		m.endRun()
 		return nil
 	}
 	s := fdbbackup.Situation{View: m.view()}
@@ -55,8 +55,8 @@ func (m *model) pass() error {
 	return m.conclude(s)
 }
 
-// farewell ends the workflow; the next event starts it again.
-func (m *model) farewell() {
+// endRun ends the workflow; the next event starts it again.
+func (m *model) endRun() {
 	if m.memory.Slot != contract.FDBSlotNone {
 		m.holds = false
 	}
@@ -136,7 +136,7 @@ func (m *model) conclude(s fdbbackup.Situation) error {
 		if due {
 			require.Empty(m, abandoned, "the database answers")
 			m.object.Finalizers = nil
-			m.farewell()
+			m.endRun()
 		}
 		return nil
 	}

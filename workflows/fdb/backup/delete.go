@@ -44,15 +44,15 @@ func (r *backupRun) release(ctx workflow.Context) error {
 	release := contract.FDBRelease{Abandoned: abandoned}
 	switch {
 	case r.ending(): // the owner and the throttle follow after the release
-		return r.letGo(ctx, LeaveData(r.view), abandoned)
+		return r.removeFinalizers(ctx, LeaveData(r.view), abandoned)
 	case r.view.DeleteWanted && len(r.view.Backups) == 0:
 		release = NothingToDelete()
 	}
-	if err := r.farewell(ctx); err != nil {
+	if err := r.leaveAll(ctx); err != nil {
 		return err
 	}
 	if release.Data {
-		return r.letGo(ctx, release, abandoned)
+		return r.removeFinalizers(ctx, release, abandoned)
 	}
 	release.Ref = r.in.Ref
 	if err := r.see(call.LocalFirst(ctx, r.options.Limits, contract.ReleaseFDBBackup, release)); err != nil {
@@ -62,8 +62,8 @@ func (r *backupRun) release(ctx workflow.Context) error {
 	return nil
 }
 
-// letGo removes all our finalizers.
-func (r *backupRun) letGo(ctx workflow.Context, release contract.FDBRelease, abandoned string) error {
+// removeFinalizers removes all our finalizers.
+func (r *backupRun) removeFinalizers(ctx workflow.Context, release contract.FDBRelease, abandoned string) error {
 	release.Ref, release.Abandoned = r.in.Ref, abandoned
 	for _, container := range Mentioned(r.view) {
 		if !slices.Contains(r.memory().Used, container) {
@@ -76,7 +76,7 @@ func (r *backupRun) letGo(ctx workflow.Context, release contract.FDBRelease, aba
 	} else {
 		release.Left = nil // the spec does not ask for their deletion
 	}
-	err := tools.LastWords(ctx, note, func() error {
+	err := tools.ShowRelease(ctx, note, func() error {
 		return r.see(call.LocalFirst(ctx, r.options.Limits, contract.ReleaseFDBBackup, release))
 	})
 	if err != nil {
@@ -91,18 +91,18 @@ func (r *backupRun) letGo(ctx workflow.Context, release contract.FDBRelease, aba
 func (r *backupRun) clear(ctx workflow.Context) error {
 	switch result := r.memory().Result; {
 	case r.ending():
-		return r.letGo(ctx, LeaveData(r.view), "")
+		return r.removeFinalizers(ctx, LeaveData(r.view), "")
 	case len(r.view.Backups) == 0:
-		return r.letGo(ctx, NothingToDelete(), "")
+		return r.removeFinalizers(ctx, NothingToDelete(), "")
 	case result != nil && result.Job == contract.FDBJobDelete &&
 		(result.Outcome == contract.FDBTurnDone || result.Outcome == contract.FDBTurnNothing):
-		return r.letGo(ctx, Cleared(*result), "")
+		return r.removeFinalizers(ctx, Cleared(*result), "")
 	case result != nil:
 		if err := r.publishTurn(ctx); err != nil {
 			return err
 		}
 		if len(r.view.Backups) == 0 { // the rest is deleted
-			return r.letGo(ctx, Cleared(*result), "")
+			return r.removeFinalizers(ctx, Cleared(*result), "")
 		}
 	}
 	r.memory().Quiet++
@@ -114,9 +114,9 @@ func (r *backupRun) clear(ctx workflow.Context) error {
 	return nil
 }
 
-// farewell signs the backup off: with the owner and the throttle, and with the queue and the guards as far as they do not know
+// leaveAll deregisters the backup: with the owner and the throttle, and with those of the queue and the guards that do not know
 // yet.
-func (r *backupRun) farewell(ctx workflow.Context) error {
+func (r *backupRun) leaveAll(ctx workflow.Context) error {
 	if !r.unanswered && r.settled() {
 		if err := r.reportData(ctx); err != nil {
 			return err

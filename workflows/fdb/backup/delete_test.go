@@ -160,7 +160,7 @@ func TestADeletionRemovesTheEntryUntilTheBackupHasEnded(t *testing.T) {
 	})
 	require.Nil(t, run.serve(t, contract.FDBBackupInput{}, 3*time.Hour))
 	assert.Equal(t, []contract.FDBJob{contract.FDBJobExpire, contract.FDBJobNone, contract.FDBJobDelete, contract.FDBJobNone}, world.queued)
-	assert.Contains(t, world.abandoned, "its data are deleted all the same")
+	assert.Contains(t, world.abandoned, "its data are deleted nevertheless")
 	assert.Len(t, world.released, 2)
 }
 

@@ -13,8 +13,8 @@ import (
 	"holdfast.dev/holdfast/workflows/fdb/tools"
 )
 
-// hear drains the results of turns, and returns how many there were. The latest is kept until it is published.
-func (r *backupRun) hear() int {
+// drainResults drains the results of turns, and returns how many there were. The latest is kept until it is published.
+func (r *backupRun) drainResults() int {
 	waiting := r.results.Len()
 	for received := 0; ; received++ {
 		var result contract.FDBExpiryResult
@@ -50,7 +50,7 @@ func (r *backupRun) expiryFirst(ctx workflow.Context) (done bool, err error) {
 
 // publishTurn writes how a turn ended, and nothing else.
 func (r *backupRun) publishTurn(ctx workflow.Context) error {
-	return r.publishData(ctx, "Write what became of the turn")
+	return r.publishData(ctx, "Write the result of the turn")
 }
 
 // publishData writes what is known of the data, and how a turn ended.

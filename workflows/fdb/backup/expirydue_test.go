@@ -36,7 +36,7 @@ func withData(s *fdbbackup.Situation) { s.View.Backups[0].Oldest = &contract.FDB
 
 func dataHeld(s *fdbbackup.Situation) { s.View.DeleteWanted = true }
 
-func letGoOf(s *fdbbackup.Situation) { s.View.Held = false }
+func released(s *fdbbackup.Situation) { s.View.Held = false }
 
 func TestWhatTheQueueIsAskedFor(t *testing.T) {
 	tests := map[string]struct {
@@ -48,10 +48,10 @@ func TestWhatTheQueueIsAskedFor(t *testing.T) {
 		"also of what is stopped":                  {of: []change{policy, withData, asks("Stopped"), ended}, want: contract.FDBJobExpire},
 		"not without data":                         {of: []change{policy, isNew}},
 		"not while a deletion stops it":            {of: []change{policy, withData, dataHeld, deleted}},
-		"the deletion of the data then":            {of: []change{withData, dataHeld, deleted, letGoOf}, want: contract.FDBJobDelete},
-		"not unless it is wanted":                  {of: []change{withData, deleted, letGoOf}},
-		"not in a namespace that ends":             {of: []change{withData, dataHeld, deleted, letGoOf, ending}},
-		"not if nothing was ever started":          {of: []change{isNew, dataHeld, deleted, letGoOf}},
+		"the deletion of the data then":            {of: []change{withData, dataHeld, deleted, released}, want: contract.FDBJobDelete},
+		"not unless it is wanted":                  {of: []change{withData, deleted, released}},
+		"not in a namespace that ends":             {of: []change{withData, dataHeld, deleted, released, ending}},
+		"not if nothing was ever started":          {of: []change{isNew, dataHeld, deleted, released}},
 		"nothing when there is no object any more": {of: []change{policy, func(s *fdbbackup.Situation) { s.View = contract.FDBBackupView{} }}},
 	}
 	for title, test := range tests {
@@ -73,7 +73,7 @@ func TestWhenTheQueueIsAsked(t *testing.T) {
 		"not twice in an hour":            {of: []change{policy, withData, reported(expire, time.Hour-time.Second)}},
 		"after an hour":                   {of: []change{policy, withData, reported(expire, time.Hour)}, want: true},
 		"when what is wanted is new":      {of: []change{policy, withData}, want: true},
-		"when it is another":              {of: []change{withData, dataHeld, deleted, letGoOf, reported(expire, 0)}, want: true},
+		"when it is another":              {of: []change{withData, dataHeld, deleted, released, reported(expire, 0)}, want: true},
 		"that nothing is wanted any more": {of: []change{withData, reported(expire, 0)}, want: true},
 		"not that nothing ever was":       {of: []change{withData}, begins: true},
 		"that of one that had turns":      {of: []change{withData, turned("Expired")}, begins: true, want: true},
@@ -248,8 +248,8 @@ func TestWhenAnObjectIsSettled(t *testing.T) {
 		"with it":                                {of: []change{settled, asks("Stopped"), wanted, dataHeld}, want: true},
 		"not while it has one it must not have":  {of: []change{settled, asks("Stopped"), dataHeld}},
 		"one being deleted not while it is held": {of: []change{settled, deleted}},
-		"nor while its data are to go":           {of: []change{settled, deleted, letGoOf, dataHeld}},
-		"one being deleted that nothing keeps":   {of: []change{settled, deleted, letGoOf}, want: true},
+		"nor while its data are to go":           {of: []change{settled, deleted, released, dataHeld}},
+		"one being deleted that nothing keeps":   {of: []change{settled, deleted, released}, want: true},
 		"one that is not there":                  {of: []change{func(s *fdbbackup.Situation) { s.View = contract.FDBBackupView{} }}, want: true},
 	}
 	for title, test := range tests {

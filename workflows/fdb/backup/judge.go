@@ -16,8 +16,8 @@ type Attempt struct {
 	Failure *contract.FDBFailure
 }
 
-// Judge returns the conditions that hold, in a fixed order (seed "Check Backup Status"). failed is the command of the last pass
-// that was not done, or nil.
+// Judge returns the conditions that hold, in a fixed order (docs/foundationdb.md, "Conditions"). failed is the command of the
+// last pass that was not done, or nil.
 func Judge(s Situation, failed *Attempt) []contract.FDBCondition {
 	var conditions []contract.FDBCondition
 	add := func(condition *contract.FDBCondition) {
@@ -104,7 +104,7 @@ func judgeConfiguration(s Situation, failed *Attempt) *contract.FDBCondition {
 			"same place could not be restored: set destination.timestampFormat, or another destination.path", s.View.Desired.URL)
 	}
 	if _, outdated := s.outdated(); (outdated || !runs) && !s.TagTaken() && s.TooMany() {
-		return misconfigured(fdbv1alpha1.ReasonTooManyBackups, "there are the data of %d backups at the places in status.backups: "+
+		return misconfigured(fdbv1alpha1.ReasonTooManyBackups, "the places in status.backups hold data of %d backups: "+
 			"delete some (fdbbackup delete -d URL) before another is started", len(s.View.Backups))
 	}
 	if runs && s.Differs(current) {
@@ -169,7 +169,7 @@ func (s Situation) judgeStopped() *contract.FDBCondition {
 	for _, tag := range s.Seen.Tags {
 		if tag.Running && s.ours(tag) {
 			return condition(fdbv1alpha1.ConditionIncorrectBackupState, fdbv1alpha1.ReasonNotStopped,
-				"the backup on tag %s is %s and shall be stopped", tag.Tag, tag.State)
+				"the backup on tag %s is %s and is to be stopped", tag.Tag, tag.State)
 		}
 	}
 	return nil
@@ -178,7 +178,7 @@ func (s Situation) judgeStopped() *contract.FDBCondition {
 func (s Situation) judgeStart(restarts bool) *contract.FDBCondition {
 	what, reason := "the backup is not running", fdbv1alpha1.ReasonNotRunning
 	if restarts {
-		what = "the backup is to be started anew, because its destination, tag or key ranges have changed"
+		what = "the backup is to be started again, because its destination, tag or key ranges have changed"
 		reason = fdbv1alpha1.ReasonRestarting
 	}
 	if s.Memory.Slot == contract.FDBSlotRequested {
@@ -202,11 +202,11 @@ func (s Situation) judgePaused() *contract.FDBCondition {
 			"to run: %s. Set them to Paused or Stopped too", strings.Join(s.Memory.Opposed, ", "))
 	case len(s.Memory.Opposed) > 0:
 		return incorrect(fdbv1alpha1.ReasonPauseDisagreement, "the backup runs, but these backups of the same FoundationDB cluster "+
-			"ask for a pause, which holds all: %s", strings.Join(s.Memory.Opposed, ", "))
+			"request a pause, which holds all: %s", strings.Join(s.Memory.Opposed, ", "))
 	case wanted && !s.Seen.AgentsPaused:
 		return incorrect(fdbv1alpha1.ReasonNotPaused, "the backup agents of the cluster are not paused yet")
 	case !wanted && s.Seen.AgentsPaused:
-		return incorrect(fdbv1alpha1.ReasonNotResumed, "the backup agents of the cluster are paused and shall run")
+		return incorrect(fdbv1alpha1.ReasonNotResumed, "the backup agents of the cluster are paused and are to run")
 	}
 	return nil
 }

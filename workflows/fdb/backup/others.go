@@ -34,7 +34,7 @@ func (r *backupRun) request(ctx workflow.Context, request contract.FDBCommandReq
 	return answer, nil
 }
 
-// leave signs the backup off with the owner that knows of it.
+// leave deregisters the backup with the owner that knows of it.
 func (r *backupRun) leave(ctx workflow.Context) error {
 	if _, err := r.request(ctx, contract.FDBCommandRequest{Cluster: r.memory().Owner, Leave: true}); err != nil {
 		return err

@@ -54,14 +54,14 @@ func Abandoned(s Situation, blocker string) string {
 	if len(urls) > 0 {
 		left = "its data stay at " + strings.Join(urls, ", ")
 		if s.View.DeleteWanted && !s.View.NamespaceEnding {
-			left = "its data are deleted all the same, at " + strings.Join(urls, ", ")
+			left = "its data are deleted nevertheless, at " + strings.Join(urls, ", ")
 		}
 	}
 	if len(planned) > 0 {
 		left += "; whether one was started at " + strings.Join(planned, ", ") + " is not known: what is there stays"
 	}
-	return fmt.Sprintf("the backup was not stopped, because %s; should the database exist, abort the backup there (fdbbackup "+
-		"abort -t %s), else its log of changes grows; %s", blocker, s.View.Desired.Tag, left)
+	return fmt.Sprintf("the backup was not stopped, because %s; if the database exists, abort the backup there (fdbbackup "+
+		"abort -t %s); otherwise its log of changes grows; %s", blocker, s.View.Desired.Tag, left)
 }
 
 // NoticeUnreachable returns the memory after an attempt to stop the backup of an object that is being deleted.

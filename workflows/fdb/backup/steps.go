@@ -117,7 +117,7 @@ func (r *backupRun) operate(ctx workflow.Context) error {
 // report brings the owner and the throttle up to date.
 func (r *backupRun) report(ctx workflow.Context) error {
 	if r.memory().Owner != "" && r.memory().Owner != r.view.Owner && r.view.Owner != "" {
-		if err := r.leave(ctx); err != nil { // the cluster was made anew
+		if err := r.leave(ctx); err != nil { // the cluster was recreated
 			return err
 		}
 		r.news = true
@@ -187,7 +187,7 @@ func (r *backupRun) putOff(ctx workflow.Context, operation contract.FDBOperation
 		}
 	case contract.FDBStart, contract.FDBModify, contract.FDBAbort:
 		trouble := &contract.FDBFailure{
-			Class: contract.FDBClassOther, Message: "the commands of other backups of the FoundationDB cluster have taken all the time",
+			Class: contract.FDBClassOther, Message: "the commands of other backups of the FoundationDB cluster have used the time limit",
 		}
 		r.failed = &Attempt{Operation: operation, Failure: trouble}
 		return r.giveBack(ctx, trouble)

@@ -41,7 +41,7 @@ func Workflow(ctx workflow.Context, in contract.FDBClusterInput) error {
 		in.Since = workflow.Now(ctx).Unix()
 	}
 	run := &clusterRun{
-		in: in, heardAt: workflow.Now(ctx), closed: map[string]time.Time{},
+		in: in, lastRequest: workflow.Now(ctx), closed: map[string]time.Time{},
 	}
 	err := workflow.SetQueryHandler(ctx, contract.QueryState, func() (contract.FDBClusterState, error) {
 		return contract.FDBClusterState{
@@ -70,7 +70,7 @@ type clusterRun struct {
 	running       *contract.FDBCommand // nil if none runs
 	requester     string
 	begunAt       time.Time
-	heardAt       time.Time // when the last request came
+	lastRequest   time.Time // when the last request came
 	// changed are members to be signalled: others that oppose them have come or gone.
 	changed []string
 	idle    workflow.Future // nil while there are members
@@ -114,7 +114,7 @@ func (r *clusterRun) atRest(ctx workflow.Context) bool {
 
 // deserted: there are no members, and no request has come for a while.
 func (r *clusterRun) deserted(ctx workflow.Context) bool {
-	return len(r.in.Members) == 0 && workflow.Now(ctx).Sub(r.heardAt) >= FDBClusterIdle
+	return len(r.in.Members) == 0 && workflow.Now(ctx).Sub(r.lastRequest) >= FDBClusterIdle
 }
 
 // attend sets the timer that wakes the run when it may be deserted.
@@ -122,7 +122,7 @@ func (r *clusterRun) attend(ctx workflow.Context) {
 	if r.idle != nil && r.idle.IsReady() {
 		r.idle = nil
 	}
-	if left := r.heardAt.Add(FDBClusterIdle).Sub(workflow.Now(ctx)); len(r.in.Members) == 0 && r.idle == nil && left > 0 {
+	if left := r.lastRequest.Add(FDBClusterIdle).Sub(workflow.Now(ctx)); len(r.in.Members) == 0 && r.idle == nil && left > 0 {
 		r.idle = workflow.NewTimer(ctx, left)
 	}
 }
@@ -170,8 +170,8 @@ func (r *clusterRun) validate(request contract.FDBCommandRequest) error {
 func (r *clusterRun) request(ctx workflow.Context, request contract.FDBCommandRequest) (contract.FDBCommandAnswer, error) {
 	ctx, cancel := workflow.NewDisconnectedContext(ctx)
 	defer cancel()
-	r.heardAt = workflow.Now(ctx)
-	r.census.Hear(request.Member.WorkflowID)
+	r.lastRequest = workflow.Now(ctx)
+	r.census.NoteMessage(request.Member.WorkflowID)
 	delete(r.closed, request.Member.WorkflowID)
 	r.enroll(request)
 	var answer contract.FDBCommandAnswer
@@ -182,7 +182,7 @@ func (r *clusterRun) request(ctx workflow.Context, request contract.FDBCommandRe
 		}
 		answer.Later, answer.Outcome = outcome == nil, outcome
 	}
-	r.heardAt = workflow.Now(ctx)
+	r.lastRequest = workflow.Now(ctx)
 	answer.Opposed = r.opposed(request.Member.WorkflowID)
 	r.show(ctx)
 	return answer, nil

@@ -123,12 +123,12 @@ func (r *clusterRun) show(ctx workflow.Context) {
 			details.OneLine(fdbCommandSummary(*r.running, r.requester)))
 	case len(r.in.Members) == 0:
 		text += fmt.Sprintf("**Nothing to do:** ends at %s unless a request comes.",
-			details.Stamp(r.heardAt.Add(FDBClusterIdle).Unix()))
+			details.Stamp(r.lastRequest.Add(FDBClusterIdle).Unix()))
 	default:
 		text += "**Waiting** for requests of backups."
 	}
 	if waiting := r.waiting(); waiting > 0 {
-		text += fmt.Sprintf(" %d more wait for their turn.", waiting)
+		text += fmt.Sprintf(" Commands that wait: %d.", waiting)
 	}
 	text += "\n"
 	heading := "The agents of a cluster are paused for all of its backups or for none. What they want:"

@@ -26,7 +26,7 @@ var Kind = kinds.Kind{
 // users and no holder, and no request has come for a while; the next request starts it again.
 func Workflow(ctx workflow.Context, in contract.FDBContainerInput) error {
 	run := &containerRun{
-		guard: guard{FDBContainerInput: in, known: in.Since != 0, blamed: map[string]bool{}}, heardAt: workflow.Now(ctx),
+		guard: guard{FDBContainerInput: in, known: in.Since != 0, blamed: map[string]bool{}}, lastRequest: workflow.Now(ctx),
 		closed: map[string]time.Time{},
 	}
 	if in.Since == 0 {
@@ -50,8 +50,8 @@ func Workflow(ctx workflow.Context, in contract.FDBContainerInput) error {
 
 // containerRun is the state of one run. Nothing in it outlives the run except what FDBContainerInput hands over.
 type containerRun struct {
-	guard   guard
-	heardAt time.Time // when the last request came
+	guard       guard
+	lastRequest time.Time // when the last request came
 	// wake is the timer for wakeAt, the next time at which something changes by itself; nil if there is none.
 	wake   workflow.Future
 	wakeAt time.Time
@@ -98,13 +98,13 @@ func (r *containerRun) atRest(ctx workflow.Context) bool {
 
 // deserted: there are no users and no holder, and no request has come for a while.
 func (r *containerRun) deserted(ctx workflow.Context) bool {
-	return r.guard.free() && workflow.Now(ctx).Sub(r.heardAt) >= cluster.FDBClusterIdle
+	return r.guard.free() && workflow.Now(ctx).Sub(r.lastRequest) >= cluster.FDBClusterIdle
 }
 
 // next returns the next time at which something changes by itself: a reader's time ends, or the guard is deserted.
 func (r *containerRun) next() (time.Time, bool) {
 	if r.guard.free() {
-		return r.heardAt.Add(cluster.FDBClusterIdle), true
+		return r.lastRequest.Add(cluster.FDBClusterIdle), true
 	}
 	if until := r.guard.firstEnd(); until > 0 {
 		return time.Unix(until, 0), true
@@ -156,10 +156,10 @@ func (r *containerRun) validate(request contract.FDBContainerRequest) error {
 
 // request handles UpdateFDBContainer. It never waits: a user that is refused sends its request again.
 func (r *containerRun) request(ctx workflow.Context, request contract.FDBContainerRequest) (contract.FDBContainerAnswer, error) {
-	r.heardAt = workflow.Now(ctx)
-	r.census.Hear(request.User.WorkflowID)
+	r.lastRequest = workflow.Now(ctx)
+	r.census.NoteMessage(request.User.WorkflowID)
 	delete(r.closed, request.User.WorkflowID)
-	answer := r.guard.answer(request, r.heardAt.Unix())
+	answer := r.guard.answer(request, r.lastRequest.Unix())
 	r.show(ctx)
 	return answer, nil
 }
@@ -208,11 +208,11 @@ func (r *containerRun) show(ctx workflow.Context) {
 			details.OneLine(guard.Holder.Name), details.Stamp(guard.Holder.Since), guard.doing())
 	case guard.free():
 		text += fmt.Sprintf("**Without users:** ends at %s unless a request comes.\n",
-			details.Stamp(r.heardAt.Add(cluster.FDBClusterIdle).Unix()))
+			details.Stamp(r.lastRequest.Add(cluster.FDBClusterIdle).Unix()))
 	default:
 		text += "**Waiting** for requests to expire or delete it.\n"
 	}
-	if at := guard.settledAt(); !guard.Settled && at > r.heardAt.Unix() {
+	if at := guard.settledAt(); !guard.Settled && at > r.lastRequest.Unix() {
 		text += fmt.Sprintf("\n**Settling:** it is not deleted before %s, so that all its users are known by then.\n",
 			details.Stamp(at))
 	}

@@ -61,7 +61,7 @@ func (g *guard) answer(request contract.FDBContainerRequest, now int64) contract
 		g.Settled = g.Settled || (first && request.Fresh)
 		g.enroll(request.User)
 		g.advance(now)
-		if g.heldBesides(request.User.WorkflowID) {
+		if g.heldByOther(request.User.WorkflowID) {
 			return contract.FDBContainerAnswer{Busy: g.busyHolder(request)}
 		}
 	case contract.FDBContainerLeave:
@@ -69,7 +69,7 @@ func (g *guard) answer(request contract.FDBContainerRequest, now int64) contract
 			g.Users = slices.Delete(g.Users, at, at+1)
 		}
 	case contract.FDBContainerRelease:
-		if g.Holder != nil && !g.heldBesides(request.User.WorkflowID) {
+		if g.Holder != nil && !g.heldByOther(request.User.WorkflowID) {
 			g.Holder = nil
 		}
 	case contract.FDBContainerExpire, contract.FDBContainerDelete:
@@ -87,7 +87,7 @@ func (g *guard) enroll(user contract.FDBContainerUser) {
 	g.Users = append(g.Users, user)
 }
 
-func (g *guard) heldBesides(id string) bool { return g.Holder != nil && g.Holder.WorkflowID != id }
+func (g *guard) heldByOther(id string) bool { return g.Holder != nil && g.Holder.WorkflowID != id }
 
 // hold makes the user the holder, or says why not. Other users that keep data there are named even if there is a holder: waiting
 // does not help. If the whole object's data are refused because of them, the object stops being a user: the others delete the
@@ -116,7 +116,7 @@ func (g *guard) hold(request contract.FDBContainerRequest, now int64) contract.F
 			})
 		}
 		return contract.FDBContainerAnswer{Others: others}
-	case g.heldBesides(request.User.WorkflowID):
+	case g.heldByOther(request.User.WorkflowID):
 		g.blamed[g.Holder.WorkflowID] = true
 		return contract.FDBContainerAnswer{Busy: g.busyHolder(request)}
 	case len(readers) > 0:

@@ -126,16 +126,16 @@ func TestAPodWithoutResult(t *testing.T) {
 		},
 		"hangs": {
 			prepare: func(*turnWorld, *turnRun) {},
-			message: "the pod was cut at its limit of 1h0m0s", minutes: 61,
+			message: "the pod was stopped at its limit of 1h0m0s", minutes: 61,
 		},
 		"has no image": {
 			prepare: func(w *turnWorld, r *turnRun) {
 				r.After(time.Minute, func() { pod(w).Started, pod(w).Waiting = false, "ImagePullBackOff: no such image" })
 			},
-			message: "the pod was cut at its limit of 15m0s: it waited for ImagePullBackOff", minutes: 17,
+			message: "the pod was stopped at its limit of 15m0s: it waited for ImagePullBackOff", minutes: 17,
 		},
 		"hangs, and the worker has another limit": {
-			prepare: func(*turnWorld, *turnRun) {}, message: "the pod was cut at its limit of 10m0s", minutes: 11,
+			prepare: func(*turnWorld, *turnRun) {}, message: "the pod was stopped at its limit of 10m0s", minutes: 11,
 		},
 	}
 	for title, test := range tests {
@@ -203,7 +203,7 @@ func TestAPodOfAnEarlierTurnIsWaitedFor(t *testing.T) {
 		}, w.log)
 		assert.GreaterOrEqual(t, w.at["remove lab-7-1"], 20*time.Minute)
 	})
-	t.Run("one that hangs is cut at its limit", func(t *testing.T) {
+	t.Run("one that hangs is stopped at its limit", func(t *testing.T) {
 		w := newTurnWorld(with(toExpire(), "lab-7-1"), toExpire())
 		w.results[1] = expiredTo(40, 29)
 		leftover(w, "lab-7-1", 20*time.Hour)
@@ -252,7 +252,7 @@ func TestAPodOfAnEarlierTurnIsWaitedFor(t *testing.T) {
 		assert.Equal(t, contract.FDBTurnNotYet, w.result.Outcome)
 		assert.Contains(t, w.result.Message, "keep appearing")
 	})
-	t.Run("the second pod of this turn, though its first would be made anew", func(t *testing.T) {
+	t.Run("the second pod of this turn, though its first would be recreated", func(t *testing.T) {
 		w := newTurnWorld(toExpire())
 		w.results[1] = expiredTo(40, 29)
 		leftover(w, "lab-1785585600-2", 20*time.Minute)

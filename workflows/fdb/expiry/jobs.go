@@ -32,7 +32,7 @@ func (r *expiryRun) expire(ctx workflow.Context) (contract.FDBExpiryResult, erro
 	case left == nil:
 		return TurnEnded(r.in.Job, contract.FDBTurnFailed, failure), nil
 	}
-	if !TellsOf(expire, *left) {
+	if !DescribesOnly(expire, *left) {
 		return TurnEnded(r.in.Job, contract.FDBTurnNotYet, "the pod that was found was created to expire another backup, which "+
 			"is not the newest one any more: the newest one is expired in the next turn"), nil
 	}

@@ -33,9 +33,9 @@ func PodFailure(pod contract.FDBPodView, limit time.Duration) string {
 	case pod.Ended:
 		return fmt.Sprintf("pod %s has ended without a result", pod.Name)
 	case pod.Waiting != "":
-		return fmt.Sprintf("the pod was cut at its limit of %s: it waited for %s", limit, pod.Waiting)
+		return fmt.Sprintf("the pod was stopped at its limit of %s: it waited for %s", limit, pod.Waiting)
 	}
-	return fmt.Sprintf("the pod was cut at its limit of %s", limit)
+	return fmt.Sprintf("the pod was stopped at its limit of %s", limit)
 }
 
 // TurnEnded returns the result of a turn of which only the outcome is known, with the reason that the status shows for it.
@@ -136,9 +136,9 @@ func kept(expire contract.FDBExpire, pod contract.FDBPodResult) contract.FDBExpi
 		expire.URL, since, needed))
 }
 
-// TellsOf reports whether a result describes no other container than the one to expire: a pod that was found may have been
+// DescribesOnly reports whether a result describes no other container than the one to expire: a pod that was found may have been
 // created for one that is not the newest any more.
-func TellsOf(expire contract.FDBExpire, pod contract.FDBPodResult) bool {
+func DescribesOnly(expire contract.FDBExpire, pod contract.FDBPodResult) bool {
 	return !slices.ContainsFunc([]*contract.FDBContainer{pod.Before, pod.After}, func(described *contract.FDBContainer) bool {
 		return described != nil && fdb.ContainerOf(described.URL) != expire.Container
 	})
@@ -147,7 +147,7 @@ func TellsOf(expire contract.FDBExpire, pod contract.FDBPodResult) bool {
 // HoldsMinimum reports whether, after that result, the container alone holds all that the policy wants to be restorable: older
 // containers are not needed any more.
 func HoldsMinimum(expire contract.FDBExpire, pod contract.FDBPodResult) bool {
-	if !TellsOf(expire, pod) || (pod.Failure != nil && pod.Failure.Class != contract.FDBClassUnsafe) {
+	if !DescribesOnly(expire, pod) || (pod.Failure != nil && pod.Failure.Class != contract.FDBClassUnsafe) {
 		return false
 	}
 	container := remains(pod)

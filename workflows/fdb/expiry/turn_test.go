@@ -18,7 +18,7 @@ func TestWhatAPodsEndMeans(t *testing.T) {
 		over bool
 		want string
 	}{
-		"it runs":       {pod: contract.FDBPodView{Name: "p", Found: true}, want: "cut at its limit of 1h0m0s"},
+		"it runs":       {pod: contract.FDBPodView{Name: "p", Found: true}, want: "stopped at its limit of 1h0m0s"},
 		"it waits":      {pod: contract.FDBPodView{Name: "p", Found: true, Waiting: "ErrImagePull"}, want: "it waited for ErrImagePull"},
 		"it has a word": {pod: contract.FDBPodView{Name: "p", Found: true, Result: &contract.FDBPodResult{}}, over: true},
 		"it has a word, and goes": {
@@ -172,7 +172,7 @@ func TestAReportOfAnotherContainerHoldsNoMinimum(t *testing.T) {
 	}
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
-			assert.Equal(t, test.want, expiry.TellsOf(expire, test.left))
+			assert.Equal(t, test.want, expiry.DescribesOnly(expire, test.left))
 			assert.Equal(t, test.want, expiry.HoldsMinimum(expire, test.left))
 		})
 	}

@@ -52,7 +52,7 @@ func (w *queueWorld) leaves(name string) {
 	}
 }
 
-// sendAll sends what the objects' workflows send when they start anew.
+// sendAll sends what the objects' workflows send when they start again.
 func (w *queueWorld) sendAll() {
 	for _, name := range slices.Sorted(maps.Keys(w.objects)) {
 		w.sends(w.objects[name])

@@ -104,7 +104,7 @@ func (r *queueRun) Receive(ctx workflow.Context) {
 		if !r.reports.ReceiveAsync(&report) { // skips what cannot be decoded
 			continue
 		}
-		r.Heard(report.Ref)
+		r.NoteMessage(report.Ref)
 		r.report(report, workflow.Now(ctx).Unix())
 	}
 	for r.requests.Len() > 0 {

@@ -194,10 +194,10 @@ func TestPeopleSteerTheQueue(t *testing.T) {
 		},
 		"one that waits goes": {
 			contract.UpdateRemoveEntry, named("b"), "team/b is out of the queue until it asks again: when its object changes, its " +
-				"workflow starts anew, or an hour has passed.", []string{"0 expire a", "20 expire c"},
+				"workflow starts again, or an hour has passed.", []string{"0 expire a", "20 expire c"},
 		},
 		"one whose turn runs goes": {
-			contract.UpdateRemoveEntry, named("a"), " The turn that runs since 2026-08-01T12:00:00Z goes on.",
+			contract.UpdateRemoveEntry, named("a"), " The turn that runs since 2026-08-01T12:00:00Z continues.",
 			[]string{"0 expire a", "20 expire b"},
 		},
 		"more at a time": {

@@ -173,7 +173,7 @@ func TestATurnThatWasLostIsStartedAgain(t *testing.T) {
 	assert.EqualValues(t, 59, s.Closed(turnRef("a"), 1159))
 	s.Revive(turnRef("a"))
 	assert.Equal(t, " | a:1000", shownTurns(s), "it is started again")
-	assert.Zero(t, s.Closed(turnRef("a"), 1170), "and has its time anew")
+	assert.Zero(t, s.Closed(turnRef("a"), 1170), "and has its time again")
 	s.Runs(turnRef("a"))
 	assert.Zero(t, s.Closed(turnRef("a"), 1300))
 	assert.Equal(t, " | a:1000?", shownTurns(s))
@@ -182,7 +182,7 @@ func TestATurnThatWasLostIsStartedAgain(t *testing.T) {
 	assert.Negative(t, s.Closed(turnRef("b"), 1400))
 }
 
-// Started again, it may create its pod anew, beside turns that have begun since its own pod went into termination.
+// Started again, it may create its pod again, beside turns that have begun since its own pod went into termination.
 func TestATurnInTerminationIsStartedAgainWhenThereIsAPlaceForIt(t *testing.T) {
 	s := ongoing(1, contract.FDBTurn{Ref: turnRef("a"), Job: expire, Turn: 1000, Closing: true},
 		contract.FDBTurn{Ref: turnRef("b"), Job: expire, Turn: 1010})

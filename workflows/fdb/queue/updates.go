@@ -125,11 +125,11 @@ func (r *queueRun) removeEntry(ctx workflow.Context, name contract.FDBQueueName)
 	if err != nil {
 		return contract.FDBQueueAnswer{}, err
 	}
-	text := fmt.Sprintf("%s/%s is out of the queue until it asks again: when its object changes, its workflow starts anew, "+
+	text := fmt.Sprintf("%s/%s is out of the queue until it asks again: when its object changes, its workflow starts again, "+
 		"or an hour has passed.",
 		name.Namespace, name.Name)
 	if since != 0 {
-		text += fmt.Sprintf(" The turn that runs since %s goes on.", details.Stamp(since))
+		text += fmt.Sprintf(" The turn that runs since %s continues.", details.Stamp(since))
 	}
 	return contract.FDBQueueAnswer{Message: text}, nil
 }
@@ -185,5 +185,5 @@ func (r *queueRun) Details(now int64) string {
 			line += ": " + string(entry.Outcome)
 		}
 		return line
-	}) + r.Besides()
+	}) + r.BeyondText()
 }

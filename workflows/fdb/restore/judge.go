@@ -15,8 +15,8 @@ type Attempt struct {
 	Failure   *contract.FDBFailure
 }
 
-// Judge returns the condition that holds, if any (seed "Check Restore Status"): there is one until all is restored. failed is the
-// command of the last pass that was not done, or nil.
+// Judge returns the condition that holds, if any (docs/foundationdb-restore.md, "Conditions"): there is one until all is
+// restored. failed is the command of the last pass that was not done, or nil.
 func Judge(s Situation, failed *Attempt) []contract.FDBCondition {
 	if found := s.judge(failed); found != nil {
 		return []contract.FDBCondition{*found}
@@ -41,8 +41,8 @@ func (s Situation) judge(failed *Attempt) *contract.FDBCondition {
 	case StateCompleted:
 		return nil
 	case StateFailed:
-		return incorrect(fdbv1alpha1.ReasonFinalizationFailing, "everything was restored, but what was checked then is not as it "+
-			"should be: %s", s.taskErrors())
+		return incorrect(fdbv1alpha1.ReasonFinalizationFailing, "everything was restored, but a check of the "+
+			"result failed: %s", s.taskErrors())
 	case StateFinalizing:
 		return incorrect(fdbv1alpha1.ReasonRestoring, "everything is restored; its end is being checked")
 	case StateAborted:
@@ -79,7 +79,7 @@ func (s Situation) judgeAborted() *contract.FDBCondition {
 	if s.neverStarted() {
 		return nil
 	}
-	by, holds := "as restoreState asks", "holds"
+	by, holds := "as restoreState says", "holds"
 	if !s.View.Stop {
 		by = "by somebody else than Holdfast"
 	}
@@ -100,7 +100,7 @@ func (s Situation) judgeStopping(failed *Attempt) *contract.FDBCondition {
 	if s.Started() && s.restore() == nil {
 		return s.judgeLost()
 	}
-	return incorrect(fdbv1alpha1.ReasonNotAborted, "the restore is %s and shall be aborted", restoretool.Observed(State(s)))
+	return incorrect(fdbv1alpha1.ReasonNotAborted, "the restore is %s and is to be aborted", restoretool.Observed(State(s)))
 }
 
 // judgeReach returns the condition for a destination of which nothing is known; nil if it has answered.
@@ -151,7 +151,7 @@ func Blocker(s Situation) *contract.FDBCondition {
 			"all backup agents of the FoundationDB cluster are paused%s: nothing would be "+
 				"restored. Set those FoundationDBBackups to Running, or run fdbbackup resume", s.pausedBy())
 	case seen.Agents == 0:
-		return incorrect(fdbv1alpha1.ReasonNoAgents, "no backup agents run for the destination, and they are what restores: create a "+
+		return incorrect(fdbv1alpha1.ReasonNoAgents, "no backup agents run for the destination, and a restore needs them: create a "+
 			"FoundationDBBackup of that cluster, whose Deployment runs them (it may be stopped), or run backup_agent yourself")
 	case !s.Resolved:
 		return nil
@@ -171,7 +171,7 @@ func (s Situation) pausedBy() string {
 	if len(s.Opposed) == 0 {
 		return ""
 	}
-	return ", as these backups ask: " + strings.Join(s.Opposed, ", ")
+	return ", as these backups request: " + strings.Join(s.Opposed, ", ")
 }
 
 func judgeNotEmpty(what string) *contract.FDBCondition {
@@ -189,7 +189,7 @@ func judgeUnresolved(trouble *contract.FDBFailure) *contract.FDBCondition {
 	case contract.FDBClassBadURL:
 		return misconfigured(fdbv1alpha1.ReasonURLInvalid, "%s", trouble.Message)
 	}
-	return incorrect(fdbv1alpha1.ReasonToolFailing, "it cannot be found out what would be restored: %s", trouble.Message)
+	return incorrect(fdbv1alpha1.ReasonToolFailing, "cannot determine what would be restored: %s", trouble.Message)
 }
 
 // judgeFailed returns the condition for a failed command. After a start of unknown outcome, the state is read before anything is

@@ -27,8 +27,8 @@ func ReleaseDue(s Situation, failed *Attempt, limit time.Duration) (due bool, no
 	if !s.View.ClusterGone && !changed(s.View) && !s.View.NamespaceEnding && !waited {
 		return false, ""
 	}
-	return true, fmt.Sprintf("the restore was not aborted, because %s; should it have been started and the database exist, it goes "+
-		"on, locks the database and leaves partial data when it is aborted there (fdbrestore abort -t %s)", blocker, s.tag())
+	return true, fmt.Sprintf("the restore was not aborted, because %s; if it was started and the database exists, it continues, "+
+		"locks the database and leaves partial data when it is aborted there (fdbrestore abort -t %s)", blocker, s.tag())
 }
 
 // tag is the restore's name in the destination.

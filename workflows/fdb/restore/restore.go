@@ -26,10 +26,10 @@ var Kind = kinds.Kind{
 	Run: kinds.Serving(Workflow),
 }
 
-// Workflow serves one FoundationDBRestore (seed 004, "Reconciling Restores"): each pass inspects the restore in the destination,
-// starts or aborts it, or checks its end, and writes what it found. A restore is planned and started once, and never again. The
-// workflow ends with the restore, and the next event starts it again under the same ID. It is the only writer of the object's
-// status. It sends every command for the destination to the destination's owner, FDBCluster. The guard of the container,
+// Workflow serves one FoundationDBRestore (docs/foundationdb-restore.md, "What happens"): each pass inspects the restore in the
+// destination, starts or aborts it, or checks its end, and writes what it found. A restore is planned and started once, and never
+// again. The workflow ends with the restore, and the next event starts it again under the same ID. It is the only writer of the
+// object's status. It sends every command for the destination to the destination's owner, FDBCluster. The guard of the container,
 // FDBContainer, grants no expiration while the restore reads it.
 func Workflow(ctx workflow.Context, in contract.FDBRestoreInput, options call.Options) error {
 	run := &restoreRun{
@@ -82,7 +82,7 @@ func (r *restoreRun) Pass(ctx workflow.Context) (entity.Outcome, error) {
 	if err := r.pass(ctx); err != nil || !Settled(r.view) {
 		return entity.Waiting, err
 	}
-	return entity.Settled, r.farewell(ctx)
+	return entity.Settled, r.leaveAll(ctx)
 }
 
 // Carry implements entity.Object.
@@ -148,20 +148,20 @@ func (r *restoreRun) release(ctx workflow.Context) error {
 		workflow.SetCurrentDetails(ctx, "**Deleting:** the restore is to be aborted first: "+blocker)
 		return nil
 	}
-	if err := r.farewell(ctx); err != nil {
+	if err := r.leaveAll(ctx); err != nil {
 		return err
 	}
 	release := contract.FDBRestoreRelease{
 		Ref: r.in.Ref, Note: note,
 		Aborted: r.seen.Failure == nil && r.seen.Restore != nil && r.seen.Restore.State == StateAborted,
 	}
-	return tools.LastWords(ctx, note, func() error {
+	return tools.ShowRelease(ctx, note, func() error {
 		return r.see(call.LocalFirst(ctx, r.options.Limits, contract.ReleaseFDBRestore, release))
 	})
 }
 
-// farewell signs the restore off with the owner and the guard.
-func (r *restoreRun) farewell(ctx workflow.Context) error {
+// leaveAll deregisters the restore with the owner and the guard.
+func (r *restoreRun) leaveAll(ctx workflow.Context) error {
 	if r.memory().Owner != "" {
 		if err := r.leave(ctx); err != nil {
 			return err

@@ -131,7 +131,7 @@ func TestAStartThatFails(t *testing.T) {
 			w.run().serve(t, contract.FDBRestoreInput{}, time.Hour)
 			assert.Equal(t, test.reason, w.reason())
 			assert.Equal(t, fdbrestore.StatePending, w.findings.State)
-			assert.Equal(t, 1, w.times("plan 700"), "once planned, nothing is resolved anew")
+			assert.Equal(t, 1, w.times("plan 700"), "once planned, nothing is resolved again")
 			assert.Greater(t, w.times("restore lab-u"), 5)
 			assert.LessOrEqual(t, w.times("restore lab-u"), test.most)
 		})

@@ -112,7 +112,7 @@ func (r *restoreRun) operate(ctx workflow.Context) error {
 // report brings the owner up to date.
 func (r *restoreRun) report(ctx workflow.Context) error {
 	if r.memory().Owner != "" && r.memory().Owner != r.view.Owner && r.view.Owner != "" {
-		if err := r.leave(ctx); err != nil { // the cluster was made anew
+		if err := r.leave(ctx); err != nil { // the cluster was recreated
 			return err
 		}
 	}
@@ -149,7 +149,7 @@ func (r *restoreRun) command(ctx workflow.Context, command contract.FDBCommand) 
 	switch outcome := answer.Outcome; {
 	case answer.Later || outcome == nil:
 		r.failed = &Attempt{Operation: command.Operation, Failure: &contract.FDBFailure{
-			Class: contract.FDBClassOther, Message: "other commands of the FoundationDB cluster have taken all the time",
+			Class: contract.FDBClassOther, Message: "other commands of the FoundationDB cluster have used the time limit",
 		}}
 		return nil
 	case outcome.Undue:

@@ -20,7 +20,7 @@ const (
 	defaultFDBSnapshotLimit = 1
 	// fdbLimitEffect names the side effect by which the limit in force enters the history.
 	fdbLimitEffect = "fdb-snapshot-limit"
-	// fdbSlotRetry is how long, in seconds, a backup waits anew after the signal of its grant has failed.
+	// fdbSlotRetry is how long, in seconds, a backup waits again after the signal of its grant has failed.
 	fdbSlotRetry = 5
 	// FDBFindLimit limits an attempt to list all FoundationDBBackups: there may be 50,000.
 	FDBFindLimit = time.Minute
@@ -137,7 +137,7 @@ func (r *throttleRun) Receive(ctx workflow.Context) {
 			workflow.GetLogger(ctx).Warn("request from elsewhere, ignored", "cluster", request.Cluster, "sender", request.WorkflowID)
 			continue
 		}
-		r.Heard(request.WorkflowID)
+		r.NoteMessage(request.WorkflowID)
 		RecordRequest(&r.slots, request.Action, contract.FDBHolder{
 			WorkflowID: request.WorkflowID, Namespace: request.Namespace, Since: workflow.Now(ctx).Unix(),
 		})
@@ -233,5 +233,6 @@ func (r *throttleRun) Details(now int64) string {
 	return fmt.Sprintf("**First snapshots:** %d of at most %d at a time; %d wait.\n",
 		len(r.slots.Turns), r.slots.Limit, len(r.slots.Members)) +
 		turns.Listed("Have a slot:", r.holders(), len(r.slots.Turns), line) +
-		turns.Listed("Wait, in this order:", waitingFor(r.slots.Head(now, turns.Shown)), len(r.slots.Members), line) + r.slots.Besides()
+		turns.Listed("Wait, in this order:", waitingFor(r.slots.Head(now, turns.Shown)), len(r.slots.Members), line) +
+		r.slots.BeyondText()
 }

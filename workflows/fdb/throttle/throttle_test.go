@@ -96,7 +96,7 @@ func TestFirstSnapshotsAreGrantedAFewAtATime(t *testing.T) {
 			},
 			want: []string{"0 a", "1200 b"}, runs: 1,
 		},
-		"a holder that goes again has its time anew": {
+		"a holder that goes again has its time again": {
 			steps: []throttleStep{
 				asks(0, "a"), asks(1*time.Second, "b"), dies(2*time.Second, "a"), comesBack(7*time.Minute+1*time.Second, "a"), dies(8*time.Minute+1*time.Second, "a"), releases(30*time.Minute, "b"),
 			},

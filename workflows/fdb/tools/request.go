@@ -61,9 +61,9 @@ func RequestContainer(
 	}, contract.RequestFDBContainer.WithSummary(summary), request)
 }
 
-// LastWords shows, for as long as Temporal keeps the workflow, how an object was released: in a namespace that is being deleted
+// ShowRelease shows, for as long as Temporal keeps the workflow, how an object was released: in a namespace that is being deleted
 // nothing else shows it. It is shown, too, while a release is retried.
-func LastWords(ctx workflow.Context, note string, release func() error) error {
+func ShowRelease(ctx workflow.Context, note string, release func() error) error {
 	text := "**Deleted.**"
 	if note = strings.TrimSpace(note); note != "" {
 		text = "**Deleted:** " + details.OneLine(note)

@@ -33,7 +33,7 @@ const (
 	ReasonRejected = oadpv1alpha1.ReasonBSLSpecRejected
 )
 
-// Situations are those of the decision table of seed 001.
+// Situations are a location's specs, with what was decided about them.
 func Situations() map[string]Situation {
 	wait := func(v Verdict) map[oadpv1alpha1.ApprovalDecision]Verdict {
 		none, pending := v, v

@@ -6,7 +6,7 @@ const (
 	ConditionIncorrectDeployment = "IncorrectDeployment"
 	// ConditionDeploymentRollingOut: agents are being replaced, or not all are ready.
 	ConditionDeploymentRollingOut = "DeploymentRollingOut"
-	// ConditionIncorrectBackupState: the backup is not in the state that the spec asks for.
+	// ConditionIncorrectBackupState: the backup is not in the state that the spec requests.
 	ConditionIncorrectBackupState = "IncorrectBackupState"
 	// ConditionMisconfiguredBackup: the backup's parameters differ from the spec, or the spec cannot be carried out.
 	ConditionMisconfiguredBackup = "MisconfiguredBackup"
@@ -60,7 +60,7 @@ const (
 
 // Types of the conditions of a FoundationDBRestore. The cause is in the reason and the message.
 const (
-	// ConditionIncorrectRestoreState: the restore is not in the state that the spec asks for, or has not ended yet.
+	// ConditionIncorrectRestoreState: the restore is not in the state that the spec requests, or has not ended yet.
 	ConditionIncorrectRestoreState = "IncorrectRestoreState"
 	// ConditionMisconfiguredRestore: the spec cannot be carried out.
 	ConditionMisconfiguredRestore = "MisconfiguredRestore"

@@ -179,7 +179,7 @@ const (
 	RestoreFinalizing ObservedRestoreState = "Finalizing"
 	// RestoreCompleted: everything is restored and verified. Final.
 	RestoreCompleted ObservedRestoreState = "Completed"
-	// RestoreAborted: aborted, as the spec asks or by somebody else, or stopped before its start. Final.
+	// RestoreAborted: aborted, as the spec says or by somebody else, or stopped before its start. Final.
 	RestoreAborted ObservedRestoreState = "Aborted"
 	// RestoreFailed: the verification has found an error. Final.
 	RestoreFailed ObservedRestoreState = "Failed"

@@ -65,7 +65,7 @@ const (
 	ExpiryNothing = "NothingToExpire"
 	// ExpiryWaiting: the container is in use, or the database does not answer.
 	ExpiryWaiting = "Waiting"
-	// ExpiryFailed: the pod failed, was lost or was cut at its limit.
+	// ExpiryFailed: the pod failed, was lost or was stopped at its limit.
 	ExpiryFailed = "Failed"
 	// ExpiryDeleted and ExpiryKept: the data of a deleted backup are gone, or stay because others use them.
 	ExpiryDeleted = "Deleted"

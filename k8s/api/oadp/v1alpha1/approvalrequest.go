@@ -5,8 +5,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// NonAdminBackupStorageLocationApprovalRequest asks the administrators whether a tenant's storage location may be
-// used. It lives in the OADP namespace, where tenants cannot reach it.
+// NonAdminBackupStorageLocationApprovalRequest requests the administrators' decision about a tenant's storage location.
+// It lives in the OADP namespace, where tenants cannot reach it.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -112,9 +112,9 @@ type ApprovalRecord struct {
 
 // VeleroBackupStorageLocationApprovalRequest holds a storage location's pending and approved specification.
 //
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.nacuuid) || (has(self.nacuuid) && self.nacuuid == oldSelf.nacuuid)",message="nacuuid says which storage location was asked for and cannot be changed once it is set."
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.name) || (has(self.name) && self.name == oldSelf.name)",message="name says which storage location was asked for and cannot be changed once it is set."
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.__namespace__) || (has(self.__namespace__) && self.__namespace__ == oldSelf.__namespace__)",message="namespace says whose storage location was asked for and cannot be changed once it is set."
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.nacuuid) || (has(self.nacuuid) && self.nacuuid == oldSelf.nacuuid)",message="nacuuid says which storage location the request is for and cannot be changed once it is set."
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.name) || (has(self.name) && self.name == oldSelf.name)",message="name says which storage location the request is for and cannot be changed once it is set."
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.__namespace__) || (has(self.__namespace__) && self.__namespace__ == oldSelf.__namespace__)",message="namespace says whose storage location the request is for and cannot be changed once it is set."
 type VeleroBackupStorageLocationApprovalRequest struct {
 	// pendingSpec is the specification that waits for a decision. It is cleared when it is approved.
 	// +optional

@@ -5,7 +5,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// NonAdminBackup asks for a backup of the namespace it is in.
+// NonAdminBackup requests a backup of its namespace.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

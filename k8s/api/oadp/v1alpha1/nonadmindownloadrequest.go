@@ -5,7 +5,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// NonAdminDownloadRequest asks for a URL from which a file of a NonAdminBackup or NonAdminRestore can be downloaded.
+// NonAdminDownloadRequest requests a URL from which a file of a NonAdminBackup or NonAdminRestore can be downloaded.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

@@ -5,7 +5,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// NonAdminRestore asks for a NonAdminBackup of its namespace to be restored.
+// NonAdminRestore requests that a NonAdminBackup of its namespace be restored.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

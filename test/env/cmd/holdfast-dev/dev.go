@@ -110,7 +110,7 @@ A bucket of her own, %q, which an administrator has to approve:
   %s
   %s
 
-  # as the administrator: look at what is asked for, and decide
+  # as the administrator: read the pending requests, and decide
   %s
   %s
 

@@ -110,7 +110,7 @@ func judgeRestore(now state) (bool, error) {
 	switch phase := text(now.object, "status", "finalization", "phase"); phase {
 	case "PartiallyFailed":
 		_, message := conditionStatus(now.object, "Finalized")
-		return false, fmt.Errorf("the wrap-up of the restore ended in phase %s: %s", phase, message)
+		return false, fmt.Errorf("the finalization of the restore ended in phase %s: %s", phase, message)
 	case "Completed":
 		return true, nil
 	}

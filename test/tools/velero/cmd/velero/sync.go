@@ -19,7 +19,7 @@ import (
 	kbclient "sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// syncCommand has Velero's own controller look into storage locations now, once each, instead of at the next minute of a server:
+// syncCommand has Velero's own controller check storage locations now, once each, instead of at the next minute of a server:
 // it brings into the cluster what backups it finds there. A server that runs is not disturbed.
 func syncCommand() *cobra.Command {
 	var pluginDir string
