@@ -1,6 +1,8 @@
 package house
 
 import (
+	"go/scanner"
+	"go/token"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -73,4 +75,60 @@ func TestNobodyUsesBannedWords(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.Greater(t, checked, 300)
+}
+
+// told and asked match words of the glossary's second table, where a program would be the subject.
+var (
+	told  = regexp.MustCompile(`(?i)\b(tell|tells|told|telling)\b`)
+	asked = regexp.MustCompile(`(?i)\b(asks|asked|asking|look|looks|looked|looking)\b`)
+)
+
+// meant are the texts in which a word of asked has the meaning that the glossary keeps.
+var meant = []struct{ text, reason string }{
+	{"LookAgain", "a wire name, for the administrator who has to look again"},
+	{"until it asks again", "a member asks its coordinator for a turn"},
+	{"until it asks for a turn again", "a member asks its coordinator for a turn"},
+}
+
+// tokens calls do for every name, comment and string of a file of Go.
+func tokens(t *testing.T, path string, do func(line int, kind token.Token, text string)) {
+	t.Helper()
+	source, err := os.ReadFile(path)
+	require.NoError(t, err)
+	file := token.NewFileSet().AddFile(path, -1, len(source))
+	var s scanner.Scanner
+	s.Init(file, source, nil, scanner.ScanComments)
+	for {
+		position, kind, text := s.Scan()
+		switch kind {
+		case token.EOF:
+			return
+		case token.IDENT, token.COMMENT, token.STRING:
+			do(file.Line(position), kind, text)
+		}
+	}
+}
+
+// A program reports, sends, reads, checks or calls: it does not tell, and people are not shown that it asks or looks.
+func TestNoProgramTellsAsksOrLooks(t *testing.T) {
+	used := map[string]bool{}
+	for folder, files := range packages(t) {
+		for _, name := range files {
+			path := filepath.Join(root, folder, name)
+			tokens(t, path, func(line int, kind token.Token, text string) {
+				word := told.FindString(camel.ReplaceAllString(text, "$1 $2"))
+				if kind == token.STRING && word == "" {
+					for _, each := range meant {
+						used[each.text] = used[each.text] || strings.Contains(text, each.text)
+						text = strings.ReplaceAll(text, each.text, "")
+					}
+					word = asked.FindString(camel.ReplaceAllString(text, "$1 $2"))
+				}
+				assert.Empty(t, word, "%s:%d: see the end of %s: %s", path, line, glossary, text)
+			})
+		}
+	}
+	for _, each := range meant {
+		assert.True(t, used[each.text], "no text has %q any more (%s)", each.text, each.reason)
+	}
 }
