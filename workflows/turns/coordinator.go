@@ -71,6 +71,9 @@ func (c *Coordinator[K]) Serve(ctx workflow.Context) error {
 			return err
 		}
 		c.sleep(ctx)
+		for _, queue := range c.Queues { // Begin does not at the limit, and histories have been recorded with it
+			queue.settle()
+		}
 		workflow.SetCurrentDetails(ctx, c.User.Details(workflow.Now(ctx).Unix()))
 		// From here to the return nothing may yield: a request that arrives meanwhile would be lost.
 		if !c.due() && c.atRest(ctx) {
