@@ -103,7 +103,7 @@ func (r *clusterRun) serve(ctx workflow.Context) error {
 // due reports whether serve has something to do.
 func (r *clusterRun) due(ctx workflow.Context) bool {
 	ends := workflow.GetInfo(ctx).GetContinueAsNewSuggested() || r.deserted(ctx)
-	return len(r.changed) > 0 || r.census.Ready() || (ends && r.atRest(ctx)) ||
+	return (len(r.changed) > 0 && ctx.Err() == nil) || r.census.Ready() || (ends && r.atRest(ctx)) ||
 		(len(r.in.Members) == 0 && (r.idle == nil || r.idle.IsReady()))
 }
 
