@@ -58,7 +58,11 @@ func Workflow(ctx workflow.Context, in contract.FDBClusterInput) error {
 	if err != nil {
 		return err
 	}
-	return run.serve(ctx)
+	err = turns.Loop{Pass: run.pass, Due: run.due, AtRest: run.atRest, Deserted: run.deserted, Next: run.next}.Serve(ctx)
+	if temporal.IsCanceledError(err) {
+		return run.leave(ctx, err)
+	}
+	return err
 }
 
 // clusterRun is the state of one run. Nothing in it outlives the run except what FDBClusterInput hands over.
@@ -79,37 +83,26 @@ type clusterRun struct {
 	closed map[string]time.Time // since when a member's workflow is known not to run
 }
 
-func (r *clusterRun) serve(ctx workflow.Context) error {
-	for {
-		r.signalChanged(ctx)
-		r.prune(ctx)
-		r.attend(ctx)
-		r.show(ctx)
-		// From here to the return nothing may yield: a request that arrives meanwhile would not be answered.
-		if r.atRest(ctx) {
-			switch {
-			case r.deserted(ctx):
-				return nil
-			case workflow.GetInfo(ctx).GetContinueAsNewSuggested():
-				return workflow.NewContinueAsNewError(ctx, contract.KindFDBCluster.Workflow, r.in)
-			}
-		}
-		if err := workflow.Await(ctx, func() bool { return r.due(ctx) }); err != nil {
-			return r.leave(ctx, err)
-		}
-	}
+func (r *clusterRun) pass(ctx workflow.Context) error {
+	r.signalChanged(ctx)
+	r.prune(ctx)
+	r.attend(ctx)
+	r.show(ctx)
+	return nil
 }
 
-// due reports whether serve has something to do.
+// due reports whether there is something for a pass.
 func (r *clusterRun) due(ctx workflow.Context) bool {
-	ends := workflow.GetInfo(ctx).GetContinueAsNewSuggested() || r.deserted(ctx)
-	return (len(r.changed) > 0 && ctx.Err() == nil) || r.census.Ready() || (ends && r.atRest(ctx)) ||
-		(len(r.in.Members) == 0 && (r.idle == nil || r.idle.IsReady()))
+	return len(r.changed) > 0 || r.census.Ready() ||
+		(len(r.in.Members) == 0 && !r.deserted(ctx) && (r.idle == nil || r.idle.IsReady()))
 }
 
-// atRest: no request, signal or check of this run is under way.
-func (r *clusterRun) atRest(ctx workflow.Context) bool {
-	return workflow.AllHandlersFinished(ctx) && len(r.changed) == 0 && !r.census.Busy()
+// atRest: no signal and no check of this run is under way.
+func (r *clusterRun) atRest() bool { return len(r.changed) == 0 && !r.census.Busy() }
+
+// next hands everything over to the next run.
+func (r *clusterRun) next(ctx workflow.Context) error {
+	return workflow.NewContinueAsNewError(ctx, contract.KindFDBCluster.Workflow, r.in)
 }
 
 // deserted: there are no members, and no request has come for a while.

@@ -314,6 +314,15 @@ func TestTheOwnerShowsWhatRunsAndWhatAllWant(t *testing.T) {
 		"- team/a: running\n- team/b: paused\n\n**They disagree:** the agents are not paused until all want it.\n", details)
 }
 
+func TestAnOwnerDoesNotEndBeforeItsCommand(t *testing.T) {
+	o := newOwned()
+	o.lasting(11 * time.Minute)
+	answer := o.asks(0, "a", with(leaving(), contract.FDBStart))
+	o.run(t)
+	assert.True(t, answer.Outcome.Done)
+	assert.Equal(t, 1260, o.second(), "it ends ten minutes after the answer")
+}
+
 // A signal under way ends with the owner, and those that wait behind it are not sent: the members find out at their next request.
 func TestAnOwnerIsCancelledWhileItSignals(t *testing.T) {
 	o := newOwned()

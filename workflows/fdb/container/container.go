@@ -45,7 +45,9 @@ func Workflow(ctx workflow.Context, in contract.FDBContainerInput) error {
 	if err != nil {
 		return err
 	}
-	return run.serve(ctx)
+	return turns.Loop{
+		Pass: run.pass, Due: run.due, AtRest: func() bool { return !run.census.Busy() }, Deserted: run.deserted, Next: run.handOver,
+	}.Serve(ctx)
 }
 
 // containerRun is the state of one run. Nothing in it outlives the run except what FDBContainerInput hands over.
@@ -61,39 +63,24 @@ type containerRun struct {
 	closed map[string]time.Time // since when a blamed workflow is known not to run
 }
 
-func (r *containerRun) serve(ctx workflow.Context) error {
-	for {
-		r.guard.advance(workflow.Now(ctx).Unix())
-		r.prune(ctx)
-		r.attend(ctx)
-		r.show(ctx)
-		// From here to the return nothing may yield: a request that arrives meanwhile would not be answered.
-		if r.atRest(ctx) {
-			switch {
-			case r.deserted(ctx):
-				return nil
-			case workflow.GetInfo(ctx).GetContinueAsNewSuggested():
-				return workflow.NewContinueAsNewError(ctx, contract.KindFDBContainer.Workflow, r.guard.FDBContainerInput)
-			}
-		}
-		if err := workflow.Await(ctx, func() bool { return r.due(ctx) }); err != nil {
-			return err
-		}
-	}
+func (r *containerRun) pass(ctx workflow.Context) error {
+	r.guard.advance(workflow.Now(ctx).Unix())
+	r.prune(ctx)
+	r.attend(ctx)
+	r.show(ctx)
+	return nil
 }
 
-// due reports whether serve has something to do.
+// due reports whether there is something for a pass.
 func (r *containerRun) due(ctx workflow.Context) bool {
-	ends := workflow.GetInfo(ctx).GetContinueAsNewSuggested() || r.deserted(ctx)
 	check := len(r.suspects(ctx)) > 0 && !r.census.Planned() && !r.census.Busy()
 	next, is := r.next()
-	return r.census.Ready() || check || (ends && r.atRest(ctx)) ||
-		(is && (r.wake == nil || r.wake.IsReady() || next.Before(r.wakeAt)))
+	return r.census.Ready() || check || (is && !r.deserted(ctx) && (r.wake == nil || r.wake.IsReady() || next.Before(r.wakeAt)))
 }
 
-// atRest: no request and no check of this run is under way.
-func (r *containerRun) atRest(ctx workflow.Context) bool {
-	return workflow.AllHandlersFinished(ctx) && !r.census.Busy()
+// handOver hands everything over to the next run.
+func (r *containerRun) handOver(ctx workflow.Context) error {
+	return workflow.NewContinueAsNewError(ctx, contract.KindFDBContainer.Workflow, r.guard.FDBContainerInput)
 }
 
 // deserted: there are no users and no holder, and no request has come for a while.
