@@ -40,9 +40,7 @@ func Workflow(ctx workflow.Context, in contract.FDBClusterInput) error {
 	if in.Since == 0 {
 		in.Since = workflow.Now(ctx).Unix()
 	}
-	run := &clusterRun{
-		in: in, heardAt: workflow.Now(ctx), closed: map[string]time.Time{},
-	}
+	run := &clusterRun{in: in, heardAt: workflow.Now(ctx)}
 	err := workflow.SetQueryHandler(ctx, contract.QueryState, func() (contract.FDBClusterState, error) {
 		return contract.FDBClusterState{
 			Members: run.in.Members, Running: run.running, Requester: run.requester, Waiting: run.waiting(),
@@ -78,9 +76,7 @@ type clusterRun struct {
 	// changed are members to be signalled: others that oppose them have come or gone.
 	changed []string
 	idle    workflow.Future // nil while there are members
-
-	census turns.Census
-	closed map[string]time.Time // since when a member's workflow is known not to run
+	census  turns.Census
 }
 
 func (r *clusterRun) pass(ctx workflow.Context) error {
@@ -165,7 +161,6 @@ func (r *clusterRun) request(ctx workflow.Context, request contract.FDBCommandRe
 	defer cancel()
 	r.heardAt = workflow.Now(ctx)
 	r.census.Hear(request.Member.WorkflowID)
-	delete(r.closed, request.Member.WorkflowID)
 	r.enroll(request)
 	var answer contract.FDBCommandAnswer
 	if request.Command != nil {

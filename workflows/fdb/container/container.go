@@ -27,7 +27,6 @@ var Kind = kinds.Kind{
 func Workflow(ctx workflow.Context, in contract.FDBContainerInput) error {
 	run := &containerRun{
 		guard: guard{FDBContainerInput: in, known: in.Since != 0, blamed: map[string]bool{}}, heardAt: workflow.Now(ctx),
-		closed: map[string]time.Time{},
 	}
 	if in.Since == 0 {
 		run.guard.Since = workflow.Now(ctx).Unix()
@@ -58,9 +57,7 @@ type containerRun struct {
 	wake   workflow.Future
 	wakeAt time.Time
 	cancel workflow.CancelFunc
-
 	census turns.Census
-	closed map[string]time.Time // since when a blamed workflow is known not to run
 }
 
 func (r *containerRun) pass(ctx workflow.Context) error {
@@ -145,7 +142,6 @@ func (r *containerRun) validate(request contract.FDBContainerRequest) error {
 func (r *containerRun) request(ctx workflow.Context, request contract.FDBContainerRequest) (contract.FDBContainerAnswer, error) {
 	r.heardAt = workflow.Now(ctx)
 	r.census.Hear(request.User.WorkflowID)
-	delete(r.closed, request.User.WorkflowID)
 	answer := r.guard.answer(request, r.heardAt.Unix())
 	r.show(ctx)
 	return answer, nil
@@ -163,25 +159,12 @@ func (r *containerRun) suspects(ctx workflow.Context) []string {
 // hand is started again by its queue or its watcher within that time, and goes on. A user whose workflow runs is not checked any
 // more until another is refused because of it.
 func (r *containerRun) prune(ctx workflow.Context) {
-	found := r.census.Advance(ctx, turns.CensusInterval, r.suspects(ctx))
-	for _, id := range found.Running {
-		delete(r.closed, id)
+	running, gone := r.census.Gone(ctx, contract.FDBContainerSettling, r.suspects(ctx))
+	for _, id := range running {
 		delete(r.guard.blamed, id)
 	}
-	for _, id := range found.Closed {
-		since, known := r.closed[id]
-		switch {
-		case !known:
-			r.closed[id] = workflow.Now(ctx)
-		case workflow.Now(ctx).Sub(since) >= contract.FDBContainerSettling:
-			delete(r.closed, id)
-			r.guard.drop(id)
-		}
-	}
-	for _, id := range workflow.DeterministicKeys(r.closed) {
-		if !r.guard.blamed[id] {
-			delete(r.closed, id)
-		}
+	for _, id := range gone {
+		r.guard.drop(id)
 	}
 }
 
