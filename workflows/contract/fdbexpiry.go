@@ -99,7 +99,7 @@ type FDBPodStep struct {
 	// Number counts the pods of a turn from 1; 0 names a pod of an earlier turn by Name.
 	Number int    `json:"number,omitempty"`
 	Name   string `json:"name,omitempty"`
-	// Job is the turn's: a turn that expires also deletes older containers. If empty, it follows from what the pod runs.
+	// Job is the turn's: a turn that expires also deletes older containers.
 	Job FDBJob `json:"job,omitempty"`
 	// One of Expire and Delete is what it runs; neither is needed to read or delete it.
 	Expire *FDBExpire `json:"expire,omitempty"`

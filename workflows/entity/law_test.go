@@ -27,7 +27,7 @@ var gone = json.RawMessage(`{}`)
 
 // waits is what an object looks like while its workflow waits, by workflow type.
 var waits = map[string]string{
-	contract.KindBackup.Workflow: `{"found":true,"flow":1,"phase":"Created","finalizer":true,"specJudged":true,"accepted":true,
+	contract.KindBackup.Workflow: `{"found":true,"phase":"Created","finalizer":true,"specJudged":true,"accepted":true,
 		"everCreated":true,"velero":{"exists":true,"name":"b","phase":"InProgress","running":true}}`,
 	contract.KindRestore.Workflow: `{"found":true,"phase":"Created","finalizer":true,"specJudged":true,"accepted":true,
 		"everCreated":true,"velero":{"exists":true,"name":"r","phase":"InProgress","atWork":true}}`,

@@ -55,7 +55,8 @@ type locationRun struct {
 // locationStepsInRow limits the local activities of a pass: they all run again after a kill.
 const locationStepsInRow = 4
 
-// Pass implements entity.Object. Steps that repeat without a result wait for something else: the next pass reads it again.
+// Pass implements entity.Object. Steps that repeat without a result wait for something else: the next pass reads it again. An
+// entity.Course would go on with the next step after its pause, and histories have a reading there.
 func (r *locationRun) Pass(ctx workflow.Context) (entity.Outcome, error) {
 	step := stepRefreshLocation
 	for range locationStepsInRow {
@@ -64,7 +65,7 @@ func (r *locationRun) Pass(ctx workflow.Context) (entity.Outcome, error) {
 			return entity.Waiting, err
 		}
 		r.view = view
-		if step = locationDecisions.Next(view); step == entity.Settle {
+		if step = locationDecisions.Next(view); step.Activity == "" {
 			break
 		}
 		if view.CopyMade {

@@ -208,7 +208,7 @@ func (q *Queue[K]) insert(members []Member[K]) {
 		}
 		q.Members = slices.Insert(q.Members, at, member)
 		if !slices.Contains(q.lane(member.Lane).Namespaces, member.Namespace) {
-			q.Lanes = q.Settled()
+			q.settle()
 		}
 	}
 	for i := range min(len(q.Lanes), len(q.Most)) {
@@ -229,7 +229,7 @@ func (q *Queue[K]) cut(lane, most int) {
 	if len(list) <= most {
 		return
 	}
-	q.Lanes = q.Settled()
+	q.settle()
 	front, beyond := contract.Front(list, most/2, func(m Member[K]) string { return m.Namespace }, q.Lanes[lane].Namespaces, nil)
 	stays := make(map[K]bool, len(front))
 	for _, member := range front {

@@ -24,6 +24,8 @@ type Census struct {
 	checked []string
 	// noted are the workflows that have sent something since the check began: its answer about them may be older.
 	noted map[string]bool
+	// closed is since when workflows are known not to run, see Gone.
+	closed map[string]time.Time
 }
 
 // Counted is the result of a check, by workflow IDs.
@@ -31,6 +33,7 @@ type Counted struct{ Closed, Running []string }
 
 // NoteMessage notes that a workflow has sent something.
 func (c *Census) NoteMessage(id string) {
+	delete(c.closed, id)
 	if c.answer != nil {
 		c.noted[id] = true
 	}
@@ -67,6 +70,28 @@ func (c *Census) Advance(ctx workflow.Context, interval time.Duration, ids []str
 		}
 	}
 	return found
+}
+
+// Gone advances by CensusInterval. It returns the workflows that were found to run, and those that two checks, at least grace
+// apart, have found not to run, without a message between.
+func (c *Census) Gone(ctx workflow.Context, grace time.Duration, ids []string) (running, gone []string) {
+	if c.closed == nil {
+		c.closed = map[string]time.Time{}
+	}
+	found := c.Advance(ctx, CensusInterval, ids)
+	for _, id := range found.Running {
+		delete(c.closed, id)
+	}
+	for _, id := range found.Closed {
+		switch since, known := c.closed[id]; {
+		case !known:
+			c.closed[id] = workflow.Now(ctx)
+		case workflow.Now(ctx).Sub(since) >= grace:
+			delete(c.closed, id)
+			gone = append(gone, id)
+		}
+	}
+	return found.Running, gone
 }
 
 // Check begins a check of those workflows.

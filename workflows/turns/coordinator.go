@@ -60,35 +60,29 @@ func (c *Coordinator[K]) Serve(ctx workflow.Context) error {
 	if more, err := c.begin(ctx); !more {
 		return err
 	}
-	for {
-		c.touched = false
-		c.User.Receive(ctx)
-		c.check(ctx)
-		if err := c.refill(ctx); err != nil {
-			return err
-		}
-		if err := c.give(ctx); err != nil {
-			return err
-		}
-		c.sleep(ctx)
-		workflow.SetCurrentDetails(ctx, c.User.Details(workflow.Now(ctx).Unix()))
-		// From here to the return nothing may yield: a request that arrives meanwhile would be lost.
-		if !c.due() && c.atRest(ctx) {
-			switch {
-			case c.deserted():
-				return nil
-			case workflow.GetInfo(ctx).GetContinueAsNewSuggested():
-				return c.User.Next(ctx)
-			}
-		}
-		err := workflow.Await(ctx, func() bool {
-			ends := c.deserted() || workflow.GetInfo(ctx).GetContinueAsNewSuggested()
-			return c.due() || (ends && c.atRest(ctx))
-		})
-		if err != nil {
-			return err
-		}
+	loop := Loop{
+		Pass: c.pass, Due: c.due, AtRest: func() bool { return !c.census.Busy() }, Deserted: c.deserted, Next: c.User.Next,
 	}
+	return loop.Serve(ctx)
+}
+
+// pass gives the turns that are due.
+func (c *Coordinator[K]) pass(ctx workflow.Context) error {
+	c.touched = false
+	c.User.Receive(ctx)
+	c.check(ctx)
+	if err := c.refill(ctx); err != nil {
+		return err
+	}
+	if err := c.give(ctx); err != nil {
+		return err
+	}
+	c.sleep(ctx)
+	for _, queue := range c.Queues { // Begin does not at the limit, and histories have been recorded with it
+		queue.settle()
+	}
+	workflow.SetCurrentDetails(ctx, c.User.Details(workflow.Now(ctx).Unix()))
+	return nil
 }
 
 // Touch wakes the coordinator: an Update has changed something in its queues.
@@ -97,8 +91,8 @@ func (c *Coordinator[K]) Touch() { c.touched = true }
 // NoteMessage notes that a member's workflow has sent something: the answer of a check that began before is older.
 func (c *Coordinator[K]) NoteMessage(key K) { c.census.NoteMessage(c.User.WorkflowID(key)) }
 
-// due reports whether Serve has something to do.
-func (c *Coordinator[K]) due() bool {
+// due reports whether there is something for a pass.
+func (c *Coordinator[K]) due(workflow.Context) bool {
 	for _, queue := range c.Queues {
 		if len(queue.again) > 0 {
 			return true
@@ -107,13 +101,8 @@ func (c *Coordinator[K]) due() bool {
 	return c.touched || c.listing.due() || c.User.Pending() || c.census.Ready() || (c.timer != nil && c.timer.IsReady())
 }
 
-// atRest: no Update and no check of this run is under way.
-func (c *Coordinator[K]) atRest(ctx workflow.Context) bool {
-	return workflow.AllHandlersFinished(ctx) && !c.census.Busy()
-}
-
 // deserted: no member has or wants a turn, and no listing is under way.
-func (c *Coordinator[K]) deserted() bool {
+func (c *Coordinator[K]) deserted(workflow.Context) bool {
 	if c.listing.runs() {
 		return false
 	}

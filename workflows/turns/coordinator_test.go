@@ -3,6 +3,7 @@ package turns_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
+	"pgregory.net/rapid"
 
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/turns"
@@ -108,8 +110,7 @@ func (p *pools) Details(now int64) string {
 }
 
 // play sends signals and Updates at seconds after the start, until no member is left.
-func (p *pools) play(t *testing.T, gone []string, at map[int]func(*testsuite.TestWorkflowEnvironment)) {
-	t.Helper()
+func (p *pools) play(t require.TestingT, gone []string, at map[int]func(*testsuite.TestWorkflowEnvironment)) {
 	env := environment.New(&testsuite.WorkflowTestSuite{})
 	env.SetStartTime(time.Unix(1_000_000, 0))
 	env.RegisterActivityWithOptions(func(context.Context, contract.Workflows) (contract.Workflows, error) {
@@ -165,6 +166,81 @@ func TestACoordinatorOfTwoPools(t *testing.T) {
 		"120 tin/1", "130 tin/2",
 	}, p.given)
 	assert.Contains(t, p.details, "\nNext:\n\niron/2\nlow/1\n")
+}
+
+// TestANamespaceThatComesBackIsTheLast: also if it was away only while the limit was full, and no turn began.
+func TestANamespaceThatComesBackIsTheLast(t *testing.T) {
+	p := &pools{}
+	p.play(t, nil, map[int]func(*testsuite.TestWorkflowEnvironment){
+		0: asks("a/1", "b/1", "c/1"), 10: end("b/1"), 20: asks("b/2"),
+		30: end("a/1"), 40: end("c/1"), 50: end("b/2"),
+	})
+	assert.Equal(t, []string{"0 a/1", "30 c/1", "40 b/2"}, p.given)
+}
+
+// rounds is what turns in one pool must be, one at a time, if the lanes are settled after each event.
+type rounds struct {
+	round   []string
+	waiting []string
+	turn    string
+	given   []string
+}
+
+func (r *rounds) happens(at int, event, name string) {
+	switch {
+	case event == "end":
+		r.waiting = slices.DeleteFunc(r.waiting, func(other string) bool { return other == name })
+		if r.turn == name {
+			r.turn = ""
+		}
+	case r.turn != name && !slices.Contains(r.waiting, name):
+		r.waiting = append(r.waiting, name)
+		if !slices.Contains(r.round, name[:1]) {
+			r.round = append(r.round, name[:1])
+		}
+	}
+	waits := func(namespace string) int {
+		return slices.IndexFunc(r.waiting, func(name string) bool { return name[:1] == namespace })
+	}
+	settle := func() {
+		r.round = slices.DeleteFunc(r.round, func(namespace string) bool { return waits(namespace) < 0 })
+	}
+	settle()
+	if r.turn == "" && len(r.round) > 0 {
+		next := waits(r.round[0])
+		r.turn = r.waiting[next]
+		r.waiting = slices.Delete(r.waiting, next, next+1)
+		r.round = append(r.round[1:], r.round[0])
+		r.given = append(r.given, fmt.Sprintf("%d %s", at%1000, r.turn))
+		settle()
+	}
+}
+
+// TestLanesAreSettledAtEachPass: the turns of histories began in that order.
+func TestLanesAreSettledAtEachPass(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want, events := &rounds{}, map[int]func(*testsuite.TestWorkflowEnvironment){}
+		happens := func(event, name string) {
+			at := 10 * len(events)
+			want.happens(at, event, name)
+			events[at] = map[string]func(...string) func(*testsuite.TestWorkflowEnvironment){"ask": asks, "end": end}[event](name)
+		}
+		happens("ask", "a/1")
+		for range rapid.IntRange(1, 40).Draw(t, "events") {
+			if want.turn == "" {
+				break // the run ends
+			}
+			happens(rapid.SampledFrom([]string{"ask", "ask", "end"}).Draw(t, "event"), rapid.SampledFrom([]string{
+				"a/1", "a/2", "b/1", "b/2", "c/1", "d/1",
+			}).Draw(t, "name"))
+		}
+		for want.turn != "" {
+			happens("end", want.turn)
+		}
+		p := &pools{}
+		p.play(t, nil, events)
+		require.Equal(t, want.given, p.given)
+	})
 }
 
 func TestWhoIsFoundCountsAndWhoIsLostGoes(t *testing.T) {

@@ -91,6 +91,9 @@ func (q *Queue[K]) Settled() []Lane {
 	return lanes
 }
 
+// settle drops the namespaces that wait for nothing. One that comes back later is the last of the round.
+func (q *Queue[K]) settle() { q.Lanes = q.Settled() }
+
 // Order returns the members in the order in which their turns begin if none ends: first those that an operator has put first,
 // then those that are due, by lanes and by rounds of the namespaces, and then those that are not, by their times. It changes
 // nothing: queries are answered by it.

@@ -178,7 +178,7 @@ func (q *Queue[K]) Begin(now int64) (Turn[K], bool) {
 	if q.Running() >= q.Limit {
 		return Turn[K]{}, false
 	}
-	q.Lanes = q.Settled()
+	q.settle()
 	line := q.line(now, q.Lanes)
 	member, is := line.next()
 	if !is {

@@ -109,7 +109,7 @@ func (e *Activities) Apply(ctx context.Context, step contract.FDBPodStep) (contr
 	if objects.Object == nil {
 		return refusedPod(name, "the FoundationDBBackup is gone"), nil
 	}
-	plan := jobs.PlanTurn(objects, jobs.JobOf(step), step.Turn, e.now())
+	plan := jobs.PlanTurn(objects, step.Job, step.Turn, e.now())
 	if why := jobs.Covers(plan, step); why != "" {
 		if pod, err := e.Observe(ctx, step); err != nil || pod.Found {
 			return pod, err

@@ -130,7 +130,7 @@ func TestATurnOfTheFutureExpiresWhatIsOldNow(t *testing.T) {
 func TestAPodIsNotMadeForWhatTheObjectDoesNotWantAnyMore(t *testing.T) {
 	planned := newExpiryWorld(t).plan(t, activitytest.FDBRef, contract.FDBJobExpire)
 	expires := contract.FDBPodStep{Ref: activitytest.FDBRef, Turn: expiryTurn, Number: 1, Job: contract.FDBJobExpire, Expire: planned.Expire}
-	second := contract.FDBPodStep{Ref: activitytest.FDBRef, Turn: expiryTurn, Number: 2, Delete: planned.Delete}
+	second := contract.FDBPodStep{Ref: activitytest.FDBRef, Turn: expiryTurn, Number: 2, Job: contract.FDBJobExpire, Delete: planned.Delete}
 	last := contract.FDBPodStep{Ref: activitytest.FDBRef, Turn: expiryTurn, Number: 1, Job: contract.FDBJobDelete, Delete: planned.Delete}
 	policy := func(most, least string) func(*fdbv1alpha1.FoundationDBBackup) {
 		return func(o *fdbv1alpha1.FoundationDBBackup) {

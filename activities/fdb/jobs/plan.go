@@ -222,17 +222,6 @@ func Covers(plan contract.FDBExpiryPlan, step contract.FDBPodStep) string {
 	return ""
 }
 
-// JobOf returns the job of a step's turn.
-func JobOf(step contract.FDBPodStep) contract.FDBJob {
-	switch {
-	case step.Job != contract.FDBJobNone:
-		return step.Job
-	case step.Expire != nil, step.Number == 2: // a turn that deletes has one pod only
-		return contract.FDBJobExpire
-	}
-	return contract.FDBJobDelete
-}
-
 func placeOf(url string) (contract.FDBPlace, bool) {
 	container := fdb.ContainerOf(url)
 	return contract.FDBPlace{URL: url, Container: container}, container != ""

@@ -93,7 +93,7 @@ func Pod(
 	maps.Copy(labels, map[string]string{
 		fdbv1alpha1.LabelExpiry: object.Name,
 		fdbv1alpha1.LabelTurn:   strconv.FormatInt(step.Turn, 10),
-		fdbv1alpha1.LabelJob:    string(JobOf(step)),
+		fdbv1alpha1.LabelJob:    string(step.Job),
 	})
 	return &corev1.Pod{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},

@@ -45,13 +45,15 @@ func place(name string) contract.FDBPlace {
 }
 
 func expireStep() contract.FDBPodStep {
-	return contract.FDBPodStep{Ref: ref, Turn: began, Number: 1, Expire: &contract.FDBExpire{
+	return contract.FDBPodStep{Ref: ref, Turn: began, Number: 1, Job: contract.FDBJobExpire, Expire: &contract.FDBExpire{
 		FDBPlace: place("a"), Before: began - 3600, RestorableAfter: began - 60,
 	}}
 }
 
 func deleteStep() contract.FDBPodStep {
-	return contract.FDBPodStep{Ref: ref, Turn: began, Number: 1, Delete: []contract.FDBPlace{place("a"), place("b")}}
+	return contract.FDBPodStep{
+		Ref: ref, Turn: began, Number: 1, Job: contract.FDBJobDelete, Delete: []contract.FDBPlace{place("a"), place("b")},
+	}
 }
 
 func build(t *testing.T, template string, step contract.FDBPodStep) *corev1.Pod {

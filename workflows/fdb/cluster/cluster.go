@@ -40,9 +40,7 @@ func Workflow(ctx workflow.Context, in contract.FDBClusterInput) error {
 	if in.Since == 0 {
 		in.Since = workflow.Now(ctx).Unix()
 	}
-	run := &clusterRun{
-		in: in, lastRequest: workflow.Now(ctx), closed: map[string]time.Time{},
-	}
+	run := &clusterRun{in: in, lastRequest: workflow.Now(ctx)}
 	err := workflow.SetQueryHandler(ctx, contract.QueryState, func() (contract.FDBClusterState, error) {
 		return contract.FDBClusterState{
 			Members: run.in.Members, Running: run.running, Requester: run.requester, Waiting: run.waiting(),
@@ -58,7 +56,11 @@ func Workflow(ctx workflow.Context, in contract.FDBClusterInput) error {
 	if err != nil {
 		return err
 	}
-	return run.serve(ctx)
+	err = turns.Loop{Pass: run.pass, Due: run.due, AtRest: run.atRest, Deserted: run.deserted, Next: run.next}.Serve(ctx)
+	if temporal.IsCanceledError(err) {
+		return run.leave(ctx, err)
+	}
+	return err
 }
 
 // clusterRun is the state of one run. Nothing in it outlives the run except what FDBClusterInput hands over.
@@ -74,42 +76,29 @@ type clusterRun struct {
 	// changed are members to be signalled: others that oppose them have come or gone.
 	changed []string
 	idle    workflow.Future // nil while there are members
-
-	census turns.Census
-	closed map[string]time.Time // since when a member's workflow is known not to run
+	census  turns.Census
 }
 
-func (r *clusterRun) serve(ctx workflow.Context) error {
-	for {
-		r.signalChanged(ctx)
-		r.prune(ctx)
-		r.attend(ctx)
-		r.show(ctx)
-		// From here to the return nothing may yield: a request that arrives meanwhile would not be answered.
-		if r.atRest(ctx) {
-			switch {
-			case r.deserted(ctx):
-				return nil
-			case workflow.GetInfo(ctx).GetContinueAsNewSuggested():
-				return workflow.NewContinueAsNewError(ctx, contract.KindFDBCluster.Workflow, r.in)
-			}
-		}
-		if err := workflow.Await(ctx, func() bool { return r.due(ctx) }); err != nil {
-			return r.leave(ctx, err)
-		}
-	}
+func (r *clusterRun) pass(ctx workflow.Context) error {
+	r.signalChanged(ctx)
+	r.prune(ctx)
+	r.attend(ctx)
+	r.show(ctx)
+	return nil
 }
 
-// due reports whether serve has something to do.
+// due reports whether there is something for a pass.
 func (r *clusterRun) due(ctx workflow.Context) bool {
-	ends := workflow.GetInfo(ctx).GetContinueAsNewSuggested() || r.deserted(ctx)
-	return len(r.changed) > 0 || r.census.Ready() || (ends && r.atRest(ctx)) ||
-		(len(r.in.Members) == 0 && (r.idle == nil || r.idle.IsReady()))
+	return len(r.changed) > 0 || r.census.Ready() ||
+		(len(r.in.Members) == 0 && !r.deserted(ctx) && (r.idle == nil || r.idle.IsReady()))
 }
 
-// atRest: no request, signal or check of this run is under way.
-func (r *clusterRun) atRest(ctx workflow.Context) bool {
-	return workflow.AllHandlersFinished(ctx) && len(r.changed) == 0 && !r.census.Busy()
+// atRest: no signal and no check of this run is under way.
+func (r *clusterRun) atRest() bool { return len(r.changed) == 0 && !r.census.Busy() }
+
+// next hands everything over to the next run.
+func (r *clusterRun) next(ctx workflow.Context) error {
+	return workflow.NewContinueAsNewError(ctx, contract.KindFDBCluster.Workflow, r.in)
 }
 
 // deserted: there are no members, and no request has come for a while.
@@ -172,7 +161,6 @@ func (r *clusterRun) request(ctx workflow.Context, request contract.FDBCommandRe
 	defer cancel()
 	r.lastRequest = workflow.Now(ctx)
 	r.census.NoteMessage(request.Member.WorkflowID)
-	delete(r.closed, request.Member.WorkflowID)
 	r.enroll(request)
 	var answer contract.FDBCommandAnswer
 	if request.Command != nil {

@@ -313,3 +313,24 @@ func TestTheOwnerShowsWhatRunsAndWhatAllWant(t *testing.T) {
 		"The agents of a cluster are paused for all of its backups or for none. What they want:\n\n"+
 		"- team/a: running\n- team/b: paused\n\n**They disagree:** the agents are not paused until all want it.\n", details)
 }
+
+func TestAnOwnerDoesNotEndBeforeItsCommand(t *testing.T) {
+	o := newOwned()
+	o.lasting(11 * time.Minute)
+	answer := o.asks(0, "a", with(leaving(), contract.FDBStart))
+	o.run(t)
+	assert.True(t, answer.Outcome.Done)
+	assert.Equal(t, 1260, o.second(), "it ends ten minutes after the answer")
+}
+
+// A signal under way ends with the owner, and those that wait behind it are not sent: the members find out at their next request.
+func TestAnOwnerIsCancelledWhileItSignals(t *testing.T) {
+	o := newOwned()
+	o.asks(0, "b", running())
+	o.asks(1, "c", running())
+	answer := o.asks(2, "a", pausing())
+	o.at(2, o.CancelWorkflow)
+	o.ExecuteWorkflow(contract.KindFDBCluster.Workflow, contract.FDBClusterInput{Cluster: workflowtest.Lab})
+	require.True(t, temporal.IsCanceledError(o.GetWorkflowError()), "%v", o.GetWorkflowError())
+	assert.True(t, answer.done)
+}

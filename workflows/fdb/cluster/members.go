@@ -89,21 +89,11 @@ func (r *clusterRun) prune(ctx workflow.Context) {
 			ids = append(ids, member.WorkflowID)
 		}
 	}
-	found := r.census.Advance(ctx, turns.CensusInterval, ids)
-	for _, id := range found.Running {
-		delete(r.closed, id)
-	}
-	for _, id := range found.Closed {
-		since, known := r.closed[id]
-		switch {
-		case !known:
-			r.closed[id] = workflow.Now(ctx)
-		case workflow.Now(ctx).Sub(since) >= turns.CensusInterval:
-			delete(r.closed, id)
-			r.change(func(members []contract.FDBMember) []contract.FDBMember {
-				return slices.DeleteFunc(members, func(m contract.FDBMember) bool { return m.WorkflowID == id })
-			}, id)
-		}
+	_, gone := r.census.Gone(ctx, turns.CensusInterval, ids)
+	for _, id := range gone {
+		r.change(func(members []contract.FDBMember) []contract.FDBMember {
+			return slices.DeleteFunc(members, func(m contract.FDBMember) bool { return m.WorkflowID == id })
+		}, id)
 	}
 }
 

@@ -27,7 +27,6 @@ var Kind = kinds.Kind{
 func Workflow(ctx workflow.Context, in contract.FDBContainerInput) error {
 	run := &containerRun{
 		guard: guard{FDBContainerInput: in, known: in.Since != 0, blamed: map[string]bool{}}, lastRequest: workflow.Now(ctx),
-		closed: map[string]time.Time{},
 	}
 	if in.Since == 0 {
 		run.guard.Since = workflow.Now(ctx).Unix()
@@ -45,7 +44,9 @@ func Workflow(ctx workflow.Context, in contract.FDBContainerInput) error {
 	if err != nil {
 		return err
 	}
-	return run.serve(ctx)
+	return turns.Loop{
+		Pass: run.pass, Due: run.due, AtRest: func() bool { return !run.census.Busy() }, Deserted: run.deserted, Next: run.handOver,
+	}.Serve(ctx)
 }
 
 // containerRun is the state of one run. Nothing in it outlives the run except what FDBContainerInput hands over.
@@ -56,44 +57,27 @@ type containerRun struct {
 	wake   workflow.Future
 	wakeAt time.Time
 	cancel workflow.CancelFunc
-
 	census turns.Census
-	closed map[string]time.Time // since when a blamed workflow is known not to run
 }
 
-func (r *containerRun) serve(ctx workflow.Context) error {
-	for {
-		r.guard.advance(workflow.Now(ctx).Unix())
-		r.prune(ctx)
-		r.attend(ctx)
-		r.show(ctx)
-		// From here to the return nothing may yield: a request that arrives meanwhile would not be answered.
-		if r.atRest(ctx) {
-			switch {
-			case r.deserted(ctx):
-				return nil
-			case workflow.GetInfo(ctx).GetContinueAsNewSuggested():
-				return workflow.NewContinueAsNewError(ctx, contract.KindFDBContainer.Workflow, r.guard.FDBContainerInput)
-			}
-		}
-		if err := workflow.Await(ctx, func() bool { return r.due(ctx) }); err != nil {
-			return err
-		}
-	}
+func (r *containerRun) pass(ctx workflow.Context) error {
+	r.guard.advance(workflow.Now(ctx).Unix())
+	r.prune(ctx)
+	r.attend(ctx)
+	r.show(ctx)
+	return nil
 }
 
-// due reports whether serve has something to do.
+// due reports whether there is something for a pass.
 func (r *containerRun) due(ctx workflow.Context) bool {
-	ends := workflow.GetInfo(ctx).GetContinueAsNewSuggested() || r.deserted(ctx)
 	check := len(r.suspects(ctx)) > 0 && !r.census.Planned() && !r.census.Busy()
 	next, is := r.next()
-	return r.census.Ready() || check || (ends && r.atRest(ctx)) ||
-		(is && (r.wake == nil || r.wake.IsReady() || next.Before(r.wakeAt)))
+	return r.census.Ready() || check || (is && !r.deserted(ctx) && (r.wake == nil || r.wake.IsReady() || next.Before(r.wakeAt)))
 }
 
-// atRest: no request and no check of this run is under way.
-func (r *containerRun) atRest(ctx workflow.Context) bool {
-	return workflow.AllHandlersFinished(ctx) && !r.census.Busy()
+// handOver hands everything over to the next run.
+func (r *containerRun) handOver(ctx workflow.Context) error {
+	return workflow.NewContinueAsNewError(ctx, contract.KindFDBContainer.Workflow, r.guard.FDBContainerInput)
 }
 
 // deserted: there are no users and no holder, and no request has come for a while.
@@ -158,7 +142,6 @@ func (r *containerRun) validate(request contract.FDBContainerRequest) error {
 func (r *containerRun) request(ctx workflow.Context, request contract.FDBContainerRequest) (contract.FDBContainerAnswer, error) {
 	r.lastRequest = workflow.Now(ctx)
 	r.census.NoteMessage(request.User.WorkflowID)
-	delete(r.closed, request.User.WorkflowID)
 	answer := r.guard.answer(request, r.lastRequest.Unix())
 	r.show(ctx)
 	return answer, nil
@@ -176,25 +159,12 @@ func (r *containerRun) suspects(ctx workflow.Context) []string {
 // hand is started again by its queue or its watcher within that time, and goes on. A user whose workflow runs is not checked any
 // more until another is refused because of it.
 func (r *containerRun) prune(ctx workflow.Context) {
-	found := r.census.Advance(ctx, turns.CensusInterval, r.suspects(ctx))
-	for _, id := range found.Running {
-		delete(r.closed, id)
+	running, gone := r.census.Gone(ctx, contract.FDBContainerSettling, r.suspects(ctx))
+	for _, id := range running {
 		delete(r.guard.blamed, id)
 	}
-	for _, id := range found.Closed {
-		since, known := r.closed[id]
-		switch {
-		case !known:
-			r.closed[id] = workflow.Now(ctx)
-		case workflow.Now(ctx).Sub(since) >= contract.FDBContainerSettling:
-			delete(r.closed, id)
-			r.guard.drop(id)
-		}
-	}
-	for _, id := range workflow.DeterministicKeys(r.closed) {
-		if !r.guard.blamed[id] {
-			delete(r.closed, id)
-		}
+	for _, id := range gone {
+		r.guard.drop(id)
 	}
 }
 

@@ -1,17 +1,13 @@
 package queue
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"holdfast.dev/holdfast/workflows/contract"
-	"holdfast.dev/holdfast/workflows/fdb/throttle"
-	"holdfast.dev/holdfast/workflows/turns"
 )
 
 const (
@@ -266,23 +262,4 @@ func TestADeletionIsAdmittedWhileExpirationsAreBeyond(t *testing.T) {
 		s.End(turn.Key)
 		assert.Equal(t, turnRef(name), turn.Key)
 	}
-}
-
-// A carried queue without namespaces is understood: such backups are in one line until they ask again.
-func TestSlotsWithoutNamespacesAreUnderstood(t *testing.T) {
-	var in contract.FDBThrottleInput
-	require.NoError(t, json.Unmarshal([]byte(`{"cluster":"west","found":true,"waiting":[{"workflowId":"a/1","since":1},`+
-		`{"workflowId":"a/2","since":2},{"workflowId":"b/1","since":3}]}`), &in))
-	slots := &turns.Queue[string]{Limit: 9, Lanes: []turns.Lane{{Namespaces: in.Carried.Namespaces(0)}}}
-	for _, holder := range in.Waiting {
-		slots.Members = append(slots.Members, throttle.SlotOf(holder).Member)
-	}
-	throttle.RecordRequest(slots, contract.FDBSlotAcquire, contract.FDBHolder{WorkflowID: "c/1", Namespace: "c", Since: 4})
-	throttle.RecordRequest(slots, contract.FDBSlotAcquire, contract.FDBHolder{WorkflowID: "b/1", Namespace: "b", Since: 5})
-	var got []string
-	for range 4 {
-		next, _ := slots.Begin(10)
-		got = append(got, next.Key)
-	}
-	assert.Equal(t, []string{"a/1", "c/1", "b/1", "a/2"}, got)
 }

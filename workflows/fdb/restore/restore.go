@@ -36,7 +36,6 @@ func Workflow(ctx workflow.Context, in contract.FDBRestoreInput, options call.Op
 		in: in, options: options, news: true,
 		changed: workflow.GetSignalChannel(ctx, contract.SignalChanged),
 	}
-	run.in.ShownPhase = string(restoretool.Observed(in.ShownPhase)) // an older run spelled it as FoundationDB does
 	err := workflow.SetQueryHandler(ctx, contract.QueryState, func() (contract.FDBRestoreState, error) {
 		return contract.FDBRestoreState{View: run.view, Seen: run.seen, Memory: run.in.Memory}, nil
 	})

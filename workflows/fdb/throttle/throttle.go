@@ -150,7 +150,7 @@ func (r *throttleRun) Pending() bool { return r.requests.Len() > 0 }
 // RecordRequest notes what a backup wants. Its workflow runs, since it has sent the request.
 func RecordRequest(slots *turns.Queue[string], action contract.FDBSlotAction, requester contract.FDBHolder) {
 	id := requester.WorkflowID
-	slot, waits := slots.Turn(id), slots.Member(id)
+	slot := slots.Turn(id)
 	switch {
 	case action == contract.FDBSlotRelease:
 		slots.Leave(id)
@@ -162,9 +162,7 @@ func RecordRequest(slots *turns.Queue[string], action contract.FDBSlotAction, re
 		}
 	case action == contract.FDBSlotCount:
 		slots.Hold(SlotOf(requester))
-	case waits != nil:
-		waits.Namespace = requester.Namespace // its earlier request may have had none
-	default:
+	case slots.Member(id) == nil:
 		slots.Add(requester.Since, SlotOf(requester).Member)
 	}
 }
