@@ -37,7 +37,7 @@ func TestProcessThatEndsEarlyShowsItsLog(t *testing.T) {
 
 func TestProcessStopTakesGrandchildren(t *testing.T) {
 	pidFile := filepath.Join(t.TempDir(), "pid")
-	p := shell(t, "sleep 1000 & echo $! > "+pidFile+"; wait", func(context.Context) error {
+	p := shell(t, "sleep 1000 & echo $! > "+pidFile+".new; mv "+pidFile+".new "+pidFile+"; wait", func(context.Context) error {
 		_, err := os.Stat(pidFile)
 		return err
 	})
