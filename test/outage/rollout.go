@@ -81,8 +81,8 @@ type Rollouts struct {
 	cases, byTwo atomic.Int32
 }
 
-// NewRollouts builds that commit's worker and watcher; without the commit the test is skipped. When the test has ended, two
-// workers must have served at least half of its cases.
+// NewRollouts builds that commit's worker and watcher; in a shallow clone without the commit the test is skipped. When the test
+// has ended, two workers must have served at least half of its cases.
 func NewRollouts(t *testing.T) *Rollouts {
 	t.Helper()
 	root, err := tools.Root()
@@ -90,7 +90,7 @@ func NewRollouts(t *testing.T) *Rollouts {
 	commit, err := os.ReadFile(filepath.Join(root, "test", "histories", histories.Baseline, histories.CommitFile))
 	require.NoError(t, err)
 	baseline, err := tools.BuildHoldfastAt(t.Context(), os.Stdout, strings.TrimSpace(string(commit)), "outage")
-	if errors.Is(err, tools.ErrNoCommit) {
+	if errors.Is(err, tools.ErrShallow) {
 		t.Skip(err)
 	}
 	require.NoError(t, err)
