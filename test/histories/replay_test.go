@@ -130,7 +130,8 @@ var (
 	podIsGone = reason{"its signals are the events of its pod, which is gone some activities before its last task", late}
 	// A kill at a local activity is one within a task.
 	standsOutside = reason{
-		"workers are killed while they stand in an activity, and its tasks, of milliseconds, have no local one", always,
+		"workers are killed at activities, and its tasks have no local one: one times out by chance, on its way to a killed worker",
+		always,
 	}
 	killedInLong = reason{
 		"a worker is killed in its listing, the only activity within its tasks, by `make test-long`; `make test` has recorded", killed,
