@@ -22,6 +22,7 @@ import (
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/test/env"
+	"holdfast.dev/holdfast/workflows/contract"
 )
 
 // These tests disturb the whole stack, so none is parallel.
@@ -164,12 +165,11 @@ func latestRun(t *testing.T, nab *oadpv1alpha1.NonAdminBackup) string {
 	return described.WorkflowExecutionInfo.Execution.RunId
 }
 
-// awayLooks is far longer than an event takes to reach its workflow.
-const awayLooks = 3 * time.Second
-
-// While the OADP non-admin controller runs, Holdfast keeps its hands off and says so.
+// While the OADP non-admin controller runs, Holdfast keeps its hands off and says so. The fence is the only
+// NonAdminDownloadRequest: what the watcher counts of that kind is its judgement of that one.
 func TestKeepsOffWhileTheNonAdminControllerRuns(t *testing.T) {
 	x := newTenant(t, "grace")
+	dropDownloads(t)
 	labels := map[string]string{"app": "nac"}
 	rival := &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: env.OADPNamespace, Name: "non-admin-controller"},
@@ -187,20 +187,37 @@ func TestKeepsOffWhileTheNonAdminControllerRuns(t *testing.T) {
 		address := "http://" + stack.Component(name).Address(env.AddressHealth) + "/readyz"
 		require.Eventually(t, func() bool { return status(address) == http.StatusServiceUnavailable }, patience, 100*time.Millisecond)
 	}
-	lookedAt := func() string { // what the watcher has looked at and put off
-		return seriesOf(metricsOf(t, env.Watcher), `controller_runtime_reconcile_total{controller="nonadminbackup",result="requeue_after"}`)
+	before := map[string]string{}
+	for _, kind := range []string{"nonadminbackup", "nonadmindownloadrequest"} {
+		before[kind] = putOff(t, kind)
 	}
-	before := lookedAt()
 	nab := x.backUp("waits")
-	require.Eventually(t, func() bool { return lookedAt() != before }, patience, locationPoll)
-	time.Sleep(awayLooks) // it may have looked at another of the kind
-	_, err := temporal.DescribeWorkflowExecution(t.Context(), workflowID(nab), "")
-	var none *serviceerror.NotFound
-	require.ErrorAs(t, err, &none, "the watcher has told a workflow")
+	fence := x.request(velerov1.DownloadTargetKindBackupLog, nab.Name)
+	for kind, count := range before {
+		require.Eventually(t, func() bool { return putOff(t, kind) != count }, patience, locationPoll, kind)
+	}
+	waiting := []string{
+		workflowID(nab), contract.WorkflowID(stack.ClusterID(), contract.KindDownload, contract.ObjectRef{
+			Namespace: fence.Namespace, Name: fence.Name, UID: string(fence.UID),
+		}),
+	}
+	for _, id := range waiting {
+		_, err := temporal.DescribeWorkflowExecution(t.Context(), id, "")
+		var none *serviceerror.NotFound
+		require.ErrorAs(t, err, &none, "the watcher has told a workflow")
+	}
 	allowed := time.Now()
 	require.NoError(t, admin.Delete(t.Context(), rival))
 	x.awaitVeleroPhase(nab, velerov1.BackupPhaseCompleted)
 	awaitEnd(t, nab)
+	for _, id := range waiting {
+		require.EventuallyWithT(t, func(c *assert.CollectT) {
+			described, err := temporal.DescribeWorkflowExecution(context.Background(), id, "")
+			if assert.NoError(c, err) {
+				assert.True(t, described.WorkflowExecutionInfo.StartTime.AsTime().After(allowed), "the watcher had told workflow %s", id)
+			}
+		}, patience, locationPoll)
+	}
 	requests, err := stack.Audit()
 	require.NoError(t, err)
 	for _, request := range requests {
@@ -208,6 +225,30 @@ func TestKeepsOffWhileTheNonAdminControllerRuns(t *testing.T) {
 			assert.False(t, request.At.Before(allowed), "Holdfast has acted: %v", request)
 		}
 	}
+	x.drop(fence)
+}
+
+// putOff is how often the watcher has judged that an object of the kind must wait.
+func putOff(t *testing.T, kind string) string {
+	t.Helper()
+	return seriesOf(metricsOf(t, env.Watcher), `controller_runtime_reconcile_total{controller="`+kind+`",result="requeue_after"}`)
+}
+
+// dropDownloads deletes every NonAdminDownloadRequest, and returns when neither they nor what Velero had for them is left.
+func dropDownloads(t *testing.T) {
+	t.Helper()
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		var requests oadpv1alpha1.NonAdminDownloadRequestList
+		if assert.NoError(c, admin.List(context.Background(), &requests)) && !assert.Empty(c, requests.Items) {
+			for i := range requests.Items {
+				assert.NoError(c, client.IgnoreNotFound(admin.Delete(context.Background(), &requests.Items[i])))
+			}
+		}
+		var veleros velerov1.DownloadRequestList
+		assert.NoError(c, admin.List(context.Background(), &veleros, client.InNamespace(env.OADPNamespace),
+			client.MatchingLabels{oadpv1alpha1.OadpLabel: oadpv1alpha1.OadpLabelValue}))
+		assert.Empty(c, veleros.Items)
+	}, patience, locationPoll)
 }
 
 // Temporal comes back without its database: no workflow, no search attributes. The truth is in the objects.

@@ -4,18 +4,22 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -204,23 +208,43 @@ func status(address string) int {
 	return answer.StatusCode
 }
 
-// Signals in a row while the workflow comes to its end: the server refuses a completion that would lose one.
+// Signals in a row while the workflow comes to its end: the server refuses a completion that would lose one. The storm goes on
+// until it has, or until the workflow has ended between two signals.
 func TestSignalsDuringCompletion(t *testing.T) {
 	t.Parallel()
 	x := newTenant(t, "frank")
 	nab := x.backUp("stormy")
 	ctx, stop := context.WithCancel(t.Context())
 	storm := make(chan struct{})
+	var ended atomic.Bool
 	go func() {
 		defer close(storm)
 		for ctx.Err() == nil {
-			_ = temporal.SignalWorkflow(ctx, workflowID(nab), "", contract.SignalChanged, contract.Changed{Reason: "storm"})
+			err := temporal.SignalWorkflow(ctx, workflowID(nab), "", contract.SignalChanged, contract.Changed{Reason: "storm"})
+			var none *serviceerror.NotFound
+			ended.Store(errors.As(err, &none))
 			time.Sleep(3 * time.Millisecond)
 		}
 	}()
 	x.awaitVeleroPhase(nab, velerov1.BackupPhaseCompleted)
-	time.Sleep(500 * time.Millisecond) // the storm goes on over the end
+	require.Eventually(t, func() bool { return ended.Load() || completionRefused(workflowID(nab)) }, patience, locationPoll)
 	stop()
 	<-storm
 	awaitEnd(t, nab)
+}
+
+// completionRefused reports whether a workflow's latest run has seen that.
+func completionRefused(id string) bool {
+	events := temporal.GetWorkflowHistory(context.Background(), id, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for events.HasNext() {
+		event, err := events.Next()
+		if err != nil {
+			return false
+		}
+		failed := event.GetWorkflowTaskFailedEventAttributes()
+		if failed != nil && failed.Cause == enumspb.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND {
+			return true
+		}
+	}
+	return false
 }

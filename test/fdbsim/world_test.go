@@ -100,6 +100,36 @@ func (w *world) agent(file string) *exec.Cmd {
 	return command
 }
 
+// beat waits until each agent of a cluster has begun another round, so that it has ended the one before.
+func (w *world) beat(cluster string) {
+	w.t.Helper()
+	before := map[string]time.Time{}
+	later := func() bool {
+		agents, err := w.sim.Agents(cluster)
+		all := err == nil && len(agents) > 0
+		for _, a := range agents {
+			if _, known := before[a.ID]; !known {
+				before[a.ID] = a.Beat
+			}
+			all = all && a.Beat.After(before[a.ID])
+		}
+		return all
+	}
+	require.Eventually(w.t, later, patience, 20*time.Millisecond, "the agents of %s stand still", cluster)
+}
+
+// snapshotTick waits until an agent has come to the snapshot of a cluster's first backup once more.
+func (w *world) snapshotTick(cluster string) {
+	w.t.Helper()
+	tick := func() time.Time {
+		c, err := w.sim.State(cluster)
+		require.NoError(w.t, err)
+		return c.Backups[0].Snapshot.Tick
+	}
+	before := tick()
+	require.Eventually(w.t, func() bool { return tick().After(before) }, patience, 20*time.Millisecond, "no agent comes to the snapshot")
+}
+
 func kill(command *exec.Cmd) {
 	_ = command.Process.Kill()
 	_ = command.Wait()

@@ -16,10 +16,10 @@ func TestWhatIsRestoredIsFoundOut(t *testing.T) {
 	t.Parallel()
 	s := newRestoreScene(t)
 	first := s.taken(map[string]string{"a": "1"})
-	began := time.Now().UTC()
-	time.Sleep(time.Until(began.Truncate(time.Second).Add(2 * time.Second))) // times are told in seconds
-	at := metav1.NewTime(time.Now().UTC().Truncate(time.Second))
-	time.Sleep(time.Second)
+	// Times are told in seconds. The cluster is taken for an hour older, so that its versions go on by as much at once, and that hour
+	// lies between the first keys and the second ones.
+	s.change(func(c *fdbsimCluster) { c.Created = c.Created.Add(-time.Hour) })
+	at := metav1.NewTime(time.Now().UTC().Add(-30 * time.Minute).Truncate(time.Second))
 	require.NoError(t, s.sim.Set(s.cluster, map[string]string{"a": "2"}))
 	second, err := s.sim.Version(s.cluster)
 	require.NoError(t, err)

@@ -14,7 +14,7 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// Baseline is the folder of the histories that must replay, and Limit what its files may take together, in bytes.
+// Baseline is the folder of the histories that must replay, and Limit what its files may take together, in bytes: 5 MiB.
 const (
 	Baseline = "baseline"
 	Limit    = 5 << 20

@@ -1,6 +1,7 @@
 package operations_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -38,7 +39,8 @@ func TestAWorkerFinishesItsActivityAndEnds(t *testing.T) {
 			time.Since(pending[0].LastStartedTime.AsTime()) < time.Second
 	}, patience, 20*time.Millisecond, "an activity is running")
 	worker.terminate()
-	time.Sleep(300 * time.Millisecond) // for the signal to arrive before the answer: else nothing is shown, nothing fails
+	require.Eventually(t, func() bool { return strings.Contains(worker.output(), "worker stopping") }, patience, tick,
+		"the signal must arrive before the answer: else nothing is shown")
 	require.NoError(t, server.Resume())
 	took := worker.awaitExit()
 	assert.Less(t, took, stopTimeout, "it does not wait for what is not there")

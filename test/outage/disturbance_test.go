@@ -57,23 +57,33 @@ func TestWhereOneWorkerTakesOverFromAnother(t *testing.T) {
 	regular := Moment{points.Point{Step: "run", Form: points.Regular}, 1}
 	other := Moment{points.Point{Step: "other", Form: points.Local}, 1}
 	for title, test := range map[string]struct {
-		moments []Moment
-		is      bool
+		moments  []Moment
+		at, amid bool
 	}{
-		"a signal follows":               {[]Moment{local(1), local(2), signal}, true},
-		"a regular activity follows":     {[]Moment{local(1), local(2), regular}, true},
-		"it follows an earlier moment":   {[]Moment{local(1), local(2), signal, other, {other.Point, 2}}, true},
-		"one workflow task serves it":    {[]Moment{signal, local(1), local(2)}, false},
-		"no time for another worker":     {[]Moment{signal, local(1), regular}, false},
-		"nothing":                        {nil, false},
-		"the end of a regular one alone": {[]Moment{local(1), local(2), {points.Point{Form: points.Regular, After: true}, 1}}, false},
+		"a signal follows":               {[]Moment{local(1), local(2), signal}, true, true},
+		"a regular activity follows":     {[]Moment{local(1), local(2), regular}, true, true},
+		"it follows an earlier moment":   {[]Moment{local(1), local(2), signal, other, {other.Point, 2}}, true, true},
+		"one workflow task serves it":    {[]Moment{signal, local(1), local(2)}, false, false},
+		"no time for another worker":     {[]Moment{signal, local(1), regular}, true, false},
+		"nothing":                        {nil, false, false},
+		"the end of a regular one alone": {[]Moment{local(1), local(2), {points.Point{Form: points.Regular, After: true}, 1}}, false, false},
 	} {
 		t.Run(title, func(t *testing.T) {
-			rollout, is := RolloutOf(test.moments, "worker")
-			assert.Equal(t, test.is, is)
+			rollout, is := RolloutOf(Amid, test.moments)
+			assert.Equal(t, test.amid, is)
 			if is {
-				assert.Equal(t, Rollout{To: "worker", Beside: local(1), Alone: local(2)}, rollout)
+				assert.Equal(t, Rollout{Beside: local(1), Alone: local(2)}, rollout)
 			}
+			rollout, is = RolloutOf("before local create", test.moments)
+			assert.Equal(t, test.at, is)
+			if is {
+				assert.Equal(t, Rollout{Beside: local(1), Alone: local(1)}, rollout)
+			}
+			_, is = RolloutOf("before local other things", test.moments)
+			assert.False(t, is)
+			rollout, is = RolloutOf(Before, test.moments)
+			assert.True(t, is)
+			assert.Zero(t, rollout)
 		})
 	}
 }

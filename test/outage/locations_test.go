@@ -20,6 +20,7 @@ import (
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/test/env"
+	"holdfast.dev/holdfast/test/outage"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -47,7 +48,8 @@ var locationScenarios = []scenario{
 			assert.Equal(c.t, 1, occurrencesOf(e.Writes, "create backupstoragelocations NAMESPACE-own-UUID"))
 			assert.Equal(c.t, 1, occurrencesOf(e.Writes, "create secrets NAMESPACE-own-UUID"))
 		},
-		sample: []string{"worker before signal", "temporal after local sync-location"},
+		sample:    []string{"worker before signal", "temporal after local sync-location"},
+		rolledOut: []string{outage.Before},
 	},
 	{
 		name:   "approve a storage location through Temporal",
@@ -87,7 +89,8 @@ var locationScenarios = []scenario{
 			assert.Equal(c.t, effects{Writes: e.Writes, Files: e.Files}, e, "nothing is left in the cluster")
 			assert.NotEmpty(c.t, e.Files, "the data are the tenant's")
 		},
-		sample: []string{"watcher before local refresh-backup", "temporal after local delete-location"},
+		sample:    []string{"watcher before local refresh-backup", "temporal after local delete-location"},
+		rolledOut: []string{"before local refresh-location"}, // which waits for the backup
 	},
 }
 

@@ -1,33 +1,59 @@
 package outage_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	temporalclient "go.temporal.io/sdk/client"
 
+	"holdfast.dev/holdfast/k8s/process/points"
 	"holdfast.dev/holdfast/test/outage"
+	"holdfast.dev/holdfast/workflows"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
 // A worker is replaced by one of another release while workflows are open, and both serve them side by side for a while: no workflow
-// task fails, and the same comes of it as without.
+// task fails, and the same comes of it as without. Every workflow type of Velero's half is begun by one release and gone on with by
+// the other.
 func TestRolledOut(t *testing.T) {
 	r := theRig(t)
-	rollouts := outage.NewRollouts(t)
+	rollouts := outage.NewRollouts(t, allTypes())
 	for _, s := range scenarios {
 		if s.withoutVelero || (s.inLong && !outage.Long()) {
 			continue
 		}
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
-			rollouts.Run(t, undisturbed(t, r, s).moments, r.binaries, outage.Long() || s.name == "create",
+			rollouts.Run(t, s.rolledOut, undisturbed(t, r, s).moments, r.binaries, outage.Long() || s.name == "create",
 				func(t *testing.T, rollout outage.Rollout, from map[string]string) {
 					rollOut(t, r, s, rollout, from, rollouts)
 				})
 		})
 	}
+	t.Run("periodic work", func(t *testing.T) {
+		t.Parallel()
+		rollouts.RunAt(t, outage.Rollout{}, r.binaries, outage.Long(), func(t *testing.T, rollout outage.Rollout, from map[string]string) {
+			rollOutPeriodicWork(t, r, rollout, from, rollouts)
+		})
+	})
+}
+
+// allTypes returns all workflow types of Velero's half.
+func allTypes() (types []string) {
+	for _, kind := range workflows.Kinds() {
+		if kind.Queue == contract.QueueVelero {
+			types = append(types, kind.Workflow)
+		}
+	}
+	return types
 }
 
 func rollOut(
@@ -40,6 +66,73 @@ func rollOut(
 		began := time.Now()
 		got := c.runWith(s, rollout.Alone, func() (ends int) { return rollout.Plan(c.Subjects) })
 		assert.Equal(t, baselines[s.name].left, got, "rolled out %s", rollout)
-		rollouts.RequireServed(t, r.temporal, fmt.Sprintf("%s = '%s'", contract.AttributeCluster.GetName(), c.namespace), began)
+		rollouts.RequireServed(t, r.temporal, c.workflows(), began)
 	})
+}
+
+// workflows is the query of the case's.
+func (c *testCase) workflows() string {
+	return fmt.Sprintf("%s = '%s'", contract.AttributeCluster.GetName(), c.namespace)
+}
+
+// What Schedules start is no scenario (leftOut). A run of each kind stands at the activity that they have in common when the other
+// worker comes, and theirs is ended.
+func rollOutPeriodicWork(
+	t *testing.T, r *rig, rollout outage.Rollout, from map[string]string, rollouts *outage.Rollouts,
+) {
+	t.Helper()
+	older := *r
+	older.binaries = from
+	c := newCase(t, &older)
+	began, goOn := time.Now(), make(chan struct{})
+	stand := func() error {
+		select {
+		case <-goOn:
+			return nil
+		case <-time.After(patience):
+			return errors.New("the worker was not replaced")
+		}
+	}
+	for i := range 10 { // the Schedules start runs, too
+		synchronizing := points.Point{Step: contract.SynchronizeBackups.Name, Form: points.Regular}
+		c.Driver.At(outage.Moment{Point: synchronizing, Occurrence: i + 1}, stand)
+	}
+	c.Driver.Arm()
+	runs := []temporalclient.WorkflowRun{c.startRun(contract.KindCollection), c.startRun(contract.KindSynchronization)}
+	for _, run := range runs {
+		c.awaitActivity(run, contract.SynchronizeBackups.Name)
+	}
+	require.NoError(t, rollout.Replace(c.Subjects))
+	close(goOn)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for _, run := range runs {
+		require.NoError(t, run.Get(ctx, nil), run.GetID())
+	}
+	_, err := c.Driver.Pending()
+	require.NoError(t, err)
+	require.NoError(t, c.AwaitRestarts(1, patience))
+	rollouts.RequireServed(t, r.temporal, c.workflows(), began)
+}
+
+// startRun starts a workflow as its Schedule does.
+func (c *testCase) startRun(kind contract.Kind) temporalclient.WorkflowRun {
+	c.t.Helper()
+	started, err := c.temporal.ExecuteWorkflow(c.t.Context(), temporalclient.StartWorkflowOptions{
+		ID: contract.ScheduleID(c.namespace, kind) + "-by-hand", TaskQueue: kind.TaskQueue(c.namespace),
+		WorkflowTaskTimeout: contract.WorkflowTaskTimeout, TypedSearchAttributes: kind.Attributes(c.namespace, contract.ObjectRef{}),
+	}, kind.Workflow, contract.ScheduledInput{Cluster: c.namespace})
+	require.NoError(c.t, err)
+	return started
+}
+
+// awaitActivity waits until a run is at an activity.
+func (c *testCase) awaitActivity(run temporalclient.WorkflowRun, activity string) {
+	c.t.Helper()
+	require.Eventually(c.t, func() bool {
+		described, err := c.temporal.DescribeWorkflowExecution(context.Background(), run.GetID(), run.GetRunID())
+		return err == nil && slices.ContainsFunc(described.PendingActivities, func(pending *workflowpb.PendingActivityInfo) bool {
+			return pending.ActivityType.Name == activity && pending.State == enumspb.PENDING_ACTIVITY_STATE_STARTED
+		})
+	}, patience, readEvery, "%s does not come to %s", run.GetID(), activity)
 }

@@ -22,6 +22,8 @@ type scenario struct {
 	inLong bool
 	// sample are the disturbances that every run of the tests has.
 	sample []string
+	// rolledOut says when every run of the tests replaces the worker, as outage.RolloutOf has it; amid it, if that is empty.
+	rolledOut []string
 	// before brings the case to where the scenario begins; nothing is disturbed yet.
 	before func(*testCase)
 	// act is what the tenant does.

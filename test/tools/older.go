@@ -14,11 +14,48 @@ import (
 	"strings"
 )
 
-// ErrNoCommit says that the checkout's repository does not hold the commit, for example because it is a shallow clone.
-var ErrNoCommit = errors.New("the commit is not in this repository; `git fetch --unshallow` brings it")
+// ErrShallow says that the checkout's repository does not hold the commit, or what lies between it and HEAD, because it is a
+// shallow clone.
+var ErrShallow = errors.New("this is a shallow clone; `git fetch --unshallow` completes it")
+
+// CheckAncestor returns nil if HEAD descends from the commit, and ErrShallow if a shallow clone does not show that.
+func CheckAncestor(ctx context.Context, commit string) error {
+	root, err := Root()
+	if err != nil {
+		return err
+	}
+	return checkAncestor(ctx, root, commit)
+}
+
+func checkAncestor(ctx context.Context, root, commit string) error {
+	if err := git(ctx, root, io.Discard, "merge-base", "--is-ancestor", commit, "HEAD"); err != nil {
+		return unlessShallow(ctx, root, fmt.Errorf("HEAD does not descend from %s: %w", commit, err))
+	}
+	return nil
+}
+
+// checkCommit returns nil if the repository holds the commit.
+func checkCommit(ctx context.Context, root, commit string) error {
+	if err := git(ctx, root, io.Discard, "cat-file", "-e", commit+"^{commit}"); err != nil {
+		return unlessShallow(ctx, root, fmt.Errorf("%s is no commit of this repository: %w", commit, err))
+	}
+	return nil
+}
+
+// unlessShallow returns the problem, with ErrShallow if the repository is a shallow clone.
+func unlessShallow(ctx context.Context, root string, problem error) error {
+	var answer bytes.Buffer
+	if err := git(ctx, root, &answer, "rev-parse", "--is-shallow-repository"); err != nil {
+		return errors.Join(problem, err)
+	}
+	if strings.TrimSpace(answer.String()) == "true" {
+		return fmt.Errorf("%w: %w", problem, ErrShallow)
+	}
+	return problem
+}
 
 // BuildHoldfastAt compiles holdfast-worker and holdfast as they were at a commit, and returns their paths by name. They are
-// kept in the cache by commit and build tags.
+// kept in the cache by commit and build tags. It returns ErrShallow if a shallow clone does not hold the commit.
 func BuildHoldfastAt(ctx context.Context, progress io.Writer, commit string, tags ...string) (map[string]string, error) {
 	root, err := Root()
 	if err != nil {
@@ -28,8 +65,8 @@ func BuildHoldfastAt(ctx context.Context, progress io.Writer, commit string, tag
 	if err != nil {
 		return nil, err
 	}
-	if err := git(ctx, root, io.Discard, "cat-file", "-e", commit+"^{commit}"); err != nil {
-		return nil, fmt.Errorf("%s: %w", commit, ErrNoCommit)
+	if err := checkCommit(ctx, root, commit); err != nil {
+		return nil, err
 	}
 	dir := filepath.Join(cache, "bin", fmt.Sprintf("%.12s", commit)+strings.Join(tags, "-"))
 	unlock, err := LockFile(ctx, dir+".lock", func() {

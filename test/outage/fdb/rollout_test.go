@@ -5,14 +5,16 @@ import (
 	"time"
 
 	"holdfast.dev/holdfast/test/outage"
+	"holdfast.dev/holdfast/workflows"
+	"holdfast.dev/holdfast/workflows/contract"
 )
 
 // As in test/outage, for the workflows of FoundationDB: those of objects, of turns, and the coordinators, also those that Kubernetes
-// clusters share.
+// clusters share. Every workflow type of FoundationDB's half is begun by one release and continued by the other.
 func TestRolledOut(t *testing.T) {
 	t.Parallel()
 	r := theRig(t)
-	rollouts := outage.NewRollouts(t)
+	rollouts := outage.NewRollouts(t, allTypes())
 	for _, s := range scenarios {
 		if s.inLong && !outage.Long() {
 			continue
@@ -20,12 +22,22 @@ func TestRolledOut(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			undisturbed := undisturbed(t, r, s.name)
-			rollouts.Run(t, undisturbed.moments, r.binaries, outage.Long() || s.name == created,
+			rollouts.Run(t, s.rolledOut, undisturbed.moments, r.binaries, outage.Long() || s.name == created,
 				func(t *testing.T, rollout outage.Rollout, from map[string]string) {
 					rollOut(t, r, undisturbed, rollout, from, rollouts)
 				})
 		})
 	}
+}
+
+// allTypes returns all workflow types of FoundationDB's half.
+func allTypes() (types []string) {
+	for _, kind := range workflows.Kinds() {
+		if kind.Queue != contract.QueueVelero {
+			types = append(types, kind.Workflow)
+		}
+	}
+	return types
 }
 
 func rollOut(

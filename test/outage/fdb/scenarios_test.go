@@ -38,6 +38,8 @@ type scenario struct {
 	inLong bool
 	// sample are the disturbances that every run of the tests has.
 	sample []string
+	// rolledOut says when every run of the tests replaces the worker, as outage.RolloutOf has it; amid it, if that is empty.
+	rolledOut []string
 }
 
 // created is the scenario in which everything begins.

@@ -55,7 +55,7 @@ func choose(from, to, commit string) error {
 	if err := os.WriteFile(filepath.Join(to, histories.CommitFile), []byte(strings.TrimSpace(commit)+"\n"), 0o644); err != nil {
 		return err
 	}
-	fmt.Printf("%d of %d histories, %.1f MB, are the baseline in %s. See `go -C test test -v ./histories -run Table`.\n",
+	fmt.Printf("%d of %d histories, %.1f MiB, are the baseline in %s. See `go -C test test -v ./histories -run Table`.\n",
 		len(chosen), len(recorded), float64(size)/(1<<20), to)
 	return nil
 }
