@@ -28,8 +28,8 @@ import (
 	"holdfast.dev/holdfast/workflows"
 )
 
-// Rollout replaces a case's worker by one of another build while its workflows are open, without worker versioning. The zero value
-// takes place before a scenario begins.
+// Rollout replaces a case's worker by one of another build while its workflows are open, without worker versioning. The zero
+// value takes place before a scenario begins.
 type Rollout struct {
 	// To is the worker that stays.
 	To string
@@ -177,7 +177,7 @@ func (o *Rollouts) requireAll(t *testing.T) {
 		return
 	}
 	for _, name := range o.types {
-		assert.NotZero(t, o.handed[name], "no %s was begun by one build and gone on with by the other; %d were served", name, o.runs[name])
+		assert.NotZero(t, o.handed[name], "no %s was begun by one build and continued by the other; %d were served", name, o.runs[name])
 	}
 }
 

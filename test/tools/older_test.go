@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -49,7 +48,7 @@ func TestACommitThatIsNotThereIsExcusedByAShallowCloneAlone(t *testing.T) {
 		"without repository": checkCommit(t.Context(), t.TempDir(), first),
 	} {
 		require.Error(t, err, title)
-		assert.NotErrorIs(t, err, ErrShallow, title)
+		require.NotErrorIs(t, err, ErrShallow, title)
 	}
 	require.ErrorIs(t, checkCommit(t.Context(), shallow, first), ErrShallow)
 	require.ErrorIs(t, checkAncestor(t.Context(), shallow, first), ErrShallow)
