@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -60,13 +61,20 @@ func startRig(ctx context.Context, watchers int, options env.Options) (*rig, err
 
 func (r *rig) complete(ctx context.Context, watchers int) error {
 	for len(r.watchers) < watchers {
-		name := fmt.Sprintf("%s-%d", env.Watcher, len(r.watchers)+1)
-		if _, err := r.stack.StartWatcher(ctx, name); err != nil {
+		if err := r.addWatcher(ctx); err != nil {
 			return err
 		}
-		r.watchers = append(r.watchers, name)
 	}
 	return r.connect(ctx)
+}
+
+func (r *rig) addWatcher(ctx context.Context) error {
+	name := fmt.Sprintf("%s-%d", env.Watcher, len(r.watchers)+1)
+	if _, err := r.stack.StartWatcher(ctx, name); err != nil {
+		return err
+	}
+	r.watchers = append(r.watchers, name)
+	return nil
 }
 
 func (r *rig) connect(ctx context.Context) error {
@@ -137,6 +145,8 @@ func (r *rig) createBackup(ctx context.Context, key types.NamespacedName) error 
 // load is a burst of backups over some namespaces, and what serves it and competes with it.
 type load struct {
 	backups, namespaces, watchers int
+	// name is what the backups' names begin with; "burst" if it is empty.
+	name string
 	// busy processes compete for the CPU while the burst lasts.
 	busy int
 }
@@ -158,21 +168,27 @@ func measureBurst(ctx context.Context, of load) (*burstReport, *loneReport, erro
 	if err != nil {
 		return nil, nil, err
 	}
+	burst, err := r.measure(ctx, of)
+	return burst, lone, err
+}
+
+// measure creates the backups and waits until all are settled.
+func (r *rig) measure(ctx context.Context, of load) (*burstReport, error) {
 	before, err := r.usage()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	begin := time.Now()
 	keys, err := r.burst(ctx, of)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	burst, err := r.report(ctx, keys, begin, before)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	burst.BusyLoops = of.busy
-	return burst, lone, nil
+	return burst, nil
 }
 
 func (r *rig) burst(ctx context.Context, of load) ([]types.NamespacedName, error) {
@@ -185,7 +201,8 @@ func (r *rig) burst(ctx context.Context, of load) ([]types.NamespacedName, error
 	group, creating := errgroup.WithContext(ctx)
 	group.SetLimit(creators)
 	for i := range keys {
-		keys[i] = types.NamespacedName{Namespace: namespaceName(i % of.namespaces), Name: fmt.Sprintf("burst-%05d", i)}
+		name := fmt.Sprintf("%s-%05d", cmp.Or(of.name, "burst"), i)
+		keys[i] = types.NamespacedName{Namespace: namespaceName(i % of.namespaces), Name: name}
 		group.Go(func() error { return r.createBackup(creating, keys[i]) })
 	}
 	if err := group.Wait(); err != nil {
