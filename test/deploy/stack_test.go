@@ -15,6 +15,7 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"holdfast.dev/holdfast/test/env"
+	"holdfast.dev/holdfast/test/env/kubelet"
 	"holdfast.dev/holdfast/test/fdbsim"
 	"holdfast.dev/holdfast/test/tools"
 )
@@ -76,7 +77,7 @@ func (j *judge) start(ctx context.Context) (err error) {
 		return err
 	}
 	j.stack, err = env.Start(ctx, env.Options{
-		FoundationDB: true, Without: []string{env.Velero, env.S3, env.Temporal}, Kubelet: &env.KubeletOptions{Resolve: env.FDBImages(bin)},
+		FoundationDB: true, Without: []string{env.Velero, env.S3, env.Temporal}, Kubelet: &kubelet.Options{Resolve: kubelet.FDBImages(bin)},
 	})
 	if err != nil {
 		return err

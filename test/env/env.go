@@ -12,6 +12,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"holdfast.dev/holdfast/test/env/kubelet"
 	"holdfast.dev/holdfast/test/tools"
 )
 
@@ -58,7 +59,7 @@ type Options struct {
 	// VeleroArgs are added to the flags of velero server; of a flag given twice the last one counts.
 	VeleroArgs []string
 	// Kubelet starts the kubelet stand-in, for Env.Kubelet; without it no Pod ever runs.
-	Kubelet *KubeletOptions
+	Kubelet *kubelet.Options
 	// Audit has the API server keep a record of what Holdfast's processes ask of it, for Env.Audit.
 	Audit bool
 	// SuggestContinueAsNew, when positive, is the number of history events at which Temporal suggests to continue as new.
@@ -76,7 +77,7 @@ type Env struct {
 	users   []user
 	client  client.Client
 	storage Storage
-	kubelet *Kubelet // nil without Options.Kubelet
+	kubelet *kubelet.Kubelet // nil without Options.Kubelet
 
 	temporalAddress, temporalUI string
 	rolesInstalled              bool // there was something in deploy/rbac
@@ -138,7 +139,7 @@ func prepare(options Options) (*Env, error) {
 // more than once.
 func (e *Env) Stop() {
 	if e.kubelet != nil {
-		e.kubelet.stop()
+		e.kubelet.Stop()
 	}
 	e.stopAll(Worker, FDBWorker, Watcher)
 	e.stopAll(Velero, KubeControllerManager)

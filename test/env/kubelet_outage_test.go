@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/test/env"
+	"holdfast.dev/holdfast/test/env/kubelet"
 )
 
 func (s *podSuite) losesNode(t *testing.T) {
@@ -24,7 +25,7 @@ func (s *podSuite) losesNode(t *testing.T) {
 	require.NoError(t, s.k.LoseNode(s.ctx))
 	s.await(t, runs, func() bool { return condition(runs, corev1.PodReady).Status == corev1.ConditionFalse })
 	node := &corev1.Node{}
-	require.NoError(t, s.c.Get(s.ctx, client.ObjectKey{Name: env.NodeName}, node))
+	require.NoError(t, s.c.Get(s.ctx, client.ObjectKey{Name: kubelet.NodeName}, node))
 	require.Equal(t, corev1.ConditionUnknown, node.Status.Conditions[0].Status)
 	late := shellPod("late", "exit 0", corev1.RestartPolicyNever)
 	s.create(t, late)

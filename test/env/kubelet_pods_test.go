@@ -15,7 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"holdfast.dev/holdfast/test/env"
+	"holdfast.dev/holdfast/test/env/kubelet"
 )
 
 func (s *podSuite) runsOnce(t *testing.T) {
@@ -125,7 +125,7 @@ func (s *podSuite) needsImage(t *testing.T) {
 	s.await(t, old, func() bool { return waitingReason(old) == "ImagePullBackOff" })
 	s.await(t, pod, func() bool { return waitingReason(pod) == "ImagePullBackOff" })
 	require.Equal(t, corev1.PodPending, pod.Status.Phase)
-	s.k.SetImage("tool:2", env.Image{})
+	s.k.SetImage("tool:2", kubelet.Image{})
 	s.awaitPhase(t, pod, corev1.PodSucceeded)
 	s.remove(t, pod)
 	s.remove(t, old)
@@ -191,7 +191,7 @@ func (s *podSuite) killsHanging(t *testing.T) {
 func (s *podSuite) runsFunction(t *testing.T) {
 	never := make(chan struct{})
 	t.Cleanup(func() { close(never) })
-	s.k.SetImage("function", env.Image{Env: map[string]string{"COLOR": "red"}, Run: func(_ context.Context, call env.ImageCall) int {
+	s.k.SetImage("function", kubelet.Image{Env: map[string]string{"COLOR": "red"}, Run: func(_ context.Context, call kubelet.ImageCall) int {
 		fmt.Fprintln(call.Output, call.Args, call.Env["COLOR"])
 		if err := os.WriteFile(call.Path("/dev/termination-log"), []byte("written"), 0o600); err != nil {
 			return 1

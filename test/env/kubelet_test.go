@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/test/env"
+	"holdfast.dev/holdfast/test/env/kubelet"
 )
 
 const podNamespace = "default"
@@ -34,9 +35,9 @@ while true; do sleep 0.05; done`
 	require.NoError(t, os.WriteFile(filepath.Join(bin, "backup_agent"), []byte(agent), 0o755))
 	stack := startStack(ctx, t, env.Options{
 		Without: []string{env.Velero, env.S3, env.Temporal},
-		Kubelet: &env.KubeletOptions{
-			Images:  map[string]env.Image{"busybox": {}},
-			Resolve: env.FDBImages(filepath.Dir(bin)), MaxGrace: time.Second,
+		Kubelet: &kubelet.Options{
+			Images:  map[string]kubelet.Image{"busybox": {}},
+			Resolve: kubelet.FDBImages(filepath.Dir(bin)), MaxGrace: time.Second,
 		},
 	})
 	s := &podSuite{ctx: ctx, stack: stack, c: stack.Client(), k: stack.Kubelet()}
@@ -63,7 +64,7 @@ type podSuite struct {
 	ctx   context.Context // one test's
 	stack *env.Env
 	c     client.Client
-	k     *env.Kubelet
+	k     *kubelet.Kubelet
 }
 
 // shellPod is a Pod with one container that runs a script.

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"holdfast.dev/holdfast/test/env/spawn"
 )
 
 const (
@@ -98,7 +100,7 @@ func (p *Process) Pause() error {
 	if err := p.signal(syscall.SIGSTOP); err != nil {
 		return err
 	}
-	if err := awaitStopped(p.PID()); err != nil {
+	if err := spawn.AwaitStopped(p.PID()); err != nil {
 		return fmt.Errorf("wait until %s stands still: %w", p.Name(), err)
 	}
 	return nil
@@ -201,8 +203,7 @@ func (p *Process) spawn() (*run, error) {
 	cmd := exec.Command(p.command.path, p.command.args...)
 	cmd.Env = p.command.env
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = childAttributes()
-	if err := startOnLastingThread(cmd); err != nil {
+	if err := spawn.Start(cmd); err != nil {
 		return nil, err
 	}
 	r := &run{pid: cmd.Process.Pid, exited: make(chan struct{})}

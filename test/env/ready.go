@@ -9,12 +9,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"time"
-)
 
-// tailBytes is how much of a log's end is read to show its last lines.
-const tailBytes = 64 << 10
+	"holdfast.dev/holdfast/test/env/spawn"
+)
 
 var errEnded = errors.New("ended before it was ready")
 
@@ -57,27 +55,7 @@ func (p *Process) failure(err error) error {
 }
 
 // LogTail returns the last lines of the component's log.
-func (p *Process) LogTail(lines int) string {
-	file, err := os.Open(p.LogPath())
-	if err != nil {
-		return err.Error()
-	}
-	defer file.Close()
-	if info, err := file.Stat(); err == nil && info.Size() > tailBytes {
-		if _, err := file.Seek(-tailBytes, io.SeekEnd); err != nil {
-			return err.Error()
-		}
-	}
-	content, err := io.ReadAll(file)
-	if err != nil {
-		return err.Error()
-	}
-	all := bytes.Split(bytes.TrimRight(content, "\n"), []byte("\n"))
-	if len(all) > lines {
-		all = all[len(all)-lines:]
-	}
-	return string(bytes.Join(all, []byte("\n")))
-}
+func (p *Process) LogTail(lines int) string { return spawn.LogTail(p.LogPath(), lines) }
 
 // probeClient makes each probe on a connection of its own: a paused process must not look ready through an old one, nor
 // leave idle connections behind.

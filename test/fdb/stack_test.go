@@ -24,6 +24,7 @@ import (
 
 	"holdfast.dev/holdfast/activities/fdbtool/cage"
 	"holdfast.dev/holdfast/test/env"
+	"holdfast.dev/holdfast/test/env/kubelet"
 )
 
 // suggestContinueAsNew makes workflows continue as new early, so that both sides of it are on every path.
@@ -107,7 +108,7 @@ func start(ctx context.Context, dir string) error {
 		Audit:                true,
 		SuggestContinueAsNew: suggestContinueAsNew,
 		Without:              []string{env.Velero},
-		Kubelet:              &env.KubeletOptions{Resolve: env.FDBImages(toolsDir)},
+		Kubelet:              &kubelet.Options{Resolve: kubelet.FDBImages(toolsDir)},
 		// A workflow that was terminated by hand starts again at the next resync.
 		WatchArgs: []string{"--resync-interval=10s"},
 		// Many tests run side by side; those of the limit have a worker of their own.

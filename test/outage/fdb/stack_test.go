@@ -26,6 +26,7 @@ import (
 
 	"holdfast.dev/holdfast/k8s"
 	"holdfast.dev/holdfast/test/env"
+	"holdfast.dev/holdfast/test/env/kubelet"
 	"holdfast.dev/holdfast/test/fdbsim"
 	"holdfast.dev/holdfast/test/tools"
 )
@@ -108,7 +109,7 @@ func (r *rig) start(ctx context.Context) (err error) {
 	}
 	r.stack, err = env.Start(ctx, env.Options{
 		Progress: os.Stdout, Audit: true, FoundationDB: true, Without: []string{env.Velero},
-		Kubelet: &env.KubeletOptions{Resolve: env.FDBImages(r.sim.BinDir)},
+		Kubelet: &kubelet.Options{Resolve: kubelet.FDBImages(r.sim.BinDir)},
 	})
 	if err != nil {
 		return err

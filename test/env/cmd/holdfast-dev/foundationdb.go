@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/test/env"
+	"holdfast.dev/holdfast/test/env/kubelet"
 	"holdfast.dev/holdfast/test/fdbsim"
 	"holdfast.dev/holdfast/test/tools"
 )
@@ -38,7 +39,7 @@ func withFoundationDB(options env.Options) (env.Options, *fdbsim.Sim, error) {
 		sim = made
 		options.FDBWorkerArgs = append(options.FDBWorkerArgs, "--fdb-cage-folders="+sim.Store.Dir) // its databases are files
 	}
-	options.Kubelet = &env.KubeletOptions{Resolve: env.FDBImages(bin)}
+	options.Kubelet = &kubelet.Options{Resolve: kubelet.FDBImages(bin)}
 	options.FoundationDB, options.FDBWorkerArgs = true, append(options.FDBWorkerArgs, "--fdb-bin-dir="+bin)
 	return options, sim, nil
 }

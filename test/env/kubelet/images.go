@@ -1,4 +1,4 @@
-package env
+package kubelet
 
 import (
 	"context"
@@ -95,7 +95,7 @@ func (i *images) find(name string) (Image, error) {
 	if err != nil {
 		return Image{}, fmt.Errorf("pull %s: %w", name, err)
 	}
-	return Image{}, fmt.Errorf("pull %s: no such image in KubeletOptions.Images", name)
+	return Image{}, fmt.Errorf("pull %s: no such image in Options.Images", name)
 }
 
 // splitImage splits an image's name into repository and tag, without a digest.
@@ -170,7 +170,7 @@ const (
 	fdbMonitor = "foundationdb/fdb-kubernetes-monitor"
 )
 
-// FDBImages is a KubeletOptions.Resolve for FoundationDB's own images. The programs of version 7.3.48 are those in the folder
+// FDBImages is a Options.Resolve for FoundationDB's own images. The programs of version 7.3.48 are those in the folder
 // 7.3 of binDir; a version without a folder has no image.
 func FDBImages(binDir string) func(image string) (Image, error) {
 	return func(name string) (Image, error) {

@@ -1,4 +1,4 @@
-package env
+package kubelet
 
 import (
 	"cmp"
@@ -15,6 +15,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"holdfast.dev/holdfast/test/env/spawn"
 )
 
 const evicted = "Evicted"
@@ -140,8 +142,7 @@ func (k *Kubelet) DumpLogs(out io.Writer, lines int) {
 		return // only of a bad pattern
 	}
 	for _, file := range files {
-		container := &Process{command: command{logPath: file}}
-		fmt.Fprintf(out, "--- end of %s\n%s\n", file, container.LogTail(lines))
+		fmt.Fprintf(out, "--- end of %s\n%s\n", file, spawn.LogTail(file, lines))
 	}
 }
 

@@ -1,4 +1,4 @@
-package env
+package kubelet
 
 import (
 	"context"
@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"syscall"
+
+	"holdfast.dev/holdfast/test/env/spawn"
 )
 
 const (
@@ -36,8 +38,7 @@ func (k *Kubelet) execute(p program, env environment, mounts mounts, dir string,
 	cmd := exec.Command(p.path, p.args...)
 	cmd.Env, cmd.Dir = env.strings(mounts), dir
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = childAttributes()
-	if err := startOnLastingThread(cmd); err != nil {
+	if err := spawn.Start(cmd); err != nil {
 		return nil, err
 	}
 	e := &execution{pid: cmd.Process.Pid, exited: make(chan struct{})}

@@ -1,4 +1,4 @@
-package env
+package spawn
 
 import (
 	"os/exec"
@@ -19,7 +19,9 @@ var spawner = sync.OnceValue(func() chan<- func() {
 	return requests
 })
 
-func startOnLastingThread(cmd *exec.Cmd) error {
+// Start starts a child in a process group of its own, on that thread. On Linux the kernel kills it when this process dies.
+func Start(cmd *exec.Cmd) error {
+	cmd.SysProcAttr = attributes()
 	result := make(chan error, 1)
 	spawner() <- func() { result <- cmd.Start() }
 	return <-result
