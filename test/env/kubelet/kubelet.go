@@ -20,8 +20,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Options say what the kubelet stand-in is to be: one node, to which it binds every Pod, and whose containers it runs as processes
-// of this machine.
+// Options say what the kubelet stand-in is to be: one node, to which it binds every Pod, and whose containers it runs as
+// processes of this machine.
 //
 // A container has no file system of its own. Its volumes are folders, and where a mount path stands in its command,
 // arguments or environment, the folder's path is put instead; a mount path that stands elsewhere, such as in a file, is not
@@ -80,8 +80,8 @@ type Kubelet struct {
 	held          map[types.NamespacedName]int
 }
 
-// Start starts the stand-in at an API server, and returns when its node is registered and the Pods are known. It has its files in dir,
-// with a folder for each Pod, and the containers' logs in another. It tells say what it does.
+// Start starts the stand-in at an API server, and returns when its node is registered and the Pods are known. It has its
+// files in dir, with a folder for each Pod, and the containers' logs in another. It tells say what it does.
 func Start(
 	ctx context.Context, config *rest.Config, options Options, dir, logs string, say func(format string, args ...any),
 ) (*Kubelet, error) {
