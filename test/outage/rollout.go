@@ -90,6 +90,9 @@ const (
 	stopLines    = 50
 	stopPatience = 10 * time.Second
 	pollEvery    = 10 * time.Millisecond
+	// missedInSample is how many workflow types of a sample one worker may serve alone: most have one run to be handed over there,
+	// and a poll that is in flight when a worker is asked to end may still bring it that run's last task.
+	missedInSample = 1
 )
 
 // Plan tells the driver what to do, and returns how many ends of processes are to be awaited: the worker is asked to end, as
@@ -143,7 +146,7 @@ type Rollouts struct {
 
 // NewRollouts builds that commit's worker and watcher; in a shallow clone without the commit the test is skipped. When the test
 // has ended, two workers must have served at least half of its cases, and, if all of them have run, of each of these workflow
-// types a run: begun by one build, and gone on with by the other.
+// types a run that one build began and the other continued; in a sample of all but one.
 func NewRollouts(t *testing.T, types []string) *Rollouts {
 	t.Helper()
 	root, err := tools.Root()
@@ -176,9 +179,17 @@ func (o *Rollouts) requireAll(t *testing.T) {
 	if someChosen() {
 		return
 	}
+	var kept []string
 	for _, name := range o.types {
-		assert.NotZero(t, o.handed[name], "no %s was begun by one build and continued by the other; %d were served", name, o.runs[name])
+		if o.handed[name] == 0 {
+			kept = append(kept, fmt.Sprintf("%s (%d runs)", name, o.runs[name]))
+		}
 	}
+	missed := 0
+	if !Long() {
+		missed = missedInSample
+	}
+	assert.LessOrEqual(t, len(kept), missed, "of these no run was begun by one build and continued by the other: %v", kept)
 }
 
 // someChosen reports whether the command line chooses some of a test's cases.
