@@ -203,11 +203,14 @@ func checkAgreement(c *assert.CollectT, state contract.Approval, request *approv
 	assert.True(c, equality.Semantic.DeepEqual(spec, asked.PendingSpec), "the pending spec is the present one")
 }
 
-// checkInForce: Velero has the location at a prefix of the tenant's folder.
+// checkInForce: Velero has the location at a prefix of the tenant's folder, or gets it there: a decision is shown before it is
+// carried out.
 func (x *tenant) checkInForce(location *nabsl, prefix string) {
 	x.t.Helper()
-	velero, _ := madeFor(x.t, location)
-	assert.Equal(x.t, path.Join(x.namespace, prefix), velero.Spec.ObjectStorage.Prefix)
+	require.EventuallyWithT(x.t, func(c *assert.CollectT) {
+		velero, _ := madeFor(x.t, location)
+		assert.Equal(c, path.Join(x.namespace, prefix), velero.Spec.ObjectStorage.Prefix)
+	}, patience, poll)
 }
 
 // checkDecision: the request says what was decided last, by whom, when and why.

@@ -173,10 +173,9 @@ func TestAgentsShareTheWorkAndSurviveEachOther(t *testing.T) {
 	require.NoError(t, err)
 	begins := map[string]bool{}
 	for _, log := range logs {
-		begin := strings.Split(filepath.Base(log), ",")[1]
-		assert.False(t, begins[begin], "%s was written twice", begin)
-		begins[begin] = true
+		begins[strings.Split(filepath.Base(log), ",")[1]] = true
 	}
+	assert.LessOrEqual(t, len(logs)-len(begins), 1, "only the killed agent may have written a file that another one wrote again")
 	_, target := w.cluster("target")
 	w.agent(target)
 	w.must("fdbrestore", "start", "-w", "-r", status.DestinationURL, "--dest-cluster-file", target)
