@@ -57,8 +57,8 @@ func TestWhereOneWorkerTakesOverFromAnother(t *testing.T) {
 	regular := Moment{points.Point{Step: "run", Form: points.Regular}, 1}
 	other := Moment{points.Point{Step: "other", Form: points.Local}, 1}
 	for title, test := range map[string]struct {
-		moments  []Moment
-		at, amid bool
+		moments    []Moment
+		at, during bool
 	}{
 		"a signal follows":               {[]Moment{local(1), local(2), signal}, true, true},
 		"a regular activity follows":     {[]Moment{local(1), local(2), regular}, true, true},
@@ -69,8 +69,8 @@ func TestWhereOneWorkerTakesOverFromAnother(t *testing.T) {
 		"the end of a regular one alone": {[]Moment{local(1), local(2), {points.Point{Form: points.Regular, After: true}, 1}}, false, false},
 	} {
 		t.Run(title, func(t *testing.T) {
-			rollout, is := RolloutOf(Amid, test.moments)
-			assert.Equal(t, test.amid, is)
+			rollout, is := RolloutOf(During, test.moments)
+			assert.Equal(t, test.during, is)
 			if is {
 				assert.Equal(t, Rollout{Beside: local(1), Alone: local(2)}, rollout)
 			}

@@ -50,7 +50,7 @@ func (r Rollout) early() bool { return r.Beside.Occurrence == 0 }
 // When a rollout takes place: then, or all of it at a moment of a scenario that is given in words.
 const (
 	Before = "before it"
-	Amid   = "amid it"
+	During = "during it"
 )
 
 // RolloutOf takes place then, by the moments of an undisturbed run. It returns false if there is no such moment, or if one worker
@@ -68,7 +68,7 @@ func RolloutOf(when string, moments []Moment) (Rollout, bool) {
 	switch when {
 	case Before:
 		return Rollout{}, true
-	case Amid:
+	case During:
 		for alone := max(len(local)*2/3, 1); alone > 0 && alone < len(local); alone-- {
 			if followed(alone) {
 				beside := min(len(local)/3, alone-1)
@@ -201,17 +201,17 @@ func someChosen() bool {
 // Run is one rollout of a case: from the programs that it gives to the case, to the others.
 type Run func(t *testing.T, rollout Rollout, from map[string]string)
 
-// Run runs a case by the moments of an undisturbed run, once for each time that is named; amid it, if none is, and in the whole
+// Run runs a case by the moments of an undisturbed run, once for each time that is named; during it, if none is, and in the whole
 // matrix. See RunAt.
 func (o *Rollouts) Run(t *testing.T, when []string, moments []Moment, programs map[string]string, back bool, run Run) {
 	t.Helper()
 	if len(when) == 0 || Long() {
-		when = append([]string{Amid}, when...)
+		when = append([]string{During}, when...)
 	}
 	for _, when := range when {
 		t.Run(when, func(t *testing.T) {
 			rollout, is := RolloutOf(when, moments)
-			if !is && when == Amid {
+			if !is && when == During {
 				t.Skipf("one worker can serve all that happens: %v", moments)
 			}
 			require.True(t, is, "not in an undisturbed run, or one worker can serve all that follows: %v", moments)

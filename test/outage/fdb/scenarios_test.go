@@ -38,7 +38,7 @@ type scenario struct {
 	inLong bool
 	// sample are the disturbances that every run of the tests has.
 	sample []string
-	// rolledOut says when every run of the tests replaces the worker, as outage.RolloutOf has it; amid it, if that is empty.
+	// rolledOut says when every run of the tests replaces the worker, as outage.RolloutOf has it; during it, if that is empty.
 	rolledOut []string
 }
 
