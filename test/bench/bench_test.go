@@ -35,8 +35,8 @@ func TestABackupCostsNoMoreThanPromised(t *testing.T) {
 	t.Run("two watchers", func(t *testing.T) { requireAsPromised(ctx, t, r, of) })
 }
 
-// requireAsPromised measures a burst, and another one if the first has cost too many reads: how many signals come after a read, which
-// is then repeated, is the machine's affair, but one read more per backup is beyond the promise in each.
+// requireAsPromised measures a burst, and another one if the first has cost too many reads, or updates of search attributes: how many
+// signals come after a read, which is then repeated, is the machine's affair. What the product does too often it does in each burst.
 func requireAsPromised(ctx context.Context, t *testing.T, r *rig, of load) {
 	t.Helper()
 	var burst *burstReport
@@ -47,7 +47,7 @@ func requireAsPromised(ctx context.Context, t *testing.T, r *rig, of load) {
 		burst, err = r.measure(ctx, again)
 		require.NoError(t, err)
 		t.Logf("%.2f requests per backup, %.2f of them writes: %v", burst.RequestsPerBackup, burst.WritesPerBackup, burst.RequestsByVerb)
-		if burst.RequestsPerBackup <= 12 {
+		if burst.RequestsPerBackup <= 12 && burst.History.AttributeUpsertMax <= 2 {
 			break
 		}
 	}
