@@ -55,12 +55,14 @@ func (q *Queue[K]) Carry(now int64) contract.Carried[K] {
 		carried.Beyond = &q.Beyond
 	}
 	q.forgetBegun(now)
-	there := map[K]bool{}
+	known := map[K]int64{}
 	for _, member := range q.Members {
-		there[member.Key] = q.Rest != nil // the member has that time itself
+		if q.Rest != nil {
+			known[member.Key] = member.Last
+		}
 	}
 	for _, turn := range q.begun {
-		if !there[turn.Key] {
+		if turn.Began > known[turn.Key] { // else the member has that time itself
 			carried.Begun = append(carried.Begun, contract.Begun[K]{Key: turn.Key, Job: turn.Job, Began: turn.Began})
 		}
 	}

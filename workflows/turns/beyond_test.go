@@ -260,6 +260,17 @@ func TestTheNextRunKnowsWhoHadATurn(t *testing.T) {
 	assert.Greater(t, again.Began, turn.Began)
 }
 
+// TestTheNextRunKnowsATurnThatAMemberDoesNot: it had that one before it asked, and its object does not show it.
+func TestTheNextRunKnowsATurnThatAMemberDoesNot(t *testing.T) {
+	q := &turns.Queue[string]{Limit: 1, Rest: func(string) int64 { return rest }}
+	q.Hold(turns.Turn[string]{Member: who("a/1"), Began: 12}) // numbered on, as of several in one second
+	q.End("a/1")
+	q.Add(10, who("a/1"))
+	turn, begun := continued(t, q, 10).Begin(12)
+	require.True(t, begun)
+	assert.Greater(t, turn.Began, int64(12))
+}
+
 // TestTheNextRunListsObjectsNoSooner: it lists them as rarely as if the run had gone on.
 func TestTheNextRunListsObjectsNoSooner(t *testing.T) {
 	c, _ := away(t)
