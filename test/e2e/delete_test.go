@@ -18,22 +18,10 @@ import (
 	"holdfast.dev/holdfast/test/env"
 )
 
-// completed creates a backup and waits for its end. In place of one that Velero has taken up twice, another is made.
+// completed creates a backup and waits for its end.
 func (x *tenant) completed(name string, changes ...change) *oadpv1alpha1.NonAdminBackup {
 	x.t.Helper()
-	twice := func(now *oadpv1alpha1.NonAdminBackup) bool {
-		return env.TakenUpTwice(now.Status.VeleroBackup)
-	}
-	nab := x.await(x.backUp(name, changes...), "Velero phase Completed", func(now *oadpv1alpha1.NonAdminBackup) bool {
-		return veleroPhase(now) == velerov1.BackupPhaseCompleted || twice(now)
-	})
-	if twice(nab) {
-		x.t.Logf("Velero has taken up %s twice", nab.Status.VeleroBackup.Name)
-		x.patch(nab, `{"spec":{"forceDeleteBackup":true}}`)
-		x.awaitGone(nab)
-		return x.awaitVeleroPhase(x.backUp(name, changes...), velerov1.BackupPhaseCompleted)
-	}
-	return nab
+	return x.awaitVeleroPhase(x.backUp(name, changes...), velerov1.BackupPhaseCompleted)
 }
 
 // checkDeleted: nothing is left of the Velero objects; keptData says whether the files must be there still.
