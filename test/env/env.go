@@ -87,6 +87,9 @@ type Env struct {
 	deaths    chan *Process
 	progress  *progress
 	saidCPU   sync.Once
+
+	life context.Context // until Stop
+	end  context.CancelFunc
 }
 
 // Start starts the components and returns when all are ready. When that fails, or ctx ends, it stops what it has started;
@@ -124,6 +127,7 @@ func prepare(options Options) (*Env, error) {
 		options: options, root: root, dir: dir, users: newUsers(),
 		deaths: make(chan *Process, 100), progress: newProgress(options.Progress),
 	}
+	e.life, e.end = context.WithCancel(context.Background())
 	if _, err := os.Stat(e.path("data")); err == nil {
 		return nil, fmt.Errorf("%s holds the data of an earlier run: choose another folder or remove it", dir)
 	}
@@ -138,6 +142,7 @@ func prepare(options Options) (*Env, error) {
 // Stop ends all processes of the stack, also those that a test has paused, and removes a temporary folder. It may be called
 // more than once.
 func (e *Env) Stop() {
+	e.end()
 	if e.kubelet != nil {
 		e.kubelet.Stop()
 	}

@@ -6,10 +6,15 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
+	"strings"
+	"time"
 
 	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
 
 	"holdfast.dev/holdfast/test/tools"
 )
@@ -41,14 +46,65 @@ func (e *Env) startTemporal(ctx context.Context) error {
 	if n := e.options.SuggestContinueAsNew; n > 0 {
 		args = append(args, "--dynamic-config-value", fmt.Sprintf("limit.historyCount.suggestContinueAsNew=%d", n))
 	}
-	_, err = e.launch(ctx, command{
+	server, err := e.launch(ctx, command{
 		name: Temporal, kind: Temporal, path: e.bin[tools.Temporal], args: args,
 		addresses: map[string]string{"frontend": address(port), "ui": address(ui), "metrics": address(metrics)},
 		ready:     func(ctx context.Context) error { return temporalReady(ctx, address(port)) },
 		// It looks for free ports for its services inside, and lets go of them before it listens there.
 		again: 2,
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	store, err := grpc.NewClient(address(port), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return fmt.Errorf("make a client for Temporal: %w", err)
+	}
+	go func() {
+		defer func() { _ = store.Close() }()
+		e.unstick(server, workflowservice.NewWorkflowServiceClient(store))
+	}()
+	return nil
+}
+
+const (
+	askEvery = 5 * time.Second
+	// stuckAnswers is how many answers in a row make it stuck: one may be about a query that was really interrupted.
+	stuckAnswers = 3
+)
+
+// unstick restarts Temporal's development server when its database is stuck: on a starved machine SQLite may go on to interrupt
+// every query after it has interrupted one. The data are in a file, Holdfast outlasts a restart, and nothing else would help.
+func (e *Env) unstick(server *Process, temporal workflowservice.WorkflowServiceClient) {
+	ticker := time.NewTicker(askEvery)
+	defer ticker.Stop()
+	for answers := 0; ; {
+		select {
+		case <-e.life.Done():
+			return
+		case <-ticker.C:
+		}
+		if !interrupted(e.life, temporal) {
+			answers = 0
+			continue
+		}
+		if answers++; answers < stuckAnswers {
+			continue
+		}
+		answers = 0
+		e.progress.say("%s answers only that its queries were interrupted: it is restarted", server.Name())
+		if err := server.Restart(e.life); err != nil && e.life.Err() == nil {
+			e.progress.say("restart %s: %v", server.Name(), err)
+		}
+	}
+}
+
+// interrupted reports whether the store says so. No answer, as from a server that is paused or stopped, is none.
+func interrupted(ctx context.Context, temporal workflowservice.WorkflowServiceClient) bool {
+	ctx, cancel := context.WithTimeout(ctx, askEvery)
+	defer cancel()
+	_, err := temporal.ListNamespaces(ctx, &workflowservice.ListNamespacesRequest{})
+	return err != nil && strings.Contains(err.Error(), "interrupted (9)")
 }
 
 // temporalReady asks for a workflow that does not exist: the answer "not found" needs frontend, history service and store, which
