@@ -59,7 +59,7 @@ tools: ## Build the real components and the developers' tools (minutes the first
 generate: ## Write the generated code: deepcopy, CRDs, RBAC
 	gen=$(call tool,controller-gen); \
 	"$$gen" object paths=./k8s/api/...; \
-	"$$gen" crd paths=./k8s/api/oadp/... output:crd:artifacts:config=deploy/crds; \
+	"$$gen" crd paths=./k8s/api/oadp/... paths=./k8s/api/holdfast/... output:crd:artifacts:config=deploy/crds; \
 	"$$gen" crd paths=./k8s/api/fdb/... output:crd:artifacts:config=deploy/components/fdb/crds; \
 	"$$gen" rbac:roleName=holdfast-worker,fileName=worker_role.yaml paths=./worker output:rbac:artifacts:config=deploy/rbac; \
 	"$$gen" rbac:roleName=holdfast-watcher,fileName=watcher_role.yaml paths=./starter output:rbac:artifacts:config=deploy/rbac; \

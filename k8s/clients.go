@@ -13,6 +13,7 @@ import (
 
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	foundationdbv1beta2 "holdfast.dev/holdfast/k8s/api/foundationdb/v1beta2"
+	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 )
 
@@ -23,6 +24,7 @@ func Scheme() *runtime.Scheme {
 	utilruntime.Must(velerov1.AddToScheme(scheme))
 	utilruntime.Must(velerov2alpha1.AddToScheme(scheme))
 	utilruntime.Must(oadpv1alpha1.AddToScheme(scheme))
+	utilruntime.Must(holdfastv1alpha1.AddToScheme(scheme))
 	utilruntime.Must(fdbv1alpha1.AddToScheme(scheme))
 	utilruntime.Must(foundationdbv1beta2.AddToScheme(scheme))
 	return scheme

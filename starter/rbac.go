@@ -4,6 +4,7 @@ package main
 // one. `make generate` writes deploy/rbac/watcher_role.yaml.
 //
 // +kubebuilder:rbac:groups=oadp.openshift.io,resources=nonadminbackups;nonadminrestores;nonadminbackupstoragelocations;nonadmindownloadrequests,verbs=get;list;watch
+// +kubebuilder:rbac:groups=holdfast.dev,resources=backupplans,verbs=get;list;watch
 // +kubebuilder:rbac:groups=oadp.openshift.io,resources=nonadminbackups/status;nonadminrestores/status,verbs=patch
 // +kubebuilder:rbac:groups=oadp.openshift.io,namespace=openshift-adp,resources=nonadminbackupstoragelocationapprovalrequests,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=namespaces;secrets,verbs=list;watch

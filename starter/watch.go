@@ -19,6 +19,7 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"holdfast.dev/holdfast/activities/plan"
 	"holdfast.dev/holdfast/k8s"
 	"holdfast.dev/holdfast/k8s/metrics"
 	"holdfast.dev/holdfast/k8s/policy"
@@ -40,6 +41,8 @@ type watchFlags struct {
 	resyncInterval   time.Duration
 	// serve: serveVelero or serveAll.
 	serve string
+	// tenantLabels: the metrics have the names of tenants' objects.
+	tenantLabels bool
 }
 
 // The values of --serve.
@@ -79,6 +82,8 @@ func watchCommand() *cobra.Command {
 		"shortest time between two signals for Velero's progress alone")
 	command.Flags().DurationVar(&flags.resyncInterval, "resync-interval", 5*time.Minute,
 		"how often every object is judged without an event")
+	command.Flags().BoolVar(&flags.tenantLabels, "metrics-tenant-labels", false,
+		"show each BackupPlan in the metrics, with its namespace and name, which anyone who reads the metrics sees then")
 	command.Flags().StringVar(&flags.serve, "serve", serveAll,
 		"whose kinds are watched: velero, or all: FoundationDB's too, whose CRDs and rights must be there")
 	return command
@@ -172,8 +177,10 @@ func assemble(
 		ProgressInterval: flags.progressInterval,
 		ResyncInterval:   flags.resyncInterval,
 		FoundationDB:     flags.serve == serveAll,
+		TenantLabels:     flags.tenantLabels,
 		Workflows:        hookWorkflows(&signal.Temporal{Client: temporal.Client, ClusterID: flags.ClusterID}),
 		Schedules:        &schedules.Temporal{Client: temporal.Client, ClusterID: flags.ClusterID},
+		PlanSchedules:    &plan.Temporal{Client: temporal.Client},
 		Lease:            hookLease(lease),
 		Policy:           source,
 		Paused:           rival.Err,

@@ -8,13 +8,15 @@ package main
 // +kubebuilder:rbac:groups=oadp.openshift.io,resources=nonadminrestores/status,verbs=patch
 // +kubebuilder:rbac:groups=oadp.openshift.io,resources=nonadminbackupstoragelocations,verbs=get;patch
 // +kubebuilder:rbac:groups=oadp.openshift.io,resources=nonadminbackupstoragelocations/status,verbs=patch
-// +kubebuilder:rbac:groups=oadp.openshift.io,resources=nonadmindownloadrequests,verbs=get;delete
+// +kubebuilder:rbac:groups=oadp.openshift.io,resources=nonadmindownloadrequests,verbs=get;list;delete
 // +kubebuilder:rbac:groups=oadp.openshift.io,resources=nonadmindownloadrequests/status,verbs=patch
+// +kubebuilder:rbac:groups=holdfast.dev,resources=backupplans,verbs=get;list;create;update;delete;manage-default
+// +kubebuilder:rbac:groups=holdfast.dev,resources=backupplans/status,verbs=patch
 // +kubebuilder:rbac:groups=oadp.openshift.io,namespace=openshift-adp,resources=nonadminbackupstoragelocationapprovalrequests,verbs=get;list;create;patch;delete
 // +kubebuilder:rbac:groups=oadp.openshift.io,namespace=openshift-adp,resources=nonadminbackupstoragelocationapprovalrequests/status,verbs=patch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get
 // +kubebuilder:rbac:groups="",namespace=openshift-adp,resources=secrets,verbs=list;create;patch;delete
-// +kubebuilder:rbac:groups="",resources=namespaces,verbs=get
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups=velero.io,namespace=openshift-adp,resources=backups;restores,verbs=get;list;create;delete
 // +kubebuilder:rbac:groups=velero.io,namespace=openshift-adp,resources=backups,verbs=patch

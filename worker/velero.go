@@ -1,13 +1,17 @@
 package main
 
 import (
+	"time"
+
 	"go.temporal.io/sdk/worker"
 
 	"holdfast.dev/holdfast/activities/backup"
 	"holdfast.dev/holdfast/activities/collection"
+	"holdfast.dev/holdfast/activities/defaultplans"
 	"holdfast.dev/holdfast/activities/download"
 	"holdfast.dev/holdfast/activities/finalization"
 	"holdfast.dev/holdfast/activities/location"
+	"holdfast.dev/holdfast/activities/plan"
 	"holdfast.dev/holdfast/activities/restore"
 	"holdfast.dev/holdfast/activities/synchronization"
 	"holdfast.dev/holdfast/k8s/objectstore/clouds"
@@ -23,6 +27,7 @@ func newVeleroWorker(
 	runner := worker.New(temporal.Client, contract.TaskQueue(flags.ClusterID), workerOptions(flags, fatal))
 	workflows.RegisterQueue(runner, contract.QueueVelero, workflowOptions(flags))
 	registerActivities(runner, flags, cluster, decided)
+	registerPlans(runner, temporal, flags, cluster)
 	return runner
 }
 
@@ -84,6 +89,26 @@ func registerActivities(runner worker.ActivityRegistry, flags *workerFlags, clus
 	}
 	locations.Register(runner)
 	registerPeriodic(runner, flags, cluster)
+}
+
+// registerPlans registers what serves BackupPlans. Their Schedules are Temporal's.
+func registerPlans(runner worker.ActivityRegistry, temporal *connect.Temporal, flags *workerFlags, cluster *kube) {
+	plans := &plan.Activities{
+		Client: cluster.client,
+		Gatherer: &plan.Gatherer{
+			Reader: cluster.client, Policy: cluster.policy, ClusterID: flags.ClusterID, OADPNamespace: flags.OADPNamespace,
+		},
+		Schedules: &plan.Temporal{Client: temporal.Client},
+		Events:    cluster.events,
+		Now:       time.Now,
+		Paused:    cluster.rival.Err,
+	}
+	plans.Register(runner)
+	defaults := &defaultplans.Activities{
+		Client: cluster.client, Policy: cluster.policy, OADPNamespace: flags.OADPNamespace, Events: cluster.events,
+		Paused: cluster.rival.Err,
+	}
+	defaults.Register(runner)
 }
 
 // registerPeriodic registers what Schedules have done.

@@ -18,6 +18,7 @@ import (
 
 	"holdfast.dev/holdfast/activities/backup"
 	"holdfast.dev/holdfast/activities/collection"
+	"holdfast.dev/holdfast/activities/defaultplans"
 	"holdfast.dev/holdfast/activities/download"
 	fdbbackup "holdfast.dev/holdfast/activities/fdb/backup"
 	"holdfast.dev/holdfast/activities/fdb/coordination"
@@ -26,6 +27,7 @@ import (
 	"holdfast.dev/holdfast/activities/fdb/tools"
 	"holdfast.dev/holdfast/activities/finalization"
 	"holdfast.dev/holdfast/activities/location"
+	"holdfast.dev/holdfast/activities/plan"
 	"holdfast.dev/holdfast/activities/restore"
 	"holdfast.dev/holdfast/activities/synchronization"
 	"holdfast.dev/holdfast/workflows"
@@ -49,6 +51,8 @@ func TestEveryActivityIsOneKindsRegisteredOnceAndCalled(t *testing.T) {
 	for name, register := range map[string]func(worker.ActivityRegistry){
 		"Backups": (&backup.Activities{}).Register, "Restores": (&restore.Activities{}).Register,
 		"Locations": (&location.Activities{}).Register, "Downloads": (&download.Activities{}).Register,
+		"DefaultPlans":  (&defaultplans.Activities{}).Register,
+		"Plans":         (&plan.Activities{}).Register,
 		"Finalizations": (&finalization.Activities{}).Register, "Synchronization": (&synchronization.Activities{}).Register,
 		"Collection": (&collection.Activities{}).Register, "FDBBackups": (&fdbbackup.Activities{}).Register,
 		"FDBTools": (&tools.Tools{}).Register, "FDBRestores": (&fdbrestore.Activities{}).Register,

@@ -28,8 +28,8 @@ func TestOnlyWhatEndsSoonIsPinnedToItsVersion(t *testing.T) {
 	workflows.Register(all, call.Options{})
 	pinned, upgraded := workflow.VersioningBehaviorPinned, workflow.VersioningBehaviorAutoUpgrade
 	assert.Equal(t, map[string]workflow.VersioningBehavior{
-		"BackupSynchronization": pinned, "FDBExpiry": pinned, "GarbageCollection": pinned, "RestoreFinalization": pinned,
-		"FDBCluster": upgraded, "FDBContainer": upgraded, "FDBExpiryQueue": upgraded, "FDBSnapshotThrottle": upgraded,
+		"BackupPlanStart": pinned, "BackupSynchronization": pinned, "DefaultPlans": pinned, "FDBExpiry": pinned, "GarbageCollection": pinned, "RestoreFinalization": pinned,
+		"BackupPlan": upgraded, "FDBCluster": upgraded, "FDBContainer": upgraded, "FDBExpiryQueue": upgraded, "FDBSnapshotThrottle": upgraded,
 		"FoundationDBBackup": upgraded, "FoundationDBRestore": upgraded, "NonAdminBackup": upgraded,
 		"NonAdminBackupStorageLocation": upgraded, "NonAdminDownloadRequest": upgraded, "NonAdminRestore": upgraded,
 		"StorageLocationApproval": upgraded,

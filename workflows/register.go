@@ -19,6 +19,7 @@ import (
 	"holdfast.dev/holdfast/workflows/kinds"
 	"holdfast.dev/holdfast/workflows/location"
 	"holdfast.dev/holdfast/workflows/periodic"
+	"holdfast.dev/holdfast/workflows/plan"
 	"holdfast.dev/holdfast/workflows/restore"
 )
 
@@ -31,7 +32,8 @@ const AddsCommands = ""
 func Kinds() []kinds.Kind {
 	return []kinds.Kind{
 		backup.Kind, restore.Kind, finalization.Kind, download.Kind, location.Kind, approval.Kind,
-		periodic.SynchronizationKind, periodic.CollectionKind,
+		periodic.SynchronizationKind, periodic.CollectionKind, periodic.DefaultPlansKind,
+		plan.Kind, plan.StartKind,
 		fdbbackup.Kind, throttle.Kind, queue.Kind, expiry.Kind, fdbrestore.Kind, cluster.Kind, container.Kind,
 	}
 }

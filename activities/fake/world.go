@@ -24,6 +24,7 @@ import (
 	"holdfast.dev/holdfast/activities/location"
 	"holdfast.dev/holdfast/activities/restore"
 	"holdfast.dev/holdfast/k8s"
+	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/policy"
@@ -76,7 +77,7 @@ func New(t *testing.T, objects ...client.Object) *World {
 		WithObjects(withNamespace(objects)...).
 		WithStatusSubresource(&oadpv1alpha1.NonAdminBackup{}, &oadpv1alpha1.NonAdminRestore{},
 			&oadpv1alpha1.NonAdminBackupStorageLocation{}, &oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest{},
-			&oadpv1alpha1.NonAdminDownloadRequest{}).Build()
+			&oadpv1alpha1.NonAdminDownloadRequest{}, &holdfastv1alpha1.BackupPlan{}).Build()
 	w.Client = interceptor.NewClient(base, w.interceptors())
 	w.Backups = &backup.Activities{
 		Client: w.Client,

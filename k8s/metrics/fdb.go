@@ -86,6 +86,8 @@ type FDBCensus struct {
 	// Backups are nil while their kind is not watched.
 	Backups    map[FDBState]int
 	Conditions map[FDBCondition]int
+	// ObjectivesMissed counts those whose condition ObjectiveMet is False.
+	ObjectivesMissed int
 	// OldestRestorable is the oldest, over all backups with backupState Running, of their latest restorable points.
 	OldestRestorable time.Time
 	// OldestFailure is when the longest trouble of a backup began: it is being deleted, or it is not as its spec says for
@@ -120,6 +122,7 @@ func (c FDBCensus) collect(gauge func(description *prometheus.Desc, value float6
 	for condition, number := range c.Conditions {
 		gauge(fdbConditions, float64(number), condition.Type, condition.Reason)
 	}
+	gauge(objectivesMissed, float64(c.ObjectivesMissed), "FoundationDBBackup")
 	if !c.OldestRestorable.IsZero() {
 		gauge(fdbRestorable, float64(c.OldestRestorable.Unix()))
 	}

@@ -239,6 +239,8 @@ func TestTheCensusIsTakenAtEachScrape(t *testing.T) {
 		"holdfast_nonadminbackups new": 3, "holdfast_stalled_backups": 0,
 		"holdfast_storage_locations created": 4, "holdfast_approvals_pending": 0,
 		"holdfast_nonadminrestores backing_off": 5, "holdfast_stalled_restores": 6,
+		"holdfast_plans ready": 0, "holdfast_plans paused": 0, "holdfast_plans not_ready": 0, "holdfast_plans new": 0,
+		"holdfast_objectives_missed BackupPlan": 0, "holdfast_plans_overdue": 0,
 	}
 	assert.Equal(t, want, scraped())
 
@@ -250,14 +252,24 @@ func TestTheCensusIsTakenAtEachScrape(t *testing.T) {
 	assert.Equal(t, want, scraped())
 
 	census.FoundationDB = metrics.FDBCensus{
-		Backups:    map[metrics.FDBState]int{metrics.FDBReconciled: 2},
+		Backups: map[metrics.FDBState]int{metrics.FDBReconciled: 2}, ObjectivesMissed: 4,
 		Conditions: map[metrics.FDBCondition]int{{Type: "MisconfiguredBackup", Reason: "SecretMissing"}: 3},
 	}
 	want["holdfast_foundationdbbackups reconciled"], want["holdfast_foundationdbbackups unreconciled"] = 2, 0
 	want["holdfast_foundationdbbackups deleting"] = 0
+	want["holdfast_objectives_missed FoundationDBBackup"] = 4
 	want["holdfast_foundationdbbackup_conditions SecretMissing MisconfiguredBackup"] = 3 // labels in alphabetical order
 	assert.Equal(t, want, scraped(), "without one that runs or is in trouble, no times")
 	census.FoundationDB.OldestRestorable, census.FoundationDB.OldestFailure = time.Unix(1_780_000_180, 0), time.Unix(1_780_000_240, 0)
+	census.Plans = metrics.PlanCensus{
+		Plans: map[metrics.PlanState]int{metrics.PlanReady: 7}, ObjectivesMissed: 8, Overdue: 9,
+		OldestGood: time.Unix(1_780_000_300, 0), OldestPending: time.Unix(1_780_000_360, 0),
+		Each: []metrics.PlanSeries{{Namespace: "shop", Name: "nightly", Missed: true, LastGood: time.Unix(1_780_000_300, 0)}},
+	}
+	want["holdfast_plans ready"], want["holdfast_objectives_missed BackupPlan"], want["holdfast_plans_overdue"] = 7, 8, 9
+	want["holdfast_plan_oldest_good_timestamp_seconds"] = 1_780_000_300
+	want["holdfast_plan_retention_oldest_pending_timestamp_seconds"] = 1_780_000_360
+	want["holdfast_plan_objective_missed shop nightly"], want["holdfast_plan_last_good_timestamp_seconds shop nightly"] = 1, 1_780_000_300
 	want["holdfast_foundationdbbackup_oldest_restorable_timestamp_seconds"] = 1_780_000_180
 	want["holdfast_foundationdbbackup_oldest_trouble_timestamp_seconds"] = 1_780_000_240
 	assert.Equal(t, want, scraped())

@@ -70,6 +70,8 @@ type Census struct {
 	OldestPending    time.Time
 	// FoundationDB counts FoundationDBBackups.
 	FoundationDB FDBCensus
+	// Plans counts BackupPlans.
+	Plans PlanCensus
 }
 
 // NewCensusCollector returns a collector that takes a census at each scrape. count must not block; it returns nil until the
@@ -106,6 +108,7 @@ func (censusCollector) Describe(descriptions chan<- *prometheus.Desc) {
 		descriptions <- description
 	}
 	describeFDB(descriptions)
+	describePlans(descriptions)
 }
 
 // Collect implements prometheus.Collector.
@@ -140,4 +143,5 @@ func (c censusCollector) Collect(collected chan<- prometheus.Metric) {
 		gauge(oldestPending, float64(census.OldestPending.Unix()))
 	}
 	census.FoundationDB.collect(gauge)
+	census.Plans.collect(gauge)
 }

@@ -52,7 +52,6 @@ func TestHoldfastsOwnPartIsReadBesideOADPs(t *testing.T) {
 func TestHoldfastsOwnPartIsReadStrictly(t *testing.T) {
 	for document, want := range map[string]string{
 		"":                                  "the document is empty",
-		"plans: {}":                         "plans is not a known field",
 		"restoreFromTenantsLocations: none": "restoreFromTenantsLocations must be a mapping",
 		"restoreFromTenantsLocations: {clusterRole: [edit]}":       "restoreFromTenantsLocations.clusterRole must be of type string, not array",
 		"restoreFromTenantsLocations: {allowInformerCache: often}": "restoreFromTenantsLocations.allowInformerCache must be of type bool, not string",

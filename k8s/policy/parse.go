@@ -73,10 +73,15 @@ func joined(problems []string) error {
 
 // decodeOwn reads one field of Holdfast's own part.
 func (p *Policy) decodeOwn(name string, value json.RawMessage) []string {
-	if name != "restoreFromTenantsLocations" {
-		return []string{name + " is not a known field"}
+	switch name {
+	case "restoreFromTenantsLocations":
+		return decodeStruct(name, value, &p.RestoreFromTenantsLocations)
+	case "plans":
+		return decodePlans(name, value, &p.Plans)
+	case "defaultPlans":
+		return decodeDefaultPlans(name, value, &p.DefaultPlans)
 	}
-	return decodeStruct(name, value, &p.RestoreFromTenantsLocations)
+	return []string{name + " is not a known field"}
 }
 
 // decode reads one field of the document into the policy and returns what is wrong with it.

@@ -35,8 +35,17 @@ type Policy struct {
 	// BackupSyncPeriod is the time between two synchronizations of backups; 0 is never.
 	BackupSyncPeriod *metav1.Duration `json:"backupSyncPeriod,omitempty"`
 
-	// RestoreFromTenantsLocations is Holdfast's own: OADP's schema does not have it.
-	RestoreFromTenantsLocations RestoreFromTenantsLocations `json:"-"`
+	Own `json:"-"`
+}
+
+// Own is Holdfast's own part of the policy: OADP's schema does not have it.
+type Own struct {
+	// RestoreFromTenantsLocations says what may be restored from a tenant's storage location.
+	RestoreFromTenantsLocations RestoreFromTenantsLocations `json:"restoreFromTenantsLocations,omitempty"`
+	// Plans limits what tenants may write in BackupPlans.
+	Plans Plans `json:"plans,omitempty"`
+	// DefaultPlans are given to namespaces.
+	DefaultPlans []DefaultPlan `json:"defaultPlans,omitempty"`
 }
 
 // DefaultRestoreClusterRole is the ClusterRole of RestoreFromTenantsLocations if the policy names none.

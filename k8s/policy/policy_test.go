@@ -210,7 +210,7 @@ func TestEveryFieldThatCanBeEnforcedCanBeWritten(t *testing.T) {
 	p.EnforceBackupSpec.IncludedClusterScopedResources, p.EnforceBackupSpec.IncludeClusterResources = nil, nil
 	p.EnforceRestoreSpec.ScheduleName, p.EnforceRestoreSpec.NamespaceMapping = "", nil
 	p.EnforceRestoreSpec.IncludedNamespaces, p.EnforceRestoreSpec.ExcludedNamespaces = nil, nil
-	p.RestoreFromTenantsLocations = RestoreFromTenantsLocations{} // not of this document
+	p.Own = Own{} // not of this document
 	p.GarbageCollectionPeriod, p.BackupSyncPeriod = &metav1.Duration{Duration: time.Hour}, &metav1.Duration{Duration: time.Minute}
 
 	document, err := yaml.Marshal(p)

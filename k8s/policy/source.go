@@ -158,7 +158,7 @@ func (s *Source) perform(ctx context.Context, read *shared) {
 		read.err = own.err
 	default:
 		read.policy = s.oadp.good.policy
-		read.policy.RestoreFromTenantsLocations = s.own.good.policy.RestoreFromTenantsLocations
+		read.policy.Own = s.own.good.policy.Own
 	}
 }
 

@@ -28,7 +28,7 @@ func TestTheWatcherIsReadyOnceAllCachesAreFilled(t *testing.T) {
 	s.informers.err, s.informers.asked = nil, nil
 	require.NoError(t, s.awaitCaches(t.Context()))
 	require.NoError(t, s.Watching(t.Context()))
-	assert.Len(t, s.informers.asked, 20, "every kind that is watched")
+	assert.Len(t, s.informers.asked, 21, "every kind that is watched")
 }
 
 // The rights and kinds of FoundationDB may not be there.
@@ -36,7 +36,7 @@ func TestAWatcherOfVeleroTouchesNothingOfFoundationDB(t *testing.T) {
 	s := newStationOf(t, false)
 	require.NoError(t, s.awaitCaches(t.Context()))
 	cached := s.informers.asked
-	assert.Len(t, cached, 16)
+	assert.Len(t, cached, 17)
 	for _, kind := range cached {
 		assert.NotContains(t, fmt.Sprintf("%T", kind), "FoundationDB")
 		assert.NotContains(t, []string{"*v1.Pod", "*v1.Deployment"}, fmt.Sprintf("%T", kind))

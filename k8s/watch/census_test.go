@@ -81,7 +81,7 @@ func TestTheCensusCountsWhatTheCachesHold(t *testing.T) {
 	s.watching.Store(true)
 	taken := s.Census()
 	require.NotNil(t, taken)
-	taken.FoundationDB = metrics.FDBCensus{} // has a test of its own
+	taken.FoundationDB, taken.Plans = metrics.FDBCensus{}, metrics.PlanCensus{} // have tests of their own
 	assert.Equal(t, &metrics.Census{
 		VeleroBackups:    map[metrics.State]int{metrics.StateFinished: 2, metrics.StateInProgress: 1, metrics.StateWaiting: 2},
 		LastStart:        at(11).Local(),

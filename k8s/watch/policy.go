@@ -52,11 +52,13 @@ func (w *Watcher) watchPolicy(ctx context.Context) error {
 	for {
 		_, err := w.policy.poll(ctx)
 		if now := w.Policy.Version(); err == nil && now != version {
+			first := version == ""
 			version = now
 			w.Log.Info("policy in force", zap.String("version", version))
 			for _, kind := range w.kinds {
-				kind.PolicyWritten(ctx)
+				kind.PolicyWritten(ctx, first)
 			}
+			w.keeper.DefaultPlansChanged()
 		}
 		select {
 		case <-ctx.Done():

@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	"holdfast.dev/holdfast/k8s/metrics"
-	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/k8s/watch/caches"
 	"holdfast.dev/holdfast/k8s/watch/fdb"
 	"holdfast.dev/holdfast/k8s/watch/leader"
@@ -43,9 +43,13 @@ type Options struct {
 	ResyncInterval time.Duration
 	// FoundationDB has the watcher serve FoundationDB's kinds too; otherwise it neither watches nor needs them.
 	FoundationDB bool
+	// TenantLabels: the metrics have the names of tenants' objects.
+	TenantLabels bool
 	Workflows    signal.Workflows
 	Schedules    schedules.Schedules
-	Policy       PolicySource
+	// PlanSchedules lists the Schedules of plans.
+	PlanSchedules schedules.PlanSchedules
+	Policy        PolicySource
 	// Lease is the lock by which watchers elect a leader; a watcher without one leads.
 	Lease resourcelock.Interface
 	// Paused returns an error while another controller serves the same kinds.
@@ -62,8 +66,10 @@ type Watcher struct {
 	Options
 	kinds     []watched.Watcher
 	caches    cache.Cache
+	cached    client.Client
 	policy    *polledPolicy
 	positions *queue.Positions
+	keeper    *schedules.Keeper
 	watching  atomic.Bool // all caches are filled
 	recovery  atomic.Pointer[recovery]
 }
@@ -147,17 +153,21 @@ func Add(mgr manager.Manager, options Options) (*Watcher, error) {
 // newWatcher makes the kinds. cached reads the caches, clusters is that of FoundationDBClusters.
 func newWatcher(cached client.Client, api client.Reader, clusters cache.Cache, options Options) *Watcher {
 	w := &Watcher{
-		Options: options, policy: &polledPolicy{source: options.Policy},
+		Options: options, cached: cached, policy: &polledPolicy{source: options.Policy},
 		positions: queue.New(queue.Positions{
 			Client: cached, OADPNamespace: options.OADPNamespace, Paused: options.Paused, Log: options.Log,
 		}),
 	}
+	w.keeper = &schedules.Keeper{Schedules: w.Schedules, Policy: w.policy.current.Load, Log: w.Log}
 	env := &watched.Env{
 		ClusterID: w.ClusterID, OADPNamespace: w.OADPNamespace,
 		ProgressInterval: w.ProgressInterval, ResyncInterval: w.ResyncInterval,
 		Client: cached, API: api, Workflows: w.Workflows, Paused: w.Paused, Refused: w.Refusals.Take, Log: w.Log,
 	}
-	w.kinds = velero.Kinds(&velero.Env{Env: env, Policy: w.policy, PositionsChanged: w.positions.Changed})
+	w.kinds = velero.Kinds(&velero.Env{
+		Env: env, Policy: w.policy, PositionsChanged: w.positions.Changed,
+		DefaultPlansChanged: w.keeper.DefaultPlansChanged, TenantLabels: w.TenantLabels,
+	})
 	if w.FoundationDB {
 		w.kinds = append(w.kinds, fdb.Kinds(env, clusters)...)
 	}
@@ -171,11 +181,24 @@ func (w *Watcher) election() *leader.Election {
 
 // led does the leader's work as long as this watcher leads.
 func (w *Watcher) led(ctx context.Context) {
-	keeper := &schedules.Keeper{Schedules: w.Schedules, Policy: func() *policy.Policy { return w.policy.current.Load() }, Log: w.Log}
-	var both sync.WaitGroup
-	both.Go(func() { w.positions.Run(ctx) })
-	both.Go(func() { keeper.Run(ctx) })
-	both.Wait()
+	review := &schedules.Review{
+		ClusterID: w.ClusterID, Schedules: w.PlanSchedules, Workflows: w.Workflows, Paused: w.Paused, Log: w.Log, Plans: w.plans,
+	}
+	var all sync.WaitGroup
+	all.Go(func() { w.positions.Run(ctx) })
+	all.Go(func() { w.keeper.Run(ctx) })
+	all.Go(func() { review.Run(ctx) })
+	all.Wait()
+}
+
+// plans calls do for each BackupPlan in the cache.
+func (w *Watcher) plans(ctx context.Context, do func(*holdfastv1alpha1.BackupPlan)) {
+	err := caches.Each(ctx, w.cached, &holdfastv1alpha1.BackupPlan{}, func(object client.Object) {
+		do(object.(*holdfastv1alpha1.BackupPlan))
+	})
+	if err != nil {
+		w.Log.Error("list in the cache", zap.String("kind", holdfastv1alpha1.KindBackupPlan), zap.Error(err))
+	}
 }
 
 // Census counts the objects in the caches, for a scrape. It walks over them without a copy and without a request, and is nil

@@ -182,6 +182,8 @@ type FDBBackupView struct {
 	// Backups are the entries of status.backups, which Holdfast alone writes.
 	Backups []FDBBackup   `json:"backups,omitempty"`
 	Agents  FDBAgentsView `json:"agents"`
+	// ObjectiveChanges is when the verdict on the objective changes if nothing happens, in Unix seconds; 0 if it does not.
+	ObjectiveChanges int64 `json:"objectiveChanges,omitempty"`
 }
 
 // FDBExpiryView is what status.expiry says of the last turn.

@@ -113,4 +113,6 @@ type Changed struct {
 	Reason string `json:"reason,omitempty"`
 	// Volumes: Velero has made PodVolumeBackups or DataUploads for the backup: from now on they are listed.
 	Volumes bool `json:"volumes,omitempty"`
+	// RunNow: somebody has started a run of the plan by hand.
+	RunNow bool `json:"runNow,omitempty"`
 }

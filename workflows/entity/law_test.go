@@ -34,6 +34,7 @@ var waits = map[string]string{
 	contract.KindLocation.Workflow:   `{"found":true,"beingDeleted":true,"phase":"Deleting","remains":1,"held":"a Secret"}`,
 	contract.KindDownload.Workflow:   `{"found":true,"judged":true,"velero":{"exists":true,"name":"d","current":true}}`,
 	contract.KindApproval.Workflow:   `{"needed":true}`,
+	contract.KindPlan.Workflow:       `{"found":true,"ready":true,"wakeIn":3600000000000}`,
 	contract.KindFDBBackup.Workflow:  `{"found":true,"clusterGone":true}`,
 	contract.KindFDBRestore.Workflow: `{"found":true,"clusterGone":true}`,
 }

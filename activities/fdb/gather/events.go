@@ -43,6 +43,9 @@ func StatusEvents(before, after fdbv1alpha1.FoundationDBBackupStatus) []Event {
 			events = append(events, Event{Reason: eventRestorable, Note: "the backup at " + entry.URL + " can be restored from now on"})
 		}
 	}
+	if event := objectiveEvent(before.Conditions, after.Conditions); event != nil {
+		events = append(events, *event)
+	}
 	if after.Reconciled && !before.Reconciled {
 		events = append(events, Event{Reason: eventReconciled, Note: "the backup is as the spec says"})
 	}

@@ -22,9 +22,11 @@ func ApplyFindings(object *fdbv1alpha1.FoundationDBBackup, findings contract.FDB
 		return
 	}
 	status.ObservedGeneration = findings.Generation
+	before := status.Conditions
 	status.Conditions = conditions.List(status.Conditions, conditions.Found{
 		Held: findings.Conditions, Otherwise: reconciled(object), Generation: findings.Generation, At: now,
 	})
+	applyObjective(object, before, now)
 	status.Reconciled = len(findings.Conditions) == 0 && findings.Generation == object.Generation
 }
 
@@ -108,6 +110,12 @@ func (o *Objects) View() contract.FDBBackupView {
 		return contract.FDBBackupView{}
 	}
 	object, owner := o.Object, ""
+	var changes int64
+	if objective, is := objectiveOf(object); is && !objective.Paused {
+		if _, at := objective.Judge(time.Now()); !at.IsZero() {
+			changes = at.Unix()
+		}
+	}
 	if o.Reachable() {
 		owner = o.Owner()
 	}
@@ -127,6 +135,7 @@ func (o *Objects) View() contract.FDBBackupView {
 		Problem:           o.Problem,
 		Desired:           o.Desired(),
 		Backups:           plainBackups(object.Status),
+		ObjectiveChanges:  changes,
 	}
 }
 

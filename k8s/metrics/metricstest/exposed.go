@@ -35,6 +35,10 @@ func Exposed(t testing.TB) map[string]dto.MetricType {
 				Backups: map[metrics.FDBState]int{}, Conditions: map[metrics.FDBCondition]int{{Type: "any", Reason: "any"}: 1},
 				OldestRestorable: time.Unix(1, 0), OldestFailure: time.Unix(1, 0),
 			},
+			Plans: metrics.PlanCensus{
+				OldestGood: time.Unix(1, 0), OldestPending: time.Unix(1, 0),
+				Each: []metrics.PlanSeries{{Namespace: "any", Name: "any", LastGood: time.Unix(1, 0)}},
+			},
 		}
 	})))
 	families, err := prometheus.Gatherers{ctrlmetrics.Registry, census}.Gather()

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	"holdfast.dev/holdfast/k8s/metrics"
 )
@@ -51,6 +53,9 @@ func (f *backups) count(ctx context.Context, census *metrics.Census) error {
 	}
 	f.Each(ctx, func(object *fdbv1alpha1.FoundationDBBackup) {
 		found.Backups[state(object)]++
+		if meta.IsStatusConditionFalse(object.Status.Conditions, fdbv1alpha1.ConditionObjectiveMet) {
+			found.ObjectivesMissed++
+		}
 		for _, condition := range fdbv1alpha1.Unmet(object.Status.Conditions) {
 			counted := metrics.FDBCondition{Type: condition.Type, Reason: condition.Reason}
 			if !slices.Contains(knownConditions[counted.Type], counted.Reason) {

@@ -1,4 +1,5 @@
-// Package schedules keeps Temporal's Schedules of periodic work, garbage collection and backup sync, as the policy says.
+// Package schedules keeps Temporal's Schedules of periodic work, garbage collection, backup sync and default
+// plans, as the policy says.
 //
 // Package watch calls it, for the leading watcher; starter makes its client. It knows which workflow a Schedule starts, and how
 // often. Of ours it imports workflows/contract and k8s/policy.

@@ -2,6 +2,7 @@ package schedules
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -15,6 +16,10 @@ const (
 	interval = 2 * time.Second
 	// again is how soon a Schedule is restored that somebody has changed or deleted, or that Temporal has lost.
 	again = time.Minute
+	// DefaultPlansPeriod is how often default plans are compared without an event.
+	DefaultPlansPeriod = 10 * time.Minute
+	// apart is the shortest time between two starts of default plans by an event.
+	apart = 10 * time.Second
 )
 
 // Keeper keeps the Schedules as the policy says, and remembers which it has checked.
@@ -25,12 +30,19 @@ type Keeper struct {
 	Log    *zap.Logger
 
 	kept map[contract.Kind]kept
+	// changed: something has changed on which default plans depend.
+	changed atomic.Bool
 }
+
+// DefaultPlansChanged has default plans be compared soon. Anyone may call it.
+func (k *Keeper) DefaultPlansChanged() { k.changed.Store(true) }
 
 type kept struct {
 	period    time.Duration
 	at        time.Time
 	triggered bool
+	// started is when an event has started it last.
+	started time.Time
 }
 
 // Run keeps the Schedules, from the first policy read, and starts each once: the cluster may have been rebuilt.
@@ -41,6 +53,7 @@ func (k *Keeper) Run(ctx context.Context) {
 	for {
 		if current := k.Policy(); current != nil {
 			k.keep(ctx, *current)
+			k.startDefaultPlans(ctx)
 		}
 		select {
 		case <-ctx.Done():
@@ -53,6 +66,7 @@ func (k *Keeper) Run(ctx context.Context) {
 func (k *Keeper) keep(ctx context.Context, rules policy.Policy) {
 	for kind, period := range map[contract.Kind]time.Duration{
 		contract.KindCollection: rules.GarbageCollection(), contract.KindSynchronization: rules.BackupSync(),
+		contract.KindDefaultPlans: DefaultPlansPeriod,
 	} {
 		if period > 0 {
 			period = max(period.Truncate(time.Second), time.Second) // Temporal's precision
@@ -82,4 +96,20 @@ func (k *Keeper) keepOne(ctx context.Context, kind contract.Kind, period time.Du
 	}
 	last.triggered = true
 	return nil
+}
+
+// startDefaultPlans starts their workflow if something has changed: at most every ten seconds, since namespaces may change all
+// the time.
+func (k *Keeper) startDefaultPlans(ctx context.Context) {
+	kind := contract.KindDefaultPlans
+	last := k.kept[kind]
+	if !last.triggered || time.Since(last.started) < apart || !k.changed.Swap(false) {
+		return
+	}
+	last.started = time.Now()
+	if err := k.Schedules.Trigger(ctx, kind); err != nil {
+		k.changed.Store(true)
+		k.Log.Warn("cannot start a Schedule, will retry", zap.String("schedule", kind.ID), zap.Error(err))
+	}
+	k.kept[kind] = last
 }

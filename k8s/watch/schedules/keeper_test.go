@@ -52,9 +52,10 @@ func TestSchedulesFollowThePolicy(t *testing.T) {
 	assert.Equal(t, map[contract.Kind][]time.Duration{
 		contract.KindCollection:      {24 * time.Hour},
 		contract.KindSynchronization: {2 * time.Minute, 0, 90 * time.Second},
+		contract.KindDefaultPlans:    {DefaultPlansPeriod},
 	}, schedules.periods)
 	assert.Equal(t, map[contract.Kind]int{
-		contract.KindCollection: 1, contract.KindSynchronization: 1,
+		contract.KindCollection: 1, contract.KindSynchronization: 1, contract.KindDefaultPlans: 1,
 	}, schedules.triggered, "once at the start, not at every change")
 
 	last := keeper.kept[contract.KindCollection]
@@ -68,4 +69,26 @@ func TestACatchUpIsShorterThanThePeriod(t *testing.T) {
 	assert.Equal(t, 10*time.Minute, catchUp(24*time.Hour))
 	assert.Equal(t, time.Minute, catchUp(2*time.Minute))
 	assert.Equal(t, 10*time.Second, catchUp(time.Second), "Temporal takes no less")
+}
+
+// Namespaces change all the time; default plans are compared once for all changes of ten seconds.
+func TestDefaultPlansAreComparedAfterAChange(t *testing.T) {
+	schedules := &keptSchedules{periods: map[contract.Kind][]time.Duration{}, triggered: map[contract.Kind]int{}}
+	keeper := Keeper{Schedules: schedules, Log: zap.NewNop(), kept: map[contract.Kind]kept{}}
+	keeper.DefaultPlansChanged()
+	keeper.startDefaultPlans(t.Context())
+	assert.Empty(t, schedules.triggered, "its Schedule is not there yet")
+	keeper.keep(t.Context(), policy.Policy{})
+	keeper.startDefaultPlans(t.Context())
+	assert.Equal(t, 2, schedules.triggered[contract.KindDefaultPlans], "at the start, and for the change")
+	keeper.startDefaultPlans(t.Context())
+	keeper.DefaultPlansChanged()
+	keeper.startDefaultPlans(t.Context())
+	assert.Equal(t, 2, schedules.triggered[contract.KindDefaultPlans], "too soon")
+	last := keeper.kept[contract.KindDefaultPlans]
+	last.started = last.started.Add(-apart)
+	keeper.kept[contract.KindDefaultPlans] = last
+	keeper.startDefaultPlans(t.Context())
+	keeper.startDefaultPlans(t.Context())
+	assert.Equal(t, 3, schedules.triggered[contract.KindDefaultPlans], "later, and once")
 }

@@ -21,7 +21,7 @@ const catchUpMost = 10 * time.Minute
 type Schedules interface {
 	// Keep has the Schedule start its workflow every period, or removes it if that is zero. Two callers at a time do no harm.
 	Keep(ctx context.Context, kind contract.Kind, period time.Duration) error
-	// Trigger has the Schedule start its workflow now, unless it runs.
+	// Trigger has the Schedule start its workflow now, or, if it runs, once more after it.
 	Trigger(ctx context.Context, kind contract.Kind) error
 }
 
@@ -92,7 +92,7 @@ func (s *Temporal) asWished(schedule *client.Schedule, kind contract.Kind, perio
 // Trigger implements Schedules.
 func (s *Temporal) Trigger(ctx context.Context, kind contract.Kind) error {
 	handle := s.Client.ScheduleClient().GetHandle(ctx, contract.ScheduleID(s.ClusterID, kind))
-	err := handle.Trigger(ctx, client.ScheduleTriggerOptions{Overlap: enumspb.SCHEDULE_OVERLAP_POLICY_SKIP})
+	err := handle.Trigger(ctx, client.ScheduleTriggerOptions{Overlap: enumspb.SCHEDULE_OVERLAP_POLICY_BUFFER_ONE})
 	if err != nil {
 		return fmt.Errorf("trigger Schedule %s: %w", handle.GetID(), err)
 	}

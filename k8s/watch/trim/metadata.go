@@ -13,6 +13,7 @@ import (
 
 	"holdfast.dev/holdfast/activities/location"
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
+	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
 )
@@ -45,6 +46,8 @@ func omit(object metav1.Object, size int) {
 
 // knownKeys are the labels and annotations that the watcher reads.
 var knownKeys = slices.Concat(owner.Keys(), location.DecisionAnnotations(), []string{
+	holdfastv1alpha1.LabelPlan, holdfastv1alpha1.LabelHold, holdfastv1alpha1.LabelDefaultPlan,
+	holdfastv1alpha1.AnnotationPlanUID, holdfastv1alpha1.AnnotationRunNow,
 	oadpv1alpha1.RegistryLabel, oadpv1alpha1.CopiedFromAnnotation, oadpv1alpha1.CopiedVersionAnnotation,
 	velerov1.BackupNameLabel, velerov1.RestoreNameLabel,
 	fdbv1alpha1.AnnotationClusterVersion, fdbv1alpha1.LabelBackup, fdbv1alpha1.LabelExpiry,

@@ -14,6 +14,7 @@ import (
 
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	foundationdbv1beta2 "holdfast.dev/holdfast/k8s/api/foundationdb/v1beta2"
+	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 )
 
@@ -55,6 +56,8 @@ func Object(object any) (any, error) {
 		return downloadRequest(object), nil
 	case *velerov1.BackupStorageLocation:
 		return veleroLocation(object), nil
+	case *holdfastv1alpha1.BackupPlan:
+		return backupPlan(object), nil
 	case *fdbv1alpha1.FoundationDBBackup:
 		return fdbBackup(object), nil
 	case *fdbv1alpha1.FoundationDBRestore:

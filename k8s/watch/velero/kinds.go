@@ -18,11 +18,17 @@ type Env struct {
 	Policy backup.PolicySource
 	// PositionsChanged has the queue positions computed again.
 	PositionsChanged func()
+	// DefaultPlansChanged has default plans compared with the namespaces and the policy.
+	DefaultPlansChanged func()
+	// TenantLabels: the metrics have the names of tenants' objects.
+	TenantLabels bool
 }
 
 // Kinds are the kinds that Velero serves.
 func Kinds(env *Env) []watched.Watcher {
-	return []watched.Watcher{newBackups(env).Kind, newRestores(env).Kind, newDownloads(env).Kind, newLocations(env).Kind}
+	return []watched.Watcher{
+		newBackups(env).Kind, newRestores(env).Kind, newDownloads(env).Kind, newLocations(env).Kind, newPlans(env).Kind,
+	}
 }
 
 // Caches say which objects of these kinds are cached: only those of the OADP namespace.

@@ -182,7 +182,7 @@ func TestASwitchedOffApprovalIsToldOnce(t *testing.T) {
 	_, err := s.locations.Reconcile(t.Context(), request(name))
 	require.NoError(t, err)
 	s.policy.Write("2", policy.Policy{}, nil)
-	s.locations.PolicyWritten(t.Context())
+	s.locations.PolicyWritten(t.Context(), true)
 	asked := s.locations.Requested()
 	require.Equal(t, []Request{request(name)}, asked, "a change of the policy concerns every location")
 	s.signals.Sent = nil

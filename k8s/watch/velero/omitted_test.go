@@ -85,9 +85,9 @@ func TestARejectedSpecIsLeftAloneWhateverItsSize(t *testing.T) {
 // The policy may reject what the cache has not kept: when it was written, the workflows judge again.
 func TestAfterThePolicyWasWrittenWorkflowsJudgeWhatIsNotKept(t *testing.T) {
 	s := newStation(t, inCache(t, largeBackup(t, 100_000)), inCache(t, largeRestore(100_000)))
-	s.backups.PolicyWritten(t.Context())
-	s.restores.PolicyWritten(t.Context())
-	s.downloads.PolicyWritten(t.Context())
+	s.backups.PolicyWritten(t.Context(), true)
+	s.restores.PolicyWritten(t.Context(), true)
+	s.downloads.PolicyWritten(t.Context(), true)
 	assert.Equal(t, forced(name), s.backups.Requested())
 	assert.Equal(t, forced(name), s.restores.Requested())
 	assert.Empty(t, s.downloads.Requested(), "no policy speaks of them")

@@ -40,6 +40,7 @@ type station struct {
 	restores    *restores
 	downloads   *downloads
 	locations   *locations
+	plans       *plans
 	cache, live *fake.World
 	signals     *watchtest.Signals
 	policy      *watchtest.Policy
@@ -47,6 +48,8 @@ type station struct {
 	now         time.Time // what download requests are judged by
 	// positionsDue: the queue positions are to be computed again.
 	positions bool
+	// defaults counts how often default plans were to be compared.
+	defaults int
 }
 
 func newStation(t *testing.T, objects ...client.Object) *station {
@@ -57,10 +60,11 @@ func newStation(t *testing.T, objects ...client.Object) *station {
 	}
 	s.env = &Env{
 		Env:    watchtest.Env(fake.Cluster, fake.OADPNamespace, s.cache.Client, s.live.Client, s.signals),
-		Policy: s.policy, PositionsChanged: func() { s.positions = true },
+		Policy: s.policy, PositionsChanged: func() { s.positions = true }, DefaultPlansChanged: func() { s.defaults++ },
 	}
 	s.env.Paused = func() error { return s.paused }
 	s.backups, s.restores, s.downloads, s.locations = newBackups(s.env), newRestores(s.env), newDownloads(s.env), newLocations(s.env)
+	s.plans = newPlans(s.env)
 	s.downloads.now = func() time.Time { return s.now }
 	return s
 }

@@ -68,6 +68,9 @@ type Kind[T client.Object] struct {
 	// Judged reports whether the policy in force matters for an object. If the cache has not kept its whole spec, its workflow
 	// judges.
 	Judged func(T) bool
+	// JudgedByWorkflow: what the policy allows of an object only its workflow judges, which also does so from time to time. It is
+	// signalled when the policy changes, not when it is first read.
+	JudgedByWorkflow bool
 	// Forgotten reports whether only a signal starts the workflow of an object that Temporal may have lost.
 	Forgotten func(T) bool
 	// Left calls do for every deleted object that has left other objects.
@@ -105,8 +108,8 @@ type Watcher interface {
 	Watched() []client.Object
 	// RequeueAll has every object judged soon, since Temporal may have lost its workflow.
 	RequeueAll(ctx context.Context)
-	// PolicyWritten has every object judged soon for which the policy matters.
-	PolicyWritten(ctx context.Context)
+	// PolicyWritten has every object judged soon for which the policy matters. first: it was not known before.
+	PolicyWritten(ctx context.Context, first bool)
 	// Recover judges the objects for which the cache is out of date, while the informers may still be silent after an outage.
 	Recover(ctx context.Context) error
 	// Count adds its objects to a census.
@@ -230,13 +233,13 @@ func (k *Kind[T]) RequeueAll(ctx context.Context) {
 }
 
 // PolicyWritten implements Watcher.
-func (k *Kind[T]) PolicyWritten(ctx context.Context) {
-	if k.Judged == nil {
+func (k *Kind[T]) PolicyWritten(ctx context.Context, first bool) {
+	if k.Judged == nil || (k.JudgedByWorkflow && first) {
 		return
 	}
 	k.Each(ctx, func(object T) {
 		if k.Judged(object) {
-			k.Enqueue(ctx, RequestFor(object).Forced(trim.OmittedBytes(object) > 0))
+			k.Enqueue(ctx, RequestFor(object).Forced(k.JudgedByWorkflow || trim.OmittedBytes(object) > 0))
 		}
 	})
 }

@@ -190,7 +190,7 @@ func (r *backupRun) Wait(ctx workflow.Context) error {
 	selector.AddReceive(r.granted, func(workflow.ReceiveChannel, bool) {})
 	selector.AddReceive(r.results, func(workflow.ReceiveChannel, bool) {})
 	selector.AddReceive(ctx.Done(), func(workflow.ReceiveChannel, bool) {})
-	selector.AddFuture(workflow.NewTimer(timing, r.pause()), func(workflow.Future) { r.periodic() })
+	selector.AddFuture(workflow.NewTimer(timing, r.pause(workflow.Now(ctx))), func(workflow.Future) { r.periodic() })
 	selector.Select(ctx)
 	return ctx.Err()
 }
@@ -207,10 +207,13 @@ func (r *backupRun) periodic() {
 }
 
 // pause returns how long to wait for the next inspection.
-func (r *backupRun) pause() time.Duration {
+func (r *backupRun) pause(now time.Time) time.Duration {
 	longest := r.options.FDBStatusInterval
 	if longest <= 0 {
 		longest = DefaultStatusInterval
+	}
+	if left := time.Unix(r.view.ObjectiveChanges, 0).Sub(now); left > 0 { // a second more: it is over then
+		longest = min(longest, left+time.Second)
 	}
 	if r.memory().Slot == contract.FDBSlotGranted {
 		longest = min(longest, snapshotInterval)

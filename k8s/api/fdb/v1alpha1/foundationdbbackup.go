@@ -120,6 +120,21 @@ type FoundationDBBackupSpec struct {
 	// +optional
 	// +kubebuilder:default={}
 	Expiry BackupExpiry `json:"expiry,omitempty"`
+
+	// objective is how recent the latest restorable point must be.
+	// +optional
+	Objective *BackupObjective `json:"objective,omitempty"`
+}
+
+// BackupObjective is how recent the latest restorable point of a backup must be.
+type BackupObjective struct {
+	// recoveryPoint is the age at which the latest restorable point is too old, as a duration in hours, minutes and seconds, for
+	// example 30m. It is compared at each pass, see --fdb-status-interval, and when it is over. At least 1m, and at most 32
+	// characters.
+	// +required
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}h)?([0-9]{1,7}m)?([0-9]{1,9}s)?$') && self.size() > 0 && duration(self) >= duration('1m')",message="recoveryPoint must be a duration in hours, minutes and seconds, for example 30m, and at least 1m"
+	RecoveryPoint string `json:"recoveryPoint"`
 }
 
 // BackupState is a desired state of a backup.

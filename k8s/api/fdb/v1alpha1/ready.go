@@ -21,7 +21,13 @@ const (
 	ReasonDeleting = "Deleting"
 )
 
-// Unmet returns the conditions of a status that say what is not as the spec says: all but Ready.
+// ConditionObjectiveMet is True while the latest restorable point is recent enough. It is absent without an objective. Its
+// reasons are those of a BackupPlan: Met, Stale, NeverSucceeded, Unknown and Paused.
+const ConditionObjectiveMet = "ObjectiveMet"
+
+// Unmet returns the conditions of a status that say what is not as the spec says: all but Ready and ObjectiveMet.
 func Unmet(conditions []metav1.Condition) []metav1.Condition {
-	return slices.DeleteFunc(slices.Clone(conditions), func(c metav1.Condition) bool { return c.Type == ConditionReady })
+	return slices.DeleteFunc(slices.Clone(conditions), func(c metav1.Condition) bool {
+		return c.Type == ConditionReady || c.Type == ConditionObjectiveMet
+	})
 }

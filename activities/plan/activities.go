@@ -1,0 +1,214 @@
+package plan
+
+import (
+	"context"
+	"time"
+
+	"go.temporal.io/sdk/worker"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"holdfast.dev/holdfast/activities"
+	"holdfast.dev/holdfast/k8s"
+	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// Activities serves BackupPlans.
+type Activities struct {
+	// Client reads from and writes to the API server itself.
+	Client client.Client
+	// Gatherer reads through Client.
+	Gatherer *Gatherer
+	// Schedules are those of Temporal.
+	Schedules Schedules
+	// Events writes Events for the tenant; best effort.
+	Events events.EventRecorder
+	// Now is time.Now.
+	Now func() time.Time
+	// Paused returns an error while another controller serves NonAdminBackups; nothing is done then.
+	Paused func() error
+}
+
+// Register registers the activities with a worker under their wire names.
+func (a *Activities) Register(registry worker.ActivityRegistry) {
+	none := activities.NoEvent[contract.PlanStep, contract.PlanView]
+	activities.Register(registry, contract.RefreshPlan, activities.Guard(a.Paused, a.Refresh, none))
+	activities.Register(registry, contract.RunPlan, activities.Guard(a.Paused, a.Run, none))
+	activities.Register(registry, contract.RecordPlanBackups, activities.Guard(a.Paused, a.Record, none))
+	activities.Register(registry, contract.DeletePlanBackup, activities.Guard(a.Paused, a.DeleteBackup, none))
+	activities.Register(registry, contract.ExtendPlanBackup, activities.Guard(a.Paused, a.ExtendBackup, none))
+	activities.RegisterEffect(registry, contract.SignalPlan, a.Signal)
+}
+
+// subject is a plan as one activity sees it.
+type subject struct {
+	*Objects
+	step  contract.PlanStep
+	judge Judgement
+	now   time.Time
+	// made and recorded are for the view.
+	made     *contract.PlanBackup
+	recorded []string
+}
+
+// update reads the plan and all that belongs to it, keeps its Schedule, and calls act. After a conflict with another writer it
+// starts over. A plan that is gone has no Schedule.
+func (a *Activities) update(ctx context.Context, step contract.PlanStep, act func(*subject) error) (contract.PlanView, error) {
+	gather := func() (*subject, error) { return a.gather(ctx, step) }
+	ifThere := func(s *subject) error {
+		if s.Plan == nil {
+			return activities.ErrGone
+		}
+		return act(s)
+	}
+	view, err := activities.Update(holdfastv1alpha1.ResourceBackupPlans, gather, ifThere, (*subject).view)
+	if err == nil && !view.Found {
+		err = a.Schedules.Drop(ctx, step.Cluster, step.Ref)
+	}
+	return view, err
+}
+
+func (a *Activities) gather(ctx context.Context, step contract.PlanStep) (*subject, error) {
+	o, err := a.Gatherer.Gather(ctx, step)
+	s := &subject{Objects: o, step: step, now: a.Now()}
+	if err != nil || o.Plan == nil {
+		return s, err
+	}
+	s.judge = Judge(o, nil, s.now)
+	operator, err := a.Schedules.Keep(ctx, step.Cluster, step.Ref, wanted(o, s.judge, s.now))
+	if err != nil {
+		return s, err
+	}
+	o.Paused = pausedBy(o.Plan.Spec.Paused, operator)
+	used, err := a.used(ctx, o, s.judge)
+	s.judge = Judge(o, used, s.now)
+	return s, err
+}
+
+func pausedBy(spec, operator bool) holdfastv1alpha1.PausedBy {
+	switch {
+	case spec && operator:
+		return holdfastv1alpha1.PausedByBoth
+	case spec:
+		return holdfastv1alpha1.PausedBySpec
+	case operator:
+		return holdfastv1alpha1.PausedByOperator
+	}
+	return ""
+}
+
+// Refresh reads the present state and shows it.
+func (a *Activities) Refresh(ctx context.Context, step contract.PlanStep) (contract.PlanView, error) {
+	return a.update(ctx, step, func(s *subject) error { return a.show(ctx, s) })
+}
+
+// show writes the status, and Events about what is new in it.
+func (a *Activities) show(ctx context.Context, s *subject) error {
+	before := s.Plan.Status.DeepCopy()
+	changed, err := activities.PatchStatus(ctx, a.Client, s.Plan, func() { apply(s.Objects, s.judge, s.now) })
+	if changed {
+		a.recordChanges(s.Plan, before)
+	}
+	return err
+}
+
+// Run makes the NonAdminBackup of a run, or finds the one that an earlier attempt has made. A run that the API server refuses is
+// missed.
+func (a *Activities) Run(ctx context.Context, step contract.PlanStep) (contract.PlanView, error) {
+	return a.update(ctx, step, func(s *subject) error {
+		at := time.Unix(step.Due, 0)
+		if s.judge.Refused != "" || (!step.ByHand && !s.judge.Passed.Make.Equal(at)) {
+			return a.show(ctx, s) // the spec was changed, or an earlier attempt has shown the run
+		}
+		nab, err := a.make(ctx, s, at)
+		refusal := refused(err, s.now.Sub(at.Add(s.judge.Runs.Jitter)))
+		if err != nil && refusal == "" {
+			return err
+		}
+		before := s.Plan.Status.DeepCopy()
+		changed, err := activities.PatchStatus(ctx, a.Client, s.Plan, func() { s.applyRun(nab, at) })
+		if changed {
+			a.recordChanges(s.Plan, before)
+			a.recordRun(s, nab, refusal)
+		}
+		s.judge = Judge(s.Objects, nil, s.now)
+		return err
+	})
+}
+
+// applyRun records what became of a run; nab is nil if it was refused.
+func (s *subject) applyRun(nab *oadpv1alpha1.NonAdminBackup, at time.Time) {
+	apply(s.Objects, s.judge, s.now)
+	status := &s.Plan.Status
+	if s.step.ByHand {
+		status.HandledRunNow = s.Plan.Annotations[holdfastv1alpha1.AnnotationRunNow]
+	} else {
+		applyPassed(status, s.judge.Passed, s.Plan)
+	}
+	if nab == nil {
+		countMissed(status, at)
+		return
+	}
+	s.made = &contract.PlanBackup{Name: nab.Name, UID: string(nab.UID)}
+	applyRun(s.Plan, nab.Name, at)
+}
+
+// view is what the workflow decides by.
+func (s *subject) view() contract.PlanView {
+	j, p := s.judge, s.Plan
+	v := contract.PlanView{
+		Found: true, Ready: j.Refused == "", Why: j.Refused, Paused: string(s.Paused), Objective: string(j.Objective),
+		MadeNow: s.made, Recorded: s.recorded, Stored: len(s.Backups),
+	}
+	if !j.Passed.Make.IsZero() {
+		v.Due = j.Passed.Make.Unix()
+	}
+	requested := p.Annotations[holdfastv1alpha1.AnnotationRunNow]
+	v.RunNow = v.Ready && requested != "" && requested != p.Status.HandledRunNow
+	if p.Status.NextRun != nil {
+		v.NextRun = p.Status.NextRun.Unix()
+	}
+	if j.LastGood != nil {
+		v.LastGood = j.LastGood.begin().Unix()
+	}
+	for _, b := range s.Backups {
+		if !b.Recorded && b.Object.Status.VeleroBackup != nil && b.phase() != "" {
+			v.Recordable = append(v.Recordable, string(b.Object.UID))
+		}
+		if b.deleting() {
+			v.Deleting++
+		}
+	}
+	if keep := s.Keep; keep != nil && !keep.DryRun && v.Ready && v.Deleting == 0 && len(j.Retention.Due) > 0 {
+		v.Delete = j.Retention.Due[0].Name
+	}
+	v.Extend = s.extension(&v)
+	v.WakeIn = time.Hour
+	if !j.Wake.IsZero() {
+		v.WakeIn = max(0, j.Wake.Sub(s.now))
+	}
+	return v
+}
+
+// used are the backups that a restore or a download reads, by name; it lists them only if something is to be deleted.
+func (a *Activities) used(ctx context.Context, o *Objects, j Judgement) (map[string]string, error) {
+	if len(j.Retention.Due) == 0 {
+		return nil, nil
+	}
+	return readers(ctx, a.Client, o.Plan.Namespace)
+}
+
+// Signal signals the workflow of a plan, and starts it if it does not run.
+func (a *Activities) Signal(ctx context.Context, in contract.PlanSignal) error {
+	kind, plan := holdfastv1alpha1.KindBackupPlan, &holdfastv1alpha1.BackupPlan{}
+	exists, err := k8s.Get(ctx, a.Client, kind, in.Ref.Namespace, in.Ref.Name, plan)
+	if err != nil {
+		return err
+	}
+	if !exists {
+		return a.Schedules.Drop(ctx, in.Cluster, in.Ref)
+	}
+	return a.Schedules.Signal(ctx, in)
+}

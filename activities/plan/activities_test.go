@@ -1,0 +1,301 @@
+package plan_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"go.temporal.io/sdk/testsuite"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"holdfast.dev/holdfast/activities/fake"
+	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/owner"
+	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+const minutely = "minutely"
+
+// scene is one plan, at a time.
+type scene struct {
+	*fake.World
+	t         *testing.T
+	schedules fake.Schedules
+	now       time.Time
+	made      []contract.PlanBackup
+}
+
+func newScene(t *testing.T, alter func(*holdfastv1alpha1.BackupPlan), objects ...client.Object) *scene {
+	t.Helper()
+	plan := fake.BackupPlan(minutely)
+	if alter != nil {
+		alter(plan)
+	}
+	return &scene{World: fake.New(t, append(objects, plan)...), t: t, now: fake.PlanTime}
+}
+
+// try runs an activity of plans under its wire name.
+func (s *scene) try(activity string, step contract.PlanStep) (contract.PlanView, error) {
+	s.t.Helper()
+	env := (&testsuite.WorkflowTestSuite{}).NewTestActivityEnvironment()
+	s.Plans(&s.schedules, func() time.Time { return s.now }).Register(env)
+	step.Cluster, step.Ref, step.Made = fake.Cluster, fake.Ref(minutely), s.made
+	var view contract.PlanView
+	answer, err := env.ExecuteActivity(activity, step)
+	if err == nil {
+		require.NoError(s.t, answer.Get(&view))
+	}
+	return view, err
+}
+
+func (s *scene) act(activity string, step contract.PlanStep) contract.PlanView {
+	s.t.Helper()
+	view, err := s.try(activity, step)
+	require.NoError(s.t, err)
+	if view.MadeNow != nil {
+		s.made = append(s.made, *view.MadeNow)
+	}
+	return view
+}
+
+func (s *scene) refresh() contract.PlanView {
+	s.t.Helper()
+	return s.act(contract.RefreshPlan.Name, contract.PlanStep{})
+}
+
+// run makes the run that is due, and gives its NonAdminBackup a UID, as the API server does.
+func (s *scene) run() *oadpv1alpha1.NonAdminBackup {
+	s.t.Helper()
+	view := s.refresh()
+	require.NotZero(s.t, view.Due)
+	s.act(contract.RunPlan.Name, contract.PlanStep{Due: view.Due})
+	return s.Read(contract.PlanRunName(minutely, time.Unix(view.Due, 0)))
+}
+
+// ends gives a NonAdminBackup its Velero Backup, which has ended.
+func (s *scene) ends(nab *oadpv1alpha1.NonAdminBackup, phase velerov1.BackupPhase) {
+	s.t.Helper()
+	begin, expires := metav1.NewTime(s.now), metav1.NewTime(s.now.Add(nab.Spec.BackupSpec.TTL.Duration))
+	name := owner.NACUUID(fake.Cluster, nab.Namespace, nab.Name, string(nab.UID))
+	made := &velerov1.Backup{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: fake.OADPNamespace, Name: name,
+			Labels:      map[string]string{oadpv1alpha1.OadpLabel: oadpv1alpha1.OadpLabelValue, oadpv1alpha1.NabOriginNACUUIDLabel: name},
+			Annotations: map[string]string{oadpv1alpha1.NabOriginNamespaceAnnotation: nab.Namespace, oadpv1alpha1.NabOriginNameAnnotation: nab.Name},
+		},
+		Status: velerov1.BackupStatus{Phase: phase, StartTimestamp: &begin, Expiration: &expires},
+	}
+	require.NoError(s.t, s.Client.Create(s.t.Context(), made))
+	nab = s.Read(nab.Name)
+	nab.Status.Phase = oadpv1alpha1.NonAdminPhaseCreated
+	nab.Status.VeleroBackup = &oadpv1alpha1.VeleroBackup{NACUUID: name, Name: name, Namespace: fake.OADPNamespace, Status: &made.Status}
+	require.NoError(s.t, s.Client.Status().Update(s.t.Context(), nab))
+}
+
+func (s *scene) status() *holdfastv1alpha1.BackupPlanStatus { return &s.ReadPlan(minutely).Status }
+
+func (s *scene) reason(kind string) string {
+	s.t.Helper()
+	condition := meta.FindStatusCondition(s.status().Conditions, kind)
+	require.NotNil(s.t, condition, kind)
+	return string(condition.Status) + " " + condition.Reason
+}
+
+func TestARunIsAnOrdinaryNonAdminBackup(t *testing.T) {
+	s := newScene(t, func(p *holdfastv1alpha1.BackupPlan) {
+		p.Spec.Template.Metadata = holdfastv1alpha1.TemplateMetadata{
+			Labels: map[string]string{"team": "a"}, Annotations: map[string]string{"why": "nightly"},
+		}
+		p.Spec.Template.Spec.BackupSpec.StorageLocation = "store"
+	})
+	view := s.refresh()
+	assert.True(t, view.Ready)
+	assert.Zero(t, view.Due)
+	assert.Equal(t, "2026-08-01T12:01:00Z", s.status().NextRun.UTC().Format(time.RFC3339))
+	assert.Equal(t, "True Scheduled", s.reason("Ready"))
+	require.Len(t, s.schedules.Wanted[minutely].Next, 32)
+
+	s.now = fake.PlanTime.Add(time.Minute)
+	nab := s.run()
+	assert.Equal(t, "minutely-20260801120100", nab.Name)
+	assert.Equal(t, map[string]string{"team": "a", holdfastv1alpha1.LabelPlan: minutely}, nab.Labels)
+	assert.Equal(t, map[string]string{
+		"why": "nightly", holdfastv1alpha1.AnnotationPlanUID: "uid-" + minutely, holdfastv1alpha1.AnnotationDue: "2026-08-01T12:01:00Z",
+	}, nab.Annotations)
+	assert.Equal(t, "store", nab.Spec.BackupSpec.StorageLocation)
+	assert.Equal(t, nab.Name, s.status().LastRun.Name)
+	assert.Zero(t, s.refresh().Due, "it is made")
+}
+
+// A worker may be killed at any moment: the same run again finds its own, and counts nothing twice.
+func TestARunThatIsRepeatedFindsItsOwn(t *testing.T) {
+	s := newScene(t, nil)
+	s.now = fake.PlanTime.Add(time.Minute)
+	due := s.refresh().Due
+	failing := errors.New("connection reset")
+	s.Fail(func(_ string, object client.Object) error {
+		if _, plan := object.(*holdfastv1alpha1.BackupPlan); plan {
+			return failing
+		}
+		return nil
+	})
+	_, err := s.try(contract.RunPlan.Name, contract.PlanStep{Due: due})
+	require.Error(t, err, "made, and not shown")
+	s.Fail(nil)
+	view := s.act(contract.RunPlan.Name, contract.PlanStep{Due: due})
+	require.NotNil(t, view.MadeNow)
+	view = s.act(contract.RunPlan.Name, contract.PlanStep{Due: due})
+	assert.Nil(t, view.MadeNow, "shown before")
+	assert.Len(t, s.status().Recent, 1)
+	list := &oadpv1alpha1.NonAdminBackupList{}
+	require.NoError(t, s.Client.List(t.Context(), list))
+	assert.Len(t, list.Items, 1)
+}
+
+func TestOfRunsThatWereMissedTheNewestIsMadeUp(t *testing.T) {
+	s := newScene(t, nil)
+	s.now = fake.PlanTime.Add(3 * time.Minute)
+	nab := s.run()
+	assert.Equal(t, "minutely-20260801120300", nab.Name)
+	assert.Equal(t, int64(2), s.status().Counts.Missed)
+
+	s = newScene(t, func(p *holdfastv1alpha1.BackupPlan) { p.Spec.Schedule = "1 12 * * *" })
+	s.now = fake.PlanTime.Add(11 * time.Minute)
+	assert.Zero(t, s.refresh().Due, "its deadline has passed")
+	assert.Equal(t, int64(1), s.status().Counts.Missed)
+	s.refresh()
+	assert.Equal(t, int64(1), s.status().Counts.Missed, "once")
+}
+
+func TestARunIsSkippedWhileTheLastOneIsNotFinished(t *testing.T) {
+	s := newScene(t, nil)
+	s.now = fake.PlanTime.Add(time.Minute)
+	nab := s.run()
+	s.now = s.now.Add(time.Minute)
+	assert.Zero(t, s.refresh().Due)
+	assert.Equal(t, int64(1), s.status().Counts.Skipped)
+	s.ends(nab, velerov1.BackupPhaseCompleted)
+	s.now = s.now.Add(time.Minute)
+	assert.NotZero(t, s.refresh().Due)
+	assert.Equal(t, int64(1), s.status().Counts.Good)
+	assert.Equal(t, int64(1), s.status().Counts.Skipped)
+}
+
+func TestAPausedPlanMakesNoRunsAndMissesNone(t *testing.T) {
+	s := newScene(t, func(p *holdfastv1alpha1.BackupPlan) { p.Spec.Paused = true })
+	s.schedules.Operator = true
+	s.now = fake.PlanTime.Add(5 * time.Minute)
+	view := s.refresh()
+	assert.Zero(t, view.Due)
+	assert.Equal(t, holdfastv1alpha1.PausedByBoth, s.status().Paused)
+	assert.Nil(t, s.status().NextRun)
+	assert.Zero(t, s.status().Counts.Missed)
+	assert.True(t, s.schedules.Wanted[minutely].Paused)
+}
+
+// What a new schedule would have made before it was written is not missed.
+func TestANewScheduleBeginsNow(t *testing.T) {
+	s := newScene(t, func(p *holdfastv1alpha1.BackupPlan) { p.Spec.Schedule = "0 0 * * *" })
+	s.refresh()
+	s.now = fake.PlanTime.Add(6 * time.Hour)
+	p := s.ReadPlan(minutely)
+	p.Spec.Schedule = "* * * * *"
+	require.NoError(t, s.Client.Update(t.Context(), p))
+	assert.Zero(t, s.refresh().Due)
+	assert.Zero(t, s.status().Counts.Missed)
+	s.now = s.now.Add(time.Minute)
+	assert.NotZero(t, s.refresh().Due)
+}
+
+func TestTheObjectiveIsMeasuredFromTheBeginOfTheNewestGoodBackup(t *testing.T) {
+	s := newScene(t, func(p *holdfastv1alpha1.BackupPlan) {
+		p.Spec.Objective = &holdfastv1alpha1.Objective{RecoveryPoint: "10m"}
+	})
+	s.refresh()
+	assert.Equal(t, "Unknown Unknown", s.reason("ObjectiveMet"))
+	s.now = s.now.Add(time.Minute)
+	s.ends(s.run(), velerov1.BackupPhaseCompleted)
+	view := s.refresh()
+	assert.Equal(t, "True Met", s.reason("ObjectiveMet"))
+	assert.LessOrEqual(t, view.WakeIn, 10*time.Minute)
+	s.now = s.now.Add(10 * time.Minute)
+	s.refresh()
+	assert.Equal(t, "False Stale", s.reason("ObjectiveMet"))
+	s.schedules.Operator = true
+	s.refresh()
+	assert.Equal(t, "Unknown Paused", s.reason("ObjectiveMet"))
+}
+
+func TestWhatIsNotAllowedMakesNoRuns(t *testing.T) {
+	s := newScene(t, nil)
+	s.Policy.Plans = policy.Plans{MinInterval: metav1.Duration{Duration: time.Hour}}
+	s.now = s.now.Add(time.Minute)
+	view := s.refresh()
+	assert.False(t, view.Ready)
+	assert.Zero(t, view.Due)
+	assert.Equal(t, "False ForbiddenByPolicy", s.reason("Ready"))
+	assert.True(t, s.schedules.Wanted[minutely].Refused)
+
+	s = newScene(t, func(p *holdfastv1alpha1.BackupPlan) { p.Spec.Schedule = "0 0 31 2 *" })
+	s.refresh()
+	assert.Equal(t, "False InvalidSpec", s.reason("Ready"))
+}
+
+func TestOnlyTheOldestPlansAreServedWhereTheirNumberIsLimited(t *testing.T) {
+	older := fake.BackupPlan("older")
+	older.CreationTimestamp = metav1.NewTime(fake.PlanTime.Add(-time.Hour))
+	s := newScene(t, nil, older)
+	s.Policy.Plans = policy.Plans{MaxPerNamespace: 1}
+	s.refresh()
+	assert.Equal(t, "False ForbiddenByPolicy", s.reason("Ready"))
+	assert.Contains(t, s.status().Conditions[0].Message, "older")
+}
+
+func TestARunThatTheAPIServerRefusesIsMissed(t *testing.T) {
+	s := newScene(t, func(p *holdfastv1alpha1.BackupPlan) { p.Spec.Schedule = "1 12 * * *" })
+	s.now = s.now.Add(time.Minute)
+	due := s.refresh().Due
+	quota := apierrors.NewForbidden(oadpv1alpha1.Resource(oadpv1alpha1.ResourceNonAdminBackups), "", errors.New("exceeded quota"))
+	s.Fail(func(_ string, object client.Object) error {
+		if _, is := object.(*oadpv1alpha1.NonAdminBackup); is {
+			return quota
+		}
+		return nil
+	})
+	_, err := s.try(contract.RunPlan.Name, contract.PlanStep{Due: due})
+	require.ErrorContains(t, err, "exceeded quota", "an API server that starts refuses everything")
+	assert.Zero(t, s.status().Counts.Missed)
+	s.now = s.now.Add(2 * time.Minute)
+	view := s.act(contract.RunPlan.Name, contract.PlanStep{Due: due})
+	assert.Zero(t, view.Due)
+	assert.Equal(t, int64(1), s.status().Counts.Missed)
+	var events []string
+	for len(s.Events) > 0 {
+		events = append(events, <-s.Events)
+	}
+	assert.Contains(t, strings.Join(events, "\n"), "RunRefused no backup was made as scheduled")
+	assert.Contains(t, strings.Join(events, "\n"), "exceeded quota")
+}
+
+func TestAPlanThatIsGoneHasNoSchedule(t *testing.T) {
+	s := newScene(t, nil)
+	s.refresh()
+	require.NotEmpty(t, s.schedules.Wanted)
+	require.NoError(t, s.Client.Delete(t.Context(), s.ReadPlan(minutely)))
+	assert.False(t, s.refresh().Found)
+	assert.Empty(t, s.schedules.Wanted)
+	env := (&testsuite.WorkflowTestSuite{}).NewTestActivityEnvironment()
+	s.Plans(&s.schedules, time.Now).Register(env)
+	_, err := env.ExecuteActivity(contract.SignalPlan.Name, contract.PlanSignal{Cluster: fake.Cluster, Ref: fake.Ref(minutely)})
+	require.NoError(t, err)
+	assert.Empty(t, s.schedules.Signals, "its Schedule has outlived it")
+}

@@ -1,0 +1,86 @@
+package plan
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"holdfast.dev/holdfast/activities"
+	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/metrics"
+)
+
+// Kubernetes Events on a BackupPlan, best effort: written once, after the change that they report.
+const (
+	eventRun       = "BackupCreated"
+	eventRefused   = "RunRefused"
+	eventMissed    = "RunsMissed"
+	eventSkipped   = "RunSkipped"
+	eventPaused    = "Paused"
+	eventResumed   = "Resumed"
+	eventDeletion  = "BackupDeleted"
+	eventExtension = "BackupExtended"
+)
+
+func (a *Activities) event(p *holdfastv1alpha1.BackupPlan, kind, reason, action, note string, args ...any) {
+	activities.RecordEvent(a.Events, p, kind, reason, action, note, args...)
+}
+
+// recordChanges writes Events about what a new status says.
+func (a *Activities) recordChanges(p *holdfastv1alpha1.BackupPlan, before *holdfastv1alpha1.BackupPlanStatus) {
+	after := &p.Status
+	metrics.PlanRuns(metrics.RunGood, after.Counts.Good-before.Counts.Good)
+	metrics.PlanRuns(metrics.RunFailed, after.Counts.Failed-before.Counts.Failed)
+	metrics.PlanRuns(metrics.RunMissed, after.Counts.Missed-before.Counts.Missed)
+	metrics.PlanRuns(metrics.RunSkipped, after.Counts.Skipped-before.Counts.Skipped)
+	if missed := after.Counts.Missed - before.Counts.Missed; missed > 0 {
+		a.event(p, corev1.EventTypeWarning, eventMissed, "Schedule", "%d runs were due and not made within %s", missed,
+			p.Spec.StartingDeadline)
+	}
+	if after.Counts.Skipped > before.Counts.Skipped {
+		a.event(p, corev1.EventTypeWarning, eventSkipped, "Schedule", "a run was due while the last backup was not finished")
+	}
+	switch after.Paused {
+	case before.Paused:
+	case "":
+		a.event(p, corev1.EventTypeNormal, eventResumed, "Schedule", "the plan is not paused any more")
+	default:
+		a.event(p, corev1.EventTypeNormal, eventPaused, "Schedule", "paused by %s", after.Paused)
+	}
+	for _, kind := range []string{holdfastv1alpha1.ConditionReady, holdfastv1alpha1.ConditionObjectiveMet} {
+		was, is := meta.FindStatusCondition(before.Conditions, kind), meta.FindStatusCondition(after.Conditions, kind)
+		if is == nil || is.Status == metav1.ConditionUnknown || (was != nil && was.Status == is.Status && was.Reason == is.Reason) {
+			continue
+		}
+		severity := corev1.EventTypeWarning
+		if is.Status == metav1.ConditionTrue {
+			severity = corev1.EventTypeNormal
+		}
+		a.event(p, severity, is.Reason, "Judge", "%s", is.Message)
+	}
+}
+
+func (a *Activities) recordRun(s *subject, nab *oadpv1alpha1.NonAdminBackup, refusal string) {
+	how := "as scheduled"
+	if s.step.ByHand {
+		how = "as requested"
+	}
+	if nab == nil {
+		a.event(s.Plan, corev1.EventTypeWarning, eventRefused, "Run", "no backup was made %s: %s", how, refusal)
+		return
+	}
+	metrics.PlanRuns(metrics.RunMade, 1)
+	a.event(s.Plan, corev1.EventTypeNormal, eventRun, "Run", "created NonAdminBackup %s, %s", nab.Name, how)
+}
+
+func (a *Activities) recordDeletion(p *holdfastv1alpha1.BackupPlan, name, why string) {
+	a.event(p, corev1.EventTypeNormal, eventDeletion, "Retain", "requested the deletion of NonAdminBackup %s: %s", name, why)
+}
+
+func (a *Activities) recordExtension(p *holdfastv1alpha1.BackupPlan, name string, until time.Time) {
+	a.event(p, corev1.EventTypeNormal, eventExtension, "Retain", "only minGood keeps NonAdminBackup %s: it expires at %s now", name,
+		until.UTC().Format(time.RFC3339))
+}

@@ -1,0 +1,197 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"holdfast.dev/holdfast/activities/backup"
+	"holdfast.dev/holdfast/k8s"
+	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/owner"
+	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/k8s/policy/planspec"
+	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/plan/retention"
+)
+
+// Gatherer reads one BackupPlan and all that belongs to it.
+type Gatherer struct {
+	Reader        client.Reader
+	Policy        backup.PolicySource
+	ClusterID     string
+	OADPNamespace string
+}
+
+// Objects is one BackupPlan and what belongs to it, as read.
+type Objects struct {
+	// Plan is nil if no object of the requested UID exists, or if it is being deleted.
+	Plan *holdfastv1alpha1.BackupPlan
+	// Rules are the policy in force.
+	Rules policy.Policy
+	// Older are the names of the plans of the namespace that are older, without the default ones; known only if their number
+	// matters.
+	Older []string
+	// Keep is the plan's with what the administrator enforces; nil if none is set.
+	Keep *holdfastv1alpha1.Keep
+	// Backups are the NonAdminBackups with the plan's label and UID, whether it has made them or not.
+	Backups []Backup
+	// Paused says who has paused the plan.
+	Paused holdfastv1alpha1.PausedBy
+}
+
+// Backup is a NonAdminBackup with a plan's label and UID.
+type Backup struct {
+	Object *oadpv1alpha1.NonAdminBackup
+	// Made: the plan has made it. Its Velero Backup or the plan's workflow says so; the label alone does not.
+	Made bool
+	// Recorded: the Velero Backup says so. Velero is that Velero Backup.
+	Recorded bool
+	Velero   *velerov1.Backup
+}
+
+// Gather reads the objects. made is what the plan's workflow knows of its backups. An error means that one could not be read.
+func (g *Gatherer) Gather(ctx context.Context, step contract.PlanStep) (*Objects, error) {
+	plan := &holdfastv1alpha1.BackupPlan{}
+	exists, err := k8s.Get(ctx, g.Reader, holdfastv1alpha1.KindBackupPlan, step.Ref.Namespace, step.Ref.Name, plan)
+	if err != nil {
+		return nil, err
+	}
+	if !exists || string(plan.UID) != step.Ref.UID || !plan.DeletionTimestamp.IsZero() {
+		return &Objects{}, nil
+	}
+	o := &Objects{Plan: plan}
+	if o.Rules, err = g.Policy.Get(ctx); err != nil {
+		return nil, err
+	}
+	if o.Older, err = g.older(ctx, o); err != nil {
+		return nil, err
+	}
+	o.Keep = plan.Spec.Keep
+	if !planspec.IsDefault(o.Rules.Own, plan.Name, &plan.Spec) {
+		o.Keep = planspec.Keep(o.Rules.Plans, plan.Spec.Keep)
+	}
+	recorded, err := g.recorded(ctx, plan)
+	if err != nil {
+		return nil, err
+	}
+	list := &oadpv1alpha1.NonAdminBackupList{}
+	err = g.Reader.List(ctx, list, client.InNamespace(plan.Namespace), client.MatchingLabels{holdfastv1alpha1.LabelPlan: plan.Name})
+	if err != nil {
+		return nil, fmt.Errorf("list NonAdminBackups of plan %s: %w", step.Ref, err)
+	}
+	for i := range list.Items {
+		nab := &list.Items[i]
+		if nab.Annotations[holdfastv1alpha1.AnnotationPlanUID] != string(plan.UID) {
+			continue
+		}
+		made := Backup{Object: nab, Velero: recorded[owner.NACUUID(g.ClusterID, nab.Namespace, nab.Name, string(nab.UID))]}
+		made.Recorded = owner.Backup.Called(made.Velero, nab.Namespace, nab.Name)
+		made.Made = made.Recorded || slices.Contains(step.Made, contract.PlanBackup{Name: nab.Name, UID: string(nab.UID)})
+		o.Backups = append(o.Backups, made)
+	}
+	return o, nil
+}
+
+// older lists the plans that come before this one where a namespace may have only so many.
+func (g *Gatherer) older(ctx context.Context, o *Objects) ([]string, error) {
+	if o.Rules.Plans.MaxPerNamespace == 0 {
+		return nil, nil
+	}
+	list := &holdfastv1alpha1.BackupPlanList{}
+	if err := g.Reader.List(ctx, list, client.InNamespace(o.Plan.Namespace)); err != nil {
+		return nil, fmt.Errorf("list BackupPlans of namespace %s: %w", o.Plan.Namespace, err)
+	}
+	var names []string
+	for i := range list.Items {
+		other := &list.Items[i]
+		first := other.CreationTimestamp.Compare(o.Plan.CreationTimestamp.Time)
+		if (first < 0 || (first == 0 && other.Name < o.Plan.Name)) && !planspec.IsDefault(o.Rules.Own, other.Name, &other.Spec) {
+			names = append(names, other.Name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// recorded are the Velero Backups that say that the plan has made them, by name.
+func (g *Gatherer) recorded(ctx context.Context, plan *holdfastv1alpha1.BackupPlan) (map[string]*velerov1.Backup, error) {
+	list := &velerov1.BackupList{}
+	err := g.Reader.List(ctx, list, client.InNamespace(g.OADPNamespace),
+		client.MatchingLabels{holdfastv1alpha1.LabelRecordedPlan: string(plan.UID)})
+	if err != nil {
+		return nil, fmt.Errorf("list Velero Backups of plan %s/%s: %w", plan.Namespace, plan.Name, err)
+	}
+	recorded := map[string]*velerov1.Backup{}
+	for i := range list.Items {
+		recorded[list.Items[i].Name] = &list.Items[i]
+	}
+	return recorded, nil
+}
+
+// phase is Velero's phase of a backup, or without one that of the NonAdminBackup.
+func (b Backup) phase() string {
+	status := &b.Object.Status
+	if status.VeleroBackup != nil && status.VeleroBackup.Status != nil && status.VeleroBackup.Status.Phase != "" {
+		return string(status.VeleroBackup.Status.Phase)
+	}
+	return string(status.Phase)
+}
+
+// state is how the backup ended, as far as retention is concerned. One whose spec is refused has failed.
+func (b Backup) state() retention.State { return endOf(b.phase()) }
+
+// gone: its Velero Backup existed and does not exist any more, so that nothing can be restored from it.
+func (b Backup) gone() bool {
+	accepted := meta.FindStatusCondition(b.Object.Status.Conditions, string(oadpv1alpha1.NonAdminConditionAccepted))
+	return accepted != nil && accepted.Reason == oadpv1alpha1.ReasonVeleroBackupNotFound
+}
+
+// deleting: somebody, or the plan, has requested its deletion.
+func (b Backup) deleting() bool {
+	spec := b.Object.Spec
+	return spec.DeleteBackup || spec.ForceDeleteBackup || !b.Object.DeletionTimestamp.IsZero()
+}
+
+// begin is when Velero began it; before that, when the object was made.
+func (b Backup) begin() time.Time {
+	status := b.Object.Status.VeleroBackup
+	if status != nil && status.Status != nil && status.Status.StartTimestamp != nil {
+		return status.Status.StartTimestamp.Time
+	}
+	return b.Object.CreationTimestamp.Time
+}
+
+// expires is when Velero deletes it; zero if that is not known.
+func (b Backup) expires() time.Time {
+	if b.Velero != nil && b.Velero.Status.Expiration != nil {
+		return b.Velero.Status.Expiration.Time
+	}
+	status := b.Object.Status.VeleroBackup
+	if status != nil && status.Status != nil && status.Status.Expiration != nil {
+		return status.Status.Expiration.Time
+	}
+	return time.Time{}
+}
+
+// made are the backups that the plan has made.
+func (o *Objects) made() []Backup {
+	return slices.DeleteFunc(slices.Clone(o.Backups), func(b Backup) bool { return !b.Made })
+}
+
+// endOf is how a run in this phase has ended. One whose object is gone is not counted.
+func endOf(phase string) retention.State {
+	switch {
+	case phase == string(velerov1.BackupPhaseCompleted):
+		return retention.Good
+	case backup.Finished(velerov1.BackupPhase(phase)), phase == string(oadpv1alpha1.NonAdminPhaseBackingOff):
+		return retention.Failed
+	}
+	return retention.Unfinished
+}

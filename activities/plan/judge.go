@@ -1,0 +1,254 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
+	"holdfast.dev/holdfast/k8s/policy/planspec"
+	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/plan"
+	"holdfast.dev/holdfast/workflows/plan/due"
+	"holdfast.dev/holdfast/workflows/plan/retention"
+)
+
+// defaultTTL is Velero's, of a Backup that names none.
+const defaultTTL = 720 * time.Hour
+
+// Judgement is what the objects of a plan come to at one moment. It is computed from them alone.
+type Judgement struct {
+	// Refused says why the spec is not carried out, Reason is that of condition Ready; empty if it is.
+	Refused, Reason string
+	Runs            plan.Runs
+	Passed          plan.Passed
+	// Gap is the longest time between two due times.
+	Gap       time.Duration
+	Retention retention.Verdict
+	// LastGood is the newest good backup; nil if there is none.
+	LastGood *Backup
+	// Objective is empty without one.
+	Objective plan.Verdict
+	// Wake is when something is due without an event.
+	Wake time.Time
+}
+
+// Judge judges a plan. used are the backups that something reads, by name.
+func Judge(o *Objects, used map[string]string, now time.Time) Judgement {
+	var j Judgement
+	schedule := j.admit(o, now)
+	j.LastGood = o.lastGood()
+	if j.Refused == "" {
+		j.Gap = longestGap(schedule, now)
+		j.Runs = o.runs(schedule, now)
+		j.Passed = j.Runs.Judge(now)
+		j.Wake = j.Runs.Next(now).Add(wakeGrace)
+		j.retain(o, used, now)
+	}
+	j.judgeObjective(o, now)
+	return j
+}
+
+// admit reads the schedule, and judges the spec.
+func (j *Judgement) admit(o *Objects, now time.Time) due.Schedule {
+	spec := &o.Plan.Spec
+	schedule, err := due.Parse(spec.Schedule, spec.TimeZone)
+	if err == nil {
+		err = templateError(spec.Template)
+	}
+	if err != nil {
+		j.Refused, j.Reason = err.Error(), holdfastv1alpha1.ReasonInvalid
+		return schedule
+	}
+	by := planspec.Context{Rules: o.Rules.Own, Interval: schedule.Period(now), Older: o.Older}
+	if j.Refused = planspec.Forbidden(o.Plan.Name, spec, by); j.Refused != "" {
+		j.Reason = holdfastv1alpha1.ReasonForbidden
+	}
+	return schedule
+}
+
+// wakeGrace is how long after the begin of a run its plan wakes by itself: usually its Schedule has signalled it.
+const wakeGrace = 10 * time.Second
+
+func (o *Objects) runs(schedule due.Schedule, now time.Time) plan.Runs {
+	p := o.Plan
+	var most *time.Duration
+	if p.Spec.Jitter != "" {
+		most = new(duration(p.Spec.Jitter))
+	}
+	handled := p.CreationTimestamp.Time
+	if p.Status.HandledDue != nil {
+		handled = p.Status.HandledDue.Time
+	}
+	if before := p.Status.HandledSchedule; before != "" && before != scheduleOf(&p.Spec) {
+		handled = now // what a new schedule would have made before is not missed
+	}
+	names := map[string]bool{}
+	for _, b := range o.Backups {
+		names[b.Object.Name] = true
+	}
+	last := o.newest()
+	return plan.Runs{
+		Schedule: schedule,
+		Jitter:   due.Jitter(string(p.UID), most, schedule.Period(now)),
+		Deadline: duration(cmp.Or(p.Spec.StartingDeadline, holdfastv1alpha1.DefaultStartingDeadline)),
+		Handled:  handled,
+		Paused:   o.Paused != "",
+		Busy: p.Spec.ConcurrencyPolicy != holdfastv1alpha1.ConcurrencyAllow &&
+			last != nil && last.state() == retention.Unfinished && !last.deleting() && !last.gone(),
+		Made: func(at time.Time) bool { return names[contract.PlanRunName(p.Name, at)] },
+	}
+}
+
+// scheduleOf is what the due times of a plan are computed from.
+func scheduleOf(spec *holdfastv1alpha1.BackupPlanSpec) string {
+	return strings.Join(append(strings.Fields(spec.Schedule), spec.TimeZone), " ")
+}
+
+// newest is the newest backup that the plan has made. One that only says so must not hold up a run.
+func (o *Objects) newest() *Backup {
+	var newest *Backup
+	for i := range o.Backups {
+		if !o.Backups[i].Made {
+			continue
+		}
+		if newest == nil || dueOf(o.Backups[i]).After(dueOf(*newest)) {
+			newest = &o.Backups[i]
+		}
+	}
+	return newest
+}
+
+// dueOf is when a backup was due, as its annotation says.
+func dueOf(b Backup) time.Time {
+	at, err := time.Parse(time.RFC3339, b.Object.Annotations[holdfastv1alpha1.AnnotationDue])
+	if err != nil {
+		return b.Object.CreationTimestamp.Time
+	}
+	return at
+}
+
+func (o *Objects) lastGood() *Backup {
+	var newest *Backup
+	for i, b := range o.Backups {
+		if b.Made && b.state() == retention.Good && !b.gone() && !b.deleting() && (newest == nil || b.begin().After(newest.begin())) {
+			newest = &o.Backups[i]
+		}
+	}
+	return newest
+}
+
+// retain judges which backups stay.
+func (j *Judgement) retain(o *Objects, used map[string]string, now time.Time) {
+	if o.Keep == nil {
+		return
+	}
+	var backups []retention.Backup
+	for _, b := range o.made() {
+		if b.gone() || b.deleting() {
+			continue
+		}
+		backups = append(backups, retention.Backup{
+			Name: b.Object.Name, State: b.state(), Begin: b.begin(), Used: used[b.Object.Name],
+			Held: b.Object.Labels[holdfastv1alpha1.LabelHold] == holdfastv1alpha1.LabelHoldValue,
+		})
+	}
+	var seen time.Time
+	if before := o.Plan.Status.Retention; before != nil && before.LastPass != nil {
+		seen = before.LastPass.Time
+	}
+	j.Retention = retention.Decide(keepOf(o.Keep), j.Runs.Schedule.Zone(), backups, now, seen)
+}
+
+func keepOf(keep *holdfastv1alpha1.Keep) retention.Keep {
+	or := func(value *int32, fallback int) int {
+		if value == nil {
+			return fallback
+		}
+		return int(*value)
+	}
+	return retention.Keep{
+		Last: int(keep.Last), Hourly: int(keep.Hourly), Daily: int(keep.Daily), Weekly: int(keep.Weekly), Monthly: int(keep.Monthly),
+		Yearly: int(keep.Yearly), MinGood: or(keep.MinGood, holdfastv1alpha1.DefaultMinGood),
+		Failed: or(keep.Failed, holdfastv1alpha1.DefaultKeepFailed),
+	}
+}
+
+func (j *Judgement) judgeObjective(o *Objects, now time.Time) {
+	if o.Plan.Spec.Objective == nil {
+		return
+	}
+	objective := plan.Objective{
+		RecoveryPoint: duration(o.Plan.Spec.Objective.RecoveryPoint), Created: o.Plan.CreationTimestamp.Time, Paused: o.Paused != "",
+	}
+	if j.LastGood != nil {
+		objective.LastGood = j.LastGood.begin()
+	}
+	verdict, changes := objective.Judge(now)
+	j.Objective = verdict
+	j.wakeBy(changes)
+}
+
+func (j *Judgement) wakeBy(at time.Time) {
+	if !at.IsZero() && (j.Wake.IsZero() || at.Before(j.Wake)) {
+		j.Wake = at
+	}
+}
+
+// ttl is the time to live of the plan's backups, and whether the administrator enforces it.
+func (j *Judgement) ttl(o *Objects) (ttl time.Duration, enforced bool) {
+	if rule := o.Rules.EnforceBackupSpec; rule != nil && rule.TTL.Duration > 0 {
+		return rule.TTL.Duration, true
+	}
+	ttl = defaultTTL
+	if wanted := o.Plan.Spec.Template.Spec.BackupSpec.TTL.Duration; wanted > 0 {
+		ttl = wanted
+	}
+	if o.Keep != nil {
+		ttl = max(ttl, keepOf(o.Keep).TTL(j.Gap))
+	}
+	return ttl, false
+}
+
+// longestGap is the longest time between two of the next due times.
+func longestGap(schedule due.Schedule, now time.Time) time.Duration {
+	const looked = 20
+	times := schedule.NextN(now, looked)
+	var longest time.Duration
+	for i, at := range times[1:] {
+		longest = max(longest, at.Sub(times[i]))
+	}
+	return longest
+}
+
+// templateError says what the API server would refuse of the NonAdminBackups.
+func templateError(template holdfastv1alpha1.BackupTemplate) error {
+	if template.Spec.BackupSpec == nil {
+		return fmt.Errorf("template.spec.backupSpec cannot be read: %s", cmp.Or(template.Spec.Unreadable, "it is not set"))
+	}
+	path := field.NewPath("template", "metadata", "labels")
+	problems := metav1validation.ValidateLabels(template.Metadata.Labels, path)
+	var texts []string
+	for _, problem := range problems {
+		texts = append(texts, problem.Error())
+	}
+	slices.Sort(texts)
+	if len(texts) > 0 {
+		return fmt.Errorf("%s", strings.Join(texts, "; "))
+	}
+	return nil
+}
+
+// duration reads a duration that the CRD has validated.
+func duration(text string) time.Duration {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return 0
+	}
+	return d
+}

@@ -1,0 +1,170 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"holdfast.dev/holdfast/activities"
+	"holdfast.dev/holdfast/k8s"
+	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/owner"
+	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/plan/retention"
+)
+
+// Record writes on the Velero Backups of the plan's new backups that it has made them. Tenants cannot write there.
+func (a *Activities) Record(ctx context.Context, step contract.PlanStep) (contract.PlanView, error) {
+	return a.update(ctx, step, func(s *subject) error {
+		for _, made := range step.Made {
+			at := slices.IndexFunc(s.Backups, func(b Backup) bool { return string(b.Object.UID) == made.UID })
+			if at < 0 { // somebody has deleted it, or taken its label away: it is not the plan's any more
+				s.recorded = append(s.recorded, made.UID)
+				continue
+			}
+			done, err := a.record(ctx, s, &s.Backups[at])
+			if err != nil {
+				return err
+			}
+			if done {
+				s.recorded = append(s.recorded, made.UID)
+			}
+		}
+		return nil
+	})
+}
+
+func (a *Activities) record(ctx context.Context, s *subject, b *Backup) (done bool, err error) {
+	if b.Recorded {
+		return true, nil
+	}
+	nab := b.Object
+	name := owner.NACUUID(a.Gatherer.ClusterID, nab.Namespace, nab.Name, string(nab.UID))
+	made := &velerov1.Backup{}
+	exists, err := k8s.Get(ctx, a.Client, "Velero Backup", a.Gatherer.OADPNamespace, name, made)
+	if err != nil || !exists || !owner.Backup.Called(made, nab.Namespace, nab.Name) {
+		return false, err
+	}
+	_, err = activities.PatchObject(ctx, a.Client, made, func() {
+		made.Labels[holdfastv1alpha1.LabelRecordedPlan] = string(s.Plan.UID)
+	})
+	if err != nil {
+		return false, err
+	}
+	b.Recorded, b.Velero = true, made
+	return true, nil
+}
+
+// DeleteBackup requests the deletion of a backup with its data, as a tenant would, if it is still due.
+func (a *Activities) DeleteBackup(ctx context.Context, step contract.PlanStep) (contract.PlanView, error) {
+	return a.update(ctx, step, func(s *subject) error {
+		due := slices.IndexFunc(s.judge.Retention.Due, func(n retention.Named) bool { return n.Name == step.Backup })
+		at := slices.IndexFunc(s.Backups, func(b Backup) bool { return b.Object.Name == step.Backup })
+		if due < 0 || at < 0 || s.Keep == nil || s.Keep.DryRun {
+			return a.show(ctx, s)
+		}
+		nab := s.Backups[at].Object
+		changed, err := activities.PatchObject(ctx, a.Client, nab, func() { nab.Spec.DeleteBackup = true })
+		if changed {
+			a.recordDeletion(s.Plan, nab.Name, s.judge.Retention.Due[due].Why)
+		}
+		return err
+	})
+}
+
+// extendBefore is how long before its expiration a backup that only minGood keeps is extended; half its time to live if that is
+// less.
+const extendBefore = 7 * 24 * time.Hour
+
+// extension is the backup that is to be extended now. It has the plan wake in time for the next one. Where the administrator
+// enforces the time to live there is none.
+func (s *subject) extension(v *contract.PlanView) string {
+	if v.Ready {
+		if ttl, enforced := s.judge.ttl(s.Objects); !enforced {
+			for _, name := range s.judge.Retention.MinGoodOnly {
+				at := slices.IndexFunc(s.Backups, func(b Backup) bool { return b.Object.Name == name })
+				b := s.Backups[at]
+				if b.Velero == nil || b.expires().IsZero() {
+					continue
+				}
+				due := b.expires().Add(-min(extendBefore, ttl/2))
+				if !due.After(s.now) {
+					return name
+				}
+				s.judge.wakeBy(due)
+			}
+		}
+	}
+	return ""
+}
+
+// ExtendBackup moves on when Velero deletes a backup, by its time to live from now on.
+func (a *Activities) ExtendBackup(ctx context.Context, step contract.PlanStep) (contract.PlanView, error) {
+	return a.update(ctx, step, func(s *subject) error {
+		at := slices.IndexFunc(s.Backups, func(b Backup) bool { return b.Object.Name == step.Backup })
+		if at < 0 || s.extension(&contract.PlanView{Ready: s.judge.Refused == ""}) != step.Backup {
+			return nil
+		}
+		made := s.Backups[at].Velero
+		ttl, _ := s.judge.ttl(s.Objects)
+		_, err := activities.PatchObject(ctx, a.Client, made, func() {
+			made.Status.Expiration = &metav1.Time{Time: s.now.Add(ttl).Truncate(time.Second)}
+		})
+		if err == nil {
+			a.recordExtension(s.Plan, step.Backup, made.Status.Expiration.Time)
+		}
+		return err
+	})
+}
+
+// readers returns what reads the backups of a namespace now, by the backup's name.
+func readers(ctx context.Context, reader client.Reader, namespace string) (map[string]string, error) {
+	used := map[string]string{}
+	restores := &oadpv1alpha1.NonAdminRestoreList{}
+	if err := reader.List(ctx, restores, client.InNamespace(namespace)); err != nil {
+		return nil, fmt.Errorf("list NonAdminRestores of namespace %s: %w", namespace, err)
+	}
+	for _, nar := range restores.Items {
+		if spec := nar.Spec.RestoreSpec; spec != nil && !restoreEnded(&nar) {
+			used[spec.BackupName] = "NonAdminRestore " + nar.Name
+		}
+	}
+	downloads := &oadpv1alpha1.NonAdminDownloadRequestList{}
+	if err := reader.List(ctx, downloads, client.InNamespace(namespace)); err != nil {
+		return nil, fmt.Errorf("list NonAdminDownloadRequests of namespace %s: %w", namespace, err)
+	}
+	for _, nadr := range downloads.Items {
+		if nadr.DeletionTimestamp.IsZero() {
+			used[nadr.Spec.Target.Name] = "NonAdminDownloadRequest " + nadr.Name
+		}
+	}
+	return used, nil
+}
+
+// restoreEnded: nothing reads the backup any more, also not the finalization.
+func restoreEnded(nar *oadpv1alpha1.NonAdminRestore) bool {
+	if nar.Status.Phase == oadpv1alpha1.NonAdminPhaseBackingOff {
+		return true
+	}
+	made := nar.Status.VeleroRestore
+	if made == nil || made.Status == nil {
+		return false
+	}
+	switch made.Status.Phase {
+	case velerov1.RestorePhaseFailed, velerov1.RestorePhaseFailedValidation:
+		return true
+	case velerov1.RestorePhaseCompleted, velerov1.RestorePhasePartiallyFailed:
+		for _, condition := range nar.Status.Conditions {
+			if condition.Type == string(oadpv1alpha1.NonAdminConditionFinalized) {
+				return condition.Status == metav1.ConditionTrue
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,120 @@
+package plan_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"holdfast.dev/holdfast/activities/fake"
+	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/owner"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+func TestRetentionDeletesOnlyWhatTheRecordSaysThePlanHasMade(t *testing.T) {
+	s := newScene(t, func(p *holdfastv1alpha1.BackupPlan) {
+		p.Spec.Keep = &holdfastv1alpha1.Keep{Last: 1, MinGood: new(int32(1)), Failed: new(int32(0))}
+	})
+	var names []string
+	for range 2 {
+		s.now = s.now.Add(time.Minute)
+		nab := s.run()
+		names = append(names, nab.Name)
+		s.ends(nab, velerov1.BackupPhaseCompleted)
+	}
+	forged := s.Read(names[0])
+	forged.ObjectMeta = metav1.ObjectMeta{
+		Namespace: forged.Namespace, Name: "forged", UID: types.UID("uid-forged"), Labels: forged.Labels, Annotations: forged.Annotations,
+	}
+	require.NoError(t, s.Client.Create(t.Context(), forged))
+
+	view := s.refresh()
+	assert.Len(t, view.Recordable, 3, "of these the workflow knows its own")
+	view = s.act(contract.RecordPlanBackups.Name, contract.PlanStep{})
+	assert.Len(t, view.Recorded, 2)
+	s.made = nil // the workflow was lost; the record is not
+
+	view = s.refresh()
+	assert.Equal(t, names[0], view.Delete)
+	status := s.status().Retention
+	assert.Equal(t, []holdfastv1alpha1.Judged{{Name: names[1], Why: "last, minGood"}}, status.Kept)
+	assert.Equal(t, []holdfastv1alpha1.Judged{{Name: names[0], Why: "no rule of keep names it"}}, status.Due, "before it goes")
+	assert.Equal(t, []holdfastv1alpha1.Judged{{Name: "forged", Why: "no record says that this plan has made it"}}, status.Blocked)
+	s.act(contract.DeletePlanBackup.Name, contract.PlanStep{Backup: "forged"})
+	assert.False(t, s.Read("forged").Spec.DeleteBackup)
+	view = s.act(contract.DeletePlanBackup.Name, contract.PlanStep{Backup: names[0]})
+	assert.True(t, s.Read(names[0]).Spec.DeleteBackup)
+	assert.False(t, s.Read(names[1]).Spec.DeleteBackup)
+	assert.Empty(t, view.Delete, "one at a time")
+}
+
+// A Velero Backup of somebody else's is no record, whatever it says, and neither is one whose origin is another object.
+func TestARecordCountsOnlyOnTheVeleroBackupOfTheObject(t *testing.T) {
+	s := newScene(t, func(p *holdfastv1alpha1.BackupPlan) {
+		p.Spec.Keep = &holdfastv1alpha1.Keep{Failed: new(int32(0)), Last: 1}
+	})
+	victim := fake.NAB("victim")
+	victim.Labels = map[string]string{holdfastv1alpha1.LabelPlan: minutely}
+	victim.Annotations = map[string]string{holdfastv1alpha1.AnnotationPlanUID: "uid-" + minutely}
+	require.NoError(t, s.Client.Create(t.Context(), victim))
+	other := &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{
+		Namespace: fake.OADPNamespace, Name: fake.VeleroName("victim"),
+		Labels:      map[string]string{holdfastv1alpha1.LabelRecordedPlan: "uid-" + minutely},
+		Annotations: map[string]string{oadpv1alpha1.NabOriginNamespaceAnnotation: "other", oadpv1alpha1.NabOriginNameAnnotation: "victim"},
+	}}
+	require.NoError(t, s.Client.Create(t.Context(), other))
+	s.refresh()
+	assert.Equal(t, "no record says that this plan has made it", s.status().Retention.Blocked[0].Why)
+}
+
+func TestABackupThatIsUsedIsNotDeleted(t *testing.T) {
+	s := newScene(t, func(p *holdfastv1alpha1.BackupPlan) { p.Spec.Keep = &holdfastv1alpha1.Keep{Last: 1} })
+	var first string
+	for range 2 {
+		s.now = s.now.Add(time.Minute)
+		nab := s.run()
+		s.ends(nab, velerov1.BackupPhaseCompleted)
+		if first == "" {
+			first = nab.Name
+			require.NoError(t, s.Client.Create(t.Context(), fake.NAR("restore", first)))
+		}
+	}
+	assert.Empty(t, s.refresh().Delete)
+	assert.Equal(t, []holdfastv1alpha1.Judged{{Name: first, Why: "used by NonAdminRestore restore"}}, s.status().Retention.Blocked)
+}
+
+func TestWhatOnlyMinGoodKeepsDoesNotExpire(t *testing.T) {
+	s := newScene(t, func(p *holdfastv1alpha1.BackupPlan) { p.Spec.Keep = &holdfastv1alpha1.Keep{} })
+	s.now = s.now.Add(time.Minute)
+	nab := s.run()
+	s.ends(nab, velerov1.BackupPhaseCompleted)
+	s.refresh()
+	s.act(contract.RecordPlanBackups.Name, contract.PlanStep{})
+	assert.Empty(t, s.refresh().Extend)
+	s.now = s.now.Add(720*time.Hour - 7*24*time.Hour)
+	require.Equal(t, nab.Name, s.refresh().Extend)
+	s.act(contract.ExtendPlanBackup.Name, contract.PlanStep{Backup: nab.Name})
+	made := s.Velero(owner.NACUUID(fake.Cluster, nab.Namespace, nab.Name, string(nab.UID)))
+	assert.WithinDuration(t, s.now.Add(720*time.Hour), made.Status.Expiration.Time, time.Second)
+	assert.Empty(t, s.refresh().Extend)
+}
+
+func TestTheTTLIsSetFromKeep(t *testing.T) {
+	s := newScene(t, func(p *holdfastv1alpha1.BackupPlan) { p.Spec.Keep = &holdfastv1alpha1.Keep{Yearly: 7} })
+	s.now = s.now.Add(time.Minute)
+	assert.Greater(t, s.run().Spec.BackupSpec.TTL.Duration, 7*365*24*time.Hour)
+
+	s = newScene(t, func(p *holdfastv1alpha1.BackupPlan) { p.Spec.Keep = &holdfastv1alpha1.Keep{Yearly: 7, Daily: 2} })
+	s.Policy.EnforceBackupSpec = &velerov1.BackupSpec{TTL: metav1.Duration{Duration: 72 * time.Hour}}
+	s.now = s.now.Add(time.Minute)
+	assert.Zero(t, s.run().Spec.BackupSpec.TTL, "the administrator's")
+	assert.Equal(t, "True KeepExceedsTTL", s.reason("Ready"))
+	assert.Contains(t, s.status().Conditions[0].Message, "yearly")
+	assert.NotContains(t, s.status().Conditions[0].Message, "daily")
+}

@@ -1,0 +1,235 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
+	"holdfast.dev/holdfast/workflows/plan"
+	"holdfast.dev/holdfast/workflows/plan/retention"
+)
+
+// The functions of this file change the status of a BackupPlan in memory and nothing else.
+
+// Bounds of the lists in a status.
+const (
+	maxRecent    = 5
+	maxUnrecent  = 20 // with those that are not finished
+	maxRetention = 20
+	maxDays      = 31
+)
+
+// apply writes what the judgement comes to.
+func apply(o *Objects, j Judgement, now time.Time) {
+	p := o.Plan
+	status := &p.Status
+	status.ObservedGeneration = p.Generation
+	status.Paused = o.Paused
+	applyReady(o, j)
+	applyObjective(p, j)
+	if j.Passed.Make.IsZero() && j.Refused == "" {
+		applyPassed(status, j.Passed, p)
+	}
+	status.NextRun = nil
+	if j.Refused == "" && o.Paused == "" {
+		status.NextRun = &metav1.Time{Time: j.Runs.Next(now)}
+	}
+	applyRecent(o)
+	status.LastGood = nil
+	if b := j.LastGood; b != nil {
+		status.LastGood = &holdfastv1alpha1.GoodRun{Name: b.Object.Name, Time: metav1.NewTime(b.begin())}
+		if at := b.expires(); !at.IsZero() {
+			status.LastGood.Expires = &metav1.Time{Time: at}
+		}
+	}
+	status.Counts.Stored = int64(len(o.Backups))
+	if j.Refused == "" {
+		applyRetention(o, j, now)
+	}
+}
+
+// applyPassed records the due times that were handled.
+func applyPassed(status *holdfastv1alpha1.BackupPlanStatus, passed plan.Passed, p *holdfastv1alpha1.BackupPlan) {
+	if passed.Handled.After(p.CreationTimestamp.Time) {
+		status.HandledDue = &metav1.Time{Time: passed.Handled}
+	}
+	status.HandledSchedule = scheduleOf(&p.Spec)
+	for _, at := range passed.Missed {
+		countMissed(status, at)
+	}
+	if passed.Skipped {
+		status.Counts.Skipped++
+		dayOf(status, passed.Handled).Skipped++
+	}
+}
+
+func applyReady(o *Objects, j Judgement) {
+	if j.Refused != "" {
+		setCondition(o.Plan, holdfastv1alpha1.ConditionReady, metav1.ConditionFalse, j.Reason, j.Refused)
+		return
+	}
+	reason, message := holdfastv1alpha1.ReasonScheduled, "runs are made by the schedule"
+	if keep := o.Keep; keep != nil {
+		if ttl, enforced := j.ttl(o); enforced {
+			if rules := keepOf(keep).Unkept(j.Gap, ttl); len(rules) > 0 {
+				reason = holdfastv1alpha1.ReasonKeepExceedsTTL
+				message = fmt.Sprintf("the administrator enforces ttl %s, after which backups expire that keep wants: %s",
+					ttl, strings.Join(rules, ", "))
+			}
+		}
+	}
+	setCondition(o.Plan, holdfastv1alpha1.ConditionReady, metav1.ConditionTrue, reason, message)
+}
+
+func applyObjective(p *holdfastv1alpha1.BackupPlan, j Judgement) {
+	if p.Spec.Objective == nil {
+		meta.RemoveStatusCondition(&p.Status.Conditions, holdfastv1alpha1.ConditionObjectiveMet)
+		return
+	}
+	point := p.Spec.Objective.RecoveryPoint
+	status, message := metav1.ConditionFalse, ""
+	switch j.Objective {
+	case plan.Met:
+		status, message = metav1.ConditionTrue, "the newest good backup is younger than "+point
+	case plan.Stale:
+		begin := j.LastGood.begin().UTC().Format(time.RFC3339)
+		message = fmt.Sprintf("the newest good backup began at %s, more than %s ago", begin, point)
+	case plan.NeverSucceeded:
+		message = "there is no good backup, and the plan is older than " + point
+	case plan.Unknown:
+		status, message = metav1.ConditionUnknown, "there is no good backup yet, and the plan is younger than "+point
+	case plan.Paused:
+		status, message = metav1.ConditionUnknown, "the plan is paused, and its newest good backup is absent or older than "+point
+	}
+	setCondition(p, holdfastv1alpha1.ConditionObjectiveMet, status, string(j.Objective), message)
+}
+
+// applyRecent shows how the newest runs are, and counts those that have ended since they were last shown.
+func applyRecent(o *Objects) {
+	status := &o.Plan.Status
+	for i := range status.Recent {
+		run := &status.Recent[i]
+		before := endOf(run.Phase)
+		run.Phase = holdfastv1alpha1.PhaseDeleted
+		for _, b := range o.Backups {
+			if b.Object.Name == run.Name {
+				run.Phase = b.phase()
+			}
+		}
+		switch after := endOf(run.Phase); {
+		case before != retention.Unfinished:
+		case after == retention.Good:
+			status.Counts.Good++
+			dayOf(status, run.Time.Time).Good++
+		case after == retention.Failed:
+			status.Counts.Failed++
+			dayOf(status, run.Time.Time).Failed++
+		}
+	}
+	kept := 0
+	status.Recent = slices.DeleteFunc(status.Recent, func(run holdfastv1alpha1.Run) bool {
+		kept++
+		ended := endOf(run.Phase) != retention.Unfinished || run.Phase == holdfastv1alpha1.PhaseDeleted
+		return (kept > maxRecent && ended) || kept > maxUnrecent
+	})
+	if status.LastRun != nil && len(status.Recent) > 0 && status.Recent[0].Name == status.LastRun.Name {
+		status.LastRun.Phase = status.Recent[0].Phase
+	}
+}
+
+// countMissed counts a due time without a run.
+func countMissed(status *holdfastv1alpha1.BackupPlanStatus, at time.Time) {
+	status.Counts.Missed++
+	dayOf(status, at).Missed++
+}
+
+// dayOf is the entry of the day, of UTC, on which a run was due. One that is older than all that are kept is not kept either.
+func dayOf(status *holdfastv1alpha1.BackupPlanStatus, due time.Time) *holdfastv1alpha1.Day {
+	date := due.UTC().Format(time.DateOnly)
+	newestFirst := func(day holdfastv1alpha1.Day, date string) int { return strings.Compare(date, day.Date) }
+	at, known := slices.BinarySearchFunc(status.Days, date, newestFirst)
+	if !known {
+		if at >= maxDays {
+			return &holdfastv1alpha1.Day{}
+		}
+		status.Days = slices.Insert(status.Days, at, holdfastv1alpha1.Day{Date: date})
+		status.Days = status.Days[:min(len(status.Days), maxDays)]
+	}
+	return &status.Days[at]
+}
+
+// applyRun records a run that was made.
+func applyRun(p *holdfastv1alpha1.BackupPlan, name string, at time.Time) {
+	run := holdfastv1alpha1.Run{Name: name, Time: metav1.NewTime(at)}
+	if slices.ContainsFunc(p.Status.Recent, func(r holdfastv1alpha1.Run) bool { return r.Name == name }) {
+		return
+	}
+	p.Status.LastRun = &run
+	p.Status.Recent = slices.Insert(p.Status.Recent, 0, run)
+}
+
+// applyRetention shows what becomes of each backup. The time changes only with that.
+func applyRetention(o *Objects, j Judgement, now time.Time) {
+	before := o.Plan.Status.Retention
+	if o.Keep == nil {
+		o.Plan.Status.Retention = nil
+		return
+	}
+	pending, blocked := oldestPending(j.Retention), j.Retention.Blocked
+	for _, b := range o.Backups {
+		if !b.Made && !b.deleting() {
+			blocked = append(blocked, retention.Named{Name: b.Object.Name, Why: "no record says that this plan has made it"})
+		}
+	}
+	after := &holdfastv1alpha1.Retention{}
+	after.Kept, after.MoreKept = bounded(j.Retention.Kept)
+	after.Due, after.MoreDue = bounded(j.Retention.Due)
+	after.Blocked, after.MoreBlocked = bounded(blocked)
+	at := &metav1.Time{Time: now.Truncate(time.Second)}
+	if before != nil {
+		after.LastPass = before.LastPass
+	}
+	if after.OldestPending = pending; pending != "" {
+		after.PendingSince = at
+		if before != nil && before.OldestPending == pending {
+			after.PendingSince = before.PendingSince
+		}
+	}
+	if before == nil || !equality.Semantic.DeepEqual(before, after) {
+		after.LastPass = at
+	}
+	o.Plan.Status.Retention = after
+}
+
+// oldestPending is the backup that retention is to delete first, now or once nothing blocks it; empty if there is none.
+func oldestPending(verdict retention.Verdict) string {
+	if len(verdict.Blocked) > 0 {
+		return verdict.Blocked[0].Name
+	}
+	if len(verdict.Due) > 0 {
+		return verdict.Due[0].Name
+	}
+	return ""
+}
+
+func bounded(list []retention.Named) (shown []holdfastv1alpha1.Judged, more int64) {
+	if excess := len(list) - maxRetention; excess > 0 {
+		list, more = list[:maxRetention], int64(excess)
+	}
+	for _, named := range list {
+		shown = append(shown, holdfastv1alpha1.Judged{Name: named.Name, Why: named.Why})
+	}
+	return shown, more
+}
+
+func setCondition(p *holdfastv1alpha1.BackupPlan, kind string, status metav1.ConditionStatus, reason, message string) {
+	meta.SetStatusCondition(&p.Status.Conditions, metav1.Condition{
+		Type: kind, Status: status, ObservedGeneration: p.Generation, Reason: reason, Message: message,
+	})
+}

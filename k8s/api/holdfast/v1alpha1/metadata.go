@@ -1,0 +1,30 @@
+package v1alpha1
+
+// KindBackupPlan is the kind of a BackupPlan, as it appears in manifests, Events and object references.
+const KindBackupPlan = "BackupPlan"
+
+// ResourceBackupPlans is the plural resource name.
+const ResourceBackupPlans = "backupplans"
+
+const (
+	// LabelPlan on a NonAdminBackup is the name of the BackupPlan that made it. A tenant can write it too, so it proves nothing.
+	LabelPlan = "holdfast.dev/plan"
+	// LabelHold on a NonAdminBackup, with the value "true", keeps it from the plan's retention.
+	LabelHold = "holdfast.dev/hold"
+	// LabelHoldValue is the only value of LabelHold that counts.
+	LabelHoldValue = "true"
+	// LabelDefaultPlan marks, with any value, a BackupPlan that the administrator's policy has given to its namespace. Nobody but
+	// Holdfast may change such a plan. The mark gives the plan no rights.
+	LabelDefaultPlan = "holdfast.dev/default-plan"
+	// LabelDefaultPlanValue is the value of LabelDefaultPlan.
+	LabelDefaultPlanValue = "true"
+	// AnnotationPlanUID on a NonAdminBackup is the UID of the BackupPlan that made it.
+	AnnotationPlanUID = "holdfast.dev/plan-uid"
+	// AnnotationDue on a NonAdminBackup is when it was due, in RFC 3339 and UTC.
+	AnnotationDue = "holdfast.dev/due"
+	// AnnotationRunNow on a BackupPlan requests a run each time that its value changes.
+	AnnotationRunNow = "holdfast.dev/run-now"
+	// LabelRecordedPlan on a Velero Backup is the UID of the BackupPlan that made its NonAdminBackup. Tenants cannot write it: it
+	// decides what a plan's retention may delete.
+	LabelRecordedPlan = "holdfast.dev/recorded-plan-uid"
+)

@@ -1,0 +1,215 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// Conditions of a BackupPlan. Operators, monitoring rules and scripts may depend on them, and on their reasons.
+const (
+	// ConditionReady is True if the spec is carried out.
+	ConditionReady = "Ready"
+	// ConditionObjectiveMet is True while the newest good backup is recent enough. It is absent without an objective.
+	ConditionObjectiveMet = "ObjectiveMet"
+)
+
+// Reasons of Ready.
+const (
+	// ReasonScheduled: the plan has its Schedule. True.
+	ReasonScheduled = "Scheduled"
+	// ReasonKeepExceedsTTL: the plan has its Schedule, but the administrator enforces a ttl that is too short for keep. True.
+	ReasonKeepExceedsTTL = "KeepExceedsTTL"
+	// ReasonInvalid: the spec cannot be carried out. False.
+	ReasonInvalid = "InvalidSpec"
+	// ReasonForbidden: the administrator's policy does not allow the plan. False.
+	ReasonForbidden = "ForbiddenByPolicy"
+)
+
+// Reasons of ObjectiveMet.
+const (
+	// ReasonMet: True.
+	ReasonMet = "Met"
+	// ReasonStale: the newest good backup is too old. False.
+	ReasonStale = "Stale"
+	// ReasonNeverSucceeded: there is no good backup. False.
+	ReasonNeverSucceeded = "NeverSucceeded"
+	// ReasonUnknown: the first backup is not due, or not finished, yet. Unknown.
+	ReasonUnknown = "Unknown"
+	// ReasonPaused: the plan is paused, and its newest good backup too old or absent. Unknown.
+	ReasonPaused = "Paused"
+)
+
+// PausedBy says who has paused a plan.
+//
+// +kubebuilder:validation:Enum=Spec;Operator;SpecAndOperator
+type PausedBy string
+
+// Who pauses a plan.
+const (
+	// PausedBySpec: spec.paused.
+	PausedBySpec PausedBy = "Spec"
+	// PausedByOperator: an operator has paused the plan's Schedule in Temporal.
+	PausedByOperator PausedBy = "Operator"
+	// PausedByBoth: spec.paused, and an operator.
+	PausedByBoth PausedBy = "SpecAndOperator"
+)
+
+// BackupPlanStatus is what is known about a plan.
+type BackupPlanStatus struct {
+	// observedGeneration is the generation of the spec that the status is about.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// conditions are the latest observations of the plan: Ready and ObjectiveMet.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// paused says who has paused the plan: Spec, Operator or SpecAndOperator. Empty if it is not paused.
+	// +optional
+	Paused PausedBy `json:"paused,omitempty"`
+
+	// nextRun is when the next run begins. Empty while the plan is paused or not ready.
+	// +optional
+	NextRun *metav1.Time `json:"nextRun,omitempty"`
+
+	// handledDue is until when due times are handled: for each a run was made, skipped or missed.
+	// +optional
+	HandledDue *metav1.Time `json:"handledDue,omitempty"`
+
+	// handledSchedule is the schedule, with its time zone, of handledDue.
+	// +optional
+	HandledSchedule string `json:"handledSchedule,omitempty"`
+
+	// handledRunNow is the last value of annotation holdfast.dev/run-now for which a run was made.
+	// +optional
+	HandledRunNow string `json:"handledRunNow,omitempty"`
+
+	// lastRun is the newest run.
+	// +optional
+	LastRun *Run `json:"lastRun,omitempty"`
+
+	// lastGood is the newest good backup.
+	// +optional
+	LastGood *GoodRun `json:"lastGood,omitempty"`
+
+	// recent are the newest runs, newest first: five, and those that are not finished.
+	// +optional
+	// +listType=atomic
+	Recent []Run `json:"recent,omitempty"`
+
+	// counts are numbers of runs.
+	// +optional
+	Counts Counts `json:"counts,omitempty"`
+
+	// days are what became of the runs of the last 31 days that had any, newest first.
+	// +optional
+	// +listType=atomic
+	Days []Day `json:"days,omitempty"`
+
+	// retention is what keep comes to.
+	// +optional
+	Retention *Retention `json:"retention,omitempty"`
+}
+
+// Run is a run of a plan.
+type Run struct {
+	// name is the name of the NonAdminBackup.
+	Name string `json:"name"`
+	// time is when the run was due.
+	Time metav1.Time `json:"time"`
+	// phase is the Velero Backup's phase, or, without one, the phase of the NonAdminBackup; Deleted if that is gone.
+	// +optional
+	Phase string `json:"phase,omitempty"`
+}
+
+// PhaseDeleted is the phase of a run whose NonAdminBackup is gone.
+const PhaseDeleted = "Deleted"
+
+// GoodRun is a good backup of a plan.
+type GoodRun struct {
+	// name is the name of the NonAdminBackup.
+	Name string `json:"name"`
+	// time is when Velero began the backup.
+	Time metav1.Time `json:"time"`
+	// expires is when Velero deletes the backup.
+	// +optional
+	Expires *metav1.Time `json:"expires,omitempty"`
+}
+
+// Counts are numbers of runs since the plan was created.
+type Counts struct {
+	// good is the number of runs that completed without failures.
+	// +optional
+	Good int64 `json:"good,omitempty"`
+	// failed is the number of runs that ended in any other way.
+	// +optional
+	Failed int64 `json:"failed,omitempty"`
+	// missed is the number of due times at which no run was made in time.
+	// +optional
+	Missed int64 `json:"missed,omitempty"`
+	// skipped is the number of runs that concurrencyPolicy skipped.
+	// +optional
+	Skipped int64 `json:"skipped,omitempty"`
+	// stored is the number of the plan's backups that exist now.
+	// +optional
+	Stored int64 `json:"stored,omitempty"`
+}
+
+// Day is what became of the runs that were due on one day of UTC.
+type Day struct {
+	// date is the day, as 2006-01-02.
+	Date string `json:"date"`
+	// good is the number of runs that completed without failures.
+	// +optional
+	Good int64 `json:"good,omitempty"`
+	// failed is the number of runs that ended in any other way.
+	// +optional
+	Failed int64 `json:"failed,omitempty"`
+	// missed is the number of due times at which no run was made in time.
+	// +optional
+	Missed int64 `json:"missed,omitempty"`
+	// skipped is the number of runs that concurrencyPolicy skipped.
+	// +optional
+	Skipped int64 `json:"skipped,omitempty"`
+}
+
+// Retention is what becomes of the backups of a plan. Each list has at most 20 entries.
+type Retention struct {
+	// lastPass is when the backups were last judged with another result.
+	// +optional
+	LastPass *metav1.Time `json:"lastPass,omitempty"`
+	// oldestPending is the backup that is to be deleted first, now or once nothing blocks its deletion.
+	// +optional
+	OldestPending string `json:"oldestPending,omitempty"`
+	// pendingSince is since when that backup has been the first.
+	// +optional
+	PendingSince *metav1.Time `json:"pendingSince,omitempty"`
+	// kept are the backups that stay, newest first, with the rules that keep them.
+	// +optional
+	// +listType=atomic
+	Kept []Judged `json:"kept,omitempty"`
+	// due are the backups that are to be deleted, oldest first. They are deleted one after the other.
+	// +optional
+	// +listType=atomic
+	Due []Judged `json:"due,omitempty"`
+	// blocked are the backups that would be deleted but for something, oldest first.
+	// +optional
+	// +listType=atomic
+	Blocked []Judged `json:"blocked,omitempty"`
+	// moreKept is how many more stay.
+	// +optional
+	MoreKept int64 `json:"moreKept,omitempty"`
+	// moreDue is how many more are to be deleted.
+	// +optional
+	MoreDue int64 `json:"moreDue,omitempty"`
+	// moreBlocked is how many more are blocked.
+	// +optional
+	MoreBlocked int64 `json:"moreBlocked,omitempty"`
+}
+
+// Judged is a backup and the reason for what becomes of it.
+type Judged struct {
+	// name is the name of the NonAdminBackup.
+	Name string `json:"name"`
+	// why is the reason: the rules of keep that keep it, or why it goes, or what blocks its deletion.
+	Why string `json:"why"`
+}

@@ -1,0 +1,165 @@
+package planspec
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
+	"holdfast.dev/holdfast/k8s/policy"
+)
+
+// Context is what a spec is judged by besides itself.
+type Context struct {
+	// Rules are the policy in force.
+	Rules policy.Own
+	// Interval is the shortest time between two runs.
+	Interval time.Duration
+	// Older are the names of the plans of the namespace that are older and not default ones.
+	Older []string
+}
+
+// IsDefault reports whether a plan is, as it stands, one that the administrator gives to namespaces. A mark on the object would
+// not do: a tenant could write it.
+func IsDefault(rules policy.Own, name string, spec *holdfastv1alpha1.BackupPlanSpec) bool {
+	return slices.ContainsFunc(rules.DefaultPlans, func(d policy.DefaultPlan) bool {
+		return d.Name == name && equality.Semantic.DeepEqual(Defaulted(d.Spec), Defaulted(*spec))
+	})
+}
+
+// Defaulted is a spec with the defaults that the API server sets.
+func Defaulted(spec holdfastv1alpha1.BackupPlanSpec) holdfastv1alpha1.BackupPlanSpec {
+	spec = *spec.DeepCopy()
+	if spec.StartingDeadline == "" {
+		spec.StartingDeadline = holdfastv1alpha1.DefaultStartingDeadline
+	}
+	if spec.ConcurrencyPolicy == "" {
+		spec.ConcurrencyPolicy = holdfastv1alpha1.ConcurrencySkip
+	}
+	if keep := spec.Keep; keep != nil {
+		if keep.MinGood == nil {
+			keep.MinGood = new(int32(holdfastv1alpha1.DefaultMinGood))
+		}
+		if keep.Failed == nil {
+			keep.Failed = new(int32(holdfastv1alpha1.DefaultKeepFailed))
+		}
+	}
+	return spec
+}
+
+// Forbidden says what of a plan the administrator does not allow, and what is allowed; empty if all is.
+func Forbidden(name string, spec *holdfastv1alpha1.BackupPlanSpec, by Context) string {
+	if IsDefault(by.Rules, name, spec) {
+		return ""
+	}
+	rules := by.Rules.Plans
+	var problems []string
+	if least := rules.MinInterval.Duration; by.Interval < least {
+		problems = append(problems,
+			fmt.Sprintf("the schedule makes runs %s apart; the administrator allows %s or more", by.Interval, least))
+	}
+	if most := rules.MaxPerNamespace; most > 0 && len(by.Older) >= most {
+		problems = append(problems, fmt.Sprintf("the administrator allows %d plans in a namespace, and there are older ones: %s",
+			most, strings.Join(by.Older, ", ")))
+	}
+	if wanted := rules.EnforceSchedule; wanted != "" && !sameFields(wanted, spec.Schedule) {
+		problems = append(problems, fmt.Sprintf("the administrator enforces schedule %q", wanted))
+	}
+	for _, field := range contradicted(spec.Keep, rules.EnforceKeep) {
+		problems = append(problems, fmt.Sprintf("the administrator enforces keep.%s", field))
+	}
+	return strings.Join(append(problems, tooMany(rules, Keep(rules, spec.Keep))...), "; ")
+}
+
+func sameFields(a, b string) bool { return slices.Equal(strings.Fields(a), strings.Fields(b)) }
+
+func tooMany(rules policy.Plans, keep *holdfastv1alpha1.Keep) []string {
+	switch {
+	case rules.MaxKept == 0:
+		return nil
+	case keep == nil:
+		return []string{fmt.Sprintf("keep is not set; the administrator allows a plan to keep %d backups", rules.MaxKept)}
+	}
+	named := keep.Last + keep.Hourly + keep.Daily + keep.Weekly + keep.Monthly + keep.Yearly +
+		value(keep.Failed, holdfastv1alpha1.DefaultKeepFailed)
+	if named = max(named, value(keep.MinGood, holdfastv1alpha1.DefaultMinGood)); int(named) > rules.MaxKept {
+		return []string{fmt.Sprintf("keep names up to %d backups; the administrator allows %d", named, rules.MaxKept)}
+	}
+	return nil
+}
+
+func value(of *int32, fallback int32) int32 {
+	if of == nil {
+		return fallback
+	}
+	return *of
+}
+
+// Keep is the keep of a plan with what the administrator enforces; nil if neither sets one.
+func Keep(rules policy.Plans, keep *holdfastv1alpha1.Keep) *holdfastv1alpha1.Keep {
+	enforced := rules.EnforceKeep
+	if enforced == nil {
+		return keep
+	}
+	if keep == nil {
+		keep = &holdfastv1alpha1.Keep{}
+	}
+	kept := keep.DeepCopy()
+	for _, f := range counts(kept, enforced) {
+		if *f.enforced != 0 {
+			*f.own = *f.enforced
+		}
+	}
+	if enforced.MinGood != nil {
+		kept.MinGood = enforced.MinGood
+	}
+	if enforced.Failed != nil {
+		kept.Failed = enforced.Failed
+	}
+	return kept
+}
+
+// contradicted names the fields of a keep that are set and not as enforced, with the value enforced.
+func contradicted(keep, enforced *holdfastv1alpha1.Keep) []string {
+	if keep == nil || enforced == nil {
+		return nil
+	}
+	var fields []string
+	differ := func(name string, own, enforced int32) {
+		if own != enforced {
+			fields = append(fields, fmt.Sprintf("%s %d", name, enforced))
+		}
+	}
+	for _, f := range counts(keep, enforced) {
+		if *f.own != 0 && *f.enforced != 0 {
+			differ(f.name, *f.own, *f.enforced)
+		}
+	}
+	if enforced.MinGood != nil && keep.MinGood != nil && *keep.MinGood != holdfastv1alpha1.DefaultMinGood {
+		differ("minGood", *keep.MinGood, *enforced.MinGood)
+	}
+	if enforced.Failed != nil && keep.Failed != nil && *keep.Failed != holdfastv1alpha1.DefaultKeepFailed {
+		differ("failed", *keep.Failed, *enforced.Failed)
+	}
+	return fields
+}
+
+// count is a field of keep for which 0 is unset.
+type count struct {
+	name          string
+	own, enforced *int32
+}
+
+func counts(own, enforced *holdfastv1alpha1.Keep) []count {
+	return []count{
+		{"last", &own.Last, &enforced.Last},
+		{"hourly", &own.Hourly, &enforced.Hourly},
+		{"daily", &own.Daily, &enforced.Daily},
+		{"weekly", &own.Weekly, &enforced.Weekly},
+		{"monthly", &own.Monthly, &enforced.Monthly},
+		{"yearly", &own.Yearly, &enforced.Yearly},
+	}
+}

@@ -1,0 +1,87 @@
+package schedules
+
+import (
+	"context"
+	"time"
+
+	"go.uber.org/zap"
+
+	"holdfast.dev/holdfast/activities/plan"
+	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
+	"holdfast.dev/holdfast/k8s/watch/signal"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// ReviewInterval is how soon a change of a plan's Schedule by hand is found: there are no events of Schedules.
+const ReviewInterval = time.Minute
+
+// PlanSchedules lists the Schedules of plans by ID.
+type PlanSchedules interface {
+	ListSchedules(ctx context.Context, cluster string) (map[string]plan.Listed, error)
+}
+
+// Review compares the Schedules of all plans with the plans, and signals the workflow of each that differs. It writes nothing.
+type Review struct {
+	ClusterID string
+	Schedules PlanSchedules
+	// Plans calls do for each BackupPlan in the cache.
+	Plans     func(ctx context.Context, do func(*holdfastv1alpha1.BackupPlan))
+	Workflows signal.Workflows
+	Paused    func() error
+	Log       *zap.Logger
+
+	// differed are the plans that differed at the last pass, by the ID of their Schedule.
+	differed map[string]bool
+}
+
+// Run reviews all plans every minute.
+func (r *Review) Run(ctx context.Context) {
+	ticker := time.NewTicker(ReviewInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if err := r.Paused(); err != nil {
+			continue
+		}
+		if err := r.pass(ctx, time.Now()); err != nil && ctx.Err() == nil {
+			r.Log.Warn("cannot review the Schedules of plans, will retry", zap.Error(err))
+		}
+	}
+}
+
+// pass signals what differs. A Schedule that is missing is signalled for at the second pass: a new one is listed late.
+func (r *Review) pass(ctx context.Context, now time.Time) error {
+	var plans []*holdfastv1alpha1.BackupPlan
+	r.Plans(ctx, func(p *holdfastv1alpha1.BackupPlan) { plans = append(plans, p) })
+	if len(plans) == 0 {
+		r.differed = nil
+		return nil
+	}
+	listed, err := r.Schedules.ListSchedules(ctx, r.ClusterID)
+	if err != nil {
+		return err
+	}
+	differed := map[string]bool{}
+	for _, p := range plans {
+		ref := contract.ObjectRef{Namespace: p.Namespace, Name: p.Name, UID: string(p.UID)}
+		id := contract.WorkflowID(r.ClusterID, contract.KindPlan, ref)
+		schedule, found := listed[id]
+		if !plan.Scheduled(p) || (found && schedule.Agrees(p, now)) {
+			continue
+		}
+		differed[id] = true
+		if !found && !r.differed[id] {
+			continue
+		}
+		err := r.Workflows.SignalWithStart(ctx, contract.KindPlan, ref, contract.Changed{Reason: "its Schedule differs"})
+		if err != nil {
+			return err
+		}
+	}
+	r.differed = differed
+	return nil
+}

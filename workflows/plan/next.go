@@ -1,0 +1,66 @@
+package plan
+
+import (
+	"fmt"
+	"time"
+
+	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/entity"
+)
+
+// The steps of a BackupPlan.
+var (
+	steps entity.Steps[contract.PlanStep, contract.PlanView]
+
+	stepRefresh = steps.Act(contract.RefreshPlan)
+	stepRun     = steps.Act(contract.RunPlan)
+	stepRecord  = steps.Act(contract.RecordPlanBackups)
+	stepDelete  = steps.Act(contract.DeletePlanBackup)
+	stepExtend  = steps.Act(contract.ExtendPlanBackup)
+)
+
+var decisions = entity.Decisions[contract.PlanView]{Next: next, Settled: Settled, Awaited: awaited}
+
+// Settled reports whether the plan is gone: its workflow is open as long as it exists.
+func Settled(v contract.PlanView) bool { return !v.Found }
+
+// next decides what a plan needs: a run comes first, so that it is not late, and deletion last.
+func next(v contract.PlanView) entity.Step {
+	switch {
+	case Settled(v):
+		return entity.Settle
+	case v.Ready && (v.Due != 0 || v.RunNow):
+		return stepRun
+	case len(v.Recordable) > 0:
+		return stepRecord
+	case v.Extend != "":
+		return stepExtend
+	case v.Delete != "":
+		return stepDelete
+	}
+	return entity.Wait
+}
+
+// awaited says in Markdown what a plan waits for, and who must act.
+func awaited(v contract.PlanView) string {
+	switch {
+	case !v.Ready:
+		return fmt.Sprintf("**Not ready:** %s. The tenant has to change the plan.", v.Why)
+	case v.Paused != "":
+		return fmt.Sprintf("**Paused** by %s. %s", v.Paused, have(v))
+	}
+	return fmt.Sprintf("**Next run:** %s. %s", clock(v.NextRun), have(v))
+}
+
+func have(v contract.PlanView) string {
+	text := fmt.Sprintf("Stored: %d backups.", v.Stored)
+	if v.LastGood != 0 {
+		text += fmt.Sprintf(" Newest good backup: %s.", clock(v.LastGood))
+	}
+	if v.Objective != "" {
+		text += fmt.Sprintf(" Objective: %s.", v.Objective)
+	}
+	return text
+}
+
+func clock(unix int64) string { return time.Unix(unix, 0).UTC().Format(time.RFC3339) }

@@ -1,0 +1,162 @@
+package plan_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+
+	"holdfast.dev/holdfast/workflows"
+	"holdfast.dev/holdfast/workflows/call"
+	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/workflowtest/environment"
+)
+
+var ref = contract.ObjectRef{Namespace: "team", Name: "nightly", UID: "u"}
+
+// scene is a plan whose views the test says.
+type scene struct {
+	*testsuite.TestWorkflowEnvironment
+	steps []string
+	ins   []contract.PlanStep
+	view  func(name string, in contract.PlanStep) contract.PlanView
+}
+
+func newScene(view func(name string, in contract.PlanStep) contract.PlanView) *scene {
+	s := &scene{TestWorkflowEnvironment: environment.New(&testsuite.WorkflowTestSuite{}), view: view}
+	workflows.Register(s, call.Options{})
+	for _, step := range []contract.Activity[contract.PlanStep, contract.PlanView]{
+		contract.RefreshPlan, contract.RunPlan, contract.RecordPlanBackups, contract.DeletePlanBackup, contract.ExtendPlanBackup,
+	} {
+		s.RegisterActivityWithOptions(func(_ context.Context, in contract.PlanStep) (contract.PlanView, error) {
+			s.steps, s.ins = append(s.steps, step.Name), append(s.ins, in)
+			return s.view(step.Name, in), nil
+		}, activity.RegisterOptions{Name: step.Name})
+	}
+	return s
+}
+
+func (s *scene) run(t *testing.T) {
+	t.Helper()
+	s.ExecuteWorkflow(contract.KindPlan.Workflow, contract.PlanInput{ObjectInput: contract.ObjectInput{Cluster: "west", Ref: ref}})
+	require.True(t, s.IsWorkflowCompleted())
+	require.NoError(t, s.GetWorkflowError())
+}
+
+func (s *scene) did(name string) (count int) {
+	for _, step := range s.steps {
+		if step == name {
+			count++
+		}
+	}
+	return count
+}
+
+func TestARunIsMadeRecordedAndNoLongerCarried(t *testing.T) {
+	refreshed := 0
+	s := newScene(func(name string, _ contract.PlanStep) contract.PlanView {
+		v := contract.PlanView{Found: true, Ready: true, WakeIn: time.Minute}
+		switch name {
+		case contract.RefreshPlan.Name:
+			if refreshed++; refreshed == 1 {
+				v.Due = 1_800_000_000
+			}
+			v.Found = refreshed < 4
+			if refreshed == 2 {
+				v.Recordable = []string{"one", "forged"}
+			}
+		case contract.RunPlan.Name:
+			v.MadeNow = &contract.PlanBackup{Name: "nightly-1", UID: "one"}
+		case contract.RecordPlanBackups.Name:
+			v.Recorded = []string{"one"}
+		}
+		if !v.Found {
+			return contract.PlanView{}
+		}
+		return v
+	})
+	s.run(t)
+	assert.Equal(t, []string{"refresh-plan", "run-plan", "refresh-plan", "record-plan-backups", "refresh-plan", "refresh-plan"}, s.steps)
+	assert.EqualValues(t, 1_800_000_000, s.ins[1].Due)
+	assert.False(t, s.ins[1].ByHand)
+	assert.Equal(t, []contract.PlanBackup{{Name: "nightly-1", UID: "one"}}, s.ins[3].Made)
+	assert.Empty(t, s.ins[4].Made)
+}
+
+// However many starts by hand come at once, as of a backfill, they are one run, whose time is in the history before it is made.
+func TestStartsByHandAreOneRun(t *testing.T) {
+	gone := false
+	s := newScene(func(_ string, _ contract.PlanStep) contract.PlanView {
+		if gone {
+			return contract.PlanView{}
+		}
+		return contract.PlanView{Found: true, Ready: true, WakeIn: time.Hour}
+	})
+	for i := range 5 {
+		s.RegisterDelayedCallback(func() {
+			s.SignalWorkflow(contract.SignalChanged, contract.Changed{RunNow: true})
+		}, time.Minute+time.Duration(i)*time.Second)
+	}
+	s.RegisterDelayedCallback(func() { s.SignalWorkflow(contract.SignalChanged, contract.Changed{RunNow: true}) }, 10*time.Minute)
+	s.RegisterDelayedCallback(func() {
+		gone = true
+		s.SignalWorkflow(contract.SignalChanged, contract.Changed{})
+	}, 20*time.Minute)
+	s.run(t)
+	assert.Equal(t, 2, s.did("run-plan"))
+	for i, step := range s.steps {
+		if step == "run-plan" {
+			assert.True(t, s.ins[i].ByHand)
+			assert.NotZero(t, s.ins[i].Due)
+		}
+	}
+}
+
+func TestAPlanThatIsNotReadyMakesNoRun(t *testing.T) {
+	refreshed := 0
+	s := newScene(func(string, contract.PlanStep) contract.PlanView {
+		if refreshed++; refreshed > 3 {
+			return contract.PlanView{}
+		}
+		return contract.PlanView{Found: true, Why: "schedule", RunNow: true, Due: 1, WakeIn: time.Minute}
+	})
+	s.RegisterDelayedCallback(func() { s.SignalWorkflow(contract.SignalChanged, contract.Changed{RunNow: true}) }, time.Second)
+	s.run(t)
+	assert.Zero(t, s.did("run-plan"))
+}
+
+func TestWhatAScheduleStartsSaysWhetherItWasByHand(t *testing.T) {
+	at := time.Unix(1_800_000_000, 0)
+	tests := map[string]struct {
+		scheduled *time.Time
+		want      bool
+	}{
+		"at a time of the schedule": {&at, false},
+		"a backfill":                {new(at.Add(-time.Hour)), true},
+		"without Temporal's word":   {nil, true},
+	}
+	for title, test := range tests {
+		t.Run(title, func(t *testing.T) {
+			env := environment.New(&testsuite.WorkflowTestSuite{})
+			workflows.Register(env, call.Options{})
+			var signalled []contract.PlanSignal
+			env.RegisterActivityWithOptions(func(_ context.Context, in contract.PlanSignal) error {
+				signalled = append(signalled, in)
+				return nil
+			}, activity.RegisterOptions{Name: contract.SignalPlan.Name})
+			if test.scheduled != nil {
+				key := temporal.NewSearchAttributeKeyTime("TemporalScheduledStartTime")
+				require.NoError(t, env.SetTypedSearchAttributesOnStart(temporal.NewSearchAttributes(key.ValueSet(*test.scheduled))))
+			}
+			env.ExecuteWorkflow(contract.KindPlanStart.Workflow,
+				contract.PlanStartInput{Cluster: "west", Ref: ref, Instants: []int64{at.Unix()}})
+			require.NoError(t, env.GetWorkflowError())
+			assert.Equal(t, []contract.PlanSignal{{Cluster: "west", Ref: ref, ByHand: test.want}}, signalled)
+		})
+	}
+}
