@@ -18,7 +18,7 @@ func command() *cobra.Command {
 		Short: "Durable backups for the tenants of a Kubernetes cluster",
 		Long:  "Temporal's address, namespace, TLS and API key come from its own environment variables (TEMPORAL_ADDRESS ...).",
 	}
-	root.AddCommand(watchCommand(), listCommand(), describeCommand(), fdb.Command(), codecserver.Command())
+	root.AddCommand(watchCommand(), listCommand(), describeCommand(), reportCommand(), fdb.Command(), codecserver.Command())
 	root.AddCommand(location.Commands()...)
 	return root
 }

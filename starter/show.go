@@ -56,7 +56,9 @@ func describeCommand() *cobra.Command {
 
 // shownKinds are in the order in which the help names them.
 func shownKinds() []operator.Shown {
-	return []operator.Shown{velero.Backups, velero.Restores, location.Locations, location.Approvals, fdb.Backups, fdb.Restores}
+	return []operator.Shown{
+		velero.Backups, velero.Restores, velero.Plans, location.Locations, location.Approvals, fdb.Backups, fdb.Restores,
+	}
 }
 
 func singulars() []string {
@@ -86,7 +88,7 @@ func listCommand() *cobra.Command {
 	var namespace string
 	command := &cobra.Command{
 		Use:   "list [" + strings.Join(plurals(), "|") + "]",
-		Short: "List the tenants' objects of a kind (backups by default), or what is to be approved",
+		Short: "List the tenants' objects of a kind (backups by default), what is to be approved, or what is unprotected",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
 			if err := flags.Validate(); err != nil {
@@ -109,5 +111,6 @@ func listCommand() *cobra.Command {
 	}
 	flags.Bind(command)
 	command.Flags().StringVarP(&namespace, "namespace", "n", "", "only this namespace (default: all)")
+	command.AddCommand(unprotectedCommand())
 	return command
 }

@@ -40,10 +40,15 @@ func (f *Flags) Bind(command *cobra.Command) {
 
 // BindKubernetes adds the flags of a command that calls only the API server.
 func (f *Flags) BindKubernetes(command *cobra.Command) {
+	f.BindCluster(command)
+	command.Flags().StringVarP(&f.Output, "output", "o", "table", "table, json or yaml")
+}
+
+// BindCluster adds the flags of a command that calls only the API server, and has an output of its own.
+func (f *Flags) BindCluster(command *cobra.Command) {
 	command.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "path of the kubeconfig (default: as kubectl finds it)")
 	command.Flags().StringVar(&f.OADPNamespace, "oadp-namespace", "openshift-adp",
 		"namespace in which Velero runs: the approval requests are there")
-	command.Flags().StringVarP(&f.Output, "output", "o", "table", "table, json or yaml")
 }
 
 // Validate returns one line that names the flag that is wrong.
@@ -56,14 +61,22 @@ func (f *Flags) Validate() error {
 
 // ValidateKubernetes is Validate for a command that calls only the API server.
 func (f *Flags) ValidateKubernetes() error {
-	if len(validation.IsDNS1123Label(f.OADPNamespace)) > 0 {
-		return errors.New("--oadp-namespace: want the name of a namespace")
+	if err := f.ValidateCluster(); err != nil {
+		return err
 	}
 	switch f.Output {
 	case "table", "json", "yaml":
 		return nil
 	}
 	return errors.New("--output: want table, json or yaml")
+}
+
+// ValidateCluster is Validate for a command with an output of its own.
+func (f *Flags) ValidateCluster() error {
+	if len(validation.IsDNS1123Label(f.OADPNamespace)) > 0 {
+		return errors.New("--oadp-namespace: want the name of a namespace")
+	}
+	return nil
 }
 
 // Kubernetes returns a client with the rights of the person who runs the command.

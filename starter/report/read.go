@@ -1,0 +1,42 @@
+package report
+
+import (
+	"context"
+	"fmt"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/starter/velero"
+)
+
+// Read reads what a report is made of.
+func Read(ctx context.Context, reader client.Reader, cluster, oadpNamespace string) (Objects, error) {
+	o := Objects{Cluster: cluster}
+	var err error
+	if o.Holdings, err = velero.ReadHoldings(ctx, reader, oadpNamespace); err != nil {
+		return o, err
+	}
+	var plans holdfastv1alpha1.BackupPlanList
+	var backups oadpv1alpha1.NonAdminBackupList
+	var restores oadpv1alpha1.NonAdminRestoreList
+	var approvals oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequestList
+	var volumes velerov1.PodVolumeBackupList
+	for kind, list := range map[string]client.ObjectList{
+		"BackupPlans": &plans, "NonAdminBackups": &backups, "NonAdminRestores": &restores, "approval requests": &approvals,
+		"PodVolumeBackups": &volumes,
+	} {
+		var in []client.ListOption
+		if kind == "approval requests" || kind == "PodVolumeBackups" {
+			in = append(in, client.InNamespace(oadpNamespace))
+		}
+		if err := reader.List(ctx, list, in...); err != nil {
+			return o, fmt.Errorf("list %s: %w", kind, err)
+		}
+	}
+	o.Plans, o.Backups, o.Restores = plans.Items, backups.Items, restores.Items
+	o.Approvals, o.Volumes = approvals.Items, volumes.Items
+	return o, nil
+}

@@ -1,0 +1,272 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/starter/velero"
+)
+
+// Protection is how a namespace is protected.
+type Protection string
+
+// The protections, the worst first.
+const (
+	// Unprotected: it has something to protect, and no good backup began in the time of the report.
+	Unprotected Protection = "unprotected"
+	// Missed: a plan of it misses its objective.
+	Missed Protection = "objective missed"
+	// BackedUp: a good backup began in the time of the report. No plan has an objective.
+	BackedUp Protection = "backed up"
+	// Met: it has plans with an objective, and all meet it.
+	Met Protection = "objective met"
+	// Empty: it has nothing to protect.
+	Empty Protection = "empty"
+)
+
+// Protections are all protections, the worst first.
+var Protections = []Protection{Unprotected, Missed, BackedUp, Met, Empty}
+
+// Report is what `holdfast report` shows. All times are UTC.
+type Report struct {
+	Cluster string    `json:"cluster"`
+	From    time.Time `json:"from"`
+	Until   time.Time `json:"until"`
+	// Summary is the number of namespaces by protection.
+	Summary    map[Protection]int `json:"summary"`
+	Namespaces []Namespace        `json:"namespaces"`
+	// Calendar are the days of the report, oldest first.
+	Calendar []Day `json:"calendar"`
+	// Missing are the objectives that are missed now, the longest first.
+	Missing []MissedObjective `json:"missedObjectives"`
+	Stored  Stored            `json:"stored"`
+	// Approvals are decisions about storage locations, newest first.
+	Approvals []Approval `json:"approvals"`
+	// Restores are those that were created in the time of the report, newest first.
+	Restores []Restore `json:"restores"`
+}
+
+// Namespace is one row of the report.
+type Namespace struct {
+	velero.Holding
+	Protection Protection `json:"protection"`
+	Backups    int        `json:"backups"`
+}
+
+// Day is what became of the runs of all plans that were due on one day. A day on which nothing was due has zeros.
+type Day struct {
+	Date    string `json:"date"`
+	Good    int64  `json:"good"`
+	Failed  int64  `json:"failed"`
+	Missed  int64  `json:"missed"`
+	Skipped int64  `json:"skipped"`
+}
+
+// MissedObjective is a plan that misses its objective.
+type MissedObjective struct {
+	Namespace  string     `json:"namespace"`
+	Plan       string     `json:"plan"`
+	Reason     string     `json:"reason"`
+	Since      time.Time  `json:"since"`
+	ForSeconds int64      `json:"forSeconds"`
+	LastGood   *time.Time `json:"lastGood,omitempty"`
+}
+
+// Stored is what the backups hold.
+type Stored struct {
+	Backups int `json:"backups"`
+	// VolumeBytes are what the backups' volumes hold, before the uploader deduplicates.
+	VolumeBytes int64 `json:"volumeBytes"`
+}
+
+// Approval is a decision about a tenant's storage location.
+type Approval struct {
+	Namespace string    `json:"namespace"`
+	Location  string    `json:"location"`
+	Decision  string    `json:"decision"`
+	By        string    `json:"by"`
+	Reason    string    `json:"reason,omitempty"`
+	At        time.Time `json:"at"`
+}
+
+// Restore is a restore by a tenant.
+type Restore struct {
+	Namespace string    `json:"namespace"`
+	Name      string    `json:"name"`
+	Backup    string    `json:"backup"`
+	Result    string    `json:"result"`
+	At        time.Time `json:"at"`
+}
+
+// Objects is what a report is made of.
+type Objects struct {
+	Cluster   string
+	Holdings  []velero.Holding
+	Plans     []holdfastv1alpha1.BackupPlan
+	Backups   []oadpv1alpha1.NonAdminBackup
+	Restores  []oadpv1alpha1.NonAdminRestore
+	Approvals []oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest
+	Volumes   []velerov1.PodVolumeBackup
+}
+
+// Make makes the report of a time that ends now.
+func Make(o Objects, since time.Duration, now time.Time) *Report {
+	now = now.UTC().Truncate(time.Second)
+	r := &Report{
+		Cluster: o.Cluster, From: now.Add(-since), Until: now, Summary: map[Protection]int{},
+		Namespaces: []Namespace{}, Missing: []MissedObjective{}, Approvals: []Approval{}, Restores: []Restore{},
+	}
+	r.addNamespaces(o)
+	r.addCalendar(o)
+	r.addMissing(o)
+	r.addStored(o)
+	r.addApprovals(o)
+	r.addRestores(o)
+	return r
+}
+
+func (r *Report) addNamespaces(o Objects) {
+	backups, objectives := map[string]int{}, map[string][]string{}
+	for i := range o.Backups {
+		backups[o.Backups[i].Namespace]++
+	}
+	for i := range o.Plans {
+		plan := &o.Plans[i]
+		if condition := objectiveOf(plan); condition != nil {
+			objectives[plan.Namespace] = append(objectives[plan.Namespace], string(condition.Status))
+		}
+	}
+	for _, holding := range o.Holdings {
+		row := Namespace{
+			Holding: holding, Backups: backups[holding.Namespace],
+			Protection: r.protection(holding, objectives[holding.Namespace]),
+		}
+		r.Summary[row.Protection]++
+		r.Namespaces = append(r.Namespaces, row)
+	}
+	slices.SortStableFunc(r.Namespaces, func(a, b Namespace) int {
+		return cmp.Or(cmp.Compare(slices.Index(Protections, a.Protection), slices.Index(Protections, b.Protection)),
+			cmp.Compare(a.Namespace, b.Namespace))
+	})
+}
+
+// protection judges a namespace by the conditions of its plans.
+func (r *Report) protection(h velero.Holding, objectives []string) Protection {
+	good := h.LastGood != nil && !h.LastGood.Before(r.From)
+	switch {
+	case h.Workloads+h.Claims+h.Data == 0:
+		return Empty
+	case slices.Contains(objectives, string(metav1.ConditionFalse)):
+		return Missed
+	case !good:
+		return Unprotected
+	case slices.Contains(objectives, string(metav1.ConditionTrue)):
+		return Met
+	}
+	return BackedUp
+}
+
+func objectiveOf(plan *holdfastv1alpha1.BackupPlan) *metav1.Condition {
+	return meta.FindStatusCondition(plan.Status.Conditions, holdfastv1alpha1.ConditionObjectiveMet)
+}
+
+// addCalendar sums up the days of all plans. A plan keeps 31.
+func (r *Report) addCalendar(o Objects) {
+	days := map[string]*Day{}
+	for at := r.From; !at.After(r.Until); at = at.Add(24 * time.Hour) {
+		r.Calendar = append(r.Calendar, Day{Date: at.Format(time.DateOnly)})
+	}
+	if last := r.Until.Format(time.DateOnly); r.Calendar[len(r.Calendar)-1].Date != last {
+		r.Calendar = append(r.Calendar, Day{Date: last})
+	}
+	for i := range r.Calendar {
+		days[r.Calendar[i].Date] = &r.Calendar[i]
+	}
+	for i := range o.Plans {
+		for _, day := range o.Plans[i].Status.Days {
+			if sum := days[day.Date]; sum != nil {
+				sum.Good, sum.Failed = sum.Good+day.Good, sum.Failed+day.Failed
+				sum.Missed, sum.Skipped = sum.Missed+day.Missed, sum.Skipped+day.Skipped
+			}
+		}
+	}
+}
+
+func (r *Report) addMissing(o Objects) {
+	for i := range o.Plans {
+		plan := &o.Plans[i]
+		condition := objectiveOf(plan)
+		if condition == nil || condition.Status != metav1.ConditionFalse {
+			continue
+		}
+		since := condition.LastTransitionTime.UTC()
+		missed := MissedObjective{
+			Namespace: plan.Namespace, Plan: plan.Name, Reason: condition.Reason, Since: since,
+			ForSeconds: int64(r.Until.Sub(since) / time.Second),
+		}
+		if good := plan.Status.LastGood; good != nil {
+			at := good.Time.UTC()
+			missed.LastGood = &at
+		}
+		r.Missing = append(r.Missing, missed)
+	}
+	slices.SortFunc(r.Missing, func(a, b MissedObjective) int {
+		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Plan, b.Plan))
+	})
+}
+
+func (r *Report) addStored(o Objects) {
+	for i := range o.Backups {
+		if made := o.Backups[i].Status.VeleroBackup; made != nil && made.Status != nil {
+			r.Stored.Backups++
+		}
+	}
+	for i := range o.Volumes {
+		r.Stored.VolumeBytes += o.Volumes[i].Status.Progress.TotalBytes
+	}
+}
+
+func (r *Report) addApprovals(o Objects) {
+	for i := range o.Approvals {
+		status := o.Approvals[i].Status
+		last, asked := status.LastDecision, status.VeleroBackupStorageLocationApprovalRequest
+		if last == nil || asked == nil || last.DecidedAt.Time.Before(r.From) {
+			continue
+		}
+		r.Approvals = append(r.Approvals, Approval{
+			Namespace: asked.Namespace, Location: asked.Name, Decision: string(last.Decision), By: last.DecidedBy, Reason: last.Reason,
+			At: last.DecidedAt.UTC(),
+		})
+	}
+	slices.SortFunc(r.Approvals, func(a, b Approval) int { return cmp.Or(b.At.Compare(a.At), cmp.Compare(a.Location, b.Location)) })
+}
+
+func (r *Report) addRestores(o Objects) {
+	for i := range o.Restores {
+		nar := &o.Restores[i]
+		if nar.CreationTimestamp.Time.Before(r.From) {
+			continue
+		}
+		row := Restore{
+			Namespace: nar.Namespace, Name: nar.Name, At: nar.CreationTimestamp.UTC(), Result: string(nar.Status.Phase),
+		}
+		if spec := nar.Spec.RestoreSpec; spec != nil {
+			row.Backup = spec.BackupName
+		}
+		if made := nar.Status.VeleroRestore; made != nil && made.Status != nil {
+			row.Result = string(made.Status.Phase)
+		}
+		if f := nar.Status.Finalization; f != nil && f.Phase.Final() {
+			row.Result = string(f.Phase)
+		}
+		r.Restores = append(r.Restores, row)
+	}
+	slices.SortFunc(r.Restores, func(a, b Restore) int { return cmp.Or(b.At.Compare(a.At), cmp.Compare(a.Name, b.Name)) })
+}

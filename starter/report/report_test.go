@@ -1,0 +1,127 @@
+package report_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"github.com/vmware-tanzu/velero/pkg/apis/velero/shared"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/starter/report"
+	"holdfast.dev/holdfast/starter/velero"
+)
+
+var noon = time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
+
+func ago(d time.Duration) time.Time { return noon.Add(-d) }
+
+func plan(namespace, name string, status metav1.ConditionStatus, days ...holdfastv1alpha1.Day) holdfastv1alpha1.BackupPlan {
+	reason := map[metav1.ConditionStatus]string{metav1.ConditionTrue: "Met", metav1.ConditionFalse: "Stale"}[status]
+	return holdfastv1alpha1.BackupPlan{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Status: holdfastv1alpha1.BackupPlanStatus{
+			Conditions: []metav1.Condition{{
+				Type: holdfastv1alpha1.ConditionObjectiveMet, Status: status, Reason: reason, LastTransitionTime: metav1.NewTime(ago(5 * time.Hour)),
+			}},
+			Days: days,
+		},
+	}
+}
+
+func objects() report.Objects {
+	held := func(namespace string, good time.Time) velero.Holding {
+		return velero.Holding{Namespace: namespace, Workloads: 1, LastGood: &good}
+	}
+	restore := oadpv1alpha1.NonAdminRestore{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "undo", CreationTimestamp: metav1.NewTime(ago(time.Hour))},
+		Spec:       oadpv1alpha1.NonAdminRestoreSpec{RestoreSpec: &velerov1.RestoreSpec{BackupName: "<b>|nightly"}},
+		Status: oadpv1alpha1.NonAdminRestoreStatus{
+			Phase: "Created", VeleroRestore: &oadpv1alpha1.VeleroRestore{Status: &velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted}},
+		},
+	}
+	old := restore
+	old.CreationTimestamp = metav1.NewTime(ago(1000 * time.Hour))
+	return report.Objects{
+		Cluster: "west",
+		Holdings: []velero.Holding{
+			held("shop", ago(time.Hour)), held("bank", ago(30*time.Hour)), {Namespace: "bare", Data: 1}, {Namespace: "empty"}, held("mine", ago(time.Hour)),
+		},
+		Plans: []holdfastv1alpha1.BackupPlan{
+			plan("shop", "nightly", metav1.ConditionTrue, holdfastv1alpha1.Day{Date: "2026-11-24", Good: 1}, holdfastv1alpha1.Day{Date: "2026-11-23", Failed: 1}),
+			plan("bank", "hourly", metav1.ConditionFalse, holdfastv1alpha1.Day{Date: "2026-11-24", Good: 2, Missed: 3}, holdfastv1alpha1.Day{Date: "2025-01-01", Good: 9}),
+		},
+		Backups: []oadpv1alpha1.NonAdminBackup{{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "nightly-1"},
+			Status:     oadpv1alpha1.NonAdminBackupStatus{VeleroBackup: &oadpv1alpha1.VeleroBackup{Status: &velerov1.BackupStatus{}}},
+		}},
+		Volumes: []velerov1.PodVolumeBackup{{Status: velerov1.PodVolumeBackupStatus{
+			Progress: shared.DataMoveOperationProgress{TotalBytes: 3 << 30},
+		}}},
+		Restores: []oadpv1alpha1.NonAdminRestore{old, restore},
+		Approvals: []oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest{{Status: oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequestStatus{
+			LastDecision: &oadpv1alpha1.ApprovalRecord{Decision: "approve", DecidedBy: "carol", Reason: "ticket 7", DecidedAt: metav1.NewTime(ago(2 * time.Hour))},
+			VeleroBackupStorageLocationApprovalRequest: &oadpv1alpha1.VeleroBackupStorageLocationApprovalRequest{Namespace: "shop", Name: "offsite"},
+		}}},
+	}
+}
+
+func TestAReportSaysWhoIsProtected(t *testing.T) {
+	r := report.Make(objects(), 72*time.Hour, noon)
+	assert.Equal(t, map[report.Protection]int{
+		report.Met: 1, report.Missed: 1, report.Unprotected: 1, report.BackedUp: 1, report.Empty: 1,
+	}, r.Summary)
+	var names []string
+	for _, row := range r.Namespaces {
+		names = append(names, row.Namespace)
+	}
+	assert.Equal(t, []string{"bare", "bank", "mine", "shop", "empty"}, names, "the worst first")
+	assert.Equal(t, []report.Day{
+		{Date: "2026-11-21"}, {Date: "2026-11-22"}, {Date: "2026-11-23", Failed: 1}, {Date: "2026-11-24", Good: 3, Missed: 3},
+	}, r.Calendar)
+	require.Len(t, r.Missing, 1)
+	assert.Equal(t, int64(5*3600), r.Missing[0].ForSeconds)
+	assert.Equal(t, report.Stored{Backups: 1, VolumeBytes: 3 << 30}, r.Stored)
+	require.Len(t, r.Restores, 1, "the other one is older than the report")
+	assert.Equal(t, "Completed", r.Restores[0].Result)
+	require.Len(t, r.Approvals, 1)
+	assert.Equal(t, "carol", r.Approvals[0].By)
+}
+
+func written(t *testing.T, r *report.Report, format string) string {
+	t.Helper()
+	var out strings.Builder
+	require.NoError(t, r.Write(&out, format))
+	return out.String()
+}
+
+func TestAReportIsWrittenForPeopleAndPrograms(t *testing.T) {
+	r := report.Make(objects(), 72*time.Hour, noon)
+	page := written(t, r, "html")
+	assert.Contains(t, page, `<li class="bad"><b>2026-11-24</b>3 good<br>3 missed<br></li>`)
+	assert.Contains(t, page, "&lt;b&gt;|nightly", "what tenants write is text")
+	assert.Contains(t, page, "3 GiB")
+	for _, foreign := range []string{"<script", "http:", "https:", "url(", "@import", "<link", "<img"} {
+		assert.NotContains(t, page, foreign, "it needs nothing else")
+	}
+	text := written(t, r, "markdown")
+	assert.Contains(t, text, "| 2026-11-24 | 3 | 0 | 3 | 0 |\n")
+	assert.Contains(t, text, `| 2026-11-24 11:00 | shop/undo | &lt;b&gt;\|nightly | Completed |`)
+	assert.Contains(t, text, "| bank/hourly | Stale | 5h | never |")
+	var read report.Report
+	require.NoError(t, json.Unmarshal([]byte(written(t, r, "json")), &read))
+	assert.Equal(t, r, &read)
+}
+
+func TestAReportOfNothingSaysSo(t *testing.T) {
+	r := report.Make(report.Objects{Cluster: "west"}, time.Hour, noon)
+	assert.Contains(t, written(t, r, "html"), "<p>None.</p>")
+	assert.Contains(t, written(t, r, "markdown"), "## Restores\n\nNone.\n")
+	assert.Contains(t, written(t, r, "json"), `"restores": []`)
+}

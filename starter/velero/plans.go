@@ -1,0 +1,127 @@
+package velero
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
+	"holdfast.dev/holdfast/starter/operator"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// Plans is how BackupPlans are listed and described.
+var Plans = operator.Show[holdfastv1alpha1.BackupPlanList](contract.KindPlan, "plan", planColumns, planRow, describePlan)
+
+// listedPlan is one row of `holdfast list plans`. Its phase is the reason of condition Ready.
+type listedPlan struct {
+	operator.Listed
+	Schedule  string                    `json:"schedule"`
+	Paused    holdfastv1alpha1.PausedBy `json:"paused,omitempty"`
+	LastGood  *metav1.Time              `json:"lastGood,omitempty"`
+	NextRun   *metav1.Time              `json:"nextRun,omitempty"`
+	Objective string                    `json:"objective,omitempty"`
+}
+
+var planColumns = operator.ColumnsOf(func(p listedPlan) operator.Listed { return p.Listed },
+	operator.NewColumn("SCHEDULE", func(p listedPlan) string { return operator.Printable(p.Schedule) }),
+	operator.NewColumn("PAUSED", func(p listedPlan) string { return string(p.Paused) }),
+	operator.NewColumn("LAST-GOOD", func(p listedPlan) string { return clock(p.LastGood) }),
+	operator.NewColumn("NEXT-RUN", func(p listedPlan) string { return clock(p.NextRun) }),
+	operator.NewColumn("OBJECTIVE", func(p listedPlan) string { return p.Objective }),
+)
+
+func planRow(plan *holdfastv1alpha1.BackupPlan, of operator.Listed) listedPlan {
+	status := plan.Status
+	of.Phase = reasonOf(status.Conditions, holdfastv1alpha1.ConditionReady)
+	row := listedPlan{
+		Listed: of, Schedule: plan.Spec.Schedule, Paused: status.Paused, NextRun: status.NextRun,
+		Objective: reasonOf(status.Conditions, holdfastv1alpha1.ConditionObjectiveMet),
+	}
+	if status.LastGood != nil {
+		row.LastGood = &status.LastGood.Time
+	}
+	return row
+}
+
+func reasonOf(conditions []metav1.Condition, kind string) string {
+	if condition := meta.FindStatusCondition(conditions, kind); condition != nil {
+		return condition.Reason
+	}
+	return ""
+}
+
+// clock is a time for people; empty if there is none.
+func clock(at *metav1.Time) string {
+	if at == nil {
+		return ""
+	}
+	return at.UTC().Format(time.RFC3339)
+}
+
+// describedPlan is what `holdfast describe plan` shows.
+type describedPlan struct {
+	Namespace string                            `json:"namespace"`
+	Name      string                            `json:"name"`
+	Spec      holdfastv1alpha1.BackupPlanSpec   `json:"spec"`
+	Status    holdfastv1alpha1.BackupPlanStatus `json:"status"`
+	Workflow  operator.DescribedWorkflow        `json:"workflow"`
+}
+
+func describePlan(plan *holdfastv1alpha1.BackupPlan, workflow operator.WorkflowDescriber) operator.Description {
+	return &describedPlan{
+		Namespace: plan.Namespace, Name: plan.Name, Spec: plan.Spec, Status: plan.Status, Workflow: workflow(contract.KindPlan, plan),
+	}
+}
+
+func (d *describedPlan) Print(out io.Writer) error {
+	sheet := operator.NewSheet(out)
+	sheet.Line("Namespace", d.Namespace)
+	sheet.Line("Name", d.Name)
+	sheet.Line("Schedule", strings.TrimSpace(d.Spec.Schedule+" "+d.Spec.TimeZone))
+	sheet.Line("Paused by", string(d.Status.Paused))
+	sheet.Line("Next run", clock(d.Status.NextRun))
+	if good := d.Status.LastGood; good != nil {
+		sheet.Line("Last good", good.Name+" of "+clock(&good.Time)+until(good.Expires))
+	}
+	if objective := d.Spec.Objective; objective != nil {
+		sheet.Line("Objective", objective.RecoveryPoint)
+	}
+	for _, run := range d.Status.Recent {
+		sheet.Line("Run "+run.Name, strings.TrimSpace("due "+clock(&run.Time)+" "+run.Phase))
+	}
+	counts := d.Status.Counts
+	sheet.Line("Runs",
+		fmt.Sprintf("%d good, %d failed, %d missed, %d skipped", counts.Good, counts.Failed, counts.Missed, counts.Skipped))
+	sheet.Line("Stored", fmt.Sprint(counts.Stored))
+	if r := d.Status.Retention; r != nil {
+		showRetention(sheet, "Kept", r.Kept, r.MoreKept)
+		showRetention(sheet, "To be deleted", r.Due, r.MoreDue)
+		showRetention(sheet, "Blocked", r.Blocked, r.MoreBlocked)
+	}
+	sheet.Workflow(d.Workflow)
+	sheet.Conditions(d.Status.Conditions)
+	return sheet.Flush()
+}
+
+func until(expires *metav1.Time) string {
+	if expires == nil {
+		return ""
+	}
+	return ", expires " + clock(expires)
+}
+
+func showRetention(sheet operator.Sheet, verdict string, backups []holdfastv1alpha1.Judged, more int64) {
+	var lines []string
+	for _, b := range backups {
+		lines = append(lines, b.Name+": "+b.Why)
+	}
+	if more > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", more))
+	}
+	sheet.Line(verdict, strings.Join(lines, "\n"))
+}
