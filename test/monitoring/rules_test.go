@@ -170,8 +170,13 @@ func TestEveryAlertIsExplainedAndTested(t *testing.T) {
 			assert.Contains(t, []string{"critical", "warning"}, rule.Labels["severity"])
 			assert.NotEmpty(t, rule.Annotations["summary"])
 			assert.NotEmpty(t, rule.Annotations["description"])
-			assert.Equal(t, "docs/monitoring.md#"+strings.ToLower(rule.Alert), rule.Annotations["runbook_url"])
-			assert.Contains(t, explained, "\n### "+rule.Alert+"\n")
+			if page := "docs/runbooks/" + rule.Alert + ".md"; rule.Annotations["runbook_url"] == page {
+				assert.Contains(t, string(read(t, deployed(t, page))), "# "+rule.Alert+"\n")
+				assert.Contains(t, explained, "(runbooks/"+rule.Alert+".md)")
+			} else {
+				assert.Equal(t, "docs/monitoring.md#"+strings.ToLower(rule.Alert), rule.Annotations["runbook_url"])
+				assert.Contains(t, explained, "\n### "+rule.Alert+"\n")
+			}
 			assert.True(t, fires[rule.Alert], "no test in which it fires")
 			assert.True(t, silent[rule.Alert], "no test in which it does not fire")
 		})
