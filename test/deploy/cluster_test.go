@@ -136,7 +136,7 @@ func takesSamples(ctx context.Context, t *testing.T, stack *env.Env) {
 	require.NoError(t, stack.CreateTenant(ctx, tenantNamespace, tenantUser))
 	mustKubectl(ctx, t, stack, env.Admin, "apply", "-f", inCheckout(t, "deploy", "samples", "policy.yaml"))
 	samples := readObjects(t, "deploy/samples").ofKind("NonAdminBackup")
-	for _, file := range []string{"nonadminbackup.yaml", "nonadminbackup_label_selector.yaml", "nonadminrestore.yaml"} {
+	for _, file := range []string{"nonadminbackup.yaml", "nonadminbackup_label_selector.yaml", "nonadminrestore.yaml", "backupplan.yaml"} {
 		path := inCheckout(t, "deploy", "samples", file)
 		mustKubectl(ctx, t, stack, tenantUser, "apply", "-n", tenantNamespace, "--validate=strict", "-f", path)
 	}

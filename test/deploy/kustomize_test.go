@@ -39,6 +39,8 @@ func TestBaseHoldsWhatAnInstallationNeedsAndNothingElse(t *testing.T) {
 		"ValidatingAdmissionPolicy/holdfast-decided-by", "ValidatingAdmissionPolicyBinding/holdfast-decided-by",
 		"ServiceAccount/holdfast-restores", "ClusterRoleBinding/holdfast-restores",
 		"ValidatingAdmissionPolicy/holdfast-restores", "ValidatingAdmissionPolicyBinding/holdfast-restores",
+		"CustomResourceDefinition/backupplans.holdfast.dev",
+		"ValidatingAdmissionPolicy/holdfast-default-plans", "ValidatingAdmissionPolicyBinding/holdfast-default-plans",
 		"NetworkPolicy/holdfast-temporal",
 		"ConfigMap/holdfast",
 		"Deployment/holdfast-worker", "Deployment/holdfast-watcher",
@@ -101,9 +103,10 @@ func TestWhoMayViewOpensNoBackup(t *testing.T) {
 		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: verbs}
 	}
 	for role, want := range map[string][]rbacv1.PolicyRule{
-		"ClusterRole/holdfast-tenant-view": {of("oadp.openshift.io", look, tenants...)},
+		"ClusterRole/holdfast-tenant-view": {of("oadp.openshift.io", look, tenants...), of("holdfast.dev", look, "backupplans")},
 		"ClusterRole/holdfast-tenant-edit": {
 			of("oadp.openshift.io", change, append(slices.Clone(tenants), "nonadmindownloadrequests")...),
+			of("holdfast.dev", change, "backupplans"),
 		},
 		"ClusterRole/holdfast-tenant-fdb-view": {of("fdb.holdfast.dev", look, "foundationdbbackups", "foundationdbrestores")},
 		"ClusterRole/holdfast-tenant-fdb-edit": {of("fdb.holdfast.dev", change, "foundationdbbackups", "foundationdbrestores")},
@@ -226,10 +229,11 @@ func texts(value any) []string {
 	return found
 }
 
-func TestWithoutCRDsIsTheBaseButForThem(t *testing.T) {
+// Group holdfast.dev is nobody else's: its kinds stay.
+func TestWithoutCRDsIsTheBaseButForOADPs(t *testing.T) {
 	base := render(t, inCheckout(t, "deploy", "base"))
 	rest := slices.DeleteFunc(slices.Clone(base), func(o *unstructured.Unstructured) bool {
-		return o.GetKind() == "CustomResourceDefinition"
+		return o.GetKind() == "CustomResourceDefinition" && strings.HasSuffix(o.GetName(), ".oadp.openshift.io")
 	})
 	assert.Len(t, base, len(rest)+5)
 	assert.ElementsMatch(t, rest, renderOverlay(t, "resources: [BASE/base]\ncomponents: [BASE/components/without-crds]\n"))

@@ -20,6 +20,9 @@ var unusedHere = map[string]string{
 	"holdfast-worker patch events.k8s.io/events":  "an Event that repeats itself for six minutes",
 	"holdfast-watcher patch events.k8s.io/events": "an Event that repeats itself for six minutes",
 
+	"holdfast-worker manage-default holdfast.dev/backupplans": "ValidatingAdmissionPolicy holdfast-default-plans checks it",
+
+	"holdfast-watcher get holdfast.dev/backupplans":                                        missedInAnOutage,
 	"holdfast-watcher get oadp.openshift.io/nonadminbackups":                               missedInAnOutage,
 	"holdfast-watcher get oadp.openshift.io/nonadminrestores":                              missedInAnOutage,
 	"holdfast-watcher get oadp.openshift.io/nonadminbackupstoragelocations":                missedInAnOutage,

@@ -5,12 +5,22 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 )
 
 // The life of a backup, through the API alone: created, restorable, paused, resumed, modified, moved, stopped, started again and
 // deleted.
+// objectiveIs: condition ObjectiveMet has that status and reason, beside a backup that is as its spec says.
+func objectiveIs(status metav1.ConditionStatus, reason string) func(*fdbv1alpha1.FoundationDBBackup) bool {
+	return func(o *fdbv1alpha1.FoundationDBBackup) bool {
+		condition := meta.FindStatusCondition(o.Status.Conditions, fdbv1alpha1.ConditionObjectiveMet)
+		return condition != nil && condition.Status == status && condition.Reason == reason && o.Status.Reconciled
+	}
+}
+
 func TestTheLifeOfABackup(t *testing.T) { onBoth(t, theLifeOfABackup) }
 
 func theLifeOfABackup(t *testing.T, x *tenant) {
@@ -31,8 +41,13 @@ func theLifeOfABackup(t *testing.T, x *tenant) {
 	})
 	assert.Equal(t, made.URL, later.Status.Backups[0].URL)
 
+	x.edit(backup, func(spec *fdbv1alpha1.FoundationDBBackupSpec) {
+		spec.Objective = &fdbv1alpha1.BackupObjective{RecoveryPoint: "1h"}
+	})
+	x.await(backup, "its objective met", objectiveIs(metav1.ConditionTrue, "Met"))
 	x.edit(backup, func(spec *fdbv1alpha1.FoundationDBBackupSpec) { spec.BackupState = fdbv1alpha1.BackupStatePaused })
 	x.await(backup, "paused", reconciled)
+	x.await(backup, "its objective is not judged", objectiveIs(metav1.ConditionUnknown, "Paused"))
 	x.edit(backup, func(spec *fdbv1alpha1.FoundationDBBackupSpec) { spec.BackupState = fdbv1alpha1.BackupStateRunning })
 	x.await(backup, "resumed", reconciled)
 

@@ -12,6 +12,8 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/client"
+
+	"holdfast.dev/holdfast/workflows/contract"
 )
 
 // Baseline is the folder of the histories that must replay, and Limit what its files may take together, in bytes: 5 MiB.
@@ -22,6 +24,12 @@ const (
 
 // CommitFile is a file in that folder: it names the commit of this project whose code recorded them.
 const CommitFile = "COMMIT"
+
+// Newer are the workflow types that the code of the baseline does not know: no run of theirs can have begun with it, and its
+// workers cannot go on with one. The next recording has them.
+var Newer = map[string]bool{
+	contract.KindPlan.Workflow: true, contract.KindPlanStart.Workflow: true, contract.KindDefaultPlans.Workflow: true,
+}
 
 // Recorded is one history and its file.
 type Recorded struct {

@@ -86,6 +86,10 @@ func TestTableOfTheBaseline(t *testing.T) {
 	for _, kind := range workflows.Kinds() {
 		name := kind.Workflow
 		fmt.Fprintf(&table, "\n%-30s%6d%8d%7d", name, runs[name], events[name], len(paths[name]))
+		if histories.Newer[name] {
+			assert.Zero(t, runs[name], "%s is recorded: it is not newer", name)
+			continue
+		}
 		for _, rare := range histories.Rares {
 			why := holes[name][rare]
 			switch count := has[name][rare]; {

@@ -19,6 +19,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/test/outage"
@@ -79,6 +80,8 @@ type testCase struct {
 	location   *oadpv1alpha1.NonAdminBackupStorageLocation
 	nar        *oadpv1alpha1.NonAdminRestore
 	nadr       *oadpv1alpha1.NonAdminDownloadRequest
+	plan       *holdfastv1alpha1.BackupPlan
+	planned    string    // its status before its deletion
 	published  time.Time // when the restore's results in the bucket were written, as seen after the first publication
 	// forgotten: Temporal has lost its database. An object that was settled just then needs no workflow any more.
 	forgotten bool
@@ -182,6 +185,9 @@ func (c *testCase) explain() {
 	c.t.Logf("%s\n%s\n%s\n%q\n%q\n%q", e.Object, e.Location, e.Restore, e.Backups, e.Requests, e.Writes)
 	for _, process := range []*env.Process{c.Worker, c.Watcher} {
 		c.t.Logf("%s runs: %t, its log ends so:\n%s", process.Name(), process.Running(), process.LogTail(20))
+	}
+	if c.plan != nil {
+		c.t.Logf("plan: %s\nits Schedule: %s", c.planned, c.scheduleOf())
 	}
 	waiting, err := c.Driver.Pending()
 	c.t.Logf("moments that have not come: %v; the driver's error: %v", waiting, err)

@@ -27,6 +27,8 @@ type effects struct {
 	// Restore is the NonAdminRestore in the same way, Restored what came of it.
 	Restore  string
 	Restored restored
+	// Plan is the status of the BackupPlan before its deletion.
+	Plan string
 	// Backups, Requests are the Velero objects whose origin is the namespace.
 	Backups  []string
 	Requests []string
@@ -38,19 +40,21 @@ type effects struct {
 }
 
 var (
-	anyTime = regexp.MustCompile(`\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z`)
-	anyUUID = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	anyTime  = regexp.MustCompile(`\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z`)
+	anyStamp = regexp.MustCompile(`\b\d{14}\b`) // in the name of a plan's run
+	anyUUID  = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 )
 
 // plain takes out what differs from run to run.
 func (c *testCase) plain(text string) string {
 	text = strings.ReplaceAll(text, c.namespace, "NAMESPACE")
-	return anyUUID.ReplaceAllString(anyTime.ReplaceAllString(text, "TIME"), "UUID")
+	text = anyStamp.ReplaceAllString(anyTime.ReplaceAllString(text, "TIME"), "STAMP")
+	return anyUUID.ReplaceAllString(text, "UUID")
 }
 
 func (c *testCase) effects() effects {
 	c.t.Helper()
-	e := effects{Object: c.object(), Location: c.locationObject(), Made: c.madeForLocation(), Restore: c.restoreObject()}
+	e := effects{Object: c.object(), Location: c.locationObject(), Made: c.madeForLocation(), Restore: c.restoreObject(), Plan: c.planned}
 	if c.nar != nil {
 		e.Restored = c.restored()
 	}

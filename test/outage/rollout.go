@@ -279,6 +279,9 @@ func servedSince(ctx context.Context, temporal temporalclient.Client, query stri
 			return found, fmt.Errorf("list workflows: %w", err)
 		}
 		for _, run := range page.Executions {
+			if histories.Newer[run.Type.Name] {
+				continue // the older build leaves its tasks to the newer one
+			}
 			if err := found.add(ctx, temporal, run); err != nil {
 				return found, err
 			}

@@ -24,6 +24,8 @@ type scenario struct {
 	sample []string
 	// rolledOut says when every run of the tests replaces the worker, as outage.RolloutOf has it; during it, if that is empty.
 	rolledOut []string
+	// newer: the workflows of the scenario are histories.Newer, so that no older worker can be replaced.
+	newer bool
 	// before brings the case to where the scenario begins; nothing is disturbed yet.
 	before func(*testCase)
 	// act is what the tenant does.
@@ -35,7 +37,7 @@ type scenario struct {
 	check func(*testCase, effects)
 }
 
-var scenarios = slices.Concat(backupScenarios, locationScenarios, restoreScenarios, downloadScenarios)
+var scenarios = slices.Concat(backupScenarios, locationScenarios, restoreScenarios, downloadScenarios, planScenarios)
 
 var backupScenarios = []scenario{
 	{
@@ -150,7 +152,9 @@ var leftOut = map[string]string{
 	contract.CheckRestoreStall.Name: "as check-velero-stall",
 	contract.SynchronizeBackups.Name: "comes by a Schedule, for all namespaces at once; each of its writes is judged by a live read, " +
 		"and what a run has not come to is the next one's (TestAProcessThatDiesBeforeTheMarkIsMadeUpFor)",
-	contract.CollectOrphans.Name: "as synchronize-backups; each deletion stands by itself",
+	contract.ExtendPlanBackup.Name: "comes by the clock, a week before a backup expires; it sets one time, and is repeated if that was not written",
+	contract.KeepDefaultPlans.Name: "as synchronize-backups; each of its writes stands by itself, and the next pass makes up for it",
+	contract.CollectOrphans.Name:   "as synchronize-backups; each deletion stands by itself",
 }
 
 // allActivities returns the names of all activities of Velero's half.
