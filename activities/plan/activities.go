@@ -122,8 +122,12 @@ func (a *Activities) Run(ctx context.Context, step contract.PlanStep) (contract.
 		if s.judge.Refused != "" || (!step.ByHand && !s.judge.Passed.Make.Equal(at)) {
 			return a.show(ctx, s) // the spec was changed, or an earlier attempt has shown the run
 		}
+		begins := at
+		if !step.ByHand { // what is requested begins at once
+			begins = at.Add(s.judge.Runs.Jitter)
+		}
 		nab, err := a.make(ctx, s, at)
-		refusal := refused(err, s.now.Sub(at.Add(s.judge.Runs.Jitter)))
+		refusal := refused(err, s.now.Sub(begins))
 		if err != nil && refusal == "" {
 			return err
 		}

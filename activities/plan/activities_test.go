@@ -286,6 +286,28 @@ func TestARunThatTheAPIServerRefusesIsMissed(t *testing.T) {
 	assert.Contains(t, strings.Join(events, "\n"), "exceeded quota")
 }
 
+// Jitter is of the schedule: what is requested is refused after a minute, whatever it is.
+func TestARequestedRunIsRefusedAfterAMinute(t *testing.T) {
+	s := newScene(t, func(p *holdfastv1alpha1.BackupPlan) {
+		p.Spec.Schedule, p.Spec.Jitter = "0 0 1 1 *", "24h"
+		p.Annotations = map[string]string{holdfastv1alpha1.AnnotationRunNow: "1"}
+	})
+	require.True(t, s.refresh().RunNow)
+	quota := apierrors.NewForbidden(oadpv1alpha1.Resource(oadpv1alpha1.ResourceNonAdminBackups), "", errors.New("exceeded quota"))
+	s.Fail(func(_ string, object client.Object) error {
+		if _, is := object.(*oadpv1alpha1.NonAdminBackup); is {
+			return quota
+		}
+		return nil
+	})
+	requested := contract.PlanStep{Due: s.now.Unix(), ByHand: true}
+	_, err := s.try(contract.RunPlan.Name, requested)
+	require.ErrorContains(t, err, "exceeded quota")
+	s.now = s.now.Add(2 * time.Minute)
+	assert.False(t, s.act(contract.RunPlan.Name, requested).RunNow)
+	assert.Equal(t, "1", s.status().HandledRunNow)
+}
+
 func TestAPlanThatIsGoneHasNoSchedule(t *testing.T) {
 	s := newScene(t, nil)
 	s.refresh()
