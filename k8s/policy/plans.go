@@ -47,11 +47,16 @@ func (d DefaultPlan) Selects(namespace map[string]string) bool {
 
 func decodePlans(name string, value json.RawMessage, into *Plans) []string {
 	problems := decodeStruct(name, value, into)
-	for field, negative := range map[string]bool{
-		"minInterval": into.MinInterval.Duration < 0, "maxPerNamespace": into.MaxPerNamespace < 0, "maxKept": into.MaxKept < 0,
-	} {
-		if negative {
-			problems = append(problems, fmt.Sprintf("%s.%s must not be negative", name, field))
+	for _, bound := range []struct {
+		field    string
+		negative bool
+	}{
+		{"minInterval", into.MinInterval.Duration < 0},
+		{"maxPerNamespace", into.MaxPerNamespace < 0},
+		{"maxKept", into.MaxKept < 0},
+	} { // in their order: the same policy has the same problem each time that it is read
+		if bound.negative {
+			problems = append(problems, fmt.Sprintf("%s.%s must not be negative", name, bound.field))
 		}
 	}
 	if into.EnforceSchedule != "" {

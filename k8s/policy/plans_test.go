@@ -34,6 +34,7 @@ func TestThePolicyOfPlansIsReadStrictly(t *testing.T) {
 	for document, want := range map[string]string{
 		"plans: {maxKeep: 3}":                                    "plans.maxKeep is not a known field",
 		"plans: {minInterval: -1h}":                              "plans.minInterval must not be negative",
+		"plans: {maxKept: -1, minInterval: -1h}":                 "plans.minInterval must not be negative; plans.maxKept must not be negative",
 		"plans: {maxKept: many}":                                 "plans.maxKept must be of type int",
 		"plans: {enforceSchedule: daily}":                        `plans.enforceSchedule: schedule "daily": want five fields`,
 		"plans: {enforceKeep: {dayly: 7}}":                       "plans.enforceKeep.dayly is not a known field",
