@@ -14,22 +14,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities"
+	"holdfast.dev/holdfast/activities/backup"
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/k8s/policy/planspec"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// PolicySource reads the administrator's policy.
-type PolicySource interface {
-	Get(ctx context.Context) (policy.Policy, error)
-}
-
 // Activities gives namespaces the administrator's plans.
 type Activities struct {
 	// Client reads from and writes to the API server itself.
 	Client        client.Client
-	Policy        PolicySource
+	Policy        backup.PolicySource
 	OADPNamespace string
 	// Events writes Events for the administrator, on the policy's ConfigMap; best effort.
 	Events events.EventRecorder

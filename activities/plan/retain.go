@@ -7,6 +7,7 @@ import (
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -160,11 +161,7 @@ func restoreEnded(nar *oadpv1alpha1.NonAdminRestore) bool {
 	case velerov1.RestorePhaseFailed, velerov1.RestorePhaseFailedValidation:
 		return true
 	case velerov1.RestorePhaseCompleted, velerov1.RestorePhasePartiallyFailed:
-		for _, condition := range nar.Status.Conditions {
-			if condition.Type == string(oadpv1alpha1.NonAdminConditionFinalized) {
-				return condition.Status == metav1.ConditionTrue
-			}
-		}
+		return meta.IsStatusConditionTrue(nar.Status.Conditions, string(oadpv1alpha1.NonAdminConditionFinalized))
 	}
 	return false
 }

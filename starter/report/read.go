@@ -24,16 +24,20 @@ func Read(ctx context.Context, reader client.Reader, cluster, oadpNamespace stri
 	var restores oadpv1alpha1.NonAdminRestoreList
 	var approvals oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequestList
 	var volumes velerov1.PodVolumeBackupList
-	for kind, list := range map[string]client.ObjectList{
-		"BackupPlans": &plans, "NonAdminBackups": &backups, "NonAdminRestores": &restores, "approval requests": &approvals,
-		"PodVolumeBackups": &volumes,
+	there := client.InNamespace(oadpNamespace)
+	for _, each := range []struct {
+		what string
+		list client.ObjectList
+		in   []client.ListOption
+	}{
+		{"BackupPlans", &plans, nil},
+		{"NonAdminBackups", &backups, nil},
+		{"NonAdminRestores", &restores, nil},
+		{"approval requests", &approvals, []client.ListOption{there}},
+		{"PodVolumeBackups", &volumes, []client.ListOption{there}},
 	} {
-		var in []client.ListOption
-		if kind == "approval requests" || kind == "PodVolumeBackups" {
-			in = append(in, client.InNamespace(oadpNamespace))
-		}
-		if err := reader.List(ctx, list, in...); err != nil {
-			return o, fmt.Errorf("list %s: %w", kind, err)
+		if err := reader.List(ctx, each.list, each.in...); err != nil {
+			return o, fmt.Errorf("list %s: %w", each.what, err)
 		}
 	}
 	o.Plans, o.Backups, o.Restores = plans.Items, backups.Items, restores.Items

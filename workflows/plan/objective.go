@@ -1,6 +1,10 @@
 package plan
 
-import "time"
+import (
+	"time"
+
+	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
+)
 
 // Objective is what a plan's objective is judged by.
 type Objective struct {
@@ -18,11 +22,11 @@ type Verdict string
 
 // The verdicts on an objective; they are the reasons of the API.
 const (
-	Met            Verdict = "Met"
-	Stale          Verdict = "Stale"
-	NeverSucceeded Verdict = "NeverSucceeded"
-	Unknown        Verdict = "Unknown"
-	Paused         Verdict = "Paused"
+	Met            Verdict = holdfastv1alpha1.ReasonMet
+	Stale          Verdict = holdfastv1alpha1.ReasonStale
+	NeverSucceeded Verdict = holdfastv1alpha1.ReasonNeverSucceeded
+	Unknown        Verdict = holdfastv1alpha1.ReasonUnknown
+	Paused         Verdict = holdfastv1alpha1.ReasonPaused
 )
 
 // Judge judges the objective, and returns when the verdict may change without an event; zero if it cannot. A plan without a good
