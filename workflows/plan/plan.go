@@ -79,7 +79,8 @@ func (r *planRun) take(ctx workflow.Context, step entity.Step) (contract.PlanVie
 	case stepRun:
 		in.Due = r.view.Due
 		if in.Due == 0 {
-			in.Due, in.ByHand = workflow.Now(ctx).Unix(), true
+			// A run is named by its second: two that are requested within one are two.
+			in.Due, in.ByHand = max(workflow.Now(ctx).Unix(), r.in.LastByHand+1), true
 			perform = call.Recorded[contract.PlanStep, contract.PlanView]
 		}
 	case stepDelete:

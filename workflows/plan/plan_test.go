@@ -117,6 +117,26 @@ func TestStartsByHandAreOneRun(t *testing.T) {
 	}
 }
 
+// A run is named by its second, and a quick worker makes two that a tenant requests within one.
+func TestRunsRequestedWithinASecondHaveTwoNames(t *testing.T) {
+	made := 0
+	s := newScene(func(name string, _ contract.PlanStep) contract.PlanView {
+		if name == contract.RunPlan.Name {
+			made++
+		}
+		return contract.PlanView{Found: made < 2, Ready: true, RunNow: true, WakeIn: time.Hour}
+	})
+	s.run(t)
+	var due []int64
+	for i, step := range s.steps {
+		if step == contract.RunPlan.Name {
+			due = append(due, s.ins[i].Due)
+		}
+	}
+	require.Len(t, due, 2)
+	assert.Equal(t, due[0]+1, due[1])
+}
+
 func TestAPlanThatIsNotReadyMakesNoRun(t *testing.T) {
 	refreshed := 0
 	s := newScene(func(string, contract.PlanStep) contract.PlanView {
