@@ -116,16 +116,10 @@ func (c *Coordination) turnStarted(ctx context.Context, id string, in contract.F
 // may forget the turn.
 func (c *Coordination) ReportTurn(ctx context.Context, reports contract.FDBTurnReports) error {
 	if reports.Result != nil {
-		_, err := c.Temporal.SignalWithStartWorkflow(ctx, contract.WorkflowID(reports.Cluster, contract.KindFDBBackup, reports.Ref),
-			contract.SignalExpiryResult, *reports.Result,
-			client.StartWorkflowOptions{
-				TaskQueue:             contract.FDBWorkflowTaskQueue(reports.Cluster),
-				WorkflowTaskTimeout:   contract.WorkflowTaskTimeout,
-				TypedSearchAttributes: contract.KindFDBBackup.Attributes(reports.Cluster, reports.Ref),
-				StaticSummary:         contract.KindFDBBackup.SummaryOf(reports.Ref.String()),
-			}, contract.KindFDBBackup.Workflow, contract.ObjectInput{Cluster: reports.Cluster, Ref: reports.Ref})
+		err := activities.SignalObject(ctx, c.Temporal, contract.KindFDBBackup, reports.Cluster, reports.Ref,
+			contract.SignalExpiryResult, *reports.Result)
 		if err != nil {
-			return fmt.Errorf("report to the workflow of %s how its turn ended: %w", reports.Ref, err)
+			return fmt.Errorf("report how a turn ended: %w", err)
 		}
 	}
 	if reports.Report != nil {

@@ -166,7 +166,7 @@ func TestAReportThatFailsIsAnError(t *testing.T) {
 		Cluster: "west", Ref: ledgerRef, Report: &contract.FDBTurnReport{Ref: ledgerRef}, Result: &contract.FDBExpiryResult{},
 	}
 	s := &turnStarter{failing: contract.SignalExpiryResult}
-	require.ErrorContains(t, s.run(contract.ReportFDBTurn.Name, reports), "report to the workflow of shop/ledger how its turn ended: away")
+	require.ErrorContains(t, s.run(contract.ReportFDBTurn.Name, reports), "report how a turn ended: signal workflow of FoundationDBBackup shop/ledger: away")
 	assert.Empty(t, s.signals, "the queue is signalled after the backup")
 	s = &turnStarter{failing: contract.SignalExpiryTurn}
 	require.ErrorContains(t, s.run(contract.ReportFDBTurn.Name, reports), "signal the queue of expirations: away")

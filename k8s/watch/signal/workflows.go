@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 
+	"holdfast.dev/holdfast/activities"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -34,34 +35,15 @@ var _ Workflows = (*Temporal)(nil)
 func (w *Temporal) SignalWithStart(
 	ctx context.Context, kind contract.Kind, ref contract.ObjectRef, changed contract.Changed,
 ) error {
-	_, err := w.Client.SignalWithStartWorkflow(ctx, contract.WorkflowID(w.ClusterID, kind, ref),
-		contract.SignalChanged, changed,
-		w.options(kind, ref), kind.Workflow, w.input(ref))
-	if err != nil {
-		return fmt.Errorf("signal workflow of %s %s: %w", kind.Kubernetes, ref, err)
-	}
-	return nil
-}
-
-func (w *Temporal) input(ref contract.ObjectRef) contract.ObjectInput {
-	return contract.ObjectInput{Cluster: w.ClusterID, Ref: ref}
-}
-
-func (w *Temporal) options(kind contract.Kind, ref contract.ObjectRef) client.StartWorkflowOptions {
-	return client.StartWorkflowOptions{
-		TaskQueue:             kind.TaskQueue(w.ClusterID),
-		WorkflowTaskTimeout:   contract.WorkflowTaskTimeout,
-		TypedSearchAttributes: kind.Attributes(w.ClusterID, ref),
-		StaticSummary:         kind.SummaryOf(ref.String()),
-	}
+	return activities.SignalObject(ctx, w.Client, kind, w.ClusterID, ref, contract.SignalChanged, changed)
 }
 
 // Ensure implements Workflows.
 func (w *Temporal) Ensure(ctx context.Context, kind contract.Kind, ref contract.ObjectRef) error {
-	options := w.options(kind, ref)
-	options.ID = contract.WorkflowID(w.ClusterID, kind, ref)
+	options := activities.StartOptions(kind, w.ClusterID, ref)
 	options.WorkflowIDConflictPolicy = enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING
-	if _, err := w.Client.ExecuteWorkflow(ctx, options, kind.Workflow, w.input(ref)); err != nil {
+	input := contract.ObjectInput{Cluster: w.ClusterID, Ref: ref}
+	if _, err := w.Client.ExecuteWorkflow(ctx, options, kind.Workflow, input); err != nil {
 		return fmt.Errorf("start workflow of %s %s: %w", kind.Kubernetes, ref, err)
 	}
 	return nil

@@ -55,6 +55,7 @@ func TestASignalStartsTheWorkflowThatServesTheObject(t *testing.T) {
 	assert.Equal(t, contract.KindBackup.Workflow, c.kind)
 	assert.Equal(t, []any{contract.ObjectInput{Cluster: "west", Ref: fake.Ref(name)}}, c.input)
 	assert.Equal(t, temporal.StartWorkflowOptions{
+		ID:                    "west/nab/team/nightly/uid-nightly",
 		TaskQueue:             "holdfast-west",
 		WorkflowTaskTimeout:   5 * time.Second,
 		TypedSearchAttributes: contract.KindBackup.Attributes("west", fake.Ref(name)),
