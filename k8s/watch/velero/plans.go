@@ -6,6 +6,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
+	"holdfast.dev/holdfast/activities/backup"
 	"holdfast.dev/holdfast/k8s"
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
@@ -59,7 +60,7 @@ func (p *plans) judge(ctx context.Context, from client.Reader, ref contract.Obje
 	if err != nil || !exists || string(plan.UID) != ref.UID || !plan.DeletionTimestamp.IsZero() {
 		return watched.View{}, err
 	}
-	requested := plan.Annotations[holdfastv1alpha1.AnnotationRunNow]
+	requested := holdfastv1alpha1.RequestedRun(plan.Annotations)
 	return watched.View{
 		Found: true, Open: true,
 		Due: plan.Status.ObservedGeneration != plan.Generation || (requested != "" && requested != plan.Status.HandledRunNow),
@@ -75,8 +76,8 @@ func (p *plans) events() watched.Events {
 			if before.GetUID() != after.GetUID() {
 				p.Add(q, watched.RequestFor(before))
 			}
-			requested := holdfastv1alpha1.AnnotationRunNow
-			if watched.Concerns(before, after, "") || before.GetAnnotations()[requested] != after.GetAnnotations()[requested] {
+			requested := holdfastv1alpha1.RequestedRun
+			if watched.Concerns(before, after, "") || requested(before.GetAnnotations()) != requested(after.GetAnnotations()) {
 				p.Add(q, watched.RequestFor(after))
 			}
 			if isDefault(before) && (!isDefault(after) || before.GetGeneration() != after.GetGeneration()) {
@@ -92,7 +93,7 @@ func (p *plans) events() watched.Events {
 	}
 }
 
-// backupEvents: what a plan decides by are the phases of its backups, whether they are held or being deleted, and that they
+// backupEvents: what a plan decides by is how far its backups have come, whether they are held or being deleted, and that they
 // exist.
 func (p *plans) backupEvents() watched.Events {
 	enqueue := func(object client.Object, q watched.Queue) {
@@ -103,7 +104,7 @@ func (p *plans) backupEvents() watched.Events {
 	return watched.Events{
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q watched.Queue) {
 			before, after := e.ObjectOld.(*oadpv1alpha1.NonAdminBackup), e.ObjectNew.(*oadpv1alpha1.NonAdminBackup)
-			if watched.Concerns(before, after, "") || phaseOf(before) != phaseOf(after) || veleroPhase(before) != veleroPhase(after) {
+			if watched.Concerns(before, after, "") || progressOf(before) != progressOf(after) {
 				enqueue(after, q)
 			}
 		},
@@ -111,12 +112,20 @@ func (p *plans) backupEvents() watched.Events {
 	}
 }
 
-// veleroPhase is the Velero Backup's phase, as far as a plan is concerned: whether there is one, and how it has ended.
-func veleroPhase(nab *oadpv1alpha1.NonAdminBackup) string {
-	if made := nab.Status.VeleroBackup; made != nil && made.Status != nil {
+// progressOf is how far a backup has come, as a plan counts it: each step is a signal, and a pass of the plan.
+func progressOf(nab *oadpv1alpha1.NonAdminBackup) string {
+	made, phase := nab.Status.VeleroBackup, nab.Status.Phase
+	switch {
+	case phase == oadpv1alpha1.NonAdminPhaseBackingOff, phase == oadpv1alpha1.NonAdminPhaseDeleting:
+		return string(phase)
+	case made == nil:
+		return ""
+	case made.Status != nil && backup.Finished(made.Status.Phase):
 		return string(made.Status.Phase)
+	case made.Status != nil && made.Status.StartTimestamp != nil:
+		return "begun"
 	}
-	return ""
+	return "made"
 }
 
 func isDefault(plan client.Object) bool {

@@ -1,6 +1,7 @@
 package velero
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/metrics"
+	"holdfast.dev/holdfast/k8s/watch/trim"
 	"holdfast.dev/holdfast/k8s/watch/watched"
 	"holdfast.dev/holdfast/k8s/watch/watchtest"
 )
@@ -34,6 +36,11 @@ func TestAPlansWorkflowRunsAsLongAsThePlanExists(t *testing.T) {
 	handled := planned()
 	handled.Annotations = requested.Annotations
 	handled.Status.HandledRunNow = "1"
+	long := planned()
+	long.Annotations = map[string]string{holdfastv1alpha1.AnnotationRunNow: strings.Repeat("1", 1000)}
+	long.Status.HandledRunNow = holdfastv1alpha1.RequestedRun(long.Annotations)
+	clipped, err := trim.Object(long)
+	require.NoError(t, err)
 	another := planned()
 	another.UID = "uid-another"
 	for title, test := range map[string]struct {
@@ -44,6 +51,7 @@ func TestAPlansWorkflowRunsAsLongAsThePlanExists(t *testing.T) {
 		"a new spec":         {[]client.Object{fresh}, due},
 		"a run is requested": {[]client.Object{requested}, due},
 		"and made":           {[]client.Object{handled}, open},
+		"also a long value":  {[]client.Object{clipped.(client.Object)}, open},
 		"it is gone":         {nil, gone},
 		"another is there":   {[]client.Object{another}, gone},
 	} {
@@ -93,9 +101,22 @@ func TestABackupConcernsThePlanThatItNames(t *testing.T) {
 	done := edited(nab, func(n *oadpv1alpha1.NonAdminBackup) {
 		n.Status.VeleroBackup = &oadpv1alpha1.VeleroBackup{Status: &velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted}}
 	})
+	as := func(phase velerov1.BackupPhase, begin *metav1.Time) *oadpv1alpha1.NonAdminBackup {
+		return edited(nab, func(n *oadpv1alpha1.NonAdminBackup) {
+			n.Status.Phase = oadpv1alpha1.NonAdminPhaseCreated
+			n.Status.VeleroBackup = &oadpv1alpha1.VeleroBackup{Status: &velerov1.BackupStatus{Phase: phase, StartTimestamp: begin}}
+		})
+	}
+	begin := metav1.Now()
+	fresh := edited(nab, func(n *oadpv1alpha1.NonAdminBackup) { n.Status.Phase = oadpv1alpha1.NonAdminPhaseNew })
 	want := atOnce(watched.Request{Namespace: fake.Namespace, Name: name, UID: "uid-" + name, Force: true})
 	assert.Equal(t, want, watchtest.Happens(t.Context(), s.plans.backupEvents(), nab, done))
-	assert.Empty(t, watchtest.Happens(t.Context(), s.plans.backupEvents(), nab, nab))
+	assert.Empty(t, watchtest.Happens(t.Context(), s.plans.backupEvents(), nab, fresh), "nothing to do for a plan")
+	assert.Equal(t, want, watchtest.Happens(t.Context(), s.plans.backupEvents(), fresh, as("", nil)), "to be recorded")
+	assert.Empty(t, watchtest.Happens(t.Context(), s.plans.backupEvents(), as("", nil), as(velerov1.BackupPhaseNew, nil)))
+	assert.Equal(t, want, watchtest.Happens(t.Context(), s.plans.backupEvents(), as("", nil), as(velerov1.BackupPhaseInProgress, &begin)))
+	assert.Empty(t, watchtest.Happens(t.Context(), s.plans.backupEvents(), as(velerov1.BackupPhaseInProgress, &begin),
+		as(velerov1.BackupPhaseFinalizing, &begin)))
 	assert.Equal(t, want, watchtest.Happens(t.Context(), s.plans.backupEvents(), nab, nil), "it is gone")
 	assert.Empty(t, watchtest.Happens(t.Context(), s.plans.backupEvents(), fake.NAB("own"), nil), "no plan's")
 }

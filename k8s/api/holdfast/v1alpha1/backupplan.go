@@ -40,13 +40,15 @@ type BackupPlanSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^ *([^ =@]+ +){4}[^ =@]+ *$') || self in ['@hourly', '@daily', '@weekly', '@monthly']",message="schedule must have five fields (minute, hour, day of month, month, day of week), or be @hourly, @daily, @weekly or @monthly"
 	Schedule string `json:"schedule"`
 
-	// timeZone is the IANA name of the time zone of schedule and keep, for example Europe/Berlin. Defaults to UTC.
+	// timeZone is the IANA name of the time zone of schedule and keep, for example Europe/Berlin. Defaults to UTC. At most
+	// 64 characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	TimeZone string `json:"timeZone,omitempty"`
 
 	// jitter is how much later than due a run begins at most, as a duration in hours, minutes and seconds. The delay is always the
-	// same for one plan. 0s is none. Defaults to a tenth of the time between two runs, and at most 15m. At most 24h.
+	// same for one plan. 0s is none. Defaults to a tenth of the time between two runs, and at most 15m. At most 24h, in at most 32
+	// characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}h)?([0-9]{1,7}m)?([0-9]{1,9}s)?$') && self.size() > 0 && duration(self) <= duration('24h')",message="jitter must be a duration in hours, minutes and seconds, for example 10m, and at most 24h"
@@ -58,7 +60,8 @@ type BackupPlanSpec struct {
 	Paused bool `json:"paused,omitempty"`
 
 	// startingDeadline is how late a run may begin, as a duration in hours, minutes and seconds. Of the runs that were missed while
-	// Temporal or the cluster was away, only the newest is made up, and only within this time. Defaults to 1h.
+	// Temporal or the cluster was away, only the newest is made up, and only within this time. Defaults to 1h. At least 10s, in at
+	// most 32 characters.
 	// +optional
 	// +kubebuilder:default="1h"
 	// +kubebuilder:validation:MaxLength=32
@@ -193,7 +196,7 @@ type Keep struct {
 // Objective is how recent the newest good backup of a plan must be.
 type Objective struct {
 	// recoveryPoint is the age at which the newest good backup is too old, measured from its begin, as a duration in hours, minutes
-	// and seconds, for example 26h. At least 1m.
+	// and seconds, for example 26h. At least 1m, in at most 32 characters.
 	// +required
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}h)?([0-9]{1,7}m)?([0-9]{1,9}s)?$') && self.size() > 0 && duration(self) >= duration('1m')",message="recoveryPoint must be a duration in hours, minutes and seconds, for example 26h, and at least 1m"

@@ -1,5 +1,7 @@
 package v1alpha1
 
+import "strings"
+
 // KindBackupPlan is the kind of a BackupPlan, as it appears in manifests, Events and object references.
 const KindBackupPlan = "BackupPlan"
 
@@ -22,9 +24,21 @@ const (
 	AnnotationPlanUID = "holdfast.dev/plan-uid"
 	// AnnotationDue on a NonAdminBackup is when it was due, in RFC 3339 and UTC.
 	AnnotationDue = "holdfast.dev/due"
-	// AnnotationRunNow on a BackupPlan requests a run each time that its value changes.
+	// AnnotationRunNow on a BackupPlan requests a run each time that its value changes, of which the first MaxRunNow bytes count.
 	AnnotationRunNow = "holdfast.dev/run-now"
 	// LabelRecordedPlan on a Velero Backup is the UID of the BackupPlan that made its NonAdminBackup. Tenants cannot write it: it
 	// decides what a plan's retention may delete.
 	LabelRecordedPlan = "holdfast.dev/recorded-plan-uid"
 )
+
+// MaxRunNow is how many bytes of the value of AnnotationRunNow count: it is copied to the status, and caches keep no more.
+const MaxRunNow = 128
+
+// RequestedRun is the value of AnnotationRunNow, as far as it counts; empty if no run was requested.
+func RequestedRun(annotations map[string]string) string {
+	value := annotations[AnnotationRunNow]
+	if len(value) > MaxRunNow {
+		value = strings.ToValidUTF8(value[:MaxRunNow], "")
+	}
+	return value
+}

@@ -79,7 +79,7 @@ type BackupPlanStatus struct {
 	// +optional
 	HandledSchedule string `json:"handledSchedule,omitempty"`
 
-	// handledRunNow is the last value of annotation holdfast.dev/run-now for which a run was made.
+	// handledRunNow is the last value of annotation holdfast.dev/run-now for which a run was made, of which 128 bytes count.
 	// +optional
 	HandledRunNow string `json:"handledRunNow,omitempty"`
 
