@@ -9,7 +9,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities"
-	"holdfast.dev/holdfast/k8s"
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -114,20 +113,20 @@ func (a *Activities) show(ctx context.Context, s *subject) error {
 	return err
 }
 
-// Run makes the NonAdminBackup of a run, or finds the one that an earlier attempt has made. A run that the API server refuses is
-// missed.
+// Run makes the NonAdminBackup of the run that is due, or finds the one that an earlier attempt has made. A run that the API
+// server refuses is missed. If none is due, it is Refresh.
 func (a *Activities) Run(ctx context.Context, step contract.PlanStep) (contract.PlanView, error) {
 	return a.update(ctx, step, func(s *subject) error {
-		at := time.Unix(step.Due, 0)
-		if s.judge.Refused != "" || (!step.ByHand && !s.judge.Passed.Make.Equal(at)) {
-			return a.show(ctx, s) // the spec was changed, or an earlier attempt has shown the run
+		at, jitter := s.judge.Passed.Make, s.judge.Runs.Jitter
+		if step.Due != 0 {
+			at, jitter = time.Unix(step.Due, 0), 0
 		}
-		begins := at
-		if !step.ByHand { // what is requested begins at once
-			begins = at.Add(s.judge.Runs.Jitter)
+		if s.judge.Refused != "" || at.IsZero() {
+			s.made = s.madeBefore()
+			return a.show(ctx, s)
 		}
 		nab, err := a.make(ctx, s, at)
-		refusal := refused(err, s.now.Sub(begins))
+		refusal := refused(err, s.now.Sub(at.Add(jitter)))
 		if err != nil && refusal == "" {
 			return err
 		}
@@ -142,12 +141,27 @@ func (a *Activities) Run(ctx context.Context, step contract.PlanStep) (contract.
 	})
 }
 
+// madeBefore is the newest run of the schedule if no record says so: an earlier attempt has made it, but was killed before the
+// workflow knew.
+func (s *subject) madeBefore() *contract.PlanBackup {
+	handled := s.Plan.Status.HandledDue
+	if handled == nil {
+		return nil
+	}
+	for _, b := range s.Backups {
+		if !b.Recorded && b.Object.Name == contract.PlanRunName(s.Plan.Name, handled.Time) && dueOf(b).Equal(handled.Time) {
+			return &contract.PlanBackup{Name: b.Object.Name, UID: string(b.Object.UID)}
+		}
+	}
+	return nil
+}
+
 // applyRun records what became of a run; nab is nil if it was refused.
 func (s *subject) applyRun(nab *oadpv1alpha1.NonAdminBackup, at time.Time) {
 	apply(s.Objects, s.judge, s.now)
 	status := &s.Plan.Status
-	if s.step.ByHand {
-		status.HandledRunNow = s.Plan.Annotations[holdfastv1alpha1.AnnotationRunNow]
+	if s.step.Due != 0 {
+		status.HandledRunNow = holdfastv1alpha1.RequestedRun(s.Plan.Annotations)
 	} else {
 		applyPassed(status, s.judge.Passed, s.Plan)
 	}
@@ -169,7 +183,7 @@ func (s *subject) view() contract.PlanView {
 	if !j.Passed.Make.IsZero() {
 		v.Due = j.Passed.Make.Unix()
 	}
-	requested := p.Annotations[holdfastv1alpha1.AnnotationRunNow]
+	requested := holdfastv1alpha1.RequestedRun(p.Annotations)
 	v.RunNow = v.Ready && requested != "" && requested != p.Status.HandledRunNow
 	if p.Status.NextRun != nil {
 		v.NextRun = p.Status.NextRun.Unix()
@@ -178,9 +192,6 @@ func (s *subject) view() contract.PlanView {
 		v.LastGood = j.LastGood.begin().Unix()
 	}
 	for _, b := range s.Backups {
-		if !b.Recorded && b.Object.Status.VeleroBackup != nil && b.phase() != "" {
-			v.Recordable = append(v.Recordable, string(b.Object.UID))
-		}
 		if b.deleting() {
 			v.Deleting++
 		}
@@ -190,8 +201,8 @@ func (s *subject) view() contract.PlanView {
 	}
 	v.Extend = s.extension(&v)
 	v.WakeIn = time.Hour
-	if !j.Wake.IsZero() {
-		v.WakeIn = max(0, j.Wake.Sub(s.now))
+	if wake := s.judge.Wake; !wake.IsZero() { // the extension may be the next that is due
+		v.WakeIn = max(0, wake.Sub(s.now))
 	}
 	return v
 }
@@ -204,15 +215,5 @@ func (a *Activities) used(ctx context.Context, o *Objects, j Judgement) (map[str
 	return readers(ctx, a.Client, o.Plan.Namespace)
 }
 
-// Signal signals the workflow of a plan, and starts it if it does not run.
-func (a *Activities) Signal(ctx context.Context, in contract.PlanSignal) error {
-	kind, plan := holdfastv1alpha1.KindBackupPlan, &holdfastv1alpha1.BackupPlan{}
-	exists, err := k8s.Get(ctx, a.Client, kind, in.Ref.Namespace, in.Ref.Name, plan)
-	if err != nil {
-		return err
-	}
-	if !exists {
-		return a.Schedules.Drop(ctx, in.Cluster, in.Ref)
-	}
-	return a.Schedules.Signal(ctx, in)
-}
+// Signal signals the workflow of a plan, and starts it if it does not run. If the plan is gone, that removes its Schedule.
+func (a *Activities) Signal(ctx context.Context, in contract.PlanSignal) error { return a.Schedules.Signal(ctx, in) }

@@ -77,7 +77,7 @@ func (s *scene) run() *oadpv1alpha1.NonAdminBackup {
 	s.t.Helper()
 	view := s.refresh()
 	require.NotZero(s.t, view.Due)
-	s.act(contract.RunPlan.Name, contract.PlanStep{Due: view.Due})
+	s.act(contract.RunPlan.Name, contract.PlanStep{})
 	return s.Read(contract.PlanRunName(minutely, time.Unix(view.Due, 0)))
 }
 
@@ -140,7 +140,7 @@ func TestARunIsAnOrdinaryNonAdminBackup(t *testing.T) {
 func TestARunThatIsRepeatedFindsItsOwn(t *testing.T) {
 	s := newScene(t, nil)
 	s.now = fake.PlanTime.Add(time.Minute)
-	due := s.refresh().Due
+	require.NotZero(t, s.refresh().Due)
 	failing := errors.New("connection reset")
 	s.Fail(func(_ string, object client.Object) error {
 		if _, plan := object.(*holdfastv1alpha1.BackupPlan); plan {
@@ -148,14 +148,18 @@ func TestARunThatIsRepeatedFindsItsOwn(t *testing.T) {
 		}
 		return nil
 	})
-	_, err := s.try(contract.RunPlan.Name, contract.PlanStep{Due: due})
+	_, err := s.try(contract.RunPlan.Name, contract.PlanStep{})
 	require.Error(t, err, "made, and not shown")
 	s.Fail(nil)
-	view := s.act(contract.RunPlan.Name, contract.PlanStep{Due: due})
-	require.NotNil(t, view.MadeNow)
-	view = s.act(contract.RunPlan.Name, contract.PlanStep{Due: due})
-	assert.Nil(t, view.MadeNow, "shown before")
+	made := s.act(contract.RunPlan.Name, contract.PlanStep{}).MadeNow
+	require.NotNil(t, made)
+	s.made = nil // it was killed before the workflow knew
+	assert.Equal(t, made, s.act(contract.RunPlan.Name, contract.PlanStep{}).MadeNow)
 	assert.Len(t, s.status().Recent, 1)
+	s.ends(s.Read(made.Name), velerov1.BackupPhaseCompleted)
+	s.act(contract.RecordPlanBackups.Name, contract.PlanStep{})
+	s.made = nil
+	assert.Nil(t, s.act(contract.RunPlan.Name, contract.PlanStep{}).MadeNow, "there is a record")
 	list := &oadpv1alpha1.NonAdminBackupList{}
 	require.NoError(t, s.Client.List(t.Context(), list))
 	assert.Len(t, list.Items, 1)
@@ -263,7 +267,7 @@ func TestOnlyTheOldestPlansAreServedWhereTheirNumberIsLimited(t *testing.T) {
 func TestARunThatTheAPIServerRefusesIsMissed(t *testing.T) {
 	s := newScene(t, func(p *holdfastv1alpha1.BackupPlan) { p.Spec.Schedule = "1 12 * * *" })
 	s.now = s.now.Add(time.Minute)
-	due := s.refresh().Due
+	require.NotZero(t, s.refresh().Due)
 	quota := apierrors.NewForbidden(oadpv1alpha1.Resource(oadpv1alpha1.ResourceNonAdminBackups), "", errors.New("exceeded quota"))
 	s.Fail(func(_ string, object client.Object) error {
 		if _, is := object.(*oadpv1alpha1.NonAdminBackup); is {
@@ -271,11 +275,11 @@ func TestARunThatTheAPIServerRefusesIsMissed(t *testing.T) {
 		}
 		return nil
 	})
-	_, err := s.try(contract.RunPlan.Name, contract.PlanStep{Due: due})
+	_, err := s.try(contract.RunPlan.Name, contract.PlanStep{})
 	require.ErrorContains(t, err, "exceeded quota", "an API server that starts refuses everything")
 	assert.Zero(t, s.status().Counts.Missed)
 	s.now = s.now.Add(2 * time.Minute)
-	view := s.act(contract.RunPlan.Name, contract.PlanStep{Due: due})
+	view := s.act(contract.RunPlan.Name, contract.PlanStep{})
 	assert.Zero(t, view.Due)
 	assert.Equal(t, int64(1), s.status().Counts.Missed)
 	var events []string
@@ -300,7 +304,7 @@ func TestARequestedRunIsRefusedAfterAMinute(t *testing.T) {
 		}
 		return nil
 	})
-	requested := contract.PlanStep{Due: s.now.Unix(), ByHand: true}
+	requested := contract.PlanStep{Due: s.now.Unix()}
 	_, err := s.try(contract.RunPlan.Name, requested)
 	require.ErrorContains(t, err, "exceeded quota")
 	s.now = s.now.Add(2 * time.Minute)
@@ -315,9 +319,4 @@ func TestAPlanThatIsGoneHasNoSchedule(t *testing.T) {
 	require.NoError(t, s.Client.Delete(t.Context(), s.ReadPlan(minutely)))
 	assert.False(t, s.refresh().Found)
 	assert.Empty(t, s.schedules.Wanted)
-	env := (&testsuite.WorkflowTestSuite{}).NewTestActivityEnvironment()
-	s.Plans(&s.schedules, time.Now).Register(env)
-	_, err := env.ExecuteActivity(contract.SignalPlan.Name, contract.PlanSignal{Cluster: fake.Cluster, Ref: fake.Ref(minutely)})
-	require.NoError(t, err)
-	assert.Empty(t, s.schedules.Signals, "its Schedule has outlived it")
 }

@@ -65,7 +65,7 @@ func (a *Activities) recordChanges(p *holdfastv1alpha1.BackupPlan, before *holdf
 
 func (a *Activities) recordRun(s *subject, nab *oadpv1alpha1.NonAdminBackup, refusal string) {
 	how := "as scheduled"
-	if s.step.ByHand {
+	if s.step.Due != 0 {
 		how = "as requested"
 	}
 	if nab == nil {

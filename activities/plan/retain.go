@@ -20,12 +20,13 @@ import (
 	"holdfast.dev/holdfast/workflows/plan/retention"
 )
 
-// Record writes on the Velero Backups of the plan's new backups that it has made them. Tenants cannot write there.
+// Record writes on the Velero Backups of the plan's new backups that it has made them, as far as they exist. Tenants cannot write
+// there. It shows what Refresh does.
 func (a *Activities) Record(ctx context.Context, step contract.PlanStep) (contract.PlanView, error) {
 	return a.update(ctx, step, func(s *subject) error {
 		for _, made := range step.Made {
 			at := slices.IndexFunc(s.Backups, func(b Backup) bool { return string(b.Object.UID) == made.UID })
-			if at < 0 { // somebody has deleted it, or taken its label away: it is not the plan's any more
+			if at < 0 || s.Backups[at].gone() { // or somebody has taken its label away: it is not the plan's any more
 				s.recorded = append(s.recorded, made.UID)
 				continue
 			}
@@ -37,7 +38,7 @@ func (a *Activities) Record(ctx context.Context, step contract.PlanStep) (contra
 				s.recorded = append(s.recorded, made.UID)
 			}
 		}
-		return nil
+		return a.show(ctx, s)
 	})
 }
 

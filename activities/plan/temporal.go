@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
+	"holdfast.dev/holdfast/activities"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -92,17 +93,8 @@ func (t *Temporal) Drop(ctx context.Context, cluster string, ref contract.Object
 
 // Signal implements Schedules.
 func (t *Temporal) Signal(ctx context.Context, in contract.PlanSignal) error {
-	kind := contract.KindPlan
-	_, err := t.Client.SignalWithStartWorkflow(ctx, contract.WorkflowID(in.Cluster, kind, in.Ref), contract.SignalChanged,
-		contract.Changed{Reason: "the Schedule has started a run", RunNow: in.ByHand},
-		client.StartWorkflowOptions{
-			TaskQueue: kind.TaskQueue(in.Cluster), WorkflowTaskTimeout: contract.WorkflowTaskTimeout,
-			TypedSearchAttributes: kind.Attributes(in.Cluster, in.Ref), StaticSummary: kind.SummaryOf(in.Ref.String()),
-		}, kind.Workflow, contract.ObjectInput{Cluster: in.Cluster, Ref: in.Ref})
-	if err != nil {
-		return fmt.Errorf("signal workflow of %s %s: %w", kind.Kubernetes, in.Ref, err)
-	}
-	return nil
+	return activities.SignalObject(ctx, t.Client, contract.KindPlan, in.Cluster, in.Ref, contract.SignalChanged,
+		contract.Changed{Reason: "the Schedule has started a run", RunNow: in.ByHand})
 }
 
 // pausedByOperator: a person has paused it, whose pause holds.

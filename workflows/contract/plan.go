@@ -20,7 +20,7 @@ type planActivity = Activity[PlanStep, PlanView]
 var (
 	RefreshPlan       = planActivity{"refresh-plan", "Read the plan and its backups, keep its Schedule, write its status"}
 	RunPlan           = planActivity{"run-plan", "Make the NonAdminBackup that is due"}
-	RecordPlanBackups = planActivity{"record-plan-backups", "Record on Velero Backups which plan has made them"}
+	RecordPlanBackups = planActivity{"record-plan-backups", "Record on Velero Backups which plan has made them, and refresh"}
 	DeletePlanBackup  = planActivity{"delete-plan-backup", "Delete a backup that no rule of keep names"}
 	ExtendPlanBackup  = planActivity{"extend-plan-backup", "Move on the expiration of a backup that only minGood keeps"}
 )
@@ -54,9 +54,8 @@ type PlanStep struct {
 	Ref     ObjectRef `json:"ref"`
 	// Made is PlanInput.Made.
 	Made []PlanBackup `json:"made,omitempty"`
-	// Due is the due time of the run that RunPlan makes, in Unix seconds. ByHand: it is not one of the schedule.
-	Due    int64 `json:"due,omitempty"`
-	ByHand bool  `json:"byHand,omitempty"`
+	// Due is the time of the run by hand that RunPlan makes, in Unix seconds; zero has it make the run that the schedule says.
+	Due int64 `json:"due,omitempty"`
 	// Backup is what DeletePlanBackup and ExtendPlanBackup act on, by name.
 	Backup string `json:"backup,omitempty"`
 }
@@ -74,8 +73,6 @@ type PlanView struct {
 	Due int64 `json:"due,omitempty"`
 	// RunNow: the tenant has requested a run that was not made yet.
 	RunNow bool `json:"runNow,omitempty"`
-	// Recordable are NonAdminBackups with the plan's UID whose Velero Backup exists and does not record the plan, by UID.
-	Recordable []string `json:"recordable,omitempty"`
 	// Delete is the backup that is to be deleted now.
 	Delete string `json:"delete,omitempty"`
 	// Extend is the backup whose expiration is to be moved on now.

@@ -31,8 +31,6 @@ func next(v contract.PlanView) entity.Step {
 		return entity.Settle
 	case v.Ready && (v.Due != 0 || v.RunNow):
 		return stepRun
-	case len(v.Recordable) > 0:
-		return stepRecord
 	case v.Extend != "":
 		return stepExtend
 	case v.Delete != "":

@@ -51,11 +51,22 @@ func (r *planRun) Pass(ctx workflow.Context) (entity.Outcome, error) {
 	if r.in.RunNow && workflow.Now(ctx).Unix()-r.in.LastByHand < int64(oneByHand/time.Second) {
 		r.in.RunNow = false
 	}
-	step, err := entity.Course[contract.PlanView]{Read: stepRefresh, Next: decisions.Next, Do: r.take}.Take(ctx)
+	step, err := entity.Course[contract.PlanView]{Read: r.first(ctx), Next: decisions.Next, Do: r.take}.Take(ctx)
 	if err != nil {
 		return entity.Waiting, err
 	}
 	return entity.OutcomeOf(step), entity.Show(ctx, &r.in.ObjectInput, phase(r.view), "")
+}
+
+// first is the step that reads the objects: one that also does what is probably due spares a second reading.
+func (r *planRun) first(ctx workflow.Context) entity.Step {
+	switch v := r.view; {
+	case v.Ready && v.Paused == "" && v.NextRun != 0 && v.NextRun <= workflow.Now(ctx).Unix():
+		return stepRun
+	case len(r.in.Made) > 0:
+		return stepRecord
+	}
+	return stepRefresh
 }
 
 // phase is the search attribute of a plan.
@@ -77,10 +88,9 @@ func (r *planRun) take(ctx workflow.Context, step entity.Step) (contract.PlanVie
 	perform := call.LocalFirst[contract.PlanStep, contract.PlanView]
 	switch step {
 	case stepRun:
-		in.Due = r.view.Due
-		if in.Due == 0 {
+		if r.view.Due == 0 && r.view.RunNow {
 			// A run is named by its second: two that are requested within one are two.
-			in.Due, in.ByHand = max(workflow.Now(ctx).Unix(), r.in.LastByHand+1), true
+			in.Due = max(workflow.Now(ctx).Unix(), r.in.LastByHand+1)
 			perform = call.Recorded[contract.PlanStep, contract.PlanView]
 		}
 	case stepDelete:
@@ -106,13 +116,10 @@ func (r *planRun) learn(view *contract.PlanView, in contract.PlanStep) {
 	if excess := len(r.in.Made) - contract.MaxPlanMade; excess > 0 {
 		r.in.Made = slices.Delete(r.in.Made, 0, excess)
 	}
-	view.Recordable = slices.DeleteFunc(view.Recordable, func(uid string) bool {
-		return !slices.ContainsFunc(r.in.Made, func(b contract.PlanBackup) bool { return b.UID == uid })
-	})
-	if in.ByHand {
+	if in.Due != 0 {
 		r.in.LastByHand = in.Due
 	}
-	if in.ByHand || !view.Ready {
+	if in.Due != 0 || !view.Ready {
 		r.in.RunNow = false
 	}
 	view.RunNow = view.RunNow || r.in.RunNow

@@ -66,10 +66,7 @@ func TestARunIsMadeRecordedAndNoLongerCarried(t *testing.T) {
 			if refreshed++; refreshed == 1 {
 				v.Due = 1_800_000_000
 			}
-			v.Found = refreshed < 4
-			if refreshed == 2 {
-				v.Recordable = []string{"one", "forged"}
-			}
+			v.Found = refreshed < 3
 		case contract.RunPlan.Name:
 			v.MadeNow = &contract.PlanBackup{Name: "nightly-1", UID: "one"}
 		case contract.RecordPlanBackups.Name:
@@ -81,11 +78,10 @@ func TestARunIsMadeRecordedAndNoLongerCarried(t *testing.T) {
 		return v
 	})
 	s.run(t)
-	assert.Equal(t, []string{"refresh-plan", "run-plan", "refresh-plan", "record-plan-backups", "refresh-plan", "refresh-plan"}, s.steps)
-	assert.EqualValues(t, 1_800_000_000, s.ins[1].Due)
-	assert.False(t, s.ins[1].ByHand)
-	assert.Equal(t, []contract.PlanBackup{{Name: "nightly-1", UID: "one"}}, s.ins[3].Made)
-	assert.Empty(t, s.ins[4].Made)
+	assert.Equal(t, []string{"refresh-plan", "run-plan", "record-plan-backups", "refresh-plan", "refresh-plan"}, s.steps)
+	assert.Zero(t, s.ins[1].Due, "the activity knows which is due")
+	assert.Equal(t, []contract.PlanBackup{{Name: "nightly-1", UID: "one"}}, s.ins[2].Made)
+	assert.Empty(t, s.ins[3].Made)
 }
 
 // However many starts by hand come at once, as of a backfill, they are one run, whose time is in the history before it is made.
@@ -111,7 +107,6 @@ func TestStartsByHandAreOneRun(t *testing.T) {
 	assert.Equal(t, 2, s.did("run-plan"))
 	for i, step := range s.steps {
 		if step == "run-plan" {
-			assert.True(t, s.ins[i].ByHand)
 			assert.NotZero(t, s.ins[i].Due)
 		}
 	}
@@ -179,4 +174,20 @@ func TestWhatAScheduleStartsSaysWhetherItWasByHand(t *testing.T) {
 			assert.Equal(t, []contract.PlanSignal{{Cluster: "west", Ref: ref, ByHand: test.want}}, signalled)
 		})
 	}
+}
+
+// What wakes a plan when its next run begins is that run: it is made on the reading that finds it due.
+func TestADueRunIsMadeOnOneReading(t *testing.T) {
+	s := newScene(nil)
+	begins := s.Now().Add(30 * time.Minute)
+	s.view = func(name string, _ contract.PlanStep) contract.PlanView {
+		if name == contract.RunPlan.Name {
+			return contract.PlanView{} // the plan is gone meanwhile
+		}
+		return contract.PlanView{Found: true, Ready: true, NextRun: begins.Unix(), WakeIn: begins.Sub(s.Now())}
+	}
+	s.RegisterDelayedCallback(func() { s.SignalWorkflow(contract.SignalChanged, contract.Changed{}) }, 10*time.Minute)
+	s.run(t)
+	require.Equal(t, []string{"refresh-plan", "refresh-plan", "run-plan"}, s.steps)
+	assert.Zero(t, s.ins[2].Due)
 }
