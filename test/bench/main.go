@@ -3,7 +3,8 @@
 //
 // What the queue of expirations costs is measured without a stack: its code runs in time that is skipped.
 //
-// Profile hostile measures no cost but the watchers' memory: over thousands of backups, and some that were made to be large.
+// Profile hostile measures no cost but the watchers' memory: over thousands of backups, and some that were made to be large. Profile
+// plans measures how late the runs of thousands of plans are that are due in the same minute.
 //
 // Every burst has a stack of its own. The numbers to compare from run to run, and from machine to machine, are the counts
 // and ratios: writes, events and CPU time per backup. Seconds and rates depend on what else the machine does.
@@ -27,7 +28,7 @@ import (
 
 func main() {
 	var of plan
-	flag.StringVar(&of.profile, "profile", profileCosts, "what is measured: "+profileCosts+" or "+profileHostile)
+	flag.StringVar(&of.profile, "profile", profileCosts, "what is measured: "+profileCosts+", "+profileHostile+" or "+profilePlans)
 	flag.StringVar(&of.sizes, "sizes", "50,200,1000", "sizes of the bursts; empty for none")
 	flag.StringVar(&of.watchers, "watchers", "2", "watchers that run during a burst; several numbers for a column each")
 	flag.IntVar(&of.busy, "busy", 0, "busy loops that compete for the CPU during a burst")
@@ -40,6 +41,11 @@ func main() {
 	flag.DurationVar(&of.hostile.away, "hostile-away", 20*time.Second, "profile hostile: how long the API server is away")
 	flag.Float64Var(&of.hostile.stopMiB, "hostile-stop-mib", 0,
 		"profile hostile: memory at which a watcher is killed; 0 for the limit of its Deployment")
+	flag.IntVar(&of.plans.plans, "plans", 10_000, "profile plans: plans that are due in the same minute")
+	flag.IntVar(&of.plans.watchers, "plans-watchers", 2, "profile plans: watchers")
+	flag.StringVar(&of.plans.jitter, "plans-jitter", "", "profile plans: jitter of each plan; empty for the default")
+	flag.DurationVar(&of.plans.ahead, "plans-ahead", 0,
+		"profile plans: how long after the first is made they are due; 0 for a second for each 8, and a minute")
 	output := flag.String("json", "bench.json", "file for the numbers")
 	flag.Parse()
 	ctrllog.SetLogger(logr.Discard())
@@ -56,6 +62,7 @@ func main() {
 const (
 	profileCosts   = "costs"
 	profileHostile = "hostile"
+	profilePlans   = "plans"
 )
 
 // report is what bench prints, and writes as JSON.
@@ -65,6 +72,7 @@ type report struct {
 	Restart  *restartReport `json:"restart,omitempty"`
 	Expiries *expiryReport  `json:"expiries,omitempty"`
 	Hostile  *hostileReport `json:"hostile,omitempty"`
+	Plans    *plansReport   `json:"plans,omitempty"`
 }
 
 // plan is what is measured.
@@ -72,6 +80,13 @@ type plan struct {
 	profile, sizes, watchers            string
 	busy, namespaces, settled, expiries int
 	hostile                             crowd
+	plans                               planLoad
+}
+
+func (of plan) planLoad() planLoad {
+	load := of.plans
+	load.namespaces, load.observed = of.namespaces, untilReviewed
+	return load
 }
 
 func run(ctx context.Context, of plan, output string) error {
@@ -82,8 +97,10 @@ func run(ctx context.Context, of plan, output string) error {
 		err = all.measureCosts(ctx, of)
 	case profileHostile:
 		all.Hostile, err = measureHostile(ctx, of.hostile)
+	case profilePlans:
+		all.Plans, err = measurePlans(ctx, of.planLoad())
 	default:
-		err = fmt.Errorf("-profile: want %s or %s, not %q", profileCosts, profileHostile, of.profile)
+		err = fmt.Errorf("-profile: want %s, %s or %s, not %q", profileCosts, profileHostile, profilePlans, of.profile)
 	}
 	if err != nil {
 		return err

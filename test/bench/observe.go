@@ -18,7 +18,7 @@ import (
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 )
 
-// observer notes when a backup was asked for and when its status showed Velero's completion.
+// observer notes when a backup was asked for, or seen first if a plan makes it, and when its status showed Velero's completion.
 type observer struct {
 	mutex   sync.Mutex
 	begun   map[types.NamespacedName]time.Time
@@ -33,8 +33,8 @@ func startObserver(ctx context.Context, c client.WithWatch) (*observer, error) {
 	}
 	go func() {
 		for event := range watched.ResultChan() {
-			if nab, ok := event.Object.(*oadpv1alpha1.NonAdminBackup); ok && completed(nab) {
-				o.end(client.ObjectKeyFromObject(nab))
+			if nab, ok := event.Object.(*oadpv1alpha1.NonAdminBackup); ok {
+				o.note(client.ObjectKeyFromObject(nab), completed(nab))
 			}
 		}
 	}()
@@ -66,10 +66,13 @@ func (o *observer) begin(key types.NamespacedName) {
 	o.begun[key] = time.Now()
 }
 
-func (o *observer) end(key types.NamespacedName) {
+func (o *observer) note(key types.NamespacedName, completed bool) {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
-	if _, known := o.settled[key]; !known {
+	if _, known := o.begun[key]; !known {
+		o.begun[key] = time.Now()
+	}
+	if _, known := o.settled[key]; completed && !known {
 		o.settled[key] = time.Now()
 	}
 }

@@ -19,6 +19,7 @@ func (r *report) print(out io.Writer) {
 	}
 	r.Restart.print(out)
 	r.Hostile.print(out)
+	r.Plans.print(out)
 	r.Expiries.print(out)
 }
 
@@ -68,15 +69,19 @@ func (r *report) printBursts(out io.Writer) {
 	_ = table.Flush() // the terminal
 	fmt.Fprintf(out, "\nAim, with two busy loops beside: Velero's completion to status p95 under %d ms at 1,000 backups.\n",
 		toStatusAim.Milliseconds())
-	r.printRequests(out)
+	r.printBurstRequests(out)
 }
 
-// printRequests shows what the largest burst asked of the API server.
-func (r *report) printRequests(out io.Writer) {
+// printBurstRequests shows what the largest burst asked of the API server.
+func (r *report) printBurstRequests(out io.Writer) {
 	largest := slices.MaxFunc(r.Bursts, func(a, b *burstReport) int { return cmp.Compare(a.Backups, b.Backups) })
 	fmt.Fprintf(out, "\nRequests per backup at %d, and those by the clock:\n", largest.Backups)
-	for _, kind := range slices.Sorted(maps.Keys(largest.RequestsByVerb)) {
-		fmt.Fprintf(out, "  %6.2f  %s\n", largest.RequestsByVerb[kind], kind)
+	printRequests(out, largest.RequestsByVerb)
+}
+
+func printRequests(out io.Writer, byVerb map[string]float64) {
+	for _, kind := range slices.Sorted(maps.Keys(byVerb)) {
+		fmt.Fprintf(out, "  %6.2f  %s\n", byVerb[kind], kind)
 	}
 }
 

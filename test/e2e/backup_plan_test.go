@@ -243,6 +243,36 @@ func TestAPlanIsTheTenantsOwn(t *testing.T) {
 	assert.Len(t, x.runs(plan), 2, "they stay")
 }
 
+// What only minGood keeps is moved on, on Velero's own Backup, before Velero deletes it.
+func TestTheLastGoodBackupDoesNotExpire(t *testing.T) {
+	t.Parallel()
+	x := newTenant(t, "dave")
+	const ttl = 40 * time.Second // half of it before the end it is extended
+	plan := x.plan("lasting", farOff, func(spec *holdfastv1alpha1.BackupPlanSpec) {
+		spec.Template.Spec.BackupSpec.TTL = metav1.Duration{Duration: ttl}
+		spec.Keep = &holdfastv1alpha1.Keep{MinGood: ptr.To(int32(1))}
+	})
+	x.awaitPlan(plan, "ready", func(now *backupPlan) bool { return now.Status.NextRun != nil })
+	x.patchPlan(plan, `{"metadata":{"annotations":{"holdfast.dev/run-now":"1"}}}`)
+	var first time.Time
+	now := x.awaitPlan(plan, "extended", func(now *backupPlan) bool {
+		good := now.Status.LastGood
+		if good == nil || good.Expires == nil {
+			return false
+		}
+		if first.IsZero() {
+			first = good.Expires.Time
+		}
+		return good.Expires.After(first)
+	})
+	made := veleroBackupsOf(t, x.namespace)
+	require.Len(t, made, 1)
+	assert.Equal(t, now.Status.LastGood.Expires.Unix(), made[0].Status.Expiration.Unix())
+	assert.Equal(t, velerov1.BackupPhaseCompleted, made[0].Status.Phase)
+	assert.Equal(t, ttl, made[0].Spec.TTL.Duration, "the spec is as it was")
+	require.NoError(t, x.client.Delete(t.Context(), plan)) // or it is extended for ever
+}
+
 // Not parallel: the policy is everybody's.
 func TestPlansFollowThePolicy(t *testing.T) {
 	x := newTenant(t, "carol")

@@ -53,6 +53,7 @@ var (
 	aboutToRestore  = meant{scenario: "restore with warnings", step: contract.StartRestore.Name}
 	aboutToFinalize = meant{scenario: "restore with warnings", step: contract.RecordFinalization.Name, of: "volumes"}
 	aboutToDownload = meant{scenario: "download a log", step: contract.RequestDownload.Name}
+	aboutToThinOut  = meant{scenario: "a plan's two runs, of which it keeps one", step: contract.DeletePlanBackup.Name}
 )
 
 // The API server is not stopped later: Velero, in the middle of a backup, may fail it then, or lose its end (see
@@ -67,7 +68,7 @@ var sharedOutages = []sharedOutage{
 	{env.Etcd, outage.Paused, []meant{aboutToCreate, aboutToApprove, aboutToRestore}, false},
 	{env.Temporal, outage.Paused, []meant{aboutToCreate, aboutToRevoke, aboutToFinalize}, false},
 	{env.Temporal, outage.Stopped, []meant{aboutToMirror, aboutToRelease, aboutToDownload}, true},
-	{env.Temporal, withoutDatabase, []meant{aboutToMirror, aboutToApprove, aboutToRestore}, false},
+	{env.Temporal, withoutDatabase, []meant{aboutToMirror, aboutToApprove, aboutToRestore, aboutToThinOut}, false},
 }
 
 // withoutDatabase is how Temporal is away and has lost everything when it comes back.

@@ -36,6 +36,10 @@ var planScenarios = []scenario{{
 				s.Recent[1].Phase == holdfastv1alpha1.PhaseDeleted
 		}))
 		c.planned = c.planStatus()
+		c.await("its Schedule is there", func() bool { // again, if Temporal has lost it
+			_, err := c.schedule().Describe(context.Background())
+			return err == nil
+		})
 		require.NoError(c.t, c.admin.Delete(c.t.Context(), c.plan.DeepCopy()))
 	},
 	want: "the plan gone, its Schedule too",

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"holdfast.dev/holdfast/test/env"
+)
+
+// A run of a plan costs what its backup costs, the plan's own status, and the record of the backup. A restart over plans that have
+// nothing to do writes nothing.
+func TestPlansOfOneMinute(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts real components (-short)")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 6*time.Minute)
+	defer cancel()
+	report, err := measurePlans(ctx, planLoad{plans: 40, namespaces: 4, watchers: 2, jitter: "20s", ahead: 30 * time.Second})
+	require.NoError(t, err)
+	report.print(t.Output())
+	assert.LessOrEqual(t, report.WindowSeconds, 20.0)
+	assert.Greater(t, report.WindowSeconds, 10.0, "jitter spreads them")
+	assert.Less(t, report.PlannedPerSecond, 20)
+	assert.GreaterOrEqual(t, report.WritesPerRun, 8.0, "fewer: not all were seen")
+	assert.LessOrEqual(t, report.WritesPerRun, 14.0)
+	assert.Zero(t, report.Restart.WorkflowsStarted)
+	assert.Empty(t, report.Restart.Writes)
+	assert.Positive(t, report.Restart.Requests, "the watchers have read all")
+	for _, name := range measured {
+		assert.Positive(t, report.Processes[name].PeakMiB, name)
+	}
+}
+
+func TestTheBusiestSpanIsCounted(t *testing.T) {
+	begin := time.Unix(1_800_000_000, 0)
+	times := []time.Time{begin, begin.Add(900 * time.Millisecond), begin.Add(time.Second), begin.Add(30 * time.Second)}
+	assert.Equal(t, 2, busiest(times, time.Second))
+	assert.Equal(t, 4, busiest(times, time.Minute))
+	assert.Zero(t, busiest(nil, time.Second))
+}
+
+func TestWritesAfterARestartAreCounted(t *testing.T) {
+	since := time.Unix(1_800_000_000, 0)
+	request := func(user, verb, resource, namespace string, at time.Time) env.AuditedRequest {
+		return env.AuditedRequest{User: user, Verb: verb, Resource: resource, Namespace: namespace, Name: "a", At: at, Code: 200}
+	}
+	var restart plansRestart
+	restart.count([]env.AuditedRequest{
+		request(env.HoldfastWorker, "patch", "backupplans", "shop", since.Add(-time.Second)),
+		request(env.HoldfastWatcher, "update", "leases", "velero", since),
+		request(env.HoldfastWorker, "patch", "backupplans", fence.Namespace, since),
+		request("velero", "create", "backupplans", "shop", since),
+		request(env.HoldfastWatcher, "list", "backupplans", "", since),
+		request(env.HoldfastWorker, "patch", "backupplans", "shop", since),
+	}, since)
+	assert.Equal(t, 2, restart.Requests)
+	assert.Equal(t, []string{"holdfast-worker: patch backupplans shop/a"}, restart.Writes)
+}
