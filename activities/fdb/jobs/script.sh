@@ -5,9 +5,10 @@ work=$(mktemp -d) || exit 1
 result=''
 
 # The tool ends with the pod. SIGTERM does not end the first process of a container unless it has a handler, and bash runs a trap
-# only after the present command, unless that is "wait".
+# only after the present command, unless that is "wait". timeout has a process group with the tool; it does not pass on a signal that
+# comes before it knows what it has started.
 stop() {
-	kill -TERM "$!" 2>/dev/null
+	kill -TERM -- "-$!" 2>/dev/null || kill -TERM "$!" 2>/dev/null
 	wait "$!" 2>/dev/null
 	rm -rf "$work"
 	exit 143
