@@ -121,12 +121,11 @@ func (a *Activities) Run(ctx context.Context, step contract.PlanStep) (contract.
 		if step.Due != 0 {
 			at, jitter = time.Unix(step.Due, 0), 0
 		}
-		if s.judge.Refused != "" || at.IsZero() {
-			s.made = s.madeBefore()
+		if s.judge.Refused != "" || at.IsZero() { // the spec was changed, or an earlier attempt has shown the run
 			return a.show(ctx, s)
 		}
 		nab, err := a.make(ctx, s, at)
-		refusal := refused(err, s.now.Sub(at.Add(jitter)))
+		refusal := refused(err, step.Due != 0, s.now.Sub(at.Add(jitter)))
 		if err != nil && refusal == "" {
 			return err
 		}
@@ -141,15 +140,16 @@ func (a *Activities) Run(ctx context.Context, step contract.PlanStep) (contract.
 	})
 }
 
-// madeBefore is the newest run of the schedule if no record says so: an earlier attempt has made it, but was killed before the
-// workflow knew.
+// madeBefore is the newest run of the schedule if no record says so: it was made, but the worker was killed before the workflow
+// knew.
 func (s *subject) madeBefore() *contract.PlanBackup {
 	handled := s.Plan.Status.HandledDue
-	if handled == nil {
+	if handled == nil || s.judge.Refused != "" {
 		return nil
 	}
 	for _, b := range s.Backups {
-		if !b.Recorded && b.Object.Name == contract.PlanRunName(s.Plan.Name, handled.Time) && dueOf(b).Equal(handled.Time) {
+		if !b.Recorded && !b.gone() && !b.deleting() && b.Object.Name == contract.PlanRunName(s.Plan.Name, handled.Time) &&
+			sameRun(b.Object, build(s, handled.Time)) {
 			return &contract.PlanBackup{Name: b.Object.Name, UID: string(b.Object.UID)}
 		}
 	}
@@ -178,7 +178,10 @@ func (s *subject) view() contract.PlanView {
 	j, p := s.judge, s.Plan
 	v := contract.PlanView{
 		Found: true, Ready: j.Refused == "", Why: j.Refused, Paused: string(s.Paused), Objective: string(j.Objective),
-		MadeNow: s.made, Recorded: s.recorded, Stored: len(s.Backups),
+		MadeNow: s.made, Recorded: s.recorded, Stored: s.stored(),
+	}
+	if v.MadeNow == nil {
+		v.MadeNow = s.madeBefore()
 	}
 	if !j.Passed.Make.IsZero() {
 		v.Due = j.Passed.Make.Unix()
@@ -192,12 +195,12 @@ func (s *subject) view() contract.PlanView {
 		v.LastGood = j.LastGood.begin().Unix()
 	}
 	for _, b := range s.Backups {
-		if b.deleting() {
+		if spec := b.Object.Spec; b.Made && (spec.DeleteBackup || spec.ForceDeleteBackup) {
 			v.Deleting++
 		}
 	}
-	if keep := s.Keep; keep != nil && !keep.DryRun && v.Ready && v.Deleting == 0 && len(j.Retention.Due) > 0 {
-		v.Delete = j.Retention.Due[0].Name
+	if v.Ready && v.Deleting == 0 {
+		v.Delete = s.deletion()
 	}
 	v.Extend = s.extension(&v)
 	v.WakeIn = time.Hour
@@ -205,6 +208,19 @@ func (s *subject) view() contract.PlanView {
 		v.WakeIn = max(0, wake.Sub(s.now))
 	}
 	return v
+}
+
+// deletion is the backup that is to be deleted next: one that no rule keeps, or the object of one that Velero removed long ago.
+func (s *subject) deletion() string {
+	if keep := s.Keep; keep != nil && !keep.DryRun && len(s.judge.Retention.Due) > 0 {
+		return s.judge.Retention.Due[0].Name
+	}
+	for _, b := range s.Backups {
+		if s.removable(b) {
+			return b.Object.Name
+		}
+	}
+	return ""
 }
 
 // used are the backups that a restore or a download reads, by name; it lists them only if something is to be deleted.
@@ -216,4 +232,6 @@ func (a *Activities) used(ctx context.Context, o *Objects, j Judgement) (map[str
 }
 
 // Signal signals the workflow of a plan, and starts it if it does not run. If the plan is gone, that removes its Schedule.
-func (a *Activities) Signal(ctx context.Context, in contract.PlanSignal) error { return a.Schedules.Signal(ctx, in) }
+func (a *Activities) Signal(ctx context.Context, in contract.PlanSignal) error {
+	return a.Schedules.Signal(ctx, in)
+}

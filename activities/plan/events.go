@@ -81,6 +81,6 @@ func (a *Activities) recordDeletion(p *holdfastv1alpha1.BackupPlan, name, why st
 }
 
 func (a *Activities) recordExtension(p *holdfastv1alpha1.BackupPlan, name string, until time.Time) {
-	a.event(p, corev1.EventTypeNormal, eventExtension, "Retain", "only minGood keeps NonAdminBackup %s: it expires at %s now", name,
+	a.event(p, corev1.EventTypeNormal, eventExtension, "Retain", "minGood keeps NonAdminBackup %s: it expires at %s now", name,
 		until.UTC().Format(time.RFC3339))
 }

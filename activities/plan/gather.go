@@ -147,10 +147,19 @@ func (b Backup) phase() string {
 // state is how the backup ended, as far as retention is concerned. One whose spec is refused has failed.
 func (b Backup) state() retention.State { return endOf(b.phase()) }
 
-// gone: its Velero Backup existed and does not exist any more, so that nothing can be restored from it.
-func (b Backup) gone() bool {
-	accepted := meta.FindStatusCondition(b.Object.Status.Conditions, string(oadpv1alpha1.NonAdminConditionAccepted))
-	return accepted != nil && accepted.Reason == oadpv1alpha1.ReasonVeleroBackupNotFound
+// gone: nothing can be restored from it.
+func (b Backup) gone() bool { return !b.goneSince().IsZero() }
+
+func (b Backup) goneSince() time.Time { return GoneSince(b.Object) }
+
+// GoneSince is since when a NonAdminBackup is known to have no Velero Backup any more, whose status it still shows; zero if it
+// has one, or never had one.
+func GoneSince(nab *oadpv1alpha1.NonAdminBackup) time.Time {
+	accepted := meta.FindStatusCondition(nab.Status.Conditions, string(oadpv1alpha1.NonAdminConditionAccepted))
+	if accepted == nil || accepted.Reason != oadpv1alpha1.ReasonVeleroBackupNotFound {
+		return time.Time{}
+	}
+	return accepted.LastTransitionTime.Time
 }
 
 // deleting: somebody, or the plan, has requested its deletion.
@@ -178,6 +187,11 @@ func (b Backup) expires() time.Time {
 		return status.Status.Expiration.Time
 	}
 	return time.Time{}
+}
+
+// stored is how many backups with the plan's label and UID exist at Velero, or will.
+func (o *Objects) stored() int {
+	return len(slices.DeleteFunc(slices.Clone(o.Backups), Backup.gone))
 }
 
 // made are the backups that the plan has made.

@@ -7,11 +7,16 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/policy/planspec"
+	"holdfast.dev/holdfast/k8s/shorten"
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/plan"
 	"holdfast.dev/holdfast/workflows/plan/due"
@@ -54,6 +59,9 @@ func Judge(o *Objects, used map[string]string, now time.Time) Judgement {
 	return j
 }
 
+// maxRefused is how long a reason may be, in bytes: it quotes what a tenant writes.
+const maxRefused = 1 << 10
+
 // admit reads the schedule, and judges the spec.
 func (j *Judgement) admit(o *Objects, now time.Time) due.Schedule {
 	spec := &o.Plan.Spec
@@ -62,11 +70,11 @@ func (j *Judgement) admit(o *Objects, now time.Time) due.Schedule {
 		err = templateError(spec.Template)
 	}
 	if err != nil {
-		j.Refused, j.Reason = err.Error(), holdfastv1alpha1.ReasonInvalid
+		j.Refused, j.Reason = shorten.Text(err.Error(), maxRefused), holdfastv1alpha1.ReasonInvalid
 		return schedule
 	}
 	by := planspec.Context{Rules: o.Rules.Own, Interval: schedule.Period(now), Older: o.Older}
-	if j.Refused = planspec.Forbidden(o.Plan.Name, spec, by); j.Refused != "" {
+	if j.Refused = shorten.Text(planspec.Forbidden(o.Plan.Name, spec, by), maxRefused); j.Refused != "" {
 		j.Reason = holdfastv1alpha1.ReasonForbidden
 	}
 	return schedule
@@ -81,13 +89,6 @@ func (o *Objects) runs(schedule due.Schedule, now time.Time) plan.Runs {
 	if p.Spec.Jitter != "" {
 		most = new(duration(p.Spec.Jitter))
 	}
-	handled := p.CreationTimestamp.Time
-	if p.Status.HandledDue != nil {
-		handled = p.Status.HandledDue.Time
-	}
-	if before := p.Status.HandledSchedule; before != "" && before != scheduleOf(&p.Spec) {
-		handled = now // what a new schedule would have made before is not missed
-	}
 	names := map[string]bool{}
 	for _, b := range o.Backups {
 		names[b.Object.Name] = true
@@ -96,13 +97,46 @@ func (o *Objects) runs(schedule due.Schedule, now time.Time) plan.Runs {
 	return plan.Runs{
 		Schedule: schedule,
 		Jitter:   due.Jitter(string(p.UID), most, schedule.Period(now)),
-		Deadline: duration(cmp.Or(p.Spec.StartingDeadline, holdfastv1alpha1.DefaultStartingDeadline)),
-		Handled:  handled,
+		Deadline: deadlineOf(&p.Spec),
+		Handled:  handledOf(p, now),
 		Paused:   o.Paused != "",
 		Busy: p.Spec.ConcurrencyPolicy != holdfastv1alpha1.ConcurrencyAllow &&
 			last != nil && last.state() == retention.Unfinished && !last.deleting() && !last.gone(),
 		Made: func(at time.Time) bool { return names[contract.PlanRunName(p.Name, at)] },
 	}
+}
+
+func deadlineOf(spec *holdfastv1alpha1.BackupPlanSpec) time.Duration {
+	return duration(cmp.Or(spec.StartingDeadline, holdfastv1alpha1.DefaultStartingDeadline))
+}
+
+// missedFor is how long ago a run may have been due that is counted as missed.
+const missedFor = 7 * 24 * time.Hour
+
+// handledOf is until when due times are handled. What a new schedule would have made before, or a plan that was not ready, is not
+// missed. A worker whose clock was ahead must not have handled what is to come.
+func handledOf(p *holdfastv1alpha1.BackupPlan, now time.Time) time.Time {
+	handled := p.CreationTimestamp.Time
+	if p.Status.HandledDue != nil {
+		handled = p.Status.HandledDue.Time
+	}
+	ready := meta.FindStatusCondition(p.Status.Conditions, holdfastv1alpha1.ConditionReady)
+	refused := ready != nil && ready.Status == metav1.ConditionFalse
+	schedule := p.Status.HandledSchedule
+	switch {
+	case schedule != scheduleOf(&p.Spec) && (schedule != "" || refused), handled.After(now):
+		return now
+	case refused:
+		return latest(handled, now.Add(-deadlineOf(&p.Spec)))
+	}
+	return latest(handled, now.Add(-missedFor))
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // scheduleOf is what the due times of a plan are computed from.
@@ -143,6 +177,9 @@ func (o *Objects) lastGood() *Backup {
 	return newest
 }
 
+// waitsFor is how long retention leaves a run alone that is backing off.
+const waitsFor = 24 * time.Hour
+
 // retain judges which backups stay.
 func (j *Judgement) retain(o *Objects, used map[string]string, now time.Time) {
 	if o.Keep == nil {
@@ -153,8 +190,12 @@ func (j *Judgement) retain(o *Objects, used map[string]string, now time.Time) {
 		if b.gone() || b.deleting() {
 			continue
 		}
+		state := b.state()
+		if b.phase() == string(oadpv1alpha1.NonAdminPhaseBackingOff) && now.Sub(b.begin()) < waitsFor {
+			state = retention.Unfinished // what refuses it may pass
+		}
 		backups = append(backups, retention.Backup{
-			Name: b.Object.Name, State: b.state(), Begin: b.begin(), Used: used[b.Object.Name],
+			Name: b.Object.Name, State: state, Begin: b.begin(), Used: used[b.Object.Name],
 			Held: b.Object.Labels[holdfastv1alpha1.LabelHold] == holdfastv1alpha1.LabelHoldValue,
 		})
 	}
@@ -215,10 +256,13 @@ func (j *Judgement) ttl(o *Objects) (ttl time.Duration, enforced bool) {
 	return ttl, false
 }
 
-// longestGap is the longest time between two of the next due times.
+// longestGap is the longest time between two of the next due times: of those of five weeks, or of the next 300 if there are more.
 func longestGap(schedule due.Schedule, now time.Time) time.Duration {
-	const looked = 20
-	times := schedule.NextN(now, looked)
+	const few, many, weeks = 20, 300, 35 * 24 * time.Hour
+	times := schedule.NextN(now, few)
+	if times[few-1].Sub(now) < weeks {
+		times = schedule.NextN(now, many)
+	}
 	var longest time.Duration
 	for i, at := range times[1:] {
 		longest = max(longest, at.Sub(times[i]))
@@ -233,6 +277,8 @@ func templateError(template holdfastv1alpha1.BackupTemplate) error {
 	}
 	path := field.NewPath("template", "metadata", "labels")
 	problems := metav1validation.ValidateLabels(template.Metadata.Labels, path)
+	problems = append(problems,
+		apivalidation.ValidateAnnotations(template.Metadata.Annotations, field.NewPath("template", "metadata", "annotations"))...)
 	var texts []string
 	for _, problem := range problems {
 		texts = append(texts, problem.Error())

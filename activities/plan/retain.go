@@ -2,11 +2,13 @@ package plan
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -57,31 +59,61 @@ func (a *Activities) record(ctx context.Context, s *subject, b *Backup) (done bo
 		made.Labels[holdfastv1alpha1.LabelRecordedPlan] = string(s.Plan.UID)
 	})
 	if err != nil {
-		return false, err
+		return false, elsewhere(s, err)
 	}
 	b.Recorded, b.Velero = true, made
 	return true, nil
 }
 
-// DeleteBackup requests the deletion of a backup with its data, as a tenant would, if it is still due.
+// removedAfter is how long the object stays of a backup that is gone at Velero, which may find it in the bucket again.
+const removedAfter = 7 * 24 * time.Hour
+
+// removable: nothing can be restored from the backup any more, and its object is all that is left of it.
+func (s *subject) removable(b Backup) bool {
+	since := b.goneSince()
+	return !since.IsZero() && s.now.Sub(since) > removedAfter && !b.deleting()
+}
+
+// DeleteBackup requests the deletion of a backup with its data, as a tenant would, if it is still due and was shown to be. Of a
+// backup that is gone it deletes the object, and no data.
 func (a *Activities) DeleteBackup(ctx context.Context, step contract.PlanStep) (contract.PlanView, error) {
 	return a.update(ctx, step, func(s *subject) error {
-		due := slices.IndexFunc(s.judge.Retention.Due, func(n retention.Named) bool { return n.Name == step.Backup })
 		at := slices.IndexFunc(s.Backups, func(b Backup) bool { return b.Object.Name == step.Backup })
-		if due < 0 || at < 0 || s.Keep == nil || s.Keep.DryRun {
+		if at < 0 {
 			return a.show(ctx, s)
 		}
 		nab := s.Backups[at].Object
+		if s.removable(s.Backups[at]) {
+			err := a.Client.Delete(ctx, nab, client.Preconditions{UID: &nab.UID, ResourceVersion: &nab.ResourceVersion})
+			return client.IgnoreNotFound(err)
+		}
+		due := slices.IndexFunc(s.judge.Retention.Due, func(n retention.Named) bool { return n.Name == step.Backup })
+		if due < 0 || s.Keep == nil || s.Keep.DryRun || !shown(s.Plan.Status.Retention, step.Backup) {
+			return a.show(ctx, s)
+		}
 		changed, err := activities.PatchObject(ctx, a.Client, nab, func() { nab.Spec.DeleteBackup = true })
 		if changed {
 			a.recordDeletion(s.Plan, nab.Name, s.judge.Retention.Due[due].Why)
 		}
-		return err
+		return elsewhere(s, err)
 	})
 }
 
-// extendBefore is how long before its expiration a backup that only minGood keeps is extended; half its time to live if that is
-// less.
+// shown: the status says that the backup is due.
+func shown(status *holdfastv1alpha1.Retention, name string) bool {
+	return status != nil && slices.ContainsFunc(status.Due, func(due holdfastv1alpha1.Judged) bool { return due.Name == name })
+}
+
+// elsewhere has what the plan is made of be read again if a backup of it is gone: the plan is not.
+func elsewhere(s *subject, err error) error {
+	if errors.Is(err, activities.ErrGone) {
+		plans := holdfastv1alpha1.GroupVersion.WithResource(holdfastv1alpha1.ResourceBackupPlans).GroupResource()
+		return apierrors.NewConflict(plans, s.Plan.Name, errors.New("a backup of the plan is gone"))
+	}
+	return err
+}
+
+// extendBefore is how long before its expiration a backup that minGood keeps is extended; half its time to live if that is less.
 const extendBefore = 7 * 24 * time.Hour
 
 // extension is the backup that is to be extended now. It has the plan wake in time for the next one. Where the administrator
@@ -89,7 +121,7 @@ const extendBefore = 7 * 24 * time.Hour
 func (s *subject) extension(v *contract.PlanView) string {
 	if v.Ready {
 		if ttl, enforced := s.judge.ttl(s.Objects); !enforced {
-			for _, name := range s.judge.Retention.MinGoodOnly {
+			for _, name := range s.judge.Retention.MinGood {
 				at := slices.IndexFunc(s.Backups, func(b Backup) bool { return b.Object.Name == name })
 				b := s.Backups[at]
 				if b.Velero == nil || b.expires().IsZero() {
@@ -121,7 +153,7 @@ func (a *Activities) ExtendBackup(ctx context.Context, step contract.PlanStep) (
 		if err == nil {
 			a.recordExtension(s.Plan, step.Backup, made.Status.Expiration.Time)
 		}
-		return err
+		return elsewhere(s, err)
 	})
 }
 

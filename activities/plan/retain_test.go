@@ -7,10 +7,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/activities/fake"
+	"holdfast.dev/holdfast/k8s"
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
@@ -41,7 +43,7 @@ func TestRetentionDeletesOnlyWhatTheRecordSaysThePlanHasMade(t *testing.T) {
 	view = s.refresh()
 	assert.Equal(t, names[0], view.Delete)
 	status := s.status().Retention
-	assert.Equal(t, []holdfastv1alpha1.Judged{{Name: names[1], Why: "last, minGood"}}, status.Kept)
+	assert.Equal(t, []holdfastv1alpha1.Kept{{Name: names[1], By: "last, minGood"}}, status.Kept)
 	assert.Equal(t, []holdfastv1alpha1.Judged{{Name: names[0], Why: "no rule of keep names it"}}, status.Due, "before it goes")
 	assert.Equal(t, []holdfastv1alpha1.Judged{{Name: "forged", Why: "no record says that this plan has made it"}}, status.Blocked)
 	s.act(contract.DeletePlanBackup.Name, contract.PlanStep{Backup: "forged"})
@@ -103,6 +105,30 @@ func TestWhatOnlyMinGoodKeepsDoesNotExpire(t *testing.T) {
 	made := s.Velero(owner.NACUUID(fake.Cluster, nab.Namespace, nab.Name, string(nab.UID)))
 	assert.WithinDuration(t, s.now.Add(720*time.Hour), made.Status.Expiration.Time, time.Second)
 	assert.Empty(t, s.refresh().Extend)
+}
+
+// Of a backup that Velero has deleted the object is left. It is removed, with no data, once Velero has not found it for a week.
+func TestTheObjectOfABackupThatIsGoneIsRemoved(t *testing.T) {
+	s := newScene(t, nil)
+	s.now = s.now.Add(time.Minute)
+	nab := s.run()
+	s.ends(nab, velerov1.BackupPhaseCompleted)
+	nab = s.Read(nab.Name)
+	meta.SetStatusCondition(&nab.Status.Conditions, metav1.Condition{
+		Type: string(oadpv1alpha1.NonAdminConditionAccepted), Status: metav1.ConditionTrue,
+		Reason: oadpv1alpha1.ReasonVeleroBackupNotFound, LastTransitionTime: metav1.NewTime(s.now),
+	})
+	require.NoError(t, s.Client.Status().Update(t.Context(), nab))
+	assert.Empty(t, s.refresh().Delete)
+	assert.Zero(t, s.status().Counts.Stored)
+	s.act(contract.DeletePlanBackup.Name, contract.PlanStep{Backup: nab.Name})
+	assert.False(t, s.Read(nab.Name).Spec.DeleteBackup)
+	s.now = s.now.Add(8 * 24 * time.Hour)
+	assert.Equal(t, nab.Name, s.refresh().Delete)
+	s.act(contract.DeletePlanBackup.Name, contract.PlanStep{Backup: nab.Name})
+	exists, err := k8s.Get(t.Context(), s.Client, "NonAdminBackup", nab.Namespace, nab.Name, &oadpv1alpha1.NonAdminBackup{})
+	require.NoError(t, err)
+	assert.False(t, exists)
 }
 
 func TestTheTTLIsSetFromKeep(t *testing.T) {

@@ -7,14 +7,16 @@ import (
 	"maps"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"holdfast.dev/holdfast/activities"
 	"holdfast.dev/holdfast/k8s"
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/shorten"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -24,12 +26,15 @@ var errNameTaken = errors.New("a NonAdminBackup of that name exists and is no ru
 // refusalPatience is how long the API server may refuse a run that it may accept later: one that starts refuses everything.
 const refusalPatience = time.Minute
 
-// refused says why a run will not be made; empty if it was, or if a retry may make it. late is how late it is.
-func refused(err error, late time.Duration) string {
-	final := errors.Is(err, errNameTaken) || apierrors.IsInvalid(err) ||
-		apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
-	if final || (apierrors.IsForbidden(err) && late > refusalPatience) { // a quota, an admission webhook
-		return err.Error()
+// refused says why a run will not be made; empty if it was, or if a retry may make it. late is how late it is. A request has no
+// deadline of its own, and must not hold up what the plan has to do else: whatever the API server answers is a refusal after a
+// minute.
+func refused(err error, requested bool, late time.Duration) string {
+	final := errors.Is(err, errNameTaken) || activities.Refused(err)
+	var answer apierrors.APIStatus
+	patient := apierrors.IsForbidden(err) || (requested && errors.As(err, &answer)) // a quota, an admission webhook
+	if final || (patient && late > refusalPatience) {
+		return shorten.Text(err.Error(), maxRefused)
 	}
 	return ""
 }
@@ -57,7 +62,13 @@ func (a *Activities) make(ctx context.Context, s *subject, at time.Time) (*oadpv
 	return nil, fmt.Errorf("create NonAdminBackup %s: %w", client.ObjectKeyFromObject(nab), errNameTaken)
 }
 
+// sameRun reports whether a NonAdminBackup is the run that was to be made. A tenant may have prepared it under that name; then it
+// is what the plan would have made.
 func sameRun(found, wanted *oadpv1alpha1.NonAdminBackup) bool {
+	if found.Labels[holdfastv1alpha1.LabelPlan] != wanted.Labels[holdfastv1alpha1.LabelPlan] ||
+		!equality.Semantic.DeepEqual(found.Spec.BackupSpec, wanted.Spec.BackupSpec) {
+		return false
+	}
 	for _, key := range []string{holdfastv1alpha1.AnnotationPlanUID, holdfastv1alpha1.AnnotationDue} {
 		if found.Annotations[key] != wanted.Annotations[key] {
 			return false

@@ -48,9 +48,12 @@ func apply(o *Objects, j Judgement, now time.Time) {
 			status.LastGood.Expires = &metav1.Time{Time: at}
 		}
 	}
-	status.Counts.Stored = int64(len(o.Backups))
-	if j.Refused == "" {
+	status.Counts.Stored = int64(o.stored())
+	switch {
+	case j.Refused == "":
 		applyRetention(o, j, now)
+	case status.Retention != nil: // nothing is deleted, and nothing waits for it
+		status.Retention.OldestPending, status.Retention.PendingSince = "", nil
 	}
 }
 
@@ -77,6 +80,7 @@ func applyReady(o *Objects, j Judgement) {
 	reason, message := holdfastv1alpha1.ReasonScheduled, "runs are made by the schedule"
 	if keep := o.Keep; keep != nil {
 		if ttl, enforced := j.ttl(o); enforced {
+			message += fmt.Sprintf("; the administrator enforces ttl %s, after which also the backups of minGood expire", ttl)
 			if rules := keepOf(keep).Unkept(j.Gap, ttl); len(rules) > 0 {
 				reason = holdfastv1alpha1.ReasonKeepExceedsTTL
 				message = fmt.Sprintf("the administrator enforces ttl %s, after which backups expire that keep wants: %s",
@@ -115,21 +119,16 @@ func applyRecent(o *Objects) {
 	status := &o.Plan.Status
 	for i := range status.Recent {
 		run := &status.Recent[i]
-		before := endOf(run.Phase)
+		before := run.Phase
 		run.Phase = holdfastv1alpha1.PhaseDeleted
 		for _, b := range o.Backups {
 			if b.Object.Name == run.Name {
 				run.Phase = b.phase()
 			}
 		}
-		switch after := endOf(run.Phase); {
-		case before != retention.Unfinished:
-		case after == retention.Good:
-			status.Counts.Good++
-			dayOf(status, run.Time.Time).Good++
-		case after == retention.Failed:
-			status.Counts.Failed++
-			dayOf(status, run.Time.Time).Failed++
+		if run.Phase != holdfastv1alpha1.PhaseDeleted {
+			countEnd(status, run.Time.Time, endOf(before), -1) // what had backed off may complete
+			countEnd(status, run.Time.Time, endOf(run.Phase), +1)
 		}
 	}
 	kept := 0
@@ -140,6 +139,17 @@ func applyRecent(o *Objects) {
 	})
 	if status.LastRun != nil && len(status.Recent) > 0 && status.Recent[0].Name == status.LastRun.Name {
 		status.LastRun.Phase = status.Recent[0].Phase
+	}
+}
+
+// countEnd counts a run that has ended, or counts it no more.
+func countEnd(status *holdfastv1alpha1.BackupPlanStatus, due time.Time, end retention.State, by int64) {
+	switch day := dayOf(status, due); end {
+	case retention.Good:
+		status.Counts.Good, day.Good = status.Counts.Good+by, day.Good+by
+	case retention.Failed:
+		status.Counts.Failed, day.Failed = status.Counts.Failed+by, day.Failed+by
+	case retention.Unfinished:
 	}
 }
 
@@ -183,17 +193,24 @@ func applyRetention(o *Objects, j Judgement, now time.Time) {
 	}
 	pending, blocked := oldestPending(j.Retention), j.Retention.Blocked
 	for _, b := range o.Backups {
-		if !b.Made && !b.deleting() {
+		if !b.Made && !b.deleting() && !b.gone() {
 			blocked = append(blocked, retention.Named{Name: b.Object.Name, Why: "no record says that this plan has made it"})
 		}
 	}
 	after := &holdfastv1alpha1.Retention{}
-	after.Kept, after.MoreKept = bounded(j.Retention.Kept)
+	kept, more := bounded(j.Retention.Kept)
+	for _, each := range kept {
+		after.Kept = append(after.Kept, holdfastv1alpha1.Kept{Name: each.Name, By: each.Why})
+	}
+	after.MoreKept = more
 	after.Due, after.MoreDue = bounded(j.Retention.Due)
 	after.Blocked, after.MoreBlocked = bounded(blocked)
 	at := &metav1.Time{Time: now.Truncate(time.Second)}
 	if before != nil {
 		after.LastPass = before.LastPass
+	}
+	if o.Keep.DryRun {
+		pending = "" // nothing is to be deleted
 	}
 	if after.OldestPending = pending; pending != "" {
 		after.PendingSince = at

@@ -126,14 +126,16 @@ func asWanted(schedule *client.Schedule, cluster string, wanted Wanted) bool {
 	}
 	started, ok := schedule.Action.(*client.ScheduleWorkflowAction)
 	kind := contract.KindPlanStart
-	return ok && started.Workflow == kind.Workflow && started.TaskQueue == kind.TaskQueue(cluster) &&
+	state := schedule.State
+	return ok && started.Workflow == kind.Workflow && started.TaskQueue == kind.TaskQueue(cluster) && !state.LimitedActions &&
 		schedule.Policy != nil && schedule.Policy.Overlap == policies().Overlap && schedule.Policy.CatchupWindow == catchUp &&
 		timely(schedule.Spec, wanted)
 }
 
 // timely: the Schedule's times to come are the plan's, and enough are left.
 func timely(spec *client.ScheduleSpec, wanted Wanted) bool {
-	if spec == nil || len(spec.Intervals) > 0 || len(spec.CronExpressions) > 0 {
+	if spec == nil || len(spec.Intervals) > 0 || len(spec.CronExpressions) > 0 || len(spec.Skip) > 0 || spec.Jitter != 0 ||
+		!spec.StartAt.IsZero() || !spec.EndAt.IsZero() {
 		return false
 	}
 	var next []int64
@@ -193,7 +195,7 @@ func policies() *client.SchedulePolicies {
 func action(cluster string, ref contract.ObjectRef, wanted Wanted) *client.ScheduleWorkflowAction {
 	kind := contract.KindPlanStart
 	in := contract.PlanStartInput{Cluster: cluster, Ref: ref}
-	for _, at := range wanted.Next {
+	for _, at := range slices.Concat(wanted.Past, wanted.Next) {
 		in.Instants = append(in.Instants, at.Unix())
 	}
 	return &client.ScheduleWorkflowAction{

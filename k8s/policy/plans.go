@@ -59,10 +59,41 @@ func decodePlans(name string, value json.RawMessage, into *Plans) []string {
 			problems = append(problems, fmt.Sprintf("%s.%s must not be negative", name, bound.field))
 		}
 	}
+	problems = append(problems, checkKeep(name+".enforceKeep", into.EnforceKeep)...)
 	if into.EnforceSchedule != "" {
 		if _, err := due.Parse(into.EnforceSchedule, ""); err != nil {
 			problems = append(problems, fmt.Sprintf("%s.enforceSchedule: %v", name, err))
 		}
+	}
+	return problems
+}
+
+// checkKeep returns which counts are none that the API server would take in a plan. Unlike there, no dry run can be enforced.
+func checkKeep(path string, keep *holdfastv1alpha1.Keep) []string {
+	if keep == nil {
+		return nil
+	}
+	var problems []string
+	for _, count := range []struct {
+		field       string
+		value       *int32
+		least, most int32
+	}{
+		{"last", &keep.Last, 0, 1000},
+		{"hourly", &keep.Hourly, 0, 1000},
+		{"daily", &keep.Daily, 0, 1000},
+		{"weekly", &keep.Weekly, 0, 1000},
+		{"monthly", &keep.Monthly, 0, 240},
+		{"yearly", &keep.Yearly, 0, 30},
+		{"minGood", keep.MinGood, 1, 100},
+		{"failed", keep.Failed, 0, 100},
+	} {
+		if count.value != nil && (*count.value < count.least || *count.value > count.most) {
+			problems = append(problems, fmt.Sprintf("%s.%s must be between %d and %d", path, count.field, count.least, count.most))
+		}
+	}
+	if keep.DryRun {
+		problems = append(problems, path+".dryRun cannot be enforced")
 	}
 	return problems
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"holdfast.dev/holdfast/activities/plan"
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/starter/velero"
@@ -224,7 +225,8 @@ func (r *Report) addMissing(o Objects) {
 
 func (r *Report) addStored(o Objects) {
 	for i := range o.Backups {
-		if made := o.Backups[i].Status.VeleroBackup; made != nil && made.Status != nil {
+		made, gone := o.Backups[i].Status.VeleroBackup, plan.GoneSince(&o.Backups[i])
+		if made != nil && made.Status != nil && gone.IsZero() {
 			r.Stored.Backups++
 		}
 	}

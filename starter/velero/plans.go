@@ -99,9 +99,10 @@ func (d *describedPlan) Print(out io.Writer) error {
 		fmt.Sprintf("%d good, %d failed, %d missed, %d skipped", counts.Good, counts.Failed, counts.Missed, counts.Skipped))
 	sheet.Line("Stored", fmt.Sprint(counts.Stored))
 	if r := d.Status.Retention; r != nil {
-		showRetention(sheet, "Kept", r.Kept, r.MoreKept)
-		showRetention(sheet, "To be deleted", r.Due, r.MoreDue)
-		showRetention(sheet, "Blocked", r.Blocked, r.MoreBlocked)
+		why := func(b holdfastv1alpha1.Judged) string { return b.Name + ": " + b.Why }
+		showRetention(sheet, "Kept", r.Kept, func(b holdfastv1alpha1.Kept) string { return b.Name + ": " + b.By }, r.MoreKept)
+		showRetention(sheet, "To be deleted", r.Due, why, r.MoreDue)
+		showRetention(sheet, "Blocked", r.Blocked, why, r.MoreBlocked)
 	}
 	sheet.Workflow(d.Workflow)
 	sheet.Conditions(d.Status.Conditions)
@@ -115,10 +116,10 @@ func until(expires *metav1.Time) string {
 	return ", expires " + clock(expires)
 }
 
-func showRetention(sheet operator.Sheet, verdict string, backups []holdfastv1alpha1.Judged, more int64) {
+func showRetention[B any](sheet operator.Sheet, verdict string, backups []B, say func(B) string, more int64) {
 	var lines []string
 	for _, b := range backups {
-		lines = append(lines, b.Name+": "+b.Why)
+		lines = append(lines, say(b))
 	}
 	if more > 0 {
 		lines = append(lines, fmt.Sprintf("and %d more", more))

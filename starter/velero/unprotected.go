@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"holdfast.dev/holdfast/activities/plan"
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/starter/operator"
@@ -167,7 +168,8 @@ func readGood(ctx context.Context, reader client.Reader, oadpNamespace string, h
 	}
 	for i := range backups.Items {
 		nab := &backups.Items[i]
-		if made := nab.Status.VeleroBackup; made != nil && made.Status != nil {
+		made, lost := nab.Status.VeleroBackup, !plan.GoneSince(nab).IsZero() || !nab.DeletionTimestamp.IsZero()
+		if made != nil && made.Status != nil && !lost && whole(nab.Spec.BackupSpec) {
 			holdings[nab.Namespace].note(made.Status)
 		}
 	}
@@ -189,12 +191,18 @@ func readGood(ctx context.Context, reader client.Reader, oadpNamespace string, h
 	return nil
 }
 
-// includes reports whether a Velero Backup includes a namespace whole: one that selects by labels does not.
+// includes reports whether a Velero Backup includes a namespace whole.
 func includes(spec *velerov1.BackupSpec, namespace string) bool {
 	included := len(spec.IncludedNamespaces) == 0 || slices.Contains(spec.IncludedNamespaces, "*") ||
 		slices.Contains(spec.IncludedNamespaces, namespace)
-	return included && !slices.Contains(spec.ExcludedNamespaces, namespace) &&
-		spec.LabelSelector == nil && len(spec.OrLabelSelectors) == 0
+	return included && !slices.Contains(spec.ExcludedNamespaces, namespace) && whole(spec)
+}
+
+// whole reports whether a backup has all of its namespaces: one that selects by labels or names resources does not.
+func whole(spec *velerov1.BackupSpec) bool {
+	all := func(included []string) bool { return len(included) == 0 || slices.Contains(included, "*") }
+	return spec != nil && spec.LabelSelector == nil && len(spec.OrLabelSelectors) == 0 &&
+		all(spec.IncludedResources) && all(spec.IncludedNamespaceScopedResources)
 }
 
 func (h *Holding) note(status *velerov1.BackupStatus) {

@@ -30,6 +30,7 @@ func ended(phase velerov1.BackupPhase, ago time.Duration) velerov1.BackupStatus 
 func tenantsBackup(namespace, name string, status velerov1.BackupStatus) *oadpv1alpha1.NonAdminBackup {
 	return &oadpv1alpha1.NonAdminBackup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec:       oadpv1alpha1.NonAdminBackupSpec{BackupSpec: &velerov1.BackupSpec{}},
 		Status:     oadpv1alpha1.NonAdminBackupStatus{VeleroBackup: &oadpv1alpha1.VeleroBackup{Status: &status}},
 	}
 }
@@ -38,7 +39,14 @@ func TestNamespacesWithoutAGoodBackupAreListed(t *testing.T) {
 	in := func(namespace, name string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: namespace, Name: name}
 	}
-	var objects []client.Object
+	lost := tenantsBackup("failed", "lost", ended(velerov1.BackupPhaseCompleted, time.Hour))
+	lost.Status.Conditions = []metav1.Condition{{
+		Type: string(oadpv1alpha1.NonAdminConditionAccepted), Status: metav1.ConditionTrue,
+		Reason: oadpv1alpha1.ReasonVeleroBackupNotFound, LastTransitionTime: metav1.NewTime(noon),
+	}}
+	partial := tenantsBackup("bank", "secrets", ended(velerov1.BackupPhaseCompleted, time.Hour))
+	partial.Spec.BackupSpec.IncludedResources = []string{"configmaps"}
+	objects := []client.Object{lost, partial}
 	for _, name := range []string{"shop", "bank", "empty", "failed", "covered", "openshift-adp", "kube-system"} {
 		objects = append(objects, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}},
 			&corev1.ConfigMap{ObjectMeta: in(name, "kube-root-ca.crt")})

@@ -3,8 +3,8 @@
 //
 // What the queue of expirations costs is measured without a stack: its code runs in time that is skipped.
 //
-// Profile hostile measures no cost but the watchers' memory: over thousands of backups, and some that were made to be large. Profile
-// plans measures how late the runs of thousands of plans are that are due in the same minute.
+// Profile hostile measures no cost but the watchers' memory: over thousands of backups, and some that were made to be large.
+// Profile plans measures how late the runs of thousands of plans are that are due in the same minute.
 //
 // Every burst has a stack of its own. The numbers to compare from run to run, and from machine to machine, are the counts
 // and ratios: writes, events and CPU time per backup. Seconds and rates depend on what else the machine does.

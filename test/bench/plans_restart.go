@@ -17,8 +17,8 @@ import (
 // fence is a plan that is made after a restart, in a namespace of its own.
 var fence = types.NamespacedName{Namespace: "bench-fence", Name: "fence"}
 
-// observePlansRestart restarts workers and watchers over plans that have nothing to do, and counts what they write. It is over when a
-// plan that is made after the restart has been served.
+// observePlansRestart restarts workers and watchers over plans that have nothing to do, and counts what they write. It is over
+// when a plan that is made after the restart has been served.
 func (r *rig) observePlansRestart(ctx context.Context, of planLoad, plans *planObserver, report *plansReport) error {
 	say("restarting Holdfast over %d plans", of.plans)
 	started, err := r.planWorkflows(ctx)
@@ -87,7 +87,8 @@ func (p *plansRestart) count(requests []env.AuditedRequest, since time.Time) {
 		}
 		p.Requests++
 		if request.Wrote() {
-			p.Writes = append(p.Writes, fmt.Sprintf("%s: %s %s %s/%s", request.User, request.Verb, request.Resource, request.Namespace, request.Name))
+			of := fmt.Sprintf("%s: %s %s", request.User, request.Verb, request.Resource)
+			p.Writes = append(p.Writes, fmt.Sprintf("%s %s/%s", of, request.Namespace, request.Name))
 		}
 	}
 }

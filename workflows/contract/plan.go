@@ -3,6 +3,7 @@ package contract
 import (
 	"fmt"
 	"hash/fnv"
+	"strings"
 	"time"
 )
 
@@ -102,7 +103,7 @@ type PlanState struct {
 type PlanStartInput struct {
 	Cluster string    `json:"cluster"`
 	Ref     ObjectRef `json:"ref"`
-	// Instants are when the Schedule was to start it next, in Unix seconds, as of its last update. Any other start is by hand.
+	// Instants are when the Schedule is to start it, in Unix seconds, as of its last update. Any other start is by hand.
 	Instants []int64 `json:"instants,omitempty"`
 }
 
@@ -127,7 +128,7 @@ func PlanRunName(plan string, due time.Time) string {
 		hash := fnv.New32a()
 		hash.Write([]byte(plan))
 		suffix := fmt.Sprintf("-%08x", hash.Sum32())
-		plan = plan[:maxPlanRunName-len(stamp)-len(suffix)] + suffix
+		plan = strings.TrimRight(plan[:maxPlanRunName-len(stamp)-len(suffix)], "-.") + suffix
 	}
 	return plan + stamp
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/details"
 	"holdfast.dev/holdfast/workflows/entity"
 )
 
@@ -43,7 +44,7 @@ func next(v contract.PlanView) entity.Step {
 func awaited(v contract.PlanView) string {
 	switch {
 	case !v.Ready:
-		return fmt.Sprintf("**Not ready:** %s. The tenant has to change the plan.", v.Why)
+		return fmt.Sprintf("**Not ready:** `%s`. The tenant has to change the plan.", details.OneLine(v.Why))
 	case v.Paused != "":
 		return fmt.Sprintf("**Paused** by %s. %s", v.Paused, have(v))
 	}

@@ -17,6 +17,9 @@ import (
 	"holdfast.dev/holdfast/workflows/workflowtest/environment"
 )
 
+// stale is more than a Schedule is ever late.
+const stale = time.Hour
+
 var ref = contract.ObjectRef{Namespace: "team", Name: "nightly", UID: "u"}
 
 // scene is a plan whose views the test says.
@@ -147,12 +150,14 @@ func TestAPlanThatIsNotReadyMakesNoRun(t *testing.T) {
 
 func TestWhatAScheduleStartsSaysWhetherItWasByHand(t *testing.T) {
 	at := time.Unix(1_800_000_000, 0)
+	passed := time.Now().Add(-2 * stale).Truncate(time.Second)
 	tests := map[string]struct {
 		scheduled *time.Time
 		want      bool
 	}{
 		"at a time of the schedule": {&at, false},
 		"a backfill":                {new(at.Add(-time.Hour)), true},
+		"a backfill of what it had": {&passed, true},
 		"without Temporal's word":   {nil, true},
 	}
 	for title, test := range tests {
@@ -169,7 +174,7 @@ func TestWhatAScheduleStartsSaysWhetherItWasByHand(t *testing.T) {
 				require.NoError(t, env.SetTypedSearchAttributesOnStart(temporal.NewSearchAttributes(key.ValueSet(*test.scheduled))))
 			}
 			env.ExecuteWorkflow(contract.KindPlanStart.Workflow,
-				contract.PlanStartInput{Cluster: "west", Ref: ref, Instants: []int64{at.Unix()}})
+				contract.PlanStartInput{Cluster: "west", Ref: ref, Instants: []int64{passed.Unix(), at.Unix()}})
 			require.NoError(t, env.GetWorkflowError())
 			assert.Equal(t, []contract.PlanSignal{{Cluster: "west", Ref: ref, ByHand: test.want}}, signalled)
 		})

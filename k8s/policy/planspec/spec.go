@@ -50,6 +50,9 @@ func Defaulted(spec holdfastv1alpha1.BackupPlanSpec) holdfastv1alpha1.BackupPlan
 	return spec
 }
 
+// namedOlder is how many older plans a refusal names.
+const namedOlder = 5
+
 // Forbidden says what of a plan the administrator does not allow, and what is allowed; empty if all is.
 func Forbidden(name string, spec *holdfastv1alpha1.BackupPlanSpec, by Context) string {
 	if IsDefault(by.Rules, name, spec) {
@@ -62,11 +65,15 @@ func Forbidden(name string, spec *holdfastv1alpha1.BackupPlanSpec, by Context) s
 			fmt.Sprintf("the schedule makes runs %s apart; the administrator allows %s or more", by.Interval, least))
 	}
 	if most := rules.MaxPerNamespace; most > 0 && len(by.Older) >= most {
-		problems = append(problems, fmt.Sprintf("the administrator allows %d plans in a namespace, and there are older ones: %s",
-			most, strings.Join(by.Older, ", ")))
+		named := by.Older[:min(len(by.Older), namedOlder)]
+		problems = append(problems, fmt.Sprintf("the administrator allows %d plans in a namespace, and there are %d older ones: %s",
+			most, len(by.Older), strings.Join(named, ", ")))
 	}
 	if wanted := rules.EnforceSchedule; wanted != "" && !sameFields(wanted, spec.Schedule) {
 		problems = append(problems, fmt.Sprintf("the administrator enforces schedule %q", wanted))
+	}
+	if bound := rules.MaxKept > 0 || rules.EnforceKeep != nil; bound && spec.Keep != nil && spec.Keep.DryRun {
+		problems = append(problems, "keep.dryRun deletes nothing; the administrator bounds what a plan keeps")
 	}
 	for _, field := range contradicted(spec.Keep, rules.EnforceKeep) {
 		problems = append(problems, fmt.Sprintf("the administrator enforces keep.%s", field))

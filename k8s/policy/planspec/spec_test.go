@@ -27,7 +27,15 @@ func TestAPlanIsForbiddenWithASentenceThatSaysWhatIsAllowed(t *testing.T) {
 		"the last allowed": {rules: policy.Plans{MaxPerNamespace: 2}, older: []string{"a"}},
 		"one plan too many": {
 			rules: policy.Plans{MaxPerNamespace: 2}, older: []string{"a", "b"},
-			want: "the administrator allows 2 plans in a namespace, and there are older ones: a, b",
+			want: "the administrator allows 2 plans in a namespace, and there are 2 older ones: a, b",
+		},
+		"many plans too many": {
+			rules: policy.Plans{MaxPerNamespace: 2}, older: []string{"a", "b", "c", "d", "e", "f"},
+			want: "the administrator allows 2 plans in a namespace, and there are 6 older ones: a, b, c, d, e",
+		},
+		"nothing deleted": {
+			rules: policy.Plans{MaxKept: 10}, keep: &keep{Daily: 7, DryRun: true},
+			want: "keep.dryRun deletes nothing; the administrator bounds what a plan keeps",
 		},
 		"as many kept as allowed": {rules: policy.Plans{MaxKept: 10}, keep: &keep{Daily: 7}},
 		"too many kept": {

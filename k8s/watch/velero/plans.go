@@ -3,6 +3,7 @@ package velero
 import (
 	"context"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
@@ -115,7 +116,10 @@ func (p *plans) backupEvents() watched.Events {
 // progressOf is how far a backup has come, as a plan counts it: each step is a signal, and a pass of the plan.
 func progressOf(nab *oadpv1alpha1.NonAdminBackup) string {
 	made, phase := nab.Status.VeleroBackup, nab.Status.Phase
+	accepted := meta.FindStatusCondition(nab.Status.Conditions, string(oadpv1alpha1.NonAdminConditionAccepted))
 	switch {
+	case accepted != nil && accepted.Reason == oadpv1alpha1.ReasonVeleroBackupNotFound:
+		return "gone"
 	case phase == oadpv1alpha1.NonAdminPhaseBackingOff, phase == oadpv1alpha1.NonAdminPhaseDeleting:
 		return string(phase)
 	case made == nil:

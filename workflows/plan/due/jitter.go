@@ -11,9 +11,9 @@ const jitterMost = 15 * time.Minute
 // sampled is how many due times show the shortest time between two.
 const sampled = 100
 
-// Period is the shortest time between two due times from a moment on.
+// Period is the shortest time between two due times from a moment on, as clocks show it: a day is a day when they are set, too.
 func (s Schedule) Period(from time.Time) time.Duration {
-	times := s.after(from, sampled)
+	times := s.civilly().after(from, sampled)
 	shortest := times[1].Sub(times[0])
 	for i, at := range times[1:] {
 		shortest = min(shortest, at.Sub(times[i]))

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	_ "time/tzdata" // the image has no time zones
 
 	"github.com/robfig/cron/v3"
 )
@@ -55,6 +56,12 @@ func Parse(schedule, zone string) (Schedule, error) {
 		return Schedule{}, fmt.Errorf("schedule %q: %w", schedule, ErrNever)
 	}
 	return Schedule{civil: civil, zone: location, everyHour: civil.Hour&allHours == allHours}, nil
+}
+
+// civilly is the schedule of clocks that are never set.
+func (s Schedule) civilly() Schedule {
+	s.zone = time.UTC
+	return s
 }
 
 // Zone is the time zone of the schedule.

@@ -173,6 +173,17 @@ func TestWhatIsNoSchedule(t *testing.T) {
 	}
 }
 
+// A day is a day when the clocks are set, too: what an administrator allows is allowed all year.
+func TestThePeriodIsThatOfClocksThatAreNeverSet(t *testing.T) {
+	for schedule, want := range map[string]time.Duration{
+		"0 2 * * *": 24 * time.Hour, "@weekly": 7 * 24 * time.Hour, "0 */2 * * *": 2 * time.Hour, "*/5 8-9 * * 1": 5 * time.Minute,
+	} {
+		parsed, err := due.Parse(schedule, "Europe/Berlin")
+		require.NoError(t, err)
+		assert.Equal(t, want, parsed.Period(time.Date(2026, 3, 20, 0, 0, 0, 0, time.UTC)), schedule)
+	}
+}
+
 func TestJitter(t *testing.T) {
 	schedule := func(s string) time.Duration {
 		return parse(t, s, "").Period(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))

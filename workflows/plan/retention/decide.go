@@ -54,8 +54,8 @@ type Verdict struct {
 	Due []Named
 	// Blocked would be due, but must not be deleted now, oldest first.
 	Blocked []Named
-	// MinGoodOnly are those that only MinGood keeps: nothing else would stop their expiration at Velero.
-	MinGoodOnly []string
+	// MinGood are those that MinGood keeps, whatever else does: they must not expire at Velero.
+	MinGood []string
 }
 
 const (
@@ -79,8 +79,8 @@ func Decide(keep Keep, zone *time.Location, backups []Backup, now, seen time.Tim
 	var v Verdict
 	for _, b := range backups {
 		by := rules[b.Name]
-		if slices.Equal(by, []string{ruleMinGood}) {
-			v.MinGoodOnly = append(v.MinGoodOnly, b.Name)
+		if slices.Contains(by, ruleMinGood) {
+			v.MinGood = append(v.MinGood, b.Name)
 		}
 		why := whyBeyond
 		if b.State == Failed {

@@ -146,8 +146,8 @@ func TestWhatIsNeverDeleted(t *testing.T) {
 		Due: []retention.Named{
 			{Name: "old", Why: "no rule of keep names it"}, {Name: "failed-1", Why: "failed, and not among the newest 2"},
 		},
-		Blocked:     []retention.Named{{Name: "restored", Why: "used by NonAdminRestore undo"}},
-		MinGoodOnly: []string{"newest"},
+		Blocked: []retention.Named{{Name: "restored", Why: "used by NonAdminRestore undo"}},
+		MinGood: []string{"newest"},
 	}, v)
 	for title, now := range map[string]time.Time{
 		"behind the last judgement": begin.Add(day - time.Second), "behind a backup's begin": begin.Add(4 * time.Hour),
@@ -157,6 +157,16 @@ func TestWhatIsNeverDeleted(t *testing.T) {
 		assert.Equal(t, []string{"restored", "old", "failed-1"}, names(v.Blocked), title)
 		assert.Contains(t, v.Blocked[1].Why, "the clock is behind", title)
 	}
+}
+
+// Another rule that names a backup as well does not stop its expiration at Velero.
+func TestMinGoodIsSaidBesideOtherRules(t *testing.T) {
+	begin := at(t, "2026-11-20 02:00 +0000")
+	backups := []retention.Backup{
+		{Name: "old", State: retention.Good, Begin: begin}, {Name: "new", State: retention.Good, Begin: begin.Add(day)},
+	}
+	v := retention.Decide(retention.Keep{Last: 3, MinGood: 1}, time.UTC, backups, begin.Add(40*day), begin)
+	assert.Equal(t, []string{"new"}, v.MinGood)
 }
 
 func TestTimesToLive(t *testing.T) {

@@ -31,10 +31,20 @@ func (k Keep) Lifetimes(gap time.Duration) []Wanted {
 		{"yearly", k.Yearly, 366 * day},
 	} {
 		if r.count > 0 {
-			wanted = append(wanted, Wanted{r.rule, time.Duration(r.count) * max(r.span, gap)})
+			wanted = append(wanted, Wanted{r.rule, times(r.count, max(r.span, gap))})
 		}
 	}
 	return wanted
+}
+
+// forever is longer than any store lasts, and short enough to be added to.
+const forever = 200 * 366 * day
+
+func times(count int, span time.Duration) time.Duration {
+	if span > forever/time.Duration(count) {
+		return forever
+	}
+	return time.Duration(count) * span
 }
 
 // TTL is the time to live that every rule needs, with a margin for runs that fail; 0 without a rule.

@@ -186,7 +186,7 @@ type Retention struct {
 	// kept are the backups that stay, newest first, with the rules that keep them.
 	// +optional
 	// +listType=atomic
-	Kept []Judged `json:"kept,omitempty"`
+	Kept []Kept `json:"kept,omitempty"`
 	// due are the backups that are to be deleted, oldest first. They are deleted one after the other.
 	// +optional
 	// +listType=atomic
@@ -206,10 +206,18 @@ type Retention struct {
 	MoreBlocked int64 `json:"moreBlocked,omitempty"`
 }
 
+// Kept is a backup that stays.
+type Kept struct {
+	// name is the name of the NonAdminBackup.
+	Name string `json:"name"`
+	// by are the rules that keep it, separated by commas.
+	By string `json:"by"`
+}
+
 // Judged is a backup and the reason for what becomes of it.
 type Judged struct {
 	// name is the name of the NonAdminBackup.
 	Name string `json:"name"`
-	// why is the reason: the rules of keep that keep it, or why it goes, or what blocks its deletion.
+	// why is the reason: why it goes, or what blocks its deletion.
 	Why string `json:"why"`
 }
