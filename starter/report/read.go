@@ -5,8 +5,10 @@ import (
 	"fmt"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/starter/velero"
@@ -40,6 +42,11 @@ func Read(ctx context.Context, reader client.Reader, cluster, oadpNamespace stri
 			return o, fmt.Errorf("list %s: %w", each.what, err)
 		}
 	}
+	var databases fdbv1alpha1.FoundationDBBackupList
+	if err := reader.List(ctx, &databases); err != nil && !meta.IsNoMatchError(err) { // a cluster may be without them
+		return o, fmt.Errorf("list FoundationDBBackups: %w", err)
+	}
+	o.Databases = databases.Items
 	o.Plans, o.Backups, o.Restores = plans.Items, backups.Items, restores.Items
 	o.Approvals, o.Volumes = approvals.Items, volumes.Items
 	return o, nil

@@ -8,8 +8,10 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities/plan"
+	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/starter/velero"
@@ -70,14 +72,16 @@ type Day struct {
 	Skipped int64  `json:"skipped"`
 }
 
-// MissedObjective is a plan that misses its objective.
+// MissedObjective is a BackupPlan or FoundationDBBackup that misses its objective.
 type MissedObjective struct {
-	Namespace  string     `json:"namespace"`
-	Plan       string     `json:"plan"`
-	Reason     string     `json:"reason"`
-	Since      time.Time  `json:"since"`
-	ForSeconds int64      `json:"forSeconds"`
-	LastGood   *time.Time `json:"lastGood,omitempty"`
+	Kind       string    `json:"kind"`
+	Namespace  string    `json:"namespace"`
+	Name       string    `json:"name"`
+	Reason     string    `json:"reason"`
+	Since      time.Time `json:"since"`
+	ForSeconds int64     `json:"forSeconds"`
+	// LastGood is when the newest good backup began, of FoundationDB its latest restorable point.
+	LastGood *time.Time `json:"lastGood,omitempty"`
 }
 
 // Stored is what the backups hold.
@@ -115,6 +119,7 @@ type Objects struct {
 	Restores  []oadpv1alpha1.NonAdminRestore
 	Approvals []oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest
 	Volumes   []velerov1.PodVolumeBackup
+	Databases []fdbv1alpha1.FoundationDBBackup
 }
 
 // Make makes the report of a time that ends now.
@@ -178,6 +183,23 @@ func objectiveOf(plan *holdfastv1alpha1.BackupPlan) *metav1.Condition {
 	return meta.FindStatusCondition(plan.Status.Conditions, holdfastv1alpha1.ConditionObjectiveMet)
 }
 
+// missed is an object's objective, if that is missed now.
+func (r *Report) missed(kind string, object client.Object, condition *metav1.Condition, good *metav1.Time) {
+	if condition == nil || condition.Status != metav1.ConditionFalse {
+		return
+	}
+	since := condition.LastTransitionTime.UTC()
+	missed := MissedObjective{
+		Kind: kind, Namespace: object.GetNamespace(), Name: object.GetName(), Reason: condition.Reason, Since: since,
+		ForSeconds: int64(r.Until.Sub(since) / time.Second),
+	}
+	if good != nil {
+		at := good.UTC()
+		missed.LastGood = &at
+	}
+	r.Missing = append(r.Missing, missed)
+}
+
 // addCalendar sums up the days of all plans. A plan keeps 31.
 func (r *Report) addCalendar(o Objects) {
 	days := map[string]*Day{}
@@ -203,23 +225,23 @@ func (r *Report) addCalendar(o Objects) {
 func (r *Report) addMissing(o Objects) {
 	for i := range o.Plans {
 		plan := &o.Plans[i]
-		condition := objectiveOf(plan)
-		if condition == nil || condition.Status != metav1.ConditionFalse {
-			continue
+		var good *metav1.Time
+		if plan.Status.LastGood != nil {
+			good = &plan.Status.LastGood.Time
 		}
-		since := condition.LastTransitionTime.UTC()
-		missed := MissedObjective{
-			Namespace: plan.Namespace, Plan: plan.Name, Reason: condition.Reason, Since: since,
-			ForSeconds: int64(r.Until.Sub(since) / time.Second),
+		r.missed(holdfastv1alpha1.KindBackupPlan, plan, objectiveOf(plan), good)
+	}
+	for i := range o.Databases {
+		database := &o.Databases[i]
+		var latest *metav1.Time
+		if all := database.Status.Backups; len(all) > 0 && all[len(all)-1].LatestRestorable != nil {
+			latest = all[len(all)-1].LatestRestorable.Timestamp
 		}
-		if good := plan.Status.LastGood; good != nil {
-			at := good.Time.UTC()
-			missed.LastGood = &at
-		}
-		r.Missing = append(r.Missing, missed)
+		condition := meta.FindStatusCondition(database.Status.Conditions, fdbv1alpha1.ConditionObjectiveMet)
+		r.missed(fdbv1alpha1.KindFoundationDBBackup, database, condition, latest)
 	}
 	slices.SortFunc(r.Missing, func(a, b MissedObjective) int {
-		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Plan, b.Plan))
+		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/starter/report"
@@ -46,10 +47,21 @@ func objects() report.Objects {
 			Phase: "Created", VeleroRestore: &oadpv1alpha1.VeleroRestore{Status: &velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted}},
 		},
 	}
+	latest := metav1.NewTime(ago(9 * time.Hour))
+	database := fdbv1alpha1.FoundationDBBackup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "bank", Name: "ledger"},
+		Status: fdbv1alpha1.FoundationDBBackupStatus{
+			Backups: []fdbv1alpha1.BackupDetails{{LatestRestorable: &fdbv1alpha1.RestorePoint{Timestamp: &latest}}},
+			Conditions: []metav1.Condition{{
+				Type: fdbv1alpha1.ConditionObjectiveMet, Status: metav1.ConditionFalse, Reason: "Stale",
+				LastTransitionTime: metav1.NewTime(ago(8 * time.Hour)),
+			}},
+		},
+	}
 	old := restore
 	old.CreationTimestamp = metav1.NewTime(ago(1000 * time.Hour))
 	return report.Objects{
-		Cluster: "west",
+		Cluster: "west", Databases: []fdbv1alpha1.FoundationDBBackup{database},
 		Holdings: []velero.Holding{
 			held("shop", ago(time.Hour)), held("bank", ago(30*time.Hour)), {Namespace: "bare", Data: 1}, {Namespace: "empty"}, held("mine", ago(time.Hour)),
 		},
@@ -85,8 +97,10 @@ func TestAReportSaysWhoIsProtected(t *testing.T) {
 	assert.Equal(t, []report.Day{
 		{Date: "2026-11-21"}, {Date: "2026-11-22"}, {Date: "2026-11-23", Failed: 1}, {Date: "2026-11-24", Good: 3, Missed: 3},
 	}, r.Calendar)
-	require.Len(t, r.Missing, 1)
-	assert.Equal(t, int64(5*3600), r.Missing[0].ForSeconds)
+	require.Len(t, r.Missing, 2)
+	assert.Equal(t, "ledger", r.Missing[0].Name, "the longest first")
+	assert.Equal(t, ago(9*time.Hour), *r.Missing[0].LastGood)
+	assert.Equal(t, int64(5*3600), r.Missing[1].ForSeconds)
 	assert.Equal(t, report.Stored{Backups: 1, VolumeBytes: 3 << 30}, r.Stored)
 	require.Len(t, r.Restores, 1, "the other one is older than the report")
 	assert.Equal(t, "Completed", r.Restores[0].Result)
@@ -113,7 +127,7 @@ func TestAReportIsWrittenForPeopleAndPrograms(t *testing.T) {
 	text := written(t, r, "markdown")
 	assert.Contains(t, text, "| 2026-11-24 | 3 | 0 | 3 | 0 |\n")
 	assert.Contains(t, text, `| 2026-11-24 11:00 | shop/undo | &lt;b&gt;\|nightly | Completed |`)
-	assert.Contains(t, text, "| bank/hourly | Stale | 5h | never |")
+	assert.Contains(t, text, "| BackupPlan | bank/hourly | Stale | 5h | never |")
 	var read report.Report
 	require.NoError(t, json.Unmarshal([]byte(written(t, r, "json")), &read))
 	assert.Equal(t, r, &read)
