@@ -195,43 +195,6 @@ func TestARunIsSkippedWhileTheLastOneIsNotFinished(t *testing.T) {
 	assert.Equal(t, int64(1), s.status().Counts.Skipped)
 }
 
-// What refuses a run may pass: it has failed until then, and no longer if it completes.
-func TestARunThatBacksOffIsCountedOnce(t *testing.T) {
-	s := newScene(t, nil)
-	s.now = s.now.Add(time.Minute)
-	nab := s.run()
-	nab.Status.Phase = oadpv1alpha1.NonAdminPhaseBackingOff
-	require.NoError(t, s.Client.Status().Update(t.Context(), nab))
-	s.refresh()
-	assert.Equal(t, int64(1), s.status().Counts.Failed)
-	s.ends(s.Read(nab.Name), velerov1.BackupPhaseCompleted)
-	s.refresh()
-	counts := s.status().Counts
-	assert.Zero(t, counts.Failed)
-	assert.Equal(t, int64(1), counts.Good)
-	assert.Zero(t, s.status().Days[0].Failed)
-}
-
-// A plan that was not ready for weeks makes up what its deadline allows, and a worker whose clock was ahead holds up nothing.
-func TestWhatWasNotHandled(t *testing.T) {
-	s := newScene(t, func(p *holdfastv1alpha1.BackupPlan) { p.Spec.TimeZone = "Nowhere/Never" })
-	assert.NotEmpty(t, s.refresh().Why)
-	s.now = s.now.Add(30 * 24 * time.Hour)
-	plan := s.ReadPlan(minutely)
-	plan.Spec.TimeZone = ""
-	require.NoError(t, s.Client.Update(t.Context(), plan))
-	s.refresh()
-	assert.Zero(t, s.status().Counts.Missed)
-
-	s.now = s.now.Add(time.Minute)
-	ahead := s.ReadPlan(minutely)
-	ahead.Status.HandledDue = &metav1.Time{Time: s.now.Add(365 * 24 * time.Hour)}
-	require.NoError(t, s.Client.Status().Update(t.Context(), ahead))
-	s.refresh()
-	s.now = s.now.Add(time.Minute)
-	assert.NotZero(t, s.refresh().Due)
-}
-
 func TestAPausedPlanMakesNoRunsAndMissesNone(t *testing.T) {
 	s := newScene(t, func(p *holdfastv1alpha1.BackupPlan) { p.Spec.Paused = true })
 	s.schedules.Operator = true

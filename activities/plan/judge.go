@@ -94,12 +94,13 @@ func (o *Objects) runs(schedule due.Schedule, now time.Time) plan.Runs {
 		names[b.Object.Name] = true
 	}
 	last := o.newest()
+	handled, since := handledOf(p, now)
 	return plan.Runs{
 		Schedule: schedule,
 		Jitter:   due.Jitter(string(p.UID), most, schedule.Period(now)),
 		Deadline: deadlineOf(&p.Spec),
-		Handled:  handledOf(p, now),
-		Paused:   o.Paused != "",
+		Handled:  handled, Since: since,
+		Paused: o.Paused != "",
 		Busy: p.Spec.ConcurrencyPolicy != holdfastv1alpha1.ConcurrencyAllow &&
 			last != nil && last.state() == retention.Unfinished && !last.deleting() && !last.gone(),
 		Made: func(at time.Time) bool { return names[contract.PlanRunName(p.Name, at)] },
@@ -113,10 +114,10 @@ func deadlineOf(spec *holdfastv1alpha1.BackupPlanSpec) time.Duration {
 // missedFor is how long ago a run may have been due that is counted as missed.
 const missedFor = 7 * 24 * time.Hour
 
-// handledOf is until when due times are handled. What a new schedule would have made before, or a plan that was not ready, is not
-// missed. A worker whose clock was ahead must not have handled what is to come.
-func handledOf(p *holdfastv1alpha1.BackupPlan, now time.Time) time.Time {
-	handled := p.CreationTimestamp.Time
+// handledOf is until when due times are handled, and since when others count. What a new schedule would have made before, or a
+// plan that was not ready, is not missed. A worker whose clock was ahead must not have handled what is to come.
+func handledOf(p *holdfastv1alpha1.BackupPlan, now time.Time) (handled, since time.Time) {
+	handled = p.CreationTimestamp.Time
 	if p.Status.HandledDue != nil {
 		handled = p.Status.HandledDue.Time
 	}
@@ -125,18 +126,11 @@ func handledOf(p *holdfastv1alpha1.BackupPlan, now time.Time) time.Time {
 	schedule := p.Status.HandledSchedule
 	switch {
 	case schedule != scheduleOf(&p.Spec) && (schedule != "" || refused), handled.After(now):
-		return now
+		return now, now
 	case refused:
-		return latest(handled, now.Add(-deadlineOf(&p.Spec)))
+		return handled, now.Add(-deadlineOf(&p.Spec))
 	}
-	return latest(handled, now.Add(-missedFor))
-}
-
-func latest(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
+	return handled, now.Add(-missedFor)
 }
 
 // scheduleOf is what the due times of a plan are computed from.

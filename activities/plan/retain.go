@@ -45,10 +45,10 @@ func (a *Activities) Record(ctx context.Context, step contract.PlanStep) (contra
 }
 
 func (a *Activities) record(ctx context.Context, s *subject, b *Backup) (done bool, err error) {
-	if b.Recorded {
-		return true, nil
-	}
 	nab := b.Object
+	if b.Recorded || nab.Status.VeleroBackup == nil {
+		return b.Recorded, nil
+	}
 	name := owner.NACUUID(a.Gatherer.ClusterID, nab.Namespace, nab.Name, string(nab.UID))
 	made := &velerov1.Backup{}
 	exists, err := k8s.Get(ctx, a.Client, "Velero Backup", a.Gatherer.OADPNamespace, name, made)

@@ -89,6 +89,34 @@ func TestABackupThatIsUsedIsNotDeleted(t *testing.T) {
 	assert.Equal(t, []holdfastv1alpha1.Judged{{Name: first, Why: "used by NonAdminRestore restore"}}, s.status().Retention.Blocked)
 }
 
+func TestWhatRetentionLeavesAlone(t *testing.T) {
+	s := newScene(t, func(p *holdfastv1alpha1.BackupPlan) { p.Spec.Keep = &holdfastv1alpha1.Keep{Last: 1} })
+	var names []string
+	for range 4 {
+		s.now = s.now.Add(time.Minute)
+		nab := s.run()
+		s.ends(nab, velerov1.BackupPhaseCompleted)
+		names = append(names, nab.Name)
+	}
+	held := s.Read(names[0])
+	held.Labels[holdfastv1alpha1.LabelHold] = holdfastv1alpha1.LabelHoldValue
+	require.NoError(t, s.Client.Update(t.Context(), held))
+	require.NoError(t, s.Client.Create(t.Context(), fake.NADR("log", velerov1.DownloadTargetKindBackupLog, names[1])))
+	assert.Equal(t, names[2], s.refresh().Delete)
+	retention := s.status().Retention
+	assert.Equal(t, []holdfastv1alpha1.Judged{{Name: names[1], Why: "used by NonAdminDownloadRequest log"}}, retention.Blocked)
+	assert.Contains(t, retention.Kept, holdfastv1alpha1.Kept{Name: names[0], By: "hold"})
+
+	dry := s.ReadPlan(minutely)
+	dry.Spec.Keep.DryRun = true
+	require.NoError(t, s.Client.Update(t.Context(), dry))
+	assert.Empty(t, s.refresh().Delete)
+	assert.Len(t, s.status().Retention.Due, 1, "it is shown")
+	assert.Nil(t, s.status().Retention.PendingSince, "nothing waits")
+	s.act(contract.DeletePlanBackup.Name, contract.PlanStep{Backup: names[2]})
+	assert.False(t, s.Read(names[2]).Spec.DeleteBackup)
+}
+
 func TestWhatOnlyMinGoodKeepsDoesNotExpire(t *testing.T) {
 	s := newScene(t, func(p *holdfastv1alpha1.BackupPlan) { p.Spec.Keep = &holdfastv1alpha1.Keep{} })
 	s.now = s.now.Add(time.Minute)

@@ -126,7 +126,7 @@ func applyRecent(o *Objects) {
 				run.Phase = b.phase()
 			}
 		}
-		if run.Phase != holdfastv1alpha1.PhaseDeleted {
+		if run.Phase != holdfastv1alpha1.PhaseDeleted && endOf(before) != endOf(run.Phase) {
 			countEnd(status, run.Time.Time, endOf(before), -1) // what had backed off may complete
 			countEnd(status, run.Time.Time, endOf(run.Phase), +1)
 		}
@@ -144,11 +144,13 @@ func applyRecent(o *Objects) {
 
 // countEnd counts a run that has ended, or counts it no more.
 func countEnd(status *holdfastv1alpha1.BackupPlanStatus, due time.Time, end retention.State, by int64) {
-	switch day := dayOf(status, due); end {
+	switch end {
 	case retention.Good:
-		status.Counts.Good, day.Good = status.Counts.Good+by, day.Good+by
+		status.Counts.Good += by
+		dayOf(status, due).Good += by
 	case retention.Failed:
-		status.Counts.Failed, day.Failed = status.Counts.Failed+by, day.Failed+by
+		status.Counts.Failed += by
+		dayOf(status, due).Failed += by
 	case retention.Unfinished:
 	}
 }

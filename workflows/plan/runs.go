@@ -13,6 +13,8 @@ type Runs struct {
 	Jitter, Deadline time.Duration
 	// Handled is the newest due time that was handled before, or when the plan was made.
 	Handled time.Time
+	// Since: what was due before is neither made nor missed.
+	Since time.Time
 	// Paused: somebody has paused the plan.
 	Paused bool
 	// Busy: the plan's last backup is not finished, and the plan shall not make another one then.
@@ -38,7 +40,11 @@ const maxMissed = 100_000
 
 // Judge decides on the due times that have passed. Of several only the newest is made.
 func (r Runs) Judge(now time.Time) Passed {
-	times, _ := r.Schedule.Between(r.Handled, now.Add(-r.Jitter), maxMissed)
+	from := r.Handled
+	if r.Since.After(from) {
+		from = r.Since
+	}
+	times, _ := r.Schedule.Between(from, now.Add(-r.Jitter), maxMissed)
 	if len(times) == 0 {
 		return Passed{Handled: r.Handled}
 	}
