@@ -96,18 +96,23 @@ func (o *observer) unsettled(keys []types.NamespacedName) int {
 	return count
 }
 
-// await returns when all have their final status. It says every ten seconds how many have not.
+// await returns when all have their final status.
 func (o *observer) await(ctx context.Context, keys []types.NamespacedName) error {
+	return awaitCount(ctx, len(keys), "backups are settled", func() int { return len(keys) - o.unsettled(keys) })
+}
+
+// awaitCount returns when count says that all are as wanted. It says every ten seconds how many are.
+func awaitCount(ctx context.Context, all int, wanted string, count func() int) error {
 	look := time.NewTicker(20 * time.Millisecond)
 	defer look.Stop()
 	tell := time.NewTicker(10 * time.Second)
 	defer tell.Stop()
-	for o.unsettled(keys) > 0 {
+	for count() < all {
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%d of %d backups are not settled: %w", o.unsettled(keys), len(keys), ctx.Err())
+			return fmt.Errorf("%d of %d %s: %w", count(), all, wanted, ctx.Err())
 		case <-tell.C:
-			say("%d of %d are settled", len(keys)-o.unsettled(keys), len(keys))
+			say("%d of %d %s", count(), all, wanted)
 		case <-look.C:
 		}
 	}

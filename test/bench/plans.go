@@ -87,24 +87,6 @@ func (o *planObserver) succeeded() int {
 	return len(o.good)
 }
 
-// awaitCount returns when count says that all are. It says every ten seconds how many are.
-func awaitCount(ctx context.Context, all int, what string, count func() int) error {
-	look := time.NewTicker(100 * time.Millisecond)
-	defer look.Stop()
-	tell := time.NewTicker(10 * time.Second)
-	defer tell.Stop()
-	for count() < all {
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%d of %d plans are %s: %w", count(), all, what, ctx.Err())
-		case <-tell.C:
-			say("%d of %d plans are %s", count(), all, what)
-		case <-look.C:
-		}
-	}
-	return nil
-}
-
 // measurePlans makes the plans, waits for their runs, and restarts Holdfast over them.
 func measurePlans(ctx context.Context, of planLoad) (*plansReport, error) {
 	r, err := startRig(ctx, of.watchers, env.Options{})
@@ -159,7 +141,7 @@ func (r *rig) createPlans(
 	if err := group.Wait(); err != nil {
 		return due, nil, err
 	}
-	if err := awaitCount(ctx, of.plans, "ready", plans.ready); err != nil {
+	if err := awaitCount(ctx, of.plans, "plans are ready", plans.ready); err != nil {
 		return due, nil, err
 	}
 	report.ReadySeconds = time.Since(begin).Seconds()
@@ -211,7 +193,7 @@ func (r *rig) observeRuns(
 		return err
 	}
 	begin := time.Now()
-	if err := awaitCount(ctx, len(keys), "backed up", plans.succeeded); err != nil {
+	if err := awaitCount(ctx, len(keys), "plans are backed up", plans.succeeded); err != nil {
 		return fmt.Errorf("%w; stand-in: %w", err, r.velero.failure())
 	}
 	report.Seconds = time.Since(begin).Seconds()

@@ -48,7 +48,7 @@ func (r *rig) observePlansRestart(ctx context.Context, of planLoad, plans *planO
 	if err := r.client.Create(ctx, newPlan(fence, "0 0 29 2 *", "")); err != nil {
 		return err
 	}
-	if err := awaitCount(ctx, of.plans+1, "ready", plans.ready); err != nil {
+	if err := awaitCount(ctx, of.plans+1, "plans are ready", plans.ready); err != nil {
 		return err
 	}
 	requests, err := r.stack.Audit()
