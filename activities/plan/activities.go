@@ -202,7 +202,7 @@ func (s *subject) view() contract.PlanView {
 	if v.Ready && v.Deleting == 0 {
 		v.Delete = s.deletion()
 	}
-	v.Extend = s.extension(&v)
+	v.Extend = s.extension()
 	v.WakeIn = time.Hour
 	if wake := s.judge.Wake; !wake.IsZero() { // the extension may be the next that is due
 		v.WakeIn = max(0, wake.Sub(s.now))

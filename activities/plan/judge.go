@@ -114,6 +114,9 @@ func deadlineOf(spec *holdfastv1alpha1.BackupPlanSpec) time.Duration {
 // missedFor is how long ago a run may have been due that is counted as missed.
 const missedFor = 7 * 24 * time.Hour
 
+// skewMost is how far the clocks of two workers are apart that are kept in time.
+const skewMost = 10 * time.Minute
+
 // handledOf is until when due times are handled, and since when others count. What a new schedule would have made before, or a
 // plan that was not ready, is not missed. A worker whose clock was ahead must not have handled what is to come.
 func handledOf(p *holdfastv1alpha1.BackupPlan, now time.Time) (handled, since time.Time) {
@@ -125,7 +128,7 @@ func handledOf(p *holdfastv1alpha1.BackupPlan, now time.Time) (handled, since ti
 	refused := ready != nil && ready.Status == metav1.ConditionFalse
 	schedule := p.Status.HandledSchedule
 	switch {
-	case schedule != scheduleOf(&p.Spec) && (schedule != "" || refused), handled.After(now):
+	case schedule != scheduleOf(&p.Spec) && (schedule != "" || refused), handled.After(now.Add(skewMost)):
 		return now, now
 	case refused:
 		return handled, now.Add(-deadlineOf(&p.Spec))

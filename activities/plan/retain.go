@@ -118,22 +118,25 @@ const extendBefore = 7 * 24 * time.Hour
 
 // extension is the backup that is to be extended now. It has the plan wake in time for the next one. Where the administrator
 // enforces the time to live there is none.
-func (s *subject) extension(v *contract.PlanView) string {
-	if v.Ready {
-		if ttl, enforced := s.judge.ttl(s.Objects); !enforced {
-			for _, name := range s.judge.Retention.MinGood {
-				at := slices.IndexFunc(s.Backups, func(b Backup) bool { return b.Object.Name == name })
-				b := s.Backups[at]
-				if b.Velero == nil || b.expires().IsZero() {
-					continue
-				}
-				due := b.expires().Add(-min(extendBefore, ttl/2))
-				if !due.After(s.now) {
-					return name
-				}
-				s.judge.wakeBy(due)
-			}
+func (s *subject) extension() string {
+	if s.judge.Refused != "" { // there may be no spec to read a time to live from
+		return ""
+	}
+	ttl, enforced := s.judge.ttl(s.Objects)
+	if enforced {
+		return ""
+	}
+	for _, name := range s.judge.Retention.MinGood {
+		at := slices.IndexFunc(s.Backups, func(b Backup) bool { return b.Object.Name == name })
+		b := s.Backups[at]
+		if b.Velero == nil || b.expires().IsZero() {
+			continue
 		}
+		due := b.expires().Add(-min(extendBefore, ttl/2))
+		if !due.After(s.now) {
+			return name
+		}
+		s.judge.wakeBy(due)
 	}
 	return ""
 }
@@ -142,7 +145,7 @@ func (s *subject) extension(v *contract.PlanView) string {
 func (a *Activities) ExtendBackup(ctx context.Context, step contract.PlanStep) (contract.PlanView, error) {
 	return a.update(ctx, step, func(s *subject) error {
 		at := slices.IndexFunc(s.Backups, func(b Backup) bool { return b.Object.Name == step.Backup })
-		if at < 0 || s.extension(&contract.PlanView{Ready: s.judge.Refused == ""}) != step.Backup {
+		if at < 0 || s.extension() != step.Backup {
 			return nil
 		}
 		made := s.Backups[at].Velero

@@ -29,6 +29,16 @@ func TestAPassWithoutNewsWritesNothing(t *testing.T) {
 	assert.Equal(t, before, s.ReadPlan(minutely).ResourceVersion)
 }
 
+func TestAPlanWhoseTemplateCannotBeReadIsNotReady(t *testing.T) {
+	s := newScene(t, func(p *holdfastv1alpha1.BackupPlan) {
+		p.Spec.Template.Spec.BackupSpec, p.Spec.Keep = nil, &holdfastv1alpha1.Keep{Last: 1}
+	})
+	view := s.refresh()
+	assert.False(t, view.Ready)
+	assert.Contains(t, view.Why, "template.spec.backupSpec cannot be read")
+	assert.False(t, s.act(contract.RunPlan.Name, contract.PlanStep{}).Ready)
+}
+
 func TestRunsMayBeMadeBesideEachOther(t *testing.T) {
 	s := newScene(t, func(p *holdfastv1alpha1.BackupPlan) { p.Spec.ConcurrencyPolicy = holdfastv1alpha1.ConcurrencyAllow })
 	for range 3 {
