@@ -58,8 +58,11 @@ func planHint(nab client.Object) (contract.ObjectRef, bool) {
 func (p *plans) judge(ctx context.Context, from client.Reader, ref contract.ObjectRef) (watched.View, error) {
 	plan := &holdfastv1alpha1.BackupPlan{}
 	exists, err := k8s.Get(ctx, from, holdfastv1alpha1.KindBackupPlan, ref.Namespace, ref.Name, plan)
-	if err != nil || !exists || string(plan.UID) != ref.UID || !plan.DeletionTimestamp.IsZero() {
+	if err != nil {
 		return watched.View{}, err
+	}
+	if !exists || string(plan.UID) != ref.UID || !plan.DeletionTimestamp.IsZero() {
+		return watched.View{Ended: true}, nil // anybody may write a UID into a backup's annotation: it starts no workflow
 	}
 	requested := holdfastv1alpha1.RequestedRun(plan.Annotations)
 	return watched.View{
