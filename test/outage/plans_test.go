@@ -23,7 +23,7 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// The schedule of the case's plan is far off: its runs are requested, the first through Temporal, the second through the object.
+// The runs of the first plan are requested, the first through Temporal, the second through the object: its schedule is far off.
 var planScenarios = []scenario{{
 	name:   "a plan's two runs, of which it keeps one",
 	before: planned,
@@ -56,6 +56,28 @@ var planScenarios = []scenario{{
 		"temporal after local record-plan-backups",
 	},
 	newer: true,
+}, {
+	name:   "a plan's run that is due",
+	before: func(*testCase) {},
+	act: func(c *testCase) {
+		due := time.Now().UTC().Add(time.Minute + 10*time.Second) // so that the plan is ready before it
+		c.planAs(due.Format("4 15 2 1") + " *")
+		c.await("a good run", c.planIs(func(s *holdfastv1alpha1.BackupPlanStatus) bool {
+			return s.Counts.Good == 1 && len(s.Retention.Kept) == 1
+		}))
+		c.planned = c.planStatus()
+		require.NoError(c.t, c.admin.Delete(c.t.Context(), c.plan.DeepCopy()))
+	},
+	want: "the plan gone, its Schedule too",
+	done: (*testCase).planGone,
+	check: func(c *testCase, e effects) {
+		assert.Len(c.t, e.Backups, 1)
+		assert.NotEmpty(c.t, e.Files)
+		assert.Equal(c.t, 1, occurrencesOf(e.Writes, "create nonadminbackups nightly-plan-STAMP"))
+		assert.NotContains(c.t, e.Plan, `"missed"`)
+	},
+	sample: []string{"worker after regular run-plan"},
+	newer:  true,
 }}
 
 // planned creates the case's plan, of which nothing is due meanwhile, and waits until it has its Schedule.
