@@ -29,6 +29,3 @@ func ListMetadata(
 		}
 	}
 }
-
-// ListPage is the page size of long lists.
-const ListPage = 500

@@ -219,11 +219,7 @@ func (b *Activities) Publish(ctx context.Context, findings contract.FDBFindings)
 // as many as the throttle can hold. It judges by the objects alone.
 func (b *Activities) FindFirstSnapshots(ctx context.Context, in contract.FDBThrottleInput) (contract.FDBHolders, error) {
 	var found contract.FDBHolders
-	page := &fdbv1alpha1.FoundationDBBackupList{}
-	for {
-		if err := b.Client.List(ctx, page, client.Limit(activities.ListPage), client.Continue(page.Continue)); err != nil {
-			return found, fmt.Errorf("list FoundationDBBackups: %w", err)
-		}
+	err := activities.EachPage(ctx, b.Client, func(page *fdbv1alpha1.FoundationDBBackupList) {
 		for i := range page.Items {
 			object := &page.Items[i]
 			id := contract.WorkflowID(in.Cluster, contract.KindFDBBackup, contract.ObjectRef{
@@ -235,11 +231,12 @@ func (b *Activities) FindFirstSnapshots(ctx context.Context, in contract.FDBThro
 				found.Waiting = append(found.Waiting, contract.FDBHolder{WorkflowID: id, Namespace: object.Namespace, Since: since.Unix()})
 			}
 		}
-		if page.Continue == "" {
-			found.Waiting, found.Beyond = frontWaiting(found.Waiting, in.Carried.Namespaces(0))
-			return found, nil
-		}
+	})
+	if err != nil {
+		return found, fmt.Errorf("list FoundationDBBackups: %w", err)
 	}
+	found.Waiting, found.Beyond = frontWaiting(found.Waiting, in.Carried.Namespaces(0))
+	return found, nil
 }
 
 // frontWaiting returns the members that the throttle can hold, in the order of their requests.

@@ -83,19 +83,15 @@ func (e *Activities) Plan(ctx context.Context, step contract.FDBExpiryStep) (con
 
 // eachPod lists pods page by page.
 func (e *Activities) eachPod(ctx context.Context, visit func(*corev1.Pod), options ...client.ListOption) error {
-	page := &corev1.PodList{}
-	for {
-		paged := append([]client.ListOption{client.Limit(activities.ListPage), client.Continue(page.Continue)}, options...)
-		if err := e.Client.List(ctx, page, paged...); err != nil {
-			return fmt.Errorf("list pods that expire: %w", err)
-		}
+	err := activities.EachPage(ctx, e.Client, func(page *corev1.PodList) {
 		for i := range page.Items {
 			visit(&page.Items[i])
 		}
-		if page.Continue == "" {
-			return nil
-		}
+	}, options...)
+	if err != nil {
+		return fmt.Errorf("list pods that expire: %w", err)
 	}
+	return nil
 }
 
 // Apply creates the pod of a step, unless it exists. It refuses the step if a pod of that name is not ours, and if the object

@@ -119,18 +119,15 @@ func NamespacesOf[T any](list []T, namespace func(T) string) []string {
 
 // eachBackup lists all FoundationDBBackups page by page.
 func (e *Activities) eachBackup(ctx context.Context, visit func(*fdbv1alpha1.FoundationDBBackup)) error {
-	page := &fdbv1alpha1.FoundationDBBackupList{}
-	for {
-		if err := e.Client.List(ctx, page, client.Limit(activities.ListPage), client.Continue(page.Continue)); err != nil {
-			return fmt.Errorf("list FoundationDBBackups: %w", err)
-		}
+	err := activities.EachPage(ctx, e.Client, func(page *fdbv1alpha1.FoundationDBBackupList) {
 		for i := range page.Items {
 			visit(&page.Items[i])
 		}
-		if page.Continue == "" {
-			return nil
-		}
+	})
+	if err != nil {
+		return fmt.Errorf("list FoundationDBBackups: %w", err)
 	}
+	return nil
 }
 
 // sharing finds the other objects of this Kubernetes cluster that are not being deleted and have a backup in one of the places. A
