@@ -37,6 +37,8 @@ func BackupPlan(name string) *holdfastv1alpha1.BackupPlan {
 type Schedules struct {
 	// Wanted are those kept, by the plan's name.
 	Wanted map[string]plan.Wanted
+	// Kept is how often one was read.
+	Kept int
 	// Operator: an operator has paused them.
 	Operator bool
 	Signals  []contract.PlanSignal
@@ -46,15 +48,20 @@ type Schedules struct {
 var _ plan.Schedules = (*Schedules)(nil)
 
 // Keep implements plan.Schedules.
-func (s *Schedules) Keep(_ context.Context, _ string, ref contract.ObjectRef, wanted plan.Wanted) (bool, error) {
+func (s *Schedules) Keep(_ context.Context, _ string, ref contract.ObjectRef, wanted plan.Wanted) (plan.Kept, error) {
 	if s.Err != nil {
-		return false, s.Err
+		return plan.Kept{}, s.Err
 	}
 	if s.Wanted == nil {
 		s.Wanted = map[string]plan.Wanted{}
 	}
 	s.Wanted[ref.Name] = wanted
-	return s.Operator, nil
+	s.Kept++
+	kept := plan.Kept{PausedByOperator: s.Operator}
+	if len(wanted.Next) > 0 {
+		kept.Last = wanted.Next[len(wanted.Next)-1]
+	}
+	return kept, nil
 }
 
 // Drop implements plan.Schedules.

@@ -47,6 +47,8 @@ type subject struct {
 	step  contract.PlanStep
 	judge Judgement
 	now   time.Time
+	// schedule is what is known of the Schedule.
+	schedule *contract.PlanSchedule
 	// made and recorded are for the view.
 	made     *contract.PlanBackup
 	recorded []string
@@ -76,14 +78,27 @@ func (a *Activities) gather(ctx context.Context, step contract.PlanStep) (*subje
 		return s, err
 	}
 	s.judge = Judge(o, nil, s.now)
-	operator, err := a.Schedules.Keep(ctx, step.Cluster, step.Ref, wanted(o, s.judge, s.now))
-	if err != nil {
+	if err := a.keep(ctx, s); err != nil {
 		return s, err
 	}
-	o.Paused = pausedBy(o.Plan.Spec.Paused, operator)
+	o.Paused = pausedBy(o.Plan.Spec.Paused, s.schedule.PausedByOperator)
 	used, err := a.used(ctx, o, s.judge)
 	s.judge = Judge(o, used, s.now)
 	return s, err
+}
+
+// keep has the Schedule be as wanted, unless the workflow knows that it is.
+func (a *Activities) keep(ctx context.Context, s *subject) error {
+	wanted := wanted(s.Objects, s.judge, s.now)
+	if wanted.known(s.step.Schedule, s.Plan.Generation) {
+		s.schedule = s.step.Schedule
+		return nil
+	}
+	kept, err := a.Schedules.Keep(ctx, s.step.Cluster, s.step.Ref, wanted)
+	s.schedule = &contract.PlanSchedule{
+		Generation: s.Plan.Generation, Refused: wanted.Refused, Last: kept.Last.Unix(), PausedByOperator: kept.PausedByOperator,
+	}
+	return err
 }
 
 func pausedBy(spec, operator bool) holdfastv1alpha1.PausedBy {
@@ -178,7 +193,7 @@ func (s *subject) view() contract.PlanView {
 	j, p := s.judge, s.Plan
 	v := contract.PlanView{
 		Found: true, Ready: j.Refused == "", Why: j.Refused, Paused: string(s.Paused), Objective: string(j.Objective),
-		MadeNow: s.made, Recorded: s.recorded, Stored: s.stored(),
+		MadeNow: s.made, Recorded: s.recorded, Stored: s.stored(), Schedule: s.schedule,
 	}
 	if v.MadeNow == nil {
 		v.MadeNow = s.madeBefore()

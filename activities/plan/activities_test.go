@@ -321,3 +321,30 @@ func TestAPlanThatIsGoneHasNoSchedule(t *testing.T) {
 	assert.False(t, s.refresh().Found)
 	assert.Empty(t, s.schedules.Wanted)
 }
+
+// Reading a Schedule costs Temporal a workflow task: it is read only if it may not be as the workflow knows it.
+func TestAScheduleThatIsKnownIsNotReadAgain(t *testing.T) {
+	s := newScene(t, nil)
+	known := s.refresh().Schedule
+	require.NotNil(t, known)
+	require.Equal(t, 1, s.schedules.Kept)
+	step := contract.PlanStep{Schedule: known}
+	assert.Equal(t, known, s.act(contract.RefreshPlan.Name, step).Schedule)
+	s.now = fake.PlanTime.Add(20 * time.Minute)
+	assert.Equal(t, known, s.act(contract.RefreshPlan.Name, step).Schedule, "enough of its times are left")
+	require.Equal(t, 1, s.schedules.Kept)
+
+	s.now = fake.PlanTime.Add(25 * time.Minute)
+	assert.Greater(t, s.act(contract.RefreshPlan.Name, step).Schedule.Last, known.Last)
+	require.Equal(t, 2, s.schedules.Kept, "few are left")
+	for title, other := range map[string]contract.PlanSchedule{
+		"of another generation": {Generation: known.Generation + 1, Last: known.Last + 3600},
+		"of a refused plan":     {Generation: known.Generation, Last: known.Last + 3600, Refused: true},
+	} {
+		before := s.schedules.Kept
+		s.act(contract.RefreshPlan.Name, contract.PlanStep{Schedule: &other})
+		assert.Equal(t, before+1, s.schedules.Kept, title)
+	}
+	paused := contract.PlanSchedule{Generation: known.Generation, Last: known.Last + 3600, PausedByOperator: true}
+	assert.Equal(t, "Operator", s.act(contract.RefreshPlan.Name, contract.PlanStep{Schedule: &paused}).Paused)
+}

@@ -80,8 +80,9 @@ func (j *Judgement) admit(o *Objects, now time.Time) due.Schedule {
 	return schedule
 }
 
-// wakeGrace is how long after the begin of a run its plan wakes by itself: usually its Schedule has signalled it.
-const wakeGrace = 10 * time.Second
+// wakeGrace is how long after the begin of a run its plan wakes by itself: usually its Schedule has signalled it. Where many are
+// due together Temporal is late, and a plan that wakes by itself reads its Schedule, which makes that worse.
+const wakeGrace = time.Minute
 
 func (o *Objects) runs(schedule due.Schedule, now time.Time) plan.Runs {
 	p := o.Plan

@@ -9,12 +9,18 @@ import (
 
 // Schedules are the Schedules of plans in Temporal, and the workflows that these start.
 type Schedules interface {
-	// Keep has the Schedule of a plan be as wanted, and reports whether an operator has paused it.
-	Keep(ctx context.Context, cluster string, ref contract.ObjectRef, wanted Wanted) (pausedByOperator bool, err error)
+	// Keep has the Schedule of a plan be as wanted, and returns when its last time is, and whether an operator has paused it.
+	Keep(ctx context.Context, cluster string, ref contract.ObjectRef, wanted Wanted) (Kept, error)
 	// Drop deletes the Schedule of a plan.
 	Drop(ctx context.Context, cluster string, ref contract.ObjectRef) error
 	// Signal signals the workflow of a plan, and starts it if it does not run.
 	Signal(ctx context.Context, in contract.PlanSignal) error
+}
+
+// Kept is what is known of a Schedule that is as wanted.
+type Kept struct {
+	Last             time.Time
+	PausedByOperator bool
 }
 
 // Wanted is what the Schedule of a plan is to be.
@@ -46,6 +52,23 @@ func wanted(o *Objects, j Judgement, now time.Time) Wanted {
 	past, _ := j.Runs.Schedule.Between(shifted.Add(-pastTimes*j.Gap), shifted, pastTimes)
 	w.Past = starts(past, j.Runs.Jitter)
 	return w
+}
+
+// last is the last of the times that the Schedule is given; zero if there are none.
+func (w Wanted) last() time.Time {
+	if len(w.Next) == 0 {
+		return time.Time{}
+	}
+	return w.Next[len(w.Next)-1]
+}
+
+// known reports whether a Schedule is as wanted, as far as the plan's workflow knows: others' changes are signalled to it.
+func (w Wanted) known(as *contract.PlanSchedule, generation int64) bool {
+	if as == nil || as.Generation != generation || as.Refused != w.Refused {
+		return false
+	}
+	enough := min(enoughTimes, len(w.Next))
+	return enough == 0 || as.Last >= w.Next[enough-1].Unix()
 }
 
 // The years that Temporal's calendars know.

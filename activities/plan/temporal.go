@@ -32,38 +32,52 @@ type Temporal struct{ Client client.Client }
 var _ Schedules = (*Temporal)(nil)
 
 // Keep implements Schedules.
-func (t *Temporal) Keep(ctx context.Context, cluster string, ref contract.ObjectRef, wanted Wanted) (bool, error) {
+func (t *Temporal) Keep(ctx context.Context, cluster string, ref contract.ObjectRef, wanted Wanted) (Kept, error) {
 	handle := t.Client.ScheduleClient().GetHandle(ctx, contract.WorkflowID(cluster, contract.KindPlan, ref))
 	described, err := handle.Describe(ctx)
 	var missing *serviceerror.NotFound
 	if errors.As(err, &missing) {
 		if wanted.Refused {
-			return false, nil
+			return Kept{}, nil
 		}
-		return false, t.create(ctx, cluster, ref, wanted)
+		return Kept{Last: wanted.last()}, t.create(ctx, cluster, ref, wanted)
 	}
 	if err != nil {
-		return false, fmt.Errorf("describe Schedule %s: %w", handle.GetID(), err)
+		return Kept{}, fmt.Errorf("describe Schedule %s: %w", handle.GetID(), err)
 	}
-	operator := pausedByOperator(&described.Schedule)
+	kept := Kept{Last: lastInstant(described.Schedule.Spec), PausedByOperator: pausedByOperator(&described.Schedule)}
 	if asWanted(&described.Schedule, cluster, wanted) {
-		return operator, nil
+		return kept, nil
 	}
 	err = handle.Update(ctx, client.ScheduleUpdateOptions{
 		DoUpdate: func(input client.ScheduleUpdateInput) (*client.ScheduleUpdate, error) {
 			schedule := input.Description.Schedule
-			operator = pausedByOperator(&schedule)
+			kept.PausedByOperator = pausedByOperator(&schedule)
 			if !wanted.Refused {
 				schedule.Spec, schedule.Action, schedule.Policy = spec(wanted), action(cluster, ref, wanted), policies()
+				kept.Last = wanted.last()
 			}
-			schedule.State = state(wanted, operator, schedule.State)
+			schedule.State = state(wanted, kept.PausedByOperator, schedule.State)
 			return &client.ScheduleUpdate{Schedule: &schedule}, nil
 		},
 	})
 	if err != nil {
-		return false, fmt.Errorf("update Schedule %s: %w", handle.GetID(), err)
+		return Kept{}, fmt.Errorf("update Schedule %s: %w", handle.GetID(), err)
 	}
-	return operator, nil
+	return kept, nil
+}
+
+// lastInstant is the last of the times that a Schedule was given.
+func lastInstant(spec *client.ScheduleSpec) time.Time {
+	var last int64
+	if spec != nil {
+		for _, calendar := range spec.Calendars {
+			if at, single := instant(calendar); single {
+				last = max(last, at)
+			}
+		}
+	}
+	return time.Unix(last, 0)
 }
 
 func (t *Temporal) create(ctx context.Context, cluster string, ref contract.ObjectRef, wanted Wanted) error {

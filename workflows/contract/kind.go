@@ -115,4 +115,6 @@ type Changed struct {
 	Volumes bool `json:"volumes,omitempty"`
 	// RunNow: somebody has started a run of the plan by hand.
 	RunNow bool `json:"runNow,omitempty"`
+	// Schedule: the Schedule of the plan is not as the plan knows it.
+	Schedule bool `json:"schedule,omitempty"`
 }

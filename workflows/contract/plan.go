@@ -38,6 +38,19 @@ type PlanInput struct {
 	RunNow bool `json:"runNow,omitempty"`
 	// LastByHand is when the last run by hand was made, in Unix seconds.
 	LastByHand int64 `json:"lastByHand,omitempty"`
+	// Schedule is the plan's Schedule as it was last read; nil if it is to be read.
+	Schedule *PlanSchedule `json:"schedule,omitempty"`
+}
+
+// PlanSchedule is what a plan's workflow knows of its Schedule. Reading one costs Temporal a workflow task.
+type PlanSchedule struct {
+	// Generation is that of the plan whose times it has, and Refused that the plan made no runs then.
+	Generation int64 `json:"generation"`
+	Refused    bool  `json:"refused,omitempty"`
+	// Last is the last of its times, in Unix seconds.
+	Last int64 `json:"last,omitempty"`
+	// PausedByOperator: a person has paused it.
+	PausedByOperator bool `json:"pausedByOperator,omitempty"`
 }
 
 // MaxPlanMade bounds PlanInput.Made. Older ones are no longer known as the plan's, and so are kept.
@@ -57,6 +70,8 @@ type PlanStep struct {
 	Made []PlanBackup `json:"made,omitempty"`
 	// Due is the time of the run by hand that RunPlan makes, in Unix seconds; zero has it make the run that the schedule says.
 	Due int64 `json:"due,omitempty"`
+	// Schedule is PlanInput.Schedule.
+	Schedule *PlanSchedule `json:"schedule,omitempty"`
 	// Backup is what DeletePlanBackup and ExtendPlanBackup act on, by name.
 	Backup string `json:"backup,omitempty"`
 }
@@ -78,6 +93,8 @@ type PlanView struct {
 	Delete string `json:"delete,omitempty"`
 	// Extend is the backup whose expiration is to be moved on now.
 	Extend string `json:"extend,omitempty"`
+	// Schedule is the plan's Schedule as it is now known.
+	Schedule *PlanSchedule `json:"schedule,omitempty"`
 	// MadeNow is the NonAdminBackup that RunPlan has made.
 	MadeNow *PlanBackup `json:"madeNow,omitempty"`
 	// Recorded are those that need no more record: they have one, or are gone.

@@ -83,7 +83,7 @@ func phase(v contract.PlanView) string {
 }
 
 func (r *planRun) take(ctx workflow.Context, step entity.Step) (contract.PlanView, error) {
-	in := contract.PlanStep{Cluster: r.in.Cluster, Ref: r.in.Ref, Made: slices.Clone(r.in.Made)}
+	in := contract.PlanStep{Cluster: r.in.Cluster, Ref: r.in.Ref, Made: slices.Clone(r.in.Made), Schedule: r.in.Schedule}
 	// What is started by hand has its time in the history before it is made, or a kill would make it twice.
 	perform := call.LocalFirst[contract.PlanStep, contract.PlanView]
 	switch step {
@@ -116,6 +116,7 @@ func (r *planRun) learn(view *contract.PlanView, in contract.PlanStep) {
 	if excess := len(r.in.Made) - contract.MaxPlanMade; excess > 0 {
 		r.in.Made = slices.Delete(r.in.Made, 0, excess)
 	}
+	r.in.Schedule = view.Schedule
 	if in.Due != 0 {
 		r.in.LastByHand = in.Due
 	}
@@ -134,6 +135,9 @@ func (r *planRun) Drain() int {
 			return max(waiting, received)
 		}
 		r.in.RunNow = r.in.RunNow || changed.RunNow
+		if changed.Schedule {
+			r.in.Schedule = nil
+		}
 	}
 }
 
@@ -153,7 +157,9 @@ func (r *planRun) Wait(ctx workflow.Context) error {
 	selector := workflow.NewSelector(ctx)
 	selector.AddReceive(r.signals, func(workflow.ReceiveChannel, bool) {})
 	selector.AddReceive(ctx.Done(), func(workflow.ReceiveChannel, bool) {})
-	selector.AddFuture(r.timer, func(workflow.Future) { r.timer = nil })
+	selector.AddFuture(r.timer, func(workflow.Future) {
+		r.timer, r.in.Schedule = nil, nil // its Schedule has not signalled it: somebody may have paused or deleted that
+	})
 	selector.Select(ctx)
 	return ctx.Err()
 }

@@ -87,6 +87,28 @@ func TestARunIsMadeRecordedAndNoLongerCarried(t *testing.T) {
 	assert.Empty(t, s.ins[3].Made)
 }
 
+// The workflow forgets what it knows of its Schedule when that differs, and when the plan wakes by itself.
+func TestWhenAScheduleIsReadAgain(t *testing.T) {
+	known := &contract.PlanSchedule{Generation: 1, Last: 1_900_000_000}
+	s := newScene(nil)
+	s.view = func(string, contract.PlanStep) contract.PlanView {
+		return contract.PlanView{Found: len(s.steps) < 5, Ready: true, WakeIn: time.Minute, Schedule: known}
+	}
+	for at, changed := range map[time.Duration]contract.Changed{
+		10 * time.Second: {Reason: "a backup has ended"},
+		20 * time.Second: {Reason: "its Schedule differs", Schedule: true},
+		30 * time.Second: {Reason: "a backup has ended"},
+	} {
+		s.RegisterDelayedCallback(func() { s.SignalWorkflow(contract.SignalChanged, changed) }, at)
+	}
+	s.run(t)
+	var with []bool
+	for _, in := range s.ins {
+		with = append(with, in.Schedule != nil)
+	}
+	assert.Equal(t, []bool{false, true, false, true, false}, with, "new, a signal, it differs, a signal, by itself")
+}
+
 // However many starts by hand come at once, as of a backfill, they are one run, whose time is in the history before it is made.
 func TestStartsByHandAreOneRun(t *testing.T) {
 	gone := false

@@ -77,7 +77,7 @@ func (r *Review) pass(ctx context.Context, now time.Time) error {
 		if !found && !r.differed[id] {
 			continue
 		}
-		err := r.Workflows.SignalWithStart(ctx, contract.KindPlan, ref, contract.Changed{Reason: "its Schedule differs"})
+		err := r.Workflows.SignalWithStart(ctx, contract.KindPlan, ref, contract.Changed{Reason: "its Schedule differs", Schedule: true})
 		if err != nil {
 			return err
 		}
