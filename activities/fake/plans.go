@@ -64,6 +64,12 @@ func (s *Schedules) Keep(_ context.Context, _ string, ref contract.ObjectRef, wa
 	return kept, nil
 }
 
+// List implements plan.Schedules.
+func (s *Schedules) List(_ context.Context, _ string, ref contract.ObjectRef) (plan.Listed, bool, error) {
+	_, found := s.Wanted[ref.Name]
+	return plan.Listed{Paused: s.Operator, Note: "an operator"}, found, s.Err
+}
+
 // Drop implements plan.Schedules.
 func (s *Schedules) Drop(_ context.Context, _ string, ref contract.ObjectRef) error {
 	delete(s.Wanted, ref.Name)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	temporal "go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -90,15 +91,31 @@ func (a *Activities) gather(ctx context.Context, step contract.PlanStep) (*subje
 // keep has the Schedule be as wanted, unless the workflow knows that it is.
 func (a *Activities) keep(ctx context.Context, s *subject) error {
 	wanted := wanted(s.Objects, s.judge, s.now)
-	if wanted.known(s.step.Schedule, s.Plan.Generation) {
-		s.schedule = s.step.Schedule
-		return nil
+	if known := s.step.Schedule; wanted.known(known, s.Plan.Generation) {
+		same, err := a.undoubted(ctx, s, *known)
+		if err != nil || same {
+			s.schedule = &contract.PlanSchedule{
+				Generation: known.Generation, Refused: known.Refused, Last: known.Last, PausedByOperator: known.PausedByOperator,
+			}
+			return err
+		}
 	}
 	kept, err := a.Schedules.Keep(ctx, s.step.Cluster, s.step.Ref, wanted)
 	s.schedule = &contract.PlanSchedule{
 		Generation: s.Plan.Generation, Refused: wanted.Refused, Last: kept.Last.Unix(), PausedByOperator: kept.PausedByOperator,
 	}
 	return err
+}
+
+// undoubted reports whether a Schedule is still as the workflow knows it. Where Temporal is late with many, their plans wake by
+// themselves, and reading each would make that worse: it is found in a list.
+func (a *Activities) undoubted(ctx context.Context, s *subject, known contract.PlanSchedule) (bool, error) {
+	if !known.Doubted {
+		return true, nil
+	}
+	listed, found, err := a.Schedules.List(ctx, s.step.Cluster, s.step.Ref)
+	operator := pausedByOperator(&temporal.Schedule{State: &temporal.ScheduleState{Paused: listed.Paused, Note: listed.Note}})
+	return found && operator == known.PausedByOperator, err
 }
 
 func pausedBy(spec, operator bool) holdfastv1alpha1.PausedBy {

@@ -345,6 +345,16 @@ func TestAScheduleThatIsKnownIsNotReadAgain(t *testing.T) {
 		s.act(contract.RefreshPlan.Name, contract.PlanStep{Schedule: &other})
 		assert.Equal(t, before+1, s.schedules.Kept, title)
 	}
+	doubted := contract.PlanSchedule{Generation: known.Generation, Last: known.Last + 3600, Doubted: true}
+	before := s.schedules.Kept
+	assert.False(t, s.act(contract.RefreshPlan.Name, contract.PlanStep{Schedule: &doubted}).Schedule.Doubted)
+	assert.Equal(t, before, s.schedules.Kept, "it is listed as it was")
+	s.schedules.Operator = true
+	assert.Equal(t, "Operator", s.act(contract.RefreshPlan.Name, contract.PlanStep{Schedule: &doubted}).Paused, "a pause that no review has found")
+	s.schedules.Operator = false
+	delete(s.schedules.Wanted, minutely)
+	s.act(contract.RefreshPlan.Name, contract.PlanStep{Schedule: &doubted})
+	assert.Contains(t, s.schedules.Wanted, minutely, "it was deleted")
 	paused := contract.PlanSchedule{Generation: known.Generation, Last: known.Last + 3600, PausedByOperator: true}
 	assert.Equal(t, "Operator", s.act(contract.RefreshPlan.Name, contract.PlanStep{Schedule: &paused}).Paused)
 }

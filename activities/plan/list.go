@@ -24,9 +24,21 @@ type Listed struct {
 
 // ListSchedules lists the Schedules of all plans of a cluster by ID, as visibility knows them.
 func (t *Temporal) ListSchedules(ctx context.Context, cluster string) (map[string]Listed, error) {
+	return t.list(ctx, fmt.Sprintf("%s = '%s' AND %s = '%s'", contract.AttributeCluster.GetName(), cluster,
+		contract.AttributeKind.GetName(), contract.KindPlan.Kubernetes))
+}
+
+// List implements Schedules.
+func (t *Temporal) List(ctx context.Context, cluster string, ref contract.ObjectRef) (Listed, bool, error) {
+	all, err := t.list(ctx, fmt.Sprintf("%s = '%s' AND %s = '%s' AND %s = '%s' AND %s = '%s'",
+		contract.AttributeCluster.GetName(), cluster, contract.AttributeKind.GetName(), contract.KindPlan.Kubernetes,
+		contract.AttributeNamespace.GetName(), ref.Namespace, contract.AttributeName.GetName(), ref.Name))
+	listed, found := all[contract.WorkflowID(cluster, contract.KindPlan, ref)]
+	return listed, found, err
+}
+
+func (t *Temporal) list(ctx context.Context, query string) (map[string]Listed, error) {
 	const page = 1000
-	query := fmt.Sprintf("%s = '%s' AND %s = '%s'", contract.AttributeCluster.GetName(), cluster,
-		contract.AttributeKind.GetName(), contract.KindPlan.Kubernetes)
 	entries, err := t.Client.ScheduleClient().List(ctx, client.ScheduleListOptions{PageSize: page, Query: query})
 	if err != nil {
 		return nil, fmt.Errorf("list the Schedules of plans: %w", err)

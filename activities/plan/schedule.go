@@ -11,6 +11,8 @@ import (
 type Schedules interface {
 	// Keep has the Schedule of a plan be as wanted, and returns when its last time is, and whether an operator has paused it.
 	Keep(ctx context.Context, cluster string, ref contract.ObjectRef, wanted Wanted) (Kept, error)
+	// List returns what a list shows of the Schedule of a plan, which costs no workflow task. It may be a second old.
+	List(ctx context.Context, cluster string, ref contract.ObjectRef) (listed Listed, found bool, err error)
 	// Drop deletes the Schedule of a plan.
 	Drop(ctx context.Context, cluster string, ref contract.ObjectRef) error
 	// Signal signals the workflow of a plan, and starts it if it does not run.

@@ -46,6 +46,8 @@ func main() {
 	flag.StringVar(&of.plans.jitter, "plans-jitter", "", "profile plans: jitter of each plan; empty for the default")
 	flag.DurationVar(&of.plans.ahead, "plans-ahead", 0,
 		"profile plans: how long after the first is made they are due; 0 for a second for each 8, and a minute")
+	flag.BoolVar(&of.plans.unchanged, "plans-unchanged", false,
+		"profile plans: restart over plans that nothing happens to: they are due half a day later")
 	output := flag.String("json", "bench.json", "file for the numbers")
 	flag.Parse()
 	ctrllog.SetLogger(logr.Discard())

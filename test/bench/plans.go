@@ -25,6 +25,8 @@ type planLoad struct {
 	jitter string
 	// ahead is how long after the first creation they are due; zero for as long as it takes to make them here.
 	ahead time.Duration
+	// unchanged: they are not due while they are measured.
+	unchanged bool
 	// observed is how long the processes are observed after they were restarted.
 	observed time.Duration
 }
@@ -106,8 +108,10 @@ func measurePlans(ctx context.Context, of planLoad) (*plansReport, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.observeRuns(ctx, plans, keys, due, report); err != nil {
-		return nil, err
+	if !of.unchanged {
+		if err := r.observeRuns(ctx, plans, keys, due, report); err != nil {
+			return nil, err
+		}
 	}
 	return report, r.observePlansRestart(ctx, of, plans, report)
 }
@@ -129,6 +133,9 @@ func (r *rig) createPlans(
 		ahead = time.Minute + time.Duration(of.plans)*time.Second/madePerSecond
 	}
 	begin := time.Now()
+	if of.unchanged {
+		ahead = 12 * time.Hour
+	}
 	due := begin.Add(ahead).Truncate(time.Minute).Add(time.Minute).UTC()
 	say("making %d plans, due at %s", of.plans, due.Format(time.TimeOnly))
 	keys := make([]types.NamespacedName, of.plans)

@@ -74,6 +74,27 @@ func (p *plansReport) print(out io.Writer) {
 		p.Plans, jitter, p.Namespaces, p.Watchers, p.ReadySeconds)
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	row := func(title, pattern string, value any) { fmt.Fprintf(table, "%s\t"+pattern+"\t\n", title, value) }
+	if p.Seconds > 0 {
+		p.printRuns(row)
+	}
+	for _, name := range measured {
+		row("CPU ms per plan made, "+name, "%.1f", p.CPUToMake[name])
+	}
+	for _, name := range measured {
+		row("peak memory MiB, "+name, "%.0f", p.Processes[name].PeakMiB)
+	}
+	_ = table.Flush() // the terminal
+	if p.Seconds > 0 {
+		fmt.Fprintln(out, "\nRequests per run, and those by the clock:")
+		printRequests(out, p.RequestsByVerb)
+	}
+	restart := p.Restart
+	fmt.Fprintf(out, "\nRestart of worker and watchers over them: ready after %.1f s, %d workflows of plans started, %d writes, "+
+		"%d requests\n\n", restart.ReadySeconds, restart.WorkflowsStarted, len(restart.Writes), restart.Requests)
+}
+
+// printRuns shows how late the runs were, and what they cost.
+func (p *plansReport) printRuns(row func(title, pattern string, value any)) {
 	row("begins are planned within, s", "%.0f", p.WindowSeconds)
 	row("planned in the busiest second", "%d", p.PlannedPerSecond)
 	row("begun in the busiest second", "%d", p.BegunPerSecond)
@@ -87,18 +108,6 @@ func (p *plansReport) print(out io.Writer) {
 	row("requests per run", "%.2f", p.RequestsPerRun)
 	row("writes per run", "%.2f", p.WritesPerRun)
 	for _, name := range measured {
-		row("CPU ms per plan made, "+name, "%.1f", p.CPUToMake[name])
-	}
-	for _, name := range measured {
 		row("CPU ms per run, "+name, "%.1f", p.CPUPerRun[name])
 	}
-	for _, name := range measured {
-		row("peak memory MiB, "+name, "%.0f", p.Processes[name].PeakMiB)
-	}
-	_ = table.Flush() // the terminal
-	fmt.Fprintln(out, "\nRequests per run, and those by the clock:")
-	printRequests(out, p.RequestsByVerb)
-	restart := p.Restart
-	fmt.Fprintf(out, "\nRestart of worker and watchers over them: ready after %.1f s, %d workflows of plans started, %d writes, "+
-		"%d requests\n\n", restart.ReadySeconds, restart.WorkflowsStarted, len(restart.Writes), restart.Requests)
 }

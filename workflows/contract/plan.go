@@ -51,6 +51,8 @@ type PlanSchedule struct {
 	Last int64 `json:"last,omitempty"`
 	// PausedByOperator: a person has paused it.
 	PausedByOperator bool `json:"pausedByOperator,omitempty"`
+	// Doubted: it has not signalled a run in time. Somebody may have paused or deleted it.
+	Doubted bool `json:"doubted,omitempty"`
 }
 
 // MaxPlanMade bounds PlanInput.Made. Older ones are no longer known as the plan's, and so are kept.

@@ -158,7 +158,12 @@ func (r *planRun) Wait(ctx workflow.Context) error {
 	selector.AddReceive(r.signals, func(workflow.ReceiveChannel, bool) {})
 	selector.AddReceive(ctx.Done(), func(workflow.ReceiveChannel, bool) {})
 	selector.AddFuture(r.timer, func(workflow.Future) {
-		r.timer, r.in.Schedule = nil, nil // its Schedule has not signalled it: somebody may have paused or deleted that
+		r.timer = nil
+		if known := r.in.Schedule; known != nil {
+			doubted := *known
+			doubted.Doubted = true
+			r.in.Schedule = &doubted
+		}
 	})
 	selector.Select(ctx)
 	return ctx.Err()

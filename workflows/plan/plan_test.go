@@ -87,7 +87,7 @@ func TestARunIsMadeRecordedAndNoLongerCarried(t *testing.T) {
 	assert.Empty(t, s.ins[3].Made)
 }
 
-// The workflow forgets what it knows of its Schedule when that differs, and when the plan wakes by itself.
+// The workflow forgets what it knows of its Schedule when that differs, and doubts it when the plan wakes by itself.
 func TestWhenAScheduleIsReadAgain(t *testing.T) {
 	known := &contract.PlanSchedule{Generation: 1, Last: 1_900_000_000}
 	s := newScene(nil)
@@ -102,11 +102,18 @@ func TestWhenAScheduleIsReadAgain(t *testing.T) {
 		s.RegisterDelayedCallback(func() { s.SignalWorkflow(contract.SignalChanged, changed) }, at)
 	}
 	s.run(t)
-	var with []bool
+	var with []string
 	for _, in := range s.ins {
-		with = append(with, in.Schedule != nil)
+		switch known := in.Schedule; {
+		case known == nil:
+			with = append(with, "unknown")
+		case known.Doubted:
+			with = append(with, "doubted")
+		default:
+			with = append(with, "known")
+		}
 	}
-	assert.Equal(t, []bool{false, true, false, true, false}, with, "new, a signal, it differs, a signal, by itself")
+	assert.Equal(t, []string{"unknown", "known", "unknown", "known", "doubted"}, with, "new, a signal, it differs, a signal, by itself")
 }
 
 // However many starts by hand come at once, as of a backfill, they are one run, whose time is in the history before it is made.
