@@ -117,7 +117,7 @@ func (c *testCase) planStatus() string {
 	c.t.Helper()
 	now := &holdfastv1alpha1.BackupPlan{}
 	require.NoError(c.t, c.admin.Get(c.t.Context(), client.ObjectKeyFromObject(c.plan), now))
-	now.Status.HandledDue = nil // only of a schedule
+	now.Status.HandledDue, now.Status.HandledSchedule = nil, "" // of a schedule, and of this case alone
 	return c.plain(asJSON(now.Status))
 }
 
