@@ -16,7 +16,8 @@ func EachPage[T any, L interface {
 }](ctx context.Context, from client.Reader, visit func(L), options ...client.ListOption) error {
 	for next := ""; ; {
 		page := L(new(T))
-		if err := from.List(ctx, page, append([]client.ListOption{client.Limit(ListPage), client.Continue(next)}, options...)...); err != nil {
+		paged := append([]client.ListOption{client.Limit(ListPage), client.Continue(next)}, options...)
+		if err := from.List(ctx, page, paged...); err != nil {
 			return err
 		}
 		visit(page)

@@ -77,7 +77,8 @@ func (r *Review) pass(ctx context.Context, now time.Time) error {
 		if !found && !r.differed[id] {
 			continue
 		}
-		err := r.Workflows.SignalWithStart(ctx, contract.KindPlan, ref, contract.Changed{Reason: "its Schedule differs", Schedule: true})
+		changed := contract.Changed{Reason: "its Schedule differs", Schedule: true}
+		err := r.Workflows.SignalWithStart(ctx, contract.KindPlan, ref, changed)
 		if err != nil {
 			return err
 		}
