@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -292,11 +293,20 @@ func TestPositionsAreWrittenInRounds(t *testing.T) {
 		}
 		s := newStation(t, objects...)
 		started := time.Now()
-		var patched []time.Duration
+		var lock sync.Mutex
+		var patches []time.Duration
 		s.cache.Fail(func(string, client.Object) error {
-			patched = append(patched, time.Since(started))
+			lock.Lock()
+			defer lock.Unlock()
+			patches = append(patches, time.Since(started))
 			return nil
 		})
+		taken := func() []time.Duration {
+			lock.Lock()
+			defer lock.Unlock()
+			defer func() { patches = nil }()
+			return patches
+		}
 		ctx, stop := context.WithCancel(t.Context())
 		go s.Run(ctx)
 		for range 100 {
@@ -304,6 +314,7 @@ func TestPositionsAreWrittenInRounds(t *testing.T) {
 		}
 		time.Sleep(9 * time.Second)
 		synctest.Wait()
+		patched := taken()
 		require.Len(t, patched, 25)
 		assert.Equal(t, time.Second, patched[0])
 		assert.GreaterOrEqual(t, patched[24]-patched[0], 2300*time.Millisecond)
@@ -313,10 +324,11 @@ func TestPositionsAreWrittenInRounds(t *testing.T) {
 		first := s.cache.Velero(fake.VeleroName("n00"))
 		first.Status.Phase = velerov1.BackupPhaseCompleted
 		require.NoError(t, s.cache.Client.Update(t.Context(), first))
-		patched = nil
+		taken()
 		s.Changed()
 		time.Sleep(time.Minute)
 		synctest.Wait()
+		patched = taken()
 		require.Len(t, patched, 20)
 		assert.GreaterOrEqual(t, patched[0], 11*time.Second)
 		assert.Equal(t, 20, shownPositions(t, s)["n20"])
