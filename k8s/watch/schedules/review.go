@@ -12,9 +12,9 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// ReviewInterval is how soon a change of a plan's Schedule by hand is found, there are no events of Schedules, and reviewShare what
-// part of the time passes may take: where Temporal lists slowly, the pauses are longer. With 10,000 plans its development server takes
-// 47 s, and runs that were due waited for that.
+// ReviewInterval is how soon a change of a plan's Schedule by hand is found: there are no events of Schedules. Where Temporal
+// lists slowly the pauses are longer, so that passes take one part in reviewShare of the time. With 10,000 plans a pass takes
+// 47 s of its development server, and runs that were due waited for that.
 const (
 	ReviewInterval = time.Minute
 	reviewShare    = 10
