@@ -35,3 +35,11 @@ func SetCondition(conditions *[]metav1.Condition, generation int64,
 		Message:            message,
 	})
 }
+
+// WaitsForTurn reports whether the conditions of a NonAdminBackup or NonAdminRestore say that its spec is accepted and that it waits
+// for its turn before Velero.
+func WaitsForTurn(conditions []metav1.Condition) bool {
+	queued := meta.FindStatusCondition(conditions, string(oadpv1alpha1.NonAdminConditionQueued))
+	return queued != nil && queued.Status == metav1.ConditionFalse && queued.Reason == oadpv1alpha1.ReasonWaitingForTurn &&
+		meta.IsStatusConditionTrue(conditions, string(oadpv1alpha1.NonAdminConditionAccepted))
+}

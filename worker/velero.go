@@ -12,6 +12,7 @@ import (
 	"holdfast.dev/holdfast/activities/finalization"
 	"holdfast.dev/holdfast/activities/location"
 	"holdfast.dev/holdfast/activities/plan"
+	"holdfast.dev/holdfast/activities/queue"
 	"holdfast.dev/holdfast/activities/restore"
 	"holdfast.dev/holdfast/activities/synchronization"
 	"holdfast.dev/holdfast/k8s/objectstore/clouds"
@@ -28,6 +29,11 @@ func newVeleroWorker(
 	workflows.RegisterQueue(runner, contract.QueueVelero, workflowOptions(flags))
 	registerActivities(runner, flags, cluster, decided)
 	registerPlans(runner, temporal, flags, cluster)
+	turns := &queue.Activities{
+		Client: cluster.client, Policy: cluster.policy, OADPNamespace: flags.OADPNamespace, Temporal: temporal.Client,
+		Paused: cluster.rival.Err,
+	}
+	turns.Register(runner)
 	return runner
 }
 

@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/holdfast/workflows/fdb/cluster"
 	"holdfast.dev/holdfast/workflows/fdb/container"
 	"holdfast.dev/holdfast/workflows/fdb/expiry"
-	"holdfast.dev/holdfast/workflows/fdb/queue"
+	fdbqueue "holdfast.dev/holdfast/workflows/fdb/queue"
 	fdbrestore "holdfast.dev/holdfast/workflows/fdb/restore"
 	"holdfast.dev/holdfast/workflows/fdb/throttle"
 	"holdfast.dev/holdfast/workflows/finalization"
@@ -20,6 +20,7 @@ import (
 	"holdfast.dev/holdfast/workflows/location"
 	"holdfast.dev/holdfast/workflows/periodic"
 	"holdfast.dev/holdfast/workflows/plan"
+	"holdfast.dev/holdfast/workflows/queue"
 	"holdfast.dev/holdfast/workflows/restore"
 )
 
@@ -33,8 +34,8 @@ func Kinds() []kinds.Kind {
 	return []kinds.Kind{
 		backup.Kind, restore.Kind, finalization.Kind, download.Kind, location.Kind, approval.Kind,
 		periodic.SynchronizationKind, periodic.CollectionKind, periodic.DefaultPlansKind,
-		plan.Kind, plan.StartKind,
-		fdbbackup.Kind, throttle.Kind, queue.Kind, expiry.Kind, fdbrestore.Kind, cluster.Kind, container.Kind,
+		plan.Kind, plan.StartKind, queue.Kind,
+		fdbbackup.Kind, throttle.Kind, fdbqueue.Kind, expiry.Kind, fdbrestore.Kind, cluster.Kind, container.Kind,
 	}
 }
 

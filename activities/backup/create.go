@@ -21,12 +21,13 @@ import (
 
 // Start creates the Velero Backup of a new object, with a single read.
 func (b *Activities) Start(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
-	return b.update(ctx, step, func(o *Objects) error { return b.start(ctx, o) })
+	return b.update(ctx, step, func(o *Objects) error { return b.start(ctx, o, step.Turn) })
 }
 
 // start validates the spec, adds our finalizer to the object, creates the Velero Backup and writes the status once. If the
-// process is killed in between, the next attempt finds the Velero Backup by its name.
-func (b *Activities) start(ctx context.Context, o *Objects) error {
+// process is killed in between, the next attempt finds the Velero Backup by its name. Without a turn that is usable the object waits
+// if the policy gives turns.
+func (b *Activities) start(ctx context.Context, o *Objects, turn contract.Turn) error {
 	if o.DeletionRequested() {
 		return nil
 	}
@@ -37,6 +38,9 @@ func (b *Activities) start(ctx context.Context, o *Objects) error {
 	}
 	if !verdict.Accepted || o.Backup != nil {
 		return b.conclude(ctx, o, verdict)
+	}
+	if o.Rules.Queue.MaxActive > 0 && !turn.Usable(b.now()) {
+		return b.await(ctx, o, verdict)
 	}
 	if _, err := activities.PatchObject(ctx, b.Client, o.NAB, addFinalizer(o.NAB)); err != nil {
 		return err
@@ -60,6 +64,18 @@ func (b *Activities) start(ctx context.Context, o *Objects) error {
 			b.recordVerdict(o.NAB, verdict)
 		}
 		b.recordCreated(o.NAB, before)
+	}
+	return err
+}
+
+// await writes that an accepted object waits for its turn.
+func (b *Activities) await(ctx context.Context, o *Objects, verdict Verdict) error {
+	changed, err := b.patchStatus(ctx, o.NAB, func() {
+		ApplyVerdict(o.NAB, verdict, o.BackupName, b.Gatherer.OADPNamespace)
+		ApplyWaiting(o.NAB)
+	})
+	if changed {
+		b.recordVerdict(o.NAB, verdict)
 	}
 	return err
 }
@@ -150,16 +166,16 @@ func (b *Activities) createVeleroBackup(ctx context.Context, o *Objects) error {
 	if err != nil {
 		return fmt.Errorf("create Velero Backup %s/%s: %w", created.Namespace, created.Name, err)
 	}
-	o.Backup = created
+	o.Backup, o.made = created, true
 	return nil
 }
 
-// Refresh reads the present state and copies the Velero Backup's status, or reports that it is gone. An object without a status
-// is started with the same read.
+// Refresh reads the present state and copies the Velero Backup's status, or reports that it is gone. An object without a status,
+// or one that waits for its turn, is started with the same read.
 func (b *Activities) Refresh(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
 	return b.update(ctx, step, func(o *Objects) error {
-		if o.NAB.Status.Phase == "" && !o.DeletionRequested() {
-			return b.start(ctx, o)
+		if (o.NAB.Status.Phase == "" || o.waits()) && !o.DeletionRequested() {
+			return b.start(ctx, o, step.Turn)
 		}
 		before := o.View(b.now())
 		if (!before.EverCreated && o.NAB.Status.VeleroBackup == nil) || before.ForceDelete || before.NamespaceTerminating {

@@ -60,12 +60,19 @@ type Objects struct {
 
 	// unread: nothing shows that there ever was a Velero Backup, so it was not read.
 	unread bool
+	// made: the Velero Backup was made since the objects were read.
+	made bool
 }
 
 // DeletionRequested reports whether the object is being deleted, or is to be, in any of the ways: its spec does not matter any
 // more.
 func (o *Objects) DeletionRequested() bool {
 	return !o.NAB.DeletionTimestamp.IsZero() || o.NAB.Spec.DeleteBackup || o.NAB.Spec.ForceDeleteBackup
+}
+
+// waits: the status says that the object waits for its turn before Velero.
+func (o *Objects) waits() bool {
+	return o.Backup == nil && !everCreated(o.NAB) && k8s.WaitsForTurn(o.NAB.Status.Conditions)
 }
 
 // untouched: no workflow has served the object yet.

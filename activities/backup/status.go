@@ -43,6 +43,12 @@ func ApplyCreated(nab *oadpv1alpha1.NonAdminBackup) {
 		oadpv1alpha1.ReasonBackupScheduled, oadpv1alpha1.MessageBackupScheduled)
 }
 
+// ApplyWaiting records that the object waits for its turn before Velero.
+func ApplyWaiting(nab *oadpv1alpha1.NonAdminBackup) {
+	setCondition(nab, oadpv1alpha1.NonAdminConditionQueued, metav1.ConditionFalse,
+		oadpv1alpha1.ReasonWaitingForTurn, oadpv1alpha1.MessageWaitingForTurn)
+}
+
 // ApplyMirror copies the Velero Backup's spec and status, or reports that it is gone. It writes the queue position only if that
 // does not depend on other backups; otherwise the watcher keeps it.
 func ApplyMirror(nab *oadpv1alpha1.NonAdminBackup, o *Objects, oadpNamespace string) {

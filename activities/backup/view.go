@@ -42,6 +42,8 @@ func (o *Objects) View(now time.Time) contract.BackupView {
 		Accepted:             accepted != nil && accepted.Status == metav1.ConditionTrue,
 		EverCreated:          everCreated(o.NAB),
 		AbsenceReported:      accepted != nil && accepted.Reason == oadpv1alpha1.ReasonVeleroBackupNotFound,
+		AwaitsTurn:           o.waits() && !o.DeletionRequested(),
+		Made:                 o.made,
 		Velero:               o.veleroView(),
 		DeleteRequest:        o.deleteRequestView(now),
 	}

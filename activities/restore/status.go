@@ -44,6 +44,12 @@ func ApplyCreated(nar *oadpv1alpha1.NonAdminRestore) {
 		oadpv1alpha1.ReasonRestoreScheduled, oadpv1alpha1.MessageRestoreScheduled)
 }
 
+// ApplyWaiting records that the object waits for its turn before Velero.
+func ApplyWaiting(nar *oadpv1alpha1.NonAdminRestore) {
+	setCondition(nar, oadpv1alpha1.NonAdminConditionQueued, metav1.ConditionFalse,
+		oadpv1alpha1.ReasonWaitingForTurn, oadpv1alpha1.MessageWaitingForTurn)
+}
+
 // ApplyMirror copies the Velero Restore's status, or reports that it is gone. It writes the queue position only if that does
 // not depend on other restores; otherwise the watcher keeps it.
 func ApplyMirror(nar *oadpv1alpha1.NonAdminRestore, o *Objects, oadpNamespace string) {

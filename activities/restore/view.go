@@ -29,6 +29,8 @@ func (o *Objects) View() contract.RestoreView {
 		Accepted:        accepted != nil && accepted.Status == metav1.ConditionTrue,
 		EverCreated:     everCreated(o.NAR),
 		AbsenceReported: accepted != nil && accepted.Reason == oadpv1alpha1.ReasonVeleroRestoreNotFound,
+		AwaitsTurn:      o.waits(),
+		Made:            o.made,
 		FinalizationDue: o.finalizationDue(),
 		Velero:          o.veleroView(),
 	}

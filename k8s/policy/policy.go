@@ -46,6 +46,8 @@ type Own struct {
 	Plans Plans `json:"plans,omitempty"`
 	// DefaultPlans are given to namespaces.
 	DefaultPlans []DefaultPlan `json:"defaultPlans,omitempty"`
+	// Queue has Holdfast give turns before Velero.
+	Queue Queue `json:"queue,omitempty"`
 }
 
 // DefaultRestoreClusterRole is the ClusterRole of RestoreFromTenantsLocations if the policy names none.

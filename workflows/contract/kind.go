@@ -117,4 +117,6 @@ type Changed struct {
 	RunNow bool `json:"runNow,omitempty"`
 	// Schedule: the Schedule of the plan is not as the plan knows it.
 	Schedule bool `json:"schedule,omitempty"`
+	// Turn is the object's turn before Velero.
+	Turn Turn `json:"turn,omitzero"`
 }

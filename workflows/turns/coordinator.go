@@ -1,6 +1,7 @@
 package turns
 
 import (
+	"slices"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
@@ -20,6 +21,8 @@ type User[K comparable] interface {
 	// Give begins a turn or, with again, one that it may have begun already, and notes the outcome in the queue. An error ends the
 	// run.
 	Give(ctx workflow.Context, queue *Queue[K], turn Turn[K], again bool) error
+	// Deliver begins the turns that Give has only noted. It is called once in each pass, after all calls of Give.
+	Deliver(ctx workflow.Context) error
 	// Lost handles a turn whose workflow has not run for Grace.
 	Lost(queue *Queue[K], key K)
 	// WorkflowID returns the workflow that runs as long as the member's turn does.
@@ -45,6 +48,8 @@ type Coordinator[K comparable] struct {
 	Until int64
 	// Everybody: members that wait are workflows too, and are dropped when they do not run.
 	Everybody bool
+	// Open: the run goes on although no member has or wants a turn. Pace may set it.
+	Open bool
 
 	touched   bool // an Update has changed something
 	listing   listing
@@ -70,11 +75,17 @@ func (c *Coordinator[K]) Serve(ctx workflow.Context) error {
 func (c *Coordinator[K]) pass(ctx workflow.Context) error {
 	c.touched = false
 	c.User.Receive(ctx)
+	if c.Open && c.mayContinue(ctx) {
+		return c.User.Next(ctx)
+	}
 	c.check(ctx)
 	if err := c.refill(ctx); err != nil {
 		return err
 	}
 	if err := c.give(ctx); err != nil {
+		return err
+	}
+	if err := c.User.Deliver(ctx); err != nil {
 		return err
 	}
 	c.sleep(ctx)
@@ -83,6 +94,14 @@ func (c *Coordinator[K]) pass(ctx workflow.Context) error {
 	}
 	workflow.SetCurrentDetails(ctx, c.User.Details(workflow.Now(ctx).Unix()))
 	return nil
+}
+
+// mayContinue reports whether the next run can go on from what this one carries, although more may be due: under load something always
+// is.
+func (c *Coordinator[K]) mayContinue(ctx workflow.Context) bool {
+	again := slices.ContainsFunc(c.Queues, func(queue *Queue[K]) bool { return len(queue.again) > 0 })
+	return workflow.GetInfo(ctx).GetContinueAsNewSuggested() && workflow.AllHandlersFinished(ctx) &&
+		!again && !c.listing.runs() && c.listing.err == nil && c.listing.wanted <= c.listing.begun && !c.census.Busy()
 }
 
 // Touch wakes the coordinator: an Update has changed something in its queues.
@@ -103,7 +122,7 @@ func (c *Coordinator[K]) due(workflow.Context) bool {
 
 // deserted: no member has or wants a turn, and no listing is under way.
 func (c *Coordinator[K]) deserted(workflow.Context) bool {
-	if c.listing.runs() {
+	if c.Open || c.listing.runs() {
 		return false
 	}
 	for _, queue := range c.Queues {

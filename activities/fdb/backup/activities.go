@@ -246,7 +246,7 @@ func frontWaiting(waiting []contract.FDBHolder, carried []string) ([]contract.FD
 		return waiting, nil
 	}
 	namespace := func(holder contract.FDBHolder) string { return holder.Namespace }
-	front, beyond := contract.Front(waiting, contract.MaxFound, namespace, carried, expiry.NamespacesOf(waiting, namespace))
+	front, beyond := contract.Front(waiting, contract.MaxFound, namespace, carried, contract.NamespacesOf(waiting, namespace))
 	return front, &beyond
 }
 

@@ -63,6 +63,8 @@ const (
 	ReasonDeletionPending      = "DeletionPending"
 	// ReasonVeleroFinalStatusLost is Holdfast's own; the Non-Admin Controller has no such reason.
 	ReasonVeleroFinalStatusLost = "VeleroFinalStatusLost"
+	// ReasonWaitingForTurn is Holdfast's own, of condition Queued, on a NonAdminRestore too: Velero is not handed the object yet.
+	ReasonWaitingForTurn = "WaitingForTurn"
 )
 
 // Reasons on a NonAdminRestore; ReasonDeletionPending is used too.

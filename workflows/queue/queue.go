@@ -1,0 +1,258 @@
+package queue
+
+import (
+	"slices"
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"holdfast.dev/holdfast/workflows/call"
+	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/turns"
+)
+
+const (
+	// refillPause is the least time between two listings for members beyond, in seconds.
+	refillPause = 5
+	// findLimit limits one listing of all objects.
+	findLimit = 5 * time.Minute
+)
+
+// Workflow gives turns before Velero for as long as the policy limits them. A turn begins when the object's workflow is signalled that
+// it has one, and ends when Velero has finished, when the workflow gives it back, or at the policy's timeout. It serves two pools,
+// of Backups and of Restores, by limits of their own.
+//
+// A run that Temporal has lost is replaced by one that lists the objects. If some of them may still use a turn of the lost run, it
+// waits until those turns are void: there are never more turns than the limit.
+func Workflow(ctx workflow.Context, in contract.VeleroQueueInput, options call.Options) error {
+	r := newQueueRun(in, options)
+	r.news = workflow.GetSignalChannel(ctx, contract.SignalTurnNews)
+	r.returned = workflow.GetSignalChannel(ctx, contract.SignalTurnReturned)
+	r.began = workflow.Now(ctx).Unix()
+	r.Pace(ctx)
+	if err := r.handle(ctx); err != nil {
+		return err
+	}
+	return r.Serve(ctx)
+}
+
+// queueRun is the state of one run.
+type queueRun struct {
+	turns.Coordinator[contract.TurnKey]
+	cluster        string
+	options        call.Options
+	rules          contract.TurnRules
+	pools          []*pool
+	news, returned workflow.ReceiveChannel
+	// began is when the run began, pausedUntil until when it waits before it gives turns, see pause; in Unix seconds.
+	began, pausedUntil int64
+	// policy is the version of the policy of which the watcher sent news last.
+	policy string
+	// given are the turns that Deliver gives.
+	given []contract.GivenTurn
+	// doubted are the members with a turn whose workflow does not run: their objects are to be read.
+	doubted map[contract.TurnKey]bool
+	wishes  []*wish
+}
+
+func newQueueRun(in contract.VeleroQueueInput, options call.Options) *queueRun {
+	r := &queueRun{
+		cluster: in.Cluster, options: options, rules: in.Rules, policy: in.Rules.Version, doubted: map[contract.TurnKey]bool{},
+	}
+	var queues []*turns.Queue[contract.TurnKey]
+	for _, name := range contract.Pools() {
+		of := newPool(name, in.Pools[name])
+		r.pools, queues = append(r.pools, of), append(queues, &of.Queue)
+	}
+	r.Coordinator = turns.Coordinator[contract.TurnKey]{
+		User: r, Queues: queues, Found: in.Found,
+		Interval: int64(turns.CensusInterval / time.Second), Grace: int64(turns.CensusInterval / time.Second),
+	}
+	return r
+}
+
+// pool returns the pool of that name, or nil.
+func (r *queueRun) pool(name contract.Pool) *pool {
+	for _, of := range r.pools {
+		if of.name == name {
+			return of
+		}
+	}
+	return nil
+}
+
+// Find lists the objects and reads the policy. At the start, those with an unfinished Velero object have a turn.
+func (r *queueRun) Find(ctx workflow.Context) error {
+	wishes, doubted := r.wishes, r.doubted
+	r.wishes, r.doubted = nil, map[contract.TurnKey]bool{}
+	request := contract.TurnsWanted{Lanes: map[contract.Pool][]contract.Lane{}}
+	for _, of := range r.pools {
+		request.Lanes[of.name] = of.namespaces(workflow.Now(ctx).Unix())
+		for _, turn := range of.Turns {
+			if doubted[turn.Key] {
+				request.Named = append(request.Named, nameOf(turn.Key))
+			}
+		}
+	}
+	for _, wish := range wishes {
+		request.Named = append(request.Named, wish.name)
+	}
+	found, err := r.list(ctx, request)
+	if err != nil {
+		return err
+	}
+	now := workflow.Now(ctx).Unix()
+	r.rules = found.Rules
+	for _, of := range r.pools {
+		if !r.Found {
+			of.hold(found.Pools[of.name], now)
+		}
+		of.settleDoubts(found.Pools[of.name], doubted)
+		of.refill(now, found.Pools[of.name], wishes)
+	}
+	return nil
+}
+
+// list lists the objects. At the start it does so twice, a pause between, if an object that waits may have a turn of a lost run: one
+// that was there before this run.
+func (r *queueRun) list(ctx workflow.Context, request contract.TurnsWanted) (contract.TurnsFound, error) {
+	find := func() (contract.TurnsFound, error) {
+		return call.LocalFirstWithin(ctx, r.options.Limits, findLimit, contract.FindTurns, request)
+	}
+	found, err := find()
+	if err != nil || r.Found || !slices.ContainsFunc(r.pools, func(of *pool) bool {
+		oldest := found.Pools[of.name].Oldest
+		return oldest != 0 && oldest < r.began
+	}) {
+		return found, err
+	}
+	r.pausedUntil = workflow.Now(ctx).Add(contract.TurnLossPause).Unix()
+	workflow.SetCurrentDetails(ctx, r.Details(workflow.Now(ctx).Unix()))
+	if err := workflow.Sleep(ctx, contract.TurnLossPause); err != nil {
+		return found, err
+	}
+	r.pausedUntil = 0
+	return find()
+}
+
+// Receive drains the news and the returned turns.
+func (r *queueRun) Receive(ctx workflow.Context) {
+	now := workflow.Now(ctx).Unix()
+	for r.returned.Len() > 0 {
+		var back contract.TurnReturn
+		if of := r.received(r.returned, &back, func() contract.Pool { return back.Pool }); of != nil && back.Cluster == r.cluster {
+			r.NoteMessage(back.TurnKey)
+			of.takeBack(back, now)
+		}
+	}
+	for r.news.Len() > 0 {
+		var news contract.TurnNews
+		if !r.news.ReceiveAsync(&news) { // skips what cannot be decoded
+			continue
+		}
+		if news.Policy != "" && news.Policy != r.policy {
+			r.policy = news.Policy
+			r.WantListing()
+		}
+		for _, ended := range news.Ended {
+			if of := r.pool(ended.Pool); of != nil {
+				of.ended(ended)
+			}
+		}
+		for _, request := range news.Requests {
+			if of := r.pool(request.Pool); of != nil && valid(request) {
+				of.request(request, now)
+			}
+		}
+	}
+	for _, of := range r.pools {
+		of.expire(now, r.rules.Timeout)
+	}
+}
+
+func (r *queueRun) received(from workflow.ReceiveChannel, into any, pool func() contract.Pool) *pool {
+	if !from.ReceiveAsync(into) {
+		return nil
+	}
+	return r.pool(pool())
+}
+
+func valid(request contract.TurnRequest) bool {
+	return request.Namespace != "" && request.Name != "" && request.UID != "" &&
+		request.Lane >= 0 && request.Lane < contract.TurnLanes
+}
+
+// Pending reports whether there are news.
+func (r *queueRun) Pending() bool { return r.news.Len() > 0 || r.returned.Len() > 0 }
+
+// Pace sets the limits that hold now, and when that changes.
+func (r *queueRun) Pace(ctx workflow.Context) {
+	now := workflow.Now(ctx).Unix()
+	r.Open, r.Until = !r.Found, 0
+	for _, of := range r.pools {
+		until := of.pace(r.rules, now)
+		if of.Limit > 0 {
+			r.Open = true
+		} else if r.Found {
+			of.clear()
+		}
+		r.Until = sooner(r.Until, sooner(until, of.timeout(r.rules.Timeout)))
+	}
+}
+
+// sooner returns the earlier of two times; 0 is none.
+func sooner(a, b int64) int64 {
+	if a == 0 || (b != 0 && b < a) {
+		return b
+	}
+	return a
+}
+
+// Give notes a turn for Deliver.
+func (r *queueRun) Give(
+	_ workflow.Context, _ *turns.Queue[contract.TurnKey], turn turns.Turn[contract.TurnKey], _ bool,
+) error {
+	r.given = append(r.given, contract.GivenTurn{TurnKey: turn.Key, Turn: turn.Began})
+	return nil
+}
+
+// Deliver signals the workflows that have a turn.
+func (r *queueRun) Deliver(ctx workflow.Context) error {
+	for len(r.given) > 0 {
+		batch := r.given[:min(len(r.given), contract.MaxTurnNews)]
+		r.given = r.given[len(batch):]
+		refused, err := call.LocalFirst(ctx, r.options.Limits, contract.GiveTurns, contract.TurnsGiven{
+			Cluster: r.cluster, Turns: batch, Given: workflow.Now(ctx).Unix(),
+		})
+		if err != nil {
+			return err
+		}
+		for _, key := range refused.Keys { // Temporal will never accept the start
+			workflow.GetLogger(ctx).Error("turn not given, and given up", "object", key.String(), "pool", key.Pool)
+			r.pool(key.Pool).ended(key)
+		}
+	}
+	return nil
+}
+
+// Lost has the object of a turn read whose workflow does not run.
+func (r *queueRun) Lost(_ *turns.Queue[contract.TurnKey], key contract.TurnKey) {
+	r.doubted[key] = true
+	r.WantListing()
+}
+
+// WorkflowID returns the workflow of the object.
+func (r *queueRun) WorkflowID(key contract.TurnKey) string {
+	return contract.WorkflowID(r.cluster, key.Pool.Kind(), key.ObjectRef)
+}
+
+// Next hands everything over to the next run.
+func (r *queueRun) Next(ctx workflow.Context) error {
+	next := contract.VeleroQueueInput{
+		Cluster: r.cluster, Found: r.Found, Rules: r.rules, Pools: map[contract.Pool]contract.PoolState{},
+	}
+	for _, of := range r.pools {
+		next.Pools[of.name] = of.state(workflow.Now(ctx).Unix())
+	}
+	return workflow.NewContinueAsNewError(ctx, contract.KindVeleroQueue.Workflow, next)
+}

@@ -1,0 +1,47 @@
+package turns
+
+import (
+	"go.temporal.io/sdk/workflow"
+
+	"holdfast.dev/holdfast/workflows/call"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// Held is what the workflow of an object does with its turn before Velero. Turn outlives a run.
+type Held struct {
+	*contract.Turn
+	made bool // a Velero object was made with it
+}
+
+// Note notes a turn that was given.
+func (h *Held) Note(turn contract.Turn) {
+	if turn.Given >= h.Given && turn.Number > 0 {
+		*h.Turn = turn
+	}
+}
+
+// Made notes that the Velero object was made.
+func (h *Held) Made() { h.made = true }
+
+// Use is how the turn is used, as the object says.
+type Use struct {
+	// Unfinished: there is a Velero object and Velero has not finished. Stalled: it does not say that it has.
+	Unfinished, Stalled bool
+	// Waits: the object waits for a turn.
+	Waits bool
+}
+
+// Settle gives the turn back unless the watcher's news will end it: they do when Velero finishes what was made with it.
+func (h *Held) Settle(ctx workflow.Context, limits call.Limits, key contract.TurnKey, cluster string, use Use) error {
+	if h.Number == 0 || (use.Unfinished && !use.Stalled) {
+		return nil
+	}
+	if !h.made || use.Stalled {
+		back := contract.TurnReturn{Cluster: cluster, TurnKey: key, Turn: h.Number, Waits: use.Waits}
+		if _, err := call.LocalFirst(ctx, limits, contract.ReturnTurn, back); err != nil {
+			return err
+		}
+	}
+	*h.Turn, h.made = contract.Turn{}, false
+	return nil
+}
