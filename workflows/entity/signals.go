@@ -9,7 +9,9 @@ import (
 
 // Drain empties a channel of SignalChanged without blocking and returns how many signals there were. Those with an unreadable
 // payload count too: ReceiveAsync skips them, Len does not.
-func Drain(signals workflow.ReceiveChannel) int { return DrainNoting(signals, func(contract.Changed) {}) }
+func Drain(signals workflow.ReceiveChannel) int {
+	return DrainNoting(signals, func(contract.Changed) {})
+}
 
 // DrainNoting drains, and calls note for each signal.
 func DrainNoting(signals workflow.ReceiveChannel, note func(contract.Changed)) int {

@@ -20,7 +20,6 @@ import (
 
 	"holdfast.dev/holdfast/activities"
 	"holdfast.dev/holdfast/activities/fdb/agents"
-	"holdfast.dev/holdfast/activities/fdb/expiry"
 	"holdfast.dev/holdfast/activities/fdb/gather"
 	"holdfast.dev/holdfast/activities/fdb/tools"
 	"holdfast.dev/holdfast/k8s"
