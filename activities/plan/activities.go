@@ -2,10 +2,12 @@ package plan
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	temporal "go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -14,6 +16,9 @@ import (
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/workflows/contract"
 )
+
+// unscheduledTimeout is for the status of a plan whose Schedule could not be made.
+const unscheduledTimeout = 2 * time.Second
 
 // Activities serves BackupPlans.
 type Activities struct {
@@ -80,7 +85,7 @@ func (a *Activities) gather(ctx context.Context, step contract.PlanStep) (*subje
 	}
 	s.judge = Judge(o, nil, s.now)
 	if err := a.keep(ctx, s); err != nil {
-		return s, err
+		return s, errors.Join(err, a.showUnscheduled(ctx, s))
 	}
 	o.Paused = pausedBy(o.Plan.Spec.Paused, s.schedule.PausedByOperator)
 	used, err := a.used(ctx, o, s.judge)
@@ -104,6 +109,18 @@ func (a *Activities) keep(ctx context.Context, s *subject) error {
 	s.schedule = &contract.PlanSchedule{
 		Generation: s.Plan.Generation, Refused: wanted.Refused, Last: kept.Last.Unix(), PausedByOperator: kept.PausedByOperator,
 	}
+	return err
+}
+
+// showUnscheduled writes that the plan has no Schedule yet, unless it had one: the tenant is to see at least that while the cause
+// lasts.
+func (a *Activities) showUnscheduled(ctx context.Context, s *subject) error {
+	if meta.FindStatusCondition(s.Plan.Status.Conditions, holdfastv1alpha1.ConditionReady) != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unscheduledTimeout) // Temporal may have used up the time
+	defer cancel()
+	_, err := activities.PatchStatus(ctx, a.Client, s.Plan, func() { applyUnscheduled(s.Plan) })
 	return err
 }
 

@@ -57,6 +57,16 @@ func apply(o *Objects, j Judgement, now time.Time) {
 	}
 }
 
+// applyUnscheduled writes that Temporal does not hold the plan's Schedule yet.
+func applyUnscheduled(p *holdfastv1alpha1.BackupPlan) {
+	meta.SetStatusCondition(&p.Status.Conditions, metav1.Condition{
+		Type: holdfastv1alpha1.ConditionReady, Status: metav1.ConditionUnknown, ObservedGeneration: p.Generation,
+		Reason: holdfastv1alpha1.ReasonUnscheduled,
+		Message: "Temporal has not made the Schedule of this plan yet, so no backup is due. Holdfast retries without a limit. " +
+			"If it stays like this, an administrator should check Temporal and the plan's workflow",
+	})
+}
+
 // applyPassed records the due times that were handled.
 func applyPassed(status *holdfastv1alpha1.BackupPlanStatus, passed plan.Passed, p *holdfastv1alpha1.BackupPlan) {
 	if passed.Handled.After(p.CreationTimestamp.Time) {

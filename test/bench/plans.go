@@ -148,14 +148,12 @@ func (r *rig) createPlans(
 	if err := group.Wait(); err != nil {
 		return due, nil, err
 	}
-	if err := awaitCount(ctx, of.plans, "plans are ready", plans.ready); err != nil {
-		return due, nil, err
+	making, cancel := context.WithDeadline(ctx, due)
+	defer cancel()
+	if err := awaitCount(making, of.plans, "plans are ready", plans.ready); err != nil {
+		return due, nil, fmt.Errorf("-plans-ahead: want more than %s, since the plans were not ready when they were due: %w", ahead, err)
 	}
 	report.ReadySeconds = time.Since(begin).Seconds()
-	if time.Now().After(due) {
-		return due, nil, fmt.Errorf("-plans-ahead: the plans were ready only %s after they were due: want more than %s",
-			time.Since(due).Round(time.Second), ahead)
-	}
 	report.CPUToMake, err = r.cpuSince(before, of.plans)
 	return due, keys, err
 }

@@ -3,6 +3,7 @@ package schedules
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -68,4 +69,34 @@ func TestAPlanWhoseScheduleDiffersIsSignalled(t *testing.T) {
 	signals.names = nil
 	require.NoError(t, review.pass(t.Context(), now))
 	assert.ElementsMatch(t, []string{"edited", "missing"}, signals.names)
+}
+
+// slow lists Schedules as slowly as Temporal may, and counts that.
+type slow struct {
+	takes time.Duration
+	begun *int
+}
+
+// ListSchedules implements PlanSchedules.
+func (s slow) ListSchedules(context.Context, string) (map[string]plan.Listed, error) {
+	*s.begun++
+	time.Sleep(s.takes)
+	return nil, nil
+}
+
+func TestReviewsTakeATenthOfTheTime(t *testing.T) {
+	for takes, want := range map[time.Duration]int{time.Second: 59, 6 * time.Second: 59, time.Minute: 6} {
+		synctest.Test(t, func(t *testing.T) {
+			begun := 0
+			review := &Review{
+				ClusterID: "west", Schedules: slow{takes, &begun}, Workflows: &signalled{}, Log: zap.NewNop(),
+				Paused: func() error { return nil },
+				Plans:  func(_ context.Context, do func(*holdfastv1alpha1.BackupPlan)) { do(&holdfastv1alpha1.BackupPlan{}) },
+			}
+			ctx, stop := context.WithTimeout(t.Context(), time.Hour-time.Second)
+			defer stop()
+			review.Run(ctx)
+			assert.Equal(t, want, begun, "in an hour, where one takes %s", takes)
+		})
+	}
 }

@@ -16,6 +16,8 @@ const (
 	ReasonScheduled = "Scheduled"
 	// ReasonKeepExceedsTTL: the plan has its Schedule, but the administrator enforces a ttl that is too short for keep. True.
 	ReasonKeepExceedsTTL = "KeepExceedsTTL"
+	// ReasonUnscheduled: Temporal has not made the Schedule of the plan yet. Unknown.
+	ReasonUnscheduled = "Unscheduled"
 	// ReasonInvalid: the spec cannot be carried out. False.
 	ReasonInvalid = "InvalidSpec"
 	// ReasonForbidden: the administrator's policy does not allow the plan. False.
