@@ -49,7 +49,9 @@ type Options struct {
 	Schedules    schedules.Schedules
 	// PlanSchedules lists the Schedules of plans.
 	PlanSchedules schedules.PlanSchedules
-	Policy        PolicySource
+	// Turns is the queue before Velero.
+	Turns  queue.Turns
+	Policy PolicySource
 	// Lease is the lock by which watchers elect a leader; a watcher without one leads.
 	Lease resourcelock.Interface
 	// Paused returns an error while another controller serves the same kinds.
@@ -69,6 +71,7 @@ type Watcher struct {
 	cached    client.Client
 	policy    *polledPolicy
 	positions *queue.Positions
+	news      *queue.News
 	keeper    *schedules.Keeper
 	watching  atomic.Bool // all caches are filled
 	recovery  atomic.Pointer[recovery]
@@ -155,9 +158,10 @@ func newWatcher(cached client.Client, api client.Reader, clusters cache.Cache, o
 	w := &Watcher{
 		Options: options, cached: cached, policy: &polledPolicy{source: options.Policy},
 		positions: queue.New(queue.Positions{
-			Client: cached, OADPNamespace: options.OADPNamespace, Paused: options.Paused, Log: options.Log,
+			Client: cached, OADPNamespace: options.OADPNamespace, Turns: options.Turns, Paused: options.Paused, Log: options.Log,
 		}),
 	}
+	w.news = queue.NewNews(&queue.News{Turns: w.Turns, Client: cached, Log: w.Log})
 	w.keeper = &schedules.Keeper{Schedules: w.Schedules, Policy: w.policy.current.Load, Log: w.Log}
 	env := &watched.Env{
 		ClusterID: w.ClusterID, OADPNamespace: w.OADPNamespace,
@@ -166,7 +170,7 @@ func newWatcher(cached client.Client, api client.Reader, clusters cache.Cache, o
 	}
 	w.kinds = velero.Kinds(&velero.Env{
 		Env: env, Policy: w.policy, PositionsChanged: w.positions.Changed,
-		DefaultPlansChanged: w.keeper.DefaultPlansChanged, TenantLabels: w.TenantLabels,
+		DefaultPlansChanged: w.keeper.DefaultPlansChanged, TenantLabels: w.TenantLabels, Turns: w.news,
 	})
 	if w.FoundationDB {
 		w.kinds = append(w.kinds, fdb.Kinds(env, clusters)...)
@@ -186,6 +190,7 @@ func (w *Watcher) led(ctx context.Context) {
 	}
 	var all sync.WaitGroup
 	all.Go(func() { w.positions.Run(ctx) })
+	all.Go(func() { w.news.Run(ctx) })
 	all.Go(func() { w.keeper.Run(ctx) })
 	all.Go(func() { review.Run(ctx) })
 	all.Wait()

@@ -37,6 +37,8 @@ type Positions struct {
 	// Client reads the cache and writes to the API server.
 	Client        client.Client
 	OADPNamespace string
+	// Turns is the queue before Velero.
+	Turns Turns
 	// Paused returns an error while another controller serves the same kinds.
 	Paused func() error
 	Log    *zap.Logger
@@ -135,7 +137,7 @@ func (p *Positions) write(ctx context.Context, limiter *rate.Limiter) {
 // changes compares the shown positions with Velero's queues, the front of the queues first.
 func (p *Positions) changes(ctx context.Context) []change {
 	var all []change
-	for _, queue := range []func(context.Context) ([]change, error){p.ofBackups, p.ofRestores} {
+	for _, queue := range []func(context.Context) ([]change, error){p.ofBackups, p.ofRestores, p.ofWaiting} {
 		changes, err := queue(ctx)
 		if err != nil {
 			p.Log.Error("compute queue positions", zap.Error(err))

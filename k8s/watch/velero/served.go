@@ -8,16 +8,20 @@ import (
 
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/watch/watched"
+	"holdfast.dev/holdfast/workflows/contract"
 )
 
 // served is what NonAdminBackups and NonAdminRestores have in common: Velero serves one object for each.
 type served[T client.Object] struct {
 	*watched.Kind[T]
 	env       *Env
+	pool      contract.Pool
 	origin    owner.Origin
 	finalizer string
 	// going: the object is being deleted, or is to be, in any of the ways.
 	going func(T) bool
+	// active: a Velero object in that phase has a turn.
+	active func(phase string) bool
 	// made is an empty Velero object, and volumeLabel names the one that a volume belongs to.
 	made        func() client.Object
 	volumeLabel string
@@ -69,6 +73,7 @@ func (s *served[T]) events() watched.Events {
 			switch {
 			case !watched.Concerns(before, after, s.finalizer) && !rejected(before, after):
 			case s.going(after.(T)):
+				s.turnNotNeeded(after)
 				s.AddEnd(q, watched.RequestFor(after))
 			default:
 				s.Add(q, watched.RequestFor(after))
@@ -78,6 +83,7 @@ func (s *served[T]) events() watched.Events {
 			}
 		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q watched.Queue) {
+			s.turnNotNeeded(e.Object)
 			s.AddEnd(q, watched.RequestFor(e.Object))
 		},
 	}
@@ -101,6 +107,9 @@ func (s *served[T]) madeEvents(finished func(phase string) bool, newPosition, at
 			if newPhase || newPosition(before, after) {
 				s.env.PositionsChanged()
 			}
+			if s.active(phaseOf(before)) && !s.active(phaseOf(after)) {
+				s.turnEnded(ctx, after)
+			}
 			object, found := s.of(ctx, after)
 			switch {
 			case !found || before.GetResourceVersion() == after.GetResourceVersion():
@@ -115,6 +124,9 @@ func (s *served[T]) madeEvents(finished func(phase string) bool, newPosition, at
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q watched.Queue) {
 			s.env.PositionsChanged()
 			s.Volumes.Forget(e.Object.GetName())
+			if s.active(phaseOf(e.Object)) {
+				s.turnEnded(ctx, e.Object)
+			}
 			if object, found := s.of(ctx, e.Object); found {
 				s.AddEnd(q, watched.RequestFor(object))
 				return
