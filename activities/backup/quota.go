@@ -47,6 +47,13 @@ func Counted(nab *oadpv1alpha1.NonAdminBackup, clusterID string, now time.Time) 
 	return counted
 }
 
+// OverQuota reports whether a quota holds a NonAdminBackup back.
+func OverQuota(nab *oadpv1alpha1.NonAdminBackup) bool {
+	accepted := meta.FindStatusCondition(nab.Status.Conditions, string(oadpv1alpha1.NonAdminConditionAccepted))
+	return nab.Status.Phase == oadpv1alpha1.NonAdminPhaseBackingOff && accepted != nil &&
+		accepted.Reason == oadpv1alpha1.ReasonQuotaExceeded
+}
+
 // ended: the status shows that Velero has ended the backup.
 func ended(nab *oadpv1alpha1.NonAdminBackup) bool {
 	made := nab.Status.VeleroBackup

@@ -67,8 +67,8 @@ type Backup struct {
 	Begun time.Time
 }
 
-// before reports whether a backup has its turn before another: the older one, and of two of the same second the first by name.
-func (b Backup) before(other Backup) bool {
+// Before reports whether a backup has its turn before another: the older one, and of two of the same second the first by name.
+func (b Backup) Before(other Backup) bool {
 	return cmp.Or(b.Created.Compare(other.Created), cmp.Compare(b.Name, other.Name)) < 0
 }
 
@@ -107,7 +107,7 @@ func CountFor(judged Backup, all []Backup, now time.Time) Usage {
 	others := slices.DeleteFunc(slices.Clone(all), func(b Backup) bool { return b.Name == judged.Name })
 	u := Count(others, now)
 	for _, b := range others {
-		if b.Waits && b.before(judged) {
+		if b.Waits && b.Before(judged) {
 			u.Older++
 		}
 	}

@@ -123,6 +123,8 @@ func progressOf(nab *oadpv1alpha1.NonAdminBackup) string {
 	switch {
 	case accepted != nil && accepted.Reason == oadpv1alpha1.ReasonVeleroBackupNotFound:
 		return "gone"
+	case backup.OverQuota(nab):
+		return oadpv1alpha1.ReasonQuotaExceeded
 	case phase == oadpv1alpha1.NonAdminPhaseBackingOff, phase == oadpv1alpha1.NonAdminPhaseDeleting:
 		return string(phase)
 	case made == nil:
