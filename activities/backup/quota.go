@@ -83,12 +83,12 @@ func (g *Gatherer) judgeQuota(ctx context.Context, o *Objects, rules policy.Own)
 func (g *Gatherer) place(ctx context.Context, o *Objects) (*Verdict, error) {
 	now := time.Now()
 	var all []quota.Backup
-	made := map[string]bool{}
+	made := map[Made]bool{}
 	err := g.eachOf(ctx, o.NAB.Namespace, func(nab *oadpv1alpha1.NonAdminBackup) {
 		counted := Counted(nab, g.ClusterID, now)
 		all = append(all, counted)
 		if counted.Stored {
-			made[owner.Claimed(nab)] = true
+			made[Made{nab.Namespace, owner.Claimed(nab)}] = true
 		}
 	})
 	if err != nil {
@@ -96,9 +96,11 @@ func (g *Gatherer) place(ctx context.Context, o *Objects) (*Verdict, error) {
 	}
 	usage := quota.CountFor(Counted(o.NAB, g.ClusterID, now), all, now)
 	if !o.limits.MaxBytes.IsZero() && !g.Cached {
-		if usage.Bytes, err = HeldBytes(ctx, g.Reader, g.OADPNamespace, o.NAB.Namespace, made); err != nil {
+		held, err := HeldBytes(ctx, g.Reader, g.OADPNamespace, made)
+		if err != nil {
 			return nil, err
 		}
+		usage.Bytes = held[o.NAB.Namespace]
 	}
 	decided := quota.Decide(*o.limits, usage)
 	if decided.Exceeded == "" {
@@ -126,34 +128,38 @@ func (g *Gatherer) eachOf(ctx context.Context, namespace string, do func(*oadpv1
 	return nil
 }
 
-// HeldBytes is what Velero says that the volumes of a namespace's backups hold: those that it copies or moves, before the uploader
-// deduplicates. Snapshots that stay in the cloud have no size here. made are the names of the namespace's Velero Backups.
-func HeldBytes(
-	ctx context.Context, reader client.Reader, oadpNamespace, namespace string, made map[string]bool,
-) (int64, error) {
-	var sum int64
+// Made is a Velero Backup, by its name, that was made for a NonAdminBackup of a namespace.
+type Made struct{ Namespace, Name string }
+
+// HeldBytes is what Velero says that the volumes of the namespaces' own backups hold, by namespace: those that it copies or moves,
+// before the uploader deduplicates. Snapshots that stay in the cloud have no size here.
+func HeldBytes(ctx context.Context, reader client.Reader, oadpNamespace string, made map[Made]bool) (map[string]int64, error) {
+	held := map[string]int64{}
+	add := func(namespace string, volume client.Object, bytes int64) {
+		if made[Made{namespace, volume.GetLabels()[velerov1.BackupNameLabel]}] {
+			held[namespace] += bytes
+		}
+	}
 	in := client.InNamespace(oadpNamespace)
 	err := activities.EachPage(ctx, reader, func(page *velerov1.PodVolumeBackupList) {
 		for i := range page.Items {
-			if each := &page.Items[i]; each.Spec.Pod.Namespace == namespace && made[each.Labels[velerov1.BackupNameLabel]] {
-				sum += each.Status.Progress.TotalBytes
-			}
+			each := &page.Items[i]
+			add(each.Spec.Pod.Namespace, each, each.Status.Progress.TotalBytes)
 		}
 	}, in)
 	if err != nil {
-		return 0, fmt.Errorf("list PodVolumeBackups: %w", err)
+		return nil, fmt.Errorf("list PodVolumeBackups: %w", err)
 	}
 	err = activities.EachPage(ctx, reader, func(page *velerov2alpha1.DataUploadList) {
 		for i := range page.Items {
-			if each := &page.Items[i]; each.Spec.SourceNamespace == namespace && made[each.Labels[velerov1.BackupNameLabel]] {
-				sum += each.Status.Progress.TotalBytes
-			}
+			each := &page.Items[i]
+			add(each.Spec.SourceNamespace, each, each.Status.Progress.TotalBytes)
 		}
 	}, in)
 	if err != nil {
-		return 0, fmt.Errorf("list DataUploads: %w", err)
+		return nil, fmt.Errorf("list DataUploads: %w", err)
 	}
-	return sum, nil
+	return held, nil
 }
 
 // confirm counts again, now that the finalizer shows to all who count that the object takes a place: of two that were judged at

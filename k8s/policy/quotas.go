@@ -55,7 +55,7 @@ func decodeQuotas(name string, value json.RawMessage, into *[]Quota) []string {
 		var q Quota
 		problems = append(problems, q.decode(path, document)...)
 		problems = append(problems, checkSelector(path, q.NamespaceSelector)...)
-		for _, field := range []quota.Field{quota.MaxStored, quota.MaxActive, quota.MaxPerDay, quota.MaxBytes} {
+		for _, field := range quota.Fields() {
 			if q.Limit(field) < 0 {
 				problems = append(problems, fmt.Sprintf("%s.%s must not be negative; 0 is no limit", path, field))
 			}

@@ -45,6 +45,8 @@ type Report struct {
 	// Summary is the number of namespaces by protection.
 	Summary    map[Protection]int `json:"summary"`
 	Namespaces []Namespace        `json:"namespaces"`
+	// QuotaProblem says why no quotas are shown, if the policy cannot be used.
+	QuotaProblem string `json:"quotaProblem,omitempty"`
 	// Calendar are the days of the report, oldest first.
 	Calendar []Day `json:"calendar"`
 	// Missing are the objectives that are missed now, the longest first.
@@ -61,6 +63,8 @@ type Namespace struct {
 	velero.Holding
 	Protection Protection `json:"protection"`
 	Backups    int        `json:"backups"`
+	// Quota is what it uses of its limits; nil if it has none.
+	Quota *velero.Quota `json:"quota,omitempty"`
 }
 
 // Day is what became of the runs of all plans that were due on one day. A day on which nothing was due has zeros.
@@ -112,14 +116,17 @@ type Restore struct {
 
 // Objects is what a report is made of.
 type Objects struct {
-	Cluster   string
-	Holdings  []velero.Holding
-	Plans     []holdfastv1alpha1.BackupPlan
-	Backups   []oadpv1alpha1.NonAdminBackup
-	Restores  []oadpv1alpha1.NonAdminRestore
-	Approvals []oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest
-	Volumes   []velerov1.PodVolumeBackup
-	Databases []fdbv1alpha1.FoundationDBBackup
+	Cluster  string
+	Holdings []velero.Holding
+	// Quotas are those of the namespaces that have limits. QuotaProblem says why there are none.
+	Quotas       []velero.Quota
+	QuotaProblem string
+	Plans        []holdfastv1alpha1.BackupPlan
+	Backups      []oadpv1alpha1.NonAdminBackup
+	Restores     []oadpv1alpha1.NonAdminRestore
+	Approvals    []oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest
+	Volumes      []velerov1.PodVolumeBackup
+	Databases    []fdbv1alpha1.FoundationDBBackup
 }
 
 // Make makes the report of a time that ends now.
@@ -127,7 +134,7 @@ func Make(o Objects, since time.Duration, now time.Time) *Report {
 	now = now.UTC().Truncate(time.Second)
 	r := &Report{
 		Cluster: o.Cluster, From: now.Add(-since), Until: now, Summary: map[Protection]int{},
-		Namespaces: []Namespace{}, Missing: []MissedObjective{}, Approvals: []Approval{}, Restores: []Restore{},
+		Namespaces: []Namespace{}, QuotaProblem: o.QuotaProblem, Missing: []MissedObjective{}, Approvals: []Approval{}, Restores: []Restore{},
 	}
 	r.addNamespaces(o)
 	r.addCalendar(o)
@@ -149,9 +156,13 @@ func (r *Report) addNamespaces(o Objects) {
 			objectives[plan.Namespace] = append(objectives[plan.Namespace], string(condition.Status))
 		}
 	}
+	quotas := map[string]*velero.Quota{}
+	for i := range o.Quotas {
+		quotas[o.Quotas[i].Namespace] = &o.Quotas[i]
+	}
 	for _, holding := range o.Holdings {
 		row := Namespace{
-			Holding: holding, Backups: backups[holding.Namespace],
+			Holding: holding, Backups: backups[holding.Namespace], Quota: quotas[holding.Namespace],
 			Protection: r.protection(holding, objectives[holding.Namespace]),
 		}
 		r.Summary[row.Protection]++

@@ -50,9 +50,12 @@ func (l Limits) Limit(of Field) int64 {
 	return 0
 }
 
+// Fields are all limits, in their order.
+func Fields() []Field { return []Field{MaxStored, MaxActive, MaxPerDay, MaxBytes} }
+
 // Set are the limits that are set, in their order.
 func (l Limits) Set() []Field {
-	return slices.DeleteFunc([]Field{MaxStored, MaxActive, MaxPerDay, MaxBytes}, func(f Field) bool { return l.Limit(f) == 0 })
+	return slices.DeleteFunc(Fields(), func(f Field) bool { return l.Limit(f) == 0 })
 }
 
 // Backup is a NonAdminBackup as it is counted. It has a place if it is Stored, wants one if it Waits, and else does not count.
