@@ -163,7 +163,7 @@ func TestNeverMoreThanAllowed(t *testing.T) {
 	})
 }
 
-// A place that gets free is the oldest's, and only its: whoever is judged first, in whichever order.
+// A place that gets free is the oldest's, and only its, in whichever order they are judged.
 func TestAFreedPlaceAdmitsExactlyTheOldest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &model{now: noon, limits: quota.Limits{MaxStored: rapid.IntRange(1, 3).Draw(t, "maxStored")}}
