@@ -142,7 +142,7 @@ func isDefault(plan client.Object) bool {
 	return marked
 }
 
-// namespaceEvents: labels decide which default plans a namespace gets, and the cache has not kept them.
+// namespaceEvents: labels decide which default plans a namespace gets, and the cache has not kept many.
 func (p *plans) namespaceEvents() watched.Events {
 	return watched.Events{
 		CreateFunc: func(context.Context, event.CreateEvent, watched.Queue) { p.defaultsChanged() },
