@@ -18,8 +18,8 @@ func namespaceCommand() *cobra.Command {
 		Use:   "namespace NAME",
 		Short: "Show what a namespace uses of its quota, and which backups wait for a place",
 		Long: "Show what the backups of a namespace use of the limits that the administrator's policy has for it (quotas in key " +
-			"holdfast of ConfigMap holdfast-policy), and which backups wait.\nNeeds the right to read that ConfigMap, the namespace, its " +
-			"NonAdminBackups, and Velero's PodVolumeBackups and DataUploads.",
+			"holdfast of ConfigMap holdfast-policy), and which backups wait.\nNeeds the right to read that ConfigMap, the namespace, " +
+			"its NonAdminBackups, and Velero's PodVolumeBackups and DataUploads.",
 		Example: "  holdfast describe namespace shop -o json",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {

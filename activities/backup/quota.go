@@ -131,8 +131,8 @@ func (g *Gatherer) eachOf(ctx context.Context, namespace string, do func(*oadpv1
 // Made is a Velero Backup, by its name, that was made for a NonAdminBackup of a namespace.
 type Made struct{ Namespace, Name string }
 
-// HeldBytes is what Velero says that the volumes of the namespaces' own backups hold, by namespace: those that it copies or moves,
-// before the uploader deduplicates. Snapshots that stay in the cloud have no size here.
+// HeldBytes is what Velero says that the volumes of the namespaces' own backups hold, by namespace: those that it copies or
+// moves, before the uploader deduplicates. Snapshots that stay in the cloud have no size here.
 func HeldBytes(ctx context.Context, reader client.Reader, oadpNamespace string, made map[Made]bool) (map[string]int64, error) {
 	held := map[string]int64{}
 	add := func(namespace string, volume client.Object, bytes int64) {

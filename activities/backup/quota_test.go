@@ -165,7 +165,7 @@ func TestABackupThatWasAdmittedIsNeverRefusedByAQuota(t *testing.T) {
 	})
 	t.Run("it was accepted, and the Velero Backup could not be created yet", func(t *testing.T) {
 		w := filled(t)
-		w.Fail(func(verb string, object client.Object) error {
+		w.Fail(func(_ string, object client.Object) error {
 			if _, is := object.(*velerov1.Backup); is {
 				return fake.ErrAway
 			}

@@ -17,6 +17,21 @@ import (
 	"holdfast.dev/holdfast/starter/velero"
 )
 
+// Objects is what a report is made of.
+type Objects struct {
+	Cluster  string
+	Holdings []velero.Holding
+	// Quotas are those of the namespaces that have limits. QuotaProblem says why there are none.
+	Quotas       []velero.Quota
+	QuotaProblem string
+	Plans        []holdfastv1alpha1.BackupPlan
+	Backups      []oadpv1alpha1.NonAdminBackup
+	Restores     []oadpv1alpha1.NonAdminRestore
+	Approvals    []oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest
+	Volumes      []velerov1.PodVolumeBackup
+	Databases    []fdbv1alpha1.FoundationDBBackup
+}
+
 // Read reads what a report is made of.
 func Read(ctx context.Context, reader client.Reader, cluster string, scope velero.QuotaScope) (Objects, error) {
 	o := Objects{Cluster: cluster}

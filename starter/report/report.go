@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -13,7 +12,6 @@ import (
 	"holdfast.dev/holdfast/activities/plan"
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
-	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/starter/velero"
 )
 
@@ -114,27 +112,13 @@ type Restore struct {
 	At        time.Time `json:"at"`
 }
 
-// Objects is what a report is made of.
-type Objects struct {
-	Cluster  string
-	Holdings []velero.Holding
-	// Quotas are those of the namespaces that have limits. QuotaProblem says why there are none.
-	Quotas       []velero.Quota
-	QuotaProblem string
-	Plans        []holdfastv1alpha1.BackupPlan
-	Backups      []oadpv1alpha1.NonAdminBackup
-	Restores     []oadpv1alpha1.NonAdminRestore
-	Approvals    []oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest
-	Volumes      []velerov1.PodVolumeBackup
-	Databases    []fdbv1alpha1.FoundationDBBackup
-}
-
 // Make makes the report of a time that ends now.
 func Make(o Objects, since time.Duration, now time.Time) *Report {
 	now = now.UTC().Truncate(time.Second)
 	r := &Report{
 		Cluster: o.Cluster, From: now.Add(-since), Until: now, Summary: map[Protection]int{},
-		Namespaces: []Namespace{}, QuotaProblem: o.QuotaProblem, Missing: []MissedObjective{}, Approvals: []Approval{}, Restores: []Restore{},
+		Namespaces: []Namespace{}, QuotaProblem: o.QuotaProblem,
+		Missing: []MissedObjective{}, Approvals: []Approval{}, Restores: []Restore{},
 	}
 	r.addNamespaces(o)
 	r.addCalendar(o)

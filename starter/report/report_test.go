@@ -69,7 +69,9 @@ func objects() report.Objects {
 		Quotas: []velero.Quota{{
 			Namespace: "bank", Rule: new(int), Selector: "tier=<gold>",
 			Uses: []velero.Use{
-				{Field: quota.MaxStored, Used: 10, Limit: 10}, {Field: quota.MaxActive, Used: 1}, {Field: quota.MaxPerDay, Used: 3, Limit: 20},
+				{Field: quota.MaxStored, Used: 10, Limit: 10},
+				{Field: quota.MaxActive, Used: 1},
+				{Field: quota.MaxPerDay, Used: 3, Limit: 20},
 				{Field: quota.MaxBytes, Used: 3 << 29, Limit: 2 << 30},
 			},
 			Waiting: []velero.WaitingBackup{{Name: "hourly-1", Created: ago(time.Minute), Message: "full"}},

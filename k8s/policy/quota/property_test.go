@@ -146,7 +146,7 @@ func TestNeverMoreThanAllowed(t *testing.T) {
 			"step":   func(t *rapid.T) { m.step(m.draw(t)) },
 			"again":  func(t *rapid.T) { m.step(m.draw(t)) },
 			"newest": func(t *rapid.T) { m.draw(t); m.step(m.backups[len(m.backups)-1]) },
-			"all": func(t *rapid.T) {
+			"all": func(*rapid.T) {
 				for _, b := range m.backups {
 					m.step(b)
 				}
