@@ -24,9 +24,9 @@ func (b *Activities) Start(ctx context.Context, step contract.BackupStep) (contr
 	return b.update(ctx, step, func(o *Objects) error { return b.start(ctx, o, step.Turn) })
 }
 
-// start validates the spec, adds our finalizer to the object, creates the Velero Backup and writes the status once. If the
-// process is killed in between, the next attempt finds the Velero Backup by its name. Without a turn that is usable the object waits
-// if the policy gives turns.
+// start validates the spec, adds our finalizer to the object, creates the Velero Backup and writes the status once. Where a quota
+// applies it counts before the finalizer, and again after it. If the process is killed in between, the next attempt finds the Velero
+// Backup by its name. Without a turn that is usable the object waits if the policy gives turns.
 func (b *Activities) start(ctx context.Context, o *Objects, turn contract.Turn) error {
 	if o.DeletionRequested() {
 		return nil
@@ -39,11 +39,14 @@ func (b *Activities) start(ctx context.Context, o *Objects, turn contract.Turn) 
 	if !verdict.Accepted || o.Backup != nil {
 		return b.conclude(ctx, o, verdict)
 	}
-	if o.Rules.Queue.MaxActive > 0 && !turn.Usable(b.now()) {
-		return b.await(ctx, o, verdict)
-	}
 	if _, err := activities.PatchObject(ctx, b.Client, o.NAB, addFinalizer(o.NAB)); err != nil {
 		return err
+	}
+	if placed, err := b.confirm(ctx, o); err != nil || !placed {
+		return err
+	}
+	if o.Rules.Queue.MaxActive > 0 && !turn.Usable(b.now()) {
+		return b.await(ctx, o, verdict)
 	}
 	if err := b.createVeleroBackup(ctx, o); err != nil {
 		refusal, permanent := rejection(err)
@@ -107,6 +110,11 @@ func (b *Activities) judge(ctx context.Context, o *Objects) (Verdict, error) {
 
 // conclude writes the verdict, and adds our finalizer if there is something to protect.
 func (b *Activities) conclude(ctx context.Context, o *Objects, verdict Verdict) error {
+	if verdict.Reason == oadpv1alpha1.ReasonQuotaExceeded {
+		if err := b.yield(ctx, o); err != nil {
+			return err
+		}
+	}
 	if err := b.applyVerdict(ctx, o, verdict); err != nil {
 		return err
 	}

@@ -32,12 +32,12 @@ func newBackups(env *Env) *backups {
 		Env: env.Env, Name: "nonadminbackup", Workflow: contract.KindBackup,
 		Shared: true, InTurns: true,
 		Sources: []watched.Source{
-			{Of: &oadpv1alpha1.NonAdminBackup{}, Events: b.events()},
+			{Of: &oadpv1alpha1.NonAdminBackup{}, Events: b.placeEvents(b.events())},
 			{Of: &velerov1.Backup{}, Events: b.veleroEvents()},
 			{Of: &velerov1.DeleteBackupRequest{}, Events: b.deleteRequestEvents()},
 			{Of: &oadpv1alpha1.NonAdminBackupStorageLocation{}, Events: b.locationEvents()},
 			{Of: &velerov1.BackupStorageLocation{}, Events: b.locationEvents()},
-			{Of: namespaces, Events: b.namespaceEvents()},
+			{Of: namespaces, Events: b.quotaEvents(b.namespaceEvents())},
 			{Of: podVolumeBackups, Events: b.volumeEvents()},
 			{Of: dataUploads, Events: b.volumeEvents()},
 		},
@@ -60,7 +60,7 @@ func backupGoing(nab *oadpv1alpha1.NonAdminBackup) bool {
 
 func (b *backups) judge(ctx context.Context, from client.Reader, ref contract.ObjectRef) (watched.View, error) {
 	gatherer := &backup.Gatherer{
-		Reader: from, Policy: b.env.Policy, ClusterID: b.ClusterID, OADPNamespace: b.OADPNamespace,
+		Reader: from, Policy: b.env.Policy, ClusterID: b.ClusterID, OADPNamespace: b.OADPNamespace, Cached: true,
 	}
 	o, err := gatherBackup(ctx, gatherer, ref)
 	if err != nil || o.NAB == nil {
@@ -70,7 +70,7 @@ func (b *backups) judge(ctx context.Context, from client.Reader, ref contract.Ob
 	return b.inTurn(ctx, o.NAB, watched.View{
 		Found: true, Due: !backupworkflow.Settled(view),
 		Unstarted:  awaitsCreation(o.NAB) && !o.DeletionRequested(),
-		VeleroName: o.BackupName, Uncounted: uncounted(o),
+		VeleroName: o.BackupName, Uncounted: uncounted(o), Again: untilPlace(o, time.Now()),
 	}, view.AwaitsTurn), nil
 }
 
