@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 )
@@ -23,9 +24,16 @@ func (r *report) print(out io.Writer) {
 	r.Expiries.print(out)
 }
 
+func (l *loneReport) print(out io.Writer, title string) {
+	if l != nil {
+		fmt.Fprintf(out, "\n%s: Velero Backup after %.0f ms (median of %d; slowest %.0f ms)\n", title, l.ToVelero, l.Backups, l.ToVeleroMax)
+	}
+}
+
 func (r *report) printBursts(out io.Writer) {
-	fmt.Fprintf(out, "\nOne backup alone: Velero Backup after %.0f ms (median of %d; slowest %.0f ms)\n\n",
-		r.Lone.ToVelero, r.Lone.Backups, r.Lone.ToVeleroMax)
+	r.Lone.print(out, "One backup alone")
+	r.LoneInTurn.print(out, "One backup alone, with the queue before Velero")
+	fmt.Fprintln(out)
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	row := func(title string, cell func(*burstReport) string) {
 		fmt.Fprintf(table, "%s\t", title)
@@ -40,6 +48,7 @@ func (r *report) printBursts(out io.Writer) {
 	row("backups in a burst", func(b *burstReport) string { return fmt.Sprint(b.Backups) })
 	row("watchers", func(b *burstReport) string { return fmt.Sprint(b.Watchers) })
 	row("busy loops beside", func(b *burstReport) string { return fmt.Sprint(b.BusyLoops) })
+	row("active at a time", func(b *burstReport) string { return cmp.Or(strings.TrimPrefix(fmt.Sprint(b.MaxActive), "0"), "any") })
 	row("backups per second", number("%.1f", func(b *burstReport) float64 { return b.PerSecond }))
 	row("creation to Velero Backup, p50 ms", number("%.0f", func(b *burstReport) float64 { return float64(b.ToVeleroP50) }))
 	row("p95 ms", number("%.0f", func(b *burstReport) float64 { return float64(b.ToVeleroP95) }))

@@ -180,3 +180,46 @@ func (x *tenant) repeatsVelero(nab *oadpv1alpha1.NonAdminBackup, back time.Time)
 	})
 	assert.Less(x.t, time.Since(slices.MaxFunc([]time.Time{terminal, back}, time.Time.Compare)), catchUp)
 }
+
+// Velero's own patch to its final phase is lost in the same way as for a backup (Velero #7207): the store holds the results, the object
+// says InProgress until Velero starts again.
+func TestAFinalStatusOfARestoreThatVeleroLostIsTold(t *testing.T) {
+	onlyLong(t)
+	api, s3, velero := stack.Component(env.KubeAPIServer), stack.Component(env.S3), stack.Component(env.Velero)
+	t.Cleanup(func() { _ = s3.Resume() })
+	require.NoError(t, stack.Component(env.Worker).Stop())
+	t.Cleanup(func() { require.NoError(t, stack.Component(env.Worker).Restart(context.Background())) })
+	started(t, stack.StartWorker, "worker-impatient-of-restores", "--velero-stall-timeout="+stallTimeout.String())
+	x := newTenant(t, "erin")
+	require.NoError(t, stack.Seed(t.Context(), x.namespace, manyObjects))
+	nab := x.completed("nightly")
+	emptied(t, x)
+	nar := x.restore("lost", nab.Name)
+	progress := func(ok func(*velerov1.RestoreProgress) bool) {
+		require.Eventually(t, func() bool {
+			made := veleroRestore(t, restoreID(nar))
+			return made != nil && made.Status.Progress != nil && ok(made.Status.Progress)
+		}, patience, 20*time.Millisecond)
+	}
+	progress(func(now *velerov1.RestoreProgress) bool { return now.TotalItems >= manyObjects })
+	require.NoError(t, s3.Pause()) // Velero goes on with the items and then waits for the store
+	folder := "velero/restores/" + restoreID(nar) + "/"
+	stored := func() int {
+		objects, err := stack.Objects(folder)
+		require.NoError(t, err)
+		return len(objects)
+	}
+	require.Zero(t, stored(), "paused too late: Velero had finished")
+	require.Eventually(t, func() bool { return len(configMaps(t, x.namespace)) == manyObjects }, patience, 100*time.Millisecond)
+	require.NoError(t, api.Stop())
+	require.NoError(t, s3.Resume())
+	require.Eventually(t, func() bool { return stored() >= 3 }, patience, 100*time.Millisecond)
+	time.Sleep(45 * time.Second) // Velero's last attempt comes 39 seconds after its first
+	require.NoError(t, api.Restart(t.Context()))
+	back := time.Now()
+
+	x.toldOfLostRestore(nar, stallTimeout+veleroReconnect)
+	t.Logf("told %s after the API server's return", time.Since(back).Round(100*time.Millisecond))
+	require.NoError(t, velero.Restart(t.Context()))
+	x.restoreFailedByVelero(nar)
+}

@@ -26,6 +26,8 @@ const (
 	newsRetryCap   = 5 * time.Second
 )
 
+var namespaceKind = corev1.SchemeGroupVersion.WithKind("Namespace")
+
 // Turns is the queue before Velero, a workflow.
 type Turns interface {
 	// Signal signals news. start: the workflow is started if it does not run.
@@ -91,7 +93,7 @@ func (n *News) Request(ctx context.Context, pool contract.Pool, object client.Ob
 	}
 	if len(n.written.Weights) > 0 {
 		namespace := &metav1.PartialObjectMetadata{}
-		namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+		namespace.SetGroupVersionKind(namespaceKind)
 		if n.Client.Get(ctx, client.ObjectKey{Name: request.Namespace}, namespace) == nil {
 			request.Weight = n.written.WeightOf(namespace.Labels)
 		}

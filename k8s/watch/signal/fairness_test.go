@@ -18,6 +18,7 @@ import (
 	"holdfast.dev/holdfast/activities/fdb/coordination"
 	"holdfast.dev/holdfast/activities/fdb/expiry"
 	"holdfast.dev/holdfast/activities/plan"
+	"holdfast.dev/holdfast/k8s/watch/queue"
 	"holdfast.dev/holdfast/k8s/watch/schedules"
 	"holdfast.dev/holdfast/k8s/watch/signal"
 	"holdfast.dev/holdfast/workflows"
@@ -131,6 +132,9 @@ func TestEveryWorkflowOfATenantHasItsFairnessKey(t *testing.T) {
 		contract.KindPlanStart.Workflow: {ref.Namespace, func() error {
 			_, err := (&plan.Temporal{Client: s}).Keep(t.Context(), "west", ref, plan.Wanted{})
 			return err
+		}},
+		contract.KindVeleroQueue.Workflow: {"", func() error {
+			return (&queue.Temporal{Client: s, ClusterID: "west"}).Signal(t.Context(), contract.TurnNews{}, true)
 		}},
 		contract.KindFDBExpiry.Workflow: {
 			ref.Namespace, activity(contract.StartFDBExpiry.Name, contract.FDBExpiryInput{Cluster: "west", Ref: ref}),

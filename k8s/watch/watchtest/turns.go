@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -24,6 +25,15 @@ type Turns struct {
 	Answer contract.TurnOrder
 	// Away: that many signals fail.
 	Away int
+
+	takes time.Duration
+}
+
+// Block makes each signal take so long from now on.
+func (t *Turns) Block(takes time.Duration) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	t.takes = takes
 }
 
 // Limited reports whether objects of the pool need turns.
@@ -56,6 +66,10 @@ var errTurnsAway = errors.New("the queue does not answer")
 
 // Signal records news.
 func (t *Turns) Signal(_ context.Context, news contract.TurnNews, start bool) error {
+	t.mutex.Lock()
+	takes := t.takes
+	t.mutex.Unlock()
+	time.Sleep(takes)
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	if t.Away > 0 {
