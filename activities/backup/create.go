@@ -58,6 +58,7 @@ func (b *Activities) start(ctx context.Context, o *Objects, turn contract.Turn) 
 		}
 		return errors.Join(err, b.applyVerdict(ctx, o, verdict)) // so that the tenant sees at least the verdict while the cause lasts
 	}
+	o.turnUsed = turn.Number > 0
 	changed, err := b.patchStatus(ctx, o.NAB, func() {
 		ApplyVerdict(o.NAB, verdict, o.BackupName, b.Gatherer.OADPNamespace)
 		b.applyCreated(o)
@@ -174,7 +175,7 @@ func (b *Activities) createVeleroBackup(ctx context.Context, o *Objects) error {
 	if err != nil {
 		return fmt.Errorf("create Velero Backup %s/%s: %w", created.Namespace, created.Name, err)
 	}
-	o.Backup, o.made = created, true
+	o.Backup = created
 	return nil
 }
 

@@ -69,8 +69,8 @@ type Objects struct {
 	limits *quota.Limits
 	// unread: nothing shows that there ever was a Velero Backup, so it was not read.
 	unread bool
-	// made: the Velero Backup was made since the objects were read.
-	made bool
+	// turnUsed: the Velero Backup was made with a turn since the objects were read.
+	turnUsed bool
 }
 
 // DeletionRequested reports whether the object is being deleted, or is to be, in any of the ways: its spec does not matter any

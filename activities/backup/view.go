@@ -43,7 +43,7 @@ func (o *Objects) View(now time.Time) contract.BackupView {
 		EverCreated:          everCreated(o.NAB),
 		AbsenceReported:      accepted != nil && accepted.Reason == oadpv1alpha1.ReasonVeleroBackupNotFound,
 		AwaitsTurn:           o.waits() && !o.DeletionRequested(),
-		Made:                 o.made,
+		TurnUsed:             o.turnUsed,
 		Velero:               o.veleroView(),
 		DeleteRequest:        o.deleteRequestView(now),
 	}

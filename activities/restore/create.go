@@ -96,6 +96,7 @@ func (r *Activities) create(ctx context.Context, o *Objects, turn contract.Turn)
 			}
 			return err
 		}
+		o.turnUsed = turn.Number > 0
 	}
 	changed, err := r.patchStatus(ctx, o.NAR, func() {
 		ApplyCreated(o.NAR)
@@ -142,7 +143,7 @@ func (r *Activities) createVeleroRestore(ctx context.Context, o *Objects) error 
 	if err != nil {
 		return fmt.Errorf("create Velero Restore %s/%s: %w", created.Namespace, created.Name, err)
 	}
-	o.Restore, o.made = created, true
+	o.Restore = created
 	return nil
 }
 

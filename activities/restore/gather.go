@@ -54,8 +54,8 @@ type Objects struct {
 	Source restorespec.Source
 	Rules  *policy.Policy
 
-	// made: the Velero Restore was made since the objects were read.
-	made bool
+	// turnUsed: the Velero Restore was made with a turn since the objects were read.
+	turnUsed bool
 }
 
 // waits: the status says that the object waits for its turn before Velero.

@@ -30,7 +30,7 @@ func (o *Objects) View() contract.RestoreView {
 		EverCreated:     everCreated(o.NAR),
 		AbsenceReported: accepted != nil && accepted.Reason == oadpv1alpha1.ReasonVeleroRestoreNotFound,
 		AwaitsTurn:      o.waits(),
-		Made:            o.made,
+		TurnUsed:        o.turnUsed,
 		FinalizationDue: o.finalizationDue(),
 		Velero:          o.veleroView(),
 	}

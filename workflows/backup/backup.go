@@ -95,8 +95,8 @@ func (r *backupRun) do(ctx workflow.Context, step entity.Step, attempt int) erro
 		return err
 	}
 	r.view = view
-	if view.Made {
-		r.turn.Made()
+	if view.TurnUsed {
+		r.turn.Used()
 	}
 	return nil
 }

@@ -84,8 +84,8 @@ type BackupView struct {
 	AbsenceReported bool `json:"absenceReported,omitempty"`
 	// AwaitsTurn: Holdfast makes the Velero object once the object has its turn.
 	AwaitsTurn bool `json:"awaitsTurn,omitempty"`
-	// Made: the activity that returned this has made the Velero Backup.
-	Made bool `json:"made,omitempty"`
+	// TurnUsed: the activity that returned this has made the Velero Backup with the turn.
+	TurnUsed bool `json:"turnUsed,omitempty"`
 	// Velero describes the Velero Backup that belongs to the object; somebody else's counts as absent.
 	Velero VeleroBackupView `json:"velero"`
 	// DeleteRequest describes the newest DeleteBackupRequest for that Velero Backup.

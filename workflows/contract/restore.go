@@ -66,8 +66,8 @@ type RestoreView struct {
 	AbsenceReported bool `json:"absenceReported,omitempty"`
 	// AwaitsTurn: Holdfast makes the Velero object once the object has its turn.
 	AwaitsTurn bool `json:"awaitsTurn,omitempty"`
-	// Made: the activity that returned this has made the Velero Restore.
-	Made bool `json:"made,omitempty"`
+	// TurnUsed: the activity that returned this has made the Velero Restore with the turn.
+	TurnUsed bool `json:"turnUsed,omitempty"`
 	// FinalizationDue: Velero has restored what it could (Completed, PartiallyFailed), and the finalization has not ended.
 	FinalizationDue bool `json:"finalizationDue,omitempty"`
 	// Velero describes the Velero Restore that belongs to the object; somebody else's counts as absent.

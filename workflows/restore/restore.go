@@ -86,8 +86,8 @@ func (r *restoreRun) take(ctx workflow.Context, step entity.Step) (contract.Rest
 	if err == nil {
 		r.view = view
 	}
-	if view.Made {
-		r.turn.Made()
+	if view.TurnUsed {
+		r.turn.Used()
 	}
 	return view, err
 }

@@ -10,7 +10,7 @@ import (
 // Held is what the workflow of an object does with its turn before Velero. Turn outlives a run.
 type Held struct {
 	*contract.Turn
-	made bool // a Velero object was made with it
+	used bool // a Velero object was made with it
 }
 
 // Note notes a turn that was given.
@@ -20,8 +20,8 @@ func (h *Held) Note(turn contract.Turn) {
 	}
 }
 
-// Made notes that the Velero object was made.
-func (h *Held) Made() { h.made = true }
+// Used notes that the Velero object was made with it.
+func (h *Held) Used() { h.used = true }
 
 // Use is how the turn is used, as the object says.
 type Use struct {
@@ -36,12 +36,12 @@ func (h *Held) Settle(ctx workflow.Context, limits call.Limits, key contract.Tur
 	if h.Number == 0 || (use.Unfinished && !use.Stalled) {
 		return nil
 	}
-	if !h.made || use.Stalled {
+	if !h.used || use.Stalled {
 		back := contract.TurnReturn{Cluster: cluster, TurnKey: key, Turn: h.Number, Waits: use.Waits}
 		if _, err := call.LocalFirst(ctx, limits, contract.ReturnTurn, back); err != nil {
 			return err
 		}
 	}
-	*h.Turn, h.made = contract.Turn{}, false
+	*h.Turn, h.used = contract.Turn{}, false
 	return nil
 }
