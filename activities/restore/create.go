@@ -96,6 +96,7 @@ func (r *Activities) create(ctx context.Context, o *Objects, turn contract.Turn)
 			}
 			return err
 		}
+		r.recordTurn(o)
 	}
 	changed, err := r.patchStatus(ctx, o.NAR, func() {
 		ApplyCreated(o.NAR)
