@@ -59,6 +59,7 @@ func (b *Activities) start(ctx context.Context, o *Objects, turn contract.Turn) 
 		return errors.Join(err, b.applyVerdict(ctx, o, verdict)) // so that the tenant sees at least the verdict while the cause lasts
 	}
 	o.turnUsed = turn.Number > 0
+	b.recordTurn(o)
 	changed, err := b.patchStatus(ctx, o.NAB, func() {
 		ApplyVerdict(o.NAB, verdict, o.BackupName, b.Gatherer.OADPNamespace)
 		b.applyCreated(o)

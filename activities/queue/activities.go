@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities"
+	"holdfast.dev/holdfast/k8s/metrics"
 	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -44,6 +45,11 @@ func (a *Activities) Register(registry worker.ActivityRegistry) {
 	activities.Register(registry, contract.FindTurns, find)
 	activities.Register(registry, contract.GiveTurns, a.Give)
 	activities.RegisterEffect(registry, contract.ReturnTurn, a.Return)
+	for _, pool := range contract.Pools() {
+		for lane := range pool.Lanes() {
+			metrics.TurnsKnown(activities.TurnLane(pool, lane))
+		}
+	}
 }
 
 // Give signals each workflow that it has a turn. A turn that was given already is given again with the same number, which is harmless.

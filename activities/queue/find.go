@@ -18,7 +18,6 @@ import (
 	"holdfast.dev/holdfast/activities/backup"
 	"holdfast.dev/holdfast/activities/restore"
 	"holdfast.dev/holdfast/k8s"
-	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/policy"
@@ -85,19 +84,6 @@ func RulesOf(queue policy.Queue) contract.TurnRules {
 		}
 	}
 	return rules
-}
-
-// Lane returns the lane in which an object waits. Its labels are the tenant's: who removes that of a plan gets no more than by making
-// a backup by hand.
-func Lane(object metav1.Object) int {
-	labels := object.GetLabels()
-	switch {
-	case labels[holdfastv1alpha1.LabelPlan] == "":
-		return contract.LaneHand
-	case labels[holdfastv1alpha1.LabelDefaultPlan] != "":
-		return contract.LaneDefaultPlan
-	}
-	return contract.LanePlan
 }
 
 // Awaits reports whether an object needs a turn, by its status: it waits, or its workflow has not begun. Its Velero object may exist
@@ -186,7 +172,7 @@ func (l *listed) addTenants(object client.Object, waits bool) {
 	if waits {
 		lane := contract.LaneHand
 		if l.pool == contract.PoolBackups {
-			lane = Lane(object)
+			lane = backup.Lane(object)
 		}
 		l.waiting = append(l.waiting, l.member(name, object.GetUID(), lane, object.GetCreationTimestamp()))
 	}

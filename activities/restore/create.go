@@ -97,6 +97,7 @@ func (r *Activities) create(ctx context.Context, o *Objects, turn contract.Turn)
 			return err
 		}
 		o.turnUsed = turn.Number > 0
+		r.recordTurn(o)
 	}
 	changed, err := r.patchStatus(ctx, o.NAR, func() {
 		ApplyCreated(o.NAR)

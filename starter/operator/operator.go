@@ -77,6 +77,10 @@ func (f *Flags) ValidateKubernetes() error {
 	if err := f.ValidateCluster(); err != nil {
 		return err
 	}
+	return f.validateOutput()
+}
+
+func (f *Flags) validateOutput() error {
 	switch f.Output {
 	case "table", "json", "yaml":
 		return nil

@@ -79,6 +79,14 @@ func LaneName(lane int) string {
 	return [TurnLanes]string{"by-hand", "plan", "default-plan", "drill"}[lane]
 }
 
+// Lanes returns how many lanes the pool has.
+func (p Pool) Lanes() int {
+	if p == PoolRestores {
+		return LaneHand + 1
+	}
+	return TurnLanes
+}
+
 // Bounds of each lane of the queue: how many waiting members it carries, and how many one listing returns.
 const (
 	MaxTurnsCarried = MaxCarried / 2

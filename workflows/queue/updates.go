@@ -186,7 +186,7 @@ func (r *queueRun) next(ctx workflow.Context, in contract.NextTurn) (contract.Tu
 }
 
 func (r *queueRun) unlisted() error {
-	return refuse("the objects could not be listed within %s: look at the pending activity of workflow %s, and try again",
+	return refuse("the objects could not be listed within %s: see the pending activity of workflow %s, and try again",
 		turns.ListTimeout, contract.VeleroQueueID(r.cluster))
 }
 

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"holdfast.dev/holdfast/activities/backup"
 	"holdfast.dev/holdfast/activities/queue"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/policy"
@@ -84,7 +85,7 @@ func (n *News) Limited(pool contract.Pool) bool {
 func (n *News) Request(ctx context.Context, pool contract.Pool, object client.Object) {
 	request := contract.TurnRequest{TurnKey: keyOf(pool, object), Created: object.GetCreationTimestamp().Unix()}
 	if pool == contract.PoolBackups {
-		request.Lane = queue.Lane(object)
+		request.Lane = backup.Lane(object)
 	}
 	n.mutex.Lock()
 	defer n.mutex.Unlock()

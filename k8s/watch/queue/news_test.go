@@ -29,12 +29,16 @@ func lead(t *testing.T, turns *watchtest.Turns, objects []client.Object, do func
 		news.Request(t.Context(), contract.PoolBackups, fake.NAB("before")) // it does not lead yet
 		news.PolicyWritten(policy.Queue{MaxActive: 2}, "7")
 		ctx, stop := context.WithCancel(t.Context())
-		go news.Run(ctx)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			news.Run(ctx)
+		}()
 		synctest.Wait()
 		do(news)
 		synctest.Wait()
 		stop()
-		synctest.Wait()
+		<-done
 	})
 	return turns.Sent()
 }
@@ -70,7 +74,7 @@ func TestManyNewsAreOneSignal(t *testing.T) {
 		}
 		news.Request(t.Context(), contract.PoolRestores, fake.NAR("no-limit", "nightly"))
 		news.NotNeeded(contract.PoolBackups, fake.NAB("n000"))
-		time.Sleep(2 * time.Second)
+		time.Sleep(time.Minute)
 	})
 	counts := [][2]int{}
 	for _, each := range sent {
