@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"go.uber.org/zap"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -119,9 +120,7 @@ func TestWithoutALimitNothingIsSentButThePolicy(t *testing.T) {
 }
 
 func TestARequestSaysLaneAndWeight(t *testing.T) {
-	team := &metav1.PartialObjectMetadata{}
-	team.SetGroupVersionKind(namespaceKind)
-	team.Name, team.Labels = fake.Namespace, map[string]string{"tier": "gold"}
+	team := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fake.Namespace, Labels: map[string]string{"tier": "gold"}}}
 	run := fake.NAB("run")
 	run.Labels = map[string]string{holdfastv1alpha1.LabelPlan: "nightly"}
 	sent := lead(t, &watchtest.Turns{}, []client.Object{team}, func(news *News) {
