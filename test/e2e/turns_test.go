@@ -78,7 +78,7 @@ func awaitQueue(t *testing.T, want string, ok func(contract.VeleroQueueState) bo
 
 // Tenant A creates a crowd of backups, then B one by hand, and C a restore. Neither of them waits for A.
 func TestACrowdIsNobodyElsesWait(t *testing.T) {
-	crowd, limit := 10, 2
+	crowd, limit := 30, 2
 	if long() {
 		crowd, limit = 200, 4
 	}
