@@ -9,7 +9,7 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	temporalclient "go.temporal.io/sdk/client"
-	"k8s.io/apimachinery/pkg/util/wait"
+	polling "k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
@@ -93,7 +93,7 @@ func awaitQueue(ctx context.Context, stack *env.Env) error {
 		return fmt.Errorf("connect to Temporal: %w", err)
 	}
 	defer temporal.Close()
-	err = wait.PollUntilContextCancel(ctx, 200*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+	err = polling.PollUntilContextCancel(ctx, 200*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		answer, err := temporal.QueryWorkflow(ctx, contract.VeleroQueueID(stack.ClusterID()), "", contract.QueryState)
 		var state contract.VeleroQueueState
 		return err == nil && answer.Get(&state) == nil && state.Rules.Limits[contract.PoolBackups] > 0, nil
@@ -116,7 +116,7 @@ func setTurns(ctx context.Context, stack *env.Env, maxActive int) error {
 // awaitTurns waits until Velero has completed all, and returns the order in which they were handed to it.
 func awaitTurns(ctx context.Context, stack *env.Env) ([]string, error) {
 	var made []velerov1.Backup
-	err := wait.PollUntilContextCancel(ctx, 500*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+	err := polling.PollUntilContextCancel(ctx, 500*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		list := &velerov1.BackupList{}
 		if err := stack.Client().List(ctx, list, client.InNamespace(env.OADPNamespace)); err != nil {
 			return false, err
