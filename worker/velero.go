@@ -30,8 +30,8 @@ func newVeleroWorker(
 	registerActivities(runner, flags, cluster, decided)
 	registerPlans(runner, temporal, flags, cluster)
 	turns := &queue.Activities{
-		Client: cluster.client, Policy: cluster.policy, OADPNamespace: flags.OADPNamespace, Temporal: temporal.Client,
-		Paused: cluster.rival.Err,
+		Client: cluster.client, Policy: cluster.policy, OADPNamespace: flags.OADPNamespace, ClusterID: flags.ClusterID,
+		Temporal: temporal.Client, Paused: cluster.rival.Err,
 	}
 	turns.Register(runner)
 	return runner

@@ -33,6 +33,8 @@ type Activities struct {
 	Client        client.Reader
 	Policy        PolicySource
 	OADPNamespace string
+	// ClusterID is the Kubernetes cluster's: the names of Velero objects follow from it.
+	ClusterID string
 	// Temporal is the client of the namespace in which the workflows run.
 	Temporal temporalclient.Client
 	// Paused returns an error while another controller serves these kinds; nothing is done then.

@@ -102,19 +102,25 @@ func Awaits(phase oadpv1alpha1.NonAdminPhase, conditions []metav1.Condition) boo
 type listed struct {
 	pool    contract.Pool
 	origin  owner.Origin
+	cluster string
 	waiting []contract.TurnMember
-	// uids are those of all tenants' objects, by name, and made the ones with a Velero object.
-	uids   map[types.NamespacedName]types.UID
-	made   map[types.UID]bool
-	active []contract.TurnMember
+	// uids are those of all tenants' objects, by name, and made the ones with a Velero object. claimed are the names of their Velero
+	// objects that their statuses give.
+	uids    map[types.NamespacedName]types.UID
+	claimed map[types.NamespacedName]string
+	made    map[types.UID]bool
+	active  []contract.TurnMember
 }
 
-func newListed(pool contract.Pool, origin owner.Origin) *listed {
-	return &listed{pool: pool, origin: origin, uids: map[types.NamespacedName]types.UID{}, made: map[types.UID]bool{}}
+func (a *Activities) newListed(pool contract.Pool, origin owner.Origin) *listed {
+	return &listed{
+		pool: pool, origin: origin, cluster: a.ClusterID, uids: map[types.NamespacedName]types.UID{},
+		claimed: map[types.NamespacedName]string{}, made: map[types.UID]bool{},
+	}
 }
 
 func (a *Activities) listBackups(ctx context.Context) (*listed, error) {
-	objects := newListed(contract.PoolBackups, owner.Backup)
+	objects := a.newListed(contract.PoolBackups, owner.Backup)
 	err := activities.EachPage(ctx, a.Client, func(page *oadpv1alpha1.NonAdminBackupList) {
 		for i := range page.Items {
 			nab := &page.Items[i]
@@ -137,7 +143,7 @@ func (a *Activities) listBackups(ctx context.Context) (*listed, error) {
 }
 
 func (a *Activities) listRestores(ctx context.Context) (*listed, error) {
-	objects := newListed(contract.PoolRestores, owner.Restore)
+	objects := a.newListed(contract.PoolRestores, owner.Restore)
 	err := activities.EachPage(ctx, a.Client, func(page *oadpv1alpha1.NonAdminRestoreList) {
 		for i := range page.Items {
 			nar := &page.Items[i]
@@ -169,6 +175,9 @@ func ActiveRestore(phase velerov1.RestorePhase) bool { return !restore.Finished(
 func (l *listed) addTenants(object client.Object, waits bool) {
 	name := client.ObjectKeyFromObject(object)
 	l.uids[name] = object.GetUID()
+	if claimed := owner.Claimed(object); claimed != "" {
+		l.claimed[name] = claimed
+	}
 	if waits {
 		lane := contract.LaneHand
 		if l.pool == contract.PoolBackups {
@@ -187,16 +196,25 @@ func (l *listed) member(name types.NamespacedName, uid types.UID, lane int, crea
 	}
 }
 
-// addMade notes a Velero object of ours. It may be left by a tenant's object that is gone.
+// addMade notes a Velero object of ours. One that is left by a tenant's object that is gone is none of the next object of that name;
+// and Velero may have found it in the bucket of another tenant, who could write there whose it is, but not its name.
 func (l *listed) addMade(made client.Object, active bool) {
 	key, is := KeyOf(l.pool, l.origin, made, func(name types.NamespacedName) types.UID { return l.uids[name] })
-	if !is {
+	if !is || !l.isFor(made.GetName(), key) {
 		return
 	}
 	l.made[types.UID(key.UID)] = true
 	if active {
 		l.active = append(l.active, contract.TurnMember{TurnKey: key, Created: made.GetCreationTimestamp().Unix()})
 	}
+}
+
+// isFor reports whether a Velero object of that name is the tenant's object's: it has the name that follows from the object's UID, or
+// the one that its status gives.
+func (l *listed) isFor(made string, key contract.TurnKey) bool {
+	object := &metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, UID: types.UID(key.UID)}
+	return owner.Derived(made, l.cluster, object) ||
+		made == l.claimed[types.NamespacedName{Namespace: key.Namespace, Name: key.Name}]
 }
 
 // KeyOf names the tenant's object of a Velero object of ours. uid returns the UID of a tenant's object, for a Velero object that does

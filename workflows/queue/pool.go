@@ -117,12 +117,6 @@ func (p *pool) expire(now, seconds int64) {
 
 // request notes that an object needs a turn.
 func (p *pool) request(request contract.TurnRequest, now int64) {
-	if request.Weight > 1 {
-		if p.Weights == nil {
-			p.Weights = map[string]int{}
-		}
-		p.Weights[request.Namespace] = request.Weight
-	}
 	if p.Member(request.TurnKey) != nil || p.Turn(request.TurnKey) != nil {
 		return
 	}

@@ -81,7 +81,16 @@ func (r *queueRun) pool(name contract.Pool) *pool {
 	return nil
 }
 
-// Find lists the objects and reads the policy. At the start, those with an unfinished Velero object have a turn.
+// unknown returns the pools whose turns are not known: all at the start, and those for which the policy has had no limit.
+func (r *queueRun) unknown() map[contract.Pool]bool {
+	unknown := map[contract.Pool]bool{}
+	for _, of := range r.pools {
+		unknown[of.name] = !r.Found || r.rules.Limits[of.name] == 0
+	}
+	return unknown
+}
+
+// Find lists the objects and reads the policy. Where turns are not known, the objects with an unfinished Velero object have one.
 func (r *queueRun) Find(ctx workflow.Context) error {
 	wishes, doubted := r.wishes, r.doubted
 	r.wishes, r.doubted = nil, map[contract.TurnKey]bool{}
@@ -102,9 +111,10 @@ func (r *queueRun) Find(ctx workflow.Context) error {
 		return err
 	}
 	now := workflow.Now(ctx).Unix()
+	unknown := r.unknown()
 	r.rules = found.Rules
 	for _, of := range r.pools {
-		if !r.Found {
+		if unknown[of.name] {
 			of.hold(found.Pools[of.name], now)
 		}
 		of.settleDoubts(found.Pools[of.name], doubted)
@@ -113,21 +123,24 @@ func (r *queueRun) Find(ctx workflow.Context) error {
 	return nil
 }
 
-// list lists the objects. At the start it does so twice, a pause between, if an object that waits may have a turn of a lost run: one
-// that was there before this run.
+// list lists the objects. It does so twice, a pause between, if an object that waits may have a turn that is not known: of a lost run
+// if it was there before this one, or of this run from before the policy had no limit for a while.
 func (r *queueRun) list(ctx workflow.Context, request contract.TurnsWanted) (contract.TurnsFound, error) {
 	find := func() (contract.TurnsFound, error) {
 		return call.LocalFirstWithin(ctx, r.options.Limits, findLimit, contract.FindTurns, request)
 	}
 	found, err := find()
-	if err != nil || r.Found || !slices.ContainsFunc(r.pools, func(of *pool) bool {
+	unknown := r.unknown()
+	if err != nil || !slices.ContainsFunc(r.pools, func(of *pool) bool {
 		oldest := found.Pools[of.name].Oldest
-		return oldest != 0 && oldest < r.began
+		return unknown[of.name] && oldest != 0 && (r.Found || oldest < r.began)
 	}) {
 		return found, err
 	}
-	r.pausedUntil = workflow.Now(ctx).Add(contract.TurnLossPause).Unix()
-	workflow.SetCurrentDetails(ctx, r.Details(workflow.Now(ctx).Unix()))
+	if !r.Found { // else other turns go on
+		r.pausedUntil = workflow.Now(ctx).Add(contract.TurnLossPause).Unix()
+		workflow.SetCurrentDetails(ctx, r.Details(workflow.Now(ctx).Unix()))
+	}
 	if err := workflow.Sleep(ctx, contract.TurnLossPause); err != nil {
 		return found, err
 	}
@@ -150,7 +163,7 @@ func (r *queueRun) Receive(ctx workflow.Context) {
 		if !r.news.ReceiveAsync(&news) { // skips what cannot be decoded
 			continue
 		}
-		if news.Policy != "" && news.Policy != r.policy {
+		if news.Policy != "" && news.Policy != r.policy && news.Policy != r.rules.Version {
 			r.policy = news.Policy
 			r.WantListing()
 		}
@@ -161,6 +174,7 @@ func (r *queueRun) Receive(ctx workflow.Context) {
 		}
 		for _, request := range news.Requests {
 			if of := r.pool(request.Pool); of != nil && valid(request) {
+				r.weigh(request)
 				of.request(request, now)
 			}
 		}
@@ -175,6 +189,18 @@ func (r *queueRun) received(from workflow.ReceiveChannel, into any, pool func() 
 		return nil
 	}
 	return r.pool(pool())
+}
+
+// weigh notes the weight of a namespace, which may have been created since the objects were listed.
+func (r *queueRun) weigh(request contract.TurnRequest) {
+	if request.Weight <= 1 {
+		delete(r.rules.Weights, request.Namespace)
+		return
+	}
+	if r.rules.Weights == nil {
+		r.rules.Weights = map[string]int{}
+	}
+	r.rules.Weights[request.Namespace] = request.Weight
 }
 
 func valid(request contract.TurnRequest) bool {
@@ -216,12 +242,13 @@ func (r *queueRun) Give(
 	return nil
 }
 
-// Deliver signals the workflows that have a turn.
+// Deliver signals the workflows that have a turn. The activity is no local one: after a kill those run again, when others may be next,
+// and the turns of before would be given beside theirs.
 func (r *queueRun) Deliver(ctx workflow.Context) error {
 	for len(r.given) > 0 {
 		batch := r.given[:min(len(r.given), contract.MaxTurnNews)]
 		r.given = r.given[len(batch):]
-		refused, err := call.LocalFirst(ctx, r.options.Limits, contract.GiveTurns, contract.TurnsGiven{
+		refused, err := call.Recorded(ctx, r.options.Limits, contract.GiveTurns, contract.TurnsGiven{
 			Cluster: r.cluster, Turns: batch, Given: workflow.Now(ctx).Unix(),
 		})
 		if err != nil {

@@ -81,6 +81,9 @@ type wish struct {
 
 func (w *wish) is(key contract.TurnKey) bool { return nameOf(key) == w.name }
 
+// drop: it was refused, and must not be fulfilled later.
+func (w *wish) drop() { w.name = contract.TurnName{} }
+
 func nameOf(key contract.TurnKey) contract.TurnName {
 	return contract.TurnName{Pool: key.Pool, Namespace: key.Namespace, Name: key.Name}
 }
@@ -149,14 +152,8 @@ func (r *queueRun) absent(name contract.TurnName) error {
 // next gives an object the next turn. One that is not carried is found in the objects.
 func (r *queueRun) next(ctx workflow.Context, in contract.NextTurn) (contract.TurnAnswer, error) {
 	wish, of := &wish{name: in.TurnName}, r.pool(in.Pool)
-	if !r.Found {
-		found, err := workflow.AwaitWithTimeout(ctx, turns.ListTimeout, func() bool { return r.Found })
-		if err != nil {
-			return contract.TurnAnswer{}, err
-		}
-		if !found {
-			return contract.TurnAnswer{}, r.unlisted()
-		}
+	if err := r.begun(ctx, in.Pool); err != nil {
+		return contract.TurnAnswer{}, err
 	}
 	r.Receive(ctx) // earlier news
 	r.Touch()
@@ -167,6 +164,7 @@ func (r *queueRun) next(ctx workflow.Context, in contract.NextTurn) (contract.Tu
 			return contract.TurnAnswer{}, err
 		}
 		if !ended {
+			wish.drop()
 			return contract.TurnAnswer{}, r.unlisted()
 		}
 	}
@@ -183,6 +181,20 @@ func (r *queueRun) next(ctx workflow.Context, in contract.NextTurn) (contract.Tu
 		text += fmt.Sprintf(": %d of %d run, and it begins when fewer do", of.Running(), of.Limit)
 	}
 	return contract.TurnAnswer{Message: text + "."}, nil
+}
+
+// begun waits until the objects have been listed and the policy was read, and refuses a pool without a limit.
+func (r *queueRun) begun(ctx workflow.Context, name contract.Pool) error {
+	if !r.Found {
+		found, err := workflow.AwaitWithTimeout(ctx, turns.ListTimeout, func() bool { return r.Found })
+		if err != nil {
+			return err
+		}
+		if !found {
+			return r.unlisted()
+		}
+	}
+	return r.validatePool(name)
 }
 
 func (r *queueRun) unlisted() error {
@@ -203,6 +215,9 @@ func (r *queueRun) validateLimit(in contract.TurnLimit) error {
 }
 
 func (r *queueRun) setLimit(ctx workflow.Context, in contract.TurnLimit) (contract.TurnAnswer, error) {
+	if err := r.begun(ctx, in.Pool); err != nil {
+		return contract.TurnAnswer{}, err
+	}
 	of := r.pool(in.Pool)
 	of.override = nil
 	if in.Limit > 0 {

@@ -11,8 +11,8 @@ import (
 const (
 	// others stands for the namespaces without a carried member.
 	others = contract.OtherNamespaces
-	// refillPause is the least time between two refills unless Queue.Pause says otherwise. newcomerPause is how long at most a new member waits for a refill if its
-	// namespace has members beyond. In seconds.
+	// refillPause is the least time between two refills unless Queue.Pause says otherwise. newcomerPause is how long at most a new
+	// member waits for a refill if its namespace has members beyond. In seconds.
 	refillPause   = 60
 	newcomerPause = 600
 )

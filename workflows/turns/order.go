@@ -94,9 +94,9 @@ func (q *Queue[K]) Settled() []Lane {
 // settle drops the namespaces that wait for nothing. One that comes back later is the last of the round.
 func (q *Queue[K]) settle() { q.Lanes = q.Settled() }
 
-// Order returns the members in the order in which their turns begin if turns end in the order of their begins: first those that an operator has put first,
-// then those that are due, by lanes and by rounds of the namespaces, and then those that are not, by their times. It changes
-// nothing: queries are answered by it.
+// Order returns the members in the order in which their turns begin if turns end in the order of their begins: first those that an
+// operator has put first, then those that are due, by lanes and by rounds of the namespaces, and then those that are not, by their
+// times. It changes nothing: queries are answered by it.
 func (q *Queue[K]) Order(now int64) []Member[K] { return q.Head(now, len(q.Members)) }
 
 // Head returns the first members of the order. It changes nothing.
@@ -129,7 +129,7 @@ type line[K comparable] struct {
 	lanes        []Lane                   // with the namespaces that have a member that is due
 	due          []map[string][]Member[K] // by lane and namespace
 	has          []string                 // the namespaces of the turns that run, the oldest first
-	// ends: as many turns run as may, so the oldest ends before the next begins.
+	// ends: where as many turns run as may, or more, the oldest end before the next begins.
 	ends bool
 }
 
@@ -166,7 +166,7 @@ func (q *Queue[K]) line(now int64, lanes []Lane) *line[K] {
 
 // next returns the next member and removes it from the line.
 func (l *line[K]) next() (Member[K], bool) {
-	if l.ends && len(l.has) > 0 && len(l.has) >= l.queue.Limit {
+	for l.ends && len(l.has) > 0 && len(l.has) >= l.queue.Limit {
 		l.has = l.has[1:]
 	}
 	if len(l.first) > 0 {

@@ -1,0 +1,393 @@
+package queue_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/testsuite"
+
+	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/workflowtest"
+)
+
+// give is contract.GiveTurns: it signals the workflows of objects, which run from then on.
+func (w *world) give(ctx context.Context, in contract.TurnsGiven) (contract.TurnsRefused, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if activity.GetInfo(ctx).IsLocalActivity {
+		w.fault("turns are given by a local activity: after a kill others may be given beside them")
+	}
+	if in.Cluster != "west" || len(in.Turns) > contract.MaxTurnNews {
+		w.fault("%d turns at once in cluster %q", len(in.Turns), in.Cluster)
+	}
+	if w.refused > 0 {
+		w.refused--
+		return contract.TurnsRefused{}, errors.New("away")
+	}
+	var refused contract.TurnsRefused
+	for _, turn := range in.Turns {
+		if turn.Name == w.never {
+			refused.Keys = append(refused.Keys, turn.TurnKey)
+			continue
+		}
+		if o := w.of(turn.TurnKey); o != nil {
+			w.gives(o, contract.Turn{Number: turn.Turn, Given: in.Given})
+		}
+	}
+	if w.lost > 0 {
+		w.lost--
+		return contract.TurnsRefused{}, errors.New("the answer was lost")
+	}
+	return refused, nil
+}
+
+func (w *world) gives(o *object, turn contract.Turn) {
+	again := ""
+	switch {
+	case turn.Number < o.last:
+		w.fault("%s gets turn %d after turn %d", o.key.Name, turn.Number, o.last)
+	case turn.Number == o.last:
+		again = " again"
+	case o.active && !o.apart && !o.gone:
+		w.fault("%s gets turn %d while Velero works on it by turn %d", o.key.Name, turn.Number, o.turn.Number)
+	default:
+		o.had++
+	}
+	o.last = max(o.last, turn.Number)
+	w.notes("%s is given turn %d%s", o.key.Name, turn.Number, again)
+	w.given = append(w.given, fmt.Sprintf("%d %s%s", int(w.since()/time.Second), o.key.Name, again))
+	o.flow = true
+	flows := o.flows
+	w.in(w.delay(), func() {
+		if o.flows == flows {
+			w.serves(o, turn)
+		}
+	})
+}
+
+// delay returns how long a signal takes.
+func (w *world) delay() time.Duration {
+	switch {
+	case !w.slow || w.chance.Intn(3) == 0:
+		return 0
+	case w.chance.Intn(4) > 0:
+		return time.Duration(w.chance.Intn(20_000)) * time.Millisecond
+	}
+	return time.Duration(20_000+w.chance.Intn(20_000)) * time.Millisecond
+}
+
+// serves is a pass of an object's workflow that has received a turn: turns.Held, and what the activities do.
+func (w *world) serves(o *object, turn contract.Turn) {
+	if turn.Given >= o.turn.Given {
+		o.turn = turn
+	}
+	switch {
+	case o.making: // in the same workflow, one after the other
+	case o.active && !o.gone && !o.stalled:
+	case o.waits && !o.gone && o.turn.Usable(w.start.Add(w.since())):
+		o.making = true
+		w.in(time.Duration(w.slowly(10_000))*time.Millisecond, func() { w.makes(o) })
+	default:
+		w.returns(o, o.waits && !o.gone)
+	}
+}
+
+func (w *world) slowly(most int) int {
+	if !w.slow {
+		return 0
+	}
+	return w.chance.Intn(most)
+}
+
+func (w *world) returns(o *object, waits bool) {
+	w.notes("%s returns turn %d, waits: %t", o.key.Name, o.turn.Number, waits)
+	w.send = append(w.send, contract.TurnReturn{Cluster: "west", TurnKey: o.key, Turn: o.turn.Number, Waits: waits})
+	if w.lossy && w.chance.Intn(4) == 0 { // an attempt that was repeated
+		w.send = append(w.send, w.send[len(w.send)-1])
+	}
+	o.turn, o.flow = contract.Turn{}, o.active && !o.gone
+}
+
+// makes makes the Velero object.
+func (w *world) makes(o *object) {
+	o.making = false
+	if !o.waits || o.gone {
+		return
+	}
+	o.waits, o.active = false, true
+	w.notes("%s is made", o.key.Name)
+	if count, most := w.active(o.key.Pool), w.most(o.key.Pool); count > most {
+		w.fault("%d Velero objects are unfinished with %s, and the limit is %d", count, o.key.Name, most)
+	}
+	w.works(o)
+}
+
+// makesWithout makes the Velero object if the policy gives no turns.
+func (w *world) makesWithout(o *object) {
+	if w.rules.Limits[o.key.Pool] > 0 || !o.waits || o.making || o.gone {
+		return
+	}
+	o.waits, o.active, o.apart, o.flow = false, true, true, true
+	w.works(o)
+}
+
+func (w *world) works(o *object) {
+	if !w.hold {
+		w.in(time.Duration(w.takes+w.chance.Intn(w.vary+1))*time.Second, func() { w.finishes(o, w.lossy && w.chance.Intn(3) == 0) })
+	}
+}
+
+// active counts the unfinished Velero objects that were made with turns.
+func (w *world) active(pool contract.Pool) int {
+	count := 0
+	for _, o := range w.objects {
+		if o.key.Pool == pool && o.active && !o.apart && !o.gone {
+			count++
+		}
+	}
+	return count
+}
+
+// finishes ends what Velero does. The watcher's news may be lost.
+func (w *world) finishes(o *object, unheard bool) {
+	if !o.active || o.gone {
+		return
+	}
+	w.notes("%s is finished, unheard: %t", o.key.Name, unheard)
+	o.active, o.flow, o.turn = false, false, contract.Turn{}
+	if !unheard {
+		w.send = append(w.send, contract.TurnNews{Ended: []contract.TurnKey{o.key}})
+	}
+}
+
+// describe is contract.DescribeWorkflows.
+func (w *world) describe(_ context.Context, in contract.Workflows) (contract.Workflows, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.counts++
+	runs := map[string]bool{}
+	for _, o := range w.objects {
+		runs[contract.WorkflowID("west", o.key.Pool.Kind(), o.key.ObjectRef)] = o.flow
+	}
+	var closed contract.Workflows
+	for _, id := range in.WorkflowIDs {
+		if !runs[id] {
+			closed.WorkflowIDs = append(closed.WorkflowIDs, id)
+		}
+	}
+	return closed, w.away
+}
+
+// find is contract.FindTurns. While the API server is away it fails, and the list that comes in the end began then: who waits and the
+// policy are older than what is active.
+func (w *world) find(_ context.Context, in contract.TurnsWanted) (contract.TurnsFound, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	listed := w.lists(in)
+	if w.away != nil {
+		if w.stale == nil {
+			w.stale = &listed
+		}
+		return contract.TurnsFound{}, w.away
+	}
+	if w.stale != nil {
+		for pool, of := range w.stale.Pools {
+			of.Active = listed.Pools[pool].Active
+			of.Waiting = slices.DeleteFunc(of.Waiting, func(m contract.TurnMember) bool {
+				o := w.of(m.TurnKey)
+				return !o.waits && !o.gone
+			})
+			w.stale.Pools[pool] = of
+		}
+		listed, w.stale = *w.stale, nil
+	}
+	w.found++
+	w.notes("listed, policy %s", listed.Rules.Version)
+	for _, pool := range contract.Pools() {
+		if over := w.over[pool]; over.Until <= w.unix() || listed.Rules.Limits[pool] == 0 {
+			w.limited(pool, listed.Rules.Limits[pool])
+		}
+	}
+	return listed, nil
+}
+
+// lists lists the objects as they are now.
+func (w *world) lists(in contract.TurnsWanted) contract.TurnsFound {
+	found := contract.TurnsFound{Rules: w.rules, Pools: map[contract.Pool]contract.PoolFound{}}
+	for pool := range w.rules.Limits {
+		of := contract.PoolFound{}
+		var waiting [contract.TurnLanes][]contract.TurnMember
+		for _, o := range w.objects {
+			member := contract.TurnMember{TurnKey: o.key, Lane: o.lane, Created: o.created}
+			switch {
+			case o.key.Pool != pool || o.gone:
+			case o.active:
+				of.Active = append(of.Active, member)
+			case o.waits:
+				waiting[o.lane] = append(waiting[o.lane], member)
+				if of.Oldest == 0 || o.created < of.Oldest {
+					of.Oldest = o.created
+				}
+			}
+		}
+		for lane, all := range waiting {
+			slices.SortStableFunc(all, func(a, b contract.TurnMember) int { return cmp.Compare(a.Created, b.Created) })
+			namespace := func(m contract.TurnMember) string { return m.Namespace }
+			var carried []string
+			if lane < len(in.Lanes[pool]) {
+				carried = in.Lanes[pool][lane].Namespaces
+			}
+			front, beyond := contract.Front(all, contract.MaxTurnsFound, namespace, carried, contract.NamespacesOf(all, namespace))
+			of.Waiting, of.Beyond = append(of.Waiting, front...), append(of.Beyond, beyond)
+			for _, member := range all {
+				name := contract.TurnName{Pool: pool, Namespace: member.Namespace, Name: member.Name}
+				if !slices.Contains(front, member) && slices.Contains(in.Named, name) {
+					of.Waiting = append(of.Waiting, member)
+				}
+			}
+		}
+		found.Pools[pool] = of
+	}
+	return found
+}
+
+func (w *world) of(key contract.TurnKey) *object {
+	for _, o := range w.objects {
+		if o.key == key {
+			return o
+		}
+	}
+	return nil
+}
+
+// named returns the last object of that name.
+func (w *world) named(name string) *object {
+	for i := len(w.objects) - 1; i >= 0; i-- {
+		if w.objects[i].key.Name == name {
+			return w.objects[i]
+		}
+	}
+	return nil
+}
+
+// creates creates an object in a lane; the watcher sends that unless its news is lost. The namespace of "bank-a" is bank.
+func (w *world) creates(pool contract.Pool, lane int, name string, unheard bool) *object {
+	o := &object{lane: lane, created: w.unix(), waits: true, key: contract.TurnKey{Pool: pool, ObjectRef: contract.ObjectRef{
+		Namespace: workflowtest.TeamOf(name), Name: name, UID: fmt.Sprintf("u-%s-%d", name, len(w.objects)),
+	}}}
+	w.objects = append(w.objects, o)
+	switch {
+	case w.rules.Limits[pool] == 0:
+		w.makesWithout(o)
+	case !unheard:
+		w.asks(o)
+	}
+	return o
+}
+
+// asks has the watcher send that objects wait.
+func (w *world) asks(all ...*object) {
+	var news contract.TurnNews
+	for _, o := range all {
+		request := contract.TurnRequest{TurnKey: o.key, Lane: o.lane, Created: o.created, Weight: w.rules.Weights[o.key.Namespace]}
+		if news.Requests = append(news.Requests, request); len(news.Requests) == contract.MaxTurnNews {
+			w.send, news = append(w.send, news), contract.TurnNews{}
+		}
+	}
+	if len(news.Requests) > 0 {
+		w.send = append(w.send, news)
+	}
+}
+
+// sweeps has the watcher send all that wait.
+func (w *world) sweeps() {
+	var all []*object
+	for _, o := range w.objects {
+		if o.waits && !o.gone && w.rules.Limits[o.key.Pool] > 0 {
+			all = append(all, o)
+		}
+	}
+	w.asks(all...)
+}
+
+// leaves deletes an object; its Velero object is deleted, too.
+func (w *world) leaves(o *object, unheard bool) {
+	w.notes("%s is gone, unheard: %t", o.key.Name, unheard)
+	o.gone, o.flow = true, false
+	if !unheard {
+		w.send = append(w.send, contract.TurnNews{Ended: []contract.TurnKey{o.key}})
+	}
+}
+
+// terminated: an administrator terminates the workflow of an object. It knows nothing of its turn after that.
+func (w *world) terminated(o *object) {
+	w.notes("%s is terminated", o.key.Name)
+	o.flows++
+	o.flow, o.turn = false, contract.Turn{}
+}
+
+// updates sends an Update, and notes its answer.
+func (w *world) updates(update string, in any) {
+	if w.env == nil {
+		return
+	}
+	w.env.UpdateWorkflow(update, fmt.Sprintf("%s %d", update, len(w.answers)+w.runs*1000), &testsuite.TestUpdateCallback{
+		OnReject: func(err error) { w.answered("refused: " + err.Error()) },
+		OnAccept: func() {},
+		OnComplete: func(answer any, err error) {
+			if err != nil {
+				w.answered("failed: " + err.Error())
+				return
+			}
+			w.answered(answer.(contract.TurnAnswer).Message)
+			if limit, is := in.(contract.TurnLimit); is {
+				w.overridden(limit)
+			}
+		},
+	}, in)
+}
+
+func (w *world) answered(answer string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.notes("%s", answer)
+	w.answers = append(w.answers, answer)
+}
+
+// overridden notes the limit that an operator has set.
+func (w *world) overridden(limit contract.TurnLimit) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.over, limit.Pool)
+	if limit.Limit == 0 {
+		w.limited(limit.Pool, w.rules.Limits[limit.Pool])
+		return
+	}
+	w.over[limit.Pool] = contract.LimitOverride{Limit: limit.Limit, Until: w.unix() + limit.For}
+	w.limited(limit.Pool, limit.Limit)
+	until := time.Unix(w.over[limit.Pool].Until, 0).Sub(w.start.Add(w.since()))
+	w.in(until-2*workflowtest.Apart, func() { // just before a turn can be given by the other limit
+		if over := w.over[limit.Pool]; over.Until != 0 && over.Until <= w.unix()+1 {
+			delete(w.over, limit.Pool)
+			w.limited(limit.Pool, w.rules.Limits[limit.Pool])
+		}
+	})
+}
+
+func (w *world) state() (state contract.VeleroQueueState) {
+	w.mu.Unlock() // the query runs the workflow
+	defer w.mu.Lock()
+	answer, err := w.env.QueryWorkflow(contract.QueryState)
+	if err == nil {
+		err = answer.Get(&state)
+	}
+	if err != nil {
+		w.fault("query: %v", err)
+	}
+	return state
+}
