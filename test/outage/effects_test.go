@@ -59,12 +59,14 @@ func (c *testCase) effects() effects {
 		e.Restored = c.restored()
 	}
 	ours := client.MatchingLabels{oadpv1alpha1.OadpLabel: oadpv1alpha1.OadpLabelValue}
-	var backups velerov1.BackupList
-	require.NoError(c.t, c.admin.List(c.t.Context(), &backups, client.InNamespace(env.OADPNamespace), ours))
-	for i := range backups.Items {
-		if made := &backups.Items[i]; made.Annotations[oadpv1alpha1.NabOriginNamespaceAnnotation] == c.namespace {
-			e.Backups = append(e.Backups, c.plain(fmt.Sprintf("%s %s %s", made.Name, made.Status.Phase, asJSON(made.Spec))))
-		}
+	if c.repeatable && c.takenUpTwice() {
+		panic(errTakenUpTwice)
+	}
+	backups, err := c.veleroBackups()
+	require.NoError(c.t, err)
+	for i := range backups {
+		made := &backups[i]
+		e.Backups = append(e.Backups, c.plain(fmt.Sprintf("%s %s %s", made.Name, made.Status.Phase, asJSON(made.Spec))))
 	}
 	var deletions velerov1.DeleteBackupRequestList
 	require.NoError(c.t, c.admin.List(c.t.Context(), &deletions, client.InNamespace(env.OADPNamespace), ours))
