@@ -27,6 +27,11 @@ BUILD_TAGS  := disable_grpc_modules
 BUILD_FLAGS := -trimpath -tags=$(BUILD_TAGS) -ldflags="-s -w"
 LEAN        := -vet=off -trimpath -tags=$(BUILD_TAGS)
 TEST_ARGS ?=
+# How holdfast-gate runs the tests: its stage, flags of go test, packages.
+GATE_ARGS ?=
+build_gate = go -C test build -o $(CURDIR)/bin/ ./gate/cmd/holdfast-gate; bin/holdfast-gate
+gate       = gotestsum=$(call tool,gotestsum); $(build_gate) $(1) -gotestsum "$$gotestsum" -lanes $${HOLDFAST_TEST_LANES:-2} \
+	$(GATE_ARGS) -- $(2) $(TEST_ARGS) -- $(call imports,$(3))
 BENCH_ARGS ?=
 GENERATED := deploy/crds/* deploy/rbac/* deploy/components/fdb/crds/* deploy/components/fdb/rbac/*
 
@@ -50,8 +55,15 @@ build: ## Build bin/holdfast-worker and bin/holdfast
 	go build $(BUILD_FLAGS) -o bin/holdfast ./starter
 
 .PHONY: tools
-tools: ## Build the real components and the developers' tools (minutes the first time)
-	go -C test run ./tools/cmd/holdfast-tools stack dev
+tools: components tools-dev ## Build the real components and the developers' tools (minutes the first time)
+
+.PHONY: components
+components: ## Build the real components (25 minutes the first time)
+	go -C test run ./tools/cmd/holdfast-tools stack
+
+.PHONY: tools-dev
+tools-dev: ## Build the developers' tools
+	go -C test run ./tools/cmd/holdfast-tools dev
 
 ##@ Change it
 
@@ -80,6 +92,10 @@ lint: ## Check style, import direction, determinism, generated code and go.mod
 	go mod tidy -diff
 	go -C test mod tidy -diff
 	$(MAKE) --no-print-directory verify-generated
+
+.PHONY: lint-house
+lint-house: ## Check the words, sizes and maps of which `make test` only warns
+	HOLDFAST_HOUSE=strict go -C test test -count=1 ./house
 
 .PHONY: verify-generated
 verify-generated:
@@ -110,9 +126,30 @@ build-fdb: ## Check the code of build tag fdb: against a stand-in for the C libr
 	echo "compiled against FoundationDB's own client in $$real, and tested on its server"
 
 .PHONY: test
-# Without vet, which `make lint` runs, and with the tags of what is shipped: each of over a hundred tests' binaries is linked.
-test: ## Run every test: unit, replay, end to end on the real components
-	test/run "$(call tool,gotestsum)" $(LEAN) -timeout 30m $(TEST_ARGS) -- $(call imports,$(PACKAGES))
+test: ## Run every test: what computes first and alone, then the stacks of real components; what fails is run again (test/README.md)
+	@.ci/stage unit 25 $(MAKE) --no-print-directory test-unit
+	@if [[ "$(PACKAGES)" == *./test* ]]; then .ci/stage components 45 $(MAKE) --no-print-directory components; fi
+	@.ci/stage stacks 85 $(MAKE) --no-print-directory test-stacks
+
+.PHONY: test-unit
+test-unit: ## Run the tests that only compute, the replay of histories and test/house, too
+	$(call gate,unit,$(LEAN),$(PACKAGES))
+
+.PHONY: test-stacks
+test-stacks: ## Run the tests on real components, HOLDFAST_TEST_LANES (2) stacks at a time
+	$(call gate,stacks,$(LEAN),$(PACKAGES))
+
+.PHONY: test-fresh
+test-fresh: ## Run every test anew, and forgive nothing: what fails once is refused
+	$(MAKE) --no-print-directory test GATE_ARGS=-forgive=false TEST_ARGS='-count=1 $(TEST_ARGS)'
+
+.PHONY: test-flakes
+test-flakes: ## Show how often each test has failed on this machine, since when, and at which load
+	@$(build_gate) flakes
+
+.PHONY: check-flakes
+check-flakes:
+	@$(build_gate) check
 
 .PHONY: test-short
 test-short: ## Run the tests that need no component
@@ -120,11 +157,13 @@ test-short: ## Run the tests that need no component
 
 .PHONY: test-race
 test-race: ## Run the unit tests of what has goroutines with the race detector (minutes the first time: all is compiled again)
-	export CGO_ENABLED=1; $(gotestsum) --format pkgname -- -race -tags=$(BUILD_TAGS) $(TEST_ARGS) $(call imports,$(RACED))
+	export CGO_ENABLED=1; $(call gate,race,-race -tags=$(BUILD_TAGS),$(RACED))
 
 .PHONY: test-long
-test-long: ## Run every test with the whole matrices and the long outages
-	HOLDFAST_TEST_LONG=1 test/run "$(call tool,gotestsum)" $(LEAN) -timeout 150m $(TEST_ARGS) -- $(call imports,$(PACKAGES))
+test-long: ## Run every test with the whole matrices, the long outages and a browser (hours)
+	@test/browser/install-chromium
+	export HOLDFAST_TEST_LONG=1; $(call gate,unit,$(LEAN),$(PACKAGES))
+	export HOLDFAST_TEST_LONG=1 HOLDFAST_TEST_ROLLOUTS=1; $(call gate,stacks,$(LEAN),$(PACKAGES))
 
 .PHONY: bench
 bench: ## Measure what a backup costs: a table and bench.json (minutes; BENCH_ARGS='-help' lists them)

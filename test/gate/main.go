@@ -1,0 +1,203 @@
+package gate
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"holdfast.dev/holdfast/test/tools"
+)
+
+// ErrRefused says that a change must not land; the reasons have been printed.
+var ErrRefused = errors.New("refused")
+
+// keptRuns is how many folders of logs stay on the machine.
+const keptRuns = 30
+
+// Options say what Main runs.
+type Options struct {
+	Stage     string // Race, Unit or Stacks
+	Forgive   bool
+	Lanes     int
+	Gotestsum string
+	Flags     []string // of go test
+	Packages  []string // patterns, of both modules
+	Out       io.Writer
+}
+
+// Main runs a stage of tests, prints what it came to, and adds it to the ledger. It returns ErrRefused if it is not to land.
+func Main(ctx context.Context, options Options) error {
+	root, err := tools.Root()
+	if err != nil {
+		return err
+	}
+	folder, err := folder()
+	if err != nil {
+		return err
+	}
+	stage, run, err := prepare(ctx, options, root, folder)
+	if err != nil || len(stage.Jobs) == 0 {
+		return err
+	}
+	measured := Watch(ctx)
+	result, err := stage.Go(ctx)
+	if err != nil {
+		return err
+	}
+	run.Load, run.Pressure = measured()
+	run.Seconds, run.Failed, run.Refused = result.Seconds, result.Verdicts, len(result.Refused) > 0
+	ledger := OpenLedger(folder)
+	if err := ledger.Add(run); err != nil {
+		return err
+	}
+	if runs, err := ledger.Runs(); err == nil {
+		Last(options.Out, runs, 20)
+	}
+	Report(options.Out, options.Stage, result)
+	if err := appendTo(os.Getenv("HOLDFAST_FLAKES"), Flakes(result)); err != nil {
+		return err
+	}
+	if run.Refused {
+		return ErrRefused
+	}
+	return nil
+}
+
+// prepare finds out what is to run, and what is known of it.
+func prepare(ctx context.Context, options Options, root, folder string) (Stage, Run, error) {
+	fail := func(err error) (Stage, Run, error) { return Stage{}, Run{}, err }
+	module := filepath.Join(root, "test")
+	packages, err := list(ctx, module, options.Packages)
+	if err != nil {
+		return fail(err)
+	}
+	flakes, err := readFlakes(root, time.Now())
+	if err != nil {
+		return fail(err)
+	}
+	runs, err := OpenLedger(folder).Runs()
+	if err != nil {
+		return fail(err)
+	}
+	landed := Landed(ctx, root)
+	changed, err := Changed(ctx, root, landed)
+	if err != nil {
+		return fail(err)
+	}
+	jobs := Jobs(options.Stage, packages)
+	if len(jobs) == 0 {
+		fmt.Fprintf(options.Out, "== %s: none of the packages belongs to it\n", options.Stage)
+		return Stage{}, Run{}, nil
+	}
+	logs, err := newRunFolder(folder, options.Stage)
+	if err != nil {
+		return fail(err)
+	}
+	goTest := GoTest{Gotestsum: options.Gotestsum, Dir: module, Flags: options.Flags, Logs: logs, Out: options.Out}
+	if ChangedSince(ctx, root, landed, "workflows", "test/histories/baseline") {
+		goTest.Env = append(goTest.Env, "HOLDFAST_TEST_ROLLOUTS=1")
+	}
+	stage := Stage{
+		Name: options.Stage, Jobs: jobs, Lanes: options.Lanes, Forgive: options.Forgive,
+		Strict: Strictness(changed, flakes, runs, time.Now()), Run: goTest.Run, LogOf: goTest.LogOf, Out: options.Out,
+	}
+	// Somebody who names a test runs just that; tests are repeated where they run without the race detector, too.
+	if options.Stage != Race && !slices.ContainsFunc(options.Flags, func(flag string) bool { return strings.HasPrefix(strings.TrimLeft(flag, "-"), "run") }) {
+		stage.Repeats = Repeats(jobs, changed)
+	}
+	say(options.Out, stage, landed, logs)
+	head, _ := git(ctx, root, "rev-parse", "HEAD") // without git a run has no commit
+	return stage, Run{Time: time.Now().UTC(), Commit: strings.TrimSpace(head), Stage: options.Stage}, nil
+}
+
+func say(out io.Writer, stage Stage, landed, logs string) {
+	fmt.Fprintf(out, "== %s: %d jobs, %d at a time; logs in %s\n", stage.Name, len(stage.Jobs)+len(stage.Repeats), stage.Lanes, logs)
+	if landed == "" {
+		fmt.Fprintln(out, "What has landed is not known here: no test counts as new.")
+	}
+	for i, job := range stage.Repeats {
+		if i == 0 {
+			fmt.Fprintf(out, "New or changed since %.9s, and so run three times:\n", landed)
+		}
+		fmt.Fprintf(out, "  %s: %s\n", Short(job.Packages[0]), strings.Join(job.Tests, " "))
+	}
+}
+
+// list returns the packages that patterns name.
+func list(ctx context.Context, dir string, patterns []string) ([]string, error) {
+	command := exec.CommandContext(ctx, "go", append([]string{"list"}, patterns...)...)
+	command.Dir = dir
+	var said bytes.Buffer
+	command.Stderr = &said
+	output, err := command.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list: %w: %s", err, said.String())
+	}
+	return strings.Fields(string(output)), nil
+}
+
+// folder is where the ledger and the logs are, the same for all checkouts on a machine.
+func folder() (string, error) {
+	cache, err := tools.CacheDir()
+	return filepath.Join(cache, "gate"), err
+}
+
+// newRunFolder makes the folder for the logs of a run, and removes the oldest.
+func newRunFolder(folder, stage string) (string, error) {
+	runs := filepath.Join(folder, "runs")
+	if entries, err := os.ReadDir(runs); err == nil {
+		for _, entry := range entries[:max(0, len(entries)-keptRuns)] { // their names begin with the time
+			_ = os.RemoveAll(filepath.Join(runs, entry.Name())) // the next run tries again
+		}
+	}
+	path := filepath.Join(runs, fmt.Sprintf("%s-%s-%d", time.Now().UTC().Format("20060102-150405"), stage, os.Getpid()))
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		return "", fmt.Errorf("make a folder for logs: %w", err)
+	}
+	return path, nil
+}
+
+func readFlakes(root string, now time.Time) ([]Flake, error) {
+	const name = "test/flakes.txt"
+	text, err := os.ReadFile(filepath.Join(root, name))
+	if err != nil {
+		return nil, err
+	}
+	flakes, err := ReadFlakes(string(text), now)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return flakes, nil
+}
+
+// Check reads test/flakes.txt.
+func Check() error {
+	root, err := tools.Root()
+	if err != nil {
+		return err
+	}
+	_, err = readFlakes(root, time.Now())
+	return err
+}
+
+// PrintRates prints how often each test has failed on this machine.
+func PrintRates(out io.Writer) error {
+	folder, err := folder()
+	if err != nil {
+		return err
+	}
+	runs, err := OpenLedger(folder).Runs()
+	if err != nil {
+		return err
+	}
+	Rates(out, runs)
+	return nil
+}

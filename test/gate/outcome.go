@@ -1,0 +1,194 @@
+package gate
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Cause says why a package failed.
+type Cause string
+
+// The causes, those first that no second run forgives.
+const (
+	Build         Cause = "it does not build"
+	DataRace      Cause = "data race"
+	Panic         Cause = "panic"
+	NeverForgiven Cause = "never forgiven" // the output has a line that begins with Unforgivable
+	Timeout       Cause = "timeout"
+	NoTest        Cause = "it failed without a failed test"
+	Tests         Cause = "failed tests"
+)
+
+// Unforgivable begins the line that a stack prints when it has found a secret, or a request that a missing right refused.
+const Unforgivable = "never forgiven: "
+
+// Outcome is what one run of a package came to.
+type Outcome struct {
+	Package string
+	Cause   Cause    // empty if it passed
+	Failed  []string // tests that failed and have no failed subtest
+	Good    []string // tests and subtests that passed
+	Ran     int      // test functions that ended
+	Skipped int      // of these
+	Said    string   // the line of the output that shows the cause
+	Seconds float64
+}
+
+// Passed tells whether all tests of the package did.
+func (o Outcome) Passed() bool { return o.Cause == "" }
+
+// event is a line of `go test -json`.
+type event struct {
+	Action, Package, Test, Output, ImportPath, FailedBuild string
+
+	Elapsed float64
+}
+
+// Outcomes reads what `go test -json` printed. A package without an end (its run was killed) failed without a failed test.
+func Outcomes(events io.Reader) ([]Outcome, error) {
+	read := map[string]*reading{}
+	lines := bufio.NewReader(events)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if len(line) > 0 {
+			var e event
+			if json.Unmarshal(line, &e) == nil && e.Package != "" {
+				if read[e.Package] == nil {
+					read[e.Package] = &reading{failed: map[string]bool{}, running: map[string]bool{}}
+				}
+				read[e.Package].add(e)
+			}
+		}
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the events of go test: %w", err)
+		}
+	}
+	var outcomes []Outcome
+	for _, name := range slices.Sorted(maps.Keys(read)) {
+		outcomes = append(outcomes, read[name].outcome(name))
+	}
+	return outcomes, nil
+}
+
+// reading is what the events of a package have said so far.
+type reading struct {
+	ended, passed        bool
+	build                string
+	causes               map[Cause]string
+	panicked             string // a line that may be a panic's: a stack trace must follow
+	failed, running      map[string]bool
+	good                 []string
+	ran, skipped         int
+	seconds              float64
+	stillRunningFromHere bool
+}
+
+func (r *reading) add(e event) {
+	topLevel := e.Test != "" && !strings.Contains(e.Test, "/")
+	switch e.Action {
+	case "run":
+		r.running[e.Test] = true
+	case "output":
+		r.output(strings.TrimRight(e.Output, "\n"))
+	case "pass", "fail", "skip":
+		if e.Test == "" {
+			r.ended, r.passed, r.build, r.seconds = true, e.Action != "fail", e.FailedBuild, e.Elapsed
+			return
+		}
+		delete(r.running, e.Test)
+		switch e.Action {
+		case "fail":
+			r.failed[e.Test] = true
+		case "pass":
+			r.good = append(r.good, e.Test)
+		}
+		if topLevel {
+			r.ran++
+		}
+		if topLevel && e.Action == "skip" {
+			r.skipped++
+		}
+	}
+}
+
+var stillRunning = regexp.MustCompile(`^\t+(Test\S+) \(`)
+
+func (r *reading) output(line string) {
+	cause := Cause("")
+	switch {
+	case strings.HasPrefix(line, "FAIL") && (strings.HasSuffix(line, "[build failed]") || strings.HasSuffix(line, "[setup failed]")):
+		cause = Build
+	case strings.HasPrefix(line, "WARNING: DATA RACE"):
+		cause = DataRace
+	case strings.HasPrefix(line, Unforgivable):
+		cause = NeverForgiven
+	case strings.HasPrefix(line, "panic: test timed out after "):
+		cause, r.stillRunningFromHere = Timeout, true
+	case strings.HasPrefix(line, "panic: "), strings.HasPrefix(line, "fatal error: "):
+		r.panicked = line
+	case strings.HasPrefix(line, "goroutine ") && r.panicked != "":
+		r.say(Panic, r.panicked)
+	}
+	if match := stillRunning.FindStringSubmatch(line); match != nil && r.stillRunningFromHere {
+		r.causes[Timeout] += " " + match[1]
+	}
+	if cause != "" {
+		r.say(cause, line)
+	}
+}
+
+// say keeps the first line that shows a cause.
+func (r *reading) say(cause Cause, line string) {
+	if r.causes == nil {
+		r.causes = map[Cause]string{}
+	}
+	if r.causes[cause] == "" {
+		r.causes[cause] = line
+	}
+}
+
+func (r *reading) outcome(name string) Outcome {
+	o := Outcome{Package: name, Good: r.good, Ran: r.ran, Skipped: r.skipped, Seconds: r.seconds}
+	if r.ended && r.passed {
+		return o
+	}
+	if r.build != "" {
+		r.say(Build, r.build)
+	}
+	o.Failed = r.leaves()
+	for _, cause := range []Cause{Build, DataRace, NeverForgiven, Timeout, Panic} {
+		if said := r.causes[cause]; said != "" {
+			o.Cause, o.Said = cause, said
+			return o
+		}
+	}
+	o.Cause = Tests
+	if len(o.Failed) == 0 {
+		o.Cause = NoTest
+	}
+	if !r.ended {
+		o.Cause, o.Said = NoTest, "it was ended while these ran: "+strings.Join(slices.Sorted(maps.Keys(r.running)), " ")
+	}
+	return o
+}
+
+// leaves are the failed tests without those that failed since a subtest did.
+func (r *reading) leaves() []string {
+	var leaves []string
+	for _, test := range slices.Sorted(maps.Keys(r.failed)) {
+		parent := func(other string) bool { return strings.HasPrefix(other, test+"/") }
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(r.failed)), parent) {
+			leaves = append(leaves, test)
+		}
+	}
+	return leaves
+}

@@ -1,0 +1,82 @@
+package gate
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+)
+
+// stacks are the packages that start real components, or test what does, the longest first. All others only compute.
+var stacks = []string{
+	"test/e2e", "test/outage", "test/fdb", "test/outage/fdb", "test/operations", "test/deploy", "test/bench", "test/env", "test/rebuild",
+	"test/coordination", "test/monitoring", "test/browser", "test/fdbsim", "test/tools",
+}
+
+// The names of the stages of tests.
+const (
+	Race   = "race" // what has goroutines, with the race detector: the packages that are asked for
+	Unit   = "unit"
+	Stacks = "stacks"
+)
+
+// Jobs are the runs of a stage for the packages that are asked for: for the others one of all that compute, for stacks one of each.
+func Jobs(stage string, packages []string) []Job {
+	isStack := func(pkg string) bool { return slices.Contains(stacks, Short(pkg)) }
+	if stage != Stacks {
+		computing := slices.DeleteFunc(slices.Clone(packages), isStack)
+		if len(computing) == 0 {
+			return nil
+		}
+		return []Job{{Name: stage, Packages: computing, Timeout: timeoutOf("")}}
+	}
+	var jobs []Job
+	for _, folder := range stacks {
+		if pkg := module + "/" + folder; slices.Contains(packages, pkg) {
+			jobs = append(jobs, Job{Name: slug(pkg), Packages: []string{pkg}, Fresh: true, Timeout: timeoutOf(folder)})
+		}
+	}
+	return jobs
+}
+
+// timeoutOf is a limit for what hangs, several times what the package takes on a busy machine.
+func timeoutOf(folder string) time.Duration {
+	switch {
+	case os.Getenv("HOLDFAST_TEST_LONG") != "":
+		return 150 * time.Minute
+	case folder == "test/e2e":
+		return 20 * time.Minute
+	}
+	return 15 * time.Minute
+}
+
+// Repeats are two more runs of each new or changed test of the jobs, with those of their package. A stack starts anew for each, since
+// a test finds its own objects otherwise.
+func Repeats(jobs []Job, changed map[string][]string) []Job {
+	var repeats []Job
+	for _, job := range jobs {
+		for _, pkg := range job.Packages {
+			tests := changed[Short(pkg)]
+			if len(tests) == 0 {
+				continue
+			}
+			repeat := Job{Packages: []string{pkg}, Tests: tests, Fresh: true, Timeout: job.Timeout}
+			if len(job.Packages) > 1 {
+				repeat.Name, repeat.Count = slug(pkg)+"-new", 2
+				repeats = append(repeats, repeat)
+				continue
+			}
+			for run := 2; run <= attempts; run++ {
+				repeat.Name = fmt.Sprintf("%s-new-%d", slug(pkg), run)
+				repeats = append(repeats, repeat)
+			}
+		}
+	}
+	return repeats
+}
+
+// slug is a package's name for files.
+func slug(pkg string) string {
+	return strings.ReplaceAll(strings.TrimPrefix(Short(pkg), "test/"), "/", "-")
+}

@@ -1,0 +1,174 @@
+package gate
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Stage is one run of the gate: jobs, in lanes, and what follows from what they come to.
+type Stage struct {
+	Name    string
+	Jobs    []Job // the longest first
+	Repeats []Job // of new and changed tests: each has to pass
+	Lanes   int
+	Forgive bool // false: whatever fails is refused
+	Strict  Strict
+	// Run runs a job, LogOf names its log.
+	Run   func(context.Context, Job) ([]Outcome, error)
+	LogOf func(Job) string
+	Out   io.Writer
+}
+
+// Result is what a stage came to.
+type Result struct {
+	Refused  []string
+	Verdicts []Entry
+	Tests    int // test functions that ran
+	Skipped  int
+	Seconds  map[string]float64
+}
+
+// Go runs the stage. An error is one of the gate's own.
+func (s Stage) Go(ctx context.Context) (Result, error) {
+	result := Result{Seconds: map[string]float64{}}
+	ran, err := s.inLanes(ctx, append(slices.Clone(s.Jobs), s.Repeats...))
+	if err != nil {
+		return result, err
+	}
+	var first []Outcome
+	logs := map[string]string{}
+	for i, job := range append(slices.Clone(s.Jobs), s.Repeats...) {
+		for _, o := range ran[i] {
+			if i >= len(s.Jobs) {
+				result.repeated(o, s.LogOf(job))
+				continue
+			}
+			first = append(first, o)
+			logs[o.Package] = s.LogOf(job)
+			result.Seconds[o.Package] += o.Seconds
+			result.Tests += o.Ran
+			result.Skipped += o.Skipped
+		}
+	}
+	refused, again := Decide(first, s.Strict)
+	result.Refused = append(result.Refused, refused...)
+	if !s.Forgive || len(result.Refused) > 0 {
+		for _, rerun := range again {
+			result.Refused = append(result.Refused, fmt.Sprintf("%s, not run again: %s", rerun.What(), logs[rerun.Package]))
+			result.failedOnce(rerun, logs[rerun.Package])
+		}
+		return result, nil
+	}
+	return result, s.runAgain(ctx, again, logs, &result)
+}
+
+// repeated notes what another run of new or changed tests came to.
+func (r *Result) repeated(o Outcome, log string) {
+	if o.Passed() {
+		return
+	}
+	r.Refused = append(r.Refused, fmt.Sprintf("%s: new or changed tests must pass three times: %s %s, log %s",
+		Short(o.Package), o.Cause, cmp.Or(o.Said, strings.Join(o.Failed, ", ")), log))
+}
+
+// failedOnce notes what did not run again.
+func (r *Result) failedOnce(rerun Rerun, log string) {
+	tests := rerun.Tests
+	if len(tests) == 0 {
+		tests = []string{""}
+	}
+	for _, test := range tests {
+		r.Verdicts = append(r.Verdicts, Entry{Package: rerun.Package, Test: test, Failed: 1, Attempts: 1, Load: Load(), Log: log})
+	}
+}
+
+// inLanes runs jobs, so many at a time, in their order, and returns the outcomes of each.
+func (s Stage) inLanes(ctx context.Context, jobs []Job) ([][]Outcome, error) {
+	outcomes, errs := make([][]Outcome, len(jobs)), make([]error, len(jobs))
+	next := make(chan int)
+	var lanes sync.WaitGroup
+	for range max(1, s.Lanes) {
+		lanes.Go(func() {
+			for i := range next {
+				outcomes[i], errs[i] = s.Run(ctx, jobs[i])
+			}
+		})
+	}
+	for i := range jobs {
+		next <- i
+	}
+	close(next)
+	lanes.Wait()
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("%s was stopped; %s", s.Name, unfinished(outcomes))
+	}
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return outcomes, nil
+}
+
+// unfinished names what ran when a stage was stopped.
+func unfinished(outcomes [][]Outcome) string {
+	var running []string
+	for _, o := range slices.Concat(outcomes...) {
+		if o.Cause == NoTest {
+			running = append(running, Short(o.Package)+": "+o.Said)
+		}
+	}
+	return "not at its end: " + strings.Join(running, "; ")
+}
+
+// runAgain runs what failed, one after the other with nothing beside it, until it has passed or failed three times.
+func (s Stage) runAgain(ctx context.Context, again []Rerun, logs map[string]string, result *Result) error {
+	load := Load()
+	for _, rerun := range again {
+		for failed := 1; ; failed++ {
+			job := Job{
+				Name: fmt.Sprintf("%s-again-%d", slug(rerun.Package), failed), Packages: []string{rerun.Package},
+				Tests: rerun.Tests, Fresh: true, Timeout: s.timeout(rerun.Package),
+			}
+			fmt.Fprintf(s.Out, "\n== again, alone: %s\n", rerun.What())
+			outcomes, err := s.Run(ctx, job)
+			if err != nil {
+				return err
+			}
+			if ctx.Err() != nil {
+				return fmt.Errorf("%s was stopped; %s", s.Name, unfinished([][]Outcome{outcomes}))
+			}
+			verdicts, more := Next(rerun, outcomes[0], failed, s.Strict)
+			for _, v := range verdicts {
+				result.Verdicts = append(result.Verdicts, Entry{
+					Package: v.Package, Test: v.Test, Failed: v.Failed, Attempts: v.Attempts, Forgiven: v.Forgiven,
+					Load: load, Log: logs[v.Package],
+				})
+				if !v.Forgiven {
+					result.Refused = append(result.Refused, fmt.Sprintf("%s %s: %s, log %s", Short(v.Package), v.Test, v.Why, s.LogOf(job)))
+				}
+			}
+			if more == nil {
+				break
+			}
+			rerun = *more
+		}
+	}
+	return nil
+}
+
+// timeout is that of the package's first run.
+func (s Stage) timeout(pkg string) time.Duration {
+	for _, job := range s.Jobs {
+		if slices.Contains(job.Packages, pkg) {
+			return job.Timeout
+		}
+	}
+	return grace
+}

@@ -1,0 +1,3 @@
+module suite.example
+
+go 1.26

@@ -1,0 +1,5 @@
+package hangs
+
+import "testing"
+
+func TestHangs(*testing.T) { select {} }

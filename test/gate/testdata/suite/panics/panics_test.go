@@ -1,0 +1,8 @@
+package panics
+
+import "testing"
+
+func TestPanics(*testing.T) {
+	var m map[string]int
+	m["a"] = 1
+}
