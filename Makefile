@@ -141,7 +141,7 @@ test-stacks: ## Run the tests on real components, HOLDFAST_TEST_LANES (2) stacks
 
 .PHONY: test-fresh
 test-fresh: ## Run every test anew, and forgive nothing: what fails once is refused
-	$(MAKE) --no-print-directory test GATE_ARGS=-forgive=false TEST_ARGS='-count=1 $(TEST_ARGS)'
+	$(MAKE) --no-print-directory test GATE_ARGS='-forgive=false -prove=false' TEST_ARGS='-count=1 $(TEST_ARGS)'
 
 .PHONY: test-flakes
 test-flakes: ## Show how often each test has failed on this machine, since when, and at which load

@@ -26,6 +26,7 @@ const keptRuns = 30
 type Options struct {
 	Stage     string // Race, Unit or Stacks
 	Forgive   bool
+	Prove     bool // leave out what is proved
 	Lanes     int
 	Gotestsum string
 	Flags     []string // of go test
@@ -43,13 +44,18 @@ func Main(ctx context.Context, options Options) error {
 	if err != nil {
 		return err
 	}
-	stage, run, err := prepare(ctx, options, root, folder)
-	if err != nil || len(stage.Jobs) == 0 {
+	plan, err := prepare(ctx, options, root, folder)
+	if err != nil || len(plan.Jobs) == 0 {
 		return err
 	}
+	run := plan.run
 	measured := Watch(ctx)
-	result, err := stage.Go(ctx)
+	result, err := plan.Go(ctx)
 	if err != nil {
+		return err
+	}
+	result.Proved = plan.proved
+	if err := plan.proving.record(result.Good); err != nil {
 		return err
 	}
 	run.Load, run.Pressure = measured()
@@ -62,7 +68,7 @@ func Main(ctx context.Context, options Options) error {
 		Last(options.Out, runs, 20)
 	}
 	Report(options.Out, options.Stage, result)
-	if err := appendTo(os.Getenv("HOLDFAST_FLAKES"), Flakes(result)); err != nil {
+	if err := appendTo(os.Getenv("HOLDFAST_FLAKES"), Noted(result)); err != nil {
 		return err
 	}
 	if run.Refused {
@@ -71,77 +77,100 @@ func Main(ctx context.Context, options Options) error {
 	return nil
 }
 
-// prepare finds out what is to run, and what is known of it.
-func prepare(ctx context.Context, options Options, root, folder string) (Stage, Run, error) {
-	fail := func(err error) (Stage, Run, error) { return Stage{}, Run{}, err }
+// plan is a stage with what is known of it.
+type plan struct {
+	Stage
+
+	run     Run
+	proving *proving
+	proved  []string
+}
+
+// prepare finds out what is to run. A plan without jobs is to be left.
+func prepare(ctx context.Context, options Options, root, folder string) (plan, error) {
 	module := filepath.Join(root, "test")
-	packages, err := list(ctx, module, options.Packages)
+	packages, err := goCommand(ctx, module, append([]string{"list"}, options.Packages...)...)
 	if err != nil {
-		return fail(err)
+		return plan{}, err
+	}
+	jobs := Jobs(options.Stage, strings.Fields(packages))
+	if len(jobs) == 0 {
+		fmt.Fprintf(options.Out, "== %s: none of the packages belongs to it\n", options.Stage)
+		return plan{}, nil
 	}
 	flakes, err := readFlakes(root, time.Now())
 	if err != nil {
-		return fail(err)
+		return plan{}, err
 	}
 	runs, err := OpenLedger(folder).Runs()
 	if err != nil {
-		return fail(err)
+		return plan{}, err
 	}
 	landed := Landed(ctx, root)
 	changed, err := Changed(ctx, root, landed)
 	if err != nil {
-		return fail(err)
-	}
-	jobs := Jobs(options.Stage, packages)
-	if len(jobs) == 0 {
-		fmt.Fprintf(options.Out, "== %s: none of the packages belongs to it\n", options.Stage)
-		return Stage{}, Run{}, nil
+		return plan{}, err
 	}
 	logs, err := newRunFolder(folder, options.Stage)
 	if err != nil {
-		return fail(err)
+		return plan{}, err
+	}
+	head, _ := git(ctx, root, "rev-parse", "HEAD") // without git a run has no commit
+	p := plan{run: Run{Time: time.Now().UTC(), Commit: strings.TrimSpace(head), Stage: options.Stage}}
+	if ChangedSince(ctx, root, landed, "workflows", "test/histories/baseline") {
+		if err := os.Setenv("HOLDFAST_TEST_ROLLOUTS", "1"); err != nil {
+			return plan{}, err
+		}
+	}
+	if options.Stage == Stacks && options.Prove {
+		p.proving, err = newProving(ctx, root, filepath.Join(folder, "proofs"), p.run.Commit, options.Flags, jobs)
+		if err != nil {
+			return plan{}, err
+		}
+		jobs, p.proved = p.proving.leaveOut(jobs, time.Now())
 	}
 	goTest := GoTest{Gotestsum: options.Gotestsum, Dir: module, Flags: options.Flags, Logs: logs, Out: options.Out}
-	if ChangedSince(ctx, root, landed, "workflows", "test/histories/baseline") {
-		goTest.Env = append(goTest.Env, "HOLDFAST_TEST_ROLLOUTS=1")
-	}
-	stage := Stage{
+	p.Stage = Stage{
 		Name: options.Stage, Jobs: jobs, Lanes: options.Lanes, Forgive: options.Forgive,
 		Strict: Strictness(changed, flakes, runs, time.Now()), Run: goTest.Run, LogOf: goTest.LogOf, Out: options.Out,
 	}
 	// Somebody who names a test runs just that; tests are repeated where they run without the race detector, too.
-	if options.Stage != Race && !slices.ContainsFunc(options.Flags, func(flag string) bool { return strings.HasPrefix(strings.TrimLeft(flag, "-"), "run") }) {
-		stage.Repeats = Repeats(jobs, changed)
+	if options.Stage != Race && !slices.ContainsFunc(options.Flags, isRun) {
+		p.Repeats = Repeats(jobs, changed)
 	}
-	say(options.Out, stage, landed, logs)
-	head, _ := git(ctx, root, "rev-parse", "HEAD") // without git a run has no commit
-	return stage, Run{Time: time.Now().UTC(), Commit: strings.TrimSpace(head), Stage: options.Stage}, nil
+	p.say(landed, logs)
+	return p, nil
 }
 
-func say(out io.Writer, stage Stage, landed, logs string) {
-	fmt.Fprintf(out, "== %s: %d jobs, %d at a time; logs in %s\n", stage.Name, len(stage.Jobs)+len(stage.Repeats), stage.Lanes, logs)
+func isRun(flag string) bool { return strings.HasPrefix(strings.TrimLeft(flag, "-"), "run") }
+
+func (p plan) say(landed, logs string) {
+	fmt.Fprintf(p.Out, "== %s: %d jobs, %d at a time; logs in %s\n", p.Name, len(p.Jobs)+len(p.Repeats), p.Lanes, logs)
+	for _, line := range p.proved {
+		fmt.Fprintln(p.Out, line)
+	}
 	if landed == "" {
-		fmt.Fprintln(out, "What has landed is not known here: no test counts as new.")
+		fmt.Fprintln(p.Out, "What has landed is not known here: no test counts as new.")
 	}
-	for i, job := range stage.Repeats {
+	for i, job := range p.Repeats {
 		if i == 0 {
-			fmt.Fprintf(out, "New or changed since %.9s, and so run three times:\n", landed)
+			fmt.Fprintf(p.Out, "New or changed since %.9s, and so run three times:\n", landed)
 		}
-		fmt.Fprintf(out, "  %s: %s\n", Short(job.Packages[0]), strings.Join(job.Tests, " "))
+		fmt.Fprintf(p.Out, "  %s: %s\n", Short(job.Packages[0]), strings.Join(job.Tests, " "))
 	}
 }
 
-// list returns the packages that patterns name.
-func list(ctx context.Context, dir string, patterns []string) ([]string, error) {
-	command := exec.CommandContext(ctx, "go", append([]string{"list"}, patterns...)...)
+// goCommand returns what a command of go prints, run in a folder.
+func goCommand(ctx context.Context, dir string, args ...string) (string, error) {
+	command := exec.CommandContext(ctx, "go", args...)
 	command.Dir = dir
 	var said bytes.Buffer
 	command.Stderr = &said
 	output, err := command.Output()
 	if err != nil {
-		return nil, fmt.Errorf("go list: %w: %s", err, said.String())
+		return "", fmt.Errorf("go %s: %w: %s", args[0], err, said.String())
 	}
-	return strings.Fields(string(output)), nil
+	return string(output), nil
 }
 
 // folder is where the ledger and the logs are, the same for all checkouts on a machine.

@@ -33,10 +33,7 @@ func Report(out io.Writer, name string, result Result) {
 		}
 	}
 	fmt.Fprintf(out, "%d passed, %d failed, %d skipped\n", result.Tests-result.Skipped-failed, max(failed, len(result.Refused)), result.Skipped)
-	for _, why := range result.Refused {
-		fmt.Fprintf(out, "REFUSED %s\n", why)
-	}
-	fmt.Fprint(out, Flakes(result))
+	fmt.Fprint(out, Noted(result))
 }
 
 // Flakes is the line that shows each forgiveness; empty without one.
@@ -52,6 +49,18 @@ func Flakes(result Result) string {
 		return ""
 	}
 	return fmt.Sprintf("FLAKES %d of %d: %s\n", len(flakes), result.Tests, strings.Join(flakes, "; "))
+}
+
+// Noted is what .ci/run prints once more, at its end.
+func Noted(result Result) string {
+	var noted strings.Builder
+	for _, line := range result.Proved {
+		fmt.Fprintln(&noted, line)
+	}
+	for _, why := range result.Refused {
+		fmt.Fprintf(&noted, "REFUSED %s\n", why)
+	}
+	return noted.String() + Flakes(result)
 }
 
 // appendTo adds text to the file that .ci/run prints at its end, if there is one.

@@ -29,8 +29,10 @@ type Stage struct {
 type Result struct {
 	Refused  []string
 	Verdicts []Entry
-	Tests    int // test functions that ran
-	Skipped  int
+	Good     []Outcome // of packages that passed at their first run, and whose new tests did three times
+	Proved   []string  // a line for each package that did not run
+	Tests    int       // test functions that ran
+	Skipped  int       // of these
 	Seconds  map[string]float64
 }
 
@@ -42,11 +44,12 @@ func (s Stage) Go(ctx context.Context) (Result, error) {
 		return result, err
 	}
 	var first []Outcome
-	logs := map[string]string{}
+	logs, repeatedBadly := map[string]string{}, map[string]bool{}
 	for i, job := range append(slices.Clone(s.Jobs), s.Repeats...) {
 		for _, o := range ran[i] {
 			if i >= len(s.Jobs) {
 				result.repeated(o, s.LogOf(job))
+				repeatedBadly[o.Package] = repeatedBadly[o.Package] || !o.Passed()
 				continue
 			}
 			first = append(first, o)
@@ -54,6 +57,11 @@ func (s Stage) Go(ctx context.Context) (Result, error) {
 			result.Seconds[o.Package] += o.Seconds
 			result.Tests += o.Ran
 			result.Skipped += o.Skipped
+		}
+	}
+	for _, o := range first {
+		if o.Passed() && !repeatedBadly[o.Package] {
+			result.Good = append(result.Good, o)
 		}
 	}
 	refused, again := Decide(first, s.Strict)

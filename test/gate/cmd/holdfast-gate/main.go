@@ -47,6 +47,7 @@ func run(ctx context.Context, args []string) error {
 	options := gate.Options{Stage: args[0], Out: os.Stdout}
 	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
 	flags.BoolVar(&options.Forgive, "forgive", true, "run what failed again, and forgive what passes then")
+	flags.BoolVar(&options.Prove, "prove", true, "leave out stacks that passed in the last 24 hours with all that they depend on as it is")
 	flags.IntVar(&options.Lanes, "lanes", 2, "how many stacks run at a time")
 	flags.StringVar(&options.Gotestsum, "gotestsum", "", "the `path` of gotestsum")
 	if err := flags.Parse(args[1:]); err != nil {

@@ -1,0 +1,79 @@
+package gate_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"holdfast.dev/holdfast/test/gate"
+)
+
+// hash is that of a stack's package in a checkout with these files, and one more.
+func hash(t *testing.T, folder, name, content string) string {
+	t.Helper()
+	root := t.TempDir()
+	files := map[string]string{
+		"go.mod": "", "k8s/patch.go": "", "k8s/patch_test.go": "", "docs/install.md": "", "deploy/rbac.yaml": "", "workflows/README.md": "",
+		"test/go.mod": "", "test/env/env.go": "", "test/env/env_test.go": "", "test/e2e/a_test.go": "", "test/fdb/a_test.go": "",
+		"test/fdbsim/main.go": "", "test/flakes.txt": "", ".ci/run": "", "test/gate/gate.go": "",
+	}
+	files[name] = content
+	for name, content := range files {
+		path := filepath.Join(root, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+	}
+	output, err := exec.CommandContext(t.Context(), "git", "init", "-q", root).CombinedOutput()
+	require.NoError(t, err, "%s", output)
+	inputs, err := gate.NewInputs(t.Context(), root, []string{"go1.26.8"})
+	require.NoError(t, err)
+	sum, err := inputs.Hash(folder, []string{"test/env", "k8s", folder})
+	require.NoError(t, err)
+	return sum
+}
+
+func TestAProofHoldsUntilSomethingChangesThatAStackDependsOn(t *testing.T) {
+	for name, depend := range map[string]map[string]bool{
+		"k8s/patch.go":        {"test/e2e": true, "test/deploy": true, "test/fdbsim": true},
+		"deploy/rbac.yaml":    {"test/e2e": true, "test/deploy": true, "test/fdbsim": false},
+		"go.mod":              {"test/e2e": true, "test/deploy": true, "test/fdbsim": true},
+		"test/env/env.go":     {"test/e2e": true, "test/deploy": true, "test/fdbsim": true},
+		"test/e2e/a_test.go":  {"test/e2e": true, "test/deploy": false, "test/fdbsim": false},
+		"test/fdbsim/main.go": {"test/e2e": true, "test/deploy": true, "test/fdbsim": true},
+		"test/fdb/a_test.go":  {"test/e2e": false, "test/deploy": false, "test/fdbsim": false},
+		"k8s/patch_test.go":   {"test/e2e": false, "test/deploy": false, "test/fdbsim": false},
+		"docs/install.md":     {"test/e2e": false, "test/deploy": true, "test/fdbsim": false},
+		"workflows/README.md": {"test/e2e": false, "test/deploy": true, "test/fdbsim": false},
+		"test/gate/gate.go":   {"test/e2e": false, "test/deploy": false, "test/fdbsim": false},
+		"test/flakes.txt":     {"test/e2e": false, "test/deploy": false, "test/fdbsim": false},
+		".ci/run":             {"test/e2e": false, "test/deploy": false, "test/fdbsim": false},
+	} {
+		for folder, want := range depend {
+			changed := hash(t, folder, name, "") != hash(t, folder, name, "changed")
+			assert.Equal(t, want, changed, "%s depends on %s", folder, name)
+		}
+	}
+	before := hash(t, "test/e2e", "go.mod", "")
+	t.Setenv("HOLDFAST_TEST_LONG", "1")
+	assert.NotEqual(t, before, hash(t, "test/e2e", "go.mod", ""), "the long run is another")
+}
+
+func TestAProofHoldsForADay(t *testing.T) {
+	proofs, now := gate.Proofs{Folder: filepath.Join(t.TempDir(), "proofs")}, time.Now()
+	_, found := proofs.Find("abc", now)
+	assert.False(t, found)
+	require.NoError(t, proofs.Add("abc", gate.Proof{Package: e2e, Commit: "c0ffee", Time: now, Tests: 3}))
+	proof, found := proofs.Find("abc", now.Add(23*time.Hour))
+	assert.True(t, found)
+	assert.Equal(t, 3, proof.Tests)
+	_, found = proofs.Find("abc", now.Add(25*time.Hour))
+	assert.False(t, found)
+	require.NoError(t, os.WriteFile(filepath.Join(proofs.Folder, "abc"), []byte("{"), 0o600))
+	_, found = proofs.Find("abc", now)
+	assert.False(t, found, "a record that cannot be read proves nothing")
+}

@@ -1,0 +1,92 @@
+package gate
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+)
+
+// proving leaves out of a stage what is proved, and records what is.
+type proving struct {
+	proofs Proofs
+	hashes map[string]string // of the packages that run, or would
+	commit string
+}
+
+// newProving works out the hashes of the jobs' packages. It is nil where nothing may be proved: histories are recorded by running.
+func newProving(ctx context.Context, root, folder, commit string, flags []string, jobs []Job) (*proving, error) {
+	if os.Getenv("HOLDFAST_RECORD_HISTORIES") != "" {
+		return nil, nil //nolint:nilnil // nil proves nothing
+	}
+	version, err := goCommand(ctx, root, "env", "GOVERSION", "GOOS", "GOARCH")
+	if err != nil {
+		return nil, err
+	}
+	inputs, err := NewInputs(ctx, root, append([]string{version}, flags...))
+	if err != nil {
+		return nil, err
+	}
+	p := &proving{proofs: Proofs{Folder: folder}, hashes: map[string]string{}, commit: commit}
+	for _, job := range jobs {
+		pkg := job.Packages[0]
+		imports, err := importsOf(ctx, root, pkg)
+		if err != nil {
+			return nil, err
+		}
+		if p.hashes[pkg], err = inputs.Hash(Short(pkg), imports); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// leaveOut returns the jobs that are not proved, and a line for each that is.
+func (p *proving) leaveOut(jobs []Job, now time.Time) (left []Job, said []string) {
+	if p == nil {
+		return jobs, nil
+	}
+	for _, job := range jobs {
+		proof, proved := p.proofs.Find(p.hashes[job.Packages[0]], now)
+		if !proved || slices.Contains(live, Short(job.Packages[0])) {
+			left = append(left, job)
+			continue
+		}
+		said = append(said, fmt.Sprintf("PROVED %s: its %d tests passed %s ago in %.0f s, at %.9s; nothing that they depend on has changed",
+			Short(job.Packages[0]), proof.Tests, now.Sub(proof.Time).Round(time.Minute), proof.Seconds, proof.Commit))
+	}
+	return left, said
+}
+
+// record keeps which packages passed at their first run.
+func (p *proving) record(first []Outcome) error {
+	if p == nil {
+		return nil
+	}
+	for _, o := range first {
+		if hash := p.hashes[o.Package]; hash != "" && o.Passed() {
+			proof := Proof{Package: o.Package, Commit: p.commit, Time: time.Now().UTC(), Tests: o.Ran, Seconds: o.Seconds}
+			if err := p.proofs.Add(hash, proof); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// importsOf are the folders of the checkout that a package and its tests import.
+func importsOf(ctx context.Context, root, pkg string) ([]string, error) {
+	listed, err := goCommand(ctx, root, "-C", "test", "list", "-deps", "-test", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", pkg)
+	if err != nil {
+		return nil, err
+	}
+	var folders []string
+	for path := range strings.FieldsSeq(listed) {
+		if folder, ours := strings.CutPrefix(path, module+"/"); ours {
+			folders = append(folders, folder)
+		}
+	}
+	return folders, nil
+}
