@@ -74,7 +74,11 @@ func (g GoTest) Run(ctx context.Context, job Job) ([]Outcome, error) {
 func (g GoTest) LogOf(job Job) string { return filepath.Join(g.Logs, job.Name+".log") }
 
 func (g GoTest) arguments(job Job, events string) []string {
-	args := append([]string{"--format", "testname", "--jsonfile", events, "--"}, g.Flags...)
+	format := "testname" // of a stack a line each, since they come slowly
+	if len(job.Packages) > 1 {
+		format = "pkgname"
+	}
+	args := append([]string{"--format", format, "--jsonfile", events, "--"}, g.Flags...)
 	args = append(args, "-timeout", job.Timeout.String())
 	if job.Fresh || job.Count > 0 {
 		args = append(args, "-count", strconv.Itoa(max(1, job.Count)))
