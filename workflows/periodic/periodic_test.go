@@ -42,7 +42,6 @@ func newPeriodic() *periodic {
 		probed:                  func() (contract.CollectionResult, error) { return contract.CollectionResult{}, nil },
 		swept:                   func() (contract.CollectionResult, error) { return contract.CollectionResult{}, nil },
 	}
-	p.SetTestTimeout(10 * time.Second)
 	workflows.Register(p, call.Options{})
 	p.RegisterActivityWithOptions(
 		func(context.Context, contract.SynchronizationInput) (contract.SynchronizationResult, error) {

@@ -38,7 +38,6 @@ func NewScenario(t *testing.T, objects ...client.Object) *Scenario {
 		TestWorkflowEnvironment: environment.New(&testsuite.WorkflowTestSuite{}),
 		World:                   fake.New(t, objects...),
 	}
-	s.SetTestTimeout(30 * time.Second)
 	workflows.Register(s, call.Options{})
 	s.World.Backups.Register(s)
 	return s

@@ -50,7 +50,6 @@ func newOwned() *owned {
 		TestWorkflowEnvironment: environment.New(suite), start: time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC),
 		dead: map[string]bool{},
 	}
-	o.SetTestTimeout(30 * time.Second)
 	o.SetStartTime(o.start)
 	workflows.Register(o, call.Options{})
 	o.RegisterActivityWithOptions(o.command, activity.RegisterOptions{Name: contract.RunFDBCommand.Name})

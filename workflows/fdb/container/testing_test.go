@@ -103,7 +103,6 @@ func (w *guardWorld) run(in contract.FDBContainerInput, from time.Duration) (*co
 	suite := &testsuite.WorkflowTestSuite{}
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
 	env := environment.New(suite)
-	env.SetTestTimeout(30 * time.Second)
 	env.SetStartTime(w.start.Add(from))
 	workflows.Register(env, call.Options{})
 	env.RegisterActivityWithOptions(w.describe, activity.RegisterOptions{Name: contract.DescribeWorkflows.Name})

@@ -237,7 +237,6 @@ func (w *turnWorld) run() *turnRun {
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
 	r := &turnRun{TestWorkflowEnvironment: environment.New(suite), turnWorld: w}
 	w.now = r.Now
-	r.SetTestTimeout(60 * time.Second)
 	r.SetStartTime(turnStart)
 	r.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: turnID})
 	workflows.Register(r, w.options)

@@ -149,7 +149,6 @@ func (w *queueWorld) newEnv() *testsuite.TestWorkflowEnvironment {
 	suite := &testsuite.WorkflowTestSuite{}
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
 	env := environment.New(suite)
-	env.SetTestTimeout(time.Minute)
 	workflows.Register(env, w.options)
 	env.RegisterActivityWithOptions(w.describe, activity.RegisterOptions{Name: contract.DescribeWorkflows.Name})
 	env.RegisterActivityWithOptions(w.find, activity.RegisterOptions{Name: contract.FindFDBExpiries.Name})

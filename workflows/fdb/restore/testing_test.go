@@ -142,7 +142,6 @@ func (w *restoreWorld) run() *restoreRun {
 	r := &restoreRun{TestWorkflowEnvironment: environment.New(suite), restoreWorld: w}
 	r.start = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
 	w.now = r.Now
-	r.SetTestTimeout(60 * time.Second)
 	r.SetStartTime(r.start)
 	workflows.Register(r, call.Options{})
 	add := func(name string, do any) { r.RegisterActivityWithOptions(do, activity.RegisterOptions{Name: name}) }

@@ -143,7 +143,6 @@ func (w *throttleWorld) newEnv() *testsuite.TestWorkflowEnvironment {
 	suite := &testsuite.WorkflowTestSuite{}
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
 	env := environment.New(suite)
-	env.SetTestTimeout(30 * time.Second)
 	workflows.Register(env, call.Options{})
 	env.RegisterActivityWithOptions(w.describe, activity.RegisterOptions{Name: contract.DescribeWorkflows.Name})
 	env.RegisterActivityWithOptions(w.find, activity.RegisterOptions{Name: contract.FindFirstSnapshots.Name})

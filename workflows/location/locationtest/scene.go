@@ -54,7 +54,6 @@ func NewRun(world *fake.World) *workflowtest.Scenario {
 	suite := &testsuite.WorkflowTestSuite{}
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
 	s := &workflowtest.Scenario{TestWorkflowEnvironment: environment.New(suite), World: world}
-	s.SetTestTimeout(5 * time.Second)
 	workflows.Register(s, call.Options{})
 	world.Backups.Register(s)
 	world.Locations.Register(s)
