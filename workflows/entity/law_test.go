@@ -20,6 +20,7 @@ import (
 	"holdfast.dev/holdfast/workflows/entity"
 	"holdfast.dev/holdfast/workflows/kinds"
 	"holdfast.dev/holdfast/workflows/workflowtest/environment"
+	"holdfast.dev/holdfast/workflows/workflowtest/property"
 )
 
 // gone is the view of an object that is not there, of whatever kind.
@@ -118,9 +119,8 @@ func (s *scene) happens(waiting bool) {
 func TestNoEventIsLost(t *testing.T) {
 	eachServed(t, func(t *testing.T, kind kinds.Kind) {
 		t.Parallel()
-		rapid.Check(t, func(t *rapid.T) {
+		property.Check(t, func(t *rapid.T) {
 			env := environment.New(&testsuite.WorkflowTestSuite{})
-			env.SetTestTimeout(time.Minute)
 			s := &scene{
 				TestWorkflowEnvironment: env, read: kind.Read, waits: json.RawMessage(waits[kind.Workflow]),
 				waiting:     rapid.Bool().Draw(t, "waits at first"),

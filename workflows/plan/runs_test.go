@@ -10,6 +10,7 @@ import (
 
 	"holdfast.dev/holdfast/workflows/plan"
 	"holdfast.dev/holdfast/workflows/plan/due"
+	"holdfast.dev/holdfast/workflows/workflowtest/property"
 )
 
 func runs(t require.TestingT, alter func(*plan.Runs)) plan.Runs {
@@ -65,7 +66,7 @@ func TestWhatBecomesOfDueTimes(t *testing.T) {
 
 // Whenever a plan is judged, each due time is made, missed or skipped once.
 func TestEachDueTimeCountsOnce(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		made := map[int64]bool{}
 		r := runs(t, func(r *plan.Runs) { r.Made = func(at time.Time) bool { return made[at.Unix()] } })
 		first, now := r.Handled, r.Handled

@@ -13,6 +13,7 @@ import (
 
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/turns"
+	"holdfast.dev/holdfast/workflows/workflowtest/property"
 )
 
 // crowd is a queue with more members than it carries, and their objects.
@@ -121,7 +122,7 @@ func (c *crowd) isLost() {
 // TestTurnsComeAsIfEverybodyWereCarried: no matter how few of the waiting members are carried, turns begin in the same order as if all
 // were.
 func TestTurnsComeAsIfEverybodyWereCarried(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		c := newCrowd(2*rapid.IntRange(2, 12).Draw(t, "half of the room"), 1)
 		all := &turns.Queue[string]{Limit: 1}
 		namespaces := rapid.IntRange(1, 40).Draw(t, "namespaces")
@@ -154,7 +155,7 @@ func TestTurnsComeAsIfEverybodyWereCarried(t *testing.T) {
 // are carried, and a list of objects may be older than the requests since the listing began. The limit holds, no member has two turns,
 // or one after it has left or was removed, and each has one in the end.
 func TestWhateverIsLostNobodyIs(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		c := newCrowd(2*rapid.IntRange(2, 10).Draw(t, "half of the room"), rapid.IntRange(1, 3).Draw(t, "limit"))
 		c.Alone, c.slow = rapid.Bool().Draw(t, "alone"), rapid.Bool().Draw(t, "slow")
 		had, names := map[string]bool{}, rapid.IntRange(1, 20).Draw(t, "namespaces")

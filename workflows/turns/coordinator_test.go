@@ -18,6 +18,7 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/turns"
 	"holdfast.dev/holdfast/workflows/workflowtest/environment"
+	"holdfast.dev/holdfast/workflows/workflowtest/property"
 )
 
 // pools is a minimal User: members of two pools ask by signal, each pool has its limit, and operators set one for a time.
@@ -218,7 +219,7 @@ func (r *rounds) happens(at int, event, name string) {
 
 // TestLanesAreSettledAtEachPass: the turns of histories began in that order.
 func TestLanesAreSettledAtEachPass(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		want, events := &rounds{}, map[int]func(*testsuite.TestWorkflowEnvironment){}
 		happens := func(event, name string) {
 			at := 10 * len(events)

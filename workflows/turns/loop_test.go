@@ -22,6 +22,7 @@ import (
 
 	"holdfast.dev/holdfast/workflows/turns"
 	"holdfast.dev/holdfast/workflows/workflowtest/environment"
+	"holdfast.dev/holdfast/workflows/workflowtest/property"
 )
 
 // deskIdle is how long a desk without requests stays open. apart keeps what happens apart from the clock.
@@ -158,7 +159,7 @@ func (d *desks) happens(env *testsuite.TestWorkflowEnvironment, i int) {
 // TestNoRequestIsLost: at whatever moment a request comes, it is served once, and an Update is answered; also while the run is
 // about to end, or to continue as new.
 func TestNoRequestIsLost(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		d := &desks{}
 		var at time.Duration
 		var sent, asked []string

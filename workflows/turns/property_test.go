@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"holdfast.dev/holdfast/workflows/turns"
+	"holdfast.dev/holdfast/workflows/workflowtest/property"
 )
 
 // model is what must be true of a queue, no matter what happens to it.
@@ -187,7 +188,7 @@ func (m *model) counts(t *rapid.T, turn turns.Turn[string], due []turns.Member[s
 // round of each other of its lane at most, and a lane for four turns of higher ones at most, and those of the lanes between. The turns
 // that begin are those that are shown first, in their order.
 func TestWhateverHappens(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		m := drawModel(t)
 		for range rapid.IntRange(1, 120).Draw(t, "events") {
 			m.happens(t)
@@ -229,7 +230,7 @@ func allOf(q *turns.Queue[string], now int64) []turns.Member[string] {
 
 // TestSharesAreTheWeights: among namespaces that always have something due, each has its weight of every round.
 func TestSharesAreTheWeights(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		q := &turns.Queue[string]{Limit: rapid.IntRange(1, 4).Draw(t, "limit"), Weights: map[string]int{}}
 		round, number := 0, 0
 		ask := func(namespace string) {

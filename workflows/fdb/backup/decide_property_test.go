@@ -15,6 +15,7 @@ import (
 	"holdfast.dev/holdfast/k8s/fdb"
 	"holdfast.dev/holdfast/workflows/contract"
 	fdbbackup "holdfast.dev/holdfast/workflows/fdb/backup"
+	"holdfast.dev/holdfast/workflows/workflowtest/property"
 )
 
 const (
@@ -241,7 +242,7 @@ func TestABackupIsBroughtToWhatTheSpecSays(t *testing.T) {
 	}
 	for title, format := range formats {
 		t.Run(title, func(t *testing.T) {
-			rapid.Check(t, func(t *rapid.T) {
+			property.Check(t, func(t *rapid.T) {
 				m := newModel(t, format)
 				for range rapid.IntRange(1, 20).Draw(t, "passes") {
 					m.now = m.now.Add(time.Duration(rapid.IntRange(0, 5).Draw(t, "pause")) * time.Second)

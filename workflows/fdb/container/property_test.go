@@ -9,6 +9,7 @@ import (
 
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/workflowtest"
+	"holdfast.dev/holdfast/workflows/workflowtest/property"
 )
 
 // guardModel is what the users of a container know of it, and what must be true of every answer.
@@ -91,7 +92,7 @@ func (m *guardModel) judge(at time.Duration, request contract.FDBContainerReques
 // TestAContainerIsNeverHeldByTwoNorDeletedWhileOthersNeedIt: no matter what is requested, over any number of runs, a user that may expire
 // or delete is alone, no reader is there that does not know of it, no data are deleted that others use, and none is refused for no reason.
 func TestAContainerIsNeverHeldByTwoNorDeletedWhileOthersNeedIt(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		m := &guardModel{users: map[string]bool{}, reads: map[string]time.Duration{}}
 		w := newGuardWorld()
 		w.heard = m.judge

@@ -12,6 +12,7 @@ import (
 
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/workflowtest"
+	"holdfast.dev/holdfast/workflows/workflowtest/property"
 )
 
 const (
@@ -179,7 +180,7 @@ func nobodyStarved(w *queueWorld, from, to time.Duration) {
 func TestWhateverHappensTurnsKeepTheLimitAndNobodyIsLost(t *testing.T) {
 	for limit := range 3 {
 		t.Run(fmt.Sprintf("at most %d at a time", limit+1), func(t *testing.T) {
-			rapid.Check(t, func(t *rapid.T) {
+			property.Check(t, func(t *rapid.T) {
 				w := newQueueWorld(limit + 1)
 				var steps []queueStep
 				// No two events have the same milliseconds: what comes at the very moment when a run completes is lost in the test

@@ -10,6 +10,7 @@ import (
 
 	"holdfast.dev/holdfast/workflows/contract"
 	fdbrestore "holdfast.dev/holdfast/workflows/fdb/restore"
+	"holdfast.dev/holdfast/workflows/workflowtest/property"
 )
 
 var errKilled = errors.New("killed")
@@ -259,7 +260,7 @@ func (m *model) judge() {
 }
 
 func TestARestoreIsStartedOnceAndNothingIsLost(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		m := &model{T: t, now: noon, latest: 700, view: with().View}
 		m.view.State, m.view.Observed = "", false
 		m.end = rapid.SampledFrom([]string{"stop", "delete", "never"}).Draw(t, "end")

@@ -11,6 +11,7 @@ import (
 
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/workflowtest"
+	"holdfast.dev/holdfast/workflows/workflowtest/property"
 )
 
 // throttleModel is what the backups know of their slots, and what must be true of every grant. Times are relative to the start.
@@ -188,7 +189,7 @@ func (m *throttleModel) random(t *rapid.T, at time.Duration, dead map[string]boo
 // slot before one of its namespace that asked earlier and waits, and no namespace a second one while another waits. When the holders
 // release their slots, every backup that runs gets one.
 func TestWhateverHappensSlotsAreGivenInOrderAndNoneIsLost(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		m := newThrottleModel()
 		var steps []throttleStep
 		// No two events have the same milliseconds, so that none coincides with a timer that another has set: what comes at the

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"holdfast.dev/holdfast/workflows/plan/due"
+	"holdfast.dev/holdfast/workflows/workflowtest/property"
 )
 
 func parse(t require.TestingT, schedule, zone string) due.Schedule {
@@ -126,7 +127,7 @@ func TestNeitherTwiceNorNeverInTenYears(t *testing.T) {
 }
 
 func TestDueTimesAreTheSameHoweverTheyAreComputed(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		schedule := parse(t, rapid.SampledFrom([]string{
 			"* * * * *", "*/7 * * * *", "0 2 * * *", "0,30 1-3 * * *", "15 */5 * * 1-5", "59 23 31 * *", "0 0 29 2 *",
 		}).Draw(t, "schedule"), rapid.SampledFrom([]string{"", "Europe/Berlin", "Australia/Lord_Howe", "America/St_Johns"}).Draw(t, "zone"))

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"holdfast.dev/holdfast/workflows/plan/retention"
+	"holdfast.dev/holdfast/workflows/workflowtest/property"
 )
 
 func drawKeep(t *rapid.T, label string) retention.Keep {
@@ -48,7 +49,7 @@ func drawZone(t *rapid.T) *time.Location {
 var late = time.Unix(1_900_000_000, 0)
 
 func TestEachBackupHasOneVerdictAndEnoughStay(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		keep, backups := drawKeep(t, ""), drawBackups(t)
 		v := retention.Decide(keep, drawZone(t), backups, late, time.Time{})
 		all := slices.Concat(names(v.Kept), names(v.Due), names(v.Blocked))
@@ -76,7 +77,7 @@ func TestEachBackupHasOneVerdictAndEnoughStay(t *testing.T) {
 }
 
 func TestKeepingMoreNeverDeletesMore(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		keep, more, backups, zone := drawKeep(t, ""), drawKeep(t, "more "), drawBackups(t), drawZone(t)
 		more = retention.Keep{
 			Last: keep.Last + more.Last, Hourly: keep.Hourly + more.Hourly, Daily: keep.Daily + more.Daily,
@@ -93,7 +94,7 @@ func TestKeepingMoreNeverDeletesMore(t *testing.T) {
 }
 
 func TestTheAnswerIsTheSameAtEveryHour(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		keep, backups, zone := drawKeep(t, ""), drawBackups(t), drawZone(t)
 		want := fmt.Sprint(retention.Decide(keep, zone, backups, late, late))
 		hours := rapid.IntRange(0, 24*366).Draw(t, "hours")
@@ -107,7 +108,7 @@ func TestTheAnswerIsTheSameAtEveryHour(t *testing.T) {
 
 // One after the other, and judged again after each deletion: the same backups go as if all went at once.
 func TestDeletingOneChangesNothingForTheOthers(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		keep, backups, zone := drawKeep(t, ""), drawBackups(t), drawZone(t)
 		due := names(retention.Decide(keep, zone, backups, late, late).Due)
 		for len(due) > 0 {
@@ -122,7 +123,7 @@ func TestDeletingOneChangesNothingForTheOthers(t *testing.T) {
 }
 
 func TestAClockThatJumpsBackDeletesNothing(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		keep, backups, zone := drawKeep(t, ""), drawBackups(t), drawZone(t)
 		seen := late
 		now := seen.Add(-time.Duration(rapid.Int64Range(1, 5*366*24*3600).Draw(t, "seconds back")) * time.Second)
