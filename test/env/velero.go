@@ -8,8 +8,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -21,6 +23,31 @@ import (
 // so when its cache is behind: once in some thousands, on a busy machine. That is no matter of Holdfast's.
 func TakenUpTwice(backup *oadpv1alpha1.VeleroBackup) bool {
 	return backup != nil && backup.Status != nil && strings.Contains(backup.Status.FailureReason, "already exists in object storage")
+}
+
+// BackupTakenUpTwice is TakenUpTwice for Velero's own Backup, which shows it from the moment at which Velero begins again: it may
+// have been Completed before.
+func BackupTakenUpTwice(made *velerov1.Backup) bool {
+	again := slices.Contains([]velerov1.BackupPhase{
+		velerov1.BackupPhaseQueued, velerov1.BackupPhaseReadyToStart, velerov1.BackupPhaseInProgress,
+	}, made.Status.Phase) && made.Status.CompletionTimestamp != nil
+	return again || TakenUpTwice(&oadpv1alpha1.VeleroBackup{Status: &made.Status})
+}
+
+// BackupsTakenUpTwice names Velero's Backups, of those made for a namespace's objects, that Velero has taken up twice.
+func BackupsTakenUpTwice(ctx context.Context, as client.Reader, namespace string) ([]string, error) {
+	var backups velerov1.BackupList
+	if err := as.List(ctx, &backups, client.InNamespace(OADPNamespace)); err != nil {
+		return nil, fmt.Errorf("list Velero's Backups: %w", err)
+	}
+	var twice []string
+	for i := range backups.Items {
+		made := &backups.Items[i]
+		if made.Annotations[oadpv1alpha1.NabOriginNamespaceAnnotation] == namespace && BackupTakenUpTwice(made) {
+			twice = append(twice, made.Name)
+		}
+	}
+	return twice, nil
 }
 
 // DefaultStorageLocation is the name of the BackupStorageLocation that Velero starts with.
