@@ -65,3 +65,14 @@ func TestARequestNeedsItsSubresource(t *testing.T) {
 	assert.Equal(t, Right{User: "worker", Verb: "patch", Group: "g", Resource: "a/status", Namespace: "here"}, request.Needs())
 	assert.Equal(t, "worker patch g/a/status", request.Needs().String())
 }
+
+func TestAMissingRightIsNeverForgiven(t *testing.T) {
+	of := func(verb string) Right {
+		return Right{User: "worker", Verb: verb, Group: "g", Resource: "a", Namespace: "here"}
+	}
+	got := wrongRights([]Right{of("get")}, []Right{of("list"), of("watch")}, func(right Right) bool { return right.Verb == "watch" })
+	assert.Equal(t, []string{
+		`never forgiven: missing right: worker get g/a in namespace "here" was refused`,
+		`superfluous right: worker watch g/a in namespace "here" was never used by all of these tests`,
+	}, got)
+}
