@@ -87,6 +87,7 @@ type Env struct {
 	deaths    chan *Process
 	progress  *progress
 	saidCPU   sync.Once
+	keptLogs  sync.Once
 
 	life context.Context // until Stop
 	end  context.CancelFunc
@@ -139,8 +140,8 @@ func prepare(options Options) (*Env, error) {
 	return e, nil
 }
 
-// Stop ends all processes of the stack, also those that a test has paused, and removes a temporary folder. It may be called
-// more than once.
+// Stop ends all processes of the stack, also those that a test has paused, and removes a temporary folder; the logs are copied to
+// the folder that HOLDFAST_TEST_LOGS names, if it does. It may be called more than once.
 func (e *Env) Stop() {
 	e.end()
 	if e.kubelet != nil {
@@ -151,8 +152,21 @@ func (e *Env) Stop() {
 	e.stopAll(KubeAPIServer, Temporal, S3, fdbServer)
 	e.stopAll(Etcd)
 	e.saidCPU.Do(e.sayCPU)
+	e.keptLogs.Do(e.keepLogs)
 	if e.options.Dir == "" && !e.options.Keep {
 		_ = os.RemoveAll(e.dir) // a left-over temporary folder harms nobody
+	}
+}
+
+// keepLogs copies the logs to a folder named like the stack's, below the one that the gate names: it shows them where tests
+// failed.
+func (e *Env) keepLogs() {
+	to := os.Getenv("HOLDFAST_TEST_LOGS")
+	if to == "" {
+		return
+	}
+	if err := os.CopyFS(filepath.Join(to, filepath.Base(e.dir)), os.DirFS(e.LogDir())); err != nil {
+		e.progress.say("keep the logs: %v", err)
 	}
 }
 
