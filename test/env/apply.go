@@ -20,7 +20,7 @@ import (
 
 const (
 	fieldOwner   = client.FieldOwner("holdfast-env")
-	applyTimeout = 30 * time.Second
+	applyTimeout = 2 * time.Minute
 )
 
 // install lays in the cluster what an operator would: the OADP namespace, Velero's and Holdfast's kinds, and Holdfast's roles.

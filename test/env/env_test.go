@@ -2,6 +2,7 @@ package env_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"holdfast.dev/holdfast/k8s/eventually"
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/test/tools"
 )
@@ -93,13 +95,13 @@ func takesBackup(ctx context.Context, t *testing.T, stack *env.Env) {
 		"spec":     map[string]any{"includedNamespaces": []any{"team-a"}, "snapshotVolumes": false},
 	}}
 	require.NoError(t, stack.Client().Create(ctx, backup))
-	require.Eventually(t, func() bool {
-		if stack.Client().Get(ctx, client.ObjectKeyFromObject(backup), backup) != nil {
-			return false
+	eventually.Succeeds(t, 3*time.Minute, func() error {
+		err := stack.Client().Get(ctx, client.ObjectKeyFromObject(backup), backup)
+		if phase, _, _ := unstructured.NestedString(backup.Object, "status", "phase"); err == nil && phase != "Completed" {
+			err = fmt.Errorf("not Completed: status %v", backup.Object["status"])
 		}
-		phase, _, _ := unstructured.NestedString(backup.Object, "status", "phase")
-		return phase == "Completed"
-	}, time.Minute, 100*time.Millisecond)
+		return err
+	})
 
 	objects, err := stack.Objects(stack.Storage().Prefix + "/backups/plain")
 	require.NoError(t, err)
@@ -125,10 +127,13 @@ func deletesNamespace(ctx context.Context, t *testing.T, stack *env.Env) {
 	namespace := &corev1.Namespace{}
 	namespace.Name = "short-lived"
 	require.NoError(t, stack.Client().Delete(ctx, namespace))
-	require.Eventually(t, func() bool {
+	eventually.Succeeds(t, 3*time.Minute, func() error {
 		err := stack.Client().Get(ctx, client.ObjectKeyFromObject(namespace), namespace)
-		return client.IgnoreNotFound(err) == nil && err != nil
-	}, time.Minute, 200*time.Millisecond)
+		if err == nil {
+			err = errors.New("the namespace is still there")
+		}
+		return client.IgnoreNotFound(err)
+	})
 }
 
 func pausesAPIServer(ctx context.Context, t *testing.T, stack *env.Env) {

@@ -1,6 +1,8 @@
 package env_test
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -10,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"holdfast.dev/holdfast/k8s/eventually"
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/test/env/kubelet"
 )
@@ -33,10 +36,10 @@ func (s *podSuite) losesNode(t *testing.T) {
 	// What its node does later for the same Pod shows that it does not know of the deletion: it starts the container again.
 	first := s.running("doomed")
 	require.NoError(t, syscall.Kill(first, syscall.SIGKILL))
-	require.Eventually(t, func() bool {
+	eventually.IsTrue(t, time.Minute, "its node has started the container again", func() bool {
 		again := s.running("doomed")
 		return again != 0 && again != first
-	}, 10*time.Second, 20*time.Millisecond)
+	})
 	require.NoError(t, s.c.Get(s.ctx, client.ObjectKeyFromObject(doomed), doomed))
 
 	require.NoError(t, s.k.ReturnNode(s.ctx))
@@ -55,7 +58,7 @@ func (s *podSuite) crashes(t *testing.T) {
 	s.awaitPhase(t, always, corev1.PodRunning)
 	s.awaitPhase(t, never, corev1.PodRunning)
 	require.NoError(t, s.k.CrashNode(s.ctx))
-	require.Eventually(t, func() bool { return len(s.k.Running()) == 0 }, 10*time.Second, 20*time.Millisecond)
+	eventually.IsTrue(t, time.Minute, "nothing runs", func() bool { return len(s.k.Running()) == 0 })
 	require.NoError(t, s.k.ReturnNode(s.ctx))
 	s.awaitPhase(t, never, corev1.PodFailed)
 	require.Equal(t, int32(137), never.Status.ContainerStatuses[0].State.Terminated.ExitCode)
@@ -74,13 +77,16 @@ func (s *podSuite) outlivesOutage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			stays := shellPod("stays", forever, corev1.RestartPolicyAlways)
-			ends := shellPod("ends", "sleep 1; echo over > /dev/termination-log", corev1.RestartPolicyNever)
+			end := filepath.Join(t.TempDir(), "end")
+			ends := shellPod("ends", "while [ ! -e "+end+" ]; do sleep 0.05; done; echo over > /dev/termination-log",
+				corev1.RestartPolicyNever)
 			s.create(t, stays, ends)
 			s.awaitPhase(t, stays, corev1.PodRunning)
 			s.awaitPhase(t, ends, corev1.PodRunning)
 			pid := s.running("stays")
 			require.NoError(t, outage.begin())
-			require.Eventually(t, func() bool { return s.running("ends") == 0 }, 10*time.Second, 20*time.Millisecond)
+			require.NoError(t, os.WriteFile(end, nil, 0o600))
+			eventually.IsTrue(t, time.Minute, "the container has ended", func() bool { return s.running("ends") == 0 })
 			require.NoError(t, outage.end())
 			s.awaitPhase(t, ends, corev1.PodSucceeded)
 			require.Equal(t, "over\n", ends.Status.ContainerStatuses[0].State.Terminated.Message)

@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"holdfast.dev/holdfast/k8s/eventually"
 	"holdfast.dev/holdfast/test/env/kubelet"
 )
 
@@ -92,18 +93,18 @@ func (s *podSuite) waitsForSecret(t *testing.T) {
 	require.Contains(t, reads.Status.ContainerStatuses[0].State.Waiting.Message, `secret "late"`)
 	s.await(t, mounts, func() bool { return waitingReason(mounts) == "ContainerCreating" })
 	require.Equal(t, corev1.PodPending, mounts.Status.Phase)
-	require.Eventually(t, func() bool {
+	eventually.Succeeds(t, time.Minute, func() error {
 		var events corev1.EventList
-		if s.c.List(s.ctx, &events, client.InNamespace(podNamespace)) != nil {
-			return false
+		if err := s.c.List(s.ctx, &events, client.InNamespace(podNamespace)); err != nil {
+			return err
 		}
 		for _, event := range events.Items {
 			if event.Reason == "FailedMount" && event.InvolvedObject.Name == mounts.Name {
-				return true
+				return nil
 			}
 		}
-		return false
-	}, 10*time.Second, 20*time.Millisecond)
+		return fmt.Errorf("of %d Events none says that the Secret cannot be mounted", len(events.Items))
+	})
 
 	late := secret("late", "password", "/keys is no path here")
 	s.create(t, late)
@@ -174,18 +175,21 @@ func (s *podSuite) killsHanging(t *testing.T) {
 	s.create(t, pod)
 	s.awaitPhase(t, pod, corev1.PodRunning)
 	var child int
-	require.Eventually(t, func() bool {
-		content, _ := os.ReadFile(file)
-		child, _ = strconv.Atoi(strings.TrimSpace(string(content)))
-		return child != 0
-	}, 10*time.Second, 20*time.Millisecond)
+	eventually.Succeeds(t, time.Minute, func() error {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		child, err = strconv.Atoi(strings.TrimSpace(string(content)))
+		return err
+	})
 	pid := s.running("hangs")
 	require.True(t, processAlive(pid))
 	begin := time.Now()
 	s.remove(t, pod)
 	require.GreaterOrEqual(t, time.Since(begin), time.Second)
 	require.False(t, processAlive(pid))
-	require.Eventually(t, func() bool { return !processAlive(child) }, 5*time.Second, 10*time.Millisecond)
+	eventually.IsTrue(t, time.Minute, "the child has ended", func() bool { return !processAlive(child) })
 }
 
 func (s *podSuite) runsFunction(t *testing.T) {
@@ -204,9 +208,9 @@ func (s *podSuite) runsFunction(t *testing.T) {
 	pod.Spec.Containers[0].Args = []string{"a", "$(COLOR)"}
 	s.create(t, pod)
 	s.awaitPhase(t, pod, corev1.PodRunning)
-	require.Eventually(t, func() bool {
+	eventually.IsTrue(t, time.Minute, "it has written to its log", func() bool {
 		return strings.Contains(s.log(t, "function", "main"), "[a red] red")
-	}, 10*time.Second, 20*time.Millisecond)
+	})
 	require.NoError(t, s.k.Evict(podNamespace, "function"))
 	s.awaitPhase(t, pod, corev1.PodFailed)
 	require.Equal(t, "written", pod.Status.ContainerStatuses[0].State.Terminated.Message)

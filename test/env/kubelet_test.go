@@ -13,11 +13,11 @@ import (
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"holdfast.dev/holdfast/k8s/eventually"
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/test/env/kubelet"
 )
@@ -89,17 +89,13 @@ func (s *podSuite) create(t *testing.T, objects ...client.Object) {
 // await polls the object until it is as wanted.
 func (s *podSuite) await(t *testing.T, object client.Object, wanted func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
-	for {
+	eventually.Succeeds(t, 2*time.Minute, func() error {
 		err := s.c.Get(s.ctx, client.ObjectKeyFromObject(object), object)
-		if err == nil && wanted() {
-			return
+		if err == nil && !wanted() {
+			err = fmt.Errorf("not as wanted: %+v", object)
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("not as wanted (%v): %+v", err, object)
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
+		return err
+	})
 }
 
 func (s *podSuite) awaitPhase(t *testing.T, pod *corev1.Pod, phase corev1.PodPhase) {
@@ -109,9 +105,13 @@ func (s *podSuite) awaitPhase(t *testing.T, pod *corev1.Pod, phase corev1.PodPha
 
 func (s *podSuite) awaitGone(t *testing.T, object client.Object) {
 	t.Helper()
-	require.Eventually(t, func() bool {
-		return apierrors.IsNotFound(s.c.Get(s.ctx, client.ObjectKeyFromObject(object), object))
-	}, 30*time.Second, 20*time.Millisecond)
+	eventually.Succeeds(t, 2*time.Minute, func() error {
+		err := s.c.Get(s.ctx, client.ObjectKeyFromObject(object), object)
+		if err == nil {
+			err = fmt.Errorf("still there: %+v", object)
+		}
+		return client.IgnoreNotFound(err)
+	})
 }
 
 func (s *podSuite) remove(t *testing.T, object client.Object) {
@@ -233,21 +233,19 @@ func (s *podSuite) runsDeployment(t *testing.T) {
 	first := s.k.Running()
 	require.Len(t, first, 3)
 	pod := first[0].Pod
-	require.Eventually(t, func() bool {
-		return len(s.log(t, pod, "agent")) > 100
-	}, 10*time.Second, 20*time.Millisecond)
+	eventually.IsTrue(t, time.Minute, "the agent has written to its log", func() bool { return len(s.log(t, pod, "agent")) > 100 })
 	require.Contains(t, s.log(t, pod, "agent"), fmt.Sprintf(
 		"cluster lab:id@127.0.0.1:4500 key k3y --zone=zone-%s of zone-%s home none path %s", pod, pod, os.TempDir()))
 
 	deployment.Spec.Template.Annotations = map[string]string{"version": "2"}
 	require.NoError(t, s.c.Update(s.ctx, deployment))
 	s.await(t, deployment, complete)
-	require.Eventually(t, func() bool { return len(s.k.Running()) == 3 }, 30*time.Second, 20*time.Millisecond)
+	eventually.IsTrue(t, time.Minute, "three agents run", func() bool { return len(s.k.Running()) == 3 })
 	for _, old := range first {
 		require.False(t, processAlive(old.PID))
 		require.Contains(t, s.log(t, old.Pod, "agent"), "bye")
 	}
 	require.NoError(t, s.c.Delete(s.ctx, owner))
 	s.awaitGone(t, deployment)
-	require.Eventually(t, func() bool { return len(s.k.Running()) == 0 }, 30*time.Second, 20*time.Millisecond)
+	eventually.IsTrue(t, time.Minute, "nothing runs", func() bool { return len(s.k.Running()) == 0 })
 }

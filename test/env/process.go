@@ -18,6 +18,8 @@ import (
 const (
 	// stopGrace is how long Process.Stop waits after SIGTERM before it kills.
 	stopGrace = 10 * time.Second
+	// killGrace is how long a process may take to end after SIGKILL: only what never ends takes longer, on however busy a machine.
+	killGrace = time.Minute
 	// readyTimeout is how long a component may take to become ready; generous, because machines are shared.
 	readyTimeout = 90 * time.Second
 	readyPoll    = 50 * time.Millisecond
@@ -254,7 +256,7 @@ func (p *Process) end(grace time.Duration) error {
 	select {
 	case <-r.exited:
 		return nil
-	case <-time.After(stopGrace):
+	case <-time.After(killGrace):
 		return fmt.Errorf("%s (process %d) does not end, even after SIGKILL", p.Name(), r.pid)
 	}
 }

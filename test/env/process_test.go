@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"holdfast.dev/holdfast/k8s/eventually"
 )
 
 func shell(t *testing.T, script string, ready func(context.Context) error) *Process {
@@ -49,7 +51,7 @@ func TestProcessStopTakesGrandchildren(t *testing.T) {
 	require.NoError(t, err)
 	pid, err := strconv.Atoi(strings.TrimSpace(string(content)))
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return !alive(pid) }, 5*time.Second, 10*time.Millisecond)
+	eventually.IsTrue(t, time.Minute, "the grandchild has ended", func() bool { return !alive(pid) })
 }
 
 // A paused process does nothing more, not even on a busy machine: its counter stands still from the moment Pause returns.
@@ -71,7 +73,7 @@ func TestAPausedProcessStandsStill(t *testing.T) {
 		time.Sleep(5 * time.Millisecond)
 		require.Equal(t, before, size())
 		require.NoError(t, p.Resume())
-		require.Eventually(t, func() bool { return size() > before }, 10*time.Second, time.Millisecond)
+		eventually.IsTrue(t, time.Minute, "it counts on", func() bool { return size() > before })
 	}
 }
 
@@ -98,7 +100,12 @@ func TestProcessDeathIsReportedOnlyWhenNobodyAskedForIt(t *testing.T) {
 	require.NoError(t, p.Restart(t.Context()))
 	require.NoError(t, p.Restart(t.Context()), "a restart is asked for")
 	require.NoError(t, syscall.Kill(p.PID(), syscall.SIGKILL))
-	require.Equal(t, p, <-died)
+	select {
+	case dead := <-died:
+		require.Equal(t, p, dead)
+	case <-time.After(time.Minute):
+		require.Fail(t, "nobody said that it was killed")
+	}
 	require.Empty(t, died)
 }
 
@@ -122,16 +129,15 @@ func TestChildrenDieWithTheirParent(t *testing.T) {
 	parent.Env = append(os.Environ(), "HOLDFAST_TEST_PID_FILE="+pidFile)
 	require.NoError(t, parent.Start())
 	var content []byte
-	require.Eventually(t, func() bool {
-		var err error
+	eventually.Succeeds(t, time.Minute, func() (err error) {
 		content, err = os.ReadFile(pidFile)
-		return err == nil
-	}, 10*time.Second, 10*time.Millisecond)
+		return err
+	})
 	require.NoError(t, parent.Process.Kill())
 	_ = parent.Wait() // its error is the kill
 	pid, err := strconv.Atoi(strings.TrimSpace(string(content)))
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return !alive(pid) }, 10*time.Second, 10*time.Millisecond)
+	eventually.IsTrue(t, time.Minute, "the child has ended", func() bool { return !alive(pid) })
 }
 
 func TestWhatEndsBeforeItIsReadyIsStartedAgainAsOftenAsItMay(t *testing.T) {

@@ -2,16 +2,17 @@ package env_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"holdfast.dev/holdfast/k8s/eventually"
 	"holdfast.dev/holdfast/test/env"
 )
 
@@ -71,10 +72,12 @@ func awaitPhase(ctx context.Context, t *testing.T, stack *env.Env, kind, name, w
 	object := &unstructured.Unstructured{}
 	object.SetAPIVersion("velero.io/v1")
 	object.SetKind(kind)
-	require.EventuallyWithT(t, func(c *assert.CollectT) {
-		require.NoError(c, stack.Client().Get(ctx, client.ObjectKey{Namespace: env.OADPNamespace, Name: name}, object))
-		phase, _, _ := unstructured.NestedString(object.Object, "status", "phase")
-		assert.Equal(c, want, phase, "status %v", object.Object["status"])
-	}, time.Minute, 100*time.Millisecond)
+	eventually.Succeeds(t, 3*time.Minute, func() error {
+		err := stack.Client().Get(ctx, client.ObjectKey{Namespace: env.OADPNamespace, Name: name}, object)
+		if phase, _, _ := unstructured.NestedString(object.Object, "status", "phase"); err == nil && phase != want {
+			err = fmt.Errorf("%s %s is not %s: status %v", kind, name, want, object.Object["status"])
+		}
+		return err
+	})
 	return object
 }

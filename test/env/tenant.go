@@ -53,7 +53,7 @@ func (e *Env) CreateTenant(ctx context.Context, namespace, user string) error {
 
 // awaitRight waits until the API server grants the right: roles are aggregated and read some milliseconds after they are made.
 func (e *Env) awaitRight(ctx context.Context, u user, right authorizationv1.ResourceAttributes) error {
-	return poll(ctx, 15*time.Second, func() error {
+	return poll(ctx, time.Minute, func() error {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 			User: u.name, Groups: u.groups, ResourceAttributes: &right,
 		}}

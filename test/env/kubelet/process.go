@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"syscall"
+	"time"
 
 	"holdfast.dev/holdfast/test/env/spawn"
 )
@@ -18,6 +19,10 @@ const (
 	maxMessage       = 4096
 	maxMessageOfLogs = 2048
 )
+
+// killGrace is how long an execution may take to end after it was killed, on however busy a machine; what takes longer is left
+// alone.
+const killGrace = time.Minute
 
 // execution is one run of a container: a process group of its own, or a function.
 type execution struct {
@@ -110,7 +115,11 @@ func (e *execution) wait(ending, killing context.Context) int {
 	case <-e.exited:
 	case <-killing.Done():
 		e.kill()
-		<-e.exited
+		select {
+		case <-e.exited:
+		case <-time.After(killGrace):
+			return codeKilled // and not its own code, which nobody knows yet
+		}
 	}
 	return e.code
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"holdfast.dev/holdfast/k8s/eventually"
 )
 
 // reaperChild makes this test program a process that runs a container and then dies.
@@ -30,7 +32,9 @@ func TestContainersDieWithTheTestProcess(t *testing.T) {
 	output, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
+	silent := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() }) // then there is nothing to read
 	line, err := bufio.NewReader(output).ReadString('\n')
+	silent.Stop()
 	require.NoError(t, err)
 	pids := strings.Fields(line)
 	require.Len(t, pids, 2, line)
@@ -40,7 +44,7 @@ func TestContainersDieWithTheTestProcess(t *testing.T) {
 	require.NoError(t, cmd.Process.Kill())
 	require.Error(t, cmd.Wait())
 	for _, text := range pids {
-		require.Eventually(t, func() bool { return !lives(t, text) }, 10*time.Second, 20*time.Millisecond)
+		eventually.IsTrue(t, time.Minute, "process "+text+" has ended", func() bool { return !lives(t, text) })
 	}
 }
 

@@ -2,7 +2,9 @@ package spawn
 
 import (
 	"errors"
+	"fmt"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -15,10 +17,16 @@ func attributes() *syscall.SysProcAttr {
 // AwaitStopped returns when every thread of a child stands still. kill(2) returns before: until the one thread that got the
 // signal has had its turn, the others answer on, for long on a busy machine.
 func AwaitStopped(pid int) error {
-	for {
-		err := unix.Waitid(unix.P_PID, pid, nil, unix.WSTOPPED|unix.WNOWAIT, nil)
-		if !errors.Is(err, unix.EINTR) {
+	const limit, interval = time.Minute, time.Millisecond
+	for begin := time.Now(); time.Since(begin) < limit; time.Sleep(interval) {
+		var stopped unix.Siginfo
+		err := unix.Waitid(unix.P_PID, pid, &stopped, unix.WSTOPPED|unix.WNOWAIT|unix.WNOHANG, nil)
+		if err != nil && !errors.Is(err, unix.EINTR) {
 			return err
 		}
+		if err == nil && stopped.Signo != 0 {
+			return nil
+		}
 	}
+	return fmt.Errorf("process %d does not stand still %s after SIGSTOP", pid, limit)
 }
