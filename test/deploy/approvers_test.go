@@ -24,6 +24,7 @@ import (
 
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/eventually"
 	"holdfast.dev/holdfast/test/env"
 )
 
@@ -95,10 +96,13 @@ func (a *approvals) request(ctx context.Context, t *testing.T, name string) *app
 func (a *approvals) awaitPolicy(ctx context.Context, t *testing.T) {
 	t.Helper()
 	probe := a.request(ctx, t, "probe")
-	require.Eventually(t, func() bool {
+	eventually.Succeeds(t, 2*time.Minute, func() error {
 		err := a.patch(ctx, "ann", probe, `{"metadata":{"annotations":{"holdfast.dev/decided-by":"nobody"}}}`, client.DryRunAll)
-		return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "holdfast-decided-by")
-	}, time.Minute, 200*time.Millisecond)
+		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "holdfast-decided-by") {
+			return fmt.Errorf("policy holdfast-decided-by does not refuse it: %w", err)
+		}
+		return nil
+	})
 	require.NoError(t, a.users["admin"].Delete(ctx, probe))
 }
 
@@ -111,9 +115,20 @@ func (a *approvals) patch(
 // rulesOf lists what a user may do with resources in a namespace, as the API server has worked it out.
 func (a *approvals) rulesOf(ctx context.Context, t *testing.T, user, namespace string) []string {
 	t.Helper()
+	rules, err := a.readRules(ctx, user, namespace)
+	require.NoError(t, err)
+	return rules
+}
+
+// readRules is rulesOf for a wait.
+func (a *approvals) readRules(ctx context.Context, user, namespace string) ([]string, error) {
 	review := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: namespace}}
-	require.NoError(t, a.users[user].Create(ctx, review))
-	require.False(t, review.Status.Incomplete)
+	if err := a.users[user].Create(ctx, review); err != nil {
+		return nil, err
+	}
+	if review.Status.Incomplete {
+		return nil, fmt.Errorf("the rules of %s are incomplete: %s", user, review.Status.EvaluationError)
+	}
 	rules := map[string]bool{}
 	for _, rule := range review.Status.ResourceRules {
 		for _, group := range rule.APIGroups {
@@ -124,7 +139,7 @@ func (a *approvals) rulesOf(ctx context.Context, t *testing.T, user, namespace s
 			}
 		}
 	}
-	return slices.Sorted(maps.Keys(rules))
+	return slices.Sorted(maps.Keys(rules)), nil
 }
 
 // everybodys are the rights of every authenticated user: to ask about itself.
@@ -172,9 +187,14 @@ func (a *approvals) approverRights(ctx context.Context, t *testing.T) {
 }
 
 func (a *approvals) tenantRights(ctx context.Context, t *testing.T) {
-	require.Eventually(t, func() bool { // admin is an aggregated role
-		return slices.Contains(a.rulesOf(ctx, t, "tom", tenantNamespace), "create oadp.openshift.io/nonadminbackupstoragelocations")
-	}, time.Minute, 200*time.Millisecond)
+	eventually.Succeeds(t, 2*time.Minute, func() error { // admin is an aggregated role
+		const wanted = "create oadp.openshift.io/nonadminbackupstoragelocations"
+		rules, err := a.readRules(ctx, "tom", tenantNamespace)
+		if err == nil && !slices.Contains(rules, wanted) {
+			err = fmt.Errorf("of %q: no %s", rules, wanted)
+		}
+		return err
+	})
 	assert.ElementsMatch(t, everybodys, a.rulesOf(ctx, t, "tom", env.OADPNamespace))
 	for _, right := range a.rulesOf(ctx, t, "tom", tenantNamespace) {
 		assert.NotContains(t, right, "approvalrequests")

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"holdfast.dev/holdfast/k8s/eventually"
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/test/tools"
 )
@@ -141,11 +142,14 @@ func takesSamples(ctx context.Context, t *testing.T, stack *env.Env) {
 		mustKubectl(ctx, t, stack, tenantUser, "apply", "-n", tenantNamespace, "--validate=strict", "-f", path)
 	}
 	for _, o := range samples { // Velero itself is not here
-		require.Eventually(t, func() bool {
+		eventually.Succeeds(t, 3*time.Minute, func() error {
 			phase, err := kubectl(ctx, t, stack, tenantUser, "get", "nab", "-n", tenantNamespace, o.GetName(),
 				"-o", "jsonpath={.status.phase} {.status.veleroBackup.spec.ttl}")
-			return err == nil && phase == "Created 168h0m0s"
-		}, time.Minute, 200*time.Millisecond, "%s, with what the sample policy enforces", o.GetName())
+			if want := "Created 168h0m0s"; err == nil && phase != want { // with what the sample policy enforces
+				err = fmt.Errorf("%s is %q, not %q", o.GetName(), phase, want)
+			}
+			return err
+		})
 	}
 	_, err := kubectl(ctx, t, stack, tenantUser, "apply", "-f", inCheckout(t, "deploy", "samples", "policy.yaml"))
 	require.ErrorContains(t, err, "forbidden", "the policy is the administrator's")
@@ -181,11 +185,13 @@ func boundsTenant(ctx context.Context, t *testing.T, stack *env.Env) {
 	require.NoError(t, stack.Client().Status().Update(ctx, quota))
 
 	mustKubectl(ctx, t, stack, tenantUser, "create", "-n", tenantNamespace, "-f", manifest(t, "tenth"))
-	require.Eventually(t, func() bool { // the admission plugin may not have seen the quota at once
-		require.NoError(t, stack.Client().Get(ctx, client.ObjectKeyFromObject(quota), quota))
-		used := quota.Status.Used[counted]
-		return used.Value() == 10
-	}, time.Minute, 100*time.Millisecond)
+	eventually.Succeeds(t, 2*time.Minute, func() error { // the admission plugin may not have seen the quota at once
+		err := stack.Client().Get(ctx, client.ObjectKeyFromObject(quota), quota)
+		if used := quota.Status.Used[counted]; err == nil && used.Value() != 10 {
+			err = fmt.Errorf("%s are used", used.String())
+		}
+		return err
+	})
 	_, err := kubectl(ctx, t, stack, tenantUser, "create", "-n", tenantNamespace, "-f", manifest(t, "eleventh"))
 	require.ErrorContains(t, err, "exceeded quota: backups, requested: "+string(counted)+"=1, used: "+string(counted)+"=10")
 }

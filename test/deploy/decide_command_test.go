@@ -2,6 +2,7 @@ package deploy_test
 
 import (
 	"context"
+	"errors"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -65,26 +66,37 @@ func (a *approvals) commandDecides(ctx context.Context, t *testing.T) {
 
 // actOnRejection waits for the decision and writes the status that says that it was acted on.
 func (a *approvals) actOnRejection(ctx context.Context, key client.ObjectKey) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	defer cancel()
 	for {
-		request := &approvalRequest{}
-		if err := a.users["admin"].Get(ctx, key, request); err != nil {
-			return err
-		}
-		if request.Spec.PendingApprovalDecision == oadpv1alpha1.ApprovalDecisionReject {
-			request.Status.ObservedGeneration = request.Generation
-			request.Status.LastDecision = &oadpv1alpha1.ApprovalRecord{
-				Decision: "reject", DecidedBy: request.Annotations[oadpv1alpha1.DecidedByAnnotation], DecidedAt: metav1.Now(),
-				ObservedGeneration: request.Generation,
-			}
-			request.Status.Conditions = []metav1.Condition{{
-				Type: "ClusterAdminApproved", Status: "False", Reason: oadpv1alpha1.ReasonBSLSpecRejected, LastTransitionTime: metav1.Now(),
-			}}
-			return a.users["admin"].Status().Update(ctx, request)
+		acted, err := a.actOnce(ctx, key)
+		if acted {
+			return nil
 		}
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			return errors.Join(ctx.Err(), err)
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
+}
+
+func (a *approvals) actOnce(ctx context.Context, key client.ObjectKey) (acted bool, err error) {
+	request := &approvalRequest{}
+	if err := a.users["admin"].Get(ctx, key, request); err != nil {
+		return false, err
+	}
+	if request.Spec.PendingApprovalDecision != oadpv1alpha1.ApprovalDecisionReject {
+		return false, errors.New("nothing is decided")
+	}
+	request.Status.ObservedGeneration = request.Generation
+	request.Status.LastDecision = &oadpv1alpha1.ApprovalRecord{
+		Decision: "reject", DecidedBy: request.Annotations[oadpv1alpha1.DecidedByAnnotation], DecidedAt: metav1.Now(),
+		ObservedGeneration: request.Generation,
+	}
+	request.Status.Conditions = []metav1.Condition{{
+		Type: "ClusterAdminApproved", Status: "False", Reason: oadpv1alpha1.ReasonBSLSpecRejected, LastTransitionTime: metav1.Now(),
+	}}
+	err = a.users["admin"].Status().Update(ctx, request)
+	return err == nil, err
 }

@@ -2,6 +2,7 @@ package deploy_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"holdfast.dev/holdfast/activities/fdb/agents"
 	"holdfast.dev/holdfast/k8s"
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
+	"holdfast.dev/holdfast/k8s/eventually"
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/test/fdbsim"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -180,25 +182,35 @@ func fdbAgentsRun(ctx context.Context, t *testing.T, stack *env.Env, sim *fdbsim
 	}
 	done := contract.FDBAgentsView{Exists: true, Ours: true, Current: true, RolledOut: true, Wanted: 2, Ready: 2}
 	becomesDone := func(wanted *appsv1.Deployment) {
-		require.Eventually(t, func() bool { return view(wanted) == done }, time.Minute, 50*time.Millisecond)
+		eventually.Succeeds(t, 2*time.Minute, func() error {
+			if err := stack.Client().Get(ctx, client.ObjectKeyFromObject(wanted), existing); err != nil {
+				return err
+			}
+			if now := agents.View(backup, existing, wanted); now != done {
+				return fmt.Errorf("the agents are %+v, not %+v", now, done)
+			}
+			return nil
+		})
 	}
 	require.Equal(t, contract.FDBAgentsView{Exists: true, Ours: true, Current: true, Wanted: 2}, view(first), "no Pod has a node")
 	stack.Kubelet().PauseBinding(false)
 	becomesDone(first)
-	knows := func(release string) func() bool { // the cluster: two agents of it, in one zone, each its own machine
-		return func() bool {
+	awaitKnown := func(release string) { // to the cluster: two agents of it, in one zone, each its own machine
+		eventually.Succeeds(t, 2*time.Minute, func() error {
 			found, err := sim.Agents("agents:a1")
-			require.NoError(t, err)
 			machines := map[string]bool{}
 			for _, agent := range found {
 				if strings.HasPrefix(agent.Version, release) && agent.Locality["zoneid"] == "running" {
 					machines[agent.Locality["machineid"]] = true
 				}
 			}
-			return len(found) == 2 && len(machines) == 2
-		}
+			if err == nil && (len(found) != 2 || len(machines) != 2) {
+				err = fmt.Errorf("the cluster knows %+v", found)
+			}
+			return err
+		})
 	}
-	require.Eventually(t, knows("7.3."), time.Minute, 50*time.Millisecond)
+	awaitKnown("7.3.")
 
 	next, err := agents.Deployment(backup, "7.4.6")
 	require.NoError(t, err)
@@ -210,5 +222,5 @@ func fdbAgentsRun(ctx context.Context, t *testing.T, stack *env.Env, sim *fdbsim
 	assert.False(t, view(next).RolledOut, "the old ones are ready, the new ones are not")
 	stack.Kubelet().PauseBinding(false)
 	becomesDone(next)
-	require.Eventually(t, knows("7.4."), time.Minute, 50*time.Millisecond)
+	awaitKnown("7.4.")
 }

@@ -3,6 +3,7 @@ package deploy_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"holdfast.dev/holdfast/k8s/eventually"
 	"holdfast.dev/holdfast/test/env"
 )
 
@@ -216,8 +218,8 @@ func setSwitches(ctx context.Context, t *testing.T, stack *env.Env, velero clien
 	}
 	require.NoError(t, stack.Client().Update(ctx, policy))
 	secret := judged{object: `{"apiVersion":"v1","kind":"Secret"}`, in: "default"}
-	require.Eventually(t, func() bool { return velero.Create(ctx, secret.marked(t), client.DryRunAll) == nil },
-		time.Minute, 100*time.Millisecond, "the API server reads policies some time after they are written")
+	// The API server reads policies some time after they are written.
+	eventually.Succeeds(t, 2*time.Minute, func() error { return velero.Create(ctx, secret.marked(t), client.DryRunAll) })
 }
 
 // judgesStatus: no status is restored, and what was there unmarked is judged when a restore changes it.
@@ -255,10 +257,16 @@ func judgesUpdates(ctx context.Context, t *testing.T, stack *env.Env, velero cli
 
 	restored := judged{object: `{"apiVersion":"v1","kind":"ConfigMap"}`}.marked(t)
 	secret := judged{object: `{"apiVersion":"v1","kind":"Secret"}`}.marked(t)
-	require.Eventually(t, func() bool {
-		return velero.Create(ctx, restored.DeepCopy(), client.DryRunAll) == nil &&
-			velero.Create(ctx, secret.DeepCopy(), client.DryRunAll) != nil
-	}, time.Minute, 100*time.Millisecond, "the authorizer reads bindings some time after they are written")
+	eventually.Succeeds(t, 2*time.Minute, func() error { // the authorizer reads bindings some time after they are written
+		err := velero.Create(ctx, restored.DeepCopy(), client.DryRunAll)
+		if err != nil {
+			return err
+		}
+		if err = velero.Create(ctx, secret.DeepCopy(), client.DryRunAll); !apierrors.IsForbidden(err) && !apierrors.IsInvalid(err) {
+			return fmt.Errorf("a Secret is not refused: %w", err)
+		}
+		return nil
+	})
 	require.NoError(t, velero.Create(ctx, restored))
 	line := client.RawPatch(types.MergePatchType, []byte(`{"data":{"line":"changed"}}`))
 	require.NoError(t, velero.Patch(ctx, restored, line), "as Velero writes what it has restored once more")
