@@ -2,7 +2,8 @@ package rebuild_test
 
 import (
 	"context"
-	"os"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/workflows/connect"
 	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/workflowtest/sample"
 )
 
 // The cluster is rebuilt over the same buckets: the namespace gets its backups back, and a restore from them works.
@@ -74,7 +76,7 @@ func TestBackupsComeBackAfterARebuild(t *testing.T) {
 // `make test-long` waits for that.
 func (r *rig) veleroLooks(t *testing.T, locations ...string) {
 	t.Helper()
-	if os.Getenv("HOLDFAST_TEST_LONG") == "" {
+	if !sample.Whole() {
 		require.NoError(t, r.SyncBackups(t.Context(), locations...))
 	}
 }
@@ -85,17 +87,24 @@ func (r *rig) awaitCollectionWaits(t *testing.T) {
 	started := r.start(contract.KindCollection.Workflow, contract.CollectionInput{Cluster: r.ClusterID()})
 	location := &velerov1.BackupStorageLocation{}
 	key := client.ObjectKey{Namespace: env.OADPNamespace, Name: env.DefaultStorageLocation}
-	require.EventuallyWithT(t, func(c *assert.CollectT) {
-		require.NoError(c, r.admin.Get(context.Background(), key, location))
-		if location.Status.LastSyncedTime != nil {
-			return // Velero was quicker than the collection
+	r.awaitSuccess(func(ctx context.Context) error {
+		if err := r.admin.Get(ctx, key, location); err != nil || location.Status.LastSyncedTime != nil {
+			return err // or Velero was quicker than the collection
 		}
-		answer, err := r.temporal.QueryWorkflow(context.Background(), started.GetID(), started.GetRunID(), connect.QueryMetadata)
-		require.NoError(c, err)
+		answer, err := r.temporal.QueryWorkflow(ctx, started.GetID(), started.GetRunID(), connect.QueryMetadata)
+		if err != nil {
+			return err
+		}
 		var metadata sdkpb.WorkflowMetadata
-		require.NoError(c, answer.Get(&metadata))
-		assert.Contains(c, metadata.GetCurrentDetails(), "for Velero to list the backups in "+env.DefaultStorageLocation)
-	}, patience, poll)
+		if err := answer.Get(&metadata); err != nil {
+			return err
+		}
+		want, said := "for Velero to list the backups in "+env.DefaultStorageLocation, metadata.GetCurrentDetails()
+		if !strings.Contains(said, want) {
+			return fmt.Errorf("the collection says %q, not %q", said, want)
+		}
+		return nil
+	})
 	_ = r.temporal.TerminateWorkflow(t.Context(), started.GetID(), started.GetRunID(), "seen to wait") // else it has ended
 }
 
@@ -120,11 +129,14 @@ func (r *rig) locate(as client.Client, namespace string, account env.Account) st
 		}},
 	}
 	require.NoError(r.t, as.Create(r.t.Context(), location))
-	require.Eventually(r.t, func() bool {
-		err := r.admin.Get(context.Background(), client.ObjectKeyFromObject(location), location)
+	r.awaitSuccess(func(ctx context.Context) error {
+		err := r.admin.Get(ctx, client.ObjectKeyFromObject(location), location)
 		made := location.Status.VeleroBackupStorageLocation
-		return err == nil && made != nil && made.Status != nil && made.Status.Phase == velerov1.BackupStorageLocationPhaseAvailable
-	}, patience, poll, "the location is Available")
+		if err == nil && (made == nil || made.Status == nil || made.Status.Phase != velerov1.BackupStorageLocationPhaseAvailable) {
+			err = fmt.Errorf("the location is not Available: %+v", location.Status)
+		}
+		return err
+	})
 	return location.Status.VeleroBackupStorageLocation.Name
 }
 
@@ -135,9 +147,12 @@ func (r *rig) restore(as client.Client, namespace, backup string) {
 		Spec:       oadpv1alpha1.NonAdminRestoreSpec{RestoreSpec: &velerov1.RestoreSpec{BackupName: backup}},
 	}
 	require.NoError(r.t, as.Create(r.t.Context(), nar))
-	require.Eventually(r.t, func() bool {
-		err := r.admin.Get(context.Background(), client.ObjectKeyFromObject(nar), nar)
-		return err == nil && nar.Status.Finalization != nil && nar.Status.Finalization.Phase.Final()
-	}, patience, poll, "the restore from %s is finalized", backup)
+	r.awaitSuccess(func(ctx context.Context) error {
+		err := r.admin.Get(ctx, client.ObjectKeyFromObject(nar), nar)
+		if err == nil && (nar.Status.Finalization == nil || !nar.Status.Finalization.Phase.Final()) {
+			err = fmt.Errorf("the restore from %s is not finalized: %+v", backup, nar.Status)
+		}
+		return err
+	})
 	require.Equal(r.t, velerov1.RestorePhaseCompleted, nar.Status.VeleroRestore.Status.Phase)
 }

@@ -17,19 +17,22 @@ import (
 	temporalclient "go.temporal.io/sdk/client"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/eventually"
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
 const (
 	patience = 3 * time.Minute
-	poll     = 100 * time.Millisecond
+	// answerTime is how long a question may take that is asked again and again.
+	answerTime = 10 * time.Second
 )
 
 // rig is a running stack and those who use it.
@@ -107,27 +110,80 @@ func run[Out any](r *rig, workflow string, input any) Out {
 	return out
 }
 
-// backUp creates a NonAdminBackup as alice and waits until Velero has completed it.
-func (r *rig) backUp(as client.Client, namespace, name, location string) *oadpv1alpha1.NonAdminBackup {
+// awaitSuccess is eventually.Succeeds for what is asked over the network, with patience.
+func (r *rig) awaitSuccess(try func(context.Context) error) {
 	r.t.Helper()
-	require.NoError(r.t, as.Create(r.t.Context(), &oadpv1alpha1.NonAdminBackup{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
-		Spec: oadpv1alpha1.NonAdminBackupSpec{BackupSpec: &velerov1.BackupSpec{
-			SnapshotVolumes: ptr.To(false), DefaultVolumesToFsBackup: ptr.To(false), StorageLocation: location,
-		}},
-	}))
-	return r.awaitCompleted(namespace, name)
+	eventually.Succeeds(r.t, patience, func() error {
+		ctx, cancel := context.WithTimeout(r.t.Context(), answerTime)
+		defer cancel()
+		return try(ctx)
+	})
 }
 
+// backUp creates a NonAdminBackup as alice and waits until Velero has completed it. If Velero has taken it up twice (see
+// env.TakenUpTwice), it makes another in its place, and nothing of the first stays in the bucket.
+func (r *rig) backUp(as client.Client, namespace, name, location string) *oadpv1alpha1.NonAdminBackup {
+	r.t.Helper()
+	for range 3 {
+		nab := &oadpv1alpha1.NonAdminBackup{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+			Spec: oadpv1alpha1.NonAdminBackupSpec{BackupSpec: &velerov1.BackupSpec{
+				SnapshotVolumes: ptr.To(false), DefaultVolumesToFsBackup: ptr.To(false), StorageLocation: location,
+			}},
+		}
+		require.NoError(r.t, as.Create(r.t.Context(), nab))
+		seen, twice := r.awaitEnd(namespace, name)
+		if !twice {
+			return seen
+		}
+		r.t.Logf("Velero has taken up %s twice: another backup instead", seen.Status.VeleroBackup.Name)
+		deletion := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"deleteBackup":true}}`))
+		require.NoError(r.t, as.Patch(r.t.Context(), nab, deletion))
+		r.awaitSuccess(func(ctx context.Context) error {
+			err := r.admin.Get(ctx, client.ObjectKeyFromObject(nab), nab)
+			if err == nil {
+				err = fmt.Errorf("%s/%s is still there: %+v", namespace, name, nab.Status)
+			}
+			return client.IgnoreNotFound(err)
+		})
+	}
+	require.Fail(r.t, "taken up twice by Velero, three times", "%s/%s", namespace, name)
+	return nil
+}
+
+// awaitCompleted waits for a backup that Velero made before.
 func (r *rig) awaitCompleted(namespace, name string) *oadpv1alpha1.NonAdminBackup {
 	r.t.Helper()
-	seen := &oadpv1alpha1.NonAdminBackup{}
-	require.Eventually(r.t, func() bool {
-		err := r.admin.Get(context.Background(), client.ObjectKey{Namespace: namespace, Name: name}, seen)
-		made := seen.Status.VeleroBackup
-		return err == nil && made != nil && made.Status != nil && made.Status.Phase == velerov1.BackupPhaseCompleted
-	}, patience, poll, "%s/%s: Completed", namespace, name)
+	seen, twice := r.awaitEnd(namespace, name)
+	require.False(r.t, twice, "%s/%s: %+v", namespace, name, seen.Status)
 	return seen
+}
+
+// awaitEnd waits until a backup is Completed, or until Velero has failed it since it has taken it up twice.
+func (r *rig) awaitEnd(namespace, name string) (seen *oadpv1alpha1.NonAdminBackup, twice bool) {
+	r.t.Helper()
+	seen = &oadpv1alpha1.NonAdminBackup{}
+	r.awaitSuccess(func(ctx context.Context) error {
+		if err := r.admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, seen); err != nil {
+			return err
+		}
+		made := seen.Status.VeleroBackup
+		if twice = env.TakenUpTwice(made); twice {
+			return nil
+		}
+		if made == nil || made.Status == nil || made.Status.Phase != velerov1.BackupPhaseCompleted {
+			return fmt.Errorf("%s/%s is not Completed: %+v", namespace, name, seen.Status)
+		}
+		backup := &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: env.OADPNamespace, Name: made.Name}}
+		if err := r.admin.Get(ctx, client.ObjectKeyFromObject(backup), backup); err != nil {
+			return err
+		}
+		if env.BackupTakenUpTwice(backup) {
+			return fmt.Errorf("Velero has taken up %s again", made.Name) // and fails it
+		}
+		return nil
+	})
+	return seen, twice
 }
 
 // configMaps returns the data of a namespace's ConfigMaps, but for the one that Kubernetes puts there.
