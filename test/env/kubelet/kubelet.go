@@ -3,6 +3,7 @@ package kubelet
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"sync"
@@ -163,11 +164,23 @@ func await(ctx context.Context, do func() error) error {
 	return nil
 }
 
+// stopLimit is how long Stop waits for what the stand-in does: longer than an execution takes to be killed.
+const stopLimit = killGrace + time.Minute
+
 // Stop kills all containers and returns when they are gone. It may be called more than once.
 func (k *Kubelet) Stop() {
 	k.once.Do(func() {
 		k.cancel()
-		k.group.Wait()
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			k.group.Wait()
+		}()
+		select {
+		case <-ended:
+		case <-time.After(stopLimit):
+			fmt.Fprintf(os.Stderr, "the kubelet stand-in does not end within %s: its containers are killed\n", stopLimit)
+		}
 		k.reaper.close()
 		_ = os.RemoveAll(k.dir) // Secrets lie there
 	})
