@@ -18,7 +18,7 @@ const (
 	// patience is how long a page may take on a loaded machine, from the click to the text.
 	patience = 90 * time.Second
 	// glance is how long the browser may take to answer what is on a page.
-	glance = 10 * time.Second
+	glance = time.Minute
 )
 
 // findChromium returns the browser at CHROMIUM_PATH or on PATH; without one it skips the test.
@@ -63,8 +63,17 @@ func openBrowser(t *testing.T, path string) *page {
 	ctx, stop := chromedp.NewContext(allocator)
 	t.Cleanup(stop)
 	p := &page{t: t, ctx: ctx}
-	_, err := chromedp.Run(ctx, chromedp.Navigate("about:blank")) // the first action starts the browser
-	require.NoError(t, err, "start %s", path)
+	started := make(chan error, 1)
+	go func() {
+		_, err := chromedp.Run(ctx, chromedp.Navigate("about:blank")) // it starts the browser, which would end with a limit of its own
+		started <- err
+	}()
+	select {
+	case err := <-started:
+		require.NoError(t, err, "start %s", path)
+	case <-time.After(patience):
+		require.Fail(t, "the browser has not started", "%s, within %s", path, patience)
+	}
 	t.Cleanup(p.keepPicture)
 	return p
 }

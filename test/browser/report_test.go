@@ -16,6 +16,7 @@ import (
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	"holdfast.dev/holdfast/starter/report"
 	"holdfast.dev/holdfast/starter/velero"
+	"holdfast.dev/holdfast/workflows/workflowtest/sample"
 )
 
 // weakest is the lowest contrast of any text with what is behind it, by https://www.w3.org/TR/WCAG21/#dfn-contrast-ratio.
@@ -41,9 +42,22 @@ const weakest = `(() => {
 	return least;
 })()`
 
-// A report is read in the light and in the dark, on a screen and on a phone, and without scripts.
-func TestAReportIsReadAnywhere(t *testing.T) {
-	p := openBrowser(t, findChromium(t))
+// shown is what a reader of the report sees.
+var shown = []string{"Backups of cluster west", "Namespaces by protection", "unprotected", "20 good", "shop"}
+
+// A report tells the same without a browser, and without scripts.
+func TestAReportNeedsNoScript(t *testing.T) {
+	page, err := os.ReadFile(writeReport(t))
+	require.NoError(t, err)
+	for _, text := range shown {
+		assert.Contains(t, string(page), text)
+	}
+	assert.NotContains(t, string(page), "<script")
+}
+
+// writeReport returns the path of a report.
+func writeReport(t *testing.T) string {
+	t.Helper()
 	good := time.Now().Add(-time.Hour)
 	objects := report.Objects{Cluster: "west", Plans: []holdfastv1alpha1.BackupPlan{{}}}
 	for _, namespace := range []string{"shop", "a-namespace-with-a-name-as-long-as-kubernetes-allows-it-to-be-63"} {
@@ -55,7 +69,14 @@ func TestAReportIsReadAnywhere(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, report.Make(objects, 720*time.Hour, time.Now()).Write(file, "html"))
 	require.NoError(t, file.Close())
+	return path
+}
 
+// A report is read in the light and in the dark, on a screen and on a phone, and without scripts.
+func TestAReportIsReadAnywhere(t *testing.T) {
+	sample.InLong(t, "TestAReportNeedsNoScript")
+	p := openBrowser(t, findChromium(t))
+	path := writeReport(t)
 	do(p, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
 	p.open("file://" + path)
 	for _, scheme := range []string{"light", "dark"} {
@@ -65,7 +86,7 @@ func TestAReportIsReadAnywhere(t *testing.T) {
 			_, err := chromedp.Run(ctx, chromedp.EmulateViewport(width, 800))
 			cancel()
 			require.NoError(t, err)
-			p.awaitText("Backups of cluster west", "Namespaces by protection", "unprotected", "20 good", "shop")
+			p.awaitText(shown...)
 			contrast, err := ask[float64](p, weakest)
 			require.NoError(t, err)
 			assert.GreaterOrEqual(t, contrast, 4.5, "%s, %d pixels", scheme, width)
