@@ -1,4 +1,5 @@
 // Package house checks the layout of the product: sizes, package comments, imports, and the maps in README.md and CONTRIBUTING.md.
+// Imports, CRDs and the samples of `make test` have a veto in every run; of the rest `make test` only warns: see strict.
 package house
 
 import (
@@ -91,28 +92,28 @@ func TestNoPackageIsTooFull(t *testing.T) {
 	addFiles(t, ofTheTests, tests, true)
 	require.NotEmpty(t, ofTheTests)
 	for folder, files := range packages(t) {
-		requireRoom(t, folder, files, ofCode)
+		checkRoom(t, folder, files, ofCode)
 	}
 	for folder, files := range ofTheTests {
-		requireRoom(t, folder, files, ofTests)
+		checkRoom(t, folder, files, ofTests)
 	}
 	for folder := range larger {
 		_, err := os.Stat(filepath.Join(root, folder))
-		assert.NoError(t, err)
+		expect(t, err == nil, "larger names %s: %v", folder, err)
 	}
 }
 
-func requireRoom(t *testing.T, folder string, files []string, most room) {
+func checkRoom(t *testing.T, folder string, files []string, most room) {
 	t.Helper()
 	files = slices.DeleteFunc(files, generated)
 	count, beginning := alike(files)
 	more, is := larger[folder]
 	if is {
-		assert.True(t, len(files) > most.files || count > most.alike, "%s needs no more room than others", folder)
+		expect(t, len(files) > most.files || count > most.alike, "%s needs no more room than others", folder)
 		most = more.room
 	}
-	assert.LessOrEqual(t, len(files), most.files, "%s has %d files: split it", folder, len(files))
-	assert.LessOrEqual(t, count, most.alike, "%s has %d files that begin with %q: make them a folder", folder, count, beginning)
+	expect(t, len(files) <= most.files, "%s has %d files: split it", folder, len(files))
+	expect(t, count <= most.alike, "%s has %d files that begin with %q: make them a folder", folder, count, beginning)
 }
 
 // alike returns how many of the files' names begin alike, at most, and how.
@@ -160,7 +161,7 @@ func TestNoFileIsTooLong(t *testing.T) {
 			}
 			content, err := os.ReadFile(path)
 			lines := strings.Count(string(content), "\n")
-			assert.LessOrEqual(t, lines, maxLines, "%s has %d lines: split it", path, lines)
+			expect(t, lines <= maxLines, "%s has %d lines: split it", path, lines)
 			return err
 		})
 		require.NoError(t, err)
@@ -177,18 +178,18 @@ func TestEveryPackageHasItsComment(t *testing.T) {
 		path := filepath.Join(root, folder, file)
 		parsed, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments|parser.PackageClauseOnly)
 		if err != nil {
-			assert.Fail(t, "a package without its comment", "%s has no doc.go: %v", folder, err)
+			expect(t, false, "%s has no doc.go with its comment: %v", folder, err)
 			continue
 		}
 		if parsed.Name.Name == "main" {
 			continue
 		}
 		name := filepath.Base(folder)
-		assert.Equal(t, name, parsed.Name.Name, "a package has the name of its folder")
-		if assert.NotNil(t, parsed.Doc, "%s has no comment", path) {
+		expect(t, name == parsed.Name.Name, "%s: a package has the name of its folder, not %s", path, parsed.Name.Name)
+		if expect(t, parsed.Doc != nil, "%s has no comment", path) {
 			lines := strings.Count(parsed.Doc.Text(), "\n")
-			assert.LessOrEqual(t, lines, maxDocLines, "%s: %d lines", path, lines)
-			assert.True(t, strings.HasPrefix(parsed.Doc.Text(), "Package "+name+" "), "%s begins with the package's name", path)
+			expect(t, lines <= maxDocLines, "%s: %d lines, not %d", path, lines, maxDocLines)
+			expect(t, strings.HasPrefix(parsed.Doc.Text(), "Package "+name+" "), "%s does not begin with the package's name", path)
 		}
 	}
 }
@@ -200,7 +201,9 @@ var folder = regexp.MustCompile("`((?:" + strings.Join(tops, "|") + ")(?:/[a-z0-
 func named(t *testing.T, page string) []string {
 	t.Helper()
 	file, err := os.Open(filepath.Join(root, page))
-	require.NoError(t, err)
+	if !expect(t, err == nil, "no map: %v", err) {
+		return nil
+	}
 	defer file.Close()
 	var folders []string
 	for lines := bufio.NewScanner(file); lines.Scan(); {
@@ -208,7 +211,7 @@ func named(t *testing.T, page string) []string {
 			folders = append(folders, match[1])
 		}
 	}
-	require.NotEmpty(t, folders)
+	expect(t, len(folders) > 0, "%s names no folder", page)
 	return folders
 }
 
@@ -216,7 +219,7 @@ func TestTheMapsNameWhatThereIs(t *testing.T) {
 	for _, page := range []string{"README.md", "CONTRIBUTING.md", "test/README.md"} {
 		for _, name := range named(t, page) {
 			_, err := os.Stat(filepath.Join(root, name))
-			assert.NoError(t, err, "%s names %s", page, name)
+			expect(t, err == nil, "%s names %s: %v", page, name, err)
 		}
 	}
 }
@@ -227,6 +230,6 @@ func TestTheMapNamesEveryPackage(t *testing.T) {
 	for path := range packages(t) {
 		words := strings.Split(path, "/")
 		want := strings.Join(words[:min(2, len(words))], "/")
-		assert.Contains(t, names, want, "CONTRIBUTING.md does not name %s", path)
+		expect(t, slices.Contains(names, want), "CONTRIBUTING.md does not name %s", path)
 	}
 }

@@ -1,6 +1,7 @@
 package house
 
 import (
+	"errors"
 	"go/scanner"
 	"go/token"
 	"io/fs"
@@ -11,7 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -23,7 +23,7 @@ func banned(t *testing.T) *regexp.Regexp {
 	page, err := os.ReadFile(filepath.Join(root, glossary))
 	require.NoError(t, err)
 	_, section, found := strings.Cut(string(page), "\n## Words not used here\n")
-	require.True(t, found, "%s has its last section", glossary)
+	expect(t, found, "%s has not its last section", glossary)
 	var words []string
 	for line := range strings.Lines(section) {
 		first, _, _ := strings.Cut(strings.TrimPrefix(line, "| "), " | ")
@@ -33,7 +33,9 @@ func banned(t *testing.T) *regexp.Regexp {
 			}
 		}
 	}
-	require.Greater(t, len(words), 10)
+	if !expect(t, len(words) > 10, "%s has no table of banned words", glossary) {
+		t.SkipNow()
+	}
 	return regexp.MustCompile(`(?i)\b(` + strings.Join(words, "|") + `)\b`)
 }
 
@@ -46,7 +48,7 @@ func TestNobodyUsesBannedWords(t *testing.T) {
 	var checked int
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
-			return err
+			return unlessGone(err)
 		}
 		name, err := filepath.Rel(root, path)
 		if err != nil || (entry.IsDir() && name != "." && strings.HasPrefix(entry.Name(), ".")) {
@@ -61,20 +63,28 @@ func TestNobodyUsesBannedWords(t *testing.T) {
 		checked++
 		content, err := os.ReadFile(path)
 		if err != nil {
-			return err
+			return unlessGone(err)
 		}
 		number := 0
 		for line := range strings.Lines(string(content)) {
 			number++
 			plain := camel.ReplaceAllString(line, "$1 $2")
 			if word := words.FindString(plain); word != "" {
-				assert.Fail(t, "a banned word", "%s:%d: %q, see the end of %s: %s", name, number, word, glossary, line)
+				expect(t, false, "%s:%d: %q, see the end of %s: %s", name, number, word, glossary, strings.TrimSpace(line))
 			}
 		}
 		return nil
 	})
 	require.NoError(t, err)
 	require.Greater(t, checked, 300)
+}
+
+// unlessGone takes a file for no error that went while the folders were read: others work in them, too.
+func unlessGone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // told and asked match words of the glossary's second table, where a program would be the subject.
@@ -124,11 +134,11 @@ func TestNoProgramTellsAsksOrLooks(t *testing.T) {
 					}
 					word = asked.FindString(camel.ReplaceAllString(text, "$1 $2"))
 				}
-				assert.Empty(t, word, "%s:%d: see the end of %s: %s", path, line, glossary, text)
+				expect(t, word == "", "%s:%d: %q, see the end of %s: %s", path, line, word, glossary, text)
 			})
 		}
 	}
 	for _, each := range meant {
-		assert.True(t, used[each.text], "no text has %q any more (%s)", each.text, each.reason)
+		expect(t, used[each.text], "no text has %q any more (%s)", each.text, each.reason)
 	}
 }
