@@ -1,11 +1,11 @@
 package backup_test
 
 import (
-	"context"
 	"encoding/pem"
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -175,10 +175,12 @@ func TestTheStoreIsTrustedAsVeleroTrustsIt(t *testing.T) {
 func TestAVeleroThatDoesNotAnswerIsNotWaitedForWithoutEnd(t *testing.T) {
 	w := stalled(t, "", nil)
 	w.Sign = nil
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-	defer cancel()
-	_, err := w.Backups.CheckStall(ctx, contract.BackupStep{Ref: fake.Ref(activitytest.Name)})
-	require.ErrorContains(t, err, "wait for Velero to answer DownloadRequest")
+	synctest.Test(t, func(t *testing.T) {
+		started := time.Now()
+		_, err := w.Backups.CheckStall(t.Context(), contract.BackupStep{Ref: fake.Ref(activitytest.Name)})
+		require.ErrorContains(t, err, "wait for Velero to answer DownloadRequest")
+		assert.Contains(t, err.Error(), activitytest.Ours, "the error names the backup")
+		assert.Less(t, time.Since(started), 10*time.Second, "the limit of the activity")
+	})
 	assert.Empty(t, activitytest.DownloadRequests(t, w))
-	assert.Contains(t, err.Error(), activitytest.Ours, "the error names the backup")
 }

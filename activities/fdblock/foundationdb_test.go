@@ -91,7 +91,7 @@ func TestThroughTheBindings(t *testing.T) {
 				held := value(t, plain)
 				require.NotNil(t, held)
 				assert.Equal(t, locker.owner, held.owner)
-				assert.InDelta(t, time.Now().Add(duration).Unix(), held.end, 10)
+				assert.InDelta(t, time.Now().Add(duration).Unix(), held.end, duration.Seconds()/2)
 				return nil
 			}))
 			assert.True(t, called)
@@ -107,7 +107,7 @@ func TestAnotherHoldsItThroughTheBindings(t *testing.T) {
 		return nil
 	})
 	defer outside(t, file, func(tx transaction) error { tx.clear(); return nil })
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	err := New().Locked(ctx, file, func(context.Context) error { t.Error("called"); return nil })
 	require.ErrorContains(t, err, `"kc1" holds it until`)

@@ -12,12 +12,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast.dev/holdfast/activities/fdbtool"
+	"holdfast.dev/holdfast/k8s/eventually"
 )
 
 const (
 	connection = "lab:abc123@127.0.0.1:4500"
 	// patience is how long a test waits for an event; no result depends on it.
-	patience = 30 * time.Second
+	patience = time.Minute
 	secret   = `s3cr3t/+"\key`
 	// file is a credentials file; its secret is the one above, as JSON writes it.
 	file = `{"accounts":{"lab@127.0.0.1":{"secret":"s3cr3t/+\"\\key","token":"t0ken-of-lab"},"eve@h:9000":{"secret":"xis"}}}`
@@ -60,14 +61,17 @@ func pids(t *testing.T, files ...string) []int {
 	var found []int
 	for _, name := range files {
 		var pid int
-		require.Eventually(t, func() bool {
+		eventually.Succeeds(t, patience, func() error {
 			content, err := os.ReadFile(name)
-			if err != nil || !strings.HasSuffix(string(content), "\n") {
-				return false
+			if err != nil {
+				return err
+			}
+			if !strings.HasSuffix(string(content), "\n") {
+				return fmt.Errorf("%s is not written to its end", name)
 			}
 			_, err = fmt.Sscan(string(content), &pid)
-			return err == nil
-		}, patience, 5*time.Millisecond, name)
+			return err
+		})
 		found = append(found, pid)
 	}
 	return found
@@ -77,13 +81,13 @@ func pids(t *testing.T, files ...string) []int {
 func requireGone(t *testing.T, pids []int) {
 	t.Helper()
 	for _, pid := range pids {
-		require.Eventually(t, func() bool {
+		eventually.IsTrue(t, patience, fmt.Sprintf("process %d has ended", pid), func() bool {
 			stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 			if err != nil {
 				return true
 			}
 			_, state, _ := strings.Cut(string(stat), ") ")
 			return strings.HasPrefix(state, "Z")
-		}, patience, 5*time.Millisecond, "process %d lives", pid)
+		})
 	}
 }

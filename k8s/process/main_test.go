@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
 
+	"holdfast.dev/holdfast/k8s/eventually"
 	"holdfast.dev/holdfast/k8s/probe"
 	"holdfast.dev/holdfast/k8s/process"
 )
@@ -102,22 +103,27 @@ func TestProbesAndMetricsAreServedAtTheAddressesOfTheFlags(t *testing.T) {
 	prober := probe.New(zap.NewNop(), probe.Check{Name: "main-test", Probe: func(context.Context) error { return nil }})
 	page := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "metrics") })
 	require.NoError(t, flags.ServeProbes(ctx, zap.NewNop(), prober, page))
-	get := func(url string) (int, string) {
+	get := func(url string) (string, error) {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 		require.NoError(t, err)
 		answer, err := http.DefaultClient.Do(request)
-		require.NoError(t, err)
+		if err != nil {
+			return "", err
+		}
 		defer answer.Body.Close()
 		body, err := io.ReadAll(answer.Body)
-		require.NoError(t, err)
-		return answer.StatusCode, string(body)
+		if err == nil && answer.StatusCode != http.StatusOK {
+			err = fmt.Errorf("%s: %s", answer.Status, body)
+		}
+		return string(body), err
 	}
-	_, body := get("http://" + flags.MetricsBindAddress + "/metrics")
+	body, err := get("http://" + flags.MetricsBindAddress + "/metrics")
+	require.NoError(t, err)
 	assert.Equal(t, "metrics", body)
-	require.Eventually(t, func() bool {
-		status, _ := get("http://" + flags.HealthBindAddress + "/readyz")
-		return status == http.StatusOK
-	}, 30*time.Second, time.Millisecond, "the prober runs")
+	eventually.Succeeds(t, time.Minute, func() error { // once the prober runs
+		_, err := get("http://" + flags.HealthBindAddress + "/readyz")
+		return err
+	})
 
 	for flag, taken := range map[string]process.Flags{
 		"--health-probe-bind-address": {HealthBindAddress: flags.HealthBindAddress, MetricsBindAddress: "0"},

@@ -31,6 +31,7 @@ import (
 	"go.uber.org/zap"
 	"google.golang.org/protobuf/encoding/protojson"
 
+	"holdfast.dev/holdfast/k8s/eventually"
 	"holdfast.dev/holdfast/k8s/probe"
 	"holdfast.dev/holdfast/workflows/codec"
 )
@@ -302,23 +303,28 @@ func TestTheCodecServerServesWithTLSUntilItIsStopped(t *testing.T) {
 	ended, stop := runCommand(t, "--payload-keys-dir="+s.keysDir, "--token-file="+s.tokenFile,
 		"--tls-cert-file="+certFile, "--tls-key-file="+keyFile, "--listen-address="+address, "--log-level=error")
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
-	require.EventuallyWithT(t, func(c *assert.CollectT) {
+	eventually.Succeeds(t, time.Minute, func() error {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+address+"/decode", bytes.NewReader(s.encrypted()))
-		require.NoError(c, err)
+		require.NoError(t, err)
 		request.Header.Set("Authorization", "Bearer "+testToken)
 		answer, err := client.Do(request)
-		require.NoError(c, err)
+		if err != nil {
+			return err
+		}
 		defer answer.Body.Close()
 		text, err := io.ReadAll(answer.Body)
-		require.NoError(c, err)
-		assert.Equal(c, http.StatusOK, answer.StatusCode)
-		assert.Contains(c, string(text), base64.StdEncoding.EncodeToString([]byte(`"shop/nightly"`)))
-	}, 30*time.Second, 20*time.Millisecond)
+		if err != nil {
+			return err
+		}
+		assert.Equal(t, http.StatusOK, answer.StatusCode)
+		assert.Contains(t, string(text), base64.StdEncoding.EncodeToString([]byte(`"shop/nightly"`)))
+		return nil
+	})
 	stop()
 	select {
 	case err := <-ended:
 		require.NoError(t, err)
-	case <-time.After(30 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("it does not end")
 	}
 }

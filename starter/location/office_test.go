@@ -85,7 +85,7 @@ func (o *office) change(alter func(*approvalRequest)) {
 func (o *office) decider(decision contract.Decision) *decider {
 	return &decider{
 		client: o.client, oadpNamespace: OADPNamespace, location: offsite, decision: decision, reason: "ticket 4711",
-		timeout: 10 * time.Second, interval: time.Millisecond, shown: func(*decided) error { return nil },
+		timeout: time.Minute, interval: time.Millisecond, shown: func(*decided) error { return nil },
 	}
 }
 

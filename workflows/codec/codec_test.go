@@ -3,6 +3,7 @@ package codec_test
 import (
 	"bytes"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -10,6 +11,7 @@ import (
 	"go.temporal.io/sdk/converter"
 	"google.golang.org/protobuf/proto"
 
+	"holdfast.dev/holdfast/k8s/eventually"
 	"holdfast.dev/holdfast/workflows/codec"
 )
 
@@ -102,10 +104,13 @@ func TestAKeyAddedAMomentAgoIsFound(t *testing.T) {
 	keys := open(t, dir)
 	write(t, dir, map[string]string{"current": "b", "b": base64Key(2)})
 	fresh := encode(t, open(t, dir))
-	require.Eventually(t, func() bool {
+	eventually.Succeeds(t, time.Minute, func() error {
 		decoded, err := codec.New(keys).Decode(fresh)
-		return err == nil && proto.Equal(hello()[0], decoded[0])
-	}, generous, tick)
+		if err == nil {
+			equal(t, hello(), decoded)
+		}
+		return err
+	})
 }
 
 func TestWhatWasTamperedWithIsRefused(t *testing.T) {

@@ -24,11 +24,6 @@ import (
 	"holdfast.dev/holdfast/workflows/codec"
 )
 
-const (
-	generous = 30 * time.Second
-	tick     = 50 * time.Millisecond
-)
-
 func fuzzKeys(f *testing.F, dir string) *codec.Keys {
 	f.Helper()
 	require.NoError(f, os.WriteFile(filepath.Join(dir, "current"), []byte("a"), 0o600))

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"holdfast.dev/holdfast/k8s/eventually"
 	"holdfast.dev/holdfast/workflows/connect"
 )
 
@@ -45,7 +46,7 @@ func refusesAnonymous(t *testing.T) error {
 	temporal, err := connect.Lazy(connect.Options{Logger: zap.NewNop()})
 	require.NoError(t, err)
 	defer temporal.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	return temporal.RefusesAnonymous(ctx)
 }
@@ -154,7 +155,14 @@ func TestAServerIsAskedWithoutCredentials(t *testing.T) {
 			for name, value := range test.change {
 				t.Setenv(name, value)
 			}
-			err := refusesAnonymous(t)
+			var err error
+			eventually.Succeeds(t, time.Minute, func() error {
+				// A busy server's first word may come after the patience of a second: then it is not known, and asked again.
+				if err = refusesAnonymous(t); test.want == "" && err != nil && !errors.Is(err, connect.ErrAnonymousAllowed) {
+					return err
+				}
+				return nil
+			})
 			if sent, ok := f.asked.Load().(metadata.MD); ok {
 				assert.NotContains(t, sent, "authorization")
 				assert.NotEmpty(t, sent.Get("temporal-namespace"))

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast.dev/holdfast/activities/fdb/jobs"
+	"holdfast.dev/holdfast/k8s/eventually"
 	"holdfast.dev/holdfast/k8s/fdb"
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/fdb/expiry"
@@ -280,10 +281,10 @@ func TestTheToolEndsWithThePod(t *testing.T) {
 			command.Stdout, command.Stderr = &output, &output
 			require.NoError(t, command.Start())
 			t.Cleanup(func() { _ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL) })
-			require.Eventually(t, func() bool {
+			eventually.Succeeds(t, patience, func() error {
 				_, err := os.Stat(filepath.Join(c.dir, "hangs"))
-				return err == nil
-			}, patience, 10*time.Millisecond)
+				return err
+			})
 			require.NoError(t, command.Process.Signal(syscall.SIGTERM), "only the first process gets it, as in a container")
 			ended := make(chan error, 1)
 			go func() { ended <- command.Wait() }()
@@ -299,7 +300,7 @@ func TestTheToolEndsWithThePod(t *testing.T) {
 			var pid int
 			_, err = fmt.Sscan(string(content), &pid)
 			require.NoError(t, err)
-			require.Eventually(t, func() bool { return !runs(pid) }, patience, 10*time.Millisecond, "the tool runs on")
+			eventually.IsTrue(t, patience, "the tool has ended", func() bool { return !runs(pid) })
 			_, err = jobs.ParseResult(c.message(t), args)
 			assert.Error(t, err, "there is no result")
 		})
