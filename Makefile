@@ -86,8 +86,9 @@ fmt: ## Format the code
 
 .PHONY: lint
 lint: ## Check style, import direction, determinism, generated code and go.mod
-	golangci=$(call tool,golangci-lint); "$$golangci" run; cd test; "$$golangci" run
-	"$(call tool,golangci-lint)" run --build-tags outage ./worker/... ./starter/...
+	golangci=$(call tool,golangci-lint); export GOFLAGS="$(GOFLAGS) -trimpath -tags=$(BUILD_TAGS)"; \
+	"$$golangci" run; (cd test; "$$golangci" run); \
+	GOFLAGS="$(GOFLAGS) -trimpath" "$$golangci" run --build-tags outage,$(BUILD_TAGS) ./worker/... ./starter/...
 	"$(call tool,workflowcheck)" ./workflows/...
 	go mod tidy -diff
 	go -C test mod tidy -diff

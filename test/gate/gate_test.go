@@ -54,6 +54,7 @@ func TestWhatPassesIsNotRefused(t *testing.T) {
 	assert.Empty(t, result.Refused)
 	assert.Empty(t, result.Verdicts)
 	assert.Contains(t, said, "1 passed, 0 failed, 1 skipped\n")
+	assert.Contains(t, said, "\nwarning: too long\n")
 	assert.NotContains(t, said, "FLAKES")
 }
 

@@ -37,6 +37,7 @@ type Outcome struct {
 	Ran     int      // test functions that ended
 	Skipped int      // of these
 	Said    string   // the line of the output that shows the cause
+	Warned  []string // the lines by which test/house warns
 	Seconds float64
 }
 
@@ -86,7 +87,7 @@ type reading struct {
 	causes               map[Cause]string
 	panicked             string // a line that may be a panic's: a stack trace must follow
 	failed, running      map[string]bool
-	good                 []string
+	good, warned         []string
 	ran, skipped         int
 	seconds              float64
 	stillRunningFromHere bool
@@ -123,6 +124,9 @@ func (r *reading) add(e event) {
 var stillRunning = regexp.MustCompile(`^\t+(Test\S+) \(`)
 
 func (r *reading) output(line string) {
+	if _, warning, found := strings.Cut(line, ": warning: "); found {
+		r.warned = append(r.warned, warning)
+	}
 	cause := Cause("")
 	switch {
 	case strings.HasPrefix(line, "FAIL") && (strings.HasSuffix(line, "[build failed]") || strings.HasSuffix(line, "[setup failed]")):
@@ -157,7 +161,7 @@ func (r *reading) say(cause Cause, line string) {
 }
 
 func (r *reading) outcome(name string) Outcome {
-	o := Outcome{Package: name, Good: r.good, Ran: r.ran, Skipped: r.skipped, Seconds: r.seconds}
+	o := Outcome{Package: name, Good: r.good, Warned: r.warned, Ran: r.ran, Skipped: r.skipped, Seconds: r.seconds}
 	if r.ended && r.passed {
 		return o
 	}

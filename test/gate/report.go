@@ -26,6 +26,9 @@ func Report(out io.Writer, name string, result Result) {
 		}
 		fmt.Fprintf(out, "  %6.0f  %s\n", result.Seconds[pkg], Short(pkg))
 	}
+	for _, warning := range result.Warned {
+		fmt.Fprintf(out, "warning: %s\n", warning)
+	}
 	failed := 0
 	for _, entry := range result.Verdicts {
 		if !entry.Forgiven {

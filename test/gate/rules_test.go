@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/test/gate"
 )
 
@@ -199,4 +200,8 @@ func TestTheLedgerShowsRates(t *testing.T) {
 	gate.Last(&out, runs, 1)
 	assert.Contains(t, out.String(), "ddddddddd forgiven test/e2e TestX/a, failed 1 of 2, load 3")
 	assert.NotContains(t, out.String(), "ccccccccc")
+}
+
+func TestStacksMarkWhatIsNeverForgivenAsTheGateReadsIt(t *testing.T) {
+	assert.Equal(t, env.NeverForgiven, gate.Unforgivable)
 }

@@ -33,6 +33,7 @@ type Result struct {
 	Proved   []string  // a line for each package that did not run
 	Tests    int       // test functions that ran
 	Skipped  int       // of these
+	Warned   []string
 	Seconds  map[string]float64
 }
 
@@ -57,6 +58,7 @@ func (s Stage) Go(ctx context.Context) (Result, error) {
 			result.Seconds[o.Package] += o.Seconds
 			result.Tests += o.Ran
 			result.Skipped += o.Skipped
+			result.Warned = append(result.Warned, o.Warned...)
 		}
 	}
 	for _, o := range first {
