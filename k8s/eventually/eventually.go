@@ -15,8 +15,8 @@ type stop struct{ error }
 
 func (s *stop) Unwrap() error { return s.error }
 
-// Succeeds calls try until it returns nil, and fails the test at once with its last error when it has not within limit. Nothing that
-// try returns fails the test before that: a transient error is a reason to try again, so try reports by its error and asserts nothing.
+// Succeeds calls try until it returns nil. The test fails with its last error if it has not within limit, or at once after Stop.
+// No other error fails the test before: a transient one is a reason to try again, so try returns its errors and asserts nothing.
 // It calls try on the test's goroutine, at least once, and does not interrupt it: a try that can hang has a context of its own.
 // The limit is for what never comes, far above what a busy machine needs; it is no promise.
 func Succeeds(t testing.TB, limit time.Duration, try func() error) {

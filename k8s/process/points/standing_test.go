@@ -43,11 +43,11 @@ func TestTheTimeOfALocalActivityStandsWithItsProcess(t *testing.T) {
 	var left time.Duration
 	var deadline time.Time
 	env.RegisterActivityWithOptions(func(ctx context.Context) error {
-		is := false
-		if deadline, is = ctx.Deadline(); !is {
+		ends, is := ctx.Deadline()
+		if !is {
 			return errors.New("no deadline")
 		}
-		left = time.Until(deadline)
+		deadline, left = ends, time.Until(ends)
 		return nil
 	}, activity.RegisterOptions{Name: "act"})
 	env.ExecuteWorkflow(func(ctx workflow.Context) error {
