@@ -45,8 +45,8 @@ func Landed(ctx context.Context, root string) string {
 	return strings.TrimSpace(commit)
 }
 
-// Changed returns the test functions of the checkout that are not, with the same source, in the landed commit, by the folder of their
-// package. A function that only moved is not changed, nor is one whose comments are.
+// Changed returns the test functions of the checkout that are not, with the same source, in the landed commit, by the folder of
+// their package. A function that only moved is not changed, nor is one whose comments are.
 func Changed(ctx context.Context, root, landed string) (map[string][]string, error) {
 	if landed == "" {
 		return nil, nil

@@ -18,7 +18,7 @@ type Flake struct {
 	Expires       time.Time
 }
 
-// ReadFlakes parses test/flakes.txt: "FOLDER TEST | suspected cause | 2026-12-09" a line, after lines that begin with #. It refuses
+// ReadFlakes parses test/flakes.txt: "FOLDER TEST | suspected cause | 2026-12-09" a line, and lines that begin with #. It refuses
 // more than eight lines, and a date more than 14 days ahead. A line past its date is valid: its test is forgiven no more.
 func ReadFlakes(text string, now time.Time) ([]Flake, error) {
 	var flakes []Flake

@@ -89,7 +89,7 @@ func (g GoTest) arguments(job Job, events string) []string {
 	return append(args, job.Packages...)
 }
 
-// outcomes reads the events of a job. gotestsum failing although all passed, or with nothing said, is a package that does not build.
+// outcomes reads the events of a job. It is an error of the gate's own if gotestsum fails although every package passed.
 func (g GoTest) outcomes(job Job, events string, runErr error) ([]Outcome, error) {
 	file, err := os.Open(events)
 	if err != nil {

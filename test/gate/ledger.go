@@ -114,8 +114,8 @@ func (e Entry) name() string {
 	return Short(e.Package) + " " + e.Test
 }
 
-// Strictness is the rule for which tests there is no forgiveness: new ones, those past their date, and those that were forgiven in
-// three of the last ten runs of their package.
+// Strictness is the rule for which tests there is no forgiveness: new ones, those past their date, and those that were forgiven
+// in three of the last ten runs of their package.
 func Strictness(changed map[string][]string, flakes []Flake, runs []Run, now time.Time) Strict {
 	known := map[string]string{}
 	for folder, functions := range changed {

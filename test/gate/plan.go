@@ -10,8 +10,8 @@ import (
 
 // stacks are the packages that start real components, or test what does, the longest first. All others only compute.
 var stacks = []string{
-	"test/e2e", "test/outage", "test/fdb", "test/outage/fdb", "test/operations", "test/deploy", "test/bench", "test/env", "test/rebuild",
-	"test/coordination", "test/monitoring", "test/browser", "test/fdbsim", "test/tools",
+	"test/e2e", "test/outage", "test/fdb", "test/outage/fdb", "test/operations", "test/deploy", "test/bench", "test/env",
+	"test/rebuild", "test/coordination", "test/monitoring", "test/browser", "test/fdbsim", "test/tools",
 }
 
 // The names of the stages of tests.
@@ -21,7 +21,7 @@ const (
 	Stacks = "stacks"
 )
 
-// Jobs are the runs of a stage for the packages that are asked for: for the others one of all that compute, for stacks one of each.
+// Jobs are the runs of a stage for the packages that are asked for: one of each for stacks, else one of all that compute.
 func Jobs(stage string, packages []string) []Job {
 	isStack := func(pkg string) bool { return slices.Contains(stacks, Short(pkg)) }
 	if stage != Stacks {
@@ -51,8 +51,8 @@ func timeoutOf(folder string) time.Duration {
 	return 15 * time.Minute
 }
 
-// Repeats are two more runs of each new or changed test of the jobs, with those of their package. A stack starts anew for each, since
-// a test finds its own objects otherwise.
+// Repeats are two more runs of each new or changed test of the jobs, with the others of its package. A stack starts anew for
+// each, since a test finds its own objects otherwise.
 func Repeats(jobs []Job, changed map[string][]string) []Job {
 	var repeats []Job
 	for _, job := range jobs {

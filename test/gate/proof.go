@@ -157,8 +157,8 @@ func (i *Inputs) add(all io.Writer, path, name string) error {
 	return err
 }
 
-// dependsOn tells whether the result of a stack may depend on a file of the checkout: on all of them but documents, the house's own
-// files, unit tests, and tests that it does not import.
+// dependsOn tells whether the result of a stack may depend on a file of the checkout: on all but documents, the gate's own files,
+// unit tests, and the tests of others.
 func dependsOn(folder string, imports []string, name string) bool {
 	top, _, _ := strings.Cut(name, "/")
 	dir := filepath.ToSlash(filepath.Dir(name))

@@ -16,7 +16,7 @@ type proving struct {
 	commit string
 }
 
-// newProving works out the hashes of the jobs' packages. It is nil where nothing may be proved: histories are recorded by running.
+// newProving works out the hashes of the jobs' packages. It is nil where nothing may be proved: to record histories all must run.
 func newProving(ctx context.Context, root, folder, commit string, flags []string, jobs []Job) (*proving, error) {
 	if os.Getenv("HOLDFAST_RECORD_HISTORIES") != "" {
 		return nil, nil //nolint:nilnil // nil proves nothing
@@ -54,8 +54,9 @@ func (p *proving) leaveOut(jobs []Job, now time.Time) (left []Job, said []string
 			left = append(left, job)
 			continue
 		}
-		said = append(said, fmt.Sprintf("PROVED %s: its %d tests passed %s ago in %.0f s, at %.9s; nothing that they depend on has changed",
-			Short(job.Packages[0]), proof.Tests, now.Sub(proof.Time).Round(time.Minute), proof.Seconds, proof.Commit))
+		const line = "PROVED %s: its %d tests passed %s ago in %.0f s, at %.9s; nothing that they depend on has changed"
+		ago := now.Sub(proof.Time).Round(time.Minute)
+		said = append(said, fmt.Sprintf(line, Short(job.Packages[0]), proof.Tests, ago, proof.Seconds, proof.Commit))
 	}
 	return left, said
 }
@@ -78,7 +79,8 @@ func (p *proving) record(first []Outcome) error {
 
 // importsOf are the folders of the checkout that a package and its tests import.
 func importsOf(ctx context.Context, root, pkg string) ([]string, error) {
-	listed, err := goCommand(ctx, root, "-C", "test", "list", "-deps", "-test", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", pkg)
+	const format = "{{if not .Standard}}{{.ImportPath}}{{end}}"
+	listed, err := goCommand(ctx, root, "-C", "test", "list", "-deps", "-test", "-f", format, pkg)
 	if err != nil {
 		return nil, err
 	}

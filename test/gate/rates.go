@@ -20,8 +20,8 @@ type rate struct {
 	ranLow, ranHigh int
 }
 
-// Rates prints how often each test function has failed, with the bounds of the rate at 95 %, where it failed first and last, and how
-// the rate depends on the load: one that jumps at a commit is a fault of the product, one that rises with the load is the test's.
+// Rates prints how often each test function has failed, with the bounds of the rate at 95 %, where it failed first and last, and
+// how the rate depends on the load: one that jumps at a commit is the product's fault, one that rises with the load the test's.
 func Rates(out io.Writer, runs []Run) {
 	rates := ratesOf(runs)
 	if len(rates) == 0 {

@@ -35,7 +35,8 @@ func Report(out io.Writer, name string, result Result) {
 			failed++
 		}
 	}
-	fmt.Fprintf(out, "%d passed, %d failed, %d skipped\n", result.Tests-result.Skipped-failed, max(failed, len(result.Refused)), result.Skipped)
+	passed := result.Tests - result.Skipped - failed
+	fmt.Fprintf(out, "%d passed, %d failed, %d skipped\n", passed, max(failed, len(result.Refused)), result.Skipped)
 	fmt.Fprint(out, Noted(result))
 }
 

@@ -67,8 +67,8 @@ type Verdict struct {
 	Why              string // of a refusal
 }
 
-// Next says what another run of what had failed means for each of its tests: it is forgiven, refused, or runs again. failed counts the
-// runs in which it failed before.
+// Next says what another run of what had failed means for each of its tests: it is forgiven, refused, or runs again. failed
+// counts the runs in which it failed before.
 func Next(r Rerun, o Outcome, failed int, strict Strict) (verdicts []Verdict, again *Rerun) {
 	if len(r.Tests) == 0 {
 		verdict := Verdict{Package: r.Package, Failed: failed, Attempts: failed + 1, Forgiven: o.Passed()}

@@ -1,8 +1,8 @@
 // Command holdfast-gate runs the tests of a stage and decides what their failures mean: see test/README.md. `make test` calls it.
 //
-//	holdfast-gate race|unit|stacks [FLAG]... -- [GO TEST FLAG]... -- PACKAGE...   runs the tests of these packages that belong to the stage
-//	holdfast-gate check                                                      checks test/flakes.txt
-//	holdfast-gate flakes                                                     prints how often each test has failed on this machine
+//	holdfast-gate race|unit|stacks [FLAG]... -- [GO TEST FLAG]... -- PACKAGE...   runs the tests of the stage in these packages
+//	holdfast-gate check                                                           checks test/flakes.txt
+//	holdfast-gate flakes                                                          prints how often each test has failed here
 package main
 
 import (
@@ -47,7 +47,7 @@ func run(ctx context.Context, args []string) error {
 	options := gate.Options{Stage: args[0], Out: os.Stdout}
 	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
 	flags.BoolVar(&options.Forgive, "forgive", true, "run what failed again, and forgive what passes then")
-	flags.BoolVar(&options.Prove, "prove", true, "leave out stacks that passed in the last 24 hours with all that they depend on as it is")
+	flags.BoolVar(&options.Prove, "prove", true, "leave out stacks that passed in the last 24 hours with all that they depend on")
 	flags.IntVar(&options.Lanes, "lanes", 2, "how many stacks run at a time")
 	flags.StringVar(&options.Gotestsum, "gotestsum", "", "the `path` of gotestsum")
 	if err := flags.Parse(args[1:]); err != nil {
@@ -56,7 +56,7 @@ func run(ctx context.Context, args []string) error {
 	rest := flags.Args()
 	between := slices.Index(rest, "--")
 	if options.Gotestsum == "" || between < 0 {
-		return errors.New("usage: holdfast-gate race|unit|stacks -gotestsum PATH [FLAG]... -- [GO TEST FLAG]... -- PACKAGE...")
+		return errors.New("usage: holdfast-gate race|unit|stacks -gotestsum PATH [FLAG]... -- [GO TEST FLAG]... -- PACKAGES")
 	}
 	options.Flags, options.Packages = rest[:between], rest[between+1:]
 	return gate.Main(ctx, options)
