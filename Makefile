@@ -174,5 +174,5 @@ bench: ## Measure what a backup costs: a table and bench.json (minutes; BENCH_AR
 histories: ## Record the baseline of workflow histories from the commit that is checked out (half an hour)
 	@git diff --quiet HEAD -- workflows activities k8s worker || { echo "commit first: the baseline names the commit that recorded it"; exit 1; }
 	rm -rf bin/histories
-	HOLDFAST_RECORD_HISTORIES=$(CURDIR)/bin/histories $(MAKE) test PACKAGES="./test/e2e ./test/fdb ./test/outage ./test/outage/fdb"
+	HOLDFAST_RECORD_HISTORIES=$(CURDIR)/bin/histories HOLDFAST_TEST_ROLLOUTS=1 $(MAKE) test PACKAGES="./test/e2e ./test/fdb ./test/outage ./test/outage/fdb"
 	go -C test run ./histories/cmd/holdfast-histories $(CURDIR)/bin/histories $(CURDIR)/test/histories/baseline $$(git rev-parse HEAD)

@@ -56,7 +56,7 @@ func checkSecrets(ctx context.Context) int {
 		return 1
 	}
 	for _, place := range shown {
-		fmt.Fprintln(os.Stderr, "a secret is shown by:", place)
+		fmt.Fprintln(os.Stderr, env.NeverForgiven+"a secret is shown by:", place)
 	}
 	return min(len(shown), 1)
 }

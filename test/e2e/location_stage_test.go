@@ -27,6 +27,8 @@ import (
 
 type nabsl = oadpv1alpha1.NonAdminBackupStorageLocation
 
+const locationPoll = 300 * time.Millisecond
+
 // newAccount makes an account of the S3 server with a bucket of its own. Nobody may ever show its key: checkSecrets.
 func newAccount(t *testing.T) env.Account {
 	t.Helper()

@@ -40,7 +40,7 @@ const missedInAnOutage = "a change during an outage of the API server"
 // checkRights looks for rights that are missing or superfluous. Those for FoundationDB are test/fdb's. It returns the exit status.
 func checkRights(ctx context.Context) int {
 	wrong, err := stack.CheckRights(ctx, func(right env.Right) bool {
-		return unusedHere[right.String()] == "" && !right.ForFoundationDB()
+		return wholeSuite() && unusedHere[right.String()] == "" && !right.ForFoundationDB()
 	})
 	if err != nil {
 		wrong = append(wrong, err.Error())

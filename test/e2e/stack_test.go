@@ -52,7 +52,7 @@ func TestMain(m *testing.M) {
 		fmt.Println("skipped: the end-to-end tests start real components (-short)")
 		os.Exit(0)
 	}
-	_ = flag.Set("test.parallel", "8") // they wait for Velero most of the time
+	_ = flag.Set("test.parallel", "6") // they wait for Velero most of the time; another stack runs beside this one
 	os.Exit(run(m))
 }
 
@@ -99,13 +99,9 @@ func run(m *testing.M) int {
 		var logs bytes.Buffer
 		stack.DumpLogs(&logs, 15)
 		_, _ = os.Stderr.Write(logs.Bytes())
-		return code
 	}
-	code = checkSecrets(ctx)
-	if code == 0 && wholeSuite() {
-		code = checkRights(ctx)
-	}
-	return code
+	// Also after tests that failed: what is found here is never forgiven, and they may be.
+	return max(code, checkSecrets(ctx), checkRights(ctx))
 }
 
 // foreignKinds are those of CSI snapshots, for which no driver is here, and one on whose objects a controller with great rights would

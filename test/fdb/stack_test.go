@@ -86,13 +86,9 @@ func run(m *testing.M) int {
 		var logs bytes.Buffer
 		stack.DumpLogs(&logs, 15)
 		_, _ = os.Stderr.Write(logs.Bytes())
-		return code
 	}
-	code = checkSecrets(ctx)
-	if code == 0 && wholeSuite() {
-		code = checkRights(ctx)
-	}
-	return code
+	// Also after tests that failed: what is found here is never forgiven, and they may be.
+	return max(code, checkSecrets(ctx), checkRights(ctx))
 }
 
 func start(ctx context.Context, dir string) error {
@@ -151,7 +147,7 @@ func checkSecrets(ctx context.Context) int {
 		return 1
 	}
 	for _, place := range slices.Sorted(maps.Keys(found)) {
-		fmt.Fprintln(os.Stderr, "the secret is shown by:", place)
+		fmt.Fprintln(os.Stderr, env.NeverForgiven+"the secret is shown by:", place)
 	}
 	return min(len(found), 1)
 }
@@ -171,7 +167,9 @@ var unusedHere = map[string]string{
 
 // checkRights looks for rights that are missing, or superfluous though they are for FoundationDB. It returns the exit status.
 func checkRights(ctx context.Context) int {
-	wrong, err := stack.CheckRights(ctx, func(right env.Right) bool { return right.ForFoundationDB() && unusedHere[right.String()] == "" })
+	wrong, err := stack.CheckRights(ctx, func(right env.Right) bool {
+		return wholeSuite() && right.ForFoundationDB() && unusedHere[right.String()] == ""
+	})
 	if err != nil {
 		wrong = append(wrong, err.Error())
 	}

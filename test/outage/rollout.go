@@ -128,6 +128,10 @@ func (s *Subjects) endWorker() error {
 	return nil
 }
 
+// RolloutsAreDue reports whether every run of the tests has rollouts: the workflows, or the baseline of their histories, have
+// changed since what has landed. The gate says so.
+func RolloutsAreDue() bool { return os.Getenv("HOLDFAST_TEST_ROLLOUTS") == "1" }
+
 // Rollouts are those of one test: forward is from the commit that the baseline of histories was recorded by to this code, back is
 // the other way.
 type Rollouts struct {

@@ -32,7 +32,7 @@ import (
 )
 
 // cases is how many cases run at a time: they wait more than they work.
-const cases = 10
+const cases = 6
 
 // rig is the stack that all cases share; the processes under test are each case's own.
 type rig struct {
