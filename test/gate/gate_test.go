@@ -132,11 +132,18 @@ func TestAHangEndsAfterItsLimitAndNamesTheTest(t *testing.T) {
 }
 
 func TestAStageThatIsStoppedNamesWhatRan(t *testing.T) {
-	begun := make(chan struct{})
+	begun, passed := make(chan struct{}), []string{}
 	ctx, cancel := context.WithCancel(t.Context())
 	stage := gate.Stage{
-		Name: "stacks", Lanes: 1, Jobs: []gate.Job{{Name: "e2e"}},
-		Run: func(ctx context.Context, _ gate.Job) ([]gate.Outcome, error) {
+		Name: "stacks", Lanes: 1, Jobs: []gate.Job{{Name: "rebuild"}, {Name: "e2e"}},
+		Passed: func(o gate.Outcome) error {
+			passed = append(passed, o.Package)
+			return nil
+		},
+		Run: func(ctx context.Context, job gate.Job) ([]gate.Outcome, error) {
+			if job.Name == "rebuild" {
+				return []gate.Outcome{{Package: "rebuild"}}, nil
+			}
 			close(begun)
 			<-ctx.Done()
 			return gate.Outcomes(strings.NewReader(`{"Action":"run","Package":"holdfast.dev/holdfast/test/e2e","Test":"TestSlow"}`))
@@ -145,6 +152,7 @@ func TestAStageThatIsStoppedNamesWhatRan(t *testing.T) {
 	go func() { <-begun; cancel() }()
 	_, err := stage.Go(ctx)
 	require.ErrorContains(t, err, "test/e2e: it was ended while these ran: TestSlow")
+	assert.Equal(t, []string{"rebuild"}, passed, "what has passed is shown")
 }
 
 func TestLogsStayWhereATestFailed(t *testing.T) {

@@ -55,9 +55,6 @@ func Main(ctx context.Context, options Options) error {
 		return err
 	}
 	result.Proved = plan.proved
-	if err := plan.proving.record(result.Good); err != nil {
-		return err
-	}
 	run.Load, run.Pressure = measured()
 	run.Seconds, run.Failed, run.Refused = result.Seconds, result.Verdicts, len(result.Refused) > 0
 	ledger := OpenLedger(folder)
@@ -133,6 +130,7 @@ func prepare(ctx context.Context, options Options, root, folder string) (plan, e
 	p.Stage = Stage{
 		Name: options.Stage, Jobs: jobs, Lanes: options.Lanes, Forgive: options.Forgive,
 		Strict: Strictness(changed, flakes, runs, time.Now()), Run: goTest.Run, LogOf: goTest.LogOf, Out: options.Out,
+		Passed: p.proving.record,
 	}
 	// Somebody who names a test runs just that; tests are repeated where they run without the race detector, too.
 	if options.Stage != Race && !slices.ContainsFunc(options.Flags, isRun) {

@@ -67,7 +67,7 @@ func (p Proofs) Add(hash string, proof Proof) error {
 			_ = os.Remove(filepath.Join(p.Folder, entry.Name())) // the next one tries again
 		}
 	}
-	made := filepath.Join(p.Folder, fmt.Sprintf(".%d", os.Getpid()))
+	made := filepath.Join(p.Folder, "."+hash)
 	if err := os.WriteFile(made, content, 0o644); err != nil {
 		return fmt.Errorf("record that %s passed: %w", proof.Package, err)
 	}

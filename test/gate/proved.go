@@ -61,20 +61,13 @@ func (p *proving) leaveOut(jobs []Job, now time.Time) (left []Job, said []string
 	return left, said
 }
 
-// record keeps which packages passed at their first run.
-func (p *proving) record(first []Outcome) error {
-	if p == nil {
+// record keeps that a package passed at its first run.
+func (p *proving) record(o Outcome) error {
+	if p == nil || p.hashes[o.Package] == "" {
 		return nil
 	}
-	for _, o := range first {
-		if hash := p.hashes[o.Package]; hash != "" && o.Passed() {
-			proof := Proof{Package: o.Package, Commit: p.commit, Time: time.Now().UTC(), Tests: o.Ran, Seconds: o.Seconds}
-			if err := p.proofs.Add(hash, proof); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	proof := Proof{Package: o.Package, Commit: p.commit, Time: time.Now().UTC(), Tests: o.Ran, Seconds: o.Seconds}
+	return p.proofs.Add(p.hashes[o.Package], proof)
 }
 
 // importsOf are the folders of the checkout that a package and its tests import.

@@ -19,6 +19,8 @@ type Stage struct {
 	Lanes   int
 	Forgive bool // false: whatever fails is refused
 	Strict  Strict
+	// Passed is called with a package that has passed, as soon as that is known, so that a stage that is stopped has shown it.
+	Passed func(Outcome) error
 	// Run runs a job, LogOf names its log.
 	Run   func(context.Context, Job) ([]Outcome, error)
 	LogOf func(Job) string
@@ -68,6 +70,13 @@ func (s Stage) Go(ctx context.Context) (Result, error) {
 	}
 	refused, again := Decide(first, s.Strict)
 	result.Refused = append(result.Refused, refused...)
+	if s.Passed != nil {
+		for _, o := range result.Good {
+			if err := s.Passed(o); err != nil {
+				return result, err
+			}
+		}
+	}
 	if !s.Forgive || len(result.Refused) > 0 {
 		for _, rerun := range again {
 			result.Refused = append(result.Refused, fmt.Sprintf("%s, not run again: %s", rerun.What(), logs[rerun.Package]))
@@ -107,6 +116,9 @@ func (s Stage) inLanes(ctx context.Context, jobs []Job) ([][]Outcome, error) {
 		lanes.Go(func() {
 			for i := range next {
 				outcomes[i], errs[i] = s.Run(ctx, jobs[i])
+				if errs[i] == nil && i < len(s.Jobs) {
+					errs[i] = s.passed(outcomes[i])
+				}
 			}
 		})
 	}
@@ -124,6 +136,20 @@ func (s Stage) inLanes(ctx context.Context, jobs []Job) ([][]Outcome, error) {
 		}
 	}
 	return outcomes, nil
+}
+
+// passed reports the packages that passed and have nothing to repeat; the others are reported when all has run.
+func (s Stage) passed(outcomes []Outcome) error {
+	for _, o := range outcomes {
+		repeated := slices.ContainsFunc(s.Repeats, func(job Job) bool { return slices.Contains(job.Packages, o.Package) })
+		if s.Passed == nil || !o.Passed() || repeated {
+			continue
+		}
+		if err := s.Passed(o); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // unfinished names what ran when a stage was stopped.
