@@ -65,7 +65,7 @@ func (g GoTest) Run(ctx context.Context, job Job) ([]Outcome, error) {
 	}
 	outcomes, err := g.outcomes(job, events, runErr)
 	if err == nil && !slices.ContainsFunc(outcomes, func(o Outcome) bool { return !o.Passed() }) {
-		err = errors.Join(os.RemoveAll(components), os.Remove(events))
+		err = os.RemoveAll(components)
 	}
 	return outcomes, err
 }

@@ -119,8 +119,13 @@ func prepare(ctx context.Context, options Options, root, folder string) (plan, e
 			return plan{}, err
 		}
 	}
+	// Somebody who names a test runs just that; tests are repeated where they run without the race detector, too.
+	repeated := changed
+	if options.Stage == Race || slices.ContainsFunc(options.Flags, isRun) {
+		repeated = nil
+	}
 	if options.Stage == Stacks && options.Prove {
-		p.proving, err = newProving(ctx, root, filepath.Join(folder, "proofs"), p.run.Commit, options.Flags, jobs)
+		p.proving, err = newProving(ctx, root, filepath.Join(folder, "proofs"), p.run.Commit, options.Flags, jobs, repeated)
 		if err != nil {
 			return plan{}, err
 		}
@@ -132,10 +137,7 @@ func prepare(ctx context.Context, options Options, root, folder string) (plan, e
 		Strict: Strictness(changed, flakes, runs, time.Now()), Run: goTest.Run, LogOf: goTest.LogOf, Out: options.Out,
 		Passed: p.proving.record,
 	}
-	// Somebody who names a test runs just that; tests are repeated where they run without the race detector, too.
-	if options.Stage != Race && !slices.ContainsFunc(options.Flags, isRun) {
-		p.Repeats = Repeats(jobs, changed)
-	}
+	p.Repeats = Repeats(jobs, repeated)
 	p.say(landed, logs)
 	return p, nil
 }

@@ -34,19 +34,21 @@ type Proof struct {
 	Time    time.Time `json:"time"`
 	Tests   int       `json:"tests"`
 	Seconds float64   `json:"seconds"`
+	Thrice  []string  `json:"thrice,omitempty"` // the new and changed tests, which passed three times
 }
 
 // Proofs are the records of packages that passed, each under the hash of all that it depends on.
 type Proofs struct{ Folder string }
 
-// Find returns the proof under a hash, if it is of the last 24 hours.
-func (p Proofs) Find(hash string, now time.Time) (Proof, bool) {
+// Find returns the proof under a hash, if it is of the last 24 hours and these tests passed three times.
+func (p Proofs) Find(hash string, changed []string, now time.Time) (Proof, bool) {
 	var proof Proof
 	content, err := os.ReadFile(filepath.Join(p.Folder, hash))
 	if err != nil || json.Unmarshal(content, &proof) != nil || now.Sub(proof.Time) > provedFor {
 		return Proof{}, false
 	}
-	return proof, true
+	once := func(test string) bool { return !slices.Contains(proof.Thrice, test) }
+	return proof, !slices.ContainsFunc(changed, once)
 }
 
 // Add records a proof, whole or not at all, and removes those that are too old.

@@ -14,10 +14,14 @@ type proving struct {
 	proofs Proofs
 	hashes map[string]string // of the packages that run, or would
 	commit string
+	// changed are the tests that this run repeats, by the folder of their package.
+	changed map[string][]string
 }
 
 // newProving works out the hashes of the jobs' packages. It is nil where nothing may be proved: to record histories all must run.
-func newProving(ctx context.Context, root, folder, commit string, flags []string, jobs []Job) (*proving, error) {
+func newProving(
+	ctx context.Context, root, folder, commit string, flags []string, jobs []Job, changed map[string][]string,
+) (*proving, error) {
 	if os.Getenv("HOLDFAST_RECORD_HISTORIES") != "" {
 		return nil, nil //nolint:nilnil // nil proves nothing
 	}
@@ -29,7 +33,7 @@ func newProving(ctx context.Context, root, folder, commit string, flags []string
 	if err != nil {
 		return nil, err
 	}
-	p := &proving{proofs: Proofs{Folder: folder}, hashes: map[string]string{}, commit: commit}
+	p := &proving{proofs: Proofs{Folder: folder}, hashes: map[string]string{}, commit: commit, changed: changed}
 	for _, job := range jobs {
 		pkg := job.Packages[0]
 		imports, err := importsOf(ctx, root, pkg)
@@ -49,7 +53,7 @@ func (p *proving) leaveOut(jobs []Job, now time.Time) (left []Job, said []string
 		return jobs, nil
 	}
 	for _, job := range jobs {
-		proof, proved := p.proofs.Find(p.hashes[job.Packages[0]], now)
+		proof, proved := p.proofs.Find(p.hashes[job.Packages[0]], p.changed[Short(job.Packages[0])], now)
 		if !proved || slices.Contains(live, Short(job.Packages[0])) {
 			left = append(left, job)
 			continue
@@ -61,12 +65,15 @@ func (p *proving) leaveOut(jobs []Job, now time.Time) (left []Job, said []string
 	return left, said
 }
 
-// record keeps that a package passed at its first run.
+// record keeps that a package passed at its first run, and its new and changed tests three times.
 func (p *proving) record(o Outcome) error {
 	if p == nil || p.hashes[o.Package] == "" {
 		return nil
 	}
-	proof := Proof{Package: o.Package, Commit: p.commit, Time: time.Now().UTC(), Tests: o.Ran, Seconds: o.Seconds}
+	proof := Proof{
+		Package: o.Package, Commit: p.commit, Time: time.Now().UTC(), Tests: o.Ran, Seconds: o.Seconds,
+		Thrice: p.changed[Short(o.Package)],
+	}
 	return p.proofs.Add(p.hashes[o.Package], proof)
 }
 
