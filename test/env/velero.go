@@ -50,6 +50,13 @@ func BackupsTakenUpTwice(ctx context.Context, as client.Reader, namespace string
 	return twice, nil
 }
 
+// HandedOutTwice says whether Velero's queue has handed a Backup out twice, by Velero's log: one that is Completed may be taken
+// up again then.
+func (e *Env) HandedOutTwice(backup string) bool {
+	log, err := os.ReadFile(e.Component(Velero).LogPath())
+	return err == nil && bytes.Count(log, []byte(`msg="Dequeueing backup `+backup+`, moving to ReadyToStart"`)) > 1
+}
+
 // DefaultStorageLocation is the name of the BackupStorageLocation that Velero starts with.
 const DefaultStorageLocation = "default"
 
