@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -22,54 +21,58 @@ import (
 
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/eventually"
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/test/outage"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
 const (
-	// patience is how long a case may take: a kill costs a workflow task's timeout, Velero may leave a backup for a minute.
-	patience  = 2 * time.Minute
+	// patience is for what never comes: a kill costs a workflow task's timeout, Velero may leave a backup for a minute, and a plan's
+	// run that is due comes after more than one.
+	patience = 5 * time.Minute
+	// readEvery is how long a case waits before it looks again: several do.
 	readEvery = 500 * time.Millisecond
+	// callPatience is how long one question to the API server or Temporal may take; some are asked while these are away.
+	callPatience = 20 * time.Second
 )
 
-// errTakenUpTwice ends a case whose Backup Velero has taken up twice.
-var errTakenUpTwice = errors.New("a Backup was taken up twice by Velero")
-
-// withCase runs a case. If Velero takes up a Backup of it twice, another case takes its place: Velero decides by a cache that may be
-// behind, and fails a Backup whose files are in the object store already. Only a busy machine shows that.
+// withCase runs a case, and another one in its place if Velero takes up a Backup of it twice, or if it has made more writes than
+// an undisturbed one (see outage.Attempts).
 func withCase(t *testing.T, r *rig, run func(*testCase)) {
 	t.Helper()
-	for range 3 {
-		c := newCase(t, r)
-		c.repeatable = true
-		if c.completes(run) {
-			return
-		}
-		say(t, "%v: another case instead of %s", errTakenUpTwice, c.namespace)
-		c.Close()
+	var attempts outage.Attempts
+	for completed := false; !completed; {
+		completed = attempts.Completes(func() {
+			c := newCase(t, r, &attempts)
+			defer c.Close() // now: t may be that of a scenario, which ends after all of its cases
+			run(c)
+		})
 	}
-	require.NoError(t, errTakenUpTwice, "in three cases")
 }
 
-func (c *testCase) completes(run func(*testCase)) (completed bool) {
-	defer func() {
-		switch reason := recover(); reason {
-		case nil, errTakenUpTwice:
-		default:
-			panic(reason)
-		}
-	}()
-	run(c)
-	return true
+const takenUpTwice = "Velero has taken up a Backup of it twice"
+
+// insteadIfTakenUpTwice has another case take the place of this one if Velero has taken up a Backup of it twice: Velero decides
+// by a cache that may be behind, and fails a Backup whose files are in the object store already. Only a busy machine shows that.
+func (c *testCase) insteadIfTakenUpTwice() {
+	c.t.Helper()
+	if c.attempts != nil && c.takenUpTwice() {
+		c.instead(takenUpTwice)
+	}
+}
+
+// instead has another case take the place of this one.
+func (c *testCase) instead(why string) {
+	c.t.Helper()
+	c.Close()
+	c.attempts.Again(c.t, why)
 }
 
 // takenUpTwice looks at Velero's own Backups: the object of one may show the first end when Velero has taken it up again.
 func (c *testCase) takenUpTwice() bool {
 	backups, err := c.veleroBackups()
-	return err == nil && slices.ContainsFunc(backups, func(made velerov1.Backup) bool {
-		return env.TakenUpTwice(&oadpv1alpha1.VeleroBackup{Status: &made.Status})
-	})
+	return err == nil && slices.ContainsFunc(backups, func(made velerov1.Backup) bool { return env.BackupTakenUpTwice(&made) })
 }
 
 // veleroBackups are the Velero Backups of the case's objects.
@@ -88,22 +91,22 @@ type testCase struct {
 	*outage.Subjects
 	t         *testing.T
 	namespace string
-	// repeatable says that another case can take its place: see withCase.
-	repeatable bool
-	nab        *oadpv1alpha1.NonAdminBackup
-	location   *oadpv1alpha1.NonAdminBackupStorageLocation
-	nar        *oadpv1alpha1.NonAdminRestore
-	nadr       *oadpv1alpha1.NonAdminDownloadRequest
-	plan       *holdfastv1alpha1.BackupPlan
-	planned    string    // its status before its deletion
-	published  time.Time // when the restore's results in the bucket were written, as seen after the first publication
+	// attempts are those of this case and of others in whose place it is: see withCase.
+	attempts  *outage.Attempts
+	nab       *oadpv1alpha1.NonAdminBackup
+	location  *oadpv1alpha1.NonAdminBackupStorageLocation
+	nar       *oadpv1alpha1.NonAdminRestore
+	nadr      *oadpv1alpha1.NonAdminDownloadRequest
+	plan      *holdfastv1alpha1.BackupPlan
+	planned   string    // its status before its deletion
+	published time.Time // when the restore's results in the bucket were written, as seen after the first publication
 	// forgotten: Temporal has lost its database. An object that was settled just then needs no workflow any more.
 	forgotten bool
 }
 
-func newCase(t *testing.T, r *rig) *testCase {
+func newCase(t *testing.T, r *rig, attempts *outage.Attempts) *testCase {
 	t.Helper()
-	c := &testCase{rig: r, t: t, namespace: fmt.Sprintf("case-%08x", rand.Uint32())}
+	c := &testCase{rig: r, t: t, attempts: attempts, namespace: fmt.Sprintf("case-%08x", rand.Uint32())}
 	require.NoError(t, r.stack.CreateTenant(t.Context(), c.namespace, "alice"))
 	require.NoError(t, r.stack.Seed(t.Context(), c.namespace, 3))
 	var err error
@@ -166,18 +169,7 @@ func (c *testCase) gone() bool {
 // await polls until ok, and the objects' workflows have ended. That of an approval stays open.
 func (c *testCase) await(want string, ok func() bool) {
 	c.t.Helper()
-	var twice bool
-	come := func() bool {
-		twice = c.repeatable && c.takenUpTwice()
-		return twice || ok()
-	}
-	if !assert.Eventually(c.t, come, patience, readEvery, "%s: %s", c.namespace, want) {
-		c.explain()
-		c.t.FailNow()
-	}
-	if twice {
-		panic(errTakenUpTwice)
-	}
+	c.awaitFor(patience, want, ok)
 	if c.nab != nil {
 		c.awaitEnd(contract.KindBackup, c.nab)
 	}
@@ -192,16 +184,53 @@ func (c *testCase) await(want string, ok func() bool) {
 	}
 }
 
-// explain logs what there is of the case.
+// awaitFor polls until ok.
+func (c *testCase) awaitFor(limit time.Duration, want string, ok func() bool) {
+	c.t.Helper()
+	c.poll(limit, func() error {
+		if ok() {
+			return nil
+		}
+		return errors.New("not yet: " + want)
+	})
+}
+
+// poll tries until there is no error. Every wait of a case for what Velero has a part in is this one: see insteadIfTakenUpTwice.
+func (c *testCase) poll(limit time.Duration, try func() error) {
+	c.t.Helper()
+	come, twice := false, false
+	defer func() {
+		if !come && c.t.Failed() {
+			c.explain()
+		}
+	}()
+	eventually.Succeeds(c.t, limit, func() error {
+		if twice = c.attempts != nil && c.takenUpTwice(); twice {
+			return nil
+		}
+		err := try()
+		if err != nil {
+			time.Sleep(readEvery)
+			err = fmt.Errorf("%s: %w", c.namespace, err)
+		}
+		return err
+	})
+	if come = true; twice {
+		c.instead(takenUpTwice)
+	}
+}
+
+// explain logs what there is of the case, which has failed.
 func (c *testCase) explain() {
 	c.t.Helper()
+	c.attempts = nil // no other one takes its place
 	e := c.effects()
 	c.t.Logf("%s\n%s\n%s\n%q\n%q\n%q", e.Object, e.Location, e.Restore, e.Backups, e.Requests, e.Writes)
 	for _, process := range []*env.Process{c.Worker, c.Watcher} {
 		c.t.Logf("%s runs: %t, its log ends so:\n%s", process.Name(), process.Running(), process.LogTail(20))
 	}
 	if c.plan != nil {
-		c.t.Logf("plan: %s\nits Schedule: %s", c.planned, c.scheduleOf())
+		c.t.Logf("plan: %s\nits Schedule: %s", c.planNow(), c.scheduleOf())
 	}
 	waiting, err := c.Driver.Pending()
 	c.t.Logf("moments that have not come: %v; the driver's error: %v", waiting, err)
@@ -213,14 +242,20 @@ func (c *testCase) awaitEnd(kind contract.Kind, object client.Object) {
 	id := contract.WorkflowID(c.namespace, kind, contract.ObjectRef{
 		Namespace: c.namespace, Name: object.GetName(), UID: string(object.GetUID()),
 	})
-	require.EventuallyWithT(c.t, func(collect *assert.CollectT) {
-		described, err := c.temporal.DescribeWorkflowExecution(context.Background(), id, "")
+	c.poll(patience, func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), callPatience)
+		defer cancel()
+		described, err := c.temporal.DescribeWorkflowExecution(ctx, id, "")
 		var unknown *serviceerror.NotFound
 		if c.forgotten && errors.As(err, &unknown) {
-			return
+			return nil
 		}
-		if assert.NoError(collect, err) {
-			assert.Equal(collect, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED, described.WorkflowExecutionInfo.Status)
+		if err != nil {
+			return fmt.Errorf("workflow %s: %w", id, err)
 		}
-	}, patience, readEvery, "workflow %s has not completed: its object is settled", id)
+		if status := described.WorkflowExecutionInfo.Status; status != enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED {
+			return fmt.Errorf("workflow %s is %s: its object is settled", id, status)
+		}
+		return nil
+	})
 }

@@ -3,6 +3,7 @@ package outage
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 
 	"holdfast.dev/holdfast/k8s/process/points"
@@ -46,6 +47,15 @@ func Disturbances(moments []Moment) []Disturbance {
 		}
 	}
 	return all
+}
+
+// Wanted are the disturbances of a scenario that make test has: its sample, and, where histories are recorded, those that are
+// meant for that.
+func Wanted(sample, recorded []string) []string {
+	if os.Getenv("HOLDFAST_RECORD_HISTORIES") == "" {
+		return sample
+	}
+	return slices.Concat(sample, recorded)
 }
 
 // Plan tells the driver what to do, and returns how many processes will be started again.

@@ -145,6 +145,16 @@ func KillAndRestart(ctx context.Context, process *env.Process, started chan<- er
 	}
 }
 
+// Await returns what is told of what has been begun, or an error if nothing is within a limit.
+func Await(told <-chan error, limit time.Duration, what string) error {
+	select {
+	case err := <-told:
+		return err
+	case <-time.After(limit):
+		return fmt.Errorf("not within %s: %s", limit, what)
+	}
+}
+
 // BeginOutage returns an action that begins an outage of a process and lets go; it ends by itself, which over is told.
 func BeginOutage(ctx context.Context, process *env.Process, how string, lasting time.Duration, over chan<- error) Action {
 	return func() error {

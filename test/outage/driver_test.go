@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -68,11 +69,22 @@ func TestAProcessWaitsAtAPoint(t *testing.T) {
 	d.At(Moment{step, 1}, func() error { close(here); <-goOn; returns.Store(true); return nil })
 	passed := make(chan bool, 1)
 	go func() { points.Report(t.Context(), step); passed <- returns.Load() }()
-	<-here
+	receive(t, here)
 	points.Report(t.Context(), points.Point{Step: "later"}) // passes meanwhile
 	assert.Empty(t, passed)
 	close(goOn)
-	assert.True(t, <-passed, "it did not wait")
+	assert.True(t, receive(t, passed), "it did not wait")
+}
+
+// receive returns what comes through a channel.
+func receive[Value any](t *testing.T, from <-chan Value) (value Value) {
+	t.Helper()
+	select {
+	case value = <-from:
+	case <-time.After(time.Minute):
+		require.Fail(t, "nothing has come within a minute")
+	}
+	return value
 }
 
 func TestWithoutATestNobodyWaits(t *testing.T) {
@@ -131,14 +143,14 @@ func TestAPausedProxyHoldsWhatIsOnItsWay(t *testing.T) {
 	defer p.Close()
 	client := dial(p.Address())
 	_, _ = fmt.Fprintln(client, "first")
-	assert.Equal(t, "first", <-lines)
+	assert.Equal(t, "first", receive(t, lines))
 
 	p.Pause()
 	_, _ = fmt.Fprintln(client, "second")
 	past := dial(listener.Addr().String())
 	defer past.Close()
 	_, _ = fmt.Fprintln(past, "third")
-	assert.Equal(t, "third", <-lines)
+	assert.Equal(t, "third", receive(t, lines))
 	p.Resume()
-	assert.Equal(t, "second", <-lines)
+	assert.Equal(t, "second", receive(t, lines))
 }

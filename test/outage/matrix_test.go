@@ -13,6 +13,7 @@ import (
 	"holdfast.dev/holdfast/k8s/process/points"
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/test/outage"
+	"holdfast.dev/holdfast/workflows/workflowtest/sample"
 )
 
 // baseline is an undisturbed run of a scenario, made once: what it left, and what came about in it.
@@ -38,6 +39,7 @@ func undisturbed(t *testing.T, r *rig, s scenario) *baseline {
 	b.once.Do(func() {
 		withCase(t, r, func(c *testCase) {
 			b.left = c.run(s, outage.Disturbance{})
+			b.left.Writes = c.attempts.FewestWrites(t, b.left.Writes)
 			s.check(c, b.left)
 			// A Schedule's time may come at any moment, or not in the next case.
 			b.moments = slices.DeleteFunc(c.Driver.Moments(), func(m outage.Moment) bool { return leftOut[m.Step] != "" })
@@ -67,7 +69,7 @@ func TestKilledAnywhere(t *testing.T) {
 	})
 	met := map[string]bool{}
 	for _, s := range scenarios {
-		if s.inLong && !outage.Long() {
+		if s.inLong && !sample.Whole() {
 			continue
 		}
 		if !baselines[s.name].ran {
@@ -90,9 +92,7 @@ func eachScenario(t *testing.T, r *rig, concerned func(scenario) bool) {
 			continue
 		}
 		t.Run(s.name, func(t *testing.T) {
-			if s.inLong && !outage.Long() {
-				t.Skip("a part of the whole matrix (HOLDFAST_TEST_LONG)")
-			}
+			sample.Case(t, !s.inLong)
 			t.Parallel()
 			b := undisturbed(t, r, s)
 			for _, d := range chosen(t, s, b) {
@@ -101,7 +101,7 @@ func eachScenario(t *testing.T, r *rig, concerned func(scenario) bool) {
 				}
 				t.Run(d.String(), func(t *testing.T) {
 					t.Parallel()
-					withCase(t, r, func(c *testCase) { c.requireSame(s, d, c.run(s, d)) })
+					withCase(t, r, func(c *testCase) { c.requireSameIfKilled(s, d, c.run(s, d)) })
 				})
 			}
 		})
@@ -117,11 +117,12 @@ func chosen(t *testing.T, s scenario, b *baseline) []outage.Disturbance {
 	for _, d := range all {
 		names = append(names, d.String())
 	}
-	assert.Subset(t, names, s.sample, "these moments never came in an undisturbed run")
-	if outage.Long() {
+	assert.Subset(t, names, slices.Concat(s.sample, s.recorded), "these moments never came in an undisturbed run")
+	if sample.Whole() {
 		return all
 	}
-	return slices.DeleteFunc(all, func(d outage.Disturbance) bool { return !slices.Contains(s.sample, d.String()) })
+	wanted := outage.Wanted(s.sample, s.recorded)
+	return slices.DeleteFunc(all, func(d outage.Disturbance) bool { return !slices.Contains(wanted, d.String()) })
 }
 
 // subject is a case of which several are disturbed together.
@@ -136,7 +137,7 @@ func killTemporal(t *testing.T, r *rig, concerned func(scenario) bool) {
 	t.Helper()
 	var together, alone []subject
 	for _, s := range scenarios {
-		if !concerned(s) || (s.inLong && !outage.Long()) {
+		if !concerned(s) || (s.inLong && !sample.Whole()) {
 			continue
 		}
 		for _, d := range chosen(t, s, undisturbed(t, r, s)) {
@@ -159,28 +160,28 @@ func killTemporal(t *testing.T, r *rig, concerned func(scenario) bool) {
 
 func killTemporalAt(t *testing.T, r *rig, group []subject) {
 	t.Helper()
-	var subjects []outage.Subject
+	var parts []outage.Part
 	for _, one := range group {
-		subjects = append(subjects, outage.Subject{
+		parts = append(parts, outage.Part{
 			Name: one.name + " " + one.Disturbance.String(),
-			Run: func(t *testing.T, ready, there *outage.Guest) {
+			Run: func(t *testing.T, attempts *outage.Attempts, ready, there *outage.Guest) {
 				t.Helper()
-				withCase(t, r, func(c *testCase) {
-					c.requireSame(one.scenario, one.Disturbance, c.runWith(one.scenario, one.Moment, func() (restarts int) {
-						c.repeatable = false // the others would wait for it in vain
-						c.Driver.At(one.Moment, there.Come)
-						require.NoError(t, ready.Come())
-						return 0 // of its own
-					}))
-				})
+				c := newCase(t, r, attempts)
+				c.requireSameIfKilled(one.scenario, one.Disturbance, c.runWith(one.scenario, one.Moment, func() (restarts int) {
+					c.Driver.At(one.Moment, there.Come)
+					require.NoError(t, ready.Come())
+					return 0 // of its own
+				}))
 			},
 		})
 	}
-	restarted := make(chan error, 1)
-	kill := outage.KillAndRestart(context.WithoutCancel(t.Context()), r.stack.Component(env.Temporal), restarted)
-	if outage.Together(t, subjects, kill) {
-		require.NoError(t, <-restarted)
-	}
+	outage.RepeatTogether(parts, func(subjects []outage.Subject) {
+		restarted := make(chan error, 1)
+		kill := outage.KillAndRestart(context.WithoutCancel(t.Context()), r.stack.Component(env.Temporal), restarted)
+		if outage.Together(t, subjects, kill) {
+			require.NoError(t, outage.Await(restarted, patience, "Temporal is back"))
+		}
+	})
 }
 
 // run runs a scenario with one disturbance and returns what it has left.
@@ -207,11 +208,10 @@ func (c *testCase) runWith(s scenario, moment outage.Moment, plan func() (restar
 	return c.effects()
 }
 
-// requireSame: the same object, Velero objects, files and writes have come of it as when nothing happens.
-func (c *testCase) requireSame(s scenario, d outage.Disturbance, got effects) {
+func (c *testCase) requireSameIfKilled(s scenario, d outage.Disturbance, got effects) {
 	c.t.Helper()
 	want := baselines[s.name].left
 	got.Writes = outage.WithLastWords(want.Writes, got.Writes)
-	assert.Equal(c.t, want, got, "killed %s", d)
+	c.requireSame(want, got)
 	say(c.t, "killed %s: same object, Velero objects, files and writes as undisturbed", d)
 }

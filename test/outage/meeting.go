@@ -1,8 +1,10 @@
 package outage
 
 import (
+	"fmt"
 	"sync"
 	"testing"
+	"time"
 )
 
 // Meeting is where several cases wait for each other: when the last one has come something is done once, and all go on.
@@ -42,6 +44,9 @@ func (m *Meeting) note(came bool) {
 	close(m.held)
 }
 
+// comePatience is for a guest that neither comes nor is excused: each one's own waits have a limit.
+const comePatience = 10 * time.Minute
+
 // Guest is one of those that a meeting waits for.
 type Guest struct {
 	meeting *Meeting
@@ -51,8 +56,12 @@ type Guest struct {
 // Come is an Action: it waits until the others have come and it is done, and returns the error of that.
 func (g *Guest) Come() error {
 	g.once.Do(func() { g.meeting.note(true) })
-	<-g.meeting.held
-	return g.meeting.err
+	select {
+	case <-g.meeting.held:
+		return g.meeting.err
+	case <-time.After(comePatience):
+		return fmt.Errorf("not all of the others have come within %s", comePatience)
+	}
 }
 
 // Excuse has the others not wait for a guest; it changes nothing for one that has come. Without any guest nothing is done.

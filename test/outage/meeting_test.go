@@ -45,7 +45,7 @@ func TestAMeetingOfNobodyIsOver(t *testing.T) {
 	m, guests := NewMeeting(2, func() error { return errors.New("acted") })
 	guests[0].Excuse()
 	guests[1].Excuse()
-	<-m.Held()
+	receive(t, m.Held())
 	assert.NoError(t, guests[0].Come())
 }
 

@@ -18,6 +18,7 @@ import (
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/test/outage"
 	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/workflowtest/sample"
 )
 
 // sharedOutage is one outage with all its subjects inside: each has come to its moment when it begins.
@@ -32,7 +33,7 @@ type sharedOutage struct {
 type meant struct {
 	scenario, step, of string
 	occurrence         int // the first one, if zero
-	// inLong: with HOLDFAST_TEST_LONG only, since Velero takes its time afterwards.
+	// inLong: in make test-long only, since Velero takes its time afterwards.
 	inLong bool
 }
 
@@ -80,13 +81,13 @@ func (o sharedOutage) concerns(s scenario) bool {
 
 // chosen are the subjects that are asked for.
 func (o sharedOutage) chosen() []meant {
-	return slices.DeleteFunc(slices.Clone(o.subjects), func(m meant) bool { return m.inLong && !outage.Long() })
+	return slices.DeleteFunc(slices.Clone(o.subjects), func(m meant) bool { return m.inLong && !sample.Whole() })
 }
 
 // lasting is how long it is away, and how many backups are created meanwhile.
 func (o sharedOutage) lasting() (time.Duration, int) {
 	switch {
-	case !outage.Long():
+	case !sample.Whole():
 		return 8 * time.Second, 10
 	case o.busy:
 		return time.Minute, 50
@@ -123,23 +124,38 @@ type happening struct {
 // run has all subjects come to their moments, begins the outage, and compares what comes of each.
 func (o sharedOutage) run(t *testing.T, r *rig) {
 	t.Helper()
-	h := &happening{sharedOutage: o, over: make(chan struct{})}
-	var subjects []outage.Subject
+	var h *happening
+	var parts []outage.Part
 	for _, m := range o.chosen() {
-		subjects = append(subjects, outage.Subject{
+		parts = append(parts, outage.Part{
 			Name: m.scenario + " " + m.moment().String(),
-			Run:  func(t *testing.T, ready, there *outage.Guest) { h.runInto(newCase(t, r), m, ready, there) },
+			Run: func(t *testing.T, attempts *outage.Attempts, ready, there *outage.Guest) {
+				t.Helper()
+				h.runInto(newCase(t, r, attempts), m, ready, there)
+			},
 		})
 	}
 	if o.busy {
-		subjects = append(subjects, outage.Subject{
+		parts = append(parts, outage.Part{
 			Name: "backups created meanwhile",
-			Run:  func(t *testing.T, ready, there *outage.Guest) { h.createMeanwhile(newCase(t, r), ready, there) },
+			Run: func(t *testing.T, attempts *outage.Attempts, ready, there *outage.Guest) {
+				t.Helper()
+				h.createMeanwhile(newCase(t, r, attempts), ready, there)
+			},
 		})
 	}
-	lasting, _ := o.lasting()
+	outage.RepeatTogether(parts, func(subjects []outage.Subject) {
+		h = &happening{sharedOutage: o, over: make(chan struct{})}
+		h.disturb(t, r, subjects)
+	})
+}
+
+// disturb runs the subjects, into the outage, and returns when it is over.
+func (h *happening) disturb(t *testing.T, r *rig, subjects []outage.Subject) {
+	t.Helper()
+	lasting, _ := h.lasting()
 	returned := make(chan error, 1)
-	begin := r.outage(t.Context(), o.component, o.how, lasting, returned)
+	begin := r.outage(t.Context(), h.component, h.how, lasting, returned)
 	happened := outage.Together(t, subjects, func() error {
 		go func() {
 			h.err = <-returned
@@ -149,10 +165,10 @@ func (o sharedOutage) run(t *testing.T, r *rig) {
 		return begin()
 	})
 	if happened {
-		<-h.over
+		h.await(t)
 		require.NoError(t, h.err)
 	}
-	if o.component != env.Temporal {
+	if h.component != env.Temporal {
 		require.NoError(t, r.renewVelero())
 	}
 }
@@ -170,26 +186,26 @@ func (h *happening) runInto(c *testCase, m meant, ready, there *outage.Guest) {
 	require.NoError(c.t, ready.Come())
 	c.Driver.Arm()
 	s.act(c)
-	h.await(c)
+	h.await(c.t)
 	c.await(s.want, func() bool { return s.done(c) })
 	waiting, err := c.Driver.Pending()
 	require.NoError(c.t, err)
 	require.Empty(c.t, waiting, "it never came, so that the outage did not meet it there")
 	took := time.Since(h.back)
 	if m == aboutToFinalize {
-		assert.Less(c.t, took, settled, "from the outage's end to the final status")
+		c.requireSettled(took, "from the outage's end to the final status")
 	}
-	assert.Equal(c.t, baselines[s.name].left, c.effects())
+	c.requireSame(baselines[s.name].left, c.effects())
 	say(c.t, "as undisturbed %s after the outage", took.Round(time.Second/10))
 }
 
-func (h *happening) await(c *testCase) {
-	c.t.Helper()
+func (h *happening) await(t *testing.T) {
+	t.Helper()
 	lasting, _ := h.lasting()
 	select {
 	case <-h.over:
 	case <-time.After(patience + lasting):
-		require.FailNow(c.t, "the outage never began or never ended")
+		require.FailNow(t, "the outage never began or never ended")
 	}
 }
 
@@ -198,8 +214,7 @@ func (h *happening) createMeanwhile(c *testCase, ready, there *outage.Guest) {
 	c.t.Helper()
 	_, count := h.lasting()
 	require.NoError(c.t, ready.Come())
-	there.Excuse()
-	<-there.Held()
+	require.NoError(c.t, there.Come())
 	var nabs []*oadpv1alpha1.NonAdminBackup
 	for i := range count {
 		select {
@@ -211,14 +226,14 @@ func (h *happening) createMeanwhile(c *testCase, ready, there *outage.Guest) {
 	}
 	require.NotEmpty(c.t, nabs, "the outage was over before any was created")
 	count = len(nabs)
-	h.await(c)
+	h.await(c.t)
 	const each = 5 * time.Second // Velero backs up one after the other, in an order of its own
-	require.Eventually(c.t, func() bool {
+	c.awaitFor(patience+time.Duration(count)*each, "all complete", func() bool {
 		return !slices.ContainsFunc(nabs, func(nab *oadpv1alpha1.NonAdminBackup) bool {
 			c.nab = nab
 			return !c.completed()
 		})
-	}, patience+time.Duration(count)*each, time.Second, "all complete")
+	})
 	for _, c.nab = range nabs {
 		c.await("Completed", c.completed)
 	}

@@ -59,9 +59,13 @@ var restoreScenarios = []scenario{
 			assert.False(c.t, c.published.IsZero(), "the results were published")
 		},
 		sample: []string{
-			"worker before regular run-finalization-task volumes", "worker after regular publish-finalization",
 			"watcher before regular run-finalization-task cleanup", "watcher after regular publish-finalization",
-			"temporal before regular run-finalization-task validation", "temporal after local record-finalization end",
+			"temporal before regular run-finalization-task validation",
+		},
+		recorded: []string{
+			"worker before regular run-finalization-task volumes",
+			"worker after regular publish-finalization",
+			"temporal after local record-finalization end",
 		},
 	},
 	{
@@ -97,12 +101,11 @@ var restoreScenarios = []scenario{
 			c.await("the edit refused", c.editRefused)
 			c.deleteRestore()
 		},
-		want:  "gone",
-		done:  (*testCase).restoreGone,
-		check: nothingLeftOfRestore,
-		sample: []string{
-			"worker after local delete-velero-restore", "watcher after signal", "temporal before local release-restore",
-		},
+		want:     "gone",
+		done:     (*testCase).restoreGone,
+		check:    nothingLeftOfRestore,
+		sample:   []string{"watcher after signal"},
+		recorded: []string{"worker after local delete-velero-restore", "temporal before local release-restore"},
 	},
 	{
 		name: "delete a restore whose workload is waited for", inLong: true,
@@ -110,7 +113,7 @@ var restoreScenarios = []scenario{
 			c.pod()
 			loseAfterBackup(c)
 			c.restore()
-			require.Eventually(c.t, c.validating, patience, readEvery, "the validation waits")
+			c.awaitFor(patience, "the validation waits", c.validating)
 		},
 		act:   (*testCase).deleteRestore,
 		want:  "gone",

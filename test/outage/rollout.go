@@ -26,6 +26,7 @@ import (
 	"holdfast.dev/holdfast/test/histories"
 	"holdfast.dev/holdfast/test/tools"
 	"holdfast.dev/holdfast/workflows"
+	"holdfast.dev/holdfast/workflows/workflowtest/sample"
 )
 
 // Rollout replaces a case's worker by one of another build while its workflows are open, without worker versioning. The zero
@@ -88,7 +89,7 @@ const (
 	// stopping is what a worker logs when it has been asked to end.
 	stopping     = "worker stopping"
 	stopLines    = 50
-	stopPatience = 10 * time.Second
+	stopPatience = time.Minute
 	pollEvery    = 10 * time.Millisecond
 	// missedInSample is how many workflow types of a sample one worker may serve alone: most have one run to be handed over there,
 	// and a poll that is in flight when a worker is asked to end may still bring it that run's last task.
@@ -190,7 +191,7 @@ func (o *Rollouts) requireAll(t *testing.T) {
 		}
 	}
 	missed := 0
-	if !Long() {
+	if !sample.Whole() {
 		missed = missedInSample
 	}
 	assert.LessOrEqual(t, len(kept), missed, "of these no run was begun by one build and continued by the other: %v", kept)
@@ -209,7 +210,7 @@ type Run func(t *testing.T, rollout Rollout, from map[string]string)
 // matrix. See RunAt.
 func (o *Rollouts) Run(t *testing.T, when []string, moments []Moment, programs map[string]string, back bool, run Run) {
 	t.Helper()
-	if len(when) == 0 || Long() {
+	if len(when) == 0 || sample.Whole() {
 		when = append([]string{During}, when...)
 	}
 	for _, when := range when {

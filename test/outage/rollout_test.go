@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
@@ -32,12 +31,12 @@ func TestRolledOut(t *testing.T) {
 	r := theRig(t)
 	rollouts := outage.NewRollouts(t, allTypes())
 	for _, s := range scenarios {
-		if s.withoutVelero || s.newer || (s.inLong && !outage.Long()) {
+		if s.withoutVelero || s.newer || (s.inLong && !sample.Whole()) {
 			continue
 		}
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
-			rollouts.Run(t, s.rolledOut, undisturbed(t, r, s).moments, r.binaries, outage.Long() || s.name == "create",
+			rollouts.Run(t, s.rolledOut, undisturbed(t, r, s).moments, r.binaries, sample.Whole() || s.name == "create",
 				func(t *testing.T, rollout outage.Rollout, from map[string]string) {
 					rollOut(t, r, s, rollout, from, rollouts)
 				})
@@ -45,7 +44,7 @@ func TestRolledOut(t *testing.T) {
 	}
 	t.Run("periodic work", func(t *testing.T) {
 		t.Parallel()
-		rollouts.RunAt(t, outage.Rollout{}, r.binaries, outage.Long(), func(t *testing.T, rollout outage.Rollout, from map[string]string) {
+		rollouts.RunAt(t, outage.Rollout{}, r.binaries, sample.Whole(), func(t *testing.T, rollout outage.Rollout, from map[string]string) {
 			rollOutPeriodicWork(t, r, rollout, from, rollouts)
 		})
 	})
@@ -70,7 +69,8 @@ func rollOut(
 	withCase(t, &older, func(c *testCase) {
 		began := time.Now()
 		got := c.runWith(s, rollout.Alone, func() (ends int) { return rollout.Plan(c.Subjects) })
-		assert.Equal(t, baselines[s.name].left, got, "rolled out %s", rollout)
+		say(t, "rolled out %s", rollout)
+		c.requireSame(baselines[s.name].left, got)
 		rollouts.RequireServed(t, r.temporal, c.workflows(), began)
 	})
 }
@@ -88,7 +88,7 @@ func rollOutPeriodicWork(
 	t.Helper()
 	older := *r
 	older.binaries = from
-	c := newCase(t, &older)
+	c := newCase(t, &older, nil)
 	began, goOn := time.Now(), make(chan struct{})
 	stand := func() error {
 		select {
@@ -134,10 +134,18 @@ func (c *testCase) startRun(kind contract.Kind) temporalclient.WorkflowRun {
 // awaitActivity waits until a run is at an activity.
 func (c *testCase) awaitActivity(run temporalclient.WorkflowRun, activity string) {
 	c.t.Helper()
-	require.Eventually(c.t, func() bool {
-		described, err := c.temporal.DescribeWorkflowExecution(context.Background(), run.GetID(), run.GetRunID())
-		return err == nil && slices.ContainsFunc(described.PendingActivities, func(pending *workflowpb.PendingActivityInfo) bool {
+	c.poll(patience, func() error {
+		ctx, cancel := context.WithTimeout(c.t.Context(), callPatience)
+		defer cancel()
+		described, err := c.temporal.DescribeWorkflowExecution(ctx, run.GetID(), run.GetRunID())
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(described.PendingActivities, func(pending *workflowpb.PendingActivityInfo) bool {
 			return pending.ActivityType.Name == activity && pending.State == enumspb.PENDING_ACTIVITY_STATE_STARTED
-		})
-	}, patience, readEvery, "%s does not come to %s", run.GetID(), activity)
+		}) {
+			return nil
+		}
+		return fmt.Errorf("%s has not come to %s: %v", run.GetID(), activity, described.PendingActivities)
+	})
 }

@@ -9,7 +9,8 @@ import (
 	"holdfast.dev/holdfast/test/env"
 )
 
-// What every run of the tests has is a fair part of the matrix: each process killed before and after each form of a step.
+// What every run of the tests has is a fair part of the matrix: each scenario is disturbed, and each process killed before and
+// after each form of a step.
 func TestTheSampleHasEveryKindOfKill(t *testing.T) {
 	var want []string
 	for _, process := range []string{env.Worker, env.Watcher, env.Temporal} {

@@ -34,8 +34,7 @@ type rig struct {
 	binaries map[string]string // of the build for outage tests
 }
 
-// cases is how many cases run at a time. They wait more than they work, but each has processes of its own: with eight of them and
-// another stack, two cores no longer answered requests to the API server within five seconds.
+// cases is how many cases run at a time. They wait more than they work, but each has processes of its own.
 const cases = 5
 
 // shared is started by the first test that needs it.
@@ -77,6 +76,7 @@ func startRig() (*rig, error) {
 	r := &rig{stack: stack, binaries: binaries}
 	config, err := stack.RESTConfig(env.Admin)
 	if err == nil {
+		config.Timeout = callPatience // it may be away
 		r.admin, err = client.New(config, client.Options{Scheme: k8s.Scheme()})
 	}
 	if err == nil {

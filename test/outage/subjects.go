@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -124,13 +123,8 @@ func (s *Subjects) Process(name string) *env.Process {
 // AwaitRestarts returns when so many processes that were killed are ready again.
 func (s *Subjects) AwaitRestarts(count int, patience time.Duration) error {
 	for range count {
-		select {
-		case err := <-s.restarted:
-			if err != nil {
-				return err
-			}
-		case <-time.After(patience):
-			return errors.New("the process that was killed has not come back")
+		if err := Await(s.restarted, patience, "the process that was killed comes back"); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -146,6 +140,3 @@ const (
 	Paused  = "paused"
 	Stopped = "stopped"
 )
-
-// Long reports whether the whole matrices were asked for.
-func Long() bool { return os.Getenv("HOLDFAST_TEST_LONG") != "" }

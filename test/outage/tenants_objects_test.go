@@ -2,6 +2,7 @@ package outage_test
 
 import (
 	"context"
+	"errors"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -76,8 +77,15 @@ func (c *testCase) lose() {
 		require.NoError(c.t, c.admin.DeleteAllOf(c.t.Context(), kind,
 			client.InNamespace(c.namespace), client.MatchingLabels(seeded()), client.GracePeriodSeconds(0)))
 	}
-	require.Eventually(c.t, func() bool {
+	c.poll(patience, func() error {
 		key := client.ObjectKey{Namespace: c.namespace, Name: "data"}
-		return apierrors.IsNotFound(c.admin.Get(context.Background(), key, &corev1.PersistentVolumeClaim{}))
-	}, patience, readEvery, "%s: the claim is gone", c.namespace)
+		err := c.admin.Get(context.Background(), key, &corev1.PersistentVolumeClaim{})
+		switch {
+		case apierrors.IsNotFound(err):
+			return nil
+		case err != nil:
+			return err
+		}
+		return errors.New("the claim is there")
+	})
 }

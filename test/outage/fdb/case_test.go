@@ -3,6 +3,7 @@ package fdb_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -22,14 +23,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
+	"holdfast.dev/holdfast/k8s/eventually"
 	"holdfast.dev/holdfast/test/outage"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
 const (
 	// patience is how long a case may take: a kill costs the heartbeats of two activities, and an owner pauses nobody at first.
-	patience  = 4 * time.Minute
+	patience = 4 * time.Minute
+	// readEvery is how long a case waits before it looks again: several do.
 	readEvery = 400 * time.Millisecond
+	// callPatience is how long one question to the API server or Temporal may take; some are asked while these are away.
+	callPatience = 20 * time.Second
 	// name is that of every case's database and backup.
 	name = "orders"
 	// version is what the databases run.
@@ -47,11 +52,27 @@ type testCase struct {
 	temporal  temporalNamespace
 	backup    *fdbv1alpha1.FoundationDBBackup
 	restore   *fdbv1alpha1.FoundationDBRestore
+	began     time.Time
+	// attempts are those of this case and of others in whose place it is: see withCase.
+	attempts *outage.Attempts
 }
 
-func newCase(t *testing.T, r *rig) *testCase {
+// withCase runs a case, and another one in its place if it has made more writes than an undisturbed one: see outage.Attempts.
+func withCase(t *testing.T, r *rig, run func(*testCase)) {
 	t.Helper()
-	c := &testCase{rig: r, t: t, namespace: fmt.Sprintf("case-%08x", rand.Uint32())}
+	var attempts outage.Attempts
+	for completed := false; !completed; {
+		completed = attempts.Completes(func() {
+			c := newCase(t, r, &attempts)
+			defer c.end() // now: t may be that of a scenario, which ends after all of its cases
+			run(c)
+		})
+	}
+}
+
+func newCase(t *testing.T, r *rig, attempts *outage.Attempts) *testCase {
+	t.Helper()
+	c := &testCase{rig: r, t: t, attempts: attempts, began: time.Now(), namespace: fmt.Sprintf("case-%08x", rand.Uint32())}
 	c.temporal = r.borrow(t, c.workflows)
 	c.temp = t.TempDir()
 	t.Cleanup(c.dismiss)
@@ -72,6 +93,12 @@ func newCase(t *testing.T, r *rig) *testCase {
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	return c
+}
+
+// end ends the case's processes and agents.
+func (c *testCase) end() {
+	c.Close()
+	c.dismiss()
 }
 
 // dismiss ends the case's agents, which would go on until the stack ends.
@@ -126,13 +153,17 @@ func (c *testCase) backUpEvery(period int64) {
 // edit changes the spec.
 func (c *testCase) edit(change func(*fdbv1alpha1.FoundationDBBackupSpec)) {
 	c.t.Helper()
-	require.Eventually(c.t, func() bool {
+	eventually.Succeeds(c.t, patience, func() error {
 		present, err := c.read()
-		require.NoError(c.t, err)
-		require.NotNil(c.t, present)
+		if err != nil {
+			return err
+		}
+		if present == nil {
+			return eventually.Stop(errors.New("the backup is gone"))
+		}
 		change(&present.Spec)
-		return c.admin.Update(c.t.Context(), present) == nil
-	}, patience, readEvery)
+		return c.admin.Update(c.t.Context(), present)
+	})
 }
 
 // read returns the FoundationDBBackup, nil if it is gone.
@@ -161,12 +192,19 @@ func (c *testCase) gone() bool {
 // await polls until ok.
 func (c *testCase) await(want string, ok func() bool) {
 	c.t.Helper()
-	for deadline := time.Now().Add(patience); !ok(); time.Sleep(readEvery) {
-		if time.Now().After(deadline) {
+	come := false
+	defer func() {
+		if !come {
 			c.explain()
-			require.FailNow(c.t, "not as wished", "%s: %s", c.namespace, want)
 		}
-	}
+	}()
+	eventually.Succeeds(c.t, patience, func() error {
+		if come = ok(); come {
+			return nil
+		}
+		time.Sleep(readEvery)
+		return fmt.Errorf("%s: not yet: %s", c.namespace, want)
+	})
 }
 
 // explain logs what is known of the object.
@@ -212,7 +250,9 @@ func (c *testCase) restoreWorkflow() string {
 func (c *testCase) awaitStatus(id string, status enumspb.WorkflowExecutionStatus) {
 	c.t.Helper()
 	c.await(fmt.Sprintf("workflow %s: %s", id, status), func() bool {
-		described, err := c.temporal.DescribeWorkflowExecution(context.Background(), id, "")
+		ctx, cancel := context.WithTimeout(context.Background(), callPatience)
+		defer cancel()
+		described, err := c.temporal.DescribeWorkflowExecution(ctx, id, "")
 		return err == nil && described.WorkflowExecutionInfo.Status == status
 	})
 }

@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -302,7 +301,7 @@ func (c *testCase) slotless() bool {
 
 // query asks a workflow for its state; one that has ended answers too.
 func (c *testCase) query(id string, state any) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), callPatience)
 	defer cancel()
 	answer, err := c.temporal.QueryWorkflow(ctx, id, "", contract.QueryState)
 	if err != nil {
@@ -315,6 +314,7 @@ func (c *testCase) owner() string {
 	text := ""
 	c.await("the owner tells who is there", func() bool {
 		state, err := c.ownerState()
+		text = ""
 		for _, member := range state.Members {
 			text += fmt.Sprintf("%s, paused: %t\n", member.Name, member.Paused)
 		}
@@ -348,9 +348,13 @@ func (c *testCase) requireSame(want, got effects) {
 			got.Commands = slices.Insert(slices.Clone(got.Commands), min(i, len(got.Commands)), command)
 		}
 	}
+	writes := got.Writes
+	got.Writes = want.Writes
 	if !assert.Equal(c.t, want, got) {
 		c.explain()
+		return
 	}
+	c.attempts.RequireWrites(c.t, want.Writes, writes)
 }
 
 func asJSON(value any) string {

@@ -16,6 +16,7 @@ import (
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/test/outage"
 	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/workflowtest/sample"
 )
 
 // baseline is an undisturbed run of a scenario, made once: what it left, and what came about in it.
@@ -41,13 +42,15 @@ func undisturbed(t *testing.T, r *rig, scenario string) *baseline {
 	b := baselines[scenario]
 	require.NotNil(t, b, scenario)
 	b.once.Do(func() {
-		c := newCase(t, r)
-		b.left = c.run(b.scenario, outage.Disturbance{})
-		b.check(c, b.left)
-		t.Logf("left: %s", asJSON(b.left))
-		// What comes by the clock alone may come at any moment, or not in the next case.
-		b.moments = slices.DeleteFunc(c.momentsOf(b.scenario), func(m outage.Moment) bool { return leftOut[m.Step] != "" })
-		b.ran = true
+		withCase(t, r, func(c *testCase) {
+			b.left = c.run(b.scenario, outage.Disturbance{})
+			b.left.Writes = c.attempts.FewestWrites(t, b.left.Writes)
+			b.check(c, b.left)
+			t.Logf("left: %s", asJSON(b.left))
+			// What comes by the clock alone may come at any moment, or not in the next case.
+			b.moments = slices.DeleteFunc(c.momentsOf(b.scenario), func(m outage.Moment) bool { return leftOut[m.Step] != "" })
+			b.ran = true
+		})
 	})
 	require.True(t, b.ran, "the undisturbed run of %q has failed", scenario)
 	return b
@@ -59,9 +62,7 @@ func TestTemporalKilledAnywhere(t *testing.T) {
 	t.Run("undisturbed", func(t *testing.T) {
 		for _, s := range scenarios {
 			t.Run(s.name, func(t *testing.T) {
-				if s.inLong && !outage.Long() {
-					t.Skip("a part of the whole matrix (HOLDFAST_TEST_LONG)")
-				}
+				sample.Case(t, !s.inLong)
 				t.Parallel()
 				undisturbed(t, r, s.name)
 			})
@@ -70,7 +71,7 @@ func TestTemporalKilledAnywhere(t *testing.T) {
 	checkActivities(t)
 	var together, alone []subject
 	for _, s := range scenarios {
-		if s.inLong && !outage.Long() {
+		if s.inLong && !sample.Whole() {
 			continue
 		}
 		for _, one := range chosen(t, undisturbed(t, r, s.name)) {
@@ -96,7 +97,7 @@ func checkActivities(t *testing.T) {
 	t.Helper()
 	met := map[string]bool{}
 	for _, b := range baselines {
-		if !b.ran && (!b.inLong || outage.Long()) {
+		if !b.ran && (!b.inLong || sample.Whole()) {
 			return // -run has chosen some, or one has failed
 		}
 		for _, m := range b.moments {
@@ -114,16 +115,13 @@ func TestKilledAnywhere(t *testing.T) {
 	r := theRig(t)
 	for _, s := range scenarios {
 		t.Run(s.name, func(t *testing.T) {
-			if s.inLong && !outage.Long() {
-				t.Skip("a part of the whole matrix (HOLDFAST_TEST_LONG)")
-			}
+			sample.Case(t, !s.inLong)
 			t.Parallel()
 			for _, one := range chosen(t, undisturbed(t, r, s.name)) {
 				if one.Process != env.Temporal {
 					t.Run(one.Disturbance.String(), func(t *testing.T) {
 						t.Parallel()
-						c := newCase(t, r)
-						c.requireSame(one.left, c.run(one.scenario, one.Disturbance))
+						withCase(t, r, func(c *testCase) { c.requireSame(one.left, c.run(one.scenario, one.Disturbance)) })
 						t.Logf("killed %s: same object, agents, database, commands and writes as undisturbed", one.Disturbance)
 					})
 				}
@@ -162,25 +160,26 @@ func chosen(t *testing.T, b *baseline) (chosen []subject) {
 	disturbances := outage.Disturbances(b.moments)
 	require.GreaterOrEqual(t, len(disturbances), 20, "before and after each of several activities, for each process")
 	var all []string
+	wanted := outage.Wanted(b.sample, b.recorded)
 	for _, d := range disturbances {
 		all = append(all, d.String())
-		if outage.Long() || slices.Contains(b.sample, d.String()) {
+		if sample.Whole() || slices.Contains(wanted, d.String()) {
 			chosen = append(chosen, subject{b, d})
 		}
 	}
-	assert.Subset(t, all, b.sample, "these moments never came in an undisturbed run")
+	assert.Subset(t, all, slices.Concat(b.sample, b.recorded), "these moments never came in an undisturbed run")
 	return chosen
 }
 
 func killTemporalAt(t *testing.T, r *rig, group []subject) {
 	t.Helper()
-	var subjects []outage.Subject
+	var parts []outage.Part
 	for _, one := range group {
-		subjects = append(subjects, outage.Subject{
+		parts = append(parts, outage.Part{
 			Name: one.name + " " + one.Disturbance.String(),
-			Run: func(t *testing.T, ready, there *outage.Guest) {
+			Run: func(t *testing.T, attempts *outage.Attempts, ready, there *outage.Guest) {
 				t.Helper()
-				c := newCase(t, r)
+				c := newCase(t, r, attempts)
 				c.requireSame(one.left, c.runWith(one.scenario, one.Moment, func() (restarts int) {
 					c.Driver.At(one.Moment, there.Come)
 					require.NoError(t, ready.Come())
@@ -189,11 +188,13 @@ func killTemporalAt(t *testing.T, r *rig, group []subject) {
 			},
 		})
 	}
-	restarted := make(chan error, 1)
-	kill := outage.KillAndRestart(context.WithoutCancel(t.Context()), r.stack.Component(env.Temporal), restarted)
-	if outage.Together(t, subjects, kill) {
-		require.NoError(t, <-restarted)
-	}
+	outage.RepeatTogether(parts, func(subjects []outage.Subject) {
+		restarted := make(chan error, 1)
+		kill := outage.KillAndRestart(context.WithoutCancel(t.Context()), r.stack.Component(env.Temporal), restarted)
+		if outage.Together(t, subjects, kill) {
+			require.NoError(t, outage.Await(restarted, patience, "Temporal is back"))
+		}
+	})
 }
 
 // run runs a scenario with one disturbance and returns what it has left.

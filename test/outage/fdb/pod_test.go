@@ -12,7 +12,7 @@ import (
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/test/fdbsim"
-	"holdfast.dev/holdfast/test/outage"
+	"holdfast.dev/holdfast/workflows/workflowtest/sample"
 )
 
 // amidWork is the middle of what a scenario has done by others than the worker: by a pod, or by the agents of the database.
@@ -75,24 +75,26 @@ func killAmidWork(t *testing.T, concerned func(process string) bool) {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s, %s", work.scenario, strings.ToLower(process)), func(t *testing.T) {
-				if process != work.sampled && !outage.Long() {
-					t.Skip("a part of the whole matrix (HOLDFAST_TEST_LONG)")
-				}
+				sample.Case(t, process == work.sampled)
 				if process != env.Temporal && !work.alone {
 					t.Parallel()
 				}
 				b := undisturbed(t, r, work.scenario)
-				c := newCase(t, r)
-				b.before(c)
-				work.slow(c)
-				b.act(c)
-				c.await(b.name+" is under way", func() bool { return work.begun(c) })
-				killed := c.Process(process)
-				require.NoError(t, killed.Kill())
-				require.NoError(t, killed.Restart(t.Context()))
-				c.await(b.want, func() bool { return b.done(c) })
-				c.requireSame(b.left, c.effects(b.scenario))
+				withCase(t, r, func(c *testCase) { c.runKilledAmidWork(b, work, process) })
 			})
 		}
 	}
+}
+
+func (c *testCase) runKilledAmidWork(b *baseline, work amidWork, process string) {
+	c.t.Helper()
+	b.before(c)
+	work.slow(c)
+	b.act(c)
+	c.await(b.name+" is under way", func() bool { return work.begun(c) })
+	killed := c.Process(process)
+	require.NoError(c.t, killed.Kill())
+	require.NoError(c.t, killed.Restart(c.t.Context()))
+	c.await(b.want, func() bool { return b.done(c) })
+	c.requireSame(b.left, c.effects(b.scenario))
 }

@@ -3,7 +3,6 @@ package fdb_test
 import (
 	"regexp"
 	"testing"
-	"time"
 
 	"holdfast.dev/holdfast/test/outage"
 	"holdfast.dev/holdfast/workflows"
@@ -21,13 +20,13 @@ func TestRolledOut(t *testing.T) {
 	r := theRig(t)
 	rollouts := outage.NewRollouts(t, allTypes())
 	for _, s := range scenarios {
-		if s.inLong && !outage.Long() {
+		if s.inLong && !sample.Whole() {
 			continue
 		}
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			undisturbed := undisturbed(t, r, s.name)
-			rollouts.Run(t, s.rolledOut, undisturbed.moments, r.binaries, outage.Long() || s.name == created,
+			rollouts.Run(t, s.rolledOut, undisturbed.moments, r.binaries, sample.Whole() || s.name == created,
 				func(t *testing.T, rollout outage.Rollout, from map[string]string) {
 					rollOut(t, r, undisturbed, rollout, from, rollouts)
 				})
@@ -51,12 +50,12 @@ func rollOut(
 	t.Helper()
 	older := *r
 	older.binaries = from
-	began := time.Now()
-	c := newCase(t, &older)
-	left := c.runWith(s.scenario, rollout.Alone, func() (ends int) { return rollout.Plan(c.Subjects) })
-	c.requireSame(s.left.withoutMessages(), left.withoutMessages())
-	rollouts.RequireServed(t, c.temporal.Client, "", began)
-	t.Logf("rolled out %s", rollout)
+	withCase(t, &older, func(c *testCase) {
+		left := c.runWith(s.scenario, rollout.Alone, func() (ends int) { return rollout.Plan(c.Subjects) })
+		c.requireSame(s.left.withoutMessages(), left.withoutMessages())
+		rollouts.RequireServed(t, c.temporal.Client, "", c.began)
+		t.Logf("rolled out %s", rollout)
+	})
 }
 
 // anyMessage is the text of a condition: for people, and in the words of the build that wrote it.

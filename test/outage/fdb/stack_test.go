@@ -118,7 +118,7 @@ func (r *rig) start(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	config.QPS = -1
+	config.QPS, config.Timeout = -1, callPatience // it may be away
 	if r.admin, err = client.New(config, client.Options{Scheme: k8s.Scheme()}); err != nil {
 		return err
 	}
@@ -164,7 +164,11 @@ func (r *rig) stop() (err error) {
 // borrow lends a Temporal namespace for the time of a test; the workflows of those IDs are ended then.
 func (r *rig) borrow(t *testing.T, leaves func() []string) (namespace temporalNamespace) {
 	t.Helper()
-	namespace = <-r.namespaces
+	select {
+	case namespace = <-r.namespaces:
+	case <-time.After(2 * patience):
+		require.FailNow(t, "no test gives its Temporal namespace back")
+	}
 	t.Cleanup(func() {
 		defer func() { r.namespaces <- namespace }()
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
