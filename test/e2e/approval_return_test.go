@@ -24,7 +24,9 @@ func revocationWins(t *testing.T) {
 		request := &approvalRequest{ObjectMeta: metav1.ObjectMeta{Namespace: env.OADPNamespace, Name: nacuuid(location)}}
 		require.NoError(t, byHand(t, request, fmt.Sprintf(`{"metadata":{"annotations":{%q:"both"}},`+
 			`"spec":{"revokeApprovedSpec":true,"pendingApprovalDecision":%q}}`, oadpv1alpha1.RevocationReasonAnnotation, decision)))
-		require.Eventually(t, func() bool { return !readRequest(t, location).Spec.RevokeApprovedSpec }, patience, locationPoll)
+		awaitObject(t, admin, request, patience, "the revocation was acted on", func(now *approvalRequest, there bool) bool {
+			return there && !now.Spec.RevokeApprovedSpec
+		})
 		x.awaitApproval(location, contract.ApprovalPending)
 		request = readRequest(t, location)
 		assert.Equal(t, oadpv1alpha1.ApprovalDecisionPending, request.Spec.PendingApprovalDecision)
@@ -59,14 +61,14 @@ func approvalOfWhatWasLeft(t *testing.T) {
 	x.awaitRefused(location, "prefix is invalid")
 	editByHand(t, location, contract.DecisionApprove, "the good one")
 	version := readRequest(t, location).ResourceVersion
-	require.EventuallyWithT(t, func(c *assert.CollectT) {
-		view, err := approvalOf(context.Background(), location)
-		require.NoError(c, err)
-		assert.Equal(c, version, view.ResourceVersion, "the workflow has seen the decision")
-		details, err := detailsOf(context.Background(), approvalID(location))
-		require.NoError(c, err)
-		assert.Contains(c, details, "**approve** was decided about it and waits")
-	}, patience, locationPoll)
+	awaitSuccess(t, func(ctx context.Context) error {
+		view, err := approvalOf(ctx, location)
+		if err == nil && view.ResourceVersion != version {
+			err = fmt.Errorf("the workflow has seen version %s, and the decision is %s", view.ResourceVersion, version)
+		}
+		return err
+	})
+	awaitDetailsOf(t, approvalID(location), "**approve** was decided about it and waits")
 	request := readRequest(t, location)
 	assert.Equal(t, version, request.ResourceVersion)
 	assert.Nil(t, request.Status.LastDecision)

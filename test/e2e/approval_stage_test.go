@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	sdkpb "go.temporal.io/api/sdk/v1"
 	temporalclient "go.temporal.io/sdk/client"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -156,26 +157,39 @@ func checkNoRequest(t *testing.T, location *nabsl) {
 func (x *tenant) awaitApproval(location *nabsl, state contract.Approval) contract.ApprovalView {
 	x.t.Helper()
 	var seen contract.ApprovalView
-	require.EventuallyWithT(x.t, func(c *assert.CollectT) {
-		view, err := approvalOf(context.Background(), location)
-		if !assert.NoError(c, err) || !assert.Equal(c, state, view.State(), "the workflow's state") {
-			return
+	awaitSuccess(x.t, func(ctx context.Context) error {
+		view, request, now, err := readApproval(ctx, location)
+		if err != nil {
+			return err
 		}
-		request, now := &approvalRequest{}, &nabsl{}
-		key := client.ObjectKey{Namespace: env.OADPNamespace, Name: nacuuid(location)}
-		if !assert.NoError(c, admin.Get(context.Background(), key, request)) ||
-			!assert.NoError(c, admin.Get(context.Background(), client.ObjectKeyFromObject(location), now)) {
-			return
+		if view.State() != state {
+			return fmt.Errorf("the workflow says that %s/%s is %s, not %s", location.Namespace, location.Name, view.State(), state)
 		}
+		c := &doubts{}
 		assert.Equal(c, request.ResourceVersion, view.ResourceVersion, "the workflow has seen the last version")
 		checkAgreement(c, state, request, now)
 		seen = view
-	}, patience, locationPoll, "%s/%s: approval %s", location.Namespace, location.Name, state)
+		return c.err()
+	})
 	return seen
 }
 
+// readApproval returns what workflow, request and location say of an approval.
+func readApproval(
+	ctx context.Context, location *nabsl,
+) (view contract.ApprovalView, request *approvalRequest, now *nabsl, err error) {
+	request, now = &approvalRequest{ObjectMeta: inOADP(nacuuid(location))}, &nabsl{}
+	if view, err = approvalOf(ctx, location); err != nil {
+		return view, nil, nil, fmt.Errorf("ask the workflow of %s/%s: %w", location.Namespace, location.Name, err)
+	}
+	if err = admin.Get(ctx, client.ObjectKeyFromObject(request), request); err != nil {
+		return view, nil, nil, err
+	}
+	return view, request, now, admin.Get(ctx, client.ObjectKeyFromObject(location), now)
+}
+
 // checkAgreement holds an approval request and its location against the state that they should be in.
-func checkAgreement(c *assert.CollectT, state contract.Approval, request *approvalRequest, location *nabsl) {
+func checkAgreement(c assert.TestingT, state contract.Approval, request *approvalRequest, location *nabsl) {
 	shown := locationCondition(location, oadpv1alpha1.NonAdminConditionClusterAdminApproved)
 	asked := request.Status.VeleroBackupStorageLocationApprovalRequest
 	if !assert.NotNil(c, shown) || !assert.NotNil(c, asked) {
@@ -207,10 +221,10 @@ func checkAgreement(c *assert.CollectT, state contract.Approval, request *approv
 // carried out.
 func (x *tenant) checkInForce(location *nabsl, prefix string) {
 	x.t.Helper()
-	require.EventuallyWithT(x.t, func(c *assert.CollectT) {
-		velero, _ := madeFor(x.t, location)
-		assert.Equal(c, path.Join(x.namespace, prefix), velero.Spec.ObjectStorage.Prefix)
-	}, patience, poll)
+	velero := &velerov1.BackupStorageLocation{ObjectMeta: inOADP(nacuuid(location))}
+	awaitObject(x.t, admin, velero, patience, "at prefix "+prefix, func(now *velerov1.BackupStorageLocation, there bool) bool {
+		return there && now.Spec.ObjectStorage.Prefix == path.Join(x.namespace, prefix)
+	})
 }
 
 // checkDecision: the request says what was decided last, by whom, when and why.
@@ -222,6 +236,6 @@ func checkDecision(t *testing.T, location *nabsl, decision contract.Decision, by
 	assert.EqualValues(t, decision, last.Decision)
 	assert.Equal(t, by, last.DecidedBy)
 	assert.Equal(t, reason, last.Reason)
-	assert.WithinDuration(t, time.Now(), last.DecidedAt.Time, patience)
+	assert.WithinRange(t, last.DecidedAt.Time, request.CreationTimestamp.Time, time.Now().Add(time.Second))
 	assert.LessOrEqual(t, last.ObservedGeneration, request.Generation)
 }

@@ -78,7 +78,7 @@ func (s *switching) switchedOff(t *testing.T) {
 		seen := x.awaitAvailable(location)
 		assert.Equal(t, oadpv1alpha1.MessageBSLApprovalNotRequired,
 			locationCondition(seen, oadpv1alpha1.NonAdminConditionClusterAdminApproved).Message)
-		require.Eventually(t, func() bool { return !made(t, nacuuid(location), &approvalRequest{}) }, patience, locationPoll)
+		awaitAllGone(t, &approvalRequest{ObjectMeta: inOADP(nacuuid(location))})
 	}
 	x.checkInForce(s.changed, "later")
 	if s.veleroWhenApproved != "" {
@@ -94,9 +94,7 @@ func (s *switching) switchedOff(t *testing.T) {
 
 func (x *tenant) awaitNothingMade(location *nabsl) {
 	x.t.Helper()
-	require.Eventually(x.t, func() bool {
-		return !made(x.t, nacuuid(location), &velerov1.BackupStorageLocation{})
-	}, patience, locationPoll)
+	awaitAllGone(x.t, &velerov1.BackupStorageLocation{ObjectMeta: inOADP(nacuuid(location))})
 	checkNothingMade(x.t, location) // the Secret goes first
 }
 
@@ -129,11 +127,7 @@ func decidedBeforeTheChange(t *testing.T) {
 	assert.Contains(t, refused.Message(), reason)
 	assert.Contains(t, refused.Message(), "use holdfast approve "+location.Namespace+"/"+location.Name)
 	require.NoError(t, temporal.SignalWorkflow(t.Context(), approvalID(location), "", contract.SignalDecide, decision))
-	require.EventuallyWithT(t, func(c *assert.CollectT) {
-		details, err := detailsOf(context.Background(), approvalID(location))
-		assert.NoError(c, err)
-		assert.Contains(c, details, reason)
-	}, patience, locationPoll)
+	awaitDetailsOf(t, approvalID(location), reason)
 	after := x.awaitApproval(location, contract.ApprovalPending)
 	assert.Equal(t, seen.ResourceVersion, after.ResourceVersion, "nothing was written")
 

@@ -3,6 +3,8 @@ package e2e_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"reflect"
 	"testing"
 	"time"
@@ -12,6 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"holdfast.dev/holdfast/k8s/eventually"
+	"holdfast.dev/holdfast/test/env"
 )
 
 // reread is how soon an object is read again of which nothing is heard: after an outage, or where a condition is about others too.
@@ -67,6 +72,70 @@ func nextChange(ctx context.Context, of client.Object, version string) bool {
 		}
 	}
 }
+
+// answerTime is how long a question may take: an API server that stands still does not answer, and the next try asks again.
+const answerTime = 10 * time.Second
+
+// awaitSuccess is eventually.Succeeds for what is asked over the network, with patience.
+func awaitSuccess(t *testing.T, try func(context.Context) error) {
+	t.Helper()
+	awaitSuccessFor(t, patience, try)
+}
+
+func awaitSuccessFor(t *testing.T, limit time.Duration, try func(context.Context) error) {
+	t.Helper()
+	eventually.Succeeds(t, limit, func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), answerTime)
+		defer cancel()
+		return try(ctx)
+	})
+}
+
+// awaitAllGone waits until none of the objects is there.
+func awaitAllGone(t *testing.T, objects ...client.Object) {
+	t.Helper()
+	awaitSuccess(t, func(ctx context.Context) error { return gone(ctx, admin, objects...) })
+}
+
+// gone is an error while one of the objects is there, or while nobody says whether it is.
+func gone(ctx context.Context, as client.Client, objects ...client.Object) error {
+	for _, object := range objects {
+		key, now := client.ObjectKeyFromObject(object), object.DeepCopyObject().(client.Object)
+		switch err := as.Get(ctx, key, now); {
+		case err == nil:
+			return fmt.Errorf("%T %s is still there", object, key)
+		case !apierrors.IsNotFound(err):
+			return fmt.Errorf("get %T %s: %w", object, key, err)
+		}
+	}
+	return nil
+}
+
+// awaitFiles waits until as many objects are in the stack's bucket below a prefix.
+func awaitFiles(t *testing.T, prefix string, count int) {
+	t.Helper()
+	awaitSuccess(t, func(context.Context) error {
+		found, err := stack.Objects(prefix)
+		if err == nil && len(found) < count {
+			err = fmt.Errorf("of %d files in %s there are %d", count, prefix, len(found))
+		}
+		return err
+	})
+}
+
+// inOADP names an object of the OADP namespace.
+func inOADP(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: env.OADPNamespace, Name: name}
+}
+
+// doubts are what assertions say of a state that may not have come yet: a try asserts on them, not on the test.
+type doubts struct{ said []error }
+
+func (d *doubts) Errorf(format string, args ...any) {
+	d.said = append(d.said, fmt.Errorf(format, args...))
+}
+
+func (d *doubts) err() error { return errors.Join(d.said...) }
 
 // listFor returns an empty list of the object's kind.
 func listFor(object client.Object) (client.ObjectList, error) {

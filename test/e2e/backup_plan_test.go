@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -47,7 +48,10 @@ func (x *tenant) plan(name, schedule string, alter func(*holdfastv1alpha1.Backup
 
 func (x *tenant) awaitPlan(plan *backupPlan, action string, ok func(*backupPlan) bool) *backupPlan {
 	x.t.Helper()
-	return awaitObject(x.t, admin, plan, 8*time.Minute, action, func(now *backupPlan, there bool) bool { return there && ok(now) })
+	return awaitObject(x.t, admin, plan, 8*time.Minute, action, func(now *backupPlan, there bool) bool {
+		x.checkTakenUpOnce()
+		return there && ok(now)
+	})
 }
 
 // runs are the NonAdminBackups of a plan, by name.
@@ -63,7 +67,11 @@ func (x *tenant) runs(plan *backupPlan) []oadpv1alpha1.NonAdminBackup {
 // A plan every minute keeps the last two good backups: names, what is left, and nothing of the others in the bucket.
 func TestAPlanMakesItsBackupsAndKeepsTheLastTwo(t *testing.T) {
 	t.Parallel()
-	x := newTenant(t, "dave")
+	repeated(t, "dave", (*tenant).keepsTheLastTwo)
+}
+
+func (x *tenant) keepsTheLastTwo() {
+	t := x.t
 	plan := x.plan("minutely", "* * * * *", func(spec *holdfastv1alpha1.BackupPlanSpec) {
 		spec.Keep = &holdfastv1alpha1.Keep{Last: 2}
 		spec.Objective = &holdfastv1alpha1.Objective{RecoveryPoint: "10m"}
@@ -179,7 +187,11 @@ func (x *tenant) patchPlan(plan *backupPlan, merge string) {
 // What else somebody does to a Schedule is put back; a trigger and a backfill make one run each.
 func TestAPlansScheduleIsEditedDeletedTriggeredAndBackfilled(t *testing.T) {
 	t.Parallel()
-	x := newTenant(t, "dave")
+	repeated(t, "dave", (*tenant).putsSchedulesBack)
+}
+
+func (x *tenant) putsSchedulesBack() {
+	t := x.t
 	edited, deleted, triggered, backfilled := x.ready("edited"), x.ready("deleted"), x.ready("triggered"), x.ready("backfilled")
 	before, err := scheduleOf(edited).Describe(t.Context())
 	require.NoError(t, err)
@@ -191,33 +203,45 @@ func TestAPlansScheduleIsEditedDeletedTriggeredAndBackfilled(t *testing.T) {
 		},
 	}))
 	require.NoError(t, scheduleOf(deleted).Delete(t.Context()))
+	begun := time.Now().Truncate(time.Second)
 	require.NoError(t, scheduleOf(triggered).Trigger(t.Context(), temporalclient.ScheduleTriggerOptions{}))
 	times := before.Info.NextActionTimes // those of all: the schedule is the same
 	require.NoError(t, scheduleOf(backfilled).Backfill(t.Context(), temporalclient.ScheduleBackfillOptions{
 		Backfill: []temporalclient.ScheduleBackfill{{Start: times[0].Add(-24*time.Hour).AddDate(-40, 0, 0), End: time.Now()}},
 	}))
-	begun := time.Now()
 	for _, plan := range []*backupPlan{triggered, backfilled} {
 		now := x.awaitPlan(plan, "one run", func(now *backupPlan) bool { return now.Status.Counts.Good == 1 })
 		runs := x.runs(plan)
 		require.Len(t, runs, 1)
 		due, err := time.Parse(time.RFC3339, runs[0].Annotations[holdfastv1alpha1.AnnotationDue])
 		require.NoError(t, err)
-		assert.WithinDuration(t, begun, due, time.Minute, "dated now")
+		assert.WithinRange(t, due, begun, time.Now(), "dated now")
 		assert.Zero(t, now.Status.Counts.Missed)
 	}
-	require.Eventually(t, func() bool {
-		after, err := scheduleOf(edited).Describe(context.Background())
-		again, gone := scheduleOf(deleted).Describe(context.Background())
-		return err == nil && len(after.Schedule.Spec.Intervals) == 0 && len(after.Schedule.Spec.Calendars) > 0 &&
-			gone == nil && len(again.Info.NextActionTimes) > 0
-	}, 2*patience, poll, "put back")
+	awaitSuccessFor(t, 2*patience, func(ctx context.Context) error {
+		after, err := scheduleOf(edited).Describe(ctx)
+		again, gone := scheduleOf(deleted).Describe(ctx)
+		switch {
+		case err != nil || gone != nil:
+			return errors.Join(err, gone)
+		case len(after.Schedule.Spec.Intervals) != 0 || len(after.Schedule.Spec.Calendars) == 0:
+			return fmt.Errorf("the edited Schedule has %v", after.Schedule.Spec)
+		case len(again.Info.NextActionTimes) == 0:
+			return errors.New("the deleted Schedule has no next time")
+		}
+		return nil
+	})
 }
 
 // A tenant requests a run, and cannot reach beyond its namespace by a plan.
 func TestAPlanIsTheTenantsOwn(t *testing.T) {
 	t.Parallel()
-	x, other := newTenant(t, "erin"), newTenant(t, "frank")
+	repeated(t, "erin", (*tenant).ownsItsPlans)
+}
+
+func (x *tenant) ownsItsPlans() {
+	t := x.t
+	other := newTenant(t, "frank")
 	plan := x.ready("own")
 	for _, value := range []string{"1", "2"} {
 		x.patchPlan(plan, `{"metadata":{"annotations":{"holdfast.dev/run-now":"`+value+`"}}}`)
@@ -246,7 +270,11 @@ func TestAPlanIsTheTenantsOwn(t *testing.T) {
 // What only minGood keeps is moved on, on Velero's own Backup, before Velero deletes it.
 func TestTheLastGoodBackupDoesNotExpire(t *testing.T) {
 	t.Parallel()
-	x := newTenant(t, "dave")
+	repeated(t, "dave", (*tenant).keepsTheLastGood)
+}
+
+func (x *tenant) keepsTheLastGood() {
+	t := x.t
 	const ttl = 40 * time.Second // half of it before the end it is extended
 	plan := x.plan("lasting", farOff, func(spec *holdfastv1alpha1.BackupPlanSpec) {
 		spec.Template.Spec.BackupSpec.TTL = metav1.Duration{Duration: ttl}
@@ -267,7 +295,8 @@ func TestTheLastGoodBackupDoesNotExpire(t *testing.T) {
 	})
 	made := veleroBackupsOf(t, x.namespace)
 	require.Len(t, made, 1)
-	assert.Equal(t, now.Status.LastGood.Expires.Unix(), made[0].Status.Expiration.Unix())
+	// On a slow machine it has been extended once more.
+	assert.False(t, made[0].Status.Expiration.Time.Before(now.Status.LastGood.Expires.Time), "on Velero's own Backup")
 	assert.Equal(t, velerov1.BackupPhaseCompleted, made[0].Status.Phase)
 	assert.Equal(t, ttl, made[0].Spec.TTL.Duration, "the spec is as it was")
 	require.NoError(t, x.client.Delete(t.Context(), plan)) // or it is extended for ever
@@ -275,7 +304,11 @@ func TestTheLastGoodBackupDoesNotExpire(t *testing.T) {
 
 // Not parallel: the policy is everybody's.
 func TestPlansFollowThePolicy(t *testing.T) {
-	x := newTenant(t, "carol")
+	repeated(t, "carol", (*tenant).plansByThePolicy)
+}
+
+func (x *tenant) plansByThePolicy() {
+	t := x.t
 	const rules = `
 plans: {minInterval: 1h, maxKept: 5}
 defaultPlans:

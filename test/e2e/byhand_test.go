@@ -2,8 +2,8 @@ package e2e_test
 
 import (
 	"context"
+	"errors"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
@@ -46,10 +46,14 @@ func TestAWorkflowEndedByHandComesBack(t *testing.T) {
 			x.awaitVeleroPhase(nab, velerov1.BackupPhaseInProgress)
 			run := latestRun(t, nab)
 			require.NoError(t, deed(t, workflowID(nab), run))
-			require.EventuallyWithT(t, func(c *assert.CollectT) {
-				assert.NotEqual(c, enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, runStatus(c, nab, run), "the run that was at work")
-				assert.Equal(c, enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, runStatus(c, nab, ""), "its successor")
-			}, patience, 200*time.Millisecond)
+			awaitSuccess(t, func(ctx context.Context) error {
+				c := &doubts{}
+				at, errAt := runStatus(ctx, nab, run)
+				next, errNext := runStatus(ctx, nab, "")
+				assert.NotEqual(c, enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, at, "the run that was at work")
+				assert.Equal(c, enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, next, "its successor")
+				return errors.Join(errAt, errNext, c.err())
+			})
 
 			veleroSays(t, nab, velerov1.BackupPhaseCompleted)
 			done := x.awaitVeleroPhase(nab, velerov1.BackupPhaseCompleted)
@@ -74,10 +78,12 @@ func TestAWorkflowEndedByHandComesBack(t *testing.T) {
 	})
 }
 
-func runStatus(t require.TestingT, nab *oadpv1alpha1.NonAdminBackup, run string) enumspb.WorkflowExecutionStatus {
-	described, err := temporal.DescribeWorkflowExecution(context.Background(), workflowID(nab), run)
-	require.NoError(t, err)
-	return described.WorkflowExecutionInfo.Status
+func runStatus(ctx context.Context, nab *oadpv1alpha1.NonAdminBackup, run string) (enumspb.WorkflowExecutionStatus, error) {
+	described, err := temporal.DescribeWorkflowExecution(ctx, workflowID(nab), run)
+	if err != nil {
+		return enumspb.WORKFLOW_EXECUTION_STATUS_UNSPECIFIED, err
+	}
+	return described.WorkflowExecutionInfo.Status, nil
 }
 
 // completedTasks lists the events at which a run can be reset.
@@ -114,7 +120,7 @@ func veleroExpires(t *testing.T, name string) {
 		},
 		Spec: velerov1.DeleteBackupRequestSpec{BackupName: name},
 	}))
-	require.Eventually(t, func() bool { return veleroBackup(t, name) == nil }, patience, 200*time.Millisecond)
+	awaitAllGone(t, &velerov1.Backup{ObjectMeta: inOADP(name)})
 }
 
 // Velero's garbage collection deletes an expired Backup by a request of its own. Not parallel: the watcher is off.

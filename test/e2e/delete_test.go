@@ -1,15 +1,12 @@
 package e2e_test
 
 import (
-	"context"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -126,9 +123,7 @@ func TestDeletedNamespaceNeverHangs(t *testing.T) {
 	x.awaitCondition(pending, oadpv1alpha1.NonAdminConditionDeleting, oadpv1alpha1.ReasonDeletionPending)
 
 	require.NoError(t, admin.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: x.namespace}}))
-	require.Eventually(t, func() bool {
-		return apierrors.IsNotFound(admin.Get(context.Background(), types.NamespacedName{Name: x.namespace}, &corev1.Namespace{}))
-	}, patience, 200*time.Millisecond, "namespace %s hangs", x.namespace)
+	awaitAllGone(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: x.namespace}})
 	for _, nab := range []*oadpv1alpha1.NonAdminBackup{kept, pending} {
 		assert.NotNil(t, veleroBackup(t, nab.Status.VeleroBackup.Name), "the Velero Backup stays for the administrator")
 		assert.NotZero(t, files(t, nab.Status.VeleroBackup.Name))

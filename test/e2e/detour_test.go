@@ -28,6 +28,7 @@ type detour struct {
 	kubeconfig string
 	server     *url.URL
 	transport  http.RoundTripper // says whose requests they are
+	closed     chan struct{}     // closed at the end of the test
 
 	mu   sync.Mutex
 	held *heldRequest
@@ -46,13 +47,14 @@ func newDetour(t *testing.T, user string) *detour {
 	t.Helper()
 	config, err := stack.RESTConfig(user)
 	require.NoError(t, err)
-	d := &detour{kubeconfig: filepath.Join(t.TempDir(), "detour.kubeconfig")}
+	d := &detour{closed: make(chan struct{}), kubeconfig: filepath.Join(t.TempDir(), "detour.kubeconfig")}
 	d.transport, err = rest.TransportFor(config)
 	require.NoError(t, err)
 	d.server, err = url.Parse(config.Host)
 	require.NoError(t, err)
 	server := httptest.NewServer(d)
 	t.Cleanup(func() {
+		close(d.closed)
 		server.CloseClientConnections()
 		server.Close()
 	})
@@ -119,7 +121,11 @@ func (d *detour) ServeHTTP(answer http.ResponseWriter, request *http.Request) {
 	}
 	if held := d.catch(request, string(body)); held != nil {
 		close(held.caught)
-		<-held.letGo
+		select {
+		case <-held.letGo:
+		case <-d.closed: // the test has failed: nobody lets go
+			return
+		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(request.Context()), patience)
 		defer cancel()
 		request = request.WithContext(ctx)

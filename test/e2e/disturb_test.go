@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"net/http"
 	"os"
@@ -23,6 +24,7 @@ import (
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/workflowtest/sample"
 )
 
 // These tests disturb the whole stack, so none is parallel.
@@ -30,11 +32,21 @@ import (
 // awaitDetails waits until the object's workflow says a text in its details: what it waits for. It says so after the status does.
 func awaitDetails(t *testing.T, nab *oadpv1alpha1.NonAdminBackup, text string) {
 	t.Helper()
-	require.EventuallyWithT(t, func(c *assert.CollectT) {
-		details, err := detailsOf(context.Background(), workflowID(nab))
-		require.NoError(c, err)
-		assert.Contains(c, details, text)
-	}, patience, 200*time.Millisecond)
+	awaitDetailsOf(t, workflowID(nab), text)
+}
+
+// awaitDetailsOf waits until a workflow says all the texts in its details.
+func awaitDetailsOf(t *testing.T, id string, texts ...string) {
+	t.Helper()
+	awaitSuccess(t, func(ctx context.Context) error {
+		details, err := detailsOf(ctx, id)
+		for _, text := range texts {
+			if err == nil && !strings.Contains(details, text) {
+				err = fmt.Errorf("workflow %s does not say %q, but %q", id, text, details)
+			}
+		}
+		return err
+	})
 }
 
 func TestPolicyIsEnforcedLive(t *testing.T) {
@@ -86,19 +98,19 @@ func setPolicy(t *testing.T, keys map[string]string) {
 	t.Cleanup(func() { write(context.Background(), nil) })
 }
 
+// In test/outage, each process is killed before and after each step of the scenario "create".
 func TestKilledWhileCreating(t *testing.T) {
+	sample.InLong(t, "TestKilledWhileDeleting")
 	for _, name := range []string{env.Worker, env.Watcher} {
 		t.Run(name, func(t *testing.T) {
-			if name != env.Worker {
-				onlyLong(t) // test/outage kills both at every point
-			}
 			x := newTenant(t, "erin")
 			var made []*oadpv1alpha1.NonAdminBackup
 			for _, each := range []string{"one", "two", "three"} {
 				made = append(made, x.backUp(each))
 			}
 			killAndRestart(t, name, func() {
-				require.Eventually(t, func() bool { return len(veleroBackupsOf(t, x.namespace)) > 0 }, patience, 5*time.Millisecond)
+				awaitObject(t, admin, &velerov1.Backup{ObjectMeta: inOADP(backupID(made[0]))}, patience, "made",
+					func(_ *velerov1.Backup, there bool) bool { return there })
 			})
 			for _, nab := range made {
 				seen := x.awaitVeleroPhase(nab, velerov1.BackupPhaseCompleted)
@@ -109,21 +121,18 @@ func TestKilledWhileCreating(t *testing.T) {
 	}
 }
 
+// In test/outage, each process is killed before and after each step of the scenario "delete with the data".
 func TestKilledWhileDeleting(t *testing.T) {
 	for _, name := range []string{env.Worker, env.Watcher} {
 		t.Run(name, func(t *testing.T) {
-			if name != env.Watcher {
-				onlyLong(t)
-			}
+			sample.Case(t, name == env.Watcher)
 			x := newTenant(t, "erin")
 			nab := x.completed("doomed")
 			x.patch(nab, `{"spec":{"deleteBackup":true}}`)
 			killAndRestart(t, name, func() {
-				require.Eventually(t, func() bool {
-					now := &oadpv1alpha1.NonAdminBackup{}
-					return admin.Get(context.Background(), client.ObjectKeyFromObject(nab), now) != nil ||
-						now.Status.Phase == oadpv1alpha1.NonAdminPhaseDeleting
-				}, patience, 5*time.Millisecond)
+				awaitObject(t, admin, nab, patience, "Deleting", func(now *oadpv1alpha1.NonAdminBackup, there bool) bool {
+					return !there || now.Status.Phase == oadpv1alpha1.NonAdminPhaseDeleting
+				})
 			})
 			x.awaitGone(nab)
 			checkDeleted(t, nab.Status.VeleroBackup.Name, false)
@@ -185,16 +194,24 @@ func TestKeepsOffWhileTheNonAdminControllerRuns(t *testing.T) {
 	t.Cleanup(func() { _ = admin.Delete(context.Background(), rival) })
 	for _, name := range []string{env.Worker, env.Watcher} {
 		address := "http://" + stack.Component(name).Address(env.AddressHealth) + "/readyz"
-		require.Eventually(t, func() bool { return status(address) == http.StatusServiceUnavailable }, patience, 100*time.Millisecond)
+		awaitStatus(t, address, http.StatusServiceUnavailable)
 	}
 	before := map[string]string{}
 	for _, kind := range []string{"nonadminbackup", "nonadmindownloadrequest"} {
-		before[kind] = putOff(t, kind)
+		count, err := putOff(t.Context(), kind)
+		require.NoError(t, err)
+		before[kind] = count
 	}
 	nab := x.backUp("waits")
 	fence := x.request(velerov1.DownloadTargetKindBackupLog, nab.Name)
 	for kind, count := range before {
-		require.Eventually(t, func() bool { return putOff(t, kind) != count }, patience, locationPoll, kind)
+		awaitSuccess(t, func(ctx context.Context) error {
+			now, err := putOff(ctx, kind)
+			if err == nil && now == count {
+				err = fmt.Errorf("the watcher has judged no %s since: still %s", kind, now)
+			}
+			return err
+		})
 	}
 	waiting := []string{
 		workflowID(nab), contract.WorkflowID(stack.ClusterID(), contract.KindDownload, contract.ObjectRef{
@@ -211,12 +228,15 @@ func TestKeepsOffWhileTheNonAdminControllerRuns(t *testing.T) {
 	x.awaitVeleroPhase(nab, velerov1.BackupPhaseCompleted)
 	awaitEnd(t, nab)
 	for _, id := range waiting {
-		require.EventuallyWithT(t, func(c *assert.CollectT) {
-			described, err := temporal.DescribeWorkflowExecution(context.Background(), id, "")
-			if assert.NoError(c, err) {
-				assert.True(t, described.WorkflowExecutionInfo.StartTime.AsTime().After(allowed), "the watcher had told workflow %s", id)
+		var begun time.Time
+		awaitSuccess(t, func(ctx context.Context) error {
+			described, err := temporal.DescribeWorkflowExecution(ctx, id, "")
+			if err == nil {
+				begun = described.WorkflowExecutionInfo.StartTime.AsTime()
 			}
-		}, patience, locationPoll)
+			return err
+		})
+		assert.True(t, begun.After(allowed), "the watcher had told workflow %s", id)
 	}
 	requests, err := stack.Audit()
 	require.NoError(t, err)
@@ -229,30 +249,40 @@ func TestKeepsOffWhileTheNonAdminControllerRuns(t *testing.T) {
 }
 
 // putOff is how often the watcher has judged that an object of the kind must wait.
-func putOff(t *testing.T, kind string) string {
-	t.Helper()
-	return seriesOf(metricsOf(t, env.Watcher), `controller_runtime_reconcile_total{controller="`+kind+`",result="requeue_after"}`)
+func putOff(ctx context.Context, kind string) (string, error) {
+	page, err := readMetrics(ctx, env.Watcher)
+	return seriesOf(page, `controller_runtime_reconcile_total{controller="`+kind+`",result="requeue_after"}`), err
 }
 
 // dropDownloads deletes every NonAdminDownloadRequest, and returns when neither they nor what Velero had for them is left.
 func dropDownloads(t *testing.T) {
 	t.Helper()
-	require.EventuallyWithT(t, func(c *assert.CollectT) {
+	awaitSuccess(t, func(ctx context.Context) error {
 		var requests oadpv1alpha1.NonAdminDownloadRequestList
-		if assert.NoError(c, admin.List(context.Background(), &requests)) && !assert.Empty(c, requests.Items) {
-			for i := range requests.Items {
-				assert.NoError(c, client.IgnoreNotFound(admin.Delete(context.Background(), &requests.Items[i])))
+		if err := admin.List(ctx, &requests); err != nil {
+			return err
+		}
+		for i := range requests.Items {
+			if err := client.IgnoreNotFound(admin.Delete(ctx, &requests.Items[i])); err != nil {
+				return err
 			}
 		}
 		var veleros velerov1.DownloadRequestList
-		assert.NoError(c, admin.List(context.Background(), &veleros, client.InNamespace(env.OADPNamespace),
-			client.MatchingLabels{oadpv1alpha1.OadpLabel: oadpv1alpha1.OadpLabelValue}))
-		assert.Empty(c, veleros.Items)
-	}, patience, locationPoll)
+		if err := admin.List(ctx, &veleros, client.InNamespace(env.OADPNamespace),
+			client.MatchingLabels{oadpv1alpha1.OadpLabel: oadpv1alpha1.OadpLabelValue}); err != nil {
+			return err
+		}
+		if left, ofVelero := len(requests.Items), len(veleros.Items); left+ofVelero > 0 {
+			return fmt.Errorf("%d NonAdminDownloadRequests are left, and %d DownloadRequests of Velero's", left, ofVelero)
+		}
+		return nil
+	})
 }
 
-// Temporal comes back without its database: no workflow, no search attributes. The truth is in the objects.
+// Temporal comes back without its database: no workflow, no search attributes. The truth is in the objects. In test/outage, this
+// meets steps of several kinds ("stopped without its database").
 func TestLossOfTemporalsDatabase(t *testing.T) {
+	sample.InLong(t, "TestTemporalAway")
 	x := newTenant(t, "grace")
 	require.NoError(t, stack.Component(env.Velero).Pause())
 	t.Cleanup(func() { _ = stack.Component(env.Velero).Resume() })

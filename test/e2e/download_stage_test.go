@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -13,7 +14,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -37,15 +37,18 @@ func (x *tenant) request(kind velerov1.DownloadTargetKind, of string) *nadr {
 func (x *tenant) awaitDownload(request *nadr, want string, ok func(*nadr) bool) *nadr {
 	x.t.Helper()
 	seen := &nadr{}
-	require.EventuallyWithT(x.t, func(c *assert.CollectT) {
+	awaitSuccess(x.t, func(ctx context.Context) error {
 		now := &nadr{}
-		if !assert.NoError(c, x.client.Get(context.Background(), client.ObjectKeyFromObject(request), now)) {
-			return
+		if err := x.client.Get(ctx, client.ObjectKeyFromObject(request), now); err != nil {
+			return err
 		}
 		seen = now
-		status, _ := json.Marshal(now.Status.Conditions)
-		assert.True(c, ok(now), "want %q, phase %s, conditions %s", want, now.Status.Phase, status)
-	}, patience, locationPoll, "%s/%s: %s", request.Namespace, request.Name, want)
+		if ok(now) {
+			return nil
+		}
+		status, _ := json.Marshal(now.Status.Conditions) // not all of it: the URL is secret
+		return fmt.Errorf("%s/%s: want %q, phase %s, conditions %s", request.Namespace, request.Name, want, now.Status.Phase, status)
+	})
 	return seen
 }
 
@@ -92,10 +95,7 @@ func downloadCondition(request *nadr) metav1.Condition {
 // awaitOver waits until neither the request nor what was made for it is there, and for the end of its workflow.
 func (x *tenant) awaitOver(request *nadr) {
 	x.t.Helper()
-	require.Eventually(x.t, func() bool {
-		return apierrors.IsNotFound(x.client.Get(context.Background(), client.ObjectKeyFromObject(request), &nadr{})) &&
-			!made(x.t, "nadr-"+string(request.UID), &velerov1.DownloadRequest{})
-	}, patience, locationPoll, "%s/%s is still there", request.Namespace, request.Name)
+	awaitAllGone(x.t, request, &velerov1.DownloadRequest{ObjectMeta: inOADP("nadr-" + string(request.UID))})
 	ref := contract.ObjectRef{Namespace: request.Namespace, Name: request.Name, UID: string(request.UID)}
 	awaitCompleted(x.t, contract.WorkflowID(stack.ClusterID(), contract.KindDownload, ref))
 }

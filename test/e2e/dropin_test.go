@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -23,11 +24,8 @@ import (
 	"holdfast.dev/holdfast/test/env"
 )
 
-// cliPatience is how long kubectl-oadp waits for a URL, asking every cliPoll.
-const (
-	cliPatience = 120 * time.Second
-	cliPoll     = 2 * time.Second
-)
+// cliPatience is how long kubectl-oadp waits for a URL.
+const cliPatience = 120 * time.Second
 
 // cli sends what kubectl-oadp sends, as a tenant: the objects in the form in which its Go types write them, empty fields and
 // all, and looks at the answers as it does, by their JSON names.
@@ -37,33 +35,63 @@ type cli struct {
 	http         *http.Client
 }
 
-func newCLI(t *testing.T, user string) *cli {
-	t.Helper()
+// newCLI is that of a new tenant: see repeated.
+func newCLI(x *tenant, user string) *cli {
+	x.t.Helper()
 	config, err := stack.RESTConfig(user)
-	require.NoError(t, err)
+	require.NoError(x.t, err)
 	connection, err := rest.HTTPClientFor(config)
-	require.NoError(t, err)
-	return &cli{tenant: newTenant(t, user), user: user, server: config.Host, http: connection}
+	require.NoError(x.t, err)
+	return &cli{tenant: x, user: user, server: config.Host, http: connection}
 }
 
 // send returns the answer to a request about a resource of the tenant's namespace.
 func (c *cli) send(method, resource string, body any, want int) map[string]any {
 	c.t.Helper()
+	object, err := c.try(c.t.Context(), method, resource, body, want)
+	require.NoError(c.t, err)
+	return object
+}
+
+// try is send for a wait.
+func (c *cli) try(ctx context.Context, method, resource string, body any, want int) (map[string]any, error) {
 	content, err := json.Marshal(body)
-	require.NoError(c.t, err)
+	if err != nil {
+		return nil, err
+	}
 	address := fmt.Sprintf("%s/apis/oadp.openshift.io/v1alpha1/namespaces/%s/%s", c.server, c.namespace, resource)
-	request, err := http.NewRequestWithContext(c.t.Context(), method, address, bytes.NewReader(content))
-	require.NoError(c.t, err)
+	request, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(content))
+	if err != nil {
+		return nil, err
+	}
 	request.Header.Set("Content-Type", "application/json")
 	answer, err := c.http.Do(request)
-	require.NoError(c.t, err)
+	if err != nil {
+		return nil, err
+	}
 	defer answer.Body.Close()
 	said, err := io.ReadAll(answer.Body)
-	require.NoError(c.t, err)
-	require.Equal(c.t, want, answer.StatusCode, "%s %s: %s", method, resource, said)
+	if err != nil {
+		return nil, err
+	}
+	if answer.StatusCode != want {
+		return nil, fmt.Errorf("%s %s: %s, not %d: %s", method, resource, answer.Status, want, said)
+	}
 	var object map[string]any
-	require.NoError(c.t, json.Unmarshal(said, &object))
-	return object
+	err = json.Unmarshal(said, &object)
+	return object, err
+}
+
+// awaitNone waits until no object of a kind is left in the tenant's namespace.
+func (c *cli) awaitNone(resource string) {
+	c.t.Helper()
+	awaitSuccess(c.t, func(ctx context.Context) error {
+		list, err := c.try(ctx, http.MethodGet, resource, nil, http.StatusOK)
+		if left, _ := list["items"].([]any); err == nil && len(left) > 0 {
+			err = fmt.Errorf("%d %s are left", len(left), resource)
+		}
+		return err
+	})
 }
 
 // create posts an object; the specs are those of the commands, written out by hand.
@@ -94,14 +122,18 @@ func at(object map[string]any, path ...string) any {
 // until asks for an object as the commands do, until it is as wished.
 func (c *cli) until(resource, name, want string, ok func(map[string]any) bool) map[string]any {
 	c.t.Helper()
-	for end := time.Now().Add(cliPatience); ; time.Sleep(cliPoll / 4) {
-		object := c.send(http.MethodGet, resource+"/"+name, nil, http.StatusOK)
-		if ok(object) {
-			return object
+	begin := time.Now()
+	var object map[string]any
+	awaitSuccess(c.t, func(ctx context.Context) (err error) {
+		c.checkTakenUpOnce()
+		if object, err = c.try(ctx, http.MethodGet, resource+"/"+name, nil, http.StatusOK); err != nil || ok(object) {
+			return err
 		}
 		status, _ := json.Marshal(object["status"])
-		require.True(c.t, time.Now().Before(end), "%s/%s: %s; status %s", resource, name, want, status)
-	}
+		return fmt.Errorf("%s/%s: not %s; status %s", resource, name, want, status)
+	})
+	checkTook(c.t, resource+"/"+name+": "+want, time.Since(begin), cliPatience)
+	return object
 }
 
 // download is what the commands logs and describe --details do: make a request, ask for its end, fetch, remove it. It returns
@@ -176,7 +208,11 @@ func (c *cli) createBackup(name, location string) map[string]any {
 // The requests of kubectl-oadp's commands, sent with a tenant's rights, and what the commands look for in the answers.
 func TestTheRequestsOfKubectlOADPAreAnswered(t *testing.T) {
 	t.Parallel()
-	c := newCLI(t, "grace")
+	repeated(t, "grace", func(x *tenant) { newCLI(x, "grace").isAnswered() })
+}
+
+func (c *cli) isAnswered() {
+	t := c.t
 	account := newAccount(t)
 	c.createLocation("own", account)
 	nab := c.createBackup("nightly", "own")
@@ -214,9 +250,7 @@ func TestTheRequestsOfKubectlOADPAreAnswered(t *testing.T) {
 	for _, name := range []string{"nightly", "forced"} {
 		c.replaceForDeletion(name)
 	}
-	require.Eventually(t, func() bool {
-		return len(c.send(http.MethodGet, cliBackups, nil, http.StatusOK)["items"].([]any)) == 0
-	}, patience, cliPoll)
+	c.awaitNone(cliBackups)
 	assert.False(t, bucketHas(t, account, c.namespace+"/cli", nacuuid))
 	c.send(http.MethodDelete, cliLocations+"/own", nil, http.StatusOK)
 }
@@ -243,17 +277,21 @@ func (c *cli) restoreWithCLI() {
 	_, refusal := c.download("RestoreLog", "nothing")
 	assert.Contains(t, refusal, oadpv1alpha1.MessageRestoreUnavailable)
 	c.send(http.MethodDelete, cliRestores+"/back", nil, http.StatusOK)
-	require.Eventually(t, func() bool {
-		return len(c.send(http.MethodGet, cliRestores, nil, http.StatusOK)["items"].([]any)) == 0
-	}, patience, cliPoll)
+	c.awaitNone(cliRestores)
 }
 
 // replaceForDeletion updates the whole object. Holdfast may have written its status since: the user is told to try again then.
 func (c *cli) replaceForDeletion(name string) {
 	c.t.Helper()
-	nab := c.send(http.MethodGet, cliBackups+"/"+name, nil, http.StatusOK)
-	nab["spec"].(map[string]any)["deleteBackup"] = true
-	c.send(http.MethodPut, cliBackups+"/"+name, nab, http.StatusOK)
+	awaitSuccess(c.t, func(ctx context.Context) error {
+		nab, err := c.try(ctx, http.MethodGet, cliBackups+"/"+name, nil, http.StatusOK)
+		if err != nil {
+			return err
+		}
+		nab["spec"].(map[string]any)["deleteBackup"] = true
+		_, err = c.try(ctx, http.MethodPut, cliBackups+"/"+name, nab, http.StatusOK)
+		return err
+	})
 }
 
 // The command itself, where there is one: KUBECTL_OADP is its path.
@@ -263,7 +301,11 @@ func TestKubectlOADPItself(t *testing.T) {
 		t.Skip("KUBECTL_OADP is not set: its requests are replayed by TestTheRequestsOfKubectlOADPAreAnswered")
 	}
 	t.Parallel()
-	c := newCLI(t, "heidi")
+	repeated(t, "heidi", func(x *tenant) { newCLI(x, "heidi").runsItself(binary) })
+}
+
+func (c *cli) runsItself(binary string) {
+	t := c.t
 	c.createLocation("own", newAccount(t))
 	home := t.TempDir()
 	config, err := clientcmd.LoadFromFile(stack.Kubeconfig(c.user))
@@ -304,7 +346,5 @@ func TestKubectlOADPItself(t *testing.T) {
 		run("restore", "delete", "back", "--confirm")
 	}
 	run("backup", "delete", "nightly", "--confirm")
-	require.Eventually(t, func() bool {
-		return len(c.send(http.MethodGet, cliBackups, nil, http.StatusOK)["items"].([]any)) == 0
-	}, patience, cliPoll)
+	c.awaitNone(cliBackups)
 }

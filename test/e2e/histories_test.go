@@ -3,8 +3,8 @@ package e2e_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -48,10 +48,16 @@ func workflowKnown(t *testing.T, id string) bool {
 // awaitCompleted waits for the end of a workflow whose object is settled.
 func awaitCompleted(t *testing.T, id string) {
 	t.Helper()
-	require.Eventually(t, func() bool {
-		described, err := temporal.DescribeWorkflowExecution(context.Background(), id, "")
-		return err == nil && described.WorkflowExecutionInfo.Status == enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED
-	}, patience, 200*time.Millisecond, "workflow %s has not completed: its object is settled", id)
+	awaitSuccess(t, func(ctx context.Context) error {
+		described, err := temporal.DescribeWorkflowExecution(ctx, id, "")
+		if err != nil {
+			return fmt.Errorf("workflow %s: %w", id, err)
+		}
+		if status := described.WorkflowExecutionInfo.Status; status != enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED {
+			return fmt.Errorf("workflow %s is %s: its object is settled", id, status)
+		}
+		return nil
+	})
 }
 
 // runsOf lists the runs of a workflow ID, the oldest first.

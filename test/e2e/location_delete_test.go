@@ -16,6 +16,7 @@ import (
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/workflowtest/sample"
 )
 
 // The backups that lie in a location go with it, their data stay; the location does not wait for them.
@@ -68,34 +69,37 @@ func TestANamespaceWithALocationIsDeleted(t *testing.T) {
 	x.awaitAvailable(location)
 	nab := x.completedInto("inside", "own")
 	require.NoError(t, admin.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: x.namespace}}))
-	require.Eventually(t, func() bool {
-		return apierrors.IsNotFound(admin.Get(context.Background(), client.ObjectKey{Name: x.namespace}, &corev1.Namespace{}))
-	}, patience, 200*time.Millisecond)
+	awaitAllGone(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: x.namespace}})
 	x.awaitRemoved(location)
 	assert.True(t, bucketHas(t, account, x.namespace, nab.Status.VeleroBackup.Name), "the data stay")
 	awaitEnd(t, nab)
 }
 
-// killedWhileDeletingLocation: the worker, and the watcher, end in the middle of a deletion. Approval is required.
+// killedWhileDeletingLocation: the worker, and the watcher, end in the middle of a deletion. Approval is required. test/outage
+// kills both, and Temporal, at each step of its scenario "delete a storage location with a backup in it".
 func killedWhileDeletingLocation(t *testing.T) {
-	const announced = "when it is announced"
-	moments := map[string]func(location *nabsl) bool{
-		announced: func(location *nabsl) bool {
-			now := &nabsl{}
-			return admin.Get(context.Background(), client.ObjectKeyFromObject(location), now) != nil ||
-				now.Status.Phase == oadpv1alpha1.NonAdminPhaseDeleting
+	sample.InLong(t, "TestALocationIsDeleted")
+	moments := map[string]func(t *testing.T, location *nabsl){
+		"when it is announced": func(t *testing.T, location *nabsl) {
+			awaitObject(t, admin, location, patience, "Deleting", func(now *nabsl, there bool) bool {
+				return !there || now.Status.Phase == oadpv1alpha1.NonAdminPhaseDeleting
+			})
 		},
-		"when the Secret is gone": func(location *nabsl) bool {
-			key := client.ObjectKey{Namespace: env.OADPNamespace, Name: nacuuid(location)}
-			return apierrors.IsNotFound(admin.Get(context.Background(), key, &corev1.Secret{}))
+		"when the Secret is gone": func(t *testing.T, location *nabsl) {
+			awaitSuccess(t, func(ctx context.Context) (err error) {
+				for range 50 { // often: the moment is short
+					if err = gone(ctx, admin, &corev1.Secret{ObjectMeta: inOADP(nacuuid(location))}); err == nil {
+						return nil
+					}
+					time.Sleep(2 * time.Millisecond)
+				}
+				return err
+			})
 		},
 	}
 	for _, name := range []string{env.Worker, env.Watcher} {
 		for when, moment := range moments {
 			t.Run(name+" "+when, func(t *testing.T) {
-				if (name == env.Worker) != (when == announced) {
-					onlyLong(t)
-				}
 				x := newTenant(t, "erin")
 				account := newAccount(t)
 				location := x.own(account)
@@ -104,9 +108,7 @@ func killedWhileDeletingLocation(t *testing.T) {
 				x.awaitAvailable(location)
 				nab := x.completedInto("inside", "own")
 				require.NoError(t, x.client.Delete(t.Context(), location.DeepCopy()))
-				killAndRestart(t, name, func() {
-					require.Eventually(t, func() bool { return moment(location) }, patience, time.Millisecond)
-				})
+				killAndRestart(t, name, func() { moment(t, location) })
 				x.awaitRemoved(location)
 				x.awaitGone(nab)
 				assert.True(t, bucketHas(t, account, x.namespace, nab.Status.VeleroBackup.Name), "the data stay")
@@ -143,10 +145,9 @@ func goesWithoutFinalizer(t *testing.T) {
 			madeFor(t, location)
 			require.NoError(t, process.Restart(t.Context()))
 
-			require.Eventually(t, func() bool {
-				return !made(t, nacuuid(location), &velerov1.BackupStorageLocation{}) &&
-					!made(t, nacuuid(location), &corev1.Secret{}) && !made(t, nacuuid(location), &approvalRequest{})
-			}, patience, locationPoll)
+			of := inOADP(nacuuid(location))
+			awaitAllGone(t, &velerov1.BackupStorageLocation{ObjectMeta: of}, &corev1.Secret{ObjectMeta: of},
+				&approvalRequest{ObjectMeta: of})
 			x.awaitGone(nab)
 			assert.True(t, bucketHas(t, account, x.namespace, nab.Status.VeleroBackup.Name), "the data stay")
 			awaitEndOfLocation(t, location)

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,8 +25,6 @@ import (
 )
 
 type nabsl = oadpv1alpha1.NonAdminBackupStorageLocation
-
-const locationPoll = 300 * time.Millisecond
 
 // newAccount makes an account of the S3 server with a bucket of its own. Nobody may ever show its key: checkSecrets.
 func newAccount(t *testing.T) env.Account {
@@ -169,19 +166,9 @@ func (x *tenant) awaitWaiting(nab *oadpv1alpha1.NonAdminBackup, reason string) {
 // awaitLocationEvent waits for an Event on the location whose note holds a text.
 func (x *tenant) awaitLocationEvent(location *nabsl, reason, text string) {
 	x.t.Helper()
-	require.Eventually(x.t, func() bool {
-		var list eventsv1.EventList
-		if x.client.List(context.Background(), &list, client.InNamespace(location.Namespace)) != nil {
-			return false
-		}
-		for i := range list.Items {
-			event := &list.Items[i]
-			if event.Regarding.UID == location.UID && event.Reason == reason && strings.Contains(event.Note, text) {
-				return true
-			}
-		}
-		return false
-	}, patience, 200*time.Millisecond, "no Event %s with %q", reason, text)
+	awaitSuccess(x.t, func(ctx context.Context) error {
+		return eventSaid(ctx, x.client, location, reason, text)
+	})
 }
 
 // remove deletes a location and waits until nothing of it is left in the cluster.

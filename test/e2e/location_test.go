@@ -1,6 +1,8 @@
 package e2e_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -110,11 +112,15 @@ func TestCredentialsAreWrongAndThenRight(t *testing.T) {
 func awaitCopy(t *testing.T, location *nabsl, account env.Account) {
 	t.Helper()
 	begin, want := time.Now(), map[string][]byte{"cloud": account.CredentialsFile()}
-	require.Eventually(t, func() bool {
-		secret := &corev1.Secret{}
-		return made(t, nacuuid(location), secret) && equality.Semantic.DeepEqual(want, secret.Data)
-	}, patience, locationPoll, "the copy is not what the tenant's Secret holds") // no diff: it would show them
-	t.Logf("copied after %s", time.Since(begin).Round(locationPoll))
+	awaitSuccess(t, func(ctx context.Context) error {
+		secret := &corev1.Secret{ObjectMeta: inOADP(nacuuid(location))}
+		err := admin.Get(ctx, client.ObjectKeyFromObject(secret), secret)
+		if err == nil && !equality.Semantic.DeepEqual(want, secret.Data) {
+			err = errors.New("the copy is not what the tenant's Secret holds") // no diff: it would show them
+		}
+		return err
+	})
+	t.Logf("copied after %s", time.Since(begin).Round(time.Second/10))
 }
 
 // Whatever is missing may come in any order.
@@ -219,10 +225,9 @@ func TestWhatIsChangedByHandComesBack(t *testing.T) {
 		t.Run(deed, func(t *testing.T) {
 			require.NoError(t, do())
 			awaitCopy(t, location, account)
-			require.Eventually(t, func() bool {
-				velero := &velerov1.BackupStorageLocation{}
-				return made(t, wanted.Name, velero) && equality.Semantic.DeepEqual(wanted.Spec, velero.Spec)
-			}, patience, locationPoll)
+			awaitObject(t, admin, wanted, patience, "as it was", func(velero *velerov1.BackupStorageLocation, there bool) bool {
+				return there && equality.Semantic.DeepEqual(wanted.Spec, velero.Spec)
+			})
 		})
 	}
 	x.awaitAvailable(location)

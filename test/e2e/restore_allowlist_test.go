@@ -11,6 +11,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/discovery"
@@ -99,10 +100,16 @@ func awaitDiscovery(t *testing.T, whole bool) {
 	require.NoError(t, err)
 	asking, err := discovery.NewDiscoveryClientForConfig(config)
 	require.NoError(t, err)
-	require.Eventually(t, func() bool {
+	awaitSuccess(t, func(context.Context) error {
 		_, _, err := asking.ServerGroupsAndResources()
-		return (err == nil) == whole
-	}, patience, locationPoll)
+		switch {
+		case whole:
+			return err
+		case !discovery.IsGroupDiscoveryFailedError(err):
+			return fmt.Errorf("no group is silent: %w", err)
+		}
+		return nil
+	})
 }
 
 func enforceRestores(t *testing.T, binding *admissionregistrationv1.ValidatingAdmissionPolicyBinding) {
@@ -116,7 +123,7 @@ func awaitJudge(t *testing.T, refuses bool) {
 	t.Helper()
 	velero, err := stack.UserClient("velero")
 	require.NoError(t, err)
-	require.Eventually(t, func() bool {
+	awaitSuccess(t, func(ctx context.Context) error {
 		probe := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 			Namespace: "default", Name: "probe",
 			Labels: map[string]string{"velero.io/restore-name": "probe"},
@@ -124,6 +131,13 @@ func awaitJudge(t *testing.T, refuses bool) {
 				"holdfast.dev/restored-into": "elsewhere", "holdfast.dev/restored-by": env.OADPNamespace + "/probe",
 			},
 		}}
-		return (velero.Create(t.Context(), probe, client.DryRunAll) != nil) == refuses
-	}, patience, locationPoll)
+		err := velero.Create(ctx, probe, client.DryRunAll)
+		switch {
+		case !refuses:
+			return err
+		case !apierrors.IsForbidden(err) && !apierrors.IsInvalid(err):
+			return fmt.Errorf("it is not refused: %w", err)
+		}
+		return nil
+	})
 }

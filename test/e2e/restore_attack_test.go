@@ -47,7 +47,8 @@ func TestARestoreFromTheTenantsOwnLocation(t *testing.T) {
 		require.NoError(t, x.client.Delete(t.Context(), thing))
 	}
 	require.NoError(t, admin.Delete(t.Context(), volume.DeepCopy()))
-	require.Eventually(t, func() bool { return len(contentOf(t, x.namespace)) == len(before)-len(things) && !exists(t, volume) }, patience, locationPoll)
+	awaitContent(t, x.namespace, len(before)-len(things))
+	awaitAllGone(t, volume)
 
 	nar := x.restore("back", nab.Name)
 	modifier := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: env.OADPNamespace, Name: restoreID(nar)}}
@@ -147,11 +148,9 @@ func restoreAllByHand(t *testing.T, backup string) *velerov1.Restore {
 		require.NoError(t, admin.Create(t.Context(), object))
 		t.Cleanup(func() { deleteAtEnd(t, object) })
 	}
-	require.Eventually(t, func() bool {
-		direct = veleroRestore(t, direct.Name)
-		return direct.Status.CompletionTimestamp != nil
-	}, patience, locationPoll)
-	return direct
+	return awaitObject(t, admin, direct, patience, "ended", func(now *velerov1.Restore, there bool) bool {
+		return there && now.Status.CompletionTimestamp != nil
+	})
 }
 
 func forgedBackup(own, victim string) forgery {

@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -43,27 +44,32 @@ func TestARestoreIsDeletedInItsMiddle(t *testing.T) {
 	other := newTenant(t, "bob")
 	next := other.restore("next", other.completed("nightly").Name)
 	asked := time.Now()
-	recordRestore(t, other.awaitFinalized(next))
-	assert.Less(t, time.Since(asked), 30*time.Second)
+	next = other.awaitFinalized(next)
+	checkTook(t, "the next restore", time.Since(asked), 30*time.Second)
+	recordRestore(t, next)
 }
 
 // awaitBegun waits until Velero is at work.
 func awaitBegun(t *testing.T, nar *restoring) {
 	t.Helper()
-	require.Eventually(t, func() bool {
-		now := veleroRestore(t, restoreID(nar))
-		return now != nil && now.Status.Phase == velerov1.RestorePhaseInProgress
-	}, patience, 10*time.Millisecond)
+	awaitObject(t, admin, &velerov1.Restore{ObjectMeta: inOADP(restoreID(nar))}, patience, "in progress",
+		func(now *velerov1.Restore, there bool) bool {
+			return there && now.Status.Phase == velerov1.RestorePhaseInProgress
+		})
 }
 
 // checkNothingOf waits until nothing is left of what was made for a restore, in the cluster and in the bucket.
 func checkNothingOf(t *testing.T, nar *restoring) {
 	t.Helper()
-	require.Eventually(t, func() bool {
+	of := inOADP(restoreID(nar))
+	awaitAllGone(t, &velerov1.Restore{ObjectMeta: of}, &corev1.ConfigMap{ObjectMeta: of})
+	awaitSuccess(t, func(context.Context) error {
 		left, err := stack.Objects("velero/restores/" + restoreID(nar) + "/")
-		modifier := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: env.OADPNamespace, Name: restoreID(nar)}}
-		return err == nil && len(left) == 0 && veleroRestore(t, restoreID(nar)) == nil && !exists(t, modifier)
-	}, patience, locationPoll)
+		if err == nil && len(left) > 0 {
+			err = fmt.Errorf("in the bucket there is still %v", left)
+		}
+		return err
+	})
 }
 
 // emptied deletes what Seed has put into the namespace.
@@ -84,7 +90,7 @@ func TestANamespaceIsDeletedWhileRestoring(t *testing.T) {
 	nar := x.awaitRestoreCreated(x.restore("under-way", nab.Name))
 	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: x.namespace}}
 	require.NoError(t, admin.Delete(t.Context(), space))
-	require.Eventually(t, func() bool { return !exists(t, space) }, patience, locationPoll, "it waits for Velero, which stands still")
+	awaitAllGone(t, space) // else it waits for Velero, which stands still
 	require.NoError(t, velero.Resume())
 	for _, each := range []*restoring{done, nar} {
 		checkNothingOf(t, each)

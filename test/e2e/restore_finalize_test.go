@@ -75,10 +75,13 @@ func refuseCreation(t *testing.T, namespace, name string) {
 		require.NoError(t, admin.Create(t.Context(), object))
 		t.Cleanup(func() { deleteAtEnd(t, object) })
 	}
-	require.Eventually(t, func() bool {
+	awaitSuccess(t, func(ctx context.Context) error {
 		attempt := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
-		return apierrors.IsInvalid(admin.Create(context.Background(), attempt, client.DryRunAll))
-	}, patience, locationPoll, "the policy is not in force")
+		if err := admin.Create(ctx, attempt, client.DryRunAll); !apierrors.IsInvalid(err) {
+			return fmt.Errorf("the policy is not in force: %w", err)
+		}
+		return nil
+	})
 }
 
 // There is no kubelet here: what is restored never becomes ready. The restore ends all the same, and says so.
@@ -105,7 +108,7 @@ func TestWhatNeverBecomesReadyIsAWarning(t *testing.T) {
 		require.NoError(t, x.client.Delete(t.Context(), object.DeepCopyObject().(client.Object)))
 	}
 	require.NoError(t, x.client.DeleteAllOf(t.Context(), &corev1.Pod{}, client.InNamespace(x.namespace), client.GracePeriodSeconds(0)))
-	require.Eventually(t, func() bool { return !exists(t, web) && !exists(t, claim) }, patience, locationPoll)
+	awaitAllGone(t, web, claim)
 
 	nar := x.restore("back", nab.Name)
 	waiting := x.awaitRestore(nar, "validation waits", func(now *restoring) bool {
@@ -127,7 +130,7 @@ func TestWhatNeverBecomesReadyIsAWarning(t *testing.T) {
 	assert.Empty(t, errs)
 	took := nar.Status.Finalization.CompletionTimestamp.Sub(nar.Status.Finalization.StartTimestamp.Time)
 	assert.GreaterOrEqual(t, took, readyTimeout, "it was waited for")
-	assert.Less(t, took, readyTimeout+time.Minute)
+	checkTook(t, "the finalization", took, readyTimeout+time.Minute)
 	stored := resultsOf(t, stack.Storage().Dir, "velero", nar)
 	for _, warning := range warnings {
 		assert.Equal(t, 1, strings.Count(strings.Join(stored["warnings"].Namespaces[x.namespace], "\n"), warning))

@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -9,12 +10,13 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"holdfast.dev/holdfast/test/env"
+	"holdfast.dev/holdfast/workflows/workflowtest/sample"
 )
 
 // Velero's own patch to its final phase is lost in the same way as for a backup (Velero #7207): the store holds the results, the object
 // says InProgress until Velero starts again.
 func TestAFinalStatusOfARestoreThatVeleroLostIsTold(t *testing.T) {
-	onlyLong(t)
+	sample.InLong(t, "TestAFinalStatusThatWasLostIsTold")
 	api, s3, velero := stack.Component(env.KubeAPIServer), stack.Component(env.S3), stack.Component(env.Velero)
 	t.Cleanup(func() { _ = s3.Resume() })
 	require.NoError(t, stack.Component(env.Worker).Stop())
@@ -25,30 +27,30 @@ func TestAFinalStatusOfARestoreThatVeleroLostIsTold(t *testing.T) {
 	nab := x.completed("nightly")
 	emptied(t, x)
 	nar := x.restore("lost", nab.Name)
-	progress := func(ok func(*velerov1.RestoreProgress) bool) {
-		require.Eventually(t, func() bool {
-			made := veleroRestore(t, restoreID(nar))
-			return made != nil && made.Status.Progress != nil && ok(made.Status.Progress)
-		}, patience, 20*time.Millisecond)
-	}
-	progress(func(now *velerov1.RestoreProgress) bool { return now.TotalItems >= manyObjects })
+	awaitObject(t, admin, &velerov1.Restore{ObjectMeta: inOADP(restoreID(nar))}, patience, "under way",
+		func(now *velerov1.Restore, there bool) bool {
+			return there && now.Status.Progress != nil && now.Status.Progress.TotalItems >= manyObjects
+		})
 	require.NoError(t, s3.Pause()) // Velero goes on with the items and then waits for the store
 	folder := "velero/restores/" + restoreID(nar) + "/"
-	stored := func() int {
-		objects, err := stack.Objects(folder)
-		require.NoError(t, err)
-		return len(objects)
-	}
-	require.Zero(t, stored(), "paused too late: Velero had finished")
-	require.Eventually(t, func() bool { return len(configMaps(t, x.namespace)) == manyObjects }, patience, 100*time.Millisecond)
+	stored, err := stack.Objects(folder)
+	require.NoError(t, err)
+	require.Empty(t, stored, "paused too late: Velero had finished")
+	awaitSuccess(t, func(ctx context.Context) error {
+		restored, err := readConfigMaps(ctx, x.namespace)
+		if err == nil && len(restored) != manyObjects {
+			err = fmt.Errorf("%d objects of %d are restored", len(restored), manyObjects)
+		}
+		return err
+	})
 	require.NoError(t, api.Stop())
 	require.NoError(t, s3.Resume())
-	require.Eventually(t, func() bool { return stored() >= 3 }, patience, 100*time.Millisecond)
+	awaitFiles(t, folder, 3)
 	time.Sleep(45 * time.Second) // Velero's last attempt comes 39 seconds after its first
 	require.NoError(t, api.Restart(t.Context()))
 	back := time.Now()
 
-	x.toldOfLostRestore(nar, stallTimeout+veleroReconnect)
+	x.toldOfLostRestore(nar, stallTimeout+veleroReconnect+patience)
 	t.Logf("told %s after the API server's return", time.Since(back).Round(100*time.Millisecond))
 	require.NoError(t, velero.Restart(t.Context()))
 	x.restoreFailedByVelero(nar)

@@ -225,11 +225,9 @@ func deleteAtEnd(t *testing.T, object client.Object) {
 // awaitBound waits until a volume is bound to its claim.
 func awaitBound(t *testing.T, volume *corev1.PersistentVolume) {
 	t.Helper()
-	require.Eventually(t, func() bool {
-		now := &corev1.PersistentVolume{}
-		err := admin.Get(context.Background(), client.ObjectKeyFromObject(volume), now)
-		return err == nil && now.Status.Phase == corev1.VolumeBound
-	}, patience, locationPoll, "%s is not bound", volume.Name)
+	awaitObject(t, admin, volume, patience, "bound", func(now *corev1.PersistentVolume, there bool) bool {
+		return there && now.Status.Phase == corev1.VolumeBound
+	})
 }
 
 // seeded selects what Seed has made.

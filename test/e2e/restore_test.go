@@ -1,8 +1,10 @@
 package e2e_test
 
 import (
+	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -38,7 +40,8 @@ func TestRestoreBringsBackWhatWasDeleted(t *testing.T) {
 	require.NoError(t, x.client.DeleteAllOf(t.Context(), &corev1.ConfigMap{}, client.InNamespace(x.namespace),
 		client.MatchingLabels{"app": "seed"}))
 	require.NoError(t, admin.Delete(t.Context(), volume.DeepCopy())) // with its claim gone, no other claim can have it
-	require.Eventually(t, func() bool { return len(contentOf(t, x.namespace)) == 0 && !exists(t, volume) }, patience, locationPoll)
+	awaitContent(t, x.namespace, 0)
+	awaitAllGone(t, volume)
 
 	nar := x.awaitFinalizedAs(x.restore("back", nab.Name), oadpv1alpha1.FinalizationPhaseCompleted)
 
@@ -170,11 +173,31 @@ var compared = []schema.GroupVersionKind{
 // adds, the labels of Velero's own, the mark of a restore from a tenant's location, and the address of a Service, which Kubernetes gives again.
 func contentOf(t *testing.T, namespace string) map[string]map[string]any {
 	t.Helper()
+	found, err := readContent(t.Context(), namespace)
+	require.NoError(t, err)
+	return found
+}
+
+// awaitContent waits until that many objects of these kinds are in a namespace.
+func awaitContent(t *testing.T, namespace string, count int) {
+	t.Helper()
+	awaitSuccess(t, func(ctx context.Context) error {
+		found, err := readContent(ctx, namespace)
+		if err == nil && len(found) != count {
+			err = fmt.Errorf("%d objects are in namespace %s, not %d: %q", len(found), namespace, count, slices.Sorted(maps.Keys(found)))
+		}
+		return err
+	})
+}
+
+func readContent(ctx context.Context, namespace string) (map[string]map[string]any, error) {
 	found := map[string]map[string]any{}
 	for _, kind := range compared {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(kind)
-		require.NoError(t, admin.List(t.Context(), list, client.InNamespace(namespace)))
+		if err := admin.List(ctx, list, client.InNamespace(namespace)); err != nil {
+			return nil, err
+		}
 		for _, item := range list.Items {
 			if item.GetName() == "kube-root-ca.crt" {
 				continue
@@ -197,19 +220,27 @@ func contentOf(t *testing.T, namespace string) map[string]map[string]any {
 			found[kind.Kind+" "+item.GetName()] = content
 		}
 	}
-	return found
+	return found, nil
 }
 
 // configMaps returns the data of a namespace's ConfigMaps by their names, but for the one that Kubernetes puts there.
 func configMaps(t *testing.T, namespace string) map[string]map[string]string {
 	t.Helper()
+	found, err := readConfigMaps(t.Context(), namespace)
+	require.NoError(t, err)
+	return found
+}
+
+func readConfigMaps(ctx context.Context, namespace string) (map[string]map[string]string, error) {
 	var list corev1.ConfigMapList
-	require.NoError(t, admin.List(t.Context(), &list, client.InNamespace(namespace)))
+	if err := admin.List(ctx, &list, client.InNamespace(namespace)); err != nil {
+		return nil, err
+	}
 	found := map[string]map[string]string{}
 	for _, item := range list.Items {
 		if item.Name != "kube-root-ca.crt" {
 			found[item.Name] = item.Data
 		}
 	}
-	return found
+	return found, nil
 }

@@ -32,12 +32,11 @@ func TestNewVolumesGetTheSettingsOfTheBackup(t *testing.T) {
 	for _, name := range []string{"fresh", "overwritten", "manual"} {
 		require.NoError(t, x.client.Delete(t.Context(), x.dynamicClaim(name)))
 	}
-	require.Eventually(t, func() bool { return !exists(t, x.dynamicClaim("fresh")) }, patience, locationPoll)
+	awaitAllGone(t, x.dynamicClaim("fresh"))
 
 	var nar *restoring
-	unseen(t, env.Worker, func() { nar = x.awaitRestoreCreated(x.restore("back", nab.Name)) }, func() bool {
-		return veleroRestore(t, restoreID(nar)).Status.Phase == velerov1.RestorePhaseCompleted
-	})
+	unseen(t, env.Worker, func() { nar = x.awaitRestoreCreated(x.restore("back", nab.Name)) },
+		func() { awaitRestoredByVelero(t, nar) })
 	volumes := map[string]*corev1.PersistentVolume{
 		"fresh":       x.provision("fresh", "here", map[string]string{zoneKey: "here", "kept": "by-this-cluster"}, true),
 		"overwritten": x.provision("overwritten", "here", map[string]string{zoneKey: "elsewhere"}, true),

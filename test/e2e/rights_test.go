@@ -37,7 +37,8 @@ var unusedHere = map[string]string{
 // missedInAnOutage: after an outage of the API server, of objects that have changed before the caches heard of it.
 const missedInAnOutage = "a change during an outage of the API server"
 
-// checkRights looks for rights that are missing or superfluous. Those for FoundationDB are test/fdb's. It returns the exit status.
+// checkRights looks for rights that are missing or, where all tests have run, superfluous. Those for FoundationDB are test/fdb's.
+// It returns the exit status.
 func checkRights(ctx context.Context) int {
 	wrong, err := stack.CheckRights(ctx, func(right env.Right) bool {
 		return wholeSuite() && unusedHere[right.String()] == "" && !right.ForFoundationDB()
@@ -46,7 +47,7 @@ func checkRights(ctx context.Context) int {
 		wrong = append(wrong, err.Error())
 	}
 	for _, line := range wrong {
-		fmt.Fprintln(os.Stderr, line)
+		fmt.Fprintln(os.Stderr, line) // a missing right begins with env.NeverForgiven
 	}
 	return min(len(wrong), 1)
 }

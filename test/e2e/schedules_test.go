@@ -3,11 +3,11 @@ package e2e_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	temporalclient "go.temporal.io/sdk/client"
@@ -15,21 +15,23 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-func schedule(kind contract.Kind) (*temporalclient.ScheduleDescription, error) {
+func schedule(ctx context.Context, kind contract.Kind) (*temporalclient.ScheduleDescription, error) {
 	id := contract.ScheduleID(stack.ClusterID(), kind)
-	return temporal.ScheduleClient().GetHandle(context.Background(), id).Describe(context.Background())
+	return temporal.ScheduleClient().GetHandle(ctx, id).Describe(ctx)
 }
 
 func awaitPeriod(t *testing.T, kind contract.Kind, period time.Duration) *temporalclient.ScheduleDescription {
 	t.Helper()
 	var found *temporalclient.ScheduleDescription
-	require.EventuallyWithT(t, func(c *assert.CollectT) {
-		described, err := schedule(kind)
-		if assert.NoError(c, err) && assert.Len(c, described.Schedule.Spec.Intervals, 1) {
-			assert.Equal(c, period, described.Schedule.Spec.Intervals[0].Every)
+	awaitSuccess(t, func(ctx context.Context) (err error) {
+		if found, err = schedule(ctx, kind); err != nil {
+			return fmt.Errorf("the Schedule of %s: %w", kind.Workflow, err)
 		}
-		found = described
-	}, patience, poll)
+		if intervals := found.Schedule.Spec.Intervals; len(intervals) != 1 || intervals[0].Every != period {
+			return fmt.Errorf("the Schedule of %s has %v, not %s", kind.Workflow, intervals, period)
+		}
+		return nil
+	})
 	return found
 }
 
@@ -42,18 +44,24 @@ func TestPeriodicWorkFollowsThePolicy(t *testing.T) {
 	cluster, found := collection.TypedSearchAttributes.GetKeyword(contract.AttributeCluster)
 	assert.True(t, found)
 	assert.Equal(t, stack.ClusterID(), cluster)
-	require.Eventually(t, func() bool {
-		described, err := schedule(contract.KindCollection)
-		return err == nil && len(described.Info.RecentActions)+len(described.Info.RunningWorkflows) > 0
-	}, patience, poll, "started when the watcher was")
+	awaitSuccess(t, func(ctx context.Context) error {
+		described, err := schedule(ctx, contract.KindCollection)
+		if err == nil && len(described.Info.RecentActions)+len(described.Info.RunningWorkflows) == 0 {
+			err = errors.New("it was not started when the watcher was")
+		}
+		return err
+	})
 
 	setNonAdminPolicy(t, "garbageCollectionPeriod: 0s\nbackupSyncPeriod: 3m\n")
 	awaitPeriod(t, contract.KindSynchronization, 3*time.Minute)
-	require.Eventually(t, func() bool {
-		_, err := schedule(contract.KindCollection)
+	awaitSuccess(t, func(ctx context.Context) error {
+		_, err := schedule(ctx, contract.KindCollection)
 		var missing *serviceerror.NotFound
-		return errors.As(err, &missing)
-	}, patience, poll, "a period of zero is never")
+		if !errors.As(err, &missing) {
+			return fmt.Errorf("a period of zero is never, but its Schedule may be there: %w", err)
+		}
+		return nil
+	})
 
 	setNonAdminPolicy(t, "{}")
 	awaitPeriod(t, contract.KindCollection, 24*time.Hour)

