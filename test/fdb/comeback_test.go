@@ -1,6 +1,7 @@
 package fdb_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
+	"holdfast.dev/holdfast/k8s/eventually"
 )
 
 // What was lost comes back into the database in which it was: the latest, as of a version, as of a time. Before that, what is too
@@ -24,10 +26,9 @@ func whatWasLostComesBack(t *testing.T, x *tenant) {
 	db := x.console("comeback")
 	db.write(begin, end, map[string]string{"comeback/a": "0"})
 	backup := x.backUp("comeback", policy("12s", ""), func(spec *fdbv1alpha1.FoundationDBBackupSpec) { spec.KeyRanges = ranges })
-	early := x.await(backup, "reconciled", reconciled).Status.Backups[0].OldestData.Version
+	early := oldest(x.await(backup, "restorable", restorable))
 	x.await(backup, "what is too old has expired", func(o *fdbv1alpha1.FoundationDBBackup) bool {
-		oldest := o.Status.Backups[0].OldestData
-		return hasExpired(o) && oldest != nil && oldest.Version > early
+		return hasExpired(o) && oldest(o) > early
 	})
 	x.requireNoLogsBefore("comeback", early)
 	x.edit(backup, func(spec *fdbv1alpha1.FoundationDBBackupSpec) { spec.Expiry.MaxRetention = "" })
@@ -39,11 +40,14 @@ func whatWasLostComesBack(t *testing.T, x *tenant) {
 	time.Sleep(x.grain())
 	last := map[string]string{"comeback/a": "2", "comeback/c": "2"}
 	reached := db.write(begin, end, last)
-	var ends []int64
-	require.Eventually(t, func() bool { // the latest restorable version may be that of a snapshot, beyond which nothing is logged
-		ends = x.logEnds("comeback")
-		return slices.Max(append(ends, 0)) > reached
-	}, patience, readEvery, "version %d is logged: %v", reached, &ends)
+	// The latest restorable version may be that of a snapshot, beyond which nothing is logged.
+	eventually.Succeeds(t, patience, func() error {
+		ends := x.logEnds("comeback")
+		if slices.Max(append(ends, 0)) > reached {
+			return nil
+		}
+		return fmt.Errorf("version %d is not logged: %v", reached, ends)
+	})
 	x.edit(backup, func(spec *fdbv1alpha1.FoundationDBBackupSpec) { spec.BackupState = fdbv1alpha1.BackupStateStopped })
 	x.await(backup, "stopped", reconciled)
 

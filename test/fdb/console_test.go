@@ -1,6 +1,7 @@
 package fdb_test
 
 import (
+	"context"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -32,7 +33,9 @@ func (x *tenant) console(cluster string) *console {
 
 func (c *console) run(commands ...string) string {
 	c.t.Helper()
-	output, err := exec.CommandContext(c.t.Context(), c.tool, "-C", c.cluster, "--timeout", "60", "--exec",
+	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
+	defer cancel()
+	output, err := exec.CommandContext(ctx, c.tool, "-C", c.cluster, "--timeout", "60", "--exec",
 		strings.Join(commands, "; ")).CombinedOutput()
 	require.NoErrorf(c.t, err, "%s", output)
 	return string(output)

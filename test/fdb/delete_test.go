@@ -9,10 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	foundationdbv1beta2 "holdfast.dev/holdfast/k8s/api/foundationdb/v1beta2"
@@ -152,9 +150,7 @@ func deletionOfTheNamespace(t *testing.T, x *tenant) {
 	x.unreachable("deaf", true)
 	x.kubectlAsAdmin("delete", "namespace", x.namespace, "--wait=false")
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: x.namespace}}
-	require.Eventually(t, func() bool {
-		return apierrors.IsNotFound(admin.Get(t.Context(), client.ObjectKeyFromObject(namespace), namespace))
-	}, patience, readEvery)
+	x.awaitNone(admin, namespace, &corev1.Namespace{})
 	assert.NotEmpty(t, x.data("tenant"))
 	url := backup.Status.Backups[0].URL
 	assert.True(t, metric(t, `holdfast_foundationdbbackup_data_left_total{url="`+url+`"} `), "the metric names %s", url)

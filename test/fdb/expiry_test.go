@@ -1,6 +1,8 @@
 package fdb_test
 
 import (
+	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -15,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
+	"holdfast.dev/holdfast/k8s/eventually"
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/test/fdbsim"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -51,9 +54,17 @@ func expiries(t *testing.T, database string) []fdbsim.Call {
 // pods are those that expire or delete for the namespace.
 func (x *tenant) pods() []corev1.Pod {
 	x.t.Helper()
+	pods, err := x.readPods()
+	require.NoError(x.t, err)
+	return pods
+}
+
+func (x *tenant) readPods() ([]corev1.Pod, error) {
+	ctx, cancel := context.WithTimeout(x.t.Context(), callPatience)
+	defer cancel()
 	var list corev1.PodList
-	require.NoError(x.t, admin.List(x.t.Context(), &list, client.InNamespace(x.namespace), client.HasLabels{fdbv1alpha1.LabelExpiry}))
-	return list.Items
+	err := admin.List(ctx, &list, client.InNamespace(x.namespace), client.HasLabels{fdbv1alpha1.LabelExpiry})
+	return list.Items, err
 }
 
 func (x *tenant) podsOf(backup *fdbv1alpha1.FoundationDBBackup) []corev1.Pod {
@@ -65,15 +76,21 @@ func (x *tenant) podsOf(backup *fdbv1alpha1.FoundationDBBackup) []corev1.Pod {
 func (x *tenant) awaitPod(want string, ok func(corev1.Pod) bool) corev1.Pod {
 	x.t.Helper()
 	var found corev1.Pod
-	require.Eventually(x.t, func() bool {
-		for _, pod := range x.pods() {
+	eventually.Succeeds(x.t, patience, func() error {
+		pods, err := x.readPods()
+		if err != nil {
+			return err
+		}
+		var phases []string
+		for _, pod := range pods {
 			if pod.DeletionTimestamp.IsZero() && ok(pod) {
 				found = pod
-				return true
+				return nil
 			}
+			phases = append(phases, pod.Name+" "+string(pod.Status.Phase))
 		}
-		return false
-	}, patience, readEvery, want)
+		return fmt.Errorf("wanted: %s; there is %v", want, phases)
+	})
 	return found
 }
 
@@ -86,11 +103,13 @@ func (x *tenant) requireNoLogsBefore(path string, version int64) {
 	if x.servers != nil {
 		return
 	}
-	var ends []int64
-	require.Eventually(x.t, func() bool {
-		ends = x.logEnds(path)
-		return len(ends) > 0 && slices.Min(ends) > version
-	}, patience, readEvery, "what is older than version %d is gone: %v", version, &ends)
+	eventually.Succeeds(x.t, patience, func() error {
+		ends := x.logEnds(path)
+		if len(ends) > 0 && slices.Min(ends) > version {
+			return nil
+		}
+		return fmt.Errorf("what is older than version %d is not gone: %v", version, ends)
+	})
 }
 
 // logEnds returns the versions to which the log files reach.
@@ -112,22 +131,26 @@ func TestRetention(t *testing.T) {
 	database := x.cluster("ledger")
 	require.NoError(t, sim.Set(database, map[string]string{"early": "1"}))
 	backup := x.backUp("ledger", policy("12s", "5s"))
-	first := x.await(backup, "reconciled", reconciled)
-	early := first.Status.Backups[0].OldestData.Version
+	early := oldest(x.await(backup, "restorable", restorable))
 	var expired *fdbv1alpha1.FoundationDBBackup
-	require.Eventually(t, func() bool {
+	eventually.Succeeds(t, patience, func() (err error) {
 		require.NoError(t, sim.Set(database, map[string]string{"now": time.Now().String()}))
-		expired = x.get(backup)
-		return expired.Status.Expiry != nil && expired.Status.Expiry.LastExpired != nil &&
-			expired.Status.Backups[0].OldestData != nil && expired.Status.Backups[0].OldestData.Version > early
-	}, patience, time.Second, "the oldest data move on")
+		if expired, err = x.read(backup); err != nil {
+			return err
+		}
+		if hasExpired(expired) && oldest(expired) > early {
+			return nil
+		}
+		time.Sleep(time.Second) // between two writes
+		return fmt.Errorf("the oldest data are those of version %d still: %s", early, inWords(expired.Status))
+	})
 	require.Len(t, expired.Status.Backups, 1)
 	x.edit(backup, func(spec *fdbv1alpha1.FoundationDBBackupSpec) {
 		spec.Expiry.MaxRetention, spec.Expiry.MinRestorable = "", ""
 	})
 
 	// The oldest data that the status names are there, and nothing older.
-	oldest := expired.Status.Backups[0]
+	left := expired.Status.Backups[0]
 	x.requireNoLogsBefore("ledger", early)
 	want := map[string]string{"kept": "yes", "early": "2"}
 	require.NoError(t, sim.SetKeys(database, want))
@@ -135,7 +158,7 @@ func TestRetention(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, sim.SetKeys(database, map[string]string{"later": "x"}))
 	x.await(backup, "the version can be restored", func(o *fdbv1alpha1.FoundationDBBackup) bool {
-		return o.Status.Backups[0].LatestRestorable != nil && o.Status.Backups[0].LatestRestorable.Version > version
+		return latest(o) > version
 	})
 	copied := x.destination("ledger-copy")
 	restore := x.restore("ledger-back", "ledger-copy", func(spec *fdbv1alpha1.FoundationDBRestoreSpec) {
@@ -149,7 +172,7 @@ func TestRetention(t *testing.T) {
 
 	gone := x.destination("ledger-gone")
 	refused := x.restore("ledger-early", "ledger-gone", func(spec *fdbv1alpha1.FoundationDBRestoreSpec) {
-		spec.BackupURL, spec.Version = oldest.URL, early
+		spec.BackupURL, spec.Version = left.URL, early
 		spec.Credentials = &fdbv1alpha1.CredentialsReference{SecretName: "store"}
 	})
 	x.awaitRestore(refused, "what has expired cannot be restored", hasOfRestore(
@@ -227,11 +250,11 @@ func TestFaultsOfPods(t *testing.T) {
 		})
 		release := stack.Kubelet().HoldTermination(pod.Namespace, pod.Name)
 		require.NoError(t, admin.Delete(t.Context(), pod.DeepCopy()))
-		require.Eventually(t, func() bool {
-			return slices.ContainsFunc(queue(t).Turns, func(turn contract.FDBTurn) bool {
+		awaitQueue(t, "its turn does not count any more", func(state contract.FDBExpiryQueueState) bool {
+			return slices.ContainsFunc(state.Turns, func(turn contract.FDBTurn) bool {
 				return turn.Ref.UID == string(backup.UID) && turn.Closing
 			})
-		}, patience, readEvery, "its turn does not count any more")
+		})
 		x.twoTurns(fence)
 		require.Len(t, x.podsOf(backup), 1, "never two for one backup")
 		release()
@@ -298,7 +321,9 @@ func (x *tenant) backUpOf(name, cluster string, changes ...change) *fdbv1alpha1.
 // metric reports whether the worker's metrics have a line that begins so.
 func metric(t *testing.T, begin string) bool {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
+	ctx, cancel := context.WithTimeout(t.Context(), callPatience)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet,
 		"http://"+stack.Component(env.FDBWorker).Address(env.AddressMetrics)+"/metrics", nil)
 	require.NoError(t, err)
 	answer, err := http.DefaultClient.Do(request)

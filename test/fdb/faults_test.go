@@ -1,10 +1,13 @@
 package fdb_test
 
 import (
+	"context"
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -15,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
+	"holdfast.dev/holdfast/k8s/eventually"
 )
 
 // state and misconfigured are wishes for the conditions of those types.
@@ -35,19 +39,24 @@ func (x *tenant) awaitEvent(object *fdbv1alpha1.FoundationDBBackup, reason strin
 func (x *tenant) awaitEventOf(object client.Object, reason string) string {
 	x.t.Helper()
 	var note string
-	require.Eventually(x.t, func() bool {
+	eventually.Succeeds(x.t, patience, func() error {
+		ctx, cancel := context.WithTimeout(x.t.Context(), callPatience)
+		defer cancel()
 		var list corev1.EventList
-		if admin.List(x.t.Context(), &list, client.InNamespace(x.namespace)) != nil {
-			return false
+		if err := admin.List(ctx, &list, client.InNamespace(x.namespace)); err != nil {
+			return err
 		}
+		var others []string
 		for _, event := range list.Items {
 			if event.InvolvedObject.UID == object.GetUID() && event.Reason == reason {
 				note = event.Message
-				return true
+				return nil
 			}
+			others = append(others, event.InvolvedObject.Name+" "+event.Reason)
 		}
-		return false
-	}, patience, readEvery, "no Event %s", reason)
+		time.Sleep(readEvery)
+		return fmt.Errorf("no Event %s of %s; there are: %v", reason, object.GetName(), others)
+	})
 	return note
 }
 
@@ -123,7 +132,9 @@ func (x *tenant) runTool(database, tool string, args ...string) {
 	require.NoError(x.t, err)
 	file := filepath.Join(x.t.TempDir(), "fdb.cluster")
 	require.NoError(x.t, writeFile(file, cluster.Connection))
-	output, err := exec.CommandContext(x.t.Context(), sim.Tool("7.4", tool), append(args, "-C", file)...).CombinedOutput()
+	ctx, cancel := context.WithTimeout(x.t.Context(), patience)
+	defer cancel()
+	output, err := exec.CommandContext(ctx, sim.Tool("7.4", tool), append(args, "-C", file)...).CombinedOutput()
 	require.NoError(x.t, err, "%s", output)
 }
 
@@ -186,25 +197,34 @@ func TestTheAgents(t *testing.T) {
 	x.await(backup, "reconciled", reconciled)
 
 	x.kubectl("scale", "deployment", "crew", "--replicas=3")
-	require.Eventually(t, func() bool { return *x.agents("crew").Spec.Replicas == 1 }, patience, readEvery, "the scale is undone")
-
-	old := x.agents("crew").Spec.Template.Spec.Containers[0].Image
+	old := x.awaitAgents("crew", "the scale is undone", func(spec appsv1.DeploymentSpec) bool {
+		return *spec.Replicas == 1
+	}).Template.Spec.Containers[0].Image
 	assert.True(t, strings.HasSuffix(old, ":"+standInVersion), old)
 	cluster, err := sim.State(ownerOf(x.t, x.namespace, "crew"))
 	require.NoError(t, err)
 	require.NoError(t, stack.CreateFDBCluster(t.Context(), x.namespace, "crew", "7.1.63", cluster.Connection))
-	require.Eventually(t, func() bool {
-		return strings.HasSuffix(x.agents("crew").Spec.Template.Spec.Containers[0].Image, ":7.1.63")
-	}, patience, readEvery, "the agents follow the cluster's version")
+	x.awaitAgents("crew", "the agents follow the cluster's version", func(spec appsv1.DeploymentSpec) bool {
+		return strings.HasSuffix(spec.Template.Spec.Containers[0].Image, ":7.1.63")
+	})
 	assert.Equal(t, "7.1.63", x.get(backup).Annotations[fdbv1alpha1.AnnotationClusterVersion])
 	x.await(backup, "reconciled", reconciled)
 }
 
-func (x *tenant) agents(name string) *appsv1.Deployment {
+// awaitAgents waits until the agents' Deployment is as wished and returns it.
+func (x *tenant) awaitAgents(name, want string, ok func(appsv1.DeploymentSpec) bool) appsv1.DeploymentSpec {
 	x.t.Helper()
 	found := &appsv1.Deployment{}
-	require.NoError(x.t, x.client.Get(x.t.Context(), client.ObjectKey{Namespace: x.namespace, Name: name}, found))
-	return found
+	eventually.Succeeds(x.t, patience, func() error {
+		ctx, cancel := context.WithTimeout(x.t.Context(), callPatience)
+		defer cancel()
+		if err := x.client.Get(ctx, client.ObjectKey{Namespace: x.namespace, Name: name}, found); err != nil || ok(found.Spec) {
+			return err
+		}
+		time.Sleep(readEvery)
+		return fmt.Errorf("wanted: %s; there is %s", want, inWords(found.Spec))
+	})
+	return found.Spec
 }
 
 // Two backups of one database that disagree about a pause are told of each other, and nothing is toggled to and fro.

@@ -2,7 +2,6 @@ package fdb_test
 
 import (
 	"context"
-	"os"
 	"sync"
 	"testing"
 
@@ -12,6 +11,7 @@ import (
 	foundationdbv1beta2 "holdfast.dev/holdfast/k8s/api/foundationdb/v1beta2"
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/test/fdbsim"
+	"holdfast.dev/holdfast/workflows/workflowtest/sample"
 )
 
 // standInVersion is what the stand-in's clusters run. The folder 7.3 is that of FoundationDB's own programs: both are in one stack.
@@ -57,16 +57,13 @@ func onBoth(t *testing.T, test func(t *testing.T, x *tenant)) {
 // onBothIfLong is onBoth for the long tests; in the others it is by the stand-in alone: FoundationDB's first snapshot takes 35 s.
 func onBothIfLong(t *testing.T, test func(t *testing.T, x *tenant)) {
 	t.Helper()
-	if long() {
+	if sample.Whole() {
 		onBoth(t, test)
 		return
 	}
 	t.Parallel()
 	test(t, newTenant(t))
 }
-
-// long: the whole suite runs, however long that takes.
-func long() bool { return os.Getenv("HOLDFAST_TEST_LONG") != "" }
 
 // version is what the tenant's clusters run.
 func (x *tenant) version() string {

@@ -1,6 +1,8 @@
 package fdb_test
 
 import (
+	"context"
+	"fmt"
 	"os/exec"
 	"slices"
 	"strconv"
@@ -11,36 +13,46 @@ import (
 	"github.com/stretchr/testify/require"
 
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
+	"holdfast.dev/holdfast/k8s/eventually"
 	"holdfast.dev/holdfast/test/fdbsim"
 	"holdfast.dev/holdfast/test/tools"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// queue is the state of the queue of expirations.
-func queue(t *testing.T) contract.FDBExpiryQueueState {
+// awaitQueue waits until the state of the queue of expirations is as wished.
+func awaitQueue(t *testing.T, want string, ok func(contract.FDBExpiryQueueState) bool) {
 	t.Helper()
-	var state contract.FDBExpiryQueueState
-	answer, err := temporal.QueryWorkflow(t.Context(), contract.FDBExpiryQueueID(stack.ClusterID()), "", contract.QueryState)
-	require.NoError(t, err)
-	require.NoError(t, answer.Get(&state))
-	return state
+	eventually.Succeeds(t, patience, func() error {
+		ctx, cancel := context.WithTimeout(t.Context(), callPatience)
+		defer cancel()
+		answer, err := temporal.QueryWorkflow(ctx, contract.FDBExpiryQueueID(stack.ClusterID()), "", contract.QueryState)
+		if err != nil {
+			return fmt.Errorf("wanted: %s; %w", want, err)
+		}
+		var state contract.FDBExpiryQueueState
+		if err := answer.Get(&state); err != nil || ok(state) {
+			return err
+		}
+		time.Sleep(readEvery)
+		return fmt.Errorf("wanted: %s; the queue has %s", want, inWords(state))
+	})
 }
 
-// queued is the backup's entry in the queue; nil if it has none.
-func queued(t *testing.T, object *fdbv1alpha1.FoundationDBBackup) *contract.FDBQueueEntry {
-	t.Helper()
-	for _, entry := range queue(t).Entries {
-		if entry.Ref.UID == string(object.UID) {
-			return &entry
-		}
+// queued is whether a backup has an entry in the queue.
+func queued(object *fdbv1alpha1.FoundationDBBackup, want bool) func(contract.FDBExpiryQueueState) bool {
+	return func(state contract.FDBExpiryQueueState) bool {
+		return want == slices.ContainsFunc(state.Entries, func(entry contract.FDBQueueEntry) bool {
+			return entry.Ref.UID == string(object.UID)
+		})
 	}
-	return nil
 }
 
 // setLimit does what an operator does.
 func setLimit(t *testing.T, limit int) {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), stack.Binary(tools.Holdfast), "fdb", "set-limit", strconv.Itoa(limit),
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	command := exec.CommandContext(ctx, stack.Binary(tools.Holdfast), "fdb", "set-limit", strconv.Itoa(limit),
 		"--cluster-id", stack.ClusterID())
 	command.Env = []string{"HOME=" + t.TempDir(), "TEMPORAL_ADDRESS=" + stack.TemporalAddress()}
 	output, err := command.CombinedOutput()
@@ -83,7 +95,7 @@ func (c *crowd) expirations(t *testing.T) {
 	}
 	begin := time.Now()
 	setLimit(t, 3)
-	require.Eventually(t, func() bool {
+	eventually.Succeeds(t, patience, func() error {
 		var since []fdbsim.Call
 		for _, database := range c.databases {
 			for _, call := range expiries(t, database) {
@@ -92,9 +104,14 @@ func (c *crowd) expirations(t *testing.T) {
 				}
 			}
 		}
-		assert.LessOrEqual(t, most(endedByPods(since)), 3)
-		return most(since) == 3
-	}, patience, readEvery, "three at a time")
+		if many := most(endedByPods(since)); many > 3 {
+			return eventually.Stop(fmt.Errorf("%d expirations at a time, of at most three: %+v", many, since))
+		}
+		if at := most(since); at != 3 {
+			return fmt.Errorf("%d expirations at a time, of three", at)
+		}
+		return nil
+	})
 	setLimit(t, 0)
 	for _, database := range c.databases {
 		require.NoError(t, sim.ClearFaults(database))
@@ -114,12 +131,12 @@ func (c *crowd) comesBack(t *testing.T) {
 	before := x.get(backup).Status.Expiry.Turn
 	other := x.backUpOf("other", backup.Name, policy("12s", ""), func(spec *fdbv1alpha1.FoundationDBBackupSpec) { spec.Tag = "other" })
 	x.await(backup, "has turns again", func(o *fdbv1alpha1.FoundationDBBackup) bool { return o.Status.Expiry.Turn > before })
-	assert.NotNil(t, queued(t, backup))
+	awaitQueue(t, "it has its place again", queued(backup, true))
 	x.await(other, "has its turn", expiry(fdbv1alpha1.ExpiryExpired, fdbv1alpha1.ExpiryUnsafe, fdbv1alpha1.ExpiryNothing))
 	for _, one := range append(c.backups, other) {
 		x.edit(one, func(spec *fdbv1alpha1.FoundationDBBackupSpec) {
 			spec.Expiry.MaxRetention, spec.Expiry.MinRestorable = "", ""
 		})
 	}
-	require.Eventually(t, func() bool { return queued(t, backup) == nil }, patience, readEvery, "without a policy it has no place")
+	awaitQueue(t, "without a policy it has no place", queued(backup, false))
 }

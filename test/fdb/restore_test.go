@@ -2,18 +2,19 @@ package fdb_test
 
 import (
 	"context"
+	"fmt"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
+	"holdfast.dev/holdfast/k8s/eventually"
 	fdbstate "holdfast.dev/holdfast/test/fdbsim/state"
 )
 
@@ -46,34 +47,34 @@ func (x *tenant) restore(name, into string, alter func(*fdbv1alpha1.FoundationDB
 	return object
 }
 
-func (x *tenant) getRestore(object *fdbv1alpha1.FoundationDBRestore) *fdbv1alpha1.FoundationDBRestore {
-	x.t.Helper()
+func (x *tenant) readRestore(object *fdbv1alpha1.FoundationDBRestore) (*fdbv1alpha1.FoundationDBRestore, error) {
 	present := &fdbv1alpha1.FoundationDBRestore{}
-	require.NoError(x.t, x.client.Get(x.t.Context(), client.ObjectKeyFromObject(object), present))
-	return present
+	ctx, cancel := context.WithTimeout(x.t.Context(), callPatience)
+	defer cancel()
+	return present, x.client.Get(ctx, client.ObjectKeyFromObject(object), present)
 }
 
 func (x *tenant) awaitRestore(
 	object *fdbv1alpha1.FoundationDBRestore, want string, ok func(*fdbv1alpha1.FoundationDBRestore) bool,
 ) *fdbv1alpha1.FoundationDBRestore {
 	x.t.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(readEvery) {
-		present := x.getRestore(object)
-		if ok(present) {
-			return present
+	var present *fdbv1alpha1.FoundationDBRestore
+	eventually.Succeeds(x.t, patience, func() (err error) {
+		if present, err = x.readRestore(object); err == nil && !ok(present) {
+			time.Sleep(readEvery)
+			err = fmt.Errorf("%s has %s", object.Name, inWords(present.Status))
 		}
-		if time.Now().After(deadline) {
-			require.FailNowf(x.t, "not as wished", "wanted: %s", want)
+		if err != nil {
+			err = fmt.Errorf("wanted: %s; %w", want, err)
 		}
-	}
+		return err
+	})
+	return present
 }
 
 func (x *tenant) awaitRestoreGone(object *fdbv1alpha1.FoundationDBRestore) {
 	x.t.Helper()
-	require.Eventually(x.t, func() bool {
-		err := x.client.Get(x.t.Context(), client.ObjectKeyFromObject(object), &fdbv1alpha1.FoundationDBRestore{})
-		return apierrors.IsNotFound(err)
-	}, patience, readEvery)
+	x.awaitNone(x.client, object, &fdbv1alpha1.FoundationDBRestore{})
 }
 
 // restoreState is a condition for a state.
@@ -128,7 +129,7 @@ func restores(t *testing.T, x *tenant) {
 	last := map[string]string{"a": "3", "z": "3"}
 	end := db.write("a", "zz", last)
 	x.await(backup, "all can be restored", func(o *fdbv1alpha1.FoundationDBBackup) bool {
-		return o.Status.Backups[0].LatestRestorable.Version > end
+		return latest(o) > end
 	})
 	for title, test := range map[string]struct {
 		alter func(*fdbv1alpha1.FoundationDBRestoreSpec)

@@ -24,6 +24,7 @@ import (
 
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	foundationdbv1beta2 "holdfast.dev/holdfast/k8s/api/foundationdb/v1beta2"
+	"holdfast.dev/holdfast/k8s/eventually"
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/test/fdbsim"
 	"holdfast.dev/holdfast/test/tools"
@@ -37,7 +38,11 @@ const manyPatience = 10 * time.Minute
 
 const bucket = "fdb-tests"
 
+// readEvery is how long a test waits before it reads an object again: many do.
 const readEvery = 400 * time.Millisecond
+
+// callPatience is how long one question to the API server or Temporal may take.
+const callPatience = 20 * time.Second
 
 type simControl = fdbsim.Control
 
@@ -165,7 +170,7 @@ func (x *tenant) kubectl(args ...string) string {
 // requireReady has kubectl wait for condition Ready, as a script would. What is awaited holds already: it ends at once.
 func (x *tenant) requireReady(resource string, object client.Object) {
 	x.t.Helper()
-	said := x.kubectl("wait", "--for=condition=Ready", "--timeout=30s", resource+"/"+object.GetName())
+	said := x.kubectl("wait", "--for=condition=Ready", "--timeout=2m", resource+"/"+object.GetName())
 	require.Contains(x.t, said, "condition met")
 }
 
@@ -173,7 +178,9 @@ func (x *tenant) kubectlAsAdmin(args ...string) string { return x.kubectlAs(env.
 
 func (x *tenant) kubectlAs(user string, args ...string) string {
 	args = append([]string{"--kubeconfig", stack.Kubeconfig(user)}, args...)
-	command := exec.CommandContext(context.Background(), stack.Binary(tools.Kubectl), args...) // also when the test is over
+	ctx, cancel := context.WithTimeout(context.Background(), patience) // also when the test is over
+	defer cancel()
+	command := exec.CommandContext(ctx, stack.Binary(tools.Kubectl), args...)
 	var output bytes.Buffer
 	command.Stdout, command.Stderr = &output, &output
 	if err := command.Run(); err != nil {
@@ -185,18 +192,28 @@ func (x *tenant) kubectlAs(user string, args ...string) string {
 // edit changes the spec of an object.
 func (x *tenant) edit(object *fdbv1alpha1.FoundationDBBackup, alter change) {
 	x.t.Helper()
-	require.Eventually(x.t, func() bool {
-		present := x.get(object)
+	eventually.Succeeds(x.t, patience, func() error {
+		present, err := x.read(object)
+		if err != nil {
+			return err
+		}
 		alter(&present.Spec)
-		return x.client.Update(x.t.Context(), present) == nil
-	}, patience, readEvery)
+		return x.client.Update(x.t.Context(), present)
+	})
 }
 
 func (x *tenant) get(object *fdbv1alpha1.FoundationDBBackup) *fdbv1alpha1.FoundationDBBackup {
 	x.t.Helper()
-	present := &fdbv1alpha1.FoundationDBBackup{}
-	require.NoError(x.t, x.client.Get(x.t.Context(), client.ObjectKeyFromObject(object), present))
+	present, err := x.read(object)
+	require.NoError(x.t, err)
 	return present
+}
+
+func (x *tenant) read(object *fdbv1alpha1.FoundationDBBackup) (*fdbv1alpha1.FoundationDBBackup, error) {
+	ctx, cancel := context.WithTimeout(x.t.Context(), callPatience)
+	defer cancel()
+	present := &fdbv1alpha1.FoundationDBBackup{}
+	return present, x.client.Get(ctx, client.ObjectKeyFromObject(object), present)
 }
 
 // await polls until the object is as wished and returns it.
@@ -211,22 +228,53 @@ func (x *tenant) awaitFor(limit time.Duration,
 	object *fdbv1alpha1.FoundationDBBackup, want string, ok func(*fdbv1alpha1.FoundationDBBackup) bool,
 ) *fdbv1alpha1.FoundationDBBackup {
 	x.t.Helper()
-	deadline := time.Now().Add(limit)
-	for {
-		present := x.get(object)
-		if ok(present) {
-			return present
+	var present *fdbv1alpha1.FoundationDBBackup
+	eventually.Succeeds(x.t, limit, func() (err error) {
+		if present, err = x.read(object); err == nil && !ok(present) {
+			time.Sleep(readEvery)
+			err = fmt.Errorf("%s has %s", object.Name, inWords(present.Status))
 		}
-		if time.Now().After(deadline) {
-			require.FailNowf(x.t, "not as wished", "wanted: %s", want)
+		if err != nil {
+			err = fmt.Errorf("wanted: %s; %w", want, err)
 		}
-		time.Sleep(readEvery)
+		return err
+	})
+	return present
+}
+
+// inWords shows what a status has.
+func inWords(status any) string {
+	text, err := json.Marshal(status)
+	if err != nil {
+		return err.Error()
 	}
+	return string(text)
 }
 
 // reconciled: the present generation is as the spec says.
 func reconciled(object *fdbv1alpha1.FoundationDBBackup) bool {
 	return object.Status.Reconciled && object.Status.ObservedGeneration == object.Generation
+}
+
+// restorable: it is reconciled, and the status tells from when until when can be restored, which may take one more look at the
+// store.
+func restorable(object *fdbv1alpha1.FoundationDBBackup) bool {
+	return reconciled(object) && latest(object) > 0 && oldest(object) > 0
+}
+
+// latest and oldest are the versions until which, and from which on, the first backup can be restored; 0 if that is not known.
+func latest(object *fdbv1alpha1.FoundationDBBackup) int64 {
+	if len(object.Status.Backups) == 0 || object.Status.Backups[0].LatestRestorable == nil {
+		return 0
+	}
+	return object.Status.Backups[0].LatestRestorable.Version
+}
+
+func oldest(object *fdbv1alpha1.FoundationDBBackup) int64 {
+	if len(object.Status.Backups) == 0 || object.Status.Backups[0].OldestData == nil {
+		return 0
+	}
+	return object.Status.Backups[0].OldestData.Version
 }
 
 // has returns a condition for a condition with a reason.
@@ -240,10 +288,25 @@ func has(kind, reason string) func(*fdbv1alpha1.FoundationDBBackup) bool {
 // awaitGone waits for the end of an object.
 func (x *tenant) awaitGone(object *fdbv1alpha1.FoundationDBBackup) {
 	x.t.Helper()
-	require.Eventually(x.t, func() bool {
-		err := x.client.Get(x.t.Context(), client.ObjectKeyFromObject(object), &fdbv1alpha1.FoundationDBBackup{})
-		return apierrors.IsNotFound(err)
-	}, patience, readEvery)
+	x.awaitNone(x.client, object, &fdbv1alpha1.FoundationDBBackup{})
+}
+
+// awaitNone waits until an object is not there any more; into is one of its kind.
+func (x *tenant) awaitNone(reader client.Reader, object, into client.Object) {
+	x.t.Helper()
+	eventually.Succeeds(x.t, patience, func() error {
+		ctx, cancel := context.WithTimeout(x.t.Context(), callPatience)
+		defer cancel()
+		err := reader.Get(ctx, client.ObjectKeyFromObject(object), into)
+		switch {
+		case apierrors.IsNotFound(err):
+			return nil
+		case err != nil:
+			return err
+		}
+		time.Sleep(readEvery)
+		return fmt.Errorf("%T %s is there: %s", into, into.GetName(), inWords(into))
+	})
 }
 
 func writeFile(path, content string) error { return os.WriteFile(path, []byte(content), 0o600) }

@@ -1,6 +1,8 @@
 package fdb_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -9,14 +11,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
+	"holdfast.dev/holdfast/k8s/eventually"
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/test/fdbsim"
 	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/workflowtest/sample"
 )
 
 // many is how many backups are created at once.
 func many() int {
-	if long() {
+	if sample.Whole() {
 		return 20
 	}
 	return 6
@@ -95,18 +99,23 @@ func (c *crowd) firstSnapshots(t *testing.T) {
 // starves.
 func (x *tenant) holderIsKilled(backups []*fdbv1alpha1.FoundationDBBackup) {
 	x.t.Helper()
-	for {
+	eventually.Succeeds(x.t, patience, func() error {
 		for _, backup := range backups {
-			if state(fdbv1alpha1.ReasonInitialSnapshot)(x.get(backup)) {
+			present, err := x.read(backup)
+			if err != nil {
+				return err
+			}
+			if state(fdbv1alpha1.ReasonInitialSnapshot)(present) {
+				ctx, cancel := context.WithTimeout(x.t.Context(), callPatience)
+				defer cancel()
 				id := contract.WorkflowID(stack.ClusterID(), contract.KindFDBBackup, contract.ObjectRef{
 					Namespace: backup.Namespace, Name: backup.Name, UID: string(backup.UID),
 				})
-				require.NoError(x.t, temporal.TerminateWorkflow(x.t.Context(), id, "", "killed by a test"))
-				return
+				return temporal.TerminateWorkflow(ctx, id, "", "killed by a test")
 			}
 		}
-		require.NoError(x.t, x.t.Context().Err())
-	}
+		return errors.New("no backup is in its first snapshot")
+	})
 }
 
 // standingStill: a first snapshot that does not move gives its slot back, says so, and counts again when it moves.

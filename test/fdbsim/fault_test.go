@@ -3,6 +3,8 @@ package fdbsim_test
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"holdfast.dev/holdfast/k8s/eventually"
 	"holdfast.dev/holdfast/test/fdbsim"
 	"holdfast.dev/holdfast/test/fdbsim/state"
 )
@@ -49,7 +52,7 @@ func TestFaultsOfCommands(t *testing.T) {
 		var said bytes.Buffer
 		command.Stdout, command.Stderr = &said, &said
 		require.NoError(t, command.Start())
-		require.Eventually(t, func() bool { return has("b") }, patience, 10*time.Millisecond)
+		eventually.IsTrue(t, patience, "it has done its work", func() bool { return has("b") })
 		kill()
 		require.Error(t, command.Wait())
 		assert.Empty(t, said.String())
@@ -117,11 +120,11 @@ func TestAClusterThatDoesNotAnswer(t *testing.T) {
 		require.NoError(t, err)
 		return c.Backups[0].LogEnd
 	}
-	require.Eventually(t, func() bool {
+	eventually.IsTrue(t, patience, "the agents stand still", func() bool {
 		before := logged()
 		time.Sleep(1500 * time.Millisecond)
 		return logged() == before
-	}, patience, time.Millisecond, "the agents stand still")
+	})
 	require.NoError(t, w.sim.Unreachable(cluster, false))
 	latest := w.version(cluster)
 	w.until(file, "default", func(s statusJSON) bool { return s.LatestRestorablePoint.Version >= latest })
@@ -140,11 +143,14 @@ func TestAForgottenCommandEndsWithItsState(t *testing.T) {
 	require.NoError(t, os.WriteFile(unknown, []byte("c:otherid1@127.0.0.1:4500"), 0o644))
 	hung := w.command(t.Context(), "fdbbackup", "status", "-C", unknown)
 	require.NoError(t, hung.Start())
-	require.Eventually(t, func() bool {
+	eventually.Succeeds(t, patience, func() error {
 		calls, err := w.sim.Calls("")
 		agents, agentsErr := w.sim.Agents("c:abcd1234")
-		return err == nil && agentsErr == nil && len(calls) == 1 && len(agents) == 1
-	}, patience, 20*time.Millisecond)
+		if err = errors.Join(err, agentsErr); err == nil && (len(calls) != 1 || len(agents) != 1) {
+			err = fmt.Errorf("%d calls, %d agents", len(calls), len(agents))
+		}
+		return err
+	})
 	require.NoError(t, os.Rename(filepath.Join(w.dir, "state"), filepath.Join(w.dir, "gone")))
 	ended := make(chan *exec.Cmd, 2)
 	for _, command := range []*exec.Cmd{hung, agent} {

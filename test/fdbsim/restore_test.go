@@ -2,6 +2,7 @@ package fdbsim_test
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"holdfast.dev/holdfast/k8s/eventually"
 	"holdfast.dev/holdfast/test/fdbsim"
 )
 
@@ -28,7 +30,7 @@ func TestARestoreThatIsStopped(t *testing.T) {
 	w := newWorld(t)
 	url := w.aBackup(map[string]string{"a": "1", "b": "2", "c": "3", "d": "4", "e": "5", "f": "6", "g": "7", "h": "8"})
 	cluster, file := w.cluster("target")
-	require.NoError(t, w.sim.Control(cluster, func(c *fdbsim.Control) { c.Restore = 10 * time.Second }))
+	require.NoError(t, w.sim.Control(cluster, func(c *fdbsim.Control) { c.Restore = 30 * time.Second }))
 	w.must("fdbrestore", "start", "-r", url, "--dest-cluster-file", file, "-t", "r")
 	assert.Contains(t, w.must("fdbrestore", "status", "--dest-cluster-file", file, "-t", "r"), "State: queued", "no agent has begun")
 	output, code := w.run("fdbcli", "-C", file, "--exec", "get a")
@@ -40,7 +42,7 @@ func TestARestoreThatIsStopped(t *testing.T) {
 	assert.NotContains(t, w.hangs(500*time.Millisecond, "fdbrestore", "start", "-r", url, "--dest-cluster-file", file, "-t", "other"), "ERROR")
 
 	w.agent(file)
-	require.Eventually(t, func() bool { return len(w.keys(cluster)) > 0 }, patience, 50*time.Millisecond)
+	eventually.IsTrue(t, patience, "some keys are written", func() bool { return len(w.keys(cluster)) > 0 })
 	assert.Contains(t, w.must("fdbrestore", "abort", "--dest-cluster-file", file, "-t", "r"), "State: aborted")
 	partial := len(w.keys(cluster))
 	assert.Less(t, partial, 8, "abort leaves what was written")
@@ -65,11 +67,14 @@ func TestARestoreOfWhatIsBroken(t *testing.T) {
 		require.NoError(t, os.Truncate(path, 3))
 	}
 	w.must("fdbrestore", "start", "-r", url, "--dest-cluster-file", file)
-	require.Eventually(t, func() bool {
+	eventually.Succeeds(t, patience, func() error { // it runs on for ever
 		status := w.must("fdbrestore", "status", "--dest-cluster-file", file)
-		return strings.Contains(status, "State: running") &&
-			strings.Contains(status, "LastError: ''Corrupted backup data' on 'restore_range_data'' ")
-	}, patience, 100*time.Millisecond, "it runs on for ever")
+		if strings.Contains(status, "State: running") &&
+			strings.Contains(status, "LastError: ''Corrupted backup data' on 'restore_range_data'' ") {
+			return nil
+		}
+		return errors.New(status)
+	})
 	w.must("fdbrestore", "abort", "--dest-cluster-file", file)
 	for _, path := range found {
 		require.NoError(t, os.Remove(path))
@@ -118,7 +123,7 @@ func TestLayersOutliveTheirAgent(t *testing.T) {
 	w := newWorld(t)
 	cluster, file := w.cluster("c")
 	require.NoError(t, w.sim.Control(cluster, func(c *fdbsim.Control) {
-		c.LayerPeriod, c.LayerExpiry = 200*time.Millisecond, 8*time.Second
+		c.LayerPeriod, c.LayerExpiry = 200*time.Millisecond, 20*time.Second
 	}))
 	type instance struct {
 		Locality map[string]string `json:"locality"`
@@ -144,10 +149,10 @@ func TestLayersOutliveTheirAgent(t *testing.T) {
 	_, there := layers()
 	assert.False(t, there, "no agent ever ran")
 	agent := w.agent(file)
-	require.Eventually(t, func() bool {
+	eventually.IsTrue(t, patience, "the agent is told of", func() bool {
 		_, there := layers()
 		return there
-	}, patience, 50*time.Millisecond)
+	})
 	kill(agent)
 	found, there := layers()
 	require.True(t, there)
@@ -157,8 +162,8 @@ func TestLayersOutliveTheirAgent(t *testing.T) {
 		assert.Equal(t, "7.3."+fdbsim.DefaultPatch, one.Version)
 	}
 	assert.Contains(t, w.must("fdbbackup", "start", "-C", file, "-d", "file://"+w.dir+"/b"), "no backup agents are responding")
-	require.Eventually(t, func() bool {
+	eventually.IsTrue(t, patience, "the dead agent is forgotten", func() bool {
 		_, there := layers()
 		return !there
-	}, patience, 100*time.Millisecond)
+	})
 }

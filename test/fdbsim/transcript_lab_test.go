@@ -3,6 +3,7 @@ package fdbsim_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"holdfast.dev/holdfast/k8s/eventually"
 	"holdfast.dev/holdfast/test/fdbsim"
 	"holdfast.dev/holdfast/test/fdbsim/container"
 	"holdfast.dev/holdfast/test/fdbsim/state"
@@ -129,10 +131,13 @@ func (l *lab) agent(folder, cluster string, change func(*fdbsim.Control)) {
 		cancel()
 		done.Wait()
 	})
-	require.Eventually(l.t, func() bool {
-		agents, err := l.sim.Agents(cluster)
-		return err == nil && len(agents) == 1 && !agents[0].Updated.IsZero()
-	}, 20*time.Second, 20*time.Millisecond, "the agent does not begin: %s", err.String())
+	eventually.Succeeds(l.t, patience, func() error {
+		agents, unread := l.sim.Agents(cluster)
+		if unread != nil || (len(agents) == 1 && !agents[0].Updated.IsZero()) {
+			return unread
+		}
+		return fmt.Errorf("the agent has not begun, of %d: %s", len(agents), err.String())
+	})
 }
 
 // idle keeps an agent from doing anything but to say that it is there.

@@ -17,12 +17,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"holdfast.dev/holdfast/k8s/eventually"
 	"holdfast.dev/holdfast/test/fdbsim"
 	"holdfast.dev/holdfast/test/tools"
 )
 
 // patience is how long a test waits for what must come.
-const patience = time.Minute
+const patience = 3 * time.Minute
 
 // world is a place with installed tools, run as processes of their own with an environment made of nothing.
 type world struct {
@@ -104,18 +105,20 @@ func (w *world) agent(file string) *exec.Cmd {
 func (w *world) beat(cluster string) {
 	w.t.Helper()
 	before := map[string]time.Time{}
-	later := func() bool {
+	eventually.Succeeds(w.t, patience, func() error {
 		agents, err := w.sim.Agents(cluster)
-		all := err == nil && len(agents) > 0
+		all := len(agents) > 0
 		for _, a := range agents {
 			if _, known := before[a.ID]; !known {
 				before[a.ID] = a.Beat
 			}
 			all = all && a.Beat.After(before[a.ID])
 		}
-		return all
-	}
-	require.Eventually(w.t, later, patience, 20*time.Millisecond, "the agents of %s stand still", cluster)
+		if err == nil && !all {
+			err = fmt.Errorf("the agents of %s stand still: %+v", cluster, agents)
+		}
+		return err
+	})
 }
 
 // snapshotTick waits until an agent has come to the snapshot of a cluster's first backup once more.
@@ -127,7 +130,7 @@ func (w *world) snapshotTick(cluster string) {
 		return c.Backups[0].Snapshot.Tick
 	}
 	before := tick()
-	require.Eventually(w.t, func() bool { return tick().After(before) }, patience, 20*time.Millisecond, "no agent comes to the snapshot")
+	eventually.IsTrue(w.t, patience, "an agent comes to the snapshot", func() bool { return tick().After(before) })
 }
 
 func kill(command *exec.Cmd) {
@@ -163,10 +166,12 @@ func (w *world) status(file, tag string) statusJSON {
 func (w *world) until(file, tag string, ready func(statusJSON) bool) statusJSON {
 	w.t.Helper()
 	var status statusJSON
-	require.Eventually(w.t, func() bool {
-		status = w.status(file, tag)
-		return ready(status)
-	}, patience, 50*time.Millisecond, "%s: %+v", tag, &status)
+	eventually.Succeeds(w.t, patience, func() error {
+		if status = w.status(file, tag); ready(status) {
+			return nil
+		}
+		return fmt.Errorf("%s: %+v", tag, status)
+	})
 	return status
 }
 
@@ -233,17 +238,22 @@ func (w *world) s3In(region string) store {
 			w.t.Logf("the S3 server: %s", content)
 		}
 	})
-	require.Eventually(w.t, func() bool {
-		request, err := http.NewRequestWithContext(w.t.Context(), http.MethodGet, "http://"+s.address+"/healthz", nil)
+	eventually.Succeeds(w.t, patience, func() error {
+		ctx, cancel := context.WithTimeout(w.t.Context(), patience)
+		defer cancel()
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.address+"/healthz", nil)
 		if err != nil {
-			return false
+			return err
 		}
 		answer, err := http.DefaultClient.Do(request)
 		if err != nil {
-			return false
+			return fmt.Errorf("the S3 server does not answer: %w", err)
 		}
-		return answer.Body.Close() == nil && answer.StatusCode == http.StatusOK
-	}, patience, 50*time.Millisecond, "the S3 server does not answer")
+		if err := answer.Body.Close(); err != nil || answer.StatusCode != http.StatusOK {
+			return errors.Join(err, fmt.Errorf("the S3 server answers %s", answer.Status))
+		}
+		return nil
+	})
 	w.credentials(secretKey)
 	return s
 }

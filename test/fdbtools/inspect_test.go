@@ -3,6 +3,7 @@ package fdbtools_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
+	"holdfast.dev/holdfast/k8s/eventually"
 	"holdfast.dev/holdfast/k8s/fdb"
 	"holdfast.dev/holdfast/test/fdbsim"
 	"holdfast.dev/holdfast/test/fdbsim/state"
@@ -41,11 +43,16 @@ func TestHealthyBackupCostsOneCommand(t *testing.T) {
 	s := newScene(t)
 	require.True(t, s.command(contract.FDBStart, s.url(stamp)).Done)
 	s.agent()
-	require.Eventually(t, func() bool {
+	eventually.Succeeds(t, fdbPatience, func() error {
 		seen := s.inspect(false)
-		require.Nil(t, seen.Failure)
-		return seen.Tags[0].State == fdb.StateRunningDifferentially
-	}, fdbPatience, pollInterval)
+		switch {
+		case seen.Failure != nil:
+			return fmt.Errorf("%s: %s", seen.Failure.Class, seen.Failure.Message)
+		case seen.Tags[0].State != fdb.StateRunningDifferentially:
+			return fmt.Errorf("it is %s", seen.Tags[0].State)
+		}
+		return nil
+	})
 	before := len(s.calls("status"))
 	seen := s.inspect(false)
 	assert.Len(t, s.calls("status"), before+1)

@@ -2,6 +2,7 @@ package fdbtools_test
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -19,6 +20,7 @@ import (
 	"holdfast.dev/holdfast/k8s"
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	foundationdbv1beta2 "holdfast.dev/holdfast/k8s/api/foundationdb/v1beta2"
+	"holdfast.dev/holdfast/k8s/eventually"
 	"holdfast.dev/holdfast/k8s/fdb"
 	"holdfast.dev/holdfast/test/fdbsim"
 	"holdfast.dev/holdfast/test/fdbsim/state"
@@ -71,14 +73,33 @@ func (s *restoreScene) taken(keys map[string]string) int64 {
 func (s *restoreScene) restorable(version int64) int64 {
 	s.t.Helper()
 	latest := int64(0)
-	require.Eventually(s.t, func() bool {
-		tag := s.inspect(false).Tags[0]
+	eventually.Succeeds(s.t, fdbPatience, func() error {
+		seen := s.inspect(false)
+		if seen.Failure != nil {
+			return fmt.Errorf("%s: %s", seen.Failure.Class, seen.Failure.Message)
+		}
+		tag := seen.Tags[0]
 		if tag.Latest != nil {
 			latest = tag.Latest.Version
 		}
-		return tag.State == fdb.StateRunningDifferentially && latest > version
-	}, fdbPatience, 5*pollInterval)
+		if tag.State != fdb.StateRunningDifferentially || latest <= version {
+			return fmt.Errorf("the backup is %s, restorable up to version %d, and should be beyond %d", tag.State, latest, version)
+		}
+		return nil
+	})
 	return latest
+}
+
+// lookUntil looks until what is seen is as wished, and returns that.
+func (s *restoreScene) lookUntil(want string, ok func(contract.FDBRestoreInspection) bool) (seen contract.FDBRestoreInspection) {
+	s.t.Helper()
+	eventually.Succeeds(s.t, fdbPatience, func() error {
+		if seen = s.look(false); ok(seen) {
+			return nil
+		}
+		return fmt.Errorf("want: %s; seen: %+v", want, seen)
+	})
+	return seen
 }
 
 // planned has the status say what is restored.

@@ -47,10 +47,9 @@ func TestRestoreIsStartedOnceAndBringsTheKeysBack(t *testing.T) {
 	require.ErrorContains(t, err, contract.ErrorNotYet)
 
 	s.restoreAgent()
-	require.Eventually(t, func() bool {
-		seen = s.look(false)
+	seen = s.lookUntil("it is completed", func(seen contract.FDBRestoreInspection) bool {
 		return seen.Restore != nil && seen.Restore.State == "completed"
-	}, fdbPatience, 5*pollInterval)
+	})
 	assert.Equal(t, s.restore.Status.Plan.Version, seen.Restore.Version)
 	assert.Empty(t, seen.LockUID)
 	same, err := s.sim.SameKeys(s.cluster, s.into)
@@ -236,12 +235,12 @@ func TestAgentsOfTheDestinationAreSeen(t *testing.T) {
 	assert.Zero(t, seen.Agents)
 	assert.False(t, seen.AgentsPaused)
 	s.restoreAgent()
-	require.Eventually(t, func() bool { return s.look(false).Agents == 1 }, fdbPatience, 5*pollInterval)
+	s.lookUntil("one agent", func(seen contract.FDBRestoreInspection) bool { return seen.Agents == 1 })
 	require.NoError(t, s.sim.Change(s.into, func(c *state.Cluster) error {
 		c.Paused = true
 		return nil
 	}))
-	require.Eventually(t, func() bool { return s.look(false).AgentsPaused }, fdbPatience, 5*pollInterval)
+	s.lookUntil("paused", func(seen contract.FDBRestoreInspection) bool { return seen.AgentsPaused })
 }
 
 func TestDestinationThatCannotBeAsked(t *testing.T) {

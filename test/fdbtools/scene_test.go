@@ -35,7 +35,7 @@ import (
 )
 
 const (
-	fdbPatience = 30 * time.Second
+	fdbPatience = 2 * time.Minute
 	fdbSecret   = "s3cr3t-of-lab"
 	fdbGen      = 3
 )
