@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/test/env"
+	"holdfast.dev/holdfast/test/outage/least"
 )
 
 // What a backup costs in writes and events is the same on every machine: more than this is a change of the product. Two watchers are
@@ -19,7 +20,7 @@ func TestABackupCostsNoMoreThanPromised(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts real components (-short)")
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	of := load{backups: 40, namespaces: 4, name: "watched-by-one"}
 	r, err := startRig(ctx, 1, env.Options{})
@@ -35,33 +36,50 @@ func TestABackupCostsNoMoreThanPromised(t *testing.T) {
 	t.Run("two watchers", func(t *testing.T) { requireAsPromised(ctx, t, r, of) })
 }
 
-// requireAsPromised measures a burst, and another one if the first has cost too many reads, or updates of search attributes: how many
-// signals come after a read, which is then repeated, is the machine's affair. What the product does too often it does in each burst.
+// promised is what a backup may cost.
+var promised = map[string]float64{
+	"writes":           6.1, // six, and what a busy machine has tried again and told
+	"requests":         12,
+	"events":           45,
+	"workflow tasks":   3,
+	"attribute upsert": 2,
+	"list volumes":     0, // nobody has seen one
+}
+
+// requireAsPromised measures bursts: how many signals come after a read, which is then repeated, is the machine's affair.
 func requireAsPromised(ctx context.Context, t *testing.T, r *rig, of load) {
 	t.Helper()
-	var burst *burstReport
-	for i := range 3 {
+	requireAtMost(t, promised, func(i int) map[string]float64 {
 		again := of
 		again.name = fmt.Sprint(of.name, "-", i)
-		var err error
-		burst, err = r.measure(ctx, again)
+		burst, err := r.measure(ctx, again)
 		require.NoError(t, err)
 		t.Logf("%.2f requests per backup, %.2f of them writes: %v", burst.RequestsPerBackup, burst.WritesPerBackup, burst.RequestsByVerb)
-		if burst.RequestsPerBackup <= 12 && burst.History.AttributeUpsertMax <= 2 {
-			break
+		assert.Equal(t, 40, burst.Backups)
+		assert.Equal(t, 40, burst.History.Sampled)
+		assert.GreaterOrEqual(t, burst.WritesPerBackup, 5.0, "fewer: not all were seen")
+		for _, name := range measured {
+			assert.Positive(t, burst.Processes[name].PeakMiB, name)
 		}
+		return map[string]float64{
+			"writes": burst.WritesPerBackup, "requests": burst.RequestsPerBackup,
+			"events": burst.History.Events, "workflow tasks": burst.History.WorkflowTasks,
+			"attribute upsert": float64(burst.History.AttributeUpsertMax),
+			"list volumes":     burst.RequestsByVerb["list podvolumebackups"],
+		}
+	})
+}
+
+// requireAtMost measures up to three times, and requires that the least of each count is within its limit. What the product does
+// too often it does each time.
+func requireAtMost(t *testing.T, limits map[string]float64, measure func(i int) map[string]float64) {
+	t.Helper()
+	var counts least.Counts[string]
+	for counts.Again(func(name string) float64 { return limits[name] }) {
+		counts.Add(measure(counts.Measured()))
 	}
-	assert.Equal(t, 40, burst.Backups)
-	assert.Equal(t, 40, burst.History.Sampled)
-	assert.Less(t, burst.WritesPerBackup, 6.1, "six, and what a busy machine has tried again and told")
-	assert.LessOrEqual(t, burst.RequestsPerBackup, 12.0)
-	assert.GreaterOrEqual(t, burst.WritesPerBackup, 5.0, "fewer: not all were seen")
-	assert.LessOrEqual(t, burst.History.Events, 45.0)
-	assert.LessOrEqual(t, burst.History.WorkflowTasks, 3.0)
-	assert.LessOrEqual(t, burst.History.AttributeUpsertMax, 2)
-	assert.Zero(t, burst.RequestsByVerb["list podvolumebackups"], "nobody has seen a volume")
-	for _, name := range measured {
-		assert.Positive(t, burst.Processes[name].PeakMiB, name)
+	for name, count := range counts.Least() {
+		assert.LessOrEqual(t, count, limits[name], "%s, in %d measurements", name, counts.Measured())
 	}
 }
 
@@ -79,8 +97,8 @@ func TestSamplesAreSpread(t *testing.T) {
 	for i := range keys {
 		keys[i].Name = string(rune('a' + i))
 	}
-	assert.Equal(t, []types.NamespacedName{{Name: "a"}, {Name: "f"}}, sample(keys, 2))
-	assert.Equal(t, keys, sample(keys, 10))
+	assert.Equal(t, []types.NamespacedName{{Name: "a"}, {Name: "f"}}, spread(keys, 2))
+	assert.Equal(t, keys, spread(keys, 10))
 }
 
 func TestUsageIsReadAsTheKernelWritesIt(t *testing.T) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast.dev/holdfast/test/env"
+	"holdfast.dev/holdfast/workflows/workflowtest/sample"
 )
 
 // A run of a plan costs what its backup costs, the plan's own status, and the record of the backup. A restart over plans that have
@@ -17,22 +19,37 @@ func TestPlansOfOneMinute(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts real components (-short)")
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 6*time.Minute)
-	defer cancel()
-	report, err := measurePlans(ctx, planLoad{plans: 40, namespaces: 4, watchers: 2, jitter: "20s", ahead: 30 * time.Second})
-	require.NoError(t, err)
-	report.print(t.Output())
-	assert.LessOrEqual(t, report.WindowSeconds, 20.0)
-	assert.Greater(t, report.WindowSeconds, 10.0, "jitter spreads them")
-	assert.Less(t, report.PlannedPerSecond, 20)
-	assert.GreaterOrEqual(t, report.WritesPerRun, 8.0, "fewer: not all were seen")
-	assert.LessOrEqual(t, report.WritesPerRun, 14.0)
-	assert.Zero(t, report.Restart.WorkflowsStarted)
-	assert.Empty(t, report.Restart.Writes)
-	assert.Positive(t, report.Restart.Requests, "the watchers have read all")
-	for _, name := range measured {
-		assert.Positive(t, report.Processes[name].PeakMiB, name)
+	sample.InLong(t, "TestABackupCostsNoMoreThanPromised") // of one plan that is due; test/outage has another
+	// The window and what is planned in a second are those of the plans' status, not of the machine.
+	limits := map[string]float64{
+		"seconds of the window": 20, "planned in a second": 19, "writes": 14,
+		"workflows after the restart": 0, "writes after the restart": 0,
 	}
+	of := planLoad{plans: 40, namespaces: 4, watchers: 2, jitter: "20s", ahead: 30 * time.Second}
+	requireAtMost(t, limits, func(int) map[string]float64 {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+		defer cancel()
+		report, err := measurePlans(ctx, of)
+		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil { // a busy machine makes no 40 plans in that time
+			t.Log(err)
+			of.ahead = 3 * time.Minute
+			report, err = measurePlans(ctx, of)
+		}
+		require.NoError(t, err)
+		report.print(t.Output())
+		t.Logf("written after the restart: %q", report.Restart.Writes)
+		assert.Greater(t, report.WindowSeconds, 10.0, "jitter spreads them")
+		assert.GreaterOrEqual(t, report.WritesPerRun, 8.0, "fewer: not all were seen")
+		assert.Positive(t, report.Restart.Requests, "the watchers have read all")
+		for _, name := range measured {
+			assert.Positive(t, report.Processes[name].PeakMiB, name)
+		}
+		return map[string]float64{
+			"seconds of the window": report.WindowSeconds, "planned in a second": float64(report.PlannedPerSecond),
+			"writes": report.WritesPerRun, "workflows after the restart": float64(report.Restart.WorkflowsStarted),
+			"writes after the restart": float64(len(report.Restart.Writes)),
+		}
+	})
 }
 
 func TestTheBusiestSpanIsCounted(t *testing.T) {

@@ -98,7 +98,7 @@ func (r *rig) report(
 
 // awaitQuiet returns when no workflow of the burst runs any more and the Events have been written.
 func (r *rig) awaitQuiet(ctx context.Context, keys []types.NamespacedName) error {
-	for _, key := range sample(keys, sampled) {
+	for _, key := range spread(keys, sampled) {
 		id, err := r.workflowID(ctx, key)
 		if err != nil {
 			return err
@@ -188,8 +188,8 @@ func asksByTheClock(request env.AuditedRequest) bool {
 // sampled histories are read of each burst.
 const sampled = 100
 
-// sample returns at most count keys, evenly spread.
-func sample(keys []types.NamespacedName, count int) []types.NamespacedName {
+// spread returns at most count keys, evenly spread.
+func spread(keys []types.NamespacedName, count int) []types.NamespacedName {
 	if len(keys) <= count {
 		return keys
 	}
@@ -211,7 +211,7 @@ func (r *rig) workflowID(ctx context.Context, key types.NamespacedName) (string,
 }
 
 func (r *rig) countHistories(ctx context.Context, b *burstReport, keys []types.NamespacedName) error {
-	keys = sample(keys, sampled)
+	keys = spread(keys, sampled)
 	h := historyReport{Sampled: len(keys)}
 	each := 1 / float64(len(keys))
 	for _, key := range keys {

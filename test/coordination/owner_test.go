@@ -1,6 +1,8 @@
 package coordination_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -8,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
 
+	"holdfast.dev/holdfast/k8s/eventually"
 	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -35,8 +38,13 @@ func TestCommandsOfAClusterRunOneAtATimeOverManyRuns(t *testing.T) {
 	assert.Len(t, ended, 50)
 	assert.False(t, r.overlap, "two commands ran at a time in one FoundationDB cluster")
 	for _, fdb := range []string{"one", "two"} {
-		runs, _ := r.runs(contract.FDBClusterID(r.cluster + ":" + fdb))
-		assert.Greater(t, runs, 1, "it never continued as new")
+		r.succeeds(func(ctx context.Context) error {
+			runs, _, err := r.runs(ctx, contract.FDBClusterID(r.cluster+":"+fdb))
+			if err == nil && runs < 2 {
+				return eventually.Stop(errors.New("it never continued as new"))
+			}
+			return err
+		})
 	}
 }
 
@@ -94,12 +102,17 @@ func TestAnAskOutlivesTheWorkersThatServeIt(t *testing.T) {
 	owners.Stop()
 	r.owners()
 	r.house(call.Options{})
-	r.eventually(func() bool { // the activity is tried again
-		described, err := temporalClient.DescribeWorkflowExecution(t.Context(), held.GetID(), "")
-		require.NoError(t, err)
+	r.succeeds(func(ctx context.Context) error { // the activity is tried again
+		described, err := temporalClient.DescribeWorkflowExecution(ctx, held.GetID(), "")
+		if err != nil {
+			return err
+		}
 		pending := described.GetPendingActivities()
-		return len(pending) == 1 && pending[0].GetAttempt() > 1 && pending[0].GetLastHeartbeatTime() != nil
-	}, "the ask was not tried again")
+		if len(pending) == 1 && pending[0].GetAttempt() > 1 && pending[0].GetLastHeartbeatTime() != nil {
+			return nil
+		}
+		return fmt.Errorf("the ask was not tried again: %v", pending)
+	})
 	close(r.hold)
 	assert.True(t, r.answer(held).Outcome.Done)
 	begun, _ := r.commands()

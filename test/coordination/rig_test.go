@@ -17,6 +17,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"holdfast.dev/holdfast/activities/fdb/coordination"
+	"holdfast.dev/holdfast/k8s/eventually"
 	"holdfast.dev/holdfast/workflows"
 	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -69,7 +70,7 @@ func (r *rig) tools() worker.Worker {
 
 func (r *rig) worker(queue string, register func(worker.Worker)) worker.Worker {
 	r.t.Helper()
-	w := worker.New(temporalClient, queue, worker.Options{MaxConcurrentActivityExecutionSize: 100})
+	w := worker.New(temporalClient, queue, worker.Options{MaxConcurrentActivityExecutionSize: 100, MaxHeartbeatThrottleInterval: beats})
 	register(w)
 	require.NoError(r.t, w.Start())
 	r.t.Cleanup(w.Stop)
@@ -164,31 +165,43 @@ func (r *rig) answer(run client.WorkflowRun) contract.FDBCommandAnswer {
 }
 
 // runs returns how many runs a workflow had, which must follow each other as continuations, and the status of the last.
-func (r *rig) runs(id string) (int, enumspb.WorkflowExecutionStatus) {
-	r.t.Helper()
+func (r *rig) runs(ctx context.Context, id string) (count int, last enumspb.WorkflowExecutionStatus, err error) {
 	run := ""
-	var last enumspb.WorkflowExecutionStatus
 	for count := 1; ; count++ {
-		described, err := temporalClient.DescribeWorkflowExecution(r.t.Context(), id, run)
-		require.NoError(r.t, err)
+		described, err := temporalClient.DescribeWorkflowExecution(ctx, id, run)
+		if err != nil {
+			return 0, last, err
+		}
 		if count == 1 {
 			last = described.GetWorkflowExecutionInfo().GetStatus()
 		}
-		events := temporalClient.GetWorkflowHistory(r.t.Context(), id, described.GetWorkflowExecutionInfo().GetExecution().GetRunId(),
+		events := temporalClient.GetWorkflowHistory(ctx, id, described.GetWorkflowExecutionInfo().GetExecution().GetRunId(),
 			false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-		require.True(r.t, events.HasNext())
 		first, err := events.Next()
-		require.NoError(r.t, err)
+		if err != nil {
+			return 0, last, err
+		}
 		run = first.GetWorkflowExecutionStartedEventAttributes().GetContinuedExecutionRunId()
 		if run == "" {
-			return count, last
+			return count, last, nil
 		}
 	}
 }
 
+// eventually waits until a condition holds that cannot fail.
 func (r *rig) eventually(condition func() bool, what string) {
 	r.t.Helper()
-	require.Eventually(r.t, condition, patience, poll, what)
+	eventually.IsTrue(r.t, patience, what, condition)
+}
+
+// succeeds waits until Temporal, which may have no answer meanwhile, tells what is wished.
+func (r *rig) succeeds(try func(ctx context.Context) error) {
+	r.t.Helper()
+	eventually.Succeeds(r.t, patience, func() error {
+		ctx, cancel := context.WithTimeout(r.t.Context(), callPatience)
+		defer cancel()
+		return try(ctx)
+	})
 }
 
 // noFirstSnapshots: there is no Kubernetes here to look for backups in their first snapshot.

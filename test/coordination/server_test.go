@@ -22,10 +22,15 @@ import (
 
 const (
 	patience = 2 * time.Minute
-	poll     = 50 * time.Millisecond
+	// callPatience is how long one question to Temporal may take.
+	callPatience = 20 * time.Second
 	// rollEvery is after how many events a workflow continues as new.
 	rollEvery = 60
-	heartbeat = 3 * time.Second
+	// heartbeat is after which silence an ask is tried again. Its owner may have continued as new meanwhile, and run the command twice: a
+	// busy machine must not be that slow.
+	heartbeat = 15 * time.Second
+	// beats is how often activities say that they live, at most.
+	beats = time.Second
 )
 
 var temporalClient client.Client

@@ -1,6 +1,7 @@
 package coordination_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
@@ -44,13 +45,23 @@ func looker(ctx workflow.Context, holders contract.Workflows) (contract.Workflow
 	return closed, err
 }
 
-func (r *rig) state(id string) contract.FDBThrottleState {
+// awaitState waits until the throttle's state is as wished.
+func (r *rig) awaitState(id, want string, ok func(contract.FDBThrottleState) bool) {
 	r.t.Helper()
-	answer, err := temporalClient.QueryWorkflow(r.t.Context(), id, "", contract.QueryState)
-	require.NoError(r.t, err)
-	var state contract.FDBThrottleState
-	require.NoError(r.t, answer.Get(&state))
-	return state
+	r.succeeds(func(ctx context.Context) error {
+		answer, err := temporalClient.QueryWorkflow(ctx, id, "", contract.QueryState)
+		if err != nil {
+			return fmt.Errorf("%s: %w", want, err)
+		}
+		var state contract.FDBThrottleState
+		if err := answer.Get(&state); err != nil {
+			return err
+		}
+		if !ok(state) {
+			return fmt.Errorf("want: %s; the throttle has %+v", want, state)
+		}
+		return nil
+	})
 }
 
 // updates counts the updates that the current run of a workflow has accepted.
@@ -75,20 +86,16 @@ func TestTheThrottleServesAllInOrderOverManyRunsAndWorkers(t *testing.T) {
 	var backups []client.WorkflowRun
 	for i := range 15 {
 		backups = append(backups, r.start("snapshot", fmt.Sprintf("%s/fdbb/team/%d", r.cluster, i), r.cluster))
-		r.eventually(func() bool { // one after the other
-			if _, err := temporalClient.DescribeWorkflowExecution(t.Context(), id, ""); err != nil {
-				return false
-			}
-			state := r.state(id)
+		// One after the other.
+		r.awaitState(id, fmt.Sprintf("it has heard of backup %d", i), func(state contract.FDBThrottleState) bool {
 			return len(state.Holders)+len(state.Waiting) == i+1
-		}, "the throttle has not heard of it")
+		})
 	}
 	holds := func(i int) {
 		t.Helper()
-		r.eventually(func() bool {
-			state := r.state(id)
+		r.awaitState(id, fmt.Sprintf("backup %d has the slot", i), func(state contract.FDBThrottleState) bool {
 			return len(state.Holders) == 1 && state.Holders[0].WorkflowID == backups[i].GetID()
-		}, fmt.Sprintf("backup %d got no slot", i))
+		})
 	}
 	finish := func(i int) {
 		t.Helper()
@@ -108,24 +115,32 @@ func TestTheThrottleServesAllInOrderOverManyRunsAndWorkers(t *testing.T) {
 	r.house(call.Options{FDBSnapshotLimit: 3})
 	require.NoError(t, temporalClient.TerminateWorkflow(t.Context(), backups[14].GetID(), "", "lost while it waits"))
 	finish(5)
-	r.eventually(func() bool { return len(r.state(id).Holders) == 3 }, "the higher limit has no effect")
-	assert.Equal(t, 3, r.state(id).Limit)
+	r.awaitState(id, "the higher limit", func(state contract.FDBThrottleState) bool {
+		return len(state.Holders) == 3 && state.Limit == 3
+	})
 	for i := 6; i < 14; i++ {
-		r.eventually(func() bool {
-			answer, err := temporalClient.QueryWorkflow(t.Context(), backups[i].GetID(), "", "granted")
-			require.NoError(t, err)
+		r.succeeds(func(ctx context.Context) error {
+			answer, err := temporalClient.QueryWorkflow(ctx, backups[i].GetID(), "", "granted")
+			if err != nil {
+				return err
+			}
 			var granted bool
-			require.NoError(t, answer.Get(&granted))
-			return granted
-		}, fmt.Sprintf("backup %d got no slot", i))
+			if err := answer.Get(&granted); err != nil || granted {
+				return err
+			}
+			return fmt.Errorf("backup %d got no slot", i)
+		})
 		finish(i)
 	}
-	var status enumspb.WorkflowExecutionStatus
 	var runs int
-	r.eventually(func() bool {
-		runs, status = r.runs(id)
-		return status == enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED
-	}, "the throttle runs on though nobody needs it")
+	r.succeeds(func(ctx context.Context) error {
+		found, status, err := r.runs(ctx, id)
+		if err == nil && status != enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED {
+			err = fmt.Errorf("the throttle is %s though nobody needs it", status)
+		}
+		runs = found
+		return err
+	})
 	assert.Greater(t, runs, 1, "it never continued as new")
 
 	next := r.start("snapshot", r.cluster+"/fdbb/team/next", r.cluster)

@@ -2,8 +2,11 @@ package monitoring_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,12 +22,16 @@ import (
 
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/eventually"
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
 // patience is generous: what is waited for takes seconds.
 const patience = 2 * time.Minute
+
+// pagePatience is how long one page may take.
+const pagePatience = 20 * time.Second
 
 // startStack starts the control plane, Temporal and Holdfast; the test writes Velero's part itself.
 func startStack(t *testing.T) (*env.Env, client.Client) {
@@ -62,24 +69,63 @@ func startStack(t *testing.T) (*env.Env, client.Client) {
 	return stack, admin
 }
 
-// await polls until check passes.
-func await(t *testing.T, check func(c *assert.CollectT)) {
-	t.Helper()
-	require.EventuallyWithT(t, check, patience, 200*time.Millisecond)
-}
-
 // scrape reads the metrics page of one of the stack's processes.
-func scrape(t require.TestingT, stack *env.Env, process string) string {
+func scrape(ctx context.Context, stack *env.Env, process string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, pagePatience)
+	defer cancel()
 	url := "http://" + stack.Component(process).Address(env.AddressMetrics) + "/metrics"
-	request, err := http.NewRequestWithContext(context.Background(), http.MethodGet, url, nil)
-	require.NoError(t, err)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return "", err
+	}
 	answer, err := http.DefaultClient.Do(request)
-	require.NoError(t, err)
+	if err != nil {
+		return "", err
+	}
 	defer answer.Body.Close()
 	body, err := io.ReadAll(answer.Body)
-	require.NoError(t, err)
-	require.Equal(t, http.StatusOK, answer.StatusCode)
-	return string(body)
+	if err == nil && answer.StatusCode != http.StatusOK {
+		err = fmt.Errorf("metrics of the %s: %s", process, answer.Status)
+	}
+	return string(body), err
+}
+
+// awaitPage waits until a process's metrics have these lines, and match these expressions.
+func awaitPage(t *testing.T, stack *env.Env, process string, lines []string, expressions ...string) {
+	t.Helper()
+	eventually.Succeeds(t, patience, func() error {
+		page, err := scrape(t.Context(), stack, process)
+		if err != nil {
+			return err
+		}
+		for _, line := range lines {
+			if !strings.Contains(page, "\n"+line+"\n") {
+				return fmt.Errorf("the page of the %s has no line %s; alike: %q", process, line, alike(page, line))
+			}
+		}
+		return matches(page, expressions...)
+	})
+}
+
+// alike are the lines of a page about the metric of a line.
+func alike(page, line string) (found []string) {
+	name := line[:strings.IndexAny(line, "{ ")]
+	for each := range strings.Lines(page) {
+		if strings.HasPrefix(each, name) {
+			found = append(found, each)
+		}
+	}
+	return found
+}
+
+// matches returns an error that names the first expression that a text does not match.
+func matches(text string, expressions ...string) error {
+	for _, expression := range expressions {
+		if !regexp.MustCompile(expression).MatchString(text) {
+			return fmt.Errorf("nothing matches %s", expression)
+		}
+	}
+	return nil
 }
 
 // One backup, from its creation to the end, moves what an operator watches; whatever the dashboard and the alerts ask of
@@ -95,12 +141,17 @@ func TestAnOperatorSeesABackup(t *testing.T) {
 		Spec:       oadpv1alpha1.NonAdminBackupSpec{BackupSpec: &velerov1.BackupSpec{}},
 	}))
 	var made velerov1.BackupList
-	await(t, func(c *assert.CollectT) {
-		require.NoError(c, admin.List(t.Context(), &made, client.InNamespace(env.OADPNamespace)))
-		require.Len(c, made.Items, 1)
-		assert.Contains(c, scrape(c, stack, env.Watcher), "\nholdfast_velero_backups{state=\"waiting\"} 1\n")
+	eventually.Succeeds(t, patience, func() error {
+		err := admin.List(t.Context(), &made, client.InNamespace(env.OADPNamespace))
+		if err == nil && len(made.Items) != 1 {
+			err = fmt.Errorf("%d Velero Backups", len(made.Items))
+		}
+		return err
 	})
-	assert.NotContains(t, scrape(t, stack, env.Watcher), "holdfast_velero_last_start_timestamp_seconds")
+	awaitPage(t, stack, env.Watcher, []string{`holdfast_velero_backups{state="waiting"} 1`})
+	page, err := scrape(t.Context(), stack, env.Watcher)
+	require.NoError(t, err)
+	assert.NotContains(t, page, "holdfast_velero_last_start_timestamp_seconds")
 
 	velero := &made.Items[0]
 	before := velero.DeepCopy()
@@ -108,42 +159,33 @@ func TestAnOperatorSeesABackup(t *testing.T) {
 	velero.Spec.StorageLocation = "default" // as Velero fills in
 	velero.Status = velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted, StartTimestamp: &now, CompletionTimestamp: &now}
 	require.NoError(t, admin.Patch(t.Context(), velero, client.MergeFrom(before)))
-	await(t, func(c *assert.CollectT) {
-		worker := scrape(c, stack, env.Worker)
-		for _, line := range []string{
-			`holdfast_backups_total{result="completed"} 1`, `holdfast_backups_total{result="failed"} 0`,
-			"holdfast_backup_creation_seconds_count 1", "holdfast_backup_completion_seconds_count 1",
-			"holdfast_backup_mirror_seconds_count 1", "holdfast_velero_stalled_total 0", "holdfast_policy_problem 0",
-			`holdfast_dependency_up{check="temporal"} 1`, `holdfast_dependency_up{check="kubernetes"} 1`,
-			`holdfast_dependency_up{check="worker"} 1`, `holdfast_dependency_up{check="non-admin-controller"} 1`,
-		} {
-			assert.Contains(c, worker, "\n"+line+"\n")
-		}
-		watcher := scrape(c, stack, env.Watcher)
-		for _, line := range []string{
-			`holdfast_velero_backups{state="finished"} 1`, `holdfast_velero_backups{state="waiting"} 0`,
-			`holdfast_nonadminbackups{phase="created"} 1`, "holdfast_stalled_backups 0",
-			`holdfast_dependency_up{check="temporal"} 1`, `holdfast_dependency_up{check="kubernetes"} 1`,
-			`holdfast_dependency_up{check="watch"} 1`, "holdfast_velero_last_validation_timestamp_seconds 1.78e+09",
-		} {
-			assert.Contains(c, watcher, "\n"+line+"\n")
-		}
-		assert.Regexp(c, `\nholdfast_signal_seconds_count\{kind="NonAdminBackup"\} [1-9]`, watcher)
-		assert.Regexp(c, `\nholdfast_velero_last_start_timestamp_seconds [1-9]`, watcher)
+	awaitPage(t, stack, env.Worker, []string{
+		`holdfast_backups_total{result="completed"} 1`, `holdfast_backups_total{result="failed"} 0`,
+		"holdfast_backup_creation_seconds_count 1", "holdfast_backup_completion_seconds_count 1",
+		"holdfast_backup_mirror_seconds_count 1", "holdfast_velero_stalled_total 0", "holdfast_policy_problem 0",
+		`holdfast_dependency_up{check="temporal"} 1`, `holdfast_dependency_up{check="kubernetes"} 1`,
+		`holdfast_dependency_up{check="worker"} 1`, `holdfast_dependency_up{check="non-admin-controller"} 1`,
 	})
+	awaitPage(t, stack, env.Watcher, []string{
+		`holdfast_velero_backups{state="finished"} 1`, `holdfast_velero_backups{state="waiting"} 0`,
+		`holdfast_nonadminbackups{phase="created"} 1`, "holdfast_stalled_backups 0",
+		`holdfast_dependency_up{check="temporal"} 1`, `holdfast_dependency_up{check="kubernetes"} 1`,
+		`holdfast_dependency_up{check="watch"} 1`, "holdfast_velero_last_validation_timestamp_seconds 1.78e+09",
+	}, `\nholdfast_signal_seconds_count\{kind="NonAdminBackup"\} [1-9]`, `\nholdfast_velero_last_start_timestamp_seconds [1-9]`)
 
 	seeRestore(t, stack, admin, key)
 	seeFinalization(t, stack, admin, key)
 	failWorkflowTask(t, stack)
 	failRequests(t, stack)
-	await(t, func(c *assert.CollectT) {
-		pages := map[string]string{env.Worker: scrape(c, stack, env.Worker), env.Watcher: scrape(c, stack, env.Watcher)}
-		for name, process := range foreign {
-			assert.Regexp(c, `(?m)^`+name+`[{ ]`, pages[process], "on the page of the %s", process)
-		}
-		assert.Regexp(c, `\ntemporal_workflow_task_execution_failed_total\{.*failure_reason="WorkflowError".*workflow_type="no-such-workflow"`,
-			pages[env.Worker], "the labels that the alert keeps")
-	})
+	expected := map[string][]string{env.Worker: { // with the labels that the alert keeps
+		`\ntemporal_workflow_task_execution_failed_total\{.*failure_reason="WorkflowError".*workflow_type="no-such-workflow"`,
+	}}
+	for name, process := range foreign {
+		expected[process] = append(expected[process], `(?m)^`+name+`[{ ]`)
+	}
+	for process, expressions := range expected {
+		awaitPage(t, stack, process, nil, expressions...)
+	}
 }
 
 // seeRestore has the backup restored, which Velero fails at: with that it is over.
@@ -154,28 +196,25 @@ func seeRestore(t *testing.T, stack *env.Env, admin client.Client, backup client
 		Spec:       oadpv1alpha1.NonAdminRestoreSpec{RestoreSpec: &velerov1.RestoreSpec{BackupName: backup.Name}},
 	}))
 	var made velerov1.RestoreList
-	await(t, func(c *assert.CollectT) {
-		require.NoError(c, admin.List(t.Context(), &made, client.InNamespace(env.OADPNamespace)))
-		require.Len(c, made.Items, 1)
-		assert.Contains(c, scrape(c, stack, env.Watcher), "\nholdfast_nonadminrestores{phase=\"created\"} 1\n")
+	eventually.Succeeds(t, patience, func() error {
+		err := admin.List(t.Context(), &made, client.InNamespace(env.OADPNamespace))
+		if err == nil && len(made.Items) != 1 {
+			err = fmt.Errorf("%d Velero Restores", len(made.Items))
+		}
+		return err
 	})
+	awaitPage(t, stack, env.Watcher, []string{`holdfast_nonadminrestores{phase="created"} 1`})
 	velero := &made.Items[0]
 	before := velero.DeepCopy()
 	now := metav1.Now()
 	velero.Status = velerov1.RestoreStatus{Phase: velerov1.RestorePhaseFailed, CompletionTimestamp: &now}
 	require.NoError(t, admin.Patch(t.Context(), velero, client.MergeFrom(before)))
-	await(t, func(c *assert.CollectT) {
-		worker := scrape(c, stack, env.Worker)
-		for _, line := range []string{
-			`holdfast_restores_total{result="failed"} 1`, `holdfast_restores_total{result="completed"} 0`,
-			"holdfast_restore_creation_seconds_count 1", "holdfast_restore_completion_seconds_count 1",
-			"holdfast_restore_mirror_seconds_count 1",
-			`holdfast_restore_finalization_tasks_total{result="partially_failed",task="volumes"} 0`,
-		} {
-			assert.Contains(c, worker, "\n"+line+"\n")
-		}
-		assert.Regexp(c, `\nholdfast_restore_phase_seconds_count\{.*phase="New".*\} 1\n`, worker)
-	})
+	awaitPage(t, stack, env.Worker, []string{
+		`holdfast_restores_total{result="failed"} 1`, `holdfast_restores_total{result="completed"} 0`,
+		"holdfast_restore_creation_seconds_count 1", "holdfast_restore_completion_seconds_count 1",
+		"holdfast_restore_mirror_seconds_count 1",
+		`holdfast_restore_finalization_tasks_total{result="partially_failed",task="volumes"} 0`,
+	}, `\nholdfast_restore_phase_seconds_count\{.*phase="New".*\} 1\n`)
 }
 
 // failWorkflowTask starts a workflow that the worker does not know, as one that was rolled back would not.
@@ -195,9 +234,6 @@ func failRequests(t *testing.T, stack *env.Env) {
 	temporal := stack.Component(env.Temporal)
 	require.NoError(t, temporal.Pause())
 	defer func() { assert.NoError(t, temporal.Resume()) }()
-	await(t, func(c *assert.CollectT) {
-		worker := scrape(c, stack, env.Worker)
-		assert.Contains(c, worker, "\n"+`holdfast_dependency_up{check="temporal"} 0`+"\n")
-		assert.Regexp(c, `\ntemporal_request_failure_total\{.*status_code="DEADLINE_EXCEEDED"`, worker)
-	})
+	awaitPage(t, stack, env.Worker, []string{`holdfast_dependency_up{check="temporal"} 0`},
+		`\ntemporal_request_failure_total\{.*status_code="DEADLINE_EXCEEDED"`)
 }

@@ -1,10 +1,12 @@
 package monitoring_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"os/exec"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	appsv1 "k8s.io/api/apps/v1"
@@ -13,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/eventually"
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/test/tools"
 )
@@ -27,11 +30,14 @@ func seeFinalization(t *testing.T, stack *env.Env, admin client.Client, backup c
 	}
 	require.NoError(t, admin.Create(t.Context(), nar))
 	velero := &velerov1.Restore{}
-	await(t, func(c *assert.CollectT) {
-		require.NoError(c, admin.Get(t.Context(), client.ObjectKeyFromObject(nar), nar))
-		require.NotNil(c, nar.Status.VeleroRestore)
-		key := client.ObjectKey{Namespace: env.OADPNamespace, Name: nar.Status.VeleroRestore.Name}
-		require.NoError(c, admin.Get(t.Context(), key, velero))
+	eventually.Succeeds(t, patience, func() error {
+		if err := admin.Get(t.Context(), client.ObjectKeyFromObject(nar), nar); err != nil {
+			return err
+		}
+		if nar.Status.VeleroRestore == nil {
+			return fmt.Errorf("no Velero Restore: %+v", nar.Status)
+		}
+		return admin.Get(t.Context(), client.ObjectKey{Namespace: env.OADPNamespace, Name: nar.Status.VeleroRestore.Name}, velero)
 	})
 	labels := map[string]string{velerov1.RestoreNameLabel: velero.Name}
 	require.NoError(t, admin.Create(t.Context(), &appsv1.Deployment{
@@ -51,26 +57,27 @@ func seeFinalization(t *testing.T, stack *env.Env, admin client.Client, backup c
 
 	binaries, err := tools.BuildHoldfast(t.Context(), nil)
 	require.NoError(t, err)
-	run := func(c *assert.CollectT, args ...string) string {
-		command := exec.CommandContext(t.Context(), binaries[tools.Holdfast], append(args,
-			"--kubeconfig", stack.Kubeconfig(env.Admin), "--cluster-id", stack.ClusterID())...)
-		command.Env = []string{"HOME=" + t.TempDir(), "TEMPORAL_ADDRESS=" + stack.TemporalAddress()}
-		output, err := command.CombinedOutput()
-		require.NoError(c, err, string(output))
-		return string(output)
+	home := t.TempDir()
+	says := func(args []string, expressions ...string) {
+		t.Helper()
+		eventually.Succeeds(t, patience, func() error {
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			command := exec.CommandContext(ctx, binaries[tools.Holdfast], append(args,
+				"--kubeconfig", stack.Kubeconfig(env.Admin), "--cluster-id", stack.ClusterID())...)
+			command.Env = []string{"HOME=" + home, "TEMPORAL_ADDRESS=" + stack.TemporalAddress()}
+			output, err := command.CombinedOutput()
+			if err = errors.Join(err, matches(string(output), expressions...)); err != nil {
+				return fmt.Errorf("%w, it says:\n%s", err, output)
+			}
+			return nil
+		})
 	}
-	await(t, func(c *assert.CollectT) {
-		described := run(c, "describe", "restore", "shop/slow")
-		assert.Regexp(c, `\nVelero phase: +Completed\n`, described)
-		assert.Regexp(c, `\nFinalization: +Finalizing\n`, described)
-		assert.Regexp(c, `\nTask cleanup: +Completed after \d+s\n`, described)
-		assert.Regexp(c, `\nTask validation: +InProgress\n`, described)
-		assert.Regexp(c, `\nFinalization workflow status: +Running\n`, described)
-		assert.Regexp(c, `\nRetried: +\S+, attempt \d+: waits for Deployment web\n`, described)
-	})
-	await(t, func(c *assert.CollectT) {
-		listed := run(c, "list", "restores", "--namespace", "shop")
-		assert.Regexp(c, `shop +slow +Created +Completed +Finalizing +0 +\d+s +running\n`, listed)
-		assert.Regexp(c, `shop +undo +Created +Failed +0 +\d+s +none\n`, listed)
-	})
+	says([]string{"describe", "restore", "shop/slow"},
+		`\nVelero phase: +Completed\n`, `\nFinalization: +Finalizing\n`, `\nTask cleanup: +Completed after \d+s\n`,
+		`\nTask validation: +InProgress\n`, `\nFinalization workflow status: +Running\n`,
+		`\nRetried: +\S+, attempt \d+: waits for Deployment web\n`)
+	const age = `(\d+m)?\d*s?` // a busy machine may take minutes
+	says([]string{"list", "restores", "--namespace", "shop"},
+		`shop +slow +Created +Completed +Finalizing +0 +`+age+` +running\n`, `shop +undo +Created +Failed +0 +`+age+` +none\n`)
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +18,7 @@ import (
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	failurepb "go.temporal.io/api/failure/v1"
+	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/proxy"
 	temporalclient "go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
@@ -26,6 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/eventually"
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/test/tools"
 	"holdfast.dev/holdfast/workflows/codec"
@@ -101,17 +105,17 @@ func TestNothingIsReadableInTemporal(t *testing.T) {
 
 	setPolicy(t, "{}")
 	velero := s.awaitVelero(nab)
-	require.EventuallyWithT(t, func(collect *assert.CollectT) { // a busy worker may not answer in time
-		assert.Contains(collect, s.describedBy(nab, folder.variable()), "waits for Velero to start Velero Backup")
-	}, patience, tick)
-	assert.Contains(t, s.describedBy(nab), `payload encrypted with key "key-1": no key can be read without --payload-keys-dir`)
+	s.awaitDescribed(nab, "waits for Velero to start Velero Backup", folder.variable())
+	s.awaitDescribed(nab, `payload encrypted with key "key-1": no key can be read without --payload-keys-dir`)
 
 	folder.add("key-2")
 	folder.write("current", "key-2")
 	late := newScene(t, "client", folder.options()) // has read the new keys; the worker gets to know them by this signal
 	late.cluster, late.namespace = s.cluster, s.namespace
 	late.signal(nab)
-	require.Eventually(t, func() bool { return s.keysOf(nab)["key-2"] > 1 }, patience, tick, "the worker encrypts with the new key")
+	s.awaitHistory(nab, "the worker encrypts with the new key", func(events []*historypb.HistoryEvent) bool {
+		return keysOf(t, events)["key-2"] > 1
+	})
 
 	s.complete(velero)
 	described := s.awaitCompleted(nab)
@@ -133,10 +137,10 @@ func TestAWorkflowWaitsForItsKey(t *testing.T) {
 
 	worker = startWorker(t, s.cluster, partial.variable()).ready()
 	s.complete(velero)
-	require.Eventually(t, func() bool {
-		return count(s.history(nab), enumspb.EVENT_TYPE_WORKFLOW_TASK_FAILED) > 0
-	}, patience, tick, "the task fails")
-	assert.Equal(t, enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, s.describe(t, nab).WorkflowExecutionInfo.Status)
+	s.awaitHistory(nab, "the task fails", func(events []*historypb.HistoryEvent) bool {
+		return count(events, enumspb.EVENT_TYPE_WORKFLOW_TASK_FAILED) > 0
+	})
+	assert.Equal(t, enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, s.describe(nab).WorkflowExecutionInfo.Status)
 	assert.Contains(t, worker.output(), `payload encrypted with key \"key-1\": there is no such key in `+partial.dir)
 
 	partial.add("key-1")
@@ -184,34 +188,50 @@ func openKeys(t *testing.T, folder *keyFolder) *codec.Keys {
 func (s *scene) awaitFailure(nab *oadpv1alpha1.NonAdminBackup) *failurepb.Failure {
 	s.t.Helper()
 	var failure *failurepb.Failure
-	require.Eventually(s.t, func() bool {
-		described, err := s.temporal.DescribeWorkflowExecution(context.Background(), s.workflowID(nab), "")
-		if err != nil || len(described.PendingActivities) == 0 {
-			return false
+	eventually.Succeeds(s.t, patience, func() error {
+		described, err := s.description(nab)
+		if err != nil {
+			return err
 		}
-		failure = described.PendingActivities[0].LastFailure
-		return failure != nil
-	}, patience, tick)
+		for _, pending := range described.PendingActivities {
+			if failure = pending.LastFailure; failure != nil {
+				return nil
+			}
+		}
+		return fmt.Errorf("no activity has failed: %v", described.PendingActivities)
+	})
 	return failure
 }
 
-// describedBy runs `holdfast describe` with an environment.
-func (s *scene) describedBy(nab *oadpv1alpha1.NonAdminBackup, variables ...string) string {
+// awaitDescribed runs `holdfast describe` with an environment until it says what is wished: a busy worker may not answer in time.
+func (s *scene) awaitDescribed(nab *oadpv1alpha1.NonAdminBackup, want string, variables ...string) {
 	s.t.Helper()
-	command := exec.CommandContext(s.t.Context(), binaries[tools.Holdfast], "describe", "backup", nab.Namespace+"/"+nab.Name,
-		"--kubeconfig", stack.Kubeconfig(env.Admin), "--cluster-id", s.cluster)
-	command.Env = append([]string{"HOME=" + s.t.TempDir(), "TEMPORAL_ADDRESS=" + stack.TemporalAddress()}, variables...)
-	output, err := command.CombinedOutput()
-	require.NoError(s.t, err, string(output))
-	return string(output)
+	home := s.t.TempDir()
+	eventually.Succeeds(s.t, patience, func() error {
+		ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+		defer cancel()
+		command := exec.CommandContext(ctx, binaries[tools.Holdfast], "describe", "backup", nab.Namespace+"/"+nab.Name,
+			"--kubeconfig", stack.Kubeconfig(env.Admin), "--cluster-id", s.cluster)
+		command.Env = append([]string{"HOME=" + home, "TEMPORAL_ADDRESS=" + stack.TemporalAddress()}, variables...)
+		output, err := command.CombinedOutput()
+		if err != nil || !strings.Contains(string(output), want) {
+			return errors.Join(err, fmt.Errorf("want %q: %s", want, output))
+		}
+		return nil
+	})
 }
 
 // keysOf counts the payloads of the latest run by the key that encrypts them, "" for those in clear.
 func (s *scene) keysOf(nab *oadpv1alpha1.NonAdminBackup) map[string]int {
 	s.t.Helper()
+	return keysOf(s.t, s.history(nab))
+}
+
+func keysOf(t *testing.T, events []*historypb.HistoryEvent) map[string]int {
+	t.Helper()
 	counts := map[string]int{}
-	for _, event := range s.history(nab) {
-		visit(s.t, event, func(payload *commonpb.Payload) {
+	for _, event := range events {
+		visit(t, event, func(payload *commonpb.Payload) {
 			if string(payload.Metadata[converter.MetadataEncoding]) != codec.Encoding {
 				counts[""]++
 				return

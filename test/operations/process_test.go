@@ -2,6 +2,9 @@ package operations_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -13,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"holdfast.dev/holdfast/k8s/eventually"
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/test/tools"
 )
@@ -88,17 +92,28 @@ func (p *process) output() string {
 // ready waits until every check passes, and returns the process.
 func (p *process) ready() *process {
 	p.t.Helper()
-	require.Eventually(p.t, func() bool {
-		request, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "http://"+p.health+"/readyz", nil)
+	eventually.Succeeds(p.t, patience, func() error {
+		select {
+		case <-p.exited:
+			return eventually.Stop(fmt.Errorf("%s has ended: %w", p.command.Path, p.err))
+		default:
+		}
+		ctx, cancel := context.WithTimeout(p.t.Context(), callPatience)
+		defer cancel()
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.health+"/readyz", nil)
 		if err != nil {
-			return false
+			return err
 		}
 		answer, err := http.DefaultClient.Do(request)
 		if err != nil {
-			return false
+			return fmt.Errorf("%s is not ready: %w", p.command.Path, err)
 		}
-		return answer.Body.Close() == nil && answer.StatusCode == http.StatusOK
-	}, patience, tick, "%s is not ready", p.command.Path)
+		defer answer.Body.Close()
+		if said, err := io.ReadAll(answer.Body); err != nil || answer.StatusCode != http.StatusOK {
+			return errors.Join(err, fmt.Errorf("%s is not ready: %s, %s", p.command.Path, answer.Status, said))
+		}
+		return nil
+	})
 	return p
 }
 
@@ -130,5 +145,9 @@ func (p *process) stop() {
 
 func (p *process) kill() {
 	_ = p.command.Process.Kill() // an error means that it is gone
-	<-p.exited
+	select {
+	case <-p.exited:
+	case <-time.After(patience):
+		p.t.Errorf("%s has not ended %s after it was killed", p.command.Path, patience)
+	}
 }

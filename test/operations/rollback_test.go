@@ -40,9 +40,13 @@ func TestAReleaseThatAddsCommandsCannotBeRolledBack(t *testing.T) {
 
 	back := startWorker(t, s.cluster).ready()
 	s.complete(velero)
-	require.Eventually(t, func() bool { return refused(s.history(begun)) != nil }, patience, tick, "the worker of before goes on with it")
-	assert.Equal(t, enumspb.WORKFLOW_TASK_FAILED_CAUSE_NON_DETERMINISTIC_ERROR, refused(s.history(begun)).Cause)
-	assert.Contains(t, refused(s.history(begun)).GetFailure().GetMessage(), "TMPRL1100")
+	var refusal *historypb.WorkflowTaskFailedEventAttributes
+	s.awaitHistory(begun, "the worker of before does not go on with it", func(events []*historypb.HistoryEvent) bool {
+		refusal = refused(events)
+		return refusal != nil
+	})
+	assert.Equal(t, enumspb.WORKFLOW_TASK_FAILED_CAUSE_NON_DETERMINISTIC_ERROR, refusal.Cause)
+	assert.Contains(t, refusal.GetFailure().GetMessage(), "TMPRL1100")
 	s.complete(oldVelero)
 	s.awaitCompleted(old) // it has not begun with the new command
 	back.stop()

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -18,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/eventually"
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -60,14 +60,18 @@ func (s *scene) workflowID(nab *oadpv1alpha1.NonAdminBackup) string {
 func (s *scene) awaitVelero(nab *oadpv1alpha1.NonAdminBackup) *velerov1.Backup {
 	s.t.Helper()
 	backup := &velerov1.Backup{}
-	require.EventuallyWithT(s.t, func(c *assert.CollectT) {
+	eventually.Succeeds(s.t, patience, func() error {
+		ctx, cancel := context.WithTimeout(s.t.Context(), callPatience)
+		defer cancel()
 		now := &oadpv1alpha1.NonAdminBackup{}
-		require.NoError(c, admin.Get(context.Background(), client.ObjectKeyFromObject(nab), now))
-		require.Equal(c, oadpv1alpha1.NonAdminPhaseCreated, now.Status.Phase)
-		require.NotNil(c, now.Status.VeleroBackup)
-		require.NoError(c, admin.Get(context.Background(),
-			client.ObjectKey{Namespace: env.OADPNamespace, Name: now.Status.VeleroBackup.Name}, backup))
-	}, patience, tick)
+		if err := admin.Get(ctx, client.ObjectKeyFromObject(nab), now); err != nil {
+			return err
+		}
+		if now.Status.Phase != oadpv1alpha1.NonAdminPhaseCreated || now.Status.VeleroBackup == nil {
+			return fmt.Errorf("%s does not tell of a Velero Backup: %+v", nab.Name, now.Status)
+		}
+		return admin.Get(ctx, client.ObjectKey{Namespace: env.OADPNamespace, Name: now.Status.VeleroBackup.Name}, backup)
+	})
 	return backup
 }
 
@@ -86,23 +90,42 @@ func (s *scene) complete(backup *velerov1.Backup) {
 func (s *scene) awaitCompleted(nab *oadpv1alpha1.NonAdminBackup) *workflowservice.DescribeWorkflowExecutionResponse {
 	s.t.Helper()
 	var described *workflowservice.DescribeWorkflowExecutionResponse
-	require.EventuallyWithT(s.t, func(c *assert.CollectT) {
+	eventually.Succeeds(s.t, patience, func() error {
+		ctx, cancel := context.WithTimeout(s.t.Context(), callPatience)
+		defer cancel()
 		now := &oadpv1alpha1.NonAdminBackup{}
-		require.NoError(c, admin.Get(context.Background(), client.ObjectKeyFromObject(nab), now))
-		require.NotNil(c, now.Status.VeleroBackup)
-		require.NotNil(c, now.Status.VeleroBackup.Status)
-		require.Equal(c, velerov1.BackupPhaseCompleted, now.Status.VeleroBackup.Status.Phase)
-		described = s.describe(c, nab)
-		require.Equal(c, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED, described.WorkflowExecutionInfo.Status)
-	}, patience, tick)
+		if err := admin.Get(ctx, client.ObjectKeyFromObject(nab), now); err != nil {
+			return err
+		}
+		made := now.Status.VeleroBackup
+		if made == nil || made.Status == nil || made.Status.Phase != velerov1.BackupPhaseCompleted {
+			return fmt.Errorf("%s does not tell of the completion: %+v", nab.Name, now.Status)
+		}
+		var err error
+		if described, err = s.description(nab); err != nil {
+			return err
+		}
+		if status := described.WorkflowExecutionInfo.Status; status != enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED {
+			return fmt.Errorf("the workflow of %s is %s", nab.Name, status)
+		}
+		return nil
+	})
 	s.t.Logf("history of %s: %d events, %d bytes", nab.Name, described.WorkflowExecutionInfo.HistoryLength,
 		described.WorkflowExecutionInfo.HistorySizeBytes)
 	return described
 }
 
-func (s *scene) describe(t require.TestingT, nab *oadpv1alpha1.NonAdminBackup) *workflowservice.DescribeWorkflowExecutionResponse {
-	described, err := s.temporal.DescribeWorkflowExecution(context.Background(), s.workflowID(nab), "")
-	require.NoError(t, err)
+// description is what Temporal has of the latest run.
+func (s *scene) description(nab *oadpv1alpha1.NonAdminBackup) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), callPatience)
+	defer cancel()
+	return s.temporal.DescribeWorkflowExecution(ctx, s.workflowID(nab), "")
+}
+
+func (s *scene) describe(nab *oadpv1alpha1.NonAdminBackup) *workflowservice.DescribeWorkflowExecutionResponse {
+	s.t.Helper()
+	described, err := s.description(nab)
+	require.NoError(s.t, err)
 	return described
 }
 
@@ -120,14 +143,35 @@ func (s *scene) history(nab *oadpv1alpha1.NonAdminBackup) []*historypb.HistoryEv
 
 func (s *scene) events(workflowID string) []*historypb.HistoryEvent {
 	s.t.Helper()
-	var events []*historypb.HistoryEvent
-	history := s.temporal.GetWorkflowHistory(context.Background(), workflowID, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	events, err := s.read(workflowID)
+	require.NoError(s.t, err)
+	return events
+}
+
+func (s *scene) read(workflowID string) (events []*historypb.HistoryEvent, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), callPatience)
+	defer cancel()
+	history := s.temporal.GetWorkflowHistory(ctx, workflowID, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for history.HasNext() {
 		event, err := history.Next()
-		require.NoError(s.t, err)
+		if err != nil {
+			return nil, err
+		}
 		events = append(events, event)
 	}
-	return events
+	return events, nil
+}
+
+// awaitHistory waits until the events of the latest run are as wished.
+func (s *scene) awaitHistory(nab *oadpv1alpha1.NonAdminBackup, want string, ok func([]*historypb.HistoryEvent) bool) {
+	s.t.Helper()
+	eventually.Succeeds(s.t, patience, func() error {
+		events, err := s.read(s.workflowID(nab))
+		if err != nil || ok(events) {
+			return err
+		}
+		return fmt.Errorf("not yet: %s; the history of %s has %d events", want, nab.Name, len(events))
+	})
 }
 
 func count(events []*historypb.HistoryEvent, kind enumspb.EventType) int {

@@ -25,8 +25,8 @@ import (
 // patience is how long the slowest ordinary step may take on a loaded machine.
 const patience = 90 * time.Second
 
-// tick is the time between two looks.
-const tick = 50 * time.Millisecond
+// callPatience is how long one question to Temporal, or to a process, may take.
+const callPatience = 20 * time.Second
 
 var (
 	stack    *env.Env

@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	temporalclient "go.temporal.io/sdk/client"
 
+	"holdfast.dev/holdfast/k8s/eventually"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -25,10 +26,10 @@ func TestWorkersAreRolledOutByVersion(t *testing.T) {
 	v1 := startWorker(t, s.cluster, version("v1")...).ready()
 	startWatcher(t, s.cluster).ready()
 	nab := s.backUp("first")
-	require.Eventually(t, func() bool {
-		_, err := s.temporal.DescribeWorkflowExecution(context.Background(), s.workflowID(nab), "")
-		return err == nil
-	}, patience, tick, "the watcher has signalled")
+	eventually.Succeeds(t, patience, func() error { // the watcher signals
+		_, err := s.description(nab)
+		return err
+	})
 	assert.Zero(t, count(s.history(nab), enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED), "no version is current")
 
 	makeCurrent("v1")
@@ -49,21 +50,25 @@ func TestWorkersAreRolledOutByVersion(t *testing.T) {
 func (s *scene) makeCurrent(deployment, build string) {
 	s.t.Helper()
 	handle := s.temporal.WorkerDeploymentClient().GetHandle(deployment)
-	require.EventuallyWithT(s.t, func(c *assert.CollectT) { // Temporal knows a version when its worker has polled
-		_, err := handle.SetCurrentVersion(context.Background(), temporalclient.WorkerDeploymentSetCurrentVersionOptions{BuildID: build})
-		require.NoError(c, err)
-	}, patience, tick)
+	eventually.Succeeds(s.t, patience, func() error { // Temporal knows a version when its worker has polled
+		ctx, cancel := context.WithTimeout(s.t.Context(), callPatience)
+		defer cancel()
+		_, err := handle.SetCurrentVersion(ctx, temporalclient.WorkerDeploymentSetCurrentVersionOptions{BuildID: build})
+		return err
+	})
 }
 
 // synchronize runs a workflow that ends soon, to its end.
 func (s *scene) synchronize() *workflowservice.DescribeWorkflowExecutionResponse {
 	s.t.Helper()
 	kind := contract.KindSynchronization
-	run, err := s.temporal.ExecuteWorkflow(s.t.Context(), temporalclient.StartWorkflowOptions{TaskQueue: kind.TaskQueue(s.cluster)},
+	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	defer cancel()
+	run, err := s.temporal.ExecuteWorkflow(ctx, temporalclient.StartWorkflowOptions{TaskQueue: kind.TaskQueue(s.cluster)},
 		kind.Workflow, contract.SynchronizationInput{Cluster: s.cluster})
 	require.NoError(s.t, err)
-	require.NoError(s.t, run.Get(s.t.Context(), nil))
-	described, err := s.temporal.DescribeWorkflowExecution(s.t.Context(), run.GetID(), run.GetRunID())
+	require.NoErrorf(s.t, run.Get(ctx, nil), "%s has not ended within %s", kind.Workflow, patience)
+	described, err := s.temporal.DescribeWorkflowExecution(ctx, run.GetID(), run.GetRunID())
 	require.NoError(s.t, err)
 	return described
 }

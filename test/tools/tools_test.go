@@ -3,6 +3,7 @@ package tools
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,6 +14,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"holdfast.dev/holdfast/k8s/eventually"
 )
 
 // sampleBuilder is a builder whose only module has two small programs and needs nothing from the network.
@@ -108,7 +111,7 @@ func TestBuildStopsTheCompilerWithItsContext(t *testing.T) {
 	script := "#!/bin/sh\n: >" + started + "\nsleep " + mark + "\n"
 	require.NoError(t, os.WriteFile(slow, []byte(script), 0o755)) //nolint:gosec // must be executable
 	t.Setenv("GOFLAGS", "-toolexec="+slow)
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	go func() {
 		for ctx.Err() == nil {
@@ -120,10 +123,13 @@ func TestBuildStopsTheCompilerWithItsContext(t *testing.T) {
 	}()
 	_, err := b.build(ctx, []string{"hello"}, nil)
 	require.ErrorIs(t, err, context.Canceled)
-	require.Eventually(t, func() bool {
+	eventually.Succeeds(t, time.Minute, func() error {
 		out, err := exec.CommandContext(t.Context(), "ps", "-eo", "args").Output()
-		return err == nil && !strings.Contains(string(out), "sleep "+mark)
-	}, 5*time.Second, 50*time.Millisecond)
+		if err == nil && strings.Contains(string(out), "sleep "+mark) {
+			err = errors.New("the compiler still runs")
+		}
+		return err
+	})
 	left, err := filepath.Glob(filepath.Join(b.cache, "tools", ".building-*"))
 	require.NoError(t, err)
 	require.Empty(t, left)
