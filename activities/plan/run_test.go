@@ -84,6 +84,30 @@ func TestARunThatBacksOffIsCountedOnce(t *testing.T) {
 	assert.Zero(t, s.status().Days[0].Failed)
 }
 
+// A good run counts, also while Velero deletes it, and when it is gone.
+func TestARunThatIsDeletedHasBeenGood(t *testing.T) {
+	s := newScene(t, nil)
+	s.now = s.now.Add(time.Minute)
+	nab := s.run()
+	s.ends(nab, velerov1.BackupPhaseCompleted)
+	s.refresh()
+	for _, phase := range []velerov1.BackupPhase{
+		velerov1.BackupPhaseDeleting, velerov1.BackupPhaseCompleted /* it cannot be deleted */, velerov1.BackupPhaseDeleting,
+	} {
+		nab = s.Read(nab.Name)
+		nab.Status.VeleroBackup.Status.Phase = phase
+		require.NoError(t, s.Client.Status().Update(t.Context(), nab))
+		s.refresh()
+		assert.Equal(t, int64(1), s.status().Counts.Good, phase)
+		assert.Equal(t, int64(1), s.status().Days[0].Good, phase)
+		assert.Equal(t, "Completed", s.status().Recent[0].Phase, phase)
+	}
+	require.NoError(t, s.Client.Delete(t.Context(), nab))
+	s.refresh()
+	assert.Equal(t, int64(1), s.status().Counts.Good)
+	assert.Equal(t, holdfastv1alpha1.PhaseDeleted, s.status().Recent[0].Phase)
+}
+
 // A plan that was not ready for weeks makes up what its deadline allows, and a worker whose clock was ahead holds up nothing.
 func TestWhatWasNotHandled(t *testing.T) {
 	s := newScene(t, func(p *holdfastv1alpha1.BackupPlan) { p.Spec.TimeZone = "Nowhere/Never" })

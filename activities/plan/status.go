@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -133,7 +134,7 @@ func applyRecent(o *Objects) {
 		run.Phase = holdfastv1alpha1.PhaseDeleted
 		for _, b := range o.Backups {
 			if b.Object.Name == run.Name {
-				run.Phase = b.phase()
+				run.Phase = shownPhase(before, b.phase())
 			}
 		}
 		if run.Phase != holdfastv1alpha1.PhaseDeleted && endOf(before) != endOf(run.Phase) {
@@ -150,6 +151,15 @@ func applyRecent(o *Objects) {
 	if status.LastRun != nil && len(status.Recent) > 0 && status.Recent[0].Name == status.LastRun.Name {
 		status.LastRun.Phase = status.Recent[0].Phase
 	}
+}
+
+// shownPhase is a run's phase, which was another before. While Velero deletes what has ended, that is how it has ended: Velero does not
+// say it any more, and it counts.
+func shownPhase(before, now string) string {
+	if now == string(velerov1.BackupPhaseDeleting) && endOf(before) != retention.Unfinished {
+		return before
+	}
+	return now
 }
 
 // countEnd counts a run that has ended, or counts it no more.
