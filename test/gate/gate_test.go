@@ -94,13 +94,19 @@ func TestANewTestThatFailsOnceIsRefused(t *testing.T) {
 }
 
 func TestANewTestRunsThreeTimes(t *testing.T) {
+	var passed []string
 	jobs := func(s *gate.Stage) {
+		s.Passed = func(o gate.Outcome) error {
+			passed = append(passed, o.Package)
+			return nil
+		}
 		s.Repeats = gate.Repeats(s.Jobs, map[string][]string{"suite.example/good": {"TestGood"}, "suite.example/fails": {"TestAlwaysFails"}})
 		s.Jobs = s.Jobs[:1] // fails is run by its repeats alone
 	}
 	result, _ := suite(t, jobs, "good", "fails")
 	require.Len(t, result.Refused, 2)
 	assert.Contains(t, result.Refused[0], "suite.example/fails: new or changed tests must pass three times")
+	assert.Equal(t, []string{"suite.example/good"}, passed, "once, after its three runs")
 }
 
 func TestOfSlowMomentsThatNeverPassNoneIsForgiven(t *testing.T) {

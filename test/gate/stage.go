@@ -19,7 +19,8 @@ type Stage struct {
 	Lanes   int
 	Forgive bool // false: whatever fails is refused
 	Strict  Strict
-	// Passed is called with a package that has passed, as soon as that is known, so that a stage that is stopped has shown it.
+	// Passed is called with a package that has passed, its new and changed tests three times, as soon as that is known: a stage
+	// that is stopped has shown it.
 	Passed func(Outcome) error
 	// Run runs a job, LogOf names its log.
 	Run   func(context.Context, Job) ([]Outcome, error)
@@ -31,10 +32,9 @@ type Stage struct {
 type Result struct {
 	Refused  []string
 	Verdicts []Entry
-	Good     []Outcome // of packages that passed at their first run, and whose new tests did three times
-	Proved   []string  // a line for each package that did not run
-	Tests    int       // test functions that ran
-	Skipped  int       // of these
+	Proved   []string // a line for each package that did not run
+	Tests    int      // test functions that ran
+	Skipped  int      // of these
 	Warned   []string
 	Seconds  map[string]float64
 }
@@ -47,12 +47,11 @@ func (s Stage) Go(ctx context.Context) (Result, error) {
 		return result, err
 	}
 	var first []Outcome
-	logs, repeatedBadly := map[string]string{}, map[string]bool{}
+	logs := map[string]string{}
 	for i, job := range append(slices.Clone(s.Jobs), s.Repeats...) {
 		for _, o := range ran[i] {
 			if i >= len(s.Jobs) {
 				result.repeated(o, s.LogOf(job))
-				repeatedBadly[o.Package] = repeatedBadly[o.Package] || !o.Passed()
 				continue
 			}
 			first = append(first, o)
@@ -63,20 +62,8 @@ func (s Stage) Go(ctx context.Context) (Result, error) {
 			result.Warned = append(result.Warned, o.Warned...)
 		}
 	}
-	for _, o := range first {
-		if o.Passed() && !repeatedBadly[o.Package] {
-			result.Good = append(result.Good, o)
-		}
-	}
 	refused, again := Decide(first, s.Strict)
 	result.Refused = append(result.Refused, refused...)
-	if s.Passed != nil {
-		for _, o := range result.Good {
-			if err := s.Passed(o); err != nil {
-				return result, err
-			}
-		}
-	}
 	if !s.Forgive || len(result.Refused) > 0 {
 		for _, rerun := range again {
 			result.Refused = append(result.Refused, fmt.Sprintf("%s, not run again: %s", rerun.What(), logs[rerun.Package]))
@@ -110,14 +97,14 @@ func (r *Result) failedOnce(rerun Rerun, log string) {
 // inLanes runs jobs, so many at a time, in their order, and returns the outcomes of each.
 func (s Stage) inLanes(ctx context.Context, jobs []Job) ([][]Outcome, error) {
 	outcomes, errs := make([][]Outcome, len(jobs)), make([]error, len(jobs))
+	passing := newPassing(jobs, s.Passed)
 	next := make(chan int)
 	var lanes sync.WaitGroup
 	for range max(1, s.Lanes) {
 		lanes.Go(func() {
 			for i := range next {
-				outcomes[i], errs[i] = s.Run(ctx, jobs[i])
-				if errs[i] == nil && i < len(s.Jobs) {
-					errs[i] = s.passed(outcomes[i])
+				if outcomes[i], errs[i] = s.Run(ctx, jobs[i]); errs[i] == nil {
+					errs[i] = passing.add(outcomes[i], i < len(s.Jobs))
 				}
 			}
 		})
@@ -138,14 +125,40 @@ func (s Stage) inLanes(ctx context.Context, jobs []Job) ([][]Outcome, error) {
 	return outcomes, nil
 }
 
-// passed reports the packages that passed and have nothing to repeat; the others are reported when all has run.
-func (s Stage) passed(outcomes []Outcome) error {
+// passing finds out when a package has passed all of its jobs.
+type passing struct {
+	sync.Mutex
+
+	left   map[string]int // jobs of a package
+	failed map[string]bool
+	first  map[string]Outcome
+	passed func(Outcome) error
+}
+
+func newPassing(jobs []Job, passed func(Outcome) error) *passing {
+	p := &passing{left: map[string]int{}, failed: map[string]bool{}, first: map[string]Outcome{}, passed: passed}
+	for _, job := range jobs {
+		for _, pkg := range job.Packages {
+			p.left[pkg]++
+		}
+	}
+	return p
+}
+
+// add adds what a job came to. The first one of a package has all of its tests, the others have the new and changed ones.
+func (p *passing) add(outcomes []Outcome, first bool) error {
+	p.Lock()
+	defer p.Unlock()
 	for _, o := range outcomes {
-		repeated := slices.ContainsFunc(s.Repeats, func(job Job) bool { return slices.Contains(job.Packages, o.Package) })
-		if s.Passed == nil || !o.Passed() || repeated {
+		p.left[o.Package]--
+		p.failed[o.Package] = p.failed[o.Package] || !o.Passed()
+		if first {
+			p.first[o.Package] = o
+		}
+		if p.passed == nil || p.failed[o.Package] || p.left[o.Package] > 0 {
 			continue
 		}
-		if err := s.Passed(o); err != nil {
+		if err := p.passed(p.first[o.Package]); err != nil {
 			return err
 		}
 	}
