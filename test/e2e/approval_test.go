@@ -16,7 +16,6 @@ import (
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/workflows/contract"
-	"holdfast.dev/holdfast/workflows/workflowtest/sample"
 )
 
 // Everything that needs approval to be required, which is so for all tenants at once: not parallel. What is in it is.
@@ -27,7 +26,6 @@ func TestApprovals(t *testing.T) {
 	t.Run("while approval is required", func(t *testing.T) {
 		for name, way := range waysToDecide(t) {
 			t.Run("it is decided "+name, func(t *testing.T) {
-				sample.Case(t, name == "by the command" || name == "by a Temporal signal") // the race has the other two
 				t.Parallel()
 				decideInThisWay(t, way)
 			})

@@ -12,6 +12,7 @@ import (
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/workflowtest/sample"
 )
 
 // way is one in which administrators decide. It decides about what was seen.
@@ -31,10 +32,11 @@ func dialTemporal(t *testing.T, identity string) temporalclient.Client {
 	return client
 }
 
+// waysToDecide are all in the long run, else those that the race has not.
 func waysToDecide(t *testing.T) map[string]way {
 	t.Helper()
 	ann, console := newApprover(t, "ann"), dialTemporal(t, consoleIdentity)
-	return map[string]way{
+	ways := map[string]way{
 		"by kubectl": {byKubectl, func(
 			t *testing.T, location *nabsl, _ contract.ApprovalView, decision contract.Decision, reason string,
 		) {
@@ -72,6 +74,11 @@ func waysToDecide(t *testing.T) map[string]way {
 				contract.DecisionRequest{Decision: decision, Reason: reason, ResourceVersion: seen.ResourceVersion}))
 		}},
 	}
+	if !sample.Whole() {
+		delete(ways, "by kubectl")
+		delete(ways, "by a Temporal Update")
+	}
+	return ways
 }
 
 // Pending, approved, an update pending and rejected, revoked, approved again: the same in each way.
