@@ -23,11 +23,17 @@ import (
 // notYetLanded is for how long before HEAD a commit may be part of the same change. Sessions of work are shorter.
 const notYetLanded = 4 * time.Hour
 
-// Landed is the commit that the change stands on: HOLDFAST_LANDED, else the newest one of the main line that is four hours older
-// than HEAD. It is empty where git does not know.
+// Landed is the commit that the change stands on: HOLDFAST_LANDED, else where a branch has left main, else, on main itself,
+// the newest commit of its first parents that is four hours older than HEAD. It is empty where git does not know.
 func Landed(ctx context.Context, root string) string {
 	if named := os.Getenv("HOLDFAST_LANDED"); named != "" {
 		return named
+	}
+	head, _ := git(ctx, root, "rev-parse", "HEAD") // without git there is no date either
+	for _, branch := range []string{"main", "origin/main"} {
+		if base, err := git(ctx, root, "merge-base", "HEAD", branch); err == nil && base != head {
+			return strings.TrimSpace(base)
+		}
 	}
 	date, err := git(ctx, root, "log", "-1", "--format=%ct")
 	if err != nil {
@@ -55,8 +61,12 @@ func Changed(ctx context.Context, root, landed string) (map[string][]string, err
 	if err != nil {
 		return nil, err
 	}
+	untracked, err := git(ctx, root, "ls-files", "--others", "--exclude-standard", "--", "*_test.go")
+	if err != nil {
+		return nil, err
+	}
 	before, now := map[string]bool{}, map[string]map[string]string{}
-	for name := range strings.FieldsSeq(names) {
+	for name := range strings.FieldsSeq(names + untracked) {
 		if old, err := git(ctx, root, "show", landed+":"+name); err == nil {
 			for function, source := range functions(old) {
 				before[function+"\n"+source] = true
@@ -96,7 +106,7 @@ func functions(source string) map[string]string {
 	found := map[string]string{}
 	for _, declared := range file.Decls {
 		function, is := declared.(*ast.FuncDecl)
-		if !is || function.Recv != nil || !strings.HasPrefix(function.Name.Name, "Test") || function.Name.Name == "TestMain" {
+		if !is || function.Recv != nil || !isTest(function.Name.Name) {
 			continue
 		}
 		var text bytes.Buffer
@@ -105,6 +115,10 @@ func functions(source string) map[string]string {
 		}
 	}
 	return found
+}
+
+func isTest(function string) bool {
+	return (strings.HasPrefix(function, "Test") || strings.HasPrefix(function, "Fuzz")) && function != "TestMain"
 }
 
 // ChangedSince tells whether anything below the folders differs from the landed commit, or whether nobody knows.

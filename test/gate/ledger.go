@@ -66,7 +66,7 @@ func (l Ledger) Runs() ([]Run, error) {
 	return runs, nil
 }
 
-// Add appends a run, with one write.
+// Add appends a run, with one write. The line before may have no end.
 func (l Ledger) Add(run Run) (err error) {
 	line, err := json.Marshal(run)
 	if err != nil {
@@ -80,7 +80,7 @@ func (l Ledger) Add(run Run) (err error) {
 		return fmt.Errorf("write the ledger: %w", err)
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	_, err = file.Write(append(line, '\n'))
+	_, err = fmt.Fprintf(file, "\n%s\n", line)
 	return err
 }
 

@@ -58,8 +58,10 @@ func Main(ctx context.Context, options Options) error {
 	run.Load, run.Pressure = measured()
 	run.Seconds, run.Failed, run.Refused = result.Seconds, result.Verdicts, len(result.Refused) > 0
 	ledger := OpenLedger(folder)
-	if err := ledger.Add(run); err != nil {
-		return err
+	if !options.chosen() { // else it says nothing about a package
+		if err := ledger.Add(run); err != nil {
+			return err
+		}
 	}
 	if runs, err := ledger.Runs(); err == nil {
 		Last(options.Out, runs, 20)
@@ -89,6 +91,9 @@ func prepare(ctx context.Context, options Options, root, folder string) (plan, e
 	packages, err := goCommand(ctx, module, append([]string{"list"}, options.Packages...)...)
 	if err != nil {
 		return plan{}, err
+	}
+	if strings.TrimSpace(packages) == "" {
+		return plan{}, fmt.Errorf("no package is named %s", strings.Join(options.Packages, " "))
 	}
 	jobs := Jobs(options.Stage, strings.Fields(packages))
 	if len(jobs) == 0 {
@@ -121,10 +126,10 @@ func prepare(ctx context.Context, options Options, root, folder string) (plan, e
 	}
 	// Somebody who names a test runs just that; tests are repeated where they run without the race detector, too.
 	repeated := changed
-	if options.Stage == Race || slices.ContainsFunc(options.Flags, isRun) {
+	if options.Stage == Race || options.chosen() {
 		repeated = nil
 	}
-	if options.Stage == Stacks && options.Prove {
+	if options.Stage == Stacks && options.Prove && !options.chosen() {
 		p.proving, err = newProving(ctx, root, filepath.Join(folder, "proofs"), p.run.Commit, options.Flags, jobs, repeated)
 		if err != nil {
 			return plan{}, err
@@ -145,7 +150,13 @@ func prepare(ctx context.Context, options Options, root, folder string) (plan, e
 // rolledOut is what a rollout depends on: without a change in it, `make test` has none.
 var rolledOut = []string{"workflows", "test/histories/baseline", ":(exclude)*_test.go", ":(exclude)workflows/*test/*"}
 
-func isRun(flag string) bool { return strings.HasPrefix(strings.TrimLeft(flag, "-"), "run") }
+// chosen: somebody has named tests, or how often they run.
+func (o Options) chosen() bool {
+	return slices.ContainsFunc(o.Flags, func(flag string) bool {
+		flag = strings.TrimLeft(flag, "-")
+		return strings.HasPrefix(flag, "run") || (strings.HasPrefix(flag, "count") && flag != "count=1")
+	})
+}
 
 func (p plan) say(landed, logs string) {
 	fmt.Fprintf(p.Out, "== %s: %d jobs, %d at a time; logs in %s\n", p.Name, len(p.Jobs)+len(p.Repeats), p.Lanes, logs)

@@ -25,6 +25,10 @@ const (
 	Tests         Cause = "failed tests"
 )
 
+// WholeAgain begins the line that a stack prints when a look at all of its tests could not be taken: to run those that failed
+// is not enough then.
+const WholeAgain = "the whole package again: "
+
 // Unforgivable begins the line that a stack prints when it has found a secret, or a request that a missing right refused.
 const Unforgivable = "never forgiven: "
 
@@ -32,7 +36,8 @@ const Unforgivable = "never forgiven: "
 type Outcome struct {
 	Package string
 	Cause   Cause    // empty if it passed
-	Failed  []string // tests that failed and have no failed subtest
+	Failed  []string // tests that failed by themselves, not since a subtest did
+	Running []string // tests that have no end, although the package has
 	Good    []string // tests and subtests that passed
 	Ran     int      // test functions that ended
 	Skipped int      // of these
@@ -61,7 +66,7 @@ func Outcomes(events io.Reader) ([]Outcome, error) {
 			var e event
 			if json.Unmarshal(line, &e) == nil && e.Package != "" {
 				if read[e.Package] == nil {
-					read[e.Package] = &reading{failed: map[string]bool{}, running: map[string]bool{}}
+					read[e.Package] = &reading{failed: map[string]bool{}, running: map[string]bool{}, blamed: map[string]bool{}}
 				}
 				read[e.Package].add(e)
 			}
@@ -87,6 +92,8 @@ type reading struct {
 	causes               map[Cause]string
 	panicked             string // a line that may be a panic's: a stack trace must follow
 	failed, running      map[string]bool
+	blamed               map[string]bool // tests in whose own output an assertion failed
+	whole                string
 	good, warned         []string
 	ran, skipped         int
 	seconds              float64
@@ -96,10 +103,13 @@ type reading struct {
 func (r *reading) add(e event) {
 	topLevel := e.Test != "" && !strings.Contains(e.Test, "/")
 	switch e.Action {
-	case "run":
+	case "run", "cont":
 		r.running[e.Test] = true
+	case "pause": // it waits for its turn
+		delete(r.running, e.Test)
 	case "output":
 		r.output(strings.TrimRight(e.Output, "\n"))
+		r.blamed[e.Test] = r.blamed[e.Test] || strings.Contains(e.Output, "Error Trace:")
 	case "pass", "fail", "skip":
 		if e.Test == "" {
 			r.ended, r.passed, r.build, r.seconds = true, e.Action != "fail", e.FailedBuild, e.Elapsed
@@ -126,6 +136,9 @@ var stillRunning = regexp.MustCompile(`^\t+(Test\S+) \(`)
 func (r *reading) output(line string) {
 	if _, warning, found := strings.Cut(line, ": warning: "); found {
 		r.warned = append(r.warned, warning)
+	}
+	if strings.HasPrefix(line, WholeAgain) && r.whole == "" {
+		r.whole = line
 	}
 	cause := Cause("")
 	switch {
@@ -168,29 +181,37 @@ func (r *reading) outcome(name string) Outcome {
 	if r.build != "" {
 		r.say(Build, r.build)
 	}
-	o.Failed = r.leaves()
+	o.Failed, o.Running = r.leaves(), slices.Sorted(maps.Keys(r.running))
 	for _, cause := range []Cause{Build, DataRace, NeverForgiven, Timeout, Panic} {
 		if said := r.causes[cause]; said != "" {
 			o.Cause, o.Said = cause, said
 			return o
 		}
 	}
-	o.Cause = Tests
-	if len(o.Failed) == 0 {
-		o.Cause = NoTest
-	}
-	if !r.ended {
-		o.Cause, o.Said = NoTest, "it was ended while these ran: "+strings.Join(slices.Sorted(maps.Keys(r.running)), " ")
+	switch {
+	case !r.ended:
+		o.Cause, o.Said = NoTest, "it was ended while these ran: "+strings.Join(o.Running, " ")
+	case len(o.Running) > 0:
+		o.Cause, o.Said = NoTest, "its process ended while these ran: "+strings.Join(o.Running, " ")
+	case r.whole != "", len(o.Failed) == 0:
+		o.Cause, o.Said = NoTest, r.whole
+	default:
+		o.Cause = Tests
 	}
 	return o
 }
 
-// leaves are the failed tests without those that failed since a subtest did.
+// leaves are the failed tests without those that failed since a subtest did. A test with an assertion of its own that failed
+// runs again whole: its subtests do not show what it has found.
 func (r *reading) leaves() []string {
 	var leaves []string
-	for _, test := range slices.Sorted(maps.Keys(r.failed)) {
-		parent := func(other string) bool { return strings.HasPrefix(other, test+"/") }
-		if !slices.ContainsFunc(slices.Collect(maps.Keys(r.failed)), parent) {
+	for _, test := range slices.Sorted(maps.Keys(r.failed)) { // a test comes before its subtests
+		below := func(other string) bool { return strings.HasPrefix(other, test+"/") }
+		within := func(leaf string) bool { return strings.HasPrefix(test, leaf+"/") }
+		if slices.ContainsFunc(leaves, within) {
+			continue
+		}
+		if r.blamed[test] || !slices.ContainsFunc(slices.Collect(maps.Keys(r.failed)), below) {
 			leaves = append(leaves, test)
 		}
 	}

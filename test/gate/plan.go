@@ -25,11 +25,7 @@ const (
 func Jobs(stage string, packages []string) []Job {
 	isStack := func(pkg string) bool { return slices.Contains(stacks, Short(pkg)) }
 	if stage != Stacks {
-		computing := slices.DeleteFunc(slices.Clone(packages), isStack)
-		if len(computing) == 0 {
-			return nil
-		}
-		return []Job{{Name: stage, Packages: computing, Timeout: timeoutOf("")}}
+		return computing(stage, slices.DeleteFunc(slices.Clone(packages), isStack))
 	}
 	var jobs []Job
 	for _, folder := range stacks {
@@ -40,11 +36,28 @@ func Jobs(stage string, packages []string) []Job {
 	return jobs
 }
 
+// house reads the files of the product, of which the cache of `go test` knows nothing: it always runs.
+const house = module + "/test/house"
+
+// computing are the jobs for packages that only compute.
+func computing(stage string, packages []string) []Job {
+	var jobs []Job
+	if others := slices.DeleteFunc(slices.Clone(packages), func(pkg string) bool { return pkg == house }); len(others) > 0 {
+		jobs = append(jobs, Job{Name: stage, Packages: others, Timeout: timeoutOf("")})
+	}
+	if slices.Contains(packages, house) {
+		jobs = append(jobs, Job{Name: "house", Packages: []string{house}, Fresh: true, Timeout: timeoutOf("")})
+	}
+	return jobs
+}
+
 // timeoutOf is a limit for what hangs. Beside another stack, on a slow day, test/e2e needed over 20 minutes and test/outage 14.
 func timeoutOf(folder string) time.Duration {
 	switch {
 	case os.Getenv("HOLDFAST_TEST_LONG") != "":
 		return 150 * time.Minute
+	case folder == "": // what computes
+		return 10 * time.Minute
 	case folder == "test/e2e":
 		return 35 * time.Minute
 	}

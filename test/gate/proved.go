@@ -13,6 +13,7 @@ import (
 type proving struct {
 	proofs Proofs
 	hashes map[string]string // of the packages that run, or would
+	hash   func(context.Context, string) (string, error)
 	commit string
 	// changed are the tests that this run repeats, by the folder of their package.
 	changed map[string][]string
@@ -29,18 +30,21 @@ func newProving(
 	if err != nil {
 		return nil, err
 	}
-	inputs, err := NewInputs(ctx, root, append([]string{version}, flags...))
-	if err != nil {
-		return nil, err
-	}
-	p := &proving{proofs: Proofs{Folder: folder}, hashes: map[string]string{}, commit: commit, changed: changed}
-	for _, job := range jobs {
-		pkg := job.Packages[0]
+	hash := func(ctx context.Context, pkg string) (string, error) {
+		inputs, err := NewInputs(ctx, root, append([]string{version}, flags...))
+		if err != nil {
+			return "", err
+		}
 		imports, err := importsOf(ctx, root, pkg)
 		if err != nil {
-			return nil, err
+			return "", err
 		}
-		if p.hashes[pkg], err = inputs.Hash(Short(pkg), imports); err != nil {
+		return inputs.Hash(Short(pkg), imports)
+	}
+	p := &proving{hash: hash, proofs: Proofs{Folder: folder}, hashes: map[string]string{}, commit: commit, changed: changed}
+	for _, job := range jobs {
+		pkg := job.Packages[0]
+		if p.hashes[pkg], err = hash(ctx, pkg); err != nil {
 			return nil, err
 		}
 	}
@@ -65,16 +69,21 @@ func (p *proving) leaveOut(jobs []Job, now time.Time) (left []Job, said []string
 	return left, said
 }
 
-// record keeps that a package passed at its first run, and its new and changed tests three times.
+// record keeps that a package passed at its first run, and its new and changed tests three times. What was changed while it
+// ran is not what has passed.
 func (p *proving) record(o Outcome) error {
 	if p == nil || p.hashes[o.Package] == "" {
 		return nil
+	}
+	hash, err := p.hash(context.Background(), o.Package)
+	if err != nil || hash != p.hashes[o.Package] {
+		return err
 	}
 	proof := Proof{
 		Package: o.Package, Commit: p.commit, Time: time.Now().UTC(), Tests: o.Ran, Seconds: o.Seconds,
 		Thrice: p.changed[Short(o.Package)],
 	}
-	return p.proofs.Add(p.hashes[o.Package], proof)
+	return p.proofs.Add(hash, proof)
 }
 
 // importsOf are the folders of the checkout that a package and its tests import.

@@ -90,6 +90,13 @@ func TestCausesAreRead(t *testing.T) {
 		"a failed test":             {output("    x_test.go:1: as always"), gate.Tests},
 		"a package that was killed": {`{"Action":"run","Package":"a","Test":"TestX"}`, gate.NoTest},
 		"a line that was cut":       {output("") + "\n" + `{"Action":"fa`, gate.Tests},
+		"a process that died": {
+			strings.Replace(output(""), "\n", "\n"+`{"Action":"run","Package":"a","Test":"TestY"}`+"\n", 1), gate.NoTest,
+		},
+		"a test that did not begin": {
+			`{"Action":"run","Package":"a","Test":"TestY"}` + "\n" + `{"Action":"pause","Package":"a","Test":"TestY"}` + "\n" + output(""), gate.Tests,
+		},
+		"a look that was not taken": {output(gate.WholeAgain + "search for secrets: the API server is away"), gate.NoTest},
 	} {
 		t.Run(title, func(t *testing.T) {
 			outcomes, err := gate.Outcomes(strings.NewReader(test.events))
@@ -98,6 +105,59 @@ func TestCausesAreRead(t *testing.T) {
 			assert.Equal(t, test.want, outcomes[0].Cause)
 		})
 	}
+}
+
+// A test that found something itself runs again with all of its subtests, else those do that failed.
+func TestWhoseAssertionFailed(t *testing.T) {
+	failed := func(tests ...string) (events string) {
+		for _, test := range tests {
+			events += fmt.Sprintf(`{"Action":"fail","Package":"a","Test":%q}`+"\n", test)
+		}
+		return events + `{"Action":"fail","Package":"a"}`
+	}
+	trace := func(test string) string {
+		return fmt.Sprintf(`{"Action":"output","Package":"a","Test":%q,"Output":"        \tError Trace:\ta_test.go:7\n"}`+"\n", test)
+	}
+	for title, test := range map[string]struct {
+		events string
+		want   []string
+	}{
+		"a subtest's":             {trace("TestX/a/b") + failed("TestX/a/b", "TestX/a", "TestX"), []string{"TestX/a/b"}},
+		"a test's, and a subtest": {trace("TestX") + trace("TestX/a") + failed("TestX/a", "TestX", "TestXY"), []string{"TestX", "TestXY"}},
+		"one in between":          {trace("TestX/a") + failed("TestX/a/b", "TestX/a", "TestX/c", "TestX"), []string{"TestX/a", "TestX/c"}},
+	} {
+		t.Run(title, func(t *testing.T) {
+			outcomes, err := gate.Outcomes(strings.NewReader(test.events))
+			require.NoError(t, err)
+			assert.Equal(t, test.want, outcomes[0].Failed)
+		})
+	}
+}
+
+// What is not forgiven to a test is not forgiven to it in a package that runs again whole, either.
+func TestTheStrictRulesHoldForWholePackages(t *testing.T) {
+	strict := func(_, test string) string {
+		if test == "TestNew" {
+			return "it is new or changed"
+		}
+		return ""
+	}
+	for title, o := range map[string]gate.Outcome{
+		"one of many":            {Package: "a", Cause: gate.Tests, Failed: append(names(11), "TestNew")},
+		"one that failed":        {Package: "a", Cause: gate.Timeout, Failed: []string{"TestNew"}, Running: []string{"TestX"}},
+		"one that hangs":         {Package: "a", Cause: gate.Timeout, Running: []string{"TestNew"}},
+		"one that ran at an end": {Package: "a", Cause: gate.NoTest, Running: []string{"TestX", "TestNew"}},
+	} {
+		t.Run(title, func(t *testing.T) {
+			refused, again := gate.Decide([]gate.Outcome{o}, strict)
+			assert.Len(t, refused, 1)
+			assert.Empty(t, again)
+		})
+	}
+	whole := gate.Run{Seconds: map[string]float64{e2e: 1}, Failed: []gate.Entry{{Package: e2e, Forgiven: true}}}
+	often := gate.Strictness(nil, nil, []gate.Run{whole, whole, whole}, time.Now())
+	refused, _ := gate.Decide([]gate.Outcome{{Package: e2e, Cause: gate.NoTest}}, often)
+	assert.Len(t, refused, 1, "a package that needs a second run each time")
 }
 
 func TestForgivenessEnds(t *testing.T) {
@@ -161,14 +221,21 @@ func TestChangedTestsAreFound(t *testing.T) {
 	git("add", ".")
 	git("commit", "-qm", "a")
 	write("a/a_test.go", "package a\n\n// Of course.\nfunc TestKept(t *testing.T) { one() /* once */ }\n\nfunc TestChanged(t *testing.T) { two() }\n")
+	write("c/c_test.go", "package c\n\nfunc FuzzNew(f *testing.F) {}\n")
 	write("b/b_test.go", "package b\n\nfunc TestMoved(t *testing.T) {\n\tone()\n}\n\nfunc TestNew(t *testing.T) {}\n\nfunc helper() {}\n")
-	git("add", ".")
+	git("add", "a", "b") // c is not tracked
 	changed, err := gate.Changed(t.Context(), root, "HEAD")
 	require.NoError(t, err)
-	assert.Equal(t, map[string][]string{"a": {"TestChanged"}, "b": {"TestNew"}}, changed)
+	assert.Equal(t, map[string][]string{"a": {"TestChanged"}, "b": {"TestNew"}, "c": {"FuzzNew"}}, changed)
 	assert.True(t, gate.ChangedSince(t.Context(), root, "HEAD", "b", "c"))
-	assert.False(t, gate.ChangedSince(t.Context(), root, "HEAD", "c"))
+	assert.False(t, gate.ChangedSince(t.Context(), root, "HEAD", "d"))
 	assert.Empty(t, gate.Landed(t.Context(), root), "no commit is four hours old")
+	git("branch", "-M", "main")
+	git("switch", "-qc", "work")
+	git("commit", "-qm", "b")
+	output, err := exec.CommandContext(t.Context(), "git", "-C", root, "rev-parse", "main").Output()
+	require.NoError(t, err)
+	assert.Equal(t, strings.TrimSpace(string(output)), gate.Landed(t.Context(), root), "where the branch left")
 	t.Setenv("HOLDFAST_LANDED", "named")
 	assert.Equal(t, "named", gate.Landed(t.Context(), root))
 }
@@ -183,13 +250,19 @@ func TestRatesHaveTheirBounds(t *testing.T) {
 }
 
 func TestTheLedgerShowsRates(t *testing.T) {
-	ledger := gate.OpenLedger(filepath.Join(t.TempDir(), "gate"))
+	folder := filepath.Join(t.TempDir(), "gate")
+	ledger := gate.OpenLedger(folder)
 	for i, commit := range []string{"aaaaaaaaaa", "bbbbbbbbbb", "cccccccccc", "dddddddddd"} {
 		run := gate.Run{Time: time.Unix(int64(i), 0), Commit: commit, Load: float64(i), Seconds: map[string]float64{e2e: 1}}
 		if i > 1 {
 			run.Failed = []gate.Entry{{Package: e2e, Test: "TestX/a", Failed: 1, Attempts: 2, Forgiven: true, Load: 3, Log: "the.log"}}
 		}
 		require.NoError(t, ledger.Add(run))
+		cut, err := os.OpenFile(filepath.Join(folder, "ledger.jsonl"), os.O_APPEND|os.O_WRONLY, 0)
+		require.NoError(t, err)
+		_, err = cut.WriteString(`{"time":"20`) // by a kill
+		require.NoError(t, err)
+		require.NoError(t, cut.Close())
 	}
 	runs, err := ledger.Runs()
 	require.NoError(t, err)

@@ -64,6 +64,12 @@ func (s Stage) Go(ctx context.Context) (Result, error) {
 	}
 	refused, again := Decide(first, s.Strict)
 	result.Refused = append(result.Refused, refused...)
+	for _, o := range first {
+		runsAgain := func(rerun Rerun) bool { return rerun.Package == o.Package }
+		if !o.Passed() && !slices.ContainsFunc(again, runsAgain) {
+			result.failedOnce(Rerun{Package: o.Package, Tests: o.Failed}, logs[o.Package])
+		}
+	}
 	if !s.Forgive || len(result.Refused) > 0 {
 		for _, rerun := range again {
 			result.Refused = append(result.Refused, fmt.Sprintf("%s, not run again: %s", rerun.What(), logs[rerun.Package]))
@@ -81,9 +87,10 @@ func (r *Result) repeated(o Outcome, log string) {
 	}
 	r.Refused = append(r.Refused, fmt.Sprintf("%s: new or changed tests must pass three times: %s %s, log %s",
 		Short(o.Package), o.Cause, cmp.Or(o.Said, strings.Join(o.Failed, ", ")), log))
+	r.failedOnce(Rerun{Package: o.Package, Tests: o.Failed}, log)
 }
 
-// failedOnce notes what did not run again.
+// failedOnce notes what failed and did not run again.
 func (r *Result) failedOnce(rerun Rerun, log string) {
 	tests := rerun.Tests
 	if len(tests) == 0 {

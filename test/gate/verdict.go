@@ -36,17 +36,18 @@ func Decide(first []Outcome, strict Strict) (refused []string, again []Rerun) {
 	for _, o := range first {
 		switch o.Cause {
 		case "":
-		case Timeout, NoTest:
-			again = append(again, Rerun{Package: o.Package})
-		case Tests:
+		case Timeout, NoTest, Tests:
 			if reasons := unforgiven(o, strict); len(reasons) > 0 {
 				refused = append(refused, reasons...)
 				continue
 			}
-			rerun := Rerun{Package: o.Package, Tests: o.Failed}
-			if len(o.Failed) > maxFailed {
-				rerun.Tests = nil
+			rerun := Rerun{Package: o.Package}
+			switch {
+			case o.Cause != Tests:
+			case len(o.Failed) > maxFailed:
 				crowds++
+			default:
+				rerun.Tests = o.Failed
 			}
 			again = append(again, rerun)
 		default: // the others are the change's fault, however slow the moment was
@@ -107,9 +108,13 @@ func Next(r Rerun, o Outcome, failed int, strict Strict) (verdicts []Verdict, ag
 	return verdicts, again
 }
 
-// unforgiven are the reasons for which failures of a package's tests are final.
+// unforgiven are the reasons for which failures of a package's tests, or of the package as a whole, are final.
 func unforgiven(o Outcome, strict Strict) (reasons []string) {
-	for _, test := range o.Failed {
+	suspects := slices.Concat(o.Failed, o.Running)
+	if o.Cause != Tests || len(o.Failed) > maxFailed {
+		suspects = append(suspects, "") // the package
+	}
+	for _, test := range suspects {
 		if why := strict(o.Package, test); why != "" {
 			reasons = append(reasons, fmt.Sprintf("%s: %s failed: %s", o.Package, test, why))
 		}
