@@ -22,10 +22,11 @@ PACKAGES  := $(sort $(RACED) $(UNRACED))
 RELEASE   ?= v0.6.0
 # Of what is shipped, here and in deploy/image/Dockerfile: of Google's storage client no gRPC, since buckets are read by HTTP, and
 # no tables for debuggers, which a panic's stack trace does not need. If all use the same, what one compiles serves the other, and the
-# tests (LEAN); -trimpath also lets one checkout's cache serve another.
+# tests (LEAN), which are linked in half the time without those tables; -trimpath also lets one checkout's cache serve another.
 BUILD_TAGS  := disable_grpc_modules
 BUILD_FLAGS := -trimpath -tags=$(BUILD_TAGS) -ldflags="-s -w"
-LEAN        := -vet=off -trimpath -tags=$(BUILD_TAGS)
+FDB_FLAGS   := -tags=fdb,$(BUILD_TAGS) -ldflags=-w
+LEAN        := -vet=off -trimpath -tags=$(BUILD_TAGS) -ldflags=-w
 TEST_ARGS ?=
 # How holdfast-gate runs the tests: its stage, flags of go test, packages.
 GATE_ARGS ?=
@@ -106,24 +107,27 @@ verify-generated:
 	if [ "$$before" != "$$after" ]; then echo "generated code was out of date; it is written again: commit it"; exit 1; fi
 
 .PHONY: build-fdb
-# The link's folder is no CGO_LDFLAGS: those are part of every package that uses cgo, and all that imports one would be compiled again.
+# The folders of the header and the library are no CGO_CFLAGS and CGO_LDFLAGS: those are part of every package that uses cgo, which would
+# be compiled again in each checkout. What the header says is part of them.
+headers = export CGO_CFLAGS="-g -O2 -DHEADERS=$$(cat $(1)/foundationdb/*.h | cksum | cut -d" " -f1)" C_INCLUDE_PATH=$(1)
 build-fdb: ## Check the code of build tag fdb: against a stand-in for the C library, and against FoundationDB itself where it is there
 	@mkdir -p bin/fdbstub
 	gcc -std=c11 -Wall -Wextra -Werror -O1 -shared -fPIC -pthread -Itest/fdbstub/include -o bin/fdbstub/libfdb_c.so test/fdbstub/fdb_c.c
-	export CGO_ENABLED=1 CGO_CFLAGS="-g -O2 -I$(CURDIR)/test/fdbstub/include"; \
+	export CGO_ENABLED=1 GOFLAGS="$(GOFLAGS) -trimpath"; $(call headers,$(CURDIR)/test/fdbstub/include); \
 	export LIBRARY_PATH=$(CURDIR)/bin/fdbstub LD_LIBRARY_PATH=$(CURDIR)/bin/fdbstub; \
 	go vet -tags fdb ./activities/... ./worker/...; \
-	go build -tags fdb -o bin/fdbstub/ ./worker; \
+	go build $(FDB_FLAGS) -o bin/fdbstub/ ./worker; \
 	"$(call tool,golangci-lint)" run --build-tags fdb ./activities/fdblock/...; \
-	go test -tags fdb ./activities/fdblock/...
+	go test $(FDB_FLAGS) -vet=off -count=1 ./activities/fdblock/...
 	@echo "compiled and tested against test/fdbstub, a stand-in for FoundationDB's client"
 	@mkdir -p bin/fdb; go -C test build -o ../bin/fdb/ ./env/cmd/holdfast-fdb; \
 	real=$$(bin/fdb/holdfast-fdb -path); \
 	if [ ! -e "$$real/libfdb_c.so" ]; then echo "FoundationDB's own client and server are not here: run against no database"; exit; fi; \
-	export CGO_ENABLED=1 CGO_CFLAGS="-g -O2 -I$$real/include" LIBRARY_PATH=$$real LD_LIBRARY_PATH=$$real; \
-	go build -tags fdb -o bin/fdb/ ./worker; \
+	export CGO_ENABLED=1 GOFLAGS="$(GOFLAGS) -trimpath"; \
+	$(call headers,$$real/include); export LIBRARY_PATH=$$real LD_LIBRARY_PATH=$$real; \
+	go build $(FDB_FLAGS) -o bin/fdb/ ./worker; \
 	bin/fdb/worker --help >/dev/null; \
-	bin/fdb/holdfast-fdb go test -count=1 -tags fdb ./activities/fdblock/...; \
+	bin/fdb/holdfast-fdb go test $(FDB_FLAGS) -vet=off -count=1 ./activities/fdblock/...; \
 	echo "compiled against FoundationDB's own client in $$real, and tested on its server"
 
 .PHONY: test
@@ -157,8 +161,8 @@ test-short: ## Run the tests that need no component
 	$(gotestsum) --format pkgname -- $(LEAN) -short $(call imports,$(PACKAGES))
 
 .PHONY: test-race
-test-race: ## Run the unit tests of what has goroutines with the race detector (minutes the first time: all is compiled again)
-	export CGO_ENABLED=1; $(call gate,race,-race -tags=$(BUILD_TAGS),$(RACED))
+test-race: ## Run the unit tests of what has goroutines with the race detector, the long ones shortened (minutes the first time)
+	export CGO_ENABLED=1; $(call gate,race,-race -short $(LEAN),$(RACED))
 
 .PHONY: test-long
 test-long: ## Run every test with the whole matrices, the long outages and a browser (hours)
