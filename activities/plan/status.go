@@ -153,8 +153,8 @@ func applyRecent(o *Objects) {
 	}
 }
 
-// shownPhase is a run's phase, which was another before. While Velero deletes what has ended, that is how it has ended: Velero does not
-// say it any more, and it counts.
+// shownPhase is a run's phase, which was another before. While Velero deletes what has ended, that is how it has ended: Velero
+// does not say it any more, and it counts.
 func shownPhase(before, now string) string {
 	if now == string(velerov1.BackupPhaseDeleting) && endOf(before) != retention.Unfinished {
 		return before
