@@ -63,6 +63,7 @@ func runDeployments(ctx context.Context, t *testing.T, stack *env.Env, base obje
 			_ = p.command.Process.Kill()
 			_ = p.command.Wait()
 			_ = log.Close()
+			env.TellPanic(os.Stderr, name, log.Name())
 			if content, err := os.ReadFile(log.Name()); err == nil && t.Failed() {
 				t.Logf("%s said:\n%s", name, content)
 			}

@@ -52,14 +52,11 @@ func secretsShown(ctx context.Context) ([]string, error) {
 	return shown, nil
 }
 
-// wholeAgain begins the line by which test/gate runs all tests again, not only those that failed: a look at all of them failed.
-const wholeAgain = "the whole package again:"
-
 // checkSecrets: nothing of what tenants' Secrets hold is anywhere but in Secrets. It returns the exit status.
 func checkSecrets(ctx context.Context) int {
 	shown, err := secretsShown(ctx)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, wholeAgain, err)
+		fmt.Fprintln(os.Stderr, env.WholeAgain+err.Error())
 		return 1
 	}
 	return min(len(shown), 1)

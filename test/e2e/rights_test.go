@@ -44,7 +44,7 @@ func checkRights(ctx context.Context) int {
 		return wholeSuite() && unusedHere[right.String()] == "" && !right.ForFoundationDB()
 	})
 	if err != nil {
-		wrong = append(wrong, wholeAgain+" "+err.Error())
+		wrong = append(wrong, env.WholeAgain+err.Error())
 	}
 	for _, line := range wrong {
 		fmt.Fprintln(os.Stderr, line) // a missing right begins with env.NeverForgiven

@@ -82,12 +82,13 @@ type Env struct {
 	temporalAddress, temporalUI string
 	rolesInstalled              bool // there was something in deploy/rbac
 
-	mu        sync.Mutex
-	processes []*Process // in the order of their start
-	deaths    chan *Process
-	progress  *progress
-	saidCPU   sync.Once
-	keptLogs  sync.Once
+	mu         sync.Mutex
+	processes  []*Process // in the order of their start
+	deaths     chan *Process
+	progress   *progress
+	saidCPU    sync.Once
+	toldPanics sync.Once
+	keptLogs   sync.Once
 
 	life context.Context // until Stop
 	end  context.CancelFunc
@@ -152,6 +153,11 @@ func (e *Env) Stop() {
 	e.stopAll(KubeAPIServer, Temporal, S3, fdbServer)
 	e.stopAll(Etcd)
 	e.saidCPU.Do(e.sayCPU)
+	e.toldPanics.Do(func() {
+		for _, p := range e.Components() {
+			e.tellPanic(p)
+		}
+	})
 	e.keptLogs.Do(e.keepLogs)
 	if e.options.Dir == "" && !e.options.Keep {
 		_ = os.RemoveAll(e.dir) // a left-over temporary folder harms nobody

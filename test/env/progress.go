@@ -1,6 +1,7 @@
 package env
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"maps"
@@ -65,6 +66,44 @@ func (e *Env) sayCPU() {
 	e.progress.say("CPU time of the components: %.1fs%s", total.Seconds(), line.String())
 }
 
+// tellPanic tells, so that the gate reads it, of a panic of one of Holdfast's own processes.
+func (e *Env) tellPanic(p *Process) {
+	if slices.Contains([]string{Worker, FDBWorker, Watcher}, p.command.kind) {
+		TellPanic(os.Stderr, p.Name(), p.LogPath())
+	}
+}
+
+// TellPanic tells, so that the gate reads it, of a panic in the log of a process of Holdfast that a test has started by itself.
+func TellPanic(out io.Writer, name, log string) {
+	if line := panicIn(log); line != "" {
+		fmt.Fprintf(out, NeverForgiven+"%s has ended: %s\n", name, line)
+	}
+}
+
+// panicIn returns the line of a log by which Go's runtime ends a process, if it has one.
+func panicIn(path string) string {
+	log, err := os.Open(path)
+	if err != nil {
+		return "" // it has not begun
+	}
+	defer log.Close()
+	said := ""
+	for lines := bufio.NewReader(log); ; {
+		line, err := lines.ReadString('\n')
+		switch {
+		case strings.HasPrefix(line, "panic: "), strings.HasPrefix(line, "fatal error: "):
+			said = strings.TrimSpace(line)
+		case strings.HasPrefix(line, "goroutine ") && said != "":
+			return said
+		case err != nil:
+			return ""
+		}
+	}
+}
+
+// indented sets lines off from those of the test: a panic among them is not the test's.
+func indented(lines string) string { return strings.ReplaceAll(lines, "\n", "\n  ") }
+
 // DumpLogs writes the last lines of every component's log.
 func (e *Env) DumpLogs(out io.Writer, lines int) {
 	for _, p := range e.Components() {
@@ -72,7 +111,7 @@ func (e *Env) DumpLogs(out io.Writer, lines int) {
 		if !p.Running() {
 			state = "not running"
 		}
-		fmt.Fprintf(out, "--- %s (%s), end of %s\n%s\n", p.Name(), state, p.LogPath(), p.LogTail(lines))
+		fmt.Fprintf(out, "--- %s (%s), end of %s\n  %s\n", p.Name(), state, p.LogPath(), indented(p.LogTail(lines)))
 	}
 }
 

@@ -51,7 +51,7 @@ func exitError(err error) error {
 
 // failure adds to an error what the component said last.
 func (p *Process) failure(err error) error {
-	return fmt.Errorf("%w\nend of %s:\n%s", err, p.LogPath(), p.LogTail(25))
+	return fmt.Errorf("%w\nend of %s:\n  %s", err, p.LogPath(), indented(p.LogTail(25)))
 }
 
 // LogTail returns the last lines of the component's log.

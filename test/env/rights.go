@@ -16,6 +16,10 @@ import (
 // gate refuses a run whose output has such a line, without a second run.
 const NeverForgiven = "never forgiven: "
 
+// WholeAgain begins the line of a look at all tests that could not be taken: the gate runs all of them again, not only those that
+// failed.
+const WholeAgain = "the whole package again: "
+
 // Right is one thing that a role lets an account do.
 type Right struct {
 	// User is the service account's name.

@@ -81,6 +81,7 @@ func (e *Env) launch(ctx context.Context, c command) (*Process, error) {
 	c.env = append(e.baseEnv(), c.env...)
 	c.readyTimeout = e.options.ReadyTimeout
 	c.died = func(p *Process) {
+		e.tellPanic(p) // now: where tests do not end, nobody stops the stack
 		select {
 		case e.deaths <- p:
 		default: // nobody looks, and a hundred are enough to tell

@@ -143,7 +143,7 @@ func workerArgs() []string {
 func checkSecrets(ctx context.Context) int {
 	found, err := stack.Search(ctx, stack.Storage().SecretKey)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "search for secrets:", err)
+		fmt.Fprintln(os.Stderr, env.WholeAgain+"search for secrets:", err)
 		return 1
 	}
 	for _, place := range slices.Sorted(maps.Keys(found)) {
@@ -171,7 +171,7 @@ func checkRights(ctx context.Context) int {
 		return wholeSuite() && right.ForFoundationDB() && unusedHere[right.String()] == ""
 	})
 	if err != nil {
-		wrong = append(wrong, err.Error())
+		wrong = append(wrong, env.WholeAgain+err.Error())
 	}
 	for _, line := range wrong {
 		fmt.Fprintln(os.Stderr, line)

@@ -24,8 +24,9 @@ import (
 const notYetLanded = 4 * time.Hour
 
 // Landed is the commit that the change stands on: HOLDFAST_LANDED, else where a branch has left main, else, on main itself,
-// the newest commit of its first parents that is four hours older than HEAD. It is empty where git does not know.
-func Landed(ctx context.Context, root string) string {
+// the newest of its first parents that is four hours older than HEAD, or at which all stages have passed. It is empty where git
+// does not know.
+func Landed(ctx context.Context, root string, runs []Run) string {
 	if named := os.Getenv("HOLDFAST_LANDED"); named != "" {
 		return named
 	}
@@ -35,20 +36,24 @@ func Landed(ctx context.Context, root string) string {
 			return strings.TrimSpace(base)
 		}
 	}
-	date, err := git(ctx, root, "log", "-1", "--format=%ct")
+	listed, err := git(ctx, root, "log", "--first-parent", "--max-count=1000", "--format=%H %ct", "HEAD")
 	if err != nil {
 		return ""
 	}
-	seconds, err := strconv.ParseInt(strings.TrimSpace(date), 10, 64)
-	if err != nil {
-		return ""
+	var before int64
+	for line := range strings.Lines(listed) {
+		commit, date, _ := strings.Cut(strings.TrimSpace(line), " ")
+		seconds, err := strconv.ParseInt(date, 10, 64)
+		switch {
+		case err != nil:
+			return ""
+		case before == 0: // HEAD
+			before = seconds - int64(notYetLanded.Seconds())
+		case seconds <= before, allPassed(runs, commit):
+			return commit
+		}
 	}
-	before := time.Unix(seconds, 0).Add(-notYetLanded).Unix()
-	commit, err := git(ctx, root, "rev-list", "-1", "--first-parent", fmt.Sprintf("--before=@%d", before), "HEAD")
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(commit)
+	return ""
 }
 
 // Changed returns the test functions of the checkout that are not, with the same source, in the landed commit, by the folder of

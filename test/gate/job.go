@@ -112,13 +112,19 @@ func (g GoTest) outcomes(job Job, events string, runErr error) ([]Outcome, error
 	return outcomes, nil
 }
 
-// Pattern is the value of -run for exactly these tests and subtests, and what is below them.
+// number is what Go appends to the name of a subtest that another one of the same test has.
+var number = regexp.MustCompile(`#[0-9]{2,}(/|$)`)
+
+// Unnumbered is the name of a test without such numbers: which of these subtests has which may differ from run to run.
+func Unnumbered(test string) string { return number.ReplaceAllString(test, "$1") }
+
+// Pattern is the value of -run for exactly these tests and subtests, all of a name, and what is below them.
 func Pattern(tests []string) string {
 	patterns := make([]string, 0, len(tests))
 	for _, test := range tests {
 		var levels []string
-		for level := range strings.SplitSeq(test, "/") {
-			levels = append(levels, "^"+regexp.QuoteMeta(level)+"$")
+		for level := range strings.SplitSeq(Unnumbered(test), "/") {
+			levels = append(levels, "^"+regexp.QuoteMeta(level)+"(#[0-9]+)?$")
 		}
 		patterns = append(patterns, strings.Join(levels, "/"))
 	}

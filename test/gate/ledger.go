@@ -1,14 +1,18 @@
 package gate
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
+
+	"holdfast.dev/holdfast/test/tools"
 )
 
 const (
@@ -28,6 +32,34 @@ type Run struct {
 	Seconds  map[string]float64 `json:"seconds"`  // of each package that ran
 	Failed   []Entry            `json:"failed,omitempty"`
 	Refused  bool               `json:"refused,omitempty"`
+}
+
+// Whole is the stage of a Run that says that all stages have passed at its commit.
+const Whole = "whole"
+
+func allPassed(runs []Run, commit string) bool {
+	return slices.ContainsFunc(runs, func(run Run) bool { return run.Stage == Whole && run.Commit == commit })
+}
+
+// Passed notes in the ledger that all stages have passed, unless something has been edited: .ci/run calls it at its end.
+func Passed(ctx context.Context) error {
+	root, err := tools.Root()
+	if err != nil {
+		return err
+	}
+	folder, err := folder()
+	if err != nil {
+		return err
+	}
+	edited, err := git(ctx, root, "status", "--porcelain")
+	if err != nil || edited != "" {
+		return err
+	}
+	head, err := git(ctx, root, "rev-parse", "HEAD")
+	if err != nil {
+		return err
+	}
+	return OpenLedger(folder).Add(Run{Time: time.Now().UTC(), Commit: strings.TrimSpace(head), Stage: Whole})
 }
 
 // Entry is what failed in a run at least once.

@@ -108,7 +108,7 @@ func prepare(ctx context.Context, options Options, root, folder string) (plan, e
 	if err != nil {
 		return plan{}, err
 	}
-	landed := Landed(ctx, root)
+	landed := Landed(ctx, root, runs)
 	changed, err := Changed(ctx, root, landed)
 	if err != nil {
 		return plan{}, err
@@ -153,8 +153,8 @@ var rolledOut = []string{"workflows", "test/histories/baseline", ":(exclude)*_te
 // chosen: somebody has named tests, or how often they run.
 func (o Options) chosen() bool {
 	return slices.ContainsFunc(o.Flags, func(flag string) bool {
-		flag = strings.TrimLeft(flag, "-")
-		return strings.HasPrefix(flag, "run") || (strings.HasPrefix(flag, "count") && flag != "count=1")
+		name, value, _ := strings.Cut(strings.TrimLeft(flag, "-"), "=")
+		return slices.Contains([]string{"run", "skip", "list"}, name) || (name == "count" && value != "1")
 	})
 }
 

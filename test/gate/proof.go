@@ -1,14 +1,18 @@
 package gate
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"go/scanner"
+	"go/token"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -145,18 +149,49 @@ func (i *Inputs) Hash(folder string, imports []string) (string, error) {
 }
 
 // add adds the content of a file. One that git knows and that is not there is another content.
-func (i *Inputs) add(all io.Writer, path, name string) error {
-	sum, known := i.sums[path]
+func (i *Inputs) add(all io.Writer, file, name string) error {
+	sum, known := i.sums[file]
 	if !known {
-		content, err := os.ReadFile(path)
+		content, err := os.ReadFile(file)
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
+		if strings.HasSuffix(name, ".go") {
+			content = withoutComments(content)
+		}
 		sum = sha256.Sum256(content)
-		i.sums[path] = sum
+		i.sums[file] = sum
 	}
 	_, err := fmt.Fprintf(all, "%s %x\n", name, sum)
 	return err
+}
+
+// withoutComments returns the tokens of a Go source, which is what a comment does not change. Of one that uses cgo, or that
+// cannot be read, it returns all.
+func withoutComments(source []byte) []byte {
+	if bytes.Contains(source, []byte(`import "C"`)) {
+		return source
+	}
+	var tokens bytes.Buffer
+	var s scanner.Scanner
+	s.Init(token.NewFileSet().AddFile("", -1, len(source)), source, nil, scanner.ScanComments)
+	for {
+		_, kind, literal := s.Scan()
+		switch {
+		case s.ErrorCount > 0:
+			return source
+		case kind == token.EOF:
+			return tokens.Bytes()
+		case kind != token.COMMENT || strings.HasPrefix(literal, "//go:"):
+			fmt.Fprintln(&tokens, kind, literal)
+		}
+	}
+}
+
+// isDocument: documents are in docs, or named like README.md; a page that a program has in it is no document.
+func isDocument(name string) bool {
+	stem, is := strings.CutSuffix(path.Base(name), ".md")
+	return strings.HasPrefix(name, "docs/") || (is && stem == strings.ToUpper(stem))
 }
 
 // dependsOn tells whether the result of a stack may depend on a file of the checkout: on all but documents, the gate's own files,
@@ -170,9 +205,9 @@ func dependsOn(folder string, imports []string, name string) bool {
 		return true
 	case slices.Contains([]string{".wip", ".ci", ".golangci.yaml", "LICENSE"}, top), name == "test/flakes.txt":
 		return false
-	case top == "docs", strings.HasSuffix(name, ".md"):
+	case isDocument(name):
 		return slices.Contains(readDocs, folder)
-	case dir == ".", dir == "test": // go.mod, go.sum and the like
+	case dir == ".", dir == "test", strings.HasPrefix(name, "test/tools/") && path.Ext(name) != ".go": // go.mod, go.sum and the like
 		return true
 	case slices.Contains(equipment, folder):
 		return slices.Contains(imports, dir) && !strings.HasSuffix(name, "_test.go")

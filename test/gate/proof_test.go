@@ -1,6 +1,7 @@
 package gate_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,7 +21,8 @@ func hash(t *testing.T, folder, name, content string) string {
 	files := map[string]string{
 		"go.mod": "", "k8s/patch.go": "", "k8s/patch_test.go": "", "docs/install.md": "", "deploy/rbac.yaml": "", "workflows/README.md": "",
 		"test/go.mod": "", "test/env/env.go": "", "test/env/env_test.go": "", "test/e2e/a_test.go": "", "test/fdb/a_test.go": "",
-		"test/fdbsim/main.go": "", "test/flakes.txt": "", ".ci/run": "", "test/gate/gate.go": "",
+		"test/fdbsim/main.go": "", "test/flakes.txt": "", ".ci/run": "", "test/gate/gate.go": "", "starter/report/page.md": "",
+		"test/tools/versitygw/go.mod": "",
 	}
 	files[name] = content
 	for name, content := range files {
@@ -39,28 +41,43 @@ func hash(t *testing.T, folder, name, content string) string {
 
 func TestAProofHoldsUntilSomethingChangesThatAStackDependsOn(t *testing.T) {
 	for name, depend := range map[string]map[string]bool{
-		"k8s/patch.go":        {"test/e2e": true, "test/deploy": true, "test/fdbsim": true},
-		"deploy/rbac.yaml":    {"test/e2e": true, "test/deploy": true, "test/fdbsim": false},
-		"go.mod":              {"test/e2e": true, "test/deploy": true, "test/fdbsim": true},
-		"test/env/env.go":     {"test/e2e": true, "test/deploy": true, "test/fdbsim": true},
-		"test/e2e/a_test.go":  {"test/e2e": true, "test/deploy": false, "test/fdbsim": false},
-		"test/fdbsim/main.go": {"test/e2e": true, "test/deploy": true, "test/fdbsim": true},
-		"test/fdb/a_test.go":  {"test/e2e": false, "test/deploy": false, "test/fdbsim": false},
-		"k8s/patch_test.go":   {"test/e2e": false, "test/deploy": false, "test/fdbsim": false},
-		"docs/install.md":     {"test/e2e": false, "test/deploy": true, "test/fdbsim": false},
-		"workflows/README.md": {"test/e2e": false, "test/deploy": true, "test/fdbsim": false},
-		"test/gate/gate.go":   {"test/e2e": false, "test/deploy": false, "test/fdbsim": false},
-		"test/flakes.txt":     {"test/e2e": false, "test/deploy": false, "test/fdbsim": false},
-		".ci/run":             {"test/e2e": false, "test/deploy": false, "test/fdbsim": false},
+		"k8s/patch.go":                {"test/e2e": true, "test/deploy": true, "test/fdbsim": true},
+		"starter/report/page.md":      {"test/e2e": true, "test/deploy": true, "test/fdbsim": false},
+		"test/tools/versitygw/go.mod": {"test/e2e": true, "test/deploy": true, "test/fdbsim": true},
+		"deploy/rbac.yaml":            {"test/e2e": true, "test/deploy": true, "test/fdbsim": false},
+		"go.mod":                      {"test/e2e": true, "test/deploy": true, "test/fdbsim": true},
+		"test/env/env.go":             {"test/e2e": true, "test/deploy": true, "test/fdbsim": true},
+		"test/e2e/a_test.go":          {"test/e2e": true, "test/deploy": false, "test/fdbsim": false},
+		"test/fdbsim/main.go":         {"test/e2e": true, "test/deploy": true, "test/fdbsim": true},
+		"test/fdb/a_test.go":          {"test/e2e": false, "test/deploy": false, "test/fdbsim": false},
+		"k8s/patch_test.go":           {"test/e2e": false, "test/deploy": false, "test/fdbsim": false},
+		"docs/install.md":             {"test/e2e": false, "test/deploy": true, "test/fdbsim": false},
+		"workflows/README.md":         {"test/e2e": false, "test/deploy": true, "test/fdbsim": false},
+		"test/gate/gate.go":           {"test/e2e": false, "test/deploy": false, "test/fdbsim": false},
+		"test/flakes.txt":             {"test/e2e": false, "test/deploy": false, "test/fdbsim": false},
+		".ci/run":                     {"test/e2e": false, "test/deploy": false, "test/fdbsim": false},
 	} {
 		for folder, want := range depend {
 			changed := hash(t, folder, name, "") != hash(t, folder, name, "changed")
 			assert.Equal(t, want, changed, "%s depends on %s", folder, name)
 		}
 	}
+	t.Setenv("HOLDFAST_TEST_LONG", "")
 	before := hash(t, "test/e2e", "go.mod", "")
 	t.Setenv("HOLDFAST_TEST_LONG", "1")
 	assert.NotEqual(t, before, hash(t, "test/e2e", "go.mod", ""), "the long run is another")
+}
+
+func TestACommentChangesNoProof(t *testing.T) {
+	of := func(content string) string { return hash(t, "test/e2e", "k8s/patch.go", content) }
+	const source = "package k8s\n\nfunc Patch() {}\n"
+	assert.Equal(t, of(source), of("// Package k8s patches.\npackage k8s\n\n// Patch patches.\nfunc Patch() {} // all\n"))
+	assert.NotEqual(t, of(source), of("//go:build fdb\n\n"+source), "it says what is compiled")
+	assert.NotEqual(t, of(source), of(source+"func Put() {}\n"))
+	assert.NotEqual(t, of("package k8s\n\nvar a = `// a`\n"), of("package k8s\n\nvar a = `// b`\n"), "it is no comment")
+	const withC = "package k8s\n\n// #include <%s>\nimport \"C\"\n"
+	assert.NotEqual(t, of(fmt.Sprintf(withC, "a.h")), of(fmt.Sprintf(withC, "b.h")), "it is C")
+	assert.NotEqual(t, of("package k8s // a\n}{'"), of("package k8s // b\n}{'"), "nobody can read it")
 }
 
 func TestAProofHoldsForADay(t *testing.T) {

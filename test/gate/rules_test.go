@@ -62,11 +62,23 @@ func TestWhatAnotherRunMeans(t *testing.T) {
 	assert.Equal(t, []gate.Verdict{{Package: "a", Test: "TestY/b", Failed: 2, Attempts: 3, Forgiven: true}}, verdicts)
 	assert.Nil(t, again)
 
+	second := gate.Rerun{Package: "a", Tests: []string{"TestX/together#01/a"}}
+	verdicts, _ = gate.Next(second, gate.Outcome{Package: "a", Good: []string{"TestX/together/a"}}, 1, lenient)
+	assert.True(t, verdicts[0].Forgiven, "alone it has another number")
+	third := gate.Outcome{Package: "a", Cause: gate.Tests, Good: []string{"TestX/together/a"}, Failed: []string{"TestX/together#02/a"}}
+	_, again = gate.Next(second, third, 1, lenient)
+	assert.NotNil(t, again, "all of the name must pass")
+
 	verdicts, _ = gate.Next(gate.Rerun{Package: "a", Tests: []string{"TestX/a"}}, gate.Outcome{Package: "a", Good: []string{"TestX"}}, 1, lenient)
 	assert.False(t, verdicts[0].Forgiven, "a test that is not there any more has not passed")
 
 	verdicts, _ = gate.Next(gate.Rerun{Package: "a"}, gate.Outcome{Package: "a", Cause: gate.Tests, Failed: []string{"TestX"}}, 1, lenient)
 	assert.False(t, verdicts[0].Forgiven, "a whole package has one more run")
+}
+
+func TestThePatternIsThatOfAllSubtestsOfTheName(t *testing.T) {
+	want := `^TestX(#[0-9]+)?$/^together(#[0-9]+)?$/^issue_#7(#[0-9]+)?$|^TestY(#[0-9]+)?$`
+	assert.Equal(t, want, gate.Pattern([]string{"TestX/together#01/issue_#7", "TestY"}))
 }
 
 func TestCausesAreRead(t *testing.T) {
@@ -95,6 +107,10 @@ func TestCausesAreRead(t *testing.T) {
 		},
 		"a test that did not begin": {
 			`{"Action":"run","Package":"a","Test":"TestY"}` + "\n" + `{"Action":"pause","Package":"a","Test":"TestY"}` + "\n" + output(""), gate.Tests,
+		},
+		"a stack's process that panicked, in tests that passed": {
+			`{"Action":"output","Package":"a","Output":"never forgiven: worker has ended: panic: boom\n"}` + "\n" + `{"Action":"pass","Package":"a"}`,
+			gate.NeverForgiven,
 		},
 		"a look that was not taken": {output(gate.WholeAgain + "search for secrets: the API server is away"), gate.NoTest},
 	} {
@@ -207,15 +223,17 @@ func TestTheListOfFlakesIsChecked(t *testing.T) {
 
 func TestChangedTestsAreFound(t *testing.T) {
 	root := t.TempDir()
-	git := func(args ...string) {
+	git := func(args ...string) string {
 		command := exec.CommandContext(t.Context(), "git", append([]string{"-C", root, "-c", "user.name=a", "-c", "user.email=a@a"}, args...)...)
 		output, err := command.CombinedOutput()
 		require.NoError(t, err, "%s", output)
+		return string(output)
 	}
 	write := func(name, text string) {
 		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o755))
 		require.NoError(t, os.WriteFile(filepath.Join(root, name), []byte(text), 0o600))
 	}
+	t.Setenv("HOLDFAST_LANDED", "")
 	git("init", "-q")
 	write("a/a_test.go", "package a\n\nfunc TestKept(t *testing.T) { one() }\n\nfunc TestChanged(t *testing.T) { one() }\n\nfunc TestMoved(t *testing.T) {\n\tone()\n}\n")
 	git("add", ".")
@@ -229,15 +247,17 @@ func TestChangedTestsAreFound(t *testing.T) {
 	assert.Equal(t, map[string][]string{"a": {"TestChanged"}, "b": {"TestNew"}, "c": {"FuzzNew"}}, changed)
 	assert.True(t, gate.ChangedSince(t.Context(), root, "HEAD", "b", "c"))
 	assert.False(t, gate.ChangedSince(t.Context(), root, "HEAD", "d"))
-	assert.Empty(t, gate.Landed(t.Context(), root), "no commit is four hours old")
+	assert.Empty(t, gate.Landed(t.Context(), root, nil), "no commit is four hours old")
+	first := strings.TrimSpace(git("rev-parse", "HEAD"))
 	git("branch", "-M", "main")
+	git("commit", "-q", "--allow-empty", "-m", "second")
+	assert.Empty(t, gate.Landed(t.Context(), root, []gate.Run{{Commit: first, Stage: gate.Stacks}}), "one stage has passed there")
+	assert.Equal(t, first, gate.Landed(t.Context(), root, []gate.Run{{Commit: first, Stage: gate.Whole}}), "all stages have")
 	git("switch", "-qc", "work")
-	git("commit", "-qm", "b")
-	output, err := exec.CommandContext(t.Context(), "git", "-C", root, "rev-parse", "main").Output()
-	require.NoError(t, err)
-	assert.Equal(t, strings.TrimSpace(string(output)), gate.Landed(t.Context(), root), "where the branch left")
+	git("commit", "-q", "--allow-empty", "-m", "third")
+	assert.Equal(t, strings.TrimSpace(git("rev-parse", "main")), gate.Landed(t.Context(), root, nil), "where the branch left")
 	t.Setenv("HOLDFAST_LANDED", "named")
-	assert.Equal(t, "named", gate.Landed(t.Context(), root))
+	assert.Equal(t, "named", gate.Landed(t.Context(), root, nil))
 }
 
 func TestRatesHaveTheirBounds(t *testing.T) {
@@ -277,4 +297,5 @@ func TestTheLedgerShowsRates(t *testing.T) {
 
 func TestStacksMarkWhatIsNeverForgivenAsTheGateReadsIt(t *testing.T) {
 	assert.Equal(t, env.NeverForgiven, gate.Unforgivable)
+	assert.Equal(t, env.WholeAgain, gate.WholeAgain)
 }

@@ -81,8 +81,10 @@ func Next(r Rerun, o Outcome, failed int, strict Strict) (verdicts []Verdict, ag
 	}
 	for _, test := range r.Tests {
 		verdict := Verdict{Package: r.Package, Test: test, Failed: failed, Attempts: failed + 1}
+		name := Unnumbered(test)
+		same := func(other string) bool { return Unnumbered(other) == name }
 		touched := func(other string) bool {
-			return other == test || strings.HasPrefix(other, test+"/") || strings.HasPrefix(test, other+"/")
+			return same(other) || strings.HasPrefix(Unnumbered(other), name+"/") || strings.HasPrefix(name, Unnumbered(other)+"/")
 		}
 		why := strict(r.Package, test)
 		switch {
@@ -98,7 +100,7 @@ func Next(r Rerun, o Outcome, failed int, strict Strict) (verdicts []Verdict, ag
 				continue
 			}
 			verdict.Why = cmp.Or(why, fmt.Sprintf("failed %d times", verdict.Failed))
-		case slices.Contains(o.Good, test):
+		case slices.ContainsFunc(o.Good, same):
 			verdict.Forgiven = true
 		default:
 			verdict.Why = "it did not run a second time"

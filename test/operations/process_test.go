@@ -78,6 +78,7 @@ func startBinary(t *testing.T, binary, user string, args []string, cluster strin
 			t.Logf("log of %s:\n%s", binary, p.output())
 		}
 		p.kill()
+		env.TellPanic(os.Stderr, binary, p.log)
 	})
 	return p
 }

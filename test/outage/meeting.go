@@ -85,12 +85,18 @@ func Together(t *testing.T, subjects []Subject, action Action) (happened bool) {
 	meeting, there := NewMeeting(len(subjects), action)
 	t.Run("together", func(t *testing.T) {
 		for i, s := range subjects {
+			began := false
 			t.Run(s.Name, func(t *testing.T) {
+				began = true
 				t.Parallel()
 				t.Cleanup(there[i].Excuse) // the others go on if this one fails
 				t.Cleanup(ready[i].Excuse)
 				s.Run(t, ready[i], there[i])
 			})
+			if !began { // -run has chosen others
+				ready[i].Excuse()
+				there[i].Excuse()
+			}
 		}
 	})
 	return meeting.came

@@ -2,6 +2,8 @@ package outage
 
 import (
 	"errors"
+	"os"
+	"os/exec"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -38,6 +40,25 @@ func TestAMeetingDoesNotWaitForWhoIsExcused(t *testing.T) {
 	_, guests := NewMeeting(2, func() error { acted++; return nil })
 	guests[0].Excuse()
 	require.NoError(t, guests[1].Come())
+	assert.Equal(t, 1, acted)
+}
+
+// As the gate runs again what has failed.
+func TestASubjectThatRunsAloneWaitsForNobody(t *testing.T) {
+	const alone = "HOLDFAST_TEST_ALONE"
+	if os.Getenv(alone) == "" {
+		command := exec.CommandContext(t.Context(), os.Args[0], "-test.timeout=1m", "-test.run=^"+t.Name()+"$/^together$/^one$")
+		command.Env = append(os.Environ(), alone+"=1")
+		output, err := command.CombinedOutput()
+		require.NoError(t, err, "%s", output)
+		return
+	}
+	come := func(t *testing.T, ready, there *Guest) {
+		require.NoError(t, ready.Come())
+		require.NoError(t, there.Come())
+	}
+	acted := 0
+	assert.True(t, Together(t, []Subject{{"one", come}, {"another", come}}, func() error { acted++; return nil }))
 	assert.Equal(t, 1, acted)
 }
 

@@ -27,14 +27,14 @@ type sharedOutage struct {
 	subjects       []meant
 	// busy: a tenant goes on creating backups meanwhile.
 	busy bool
+	// inLong: in make test-long only; test/e2e has one of it.
+	inLong bool
 }
 
 // meant is a step of a scenario that is about to be taken.
 type meant struct {
 	scenario, step, of string
 	occurrence         int // the first one, if zero
-	// inLong: in make test-long only, since Velero takes its time afterwards.
-	inLong bool
 }
 
 func (m meant) moment() outage.Moment {
@@ -43,7 +43,6 @@ func (m meant) moment() outage.Moment {
 
 var (
 	aboutToCreate   = meant{scenario: "create", step: contract.RefreshBackup.Name}
-	aboutToBegin    = meant{scenario: "create", step: contract.RefreshBackup.Name, inLong: true}
 	aboutToRefuse   = meant{scenario: "an invalid edit after the end", step: contract.AdmitBackup.Name}
 	aboutToMirror   = meant{scenario: "create", step: contract.RefreshBackup.Name, occurrence: 2}
 	aboutToAsk      = meant{scenario: "ask for a storage location", step: contract.AdmitLocation.Name}
@@ -60,28 +59,22 @@ var (
 // The API server is not stopped later: Velero, in the middle of a backup, may fail it then, or lose its end (see
 // TestAFinalStatusThatVeleroLostIsTold).
 var sharedOutages = []sharedOutage{
-	{env.KubeAPIServer, outage.Paused, []meant{aboutToCreate, aboutToMirror, aboutToSync, aboutToDownload}, false},
+	{component: env.KubeAPIServer, how: outage.Paused, subjects: []meant{aboutToCreate, aboutToMirror, aboutToSync, aboutToDownload, aboutToAsk}},
 	{
-		env.KubeAPIServer, outage.Stopped,
-		[]meant{aboutToBegin, aboutToRefuse, aboutToAsk, aboutToRevoke, aboutToRelease, aboutToFinalize},
-		false,
+		component: env.KubeAPIServer, how: outage.Stopped, inLong: true,
+		subjects: []meant{aboutToCreate, aboutToRefuse, aboutToAsk, aboutToRevoke, aboutToRelease, aboutToFinalize},
 	},
-	{env.Etcd, outage.Paused, []meant{aboutToCreate, aboutToApprove, aboutToRestore}, false},
-	{env.Temporal, outage.Paused, []meant{aboutToCreate, aboutToRevoke, aboutToFinalize}, false},
-	{env.Temporal, outage.Stopped, []meant{aboutToMirror, aboutToRelease, aboutToDownload}, true},
-	{env.Temporal, withoutDatabase, []meant{aboutToMirror, aboutToApprove, aboutToRestore, aboutToThinOut}, false},
+	{component: env.Etcd, how: outage.Paused, subjects: []meant{aboutToCreate, aboutToApprove, aboutToRestore, aboutToRefuse}},
+	{component: env.Temporal, how: outage.Paused, subjects: []meant{aboutToCreate, aboutToRevoke, aboutToFinalize}},
+	{component: env.Temporal, how: outage.Stopped, subjects: []meant{aboutToMirror, aboutToRelease, aboutToDownload}, busy: true},
+	{component: env.Temporal, how: withoutDatabase, subjects: []meant{aboutToMirror, aboutToApprove, aboutToRestore, aboutToThinOut}},
 }
 
 // withoutDatabase is how Temporal is away and has lost everything when it comes back.
 const withoutDatabase = "stopped without its database"
 
 func (o sharedOutage) concerns(s scenario) bool {
-	return slices.ContainsFunc(o.chosen(), func(m meant) bool { return m.scenario == s.name })
-}
-
-// chosen are the subjects that are asked for.
-func (o sharedOutage) chosen() []meant {
-	return slices.DeleteFunc(slices.Clone(o.subjects), func(m meant) bool { return m.inLong && !sample.Whole() })
+	return (!o.inLong || sample.Whole()) && slices.ContainsFunc(o.subjects, func(m meant) bool { return m.scenario == s.name })
 }
 
 // lasting is how long it is away, and how many backups are created meanwhile.
@@ -124,9 +117,11 @@ type happening struct {
 // run has all subjects come to their moments, begins the outage, and compares what comes of each.
 func (o sharedOutage) run(t *testing.T, r *rig) {
 	t.Helper()
+	sample.Case(t, !o.inLong)
 	var h *happening
 	var parts []outage.Part
-	for _, m := range o.chosen() {
+	for _, m := range o.subjects {
+		undisturbed(t, r, scenarioOf(t, m.scenario)) // where -run has left that part out
 		parts = append(parts, outage.Part{
 			Name: m.scenario + " " + m.moment().String(),
 			Run: func(t *testing.T, attempts *outage.Attempts, ready, there *outage.Guest) {

@@ -3,6 +3,7 @@
 //	holdfast-gate race|unit|stacks [FLAG]... -- [GO TEST FLAG]... -- PACKAGE...   runs the tests of the stage in these packages
 //	holdfast-gate check                                                           checks test/flakes.txt
 //	holdfast-gate flakes                                                          prints how often each test has failed here
+//	holdfast-gate passed                                                          notes that all stages have passed at HEAD
 package main
 
 import (
@@ -33,16 +34,18 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return errors.New("usage: holdfast-gate race|unit|stacks|check|flakes")
+		return errors.New("usage: holdfast-gate race|unit|stacks|check|flakes|passed")
 	}
 	switch args[0] {
 	case "check":
 		return gate.Check()
 	case "flakes":
 		return gate.PrintRates(os.Stdout)
+	case "passed":
+		return gate.Passed(ctx)
 	case gate.Race, gate.Unit, gate.Stacks:
 	default:
-		return fmt.Errorf("no command %q: want race, unit, stacks, check or flakes", args[0])
+		return fmt.Errorf("no command %q: want race, unit, stacks, check, flakes or passed", args[0])
 	}
 	options := gate.Options{Stage: args[0], Out: os.Stdout}
 	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
