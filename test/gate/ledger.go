@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"holdfast.dev/holdfast/test/tools"
 )
 
 const (
@@ -43,11 +41,7 @@ func allPassed(runs []Run, commit string) bool {
 
 // Passed notes in the ledger that all stages have passed, unless something has been edited: .ci/run calls it at its end.
 func Passed(ctx context.Context) error {
-	root, err := tools.Root()
-	if err != nil {
-		return err
-	}
-	folder, err := folder()
+	root, folder, err := places()
 	if err != nil {
 		return err
 	}

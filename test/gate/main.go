@@ -36,11 +36,7 @@ type Options struct {
 
 // Main runs a stage of tests, prints what it came to, and adds it to the ledger. It returns ErrRefused if it is not to land.
 func Main(ctx context.Context, options Options) error {
-	root, err := tools.Root()
-	if err != nil {
-		return err
-	}
-	folder, err := folder()
+	root, folder, err := places()
 	if err != nil {
 		return err
 	}
@@ -185,6 +181,15 @@ func goCommand(ctx context.Context, dir string, args ...string) (string, error) 
 		return "", fmt.Errorf("go %s: %w: %s", args[0], err, said.String())
 	}
 	return string(output), nil
+}
+
+// places returns the checkout, and the folder of the ledger.
+func places() (root, ledger string, err error) {
+	if root, err = tools.Root(); err != nil {
+		return "", "", err
+	}
+	ledger, err = folder()
+	return root, ledger, err
 }
 
 // folder is where the ledger and the logs are, the same for all checkouts on a machine.

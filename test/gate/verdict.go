@@ -112,11 +112,11 @@ func Next(r Rerun, o Outcome, failed int, strict Strict) (verdicts []Verdict, ag
 
 // unforgiven are the reasons for which failures of a package's tests, or of the package as a whole, are final.
 func unforgiven(o Outcome, strict Strict) (reasons []string) {
-	suspects := slices.Concat(o.Failed, o.Running)
+	failures := slices.Concat(o.Failed, o.Running)
 	if o.Cause != Tests || len(o.Failed) > maxFailed {
-		suspects = append(suspects, "") // the package
+		failures = append(failures, "") // the package
 	}
-	for _, test := range suspects {
+	for _, test := range failures {
 		if why := strict(o.Package, test); why != "" {
 			reasons = append(reasons, fmt.Sprintf("%s: %s failed: %s", o.Package, test, why))
 		}
