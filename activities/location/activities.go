@@ -50,8 +50,11 @@ func (l *Activities) Register(registry worker.ActivityRegistry) {
 	l.registerApproval(registry)
 }
 
-// update reads the location and all that belongs to it, calls act, and reads again. After a conflict with another writer it
-// starts over. act may change its argument.
+// errUnchanged from what update calls says that it wrote nothing: what was read is the present state.
+var errUnchanged = errors.New("nothing was written")
+
+// update reads the location and all that belongs to it, calls act, and reads again if act wrote. After a conflict with another
+// writer it starts over. act may change its argument.
 func (l *Activities) update(
 	ctx context.Context, ref contract.ObjectRef, act func(*Objects) error,
 ) (*Objects, error) {
@@ -62,7 +65,10 @@ func (l *Activities) update(
 		if objects, err = l.Gatherer.Gather(ctx, ref); err != nil {
 			return err
 		}
-		if err := act(objects); err != nil && !errors.Is(err, activities.ErrGone) {
+		switch err := act(objects); {
+		case errors.Is(err, errUnchanged):
+			return nil
+		case err != nil && !errors.Is(err, activities.ErrGone):
 			return err
 		}
 		objects, err = l.Gatherer.Gather(ctx, ref)
@@ -91,7 +97,7 @@ func (l *Activities) view(
 func ifThere(act func(*Objects) error) func(*Objects) error {
 	return func(o *Objects) error {
 		if o.Location == nil {
-			return nil
+			return errUnchanged
 		}
 		return act(o)
 	}
@@ -101,6 +107,14 @@ func ifThere(act func(*Objects) error) func(*Objects) error {
 func (l *Activities) show(
 	ctx context.Context, o *Objects, change func(*oadpv1alpha1.NonAdminBackupStorageLocation),
 ) error {
+	_, err := l.showChanges(ctx, o, change)
+	return err
+}
+
+// showChanges is show; it reports whether the status changed.
+func (l *Activities) showChanges(
+	ctx context.Context, o *Objects, change func(*oadpv1alpha1.NonAdminBackupStorageLocation),
+) (bool, error) {
 	before := o.Location.DeepCopy()
 	changed, err := activities.PatchStatus(ctx, l.Client, o.Location, func() {
 		change(o.Location)
@@ -111,7 +125,7 @@ func (l *Activities) show(
 	if changed {
 		l.recordChanges(before, o.Location)
 	}
-	return err
+	return changed, err
 }
 
 func unchanged(*oadpv1alpha1.NonAdminBackupStorageLocation) {}
@@ -120,9 +134,13 @@ func unchanged(*oadpv1alpha1.NonAdminBackupStorageLocation) {}
 func (l *Activities) Refresh(ctx context.Context, step contract.LocationStep) (contract.LocationView, error) {
 	return l.step(ctx, step, func(o *Objects) error {
 		if !o.Location.DeletionTimestamp.IsZero() || len(o.Location.Status.Conditions) == 0 {
-			return nil // nothing to show, or nobody to read it
+			return errUnchanged // nothing to show, or nobody to read it
 		}
-		return l.show(ctx, o, unchanged)
+		changed, err := l.showChanges(ctx, o, unchanged)
+		if err == nil && !changed {
+			return errUnchanged
+		}
+		return err
 	})
 }
 

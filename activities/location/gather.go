@@ -56,12 +56,16 @@ type Objects struct {
 	Velero *velerov1.BackupStorageLocation
 	// Copy is the copy of the tenant's Secret: its metadata.
 	Copy *metav1.PartialObjectMetadata
+	// copied is the same with its content; nil if that is not read.
+	copied *corev1.Secret
 	// Request is the approval request.
 	Request *oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest
 	// Foreign is the kind of an object of the name Name that belongs to something else; empty if there is none.
 	Foreign string
 	// Secret is the tenant's Secret that the spec in force names: its metadata.
 	Secret *metav1.PartialObjectMetadata
+	// secrets are the tenant's Secrets, by name, whose content was read; nil for one that does not exist.
+	secrets map[string]*corev1.Secret
 	// drifted: the copy does not hold the Secret's content, although it says so: somebody changed it by hand. The watcher does
 	// not know it.
 	drifted bool
@@ -91,7 +95,9 @@ func (g *Gatherer) Gather(ctx context.Context, ref contract.ObjectRef) (*Objects
 	if err != nil {
 		return nil, fmt.Errorf("get NonAdminBackupStorageLocation %s: %w", ref, err)
 	}
-	o := &Objects{Ref: ref, Location: found, OADPNamespace: g.OADPNamespace, seeing: g.ReadSecrets}
+	o := &Objects{
+		Ref: ref, Location: found, OADPNamespace: g.OADPNamespace, seeing: g.ReadSecrets, secrets: map[string]*corev1.Secret{},
+	}
 	if err := g.findMade(ctx, o); err != nil {
 		return nil, err
 	}
@@ -108,7 +114,7 @@ func (g *Gatherer) Gather(ctx context.Context, ref contract.ObjectRef) (*Objects
 	if spec == nil || spec.Credential == nil {
 		return o, nil
 	}
-	if o.Secret, err = g.metadata(ctx, found.Namespace, spec.Credential.Name, "Secret"); err != nil {
+	if o.Secret, err = g.secretMeta(ctx, o, spec.Credential.Name); err != nil {
 		return nil, err
 	}
 	return o, g.compareSecret(ctx, o, spec)
@@ -127,13 +133,10 @@ func (g *Gatherer) compareSecret(ctx context.Context, o *Objects, spec *velerov1
 	case !o.seeing && found && CredentialOf(spec) == CredentialOf(o.Location.Spec.BackupStorageLocationSpec):
 		o.problem = recorded.Message
 	}
-	if !o.seeing || !o.copySynced(spec) {
-		return nil
+	if o.seeing && o.copySynced(spec) {
+		o.drifted = !maps.EqualFunc(o.copied.Data, credentials.Data(spec), bytes.Equal)
 	}
-	made := &corev1.Secret{}
-	exists, err := k8s.Get(ctx, g.Reader, "Secret", g.OADPNamespace, o.Name, made)
-	o.drifted = exists && !maps.EqualFunc(made.Data, credentials.Data(spec), bytes.Equal)
-	return err
+	return nil
 }
 
 // findMade reads what was made for the location. A name in its status may be forged: it counts only if the Velero
@@ -149,15 +152,15 @@ func (g *Gatherer) findMade(ctx context.Context, o *Objects) error {
 		}
 	}
 	o.Velero = &velerov1.BackupStorageLocation{}
-	o.Copy = metadataOf("Secret")
 	o.Request = &oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest{}
+	secret := g.copyToRead(o)
 	for _, made := range []struct {
 		kind   string
 		object client.Object
 		absent func()
 	}{
 		{"BackupStorageLocation", o.Velero, func() { o.Velero = nil }},
-		{"Secret", o.Copy, func() { o.Copy = nil }},
+		{"Secret", secret, func() { o.Copy, o.copied = nil, nil }},
 		{oadpv1alpha1.KindApprovalRequest, o.Request, func() { o.Request = nil }},
 	} {
 		exists, err := k8s.Get(ctx, g.Reader, made.kind, g.OADPNamespace, o.Name, made.object)
@@ -172,7 +175,21 @@ func (g *Gatherer) findMade(ctx context.Context, o *Objects) error {
 			o.Foreign = made.kind
 		}
 	}
+	if o.copied != nil {
+		o.Copy = metadataOf("Secret")
+		o.Copy.ObjectMeta = o.copied.ObjectMeta
+	}
 	return nil
+}
+
+// copyToRead returns what the copy is read into: with its content, or without.
+func (g *Gatherer) copyToRead(o *Objects) client.Object {
+	if g.ReadSecrets {
+		o.copied = &corev1.Secret{}
+		return o.copied
+	}
+	o.Copy = metadataOf("Secret")
+	return o.Copy
 }
 
 // owns reports whether an object of the OADP namespace was made for the location.
@@ -210,9 +227,37 @@ func (o *Objects) holds(nab *oadpv1alpha1.NonAdminBackup) bool {
 	return o.Location != nil && nab.Spec.BackupSpec != nil && nab.Spec.BackupSpec.StorageLocation == o.Location.Name
 }
 
-func (g *Gatherer) metadata(ctx context.Context, namespace, name, kind string) (*metav1.PartialObjectMetadata, error) {
-	object := metadataOf(kind)
-	if exists, err := k8s.Get(ctx, g.Reader, kind, namespace, name, object); err != nil || !exists {
+// secret reads a Secret of the tenant, once: who copies its content records the version of that very content. It is nil if there
+// is none.
+func (g *Gatherer) secret(ctx context.Context, o *Objects, name string) (*corev1.Secret, error) {
+	secret, read := o.secrets[name]
+	if read {
+		return secret, nil
+	}
+	secret = &corev1.Secret{}
+	exists, err := k8s.Get(ctx, g.Reader, "Secret", o.Ref.Namespace, name, secret)
+	if err != nil {
+		return nil, err
+	}
+	if !exists {
+		secret = nil
+	}
+	o.secrets[name] = secret
+	return secret, nil
+}
+
+// secretMeta is the metadata of a Secret of the tenant; nil if there is none.
+func (g *Gatherer) secretMeta(ctx context.Context, o *Objects, name string) (*metav1.PartialObjectMetadata, error) {
+	object := metadataOf("Secret")
+	if g.ReadSecrets {
+		secret, err := g.secret(ctx, o, name)
+		if secret == nil {
+			return nil, err
+		}
+		object.ObjectMeta = secret.ObjectMeta
+		return object, nil
+	}
+	if exists, err := k8s.Get(ctx, g.Reader, "Secret", o.Ref.Namespace, name, object); err != nil || !exists {
 		return nil, err
 	}
 	return object, nil

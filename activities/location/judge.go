@@ -7,11 +7,8 @@ import (
 	"strings"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/policy/check"
@@ -91,27 +88,26 @@ func rejected(err error) Verdict { return Verdict{Message: shorten.Text(err.Erro
 func (g *Gatherer) Credentials(
 	ctx context.Context, o *Objects, spec *velerov1.BackupStorageLocationSpec,
 ) (*Credentials, error) {
-	namespace, selector := o.Location.Namespace, spec.Credential
+	selector := spec.Credential
 	if !g.ReadSecrets {
-		secret, err := g.metadata(ctx, namespace, selector.Name, "Secret")
+		secret, err := g.secretMeta(ctx, o, selector.Name)
 		if err == nil && secret == nil {
 			err = notFound(selector.Name)
 		}
 		return nil, err
 	}
-	secret := &corev1.Secret{}
-	err := g.Reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: selector.Name}, secret)
-	if apierrors.IsNotFound(err) {
-		return nil, notFound(selector.Name)
-	}
+	secret, err := g.secret(ctx, o, selector.Name)
 	if err != nil {
-		return nil, fmt.Errorf("get Secret %s/%s: %w", namespace, selector.Name, err)
+		return nil, err
+	}
+	if secret == nil {
+		return nil, notFound(selector.Name)
 	}
 	content, found := secret.Data[selector.Key]
 	if !found {
 		return nil, secretError("%q has no key %q", selector.Name, selector.Key)
 	}
-	built := locationspec.Build(spec, o.Rules, namespace, o.Name)
+	built := locationspec.Build(spec, o.Rules, o.Ref.Namespace, o.Name)
 	if err := locationspec.CheckStoredCredentials(&built, content); err != nil {
 		return nil, secretError("%q key %q cannot be used: %v", selector.Name, selector.Key, err)
 	}

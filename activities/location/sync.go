@@ -78,10 +78,7 @@ func (l *Activities) syncSecret(
 		o.Copy = &metav1.PartialObjectMetadata{ObjectMeta: made.ObjectMeta}
 		return secretOutcome(oadpv1alpha1.ReasonSecretCreated, oadpv1alpha1.MessageSecretCreated), nil
 	}
-	made := &corev1.Secret{}
-	if err := l.Client.Get(ctx, client.ObjectKeyFromObject(o.Copy), made); err != nil {
-		return nil, fmt.Errorf("get Secret %s: %w", client.ObjectKeyFromObject(o.Copy), err)
-	}
+	made := o.copied
 	changed, err := activities.PatchObject(ctx, l.Client, made, func() {
 		maps.Copy(made.Labels, meta.Labels)
 		maps.Copy(made.Annotations, meta.Annotations)
@@ -111,10 +108,7 @@ func (l *Activities) keepCopy(ctx context.Context, o *Objects, problem string) (
 		return nil, nil // the verdict on the spec says why
 	}
 	if o.Secret != nil {
-		made := &corev1.Secret{}
-		if err := l.Client.Get(ctx, client.ObjectKeyFromObject(o.Copy), made); err != nil {
-			return nil, fmt.Errorf("get Secret %s: %w", client.ObjectKeyFromObject(o.Copy), err)
-		}
+		made := o.copied
 		_, err := activities.PatchObject(ctx, l.Client, made, func() {
 			made.Annotations[oadpv1alpha1.CopiedVersionAnnotation] = VersionOf(o.Secret)
 		})

@@ -150,7 +150,7 @@ func killTemporal(t *testing.T, r *rig, concerned func(scenario) bool) {
 			}
 		}
 	}
-	for i, group := range slices.Collect(slices.Chunk(together, cases)) {
+	for i, group := range slices.Collect(slices.Chunk(together, cases())) {
 		t.Run(fmt.Sprint("together ", i+1), func(t *testing.T) { killTemporalAt(t, r, group) })
 	}
 	for _, one := range alone {

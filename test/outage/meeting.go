@@ -1,10 +1,14 @@
 package outage
 
 import (
+	"flag"
 	"fmt"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
 // Meeting is where several cases wait for each other: when the last one has come something is done once, and all go on.
@@ -81,6 +85,7 @@ type Subject struct {
 // that. As many tests as there are subjects must be allowed to run at a time.
 func Together(t *testing.T, subjects []Subject, action Action) (happened bool) {
 	t.Helper()
+	requireRoomFor(t, len(subjects))
 	_, ready := NewMeeting(len(subjects), nil)
 	meeting, there := NewMeeting(len(subjects), action)
 	t.Run("together", func(t *testing.T) {
@@ -100,4 +105,12 @@ func Together(t *testing.T, subjects []Subject, action Action) (happened bool) {
 		}
 	})
 	return meeting.came
+}
+
+// requireRoomFor fails if fewer tests may run at a time than wait for each other: the last would never begin.
+func requireRoomFor(t *testing.T, subjects int) {
+	t.Helper()
+	parallel, err := strconv.Atoi(flag.Lookup("test.parallel").Value.String())
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, parallel, subjects, "-test.parallel: all subjects of one outage must run at a time")
 }

@@ -43,14 +43,23 @@ func TestAMeetingDoesNotWaitForWhoIsExcused(t *testing.T) {
 	assert.Equal(t, 1, acted)
 }
 
+// alone is set for a process that runs a test alone.
+const alone = "HOLDFAST_TEST_ALONE"
+
+// runAlone runs a part of the test again, in a process of its own.
+func runAlone(t *testing.T, part string) (string, error) {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), os.Args[0], "-test.timeout=1m", "-test.run=^"+t.Name()+"$"+part)
+	command.Env = append(os.Environ(), alone+"=1")
+	output, err := command.CombinedOutput()
+	return string(output), err
+}
+
 // As the gate runs again what has failed.
 func TestASubjectThatRunsAloneWaitsForNobody(t *testing.T) {
-	const alone = "HOLDFAST_TEST_ALONE"
 	if os.Getenv(alone) == "" {
-		command := exec.CommandContext(t.Context(), os.Args[0], "-test.timeout=1m", "-test.run=^"+t.Name()+"$/^together$/^one$")
-		command.Env = append(os.Environ(), alone+"=1")
-		output, err := command.CombinedOutput()
-		require.NoError(t, err, "%s", output)
+		output, err := runAlone(t, "/^together$/^one$")
+		require.NoError(t, err, output)
 		return
 	}
 	come := func(t *testing.T, ready, there *Guest) {
@@ -60,6 +69,16 @@ func TestASubjectThatRunsAloneWaitsForNobody(t *testing.T) {
 	acted := 0
 	assert.True(t, Together(t, []Subject{{"one", come}, {"another", come}}, func() error { acted++; return nil }))
 	assert.Equal(t, 1, acted)
+}
+
+func TestMoreSubjectsThanMayRunAtATimeAreRefused(t *testing.T) {
+	if os.Getenv(alone) == "" {
+		output, err := runAlone(t, "")
+		require.Error(t, err)
+		assert.Contains(t, output, "-test.parallel: all subjects of one outage must run at a time")
+		return
+	}
+	Together(t, make([]Subject, 100), nil)
 }
 
 func TestAMeetingOfNobodyIsOver(t *testing.T) {

@@ -24,6 +24,7 @@ import (
 	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/test/tools"
+	"holdfast.dev/holdfast/workflows/workflowtest/sample"
 )
 
 // rig is the stack that all cases share; the processes under test are each case's own.
@@ -34,8 +35,14 @@ type rig struct {
 	binaries map[string]string // of the build for outage tests
 }
 
-// cases is how many cases run at a time. They wait more than they work, but each has processes of its own.
-const cases = 5
+// cases is how many cases run at a time: as many as meet in one outage. They wait more than they work, but each has processes of
+// its own.
+func cases() int {
+	if sample.Whole() {
+		return 6
+	}
+	return 5
+}
 
 // shared is started by the first test that needs it.
 var shared = sync.OnceValues(startRig)
@@ -44,7 +51,7 @@ var started *rig
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	_ = flag.Set("test.parallel", strconv.Itoa(cases))
+	_ = flag.Set("test.parallel", strconv.Itoa(cases()))
 	ctrllog.SetLogger(logr.Discard())
 	code := m.Run()
 	if started != nil {
