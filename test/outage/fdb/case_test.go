@@ -50,6 +50,7 @@ type testCase struct {
 	database  string
 	temp      string // the worker's temporary folder
 	temporal  temporalNamespace
+	giveBack  func() // gives it back
 	backup    *fdbv1alpha1.FoundationDBBackup
 	restore   *fdbv1alpha1.FoundationDBRestore
 	began     time.Time
@@ -73,7 +74,7 @@ func withCase(t *testing.T, r *rig, run func(*testCase)) {
 func newCase(t *testing.T, r *rig, attempts *outage.Attempts) *testCase {
 	t.Helper()
 	c := &testCase{rig: r, t: t, attempts: attempts, began: time.Now(), namespace: fmt.Sprintf("case-%08x", rand.Uint32())}
-	c.temporal = r.borrow(t, c.workflows)
+	c.temporal, c.giveBack = r.borrow(t, c.workflows)
 	c.temp = t.TempDir()
 	t.Cleanup(c.dismiss)
 	require.NoError(t, r.stack.CreateTenant(t.Context(), c.namespace, "alice"))
@@ -95,10 +96,11 @@ func newCase(t *testing.T, r *rig, attempts *outage.Attempts) *testCase {
 	return c
 }
 
-// end ends the case's processes and agents.
+// end ends the case's processes and agents, and gives its Temporal namespace to another case.
 func (c *testCase) end() {
 	c.Close()
 	c.dismiss()
+	c.giveBack()
 }
 
 // dismiss ends the case's agents, which would go on until the stack ends.

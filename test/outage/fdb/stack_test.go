@@ -161,15 +161,16 @@ func (r *rig) stop() (err error) {
 	return errors.Join(err, os.RemoveAll(r.dir))
 }
 
-// borrow lends a Temporal namespace for the time of a test; the workflows of those IDs are ended then.
-func (r *rig) borrow(t *testing.T, leaves func() []string) (namespace temporalNamespace) {
+// borrow lends a Temporal namespace until it is given back, at the latest at the end of the test; the workflows of those IDs are
+// ended then.
+func (r *rig) borrow(t *testing.T, leaves func() []string) (namespace temporalNamespace, giveBack func()) {
 	t.Helper()
 	select {
 	case namespace = <-r.namespaces:
 	case <-time.After(2 * patience):
 		require.FailNow(t, "no test gives its Temporal namespace back")
 	}
-	t.Cleanup(func() {
+	giveBack = sync.OnceFunc(func() {
 		defer func() { r.namespaces <- namespace }()
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
@@ -181,5 +182,6 @@ func (r *rig) borrow(t *testing.T, leaves func() []string) (namespace temporalNa
 			}
 		}
 	})
-	return namespace
+	t.Cleanup(giveBack)
+	return namespace, giveBack
 }
