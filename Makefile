@@ -163,6 +163,7 @@ test-short: ## Run the tests that need no component
 
 .PHONY: test-race
 test-race: ## Run the unit tests of what has goroutines with the race detector, the long ones shortened (minutes the first time)
+	@test -n "$(strip $(RACED))" || { echo "no package with goroutines was found: see CONCURRENT in the Makefile"; exit 1; }
 	export CGO_ENABLED=1; $(call gate,race,-race -short $(LEAN),$(RACED))
 
 .PHONY: test-long

@@ -1,7 +1,10 @@
 package location_test
 
 import (
+	"context"
 	"log/slog"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -90,6 +93,37 @@ func TestALocationThatIsAsItShouldBeIsNotWritten(t *testing.T) {
 			}))
 			assert.Empty(t, activitytest.Events(w), "nothing new to tell")
 		})
+	}
+}
+
+// readsOf are the kinds that a Gatherer reads, in order.
+type readsOf struct {
+	client.Reader
+	kinds []string
+}
+
+func (r *readsOf) Get(ctx context.Context, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
+	r.kinds = append(r.kinds, reflect.TypeOf(into).Elem().Name())
+	return r.Reader.Get(ctx, key, into, options...)
+}
+
+func TestAPassReadsWhatBelongsToALocationOnce(t *testing.T) {
+	w := newPlace(t, true)
+	locate(t, w, allLocation...)
+	advance(t, w)
+	locate(t, w, contract.SyncLocation.Name, contract.RefreshLocation.Name)
+	pass := []string{
+		"NonAdminBackupStorageLocation", "BackupStorageLocation", "Secret", // the copy
+		"NonAdminBackupStorageLocationApprovalRequest", "Secret", // the tenant's
+	}
+	for activity, passes := range map[string]int{
+		contract.RefreshLocation.Name: 1,
+		contract.SyncLocation.Name:    2, // before and after what it may write
+	} {
+		reads := &readsOf{Reader: w.Client}
+		w.Locations.Gatherer.Reader = reads
+		locate(t, w, activity)
+		assert.Equal(t, slices.Repeat(pass, passes), reads.kinds, activity)
 	}
 }
 
