@@ -81,7 +81,7 @@ func (g GoTest) arguments(job Job, events string) []string {
 	args := append([]string{"--format", format, "--jsonfile", events, "--"}, g.Flags...)
 	args = append(args, "-timeout", job.Timeout.String())
 	isCount := func(flag string) bool { return strings.HasPrefix(strings.TrimLeft(flag, "-"), "count") }
-	if (job.Fresh || job.Count > 0) && !slices.ContainsFunc(g.Flags, isCount) {
+	if job.Count > 0 || (job.Fresh && !slices.ContainsFunc(g.Flags, isCount)) { // of two the last one counts
 		args = append(args, "-count", strconv.Itoa(max(1, job.Count)))
 	}
 	if len(job.Tests) > 0 {

@@ -39,8 +39,9 @@ func allPassed(runs []Run, commit string) bool {
 	return slices.ContainsFunc(runs, func(run Run) bool { return run.Stage == Whole && run.Commit == commit })
 }
 
-// Passed notes in the ledger that all stages have passed, unless something has been edited: .ci/run calls it at its end.
-func Passed(ctx context.Context) error {
+// Passed notes in the ledger that all stages have passed at a commit, unless that is no more what is checked out, or something
+// has been edited: .ci/run calls it at its end, with the commit of its begin.
+func Passed(ctx context.Context, commit string) error {
 	root, folder, err := places()
 	if err != nil {
 		return err
@@ -50,10 +51,10 @@ func Passed(ctx context.Context) error {
 		return err
 	}
 	head, err := git(ctx, root, "rev-parse", "HEAD")
-	if err != nil {
+	if err != nil || strings.TrimSpace(head) != commit {
 		return err
 	}
-	return OpenLedger(folder).Add(Run{Time: time.Now().UTC(), Commit: strings.TrimSpace(head), Stage: Whole})
+	return OpenLedger(folder).Add(Run{Time: time.Now().UTC(), Commit: commit, Stage: Whole})
 }
 
 // Entry is what failed in a run at least once.
@@ -163,6 +164,11 @@ func Strictness(changed map[string][]string, flakes []Flake, runs []Run, now tim
 		}
 		return ""
 	}
+}
+
+// inStage returns the runs of a stage: a package may run in two of them.
+func inStage(runs []Run, stage string) []Run {
+	return slices.DeleteFunc(slices.Clone(runs), func(run Run) bool { return run.Stage != stage })
 }
 
 // forgivenIn counts the recent runs of a package in which one of its test functions was forgiven.

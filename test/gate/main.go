@@ -20,7 +20,7 @@ import (
 var ErrRefused = errors.New("refused")
 
 // keptRuns is how many folders of logs stay on the machine.
-const keptRuns = 30
+const keptRuns = 90
 
 // Options say what Main runs.
 type Options struct {
@@ -134,8 +134,9 @@ func prepare(ctx context.Context, options Options, root, folder string) (plan, e
 	}
 	goTest := GoTest{Gotestsum: options.Gotestsum, Dir: module, Flags: options.Flags, Logs: logs, Out: options.Out}
 	p.Stage = Stage{
-		Name: options.Stage, Jobs: jobs, Lanes: options.Lanes, Forgive: options.Forgive,
-		Strict: Strictness(changed, flakes, runs, time.Now()), Run: goTest.Run, LogOf: goTest.LogOf, Out: options.Out,
+		Name: options.Stage, Jobs: jobs, Lanes: options.lanes(), Forgive: options.Forgive,
+		Strict: Strictness(changed, flakes, inStage(runs, options.Stage), time.Now()),
+		Run:    goTest.Run, LogOf: goTest.LogOf, Out: options.Out,
 		Passed: p.proving.record,
 	}
 	p.Repeats = Repeats(jobs, repeated)
@@ -152,6 +153,14 @@ func (o Options) chosen() bool {
 		name, value, _ := strings.Cut(strings.TrimLeft(flag, "-"), "=")
 		return slices.Contains([]string{"run", "skip", "list"}, name) || (name == "count" && value != "1")
 	})
+}
+
+// lanes: what computes has the machine for itself.
+func (o Options) lanes() int {
+	if o.Stage != Stacks {
+		return 1
+	}
+	return o.Lanes
 }
 
 func (p plan) say(landed, logs string) {

@@ -44,6 +44,7 @@ type Outcome struct {
 	Said    string   // the line of the output that shows the cause
 	Warned  []string // the lines by which test/house warns
 	Seconds float64
+	Cached  bool // it passed in an earlier run
 }
 
 // Passed tells whether all tests of the package did.
@@ -92,7 +93,8 @@ type reading struct {
 	causes               map[Cause]string
 	panicked             string // a line that may be a panic's: a stack trace must follow
 	failed, running      map[string]bool
-	blamed               map[string]bool // tests in whose own output an assertion failed
+	blamed               map[string]bool // tests that have said something themselves: it may be what has failed
+	cached               bool
 	whole                string
 	good, warned         []string
 	ran, skipped         int
@@ -109,7 +111,7 @@ func (r *reading) add(e event) {
 		delete(r.running, e.Test)
 	case "output":
 		r.output(strings.TrimRight(e.Output, "\n"))
-		r.blamed[e.Test] = r.blamed[e.Test] || strings.Contains(e.Output, "Error Trace:")
+		r.blamed[e.Test] = r.blamed[e.Test] || ofTest.MatchString(e.Output)
 	case "pass", "fail", "skip":
 		if e.Test == "" {
 			r.ended, r.passed, r.build, r.seconds = true, e.Action != "fail", e.FailedBuild, e.Elapsed
@@ -131,7 +133,13 @@ func (r *reading) add(e event) {
 	}
 }
 
-var stillRunning = regexp.MustCompile(`^\t+(Test\S+) \(`)
+var (
+	stillRunning = regexp.MustCompile(`^\t+(Test\S+) \(`)
+	// ofTest is the begin of what a test says, be it by Log or by Fatal: the output does not tell which.
+	ofTest    = regexp.MustCompile(`^\s+\S+\.go:\d+: `)
+	panics    = regexp.MustCompile(`(panic|fatal error): `)
+	goroutine = regexp.MustCompile(`^goroutine \d+ .*\[`)
+)
 
 func (r *reading) output(line string) {
 	if _, warning, found := strings.Cut(line, ": warning: "); found {
@@ -150,10 +158,12 @@ func (r *reading) output(line string) {
 		cause = NeverForgiven
 	case strings.HasPrefix(line, "panic: test timed out after "):
 		cause, r.stillRunningFromHere = Timeout, true
-	case strings.HasPrefix(line, "panic: "), strings.HasPrefix(line, "fatal error: "):
-		r.panicked = line
-	case strings.HasPrefix(line, "goroutine ") && r.panicked != "":
+	case goroutine.MatchString(line) && r.panicked != "":
 		r.say(Panic, r.panicked)
+	case panics.MatchString(line): // what was printed before it may lack its end
+		r.panicked = line
+	case strings.HasPrefix(line, "ok") && strings.HasSuffix(line, "(cached)"):
+		r.cached = true
 	}
 	if match := stillRunning.FindStringSubmatch(line); match != nil && r.stillRunningFromHere {
 		r.causes[Timeout] += " " + match[1]
@@ -174,7 +184,9 @@ func (r *reading) say(cause Cause, line string) {
 }
 
 func (r *reading) outcome(name string) Outcome {
-	o := Outcome{Package: name, Good: r.good, Warned: r.warned, Ran: r.ran, Skipped: r.skipped, Seconds: r.seconds}
+	o := Outcome{
+		Package: name, Good: r.good, Warned: r.warned, Ran: r.ran, Skipped: r.skipped, Seconds: r.seconds, Cached: r.cached,
+	}
 	if r.ended && r.passed && r.causes[NeverForgiven] == "" { // a stack that stops says what it found when all tests have passed
 		return o
 	}
@@ -201,8 +213,8 @@ func (r *reading) outcome(name string) Outcome {
 	return o
 }
 
-// leaves are the failed tests without those that failed since a subtest did. A test with an assertion of its own that failed
-// runs again whole: its subtests do not show what it has found.
+// leaves are the failed tests without those that failed since a subtest did. A test that has said something itself runs again
+// whole: its subtests do not show what it may have found.
 func (r *reading) leaves() []string {
 	var leaves []string
 	for _, test := range slices.Sorted(maps.Keys(r.failed)) { // a test comes before its subtests

@@ -37,19 +37,22 @@ func Jobs(stage string, packages []string) []Job {
 	return jobs
 }
 
-// house reads the files of the product, of which the cache of `go test` knows nothing: it always runs.
-const house = module + "/test/house"
+// fresh are packages that always run: they read files, or build programs, of which the cache of `go test` knows nothing.
+var fresh = []string{"test/house", "test/histories", "test/gate", "test/fdbtools"}
 
 // computing are the jobs for packages that only compute.
 func computing(stage string, packages []string) []Job {
-	var jobs []Job
-	if others := slices.DeleteFunc(slices.Clone(packages), func(pkg string) bool { return pkg == house }); len(others) > 0 {
-		jobs = append(jobs, Job{Name: stage, Packages: others, Timeout: timeoutOf("")})
+	isFresh := func(pkg string) bool { return stage == Unit && slices.Contains(fresh, Short(pkg)) }
+	cached := Job{Name: stage, Timeout: timeoutOf("")}
+	always := Job{Name: stage + "-fresh", Fresh: true, Timeout: timeoutOf("")}
+	for _, pkg := range packages {
+		of := &cached
+		if isFresh(pkg) {
+			of = &always
+		}
+		of.Packages = append(of.Packages, pkg)
 	}
-	if slices.Contains(packages, house) {
-		jobs = append(jobs, Job{Name: "house", Packages: []string{house}, Fresh: true, Timeout: timeoutOf("")})
-	}
-	return jobs
+	return slices.DeleteFunc([]Job{cached, always}, func(job Job) bool { return len(job.Packages) == 0 })
 }
 
 // timeoutOf is a limit for what hangs. Beside another stack, on a slow day, test/e2e needed over 20 minutes and test/outage 14.

@@ -95,6 +95,8 @@ func TestCausesAreRead(t *testing.T) {
 	}{
 		"a race":                    {output("==================", "WARNING: DATA RACE", "Write at 0x00c0000140f8 by goroutine 8:"), gate.DataRace},
 		"a panic":                   {output("panic: boom [recovered]", "", "goroutine 7 [running]:"), gate.Panic},
+		"a panic behind a line":     {output("progress...panic: assignment to entry in nil map", "", "goroutine 7 [running]:"), gate.Panic},
+		"a stack trace in a log":    {output("panic: boom", "        goroutine 7 [running]:"), gate.Tests},
 		"a word in a log":           {output("panic: no stack trace follows"), gate.Tests},
 		"a map written to by two":   {output("fatal error: concurrent map writes", "goroutine 7 [running]:"), gate.Panic},
 		"a timeout is no panic":     {output("panic: test timed out after 15m0s", "\trunning tests:", "\t\tTestX (1m)", "goroutine 7 [running]:"), gate.Timeout},
@@ -131,15 +133,20 @@ func TestWhoseAssertionFailed(t *testing.T) {
 		}
 		return events + `{"Action":"fail","Package":"a"}`
 	}
-	trace := func(test string) string {
-		return fmt.Sprintf(`{"Action":"output","Package":"a","Test":%q,"Output":"        \tError Trace:\ta_test.go:7\n"}`+"\n", test)
+	says := func(test, line string) string {
+		return fmt.Sprintf(`{"Action":"output","Package":"a","Test":%q,"Output":%q}`+"\n", test, line+"\n")
 	}
+	trace := func(test string) string {
+		return says(test, "    a_test.go:7: ") + says(test, "        \tError Trace:\ta_test.go:7")
+	}
+	fatal := func(test string) string { return says(test, "    a_test.go:9: 2 of 3 did not come") }
 	for title, test := range map[string]struct {
 		events string
 		want   []string
 	}{
 		"a subtest's":             {trace("TestX/a/b") + failed("TestX/a/b", "TestX/a", "TestX"), []string{"TestX/a/b"}},
 		"a test's, and a subtest": {trace("TestX") + trace("TestX/a") + failed("TestX/a", "TestX", "TestXY"), []string{"TestX", "TestXY"}},
+		"one without a trace":     {fatal("TestX") + failed("TestX/a", "TestX"), []string{"TestX"}},
 		"one in between":          {trace("TestX/a") + failed("TestX/a/b", "TestX/a", "TestX/c", "TestX"), []string{"TestX/a", "TestX/c"}},
 	} {
 		t.Run(title, func(t *testing.T) {
@@ -174,6 +181,14 @@ func TestTheStrictRulesHoldForWholePackages(t *testing.T) {
 	often := gate.Strictness(nil, nil, []gate.Run{whole, whole, whole}, time.Now())
 	refused, _ := gate.Decide([]gate.Outcome{{Package: e2e, Cause: gate.NoTest}}, often)
 	assert.Len(t, refused, 1, "a package that needs a second run each time")
+}
+
+// A result of the cache says nothing about how often a package fails.
+func TestWhatWasCachedDidNotRun(t *testing.T) {
+	events := `{"Action":"output","Package":"a","Output":"ok  \ta\t(cached)\n"}` + "\n" + `{"Action":"pass","Package":"a","Elapsed":0}`
+	outcomes, err := gate.Outcomes(strings.NewReader(events))
+	require.NoError(t, err)
+	assert.Equal(t, []gate.Outcome{{Package: "a", Cached: true}}, outcomes)
 }
 
 func TestForgivenessEnds(t *testing.T) {

@@ -56,7 +56,9 @@ func (s Stage) Go(ctx context.Context) (Result, error) {
 			}
 			first = append(first, o)
 			logs[o.Package] = s.LogOf(job)
-			result.Seconds[o.Package] += o.Seconds
+			if !o.Cached {
+				result.Seconds[o.Package] += o.Seconds
+			}
 			result.Tests += o.Ran
 			result.Skipped += o.Skipped
 			result.Warned = append(result.Warned, o.Warned...)

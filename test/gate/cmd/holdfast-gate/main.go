@@ -3,7 +3,7 @@
 //	holdfast-gate race|unit|stacks [FLAG]... -- [GO TEST FLAG]... -- PACKAGE...   runs the tests of the stage in these packages
 //	holdfast-gate check                                                           checks test/flakes.txt
 //	holdfast-gate flakes                                                          prints how often each test has failed here
-//	holdfast-gate passed                                                          notes that all stages have passed at HEAD
+//	holdfast-gate passed COMMIT                                                   notes that all stages have passed at it
 package main
 
 import (
@@ -42,7 +42,10 @@ func run(ctx context.Context, args []string) error {
 	case "flakes":
 		return gate.PrintRates(os.Stdout)
 	case "passed":
-		return gate.Passed(ctx)
+		if len(args) != 2 {
+			return errors.New("usage: holdfast-gate passed COMMIT")
+		}
+		return gate.Passed(ctx, args[1])
 	case gate.Race, gate.Unit, gate.Stacks:
 	default:
 		return fmt.Errorf("no command %q: want race, unit, stacks, check, flakes or passed", args[0])
