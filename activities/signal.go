@@ -17,6 +17,7 @@ func StartOptions(kind contract.Kind, cluster string, ref contract.ObjectRef) cl
 		WorkflowTaskTimeout:   contract.WorkflowTaskTimeout,
 		TypedSearchAttributes: kind.Attributes(cluster, ref),
 		StaticSummary:         kind.SummaryOf(ref.String()),
+		Priority:              ref.Fairness(),
 	}
 }
 

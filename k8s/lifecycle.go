@@ -35,3 +35,20 @@ func SetCondition(conditions *[]metav1.Condition, generation int64,
 		Message:            message,
 	})
 }
+
+// WaitsForTurn reports whether the conditions of a NonAdminBackup or NonAdminRestore say that its spec is accepted and that it
+// waits for its turn before Velero.
+func WaitsForTurn(conditions []metav1.Condition) bool {
+	return Waited(conditions) && meta.IsStatusConditionTrue(conditions, string(oadpv1alpha1.NonAdminConditionAccepted))
+}
+
+// Waited reports whether an object waited for its turn when its spec was last accepted.
+func Waited(conditions []metav1.Condition) bool {
+	queued := meta.FindStatusCondition(conditions, string(oadpv1alpha1.NonAdminConditionQueued))
+	return queued != nil && queued.Status == metav1.ConditionFalse && queued.Reason == oadpv1alpha1.ReasonWaitingForTurn
+}
+
+// Stalled reports whether the conditions of a NonAdminBackup or NonAdminRestore say that Velero does not go on.
+func Stalled(conditions []metav1.Condition) bool {
+	return meta.IsStatusConditionTrue(conditions, string(oadpv1alpha1.NonAdminConditionVeleroStalled))
+}

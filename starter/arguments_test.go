@@ -80,6 +80,43 @@ func TestBadArgumentsOfTheQueueAreRefused(t *testing.T) {
 	}
 }
 
+func TestBadArgumentsOfTheQueueBeforeVeleroAreRefused(t *testing.T) {
+	tests := map[string]struct {
+		args []string
+		want string
+	}{
+		"queue takes none":       {[]string{"queue", "shop"}, `unknown command "shop" for "holdfast queue"`},
+		"a bad cluster":          {[]string{"queue", "--cluster-id=a/b"}, "--cluster-id: want"},
+		"an unknown output":      {[]string{"queue", "-o", "xml"}, "--output: want table, json or yaml"},
+		"a flag of Kubernetes":   {[]string{"queue", "--kubeconfig=x"}, "unknown flag: --kubeconfig"},
+		"no limit":               {[]string{"queue", "set-limit"}, "accepts 1 arg(s), received 0"},
+		"a limit that is none":   {[]string{"queue", "set-limit", "many"}, `set-limit "many": want a number; 0 goes back to the policy's limit`},
+		"a limit below nothing":  {[]string{"queue", "set-limit", "--", "-1"}, `set-limit "-1": want a number; 0 goes back to the policy's limit`},
+		"a limit for ever":       {[]string{"queue", "set-limit", "3"}, "--for: say how long the limit holds, for example 2h"},
+		"a limit for no time":    {[]string{"queue", "set-limit", "3", "--for=-1h"}, "--for: say how long the limit holds, for example 2h"},
+		"a bad cluster, limit":   {[]string{"queue", "set-limit", "0", "--cluster-id=a/b"}, "--cluster-id: want"},
+		"no name":                {[]string{"queue", "next", "--reason=x"}, "accepts 1 arg(s), received 0"},
+		"no namespace":           {[]string{"queue", "next", "nightly", "--reason=x"}, `next "nightly": want NAMESPACE/NAME`},
+		"an impossible name":     {[]string{"queue", "next", "shop/Night_ly", "--reason=x"}, `next "shop/Night_ly": want NAMESPACE/NAME`},
+		"no reason":              {[]string{"queue", "next", "shop/nightly"}, "--reason: say why"},
+		"a reason of blanks":     {[]string{"queue", "next", "shop/nightly", "--reason= "}, "--reason: say why"},
+		"a reason in two lines":  {[]string{"queue", "next", "shop/nightly", "--reason=a\nb"}, "--reason: want one line of text"},
+		"an unknown output, too": {[]string{"queue", "next", "shop/nightly", "--reason=x", "-o", "xml"}, "--output: want table, json or yaml"},
+	}
+	for title, test := range tests {
+		t.Run(title, func(t *testing.T) {
+			root := command()
+			root.SilenceErrors, root.SilenceUsage = true, true
+			root.SetArgs(test.args)
+			root.SetOut(io.Discard)
+			root.SetErr(io.Discard)
+			err := root.ExecuteContext(t.Context())
+			require.ErrorContains(t, err, test.want)
+			assert.NotContains(t, err.Error(), "\n")
+		})
+	}
+}
+
 // kubeconfig names an API server that nobody asks.
 func kubeconfig(t *testing.T) string {
 	t.Helper()
@@ -104,6 +141,9 @@ func TestBadArgumentsAreRefused(t *testing.T) {
 		"an empty name":               {[]string{"describe", "backup", "shop/"}, "want NAMESPACE/NAME"},
 		"a name missing":              {[]string{"describe", "backup"}, "accepts 2 arg(s), received 1"},
 		"arguments too many":          {[]string{"list", "backups", "shop"}, "accepts at most 1 arg(s), received 2"},
+		"a namespace with a slash":    {[]string{"describe", "namespace", "shop/nightly"}, `describe namespace "shop/nightly": want the name of a namespace`},
+		"no namespace to describe":    {[]string{"describe", "namespace"}, "accepts 1 arg(s), received 0"},
+		"a report of no cluster":      {[]string{"report", "--cluster-id="}, "--cluster-id: want 1 to 63 lower-case letters"},
 		"an unknown list":             {[]string{"list", "shop"}, `list "shop": want backups, restores, plans, locations, approvals, fdbbackups or fdbrestores`},
 		"no name of a namespace":      {[]string{"list", "approvals", "--oadp-namespace=A/B"}, "--oadp-namespace: want the name of a namespace"},
 		"a name that cannot be":       {[]string{"describe", "approval", "shop/a/b"}, `describe approval "shop/a/b": want NAMESPACE/NAME`},

@@ -8,6 +8,7 @@ import (
 	"holdfast.dev/holdfast/starter/codecserver"
 	"holdfast.dev/holdfast/starter/fdb"
 	"holdfast.dev/holdfast/starter/location"
+	"holdfast.dev/holdfast/starter/queue"
 )
 
 func main() { process.Main(command()) }
@@ -18,7 +19,8 @@ func command() *cobra.Command {
 		Short: "Durable backups for the tenants of a Kubernetes cluster",
 		Long:  "Temporal's address, namespace, TLS and API key come from its own environment variables (TEMPORAL_ADDRESS ...).",
 	}
-	root.AddCommand(watchCommand(), listCommand(), describeCommand(), reportCommand(), fdb.Command(), codecserver.Command())
+	root.AddCommand(watchCommand(), listCommand(), describeCommand(), reportCommand(), queue.Command(), fdb.Command(),
+		codecserver.Command())
 	root.AddCommand(location.Commands()...)
 	return root
 }

@@ -10,6 +10,7 @@ import (
 
 	"holdfast.dev/holdfast/starter/operator"
 	"holdfast.dev/holdfast/starter/report"
+	"holdfast.dev/holdfast/starter/velero"
 )
 
 // reportCommand is `holdfast report`.
@@ -30,6 +31,9 @@ func reportCommand() *cobra.Command {
 			if since < time.Hour {
 				return errors.New("--since: want a duration of at least 1h")
 			}
+			if err := flags.ValidateClusterID(); err != nil {
+				return err
+			}
 			if err := flags.ValidateCluster(); err != nil {
 				return err
 			}
@@ -37,7 +41,9 @@ func reportCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			objects, err := report.Read(command.Context(), kubeClient, title, flags.OADPNamespace)
+			objects, err := report.Read(command.Context(), kubeClient, title, velero.QuotaScope{
+				ClusterID: flags.ClusterID, OADPNamespace: flags.OADPNamespace,
+			})
 			if err != nil {
 				return err
 			}
@@ -45,6 +51,7 @@ func reportCommand() *cobra.Command {
 		},
 	}
 	flags.BindCluster(command)
+	flags.BindClusterID(command)
 	command.Flags().StringVarP(&format, "output", "o", "markdown", strings.Join(report.Formats, ", "))
 	command.Flags().DurationVar(&since, "since", 720*time.Hour,
 		"how long before now the report begins; plans keep the runs of 31 days")

@@ -18,10 +18,11 @@ import (
 func describeCommand() *cobra.Command {
 	var flags operator.Flags
 	command := &cobra.Command{
-		Use:     "describe KIND NAMESPACE/NAME",
-		Short:   "Show one object and what its workflow waits for (KIND: " + strings.Join(singulars(), ", ") + ")",
-		Example: "  holdfast describe backup shop/nightly\n  holdfast describe approval shop/offsite",
-		Args:    cobra.ExactArgs(2),
+		Use:   "describe KIND NAMESPACE/NAME",
+		Short: "Show one object and what its workflow waits for (KIND: " + strings.Join(singulars(), ", ") + ")",
+		Example: "  holdfast describe backup shop/nightly\n  holdfast describe approval shop/offsite\n" +
+			"  holdfast describe namespace shop",
+		Args: cobra.ExactArgs(2),
 		RunE: func(command *cobra.Command, args []string) error {
 			if err := flags.Validate(); err != nil {
 				return err
@@ -51,6 +52,7 @@ func describeCommand() *cobra.Command {
 		},
 	}
 	flags.Bind(command)
+	command.AddCommand(namespaceCommand())
 	return command
 }
 

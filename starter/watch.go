@@ -29,6 +29,7 @@ import (
 	"holdfast.dev/holdfast/k8s/watch"
 	"holdfast.dev/holdfast/k8s/watch/caches"
 	"holdfast.dev/holdfast/k8s/watch/leader"
+	"holdfast.dev/holdfast/k8s/watch/queue"
 	"holdfast.dev/holdfast/k8s/watch/schedules"
 	"holdfast.dev/holdfast/k8s/watch/signal"
 	"holdfast.dev/holdfast/workflows/codec"
@@ -181,6 +182,7 @@ func assemble(
 		Workflows:        hookWorkflows(&signal.Temporal{Client: temporal.Client, ClusterID: flags.ClusterID}),
 		Schedules:        &schedules.Temporal{Client: temporal.Client, ClusterID: flags.ClusterID},
 		PlanSchedules:    &plan.Temporal{Client: temporal.Client},
+		Turns:            &queue.Temporal{Client: temporal.Client, ClusterID: flags.ClusterID},
 		Lease:            hookLease(lease),
 		Policy:           source,
 		Paused:           rival.Err,

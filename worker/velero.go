@@ -9,9 +9,11 @@ import (
 	"holdfast.dev/holdfast/activities/collection"
 	"holdfast.dev/holdfast/activities/defaultplans"
 	"holdfast.dev/holdfast/activities/download"
+	"holdfast.dev/holdfast/activities/fdb/coordination"
 	"holdfast.dev/holdfast/activities/finalization"
 	"holdfast.dev/holdfast/activities/location"
 	"holdfast.dev/holdfast/activities/plan"
+	"holdfast.dev/holdfast/activities/queue"
 	"holdfast.dev/holdfast/activities/restore"
 	"holdfast.dev/holdfast/activities/synchronization"
 	"holdfast.dev/holdfast/k8s/objectstore/clouds"
@@ -26,9 +28,23 @@ func newVeleroWorker(
 ) worker.Worker {
 	runner := worker.New(temporal.Client, contract.TaskQueue(flags.ClusterID), workerOptions(flags, fatal))
 	workflows.RegisterQueue(runner, contract.QueueVelero, workflowOptions(flags))
+	registerVelero(runner, temporal, flags, cluster, decided)
+	return runner
+}
+
+// registerVelero registers what the workflows of the task queue call.
+func registerVelero(
+	runner worker.ActivityRegistry, temporal *connect.Temporal, flags *workerFlags, cluster *kube, decided *decisions,
+) {
 	registerActivities(runner, flags, cluster, decided)
 	registerPlans(runner, temporal, flags, cluster)
-	return runner
+	turns := &queue.Activities{
+		Client: cluster.client, Policy: cluster.policy, OADPNamespace: flags.OADPNamespace, ClusterID: flags.ClusterID,
+		Temporal: temporal.Client, Paused: cluster.rival.Err,
+	}
+	turns.Register(runner)
+	census := &coordination.Activities{Temporal: temporal.Client}
+	census.RegisterShared(runner)
 }
 
 func registerActivities(runner worker.ActivityRegistry, flags *workerFlags, cluster *kube, decided *decisions) {

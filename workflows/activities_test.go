@@ -28,6 +28,7 @@ import (
 	"holdfast.dev/holdfast/activities/finalization"
 	"holdfast.dev/holdfast/activities/location"
 	"holdfast.dev/holdfast/activities/plan"
+	"holdfast.dev/holdfast/activities/queue"
 	"holdfast.dev/holdfast/activities/restore"
 	"holdfast.dev/holdfast/activities/synchronization"
 	"holdfast.dev/holdfast/workflows"
@@ -53,6 +54,7 @@ func TestEveryActivityIsOneKindsRegisteredOnceAndCalled(t *testing.T) {
 		"Locations": (&location.Activities{}).Register, "Downloads": (&download.Activities{}).Register,
 		"DefaultPlans":  (&defaultplans.Activities{}).Register,
 		"Plans":         (&plan.Activities{}).Register,
+		"Turns":         (&queue.Activities{}).Register,
 		"Finalizations": (&finalization.Activities{}).Register, "Synchronization": (&synchronization.Activities{}).Register,
 		"Collection": (&collection.Activities{}).Register, "FDBBackups": (&fdbbackup.Activities{}).Register,
 		"FDBTools": (&tools.Tools{}).Register, "FDBRestores": (&fdbrestore.Activities{}).Register,

@@ -32,7 +32,7 @@ func TestOnlyWhatEndsSoonIsPinnedToItsVersion(t *testing.T) {
 		"BackupPlan": upgraded, "FDBCluster": upgraded, "FDBContainer": upgraded, "FDBExpiryQueue": upgraded, "FDBSnapshotThrottle": upgraded,
 		"FoundationDBBackup": upgraded, "FoundationDBRestore": upgraded, "NonAdminBackup": upgraded,
 		"NonAdminBackupStorageLocation": upgraded, "NonAdminDownloadRequest": upgraded, "NonAdminRestore": upgraded,
-		"StorageLocationApproval": upgraded,
+		"StorageLocationApproval": upgraded, "VeleroQueue": upgraded,
 	}, all.behaviours)
 }
 

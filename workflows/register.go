@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/holdfast/workflows/fdb/cluster"
 	"holdfast.dev/holdfast/workflows/fdb/container"
 	"holdfast.dev/holdfast/workflows/fdb/expiry"
-	"holdfast.dev/holdfast/workflows/fdb/queue"
+	fdbqueue "holdfast.dev/holdfast/workflows/fdb/queue"
 	fdbrestore "holdfast.dev/holdfast/workflows/fdb/restore"
 	"holdfast.dev/holdfast/workflows/fdb/throttle"
 	"holdfast.dev/holdfast/workflows/finalization"
@@ -20,21 +20,27 @@ import (
 	"holdfast.dev/holdfast/workflows/location"
 	"holdfast.dev/holdfast/workflows/periodic"
 	"holdfast.dev/holdfast/workflows/plan"
+	"holdfast.dev/holdfast/workflows/queue"
 	"holdfast.dev/holdfast/workflows/restore"
 )
 
 // AddsCommands says why workers of the baseline (test/histories) cannot go on with a run that this code has taken further: a
 // command that they do not know. Empty if they can. It is a line of the release's notes, since such a release cannot be rolled
 // back beneath its open workflows.
-const AddsCommands = ""
+const AddsCommands = "an open NonAdminBackup or NonAdminRestore that has had a turn before Velero may give it back by " +
+	"return-velero-turn, a command that earlier workers do not know, as they do not know the workflow VeleroQueue: set " +
+	"queue.maxActive and queue.maxActiveRestores to 0 before a rollback; with the queue off, the default, nobody has had a turn"
+
+// AddsByDefault reports whether that also concerns runs under a policy that does not ask for it: then no test rolls back.
+const AddsByDefault = false
 
 // Kinds are all kinds of workflows.
 func Kinds() []kinds.Kind {
 	return []kinds.Kind{
 		backup.Kind, restore.Kind, finalization.Kind, download.Kind, location.Kind, approval.Kind,
 		periodic.SynchronizationKind, periodic.CollectionKind, periodic.DefaultPlansKind,
-		plan.Kind, plan.StartKind,
-		fdbbackup.Kind, throttle.Kind, queue.Kind, expiry.Kind, fdbrestore.Kind, cluster.Kind, container.Kind,
+		plan.Kind, plan.StartKind, queue.Kind,
+		fdbbackup.Kind, throttle.Kind, fdbqueue.Kind, expiry.Kind, fdbrestore.Kind, cluster.Kind, container.Kind,
 	}
 }
 

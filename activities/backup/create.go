@@ -21,12 +21,13 @@ import (
 
 // Start creates the Velero Backup of a new object, with a single read.
 func (b *Activities) Start(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
-	return b.update(ctx, step, func(o *Objects) error { return b.start(ctx, o) })
+	return b.update(ctx, step, func(o *Objects) error { return b.start(ctx, o, step.Turn) })
 }
 
-// start validates the spec, adds our finalizer to the object, creates the Velero Backup and writes the status once. If the
-// process is killed in between, the next attempt finds the Velero Backup by its name.
-func (b *Activities) start(ctx context.Context, o *Objects) error {
+// start validates the spec, adds our finalizer to the object, creates the Velero Backup and writes the status once. Where a quota
+// applies it counts before the finalizer, and again after it. If the process is killed in between, the next attempt finds the
+// Velero Backup by its name. Without a turn that is usable the object waits if the policy gives turns.
+func (b *Activities) start(ctx context.Context, o *Objects, turn contract.UsableTurn) error {
 	if o.DeletionRequested() {
 		return nil
 	}
@@ -41,16 +42,24 @@ func (b *Activities) start(ctx context.Context, o *Objects) error {
 	if _, err := activities.PatchObject(ctx, b.Client, o.NAB, addFinalizer(o.NAB)); err != nil {
 		return err
 	}
+	if placed, err := b.confirm(ctx, o); err != nil || !placed {
+		return err
+	}
+	if o.Rules.Queue.MaxActive > 0 && !activities.TurnUsable(ctx, turn) {
+		return b.await(ctx, o, verdict)
+	}
 	if err := b.createVeleroBackup(ctx, o); err != nil {
 		refusal, permanent := rejection(err)
 		switch {
 		case permanent:
-			return b.applyVerdict(ctx, o, refusal)
+			return b.conclude(ctx, o, refusal)
 		case apierrors.IsConflict(err):
 			return err
 		}
 		return errors.Join(err, b.applyVerdict(ctx, o, verdict)) // so that the tenant sees at least the verdict while the cause lasts
 	}
+	o.turnUsed = turn.Number > 0
+	b.recordTurn(o)
 	changed, err := b.patchStatus(ctx, o.NAB, func() {
 		ApplyVerdict(o.NAB, verdict, o.BackupName, b.Gatherer.OADPNamespace)
 		b.applyCreated(o)
@@ -59,7 +68,19 @@ func (b *Activities) start(ctx context.Context, o *Objects) error {
 		if before.Phase == string(oadpv1alpha1.NonAdminPhaseBackingOff) {
 			b.recordVerdict(o.NAB, verdict)
 		}
-		b.recordCreated(o.NAB, before)
+		b.recordCreated(o.NAB, before, o.turnUsed)
+	}
+	return err
+}
+
+// await writes that an accepted object waits for its turn.
+func (b *Activities) await(ctx context.Context, o *Objects, verdict Verdict) error {
+	changed, err := b.patchStatus(ctx, o.NAB, func() {
+		ApplyVerdict(o.NAB, verdict, o.BackupName, b.Gatherer.OADPNamespace)
+		ApplyWaiting(o.NAB)
+	})
+	if changed {
+		b.recordVerdict(o.NAB, verdict)
 	}
 	return err
 }
@@ -89,8 +110,14 @@ func (b *Activities) judge(ctx context.Context, o *Objects) (Verdict, error) {
 	return verdict, nil
 }
 
-// conclude writes the verdict, and adds our finalizer if there is something to protect.
+// conclude writes the verdict, and adds our finalizer if there is something to protect. What is refused takes no place.
 func (b *Activities) conclude(ctx context.Context, o *Objects, verdict Verdict) error {
+	counted := o.Rules != nil && (len(o.Rules.Quotas) > 0 || o.Rules.Queue.MaxActive > 0)
+	if counted && !verdict.Accepted && o.Backup == nil && !everCreated(o.NAB) {
+		if err := b.yield(ctx, o); err != nil {
+			return err
+		}
+	}
 	if err := b.applyVerdict(ctx, o, verdict); err != nil {
 		return err
 	}
@@ -154,12 +181,12 @@ func (b *Activities) createVeleroBackup(ctx context.Context, o *Objects) error {
 	return nil
 }
 
-// Refresh reads the present state and copies the Velero Backup's status, or reports that it is gone. An object without a status
-// is started with the same read.
+// Refresh reads the present state and copies the Velero Backup's status, or reports that it is gone. An object without a status,
+// or one that waits for its turn, is started with the same read.
 func (b *Activities) Refresh(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
 	return b.update(ctx, step, func(o *Objects) error {
-		if o.NAB.Status.Phase == "" && !o.DeletionRequested() {
-			return b.start(ctx, o)
+		if (o.NAB.Status.Phase == "" || o.waits()) && !o.DeletionRequested() {
+			return b.start(ctx, o, step.Turn)
 		}
 		before := o.View(b.now())
 		if (!before.EverCreated && o.NAB.Status.VeleroBackup == nil) || before.ForceDelete || before.NamespaceTerminating {

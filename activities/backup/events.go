@@ -48,11 +48,19 @@ func (b *Activities) recordVerdict(nab *oadpv1alpha1.NonAdminBackup, verdict Ver
 	b.record(nab, corev1.EventTypeWarning, verdict.Reason, "Validate", "%s", verdict.Message)
 }
 
-func (b *Activities) recordCreated(nab *oadpv1alpha1.NonAdminBackup, before contract.BackupView) {
-	if before.Phase != string(oadpv1alpha1.NonAdminPhaseBackingOff) { // else it would measure how long the tenant took
+func (b *Activities) recordCreated(nab *oadpv1alpha1.NonAdminBackup, before contract.BackupView, withTurn bool) {
+	// Else it would measure how long the tenant took, or the queue.
+	if before.Phase != string(oadpv1alpha1.NonAdminPhaseBackingOff) && !before.AwaitsTurn && !withTurn {
 		metrics.BackupCreated(nab.CreationTimestamp.Time)
 	}
 	b.record(nab, corev1.EventTypeNormal, eventCreated, "Create", "created Velero Backup %s", before.Velero.Name)
+}
+
+// recordTurn measures how long the object has waited for the turn with which its Velero Backup was made.
+func (b *Activities) recordTurn(o *Objects) {
+	if o.Rules.Queue.MaxActive > 0 {
+		metrics.TurnUsed(activities.TurnLane(contract.PoolBackups, Lane(o.NAB)), o.NAB.CreationTimestamp.Time)
+	}
 }
 
 func (b *Activities) recordStalled(nab *oadpv1alpha1.NonAdminBackup) {

@@ -3,6 +3,7 @@ package backup
 import (
 	"context"
 	"fmt"
+	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,6 +15,7 @@ import (
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/k8s/policy/quota"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -29,6 +31,9 @@ type Gatherer struct {
 	Policy        PolicySource
 	ClusterID     string
 	OADPNamespace string
+	// Cached: Reader is the watcher's cache, which has no pages and not the size of volumes. Quotas are judged without their
+	// maxBytes.
+	Cached bool
 }
 
 // Objects is one NonAdminBackup and what belongs to it, as read. The objects are the reader's own: copy before changing.
@@ -57,15 +62,29 @@ type Objects struct {
 	// is the Velero BackupStorageLocation for the judged spec, or "" for the administrator's default.
 	Rules           *policy.Policy
 	StorageLocation string
+	// QuotaPasses is when time alone gives the object the place that a quota refuses; zero if that is not known.
+	QuotaPasses time.Time
 
+	// limits are those by which a place was found; nil if none was needed.
+	limits *quota.Limits
 	// unread: nothing shows that there ever was a Velero Backup, so it was not read.
 	unread bool
+	// turnUsed: the Velero Backup was made with a turn since the objects were read.
+	turnUsed bool
 }
 
 // DeletionRequested reports whether the object is being deleted, or is to be, in any of the ways: its spec does not matter any
 // more.
-func (o *Objects) DeletionRequested() bool {
-	return !o.NAB.DeletionTimestamp.IsZero() || o.NAB.Spec.DeleteBackup || o.NAB.Spec.ForceDeleteBackup
+func (o *Objects) DeletionRequested() bool { return DeletionRequested(o.NAB) }
+
+// DeletionRequested reports the same of a NonAdminBackup.
+func DeletionRequested(nab *oadpv1alpha1.NonAdminBackup) bool {
+	return !nab.DeletionTimestamp.IsZero() || nab.Spec.DeleteBackup || nab.Spec.ForceDeleteBackup
+}
+
+// waits: the status says that the object waits for its turn before Velero.
+func (o *Objects) waits() bool {
+	return o.Backup == nil && !everCreated(o.NAB) && k8s.WaitsForTurn(o.NAB.Status.Conditions)
 }
 
 // untouched: no workflow has served the object yet.

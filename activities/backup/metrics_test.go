@@ -12,7 +12,9 @@ import (
 	kubeclient "sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities/activitytest"
+	"holdfast.dev/holdfast/activities/backup"
 	"holdfast.dev/holdfast/activities/fake"
+	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/metrics/metricstest"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -102,4 +104,48 @@ func TestWhatAnOperatorMustLookAtIsCounted(t *testing.T) {
 	assert.InDelta(t, 1, metricstest.Counted(t, `holdfast_patch_conflicts_total{resource="nonadminbackups"}`, func() {
 		activitytest.Do(t, w, contract.RefreshBackup.Name)
 	}), 0)
+}
+
+// The wait for a turn is measured once, by the lane, when the Velero Backup has been made with it; without a queue nobody waits.
+func TestTheWaitForATurnIsMeasured(t *testing.T) {
+	const (
+		byHand = `holdfast_turn_wait_seconds{lane="by-hand",pool="backups"}`
+		plan   = `holdfast_turn_wait_seconds{lane="plan",pool="backups"}`
+	)
+	measured := func(limit int, labels map[string]string, turns ...contract.UsableTurn) []float64 {
+		nab := fake.NAB(activitytest.Name)
+		nab.CreationTimestamp, nab.Labels = metav1.NewTime(time.Now().Add(-time.Hour)), labels
+		w := fake.New(t, nab)
+		w.Policy.Queue.MaxActive = limit
+		before := []float64{metricstest.Value(t, byHand), metricstest.Value(t, plan), metricstest.Sum(t, plan)}
+		for _, turn := range turns {
+			step := contract.BackupStep{Ref: fake.Ref(activitytest.Name), Turn: turn}
+			_, err := activitytest.Run(t, w, contract.RefreshBackup.Name, step)
+			require.NoError(t, err)
+		}
+		return []float64{
+			metricstest.Value(t, byHand) - before[0], metricstest.Value(t, plan) - before[1],
+			min(1, (metricstest.Sum(t, plan)-before[2])/3600),
+		}
+	}
+	given := contract.UsableTurn{Turn: contract.Turn{Number: 1, Given: time.Now().Unix()}, For: contract.TurnUsable}
+	ofPlan := map[string]string{holdfastv1alpha1.LabelPlan: "nightly"}
+	assert.InDelta(t, 0, metricstest.Counted(t, "holdfast_backup_creation_seconds", func() {
+		assert.Equal(t, []float64{0, 1, 1}, measured(1, ofPlan, contract.UsableTurn{}, given, given), "an hour, once")
+	}), 0, "the queue's time, not ours")
+	assert.Equal(t, []float64{1, 0, 0}, measured(1, nil, given))
+	assert.Equal(t, []float64{0, 0, 0}, measured(1, nil, contract.UsableTurn{}), "it waits still")
+	assert.Equal(t, []float64{0, 0, 0}, measured(0, ofPlan, contract.UsableTurn{}), "the policy gives no turns")
+}
+
+func TestTheLaneIsReadFromTheLabels(t *testing.T) {
+	for lane, labels := range map[int]map[string]string{
+		contract.LaneHand:        {holdfastv1alpha1.LabelDefaultPlan: "true"},
+		contract.LanePlan:        {holdfastv1alpha1.LabelPlan: "nightly"},
+		contract.LaneDefaultPlan: {holdfastv1alpha1.LabelPlan: "nightly", holdfastv1alpha1.LabelDefaultPlan: "true"},
+	} {
+		nab := fake.NAB(activitytest.Name)
+		nab.Labels = labels
+		assert.Equal(t, lane, backup.Lane(nab), labels)
+	}
 }

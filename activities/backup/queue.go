@@ -2,9 +2,25 @@ package backup
 
 import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"holdfast.dev/holdfast/k8s"
+	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
+	"holdfast.dev/holdfast/workflows/contract"
 )
+
+// Lane returns the lane in which an object waits. Its labels are the tenant's: who removes that of a plan gets no more than by
+// making a backup by hand.
+func Lane(object metav1.Object) int {
+	labels := object.GetLabels()
+	switch {
+	case labels[holdfastv1alpha1.LabelPlan] == "":
+		return contract.LaneHand
+	case labels[holdfastv1alpha1.LabelDefaultPlan] != "":
+		return contract.LaneDefaultPlan
+	}
+	return contract.LanePlan
+}
 
 // QueuePositions estimates, for every Velero Backup of the OADP namespace by name, how many Backups including itself Velero
 // must process until it is done: 1 while it is in progress, 0 when it is finished or Velero has moved past it. If Velero

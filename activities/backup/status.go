@@ -30,6 +30,10 @@ func ApplyVerdict(nab *oadpv1alpha1.NonAdminBackup, verdict Verdict, backupName,
 		if !everCreated(nab) {
 			advance(nab, oadpv1alpha1.NonAdminPhaseBackingOff)
 		}
+		if !everCreated(nab) && k8s.Waited(nab.Status.Conditions) {
+			nab.Status.VeleroBackup = nil // it waited for its turn with it; nothing was made
+			meta.RemoveStatusCondition(&nab.Status.Conditions, string(oadpv1alpha1.NonAdminConditionQueued))
+		}
 		return
 	}
 	advance(nab, oadpv1alpha1.NonAdminPhaseNew)
@@ -41,6 +45,12 @@ func ApplyCreated(nab *oadpv1alpha1.NonAdminBackup) {
 	advance(nab, oadpv1alpha1.NonAdminPhaseCreated)
 	setCondition(nab, oadpv1alpha1.NonAdminConditionQueued, metav1.ConditionTrue,
 		oadpv1alpha1.ReasonBackupScheduled, oadpv1alpha1.MessageBackupScheduled)
+}
+
+// ApplyWaiting records that the object waits for its turn before Velero.
+func ApplyWaiting(nab *oadpv1alpha1.NonAdminBackup) {
+	setCondition(nab, oadpv1alpha1.NonAdminConditionQueued, metav1.ConditionFalse,
+		oadpv1alpha1.ReasonWaitingForTurn, oadpv1alpha1.MessageWaitingForTurn)
 }
 
 // ApplyMirror copies the Velero Backup's spec and status, or reports that it is gone. It writes the queue position only if that

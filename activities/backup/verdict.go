@@ -27,9 +27,9 @@ const (
 	ReasonVeleroBackupNotOwned = "VeleroBackupNotOwned"
 )
 
-// Judge judges the present spec by the administrator's policy and the storage locations that the reader returns. A forged label
-// gives the same answer for a name that is free as for one that is another tenant's. The policy and the location are left in
-// o.Rules and o.StorageLocation.
+// Judge judges the present spec by the administrator's policy, the storage locations and the backups that the reader returns. A
+// forged label gives the same answer for a name that is free as for one that is another tenant's. The policy and the location
+// are left in o.Rules and o.StorageLocation.
 func (g *Gatherer) Judge(ctx context.Context, o *Objects) (Verdict, error) {
 	verdict, err := g.judge(ctx, o)
 	if err != nil || verdict.Accepted || !o.unread {
@@ -76,7 +76,17 @@ func (g *Gatherer) judge(ctx context.Context, o *Objects) (Verdict, error) {
 		return Verdict{}, fmt.Errorf("validate NonAdminBackup %s/%s: %w", o.NAB.Namespace, o.NAB.Name, err)
 	}
 	o.Rules, o.StorageLocation = &rules, location
+	if refused, err := g.judgeQuota(ctx, o, rules.Own); err != nil || refused != nil {
+		return orNone(refused), err
+	}
 	return acceptance(), nil
+}
+
+func orNone(verdict *Verdict) Verdict {
+	if verdict == nil {
+		return Verdict{}
+	}
+	return *verdict
 }
 
 func acceptance() Verdict {

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
+	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/shorten"
@@ -42,6 +43,8 @@ func (o *Objects) View(now time.Time) contract.BackupView {
 		Accepted:             accepted != nil && accepted.Status == metav1.ConditionTrue,
 		EverCreated:          everCreated(o.NAB),
 		AbsenceReported:      accepted != nil && accepted.Reason == oadpv1alpha1.ReasonVeleroBackupNotFound,
+		AwaitsTurn:           o.waits() && !o.DeletionRequested(),
+		TurnUsed:             o.turnUsed,
 		Velero:               o.veleroView(),
 		DeleteRequest:        o.deleteRequestView(now),
 	}
@@ -95,7 +98,7 @@ func (o *Objects) veleroView() contract.VeleroBackupView {
 	view.Finished = Finished(o.Backup.Status.Phase)
 	view.Running = running(o.Backup.Status.Phase)
 	view.Unstarted = unstarted(&o.Backup.Status)
-	view.Stalled = meta.IsStatusConditionTrue(o.NAB.Status.Conditions, string(oadpv1alpha1.NonAdminConditionVeleroStalled))
+	view.Stalled = k8s.Stalled(o.NAB.Status.Conditions)
 	if progress := o.Backup.Status.Progress; progress != nil {
 		view.ItemsBackedUp, view.TotalItems = progress.ItemsBackedUp, progress.TotalItems
 	}

@@ -135,9 +135,13 @@ func (g *Gatherer) recorded(ctx context.Context, plan *holdfastv1alpha1.BackupPl
 	return recorded, nil
 }
 
-// phase is Velero's phase of a backup, or without one that of the NonAdminBackup.
+// phase is Velero's phase of a backup, or without one that of the NonAdminBackup. One that a quota holds back is not finished:
+// its plan makes no further one, which would wait behind it.
 func (b Backup) phase() string {
 	status := &b.Object.Status
+	if backup.OverQuota(b.Object) {
+		return oadpv1alpha1.ReasonQuotaExceeded
+	}
 	if status.VeleroBackup != nil && status.VeleroBackup.Status != nil && status.VeleroBackup.Status.Phase != "" {
 		return string(status.VeleroBackup.Status.Phase)
 	}

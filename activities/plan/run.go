@@ -91,6 +91,10 @@ func build(s *subject, at time.Time) *oadpv1alpha1.NonAdminBackup {
 	maps.Copy(nab.Labels, template.Metadata.Labels)
 	maps.Copy(nab.Annotations, template.Metadata.Annotations)
 	nab.Labels[holdfastv1alpha1.LabelPlan] = p.Name
+	delete(nab.Labels, holdfastv1alpha1.LabelDefaultPlan)
+	if p.Labels[holdfastv1alpha1.LabelDefaultPlan] != "" {
+		nab.Labels[holdfastv1alpha1.LabelDefaultPlan] = holdfastv1alpha1.LabelDefaultPlanValue
+	}
 	nab.Annotations[holdfastv1alpha1.AnnotationPlanUID] = string(p.UID)
 	nab.Annotations[holdfastv1alpha1.AnnotationDue] = at.UTC().Format(time.RFC3339)
 	if ttl, enforced := s.judge.ttl(s.Objects); !enforced {

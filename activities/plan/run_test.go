@@ -9,6 +9,7 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"holdfast.dev/holdfast/activities/backup"
 	"holdfast.dev/holdfast/activities/fake"
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
@@ -126,4 +127,34 @@ func TestWhatWasNotHandled(t *testing.T) {
 	s.refresh()
 	s.now = s.now.Add(time.Minute)
 	assert.NotZero(t, s.refresh().Due)
+}
+
+// A run that a quota holds back is unfinished, and named so: the plan makes no second one behind it, counts no failure, deletes
+// nothing, and goes on when there is a place.
+func TestARunThatAQuotaHoldsBackIsWaitedFor(t *testing.T) {
+	s := newScene(t, func(p *holdfastv1alpha1.BackupPlan) { p.Spec.Keep = &holdfastv1alpha1.Keep{Last: 1} })
+	s.now = s.now.Add(time.Minute)
+	nab := s.run()
+	backup.ApplyVerdict(nab, backup.Verdict{Reason: oadpv1alpha1.ReasonQuotaExceeded, Message: "full"}, "", "")
+	require.NoError(t, s.Client.Status().Update(t.Context(), nab))
+	for range 3 {
+		s.now = s.now.Add(12 * time.Hour)
+		view := s.refresh()
+		assert.Zero(t, view.Due)
+		assert.Empty(t, view.Delete)
+	}
+	assert.Equal(t, "QuotaExceeded", s.status().Recent[0].Phase)
+	assert.Equal(t, "QuotaExceeded", s.status().LastRun.Phase)
+	assert.Zero(t, s.status().Counts.Failed)
+	skipped := s.status().Counts.Skipped
+	assert.NotZero(t, skipped)
+
+	s.ends(nab, velerov1.BackupPhaseCompleted)
+	nab = s.Read(nab.Name)
+	backup.ApplyVerdict(nab, backup.Verdict{Accepted: true, Reason: oadpv1alpha1.ReasonBackupAccepted}, nab.Status.VeleroBackup.Name, fake.OADPNamespace)
+	require.NoError(t, s.Client.Status().Update(t.Context(), nab))
+	s.now = s.now.Add(time.Minute)
+	assert.NotZero(t, s.refresh().Due)
+	assert.Equal(t, int64(1), s.status().Counts.Good)
+	assert.Equal(t, skipped, s.status().Counts.Skipped)
 }

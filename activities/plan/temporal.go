@@ -216,5 +216,6 @@ func action(cluster string, ref contract.ObjectRef, wanted Wanted) *client.Sched
 		ID: contract.WorkflowID(cluster, kind, ref), Workflow: kind.Workflow, Args: []any{in},
 		TaskQueue: kind.TaskQueue(cluster), WorkflowTaskTimeout: contract.WorkflowTaskTimeout,
 		TypedSearchAttributes: kind.Attributes(cluster, ref), StaticSummary: kind.SummaryOf(ref.String()),
+		Priority: ref.Fairness(),
 	}
 }

@@ -78,9 +78,13 @@ func (r *Activities) reread(ctx context.Context, step contract.RestoreStep, o *O
 	return nil
 }
 
-// Refresh reads the present state and copies the Velero Restore's status, or reports that it is gone.
+// Refresh reads the present state and copies the Velero Restore's status, or reports that it is gone. An object that waits for
+// its turn is started with the same read.
 func (r *Activities) Refresh(ctx context.Context, step contract.RestoreStep) (contract.RestoreView, error) {
 	return r.update(ctx, step, func(o *Objects) error {
+		if o.waits() {
+			return r.start(ctx, o, step.Turn)
+		}
 		before := o.View()
 		if (!before.EverCreated && o.NAR.Status.VeleroRestore == nil) || before.NamespaceTerminating {
 			return nil // nothing to copy, or nobody to read it: the object must be released, whatever its status

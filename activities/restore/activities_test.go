@@ -34,11 +34,16 @@ var restored = fake.VeleroName(again)
 // step runs an activity of restores under its wire name, as a worker does.
 func step(t *testing.T, w *fake.World, activity string) (contract.RestoreView, error) {
 	t.Helper()
+	return stepWith(t, w, activity, contract.RestoreStep{Ref: fake.Ref(again), Volumes: true})
+}
+
+func stepWith(t *testing.T, w *fake.World, activity string, in contract.RestoreStep) (contract.RestoreView, error) {
+	t.Helper()
 	suite := &testsuite.WorkflowTestSuite{}
 	env := suite.NewTestActivityEnvironment()
 	w.Restores.Register(env)
 	var view contract.RestoreView
-	answer, err := env.ExecuteActivity(activity, contract.RestoreStep{Ref: fake.Ref(again), Volumes: true})
+	answer, err := env.ExecuteActivity(activity, in)
 	if err == nil {
 		require.NoError(t, answer.Get(&view))
 	}

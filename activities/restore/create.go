@@ -21,12 +21,14 @@ import (
 
 // Start serves a new restore with a single read: it judges the spec, and creates the Velero Restore of an accepted one.
 func (r *Activities) Start(ctx context.Context, step contract.RestoreStep) (contract.RestoreView, error) {
-	return r.update(ctx, step, func(o *Objects) error {
-		if err := r.admit(ctx, o); err != nil {
-			return err
-		}
-		return r.create(ctx, o)
-	})
+	return r.update(ctx, step, func(o *Objects) error { return r.start(ctx, o, step.Turn) })
+}
+
+func (r *Activities) start(ctx context.Context, o *Objects, turn contract.UsableTurn) error {
+	if err := r.admit(ctx, o); err != nil {
+		return err
+	}
+	return r.create(ctx, o, turn)
 }
 
 // Admit validates the spec as of now and writes the verdict: the Accepted condition, the phase and, for an accepted spec
@@ -76,11 +78,16 @@ func (r *Activities) applyVerdict(ctx context.Context, o *Objects, verdict Verdi
 }
 
 // create creates the Velero Restore, or finds the one of an earlier attempt, and records it. If the API server will never
-// accept the Restore, that becomes a condition on the object.
-func (r *Activities) create(ctx context.Context, o *Objects) error {
+// accept the Restore, that becomes a condition on the object. Without a turn that is usable the object waits if the policy
+// gives turns.
+func (r *Activities) create(ctx context.Context, o *Objects, turn contract.UsableTurn) error {
 	view := o.View()
 	if view.BeingDeleted || view.EverCreated || !view.SpecJudged || !view.Accepted || !view.Finalizer || o.Rules == nil {
 		return nil // refused, or changed meanwhile: the workflow decides again on the view
+	}
+	if o.Restore == nil && o.Rules.Queue.MaxActiveRestores > 0 && !activities.TurnUsable(ctx, turn) {
+		_, err := r.patchStatus(ctx, o.NAR, func() { ApplyWaiting(o.NAR) })
+		return err
 	}
 	if o.Restore == nil {
 		if err := r.createVeleroRestore(ctx, o); err != nil {
@@ -89,13 +96,15 @@ func (r *Activities) create(ctx context.Context, o *Objects) error {
 			}
 			return err
 		}
+		o.turnUsed = turn.Number > 0
+		r.recordTurn(o)
 	}
 	changed, err := r.patchStatus(ctx, o.NAR, func() {
 		ApplyCreated(o.NAR)
 		ApplyMirror(o.NAR, o, r.Gatherer.OADPNamespace)
 	})
 	if changed {
-		r.recordCreated(o.NAR, view)
+		r.recordCreated(o.NAR, view, o.turnUsed)
 	}
 	return err
 }

@@ -44,11 +44,19 @@ func (r *Activities) recordVerdict(nar *oadpv1alpha1.NonAdminRestore, verdict Ve
 	}
 }
 
-func (r *Activities) recordCreated(nar *oadpv1alpha1.NonAdminRestore, before contract.RestoreView) {
-	if before.Phase != string(oadpv1alpha1.NonAdminPhaseBackingOff) { // else it would measure how long the tenant took
+func (r *Activities) recordCreated(nar *oadpv1alpha1.NonAdminRestore, before contract.RestoreView, withTurn bool) {
+	// Else it would measure how long the tenant took, or the queue.
+	if before.Phase != string(oadpv1alpha1.NonAdminPhaseBackingOff) && !before.AwaitsTurn && !withTurn {
 		metrics.RestoreCreated(nar.CreationTimestamp.Time)
 	}
 	r.record(nar, corev1.EventTypeNormal, eventRestoreCreated, "Create", "created Velero Restore %s", before.Velero.Name)
+}
+
+// recordTurn measures how long the object has waited for the turn with which its Velero Restore was made.
+func (r *Activities) recordTurn(o *Objects) {
+	if o.Rules.Queue.MaxActiveRestores > 0 {
+		metrics.TurnUsed(activities.TurnLane(contract.PoolRestores, contract.LaneHand), o.NAR.CreationTimestamp.Time)
+	}
 }
 
 func (r *Activities) recordStalled(nar *oadpv1alpha1.NonAdminRestore) {

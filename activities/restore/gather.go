@@ -53,6 +53,14 @@ type Objects struct {
 	// objects were read.
 	Source restorespec.Source
 	Rules  *policy.Policy
+
+	// turnUsed: the Velero Restore was made with a turn since the objects were read.
+	turnUsed bool
+}
+
+// waits: the status says that the object waits for its turn before Velero.
+func (o *Objects) waits() bool {
+	return o.Restore == nil && !everCreated(o.NAR) && o.NAR.DeletionTimestamp.IsZero() && k8s.WaitsForTurn(o.NAR.Status.Conditions)
 }
 
 // Gather reads the objects. An error means that one could not be read, never that something is absent or invalid.

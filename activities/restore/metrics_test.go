@@ -118,3 +118,22 @@ func TestARejectedRestoreIsCountedAndItsCreationNotMeasured(t *testing.T) {
 	}))
 	assert.Equal(t, oadpv1alpha1.NonAdminPhaseCreated, w.ReadRestore(again).Status.Phase)
 }
+
+// The wait for a turn is measured once, when the Velero Restore has been made with it.
+func TestTheWaitOfARestoreForItsTurnIsMeasured(t *testing.T) {
+	const series = `holdfast_turn_wait_seconds{lane="by-hand",pool="restores"}`
+	w := restoring(t, "")
+	w.Policy.Queue.MaxActiveRestores = 1
+	assert.InDelta(t, 0, metricstest.Counted(t, series, func() { steps(t, w, contract.StartRestore.Name) }), 0, "it waits")
+	given := contract.RestoreStep{Ref: fake.Ref(again), Turn: contract.UsableTurn{Turn: contract.Turn{Number: 1, Given: time.Now().Unix()}, For: contract.TurnUsable}}
+	assert.InDelta(t, 1, metricstest.Counted(t, series, func() {
+		assert.InDelta(t, 0, grown(t, func() {
+			for range 2 {
+				_, err := stepWith(t, w, contract.StartRestore.Name, given)
+				require.NoError(t, err)
+			}
+		})[0], 0, "the queue's time, not ours")
+	}), 0)
+	without := restoring(t, "")
+	assert.InDelta(t, 0, metricstest.Counted(t, series, func() { steps(t, without, contract.StartRestore.Name) }), 0, "no queue")
+}

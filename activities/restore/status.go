@@ -31,6 +31,10 @@ func ApplyVerdict(nar *oadpv1alpha1.NonAdminRestore, verdict Verdict, restoreNam
 		if !everCreated(nar) {
 			k8s.Advance(&nar.Status.Phase, oadpv1alpha1.NonAdminPhaseBackingOff)
 		}
+		if !everCreated(nar) && k8s.Waited(nar.Status.Conditions) {
+			nar.Status.VeleroRestore = nil // it waited for its turn with it; nothing was made
+			meta.RemoveStatusCondition(&nar.Status.Conditions, string(oadpv1alpha1.NonAdminConditionQueued))
+		}
 		return
 	}
 	ApplySeen(nar)
@@ -42,6 +46,12 @@ func ApplyCreated(nar *oadpv1alpha1.NonAdminRestore) {
 	k8s.Advance(&nar.Status.Phase, oadpv1alpha1.NonAdminPhaseCreated)
 	setCondition(nar, oadpv1alpha1.NonAdminConditionQueued, metav1.ConditionTrue,
 		oadpv1alpha1.ReasonRestoreScheduled, oadpv1alpha1.MessageRestoreScheduled)
+}
+
+// ApplyWaiting records that the object waits for its turn before Velero.
+func ApplyWaiting(nar *oadpv1alpha1.NonAdminRestore) {
+	setCondition(nar, oadpv1alpha1.NonAdminConditionQueued, metav1.ConditionFalse,
+		oadpv1alpha1.ReasonWaitingForTurn, oadpv1alpha1.MessageWaitingForTurn)
 }
 
 // ApplyMirror copies the Velero Restore's status, or reports that it is gone. It writes the queue position only if that does

@@ -5,6 +5,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
+	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -29,6 +30,8 @@ func (o *Objects) View() contract.RestoreView {
 		Accepted:        accepted != nil && accepted.Status == metav1.ConditionTrue,
 		EverCreated:     everCreated(o.NAR),
 		AbsenceReported: accepted != nil && accepted.Reason == oadpv1alpha1.ReasonVeleroRestoreNotFound,
+		AwaitsTurn:      o.waits(),
+		TurnUsed:        o.turnUsed,
 		FinalizationDue: o.finalizationDue(),
 		Velero:          o.veleroView(),
 	}
@@ -74,7 +77,7 @@ func (o *Objects) veleroView() contract.VeleroRestoreView {
 	view.Phase = string(o.Restore.Status.Phase)
 	view.Finished = Finished(o.Restore.Status.Phase)
 	view.Deleting = !o.Restore.DeletionTimestamp.IsZero()
-	view.Stalled = meta.IsStatusConditionTrue(o.NAR.Status.Conditions, string(oadpv1alpha1.NonAdminConditionVeleroStalled))
+	view.Stalled = k8s.Stalled(o.NAR.Status.Conditions)
 	view.AtWork = atWork(o.Restore.Status.Phase) && !view.Stalled
 	if progress := o.Restore.Status.Progress; progress != nil {
 		view.ItemsRestored, view.TotalItems = progress.ItemsRestored, progress.TotalItems

@@ -36,7 +36,7 @@ var (
 	}, []string{"result"})
 	creation = prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name:    "holdfast_backup_creation_seconds",
-		Help:    "Time from the creation of a NonAdminBackup to its Velero Backup, but for those that were BackingOff before.",
+		Help:    "Time from the creation of a NonAdminBackup to its Velero Backup, unless it was BackingOff or waited for a turn.",
 		Buckets: longBuckets,
 	})
 	completion = prometheus.NewHistogram(prometheus.HistogramOpts{
@@ -67,7 +67,8 @@ func init() {
 }
 
 // BackupCreated is called once, when a NonAdminBackup's Velero Backup has been created; not if the NonAdminBackup was
-// BackingOff before, because the time that a tenant takes to correct a spec is not ours. The argument is its creation time.
+// BackingOff before, because the time that a tenant takes to correct a spec is not ours, or has waited for a turn, which TurnUsed
+// measures. The argument is its creation time.
 func BackupCreated(created time.Time) { observeSince(creation, created) }
 
 // BackupFinished is called when the status of a NonAdminBackup first shows a final phase of Velero's. created is the

@@ -184,6 +184,10 @@ func TestEachCallMovesItsSeries(t *testing.T) {
 		`holdfast_signal_seconds{kind="NonAdminBackup"}`:                func() { metrics.SignalAcknowledged("NonAdminBackup", time.Now()) },
 		`holdfast_signal_failures_total{kind="NonAdminBackup"}`:         func() { metrics.SignalFailed("NonAdminBackup") },
 
+		`holdfast_turn_wait_seconds{lane="drill",pool="backups"}`: func() {
+			metrics.TurnUsed(metrics.TurnLane{Pool: "backups", Name: "drill"}, time.Now())
+		},
+
 		`holdfast_fdb_tool_runs_total{operation="start",result="ok"}`:           func() { metrics.ToolRun("start", "", time.Second) },
 		`holdfast_fdb_tool_runs_total{operation="start",result="AccessDenied"}`: func() { metrics.ToolRun("start", "AccessDenied", 0) },
 		`holdfast_fdb_tool_seconds{operation="status"}`:                         func() { metrics.ToolRun("status", "Timeout", time.Second) },
@@ -232,6 +236,7 @@ func TestTheCensusIsTakenAtEachScrape(t *testing.T) {
 	census = &metrics.Census{
 		VeleroBackups: map[metrics.State]int{metrics.StateWaiting: 2}, NonAdminBackups: map[string]int{"new": 3},
 		StorageLocations: map[string]int{"created": 4}, NonAdminRestores: map[string]int{"backing_off": 5}, StalledRestores: 6,
+		VeleroRestores: map[metrics.State]int{metrics.StateFinalizing: 7},
 	}
 	want := map[string]float64{
 		"holdfast_velero_backups waiting": 2, "holdfast_velero_backups in_progress": 0, "holdfast_velero_backups finalizing": 0,
@@ -239,6 +244,8 @@ func TestTheCensusIsTakenAtEachScrape(t *testing.T) {
 		"holdfast_nonadminbackups new": 3, "holdfast_stalled_backups": 0,
 		"holdfast_storage_locations created": 4, "holdfast_approvals_pending": 0,
 		"holdfast_nonadminrestores backing_off": 5, "holdfast_stalled_restores": 6,
+		"holdfast_velero_restores waiting": 0, "holdfast_velero_restores in_progress": 0, "holdfast_velero_restores finalizing": 7,
+		"holdfast_velero_restores deleting": 0, "holdfast_velero_restores finished": 0, "holdfast_velero_restores unknown": 0,
 		"holdfast_plans ready": 0, "holdfast_plans paused": 0, "holdfast_plans not_ready": 0, "holdfast_plans new": 0,
 		"holdfast_objectives_missed BackupPlan": 0, "holdfast_plans_overdue": 0,
 	}
@@ -273,6 +280,38 @@ func TestTheCensusIsTakenAtEachScrape(t *testing.T) {
 	want["holdfast_foundationdbbackup_oldest_restorable_timestamp_seconds"] = 1_780_000_180
 	want["holdfast_foundationdbbackup_oldest_trouble_timestamp_seconds"] = 1_780_000_240
 	assert.Equal(t, want, scraped())
+}
+
+func TestThoseThatWaitForATurnAreCountedByLanes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var waiting metrics.TurnsWaiting
+		for _, age := range []time.Duration{time.Minute, time.Hour, time.Second} {
+			waiting.Add(time.Now().Add(-age))
+		}
+		var ahead metrics.TurnsWaiting
+		ahead.Add(time.Now().Add(time.Minute))
+		registry := prometheus.NewRegistry()
+		require.NoError(t, registry.Register(metrics.NewCensusCollector(func() *metrics.Census {
+			return &metrics.Census{Turns: map[metrics.TurnLane]metrics.TurnsWaiting{
+				{Pool: "backups", Name: "plan"}: waiting, {Pool: "backups", Name: "drill"}: {}, {Pool: "restores", Name: "by-hand"}: ahead,
+			}}
+		})))
+		families, err := registry.Gather()
+		require.NoError(t, err)
+		found := map[string]float64{}
+		for _, family := range families {
+			for _, metric := range family.GetMetric() {
+				if labels := metric.GetLabel(); len(labels) == 2 && labels[0].GetName() == "lane" && labels[1].GetName() == "pool" {
+					found[family.GetName()+" "+labels[1].GetValue()+" "+labels[0].GetValue()] = metric.GetGauge().GetValue()
+				}
+			}
+		}
+		assert.Equal(t, map[string]float64{
+			"holdfast_turns_waiting backups plan": 3, "holdfast_turn_oldest_waiting_seconds backups plan": 3600,
+			"holdfast_turns_waiting backups drill": 0, "holdfast_turn_oldest_waiting_seconds backups drill": 0,
+			"holdfast_turns_waiting restores by-hand": 1, "holdfast_turn_oldest_waiting_seconds restores by-hand": 0,
+		}, found)
+	})
 }
 
 // The alerts are written by docs/monitoring.md.

@@ -14,7 +14,7 @@ var (
 	}, []string{"result"})
 	restoreCreation = prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name:    "holdfast_restore_creation_seconds",
-		Help:    "Time from the creation of a NonAdminRestore to its Velero Restore, but for those that were BackingOff before.",
+		Help:    "Time from the creation of a NonAdminRestore to its Velero Restore, unless it was BackingOff or waited for a turn.",
 		Buckets: longBuckets,
 	})
 	restoreCompletion = prometheus.NewHistogram(prometheus.HistogramOpts{
@@ -52,7 +52,7 @@ func init() {
 }
 
 // RestoreCreated is called once, when a NonAdminRestore's Velero Restore has been created; not if the NonAdminRestore was
-// BackingOff before. The argument is its creation time.
+// BackingOff before, or has waited for a turn. The argument is its creation time.
 func RestoreCreated(created time.Time) { observeSince(restoreCreation, created) }
 
 // RestoreMirrored is called when the status of a NonAdminRestore first shows a final phase of Velero's. completed is Velero's

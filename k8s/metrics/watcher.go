@@ -29,10 +29,10 @@ func SignalAcknowledged(kind string, since time.Time) {
 // SignalFailed counts a signal that Temporal did not accept.
 func SignalFailed(kind string) { signalFailures.WithLabelValues(kind).Inc() }
 
-// State is what Velero does with a Backup, as a label's value.
+// State is what Velero does with a Backup or Restore, as a label's value.
 type State string
 
-// The states of a Velero Backup.
+// The states of a Velero Backup or Restore.
 const (
 	// StateWaiting: not started (no phase yet, New, Queued, ReadyToStart).
 	StateWaiting    State = "waiting"
@@ -62,6 +62,10 @@ type Census struct {
 	// NonAdminRestores are counted by phase in the same way.
 	NonAdminRestores map[string]int
 	StalledRestores  int
+	// VeleroRestores are counted like VeleroBackups.
+	VeleroRestores map[State]int
+	// Turns are those that wait for a turn before Velero, with every lane that there is.
+	Turns map[TurnLane]TurnsWaiting
 	// StorageLocations are NonAdminBackupStorageLocations, counted by phase in the same way.
 	StorageLocations map[string]int
 	// PendingApprovals counts specs that wait for an administrator. OldestPending is when the oldest of them began to wait,
@@ -83,6 +87,8 @@ type censusCollector func() *Census
 var (
 	veleroBackups = prometheus.NewDesc("holdfast_velero_backups",
 		"Velero Backups in the OADP namespace, by what Velero does with them.", []string{"state"}, nil)
+	veleroRestores = prometheus.NewDesc("holdfast_velero_restores",
+		"Velero Restores in the OADP namespace, by what Velero does with them.", []string{"state"}, nil)
 	lastStart = prometheus.NewDesc("holdfast_velero_last_start_timestamp_seconds",
 		"Newest startTimestamp of any Velero Backup in the OADP namespace.", nil, nil)
 	lastValidation = prometheus.NewDesc("holdfast_velero_last_validation_timestamp_seconds",
@@ -104,6 +110,7 @@ func (censusCollector) Describe(descriptions chan<- *prometheus.Desc) {
 	for _, description := range []*prometheus.Desc{
 		veleroBackups, lastStart, lastValidation, nonAdminBackups, stalledBackups,
 		nonAdminRestores, stalledRestores, storageLocations, pendingApprovals, oldestPending,
+		veleroRestores, turnsWaiting, turnOldest,
 	} {
 		descriptions <- description
 	}
@@ -122,6 +129,7 @@ func (c censusCollector) Collect(collected chan<- prometheus.Metric) {
 	}
 	for _, state := range States {
 		gauge(veleroBackups, float64(census.VeleroBackups[state]), string(state))
+		gauge(veleroRestores, float64(census.VeleroRestores[state]), string(state))
 	}
 	if !census.LastStart.IsZero() {
 		gauge(lastStart, float64(census.LastStart.Unix()))
@@ -142,6 +150,7 @@ func (c censusCollector) Collect(collected chan<- prometheus.Metric) {
 	if !census.OldestPending.IsZero() {
 		gauge(oldestPending, float64(census.OldestPending.Unix()))
 	}
+	collectTurns(census.Turns, time.Now(), gauge)
 	census.FoundationDB.collect(gauge)
 	census.Plans.collect(gauge)
 }

@@ -80,6 +80,10 @@ func (p *Policy) decodeOwn(name string, value json.RawMessage) []string {
 		return decodePlans(name, value, &p.Plans)
 	case "defaultPlans":
 		return decodeDefaultPlans(name, value, &p.DefaultPlans)
+	case "queue":
+		return decodeQueue(name, value, &p.Queue)
+	case "quotas":
+		return decodeQuotas(name, value, &p.Quotas)
 	}
 	return []string{name + " is not a known field"}
 }

@@ -7,7 +7,6 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
@@ -41,8 +40,7 @@ type DefaultPlan struct {
 
 // Selects reports whether a namespace with these labels gets the plan.
 func (d DefaultPlan) Selects(namespace map[string]string) bool {
-	selector, err := metav1.LabelSelectorAsSelector(d.NamespaceSelector)
-	return err == nil && selector.Matches(labels.Set(namespace))
+	return selects(d.NamespaceSelector, namespace)
 }
 
 func decodePlans(name string, value json.RawMessage, into *Plans) []string {
@@ -125,11 +123,7 @@ func (d DefaultPlan) check(path string, document json.RawMessage) []string {
 	if wrong := validation.IsDNS1123Label(d.Name); len(wrong) > 0 {
 		problems = append(problems, fmt.Sprintf("%s.name %q: %s", path, d.Name, strings.Join(wrong, ", ")))
 	}
-	if d.NamespaceSelector == nil {
-		problems = append(problems, path+".namespaceSelector must be set: {} selects all namespaces")
-	} else if _, err := metav1.LabelSelectorAsSelector(d.NamespaceSelector); err != nil {
-		problems = append(problems, fmt.Sprintf("%s.namespaceSelector: %v", path, err))
-	}
+	problems = append(problems, checkSelector(path, d.NamespaceSelector)...)
 	if _, err := due.Parse(d.Spec.Schedule, d.Spec.TimeZone); err != nil {
 		problems = append(problems, fmt.Sprintf("%s.spec: %v", path, err))
 	}

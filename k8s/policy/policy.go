@@ -46,6 +46,10 @@ type Own struct {
 	Plans Plans `json:"plans,omitempty"`
 	// DefaultPlans are given to namespaces.
 	DefaultPlans []DefaultPlan `json:"defaultPlans,omitempty"`
+	// Queue has Holdfast give turns before Velero.
+	Queue Queue `json:"queue,omitempty"`
+	// Quotas limit the backups of namespaces. The first that selects a namespace is its quota.
+	Quotas []Quota `json:"quotas,omitempty"`
 }
 
 // DefaultRestoreClusterRole is the ClusterRole of RestoreFromTenantsLocations if the policy names none.

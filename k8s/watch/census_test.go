@@ -12,8 +12,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities/fake"
+	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/metrics"
+)
+
+// waitingForTurn are the conditions of an object that waits for its turn, and ofPlan the labels of a plan's.
+var (
+	waitingForTurn = []metav1.Condition{
+		{Type: string(oadpv1alpha1.NonAdminConditionAccepted), Status: metav1.ConditionTrue},
+		{
+			Type: string(oadpv1alpha1.NonAdminConditionQueued), Status: metav1.ConditionFalse,
+			Reason: oadpv1alpha1.ReasonWaitingForTurn,
+		},
+	}
+	ofPlan = map[string]string{holdfastv1alpha1.LabelPlan: "nightly"}
 )
 
 func TestTheCensusCountsWhatTheCachesHold(t *testing.T) {
@@ -40,7 +53,15 @@ func TestTheCensusCountsWhatTheCachesHold(t *testing.T) {
 	})
 	forged := fake.NAB("forged")
 	forged.Status.Phase = "tenant-team"
-	s := newStation(t, stalled, recovered, fake.NAB("new"), keptBack("greedy"), forged,
+	waits := func(name string, since int, labels map[string]string) *oadpv1alpha1.NonAdminBackup {
+		nab := fake.NAB(name)
+		nab.Labels, nab.CreationTimestamp, nab.Status.Phase = labels, *at(since), oadpv1alpha1.NonAdminPhaseBackingOff
+		nab.Status.Conditions = waitingForTurn
+		return nab
+	}
+	going := waits("going", 1, nil)
+	going.Spec.DeleteBackup = true
+	s := newStation(t, waits("later", 4, ofPlan), waits("earlier", 3, ofPlan), waits("by-hand", 5, nil), going, stalled, recovered, fake.NAB("new"), keptBack("greedy"), forged,
 		veleroBackup(fake.OADPNamespace, "a", "Completed", at(9)),
 		veleroBackup(fake.OADPNamespace, "b", "InProgress", at(11)),
 		veleroBackup(fake.OADPNamespace, "c", "Completed", at(10)),
@@ -74,6 +95,15 @@ func TestTheCensusCountsWhatTheCachesHold(t *testing.T) {
 			Status:     oadpv1alpha1.NonAdminRestoreStatus{Phase: "Created", Conditions: stalled.Status.Conditions},
 		},
 		&oadpv1alpha1.NonAdminRestore{ObjectMeta: metav1.ObjectMeta{Namespace: fake.Namespace, Name: "fresh"}},
+		&oadpv1alpha1.NonAdminRestore{
+			ObjectMeta: metav1.ObjectMeta{Namespace: fake.Namespace, Name: "waits", CreationTimestamp: *at(8)},
+			Status:     oadpv1alpha1.NonAdminRestoreStatus{Phase: oadpv1alpha1.NonAdminPhaseNew, Conditions: waitingForTurn},
+		},
+		&velerov1.Restore{
+			ObjectMeta: metav1.ObjectMeta{Namespace: fake.OADPNamespace, Name: "undo"},
+			Status:     velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress},
+		},
+		&velerov1.Restore{ObjectMeta: metav1.ObjectMeta{Namespace: "another-velero", Name: "elsewhere"}},
 	} {
 		require.NoError(t, s.cache.Client.Create(t.Context(), object))
 	}
@@ -86,10 +116,18 @@ func TestTheCensusCountsWhatTheCachesHold(t *testing.T) {
 		VeleroBackups:    map[metrics.State]int{metrics.StateFinished: 2, metrics.StateInProgress: 1, metrics.StateWaiting: 2},
 		LastStart:        at(11).Local(),
 		LastValidation:   at(12).Local(),
-		NonAdminBackups:  map[string]int{"new": 1, "backing_off": 1, "created": 2, "deleting": 0, "unknown": 1},
+		NonAdminBackups:  map[string]int{"new": 1, "backing_off": 5, "created": 2, "deleting": 0, "unknown": 1},
 		Stalled:          1,
-		NonAdminRestores: map[string]int{"new": 1, "backing_off": 0, "created": 1, "deleting": 0, "unknown": 0},
+		NonAdminRestores: map[string]int{"new": 2, "backing_off": 0, "created": 1, "deleting": 0, "unknown": 0},
 		StalledRestores:  1,
+		VeleroRestores:   map[metrics.State]int{metrics.StateInProgress: 1},
+		Turns: map[metrics.TurnLane]metrics.TurnsWaiting{
+			{Pool: "backups", Name: "by-hand"}:      {Number: 1, Oldest: at(5).Local()},
+			{Pool: "backups", Name: "plan"}:         {Number: 2, Oldest: at(3).Local()},
+			{Pool: "backups", Name: "default-plan"}: {},
+			{Pool: "restores", Name: "drill"}:       {},
+			{Pool: "restores", Name: "by-hand"}:     {Number: 1, Oldest: at(8).Local()},
+		},
 		StorageLocations: map[string]int{"new": 0, "backing_off": 1, "created": 0, "deleting": 0, "unknown": 0},
 		PendingApprovals: 2,
 		OldestPending:    at(5).Local(),

@@ -19,6 +19,7 @@ var startedElsewhere = map[string]string{
 	contract.KindApproval.Workflow:       "the watcher of its location, which shares what was gathered",
 	contract.KindFinalization.Workflow:   "the workflow of the restore that Velero has ended",
 	contract.KindPlanStart.Workflow:      "the Schedule of its plan",
+	contract.KindVeleroQueue.Workflow:    "the leading watcher, where the policy gives turns",
 	contract.KindFDBThrottle.Workflow:    "the first request of a FoundationDBBackup's workflow",
 	contract.KindFDBExpiryQueue.Workflow: "the first request of a FoundationDBBackup's workflow",
 	contract.KindFDBCluster.Workflow:     "the first command for a FoundationDB cluster",

@@ -50,11 +50,12 @@ func (w *Watcher) watchPolicy(ctx context.Context) error {
 	defer ticker.Stop()
 	var version string
 	for {
-		_, err := w.policy.poll(ctx)
+		current, err := w.policy.poll(ctx)
 		if now := w.Policy.Version(); err == nil && now != version {
 			first := version == ""
 			version = now
 			w.Log.Info("policy in force", zap.String("version", version))
+			w.news.PolicyWritten(current.Queue, version)
 			for _, kind := range w.kinds {
 				kind.PolicyWritten(ctx, first)
 			}

@@ -64,7 +64,7 @@ func newStationOf(t *testing.T, foundationDB bool, objects ...client.Object) *st
 	s.Watcher = newWatcher(s.cache.Client, s, nil, Options{
 		ClusterID: fake.Cluster, OADPNamespace: fake.OADPNamespace,
 		ProgressInterval: 15 * time.Second, ResyncInterval: 5 * time.Minute, FoundationDB: foundationDB,
-		Workflows: s.signals, Policy: s.written, Paused: func() error { return nil },
+		Workflows: s.signals, Turns: &watchtest.Turns{}, Policy: s.written, Paused: func() error { return nil },
 		Refusals: &caches.Refusals{}, Log: zap.NewNop(),
 	})
 	s.caches = s.informers

@@ -49,7 +49,9 @@ type Options struct {
 	Schedules    schedules.Schedules
 	// PlanSchedules lists the Schedules of plans.
 	PlanSchedules schedules.PlanSchedules
-	Policy        PolicySource
+	// Turns is the queue before Velero.
+	Turns  queue.Turns
+	Policy PolicySource
 	// Lease is the lock by which watchers elect a leader; a watcher without one leads.
 	Lease resourcelock.Interface
 	// Paused returns an error while another controller serves the same kinds.
@@ -69,6 +71,7 @@ type Watcher struct {
 	cached    client.Client
 	policy    *polledPolicy
 	positions *queue.Positions
+	news      *queue.News
 	keeper    *schedules.Keeper
 	watching  atomic.Bool // all caches are filled
 	recovery  atomic.Pointer[recovery]
@@ -154,10 +157,13 @@ func Add(mgr manager.Manager, options Options) (*Watcher, error) {
 func newWatcher(cached client.Client, api client.Reader, clusters cache.Cache, options Options) *Watcher {
 	w := &Watcher{
 		Options: options, cached: cached, policy: &polledPolicy{source: options.Policy},
-		positions: queue.New(queue.Positions{
-			Client: cached, OADPNamespace: options.OADPNamespace, Paused: options.Paused, Log: options.Log,
+		news: queue.NewNews(&queue.News{
+			Turns: options.Turns, Client: cached, ClusterID: options.ClusterID, Log: options.Log,
 		}),
 	}
+	w.positions = queue.New(queue.Positions{
+		Client: cached, OADPNamespace: w.OADPNamespace, Turns: w.Turns, NotRunning: w.news.NotRunning, Paused: w.Paused, Log: w.Log,
+	})
 	w.keeper = &schedules.Keeper{Schedules: w.Schedules, Policy: w.policy.current.Load, Log: w.Log}
 	env := &watched.Env{
 		ClusterID: w.ClusterID, OADPNamespace: w.OADPNamespace,
@@ -166,7 +172,7 @@ func newWatcher(cached client.Client, api client.Reader, clusters cache.Cache, o
 	}
 	w.kinds = velero.Kinds(&velero.Env{
 		Env: env, Policy: w.policy, PositionsChanged: w.positions.Changed,
-		DefaultPlansChanged: w.keeper.DefaultPlansChanged, TenantLabels: w.TenantLabels,
+		DefaultPlansChanged: w.keeper.DefaultPlansChanged, TenantLabels: w.TenantLabels, Turns: w.news,
 	})
 	if w.FoundationDB {
 		w.kinds = append(w.kinds, fdb.Kinds(env, clusters)...)
@@ -186,6 +192,7 @@ func (w *Watcher) led(ctx context.Context) {
 	}
 	var all sync.WaitGroup
 	all.Go(func() { w.positions.Run(ctx) })
+	all.Go(func() { w.news.Run(ctx) })
 	all.Go(func() { w.keeper.Run(ctx) })
 	all.Go(func() { review.Run(ctx) })
 	all.Wait()

@@ -2,14 +2,11 @@ package fdb
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
 	"time"
 
-	enumspb "go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 
 	"holdfast.dev/holdfast/starter/operator"
@@ -53,27 +50,15 @@ type shownFDBEntry struct {
 
 // readFDBQueue queries the queue for its state. A queue that does not run is empty.
 func readFDBQueue(ctx context.Context, temporal client.Client, clusterID string, now time.Time) (*shownFDBQueue, error) {
-	ctx, cancel := context.WithTimeout(ctx, operator.DescribeTimeout)
-	defer cancel()
 	shown := &shownFDBQueue{Cluster: clusterID}
-	answer, err := temporal.QueryWorkflowWithOptions(ctx, &client.QueryWorkflowWithOptionsRequest{
-		WorkflowID: contract.FDBExpiryQueueID(clusterID), QueryType: contract.QueryState,
-		QueryRejectCondition: enumspb.QUERY_REJECT_CONDITION_NOT_OPEN,
-	})
-	var absent *serviceerror.NotFound
-	switch {
-	case errors.As(err, &absent), err == nil && answer.QueryRejected != nil:
-		shown.Empty = true
-		return shown, nil
-	case err != nil:
-		return nil, fmt.Errorf("query the queue of Kubernetes cluster %s (check that Temporal and a holdfast-worker with that "+
-			"--cluster-id run): %w", clusterID, err)
-	}
 	var state contract.FDBExpiryQueueState
-	if err := answer.QueryResult.Get(&state); err != nil {
-		return nil, fmt.Errorf("read the queue of Kubernetes cluster %s: %w", clusterID, err)
+	runs, err := fdbQueue(clusterID).Read(ctx, temporal, &state)
+	if err != nil {
+		return nil, err
 	}
-	shown.add(state, now)
+	if shown.Empty = !runs; runs {
+		shown.add(state, now)
+	}
 	return shown, nil
 }
 

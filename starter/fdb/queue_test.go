@@ -8,11 +8,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	enumspb "go.temporal.io/api/enums/v1"
-	querypb "go.temporal.io/api/query/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/converter"
 	temporalsdk "go.temporal.io/sdk/temporal"
 	"sigs.k8s.io/yaml"
 
@@ -21,55 +18,7 @@ import (
 )
 
 // queueTemporal is a Temporal in which only the queue of expirations answers.
-type queueTemporal struct {
-	client.Client
-	state  *contract.FDBExpiryQueueState
-	closed bool
-	err    error
-	answer contract.FDBQueueAnswer
-	update client.UpdateWorkflowOptions
-	busy   int // how often it continues as new when it is called
-}
-
-func (q *queueTemporal) QueryWorkflowWithOptions(
-	_ context.Context, request *client.QueryWorkflowWithOptionsRequest,
-) (*client.QueryWorkflowWithOptionsResponse, error) {
-	if request.WorkflowID != "west/fdb-expiry-queue" || request.QueryType != contract.QueryState {
-		return nil, serviceerror.NewNotFound(request.WorkflowID)
-	}
-	if q.closed && request.QueryRejectCondition == enumspb.QUERY_REJECT_CONDITION_NOT_OPEN {
-		return &client.QueryWorkflowWithOptionsResponse{QueryRejected: &querypb.QueryRejected{}}, nil
-	}
-	if q.err != nil {
-		return nil, q.err
-	}
-	payloads, err := converter.GetDefaultDataConverter().ToPayloads(q.state)
-	if err != nil {
-		return nil, err
-	}
-	return &client.QueryWorkflowWithOptionsResponse{QueryResult: client.NewValue(payloads)}, nil
-}
-
-func (q *queueTemporal) UpdateWorkflow(
-	_ context.Context, options client.UpdateWorkflowOptions,
-) (client.WorkflowUpdateHandle, error) {
-	q.update = options
-	if q.busy > 0 {
-		q.busy--
-		return nil, serviceerror.NewWorkflowNotReady("it continues as new")
-	}
-	return queueAnswer{answer: q.answer}, q.err
-}
-
-type queueAnswer struct {
-	client.WorkflowUpdateHandle
-	answer contract.FDBQueueAnswer
-}
-
-func (a queueAnswer) Get(_ context.Context, into any) error {
-	*into.(*contract.FDBQueueAnswer) = a.answer
-	return nil
-}
+type queueTemporal = operatortest.Coordinator[contract.FDBExpiryQueueState, contract.FDBQueueAnswer]
 
 var queueNow = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
 
@@ -102,7 +51,7 @@ func shownQueue(t *testing.T, temporal *queueTemporal) *shownFDBQueue {
 }
 
 func TestTheQueueIsShown(t *testing.T) {
-	shown := shownQueue(t, &queueTemporal{state: busyQueue()})
+	shown := shownQueue(t, &queueTemporal{ID: "west/fdb-expiry-queue", State: busyQueue()})
 	assert.Equal(t, []string{
 		"2 of at most 2 at a time run; 4 in the queue.", "", "Running:",
 		"NAMESPACE NAME JOB SINCE STATE",
@@ -121,7 +70,7 @@ func TestTheQueueIsShown(t *testing.T) {
 		require.NoError(t, yaml.UnmarshalStrict([]byte(operatortest.Printed(t, output, shown, nil)), &read))
 		assert.Equal(t, *shown, read)
 	}
-	shown = shownQueue(t, &queueTemporal{state: &contract.FDBExpiryQueueState{Limit: 1, Entries: busyQueue().Entries[:1]}})
+	shown = shownQueue(t, &queueTemporal{ID: "west/fdb-expiry-queue", State: &contract.FDBExpiryQueueState{Limit: 1, Entries: busyQueue().Entries[:1]}})
 	assert.Equal(t, []string{
 		"0 of at most 1 at a time run; 1 in the queue.", "", "Queue:",
 		"POSITION NAMESPACE NAME JOB NEXT-TURN LAST-BEGIN LAST-OUTCOME", "1 shop new expire due",
@@ -130,8 +79,8 @@ func TestTheQueueIsShown(t *testing.T) {
 
 func TestAnEmptyQueueIsSaidInWords(t *testing.T) {
 	for title, temporal := range map[string]*queueTemporal{
-		"it never ran": {err: serviceerror.NewNotFound("workflow not found")},
-		"it has ended": {closed: true, state: busyQueue()},
+		"it never ran": {ID: "west/fdb-expiry-queue", Err: serviceerror.NewNotFound("workflow not found")},
+		"it has ended": {ID: "west/fdb-expiry-queue", Closed: true, State: busyQueue()},
 	} {
 		t.Run(title, func(t *testing.T) {
 			shown := shownQueue(t, temporal)
@@ -141,21 +90,21 @@ func TestAnEmptyQueueIsSaidInWords(t *testing.T) {
 			assert.JSONEq(t, `{"cluster":"west","empty":true}`, operatortest.Printed(t, "json", shown, nil))
 		})
 	}
-	_, err := readFDBQueue(t.Context(), &queueTemporal{err: errors.New("away")}, "west", queueNow)
+	_, err := readFDBQueue(t.Context(), &queueTemporal{ID: "west/fdb-expiry-queue", Err: errors.New("away")}, "west", queueNow)
 	assert.EqualError(t, err, "query the queue of Kubernetes cluster west (check that Temporal and a holdfast-worker with that "+
 		"--cluster-id run): away")
 }
 
 func TestTheQueueIsSteered(t *testing.T) {
 	name := contract.FDBQueueName{Namespace: "shop", Name: "ledger"}
-	temporal := &queueTemporal{busy: 2, answer: contract.FDBQueueAnswer{Message: "shop/ledger is first."}}
+	temporal := &queueTemporal{ID: "west/fdb-expiry-queue", Busy: 2, Answer: contract.FDBQueueAnswer{Message: "shop/ledger is first."}}
 	answer, err := steerFDBQueue(t.Context(), temporal, "west", contract.UpdateExpireNow, name)
 	require.NoError(t, err)
 	assert.Equal(t, "shop/ledger is first.", answer.Message)
-	assert.Equal(t, "west/fdb-expiry-queue", temporal.update.WorkflowID)
-	assert.Equal(t, contract.UpdateExpireNow, temporal.update.UpdateName)
-	assert.Equal(t, []any{name}, temporal.update.Args)
-	assert.Equal(t, client.WorkflowUpdateStageCompleted, temporal.update.WaitForStage)
+	assert.Equal(t, "west/fdb-expiry-queue", temporal.Update.WorkflowID)
+	assert.Equal(t, contract.UpdateExpireNow, temporal.Update.UpdateName)
+	assert.Equal(t, []any{name}, temporal.Update.Args)
+	assert.Equal(t, client.WorkflowUpdateStageCompleted, temporal.Update.WaitForStage)
 }
 
 func TestWhatTheQueueDoesNotDoIsExplained(t *testing.T) {
@@ -170,13 +119,13 @@ func TestWhatTheQueueDoesNotDoIsExplained(t *testing.T) {
 		},
 		"no worker answers": {
 			client.NewWorkflowUpdateServiceTimeoutOrCanceledError(context.DeadlineExceeded),
-			"no answer within 10s: check that Temporal and a holdfast-worker with --cluster-id west run. The request may still take effect",
+			"no answer within 1m10s: check that Temporal and a holdfast-worker with --cluster-id west run. The request may still take effect",
 		},
 		"something else": {errors.New("broken"), "call the queue of Kubernetes cluster west: broken"},
 	}
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
-			_, err := steerFDBQueue(t.Context(), &queueTemporal{err: test.err}, "west", contract.UpdateRemoveEntry, contract.FDBQueueName{})
+			_, err := steerFDBQueue(t.Context(), &queueTemporal{ID: "west/fdb-expiry-queue", Err: test.err}, "west", contract.UpdateRemoveEntry, contract.FDBQueueName{})
 			require.ErrorContains(t, err, test.want)
 			assert.NotContains(t, err.Error(), "\n")
 		})

@@ -21,6 +21,10 @@ import (
 // DescribeTimeout bounds each question to Temporal.
 const DescribeTimeout = 10 * time.Second
 
+// UpdateTimeout bounds an Update: a coordinator that has just begun, or pauses, answers when it has listed its objects, within a
+// minute.
+const UpdateTimeout = time.Minute + DescribeTimeout
+
 // DescribedWorkflow is what Temporal knows of the workflow of an object.
 type DescribedWorkflow struct {
 	ID     string `json:"id"`

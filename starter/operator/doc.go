@@ -1,7 +1,7 @@
 // Package operator holds what the commands for people share: their flags and clients, tables of many objects, sheets of one,
-// and what is asked of a workflow.
+// and what is asked of a workflow: of that of an object, or of a coordinator, which people can also change by Updates.
 //
-// Packages velero, location and fdb use it, and the command in package main. It reads with the rights of the person who runs
-// the command, and writes nothing. It imports, of ours, k8s, k8s/process, workflows/codec, workflows/connect and
-// workflows/contract.
+// Packages velero, location, queue and fdb use it, and the command in package main. It reads with the rights of the person who
+// runs the command, and writes nothing in Kubernetes. It imports, of ours, k8s, k8s/process, workflows/codec, workflows/connect
+// and workflows/contract.
 package operator

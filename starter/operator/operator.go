@@ -34,8 +34,13 @@ type Flags struct {
 // Bind adds the flags of a command that calls Temporal too.
 func (f *Flags) Bind(command *cobra.Command) {
 	f.BindKubernetes(command)
-	command.Flags().StringVar(&f.ClusterID, "cluster-id", "default", "ID of the Kubernetes cluster, as the worker has it")
+	f.BindClusterID(command)
 	process.BindPayloadKeysDir(command.Flags(), &f.PayloadKeysDir)
+}
+
+// BindClusterID adds the flag of a command that knows the names which the worker gives.
+func (f *Flags) BindClusterID(command *cobra.Command) {
+	command.Flags().StringVar(&f.ClusterID, "cluster-id", "default", "ID of the Kubernetes cluster, as the worker has it")
 }
 
 // BindKubernetes adds the flags of a command that calls only the API server.
@@ -53,10 +58,18 @@ func (f *Flags) BindCluster(command *cobra.Command) {
 
 // Validate returns one line that names the flag that is wrong.
 func (f *Flags) Validate() error {
+	if err := f.ValidateClusterID(); err != nil {
+		return err
+	}
+	return f.ValidateKubernetes()
+}
+
+// ValidateClusterID is Validate of that flag alone.
+func (f *Flags) ValidateClusterID() error {
 	if !process.ValidClusterID(f.ClusterID) {
 		return errors.New("--cluster-id: want " + process.WantClusterID)
 	}
-	return f.ValidateKubernetes()
+	return nil
 }
 
 // ValidateKubernetes is Validate for a command that calls only the API server.
@@ -64,6 +77,10 @@ func (f *Flags) ValidateKubernetes() error {
 	if err := f.ValidateCluster(); err != nil {
 		return err
 	}
+	return f.validateOutput()
+}
+
+func (f *Flags) validateOutput() error {
 	switch f.Output {
 	case "table", "json", "yaml":
 		return nil

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -13,7 +12,6 @@ import (
 	"holdfast.dev/holdfast/activities/plan"
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
-	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/starter/velero"
 )
 
@@ -45,6 +43,8 @@ type Report struct {
 	// Summary is the number of namespaces by protection.
 	Summary    map[Protection]int `json:"summary"`
 	Namespaces []Namespace        `json:"namespaces"`
+	// QuotaProblem says why no quotas are shown, if the policy cannot be used.
+	QuotaProblem string `json:"quotaProblem,omitempty"`
 	// Calendar are the days of the report, oldest first.
 	Calendar []Day `json:"calendar"`
 	// Missing are the objectives that are missed now, the longest first.
@@ -61,6 +61,8 @@ type Namespace struct {
 	velero.Holding
 	Protection Protection `json:"protection"`
 	Backups    int        `json:"backups"`
+	// Quota is what it uses of its limits; nil if it has none.
+	Quota *velero.Quota `json:"quota,omitempty"`
 }
 
 // Day is what became of the runs of all plans that were due on one day. A day on which nothing was due has zeros.
@@ -110,24 +112,13 @@ type Restore struct {
 	At        time.Time `json:"at"`
 }
 
-// Objects is what a report is made of.
-type Objects struct {
-	Cluster   string
-	Holdings  []velero.Holding
-	Plans     []holdfastv1alpha1.BackupPlan
-	Backups   []oadpv1alpha1.NonAdminBackup
-	Restores  []oadpv1alpha1.NonAdminRestore
-	Approvals []oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest
-	Volumes   []velerov1.PodVolumeBackup
-	Databases []fdbv1alpha1.FoundationDBBackup
-}
-
 // Make makes the report of a time that ends now.
 func Make(o Objects, since time.Duration, now time.Time) *Report {
 	now = now.UTC().Truncate(time.Second)
 	r := &Report{
 		Cluster: o.Cluster, From: now.Add(-since), Until: now, Summary: map[Protection]int{},
-		Namespaces: []Namespace{}, Missing: []MissedObjective{}, Approvals: []Approval{}, Restores: []Restore{},
+		Namespaces: []Namespace{}, QuotaProblem: o.QuotaProblem,
+		Missing: []MissedObjective{}, Approvals: []Approval{}, Restores: []Restore{},
 	}
 	r.addNamespaces(o)
 	r.addCalendar(o)
@@ -149,9 +140,13 @@ func (r *Report) addNamespaces(o Objects) {
 			objectives[plan.Namespace] = append(objectives[plan.Namespace], string(condition.Status))
 		}
 	}
+	quotas := map[string]*velero.Quota{}
+	for i := range o.Quotas {
+		quotas[o.Quotas[i].Namespace] = &o.Quotas[i]
+	}
 	for _, holding := range o.Holdings {
 		row := Namespace{
-			Holding: holding, Backups: backups[holding.Namespace],
+			Holding: holding, Backups: backups[holding.Namespace], Quota: quotas[holding.Namespace],
 			Protection: r.protection(holding, objectives[holding.Namespace]),
 		}
 		r.Summary[row.Protection]++

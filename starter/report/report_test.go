@@ -15,6 +15,7 @@ import (
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/policy/quota"
 	"holdfast.dev/holdfast/starter/report"
 	"holdfast.dev/holdfast/starter/velero"
 )
@@ -65,6 +66,16 @@ func objects() report.Objects {
 		Holdings: []velero.Holding{
 			held("shop", ago(time.Hour)), held("bank", ago(30*time.Hour)), {Namespace: "bare", Data: 1}, {Namespace: "empty"}, held("mine", ago(time.Hour)),
 		},
+		Quotas: []velero.Quota{{
+			Namespace: "bank", Rule: new(int), Selector: "tier=<gold>",
+			Uses: []velero.Use{
+				{Field: quota.MaxStored, Used: 10, Limit: 10},
+				{Field: quota.MaxActive, Used: 1},
+				{Field: quota.MaxPerDay, Used: 3, Limit: 20},
+				{Field: quota.MaxBytes, Used: 3 << 29, Limit: 2 << 30},
+			},
+			Waiting: []velero.WaitingBackup{{Name: "hourly-1", Created: ago(time.Minute), Message: "full"}},
+		}},
 		Plans: []holdfastv1alpha1.BackupPlan{
 			plan("shop", "nightly", metav1.ConditionTrue, holdfastv1alpha1.Day{Date: "2026-11-24", Good: 1}, holdfastv1alpha1.Day{Date: "2026-11-23", Failed: 1}),
 			plan("bank", "hourly", metav1.ConditionFalse, holdfastv1alpha1.Day{Date: "2026-11-24", Good: 2, Missed: 3}, holdfastv1alpha1.Day{Date: "2025-01-01", Good: 9}),
@@ -131,6 +142,24 @@ func TestAReportIsWrittenForPeopleAndPrograms(t *testing.T) {
 	var read report.Report
 	require.NoError(t, json.Unmarshal([]byte(written(t, r, "json")), &read))
 	assert.Equal(t, r, &read)
+}
+
+func TestAReportShowsWhatNamespacesUseOfTheirQuotas(t *testing.T) {
+	r := report.Make(objects(), 72*time.Hour, noon)
+	require.Equal(t, "bank", r.Namespaces[1].Namespace)
+	require.NotNil(t, r.Namespaces[1].Quota)
+	assert.Nil(t, r.Namespaces[0].Quota)
+	const summary = "maxStored 10 of 10, maxPerDay 3 of 20, maxBytes 1.5Gi of 2Gi; 1 waits"
+	assert.Contains(t, written(t, r, "html"), `<td class="warn">`+summary+`</td></tr>`)
+	assert.Contains(t, written(t, r, "markdown"), "| 0 | 0 | 1 | 0 | "+summary+" |\n")
+	assert.Contains(t, written(t, r, "json"), `"field": "maxPerDay",`)
+
+	broken := objects()
+	broken.Quotas, broken.QuotaProblem = nil, "quotas[0].maxStored must not be <negative>"
+	r = report.Make(broken, 72*time.Hour, noon)
+	assert.Contains(t, written(t, r, "html"), "Quotas are not shown: quotas[0].maxStored must not be &lt;negative&gt;")
+	assert.Contains(t, written(t, r, "markdown"), `Quotas are not shown: quotas\[0].maxStored must not be &lt;negative&gt;`)
+	assert.NotContains(t, written(t, r, "markdown"), "10 of 10")
 }
 
 func TestAReportOfNothingSaysSo(t *testing.T) {

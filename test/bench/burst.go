@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -17,7 +18,9 @@ import (
 
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/test/env"
+	"holdfast.dev/holdfast/workflows/contract"
 )
 
 const (
@@ -149,6 +152,8 @@ type load struct {
 	name string
 	// busy processes compete for the CPU while the burst lasts.
 	busy int
+	// maxActive is the policy's limit of the queue before Velero; 0 for no queue.
+	maxActive int
 }
 
 // measureBurst creates the backups as fast as the API server takes them and waits until all are settled. Before that, one
@@ -164,12 +169,41 @@ func measureBurst(ctx context.Context, of load) (*burstReport, *loneReport, erro
 	if err := r.createNamespaces(ctx, of.namespaces); err != nil {
 		return nil, nil, err
 	}
+	if of.maxActive > 0 {
+		if err := r.limit(ctx, of.maxActive); err != nil {
+			return nil, nil, err
+		}
+	}
 	lone, err := r.measureLone(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	burst, err := r.measure(ctx, of)
 	return burst, lone, err
+}
+
+// limit writes the limit into the policy, and waits until the queue before Velero has it.
+func (r *rig) limit(ctx context.Context, maxActive int) error {
+	written := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: env.OADPNamespace, Name: policy.ConfigMapName},
+		Data:       map[string]string{policy.ConfigMapOwnKey: fmt.Sprintf("queue: {maxActive: %d}", maxActive)},
+	}
+	if err := r.client.Create(ctx, written); err != nil {
+		return fmt.Errorf("write the policy: %w", err)
+	}
+	for {
+		var state contract.VeleroQueueState
+		answer, err := r.temporal.QueryWorkflow(ctx, contract.VeleroQueueID(r.stack.ClusterID()), "", contract.QueryState)
+		if err == nil {
+			err = answer.Get(&state)
+		}
+		if err == nil && state.Rules.Limits[contract.PoolBackups] == maxActive {
+			return nil
+		}
+		if !sleep(ctx, 100*time.Millisecond) {
+			return fmt.Errorf("the queue before Velero does not have the limit: %w", errors.Join(err, ctx.Err()))
+		}
+	}
 }
 
 // measure creates the backups and waits until all are settled.
@@ -187,7 +221,7 @@ func (r *rig) measure(ctx context.Context, of load) (*burstReport, error) {
 	if err != nil {
 		return nil, err
 	}
-	burst.BusyLoops = of.busy
+	burst.BusyLoops, burst.MaxActive = of.busy, of.maxActive
 	return burst, nil
 }
 

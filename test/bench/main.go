@@ -31,6 +31,8 @@ func main() {
 	flag.StringVar(&of.profile, "profile", profileCosts, "what is measured: "+profileCosts+", "+profileHostile+" or "+profilePlans)
 	flag.StringVar(&of.sizes, "sizes", "50,200,1000", "sizes of the bursts; empty for none")
 	flag.StringVar(&of.watchers, "watchers", "2", "watchers that run during a burst; several numbers for a column each")
+	flag.StringVar(&of.maxActive, "max-active", "0",
+		"queue.maxActive of the policy during a burst; several numbers for a column each; 0 is no queue before Velero")
 	flag.IntVar(&of.busy, "busy", 0, "busy loops that compete for the CPU during a burst")
 	flag.IntVar(&of.namespaces, "namespaces", 20, "namespaces that a burst is spread over")
 	flag.IntVar(&of.settled, "settled", 10_000, "settled backups over which the watcher is restarted; 0 for none")
@@ -69,17 +71,19 @@ const (
 
 // report is what bench prints, and writes as JSON.
 type report struct {
-	Lone     *loneReport    `json:"lone,omitempty"`
-	Bursts   []*burstReport `json:"bursts,omitempty"`
-	Restart  *restartReport `json:"restart,omitempty"`
-	Expiries *expiryReport  `json:"expiries,omitempty"`
-	Hostile  *hostileReport `json:"hostile,omitempty"`
-	Plans    *plansReport   `json:"plans,omitempty"`
+	Lone *loneReport `json:"lone,omitempty"`
+	// LoneInTurn is with the queue before Velero.
+	LoneInTurn *loneReport    `json:"loneInTurn,omitempty"`
+	Bursts     []*burstReport `json:"bursts,omitempty"`
+	Restart    *restartReport `json:"restart,omitempty"`
+	Expiries   *expiryReport  `json:"expiries,omitempty"`
+	Hostile    *hostileReport `json:"hostile,omitempty"`
+	Plans      *plansReport   `json:"plans,omitempty"`
 }
 
 // plan is what is measured.
 type plan struct {
-	profile, sizes, watchers            string
+	profile, sizes, watchers, maxActive string
 	busy, namespaces, settled, expiries int
 	hostile                             crowd
 	plans                               planLoad
@@ -128,6 +132,10 @@ func (r *report) measureCosts(ctx context.Context, of plan) error {
 	if err != nil {
 		return err
 	}
+	limits, err := parseLimits(of.maxActive)
+	if err != nil {
+		return err
+	}
 	if of.namespaces < 1 || of.settled < 0 || of.expiries < 0 || of.busy < 0 {
 		return fmt.Errorf("-namespaces: want at least 1; -busy, -settled and -expiries: want at least 0")
 	}
@@ -139,8 +147,11 @@ func (r *report) measureCosts(ctx context.Context, of plan) error {
 	}
 	for _, size := range sizes {
 		for _, count := range watchers {
-			if err := r.measureBurst(ctx, load{backups: size, namespaces: of.namespaces, watchers: count, busy: of.busy}); err != nil {
-				return err
+			for _, limit := range limits {
+				burst := load{backups: size, namespaces: of.namespaces, watchers: count, busy: of.busy, maxActive: limit}
+				if err := r.measureBurst(ctx, burst); err != nil {
+					return err
+				}
 			}
 		}
 	}
@@ -154,13 +165,17 @@ func (r *report) measureCosts(ctx context.Context, of plan) error {
 }
 
 func (r *report) measureBurst(ctx context.Context, of load) error {
-	say("burst of %d over %d namespaces, %d watchers, %d busy loops beside", of.backups, of.namespaces, of.watchers, of.busy)
+	say("burst of %d over %d namespaces, %d watchers, %d busy loops beside, at most %d active (0: no queue)",
+		of.backups, of.namespaces, of.watchers, of.busy, of.maxActive)
 	burst, lone, err := measureBurst(ctx, of)
 	if err != nil {
 		return fmt.Errorf("burst of %d: %w", of.backups, err)
 	}
 	r.Bursts = append(r.Bursts, burst)
-	if r.Lone == nil {
+	switch {
+	case of.maxActive > 0 && r.LoneInTurn == nil:
+		r.LoneInTurn = lone
+	case of.maxActive == 0 && r.Lone == nil:
 		r.Lone = lone
 	}
 	return nil
@@ -180,6 +195,22 @@ func parseNumbers(name, text string) ([]int, error) {
 		numbers = append(numbers, number)
 	}
 	return numbers, nil
+}
+
+// parseLimits reads the value of -max-active, in which 0 may be.
+func parseLimits(text string) ([]int, error) {
+	if text == "" {
+		return []int{0}, nil
+	}
+	var limits []int
+	for part := range strings.SplitSeq(text, ",") {
+		limit, err := strconv.Atoi(strings.TrimSpace(part))
+		if err != nil || limit < 0 {
+			return nil, fmt.Errorf("-max-active: want numbers of at least 0, separated by commas, not %q", text)
+		}
+		limits = append(limits, limit)
+	}
+	return limits, nil
 }
 
 func say(format string, args ...any) { fmt.Printf("== "+format+"\n", args...) }

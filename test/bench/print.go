@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 )
@@ -23,9 +24,17 @@ func (r *report) print(out io.Writer) {
 	r.Expiries.print(out)
 }
 
+func (l *loneReport) print(out io.Writer, title string) {
+	if l != nil {
+		fmt.Fprintf(out, "\n%s: Velero Backup after %.0f ms (median of %d; slowest %.0f ms)\n",
+			title, l.ToVelero, l.Backups, l.ToVeleroMax)
+	}
+}
+
 func (r *report) printBursts(out io.Writer) {
-	fmt.Fprintf(out, "\nOne backup alone: Velero Backup after %.0f ms (median of %d; slowest %.0f ms)\n\n",
-		r.Lone.ToVelero, r.Lone.Backups, r.Lone.ToVeleroMax)
+	r.Lone.print(out, "One backup alone")
+	r.LoneInTurn.print(out, "One backup alone, with the queue before Velero")
+	fmt.Fprintln(out)
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	row := func(title string, cell func(*burstReport) string) {
 		fmt.Fprintf(table, "%s\t", title)
@@ -40,6 +49,7 @@ func (r *report) printBursts(out io.Writer) {
 	row("backups in a burst", func(b *burstReport) string { return fmt.Sprint(b.Backups) })
 	row("watchers", func(b *burstReport) string { return fmt.Sprint(b.Watchers) })
 	row("busy loops beside", func(b *burstReport) string { return fmt.Sprint(b.BusyLoops) })
+	row("active at a time", func(b *burstReport) string { return cmp.Or(strings.TrimPrefix(fmt.Sprint(b.MaxActive), "0"), "any") })
 	row("backups per second", number("%.1f", func(b *burstReport) float64 { return b.PerSecond }))
 	row("creation to Velero Backup, p50 ms", number("%.0f", func(b *burstReport) float64 { return float64(b.ToVeleroP50) }))
 	row("p95 ms", number("%.0f", func(b *burstReport) float64 { return float64(b.ToVeleroP95) }))
@@ -69,7 +79,39 @@ func (r *report) printBursts(out io.Writer) {
 	_ = table.Flush() // the terminal
 	fmt.Fprintf(out, "\nAim, with two busy loops beside: Velero's completion to status p95 under %d ms at 1,000 backups.\n",
 		toStatusAim.Milliseconds())
+	r.printTurns(out)
 	r.printBurstRequests(out)
+}
+
+// printTurns compares bursts with and without the queue before Velero, if both were measured.
+func (r *report) printTurns(out io.Writer) {
+	if r.Lone != nil && r.LoneInTurn != nil {
+		fmt.Fprintf(out, "\nWith the queue before Velero a lone backup reaches Velero %+.0f ms later; at most 100 are promised.\n",
+			r.LoneInTurn.ToVelero-r.Lone.ToVelero)
+	}
+	sizes := map[int]bool{}
+	for _, burst := range r.Bursts {
+		sizes[burst.Backups] = true
+	}
+	for _, size := range slices.Sorted(maps.Keys(sizes)) {
+		without := r.perSecond(func(b *burstReport) bool { return b.Backups == size && b.MaxActive == 0 })
+		with := r.perSecond(func(b *burstReport) bool { return b.Backups == size && b.MaxActive > 0 })
+		if without > 0 && with > 0 {
+			fmt.Fprintf(out, "With the queue before Velero a burst of %d has %.2f of the backups per second without; promised: 0.95.\n",
+				size, with/without)
+		}
+	}
+}
+
+// perSecond returns how many backups per second the bursts that match have in the mean; 0 if there is none.
+func (r *report) perSecond(is func(*burstReport) bool) float64 {
+	sum, count := 0.0, 0.0
+	for _, burst := range r.Bursts {
+		if is(burst) {
+			sum, count = sum+burst.PerSecond, count+1
+		}
+	}
+	return sum / max(count, 1)
 }
 
 // printBurstRequests shows what the largest burst asked of the API server.

@@ -21,7 +21,9 @@ type burstReport struct {
 	Namespaces int `json:"namespaces"`
 	Watchers   int `json:"watchers"`
 	// BusyLoops competed for the CPU.
-	BusyLoops int     `json:"busyLoops"`
+	BusyLoops int `json:"busyLoops"`
+	// MaxActive is the limit of the queue before Velero; 0: there was none.
+	MaxActive int     `json:"maxActive"`
 	Seconds   float64 `json:"seconds"`
 	// PerSecond counts from the first creation to the last final status.
 	PerSecond float64 `json:"backupsPerSecond"`

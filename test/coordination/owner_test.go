@@ -55,6 +55,7 @@ func TestAnOwnerThatIsGoneIsStartedByTheNextToAsk(t *testing.T) {
 	r.tools()
 	id := contract.FDBClusterID(r.cluster + ":one")
 	assert.True(t, r.answer(r.asks("one", "first")).Outcome.Done)
+	assert.Equal(t, []string{"shop"}, r.keys, "the fairness key is its object's namespace")
 
 	require.NoError(t, temporalClient.TerminateWorkflow(t.Context(), id, "", "lost"))
 	assert.True(t, r.answer(r.asks("one", "second")).Outcome.Done)

@@ -30,6 +30,7 @@ type rig struct {
 	mu      sync.Mutex
 	// begun and ended are tags of commands, running is how many run now per FoundationDB cluster.
 	begun, ended []string
+	keys         []string // the fairness keys of commands
 	running      map[string]int
 	overlap      bool          // of two commands of one FoundationDB cluster
 	hold         chan struct{} // what commands of the tag "hold" wait for
@@ -82,6 +83,7 @@ func (r *rig) worker(queue string, register func(worker.Worker)) worker.Worker {
 func (r *rig) command(ctx context.Context, command contract.FDBCommand) (contract.FDBOutcome, error) {
 	r.mu.Lock()
 	r.begun = append(r.begun, command.Tag)
+	r.keys = append(r.keys, activity.GetInfo(ctx).Priority.FairnessKey)
 	r.running[command.Ref.Name]++
 	r.overlap = r.overlap || r.running[command.Ref.Name] > 1
 	r.mu.Unlock()
@@ -136,7 +138,7 @@ func (r *rig) asks(fdb, tag string) client.WorkflowRun {
 	r.t.Helper()
 	return r.start("requester", r.cluster+"/fdbb/"+fdb+"/"+tag, contract.FDBCommandRequest{
 		Cluster: r.cluster + ":" + fdb, Queue: contract.FDBTaskQueue(r.cluster),
-		Command: &contract.FDBCommand{Operation: contract.FDBStart, Tag: tag, Ref: contract.ObjectRef{Name: fdb}},
+		Command: &contract.FDBCommand{Operation: contract.FDBStart, Tag: tag, Ref: contract.ObjectRef{Namespace: "shop", Name: fdb}},
 	})
 }
 

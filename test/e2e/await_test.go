@@ -149,3 +149,15 @@ func listFor(object client.Object) (client.ObjectList, error) {
 	}
 	return list.(client.ObjectList), nil
 }
+
+// pauseVelero has Velero stand still until resume, at the latest until the test ends: what waits for it waits. Not for parallel tests.
+func pauseVelero(t *testing.T) (resume func()) {
+	t.Helper()
+	velero := stack.Component(env.Velero)
+	t.Cleanup(func() { _ = velero.Resume() })
+	require.NoError(t, velero.Pause())
+	return func() {
+		t.Helper()
+		require.NoError(t, velero.Resume())
+	}
+}

@@ -162,8 +162,13 @@ func read(ctx context.Context, method, address string, body io.Reader) (string, 
 // holdfast runs the operator's command with the administrator's kubeconfig.
 func holdfast(t *testing.T, args ...string) string {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), stack.Binary(tools.Holdfast), append(args,
-		"--kubeconfig", stack.Kubeconfig(env.Admin), "--cluster-id", stack.ClusterID())...)
+	return holdfastAtTemporal(t, append(args, "--kubeconfig", stack.Kubeconfig(env.Admin))...)
+}
+
+// holdfastAtTemporal runs a command that needs Temporal alone.
+func holdfastAtTemporal(t *testing.T, args ...string) string {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), stack.Binary(tools.Holdfast), append(args, "--cluster-id", stack.ClusterID())...)
 	command.Env = append(os.Environ(), "TEMPORAL_ADDRESS="+stack.TemporalAddress())
 	var out, problems bytes.Buffer
 	command.Stdout, command.Stderr = &out, &problems

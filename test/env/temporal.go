@@ -42,6 +42,9 @@ func (e *Env) startTemporal(ctx context.Context) error {
 		"--sqlite-pragma", "journal_mode=wal", "--sqlite-pragma", "synchronous=normal",
 		"--dynamic-config-value", "matching.numTaskqueueReadPartitions=1",
 		"--dynamic-config-value", "matching.numTaskqueueWritePartitions=1",
+		// Namespaces take turns at a task queue: docs/temporal.md, Fairness.
+		"--dynamic-config-value", "matching.useNewMatcher=true",
+		"--dynamic-config-value", "matching.enableFairness=true",
 	}
 	if n := e.options.SuggestContinueAsNew; n > 0 {
 		args = append(args, "--dynamic-config-value", fmt.Sprintf("limit.historyCount.suggestContinueAsNew=%d", n))

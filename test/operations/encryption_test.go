@@ -257,7 +257,7 @@ func visit(t *testing.T, message proto.Message, look func(*commonpb.Payload)) {
 	require.NoError(t, err)
 }
 
-// assertUnreadable looks for names in everything that Temporal has of a workflow, IDs and search attributes apart.
+// assertUnreadable looks for names in everything that Temporal has of a workflow, IDs, search attributes and the fairness key apart.
 func (s *scene) assertUnreadable(nab *oadpv1alpha1.NonAdminBackup, described proto.Message) {
 	s.t.Helper()
 	messages := map[string]proto.Message{"description": described}
@@ -283,7 +283,7 @@ func (s *scene) assertUnreadable(nab *oadpv1alpha1.NonAdminBackup, described pro
 	assert.Positive(s.t, attributes, "search attributes are in clear, as documented")
 }
 
-// strip removes workflow IDs and search attributes, and returns how many of the latter there were.
+// strip removes workflow IDs, fairness keys (namespaces) and search attributes, and returns how many of the latter there were.
 func strip(message protoreflect.Message) int {
 	attributes := 0
 	message.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
@@ -291,7 +291,7 @@ func strip(message protoreflect.Message) int {
 		case name == "search_attributes":
 			attributes++
 			message.Clear(field)
-		case strings.HasSuffix(name, "workflow_id"), name == "activity_type", name == "workflow_type":
+		case strings.HasSuffix(name, "workflow_id"), name == "activity_type", name == "workflow_type", name == "fairness_key":
 			message.Clear(field)
 		case field.IsList() && field.Message() != nil:
 			for i := range value.List().Len() {

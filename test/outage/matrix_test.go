@@ -54,10 +54,16 @@ func undisturbed(t *testing.T, r *rig, s scenario) *baseline {
 func TestKilledAnywhere(t *testing.T) {
 	r := theRig(t)
 	t.Run("own", func(t *testing.T) {
-		eachScenario(t, r, func(s scenario) bool { return !s.withoutVelero })
+		eachScenario(t, r, ordinary)
 	})
 	t.Run("temporal", func(t *testing.T) { // the cases share it
-		killTemporal(t, r, func(s scenario) bool { return !s.withoutVelero })
+		killTemporal(t, r, ordinary)
+	})
+	t.Run("in turns", func(t *testing.T) {
+		giveTurns(t, r)
+		inTurns := func(s scenario) bool { return s.inTurns }
+		t.Run("own", func(t *testing.T) { eachScenario(t, r, inTurns) })
+		t.Run("temporal", func(t *testing.T) { killTemporal(t, r, inTurns) })
 	})
 	t.Run("without Velero", func(t *testing.T) {
 		without := func(s scenario) bool { return s.withoutVelero }
@@ -84,7 +90,11 @@ func TestKilledAnywhere(t *testing.T) {
 	}
 }
 
-// eachScenario runs scenarios undisturbed, and those cases in which a worker or watcher is killed: each has its own.
+// ordinary reports whether a scenario needs nothing that others do not bear.
+func ordinary(s scenario) bool { return !s.withoutVelero && !s.inTurns }
+
+// eachScenario runs scenarios undisturbed, and those cases in which a worker or watcher is killed: each has its own. Cases in turns
+// run one after the other: a queue reads the objects of the whole Kubernetes cluster, and would give turns to those of another case.
 func eachScenario(t *testing.T, r *rig, concerned func(scenario) bool) {
 	t.Helper()
 	for _, s := range scenarios {
@@ -93,14 +103,18 @@ func eachScenario(t *testing.T, r *rig, concerned func(scenario) bool) {
 		}
 		t.Run(s.name, func(t *testing.T) {
 			sample.Case(t, !s.inLong)
-			t.Parallel()
+			if !s.inTurns {
+				t.Parallel()
+			}
 			b := undisturbed(t, r, s)
 			for _, d := range chosen(t, s, b) {
 				if d.Process == env.Temporal {
 					continue
 				}
 				t.Run(d.String(), func(t *testing.T) {
-					t.Parallel()
+					if !s.inTurns {
+						t.Parallel()
+					}
 					withCase(t, r, func(c *testCase) { c.requireSameIfKilled(s, d, c.run(s, d)) })
 				})
 			}
@@ -143,7 +157,7 @@ func killTemporal(t *testing.T, r *rig, concerned func(scenario) bool) {
 		for _, d := range chosen(t, s, undisturbed(t, r, s)) {
 			switch {
 			case d.Process != env.Temporal:
-			case d.Moment.Form == points.Local:
+			case d.Moment.Form == points.Local && !s.inTurns:
 				together = append(together, subject{s, d})
 			default:
 				alone = append(alone, subject{s, d})

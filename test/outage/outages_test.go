@@ -29,6 +29,8 @@ type sharedOutage struct {
 	busy bool
 	// inLong: in make test-long only; test/e2e has one of it.
 	inLong bool
+	// inTurns: the administrator's policy gives one turn at a time.
+	inTurns bool
 }
 
 // meant is a step of a scenario that is about to be taken.
@@ -53,6 +55,8 @@ var (
 	aboutToRestore  = meant{scenario: "restore with warnings", step: contract.StartRestore.Name}
 	aboutToFinalize = meant{scenario: "restore with warnings", step: contract.RecordFinalization.Name, of: "volumes"}
 	aboutToDownload = meant{scenario: "download a log", step: contract.RequestDownload.Name}
+	aboutToWait     = meant{scenario: turnScenarios[0].name, step: contract.RefreshBackup.Name}
+	aboutToReturn   = meant{scenario: turnScenarios[1].name, step: contract.ReturnTurn.Name}
 	aboutToThinOut  = meant{scenario: "a plan's two runs, of which it keeps one", step: contract.DeletePlanBackup.Name}
 )
 
@@ -68,10 +72,22 @@ var sharedOutages = []sharedOutage{
 	{component: env.Temporal, how: outage.Paused, subjects: []meant{aboutToCreate, aboutToRevoke, aboutToFinalize}},
 	{component: env.Temporal, how: outage.Stopped, subjects: []meant{aboutToMirror, aboutToRelease, aboutToDownload}, busy: true},
 	{component: env.Temporal, how: withoutDatabase, subjects: []meant{aboutToMirror, aboutToApprove, aboutToRestore, aboutToThinOut}},
+	// One case at a time: see eachScenario.
+	{component: env.KubeAPIServer, how: outage.Paused, subjects: []meant{aboutToWait}, inTurns: true},
+	{component: env.KubeAPIServer, how: outage.Stopped, subjects: []meant{aboutToReturn}, inTurns: true, inLong: true},
+	{component: env.Temporal, how: withoutDatabase, subjects: []meant{aboutToWait}, inTurns: true},
 }
 
 // withoutDatabase is how Temporal is away and has lost everything when it comes back.
 const withoutDatabase = "stopped without its database"
+
+// String names it for people.
+func (o sharedOutage) String() string {
+	if o.inTurns {
+		return o.component + " " + o.how + ", in turns"
+	}
+	return o.component + " " + o.how
+}
 
 func (o sharedOutage) concerns(s scenario) bool {
 	return (!o.inLong || sample.Whole()) && slices.ContainsFunc(o.subjects, func(m meant) bool { return m.scenario == s.name })
@@ -93,7 +109,7 @@ func TestOutagesAtAPoint(t *testing.T) {
 	r := theRig(t)
 	t.Run("undisturbed", func(t *testing.T) {
 		for _, s := range scenarios {
-			if slices.ContainsFunc(sharedOutages, func(o sharedOutage) bool { return o.concerns(s) }) {
+			if ordinary(s) && slices.ContainsFunc(sharedOutages, func(o sharedOutage) bool { return o.concerns(s) }) {
 				t.Run(s.name, func(t *testing.T) {
 					t.Parallel()
 					undisturbed(t, r, s)
@@ -102,7 +118,7 @@ func TestOutagesAtAPoint(t *testing.T) {
 		}
 	})
 	for _, o := range sharedOutages {
-		t.Run(o.component+" "+o.how, func(t *testing.T) { o.run(t, r) })
+		t.Run(o.String(), func(t *testing.T) { o.run(t, r) })
 	}
 }
 
@@ -118,6 +134,9 @@ type happening struct {
 func (o sharedOutage) run(t *testing.T, r *rig) {
 	t.Helper()
 	sample.Case(t, !o.inLong)
+	if o.inTurns {
+		giveTurns(t, r)
+	}
 	var h *happening
 	var parts []outage.Part
 	for _, m := range o.subjects {

@@ -225,7 +225,8 @@ func (o *Rollouts) Run(t *testing.T, when []string, moments []Moment, programs m
 	}
 }
 
-// RunAt runs a case forward to these programs, and back if asked for: that is safe as long as this code adds no commands.
+// RunAt runs a case forward to these programs, and back if asked for: that is safe as long as this code adds no commands, but for
+// what the policy has to ask for.
 func (o *Rollouts) RunAt(t *testing.T, rollout Rollout, programs map[string]string, back bool, run Run) {
 	t.Helper()
 	direction := func(name string, from, to map[string]string) {
@@ -237,7 +238,7 @@ func (o *Rollouts) RunAt(t *testing.T, rollout Rollout, programs map[string]stri
 		})
 	}
 	direction("forward", o.baseline, programs)
-	if back && workflows.AddsCommands == "" {
+	if back && !workflows.AddsByDefault {
 		direction("back", programs, o.baseline)
 	}
 }

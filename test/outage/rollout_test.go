@@ -31,7 +31,7 @@ func TestRolledOut(t *testing.T) {
 	r := theRig(t)
 	rollouts := outage.NewRollouts(t, allTypes())
 	for _, s := range scenarios {
-		if s.withoutVelero || s.newer || (s.inLong && !sample.Whole()) {
+		if !ordinary(s) || s.newer || (s.inLong && !sample.Whole()) {
 			continue
 		}
 		t.Run(s.name, func(t *testing.T) {

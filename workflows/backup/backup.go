@@ -8,6 +8,7 @@ import (
 	"holdfast.dev/holdfast/workflows/entity"
 	"holdfast.dev/holdfast/workflows/kinds"
 	"holdfast.dev/holdfast/workflows/stall"
+	"holdfast.dev/holdfast/workflows/turns"
 )
 
 // Kind is how the workflow is run.
@@ -30,6 +31,7 @@ var Kind = kinds.Kind{
 // starts another.
 func Workflow(ctx workflow.Context, in contract.BackupInput, options call.Options) error {
 	run := &backupRun{in: in, options: options, signals: workflow.GetSignalChannel(ctx, contract.SignalChanged)}
+	run.turn = turns.Of(contract.PoolBackups, in.ObjectInput, &run.in.Turn)
 	err := workflow.SetQueryHandler(ctx, contract.QueryState, func() (contract.BackupState, error) {
 		return contract.BackupState{View: run.view}, nil
 	})
@@ -45,6 +47,7 @@ type backupRun struct {
 	options call.Options
 	signals workflow.ReceiveChannel
 	view    contract.BackupView
+	turn    turns.Held
 	watch   stall.Watch
 	retry   *retryTimer
 }
@@ -62,6 +65,11 @@ func (r *backupRun) Pass(ctx workflow.Context) (entity.Outcome, error) {
 	if err != nil {
 		return entity.Waiting, err
 	}
+	if err := r.turn.Settle(ctx, r.options.Limits, turns.Use{
+		Unfinished: r.view.Velero.Exists && !r.view.Velero.Finished, Stalled: r.view.Velero.Stalled, Waits: r.view.AwaitsTurn,
+	}); err != nil {
+		return entity.Waiting, err
+	}
 	return entity.OutcomeOf(step), r.show(ctx)
 }
 
@@ -76,11 +84,14 @@ func (r *backupRun) take(ctx workflow.Context, step entity.Step) (contract.Backu
 
 func (r *backupRun) do(ctx workflow.Context, step entity.Step, attempt int) error {
 	view, err := call.LocalFirst(ctx, r.options.Limits, backupSteps.Activity(step),
-		contract.BackupStep{Ref: r.in.Ref, Attempt: attempt, Volumes: r.in.Volumes})
+		contract.BackupStep{Ref: r.in.Ref, Attempt: attempt, Volumes: r.in.Volumes, Turn: r.in.Turn.Left(workflow.Now(ctx))})
 	if err != nil {
 		return err
 	}
 	r.view = view
+	if view.TurnUsed {
+		r.turn.Used()
+	}
 	return nil
 }
 
@@ -136,7 +147,12 @@ func (r *backupRun) keepRetryTimer(ctx workflow.Context) {
 }
 
 // Drain implements entity.Object.
-func (r *backupRun) Drain() int { return entity.DrainNoting(r.signals, &r.in.Volumes) }
+func (r *backupRun) Drain() int {
+	return entity.DrainNoting(r.signals, func(changed contract.Changed) {
+		r.in.Volumes = r.in.Volumes || changed.Volumes
+		r.turn.Note(changed.Turn)
+	})
+}
 
 // Carry implements entity.Object.
 func (r *backupRun) Carry() any { return r.in }

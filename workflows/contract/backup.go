@@ -26,6 +26,8 @@ type BackupInput struct {
 	ObjectInput
 	// Volumes: a signal had Changed.Volumes set.
 	Volumes bool `json:"volumes,omitempty"`
+	// Turn is the turn before Velero that was given last.
+	Turn Turn `json:"turn,omitzero"`
 }
 
 // BackupStep is the input of every activity that serves a NonAdminBackup.
@@ -35,6 +37,8 @@ type BackupStep struct {
 	Attempt int `json:"attempt,omitempty"`
 	// Volumes: the backup has PodVolumeBackups or DataUploads to be counted; RefreshBackup lists them only then.
 	Volumes bool `json:"volumes,omitempty"`
+	// Turn is the turn before Velero; without one that is usable no Velero object is made while the policy limits them.
+	Turn UsableTurn `json:"turn,omitzero"`
 }
 
 // DeletionMark says which deletion the status of an object announces.
@@ -78,6 +82,10 @@ type BackupView struct {
 	EverCreated bool `json:"everCreated,omitempty"`
 	// AbsenceReported: the status says that the Velero Backup is gone.
 	AbsenceReported bool `json:"absenceReported,omitempty"`
+	// AwaitsTurn: Holdfast makes the Velero object once the object has its turn.
+	AwaitsTurn bool `json:"awaitsTurn,omitempty"`
+	// TurnUsed: the activity that returned this has made the Velero Backup with the turn.
+	TurnUsed bool `json:"turnUsed,omitempty"`
 	// Velero describes the Velero Backup that belongs to the object; somebody else's counts as absent.
 	Velero VeleroBackupView `json:"velero"`
 	// DeleteRequest describes the newest DeleteBackupRequest for that Velero Backup.

@@ -84,6 +84,11 @@ type ObjectRef struct {
 // String returns namespace/name, the form in which people write it.
 func (r ObjectRef) String() string { return r.Namespace + "/" + r.Name }
 
+// Fairness returns the priority of all work for the object: its fairness key is the namespace, at most 63 bytes of 64. Where the
+// server has fairness switched on, the namespaces whose tasks wait in a task queue take turns. A workflow that is started with it
+// hands it on to its regular activities, its children and its continuation.
+func (r ObjectRef) Fairness() temporal.Priority { return temporal.Priority{FairnessKey: r.Namespace} }
+
 // ObjectInput starts the workflow that serves an object, of any kind, and is part of the input that continues it.
 type ObjectInput struct {
 	Cluster string    `json:"cluster"`
@@ -117,4 +122,6 @@ type Changed struct {
 	RunNow bool `json:"runNow,omitempty"`
 	// Schedule: the Schedule of the plan is not as the plan knows it.
 	Schedule bool `json:"schedule,omitempty"`
+	// Turn is the object's turn before Velero.
+	Turn Turn `json:"turn,omitzero"`
 }

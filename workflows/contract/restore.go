@@ -30,6 +30,8 @@ type RestoreInput struct {
 	VeleroPhaseSince time.Time `json:"veleroPhaseSince,omitzero"`
 	// Volumes: a signal had Changed.Volumes set.
 	Volumes bool `json:"volumes,omitempty"`
+	// Turn is the turn before Velero that was given last.
+	Turn Turn `json:"turn,omitzero"`
 }
 
 // RestoreStep is the input of every activity that serves a NonAdminRestore.
@@ -37,6 +39,8 @@ type RestoreStep struct {
 	Ref ObjectRef `json:"ref"`
 	// Volumes: the restore has PodVolumeRestores or DataDownloads to be counted; RefreshRestore lists them only then.
 	Volumes bool `json:"volumes,omitempty"`
+	// Turn is the turn before Velero; without one that is usable no Velero object is made while the policy limits them.
+	Turn UsableTurn `json:"turn,omitzero"`
 }
 
 // RestoreView is what decides the next step for a NonAdminRestore: plain facts, read live, small enough for a history.
@@ -60,6 +64,10 @@ type RestoreView struct {
 	EverCreated bool `json:"everCreated,omitempty"`
 	// AbsenceReported: the status says that the Velero Restore is gone.
 	AbsenceReported bool `json:"absenceReported,omitempty"`
+	// AwaitsTurn: Holdfast makes the Velero object once the object has its turn.
+	AwaitsTurn bool `json:"awaitsTurn,omitempty"`
+	// TurnUsed: the activity that returned this has made the Velero Restore with the turn.
+	TurnUsed bool `json:"turnUsed,omitempty"`
 	// FinalizationDue: Velero has restored what it could (Completed, PartiallyFailed), and the finalization has not ended.
 	FinalizationDue bool `json:"finalizationDue,omitempty"`
 	// Velero describes the Velero Restore that belongs to the object; somebody else's counts as absent.

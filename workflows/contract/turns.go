@@ -117,6 +117,19 @@ func Front[T any](list []T, room int, namespace func(T) string, carried, unknown
 	return front, beyond
 }
 
+// NamespacesOf returns the namespaces of a list, in the order in which they occur first.
+func NamespacesOf[T any](list []T, namespace func(T) string) []string {
+	var names []string
+	seen := map[string]bool{}
+	for _, each := range list {
+		if name := namespace(each); !seen[name] {
+			seen[name] = true
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // rankedNamespaces returns the place of each namespace in the order, and the namespaces that the coordinator carries.
 func rankedNamespaces(carried, unknown []string) (ranks map[string]int, known map[string]bool) {
 	ranks, known = map[string]int{}, map[string]bool{}

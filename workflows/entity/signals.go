@@ -9,17 +9,19 @@ import (
 
 // Drain empties a channel of SignalChanged without blocking and returns how many signals there were. Those with an unreadable
 // payload count too: ReceiveAsync skips them, Len does not.
-func Drain(signals workflow.ReceiveChannel) int { return DrainNoting(signals, new(bool)) }
+func Drain(signals workflow.ReceiveChannel) int {
+	return DrainNoting(signals, func(contract.Changed) {})
+}
 
-// DrainNoting drains, and sets volumes if a signal reports volumes.
-func DrainNoting(signals workflow.ReceiveChannel, volumes *bool) int {
+// DrainNoting drains, and calls note for each signal.
+func DrainNoting(signals workflow.ReceiveChannel, note func(contract.Changed)) int {
 	waiting := signals.Len()
 	for received := 0; ; received++ {
 		var changed contract.Changed
 		if !signals.ReceiveAsync(&changed) {
 			return max(waiting, received)
 		}
-		*volumes = *volumes || changed.Volumes
+		note(changed)
 	}
 }
 

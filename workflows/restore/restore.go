@@ -14,6 +14,7 @@ import (
 	"holdfast.dev/holdfast/workflows/entity"
 	"holdfast.dev/holdfast/workflows/kinds"
 	"holdfast.dev/holdfast/workflows/stall"
+	"holdfast.dev/holdfast/workflows/turns"
 )
 
 // Kind is how the workflow is run.
@@ -36,6 +37,7 @@ var Kind = kinds.Kind{
 // starts another.
 func Workflow(ctx workflow.Context, in contract.RestoreInput, options call.Options) error {
 	run := &restoreRun{in: in, options: options, signals: workflow.GetSignalChannel(ctx, contract.SignalChanged)}
+	run.turn = turns.Of(contract.PoolRestores, in.ObjectInput, &run.in.Turn)
 	err := workflow.SetQueryHandler(ctx, contract.QueryState, func() (contract.RestoreState, error) {
 		return contract.RestoreState{View: run.view}, nil
 	})
@@ -51,6 +53,7 @@ type restoreRun struct {
 	options call.Options
 	signals workflow.ReceiveChannel
 	view    contract.RestoreView
+	turn    turns.Held
 	watch   stall.Watch
 	// next is the next step, as of the last pass.
 	next entity.Step
@@ -63,16 +66,25 @@ func (r *restoreRun) Pass(ctx workflow.Context) (entity.Outcome, error) {
 		return entity.Waiting, err
 	}
 	r.next = step
+	if err := r.turn.Settle(ctx, r.options.Limits, turns.Use{
+		Unfinished: r.view.Velero.Exists && !r.view.Velero.Finished, Stalled: r.view.Velero.Stalled, Waits: r.view.AwaitsTurn,
+	}); err != nil {
+		return entity.Waiting, err
+	}
 	return entity.OutcomeOf(step), r.show(ctx)
 }
 
 func (r *restoreRun) take(ctx workflow.Context, step entity.Step) (contract.RestoreView, error) {
 	view, err := call.LocalFirst(ctx, r.options.Limits, restoreSteps.Activity(step),
-		contract.RestoreStep{Ref: r.in.Ref, Volumes: r.in.Volumes})
-	if err == nil {
-		r.view = view
+		contract.RestoreStep{Ref: r.in.Ref, Volumes: r.in.Volumes, Turn: r.in.Turn.Left(workflow.Now(ctx))})
+	if err != nil {
+		return view, err
 	}
-	return view, err
+	r.view = view
+	if view.TurnUsed {
+		r.turn.Used()
+	}
+	return view, nil
 }
 
 // finalize runs the finalization as a child, which alone writes the object meanwhile, and waits for its end. The child checks
@@ -103,7 +115,12 @@ func (r *restoreRun) finalize(ctx workflow.Context) error {
 }
 
 // Drain implements entity.Object.
-func (r *restoreRun) Drain() int { return entity.DrainNoting(r.signals, &r.in.Volumes) }
+func (r *restoreRun) Drain() int {
+	return entity.DrainNoting(r.signals, func(changed contract.Changed) {
+		r.in.Volumes = r.in.Volumes || changed.Volumes
+		r.turn.Note(changed.Turn)
+	})
+}
 
 // Carry implements entity.Object.
 func (r *restoreRun) Carry() any { return r.in }

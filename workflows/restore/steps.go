@@ -82,6 +82,8 @@ func Settled(v contract.RestoreView) bool {
 		return false
 	case v.Phase == string(oadpv1alpha1.NonAdminPhaseBackingOff) && !v.Accepted:
 		return true // left directly for Created, so an accepted spec is still BackingOff for a moment
+	case v.AwaitsTurn:
+		return true // the queue before Velero starts a workflow when it has its turn
 	case !v.EverCreated:
 		return false
 	case !v.Velero.Exists:

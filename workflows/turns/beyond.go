@@ -1,6 +1,7 @@
 package turns
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -10,8 +11,8 @@ import (
 const (
 	// others stands for the namespaces without a carried member.
 	others = contract.OtherNamespaces
-	// refillPause is the least time between two refills. newcomerPause is how long at most a new member waits for a refill if its
-	// namespace has members beyond. In seconds.
+	// refillPause is the least time between two refills unless Queue.Pause says otherwise. newcomerPause is how long at most a new
+	// member waits for a refill if its namespace has members beyond. In seconds.
 	refillPause   = 60
 	newcomerPause = 600
 )
@@ -318,7 +319,7 @@ func (q *Queue[K]) refillAt(now int64) int64 {
 	}
 	for lane := range q.Lanes {
 		if ahead, all := q.ahead(lane, now); !all && (ahead == 0 || ahead < q.full[lane]/2) {
-			return max(q.Beyond.NotBefore, q.refilled+refillPause)
+			return max(q.Beyond.NotBefore, q.refilled+cmp.Or(q.Pause, refillPause))
 		}
 	}
 	return 0

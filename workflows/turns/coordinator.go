@@ -1,6 +1,7 @@
 package turns
 
 import (
+	"slices"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
@@ -20,6 +21,8 @@ type User[K comparable] interface {
 	// Give begins a turn or, with again, one that it may have begun already, and notes the outcome in the queue. An error ends the
 	// run.
 	Give(ctx workflow.Context, queue *Queue[K], turn Turn[K], again bool) error
+	// Deliver begins the turns that Give has only noted. It is called once in each pass, after all calls of Give.
+	Deliver(ctx workflow.Context) error
 	// Lost handles a turn whose workflow has not run for Grace.
 	Lost(queue *Queue[K], key K)
 	// WorkflowID returns the workflow that runs as long as the member's turn does.
@@ -41,18 +44,22 @@ type Coordinator[K comparable] struct {
 	// Interval is how often the census checks whose workflow runs, and Grace how long a workflow that does not run may be started
 	// again, in seconds. Pace may set them.
 	Interval, Grace int64
+	// NextCheck is when the census checks next; 0 if no check is planned. A User that continues as new under load hands it over:
+	// else each run would plan a check that it does not live to see.
+	NextCheck int64
 	// Until is when Pace next changes something by itself; 0 if it does not. Pace may set it.
 	Until int64
 	// Everybody: members that wait are workflows too, and are dropped when they do not run.
 	Everybody bool
+	// Open: the run goes on although no member has or wants a turn. Pace may set it.
+	Open bool
 
-	touched   bool // an Update has changed something
-	listing   listing
-	census    Census
-	nextCheck int64 // when the census checks next; 0 if no check is planned
-	timer     workflow.Future
-	timed     int64 // when timer fires
-	cancel    workflow.CancelFunc
+	touched bool // an Update has changed something
+	listing listing
+	census  Census
+	timer   workflow.Future
+	timed   int64 // when timer fires
+	cancel  workflow.CancelFunc
 }
 
 // Serve gives turns until no member has or wants one.
@@ -70,11 +77,17 @@ func (c *Coordinator[K]) Serve(ctx workflow.Context) error {
 func (c *Coordinator[K]) pass(ctx workflow.Context) error {
 	c.touched = false
 	c.User.Receive(ctx)
+	if c.Open && c.mayContinue(ctx) {
+		return c.User.Next(ctx)
+	}
 	c.check(ctx)
 	if err := c.refill(ctx); err != nil {
 		return err
 	}
 	if err := c.give(ctx); err != nil {
+		return err
+	}
+	if err := c.User.Deliver(ctx); err != nil {
 		return err
 	}
 	c.sleep(ctx)
@@ -83,6 +96,14 @@ func (c *Coordinator[K]) pass(ctx workflow.Context) error {
 	}
 	workflow.SetCurrentDetails(ctx, c.User.Details(workflow.Now(ctx).Unix()))
 	return nil
+}
+
+// mayContinue reports whether the next run can go on from what this one carries, although more may be due: under load
+// something always is. It lists the objects again if that is wanted.
+func (c *Coordinator[K]) mayContinue(ctx workflow.Context) bool {
+	again := slices.ContainsFunc(c.Queues, func(queue *Queue[K]) bool { return len(queue.again) > 0 })
+	return workflow.GetInfo(ctx).GetContinueAsNewSuggested() && workflow.AllHandlersFinished(ctx) &&
+		!again && c.listing.err == nil && !c.census.Busy()
 }
 
 // Touch wakes the coordinator: an Update has changed something in its queues.
@@ -103,7 +124,7 @@ func (c *Coordinator[K]) due(workflow.Context) bool {
 
 // deserted: no member has or wants a turn, and no listing is under way.
 func (c *Coordinator[K]) deserted(workflow.Context) bool {
-	if c.listing.runs() {
+	if c.Open || c.listing.runs() {
 		return false
 	}
 	for _, queue := range c.Queues {
@@ -152,14 +173,14 @@ func (c *Coordinator[K]) give(ctx workflow.Context) error {
 func (c *Coordinator[K]) check(ctx workflow.Context) {
 	now := workflow.Now(ctx).Unix()
 	if c.census.Ready() {
-		c.count(c.census.Advance(ctx, 0, nil), now) // without workflows it plans no check: nextCheck does
+		c.count(c.census.Advance(ctx, 0, nil), now) // without workflows it plans no check: NextCheck does
 	}
 	// If the run is about to end, the next one checks.
-	if c.nextCheck != 0 && c.nextCheck <= now && !c.census.Busy() && !workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
+	if c.NextCheck != 0 && c.NextCheck <= now && !c.census.Busy() && !workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
 		if ids := c.watched(); len(ids) > 0 {
 			c.census.Check(ctx, ids)
 		}
-		c.nextCheck = 0
+		c.NextCheck = 0
 	}
 }
 
@@ -221,16 +242,16 @@ func (c *Coordinator[K]) planCheck(now int64) {
 	}
 	switch {
 	case !anybody:
-		c.nextCheck = 0
-	case c.nextCheck == 0 || c.nextCheck > now+interval:
-		c.nextCheck = now + interval
+		c.NextCheck = 0
+	case c.NextCheck == 0 || c.NextCheck > now+interval:
+		c.NextCheck = now + interval
 	}
 }
 
 // sleep sets the timer that wakes the run when the next turn, refill or check is due.
 func (c *Coordinator[K]) sleep(ctx workflow.Context) {
 	c.planCheck(workflow.Now(ctx).Unix())
-	at := earlier(c.nextCheck, c.Until)
+	at := earlier(c.NextCheck, c.Until)
 	for _, queue := range c.Queues {
 		at = earlier(at, earlier(queue.Next(), queue.refillAt(workflow.Now(ctx).Unix())))
 	}

@@ -101,6 +101,7 @@ func (p *pools) Give(ctx workflow.Context, _ *turns.Queue[string], turn turns.Tu
 	return workflow.Sleep(ctx, time.Second) // signals come meanwhile
 }
 
+func (p *pools) Deliver(workflow.Context) error               { return nil }
 func (p *pools) Lost(queue *turns.Queue[string], name string) { queue.End(name) }
 func (p *pools) WorkflowID(name string) string                { return name }
 func (p *pools) Next(workflow.Context) error                  { return fmt.Errorf("not expected") }

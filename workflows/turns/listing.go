@@ -70,6 +70,14 @@ func (c *Coordinator[K]) refill(ctx workflow.Context) error {
 	return c.listing.err
 }
 
+// WantListing has the objects listed from now on, and does not wait for the result.
+func (c *Coordinator[K]) WantListing() { c.listing.wanted = max(c.listing.wanted, c.listing.begun+1) }
+
+// WantsListing reports whether a listing is wanted that has not ended: a run that continues as new leaves it to the next.
+func (c *Coordinator[K]) WantsListing() bool {
+	return c.listing.runs() || c.listing.wanted > c.listing.begun
+}
+
 // Relist lists the objects from now on, and waits for the result, at most ListTimeout. It reports whether the listing has ended.
 func (c *Coordinator[K]) Relist(ctx workflow.Context) (bool, error) {
 	wanted := c.listing.begun + 1

@@ -94,14 +94,15 @@ func (q *Queue[K]) Settled() []Lane {
 // settle drops the namespaces that wait for nothing. One that comes back later is the last of the round.
 func (q *Queue[K]) settle() { q.Lanes = q.Settled() }
 
-// Order returns the members in the order in which their turns begin if none ends: first those that an operator has put first,
-// then those that are due, by lanes and by rounds of the namespaces, and then those that are not, by their times. It changes
-// nothing: queries are answered by it.
+// Order returns the members in the order in which their turns begin if turns end in the order of their begins: first those
+// that an operator has put first, then those that are due, by lanes and by rounds of the namespaces, and then those that are
+// not, by their times. It changes nothing: queries are answered by it.
 func (q *Queue[K]) Order(now int64) []Member[K] { return q.Head(now, len(q.Members)) }
 
 // Head returns the first members of the order. It changes nothing.
 func (q *Queue[K]) Head(now int64, most int) []Member[K] {
 	line, order := q.line(now, q.Settled()), make([]Member[K], 0, most)
+	line.ends = true
 	for _, member := range q.Members {
 		if member.First { // even if its own turn has to end first
 			order = append(order, member)
@@ -127,15 +128,16 @@ type line[K comparable] struct {
 	first, later []Member[K]
 	lanes        []Lane                   // with the namespaces that have a member that is due
 	due          []map[string][]Member[K] // by lane and namespace
-	has          map[string]bool          // namespaces with a turn
+	has          []string                 // the namespaces of the turns that run, the oldest first
+	// ends: where as many turns run as may, or more, the oldest end before the next begins.
+	ends bool
 }
 
 // line returns the order by lanes that Settled has returned.
 func (q *Queue[K]) line(now int64, lanes []Lane) *line[K] {
-	l := &line[K]{queue: q, has: make(map[string]bool, len(q.Turns))}
-	busy := q.busy()
+	l, busy := &line[K]{queue: q}, q.busy()
 	for _, turn := range q.Turns {
-		l.has[turn.Namespace] = true
+		l.has = append(l.has, turn.Namespace)
 	}
 	for _, lane := range lanes {
 		l.lanes = append(l.lanes, Lane{Taken: maps.Clone(lane.Taken), Passed: lane.Passed})
@@ -164,13 +166,16 @@ func (q *Queue[K]) line(now int64, lanes []Lane) *line[K] {
 
 // next returns the next member and removes it from the line.
 func (l *line[K]) next() (Member[K], bool) {
+	for l.ends && len(l.has) > 0 && len(l.has) >= l.queue.Limit {
+		l.has = l.has[1:]
+	}
 	if len(l.first) > 0 {
 		member := l.first[0]
 		l.first = l.first[1:]
 		l.serve(member)
 		return member, true
 	}
-	lane, at := l.choose(func(namespace string) bool { return !l.queue.Alone || !l.has[namespace] })
+	lane, at := l.choose(func(namespace string) bool { return !l.queue.Alone || !slices.Contains(l.has, namespace) })
 	if at < 0 {
 		lane, at = l.choose(func(string) bool { return true })
 	}
@@ -197,7 +202,7 @@ func (l *line[K]) next() (Member[K], bool) {
 func (l *line[K]) serve(member Member[K]) {
 	namespace := member.Namespace
 	l.lanes[member.Lane].serve(namespace, l.queue.weight(namespace))
-	l.has[member.Namespace] = true
+	l.has = append(l.has, namespace)
 }
 
 // choose returns the highest lane with one of those namespaces, or a lower lane that has been skipped often enough, and the place

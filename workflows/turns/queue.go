@@ -62,6 +62,8 @@ type Queue[K comparable] struct {
 	// namespaces, and Beyond how many they are and when one may be due.
 	Most   []int
 	Beyond contract.Beyond
+	// Pause is the least time between two refills, in seconds; refillPause if 0.
+	Pause int64
 
 	// begun are the turns that began not long ago: the next turn of their member needs another number, and its rest.
 	begun []Turn[K]

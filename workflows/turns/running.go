@@ -32,6 +32,12 @@ func (q *Queue[K]) Requeue(turn Turn[K], now, notBefore int64) {
 	q.Members = append(q.Members, member)
 }
 
+// Return ends a turn that was not used: its member waits again at its place, before those that came after it.
+func (q *Queue[K]) Return(turn Turn[K]) {
+	q.End(turn.Key)
+	q.insert([]Member[K]{turn.Member})
+}
+
 // Again marks a running turn to be given again: its member does not know that it has it, or its workflow is lost.
 func (q *Queue[K]) Again(key K) {
 	at := q.turn(key)

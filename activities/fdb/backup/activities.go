@@ -20,7 +20,6 @@ import (
 
 	"holdfast.dev/holdfast/activities"
 	"holdfast.dev/holdfast/activities/fdb/agents"
-	"holdfast.dev/holdfast/activities/fdb/expiry"
 	"holdfast.dev/holdfast/activities/fdb/gather"
 	"holdfast.dev/holdfast/activities/fdb/tools"
 	"holdfast.dev/holdfast/k8s"
@@ -246,7 +245,7 @@ func frontWaiting(waiting []contract.FDBHolder, carried []string) ([]contract.FD
 		return waiting, nil
 	}
 	namespace := func(holder contract.FDBHolder) string { return holder.Namespace }
-	front, beyond := contract.Front(waiting, contract.MaxFound, namespace, carried, expiry.NamespacesOf(waiting, namespace))
+	front, beyond := contract.Front(waiting, contract.MaxFound, namespace, carried, contract.NamespacesOf(waiting, namespace))
 	return front, &beyond
 }
 

@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
+	"golang.org/x/sync/errgroup"
 
 	"holdfast.dev/holdfast/activities"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -40,7 +41,8 @@ func (c *Activities) Register(registry worker.ActivityRegistry) {
 	c.RegisterShared(registry)
 }
 
-// RegisterShared registers what the owners and guards themselves need, for the workers of contract.SharedTaskQueue.
+// RegisterShared registers what every coordinator needs: for the workers of contract.SharedTaskQueue, and for those that serve
+// the queue before Velero.
 func (c *Activities) RegisterShared(registry worker.ActivityRegistry) {
 	activities.Register(registry, contract.DescribeWorkflows, c.Describe)
 }
@@ -160,22 +162,43 @@ func (c *Activities) SignalThrottle(ctx context.Context, request contract.FDBSlo
 	return nil
 }
 
+// describedAtATime is how many workflows are asked about at a time: a queue may have a thousand, and an attempt 20 seconds.
+const describedAtATime = 8
+
 // Describe returns the workflows that do not run. One that has continued as new runs.
 func (c *Activities) Describe(ctx context.Context, holders contract.Workflows) (contract.Workflows, error) {
+	ended := make([]bool, len(holders.WorkflowIDs))
+	all, ctx := errgroup.WithContext(ctx)
+	all.SetLimit(describedAtATime)
+	for i, id := range holders.WorkflowIDs {
+		all.Go(func() (err error) {
+			ended[i], err = c.ended(ctx, id)
+			return err
+		})
+	}
+	if err := all.Wait(); err != nil {
+		return contract.Workflows{}, err
+	}
 	var closed contract.Workflows
-	for _, id := range holders.WorkflowIDs {
-		described, err := c.Temporal.DescribeWorkflowExecution(ctx, id, "")
-		var missing *serviceerror.NotFound
-		switch {
-		case errors.As(err, &missing):
-			closed.WorkflowIDs = append(closed.WorkflowIDs, id)
-		case err != nil:
-			return contract.Workflows{}, fmt.Errorf("describe workflow %s: %w", id, err)
-		case Ended(described.GetWorkflowExecutionInfo().GetStatus()):
+	for i, id := range holders.WorkflowIDs {
+		if ended[i] {
 			closed.WorkflowIDs = append(closed.WorkflowIDs, id)
 		}
 	}
 	return closed, nil
+}
+
+// ended reports whether a workflow does not run.
+func (c *Activities) ended(ctx context.Context, id string) (bool, error) {
+	described, err := c.Temporal.DescribeWorkflowExecution(ctx, id, "")
+	var missing *serviceerror.NotFound
+	if errors.As(err, &missing) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("describe workflow %s: %w", id, err)
+	}
+	return Ended(described.GetWorkflowExecutionInfo().GetStatus()), nil
 }
 
 // Ended reports whether a workflow of that status has ended. One that has continued as new runs.

@@ -82,7 +82,7 @@ func frontOf(
 ) ([]contract.FDBQueueEntry, contract.Beyond) {
 	slices.SortStableFunc(waiting, func(a, b contract.FDBQueueEntry) int { return cmp.Compare(a.Last, b.Last) })
 	namespace := func(entry contract.FDBQueueEntry) string { return entry.Ref.Namespace }
-	all := NamespacesOf(waiting, namespace)
+	all := contract.NamespacesOf(waiting, namespace)
 	slices.SortStableFunc(all, func(a, b string) int { return cmp.Compare(last[a], last[b]) })
 	front, beyond := contract.Front(waiting, room, namespace, namespaces, all)
 	if len(front) == len(waiting) {
@@ -102,19 +102,6 @@ func frontOf(
 		}
 	}
 	return front, beyond
-}
-
-// NamespacesOf returns the namespaces of a list, in the order in which they occur first.
-func NamespacesOf[T any](list []T, namespace func(T) string) []string {
-	var names []string
-	seen := map[string]bool{}
-	for _, each := range list {
-		if name := namespace(each); !seen[name] {
-			seen[name] = true
-			names = append(names, name)
-		}
-	}
-	return names
 }
 
 // eachBackup lists all FoundationDBBackups page by page.

@@ -68,20 +68,15 @@ func (c *Coordination) StartTurn(ctx context.Context, in contract.FDBExpiryInput
 }
 
 func (c *Coordination) startTurn(ctx context.Context, in contract.FDBExpiryInput) error {
-	id := contract.WorkflowID(in.Cluster, contract.KindFDBExpiry, in.Ref)
-	done, err := c.turnStarted(ctx, id, in)
+	options := activities.StartOptions(contract.KindFDBExpiry, in.Cluster, in.Ref)
+	done, err := c.turnStarted(ctx, options.ID, in)
 	if done || err != nil {
 		return err
 	}
-	_, err = c.Temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
-		ID:                       id,
-		TaskQueue:                contract.FDBWorkflowTaskQueue(in.Cluster),
-		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
-		WorkflowIDReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
-		WorkflowTaskTimeout:      contract.WorkflowTaskTimeout,
-		TypedSearchAttributes:    contract.KindFDBExpiry.Attributes(in.Cluster, in.Ref),
-		StaticSummary:            contract.KindFDBExpiry.SummaryOf(fmt.Sprintf("%s: %s", in.Ref, in.Job)),
-	}, contract.KindFDBExpiry.Workflow, in)
+	options.WorkflowIDConflictPolicy = enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL
+	options.WorkflowIDReusePolicy = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
+	options.StaticSummary = contract.KindFDBExpiry.SummaryOf(fmt.Sprintf("%s: %s", in.Ref, in.Job))
+	_, err = c.Temporal.ExecuteWorkflow(ctx, options, contract.KindFDBExpiry.Workflow, in)
 	var runs *serviceerror.WorkflowExecutionAlreadyStarted
 	if err != nil && !errors.As(err, &runs) {
 		return fmt.Errorf("start the turn of %s: %w", in.Ref, err)

@@ -23,6 +23,7 @@ func Exposed(t testing.TB) map[string]dto.MetricType {
 		func(value string) { metrics.SetDependencyUp(value, true) },
 		func(value string) { metrics.FinalizationTaskEnded(value, "Completed", time.Second) },
 		func(value string) { metrics.ToolRun(value, "", time.Second) }, metrics.FDBDataLeft,
+		func(value string) { metrics.TurnUsed(metrics.TurnLane{Pool: value, Name: value}, time.Now()) },
 	} {
 		call("any")
 	}
@@ -35,6 +36,7 @@ func Exposed(t testing.TB) map[string]dto.MetricType {
 				Backups: map[metrics.FDBState]int{}, Conditions: map[metrics.FDBCondition]int{{Type: "any", Reason: "any"}: 1},
 				OldestRestorable: time.Unix(1, 0), OldestFailure: time.Unix(1, 0),
 			},
+			Turns: map[metrics.TurnLane]metrics.TurnsWaiting{{Pool: "any", Name: "any"}: {}},
 			Plans: metrics.PlanCensus{
 				OldestGood: time.Unix(1, 0), OldestPending: time.Unix(1, 0),
 				Each: []metrics.PlanSeries{{Namespace: "any", Name: "any", LastGood: time.Unix(1, 0)}},

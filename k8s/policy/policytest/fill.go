@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -15,6 +16,10 @@ func SetNonZero(t *testing.T, value reflect.Value, seed int) {
 	t.Helper()
 	if value.Type() == reflect.TypeFor[runtime.RawExtension]() {
 		value.Set(reflect.ValueOf(runtime.RawExtension{Raw: fmt.Appendf(nil, `{"name":"%d"}`, seed)}))
+		return
+	}
+	if value.Type() == reflect.TypeFor[resource.Quantity]() {
+		value.Set(reflect.ValueOf(resource.MustParse(fmt.Sprintf("%dGi", seed+1))))
 		return
 	}
 	switch value.Kind() {

@@ -48,11 +48,12 @@ type Point struct {
 	After bool `json:"after"`
 }
 
-// CallsAPIServer reports whether the step calls the API server, so that it fails during an outage.
+// CallsAPIServer reports whether the step calls the API server, so that it fails during an outage. ReturnTurn does for some
+// objects.
 func (p Point) CallsAPIServer() bool {
 	switch p.Step {
 	case Signal, contract.SignalFDBThrottle.Name, contract.SignalFDBExpiryQueue.Name, contract.StartFDBExpiry.Name,
-		contract.ReportFDBTurn.Name, contract.RequestFDBContainer.Name:
+		contract.ReportFDBTurn.Name, contract.RequestFDBContainer.Name, contract.GiveTurns.Name, contract.ReturnTurn.Name:
 		return false
 	}
 	return true
@@ -161,8 +162,11 @@ func (a *activities) ExecuteActivity(ctx context.Context, in *interceptor.Execut
 	}
 	result, err := a.Next.ExecuteActivity(acting, in)
 	cancel()
-	if found, is := result.(contract.FDBExpiriesFound); is {
+	switch found := result.(type) {
+	case contract.FDBExpiriesFound:
 		result = own(found)
+	case contract.TurnsFound:
+		result = ownTurns(found)
 	}
 	point.After = true
 	Report(ctx, point)
@@ -178,6 +182,20 @@ func own(found contract.FDBExpiriesFound) contract.FDBExpiriesFound {
 	}
 	found.Entries = slices.DeleteFunc(found.Entries, func(e contract.FDBQueueEntry) bool { return e.Ref.Namespace != namespace })
 	found.Turns = slices.DeleteFunc(found.Turns, func(t contract.FDBTurn) bool { return t.Ref.Namespace != namespace })
+	return found
+}
+
+// ownTurns leaves out who waits or has a turn in other namespaces: they are of other cases.
+func ownTurns(found contract.TurnsFound) contract.TurnsFound {
+	namespace := os.Getenv(EnvNamespace)
+	if namespace == "" {
+		return found
+	}
+	for name, pool := range found.Pools {
+		pool.Waiting = slices.DeleteFunc(pool.Waiting, func(m contract.TurnMember) bool { return m.Namespace != namespace })
+		pool.Active = slices.DeleteFunc(pool.Active, func(m contract.TurnMember) bool { return m.Namespace != namespace })
+		found.Pools[name] = pool
+	}
 	return found
 }
 

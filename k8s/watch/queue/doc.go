@@ -1,6 +1,7 @@
-// Package queue shows the position of unfinished objects in Velero's queue, in status.queueInfo.
+// Package queue sends the queue before Velero, a workflow, what happens to objects that need turns, and shows the position of
+// unfinished objects in both queues, that one and Velero's, in status.queueInfo.
 //
-// Package watch calls it, for the leading watcher, and package velero says when positions may have changed. It knows
-// NonAdminBackups and NonAdminRestores, reads only the caches, and writes only that field. It imports, of ours,
-// activities/backup and activities/restore, k8s, and package caches for listing a cache.
+// Package watch calls it, for the leading watcher, and package velero says what happens. It knows NonAdminBackups and
+// NonAdminRestores, reads only the caches and the order of the turns, and writes only that field. It imports, of ours,
+// activities/backup, activities/queue and activities/restore, k8s, workflows/contract, and package caches for listing a cache.
 package queue

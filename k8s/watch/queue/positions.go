@@ -24,9 +24,11 @@ import (
 
 const (
 	// A round of queue positions begins this long after a change, and at least this long after the last round.
-	delay     = time.Second
-	interval  = 10 * time.Second
-	patchRate = 10 // a second
+	delay    = time.Second
+	interval = 10 * time.Second
+	// While objects wait for their turns there is a round at least this often: no event says that their order has changed.
+	waitingInterval = 30 * time.Second
+	patchRate       = 10 // a second
 	// Up to this position every change is shown; beyond it, only moves by a tenth.
 	exactUpTo = 20
 )
@@ -37,11 +39,15 @@ type Positions struct {
 	// Client reads the cache and writes to the API server.
 	Client        client.Client
 	OADPNamespace string
+	// Turns is the queue before Velero, and NotRunning is called if objects wait and it does not run.
+	Turns      Turns
+	NotRunning func()
 	// Paused returns an error while another controller serves the same kinds.
 	Paused func() error
 	Log    *zap.Logger
 
 	dirty chan struct{}
+	again <-chan time.Time // of the next round, if objects wait for their turns
 }
 
 // New returns positions that have not changed.
@@ -67,7 +73,9 @@ func (p *Positions) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-p.dirty:
+		case <-p.again:
 		}
+		p.again = nil
 		if !sleep(ctx, delay) {
 			return
 		}
@@ -135,10 +143,11 @@ func (p *Positions) write(ctx context.Context, limiter *rate.Limiter) {
 // changes compares the shown positions with Velero's queues, the front of the queues first.
 func (p *Positions) changes(ctx context.Context) []change {
 	var all []change
-	for _, queue := range []func(context.Context) ([]change, error){p.ofBackups, p.ofRestores} {
+	for _, queue := range []func(context.Context) ([]change, error){p.ofBackups, p.ofRestores, p.ofWaiting} {
 		changes, err := queue(ctx)
 		if err != nil {
 			p.Log.Error("compute queue positions", zap.Error(err))
+			p.Changed()
 			continue
 		}
 		all = append(all, changes...)

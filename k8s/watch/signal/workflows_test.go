@@ -60,6 +60,7 @@ func TestASignalStartsTheWorkflowThatServesTheObject(t *testing.T) {
 		WorkflowTaskTimeout:   5 * time.Second,
 		TypedSearchAttributes: contract.KindBackup.Attributes("west", fake.Ref(name)),
 		StaticSummary:         "Backup of team/nightly",
+		Priority:              fake.Ref(name).Fairness(),
 	}, c.options)
 
 	c.err = errAway

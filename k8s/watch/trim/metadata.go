@@ -109,11 +109,14 @@ func owners(all []metav1.OwnerReference) []metav1.OwnerReference {
 	return nil
 }
 
-// partial trims objects of which only metadata are watched. Of Secrets, only those made for a storage location have labels.
+// partial trims objects of which only metadata are watched. Of Secrets, only those made for a storage location have labels. The
+// labels of a Namespace choose its quota; they stay as long as they are few.
 func partial(object *metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata {
 	kept := &metav1.PartialObjectMetadata{TypeMeta: object.TypeMeta, ObjectMeta: object.ObjectMeta}
 	metadata(kept)
-	kept.Labels = known(kept.Labels)
+	if kept.Kind != "Namespace" {
+		kept.Labels = known(kept.Labels)
+	}
 	if _, made := owner.Location.Hint(kept); kept.Kind == "Secret" && !made {
 		kept.Labels, kept.Annotations = nil, nil
 	}

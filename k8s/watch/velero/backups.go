@@ -8,6 +8,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities/backup"
+	turns "holdfast.dev/holdfast/activities/queue"
+	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/watch/watched"
@@ -22,19 +24,21 @@ type backups struct {
 
 func newBackups(env *Env) *backups {
 	b := &backups{served[*oadpv1alpha1.NonAdminBackup]{
-		env: env, origin: owner.Backup, finalizer: oadpv1alpha1.NabFinalizer, going: backupGoing,
-		made: func() client.Object { return &velerov1.Backup{} }, volumeLabel: velerov1.BackupNameLabel,
+		env: env, pool: contract.PoolBackups, origin: owner.Backup, finalizer: oadpv1alpha1.NabFinalizer,
+		going:  backup.DeletionRequested,
+		active: func(phase string) bool { return turns.ActiveBackup(velerov1.BackupPhase(phase)) },
+		made:   func() client.Object { return &velerov1.Backup{} }, volumeLabel: velerov1.BackupNameLabel,
 	}}
 	b.Kind = watched.New(watched.Kind[*oadpv1alpha1.NonAdminBackup]{
 		Env: env.Env, Name: "nonadminbackup", Workflow: contract.KindBackup,
 		Shared: true, InTurns: true,
 		Sources: []watched.Source{
-			{Of: &oadpv1alpha1.NonAdminBackup{}, Events: b.events()},
+			{Of: &oadpv1alpha1.NonAdminBackup{}, Events: b.placeEvents(b.events())},
 			{Of: &velerov1.Backup{}, Events: b.veleroEvents()},
 			{Of: &velerov1.DeleteBackupRequest{}, Events: b.deleteRequestEvents()},
 			{Of: &oadpv1alpha1.NonAdminBackupStorageLocation{}, Events: b.locationEvents()},
 			{Of: &velerov1.BackupStorageLocation{}, Events: b.locationEvents()},
-			{Of: namespaces, Events: b.namespaceEvents()},
+			{Of: namespaces, Events: b.quotaEvents(b.namespaceEvents())},
 			{Of: podVolumeBackups, Events: b.volumeEvents()},
 			{Of: dataUploads, Events: b.volumeEvents()},
 		},
@@ -43,29 +47,28 @@ func newBackups(env *Env) *backups {
 			{Of: &velerov1.Backup{}, In: env.OADPNamespace, Concerns: watched.OriginBy(owner.Backup)},
 			{Of: &oadpv1alpha1.NonAdminBackup{}, Concerns: watched.Itself},
 		}},
-		Judged: func(nab *oadpv1alpha1.NonAdminBackup) bool { return backingOff(nab) },
+		Judged: func(nab *oadpv1alpha1.NonAdminBackup) bool {
+			return backingOff(nab) || k8s.WaitsForTurn(nab.Status.Conditions)
+		},
 		Census: b.count,
 	})
 	return b
 }
 
-func backupGoing(nab *oadpv1alpha1.NonAdminBackup) bool {
-	return !nab.DeletionTimestamp.IsZero() || nab.Spec.DeleteBackup || nab.Spec.ForceDeleteBackup
-}
-
 func (b *backups) judge(ctx context.Context, from client.Reader, ref contract.ObjectRef) (watched.View, error) {
 	gatherer := &backup.Gatherer{
-		Reader: from, Policy: b.env.Policy, ClusterID: b.ClusterID, OADPNamespace: b.OADPNamespace,
+		Reader: from, Policy: b.env.Policy, ClusterID: b.ClusterID, OADPNamespace: b.OADPNamespace, Cached: true,
 	}
 	o, err := gatherBackup(ctx, gatherer, ref)
 	if err != nil || o.NAB == nil {
 		return watched.View{}, err
 	}
-	return watched.View{
-		Found: true, Due: !backupworkflow.Settled(o.View(time.Now())),
-		Unstarted:  awaitsCreation(o.NAB) && !o.DeletionRequested(),
-		VeleroName: o.BackupName, Uncounted: uncounted(o),
-	}, nil
+	view := o.View(time.Now())
+	return b.inTurn(ctx, o.NAB, watched.View{
+		Found: true, Due: !backupworkflow.Settled(view),
+		Unstarted:  o.Backup == nil && awaitsCreation(o.NAB) && !o.DeletionRequested(),
+		VeleroName: o.BackupName, Uncounted: uncounted(o), Again: untilPlace(o, time.Now()),
+	}, view.AwaitsTurn, o.Backup == nil && turns.BackupAwaits(o.NAB, b.ClusterID)), nil
 }
 
 // uncounted reports whether a backup that has volumes counts none in its status. A workflow can count them as long as the

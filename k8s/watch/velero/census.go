@@ -8,10 +8,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"holdfast.dev/holdfast/activities"
 	"holdfast.dev/holdfast/activities/backup"
+	"holdfast.dev/holdfast/activities/restore"
+	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/metrics"
 	"holdfast.dev/holdfast/k8s/watch/caches"
+	"holdfast.dev/holdfast/workflows/contract"
 )
 
 // phases are the values of the label phase. Any other value (a status can be forged) counts as unknown.
@@ -74,23 +78,48 @@ func (b *backups) count(ctx context.Context, census *metrics.Census) error {
 	if err != nil {
 		return err
 	}
-	counted := newTally()
+	counted, waiting := newTally(), make([]metrics.TurnsWaiting, contract.TurnLanes)
 	b.Each(ctx, func(nab *oadpv1alpha1.NonAdminBackup) {
 		counted.add(nab)
 		census.Stalled += stalled(nab.Status.Conditions)
+		if !b.going(nab) && k8s.WaitsForTurn(nab.Status.Conditions) {
+			waiting[backup.Lane(nab)].Add(nab.CreationTimestamp.Time)
+		}
 	})
 	census.NonAdminBackups = counted
+	addTurns(census, contract.PoolBackups, waiting)
 	return nil
 }
 
-// count adds the restores.
+// addTurns adds those that wait for a turn, by lanes.
+func addTurns(census *metrics.Census, pool contract.Pool, waiting []metrics.TurnsWaiting) {
+	if census.Turns == nil {
+		census.Turns = map[metrics.TurnLane]metrics.TurnsWaiting{}
+	}
+	for _, lane := range pool.Lanes() {
+		census.Turns[activities.TurnLane(pool, lane)] = waiting[lane]
+	}
+}
+
+// count adds the restores, and Velero's present work on them.
 func (r *restores) count(ctx context.Context, census *metrics.Census) error {
-	counted := newTally()
+	census.VeleroRestores = map[metrics.State]int{}
+	err := caches.Each(ctx, r.Client, &velerov1.Restore{}, func(object client.Object) {
+		census.VeleroRestores[veleroRestoreState(object.(*velerov1.Restore).Status.Phase)]++
+	}, client.InNamespace(r.OADPNamespace))
+	if err != nil {
+		return err
+	}
+	counted, waiting := newTally(), make([]metrics.TurnsWaiting, contract.TurnLanes)
 	r.Each(ctx, func(nar *oadpv1alpha1.NonAdminRestore) {
 		counted.add(nar)
 		census.StalledRestores += stalled(nar.Status.Conditions)
+		if !r.going(nar) && k8s.WaitsForTurn(nar.Status.Conditions) {
+			waiting[contract.LaneHand].Add(nar.CreationTimestamp.Time)
+		}
 	})
 	census.NonAdminRestores = counted
+	addTurns(census, contract.PoolRestores, waiting)
 	return nil
 }
 
@@ -129,6 +158,23 @@ func veleroState(phase velerov1.BackupPhase) metrics.State {
 		return metrics.StateDeleting
 	}
 	if backup.Finished(phase) {
+		return metrics.StateFinished
+	}
+	return metrics.StateUnknown
+}
+
+// veleroRestoreState groups Velero's phases by what Velero is doing with a Restore.
+func veleroRestoreState(phase velerov1.RestorePhase) metrics.State {
+	switch phase {
+	case "", velerov1.RestorePhaseNew:
+		return metrics.StateWaiting
+	case velerov1.RestorePhaseInProgress:
+		return metrics.StateInProgress
+	case velerov1.RestorePhaseWaitingForPluginOperations, velerov1.RestorePhaseWaitingForPluginOperationsPartiallyFailed,
+		velerov1.RestorePhaseFinalizing, velerov1.RestorePhaseFinalizingPartiallyFailed:
+		return metrics.StateFinalizing
+	}
+	if restore.Finished(phase) {
 		return metrics.StateFinished
 	}
 	return metrics.StateUnknown

@@ -27,3 +27,19 @@ func TestWhatVeleroDoesWithABackup(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatVeleroDoesWithARestore(t *testing.T) {
+	for state, phases := range map[metrics.State][]velerov1.RestorePhase{
+		metrics.StateWaiting:    {"", "New"},
+		metrics.StateInProgress: {"InProgress"},
+		metrics.StateFinalizing: {
+			"WaitingForPluginOperations", "WaitingForPluginOperationsPartiallyFailed", "Finalizing", "FinalizingPartiallyFailed",
+		},
+		metrics.StateFinished: {"Completed", "PartiallyFailed", "Failed", "FailedValidation"},
+		metrics.StateUnknown:  {"Pondering"},
+	} {
+		for _, phase := range phases {
+			assert.Equal(t, state, veleroRestoreState(phase), "phase %q", phase)
+		}
+	}
+}

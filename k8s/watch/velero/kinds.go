@@ -20,6 +20,7 @@ type Env struct {
 	PositionsChanged func()
 	// DefaultPlansChanged has default plans compared with the namespaces and the policy.
 	DefaultPlansChanged func()
+	Turns               Turns
 	// TenantLabels: the metrics have the names of tenants' objects.
 	TenantLabels bool
 }

@@ -59,6 +59,9 @@ func (s omittedSpec) verdict(today *backup.Verdict, of client.Object, conditions
 		return &backup.Verdict{Reason: s.refused, Message: err.Error()}
 	}
 	said := meta.FindStatusCondition(conditions, string(oadpv1alpha1.NonAdminConditionAccepted))
+	if quota := oadpv1alpha1.ReasonQuotaExceeded; said != nil && said.Reason == quota && today.Reason == quota {
+		return today // a quota does not judge the spec, and what has judged it was satisfied
+	}
 	if said != nil && said.Reason == s.refused && (said.Message == today.Message || !s.outside(said.Message)) {
 		return nil
 	}

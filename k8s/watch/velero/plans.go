@@ -123,6 +123,8 @@ func progressOf(nab *oadpv1alpha1.NonAdminBackup) string {
 	switch {
 	case accepted != nil && accepted.Reason == oadpv1alpha1.ReasonVeleroBackupNotFound:
 		return "gone"
+	case backup.OverQuota(nab):
+		return oadpv1alpha1.ReasonQuotaExceeded
 	case phase == oadpv1alpha1.NonAdminPhaseBackingOff, phase == oadpv1alpha1.NonAdminPhaseDeleting:
 		return string(phase)
 	case made == nil:
@@ -140,7 +142,7 @@ func isDefault(plan client.Object) bool {
 	return marked
 }
 
-// namespaceEvents: labels decide which default plans a namespace gets, and the cache has not kept them.
+// namespaceEvents: labels decide which default plans a namespace gets, and the cache has not kept many.
 func (p *plans) namespaceEvents() watched.Events {
 	return watched.Events{
 		CreateFunc: func(context.Context, event.CreateEvent, watched.Queue) { p.defaultsChanged() },

@@ -6,7 +6,9 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	turns "holdfast.dev/holdfast/activities/queue"
 	"holdfast.dev/holdfast/activities/restore"
+	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/watch/caches"
@@ -22,9 +24,10 @@ type restores struct {
 
 func newRestores(env *Env) *restores {
 	r := &restores{served[*oadpv1alpha1.NonAdminRestore]{
-		env: env, origin: owner.Restore, finalizer: oadpv1alpha1.NarFinalizer,
-		going: func(nar *oadpv1alpha1.NonAdminRestore) bool { return !nar.DeletionTimestamp.IsZero() },
-		made:  func() client.Object { return &velerov1.Restore{} }, volumeLabel: velerov1.RestoreNameLabel,
+		env: env, pool: contract.PoolRestores, origin: owner.Restore, finalizer: oadpv1alpha1.NarFinalizer,
+		going:  func(nar *oadpv1alpha1.NonAdminRestore) bool { return !nar.DeletionTimestamp.IsZero() },
+		active: func(phase string) bool { return turns.ActiveRestore(velerov1.RestorePhase(phase)) },
+		made:   func() client.Object { return &velerov1.Restore{} }, volumeLabel: velerov1.RestoreNameLabel,
 	}}
 	r.Kind = watched.New(watched.Kind[*oadpv1alpha1.NonAdminRestore]{
 		Env: env.Env, Name: "nonadminrestore", Workflow: contract.KindRestore,
@@ -47,7 +50,9 @@ func newRestores(env *Env) *restores {
 			},
 			Also: r.alsoBackingOff,
 		},
-		Judged: func(nar *oadpv1alpha1.NonAdminRestore) bool { return backingOff(nar) },
+		Judged: func(nar *oadpv1alpha1.NonAdminRestore) bool {
+			return backingOff(nar) || k8s.WaitsForTurn(nar.Status.Conditions)
+		},
 		Census: r.count,
 	})
 	return r
@@ -61,11 +66,12 @@ func (r *restores) judge(ctx context.Context, from client.Reader, ref contract.O
 	if err != nil || o.NAR == nil {
 		return watched.View{}, err
 	}
-	return watched.View{
-		Found: true, Due: !restoreworkflow.Settled(o.View()),
-		Unstarted:  awaitsCreation(o.NAR) && !r.going(o.NAR),
+	view := o.View()
+	return r.inTurn(ctx, o.NAR, watched.View{
+		Found: true, Due: !restoreworkflow.Settled(view),
+		Unstarted:  o.Restore == nil && awaitsCreation(o.NAR) && !r.going(o.NAR),
 		VeleroName: o.RestoreName, Uncounted: uncountedRestore(o),
-	}, nil
+	}, view.AwaitsTurn, o.Restore == nil && turns.RestoreAwaits(o.NAR)), nil
 }
 
 // uncountedRestore reports whether a restore that has volumes counts none in its status.

@@ -6,18 +6,23 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
+	"holdfast.dev/holdfast/k8s"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/watch/watched"
+	"holdfast.dev/holdfast/workflows/contract"
 )
 
 // served is what NonAdminBackups and NonAdminRestores have in common: Velero serves one object for each.
 type served[T client.Object] struct {
 	*watched.Kind[T]
 	env       *Env
+	pool      contract.Pool
 	origin    owner.Origin
 	finalizer string
 	// going: the object is being deleted, or is to be, in any of the ways.
 	going func(T) bool
+	// active: a Velero object in that phase has a turn.
+	active func(phase string) bool
 	// made is an empty Velero object, and volumeLabel names the one that a volume belongs to.
 	made        func() client.Object
 	volumeLabel string
@@ -58,12 +63,12 @@ func (s *served[T]) events() watched.Events {
 			}
 			s.env.PositionsChanged()
 		},
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q watched.Queue) {
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q watched.Queue) {
 			before, after := e.ObjectOld, e.ObjectNew
 			if before.GetUID() != after.GetUID() {
 				s.AddEnd(q, watched.RequestFor(before))
 			}
-			if !awaitsCreation(after) {
+			if !awaitsCreation(after) || k8s.Waited(conditionsOf(after)) {
 				s.Started(watched.RequestFor(after))
 			}
 			switch {
@@ -76,8 +81,15 @@ func (s *served[T]) events() watched.Events {
 			if phaseOf(before) != phaseOf(after) {
 				s.env.PositionsChanged()
 			}
+			if beganToWait(before, after) {
+				s.env.Turns.BeganToWait(ctx, s.pool, after)
+			}
+			if stalls(before, after) {
+				s.env.Turns.NotNeeded(s.pool, after)
+			}
 		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q watched.Queue) {
+			s.turnNotNeeded(e.Object)
 			s.AddEnd(q, watched.RequestFor(e.Object))
 		},
 	}
@@ -101,6 +113,9 @@ func (s *served[T]) madeEvents(finished func(phase string) bool, newPosition, at
 			if newPhase || newPosition(before, after) {
 				s.env.PositionsChanged()
 			}
+			if s.active(phaseOf(before)) && !s.active(phaseOf(after)) {
+				s.turnEnded(ctx, after)
+			}
 			object, found := s.of(ctx, after)
 			switch {
 			case !found || before.GetResourceVersion() == after.GetResourceVersion():
@@ -115,6 +130,9 @@ func (s *served[T]) madeEvents(finished func(phase string) bool, newPosition, at
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q watched.Queue) {
 			s.env.PositionsChanged()
 			s.Volumes.Forget(e.Object.GetName())
+			if s.active(phaseOf(e.Object)) {
+				s.turnEnded(ctx, e.Object)
+			}
 			if object, found := s.of(ctx, e.Object); found {
 				s.AddEnd(q, watched.RequestFor(object))
 				return

@@ -52,6 +52,9 @@ func TestAnObjectThatBeginsMakesRoom(t *testing.T) {
 		"nothing":                        {happens: func(*station, *oadpv1alpha1.NonAdminBackup) {}},
 		"its Velero Backup not made yet": {happens: phase(oadpv1alpha1.NonAdminPhaseNew)},
 		"created":                        {happens: phase(oadpv1alpha1.NonAdminPhaseCreated), room: true},
+		"waits for its turn, as it says": {happens: func(s *station, nab *oadpv1alpha1.NonAdminBackup) {
+			watchtest.Happens(t.Context(), s.backups.events(), nab, waiting(nab.Name))
+		}, room: true},
 		"gone": {happens: func(s *station, nab *oadpv1alpha1.NonAdminBackup) {
 			s.cache.Remove(nab.DeepCopy())
 			_, err := s.backups.Reconcile(t.Context(), watched.RequestFor(nab))
@@ -78,8 +81,12 @@ func TestWhatHasStartedNeverWaits(t *testing.T) {
 	deleted.DeletionTimestamp = &metav1.Time{Time: fake.DownloadTime}
 	told := fake.NAB("told-to-go")
 	told.Spec.DeleteBackup = true
-	s := newStation(t, going, velero, deleted, told, fake.NAB("new"), fake.NAR("new", "source"))
-	for name, waits := range map[string]bool{"going": false, "deleted": false, "told-to-go": false, "gone": false, "new": true} {
+	behind, ended := tracked("ended", velerov1.BackupPhaseCompleted) // and the cache does not show yet that it was made
+	behind.Status = oadpv1alpha1.NonAdminBackupStatus{}
+	s := newStation(t, going, velero, deleted, told, behind, ended, fake.NAB("new"), fake.NAR("new", "source"))
+	for name, waits := range map[string]bool{
+		"going": false, "deleted": false, "told-to-go": false, "ended": false, "gone": false, "new": true,
+	} {
 		view, err := s.backups.judge(t.Context(), s.cache.Client, fake.Ref(name))
 		require.NoError(t, err)
 		assert.Equal(t, waits, view.Unstarted, name)

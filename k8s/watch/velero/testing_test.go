@@ -44,6 +44,7 @@ type station struct {
 	cache, live *fake.World
 	signals     *watchtest.Signals
 	policy      *watchtest.Policy
+	turns       *watchtest.Turns
 	paused      error
 	now         time.Time // what download requests are judged by
 	// positionsDue: the queue positions are to be computed again.
@@ -55,12 +56,13 @@ type station struct {
 func newStation(t *testing.T, objects ...client.Object) *station {
 	t.Helper()
 	s := &station{
-		cache: fake.New(t, objects...), live: fake.New(t), signals: &watchtest.Signals{}, policy: &watchtest.Policy{},
+		cache: fake.New(t, objects...), live: fake.New(t), signals: &watchtest.Signals{}, policy: &watchtest.Policy{}, turns: &watchtest.Turns{},
 		now: fake.DownloadTime,
 	}
 	s.env = &Env{
 		Env:    watchtest.Env(fake.Cluster, fake.OADPNamespace, s.cache.Client, s.live.Client, s.signals),
 		Policy: s.policy, PositionsChanged: func() { s.positions = true }, DefaultPlansChanged: func() { s.defaults++ },
+		Turns: s.turns,
 	}
 	s.env.Paused = func() error { return s.paused }
 	s.backups, s.restores, s.downloads, s.locations = newBackups(s.env), newRestores(s.env), newDownloads(s.env), newLocations(s.env)

@@ -36,7 +36,9 @@ type starts struct {
 	waiting map[string][]Request
 	turns   []string
 	forced  map[Request]bool
-	moved   chan struct{}
+	// ready have waited, and have been started by something else.
+	ready []Request
+	moved chan struct{}
 }
 
 // lateness records which existing objects of a namespace have not started in time, and when the last one was late.
@@ -90,10 +92,14 @@ func (s *starts) room(namespace string) bool {
 	return taken < startsAtATime
 }
 
-// started is called when an object has started.
+// started is called when an object has started. A request for it that waits here is due at once: it may be about its end.
 func (s *starts) started(request Request) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
+	if force, waited := s.stopWaiting(request.Forced(false)); waited {
+		s.ready = append(s.ready, request.Forced(force))
+		s.move()
+	}
 	namespace := s.late[request.Namespace]
 	if namespace != nil && namespace.objects[request.Forced(false)] && len(namespace.objects) == 1 {
 		delete(s.late, request.Namespace) // its worker was not running
@@ -101,11 +107,33 @@ func (s *starts) started(request Request) {
 	s.leave(request)
 }
 
-// left is called for an object that does not wait here: it has started, or will not.
+// left is called for an object that is judged now and does not wait here: it has started, or will not.
 func (s *starts) left(request Request) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
+	s.stopWaiting(request.Forced(false))
 	s.leave(request)
+}
+
+func (s *starts) stopWaiting(key Request) (force, waited bool) {
+	if force, waited = s.forced[key]; !waited {
+		return false, false
+	}
+	delete(s.forced, key)
+	others := slices.DeleteFunc(s.waiting[key.Namespace], func(other Request) bool { return other == key })
+	s.waiting[key.Namespace] = others
+	if len(others) == 0 {
+		delete(s.waiting, key.Namespace)
+		s.turns = slices.DeleteFunc(s.turns, func(namespace string) bool { return namespace == key.Namespace })
+	}
+	return force, true
+}
+
+func (s *starts) move() {
+	select {
+	case s.moved <- struct{}{}:
+	default:
+	}
 }
 
 func (s *starts) leave(request Request) {
@@ -115,10 +143,7 @@ func (s *starts) leave(request Request) {
 	}
 	if _, signalled := s.signalled[key]; signalled {
 		delete(s.signalled, key)
-		select {
-		case s.moved <- struct{}{}:
-		default:
-		}
+		s.move()
 	}
 }
 
@@ -145,7 +170,8 @@ func (s *starts) due() []Request {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.expire()
-	var due []Request
+	due := s.ready
+	s.ready = nil
 	for i := 0; i < len(s.turns); {
 		namespace := s.turns[i]
 		if !s.room(namespace) {

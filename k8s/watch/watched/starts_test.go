@@ -43,6 +43,26 @@ func TestStartsAreHandedOverAsOthersBegin(t *testing.T) {
 	assert.Equal(t, []Request{of("late", 1)}, b.due())
 }
 
+// The queue before Velero starts an object that waits here, and Velero may have finished before its status is in the cache.
+func TestWhatWaitsAndHasStartedIsDueAtOnce(t *testing.T) {
+	b := full(t)
+	for i := range 3 {
+		require.False(t, b.admit(of("next", i)))
+	}
+	require.False(t, b.admit(of("other", 1).Forced(true)))
+	b.started(of("next", 1))
+	b.started(of("other", 1))
+	assert.Equal(t, []Request{of("next", 1), of("other", 1).Forced(true)}, b.due())
+	assert.Empty(t, b.due(), "nobody else")
+	b.left(of("next", 0)) // judged now
+	b.started(of("first", 0))
+	b.started(of("first", 1))
+	assert.Equal(t, []Request{of("next", 2)}, b.due())
+	assert.Empty(t, b.turns)
+	assert.Empty(t, b.waiting)
+	assert.Empty(t, b.forced)
+}
+
 // A tenant with thousands of new objects must not stand before one with a single one.
 func TestTurnsToBeginGoRoundTheNamespaces(t *testing.T) {
 	b := full(t)

@@ -219,7 +219,8 @@ func (r *clusterRun) allowed(ctx workflow.Context, request contract.FDBCommandRe
 	return true
 }
 
-// runCommand runs a command on the requester's queue, once: after an unknown outcome the state has to be read first.
+// runCommand runs a command on the requester's queue, once: after an unknown outcome the state has to be read first. The owner
+// serves several namespaces and has no fairness key; a command has that of its object.
 func runCommand(ctx workflow.Context, request contract.FDBCommandRequest) contract.FDBOutcome {
 	run := contract.RunFDBCommand
 	switch request.Command.Operation {
@@ -232,6 +233,7 @@ func runCommand(ctx workflow.Context, request contract.FDBCommandRequest) contra
 		StartToCloseTimeout:    tools.CommandRun(request.Command.Operation),
 		HeartbeatTimeout:       fdbCommandHeartbeat,
 		RetryPolicy:            &temporal.RetryPolicy{MaximumAttempts: 1},
+		Priority:               request.Command.Ref.Fairness(),
 	}, run.WithSummary(fdbCommandSummary(*request.Command, request.Member.Name)), *request.Command)
 	if err != nil {
 		return contract.FDBOutcome{Failure: fdbFailureOf(err, request)}

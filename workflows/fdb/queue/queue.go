@@ -151,6 +151,9 @@ func (r *queueRun) Give(
 	return nil
 }
 
+// Deliver has nothing to do: Give begins each turn itself.
+func (r *queueRun) Deliver(workflow.Context) error { return nil }
+
 func fdbTurnSummary(job contract.FDBJob, ref contract.ObjectRef) string {
 	if job == contract.FDBJobDelete {
 		return "Delete the data of " + ref.String()

@@ -19,8 +19,9 @@ type throttleModel struct {
 	*throttleWorld
 	// asked is when a backup asked first for the place that it may have in the queue, again when it asked after it last came back.
 	asked, again map[string]time.Duration
-	// turns are when each namespace was granted a slot.
-	turns map[string][]time.Duration
+	// turns are when each namespace was granted a slot, and vain when a grant found that its backup's workflow does not run: that is
+	// the namespace's turn, too.
+	turns, vain map[string][]time.Duration
 	// holds are those that may start a first snapshot, or are in one; died is when they went.
 	holds map[string]bool
 	died  map[string]time.Duration
@@ -32,9 +33,13 @@ type throttleModel struct {
 func newThrottleModel() *throttleModel {
 	m := &throttleModel{
 		throttleWorld: newThrottleWorld(), asked: map[string]time.Duration{}, again: map[string]time.Duration{},
-		turns: map[string][]time.Duration{}, holds: map[string]bool{}, died: map[string]time.Duration{}, late: map[string]bool{},
+		turns: map[string][]time.Duration{}, vain: map[string][]time.Duration{}, holds: map[string]bool{}, died: map[string]time.Duration{}, late: map[string]bool{},
 	}
 	m.granted = m.judge
+	m.unheard = func(backup string) {
+		of := workflowtest.TeamOf(backup)
+		m.vain[of] = append(m.vain[of], m.now())
+	}
 	return m
 }
 
@@ -86,7 +91,7 @@ func (m *throttleModel) turnsSince(namespace string, since time.Duration, other 
 	if namespace == other {
 		return nil
 	}
-	for _, at := range m.turns[other] {
+	for _, at := range slices.Concat(m.turns[other], m.vain[other]) {
 		since = max(since, at)
 	}
 	for _, at := range m.turns[namespace] {

@@ -74,6 +74,8 @@ type throttleWorld struct {
 	awayErr error           // the error of the check which workflows run
 	roll    bool
 	granted func(backup string)
+	// unheard is called when a grant finds no workflow.
+	unheard func(backup string)
 	// send are signals that a step sends.
 	send []contract.FDBSlotRequest
 	// grants are "at backup" in their order, seconds from the start.
@@ -87,7 +89,7 @@ type throttleWorld struct {
 func newThrottleWorld() *throttleWorld {
 	return &throttleWorld{
 		start: time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC), limit: 1, dead: map[string]bool{}, mute: map[string]bool{},
-		ended: true, granted: func(string) {},
+		ended: true, granted: func(string) {}, unheard: func(string) {},
 	}
 }
 
@@ -203,6 +205,7 @@ func (w *throttleWorld) grant(backup string) error {
 	defer w.mu.Unlock()
 	switch {
 	case w.dead[backup]:
+		w.unheard(backup)
 		return &temporal.UnknownExternalWorkflowExecutionError{}
 	case w.mute[backup]:
 		return errors.New("too many signals")

@@ -204,6 +204,9 @@ func (r *throttleRun) Give(ctx workflow.Context, slots *turns.Queue[string], slo
 	return nil
 }
 
+// Deliver has nothing to do: Give begins each turn itself.
+func (r *throttleRun) Deliver(workflow.Context) error { return nil }
+
 // Lost frees the slot: no command that was requested with it can run any more.
 func (r *throttleRun) Lost(slots *turns.Queue[string], id string) { slots.End(id) }
 

@@ -16,7 +16,7 @@ const (
 	// LabelHoldValue is the only value of LabelHold that counts.
 	LabelHoldValue = "true"
 	// LabelDefaultPlan marks, with any value, a BackupPlan that the administrator's policy has given to its namespace. Nobody but
-	// Holdfast may change such a plan. The mark gives the plan no rights.
+	// Holdfast may change such a plan. The mark gives the plan no rights. On a NonAdminBackup it says that such a plan made it.
 	LabelDefaultPlan = "holdfast.dev/default-plan"
 	// LabelDefaultPlanValue is the value of LabelDefaultPlan.
 	LabelDefaultPlanValue = "true"

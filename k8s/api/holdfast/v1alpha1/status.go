@@ -118,7 +118,8 @@ type Run struct {
 	Name string `json:"name"`
 	// time is when the run was due.
 	Time metav1.Time `json:"time"`
-	// phase is the Velero Backup's phase, or, without one, the phase of the NonAdminBackup; Deleted if that is gone.
+	// phase is the Velero Backup's phase, or, without one, the phase of the NonAdminBackup. QuotaExceeded: a quota holds it back.
+	// Deleted: it is gone.
 	// +optional
 	Phase string `json:"phase,omitempty"`
 }

@@ -61,8 +61,12 @@ const (
 	ReasonVeleroBackupNotFound = "VeleroBackupNotFound"
 	ReasonBackupScheduled      = "BackupScheduled"
 	ReasonDeletionPending      = "DeletionPending"
+	// ReasonQuotaExceeded is Holdfast's own: the administrator's quota leaves no place. It passes by itself.
+	ReasonQuotaExceeded = "QuotaExceeded"
 	// ReasonVeleroFinalStatusLost is Holdfast's own; the Non-Admin Controller has no such reason.
 	ReasonVeleroFinalStatusLost = "VeleroFinalStatusLost"
+	// ReasonWaitingForTurn is Holdfast's own, of condition Queued, on a NonAdminRestore too: Velero is not handed the object yet.
+	ReasonWaitingForTurn = "WaitingForTurn"
 )
 
 // Reasons on a NonAdminRestore; ReasonDeletionPending is used too.

@@ -25,8 +25,8 @@ const (
 	demoLimit = 2 * time.Minute
 )
 
-// demo shows one backup from beginning to end, one into the tenant's own bucket, a restore, and the backup of a FoundationDB
-// cluster, and checks every claim it makes.
+// demo shows one backup from beginning to end, one into the tenant's own bucket, a restore, the turns of two tenants,
+// and the backup of a FoundationDB cluster, and checks every claim it makes.
 func demo(ctx context.Context) error {
 	s := newStory()
 	s.chapter("Build what is needed")
@@ -100,6 +100,9 @@ func tell(ctx context.Context, s *story, stack *env.Env, sim *fdbsim.Sim) error 
 		return err
 	}
 	if err := tellRestore(ctx, s, stack, tenant); err != nil {
+		return err
+	}
+	if err := tellTurns(ctx, s, stack); err != nil {
 		return err
 	}
 	return tellFoundationDB(ctx, s, stack, tenant, sim)

@@ -58,7 +58,15 @@ func asAdmin(ctx context.Context, stack *env.Env, program string, args ...string
 
 // runAs runs a program as a user, after showing the command line that does the same by hand, and shows what it prints.
 func runAs(ctx context.Context, stack *env.Env, program, user string, args ...string) (string, error) {
-	args = append(slices.Clone(args), "--kubeconfig", stack.Kubeconfig(user))
+	return show(ctx, stack, program, append(slices.Clone(args), "--kubeconfig", stack.Kubeconfig(user))...)
+}
+
+// throughTemporal runs a command of holdfast that needs Temporal alone.
+func throughTemporal(ctx context.Context, stack *env.Env, args ...string) (string, error) {
+	return show(ctx, stack, tools.Holdfast, args...)
+}
+
+func show(ctx context.Context, stack *env.Env, program string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, stack.Binary(program), args...)
 	cmd.Env = append(os.Environ(), "HOME="+stack.Dir()) // kubectl's discovery cache shall not stay behind
 	words := append([]string{program}, args...)

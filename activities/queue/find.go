@@ -1,0 +1,251 @@
+package queue
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"holdfast.dev/holdfast/activities"
+	"holdfast.dev/holdfast/activities/backup"
+	"holdfast.dev/holdfast/activities/restore"
+	"holdfast.dev/holdfast/k8s"
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/owner"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// Find reads the policy and lists the objects of the pools that it limits. Tenants' objects come first: what they wait for may
+// be made before Velero's objects are listed, and then counts as active, never as neither.
+func (a *Activities) Find(ctx context.Context, wanted contract.TurnsWanted) (contract.TurnsFound, error) {
+	found := contract.TurnsFound{Pools: map[contract.Pool]contract.PoolFound{}}
+	rules, err := a.rules(ctx)
+	if err != nil {
+		return found, err
+	}
+	found.Rules = rules
+	for pool, list := range map[contract.Pool]func(context.Context, *listed) (*listed, error){
+		contract.PoolBackups: a.listBackups, contract.PoolRestores: a.listRestores,
+	} {
+		if rules.Limits[pool] == 0 {
+			continue
+		}
+		objects, err := list(ctx, a.newListed(pool))
+		if err != nil {
+			return found, err
+		}
+		found.Pools[pool] = objects.found(wanted)
+	}
+	return found, nil
+}
+
+// BackupAwaits reports whether a NonAdminBackup needs a turn, by its status: it waits, or its workflow has not begun. Its Velero
+// object may exist nevertheless. One that was found in a bucket needs none.
+func BackupAwaits(nab *oadpv1alpha1.NonAdminBackup, clusterID string) bool {
+	synced := owner.SyncedFrom(nab) != "" && !owner.Derived(owner.Claimed(nab), clusterID, nab)
+	return !backup.DeletionRequested(nab) && !synced && awaits(nab.Status.Phase, nab.Status.Conditions)
+}
+
+// RestoreAwaits reports the same of a NonAdminRestore.
+func RestoreAwaits(nar *oadpv1alpha1.NonAdminRestore) bool {
+	return nar.DeletionTimestamp.IsZero() && awaits(nar.Status.Phase, nar.Status.Conditions)
+}
+
+func awaits(phase oadpv1alpha1.NonAdminPhase, conditions []metav1.Condition) bool {
+	switch phase {
+	case "", oadpv1alpha1.NonAdminPhaseNew:
+		return !meta.IsStatusConditionTrue(conditions, string(oadpv1alpha1.NonAdminConditionQueued))
+	case oadpv1alpha1.NonAdminPhaseBackingOff:
+		return k8s.WaitsForTurn(conditions)
+	}
+	return false
+}
+
+// listed are the objects of a pool.
+type listed struct {
+	pool    contract.Pool
+	origin  owner.Origin
+	cluster string
+	waiting []contract.TurnMember
+	// uids are those of all tenants' objects, by name, and made the ones with a Velero object. claimed are the names of their Velero
+	// objects that their statuses give.
+	uids    map[types.NamespacedName]types.UID
+	claimed map[types.NamespacedName]string
+	made    map[types.UID]bool
+	// stalled are those of objects that say that Velero stalls: their turns have ended.
+	stalled map[types.UID]bool
+	active  []contract.TurnMember
+	// orphans are unfinished, and the tenant's object is gone.
+	orphans []orphan
+}
+
+func (a *Activities) newListed(pool contract.Pool) *listed {
+	origin := owner.Backup
+	if pool == contract.PoolRestores {
+		origin = owner.Restore
+	}
+	return &listed{
+		pool: pool, origin: origin, cluster: a.ClusterID, uids: map[types.NamespacedName]types.UID{},
+		claimed: map[types.NamespacedName]string{}, made: map[types.UID]bool{}, stalled: map[types.UID]bool{},
+	}
+}
+
+func (a *Activities) listBackups(ctx context.Context, objects *listed) (*listed, error) {
+	err := activities.EachPage(ctx, a.Client, func(page *oadpv1alpha1.NonAdminBackupList) {
+		for i := range page.Items {
+			nab := &page.Items[i]
+			objects.addTenants(nab, BackupAwaits(nab, a.ClusterID), nab.Status.Conditions)
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list NonAdminBackups: %w", err)
+	}
+	err = activities.EachPage(ctx, a.Client, func(page *velerov1.BackupList) {
+		for i := range page.Items {
+			objects.addMade(&page.Items[i], ActiveBackup(page.Items[i].Status.Phase))
+		}
+	}, client.InNamespace(a.OADPNamespace))
+	if err != nil {
+		return nil, fmt.Errorf("list Velero Backups: %w", err)
+	}
+	return objects, nil
+}
+
+func (a *Activities) listRestores(ctx context.Context, objects *listed) (*listed, error) {
+	err := activities.EachPage(ctx, a.Client, func(page *oadpv1alpha1.NonAdminRestoreList) {
+		for i := range page.Items {
+			nar := &page.Items[i]
+			objects.addTenants(nar, RestoreAwaits(nar), nar.Status.Conditions)
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list NonAdminRestores: %w", err)
+	}
+	err = activities.EachPage(ctx, a.Client, func(page *velerov1.RestoreList) {
+		for i := range page.Items {
+			objects.addMade(&page.Items[i], ActiveRestore(page.Items[i].Status.Phase))
+		}
+	}, client.InNamespace(a.OADPNamespace))
+	if err != nil {
+		return nil, fmt.Errorf("list Velero Restores: %w", err)
+	}
+	return objects, nil
+}
+
+// ActiveBackup reports whether a Velero Backup in this phase has a turn.
+func ActiveBackup(phase velerov1.BackupPhase) bool {
+	return !backup.Finished(phase) && phase != velerov1.BackupPhaseDeleting
+}
+
+// ActiveRestore reports whether a Velero Restore in this phase has a turn.
+func ActiveRestore(phase velerov1.RestorePhase) bool { return !restore.Finished(phase) }
+
+func (l *listed) addTenants(object client.Object, waits bool, conditions []metav1.Condition) {
+	name := client.ObjectKeyFromObject(object)
+	l.uids[name] = object.GetUID()
+	if k8s.Stalled(conditions) {
+		l.stalled[object.GetUID()] = true
+	}
+	if claimed := owner.Claimed(object); claimed != "" {
+		l.claimed[name] = claimed
+	}
+	if waits {
+		lane := contract.LaneHand
+		if l.pool == contract.PoolBackups {
+			lane = backup.Lane(object)
+		}
+		l.waiting = append(l.waiting, l.member(name, object.GetUID(), lane, object.GetCreationTimestamp()))
+	}
+}
+
+func (l *listed) member(name types.NamespacedName, uid types.UID, lane int, created metav1.Time) contract.TurnMember {
+	return contract.TurnMember{
+		TurnKey: contract.TurnKey{Pool: l.pool, ObjectRef: contract.ObjectRef{
+			Namespace: name.Namespace, Name: name.Name, UID: string(uid),
+		}},
+		Lane: lane, Created: created.Unix(),
+	}
+}
+
+// addMade notes a Velero object of ours. One that is left by a tenant's object that is gone is none of the next object of that
+// name; and Velero may have found it in the bucket of another tenant, who could write there whose it is, but not its name.
+func (l *listed) addMade(made client.Object, active bool) {
+	key, is := l.keyOf(made)
+	if !is || !l.isFor(made.GetName(), key) {
+		if name, ours := l.origin.Hint(made); ours && active && owner.MayBeOf(made.GetName(), name.Namespace) {
+			l.orphans = append(l.orphans, orphan{made.DeepCopyObject().(client.Object), inTenants(made)})
+		}
+		return
+	}
+	l.made[types.UID(key.UID)] = true
+	if active && !l.stalled[types.UID(key.UID)] {
+		l.active = append(l.active, contract.TurnMember{TurnKey: key, Created: made.GetCreationTimestamp().Unix()})
+	}
+}
+
+// isFor reports whether a Velero object of that name is the tenant's object's: it has the name that follows from the object's
+// UID, or the one that its status gives.
+func (l *listed) isFor(made string, key contract.TurnKey) bool {
+	object := &metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, UID: types.UID(key.UID)}
+	return owner.Derived(made, l.cluster, object) ||
+		made == l.claimed[types.NamespacedName{Namespace: key.Namespace, Name: key.Name}]
+}
+
+// keyOf names the tenant's object of a Velero object of ours.
+func (l *listed) keyOf(made client.Object) (contract.TurnKey, bool) {
+	name, ours := l.origin.Hint(made)
+	if !ours {
+		return contract.TurnKey{}, false
+	}
+	of := cmp.Or(l.origin.UID(made), l.uids[name])
+	return contract.TurnKey{Pool: l.pool, ObjectRef: contract.ObjectRef{
+		Namespace: name.Namespace, Name: name.Name, UID: string(of),
+	}}, of != ""
+}
+
+// found returns what the queue can hold: the front of each lane, those that are named, and who has a turn.
+func (l *listed) found(wanted contract.TurnsWanted) contract.PoolFound {
+	waiting := slices.DeleteFunc(l.waiting, func(m contract.TurnMember) bool { return l.made[types.UID(m.UID)] })
+	slices.SortFunc(waiting, func(a, b contract.TurnMember) int {
+		return cmp.Or(cmp.Compare(a.Created, b.Created), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	lanes, named := wanted.Lanes[l.pool], wanted.Named
+	found := contract.PoolFound{Active: l.activeOf(wanted)}
+	for lane := range contract.TurnLanes {
+		of := slices.DeleteFunc(slices.Clone(waiting), func(m contract.TurnMember) bool { return m.Lane != lane })
+		var carried []string
+		if lane < len(lanes) {
+			carried = lanes[lane].Namespaces
+		}
+		namespace := func(m contract.TurnMember) string { return m.Namespace }
+		front, beyond := contract.Front(of, contract.MaxTurnsFound, namespace, carried, contract.NamespacesOf(of, namespace))
+		if len(front) < len(of) {
+			also := namedAmong(of, front, l.pool, named)
+			front, beyond.Count = append(front, also...), beyond.Count-len(also)
+		}
+		found.Waiting, found.Beyond = append(found.Waiting, front...), append(found.Beyond, beyond)
+	}
+	return found
+}
+
+// namedAmong returns those that are named and not in the front.
+func namedAmong(all, front []contract.TurnMember, pool contract.Pool, named []contract.TurnName) []contract.TurnMember {
+	there := map[contract.TurnKey]bool{}
+	for _, member := range front {
+		there[member.TurnKey] = true
+	}
+	var more []contract.TurnMember
+	for _, member := range all {
+		name := contract.TurnName{Pool: pool, Namespace: member.Namespace, Name: member.Name}
+		if !there[member.TurnKey] && slices.Contains(named, name) {
+			more = append(more, member)
+		}
+	}
+	return more
+}

@@ -1,0 +1,89 @@
+package velero
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	"holdfast.dev/holdfast/activities/backup"
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/policy/quota"
+	"holdfast.dev/holdfast/k8s/watch/watched"
+)
+
+// A backup that a quota holds back is settled. It is judged again, over the cache, when a backup of its namespace takes less or
+// gives up its wish for a place, when the labels of the namespace or the policy change, and when time alone gives it a place.
+
+// untilPlace is how long it takes until time alone gives a backup a place; zero if that is not known. The second more is what
+// times in objects leave out.
+func untilPlace(o *backup.Objects, now time.Time) time.Duration {
+	if o.QuotaPasses.IsZero() {
+		return 0
+	}
+	return max(0, o.QuotaPasses.Sub(now)) + time.Second
+}
+
+// placeEvents adds, to the events of NonAdminBackups, those that may give another one a place.
+func (b *backups) placeEvents(own watched.Events) watched.Events {
+	update, remove := own.UpdateFunc, own.DeleteFunc
+	own.UpdateFunc = func(ctx context.Context, e event.UpdateEvent, q watched.Queue) {
+		update(ctx, e, q)
+		before, after := e.ObjectOld.(*oadpv1alpha1.NonAdminBackup), e.ObjectNew.(*oadpv1alpha1.NonAdminBackup)
+		if backup.OverQuota(after) && !backup.OverQuota(before) {
+			b.Add(q, watched.RequestFor(after)) // a place may have become free before the cache had the refusal
+		}
+		if !b.sameFor(before, after) {
+			b.wakeOldest(ctx, after.Namespace, q)
+		}
+	}
+	own.DeleteFunc = func(ctx context.Context, e event.DeleteEvent, q watched.Queue) {
+		remove(ctx, e, q)
+		b.wakeOldest(ctx, e.Object.GetNamespace(), q)
+	}
+	return own
+}
+
+// sameFor reports whether a quota counts a backup as before.
+func (b *backups) sameFor(before, after *oadpv1alpha1.NonAdminBackup) bool {
+	was, is := backup.Counted(before, b.ClusterID), backup.Counted(after, b.ClusterID)
+	return was.Waits == is.Waits && was.Stored == is.Stored && was.Active == is.Active && was.Begun.Equal(is.Begun)
+}
+
+// wakeOldest has the oldest backup judged that a quota holds back in a namespace: a free place is its own. When that is made, the
+// next one is the oldest. Without quotas nothing is read.
+func (b *backups) wakeOldest(ctx context.Context, namespace string, q watched.Queue) {
+	if rules, err := b.env.Policy.Get(ctx); err == nil && len(rules.Quotas) == 0 {
+		return // a policy that cannot be read may have quotas
+	}
+	var oldest *oadpv1alpha1.NonAdminBackup
+	var first quota.Backup
+	b.Each(ctx, func(nab *oadpv1alpha1.NonAdminBackup) {
+		counted := backup.Counted(nab, b.ClusterID)
+		if backup.OverQuota(nab) && counted.Waits && (oldest == nil || counted.Before(first)) {
+			oldest, first = nab, counted
+		}
+	}, client.InNamespace(namespace))
+	if oldest != nil {
+		b.Add(q, watched.RequestFor(oldest))
+	}
+}
+
+// quotaEvents adds, to the events of namespaces, a change of the labels: another quota may be that of the namespace.
+func (b *backups) quotaEvents(own watched.Events) watched.Events {
+	update := own.UpdateFunc
+	own.UpdateFunc = func(ctx context.Context, e event.UpdateEvent, q watched.Queue) {
+		update(ctx, e, q)
+		if maps.Equal(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels()) {
+			return
+		}
+		b.eachBackingOff(ctx, func(nab *oadpv1alpha1.NonAdminBackup) {
+			if backup.OverQuota(nab) {
+				b.Add(q, watched.RequestFor(nab))
+			}
+		}, client.InNamespace(e.ObjectNew.GetName()))
+	}
+	return own
+}

@@ -1,0 +1,215 @@
+package queue
+
+import (
+	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/turns"
+)
+
+// pool is the queue of one pool. It applies what objects and operators say. Times are in Unix seconds, and arguments.
+type pool struct {
+	turns.Queue[contract.TurnKey]
+	name     contract.Pool
+	override *contract.LimitOverride
+}
+
+// returnPause is the least time, in seconds, from the begin of a turn that came back to the next one of its object.
+const returnPause = 10
+
+func newPool(name contract.Pool, state contract.PoolState) *pool {
+	p := &pool{name: name, override: state.Override}
+	p.Alone, p.Pause = name == contract.PoolBackups, refillPause
+	for range contract.TurnLanes {
+		p.Most = append(p.Most, contract.MaxTurnsCarried)
+	}
+	p.Resume(state.Carried)
+	for _, member := range state.Members {
+		p.Members = append(p.Members, memberOf(member))
+	}
+	for _, turn := range state.Turns {
+		p.Turns = append(p.Turns, turns.Turn[contract.TurnKey]{
+			Member: memberOf(turn.TurnMember), Began: turn.Turn, ClosedSince: turn.ClosedSince,
+		})
+	}
+	return p
+}
+
+// state is what the next run needs.
+func (p *pool) state(now int64) contract.PoolState {
+	return contract.PoolState{Members: shownAll(p.Members), Turns: p.running(), Carried: p.Carry(now), Override: p.override}
+}
+
+func memberOf(member contract.TurnMember) turns.Member[contract.TurnKey] {
+	return turns.Member[contract.TurnKey]{
+		Key: member.TurnKey, Namespace: member.Namespace, Lane: member.Lane, Created: member.Created, Since: member.Since,
+		First: member.First,
+	}
+}
+
+func shown(member turns.Member[contract.TurnKey]) contract.TurnMember {
+	return contract.TurnMember{
+		TurnKey: member.Key, Lane: member.Lane, Created: member.Created, Since: member.Since, First: member.First,
+	}
+}
+
+func shownAll(members []turns.Member[contract.TurnKey]) []contract.TurnMember {
+	var all []contract.TurnMember
+	for _, member := range members {
+		all = append(all, shown(member))
+	}
+	return all
+}
+
+// running returns the turns that run.
+func (p *pool) running() []contract.HeldTurn {
+	var running []contract.HeldTurn
+	for _, turn := range p.Turns {
+		running = append(running, contract.HeldTurn{
+			TurnMember: shown(turn.Member), Turn: turn.Began, ClosedSince: turn.ClosedSince,
+		})
+	}
+	return running
+}
+
+// namespaces returns the order of the namespaces, for a listing.
+func (p *pool) namespaces(now int64) []contract.Lane {
+	var lanes []contract.Lane
+	for _, lane := range p.Carry(now).Lanes {
+		lanes = append(lanes, contract.Lane{Namespaces: lane.Namespaces})
+	}
+	return lanes
+}
+
+// pace sets the limit and the weights that hold now. It returns when that changes by itself, or 0.
+func (p *pool) pace(rules contract.TurnRules, now int64) (until int64) {
+	p.Weights, p.Limit = rules.Weights, rules.Limits[p.name]
+	if p.override != nil && (p.override.Until <= now || p.Limit == 0) {
+		p.override = nil
+	}
+	if p.override != nil {
+		p.Limit, until = p.override.Limit, p.override.Until
+	}
+	return until
+}
+
+// clear forgets everything: the policy has no limit any more, and the watcher wakes those that wait.
+func (p *pool) clear() { p.Members, p.Turns, p.Lanes, p.Beyond = nil, nil, nil, contract.Beyond{} }
+
+// timeout returns when the next turn has lasted too long; 0 if none will.
+func (p *pool) timeout(seconds int64) int64 {
+	var at int64
+	for _, turn := range p.Turns {
+		if seconds > 0 {
+			at = sooner(at, turn.Began+seconds)
+		}
+	}
+	return at
+}
+
+// expire ends the turns that have lasted too long.
+func (p *pool) expire(now, seconds int64) {
+	var over []contract.TurnKey
+	for _, turn := range p.Turns {
+		if seconds > 0 && turn.Began+seconds <= now {
+			over = append(over, turn.Key)
+		}
+	}
+	for _, key := range over {
+		p.End(key)
+	}
+}
+
+// request notes that an object needs a turn.
+func (p *pool) request(request contract.TurnRequest, now int64) {
+	if p.Member(request.TurnKey) != nil || p.Turn(request.TurnKey) != nil {
+		return
+	}
+	p.Add(now, memberOf(contract.TurnMember{
+		TurnKey: request.TurnKey, Lane: request.Lane, Created: request.Created, Since: now,
+	}))
+}
+
+// ended notes that an object needs no turn any more.
+func (p *pool) ended(key contract.TurnKey) {
+	p.Leave(key)
+	p.End(key)
+}
+
+// takeBack ends a turn that its object does not use. One that came too late waits at its place for another.
+func (p *pool) takeBack(back contract.TurnReturn, now int64) {
+	turn := p.Turn(back.TurnKey)
+	switch {
+	case turn == nil || turn.Began != back.Turn: // an earlier turn
+	case back.Waits:
+		turn.Since = now
+		if now-turn.Began < returnPause { // not late: nothing else keeps it from coming back again and again
+			turn.NotBefore = now + returnPause
+		}
+		p.Return(*turn)
+	default:
+		p.End(back.TurnKey)
+	}
+}
+
+// hold notes the turns of a run that was lost, or of objects from before: those with an unfinished Velero object, made at
+// Created.
+func (p *pool) hold(found contract.PoolFound, now int64) {
+	for _, member := range found.Active {
+		member.Since = now
+		p.Hold(turns.Turn[contract.TurnKey]{Member: memberOf(member), Began: min(max(member.Created, 1), now)})
+	}
+}
+
+// settleDoubts ends the turns of which nothing is left, and gives again those that were not used. One that was given under a
+// higher limit goes back instead: its object waits at its place.
+func (p *pool) settleDoubts(found contract.PoolFound, doubted map[contract.TurnKey]bool) {
+	waits, active := keysOf(found.Waiting), keysOf(found.Active)
+	for _, turn := range p.running() {
+		switch key := turn.TurnKey; {
+		case !doubted[key] || turn.ClosedSince == 0: // it has sent something since
+		case active[key]:
+			p.Runs(key)
+		case waits[key] && p.Running() > p.Limit:
+			p.Return(*p.Turn(key))
+		case waits[key]:
+			p.Runs(key)
+			p.Again(key)
+		default:
+			p.End(key)
+		}
+	}
+}
+
+// settleUnseen ends the turns of which nothing is left: nobody has said that they ended. One that was given a moment ago has an
+// object that waits, or a Velero object.
+func (p *pool) settleUnseen(found contract.PoolFound, unseen map[contract.TurnKey]int64) {
+	waits, active := keysOf(found.Waiting), keysOf(found.Active)
+	for _, turn := range p.running() {
+		if unseen[turn.TurnKey] == turn.Turn && !waits[turn.TurnKey] && !active[turn.TurnKey] {
+			p.End(turn.TurnKey)
+		}
+	}
+}
+
+func keysOf(members []contract.TurnMember) map[contract.TurnKey]bool {
+	keys := map[contract.TurnKey]bool{}
+	for _, member := range members {
+		keys[member.TurnKey] = true
+	}
+	return keys
+}
+
+// refill adds the members that were found in the objects, and fulfils wishes.
+func (p *pool) refill(now int64, found contract.PoolFound, wishes []*wish) {
+	var members []turns.Member[contract.TurnKey]
+	for _, waiting := range found.Waiting {
+		waiting.Since = max(waiting.Created, 1)
+		for _, wish := range wishes {
+			waiting.First = waiting.First || wish.is(waiting.TurnKey)
+		}
+		members = append(members, memberOf(waiting))
+	}
+	p.Refill(now, members, found.Beyond...)
+	for _, wish := range wishes {
+		p.grant(wish)
+	}
+}
