@@ -5,8 +5,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 export GOTOOLCHAIN := local
-export GOFLAGS ?= -buildvcs=false
-# As what is shipped, also in tests and lint, so that each package is compiled once. Tag fdb and the race detector need cgo.
+export GOFLAGS ?= -buildvcs=false -trimpath
+# All compile with the same flags, so that each package is compiled once. Tag fdb and the race detector need cgo.
 export CGO_ENABLED := 0
 
 tool = $$(go -C test run ./tools/cmd/holdfast-tools -path $(1))
@@ -116,9 +116,9 @@ build-fdb: ## Check the code of build tag fdb: against a stand-in for the C libr
 	gcc -std=c11 -Wall -Wextra -Werror -O1 -shared -fPIC -pthread -Itest/fdbstub/include -o bin/fdbstub/libfdb_c.so test/fdbstub/fdb_c.c
 	export CGO_ENABLED=1 GOFLAGS="$(GOFLAGS) -trimpath"; $(call headers,$(CURDIR)/test/fdbstub/include); \
 	export LIBRARY_PATH=$(CURDIR)/bin/fdbstub LD_LIBRARY_PATH=$(CURDIR)/bin/fdbstub; \
-	go vet -tags fdb ./activities/... ./worker/...; \
+	go vet -tags fdb,$(BUILD_TAGS) ./activities/fdblock/...; \
 	go build $(FDB_FLAGS) -o bin/fdbstub/ ./worker; \
-	"$(call tool,golangci-lint)" run --build-tags fdb ./activities/fdblock/...; \
+	"$(call tool,golangci-lint)" run --build-tags fdb,$(BUILD_TAGS) ./activities/fdblock/...; \
 	go test $(FDB_FLAGS) -vet=off -count=1 ./activities/fdblock/...
 	@echo "compiled and tested against test/fdbstub, a stand-in for FoundationDB's client"
 	@mkdir -p bin/fdb; go -C test build -o ../bin/fdb/ ./env/cmd/holdfast-fdb; \

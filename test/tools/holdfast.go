@@ -49,8 +49,9 @@ func buildInto(ctx context.Context, progress io.Writer, source, dir string, tags
 	for _, b := range []struct{ name, pkg string }{{HoldfastWorker, "./worker"}, {Holdfast, "./starter"}} {
 		start := time.Now()
 		path := filepath.Join(dir, b.name)
-		// The flags are those of go test and go run, so that the packages compiled for one serve the others.
-		build := []string{"build", "-tags", strings.Join(tags, ","), "-o", path, b.pkg}
+		// As the Makefile compiles it, so that each package is compiled once.
+		tags := strings.Join(append([]string{"disable_grpc_modules"}, tags...), ",")
+		build := []string{"build", "-trimpath", "-tags", tags, "-o", path, b.pkg}
 		command := goCommand{dir: source, args: build, env: os.Environ()}
 		if err := runGo(ctx, command, func(string) {}); err != nil {
 			return nil, fmt.Errorf("build %s: %w", b.name, err)
