@@ -3,6 +3,7 @@ package k8s
 import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 )
@@ -34,6 +35,17 @@ func SetCondition(conditions *[]metav1.Condition, generation int64,
 		Reason:             reason,
 		Message:            message,
 	})
+}
+
+// Conditions returns the conditions of a NonAdminBackup or NonAdminRestore, which the caller must not change.
+func Conditions(object client.Object) []metav1.Condition {
+	switch object := object.(type) {
+	case *oadpv1alpha1.NonAdminBackup:
+		return object.Status.Conditions
+	case *oadpv1alpha1.NonAdminRestore:
+		return object.Status.Conditions
+	}
+	return nil
 }
 
 // WaitsForTurn reports whether the conditions of a NonAdminBackup or NonAdminRestore say that its spec is accepted and that it

@@ -67,6 +67,8 @@ type Objects struct {
 
 	// limits are those by which a place was found; nil if none was needed.
 	limits *quota.Limits
+	// held is what the volumes of the namespace hold; nil if that was not read.
+	held *int64
 	// unread: nothing shows that there ever was a Velero Backup, so it was not read.
 	unread bool
 	// turnUsed: the Velero Backup was made with a turn since the objects were read.

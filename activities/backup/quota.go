@@ -3,12 +3,17 @@ package backup
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -67,11 +72,11 @@ func (g *Gatherer) judgeQuota(ctx context.Context, o *Objects, rules policy.Own)
 	if len(rules.Quotas) == 0 || o.Backup != nil || owner.Claims(o.NAB, o.BackupName) {
 		return nil, nil //nolint:nilnil // a place is no verdict
 	}
-	labels, err := k8s.NamespaceLabels(ctx, g.Reader, o.NAB.Namespace)
+	namespaceLabels, err := k8s.NamespaceLabels(ctx, g.Reader, o.NAB.Namespace)
 	if err != nil {
 		return nil, err
 	}
-	limits, _, found := rules.QuotaOf(labels)
+	limits, _, found := rules.QuotaOf(namespaceLabels)
 	if !found || len(limits.Set()) == 0 {
 		return nil, nil //nolint:nilnil // the same
 	}
@@ -96,11 +101,9 @@ func (g *Gatherer) place(ctx context.Context, o *Objects) (*Verdict, error) {
 	}
 	usage := quota.CountFor(Counted(o.NAB, g.ClusterID), all, now)
 	if !o.limits.MaxBytes.IsZero() && !g.Cached {
-		held, err := HeldBytes(ctx, g.Reader, g.OADPNamespace, made)
-		if err != nil {
+		if usage.Bytes, err = g.held(ctx, o, slices.Collect(maps.Keys(made))); err != nil {
 			return nil, err
 		}
-		usage.Bytes = held[o.NAB.Namespace]
 	}
 	decided := quota.Decide(*o.limits, usage)
 	if decided.Exceeded == "" {
@@ -108,6 +111,38 @@ func (g *Gatherer) place(ctx context.Context, o *Objects) (*Verdict, error) {
 	}
 	o.QuotaPasses = decided.Passes
 	return &Verdict{Reason: oadpv1alpha1.ReasonQuotaExceeded, Message: decided.Message()}, nil
+}
+
+// namesAtATime is how many names one list selects by: they are a part of its URL.
+const namesAtATime = 100
+
+// held returns what the volumes of the object's namespace hold, which it reads once: the object's own place does not change it.
+// The API server picks them out, by the names of their Velero Backups: of all tenants there may be too many for an attempt.
+func (g *Gatherer) held(ctx context.Context, o *Objects, made []Made) (int64, error) {
+	if o.held != nil {
+		return *o.held, nil
+	}
+	made = slices.DeleteFunc(made, func(m Made) bool { return m.Name == "" || len(validation.IsValidLabelValue(m.Name)) > 0 })
+	var sum int64
+	for some := range slices.Chunk(made, namesAtATime) {
+		of := map[Made]bool{}
+		names := make([]string, len(some))
+		for i, each := range some {
+			of[each], names[i] = true, each.Name
+		}
+		selected, err := labels.NewRequirement(velerov1.BackupNameLabel, selection.In, names)
+		if err != nil {
+			return 0, fmt.Errorf("select volumes by their Velero Backups: %w", err)
+		}
+		held, err := HeldBytes(ctx, g.Reader, g.OADPNamespace, of,
+			client.MatchingLabelsSelector{Selector: labels.NewSelector().Add(*selected)})
+		if err != nil {
+			return 0, err
+		}
+		sum += held[o.NAB.Namespace]
+	}
+	o.held = &sum
+	return sum, nil
 }
 
 // eachOf calls do for every NonAdminBackup of a namespace, which it must not change. A cache has no pages.
@@ -132,21 +167,23 @@ func (g *Gatherer) eachOf(ctx context.Context, namespace string, do func(*oadpv1
 type Made struct{ Namespace, Name string }
 
 // HeldBytes is what Velero says that the volumes of the namespaces' own backups hold, by namespace: those that it copies or
-// moves, before the uploader deduplicates. Snapshots that stay in the cloud have no size here.
-func HeldBytes(ctx context.Context, reader client.Reader, oadpNamespace string, made map[Made]bool) (map[string]int64, error) {
+// moves, before the uploader deduplicates. Snapshots that stay in the cloud have no size here. The options select volumes.
+func HeldBytes(
+	ctx context.Context, reader client.Reader, oadpNamespace string, made map[Made]bool, options ...client.ListOption,
+) (map[string]int64, error) {
 	held := map[string]int64{}
 	add := func(namespace string, volume client.Object, bytes int64) {
 		if made[Made{namespace, volume.GetLabels()[velerov1.BackupNameLabel]}] {
 			held[namespace] += bytes
 		}
 	}
-	in := client.InNamespace(oadpNamespace)
+	options = append(options, client.InNamespace(oadpNamespace))
 	err := activities.EachPage(ctx, reader, func(page *velerov1.PodVolumeBackupList) {
 		for i := range page.Items {
 			each := &page.Items[i]
 			add(each.Spec.Pod.Namespace, each, each.Status.Progress.TotalBytes)
 		}
-	}, in)
+	}, options...)
 	if err != nil {
 		return nil, fmt.Errorf("list PodVolumeBackups: %w", err)
 	}
@@ -155,7 +192,7 @@ func HeldBytes(ctx context.Context, reader client.Reader, oadpNamespace string, 
 			each := &page.Items[i]
 			add(each.Spec.SourceNamespace, each, each.Status.Progress.TotalBytes)
 		}
-	}, in)
+	}, options...)
 	if err != nil {
 		return nil, fmt.Errorf("list DataUploads: %w", err)
 	}

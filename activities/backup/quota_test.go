@@ -273,11 +273,12 @@ func TestAQuotaReadsOnlyWhereItLimits(t *testing.T) {
 		"of numbers":          {[]policy.Quota{all(quota.Limits{MaxActive: 3})}, []string{nab, namespace, backups, backups}},
 		"of bytes": {
 			[]policy.Quota{all(quota.Limits{MaxBytes: resource.MustParse("1Ti")})},
-			[]string{nab, namespace, backups, volumes, uploads, backups, volumes, uploads},
+			[]string{nab, namespace, backups, volumes, uploads, backups},
 		},
 	} {
 		t.Run(title, func(t *testing.T) {
-			w := fake.New(t, fake.NAB(activitytest.Name))
+			w := fake.New(t, fake.NAB(activitytest.Name), aged("earlier", 0))
+			serve(t, w, "earlier")
 			w.Policy.Quotas = test.quotas
 			var read []string
 			w.FailReads(func(object runtime.Object) error {

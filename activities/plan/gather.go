@@ -142,6 +142,9 @@ func (b Backup) phase() string {
 	if backup.OverQuota(b.Object) {
 		return oadpv1alpha1.ReasonQuotaExceeded
 	}
+	if k8s.WaitsForTurn(status.Conditions) { // also from BackingOff
+		return string(oadpv1alpha1.NonAdminPhaseNew)
+	}
 	if status.VeleroBackup != nil && status.VeleroBackup.Status != nil && status.VeleroBackup.Status.Phase != "" {
 		return string(status.VeleroBackup.Status.Phase)
 	}

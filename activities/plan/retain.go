@@ -187,7 +187,7 @@ func readers(ctx context.Context, reader client.Reader, namespace string) (map[s
 // restoreEnded: nothing reads the backup any more, also not the finalization.
 func restoreEnded(nar *oadpv1alpha1.NonAdminRestore) bool {
 	if nar.Status.Phase == oadpv1alpha1.NonAdminPhaseBackingOff {
-		return true
+		return !k8s.WaitsForTurn(nar.Status.Conditions)
 	}
 	made := nar.Status.VeleroRestore
 	if made == nil || made.Status == nil {

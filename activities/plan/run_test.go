@@ -85,6 +85,21 @@ func TestARunThatBacksOffIsCountedOnce(t *testing.T) {
 	assert.Zero(t, s.status().Days[0].Failed)
 }
 
+// A run that waits for its turn before Velero after a refusal has not failed: the plan makes no second one behind it.
+func TestARunThatWaitsForItsTurnAfterARefusalIsWaitedFor(t *testing.T) {
+	s := newScene(t, nil)
+	s.now = s.now.Add(time.Minute)
+	nab := s.run()
+	nab.Status.Phase = oadpv1alpha1.NonAdminPhaseBackingOff
+	backup.ApplyVerdict(nab, backup.Verdict{Accepted: true, Reason: oadpv1alpha1.ReasonBackupAccepted}, "made-later", fake.OADPNamespace)
+	backup.ApplyWaiting(nab)
+	require.NoError(t, s.Client.Status().Update(t.Context(), nab))
+	s.now = s.now.Add(12 * time.Hour)
+	assert.Zero(t, s.refresh().Due)
+	assert.Zero(t, s.status().Counts.Failed)
+	assert.Equal(t, "New", s.status().LastRun.Phase)
+}
+
 // A good run counts, also while Velero deletes it, and when it is gone.
 func TestARunThatIsDeletedHasBeenGood(t *testing.T) {
 	s := newScene(t, nil)

@@ -42,6 +42,7 @@ func (a *Activities) Find(ctx context.Context, wanted contract.TurnsWanted) (con
 		}
 		found.Pools[pool] = objects.found(wanted)
 	}
+	found.Rules.Weights = weightsFor(rules.Weights, found, wanted)
 	return found, nil
 }
 

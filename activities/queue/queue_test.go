@@ -193,10 +193,10 @@ func TestTheFrontOfEachLaneAndWhoIsNamed(t *testing.T) {
 		objects = append(objects, waiting(nab("huge", fmt.Sprintf("h%04d", n), int64(n+10), nil)))
 	}
 	objects = append(objects, waiting(nab("late", "one", 99999, nil)), waiting(nab("late", "plan", 5, map[string]string{holdfastv1alpha1.LabelPlan: "p"})))
-	last := fmt.Sprintf("h%04d", contract.MaxTurnsFound+4)
+	last, other := fmt.Sprintf("h%04d", contract.MaxTurnsFound+4), fmt.Sprintf("h%04d", contract.MaxTurnsFound+3)
 	found := find(t, contract.TurnsWanted{Named: []contract.TurnName{
 		{Pool: contract.PoolBackups, Namespace: "huge", Name: last},
-		{Pool: contract.PoolRestores, Namespace: "huge", Name: "h0503"},
+		{Pool: contract.PoolRestores, Namespace: "huge", Name: other},
 		{Pool: contract.PoolBackups, Namespace: "huge", Name: "h0000"},
 		{Pool: contract.PoolBackups, Namespace: "huge", Name: "nobody"},
 	}}, objects...)
@@ -205,7 +205,7 @@ func TestTheFrontOfEachLaneAndWhoIsNamed(t *testing.T) {
 	assert.Contains(t, names, "late/one@0", "one of each namespace comes first")
 	assert.Contains(t, names, "huge/"+last+"@0", "an operator named it")
 	assert.Equal(t, 1, strings.Count(names, "huge/h0000@"))
-	assert.NotContains(t, names, "huge/h0503@", "another pool's")
+	assert.NotContains(t, names, "huge/"+other+"@", "another pool's")
 	assert.Equal(t, contract.Beyond{Count: 5, Namespaces: []string{"huge"}}, found.Beyond[contract.LaneHand])
 	assert.Zero(t, found.Beyond[contract.LanePlan])
 }
@@ -215,15 +215,18 @@ func TestTheRulesAreThePolicys(t *testing.T) {
 		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"tier": tier}}}
 	}
 	gold := policy.Weight{NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "gold"}}, Weight: 3}
+	inBank, inShop := fake.NAR("waits", "nightly"), fake.NAR("waits", "nightly")
+	inBank.Namespace, inShop.Namespace = "bank", "shop"
 	finds := &queue.Activities{
-		Client: fake.New(t, labelled("bank", "gold"), labelled("shop", "iron")).Client, OADPNamespace: fake.OADPNamespace,
-		Policy: limited(policy.Queue{MaxActiveRestores: 2, Weights: []policy.Weight{gold}}),
+		Client:        fake.New(t, inBank, inShop, labelled("bank", "gold"), labelled("shop", "iron"), labelled("idle", "gold")).Client,
+		OADPNamespace: fake.OADPNamespace,
+		Policy:        limited(policy.Queue{MaxActiveRestores: 2, Weights: []policy.Weight{gold}}),
 	}
 	found, err := run(t, finds)
 	require.NoError(t, err)
 	assert.Equal(t, contract.TurnRules{
 		Version: "v1", Limits: map[contract.Pool]int{contract.PoolRestores: 2}, Weights: map[string]int{"bank": 3}, Timeout: 4 * 3600,
-	}, found.Rules)
+	}, found.Rules, "weights of those that wait")
 	assert.Contains(t, found.Pools, contract.PoolRestores)
 	assert.NotContains(t, found.Pools, contract.PoolBackups)
 	short := queue.RulesOf(policy.Queue{TurnTimeout: metav1.Duration{Duration: time.Hour}})

@@ -36,6 +36,30 @@ func (a *Activities) rules(ctx context.Context) (contract.TurnRules, error) {
 	return rules, nil
 }
 
+// weightsFor returns the weights of the namespaces that the queue will know, since there may be thousands of others.
+func weightsFor(weights map[string]int, found contract.TurnsFound, wanted contract.TurnsWanted) map[string]int {
+	if len(weights) == 0 {
+		return nil
+	}
+	known := map[string]int{}
+	know := func(namespace string) {
+		if weight, has := weights[namespace]; has {
+			known[namespace] = weight
+		}
+	}
+	for _, pool := range contract.Pools() {
+		for _, lane := range wanted.Lanes[pool] {
+			for _, namespace := range lane.Namespaces {
+				know(namespace)
+			}
+		}
+		for _, member := range found.Pools[pool].Waiting {
+			know(member.Namespace)
+		}
+	}
+	return known
+}
+
 // policy returns the policy in force and its version, which may change in between.
 func (a *Activities) policy(ctx context.Context) (policy.Policy, string, error) {
 	for {

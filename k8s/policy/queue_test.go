@@ -11,13 +11,13 @@ import (
 func TestTheQueueOfThePolicy(t *testing.T) {
 	p, err := ParseOwn([]byte(`
 queue:
-  maxActive: 1000
+  maxActive: 200
   weights:
   - {namespaceSelector: {matchLabels: {tier: gold}}, weight: 3}
   - {namespaceSelector: {matchLabels: {tier: gold}}, weight: 9}
 `))
 	require.NoError(t, err)
-	assert.Equal(t, 1000, p.Queue.MaxActive)
+	assert.Equal(t, 200, p.Queue.MaxActive)
 	assert.Zero(t, p.Queue.MaxActiveRestores)
 	assert.Equal(t, 4*time.Hour, p.Queue.Timeout())
 	assert.Equal(t, 3, p.Queue.WeightOf(map[string]string{"tier": "gold"}), "the first that selects it")
@@ -30,7 +30,7 @@ queue:
 func TestThePolicyOfTheQueueIsReadStrictly(t *testing.T) {
 	for document, want := range map[string]string{
 		"queue: {maxActive: -1}":              "queue.maxActive must not be negative",
-		"queue: {maxActiveRestores: 1001}":    "queue.maxActiveRestores must be at most 1000",
+		"queue: {maxActiveRestores: 201}":     "queue.maxActiveRestores must be at most 200",
 		"queue: {turnTimeout: -1m}":           "queue.turnTimeout must not be negative",
 		"queue: {turnTimeout: 59s}":           "queue.turnTimeout must be at least 1m0s",
 		"queue: {limit: 1}":                   "queue.limit is not a known field",

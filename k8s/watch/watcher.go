@@ -162,7 +162,7 @@ func newWatcher(cached client.Client, api client.Reader, clusters cache.Cache, o
 		}),
 	}
 	w.positions = queue.New(queue.Positions{
-		Client: cached, OADPNamespace: w.OADPNamespace, Turns: w.Turns, NotRunning: w.news.NotRunning, Paused: w.Paused, Log: w.Log,
+		Client: cached, OADPNamespace: w.OADPNamespace, Turns: w.Turns, Paused: w.Paused, Log: w.Log,
 	})
 	w.keeper = &schedules.Keeper{Schedules: w.Schedules, Policy: w.policy.current.Load, Log: w.Log}
 	env := &watched.Env{

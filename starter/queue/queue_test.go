@@ -106,6 +106,8 @@ func TestWhyAnObjectWaits(t *testing.T) {
 	}
 	first := member(contract.PoolBackups, 0, "shop", "a", 1)
 	first.First = true
+	rests := member(contract.PoolBackups, 0, "shop", "a", 1)
+	rests.NotBefore = now.Unix() + 1
 	for title, test := range map[string]struct {
 		of     contract.PoolShown
 		paused bool
@@ -132,6 +134,10 @@ func TestWhyAnObjectWaits(t *testing.T) {
 			},
 			want: []reason{reasonLimit, reasonLimit},
 		},
+		"its pause, although there is room": {
+			of:   contract.PoolShown{Pool: contract.PoolBackups, Limit: 1, Waiting: []contract.TurnMember{rests}},
+			want: []reason{reasonReturn},
+		},
 		"restores do not wait for their namespace": {
 			of: contract.PoolShown{
 				Pool: contract.PoolRestores, Limit: 1, Turns: []contract.HeldTurn{turn(contract.PoolRestores, "shop")},
@@ -146,7 +152,7 @@ func TestWhyAnObjectWaits(t *testing.T) {
 	} {
 		t.Run(title, func(t *testing.T) {
 			var found []reason
-			for _, position := range poolShown(test.of, 1, test.paused).Queue {
+			for _, position := range poolShown(test.of, 1, test.paused, now).Queue {
 				found = append(found, position.WaitsFor)
 			}
 			assert.Equal(t, test.want, found)

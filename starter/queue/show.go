@@ -73,6 +73,7 @@ const (
 	reasonPause     reason = "pause after a loss"
 	reasonNamespace reason = "its namespace has a turn"
 	reasonLimit     reason = "limit"
+	reasonReturn    reason = "its turn came back unused: not yet"
 	reasonNothing   reason = "nothing: due now"
 )
 
@@ -92,12 +93,12 @@ func read(ctx context.Context, temporal client.Client, clusterID string, now tim
 		queue.PausedUntil = &until
 	}
 	for _, pool := range state.Pools {
-		queue.Pools = append(queue.Pools, poolShown(pool, state.Rules.Limits[pool.Pool], queue.PausedUntil != nil))
+		queue.Pools = append(queue.Pools, poolShown(pool, state.Rules.Limits[pool.Pool], queue.PausedUntil != nil, now))
 	}
 	return queue, nil
 }
 
-func poolShown(of contract.PoolShown, policyLimit int, paused bool) shownPool {
+func poolShown(of contract.PoolShown, policyLimit int, paused bool, now time.Time) shownPool {
 	pool := shownPool{
 		Pool: of.Pool, Limit: of.Limit, PolicyLimit: policyLimit, Active: len(of.Turns), Waiting: len(of.Waiting) + of.Beyond,
 		Beyond: of.Beyond,
@@ -113,7 +114,7 @@ func poolShown(of contract.PoolShown, policyLimit int, paused bool) shownPool {
 		}
 		pool.Turns = append(pool.Turns, row)
 	}
-	why := reasonsOf(of, paused)
+	why := reasonsOf(of, paused, now)
 	for i, member := range of.Waiting {
 		pool.Queue = append(pool.Queue, shownPosition{
 			Position: i + 1, Namespace: member.Namespace, Name: member.Name, Lane: contract.LaneName(member.Lane),
@@ -124,7 +125,7 @@ func poolShown(of contract.PoolShown, policyLimit int, paused bool) shownPool {
 }
 
 // reasonsOf returns why members of a pool wait. A namespace has no second Backup at a time while another one waits that has none.
-func reasonsOf(of contract.PoolShown, paused bool) func(contract.TurnMember) reason {
+func reasonsOf(of contract.PoolShown, paused bool, now time.Time) func(contract.TurnMember) reason {
 	active := map[string]bool{}
 	for _, turn := range of.Turns {
 		active[turn.Namespace] = true
@@ -134,6 +135,8 @@ func reasonsOf(of contract.PoolShown, paused bool) func(contract.TurnMember) rea
 		switch {
 		case paused:
 			return reasonPause
+		case member.NotBefore > now.Unix():
+			return reasonReturn
 		case of.Pool == contract.PoolBackups && !member.First && others && active[member.Namespace]:
 			return reasonNamespace
 		case len(of.Turns) >= of.Limit:

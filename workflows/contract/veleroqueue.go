@@ -88,12 +88,13 @@ func (p Pool) Lanes() []int {
 	return []int{LaneHand, LanePlan, LaneDefaultPlan}
 }
 
-// Bounds of each lane of the queue: how many waiting members it carries, and how many one listing returns.
+// Bounds of each lane of the queue: how many waiting members it carries, and how many one listing returns. With the longest names
+// all of them fit into a payload.
 const (
-	MaxTurnsCarried = MaxCarried / 4
+	MaxTurnsCarried = MaxCarried / 5
 	MaxTurnsFound   = MaxTurnsCarried / 2
 	// MaxTurns is the largest limit of a pool, and MaxTurnsActive how many unfinished objects one listing of a pool returns.
-	MaxTurns       = 1000
+	MaxTurns       = 200
 	MaxTurnsActive = MaxTurns + MaxTurns/2
 	// MaxTurnsGiven is how many turns one GiveTurns gives.
 	MaxTurnsGiven = 25
@@ -116,6 +117,9 @@ type TurnMember struct {
 	Since   int64 `json:"since,omitempty"`
 	// First: an operator gave it the next turn.
 	First bool `json:"first,omitempty"`
+	// Returned is how often its turn came back unused, and NotBefore when it may have the next one, in Unix seconds.
+	Returned  int   `json:"returned,omitempty"`
+	NotBefore int64 `json:"notBefore,omitempty"`
 }
 
 // HeldTurn is a turn that runs.
@@ -164,8 +168,11 @@ type TurnRequest struct {
 // TurnNews is the payload of SignalTurnNews.
 type TurnNews struct {
 	Requests []TurnRequest `json:"requests,omitempty"`
-	// Ended are objects that need no turn any more, for ever: Velero has finished, or the object is gone.
+	// Ended are objects that need no turn any more, for ever: Velero has finished or stalls.
 	Ended []TurnKey `json:"ended,omitempty"`
+	// Gone are objects that were deleted: they wait no more. A turn that one of them has ends otherwise, since Velero may work on
+	// what is being made with it.
+	Gone []TurnKey `json:"gone,omitempty"`
 	// Policy is the version of the policy; the queue reads another one.
 	Policy string `json:"policy,omitempty"`
 	// Leads: the watcher leads since now. Ends that the last one has not sent are lost.
@@ -187,7 +194,7 @@ type TurnRules struct {
 	Version string `json:"version,omitempty"`
 	// Limits are how many turns each pool has; a pool without one gives no turns: its objects need none.
 	Limits map[Pool]int `json:"limits,omitempty"`
-	// Weights are those of namespaces with another weight than 1.
+	// Weights are those of namespaces with another weight than 1 in which somebody waits.
 	Weights map[string]int `json:"weights,omitempty"`
 	// Timeout is how long a turn lasts at most, in seconds.
 	Timeout int64 `json:"timeout,omitempty"`
@@ -283,6 +290,8 @@ type VeleroQueueInput struct {
 	Found bool `json:"found,omitempty"`
 	// List: they are to be listed again.
 	List bool `json:"list,omitempty"`
+	// Unseen: turns may have ended before the watcher led, and their objects have not been read.
+	Unseen bool `json:"unseen,omitempty"`
 	// NextCheck is when the census checks next, in Unix seconds; 0 if no check is planned.
 	NextCheck int64              `json:"nextCheck,omitempty"`
 	Rules     TurnRules          `json:"rules,omitzero"`

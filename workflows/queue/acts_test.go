@@ -166,11 +166,12 @@ func (w *world) finishes(o *object, unheard bool) {
 	}
 }
 
-// abandons deletes an object of which Velero goes on to work: the tenant has removed our finalizer. Nobody sends that.
+// abandons deletes an object of which Velero goes on to work: the tenant has removed our finalizer.
 func (w *world) abandons(o *object) {
 	w.notes("%s is abandoned", o.key.Name)
 	o.orphan, o.flow, o.turn = true, false, contract.Turn{}
 	o.flows++
+	w.send = append(w.send, contract.TurnNews{Gone: []contract.TurnKey{o.key}})
 }
 
 // stalls: Velero does not go on, and the object says so. Its workflow gives the turn back, and the watcher sends that it has ended.
@@ -251,7 +252,7 @@ func (w *world) leaves(o *object, unheard bool) {
 	w.notes("%s is gone, unheard: %t", o.key.Name, unheard)
 	o.gone, o.flow = true, false
 	if !unheard {
-		w.send = append(w.send, contract.TurnNews{Ended: []contract.TurnKey{o.key}})
+		w.send = append(w.send, contract.TurnNews{Gone: []contract.TurnKey{o.key}})
 	}
 }
 

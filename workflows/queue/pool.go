@@ -1,6 +1,8 @@
 package queue
 
 import (
+	"time"
+
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/turns"
 )
@@ -12,8 +14,13 @@ type pool struct {
 	override *contract.LimitOverride
 }
 
-// returnPause is the least time, in seconds, from the begin of a turn that came back to the next one of its object.
-const returnPause = 10
+// returnPause is the least time, in seconds, from the return of a turn to the next one of its object, unless the first one only
+// came too late. It doubles with each return up to returnPauseMost: what is never made, since a webhook denies it, must not have
+// every other turn.
+const (
+	returnPause     = 10
+	returnPauseMost = 600
+)
 
 func newPool(name contract.Pool, state contract.PoolState) *pool {
 	p := &pool{name: name, override: state.Override}
@@ -41,13 +48,14 @@ func (p *pool) state(now int64) contract.PoolState {
 func memberOf(member contract.TurnMember) turns.Member[contract.TurnKey] {
 	return turns.Member[contract.TurnKey]{
 		Key: member.TurnKey, Namespace: member.Namespace, Lane: member.Lane, Created: member.Created, Since: member.Since,
-		First: member.First,
+		First: member.First, Returned: member.Returned, NotBefore: member.NotBefore,
 	}
 }
 
 func shown(member turns.Member[contract.TurnKey]) contract.TurnMember {
 	return contract.TurnMember{
 		TurnKey: member.Key, Lane: member.Lane, Created: member.Created, Since: member.Since, First: member.First,
+		Returned: member.Returned, NotBefore: member.NotBefore,
 	}
 }
 
@@ -134,20 +142,26 @@ func (p *pool) ended(key contract.TurnKey) {
 	p.End(key)
 }
 
-// takeBack ends a turn that its object does not use. One that came too late waits at its place for another.
+// takeBack ends a turn that its object does not use. If it waits it has another one.
 func (p *pool) takeBack(back contract.TurnReturn, now int64) {
 	turn := p.Turn(back.TurnKey)
 	switch {
 	case turn == nil || turn.Began != back.Turn: // an earlier turn
 	case back.Waits:
-		turn.Since = now
-		if now-turn.Began < returnPause { // not late: nothing else keeps it from coming back again and again
-			turn.NotBefore = now + returnPause
-		}
-		p.Return(*turn)
+		p.putBack(turn, now)
 	default:
 		p.End(back.TurnKey)
 	}
+}
+
+// putBack ends a turn that was not used: its object waits at its place, but no more before all others.
+func (p *pool) putBack(turn *turns.Turn[contract.TurnKey], now int64) {
+	turn.Since, turn.First = now, false
+	if turn.Returned > 0 || now-turn.Began < returnPause {
+		turn.NotBefore = now + min(int64(returnPause)<<min(max(turn.Returned-1, 0), 6), returnPauseMost)
+	}
+	turn.Returned++
+	p.Return(*turn)
 }
 
 // hold notes the turns of a run that was lost, or of objects from before: those with an unfinished Velero object, made at
@@ -159,35 +173,37 @@ func (p *pool) hold(found contract.PoolFound, now int64) {
 	}
 }
 
-// settleDoubts ends the turns of which nothing is left, and gives again those that were not used. One that was given under a
-// higher limit goes back instead: its object waits at its place.
-func (p *pool) settleDoubts(found contract.PoolFound, doubted map[contract.TurnKey]bool) {
+// settleDoubts ends the turns of which nothing is left. One that was not used goes back: its object waits at its place, and what
+// fails each time it starts must not keep a turn.
+func (p *pool) settleDoubts(found contract.PoolFound, doubted map[contract.TurnKey]bool, now int64) {
 	waits, active := keysOf(found.Waiting), keysOf(found.Active)
 	for _, turn := range p.running() {
 		switch key := turn.TurnKey; {
 		case !doubted[key] || turn.ClosedSince == 0: // it has sent something since
 		case active[key]:
 			p.Runs(key)
-		case waits[key] && p.Running() > p.Limit:
-			p.Return(*p.Turn(key))
 		case waits[key]:
-			p.Runs(key)
-			p.Again(key)
+			p.putBack(p.Turn(key), now)
 		default:
 			p.End(key)
 		}
 	}
 }
 
-// settleUnseen ends the turns of which nothing is left: nobody has said that they ended. One that was given a moment ago has an
-// object that waits, or a Velero object.
-func (p *pool) settleUnseen(found contract.PoolFound, unseen map[contract.TurnKey]int64) {
+// settleUnseen ends the turns of which nothing is left: nobody has said that they ended. It returns those that were given a
+// moment ago: who deletes its object while it starts leaves nothing, and the Velero object is still made.
+func (p *pool) settleUnseen(found contract.PoolFound, unseen map[contract.TurnKey]int64, now int64) (young []contract.HeldTurn) {
 	waits, active := keysOf(found.Waiting), keysOf(found.Active)
 	for _, turn := range p.running() {
-		if unseen[turn.TurnKey] == turn.Turn && !waits[turn.TurnKey] && !active[turn.TurnKey] {
-			p.End(turn.TurnKey)
+		switch key := turn.TurnKey; {
+		case unseen[key] != turn.Turn || waits[key] || active[key]:
+		case now-turn.Turn < int64(contract.TurnLossPause/time.Second):
+			young = append(young, turn)
+		default:
+			p.End(key)
 		}
 	}
+	return young
 }
 
 func keysOf(members []contract.TurnMember) map[contract.TurnKey]bool {

@@ -50,9 +50,15 @@ type queueRun struct {
 	given []contract.GivenTurn
 	// doubted are the members with a turn whose workflow does not run: their objects are to be read.
 	doubted map[contract.TurnKey]bool
-	// unseen are turns, by number, that may have ended before the watcher led: their objects are to be read.
+	// unseen are turns, by number, that may have ended before the watcher led: their objects are to be read. reads: a listing reads
+	// some.
 	unseen map[contract.TurnKey]int64
-	wishes []*wish
+	reads  bool
+	// readAgain is when the objects of unseen are read again, in Unix seconds; 0 if a listing is wanted, or there are none.
+	readAgain int64
+	// weighed are the requests that came with a weight while the objects were listed: the list may not know it.
+	weighed []contract.TurnRequest
+	wishes  []*wish
 	// early are requests for a pool without turns that came while the objects were listed: the policy may give it some, and the list
 	// may lack them.
 	early []contract.TurnRequest
@@ -74,6 +80,9 @@ func newQueueRun(in contract.VeleroQueueInput, options call.Options) *queueRun {
 	}
 	if in.List {
 		r.WantListing()
+	}
+	if in.Unseen {
+		r.doubtEnds()
 	}
 	return r
 }
@@ -101,6 +110,7 @@ func (r *queueRun) unknown() map[contract.Pool]bool {
 func (r *queueRun) Find(ctx workflow.Context) error {
 	wishes, doubted, unseen := r.wishes, r.doubted, r.unseen
 	r.wishes, r.doubted, r.unseen = nil, map[contract.TurnKey]bool{}, map[contract.TurnKey]int64{}
+	r.reads = len(unseen) > 0
 	request := contract.TurnsWanted{Lanes: map[contract.Pool][]contract.Lane{}, Unknown: r.unknown()}
 	for _, of := range r.pools {
 		request.Lanes[of.name] = of.namespaces(workflow.Now(ctx).Unix())
@@ -124,12 +134,19 @@ func (r *queueRun) Find(ctx workflow.Context) error {
 		if unknown[of.name] {
 			of.hold(found.Pools[of.name], now)
 		}
-		of.settleDoubts(found.Pools[of.name], doubted)
-		of.settleUnseen(found.Pools[of.name], unseen)
+		of.settleDoubts(found.Pools[of.name], doubted, now)
+		for _, young := range of.settleUnseen(found.Pools[of.name], unseen, now) {
+			r.unseen[young.TurnKey] = young.Turn
+			r.readAgain = now + int64(contract.TurnLossPause/time.Second)
+		}
 		of.refill(now, found.Pools[of.name], wishes)
 	}
-	early := r.early
-	r.early = nil
+	r.reads = false
+	early, weighed := r.early, r.weighed
+	r.early, r.weighed = nil, nil
+	for _, request := range weighed {
+		r.weigh(request)
+	}
 	for _, request := range early {
 		r.request(request, now)
 	}
@@ -161,6 +178,11 @@ func (r *queueRun) Receive(ctx workflow.Context) {
 		for _, ended := range news.Ended {
 			if of := r.pool(ended.Pool); of != nil {
 				of.ended(ended)
+			}
+		}
+		for _, gone := range news.Gone {
+			if of := r.pool(gone.Pool); of != nil {
+				of.Leave(gone)
 			}
 		}
 		for _, request := range news.Requests {
@@ -205,18 +227,6 @@ func (r *queueRun) received(from workflow.ReceiveChannel, into any, pool func() 
 	return r.pool(pool())
 }
 
-// weigh notes the weight of a namespace, which may have been created since the objects were listed.
-func (r *queueRun) weigh(request contract.TurnRequest) {
-	if request.Weight <= 1 {
-		delete(r.rules.Weights, request.Namespace)
-		return
-	}
-	if r.rules.Weights == nil {
-		r.rules.Weights = map[string]int{}
-	}
-	r.rules.Weights[request.Namespace] = request.Weight
-}
-
 func valid(request contract.TurnRequest) bool {
 	return request.Namespace != "" && request.Name != "" && request.UID != "" &&
 		request.Lane >= 0 && request.Lane < contract.TurnLanes
@@ -228,7 +238,11 @@ func (r *queueRun) Pending() bool { return r.news.Len() > 0 || r.returned.Len() 
 // Pace sets the limits that hold now, and when that changes.
 func (r *queueRun) Pace(ctx workflow.Context) {
 	now := workflow.Now(ctx).Unix()
-	r.Open, r.Until = !r.Found, 0
+	r.Open, r.Until = !r.Found, r.readAgain
+	if r.readAgain != 0 && r.readAgain <= now {
+		r.readAgain, r.Until = 0, 0
+		r.WantListing()
+	}
 	for _, of := range r.pools {
 		until := of.pace(r.rules, now)
 		if of.Limit > 0 {
@@ -285,16 +299,4 @@ func (r *queueRun) Lost(_ *turns.Queue[contract.TurnKey], key contract.TurnKey) 
 // WorkflowID returns the workflow of the object.
 func (r *queueRun) WorkflowID(key contract.TurnKey) string {
 	return contract.WorkflowID(r.cluster, key.Pool.Kind(), key.ObjectRef)
-}
-
-// Next hands everything over to the next run.
-func (r *queueRun) Next(ctx workflow.Context) error {
-	next := contract.VeleroQueueInput{
-		Cluster: r.cluster, Found: r.Found, List: r.WantsListing(), NextCheck: r.NextCheck, Rules: r.rules,
-		Pools: map[contract.Pool]contract.PoolState{},
-	}
-	for _, of := range r.pools {
-		next.Pools[of.name] = of.state(workflow.Now(ctx).Unix())
-	}
-	return workflow.NewContinueAsNewError(ctx, contract.KindVeleroQueue.Workflow, next)
 }

@@ -216,13 +216,14 @@ func TestHowTurnsEnd(t *testing.T) {
 		plays(t, w, time.Hour)
 		assert.Equal(t, "a-2", strings.Fields(w.given[1])[1])
 	})
-	t.Run("when it was terminated before use it is given again", func(t *testing.T) {
+	t.Run("when its workflow was terminated before use, and the object has another", func(t *testing.T) {
 		w := newWorld(1, 0)
-		w.creating(0, backups, "a-1", "a-2")
+		w.creating(0, backups, "a-1")
+		w.creating(1, backups, "a-2")
 		w.at(2*time.Millisecond, func() { w.terminated(w.named("a-1")) })
 		w.doing(100, func() { assert.NotZero(t, w.state().Pools[0].Turns[0].ClosedSince, "it does not run") })
 		w.finishing(200, "a-1")
-		plays(t, w, 5*time.Minute, "0 a-1", "120 a-1 again", "200 a-2")
+		plays(t, w, 5*time.Minute, "0 a-1", "120 a-1", "200 a-2")
 	})
 	t.Run("when it was terminated after use it counts until Velero has finished, and news are lost", func(t *testing.T) {
 		w := newWorld(1, 0)
@@ -253,6 +254,24 @@ func TestANewLeaderLosesNoEnd(t *testing.T) {
 	w.doing(600, w.leads)
 	w.finishing(700, "b-1")
 	plays(t, w, 20*time.Minute, "0 a-1", "0 b-1", "600 c-1", "700 d-1")
+}
+
+// TestANewLeadersEndsAreReadByTheNextRun: the run that it has told continues as new before it has read the objects.
+func TestANewLeadersEndsAreReadByTheNextRun(t *testing.T) {
+	w := newWorld(2, 0)
+	w.creating(0, backups, "a-1", "b-1", "c-1")
+	w.doing(20, func() {
+		w.finishes(w.named("a-1"), true)
+		w.named("a-1").flow = true
+	})
+	w.doing(600, func() {
+		w.away = errors.New("away")
+		w.leads()
+	})
+	w.doing(610, func() { w.roll = true })
+	w.doing(620, func() { w.away = nil })
+	plays(t, w, 20*time.Minute, "0 a-1", "0 b-1", "622 c-1")
+	assert.Len(t, w.began, 2)
 }
 
 // TestWhoRequestsATurnWhileAPoolIsSwitchedOn: the listing has it, and it is not forgotten.

@@ -46,7 +46,7 @@ func (r *queueRun) handle(ctx workflow.Context) error {
 }
 
 func (r *queueRun) state(now int64) contract.VeleroQueueState {
-	state := contract.VeleroQueueState{Rules: r.rules}
+	state := contract.VeleroQueueState{Rules: r.shownRules()}
 	if r.pausedUntil > now {
 		state.PausedUntil = r.pausedUntil
 	}

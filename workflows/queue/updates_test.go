@@ -142,12 +142,12 @@ func TestWhatUpdatesRefuse(t *testing.T) {
 		{
 			contract.UpdateSetTurnLimit,
 			contract.TurnLimit{Pool: backups, Limit: -1},
-			"limit: want a number from 0 to 1000, not -1; 0 goes back to the policy's",
+			"limit: want a number from 0 to 200, not -1; 0 goes back to the policy's",
 		},
 		{
 			contract.UpdateSetTurnLimit,
-			contract.TurnLimit{Pool: backups, Limit: 1001, For: 60},
-			"limit: want a number from 0 to 1000, not 1001; 0 goes back to the policy's",
+			contract.TurnLimit{Pool: backups, Limit: 201, For: 60},
+			"limit: want a number from 0 to 200, not 201; 0 goes back to the policy's",
 		},
 		{
 			contract.UpdateSetTurnLimit,

@@ -271,7 +271,7 @@ func (q *Queue[K]) ahead(lane int, now int64) (turns int, all bool) {
 		case member.NotBefore <= now && !busy[member.Key]:
 			due[namespace]++
 		default:
-			rest[namespace] = true
+			rest[namespace] = q.Rest != nil // else one of the others may have its turn meanwhile
 		}
 	}
 	ends := map[string]bool{others: true} // after its carried members a member beyond has the turn

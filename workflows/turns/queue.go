@@ -24,6 +24,8 @@ type Member[K comparable] struct {
 	Since int64 `json:"since,omitempty"`
 	// NotBefore is the earliest begin of its next turn.
 	NotBefore int64 `json:"notBefore,omitempty"`
+	// Returned is how often a turn of it came back unused.
+	Returned int `json:"returned,omitempty"`
 	// Last is when its last turn began, and Outcome how that ended; empty before the first.
 	Last    int64  `json:"last,omitempty"`
 	Outcome string `json:"outcome,omitempty"`

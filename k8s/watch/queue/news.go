@@ -14,6 +14,7 @@ import (
 
 	"holdfast.dev/holdfast/activities/backup"
 	"holdfast.dev/holdfast/activities/queue"
+	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/k8s/watch/caches"
@@ -65,6 +66,7 @@ type News struct {
 	order    []contract.TurnKey // of the requests
 	sent     map[contract.TurnKey]time.Time
 	ended    []contract.TurnKey
+	gone     []contract.TurnKey
 	ends     map[contract.Pool][]time.Time // those of the last second
 	says     map[contract.Pool][]time.Time // of those that have started to say that they wait, in the last second
 	policy   bool                          // the policy was written
@@ -91,14 +93,6 @@ func (n *News) PolicyWritten(written policy.Queue, version string) {
 	n.wake()
 }
 
-// NotRunning starts the workflow again: somebody has terminated it, or Temporal has lost it.
-func (n *News) NotRunning() {
-	n.mutex.Lock()
-	defer n.mutex.Unlock()
-	n.policy = n.policy || (n.leading && len(n.rules.Limits) > 0)
-	n.wake()
-}
-
 // Limited reports whether objects of the pool need turns.
 func (n *News) Limited(pool contract.Pool) bool {
 	n.mutex.Lock()
@@ -114,7 +108,8 @@ func (n *News) BeganToWait(ctx context.Context, pool contract.Pool, object clien
 	n.Request(ctx, pool, object)
 }
 
-// Request notes that an object needs a turn.
+// Request notes that an object needs a turn. One that says so needs it, although the policy may have no limit here: workers keep
+// one that somebody has removed until they restart.
 func (n *News) Request(ctx context.Context, pool contract.Pool, object client.Object) {
 	request := contract.TurnRequest{TurnKey: keyOf(pool, object), Created: object.GetCreationTimestamp().Unix()}
 	if pool == contract.PoolBackups {
@@ -122,7 +117,8 @@ func (n *News) Request(ctx context.Context, pool contract.Pool, object client.Ob
 	}
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
-	if !n.leading || n.rules.Limits[pool] == 0 || time.Since(n.sent[request.TurnKey]) < requestAgain {
+	needs := n.rules.Limits[pool] > 0 || k8s.WaitsForTurn(k8s.Conditions(object))
+	if !n.leading || !needs || time.Since(n.sent[request.TurnKey]) < requestAgain {
 		return
 	}
 	if len(n.written.Weights) > 0 {
@@ -165,19 +161,37 @@ func (n *News) requestAll(ctx context.Context) {
 	}
 }
 
-// NotNeeded notes that an object needs no turn any more, for ever: Velero has finished or stalls, or it is gone.
+// NotNeeded notes that an object needs no turn any more, for ever: Velero has finished or stalls.
 func (n *News) NotNeeded(pool contract.Pool, object client.Object) {
 	key := keyOf(pool, object)
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
-	delete(n.requests, key)
-	delete(n.sent, key)
 	n.forget(key.Pool)
 	n.ends[key.Pool] = append(n.ends[key.Pool], time.Now())
-	if n.leading && n.rules.Limits[key.Pool] > 0 {
+	if n.settles(key) {
 		n.ended = append(n.ended, key)
 		n.wake()
 	}
+}
+
+// Gone notes that an object was deleted. If it has a turn, its workflow gives that back, or the queue's census finds that it has
+// ended.
+func (n *News) Gone(pool contract.Pool, object client.Object) {
+	key := keyOf(pool, object)
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	if n.settles(key) {
+		n.gone = append(n.gone, key)
+		n.wake()
+	}
+}
+
+// settles forgets the request of an object, and reports whether the queue is to know what has become of it.
+func (n *News) settles(key contract.TurnKey) bool {
+	_, requested := n.sent[key]
+	delete(n.requests, key)
+	delete(n.sent, key)
+	return n.leading && (requested || n.rules.Limits[key.Pool] > 0)
 }
 
 func (n *News) wake() {
@@ -192,6 +206,9 @@ func (n *News) Run(ctx context.Context) {
 	n.lead(true)
 	defer n.lead(false)
 	n.requestAll(ctx)
+	var keeping sync.WaitGroup
+	defer keeping.Wait()
+	keeping.Go(func() { n.keep(ctx) })
 	pace := rate.NewLimiter(rate.Every(newsPace), newsAtOnce)
 	for {
 		select {
@@ -204,7 +221,7 @@ func (n *News) Run(ctx context.Context) {
 				return
 			}
 			news, start := n.take()
-			nothing := len(news.Requests)+len(news.Ended) == 0 && news.Policy == ""
+			nothing := len(news.Requests)+len(news.Ended)+len(news.Gone) == 0 && news.Policy == ""
 			if !nothing && !n.send(ctx, news, start) {
 				return
 			}
@@ -216,7 +233,7 @@ func (n *News) lead(leads bool) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
 	n.leading = leads
-	n.requests, n.order, n.ended = map[contract.TurnKey]contract.TurnRequest{}, nil, nil
+	n.requests, n.order, n.ended, n.gone = map[contract.TurnKey]contract.TurnRequest{}, nil, nil, nil
 	clear(n.sent)
 	n.began = leads
 	n.policy = n.rules.Version != "" // once for each time that a watcher leads, also for a queue that the last one has not ended
@@ -227,7 +244,7 @@ func (n *News) lead(leads bool) {
 func (n *News) waiting() bool {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
-	return n.policy || len(n.ended) > 0 || len(n.requests) > 0
+	return n.policy || len(n.ended)+len(n.gone)+len(n.requests) > 0
 }
 
 // gather waits for more news if there are ends alone, and reports whether this watcher still leads.
@@ -251,20 +268,21 @@ func (n *News) onlyEnds() bool {
 	return !n.policy && len(n.requests) == 0
 }
 
-// take returns the next news, and whether the policy has turns.
+// take returns the next news, and whether somebody gives turns, or should.
 func (n *News) take() (news contract.TurnNews, start bool) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
-	start = len(n.rules.Limits) > 0
+	start = len(n.rules.Limits)+len(n.requests) > 0
 	if n.policy || start {
 		news.Policy = n.rules.Version
 	}
 	changed := n.policy
 	n.policy = false
 	room := contract.MaxTurnNews
-	ended := min(room, len(n.ended))
-	news.Ended, n.ended = n.ended[:ended:ended], n.ended[ended:]
-	room -= ended
+	news.Ended, n.ended = taken(n.ended, room)
+	room -= len(news.Ended)
+	news.Gone, n.gone = taken(n.gone, room)
+	room -= len(news.Gone)
 	for room > 0 && len(n.order) > 0 {
 		key := n.order[0]
 		n.order = n.order[1:]
@@ -274,7 +292,7 @@ func (n *News) take() (news contract.TurnNews, start bool) {
 			room--
 		}
 	}
-	if !changed && len(news.Ended)+len(news.Requests) == 0 {
+	if !changed && len(news.Ended)+len(news.Gone)+len(news.Requests) == 0 {
 		news.Policy = ""
 	}
 	if news.Policy != "" {
@@ -288,6 +306,12 @@ func (n *News) take() (news contract.TurnNews, start bool) {
 		}
 	}
 	return news, start
+}
+
+// taken returns the first keys, so many at most, and the others.
+func taken(keys []contract.TurnKey, most int) (first, others []contract.TurnKey) {
+	count := min(most, len(keys))
+	return keys[:count:count], keys[count:]
 }
 
 // send signals until that succeeds, or this watcher leads no more.

@@ -66,24 +66,28 @@ func TestALeaderRequestsTurnsForAllThatWait(t *testing.T) {
 	}
 }
 
+// inLine is a NonAdminBackup that says that it waits for its turn.
+func inLine(name string) *oadpv1alpha1.NonAdminBackup {
+	nab := fake.NAB(name)
+	backup.ApplyVerdict(nab, backup.Verdict{Accepted: true, Reason: oadpv1alpha1.ReasonBackupAccepted}, "made", fake.OADPNamespace)
+	backup.ApplyWaiting(nab)
+	return nab
+}
+
 // A queue that somebody has terminated while objects wait is started again: nothing may end meanwhile that would be news.
 func TestAQueueThatDoesNotRunIsStarted(t *testing.T) {
-	turns := &watchtest.Turns{}
-	sent := lead(t, turns, nil, func(news *News) { news.NotRunning() })
+	turns := &watchtest.Turns{Failure: ErrNotRunning}
+	sent := lead(t, turns, nil, func(*News) { time.Sleep(keepInterval) })
 	if assert.Len(t, sent, 2, "the leader's first news, and these") {
 		assert.Equal(t, contract.TurnNews{Policy: "7"}, sent[1])
 		assert.True(t, turns.Started)
 	}
 
-	nab := fake.NAB("waits")
-	backup.ApplyVerdict(nab, backup.Verdict{Accepted: true, Reason: oadpv1alpha1.ReasonBackupAccepted}, "made", fake.OADPNamespace)
-	backup.ApplyWaiting(nab)
-	s, told := newStation(t, nab), 0
-	s.NotRunning, s.Turns = func() { told++ }, &watchtest.Turns{Failure: ErrNotRunning}
+	s := newStation(t, inLine("waits"))
+	s.Turns = turns
 	changes, err := s.ofWaiting(t.Context())
 	require.NoError(t, err)
 	assert.Empty(t, changes)
-	assert.Equal(t, 1, told)
 }
 
 func TestManyNewsAreOneSignal(t *testing.T) {
@@ -204,17 +208,37 @@ func TestAnEndWaitsForOthers(t *testing.T) {
 }
 
 func TestWithoutALimitNothingIsSentButThePolicy(t *testing.T) {
-	turns := &watchtest.Turns{}
+	turns := &watchtest.Turns{Failure: ErrNotRunning}
 	sent := lead(t, turns, nil, func(news *News) {
 		news.PolicyWritten(policy.Queue{}, "8")
 		time.Sleep(newsPace + time.Millisecond)
 		news.Request(t.Context(), contract.PoolBackups, fake.NAB("nightly"))
 		news.NotNeeded(contract.PoolBackups, fake.NAB("nightly"))
+		time.Sleep(keepInterval)
 	})
 	if assert.Len(t, sent, 2) {
 		assert.Equal(t, contract.TurnNews{Policy: "8"}, sent[1])
 	}
 	assert.False(t, turns.Started, "a queue that does not run needs no news")
+}
+
+// TestWhoSaysThatItWaitsNeedsATurn: the key was removed from the policy, and only the watcher was restarted. Workers keep the limit.
+func TestWhoSaysThatItWaitsNeedsATurn(t *testing.T) {
+	turns := &watchtest.Turns{}
+	nab := inLine("waits")
+	sent := lead(t, turns, nil, func(news *News) {
+		news.PolicyWritten(policy.Queue{}, "8")
+		time.Sleep(newsPace + time.Millisecond)
+		news.Request(t.Context(), contract.PoolBackups, nab)
+		time.Sleep(newsPace)
+		synctest.Wait()
+		assert.True(t, turns.Started)
+		news.NotNeeded(contract.PoolBackups, nab)
+	})
+	if assert.Len(t, sent, 4) {
+		assert.Equal(t, []string{"waits"}, names(sent[2].Requests))
+		assert.Len(t, sent[3].Ended, 1)
+	}
 }
 
 func TestARequestSaysLaneAndWeight(t *testing.T) {

@@ -39,9 +39,8 @@ type Positions struct {
 	// Client reads the cache and writes to the API server.
 	Client        client.Client
 	OADPNamespace string
-	// Turns is the queue before Velero, and NotRunning is called if objects wait and it does not run.
-	Turns      Turns
-	NotRunning func()
+	// Turns is the queue before Velero.
+	Turns Turns
 	// Paused returns an error while another controller serves the same kinds.
 	Paused func() error
 	Log    *zap.Logger

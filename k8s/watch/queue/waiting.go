@@ -39,11 +39,10 @@ func (p *Positions) ofWaiting(ctx context.Context) ([]change, error) {
 	}
 	p.again = time.After(waitingInterval)
 	order, err := p.Turns.Order(ctx)
-	if errors.Is(err, ErrNotRunning) {
-		p.NotRunning()
+	if errors.Is(err, ErrNotRunning) || (err == nil && order.Paused) {
 		return nil, nil
 	}
-	if err != nil || order.Paused {
+	if err != nil {
 		return nil, err
 	}
 	var changes []change

@@ -125,6 +125,8 @@ func progressOf(nab *oadpv1alpha1.NonAdminBackup) string {
 		return "gone"
 	case backup.OverQuota(nab):
 		return oadpv1alpha1.ReasonQuotaExceeded
+	case k8s.WaitsForTurn(nab.Status.Conditions): // also from BackingOff
+		return ""
 	case phase == oadpv1alpha1.NonAdminPhaseBackingOff, phase == oadpv1alpha1.NonAdminPhaseDeleting:
 		return string(phase)
 	case made == nil:

@@ -68,7 +68,7 @@ func (s *served[T]) events() watched.Events {
 			if before.GetUID() != after.GetUID() {
 				s.AddEnd(q, watched.RequestFor(before))
 			}
-			if !awaitsCreation(after) || k8s.Waited(conditionsOf(after)) {
+			if !awaitsCreation(after) || k8s.Waited(k8s.Conditions(after)) {
 				s.Started(watched.RequestFor(after))
 			}
 			switch {
@@ -81,7 +81,7 @@ func (s *served[T]) events() watched.Events {
 			if phaseOf(before) != phaseOf(after) {
 				s.env.PositionsChanged()
 			}
-			if beganToWait(before, after) {
+			if s.beganToWait(before, after) {
 				s.env.Turns.BeganToWait(ctx, s.pool, after)
 			}
 			if stalls(before, after) {
@@ -89,7 +89,7 @@ func (s *served[T]) events() watched.Events {
 			}
 		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q watched.Queue) {
-			s.turnNotNeeded(e.Object)
+			s.turnGone(e.Object)
 			s.AddEnd(q, watched.RequestFor(e.Object))
 		},
 	}

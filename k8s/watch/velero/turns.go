@@ -4,11 +4,9 @@ import (
 	"context"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/k8s"
-	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/watch/watched"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -32,9 +30,11 @@ type Turns interface {
 	Ends(pool contract.Pool) int
 	// Announce reports whether the workflow of one more object may start now only to write that it waits.
 	Announce(pool contract.Pool) bool
-	// Request notes that an object needs a turn; NotNeeded, that it needs none any more, for ever.
+	// Request notes that an object needs a turn; NotNeeded, that it needs none any more, for ever; Gone, that it was deleted,
+	// although Velero may work on what was made for it.
 	Request(ctx context.Context, pool contract.Pool, object client.Object)
 	NotNeeded(pool contract.Pool, object client.Object)
+	Gone(pool contract.Pool, object client.Object)
 	// BeganToWait is Request for an object that may have had a turn that it could not use.
 	BeganToWait(ctx context.Context, pool contract.Pool, object client.Object)
 }
@@ -43,6 +43,9 @@ type Turns interface {
 // no Velero object, and may still begin.
 func (s *served[T]) inTurn(ctx context.Context, object T, view watched.View, waits, needs bool) watched.View {
 	if !s.env.Turns.Limited(s.pool) {
+		if waits { // by a limit that a worker knows, or knew
+			s.env.Turns.Request(ctx, s.pool, object)
+		}
 		view.Due = view.Due || waits
 		return view
 	}
@@ -63,19 +66,11 @@ func (s *served[T]) inTurn(ctx context.Context, object T, view watched.View, wai
 	return view
 }
 
-// beganToWait reports whether an object waits for a turn that did not when it was refused, or had its Velero object.
-func beganToWait(before, after client.Object) bool {
-	return phaseOf(before) != "" && k8s.WaitsForTurn(conditionsOf(after)) && !k8s.WaitsForTurn(conditionsOf(before))
-}
-
-func conditionsOf(object client.Object) []metav1.Condition {
-	switch object := object.(type) {
-	case *oadpv1alpha1.NonAdminBackup:
-		return object.Status.Conditions
-	case *oadpv1alpha1.NonAdminRestore:
-		return object.Status.Conditions
-	}
-	return nil
+// beganToWait reports whether an object waits for a turn that did not when it was refused, or had its Velero object. A new object
+// has requested one already, if there is a limit here.
+func (s *served[T]) beganToWait(before, after client.Object) bool {
+	return k8s.WaitsForTurn(k8s.Conditions(after)) && !k8s.WaitsForTurn(k8s.Conditions(before)) &&
+		(phaseOf(before) != "" || !s.env.Turns.Limited(s.pool))
 }
 
 // turnEnded sends that Velero has finished what was made for an object. What only says that it was made for it ends no turn.
@@ -88,12 +83,12 @@ func (s *served[T]) turnEnded(ctx context.Context, made client.Object) {
 
 // stalls reports whether an object says since now that Velero stalls.
 func stalls(before, after client.Object) bool {
-	return k8s.Stalled(conditionsOf(after)) && !k8s.Stalled(conditionsOf(before))
+	return k8s.Stalled(k8s.Conditions(after)) && !k8s.Stalled(k8s.Conditions(before))
 }
 
-// turnNotNeeded sends that an object is gone that may have waited.
-func (s *served[T]) turnNotNeeded(object client.Object) {
-	if awaitsCreation(object) || backingOff(object) || k8s.Waited(conditionsOf(object)) {
-		s.env.Turns.NotNeeded(s.pool, object)
+// turnGone sends that an object is gone that may have waited.
+func (s *served[T]) turnGone(object client.Object) {
+	if awaitsCreation(object) || backingOff(object) || k8s.Waited(k8s.Conditions(object)) {
+		s.env.Turns.Gone(s.pool, object)
 	}
 }

@@ -94,23 +94,25 @@ func TestWhoBeginsToWaitRequestsATurn(t *testing.T) {
 	}{
 		"it was refused": {refused, waiting(name), []string{"waits backups team/" + name}},
 		"it is new":      {fake.NAB(name), waiting(name), nil}, // and has requested one
-		"it waited":      {waiting(name), waiting(name), nil},
-		"it is refused":  {waiting(name), refused, nil},
+		"it is new, and only workers know a limit": {fake.NAB(name), waiting(name), []string{"waits backups team/" + name}},
+		"it waited":     {waiting(name), waiting(name), nil},
+		"it is refused": {waiting(name), refused, nil},
 	} {
 		t.Run(title, func(t *testing.T) {
 			s := newStation(t)
+			s.turns.Limits = map[contract.Pool]bool{contract.PoolBackups: title != "it is new, and only workers know a limit"}
 			s.backups.events().Update(t.Context(), event.UpdateEvent{ObjectOld: test.before, ObjectNew: test.after}, &recordingQueue{})
 			assert.Equal(t, test.want, s.turns.Noted)
 		})
 	}
 }
 
-// Without a limit in the policy nothing is requested, and who still waits is woken.
+// Without a limit in the policy who still waits is woken, and requests a turn: workers may keep a limit that was removed.
 func TestWithoutALimitNobodyWaits(t *testing.T) {
 	s := newStation(t, waiting(name))
 	_, err := s.backups.Reconcile(t.Context(), request(name))
 	require.NoError(t, err)
-	assert.Empty(t, s.turns.Noted)
+	assert.Equal(t, []string{"request backups team/" + name}, s.turns.Noted)
 	assert.Len(t, s.signals.Sent, 1)
 	s.backups.PolicyWritten(t.Context(), false)
 	assert.NotEmpty(t, s.backups.Requested(), "a change of the policy has it judged")
@@ -168,7 +170,7 @@ func TestWhatEndsATurn(t *testing.T) {
 		of.Delete(t.Context(), event.DeleteEvent{Object: object}, &recordingQueue{})
 	}
 	gone(s.backups.events(), waiting(name))
-	assert.Equal(t, []string{"not needed backups team/" + name}, s.turns.Noted)
+	assert.Equal(t, []string{"gone backups team/" + name}, s.turns.Noted, "Velero may work on what is being made for it")
 	deleting := waiting(name)
 	deleting.Status.Phase = oadpv1alpha1.NonAdminPhaseDeleting
 	gone(s.backups.events(), deleting)

@@ -68,6 +68,11 @@ func (t *Turns) NotNeeded(pool contract.Pool, object client.Object) {
 	t.note("not needed " + string(pool) + " " + client.ObjectKeyFromObject(object).String())
 }
 
+// Gone notes that an object was deleted.
+func (t *Turns) Gone(pool contract.Pool, object client.Object) {
+	t.note("gone " + string(pool) + " " + client.ObjectKeyFromObject(object).String())
+}
+
 func (t *Turns) note(what string) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
