@@ -8,9 +8,13 @@ import (
 
 // weigh notes the weight of a namespace, which may have been created since the objects were listed.
 func (r *queueRun) weigh(request contract.TurnRequest) {
-	if request.Weight > 1 && r.WantsListing() {
+	if r.WantsListing() {
 		r.weighed = append(r.weighed, request)
 	}
+	r.setWeight(request)
+}
+
+func (r *queueRun) setWeight(request contract.TurnRequest) {
 	if request.Weight <= 1 {
 		delete(r.rules.Weights, request.Namespace)
 		return

@@ -145,7 +145,7 @@ func (r *queueRun) Find(ctx workflow.Context) error {
 	early, weighed := r.early, r.weighed
 	r.early, r.weighed = nil, nil
 	for _, request := range weighed {
-		r.weigh(request)
+		r.setWeight(request)
 	}
 	for _, request := range early {
 		r.request(request, now)

@@ -274,6 +274,26 @@ func TestANewLeadersEndsAreReadByTheNextRun(t *testing.T) {
 	assert.Len(t, w.began, 2)
 }
 
+// TestAWeightThatComesWhileObjectsAreListed: it is kept over that listing, and the next one may take it back.
+func TestAWeightThatComesWhileObjectsAreListed(t *testing.T) {
+	w := newWorld(1, 0)
+	w.creating(0, backups, "b-1")
+	w.doing(10, func() {
+		w.away = errors.New("away")
+		w.limits(1, 1)
+	})
+	w.doing(12, func() { w.rules.Weights = map[string]int{"a": 3} })
+	w.creating(13, backups, "a-1")
+	w.doing(14, func() { w.rules.Weights = nil })
+	w.doing(20, func() { w.away = nil })
+	w.doing(30, func() {
+		assert.Equal(t, map[string]int{"a": 3}, w.state().Rules.Weights)
+		w.limits(1, 2)
+	})
+	w.doing(40, func() { assert.Empty(t, w.state().Rules.Weights) })
+	plays(t, w, time.Minute)
+}
+
 // TestWhoRequestsATurnWhileAPoolIsSwitchedOn: the listing has it, and it is not forgotten.
 func TestWhoRequestsATurnWhileAPoolIsSwitchedOn(t *testing.T) {
 	w := newWorld(1, 1)
