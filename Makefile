@@ -5,9 +5,12 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 export GOTOOLCHAIN := local
-export GOFLAGS ?= -buildvcs=false -trimpath
-# All compile with the same flags, so that each package is compiled once. Tag fdb and the race detector need cgo.
+# All compile with the same flags, so that each package is compiled once, and without tables for debuggers, which a panic's stack trace
+# does not need. Tag fdb and the race detector need cgo, and are compiled with both.
+export GOFLAGS ?= -buildvcs=false -trimpath -gcflags=all=-dwarf=false
 export CGO_ENABLED := 0
+# A compiler lives for seconds: without garbage collection it takes a sixth less time.
+compiling = GOGC=off GOMEMLIMIT=2GiB
 
 tool = $$(go -C test run ./tools/cmd/holdfast-tools -path $(1))
 # One `go test` for both modules: that of the tests requires the product, so it can name the product's packages by import path.
@@ -21,9 +24,8 @@ MAY_RACE  := activities k8s starter worker workflows/codec workflows/connect tes
 CONCURRENT := ^\s*go \w|\.Go\(|"sync|errgroup|synctest|httptest
 RACED      = $(patsubst %/,./%,$(sort $(dir $(shell grep -rlE --include='*.go' '$(CONCURRENT)' $(MAY_RACE)))))
 RELEASE   ?= v0.6.0
-# Of what is shipped, here and in deploy/image/Dockerfile: of Google's storage client no gRPC, since buckets are read by HTTP, and
-# no tables for debuggers, which a panic's stack trace does not need. If all use the same, what one compiles serves the other, and the
-# tests (LEAN), which `go test` links without those tables by itself; -trimpath also lets one checkout's cache serve another.
+# Of what is shipped, here and in deploy/image/Dockerfile: of Google's storage client no gRPC, since buckets are read by HTTP.
+# -trimpath lets one checkout's cache serve another.
 BUILD_TAGS  := disable_grpc_modules
 BUILD_FLAGS := -trimpath -tags=$(BUILD_TAGS) -ldflags="-s -w"
 FDB_FLAGS   := -tags=fdb,$(BUILD_TAGS) -ldflags=-w
@@ -53,8 +55,8 @@ dev: ## Leave the whole stack running until Ctrl-C
 
 .PHONY: build
 build: ## Build bin/holdfast-worker and bin/holdfast
-	go build $(BUILD_FLAGS) -o bin/holdfast-worker ./worker
-	go build $(BUILD_FLAGS) -o bin/holdfast ./starter
+	$(compiling) go build $(BUILD_FLAGS) -o bin/holdfast-worker ./worker
+	$(compiling) go build $(BUILD_FLAGS) -o bin/holdfast ./starter
 
 .PHONY: tools
 tools: components tools-dev ## Build the real components and the developers' tools (minutes the first time)
@@ -89,6 +91,7 @@ fmt: ## Format the code
 .PHONY: lint
 lint: ## Check style, import direction, determinism, generated code and go.mod
 	golangci=$(call tool,golangci-lint); export GOFLAGS="$(GOFLAGS) -trimpath -tags=$(BUILD_TAGS)"; \
+	$(compiling) go list -export -deps -test ./... >/dev/null; (cd test; $(compiling) go list -export -deps -test ./... >/dev/null); \
 	"$$golangci" run; (cd test; "$$golangci" run); \
 	GOFLAGS="$(GOFLAGS) -trimpath" "$$golangci" run --build-tags outage,$(BUILD_TAGS) ./worker/... ./starter/...
 	"$(call tool,workflowcheck)" ./workflows/...
@@ -111,24 +114,26 @@ verify-generated:
 # The folders of the header and the library are no CGO_CFLAGS and CGO_LDFLAGS: those are part of every package that uses cgo, which would
 # be compiled again in each checkout. What the header says is part of them.
 headers = export CGO_CFLAGS="-g -O2 -DHEADERS=$$(cat $(1)/foundationdb/*.h | cksum | cut -d" " -f1)" C_INCLUDE_PATH=$(1)
-build-fdb: ## Check the code of build tag fdb: against a stand-in for the C library, and against FoundationDB itself where it is there
+# What takes half a minute and needs no library runs among the other tests.
+test_fdb = go test $(FDB_FLAGS) -vet=off -skip=TestNeverTwoAtATime -count=1 ./activities/fdblock/...
+build-fdb: ## Check the code of build tag fdb with the race detector: against a stand-in for the C library, and against FoundationDB itself where it is there
 	@mkdir -p bin/fdbstub
 	gcc -std=c11 -Wall -Wextra -Werror -O1 -shared -fPIC -pthread -Itest/fdbstub/include -o bin/fdbstub/libfdb_c.so test/fdbstub/fdb_c.c
-	export CGO_ENABLED=1 GOFLAGS="$(GOFLAGS) -trimpath"; $(call headers,$(CURDIR)/test/fdbstub/include); \
+	export CGO_ENABLED=1 GOFLAGS="$(GOFLAGS) -race"; $(call headers,$(CURDIR)/test/fdbstub/include); \
 	export LIBRARY_PATH=$(CURDIR)/bin/fdbstub LD_LIBRARY_PATH=$(CURDIR)/bin/fdbstub; \
+	$(compiling) go build $(FDB_FLAGS) -o bin/fdbstub/ ./worker; \
 	go vet -tags fdb,$(BUILD_TAGS) ./activities/fdblock/...; \
-	go build $(FDB_FLAGS) -o bin/fdbstub/ ./worker; \
 	"$(call tool,golangci-lint)" run --build-tags fdb,$(BUILD_TAGS) ./activities/fdblock/...; \
-	go test $(FDB_FLAGS) -vet=off -count=1 ./activities/fdblock/...
+	$(test_fdb)
 	@echo "compiled and tested against test/fdbstub, a stand-in for FoundationDB's client"
 	@mkdir -p bin/fdb; go -C test build -o ../bin/fdb/ ./env/cmd/holdfast-fdb; \
 	real=$$(bin/fdb/holdfast-fdb -path); \
 	if [ ! -e "$$real/libfdb_c.so" ]; then echo "FoundationDB's own client and server are not here: run against no database"; exit; fi; \
-	export CGO_ENABLED=1 GOFLAGS="$(GOFLAGS) -trimpath"; \
+	export CGO_ENABLED=1 GOFLAGS="$(GOFLAGS) -race"; \
 	$(call headers,$$real/include); export LIBRARY_PATH=$$real LD_LIBRARY_PATH=$$real; \
 	go build $(FDB_FLAGS) -o bin/fdb/ ./worker; \
 	bin/fdb/worker --help >/dev/null; \
-	bin/fdb/holdfast-fdb go test $(FDB_FLAGS) -vet=off -count=1 ./activities/fdblock/...; \
+	bin/fdb/holdfast-fdb $(test_fdb); \
 	echo "compiled against FoundationDB's own client in $$real, and tested on its server"
 
 .PHONY: test
@@ -164,7 +169,8 @@ test-short: ## Run the tests that need no component
 .PHONY: test-race
 test-race: ## Run the unit tests of what has goroutines with the race detector, the long ones shortened (minutes the first time)
 	@test -n "$(strip $(RACED))" || { echo "no package with goroutines was found: see CONCURRENT in the Makefile"; exit 1; }
-	export CGO_ENABLED=1; $(call gate,race,-race -short $(LEAN),$(RACED))
+	export CGO_ENABLED=1; (cd test; $(compiling) go list -race -export -deps -test -tags=$(BUILD_TAGS) $(call imports,$(RACED)) >/dev/null); \
+	$(call gate,race,-race -short $(LEAN),$(RACED))
 
 .PHONY: test-long
 test-long: ## Run every test with the whole matrices, the long outages and a browser (hours)
