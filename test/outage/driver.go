@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"sync"
 	"time"
 
@@ -31,6 +32,11 @@ func (m Moment) String() string {
 		return m.Point.String()
 	}
 	return fmt.Sprintf("%s (%d)", m.Point, m.Occurrence)
+}
+
+// AllRepeated reports whether none of the moments is the first of its point: not in every run is a thing done more than once.
+func AllRepeated(moments []Moment) bool {
+	return !slices.ContainsFunc(moments, func(m Moment) bool { return m.Occurrence <= 1 })
 }
 
 // Action is what is done to the stack while a process stands at a point.

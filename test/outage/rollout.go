@@ -97,14 +97,16 @@ const (
 )
 
 // Plan tells the driver what to do, and returns how many ends of processes are to be awaited: the worker is asked to end, as
-// Kubernetes does, and may finish what it is at. What stands at the moment goes on when the worker has said that it stops.
+// Kubernetes does, and may finish what it is at. What stands at the moment goes on when the worker has said that it stops. The
+// other one has started by then: a moment that is a repetition (Beside) need not come.
 func (r Rollout) Plan(s *Subjects) int {
 	if r.early() {
 		s.restarted <- cmp.Or(s.startBeside(r.To), s.Worker.Stop())
 		return 1
 	}
-	s.Driver.At(r.Beside, func() error { return s.startBeside(r.To) })
-	s.Driver.At(r.Alone, s.endWorker)
+	begin := sync.OnceValue(func() error { return s.startBeside(r.To) })
+	s.Driver.At(r.Beside, begin)
+	s.Driver.At(r.Alone, func() error { return cmp.Or(begin(), s.endWorker()) })
 	return 1
 }
 

@@ -68,7 +68,7 @@ func rollOut(
 	older.binaries = from
 	withCase(t, &older, func(c *testCase) {
 		began := time.Now()
-		got := c.runWith(s, rollout.Alone, func() (ends int) { return rollout.Plan(c.Subjects) })
+		got := c.runWith(s, func() (ends int) { return rollout.Plan(c.Subjects) })
 		say(t, "rolled out %s", rollout)
 		c.requireSame(baselines[s.name].left, got)
 		rollouts.RequireServed(t, r.temporal, c.workflows(), began)

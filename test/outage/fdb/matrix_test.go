@@ -180,7 +180,7 @@ func killTemporalAt(t *testing.T, r *rig, group []subject) {
 			Run: func(t *testing.T, attempts *outage.Attempts, ready, there *outage.Guest) {
 				t.Helper()
 				c := newCase(t, r, attempts)
-				c.requireSame(one.left, c.runWith(one.scenario, one.Moment, func() (restarts int) {
+				c.requireSame(one.left, c.runWith(one.scenario, func() (restarts int) {
 					c.Driver.At(one.Moment, there.Come)
 					require.NoError(t, ready.Come())
 					return 0 // of its own
@@ -200,11 +200,11 @@ func killTemporalAt(t *testing.T, r *rig, group []subject) {
 // run runs a scenario with one disturbance and returns what it has left.
 func (c *testCase) run(s scenario, d outage.Disturbance) effects {
 	c.t.Helper()
-	return c.runWith(s, d.Moment, func() int { return d.Plan(c.t.Context(), c.Subjects) })
+	return c.runWith(s, func() int { return d.Plan(c.t.Context(), c.Subjects) })
 }
 
 // runWith does so with a disturbance that is planned when the scenario is about to begin.
-func (c *testCase) runWith(s scenario, moment outage.Moment, plan func() (restarts int)) effects {
+func (c *testCase) runWith(s scenario, plan func() (restarts int)) effects {
 	c.t.Helper()
 	s.before(c)
 	restarts := plan()
@@ -214,7 +214,7 @@ func (c *testCase) runWith(s scenario, moment outage.Moment, plan func() (restar
 	c.settle(s) // some of it is done when all is as wished
 	waiting, err := c.Driver.Pending()
 	require.NoError(c.t, err)
-	if len(waiting) > 0 && moment.Occurrence > 1 {
+	if len(waiting) > 0 && outage.AllRepeated(waiting) {
 		c.t.Skipf("not in every run is this done more than once: %v", waiting)
 	}
 	require.Empty(c.t, waiting, "these moments never came, so nothing was killed there")

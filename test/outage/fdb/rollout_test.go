@@ -51,7 +51,7 @@ func rollOut(
 	older := *r
 	older.binaries = from
 	withCase(t, &older, func(c *testCase) {
-		left := c.runWith(s.scenario, rollout.Alone, func() (ends int) { return rollout.Plan(c.Subjects) })
+		left := c.runWith(s.scenario, func() (ends int) { return rollout.Plan(c.Subjects) })
 		c.requireSame(s.left.withoutMessages(), left.withoutMessages())
 		rollouts.RequireServed(t, c.temporal.Client, "", c.began)
 		t.Logf("rolled out %s", rollout)
