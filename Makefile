@@ -9,8 +9,10 @@ export GOTOOLCHAIN := local
 # does not need. Tag fdb and the race detector need cgo, and are compiled with both.
 export GOFLAGS ?= -buildvcs=false -trimpath -gcflags=all=-dwarf=false
 export CGO_ENABLED := 0
-# A compiler lives for seconds: without garbage collection it takes a sixth less time.
+# A compiler lives for seconds: without garbage collection it takes a tenth less time.
 compiling = GOGC=off GOMEMLIMIT=2GiB
+# Compiles packages and their tests into the cache, for tools that would have them compiled with garbage collection.
+compile = $(compiling) go list -export -deps -test $(1) >/dev/null
 
 tool = $$(go -C test run ./tools/cmd/holdfast-tools -path $(1))
 # One `go test` for both modules: that of the tests requires the product, so it can name the product's packages by import path.
@@ -91,13 +93,22 @@ fmt: ## Format the code
 .PHONY: lint
 lint: ## Check style, import direction, determinism, generated code and go.mod
 	golangci=$(call tool,golangci-lint); export GOFLAGS="$(GOFLAGS) -trimpath -tags=$(BUILD_TAGS)"; \
-	$(compiling) go list -export -deps -test ./... >/dev/null; (cd test; $(compiling) go list -export -deps -test ./... >/dev/null); \
+	$(call compile,./...); (cd test; $(call compile,./...)); \
 	"$$golangci" run; (cd test; "$$golangci" run); \
 	GOFLAGS="$(GOFLAGS) -trimpath" "$$golangci" run --build-tags outage,$(BUILD_TAGS) ./worker/... ./starter/...
 	"$(call tool,workflowcheck)" ./workflows/...
 	go mod tidy -diff
 	go -C test mod tidy -diff
 	$(MAKE) --no-print-directory verify-generated
+
+# They build the SSA form of all dependencies: with them the linters take twice as long.
+SLOW_LINTERS := bodyclose,contextcheck,nilerr,noctx,wastedassign
+.PHONY: lint-slow
+lint-slow: ## Run the linters that take longest, and all of them over the code of tag fdb (make test-long does)
+	golangci=$(call tool,golangci-lint); export GOFLAGS="$(GOFLAGS) -trimpath -tags=$(BUILD_TAGS)"; \
+	"$$golangci" run --enable=$(SLOW_LINTERS); (cd test; "$$golangci" run --enable=$(SLOW_LINTERS)); \
+	export CGO_ENABLED=1; $(call headers,$(CURDIR)/test/fdbstub/include); \
+	"$$golangci" run --enable=$(SLOW_LINTERS) --build-tags fdb,$(BUILD_TAGS) ./activities/fdblock/...
 
 .PHONY: lint-house
 lint-house: ## Check the words, sizes and maps of which `make test` only warns
@@ -123,7 +134,6 @@ build-fdb: ## Check the code of build tag fdb with the race detector: against a 
 	export LIBRARY_PATH=$(CURDIR)/bin/fdbstub LD_LIBRARY_PATH=$(CURDIR)/bin/fdbstub; \
 	$(compiling) go build $(FDB_FLAGS) -o bin/fdbstub/ ./worker; \
 	go vet -tags fdb,$(BUILD_TAGS) ./activities/fdblock/...; \
-	"$(call tool,golangci-lint)" run --build-tags fdb,$(BUILD_TAGS) ./activities/fdblock/...; \
 	$(test_fdb)
 	@echo "compiled and tested against test/fdbstub, a stand-in for FoundationDB's client"
 	@mkdir -p bin/fdb; go -C test build -o ../bin/fdb/ ./env/cmd/holdfast-fdb; \
@@ -131,7 +141,7 @@ build-fdb: ## Check the code of build tag fdb with the race detector: against a 
 	if [ ! -e "$$real/libfdb_c.so" ]; then echo "FoundationDB's own client and server are not here: run against no database"; exit; fi; \
 	export CGO_ENABLED=1 GOFLAGS="$(GOFLAGS) -race"; \
 	$(call headers,$$real/include); export LIBRARY_PATH=$$real LD_LIBRARY_PATH=$$real; \
-	go build $(FDB_FLAGS) -o bin/fdb/ ./worker; \
+	$(compiling) go build $(FDB_FLAGS) -o bin/fdb/ ./worker; \
 	bin/fdb/worker --help >/dev/null; \
 	bin/fdb/holdfast-fdb $(test_fdb); \
 	echo "compiled against FoundationDB's own client in $$real, and tested on its server"
@@ -169,11 +179,12 @@ test-short: ## Run the tests that need no component
 .PHONY: test-race
 test-race: ## Run the unit tests of what has goroutines with the race detector, the long ones shortened (minutes the first time)
 	@test -n "$(strip $(RACED))" || { echo "no package with goroutines was found: see CONCURRENT in the Makefile"; exit 1; }
-	export CGO_ENABLED=1; (cd test; $(compiling) go list -race -export -deps -test -tags=$(BUILD_TAGS) $(call imports,$(RACED)) >/dev/null); \
+	export CGO_ENABLED=1; (cd test; $(call compile,-race -tags=$(BUILD_TAGS) $(call imports,$(RACED)))); \
 	$(call gate,race,-race -short $(LEAN),$(RACED))
 
 .PHONY: test-long
-test-long: ## Run every test with the whole matrices, the long outages and a browser (hours)
+test-long: ## Run every test with the whole matrices, the long outages and a browser, and the slow linters (hours)
+	$(MAKE) --no-print-directory lint-slow
 	@test/browser/install-chromium
 	$(MAKE) --no-print-directory test-race RACED="$(MAY_RACE:%=./%/...)"
 	export HOLDFAST_TEST_LONG=1; $(call gate,unit,$(LEAN),$(PACKAGES))
