@@ -166,7 +166,7 @@ func (w *world) finishes(o *object, unheard bool) {
 	}
 }
 
-// abandons deletes an object of which Velero goes on to work: the tenant has removed our finalizer.
+// abandons deletes an object on which Velero goes on to work, or which is just being made: the tenant has removed our finalizer.
 func (w *world) abandons(o *object) {
 	w.notes("%s is abandoned", o.key.Name)
 	o.orphan, o.flow, o.turn = true, false, contract.Turn{}
@@ -233,7 +233,7 @@ func (w *world) asks(all ...*object) {
 func (w *world) sweeps() {
 	var all []*object
 	for _, o := range w.objects {
-		if o.waits && !o.gone && w.rules.Limits[o.key.Pool] > 0 {
+		if o.waits && !o.gone && !o.orphan && w.rules.Limits[o.key.Pool] > 0 {
 			all = append(all, o)
 		}
 	}

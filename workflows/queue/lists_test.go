@@ -81,7 +81,7 @@ func (w *world) lists(in contract.TurnsWanted) contract.TurnsFound {
 				if in.Unknown[pool] || doubted {
 					of.Active = append(of.Active, member)
 				}
-			case o.waits:
+			case o.waits && !o.orphan:
 				waiting[o.lane] = append(waiting[o.lane], member)
 			}
 		}

@@ -63,7 +63,7 @@ func (w *world) happens(t *rapid.T, at time.Duration) time.Duration {
 	case "terminate":
 		one(func(o *object) bool { return o.flow }, w.terminated)
 	case "abandon":
-		one(active, w.abandons)
+		one(func(o *object) bool { return o.active || o.making }, w.abandons)
 	case "stall":
 		one(func(o *object) bool { return o.active && !o.orphan }, w.stalls)
 	case "refuse":

@@ -310,3 +310,14 @@ func TestWhoAsksDuringAListing(t *testing.T) {
 	q.Refill(2, []turns.Member[string]{who("a/leaves"), who("a/other")}, contract.Beyond{})
 	assert.Equal(t, []string{"a/other", "a/stays"}, keysOf(q.Members))
 }
+
+// TestWhatEndsDuringAListing: the list may still have the turn, and its place would be lost.
+func TestWhatEndsDuringAListing(t *testing.T) {
+	q := &turns.Queue[string]{Limit: 1}
+	q.Listing()
+	q.End("a/over")
+	q.Hold(turns.Turn[string]{Member: who("a/over"), Began: 1})
+	q.Hold(turns.Turn[string]{Member: who("a/runs"), Began: 1})
+	require.Len(t, q.Turns, 1)
+	assert.Equal(t, "a/runs", q.Turns[0].Key)
+}

@@ -3,8 +3,11 @@ package turns
 import "slices"
 
 // Hold notes a turn that runs already, no matter who began it, even above the limit. Of several turns of a member the last
-// counts.
+// counts. Where a member has one turn, what was noted of it during the listing is newer.
 func (q *Queue[K]) Hold(turn Turn[K]) {
+	if q.Rest == nil && q.noted[turn.Key] {
+		return
+	}
 	known := q.Turn(turn.Key)
 	q.begun = append(q.begun, turn)
 	switch {
