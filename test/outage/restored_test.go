@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/stretchr/testify/require"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -53,12 +52,11 @@ func (c *testCase) restored() restored {
 	ours := []client.ListOption{
 		client.InNamespace(env.OADPNamespace), client.MatchingLabels{oadpv1alpha1.OadpLabel: oadpv1alpha1.OadpLabelValue},
 	}
-	var restores velerov1.RestoreList
-	require.NoError(c.t, c.admin.List(ctx, &restores, ours...))
-	for i := range restores.Items {
-		if made := &restores.Items[i]; made.Annotations[oadpv1alpha1.NarOriginNamespaceAnnotation] == c.namespace {
-			left.Restores = append(left.Restores, c.plain(fmt.Sprintf("%s %s %s", made.Name, made.Status.Phase, asJSON(made.Spec))))
-		}
+	restores, err := c.veleroRestores()
+	require.NoError(c.t, err)
+	for i := range restores {
+		made := &restores[i]
+		left.Restores = append(left.Restores, c.plain(fmt.Sprintf("%s %s %s", made.Name, made.Status.Phase, asJSON(made.Spec))))
 	}
 	var modifiers corev1.ConfigMapList
 	require.NoError(c.t, c.admin.List(ctx, &modifiers, ours...))

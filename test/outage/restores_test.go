@@ -203,8 +203,13 @@ func (c *testCase) nacuuid() string {
 // restore creates the case's NonAdminRestore.
 func (c *testCase) restore() {
 	c.t.Helper()
+	c.restoreAs("back")
+}
+
+func (c *testCase) restoreAs(name string) {
+	c.t.Helper()
 	c.nar = &oadpv1alpha1.NonAdminRestore{
-		ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: "back"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: name},
 		Spec:       oadpv1alpha1.NonAdminRestoreSpec{RestoreSpec: &velerov1.RestoreSpec{BackupName: c.nab.Name}},
 	}
 	require.NoError(c.t, c.admin.Create(c.t.Context(), c.nar))
