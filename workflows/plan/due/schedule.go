@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	_ "time/tzdata" // the image has no time zones
@@ -43,6 +44,7 @@ func Parse(schedule, zone string) (Schedule, error) {
 		return Schedule{}, fmt.Errorf("schedule %q: want five fields (minute, hour, day of month, month, day of week), or @hourly, "+
 			"@daily, @weekly or @monthly", schedule)
 	}
+	fields[weekday] = sundays(fields[weekday])
 	parsed, err := cron.ParseStandard("TZ=UTC " + strings.Join(fields, " "))
 	if err != nil {
 		return Schedule{}, fmt.Errorf("schedule %q: %w", schedule, err)
@@ -56,6 +58,47 @@ func Parse(schedule, zone string) (Schedule, error) {
 		return Schedule{}, fmt.Errorf("schedule %q: %w", schedule, ErrNever)
 	}
 	return Schedule{civil: civil, zone: location, everyHour: civil.Hour&allHours == allHours}, nil
+}
+
+// weekday is the field of the days of the week.
+const weekday = 4
+
+// sundays writes Sunday as 0, which crontab(5) also has as 7: in a range up to 7, each day by itself.
+func sundays(field string) string {
+	parts := strings.Split(field, ",")
+	for i, part := range parts {
+		days, step, steps := strings.Cut(part, "/")
+		from, to, isRange := strings.Cut(days, "-")
+		switch {
+		case days == "7":
+			parts[i] = "0"
+		case isRange && to == "7":
+			first, known := weekdayNumber(from)
+			every, err := strconv.Atoi(step)
+			if !steps {
+				every, err = 1, nil
+			}
+			if !known || err != nil || every < 1 {
+				continue // the parser says what is wrong
+			}
+			var each []string
+			for day := first; day <= 7; day += every {
+				each = append(each, strconv.Itoa(day%7))
+			}
+			parts[i] = strings.Join(each, ",")
+		}
+	}
+	return strings.Join(parts, ",")
+}
+
+// weekdayNumber returns the number of a day of the week that a schedule names by number or by three letters.
+func weekdayNumber(text string) (number int, known bool) {
+	for day := time.Sunday; day <= time.Saturday; day++ {
+		if text == strconv.Itoa(int(day)) || strings.EqualFold(text, day.String()[:3]) {
+			return int(day), true
+		}
+	}
+	return 7, text == "7"
 }
 
 // civilly is the schedule of clocks that are never set.

@@ -20,6 +20,39 @@ func parse(t require.TestingT, schedule, zone string) due.Schedule {
 	return parsed
 }
 
+// Source of what 7 is: crontab(5). Kubernetes' CronJob and Velero's Schedule refuse it.
+func TestSundayIsZeroAndSeven(t *testing.T) {
+	from := time.Date(2026, 8, 1, 0, 0, 0, 0, time.UTC)
+	for schedule, same := range map[string]string{
+		"0 2 * * 7": "0 2 * * 0", "0 2 * * 5-7": "0 2 * * 5,6,0", "0 2 * * fri-7": "0 2 * * 5,6,0", "0 2 * * 0-7": "0 2 * * *",
+		"0 2 * * 1,7": "0 2 * * 0,1", "0 2 * * 1-7/2": "0 2 * * 0,1,3,5", "0 2 * * 7-7": "0 2 * * 0", "0 2 * * 7/2": "0 2 * * 0",
+	} {
+		assert.Equal(t, parse(t, same, "").NextN(from, 20), parse(t, schedule, "").NextN(from, 20), schedule)
+	}
+	for _, schedule := range []string{"0 2 * * 8", "0 2 * * 7-8", "0 2 * * 7-3", "0 2 * * x-7", "0 2 * * 1-7/0", "0 2 * * 1-7/x", "0 2 7 13 *"} {
+		_, err := due.Parse(schedule, "")
+		require.Error(t, err, schedule)
+	}
+}
+
+// As Kubernetes' CronJob and Velero's Schedule have it: with a step, a star is a restriction, and either day will do.
+func TestTwoFieldsOfDays(t *testing.T) {
+	from := time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC) // a Saturday
+	for schedule, days := range map[string][]int{
+		"0 2 * * 1":   {3, 10, 17},
+		"0 2 */2 * *": {3, 5, 7},
+		"0 2 */9 * 1": {3, 10, 17, 19},
+		"0 2 15 * 1":  {3, 10, 15, 17},
+		"0 2 * * */3": {2, 5, 8},
+	} {
+		var got []int
+		for _, at := range parse(t, schedule, "").NextN(from, len(days)) {
+			got = append(got, at.Day())
+		}
+		assert.Equal(t, days, got, schedule)
+	}
+}
+
 func TestWhatIsDueOnTheDaysOnWhichTheClocksChange(t *testing.T) {
 	const berlin, newYork, lordHowe, apia, kolkata = "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Pacific/Apia", "Asia/Kolkata"
 	tests := map[string]struct {
