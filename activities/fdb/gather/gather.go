@@ -88,6 +88,7 @@ func (g *Gatherer) Gather(ctx context.Context, ref contract.ObjectRef) (*Objects
 	if err := g.readCredentials(ctx, objects); err != nil {
 		return nil, err
 	}
+	objects.noted(KeyRangesProblem(objects.Desired().KeyRanges))
 	return objects, nil
 }
 
@@ -118,6 +119,14 @@ type Problem struct{ Reason, Message string }
 
 func problem(reason, format string, values ...any) *Problem {
 	return &Problem{Reason: reason, Message: fmt.Sprintf(format, values...)}
+}
+
+// KeyRangesProblem returns why the tools would refuse the ranges of a spec, each as "start end"; nil if they do not.
+func KeyRangesProblem(ranges []string) *Problem {
+	if _, err := fdb.ParseKeyRanges(ranges); err != nil {
+		return problem(fdbv1alpha1.ReasonKeyRangesInvalid, "spec.keyRanges: %v", err)
+	}
+	return nil
 }
 
 // ReadCluster reads what is needed of a FoundationDBCluster; nil if there is none of that name. The problem says what is missing

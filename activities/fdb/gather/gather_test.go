@@ -136,6 +136,10 @@ func TestWhatKeepsABackupFromRunningIsSaid(t *testing.T) {
 		"an account that is not there": {
 			func(g *gathered) { g.object.Spec.Destination.Account = "other" }, "DestinationInvalid", "other", true,
 		},
+		"a range that ends before it begins": {
+			func(g *gathered) { g.object.Spec.KeyRanges = []fdbv1alpha1.KeyRange{{Start: "b", End: `\x61`}} },
+			"KeyRangesInvalid", `range b \x61: its start must come before its end`, true,
+		},
 		"several things: the first": {
 			func(g *gathered) { g.cluster, g.secret = nil, nil }, "ClusterMissing", "", false,
 		},
@@ -151,7 +155,7 @@ func TestWhatKeepsABackupFromRunningIsSaid(t *testing.T) {
 			assert.Contains(t, objects.Problem.Message, c.says)
 			assert.NotContains(t, objects.Problem.Message, "hush")
 			assert.Equal(t, c.reachable, objects.Reachable())
-			if c.reason != "DestinationInvalid" && c.reachable {
+			if c.reason != "DestinationInvalid" && c.reason != "KeyRangesInvalid" && c.reachable {
 				assert.Nil(t, objects.Credentials)
 			}
 			assert.NotPanics(t, func() { objects.Owner(); objects.Desired() })

@@ -63,6 +63,7 @@ func (g *Gatherer) Gather(ctx context.Context, ref contract.ObjectRef) (*Objects
 			return nil, err
 		}
 	}
+	objects.noted(gather.KeyRangesProblem(objects.KeyRanges()))
 	return objects, nil
 }
 

@@ -28,6 +28,7 @@ var knownConditions = map[string][]string{
 	fdbv1alpha1.ConditionMisconfiguredBackup: {
 		fdbv1alpha1.ReasonParametersDiffer, fdbv1alpha1.ReasonClusterMissing, fdbv1alpha1.ReasonClusterNotReady,
 		fdbv1alpha1.ReasonSecretMissing, fdbv1alpha1.ReasonCredentialsInvalid, fdbv1alpha1.ReasonDestinationInvalid,
+		fdbv1alpha1.ReasonKeyRangesInvalid,
 		fdbv1alpha1.ReasonContainerUsed, fdbv1alpha1.ReasonToolsMissing, fdbv1alpha1.ReasonTooManyBackups,
 	},
 }

@@ -174,7 +174,7 @@ func IsPlan(entry contract.FDBBackup) bool { return entry.State == fdb.StateNeve
 
 func (s Situation) planFits(entry contract.FDBBackup) bool {
 	d := s.View.Desired
-	return entry.Tag == d.Tag && slices.Equal(entry.KeyRanges, d.KeyRanges) && s.here(entry.URL) &&
+	return entry.Tag == d.Tag && fdb.SameKeys(entry.KeyRanges, d.KeyRanges) && s.here(entry.URL) &&
 		parametersOf(entry.URL) == parametersOf(d.URL)
 }
 

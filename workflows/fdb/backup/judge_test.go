@@ -109,6 +109,7 @@ var judgements = map[string]struct {
 	"a bad spec is shown before states": {of: []change{isNew, problem}, want: []string{"MisconfiguredBackup/SecretMissing"}},
 	"the cluster is missing":            {of: []change{problemWith("ClusterMissing")}, want: []string{"MisconfiguredBackup/ClusterMissing"}},
 	"the credentials are bad":           {of: []change{problemWith("CredentialsInvalid")}, want: []string{"MisconfiguredBackup/CredentialsInvalid"}},
+	"a range of keys cannot be":         {of: []change{problemWith("KeyRangesInvalid")}, want: []string{"MisconfiguredBackup/KeyRangesInvalid"}},
 	"the destination is bad":            {of: []change{isNew}, failed: failing(contract.FDBClassBadURL), want: []string{"IncorrectBackupState/ToolFailing", "MisconfiguredBackup/DestinationInvalid"}},
 	"the cluster file is bad":           {of: []change{silent(contract.FDBClassClusterFile)}, want: []string{"IncorrectBackupState/StateUnknown", "MisconfiguredBackup/ClusterNotReady"}},
 	"no worker has inspected":           {of: []change{silent(contract.FDBClassNoWorker)}, want: []string{"IncorrectBackupState/NoWorker"}},

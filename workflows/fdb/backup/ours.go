@@ -55,7 +55,7 @@ func (s Situation) wanted(tag contract.FDBTag) bool {
 	}
 	entry, known := s.known(tag)
 	return !known || slices.Equal(entry.KeyRanges, []string{RangesUnknown}) ||
-		slices.Equal(entry.KeyRanges, s.View.Desired.KeyRanges)
+		fdb.SameKeys(entry.KeyRanges, s.View.Desired.KeyRanges)
 }
 
 // RangesUnknown stands in status.backups for the ranges of a backup that somebody else has started, for example Holdfast in

@@ -53,6 +53,7 @@ const (
 	ReasonSecretMissing      = "SecretMissing"
 	ReasonCredentialsInvalid = "CredentialsInvalid"
 	ReasonDestinationInvalid = "DestinationInvalid"
+	ReasonKeyRangesInvalid   = "KeyRangesInvalid"
 	ReasonContainerUsed      = "ContainerUsed"
 	ReasonToolsMissing       = "ToolsMissing"
 	ReasonTooManyBackups     = "TooManyBackups"
