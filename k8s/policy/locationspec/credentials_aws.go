@@ -36,7 +36,8 @@ var awsRefused = []string{
 //
 // The SDK's reader is lenient: it ignores lines that it does not understand, and reads indented lines as keys, continuations or
 // nested keys, depending on the lines before. Here every line must be blank, a comment, a [profile] or one key of the list with
-// a value: then there is only one way to read it. Lines are split as the SDK splits them.
+// a value, or without one that the SDK does not need: then there is only one way to read it. Lines are split as the SDK splits
+// them.
 func awsProfiles(content string) (map[string]bool, error) {
 	if strings.HasPrefix(content, "\uFEFF") {
 		return nil, check.External("it begins with a byte order mark, which the AWS SDK does not understand")
@@ -68,6 +69,7 @@ type awsFile struct {
 	profiles map[string]bool
 	line     int
 	since    int      // the line at which the current profile begins; 0 before the first
+	empty    bool     // the last key has no value: the SDK reads an indented line after it as a part of it
 	missing  []string // keys that the current profile lacks
 }
 
@@ -76,6 +78,11 @@ func (f *awsFile) read(line string) error {
 	if strings.TrimSpace(line) == "" || strings.HasPrefix(comment, "#") || strings.HasPrefix(comment, ";") {
 		return nil
 	}
+	if f.empty && strings.TrimLeft(line, " \t") != line {
+		return check.External("line %d is indented under a key without a value, and the AWS SDK takes it for a part of that: "+
+			"do not indent it", f.line)
+	}
+	f.empty = false
 	if header, _, _ := strings.Cut(strings.ReplaceAll(line, ";", "#"), "#"); strings.HasPrefix(strings.TrimSpace(header), "[") {
 		return f.beginProfile(strings.TrimSpace(header))
 	}
@@ -120,6 +127,8 @@ func (f *awsFile) set(line string) error {
 		return f.refuse("is not understood")
 	case f.since == 0:
 		return check.External("line %d comes before the first profile: begin with [default]", f.line)
+	case !slices.Contains(awsKeyPair, key) && isEmptyValue(line[at+1:]): // as tools write what they have none of
+		f.empty = true
 	case isBlankValue(line[at+1:]) || isBlankValue(beforeComment(line[at+1:])):
 		return check.External("line %d gives %s no value", f.line, key)
 	}
@@ -130,6 +139,11 @@ func (f *awsFile) set(line string) error {
 func (f *awsFile) refuse(problem string) error {
 	return check.External("%s", fmt.Sprintf("line %d %s: an AWS credentials file may hold profiles with %s only",
 		f.line, problem, strings.Join(awsAllowed, ", ")))
+}
+
+// isEmptyValue reports whether a value is empty, however it is read.
+func isEmptyValue(value string) bool {
+	return slices.Contains([]string{"", `""`, "''"}, strings.TrimSpace(beforeComment(value)))
 }
 
 // isBlankValue reports whether the SDK could read a value as empty. It removes quotes and comments in either order. A single

@@ -28,6 +28,7 @@ func TestAWSCredentialsThatStandForThemselves(t *testing.T) {
 		"no space and no newline": "[default]\naws_access_key_id=A\naws_secret_access_key=S",
 		"carriage returns":        strings.ReplaceAll("[default]\n"+awsKeys, "\n", "\r\n"),
 		"all that is allowed":     "[default]\n" + awsKeys + "aws_session_token=T\nregion = eu\noutput = json\n",
+		"what a tool has none of": "[default]\n" + awsKeys + "aws_session_token =\nregion = # none\n\noutput=\"\"\n[b]\n" + awsKeys,
 		"colons":                  "[default]\naws_access_key_id: A\naws_secret_access_key: S\n",
 		"indented":                "  [default]\n  aws_access_key_id = A\n\taws_secret_access_key = S\n",
 		"comments": "# ünïcode [x]\n; credential_process = x\n[default] # mine\n" +
@@ -53,13 +54,16 @@ func TestAWSCredentialsThatReachFurtherAreRefused(t *testing.T) {
 	const whole = "[default]\n" + awsKeys
 	const notRead = "line 4 is not understood" + only
 	for name, tt := range map[string]struct{ content, want string }{
-		"a program":     {whole + "credential_process = /bin/marker", "line 4 sets credential_process, which is not allowed" + only},
-		"in capitals":   {whole + "CREDENTIAL_Process=/bin/marker", "line 4 sets credential_process, which is not allowed" + only},
-		"with a colon":  {whole + "credential_process: /bin/marker", "line 4 sets credential_process, which is not allowed" + only},
-		"indented":      {whole + "\tcredential_process = marker", "line 4 sets credential_process, which is not allowed" + only},
-		"in a profile":  {whole + "[marker]\n" + awsKeys + "role_arn=marker", "line 7 sets role_arn, which is not allowed" + only},
-		"under a key":   {whole + "s3 =\n  endpoint_url = marker", notRead},
-		"after a value": {whole + "region =\n  endpoint_url = marker", "line 4 gives region no value"},
+		"a program":           {whole + "credential_process = /bin/marker", "line 4 sets credential_process, which is not allowed" + only},
+		"in capitals":         {whole + "CREDENTIAL_Process=/bin/marker", "line 4 sets credential_process, which is not allowed" + only},
+		"with a colon":        {whole + "credential_process: /bin/marker", "line 4 sets credential_process, which is not allowed" + only},
+		"indented":            {whole + "\tcredential_process = marker", "line 4 sets credential_process, which is not allowed" + only},
+		"in a profile":        {whole + "[marker]\n" + awsKeys + "role_arn=marker", "line 7 sets role_arn, which is not allowed" + only},
+		"under a key":         {whole + "s3 =\n  endpoint_url = marker", notRead},
+		"after a value":       {whole + "region =\n  endpoint_url = marker", "line 5 is indented under a key without a value"},
+		"a key after it":      {"[default]\nregion = ''\n# marker\n\n\t" + awsKeys, "line 5 is indented under a key without a value"},
+		"a profile after it":  {whole + "region =\n [marker]\n" + awsKeys, "line 5 is indented under a key without a value"},
+		"a quote for a value": {whole + "region = '", "line 4 gives region no value"},
 
 		"a key that the SDK does not know": {whole + "marker = x", notRead},
 		"a word":                           {whole + "marker", notRead},

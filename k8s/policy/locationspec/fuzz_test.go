@@ -81,7 +81,8 @@ func requireInFolder(t *testing.T, prefix string) {
 // awsLine is any line of a credentials file that may be used. It is stricter than what the SDK understands, and says so
 // without taking the line apart: whatever the SDK makes of such a line, it is no key but these.
 var awsLine = regexp.MustCompile(`^(\s*|[ \t]*[#;].*|\s*\[\s*(profile\s+)?[^\s\[\]#;]+\s*\]\s*([#;].*)?|` +
-	`\s*(?i:aws_access_key_id|aws_secret_access_key|aws_session_token|region|output)[\s\x{a0}]*[=:].*[^\s'"].*)$`)
+	`\s*(?i:aws_access_key_id|aws_secret_access_key|aws_session_token|region|output)[\s\x{a0}]*[=:].*[^\s'"].*|` +
+	`\s*(?i:aws_session_token|region|output)[\s\x{a0}]*[=:]\s*(''|"")?\s*)$`)
 
 // FuzzCheckCredentials: whatever a Secret holds is judged without repeating it, and what is allowed for AWS sets nothing but
 // keys and a region.
@@ -122,6 +123,7 @@ var credentialTexts = []string{
 	"line N does not name a profile: write [default] or [name]",
 	"line N comes before the first profile: begin with [default]",
 	"line N gives K no value",
+	"line N is indented under a key without a value, and the AWS SDK takes it for a part of that: do not indent it",
 	"the profile that begins in line N has no K",
 	"line N is not understood: an AWS credentials file may hold profiles with K, K, K, K, K only",
 	"line N sets K, which is not allowed: an AWS credentials file may hold profiles with K, K, K, K, K only",
