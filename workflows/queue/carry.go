@@ -1,6 +1,8 @@
 package queue
 
 import (
+	"slices"
+
 	"go.temporal.io/sdk/workflow"
 
 	"holdfast.dev/holdfast/workflows/contract"
@@ -9,7 +11,9 @@ import (
 // weigh notes the weight of a namespace, which may have been created since the objects were listed.
 func (r *queueRun) weigh(request contract.TurnRequest) {
 	if r.WantsListing() {
-		r.weighed = append(r.weighed, request)
+		r.weighed = append(slices.DeleteFunc(r.weighed, func(earlier contract.TurnRequest) bool {
+			return earlier.Namespace == request.Namespace
+		}), request)
 	}
 	r.setWeight(request)
 }

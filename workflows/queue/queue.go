@@ -56,7 +56,7 @@ type queueRun struct {
 	reads  bool
 	// readAgain is when the objects of unseen are read again, in Unix seconds; 0 if a listing is wanted, or there are none.
 	readAgain int64
-	// weighed are the requests that came with a weight while the objects were listed: the list may not know it.
+	// weighed is the last request of each namespace that came while the objects were listed: the list may not know its weight.
 	weighed []contract.TurnRequest
 	wishes  []*wish
 	// early are requests for a pool without turns that came while the objects were listed: the policy may give it some, and the list
