@@ -2,7 +2,9 @@ package plan
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +17,7 @@ import (
 
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/policy/check"
 	"holdfast.dev/holdfast/k8s/policy/planspec"
 	"holdfast.dev/holdfast/k8s/shorten"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -268,10 +271,13 @@ func longestGap(schedule due.Schedule, now time.Time) time.Duration {
 	return longest
 }
 
-// templateError says what the API server would refuse of the NonAdminBackups.
+// templateError says what the API server, or Holdfast, would refuse of each NonAdminBackup.
 func templateError(template holdfastv1alpha1.BackupTemplate) error {
 	if template.Spec.BackupSpec == nil {
 		return fmt.Errorf("template.spec.backupSpec cannot be read: %s", cmp.Or(template.Spec.Unreadable, "it is not set"))
+	}
+	if problem := check.BadNumber("template.spec.backupSpec", template.Spec.BackupSpec, math.MaxInt64); problem != "" {
+		return errors.New(problem)
 	}
 	path := field.NewPath("template", "metadata", "labels")
 	problems := metav1validation.ValidateLabels(template.Metadata.Labels, path)

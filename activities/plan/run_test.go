@@ -37,6 +37,11 @@ func TestAPlanWhoseTemplateCannotBeReadIsNotReady(t *testing.T) {
 	view := s.refresh()
 	assert.False(t, view.Ready)
 	assert.Contains(t, view.Why, "template.spec.backupSpec cannot be read")
+
+	s = newScene(t, func(p *holdfastv1alpha1.BackupPlan) {
+		p.Spec.Template.Spec.BackupSpec.TTL = metav1.Duration{Duration: -time.Hour}
+	})
+	assert.Contains(t, s.refresh().Why, "template.spec.backupSpec.ttl must not be negative: -1h0m0s")
 	assert.False(t, s.act(contract.RunPlan.Name, contract.PlanStep{}).Ready)
 }
 

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -21,14 +22,14 @@ func (p *Policy) checkBackupSpec() []string {
 	if spec == nil {
 		return nil
 	}
-	return nonEnforceable("enforceBackupSpec",
+	return append(badNumber("enforceBackupSpec", spec), nonEnforceable("enforceBackupSpec",
 		set{"storageLocation", spec.StorageLocation != ""},
 		set{"volumeSnapshotLocations", spec.VolumeSnapshotLocations != nil},
 		set{"includedNamespaces", spec.IncludedNamespaces != nil},
 		set{"excludedNamespaces", spec.ExcludedNamespaces != nil},
 		set{"includeClusterResources as true", check.IsTrue(spec.IncludeClusterResources)},
 		set{"includedClusterScopedResources", len(spec.IncludedClusterScopedResources) > 0},
-	)
+	)...)
 }
 
 func (p *Policy) checkRestoreSpec() []string {
@@ -36,12 +37,19 @@ func (p *Policy) checkRestoreSpec() []string {
 	if spec == nil {
 		return nil
 	}
-	return nonEnforceable("enforceRestoreSpec",
+	return append(badNumber("enforceRestoreSpec", spec), nonEnforceable("enforceRestoreSpec",
 		set{"scheduleName", spec.ScheduleName != ""},
 		set{"includedNamespaces", spec.IncludedNamespaces != nil},
 		set{"excludedNamespaces", spec.ExcludedNamespaces != nil},
 		set{"namespaceMapping", spec.NamespaceMapping != nil},
-	)
+	)...)
+}
+
+func badNumber(path string, spec any) []string {
+	if problem := check.BadNumber(path, spec, math.MaxInt64); problem != "" {
+		return []string{problem}
+	}
+	return nil
 }
 
 type set struct {

@@ -160,6 +160,13 @@ func TestWhatHoldfastDecidesItselfCannotBeEnforced(t *testing.T) {
 	}
 }
 
+func TestAPolicyEnforcesNoNegativeTime(t *testing.T) {
+	_, err := Parse([]byte("enforceBackupSpec: {ttl: -1h, uploaderConfig: {parallelFilesUpload: 512}}"))
+	require.EqualError(t, err, "enforceBackupSpec.ttl must not be negative: -1h0m0s")
+	_, err = Parse([]byte("enforceBackupSpec: {uploaderConfig: {parallelFilesUpload: 512}}"))
+	require.NoError(t, err, "administrators know what their nodes can bear")
+}
+
 func TestPoliciesAtTheEdgeAreAccepted(t *testing.T) {
 	for name, document := range map[string]string{
 		"nothing enforced":            "{}",

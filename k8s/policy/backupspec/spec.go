@@ -2,6 +2,7 @@ package backupspec
 
 import (
 	"context"
+	"math"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -15,7 +16,8 @@ import (
 // that it could not be judged now. The reader reads the storage location that the spec names, if any. For a valid spec,
 // Validate returns the name of its Velero BackupStorageLocation, or "" for the administrator's default.
 //
-// The order of the checks and their texts are those of the Non-Admin Controller, which lets a tenant name any ConfigMap.
+// The order of the checks and their texts are those of the Non-Admin Controller, which lets a tenant name any ConfigMap and any
+// number.
 func Validate(
 	ctx context.Context, reader client.Reader, oadpNamespace string, nab *oadpv1alpha1.NonAdminBackup, p policy.Policy,
 ) (location string, err error) {
@@ -31,7 +33,17 @@ func Validate(
 	if own := nab.Spec.BackupSpec.ResourcePolicy; own != nil && check.OwnConfigMap(own.Name) {
 		return "", check.ReservedConfigMap("NonAdminBackup spec.backupSpec.resourcePolicy")
 	}
-	return location, check.Enforced("spec.backupSpec", asVeleroReads(nab.Spec.BackupSpec), p.EnforceBackupSpec)
+	if err := check.Enforced("spec.backupSpec", asVeleroReads(nab.Spec.BackupSpec), p.EnforceBackupSpec); err != nil {
+		return "", err
+	}
+	parallel := int64(check.MaxParallel)
+	if enforced := p.EnforceBackupSpec; enforced != nil && enforced.UploaderConfig != nil {
+		parallel = math.MaxInt64 // the administrator's
+	}
+	if problem := check.BadNumber("spec.backupSpec", nab.Spec.BackupSpec, parallel); problem != "" {
+		return "", check.Invalid("NonAdminBackup %s", problem)
+	}
+	return location, nil
 }
 
 // asVeleroReads returns a copy of a spec in which a field has its meaning under one name only: in Velero the old name of

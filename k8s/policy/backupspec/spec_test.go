@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
@@ -55,6 +56,10 @@ func TestSpecsAreRefusedWithTheTextsTenantsKnow(t *testing.T) {
 		"an empty list of volume snapshot locations": {
 			&velerov1.BackupSpec{VolumeSnapshotLocations: []string{}},
 			"NonAdminBackup spec.backupSpec.volumeSnapshotLocations is restricted",
+		},
+		"a ttl that is over at once (velero#10182)": {
+			&velerov1.BackupSpec{TTL: metav1.Duration{Duration: -time.Hour}},
+			"NonAdminBackup spec.backupSpec.ttl must not be negative: -1h0m0s",
 		},
 		"a storage location that no object can be named": {
 			&velerov1.BackupSpec{StorageLocation: "../openshift-adp/default"},

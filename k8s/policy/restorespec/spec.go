@@ -1,6 +1,7 @@
 package restorespec
 
 import (
+	"math"
 	"slices"
 	"strings"
 
@@ -61,6 +62,13 @@ func Validate(nar *oadpv1alpha1.NonAdminRestore, source Source, p policy.Policy)
 	enforced := enforcedRestoreSpec(p)
 	if err := check.Enforced("spec.restoreSpec", spec, enforced); err != nil {
 		return err
+	}
+	parallel := int64(check.MaxParallel)
+	if enforced != nil && enforced.UploaderConfig != nil {
+		parallel = math.MaxInt64 // the administrator's
+	}
+	if problem := check.BadNumber("spec.restoreSpec", spec, parallel); problem != "" {
+		return check.Invalid("NonAdminRestore %s", problem)
 	}
 	if !source.Tenants() {
 		return checkUpdates(effectiveRestoreSpec(nar, p))

@@ -3,6 +3,7 @@ package restorespec
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -65,6 +66,10 @@ func TestWhichRestoresAreRefused(t *testing.T) {
 		"from the tenant's own location":             {source: takenInOwnStore()},
 		"with a modifier, from an admin's location":  {spec: velerov1.RestoreSpec{ResourceModifier: modifier}, source: taken()},
 		"with a modifier, from the tenant's own one": {spec: velerov1.RestoreSpec{ResourceModifier: modifier}, source: takenInOwnStore(), want: "NonAdminRestore spec.restoreSpec.resourceModifier is restricted, must not be set to restore a backup from a NonAdminBackupStorageLocation"},
+		"with a time that is over at once": {
+			spec:   velerov1.RestoreSpec{ItemOperationTimeout: metav1.Duration{Duration: -time.Hour}},
+			source: taken(), want: "NonAdminRestore spec.restoreSpec.itemOperationTimeout must not be negative: -1h0m0s",
+		},
 		"with what is no modifier but ours": {
 			spec:   velerov1.RestoreSpec{ResourceModifier: &corev1.TypedLocalObjectReference{Kind: "ConfigMap", Name: "holdfast-policy"}},
 			source: taken(), want: `NonAdminRestore spec.restoreSpec.resourceModifier is restricted, must not name a ConfigMap of Holdfast, whose name begins with "holdfast" or ends in a UUID`,

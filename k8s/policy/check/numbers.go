@@ -1,0 +1,60 @@
+package check
+
+import (
+	"fmt"
+	"reflect"
+)
+
+// MaxParallel is how many files a tenant may have copied at once: Velero's node agent, which serves all tenants, makes as many
+// workers as a spec asks for, each with buffers of its own.
+const MaxParallel = 256
+
+// BadNumber says which duration or count of a Velero spec means nothing, although Velero would take it; empty if none does. A
+// negative ttl, for example, has a backup deleted as soon as it is complete (velero#10182). path is where the spec is in its
+// object; parallel is how many files it may have copied at once.
+func BadNumber(path string, spec any, parallel int64) string {
+	return badNumber(path, reflect.ValueOf(spec), parallel)
+}
+
+func badNumber(path string, value reflect.Value, parallel int64) string {
+	switch value.Kind() {
+	case reflect.Pointer:
+		if !value.IsNil() {
+			return badNumber(path, value.Elem(), parallel)
+		}
+	case reflect.Struct:
+		return badField(path, value, parallel)
+	case reflect.Slice:
+		for i := range value.Len() {
+			if problem := badNumber(fmt.Sprintf("%s[%d]", path, i), value.Index(i), parallel); problem != "" {
+				return problem
+			}
+		}
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		if value.Int() < 0 {
+			return fmt.Sprintf("%s must not be negative: %v", path, value.Interface())
+		}
+		if value.Kind() == reflect.Int && value.Int() > parallel { // in Velero's specs an int is how many files are copied at once
+			return fmt.Sprintf("%s must be at most %d: %v", path, parallel, value.Interface())
+		}
+	default: // says no number
+	}
+	return ""
+}
+
+func badField(path string, value reflect.Value, parallel int64) string {
+	for i := range value.NumField() {
+		field := value.Type().Field(i)
+		if !field.IsExported() {
+			continue
+		}
+		at := path
+		if name := JSONName(field); name != "" { // else it is embedded
+			at += "." + name
+		}
+		if problem := badNumber(at, value.Field(i), parallel); problem != "" {
+			return problem
+		}
+	}
+	return ""
+}
