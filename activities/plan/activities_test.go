@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -85,7 +86,7 @@ func (s *scene) run() *oadpv1alpha1.NonAdminBackup {
 // ends gives a NonAdminBackup its Velero Backup, which has ended.
 func (s *scene) ends(nab *oadpv1alpha1.NonAdminBackup, phase velerov1.BackupPhase) {
 	s.t.Helper()
-	begin, expires := metav1.NewTime(s.now), metav1.NewTime(s.now.Add(nab.Spec.BackupSpec.TTL.Duration))
+	begin, expires := metav1.NewTime(s.now), metav1.NewTime(s.now.Add(cmp.Or(nab.Spec.BackupSpec.TTL.Duration, 720*time.Hour)))
 	name := owner.NACUUID(fake.Cluster, nab.Namespace, nab.Name, string(nab.UID))
 	made := &velerov1.Backup{
 		ObjectMeta: metav1.ObjectMeta{

@@ -26,7 +26,7 @@ import (
 	"holdfast.dev/holdfast/workflows/plan/retention"
 )
 
-// defaultTTL is Velero's, of a Backup that names none.
+// defaultTTL is Velero's, of a Backup that names none; an administrator may have set another (--default-backup-ttl).
 const defaultTTL = 720 * time.Hour
 
 // Judgement is what the objects of a plan come to at one moment. It is computed from them alone.
@@ -242,17 +242,15 @@ func (j *Judgement) wakeBy(at time.Time) {
 	}
 }
 
-// ttl is the time to live of the plan's backups, and whether the administrator enforces it.
+// ttl is the time to live of the plan's backups, and whether the administrator enforces it. It is 0 if nobody has named one and
+// keep needs none: then the backups get Velero's default, as others do.
 func (j *Judgement) ttl(o *Objects) (ttl time.Duration, enforced bool) {
 	if rule := o.Rules.EnforceBackupSpec; rule != nil && rule.TTL.Duration > 0 {
 		return rule.TTL.Duration, true
 	}
-	ttl = defaultTTL
-	if wanted := o.Plan.Spec.Template.Spec.BackupSpec.TTL.Duration; wanted > 0 {
-		ttl = wanted
-	}
+	ttl = o.Plan.Spec.Template.Spec.BackupSpec.TTL.Duration
 	if o.Keep != nil {
-		ttl = max(ttl, keepOf(o.Keep).TTL(j.Gap))
+		ttl = max(cmp.Or(ttl, defaultTTL), keepOf(o.Keep).TTL(j.Gap))
 	}
 	return ttl, false
 }

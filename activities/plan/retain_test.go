@@ -163,6 +163,12 @@ func TestTheTTLIsSetFromKeep(t *testing.T) {
 	s := newScene(t, func(p *holdfastv1alpha1.BackupPlan) { p.Spec.Keep = &holdfastv1alpha1.Keep{Yearly: 7} })
 	s.now = s.now.Add(time.Minute)
 	assert.Greater(t, s.run().Spec.BackupSpec.TTL.Duration, 7*365*24*time.Hour)
+	assert.Contains(t, s.status().Conditions[0].Message, "keep needs ttl 6")
+
+	s = newScene(t, func(*holdfastv1alpha1.BackupPlan) {})
+	s.now = s.now.Add(time.Minute)
+	assert.Zero(t, s.run().Spec.BackupSpec.TTL, "Velero's server has a default of its own (velero#4824)")
+	assert.NotContains(t, s.status().Conditions[0].Message, "ttl")
 
 	s = newScene(t, func(p *holdfastv1alpha1.BackupPlan) { p.Spec.Keep = &holdfastv1alpha1.Keep{Yearly: 7, Daily: 2} })
 	s.Policy.EnforceBackupSpec = &velerov1.BackupSpec{TTL: metav1.Duration{Duration: 72 * time.Hour}}

@@ -90,13 +90,16 @@ func applyReady(o *Objects, j Judgement) {
 	}
 	reason, message := holdfastv1alpha1.ReasonScheduled, "runs are made by the schedule"
 	if keep := o.Keep; keep != nil {
-		if ttl, enforced := j.ttl(o); enforced {
+		switch ttl, enforced := j.ttl(o); {
+		case enforced:
 			message += fmt.Sprintf("; the administrator enforces ttl %s, after which also the backups of minGood expire", ttl)
 			if rules := keepOf(keep).Unkept(j.Gap, ttl); len(rules) > 0 {
 				reason = holdfastv1alpha1.ReasonKeepExceedsTTL
 				message = fmt.Sprintf("the administrator enforces ttl %s, after which backups expire that keep wants: %s",
 					ttl, strings.Join(rules, ", "))
 			}
+		case ttl > o.Plan.Spec.Template.Spec.BackupSpec.TTL.Duration:
+			message += fmt.Sprintf("; keep needs ttl %s, which each backup gets", ttl)
 		}
 	}
 	setCondition(o.Plan, holdfastv1alpha1.ConditionReady, metav1.ConditionTrue, reason, message)
