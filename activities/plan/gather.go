@@ -17,6 +17,7 @@ import (
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/k8s/policy/planspec"
+	"holdfast.dev/holdfast/k8s/shorten"
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/plan/retention"
 )
@@ -175,6 +176,19 @@ func (b Backup) deleting() bool {
 	return spec.DeleteBackup || spec.ForceDeleteBackup || !b.Object.DeletionTimestamp.IsZero()
 }
 
+// maxWhy is how long the reason of Velero may be that is shown, in bytes.
+const maxWhy = 256
+
+// undeletable is why Velero could not delete it, as the newest request says; empty if nobody has requested that, or the request
+// has not failed.
+func (b Backup) undeletable() string {
+	request := b.Object.Status.VeleroDeleteBackupRequest
+	if !b.deleting() || request == nil || request.Status == nil || len(request.Status.Errors) == 0 {
+		return ""
+	}
+	return shorten.Text("Velero cannot delete it: "+request.Status.Errors[0], maxWhy)
+}
+
 // begin is when Velero began it; before that, when the object was made.
 func (b Backup) begin() time.Time {
 	status := b.Object.Status.VeleroBackup
@@ -204,6 +218,18 @@ func (o *Objects) stored() int {
 // made are the backups that the plan has made.
 func (o *Objects) made() []Backup {
 	return slices.DeleteFunc(slices.Clone(o.Backups), func(b Backup) bool { return !b.Made })
+}
+
+// undeletable are those of them that Velero could not delete, with why. Each is tried again by its own workflow, and keeps no
+// other from being deleted (velero#3701, #4203).
+func (o *Objects) undeletable() []retention.Named {
+	var named []retention.Named
+	for _, b := range o.made() {
+		if why := b.undeletable(); why != "" {
+			named = append(named, retention.Named{Name: b.Object.Name, Why: why})
+		}
+	}
+	return named
 }
 
 // endOf is how a run in this phase has ended. One whose object is gone is not counted.

@@ -89,6 +89,33 @@ func TestABackupThatIsUsedIsNotDeleted(t *testing.T) {
 	assert.Equal(t, []holdfastv1alpha1.Judged{{Name: first, Why: "used by NonAdminRestore restore"}}, s.status().Retention.Blocked)
 }
 
+// A location that became read-only, for example, keeps one backup, and nothing else (velero#3701, #4203).
+func TestABackupThatVeleroCannotDeleteKeepsNoOther(t *testing.T) {
+	s := newScene(t, func(p *holdfastv1alpha1.BackupPlan) { p.Spec.Keep = &holdfastv1alpha1.Keep{Last: 1} })
+	var names []string
+	for range 3 {
+		s.now = s.now.Add(time.Minute)
+		nab := s.run()
+		s.ends(nab, velerov1.BackupPhaseCompleted)
+		names = append(names, nab.Name)
+	}
+	require.Equal(t, names[0], s.refresh().Delete)
+	s.act(contract.DeletePlanBackup.Name, contract.PlanStep{Backup: names[0]})
+	assert.Empty(t, s.refresh().Delete, "Velero is at it")
+
+	stuck := s.Read(names[0])
+	stuck.Status.VeleroDeleteBackupRequest = &oadpv1alpha1.VeleroDeleteBackupRequest{Status: &velerov1.DeleteBackupRequestStatus{
+		Phase: velerov1.DeleteBackupRequestPhaseProcessed, Errors: []string{"the location is in read-only mode"},
+	}}
+	require.NoError(t, s.Client.Status().Update(t.Context(), stuck))
+	assert.Equal(t, names[1], s.refresh().Delete)
+	retention := s.status().Retention
+	assert.Equal(t, []holdfastv1alpha1.Judged{
+		{Name: names[0], Why: "Velero cannot delete it: the location is in read-only mode"},
+	}, retention.Blocked)
+	assert.Equal(t, names[0], retention.OldestPending)
+}
+
 func TestWhatRetentionLeavesAlone(t *testing.T) {
 	s := newScene(t, func(p *holdfastv1alpha1.BackupPlan) { p.Spec.Keep = &holdfastv1alpha1.Keep{Last: 1} })
 	var names []string

@@ -216,7 +216,8 @@ func applyRetention(o *Objects, j Judgement, now time.Time) {
 		o.Plan.Status.Retention = nil
 		return
 	}
-	pending, blocked := oldestPending(j.Retention), j.Retention.Blocked
+	blocked := append(o.undeletable(), j.Retention.Blocked...)
+	pending := oldestPending(blocked, j.Retention.Due)
 	for _, b := range o.Backups {
 		if !b.Made && !b.deleting() && !b.gone() {
 			blocked = append(blocked, retention.Named{Name: b.Object.Name, Why: "no record says that this plan has made it"})
@@ -250,12 +251,9 @@ func applyRetention(o *Objects, j Judgement, now time.Time) {
 }
 
 // oldestPending is the backup that retention is to delete first, now or once nothing blocks it; empty if there is none.
-func oldestPending(verdict retention.Verdict) string {
-	if len(verdict.Blocked) > 0 {
-		return verdict.Blocked[0].Name
-	}
-	if len(verdict.Due) > 0 {
-		return verdict.Due[0].Name
+func oldestPending(blocked, due []retention.Named) string {
+	if pending := append(blocked, due...); len(pending) > 0 {
+		return pending[0].Name
 	}
 	return ""
 }

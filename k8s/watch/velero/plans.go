@@ -127,6 +127,8 @@ func progressOf(nab *oadpv1alpha1.NonAdminBackup) string {
 		return oadpv1alpha1.ReasonQuotaExceeded
 	case k8s.WaitsForTurn(nab.Status.Conditions): // also from BackingOff
 		return ""
+	case phase == oadpv1alpha1.NonAdminPhaseDeleting && undeletable(nab):
+		return "undeletable"
 	case phase == oadpv1alpha1.NonAdminPhaseBackingOff, phase == oadpv1alpha1.NonAdminPhaseDeleting:
 		return string(phase)
 	case made == nil:
@@ -137,6 +139,12 @@ func progressOf(nab *oadpv1alpha1.NonAdminBackup) string {
 		return "begun"
 	}
 	return "made"
+}
+
+// undeletable reports whether Velero could not delete it: its plan waits for it no more.
+func undeletable(nab *oadpv1alpha1.NonAdminBackup) bool {
+	request := nab.Status.VeleroDeleteBackupRequest
+	return request != nil && request.Status != nil && len(request.Status.Errors) > 0
 }
 
 func isDefault(plan client.Object) bool {

@@ -117,6 +117,18 @@ func TestABackupConcernsThePlanThatItNames(t *testing.T) {
 	assert.Equal(t, want, watchtest.Happens(t.Context(), s.plans.backupEvents(), as("", nil), as(velerov1.BackupPhaseInProgress, &begin)))
 	assert.Empty(t, watchtest.Happens(t.Context(), s.plans.backupEvents(), as(velerov1.BackupPhaseInProgress, &begin),
 		as(velerov1.BackupPhaseFinalizing, &begin)))
+	failed := func(errors ...string) *oadpv1alpha1.NonAdminBackup {
+		return edited(nab, func(n *oadpv1alpha1.NonAdminBackup) {
+			n.Status.Phase = oadpv1alpha1.NonAdminPhaseDeleting
+			n.Status.VeleroDeleteBackupRequest = &oadpv1alpha1.VeleroDeleteBackupRequest{
+				Status: &velerov1.DeleteBackupRequestStatus{Errors: errors},
+			}
+		})
+	}
+	clipped, err := trim.Object(failed("read-only", "and more"))
+	require.NoError(t, err)
+	assert.Equal(t, want, watchtest.Happens(t.Context(), s.plans.backupEvents(), failed(), clipped.(client.Object)), "others go")
+	assert.Empty(t, watchtest.Happens(t.Context(), s.plans.backupEvents(), failed("read-only"), failed("read-only, again")))
 	assert.Equal(t, want, watchtest.Happens(t.Context(), s.plans.backupEvents(), nab, nil), "it is gone")
 	assert.Empty(t, watchtest.Happens(t.Context(), s.plans.backupEvents(), fake.NAB("own"), nil), "no plan's")
 }
