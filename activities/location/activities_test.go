@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -16,6 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -229,6 +231,27 @@ func TestTheCopyOfASecretIsMadeAStepBeforeItsLocation(t *testing.T) {
 	w.Rotate(fake.SecretName, fake.Credentials("Second"))
 	view = locate(t, w, contract.SyncLocation.Name)
 	assert.True(t, !view.CopyMade && view.Synced, "Velero has seen it before")
+}
+
+// Velero validates a location with validationFrequency 0 once, and would not see corrected keys (velero#4485, #7831).
+func TestALocationThatIsValidatedOnceIsValidatedForEachSecret(t *testing.T) {
+	w := newPlace(t, false)
+	w.EditLocation(activitytest.Name, func(spec *velerov1.BackupStorageLocationSpec) { spec.ValidationFrequency = &metav1.Duration{} })
+	locate(t, w, contract.AdmitLocation.Name, contract.SyncLocation.Name, contract.SyncLocation.Name)
+	validated := func() bool { return w.VeleroLocation(activitytest.Name).Status.LastValidationTime != nil }
+	validate := func() {
+		made := w.VeleroLocation(activitytest.Name)
+		made.Status.LastValidationTime = &metav1.Time{Time: time.Unix(1, 0)}
+		require.NoError(t, w.Client.Update(t.Context(), made))
+	}
+	validate()
+	assert.True(t, locate(t, w, contract.RefreshLocation.Name).Synced)
+	w.Rotate(fake.SecretName, fake.Credentials("Second"))
+	assert.True(t, locate(t, w, contract.SyncLocation.Name).Synced)
+	assert.False(t, validated(), "Velero is to do so once more")
+	validate()
+	assert.Empty(t, activitytest.WritesOf(w, func() { locate(t, w, allLocation...) }))
+	assert.True(t, validated())
 }
 
 // Somebody made the copy immutable: it is recreated, as the Secret of its tenant goes on.

@@ -61,7 +61,17 @@ func (o *Objects) NewVelero(spec *velerov1.BackupStorageLocationSpec) *velerov1.
 		Spec:       locationspec.Build(spec, o.Rules, o.Location.Namespace, o.Name),
 	}
 	object.Labels[oadpv1alpha1.RegistryLabel] = locationspec.RegistryLabelOf(&object.Spec)
+	if every := object.Spec.ValidationFrequency; every != nil && every.Duration == 0 && o.Copy != nil {
+		object.Annotations[oadpv1alpha1.CopiedVersionAnnotation] = o.Copy.GetAnnotations()[oadpv1alpha1.CopiedVersionAnnotation]
+	}
 	return object
+}
+
+// unvalidated reports whether Velero, which validates the location once and never again (validationFrequency 0), has not seen the
+// present copy of the Secret (velero#4485).
+func unvalidated(made, wanted *velerov1.BackupStorageLocation) bool {
+	version, counts := wanted.Annotations[oadpv1alpha1.CopiedVersionAnnotation]
+	return counts && made.Annotations[oadpv1alpha1.CopiedVersionAnnotation] != version
 }
 
 // NewRequest builds the approval request. Its status, which holds the spec to be decided, is written by the approval workflow.
@@ -102,7 +112,7 @@ func VersionOf(secret metav1.Object) string {
 
 // VeleroSynced reports whether the Velero BackupStorageLocation is as the spec says.
 func (o *Objects) VeleroSynced(wanted *velerov1.BackupStorageLocation) bool {
-	if o.Velero == nil || !apiequality.Semantic.DeepEqual(o.Velero.Spec, wanted.Spec) {
+	if o.Velero == nil || !apiequality.Semantic.DeepEqual(o.Velero.Spec, wanted.Spec) || unvalidated(o.Velero, wanted) {
 		return false
 	}
 	for label, value := range wanted.Labels {

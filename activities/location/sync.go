@@ -139,6 +139,12 @@ func (l *Activities) syncVelero(
 		changed, err = activities.PatchObject(ctx, l.Client, made, func() {
 			maps.Copy(made.Labels, wanted.Labels)
 			made.Spec = wanted.Spec
+			if unvalidated(made, wanted) {
+				made.Annotations = map[string]string{}
+				maps.Copy(made.Annotations, o.Velero.Annotations)
+				maps.Copy(made.Annotations, wanted.Annotations)
+				made.Status.LastValidationTime = nil
+			}
 		})
 		if err == nil {
 			o.Velero = made

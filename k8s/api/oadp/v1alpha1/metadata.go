@@ -86,7 +86,8 @@ const NabslOriginUIDAnnotation = "holdfast.dev/nabsl-origin-uid"
 const (
 	// CopiedFromAnnotation is `<name>/<key>` of the tenant's Secret.
 	CopiedFromAnnotation = "holdfast.dev/copied-from"
-	// CopiedVersionAnnotation is `<uid>/<resourceVersion>` of the tenant's Secret when it was copied.
+	// CopiedVersionAnnotation is `<uid>/<resourceVersion>` of the tenant's Secret when it was copied. A Velero location that Velero
+	// validates only once has it, too: of the copy for which that was.
 	CopiedVersionAnnotation = "holdfast.dev/copied-version"
 )
 
