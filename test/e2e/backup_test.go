@@ -45,6 +45,7 @@ func TestBackupCompletes(t *testing.T) {
 				assert.Len(t, made.Name, 63)
 			},
 		},
+		"named to Kubernetes' limit, which Temporal cannot hold": {name: strings.Repeat("n", 253)},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

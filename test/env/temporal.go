@@ -45,6 +45,8 @@ func (e *Env) startTemporal(ctx context.Context) error {
 		// Namespaces take turns at a task queue: docs/temporal.md, Fairness.
 		"--dynamic-config-value", "matching.useNewMatcher=true",
 		"--dynamic-config-value", "matching.enableFairness=true",
+		// As in production: what Temporal's SQL stores hold.
+		"--dynamic-config-value", "limit.maxIDLength=255",
 	}
 	if n := e.options.SuggestContinueAsNew; n > 0 {
 		args = append(args, "--dynamic-config-value", fmt.Sprintf("limit.historyCount.suggestContinueAsNew=%d", n))

@@ -57,7 +57,7 @@ func (k Kind) TaskQueue(cluster string) string {
 }
 
 // SummaryOf returns the summary of the workflow for an object or cluster of that name.
-func (k Kind) SummaryOf(name string) string { return k.Summary + " " + name }
+func (k Kind) SummaryOf(name string) string { return bounded(k.Summary+" "+name, maxSummaryBytes) }
 
 // Attributes returns the search attributes that a workflow has from its first event. Empty ones are left out.
 func (k Kind) Attributes(cluster string, ref ObjectRef) temporal.SearchAttributes {
@@ -67,7 +67,7 @@ func (k Kind) Attributes(cluster string, ref ObjectRef) temporal.SearchAttribute
 		value string
 	}{{AttributeCluster, cluster}, {AttributeNamespace, ref.Namespace}, {AttributeName, ref.Name}} {
 		if set.value != "" {
-			attributes = append(attributes, set.key.ValueSet(set.value))
+			attributes = append(attributes, set.key.ValueSet(bounded(set.value, maxAttributeBytes)))
 		}
 	}
 	return temporal.NewSearchAttributes(attributes...)
@@ -98,9 +98,10 @@ type ObjectInput struct {
 	ShownVeleroPhase string `json:"shownVeleroPhase,omitempty"`
 }
 
-// WorkflowID returns `<cluster>/<kind>/<namespace>/<name>/<uid>`, the only ID under which the object is served.
+// WorkflowID returns `<cluster>/<kind>/<namespace>/<name>/<uid>`, the only ID under which the object is served; if that is longer
+// than MaxIDBytes, it ends in a hash.
 func WorkflowID(cluster string, kind Kind, ref ObjectRef) string {
-	return strings.Join([]string{cluster, kind.ID, ref.Namespace, ref.Name, ref.UID}, "/")
+	return boundedID(strings.Join([]string{cluster, kind.ID, ref.Namespace, ref.Name, ref.UID}, "/"))
 }
 
 // The signal and the query of every workflow that serves an object.

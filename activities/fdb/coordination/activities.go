@@ -113,7 +113,7 @@ func consultOnce[Answer any](ctx context.Context, temporalClient client.Client, 
 	update, err := temporalClient.UpdateWithStartWorkflow(ctx, client.UpdateWithStartWorkflowOptions{
 		StartWorkflowOperation: start,
 		UpdateOptions: client.UpdateWorkflowOptions{
-			UpdateID:     fmt.Sprintf("%s/%s/%s", info.WorkflowExecution.ID, info.WorkflowExecution.RunID, info.ActivityID),
+			UpdateID:     info.WorkflowExecution.RunID + "/" + info.ActivityID, // the workflow's ID would make it too long
 			UpdateName:   about.update,
 			Args:         []any{about.content},
 			WaitForStage: client.WorkflowUpdateStageCompleted,
