@@ -12,6 +12,7 @@ import (
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	"holdfast.dev/holdfast/starter/operator"
 	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/plan/due"
 )
 
 // Plans is how BackupPlans are listed and described.
@@ -69,13 +70,36 @@ type describedPlan struct {
 	Name      string                            `json:"name"`
 	Spec      holdfastv1alpha1.BackupPlanSpec   `json:"spec"`
 	Status    holdfastv1alpha1.BackupPlanStatus `json:"status"`
+	NextRuns  []metav1.Time                     `json:"nextRuns,omitempty"`
 	Workflow  operator.DescribedWorkflow        `json:"workflow"`
 }
 
 func describePlan(plan *holdfastv1alpha1.BackupPlan, workflow operator.WorkflowDescriber) operator.Description {
 	return &describedPlan{
-		Namespace: plan.Namespace, Name: plan.Name, Spec: plan.Spec, Status: plan.Status, Workflow: workflow(contract.KindPlan, plan),
+		Namespace: plan.Namespace, Name: plan.Name, Spec: plan.Spec, Status: plan.Status, NextRuns: nextRuns(plan),
+		Workflow: workflow(contract.KindPlan, plan),
 	}
+}
+
+// shownRuns is how many of the next runs are shown: enough to see what a schedule with two fields of days means.
+const shownRuns = 5
+
+// nextRuns are the next runs of a plan, from that in its status on; none while it makes none.
+func nextRuns(plan *holdfastv1alpha1.BackupPlan) (runs []metav1.Time) {
+	schedule, err := due.Parse(plan.Spec.Schedule, plan.Spec.TimeZone)
+	if err != nil || plan.Status.NextRun == nil {
+		return nil
+	}
+	first := plan.Status.NextRun.Time
+	var most *time.Duration
+	if given, err := time.ParseDuration(plan.Spec.Jitter); err == nil {
+		most = &given
+	}
+	jitter := due.Jitter(string(plan.UID), most, schedule.Period(first))
+	for _, at := range schedule.NextN(first.Add(-jitter-time.Second), shownRuns) {
+		runs = append(runs, metav1.NewTime(at.Add(jitter)))
+	}
+	return runs
 }
 
 func (d *describedPlan) Print(out io.Writer) error {
@@ -84,7 +108,11 @@ func (d *describedPlan) Print(out io.Writer) error {
 	sheet.Line("Name", d.Name)
 	sheet.Line("Schedule", strings.TrimSpace(d.Spec.Schedule+" "+d.Spec.TimeZone))
 	sheet.Line("Paused by", string(d.Status.Paused))
-	sheet.Line("Next run", clock(d.Status.NextRun))
+	var runs []string
+	for _, at := range d.NextRuns {
+		runs = append(runs, clock(&at))
+	}
+	sheet.Line("Next runs", strings.Join(runs, "\n"))
 	if good := d.Status.LastGood; good != nil {
 		sheet.Line("Last good", good.Name+" of "+clock(&good.Time)+until(good.Expires))
 	}
