@@ -9,9 +9,7 @@ import (
 // excludeFromBackup adds the excluded resources in the style of the spec's other filters: Velero refuses a mixture of the
 // single list for all resources and the two lists by scope.
 func excludeFromBackup(spec *velerov1.BackupSpec) {
-	byScope := len(spec.IncludedClusterScopedResources)+len(spec.ExcludedClusterScopedResources)+
-		len(spec.IncludedNamespaceScopedResources)+len(spec.ExcludedNamespaceScopedResources) > 0
-	if byScope {
+	if filtersByScope(spec) {
 		spec.ExcludedNamespaceScopedResources = check.WithExcluded(spec.ExcludedNamespaceScopedResources, check.ExcludedNamespaceScoped)
 		spec.ExcludedClusterScopedResources = check.WithExcluded(spec.ExcludedClusterScopedResources, check.ExcludedClusterScoped)
 		return

@@ -43,7 +43,7 @@ func Validate(
 	if problem := check.BadNumber("spec.backupSpec", nab.Spec.BackupSpec, parallel); problem != "" {
 		return "", check.Invalid("NonAdminBackup %s", problem)
 	}
-	return location, nil
+	return location, checkFilters(nab.Spec.BackupSpec, p)
 }
 
 // asVeleroReads returns a copy of a spec in which a field has its meaning under one name only: in Velero the old name of
@@ -95,15 +95,9 @@ func checkBackupScope(nab *oadpv1alpha1.NonAdminBackup) error {
 func Build(nab *oadpv1alpha1.NonAdminBackup, p policy.Policy, location string) velerov1.BackupSpec {
 	spec := &velerov1.BackupSpec{}
 	if nab.Spec.BackupSpec != nil {
-		spec = nab.Spec.BackupSpec.DeepCopy()
+		spec = nab.Spec.BackupSpec
 	}
-	if enforced := p.EnforceBackupSpec; enforced != nil {
-		if enforced.DefaultVolumesToFsBackup != nil {
-			spec.DefaultVolumesToRestic = nil
-		}
-		check.ApplyEnforced(spec, enforced)
-	}
-
+	spec = merged(spec, p)
 	spec.IncludedNamespaces = []string{nab.Namespace}
 	spec.ExcludedNamespaces = nil
 	spec.IncludedClusterScopedResources = nil
@@ -114,6 +108,22 @@ func Build(nab *oadpv1alpha1.NonAdminBackup, p policy.Policy, location string) v
 	spec.StorageLocation = location
 	excludeFromBackup(spec)
 	return *spec
+}
+
+// merged returns a tenant's spec with the administrator's values.
+func merged(spec *velerov1.BackupSpec, p policy.Policy) *velerov1.BackupSpec {
+	spec = spec.DeepCopy()
+	if enforced := p.EnforceBackupSpec; enforced != nil {
+		own := filtersByKind(spec) && filtersByScope(spec)
+		if enforced.DefaultVolumesToFsBackup != nil {
+			spec.DefaultVolumesToRestic = nil
+		}
+		check.ApplyEnforced(spec, enforced)
+		if !own {
+			byScope(spec)
+		}
+	}
+	return spec
 }
 
 // Fits reports whether a spec is small enough for a NonAdminBackup, whose status repeats it.
