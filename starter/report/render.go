@@ -80,7 +80,7 @@ func bytesText(size int64) string {
 
 // classOf is the colour of a protection.
 func classOf(p Protection) string {
-	return map[Protection]string{Unprotected: "bad", Missed: "bad", BackedUp: "warn", Met: "good", Empty: "faint"}[p]
+	return map[Protection]string{Unprotected: "bad", Partly: "bad", Missed: "bad", BackedUp: "warn", Met: "good", Empty: "faint"}[p]
 }
 
 func dayClass(day Day) string {

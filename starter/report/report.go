@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -22,6 +23,8 @@ type Protection string
 const (
 	// Unprotected: it has something to protect, and no good backup began in the time of the report.
 	Unprotected Protection = "unprotected"
+	// Partly: a good backup began in the time of the report, and leaves something out.
+	Partly Protection = "partly"
 	// Missed: a plan of it misses its objective.
 	Missed Protection = "objective missed"
 	// BackedUp: a good backup began in the time of the report. No plan has an objective.
@@ -33,7 +36,7 @@ const (
 )
 
 // Protections are all protections, the worst first.
-var Protections = []Protection{Unprotected, Missed, BackedUp, Met, Empty}
+var Protections = []Protection{Unprotected, Partly, Missed, BackedUp, Met, Empty}
 
 // Report is what `holdfast report` shows. All times are UTC.
 type Report struct {
@@ -63,6 +66,14 @@ type Namespace struct {
 	Backups    int        `json:"backups"`
 	// Quota is what it uses of its limits; nil if it has none.
 	Quota *velero.Quota `json:"quota,omitempty"`
+}
+
+// Left is what the newest backup leaves out of a namespace that is protected partly, for people; else empty.
+func (n Namespace) Left() string {
+	if n.Protection != Partly {
+		return ""
+	}
+	return "without " + strings.Join(n.LeftOut, "; ")
 }
 
 // Day is what became of the runs of all plans that were due on one day. A day on which nothing was due has zeros.
@@ -160,13 +171,15 @@ func (r *Report) addNamespaces(o Objects) {
 
 // protection judges a namespace by the conditions of its plans.
 func (r *Report) protection(h velero.Holding, objectives []string) Protection {
-	good := h.LastGood != nil && !h.LastGood.Before(r.From)
+	within := func(at *time.Time) bool { return at != nil && !at.Before(r.From) }
 	switch {
 	case h.Workloads+h.Claims+h.Data == 0:
 		return Empty
 	case slices.Contains(objectives, string(metav1.ConditionFalse)):
 		return Missed
-	case !good:
+	case !within(h.LastGood) && within(h.LastPartly):
+		return Partly
+	case !within(h.LastGood):
 		return Unprotected
 	case slices.Contains(objectives, string(metav1.ConditionTrue)):
 		return Met

@@ -61,10 +61,11 @@ func objects() report.Objects {
 	}
 	old := restore
 	old.CreationTimestamp = metav1.NewTime(ago(1000 * time.Hour))
+	partly := velero.Holding{Namespace: "half", Workloads: 1, LastPartly: new(ago(time.Hour)), LeftOut: []string{"secrets", "all but a|b"}}
 	return report.Objects{
 		Cluster: "west", Databases: []fdbv1alpha1.FoundationDBBackup{database},
 		Holdings: []velero.Holding{
-			held("shop", ago(time.Hour)), held("bank", ago(30*time.Hour)), {Namespace: "bare", Data: 1}, {Namespace: "empty"}, held("mine", ago(time.Hour)),
+			held("shop", ago(time.Hour)), held("bank", ago(30*time.Hour)), {Namespace: "bare", Data: 1}, {Namespace: "empty"}, held("mine", ago(time.Hour)), partly,
 		},
 		Quotas: []velero.Quota{{
 			Namespace: "bank", Rule: new(int), Selector: "tier=<gold>",
@@ -98,13 +99,13 @@ func objects() report.Objects {
 func TestAReportSaysWhoIsProtected(t *testing.T) {
 	r := report.Make(objects(), 72*time.Hour, noon)
 	assert.Equal(t, map[report.Protection]int{
-		report.Met: 1, report.Missed: 1, report.Unprotected: 1, report.BackedUp: 1, report.Empty: 1,
+		report.Met: 1, report.Missed: 1, report.Unprotected: 1, report.Partly: 1, report.BackedUp: 1, report.Empty: 1,
 	}, r.Summary)
 	var names []string
 	for _, row := range r.Namespaces {
 		names = append(names, row.Namespace)
 	}
-	assert.Equal(t, []string{"bare", "bank", "mine", "shop", "empty"}, names, "the worst first")
+	assert.Equal(t, []string{"bare", "half", "bank", "mine", "shop", "empty"}, names, "the worst first")
 	assert.Equal(t, []report.Day{
 		{Date: "2026-11-21"}, {Date: "2026-11-22"}, {Date: "2026-11-23", Failed: 1}, {Date: "2026-11-24", Good: 3, Missed: 3},
 	}, r.Calendar)
@@ -132,12 +133,14 @@ func TestAReportIsWrittenForPeopleAndPrograms(t *testing.T) {
 	assert.Contains(t, page, `<li class="bad"><b>2026-11-24</b>3 good<br>3 missed<br></li>`)
 	assert.Contains(t, page, "&lt;b&gt;|nightly", "what tenants write is text")
 	assert.Contains(t, page, "3 GiB")
+	assert.Contains(t, page, `<td class="bad">partly (without secrets; all but a|b)</td>`)
 	for _, foreign := range []string{"<script", "http:", "https:", "url(", "@import", "<link", "<img"} {
 		assert.NotContains(t, page, foreign, "it needs nothing else")
 	}
 	text := written(t, r, "markdown")
 	assert.Contains(t, text, "| 2026-11-24 | 3 | 0 | 3 | 0 |\n")
 	assert.Contains(t, text, `| 2026-11-24 11:00 | shop/undo | &lt;b&gt;\|nightly | Completed |`)
+	assert.Contains(t, text, `| half | partly (without secrets; all but a\|b) |`)
 	assert.Contains(t, text, "| BackupPlan | bank/hourly | Stale | 5h | never |")
 	var read report.Report
 	require.NoError(t, json.Unmarshal([]byte(written(t, r, "json")), &read))
@@ -146,8 +149,8 @@ func TestAReportIsWrittenForPeopleAndPrograms(t *testing.T) {
 
 func TestAReportShowsWhatNamespacesUseOfTheirQuotas(t *testing.T) {
 	r := report.Make(objects(), 72*time.Hour, noon)
-	require.Equal(t, "bank", r.Namespaces[1].Namespace)
-	require.NotNil(t, r.Namespaces[1].Quota)
+	require.Equal(t, "bank", r.Namespaces[2].Namespace)
+	require.NotNil(t, r.Namespaces[2].Quota)
 	assert.Nil(t, r.Namespaces[0].Quota)
 	const summary = "maxStored 10 of 10, maxPerDay 3 of 20, maxBytes 1.5Gi of 2Gi; 1 waits"
 	assert.Contains(t, written(t, r, "html"), `<td class="warn">`+summary+`</td></tr>`)

@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -17,9 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"holdfast.dev/holdfast/activities/plan"
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
-	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/starter/operator"
 )
 
@@ -33,12 +33,17 @@ type Holding struct {
 	Data      int `json:"data"`
 	// Plans are BackupPlans.
 	Plans int `json:"plans"`
-	// LastGood is the begin of the newest backup that Velero calls Completed, a tenant's or an administrator's; nil if there is
-	// none.
+	// LastGood is the begin of the newest backup of all of it that Velero calls Completed, a tenant's or an administrator's; nil if
+	// there is none.
 	LastGood *time.Time `json:"lastGood,omitempty"`
+	// LastPartly is that of the newest which leaves something out, LeftOut what that is.
+	LastPartly *time.Time `json:"lastPartly,omitempty"`
+	LeftOut    []string   `json:"leftOut,omitempty"`
+
+	created time.Time
 }
 
-// Unprotected are the namespaces that have something to protect and no good backup that began within a time.
+// Unprotected are the namespaces that have something to protect and no good backup of all of it that began within a time.
 func Unprotected(holdings []Holding, now time.Time, within time.Duration) []Holding {
 	found := []Holding{}
 	for _, h := range holdings {
@@ -67,12 +72,16 @@ var holdingColumns = []operator.Column[Holding]{
 	operator.NewColumn("CLAIMS", func(h Holding) string { return operator.Number(&h.Claims) }),
 	operator.NewColumn("DATA", func(h Holding) string { return operator.Number(&h.Data) }),
 	operator.NewColumn("PLANS", func(h Holding) string { return operator.Number(&h.Plans) }),
-	operator.NewColumn("LAST-GOOD", func(h Holding) string {
-		if h.LastGood == nil {
-			return "never"
-		}
-		return h.LastGood.UTC().Format(time.RFC3339)
-	}),
+	operator.NewColumn("LAST-GOOD", func(h Holding) string { return cmp.Or(at(h.LastGood), "never") }),
+	operator.NewColumn("LAST-PARTLY", func(h Holding) string { return at(h.LastPartly) }),
+	operator.NewColumn("LEFT-OUT", func(h Holding) string { return operator.Printable(strings.Join(h.LeftOut, "; ")) }),
+}
+
+func at(moment *time.Time) string {
+	if moment == nil {
+		return ""
+	}
+	return moment.UTC().Format(time.RFC3339)
 }
 
 // PrintUnprotected writes the table.
@@ -101,7 +110,7 @@ func ReadHoldings(ctx context.Context, reader client.Reader, oadpNamespace strin
 	holdings := map[string]*Holding{}
 	err := eachMetadata(ctx, reader, corev1.SchemeGroupVersion.WithKind("Namespace"), func(object *metav1.PartialObjectMetadata) {
 		if object.Name != oadpNamespace && !systems(object.Name) && object.DeletionTimestamp.IsZero() {
-			holdings[object.Name] = &Holding{Namespace: object.Name}
+			holdings[object.Name] = &Holding{Namespace: object.Name, created: object.CreationTimestamp.Time}
 		}
 	})
 	if err != nil {
@@ -159,57 +168,41 @@ func eachMetadata(
 	}
 }
 
-// readGood notes the newest good backup of each namespace. An administrator's Velero Backup counts for the namespaces that it
-// includes.
+// readGood notes the good backups of each namespace: those that Velero has, a tenant's as an administrator's, by what Velero was
+// given.
 func readGood(ctx context.Context, reader client.Reader, oadpNamespace string, holdings map[string]*Holding) error {
-	var backups oadpv1alpha1.NonAdminBackupList
-	if err := reader.List(ctx, &backups); err != nil {
-		return fmt.Errorf("list NonAdminBackups: %w", err)
+	var places velerov1.BackupStorageLocationList
+	if err := reader.List(ctx, &places, client.InNamespace(oadpNamespace)); err != nil {
+		return fmt.Errorf("list Velero BackupStorageLocations: %w", err)
 	}
-	for i := range backups.Items {
-		nab := &backups.Items[i]
-		made, lost := nab.Status.VeleroBackup, !plan.GoneSince(nab).IsZero() || !nab.DeletionTimestamp.IsZero()
-		if made != nil && made.Status != nil && !lost && whole(nab.Spec.BackupSpec) {
-			holdings[nab.Namespace].note(made.Status)
-		}
+	locations := map[string]*velerov1.BackupStorageLocation{}
+	for i := range places.Items {
+		locations[places.Items[i].Name] = &places.Items[i]
 	}
-	var others velerov1.BackupList
-	if err := reader.List(ctx, &others, client.InNamespace(oadpNamespace)); err != nil {
+	var backups velerov1.BackupList
+	if err := reader.List(ctx, &backups, client.InNamespace(oadpNamespace)); err != nil {
 		return fmt.Errorf("list Velero Backups: %w", err)
 	}
-	for i := range others.Items {
-		made := &others.Items[i]
-		if made.Labels[oadpv1alpha1.OadpLabel] == oadpv1alpha1.OadpLabelValue {
-			continue // a tenant's: its own object says so
-		}
-		for name, h := range holdings {
-			if includes(&made.Spec, name) {
-				h.note(&made.Status)
-			}
+	for i := range backups.Items {
+		made := &backups.Items[i]
+		for h := range concerned(made, holdings) {
+			h.note(made, locations[made.Spec.StorageLocation])
 		}
 	}
 	return nil
 }
 
-// includes reports whether a Velero Backup includes a namespace whole.
-func includes(spec *velerov1.BackupSpec, namespace string) bool {
-	included := len(spec.IncludedNamespaces) == 0 || slices.Contains(spec.IncludedNamespaces, "*") ||
-		slices.Contains(spec.IncludedNamespaces, namespace)
-	return included && !slices.Contains(spec.ExcludedNamespaces, namespace) && whole(spec)
-}
-
-// whole reports whether a backup has all of its namespaces: one that selects by labels or names resources does not.
-func whole(spec *velerov1.BackupSpec) bool {
-	all := func(included []string) bool { return len(included) == 0 || slices.Contains(included, "*") }
-	return spec != nil && spec.LabelSelector == nil && len(spec.OrLabelSelectors) == 0 &&
-		all(spec.IncludedResources) && all(spec.IncludedNamespaceScopedResources)
-}
-
-func (h *Holding) note(status *velerov1.BackupStatus) {
-	if h == nil || status.Phase != velerov1.BackupPhaseCompleted || status.StartTimestamp == nil {
-		return
+// concerned are the namespaces that a Velero Backup may include: those that it names, or all if it has a pattern, or none.
+func concerned(made *velerov1.Backup, holdings map[string]*Holding) iter.Seq[*Holding] {
+	names := made.Spec.IncludedNamespaces
+	if len(names) == 0 || slices.ContainsFunc(names, func(name string) bool { return strings.ContainsAny(name, "*?[") }) {
+		return maps.Values(holdings)
 	}
-	if begin := status.StartTimestamp.Time; h.LastGood == nil || begin.After(*h.LastGood) {
-		h.LastGood = &begin
+	return func(yield func(*Holding) bool) {
+		for _, name := range names {
+			if h := holdings[name]; h != nil && !yield(h) {
+				return
+			}
+		}
 	}
 }

@@ -2,6 +2,7 @@ package velero
 
 import (
 	"io"
+	"slices"
 	"testing"
 	"time"
 
@@ -17,6 +18,8 @@ import (
 	"holdfast.dev/holdfast/k8s"
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/owner"
+	"holdfast.dev/holdfast/k8s/policy/check"
 	"holdfast.dev/holdfast/starter/operator/operatortest"
 )
 
@@ -27,11 +30,13 @@ func ended(phase velerov1.BackupPhase, ago time.Duration) velerov1.BackupStatus 
 	return velerov1.BackupStatus{Phase: phase, StartTimestamp: &begin}
 }
 
-func tenantsBackup(namespace, name string, status velerov1.BackupStatus) *oadpv1alpha1.NonAdminBackup {
-	return &oadpv1alpha1.NonAdminBackup{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
-		Spec:       oadpv1alpha1.NonAdminBackupSpec{BackupSpec: &velerov1.BackupSpec{}},
-		Status:     oadpv1alpha1.NonAdminBackupStatus{VeleroBackup: &oadpv1alpha1.VeleroBackup{Status: &status}},
+// veleros is a Velero Backup of a namespace in the administrator's location.
+func veleros(namespace, name string, status velerov1.BackupStatus) *velerov1.Backup {
+	return &velerov1.Backup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-adp", Name: namespace + "-" + name}, Status: status,
+		Spec: velerov1.BackupSpec{
+			IncludedNamespaces: []string{namespace}, StorageLocation: "default", ExcludedResources: check.ExcludedNamespaceScoped,
+		},
 	}
 }
 
@@ -39,14 +44,9 @@ func TestNamespacesWithoutAGoodBackupAreListed(t *testing.T) {
 	in := func(namespace, name string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: namespace, Name: name}
 	}
-	lost := tenantsBackup("failed", "lost", ended(velerov1.BackupPhaseCompleted, time.Hour))
-	lost.Status.Conditions = []metav1.Condition{{
-		Type: string(oadpv1alpha1.NonAdminConditionAccepted), Status: metav1.ConditionTrue,
-		Reason: oadpv1alpha1.ReasonVeleroBackupNotFound, LastTransitionTime: metav1.NewTime(noon),
-	}}
-	partial := tenantsBackup("bank", "secrets", ended(velerov1.BackupPhaseCompleted, time.Hour))
-	partial.Spec.BackupSpec.IncludedResources = []string{"configmaps"}
-	objects := []client.Object{lost, partial}
+	partial := veleros("bank", "configmaps", ended(velerov1.BackupPhaseCompleted, time.Hour))
+	partial.Spec.IncludedResources = []string{"configmaps"}
+	objects := []client.Object{partial, &velerov1.BackupStorageLocation{ObjectMeta: in("openshift-adp", "default")}}
 	for _, name := range []string{"shop", "bank", "empty", "failed", "covered", "openshift-adp", "kube-system"} {
 		objects = append(objects, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}},
 			&corev1.ConfigMap{ObjectMeta: in(name, "kube-root-ca.crt")})
@@ -59,13 +59,10 @@ func TestNamespacesWithoutAGoodBackupAreListed(t *testing.T) {
 		}},
 		&appsv1.Deployment{ObjectMeta: in("failed", "web")}, &appsv1.Deployment{ObjectMeta: in("covered", "web")},
 		&appsv1.Deployment{ObjectMeta: in("kube-system", "dns")}, &appsv1.Deployment{ObjectMeta: in("openshift-adp", "velero")},
-		tenantsBackup("shop", "old", ended(velerov1.BackupPhaseCompleted, 72*time.Hour)),
-		tenantsBackup("shop", "new", ended(velerov1.BackupPhaseCompleted, 30*time.Hour)),
-		tenantsBackup("failed", "new", ended(velerov1.BackupPhasePartiallyFailed, time.Hour)),
-		&velerov1.Backup{
-			ObjectMeta: in("openshift-adp", "admins"), Status: ended(velerov1.BackupPhaseCompleted, time.Hour),
-			Spec: velerov1.BackupSpec{IncludedNamespaces: []string{"covered"}},
-		},
+		veleros("shop", "old", ended(velerov1.BackupPhaseCompleted, 72*time.Hour)),
+		veleros("shop", "new", ended(velerov1.BackupPhaseCompleted, 30*time.Hour)),
+		veleros("failed", "new", ended(velerov1.BackupPhasePartiallyFailed, time.Hour)),
+		veleros("c*", "admins", ended(velerov1.BackupPhaseCompleted, time.Hour)),
 	)
 	reader := fake.NewClientBuilder().WithScheme(k8s.Scheme()).WithObjects(objects...).Build()
 	holdings, err := ReadHoldings(t.Context(), reader, "openshift-adp")
@@ -74,24 +71,81 @@ func TestNamespacesWithoutAGoodBackupAreListed(t *testing.T) {
 	found := Unprotected(holdings, noon, 24*time.Hour)
 	text := operatortest.Printed(t, "table", found, func(out io.Writer) error { return PrintUnprotected(out, found) })
 	assert.Equal(t, []string{
-		"NAMESPACE WORKLOADS CLAIMS DATA PLANS LAST-GOOD",
-		"bank 0 0 1 0 never", "failed 1 0 0 0 never", "shop 1 1 0 1 2026-11-23T06:00:00Z",
+		"NAMESPACE WORKLOADS CLAIMS DATA PLANS LAST-GOOD LAST-PARTLY LEFT-OUT",
+		"bank 0 0 1 0 never 2026-11-24T11:00:00Z all but configmaps", "failed 1 0 0 0 never", "shop 1 1 0 1 2026-11-23T06:00:00Z",
 	}, operatortest.Lines(text), "those without any first")
 	assert.Len(t, Unprotected(holdings, noon, 48*time.Hour), 2)
 }
 
-func TestAnAdministratorsBackupCountsForTheNamespacesThatItIncludesWhole(t *testing.T) {
+func TestWhichNamespacesABackupIncludes(t *testing.T) {
 	for title, test := range map[string]struct {
 		spec velerov1.BackupSpec
 		want bool
 	}{
-		"all":          {velerov1.BackupSpec{}, true},
-		"a star":       {velerov1.BackupSpec{IncludedNamespaces: []string{"*"}}, true},
-		"by name":      {velerov1.BackupSpec{IncludedNamespaces: []string{"shop"}}, true},
-		"others":       {velerov1.BackupSpec{IncludedNamespaces: []string{"bank"}}, false},
-		"all but this": {velerov1.BackupSpec{ExcludedNamespaces: []string{"shop"}}, false},
-		"by labels":    {velerov1.BackupSpec{LabelSelector: &metav1.LabelSelector{}}, false},
+		"all":                          {velerov1.BackupSpec{}, true},
+		"a star":                       {velerov1.BackupSpec{IncludedNamespaces: []string{"*"}}, true},
+		"by name":                      {velerov1.BackupSpec{IncludedNamespaces: []string{"shop"}}, true},
+		"others":                       {velerov1.BackupSpec{IncludedNamespaces: []string{"bank"}}, false},
+		"all but this":                 {velerov1.BackupSpec{ExcludedNamespaces: []string{"shop"}}, false},
+		"by a pattern (velero#1874)":   {velerov1.BackupSpec{IncludedNamespaces: []string{"bank", "s*"}}, true},
+		"by a class of characters":     {velerov1.BackupSpec{IncludedNamespaces: []string{"[r-t]h?p"}}, true},
+		"by others' pattern":           {velerov1.BackupSpec{IncludedNamespaces: []string{"t*"}}, false},
+		"all but those of a pattern":   {velerov1.BackupSpec{IncludedNamespaces: []string{"*"}, ExcludedNamespaces: []string{"s*"}}, false},
+		"a pattern that is in no name": {velerov1.BackupSpec{IncludedNamespaces: []string{"*hop*s"}}, false},
 	} {
 		assert.Equal(t, test.want, includes(&test.spec, "shop"), title)
+	}
+}
+
+func TestWhatABackupLeavesOut(t *testing.T) {
+	for title, test := range map[string]struct {
+		spec velerov1.BackupSpec
+		want []string
+	}{
+		"nothing":                      {velerov1.BackupSpec{}, nil},
+		"what no tenant's backup has":  {velerov1.BackupSpec{ExcludedResources: slices.Concat(check.ExcludedClusterScoped, []string{"events"})}, nil},
+		"cluster-scoped kinds":         {velerov1.BackupSpec{ExcludedClusterScopedResources: []string{"*"}}, nil},
+		"kinds":                        {velerov1.BackupSpec{ExcludedResources: []string{"secrets", "persistentvolumeclaims"}}, []string{"secrets", "persistentvolumeclaims"}},
+		"kinds, by scope":              {velerov1.BackupSpec{ExcludedNamespaceScopedResources: []string{"secrets"}}, []string{"secrets"}},
+		"all but a kind":               {velerov1.BackupSpec{IncludedResources: []string{"configmaps", "secrets"}}, []string{"all but configmaps, secrets"}},
+		"all kinds, by a star":         {velerov1.BackupSpec{IncludedNamespaceScopedResources: []string{"*"}}, nil},
+		"by labels":                    {velerov1.BackupSpec{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}}, []string{"what its labels do not select"}},
+		"by labels that select all":    {velerov1.BackupSpec{LabelSelector: &metav1.LabelSelector{}}, nil},
+		"by one of several that do so": {velerov1.BackupSpec{OrLabelSelectors: []*metav1.LabelSelector{{}, {MatchLabels: map[string]string{"a": "b"}}}}, nil},
+	} {
+		assert.Equal(t, test.want, leftOut(&test.spec), title)
+	}
+}
+
+func TestWhichBackupsCount(t *testing.T) {
+	tenants := func(namespace string) *velerov1.BackupStorageLocation {
+		location := &oadpv1alpha1.NonAdminBackupStorageLocation{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "store", UID: "u"}}
+		name := owner.NACUUID("west", namespace, "store", "u")
+		return &velerov1.BackupStorageLocation{ObjectMeta: owner.Location.Meta(location, name, "openshift-adp", name)}
+	}
+	for title, test := range map[string]struct {
+		location *velerov1.BackupStorageLocation
+		created  time.Time
+		change   func(*velerov1.Backup)
+		want     bool
+	}{
+		"in an administrator's location":       {location: &velerov1.BackupStorageLocation{}, want: true},
+		"in the tenant's own":                  {location: tenants("shop"), want: true},
+		"in another tenant's, who wrote it":    {location: tenants("bank"), want: false},
+		"in a location that is gone":           {want: false},
+		"from before the namespace was made":   {location: &velerov1.BackupStorageLocation{}, created: noon, want: false},
+		"that is being deleted":                {location: &velerov1.BackupStorageLocation{}, change: func(b *velerov1.Backup) { b.DeletionTimestamp = new(metav1.NewTime(noon)) }},
+		"of which not all could be backed up":  {location: &velerov1.BackupStorageLocation{}, change: func(b *velerov1.Backup) { b.Status.Phase = velerov1.BackupPhasePartiallyFailed }},
+		"of all, by a pattern, in the admin's": {location: &velerov1.BackupStorageLocation{}, change: func(b *velerov1.Backup) { b.Spec.IncludedNamespaces = []string{"s?op"} }, want: true},
+		"of all, by a pattern, in a tenant's":  {location: tenants("bank"), change: func(b *velerov1.Backup) { b.Spec.IncludedNamespaces = nil }},
+	} {
+		made := veleros("shop", "nightly", ended(velerov1.BackupPhaseCompleted, time.Hour))
+		if test.change != nil {
+			test.change(made)
+		}
+		h := &Holding{Namespace: "shop", created: test.created}
+		h.note(made, test.location)
+		assert.Equal(t, test.want, h.LastGood != nil, title)
+		assert.Nil(t, h.LastPartly, title)
 	}
 }
