@@ -61,6 +61,10 @@ func (w *world) gives(o *object, turn contract.Turn) {
 	w.notes("%s is given turn %d%s", o.key.Name, turn.Number, again)
 	w.given = append(w.given, fmt.Sprintf("%d %s%s", int(w.since()/time.Second), o.key.Name, again))
 	o.flow = true
+	if do := w.atTurn; do != nil {
+		w.atTurn = nil
+		w.in(0, func() { do(o) })
+	}
 	flows := o.flows
 	w.in(w.delay(), func() {
 		if o.flows == flows {

@@ -220,7 +220,7 @@ func TestHowTurnsEnd(t *testing.T) {
 		w := newWorld(1, 0)
 		w.creating(0, backups, "a-1")
 		w.creating(1, backups, "a-2")
-		w.at(2*time.Millisecond, func() { w.terminated(w.named("a-1")) })
+		w.atTurn = w.terminated
 		w.doing(100, func() { assert.NotZero(t, w.state().Pools[0].Turns[0].ClosedSince, "it does not run") })
 		w.finishing(200, "a-1")
 		plays(t, w, 5*time.Minute, "0 a-1", "120 a-1", "200 a-2")
@@ -308,11 +308,10 @@ func TestWhoRequestsATurnWhileAPoolIsSwitchedOn(t *testing.T) {
 func TestATurnThatComesBackAtOnceRests(t *testing.T) {
 	w := newWorld(1, 0)
 	w.creating(0, backups, "a-1")
-	w.at(2*time.Millisecond, func() {
-		o := w.named("a-1")
+	w.atTurn = func(o *object) {
 		o.flows++ // it serves nothing any more
 		w.send = append(w.send, contract.TurnReturn{Cluster: "west", TurnKey: o.key, Turn: o.last, Waits: true})
-	})
+	}
 	plays(t, w, time.Minute, "0 a-1", "10 a-1")
 }
 
@@ -364,11 +363,11 @@ func TestAQueueThatWasLost(t *testing.T) {
 	t.Run("what was given before is made during the pause, and counts", func(t *testing.T) {
 		w := newWorld(1, 0)
 		w.creating(0, backups, "a-1", "b-1")
-		w.at(2*time.Millisecond, func() {
+		w.atTurn = func(o *object) {
 			w.end = true
-			w.terminated(w.named("a-1")) // in flight as below
-			w.in(25*time.Second, func() { w.makes(w.named("a-1")) })
-		})
+			w.terminated(o) // in flight as below
+			w.in(25*time.Second, func() { w.makes(o) })
+		}
 		w.doing(2, w.sweeps)
 		w.finishing(100, "a-1")
 		plays(t, w, 5*time.Minute, "0 a-1", "100 b-1")

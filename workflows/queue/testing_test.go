@@ -66,6 +66,8 @@ type world struct {
 	// refused calls of GiveTurns fail before, lost ones after their effect. never is a name that Temporal does not accept.
 	refused, lost int
 	never         string
+	// atTurn is done to the first object that is given a turn, before its workflow hears of it.
+	atTurn        func(*object)
 	away          error // of the API server
 	stale         *contract.TurnsFound
 	found, counts int
