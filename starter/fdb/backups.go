@@ -1,12 +1,14 @@
 package fdb
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
 	"time"
 
+	"go.temporal.io/api/serviceerror"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
@@ -152,10 +154,14 @@ func describeFDBBackup(object *fdbv1alpha1.FoundationDBBackup, workflow operator
 	return described
 }
 
-// stateOf queries a workflow for its state. If it does not answer, Unknown says so, and the rest is shown.
+// stateOf queries a workflow for its state. If it does not answer, Unknown says so, and the rest is shown. One that was never started
+// has no state: nothing was due yet.
 func stateOf[State any](d *describedFDBBackup, workflowID string) *State {
 	state := new(State)
-	if err := d.Workflow.QueryAny(workflowID, state); err != nil {
+	var never *serviceerror.NotFound
+	if err := d.Workflow.QueryAny(workflowID, state); errors.As(err, &never) {
+		return nil
+	} else if err != nil {
 		d.Unknown = append(d.Unknown, fmt.Sprintf("state of %s: %v", workflowID, err))
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/serviceerror"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -111,6 +112,9 @@ func (a answers) describer(t *testing.T) operator.WorkflowDescriber {
 			if !known {
 				return errors.New("no worker answers")
 			}
+			if err, is := state.(error); is {
+				return err
+			}
 			data, err := json.Marshal(state)
 			require.NoError(t, err)
 			return json.Unmarshal(data, into)
@@ -192,6 +196,9 @@ func TestADescribedFoundationDBBackupNeedsNoWorkflow(t *testing.T) {
 	described = describedLedger(t, object, answers{}.describer(t))
 	assert.Contains(t, operatortest.Lines(operatortest.Printed(t, "table", described, described.Print)),
 		"Not known: state of west/fdbb/shop/ledger/u-1: no worker answers")
+
+	described = describedLedger(t, object, answers{"west/fdbb/shop/ledger/u-1": serviceerror.NewNotFound("never started")}.describer(t))
+	assert.NotContains(t, operatortest.Printed(t, "table", described, described.Print), "Not known", "nothing was due yet")
 }
 
 func TestADescribedFoundationDBBackupSaysHowFarItIs(t *testing.T) {

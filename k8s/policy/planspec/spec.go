@@ -10,6 +10,7 @@ import (
 
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/workflows/plan/due"
 )
 
 // Context is what a spec is judged by besides itself.
@@ -69,7 +70,7 @@ func Forbidden(name string, spec *holdfastv1alpha1.BackupPlanSpec, by Context) s
 		problems = append(problems, fmt.Sprintf("the administrator allows %d plans in a namespace, and there are %d older ones: %s",
 			most, len(by.Older), strings.Join(named, ", ")))
 	}
-	if wanted := rules.EnforceSchedule; wanted != "" && !sameFields(wanted, spec.Schedule) {
+	if wanted := rules.EnforceSchedule; wanted != "" && !due.Same(wanted, spec.Schedule) {
 		problems = append(problems, fmt.Sprintf("the administrator enforces schedule %q", wanted))
 	}
 	if bound := rules.MaxKept > 0 || rules.EnforceKeep != nil; bound && spec.Keep != nil && spec.Keep.DryRun {
@@ -80,8 +81,6 @@ func Forbidden(name string, spec *holdfastv1alpha1.BackupPlanSpec, by Context) s
 	}
 	return strings.Join(append(problems, tooMany(rules, Keep(rules, spec.Keep))...), "; ")
 }
-
-func sameFields(a, b string) bool { return slices.Equal(strings.Fields(a), strings.Fields(b)) }
 
 func tooMany(rules policy.Plans, keep *holdfastv1alpha1.Keep) []string {
 	switch {

@@ -51,6 +51,7 @@ func TestAPlanIsForbiddenWithASentenceThatSaysWhatIsAllowed(t *testing.T) {
 		},
 		"no keep, but an enforced one": {rules: policy.Plans{MaxKept: 10, EnforceKeep: &keep{Last: 1}}},
 		"the schedule enforced":        {rules: policy.Plans{EnforceSchedule: "0  2 * * *"}},
+		"the same in other words":      {rules: policy.Plans{EnforceSchedule: "00 02 * * *"}},
 		"another schedule":             {rules: policy.Plans{EnforceSchedule: "@weekly"}, want: `the administrator enforces schedule "@weekly"`},
 		"another keep": {
 			rules: policy.Plans{EnforceKeep: &keep{Daily: 3, Weekly: 4, Failed: new(int32(0))}}, keep: &keep{Daily: 7, Weekly: 4, Failed: new(int32(1))},

@@ -101,6 +101,19 @@ func weekdayNumber(text string) (number int, known bool) {
 	return 7, text == "7"
 }
 
+// Same reports whether two schedules name the same times, in whichever words: @daily and 0 0 * * *, MON and 1. What is none is the
+// same only as itself.
+func Same(a, b string) bool {
+	one, err := Parse(a, "")
+	other, otherErr := Parse(b, "")
+	if err != nil || otherErr != nil {
+		return slices.Equal(strings.Fields(a), strings.Fields(b))
+	}
+	x, y := *one.civil, *other.civil
+	x.Location, y.Location = nil, nil
+	return x == y
+}
+
 // civilly is the schedule of clocks that are never set.
 func (s Schedule) civilly() Schedule {
 	s.zone = time.UTC

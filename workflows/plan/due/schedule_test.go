@@ -239,3 +239,14 @@ func TestJitter(t *testing.T) {
 	}
 	assert.Greater(t, len(seen), 500, "they are spread")
 }
+
+func TestSchedulesAreTheSameInOtherWords(t *testing.T) {
+	for _, same := range [][2]string{
+		{"@daily", "0 0 * * *"}, {"0 2 * * MON", "0  2 * * 1"}, {"0 2 * * 7", "0 2 * * sun"}, {"0 2 * * 1-3", "0 2 * * 1,2,3"}, {"x", " x"},
+	} {
+		assert.True(t, due.Same(same[0], same[1]), same)
+	}
+	for _, other := range [][2]string{{"@daily", "@hourly"}, {"0 2 * * *", "0 3 * * *"}, {"0 2 1 * 1", "0 2 * * 1"}, {"x", "y"}} {
+		assert.False(t, due.Same(other[0], other[1]), other)
+	}
+}
