@@ -55,6 +55,17 @@ func requestAttempt(backupName, requestName string) int {
 	return attempt
 }
 
+// Undeletable reports whether Velero has failed to delete a backup: by the newest request, or by one before it. It is asked
+// again.
+func Undeletable(nab *oadpv1alpha1.NonAdminBackup) bool {
+	request, made := nab.Status.VeleroDeleteBackupRequest, nab.Status.VeleroBackup
+	if request == nil || made == nil {
+		return false
+	}
+	failed := request.Status != nil && len(request.Status.Errors) > 0
+	return failed || requestAttempt(made.Name, request.Name) > 1
+}
+
 func originMeta(nab *oadpv1alpha1.NonAdminBackup, name, nacuuid, namespace string) metav1.ObjectMeta {
 	return owner.Backup.Meta(nab, nacuuid, namespace, name)
 }

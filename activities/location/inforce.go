@@ -61,17 +61,18 @@ func (o *Objects) NewVelero(spec *velerov1.BackupStorageLocationSpec) *velerov1.
 		Spec:       locationspec.Build(spec, o.Rules, o.Location.Namespace, o.Name),
 	}
 	object.Labels[oadpv1alpha1.RegistryLabel] = locationspec.RegistryLabelOf(&object.Spec)
-	if every := object.Spec.ValidationFrequency; every != nil && every.Duration == 0 && o.Copy != nil {
-		object.Annotations[oadpv1alpha1.CopiedVersionAnnotation] = o.Copy.GetAnnotations()[oadpv1alpha1.CopiedVersionAnnotation]
+	if object.Spec.ValidationFrequency != nil && o.Copy != nil {
+		object.Annotations[oadpv1alpha1.CopiedVersionAnnotation] = o.copiedVersion()
 	}
 	return object
 }
 
-// unvalidated reports whether Velero, which validates the location once and never again (validationFrequency 0), has not seen the
-// present copy of the Secret (velero#4485).
+// unvalidated reports whether Velero has validated the location with another copy of the Secret than the present one, and would
+// not do so again before its period is over; with validationFrequency 0 never (velero#4485). While Velero has not ended a
+// validation its result is not known, and would undo what is written here.
 func unvalidated(made, wanted *velerov1.BackupStorageLocation) bool {
 	version, counts := wanted.Annotations[oadpv1alpha1.CopiedVersionAnnotation]
-	return counts && made.Annotations[oadpv1alpha1.CopiedVersionAnnotation] != version
+	return counts && made.Annotations[oadpv1alpha1.CopiedVersionAnnotation] != version && made.Status.LastValidationTime != nil
 }
 
 // NewRequest builds the approval request. Its status, which holds the spec to be decided, is written by the approval workflow.
@@ -95,6 +96,14 @@ func (o *Objects) CopyMeta(credential, version string) metav1.ObjectMeta {
 	object.Annotations[oadpv1alpha1.CopiedFromAnnotation] = credential
 	object.Annotations[oadpv1alpha1.CopiedVersionAnnotation] = version
 	return object
+}
+
+// copiedVersion is the version of the Secret that was copied; empty without a copy.
+func (o *Objects) copiedVersion() string {
+	if o.Copy == nil {
+		return ""
+	}
+	return o.Copy.GetAnnotations()[oadpv1alpha1.CopiedVersionAnnotation]
 }
 
 // CredentialOf names a spec's credential, `<Secret's name>/<key>`.

@@ -31,12 +31,14 @@ func (l *Activities) Sync(ctx context.Context, step contract.LocationStep) (cont
 		if spec == nil || o.Foreign != "" || !controllerutil.ContainsFinalizer(o.Location, oadpv1alpha1.NabslFinalizer) {
 			return nil // changed meanwhile: the workflow decides again on the view
 		}
-		missing := o.Copy == nil
+		missing, before := o.Copy == nil, o.copiedVersion()
 		secret, err := l.syncSecret(ctx, o, spec)
 		if err != nil || secret == nil {
 			return err
 		}
-		if copyMade = copyMade || missing; copyMade {
+		_, counts := o.NewVelero(spec).Annotations[oadpv1alpha1.CopiedVersionAnnotation]
+		anew := counts && o.copiedVersion() != before // Velero has to see it before it validates the location with it
+		if copyMade = copyMade || missing || anew; copyMade {
 			return l.show(ctx, o, secret)
 		}
 		made, err := l.syncVelero(ctx, o, spec)
@@ -140,8 +142,6 @@ func (l *Activities) syncVelero(
 			maps.Copy(made.Labels, wanted.Labels)
 			made.Spec = wanted.Spec
 			if unvalidated(made, wanted) {
-				made.Annotations = map[string]string{}
-				maps.Copy(made.Annotations, o.Velero.Annotations)
 				maps.Copy(made.Annotations, wanted.Annotations)
 				made.Status.LastValidationTime = nil
 			}

@@ -244,7 +244,7 @@ func (s *subject) view() contract.PlanView {
 		v.LastGood = j.LastGood.begin().Unix()
 	}
 	for _, b := range s.Backups {
-		if spec := b.Object.Spec; b.Made && (spec.DeleteBackup || spec.ForceDeleteBackup) && b.undeletable() == "" {
+		if spec := b.Object.Spec; b.Made && (spec.DeleteBackup || spec.ForceDeleteBackup) && !b.undeletable() {
 			v.Deleting++
 		}
 	}

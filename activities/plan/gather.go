@@ -179,15 +179,8 @@ func (b Backup) deleting() bool {
 // maxWhy is how long the reason of Velero may be that is shown, in bytes.
 const maxWhy = 256
 
-// undeletable is why Velero could not delete it, as the newest request says; empty if nobody has requested that, or the request
-// has not failed.
-func (b Backup) undeletable() string {
-	request := b.Object.Status.VeleroDeleteBackupRequest
-	if !b.deleting() || request == nil || request.Status == nil || len(request.Status.Errors) == 0 {
-		return ""
-	}
-	return shorten.Text("Velero cannot delete it: "+request.Status.Errors[0], maxWhy)
-}
+// undeletable: Velero has failed to delete it.
+func (b Backup) undeletable() bool { return b.deleting() && backup.Undeletable(b.Object) }
 
 // begin is when Velero began it; before that, when the object was made.
 func (b Backup) begin() time.Time {
@@ -221,13 +214,23 @@ func (o *Objects) made() []Backup {
 }
 
 // undeletable are those of them that Velero could not delete, with why. Each is tried again by its own workflow, and keeps no
-// other from being deleted (velero#3701, #4203).
+// other from being deleted (velero#3701, #4203). The request that is under way says nothing yet: what was shown before stays.
 func (o *Objects) undeletable() []retention.Named {
 	var named []retention.Named
 	for _, b := range o.made() {
-		if why := b.undeletable(); why != "" {
-			named = append(named, retention.Named{Name: b.Object.Name, Why: why})
+		if !b.undeletable() {
+			continue
 		}
+		why := "Velero could not delete it, and is asked again"
+		if before := o.Plan.Status.Retention; before != nil {
+			if at := slices.IndexFunc(before.Blocked, func(j holdfastv1alpha1.Judged) bool { return j.Name == b.Object.Name }); at >= 0 {
+				why = before.Blocked[at].Why
+			}
+		}
+		if request := b.Object.Status.VeleroDeleteBackupRequest; request.Status != nil && len(request.Status.Errors) > 0 {
+			why = shorten.Text("Velero cannot delete it: "+request.Status.Errors[0], maxWhy)
+		}
+		named = append(named, retention.Named{Name: b.Object.Name, Why: why})
 	}
 	return named
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -17,7 +16,8 @@ import (
 
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
-	"holdfast.dev/holdfast/k8s/policy/check"
+	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/k8s/policy/backupspec"
 	"holdfast.dev/holdfast/k8s/policy/planspec"
 	"holdfast.dev/holdfast/k8s/shorten"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -70,7 +70,7 @@ func (j *Judgement) admit(o *Objects, now time.Time) due.Schedule {
 	spec := &o.Plan.Spec
 	schedule, err := due.Parse(spec.Schedule, spec.TimeZone)
 	if err == nil {
-		err = templateError(spec.Template)
+		err = templateError(spec.Template, o.Rules)
 	}
 	if err != nil {
 		j.Refused, j.Reason = shorten.Text(err.Error(), maxRefused), holdfastv1alpha1.ReasonInvalid
@@ -270,11 +270,11 @@ func longestGap(schedule due.Schedule, now time.Time) time.Duration {
 }
 
 // templateError says what the API server, or Holdfast, would refuse of each NonAdminBackup.
-func templateError(template holdfastv1alpha1.BackupTemplate) error {
+func templateError(template holdfastv1alpha1.BackupTemplate, rules policy.Policy) error {
 	if template.Spec.BackupSpec == nil {
 		return fmt.Errorf("template.spec.backupSpec cannot be read: %s", cmp.Or(template.Spec.Unreadable, "it is not set"))
 	}
-	if problem := check.BadNumber("template.spec.backupSpec", template.Spec.BackupSpec, math.MaxInt64); problem != "" {
+	if problem := backupspec.BadNumber("template.spec.backupSpec", template.Spec.BackupSpec, rules); problem != "" {
 		return errors.New(problem)
 	}
 	path := field.NewPath("template", "metadata", "labels")

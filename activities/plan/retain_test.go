@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -104,16 +105,27 @@ func TestABackupThatVeleroCannotDeleteKeepsNoOther(t *testing.T) {
 	assert.Empty(t, s.refresh().Delete, "Velero is at it")
 
 	stuck := s.Read(names[0])
-	stuck.Status.VeleroDeleteBackupRequest = &oadpv1alpha1.VeleroDeleteBackupRequest{Status: &velerov1.DeleteBackupRequestStatus{
-		Phase: velerov1.DeleteBackupRequestPhaseProcessed, Errors: []string{"the location is in read-only mode"},
-	}}
-	require.NoError(t, s.Client.Status().Update(t.Context(), stuck))
+	answer := func(attempt int, errors ...string) {
+		stuck.Status.VeleroDeleteBackupRequest = &oadpv1alpha1.VeleroDeleteBackupRequest{
+			Name:   fmt.Sprintf("%s-%d", stuck.Status.VeleroBackup.Name, attempt),
+			Status: &velerov1.DeleteBackupRequestStatus{Errors: errors},
+		}
+		require.NoError(t, s.Client.Status().Update(t.Context(), stuck))
+	}
+	answer(1)
+	assert.Empty(t, s.refresh().Delete, "Velero is at it")
+	answer(1, "the location is in read-only mode")
 	assert.Equal(t, names[1], s.refresh().Delete)
-	retention := s.status().Retention
+	before := s.status().Retention
 	assert.Equal(t, []holdfastv1alpha1.Judged{
 		{Name: names[0], Why: "Velero cannot delete it: the location is in read-only mode"},
-	}, retention.Blocked)
-	assert.Equal(t, names[0], retention.OldestPending)
+	}, before.Blocked)
+	assert.Equal(t, names[0], before.OldestPending)
+	s.now = s.now.Add(time.Minute)
+	answer(2)
+	assert.Equal(t, names[1], s.refresh().Delete, "while the next request is under way, too")
+	assert.Equal(t, before.PendingSince, s.status().Retention.PendingSince, "the alert counts from here")
+	assert.Equal(t, before.Blocked, s.status().Retention.Blocked)
 }
 
 func TestWhatRetentionLeavesAlone(t *testing.T) {

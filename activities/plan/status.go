@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -98,7 +99,7 @@ func applyReady(o *Objects, j Judgement) {
 				message = fmt.Sprintf("the administrator enforces ttl %s, after which backups expire that keep wants: %s",
 					ttl, strings.Join(rules, ", "))
 			}
-		case ttl > o.Plan.Spec.Template.Spec.BackupSpec.TTL.Duration:
+		case ttl > cmp.Or(o.Plan.Spec.Template.Spec.BackupSpec.TTL.Duration, defaultTTL):
 			message += fmt.Sprintf("; keep needs ttl %s, which each backup gets", ttl)
 		}
 	}
@@ -252,8 +253,11 @@ func applyRetention(o *Objects, j Judgement, now time.Time) {
 
 // oldestPending is the backup that retention is to delete first, now or once nothing blocks it; empty if there is none.
 func oldestPending(blocked, due []retention.Named) string {
-	if pending := append(blocked, due...); len(pending) > 0 {
-		return pending[0].Name
+	if len(blocked) > 0 {
+		return blocked[0].Name
+	}
+	if len(due) > 0 {
+		return due[0].Name
 	}
 	return ""
 }

@@ -154,8 +154,8 @@ func describeFDBBackup(object *fdbv1alpha1.FoundationDBBackup, workflow operator
 	return described
 }
 
-// stateOf queries a workflow for its state. If it does not answer, Unknown says so, and the rest is shown. One that was never started
-// has no state: nothing was due yet.
+// stateOf queries a workflow for its state. If it does not answer, Unknown says so, and the rest is shown. One that was never
+// started has no state: nothing was due yet.
 func stateOf[State any](d *describedFDBBackup, workflowID string) *State {
 	state := new(State)
 	var never *serviceerror.NotFound

@@ -73,7 +73,7 @@ func (n Namespace) Left() string {
 	if n.Protection != Partly {
 		return ""
 	}
-	return "without " + strings.Join(n.LeftOut, "; ")
+	return "left out: " + strings.Join(n.LeftOut, "; ")
 }
 
 // Day is what became of the runs of all plans that were due on one day. A day on which nothing was due has zeros.

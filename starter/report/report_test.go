@@ -133,14 +133,14 @@ func TestAReportIsWrittenForPeopleAndPrograms(t *testing.T) {
 	assert.Contains(t, page, `<li class="bad"><b>2026-11-24</b>3 good<br>3 missed<br></li>`)
 	assert.Contains(t, page, "&lt;b&gt;|nightly", "what tenants write is text")
 	assert.Contains(t, page, "3 GiB")
-	assert.Contains(t, page, `<td class="bad">partly (without secrets; all but a|b)</td>`)
+	assert.Contains(t, page, `<td class="bad">partly (left out: secrets; all but a|b)</td>`)
 	for _, foreign := range []string{"<script", "http:", "https:", "url(", "@import", "<link", "<img"} {
 		assert.NotContains(t, page, foreign, "it needs nothing else")
 	}
 	text := written(t, r, "markdown")
 	assert.Contains(t, text, "| 2026-11-24 | 3 | 0 | 3 | 0 |\n")
 	assert.Contains(t, text, `| 2026-11-24 11:00 | shop/undo | &lt;b&gt;\|nightly | Completed |`)
-	assert.Contains(t, text, `| half | partly (without secrets; all but a\|b) |`)
+	assert.Contains(t, text, `| half | partly (left out: secrets; all but a\|b) |`)
 	assert.Contains(t, text, "| BackupPlan | bank/hourly | Stale | 5h | never |")
 	var read report.Report
 	require.NoError(t, json.Unmarshal([]byte(written(t, r, "json")), &read))

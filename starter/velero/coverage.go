@@ -18,13 +18,13 @@ import (
 var unmissed = slices.Concat(check.ExcludedNamespaceScoped, check.ExcludedClusterScoped, []string{
 	"events", "events.events.k8s.io", "endpoints", "endpointslices.discovery.k8s.io", "leases.coordination.k8s.io",
 	"volumesnapshots.snapshot.storage.k8s.io", "volumesnapshotcontents.snapshot.storage.k8s.io",
-	"nodes", "namespaces", "persistentvolumes", "storageclasses.storage.k8s.io", "storageclasses",
+	"nodes", "namespaces", "storageclasses.storage.k8s.io", "storageclasses",
 	"clusterroles.rbac.authorization.k8s.io", "clusterrolebindings.rbac.authorization.k8s.io",
 	"customresourcedefinitions.apiextensions.k8s.io", "priorityclasses.scheduling.k8s.io",
 })
 
-// leftOut says what a Velero Backup leaves out of its namespaces; empty if nothing.
-func leftOut(spec *velerov1.BackupSpec) (left []string) {
+// leftOut says what a Velero Backup leaves out of a namespace with so many claims; empty if nothing.
+func leftOut(spec *velerov1.BackupSpec, claims int) (left []string) {
 	if selects(spec.LabelSelector) || (len(spec.OrLabelSelectors) > 0 && !slices.ContainsFunc(spec.OrLabelSelectors, selectsAll)) {
 		left = append(left, "what its labels do not select")
 	}
@@ -38,8 +38,17 @@ func leftOut(spec *velerov1.BackupSpec) (left []string) {
 			left = append(left, kind)
 		}
 	}
+	asFiles := check.IsTrue(spec.DefaultVolumesToFsBackup) || check.IsTrue(spec.DefaultVolumesToRestic)
+	if claims > 0 && isFalse(spec.SnapshotVolumes) && !asFiles {
+		left = append(left, "volumes, but those that Pods choose by annotation")
+	}
+	if rules := spec.ResourcePolicy; rules != nil {
+		left = append(left, "what resource policy "+rules.Name+" leaves out")
+	}
 	return left
 }
+
+func isFalse(b *bool) bool { return b != nil && !*b }
 
 func selects(by *metav1.LabelSelector) bool {
 	return by != nil && len(by.MatchLabels)+len(by.MatchExpressions) > 0
@@ -50,8 +59,8 @@ func selectsAll(by *metav1.LabelSelector) bool { return !selects(by) }
 // includes reports whether a Velero Backup includes a namespace, as Velero 1.18 reads names and patterns (*, ?, [abc]).
 func includes(spec *velerov1.BackupSpec, namespace string) bool {
 	matches := func(pattern string) bool {
-		matched, err := path.Match(pattern, namespace) // names of namespaces have no slash
-		return err == nil && matched
+		matched, err := path.Match(pattern, namespace)                      // names of namespaces have no slash
+		return err == nil && matched && !strings.ContainsAny(pattern, `^\`) // which are nothing special to Velero
 	}
 	included := len(spec.IncludedNamespaces) == 0 || slices.ContainsFunc(spec.IncludedNamespaces, matches)
 	return included && !slices.ContainsFunc(spec.ExcludedNamespaces, matches)
@@ -69,7 +78,7 @@ func (h *Holding) note(made *velerov1.Backup, location *velerov1.BackupStorageLo
 		return
 	}
 	newer := func(than *time.Time) bool { return than == nil || begin.After(*than) }
-	switch left := leftOut(&made.Spec); {
+	switch left := leftOut(&made.Spec, h.Claims); {
 	case len(left) == 0 && newer(h.LastGood):
 		h.LastGood = &begin
 	case len(left) > 0 && newer(h.LastPartly):

@@ -91,6 +91,7 @@ func TestWhichNamespacesABackupIncludes(t *testing.T) {
 		"by a class of characters":     {velerov1.BackupSpec{IncludedNamespaces: []string{"[r-t]h?p"}}, true},
 		"by others' pattern":           {velerov1.BackupSpec{IncludedNamespaces: []string{"t*"}}, false},
 		"all but those of a pattern":   {velerov1.BackupSpec{IncludedNamespaces: []string{"*"}, ExcludedNamespaces: []string{"s*"}}, false},
+		"what is no class to Velero":   {velerov1.BackupSpec{IncludedNamespaces: []string{"[^a]*"}}, false},
 		"a pattern that is in no name": {velerov1.BackupSpec{IncludedNamespaces: []string{"*hop*s"}}, false},
 	} {
 		assert.Equal(t, test.want, includes(&test.spec, "shop"), title)
@@ -110,10 +111,13 @@ func TestWhatABackupLeavesOut(t *testing.T) {
 		"all but a kind":               {velerov1.BackupSpec{IncludedResources: []string{"configmaps", "secrets"}}, []string{"all but configmaps, secrets"}},
 		"all kinds, by a star":         {velerov1.BackupSpec{IncludedNamespaceScopedResources: []string{"*"}}, nil},
 		"by labels":                    {velerov1.BackupSpec{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}}, []string{"what its labels do not select"}},
+		"volumes":                      {velerov1.BackupSpec{SnapshotVolumes: new(bool)}, []string{"volumes, but those that Pods choose by annotation"}},
+		"volumes as files":             {velerov1.BackupSpec{SnapshotVolumes: new(bool), DefaultVolumesToFsBackup: new(true)}, nil},
+		"by rules":                     {velerov1.BackupSpec{ResourcePolicy: &corev1.TypedLocalObjectReference{Name: "small"}}, []string{"what resource policy small leaves out"}},
 		"by labels that select all":    {velerov1.BackupSpec{LabelSelector: &metav1.LabelSelector{}}, nil},
 		"by one of several that do so": {velerov1.BackupSpec{OrLabelSelectors: []*metav1.LabelSelector{{}, {MatchLabels: map[string]string{"a": "b"}}}}, nil},
 	} {
-		assert.Equal(t, test.want, leftOut(&test.spec), title)
+		assert.Equal(t, test.want, leftOut(&test.spec, 1), title)
 	}
 }
 

@@ -37,7 +37,7 @@ const (
 
 // FDBClusterID returns the workflow ID of a FoundationDB cluster's owner. cluster is the description:id of its cluster file,
 // which stays the same when its coordinators change.
-func FDBClusterID(cluster string) string { return boundedID("fdb/" + cluster) }
+func FDBClusterID(cluster string) string { return bounded("fdb/"+cluster, MaxIDBytes) }
 
 // FDBClusterInput starts, and continues, the owner of a FoundationDB cluster.
 type FDBClusterInput struct {

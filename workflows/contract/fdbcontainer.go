@@ -23,7 +23,7 @@ var (
 )
 
 // FDBContainerID returns the workflow ID of a container's guard. container is host:port/bucket/path.
-func FDBContainerID(container string) string { return boundedID("fdb-container/" + container) }
+func FDBContainerID(container string) string { return bounded("fdb-container/"+container, MaxIDBytes) }
 
 // FDBContainerSettling is how long after its start a guard grants no deletion, unless its first user has just made the
 // container: Temporal's database may have been lost, and users must have had time to make themselves known again.

@@ -6,18 +6,19 @@ import (
 	"strings"
 )
 
-// MaxIDBytes is how long a workflow ID may be. Temporal's SQL stores hold 255 bytes (temporal#2122), although its frontend takes
-// 1,000. Of these 23 are Temporal's own: `temporal-sys-scheduler:` before the ID of a Schedule, or the time that a Schedule adds
-// to the ID of a workflow.
-const MaxIDBytes = 255 - 23
+// MaxIDBytes is how long a workflow ID may be: Temporal's SQL stores hold no longer one (temporal#2122), although its frontend
+// takes 1,000 bytes.
+const MaxIDBytes = 255
 
-// Of other texts Temporal holds at most so many bytes: its SQL stores of a search attribute, its frontend of a summary.
 const (
+	// scheduleBytes are Temporal's own of the ID of a Schedule: `temporal-sys-scheduler:` before it, or the time that it adds to the
+	// ID of a workflow.
+	scheduleBytes = 23
+	// maxAttributeBytes is what Temporal's SQL stores hold of a search attribute, maxSummaryBytes less than the limit of a summary,
+	// which is that of its payload (400).
 	maxAttributeBytes = 255
-	maxSummaryBytes   = 400
+	maxSummaryBytes   = 350
 )
-
-func boundedID(id string) string { return bounded(id, MaxIDBytes) }
 
 // bounded returns a text of at most so many bytes: a longer one ends in a hash of the whole.
 func bounded(text string, most int) string {

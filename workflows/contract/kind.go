@@ -101,7 +101,11 @@ type ObjectInput struct {
 // WorkflowID returns `<cluster>/<kind>/<namespace>/<name>/<uid>`, the only ID under which the object is served; if that is longer
 // than MaxIDBytes, it ends in a hash.
 func WorkflowID(cluster string, kind Kind, ref ObjectRef) string {
-	return boundedID(strings.Join([]string{cluster, kind.ID, ref.Namespace, ref.Name, ref.UID}, "/"))
+	most := MaxIDBytes
+	if kind == KindPlan || kind == KindPlanStart { // there is a Schedule of that ID
+		most -= scheduleBytes
+	}
+	return bounded(strings.Join([]string{cluster, kind.ID, ref.Namespace, ref.Name, ref.UID}, "/"), most)
 }
 
 // The signal and the query of every workflow that serves an object.

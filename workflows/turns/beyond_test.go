@@ -320,4 +320,9 @@ func TestWhatEndsDuringAListing(t *testing.T) {
 	q.Hold(turns.Turn[string]{Member: who("a/runs"), Began: 1})
 	require.Len(t, q.Turns, 1)
 	assert.Equal(t, "a/runs", q.Turns[0].Key)
+
+	q.Add(2, who("b/asks"))
+	q.Hold(turns.Turn[string]{Member: who("b/asks"), Began: 2})
+	assert.Len(t, q.Turns, 2, "it has asked, and has used an earlier turn since")
+	assert.Nil(t, q.Member("b/asks"))
 }

@@ -3,9 +3,9 @@ package turns
 import "slices"
 
 // Hold notes a turn that runs already, no matter who began it, even above the limit. Of several turns of a member the last
-// counts. Where a member has one turn, what was noted of it during the listing is newer.
+// counts. Where a member has one turn, one that has left or ended during the listing has none any more.
 func (q *Queue[K]) Hold(turn Turn[K]) {
-	if q.Rest == nil && q.noted[turn.Key] {
+	if q.Rest == nil && q.noted[turn.Key] && q.Member(turn.Key) == nil {
 		return
 	}
 	known := q.Turn(turn.Key)

@@ -12,6 +12,7 @@ func (c *Activities) RequestContainer(
 ) (contract.FDBContainerAnswer, error) {
 	return consult[contract.FDBContainerAnswer](ctx, c.Temporal, request{
 		id: contract.FDBContainerID(in.Container), kind: contract.KindFDBContainer,
-		input: contract.FDBContainerInput{Container: in.Container}, name: in.Container, update: contract.UpdateFDBContainer, content: in,
+		input: contract.FDBContainerInput{Container: in.Container}, name: in.Container,
+		update: contract.UpdateFDBContainer, content: in,
 	})
 }

@@ -64,7 +64,7 @@ func BadFilters(spec *velerov1.BackupSpec) string {
 	switch {
 	case filtersByKind(spec) && filtersByScope(spec):
 		return "filters by kind (includedResources, excludedResources, includeClusterResources) and by scope cannot be used together"
-	case spec.LabelSelector != nil && spec.OrLabelSelectors != nil:
+	case spec.LabelSelector != nil && len(spec.OrLabelSelectors) > 0:
 		return "labelSelector and orLabelSelectors cannot be used together"
 	}
 	for _, pair := range pairs {
@@ -102,7 +102,7 @@ func namedFilters(spec *velerov1.BackupSpec) (names []string) {
 		{"excludedNamespaceScopedResources", len(spec.ExcludedNamespaceScopedResources) > 0},
 		{"excludedClusterScopedResources", len(spec.ExcludedClusterScopedResources) > 0},
 		{"labelSelector", spec.LabelSelector != nil},
-		{"orLabelSelectors", spec.OrLabelSelectors != nil},
+		{"orLabelSelectors", len(spec.OrLabelSelectors) > 0},
 	} {
 		if field.set {
 			names = append(names, field.name)

@@ -43,13 +43,20 @@ func (l *locations) veleroEvents() watched.Events {
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q watched.Queue) {
 			before, after := e.ObjectOld.(*velerov1.BackupStorageLocation), e.ObjectNew.(*velerov1.BackupStorageLocation)
 			if before.Generation != after.Generation || before.UID != after.UID || !maps.Equal(before.Labels, after.Labels) ||
-				before.Status.Phase != after.Status.Phase ||
+				before.Status.Phase != after.Status.Phase || validatedAnew(before, after) ||
 				location.PlainMessage(before.Status) != location.PlainMessage(after.Status) {
 				l.addOrigin(ctx, after, q, false)
 			}
 		},
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q watched.Queue) { l.addOrigin(ctx, e.Object, q, false) },
 	}
+}
+
+// validatedAnew reports whether Velero has ended a validation that was requested because of another Secret, or its first one:
+// there may be a newer Secret already.
+func validatedAnew(before, after *velerov1.BackupStorageLocation) bool {
+	return after.Annotations[oadpv1alpha1.CopiedVersionAnnotation] != "" &&
+		before.Status.LastValidationTime == nil && after.Status.LastValidationTime != nil
 }
 
 // requestEvents: decisions of administrators, and how the approval's workflow answers them.

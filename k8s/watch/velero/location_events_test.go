@@ -97,8 +97,13 @@ func TestWhatHappensToWhatWasMadeIsWorthALookAtItsLocation(t *testing.T) {
 		before, after client.Object
 		want          []added
 	}{
-		"made":                {handler: velero, after: made, want: look},
-		"gone":                {handler: velero, before: made, want: look},
+		"made": {handler: velero, after: made, want: look},
+		"gone": {handler: velero, before: made, want: look},
+		"validated with another Secret": {handler: velero, before: edited(made, func(l *location) {
+			l.Annotations[oadpv1alpha1.CopiedVersionAnnotation] = "a/1"
+		}), after: edited(made, func(l *location) {
+			l.Annotations[oadpv1alpha1.CopiedVersionAnnotation], l.Status.LastValidationTime = "a/1", &metav1.Time{}
+		}), want: look},
 		"looked at by Velero": {handler: velero, before: made, after: edited(made, func(l *location) { l.Status.LastValidationTime = &metav1.Time{} })},
 		"available":           {handler: velero, before: made, after: edited(made, func(l *location) { l.Status.Phase = "Available" }), want: look},
 		"the same message of another request": {

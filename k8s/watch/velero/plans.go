@@ -127,7 +127,7 @@ func progressOf(nab *oadpv1alpha1.NonAdminBackup) string {
 		return oadpv1alpha1.ReasonQuotaExceeded
 	case k8s.WaitsForTurn(nab.Status.Conditions): // also from BackingOff
 		return ""
-	case phase == oadpv1alpha1.NonAdminPhaseDeleting && undeletable(nab):
+	case phase == oadpv1alpha1.NonAdminPhaseDeleting && backup.Undeletable(nab): // its plan waits for it no more
 		return "undeletable"
 	case phase == oadpv1alpha1.NonAdminPhaseBackingOff, phase == oadpv1alpha1.NonAdminPhaseDeleting:
 		return string(phase)
@@ -139,12 +139,6 @@ func progressOf(nab *oadpv1alpha1.NonAdminBackup) string {
 		return "begun"
 	}
 	return "made"
-}
-
-// undeletable reports whether Velero could not delete it: its plan waits for it no more.
-func undeletable(nab *oadpv1alpha1.NonAdminBackup) bool {
-	request := nab.Status.VeleroDeleteBackupRequest
-	return request != nil && request.Status != nil && len(request.Status.Errors) > 0
 }
 
 func isDefault(plan client.Object) bool {

@@ -120,15 +120,18 @@ func TestABackupConcernsThePlanThatItNames(t *testing.T) {
 	failed := func(errors ...string) *oadpv1alpha1.NonAdminBackup {
 		return edited(nab, func(n *oadpv1alpha1.NonAdminBackup) {
 			n.Status.Phase = oadpv1alpha1.NonAdminPhaseDeleting
+			n.Status.VeleroBackup = &oadpv1alpha1.VeleroBackup{Name: "b"}
 			n.Status.VeleroDeleteBackupRequest = &oadpv1alpha1.VeleroDeleteBackupRequest{
-				Status: &velerov1.DeleteBackupRequestStatus{Errors: errors},
+				Name: "b-1", Status: &velerov1.DeleteBackupRequestStatus{Errors: errors},
 			}
 		})
 	}
 	clipped, err := trim.Object(failed("read-only", "and more"))
 	require.NoError(t, err)
 	assert.Equal(t, want, watchtest.Happens(t.Context(), s.plans.backupEvents(), failed(), clipped.(client.Object)), "others go")
-	assert.Empty(t, watchtest.Happens(t.Context(), s.plans.backupEvents(), failed("read-only"), failed("read-only, again")))
+	again := edited(failed(), func(n *oadpv1alpha1.NonAdminBackup) { n.Status.VeleroDeleteBackupRequest.Name = "b-2" })
+	assert.Empty(t, watchtest.Happens(t.Context(), s.plans.backupEvents(), failed("read-only"), again), "nothing new for the plan")
+	assert.Empty(t, watchtest.Happens(t.Context(), s.plans.backupEvents(), again, failed("read-only, again")))
 	assert.Equal(t, want, watchtest.Happens(t.Context(), s.plans.backupEvents(), nab, nil), "it is gone")
 	assert.Empty(t, watchtest.Happens(t.Context(), s.plans.backupEvents(), fake.NAB("own"), nil), "no plan's")
 }

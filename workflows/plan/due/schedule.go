@@ -101,8 +101,8 @@ func weekdayNumber(text string) (number int, known bool) {
 	return 7, text == "7"
 }
 
-// Same reports whether two schedules name the same times, in whichever words: @daily and 0 0 * * *, MON and 1. What is none is the
-// same only as itself.
+// Same reports whether two schedules name the same times, in whichever words: @daily and 0 0 * * *, MON and 1. What is none is
+// the same only as itself.
 func Same(a, b string) bool {
 	one, err := Parse(a, "")
 	other, otherErr := Parse(b, "")
