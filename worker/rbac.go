@@ -22,6 +22,7 @@ package main
 // +kubebuilder:rbac:groups=velero.io,namespace=openshift-adp,resources=backups,verbs=patch
 // +kubebuilder:rbac:groups=velero.io,namespace=openshift-adp,resources=deletebackuprequests,verbs=list;create;delete
 // +kubebuilder:rbac:groups=velero.io,namespace=openshift-adp,resources=podvolumebackups;datauploads;podvolumerestores;datadownloads,verbs=list
+// +kubebuilder:rbac:groups=velero.io,namespace=openshift-adp,resources=podvolumebackups,verbs=create
 // +kubebuilder:rbac:groups=velero.io,namespace=openshift-adp,resources=backupstoragelocations,verbs=get;list;create;patch;delete
 // +kubebuilder:rbac:groups=velero.io,namespace=openshift-adp,resources=downloadrequests,verbs=get;create;delete
 // +kubebuilder:rbac:groups=oadp.openshift.io,namespace=openshift-adp,resources=dataprotectionapplications,verbs=list

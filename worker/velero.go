@@ -6,6 +6,7 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"holdfast.dev/holdfast/activities/backup"
+	"holdfast.dev/holdfast/activities/buckets"
 	"holdfast.dev/holdfast/activities/collection"
 	"holdfast.dev/holdfast/activities/defaultplans"
 	"holdfast.dev/holdfast/activities/download"
@@ -131,10 +132,15 @@ func registerPlans(runner worker.ActivityRegistry, temporal *connect.Temporal, f
 func registerPeriodic(runner worker.ActivityRegistry, flags *workerFlags, cluster *kube) {
 	synchronization := &synchronization.Activities{
 		Client: cluster.client, Policy: cluster.policy, OADPNamespace: flags.OADPNamespace, Paused: cluster.rival.Err,
+		Buckets: &buckets.Buckets{
+			Client: cluster.client, OADPNamespace: flags.OADPNamespace, Events: cluster.events,
+			OpenLocation: (&clouds.Opener{Reader: finalization.Limited(cluster.client)}).Open,
+		},
 	}
 	synchronization.Register(runner)
 	collection := &collection.Activities{
-		Client: cluster.client, OADPNamespace: flags.OADPNamespace, Grace: flags.CollectionGrace, Paused: cluster.rival.Err,
+		Client: cluster.client, Policy: cluster.policy, OADPNamespace: flags.OADPNamespace, Grace: flags.CollectionGrace,
+		Paused: cluster.rival.Err,
 	}
 	collection.Register(runner)
 }

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities"
+	"holdfast.dev/holdfast/activities/backup"
 	"holdfast.dev/holdfast/activities/synchronization"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -21,6 +22,7 @@ import (
 type Activities struct {
 	// Client reads from and writes to the API server itself.
 	Client        client.Client
+	Policy        backup.PolicySource
 	OADPNamespace string
 	// Grace is how old an object must be to be collected.
 	Grace time.Duration
@@ -39,7 +41,11 @@ func (c *Activities) Register(registry worker.ActivityRegistry) {
 // namespace.
 func (c *Activities) Collect(ctx context.Context, in contract.CollectionInput) (contract.CollectionResult, error) {
 	var result contract.CollectionResult
-	locations, err := synchronization.LocationsOf(ctx, c.Client, c.OADPNamespace)
+	rules, err := c.Policy.Get(ctx)
+	if err != nil {
+		return result, fmt.Errorf("read the admin's policy: %w", err)
+	}
+	locations, err := synchronization.LocationsOf(ctx, c.Client, c.OADPNamespace, rules)
 	if err != nil {
 		return result, err
 	}

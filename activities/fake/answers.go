@@ -6,6 +6,7 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -29,6 +30,9 @@ func (w *World) interceptors() interceptor.Funcs {
 		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 			if o.GetUID() == "" {
 				o.SetUID(types.UID("uid-" + o.GetName()))
+				if _, is := o.(*velerov1.Backup); is { // what brought it back is judged by it
+					o.SetCreationTimestamp(metav1.Now())
+				}
 			}
 			if request, is := o.(*velerov1.DownloadRequest); is && w.Sign != nil {
 				request.Status.Phase, request.Status.DownloadURL = velerov1.DownloadRequestPhaseProcessed, w.Sign(request)

@@ -19,15 +19,20 @@ func (w *World) Finalizations(folder string, now func() time.Time) *finalization
 		Finder: &finalization.Finder{
 			Reader: w.Client, ClusterID: Cluster, OADPNamespace: OADPNamespace,
 			OpenLocation: func(context.Context, *velerov1.BackupStorageLocation) (*objectstore.Store, error) {
-				bucket, err := fileblob.OpenBucket(folder, &fileblob.Options{Metadata: fileblob.MetadataDontWrite})
-				if err != nil {
-					return nil, err
-				}
-				return objectstore.NewStore(bucket, ""), nil
+				return openFolder(folder)
 			},
 		},
 		Events: w.Backups.Events,
 		Paused: func() error { return nil },
 		Now:    now,
 	}
+}
+
+// openFolder opens a folder as a bucket.
+func openFolder(folder string) (*objectstore.Store, error) {
+	bucket, err := fileblob.OpenBucket(folder, &fileblob.Options{Metadata: fileblob.MetadataDontWrite})
+	if err != nil {
+		return nil, err
+	}
+	return objectstore.NewStore(bucket, ""), nil
 }

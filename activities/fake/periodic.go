@@ -1,17 +1,34 @@
 package fake
 
 import (
+	"context"
 	"time"
 
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"go.temporal.io/sdk/worker"
 
+	"holdfast.dev/holdfast/activities/buckets"
 	"holdfast.dev/holdfast/activities/collection"
 	"holdfast.dev/holdfast/activities/synchronization"
+	"holdfast.dev/holdfast/k8s/objectstore"
 )
 
 // RegisterPeriodic registers the activities of periodic work over the world; what is a minute old may be collected.
 func (w *World) RegisterPeriodic(registry worker.ActivityRegistry) {
 	idle := func() error { return nil }
-	(&synchronization.Activities{Client: w.Client, Policy: source{w}, OADPNamespace: OADPNamespace, Paused: idle}).Register(registry)
-	(&collection.Activities{Client: w.Client, OADPNamespace: OADPNamespace, Grace: time.Minute, Paused: idle}).Register(registry)
+	(&synchronization.Activities{
+		Client: w.Client, Policy: source{w}, OADPNamespace: OADPNamespace, Paused: idle,
+		Buckets: &buckets.Buckets{
+			Client: w.Client, OADPNamespace: OADPNamespace, Events: w.Backups.Events,
+			OpenLocation: func(_ context.Context, location *velerov1.BackupStorageLocation) (*objectstore.Store, error) {
+				if w.Bucket == "" {
+					return nil, objectstore.Unusable("open BackupStorageLocation "+location.Name, "there is none in this world")
+				}
+				return openFolder(w.Bucket)
+			},
+		},
+	}).Register(registry)
+	(&collection.Activities{
+		Client: w.Client, Policy: source{w}, OADPNamespace: OADPNamespace, Grace: time.Minute, Paused: idle,
+	}).Register(registry)
 }

@@ -55,6 +55,8 @@ type World struct {
 	PolicyErr error
 	// Allowed is what may come back from tenants' storage locations.
 	Allowed Allowlist
+	// Bucket, if set, is a folder that stands for the bucket of every tenant's location.
+	Bucket string
 	// Sign, if set, answers DownloadRequests with a URL, as Velero does.
 	Sign func(*velerov1.DownloadRequest) string
 

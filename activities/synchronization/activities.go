@@ -15,9 +15,11 @@ import (
 
 	"holdfast.dev/holdfast/activities"
 	"holdfast.dev/holdfast/activities/backup"
+	"holdfast.dev/holdfast/activities/buckets"
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
+	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/k8s/released"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -38,6 +40,8 @@ type Activities struct {
 	Client        client.Client
 	Policy        backup.PolicySource
 	OADPNamespace string
+	// Buckets reads tenants' buckets.
+	Buckets *buckets.Buckets
 	// Paused returns an error while another controller serves these kinds; nothing is done then.
 	Paused func() error
 }
@@ -54,6 +58,8 @@ type synchronizing struct {
 	make      bool
 	locations map[string]*Location
 	result    contract.SynchronizationResult
+	// untrusted counts backups in tenants' buckets.
+	untrusted int
 	// acted counts actual changes: a NonAdminBackup made, an entry written, a mark set.
 	acted int
 }
@@ -71,7 +77,10 @@ func (s *Activities) Synchronize(
 		Activities: s, make: rules.BackupSync() > 0,
 		ledger: &released.Ledger{Client: s.Client, OADPNamespace: s.OADPNamespace},
 	}
-	if run.locations, err = LocationsOf(ctx, s.Client, s.OADPNamespace); err != nil {
+	if run.locations, err = LocationsOf(ctx, s.Client, s.OADPNamespace, rules); err != nil {
+		return contract.SynchronizationResult{}, err
+	}
+	if err := run.readBuckets(ctx, rules); err != nil {
 		return contract.SynchronizationResult{}, err
 	}
 	run.result.Waiting = Waiting(run.locations)
@@ -81,13 +90,25 @@ func (s *Activities) Synchronize(
 	return run.result, nil
 }
 
+// readBuckets brings the Backups of tenants' buckets into the cluster.
+func (r *synchronizing) readBuckets(ctx context.Context, rules policy.Policy) error {
+	if rules.TenantsBuckets.VeleroSynchronizes {
+		return nil
+	}
+	read, err := r.Buckets.Synchronize(ctx, bucketsOf(r.locations), rules.TenantsBuckets.MaxArchive())
+	r.result.Brought, r.result.Removed, r.result.Withheld = read.Brought, read.Removed, read.Withheld
+	r.result.Unread = read.Failed
+	r.untrusted = read.Untrusted
+	return err
+}
+
 func (r *synchronizing) pass(ctx context.Context) error {
 	lists, err := r.list(ctx)
 	if err != nil {
 		return err
 	}
 	candidates, untrusted := lists.Candidates(rand.Shuffle)
-	r.result.Untrusted = untrusted
+	r.result.Untrusted = untrusted + r.untrusted
 	through, err := r.serveAll(ctx, candidates, lists.Entries)
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"holdfast.dev/holdfast/activities/buckets"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/policy/backupspec"
@@ -72,7 +73,7 @@ func Decide(made *velerov1.Backup, location *Location, entered bool) Action {
 	key, ok := owner.Backup.Proven(made)
 	done := made.Status.Phase == velerov1.BackupPhaseCompleted || made.Status.Phase == velerov1.BackupPhasePartiallyFailed
 	switch {
-	case !made.DeletionTimestamp.IsZero(), location == nil, !done, made.Status.CompletionTimestamp == nil:
+	case !made.DeletionTimestamp.IsZero(), location == nil, !done, made.Status.CompletionTimestamp == nil, buckets.Pending(made):
 		return Leave
 	case !ok, !location.Holds(key.Namespace), !backupspec.Fits(&made.Spec):
 		return Distrust

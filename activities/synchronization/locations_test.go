@@ -14,6 +14,7 @@ import (
 	"holdfast.dev/holdfast/activities/synchronization"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
+	"holdfast.dev/holdfast/k8s/policy"
 )
 
 func tenants() *velerov1.BackupStorageLocation {
@@ -32,7 +33,7 @@ func read(t *testing.T, made *velerov1.BackupStorageLocation, owner bool) *synch
 	if owner {
 		world = fake.New(t, made, fake.NaBSL("own"))
 	}
-	locations, err := synchronization.Locations(t.Context(), world.Client, fake.OADPNamespace)
+	locations, err := synchronization.Locations(t.Context(), world.Client, fake.OADPNamespace, policy.Policy{})
 	require.NoError(t, err)
 	return locations[made.Name]
 }
@@ -83,7 +84,7 @@ func TestWhetherVeleroHasLooked(t *testing.T) {
 		"never looked into":                    {off, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			locations, err := synchronization.Locations(t.Context(), fake.New(t, tt.made).Client, fake.OADPNamespace)
+			locations, err := synchronization.Locations(t.Context(), fake.New(t, tt.made).Client, fake.OADPNamespace, policy.Policy{})
 			require.NoError(t, err)
 			assert.Equal(t, tt.want, synchronization.Waiting(locations))
 		})

@@ -51,8 +51,11 @@ func TestHoldfastsOwnPartIsReadBesideOADPs(t *testing.T) {
 
 func TestHoldfastsOwnPartIsReadStrictly(t *testing.T) {
 	for document, want := range map[string]string{
-		"":                                  "the document is empty",
-		"restoreFromTenantsLocations: none": "restoreFromTenantsLocations must be a mapping",
+		"":                                       "the document is empty",
+		"tenantsBuckets: {maxArchiveSize: much}": "tenantsBuckets.maxArchiveSize: quantities must match the regular expression",
+		"tenantsBuckets: {maxArchiveSize: 0}":    "tenantsBuckets.maxArchiveSize must be more than 0",
+		"tenantsBuckets: {velero: true}":         "tenantsBuckets.velero is not a known field",
+		"restoreFromTenantsLocations: none":      "restoreFromTenantsLocations must be a mapping",
 		"restoreFromTenantsLocations: {clusterRole: [edit]}":       "restoreFromTenantsLocations.clusterRole must be of type string, not array",
 		"restoreFromTenantsLocations: {allowInformerCache: often}": "restoreFromTenantsLocations.allowInformerCache must be of type bool, not string",
 		"restoreFromTenantsLocations: {clusterRole: ../edit}":      "restoreFromTenantsLocations.clusterRole may not contain '/'",

@@ -76,6 +76,8 @@ func (p *Policy) decodeOwn(name string, value json.RawMessage) []string {
 	switch name {
 	case "restoreFromTenantsLocations":
 		return decodeStruct(name, value, &p.RestoreFromTenantsLocations)
+	case "tenantsBuckets":
+		return decodeTenantsBuckets(name, value, &p.TenantsBuckets)
 	case "plans":
 		return decodePlans(name, value, &p.Plans)
 	case "defaultPlans":

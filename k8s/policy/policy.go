@@ -42,6 +42,8 @@ type Policy struct {
 type Own struct {
 	// RestoreFromTenantsLocations says what may be restored from a tenant's storage location.
 	RestoreFromTenantsLocations RestoreFromTenantsLocations `json:"restoreFromTenantsLocations,omitempty"`
+	// TenantsBuckets says how the buckets of tenants' storage locations are read.
+	TenantsBuckets TenantsBuckets `json:"tenantsBuckets,omitempty"`
 	// Plans limits what tenants may write in BackupPlans.
 	Plans Plans `json:"plans,omitempty"`
 	// DefaultPlans are given to namespaces.

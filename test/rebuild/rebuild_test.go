@@ -31,13 +31,14 @@ func TestBackupsComeBackAfterARebuild(t *testing.T) {
 	alice := r.clientFor("alice")
 	account, err := r.CreateAccount(t.Context(), "shop-bucket")
 	require.NoError(t, err)
-	own := r.locate(alice, namespace, account)
+	r.locate(alice, namespace, account)
 	first := r.backUp(alice, namespace, "nightly", "")
 	second := r.backUp(alice, namespace, "offsite", "own")
 	before := r.configMaps(namespace)
 	require.NotEmpty(t, before)
 
-	r.veleroLooks(t, env.DefaultStorageLocation, own) // until then what its store may bring back is held back
+	r.veleroLooks(t)
+	synchronized(r) // until then what the tenant's store may bring back is held back
 	collected(t, r)
 
 	require.NoError(t, r.Rebuild(t.Context()))
@@ -47,7 +48,7 @@ func TestBackupsComeBackAfterARebuild(t *testing.T) {
 	require.Empty(t, nabs.Items, "nothing of the old cluster is there")
 	require.NoError(t, r.CreateTenant(t.Context(), namespace, "alice"))
 	r.awaitCollectionWaits(t)
-	r.veleroLooks(t, env.DefaultStorageLocation)
+	r.veleroLooks(t)
 	result := run[contract.CollectionResult](r, contract.KindCollection.Workflow, contract.CollectionInput{Cluster: r.ClusterID()})
 	assert.Empty(t, result.Deleted, "what Velero brought back is no orphan")
 
@@ -57,8 +58,8 @@ func TestBackupsComeBackAfterARebuild(t *testing.T) {
 	assert.Equal(t, oadpv1alpha1.NonAdminPhaseCreated, again.Status.Phase)
 	assert.Empty(t, again.Spec.BackupSpec.StorageLocation)
 
-	own = r.locate(alice, namespace, account) // as the tenant's manifests say; its UID, and so its name for Velero, is another
-	r.veleroLooks(t, own)
+	r.locate(alice, namespace, account) // as the tenant's manifests say; its UID, and so its name for Velero, is another
+	synchronized(r)
 	offsite := r.awaitCompleted(namespace, "offsite")
 	assert.Equal(t, second.Status.VeleroBackup.Name, offsite.Status.VeleroBackup.Name)
 	assert.Equal(t, "own", offsite.Spec.BackupSpec.StorageLocation)
@@ -72,13 +73,18 @@ func TestBackupsComeBackAfterARebuild(t *testing.T) {
 	}
 }
 
-// veleroLooks has Velero look for backups in storage locations, by their names for Velero: its server takes a minute to.
-// `make test-long` waits for that.
-func (r *rig) veleroLooks(t *testing.T, locations ...string) {
+// veleroLooks has Velero look for backups in the administrator's storage location: its server takes a minute to. `make test-long`
+// waits for that.
+func (r *rig) veleroLooks(t *testing.T) {
 	t.Helper()
 	if !sample.Whole() {
-		require.NoError(t, r.SyncBackups(t.Context(), locations...))
+		require.NoError(t, r.SyncBackups(t.Context(), env.DefaultStorageLocation))
 	}
+}
+
+// synchronized has Holdfast look into the tenants' locations.
+func synchronized(r *rig) {
+	run[contract.SynchronizationResult](r, contract.KindSynchronization.Workflow, contract.SynchronizationInput{Cluster: r.ClusterID()})
 }
 
 // awaitCollectionWaits: what Velero has not brought back yet might be taken for gone, so a collection says what it waits for.
@@ -108,9 +114,8 @@ func (r *rig) awaitCollectionWaits(t *testing.T) {
 	_ = r.temporal.TerminateWorkflow(t.Context(), started.GetID(), started.GetRunID(), "seen to wait") // else it has ended
 }
 
-// locate gives the tenant a storage location "own" in the account's bucket, waits until Velero can use it and returns its name for
-// Velero.
-func (r *rig) locate(as client.Client, namespace string, account env.Account) string {
+// locate gives the tenant a storage location "own" in the account's bucket and waits until Velero can use it.
+func (r *rig) locate(as client.Client, namespace string, account env.Account) {
 	r.t.Helper()
 	require.NoError(r.t, as.Create(r.t.Context(), &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "keys"}, Data: map[string][]byte{"cloud": account.CredentialsFile()},
@@ -137,7 +142,6 @@ func (r *rig) locate(as client.Client, namespace string, account env.Account) st
 		}
 		return err
 	})
-	return location.Status.VeleroBackupStorageLocation.Name
 }
 
 func (r *rig) restore(as client.Client, namespace, backup string) {

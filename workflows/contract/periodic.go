@@ -59,12 +59,19 @@ type SynchronizationResult struct {
 	Made int `json:"made,omitempty"`
 	// Refused counts those that the API server refused (a quota, an admission webhook). The next synchronization tries again.
 	Refused int `json:"refused,omitempty"`
-	// Untrusted counts Velero Backups whose labels and annotations do not prove whose they are.
+	// Untrusted counts Velero Backups, and backups in tenants' buckets, that do not prove whose they are.
 	Untrusted int `json:"untrusted,omitempty"`
 	// Noted counts NonAdminBackups that were released with their data left behind, and entered in the ledger.
 	Noted int `json:"noted,omitempty"`
 	// Forgotten counts entries removed from the ledger because their data are gone.
 	Forgotten int `json:"forgotten,omitempty"`
+	// Brought counts Velero Backups created for what lies in tenants' buckets, Removed those deleted since their files are gone.
+	Brought int `json:"brought,omitempty"`
+	Removed int `json:"removed,omitempty"`
+	// Withheld counts backups in tenants' buckets that Velero does not get to see, since their files are too large.
+	Withheld int `json:"withheld,omitempty"`
+	// Unread counts tenants' buckets that could not be read.
+	Unread int `json:"unread,omitempty"`
 	// Waiting names an administrator's storage location that Velero has not read yet; empty when there is none.
 	Waiting string `json:"waiting,omitempty"`
 	// More: an activity has reached its limit, and there is more to do.
@@ -76,6 +83,8 @@ func (r SynchronizationResult) Add(next SynchronizationResult) SynchronizationRe
 	next.Made += r.Made
 	next.Noted += r.Noted
 	next.Forgotten += r.Forgotten
+	next.Brought += r.Brought
+	next.Removed += r.Removed
 	return next
 }
 

@@ -42,7 +42,7 @@ type access struct {
 	prefix     string
 	config     map[string]string
 	credential []byte
-	transport  *http.Transport
+	transport  http.RoundTripper
 }
 
 // store returns the location's part of its bucket.
@@ -74,7 +74,7 @@ func (o *Opener) Open(ctx context.Context, location *velerov1.BackupStorageLocat
 	}
 	store, err := open(ctx, &access{
 		action: action, bucket: location.Spec.ObjectStorage.Bucket, prefix: location.Spec.ObjectStorage.Prefix,
-		config: location.Spec.Config, credential: credential, transport: transport,
+		config: location.Spec.Config, credential: credential, transport: objectstore.BoundBodies(transport),
 	})
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/policy"
@@ -49,6 +50,9 @@ func Build(
 	}
 	built.ObjectStorage.Prefix = confinedPrefix(namespace, built.ObjectStorage.Prefix)
 	built.ObjectStorage.CACertRef = nil
+	if !p.TenantsBuckets.VeleroSynchronizes {
+		built.BackupSyncPeriod = &metav1.Duration{} // Holdfast does: docs/adr/0042
+	}
 	for key := range check.RestrictedConfig {
 		delete(built.Config, key)
 	}

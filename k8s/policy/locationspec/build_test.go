@@ -28,7 +28,7 @@ func TestTheLocationThatVeleroGets(t *testing.T) {
 			Bucket: "team-a-backups", Prefix: "team-a/cluster-1", CACert: []byte("certificate"),
 		}},
 		AccessMode:          velerov1.BackupStorageLocationAccessModeReadWrite,
-		BackupSyncPeriod:    period(30 * time.Second),
+		BackupSyncPeriod:    period(0), // Holdfast reads the bucket
 		ValidationFrequency: period(time.Minute),
 	}, built)
 
@@ -38,10 +38,21 @@ func TestTheLocationThatVeleroGets(t *testing.T) {
 	require.Equal(t, before, spec, "the tenant's object was reached through the result")
 }
 
+func TestVeleroSynchronizesOnlyWhereTheAdministratorSaysSo(t *testing.T) {
+	var rules policy.Policy
+	rules.TenantsBuckets.VeleroSynchronizes = true
+	require.Equal(t, period(30*time.Second), Build(tenantSpec(), rules, policytest.Tenant, policytest.NACUUID).BackupSyncPeriod)
+	require.Equal(t, 30*time.Second, SyncPeriod(tenantSpec(), rules))
+	rules.EnforceBSLSpec = &policy.StorageLocationSpec{BackupSyncPeriod: period(10 * time.Second)}
+	require.Equal(t, 10*time.Second, SyncPeriod(&locationSpec{}, rules))
+	require.Equal(t, time.Minute, SyncPeriod(&locationSpec{}, policy.Policy{}))
+}
+
 func TestALocationWithoutSpecOpensNothing(t *testing.T) {
 	want := locationSpec{
-		Credential:  selector(policytest.NACUUID, ""),
-		StorageType: velerov1.StorageType{ObjectStorage: &velerov1.ObjectStorageLocation{Prefix: policytest.Tenant}},
+		Credential:       selector(policytest.NACUUID, ""),
+		StorageType:      velerov1.StorageType{ObjectStorage: &velerov1.ObjectStorageLocation{Prefix: policytest.Tenant}},
+		BackupSyncPeriod: period(0),
 	}
 	require.Equal(t, want, Build(nil, policy.Policy{}, policytest.Tenant, policytest.NACUUID))
 	require.Equal(t, want, Build(&locationSpec{}, policy.Policy{}, policytest.Tenant, policytest.NACUUID))

@@ -91,9 +91,14 @@ func checkCredentialSelector(credential *corev1.SecretKeySelector) error {
 	return nil
 }
 
+// SyncPeriod returns the time between two synchronizations of the backups in a location; 0 is never.
+func SyncPeriod(spec *velerov1.BackupStorageLocationSpec, p policy.Policy) time.Duration {
+	return check.PeriodOr(spec.BackupSyncPeriod, check.PeriodOr(p.EnforcedLocationSync(), defaultLocationSync))
+}
+
 // checkLocationSync: Velero must have found the backups in a location before Holdfast offers them to the tenant.
 func checkLocationSync(spec *velerov1.BackupStorageLocationSpec, p policy.Policy) error {
-	own := check.PeriodOr(spec.BackupSyncPeriod, check.PeriodOr(p.EnforcedLocationSync(), defaultLocationSync))
+	own := SyncPeriod(spec, p)
 	if limit := p.BackupSync(); limit > 0 && own >= limit {
 		return check.External("NABSL spec.backupStorageLocationSpec.backupSyncPeriod (%v) "+
 			"can not be greater or equal non admin backupSyncPeriod (%v)", own, limit)

@@ -1,0 +1,91 @@
+package buckets
+
+import (
+	"maps"
+	"strings"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/utils/ptr"
+
+	"holdfast.dev/holdfast/k8s/owner"
+)
+
+// generateNameLength is how much of metadata.generateName the API server keeps.
+const generateNameLength = 58
+
+// NewBackup returns the Velero Backup for what a bucket holds under a name, as Velero would synchronize it, and false if it is
+// not one of the tenant's, or has not ended. Of the metadata only what says whose it is, and Velero's own, is taken over.
+func NewBackup(
+	stored *velerov1.Backup, name, tenant string, location *velerov1.BackupStorageLocation, now time.Time,
+) (*velerov1.Backup, bool) {
+	key, proven := owner.Backup.Proven(stored)
+	phase, ended := phaseOf(stored, now)
+	if !proven || stored.Name != name || key.Namespace != tenant || !ended {
+		return nil, false
+	}
+	made := &velerov1.Backup{
+		ObjectMeta: owner.Backup.Meta(&metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}, name, location.Namespace, name),
+		Spec:       *stored.Spec.DeepCopy(),
+		Status:     *stored.Status.DeepCopy(),
+	}
+	maps.Copy(made.Labels, veleros(stored.Labels))
+	maps.Copy(made.Annotations, veleros(stored.Annotations))
+	made.Labels[velerov1.StorageLocationLabel] = location.Name
+	made.Annotations[FilesAnnotation] = ""
+	made.Spec.StorageLocation = location.Name
+	made.Spec.Hooks = velerov1.BackupHooks{} // it runs no more
+	made.Status.Phase = phase
+	return made, true
+}
+
+// phaseOf returns the phase with which Velero synchronizes a backup. One that never ended comes when it has expired, so that it
+// is deleted.
+func phaseOf(stored *velerov1.Backup, now time.Time) (velerov1.BackupPhase, bool) {
+	switch phase := stored.Status.Phase; phase {
+	case velerov1.BackupPhaseCompleted, velerov1.BackupPhasePartiallyFailed, velerov1.BackupPhaseFailed:
+		return phase, true
+	case velerov1.BackupPhaseWaitingForPluginOperations, velerov1.BackupPhaseWaitingForPluginOperationsPartiallyFailed,
+		velerov1.BackupPhaseFinalizing, velerov1.BackupPhaseFinalizingPartiallyFailed:
+		expired := stored.Status.Expiration != nil && !stored.Status.Expiration.After(now)
+		return velerov1.BackupPhasePartiallyFailed, expired
+	}
+	return "", false
+}
+
+// veleros are the labels or annotations that Velero writes.
+func veleros(all map[string]string) map[string]string {
+	kept := map[string]string{}
+	for key, value := range all {
+		if strings.HasPrefix(key, "velero.io/") {
+			kept[key] = value
+		}
+	}
+	return kept
+}
+
+// NewPodVolumeBackup returns the PodVolumeBackup of a Backup for one that its bucket lists, and false if it is none that has
+// ended: a node agent would carry out another, for any Pod that it names.
+func NewPodVolumeBackup(stored *velerov1.PodVolumeBackup, of *velerov1.Backup, tenant string) (*velerov1.PodVolumeBackup, bool) {
+	ended := stored.Status.Phase == velerov1.PodVolumeBackupPhaseCompleted || stored.Status.Phase == velerov1.PodVolumeBackupPhaseFailed
+	given := of.Name + "-" // Velero has the API server add the rest
+	named := strings.HasPrefix(stored.Name, given[:min(len(given), generateNameLength)]) && len(validation.IsDNS1123Subdomain(stored.Name)) == 0
+	if !ended || !named || stored.Spec.Pod.Namespace != tenant {
+		return nil, false
+	}
+	made := &velerov1.PodVolumeBackup{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: of.Namespace, Name: stored.Name, Labels: veleros(stored.Labels), Annotations: veleros(stored.Annotations),
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: velerov1.SchemeGroupVersion.String(), Kind: "Backup", Name: of.Name, UID: of.UID, Controller: ptr.To(true),
+			}},
+		},
+		Spec: *stored.Spec.DeepCopy(), Status: *stored.Status.DeepCopy(),
+	}
+	made.Labels[velerov1.BackupNameLabel] = of.Name // no longer than a label's value may be
+	made.Labels[velerov1.BackupUIDLabel] = string(of.UID)
+	made.Spec.BackupStorageLocation = of.Spec.StorageLocation
+	return made, true
+}
