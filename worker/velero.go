@@ -55,6 +55,7 @@ func registerActivities(runner worker.ActivityRegistry, flags *workerFlags, clus
 			Reader: cluster.client, Policy: cluster.policy,
 			ClusterID: flags.ClusterID, OADPNamespace: flags.OADPNamespace,
 		},
+		Buckets:      bucketsOf(flags, cluster),
 		Events:       cluster.events,
 		StallTimeout: flags.VeleroStallTimeout,
 		Paused:       cluster.rival.Err,
@@ -69,6 +70,7 @@ func registerActivities(runner worker.ActivityRegistry, flags *workerFlags, clus
 				Client: cluster.client, Discovery: cluster.discovery, OADPNamespace: flags.OADPNamespace,
 			},
 		},
+		Buckets:      bucketsOf(flags, cluster),
 		Events:       cluster.events,
 		StallTimeout: flags.VeleroStallTimeout,
 		Paused:       cluster.rival.Err,
@@ -128,14 +130,18 @@ func registerPlans(runner worker.ActivityRegistry, temporal *connect.Temporal, f
 	defaults.Register(runner)
 }
 
+func bucketsOf(flags *workerFlags, cluster *kube) *buckets.Buckets {
+	return &buckets.Buckets{
+		Client: cluster.client, Policy: cluster.policy, OADPNamespace: flags.OADPNamespace, Events: cluster.events,
+		OpenLocation: (&clouds.Opener{Reader: finalization.Limited(cluster.client)}).Open,
+	}
+}
+
 // registerPeriodic registers what Schedules have done.
 func registerPeriodic(runner worker.ActivityRegistry, flags *workerFlags, cluster *kube) {
 	synchronization := &synchronization.Activities{
 		Client: cluster.client, Policy: cluster.policy, OADPNamespace: flags.OADPNamespace, Paused: cluster.rival.Err,
-		Buckets: &buckets.Buckets{
-			Client: cluster.client, OADPNamespace: flags.OADPNamespace, Events: cluster.events,
-			OpenLocation: (&clouds.Opener{Reader: finalization.Limited(cluster.client)}).Open,
-		},
+		Buckets: bucketsOf(flags, cluster),
 	}
 	synchronization.Register(runner)
 	collection := &collection.Activities{

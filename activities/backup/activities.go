@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities"
+	"holdfast.dev/holdfast/activities/buckets"
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -21,6 +22,8 @@ type Activities struct {
 	Client client.Client
 	// Gatherer reads through Client.
 	Gatherer *Gatherer
+	// Buckets reads the files in a tenant's bucket before Velero does.
+	Buckets *buckets.Buckets
 	// Events writes Events for the tenant; best effort.
 	Events events.EventRecorder
 	// StallTimeout is --velero-stall-timeout.

@@ -100,6 +100,9 @@ func (b *Activities) RequestDeletion(ctx context.Context, step contract.BackupSt
 		if o.Backup == nil || !o.NAB.Spec.DeleteBackup || o.NAB.Spec.ForceDeleteBackup || o.NamespaceTerminating {
 			return nil // no longer due
 		}
+		if err := b.Buckets.Admit(ctx, o.Backup); err != nil {
+			return err
+		}
 		request := NewDeleteRequest(o.NAB, o.Backup, step.Attempt)
 		if err := b.Client.Create(ctx, request); err != nil && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("create DeleteBackupRequest %s/%s: %w", request.Namespace, request.Name, err)

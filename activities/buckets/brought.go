@@ -69,9 +69,11 @@ func veleros(all map[string]string) map[string]string {
 // NewPodVolumeBackup returns the PodVolumeBackup of a Backup for one that its bucket lists, and false if it is none that has
 // ended: a node agent would carry out another, for any Pod that it names.
 func NewPodVolumeBackup(stored *velerov1.PodVolumeBackup, of *velerov1.Backup, tenant string) (*velerov1.PodVolumeBackup, bool) {
-	ended := stored.Status.Phase == velerov1.PodVolumeBackupPhaseCompleted || stored.Status.Phase == velerov1.PodVolumeBackupPhaseFailed
+	phase := stored.Status.Phase
+	ended := phase == velerov1.PodVolumeBackupPhaseCompleted || phase == velerov1.PodVolumeBackupPhaseFailed
 	given := of.Name + "-" // Velero has the API server add the rest
-	named := strings.HasPrefix(stored.Name, given[:min(len(given), generateNameLength)]) && len(validation.IsDNS1123Subdomain(stored.Name)) == 0
+	named := strings.HasPrefix(stored.Name, given[:min(len(given), generateNameLength)]) &&
+		len(validation.IsDNS1123Subdomain(stored.Name)) == 0
 	if !ended || !named || stored.Spec.Pod.Namespace != tenant {
 		return nil, false
 	}

@@ -19,12 +19,13 @@ import (
 	"holdfast.dev/holdfast/activities"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/objectstore"
+	"holdfast.dev/holdfast/k8s/policy"
 )
 
 // Limits of one run: a store that answers slowly, or a bucket with thousands of files, keeps no other tenant's waiting for
 // long. What is left is done by the next run.
 const (
-	runLimit     = 4 * time.Minute
+	runLimit      = 4 * time.Minute
 	locationLimit = 2 * time.Minute
 	atOnce        = 4
 	maxSteps      = 200
@@ -55,7 +56,11 @@ func (l *Location) due(now time.Time) bool {
 // Buckets synchronizes Backups with tenants' buckets.
 type Buckets struct {
 	// Client reads from and writes to the API server itself.
-	Client        client.Client
+	Client client.Client
+	// Policy is the administrator's policy in force.
+	Policy interface {
+		Get(context.Context) (policy.Policy, error)
+	}
 	OADPNamespace string
 	OpenLocation  func(context.Context, *velerov1.BackupStorageLocation) (*objectstore.Store, error)
 	// Events writes Events for the tenant, on its storage location; best effort.
@@ -80,6 +85,7 @@ type run struct {
 	maxArchive int64
 	lock       sync.Mutex
 	result     Result
+	lists      sync.Mutex // one list of volumes is in memory at a time
 }
 
 // Synchronize goes through the locations that are due. maxArchive is how large an archive may be, unpacked, in bytes. Errors are

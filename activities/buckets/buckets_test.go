@@ -3,6 +3,7 @@ package buckets_test
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"go.temporal.io/sdk/testsuite"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -209,3 +211,54 @@ func TestOnlyOneSynchronizes(t *testing.T) {
 	assert.Contains(t, <-w.Events, "BucketNotSynchronized")
 }
 
+// A tenant may replace a file and request a restore, or the deletion, at once: Velero would read it before the next
+// synchronization.
+func TestFilesAreReadBeforeVeleroReadsThem(t *testing.T) {
+	w := world(t)
+	write(t, w, "velero-backup.json", stored())
+	require.Equal(t, 1, activitytest.SynchronizeNow(t, w).Made)
+	made := w.Velero(name)
+	admit := func() error {
+		env := (&testsuite.WorkflowTestSuite{}).NewTestActivityEnvironment()
+		step := func(ctx context.Context) error { return w.Backups.Buckets.Admit(ctx, made) }
+		env.RegisterActivity(step)
+		_, err := env.ExecuteActivity(step)
+		return err
+	}
+	require.NoError(t, admit())
+
+	before := made.Annotations[buckets.FilesAnnotation]
+	write(t, w, name+"-volumeinfo.json.gz", []string{})
+	require.NoError(t, admit())
+	assert.NotEqual(t, before, w.Velero(name).Annotations[buckets.FilesAnnotation], "it was read, and need not be again")
+
+	write(t, w, name+"-volumeinfo.json.gz", make([]int, 9<<20))
+	require.ErrorContains(t, admit(), "backup "+name+" is kept from Velero")
+	assert.Nil(t, w.Velero(name), "the next attempt finds that there is none")
+
+	w.Bucket = ""
+	require.NoError(t, admit(), "a store that cannot be read is Velero's to complain about")
+	made.Spec.StorageLocation = "default"
+	require.NoError(t, admit(), "an administrator's bucket")
+}
+
+func TestNoDeletionIsRequestedOfWhatVeleroCouldNotRead(t *testing.T) {
+	w := world(t)
+	write(t, w, "velero-backup.json", stored())
+	require.Equal(t, 1, activitytest.SynchronizeNow(t, w).Made)
+	nab := w.Read(activitytest.Name)
+	nab.Spec.DeleteBackup = true
+	require.NoError(t, w.Client.Update(t.Context(), nab))
+	write(t, w, name+".tar.gz", make([]int, 9<<20)) // no archive, and nothing to Velero
+	write(t, w, name+"-results.gz", make([]int, 9<<20))
+	step := contract.BackupStep{Ref: fake.Ref(activitytest.Name), Attempt: 1}
+	_, err := activitytest.Run(t, w, contract.RequestDeletion.Name, step)
+	require.ErrorContains(t, err, name+"-results.gz")
+	var requests velerov1.DeleteBackupRequestList
+	require.NoError(t, w.Client.List(t.Context(), &requests))
+	assert.Empty(t, requests.Items)
+
+	view, err := activitytest.Run(t, w, contract.RequestDeletion.Name, step)
+	require.NoError(t, err)
+	assert.False(t, view.Velero.Exists, "there is nothing to delete any more")
+}

@@ -57,8 +57,8 @@ func (v *visit) withhold(ctx context.Context, step Step, cause error) error {
 }
 
 // remove deletes a Velero Backup, which keeps its files, unless it has changed since it was read.
-func (v *visit) remove(ctx context.Context, made *velerov1.Backup) error {
-	err := v.Client.Delete(ctx, made, client.Preconditions{UID: &made.UID, ResourceVersion: &made.ResourceVersion})
+func (b *Buckets) remove(ctx context.Context, made *velerov1.Backup) error {
+	err := b.Client.Delete(ctx, made, client.Preconditions{UID: &made.UID, ResourceVersion: &made.ResourceVersion})
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		return fmt.Errorf("delete Backup %s: %w", made.Name, err)
 	}
@@ -75,12 +75,17 @@ func (v *visit) inspect(ctx context.Context, step Step, made *velerov1.Backup) e
 			return err
 		}
 	}
+	return v.note(ctx, made, step.Files)
+}
+
+// note records which files of a Backup were read, unless it has changed since it was read.
+func (b *Buckets) note(ctx context.Context, made *velerov1.Backup, files []objectstore.BackupFile) error {
 	before := made.DeepCopy()
 	if made.Annotations == nil {
 		made.Annotations = map[string]string{}
 	}
-	made.Annotations[FilesAnnotation] = Fingerprint(step.Name, step.Files)
-	err := v.Client.Patch(ctx, made, k8s.BoundPatch(before))
+	made.Annotations[FilesAnnotation] = Fingerprint(made.Name, files)
+	err := b.Client.Patch(ctx, made, k8s.BoundPatch(before))
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		return fmt.Errorf("annotate Backup %s: %w", made.Name, err)
 	}
@@ -128,15 +133,18 @@ func (v *visit) create(ctx context.Context, made *velerov1.Backup) (bool, error)
 }
 
 func (v *visit) bringPodVolumeBackups(ctx context.Context, of *velerov1.Backup) error {
-	stored, err := v.store.PodVolumeBackups(ctx, of.Name)
+	v.lists.Lock()
+	defer v.lists.Unlock()
+	var all []*velerov1.PodVolumeBackup
+	err := v.store.PodVolumeBackups(ctx, of.Name, func(stored *velerov1.PodVolumeBackup) {
+		if made, ended := NewPodVolumeBackup(stored, of, v.location.Of.Namespace); ended {
+			all = append(all, made)
+		}
+	})
 	if err != nil {
 		return err
 	}
-	for i := range stored {
-		made, ended := NewPodVolumeBackup(&stored[i], of, v.location.Of.Namespace)
-		if !ended {
-			continue
-		}
+	for _, made := range all {
 		if err := v.Client.Create(ctx, made); err != nil && !apierrors.IsAlreadyExists(err) && !activities.Refused(err) {
 			return fmt.Errorf("create PodVolumeBackup %s: %w", made.Name, err)
 		}

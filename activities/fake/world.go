@@ -86,8 +86,9 @@ func New(t *testing.T, objects ...client.Object) *World {
 		Gatherer: &backup.Gatherer{
 			Reader: w.Client, Policy: source{w}, ClusterID: Cluster, OADPNamespace: OADPNamespace,
 		},
-		Events: recorder,
-		Paused: func() error { return nil },
+		Buckets: w.buckets(recorder),
+		Events:  recorder,
+		Paused:  func() error { return nil },
 	}
 	w.Restores = &restore.Activities{
 		Client: w.Client,
@@ -95,8 +96,9 @@ func New(t *testing.T, objects ...client.Object) *World {
 			Reader: w.Client, Policy: source{w}, ClusterID: Cluster, OADPNamespace: OADPNamespace,
 			Allowlists: &w.Allowed,
 		},
-		Events: recorder,
-		Paused: func() error { return nil },
+		Buckets: w.buckets(recorder),
+		Events:  recorder,
+		Paused:  func() error { return nil },
 	}
 	w.Locations = &location.Activities{
 		Client: w.Client,

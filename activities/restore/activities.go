@@ -13,6 +13,7 @@ import (
 
 	"holdfast.dev/holdfast/activities"
 	"holdfast.dev/holdfast/activities/backup"
+	"holdfast.dev/holdfast/activities/buckets"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -24,6 +25,8 @@ type Activities struct {
 	Client client.Client
 	// Gatherer reads through Client.
 	Gatherer *Gatherer
+	// Buckets reads the files in a tenant's bucket before Velero does.
+	Buckets *buckets.Buckets
 	// Events writes Events for the tenant; best effort.
 	Events events.EventRecorder
 	// StallTimeout is --velero-stall-timeout.

@@ -90,6 +90,9 @@ func (r *Activities) create(ctx context.Context, o *Objects, turn contract.Usabl
 		return err
 	}
 	if o.Restore == nil {
+		if err := r.Buckets.Admit(ctx, o.Source.Backup); err != nil {
+			return err
+		}
 		if err := r.createVeleroRestore(ctx, o); err != nil {
 			if verdict, permanent := restoreRejection(err); permanent {
 				return r.applyVerdict(ctx, o, verdict)

@@ -129,8 +129,8 @@ func Waiting(locations map[string]*Location) string {
 	return waiting
 }
 
-// HeldBack are the namespaces with a storage location of their own whose bucket has not been listed yet: their NonAdminBackups may
-// still be created.
+// HeldBack are the namespaces with a storage location of their own whose bucket has not been listed yet: their NonAdminBackups
+// may still be created.
 func HeldBack(locations map[string]*Location) map[string]bool {
 	namespaces := map[string]bool{}
 	for _, l := range locations {

@@ -17,8 +17,12 @@ import (
 const (
 	// maxListed limits how many files of backups are listed.
 	maxListed = 50_000
-	// maxMetadataBytes limits the file that holds a Velero Backup: etcd holds no larger object.
-	maxMetadataBytes = 1 << 20
+	// maxMetadataBytes limits the file that holds a Velero Backup: more than the spec of a NonAdminBackup may have.
+	maxMetadataBytes = 512 << 10
+	// maxMetadataValues limits the objects and arrays in it.
+	maxMetadataValues = 20_000
+	// maxPodVolumesBytes limits a list of PodVolumeBackups, unpacked: some thousands.
+	maxPodVolumesBytes = 8 << 20
 	// listTimeout limits a list of all backups.
 	listTimeout = time.Minute
 )
@@ -38,12 +42,22 @@ type BackupFile struct {
 
 // Backups lists the files of all backups, by the backup's name. ErrUnusable says that there are more than it lists.
 func (s *Store) Backups(ctx context.Context) (map[string][]BackupFile, error) {
+	return s.backups(ctx, "")
+}
+
+// BackupFiles lists the files of one backup.
+func (s *Store) BackupFiles(ctx context.Context, name string) ([]BackupFile, error) {
+	all, err := s.backups(ctx, name+"/")
+	return all[name], err
+}
+
+func (s *Store) backups(ctx context.Context, within string) (map[string][]BackupFile, error) {
 	const action = "list backups"
 	ctx, cancel := context.WithTimeout(boundBodies(ctx), listTimeout)
 	defer cancel()
 	folder := path.Join(s.prefix, "backups") + "/"
 	files, listed := map[string][]BackupFile{}, 0
-	for pages := s.bucket.List(&blob.ListOptions{Prefix: folder}); ; listed++ {
+	for pages := s.bucket.List(&blob.ListOptions{Prefix: folder + within}); ; listed++ {
 		object, err := pages.Next(ctx)
 		switch {
 		case errors.Is(err, io.EOF):
@@ -90,6 +104,9 @@ func (s *Store) BackupMetadata(ctx context.Context, name string) (*velerov1.Back
 	case err != nil:
 		return nil, s.failed(action, err)
 	}
+	if _, err := (&counter{left: maxMetadataValues}).Write(content); err != nil {
+		return nil, unusable(action, "it has more than %d objects", maxMetadataValues)
+	}
 	made := &velerov1.Backup{}
 	if err := json.Unmarshal(content, made); err != nil || made.Kind != "Backup" {
 		return nil, unusable(action, "it is not a Velero Backup")
@@ -97,23 +114,22 @@ func (s *Store) BackupMetadata(ctx context.Context, name string) (*velerov1.Back
 	return made, nil
 }
 
-// PodVolumeBackups reads the PodVolumeBackups of a backup, none if it has no list of them.
-func (s *Store) PodVolumeBackups(ctx context.Context, name string) ([]velerov1.PodVolumeBackup, error) {
-	var all []velerov1.PodVolumeBackup
-	err := s.read(ctx, "backups", name, name+podVolumeBackupsFile, maxListBytes, func(decoder *json.Decoder) error {
+// PodVolumeBackups calls keep for each PodVolumeBackup that a backup lists; it may have no list.
+func (s *Store) PodVolumeBackups(ctx context.Context, name string, keep func(*velerov1.PodVolumeBackup)) error {
+	err := s.read(ctx, "backups", name, name+podVolumeBackupsFile, maxPodVolumesBytes, func(decoder *json.Decoder) error {
 		return eachElement(decoder, func(piece json.RawMessage) error {
 			var one velerov1.PodVolumeBackup
 			if err := json.Unmarshal(piece, &one); err != nil {
 				return err
 			}
-			all = append(all, one)
+			keep(&one)
 			return nil
 		})
 	})
 	if errors.Is(err, ErrNotFound) {
-		return nil, nil
+		return nil
 	}
-	return all, err
+	return err
 }
 
 // readAll reads a file of at most limit bytes.

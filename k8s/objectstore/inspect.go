@@ -65,7 +65,7 @@ func (s *Store) Inspect(ctx context.Context, backup string, files []BackupFile, 
 			})
 		default:
 			err = s.inspect(ctx, key, bounds{"a list", maxFileBytes, maxListBytes, maxValues}, func(unpacked io.Reader) error {
-				_, err := io.Copy(&counter{}, unpacked)
+				_, err := io.Copy(&counter{left: maxValues}, unpacked)
 				return err
 			})
 		}
@@ -84,8 +84,8 @@ type bounds struct {
 }
 
 func (b bounds) exceeded(key string) error {
-	return unusable("read "+key, "it is larger than %s may be: %d MiB packed, %d MiB unpacked, %d objects",
-		b.what, b.packed>>20, b.unpacked>>20, b.objects)
+	return unusable("read "+key, "it is larger than %s may be: %d KiB packed, %d KiB unpacked, %d objects",
+		b.what, b.packed>>10, b.unpacked>>10, b.objects)
 }
 
 // inspect has read go through a gzipped file.
@@ -128,12 +128,12 @@ func inspectArchive(unpacked io.Reader, limit int64) error {
 	}
 }
 
-// counter fails once more than maxValues objects and arrays may have been written to it.
-type counter struct{ values int }
+// counter fails once more than left objects and arrays may have been written to it.
+type counter struct{ left int }
 
 // Write implements io.Writer.
 func (c *counter) Write(list []byte) (int, error) {
-	if c.values += bytes.Count(list, []byte("{")) + bytes.Count(list, []byte("[")); c.values > maxValues {
+	if c.left -= bytes.Count(list, []byte("{")) + bytes.Count(list, []byte("[")); c.left < 0 {
 		return 0, errTooLarge
 	}
 	return len(list), nil

@@ -290,6 +290,10 @@ func TestWhatIsTooLargeForVeleroIsKeptFromIt(t *testing.T) {
 	require.NoError(t, os.WriteFile(list, content, 0o644))
 	accepted(metav1.ConditionTrue)
 	assert.Equal(t, velerov1.BackupPhaseCompleted, veleroBackup(t, name).Status.Phase)
+
+	require.NoError(t, os.WriteFile(list, bomb.Bytes(), 0o644))
+	x.awaitRestoreRefused(x.restore("from-large", nab.Name), oadpv1alpha1.ReasonInvalidRestoreSpec)
+	assert.Nil(t, veleroBackup(t, name), "it was read before Velero could")
 	x.remove(location)
 }
 
