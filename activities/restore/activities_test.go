@@ -1,6 +1,7 @@
 package restore_test
 
 import (
+	"fmt"
 	"net/http/httptest"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities/activitytest"
@@ -23,6 +25,7 @@ import (
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/k8s/policy/restorespec"
 	"holdfast.dev/holdfast/workflows/contract"
 	restoreworkflow "holdfast.dev/holdfast/workflows/restore"
 )
@@ -163,7 +166,10 @@ func ownModifier(t *testing.T, w *fake.World) *corev1.ConfigMap {
 	t.Helper()
 	allowlist, err := w.Allowed.Allowlist(t.Context(), policy.RestoreFromTenantsLocations{})
 	require.NoError(t, err)
-	modifier, err := restore.NewModifier(fake.NAR(again, activitytest.Name), restored, fake.OADPNamespace, allowlist)
+	modifier, err := restore.NewModifier(&restore.Objects{
+		NAR: fake.NAR(again, activitytest.Name), RestoreName: restored, Rules: &policy.Policy{},
+		Source: restorespec.Source{Allowlist: allowlist},
+	}, fake.OADPNamespace)
 	require.NoError(t, err)
 	return modifier
 }
@@ -193,6 +199,31 @@ func TestNothingIsRestoredFromATenantsLocationUntilItIsKnownWhatMayBe(t *testing
 	w.Allowed = fake.New(t).Allowed
 	steps(t, w, contract.RefreshRestore.Name, contract.StartRestore.Name)
 	require.NotNil(t, w.VeleroRestore(restored))
+}
+
+func TestARestoreOfMoreKindsThanAModifierHoldsSaysSoBeforeAnythingIsMade(t *testing.T) {
+	w := restoring(t, fake.Namespace)
+	for i := range 4000 {
+		w.Allowed.Resources = append(w.Allowed.Resources, restorespec.Served{
+			GroupResource: schema.GroupResource{Group: fmt.Sprintf("group-%04d.platform.example.com", i), Resource: "things"}, Kind: "Thing",
+			Versions: []string{"v1"},
+		})
+	}
+	view := steps(t, w, contract.StartRestore.Name)
+	assert.True(t, restoreworkflow.Settled(view), "nothing is tried again until something changes")
+	assert.Equal(t, "BackingOff", view.Phase)
+	assert.Equal(t, "InvalidRestoreSpec", acceptedRestore(w).Reason)
+	assert.Regexp(t, `selects too many kinds .*: 4001, whose resource modifier has \d{7} bytes, and a ConfigMap holds 1048576; name the `+
+		`kinds that you need in includedResources`, acceptedRestore(w).Message)
+	assert.Nil(t, w.Modifier(restored))
+	assert.Nil(t, w.VeleroRestore(restored))
+
+	w.EditRestore(again, func(spec *velerov1.RestoreSpec) { spec.IncludedResources = []string{"configmaps"} })
+	steps(t, w, contract.RefreshRestore.Name, contract.StartRestore.Name)
+	require.NotNil(t, w.VeleroRestore(restored))
+	text := w.Modifier(restored).Data[restorespec.ModifierKey]
+	assert.Contains(t, text, `"configmaps"`)
+	assert.NotContains(t, text, "things", "there are rules for what was chosen")
 }
 
 func TestAModifierOfAnotherContentIsReplacedAndSomebodyElsesIsNot(t *testing.T) {

@@ -132,7 +132,7 @@ func restoreRejection(err error) (verdict Verdict, permanent bool) {
 
 // createVeleroRestore creates the Velero Restore from the objects by which the spec was judged a moment ago.
 func (r *Activities) createVeleroRestore(ctx context.Context, o *Objects) error {
-	if o.Source.Tenants() {
+	if o.modifier != nil {
 		if err := r.createModifier(ctx, o); err != nil {
 			return err
 		}
@@ -154,11 +154,8 @@ func (r *Activities) createVeleroRestore(ctx context.Context, o *Objects) error 
 // createModifier creates the ConfigMap that Velero needs to restore from a tenant's storage location. It has the name of the
 // Velero Restore. One of an earlier attempt, or of an earlier version, is found again, and replaced if its content differs.
 func (r *Activities) createModifier(ctx context.Context, o *Objects) error {
-	modifier, err := NewModifier(o.NAR, o.RestoreName, r.Gatherer.OADPNamespace, o.Source.Allowlist)
-	if err != nil {
-		return err
-	}
-	err = r.Client.Create(ctx, modifier.DeepCopy())
+	modifier := o.modifier
+	err := r.Client.Create(ctx, modifier.DeepCopy())
 	if err == nil {
 		return nil
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -54,6 +55,8 @@ type Objects struct {
 	Source restorespec.Source
 	Rules  *policy.Policy
 
+	// modifier is what the Velero Restore needs from a tenant's storage location; nil if the spec was refused.
+	modifier *corev1.ConfigMap
 	// turnUsed: the Velero Restore was made with a turn since the objects were read.
 	turnUsed bool
 }

@@ -20,17 +20,17 @@ func NewVeleroRestore(
 	return &velerov1.Restore{ObjectMeta: owner.Restore.Meta(nar, name, oadpNamespace, name), Spec: spec}
 }
 
-// NewModifier builds the ConfigMap by which Velero changes what it restores from a tenant's storage location. The allowlist
-// says what may be restored. It has the name of the Velero Restore.
-func NewModifier(
-	nar *oadpv1alpha1.NonAdminRestore, name, oadpNamespace string, allowlist *restorespec.Allowlist,
-) (*corev1.ConfigMap, error) {
-	text, err := restorespec.Mark{Into: nar.Namespace, OADPNamespace: oadpNamespace, By: name}.Modifier(allowlist)
+// NewModifier builds the ConfigMap by which Velero changes what it restores from a tenant's storage location, from objects that
+// were judged. It has the name of the Velero Restore. A *check.InvalidSpecError says that no ConfigMap can
+// hold it.
+func NewModifier(o *Objects, oadpNamespace string) (*corev1.ConfigMap, error) {
+	mark := restorespec.Mark{Into: o.NAR.Namespace, OADPNamespace: oadpNamespace, By: o.RestoreName}
+	text, err := restorespec.Modifier(o.NAR, o.Source, *o.Rules, mark)
 	if err != nil {
 		return nil, err
 	}
 	return &corev1.ConfigMap{
-		ObjectMeta: owner.Restore.Meta(nar, name, oadpNamespace, name),
+		ObjectMeta: owner.Restore.Meta(o.NAR, o.RestoreName, oadpNamespace, o.RestoreName),
 		Data:       map[string]string{restorespec.ModifierKey: text},
 	}, nil
 }

@@ -43,6 +43,9 @@ func (g *Gatherer) Judge(ctx context.Context, o *Objects) (Verdict, error) {
 	}
 	o.Rules, o.Source = &rules, source
 	err = restorespec.Validate(o.NAR, source, rules)
+	if err == nil && source.Tenants() && source.Allowlist != nil {
+		o.modifier, err = NewModifier(o, g.OADPNamespace)
+	}
 	var invalid *check.InvalidSpecError
 	if errors.As(err, &invalid) {
 		return Verdict{Reason: oadpv1alpha1.ReasonInvalidRestoreSpec, Message: invalid.Error()}, nil

@@ -30,8 +30,8 @@ const nothing = "nothing.holdfast.dev"
 // administrator's values in unset fields, of the tenant's namespace only, without the excluded resources.
 //
 // From a tenant's storage location a restore brings only what the source's Allowlist names, and no status; the resource
-// modifier is the ConfigMap named modifier, which holds Mark.Modifier. From an administrator's location it brings everything of
-// the namespace and the volumes of restored claims. Existing roles and limits are never updated.
+// modifier is the ConfigMap named modifier, which holds what Modifier returns. From an administrator's location it brings
+// everything of the namespace and the volumes of restored claims. Existing roles and limits are never updated.
 //
 // Nothing in the result is shared with nar or the policy. The result keeps to the tenant's namespace and to the policy whether
 // or not the spec was found valid.
@@ -60,6 +60,28 @@ func Build(nar *oadpv1alpha1.NonAdminRestore, source Source, p policy.Policy, mo
 		spec.ExcludedResources = check.WithExcluded(spec.ExcludedResources, excludedFromUpdates)
 	}
 	return *spec
+}
+
+// maxModifierBytes is what the API server accepts as the data of a ConfigMap.
+const maxModifierBytes = 1 << 20
+
+// Modifier returns the resource modifier of the Velero Restore that Build describes, from a tenant's storage location:
+// mark.Modifier of what the spec chooses. A *check.InvalidSpecError says that no ConfigMap can hold it.
+//
+// What the backup holds is not considered: the list is in the tenant's bucket, which the judgement of a spec does not wait for.
+func Modifier(nar *oadpv1alpha1.NonAdminRestore, source Source, p policy.Policy, mark Mark) (string, error) {
+	allowlist := *source.Allowlist
+	allowlist.Resources = allowlist.Chosen(effectiveRestoreSpec(nar, p))
+	text, err := mark.Modifier(&allowlist)
+	if err != nil {
+		return "", err
+	}
+	if len(text) > maxModifierBytes {
+		return "", check.External("NonAdminRestore spec.restoreSpec selects too many kinds to restore at once from a "+
+			"NonAdminBackupStorageLocation: %d, whose resource modifier has %d bytes, and a ConfigMap holds %d; name the kinds that "+
+			"you need in includedResources", len(allowlist.Resources), len(text), maxModifierBytes)
+	}
+	return text, nil
 }
 
 func included(chosen []Served) []string {

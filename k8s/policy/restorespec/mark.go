@@ -1,12 +1,6 @@
 package restorespec
 
-import (
-	"fmt"
-	"slices"
-
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/yaml"
-)
+import "fmt"
 
 // Mark is what Velero writes on everything that it restores from a tenant's storage location. ValidatingAdmissionPolicy
 // holdfast-restores judges objects with a mark.
@@ -27,12 +21,15 @@ const (
 
 	// notAsItsFolder is no valid namespace: an object with it is refused.
 	notAsItsFolder = "Not.as.its.folder"
+	// asItsFolder is the mark of an object of its folder's kind while its version is not known to be served. None keeps it.
+	asItsFolder = "Of.the.kind.of.its.folder"
 )
 
 // ModifierKey is the one key of the ConfigMap that holds a Modifier.
 const ModifierKey = "resourceModifiers.yaml"
 
-// Modifier returns the resource modifier, in Velero's format, for restores from a tenant's storage location.
+// Modifier returns the resource modifier, in Velero's format, for restores from a tenant's storage location of what an allowlist
+// has.
 //
 // A claim that names its volume would be bound to any volume of the cluster that has that name. Volumes and priority classes,
 // which an object in the bucket can request by an annotation in spite of includeClusterResources (since Velero 1.18), get a
@@ -47,67 +44,30 @@ const ModifierKey = "resourceModifiers.yaml"
 // No rule has a condition on the namespace: Velero would compare it with the namespace in the file, and maps it to the tenant's
 // later.
 func (m Mark) Modifier(allowlist *Allowlist) (string, error) {
-	rules := []modifierRule{
+	text := &modifierText{}
+	text.add(
 		merge("persistentvolumeclaims", `{"spec":{"volumeName":null}}`),
 		merge("persistentvolumes", `{"apiVersion":"v1","kind":"PersistentVolume","metadata":{"name":%q},"spec":null}`, unnamable),
 		merge("priorityclasses.scheduling.k8s.io",
 			`{"apiVersion":"scheduling.k8s.io/v1","kind":"PriorityClass","metadata":{"name":%q},"value":"none"}`, unnamable),
 		merge("**", `{"metadata":{"annotations":{%q:%q,%q:%q,"velero.io/restore-status":null,"openshift.io/scc":null}}}`,
 			RestoredIntoAnnotation, notAsItsFolder, RestoredByAnnotation, m.OADPNamespace+"/"+m.By),
+	)
+	kinds := allowlist.kinds()
+	for _, kind := range kinds {
+		text.add(merge(kind.String(), `{"kind":%q}`, kind.Kind))
 	}
-	for _, kind := range allowlist.kinds() {
-		rules = append(rules, merge(kind.String(), `{"apiVersion":%q,"kind":%q}`, kind.in(kind.Versions[0]), kind.Kind))
-		for _, version := range kind.Versions {
-			same := merge(kind.String(), `{"apiVersion":%q,"metadata":{"annotations":{%q:%q}}}`,
-				kind.in(version), RestoredIntoAnnotation, m.Into)
-			same.Conditions.Matches = []modifierMatch{{"/apiVersion", kind.in(version)}, {"/kind", kind.Kind}}
-			rules = append(rules, same)
-		}
+	text.shared = merge("", `{"metadata":{"annotations":{%q:%q}}}`, RestoredIntoAnnotation, asItsFolder).MergePatches
+	for _, kind := range kinds {
+		text.addShared(modifierConditions{GroupResource: kind.String(), Matches: []modifierMatch{{"/kind", kind.Kind}}})
 	}
-	text, err := yaml.Marshal(map[string]any{"version": "v1", "resourceModifierRules": rules})
-	if err != nil {
-		return "", fmt.Errorf("write the resource modifier of Velero Restore %s: %w", m.By, err)
+	text.add(versionRules(kinds, m.Into)...)
+	text.add(remark("**", asItsFolder, notAsItsFolder))
+	if text.err != nil {
+		return "", fmt.Errorf("write the resource modifier of Velero Restore %s: %w", m.By, text.err)
 	}
-	return string(text), nil
+	return text.String(), nil
 }
 
 // unnamable is not a valid name of an object.
 const unnamable = "Not restored from a storage location of a tenant"
-
-// modifierRule is a rule of Velero's resource modifiers. Its conditions are checked in the object as it was before any rule.
-type modifierRule struct {
-	Conditions struct {
-		GroupResource string          `json:"groupResource"`
-		Matches       []modifierMatch `json:"matches,omitempty"`
-	} `json:"conditions"`
-	MergePatches []modifierPatch `json:"mergePatches"`
-}
-
-type modifierMatch struct {
-	Path  string `json:"path"`
-	Value string `json:"value"`
-}
-
-type modifierPatch struct {
-	PatchData string `json:"patchData"`
-}
-
-func merge(groupResource, patch string, args ...any) modifierRule {
-	rule := modifierRule{MergePatches: []modifierPatch{{PatchData: fmt.Sprintf(patch, args...)}}}
-	rule.Conditions.GroupResource = groupResource
-	return rule
-}
-
-func (s Served) in(version string) string {
-	return schema.GroupVersion{Group: s.Group, Version: version}.String()
-}
-
-// kinds are those that Velero may restore or follow an object to.
-func (a *Allowlist) kinds() []Served {
-	if a == nil {
-		return nil
-	}
-	all := slices.Concat(a.Resources, a.Followed)
-	slices.SortFunc(all, byName)
-	return slices.CompactFunc(all, func(one, other Served) bool { return one.GroupResource == other.GroupResource })
-}

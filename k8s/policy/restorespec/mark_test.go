@@ -22,6 +22,11 @@ func TestTheModifierIsWhatVeleroReads(t *testing.T) {
 					Value string `json:"value"`
 				} `json:"matches"`
 			} `json:"conditions"`
+			Patches []struct {
+				Operation string `json:"operation"`
+				Path      string `json:"path"`
+				Value     string `json:"value"`
+			} `json:"patches"`
 			MergePatches []struct {
 				PatchData string `json:"patchData"`
 			} `json:"mergePatches"`
@@ -29,8 +34,8 @@ func TestTheModifierIsWhatVeleroReads(t *testing.T) {
 	}
 	claims, scalers := servedAs("persistentvolumeclaims"), servedAs("horizontalpodautoscalers.autoscaling")
 	scalers.Versions = []string{"v2", "v1"}
-	mark := Mark{Into: policytest.Tenant, OADPNamespace: policytest.OADPNamespace, By: "team-a-again-1"}
-	text, err := mark.Modifier(&Allowlist{Resources: []Served{scalers, claims}, Followed: []Served{claims}})
+	mark := Mark{Into: "1e5", OADPNamespace: policytest.OADPNamespace, By: "team-a-again-1"}
+	text, err := mark.Modifier(&Allowlist{Resources: []Served{scalers, servedAs("configmaps"), claims}, Followed: []Served{claims}})
 	require.NoError(t, err)
 	require.NoError(t, yaml.UnmarshalStrict([]byte(text), &read))
 	require.Equal(t, "v1", read.Version)
@@ -40,9 +45,18 @@ func TestTheModifierIsWhatVeleroReads(t *testing.T) {
 		for _, match := range rule.Conditions.Matches {
 			of += " " + match.Path + "=" + match.Value
 		}
-		require.Len(t, rule.MergePatches, 1)
-		rules = append(rules, of+" "+rule.MergePatches[0].PatchData)
+		for _, patch := range rule.Patches {
+			of += " " + patch.Operation + " " + patch.Path + "=" + patch.Value
+		}
+		require.Equal(t, len(rule.Patches) == 0, len(rule.MergePatches) == 1)
+		for _, patch := range rule.MergePatches {
+			of += " " + patch.PatchData
+		}
+		rules = append(rules, of)
 	}
+	const itsKind = `{"metadata":{"annotations":{"holdfast.dev/restored-into":"Of.the.kind.of.its.folder"}}}`
+	const annotation = `/metadata/annotations/holdfast.dev~1restored-into`
+	const ifItsKind = `test ` + annotation + `="Of.the.kind.of.its.folder" replace ` + annotation + `=`
 	const unnamable = `"metadata":{"name":"Not restored from a storage location of a tenant"}`
 	assert.Equal(t, []string{
 		`persistentvolumeclaims {"spec":{"volumeName":null}}`,
@@ -50,16 +64,19 @@ func TestTheModifierIsWhatVeleroReads(t *testing.T) {
 		`priorityclasses.scheduling.k8s.io {"apiVersion":"scheduling.k8s.io/v1","kind":"PriorityClass",` + unnamable + `,"value":"none"}`,
 		`** {"metadata":{"annotations":{"holdfast.dev/restored-into":"Not.as.its.folder",` +
 			`"holdfast.dev/restored-by":"openshift-adp/team-a-again-1","velero.io/restore-status":null,"openshift.io/scc":null}}}`,
-		`horizontalpodautoscalers.autoscaling {"apiVersion":"autoscaling/v2","kind":"Kind"}`,
-		`horizontalpodautoscalers.autoscaling /apiVersion=autoscaling/v2 /kind=Kind ` +
-			`{"apiVersion":"autoscaling/v2","metadata":{"annotations":{"holdfast.dev/restored-into":"team-a"}}}`,
-		`horizontalpodautoscalers.autoscaling /apiVersion=autoscaling/v1 /kind=Kind ` +
-			`{"apiVersion":"autoscaling/v1","metadata":{"annotations":{"holdfast.dev/restored-into":"team-a"}}}`,
-		`persistentvolumeclaims {"apiVersion":"v1","kind":"Kind"}`,
-		`persistentvolumeclaims /apiVersion=v1 /kind=Kind {"apiVersion":"v1","metadata":{"annotations":{"holdfast.dev/restored-into":"team-a"}}}`,
+		`configmaps {"kind":"Kind"}`, `horizontalpodautoscalers.autoscaling {"kind":"Kind"}`, `persistentvolumeclaims {"kind":"Kind"}`,
+		`configmaps /kind=Kind ` + itsKind, `horizontalpodautoscalers.autoscaling /kind=Kind ` + itsKind,
+		`persistentvolumeclaims /kind=Kind ` + itsKind,
+		`horizontalpodautoscalers.autoscaling {"apiVersion":"autoscaling/v2"}`,
+		`{configmaps,persistentvolumeclaims} {"apiVersion":"v1"}`,
+		`horizontalpodautoscalers.autoscaling /apiVersion=autoscaling/v1 ` + ifItsKind + `"1e5" replace /apiVersion="autoscaling/v1"`,
+		`horizontalpodautoscalers.autoscaling /apiVersion=autoscaling/v2 ` + ifItsKind + `"1e5" replace /apiVersion="autoscaling/v2"`,
+		`{configmaps,persistentvolumeclaims} /apiVersion=v1 ` + ifItsKind + `"1e5" replace /apiVersion="v1"`,
+		`** ` + ifItsKind + `"Not.as.its.folder"`,
 	}, rules, "the last rule that matches decides")
 
+	mark.Into = policytest.Tenant
 	nobody, err := mark.Modifier(nil)
 	require.NoError(t, err)
-	assert.NotContains(t, nobody, `"holdfast.dev/restored-into":"team-a"`, "nobody has said what may come")
+	assert.NotContains(t, nobody, policytest.Tenant+`\"`, "nobody has said what may come")
 }
