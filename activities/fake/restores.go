@@ -28,6 +28,7 @@ const veleroFinalizer = "restores.velero.io/external-resources-finalizer"
 // Allowlist is what may come back from tenants' storage locations, whichever role the policy names.
 type Allowlist struct {
 	Resources []restorespec.Served
+	Shadowed  []restorespec.Shadowed
 	Problem   string
 	// Err stands for an API server that cannot be asked.
 	Err error
@@ -37,7 +38,9 @@ var _ restore.AllowlistSource = (*Allowlist)(nil)
 
 // Allowlist implements restore.AllowlistSource.
 func (a *Allowlist) Allowlist(_ context.Context, rules policy.RestoreFromTenantsLocations) (*restorespec.Allowlist, error) {
-	return &restorespec.Allowlist{ClusterRole: rules.Role(), Resources: a.Resources, Problem: a.Problem}, a.Err
+	return &restorespec.Allowlist{
+		ClusterRole: rules.Role(), Resources: a.Resources, Shadowed: a.Shadowed, Problem: a.Problem,
+	}, a.Err
 }
 
 // NAR returns a NonAdminRestore of a NonAdminBackup, which is not in the world yet.

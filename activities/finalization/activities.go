@@ -93,7 +93,7 @@ func (f *Activities) RunTask(ctx context.Context, step contract.FinalizationTask
 	gone, err := f.with(ctx, step.Ref, step.Deadline, func(c *Context) error {
 		found, err := task.Run(ctx, c)
 		outcome.Warnings, outcome.Errors = found.Warnings, found.Errors
-		outcome.LeftOut, outcome.Refused = found.LeftOut, found.Refused
+		outcome.LeftOut, outcome.Refused, outcome.Shadowed = found.LeftOut, found.Refused, found.Shadowed
 		return err
 	})
 	if errors.Is(err, errRestoreGone) {

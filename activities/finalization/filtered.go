@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"holdfast.dev/holdfast/k8s/objectstore"
+	"holdfast.dev/holdfast/k8s/shorten"
 )
 
 // Filtered is what a restore from a tenant's storage location left out because its owner may not create it.
@@ -17,12 +18,22 @@ type Filtered struct {
 	// Objects were left out: `<Kind> <name>, <name>`, as many names as fit a line. With a label selector it is `<Kind>`: which
 	// objects the selector matches is not known.
 	Objects []string
-	// LeftOut counts them.
+	// Shadowed are objects that were left out for a namesake of their kind.
+	Shadowed []ShadowedKind
+	// LeftOut counts them all.
 	LeftOut int
 	// Derived are objects that controllers create again, in the same form.
 	Derived []string
 	// Refused counts the objects that admission policy holdfast-restores refused. Velero's errors name them.
 	Refused int
+}
+
+// ShadowedKind is a kind that a restore left out although the location's owner may create it.
+type ShadowedKind struct {
+	// Resource is its name, Namesake the resource of the same plural that the owner may not create.
+	Resource, Namesake string
+	// Objects are those of the kind, in the form of Filtered.Objects.
+	Objects []string
 }
 
 // derived are kinds that controllers make for other objects.
@@ -48,16 +59,21 @@ func filtered(c comparison) Filtered {
 		if len(names) == 0 || notReported.Has(kind) || asksFor(c.spec, kind, resource) || !asksFor(c.asked, kind, resource) {
 			continue
 		}
+		objects, count := inLines(kind.Kind, names), len(names)
+		if c.selects() {
+			objects, count = []string{kind.Kind}, 1
+		}
+		namesake, shadowed := c.shadowed[resource.String()]
 		switch {
 		case derived.Has(kind):
 			found.Derived = append(found.Derived, inLines(kind.Kind, names)...)
-		case c.selects():
-			found.Objects = append(found.Objects, kind.Kind)
-			found.LeftOut++
+			continue
+		case shadowed:
+			found.Shadowed = append(found.Shadowed, ShadowedKind{resource.String(), namesake, objects})
 		default:
-			found.Objects = append(found.Objects, inLines(kind.Kind, names)...)
-			found.LeftOut += len(names)
+			found.Objects = append(found.Objects, objects...)
 		}
+		found.LeftOut += count
 	}
 	return found
 }
@@ -99,18 +115,45 @@ func (f Filtered) describe(found *Findings) {
 	for _, objects := range f.Objects {
 		add(&found.Warnings.Namespace, "%s: left out, since the location's owner could not have made it", objects)
 	}
+	for _, kind := range f.Shadowed {
+		for _, objects := range kind.Objects {
+			add(&found.Warnings.Namespace, "%s: left out with all %s, since the location's owner could not have made %s",
+				objects, kind.Resource, kind.Namesake)
+		}
+	}
 	for _, objects := range f.Derived {
 		add(&found.Warnings.Namespace, "%s: left out, controllers recreate what they need", objects)
 	}
-	found.LeftOut, found.Refused = f.LeftOut, f.Refused
+	found.LeftOut, found.Refused, found.Shadowed = f.LeftOut, f.Refused, f.shadowedKinds()
+}
+
+// maxShadowedKinds is how many kinds condition Filtered names. The lines name all.
+const maxShadowedKinds = 5
+
+// shadowedKinds are the names of the shadowed kinds, each with its namesake.
+func (f Filtered) shadowedKinds() []string {
+	var kinds []string
+	for _, kind := range f.Shadowed {
+		kinds = append(kinds, fmt.Sprintf("%s (%s)", kind.Resource, kind.Namesake))
+	}
+	kinds = slices.Compact(kinds) // a backup may hold several versions of a kind
+	if more := len(kinds) - maxShadowedKinds; more > 0 {
+		kinds = append(kinds[:maxShadowedKinds], fmt.Sprintf("%d more", more))
+	}
+	return kinds
 }
 
 // filteredMessage says what a restore left out, and what to do; empty if there is nothing to say.
-func filteredMessage(leftOut, refused int) string {
+func filteredMessage(leftOut, refused int, shadowed []string) string {
 	if leftOut+refused == 0 {
 		return ""
 	}
-	return fmt.Sprintf("a restore from a NonAdminBackupStorageLocation brings what the policy's ClusterRole may create: %d left "+
+	text := fmt.Sprintf("a restore from a NonAdminBackupStorageLocation brings what the policy's ClusterRole may create: %d left "+
 		"out, %d refused by the API server; status.finalization and the restore's results (NonAdminDownloadRequest, RestoreResults) "+
 		"name them; who may create them can apply them from a download of the backup (BackupContents)", leftOut, refused)
+	if len(shadowed) > 0 {
+		text += "; whole kinds are left out because the role may not create a namesake of another API group (ask an administrator " +
+			"to let it, unless that is never restored): " + strings.Join(shadowed, ", ")
+	}
+	return shorten.Text(text, maxMessageBytes)
 }

@@ -14,6 +14,7 @@ import (
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/objectstore"
+	"holdfast.dev/holdfast/k8s/policy/restorespec"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -50,6 +51,42 @@ func TestWhatATenantsLocationDoesNotBringIsNamed(t *testing.T) {
 			assert.Equal(t, Filtered{Objects: test.objects, LeftOut: test.leftOut, Derived: test.derived}, found)
 		})
 	}
+}
+
+func TestKindsThatANamesakeKeepsOutAreNamedInTheCondition(t *testing.T) {
+	s := newScene(t)
+	s.lists(objectstore.ResourceList{
+		"v1/ConfigMap": {"team/a"}, "v1/Service": {"team/web", "team/db"}, "postgresql.cnpg.io/v1/Backup": {"team/b"},
+		"v1/ResourceQuota": {"team/q"},
+	}, objectstore.ResourceList{"v1/ConfigMap": {"team/a(created)"}})
+	s.Restore.Spec.IncludedResources = []string{"configmaps"}
+	s.Restore.Spec.ResourceModifier = &corev1.TypedLocalObjectReference{Kind: "ConfigMap", Name: s.Restore.Name}
+	s.Restore.Annotations[restorespec.ShadowedAnnotation] = "services=services.serving.knative.dev," +
+		"backups.postgresql.cnpg.io=backups.velero.io,things=things.example.com"
+	found, err := s.run(validationTask{})
+	require.NoError(t, err)
+	assert.Equal(t, 4, found.LeftOut)
+	assert.Equal(t, []string{
+		"ResourceQuota q: left out, since the location's owner could not have made it",
+		"Backup b: left out with all backups.postgresql.cnpg.io, since the location's owner could not have made backups.velero.io",
+		"Service db, web: left out with all services, since the location's owner could not have made services.serving.knative.dev",
+	}, found.Warnings.Namespace)
+
+	nar := &oadpv1alpha1.NonAdminRestore{}
+	Apply(nar, contract.FinalizationRecord{Phase: "Completed", LeftOut: found.LeftOut, Shadowed: found.Shadowed})
+	condition := meta.FindStatusCondition(nar.Status.Conditions, "Filtered")
+	require.NotNil(t, condition)
+	assert.Contains(t, condition.Message, "a namesake of another API group (ask an administrator to let it, unless that is "+
+		"never restored): backups.postgresql.cnpg.io (backups.velero.io), services (services.serving.knative.dev)")
+
+	var many Filtered
+	for i := range 9 {
+		kind := ShadowedKind{Resource: fmt.Sprintf("things%d", i), Namesake: strings.Repeat("n", 200)}
+		many.Shadowed = append(many.Shadowed, kind, kind)
+	}
+	assert.Len(t, many.shadowedKinds(), 6)
+	assert.Equal(t, "4 more", many.shadowedKinds()[5])
+	assert.LessOrEqual(t, len(filteredMessage(1, 0, many.shadowedKinds())), maxMessageBytes)
 }
 
 func TestThousandsOfNamesAreTold(t *testing.T) {

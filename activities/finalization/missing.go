@@ -21,7 +21,8 @@ type comparison struct {
 	spec             *velerov1.RestoreSpec // of the Velero Restore
 	asked            *velerov1.RestoreSpec // the tenant's own
 	results          objectstore.Results
-	there            sets.Set[string] // what Velero found to exist before, filled in by missingObjects
+	shadowed         map[string]string // resources that the restore left out for a namesake, with that
+	there            sets.Set[string]  // what Velero found to exist before, filled in by missingObjects
 }
 
 // selects: the lists do not show what a selector leaves out.

@@ -42,7 +42,7 @@ func Apply(nar *oadpv1alpha1.NonAdminRestore, record contract.FinalizationRecord
 	}
 	k8s.SetCondition(&nar.Status.Conditions, nar.Generation, oadpv1alpha1.NonAdminConditionFinalized, status, reason,
 		shorten.Text(message(finalization, record.Problem), maxMessageBytes))
-	if text := filteredMessage(record.LeftOut, record.Refused); text != "" {
+	if text := filteredMessage(record.LeftOut, record.Refused, record.Shadowed); text != "" {
 		k8s.SetCondition(&nar.Status.Conditions, nar.Generation, oadpv1alpha1.NonAdminConditionFiltered, metav1.ConditionTrue,
 			oadpv1alpha1.ReasonNotAllowedFromTenantsLocation, text)
 	}

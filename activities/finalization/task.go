@@ -101,6 +101,8 @@ type Findings struct {
 	// LeftOut and Refused count the objects that a restore from a tenant's storage location left out, and those that the API
 	// server refused.
 	LeftOut, Refused int
+	// Shadowed names kinds that were left out for a namesake.
+	Shadowed []string
 }
 
 // add appends a line, or counts it if there are too many.

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/k8s/objectstore"
+	"holdfast.dev/holdfast/k8s/policy/restorespec"
 )
 
 // validationTask checks whether the restored objects work: claims are bound, workloads become ready within the limit, and
@@ -191,7 +192,10 @@ func podState(pod *corev1.Pod) state {
 // compare reads the lists of the backup and of the restore.
 func (c *Context) compare(ctx context.Context) (comparison, error) {
 	spec := c.Restore.Spec
-	compared := comparison{namespace: c.NAR.Namespace, spec: &spec, asked: c.NAR.Spec.RestoreSpec}
+	compared := comparison{
+		namespace: c.NAR.Namespace, spec: &spec, asked: c.NAR.Spec.RestoreSpec,
+		shadowed: restorespec.ReadShadowed(c.Restore.Annotations[restorespec.ShadowedAnnotation]),
+	}
 	if compared.asked == nil { // unreadable, since an edit
 		compared.asked = &velerov1.RestoreSpec{}
 	}

@@ -145,6 +145,9 @@ func TestAStartThatIsCutOffAnywhereEndsInOneVeleroRestore(t *testing.T) {
 
 func TestFromATenantsLocationARestoreHasOurModifier(t *testing.T) {
 	w := restoring(t, fake.Namespace)
+	w.Allowed.Shadowed = []restorespec.Shadowed{{
+		Resource: schema.GroupResource{Resource: "services"}, By: schema.GroupResource{Group: "serving.knative.dev", Resource: "services"},
+	}}
 	steps(t, w, contract.StartRestore.Name)
 	made := w.VeleroRestore(restored)
 	require.NotNil(t, made.Spec.IncludeClusterResources)
@@ -154,6 +157,7 @@ func TestFromATenantsLocationARestoreHasOurModifier(t *testing.T) {
 	assert.Equal(t, ownModifier(t, w).Data, modifier.Data)
 	assert.Equal(t, []string{"configmaps"}, made.Spec.IncludedResources)
 	assert.True(t, owner.Restore.Names(modifier, fake.Namespace, again))
+	assert.Equal(t, "services=services.serving.knative.dev", made.Annotations[restorespec.ShadowedAnnotation])
 
 	w.Remove(w.ReadRestore(again))
 	steps(t, w, contract.DeleteRestore.Name, contract.ReleaseRestore.Name)

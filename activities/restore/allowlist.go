@@ -146,7 +146,8 @@ func (a *Allowlists) addServed(ctx context.Context, allowlist *restorespec.Allow
 	}
 	allowlist.Names = restmapper.NewShortcutExpander(restmapper.NewDiscoveryRESTMapper(groups), cached, nil)
 	served := servedIn(lists)
-	allowlist.Resources, allowlist.Followed = restorespec.Allowed(rules, served), restorespec.Followed(served)
+	allowlist.Resources, allowlist.Shadowed = restorespec.Allowed(rules, served)
+	allowlist.Followed = restorespec.Followed(served)
 	if len(allowlist.Resources) == 0 {
 		allowlist.Problem = fmt.Sprintf("ClusterRole %q may create nothing in a namespace that such a restore brings",
 			allowlist.ClusterRole)

@@ -139,6 +139,9 @@ func (r *Activities) createVeleroRestore(ctx context.Context, o *Objects) error 
 	}
 	created := NewVeleroRestore(o.NAR, o.RestoreName, r.Gatherer.OADPNamespace,
 		restorespec.Build(o.NAR, o.Source, *o.Rules, o.RestoreName))
+	if shadowed := restorespec.ShadowedBy(o.NAR, o.Source, *o.Rules); shadowed != "" {
+		created.Annotations[restorespec.ShadowedAnnotation] = shadowed
+	}
 	err := r.Client.Create(ctx, created)
 	if apierrors.IsAlreadyExists(err) {
 		// An earlier attempt of ours has made it, or somebody else: the next read shows which.

@@ -106,6 +106,8 @@ type FinalizationOutcome struct {
 	// server refused.
 	LeftOut int `json:"leftOut,omitempty"`
 	Refused int `json:"refused,omitempty"`
+	// Shadowed names kinds among those left out that only a namesake of another API group keeps out.
+	Shadowed []string `json:"shadowed,omitempty"`
 }
 
 // FinalizationPublication is the input of PublishFinalization.
@@ -144,9 +146,10 @@ type FinalizationRecord struct {
 	VeleroErrors []string       `json:"veleroErrors,omitempty"`
 	// Problem says why the results in the object store do not hold what the tasks found.
 	Problem string `json:"problem,omitempty"`
-	// LeftOut and Refused are the sums of the tasks'.
-	LeftOut int `json:"leftOut,omitempty"`
-	Refused int `json:"refused,omitempty"`
+	// LeftOut and Refused are the sums of the tasks', Shadowed are all of theirs.
+	LeftOut  int      `json:"leftOut,omitempty"`
+	Refused  int      `json:"refused,omitempty"`
+	Shadowed []string `json:"shadowed,omitempty"`
 }
 
 // RecordedTask is one task of a FinalizationRecord. Of many messages it holds the first.

@@ -143,6 +143,7 @@ func (r *finalizationRun) note(ctx workflow.Context, recorded *contract.Recorded
 	r.record.Errors += outcome.Errors.Count()
 	r.record.LeftOut += outcome.LeftOut
 	r.record.Refused += outcome.Refused
+	r.record.Shadowed = append(r.record.Shadowed, outcome.Shadowed...)
 	r.found = append(r.found, contract.PublishedLines{
 		Task: recorded.Name, Warnings: outcome.Warnings, Errors: outcome.Errors,
 	})

@@ -175,6 +175,22 @@ func TestAFinalizationDoesItsTasksInOrder(t *testing.T) {
 	assert.Len(t, a.effects(), 2, "what has ended is not done again")
 }
 
+func TestAKindThatANamesakeKeepsOutIsNamedOnTheObject(t *testing.T) {
+	a := newAftermath(t, velerov1.RestorePhaseCompleted)
+	made := a.VeleroRestore(fake.VeleroName(undoName))
+	made.Spec.IncludedResources = []string{"configmaps"}
+	made.Spec.ResourceModifier = &corev1.TypedLocalObjectReference{Kind: "ConfigMap", Name: made.Name}
+	made.Annotations["holdfast.dev/shadowed-resources"] = "services=services.serving.knative.dev"
+	require.NoError(t, a.Client.Update(t.Context(), made))
+	backup := "backups/" + fake.VeleroName(workflowtest.Backup) + "/" + fake.VeleroName(workflowtest.Backup)
+	a.put(backup+"-resource-list.json.gz", map[string][]string{"v1/ConfigMap": {"team/a"}, "v1/Service": {"team/web"}})
+	_, err := a.finalize(nil)
+	require.NoError(t, err)
+	message := conditionOf(a.ReadRestore(undoName), "Filtered").Message
+	assert.Contains(t, message, "1 left out, 0 refused")
+	assert.Contains(t, message, "services (services.serving.knative.dev)")
+}
+
 func TestVelerosErrorsAreShownAndEndInPartiallyFailed(t *testing.T) {
 	a := newAftermath(t, velerov1.RestorePhasePartiallyFailed)
 	var phases []string

@@ -19,6 +19,8 @@ type Allowlist struct {
 	ClusterRole string
 	// Resources are namespaced and sorted.
 	Resources []Served
+	// Shadowed are resources that the role may create, and that a namesake keeps from Resources.
+	Shadowed []Shadowed
 	// Followed are resources that Velero follows an object to, even if they are not included. They are judged, too.
 	Followed []Served
 	// Names resolves the name of a resource in a spec as Velero does: short names, kinds, parts of groups.
@@ -45,22 +47,27 @@ func (s Served) watchable() bool {
 
 // Allowed returns the namespaced resources of the API server that can be created and that the rules of a role allow to create,
 // except those that are never restored from a tenant's location. A plural that several groups serve is allowed in all of them
-// or in none.
-func Allowed(rules []rbacv1.PolicyRule, served []Served) []Served {
-	refused := map[string]bool{} // by plural
-	var allowed []Served
-	for _, resource := range served {
+// or in none: in that case those that alone would be allowed are shadowed.
+func Allowed(rules []rbacv1.PolicyRule, served []Served) (allowed []Served, shadowed []Shadowed) {
+	refused := map[string]schema.GroupResource{} // by plural
+	for _, resource := range slices.SortedFunc(slices.Values(served), byName) {
 		if !resource.Namespaced || !slices.Contains(resource.Verbs, "create") {
 			continue // it cannot be created
 		}
-		if neverFromTenants(resource.GroupResource) || !resource.watchable() || !mayCreate(rules, resource.GroupResource) {
-			refused[resource.Resource] = true
+		if !neverFromTenants(resource.GroupResource) && resource.watchable() && mayCreate(rules, resource.GroupResource) {
+			allowed = append(allowed, resource)
+		} else if _, known := refused[resource.Resource]; !known {
+			refused[resource.Resource] = resource.GroupResource
 		}
-		allowed = append(allowed, resource)
 	}
-	allowed = slices.DeleteFunc(allowed, func(s Served) bool { return refused[s.Resource] })
-	slices.SortFunc(allowed, byName)
-	return allowed
+	allowed = slices.DeleteFunc(allowed, func(s Served) bool {
+		by, isRefused := refused[s.Resource]
+		if isRefused {
+			shadowed = append(shadowed, Shadowed{s.GroupResource, by})
+		}
+		return isRefused
+	})
+	return allowed, shadowed
 }
 
 // Followed returns the resources that Velero follows objects to, even if a restore does not include them.
@@ -120,11 +127,17 @@ func (a *Allowlist) Chosen(spec *velerov1.RestoreSpec) []Served {
 	if a == nil {
 		return nil
 	}
+	includes := a.includes(spec)
+	return slices.DeleteFunc(slices.Clone(a.Resources), func(resource Served) bool { return !includes(resource.GroupResource) })
+}
+
+// includes decides whether a spec includes a resource.
+func (a *Allowlist) includes(spec *velerov1.RestoreSpec) func(schema.GroupResource) bool {
 	everything := len(spec.IncludedResources) == 0 || slices.Contains(spec.IncludedResources, "*")
 	included, excluded := a.resolved(spec.IncludedResources), a.resolved(spec.ExcludedResources)
-	return slices.DeleteFunc(slices.Clone(a.Resources), func(resource Served) bool {
-		return slices.Contains(excluded, resource.GroupResource) || !everything && !slices.Contains(included, resource.GroupResource)
-	})
+	return func(resource schema.GroupResource) bool {
+		return !slices.Contains(excluded, resource) && (everything || slices.Contains(included, resource))
+	}
 }
 
 // resolved are the resources that names stand for. A name that the API server does not know stands for itself.

@@ -59,11 +59,13 @@ func TestOnlyWhatARoleMayCreateComesFromATenantsLocation(t *testing.T) {
 	rule := func(verb, group, resource string) rbacv1.PolicyRule {
 		return rbacv1.PolicyRule{Verbs: []string{verb}, APIGroups: []string{group}, Resources: []string{resource}}
 	}
+	knative := Shadowed{served[1].GroupResource, served[7].GroupResource}
 	byName := rule("create", "", "configmaps")
 	byName.ResourceNames = []string{"one"}
 	for name, test := range map[string]struct {
-		rules []rbacv1.PolicyRule
-		want  []string
+		rules    []rbacv1.PolicyRule
+		want     []string
+		shadowed []Shadowed
 	}{
 		"a role that may do everything": {
 			[]rbacv1.PolicyRule{rule("*", "*", "*")},
@@ -71,16 +73,19 @@ func TestOnlyWhatARoleMayCreateComesFromATenantsLocation(t *testing.T) {
 				"applications.argoproj.io", "configmaps", "deployments.apps", "services", "services.serving.example.com",
 				"things.example.com",
 			},
+			nil,
 		},
-		"a role that may look":             {[]rbacv1.PolicyRule{rule("get", "*", "*")}, nil},
-		"a role that may create some":      {[]rbacv1.PolicyRule{rule("create", "", "configmaps"), rule("create", "apps", "*")}, []string{"configmaps", "deployments.apps"}},
-		"a role for one of two namesakes":  {[]rbacv1.PolicyRule{rule("create", "", "services")}, nil},
-		"a role for both namesakes":        {[]rbacv1.PolicyRule{rule("create", "*", "services")}, []string{"services", "services.serving.example.com"}},
-		"a role for one object":            {[]rbacv1.PolicyRule{byName}, nil},
-		"a role for what is never brought": {[]rbacv1.PolicyRule{rule("create", "", "resourcequotas"), rule("*", "rbac.authorization.k8s.io", "*"), rule("*", "x", "*")}, nil},
-		"no rule":                          {nil, nil},
+		"a role that may look":             {[]rbacv1.PolicyRule{rule("get", "*", "*")}, nil, nil},
+		"a role that may create some":      {[]rbacv1.PolicyRule{rule("create", "", "configmaps"), rule("create", "apps", "*")}, []string{"configmaps", "deployments.apps"}, nil},
+		"a role for one of two namesakes":  {[]rbacv1.PolicyRule{rule("create", "", "services")}, nil, []Shadowed{knative}},
+		"a role for both namesakes":        {[]rbacv1.PolicyRule{rule("create", "*", "services")}, []string{"services", "services.serving.example.com"}, nil},
+		"a role for one object":            {[]rbacv1.PolicyRule{byName}, nil, nil},
+		"a role for what is never brought": {[]rbacv1.PolicyRule{rule("create", "", "resourcequotas"), rule("*", "rbac.authorization.k8s.io", "*"), rule("*", "x", "*")}, nil, nil},
+		"no rule":                          {nil, nil, nil},
 	} {
-		assert.Equal(t, test.want, namesOf(Allowed(test.rules, served)), name)
+		allowed, shadowed := Allowed(test.rules, served)
+		assert.Equal(t, test.want, namesOf(allowed), name)
+		assert.Equal(t, test.shadowed, shadowed, name)
 	}
 }
 

@@ -93,7 +93,8 @@ func checkAllowlist(allowlist *Allowlist, spec *velerov1.RestoreSpec) error {
 		return check.External("nothing can be restored from a NonAdminBackupStorageLocation now: %s", allowlist.Problem)
 	case len(allowlist.Chosen(spec)) == 0:
 		return check.External("NonAdminRestore spec.restoreSpec selects nothing that can be restored from a "+
-			"NonAdminBackupStorageLocation: only what ClusterRole %q may create in a namespace is", allowlist.ClusterRole)
+			"NonAdminBackupStorageLocation: only what ClusterRole %q may create in a namespace is%s", allowlist.ClusterRole,
+			reason(allowlist.shadowed(spec)))
 	}
 	return nil
 }
