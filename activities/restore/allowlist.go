@@ -45,8 +45,14 @@ const admissionPolicy = "holdfast-restores"
 // folders of an archive, and an object may be of another kind than its folder says.
 func (a *Allowlists) Allowlist(ctx context.Context, rules policy.RestoreFromTenantsLocations) (*restorespec.Allowlist, error) {
 	allowlist := &restorespec.Allowlist{ClusterRole: rules.Role()}
-	var err error
-	if allowlist.Problem, err = a.unprepared(ctx, rules); err != nil || allowlist.Problem != "" {
+	velero, err := a.velero(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if allowlist.Problem, err = a.unprepared(ctx, rules, velero); err != nil || allowlist.Problem != "" {
+		return allowlist, err
+	}
+	if allowlist.Problem, err = a.addDefaults(ctx, allowlist, velero); err != nil || allowlist.Problem != "" {
 		return allowlist, err
 	}
 	role := &rbacv1.ClusterRole{}
@@ -62,7 +68,9 @@ func (a *Allowlists) Allowlist(ctx context.Context, rules policy.RestoreFromTena
 }
 
 // unprepared says what an administrator has to do before restores from tenants' locations are possible; empty if nothing.
-func (a *Allowlists) unprepared(ctx context.Context, rules policy.RestoreFromTenantsLocations) (string, error) {
+func (a *Allowlists) unprepared(
+	ctx context.Context, rules policy.RestoreFromTenantsLocations, velero *appsv1.Deployment,
+) (string, error) {
 	inForce, err := a.policyInForce(ctx)
 	if err != nil {
 		return "", err
@@ -71,38 +79,11 @@ func (a *Allowlists) unprepared(ctx context.Context, rules policy.RestoreFromTen
 		return fmt.Sprintf("ValidatingAdmissionPolicy %s is not in force; ask an administrator to install it "+
 			"(deploy/rbac/restores.yaml)", admissionPolicy), nil
 	}
-	if rules.AllowInformerCache {
-		return "", nil
-	}
-	velero := &appsv1.Deployment{}
-	err = a.Client.Get(ctx, client.ObjectKey{Namespace: a.OADPNamespace, Name: veleroDeployment}, velero)
-	if client.IgnoreNotFound(err) != nil {
-		return "", fmt.Errorf("get Deployment %s/%s: %w", a.OADPNamespace, veleroDeployment, err)
-	}
-	if !withoutInformerCache(velero) {
+	if !rules.AllowInformerCache && !withoutInformerCache(velero) {
 		return "Velero runs with its informer cache, in which one file of a bucket can block all restores for ever; ask an " +
 			"administrator to start it with --disable-informer-cache", nil
 	}
 	return "", nil
-}
-
-// veleroDeployment is the name that Velero itself looks up when it restores.
-const veleroDeployment = "velero"
-
-// withoutInformerCache: the last one counts if a flag is given twice.
-func withoutInformerCache(velero *appsv1.Deployment) bool {
-	off := false
-	for _, container := range velero.Spec.Template.Spec.Containers {
-		for _, arg := range slices.Concat(container.Command, container.Args) {
-			switch arg {
-			case "--disable-informer-cache", "--disable-informer-cache=true":
-				off = true
-			case "--disable-informer-cache=false":
-				off = false
-			}
-		}
-	}
-	return off
 }
 
 // policyInForce has the API server dry-run an object that the policy refuses. Nothing is stored, and changes of the policy or

@@ -99,7 +99,10 @@ func TestWhatAnAdministratorHasToDoFirst(t *testing.T) {
 				assert.Contains(t, options, client.DryRunAll, "nothing may come of it")
 				return test.answer
 			}})
-			problem, err := (&Allowlists{Client: asked, OADPNamespace: namespace}).unprepared(t.Context(), test.rules)
+			allowlists := &Allowlists{Client: asked, OADPNamespace: namespace}
+			read, err := allowlists.velero(t.Context())
+			require.NoError(t, err)
+			problem, err := allowlists.unprepared(t.Context(), test.rules, read)
 			assert.Equal(t, 1, tried)
 			if test.err != "" {
 				require.ErrorContains(t, err, test.err)

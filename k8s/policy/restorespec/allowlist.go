@@ -23,6 +23,8 @@ type Allowlist struct {
 	Shadowed []Shadowed
 	// Followed are resources that Velero follows an object to, even if they are not included. They are judged, too.
 	Followed []Served
+	// Defaults are the administrator's rules, for all restores.
+	Defaults Defaults
 	// Names resolves the name of a resource in a spec as Velero does: short names, kinds, parts of groups.
 	Names meta.RESTMapper
 	// Problem says, for the tenant, why the list could not be made; empty if it could.

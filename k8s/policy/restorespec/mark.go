@@ -41,10 +41,19 @@ const ModifierKey = "resourceModifiers.yaml"
 // that kind. Velero creates in the group of the object's own apiVersion. If that group does not serve the folder's resource,
 // Velero (1.18.3) waits for a cache of it without a limit, and all restores of the cluster wait with it.
 //
-// No rule has a condition on the namespace: Velero would compare it with the namespace in the file, and maps it to the tenant's
-// later.
+// The administrator's defaults come first, and ours last: Velero compares the conditions of all rules with the object of the
+// archive, and applies the patches one after another. So whatever a default rule does, an object of a kind that may not come is
+// not let through, and no claim gets a volume. Where both patch a field ours wins, and rightly: a default rule is for what is
+// restored from anywhere, and what ours write is judged for a tenant's bucket alone. A default rule that converts kinds has no
+// effect there.
+//
+// No rule of ours has a condition on the namespace: Velero would compare it with the namespace in the file, and maps it to the
+// tenant's later.
 func (m Mark) Modifier(allowlist *Allowlist) (string, error) {
 	text := &modifierText{}
+	if allowlist != nil {
+		text.add(allowlist.Defaults.rules...)
+	}
 	text.add(
 		merge("persistentvolumeclaims", `{"spec":{"volumeName":null}}`),
 		merge("persistentvolumes", `{"apiVersion":"v1","kind":"PersistentVolume","metadata":{"name":%q},"spec":null}`, unnamable),

@@ -7,32 +7,38 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // modifierRule is a rule of Velero's resource modifiers. Its conditions are checked in the object as it was before any rule; its
 // patches apply to what the rules before have left. If one of Patches is a test that fails, the rule changes nothing.
 type modifierRule struct {
-	Conditions   modifierConditions  `json:"conditions"`
-	Patches      []modifierOperation `json:"patches,omitempty"`
-	MergePatches []modifierPatch     `json:"mergePatches,omitempty"`
+	Conditions       modifierConditions  `json:"conditions"`
+	Patches          []modifierOperation `json:"patches,omitempty"`
+	MergePatches     []modifierPatch     `json:"mergePatches,omitempty"`
+	StrategicPatches []modifierPatch     `json:"strategicPatches,omitempty"`
 }
 
 type modifierConditions struct {
+	Namespaces []string `json:"namespaces,omitempty"`
 	// GroupResource is a glob, whose * and ? match no dot.
-	GroupResource string          `json:"groupResource"`
-	Matches       []modifierMatch `json:"matches,omitempty"`
+	GroupResource     string                `json:"groupResource"`
+	ResourceNameRegex string                `json:"resourceNameRegex,omitempty"`
+	LabelSelector     *metav1.LabelSelector `json:"labelSelector,omitempty"`
+	Matches           []modifierMatch       `json:"matches,omitempty"`
 }
 
 type modifierMatch struct {
 	Path  string `json:"path"`
-	Value string `json:"value"`
+	Value string `json:"value,omitempty"`
 }
 
 type modifierOperation struct {
 	Operation string `json:"operation"`
+	From      string `json:"from,omitempty"`
 	Path      string `json:"path"`
-	Value     string `json:"value"`
+	Value     string `json:"value,omitempty"`
 }
 
 type modifierPatch struct {
@@ -51,7 +57,9 @@ func remark(groupResource, from, to string) modifierRule {
 	path := "/metadata/annotations/" + strings.ReplaceAll(RestoredIntoAnnotation, "/", "~1")
 	return modifierRule{
 		Conditions: modifierConditions{GroupResource: groupResource},
-		Patches:    []modifierOperation{{"test", path, quoted(from)}, {"replace", path, quoted(to)}},
+		Patches: []modifierOperation{
+			{Operation: "test", Path: path, Value: quoted(from)}, {Operation: "replace", Path: path, Value: quoted(to)},
+		},
 	}
 }
 
@@ -116,7 +124,9 @@ func versionRules(kinds []Served, into string) []modifierRule {
 	for _, version := range inOrder(served) {
 		rule := remark(oneOf(served[version], version.Group), asItsFolder, into)
 		rule.Conditions.Matches = []modifierMatch{{"/apiVersion", version.String()}}
-		rule.Patches = append(rule.Patches, modifierOperation{"replace", "/apiVersion", quoted(version.String())})
+		rule.Patches = append(rule.Patches, modifierOperation{
+			Operation: "replace", Path: "/apiVersion", Value: quoted(version.String()),
+		})
 		rules = append(rules, rule)
 	}
 	return rules
