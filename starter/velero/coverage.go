@@ -56,14 +56,20 @@ func selects(by *metav1.LabelSelector) bool {
 
 func selectsAll(by *metav1.LabelSelector) bool { return !selects(by) }
 
-// includes reports whether a Velero Backup includes a namespace, as Velero 1.18 reads names and patterns (*, ?, [abc]).
+// includes reports whether a Velero Backup certainly includes a namespace, as Velero 1.18 reads names and patterns (*, ?, [abc]).
+// What else a pattern may be, other versions read in their own ways: it includes nothing, and excludes everything.
 func includes(spec *velerov1.BackupSpec, namespace string) bool {
-	matches := func(pattern string) bool {
-		matched, err := path.Match(pattern, namespace)                      // names of namespaces have no slash
-		return err == nil && matched && !strings.ContainsAny(pattern, `^\`) // which are nothing special to Velero
+	matches := func(orUnclear bool) func(string) bool {
+		return func(pattern string) bool {
+			matched, err := path.Match(pattern, namespace) // names of namespaces have no slash
+			if err != nil || strings.ContainsAny(pattern, `^\!{},|()`) {
+				return orUnclear
+			}
+			return matched
+		}
 	}
-	included := len(spec.IncludedNamespaces) == 0 || slices.ContainsFunc(spec.IncludedNamespaces, matches)
-	return included && !slices.ContainsFunc(spec.ExcludedNamespaces, matches)
+	included := len(spec.IncludedNamespaces) == 0 || slices.ContainsFunc(spec.IncludedNamespaces, matches(false))
+	return included && !slices.ContainsFunc(spec.ExcludedNamespaces, matches(true))
 }
 
 // note adds a Velero Backup, whose data are in a location, if it is a good one of the namespace. What a tenant's own bucket holds

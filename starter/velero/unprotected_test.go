@@ -92,6 +92,11 @@ func TestWhichNamespacesABackupIncludes(t *testing.T) {
 		"by others' pattern":           {velerov1.BackupSpec{IncludedNamespaces: []string{"t*"}}, false},
 		"all but those of a pattern":   {velerov1.BackupSpec{IncludedNamespaces: []string{"*"}, ExcludedNamespaces: []string{"s*"}}, false},
 		"what is no class to Velero":   {velerov1.BackupSpec{IncludedNamespaces: []string{"[^a]*"}}, false},
+		"all but what may be this":     {velerov1.BackupSpec{ExcludedNamespaces: []string{"[^a]*"}}, false},
+		"or, escaped, a name":          {velerov1.BackupSpec{ExcludedNamespaces: []string{`b\ank`}}, false},
+		"or one of several names":      {velerov1.BackupSpec{ExcludedNamespaces: []string{"{bank,shop}"}}, false},
+		"all but half a class":         {velerov1.BackupSpec{ExcludedNamespaces: []string{"[b"}}, false},
+		"all but another":              {velerov1.BackupSpec{ExcludedNamespaces: []string{"b?n[k-l]*"}}, true},
 		"a pattern that is in no name": {velerov1.BackupSpec{IncludedNamespaces: []string{"*hop*s"}}, false},
 	} {
 		assert.Equal(t, test.want, includes(&test.spec, "shop"), title)
