@@ -17,7 +17,7 @@ import (
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/policy"
-	"holdfast.dev/holdfast/k8s/policy/backupspec"
+	"holdfast.dev/holdfast/k8s/policy/check"
 	"holdfast.dev/holdfast/k8s/policy/planspec"
 	"holdfast.dev/holdfast/k8s/shorten"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -274,7 +274,7 @@ func templateError(template holdfastv1alpha1.BackupTemplate, rules policy.Policy
 	if template.Spec.BackupSpec == nil {
 		return fmt.Errorf("template.spec.backupSpec cannot be read: %s", cmp.Or(template.Spec.Unreadable, "it is not set"))
 	}
-	if problem := backupspec.BadNumber("template.spec.backupSpec", template.Spec.BackupSpec, rules); problem != "" {
+	if problem := check.BadNumber("template.spec.backupSpec", template.Spec.BackupSpec, rules.EnforceBackupSpec); problem != "" {
 		return errors.New(problem)
 	}
 	path := field.NewPath("template", "metadata", "labels")

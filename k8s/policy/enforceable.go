@@ -2,7 +2,6 @@ package policy
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -46,7 +45,7 @@ func (p *Policy) checkRestoreSpec() []string {
 }
 
 func badNumber(path string, spec any) []string {
-	if problem := check.BadNumber(path, spec, math.MaxInt64); problem != "" {
+	if problem := check.BadNumber(path, spec, spec); problem != "" {
 		return []string{problem}
 	}
 	return nil

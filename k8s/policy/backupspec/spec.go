@@ -2,7 +2,6 @@ package backupspec
 
 import (
 	"context"
-	"math"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -36,20 +35,10 @@ func Validate(
 	if err := check.Enforced("spec.backupSpec", asVeleroReads(nab.Spec.BackupSpec), p.EnforceBackupSpec); err != nil {
 		return "", err
 	}
-	if problem := BadNumber("spec.backupSpec", nab.Spec.BackupSpec, p); problem != "" {
+	if problem := check.BadNumber("spec.backupSpec", nab.Spec.BackupSpec, p.EnforceBackupSpec); problem != "" {
 		return "", check.Invalid("NonAdminBackup %s", problem)
 	}
 	return location, checkFilters(nab.Spec.BackupSpec, p)
-}
-
-// BadNumber says which duration or count of a tenant's spec means nothing, or is too large; empty if none is. path is where the
-// spec is in its object.
-func BadNumber(path string, spec *velerov1.BackupSpec, p policy.Policy) string {
-	parallel := int64(check.MaxParallel)
-	if enforced := p.EnforceBackupSpec; enforced != nil && enforced.UploaderConfig != nil {
-		parallel = math.MaxInt64 // the administrator's
-	}
-	return check.BadNumber(path, spec, parallel)
 }
 
 // asVeleroReads returns a copy of a spec in which a field has its meaning under one name only: in Velero the old name of

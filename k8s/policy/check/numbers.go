@@ -2,17 +2,22 @@ package check
 
 import (
 	"fmt"
+	"math"
 	"reflect"
 )
 
-// MaxParallel is how many files a tenant may have copied at once: Velero's node agent, which serves all tenants, makes as many
-// workers as a spec asks for, each with buffers of its own.
+// MaxParallel is how many files a tenant may have copied at once, unless the administrator enforces a number: Velero's node agent,
+// which serves all tenants, makes as many workers as a spec asks for, each with buffers of its own.
 const MaxParallel = 256
 
-// BadNumber says which duration or count of a Velero spec means nothing, although Velero would take it; empty if none does. A
-// negative ttl, for example, has a backup deleted as soon as it is complete (velero#10182). path is where the spec is in its
-// object; parallel is how many files it may have copied at once.
-func BadNumber(path string, spec any, parallel int64) string {
+// BadNumber says which duration or count of a Velero spec means nothing, although Velero would take it, or is too large; empty if
+// none is. A negative ttl, for example, has a backup deleted as soon as it is complete (velero#10182). path is where the spec is
+// in its object; enforced is the administrator's spec of the same type.
+func BadNumber(path string, spec, enforced any) string {
+	parallel := int64(MaxParallel)
+	if its := reflect.ValueOf(enforced); !its.IsNil() && !isUnset(its.Elem().FieldByName("UploaderConfig")) {
+		parallel = math.MaxInt64 // the administrator's
+	}
 	return badNumber(path, reflect.ValueOf(spec), parallel)
 }
 

@@ -1,6 +1,7 @@
 package check_test
 
 import (
+	"reflect"
 	"testing"
 	"time"
 
@@ -51,6 +52,20 @@ func TestNumbersThatVeleroTakesWithoutLooking(t *testing.T) {
 			"spec.hooks.resources[0].postHooks[1].exec.waitTimeout must not be negative: -1h0m0s",
 		},
 	} {
-		assert.Equal(t, test.want, check.BadNumber("spec", test.spec, check.MaxParallel), name)
+		none := reflect.Zero(reflect.TypeOf(test.spec)).Interface()
+		assert.Equal(t, test.want, check.BadNumber("spec", test.spec, none), name)
 	}
+}
+
+// What an administrator enforces is the administrator's choice, also of the number of files.
+func TestTheBoundOfParallelFilesIsTheTenants(t *testing.T) {
+	backup := &velerov1.BackupSpec{UploaderConfig: &velerov1.UploaderConfigForBackup{ParallelFilesUpload: 512}}
+	restore := &velerov1.RestoreSpec{UploaderConfig: &velerov1.UploaderConfigForRestore{ParallelFilesDownload: 512}}
+	const tooMany = "parallelFilesUpload must be at most 256: 512"
+	assert.Contains(t, check.BadNumber("spec", backup, &velerov1.BackupSpec{TTL: metav1.Duration{Duration: time.Hour}}), tooMany)
+	assert.Empty(t, check.BadNumber("spec", backup, backup))
+	assert.NotEmpty(t, check.BadNumber("spec", restore, &velerov1.RestoreSpec{}))
+	assert.Empty(t, check.BadNumber("spec", restore, restore))
+	backup.TTL.Duration = -time.Hour
+	assert.NotEmpty(t, check.BadNumber("spec", backup, backup), "what means nothing does so from anybody")
 }

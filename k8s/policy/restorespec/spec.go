@@ -1,7 +1,6 @@
 package restorespec
 
 import (
-	"math"
 	"slices"
 	"strings"
 
@@ -63,11 +62,7 @@ func Validate(nar *oadpv1alpha1.NonAdminRestore, source Source, p policy.Policy)
 	if err := check.Enforced("spec.restoreSpec", spec, enforced); err != nil {
 		return err
 	}
-	parallel := int64(check.MaxParallel)
-	if enforced != nil && enforced.UploaderConfig != nil {
-		parallel = math.MaxInt64 // the administrator's
-	}
-	if problem := check.BadNumber("spec.restoreSpec", spec, parallel); problem != "" {
+	if problem := check.BadNumber("spec.restoreSpec", spec, enforced); problem != "" {
 		return check.Invalid("NonAdminRestore %s", problem)
 	}
 	if !source.Tenants() {
