@@ -1,7 +1,6 @@
 package outage
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -100,19 +99,29 @@ const (
 // Kubernetes does, and may finish what it is at. What stands at the moment goes on when the worker has said that it stops. The
 // other one has started by then: a moment that is a repetition (Beside) need not come.
 func (r Rollout) Plan(s *Subjects) int {
+	begin := sync.OnceValue(func() error { return s.startBeside(r.To) })
 	if r.early() {
-		s.restarted <- cmp.Or(s.startBeside(r.To), s.Worker.Stop())
+		s.restarted <- inOrder(begin, s.Worker.Stop)
 		return 1
 	}
-	begin := sync.OnceValue(func() error { return s.startBeside(r.To) })
 	s.Driver.At(r.Beside, begin)
-	s.Driver.At(r.Alone, func() error { return cmp.Or(begin(), s.endWorker()) })
+	s.Driver.At(r.Alone, func() error { return inOrder(begin, s.endWorker) })
 	return 1
 }
 
 // Replace does so now, also while activities of the worker stand at a point. AwaitRestarts awaits one end.
 func (r Rollout) Replace(s *Subjects) error {
-	return cmp.Or(s.startBeside(r.To), s.endWorker())
+	return inOrder(func() error { return s.startBeside(r.To) }, s.endWorker)
+}
+
+// inOrder takes one step after the other, up to one that fails: a worker must not end if the one beside it has not begun.
+func inOrder(steps ...func() error) error {
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (s *Subjects) startBeside(binary string) (err error) {
