@@ -103,6 +103,18 @@ func (s *scene) ends(nab *oadpv1alpha1.NonAdminBackup, phase velerov1.BackupPhas
 	require.NoError(s.t, s.Client.Status().Update(s.t.Context(), nab))
 }
 
+// runs has so many runs complete, a minute after each other, and returns their names.
+func (s *scene) runs(n int) (names []string) {
+	s.t.Helper()
+	for range n {
+		s.now = s.now.Add(time.Minute)
+		nab := s.run()
+		s.ends(nab, velerov1.BackupPhaseCompleted)
+		names = append(names, nab.Name)
+	}
+	return names
+}
+
 func (s *scene) status() *holdfastv1alpha1.BackupPlanStatus { return &s.ReadPlan(minutely).Status }
 
 func (s *scene) reason(kind string) string {

@@ -24,13 +24,7 @@ func TestRetentionDeletesOnlyWhatTheRecordSaysThePlanHasMade(t *testing.T) {
 	s := newScene(t, func(p *holdfastv1alpha1.BackupPlan) {
 		p.Spec.Keep = &holdfastv1alpha1.Keep{Last: 1, MinGood: new(int32(1)), Failed: new(int32(0))}
 	})
-	var names []string
-	for range 2 {
-		s.now = s.now.Add(time.Minute)
-		nab := s.run()
-		names = append(names, nab.Name)
-		s.ends(nab, velerov1.BackupPhaseCompleted)
-	}
+	names := s.runs(2)
 	forged := s.Read(names[0])
 	forged.ObjectMeta = metav1.ObjectMeta{
 		Namespace: forged.Namespace, Name: "forged", UID: types.UID("uid-forged"), Labels: forged.Labels, Annotations: forged.Annotations,
@@ -76,16 +70,8 @@ func TestARecordCountsOnlyOnTheVeleroBackupOfTheObject(t *testing.T) {
 
 func TestABackupThatIsUsedIsNotDeleted(t *testing.T) {
 	s := newScene(t, func(p *holdfastv1alpha1.BackupPlan) { p.Spec.Keep = &holdfastv1alpha1.Keep{Last: 1} })
-	var first string
-	for range 2 {
-		s.now = s.now.Add(time.Minute)
-		nab := s.run()
-		s.ends(nab, velerov1.BackupPhaseCompleted)
-		if first == "" {
-			first = nab.Name
-			require.NoError(t, s.Client.Create(t.Context(), fake.NAR("restore", first)))
-		}
-	}
+	first := s.runs(2)[0]
+	require.NoError(t, s.Client.Create(t.Context(), fake.NAR("restore", first)))
 	assert.Empty(t, s.refresh().Delete)
 	assert.Equal(t, []holdfastv1alpha1.Judged{{Name: first, Why: "used by NonAdminRestore restore"}}, s.status().Retention.Blocked)
 }
@@ -93,13 +79,7 @@ func TestABackupThatIsUsedIsNotDeleted(t *testing.T) {
 // A location that became read-only, for example, keeps one backup, and nothing else (velero#3701, #4203).
 func TestABackupThatVeleroCannotDeleteKeepsNoOther(t *testing.T) {
 	s := newScene(t, func(p *holdfastv1alpha1.BackupPlan) { p.Spec.Keep = &holdfastv1alpha1.Keep{Last: 1} })
-	var names []string
-	for range 3 {
-		s.now = s.now.Add(time.Minute)
-		nab := s.run()
-		s.ends(nab, velerov1.BackupPhaseCompleted)
-		names = append(names, nab.Name)
-	}
+	names := s.runs(3)
 	require.Equal(t, names[0], s.refresh().Delete)
 	s.act(contract.DeletePlanBackup.Name, contract.PlanStep{Backup: names[0]})
 	assert.Empty(t, s.refresh().Delete, "Velero is at it")
@@ -130,13 +110,7 @@ func TestABackupThatVeleroCannotDeleteKeepsNoOther(t *testing.T) {
 
 func TestWhatRetentionLeavesAlone(t *testing.T) {
 	s := newScene(t, func(p *holdfastv1alpha1.BackupPlan) { p.Spec.Keep = &holdfastv1alpha1.Keep{Last: 1} })
-	var names []string
-	for range 4 {
-		s.now = s.now.Add(time.Minute)
-		nab := s.run()
-		s.ends(nab, velerov1.BackupPhaseCompleted)
-		names = append(names, nab.Name)
-	}
+	names := s.runs(4)
 	held := s.Read(names[0])
 	held.Labels[holdfastv1alpha1.LabelHold] = holdfastv1alpha1.LabelHoldValue
 	require.NoError(t, s.Client.Update(t.Context(), held))
