@@ -55,15 +55,10 @@ func requestAttempt(backupName, requestName string) int {
 	return attempt
 }
 
-// Undeletable reports whether Velero has failed to delete a backup: by the newest request, or by one before it. It is asked
-// again.
+// Undeletable reports whether Velero has failed to delete a backup: it is asked again, a few seconds later at first.
 func Undeletable(nab *oadpv1alpha1.NonAdminBackup) bool {
 	request, made := nab.Status.VeleroDeleteBackupRequest, nab.Status.VeleroBackup
-	if request == nil || made == nil {
-		return false
-	}
-	failed := request.Status != nil && len(request.Status.Errors) > 0
-	return failed || requestAttempt(made.Name, request.Name) > 1
+	return request != nil && made != nil && requestAttempt(made.Name, request.Name) > 1
 }
 
 func originMeta(nab *oadpv1alpha1.NonAdminBackup, name, nacuuid, namespace string) metav1.ObjectMeta {

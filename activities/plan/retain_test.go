@@ -95,14 +95,19 @@ func TestABackupThatVeleroCannotDeleteKeepsNoOther(t *testing.T) {
 	answer(1)
 	assert.Empty(t, s.refresh().Delete, "Velero is at it")
 	answer(1, "the location is in read-only mode")
+	assert.Empty(t, s.refresh().Delete, "Velero is asked again in seconds")
+	answer(2)
 	assert.Equal(t, names[1], s.refresh().Delete)
+	assert.Contains(t, s.status().Retention.Blocked[0].Why, "and is asked again")
+	answer(2, "the location is in read-only mode")
+	s.refresh()
 	before := s.status().Retention
 	assert.Equal(t, []holdfastv1alpha1.Judged{
 		{Name: names[0], Why: "Velero cannot delete it: the location is in read-only mode"},
 	}, before.Blocked)
 	assert.Equal(t, names[0], before.OldestPending)
 	s.now = s.now.Add(time.Minute)
-	answer(2)
+	answer(3)
 	assert.Equal(t, names[1], s.refresh().Delete, "while the next request is under way, too")
 	assert.Equal(t, before.PendingSince, s.status().Retention.PendingSince, "the alert counts from here")
 	assert.Equal(t, before.Blocked, s.status().Retention.Blocked)

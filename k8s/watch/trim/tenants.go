@@ -53,9 +53,6 @@ func judged(of *metav1.ObjectMeta, phase oadpv1alpha1.NonAdminPhase, spec any) b
 	return true
 }
 
-// undeletable says that Velero could not delete a backup. Why is left to who reads the object itself.
-var undeletable = []string{""}
-
 func nonAdminBackup(of *oadpv1alpha1.NonAdminBackup) *oadpv1alpha1.NonAdminBackup {
 	status := &of.Status
 	shape := tenants[velerov1.BackupSpec]{of.ObjectMeta, status.Phase, of.Spec.BackupSpec, of.Spec.Unreadable, status.Conditions}
@@ -84,9 +81,6 @@ func nonAdminBackup(of *oadpv1alpha1.NonAdminBackup) *oadpv1alpha1.NonAdminBacku
 	}
 	if asked := status.VeleroDeleteBackupRequest; asked != nil {
 		kept.Status.VeleroDeleteBackupRequest = &oadpv1alpha1.VeleroDeleteBackupRequest{Name: name(asked.Name)}
-		if asked.Status != nil && len(asked.Status.Errors) > 0 {
-			kept.Status.VeleroDeleteBackupRequest.Status = &velerov1.DeleteBackupRequestStatus{Errors: undeletable}
-		}
 	}
 	return kept
 }
