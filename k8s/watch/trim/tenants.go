@@ -76,7 +76,9 @@ func nonAdminBackup(of *oadpv1alpha1.NonAdminBackup) *oadpv1alpha1.NonAdminBacku
 			kept.Status.VeleroBackup.Spec = &velerov1.BackupSpec{StorageLocation: name(made.Spec.StorageLocation)}
 		}
 		if made.Status != nil {
-			kept.Status.VeleroBackup.Status = &velerov1.BackupStatus{Phase: made.Status.Phase}
+			kept.Status.VeleroBackup.Status = &velerov1.BackupStatus{
+				Phase: made.Status.Phase, StartTimestamp: made.Status.StartTimestamp,
+			}
 		}
 	}
 	if asked := status.VeleroDeleteBackupRequest; asked != nil {

@@ -107,14 +107,20 @@ func TestABackupConcernsThePlanThatItNames(t *testing.T) {
 			n.Status.VeleroBackup = &oadpv1alpha1.VeleroBackup{Status: &velerov1.BackupStatus{Phase: phase, StartTimestamp: begin}}
 		})
 	}
-	begin := metav1.Now()
+	trimmed := func(nab *oadpv1alpha1.NonAdminBackup) client.Object { // as the cache has it
+		kept, err := trim.Object(nab)
+		require.NoError(t, err)
+		return kept.(client.Object)
+	}
+	begin := metav1.NewTime(fake.PlanTime)
 	fresh := edited(nab, func(n *oadpv1alpha1.NonAdminBackup) { n.Status.Phase = oadpv1alpha1.NonAdminPhaseNew })
 	want := atOnce(watched.Request{Namespace: fake.Namespace, Name: name, UID: "uid-" + name, Force: true})
 	assert.Equal(t, want, watchtest.Happens(t.Context(), s.plans.backupEvents(), nab, done))
 	assert.Empty(t, watchtest.Happens(t.Context(), s.plans.backupEvents(), nab, fresh), "nothing to do for a plan")
 	assert.Equal(t, want, watchtest.Happens(t.Context(), s.plans.backupEvents(), fresh, as("", nil)), "to be recorded")
 	assert.Empty(t, watchtest.Happens(t.Context(), s.plans.backupEvents(), as("", nil), as(velerov1.BackupPhaseNew, nil)))
-	assert.Equal(t, want, watchtest.Happens(t.Context(), s.plans.backupEvents(), as("", nil), as(velerov1.BackupPhaseInProgress, &begin)))
+	assert.Equal(t, want, watchtest.Happens(t.Context(), s.plans.backupEvents(), trimmed(as("", nil)),
+		trimmed(as(velerov1.BackupPhaseInProgress, &begin))), "it has begun")
 	assert.Empty(t, watchtest.Happens(t.Context(), s.plans.backupEvents(), as(velerov1.BackupPhaseInProgress, &begin),
 		as(velerov1.BackupPhaseFinalizing, &begin)))
 	asked := func(request string) *oadpv1alpha1.NonAdminBackup {
