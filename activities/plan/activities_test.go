@@ -34,6 +34,8 @@ type scene struct {
 	schedules fake.Schedules
 	now       time.Time
 	made      []contract.PlanBackup
+	// items and volumes are what Velero counts of the next backups; it counts nothing if there are no items.
+	items, volumes int
 }
 
 func newScene(t *testing.T, alter func(*holdfastv1alpha1.BackupPlan), objects ...client.Object) *scene {
@@ -96,10 +98,14 @@ func (s *scene) ends(nab *oadpv1alpha1.NonAdminBackup, phase velerov1.BackupPhas
 		},
 		Status: velerov1.BackupStatus{Phase: phase, StartTimestamp: &begin, Expiration: &expires},
 	}
+	if s.items > 0 {
+		made.Status.Progress = &velerov1.BackupProgress{TotalItems: s.items, ItemsBackedUp: s.items}
+		made.Status.CSIVolumeSnapshotsCompleted = s.volumes
+	}
 	require.NoError(s.t, s.Client.Create(s.t.Context(), made))
 	nab = s.Read(nab.Name)
 	nab.Status.Phase = oadpv1alpha1.NonAdminPhaseCreated
-	nab.Status.VeleroBackup = &oadpv1alpha1.VeleroBackup{NACUUID: name, Name: name, Namespace: fake.OADPNamespace, Status: &made.Status}
+	nab.Status.VeleroBackup = &oadpv1alpha1.VeleroBackup{NACUUID: name, Name: name, Namespace: fake.OADPNamespace, Spec: &made.Spec, Status: &made.Status}
 	require.NoError(s.t, s.Client.Status().Update(s.t.Context(), nab))
 }
 

@@ -50,9 +50,9 @@ func (a *Activities) recordChanges(p *holdfastv1alpha1.BackupPlan, before *holdf
 	default:
 		a.event(p, corev1.EventTypeNormal, eventPaused, "Schedule", "paused by %s", after.Paused)
 	}
-	for _, kind := range []string{holdfastv1alpha1.ConditionReady, holdfastv1alpha1.ConditionObjectiveMet} {
+	for _, kind := range shownConditions {
 		was, is := meta.FindStatusCondition(before.Conditions, kind), meta.FindStatusCondition(after.Conditions, kind)
-		if is == nil || is.Status == metav1.ConditionUnknown || (was != nil && was.Status == is.Status && was.Reason == is.Reason) {
+		if !news(was, is) {
 			continue
 		}
 		severity := corev1.EventTypeWarning

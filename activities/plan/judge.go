@@ -15,13 +15,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
-	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/k8s/policy/check"
 	"holdfast.dev/holdfast/k8s/policy/planspec"
 	"holdfast.dev/holdfast/k8s/shorten"
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/plan"
+	"holdfast.dev/holdfast/workflows/plan/content"
 	"holdfast.dev/holdfast/workflows/plan/due"
 	"holdfast.dev/holdfast/workflows/plan/retention"
 )
@@ -38,6 +38,8 @@ type Judgement struct {
 	// Gap is the longest time between two due times.
 	Gap       time.Duration
 	Retention retention.Verdict
+	// Content is what the good backups hold; nil as long as there is none.
+	Content *holdfastv1alpha1.Content
 	// LastGood is the newest good backup; nil if there is none.
 	LastGood *Backup
 	// Objective is empty without one.
@@ -50,7 +52,7 @@ type Judgement struct {
 func Judge(o *Objects, used map[string]string, now time.Time) Judgement {
 	var j Judgement
 	schedule := j.admit(o, now)
-	j.LastGood = o.lastGood()
+	j.LastGood, j.Content = o.lastGood(), content.Judge(o.Plan.Status.Content, o.goodRuns())
 	if j.Refused == "" {
 		j.Gap = longestGap(schedule, now)
 		j.Runs = o.runs(schedule, now)
@@ -176,49 +178,6 @@ func (o *Objects) lastGood() *Backup {
 		}
 	}
 	return newest
-}
-
-// waitsFor is how long retention leaves a run alone that is backing off.
-const waitsFor = 24 * time.Hour
-
-// retain judges which backups stay.
-func (j *Judgement) retain(o *Objects, used map[string]string, now time.Time) {
-	if o.Keep == nil {
-		return
-	}
-	var backups []retention.Backup
-	for _, b := range o.made() {
-		if b.gone() || b.deleting() {
-			continue
-		}
-		state := b.state()
-		if b.phase() == string(oadpv1alpha1.NonAdminPhaseBackingOff) && now.Sub(b.begin()) < waitsFor {
-			state = retention.Unfinished // what refuses it may pass
-		}
-		backups = append(backups, retention.Backup{
-			Name: b.Object.Name, State: state, Begin: b.begin(), Used: used[b.Object.Name],
-			Held: b.Object.Labels[holdfastv1alpha1.LabelHold] == holdfastv1alpha1.LabelHoldValue,
-		})
-	}
-	var seen time.Time
-	if before := o.Plan.Status.Retention; before != nil && before.LastPass != nil {
-		seen = before.LastPass.Time
-	}
-	j.Retention = retention.Decide(keepOf(o.Keep), j.Runs.Schedule.Zone(), backups, now, seen)
-}
-
-func keepOf(keep *holdfastv1alpha1.Keep) retention.Keep {
-	or := func(value *int32, fallback int) int {
-		if value == nil {
-			return fallback
-		}
-		return int(*value)
-	}
-	return retention.Keep{
-		Last: int(keep.Last), Hourly: int(keep.Hourly), Daily: int(keep.Daily), Weekly: int(keep.Weekly), Monthly: int(keep.Monthly),
-		Yearly: int(keep.Yearly), MinGood: or(keep.MinGood, holdfastv1alpha1.DefaultMinGood),
-		Failed: or(keep.Failed, holdfastv1alpha1.DefaultKeepFailed),
-	}
 }
 
 func (j *Judgement) judgeObjective(o *Objects, now time.Time) {

@@ -43,6 +43,7 @@ func apply(o *Objects, j Judgement, now time.Time) {
 		status.NextRun = &metav1.Time{Time: j.Runs.Next(now)}
 	}
 	applyRecent(o)
+	applyContent(o, j)
 	status.LastGood = nil
 	if b := j.LastGood; b != nil {
 		status.LastGood = &holdfastv1alpha1.GoodRun{Name: b.Object.Name, Time: metav1.NewTime(b.begin())}

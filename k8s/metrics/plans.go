@@ -63,6 +63,8 @@ type PlanCensus struct {
 	ObjectivesMissed int
 	// Overdue counts plans whose next run should have begun ten minutes ago.
 	Overdue int
+	// LessContent counts plans whose newest good backup holds far less than the usual ones.
+	LessContent int
 	// OldestGood is the begin of the newest good backup of that plan for which it is the oldest; zero if no plan has one.
 	OldestGood time.Time
 	// OldestPending is since when the oldest backup has been due for deletion, of any plan; zero if none is.
@@ -88,6 +90,8 @@ var (
 		"Objects of a kind whose newest good backup, or latest restorable point, is older than their objective.", []string{"kind"}, nil)
 	plansOverdue = prometheus.NewDesc("holdfast_plans_overdue",
 		"BackupPlans whose next run should have begun ten minutes ago.", nil, nil)
+	lessContent = prometheus.NewDesc("holdfast_plans_less_content",
+		"BackupPlans whose newest good backup holds nothing, or far less than those before it.", nil, nil)
 	oldestGood = prometheus.NewDesc("holdfast_plan_oldest_good_timestamp_seconds",
 		"Begin of the newest good backup of the BackupPlan for which it is the oldest.", nil, nil)
 	retentionPending = prometheus.NewDesc("holdfast_plan_retention_oldest_pending_timestamp_seconds",
@@ -101,7 +105,7 @@ var (
 
 func describePlans(descriptions chan<- *prometheus.Desc) {
 	for _, description := range []*prometheus.Desc{
-		plans, objectivesMissed, plansOverdue, oldestGood, retentionPending, planMissed, planGood,
+		plans, objectivesMissed, plansOverdue, lessContent, oldestGood, retentionPending, planMissed, planGood,
 	} {
 		descriptions <- description
 	}
@@ -113,6 +117,7 @@ func (c *PlanCensus) collect(gauge func(description *prometheus.Desc, value floa
 	}
 	gauge(objectivesMissed, float64(c.ObjectivesMissed), "BackupPlan")
 	gauge(plansOverdue, float64(c.Overdue))
+	gauge(lessContent, float64(c.LessContent))
 	for description, at := range map[*prometheus.Desc]time.Time{oldestGood: c.OldestGood, retentionPending: c.OldestPending} {
 		if !at.IsZero() {
 			gauge(description, float64(at.Unix()))

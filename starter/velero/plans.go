@@ -12,6 +12,7 @@ import (
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	"holdfast.dev/holdfast/starter/operator"
 	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/plan/content"
 	"holdfast.dev/holdfast/workflows/plan/due"
 )
 
@@ -116,6 +117,9 @@ func (d *describedPlan) Print(out io.Writer) error {
 	if good := d.Status.LastGood; good != nil {
 		sheet.Line("Last good", good.Name+" of "+clock(&good.Time)+until(good.Expires))
 	}
+	if c := d.Status.Content; c != nil && c.Newest != nil {
+		sheet.Line("Content", holds(c))
+	}
 	if objective := d.Spec.Objective; objective != nil {
 		sheet.Line("Objective", objective.RecoveryPoint)
 	}
@@ -135,6 +139,19 @@ func (d *describedPlan) Print(out io.Writer) error {
 	sheet.Workflow(d.Workflow)
 	sheet.Conditions(d.Status.Conditions)
 	return sheet.Flush()
+}
+
+// holds says what the newest good backup holds, and what is usual.
+func holds(c *holdfastv1alpha1.Content) string {
+	if c.Newest.Items == nil {
+		return c.Newest.Name + ": not counted by Velero"
+	}
+	text := fmt.Sprintf("%s: %d items, %d volumes", c.Newest.Name, *c.Newest.Items, c.Newest.Volumes)
+	if c.Less > 0 {
+		items, volumes := content.Least(c.Usual)
+		text += fmt.Sprintf("; usual are at least %d and %d; %d in a row hold far less", items, volumes, c.Less)
+	}
+	return text
 }
 
 func until(expires *metav1.Time) string {

@@ -31,6 +31,10 @@ func nightly() *holdfastv1alpha1.BackupPlan {
 				{Type: "ObjectiveMet", Status: "True", Reason: "Met", Message: "the newest good backup is younger than 26h"},
 			},
 			NextRun: &next, LastGood: &holdfastv1alpha1.GoodRun{Name: "nightly-1", Time: at(24), Expires: &expires},
+			Content: &holdfastv1alpha1.Content{
+				Usual:  []holdfastv1alpha1.RunContent{{Name: "nightly-0", Items: new(int64(40)), Volumes: 2}},
+				Newest: &holdfastv1alpha1.RunContent{Name: "nightly-1", Items: new(int64(3))}, Less: 1,
+			},
 			Recent: []holdfastv1alpha1.Run{{Name: "nightly-1", Time: at(24), Phase: "Completed"}},
 			Counts: holdfastv1alpha1.Counts{Good: 3, Missed: 1, Stored: 2},
 			Retention: &holdfastv1alpha1.Retention{
@@ -58,13 +62,21 @@ func TestADescribedPlanSaysWhatBecomesOfItsBackups(t *testing.T) {
 	assert.Equal(t, []string{
 		"Namespace: shop", "Name: nightly", "Schedule: 0 2 * * * Europe/Berlin",
 		"Next runs: 2026-11-25T01:00:00Z", "2026-11-26T01:00:00Z", "2026-11-27T01:00:00Z", "2026-11-28T01:00:00Z", "2026-11-29T01:00:00Z",
-		"Last good: nightly-1 of 2026-11-24T01:00:00Z, expires 2026-11-30T01:00:00Z", "Objective: 26h",
+		"Last good: nightly-1 of 2026-11-24T01:00:00Z, expires 2026-11-30T01:00:00Z",
+		"Content: nightly-1: 3 items, 0 volumes; usual are at least 40 and 2; 1 in a row hold far less", "Objective: 26h",
 		"Run nightly-1: due 2026-11-24T01:00:00Z Completed", "Runs: 3 good, 0 failed, 1 missed, 0 skipped", "Stored: 2",
 		"Kept: nightly-1: last", "and 4 more", "Blocked: nightly-0: used by NonAdminRestore r",
 		"Workflow: west/plan/shop/nightly/u-1", "Workflow status: Running",
 		"Condition Ready: True (Scheduled) runs are made by the schedule",
 		"Condition ObjectiveMet: True (Met) the newest good backup is younger than 26h",
 	}, operatortest.Lines(operatortest.Printed(t, "table", described, described.Print)))
+}
+
+func TestWhatTheNewestBackupHolds(t *testing.T) {
+	newest := &holdfastv1alpha1.RunContent{Name: "nightly-1"}
+	assert.Equal(t, "nightly-1: not counted by Velero", holds(&holdfastv1alpha1.Content{Newest: newest}))
+	newest.Items = new(int64(40))
+	assert.Equal(t, "nightly-1: 40 items, 0 volumes", holds(&holdfastv1alpha1.Content{Newest: newest}))
 }
 
 // Where both are given, a run is due on a day that either names, also if one begins with a star: as CronJob and Velero read it, and

@@ -46,7 +46,7 @@ func omit(object metav1.Object, size int) {
 
 // knownKeys are the labels and annotations that the watcher reads.
 var knownKeys = slices.Concat(owner.Keys(), location.DecisionAnnotations(), []string{
-	holdfastv1alpha1.LabelPlan, holdfastv1alpha1.LabelHold, holdfastv1alpha1.LabelDefaultPlan,
+	holdfastv1alpha1.LabelPlan, holdfastv1alpha1.LabelHold, holdfastv1alpha1.LabelUsual, holdfastv1alpha1.LabelDefaultPlan,
 	holdfastv1alpha1.AnnotationPlanUID, holdfastv1alpha1.AnnotationRunNow,
 	oadpv1alpha1.RegistryLabel, oadpv1alpha1.CopiedFromAnnotation, oadpv1alpha1.CopiedVersionAnnotation,
 	velerov1.BackupNameLabel, velerov1.RestoreNameLabel,

@@ -20,6 +20,9 @@ func backupPlan(of *holdfastv1alpha1.BackupPlan) *holdfastv1alpha1.BackupPlan {
 	if status.Retention != nil {
 		kept.Status.Retention = &holdfastv1alpha1.Retention{PendingSince: status.Retention.PendingSince}
 	}
+	if status.Content != nil {
+		kept.Status.Content = &holdfastv1alpha1.Content{Less: status.Content.Less}
+	}
 	for _, each := range last(status.Conditions) {
 		each.Type, each.Reason, each.Message = name(each.Type), name(each.Reason), ""
 		kept.Status.Conditions = append(kept.Status.Conditions, each)

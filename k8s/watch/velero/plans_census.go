@@ -26,6 +26,9 @@ func (p *plans) count(ctx context.Context, census *metrics.Census) error {
 		if status.NextRun != nil && now.Sub(status.NextRun.Time) > metrics.OverdueAfter {
 			counted.Overdue++
 		}
+		if status.Content != nil && status.Content.Less > 0 {
+			counted.LessContent++
+		}
 		series := metrics.PlanSeries{Namespace: plan.Namespace, Name: plan.Name, Missed: missed}
 		if status.LastGood != nil {
 			series.LastGood = status.LastGood.Time.Time

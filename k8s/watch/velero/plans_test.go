@@ -161,6 +161,11 @@ func TestPlansAreCounted(t *testing.T) {
 	ready := condition(holdfastv1alpha1.ConditionReady, metav1.ConditionTrue)
 	paused := of("paused", 3*time.Hour, 3*time.Hour, ready)
 	paused.Status.Paused, paused.Status.NextRun = holdfastv1alpha1.PausedBySpec, nil
+	less, err := trim.Object(&holdfastv1alpha1.BackupPlan{Status: holdfastv1alpha1.BackupPlanStatus{
+		Content: &holdfastv1alpha1.Content{Less: 2},
+	}})
+	require.NoError(t, err)
+	paused.Status.Content = less.(*holdfastv1alpha1.BackupPlan).Status.Content
 	s := newStation(t, fake.BackupPlan("new"), paused,
 		of("missed", time.Hour, 2*time.Hour, ready, condition(holdfastv1alpha1.ConditionObjectiveMet, metav1.ConditionFalse)),
 		of("refused", 2*time.Hour, time.Hour, condition(holdfastv1alpha1.ConditionReady, metav1.ConditionFalse)),
@@ -172,6 +177,7 @@ func TestPlansAreCounted(t *testing.T) {
 	}, census.Plans.Plans)
 	assert.Equal(t, 1, census.Plans.ObjectivesMissed)
 	assert.Equal(t, 2, census.Plans.Overdue)
+	assert.Equal(t, 1, census.Plans.LessContent)
 	assert.Equal(t, fake.PlanTime.Add(time.Hour), census.Plans.OldestGood.UTC())
 	assert.Equal(t, fake.PlanTime.Add(time.Hour), census.Plans.OldestPending.UTC())
 	assert.Nil(t, census.Plans.Each, "the metrics name no tenant by default")

@@ -29,6 +29,9 @@ type Backup struct {
 	Begin time.Time
 	// Held: its label keeps it.
 	Held bool
+	// Usual: it is among those that hold what the plan's backups usually hold. One that holds far less, and is good, does not take
+	// their place.
+	Usual bool
 	// Used names the object that reads it now: a restore, a download; empty if there is none.
 	Used string
 }
@@ -37,7 +40,7 @@ type Backup struct {
 // spans that have one.
 type Keep struct {
 	Last, Hourly, Daily, Weekly, Monthly, Yearly int
-	// MinGood of the newest good backups stay whatever the other rules say.
+	// MinGood of the newest good backups stay whatever the other rules say, and as many of the newest that are Usual.
 	MinGood int
 	// Failed of the newest failed backups stay.
 	Failed int
@@ -111,11 +114,15 @@ func newestFirst(backups []Backup) []Backup {
 // keptBy returns the rules that keep each backup.
 func keptBy(keep Keep, zone *time.Location, backups []Backup) map[string][]string {
 	by := map[string][]string{}
-	mark := func(b Backup, rule string) { by[b.Name] = append(by[b.Name], rule) }
+	mark := func(b Backup, rule string) {
+		if !slices.Contains(by[b.Name], rule) {
+			by[b.Name] = append(by[b.Name], rule)
+		}
+	}
 	for _, r := range rules(keep) {
 		spans := map[string]bool{}
 		for _, b := range backups {
-			if span := r.span(b, zone); b.State == r.state && !spans[span] && len(spans) < r.count {
+			if span := r.span(b, zone); b.State == r.state && (b.Usual || !r.usual) && !spans[span] && len(spans) < r.count {
 				spans[span] = true
 				mark(b, r.name)
 			}
@@ -132,12 +139,13 @@ func keptBy(keep Keep, zone *time.Location, backups []Backup) map[string][]strin
 	return by
 }
 
-// rule keeps the newest backup of a state in each of the newest spans that have one.
+// rule keeps the newest backup of a state in each of the newest spans that have one; only Usual ones count if it says so.
 type rule struct {
 	name  string
 	count int
 	state State
 	span  func(b Backup, zone *time.Location) string
+	usual bool
 }
 
 func rules(keep Keep) []rule {
@@ -150,13 +158,15 @@ func rules(keep Keep) []rule {
 		return fmt.Sprintf("%d-W%d", year, week)
 	}
 	return []rule{
-		{"last", keep.Last, Good, each},
-		{"hourly", keep.Hourly, Good, layout("2006-01-02T15-07:00")}, // autumn's second hour is another one
-		{"daily", keep.Daily, Good, layout("2006-01-02")},
-		{"weekly", keep.Weekly, Good, week},
-		{"monthly", keep.Monthly, Good, layout("2006-01")},
-		{"yearly", keep.Yearly, Good, layout("2006")},
-		{ruleMinGood, keep.MinGood, Good, each},
-		{"failed", keep.Failed, Failed, each},
+		{name: "last", count: keep.Last, state: Good, span: each},
+		// Autumn's second hour is another one.
+		{name: "hourly", count: keep.Hourly, state: Good, span: layout("2006-01-02T15-07:00")},
+		{name: "daily", count: keep.Daily, state: Good, span: layout("2006-01-02")},
+		{name: "weekly", count: keep.Weekly, state: Good, span: week},
+		{name: "monthly", count: keep.Monthly, state: Good, span: layout("2006-01")},
+		{name: "yearly", count: keep.Yearly, state: Good, span: layout("2006")},
+		{name: ruleMinGood, count: keep.MinGood, state: Good, span: each},
+		{name: ruleMinGood, count: keep.MinGood, state: Good, span: each, usual: true},
+		{name: "failed", count: keep.Failed, state: Failed, span: each},
 	}
 }

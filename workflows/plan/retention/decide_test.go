@@ -169,6 +169,28 @@ func TestMinGoodIsSaidBesideOtherRules(t *testing.T) {
 	assert.Equal(t, []string{"new"}, v.MinGood)
 }
 
+// Backups that hold far less than those before them do not take their place: minGood keeps the newest that does not, beside the
+// newest.
+func TestWhatHoldsFarLessMakesNothingElseGo(t *testing.T) {
+	begin := at(t, "2026-11-20 02:00 +0000")
+	backups := []retention.Backup{
+		{Name: "older", State: retention.Good, Begin: begin, Usual: true},
+		{Name: "full", State: retention.Good, Begin: begin.Add(day), Usual: true},
+	}
+	for night := range 10 {
+		backups = append(backups, retention.Backup{
+			Name: fmt.Sprint("empty-", night), State: retention.Good, Begin: begin.Add(time.Duration(2+night) * day),
+		})
+	}
+	v := retention.Decide(retention.Keep{Last: 3, MinGood: 1}, time.UTC, backups, begin.Add(40*day), begin)
+	assert.Equal(t, []retention.Named{
+		{Name: "empty-9", Why: "last, minGood"}, {Name: "empty-8", Why: "last"}, {Name: "empty-7", Why: "last"},
+		{Name: "full", Why: "minGood"},
+	}, v.Kept)
+	assert.Equal(t, []string{"empty-9", "full"}, v.MinGood, "nor does it expire at Velero")
+	assert.Equal(t, "older", v.Due[0].Name)
+}
+
 func TestTimesToLive(t *testing.T) {
 	tests := []struct {
 		keep      retention.Keep

@@ -28,6 +28,7 @@ func drawBackups(t *rapid.T) []retention.Backup {
 			State: retention.State(rapid.IntRange(0, 2).Draw(t, "state")),
 			Begin: time.Unix(rapid.Int64Range(0, 3*366*24).Draw(t, "begin")*3600+1_700_000_000, 0),
 			Held:  rapid.IntRange(0, 9).Draw(t, "held") == 0,
+			Usual: rapid.Bool().Draw(t, "usual"),
 		}
 		if rapid.IntRange(0, 9).Draw(t, "used") == 0 {
 			backups[i].Used = "NonAdminRestore undo"
@@ -57,14 +58,14 @@ func TestEachBackupHasOneVerdictAndEnoughStay(t *testing.T) {
 		if len(slices.Compact(all)) != len(backups) || len(v.Kept)+len(v.Due)+len(v.Blocked) != len(backups) {
 			t.Fatalf("of %d backups: %+v", len(backups), v)
 		}
-		good, stay := 0, 0
+		good, stay, usual, usualStay := 0, 0, 0, 0
 		due := names(v.Due)
 		for _, b := range backups {
 			if b.State == retention.Good {
 				good++
-				if !slices.Contains(due, b.Name) {
-					stay++
-				}
+				stays := !slices.Contains(due, b.Name)
+				stay += one(stays)
+				usual, usualStay = usual+one(b.Usual), usualStay+one(b.Usual && stays)
 			}
 			if slices.Contains(due, b.Name) && (b.State == retention.Unfinished || b.Held || b.Used != "") {
 				t.Fatalf("%+v is to be deleted", b)
@@ -73,7 +74,17 @@ func TestEachBackupHasOneVerdictAndEnoughStay(t *testing.T) {
 		if stay < min(good, max(keep.MinGood, keep.Last)) {
 			t.Fatalf("%d of %d good backups stay, with %+v", stay, good, keep)
 		}
+		if usualStay < min(usual, keep.MinGood) {
+			t.Fatalf("%d of %d backups that hold what is usual stay, with %+v", usualStay, usual, keep)
+		}
 	})
+}
+
+func one(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
 }
 
 func TestKeepingMoreNeverDeletesMore(t *testing.T) {

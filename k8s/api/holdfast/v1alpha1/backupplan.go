@@ -175,8 +175,8 @@ type Keep struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=30
 	Yearly int32 `json:"yearly,omitempty"`
-	// minGood is how many of the newest good backups stay whatever else is said; Velero's expiration of these is moved on. Defaults
-	// to 1. Between 1 and 100.
+	// minGood is how many of the newest good backups stay whatever else is said, and of those in status.content.usual, which do not
+	// hold far less than those before them; Velero's expiration of these is moved on. Defaults to 1. Between 1 and 100.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1

@@ -15,6 +15,11 @@ const (
 	LabelHold = "holdfast.dev/hold"
 	// LabelHoldValue is the only value of LabelHold that counts.
 	LabelHoldValue = "true"
+	// LabelUsual on a NonAdminBackup, with the value "true", says that it holds what its plan's backups hold from now on, although
+	// those before it hold more.
+	LabelUsual = "holdfast.dev/usual"
+	// LabelUsualValue is the only value of LabelUsual that counts.
+	LabelUsualValue = "true"
 	// LabelDefaultPlan marks, with any value, a BackupPlan that the administrator's policy has given to its namespace. Nobody but
 	// Holdfast may change such a plan. The mark gives the plan no rights. On a NonAdminBackup it says that such a plan made it.
 	LabelDefaultPlan = "holdfast.dev/default-plan"

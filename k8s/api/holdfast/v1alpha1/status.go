@@ -8,6 +8,9 @@ const (
 	ConditionReady = "Ready"
 	// ConditionObjectiveMet is True while the newest good backup is recent enough. It is absent without an objective.
 	ConditionObjectiveMet = "ObjectiveMet"
+	// ConditionContentUsual is True while the newest good backup holds what the plan's backups usually hold. It is absent without a
+	// good backup.
+	ConditionContentUsual = "ContentUsual"
 )
 
 // Reasons of Ready.
@@ -38,6 +41,16 @@ const (
 	ReasonPaused = "Paused"
 )
 
+// Reasons of ContentUsual. It is Unknown, with ReasonUnknown, if Velero has not counted what the newest good backup holds.
+const (
+	// ReasonUsual: it holds about what the usual ones do. True.
+	ReasonUsual = "Usual"
+	// ReasonFarLess: it holds less than half of the items, or of the volumes, that each of the usual ones holds. False.
+	ReasonFarLess = "FarLess"
+	// ReasonEmpty: it holds nothing but what every namespace has. False.
+	ReasonEmpty = "Empty"
+)
+
 // PausedBy says who has paused a plan.
 //
 // +kubebuilder:validation:Enum=Spec;Operator;SpecAndOperator
@@ -59,7 +72,7 @@ type BackupPlanStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions are the latest observations of the plan: Ready and ObjectiveMet.
+	// conditions are the latest observations of the plan: Ready, ObjectiveMet and ContentUsual.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -92,6 +105,10 @@ type BackupPlanStatus struct {
 	// lastGood is the newest good backup.
 	// +optional
 	LastGood *GoodRun `json:"lastGood,omitempty"`
+
+	// content is what the good backups hold.
+	// +optional
+	Content *Content `json:"content,omitempty"`
 
 	// recent are the newest runs, newest first: five, and those that are not finished.
 	// +optional
@@ -136,6 +153,41 @@ type GoodRun struct {
 	// expires is when Velero deletes the backup.
 	// +optional
 	Expires *metav1.Time `json:"expires,omitempty"`
+}
+
+// Content is what the good backups of a plan hold, as Velero has counted it.
+type Content struct {
+	// usual are the newest good backups that hold what is usual, newest first, at most five. The next ones are compared with these;
+	// they may be deleted by now.
+	// +optional
+	// +listType=atomic
+	Usual []RunContent `json:"usual,omitempty"`
+	// newest is the newest good backup.
+	// +optional
+	Newest *RunContent `json:"newest,omitempty"`
+	// less is how many good backups in a row, up to the newest, hold nothing, or how many hold far less than the usual ones.
+	// +optional
+	Less int64 `json:"less,omitempty"`
+	// lessSince is when Velero began the first of these.
+	// +optional
+	LessSince *metav1.Time `json:"lessSince,omitempty"`
+}
+
+// RunContent is what a good backup of a plan holds.
+type RunContent struct {
+	// name is the name of the NonAdminBackup.
+	Name string `json:"name"`
+	// time is when Velero began the backup.
+	Time metav1.Time `json:"time"`
+	// items is the number of Kubernetes objects in the backup. Absent if Velero has not counted them.
+	// +optional
+	Items *int64 `json:"items,omitempty"`
+	// volumes is the number of volumes whose data are in the backup.
+	// +optional
+	Volumes int64 `json:"volumes,omitempty"`
+	// empty is true if the backup has no volumes, and no items but those that every namespace has.
+	// +optional
+	Empty bool `json:"empty,omitempty"`
 }
 
 // Counts are numbers of runs since the plan was created.
