@@ -13,6 +13,7 @@ import (
 
 // Account is an account of a credentials file. FoundationDB finds its secret by name@host, without a port.
 type Account struct {
+	// Name is empty for an account whose name only the file has, as its api_key (apple/foundationdb#11825).
 	Name, Host string
 	// Flaw says why FoundationDB does not find the account or its secret, and how to repair that; empty if it finds them.
 	Flaw string
@@ -21,8 +22,9 @@ type Account struct {
 // String returns the key of the account in the credentials file.
 func (a Account) String() string { return a.Name + "@" + a.Host }
 
-// accountName is what may stand before the @ of a URL: printable, without characters that end that part or begin a secret.
-var accountName = regexp.MustCompile(`^[A-Za-z0-9_.~+=,!*$-]{1,128}$`)
+// accountName is what may stand before the @ of a URL: printable, without characters that end that part or begin a secret. It may
+// be empty.
+var accountName = regexp.MustCompile(`^[A-Za-z0-9_.~+=,!*$-]{0,128}$`)
 
 // hostName is a host as FoundationDB's URLs have it; they know no IPv6 addresses.
 var hostName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$`)
@@ -77,13 +79,15 @@ func readAccounts(decoder *json.Decoder) (accounts []Account, first, err error) 
 		var details map[string]any // not a struct, which ignores case: FoundationDB does not
 		_ = json.Unmarshal(value, &details)
 		same := slices.IndexFunc(accounts, func(a Account) bool { return a.String() == account.String() && a.usable() })
-		switch secret, isText := details["secret"].(string); {
+		switch {
 		case account.Flaw != "":
 		case same >= 0:
 			account.Flaw = "is listed twice"
 			accounts[same].Flaw = account.Flaw
-		case !isText || secret == "":
+		case !hasText(details, "secret"):
 			account.Flaw = `has no "secret"`
+		case account.Name == "" && !hasText(details, "api_key"):
+			account.Flaw = `has no "api_key", which an account without a name needs`
 		}
 		if known {
 			accounts = append(accounts, account)
@@ -96,7 +100,12 @@ func readAccounts(decoder *json.Decoder) (accounts []Account, first, err error) 
 	return accounts, first, err
 }
 
-// parseAccount reads a key. known is false unless it is NAME@HOST, or that with a port.
+func hasText(details map[string]any, key string) bool {
+	text, isText := details[key].(string)
+	return isText && text != ""
+}
+
+// parseAccount reads a key. known is false unless it is NAME@HOST or @HOST, or that with a port.
 func parseAccount(key string) (account Account, known bool) {
 	name, host, _ := strings.Cut(key, "@")
 	host, port, hasPort := strings.Cut(host, ":")

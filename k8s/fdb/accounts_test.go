@@ -15,22 +15,28 @@ func TestAccountsAreReadInTheOrderOfTheFile(t *testing.T) {
 		"accounts": {
 			"zoe@b.example.org": {"secret": "1", "token": "t"},
 			"adam@a.example.org": {"secret": "2", "more": [1, {"x": null}]},
-			"zoe@127.0.0.1": {"secret": "3"}
+			"zoe@127.0.0.1": {"secret": "3"},
+			"@b.example.org": {"api_key": "k", "secret": "4"}
 		},
 		"after": []
 	}`))
 	require.NoError(t, err)
 	assert.Equal(t, []fdb.Account{
-		{Name: "zoe", Host: "b.example.org"}, {Name: "adam", Host: "a.example.org"}, {Name: "zoe", Host: "127.0.0.1"},
+		{Name: "zoe", Host: "b.example.org"},
+		{Name: "adam", Host: "a.example.org"},
+		{Name: "zoe", Host: "127.0.0.1"},
+		{Host: "b.example.org"},
 	}, accounts)
 }
 
 // FoundationDB accepts such a file: flaws of accounts that a backup does not use are no problem.
 func TestOtherKeysOfACredentialsFileAreLeftAlone(t *testing.T) {
 	const port = "has a port in its key, where FoundationDB expects NAME@HOST alone (remove the port)"
+	const apiKey = `has no "api_key", which an account without a name needs`
 	accounts, err := fdb.ParseAccounts([]byte(`{"accounts": {
 		"lab@store:9000": {"secret": "1"}, "s3cr3t": {"secret": "2"}, "lab:s3cr3t@h": "3", "old@h": {"api_key": "4"}, "list@h": [5],
-		"k@h": {"secret": "6"}, "lab@h": {"secret": "7"}, "k@h": {"secret": "8"}, "k@[::1]:9000": {"secret": "9"}
+		"k@h": {"secret": "6"}, "lab@h": {"secret": "7"}, "k@h": {"secret": "8"}, "k@[::1]:9000": {"secret": "9"},
+		"@nokey": {"secret": "10"}, "@nosecret": {"api_key": "11"}, "@h:9000": {"api_key": "12", "secret": "13"}
 	}}`))
 	require.NoError(t, err)
 	assert.Equal(t, []fdb.Account{
@@ -40,6 +46,9 @@ func TestOtherKeysOfACredentialsFileAreLeftAlone(t *testing.T) {
 		{Name: "k", Host: "h", Flaw: "is listed twice"},
 		{Name: "lab", Host: "h"},
 		{Name: "k", Host: "h", Flaw: "is listed twice"},
+		{Host: "nokey", Flaw: apiKey},
+		{Host: "nosecret", Flaw: `has no "secret"`},
+		{Host: "h", Flaw: port},
 	}, accounts)
 	for title, test := range map[string]struct{ name, host, want string }{
 		"the account that is there": {"lab", "h", ""},
@@ -47,6 +56,8 @@ func TestOtherKeysOfACredentialsFileAreLeftAlone(t *testing.T) {
 		"its name elsewhere":        {"lab", "elsewhere", "has no account lab@elsewhere"},
 		"with a port":               {"lab", "store", "has no account lab@store; its lab@store " + port},
 		"without a secret":          {"old", "h", `has no account old@h; its old@h has no "secret"`},
+		"without a name":            {"", "elsewhere", "has no account @elsewhere"},
+		"without name and api_key":  {"", "nokey", "has no account @nokey; its @nokey " + apiKey},
 	} {
 		t.Run(title, func(t *testing.T) {
 			assert.Equal(t, test.want, fdb.Lacking(accounts, fdb.Destination{Account: test.name, Host: test.host, Port: "9000"}))
@@ -75,7 +86,7 @@ func TestACredentialsFileIsRefusedWithoutQuotingIt(t *testing.T) {
 		"an account without a host":   {`{"accounts":{"s3cr3t":{"secret":"1"}}}`, "its account no. 1 is not NAME@HOST"},
 		"a secret for a port":         {`{"accounts":{"lab@h:s3cr3t":{"secret":"1"}}}`, "its account no. 1 is not NAME@HOST"},
 		"nothing but flaws":           {`{"accounts":{"lab@h":{},"@":{},"k@h:1":{"secret":"1"}}}`, `its account no. 1 has no "secret"`},
-		"an account without a name":   {`{"accounts":{"@s3cr3t":{"secret":"1"}}}`, "its account no. 1 is not NAME@HOST"},
+		"an account without a name":   {`{"accounts":{"@s3cr3t":{"secret":"1"}}}`, `its account no. 1 has no "api_key", which an account without a name needs`},
 		"a host that is none":         {`{"accounts":{"lab@s3cr3t/x":{"secret":"1"}}}`, "its account no. 1 is not NAME@HOST"},
 		"an account of another kind":  {`{"accounts":{"lab@h":"s3cr3t"}}`, `its account no. 1 has no "secret"`},
 		"an account without a secret": {`{"accounts":{"lab@h":{"password":"s3cr3t"}}}`, `its account no. 1 has no "secret"`},
@@ -96,6 +107,7 @@ func TestACredentialsFileIsRefusedWithoutQuotingIt(t *testing.T) {
 func FuzzParseAccounts(f *testing.F) {
 	for _, file := range []string{
 		`{"accounts":{"lab@h":{"secret":"x"},"k@example.org":{"secret":"y","token":"z"}}}`, `{"accounts":{"lab@h:1":{"secret":"x"}}}`,
+		`{"accounts":{"@h":{"api_key":"k","secret":"x"}}}`,
 		`{"accounts":[]}`, `{"accounts":{"":{}}}`, `{`, `{"accounts":null}`, "{\"accounts\":{\"\u0000@h\":{\"secret\":\"x\"}}}",
 	} {
 		f.Add([]byte(file))
@@ -103,7 +115,7 @@ func FuzzParseAccounts(f *testing.F) {
 	f.Fuzz(func(t *testing.T, file []byte) {
 		accounts, err := fdb.ParseAccounts(file)
 		if err != nil {
-			require.Regexp(t, `^it(s account no\. \d+)? (has|is|must be) [A-Za-z@"{}():. ,-]+$`, err.Error())
+			require.Regexp(t, `^it(s account no\. \d+)? (has|is|must be) [A-Za-z_@"{}():. ,-]+$`, err.Error())
 			return
 		}
 		require.NotEmpty(t, accounts)

@@ -17,7 +17,7 @@ const defaultBucket = "fdb-backups"
 
 // Destination is a place in an object store, without any secret. The zero value is none.
 type Destination struct {
-	// Account and Host are those of the credentials file; Port is empty for the tools' default.
+	// Account and Host are those of the credentials file, where an account may have no name; Port is empty for the tools' default.
 	Account, Host, Port string
 	Bucket, Path        string
 	// Parameters are the other parameters of the URL, name=value, sorted.
@@ -81,20 +81,20 @@ func Resolve(object *fdbv1alpha1.FoundationDBBackup, accounts []Account) (Destin
 // name, or of the first account at all.
 func resolveAccount(spec fdbv1alpha1.BackupDestination, accounts []Account) (Destination, error) {
 	name, place, _ := strings.Cut(spec.Account, "@")
-	if spec.Account != "" && !accountName.MatchString(name) {
-		return Destination{}, invalid("spec.destination.account must be name, name@host or name@host:port; its secret belongs in " +
-			"the credentials file")
+	if !accountName.MatchString(name) {
+		return Destination{}, invalid("spec.destination.account must be name, name@host, @host, or one of these with :port; its " +
+			"secret belongs in the credentials file")
 	}
-	if spec.Account != "" && strings.Contains(spec.Account, "@") {
-		if _, _, err := splitPlace(place); err != nil {
-			return Destination{}, invalid("spec.destination.account must be name, name@host or name@host:port")
-		}
+	if _, _, err := splitPlace(place); err != nil || (name == "" && spec.Account != "" && place == "") {
+		return Destination{}, invalid("spec.destination.account must be name, name@host, @host, or one of these with :port")
 	}
 	host, port, err := splitPlace(cmp.Or(spec.Endpoint, place))
 	if err != nil {
 		return Destination{}, invalid("spec.destination.endpoint must be host or host:port")
 	}
-	name = cmp.Or(name, accounts[0].Name)
+	if spec.Account == "" {
+		name = accounts[0].Name
+	}
 	wanted := Account{Name: name, Host: host}
 	at := slices.IndexFunc(accounts, func(a Account) bool { return a.Name == name && (host == "" || a.Host == host) })
 	if at < 0 {

@@ -71,7 +71,7 @@ func TestADestinationThatCannotBeIsRefusedInASentence(t *testing.T) {
 	type spec = fdbv1alpha1.FoundationDBBackupSpec
 	parameters := func(all ...string) func(s *spec) { return func(s *spec) { s.URLParameters = all } }
 	const (
-		form     = "spec.destination.account must be name, name@host or name@host:port"
+		form     = "spec.destination.account must be name, name@host, @host, or one of these with :port"
 		endpoint = "spec.destination.endpoint must be host or host:port"
 		path     = "spec.destination.path may hold only letters, digits, _, -, . and /, must not begin or end with / and must not " +
 			"contain . or .. as a part: FoundationDB accepts no other names"
@@ -96,7 +96,11 @@ func TestADestinationThatCannotBeIsRefusedInASentence(t *testing.T) {
 		"a secret in the account": {
 			func(s *spec) { s.Destination.Account = "lab:s3cr3t@127.0.0.1" }, form + "; its secret belongs in the credentials file",
 		},
-		"an account without a name":     {func(s *spec) { s.Destination.Account = "@127.0.0.1" }, form + "; its secret belongs in the credentials file"},
+		"an account without a name that is not in the file": {
+			func(s *spec) { s.Destination.Account = "@127.0.0.1" },
+			`the credentials file does not have the account "@127.0.0.1", only ` + known,
+		},
+		"neither name nor host":         {func(s *spec) { s.Destination.Account = "@" }, form},
 		"an account with two hosts":     {func(s *spec) { s.Destination.Account = "lab@a@127.0.0.1" }, form},
 		"an account with a bad port":    {func(s *spec) { s.Destination.Account = "lab@127.0.0.1:0" }, form},
 		"an endpoint with a bad port":   {func(s *spec) { s.Destination.Endpoint = "127.0.0.1:65536" }, endpoint},
@@ -152,6 +156,34 @@ func TestADestinationThatCannotBeIsRefusedInASentence(t *testing.T) {
 			require.ErrorAs(t, err, &refused)
 			assert.Equal(t, test.want, refused.Message)
 			assert.Zero(t, d)
+		})
+	}
+}
+
+// The tools look such an account up by @HOST, and read its name there, too (apple/foundationdb#11825).
+func TestAnAccountMayHaveItsNameOnlyInTheFile(t *testing.T) {
+	nameless := fdb.Account{Host: "s3.example.org"}
+	for title, test := range map[string]struct {
+		account, endpoint string
+		accounts          []fdb.Account
+		want              string
+	}{
+		"the first of the file": {"", "", append([]fdb.Account{nameless}, someAccounts...), "@s3.example.org"},
+		"by its host":           {"@s3.example.org", "", append(someAccounts[:3:3], nameless), "@s3.example.org"},
+		"by its host, with a port": {
+			"@s3.example.org:7070", "", append(someAccounts[:3:3], nameless), "@s3.example.org:7070",
+		},
+		"at another port": {"", "s3.example.org:7070", []fdb.Account{nameless}, "@s3.example.org:7070"},
+		"not instead of a name": {
+			"lab@s3.example.org", "", append([]fdb.Account{nameless}, someAccounts...), "lab@s3.example.org",
+		},
+	} {
+		t.Run(title, func(t *testing.T) {
+			d, err := fdb.Resolve(backupTo(func(s *fdbv1alpha1.FoundationDBBackupSpec) {
+				s.Destination.Account, s.Destination.Endpoint = test.account, test.endpoint
+			}), test.accounts)
+			require.NoError(t, err)
+			assert.Equal(t, "blobstore://"+test.want+"/orders?bucket=fdb-backups", d.URL())
 		})
 	}
 }

@@ -36,7 +36,7 @@ func ParseURL(url string) (Destination, error) {
 	}
 	account, rest, hasAccount := strings.Cut(rest, "@")
 	if !hasAccount || !accountName.MatchString(account) {
-		return Destination{}, errors.New("the URL must have an account before its @, and no secret")
+		return Destination{}, errors.New("the URL must have an account, or nothing, before its @, and no secret")
 	}
 	place, rest, _ := strings.Cut(rest, "/")
 	host, port, err := splitPlace(place)

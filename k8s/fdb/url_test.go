@@ -27,6 +27,9 @@ func TestAURLIsReadAndWritten(t *testing.T) {
 		"as little as there can be": {
 			"blobstore://lab@h/p?bucket=bbb", fdb.Destination{Account: "lab", Host: "h", Bucket: "bbb", Path: "p"},
 		},
+		"an account without a name": {
+			"blobstore://@h:7070/p?bucket=bbb", fdb.Destination{Host: "h", Port: "7070", Bucket: "bbb", Path: "p"},
+		},
 		"parameters of a version that we do not know": {
 			"blobstore://lab@h/p?bucket=bbb&brand_new=1",
 			fdb.Destination{Account: "lab", Host: "h", Bucket: "bbb", Path: "p", Parameters: []string{"brand_new=1"}},
@@ -53,7 +56,7 @@ func TestOtherURLsAreRefusedWithoutQuotingThem(t *testing.T) {
 		"a secret":                  "blobstore://lab:s3cr3t@h/p?bucket=bbb",
 		"a secret that is empty":    "blobstore://lab:@h/p?bucket=bbb",
 		"no account":                "blobstore://s3cr3t/p?bucket=bbb",
-		"an empty account":          "blobstore://@s3cr3t/p?bucket=bbb",
+		"a secret without a name":   "blobstore://:s3cr3t@h/p?bucket=bbb",
 		"two hosts":                 "blobstore://lab@s3cr3t@h/p?bucket=bbb",
 		"no host":                   "blobstore://lab@/s3cr3t?bucket=bbb",
 		"a port that is none":       "blobstore://lab@h:s3cr3t/p?bucket=bbb",
@@ -96,7 +99,7 @@ func TestAnyDestinationSurvivesItsURL(t *testing.T) {
 	const letters = "abcdefghijklmnopqrstuvwxyzABCXYZ0123456789"
 	for range 2000 {
 		d := fdb.Destination{
-			Account: word(letters+"._-+=~,!*$", 1, 40), Host: word(letters, 1, 9) + "." + word(letters, 1, 9),
+			Account: word(letters+"._-+=~,!*$", 0, 40), Host: word(letters, 1, 9) + "." + word(letters, 1, 9),
 			Bucket: word("abc0129", 3, 63), Path: word(letters+"_-", 1, 20),
 		}
 		if random.IntN(2) == 0 {

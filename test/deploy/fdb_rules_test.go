@@ -73,7 +73,7 @@ func fdbDefaults(ctx context.Context, t *testing.T, stack *env.Env) {
 
 const (
 	keyRefused      = ` must be a printable FoundationDB key: spaces and other bytes as \xNN, a backslash twice`
-	accountRefused  = "account must be name, name@host or name@host:port; its secret belongs in the credentials file"
+	accountRefused  = "account must be name, name@host, @host, or one of these with :port; its secret belongs in the credentials file"
 	bucketRefused   = "bucket must have 3 to 63 lower-case letters, digits, dots and hyphens"
 	pathRefused     = "path may hold only letters, digits, _, -, . and /"
 	formatRefused   = "timestampFormat may hold only letters, digits, _, ., / and -, and no numeric time zone (-07)"
@@ -97,6 +97,8 @@ func fdbSpecs(ctx context.Context, t *testing.T, stack *env.Env) {
 		},
 		"destination": {
 			`{}`: "", `{"account":"lab"}`: "", `{"account":"lab@s3.example.com"}`: "", `{"account":"lab@s3.example.com:9000"}`: "",
+			`{"account":"@s3.example.com"}`: "", `{"account":"@s3.example.com:9000"}`: "", `{"account":"@"}`: accountRefused,
+			`{"account":"@lab@host"}`: accountRefused, `{"account":":secret@host"}`: accountRefused, `{"account":"lab:9000"}`: accountRefused,
 			`{"account":"AKIA+x/y"}`: accountRefused, `{"account":"lab:secret@s3.example.com"}`: accountRefused,
 			`{"account":"lab@host:port"}`: accountRefused, `{"account":"lab@"}`: accountRefused, `{"account":""}`: accountRefused,
 			`{"account":"l b"}`: accountRefused, `{"account":"lab\t"}`: accountRefused, `{"account":"lab@host?bucket=b"}`: accountRefused,

@@ -3,6 +3,7 @@ package fdbtools_test
 import (
 	"errors"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -131,6 +132,17 @@ func TestStartTellsTheToolWhatTheSpecSays(t *testing.T) {
 	args := s.calls("start")[0].Args
 	assert.Equal(t, []string{"start", "-d", s.url(stamp), "-t", "t1", "-s", "3600", "-z", "-C"}, args[:len(args)-1])
 	assert.NotContains(t, args, fdbSecret)
+}
+
+func TestStartFindsAnAccountWhoseNameIsOnlyInTheFile(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.secret.Data["credentials"] = []byte(`{"accounts":{"@127.0.0.1":{"api_key":"lab","secret":"` + fdbSecret + `"}}}`)
+	url := strings.Replace(s.url(stamp), "//lab@", "//@", 1)
+	assert.True(t, s.command(contract.FDBStart, url).Done)
+	_, b := s.state()
+	assert.Equal(t, url, b.URL)
+	assert.Equal(t, url, s.inspect(true).Containers[0].URL)
 }
 
 func TestStartIsRefusedWhereItCouldNotBeRestored(t *testing.T) {

@@ -256,7 +256,7 @@ func (o *Objects) Desired() contract.FDBDesired {
 		TimestampFormat:       fdb.DefaultTimestampFormat,
 		SnapshotPeriodSeconds: cmp.Or(spec.SnapshotPeriodSeconds, defaultSnapshotPeriod),
 	}
-	if o.Destination.Account != "" {
+	if o.Destination.Host != "" {
 		desired.URL = o.Destination.URL()
 	}
 	if spec.Destination.TimestampFormat != nil {

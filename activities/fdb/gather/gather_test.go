@@ -97,6 +97,14 @@ func TestDesiredIsWhatTheSpecSays(t *testing.T) {
 	}, g.gather(t).Desired())
 }
 
+func TestAnAccountWithoutANameIsADestination(t *testing.T) {
+	g := newGathered()
+	g.secret.Data["credentials"] = []byte(`{"accounts":{"@s3.local":{"api_key":"key","secret":"hush"}}}`)
+	objects := g.gather(t)
+	assert.Nil(t, objects.Problem)
+	assert.Equal(t, "blobstore://@s3.local/lab?bucket=fdb-backups", objects.Desired().URL)
+}
+
 func TestWhatKeepsABackupFromRunningIsSaid(t *testing.T) {
 	cases := map[string]struct {
 		change    func(*gathered)

@@ -162,11 +162,11 @@ const BackupTypeAgent BackupType = "backup_agent"
 
 // BackupDestination is a location in an object store.
 type BackupDestination struct {
-	// account is an account of the credentials file, as name[@host[:port]] and without its secret. Defaults to the first account of
-	// the file. At most 256 characters.
+	// account is an account of the credentials file, as name[@host[:port]] or, if its name is only in the file, as @host[:port];
+	// without its secret. Defaults to the first account of the file. At most 256 characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[^:@/?#&%[:space:]]+(@[A-Za-z0-9.-]+(:[0-9]{1,5})?)?$')",message="account must be name, name@host or name@host:port; its secret belongs in the credentials file"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([^:@/?#&%[:space:]]+|[^:@/?#&%[:space:]]*@[A-Za-z0-9.-]+(:[0-9]{1,5})?)$')",message="account must be name, name@host, @host, or one of these with :port; its secret belongs in the credentials file"
 	Account string `json:"account,omitempty"`
 
 	// endpoint is the host[:port] of the object store. Defaults to the host of the account. At most 256 characters.
