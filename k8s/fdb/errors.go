@@ -66,6 +66,9 @@ var symptoms = []symptom{
 			"correct spec.expiry",
 	},
 	{
+		regexp.MustCompile(`happened in the future`), contract.FDBClassFuture, "", // explainFuture has the words
+	},
+	{
 		regexp.MustCompile(`database is locked`), contract.FDBClassLocked,
 		"the database is locked, as it is during a restore: wait for its end, or unlock the database",
 	},
@@ -137,6 +140,9 @@ func Classify(operation string, exit int, stdout, stderr []byte, secrets ...stri
 			continue
 		}
 		words := symptom.words
+		if symptom.class == contract.FDBClassFuture {
+			words = explainFuture(said)
+		}
 		if strings.Contains(words, "%s") {
 			words = fmt.Sprintf(words, Bound(line, maxFailure/3))
 		}

@@ -45,6 +45,7 @@ var failures = map[contract.FDBClass][]string{
 		"75-expire-all-no-restorable-option", "77-expire-version-negative", "81-expire-refused-no-snapshot-between",
 		"82-expire-min-restorable-days-noncontradictory", "83-stale-expire-false-refusal", "c4-expire-refused",
 	},
+	contract.FDBClassFuture: {"d1-start-last-in-the-future"},
 	contract.FDBClassLocked: {"51-locked-during-restore", "61-get-while-queued", "85-big-get", "b4-locked"},
 	contract.FDBClassClusterFile: {
 		"41-describe-vt-missing-clusterfile", "55-restore-ts-orig-missing", "95-garbage-cluster-file", "95-missing-cluster-file",
@@ -163,6 +164,20 @@ func TestFailuresHaveMessagesForPeople(t *testing.T) {
 		"a database that is slow": {
 			stderr: "Fatal Error: Operation timed out", class: contract.FDBClassTimeout,
 			message: "the database or the object store did not answer in time (Operation timed out)",
+		},
+		"a last start in the future": {
+			stderr: "ERROR: The last backup `2026-11-28-23-12-13.040506' happened in the future.\n" +
+				"ERROR: An error was encountered during submission\nFatal Error: Backup error",
+			class: contract.FDBClassFuture,
+			message: "FoundationDB refuses to start a backup before the time at which the database's last one was started, " +
+				"2026-11-28T23:12:13Z as it reads in UTC. It keeps the local time: somebody has started that one by hand in a time zone " +
+				"ahead of UTC, or a clock is wrong. It ends by itself at 2026-11-28T23:12:14Z: the start is retried then",
+		},
+		"a last start at no time": {
+			stderr: "ERROR: The last backup `2026-99-28-23-12-13' happened in the future.", class: contract.FDBClassFuture,
+			message: "FoundationDB refuses to start a backup before the time at which the database's last one was started, " +
+				"2026-99-28-23-12-13. It keeps the local time: somebody has started that one by hand in a time zone ahead of UTC, or a " +
+				"clock is wrong. The start is retried",
 		},
 		"something else": {
 			stderr: "a warning\nERROR: The sky is falling\nFatal Error: Backup error", class: contract.FDBClassOther,

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -270,4 +271,24 @@ func TestABucketThatCannotBeMade(t *testing.T) {
 		assert.Equal(t, recorded.code, code)
 		assert.Equal(t, strings.ReplaceAll(recorded.stderr, recorded.option("-d", ""), url), output)
 	}
+}
+
+// The real tool keeps the local time of each start.
+func TestAStartBeforeTheLastOne(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	cluster, file := w.cluster("c")
+	last := w.sim.Store.Now().Add(9 * time.Hour).Format("2006-01-02-15-04-05.000000")
+	require.NoError(t, w.sim.Change(cluster, func(c *state.Cluster) error {
+		c.LastStart = last
+		return nil
+	}))
+	start := []string{"start", "-C", file, "-d", "file://" + w.dir + "/b", "-t", "f", "-z"}
+	output, code := w.run("fdbbackup", start...)
+	recorded := readTranscript(t, "d1-start-last-in-the-future.txt")
+	assert.Equal(t, recorded.code, code)
+	assert.Equal(t, regexp.MustCompile("`[0-9.-]+'").ReplaceAllString(recorded.stderr, "`"+last+"'"), output)
+	w.must("fdbbackup", append(start, "-n")...) // a dry run does not find it out
+	require.NoError(t, w.sim.Advance(10*time.Hour))
+	w.must("fdbbackup", start...)
 }

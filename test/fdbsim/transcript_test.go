@@ -37,6 +37,7 @@ var notReplayed = map[string]string{
 	"a4-delete-readonly.txt":            "needs a file system that is mounted read-only",
 	"s3-start-no-bucket-us-east-1.txt":  "needs an S3 server: TestABucketThatCannotBeMade",
 	"s3-modify-no-bucket-us-east-1.txt": "needs an S3 server: TestABucketThatCannotBeMade",
+	"d1-start-last-in-the-future.txt":   "needs an earlier start by a clock that was ahead: TestAStartBeforeTheLastOne",
 }
 
 // transcript is one recorded run of a tool.

@@ -145,6 +145,16 @@ func TestStartFindsAnAccountWhoseNameIsOnlyInTheFile(t *testing.T) {
 	assert.Equal(t, url, s.inspect(true).Containers[0].URL)
 }
 
+func TestStartInATimeThatIsPastForTheDatabaseSaysWhenThatEnds(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.change(func(c *fdbsimCluster) { c.LastStart = "2101-02-03-04-05-06.789012" })
+	outcome := s.command(contract.FDBStart, s.url(stamp))
+	require.NotNil(t, outcome.Failure)
+	assert.Equal(t, contract.FDBClassFuture, outcome.Failure.Class, outcome.Failure.Message)
+	assert.Contains(t, outcome.Failure.Message, "It ends by itself at 2101-02-03T04:05:07Z")
+}
+
 func TestStartIsRefusedWhereItCouldNotBeRestored(t *testing.T) {
 	cases := map[string]struct {
 		keys  []string

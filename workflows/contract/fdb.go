@@ -307,6 +307,8 @@ const (
 	FDBClassStore FDBClass = "StoreFailed"
 	// FDBClassUnsafe: an expiration would leave too little.
 	FDBClassUnsafe FDBClass = "Unsafe"
+	// FDBClassFuture: the database's last backup was started at a time that is in the future.
+	FDBClassFuture FDBClass = "LastStartInFuture"
 	// FDBClassLocked: the database is locked, for example by a restore.
 	FDBClassLocked FDBClass = "DatabaseLocked"
 	// FDBClassClusterFile: the connection string is malformed.

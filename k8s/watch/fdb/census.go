@@ -22,8 +22,9 @@ var knownConditions = map[string][]string{
 		fdbv1alpha1.ReasonNotRunning, fdbv1alpha1.ReasonNotStopped, fdbv1alpha1.ReasonNotPaused, fdbv1alpha1.ReasonNotResumed,
 		fdbv1alpha1.ReasonWaitingForSlot, fdbv1alpha1.ReasonWaitingForAgents, fdbv1alpha1.ReasonInitialSnapshot,
 		fdbv1alpha1.ReasonSnapshotStalled, fdbv1alpha1.ReasonRestarting, fdbv1alpha1.ReasonPauseDisagreement,
-		fdbv1alpha1.ReasonTagTaken, fdbv1alpha1.ReasonToolFailing, fdbv1alpha1.ReasonClusterUnreachable,
-		fdbv1alpha1.ReasonStateUnknown, fdbv1alpha1.ReasonNoWorker, fdbv1alpha1.ReasonDataMissing, fdbv1alpha1.ReasonExpiryFailing,
+		fdbv1alpha1.ReasonTagTaken, fdbv1alpha1.ReasonToolFailing, fdbv1alpha1.ReasonLastStartInFuture,
+		fdbv1alpha1.ReasonClusterUnreachable, fdbv1alpha1.ReasonStateUnknown, fdbv1alpha1.ReasonNoWorker,
+		fdbv1alpha1.ReasonDataMissing, fdbv1alpha1.ReasonExpiryFailing,
 	},
 	fdbv1alpha1.ConditionMisconfiguredBackup: {
 		fdbv1alpha1.ReasonParametersDiffer, fdbv1alpha1.ReasonClusterMissing, fdbv1alpha1.ReasonClusterNotReady,

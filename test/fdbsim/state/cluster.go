@@ -36,6 +36,7 @@ type Cluster struct {
 	Created    time.Time  `json:"created"`
 	Paused     bool       `json:"paused,omitempty"`
 	LockUID    string     `json:"lockUID,omitempty"`
+	LastStart  string     `json:"lastStart,omitempty"` // of any backup, in the local time of who started it
 	Backups    []*Backup  `json:"backups,omitempty"`
 	Restores   []*Restore `json:"restores,omitempty"`
 	// FirstSnapshots is the record of every first snapshot that ran, for tests.

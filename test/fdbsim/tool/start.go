@@ -148,6 +148,12 @@ func (r *run) submit(ctx context.Context, b *state.Backup, target *container.Con
 			if old := tx.Backup(b.Tag); old != nil && old.Runnable() {
 				return running
 			}
+			now := r.now().UTC().Format(stampFormat)
+			if tx.LastStart >= now {
+				return fatal("Backup error", fmt.Sprintf("ERROR: The last backup `%s' happened in the future.", tx.LastStart),
+					"ERROR: An error was encountered during submission")
+			}
+			tx.LastStart = now
 			tx.SetBackup(b)
 			return nil
 		})

@@ -138,6 +138,9 @@ func judgeState(s Situation, failed *Attempt) *contract.FDBCondition {
 		}
 		return incorrect(fdbv1alpha1.ReasonStateUnknown, "the state of the backup cannot be read: %s", trouble.Message)
 	}
+	if failed != nil && failed.Failure != nil && failed.Failure.Class == contract.FDBClassFuture {
+		return incorrect(fdbv1alpha1.ReasonLastStartInFuture, "%s", failed.Failure.Message)
+	}
 	if failed != nil && failed.Failure != nil {
 		return incorrect(fdbv1alpha1.ReasonToolFailing, "fdbbackup %s has failed and will be retried: %s",
 			failed.Operation, failed.Failure.Message)

@@ -86,6 +86,7 @@ var judgements = map[string]struct {
 	"it is stopped":                     {of: []change{asks("Stopped"), ended}},
 	"it is stopped on a tag in use":     {of: []change{asks("Stopped"), foreign}},
 	"a command fails":                   {of: []change{isNew}, failed: failing(contract.FDBClassDenied), want: []string{"IncorrectBackupState/ToolFailing"}, says: "fdbbackup start has failed"},
+	"the last start is in the future":   {of: []change{isNew}, failed: failing(contract.FDBClassFuture), want: []string{"IncorrectBackupState/LastStartInFuture"}, says: "does not work"},
 	"the database does not answer":      {of: []change{silent(contract.FDBClassTimeout)}, want: []string{"IncorrectBackupState/ClusterUnreachable"}, says: "does not work"},
 	"its answer makes no sense":         {of: []change{silent(contract.FDBClassOther)}, want: []string{"IncorrectBackupState/StateUnknown"}, says: "cannot be read"},
 	"the data are gone": {

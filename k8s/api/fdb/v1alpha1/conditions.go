@@ -38,6 +38,7 @@ const (
 	ReasonPauseDisagreement  = "PauseDisagreement"
 	ReasonTagTaken           = "TagTaken"
 	ReasonToolFailing        = "ToolFailing"
+	ReasonLastStartInFuture  = "LastStartInFuture"
 	ReasonClusterUnreachable = "ClusterUnreachable"
 	ReasonStateUnknown       = "StateUnknown"
 	ReasonNoWorker           = "NoWorker"
