@@ -14,12 +14,17 @@ const (
 	Status   Operation = "status"
 	Describe Operation = "describe"
 	// Probe is a describe without the cluster, to find out whether a container is used.
-	Probe  Operation = "probe"
-	Start  Operation = "start"
-	Modify Operation = "modify"
-	Abort  Operation = "abort"
-	Pause  Operation = "pause"
-	Resume Operation = "resume"
+	Probe Operation = "probe"
+	Start Operation = "start"
+	// DryStart and DryWrite check, before a backup is aborted, whether another can be started. They change no backup.
+	DryStart Operation = "dry-start"
+	DryWrite Operation = "dry-write"
+	// LastStart is a query by fdbcli, before an abort as well.
+	LastStart Operation = "last-start"
+	Modify    Operation = "modify"
+	Abort     Operation = "abort"
+	Pause     Operation = "pause"
+	Resume    Operation = "resume"
 
 	// Contents is a describe without the cluster: versions have no times.
 	Contents Operation = "contents"
@@ -44,7 +49,7 @@ const (
 	ProbeLimit = 45 * time.Second
 	// StartLimit: making a bucket may take 30 s, and the wait for agents 5 s.
 	StartLimit = 90 * time.Second
-	// ChangeLimit is that of modify, which opens the store too, and of abort, pause and resume.
+	// ChangeLimit is that of modify, which opens the store too, of abort, pause and resume, and of what is tried before an abort.
 	ChangeLimit = 45 * time.Second
 	// QueryLimit is that of fdbcli, which gives up by itself after AnswerLimit: its own error says more than a kill.
 	QueryLimit  = 25 * time.Second
@@ -81,7 +86,7 @@ func (o Operation) limit() time.Duration {
 		return StartLimit
 	case RestoreStart:
 		return RestoreStartLimit
-	case DatabaseStatus, RangeKeys:
+	case DatabaseStatus, RangeKeys, LastStart:
 		return QueryLimit
 	}
 	return ChangeLimit
@@ -105,7 +110,7 @@ func (o Operation) tool() string {
 	switch o {
 	case RestoreStatus, RestoreStart, RestoreAbort, RestoreVersion:
 		return toolRestore
-	case DatabaseStatus, RangeKeys:
+	case DatabaseStatus, RangeKeys, LastStart:
 		return toolCLI
 	}
 	return toolBackup
@@ -117,6 +122,10 @@ func (o Operation) command() string {
 	switch o {
 	case Probe, Contents:
 		sub = string(Describe)
+	case DryStart:
+		sub = string(Start)
+	case DryWrite:
+		sub = string(Modify)
 	case RestoreStatus:
 		sub = "status"
 	case RestoreStart, RestoreVersion:
@@ -127,6 +136,8 @@ func (o Operation) command() string {
 		sub = "status json"
 	case RangeKeys:
 		sub = "getrangekeys"
+	case LastStart:
+		sub = "get"
 	}
 	return o.tool() + " " + sub
 }

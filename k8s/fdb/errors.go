@@ -53,7 +53,7 @@ var symptoms = []symptom{
 	},
 	{
 		regexp.MustCompile(`not running on tag|backup unneeded request|no backup exists on tag|is not runnable|` +
-			`cannot modify aborted backup|is already discontinued`), contract.FDBClassNotRunning,
+			`cannot modify aborted backup|is already discontinued|uid verification failed`), contract.FDBClassNotRunning,
 		"no backup is running on the tag",
 	},
 	{
@@ -66,7 +66,7 @@ var symptoms = []symptom{
 			"correct spec.expiry",
 	},
 	{
-		regexp.MustCompile(`happened in the future`), contract.FDBClassFuture, "", // explainFuture has the words
+		regexp.MustCompile(`happened in the future`), contract.FDBClassFuture, "", // refusedFuture has the words
 	},
 	{
 		regexp.MustCompile(`database is locked`), contract.FDBClassLocked,
@@ -141,7 +141,7 @@ func Classify(operation string, exit int, stdout, stderr []byte, secrets ...stri
 		}
 		words := symptom.words
 		if symptom.class == contract.FDBClassFuture {
-			words = explainFuture(said)
+			words = refusedFuture(said)
 		}
 		if strings.Contains(words, "%s") {
 			words = fmt.Sprintf(words, Bound(line, maxFailure/3))

@@ -28,7 +28,7 @@ var failures = map[contract.FDBClass][]string{
 	contract.FDBClassTimeout: {"95-unreachable-fdbcli-get-timeout5", "95-unreachable-fdbcli-timeout5"},
 	contract.FDBClassNotRunning: {
 		"35-modify-unknown-tag", "36-modify-completed-tag", "46-discontinue-completed", "46-discontinue-unknown", "90-abort-again",
-		"90-abort-unknown", "96-abort-empty-tag",
+		"90-abort-unknown", "96-abort-empty-tag", "33-modify-verify-uid-wrong",
 	},
 	contract.FDBClassMissing: {
 		"41-describe-nonexistent", "55-restore-container-missing", "77-expire-missing-container", "80-delete-again",
@@ -52,7 +52,7 @@ var failures = map[contract.FDBClass][]string{
 		"95-restore-missing-dest-cluster",
 	},
 	contract.FDBClassOther: {
-		"33-modify-verify-uid-wrong", "34-modify-nothing", "42-query-keys", "42-query-snapshot-1", "50-restore-no-dest-cluster",
+		"34-modify-nothing", "42-query-keys", "42-query-snapshot-1", "50-restore-no-dest-cluster",
 		"55-restore-ts-bad-format", "55-restore-ts-without-orig", "55-restore-ts-without-zone", "55-restore-version-and-ts",
 		"70-expire-no-args", "77-expire-bad-ts", "94-start-negative-interval", "94-start-overlap-keys",
 		"help-fdbbackup-badcmd", "help-fdbbackup-badopt", "help-fdbbackup-noargs", "help-fdbbackup-tags", "help-fdbrestore-noargs",
@@ -205,6 +205,28 @@ func TestFailuresHaveMessagesForPeople(t *testing.T) {
 			assert.Equal(t, contract.FDBFailure{Class: test.class, Message: test.message}, *trouble)
 			requireForPeople(t, trouble)
 		})
+	}
+}
+
+// The answer is that of fdbcli 7.3.48.
+func TestALastStartInTheFutureIsFoundBeforeAStart(t *testing.T) {
+	answer := func(value string) []byte {
+		return []byte(">>> option on ACCESS_SYSTEM_KEYS\nOption enabled for all transactions\n>>> get \\xff\\x02/x\\x01lastBackupTimestamp\\x00\n" +
+			"`\\xff\\x02/backup-agent/\\x01config\\x00\\x01lastBackupTimestamp\\x00' is `" + value + "'\n")
+	}
+	now := time.Date(2026, time.November, 28, 12, 37, 23, 0, time.UTC)
+	trouble := fdb.FutureStart(answer(`\x012026-11-28-21-37-13.603440\x00`), now)
+	require.NotNil(t, trouble)
+	assert.Equal(t, contract.FDBClassFuture, trouble.Class)
+	assert.Contains(t, trouble.Message, ", 2026-11-28T21:37:13Z as it reads in UTC. ")
+	for title, nothing := range map[string][]byte{
+		"in the past":           answer(`\x012026-11-28-12-37-13.603440\x00`),
+		"another form":          answer(`2026-11-28-21-37-13.603440`),
+		"no time":               answer(`\x012026-99-28-21-37-13\x00`),
+		"none":                  []byte("`\\xff\\x02/backup-agent/\\x01config\\x00\\x01lastBackupTimestamp\\x00': not found\n"),
+		"a warning and no more": []byte("WARNING: long delay\n"),
+	} {
+		assert.Nil(t, fdb.FutureStart(nothing, now), title)
 	}
 }
 

@@ -23,6 +23,11 @@ type Command struct {
 // removed.
 type Method interface {
 	Start(command Command) []string
+	// DryStart has the tool check the arguments of Start, and start nothing.
+	DryStart(command Command) []string
+	// DryWrite makes the container of a URL, as Start does first, and changes no backup: it fails with "UID verification failed".
+	// A backup must run on the tag.
+	DryWrite(url, tag string) []string
 	// Modify changes the period, and the URL unless it is empty.
 	Modify(command Command) []string
 	Abort(tag string) []string
@@ -60,6 +65,17 @@ func (agentMethod) Start(c Command) []string {
 		args = append(args, "-k", RangeArgument(keys))
 	}
 	return args
+}
+
+// DryStart implements Method.
+func (m agentMethod) DryStart(c Command) []string { return append(m.Start(c), "-n") }
+
+// noUID is no backup's.
+const noUID = "00000000000000000000000000000000"
+
+// DryWrite implements Method. The tool makes the container before it compares UIDs.
+func (agentMethod) DryWrite(url, tag string) []string {
+	return append(append([]string{"modify"}, tagOption(tag)...), "-d", CleanURL(url), "--verify-uid", noUID)
 }
 
 // Modify implements Method.

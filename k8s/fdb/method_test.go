@@ -21,6 +21,8 @@ func TestTheCommandsOfBackupAgent(t *testing.T) {
 		"start -d " + url + ` -t t1 -s 40 -z -k a b -k \x00\\ \xff`: method.Start(fdb.Command{
 			URL: url, Tag: "t1", SnapshotPeriodSeconds: 40, KeyRanges: []string{"a b", `\x00\\ \xff`},
 		}),
+		"start -d " + url + " -t t1 -s 40 -z -n":                                    method.DryStart(fdb.Command{URL: url, Tag: "t1", SnapshotPeriodSeconds: 40}),
+		"modify -t t1 -d " + url + " --verify-uid 00000000000000000000000000000000": method.DryWrite(url, "t1"),
 		"modify -t t1 -s 50":                    method.Modify(fdb.Command{Tag: "t1", SnapshotPeriodSeconds: 50}),
 		"modify -t t1 -d " + url:                method.Modify(fdb.Command{Tag: "t1", URL: url}),
 		"modify -t t1 -s 50 -d " + url:          method.Modify(fdb.Command{Tag: "t1", URL: url, SnapshotPeriodSeconds: 50}),
@@ -67,6 +69,7 @@ func TestNoArgumentHoldsASecret(t *testing.T) {
 	const url = "blobstore://lab:s3cr3t:s3cr3t@h/p?bucket=b&header=X:s3cr3t"
 	for _, args := range [][]string{
 		method.Start(fdb.Command{URL: url, Tag: "t"}), method.Modify(fdb.Command{URL: url, Tag: "t"}), method.Describe(url, true),
+		method.DryStart(fdb.Command{URL: url, Tag: "t"}), method.DryWrite(url, "t"),
 	} {
 		assert.False(t, slices.ContainsFunc(args, func(arg string) bool { return strings.Contains(arg, "s3cr3t") }), args)
 	}

@@ -1,6 +1,7 @@
 package fdb_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -9,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
+	"holdfast.dev/holdfast/test/fdbsim"
 	"holdfast.dev/holdfast/workflows/workflowtest/sample"
 )
 
@@ -74,6 +76,6 @@ func theLifeOfABackup(t *testing.T, x *tenant) {
 	if x.servers == nil {
 		calls, err := sim.CallsOf(database, "fdbbackup", "start")
 		require.NoError(t, err)
-		assert.Len(t, calls, starts, "once each")
+		assert.Len(t, slices.DeleteFunc(calls, fdbsim.Call.Dry), starts, "once each")
 	}
 }

@@ -181,7 +181,9 @@ type objectStore struct {
 	mutex   sync.Mutex
 	objects map[string][]byte // by bucket/key
 	deny    bool
-	asked   int
+	// closed: nothing can be written.
+	closed bool
+	asked  int
 }
 
 func newObjectStore(t *testing.T) *objectStore {
@@ -212,7 +214,7 @@ func (o *objectStore) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, bucketExists := o.objects[bucket+"/"]
 	content, exists := o.objects[name]
 	switch {
-	case o.deny:
+	case o.deny, o.closed && r.Method == http.MethodPut:
 		w.WriteHeader(http.StatusForbidden)
 	case r.Method == http.MethodPut:
 		content, _ := io.ReadAll(r.Body)

@@ -3,7 +3,9 @@ package tools
 import (
 	"context"
 	"encoding/json"
+	"strconv"
 	"strings"
+	"time"
 
 	"holdfast.dev/holdfast/activities"
 	"holdfast.dev/holdfast/activities/fdb/gather"
@@ -174,6 +176,9 @@ func (a *attempt) run(ctx context.Context) (contract.FDBOutcome, error) {
 	if settled {
 		return outcome, nil
 	}
+	if trouble := a.unacceptable(ctx); trouble != nil {
+		return contract.FDBOutcome{Failure: trouble}, nil
+	}
 	operation, args := a.arguments()
 	output, trouble := a.Run(ctx, operation, args)
 	if trouble == nil && a.command.Operation != contract.FDBStart {
@@ -202,15 +207,53 @@ func (a *attempt) run(ctx context.Context) (contract.FDBOutcome, error) {
 	return contract.FDBOutcome{Failure: trouble}, nil
 }
 
+// unacceptable says why the backup that replaces the one to abort cannot be started; nil if it can, as far as the tools can find
+// out while that one runs (ADR 0042).
+func (a *attempt) unacceptable(ctx context.Context) *contract.FDBFailure {
+	if a.command.Next == "" {
+		return nil
+	}
+	trouble := a.rehearse(ctx)
+	if trouble != nil {
+		trouble.Message = fdb.Bound("the running backup is not aborted, because the one that is to replace it would not start: "+
+			trouble.Message, MaxFDBMessage)
+	}
+	return trouble
+}
+
+// rehearse has the tools read the arguments of the start, write where it is to write, and compare the clock with the last start.
+func (a *attempt) rehearse(ctx context.Context) *contract.FDBFailure {
+	described := a.described()
+	described.URL, described.Tag = a.command.Next, a.desired.Tag
+	_, trouble := a.Run(ctx, fdbtool.DryStart, a.method.DryStart(described))
+	if trouble != nil && trouble.Class != contract.FDBClassAlreadyRunning { // on the tag: the arguments are read before that
+		return trouble
+	}
+	_, trouble = a.Run(ctx, fdbtool.DryWrite, a.method.DryWrite(a.command.Next, a.command.Tag))
+	if trouble != nil && trouble.Class != contract.FDBClassNotRunning { // with that UID: the container is made before that
+		return trouble
+	}
+	limit := strconv.Itoa(int(fdbtool.AnswerLimit.Seconds()))
+	answer, trouble := a.Run(ctx, fdbtool.LastStart, []string{"--exec", fdb.LastStartQuery, "--timeout", limit})
+	if trouble != nil {
+		return nil // fdbcli may not be there, which backups do not need
+	}
+	return fdb.FutureStart(answer, time.Now())
+}
+
 // noAgentsText is in the output of a start that succeeded while no agent answered.
 const noAgentsText = "no backup agents are responding"
 
-// arguments returns those of the command. A modify names the URL only if it differs: the tool opens the container then.
-func (a *attempt) arguments() (fdbtool.Operation, []string) {
-	described := fdb.Command{
+func (a *attempt) described() fdb.Command {
+	return fdb.Command{
 		URL: a.command.URL, Tag: a.command.Tag,
 		SnapshotPeriodSeconds: a.desired.SnapshotPeriodSeconds, KeyRanges: a.desired.KeyRanges,
 	}
+}
+
+// arguments returns those of the command. A modify names the URL only if it differs: the tool opens the container then.
+func (a *attempt) arguments() (fdbtool.Operation, []string) {
+	described := a.described()
 	switch a.command.Operation {
 	case contract.FDBStart:
 		return fdbtool.Start, a.method.Start(described)

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
@@ -23,6 +24,11 @@ type Call struct {
 	Begin    time.Time `json:"begin,omitzero"`
 	End      time.Time `json:"end,omitzero"` // zero while it runs, and for ever when it was killed
 	ExitCode int       `json:"exitCode"`     // only with End
+}
+
+// Dry says whether the command only tried whether a backup can be started.
+func (c Call) Dry() bool {
+	return c.Tool == "fdbbackup" && (slices.Contains(c.Args, "-n") || slices.Contains(c.Args, "--verify-uid"))
 }
 
 // Ended says whether the command came to its own end.

@@ -85,6 +85,10 @@ func (s *console) execute(ctx context.Context, name string, words []string) erro
 	if words[0] == "status" {
 		return s.showStatus(ctx, name, words)
 	}
+	if words[0] == "option" {
+		s.printf("Option enabled for all transactions\n")
+		return nil
+	}
 	if words[0] == "writemode" {
 		s.writeMode = len(words) > 1 && words[1] == "on"
 		return nil
@@ -122,11 +126,17 @@ func (s *console) execute(ctx context.Context, name string, words []string) erro
 
 var errUsage = exit(1, "ERROR: wrong number of arguments")
 
-func (s *console) get(args [][]byte, _ *state.Tx, data *state.Data) error {
+// lastStartKey is where FoundationDB keeps the time of the last start.
+const lastStartKey = "\xff\x02/backup-agent/\x01config\x00\x01lastBackupTimestamp\x00"
+
+func (s *console) get(args [][]byte, tx *state.Tx, data *state.Data) error {
 	if len(args) != 1 {
 		return errUsage
 	}
 	value, found := data.Get(args[0])
+	if string(args[0]) == lastStartKey && tx.LastStart != "" {
+		value, found = []byte("\x01"+tx.LastStart+"\x00"), true
+	}
 	if !found {
 		s.printf("`%s': not found\n", Printable(args[0]))
 		return nil

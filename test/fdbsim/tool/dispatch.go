@@ -103,6 +103,9 @@ func (r *run) dispatch(ctx context.Context) error {
 		return r.printVersion()
 	}
 	r.findCluster()
+	if r.Tool == Backup && (r.options.has("-n") || r.options.has("--verify-uid")) {
+		r.sub = "dry " + r.sub // a fault of a start is none of a dry one
+	}
 	if err := r.begin(ctx); err != nil {
 		return err
 	}

@@ -76,7 +76,7 @@ func (c *testCase) runKilledAmid(s scenario, amid amidCommand, after bool) effec
 			return false
 		}
 		for _, call := range calls {
-			if !call.Ended() {
+			if !call.Ended() && !call.Dry() {
 				hanging = call
 				return true
 			}

@@ -191,8 +191,8 @@ var changing = []string{"start", "modify", "abort", "pause", "resume", "expire",
 // commands returns those that ended, and those that were killed.
 func (c *testCase) commands() (ended, killed []string) {
 	for _, call := range c.calls() {
-		if call.Tool == "fdbcli" || len(call.Args) == 0 || !slices.Contains(changing, call.Args[0]) ||
-			slices.Contains(call.Args, "-n") { // which only tries
+		if call.Tool == "fdbcli" || len(call.Args) == 0 || !slices.Contains(changing, call.Args[0]) || call.Dry() ||
+			slices.Contains(call.Args, "-n") { // a restore that only tries
 			continue
 		}
 		if call.Ended() {
