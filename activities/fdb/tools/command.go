@@ -208,7 +208,7 @@ func (a *attempt) run(ctx context.Context) (contract.FDBOutcome, error) {
 }
 
 // unacceptable says why the backup that replaces the one to abort cannot be started; nil if it can, as far as the tools can find
-// out while that one runs (ADR 0042).
+// out while that one runs (ADR 0046).
 func (a *attempt) unacceptable(ctx context.Context) *contract.FDBFailure {
 	if a.command.Next == "" {
 		return nil
