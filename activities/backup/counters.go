@@ -32,8 +32,8 @@ func countUploads(uploads []velerov2alpha1.DataUpload) *oadpv1alpha1.DataMoverDa
 	return counts
 }
 
-// countPodVolumes counts by the phases that the status has fields for; the phases of newer Velero versions between New and
-// InProgress (Accepted, Prepared) appear in the total only.
+// countPodVolumes counts by the phases that the status has fields for: OADP's CRD has none for Accepted, Prepared and Canceling,
+// which appear in the total only, and Canceled counts as Failed.
 func countPodVolumes(volumes []velerov1.PodVolumeBackup) *oadpv1alpha1.FileSystemPodVolumeBackups {
 	counts := &oadpv1alpha1.FileSystemPodVolumeBackups{Total: len(volumes)}
 	for i := range volumes {
@@ -42,7 +42,7 @@ func countPodVolumes(volumes []velerov1.PodVolumeBackup) *oadpv1alpha1.FileSyste
 			counts.New++
 		case velerov1.PodVolumeBackupPhaseInProgress:
 			counts.InProgress++
-		case velerov1.PodVolumeBackupPhaseFailed:
+		case velerov1.PodVolumeBackupPhaseFailed, velerov1.PodVolumeBackupPhaseCanceled:
 			counts.Failed++
 		case velerov1.PodVolumeBackupPhaseCompleted:
 			counts.Completed++

@@ -285,6 +285,12 @@ func TestVolumesOfTheBackupAreCounted(t *testing.T) {
 			require.NoError(t, w.Client.Update(t.Context(), p2))
 			count()
 			assert.Equal(t, 2, w.Read(activitytest.Name).Status.FileSystemPodVolumeBackups.Completed, "Velero's phase is the same")
+
+			p2.Status.Phase = velerov1.PodVolumeBackupPhaseCanceled
+			require.NoError(t, w.Client.Update(t.Context(), p2))
+			w.SetVelero(activitytest.Ours, "Cancelled")
+			count()
+			assert.Equal(t, 1, w.Read(activitytest.Name).Status.FileSystemPodVolumeBackups.Failed, "the volume is not in the backup")
 		})
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/activities"
+	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/metrics"
 	"holdfast.dev/holdfast/k8s/policy/check"
@@ -26,6 +27,7 @@ const (
 	eventDeletionRetry   = "DeletionRetried"
 	eventCompleted       = "BackupCompleted"
 	eventFailed          = "BackupFailed"
+	eventCancelled       = "BackupCancelled"
 	eventGone            = "VeleroBackupNotFound"
 )
 
@@ -132,6 +134,11 @@ func (b *Activities) recordProgress(nab *oadpv1alpha1.NonAdminBackup, before con
 	metrics.BackupFinished(string(status.Phase), nab.CreationTimestamp.Time, completed)
 	if status.Phase == velerov1.BackupPhaseCompleted {
 		b.record(nab, corev1.EventTypeNormal, eventCompleted, "Backup", "Velero completed the backup (%d warnings)", status.Warnings)
+		return
+	}
+	if k8s.Cancelled(status.Phase) {
+		b.record(nab, corev1.EventTypeWarning, eventCancelled, "Backup",
+			"somebody has cancelled the backup at Velero: nothing can be restored from it; create a new NonAdminBackup")
 		return
 	}
 	b.record(nab, corev1.EventTypeWarning, eventFailed, "Backup", "Velero ended the backup in phase %s (%d errors, %d warnings) %s",

@@ -68,6 +68,18 @@ func TestAnEndOtherThanCompletionIsAWarning(t *testing.T) {
 	}
 }
 
+func TestACancelledBackupHasItsOwnSentence(t *testing.T) {
+	w := activitytest.Created(t, "InProgress")
+	w.SetVelero(activitytest.Ours, "Cancelling")
+	activitytest.Do(t, w, contract.RefreshBackup.Name)
+	assert.Empty(t, activitytest.Events(w), "it is not over")
+	w.SetVelero(activitytest.Ours, "Cancelled")
+	activitytest.Do(t, w, contract.RefreshBackup.Name)
+	assert.Equal(t, []string{"Warning BackupCancelled somebody has cancelled the backup at Velero: nothing can be restored from it; " +
+		"create a new NonAdminBackup"}, activitytest.Events(w))
+	assert.EqualValues(t, "Cancelled", w.Read(activitytest.Name).Status.VeleroBackup.Status.Phase)
+}
+
 // What Velero quotes of a ConfigMap is for administrators, whose tenants may name ConfigMaps that they may not read.
 func TestNoContentOfAConfigMapReachesATenant(t *testing.T) {
 	const quoting = "invalid resource policies: fail to read the ResourcePolicies from ConfigMap openshift-adp/x: " +

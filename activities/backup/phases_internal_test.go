@@ -40,6 +40,8 @@ func TestPhasesOfAVeleroBackup(t *testing.T) {
 		"Completed":                 {finished: true},
 		"PartiallyFailed":           {finished: true},
 		"Failed":                    {finished: true},
+		"Cancelling":                {passed: true, running: true},
+		"Cancelled":                 {finished: true},
 		"OfANewerVelero":            {},
 	}
 	for phase, want := range tests {
@@ -55,7 +57,7 @@ func TestWhatVeleroHasNotBegunIsUnstarted(t *testing.T) {
 	want := map[velerov1.BackupPhase]bool{"": true, "New": true, "Queued": true, "FailedValidation": true}
 	for _, phase := range []velerov1.BackupPhase{
 		"", "New", "Queued", "ReadyToStart", "InProgress", "WaitingForPluginOperations", "Finalizing", "FailedValidation",
-		"Completed", "PartiallyFailed", "Failed", "Deleting", "OfANewerVelero",
+		"Completed", "PartiallyFailed", "Failed", "Deleting", "Cancelled", "OfANewerVelero",
 	} {
 		t.Run(string(phase), func(t *testing.T) {
 			assert.Equal(t, want[phase], unstarted(&velerov1.BackupStatus{Phase: phase}))

@@ -1,17 +1,23 @@
 package backup
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities/stall"
+	"holdfast.dev/holdfast/k8s"
+	"holdfast.dev/holdfast/k8s/policy/check"
+	"holdfast.dev/holdfast/k8s/shorten"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -75,10 +81,26 @@ func StoredAge(
 	}()
 	err := wait.PollUntilContextCancel(ctx, downloadPoll, true, func(ctx context.Context) (bool, error) {
 		err := cluster.Get(ctx, client.ObjectKeyFromObject(request), request)
-		return request.Status.Phase == velerov1.DownloadRequestPhaseProcessed, err
+		phase := request.Status.Phase
+		return phase == velerov1.DownloadRequestPhaseProcessed || phase == k8s.DownloadRequestFailed, err
 	})
 	if err != nil {
 		return 0, fmt.Errorf("wait for Velero to answer DownloadRequest %s/%s: %w", request.Namespace, request.Name, err)
 	}
+	if request.Status.Phase == k8s.DownloadRequestFailed {
+		why, err := WhyNotSigned(ctx, cluster, request)
+		return 0, errors.Join(fmt.Errorf("%w: DownloadRequest %s/%s: %s", errNotSigned, request.Namespace, request.Name, why), err)
+	}
 	return stall.FileAge(ctx, location, request.Status.DownloadURL)
+}
+
+var errNotSigned = errors.New("no URL from Velero")
+
+// WhyNotSigned is what Velero says about a DownloadRequest in phase Failed. The types of Velero 1.18 have no field for it.
+func WhyNotSigned(ctx context.Context, reader client.Reader, request *velerov1.DownloadRequest) (string, error) {
+	answered := &unstructured.Unstructured{}
+	answered.SetGroupVersionKind(velerov1.SchemeGroupVersion.WithKind("DownloadRequest"))
+	_, err := k8s.Get(ctx, reader, "DownloadRequest", request.Namespace, request.Name, answered)
+	why, _, _ := unstructured.NestedString(answered.Object, "status", "message")
+	return check.Concealed(shorten.Text(cmp.Or(why, "it gives no reason"), maxErrorBytes)), err
 }

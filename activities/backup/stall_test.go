@@ -171,6 +171,17 @@ func TestTheStoreIsTrustedAsVeleroTrustsIt(t *testing.T) {
 	assert.True(t, view.Velero.Stalled)
 }
 
+// A Velero after 1.18 says why there is no URL, instead of nothing.
+func TestARefusalOfVelerosToSignIsNotWaitedFor(t *testing.T) {
+	w := stalled(t, "", nil)
+	w.Sign, w.Refusal = nil, `backup "x" has not written any artifacts`
+	_, err := checkStall(t, w)
+	activitytest.RequireError(t, err, contract.ErrorKubernetes, true)
+	require.ErrorContains(t, err, "no URL from Velero: DownloadRequest")
+	require.ErrorContains(t, err, w.Refusal)
+	assert.Empty(t, activitytest.DownloadRequests(t, w))
+}
+
 // Velero may be away: the request it does not answer is taken back.
 func TestAVeleroThatDoesNotAnswerIsNotWaitedForWithoutEnd(t *testing.T) {
 	w := stalled(t, "", nil)

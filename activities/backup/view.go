@@ -117,13 +117,17 @@ func (o *Objects) deleteRequestView(now time.Time) contract.DeleteRequestView {
 	if attempt := requestAttempt(o.BackupName, newest.Name); attempt >= view.Attempt {
 		view.Attempt, view.Exists = attempt, true
 		view.Failed = newest.Status.Phase == velerov1.DeleteBackupRequestPhaseProcessed ||
-			(newest.Status.Phase == velerov1.DeleteBackupRequestPhaseInProgress &&
-				now.Sub(newest.CreationTimestamp.Time) > abandonedAfter)
+			(begun(newest.Status.Phase) && now.Sub(newest.CreationTimestamp.Time) > abandonedAfter)
 		if len(newest.Status.Errors) > 0 {
 			view.Error = shorten.Text(newest.Status.Errors[0], maxErrorBytes)
 		}
 	}
 	return view
+}
+
+// begun: Velero has seen the request. A phase that is not known here is of a newer Velero, and no answer.
+func begun(phase velerov1.DeleteBackupRequestPhase) bool {
+	return phase != "" && phase != velerov1.DeleteBackupRequestPhaseNew
 }
 
 // newestRequest is our request with the highest number, or nil. Requests that an administrator made by hand do not count: they

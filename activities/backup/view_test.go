@@ -217,6 +217,13 @@ func TestViewOfTheRequestToDelete(t *testing.T) {
 			there: []velerov1.DeleteBackupRequest{request(1, 11*time.Minute, "InProgress")},
 			want:  contract.DeleteRequestView{Attempt: 1, Exists: true, Failed: true},
 		},
+		"Velero is in a phase of a newer release": {
+			there: []velerov1.DeleteBackupRequest{request(1, 9*time.Minute, "OfTomorrow")}, want: contract.DeleteRequestView{Attempt: 1, Exists: true},
+		},
+		"and stays there": {
+			there: []velerov1.DeleteBackupRequest{request(1, 11*time.Minute, "OfTomorrow")},
+			want:  contract.DeleteRequestView{Attempt: 1, Exists: true, Failed: true},
+		},
 		"waits for long in a queue": {
 			there: []velerov1.DeleteBackupRequest{request(1, time.Hour, "New")}, want: contract.DeleteRequestView{Attempt: 1, Exists: true},
 		},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
@@ -17,6 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities"
+	"holdfast.dev/holdfast/activities/backup"
+	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -87,6 +90,9 @@ func (d *Activities) Request(ctx context.Context, step contract.DownloadStep) (c
 		if o.NADR == nil || o.Verdict == nil {
 			return nil // no longer due
 		}
+		if err := d.explain(ctx, o); err != nil {
+			return err
+		}
 		if o.Useless() {
 			if err := d.deleteRequest(ctx, o); err != nil {
 				return err
@@ -114,6 +120,16 @@ func (d *Activities) Request(ctx context.Context, step contract.DownloadStep) (c
 		o.Request = request
 		return nil
 	})
+}
+
+// explain adds Velero's reason to a verdict that is Velero's refusal, before the request that says it is deleted.
+func (d *Activities) explain(ctx context.Context, o *Objects) error {
+	if o.Request == nil || o.Request.Status.Phase != k8s.DownloadRequestFailed || !strings.HasSuffix(o.Verdict.Message, notSigned) {
+		return nil
+	}
+	why, err := backup.WhyNotSigned(ctx, d.Client, o.Request)
+	o.Verdict.Message += ": " + why + "; create another NonAdminDownloadRequest to try again"
+	return err
 }
 
 // Remove deletes the Velero DownloadRequest, with the URL in it, of a deleted or expired object, and an expired object itself.

@@ -15,6 +15,7 @@ import (
 	"holdfast.dev/holdfast/activities/fake"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/workflows/contract"
+	workflow "holdfast.dev/holdfast/workflows/download"
 )
 
 const logs, signedURL = "logs", "https://store/log?X-Amz-Signature=0123456789abcdef"
@@ -95,6 +96,43 @@ func TestARefusedDownloadIsToldOnceAndAsksVeleroNothing(t *testing.T) {
 	}
 	assert.Equal(t, []string{"patch status NonAdminDownloadRequest"}, w.Writes())
 	assert.Equal(t, []string{"Warning NonAdminBackupStorageLocationNotUsed " + oadpv1alpha1.MessageLocationNotUsed}, activitytest.Events(w))
+}
+
+// Velero's answer is final for this request: it is asked once, and what it says is shown.
+func TestAFailedDownloadEndsWithVelerosMessage(t *testing.T) {
+	w := downloading(t, inStore()...)
+	w.Refusal = "the log was never written"
+	downloadSteps(t, w, contract.RequestDownload.Name)
+	require.EqualValues(t, "Failed", w.VeleroDownload(logs).Status.Phase)
+	view := downloadSteps(t, w, contract.RefreshDownload.Name)
+	assert.False(t, view.Judged, "the verdict of before does not hold")
+	for range 2 {
+		view = downloadSteps(t, w, contract.RequestDownload.Name)
+		assert.True(t, view.Refused && !view.Velero.Exists, "%+v", view)
+		assert.True(t, workflow.Settled(view))
+	}
+	const why = "cannot get nonadminbackup: Velero has not signed a URL: the log was never written; " +
+		"create another NonAdminDownloadRequest to try again"
+	status := w.ReadDownload(logs).Status
+	assert.Equal(t, oadpv1alpha1.NonAdminPhaseBackingOff, status.Phase)
+	assert.Equal(t, why, status.Conditions[0].Message)
+	assert.Equal(t, []string{"Warning NonAdminBackupNotAvailable " + why}, activitytest.Events(w))
+
+	w.Refusal = ""
+	w.RetargetDownload(logs, velerov1.DownloadTargetKindBackupResults, activitytest.Name)
+	view = downloadSteps(t, w, contract.RefreshDownload.Name, contract.RequestDownload.Name)
+	assert.True(t, view.Velero.Exists && !view.Refused, "another file is another question")
+}
+
+func TestADownloadOfAnUnknownPhaseIsWaitedFor(t *testing.T) {
+	w := downloading(t, inStore()...)
+	downloadSteps(t, w, contract.RequestDownload.Name)
+	made := w.VeleroDownload(logs)
+	made.Status.Phase = "OfTomorrow"
+	require.NoError(t, w.Client.Update(t.Context(), made))
+	view := downloadSteps(t, w, contract.RefreshDownload.Name)
+	assert.True(t, view.Judged && view.Velero.Current && !view.Answered, "%+v", view)
+	assert.Equal(t, "OfTomorrow", view.Velero.Phase)
 }
 
 func TestARequestOfTheSameNameThatIsSomebodyElsesIsLeftAlone(t *testing.T) {

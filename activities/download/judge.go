@@ -42,6 +42,9 @@ func (g *Gatherer) judge(ctx context.Context, o *Objects) (Verdict, error) {
 	case of == ofRestore:
 		find = g.restoreFile
 	}
+	if refusal := refusedByVelero(o.NADR); refusal != nil {
+		return *refusal, nil
+	}
 	wanted, err := find(ctx, o.NADR.Namespace, target.Name)
 	if err != nil {
 		return Verdict{}, err
@@ -63,7 +66,11 @@ func (g *Gatherer) judge(ctx context.Context, o *Objects) (Verdict, error) {
 	case !owner.Tenants(location) || !owner.MayHold(location, o.NADR.Namespace):
 		return locationNotUsed(), nil
 	}
-	return Verdict{Available: true, Target: velerov1.DownloadTarget{Kind: target.Kind, Name: wanted.of}}, nil
+	available := velerov1.DownloadTarget{Kind: target.Kind, Name: wanted.of}
+	if o.failed(available) {
+		return of.refuse("%s", notSigned), nil
+	}
+	return Verdict{Available: true, Target: available}, nil
 }
 
 // backupFile finds the Velero Backup of a NonAdminBackup.
@@ -84,10 +91,10 @@ func (g *Gatherer) backupFile(ctx context.Context, namespace, name string) (file
 	if made == nil {
 		return missing("NonAdminBackup %q has no Velero Backup", name), nil
 	}
-	switch made.Status.Phase {
-	case velerov1.BackupPhaseFailedValidation:
+	switch phase := made.Status.Phase; {
+	case phase == velerov1.BackupPhaseFailedValidation:
 		return missing("Velero has refused NonAdminBackup %q, it has no files", name), nil
-	case "", velerov1.BackupPhaseNew, velerov1.BackupPhaseQueued, velerov1.BackupPhaseReadyToStart, velerov1.BackupPhaseInProgress:
+	case backup.Unwritten(phase):
 		return missing("Velero has not written the files of NonAdminBackup %q yet", name), nil
 	}
 	return file{of: made.Name, holder: made}, nil
@@ -111,10 +118,10 @@ func (g *Gatherer) restoreFile(ctx context.Context, namespace, name string) (fil
 	if made == nil {
 		return missing("NonAdminRestore %q has no Velero Restore", name), nil
 	}
-	switch made.Status.Phase {
-	case velerov1.RestorePhaseFailedValidation:
+	switch phase := made.Status.Phase; {
+	case phase == velerov1.RestorePhaseFailedValidation:
 		return missing("Velero has refused NonAdminRestore %q, it has no files", name), nil
-	case "", velerov1.RestorePhaseNew, velerov1.RestorePhaseInProgress:
+	case restore.Unwritten(phase):
 		return missing("Velero has not written the files of NonAdminRestore %q yet", name), nil
 	}
 	source := &velerov1.Backup{}

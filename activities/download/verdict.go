@@ -2,10 +2,12 @@ package download
 
 import (
 	"fmt"
+	"strings"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 )
 
@@ -62,6 +64,26 @@ func (s subject) refuse(why string, args ...any) Verdict {
 		condition, message = oadpv1alpha1.NonAdminConditionNonAdminRestoreNotAvailable, oadpv1alpha1.MessageRestoreUnavailable
 	}
 	return Verdict{Condition: condition, Message: message + ": " + fmt.Sprintf(why, args...)}
+}
+
+// notSigned begins the reason of a refusal that is Velero's.
+const notSigned = "Velero has not signed a URL"
+
+// failed: Velero has answered that there will be no URL for the target.
+func (o *Objects) failed(target velerov1.DownloadTarget) bool {
+	return o.Request != nil && o.Request.Status.Phase == k8s.DownloadRequestFailed && o.Request.Spec.Target == target
+}
+
+// refusedByVelero is the verdict that repeats Velero's refusal, if the status says it of this generation; else nil. Velero's
+// request is gone then, and without this another would be made for ever.
+func refusedByVelero(nadr *oadpv1alpha1.NonAdminDownloadRequest) *Verdict {
+	for _, condition := range nadr.Status.Conditions {
+		if condition.ObservedGeneration == nadr.Generation && condition.Reason == oadpv1alpha1.ReasonDownloadError &&
+			strings.Contains(condition.Message, ": "+notSigned) {
+			return &Verdict{Condition: oadpv1alpha1.NonAdminCondition(condition.Type), Message: condition.Message}
+		}
+	}
+	return nil
 }
 
 // subjects maps each kind of file to the kind of object that it belongs to.

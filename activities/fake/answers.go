@@ -7,10 +7,13 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"holdfast.dev/holdfast/k8s"
 )
 
 func (w *World) interceptors() interceptor.Funcs {
@@ -19,7 +22,11 @@ func (w *World) interceptors() interceptor.Funcs {
 			if err := w.read(o); err != nil {
 				return err
 			}
-			return c.Get(ctx, key, o, opts...)
+			err := c.Get(ctx, key, o, opts...)
+			if newer, is := o.(*unstructured.Unstructured); is && err == nil && newer.GetKind() == "DownloadRequest" && w.Refusal != "" {
+				err = unstructured.SetNestedField(newer.Object, w.Refusal, "status", "message")
+			}
+			return err
 		},
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
 			if err := w.read(list); err != nil {
@@ -36,6 +43,9 @@ func (w *World) interceptors() interceptor.Funcs {
 			}
 			if request, is := o.(*velerov1.DownloadRequest); is && w.Sign != nil {
 				request.Status.Phase, request.Status.DownloadURL = velerov1.DownloadRequestPhaseProcessed, w.Sign(request)
+			}
+			if request, is := o.(*velerov1.DownloadRequest); is && w.Refusal != "" {
+				request.Status.Phase = k8s.DownloadRequestFailed
 			}
 			return w.write("create", o, func() error { return c.Create(ctx, o, opts...) })
 		},

@@ -59,6 +59,8 @@ type World struct {
 	Bucket string
 	// Sign, if set, answers DownloadRequests with a URL, as Velero does.
 	Sign func(*velerov1.DownloadRequest) string
+	// Refusal, if set, answers DownloadRequests with phase Failed and this message, as Velero is to do after 1.18.
+	Refusal string
 
 	mutex    sync.Mutex
 	fail     func(verb string, object client.Object) error

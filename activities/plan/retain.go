@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities"
+	"holdfast.dev/holdfast/activities/restore"
 	"holdfast.dev/holdfast/k8s"
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
@@ -193,11 +194,6 @@ func restoreEnded(nar *oadpv1alpha1.NonAdminRestore) bool {
 	if made == nil || made.Status == nil {
 		return false
 	}
-	switch made.Status.Phase {
-	case velerov1.RestorePhaseFailed, velerov1.RestorePhaseFailedValidation:
-		return true
-	case velerov1.RestorePhaseCompleted, velerov1.RestorePhasePartiallyFailed:
-		return meta.IsStatusConditionTrue(nar.Status.Conditions, string(oadpv1alpha1.NonAdminConditionFinalized))
-	}
-	return false
+	finalized := meta.IsStatusConditionTrue(nar.Status.Conditions, string(oadpv1alpha1.NonAdminConditionFinalized))
+	return restore.Finished(made.Status.Phase) && (finalized || !restore.Restored(made.Status.Phase))
 }

@@ -76,6 +76,29 @@ func TestABackupThatIsUsedIsNotDeleted(t *testing.T) {
 	assert.Equal(t, []holdfastv1alpha1.Judged{{Name: first, Why: "used by NonAdminRestore restore"}}, s.status().Retention.Blocked)
 }
 
+func TestUntilWhenARestoreReadsItsBackup(t *testing.T) {
+	for phase, reads := range map[velerov1.RestorePhase]bool{
+		"InProgress": true, "Cancelling": true, "OfTomorrow": true, "Completed": true, // until it is finalized
+		"Failed": false, "FailedValidation": false, "Cancelled": false, "Canceled": false,
+	} {
+		t.Run(string(phase), func(t *testing.T) {
+			s := newScene(t, func(p *holdfastv1alpha1.BackupPlan) { p.Spec.Keep = &holdfastv1alpha1.Keep{Last: 1} })
+			var names []string
+			for range 2 {
+				s.now = s.now.Add(time.Minute)
+				nab := s.run()
+				s.ends(nab, velerov1.BackupPhaseCompleted)
+				names = append(names, nab.Name)
+			}
+			nar := fake.NAR("restore", names[0])
+			nar.Status.VeleroRestore = &oadpv1alpha1.VeleroRestore{Status: &velerov1.RestoreStatus{Phase: phase}}
+			require.NoError(t, s.Client.Create(t.Context(), nar))
+			require.NoError(t, s.Client.Status().Update(t.Context(), nar))
+			assert.Equal(t, !reads, s.refresh().Delete == names[0])
+		})
+	}
+}
+
 // A location that became read-only, for example, keeps one backup, and nothing else (velero#3701, #4203).
 func TestABackupThatVeleroCannotDeleteKeepsNoOther(t *testing.T) {
 	s := newScene(t, func(p *holdfastv1alpha1.BackupPlan) { p.Spec.Keep = &holdfastv1alpha1.Keep{Last: 1} })

@@ -45,8 +45,8 @@ func countDownloads(downloads []velerov2alpha1.DataDownload) *oadpv1alpha1.DataM
 	return counts
 }
 
-// countPodVolumes counts by the phases that the status has fields for; the phases of newer Velero versions between New
-// and InProgress (Accepted, Prepared) appear in the total only.
+// countPodVolumes counts by the phases that the status has fields for: OADP's CRD has none for Accepted, Prepared and Canceling,
+// which appear in the total only, and Canceled counts as Failed.
 func countPodVolumes(volumes []velerov1.PodVolumeRestore) *oadpv1alpha1.FileSystemPodVolumeRestores {
 	counts := &oadpv1alpha1.FileSystemPodVolumeRestores{Total: len(volumes)}
 	for i := range volumes {
@@ -55,7 +55,7 @@ func countPodVolumes(volumes []velerov1.PodVolumeRestore) *oadpv1alpha1.FileSyst
 			counts.New++
 		case velerov1.PodVolumeRestorePhaseInProgress:
 			counts.InProgress++
-		case velerov1.PodVolumeRestorePhaseFailed:
+		case velerov1.PodVolumeRestorePhaseFailed, velerov1.PodVolumeRestorePhaseCanceled:
 			counts.Failed++
 		case velerov1.PodVolumeRestorePhaseCompleted:
 			counts.Completed++

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/activities"
+	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/metrics"
 	"holdfast.dev/holdfast/k8s/policy/check"
@@ -24,6 +25,7 @@ const (
 	eventRestoreCreated   = "VeleroRestoreCreated"
 	eventRestoreCompleted = "RestoreCompleted"
 	eventRestoreFailed    = "RestoreFailed"
+	eventRestoreCancelled = "RestoreCancelled"
 	eventRestoreGone      = "VeleroRestoreNotFound"
 )
 
@@ -117,6 +119,11 @@ func (r *Activities) recordProgress(nar *oadpv1alpha1.NonAdminRestore, before co
 	if status.Phase == velerov1.RestorePhaseCompleted {
 		r.record(nar, corev1.EventTypeNormal, eventRestoreCompleted, "Restore",
 			"Velero completed the restore (%d warnings)", status.Warnings)
+		return
+	}
+	if k8s.Cancelled(status.Phase) {
+		r.record(nar, corev1.EventTypeWarning, eventRestoreCancelled, "Restore",
+			"somebody has cancelled the restore at Velero; what it had restored stays, and nothing follows")
 		return
 	}
 	r.record(nar, corev1.EventTypeWarning, eventRestoreFailed, "Restore",

@@ -6,6 +6,8 @@ import (
 	"holdfast.dev/holdfast/k8s"
 )
 
+// A phase that is not known here is of a newer Velero. It is shown as it is, and counts as unfinished.
+
 // Finished reports whether Velero will not change a Restore in this phase any more without a request.
 func Finished(phase velerov1.RestorePhase) bool {
 	switch phase {
@@ -13,13 +15,18 @@ func Finished(phase velerov1.RestorePhase) bool {
 		velerov1.RestorePhasePartiallyFailed, velerov1.RestorePhaseFailed:
 		return true
 	}
-	return false
+	return k8s.Cancelled(phase)
 }
 
 // Restored reports whether Velero has restored what it could, so that the finalization may start: all items are restored and
 // all plugin operations over.
 func Restored(phase velerov1.RestorePhase) bool {
 	return phase == velerov1.RestorePhaseCompleted || phase == velerov1.RestorePhasePartiallyFailed
+}
+
+// Unwritten reports whether Velero has not written the files of a Restore in this phase yet. Of an unknown phase it knows better.
+func Unwritten(phase velerov1.RestorePhase) bool {
+	return phase == "" || phase == velerov1.RestorePhaseNew || phase == velerov1.RestorePhaseInProgress || k8s.Cancelling(phase)
 }
 
 // atWork reports whether one of Velero's workers, of which there is one per stage, writes to the Restore next. It retries a
@@ -29,7 +36,7 @@ func atWork(phase velerov1.RestorePhase) bool {
 	case velerov1.RestorePhaseInProgress, velerov1.RestorePhaseFinalizing, velerov1.RestorePhaseFinalizingPartiallyFailed:
 		return true
 	}
-	return false
+	return k8s.Cancelling(phase)
 }
 
 // movedPast reports whether Velero has started other restores although this one is not finished.
@@ -39,7 +46,7 @@ func movedPast(phase velerov1.RestorePhase) bool {
 		velerov1.RestorePhaseFinalizing, velerov1.RestorePhaseFinalizingPartiallyFailed:
 		return true
 	}
-	return false
+	return k8s.Cancelling(phase)
 }
 
 // QueuePositions estimates, for every Velero Restore of the OADP namespace by name, how many Restores including itself Velero

@@ -215,14 +215,14 @@ func TestVolumesAreCountedByPhase(t *testing.T) {
 		downloads = append(downloads, velerov2alpha1.DataDownload{Status: velerov2alpha1.DataDownloadStatus{Phase: phase}})
 	}
 	var volumes []velerov1.PodVolumeRestore
-	for _, phase := range []velerov1.PodVolumeRestorePhase{"", "New", "Accepted", "InProgress", "Failed", "Completed"} {
+	for _, phase := range []velerov1.PodVolumeRestorePhase{"", "New", "Accepted", "InProgress", "Canceled", "Failed", "Completed"} {
 		volumes = append(volumes, velerov1.PodVolumeRestore{Status: velerov1.PodVolumeRestoreStatus{Phase: phase}})
 	}
 	restore.ApplyVolumeCounters(nar, downloads, volumes)
 	assert.Equal(t, &oadpv1alpha1.DataMoverDataDownloads{
 		Total: 10, New: 2, Accepted: 1, Prepared: 1, InProgress: 1, Canceling: 1, Canceled: 1, Failed: 1, Completed: 1,
 	}, nar.Status.DataMoverDataDownloads)
-	assert.Equal(t, &oadpv1alpha1.FileSystemPodVolumeRestores{Total: 6, New: 2, InProgress: 1, Failed: 1, Completed: 1},
+	assert.Equal(t, &oadpv1alpha1.FileSystemPodVolumeRestores{Total: 7, New: 2, InProgress: 1, Failed: 2, Completed: 1},
 		nar.Status.FileSystemPodVolumeRestores)
 	assert.False(t, restore.VolumesDone(&nar.Status))
 	restore.ApplyVolumeCounters(nar, downloads[6:9], volumes[4:])

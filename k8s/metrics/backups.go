@@ -12,12 +12,14 @@ import (
 // Result is how a NonAdminBackup or NonAdminRestore ended, as a label's value.
 type Result string
 
-// The results. The first four are Velero's final phases.
+// The results. The first five are Velero's final phases.
 const (
 	ResultCompleted        Result = "completed"
 	ResultPartiallyFailed  Result = "partially_failed"
 	ResultFailed           Result = "failed"
 	ResultFailedValidation Result = "failed_validation"
+	// ResultCancelled: Velero's phase is Cancelled, or Canceled.
+	ResultCancelled Result = "cancelled"
 	// ResultRejected: its spec was refused (BackingOff).
 	ResultRejected Result = "rejected"
 	// ResultDeleted: its finalizer was removed after its deletion.
@@ -26,7 +28,7 @@ const (
 
 // Results are all results. Each is on the page from the start, at zero: an increase from nothing to one would be missed.
 var Results = []Result{
-	ResultCompleted, ResultPartiallyFailed, ResultFailed, ResultFailedValidation, ResultRejected, ResultDeleted,
+	ResultCompleted, ResultPartiallyFailed, ResultFailed, ResultFailedValidation, ResultCancelled, ResultRejected, ResultDeleted,
 }
 
 var (
@@ -94,8 +96,11 @@ func BackupDeleted() { backups.WithLabelValues(string(ResultDeleted)).Inc() }
 // BackupStalled is called once for each backup that has stalled.
 func BackupStalled() { stalled.Inc() }
 
-// VeleroResult is the result by which a Velero phase is counted: the phase in lower snake case.
+// VeleroResult is the result by which a Velero phase is counted: the phase in lower snake case, in one spelling.
 func VeleroResult(phase string) Result {
+	if phase == "Canceled" {
+		return ResultCancelled
+	}
 	var snake strings.Builder
 	for i, letter := range phase {
 		if unicode.IsUpper(letter) && i > 0 {

@@ -31,6 +31,8 @@ func TestVelerosFinalPhasesAreResults(t *testing.T) {
 		"PartiallyFailed":  metrics.ResultPartiallyFailed,
 		"Failed":           metrics.ResultFailed,
 		"FailedValidation": metrics.ResultFailedValidation,
+		"Cancelled":        metrics.ResultCancelled,
+		"Canceled":         metrics.ResultCancelled,
 	} {
 		assert.Equal(t, want, metrics.VeleroResult(phase))
 		assert.Contains(t, metrics.Results, want)

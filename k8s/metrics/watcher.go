@@ -38,7 +38,7 @@ const (
 	StateWaiting    State = "waiting"
 	StateInProgress State = "in_progress"
 	// StateFinalizing: its items are copied, and Velero has started the next backup (WaitingForPluginOperations...,
-	// Finalizing...).
+	// Finalizing..., Cancelling).
 	StateFinalizing State = "finalizing"
 	StateDeleting   State = "deleting"
 	StateFinished   State = "finished"

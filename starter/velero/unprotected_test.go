@@ -62,6 +62,7 @@ func TestNamespacesWithoutAGoodBackupAreListed(t *testing.T) {
 		veleros("shop", "old", ended(velerov1.BackupPhaseCompleted, 72*time.Hour)),
 		veleros("shop", "new", ended(velerov1.BackupPhaseCompleted, 30*time.Hour)),
 		veleros("failed", "new", ended(velerov1.BackupPhasePartiallyFailed, time.Hour)),
+		veleros("failed", "cancelled", ended("Cancelled", time.Hour)), veleros("failed", "unknown", ended("OfTomorrow", time.Hour)),
 		veleros("c*", "admins", ended(velerov1.BackupPhaseCompleted, time.Hour)),
 	)
 	reader := fake.NewClientBuilder().WithScheme(k8s.Scheme()).WithObjects(objects...).Build()

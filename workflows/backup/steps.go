@@ -135,6 +135,9 @@ func awaited(v contract.BackupView) string {
 			v.Velero.Phase, v.Velero.ItemsBackedUp, v.Velero.TotalItems, velero)
 	case v.Velero.Running:
 		return fmt.Sprintf("**%s:** Velero works on %s.", v.Velero.Phase, velero)
+	case v.Velero.Phase != "" && v.Velero.Phase != "New" && v.Velero.Phase != "Queued":
+		return fmt.Sprintf("**%s:** waits for Velero to finish %s. This release of Holdfast does not know that phase of Velero's; "+
+			"an administrator should update it.", v.Velero.Phase, velero)
 	}
 	return fmt.Sprintf("**Queued:** waits for Velero to start %s.", velero)
 }

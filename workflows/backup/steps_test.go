@@ -69,6 +69,17 @@ func TestForceDeleteGoesBeforeDeleteBackup(t *testing.T) {
 	assert.Equal(t, stepDeleteVeleroObjects, nextBackupStep(v))
 }
 
+func TestAPhaseThatIsNotKnownIsShown(t *testing.T) {
+	for phase, want := range map[string]string{
+		"Queued": "**Queued:** waits for Velero to start Velero Backup `b`.",
+		"":       "**Queued:** waits for Velero to start Velero Backup `b`.",
+		"OfTomorrow": "**OfTomorrow:** waits for Velero to finish Velero Backup `b`. This release of Holdfast does not know that phase of " +
+			"Velero's; an administrator should update it.",
+	} {
+		assert.Equal(t, want, awaited(contract.BackupView{Velero: contract.VeleroBackupView{Name: "b", Exists: true, Phase: phase}}))
+	}
+}
+
 // The deletion of a backup that stalls waits for the administrator, and for nothing else.
 func TestAStallNamesItsRemedyWhateverIsAsked(t *testing.T) {
 	const stalled = "**Stalled:** the object store holds the finished Velero Backup `b`, and Velero still calls it InProgress. " +

@@ -157,10 +157,7 @@ func veleroState(phase velerov1.BackupPhase) metrics.State {
 	case velerov1.BackupPhaseDeleting:
 		return metrics.StateDeleting
 	}
-	if backup.Finished(phase) {
-		return metrics.StateFinished
-	}
-	return metrics.StateUnknown
+	return endingState(phase, backup.Finished(phase))
 }
 
 // veleroRestoreState groups Velero's phases by what Velero is doing with a Restore.
@@ -174,7 +171,14 @@ func veleroRestoreState(phase velerov1.RestorePhase) metrics.State {
 		velerov1.RestorePhaseFinalizing, velerov1.RestorePhaseFinalizingPartiallyFailed:
 		return metrics.StateFinalizing
 	}
-	if restore.Finished(phase) {
+	return endingState(phase, restore.Finished(phase))
+}
+
+func endingState[P ~string](phase P, finished bool) metrics.State {
+	switch {
+	case k8s.Cancelling(phase):
+		return metrics.StateFinalizing
+	case finished:
 		return metrics.StateFinished
 	}
 	return metrics.StateUnknown
