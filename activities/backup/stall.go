@@ -91,7 +91,7 @@ func StoredAge(
 		why, err := WhyNotSigned(ctx, cluster, request)
 		return 0, errors.Join(fmt.Errorf("%w: DownloadRequest %s/%s: %s", errNotSigned, request.Namespace, request.Name, why), err)
 	}
-	return stall.FileAge(ctx, location, request.Status.DownloadURL)
+	return stall.FileAge(ctx, cluster, location, request.Status.DownloadURL)
 }
 
 var errNotSigned = errors.New("no URL from Velero")

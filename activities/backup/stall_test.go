@@ -11,7 +11,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities/activitytest"
 	"holdfast.dev/holdfast/activities/fake"
@@ -165,10 +167,26 @@ func TestTheStoreIsTrustedAsVeleroTrustsIt(t *testing.T) {
 	_, err := checkStall(t, stalled(t, server.URL, nil))
 	require.ErrorContains(t, err, "certificate signed by unknown authority")
 	_, err = checkStall(t, stalled(t, server.URL, []byte("nonsense")))
-	require.ErrorContains(t, err, "spec.objectStorage.caCert holds no certificate")
+	require.ErrorContains(t, err, "what it names as CA certificate holds none")
 	view, err := checkStall(t, stalled(t, server.URL, authority))
 	require.NoError(t, err)
 	assert.True(t, view.Velero.Stalled)
+
+	w := stalled(t, server.URL, nil)
+	location := &velerov1.BackupStorageLocation{}
+	require.NoError(t, w.Client.Get(t.Context(), client.ObjectKey{Namespace: fake.OADPNamespace, Name: "default"}, location))
+	location.Spec.ObjectStorage.CACertRef = &corev1.SecretKeySelector{
+		LocalObjectReference: corev1.LocalObjectReference{Name: "ca"}, Key: "bundle",
+	}
+	require.NoError(t, w.Client.Update(t.Context(), location))
+	_, err = checkStall(t, w)
+	require.ErrorContains(t, err, "there is no Secret openshift-adp/ca")
+	secret := &corev1.Secret{Data: map[string][]byte{"bundle": authority}}
+	secret.Namespace, secret.Name = fake.OADPNamespace, "ca"
+	require.NoError(t, w.Client.Create(t.Context(), secret))
+	view, err = checkStall(t, w)
+	require.NoError(t, err)
+	assert.True(t, view.Velero.Stalled, "as an administrator's location may say since Velero 1.18")
 }
 
 // A Velero after 1.18 says why there is no URL, instead of nothing.

@@ -2,8 +2,6 @@ package stall
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/http"
@@ -11,15 +9,23 @@ import (
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"holdfast.dev/holdfast/k8s/objectstore/trust"
 )
 
 // FileAge reads from the object store, by a URL that Velero has signed, how long ago a file was written; zero if there is none.
 // Both times are the store's own. Nothing of the file is read, redirects are not followed, and no error shows the URL, because
 // anyone who has it can read the file.
-func FileAge(ctx context.Context, location *velerov1.BackupStorageLocation, signed string) (time.Duration, error) {
-	transport, err := transportFor(location)
-	if err != nil {
-		return 0, err
+//
+// reader reads the Secret with the certificates that an administrator's location may name.
+func FileAge(
+	ctx context.Context, reader client.Reader, location *velerov1.BackupStorageLocation, signed string,
+) (time.Duration, error) {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	var err error
+	if transport.TLSClientConfig, err = trust.Of(ctx, reader, location); err != nil {
+		return 0, fmt.Errorf("BackupStorageLocation %s: %w", location.Name, err)
 	}
 	defer transport.CloseIdleConnections()
 	browser := &http.Client{
@@ -60,19 +66,4 @@ func withoutURL(err error) error {
 		return wrapped.Err
 	}
 	return err
-}
-
-// transportFor trusts the certificates that Velero trusts for the location.
-func transportFor(location *velerov1.BackupStorageLocation) (*http.Transport, error) {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	trust := &tls.Config{MinVersion: tls.VersionTLS12}
-	if location.Spec.ObjectStorage != nil && len(location.Spec.ObjectStorage.CACert) > 0 {
-		trust.RootCAs = x509.NewCertPool()
-		if !trust.RootCAs.AppendCertsFromPEM(location.Spec.ObjectStorage.CACert) {
-			return nil, fmt.Errorf("BackupStorageLocation %s: spec.objectStorage.caCert holds no certificate", location.Name)
-		}
-	}
-	trust.InsecureSkipVerify = location.Spec.Config["insecureSkipTLSVerify"] == "true"
-	transport.TLSClientConfig = trust
-	return transport, nil
 }

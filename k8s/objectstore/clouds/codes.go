@@ -10,10 +10,20 @@ import (
 	"google.golang.org/api/googleapi"
 
 	"holdfast.dev/holdfast/k8s/objectstore"
+	"holdfast.dev/holdfast/k8s/objectstore/trust"
 )
 
 func unusable(action, reason string, args ...any) error {
 	return objectstore.Unusable(action, fmt.Sprintf(reason, args...))
+}
+
+// asUnusable gives an error of package trust the words of this one.
+func asUnusable(action string, err error) error {
+	var unusable *trust.UnusableError
+	if errors.As(err, &unusable) {
+		return objectstore.Unusable(action, unusable.Reason)
+	}
+	return err
 }
 
 func failed(action string, err error) error { return objectstore.Failed(action, err, codeOf(err)) }
