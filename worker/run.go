@@ -135,7 +135,7 @@ func newProber(
 	}
 	if flags.servesVelero() {
 		checks = append(checks, probe.Check{Name: "non-admin-controller", Probe: cluster.rival.Probe},
-			probe.Check{Name: "policy", Probe: cluster.checkPolicy}, cluster.passwordCheck(flags.OADPNamespace))
+			probe.Check{Name: "policy", Probe: cluster.checkPolicy}, cluster.passwordCheck(flags.OADPNamespace), cluster.fieldsCheck())
 	}
 	if flags.servesFDB() && flags.FDB.BinDir != "" {
 		checks = append(checks, flags.FDB.Check())
