@@ -55,6 +55,8 @@ type Backup struct {
 	// Recorded: the Velero Backup says so. Velero is that Velero Backup.
 	Recorded bool
 	Velero   *velerov1.Backup
+	// Lost: its status still says that it is good, and the Velero Backup does not exist any more.
+	Lost bool
 }
 
 // Gather reads the objects. made is what the plan's workflow knows of its backups. An error means that one could not be read.
@@ -95,9 +97,23 @@ func (g *Gatherer) Gather(ctx context.Context, step contract.PlanStep) (*Objects
 		made := Backup{Object: nab, Velero: recorded[owner.NACUUID(g.ClusterID, nab.Namespace, nab.Name, string(nab.UID))]}
 		made.Recorded = owner.Backup.Called(made.Velero, nab.Namespace, nab.Name)
 		made.Made = made.Recorded || slices.Contains(step.Made, contract.PlanBackup{Name: nab.Name, UID: string(nab.UID)})
+		if made.Made && !made.Recorded && made.state() == retention.Good {
+			if made.Lost, err = g.lost(ctx, nab); err != nil {
+				return nil, err
+			}
+		}
 		o.Backups = append(o.Backups, made)
 	}
 	return o, nil
+}
+
+// lost reads whether a backup that is not recorded yet has no Velero Backup: of the recorded ones that is known. Until its own
+// workflow has noticed, it would cost an older one that is good.
+func (g *Gatherer) lost(ctx context.Context, nab *oadpv1alpha1.NonAdminBackup) (bool, error) {
+	made := &velerov1.Backup{}
+	name := owner.NACUUID(g.ClusterID, nab.Namespace, nab.Name, string(nab.UID))
+	exists, err := k8s.Get(ctx, g.Reader, "Velero Backup", g.OADPNamespace, name, made)
+	return !exists || !owner.Backup.Called(made, nab.Namespace, nab.Name), err
 }
 
 // older lists the plans that come before this one where a namespace may have only so many.
@@ -156,7 +172,7 @@ func (b Backup) phase() string {
 func (b Backup) state() retention.State { return endOf(b.phase()) }
 
 // gone: nothing can be restored from it.
-func (b Backup) gone() bool { return !b.goneSince().IsZero() }
+func (b Backup) gone() bool { return b.Lost || !b.goneSince().IsZero() }
 
 func (b Backup) goneSince() time.Time { return GoneSince(b.Object) }
 

@@ -78,6 +78,7 @@ func TestUnsettledObjectKeepsItsWorkflow(t *testing.T) {
 
 func TestEveryDeletionEnds(t *testing.T) {
 	forceDelete := func(spec *oadpv1alpha1.NonAdminBackupSpec) { spec.ForceDeleteBackup, spec.DeleteBackup = true, true }
+	vanish := func(w *fake.World) { w.Remove(w.Velero(fake.VeleroName(workflowtest.Backup))) }
 	tests := map[string]struct {
 		before   func(*fake.World)
 		steps    []func(*fake.World)
@@ -103,6 +104,31 @@ func TestEveryDeletionEnds(t *testing.T) {
 				workflowtest.Velero("Completed"), func(w *fake.World) { w.AnswerRequests("") },
 			},
 			wantGone: true,
+		},
+		"by deleteBackup while Velero cancels it": {
+			steps: []func(*fake.World){
+				workflowtest.Velero("Cancelling"), edit(deleteBackup),
+				func(w *fake.World) { assert.Empty(t, w.Requests(), "Velero would refuse") },
+				workflowtest.Velero("Cancelled"), func(w *fake.World) { w.AnswerRequests("") },
+			},
+			wantGone: true,
+		},
+		"by deleteBackup in a phase of tomorrow": {
+			steps: []func(*fake.World){
+				workflowtest.Velero("OfTomorrow"), edit(deleteBackup),
+				func(w *fake.World) { w.AnswerRequests("backup is still in progress") }, // Velero knows
+				func(w *fake.World) { w.AnswerRequests("") },
+			},
+			wantGone: true,
+		},
+		"by deleteBackup, its Velero Backup having vanished": {
+			steps: []func(*fake.World){workflowtest.Velero("Completed"), vanish, edit(deleteBackup)}, wantGone: true,
+		},
+		"by deleteBackup, its Velero Backup vanishing meanwhile": {
+			steps: []func(*fake.World){workflowtest.Velero("Completed"), edit(deleteBackup), func(w *fake.World) {
+				w.AnswerRequests("restic is not supported any more")
+				vanish(w)
+			}}, wantGone: true,
 		},
 		"by deleteBackup while it waits in Velero's queue": {
 			steps: []func(*fake.World){workflowtest.Velero("Queued"), edit(deleteBackup)}, wantGone: true,

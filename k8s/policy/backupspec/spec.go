@@ -92,7 +92,8 @@ func Build(nab *oadpv1alpha1.NonAdminBackup, p policy.Policy, location string) v
 	if nab.Spec.BackupSpec != nil {
 		spec = nab.Spec.BackupSpec
 	}
-	spec = merged(spec, p)
+	spec = asVeleroReads(merged(spec, p))
+	spec.DefaultVolumesToRestic = nil // goes with restic (velero#9467): the API server would remove it, and volumes be left out
 	spec.IncludedNamespaces = []string{nab.Namespace}
 	spec.ExcludedNamespaces = nil
 	spec.IncludedClusterScopedResources = nil

@@ -156,6 +156,27 @@ func TestTheOldNameOfAFieldDoesNotGetRoundAnEnforcedValue(t *testing.T) {
 	require.Equal(t, policytest.Ptr(false), built.DefaultVolumesToFsBackup)
 }
 
+// A Velero without restic does not know the old name, and would leave the volumes out.
+func TestVeleroIsGivenOneNameForTheVolumesByFile(t *testing.T) {
+	yes, no := policytest.Ptr(true), policytest.Ptr(false)
+	for title, test := range map[string]struct {
+		tenants, enforced velerov1.BackupSpec
+		want              *bool
+	}{
+		"the old name":            {velerov1.BackupSpec{DefaultVolumesToRestic: yes}, velerov1.BackupSpec{}, yes},
+		"the old name wins":       {velerov1.BackupSpec{DefaultVolumesToRestic: yes, DefaultVolumesToFsBackup: no}, velerov1.BackupSpec{}, yes},
+		"unless it is false":      {velerov1.BackupSpec{DefaultVolumesToRestic: no, DefaultVolumesToFsBackup: yes}, velerov1.BackupSpec{}, yes},
+		"false says nothing":      {velerov1.BackupSpec{DefaultVolumesToRestic: no}, velerov1.BackupSpec{}, nil},
+		"enforced by the old one": {velerov1.BackupSpec{}, velerov1.BackupSpec{DefaultVolumesToRestic: yes}, yes},
+	} {
+		t.Run(title, func(t *testing.T) {
+			built := Build(policytest.BackupOf(&test.tenants), policy.Policy{EnforceBackupSpec: &test.enforced}, "")
+			require.Equal(t, test.want, built.DefaultVolumesToFsBackup)
+			require.Nil(t, built.DefaultVolumesToRestic)
+		})
+	}
+}
+
 // failingReader fails every read with err.
 func failingReader(t *testing.T, err error) client.Reader {
 	t.Helper()
