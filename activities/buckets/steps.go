@@ -9,6 +9,7 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
+	"holdfast.dev/holdfast/k8s"
 	"holdfast.dev/holdfast/k8s/objectstore"
 )
 
@@ -88,7 +89,7 @@ func Steps(stored map[string][]objectstore.BackupFile, present []velerov1.Backup
 
 // finished: Velero writes to the backup's files no more.
 func finished(phase velerov1.BackupPhase) bool {
-	return restorable(phase) || phase == velerov1.BackupPhaseFailed || phase == velerov1.BackupPhaseDeleting
+	return restorable(phase) || phase == velerov1.BackupPhaseFailed || phase == velerov1.BackupPhaseDeleting || k8s.Cancelled(phase)
 }
 
 func restorable(phase velerov1.BackupPhase) bool {
