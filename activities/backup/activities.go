@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities"
-	"holdfast.dev/holdfast/activities/buckets"
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -23,7 +22,7 @@ type Activities struct {
 	// Gatherer reads through Client.
 	Gatherer *Gatherer
 	// Buckets reads the files in a tenant's bucket before Velero does.
-	Buckets *buckets.Buckets
+	Buckets Buckets
 	// Events writes Events for the tenant; best effort.
 	Events events.EventRecorder
 	// StallTimeout is --velero-stall-timeout.

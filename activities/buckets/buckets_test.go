@@ -220,7 +220,7 @@ func TestFilesAreReadBeforeVeleroReadsThem(t *testing.T) {
 	made := w.Velero(name)
 	admit := func() error {
 		env := (&testsuite.WorkflowTestSuite{}).NewTestActivityEnvironment()
-		step := func(ctx context.Context) error { return w.Backups.Buckets.Admit(ctx, made) }
+		step := func(ctx context.Context) error { return w.Buckets.Admit(ctx, made) }
 		env.RegisterActivity(step)
 		_, err := env.ExecuteActivity(step)
 		return err

@@ -31,7 +31,7 @@ func (w *World) RegisterPeriodic(registry worker.ActivityRegistry) {
 	idle := func() error { return nil }
 	(&synchronization.Activities{
 		Client: w.Client, Policy: source{w}, OADPNamespace: OADPNamespace, Paused: idle,
-		Buckets: w.Backups.Buckets,
+		Buckets: w.Buckets,
 	}).Register(registry)
 	(&collection.Activities{
 		Client: w.Client, Policy: source{w}, OADPNamespace: OADPNamespace, Grace: time.Minute, Paused: idle,

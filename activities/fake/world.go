@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"holdfast.dev/holdfast/activities/backup"
+	"holdfast.dev/holdfast/activities/buckets"
 	"holdfast.dev/holdfast/activities/location"
 	"holdfast.dev/holdfast/activities/restore"
 	"holdfast.dev/holdfast/k8s"
@@ -48,6 +49,7 @@ type World struct {
 	Client    client.WithWatch
 	Backups   *backup.Activities
 	Restores  *restore.Activities
+	Buckets   *buckets.Buckets
 	Locations *location.Activities
 	Events    chan string
 	// Policy is the admin's policy; PolicyErr stands for one that cannot be read.
@@ -83,12 +85,13 @@ func New(t *testing.T, objects ...client.Object) *World {
 			&oadpv1alpha1.NonAdminBackupStorageLocation{}, &oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest{},
 			&oadpv1alpha1.NonAdminDownloadRequest{}, &holdfastv1alpha1.BackupPlan{}).Build()
 	w.Client = interceptor.NewClient(base, w.interceptors())
+	w.Buckets = w.buckets(recorder)
 	w.Backups = &backup.Activities{
 		Client: w.Client,
 		Gatherer: &backup.Gatherer{
 			Reader: w.Client, Policy: source{w}, ClusterID: Cluster, OADPNamespace: OADPNamespace,
 		},
-		Buckets: w.buckets(recorder),
+		Buckets: w.Buckets,
 		Events:  recorder,
 		Paused:  func() error { return nil },
 	}
@@ -98,7 +101,7 @@ func New(t *testing.T, objects ...client.Object) *World {
 			Reader: w.Client, Policy: source{w}, ClusterID: Cluster, OADPNamespace: OADPNamespace,
 			Allowlists: &w.Allowed,
 		},
-		Buckets: w.buckets(recorder),
+		Buckets: w.Buckets,
 		Events:  recorder,
 		Paused:  func() error { return nil },
 	}

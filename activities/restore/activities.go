@@ -13,7 +13,6 @@ import (
 
 	"holdfast.dev/holdfast/activities"
 	"holdfast.dev/holdfast/activities/backup"
-	"holdfast.dev/holdfast/activities/buckets"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -26,7 +25,7 @@ type Activities struct {
 	// Gatherer reads through Client.
 	Gatherer *Gatherer
 	// Buckets reads the files in a tenant's bucket before Velero does.
-	Buckets *buckets.Buckets
+	Buckets backup.Buckets
 	// Events writes Events for the tenant; best effort.
 	Events events.EventRecorder
 	// StallTimeout is --velero-stall-timeout.

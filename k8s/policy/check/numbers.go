@@ -6,8 +6,8 @@ import (
 	"reflect"
 )
 
-// MaxParallel is how many files a tenant may have copied at once, unless the administrator enforces a number: Velero's node agent,
-// which serves all tenants, makes as many workers as a spec asks for, each with buffers of its own.
+// MaxParallel is how many files a tenant may have copied at once, unless the administrator enforces a number: Velero's node
+// agent, which serves all tenants, makes as many workers as a spec asks for, each with buffers of its own.
 const MaxParallel = 256
 
 // BadNumber says which duration or count of a Velero spec means nothing, although Velero would take it, or is too large; empty if

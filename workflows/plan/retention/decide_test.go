@@ -184,7 +184,9 @@ func TestWhatHoldsFarLessMakesNothingElseGo(t *testing.T) {
 	}
 	v := retention.Decide(retention.Keep{Last: 3, MinGood: 1}, time.UTC, backups, begin.Add(40*day), begin)
 	assert.Equal(t, []retention.Named{
-		{Name: "empty-9", Why: "last, minGood"}, {Name: "empty-8", Why: "last"}, {Name: "empty-7", Why: "last"},
+		{Name: "empty-9", Why: "last, minGood"},
+		{Name: "empty-8", Why: "last"},
+		{Name: "empty-7", Why: "last"},
 		{Name: "full", Why: "minGood"},
 	}, v.Kept)
 	assert.Equal(t, []string{"empty-9", "full"}, v.MinGood, "nor does it expire at Velero")
