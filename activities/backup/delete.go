@@ -96,8 +96,9 @@ func (b *Activities) reread(ctx context.Context, step contract.BackupStep, o *Ob
 
 // Buckets is activities/buckets, without the clouds' drivers.
 type Buckets interface {
-	// Admit returns an error while Velero must not read the files of a Backup.
+	// Admit returns an error while Velero must not read the files of a Backup to restore it, AdmitDeletion to delete it.
 	Admit(ctx context.Context, made *velerov1.Backup) error
+	AdmitDeletion(ctx context.Context, made *velerov1.Backup) error
 }
 
 // RequestDeletion creates DeleteBackupRequest number step.Attempt, by which Velero deletes the Backup with its data, and
@@ -107,7 +108,7 @@ func (b *Activities) RequestDeletion(ctx context.Context, step contract.BackupSt
 		if o.Backup == nil || !o.NAB.Spec.DeleteBackup || o.NAB.Spec.ForceDeleteBackup || o.NamespaceTerminating {
 			return nil // no longer due
 		}
-		if err := b.Buckets.Admit(ctx, o.Backup); err != nil {
+		if err := b.Buckets.AdmitDeletion(ctx, o.Backup); err != nil {
 			return err
 		}
 		request := NewDeleteRequest(o.NAB, o.Backup, step.Attempt)

@@ -12,12 +12,11 @@ import (
 	"holdfast.dev/holdfast/k8s/metrics"
 	"holdfast.dev/holdfast/k8s/objectstore"
 	"holdfast.dev/holdfast/k8s/owner"
-	"holdfast.dev/holdfast/k8s/policy"
 )
 
 // Admit reads the files of a Backup before Velero restores or deletes it, if they have changed since they were read. One whose
-// files are too large is taken out of the cluster: the next attempt of the caller finds no Backup. While a store cannot be read,
-// nothing is decided here: neither can Velero read it. An error says that a later attempt may succeed.
+// files are too large is taken out of the cluster: the next attempt of the caller finds no Backup. An error says that a later
+// attempt may succeed: as long as the files cannot be read, Velero is not sent there either.
 func (b *Buckets) Admit(ctx context.Context, made *velerov1.Backup) error {
 	if !owner.MayBeTenants(made.Spec.StorageLocation) {
 		return nil
@@ -26,46 +25,54 @@ func (b *Buckets) Admit(ctx context.Context, made *velerov1.Backup) error {
 	if err != nil {
 		return fmt.Errorf("read the admin's policy: %w", err)
 	}
-	if rules.TenantsBuckets.VeleroSynchronizes || rules.BackupSync() <= 0 {
+	if rules.TenantsBuckets.VeleroSynchronizes {
 		return nil
 	}
 	location := &velerov1.BackupStorageLocation{}
 	exists, err := k8s.Get(ctx, b.Client, "BackupStorageLocation", b.OADPNamespace, made.Spec.StorageLocation, location)
-	if err != nil || !exists || !owner.Tenants(location) || location.Status.Phase != velerov1.BackupStorageLocationPhaseAvailable {
+	if err != nil || !exists || !owner.Tenants(location) {
 		return err
 	}
-	err = b.admit(ctx, rules, made, location)
-	var problem *objectstore.Error
-	switch {
-	case !errors.As(err, &problem):
-		return err
-	case ctx.Err() != nil:
-		return fmt.Errorf("the files of Velero Backup %s are being read before Velero reads them: %w", made.Name, err)
+	err = survive(ctx, location.Name, func() error { return b.admit(ctx, rules.TenantsBuckets.MaxArchive(), made, location) })
+	if err != nil {
+		return fmt.Errorf("the files of Velero Backup %s are read before Velero reads them: %w", made.Name, err)
 	}
-	activity.GetLogger(ctx).Warn("cannot read a tenant's bucket", "backup", made.Name, "error", err)
 	return nil
 }
 
+// AdmitDeletion is Admit before Velero deletes: it refuses that by itself, and says so, while a location is not Available.
+func (b *Buckets) AdmitDeletion(ctx context.Context, made *velerov1.Backup) error {
+	location := &velerov1.BackupStorageLocation{}
+	exists, err := k8s.Get(ctx, b.Client, "BackupStorageLocation", b.OADPNamespace, made.Spec.StorageLocation, location)
+	if err != nil || !exists || location.Status.Phase != velerov1.BackupStorageLocationPhaseAvailable {
+		return err
+	}
+	return b.Admit(ctx, made)
+}
+
 func (b *Buckets) admit(
-	ctx context.Context, rules policy.Policy, made *velerov1.Backup, location *velerov1.BackupStorageLocation,
+	ctx context.Context, maxArchive int64, made *velerov1.Backup, location *velerov1.BackupStorageLocation,
 ) error {
 	store, err := b.OpenLocation(ctx, location)
+	if errors.Is(err, objectstore.ErrUnusable) { // another provider, or keys that only Velero has
+		activity.GetLogger(ctx).Warn("Velero reads a tenant's bucket that Holdfast cannot open", "backup", made.Name, "error", err)
+		return nil
+	}
 	if err != nil {
 		return err
 	}
 	defer store.Close()
 	files, err := store.BackupFiles(ctx, made.Name)
-	if err != nil || made.Annotations[FilesAnnotation] == Fingerprint(made.Name, files) {
+	if err != nil || made.Annotations[FilesAnnotation] == Fingerprint(files) {
 		return err
 	}
 	if Pending(made) {
-		return fmt.Errorf("the volumes of Velero Backup %s are not known yet: the next synchronization brings them", made.Name)
+		return errors.New("its volumes are not known yet: the next synchronization brings them")
 	}
-	switch err := store.Inspect(ctx, made.Name, files, rules.TenantsBuckets.MaxArchive()); {
+	switch err := store.Inspect(ctx, made.Name, files, maxArchive); {
 	case errors.Is(err, objectstore.ErrUnusable):
 		metrics.BackupWithheld()
-		// Not %w: a problem of the store's would be no reason to wait.
-		return errors.Join(fmt.Errorf("backup %s is kept from Velero: %s", made.Name, err.Error()), b.remove(ctx, made))
+		return errors.Join(err, b.remove(ctx, made))
 	case err != nil:
 		return err
 	}

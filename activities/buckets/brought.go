@@ -10,20 +10,24 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/ptr"
 
+	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
 )
+
+// pvcNameAnnotation is Velero's: the claim of a volume.
+const pvcNameAnnotation = "velero.io/pvc-name"
 
 // generateNameLength is how much of metadata.generateName the API server keeps.
 const generateNameLength = 58
 
 // NewBackup returns the Velero Backup for what a bucket holds under a name, as Velero would synchronize it, and false if it is
-// not one of the tenant's, or has not ended. Of the metadata only what says whose it is, and Velero's own, is taken over.
+// not one of the tenant's, or has not ended. Of the metadata only what says whose it is, and what a restore uses, is taken over.
 func NewBackup(
 	stored *velerov1.Backup, name, tenant string, location *velerov1.BackupStorageLocation, now time.Time,
 ) (*velerov1.Backup, bool) {
 	key, proven := owner.Backup.Proven(stored)
 	phase, ended := phaseOf(stored, now)
-	if !proven || stored.Name != name || key.Namespace != tenant || !ended {
+	if !proven || stored.Name != name || key.Namespace != tenant || !ended || begins(stored, now) {
 		return nil, false
 	}
 	made := &velerov1.Backup{
@@ -31,8 +35,10 @@ func NewBackup(
 		Spec:       *stored.Spec.DeepCopy(),
 		Status:     *stored.Status.DeepCopy(),
 	}
-	maps.Copy(made.Labels, veleros(stored.Labels))
-	maps.Copy(made.Annotations, veleros(stored.Annotations))
+	maps.Copy(made.Labels, only(stored.Labels, holdfastv1alpha1.LabelRecordedPlan))
+	maps.Copy(made.Annotations, only(stored.Annotations, velerov1.SourceClusterK8sGitVersionAnnotation,
+		velerov1.SourceClusterK8sMajorVersionAnnotation, velerov1.SourceClusterK8sMinorVersionAnnotation,
+		velerov1.ResourceTimeoutAnnotation))
 	made.Labels[velerov1.StorageLocationLabel] = location.Name
 	made.Annotations[FilesAnnotation] = ""
 	made.Spec.StorageLocation = location.Name
@@ -55,11 +61,19 @@ func phaseOf(stored *velerov1.Backup, now time.Time) (velerov1.BackupPhase, bool
 	return "", false
 }
 
-// veleros are the labels or annotations that Velero writes.
-func veleros(all map[string]string) map[string]string {
+// begins: it is in the future. The newest Backup is what Velero restores of a Schedule.
+func begins(stored *velerov1.Backup, now time.Time) bool {
+	soon := now.Add(time.Hour) // clocks differ
+	begin, end := stored.Status.StartTimestamp, stored.Status.CompletionTimestamp
+	return (begin != nil && begin.After(soon)) || (end != nil && end.After(soon))
+}
+
+// only keeps labels or annotations of those keys. A label of a Schedule is none of them: an administrator may restore the newest
+// Backup that has it.
+func only(all map[string]string, keys ...string) map[string]string {
 	kept := map[string]string{}
-	for key, value := range all {
-		if strings.HasPrefix(key, "velero.io/") {
+	for _, key := range keys {
+		if value, found := all[key]; found {
 			kept[key] = value
 		}
 	}
@@ -79,7 +93,8 @@ func NewPodVolumeBackup(stored *velerov1.PodVolumeBackup, of *velerov1.Backup, t
 	}
 	made := &velerov1.PodVolumeBackup{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: of.Namespace, Name: stored.Name, Labels: veleros(stored.Labels), Annotations: veleros(stored.Annotations),
+			Namespace: of.Namespace, Name: stored.Name,
+			Labels: only(stored.Labels, velerov1.PVCUIDLabel), Annotations: only(stored.Annotations, pvcNameAnnotation),
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: velerov1.SchemeGroupVersion.String(), Kind: "Backup", Name: of.Name, UID: of.UID, Controller: ptr.To(true),
 			}},

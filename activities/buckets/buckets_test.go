@@ -22,6 +22,7 @@ import (
 	"holdfast.dev/holdfast/activities/buckets"
 	"holdfast.dev/holdfast/activities/fake"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/objectstore"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -94,6 +95,7 @@ func TestABackupInATenantsBucketComesWithItsVolumes(t *testing.T) {
 	w := world(t)
 	made := stored()
 	made.Finalizers, made.Labels["evil"], made.Annotations["evil"] = []string{"evil"}, "label", "annotation"
+	made.Labels[velerov1.ScheduleNameLabel] = "an administrator restores the newest of"
 	made.Annotations["velero.io/source-cluster-k8s-gitversion"] = "v1.34.0"
 	made.Spec.Hooks.Resources = []velerov1.BackupResourceHookSpec{{Name: "evil"}}
 	write(t, w, "velero-backup.json", made)
@@ -113,6 +115,7 @@ func TestABackupInATenantsBucketComesWithItsVolumes(t *testing.T) {
 	assert.Empty(t, got.Spec.Hooks)
 	assert.Empty(t, got.Finalizers)
 	assert.NotContains(t, got.Labels, "evil")
+	assert.NotContains(t, got.Labels, velerov1.ScheduleNameLabel)
 	assert.NotContains(t, got.Annotations, "evil")
 	assert.Equal(t, "v1.34.0", got.Annotations["velero.io/source-cluster-k8s-gitversion"])
 	assert.False(t, buckets.Pending(got))
@@ -139,6 +142,7 @@ func TestWhatATenantsBucketDoesNotBring(t *testing.T) {
 		"one to be made":     func(b *velerov1.Backup) { b.Status.Phase = velerov1.BackupPhaseNew },
 		"one under way":      func(b *velerov1.Backup) { b.Status.Phase = velerov1.BackupPhaseFinalizing },
 		"no Backup":          func(b *velerov1.Backup) { b.Kind = "Restore" },
+		"newer than any":     func(b *velerov1.Backup) { b.Status.StartTimestamp = &metav1.Time{Time: time.Now().Add(24 * time.Hour)} },
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			w, made := world(t), stored()
@@ -233,11 +237,11 @@ func TestFilesAreReadBeforeVeleroReadsThem(t *testing.T) {
 	assert.NotEqual(t, before, w.Velero(name).Annotations[buckets.FilesAnnotation], "it was read, and need not be again")
 
 	write(t, w, name+"-volumeinfo.json.gz", make([]int, 9<<20))
-	require.ErrorContains(t, admit(), "backup "+name+" is kept from Velero")
+	require.ErrorContains(t, admit(), "it is larger than a list may be")
 	assert.Nil(t, w.Velero(name), "the next attempt finds that there is none")
 
 	w.Bucket = ""
-	require.NoError(t, admit(), "a store that cannot be read is Velero's to complain about")
+	require.NoError(t, admit(), "one that only Velero can open")
 	made.Spec.StorageLocation = "default"
 	require.NoError(t, admit(), "an administrator's bucket")
 }
@@ -261,4 +265,29 @@ func TestNoDeletionIsRequestedOfWhatVeleroCouldNotRead(t *testing.T) {
 	view, err := activitytest.Run(t, w, contract.RequestDeletion.Name, step)
 	require.NoError(t, err)
 	assert.False(t, view.Velero.Exists, "there is nothing to delete any more")
+}
+
+// A store may be the tenant's own program, and the clouds' drivers do not bear every answer.
+func TestAStoreThatBreaksADriverEndsNoWorker(t *testing.T) {
+	w := world(t)
+	w.Buckets.OpenLocation = func(context.Context, *velerov1.BackupStorageLocation) (*objectstore.Store, error) {
+		panic("an entry without a time")
+	}
+	assert.Equal(t, 1, activitytest.SynchronizeNow(t, w).Unread)
+	assert.Contains(t, <-w.Events, "BucketNotSynchronized")
+	assert.Zero(t, activitytest.SynchronizeNow(t, w), "nor is it tried again at once")
+}
+
+// A location that brings no backups back still has those of this cluster.
+func TestALocationThatIsNotSynchronizedIsInspected(t *testing.T) {
+	w := world(t)
+	write(t, w, "velero-backup.json", stored())
+	require.Equal(t, 1, activitytest.SynchronizeNow(t, w).Brought)
+	w.EditLocation("own", func(spec *velerov1.BackupStorageLocationSpec) { spec.BackupSyncPeriod = &metav1.Duration{} })
+	write(t, w, name+"-results.gz", make([]int, 9<<20))
+	assert.Equal(t, 1, activitytest.SynchronizeNow(t, w).Withheld)
+	assert.Nil(t, w.Velero(name))
+	write(t, w, name+"-results.gz", []int{})
+	assert.Zero(t, activitytest.SynchronizeNow(t, w))
+	assert.Nil(t, w.Velero(name))
 }

@@ -24,9 +24,8 @@ func Pending(made *velerov1.Backup) bool {
 }
 
 // Fingerprint identifies the files of a backup that Velero reads.
-func Fingerprint(backup string, files []objectstore.BackupFile) string {
-	read := objectstore.Read(backup, files)
-	slices.SortFunc(read, func(a, b objectstore.BackupFile) int { return cmp.Compare(a.Name, b.Name) })
+func Fingerprint(files []objectstore.BackupFile) string {
+	read := slices.SortedFunc(slices.Values(files), func(a, b objectstore.BackupFile) int { return cmp.Compare(a.Name, b.Name) })
 	sum := sha256.New()
 	for _, file := range read {
 		fmt.Fprintf(sum, "%q %q\n", file.Name, file.Version)
@@ -56,8 +55,7 @@ type Step struct {
 	Made  *velerov1.Backup
 }
 
-// Steps returns what is due for a location, by the files in its bucket and its Backups in the cluster: what takes a Backup away
-// from Velero first, then in the order of names.
+// Steps returns what is due for a location, by the files in its bucket and its Backups in the cluster.
 func Steps(stored map[string][]objectstore.BackupFile, present []velerov1.Backup) []Step {
 	var steps []Step
 	there := map[string]bool{}
@@ -66,11 +64,11 @@ func Steps(stored map[string][]objectstore.BackupFile, present []velerov1.Backup
 		there[made.Name] = true
 		files, inBucket := stored[made.Name]
 		switch step := (Step{Name: made.Name, Files: files, Made: made}); {
-		case !finished(made.Status.Phase) || !made.DeletionTimestamp.IsZero():
+		case !written(made.Status.Phase) || !made.DeletionTimestamp.IsZero():
 		case !inBucket && restorable(made.Status.Phase):
 			step.Action = Remove
 			steps = append(steps, step)
-		case inBucket && made.Annotations[FilesAnnotation] != Fingerprint(made.Name, files):
+		case inBucket && made.Annotations[FilesAnnotation] != Fingerprint(files):
 			step.Action = Inspect
 			steps = append(steps, step)
 		}
@@ -80,16 +78,31 @@ func Steps(stored map[string][]objectstore.BackupFile, present []velerov1.Backup
 			steps = append(steps, Step{Action: Bring, Name: name, Files: files})
 		}
 	}
-	order := []Action{Remove, Inspect, Bring}
-	slices.SortFunc(steps, func(a, b Step) int {
-		return cmp.Or(cmp.Compare(slices.Index(order, a.Action), slices.Index(order, b.Action)), cmp.Compare(a.Name, b.Name))
+	return steps
+}
+
+// InOrder orders steps: what takes a Backup away from Velero comes first. shuffle, if not nil, varies the order of the others, so
+// that those that take long, or come to nothing, are not always the first.
+func InOrder(steps []Step, shuffle func(n int, swap func(i, j int))) []Step {
+	if shuffle != nil {
+		shuffle(len(steps), func(i, j int) { steps[i], steps[j] = steps[j], steps[i] })
+	}
+	rank := []Action{Remove, Inspect, Bring}
+	slices.SortStableFunc(steps, func(a, b Step) int {
+		return cmp.Compare(slices.Index(rank, a.Action), slices.Index(rank, b.Action))
 	})
 	return steps
 }
 
-// finished: Velero writes to the backup's files no more.
-func finished(phase velerov1.BackupPhase) bool {
-	return restorable(phase) || phase == velerov1.BackupPhaseFailed || phase == velerov1.BackupPhaseDeleting || k8s.Cancelled(phase)
+// written: Velero has written the backup's files, and may read them again.
+func written(phase velerov1.BackupPhase) bool {
+	switch phase {
+	case velerov1.BackupPhaseFailed, velerov1.BackupPhaseDeleting, velerov1.BackupPhaseWaitingForPluginOperations,
+		velerov1.BackupPhaseWaitingForPluginOperationsPartiallyFailed, velerov1.BackupPhaseFinalizing,
+		velerov1.BackupPhaseFinalizingPartiallyFailed:
+		return true
+	}
+	return restorable(phase) || k8s.Cancelled(phase)
 }
 
 func restorable(phase velerov1.BackupPhase) bool {

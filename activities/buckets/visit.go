@@ -21,6 +21,8 @@ type visit struct {
 	*run
 	location *Location
 	store    *objectstore.Store
+	// room is how many Backups may be brought into the cluster.
+	room int
 }
 
 // take takes a step. What is wrong with a backup's files concerns that backup alone.
@@ -32,7 +34,7 @@ func (v *visit) take(ctx context.Context, step Step) error {
 			v.count(func(result *Result) { result.Removed++ })
 		}
 	case Inspect:
-		err = v.inspect(ctx, step, step.Made)
+		err = v.inspect(ctx, step)
 	case Bring:
 		err = v.bring(ctx, step)
 	}
@@ -40,16 +42,17 @@ func (v *visit) take(ctx context.Context, step Step) error {
 	case errors.Is(err, objectstore.ErrNotFound):
 		return nil // the bucket has changed meanwhile
 	case errors.Is(err, objectstore.ErrUnusable):
-		return v.withhold(ctx, step, err)
+		v.known.withhold(step.Name, Fingerprint(step.Files))
+		v.report(ctx, v.location, eventWithheld, fmt.Sprintf("Velero does not get to see backup %s: %v", step.Name, err))
+		return v.withhold(ctx, step)
 	}
 	return err
 }
 
 // withhold keeps a backup from Velero: without a Backup in the cluster, Velero reads none of its files.
-func (v *visit) withhold(ctx context.Context, step Step, cause error) error {
+func (v *visit) withhold(ctx context.Context, step Step) error {
 	metrics.BackupWithheld()
-	v.count(func(result *Result) { result.Withheld++ })
-	v.report(ctx, v.location, eventWithheld, fmt.Sprintf("Velero does not get to see backup %s: %v", step.Name, cause))
+	v.count(func(result *Result) { result.Withheld = append(result.Withheld, step.Name) })
 	if step.Made == nil {
 		return nil
 	}
@@ -65,17 +68,19 @@ func (b *Buckets) remove(ctx context.Context, made *velerov1.Backup) error {
 	return nil
 }
 
-// inspect reads a backup's files, completes a Backup that was brought into the cluster, and notes what was read.
-func (v *visit) inspect(ctx context.Context, step Step, made *velerov1.Backup) error {
+// inspect reads the files of a Backup in the cluster, completes one that was brought there, and notes what was read.
+func (v *visit) inspect(ctx context.Context, step Step) error {
 	if err := v.store.Inspect(ctx, step.Name, step.Files, v.maxArchive); err != nil {
 		return err
 	}
-	if Pending(made) {
-		if err := v.bringPodVolumeBackups(ctx, made); err != nil {
-			return err
-		}
+	if !Pending(step.Made) {
+		return v.note(ctx, step.Made, step.Files)
 	}
-	return v.note(ctx, made, step.Files)
+	volumes, err := v.volumes(ctx, step.Name)
+	if err != nil {
+		return err
+	}
+	return v.complete(ctx, step, step.Made, volumes)
 }
 
 // note records which files of a Backup were read, unless it has changed since it was read.
@@ -84,7 +89,7 @@ func (b *Buckets) note(ctx context.Context, made *velerov1.Backup, files []objec
 	if made.Annotations == nil {
 		made.Annotations = map[string]string{}
 	}
-	made.Annotations[FilesAnnotation] = Fingerprint(made.Name, files)
+	made.Annotations[FilesAnnotation] = Fingerprint(files)
 	err := b.Client.Patch(ctx, made, k8s.BoundPatch(before))
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		return fmt.Errorf("annotate Backup %s: %w", made.Name, err)
@@ -92,8 +97,11 @@ func (b *Buckets) note(ctx context.Context, made *velerov1.Backup, files []objec
 	return nil
 }
 
-// bring creates the Velero Backup for files in the bucket.
+// bring creates the Velero Backup for files in the bucket, once all of them have been read.
 func (v *visit) bring(ctx context.Context, step Step) error {
+	if v.known.isWithheld(step.Name, Fingerprint(step.Files)) {
+		return v.withhold(ctx, step)
+	}
 	exists, err := k8s.Get(ctx, v.Client, "Velero Backup", v.OADPNamespace, step.Name, &velerov1.Backup{})
 	if err != nil || exists { // it lies elsewhere
 		return err
@@ -107,14 +115,22 @@ func (v *visit) bring(ctx context.Context, step Step) error {
 		v.count(func(result *Result) { result.Untrusted++ })
 		return nil
 	}
+	if v.room <= 0 {
+		return objectstore.Unusable("bring backup "+step.Name, fmt.Sprintf("the location has %d Velero Backups already", maxBackups))
+	}
 	if err := v.store.Inspect(ctx, step.Name, step.Files, v.maxArchive); err != nil {
+		return err
+	}
+	volumes, err := v.volumes(ctx, step.Name)
+	if err != nil {
 		return err
 	}
 	if created, err := v.create(ctx, made); err != nil || !created {
 		return err
 	}
+	v.room--
 	v.count(func(result *Result) { result.Brought++ })
-	return v.inspect(ctx, step, made)
+	return v.complete(ctx, step, made, volumes)
 }
 
 // create returns false if there is a Backup of that name, or the API server will never take this one.
@@ -132,22 +148,22 @@ func (v *visit) create(ctx context.Context, made *velerov1.Backup) (bool, error)
 	return true, nil
 }
 
-func (v *visit) bringPodVolumeBackups(ctx context.Context, of *velerov1.Backup) error {
-	v.lists.Lock()
-	defer v.lists.Unlock()
-	var all []*velerov1.PodVolumeBackup
-	err := v.store.PodVolumeBackups(ctx, of.Name, func(stored *velerov1.PodVolumeBackup) {
-		if made, ended := NewPodVolumeBackup(stored, of, v.location.Of.Namespace); ended {
-			all = append(all, made)
+// volumes reads the PodVolumeBackups that a backup lists.
+func (v *visit) volumes(ctx context.Context, name string) (all []*velerov1.PodVolumeBackup, err error) {
+	err = v.store.PodVolumeBackups(ctx, name, func(stored *velerov1.PodVolumeBackup) { all = append(all, stored) })
+	return all, err
+}
+
+// complete creates the PodVolumeBackups of a Backup that was brought into the cluster.
+func (v *visit) complete(ctx context.Context, step Step, of *velerov1.Backup, volumes []*velerov1.PodVolumeBackup) error {
+	for _, stored := range volumes {
+		made, ended := NewPodVolumeBackup(stored, of, v.location.Of.Namespace)
+		if !ended {
+			continue
 		}
-	})
-	if err != nil {
-		return err
-	}
-	for _, made := range all {
 		if err := v.Client.Create(ctx, made); err != nil && !apierrors.IsAlreadyExists(err) && !activities.Refused(err) {
 			return fmt.Errorf("create PodVolumeBackup %s: %w", made.Name, err)
 		}
 	}
-	return nil
+	return v.note(ctx, of, step.Files)
 }

@@ -58,8 +58,9 @@ type synchronizing struct {
 	make      bool
 	locations map[string]*Location
 	result    contract.SynchronizationResult
-	// untrusted counts backups in tenants' buckets.
+	// untrusted counts backups in tenants' buckets; withheld are those that Velero does not get to see.
 	untrusted int
+	withheld  []string
 	// acted counts actual changes: a NonAdminBackup made, an entry written, a mark set.
 	acted int
 }
@@ -96,7 +97,8 @@ func (r *synchronizing) readBuckets(ctx context.Context, rules policy.Policy) er
 		return nil
 	}
 	read, err := r.Buckets.Synchronize(ctx, bucketsOf(r.locations), rules.TenantsBuckets.MaxArchive())
-	r.result.Brought, r.result.Removed, r.result.Withheld = read.Brought, read.Removed, read.Withheld
+	r.result.Brought, r.result.Removed, r.result.Withheld = read.Brought, read.Removed, len(read.Withheld)
+	r.withheld = read.Withheld
 	r.result.Unread = read.Failed
 	r.untrusted = read.Untrusted
 	return err
@@ -288,6 +290,9 @@ func (r *synchronizing) forget(ctx context.Context, lists *Lists) error {
 	there := map[string]bool{}
 	for i := range lists.Backups {
 		there[lists.Backups[i].Name] = true
+	}
+	for _, name := range r.withheld {
+		there[name] = true
 	}
 	gone := map[string]bool{}
 	for nacuuid, entry := range lists.Entries {

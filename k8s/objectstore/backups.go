@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,8 +22,12 @@ const (
 	maxMetadataBytes = 512 << 10
 	// maxMetadataValues limits the objects and arrays in it.
 	maxMetadataValues = 20_000
-	// maxPodVolumesBytes limits a list of PodVolumeBackups, unpacked: some thousands.
+	// maxPodVolumesBytes, maxPodVolumes and maxPodVolumeBytes limit a list of PodVolumeBackups, unpacked, and one of them.
 	maxPodVolumesBytes = 8 << 20
+	maxPodVolumes      = 1000
+	maxPodVolumeBytes  = 8 << 10
+	// maxKeyBytes is how long a key may be in S3; other stores' are not longer.
+	maxKeyBytes = 1024
 	// listTimeout limits a list of all backups.
 	listTimeout = time.Minute
 )
@@ -32,32 +37,45 @@ const (
 	podVolumeBackupsFile = "-podvolumebackups.json.gz"
 )
 
-// BackupFile is a file of a backup as the bucket lists it.
+// BackupFile is a file of a backup that Velero reads.
 type BackupFile struct {
 	Name string
 	Size int64
-	// Version differs between contents, as far as the bucket's list shows it.
+	// Version differs between contents, as far as the store shows it.
 	Version string
 }
 
-// Backups lists the files of all backups, by the backup's name. ErrUnusable says that there are more than it lists.
-func (s *Store) Backups(ctx context.Context) (map[string][]BackupFile, error) {
-	return s.backups(ctx, "")
-}
-
-// BackupFiles lists the files of one backup.
+// BackupFiles are those of one backup. Each is asked for by its name: who may read it, as Velero, has an answer.
 func (s *Store) BackupFiles(ctx context.Context, name string) ([]BackupFile, error) {
-	all, err := s.backups(ctx, name+"/")
-	return all[name], err
+	ctx, cancel := context.WithTimeout(boundBodies(ctx), listTimeout)
+	defer cancel()
+	var files []BackupFile
+	for _, file := range filesOf(name) {
+		key, err := keyOf("read", "backups", name, file)
+		if err != nil {
+			return nil, err
+		}
+		found, err := s.bucket.Attributes(ctx, path.Join(s.prefix, key))
+		if err == nil {
+			files = append(files, BackupFile{Name: file, Size: found.Size, Version: version(found.Size, found.MD5, found.ModTime)})
+			continue
+		}
+		if err := s.failed("read "+key, err); !errors.Is(err, ErrNotFound) {
+			return nil, err
+		}
+	}
+	return files, nil
 }
 
-func (s *Store) backups(ctx context.Context, within string) (map[string][]BackupFile, error) {
+// Backups lists the files of all backups, by the backup's name: none of one that has other files. ErrUnusable says that there
+// are more than it lists.
+func (s *Store) Backups(ctx context.Context) (map[string][]BackupFile, error) {
 	const action = "list backups"
 	ctx, cancel := context.WithTimeout(boundBodies(ctx), listTimeout)
 	defer cancel()
 	folder := path.Join(s.prefix, "backups") + "/"
 	files, listed := map[string][]BackupFile{}, 0
-	for pages := s.bucket.List(&blob.ListOptions{Prefix: folder + within}); ; listed++ {
+	for pages := s.bucket.List(&blob.ListOptions{Prefix: folder}); ; listed++ {
 		object, err := pages.Next(ctx)
 		switch {
 		case errors.Is(err, io.EOF):
@@ -68,14 +86,23 @@ func (s *Store) backups(ctx context.Context, within string) (map[string][]Backup
 			return nil, unusable(action, "there are more than %d files", maxListed)
 		}
 		name, file, _ := strings.Cut(strings.TrimPrefix(object.Key, folder), "/")
-		if name != "" && file != "" {
-			files[name] = append(files[name], BackupFile{Name: file, Size: object.Size, Version: versionOf(object)})
+		if name == "" || file == "" || len(object.Key) > maxKeyBytes {
+			continue
 		}
+		name = strings.Clone(name) // not all that the store has answered
+		of, names := files[name], filesOf(name)
+		if at := slices.Index(names, file); at >= 0 {
+			of = append(of, BackupFile{
+				Name: names[at], Size: object.Size, Version: version(object.Size, object.MD5, object.ModTime),
+			})
+		}
+		files[name] = of
 	}
 }
 
-func versionOf(object *blob.ListObject) string {
-	return fmt.Sprintf("%d/%x/%s", object.Size, object.MD5, object.ModTime.UTC().Format(time.RFC3339Nano))
+// version: lists may show times more exactly than files do.
+func version(size int64, sum []byte, modified time.Time) string {
+	return fmt.Sprintf("%d/%x/%d", size, sum, modified.Unix())
 }
 
 // HasMetadata reports whether there is the file which makes a folder a backup.
@@ -116,9 +143,13 @@ func (s *Store) BackupMetadata(ctx context.Context, name string) (*velerov1.Back
 
 // PodVolumeBackups calls keep for each PodVolumeBackup that a backup lists; it may have no list.
 func (s *Store) PodVolumeBackups(ctx context.Context, name string, keep func(*velerov1.PodVolumeBackup)) error {
+	listed := 0
 	err := s.read(ctx, "backups", name, name+podVolumeBackupsFile, maxPodVolumesBytes, func(decoder *json.Decoder) error {
 		return eachElement(decoder, func(piece json.RawMessage) error {
 			var one velerov1.PodVolumeBackup
+			if listed++; listed > maxPodVolumes || len(piece) > maxPodVolumeBytes {
+				return errTooLarge
+			}
 			if err := json.Unmarshal(piece, &one); err != nil {
 				return err
 			}

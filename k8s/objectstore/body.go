@@ -7,7 +7,7 @@ import (
 )
 
 // maxBodyBytes limits the answer to a request whose body the driver reads whole: a list, an error.
-const maxBodyBytes = 16 << 20
+const maxBodyBytes = 2 << 20
 
 type bounded struct{}
 

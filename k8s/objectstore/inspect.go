@@ -8,7 +8,6 @@ import (
 	"errors"
 	"io"
 	"path"
-	"slices"
 	"strings"
 	"time"
 )
@@ -25,31 +24,28 @@ const (
 	archiveTimeout = 5 * time.Minute
 )
 
-// What Velero reads of a backup, after the backup's name. Logs and the list of resources are only downloaded, by their readers.
 const archiveFile = ".tar.gz"
 
+// Logs and the list of resources are only downloaded, by their readers; PodVolumeBackups are Holdfast's to read.
 var listFiles = []string{
-	podVolumeBackupsFile, "-volumesnapshots.json.gz", "-itemoperations.json.gz", "-volumeinfo.json.gz", "-results.gz",
+	"-volumesnapshots.json.gz", "-itemoperations.json.gz", "-volumeinfo.json.gz", "-results.gz",
 	"-csi-volumesnapshots.json.gz", "-csi-volumesnapshotcontents.json.gz", "-csi-volumesnapshotclasses.json.gz",
 }
 
-// Read selects those of a backup's files that Velero reads.
-func Read(backup string, files []BackupFile) []BackupFile {
-	var read []BackupFile
-	for _, file := range files {
-		suffix, named := strings.CutPrefix(file.Name, backup)
-		if file.Name == metadataFile || (named && (suffix == archiveFile || slices.Contains(listFiles, suffix))) {
-			read = append(read, file)
-		}
+// filesOf are the files of a backup that Velero reads.
+func filesOf(backup string) []string {
+	names := []string{metadataFile, backup + archiveFile}
+	for _, suffix := range listFiles {
+		names = append(names, backup+suffix)
 	}
-	return read
+	return names
 }
 
 // Inspect reads the files of a backup which Velero reads. ErrUnusable says that one is larger than what a backup of a namespace
 // can need: maxArchive limits its archive as it is unpacked, in bytes. A file that cannot be unpacked is no fault, since Velero
 // reads no further either.
 func (s *Store) Inspect(ctx context.Context, backup string, files []BackupFile, maxArchive int64) error {
-	for _, file := range Read(backup, files) {
+	for _, file := range files {
 		key, err := keyOf("read", "backups", backup, file.Name)
 		if err != nil {
 			return err

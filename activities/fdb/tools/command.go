@@ -222,7 +222,20 @@ func (a *attempt) unacceptable(ctx context.Context) *contract.FDBFailure {
 }
 
 // rehearse has the tools read the arguments of the start, write where it is to write, and compare the clock with the last start.
+// What takes so long that the abort would not have its time any more is not found out.
 func (a *attempt) rehearse(ctx context.Context) *contract.FDBFailure {
+	if deadline, limited := ctx.Deadline(); limited {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-fdbtool.ChangeLimit-fdbtool.CheckReserve))
+		defer cancel()
+	}
+	if trouble := a.rehearseAll(ctx); ctx.Err() == nil {
+		return trouble
+	}
+	return nil
+}
+
+func (a *attempt) rehearseAll(ctx context.Context) *contract.FDBFailure {
 	described := a.described()
 	described.URL, described.Tag = a.command.Next, a.desired.Tag
 	_, trouble := a.Run(ctx, fdbtool.DryStart, a.method.DryStart(described))
