@@ -133,7 +133,7 @@ func (c *testCase) checkStarts() {
 	starts, err := c.sim.CallsOf(c.database, "fdbbackup", "start")
 	require.NoError(c.t, err)
 	for _, call := range starts {
-		if call.Tool != "fdbbackup" {
+		if call.Tool != "fdbbackup" || call.Dry() {
 			continue
 		}
 		url := call.Args[slices.Index(call.Args, "-d")+1]
