@@ -124,6 +124,9 @@ func (c *testCase) writes() []string {
 		if r.User != env.HoldfastWorker || !about || r.Resource == "events" || r.Subresource == "status" {
 			continue
 		}
+		if c.location != nil && r.Verb == "patch" && r.Resource == "backups" {
+			continue // what a synchronization notes: its time may come at any moment
+		}
 		writes = append(writes, c.plain(fmt.Sprintf("%s %s %s", r.Verb, r.Resource, r.Name)))
 	}
 	slices.Sort(writes)
