@@ -1,10 +1,12 @@
 package buckets_test
 
 import (
+	"archive/tar"
 	"bytes"
 	"compress/gzip"
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -15,7 +17,9 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"go.temporal.io/sdk/testsuite"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities/activitytest"
@@ -290,4 +294,23 @@ func TestALocationThatIsNotSynchronizedIsInspected(t *testing.T) {
 	write(t, w, name+"-results.gz", []int{})
 	assert.Zero(t, activitytest.SynchronizeNow(t, w))
 	assert.Nil(t, w.Velero(name))
+}
+
+// An administrator raises the limit: what is remembered is not about that.
+func TestAHigherLimitBringsABackupBack(t *testing.T) {
+	w := world(t)
+	write(t, w, "velero-backup.json", stored())
+	var archive bytes.Buffer
+	packed := gzip.NewWriter(&archive)
+	files := tar.NewWriter(packed)
+	require.NoError(t, files.WriteHeader(&tar.Header{Name: "resources/a.json", Mode: 0o600, Size: 2048}))
+	_, err := files.Write(make([]byte, 2048))
+	require.NoError(t, errors.Join(err, files.Close(), packed.Close()))
+	require.NoError(t, os.WriteFile(filepath.Join(w.Bucket, "backups", name, name+".tar.gz"), archive.Bytes(), 0o600))
+	w.Policy.TenantsBuckets.MaxArchiveSize = ptr.To(resource.MustParse("1Ki"))
+	for range 2 {
+		assert.Equal(t, 1, activitytest.SynchronizeNow(t, w).Withheld)
+	}
+	w.Policy.TenantsBuckets.MaxArchiveSize = nil
+	assert.Equal(t, 1, activitytest.SynchronizeNow(t, w).Brought)
 }

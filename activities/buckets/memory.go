@@ -13,7 +13,7 @@ type memory struct {
 	lock sync.Mutex
 	// fails are the times at which locations could not be read.
 	fails map[string]time.Time
-	// withheld are fingerprints of backups whose files are too large.
+	// withheld are backups whose files are too large, by what was judged.
 	withheld map[string]string
 }
 
@@ -33,17 +33,17 @@ func (m *memory) failedWithin(location string, last time.Duration) bool {
 	return failed && time.Since(at) < last
 }
 
-func (m *memory) withhold(backup, fingerprint string) {
+func (m *memory) withhold(backup, judged string) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
 	if m.withheld == nil || len(m.withheld) >= maxRemembered {
 		m.withheld = map[string]string{}
 	}
-	m.withheld[backup] = fingerprint
+	m.withheld[backup] = judged
 }
 
-func (m *memory) isWithheld(backup, fingerprint string) bool {
+func (m *memory) isWithheld(backup, judged string) bool {
 	m.lock.Lock()
 	defer m.lock.Unlock()
-	return m.withheld[backup] == fingerprint
+	return m.withheld[backup] == judged
 }

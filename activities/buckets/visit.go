@@ -25,6 +25,11 @@ type visit struct {
 	room int
 }
 
+// judged identifies the files of a step and the limit by which they are judged.
+func (v *visit) judged(step Step) string {
+	return fmt.Sprintf("%s/%d", Fingerprint(step.Files), v.maxArchive)
+}
+
 // take takes a step. What is wrong with a backup's files concerns that backup alone.
 func (v *visit) take(ctx context.Context, step Step) error {
 	var err error
@@ -42,7 +47,7 @@ func (v *visit) take(ctx context.Context, step Step) error {
 	case errors.Is(err, objectstore.ErrNotFound):
 		return nil // the bucket has changed meanwhile
 	case errors.Is(err, objectstore.ErrUnusable):
-		v.known.withhold(step.Name, Fingerprint(step.Files))
+		v.known.withhold(step.Name, v.judged(step))
 		v.report(ctx, v.location, eventWithheld, fmt.Sprintf("Velero does not get to see backup %s: %v", step.Name, err))
 		return v.withhold(ctx, step)
 	}
@@ -99,7 +104,7 @@ func (b *Buckets) note(ctx context.Context, made *velerov1.Backup, files []objec
 
 // bring creates the Velero Backup for files in the bucket, once all of them have been read.
 func (v *visit) bring(ctx context.Context, step Step) error {
-	if v.known.isWithheld(step.Name, Fingerprint(step.Files)) {
+	if v.known.isWithheld(step.Name, v.judged(step)) {
 		return v.withhold(ctx, step)
 	}
 	exists, err := k8s.Get(ctx, v.Client, "Velero Backup", v.OADPNamespace, step.Name, &velerov1.Backup{})
@@ -116,7 +121,9 @@ func (v *visit) bring(ctx context.Context, step Step) error {
 		return nil
 	}
 	if v.room <= 0 {
-		return objectstore.Unusable("bring backup "+step.Name, fmt.Sprintf("the location has %d Velero Backups already", maxBackups))
+		v.report(ctx, v.location, eventWithheld, fmt.Sprintf("Velero does not get to see backup %s: the location has %d Velero "+
+			"Backups already", step.Name, maxBackups))
+		return v.withhold(ctx, step)
 	}
 	if err := v.store.Inspect(ctx, step.Name, step.Files, v.maxArchive); err != nil {
 		return err
