@@ -17,9 +17,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"holdfast.dev/holdfast/activities/backup"
 	"holdfast.dev/holdfast/activities/fake"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/velero"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -121,10 +121,10 @@ func Accepted(nab *oadpv1alpha1.NonAdminBackup) metav1.Condition {
 func VeleroObjects(backupName, originNamespace string) (*velerov1.Backup, *velerov1.DeleteBackupRequest) {
 	owner := fake.NAB(Name)
 	owner.Namespace = originNamespace
-	made := backup.NewVeleroBackup(owner, backupName, fake.OADPNamespace, velerov1.BackupSpec{})
+	made := velero.NewBackup(owner, backupName, fake.OADPNamespace, velerov1.BackupSpec{})
 	made.UID = "uid-of-the-victims"
 	made.Status.Phase = velerov1.BackupPhaseCompleted
-	return made, backup.NewDeleteRequest(owner, made, 1)
+	return made, velero.NewDeleteRequest(owner, made, 1)
 }
 
 // StatusNames writes a NACUUID into the status; a tenant cannot.

@@ -6,9 +6,7 @@ import (
 	"fmt"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"holdfast.dev/holdfast/activities"
@@ -16,6 +14,7 @@ import (
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/policy/backupspec"
 	"holdfast.dev/holdfast/k8s/policy/check"
+	"holdfast.dev/holdfast/k8s/velero"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -167,7 +166,7 @@ func rejection(err error) (verdict Verdict, permanent bool) {
 }
 
 func (b *Activities) createVeleroBackup(ctx context.Context, o *Objects) error {
-	created := NewVeleroBackup(o.NAB, o.BackupName, b.Gatherer.OADPNamespace,
+	created := velero.NewBackup(o.NAB, o.BackupName, b.Gatherer.OADPNamespace,
 		backupspec.Build(o.NAB, *o.Rules, o.StorageLocation))
 	err := b.Client.Create(ctx, created)
 	if apierrors.IsAlreadyExists(err) {
@@ -196,7 +195,7 @@ func (b *Activities) Refresh(ctx context.Context, step contract.BackupStep) (con
 		if o.NAB.Status.VeleroBackup != nil {
 			recorded = owner.Written(o.NAB)
 		}
-		uploads, volumes, err := b.volumes(ctx, step, o, before)
+		volumes, err := b.volumes(ctx, step, o, before)
 		if err != nil {
 			return err
 		}
@@ -204,7 +203,7 @@ func (b *Activities) Refresh(ctx context.Context, step contract.BackupStep) (con
 			if before.EverCreated {
 				ApplyMirror(o.NAB, o, b.Gatherer.OADPNamespace)
 			}
-			ApplyVolumeCounters(o.NAB, uploads, volumes)
+			velero.ApplyVolumes(o.NAB, volumes)
 		})
 		if changed {
 			b.recordProgress(o.NAB, before, o)
@@ -216,34 +215,15 @@ func (b *Activities) Refresh(ctx context.Context, step contract.BackupStep) (con
 	})
 }
 
-// volumesMayHaveMoved: the Velero Backup is in another phase, or a volume was not finished when last counted.
-func volumesMayHaveMoved(nab *oadpv1alpha1.NonAdminBackup, view contract.BackupView) bool {
-	return view.Velero.Phase != view.Velero.MirroredPhase || !VolumesDone(&nab.Status)
-}
-
 // volumes lists Velero's volume objects for the Backup: none before Velero has started it, and only if the watcher has seen a
 // volume that may have progressed.
-func (b *Activities) volumes(ctx context.Context, step contract.BackupStep, o *Objects, before contract.BackupView) (
-	[]velerov2alpha1.DataUpload, []velerov1.PodVolumeBackup, error,
-) {
+func (b *Activities) volumes(
+	ctx context.Context, step contract.BackupStep, o *Objects, before contract.BackupView,
+) (velero.Volumes, error) {
 	begun := o.Backup != nil && o.Backup.Status.StartTimestamp != nil
-	if !begun || !step.Volumes || !volumesMayHaveMoved(o.NAB, before) {
-		return nil, nil, nil
+	mayHaveMoved := before.Velero.Phase != before.Velero.MirroredPhase || !velero.VolumesDone(o.NAB)
+	if !begun || !step.Volumes || !mayHaveMoved {
+		return velero.Volumes{}, nil
 	}
-	of := []client.ListOption{
-		client.InNamespace(b.Gatherer.OADPNamespace),
-		client.MatchingLabels{velerov1.BackupNameLabel: o.BackupName},
-	}
-	var volumes velerov1.PodVolumeBackupList
-	if err := b.Client.List(ctx, &volumes, of...); err != nil {
-		return nil, nil, fmt.Errorf("list PodVolumeBackups of Velero Backup %s: %w", o.BackupName, err)
-	}
-	var uploads velerov2alpha1.DataUploadList
-	if moves := o.Backup.Spec.SnapshotMoveData; moves == nil || !*moves {
-		return nil, volumes.Items, nil
-	}
-	if err := b.Client.List(ctx, &uploads, of...); err != nil {
-		return nil, nil, fmt.Errorf("list DataUploads of Velero Backup %s: %w", o.BackupName, err)
-	}
-	return uploads.Items, volumes.Items, nil
+	return velero.ReadVolumes(ctx, b.Client, o.Backup)
 }

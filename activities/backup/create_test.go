@@ -19,6 +19,7 @@ import (
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/policy/check"
+	"holdfast.dev/holdfast/k8s/velero"
 	backupworkflow "holdfast.dev/holdfast/workflows/backup"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -48,7 +49,7 @@ func TestARejectedObjectGetsNoFinalizer(t *testing.T) {
 // An attempt that was lost sight of may have made the Velero Backup: it is adopted, never made twice.
 func TestAVeleroBackupThatIsThereAlready(t *testing.T) {
 	mine := func() *velerov1.Backup {
-		return backup.NewVeleroBackup(fake.NAB(activitytest.Name), activitytest.Ours, fake.OADPNamespace, velerov1.BackupSpec{StorageLocation: "first"})
+		return velero.NewBackup(fake.NAB(activitytest.Name), activitytest.Ours, fake.OADPNamespace, velerov1.BackupSpec{StorageLocation: "first"})
 	}
 	foreign, _ := activitytest.VeleroObjects(activitytest.Ours, "crew")
 	tests := map[string]struct {
@@ -111,7 +112,7 @@ func TestAForgedAcceptanceMakesNothing(t *testing.T) {
 // A Backup that the object store brought back is adopted with its object: nothing is made, nothing judged.
 func TestASyncedBackupIsAdopted(t *testing.T) {
 	const synced = "team-nightly-11111111-58cc-4372-a567-0e02b2c3d479"
-	velero := backup.NewVeleroBackup(fake.NAB(activitytest.Name), synced, fake.OADPNamespace, velerov1.BackupSpec{StorageLocation: "bsl"})
+	velero := velero.NewBackup(fake.NAB(activitytest.Name), synced, fake.OADPNamespace, velerov1.BackupSpec{StorageLocation: "bsl"})
 	velero.Status.Phase = velerov1.BackupPhaseCompleted
 	nab := fake.NAB(activitytest.Name)
 	activitytest.LabelNames(synced)(nab)

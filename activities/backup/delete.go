@@ -13,6 +13,7 @@ import (
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/released"
+	"holdfast.dev/holdfast/k8s/velero"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -111,7 +112,7 @@ func (b *Activities) RequestDeletion(ctx context.Context, step contract.BackupSt
 		if err := b.Buckets.AdmitDeletion(ctx, o.Backup); err != nil {
 			return err
 		}
-		request := NewDeleteRequest(o.NAB, o.Backup, step.Attempt)
+		request := velero.NewDeleteRequest(o.NAB, o.Backup, step.Attempt)
 		if err := b.Client.Create(ctx, request); err != nil && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("create DeleteBackupRequest %s/%s: %w", request.Namespace, request.Name, err)
 		}

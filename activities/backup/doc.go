@@ -3,6 +3,5 @@
 // decides what happens next by the View.
 //
 // The worker registers Activities, which read from the API server itself. The watcher calls Gather over its cache, Judge and
-// View; the activities of other kinds read a backup the same way. Gather, Judge and the Activities do I/O, all else is pure. It
-// imports, of ours, activities, activities/stall, k8s and workflows/contract.
+// View; the activities of other kinds read a backup the same way. Gather, Judge and the Activities do I/O, all else is pure.
 package backup

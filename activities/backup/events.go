@@ -11,10 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/activities"
-	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/metrics"
 	"holdfast.dev/holdfast/k8s/policy/check"
+	"holdfast.dev/holdfast/k8s/velero"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -136,7 +136,7 @@ func (b *Activities) recordProgress(nab *oadpv1alpha1.NonAdminBackup, before con
 		b.record(nab, corev1.EventTypeNormal, eventCompleted, "Backup", "Velero completed the backup (%d warnings)", status.Warnings)
 		return
 	}
-	if k8s.Cancelled(status.Phase) {
+	if velero.Cancelled(status.Phase) {
 		b.record(nab, corev1.EventTypeWarning, eventCancelled, "Backup",
 			"somebody has cancelled the backup at Velero: nothing can be restored from it; create a new NonAdminBackup")
 		return

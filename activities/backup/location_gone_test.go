@@ -10,9 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"holdfast.dev/holdfast/activities/backup"
 	"holdfast.dev/holdfast/activities/fake"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/velero"
 	backupworkflow "holdfast.dev/holdfast/workflows/backup"
 )
 
@@ -57,7 +57,7 @@ func TestALocationThatIsGoneMattersToAPlainDeleteOnly(t *testing.T) {
 			if test.change != nil {
 				test.change(nab)
 			}
-			velero := backup.NewVeleroBackup(nab, fake.VeleroName("nightly"), fake.OADPNamespace,
+			velero := velero.NewBackup(nab, fake.VeleroName("nightly"), fake.OADPNamespace,
 				velerov1.BackupSpec{StorageLocation: test.location})
 			w := fake.New(t, nab, velero, &velerov1.BackupStorageLocation{
 				ObjectMeta: metav1.ObjectMeta{Namespace: fake.OADPNamespace, Name: "there"},

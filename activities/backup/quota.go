@@ -23,6 +23,7 @@ import (
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/k8s/policy/quota"
+	"holdfast.dev/holdfast/k8s/velero"
 )
 
 // Counted is how a quota counts a NonAdminBackup. Our finalizer, which comes before the Velero Backup, shows that it
@@ -62,7 +63,7 @@ func OverQuota(nab *oadpv1alpha1.NonAdminBackup) bool {
 // ended: the status shows that Velero has ended the backup.
 func ended(nab *oadpv1alpha1.NonAdminBackup) bool {
 	made := nab.Status.VeleroBackup
-	return made != nil && made.Status != nil && Finished(made.Status.Phase)
+	return made != nil && made.Status != nil && velero.Finished(made.Status.Phase)
 }
 
 // judgeQuota returns the verdict if the quota of the namespace leaves no place for the object; nil if it does, if there is no

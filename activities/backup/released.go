@@ -7,6 +7,7 @@ import (
 
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/released"
+	"holdfast.dev/holdfast/k8s/velero"
 )
 
 // Released returns the ledger entry that must exist before the NonAdminBackup is released, or its Velero Backup deleted without
@@ -44,5 +45,5 @@ func (o *Objects) dataGone(now time.Time) bool {
 		return false
 	}
 	expiry := mirror.Status.Expiration
-	return unstarted(mirror.Status) || (expiry != nil && expiry.Time.Before(now))
+	return velero.Unstarted(mirror.Status) || (expiry != nil && expiry.Time.Before(now))
 }

@@ -11,9 +11,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities/activitytest"
-	"holdfast.dev/holdfast/activities/backup"
 	"holdfast.dev/holdfast/activities/fake"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/velero"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -146,7 +146,7 @@ func TestAnAcceptedSpecIsToldWhileTheVeleroBackupCannotBeMade(t *testing.T) {
 
 // The Velero Backup of a new object is not looked for: that it is there is found when it is made, or when nothing is to be made.
 func TestAnObjectThatLooksNewMayHaveAVeleroBackup(t *testing.T) {
-	mine := backup.NewVeleroBackup(fake.NAB(activitytest.Name), activitytest.Ours, fake.OADPNamespace, velerov1.BackupSpec{StorageLocation: "first"})
+	mine := velero.NewBackup(fake.NAB(activitytest.Name), activitytest.Ours, fake.OADPNamespace, velerov1.BackupSpec{StorageLocation: "first"})
 	foreign, _ := activitytest.VeleroObjects(activitytest.Ours, "crew")
 	for title, test := range map[string]struct {
 		there     *velerov1.Backup

@@ -2,7 +2,6 @@ package backup
 
 import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -10,6 +9,7 @@ import (
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/policy/check"
+	"holdfast.dev/holdfast/k8s/velero"
 )
 
 // The functions of this file change the status of a NonAdminBackup in memory and nothing else.
@@ -66,12 +66,8 @@ func ApplyMirror(nab *oadpv1alpha1.NonAdminBackup, o *Objects, oadpNamespace str
 	refer(nab, o.BackupName, oadpNamespace)
 	nab.Status.VeleroBackup.Spec = o.Backup.Spec.DeepCopy()
 	nab.Status.VeleroBackup.Status = repeated(&o.Backup.Status)
-	phase := o.Backup.Status.Phase
-	switch {
-	case Finished(phase), movedPast(phase):
-		setQueuePosition(nab, 0)
-	case phase == velerov1.BackupPhaseInProgress:
-		setQueuePosition(nab, 1)
+	if position, known := velero.Position(o.Backup.Status.Phase); known {
+		setQueuePosition(nab, position)
 	}
 	ApplyDeleteRequest(nab, o)
 }
@@ -133,19 +129,6 @@ func DeletionMessage(nab *oadpv1alpha1.NonAdminBackup) string {
 		return oadpv1alpha1.MessageBackupDeletionAccepted
 	}
 	return oadpv1alpha1.MessageBackupDeletionPending
-}
-
-// ApplyVolumeCounters counts the data-mover uploads and pod volume backups of the Velero Backup by phase. If there are none,
-// the fields stay as they are: Velero removes those objects long before the backup.
-func ApplyVolumeCounters(
-	nab *oadpv1alpha1.NonAdminBackup, uploads []velerov2alpha1.DataUpload, volumes []velerov1.PodVolumeBackup,
-) {
-	if len(uploads) > 0 {
-		nab.Status.DataMoverDataUploads = countUploads(uploads)
-	}
-	if len(volumes) > 0 {
-		nab.Status.FileSystemPodVolumeBackups = countPodVolumes(volumes)
-	}
 }
 
 func refer(nab *oadpv1alpha1.NonAdminBackup, name, namespace string) {

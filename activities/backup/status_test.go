@@ -7,13 +7,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"holdfast.dev/holdfast/activities/backup"
 	"holdfast.dev/holdfast/activities/fake"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
+	"holdfast.dev/holdfast/k8s/velero"
 )
 
 var (
@@ -238,9 +238,9 @@ func TestTheRequestToDeleteIsMirrored(t *testing.T) {
 	nab := fake.NAB(name)
 	nab.Spec.DeleteBackup = true
 	velero := made(ours, "team", name)
-	first, second := backup.NewDeleteRequest(nab, velero, 1), backup.NewDeleteRequest(nab, velero, 10)
+	first, second := velero.NewDeleteRequest(nab, velero, 1), velero.NewDeleteRequest(nab, velero, 10)
 	second.Status = velerov1.DeleteBackupRequestStatus{Phase: "Processed", Errors: []string{"location is read-only"}}
-	foreign := backup.NewDeleteRequest(nab, velero, 99)
+	foreign := velero.NewDeleteRequest(nab, velero, 99)
 	foreign.Annotations["openshift.io/oadp-nab-origin-namespace"] = "crew"
 	objects := &backup.Objects{
 		NAB: nab, BackupName: ours, Backup: velero, DeleteRequests: []velerov1.DeleteBackupRequest{*second, *first, *foreign},
@@ -252,36 +252,11 @@ func TestTheRequestToDeleteIsMirrored(t *testing.T) {
 	}, nab.Status.VeleroDeleteBackupRequest)
 }
 
-func TestVolumesAreCountedByPhase(t *testing.T) {
-	var uploads []velerov2alpha1.DataUpload
-	for _, phase := range []velerov2alpha1.DataUploadPhase{
-		"", "New", "Accepted", "Prepared", "InProgress", "InProgress", "Canceling", "Canceled", "Failed", "Completed", "Newer",
-	} {
-		uploads = append(uploads, velerov2alpha1.DataUpload{Status: velerov2alpha1.DataUploadStatus{Phase: phase}})
-	}
-	var volumes []velerov1.PodVolumeBackup
-	for _, phase := range []velerov1.PodVolumeBackupPhase{
-		"", "New", "Accepted", "InProgress", "Failed", "Completed", "Completed", "Newer",
-	} {
-		volumes = append(volumes, velerov1.PodVolumeBackup{Status: velerov1.PodVolumeBackupStatus{Phase: phase}})
-	}
-	nab := fake.NAB(name)
-	backup.ApplyVolumeCounters(nab, uploads, volumes)
-	const want = `{
-		"dataMoverDataUploads":{"total":11,"new":2,"accepted":1,"prepared":1,"inProgress":2,"canceling":1,"canceled":1,
-			"failed":1,"completed":1},
-		"fileSystemPodVolumeBackups":{"total":8,"new":2,"inProgress":1,"failed":1,"completed":2}}`
-	assert.JSONEq(t, want, statusText(t, nab))
-
-	backup.ApplyVolumeCounters(nab, nil, nil)
-	assert.JSONEq(t, want, statusText(t, nab), "Velero removes those objects before the backup: the counts stay")
-}
-
 func TestWhatIsMadeForAnObjectSaysSo(t *testing.T) {
 	nab := fake.NAB(name)
-	velero := backup.NewVeleroBackup(nab, ours, fake.OADPNamespace, velerov1.BackupSpec{StorageLocation: "x"})
+	velero := velero.NewBackup(nab, ours, fake.OADPNamespace, velerov1.BackupSpec{StorageLocation: "x"})
 	velero.UID = "uid-of-backup"
-	request := backup.NewDeleteRequest(nab, velero, 3)
+	request := velero.NewDeleteRequest(nab, velero, 3)
 	labels := map[string]string{
 		"openshift.io/oadp": "True", "app.kubernetes.io/managed-by": "oadp-nac-controller", "openshift.io/oadp-nab-origin-nacuuid": ours,
 	}

@@ -12,11 +12,9 @@ import (
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/shorten"
+	"holdfast.dev/holdfast/k8s/velero"
 	"holdfast.dev/holdfast/workflows/contract"
 )
-
-// maxErrorBytes bounds Velero's messages in a workflow's history.
-const maxErrorBytes = 500
 
 // abandonedAfter is the age at which a DeleteBackupRequest that Velero started and has not answered counts as failed: after a
 // restart Velero skips requests in progress for ever.
@@ -95,9 +93,9 @@ func (o *Objects) veleroView() contract.VeleroBackupView {
 	}
 	view.Exists = true
 	view.Phase = string(o.Backup.Status.Phase)
-	view.Finished = Finished(o.Backup.Status.Phase)
-	view.Running = running(o.Backup.Status.Phase)
-	view.Unstarted = unstarted(&o.Backup.Status)
+	view.Finished = velero.Finished(o.Backup.Status.Phase)
+	view.Running = velero.Running(o.Backup.Status.Phase)
+	view.Unstarted = velero.Unstarted(&o.Backup.Status)
 	view.Stalled = k8s.Stalled(o.NAB.Status.Conditions)
 	if progress := o.Backup.Status.Progress; progress != nil {
 		view.ItemsBackedUp, view.TotalItems = progress.ItemsBackedUp, progress.TotalItems
@@ -108,18 +106,18 @@ func (o *Objects) veleroView() contract.VeleroBackupView {
 func (o *Objects) deleteRequestView(now time.Time) contract.DeleteRequestView {
 	var view contract.DeleteRequestView
 	if recorded := o.NAB.Status.VeleroDeleteBackupRequest; recorded != nil {
-		view.Attempt = requestAttempt(o.BackupName, recorded.Name)
+		view.Attempt = velero.RequestAttempt(o.BackupName, recorded.Name)
 	}
 	newest := o.newestRequest()
 	if newest == nil {
 		return view
 	}
-	if attempt := requestAttempt(o.BackupName, newest.Name); attempt >= view.Attempt {
+	if attempt := velero.RequestAttempt(o.BackupName, newest.Name); attempt >= view.Attempt {
 		view.Attempt, view.Exists = attempt, true
 		view.Failed = newest.Status.Phase == velerov1.DeleteBackupRequestPhaseProcessed ||
 			(begun(newest.Status.Phase) && now.Sub(newest.CreationTimestamp.Time) > abandonedAfter)
 		if len(newest.Status.Errors) > 0 {
-			view.Error = shorten.Text(newest.Status.Errors[0], maxErrorBytes)
+			view.Error = shorten.Text(newest.Status.Errors[0], velero.MaxErrorBytes)
 		}
 	}
 	return view
@@ -136,11 +134,11 @@ func (o *Objects) newestRequest() *velerov1.DeleteBackupRequest {
 	var newest *velerov1.DeleteBackupRequest
 	for i := range o.DeleteRequests {
 		request := &o.DeleteRequests[i]
-		attempt := requestAttempt(o.BackupName, request.Name)
+		attempt := velero.RequestAttempt(o.BackupName, request.Name)
 		if attempt == 0 || !owner.Backup.Names(request, o.NAB.Namespace, o.NAB.Name) {
 			continue
 		}
-		if newest == nil || attempt > requestAttempt(o.BackupName, newest.Name) {
+		if newest == nil || attempt > velero.RequestAttempt(o.BackupName, newest.Name) {
 			newest = request
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"holdfast.dev/holdfast/activities/backup"
 	"holdfast.dev/holdfast/activities/fake"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/velero"
 	backupworkflow "holdfast.dev/holdfast/workflows/backup"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -196,7 +197,7 @@ func TestApplyingTwiceIsApplyingOnce(t *testing.T) {
 func TestViewOfTheRequestToDelete(t *testing.T) {
 	velero := made(ours, "team", name)
 	request := func(attempt int, age time.Duration, phase velerov1.DeleteBackupRequestPhase, errs ...string) velerov1.DeleteBackupRequest {
-		r := backup.NewDeleteRequest(fake.NAB(name), velero, attempt)
+		r := velero.NewDeleteRequest(fake.NAB(name), velero, attempt)
 		r.CreationTimestamp = metav1.NewTime(now.Add(-age))
 		r.Status = velerov1.DeleteBackupRequestStatus{Phase: phase, Errors: errs}
 		return *r
@@ -298,7 +299,7 @@ func TestViewTellsTheFactsOfABackup(t *testing.T) {
 func TestLongWordsOfVelerosAreCut(t *testing.T) {
 	objects := settled("Completed")
 	objects.NAB.Spec.DeleteBackup = true
-	request := backup.NewDeleteRequest(objects.NAB, objects.Backup, 1)
+	request := velero.NewDeleteRequest(objects.NAB, objects.Backup, 1)
 	request.Status = velerov1.DeleteBackupRequestStatus{Phase: "Processed", Errors: []string{strings.Repeat("é", 5000)}}
 	objects.DeleteRequests = []velerov1.DeleteBackupRequest{*request}
 	assert.LessOrEqual(t, len(objects.View(now).DeleteRequest.Error), 500)

@@ -9,8 +9,8 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
-	"holdfast.dev/holdfast/k8s"
 	"holdfast.dev/holdfast/k8s/objectstore"
+	"holdfast.dev/holdfast/k8s/velero"
 )
 
 // FilesAnnotation on a Velero Backup in a tenant's location says which files of it were read within limits, by Fingerprint. It
@@ -64,8 +64,8 @@ func Steps(stored map[string][]objectstore.BackupFile, present []velerov1.Backup
 		there[made.Name] = true
 		files, inBucket := stored[made.Name]
 		switch step := (Step{Name: made.Name, Files: files, Made: made}); {
-		case !written(made.Status.Phase) || !made.DeletionTimestamp.IsZero():
-		case !inBucket && restorable(made.Status.Phase):
+		case !velero.Written(made.Status.Phase) || !made.DeletionTimestamp.IsZero():
+		case !inBucket && velero.Usable(made.Status.Phase):
 			step.Action = Remove
 			steps = append(steps, step)
 		case inBucket && made.Annotations[FilesAnnotation] != Fingerprint(files):
@@ -92,19 +92,4 @@ func InOrder(steps []Step, shuffle func(n int, swap func(i, j int))) []Step {
 		return cmp.Compare(slices.Index(rank, a.Action), slices.Index(rank, b.Action))
 	})
 	return steps
-}
-
-// written: Velero has written the backup's files, and may read them again.
-func written(phase velerov1.BackupPhase) bool {
-	switch phase {
-	case velerov1.BackupPhaseFailed, velerov1.BackupPhaseDeleting, velerov1.BackupPhaseWaitingForPluginOperations,
-		velerov1.BackupPhaseWaitingForPluginOperationsPartiallyFailed, velerov1.BackupPhaseFinalizing,
-		velerov1.BackupPhaseFinalizingPartiallyFailed:
-		return true
-	}
-	return restorable(phase) || k8s.Cancelled(phase)
-}
-
-func restorable(phase velerov1.BackupPhase) bool {
-	return phase == velerov1.BackupPhaseCompleted || phase == velerov1.BackupPhasePartiallyFailed
 }

@@ -6,10 +6,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"holdfast.dev/holdfast/activities/backup"
-	"holdfast.dev/holdfast/activities/restore"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
+	"holdfast.dev/holdfast/k8s/velero"
 )
 
 // Kind is a kind of objects that are made in the OADP namespace.
@@ -59,11 +58,11 @@ func Kinds() []Kind {
 // notRunning: Velero has finished it. What Velero works on is left until it has ended.
 func notRunning(object client.Object) bool {
 	made, ok := object.(*velerov1.Restore)
-	return ok && restore.Finished(made.Status.Phase)
+	return ok && velero.Finished(made.Status.Phase)
 }
 
 // holdsNothing: Velero has stored nothing of it.
 func holdsNothing(object client.Object) bool {
 	made, ok := object.(*velerov1.Backup)
-	return ok && backup.Unstarted(&made.Status) && made.Status.CompletionTimestamp == nil
+	return ok && velero.Unstarted(&made.Status) && made.Status.CompletionTimestamp == nil
 }

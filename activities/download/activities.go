@@ -18,9 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities"
-	"holdfast.dev/holdfast/activities/backup"
-	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/velero"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -124,10 +123,10 @@ func (d *Activities) Request(ctx context.Context, step contract.DownloadStep) (c
 
 // explain adds Velero's reason to a verdict that is Velero's refusal, before the request that says it is deleted.
 func (d *Activities) explain(ctx context.Context, o *Objects) error {
-	if o.Request == nil || o.Request.Status.Phase != k8s.DownloadRequestFailed || !strings.HasSuffix(o.Verdict.Message, notSigned) {
+	if o.Request == nil || o.Request.Status.Phase != velero.DownloadRequestFailed || !strings.HasSuffix(o.Verdict.Message, notSigned) {
 		return nil
 	}
-	why, err := backup.WhyNotSigned(ctx, d.Client, o.Request)
+	why, err := velero.WhyNotSigned(ctx, d.Client, o.Request)
 	o.Verdict.Message += ": " + why + "; create another NonAdminDownloadRequest to try again"
 	return err
 }

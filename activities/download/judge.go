@@ -12,6 +12,7 @@ import (
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
+	"holdfast.dev/holdfast/k8s/velero"
 )
 
 // file identifies a file for Velero.
@@ -94,7 +95,7 @@ func (g *Gatherer) backupFile(ctx context.Context, namespace, name string) (file
 	switch phase := made.Status.Phase; {
 	case phase == velerov1.BackupPhaseFailedValidation:
 		return missing("Velero has refused NonAdminBackup %q, it has no files", name), nil
-	case backup.Unwritten(phase):
+	case velero.Unwritten(phase):
 		return missing("Velero has not written the files of NonAdminBackup %q yet", name), nil
 	}
 	return file{of: made.Name, holder: made}, nil
@@ -121,7 +122,7 @@ func (g *Gatherer) restoreFile(ctx context.Context, namespace, name string) (fil
 	switch phase := made.Status.Phase; {
 	case phase == velerov1.RestorePhaseFailedValidation:
 		return missing("Velero has refused NonAdminRestore %q, it has no files", name), nil
-	case restore.Unwritten(phase):
+	case velero.Unwritten(phase):
 		return missing("Velero has not written the files of NonAdminRestore %q yet", name), nil
 	}
 	source := &velerov1.Backup{}

@@ -7,8 +7,8 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/velero"
 )
 
 // Verdict is the result of judging the file that a NonAdminDownloadRequest asks for.
@@ -71,7 +71,7 @@ const notSigned = "Velero has not signed a URL"
 
 // failed: Velero has answered that there will be no URL for the target.
 func (o *Objects) failed(target velerov1.DownloadTarget) bool {
-	return o.Request != nil && o.Request.Status.Phase == k8s.DownloadRequestFailed && o.Request.Spec.Target == target
+	return o.Request != nil && o.Request.Status.Phase == velero.DownloadRequestFailed && o.Request.Spec.Target == target
 }
 
 // refusedByVelero is the verdict that repeats Velero's refusal, if the status says it of this generation; else nil. Velero's

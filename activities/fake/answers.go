@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"holdfast.dev/holdfast/k8s"
+	"holdfast.dev/holdfast/k8s/velero"
 )
 
 func (w *World) interceptors() interceptor.Funcs {
@@ -45,7 +45,7 @@ func (w *World) interceptors() interceptor.Funcs {
 				request.Status.Phase, request.Status.DownloadURL = velerov1.DownloadRequestPhaseProcessed, w.Sign(request)
 			}
 			if request, is := o.(*velerov1.DownloadRequest); is && w.Refusal != "" {
-				request.Status.Phase = k8s.DownloadRequestFailed
+				request.Status.Phase = velero.DownloadRequestFailed
 			}
 			return w.write("create", o, func() error { return c.Create(ctx, o, opts...) })
 		},

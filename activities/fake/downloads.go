@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities/download"
-	"holdfast.dev/holdfast/activities/restore"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/velero"
 )
 
 // DownloadTime is when the requests of NADR are created.
@@ -48,7 +48,7 @@ func NADR(name string, kind velerov1.DownloadTargetKind, of string) *oadpv1alpha
 // Velero Restore.
 func RestoredFrom(name, backupName string) []client.Object {
 	nar := NAR(name, backupName)
-	made := restore.NewVeleroRestore(nar, VeleroName(name), OADPNamespace, velerov1.RestoreSpec{BackupName: VeleroName(backupName)})
+	made := velero.NewRestore(nar, VeleroName(name), OADPNamespace, velerov1.RestoreSpec{BackupName: VeleroName(backupName)})
 	made.Status.Phase = velerov1.RestorePhaseCompleted
 	return []client.Object{nar, made}
 }

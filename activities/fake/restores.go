@@ -17,6 +17,7 @@ import (
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/k8s/policy/restorespec"
+	"holdfast.dev/holdfast/k8s/velero"
 )
 
 // AdminLocation is the Velero BackupStorageLocation of an administrator.
@@ -70,7 +71,7 @@ func VeleroLocation(name, tenant string) *velerov1.BackupStorageLocation {
 // holds it; a tenant's, if tenant is not empty.
 func Taken(name, where, tenant string) []client.Object {
 	nab := NAB(name)
-	made := backup.NewVeleroBackup(nab, VeleroName(name), OADPNamespace, velerov1.BackupSpec{StorageLocation: where})
+	made := velero.NewBackup(nab, VeleroName(name), OADPNamespace, velerov1.BackupSpec{StorageLocation: where})
 	made.UID = types.UID("uid-velero-" + name)
 	made.Status.Phase = velerov1.BackupPhaseCompleted
 	verdict := backup.Verdict{Accepted: true, Reason: "BackupAccepted", Message: "backup accepted"}
@@ -116,7 +117,7 @@ func (w *World) SetRestore(name string, phase velerov1.RestorePhase) {
 	if phase != velerov1.RestorePhaseNew && phase != velerov1.RestorePhaseFailedValidation && made.Status.StartTimestamp == nil {
 		made.Status.StartTimestamp = &now
 	}
-	if restore.Finished(phase) && phase != velerov1.RestorePhaseFailedValidation {
+	if velero.Finished(phase) && phase != velerov1.RestorePhaseFailedValidation {
 		made.Status.CompletionTimestamp = &now
 	}
 	require.NoError(w.t, w.Client.Update(context.Background(), made))

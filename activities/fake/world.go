@@ -30,6 +30,7 @@ import (
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/k8s/policy/restorespec"
+	"holdfast.dev/holdfast/k8s/velero"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -256,7 +257,7 @@ func (w *World) SetVelero(name string, phase velerov1.BackupPhase) {
 	if phase != velerov1.BackupPhaseQueued && made.Status.StartTimestamp == nil {
 		made.Status.StartTimestamp = &now
 	}
-	if backup.Finished(phase) {
+	if velero.Finished(phase) {
 		made.Status.CompletionTimestamp = &now
 	}
 	require.NoError(w.t, w.Client.Update(context.Background(), made))

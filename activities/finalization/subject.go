@@ -14,6 +14,7 @@ import (
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/objectstore"
 	"holdfast.dev/holdfast/k8s/owner"
+	"holdfast.dev/holdfast/k8s/velero"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -43,7 +44,7 @@ func (s *Subject) Stays() bool { return s.NAR != nil && s.NAR.DeletionTimestamp.
 // Due reports whether Velero has restored what it could, so that the finalization may start. Until then Velero writes the
 // results.
 func (s *Subject) Due() bool {
-	return s.Stays() && s.Restore != nil && restore.Restored(s.Restore.Status.Phase)
+	return s.Stays() && s.Restore != nil && velero.Usable(s.Restore.Status.Phase)
 }
 
 // Find reads the tenant's object and its Velero Restore.

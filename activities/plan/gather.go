@@ -18,6 +18,7 @@ import (
 	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/k8s/policy/planspec"
 	"holdfast.dev/holdfast/k8s/shorten"
+	"holdfast.dev/holdfast/k8s/velero"
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/plan/retention"
 )
@@ -196,7 +197,7 @@ func (b Backup) deleting() bool {
 const maxWhy = 256
 
 // undeletable: Velero has failed to delete it.
-func (b Backup) undeletable() bool { return b.deleting() && backup.Undeletable(b.Object) }
+func (b Backup) undeletable() bool { return b.deleting() && velero.Undeletable(b.Object) }
 
 // begin is when Velero began it; before that, when the object was made.
 func (b Backup) begin() time.Time {
@@ -256,7 +257,7 @@ func endOf(phase string) retention.State {
 	switch {
 	case phase == string(velerov1.BackupPhaseCompleted):
 		return retention.Good
-	case backup.Finished(velerov1.BackupPhase(phase)), phase == string(oadpv1alpha1.NonAdminPhaseBackingOff):
+	case velero.Finished(phase), phase == string(oadpv1alpha1.NonAdminPhaseBackingOff):
 		return retention.Failed
 	}
 	return retention.Unfinished

@@ -14,11 +14,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities"
-	"holdfast.dev/holdfast/activities/restore"
 	"holdfast.dev/holdfast/k8s"
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
+	"holdfast.dev/holdfast/k8s/velero"
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/plan/retention"
 )
@@ -195,5 +195,5 @@ func restoreEnded(nar *oadpv1alpha1.NonAdminRestore) bool {
 		return false
 	}
 	finalized := meta.IsStatusConditionTrue(nar.Status.Conditions, string(oadpv1alpha1.NonAdminConditionFinalized))
-	return restore.Finished(made.Status.Phase) && (finalized || !restore.Restored(made.Status.Phase))
+	return velero.Finished(made.Status.Phase) && (finalized || !velero.Usable(made.Status.Phase))
 }

@@ -14,10 +14,10 @@ import (
 
 	"holdfast.dev/holdfast/activities"
 	"holdfast.dev/holdfast/activities/backup"
-	"holdfast.dev/holdfast/activities/restore"
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
+	"holdfast.dev/holdfast/k8s/velero"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -109,7 +109,7 @@ func (a *Activities) listBackups(ctx context.Context, objects *listed) (*listed,
 	}
 	err = activities.EachPage(ctx, a.Client, func(page *velerov1.BackupList) {
 		for i := range page.Items {
-			objects.addMade(&page.Items[i], ActiveBackup(page.Items[i].Status.Phase))
+			objects.addMade(&page.Items[i], velero.HoldsTurn(page.Items[i].Status.Phase))
 		}
 	}, client.InNamespace(a.OADPNamespace))
 	if err != nil {
@@ -130,7 +130,7 @@ func (a *Activities) listRestores(ctx context.Context, objects *listed) (*listed
 	}
 	err = activities.EachPage(ctx, a.Client, func(page *velerov1.RestoreList) {
 		for i := range page.Items {
-			objects.addMade(&page.Items[i], ActiveRestore(page.Items[i].Status.Phase))
+			objects.addMade(&page.Items[i], velero.HoldsTurn(page.Items[i].Status.Phase))
 		}
 	}, client.InNamespace(a.OADPNamespace))
 	if err != nil {
@@ -138,14 +138,6 @@ func (a *Activities) listRestores(ctx context.Context, objects *listed) (*listed
 	}
 	return objects, nil
 }
-
-// ActiveBackup reports whether a Velero Backup in this phase has a turn.
-func ActiveBackup(phase velerov1.BackupPhase) bool {
-	return !backup.Finished(phase) && phase != velerov1.BackupPhaseDeleting
-}
-
-// ActiveRestore reports whether a Velero Restore in this phase has a turn.
-func ActiveRestore(phase velerov1.RestorePhase) bool { return !restore.Finished(phase) }
 
 func (l *listed) addTenants(object client.Object, waits bool, conditions []metav1.Condition) {
 	name := client.ObjectKeyFromObject(object)

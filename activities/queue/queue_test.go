@@ -29,6 +29,7 @@ import (
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/k8s/velero"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -68,7 +69,7 @@ func nameOf(of client.Object) string {
 
 // made returns the Velero Backup of an object, under that name.
 func made(of *oadpv1alpha1.NonAdminBackup, name string, phase velerov1.BackupPhase) *velerov1.Backup {
-	object := backup.NewVeleroBackup(of, name, fake.OADPNamespace, velerov1.BackupSpec{})
+	object := velero.NewBackup(of, name, fake.OADPNamespace, velerov1.BackupSpec{})
 	object.Status.Phase = phase
 	object.UID = types.UID("uid-velero-" + of.Name)
 	return object

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
 	"go.temporal.io/sdk/worker"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -15,6 +14,7 @@ import (
 	"holdfast.dev/holdfast/activities/backup"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
+	"holdfast.dev/holdfast/k8s/velero"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -95,7 +95,7 @@ func (r *Activities) Refresh(ctx context.Context, step contract.RestoreStep) (co
 		if o.NAR.Status.VeleroRestore != nil {
 			recorded = owner.Written(o.NAR)
 		}
-		downloads, volumes, err := r.volumes(ctx, step, o, before)
+		volumes, err := r.volumes(ctx, step, o, before)
 		if err != nil {
 			return err
 		}
@@ -103,7 +103,7 @@ func (r *Activities) Refresh(ctx context.Context, step contract.RestoreStep) (co
 			if before.EverCreated {
 				ApplyMirror(o.NAR, o, r.Gatherer.OADPNamespace)
 			}
-			ApplyVolumeCounters(o.NAR, downloads, volumes)
+			velero.ApplyVolumes(o.NAR, volumes)
 		})
 		if changed {
 			r.recordProgress(o.NAR, before, o)
@@ -117,32 +117,21 @@ func (r *Activities) Refresh(ctx context.Context, step contract.RestoreStep) (co
 
 // volumes lists Velero's volume objects for the Restore: none before Velero has started it, and only if the watcher has seen a
 // volume that may have progressed.
-func (r *Activities) volumes(ctx context.Context, step contract.RestoreStep, o *Objects, before contract.RestoreView) (
-	[]velerov2alpha1.DataDownload, []velerov1.PodVolumeRestore, error,
-) {
-	mayHaveMoved := before.Velero.Phase != before.Velero.MirroredPhase || !VolumesDone(&o.NAR.Status)
-	if o.Restore == nil || o.Restore.Status.StartTimestamp == nil || !step.Volumes || !mayHaveMoved {
-		return nil, nil, nil
+func (r *Activities) volumes(
+	ctx context.Context, step contract.RestoreStep, o *Objects, before contract.RestoreView,
+) (velero.Volumes, error) {
+	begun := o.Restore != nil && o.Restore.Status.StartTimestamp != nil
+	mayHaveMoved := before.Velero.Phase != before.Velero.MirroredPhase || !velero.VolumesDone(o.NAR)
+	if !begun || !step.Volumes || !mayHaveMoved {
+		return velero.Volumes{}, nil
 	}
-	of := []client.ListOption{
-		client.InNamespace(r.Gatherer.OADPNamespace),
-		client.MatchingLabels{velerov1.RestoreNameLabel: o.RestoreName},
-	}
-	var volumes velerov1.PodVolumeRestoreList
-	if err := r.Client.List(ctx, &volumes, of...); err != nil {
-		return nil, nil, fmt.Errorf("list PodVolumeRestores of Velero Restore %s: %w", o.RestoreName, err)
-	}
-	var downloads velerov2alpha1.DataDownloadList
-	if err := r.Client.List(ctx, &downloads, of...); err != nil {
-		return nil, nil, fmt.Errorf("list DataDownloads of Velero Restore %s: %w", o.RestoreName, err)
-	}
-	return downloads.Items, volumes.Items, nil
+	return velero.ReadVolumes(ctx, r.Client, o.Restore)
 }
 
 // CheckStall checks whether Velero has finished a restore without writing it to the object, in the same way as for a backup:
 // Velero writes the results to the object store before its last patch.
 func (r *Activities) CheckStall(ctx context.Context, step contract.RestoreStep) (contract.RestoreView, error) {
-	ctx, cancel := context.WithTimeout(ctx, backup.StallLookup)
+	ctx, cancel := context.WithTimeout(ctx, velero.StallLookup)
 	defer cancel()
 	return r.update(ctx, step, func(o *Objects) error {
 		if o.Restore == nil || o.Restore.Status.Phase != velerov1.RestorePhaseInProgress || o.View().Velero.Stalled {
@@ -170,6 +159,6 @@ func (r *Activities) resultsAge(ctx context.Context, o *Objects) (time.Duration,
 	if err := r.Client.Get(ctx, key, source); err != nil {
 		return 0, fmt.Errorf("get Velero Backup %s: %w", key, err)
 	}
-	return backup.StoredAge(ctx, r.Client, source.Spec.StorageLocation,
-		NewDownloadRequest(o.NAR, o.Restore, velerov1.DownloadTargetKindRestoreResults))
+	return velero.StoredAge(ctx, r.Client, source.Spec.StorageLocation,
+		velero.NewDownloadRequest(o.NAR, o.Restore, velerov1.DownloadTargetKindRestoreResults))
 }

@@ -26,6 +26,7 @@ import (
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/k8s/policy/restorespec"
+	"holdfast.dev/holdfast/k8s/velero"
 	"holdfast.dev/holdfast/workflows/contract"
 	restoreworkflow "holdfast.dev/holdfast/workflows/restore"
 )
@@ -256,7 +257,7 @@ func TestAVeleroRestoreOfAnotherIsNeverTouched(t *testing.T) {
 	owner.Namespace = "crew"
 	for title, theirName := range map[string]string{"under the name needed": restored, "under the name in the status": activitytest.Victims} {
 		t.Run(title, func(t *testing.T) {
-			theirs := restore.NewVeleroRestore(owner, theirName, fake.OADPNamespace, velerov1.RestoreSpec{BackupName: "theirs"})
+			theirs := velero.NewRestore(owner, theirName, fake.OADPNamespace, velerov1.RestoreSpec{BackupName: "theirs"})
 			theirs.Status.Phase = velerov1.RestorePhaseCompleted
 			w := restoring(t, "", theirs)
 			nar := w.ReadRestore(again)

@@ -16,6 +16,7 @@ import (
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/policy/restorespec"
+	"holdfast.dev/holdfast/k8s/velero"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -137,7 +138,7 @@ func (r *Activities) createVeleroRestore(ctx context.Context, o *Objects) error 
 			return err
 		}
 	}
-	created := NewVeleroRestore(o.NAR, o.RestoreName, r.Gatherer.OADPNamespace,
+	created := velero.NewRestore(o.NAR, o.RestoreName, r.Gatherer.OADPNamespace,
 		restorespec.Build(o.NAR, o.Source, *o.Rules, o.RestoreName))
 	if shadowed := restorespec.ShadowedBy(o.NAR, o.Source, *o.Rules); shadowed != "" {
 		created.Annotations[restorespec.ShadowedAnnotation] = shadowed

@@ -11,10 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/activities"
-	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/metrics"
 	"holdfast.dev/holdfast/k8s/policy/check"
+	"holdfast.dev/holdfast/k8s/velero"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -113,7 +113,7 @@ func (r *Activities) recordProgress(nar *oadpv1alpha1.NonAdminRestore, before co
 		completed = status.CompletionTimestamp.Time
 	}
 	metrics.RestoreMirrored(completed)
-	if o.Adopted || !Restored(status.Phase) { // else its finalization is the end
+	if o.Adopted || !velero.Usable(status.Phase) { // else its finalization is the end
 		metrics.RestoreFinished(string(status.Phase), nar.CreationTimestamp.Time)
 	}
 	if status.Phase == velerov1.RestorePhaseCompleted {
@@ -121,7 +121,7 @@ func (r *Activities) recordProgress(nar *oadpv1alpha1.NonAdminRestore, before co
 			"Velero completed the restore (%d warnings)", status.Warnings)
 		return
 	}
-	if k8s.Cancelled(status.Phase) {
+	if velero.Cancelled(status.Phase) {
 		r.record(nar, corev1.EventTypeWarning, eventRestoreCancelled, "Restore",
 			"somebody has cancelled the restore at Velero; what it had restored stays, and nothing follows")
 		return

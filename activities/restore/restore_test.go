@@ -2,18 +2,16 @@ package restore_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities/fake"
 	"holdfast.dev/holdfast/activities/restore"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/velero"
 	"holdfast.dev/holdfast/workflows/contract"
 	restoreworkflow "holdfast.dev/holdfast/workflows/restore"
 )
@@ -37,7 +35,7 @@ func gather(t *testing.T, w *fake.World) *restore.Objects {
 func madeFor(namespace, restoreName string) *velerov1.Restore {
 	owner := fake.NAR(name, nightly)
 	owner.Namespace = namespace
-	made := restore.NewVeleroRestore(owner, restoreName, fake.OADPNamespace, velerov1.RestoreSpec{BackupName: "b"})
+	made := velero.NewRestore(owner, restoreName, fake.OADPNamespace, velerov1.RestoreSpec{BackupName: "b"})
 	made.Status.Phase = velerov1.RestorePhaseCompleted
 	return made
 }
@@ -127,45 +125,6 @@ func TestABackupThatIsNotTheTenantsIsNotRestored(t *testing.T) {
 	}
 }
 
-func TestVelerosPhases(t *testing.T) {
-	type fact struct{ finished, restored bool }
-	positions := map[velerov1.RestorePhase]int{}
-	for phase, want := range map[velerov1.RestorePhase]fact{
-		"": {}, velerov1.RestorePhaseNew: {}, velerov1.RestorePhaseInProgress: {},
-		velerov1.RestorePhaseWaitingForPluginOperations:                {},
-		velerov1.RestorePhaseWaitingForPluginOperationsPartiallyFailed: {},
-		velerov1.RestorePhaseFinalizing:                                {},
-		velerov1.RestorePhaseFinalizingPartiallyFailed:                 {},
-		velerov1.RestorePhaseFailedValidation:                          {finished: true},
-		velerov1.RestorePhaseFailed:                                    {finished: true},
-		velerov1.RestorePhaseCompleted:                                 {finished: true, restored: true},
-		velerov1.RestorePhasePartiallyFailed:                           {finished: true, restored: true},
-		"SomethingNewer":                                               {},
-	} {
-		assert.Equal(t, want, fact{restore.Finished(phase), restore.Restored(phase)}, "%q", phase)
-		made := madeFor(fake.Namespace, "r")
-		made.Status.Phase = phase
-		positions[phase] = restore.QueuePositions([]velerov1.Restore{*made})["r"]
-	}
-	assert.Equal(t, map[velerov1.RestorePhase]int{
-		"": 1, "New": 1, "InProgress": 1, "SomethingNewer": 1,
-		"WaitingForPluginOperations": 0, "WaitingForPluginOperationsPartiallyFailed": 0, "Finalizing": 0,
-		"FinalizingPartiallyFailed": 0, "FailedValidation": 0, "Failed": 0, "Completed": 0, "PartiallyFailed": 0,
-	}, positions)
-}
-
-func TestARestoreWaitsForThoseBeforeIt(t *testing.T) {
-	start := time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
-	var all []velerov1.Restore
-	for i, phase := range []velerov1.RestorePhase{"FailedValidation", "Finalizing", "InProgress", "New", "New"} {
-		made := madeFor(fake.Namespace, string(rune('a'+i)))
-		made.CreationTimestamp = metav1.NewTime(start.Add(time.Duration(i/4) * time.Second)) // a to d in one second
-		made.Status.Phase = phase
-		all = append(all, *made)
-	}
-	assert.Equal(t, map[string]int{"a": 0, "b": 0, "c": 1, "d": 1, "e": 3}, restore.QueuePositions(all))
-}
-
 func TestWhenARestoreIsSettled(t *testing.T) {
 	done := contract.RestoreView{
 		Found: true, Finalizer: true, SpecJudged: true, Accepted: true, EverCreated: true, Phase: "Created",
@@ -200,31 +159,4 @@ func TestWhenARestoreIsSettled(t *testing.T) {
 			assert.Equal(t, test.want, restoreworkflow.Settled(v))
 		})
 	}
-}
-
-func TestVolumesAreCountedByPhase(t *testing.T) {
-	nar := fake.NAR(name, nightly)
-	restore.ApplyVolumeCounters(nar, nil, nil)
-	assert.Nil(t, nar.Status.DataMoverDataDownloads, "none at all says nothing")
-	assert.False(t, restore.VolumesDone(&nar.Status))
-
-	var downloads []velerov2alpha1.DataDownload
-	for _, phase := range []velerov2alpha1.DataDownloadPhase{
-		"", "New", "Accepted", "Prepared", "InProgress", "Canceling", "Canceled", "Failed", "Completed", "Newer",
-	} {
-		downloads = append(downloads, velerov2alpha1.DataDownload{Status: velerov2alpha1.DataDownloadStatus{Phase: phase}})
-	}
-	var volumes []velerov1.PodVolumeRestore
-	for _, phase := range []velerov1.PodVolumeRestorePhase{"", "New", "Accepted", "InProgress", "Canceled", "Failed", "Completed"} {
-		volumes = append(volumes, velerov1.PodVolumeRestore{Status: velerov1.PodVolumeRestoreStatus{Phase: phase}})
-	}
-	restore.ApplyVolumeCounters(nar, downloads, volumes)
-	assert.Equal(t, &oadpv1alpha1.DataMoverDataDownloads{
-		Total: 10, New: 2, Accepted: 1, Prepared: 1, InProgress: 1, Canceling: 1, Canceled: 1, Failed: 1, Completed: 1,
-	}, nar.Status.DataMoverDataDownloads)
-	assert.Equal(t, &oadpv1alpha1.FileSystemPodVolumeRestores{Total: 7, New: 2, InProgress: 1, Failed: 2, Completed: 1},
-		nar.Status.FileSystemPodVolumeRestores)
-	assert.False(t, restore.VolumesDone(&nar.Status))
-	restore.ApplyVolumeCounters(nar, downloads[6:9], volumes[4:])
-	assert.True(t, restore.VolumesDone(&nar.Status))
 }

@@ -9,6 +9,7 @@ import (
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/policy/check"
+	"holdfast.dev/holdfast/k8s/velero"
 )
 
 // The functions of this file change the status of a NonAdminRestore in memory and nothing else.
@@ -66,11 +67,8 @@ func ApplyMirror(nar *oadpv1alpha1.NonAdminRestore, o *Objects, oadpNamespace st
 	}
 	refer(nar, o.RestoreName, oadpNamespace)
 	nar.Status.VeleroRestore.Status = repeated(&o.Restore.Status)
-	switch phase := o.Restore.Status.Phase; {
-	case Finished(phase), movedPast(phase):
-		setQueuePosition(nar, 0)
-	case phase == velerov1.RestorePhaseInProgress:
-		setQueuePosition(nar, 1)
+	if position, known := velero.Position(o.Restore.Status.Phase); known {
+		setQueuePosition(nar, position)
 	}
 }
 

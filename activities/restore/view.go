@@ -8,6 +8,7 @@ import (
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
+	"holdfast.dev/holdfast/k8s/velero"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -41,7 +42,7 @@ func (o *Objects) View() contract.RestoreView {
 // installation are left as they are.
 func (o *Objects) finalizationDue() bool {
 	over := o.NAR.Status.Finalization != nil && o.NAR.Status.Finalization.Phase.Final()
-	return o.Restore != nil && Restored(o.Restore.Status.Phase) && !o.Adopted && !over
+	return o.Restore != nil && velero.Usable(o.Restore.Status.Phase) && !o.Adopted && !over
 }
 
 // specJudged: the Accepted condition is about the present generation and would be the same today. Outside BackingOff a judged
@@ -75,10 +76,10 @@ func (o *Objects) veleroView() contract.VeleroRestoreView {
 	}
 	view.Exists = true
 	view.Phase = string(o.Restore.Status.Phase)
-	view.Finished = Finished(o.Restore.Status.Phase)
+	view.Finished = velero.Finished(o.Restore.Status.Phase)
 	view.Deleting = !o.Restore.DeletionTimestamp.IsZero()
 	view.Stalled = k8s.Stalled(o.NAR.Status.Conditions)
-	view.AtWork = atWork(o.Restore.Status.Phase) && !view.Stalled
+	view.AtWork = velero.Writing(o.Restore.Status.Phase) && !view.Stalled
 	if progress := o.Restore.Status.Progress; progress != nil {
 		view.ItemsRestored, view.TotalItems = progress.ItemsRestored, progress.TotalItems
 	}

@@ -13,6 +13,7 @@ import (
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/policy/backupspec"
 	"holdfast.dev/holdfast/k8s/released"
+	"holdfast.dev/holdfast/k8s/velero"
 )
 
 // StateAnnotation on a Velero Backup records what is known of its NonAdminBackup: `made/<uid>` or `released/<uid>`, with the
@@ -71,7 +72,7 @@ const (
 // the tenant is to have the backup again.
 func Decide(made *velerov1.Backup, location *Location, entered bool) Action {
 	key, ok := owner.Backup.Proven(made)
-	done := made.Status.Phase == velerov1.BackupPhaseCompleted || made.Status.Phase == velerov1.BackupPhasePartiallyFailed
+	done := velero.Usable(made.Status.Phase)
 	switch {
 	case !made.DeletionTimestamp.IsZero(), location == nil, !done, made.Status.CompletionTimestamp == nil, buckets.Pending(made):
 		return Leave

@@ -7,6 +7,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"holdfast.dev/holdfast/k8s/velero"
 )
 
 // Result is how a NonAdminBackup or NonAdminRestore ended, as a label's value.
@@ -98,7 +100,7 @@ func BackupStalled() { stalled.Inc() }
 
 // VeleroResult is the result by which a Velero phase is counted: the phase in lower snake case, in one spelling.
 func VeleroResult(phase string) Result {
-	if phase == "Canceled" {
+	if velero.Cancelled(phase) {
 		return ResultCancelled
 	}
 	var snake strings.Builder

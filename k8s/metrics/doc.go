@@ -6,5 +6,5 @@
 // Times are seconds. Kubernetes stores times without fractions: a duration measured from one may be up to a second too long,
 // and is never negative. A kill between a write and its count loses the count; nothing is counted twice for one write.
 //
-// Activities, the watcher and both processes call it. It imports nothing of ours.
+// Activities, the watcher and both processes call it.
 package metrics

@@ -17,6 +17,7 @@ import (
 
 	"holdfast.dev/holdfast/k8s/metrics"
 	"holdfast.dev/holdfast/k8s/metrics/metricstest"
+	"holdfast.dev/holdfast/k8s/velero"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -236,9 +237,9 @@ func TestTheCensusIsTakenAtEachScrape(t *testing.T) {
 	assert.Empty(t, scraped(), "not known yet: no series, rather than zeros")
 
 	census = &metrics.Census{
-		VeleroBackups: map[metrics.State]int{metrics.StateWaiting: 2}, NonAdminBackups: map[string]int{"new": 3},
+		VeleroBackups: map[velero.State]int{velero.StateWaiting: 2}, NonAdminBackups: map[string]int{"new": 3},
 		StorageLocations: map[string]int{"created": 4}, NonAdminRestores: map[string]int{"backing_off": 5}, StalledRestores: 6,
-		VeleroRestores: map[metrics.State]int{metrics.StateFinalizing: 7},
+		VeleroRestores: map[velero.State]int{velero.StateFinalizing: 7},
 	}
 	want := map[string]float64{
 		"holdfast_velero_backups waiting": 2, "holdfast_velero_backups in_progress": 0, "holdfast_velero_backups finalizing": 0,

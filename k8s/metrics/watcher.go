@@ -5,6 +5,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"holdfast.dev/holdfast/k8s/velero"
 )
 
 var (
@@ -29,29 +31,9 @@ func SignalAcknowledged(kind string, since time.Time) {
 // SignalFailed counts a signal that Temporal did not accept.
 func SignalFailed(kind string) { signalFailures.WithLabelValues(kind).Inc() }
 
-// State is what Velero does with a Backup or Restore, as a label's value.
-type State string
-
-// The states of a Velero Backup or Restore.
-const (
-	// StateWaiting: not started (no phase yet, New, Queued, ReadyToStart).
-	StateWaiting    State = "waiting"
-	StateInProgress State = "in_progress"
-	// StateFinalizing: its items are copied, and Velero has started the next backup (WaitingForPluginOperations...,
-	// Finalizing..., Cancelling).
-	StateFinalizing State = "finalizing"
-	StateDeleting   State = "deleting"
-	StateFinished   State = "finished"
-	// StateUnknown: a phase that this version does not know.
-	StateUnknown State = "unknown"
-)
-
-// States are all states.
-var States = []State{StateWaiting, StateInProgress, StateFinalizing, StateDeleting, StateFinished, StateUnknown}
-
 // Census counts the objects in the watcher's cache.
 type Census struct {
-	VeleroBackups map[State]int
+	VeleroBackups map[velero.State]int
 	// LastStart is the newest start of a Velero Backup; zero if none has started.
 	LastStart time.Time
 	// LastValidation is when Velero last validated a BackupStorageLocation; zero if it never has.
@@ -63,7 +45,7 @@ type Census struct {
 	NonAdminRestores map[string]int
 	StalledRestores  int
 	// VeleroRestores are counted like VeleroBackups.
-	VeleroRestores map[State]int
+	VeleroRestores map[velero.State]int
 	// Turns are those that wait for a turn before Velero, with every lane that there is.
 	Turns map[TurnLane]TurnsWaiting
 	// StorageLocations are NonAdminBackupStorageLocations, counted by phase in the same way.
@@ -127,7 +109,7 @@ func (c censusCollector) Collect(collected chan<- prometheus.Metric) {
 	gauge := func(description *prometheus.Desc, value float64, labels ...string) {
 		collected <- prometheus.MustNewConstMetric(description, prometheus.GaugeValue, value, labels...)
 	}
-	for _, state := range States {
+	for _, state := range velero.States {
 		gauge(veleroBackups, float64(census.VeleroBackups[state]), string(state))
 		gauge(veleroRestores, float64(census.VeleroRestores[state]), string(state))
 	}

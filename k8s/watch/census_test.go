@@ -15,6 +15,7 @@ import (
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/metrics"
+	"holdfast.dev/holdfast/k8s/velero"
 )
 
 // waitingForTurn are the conditions of an object that waits for its turn, and ofPlan the labels of a plan's.
@@ -113,14 +114,14 @@ func TestTheCensusCountsWhatTheCachesHold(t *testing.T) {
 	require.NotNil(t, taken)
 	taken.FoundationDB, taken.Plans = metrics.FDBCensus{}, metrics.PlanCensus{} // have tests of their own
 	assert.Equal(t, &metrics.Census{
-		VeleroBackups:    map[metrics.State]int{metrics.StateFinished: 2, metrics.StateInProgress: 1, metrics.StateWaiting: 2},
+		VeleroBackups:    map[velero.State]int{velero.StateFinished: 2, velero.StateInProgress: 1, velero.StateWaiting: 2},
 		LastStart:        at(11).Local(),
 		LastValidation:   at(12).Local(),
 		NonAdminBackups:  map[string]int{"new": 1, "backing_off": 5, "created": 2, "deleting": 0, "unknown": 1},
 		Stalled:          1,
 		NonAdminRestores: map[string]int{"new": 2, "backing_off": 0, "created": 1, "deleting": 0, "unknown": 0},
 		StalledRestores:  1,
-		VeleroRestores:   map[metrics.State]int{metrics.StateInProgress: 1},
+		VeleroRestores:   map[velero.State]int{velero.StateInProgress: 1},
 		Turns: map[metrics.TurnLane]metrics.TurnsWaiting{
 			{Pool: "backups", Name: "by-hand"}:      {Number: 1, Oldest: at(5).Local()},
 			{Pool: "backups", Name: "plan"}:         {Number: 2, Oldest: at(3).Local()},

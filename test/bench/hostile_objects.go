@@ -16,9 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"holdfast.dev/holdfast/activities/backup"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
+	"holdfast.dev/holdfast/k8s/velero"
 	"holdfast.dev/holdfast/test/env"
 )
 
@@ -133,7 +133,7 @@ func (r *rig) settledCopy(
 	made := copyOf(nab, key)
 	name := owner.NACUUID(r.stack.ClusterID(), key.Namespace, key.Name, string(made.UID))
 	made.Status.VeleroBackup.Name, made.Status.VeleroBackup.NACUUID = name, name
-	velero := backup.NewVeleroBackup(made, name, env.OADPNamespace, m.velero.Spec)
+	velero := velero.NewBackup(made, name, env.OADPNamespace, m.velero.Spec)
 	velero.TypeMeta = metav1.TypeMeta{APIVersion: velerov1.SchemeGroupVersion.String(), Kind: "Backup"}
 	velero.UID, velero.Generation = types.UID(uuid.NewString()), m.velero.Generation
 	velero.CreationTimestamp, velero.ManagedFields = m.velero.CreationTimestamp, m.velero.ManagedFields

@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"holdfast.dev/holdfast/activities/backup"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
+	"holdfast.dev/holdfast/k8s/velero"
 	"holdfast.dev/holdfast/test/env"
 )
 
@@ -113,7 +113,7 @@ func (r *rig) createSettled(ctx context.Context, key types.NamespacedName, m *mo
 	if err := r.client.Status().Patch(ctx, nab, client.MergeFrom(bare)); err != nil {
 		return err
 	}
-	made := backup.NewVeleroBackup(nab, name, env.OADPNamespace, *m.velero.Spec.DeepCopy())
+	made := velero.NewBackup(nab, name, env.OADPNamespace, *m.velero.Spec.DeepCopy())
 	made.Status = *m.velero.Status.DeepCopy()
 	return r.client.Create(ctx, made)
 }

@@ -10,10 +10,10 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"holdfast.dev/holdfast/activities/restore"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/process/points"
+	"holdfast.dev/holdfast/k8s/velero"
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/test/outage"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -139,7 +139,7 @@ func (c *testCase) awaitVeleroEnd() velerov1.RestorePhase {
 				phase = list.Items[i].Status.Phase
 			}
 		}
-		if !restore.Finished(phase) {
+		if !velero.Finished(phase) {
 			return fmt.Errorf("the Velero Restore is %q", phase)
 		}
 		return nil
@@ -154,7 +154,7 @@ func (c *testCase) tells(phase velerov1.RestorePhase) bool {
 		found.Status.VeleroRestore.Status.Phase != phase {
 		return false
 	}
-	if !restore.Restored(phase) {
+	if !velero.Usable(phase) {
 		return found.Status.Finalization == nil
 	}
 	failed := found.Status.Finalization != nil &&

@@ -10,6 +10,7 @@ import (
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/k8s/policy/check"
+	"holdfast.dev/holdfast/k8s/velero"
 )
 
 // Source is what a NonAdminRestore restores, as far as it exists. An object that does not name its tenant's object as its
@@ -159,7 +160,7 @@ func checkRestoreSource(nar *oadpv1alpha1.NonAdminRestore, source Source) error 
 		return check.External(notReady + ": its Velero Backup does not exist")
 	}
 	switch phase := source.Backup.Status.Phase; {
-	case phase != velerov1.BackupPhaseCompleted && phase != velerov1.BackupPhasePartiallyFailed:
+	case !velero.Usable(phase):
 		return check.External(notReady+": its Velero Backup is not complete (phase %s)", orNew(phase))
 	case !source.Backup.DeletionTimestamp.IsZero():
 		return check.External(notReady + ": its Velero Backup is being deleted")

@@ -13,12 +13,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"holdfast.dev/holdfast/activities/backup"
-	"holdfast.dev/holdfast/activities/restore"
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/metrics"
 	"holdfast.dev/holdfast/k8s/owner"
+	"holdfast.dev/holdfast/k8s/velero"
 	"holdfast.dev/holdfast/k8s/watch/caches"
 )
 
@@ -183,7 +182,7 @@ func (p *Positions) ofBackups(ctx context.Context) ([]change, error) {
 	if err := p.Client.List(ctx, &made, client.InNamespace(p.OADPNamespace), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list Velero Backups in the cache: %w", err)
 	}
-	queue := line{origin: owner.Backup, made: map[string]client.Object{}, positions: backup.QueuePositions(made.Items)}
+	queue := line{origin: owner.Backup, made: map[string]client.Object{}, positions: velero.QueuePositions(made.Items)}
 	for i := range made.Items {
 		queue.made[made.Items[i].Name] = &made.Items[i]
 	}
@@ -202,7 +201,7 @@ func (p *Positions) ofRestores(ctx context.Context) ([]change, error) {
 	if err := p.Client.List(ctx, &made, client.InNamespace(p.OADPNamespace), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list Velero Restores in the cache: %w", err)
 	}
-	queue := line{origin: owner.Restore, made: map[string]client.Object{}, positions: restore.QueuePositions(made.Items)}
+	queue := line{origin: owner.Restore, made: map[string]client.Object{}, positions: velero.QueuePositions(made.Items)}
 	for i := range made.Items {
 		queue.made[made.Items[i].Name] = &made.Items[i]
 	}

@@ -13,9 +13,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
-	"holdfast.dev/holdfast/activities/backup"
 	"holdfast.dev/holdfast/activities/fake"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/velero"
 	"holdfast.dev/holdfast/k8s/watch/watched"
 )
 
@@ -217,7 +217,7 @@ func TestProgressMakesFewSignals(t *testing.T) {
 
 func TestChangesOfARequestToDelete(t *testing.T) {
 	nab, velero := tracked(name, "Completed")
-	before := backup.NewDeleteRequest(nab, velero, 1)
+	before := velero.NewDeleteRequest(nab, velero, 1)
 	tests := map[string]struct {
 		change func(*velerov1.DeleteBackupRequest)
 		want   []added

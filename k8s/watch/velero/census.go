@@ -10,10 +10,10 @@ import (
 
 	"holdfast.dev/holdfast/activities"
 	"holdfast.dev/holdfast/activities/backup"
-	"holdfast.dev/holdfast/activities/restore"
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/metrics"
+	"holdfast.dev/holdfast/k8s/velero"
 	"holdfast.dev/holdfast/k8s/watch/caches"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -57,11 +57,11 @@ func stalled(conditions []metav1.Condition) int {
 
 // count adds the backups, and Velero's present work.
 func (b *backups) count(ctx context.Context, census *metrics.Census) error {
-	census.VeleroBackups = map[metrics.State]int{}
+	census.VeleroBackups = map[velero.State]int{}
 	there := client.InNamespace(b.OADPNamespace)
 	err := caches.Each(ctx, b.Client, &velerov1.Backup{}, func(object client.Object) {
 		status := &object.(*velerov1.Backup).Status
-		census.VeleroBackups[veleroState(status.Phase)]++
+		census.VeleroBackups[velero.StateOf(status.Phase)]++
 		if status.StartTimestamp != nil && status.StartTimestamp.After(census.LastStart) {
 			census.LastStart = status.StartTimestamp.Time
 		}
@@ -103,9 +103,9 @@ func addTurns(census *metrics.Census, pool contract.Pool, waiting []metrics.Turn
 
 // count adds the restores, and Velero's present work on them.
 func (r *restores) count(ctx context.Context, census *metrics.Census) error {
-	census.VeleroRestores = map[metrics.State]int{}
+	census.VeleroRestores = map[velero.State]int{}
 	err := caches.Each(ctx, r.Client, &velerov1.Restore{}, func(object client.Object) {
-		census.VeleroRestores[veleroRestoreState(object.(*velerov1.Restore).Status.Phase)]++
+		census.VeleroRestores[velero.StateOf(object.(*velerov1.Restore).Status.Phase)]++
 	}, client.InNamespace(r.OADPNamespace))
 	if err != nil {
 		return err
@@ -142,44 +142,4 @@ func (l *locations) count(ctx context.Context, census *metrics.Census) error {
 		}
 	}, client.InNamespace(l.OADPNamespace))
 	return nil
-}
-
-// veleroState groups Velero's phases by what Velero is doing with a Backup.
-func veleroState(phase velerov1.BackupPhase) metrics.State {
-	switch phase {
-	case "", velerov1.BackupPhaseNew, velerov1.BackupPhaseQueued, velerov1.BackupPhaseReadyToStart:
-		return metrics.StateWaiting
-	case velerov1.BackupPhaseInProgress:
-		return metrics.StateInProgress
-	case velerov1.BackupPhaseWaitingForPluginOperations, velerov1.BackupPhaseWaitingForPluginOperationsPartiallyFailed,
-		velerov1.BackupPhaseFinalizing, velerov1.BackupPhaseFinalizingPartiallyFailed:
-		return metrics.StateFinalizing
-	case velerov1.BackupPhaseDeleting:
-		return metrics.StateDeleting
-	}
-	return endingState(phase, backup.Finished(phase))
-}
-
-// veleroRestoreState groups Velero's phases by what Velero is doing with a Restore.
-func veleroRestoreState(phase velerov1.RestorePhase) metrics.State {
-	switch phase {
-	case "", velerov1.RestorePhaseNew:
-		return metrics.StateWaiting
-	case velerov1.RestorePhaseInProgress:
-		return metrics.StateInProgress
-	case velerov1.RestorePhaseWaitingForPluginOperations, velerov1.RestorePhaseWaitingForPluginOperationsPartiallyFailed,
-		velerov1.RestorePhaseFinalizing, velerov1.RestorePhaseFinalizingPartiallyFailed:
-		return metrics.StateFinalizing
-	}
-	return endingState(phase, restore.Finished(phase))
-}
-
-func endingState[P ~string](phase P, finished bool) metrics.State {
-	switch {
-	case k8s.Cancelling(phase):
-		return metrics.StateFinalizing
-	case finished:
-		return metrics.StateFinished
-	}
-	return metrics.StateUnknown
 }

@@ -10,55 +10,53 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"holdfast.dev/holdfast/activities/backup"
 	"holdfast.dev/holdfast/activities/fake"
 	"holdfast.dev/holdfast/activities/finalization"
 	"holdfast.dev/holdfast/activities/plan"
-	turns "holdfast.dev/holdfast/activities/queue"
 	"holdfast.dev/holdfast/activities/restore"
 	"holdfast.dev/holdfast/activities/synchronization"
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
-	"holdfast.dev/holdfast/k8s/metrics"
 	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/k8s/policy/restorespec"
+	"holdfast.dev/holdfast/k8s/velero"
 	backupworkflow "holdfast.dev/holdfast/workflows/backup"
 	restoreworkflow "holdfast.dev/holdfast/workflows/restore"
 )
 
 // backupReading is what all that reads the phase of a Velero Backup makes of it.
 type backupReading struct {
-	settled    bool          // its NonAdminBackup's workflow ends
-	turn       bool          // it holds a turn before Velero
-	position   int           // in Velero's queue, alone
-	running    bool          // deleteBackup waits for Velero's end
-	kept       string        // by its plan
-	good       bool          // its plan's objective counts it
-	restorable bool          // a restore of it is made
-	back       bool          // it is offered to its tenant, found in a bucket
-	file       bool          // Velero is asked for its log
-	state      metrics.State // in the metrics
+	settled    bool         // its NonAdminBackup's workflow ends
+	turn       bool         // it holds a turn before Velero
+	position   int          // in Velero's queue, alone
+	running    bool         // deleteBackup waits for Velero's end
+	kept       string       // by its plan
+	good       bool         // its plan's objective counts it
+	restorable bool         // a restore of it is made
+	back       bool         // it is offered to its tenant, found in a bucket
+	file       bool         // Velero is asked for its log
+	state      velero.State // in the metrics
 }
 
 // The phases after 1.18 are written by hand: no Velero has them yet. A phase that is not known is unfinished, and never good.
 func TestWhatEachReaderMakesOfAPhaseOfABackup(t *testing.T) {
 	const last = "last, minGood"
-	ended := backupReading{settled: true, kept: "failed", file: true, state: metrics.StateFinished}
-	works := backupReading{turn: true, running: true, kept: "unfinished", file: true, state: metrics.StateFinalizing}
+	ended := backupReading{settled: true, kept: "failed", file: true, state: velero.StateFinished}
+	works := backupReading{turn: true, running: true, kept: "unfinished", file: true, state: velero.StateFinalizing}
 	ending := works
 	ending.file = false
 	for phase, want := range map[velerov1.BackupPhase]backupReading{
-		"Completed": {settled: true, kept: last, good: true, restorable: true, back: true, file: true, state: metrics.StateFinished},
+		"Completed": {settled: true, kept: last, good: true, restorable: true, back: true, file: true, state: velero.StateFinished},
 		"PartiallyFailed": {
-			settled: true, kept: "failed", restorable: true, back: true, file: true, state: metrics.StateFinished,
+			settled: true, kept: "failed", restorable: true, back: true, file: true, state: velero.StateFinished,
 		},
 		"Failed":           ended,
-		"FailedValidation": {settled: true, kept: "failed", state: metrics.StateFinished},
-		"InProgress":       {turn: true, position: 1, running: true, kept: "unfinished", state: metrics.StateInProgress},
+		"FailedValidation": {settled: true, kept: "failed", state: velero.StateFinished},
+		"InProgress":       {turn: true, position: 1, running: true, kept: "unfinished", state: velero.StateInProgress},
 		"Finalizing":       works,
 		"Cancelling":       ending, "Canceling": ending,
 		"Cancelled": ended, "Canceled": ended,
-		"OfTomorrow": {turn: true, position: 1, kept: "unfinished", file: true, state: metrics.StateUnknown},
+		"OfTomorrow": {turn: true, position: 1, kept: "unfinished", file: true, state: velero.StateUnknown},
 	} {
 		t.Run(string(phase), func(t *testing.T) { assert.Equal(t, want, readBackup(t, phase)) })
 	}
@@ -90,12 +88,12 @@ func readBackup(t *testing.T, phase velerov1.BackupPhase) backupReading {
 	owned := &synchronization.Location{Name: location.Name, Tenants: true, Owner: fake.Namespace, NaBSL: "store"}
 	view := o.View(now)
 	return backupReading{
-		settled: backupworkflow.Settled(view), turn: turns.ActiveBackup(phase),
-		position: backup.QueuePositions([]velerov1.Backup{*made})[made.Name], running: view.Velero.Running,
+		settled: backupworkflow.Settled(view), turn: velero.HoldsTurn(phase),
+		position: velero.QueuePositions([]velerov1.Backup{*made})[made.Name], running: view.Velero.Running,
 		kept: judged.Retention.Kept[0].Why, good: judged.LastGood != nil,
 		restorable: restorespec.Validate(fake.NAR("again", name), source, policy.Policy{}) == nil,
 		back:       synchronization.Decide(made, owned, false) == synchronization.Make,
-		file:       asked.Verdict.Available, state: veleroState(phase),
+		file:       asked.Verdict.Available, state: velero.StateOf(phase),
 	}
 }
 
@@ -106,18 +104,18 @@ type restoreReading struct {
 	position int
 	atWork   bool // a deletion waits for Velero's end
 	finalize bool // the finalization follows
-	state    metrics.State
+	state    velero.State
 }
 
 func TestWhatEachReaderMakesOfAPhaseOfARestore(t *testing.T) {
-	ended := restoreReading{settled: true, state: metrics.StateFinished}
-	restored := restoreReading{finalize: true, state: metrics.StateFinished}
-	works := restoreReading{turn: true, atWork: true, state: metrics.StateFinalizing}
+	ended := restoreReading{settled: true, state: velero.StateFinished}
+	restored := restoreReading{finalize: true, state: velero.StateFinished}
+	works := restoreReading{turn: true, atWork: true, state: velero.StateFinalizing}
 	for phase, want := range map[velerov1.RestorePhase]restoreReading{
 		"Completed": restored, "PartiallyFailed": restored, "Failed": ended, "FailedValidation": ended,
-		"InProgress": {turn: true, position: 1, atWork: true, state: metrics.StateInProgress},
+		"InProgress": {turn: true, position: 1, atWork: true, state: velero.StateInProgress},
 		"Finalizing": works, "Cancelling": works, "Canceling": works, "Cancelled": ended, "Canceled": ended,
-		"OfTomorrow": {turn: true, position: 1, state: metrics.StateUnknown},
+		"OfTomorrow": {turn: true, position: 1, state: velero.StateUnknown},
 	} {
 		t.Run(string(phase), func(t *testing.T) { assert.Equal(t, want, readRestore(t, phase)) })
 	}
@@ -140,8 +138,8 @@ func readRestore(t *testing.T, phase velerov1.RestorePhase) restoreReading {
 	subject := finalization.Subject{NAR: nar, Restore: made}
 	view := o.View()
 	return restoreReading{
-		settled: restoreworkflow.Settled(view), turn: turns.ActiveRestore(phase),
-		position: restore.QueuePositions([]velerov1.Restore{*made})[made.Name], atWork: view.Velero.AtWork,
-		finalize: subject.Due(), state: veleroRestoreState(phase),
+		settled: restoreworkflow.Settled(view), turn: velero.HoldsTurn(phase),
+		position: velero.QueuePositions([]velerov1.Restore{*made})[made.Name], atWork: view.Velero.AtWork,
+		finalize: subject.Due(), state: velero.StateOf(phase),
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"holdfast.dev/holdfast/k8s"
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/velero"
 	"holdfast.dev/holdfast/k8s/watch/watched"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -127,13 +128,13 @@ func progressOf(nab *oadpv1alpha1.NonAdminBackup) string {
 		return oadpv1alpha1.ReasonQuotaExceeded
 	case k8s.WaitsForTurn(nab.Status.Conditions): // also from BackingOff
 		return ""
-	case phase == oadpv1alpha1.NonAdminPhaseDeleting && backup.Undeletable(nab): // its plan waits for it no more
+	case phase == oadpv1alpha1.NonAdminPhaseDeleting && velero.Undeletable(nab): // its plan waits for it no more
 		return "undeletable"
 	case phase == oadpv1alpha1.NonAdminPhaseBackingOff, phase == oadpv1alpha1.NonAdminPhaseDeleting:
 		return string(phase)
 	case made == nil:
 		return ""
-	case made.Status != nil && backup.Finished(made.Status.Phase):
+	case made.Status != nil && velero.Finished(made.Status.Phase):
 		return string(made.Status.Phase)
 	case made.Status != nil && made.Status.StartTimestamp != nil:
 		return "begun"

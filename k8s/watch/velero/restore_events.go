@@ -7,15 +7,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
-	"holdfast.dev/holdfast/activities/restore"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
+	"holdfast.dev/holdfast/k8s/velero"
 	"holdfast.dev/holdfast/k8s/watch/watched"
 )
 
 func (r *restores) veleroEvents() watched.Events {
 	return r.madeEvents(
-		func(phase string) bool { return restore.Finished(velerov1.RestorePhase(phase)) },
+		velero.Finished[string],
 		func(client.Object, client.Object) bool { return false },
 		func(before, after client.Object) bool {
 			return !before.GetDeletionTimestamp().Equal(after.GetDeletionTimestamp())

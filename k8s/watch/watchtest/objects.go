@@ -9,6 +9,7 @@ import (
 	"holdfast.dev/holdfast/activities/backup"
 	"holdfast.dev/holdfast/activities/restore"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/velero"
 )
 
 // Noon is when Velero's objects were made.
@@ -19,7 +20,7 @@ func Tracked(
 	nab *oadpv1alpha1.NonAdminBackup, name, oadpNamespace string, phase velerov1.BackupPhase,
 ) (*oadpv1alpha1.NonAdminBackup, *velerov1.Backup) {
 	nab.Finalizers = []string{oadpv1alpha1.NabFinalizer}
-	velero := backup.NewVeleroBackup(nab, name, oadpNamespace, velerov1.BackupSpec{})
+	velero := velero.NewBackup(nab, name, oadpNamespace, velerov1.BackupSpec{})
 	velero.UID, velero.CreationTimestamp, velero.Status.Phase = "uid-of-the-backup", Noon, phase
 	verdict := backup.Verdict{Accepted: true, Reason: "BackupAccepted", Message: "backup accepted"}
 	backup.ApplyVerdict(nab, verdict, velero.Name, oadpNamespace)
@@ -42,7 +43,7 @@ func Restored(
 	nar *oadpv1alpha1.NonAdminRestore, name, oadpNamespace string, phase velerov1.RestorePhase,
 ) (*oadpv1alpha1.NonAdminRestore, *velerov1.Restore) {
 	nar.Finalizers = []string{oadpv1alpha1.NarFinalizer}
-	velero := restore.NewVeleroRestore(nar, name, oadpNamespace, velerov1.RestoreSpec{})
+	velero := velero.NewRestore(nar, name, oadpNamespace, velerov1.RestoreSpec{})
 	velero.UID, velero.CreationTimestamp, velero.Status.Phase = "uid-of-the-restore", Noon, phase
 	verdict := restore.Verdict{Accepted: true, Reason: "RestoreAccepted", Message: "restore accepted"}
 	restore.ApplyVerdict(nar, verdict, velero.Name, oadpNamespace)

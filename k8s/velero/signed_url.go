@@ -1,4 +1,4 @@
-package stall
+package velero
 
 import (
 	"context"
@@ -14,12 +14,12 @@ import (
 	"holdfast.dev/holdfast/k8s/objectstore/trust"
 )
 
-// FileAge reads from the object store, by a URL that Velero has signed, how long ago a file was written; zero if there is none.
+// fileAge reads from the object store, by a URL that Velero has signed, how long ago a file was written; zero if there is none.
 // Both times are the store's own. Nothing of the file is read, redirects are not followed, and no error shows the URL, because
 // anyone who has it can read the file.
 //
 // reader reads the Secret with the certificates that an administrator's location may name.
-func FileAge(
+func fileAge(
 	ctx context.Context, reader client.Reader, location *velerov1.BackupStorageLocation, signed string,
 ) (time.Duration, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()

@@ -1,4 +1,4 @@
-package backup_test
+package velero_test
 
 import (
 	"math/rand/v2"
@@ -10,8 +10,10 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"holdfast.dev/holdfast/activities/backup"
+	"holdfast.dev/holdfast/k8s/velero"
 )
+
+var now = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
 
 // queued returns a Velero Backup that was created at a second, with no owner that Holdfast knows.
 func queued(name string, second int, phase velerov1.BackupPhase) velerov1.Backup {
@@ -97,18 +99,8 @@ func TestQueuePositions(t *testing.T) {
 		},
 	}
 	for title, test := range tests {
-		t.Run(title, func(t *testing.T) { assert.Equal(t, test.want, backup.QueuePositions(test.backups)) })
+		t.Run(title, func(t *testing.T) { assert.Equal(t, test.want, velero.QueuePositions(test.backups)) })
 	}
-}
-
-// All Backups of the OADP namespace are in one queue: a tenant waits behind the admin's as well.
-func TestOtherPeoplesBackupsCount(t *testing.T) {
-	mine := *made(ours, "team", name)
-	mine.CreationTimestamp = metav1.NewTime(now.Add(time.Minute))
-	crews := *made(victims, "crew", name)
-	crews.CreationTimestamp = metav1.NewTime(now)
-	got := backup.QueuePositions([]velerov1.Backup{mine, crews, queued("the-admins", 1, "New")})
-	assert.Equal(t, 3, got[ours])
 }
 
 func TestQueuePositionsDoNotDependOnTheOrderListed(t *testing.T) {
@@ -122,15 +114,26 @@ func TestQueuePositionsDoNotDependOnTheOrderListed(t *testing.T) {
 			backups[i] = queued(string(rune('a'+i)), random.IntN(5), phases[random.IntN(len(phases))])
 			backups[i].Status.QueuePosition = random.IntN(3)
 		}
-		want := backup.QueuePositions(backups)
+		want := velero.QueuePositions(backups)
 		for _, b := range backups {
-			if position := want[b.Name]; backup.Finished(b.Status.Phase) {
+			if position := want[b.Name]; velero.Finished(b.Status.Phase) {
 				require.Zero(t, position, "%s", b.Status.Phase)
 			} else if b.Status.Phase == velerov1.BackupPhaseInProgress {
 				require.Equal(t, 1, position)
 			}
 		}
 		random.Shuffle(len(backups), func(i, j int) { backups[i], backups[j] = backups[j], backups[i] })
-		require.Equal(t, want, backup.QueuePositions(backups))
+		require.Equal(t, want, velero.QueuePositions(backups))
 	}
+}
+
+func TestARestoreWaitsForThoseBeforeIt(t *testing.T) {
+	var all []velerov1.Restore
+	for i, phase := range []velerov1.RestorePhase{"FailedValidation", "Finalizing", "InProgress", "New", "New"} {
+		made := velerov1.Restore{ObjectMeta: metav1.ObjectMeta{Name: string(rune('a' + i))}}
+		made.CreationTimestamp = metav1.NewTime(now.Add(time.Duration(i/4) * time.Second)) // a to d in one second
+		made.Status.Phase = phase
+		all = append(all, made)
+	}
+	assert.Equal(t, map[string]int{"a": 0, "b": 0, "c": 1, "d": 1, "e": 3}, velero.QueuePositions(all))
 }

@@ -1,0 +1,5 @@
+// Package velero knows what Velero's objects mean: the phases of a Backup and a Restore, their positions in Velero's queue, their
+// volumes, and the requests by which Velero deletes a backup or signs a URL for a file.
+//
+// Everything but the workflows may call it. ReadVolumes, StoredAge and WhyNotSigned do I/O, all else is pure.
+package velero
