@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"go.temporal.io/sdk/worker"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/client-go/tools/events"
@@ -21,8 +22,11 @@ type Activities struct {
 	Client client.Client
 	// Gatherer reads through Client.
 	Gatherer *Gatherer
-	// Buckets reads the files in a tenant's bucket before Velero does.
-	Buckets Buckets
+	// Buckets reads the files in a tenant's bucket before Velero does: activities/buckets, without the clouds' drivers.
+	Buckets interface {
+		// AdmitDeletion returns an error while Velero must not read the files of a Backup to delete it.
+		AdmitDeletion(ctx context.Context, made *velerov1.Backup) error
+	}
 	// Events writes Events for the tenant; best effort.
 	Events events.EventRecorder
 	// StallTimeout is --velero-stall-timeout.

@@ -9,9 +9,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"holdfast.dev/holdfast/activities/activitytest"
-	"holdfast.dev/holdfast/activities/backup"
 	"holdfast.dev/holdfast/activities/fake"
+	"holdfast.dev/holdfast/activities/usage"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/lifecycle"
+	"holdfast.dev/holdfast/k8s/policy/check"
 	"holdfast.dev/holdfast/k8s/policy/quota"
 )
 
@@ -22,8 +24,8 @@ func TestHowAQuotaCountsABackup(t *testing.T) {
 	made := func(name string, phase velerov1.BackupPhase) func(*oadpv1alpha1.NonAdminBackup) {
 		return func(nab *oadpv1alpha1.NonAdminBackup) {
 			nab.Finalizers = []string{oadpv1alpha1.NabFinalizer}
-			backup.ApplyVerdict(nab, backup.Verdict{Accepted: true, Reason: "BackupAccepted"}, name, fake.OADPNamespace)
-			backup.ApplyCreated(nab)
+			lifecycle.ApplyVerdict(nab, check.Verdict{Accepted: true, Reason: "BackupAccepted"}, name, fake.OADPNamespace)
+			lifecycle.ApplyCreated(nab)
 			nab.Status.VeleroBackup.Status = &velerov1.BackupStatus{Phase: phase}
 			for i := range nab.Status.Conditions {
 				nab.Status.Conditions[i].LastTransitionTime = metav1.NewTime(begun)
@@ -32,7 +34,7 @@ func TestHowAQuotaCountsABackup(t *testing.T) {
 	}
 	refused := func(reason string) func(*oadpv1alpha1.NonAdminBackup) {
 		return func(nab *oadpv1alpha1.NonAdminBackup) {
-			backup.ApplyVerdict(nab, backup.Verdict{Reason: reason}, "", "")
+			lifecycle.ApplyVerdict(nab, check.Verdict{Reason: reason}, "", "")
 		}
 	}
 	finalizer := func(nab *oadpv1alpha1.NonAdminBackup) { nab.Finalizers = []string{oadpv1alpha1.NabFinalizer} }
@@ -42,13 +44,13 @@ func TestHowAQuotaCountsABackup(t *testing.T) {
 		nab.Labels = map[string]string{oadpv1alpha1.NabSyncLabel: "team-nightly-of-old"}
 	}
 	gone := func(nab *oadpv1alpha1.NonAdminBackup) {
-		backup.ApplyMirror(nab, &backup.Objects{NAB: nab, BackupName: activitytest.Ours}, fake.OADPNamespace)
+		lifecycle.ApplyBackup(nab, activitytest.Ours, nil, fake.OADPNamespace)
 	}
 	ours := activitytest.Ours
 	inLine := func(nab *oadpv1alpha1.NonAdminBackup) {
 		finalizer(nab)
-		backup.ApplyVerdict(nab, backup.Verdict{Accepted: true, Reason: "BackupAccepted"}, ours, fake.OADPNamespace)
-		backup.ApplyWaiting(nab)
+		lifecycle.ApplyVerdict(nab, check.Verdict{Accepted: true, Reason: "BackupAccepted"}, ours, fake.OADPNamespace)
+		lifecycle.ApplyWaiting(nab)
 	}
 	yielded := func(nab *oadpv1alpha1.NonAdminBackup) { nab.Finalizers = nil }
 	waits, about := quota.Backup{Waits: true}, quota.Backup{Stored: true, Active: true, Begins: true}
@@ -57,7 +59,7 @@ func TestHowAQuotaCountsABackup(t *testing.T) {
 		want    quota.Backup
 	}{
 		"new":                              {want: waits},
-		"seen, not judged":                 {[]func(*oadpv1alpha1.NonAdminBackup){backup.ApplySeen}, waits},
+		"seen, not judged":                 {[]func(*oadpv1alpha1.NonAdminBackup){lifecycle.ApplySeen}, waits},
 		"refused by a quota":               {[]func(*oadpv1alpha1.NonAdminBackup){refused("QuotaExceeded")}, waits},
 		"refused":                          {[]func(*oadpv1alpha1.NonAdminBackup){refused("InvalidBackupSpec")}, quota.Backup{}},
 		"refused, and edited since":        {[]func(*oadpv1alpha1.NonAdminBackup){refused("InvalidBackupSpec"), edited}, waits},
@@ -65,11 +67,11 @@ func TestHowAQuotaCountsABackup(t *testing.T) {
 		"with the mark of a place":         {[]func(*oadpv1alpha1.NonAdminBackup){finalizer}, about},
 		"with the mark, and to be deleted": {[]func(*oadpv1alpha1.NonAdminBackup){finalizer, deleted}, about},
 		"with the mark, judged again":      {[]func(*oadpv1alpha1.NonAdminBackup){refused("InvalidBackupSpec"), finalizer}, about},
-		"not creatable":                    {[]func(*oadpv1alpha1.NonAdminBackup){finalizer, refused(backup.ReasonVeleroBackupRefused)}, quota.Backup{}},
+		"not creatable":                    {[]func(*oadpv1alpha1.NonAdminBackup){finalizer, refused(lifecycle.ReasonVeleroBackupRefused)}, quota.Backup{}},
 		"waits for its turn":               {[]func(*oadpv1alpha1.NonAdminBackup){inLine}, about},
 		"waits, and says it is a bucket's": {[]func(*oadpv1alpha1.NonAdminBackup){inLine, synced}, about},
 		"refused after it waited":          {[]func(*oadpv1alpha1.NonAdminBackup){inLine, yielded, refused("InvalidBackupSpec")}, quota.Backup{}},
-		"not creatable at its turn":        {[]func(*oadpv1alpha1.NonAdminBackup){inLine, refused(backup.ReasonVeleroBackupRefused)}, quota.Backup{}},
+		"not creatable at its turn":        {[]func(*oadpv1alpha1.NonAdminBackup){inLine, refused(lifecycle.ReasonVeleroBackupRefused)}, quota.Backup{}},
 		"at work":                          {[]func(*oadpv1alpha1.NonAdminBackup){made(ours, "InProgress")}, quota.Backup{Stored: true, Active: true, Begun: begun}},
 		"ended":                            {[]func(*oadpv1alpha1.NonAdminBackup){made(ours, "Failed")}, quota.Backup{Stored: true, Begun: begun}},
 		"being deleted":                    {[]func(*oadpv1alpha1.NonAdminBackup){made(ours, "Completed"), deleted}, quota.Backup{Stored: true, Begun: begun}},
@@ -86,7 +88,7 @@ func TestHowAQuotaCountsABackup(t *testing.T) {
 				change(nab)
 			}
 			test.want.Name, test.want.Created = nab.Name, begun
-			assert.Equal(t, test.want, backup.Counted(nab, fake.Cluster))
+			assert.Equal(t, test.want, usage.Counted(nab, fake.Cluster))
 		})
 	}
 }

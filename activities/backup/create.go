@@ -11,6 +11,7 @@ import (
 
 	"holdfast.dev/holdfast/activities"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/lifecycle"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/policy/backupspec"
 	"holdfast.dev/holdfast/k8s/policy/check"
@@ -48,7 +49,7 @@ func (b *Activities) start(ctx context.Context, o *Objects, turn contract.Usable
 		return b.await(ctx, o, verdict)
 	}
 	if err := b.createVeleroBackup(ctx, o); err != nil {
-		refusal, permanent := rejection(err)
+		refusal, permanent := rejection(o.NAB, err)
 		switch {
 		case permanent:
 			return b.conclude(ctx, o, refusal)
@@ -60,7 +61,7 @@ func (b *Activities) start(ctx context.Context, o *Objects, turn contract.Usable
 	o.turnUsed = turn.Number > 0
 	b.recordTurn(o)
 	changed, err := b.patchStatus(ctx, o.NAB, func() {
-		ApplyVerdict(o.NAB, verdict, o.BackupName, b.Gatherer.OADPNamespace)
+		lifecycle.ApplyVerdict(o.NAB, verdict, o.BackupName, b.Gatherer.OADPNamespace)
 		b.applyCreated(o)
 	})
 	if changed {
@@ -73,10 +74,10 @@ func (b *Activities) start(ctx context.Context, o *Objects, turn contract.Usable
 }
 
 // await writes that an accepted object waits for its turn.
-func (b *Activities) await(ctx context.Context, o *Objects, verdict Verdict) error {
+func (b *Activities) await(ctx context.Context, o *Objects, verdict check.Verdict) error {
 	changed, err := b.patchStatus(ctx, o.NAB, func() {
-		ApplyVerdict(o.NAB, verdict, o.BackupName, b.Gatherer.OADPNamespace)
-		ApplyWaiting(o.NAB)
+		lifecycle.ApplyVerdict(o.NAB, verdict, o.BackupName, b.Gatherer.OADPNamespace)
+		lifecycle.ApplyWaiting(o.NAB)
 	})
 	if changed {
 		b.recordVerdict(o.NAB, verdict)
@@ -99,20 +100,20 @@ func (b *Activities) Admit(ctx context.Context, step contract.BackupStep) (contr
 	})
 }
 
-func (b *Activities) judge(ctx context.Context, o *Objects) (Verdict, error) {
+func (b *Activities) judge(ctx context.Context, o *Objects) (check.Verdict, error) {
 	verdict, err := b.Gatherer.Judge(ctx, o)
 	if err != nil {
 		// Seen, not yet judged: the tenant is to see at least that while the cause lasts.
-		_, patchErr := b.patchStatus(ctx, o.NAB, func() { ApplySeen(o.NAB) })
-		return Verdict{}, errors.Join(err, patchErr)
+		_, patchErr := b.patchStatus(ctx, o.NAB, func() { lifecycle.ApplySeen(o.NAB) })
+		return check.Verdict{}, errors.Join(err, patchErr)
 	}
 	return verdict, nil
 }
 
 // conclude writes the verdict, and adds our finalizer if there is something to protect. What is refused takes no place.
-func (b *Activities) conclude(ctx context.Context, o *Objects, verdict Verdict) error {
+func (b *Activities) conclude(ctx context.Context, o *Objects, verdict check.Verdict) error {
 	counted := o.Rules != nil && (len(o.Rules.Quotas) > 0 || o.Rules.Queue.MaxActive > 0)
-	if counted && !verdict.Accepted && o.Backup == nil && !everCreated(o.NAB) {
+	if counted && !verdict.Accepted && o.Backup == nil && !lifecycle.EverCreated(o.NAB) {
 		if err := b.yield(ctx, o); err != nil {
 			return err
 		}
@@ -131,12 +132,12 @@ func addFinalizer(nab *oadpv1alpha1.NonAdminBackup) func() {
 	return func() { controllerutil.AddFinalizer(nab, oadpv1alpha1.NabFinalizer) }
 }
 
-func (b *Activities) applyVerdict(ctx context.Context, o *Objects, verdict Verdict) error {
+func (b *Activities) applyVerdict(ctx context.Context, o *Objects, verdict check.Verdict) error {
 	changed, err := b.patchStatus(ctx, o.NAB, func() {
 		if o.Backup != nil { // synced from the object store, or made by an attempt that was killed before it recorded it
 			b.applyCreated(o)
 		}
-		ApplyVerdict(o.NAB, verdict, o.BackupName, b.Gatherer.OADPNamespace)
+		lifecycle.ApplyVerdict(o.NAB, verdict, o.BackupName, b.Gatherer.OADPNamespace)
 	})
 	if err != nil {
 		return err
@@ -149,20 +150,20 @@ func (b *Activities) applyVerdict(ctx context.Context, o *Objects, verdict Verdi
 }
 
 func (b *Activities) applyCreated(o *Objects) {
-	ApplyCreated(o.NAB)
+	lifecycle.ApplyCreated(o.NAB)
 	ApplyMirror(o.NAB, o, b.Gatherer.OADPNamespace)
 }
 
 // rejection turns an error that no retry can cure into the verdict that the tenant reads.
-func rejection(err error) (verdict Verdict, permanent bool) {
+func rejection(nab *oadpv1alpha1.NonAdminBackup, err error) (verdict check.Verdict, permanent bool) {
 	var invalid *check.InvalidSpecError
 	switch {
 	case errors.As(err, &invalid): // by a change since the spec was judged: of the policy, or of the storage location
-		return Verdict{Reason: oadpv1alpha1.ReasonInvalidBackupSpec, Message: invalid.Error()}, true
+		return check.Verdict{Reason: oadpv1alpha1.ReasonInvalidBackupSpec, Message: invalid.Error()}, true
 	case activities.Refused(err):
-		return Refusal(err), true
+		return lifecycle.Refusal(nab, err), true
 	}
-	return Verdict{}, false
+	return check.Verdict{}, false
 }
 
 func (b *Activities) createVeleroBackup(ctx context.Context, o *Objects) error {

@@ -14,9 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities/activitytest"
-	"holdfast.dev/holdfast/activities/backup"
 	"holdfast.dev/holdfast/activities/fake"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/lifecycle"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/policy/check"
 	"holdfast.dev/holdfast/k8s/velero"
@@ -98,7 +98,7 @@ func TestAForgedAcceptanceMakesNothing(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			nab := fake.NAB(activitytest.Name)
 			nab.Finalizers = []string{oadpv1alpha1.NabFinalizer}
-			backup.ApplyVerdict(nab, backup.Verdict{Accepted: true, Reason: "BackupAccepted"}, "daily-1", fake.OADPNamespace)
+			lifecycle.ApplyVerdict(nab, check.Verdict{Accepted: true, Reason: "BackupAccepted"}, "daily-1", fake.OADPNamespace)
 			for _, claim := range claims {
 				claim(nab)
 			}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -93,13 +92,6 @@ func (b *Activities) reread(ctx context.Context, step contract.BackupStep, o *Ob
 	}
 	*o = *present
 	return nil
-}
-
-// Buckets is activities/buckets, without the clouds' drivers.
-type Buckets interface {
-	// Admit returns an error while Velero must not read the files of a Backup to restore it, AdmitDeletion to delete it.
-	Admit(ctx context.Context, made *velerov1.Backup) error
-	AdmitDeletion(ctx context.Context, made *velerov1.Backup) error
 }
 
 // RequestDeletion creates DeleteBackupRequest number step.Attempt, by which Velero deletes the Backup with its data, and

@@ -14,9 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities/activitytest"
-	"holdfast.dev/holdfast/activities/backup"
 	"holdfast.dev/holdfast/activities/fake"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/lifecycle"
 	"holdfast.dev/holdfast/k8s/policy/check"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -25,7 +25,7 @@ import (
 // Velero Backup and the requests for it stay as they are, and none is made.
 func TestNothingIsDoneToAnotherTenantsBackup(t *testing.T) {
 	type edit = func(*oadpv1alpha1.NonAdminBackup)
-	createdOnce := func(nab *oadpv1alpha1.NonAdminBackup) { backup.ApplyCreated(nab) }
+	createdOnce := func(nab *oadpv1alpha1.NonAdminBackup) { lifecycle.ApplyCreated(nab) }
 	claims := map[string][]edit{
 		"by status":            {activitytest.StatusNames(activitytest.Victims), createdOnce},
 		"by label":             {activitytest.LabelNames(activitytest.Victims)},

@@ -37,7 +37,7 @@ func (b *Activities) record(nab *oadpv1alpha1.NonAdminBackup, kind, reason, acti
 	activities.RecordEvent(b.Events, nab, kind, reason, action, note, args...)
 }
 
-func (b *Activities) recordVerdict(nab *oadpv1alpha1.NonAdminBackup, verdict Verdict) {
+func (b *Activities) recordVerdict(nab *oadpv1alpha1.NonAdminBackup, verdict check.Verdict) {
 	if verdict.Accepted {
 		if nab.Status.Phase != oadpv1alpha1.NonAdminPhaseNew { // else the Event of its creation follows a moment later
 			b.record(nab, corev1.EventTypeNormal, eventAccepted, "Validate", "%s", verdict.Message)
@@ -61,7 +61,7 @@ func (b *Activities) recordCreated(nab *oadpv1alpha1.NonAdminBackup, before cont
 // recordTurn measures how long the object has waited for the turn with which its Velero Backup was made.
 func (b *Activities) recordTurn(o *Objects) {
 	if o.Rules.Queue.MaxActive > 0 {
-		metrics.TurnUsed(activities.TurnLane(contract.PoolBackups, Lane(o.NAB)), o.NAB.CreationTimestamp.Time)
+		metrics.TurnUsed(activities.TurnLane(contract.PoolBackups, queue.Lane(o.NAB)), o.NAB.CreationTimestamp.Time)
 	}
 }
 

@@ -13,22 +13,20 @@ import (
 
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/lifecycle"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/k8s/policy/check"
 	"holdfast.dev/holdfast/k8s/policy/quota"
+	"holdfast.dev/holdfast/k8s/velero"
 	"holdfast.dev/holdfast/workflows/contract"
 )
-
-// PolicySource returns the administrator's policy in force.
-type PolicySource interface {
-	Get(ctx context.Context) (policy.Policy, error)
-}
 
 // Gatherer reads one NonAdminBackup and all that belongs to it. Reader is the API server in the worker, the cache in the
 // watcher.
 type Gatherer struct {
 	Reader        client.Reader
-	Policy        PolicySource
+	Policy        policy.Getter
 	ClusterID     string
 	OADPNamespace string
 	// Cached: Reader is the watcher's cache, which has no pages and not the size of volumes. Quotas are judged without their
@@ -57,7 +55,7 @@ type Objects struct {
 	// LocationGone: the tenant's location that holds Backup is gone for good; read only after a plain delete of NAB.
 	LocationGone bool
 	// Verdict on the present spec; read only in phase BackingOff.
-	Verdict *Verdict
+	Verdict *check.Verdict
 	// Rules are the policy by which the spec was judged; nil if it was not judged since the objects were read. StorageLocation
 	// is the Velero BackupStorageLocation for the judged spec, or "" for the administrator's default.
 	Rules           *policy.Policy
@@ -77,16 +75,11 @@ type Objects struct {
 
 // DeletionRequested reports whether the object is being deleted, or is to be, in any of the ways: its spec does not matter any
 // more.
-func (o *Objects) DeletionRequested() bool { return DeletionRequested(o.NAB) }
-
-// DeletionRequested reports the same of a NonAdminBackup.
-func DeletionRequested(nab *oadpv1alpha1.NonAdminBackup) bool {
-	return !nab.DeletionTimestamp.IsZero() || nab.Spec.DeleteBackup || nab.Spec.ForceDeleteBackup
-}
+func (o *Objects) DeletionRequested() bool { return lifecycle.DeletionRequested(o.NAB) }
 
 // waits: the status says that the object waits for its turn before Velero.
 func (o *Objects) waits() bool {
-	return o.Backup == nil && !everCreated(o.NAB) && k8s.WaitsForTurn(o.NAB.Status.Conditions)
+	return o.Backup == nil && !lifecycle.EverCreated(o.NAB) && k8s.WaitsForTurn(o.NAB.Status.Conditions)
 }
 
 // untouched: no workflow has served the object yet.
@@ -95,9 +88,8 @@ func (o *Objects) untouched() bool {
 		!controllerutil.ContainsFinalizer(o.NAB, oadpv1alpha1.NabFinalizer) && !o.DeletionRequested()
 }
 
-// ownName is the name of the Velero Backup that Holdfast makes for a NonAdminBackup.
-func (g *Gatherer) ownName(nab *oadpv1alpha1.NonAdminBackup) string {
-	return owner.NACUUID(g.ClusterID, nab.Namespace, nab.Name, string(nab.UID))
+func (g *Gatherer) finder() velero.Finder {
+	return velero.Finder{Reader: g.Reader, ClusterID: g.ClusterID, OADPNamespace: g.OADPNamespace}
 }
 
 // Gather reads the objects. An error means that one could not be read, never that something is absent or invalid.
@@ -113,7 +105,7 @@ func (g *Gatherer) Gather(ctx context.Context, ref contract.ObjectRef) (*Objects
 	objects := &Objects{NAB: nab}
 	if objects.untouched() {
 		// Our finalizer comes before the Velero Backup. If there is one nevertheless, its creation reports that.
-		objects.BackupName, objects.unread = g.ownName(nab), true
+		objects.BackupName, objects.unread = g.finder().OwnName(nab), true
 		return objects, nil
 	}
 	if err := g.findBackup(ctx, objects); err != nil {
@@ -142,83 +134,12 @@ func (g *Gatherer) Gather(ctx context.Context, ref contract.ObjectRef) (*Objects
 	return objects, nil
 }
 
-// findBackup decides which Velero Backup may belong to the NAB. A name in the status or the label may be forged: it counts only
-// if the Velero Backup of that name names this NAB as its origin, and no other tenant can have written that.
+// findBackup finds the Velero Backup that belongs to the NAB.
 func (g *Gatherer) findBackup(ctx context.Context, o *Objects) error {
-	o.unread = false
-	own := g.ownName(o.NAB)
-	o.SyncedFrom = owner.SyncedFrom(o.NAB)
-	if recorded := owner.Claimed(o.NAB); recorded != "" && recorded != own {
-		found, err := g.getBackup(ctx, recorded)
-		if err != nil {
-			return err
-		}
-		belongs, err := g.belongs(ctx, found, o.NAB)
-		if err != nil {
-			return err
-		}
-		if belongs {
-			o.BackupName, o.Backup = recorded, found
-			return nil
-		}
-		if recorded == o.SyncedFrom {
-			o.BackupName, o.Foreign = recorded, found != nil
-			return nil
-		}
-	}
-	o.BackupName = own
-	if o.SyncedFrom != "" && !owner.Claims(o.NAB, own) {
-		o.BackupName = o.SyncedFrom
-	}
-	found, err := g.getBackup(ctx, o.BackupName)
-	if err != nil {
-		return err
-	}
-	belongs, err := g.belongs(ctx, found, o.NAB)
-	if err != nil {
-		return err
-	}
-	if belongs {
-		o.Backup = found
-	}
-	o.Foreign = found != nil && o.Backup == nil
-	return nil
-}
-
-// belongs reports whether a Velero Backup, which may be nil, is the object's: it names the object as its origin, and is not in
-// a bucket in which another tenant can write. If the location is gone, its name still says whose it was.
-func (g *Gatherer) belongs(ctx context.Context, found *velerov1.Backup, nab *oadpv1alpha1.NonAdminBackup) (bool, error) {
-	if !owner.Backup.Names(found, nab.Namespace, nab.Name) {
-		return false, nil
-	}
-	name := found.Spec.StorageLocation // Velero sets it to the location in which it has found the Backup
-	if !owner.MayBeTenants(name) {
-		return true, nil
-	}
-	location := &velerov1.BackupStorageLocation{}
-	exists, err := k8s.Get(ctx, g.Reader, "Velero BackupStorageLocation", g.OADPNamespace, name, location)
-	if err != nil {
-		return false, err
-	}
-	if !exists {
-		return owner.MayBeOf(name, nab.Namespace), nil
-	}
-	return owner.MayHold(location, nab.Namespace), nil
-}
-
-// BackupOf returns the Velero Backup of a NonAdminBackup that was read; nil if there is none that belongs to it.
-func (g *Gatherer) BackupOf(ctx context.Context, nab *oadpv1alpha1.NonAdminBackup) (*velerov1.Backup, error) {
-	objects := &Objects{NAB: nab}
-	err := g.findBackup(ctx, objects)
-	return objects.Backup, err
-}
-
-func (g *Gatherer) getBackup(ctx context.Context, name string) (*velerov1.Backup, error) {
-	backup := &velerov1.Backup{}
-	if exists, err := k8s.Get(ctx, g.Reader, "Velero Backup", g.OADPNamespace, name, backup); err != nil || !exists {
-		return nil, err
-	}
-	return backup, nil
+	found, err := g.finder().Backup(ctx, o.NAB)
+	o.unread, o.SyncedFrom = false, owner.SyncedFrom(o.NAB)
+	o.BackupName, o.Backup, o.Foreign = found.Name, found.Made, found.Foreign
+	return err
 }
 
 // locationGone: the backup is in a location that its tenant has deleted, so a plain delete has nothing to protect. A

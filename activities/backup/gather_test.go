@@ -20,7 +20,9 @@ import (
 	"holdfast.dev/holdfast/activities/backup"
 	"holdfast.dev/holdfast/activities/fake"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/lifecycle"
 	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/k8s/policy/check"
 	backupworkflow "holdfast.dev/holdfast/workflows/backup"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -137,7 +139,7 @@ func TestOnlyWhatMattersIsRead(t *testing.T) {
 		"a new object":             {func(*oadpv1alpha1.NonAdminBackup) {}, []string{"NonAdminBackup"}},
 		"an object that was begun": {begin, []string{"NonAdminBackup", "Backup"}},
 		"an object that was seen": {
-			func(nab *oadpv1alpha1.NonAdminBackup) { backup.ApplySeen(nab) }, []string{"NonAdminBackup", "Backup"},
+			func(nab *oadpv1alpha1.NonAdminBackup) { lifecycle.ApplySeen(nab) }, []string{"NonAdminBackup", "Backup"},
 		},
 		"an object that is said to be synced": {labelNames(byNAC), []string{"NonAdminBackup", "Backup"}},
 		"an object whose name agree":          {statusNames(ours), []string{"NonAdminBackup", "Backup"}},
@@ -223,29 +225,29 @@ func TestJudgement(t *testing.T) {
 		notSynced = "related Velero Backup to be synced from does not exist: no Velero Backup named \"" + victims +
 			"\" has NonAdminBackup team/nightly as its origin"
 	)
-	accepted := backup.Verdict{Accepted: true, Reason: "BackupAccepted", Message: "backup accepted"}
+	accepted := check.Verdict{Accepted: true, Reason: "BackupAccepted", Message: "backup accepted"}
 	tests := map[string]struct {
 		nab   *oadpv1alpha1.NonAdminBackup
 		there []client.Object
-		want  backup.Verdict
+		want  check.Verdict
 	}{
 		"a valid spec":    {nab: backingOff(), want: accepted},
-		"an invalid spec": {nab: backingOff(invalid), want: backup.Verdict{Reason: "InvalidBackupSpec", Message: excluded}},
+		"an invalid spec": {nab: backingOff(invalid), want: check.Verdict{Reason: "InvalidBackupSpec", Message: excluded}},
 		"against the admin's policy": {
 			nab:  backingOff(func(nab *oadpv1alpha1.NonAdminBackup) { nab.Spec.BackupSpec.SnapshotVolumes = new(true) }),
-			want: backup.Verdict{Reason: "InvalidBackupSpec", Message: enforced},
+			want: check.Verdict{Reason: "InvalidBackupSpec", Message: enforced},
 		},
 		"no spec at all": {
 			nab:  backingOff(func(nab *oadpv1alpha1.NonAdminBackup) { nab.Spec.BackupSpec = nil }),
-			want: backup.Verdict{Reason: "InvalidBackupSpec", Message: "NonAdminBackup spec.backupSpec is not set"},
+			want: check.Verdict{Reason: "InvalidBackupSpec", Message: "NonAdminBackup spec.backupSpec is not set"},
 		},
-		"its Velero Backup is gone": {nab: backingOff(created), want: backup.Verdict{Reason: "VeleroBackupNotFound", Message: gone}},
+		"its Velero Backup is gone": {nab: backingOff(created), want: check.Verdict{Reason: "VeleroBackupNotFound", Message: gone}},
 		"gone, and the spec invalid": {
-			nab: backingOff(created, invalid), want: backup.Verdict{Reason: "VeleroBackupNotFound", Message: gone},
+			nab: backingOff(created, invalid), want: check.Verdict{Reason: "VeleroBackupNotFound", Message: gone},
 		},
 		"an invalid edit afterwards": {
 			nab: backingOff(created, invalid), there: []client.Object{made(ours, "team", name)},
-			want: backup.Verdict{Reason: "InvalidBackupSpec", Message: excluded},
+			want: check.Verdict{Reason: "InvalidBackupSpec", Message: excluded},
 		},
 		"synced": {
 			nab: backingOff(labelNames(byNAC)), there: []client.Object{made(byNAC, "team", name)}, want: accepted,
@@ -255,7 +257,7 @@ func TestJudgement(t *testing.T) {
 		},
 		"somebody else's under our name": {
 			nab: backingOff(), there: []client.Object{made(ours, "crew", name)},
-			want: backup.Verdict{
+			want: check.Verdict{
 				Reason: "VeleroBackupNotOwned",
 				Message: "a Velero Backup named \"" + ours + "\" exists and was not made for this NonAdminBackup; " +
 					"ask an administrator to remove it",
@@ -263,14 +265,14 @@ func TestJudgement(t *testing.T) {
 		},
 		"a forged label": {
 			nab: backingOff(labelNames(victims)), there: []client.Object{made(victims, "crew", name)},
-			want: backup.Verdict{Reason: "VeleroBackupNotFound", Message: notSynced},
+			want: check.Verdict{Reason: "VeleroBackupNotFound", Message: notSynced},
 		},
 		"a label that names nothing": {
-			nab: backingOff(labelNames(victims)), want: backup.Verdict{Reason: "VeleroBackupNotFound", Message: notSynced},
+			nab: backingOff(labelNames(victims)), want: check.Verdict{Reason: "VeleroBackupNotFound", Message: notSynced},
 		},
 		"a forged label does not excuse the spec": {
 			nab: backingOff(labelNames(victims), statusNames(ours), invalid), there: []client.Object{made(victims, "crew", name)},
-			want: backup.Verdict{Reason: "InvalidBackupSpec", Message: excluded},
+			want: check.Verdict{Reason: "InvalidBackupSpec", Message: excluded},
 		},
 	}
 	for title, test := range tests {
@@ -289,8 +291,8 @@ func TestJudgement(t *testing.T) {
 }
 
 func TestARefusalOfTheAPIServerSaysWhy(t *testing.T) {
-	got := backup.Refusal(errors.New("spec.ttl: must be a duration"))
-	assert.Equal(t, backup.Verdict{
+	got := lifecycle.Refusal(fake.NAB(name), errors.New("spec.ttl: must be a duration"))
+	assert.Equal(t, check.Verdict{
 		Reason:  "VeleroBackupRefused",
 		Message: "the Velero Backup could not be created from this spec: spec.ttl: must be a duration",
 	}, got)

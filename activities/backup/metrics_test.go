@@ -12,7 +12,6 @@ import (
 	kubeclient "sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities/activitytest"
-	"holdfast.dev/holdfast/activities/backup"
 	"holdfast.dev/holdfast/activities/fake"
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
@@ -146,6 +145,6 @@ func TestTheLaneIsReadFromTheLabels(t *testing.T) {
 	} {
 		nab := fake.NAB(activitytest.Name)
 		nab.Labels = labels
-		assert.Equal(t, lane, backup.Lane(nab), labels)
+		assert.Equal(t, lane, queue.Lane(nab), labels)
 	}
 }

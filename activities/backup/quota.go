@@ -8,9 +8,6 @@ import (
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -18,57 +15,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"holdfast.dev/holdfast/activities"
+	"holdfast.dev/holdfast/activities/usage"
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/k8s/policy/check"
 	"holdfast.dev/holdfast/k8s/policy/quota"
-	"holdfast.dev/holdfast/k8s/velero"
 )
-
-// Counted is how a quota counts a NonAdminBackup. Our finalizer, which comes before the Velero Backup, shows that it
-// takes a place; from then on the object keeps it until its Velero Backup or itself is gone.
-func Counted(nab *oadpv1alpha1.NonAdminBackup, clusterID string) quota.Backup {
-	counted := quota.Backup{Name: nab.Name, Created: nab.CreationTimestamp.Time}
-	conditions := nab.Status.Conditions
-	accepted := meta.FindStatusCondition(conditions, string(oadpv1alpha1.NonAdminConditionAccepted))
-	judged := accepted != nil && accepted.Status == metav1.ConditionFalse && accepted.ObservedGeneration == nab.Generation
-	claimed := owner.Claimed(nab)
-	ours := owner.Derived(claimed, clusterID, nab)
-	switch {
-	case everCreated(nab):
-		counted.Stored = accepted == nil || accepted.Reason != oadpv1alpha1.ReasonVeleroBackupNotFound
-		counted.Active = counted.Stored && !ended(nab)
-		made := meta.FindStatusCondition(conditions, string(oadpv1alpha1.NonAdminConditionQueued))
-		if ours && made != nil { // else it was made elsewhere, and found in a bucket
-			counted.Begun = made.LastTransitionTime.Time
-		}
-	case owner.SyncedFrom(nab) != "" && !ours, judged && accepted.Reason == ReasonVeleroBackupRefused && !ours:
-	case ours, controllerutil.ContainsFinalizer(nab, oadpv1alpha1.NabFinalizer):
-		counted.Stored, counted.Active, counted.Begins = true, true, true
-	case DeletionRequested(nab), judged && accepted.Reason != oadpv1alpha1.ReasonQuotaExceeded:
-	default:
-		counted.Waits = true
-	}
-	return counted
-}
-
-// OverQuota reports whether a quota holds a NonAdminBackup back.
-func OverQuota(nab *oadpv1alpha1.NonAdminBackup) bool {
-	accepted := meta.FindStatusCondition(nab.Status.Conditions, string(oadpv1alpha1.NonAdminConditionAccepted))
-	return nab.Status.Phase == oadpv1alpha1.NonAdminPhaseBackingOff && accepted != nil &&
-		accepted.Reason == oadpv1alpha1.ReasonQuotaExceeded
-}
-
-// ended: the status shows that Velero has ended the backup.
-func ended(nab *oadpv1alpha1.NonAdminBackup) bool {
-	made := nab.Status.VeleroBackup
-	return made != nil && made.Status != nil && velero.Finished(made.Status.Phase)
-}
 
 // judgeQuota returns the verdict if the quota of the namespace leaves no place for the object; nil if it does, if there is no
 // quota, and for an object that has had a place. Nothing is read without a quota.
-func (g *Gatherer) judgeQuota(ctx context.Context, o *Objects, rules policy.Own) (*Verdict, error) {
+func (g *Gatherer) judgeQuota(ctx context.Context, o *Objects, rules policy.Own) (*check.Verdict, error) {
 	o.limits = nil
 	if len(rules.Quotas) == 0 || o.Backup != nil || owner.Claims(o.NAB, o.BackupName) {
 		return nil, nil //nolint:nilnil // a place is no verdict
@@ -86,32 +44,32 @@ func (g *Gatherer) judgeQuota(ctx context.Context, o *Objects, rules policy.Own)
 }
 
 // place counts the namespace's NonAdminBackups, and returns the verdict if o.limits leave no place for this one.
-func (g *Gatherer) place(ctx context.Context, o *Objects) (*Verdict, error) {
+func (g *Gatherer) place(ctx context.Context, o *Objects) (*check.Verdict, error) {
 	now := time.Now()
 	var all []quota.Backup
-	made := map[Made]bool{}
+	made := map[usage.Made]bool{}
 	err := g.eachOf(ctx, o.NAB.Namespace, func(nab *oadpv1alpha1.NonAdminBackup) {
-		counted := Counted(nab, g.ClusterID)
+		counted := usage.Counted(nab, g.ClusterID)
 		all = append(all, counted)
 		if counted.Stored {
-			made[Made{nab.Namespace, owner.Claimed(nab)}] = true
+			made[usage.Made{Namespace: nab.Namespace, Name: owner.Claimed(nab)}] = true
 		}
 	})
 	if err != nil {
 		return nil, fmt.Errorf("list NonAdminBackups of namespace %s: %w", o.NAB.Namespace, err)
 	}
-	usage := quota.CountFor(Counted(o.NAB, g.ClusterID), all, now)
+	used := quota.CountFor(usage.Counted(o.NAB, g.ClusterID), all, now)
 	if !o.limits.MaxBytes.IsZero() && !g.Cached {
-		if usage.Bytes, err = g.held(ctx, o, slices.Collect(maps.Keys(made))); err != nil {
+		if used.Bytes, err = g.held(ctx, o, slices.Collect(maps.Keys(made))); err != nil {
 			return nil, err
 		}
 	}
-	decided := quota.Decide(*o.limits, usage)
+	decided := quota.Decide(*o.limits, used)
 	if decided.Exceeded == "" {
 		return nil, nil //nolint:nilnil // the same
 	}
 	o.QuotaPasses = decided.Passes
-	return &Verdict{Reason: oadpv1alpha1.ReasonQuotaExceeded, Message: decided.Message()}, nil
+	return &check.Verdict{Reason: oadpv1alpha1.ReasonQuotaExceeded, Message: decided.Message()}, nil
 }
 
 // namesAtATime is how many names one list selects by: they are a part of its URL.
@@ -119,14 +77,14 @@ const namesAtATime = 100
 
 // held returns what the volumes of the object's namespace hold, which it reads once: the object's own place does not change it.
 // The API server picks them out, by the names of their Velero Backups: of all tenants there may be too many for an attempt.
-func (g *Gatherer) held(ctx context.Context, o *Objects, made []Made) (int64, error) {
+func (g *Gatherer) held(ctx context.Context, o *Objects, made []usage.Made) (int64, error) {
 	if o.held != nil {
 		return *o.held, nil
 	}
-	made = slices.DeleteFunc(made, func(m Made) bool { return m.Name == "" || len(validation.IsValidLabelValue(m.Name)) > 0 })
+	made = slices.DeleteFunc(made, func(m usage.Made) bool { return m.Name == "" || len(validation.IsValidLabelValue(m.Name)) > 0 })
 	var sum int64
 	for some := range slices.Chunk(made, namesAtATime) {
-		of := map[Made]bool{}
+		of := map[usage.Made]bool{}
 		names := make([]string, len(some))
 		for i, each := range some {
 			of[each], names[i] = true, each.Name
@@ -135,7 +93,7 @@ func (g *Gatherer) held(ctx context.Context, o *Objects, made []Made) (int64, er
 		if err != nil {
 			return 0, fmt.Errorf("select volumes by their Velero Backups: %w", err)
 		}
-		held, err := HeldBytes(ctx, g.Reader, g.OADPNamespace, of,
+		held, err := usage.HeldBytes(ctx, g.Reader, g.OADPNamespace, of,
 			client.MatchingLabelsSelector{Selector: labels.NewSelector().Add(*selected)})
 		if err != nil {
 			return 0, err
@@ -162,42 +120,6 @@ func (g *Gatherer) eachOf(ctx context.Context, namespace string, do func(*oadpv1
 	}
 	visit(list)
 	return nil
-}
-
-// Made is a Velero Backup, by its name, that was made for a NonAdminBackup of a namespace.
-type Made struct{ Namespace, Name string }
-
-// HeldBytes is what Velero says that the volumes of the namespaces' own backups hold, by namespace: those that it copies or
-// moves, before the uploader deduplicates. Snapshots that stay in the cloud have no size here. The options select volumes.
-func HeldBytes(
-	ctx context.Context, reader client.Reader, oadpNamespace string, made map[Made]bool, options ...client.ListOption,
-) (map[string]int64, error) {
-	held := map[string]int64{}
-	add := func(namespace string, volume client.Object, bytes int64) {
-		if made[Made{namespace, volume.GetLabels()[velerov1.BackupNameLabel]}] {
-			held[namespace] += bytes
-		}
-	}
-	options = append(options, client.InNamespace(oadpNamespace))
-	err := activities.EachPage(ctx, reader, func(page *velerov1.PodVolumeBackupList) {
-		for i := range page.Items {
-			each := &page.Items[i]
-			add(each.Spec.Pod.Namespace, each, each.Status.Progress.TotalBytes)
-		}
-	}, options...)
-	if err != nil {
-		return nil, fmt.Errorf("list PodVolumeBackups: %w", err)
-	}
-	err = activities.EachPage(ctx, reader, func(page *velerov2alpha1.DataUploadList) {
-		for i := range page.Items {
-			each := &page.Items[i]
-			add(each.Spec.SourceNamespace, each, each.Status.Progress.TotalBytes)
-		}
-	}, options...)
-	if err != nil {
-		return nil, fmt.Errorf("list DataUploads: %w", err)
-	}
-	return held, nil
 }
 
 // confirm counts again, now that the finalizer shows to all who count that the object takes a place: of two that were judged at

@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities/activitytest"
-	"holdfast.dev/holdfast/activities/backup"
 	"holdfast.dev/holdfast/activities/fake"
+	"holdfast.dev/holdfast/activities/usage"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/k8s/policy/quota"
@@ -61,7 +61,7 @@ func requireWaits(t *testing.T, w *fake.World, name string, view contract.Backup
 	assert.Equal(t, oadpv1alpha1.NonAdminPhaseBackingOff, nab.Status.Phase)
 	assert.Equal(t, oadpv1alpha1.ReasonQuotaExceeded, activitytest.Accepted(nab).Reason)
 	assert.Empty(t, nab.Finalizers)
-	assert.True(t, backup.Counted(nab, fake.Cluster).Waits)
+	assert.True(t, usage.Counted(nab, fake.Cluster).Waits)
 	assert.Nil(t, w.Velero(fake.VeleroName(name)))
 }
 

@@ -5,6 +5,7 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
+	"holdfast.dev/holdfast/k8s/lifecycle"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/released"
 	"holdfast.dev/holdfast/k8s/velero"
@@ -35,7 +36,7 @@ func (o *Objects) Released(clusterID string, now time.Time) (released.Entry, boo
 	}
 	proven := owner.Derived(o.BackupName, clusterID, o.NAB)
 	deletedWithData := o.NAB.Spec.DeleteBackup && !o.NAB.Spec.ForceDeleteBackup
-	return entry, proven && !o.Foreign && everCreated(o.NAB) && !deletedWithData && !o.dataGone(now)
+	return entry, proven && !o.Foreign && lifecycle.EverCreated(o.NAB) && !deletedWithData && !o.dataGone(now)
 }
 
 // dataGone: by Velero's last status no data are left. A forged status harms only its own tenant.

@@ -7,6 +7,7 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
+	"holdfast.dev/holdfast/k8s/lifecycle"
 	"holdfast.dev/holdfast/k8s/velero"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -30,7 +31,7 @@ func (b *Activities) CheckStall(ctx context.Context, step contract.BackupStep) (
 		if age < b.StallTimeout/2 {
 			return nil
 		}
-		changed, err := b.patchStatus(ctx, o.NAB, func() { ApplyStall(o.NAB) })
+		changed, err := b.patchStatus(ctx, o.NAB, func() { lifecycle.ApplyStall(o.NAB) })
 		if changed {
 			b.recordStalled(o.NAB)
 		}

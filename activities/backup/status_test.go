@@ -12,13 +12,15 @@ import (
 	"holdfast.dev/holdfast/activities/backup"
 	"holdfast.dev/holdfast/activities/fake"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/lifecycle"
 	"holdfast.dev/holdfast/k8s/owner"
+	"holdfast.dev/holdfast/k8s/policy/check"
 	"holdfast.dev/holdfast/k8s/velero"
 )
 
 var (
-	acceptance = backup.Verdict{Accepted: true, Reason: "BackupAccepted", Message: "backup accepted"}
-	rejection  = backup.Verdict{Reason: "InvalidBackupSpec", Message: "excludedNamespaces is restricted"}
+	acceptance = check.Verdict{Accepted: true, Reason: "BackupAccepted", Message: "backup accepted"}
+	rejection  = check.Verdict{Reason: "InvalidBackupSpec", Message: "excludedNamespaces is restricted"}
 )
 
 // statusText is a status as a tenant reads it, without the times.
@@ -52,7 +54,7 @@ func TestAVerdictIsWritten(t *testing.T) {
 	}
 	tests := map[string]struct {
 		before  []func(*oadpv1alpha1.NonAdminBackup)
-		verdict backup.Verdict
+		verdict check.Verdict
 		want    string
 	}{
 		"a valid spec": {
@@ -96,7 +98,7 @@ func TestAVerdictIsWritten(t *testing.T) {
 			for _, change := range test.before {
 				change(nab)
 			}
-			backup.ApplyVerdict(nab, test.verdict, "b", fake.OADPNamespace)
+			lifecycle.ApplyVerdict(nab, test.verdict, "b", fake.OADPNamespace)
 			assert.JSONEq(t, test.want, statusText(t, nab))
 		})
 	}
@@ -104,9 +106,9 @@ func TestAVerdictIsWritten(t *testing.T) {
 
 func TestAVerdictSpeaksOfTheGenerationItWasMadeFor(t *testing.T) {
 	nab := fake.NAB(name)
-	backup.ApplyVerdict(nab, acceptance, "b", fake.OADPNamespace)
+	lifecycle.ApplyVerdict(nab, acceptance, "b", fake.OADPNamespace)
 	nab.Generation = 5
-	backup.ApplyVerdict(nab, acceptance, "b", fake.OADPNamespace)
+	lifecycle.ApplyVerdict(nab, acceptance, "b", fake.OADPNamespace)
 	require.Len(t, nab.Status.Conditions, 1)
 	assert.EqualValues(t, 5, nab.Status.Conditions[0].ObservedGeneration)
 }
@@ -120,9 +122,9 @@ func TestTheStatusOfABackupReadsAsTenantsKnowIt(t *testing.T) {
 	velero := made(ours, "team", name)
 	velero.Spec = velerov1.BackupSpec{SnapshotVolumes: new(false)}
 	objects := &backup.Objects{NAB: nab, BackupName: ours, Backup: velero}
-	backup.ApplyVerdict(nab, acceptance, ours, fake.OADPNamespace)
+	lifecycle.ApplyVerdict(nab, acceptance, ours, fake.OADPNamespace)
 
-	backup.ApplyCreated(nab)
+	lifecycle.ApplyCreated(nab)
 	backup.ApplyMirror(nab, objects, fake.OADPNamespace)
 	spec := `"nacuuid":"` + ours + `","name":"` + ours + `","namespace":"openshift-adp",
 		"spec":{"snapshotVolumes":false,"csiSnapshotTimeout":"0s","hooks":{},"itemOperationTimeout":"0s","metadata":{},"ttl":"0s"}`
@@ -170,7 +172,7 @@ func TestTheMirrorWritesTheQueuePositionOnlyWhereItIsCertain(t *testing.T) {
 			nab.Status.QueueInfo = &oadpv1alpha1.QueueInfo{EstimatedQueuePosition: kept}
 			velero := made(ours, "team", name)
 			velero.Status.Phase = phase
-			backup.ApplyMirror(nab, &backup.Objects{NAB: nab, BackupName: ours, Backup: velero}, fake.OADPNamespace)
+			lifecycle.ApplyBackup(nab, ours, velero, fake.OADPNamespace)
 			assert.Equal(t, want, nab.Status.QueueInfo.EstimatedQueuePosition)
 			assert.Equal(t, phase, nab.Status.VeleroBackup.Status.Phase)
 		})
@@ -193,17 +195,17 @@ func TestALostVeleroBackupIsReported(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			nab := fake.NAB(name)
 			nab.Status.Phase = test.phase
-			backup.ApplyMirror(nab, &backup.Objects{NAB: nab, BackupName: ours}, fake.OADPNamespace)
+			lifecycle.ApplyBackup(nab, ours, nil, fake.OADPNamespace)
 			assert.JSONEq(t, test.want, statusText(t, nab))
 		})
 	}
 
 	t.Run("but its deletion needs no report", func(t *testing.T) {
 		nab := fake.NAB(name)
-		backup.ApplyVerdict(nab, acceptance, ours, fake.OADPNamespace)
-		backup.ApplyCreated(nab)
+		lifecycle.ApplyVerdict(nab, acceptance, ours, fake.OADPNamespace)
+		lifecycle.ApplyCreated(nab)
 		nab.Status.Phase = oadpv1alpha1.NonAdminPhaseDeleting
-		backup.ApplyMirror(nab, &backup.Objects{NAB: nab, BackupName: ours}, fake.OADPNamespace)
+		lifecycle.ApplyBackup(nab, ours, nil, fake.OADPNamespace)
 		assert.Zero(t, nab.Status.QueueInfo.EstimatedQueuePosition)
 		assert.Equal(t, "backup accepted", nab.Status.Conditions[0].Message)
 	})

@@ -10,6 +10,7 @@ import (
 
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/lifecycle"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/shorten"
 	"holdfast.dev/holdfast/k8s/velero"
@@ -26,7 +27,7 @@ func (o *Objects) View(now time.Time) contract.BackupView {
 		return contract.BackupView{}
 	}
 	status := &o.NAB.Status
-	accepted := meta.FindStatusCondition(status.Conditions, string(oadpv1alpha1.NonAdminConditionAccepted))
+	accepted := lifecycle.Accepted(o.NAB)
 	view := contract.BackupView{
 		Found:                true,
 		Phase:                string(status.Phase),
@@ -37,37 +38,16 @@ func (o *Objects) View(now time.Time) contract.BackupView {
 		LocationGone:         o.LocationGone,
 		Finalizer:            controllerutil.ContainsFinalizer(o.NAB, oadpv1alpha1.NabFinalizer),
 		Marked:               mark(o.NAB),
-		SpecJudged:           o.specJudged(accepted),
+		SpecJudged:           lifecycle.SpecJudged(o.NAB, o.Backup != nil, o.Verdict),
 		Accepted:             accepted != nil && accepted.Status == metav1.ConditionTrue,
-		EverCreated:          everCreated(o.NAB),
-		AbsenceReported:      accepted != nil && accepted.Reason == oadpv1alpha1.ReasonVeleroBackupNotFound,
+		EverCreated:          lifecycle.EverCreated(o.NAB),
+		AbsenceReported:      lifecycle.AbsenceReported(o.NAB),
 		AwaitsTurn:           o.waits() && !o.DeletionRequested(),
 		TurnUsed:             o.turnUsed,
 		Velero:               o.veleroView(),
 		DeleteRequest:        o.deleteRequestView(now),
 	}
 	return view
-}
-
-// specJudged: the Accepted condition is about the present generation and would be the same today. Outside BackingOff a judged
-// spec is judged again only if the Velero Backup has reappeared.
-func (o *Objects) specJudged(accepted *metav1.Condition) bool {
-	if accepted == nil || accepted.ObservedGeneration != o.NAB.Generation {
-		return false
-	}
-	if o.NAB.Status.Phase != oadpv1alpha1.NonAdminPhaseBackingOff {
-		return accepted.Reason != oadpv1alpha1.ReasonVeleroBackupNotFound || o.Backup == nil
-	}
-	if accepted.Reason == ReasonVeleroBackupRefused || o.Verdict == nil {
-		return true
-	}
-	return o.Verdict.Reason == accepted.Reason && o.Verdict.Message == accepted.Message
-}
-
-// everCreated: the status says that the Velero Backup was made once. Queued counts too because the phase changes.
-func everCreated(nab *oadpv1alpha1.NonAdminBackup) bool {
-	return nab.Status.Phase == oadpv1alpha1.NonAdminPhaseCreated ||
-		meta.IsStatusConditionTrue(nab.Status.Conditions, string(oadpv1alpha1.NonAdminConditionQueued))
 }
 
 // mark is the announcement of a deletion in the status, if it is about the present generation: the spec then says which

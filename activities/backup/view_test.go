@@ -15,6 +15,8 @@ import (
 	"holdfast.dev/holdfast/activities/backup"
 	"holdfast.dev/holdfast/activities/fake"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/lifecycle"
+	"holdfast.dev/holdfast/k8s/policy/check"
 	"holdfast.dev/holdfast/k8s/velero"
 	backupworkflow "holdfast.dev/holdfast/workflows/backup"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -27,16 +29,16 @@ func settled(phase velerov1.BackupPhase) *backup.Objects {
 	velero := made(ours, "team", name)
 	velero.Status.Phase = phase
 	objects := &backup.Objects{NAB: nab, BackupName: ours, Backup: velero}
-	backup.ApplyVerdict(nab, acceptance, ours, fake.OADPNamespace)
-	backup.ApplyCreated(nab)
+	lifecycle.ApplyVerdict(nab, acceptance, ours, fake.OADPNamespace)
+	lifecycle.ApplyCreated(nab)
 	backup.ApplyMirror(nab, objects, fake.OADPNamespace)
 	return objects
 }
 
 // kept returns an object in BackingOff, judged again just now.
-func kept(today backup.Verdict) *backup.Objects {
+func kept(today check.Verdict) *backup.Objects {
 	nab := fake.NAB(name)
-	backup.ApplyVerdict(nab, rejection, ours, fake.OADPNamespace)
+	lifecycle.ApplyVerdict(nab, rejection, ours, fake.OADPNamespace)
 	return &backup.Objects{NAB: nab, BackupName: ours, Verdict: &today}
 }
 
@@ -52,11 +54,11 @@ func TestSettled(t *testing.T) {
 		return func(o *backup.Objects) { o.Backup.Status.Phase = phase }
 	}
 	unjudged := func(o *backup.Objects) { o.NAB.Generation = 2 }
-	invalid := func(o *backup.Objects) { backup.ApplyVerdict(o.NAB, rejection, ours, fake.OADPNamespace) }
+	invalid := func(o *backup.Objects) { lifecycle.ApplyVerdict(o.NAB, rejection, ours, fake.OADPNamespace) }
 	deleteBackup := func(o *backup.Objects) { o.NAB.Spec.DeleteBackup = true }
 	forceDelete := func(o *backup.Objects) { o.NAB.Spec.ForceDeleteBackup = true }
 	refused := func(o *backup.Objects) {
-		backup.ApplyVerdict(o.NAB, backup.Verdict{Reason: backup.ReasonVeleroBackupRefused}, ours, fake.OADPNamespace)
+		lifecycle.ApplyVerdict(o.NAB, check.Verdict{Reason: lifecycle.ReasonVeleroBackupRefused}, ours, fake.OADPNamespace)
 	}
 	tests := map[string]struct {
 		objects *backup.Objects
@@ -92,15 +94,15 @@ func TestSettled(t *testing.T) {
 
 		"kept back, the cause still there":       {objects: kept(rejection), want: true},
 		"kept back, the cause gone":              {objects: kept(acceptance)},
-		"kept back, now for another reason":      {objects: kept(backup.Verdict{Reason: "VeleroBackupNotOwned", Message: rejection.Message})},
-		"kept back, now with another text":       {objects: kept(backup.Verdict{Reason: rejection.Reason, Message: "other"})},
+		"kept back, now for another reason":      {objects: kept(check.Verdict{Reason: "VeleroBackupNotOwned", Message: rejection.Message})},
+		"kept back, now with another text":       {objects: kept(check.Verdict{Reason: rejection.Reason, Message: "other"})},
 		"kept back, then edited":                 {objects: kept(rejection), edits: []edit{unjudged}},
 		"kept back, then deleteBackup":           {objects: kept(rejection), edits: []edit{deleteBackup}},
 		"kept back, removed, never protected":    {objects: kept(rejection), edits: []edit{removedByVelero}, want: true},
 		"refused by the API server":              {objects: kept(acceptance), edits: []edit{refused}, want: true},
 		"refused by the API server, then edited": {objects: kept(acceptance), edits: []edit{refused, unjudged}},
 		"accepted, the Velero Backup is due": {objects: kept(acceptance), edits: []edit{func(o *backup.Objects) {
-			backup.ApplyVerdict(o.NAB, acceptance, ours, fake.OADPNamespace)
+			lifecycle.ApplyVerdict(o.NAB, acceptance, ours, fake.OADPNamespace)
 		}}},
 
 		"deleteBackup":              {objects: settled("Completed"), edits: []edit{deleteBackup}},
@@ -163,9 +165,9 @@ func TestASettledObjectStaysSettledAfterItsOwnMirror(t *testing.T) {
 // Every activity may run twice: what is written twice is the same as written once, and no phase goes back.
 func TestApplyingTwiceIsApplyingOnce(t *testing.T) {
 	apply := map[string]func(*backup.Objects){
-		"acceptance": func(o *backup.Objects) { backup.ApplyVerdict(o.NAB, acceptance, o.BackupName, fake.OADPNamespace) },
-		"rejection":  func(o *backup.Objects) { backup.ApplyVerdict(o.NAB, rejection, o.BackupName, fake.OADPNamespace) },
-		"creation":   func(o *backup.Objects) { backup.ApplyCreated(o.NAB) },
+		"acceptance": func(o *backup.Objects) { lifecycle.ApplyVerdict(o.NAB, acceptance, o.BackupName, fake.OADPNamespace) },
+		"rejection":  func(o *backup.Objects) { lifecycle.ApplyVerdict(o.NAB, rejection, o.BackupName, fake.OADPNamespace) },
+		"creation":   func(o *backup.Objects) { lifecycle.ApplyCreated(o.NAB) },
 		"mirror":     func(o *backup.Objects) { backup.ApplyMirror(o.NAB, o, fake.OADPNamespace) },
 		"deletion":   func(o *backup.Objects) { backup.ApplyDeletion(o.NAB) },
 	}
@@ -288,7 +290,7 @@ func TestViewTellsTheFactsOfABackup(t *testing.T) {
 	assert.True(t, objects.View(now).EverCreated, "the phase has moved on, the Queued condition tells")
 
 	objects.Backup = nil
-	backup.ApplyVerdict(objects.NAB, backup.Verdict{Reason: "VeleroBackupNotFound"}, ours, fake.OADPNamespace)
+	lifecycle.ApplyVerdict(objects.NAB, check.Verdict{Reason: "VeleroBackupNotFound"}, ours, fake.OADPNamespace)
 	view := objects.View(now)
 	assert.True(t, view.AbsenceReported)
 	assert.False(t, view.Accepted)
@@ -303,7 +305,7 @@ func TestLongWordsOfVelerosAreCut(t *testing.T) {
 	request.Status = velerov1.DeleteBackupRequestStatus{Phase: "Processed", Errors: []string{strings.Repeat("é", 5000)}}
 	objects.DeleteRequests = []velerov1.DeleteBackupRequest{*request}
 	assert.LessOrEqual(t, len(objects.View(now).DeleteRequest.Error), 500)
-	refusal := backup.Refusal(errors.New(strings.Repeat("é", 5000)))
+	refusal := lifecycle.Refusal(objects.NAB, errors.New(strings.Repeat("é", 5000)))
 	assert.LessOrEqual(t, len(refusal.Message), 1000, "it must fit into an Event too")
 }
 

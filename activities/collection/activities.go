@@ -12,9 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities"
-	"holdfast.dev/holdfast/activities/backup"
 	"holdfast.dev/holdfast/activities/synchronization"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -22,7 +22,7 @@ import (
 type Activities struct {
 	// Client reads from and writes to the API server itself.
 	Client        client.Client
-	Policy        backup.PolicySource
+	Policy        policy.Getter
 	OADPNamespace string
 	// Grace is how old an object must be to be collected.
 	Grace time.Duration

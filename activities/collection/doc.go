@@ -2,6 +2,5 @@
 // kinds are made there, and when an object is an orphan: never a Velero Backup with data, never a young object, and nothing in
 // a rebuilt cluster before Velero has listed its storage locations.
 //
-// The worker registers Activities for workflows/periodic. It imports, of ours, activities, those of the kinds that it collects,
-// k8s and workflows/contract.
+// The worker registers Activities for workflows/periodic.
 package collection

@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities"
-	"holdfast.dev/holdfast/activities/backup"
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/k8s/policy/planspec"
@@ -25,7 +24,7 @@ import (
 type Activities struct {
 	// Client reads from and writes to the API server itself.
 	Client        client.Client
-	Policy        backup.PolicySource
+	Policy        policy.Getter
 	OADPNamespace string
 	// Events writes Events for the administrator, on the policy's ConfigMap; best effort.
 	Events events.EventRecorder

@@ -3,6 +3,5 @@
 // next by the View.
 //
 // The worker registers Activities, which read from the API server itself. The watcher calls Gather over its cache, in which a
-// Digest replaces each signed URL. It imports, of ours, activities, activities/backup and activities/restore, k8s and
-// workflows/contract.
+// Digest replaces each signed URL.
 package download

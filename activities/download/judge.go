@@ -7,8 +7,6 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"holdfast.dev/holdfast/activities/backup"
-	"holdfast.dev/holdfast/activities/restore"
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
@@ -74,6 +72,10 @@ func (g *Gatherer) judge(ctx context.Context, o *Objects) (Verdict, error) {
 	return Verdict{Available: true, Target: available}, nil
 }
 
+func (g *Gatherer) finder() velero.Finder {
+	return velero.Finder{Reader: g.Reader, ClusterID: g.ClusterID, OADPNamespace: g.OADPNamespace}
+}
+
 // backupFile finds the Velero Backup of a NonAdminBackup.
 func (g *Gatherer) backupFile(ctx context.Context, namespace, name string) (file, error) {
 	nab := &oadpv1alpha1.NonAdminBackup{}
@@ -84,11 +86,11 @@ func (g *Gatherer) backupFile(ctx context.Context, namespace, name string) (file
 	if !exists {
 		return missing("there is no NonAdminBackup %q in this namespace", name), nil
 	}
-	backups := backup.Gatherer{Reader: g.Reader, ClusterID: g.ClusterID, OADPNamespace: g.OADPNamespace}
-	made, err := backups.BackupOf(ctx, nab)
+	found, err := g.finder().Backup(ctx, nab)
 	if err != nil {
 		return file{}, err
 	}
+	made := found.Made
 	if made == nil {
 		return missing("NonAdminBackup %q has no Velero Backup", name), nil
 	}
@@ -111,11 +113,11 @@ func (g *Gatherer) restoreFile(ctx context.Context, namespace, name string) (fil
 	if !exists {
 		return missing("there is no NonAdminRestore %q in this namespace", name), nil
 	}
-	restores := restore.Gatherer{Reader: g.Reader, ClusterID: g.ClusterID, OADPNamespace: g.OADPNamespace}
-	made, err := restores.RestoreOf(ctx, nar)
+	found, err := g.finder().Restore(ctx, nar)
 	if err != nil {
 		return file{}, err
 	}
+	made := found.Made
 	if made == nil {
 		return missing("NonAdminRestore %q has no Velero Restore", name), nil
 	}

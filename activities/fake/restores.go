@@ -11,11 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"holdfast.dev/holdfast/activities/backup"
 	"holdfast.dev/holdfast/activities/restore"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/lifecycle"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/k8s/policy/check"
 	"holdfast.dev/holdfast/k8s/policy/restorespec"
 	"holdfast.dev/holdfast/k8s/velero"
 )
@@ -74,10 +75,10 @@ func Taken(name, where, tenant string) []client.Object {
 	made := velero.NewBackup(nab, VeleroName(name), OADPNamespace, velerov1.BackupSpec{StorageLocation: where})
 	made.UID = types.UID("uid-velero-" + name)
 	made.Status.Phase = velerov1.BackupPhaseCompleted
-	verdict := backup.Verdict{Accepted: true, Reason: "BackupAccepted", Message: "backup accepted"}
-	backup.ApplyVerdict(nab, verdict, made.Name, OADPNamespace)
-	backup.ApplyCreated(nab)
-	backup.ApplyMirror(nab, &backup.Objects{NAB: nab, BackupName: made.Name, Backup: made}, OADPNamespace)
+	verdict := check.Verdict{Accepted: true, Reason: "BackupAccepted", Message: "backup accepted"}
+	lifecycle.ApplyVerdict(nab, verdict, made.Name, OADPNamespace)
+	lifecycle.ApplyCreated(nab)
+	lifecycle.ApplyBackup(nab, made.Name, made, OADPNamespace)
 	nab.Finalizers = []string{oadpv1alpha1.NabFinalizer}
 	return []client.Object{nab, made, VeleroLocation(where, tenant)}
 }

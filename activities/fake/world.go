@@ -133,7 +133,7 @@ func withNamespace(objects []client.Object) []client.Object {
 
 type source struct{ w *World }
 
-// Get implements backup.PolicySource.
+// Get implements policy.Getter.
 func (s source) Get(context.Context) (policy.Policy, error) { return s.w.Policy, s.w.PolicyErr }
 
 // Fail calls decide before every write; its error is the API server's answer. nil ends it.

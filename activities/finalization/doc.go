@@ -3,5 +3,5 @@
 // findings go into the status and into the restore's results in the bucket.
 //
 // To add a task, write a file with a type that implements Task, and add a line to Tasks. The worker registers Activities, for
-// workflows/finalization. It imports, of ours, activities, activities/restore, k8s and workflows/contract.
+// workflows/finalization.
 package finalization

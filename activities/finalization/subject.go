@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"holdfast.dev/holdfast/activities/restore"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/objectstore"
 	"holdfast.dev/holdfast/k8s/owner"
@@ -57,9 +56,9 @@ func (f *Finder) Find(ctx context.Context, ref contract.ObjectRef) (*Subject, er
 	if err != nil {
 		return nil, fmt.Errorf("get NonAdminRestore %s: %w", ref, err)
 	}
-	gatherer := restore.Gatherer{Reader: f.Reader, ClusterID: f.ClusterID, OADPNamespace: f.OADPNamespace}
-	made, err := gatherer.RestoreOf(ctx, nar)
-	return &Subject{NAR: nar, Restore: made}, err
+	finder := velero.Finder{Reader: f.Reader, ClusterID: f.ClusterID, OADPNamespace: f.OADPNamespace}
+	found, err := finder.Restore(ctx, nar)
+	return &Subject{NAR: nar, Restore: found.Made}, err
 }
 
 // Store opens the object store that holds the backup from which a restore into the namespace was made. It returns a

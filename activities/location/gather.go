@@ -24,16 +24,11 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// PolicySource returns the administrator's policy in force.
-type PolicySource interface {
-	Get(ctx context.Context) (policy.Policy, error)
-}
-
 // Gatherer reads one NonAdminBackupStorageLocation and all that belongs to it. Reader is the API server in the worker, the
 // cache in the watcher.
 type Gatherer struct {
 	Reader        client.Reader
-	Policy        PolicySource
+	Policy        policy.Getter
 	ClusterID     string
 	OADPNamespace string
 	// ReadSecrets: the content of Secrets is read too. The watcher has only their metadata.

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"holdfast.dev/holdfast/activities/backup"
+	"holdfast.dev/holdfast/activities/usage"
 	"holdfast.dev/holdfast/k8s"
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
@@ -26,7 +26,7 @@ import (
 // Gatherer reads one BackupPlan and all that belongs to it.
 type Gatherer struct {
 	Reader        client.Reader
-	Policy        backup.PolicySource
+	Policy        policy.Getter
 	ClusterID     string
 	OADPNamespace string
 }
@@ -157,7 +157,7 @@ func (g *Gatherer) recorded(ctx context.Context, plan *holdfastv1alpha1.BackupPl
 // its plan makes no further one, which would wait behind it.
 func (b Backup) phase() string {
 	status := &b.Object.Status
-	if backup.OverQuota(b.Object) {
+	if usage.OverQuota(b.Object) {
 		return oadpv1alpha1.ReasonQuotaExceeded
 	}
 	if k8s.WaitsForTurn(status.Conditions) { // also from BackingOff

@@ -9,10 +9,11 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"holdfast.dev/holdfast/activities/backup"
 	"holdfast.dev/holdfast/activities/fake"
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/lifecycle"
+	"holdfast.dev/holdfast/k8s/policy/check"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -96,8 +97,8 @@ func TestARunThatWaitsForItsTurnAfterARefusalIsWaitedFor(t *testing.T) {
 	s.now = s.now.Add(time.Minute)
 	nab := s.run()
 	nab.Status.Phase = oadpv1alpha1.NonAdminPhaseBackingOff
-	backup.ApplyVerdict(nab, backup.Verdict{Accepted: true, Reason: oadpv1alpha1.ReasonBackupAccepted}, "made-later", fake.OADPNamespace)
-	backup.ApplyWaiting(nab)
+	lifecycle.ApplyVerdict(nab, check.Verdict{Accepted: true, Reason: oadpv1alpha1.ReasonBackupAccepted}, "made-later", fake.OADPNamespace)
+	lifecycle.ApplyWaiting(nab)
 	require.NoError(t, s.Client.Status().Update(t.Context(), nab))
 	s.now = s.now.Add(12 * time.Hour)
 	assert.Zero(t, s.refresh().Due)
@@ -155,7 +156,7 @@ func TestARunThatAQuotaHoldsBackIsWaitedFor(t *testing.T) {
 	s := newScene(t, func(p *holdfastv1alpha1.BackupPlan) { p.Spec.Keep = &holdfastv1alpha1.Keep{Last: 1} })
 	s.now = s.now.Add(time.Minute)
 	nab := s.run()
-	backup.ApplyVerdict(nab, backup.Verdict{Reason: oadpv1alpha1.ReasonQuotaExceeded, Message: "full"}, "", "")
+	lifecycle.ApplyVerdict(nab, check.Verdict{Reason: oadpv1alpha1.ReasonQuotaExceeded, Message: "full"}, "", "")
 	require.NoError(t, s.Client.Status().Update(t.Context(), nab))
 	for range 3 {
 		s.now = s.now.Add(12 * time.Hour)
@@ -171,7 +172,7 @@ func TestARunThatAQuotaHoldsBackIsWaitedFor(t *testing.T) {
 
 	s.ends(nab, velerov1.BackupPhaseCompleted)
 	nab = s.Read(nab.Name)
-	backup.ApplyVerdict(nab, backup.Verdict{Accepted: true, Reason: oadpv1alpha1.ReasonBackupAccepted}, nab.Status.VeleroBackup.Name, fake.OADPNamespace)
+	lifecycle.ApplyVerdict(nab, check.Verdict{Accepted: true, Reason: oadpv1alpha1.ReasonBackupAccepted}, nab.Status.VeleroBackup.Name, fake.OADPNamespace)
 	require.NoError(t, s.Client.Status().Update(t.Context(), nab))
 	s.now = s.now.Add(time.Minute)
 	assert.NotZero(t, s.refresh().Due)

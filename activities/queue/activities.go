@@ -21,17 +21,11 @@ import (
 // givenAtATime is how many workflows are signalled at a time.
 const givenAtATime = 8
 
-// PolicySource returns the administrator's policy in force and its version.
-type PolicySource interface {
-	Get(ctx context.Context) (policy.Policy, error)
-	Version() string
-}
-
 // Activities finds and gives turns.
 type Activities struct {
 	// Client reads the API server itself.
 	Client        client.Reader
-	Policy        PolicySource
+	Policy        policy.Versioned
 	OADPNamespace string
 	// ClusterID is the Kubernetes cluster's: the names of Velero objects follow from it.
 	ClusterID string

@@ -1,5 +1,5 @@
 // Package queue has the activities of the queue before Velero: they find who waits for a turn and who has one, and give turns.
 //
 // Workflow workflows/queue calls them; the worker registers them. It knows NonAdminBackups, NonAdminRestores and the Velero
-// objects made for them, and imports activities/backup and activities/restore for their phases, k8s/owner and k8s/policy.
+// objects made for them.
 package queue

@@ -13,9 +13,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities"
-	"holdfast.dev/holdfast/activities/backup"
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/lifecycle"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/velero"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -50,7 +50,7 @@ func (a *Activities) Find(ctx context.Context, wanted contract.TurnsWanted) (con
 // object may exist nevertheless. One that was found in a bucket needs none.
 func BackupAwaits(nab *oadpv1alpha1.NonAdminBackup, clusterID string) bool {
 	synced := owner.SyncedFrom(nab) != "" && !owner.Derived(owner.Claimed(nab), clusterID, nab)
-	return !backup.DeletionRequested(nab) && !synced && awaits(nab.Status.Phase, nab.Status.Conditions)
+	return !lifecycle.DeletionRequested(nab) && !synced && awaits(nab.Status.Phase, nab.Status.Conditions)
 }
 
 // RestoreAwaits reports the same of a NonAdminRestore.
@@ -151,7 +151,7 @@ func (l *listed) addTenants(object client.Object, waits bool, conditions []metav
 	if waits {
 		lane := contract.LaneHand
 		if l.pool == contract.PoolBackups {
-			lane = backup.Lane(object)
+			lane = Lane(object)
 		}
 		l.waiting = append(l.waiting, l.member(name, object.GetUID(), lane, object.GetCreationTimestamp()))
 	}

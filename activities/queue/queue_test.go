@@ -22,13 +22,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"holdfast.dev/holdfast/activities/backup"
 	"holdfast.dev/holdfast/activities/fake"
 	"holdfast.dev/holdfast/activities/queue"
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/lifecycle"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/k8s/policy/check"
 	"holdfast.dev/holdfast/k8s/velero"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -55,8 +56,8 @@ func nab(namespace, name string, second int64, labels map[string]string) *oadpv1
 }
 
 func waiting(object *oadpv1alpha1.NonAdminBackup) *oadpv1alpha1.NonAdminBackup {
-	backup.ApplyVerdict(object, backup.Verdict{Accepted: true, Reason: "BackupAccepted"}, nameOf(object), fake.OADPNamespace)
-	backup.ApplyWaiting(object)
+	lifecycle.ApplyVerdict(object, check.Verdict{Accepted: true, Reason: "BackupAccepted"}, nameOf(object), fake.OADPNamespace)
+	lifecycle.ApplyWaiting(object)
 	return object
 }
 
@@ -100,7 +101,7 @@ func TestWhoWaitsAndWhoHasATurn(t *testing.T) {
 	plan := map[string]string{holdfastv1alpha1.LabelPlan: "nightly"}
 	defaults := map[string]string{holdfastv1alpha1.LabelPlan: "nightly", holdfastv1alpha1.LabelDefaultPlan: "true"}
 	refused, synced, going := nab("a", "refused", 2, nil), nab("a", "synced", 2, owner.SyncedLabels("x")), nab("a", "going", 2, nil)
-	backup.ApplyVerdict(refused, backup.Verdict{Reason: "InvalidBackupSpec"}, "", fake.OADPNamespace)
+	lifecycle.ApplyVerdict(refused, check.Verdict{Reason: "InvalidBackupSpec"}, "", fake.OADPNamespace)
 	going.Spec.DeleteBackup = true
 	works, done, deleting := nab("a", "works", 1, nil), nab("a", "done", 1, nil), nab("a", "deleting", 1, nil)
 	stalled := nab("a", "stalled", 1, nil)

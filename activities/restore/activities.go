@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities"
-	"holdfast.dev/holdfast/activities/backup"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/lifecycle"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/velero"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -24,8 +24,11 @@ type Activities struct {
 	Client client.Client
 	// Gatherer reads through Client.
 	Gatherer *Gatherer
-	// Buckets reads the files in a tenant's bucket before Velero does.
-	Buckets backup.Buckets
+	// Buckets reads the files in a tenant's bucket before Velero does: activities/buckets, without the clouds' drivers.
+	Buckets interface {
+		// Admit returns an error while Velero must not read the files of a Backup to restore it.
+		Admit(ctx context.Context, made *velerov1.Backup) error
+	}
 	// Events writes Events for the tenant; best effort.
 	Events events.EventRecorder
 	// StallTimeout is --velero-stall-timeout.
@@ -101,7 +104,7 @@ func (r *Activities) Refresh(ctx context.Context, step contract.RestoreStep) (co
 		}
 		changed, err := r.patchStatus(ctx, o.NAR, func() {
 			if before.EverCreated {
-				ApplyMirror(o.NAR, o, r.Gatherer.OADPNamespace)
+				lifecycle.ApplyRestore(o.NAR, o.RestoreName, o.Restore, r.Gatherer.OADPNamespace)
 			}
 			velero.ApplyVolumes(o.NAR, volumes)
 		})
@@ -144,7 +147,7 @@ func (r *Activities) CheckStall(ctx context.Context, step contract.RestoreStep) 
 		if age < r.StallTimeout/2 {
 			return nil
 		}
-		changed, err := r.patchStatus(ctx, o.NAR, func() { ApplyStall(o.NAR) })
+		changed, err := r.patchStatus(ctx, o.NAR, func() { lifecycle.ApplyStall(o.NAR) })
 		if changed {
 			r.recordStalled(o.NAR)
 		}

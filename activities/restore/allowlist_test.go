@@ -19,6 +19,7 @@ import (
 	"holdfast.dev/holdfast/k8s"
 	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/k8s/policy/restorespec"
+	"holdfast.dev/holdfast/k8s/velero"
 )
 
 func TestWhetherVeleroRunsWithoutItsInformerCache(t *testing.T) {

@@ -14,7 +14,9 @@ import (
 
 	"holdfast.dev/holdfast/activities"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/lifecycle"
 	"holdfast.dev/holdfast/k8s/owner"
+	"holdfast.dev/holdfast/k8s/policy/check"
 	"holdfast.dev/holdfast/k8s/policy/restorespec"
 	"holdfast.dev/holdfast/k8s/velero"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -45,7 +47,7 @@ func (r *Activities) admit(ctx context.Context, o *Objects) error {
 	verdict, err := r.Gatherer.Judge(ctx, o)
 	if err != nil {
 		// Seen, not yet judged: the tenant is to see at least that while the cause lasts.
-		_, patchErr := r.patchStatus(ctx, o.NAR, func() { ApplySeen(o.NAR) })
+		_, patchErr := r.patchStatus(ctx, o.NAR, func() { lifecycle.ApplySeen(o.NAR) })
 		return errors.Join(err, patchErr)
 	}
 	if err := r.applyVerdict(ctx, o, verdict); err != nil {
@@ -60,13 +62,13 @@ func (r *Activities) admit(ctx context.Context, o *Objects) error {
 	return err
 }
 
-func (r *Activities) applyVerdict(ctx context.Context, o *Objects, verdict Verdict) error {
+func (r *Activities) applyVerdict(ctx context.Context, o *Objects, verdict check.Verdict) error {
 	changed, err := r.patchStatus(ctx, o.NAR, func() {
 		if o.Restore != nil { // made by an attempt that was killed before it recorded it, or before this object's status was lost
-			ApplyCreated(o.NAR)
-			ApplyMirror(o.NAR, o, r.Gatherer.OADPNamespace)
+			lifecycle.ApplyCreated(o.NAR)
+			lifecycle.ApplyRestore(o.NAR, o.RestoreName, o.Restore, r.Gatherer.OADPNamespace)
 		}
-		ApplyVerdict(o.NAR, verdict, o.RestoreName, r.Gatherer.OADPNamespace)
+		lifecycle.ApplyVerdict(o.NAR, verdict, o.RestoreName, r.Gatherer.OADPNamespace)
 	})
 	if err != nil {
 		return err
@@ -87,7 +89,7 @@ func (r *Activities) create(ctx context.Context, o *Objects, turn contract.Usabl
 		return nil // refused, or changed meanwhile: the workflow decides again on the view
 	}
 	if o.Restore == nil && o.Rules.Queue.MaxActiveRestores > 0 && !activities.TurnUsable(ctx, turn) {
-		_, err := r.patchStatus(ctx, o.NAR, func() { ApplyWaiting(o.NAR) })
+		_, err := r.patchStatus(ctx, o.NAR, func() { lifecycle.ApplyWaiting(o.NAR) })
 		return err
 	}
 	if o.Restore == nil {
@@ -95,7 +97,7 @@ func (r *Activities) create(ctx context.Context, o *Objects, turn contract.Usabl
 			return err
 		}
 		if err := r.createVeleroRestore(ctx, o); err != nil {
-			if verdict, permanent := restoreRejection(err); permanent {
+			if verdict, permanent := rejection(o.NAR, err); permanent {
 				return r.applyVerdict(ctx, o, verdict)
 			}
 			return err
@@ -104,8 +106,8 @@ func (r *Activities) create(ctx context.Context, o *Objects, turn contract.Usabl
 		r.recordTurn(o)
 	}
 	changed, err := r.patchStatus(ctx, o.NAR, func() {
-		ApplyCreated(o.NAR)
-		ApplyMirror(o.NAR, o, r.Gatherer.OADPNamespace)
+		lifecycle.ApplyCreated(o.NAR)
+		lifecycle.ApplyRestore(o.NAR, o.RestoreName, o.Restore, r.Gatherer.OADPNamespace)
 	})
 	if changed {
 		r.recordCreated(o.NAR, view, o.turnUsed)
@@ -122,13 +124,13 @@ func (e *notOwnedError) Error() string {
 		"edit the spec or create another NonAdminRestore", e.kind, e.name)
 }
 
-// restoreRejection turns an error that no retry can solve into the verdict for the tenant.
-func restoreRejection(err error) (verdict Verdict, permanent bool) {
+// rejection turns an error that no retry can solve into the verdict for the tenant.
+func rejection(nar *oadpv1alpha1.NonAdminRestore, err error) (verdict check.Verdict, permanent bool) {
 	var foreign *notOwnedError
 	if errors.As(err, &foreign) || activities.Refused(err) {
-		return Refusal(err), true
+		return lifecycle.Refusal(nar, err), true
 	}
-	return Verdict{}, false
+	return check.Verdict{}, false
 }
 
 // createVeleroRestore creates the Velero Restore from the objects by which the spec was judged a moment ago.

@@ -11,6 +11,7 @@ import (
 	"holdfast.dev/holdfast/activities"
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/lifecycle"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -22,7 +23,9 @@ func (r *Activities) Delete(ctx context.Context, step contract.RestoreStep) (con
 		if o.NAR.DeletionTimestamp.IsZero() || o.NamespaceTerminating {
 			return nil // no longer due
 		}
-		changed, err := r.patchStatus(ctx, o.NAR, func() { ApplyDeletion(o.NAR) })
+		changed, err := r.patchStatus(ctx, o.NAR, func() {
+			lifecycle.ApplyDeletion(o.NAR, oadpv1alpha1.MessageRestoreDeletionAccepted)
+		})
 		if err != nil && !activities.TooLarge(err) { // an object too large for the announcement must be deleted nevertheless
 			return err
 		}

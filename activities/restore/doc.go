@@ -3,5 +3,5 @@
 // bucket, and its status. workflows/restore decides what happens next by the View.
 //
 // The worker registers Activities, which read from the API server itself. The watcher calls Gather over its cache, Judge and
-// View. It imports, of ours, activities, activities/backup, k8s and workflows/contract.
+// View.
 package restore

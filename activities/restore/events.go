@@ -33,7 +33,7 @@ func (r *Activities) record(nar *oadpv1alpha1.NonAdminRestore, kind, reason, act
 	activities.RecordEvent(r.Events, nar, kind, reason, action, note, args...)
 }
 
-func (r *Activities) recordVerdict(nar *oadpv1alpha1.NonAdminRestore, verdict Verdict) {
+func (r *Activities) recordVerdict(nar *oadpv1alpha1.NonAdminRestore, verdict check.Verdict) {
 	if !verdict.Accepted {
 		if nar.Status.Phase == oadpv1alpha1.NonAdminPhaseBackingOff {
 			metrics.RestoreRejected()

@@ -11,12 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"holdfast.dev/holdfast/activities/backup"
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
-	"holdfast.dev/holdfast/k8s/owner"
+	"holdfast.dev/holdfast/k8s/lifecycle"
 	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/k8s/policy/check"
 	"holdfast.dev/holdfast/k8s/policy/restorespec"
+	"holdfast.dev/holdfast/k8s/velero"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -24,7 +25,7 @@ import (
 // watcher.
 type Gatherer struct {
 	Reader        client.Reader
-	Policy        backup.PolicySource
+	Policy        policy.Getter
 	ClusterID     string
 	OADPNamespace string
 	// Allowlists is nil in the watcher, which does not judge what may be restored from a tenant's location. So a restore that
@@ -49,7 +50,7 @@ type Objects struct {
 	// NamespaceTerminating is read only when NAR is being deleted.
 	NamespaceTerminating bool
 	// Verdict on the present spec; read only in phase BackingOff.
-	Verdict *Verdict
+	Verdict *check.Verdict
 	// Source is the backup by which the spec was judged, and Rules the policy; Rules is nil if it was not judged since the
 	// objects were read.
 	Source restorespec.Source
@@ -63,7 +64,7 @@ type Objects struct {
 
 // waits: the status says that the object waits for its turn before Velero.
 func (o *Objects) waits() bool {
-	return o.Restore == nil && !everCreated(o.NAR) && o.NAR.DeletionTimestamp.IsZero() && k8s.WaitsForTurn(o.NAR.Status.Conditions)
+	return o.Restore == nil && !lifecycle.EverCreated(o.NAR) && o.NAR.DeletionTimestamp.IsZero() && k8s.WaitsForTurn(o.NAR.Status.Conditions)
 }
 
 // Gather reads the objects. An error means that one could not be read, never that something is absent or invalid.
@@ -94,44 +95,16 @@ func (g *Gatherer) Gather(ctx context.Context, ref contract.ObjectRef) (*Objects
 	return objects, nil
 }
 
-// findRestore decides which Velero Restore may belong to the NAR. A name in its status may be forged: it counts only if the
-// Velero Restore of that name names this NAR as its origin.
+func (g *Gatherer) finder() velero.Finder {
+	return velero.Finder{Reader: g.Reader, ClusterID: g.ClusterID, OADPNamespace: g.OADPNamespace}
+}
+
+// findRestore finds the Velero Restore that belongs to the NAR.
 func (g *Gatherer) findRestore(ctx context.Context, o *Objects) error {
-	o.RestoreName = owner.NACUUID(g.ClusterID, o.NAR.Namespace, o.NAR.Name, string(o.NAR.UID))
-	if recorded := owner.Claimed(o.NAR); recorded != "" && recorded != o.RestoreName {
-		found, err := g.getRestore(ctx, recorded)
-		if err != nil {
-			return err
-		}
-		if owner.Restore.Names(found, o.NAR.Namespace, o.NAR.Name) {
-			o.RestoreName, o.Restore, o.Adopted = recorded, found, true
-			return nil
-		}
-	}
-	found, err := g.getRestore(ctx, o.RestoreName)
-	if err != nil {
-		return err
-	}
-	if owner.Restore.Names(found, o.NAR.Namespace, o.NAR.Name) {
-		o.Restore = found
-	}
-	o.Foreign = found != nil && o.Restore == nil
-	return nil
-}
-
-// RestoreOf returns the Velero Restore of a NonAdminRestore that was read; nil if there is none that names it as its origin.
-func (g *Gatherer) RestoreOf(ctx context.Context, nar *oadpv1alpha1.NonAdminRestore) (*velerov1.Restore, error) {
-	objects := &Objects{NAR: nar}
-	err := g.findRestore(ctx, objects)
-	return objects.Restore, err
-}
-
-func (g *Gatherer) getRestore(ctx context.Context, name string) (*velerov1.Restore, error) {
-	restore := &velerov1.Restore{}
-	if exists, err := k8s.Get(ctx, g.Reader, "Velero Restore", g.OADPNamespace, name, restore); err != nil || !exists {
-		return nil, err
-	}
-	return restore, nil
+	found, err := g.finder().Restore(ctx, o.NAR)
+	o.RestoreName, o.Restore, o.Foreign = found.Name, found.Made, found.Foreign
+	o.Adopted = found.Name != g.finder().OwnName(o.NAR)
+	return err
 }
 
 // readSource reads the backup that the spec names, with its objects as far as they exist. Another tenant's objects count as
@@ -149,12 +122,11 @@ func (g *Gatherer) readSource(
 		return source, err
 	}
 	source.NAB = nab
-	backups := backup.Gatherer{
-		Reader: g.Reader, Policy: g.Policy, ClusterID: g.ClusterID, OADPNamespace: g.OADPNamespace,
-	}
-	if source.Backup, err = backups.BackupOf(ctx, nab); err != nil || source.Backup == nil {
+	found, err := g.finder().Backup(ctx, nab)
+	if err != nil || found.Made == nil {
 		return source, err
 	}
+	source.Backup = found.Made
 	holder := source.Backup.Spec.StorageLocation
 	if holder == "" {
 		return source, nil // Velero has not started the backup

@@ -13,6 +13,7 @@ import (
 
 	"holdfast.dev/holdfast/k8s"
 	"holdfast.dev/holdfast/k8s/policy/restorespec"
+	"holdfast.dev/holdfast/k8s/velero"
 )
 
 func TestWhichModifierVeleroAppliesByDefault(t *testing.T) {

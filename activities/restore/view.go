@@ -7,6 +7,7 @@ import (
 
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/lifecycle"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/velero"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -18,7 +19,7 @@ func (o *Objects) View() contract.RestoreView {
 		return contract.RestoreView{}
 	}
 	status := &o.NAR.Status
-	accepted := meta.FindStatusCondition(status.Conditions, string(oadpv1alpha1.NonAdminConditionAccepted))
+	accepted := lifecycle.Accepted(o.NAR)
 	return contract.RestoreView{
 		Found:                true,
 		Phase:                string(status.Phase),
@@ -27,10 +28,10 @@ func (o *Objects) View() contract.RestoreView {
 		Finalizer:            controllerutil.ContainsFinalizer(o.NAR, oadpv1alpha1.NarFinalizer),
 		Marked: status.Phase == oadpv1alpha1.NonAdminPhaseDeleting &&
 			meta.IsStatusConditionTrue(status.Conditions, string(oadpv1alpha1.NonAdminConditionDeleting)),
-		SpecJudged:      o.specJudged(accepted),
+		SpecJudged:      lifecycle.SpecJudged(o.NAR, o.Restore != nil, o.Verdict),
 		Accepted:        accepted != nil && accepted.Status == metav1.ConditionTrue,
-		EverCreated:     everCreated(o.NAR),
-		AbsenceReported: accepted != nil && accepted.Reason == oadpv1alpha1.ReasonVeleroRestoreNotFound,
+		EverCreated:     lifecycle.EverCreated(o.NAR),
+		AbsenceReported: lifecycle.AbsenceReported(o.NAR),
 		AwaitsTurn:      o.waits(),
 		TurnUsed:        o.turnUsed,
 		FinalizationDue: o.finalizationDue(),
@@ -43,27 +44,6 @@ func (o *Objects) View() contract.RestoreView {
 func (o *Objects) finalizationDue() bool {
 	over := o.NAR.Status.Finalization != nil && o.NAR.Status.Finalization.Phase.Final()
 	return o.Restore != nil && velero.Usable(o.Restore.Status.Phase) && !o.Adopted && !over
-}
-
-// specJudged: the Accepted condition is about the present generation and would be the same today. Outside BackingOff a judged
-// spec is judged again only if the Velero Restore has reappeared.
-func (o *Objects) specJudged(accepted *metav1.Condition) bool {
-	if accepted == nil || accepted.ObservedGeneration != o.NAR.Generation {
-		return false
-	}
-	if o.NAR.Status.Phase != oadpv1alpha1.NonAdminPhaseBackingOff {
-		return accepted.Reason != oadpv1alpha1.ReasonVeleroRestoreNotFound || o.Restore == nil
-	}
-	if accepted.Reason == ReasonVeleroRestoreRefused || o.Verdict == nil {
-		return true
-	}
-	return o.Verdict.Reason == accepted.Reason && o.Verdict.Message == accepted.Message
-}
-
-// everCreated: the status says that the Velero Restore was made once. Queued counts too because the phase changes.
-func everCreated(nar *oadpv1alpha1.NonAdminRestore) bool {
-	return nar.Status.Phase == oadpv1alpha1.NonAdminPhaseCreated ||
-		meta.IsStatusConditionTrue(nar.Status.Conditions, string(oadpv1alpha1.NonAdminConditionQueued))
 }
 
 func (o *Objects) veleroView() contract.VeleroRestoreView {

@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities"
-	"holdfast.dev/holdfast/activities/backup"
 	"holdfast.dev/holdfast/activities/buckets"
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
@@ -38,7 +37,7 @@ const (
 type Activities struct {
 	// Client reads from and writes to the API server itself.
 	Client        client.Client
-	Policy        backup.PolicySource
+	Policy        policy.Getter
 	OADPNamespace string
 	// Buckets reads tenants' buckets.
 	Buckets *buckets.Buckets

@@ -2,6 +2,5 @@
 // NonAdminBackups. Nothing in a tenant's bucket about a Backup's owner is trusted: the storage location decides. Released
 // backups are not offered again (see k8s/released).
 //
-// The worker registers Activities, for workflows/periodic. Its decisions are pure functions of the lists that it reads. It
-// imports, of ours, activities, activities/backup, k8s and workflows/contract.
+// The worker registers Activities, for workflows/periodic. Its decisions are pure functions of the lists that it reads.
 package synchronization

@@ -31,6 +31,18 @@ const (
 	ConfigMapOwnKey = "holdfast"
 )
 
+// Getter returns the administrator's policy in force.
+type Getter interface {
+	Get(ctx context.Context) (Policy, error)
+}
+
+// Versioned returns the administrator's policy in force, too.
+type Versioned interface {
+	Getter
+	// Version changes with every write to the object that holds the policy.
+	Version() string
+}
+
 // DataProtectionApplications is the resource that holds the policy where OADP's operator is installed.
 var DataProtectionApplications = schema.GroupVersionResource{
 	Group: "oadp.openshift.io", Version: "v1alpha1", Resource: "dataprotectionapplications",

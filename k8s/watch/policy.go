@@ -7,26 +7,18 @@ import (
 
 	"go.uber.org/zap"
 
-	"holdfast.dev/holdfast/activities/backup"
 	"holdfast.dev/holdfast/k8s/policy"
 )
 
 const policyInterval = 2 * time.Second
 
-// PolicySource returns the administrator's policy in force and its version.
-type PolicySource interface {
-	backup.PolicySource
-	// Version changes with every write to the object that holds the policy.
-	Version() string
-}
-
 // polledPolicy is the policy as last read; the watcher judges thousands of objects by it.
 type polledPolicy struct {
-	source  PolicySource
+	source  policy.Versioned
 	current atomic.Pointer[policy.Policy]
 }
 
-// Get implements backup.PolicySource. It calls the source itself only until the first answer.
+// Get implements policy.Getter. It calls the source itself only until the first answer.
 func (p *polledPolicy) Get(ctx context.Context) (policy.Policy, error) {
 	if current := p.current.Load(); current != nil {
 		return *current, nil

@@ -19,6 +19,7 @@ import (
 
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	"holdfast.dev/holdfast/k8s/metrics"
+	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/k8s/watch/caches"
 	"holdfast.dev/holdfast/k8s/watch/fdb"
 	"holdfast.dev/holdfast/k8s/watch/leader"
@@ -51,7 +52,7 @@ type Options struct {
 	PlanSchedules schedules.PlanSchedules
 	// Turns is the queue before Velero.
 	Turns  queue.Turns
-	Policy PolicySource
+	Policy policy.Versioned
 	// Lease is the lock by which watchers elect a leader; a watcher without one leads.
 	Lease resourcelock.Interface
 	// Paused returns an error while another controller serves the same kinds.

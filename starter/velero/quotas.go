@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities"
-	"holdfast.dev/holdfast/activities/backup"
+	"holdfast.dev/holdfast/activities/usage"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/policy"
@@ -118,19 +118,19 @@ func ReadQuotas(ctx context.Context, reader client.Reader, scope QuotaScope, now
 		return nil, err
 	}
 	backups := map[string][]oadpv1alpha1.NonAdminBackup{}
-	made := map[backup.Made]bool{}
+	made := map[usage.Made]bool{}
 	err = activities.EachPage(ctx, reader, func(page *oadpv1alpha1.NonAdminBackupList) {
 		for _, nab := range page.Items {
 			backups[nab.Namespace] = append(backups[nab.Namespace], nab)
-			if backup.Counted(&nab, scope.ClusterID).Stored {
-				made[backup.Made{Namespace: nab.Namespace, Name: owner.Claimed(&nab)}] = true
+			if usage.Counted(&nab, scope.ClusterID).Stored {
+				made[usage.Made{Namespace: nab.Namespace, Name: owner.Claimed(&nab)}] = true
 			}
 		}
 	}, client.InNamespace(scope.Namespace))
 	if err != nil {
 		return nil, fmt.Errorf("list NonAdminBackups: %w", err)
 	}
-	held, err := backup.HeldBytes(ctx, reader, scope.OADPNamespace, made)
+	held, err := usage.HeldBytes(ctx, reader, scope.OADPNamespace, made)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +141,7 @@ func ReadQuotas(ctx context.Context, reader client.Reader, scope QuotaScope, now
 			continue
 		}
 		q := quotaOf(backups[namespace.Name], of.Limits, held[namespace.Name], func(nab *oadpv1alpha1.NonAdminBackup) quota.Backup {
-			return backup.Counted(nab, scope.ClusterID)
+			return usage.Counted(nab, scope.ClusterID)
 		}, now)
 		q.Namespace = namespace.Name
 		if found {
@@ -181,7 +181,7 @@ func quotaOf(backups []oadpv1alpha1.NonAdminBackup, limits quota.Limits, bytes i
 	for i := range backups {
 		nab := &backups[i]
 		all = append(all, count(nab))
-		if backup.OverQuota(nab) {
+		if usage.OverQuota(nab) {
 			accepted := meta.FindStatusCondition(nab.Status.Conditions, string(oadpv1alpha1.NonAdminConditionAccepted))
 			q.Waiting = append(q.Waiting, WaitingBackup{Name: nab.Name, Created: nab.CreationTimestamp.UTC(), Message: accepted.Message})
 		}

@@ -16,9 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	"holdfast.dev/holdfast/activities/backup"
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/lifecycle"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/policy/check"
 	"holdfast.dev/holdfast/k8s/policy/quota"
@@ -33,8 +33,8 @@ func shopWithQuota(rules string) client.Reader {
 	}
 	made := func(nab *oadpv1alpha1.NonAdminBackup, phase velerov1.BackupPhase) *oadpv1alpha1.NonAdminBackup {
 		name := owner.NACUUID("west", nab.Namespace, nab.Name, string(nab.UID))
-		backup.ApplyVerdict(nab, backup.Verdict{Accepted: true, Reason: "BackupAccepted"}, name, "openshift-adp")
-		backup.ApplyCreated(nab)
+		lifecycle.ApplyVerdict(nab, check.Verdict{Accepted: true, Reason: "BackupAccepted"}, name, "openshift-adp")
+		lifecycle.ApplyCreated(nab)
 		nab.Status.VeleroBackup.Status = &velerov1.BackupStatus{Phase: phase}
 		for i := range nab.Status.Conditions {
 			nab.Status.Conditions[i].LastTransitionTime = nab.CreationTimestamp
@@ -42,7 +42,7 @@ func shopWithQuota(rules string) client.Reader {
 		return nab
 	}
 	waits := func(nab *oadpv1alpha1.NonAdminBackup) *oadpv1alpha1.NonAdminBackup {
-		backup.ApplyVerdict(nab, backup.Verdict{Reason: oadpv1alpha1.ReasonQuotaExceeded, Message: "full\x1b[2J"}, "", "")
+		lifecycle.ApplyVerdict(nab, check.Verdict{Reason: oadpv1alpha1.ReasonQuotaExceeded, Message: "full\x1b[2J"}, "", "")
 		return nab
 	}
 	first := made(nab("shop", "first", 30*time.Hour), "Completed")

@@ -2,6 +2,5 @@
 // unfinished objects in both queues, that one and Velero's, in status.queueInfo.
 //
 // Package watch calls it, for the leading watcher, and package velero says what happens. It knows NonAdminBackups and
-// NonAdminRestores, reads only the caches and the order of the turns, and writes only that field. It imports, of ours,
-// activities/backup, activities/queue and activities/restore, k8s, workflows/contract, and package caches for listing a cache.
+// NonAdminRestores, reads only the caches and the order of the turns, and writes only that field.
 package queue

@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"holdfast.dev/holdfast/activities/backup"
 	"holdfast.dev/holdfast/activities/queue"
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
@@ -113,7 +112,7 @@ func (n *News) BeganToWait(ctx context.Context, pool contract.Pool, object clien
 func (n *News) Request(ctx context.Context, pool contract.Pool, object client.Object) {
 	request := contract.TurnRequest{TurnKey: keyOf(pool, object), Created: object.GetCreationTimestamp().Unix()}
 	if pool == contract.PoolBackups {
-		request.Lane = backup.Lane(object)
+		request.Lane = queue.Lane(object)
 	}
 	n.mutex.Lock()
 	defer n.mutex.Unlock()

@@ -14,11 +14,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"holdfast.dev/holdfast/activities/backup"
 	"holdfast.dev/holdfast/activities/fake"
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/lifecycle"
 	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/k8s/policy/check"
 	"holdfast.dev/holdfast/k8s/watch/watchtest"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -69,8 +70,8 @@ func TestALeaderRequestsTurnsForAllThatWait(t *testing.T) {
 // inLine is a NonAdminBackup that says that it waits for its turn.
 func inLine(name string) *oadpv1alpha1.NonAdminBackup {
 	nab := fake.NAB(name)
-	backup.ApplyVerdict(nab, backup.Verdict{Accepted: true, Reason: oadpv1alpha1.ReasonBackupAccepted}, "made", fake.OADPNamespace)
-	backup.ApplyWaiting(nab)
+	lifecycle.ApplyVerdict(nab, check.Verdict{Accepted: true, Reason: oadpv1alpha1.ReasonBackupAccepted}, "made", fake.OADPNamespace)
+	lifecycle.ApplyWaiting(nab)
 	return nab
 }
 

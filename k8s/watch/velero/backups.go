@@ -11,6 +11,7 @@ import (
 	turns "holdfast.dev/holdfast/activities/queue"
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/lifecycle"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/watch/watched"
 	backupworkflow "holdfast.dev/holdfast/workflows/backup"
@@ -25,7 +26,7 @@ type backups struct {
 func newBackups(env *Env) *backups {
 	b := &backups{served[*oadpv1alpha1.NonAdminBackup]{
 		env: env, pool: contract.PoolBackups, origin: owner.Backup, finalizer: oadpv1alpha1.NabFinalizer,
-		going:  backup.DeletionRequested,
+		going:  lifecycle.DeletionRequested,
 		active: func(phase string) bool { return turns.ActiveBackup(velerov1.BackupPhase(phase)) },
 		made:   func() client.Object { return &velerov1.Backup{} }, volumeLabel: velerov1.BackupNameLabel,
 	}}

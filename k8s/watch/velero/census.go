@@ -9,7 +9,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities"
-	"holdfast.dev/holdfast/activities/backup"
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/metrics"
@@ -83,7 +82,7 @@ func (b *backups) count(ctx context.Context, census *metrics.Census) error {
 		counted.add(nab)
 		census.Stalled += stalled(nab.Status.Conditions)
 		if !b.going(nab) && k8s.WaitsForTurn(nab.Status.Conditions) {
-			waiting[backup.Lane(nab)].Add(nab.CreationTimestamp.Time)
+			waiting[turns.Lane(nab)].Add(nab.CreationTimestamp.Time)
 		}
 	})
 	census.NonAdminBackups = counted

@@ -7,15 +7,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"holdfast.dev/holdfast/activities/backup"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/k8s/watch/watched"
 )
 
 // Env is what the watchers of these kinds share.
 type Env struct {
 	*watched.Env
-	Policy backup.PolicySource
+	Policy policy.Getter
 	// PositionsChanged has the queue positions computed again.
 	PositionsChanged func()
 	// DefaultPlansChanged has default plans compared with the namespaces and the policy.

@@ -12,6 +12,7 @@ import (
 	"holdfast.dev/holdfast/activities/restore"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/policy/backupspec"
+	"holdfast.dev/holdfast/k8s/policy/check"
 	"holdfast.dev/holdfast/k8s/policy/restorespec"
 	"holdfast.dev/holdfast/k8s/watch/trim"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -50,13 +51,13 @@ type omittedSpec struct {
 // size. Otherwise a refusal about the object that the spec names stands as long as it would be the same today. Any other
 // refusal stands until the spec is edited or the policy written. The empty verdict, which no condition has, makes the workflow
 // judge.
-func (s omittedSpec) verdict(today *backup.Verdict, of client.Object, conditions []metav1.Condition) *backup.Verdict {
+func (s omittedSpec) verdict(today *check.Verdict, of client.Object, conditions []metav1.Condition) *check.Verdict {
 	size := trim.OmittedBytes(of)
 	if size == 0 {
 		return today
 	}
 	if err := s.check(size); err != nil {
-		return &backup.Verdict{Reason: s.refused, Message: err.Error()}
+		return &check.Verdict{Reason: s.refused, Message: err.Error()}
 	}
 	said := meta.FindStatusCondition(conditions, string(oadpv1alpha1.NonAdminConditionAccepted))
 	if quota := oadpv1alpha1.ReasonQuotaExceeded; said != nil && said.Reason == quota && today.Reason == quota {
@@ -65,7 +66,7 @@ func (s omittedSpec) verdict(today *backup.Verdict, of client.Object, conditions
 	if said != nil && said.Reason == s.refused && (said.Message == today.Message || !s.outside(said.Message)) {
 		return nil
 	}
-	return &backup.Verdict{}
+	return &check.Verdict{}
 }
 
 // incomplete reports whether the cache has not kept all that a storage location is judged by.

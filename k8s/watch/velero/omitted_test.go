@@ -10,12 +10,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"holdfast.dev/holdfast/activities/backup"
 	"holdfast.dev/holdfast/activities/fake"
-	"holdfast.dev/holdfast/activities/restore"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/lifecycle"
 	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/k8s/policy/backupspec"
+	"holdfast.dev/holdfast/k8s/policy/check"
 	"holdfast.dev/holdfast/k8s/policy/restorespec"
 	"holdfast.dev/holdfast/k8s/watch/trim"
 )
@@ -30,11 +30,11 @@ func inCache[T client.Object](t *testing.T, object T) T {
 // judgedBackup is a NonAdminBackup in BackingOff as its workflow judged it.
 func judgedBackup(t *testing.T, nab *oadpv1alpha1.NonAdminBackup, there ...client.Object) *oadpv1alpha1.NonAdminBackup {
 	t.Helper()
-	verdict := backup.Verdict{Reason: oadpv1alpha1.ReasonInvalidBackupSpec}
+	verdict := check.Verdict{Reason: oadpv1alpha1.ReasonInvalidBackupSpec}
 	_, err := backupspec.Validate(t.Context(), fake.New(t, there...).Client, fake.OADPNamespace, nab, policy.Policy{})
 	require.Error(t, err)
 	verdict.Message = err.Error()
-	backup.ApplyVerdict(nab, verdict, "", "")
+	lifecycle.ApplyVerdict(nab, verdict, "", "")
 	return nab
 }
 
@@ -51,9 +51,9 @@ func largeBackup(t *testing.T, size int) *oadpv1alpha1.NonAdminBackup {
 func largeRestore(size int) *oadpv1alpha1.NonAdminRestore {
 	nar := fake.NAR(name, "source")
 	nar.Spec.RestoreSpec.IncludedResources = []string{strings.Repeat("x", size)}
-	verdict := restore.Verdict{Reason: oadpv1alpha1.ReasonInvalidRestoreSpec}
+	verdict := check.Verdict{Reason: oadpv1alpha1.ReasonInvalidRestoreSpec}
 	verdict.Message = restorespec.Validate(nar, restorespec.Source{}, policy.Policy{}).Error()
-	restore.ApplyVerdict(nar, verdict, "", "")
+	lifecycle.ApplyVerdict(nar, verdict, "", "")
 	return nar
 }
 
@@ -78,7 +78,7 @@ func TestARejectedSpecIsLeftAloneWhateverItsSize(t *testing.T) {
 	edited.Generation++
 	assert.Len(t, told(t, edited), 1, "of an edited spec nothing was said")
 	obstructed := largeBackup(t, 100_000)
-	obstructed.Status.Conditions[0].Reason = backup.ReasonVeleroBackupNotOwned
+	obstructed.Status.Conditions[0].Reason = lifecycle.ReasonVeleroBackupNotOwned
 	assert.Len(t, told(t, obstructed), 1, "what stood in its way is gone")
 }
 

@@ -13,11 +13,12 @@ import (
 	"holdfast.dev/holdfast/activities/fake"
 	"holdfast.dev/holdfast/activities/finalization"
 	"holdfast.dev/holdfast/activities/plan"
-	"holdfast.dev/holdfast/activities/restore"
 	"holdfast.dev/holdfast/activities/synchronization"
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/lifecycle"
 	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/k8s/policy/check"
 	"holdfast.dev/holdfast/k8s/policy/restorespec"
 	"holdfast.dev/holdfast/k8s/velero"
 	backupworkflow "holdfast.dev/holdfast/workflows/backup"
@@ -127,8 +128,8 @@ func readRestore(t *testing.T, phase velerov1.RestorePhase) restoreReading {
 	objects := fake.RestoredFrom(again, name)
 	nar, made := objects[0].(*oadpv1alpha1.NonAdminRestore), objects[1].(*velerov1.Restore)
 	made.Status.Phase = phase
-	restore.ApplyVerdict(nar, restore.Verdict{Accepted: true, Reason: "RestoreAccepted"}, made.Name, fake.OADPNamespace)
-	restore.ApplyCreated(nar)
+	lifecycle.ApplyVerdict(nar, check.Verdict{Accepted: true, Reason: "RestoreAccepted"}, made.Name, fake.OADPNamespace)
+	lifecycle.ApplyCreated(nar)
 	nar.Status.VeleroRestore.Status = made.Status.DeepCopy()
 	nar.Finalizers = []string{oadpv1alpha1.NarFinalizer}
 	w := fake.New(t, append(append([]client.Object{}, objects...), fake.Taken(name, fake.AdminLocation, "")...)...)

@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
-	"holdfast.dev/holdfast/activities/backup"
+	"holdfast.dev/holdfast/activities/usage"
 	"holdfast.dev/holdfast/k8s"
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
@@ -124,7 +124,7 @@ func progressOf(nab *oadpv1alpha1.NonAdminBackup) string {
 	switch {
 	case accepted != nil && accepted.Reason == oadpv1alpha1.ReasonVeleroBackupNotFound:
 		return "gone"
-	case backup.OverQuota(nab):
+	case usage.OverQuota(nab):
 		return oadpv1alpha1.ReasonQuotaExceeded
 	case k8s.WaitsForTurn(nab.Status.Conditions): // also from BackingOff
 		return ""

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"holdfast.dev/holdfast/activities/backup"
+	"holdfast.dev/holdfast/activities/usage"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/policy/quota"
 	"holdfast.dev/holdfast/k8s/watch/watched"
@@ -32,7 +33,7 @@ func (b *backups) placeEvents(own watched.Events) watched.Events {
 	own.UpdateFunc = func(ctx context.Context, e event.UpdateEvent, q watched.Queue) {
 		update(ctx, e, q)
 		before, after := e.ObjectOld.(*oadpv1alpha1.NonAdminBackup), e.ObjectNew.(*oadpv1alpha1.NonAdminBackup)
-		if backup.OverQuota(after) && !backup.OverQuota(before) {
+		if usage.OverQuota(after) && !usage.OverQuota(before) {
 			b.Add(q, watched.RequestFor(after)) // a place may have become free before the cache had the refusal
 		}
 		if !b.sameFor(before, after) {
@@ -48,7 +49,7 @@ func (b *backups) placeEvents(own watched.Events) watched.Events {
 
 // sameFor reports whether a quota counts a backup as before.
 func (b *backups) sameFor(before, after *oadpv1alpha1.NonAdminBackup) bool {
-	was, is := backup.Counted(before, b.ClusterID), backup.Counted(after, b.ClusterID)
+	was, is := usage.Counted(before, b.ClusterID), usage.Counted(after, b.ClusterID)
 	return was.Waits == is.Waits && was.Stored == is.Stored && was.Active == is.Active && was.Begun.Equal(is.Begun)
 }
 
@@ -61,8 +62,8 @@ func (b *backups) wakeOldest(ctx context.Context, namespace string, q watched.Qu
 	var oldest *oadpv1alpha1.NonAdminBackup
 	var first quota.Backup
 	b.Each(ctx, func(nab *oadpv1alpha1.NonAdminBackup) {
-		counted := backup.Counted(nab, b.ClusterID)
-		if backup.OverQuota(nab) && counted.Waits && (oldest == nil || counted.Before(first)) {
+		counted := usage.Counted(nab, b.ClusterID)
+		if usage.OverQuota(nab) && counted.Waits && (oldest == nil || counted.Before(first)) {
 			oldest, first = nab, counted
 		}
 	}, client.InNamespace(namespace))
@@ -80,7 +81,7 @@ func (b *backups) quotaEvents(own watched.Events) watched.Events {
 			return
 		}
 		b.eachBackingOff(ctx, func(nab *oadpv1alpha1.NonAdminBackup) {
-			if backup.OverQuota(nab) {
+			if usage.OverQuota(nab) {
 				b.Add(q, watched.RequestFor(nab))
 			}
 		}, client.InNamespace(e.ObjectNew.GetName()))

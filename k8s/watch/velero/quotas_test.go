@@ -13,10 +13,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"holdfast.dev/holdfast/activities/backup"
 	"holdfast.dev/holdfast/activities/fake"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/lifecycle"
 	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/k8s/policy/check"
 	"holdfast.dev/holdfast/k8s/policy/quota"
 	"holdfast.dev/holdfast/k8s/watch/trim"
 	"holdfast.dev/holdfast/k8s/watch/watched"
@@ -27,7 +28,7 @@ import (
 func overQuotaOf(name string, seconds int, verdict quota.Verdict) *oadpv1alpha1.NonAdminBackup {
 	nab := fake.NAB(name)
 	nab.CreationTimestamp = metav1.NewTime(fake.PlanTime.Add(time.Duration(seconds) * time.Second))
-	backup.ApplyVerdict(nab, backup.Verdict{Reason: oadpv1alpha1.ReasonQuotaExceeded, Message: verdict.Message()}, "", "")
+	lifecycle.ApplyVerdict(nab, check.Verdict{Reason: oadpv1alpha1.ReasonQuotaExceeded, Message: verdict.Message()}, "", "")
 	return nab
 }
 
@@ -118,7 +119,7 @@ func TestWhatFreesAPlaceWakesTheOldest(t *testing.T) {
 	running, _ := tracked("first", "InProgress")
 	ended, _ := tracked("first", "Completed")
 	expired := ended.DeepCopy()
-	backup.ApplyMirror(expired, &backup.Objects{NAB: expired, BackupName: fake.VeleroName("first")}, fake.OADPNamespace)
+	lifecycle.ApplyBackup(expired, fake.VeleroName("first"), nil, fake.OADPNamespace)
 	fresh, refused := fake.NAB("first"), keptBack("first")
 	deleted := edited(fake.NAB("first"), func(nab *oadpv1alpha1.NonAdminBackup) { nab.Spec.DeleteBackup = true })
 	older, younger := overQuotaOf("older", 1, stored(1)), overQuotaOf("younger", 2, stored(1))
@@ -173,7 +174,7 @@ func has(woken []added, name string) bool {
 func TestAQuotasRefusalIsJudgedOnceMore(t *testing.T) {
 	s := newStation(t)
 	after := edited(keptBack(name), func(nab *oadpv1alpha1.NonAdminBackup) {
-		backup.ApplyVerdict(nab, backup.Verdict{Reason: oadpv1alpha1.ReasonQuotaExceeded, Message: "full"}, "", "")
+		lifecycle.ApplyVerdict(nab, check.Verdict{Reason: oadpv1alpha1.ReasonQuotaExceeded, Message: "full"}, "", "")
 	})
 	assert.True(t, has(watchtest.Happens(t.Context(), s.backups.placeEvents(s.backups.events()), keptBack(name), after), name))
 }

@@ -15,8 +15,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"holdfast.dev/holdfast/activities/fake"
-	"holdfast.dev/holdfast/activities/restore"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/lifecycle"
+	"holdfast.dev/holdfast/k8s/policy/check"
+	"holdfast.dev/holdfast/k8s/velero"
 	"holdfast.dev/holdfast/k8s/watch/watchtest"
 )
 
@@ -30,7 +32,7 @@ func restored(name string, phase velerov1.RestorePhase) (*oadpv1alpha1.NonAdminR
 // refusedRestore returns a NonAdminRestore in BackingOff, since its backup is not there.
 func refusedRestore(name string) *oadpv1alpha1.NonAdminRestore {
 	nar := fake.NAR(name, "nightly")
-	restore.ApplyVerdict(nar, restore.Verdict{
+	lifecycle.ApplyVerdict(nar, check.Verdict{
 		Reason:  "InvalidRestoreSpec",
 		Message: `NonAdminRestore spec.restoreSpec.backupName is invalid: nonadminbackups.oadp.openshift.io "nightly" not found`,
 	}, "", "")

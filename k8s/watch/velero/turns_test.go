@@ -11,18 +11,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
-	"holdfast.dev/holdfast/activities/backup"
 	"holdfast.dev/holdfast/activities/fake"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/lifecycle"
+	"holdfast.dev/holdfast/k8s/policy/check"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
 // waiting is a NonAdminBackup whose status says that it waits for its turn.
 func waiting(name string) *oadpv1alpha1.NonAdminBackup {
 	nab := fake.NAB(name)
-	backup.ApplyVerdict(nab, backup.Verdict{Accepted: true, Reason: oadpv1alpha1.ReasonBackupAccepted},
+	lifecycle.ApplyVerdict(nab, check.Verdict{Accepted: true, Reason: oadpv1alpha1.ReasonBackupAccepted},
 		fake.VeleroName(name), fake.OADPNamespace)
-	backup.ApplyWaiting(nab)
+	lifecycle.ApplyWaiting(nab)
 	return nab
 }
 
@@ -87,7 +88,7 @@ func TestWhoNeedsATurnRequestsOne(t *testing.T) {
 // Who waits since now, but was there before, requests a turn: it may have had one when it was refused.
 func TestWhoBeginsToWaitRequestsATurn(t *testing.T) {
 	refused := fake.NAB(name)
-	backup.ApplyVerdict(refused, backup.Verdict{Reason: "InvalidBackupSpec"}, "", fake.OADPNamespace)
+	lifecycle.ApplyVerdict(refused, check.Verdict{Reason: "InvalidBackupSpec"}, "", fake.OADPNamespace)
 	for title, test := range map[string]struct {
 		before, after *oadpv1alpha1.NonAdminBackup
 		want          []string

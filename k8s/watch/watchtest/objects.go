@@ -6,9 +6,9 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"holdfast.dev/holdfast/activities/backup"
-	"holdfast.dev/holdfast/activities/restore"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/lifecycle"
+	"holdfast.dev/holdfast/k8s/policy/check"
 	"holdfast.dev/holdfast/k8s/velero"
 )
 
@@ -22,17 +22,17 @@ func Tracked(
 	nab.Finalizers = []string{oadpv1alpha1.NabFinalizer}
 	velero := velero.NewBackup(nab, name, oadpNamespace, velerov1.BackupSpec{})
 	velero.UID, velero.CreationTimestamp, velero.Status.Phase = "uid-of-the-backup", Noon, phase
-	verdict := backup.Verdict{Accepted: true, Reason: "BackupAccepted", Message: "backup accepted"}
-	backup.ApplyVerdict(nab, verdict, velero.Name, oadpNamespace)
-	backup.ApplyCreated(nab)
-	backup.ApplyMirror(nab, &backup.Objects{NAB: nab, BackupName: velero.Name, Backup: velero}, oadpNamespace)
+	verdict := check.Verdict{Accepted: true, Reason: "BackupAccepted", Message: "backup accepted"}
+	lifecycle.ApplyVerdict(nab, verdict, velero.Name, oadpNamespace)
+	lifecycle.ApplyCreated(nab)
+	lifecycle.ApplyBackup(nab, velero.Name, velero, oadpNamespace)
 	return nab, velero
 }
 
 // KeptBack turns a new NonAdminBackup into one in BackingOff, for its spec.
 func KeptBack(nab *oadpv1alpha1.NonAdminBackup) *oadpv1alpha1.NonAdminBackup {
 	nab.Spec.BackupSpec.ExcludedNamespaces = []string{"x"}
-	backup.ApplyVerdict(nab, backup.Verdict{
+	lifecycle.ApplyVerdict(nab, check.Verdict{
 		Reason: "InvalidBackupSpec", Message: "NonAdminBackup spec.backupSpec.excludedNamespaces is restricted",
 	}, "", "")
 	return nab
@@ -45,9 +45,9 @@ func Restored(
 	nar.Finalizers = []string{oadpv1alpha1.NarFinalizer}
 	velero := velero.NewRestore(nar, name, oadpNamespace, velerov1.RestoreSpec{})
 	velero.UID, velero.CreationTimestamp, velero.Status.Phase = "uid-of-the-restore", Noon, phase
-	verdict := restore.Verdict{Accepted: true, Reason: "RestoreAccepted", Message: "restore accepted"}
-	restore.ApplyVerdict(nar, verdict, velero.Name, oadpNamespace)
-	restore.ApplyCreated(nar)
-	restore.ApplyMirror(nar, &restore.Objects{NAR: nar, RestoreName: velero.Name, Restore: velero}, oadpNamespace)
+	verdict := check.Verdict{Accepted: true, Reason: "RestoreAccepted", Message: "restore accepted"}
+	lifecycle.ApplyVerdict(nar, verdict, velero.Name, oadpNamespace)
+	lifecycle.ApplyCreated(nar)
+	lifecycle.ApplyRestore(nar, velero.Name, velero, oadpNamespace)
 	return nar, velero
 }

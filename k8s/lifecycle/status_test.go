@@ -1,4 +1,4 @@
-package k8s_test
+package lifecycle_test
 
 import (
 	"fmt"
@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/lifecycle"
 )
 
 func TestAPhaseNeverGoesBack(t *testing.T) {
@@ -15,9 +15,9 @@ func TestAPhaseNeverGoesBack(t *testing.T) {
 	for from := range phases {
 		for to := range phases {
 			t.Run(fmt.Sprintf("from %q to %q", phases[from], phases[to]), func(t *testing.T) {
-				phase := phases[from]
-				k8s.Advance(&phase, phases[to])
-				assert.Equal(t, phases[max(from, to)], phase)
+				nab := &oadpv1alpha1.NonAdminBackup{Status: oadpv1alpha1.NonAdminBackupStatus{Phase: phases[from]}}
+				lifecycle.Advance(nab, phases[to])
+				assert.Equal(t, phases[max(from, to)], nab.Status.Phase)
 			})
 		}
 	}

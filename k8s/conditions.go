@@ -8,22 +8,6 @@ import (
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 )
 
-// phaseRank orders the phases of backups and restores: a phase never goes back (docs/tenants.md, "Phases"). BackingOff is left
-// for Created directly.
-var phaseRank = map[oadpv1alpha1.NonAdminPhase]int{
-	oadpv1alpha1.NonAdminPhaseNew:        1,
-	oadpv1alpha1.NonAdminPhaseBackingOff: 2,
-	oadpv1alpha1.NonAdminPhaseCreated:    3,
-	oadpv1alpha1.NonAdminPhaseDeleting:   4,
-}
-
-// Advance moves the phase of a backup or restore forward, and never back.
-func Advance(phase *oadpv1alpha1.NonAdminPhase, to oadpv1alpha1.NonAdminPhase) {
-	if phaseRank[to] > phaseRank[*phase] {
-		*phase = to
-	}
-}
-
 // SetCondition sets a condition of a tenant's object that has the given generation.
 func SetCondition(conditions *[]metav1.Condition, generation int64,
 	kind oadpv1alpha1.NonAdminCondition, status metav1.ConditionStatus, reason, message string,
