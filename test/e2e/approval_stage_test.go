@@ -109,7 +109,7 @@ func approvalOf(ctx context.Context, location *nabsl) (contract.ApprovalView, er
 	if err != nil {
 		return contract.ApprovalView{}, err
 	}
-	var state contract.ApprovalState
+	var state contract.State[contract.ApprovalView]
 	err = answer.Get(&state)
 	return state.View, err
 }

@@ -76,19 +76,20 @@ func refused(events []*historypb.HistoryEvent) *historypb.WorkflowTaskFailedEven
 // nextRelease builds a worker whose workflow of backups has one command more, guarded as CONTRIBUTING has it.
 func nextRelease(t *testing.T) string {
 	t.Helper()
-	const file, before = "workflows/backup/backup.go", "	return entity.Serve(ctx, run)\n"
+	const file, before = "workflows/backup/backup.go", "func begin(_ workflow.Context, r *run) error {"
 	root, err := tools.Root()
 	require.NoError(t, err)
 	source, err := os.ReadFile(filepath.Join(root, file))
 	require.NoError(t, err)
 	require.Equal(t, 1, strings.Count(string(source), before))
 	worker, err := tools.BuildWorkerWith(t.Context(), t.TempDir(), file, strings.Replace(string(source), before, `
+func begin(ctx workflow.Context, r *run) error {
 	if workflow.GetVersion(ctx, "one-command-more", workflow.DefaultVersion, 1) == 1 {
 		if err := workflow.Sleep(ctx, 1); err != nil {
 			return err
 		}
 	}
-`+before, 1))
+`, 1))
 	require.NoError(t, err)
 	return worker
 }

@@ -107,7 +107,7 @@ func TestWhoHasToLookAgainSeesWhatThereIs(t *testing.T) {
 		s.RegisterDelayedCallback(func() {
 			answer, err := s.QueryWorkflow(contract.QueryState)
 			require.NoError(t, err)
-			var state contract.ApprovalState
+			var state contract.State[contract.ApprovalView]
 			require.NoError(t, answer.Get(&state))
 			assert.Contains(t, workflowtest.CurrentDetails(t, s), state.View.ResourceVersion)
 			again := old

@@ -231,7 +231,7 @@ func TestAnApprovalStaysOpen(t *testing.T) {
 	s.RegisterDelayedCallback(func() {
 		answer, err := s.QueryWorkflow(contract.QueryState)
 		require.NoError(t, err)
-		var state contract.ApprovalState
+		var state contract.State[contract.ApprovalView]
 		require.NoError(t, answer.Get(&state))
 		assert.Equal(t, contract.ApprovalPending, state.View.State())
 		locationtest.Decide("approve")(world)

@@ -11,148 +11,102 @@ import (
 	"holdfast.dev/holdfast/workflows/turns"
 )
 
-// Kind is how the workflow is run.
-var Kind = kinds.Kind{
-	Kind: contract.KindBackup,
-	Activities: contract.Names(
-		contract.RefreshBackup, contract.StartBackup, contract.CheckVeleroStall, contract.AdmitBackup,
-		contract.MarkBackupDeleting, contract.RequestDeletion, contract.WithdrawBackup, contract.DeleteVeleroObjects,
-		contract.ReleaseBackup,
-	),
-	Read: contract.RefreshBackup.Name, Decisions: backupDecisions,
-	Run: kinds.Serving(Workflow),
-}
-
-// Workflow serves one NonAdminBackup from its creation, or any later event, until it is settled; the next event starts it again
-// under the same ID. It is the only writer of the object's status, except the queue position.
+// Kind is how the workflow is run. It serves one NonAdminBackup from its creation, or any later event, until it is settled; the
+// next event starts it again under the same ID. It is the only writer of the object's status, except the queue position.
 //
 // An activity that fails is retried without a limit, unless a retry cannot succeed; an invalid spec is a condition on the
 // object. Only a status that the API server calls invalid fails a run, which is visible in Temporal: the next event or resync
 // starts another.
-func Workflow(ctx workflow.Context, in contract.BackupInput, options call.Options) error {
-	run := &backupRun{in: in, options: options, signals: workflow.GetSignalChannel(ctx, contract.SignalChanged)}
-	run.turn = turns.Of(contract.PoolBackups, in.ObjectInput, &run.in.Turn)
-	err := workflow.SetQueryHandler(ctx, contract.QueryState, func() (contract.BackupState, error) {
-		return contract.BackupState{View: run.view}, nil
-	})
-	if err != nil {
-		return err
-	}
-	return entity.Serve(ctx, run)
-}
+var Kind = kinds.Of(entity.Kind[*contract.BackupInput, contract.BackupStep, contract.BackupView]{
+	Kind: contract.KindBackup, Read: contract.RefreshBackup,
+	Activities: contract.Names(
+		contract.StartBackup, contract.CheckVeleroStall, contract.AdmitBackup, contract.MarkBackupDeleting,
+		contract.RequestDeletion, contract.WithdrawBackup, contract.DeleteVeleroObjects, contract.ReleaseBackup,
+	),
+	Settled: Settled, Next: next, Awaited: awaited, Begin: begin,
+	Phases: func(v contract.BackupView) (string, string) { return v.Phase, v.Velero.Phase },
+	Waits: contract.BackupView{
+		Found: true, Phase: "Created", Finalizer: true, SpecJudged: true, Accepted: true, EverCreated: true,
+		Velero: contract.VeleroBackupView{Exists: true, Name: "b", Phase: "InProgress", Running: true},
+	},
+})
 
-// backupRun is the state of one run. Nothing in it outlives the run but what BackupInput carries over.
+type (
+	run      = entity.Run[*contract.BackupInput, contract.BackupStep, contract.BackupView]
+	activity = contract.Activity[contract.BackupStep, contract.BackupView]
+)
+
+// backupRun is what a run of this kind has besides.
 type backupRun struct {
-	in      contract.BackupInput
-	options call.Options
-	signals workflow.ReceiveChannel
-	view    contract.BackupView
-	turn    turns.Held
-	watch   stall.Watch
-	retry   *retryTimer
+	*run
+	turn  turns.Held
+	retry *retryTimer
 }
 
 // retryTimer runs until a refused deletion is requested again. Signals must not delay it, so it outlasts them.
 type retryTimer struct {
 	attempt int
-	due     workflow.Future
+	timer   workflow.Future
 	stop    workflow.CancelFunc
+	due     bool
 }
 
-// Pass implements entity.Object.
-func (r *backupRun) Pass(ctx workflow.Context) (entity.Outcome, error) {
-	step, err := entity.Course[contract.BackupView]{Read: stepRefresh, Next: backupDecisions.Next, Do: r.take}.Take(ctx)
-	if err != nil {
-		return entity.Waiting, err
-	}
-	if err := r.turn.Settle(ctx, r.options.Limits, turns.Use{
-		Unfinished: r.view.Velero.Exists && !r.view.Velero.Finished, Stalled: r.view.Velero.Stalled, Waits: r.view.AwaitsTurn,
-	}); err != nil {
-		return entity.Waiting, err
-	}
-	return entity.OutcomeOf(step), r.show(ctx)
-}
-
-func (r *backupRun) take(ctx workflow.Context, step entity.Step) (contract.BackupView, error) {
-	attempt := 1
-	if step == stepRefresh {
-		attempt = 0
-	}
-	err := r.do(ctx, step, attempt)
-	return r.view, err
-}
-
-func (r *backupRun) do(ctx workflow.Context, step entity.Step, attempt int) error {
-	view, err := call.LocalFirst(ctx, r.options.Limits, backupSteps.Activity(step),
-		contract.BackupStep{Ref: r.in.Ref, Attempt: attempt, Volumes: r.in.Volumes, Turn: r.in.Turn.Left(workflow.Now(ctx))})
-	if err != nil {
-		return err
-	}
-	r.view = view
-	if view.TurnUsed {
-		r.turn.Used()
-	}
+func begin(_ workflow.Context, r *run) error {
+	b := &backupRun{run: r, turn: turns.Of(contract.PoolBackups, r.In.ObjectInput, &r.In.Turn)}
+	r.Do, r.Passed, r.Drain, r.Wait = b.do, b.settleTurn, b.drain, b.wait
+	watch := stall.Watch(r.Options, contract.CheckVeleroStall, contract.BackupStep{Ref: r.In.Ref},
+		func() bool { return r.View.Velero.Phase == stall.InProgress })
+	r.Waiters = []entity.Waiter{watch, b.awaitRetry}
 	return nil
 }
 
-func (r *backupRun) show(ctx workflow.Context) error {
-	return entity.Show(ctx, &r.in.ObjectInput, r.view.Phase, r.view.Velero.Phase)
+func (b *backupRun) do(ctx workflow.Context, step activity) (contract.BackupView, error) {
+	in := contract.BackupStep{Ref: b.In.Ref, Volumes: b.In.Volumes, Turn: b.In.Turn.Left(workflow.Now(ctx))}
+	if step == contract.RequestDeletion {
+		in.Attempt = b.View.DeleteRequest.Attempt + 1
+	}
+	view, err := call.LocalFirst(ctx, b.Options.Limits, step, in)
+	if err == nil && view.TurnUsed {
+		b.turn.Used()
+	}
+	return view, err
 }
 
-// Wait implements entity.Object. It waits until a signal comes, the next re-read is due, or the deletion is to be requested of
-// Velero again.
-func (r *backupRun) Wait(ctx workflow.Context) error {
-	workflow.SetCurrentDetails(ctx, backupDecisions.Awaited(r.view))
-	selector := workflow.NewSelector(ctx)
-	selector.AddReceive(r.signals, func(workflow.ReceiveChannel, bool) {})
-	selector.AddReceive(ctx.Done(), func(workflow.ReceiveChannel, bool) {})
-	r.watch.Keep(ctx, selector, stall.RereadInterval(r.options), r.checkStall)
-
-	r.keepRetryTimer(ctx)
-	askAgain := false
-	if r.retry != nil {
-		selector.AddFuture(r.retry.due, func(workflow.Future) { askAgain = true })
-	}
-	selector.Select(ctx)
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	if askAgain {
-		attempt := r.retry.attempt
-		r.retry = nil
-		return r.do(ctx, stepRequestDeletion, attempt+1)
-	}
-	return nil
-}
-
-func (r *backupRun) checkStall(ctx workflow.Context) workflow.Future {
-	if r.view.Velero.Phase != stall.InProgress {
-		return nil
-	}
-	return stall.Check(ctx, contract.CheckVeleroStall, contract.BackupStep{Ref: r.in.Ref})
-}
-
-// keepRetryTimer keeps a timer for the attempt that failed last, if another is to follow.
-func (r *backupRun) keepRetryTimer(ctx workflow.Context) {
-	delay := deletionRetryDelay(r.view)
-	attempt := r.view.DeleteRequest.Attempt
-	if r.retry != nil && (delay == 0 || r.retry.attempt != attempt) {
-		r.retry.stop()
-		r.retry = nil
-	}
-	if r.retry == nil && delay > 0 {
-		timer, stop := workflow.WithCancel(ctx)
-		r.retry = &retryTimer{attempt: attempt, due: workflow.NewTimer(timer, delay), stop: stop}
-	}
-}
-
-// Drain implements entity.Object.
-func (r *backupRun) Drain() int {
-	return entity.DrainNoting(r.signals, func(changed contract.Changed) {
-		r.in.Volumes = r.in.Volumes || changed.Volumes
-		r.turn.Note(changed.Turn)
+func (b *backupRun) settleTurn(ctx workflow.Context) error {
+	return b.turn.Settle(ctx, b.Options.Limits, turns.Use{
+		Unfinished: b.View.Velero.Exists && !b.View.Velero.Finished, Stalled: b.View.Velero.Stalled, Waits: b.View.AwaitsTurn,
 	})
 }
 
-// Carry implements entity.Object.
-func (r *backupRun) Carry() any { return r.in }
+func (b *backupRun) drain() int {
+	return entity.DrainNoting(b.Changed, func(changed contract.Changed) {
+		b.In.Volumes = b.In.Volumes || changed.Volumes
+		b.turn.Note(changed.Turn)
+	})
+}
+
+// wait ends, too, when the deletion is to be requested of Velero again, and requests it.
+func (b *backupRun) wait(ctx workflow.Context) error {
+	if err := b.Block(ctx); err != nil || b.retry == nil || !b.retry.due {
+		return err
+	}
+	b.retry = nil
+	return b.Act(ctx, contract.RequestDeletion)
+}
+
+// awaitRetry is an entity.Waiter. It keeps a timer for the attempt that failed last, if another is to follow.
+func (b *backupRun) awaitRetry(ctx workflow.Context, selector workflow.Selector) {
+	delay := deletionRetryDelay(b.View)
+	attempt := b.View.DeleteRequest.Attempt
+	if b.retry != nil && (delay == 0 || b.retry.attempt != attempt) {
+		b.retry.stop()
+		b.retry = nil
+	}
+	if b.retry == nil && delay > 0 {
+		timer, stop := workflow.WithCancel(ctx)
+		b.retry = &retryTimer{attempt: attempt, timer: workflow.NewTimer(timer, delay), stop: stop}
+	}
+	if retry := b.retry; retry != nil {
+		selector.AddFuture(retry.timer, func(workflow.Future) { retry.due = true })
+	}
+}

@@ -7,35 +7,17 @@ import (
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/details"
-	"holdfast.dev/holdfast/workflows/entity"
 )
 
-// The steps of a NonAdminBackup.
-var (
-	backupSteps entity.Steps[contract.BackupStep, contract.BackupView]
+// wait: nothing is due.
+var wait activity
 
-	stepRefresh             = backupSteps.Act(contract.RefreshBackup)
-	stepStart               = backupSteps.Act(contract.StartBackup)
-	stepAdmit               = backupSteps.Act(contract.AdmitBackup)
-	stepMarkDeleting        = backupSteps.Act(contract.MarkBackupDeleting)
-	stepRequestDeletion     = backupSteps.Act(contract.RequestDeletion)
-	stepWithdraw            = backupSteps.Act(contract.WithdrawBackup)
-	stepDeleteVeleroObjects = backupSteps.Act(contract.DeleteVeleroObjects)
-	stepRelease             = backupSteps.Act(contract.ReleaseBackup)
-)
-
-var backupDecisions = entity.Decisions[contract.BackupView]{
-	Next: nextBackupStep, Settled: Settled, Awaited: awaited,
-}
-
-// nextBackupStep decides by the order of precedence: a namespace that is being deleted, forceDeleteBackup, deleteBackup,
+// next decides by the order of precedence: a namespace that is being deleted, forceDeleteBackup, deleteBackup,
 // a deletion timestamp, create or update.
-func nextBackupStep(v contract.BackupView) entity.Step {
+func next(v contract.BackupView) activity {
 	switch {
-	case Settled(v):
-		return entity.Settle
 	case v.BeingDeleted && v.NamespaceTerminating:
-		return stepRelease
+		return contract.ReleaseBackup
 	case v.ForceDelete:
 		return nextForceDeleteStep(v)
 	case v.DeleteBackup:
@@ -43,50 +25,50 @@ func nextBackupStep(v contract.BackupView) entity.Step {
 	case v.BeingDeleted:
 		return nextAPIDeleteStep(v)
 	case !v.EverCreated:
-		return stepStart
+		return contract.StartBackup
 	case !v.SpecJudged, !v.Finalizer && v.Velero.Exists:
-		return stepAdmit
+		return contract.AdmitBackup
 	}
-	return entity.Wait // for Velero
+	return wait // for Velero
 }
 
-func nextForceDeleteStep(v contract.BackupView) entity.Step {
+func nextForceDeleteStep(v contract.BackupView) activity {
 	switch {
 	case v.Marked != contract.MarkAccepted || !v.BeingDeleted:
-		return stepMarkDeleting
+		return contract.MarkBackupDeleting
 	case v.Velero.Exists || v.DeleteRequest.Exists:
-		return stepDeleteVeleroObjects
+		return contract.DeleteVeleroObjects
 	}
-	return stepRelease
+	return contract.ReleaseBackup
 }
 
-func nextDeleteStep(v contract.BackupView) entity.Step {
+func nextDeleteStep(v contract.BackupView) activity {
 	request := v.DeleteRequest
 	switch {
 	case v.Marked != contract.MarkAccepted || !v.BeingDeleted:
-		return stepMarkDeleting
+		return contract.MarkBackupDeleting
 	case !v.Velero.Exists:
-		return stepRelease
+		return contract.ReleaseBackup
 	case v.Velero.Unstarted:
-		return stepWithdraw
+		return contract.WithdrawBackup
 	case v.Velero.Running:
-		return entity.Wait // Velero refuses to delete a backup that it is writing
+		return wait // Velero refuses to delete a backup that it is writing
 	case request.Attempt == 0:
-		return stepRequestDeletion
+		return contract.RequestDeletion
 	}
-	return entity.Wait // for Velero's answer, or for the time of the next attempt
+	return wait // for Velero's answer, or for the time of the next attempt
 }
 
-func nextAPIDeleteStep(v contract.BackupView) entity.Step {
+func nextAPIDeleteStep(v contract.BackupView) activity {
 	switch {
 	case !v.Velero.Exists:
-		return stepRelease
+		return contract.ReleaseBackup
 	case v.Marked != contract.MarkPending:
-		return stepMarkDeleting
+		return contract.MarkBackupDeleting
 	case v.LocationGone:
-		return stepDeleteVeleroObjects
+		return contract.DeleteVeleroObjects
 	}
-	return entity.Wait // for Velero to finish
+	return wait // for Velero to finish
 }
 
 // Bounds of the wait between two requests to delete the same backup.

@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast.dev/holdfast/workflows/contract"
-	"holdfast.dev/holdfast/workflows/entity"
 )
 
 // views calls check with every combination of facts that the decision looks at.
@@ -35,28 +34,26 @@ func views(check func(contract.BackupView)) {
 
 func TestStepsAreSafe(t *testing.T) {
 	views(func(v contract.BackupView) {
-		step := nextBackupStep(v)
+		if Settled(v) {
+			return
+		}
+		step := next(v)
 		asked := v.DeleteBackup || v.ForceDelete
 		switch step {
-		case entity.Settle:
-			require.True(t, Settled(v), "%+v", v)
-		case stepRequestDeletion:
+		case contract.RequestDeletion:
 			require.True(t, v.DeleteBackup && !v.ForceDelete && v.BeingDeleted && v.Velero.Exists,
 				"data are deleted only as asked: %+v", v)
-		case stepWithdraw:
+		case contract.WithdrawBackup:
 			require.True(t, v.DeleteBackup && !v.ForceDelete && v.BeingDeleted && v.Velero.Unstarted, "%+v", v)
-		case stepDeleteVeleroObjects:
+		case contract.DeleteVeleroObjects:
 			require.True(t, v.ForceDelete, "%+v", v)
-		case stepMarkDeleting:
+		case contract.MarkBackupDeleting:
 			require.True(t, asked || v.BeingDeleted, "%+v", v)
-		case stepRelease:
+		case contract.ReleaseBackup:
 			require.True(t, v.BeingDeleted, "%+v", v)
 			require.True(t, !v.Velero.Exists || v.NamespaceTerminating, "the finalizer guards what exists: %+v", v)
-		case stepStart:
+		case contract.StartBackup:
 			require.False(t, asked || v.BeingDeleted || v.EverCreated, "%+v", v)
-		}
-		if step != entity.Settle {
-			require.False(t, Settled(v), "the watcher would start a workflow that has nothing to do: %+v", v)
 		}
 	})
 }
@@ -66,7 +63,7 @@ func TestForceDeleteGoesBeforeDeleteBackup(t *testing.T) {
 		Found: true, Finalizer: true, BeingDeleted: true, DeleteBackup: true, ForceDelete: true,
 		Marked: contract.MarkAccepted, Velero: contract.VeleroBackupView{Exists: true, Finished: true},
 	}
-	assert.Equal(t, stepDeleteVeleroObjects, nextBackupStep(v))
+	assert.Equal(t, contract.DeleteVeleroObjects, next(v))
 }
 
 func TestAPhaseThatIsNotKnownIsShown(t *testing.T) {

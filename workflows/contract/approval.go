@@ -180,8 +180,3 @@ func (v ApprovalView) State() Approval {
 	}
 	return ApprovalApproved
 }
-
-// ApprovalState answers QueryState.
-type ApprovalState struct {
-	View ApprovalView `json:"view"`
-}

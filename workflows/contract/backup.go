@@ -123,8 +123,3 @@ type DeleteRequestView struct {
 	// Error is the first of Velero's errors.
 	Error string `json:"error,omitempty"`
 }
-
-// BackupState answers QueryState. What is awaited, and from whom, is in the workflow's current details.
-type BackupState struct {
-	View BackupView `json:"view"`
-}

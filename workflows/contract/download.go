@@ -51,8 +51,3 @@ type VeleroDownloadView struct {
 	// Signed: it has a URL.
 	Signed bool `json:"signed,omitempty"`
 }
-
-// DownloadState answers QueryState. What is awaited, and from whom, is in the workflow's current details.
-type DownloadState struct {
-	View DownloadView `json:"view"`
-}

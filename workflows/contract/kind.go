@@ -98,6 +98,9 @@ type ObjectInput struct {
 	ShownVeleroPhase string `json:"shownVeleroPhase,omitempty"`
 }
 
+// Object returns the part of an input that all kinds have.
+func (o *ObjectInput) Object() *ObjectInput { return o }
+
 // WorkflowID returns `<cluster>/<kind>/<namespace>/<name>/<uid>`, the only ID under which the object is served; if that is longer
 // than MaxIDBytes, it ends in a hash.
 func WorkflowID(cluster string, kind Kind, ref ObjectRef) string {
@@ -113,9 +116,14 @@ const (
 	// SignalChanged says that the workflow's object, or a Velero object behind it, may have changed. It is a hint, never a
 	// fact: the workflow reads the present state. Payload: Changed. Duplicates are harmless.
 	SignalChanged = "changed"
-	// QueryState returns the last state that the workflow read: with KindBackup a BackupState.
+	// QueryState returns the last state that the workflow read: a State, or more.
 	QueryState = "state"
 )
+
+// State answers QueryState. What is awaited, and from whom, is in the workflow's current details.
+type State[View any] struct {
+	View View `json:"view"`
+}
 
 // Changed is the payload of SignalChanged.
 type Changed struct {

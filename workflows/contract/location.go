@@ -90,8 +90,3 @@ type VeleroLocationView struct {
 	Name   string `json:"name,omitempty"`
 	Phase  string `json:"phase,omitempty"`
 }
-
-// LocationState answers QueryState. What is awaited, and from whom, is in the workflow's current details.
-type LocationState struct {
-	View LocationView `json:"view"`
-}

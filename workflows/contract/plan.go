@@ -113,11 +113,6 @@ type PlanView struct {
 	Deleting int `json:"deleting,omitempty"`
 }
 
-// PlanState answers QueryState.
-type PlanState struct {
-	View PlanView `json:"view"`
-}
-
 // PlanStartInput is the input of what the Schedule of a plan starts.
 type PlanStartInput struct {
 	Cluster string    `json:"cluster"`

@@ -94,8 +94,3 @@ type VeleroRestoreView struct {
 	// Stalled: the object store holds the results, and Velero has not updated its Restore for --velero-stall-timeout.
 	Stalled bool `json:"stalled,omitempty"`
 }
-
-// RestoreState answers QueryState. What is awaited, and from whom, is in the workflow's current details.
-type RestoreState struct {
-	View RestoreView `json:"view"`
-}

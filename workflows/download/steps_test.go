@@ -6,7 +6,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast.dev/holdfast/workflows/contract"
-	"holdfast.dev/holdfast/workflows/entity"
 )
 
 func TestDownloadStepsAreSafe(t *testing.T) {
@@ -17,15 +16,15 @@ func TestDownloadStepsAreSafe(t *testing.T) {
 			Answered: bits(n, 5),
 			Velero:   contract.VeleroDownloadView{Exists: bits(n, 6), Current: bits(n, 7), Signed: bits(n, 8)},
 		}
-		step := nextDownloadStep(v)
-		require.Equal(t, Settled(v), step == entity.Settle,
-			"the watcher would start a workflow that has nothing to do, or none that has: %+v", v)
-		switch step {
-		case stepRequestDownload, stepRefreshDownload:
+		if Settled(v) {
+			continue
+		}
+		switch next(v) {
+		case contract.RequestDownload, contract.RefreshDownload:
 			require.True(t, v.Found && !v.BeingDeleted && !v.Expired && !v.Answered, "%+v", v)
-		case stepRemoveDownload:
+		case contract.RemoveDownload:
 			require.True(t, !v.Found || v.BeingDeleted || v.Expired, "%+v", v)
-		case entity.Wait:
+		case wait:
 			require.True(t, v.Velero.Exists && v.Velero.Current && !v.Velero.Signed, "there is somebody to wait for: %+v", v)
 		}
 	}

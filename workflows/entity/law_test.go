@@ -2,13 +2,11 @@ package entity_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
@@ -23,28 +21,10 @@ import (
 	"holdfast.dev/holdfast/workflows/workflowtest/property"
 )
 
-// gone is the view of an object that is not there, of whatever kind.
-var gone = json.RawMessage(`{}`)
-
-// waits is what an object looks like while its workflow waits, by workflow type.
-var waits = map[string]string{
-	contract.KindBackup.Workflow: `{"found":true,"phase":"Created","finalizer":true,"specJudged":true,"accepted":true,
-		"everCreated":true,"velero":{"exists":true,"name":"b","phase":"InProgress","running":true}}`,
-	contract.KindRestore.Workflow: `{"found":true,"phase":"Created","finalizer":true,"specJudged":true,"accepted":true,
-		"everCreated":true,"velero":{"exists":true,"name":"r","phase":"InProgress","atWork":true}}`,
-	contract.KindLocation.Workflow:   `{"found":true,"beingDeleted":true,"phase":"Deleting","remains":1,"held":"a Secret"}`,
-	contract.KindDownload.Workflow:   `{"found":true,"judged":true,"velero":{"exists":true,"name":"d","current":true}}`,
-	contract.KindApproval.Workflow:   `{"needed":true}`,
-	contract.KindPlan.Workflow:       `{"found":true,"ready":true,"wakeIn":3600000000000}`,
-	contract.KindFDBBackup.Workflow:  `{"found":true,"clusterGone":true}`,
-	contract.KindFDBRestore.Workflow: `{"found":true,"clusterGone":true}`,
-}
-
 // eachServed runs a test for each kind that serves objects.
 func eachServed(t *testing.T, test func(t *testing.T, kind kinds.Kind)) {
 	for _, kind := range workflows.Kinds() {
-		if kind.Read != "" {
-			require.Contains(t, waits, kind.Workflow)
+		if kind.Served != nil {
 			t.Run(kind.Workflow, func(t *testing.T) { test(t, kind) })
 		}
 	}
@@ -52,26 +32,15 @@ func eachServed(t *testing.T, test func(t *testing.T, kind kinds.Kind)) {
 
 func TestAnObjectThatIsGoneIsSettledAndOneThatWaitsIsNot(t *testing.T) {
 	eachServed(t, func(t *testing.T, kind kinds.Kind) {
-		decided, err := kind.Decisions.On(gone)
-		require.NoError(t, err)
-		assert.True(t, decided.Settled)
-		byView := decided.Next != entity.Step{} // else more than the view decides
-		if byView {
-			assert.Equal(t, entity.Settle, decided.Next)
-		}
-		decided, err = kind.Decisions.On(json.RawMessage(waits[kind.Workflow]))
-		require.NoError(t, err)
-		assert.False(t, decided.Settled)
-		assert.NotEqual(t, entity.Settle, decided.Next)
-		assert.Equal(t, byView, decided.Next != entity.Step{})
+		assert.True(t, kind.Served.Settled(kind.Served.Gone))
+		assert.False(t, kind.Served.Settled(kind.Served.Waits))
 	})
 }
 
 // scene is an object that changes at any moment, and a run that serves it.
 type scene struct {
 	*testsuite.TestWorkflowEnvironment
-	read          string
-	waits         json.RawMessage
+	*kinds.Served
 	version, seen int
 	waiting, over bool   // over: nothing that happens keeps the run waiting any more
 	duringReads   []bool // for each read that is to come: something happens after it, before the run knows its result
@@ -89,12 +58,12 @@ func (s *scene) registerActivities() {
 	}
 }
 
-func (s *scene) act(name string) json.RawMessage {
-	state := gone
+func (s *scene) act(name string) any {
+	state := s.Gone
 	if s.waiting {
-		state = s.waits
+		state = s.Waits
 	}
-	if name == s.read {
+	if name == s.Read {
 		s.seen = s.version
 		s.reads++
 		if s.reads <= len(s.duringReads) && s.duringReads[s.reads-1] {
@@ -122,7 +91,7 @@ func TestNoEventIsLost(t *testing.T) {
 		property.Check(t, func(t *rapid.T) {
 			env := environment.New(&testsuite.WorkflowTestSuite{})
 			s := &scene{
-				TestWorkflowEnvironment: env, read: kind.Read, waits: json.RawMessage(waits[kind.Workflow]),
+				TestWorkflowEnvironment: env, Served: kind.Served,
 				waiting:     rapid.Bool().Draw(t, "waits at first"),
 				duringReads: rapid.SliceOfN(rapid.Bool(), 0, 5).Draw(t, "during reads"),
 			}

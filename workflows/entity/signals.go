@@ -7,21 +7,21 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// Drain empties a channel of SignalChanged without blocking and returns how many signals there were. Those with an unreadable
-// payload count too: ReceiveAsync skips them, Len does not.
+// Drain empties a channel of signals without blocking and returns how many there were. Those with an unreadable payload count
+// too: ReceiveAsync skips them, Len does not.
 func Drain(signals workflow.ReceiveChannel) int {
 	return DrainNoting(signals, func(contract.Changed) {})
 }
 
-// DrainNoting drains, and calls note for each signal.
-func DrainNoting(signals workflow.ReceiveChannel, note func(contract.Changed)) int {
+// DrainNoting drains, and calls note with each payload.
+func DrainNoting[Payload any](signals workflow.ReceiveChannel, note func(Payload)) int {
 	waiting := signals.Len()
 	for received := 0; ; received++ {
-		var changed contract.Changed
-		if !signals.ReceiveAsync(&changed) {
+		var payload Payload
+		if !signals.ReceiveAsync(&payload) {
 			return max(waiting, received)
 		}
-		note(changed)
+		note(payload)
 	}
 }
 

@@ -14,13 +14,34 @@ type Kind struct {
 	contract.Kind
 	// Activities are those that were made for it, by their wire names. Other kinds may call them too.
 	Activities []string
-	// Read is the activity that reads the object, for a workflow that entity.Serve runs; empty for all others.
-	Read string
-	// Decisions are made from the object's view; nil without Read.
-	Decisions entity.Decider
+	// Served is set for a workflow that serves an object.
+	Served *Served
 
 	// Run returns the function of the workflow.
 	Run func(call.Options) any
+}
+
+// Served is what tests of all kinds know of one that serves objects, whatever its view is.
+type Served struct {
+	// Read is the activity that reads the object.
+	Read string
+	// Gone is the view of an object that is not there, Waits that of one that waits.
+	Gone, Waits any
+	// Settled reports whether nothing is to be done for an object of that view.
+	Settled func(view any) bool
+}
+
+// Of returns a kind that serves objects.
+func Of[In entity.Input, Args, View any](kind entity.Kind[In, Args, View]) Kind {
+	var gone View
+	return Kind{
+		Kind: kind.Kind, Activities: append(contract.Names(kind.Read), kind.Activities...),
+		Served: &Served{
+			Read: kind.Read.Name, Gone: gone, Waits: kind.Waits,
+			Settled: func(view any) bool { return kind.Settled(view.(View)) }, //nolint:forcetypeassert // it is Gone or Waits
+		},
+		Run: kind.Run,
+	}
 }
 
 // Register registers the kind's workflow under its wire name.

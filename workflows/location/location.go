@@ -5,95 +5,65 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
-	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/entity"
 	"holdfast.dev/holdfast/workflows/kinds"
 )
 
-// Kind is how the workflow is run.
-var Kind = kinds.Kind{
-	Kind: contract.KindLocation,
+// Kind is how the workflow is run. It serves one NonAdminBackupStorageLocation from its creation, or any later event, until it is
+// settled; the next event starts it again under the same ID. It is the only writer of the object's status. It does not wait for
+// administrators or Velero: what they do is an event.
+var Kind = kinds.Of(entity.Kind[*contract.ObjectInput, contract.LocationStep, contract.LocationView]{
+	Kind: contract.KindLocation, Read: contract.RefreshLocation,
 	Activities: contract.Names(
-		contract.RefreshLocation, contract.AdmitLocation, contract.SyncLocation, contract.WithdrawLocation, contract.DeleteLocation,
-		contract.ReleaseLocation,
+		contract.AdmitLocation, contract.SyncLocation, contract.WithdrawLocation, contract.DeleteLocation, contract.ReleaseLocation,
 	),
-	Read: contract.RefreshLocation.Name, Decisions: locationDecisions,
-	Run: kinds.Serving(Workflow),
-}
+	Args:    func(in *contract.ObjectInput) contract.LocationStep { return contract.LocationStep{Ref: in.Ref} },
+	Settled: Settled, Next: next, Awaited: awaited, Begin: begin,
+	Phases: func(v contract.LocationView) (string, string) { return v.Phase, v.Velero.Phase },
+	Waits:  contract.LocationView{Found: true, BeingDeleted: true, Phase: "Deleting", Remains: 1, Held: "a Secret"},
+})
 
-// Workflow serves one NonAdminBackupStorageLocation from its creation, or any later event, until it is settled; the next event
-// starts it again under the same ID. It is the only writer of the object's status. It does not wait for administrators or
-// Velero: what they do is an event.
-func Workflow(ctx workflow.Context, in contract.ObjectInput, options call.Options) error {
-	run := &locationRun{in: in, options: options, signals: workflow.GetSignalChannel(ctx, contract.SignalChanged)}
-	err := workflow.SetQueryHandler(ctx, contract.QueryState, func() (contract.LocationState, error) {
-		return contract.LocationState{View: run.view}, nil
-	})
-	if err != nil {
-		return err
+type run = entity.Run[*contract.ObjectInput, contract.LocationStep, contract.LocationView]
+
+const (
+	// secretLag is the time for Velero to see a new Secret: far more than the events of a healthy API server take.
+	secretLag = 500 * time.Millisecond
+	// longestInterval is the longest wait while another's finalizer holds an object.
+	longestInterval = time.Minute
+	// locationStepsInRow limits the local activities of a pass: they all run again after a kill.
+	locationStepsInRow = 4
+)
+
+func begin(_ workflow.Context, r *run) error {
+	r.Pass = func(ctx workflow.Context) (bool, error) { return pass(ctx, r) }
+	interval, waited := time.Duration(0), contract.LocationView{}
+	// A short pause, shorter than a signal takes to arrive. It grows while nothing changes: another holds an object, whose events
+	// are signals, and signals do not end this sleep.
+	r.Wait = func(ctx workflow.Context) error {
+		interval = min(2*interval, longestInterval)
+		if r.View != waited {
+			waited, interval = r.View, entity.Pause
+		}
+		workflow.SetCurrentDetails(ctx, awaited(r.View))
+		return workflow.Sleep(ctx, interval)
 	}
-	return entity.Serve(ctx, run)
+	return nil
 }
 
-// secretLag is the time for Velero to see a new Secret: far more than the events of a healthy API server take.
-const secretLag = 500 * time.Millisecond
-
-// longestInterval is the longest wait while another's finalizer holds an object.
-const longestInterval = time.Minute
-
-type locationRun struct {
-	in      contract.ObjectInput
-	options call.Options
-	signals workflow.ReceiveChannel
-	view    contract.LocationView
-	// interval is the next wait; waited is the view at the last one.
-	interval time.Duration
-	waited   contract.LocationView
-}
-
-// locationStepsInRow limits the local activities of a pass: they all run again after a kill.
-const locationStepsInRow = 4
-
-// Pass implements entity.Object. Steps that repeat without a result wait for something else: the next pass reads it again. An
-// entity.Course would go on with the next step after its pause, and histories have a reading there.
-func (r *locationRun) Pass(ctx workflow.Context) (entity.Outcome, error) {
-	step := stepRefreshLocation
-	for range locationStepsInRow {
-		view, err := call.LocalFirst(ctx, r.options.Limits, locationSteps.Activity(step), contract.LocationStep{Ref: r.in.Ref})
-		if err != nil {
-			return entity.Waiting, err
+// pass takes steps that repeat without a result no more often than that: they wait for something else, and the next pass reads it
+// again. The pass of all kinds would go on with the next step after its pause, and histories have a reading there.
+func pass(ctx workflow.Context, r *run) (settled bool, err error) {
+	step, due := contract.RefreshLocation, true
+	for taken := 0; due && taken < locationStepsInRow; taken++ {
+		if err := r.Act(ctx, step); err != nil {
+			return false, err
 		}
-		r.view = view
-		if step = locationDecisions.Next(view); step.Activity == "" {
-			break
-		}
-		if view.CopyMade {
+		if step, due = r.Due(); due && r.View.CopyMade {
 			if err := workflow.Sleep(ctx, secretLag); err != nil {
-				return entity.Waiting, err
+				return false, err
 			}
 		}
 	}
-	return entity.OutcomeOf(step), r.show(ctx)
-}
-
-// Drain implements entity.Object.
-func (r *locationRun) Drain() int { return entity.Drain(r.signals) }
-
-// Carry implements entity.Object.
-func (r *locationRun) Carry() any { return r.in }
-
-func (r *locationRun) show(ctx workflow.Context) error {
-	return entity.Show(ctx, &r.in, r.view.Phase, r.view.Velero.Phase)
-}
-
-// Wait implements entity.Object: a short pause, shorter than a signal takes to arrive. It grows while nothing changes: another
-// holds an object, whose events are signals, and signals do not end this sleep.
-func (r *locationRun) Wait(ctx workflow.Context) error {
-	r.interval = min(2*r.interval, longestInterval)
-	if r.view != r.waited {
-		r.waited, r.interval = r.view, entity.Pause
-	}
-	workflow.SetCurrentDetails(ctx, locationDecisions.Awaited(r.view))
-	return workflow.Sleep(ctx, r.interval)
+	return r.Settled(), r.Show(ctx)
 }

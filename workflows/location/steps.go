@@ -3,51 +3,32 @@ package location
 import (
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/details"
-	"holdfast.dev/holdfast/workflows/entity"
 )
 
-// The steps of a NonAdminBackupStorageLocation.
-var (
-	locationSteps entity.Steps[contract.LocationStep, contract.LocationView]
-
-	stepRefreshLocation  = locationSteps.Act(contract.RefreshLocation)
-	stepAdmitLocation    = locationSteps.Act(contract.AdmitLocation)
-	stepSyncLocation     = locationSteps.Act(contract.SyncLocation)
-	stepWithdrawLocation = locationSteps.Act(contract.WithdrawLocation)
-	stepDeleteLocation   = locationSteps.Act(contract.DeleteLocation)
-	stepReleaseLocation  = locationSteps.Act(contract.ReleaseLocation)
-)
-
-var locationDecisions = entity.Decisions[contract.LocationView]{
-	Next: nextLocationStep, Settled: Settled, Awaited: awaitedOfLocation,
-}
-
-// nextLocationStep decides by the order of precedence: a deletion, the verdict about the spec and its approval request, and what
+// next decides by the order of precedence: a deletion, the verdict about the spec and its approval request, and what
 // is made for the location.
-func nextLocationStep(v contract.LocationView) entity.Step {
+func next(v contract.LocationView) contract.Activity[contract.LocationStep, contract.LocationView] {
 	switch {
-	case Settled(v):
-		return entity.Settle
 	case !v.Found, v.BeingDeleted && (v.Remains > 0 || v.Phase != "Deleting"):
-		return stepDeleteLocation
+		return contract.DeleteLocation
 	case v.BeingDeleted:
-		return stepReleaseLocation
+		return contract.ReleaseLocation
 	case !v.SpecJudged, !v.Requested, !v.Finalizer && (v.Accepted || v.Velero.Exists):
-		return stepAdmitLocation
+		return contract.AdmitLocation
 	case !v.Synced && !v.Kept && v.InForce:
-		return stepSyncLocation
+		return contract.SyncLocation
 	case !v.Synced && !v.Kept:
-		return stepWithdrawLocation
+		return contract.WithdrawLocation
 	}
-	return stepRefreshLocation // the status is behind
+	return contract.RefreshLocation // the status is behind
 }
 
-// awaitedOfLocation says in Markdown what a location waits for, and who must act.
-func awaitedOfLocation(v contract.LocationView) string {
+// awaited says in Markdown what a location waits for, and who must act.
+func awaited(v contract.LocationView) string {
 	if v.Held != "" {
 		return "**Waiting** for others to remove their finalizers: " + details.OneLine(v.Held)
 	}
-	return "**Working:** " + nextLocationStep(v).Summary
+	return "**Working:** " + next(v).Summary
 }
 
 // Settled reports whether nothing is left to do for a NonAdminBackupStorageLocation until somebody changes it or something

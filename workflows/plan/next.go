@@ -6,38 +6,22 @@ import (
 
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/details"
-	"holdfast.dev/holdfast/workflows/entity"
 )
-
-// The steps of a BackupPlan.
-var (
-	steps entity.Steps[contract.PlanStep, contract.PlanView]
-
-	stepRefresh = steps.Act(contract.RefreshPlan)
-	stepRun     = steps.Act(contract.RunPlan)
-	stepRecord  = steps.Act(contract.RecordPlanBackups)
-	stepDelete  = steps.Act(contract.DeletePlanBackup)
-	stepExtend  = steps.Act(contract.ExtendPlanBackup)
-)
-
-var decisions = entity.Decisions[contract.PlanView]{Next: next, Settled: Settled, Awaited: awaited}
 
 // Settled reports whether the plan is gone: its workflow is open as long as it exists.
 func Settled(v contract.PlanView) bool { return !v.Found }
 
 // next decides what a plan needs: a run comes first, so that it is not late, and deletion last.
-func next(v contract.PlanView) entity.Step {
+func next(v contract.PlanView) activity {
 	switch {
-	case Settled(v):
-		return entity.Settle
 	case v.Ready && (v.Due != 0 || v.RunNow):
-		return stepRun
+		return contract.RunPlan
 	case v.Extend != "":
-		return stepExtend
+		return contract.ExtendPlanBackup
 	case v.Delete != "":
-		return stepDelete
+		return contract.DeletePlanBackup
 	}
-	return entity.Wait
+	return activity{}
 }
 
 // awaited says in Markdown what a plan waits for, and who must act.

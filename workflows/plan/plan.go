@@ -12,137 +12,113 @@ import (
 	"holdfast.dev/holdfast/workflows/kinds"
 )
 
-// Kind is how the workflow is run.
-var Kind = kinds.Kind{
-	Kind: contract.KindPlan,
-	Activities: contract.Names(contract.RefreshPlan, contract.RunPlan, contract.RecordPlanBackups, contract.DeletePlanBackup,
-		contract.ExtendPlanBackup),
-	Read: contract.RefreshPlan.Name, Decisions: decisions,
-	Run: kinds.Serving(Workflow),
-}
+// Kind is how the workflow is run. It serves one BackupPlan as long as it exists. It is the only writer of the object's status. It
+// wakes by signals, and by a timer when something is due without one: a run for which the Schedule has not signalled it, or the end
+// of the objective.
+var Kind = kinds.Of(entity.Kind[*contract.PlanInput, contract.PlanStep, contract.PlanView]{
+	Kind: contract.KindPlan, Read: contract.RefreshPlan,
+	Activities: contract.Names(contract.RunPlan, contract.RecordPlanBackups, contract.DeletePlanBackup, contract.ExtendPlanBackup),
+	Settled:    Settled, Next: next, Awaited: awaited, Phases: phases, Begin: begin,
+	Waits: contract.PlanView{Found: true, Ready: true, WakeIn: time.Hour},
+})
 
-// Workflow serves one BackupPlan as long as it exists. It is the only writer of the object's status. It wakes by signals, and by
-// a timer when something is due without one: a run for which the Schedule has not signalled it, or the end of the objective.
-func Workflow(ctx workflow.Context, in contract.PlanInput, options call.Options) error {
-	run := &planRun{in: in, options: options, signals: workflow.GetSignalChannel(ctx, contract.SignalChanged)}
-	err := workflow.SetQueryHandler(ctx, contract.QueryState, func() (contract.PlanState, error) {
-		return contract.PlanState{View: run.view}, nil
-	})
-	if err != nil {
-		return err
-	}
-	return entity.Serve(ctx, run)
-}
+type (
+	run      = entity.Run[*contract.PlanInput, contract.PlanStep, contract.PlanView]
+	activity = contract.Activity[contract.PlanStep, contract.PlanView]
+)
 
-// planRun is the state of one run. Nothing in it outlives the run but what PlanInput carries over.
+// planRun is what a run of this kind has besides.
 type planRun struct {
-	in      contract.PlanInput
-	options call.Options
-	signals workflow.ReceiveChannel
-	view    contract.PlanView
+	*run
 	// timer fires at wakes.
 	timer     workflow.Future
 	stopTimer workflow.CancelFunc
 	wakes     time.Time
 }
 
-// Pass implements entity.Object.
-func (r *planRun) Pass(ctx workflow.Context) (entity.Outcome, error) {
-	if r.in.RunNow && workflow.Now(ctx).Unix()-r.in.LastByHand < int64(oneByHand/time.Second) {
-		r.in.RunNow = false
-	}
-	step, err := entity.Course[contract.PlanView]{Read: r.first(ctx), Next: decisions.Next, Do: r.take}.Take(ctx)
-	if err != nil {
-		return entity.Waiting, err
-	}
-	return entity.OutcomeOf(step), entity.Show(ctx, &r.in.ObjectInput, phase(r.view), "")
+func begin(_ workflow.Context, r *run) error {
+	own := &planRun{run: r}
+	r.First, r.Do, r.Drain, r.Waiters = own.first, own.do, own.drain, []entity.Waiter{own.awaitDue}
+	return nil
 }
 
 // first is the step that reads the objects: one that also does what is probably due spares a second reading.
-func (r *planRun) first(ctx workflow.Context) entity.Step {
-	switch v := r.view; {
-	case v.Ready && v.Paused == "" && v.NextRun != 0 && v.NextRun <= workflow.Now(ctx).Unix():
-		return stepRun
-	case len(r.in.Made) > 0:
-		return stepRecord
+func (r *planRun) first(ctx workflow.Context) activity {
+	if r.In.RunNow && workflow.Now(ctx).Unix()-r.In.LastByHand < int64(oneByHand/time.Second) {
+		r.In.RunNow = false
 	}
-	return stepRefresh
+	switch v := r.View; {
+	case v.Ready && v.Paused == "" && v.NextRun != 0 && v.NextRun <= workflow.Now(ctx).Unix():
+		return contract.RunPlan
+	case len(r.In.Made) > 0:
+		return contract.RecordPlanBackups
+	}
+	return contract.RefreshPlan
 }
 
-// phase is the search attribute of a plan.
-func phase(v contract.PlanView) string {
+// phases are the search attributes of a plan.
+func phases(v contract.PlanView) (phase, veleroPhase string) {
 	switch {
 	case !v.Found:
-		return ""
+		return "", ""
 	case !v.Ready:
-		return "NotReady"
+		return "NotReady", ""
 	case v.Paused != "":
-		return "Paused"
+		return "Paused", ""
 	}
-	return "Ready"
+	return "Ready", ""
 }
 
-func (r *planRun) take(ctx workflow.Context, step entity.Step) (contract.PlanView, error) {
-	in := contract.PlanStep{Cluster: r.in.Cluster, Ref: r.in.Ref, Made: slices.Clone(r.in.Made), Schedule: r.in.Schedule}
+func (r *planRun) do(ctx workflow.Context, step activity) (contract.PlanView, error) {
+	in := contract.PlanStep{Cluster: r.In.Cluster, Ref: r.In.Ref, Made: slices.Clone(r.In.Made), Schedule: r.In.Schedule}
 	// What is started by hand has its time in the history before it is made, or a kill would make it twice.
 	perform := call.LocalFirst[contract.PlanStep, contract.PlanView]
 	switch step {
-	case stepRun:
-		if r.view.Due == 0 && r.view.RunNow {
+	case contract.RunPlan:
+		if r.View.Due == 0 && r.View.RunNow {
 			// A run is named by its second: two that are requested within one are two.
-			in.Due = max(workflow.Now(ctx).Unix(), r.in.LastByHand+1)
+			in.Due = max(workflow.Now(ctx).Unix(), r.In.LastByHand+1)
 			perform = call.Recorded[contract.PlanStep, contract.PlanView]
 		}
-	case stepDelete:
-		in.Backup = r.view.Delete
-	case stepExtend:
-		in.Backup = r.view.Extend
+	case contract.DeletePlanBackup:
+		in.Backup = r.View.Delete
+	case contract.ExtendPlanBackup:
+		in.Backup = r.View.Extend
 	}
-	view, err := perform(ctx, r.options.Limits, steps.Activity(step), in)
-	if err != nil {
-		return view, err
+	view, err := perform(ctx, r.Options.Limits, step, in)
+	if err == nil {
+		r.learn(&view, in)
 	}
-	r.learn(&view, in)
-	r.view = view
-	return view, nil
+	return view, err
 }
 
 // learn adds to a view what only the workflow knows, and to the workflow what the view says of its backups.
 func (r *planRun) learn(view *contract.PlanView, in contract.PlanStep) {
-	if view.MadeNow != nil && !slices.Contains(r.in.Made, *view.MadeNow) {
-		r.in.Made = append(r.in.Made, *view.MadeNow)
+	if view.MadeNow != nil && !slices.Contains(r.In.Made, *view.MadeNow) {
+		r.In.Made = append(r.In.Made, *view.MadeNow)
 	}
-	r.in.Made = slices.DeleteFunc(r.in.Made, func(b contract.PlanBackup) bool { return slices.Contains(view.Recorded, b.UID) })
-	if excess := len(r.in.Made) - contract.MaxPlanMade; excess > 0 {
-		r.in.Made = slices.Delete(r.in.Made, 0, excess)
+	r.In.Made = slices.DeleteFunc(r.In.Made, func(b contract.PlanBackup) bool { return slices.Contains(view.Recorded, b.UID) })
+	if excess := len(r.In.Made) - contract.MaxPlanMade; excess > 0 {
+		r.In.Made = slices.Delete(r.In.Made, 0, excess)
 	}
-	r.in.Schedule = view.Schedule
+	r.In.Schedule = view.Schedule
 	if in.Due != 0 {
-		r.in.LastByHand = in.Due
+		r.In.LastByHand = in.Due
 	}
 	if in.Due != 0 || !view.Ready {
-		r.in.RunNow = false
+		r.In.RunNow = false
 	}
-	view.RunNow = view.RunNow || r.in.RunNow
+	view.RunNow = view.RunNow || r.In.RunNow
 }
 
-// Drain implements entity.Object.
-func (r *planRun) Drain() int {
-	waiting := r.signals.Len()
-	for received := 0; ; received++ {
-		var changed contract.Changed
-		if !r.signals.ReceiveAsync(&changed) {
-			return max(waiting, received)
-		}
-		r.in.RunNow = r.in.RunNow || changed.RunNow
+func (r *planRun) drain() int {
+	return entity.DrainNoting(r.Changed, func(changed contract.Changed) {
+		r.In.RunNow = r.In.RunNow || changed.RunNow
 		if changed.Schedule {
-			r.in.Schedule = nil
+			r.In.Schedule = nil
 		}
-	}
+	})
 }
-
-// Carry implements entity.Object.
-func (r *planRun) Carry() any { return r.in }
 
 // oneByHand is the time in which starts by hand are the same one: a backfill starts one for each time of the schedule.
 const oneByHand = time.Minute
@@ -150,23 +126,17 @@ const oneByHand = time.Minute
 // longest is how long a plan waits at most without reading its objects.
 const longest = time.Hour
 
-// Wait implements entity.Object. It waits until a signal comes or something is due without one.
-func (r *planRun) Wait(ctx workflow.Context) error {
-	workflow.SetCurrentDetails(ctx, awaited(r.view))
-	r.setTimer(ctx, workflow.Now(ctx).Add(min(longest, max(time.Second, r.view.WakeIn))))
-	selector := workflow.NewSelector(ctx)
-	selector.AddReceive(r.signals, func(workflow.ReceiveChannel, bool) {})
-	selector.AddReceive(ctx.Done(), func(workflow.ReceiveChannel, bool) {})
+// awaitDue is an entity.Waiter. It ends a wait when something is due without a signal.
+func (r *planRun) awaitDue(ctx workflow.Context, selector workflow.Selector) {
+	r.setTimer(ctx, workflow.Now(ctx).Add(min(longest, max(time.Second, r.View.WakeIn))))
 	selector.AddFuture(r.timer, func(workflow.Future) {
 		r.timer = nil
-		if known := r.in.Schedule; known != nil {
+		if known := r.In.Schedule; known != nil {
 			doubted := *known
 			doubted.Doubted = true
-			r.in.Schedule = &doubted
+			r.In.Schedule = &doubted
 		}
 	})
-	selector.Select(ctx)
-	return ctx.Err()
 }
 
 // setTimer has the run wake soon after a time. A timer that fires a little before or after is kept: signals must not fill the

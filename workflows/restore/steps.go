@@ -6,50 +6,36 @@ import (
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/details"
-	"holdfast.dev/holdfast/workflows/entity"
 )
 
-// The steps of a NonAdminRestore.
-var (
-	restoreSteps entity.Steps[contract.RestoreStep, contract.RestoreView]
+// wait: nothing is due.
+var wait activity
 
-	stepRefreshRestore = restoreSteps.Act(contract.RefreshRestore)
-	stepStartRestore   = restoreSteps.Act(contract.StartRestore)
-	stepAdmitRestore   = restoreSteps.Act(contract.AdmitRestore)
-	stepDeleteRestore  = restoreSteps.Act(contract.DeleteRestore)
-	stepReleaseRestore = restoreSteps.Act(contract.ReleaseRestore)
-	// stepFinalize: Velero has done its part, the finalization is a workflow of its own.
-	stepFinalize = entity.Step{Summary: "finalize"}
-)
-
-var restoreDecisions = entity.Decisions[contract.RestoreView]{
-	Next: nextRestoreStep, Settled: Settled, Awaited: awaitedOfRestore,
-}
-
-// nextRestoreStep decides by the order of precedence: a namespace that is being deleted, a deletion timestamp,
-// create or update, and last the finalization.
-func nextRestoreStep(v contract.RestoreView) entity.Step {
+// next decides by the order of precedence: a namespace that is being deleted, a deletion timestamp,
+// create or update.
+func next(v contract.RestoreView) activity {
 	switch {
-	case Settled(v):
-		return entity.Settle
 	case v.BeingDeleted && (v.NamespaceTerminating || !v.Velero.Exists):
-		return stepReleaseRestore
+		return contract.ReleaseRestore
 	case v.BeingDeleted && (!v.Marked || (!v.Velero.Deleting && !v.Velero.AtWork)):
-		return stepDeleteRestore
+		return contract.DeleteRestore
 	case v.BeingDeleted:
-		return entity.Wait // for Velero to end the restore, or to remove its files
+		return wait // for Velero to end the restore, or to remove its files
 	case !v.EverCreated:
-		return stepStartRestore
+		return contract.StartRestore
 	case !v.SpecJudged, !v.Finalizer && v.Velero.Exists:
-		return stepAdmitRestore
-	case v.FinalizationDue && v.Velero.Exists:
-		return stepFinalize
+		return contract.AdmitRestore
 	}
-	return entity.Wait // for Velero
+	return wait // for Velero, or for the finalization
 }
 
-// awaitedOfRestore says in Markdown what a restore waits for, and who must act.
-func awaitedOfRestore(v contract.RestoreView) string {
+// finalizationDue reports whether a restore that waits does so for the finalization: Velero has done its part.
+func finalizationDue(v contract.RestoreView) bool {
+	return v.FinalizationDue && v.Velero.Exists && !v.BeingDeleted
+}
+
+// awaited says in Markdown what a restore waits for, and who must act.
+func awaited(v contract.RestoreView) string {
 	velero := fmt.Sprintf("Velero Restore `%s`", v.Velero.Name)
 	switch {
 	case v.BeingDeleted && v.Velero.AtWork && !v.Velero.Deleting:

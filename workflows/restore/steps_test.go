@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast.dev/holdfast/workflows/contract"
-	"holdfast.dev/holdfast/workflows/entity"
 )
 
 // restoreViews calls check with every combination of facts that the decision looks at.
@@ -30,21 +29,20 @@ func restoreViews(check func(contract.RestoreView)) {
 
 func TestRestoreStepsAreSafe(t *testing.T) {
 	restoreViews(func(v contract.RestoreView) {
-		step := nextRestoreStep(v)
-		require.Equal(t, Settled(v), step == entity.Settle,
-			"the watcher would start a workflow that has nothing to do, or none that has: %+v", v)
-		switch step {
-		case stepStartRestore:
+		if Settled(v) {
+			return
+		}
+		switch next(v) {
+		case contract.StartRestore:
 			require.False(t, v.BeingDeleted || v.EverCreated, "%+v", v)
-		case stepDeleteRestore:
+		case contract.DeleteRestore:
 			require.True(t, v.BeingDeleted && v.Velero.Exists && !v.NamespaceTerminating, "%+v", v)
 			require.False(t, v.Marked && v.Velero.AtWork, "Velero would write to what is gone: %+v", v)
-		case stepReleaseRestore:
+		case contract.ReleaseRestore:
 			require.True(t, v.BeingDeleted, "%+v", v)
 			require.True(t, !v.Velero.Exists || v.NamespaceTerminating, "the finalizer guards what exists: %+v", v)
-		case stepFinalize:
-			require.True(t, v.FinalizationDue && v.Velero.Exists && !v.BeingDeleted && v.EverCreated, "%+v", v)
-		case entity.Wait:
+		case wait:
+			require.False(t, finalizationDue(v) && !v.EverCreated, "%+v", v)
 			require.True(t, v.Velero.Exists || v.EverCreated, "there is somebody to wait for: %+v", v)
 			require.False(t, v.BeingDeleted && !v.Velero.Deleting && !v.Velero.AtWork, "nobody deletes it: %+v", v)
 		}
@@ -69,6 +67,6 @@ func TestARestoreSaysWhatItWaitsFor(t *testing.T) {
 		"**Deleting:** waits for Velero to remove the files of Velero Restore `r` from the object store (phase: Completed). It does so when it is running, its present restore is done and the storage location is available.": in("Completed", func(v *contract.RestoreView) { v.BeingDeleted = true }),
 		"**Deleting:** waits for Velero to end Velero Restore `r` (phase: Finalizing). Deleted before, it would hold up other restores.":                                                                                       in("Finalizing", func(v *contract.RestoreView) { v.BeingDeleted, v.Velero.AtWork = true, true }),
 	} {
-		assert.Equal(t, want, awaitedOfRestore(view))
+		assert.Equal(t, want, awaited(view))
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/entity"
 )
 
 const (
@@ -18,44 +19,32 @@ const (
 	stallCheckTimeout = 10 * time.Second
 )
 
-// Watch is what a workflow does while it waits for Velero: it re-reads its objects from time to time, and then checks whether
-// Velero has finished without updating its object.
-type Watch struct {
-	reread workflow.Future // one timer, renewed only after it fired
-	check  workflow.Future // the check for a stall in progress
-}
-
-// Keep adds its timer and check to a selector. check starts a check for a stall, or returns nil if none is needed.
-func (w *Watch) Keep(
-	ctx workflow.Context, selector workflow.Selector, interval time.Duration, check func(workflow.Context) workflow.Future,
-) {
-	if w.reread == nil {
-		w.reread = workflow.NewTimer(ctx, interval)
-	}
-	selector.AddFuture(w.reread, func(workflow.Future) {
-		w.reread = nil
-		if w.check == nil {
-			w.check = check(ctx)
+// Watch ends a wait for Velero at intervals, so that the objects are read again. Then, if due says so, it starts a check whether
+// Velero has finished without updating its object. That is not a step, and nothing waits for it: a check that fails, for example
+// because Velero is down, says nothing about the object, and the next interval starts the next one. A run that ends meanwhile does
+// not cancel it: its result is written to the object.
+func Watch[In, Out any](options call.Options, activity contract.Activity[In, Out], in In, due func() bool) entity.Waiter {
+	var check workflow.Future // in progress
+	reread := entity.Every(RereadInterval(options), func(ctx workflow.Context) {
+		if check == nil && due() {
+			check = call.Start(ctx, workflow.ActivityOptions{
+				StartToCloseTimeout: stallCheckTimeout,
+				RetryPolicy:         &temporal.RetryPolicy{MaximumAttempts: 1},
+			}, activity, in)
 		}
 	})
-	if w.check != nil {
-		selector.AddFuture(w.check, func(done workflow.Future) {
+	return func(ctx workflow.Context, selector workflow.Selector) {
+		reread(ctx, selector)
+		if check == nil {
+			return
+		}
+		selector.AddFuture(check, func(done workflow.Future) {
 			if err := done.Get(ctx, nil); err != nil {
 				workflow.GetLogger(ctx).Warn("cannot check whether Velero has finished", "error", err)
 			}
-			w.check = nil
+			check = nil
 		})
 	}
-}
-
-// Check starts a check whether Velero has finished without updating its object. It is not a step, and nothing waits for it: a
-// check that fails, for example because Velero is down, says nothing about the object, and the next re-read starts the next
-// one. A run that ends meanwhile does not cancel it: its result is written to the object.
-func Check[In, Out any](ctx workflow.Context, check contract.Activity[In, Out], in In) workflow.Future {
-	return call.Start(ctx, workflow.ActivityOptions{
-		StartToCloseTimeout: stallCheckTimeout,
-		RetryPolicy:         &temporal.RetryPolicy{MaximumAttempts: 1},
-	}, check, in)
 }
 
 // RereadInterval is short enough for a stall to be reported in time, even if one check fails: a file of half the timeout's age

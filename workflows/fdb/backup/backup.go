@@ -11,48 +11,30 @@ import (
 	"holdfast.dev/holdfast/workflows/kinds"
 )
 
-// Kind is how the workflow is run.
-var Kind = kinds.Kind{
-	Kind: contract.KindFDBBackup,
+// Kind is how the workflow is run. It serves one FoundationDBBackup (docs/foundationdb.md, "Life cycle"): each pass checks the
+// backup's status, configures the agents, toggles the backup and the pause, modifies it, and checks again. While the backup must run
+// the workflow is open and inspects it at intervals. Once the backup is stopped, or the object gone, it ends, and the next event
+// starts it again under the same ID. It is the only writer of the object's status. It sends every command for the database to the
+// database's owner, FDBCluster, and asks FDBSnapshotThrottle for a slot for a first snapshot. Data are expired and deleted in turns
+// that FDBExpiryQueue gives. The guard of a container, FDBContainer, learns which containers the backup uses.
+var Kind = kinds.Of(entity.Kind[*contract.FDBBackupInput, contract.FDBBackupStep, contract.FDBBackupView]{
+	Kind: contract.KindFDBBackup, Read: contract.ObserveFDBBackup,
 	Activities: contract.Names(
-		contract.ObserveFDBBackup, contract.ApplyFDBAgents, contract.PlanFDBBackup, contract.PublishFDBBackup,
-		contract.ReleaseFDBBackup, contract.InspectFDBBackup, contract.RunFDBCommand,
+		contract.ApplyFDBAgents, contract.PlanFDBBackup, contract.PublishFDBBackup, contract.ReleaseFDBBackup,
+		contract.InspectFDBBackup, contract.RunFDBCommand,
 	),
-	Read: contract.ObserveFDBBackup.Name, Decisions: entity.Decisions[contract.FDBBackupView]{Settled: Settled},
-	Run: kinds.Serving(Workflow),
-}
+	Args:    func(in *contract.FDBBackupInput) contract.FDBBackupStep { return contract.FDBBackupStep{Ref: in.Ref} },
+	Settled: Settled, Begin: begin,
+	Waits: contract.FDBBackupView{Found: true, ClusterGone: true},
+})
 
-// Workflow serves one FoundationDBBackup (docs/foundationdb.md, "Life cycle"): each pass checks the backup's status, configures
-// the agents, toggles the backup and the pause, modifies it, and checks again. While the backup must run the workflow is open and
-// inspects it at intervals. Once the backup is stopped, or the object gone, it ends, and the next event starts it again under the
-// same ID. It is the only writer of the object's status. It sends every command for the database to the database's owner,
-// FDBCluster, and asks FDBSnapshotThrottle for a slot for a first snapshot. Data are expired and deleted in turns that
-// FDBExpiryQueue gives. The guard of a container, FDBContainer, learns which containers the backup uses.
-func Workflow(ctx workflow.Context, in contract.FDBBackupInput, options call.Options) error {
-	run := &backupRun{
-		in: in, options: options,
-		changed: workflow.GetSignalChannel(ctx, contract.SignalChanged),
-		granted: workflow.GetSignalChannel(ctx, contract.SignalSlotGranted),
-		results: workflow.GetSignalChannel(ctx, contract.SignalExpiryResult),
-		deep:    true, news: true, begins: true,
-	}
-	err := workflow.SetQueryHandler(ctx, contract.QueryState, func() (contract.FDBBackupState, error) {
-		return contract.FDBBackupState{View: run.view, Seen: run.seen, Memory: run.in.Memory}, nil
-	})
-	if err != nil {
-		return err
-	}
-	return entity.Serve(ctx, run)
-}
+type run = entity.Run[*contract.FDBBackupInput, contract.FDBBackupStep, contract.FDBBackupView]
 
-// backupRun is the state of one run. Nothing in it outlives the run except what FDBBackupInput hands over.
+// backupRun is what a run of this kind has besides.
 type backupRun struct {
-	in      contract.FDBBackupInput
-	options call.Options
-	changed workflow.ReceiveChannel
+	*run
 	granted workflow.ReceiveChannel
 	results workflow.ReceiveChannel
-	view    contract.FDBBackupView
 	seen    contract.FDBInspection
 	// failed is the last command if it was not done and is still due; undue: it has to be decided again.
 	failed *Attempt
@@ -69,31 +51,39 @@ type backupRun struct {
 	found string
 }
 
-func (r *backupRun) memory() *contract.FDBMemory { return &r.in.Memory }
+func begin(ctx workflow.Context, r *run) error {
+	own := &backupRun{
+		run:     r,
+		granted: workflow.GetSignalChannel(ctx, contract.SignalSlotGranted),
+		results: workflow.GetSignalChannel(ctx, contract.SignalExpiryResult),
+		deep:    true, news: true, begins: true,
+	}
+	r.Others = []workflow.ReceiveChannel{own.granted, own.results}
+	r.Pass, r.Drain = own.passAndLeave, own.drain
+	r.Wait = func(ctx workflow.Context) error { return r.BlockFor(ctx, own.pause(workflow.Now(ctx)), own.periodic) }
+	r.State = func() any { return contract.FDBBackupState{View: r.View, Seen: own.seen, Memory: r.In.Memory} }
+	return nil
+}
+
+func (r *backupRun) memory() *contract.FDBMemory { return &r.In.Memory }
 
 func (r *backupRun) situation() Situation {
-	view := r.view
+	view := r.View
 	view.Agents.Refused = r.refused
-	return Situation{View: view, Seen: r.seen, Memory: r.in.Memory}
+	return Situation{View: view, Seen: r.seen, Memory: r.In.Memory}
 }
 
-// Pass implements entity.Object. A guard that has not answered keeps the run open.
-func (r *backupRun) Pass(ctx workflow.Context) (entity.Outcome, error) {
-	if err := r.pass(ctx); err != nil || !r.settled() {
-		return entity.Waiting, err
+// passAndLeave deregisters the backup if it is settled. A guard that has not answered keeps the run open.
+func (r *backupRun) passAndLeave(ctx workflow.Context) (settled bool, err error) {
+	if err := r.pass(ctx); err != nil || !r.Settled() {
+		return false, err
 	}
-	if err := r.leaveAll(ctx); err != nil || r.unanswered {
-		return entity.Waiting, err
-	}
-	return entity.Settled, nil
+	err = r.leaveAll(ctx)
+	return !r.unanswered, err
 }
 
-// Carry implements entity.Object.
-func (r *backupRun) Carry() any { return r.in }
-
-// Drain implements entity.Object.
-func (r *backupRun) Drain() int {
-	received := entity.Drain(r.changed)
+func (r *backupRun) drain() int {
+	received := entity.Drain(r.Changed)
 	if received > 0 {
 		r.news, r.memory().Quiet = true, 0
 	}
@@ -104,39 +94,32 @@ func (r *backupRun) Drain() int {
 	return received + grants + r.drainResults()
 }
 
-// settled reports whether nothing is left to do until the next event.
-func (r *backupRun) settled() bool { return Settled(r.view) }
-
 // pass runs the five stages once: check, agents, running and pause, modify, check. The later ones run whatever the earlier found.
 func (r *backupRun) pass(ctx workflow.Context) error {
 	r.undue = false
-	err := r.see(call.LocalFirst(ctx, r.options.Limits, contract.ObserveFDBBackup,
-		contract.FDBBackupStep{Ref: r.in.Ref}))
-	if err != nil {
+	if err := r.Act(ctx, contract.ObserveFDBBackup); err != nil {
 		return err
 	}
 	if done, err := r.expiryFirst(ctx); err != nil || done {
 		return err
 	}
-	if r.settled() && !AgentsDue(r.view) {
+	if r.Settled() && !AgentsDue(r.View) {
 		return nil
 	}
 	if err := r.inspect(ctx); err != nil {
 		return err
 	}
 	r.refused = ""
-	if AgentsDue(r.view) {
-		err := r.see(call.LocalFirst(ctx, r.options.Limits, contract.ApplyFDBAgents,
-			contract.FDBBackupStep{Ref: r.in.Ref}))
-		if err != nil {
+	if AgentsDue(r.View) {
+		if err := r.Act(ctx, contract.ApplyFDBAgents); err != nil {
 			return err
 		}
-		r.refused = r.view.Agents.Refused
+		r.refused = r.View.Agents.Refused
 	}
 	if err := r.operate(ctx); err != nil {
 		return err
 	}
-	if r.view.BeingDeleted {
+	if r.View.BeingDeleted {
 		return r.release(ctx)
 	}
 	return r.publish(ctx)
@@ -152,10 +135,10 @@ func (r *backupRun) publish(ctx workflow.Context) error {
 	}
 	situation := r.situation()
 	findings := contract.FDBFindings{
-		Ref: r.in.Ref, Generation: r.view.Generation,
+		Ref: r.In.Ref, Generation: r.View.Generation,
 		Conditions: Judge(situation, r.failed), Backups: Merge(situation), Expiry: r.memory().Result,
 	}
-	if err := r.see(call.LocalFirst(ctx, r.options.Limits, contract.PublishFDBBackup, findings)); err != nil {
+	if err := r.See(call.LocalFirst(ctx, r.Options.Limits, contract.PublishFDBBackup, findings)); err != nil {
 		return err
 	}
 	r.memory().Result = nil
@@ -167,7 +150,7 @@ func (r *backupRun) publish(ctx workflow.Context) error {
 	}
 	r.found = found
 	workflow.SetCurrentDetails(ctx, Details(r.situation(), findings))
-	return entity.Show(ctx, &r.in.ObjectInput, Phase(situation), "")
+	return entity.Show(ctx, &r.In.ObjectInput, Phase(situation), "")
 }
 
 const (
@@ -180,20 +163,6 @@ const (
 	// requestAgain is the longest wait of a backup with a request in the queue of expirations, which may have been lost.
 	requestAgain = time.Hour
 )
-
-// Wait implements entity.Object. It waits until a signal comes or the next inspection is due.
-func (r *backupRun) Wait(ctx workflow.Context) error {
-	timing, cancel := workflow.WithCancel(ctx)
-	defer cancel()
-	selector := workflow.NewSelector(ctx)
-	selector.AddReceive(r.changed, func(workflow.ReceiveChannel, bool) {})
-	selector.AddReceive(r.granted, func(workflow.ReceiveChannel, bool) {})
-	selector.AddReceive(r.results, func(workflow.ReceiveChannel, bool) {})
-	selector.AddReceive(ctx.Done(), func(workflow.ReceiveChannel, bool) {})
-	selector.AddFuture(workflow.NewTimer(timing, r.pause(workflow.Now(ctx))), func(workflow.Future) { r.periodic() })
-	selector.Select(ctx)
-	return ctx.Err()
-}
 
 // periodic prepares a pass without an event. If the throttle has lost its memory, it learns of this backup again.
 func (r *backupRun) periodic() {
@@ -208,11 +177,11 @@ func (r *backupRun) periodic() {
 
 // pause returns how long to wait for the next inspection.
 func (r *backupRun) pause(now time.Time) time.Duration {
-	longest := r.options.FDBStatusInterval
+	longest := r.Options.FDBStatusInterval
 	if longest <= 0 {
 		longest = DefaultStatusInterval
 	}
-	if left := time.Unix(r.view.ObjectiveChanges, 0).Sub(now); left > 0 { // a second more: it is over then
+	if left := time.Unix(r.View.ObjectiveChanges, 0).Sub(now); left > 0 { // a second more: it is over then
 		longest = min(longest, left+time.Second)
 	}
 	if r.memory().Slot == contract.FDBSlotGranted {

@@ -18,7 +18,7 @@ const endingLimit = 30 * time.Second
 
 // ending: the namespace is being deleted, and must not wait for this object.
 func (r *backupRun) ending() bool {
-	return r.view.BeingDeleted && r.view.NamespaceEnding && (r.view.Held || r.view.DeleteWanted)
+	return r.View.BeingDeleted && r.View.NamespaceEnding && (r.View.Held || r.View.DeleteWanted)
 }
 
 // release releases an object whose backup has ended, or cannot be ended. If its data are to be deleted, it first removes only the
@@ -26,7 +26,7 @@ func (r *backupRun) ending() bool {
 func (r *backupRun) release(ctx workflow.Context) error {
 	now := workflow.Now(ctx)
 	due, abandoned := ReleaseDue(r.situation(), r.failed, now, r.limits(ctx).ResourceTimeout)
-	r.in.Memory = NoticeUnreachable(r.situation(), now)
+	r.In.Memory = NoticeUnreachable(r.situation(), now)
 	if !due && r.ending() {
 		due, abandoned = true, Abandoned(r.situation(), "it has not ended in time, and its namespace is being deleted")
 	}
@@ -44,8 +44,8 @@ func (r *backupRun) release(ctx workflow.Context) error {
 	release := contract.FDBRelease{Abandoned: abandoned}
 	switch {
 	case r.ending(): // the owner and the throttle follow after the release
-		return r.removeFinalizers(ctx, LeaveData(r.view), abandoned)
-	case r.view.DeleteWanted && len(r.view.Backups) == 0:
+		return r.removeFinalizers(ctx, LeaveData(r.View), abandoned)
+	case r.View.DeleteWanted && len(r.View.Backups) == 0:
 		release = NothingToDelete()
 	}
 	if err := r.leaveAll(ctx); err != nil {
@@ -54,30 +54,30 @@ func (r *backupRun) release(ctx workflow.Context) error {
 	if release.Data {
 		return r.removeFinalizers(ctx, release, abandoned)
 	}
-	release.Ref = r.in.Ref
-	if err := r.see(call.LocalFirst(ctx, r.options.Limits, contract.ReleaseFDBBackup, release)); err != nil {
+	release.Ref = r.In.Ref
+	if err := r.See(call.LocalFirst(ctx, r.Options.Limits, contract.ReleaseFDBBackup, release)); err != nil {
 		return err
 	}
-	r.undue = r.view.DeleteWanted // a pause, and then the data
+	r.undue = r.View.DeleteWanted // a pause, and then the data
 	return nil
 }
 
 // removeFinalizers removes all our finalizers.
 func (r *backupRun) removeFinalizers(ctx workflow.Context, release contract.FDBRelease, abandoned string) error {
-	release.Ref, release.Abandoned = r.in.Ref, abandoned
-	for _, container := range Mentioned(r.view) {
+	release.Ref, release.Abandoned = r.In.Ref, abandoned
+	for _, container := range Mentioned(r.View) {
 		if !slices.Contains(r.memory().Used, container) {
 			r.memory().Used = append(r.memory().Used, container) // its guard must learn that this backup does not use it
 		}
 	}
 	note := abandoned
-	if r.view.DeleteWanted {
+	if r.View.DeleteWanted {
 		note += " " + release.Note
 	} else {
 		release.Left = nil // the spec does not ask for their deletion
 	}
 	err := tools.ShowRelease(ctx, note, func() error {
-		return r.see(call.LocalFirst(ctx, r.options.Limits, contract.ReleaseFDBBackup, release))
+		return r.See(call.LocalFirst(ctx, r.Options.Limits, contract.ReleaseFDBBackup, release))
 	})
 	if err != nil {
 		return err
@@ -91,8 +91,8 @@ func (r *backupRun) removeFinalizers(ctx workflow.Context, release contract.FDBR
 func (r *backupRun) clear(ctx workflow.Context) error {
 	switch result := r.memory().Result; {
 	case r.ending():
-		return r.removeFinalizers(ctx, LeaveData(r.view), "")
-	case len(r.view.Backups) == 0:
+		return r.removeFinalizers(ctx, LeaveData(r.View), "")
+	case len(r.View.Backups) == 0:
 		return r.removeFinalizers(ctx, NothingToDelete(), "")
 	case result != nil && result.Job == contract.FDBJobDelete &&
 		(result.Outcome == contract.FDBTurnDone || result.Outcome == contract.FDBTurnNothing):
@@ -101,13 +101,13 @@ func (r *backupRun) clear(ctx workflow.Context) error {
 		if err := r.publishTurn(ctx); err != nil {
 			return err
 		}
-		if len(r.view.Backups) == 0 { // the rest is deleted
+		if len(r.View.Backups) == 0 { // the rest is deleted
 			return r.removeFinalizers(ctx, Cleared(*result), "")
 		}
 	}
 	r.memory().Quiet++
 	text := "**Deleting:** the backup has ended; its data are deleted in its turn in the queue of expirations."
-	if last := r.view.Expiry; last != nil {
+	if last := r.View.Expiry; last != nil {
 		text += " Last turn: " + last.Reason + ". " + details.OneLine(last.Message)
 	}
 	workflow.SetCurrentDetails(ctx, text)
@@ -117,7 +117,7 @@ func (r *backupRun) clear(ctx workflow.Context) error {
 // leaveAll deregisters the backup: with the owner and the throttle, and with those of the queue and the guards that do not know
 // yet.
 func (r *backupRun) leaveAll(ctx workflow.Context) error {
-	if !r.unanswered && r.settled() {
+	if !r.unanswered && r.Settled() {
 		if err := r.reportData(ctx); err != nil {
 			return err
 		}

@@ -10,26 +10,22 @@ import (
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/entity"
 	"holdfast.dev/holdfast/workflows/fdb/tools"
 )
 
 // drainResults drains the results of turns, and returns how many there were. The latest is kept until it is published.
 func (r *backupRun) drainResults() int {
-	waiting := r.results.Len()
-	for received := 0; ; received++ {
-		var result contract.FDBExpiryResult
-		if !r.results.ReceiveAsync(&result) {
-			return max(waiting, received)
-		}
+	return entity.DrainNoting(r.results, func(result contract.FDBExpiryResult) {
 		r.memory().Result = Later(r.memory().Result, result)
 		r.deep = true // the containers have changed
-	}
+	})
 }
 
 // expiryFirst brings the queue and the guards up to date before the backup itself, and reports whether that was all: the object
 // waits only for the deletion of its data, or only the result of a turn had to be written.
 func (r *backupRun) expiryFirst(ctx workflow.Context) (done bool, err error) {
-	r.memory().Result = Pending(r.view, r.in.Memory)
+	r.memory().Result = Pending(r.View, r.In.Memory)
 	if !r.ending() {
 		if err := r.reportData(ctx); err != nil {
 			return false, err
@@ -37,13 +33,13 @@ func (r *backupRun) expiryFirst(ctx workflow.Context) (done bool, err error) {
 	}
 	result := r.memory().Result
 	switch {
-	case r.view.BeingDeleted && !r.view.Held && r.view.DeleteWanted:
+	case r.View.BeingDeleted && !r.View.Held && r.View.DeleteWanted:
 		return true, r.clear(ctx)
-	case result != nil && r.settled() && !Gone(r.view) && result.Reason != fdbv1alpha1.ExpiryFailed && !AgentsDue(r.view):
+	case result != nil && r.Settled() && !Gone(r.View) && result.Reason != fdbv1alpha1.ExpiryFailed && !AgentsDue(r.View):
 		r.seen = contract.FDBInspection{} // from before the turn
 		return true, r.publishTurn(ctx)
-	case result != nil && r.settled() && !Gone(r.view) && result.Reason == fdbv1alpha1.ExpiryFailed:
-		r.view.Reconciled = false // the condition is judged like every other
+	case result != nil && r.Settled() && !Gone(r.View) && result.Reason == fdbv1alpha1.ExpiryFailed:
+		r.View.Reconciled = false // the condition is judged like every other
 	}
 	return false, nil
 }
@@ -55,8 +51,8 @@ func (r *backupRun) publishTurn(ctx workflow.Context) error {
 
 // publishData writes what is known of the data, and how a turn ended.
 func (r *backupRun) publishData(ctx workflow.Context, summary string) error {
-	err := r.see(call.LocalFirst(ctx, r.options.Limits, contract.PublishFDBBackup.WithSummary(summary), contract.FDBFindings{
-		Ref: r.in.Ref, Generation: r.view.Generation, Backups: Merge(r.situation()), Expiry: r.memory().Result, ExpiryAlone: true,
+	err := r.See(call.LocalFirst(ctx, r.Options.Limits, contract.PublishFDBBackup.WithSummary(summary), contract.FDBFindings{
+		Ref: r.In.Ref, Generation: r.View.Generation, Backups: Merge(r.situation()), Expiry: r.memory().Result, ExpiryAlone: true,
 	}))
 	if err == nil {
 		r.memory().Result = nil
@@ -75,16 +71,16 @@ func (r *backupRun) reportData(ctx workflow.Context) error {
 // requestTurn sends the queue what this backup wants, if it may not know: at the start of every run, on a change, and at
 // intervals.
 func (r *backupRun) requestTurn(ctx workflow.Context) error {
-	now, action := workflow.Now(ctx), WantedJob(r.view)
-	if !QueueDue(r.view, r.in.Memory, r.begins, now) {
+	now, action := workflow.Now(ctx), WantedJob(r.View)
+	if !QueueDue(r.View, r.In.Memory, r.begins, now) {
 		return nil
 	}
 	summary := "Ask the queue of expirations for a turn: " + string(action)
 	if action == contract.FDBJobNone {
 		summary = "Leave the queue of expirations"
 	}
-	_, err := call.LocalFirst(ctx, r.options.Limits, contract.SignalFDBExpiryQueue.WithSummary(summary),
-		contract.FDBQueueRequest{Cluster: r.in.Cluster, Ref: r.in.Ref, Job: action})
+	_, err := call.LocalFirst(ctx, r.Options.Limits, contract.SignalFDBExpiryQueue.WithSummary(summary),
+		contract.FDBQueueRequest{Cluster: r.In.Cluster, Ref: r.In.Ref, Job: action})
 	if err != nil {
 		return err
 	}
@@ -97,8 +93,8 @@ func (r *backupRun) requestTurn(ctx workflow.Context) error {
 // does not answer keeps no backup from running: the next pass sends the request again.
 func (r *backupRun) updateGuards(ctx workflow.Context) error {
 	r.unanswered = false
-	present := Mentioned(r.view)
-	if Gone(r.view) {
+	present := Mentioned(r.View)
+	if Gone(r.View) {
 		present = nil
 	}
 	for _, container := range slices.Clone(r.memory().Used) {
@@ -109,13 +105,13 @@ func (r *backupRun) updateGuards(ctx workflow.Context) error {
 			return err
 		}
 	}
-	if Gone(r.view) {
+	if Gone(r.View) {
 		return nil
 	}
-	for _, container := range Containers(r.view) {
+	for _, container := range Containers(r.View) {
 		switch {
 		case slices.Contains(r.memory().Used, container):
-		case r.view.BeingDeleted: // the turn sends its own requests; in the end the same is left
+		case r.View.BeingDeleted: // the turn sends its own requests; in the end the same is left
 			r.memory().Used = append(r.memory().Used, container)
 		default:
 			if known, err := r.requestGuard(ctx, container, contract.FDBContainerUse, false); err != nil || !known {
@@ -128,7 +124,7 @@ func (r *backupRun) updateGuards(ctx workflow.Context) error {
 
 // useNew reports to the guard of the container that a start is about to make, if nobody else can know it, or that it has made.
 func (r *backupRun) useNew(ctx workflow.Context, made bool) error {
-	container, fresh := NewContainer(r.view)
+	container, fresh := NewContainer(r.View)
 	if container == "" || slices.Contains(r.memory().Used, container) || (!made && !fresh) {
 		return nil
 	}
@@ -142,7 +138,7 @@ func (r *backupRun) requestGuard(
 ) (bool, error) {
 	_, err := tools.RequestContainer(ctx, contract.FDBContainerRequest{
 		Container: container, Action: action, Fresh: fresh,
-		User: contract.FDBContainerUser{Name: r.name(), Cluster: r.in.Cluster, Namespace: r.in.Ref.Namespace},
+		User: contract.FDBContainerUser{Name: r.name(), Cluster: r.In.Cluster, Namespace: r.In.Ref.Namespace},
 	}, tools.GuardTimeout, fmt.Sprintf("Send a request to the guard of the container: %s", action))
 	if temporal.IsCanceledError(err) {
 		return false, err
@@ -162,5 +158,5 @@ func (r *backupRun) requestGuard(
 
 // name is the backup's name for people.
 func (r *backupRun) name() string {
-	return tools.UserName(r.in.Ref.String(), r.in.Cluster)
+	return tools.UserName(r.In.Ref.String(), r.In.Cluster)
 }

@@ -12,9 +12,9 @@ import (
 
 // request sends a request to the owner of the FoundationDB cluster, with what this backup wants of the agents.
 func (r *backupRun) request(ctx workflow.Context, request contract.FDBCommandRequest) (contract.FDBCommandAnswer, error) {
-	request.Member = contract.FDBMember{Name: r.name(), Paused: r.view.Desired.State == "Paused"}
+	request.Member = contract.FDBMember{Name: r.name(), Paused: r.View.Desired.State == "Paused"}
 	if request.Cluster == "" {
-		request.Cluster, request.Leave = r.view.Owner, Stopping(r.view)
+		request.Cluster, request.Leave = r.View.Owner, Stopping(r.View)
 	}
 	wait := contract.FDBRequestWait
 	if r.ending() {
@@ -24,7 +24,7 @@ func (r *backupRun) request(ctx workflow.Context, request contract.FDBCommandReq
 	if request.Command != nil {
 		summary = fmt.Sprintf("Run fdbbackup %s", request.Command.Operation)
 	}
-	answer, answered, err := tools.RequestOwner(ctx, r.in.Cluster, request, summary, wait)
+	answer, answered, err := tools.RequestOwner(ctx, r.In.Cluster, request, summary, wait)
 	if err != nil || !answered {
 		return answer, err
 	}
@@ -46,9 +46,9 @@ func (r *backupRun) leave(ctx workflow.Context) error {
 // requestSlot sends the throttle what this backup wants, and remembers it.
 func (r *backupRun) requestSlot(ctx workflow.Context, action contract.FDBSlotAction) error {
 	summary := "Send a request to the throttle of first snapshots: " + string(action)
-	_, err := call.LocalFirst(ctx, r.options.Limits, contract.SignalFDBThrottle.WithSummary(summary),
+	_, err := call.LocalFirst(ctx, r.Options.Limits, contract.SignalFDBThrottle.WithSummary(summary),
 		contract.FDBSlotRequest{
-			Cluster: r.in.Cluster, WorkflowID: workflow.GetInfo(ctx).WorkflowExecution.ID, Namespace: r.in.Ref.Namespace, Action: action,
+			Cluster: r.In.Cluster, WorkflowID: workflow.GetInfo(ctx).WorkflowExecution.ID, Namespace: r.In.Ref.Namespace, Action: action,
 		})
 	if err != nil {
 		return err

@@ -21,7 +21,7 @@ const defaultSnapshotTimeout = 30 * time.Minute
 // limits returns the flags, recorded in the history whenever they change: a worker with other flags must replay what was decided.
 func (r *backupRun) limits(ctx workflow.Context) flagLimits {
 	present := func(workflow.Context) any {
-		limits := flagLimits{ResourceTimeout: r.options.Timeout(), SnapshotTimeout: r.options.FDBSnapshotTimeout}
+		limits := flagLimits{ResourceTimeout: r.Options.Timeout(), SnapshotTimeout: r.Options.FDBSnapshotTimeout}
 		if limits.SnapshotTimeout <= 0 {
 			limits.SnapshotTimeout = defaultSnapshotTimeout
 		}
@@ -36,18 +36,9 @@ func (r *backupRun) limits(ctx workflow.Context) flagLimits {
 	return limits
 }
 
-// see keeps the view that an activity has returned.
-func (r *backupRun) see(view contract.FDBBackupView, err error) error {
-	if err != nil {
-		return err
-	}
-	r.view = view
-	return nil
-}
-
 // inspect reads the state from FoundationDB. If it does not answer, that is a finding, not an error.
 func (r *backupRun) inspect(ctx workflow.Context) error {
-	if r.view.Owner == "" {
+	if r.View.Owner == "" {
 		r.seen = contract.FDBInspection{}
 		return nil
 	}
@@ -56,23 +47,23 @@ func (r *backupRun) inspect(ctx workflow.Context) error {
 		r.deep, limit, attempts = false, 2*endingLimit, 1
 	}
 	seen, err := call.Execute(ctx, workflow.ActivityOptions{
-		TaskQueue:              contract.FDBTaskQueue(r.in.Cluster),
+		TaskQueue:              contract.FDBTaskQueue(r.In.Cluster),
 		ScheduleToStartTimeout: tools.PickUp,
 		StartToCloseTimeout:    limit,
 		HeartbeatTimeout:       tools.Heartbeat,
 		RetryPolicy:            &temporal.RetryPolicy{InitialInterval: call.RetryInterval, MaximumAttempts: attempts},
-	}, contract.InspectFDBBackup, contract.FDBInspect{Ref: r.in.Ref, Deep: r.deep})
+	}, contract.InspectFDBBackup, contract.FDBInspect{Ref: r.In.Ref, Deep: r.deep})
 	if temporal.IsCanceledError(err) {
 		return err
 	}
 	if err != nil {
-		seen = contract.FDBInspection{Failure: tools.FailureOf(r.in.Cluster, err)}
+		seen = contract.FDBInspection{Failure: tools.FailureOf(r.In.Cluster, err)}
 	}
 	if !r.deep && seen.Failure == nil {
 		seen.Containers = r.seen.Containers // of the last deep inspection
 	}
 	r.seen, r.deep, r.deepened = seen, false, r.deep
-	r.in.Memory = Notice(r.situation(), workflow.Now(ctx), r.limits(ctx).SnapshotTimeout)
+	r.In.Memory = Notice(r.situation(), workflow.Now(ctx), r.limits(ctx).SnapshotTimeout)
 	return nil
 }
 
@@ -89,7 +80,7 @@ func (r *backupRun) operate(ctx workflow.Context) error {
 				r.failed = &Attempt{Operation: contract.FDBStart, Failure: trouble}
 				return r.giveBack(ctx, trouble)
 			}
-			if err := r.plan(ctx); err != nil || !Planned(r.view) {
+			if err := r.plan(ctx); err != nil || !Planned(r.View) {
 				r.undue = true
 				return err
 			}
@@ -116,13 +107,13 @@ func (r *backupRun) operate(ctx workflow.Context) error {
 
 // report brings the owner and the throttle up to date.
 func (r *backupRun) report(ctx workflow.Context) error {
-	if r.memory().Owner != "" && r.memory().Owner != r.view.Owner && r.view.Owner != "" {
+	if r.memory().Owner != "" && r.memory().Owner != r.View.Owner && r.View.Owner != "" {
 		if err := r.leave(ctx); err != nil { // the cluster was recreated
 			return err
 		}
 		r.news = true
 	}
-	if r.news && r.view.Owner != "" && !Stopping(r.view) {
+	if r.news && r.View.Owner != "" && !Stopping(r.View) {
 		answer, err := r.request(ctx, contract.FDBCommandRequest{})
 		if err != nil {
 			return err
@@ -136,13 +127,13 @@ func (r *backupRun) report(ctx workflow.Context) error {
 }
 
 func (r *backupRun) plan(ctx workflow.Context) error {
-	return r.see(call.LocalFirst(ctx, r.options.Limits, contract.PlanFDBBackup,
-		contract.FDBPlan{Ref: r.in.Ref, Generation: r.view.Generation, At: workflow.Now(ctx).Unix()}))
+	return r.See(call.LocalFirst(ctx, r.Options.Limits, contract.PlanFDBBackup,
+		contract.FDBPlan{Ref: r.In.Ref, Generation: r.View.Generation, At: workflow.Now(ctx).Unix()}))
 }
 
 // command runs a command through the owner, and reports whether the pass goes on.
 func (r *backupRun) command(ctx workflow.Context, command contract.FDBCommand) (bool, error) {
-	command.Ref, r.failed = r.in.Ref, nil
+	command.Ref, r.failed = r.In.Ref, nil
 	r.memory().Starting = command.Operation == contract.FDBStart
 	answer, err := r.request(ctx, contract.FDBCommandRequest{Command: &command})
 	if err != nil {
@@ -182,7 +173,7 @@ func (r *backupRun) putOff(ctx workflow.Context, operation contract.FDBOperation
 	r.memory().Quiet = 0
 	switch operation {
 	case contract.FDBResume:
-		if Stopping(r.view) {
+		if Stopping(r.View) {
 			r.memory().Paused = false // the members that stay want the pause
 		}
 	case contract.FDBStart, contract.FDBModify, contract.FDBAbort:

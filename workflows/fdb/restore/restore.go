@@ -15,43 +15,30 @@ import (
 	"holdfast.dev/holdfast/workflows/kinds"
 )
 
-// Kind is how the workflow is run.
-var Kind = kinds.Kind{
-	Kind: contract.KindFDBRestore,
+// Kind is how the workflow is run. It serves one FoundationDBRestore (docs/foundationdb-restore.md, "What happens"): each pass
+// inspects the restore in the destination, starts or aborts it, or checks its end, and writes what it found. A restore is planned and
+// started once, and never again. The workflow ends with the restore, and the next event starts it again under the same ID. It is the
+// only writer of the object's status. It sends every command for the destination to the destination's owner, FDBCluster. The guard of
+// the container, FDBContainer, grants no expiration while the restore reads it.
+var Kind = kinds.Of(entity.Kind[*contract.FDBRestoreInput, contract.FDBRestoreStep, contract.FDBRestoreView]{
+	Kind: contract.KindFDBRestore, Read: contract.ObserveFDBRestore,
 	Activities: contract.Names(
-		contract.ObserveFDBRestore, contract.PlanFDBRestore, contract.PublishFDBRestore, contract.ReleaseFDBRestore,
-		contract.InspectFDBRestore, contract.RunFDBRestoreCommand, contract.FinalizeFDBRestore,
+		contract.PlanFDBRestore, contract.PublishFDBRestore, contract.ReleaseFDBRestore, contract.InspectFDBRestore,
+		contract.RunFDBRestoreCommand, contract.FinalizeFDBRestore,
 	),
-	Read: contract.ObserveFDBRestore.Name, Decisions: entity.Decisions[contract.FDBRestoreView]{Settled: Settled},
-	Run: kinds.Serving(Workflow),
-}
+	Args: func(in *contract.FDBRestoreInput) contract.FDBRestoreStep {
+		return contract.FDBRestoreStep{Ref: in.Ref}
+	},
+	Settled: Settled, Begin: begin,
+	Waits: contract.FDBRestoreView{Found: true, ClusterGone: true},
+})
 
-// Workflow serves one FoundationDBRestore (docs/foundationdb-restore.md, "What happens"): each pass inspects the restore in the
-// destination, starts or aborts it, or checks its end, and writes what it found. A restore is planned and started once, and never
-// again. The workflow ends with the restore, and the next event starts it again under the same ID. It is the only writer of the
-// object's status. It sends every command for the destination to the destination's owner, FDBCluster. The guard of the container,
-// FDBContainer, grants no expiration while the restore reads it.
-func Workflow(ctx workflow.Context, in contract.FDBRestoreInput, options call.Options) error {
-	run := &restoreRun{
-		in: in, options: options, news: true,
-		changed: workflow.GetSignalChannel(ctx, contract.SignalChanged),
-	}
-	err := workflow.SetQueryHandler(ctx, contract.QueryState, func() (contract.FDBRestoreState, error) {
-		return contract.FDBRestoreState{View: run.view, Seen: run.seen, Memory: run.in.Memory}, nil
-	})
-	if err != nil {
-		return err
-	}
-	return entity.Serve(ctx, run)
-}
+type run = entity.Run[*contract.FDBRestoreInput, contract.FDBRestoreStep, contract.FDBRestoreView]
 
-// restoreRun is the state of one run. Nothing in it outlives the run except what FDBRestoreInput hands over.
+// restoreRun is what a run of this kind has besides.
 type restoreRun struct {
-	in      contract.FDBRestoreInput
-	options call.Options
-	changed workflow.ReceiveChannel
-	view    contract.FDBRestoreView
-	seen    contract.FDBRestoreInspection
+	*run
+	seen contract.FDBRestoreInspection
 	// resolved: seen has the version to restore to. busy is from the guard's last answer; opposed from the owner's.
 	resolved bool
 	busy     string
@@ -67,29 +54,33 @@ type restoreRun struct {
 	found   string
 }
 
-func (r *restoreRun) memory() *contract.FDBRestoreMemory { return &r.in.Memory }
+func begin(_ workflow.Context, r *run) error {
+	own := &restoreRun{run: r, news: true}
+	r.Pass, r.Drain = own.passAndLeave, own.drain
+	r.Wait = func(ctx workflow.Context) error { return r.BlockFor(ctx, own.pause(ctx), func() {}) }
+	r.State = func() any { return contract.FDBRestoreState{View: r.View, Seen: own.seen, Memory: r.In.Memory} }
+	return nil
+}
+
+func (r *restoreRun) memory() *contract.FDBRestoreMemory { return &r.In.Memory }
 
 func (r *restoreRun) situation(ctx workflow.Context) Situation {
 	return Situation{
-		View: r.view, Seen: r.seen, Resolved: r.resolved, Memory: r.in.Memory, Busy: r.busy, Opposed: r.opposed, Tasks: r.tasks,
+		View: r.View, Seen: r.seen, Resolved: r.resolved, Memory: r.In.Memory, Busy: r.busy, Opposed: r.opposed, Tasks: r.tasks,
 		Now: workflow.Now(ctx),
 	}
 }
 
-// Pass implements entity.Object.
-func (r *restoreRun) Pass(ctx workflow.Context) (entity.Outcome, error) {
-	if err := r.pass(ctx); err != nil || !Settled(r.view) {
-		return entity.Waiting, err
+// passAndLeave deregisters the restore if it is settled.
+func (r *restoreRun) passAndLeave(ctx workflow.Context) (settled bool, err error) {
+	if err := r.pass(ctx); err != nil || !r.Settled() {
+		return false, err
 	}
-	return entity.Settled, r.leaveAll(ctx)
+	return true, r.leaveAll(ctx)
 }
 
-// Carry implements entity.Object.
-func (r *restoreRun) Carry() any { return r.in }
-
-// Drain implements entity.Object.
-func (r *restoreRun) Drain() int {
-	received := entity.Drain(r.changed)
+func (r *restoreRun) drain() int {
+	received := entity.Drain(r.Changed)
 	if received > 0 {
 		r.news, r.patient, r.memory().Quiet = true, false, 0
 	}
@@ -99,9 +90,7 @@ func (r *restoreRun) Drain() int {
 // pass inspects, does what is due, and publishes what it found.
 func (r *restoreRun) pass(ctx workflow.Context) error {
 	r.undue, r.failed, r.busy = false, nil, ""
-	err := r.see(call.LocalFirst(ctx, r.options.Limits, contract.ObserveFDBRestore,
-		contract.FDBRestoreStep{Ref: r.in.Ref}))
-	if err != nil || Settled(r.view) {
+	if err := r.Act(ctx, contract.ObserveFDBRestore); err != nil || r.Settled() {
 		return err
 	}
 	if err := r.inspect(ctx, false); err != nil {
@@ -110,10 +99,10 @@ func (r *restoreRun) pass(ctx workflow.Context) error {
 	if err := r.operate(ctx); err != nil {
 		return err
 	}
-	if Settled(r.view) { // the object is gone meanwhile
+	if r.Settled() { // the object is gone meanwhile
 		return nil
 	}
-	if r.view.BeingDeleted {
+	if r.View.BeingDeleted {
 		return r.release(ctx)
 	}
 	return r.publish(ctx)
@@ -122,8 +111,8 @@ func (r *restoreRun) pass(ctx workflow.Context) error {
 // publish writes what the pass found.
 func (r *restoreRun) publish(ctx workflow.Context) error {
 	situation := r.situation(ctx)
-	findings := Find(situation, r.in.Ref, r.failed)
-	if err := r.see(call.LocalFirst(ctx, r.options.Limits, contract.PublishFDBRestore, findings)); err != nil {
+	findings := Find(situation, r.In.Ref, r.failed)
+	if err := r.See(call.LocalFirst(ctx, r.Options.Limits, contract.PublishFDBRestore, findings)); err != nil {
 		return err
 	}
 	found := Signature(findings)
@@ -134,12 +123,12 @@ func (r *restoreRun) publish(ctx workflow.Context) error {
 	}
 	r.found, r.patient = found, Patient(findings.Conditions)
 	workflow.SetCurrentDetails(ctx, Details(situation, findings))
-	return entity.Show(ctx, &r.in.ObjectInput, string(restoretool.Observed(findings.State)), "")
+	return entity.Show(ctx, &r.In.ObjectInput, string(restoretool.Observed(findings.State)), "")
 }
 
 // release releases an object whose restore has ended, or cannot be ended.
 func (r *restoreRun) release(ctx workflow.Context) error {
-	r.in.Memory = NoticeUnreachable(r.situation(ctx))
+	r.In.Memory = NoticeUnreachable(r.situation(ctx))
 	due, note := ReleaseDue(r.situation(ctx), r.failed, r.resourceTimeout(ctx))
 	if !due {
 		r.memory().Quiet++
@@ -151,11 +140,11 @@ func (r *restoreRun) release(ctx workflow.Context) error {
 		return err
 	}
 	release := contract.FDBRestoreRelease{
-		Ref: r.in.Ref, Note: note,
+		Ref: r.In.Ref, Note: note,
 		Aborted: r.seen.Failure == nil && r.seen.Restore != nil && r.seen.Restore.State == StateAborted,
 	}
 	return tools.ShowRelease(ctx, note, func() error {
-		return r.see(call.LocalFirst(ctx, r.options.Limits, contract.ReleaseFDBRestore, release))
+		return r.See(call.LocalFirst(ctx, r.Options.Limits, contract.ReleaseFDBRestore, release))
 	})
 }
 
@@ -175,21 +164,9 @@ func (r *restoreRun) leaveAll(ctx workflow.Context) error {
 // runningInterval is the longest wait while the restore runs, or is to be aborted.
 const runningInterval = 15 * time.Second
 
-// Wait implements entity.Object. It waits until a signal comes or the next inspection is due.
-func (r *restoreRun) Wait(ctx workflow.Context) error {
-	timing, cancel := workflow.WithCancel(ctx)
-	defer cancel()
-	selector := workflow.NewSelector(ctx)
-	selector.AddReceive(r.changed, func(workflow.ReceiveChannel, bool) {})
-	selector.AddReceive(ctx.Done(), func(workflow.ReceiveChannel, bool) {})
-	selector.AddFuture(workflow.NewTimer(timing, r.pause(ctx)), func(workflow.Future) {})
-	selector.Select(ctx)
-	return ctx.Err()
-}
-
 // pause returns how long to wait for the next inspection.
 func (r *restoreRun) pause(ctx workflow.Context) time.Duration {
-	longest := r.options.FDBStatusInterval
+	longest := r.Options.FDBStatusInterval
 	if longest <= 0 {
 		longest = fdbbackup.DefaultStatusInterval
 	}

@@ -15,7 +15,7 @@ import (
 // resourceTimeout returns the flag, recorded in the history whenever it changes: a worker with another flag must replay what was
 // decided.
 func (r *restoreRun) resourceTimeout(ctx workflow.Context) time.Duration {
-	present := func(workflow.Context) any { return r.options.Timeout() }
+	present := func(workflow.Context) any { return r.Options.Timeout() }
 	var timeout time.Duration
 	same := func(a, b any) bool { return a == b }
 	if err := workflow.MutableSideEffect(ctx, "resource-timeout", present, same).Get(&timeout); err != nil {
@@ -23,15 +23,6 @@ func (r *restoreRun) resourceTimeout(ctx workflow.Context) time.Duration {
 		return call.DefaultResourceTimeout
 	}
 	return timeout
-}
-
-// see keeps the view that an activity has returned.
-func (r *restoreRun) see(view contract.FDBRestoreView, err error) error {
-	if err != nil {
-		return err
-	}
-	r.view = view
-	return nil
 }
 
 const (
@@ -47,7 +38,7 @@ const (
 func (r *restoreRun) inspect(ctx workflow.Context, resolve bool) error {
 	before := r.seen.Restore
 	r.seen, r.resolved = contract.FDBRestoreInspection{Restore: before}, false // the last known progress, to be shown
-	if !InspectDue(r.view) {
+	if !InspectDue(r.View) {
 		return nil
 	}
 	inspect, limit, attempts := contract.InspectFDBRestore, tools.InspectTimeout, int32(tools.InspectAttempts)
@@ -55,27 +46,27 @@ func (r *restoreRun) inspect(ctx workflow.Context, resolve bool) error {
 		inspect = inspect.WithSummary("Find out what would be restored, and whether the destination is fit for it")
 		limit = resolveTimeout
 	}
-	if r.view.NamespaceEnding {
+	if r.View.NamespaceEnding {
 		limit, attempts = endingInspect, 1
 	}
 	seen, err := call.Execute(ctx, workflow.ActivityOptions{
-		TaskQueue:              contract.FDBTaskQueue(r.in.Cluster),
+		TaskQueue:              contract.FDBTaskQueue(r.In.Cluster),
 		ScheduleToStartTimeout: tools.PickUp,
 		StartToCloseTimeout:    limit,
 		HeartbeatTimeout:       tools.Heartbeat,
 		RetryPolicy:            &temporal.RetryPolicy{InitialInterval: call.RetryInterval, MaximumAttempts: attempts},
-	}, inspect, contract.FDBRestoreInspect{Ref: r.in.Ref, Resolve: resolve})
+	}, inspect, contract.FDBRestoreInspect{Ref: r.In.Ref, Resolve: resolve})
 	if temporal.IsCanceledError(err) {
 		return err
 	}
 	if err != nil {
-		seen = contract.FDBRestoreInspection{Failure: tools.FailureOf(r.in.Cluster, err)}
+		seen = contract.FDBRestoreInspection{Failure: tools.FailureOf(r.In.Cluster, err)}
 	}
 	if seen.Failure != nil {
 		seen.Restore = before
 	}
 	r.seen, r.resolved = seen, resolve && seen.Failure == nil
-	r.in.Memory = Notice(r.situation(ctx))
+	r.In.Memory = Notice(r.situation(ctx))
 	return nil
 }
 
@@ -111,12 +102,12 @@ func (r *restoreRun) operate(ctx workflow.Context) error {
 
 // report brings the owner up to date.
 func (r *restoreRun) report(ctx workflow.Context) error {
-	if r.memory().Owner != "" && r.memory().Owner != r.view.Owner && r.view.Owner != "" {
+	if r.memory().Owner != "" && r.memory().Owner != r.View.Owner && r.View.Owner != "" {
 		if err := r.leave(ctx); err != nil { // the cluster was recreated
 			return err
 		}
 	}
-	if !JoinDue(r.situation(ctx)) || (!r.news && r.memory().Owner == r.view.Owner) {
+	if !JoinDue(r.situation(ctx)) || (!r.news && r.memory().Owner == r.View.Owner) {
 		return nil
 	}
 	_, err := r.request(ctx, contract.FDBCommandRequest{})
@@ -130,18 +121,18 @@ func (r *restoreRun) plan(ctx workflow.Context) (bool, error) {
 		r.undue = true
 		return false, nil
 	}
-	err := r.see(call.LocalFirst(ctx, r.options.Limits, contract.PlanFDBRestore,
-		contract.FDBRestorePlanning{Ref: r.in.Ref, Generation: r.view.Generation, Plan: *plan}))
-	if err != nil || r.view.Plan == nil {
+	err := r.See(call.LocalFirst(ctx, r.Options.Limits, contract.PlanFDBRestore,
+		contract.FDBRestorePlanning{Ref: r.In.Ref, Generation: r.View.Generation, Plan: *plan}))
+	if err != nil || r.View.Plan == nil {
 		r.undue = true
 		return false, err
 	}
-	return !Settled(r.view), nil
+	return !Settled(r.View), nil
 }
 
 // command runs a command through the owner. The restore is inspected in any case: a command that failed may have had its effect.
 func (r *restoreRun) command(ctx workflow.Context, command contract.FDBCommand) error {
-	command.Ref = r.in.Ref
+	command.Ref = r.In.Ref
 	answer, err := r.request(ctx, contract.FDBCommandRequest{Command: &command})
 	if err != nil {
 		return err
@@ -170,17 +161,17 @@ func (r *restoreRun) command(ctx workflow.Context, command contract.FDBCommand) 
 func (r *restoreRun) request(ctx workflow.Context, request contract.FDBCommandRequest) (contract.FDBCommandAnswer, error) {
 	request.Member.Name = r.name()
 	if request.Cluster == "" {
-		request.Cluster, request.Leave = r.view.Owner, Stopping(r.view)
+		request.Cluster, request.Leave = r.View.Owner, Stopping(r.View)
 	}
 	summary := "Enter this restore with the owner of the destination"
 	if request.Command != nil {
 		summary = fmt.Sprintf("Run %s", Tool(request.Command.Operation))
 	}
 	wait := contract.FDBRequestWait
-	if r.view.NamespaceEnding {
+	if r.View.NamespaceEnding {
 		wait = endingWait
 	}
-	answer, answered, err := tools.RequestOwner(ctx, r.in.Cluster, request, summary, wait)
+	answer, answered, err := tools.RequestOwner(ctx, r.In.Cluster, request, summary, wait)
 	if err == nil && answered && !request.Leave {
 		r.memory().Owner, r.opposed, r.news = request.Cluster, answer.Opposed, false
 	}
@@ -188,7 +179,7 @@ func (r *restoreRun) request(ctx workflow.Context, request contract.FDBCommandRe
 }
 
 func (r *restoreRun) name() string {
-	return tools.UserName("restore "+r.in.Ref.String(), r.in.Cluster)
+	return tools.UserName("restore "+r.In.Ref.String(), r.In.Cluster)
 }
 
 // leave signs the restore off with the owner that knows of it.
@@ -239,7 +230,7 @@ func (r *restoreRun) leaveContainer(ctx workflow.Context) error {
 func (r *restoreRun) requestContainer(
 	ctx workflow.Context, request contract.FDBContainerRequest, summary string,
 ) (answer contract.FDBContainerAnswer, err error) {
-	request.User.Name, request.User.Cluster, request.User.Namespace = r.name(), r.in.Cluster, r.in.Ref.Namespace
+	request.User.Name, request.User.Cluster, request.User.Namespace = r.name(), r.In.Cluster, r.In.Ref.Namespace
 	answer, err = tools.RequestContainer(ctx, request, tools.GuardTimeout, summary)
 	if err == nil || temporal.IsCanceledError(err) {
 		return answer, err

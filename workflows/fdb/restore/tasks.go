@@ -36,7 +36,7 @@ func (r *restoreRun) finalize(ctx workflow.Context) error {
 	for _, name := range names {
 		r.tasks = append(r.tasks, contract.RecordedTask{Name: name, Phase: TaskInProgress})
 	}
-	if err := r.publish(ctx); err != nil || Settled(r.view) || r.view.BeingDeleted {
+	if err := r.publish(ctx); err != nil || Settled(r.View) || r.View.BeingDeleted {
 		return err
 	}
 	deadline := workflow.Now(ctx).Add(restoreTasksDeadline)
@@ -68,16 +68,16 @@ func (r *restoreRun) runTask(
 	retry := call.Retry()
 	retry.MaximumInterval = runningInterval
 	task := call.Start(running, workflow.ActivityOptions{
-		TaskQueue:              contract.FDBTaskQueue(r.in.Cluster),
+		TaskQueue:              contract.FDBTaskQueue(r.In.Cluster),
 		ScheduleToCloseTimeout: max(0, deadline.Sub(workflow.Now(ctx))) + restoreTaskAttempt,
 		StartToCloseTimeout:    restoreTaskAttempt,
 		HeartbeatTimeout:       tools.Heartbeat,
 		RetryPolicy:            retry,
 	}, contract.FinalizeFDBRestore.WithSummary("Check the end of the restore: "+name),
-		contract.FDBRestoreTaskStep{Ref: r.in.Ref, Task: name, Deadline: deadline})
+		contract.FDBRestoreTaskStep{Ref: r.In.Ref, Task: name, Deadline: deadline})
 	selector := workflow.NewSelector(ctx)
 	selector.AddFuture(task, func(workflow.Future) { done = true })
-	selector.AddReceive(r.changed, func(workflow.ReceiveChannel, bool) {})
+	selector.AddReceive(r.Changed, func(workflow.ReceiveChannel, bool) {})
 	selector.AddReceive(ctx.Done(), func(workflow.ReceiveChannel, bool) {})
 	selector.Select(ctx)
 	if ctx.Err() != nil || !done {
@@ -87,7 +87,7 @@ func (r *restoreRun) runTask(
 		if temporal.IsCanceledError(err) {
 			return outcome, false, err
 		}
-		outcome.Errors.Cluster = []string{fmt.Sprintf("%s could not be checked: %s", name, tools.FailureOf(r.in.Cluster, err).Message)}
+		outcome.Errors.Cluster = []string{fmt.Sprintf("%s could not be checked: %s", name, tools.FailureOf(r.In.Cluster, err).Message)}
 	}
 	return outcome, true, nil
 }
