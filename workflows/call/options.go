@@ -2,6 +2,8 @@ package call
 
 import (
 	"time"
+
+	"go.temporal.io/sdk/workflow"
 )
 
 // DefaultVeleroStallTimeout is --velero-stall-timeout if the worker sets none.
@@ -29,4 +31,17 @@ type Options struct {
 	FDBExpiryRetryInterval time.Duration
 	FDBExpiryMinInterval   time.Duration
 	FDBExpiryTimeout       time.Duration
+}
+
+// Flag returns what follows from the worker's flags where a decision depends on it. It goes through the history whenever it changes,
+// so that a worker with other flags replays what was decided, and can take over. If the history is not readable, fallback holds.
+func Flag[T comparable](ctx workflow.Context, effect string, present, fallback T) T {
+	var recorded T
+	err := workflow.MutableSideEffect(ctx, effect, func(workflow.Context) any { return present },
+		func(a, b any) bool { return a == b }).Get(&recorded)
+	if err != nil {
+		workflow.GetLogger(ctx).Error("flags in the history not readable, the defaults hold", "effect", effect, "error", err)
+		return fallback
+	}
+	return recorded
 }

@@ -65,8 +65,6 @@ func begin(ctx workflow.Context, r *run) error {
 	return nil
 }
 
-func (r *backupRun) memory() *contract.FDBMemory { return &r.In.Memory }
-
 func (r *backupRun) situation() Situation {
 	view := r.View
 	view.Agents.Refused = r.refused
@@ -85,11 +83,11 @@ func (r *backupRun) passAndLeave(ctx workflow.Context) (settled bool, err error)
 func (r *backupRun) drain() int {
 	received := entity.Drain(r.Changed)
 	if received > 0 {
-		r.news, r.memory().Quiet = true, 0
+		r.news, r.In.Memory.Quiet = true, 0
 	}
 	grants := entity.Drain(r.granted)
 	if grants > 0 {
-		r.memory().Slot = contract.FDBSlotGranted
+		r.In.Memory.Slot = contract.FDBSlotGranted
 	}
 	return received + grants + r.drainResults()
 }
@@ -136,17 +134,17 @@ func (r *backupRun) publish(ctx workflow.Context) error {
 	situation := r.situation()
 	findings := contract.FDBFindings{
 		Ref: r.In.Ref, Generation: r.View.Generation,
-		Conditions: Judge(situation, r.failed), Backups: Merge(situation), Expiry: r.memory().Result,
+		Conditions: Judge(situation, r.failed), Backups: Merge(situation), Expiry: r.In.Memory.Result,
 	}
 	if err := r.See(call.LocalFirst(ctx, r.Options.Limits, contract.PublishFDBBackup, findings)); err != nil {
 		return err
 	}
-	r.memory().Result = nil
+	r.In.Memory.Result = nil
 	found := Signature(findings)
 	if found == r.found || r.found == "" { // the first pass of a run has nothing to compare with
-		r.memory().Quiet++
+		r.In.Memory.Quiet++
 	} else {
-		r.memory().Quiet = 0
+		r.In.Memory.Quiet = 0
 	}
 	r.found = found
 	workflow.SetCurrentDetails(ctx, Details(r.situation(), findings))
@@ -167,11 +165,11 @@ const (
 // periodic prepares a pass without an event. If the throttle has lost its memory, it learns of this backup again.
 func (r *backupRun) periodic() {
 	r.deep = true
-	switch r.memory().Slot {
+	switch r.In.Memory.Slot {
 	case contract.FDBSlotGranted:
-		r.memory().Slot = contract.FDBSlotUnknown
+		r.In.Memory.Slot = contract.FDBSlotUnknown
 	case contract.FDBSlotRequested:
-		r.memory().Slot = contract.FDBSlotNone // no start can have begun: it asks again, and keeps its place
+		r.In.Memory.Slot = contract.FDBSlotNone // no start can have begun: it asks again, and keeps its place
 	}
 }
 
@@ -184,15 +182,15 @@ func (r *backupRun) pause(now time.Time) time.Duration {
 	if left := time.Unix(r.View.ObjectiveChanges, 0).Sub(now); left > 0 { // a second more: it is over then
 		longest = min(longest, left+time.Second)
 	}
-	if r.memory().Slot == contract.FDBSlotGranted {
+	if r.In.Memory.Slot == contract.FDBSlotGranted {
 		longest = min(longest, snapshotInterval)
 	}
-	if r.memory().Reported != contract.FDBJobNone {
+	if r.In.Memory.Reported != contract.FDBJobNone {
 		longest = min(longest, requestAgain)
 	}
 	if r.undue {
 		return min(longest, entity.Pause)
 	}
 	const enough = 20 // doublings
-	return min(longest, FirstInterval<<min(r.memory().Quiet, enough))
+	return min(longest, FirstInterval<<min(r.In.Memory.Quiet, enough))
 }

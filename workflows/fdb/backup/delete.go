@@ -31,7 +31,7 @@ func (r *backupRun) release(ctx workflow.Context) error {
 		due, abandoned = true, Abandoned(r.situation(), "it has not ended in time, and its namespace is being deleted")
 	}
 	if !due {
-		r.memory().Quiet++
+		r.In.Memory.Quiet++
 		blocker := details.OneLine(Blocker(r.situation(), r.failed))
 		workflow.SetCurrentDetails(ctx, "**Deleting:** the backup is to be stopped first. "+blocker)
 		return nil
@@ -66,8 +66,8 @@ func (r *backupRun) release(ctx workflow.Context) error {
 func (r *backupRun) removeFinalizers(ctx workflow.Context, release contract.FDBRelease, abandoned string) error {
 	release.Ref, release.Abandoned = r.In.Ref, abandoned
 	for _, container := range Mentioned(r.View) {
-		if !slices.Contains(r.memory().Used, container) {
-			r.memory().Used = append(r.memory().Used, container) // its guard must learn that this backup does not use it
+		if !slices.Contains(r.In.Memory.Used, container) {
+			r.In.Memory.Used = append(r.In.Memory.Used, container) // its guard must learn that this backup does not use it
 		}
 	}
 	note := abandoned
@@ -82,14 +82,14 @@ func (r *backupRun) removeFinalizers(ctx workflow.Context, release contract.FDBR
 	if err != nil {
 		return err
 	}
-	r.memory().Result = nil
+	r.In.Memory.Result = nil
 	return nil
 }
 
 // clear waits for the turn that deletes the data of an object whose backup has ended, and then releases the object. All of it
 // follows from the object and the turn's result: if that is lost, the backup asks the queue again.
 func (r *backupRun) clear(ctx workflow.Context) error {
-	switch result := r.memory().Result; {
+	switch result := r.In.Memory.Result; {
 	case r.ending():
 		return r.removeFinalizers(ctx, LeaveData(r.View), "")
 	case len(r.View.Backups) == 0:
@@ -105,7 +105,7 @@ func (r *backupRun) clear(ctx workflow.Context) error {
 			return r.removeFinalizers(ctx, Cleared(*result), "")
 		}
 	}
-	r.memory().Quiet++
+	r.In.Memory.Quiet++
 	text := "**Deleting:** the backup has ended; its data are deleted in its turn in the queue of expirations."
 	if last := r.View.Expiry; last != nil {
 		text += " Last turn: " + last.Reason + ". " + details.OneLine(last.Message)
@@ -122,12 +122,12 @@ func (r *backupRun) leaveAll(ctx workflow.Context) error {
 			return err
 		}
 	}
-	if r.memory().Owner != "" {
+	if r.In.Memory.Owner != "" {
 		if err := r.leave(ctx); err != nil {
 			return err
 		}
 	}
-	if r.memory().Slot == contract.FDBSlotNone {
+	if r.In.Memory.Slot == contract.FDBSlotNone {
 		return nil
 	}
 	return r.requestSlot(ctx, contract.FDBSlotRelease)

@@ -17,7 +17,7 @@ import (
 // drainResults drains the results of turns, and returns how many there were. The latest is kept until it is published.
 func (r *backupRun) drainResults() int {
 	return entity.DrainNoting(r.results, func(result contract.FDBExpiryResult) {
-		r.memory().Result = Later(r.memory().Result, result)
+		r.In.Memory.Result = Later(r.In.Memory.Result, result)
 		r.deep = true // the containers have changed
 	})
 }
@@ -25,13 +25,13 @@ func (r *backupRun) drainResults() int {
 // expiryFirst brings the queue and the guards up to date before the backup itself, and reports whether that was all: the object
 // waits only for the deletion of its data, or only the result of a turn had to be written.
 func (r *backupRun) expiryFirst(ctx workflow.Context) (done bool, err error) {
-	r.memory().Result = Pending(r.View, r.In.Memory)
+	r.In.Memory.Result = Pending(r.View, r.In.Memory)
 	if !r.ending() {
 		if err := r.reportData(ctx); err != nil {
 			return false, err
 		}
 	}
-	result := r.memory().Result
+	result := r.In.Memory.Result
 	switch {
 	case r.View.BeingDeleted && !r.View.Held && r.View.DeleteWanted:
 		return true, r.clear(ctx)
@@ -52,10 +52,10 @@ func (r *backupRun) publishTurn(ctx workflow.Context) error {
 // publishData writes what is known of the data, and how a turn ended.
 func (r *backupRun) publishData(ctx workflow.Context, summary string) error {
 	err := r.See(call.LocalFirst(ctx, r.Options.Limits, contract.PublishFDBBackup.WithSummary(summary), contract.FDBFindings{
-		Ref: r.In.Ref, Generation: r.View.Generation, Backups: Merge(r.situation()), Expiry: r.memory().Result, ExpiryAlone: true,
+		Ref: r.In.Ref, Generation: r.View.Generation, Backups: Merge(r.situation()), Expiry: r.In.Memory.Result, ExpiryAlone: true,
 	}))
 	if err == nil {
-		r.memory().Result = nil
+		r.In.Memory.Result = nil
 	}
 	return err
 }
@@ -85,7 +85,7 @@ func (r *backupRun) requestTurn(ctx workflow.Context) error {
 		return err
 	}
 	r.begins = false
-	r.memory().Reported, r.memory().ReportedAt = action, now.Unix()
+	r.In.Memory.Reported, r.In.Memory.ReportedAt = action, now.Unix()
 	return nil
 }
 
@@ -97,7 +97,7 @@ func (r *backupRun) updateGuards(ctx workflow.Context) error {
 	if Gone(r.View) {
 		present = nil
 	}
-	for _, container := range slices.Clone(r.memory().Used) {
+	for _, container := range slices.Clone(r.In.Memory.Used) {
 		if slices.Contains(present, container) {
 			continue
 		}
@@ -110,9 +110,9 @@ func (r *backupRun) updateGuards(ctx workflow.Context) error {
 	}
 	for _, container := range Containers(r.View) {
 		switch {
-		case slices.Contains(r.memory().Used, container):
+		case slices.Contains(r.In.Memory.Used, container):
 		case r.View.BeingDeleted: // the turn sends its own requests; in the end the same is left
-			r.memory().Used = append(r.memory().Used, container)
+			r.In.Memory.Used = append(r.In.Memory.Used, container)
 		default:
 			if known, err := r.requestGuard(ctx, container, contract.FDBContainerUse, false); err != nil || !known {
 				return err
@@ -125,7 +125,7 @@ func (r *backupRun) updateGuards(ctx workflow.Context) error {
 // useNew reports to the guard of the container that a start is about to make, if nobody else can know it, or that it has made.
 func (r *backupRun) useNew(ctx workflow.Context, made bool) error {
 	container, fresh := NewContainer(r.View)
-	if container == "" || slices.Contains(r.memory().Used, container) || (!made && !fresh) {
+	if container == "" || slices.Contains(r.In.Memory.Used, container) || (!made && !fresh) {
 		return nil
 	}
 	_, err := r.requestGuard(ctx, container, contract.FDBContainerUse, fresh)
@@ -146,12 +146,12 @@ func (r *backupRun) requestGuard(
 	if err != nil {
 		workflow.GetLogger(ctx).Warn("the guard of the container has not answered", "container", container, "error", err)
 		r.unanswered = true
-		r.memory().Quiet++
+		r.In.Memory.Quiet++
 		return false, nil
 	}
-	r.memory().Used = slices.DeleteFunc(r.memory().Used, func(other string) bool { return other == container })
+	r.In.Memory.Used = slices.DeleteFunc(r.In.Memory.Used, func(other string) bool { return other == container })
 	if action == contract.FDBContainerUse {
-		r.memory().Used = append(r.memory().Used, container)
+		r.In.Memory.Used = append(r.In.Memory.Used, container)
 	}
 	return true, nil
 }

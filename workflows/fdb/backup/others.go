@@ -29,17 +29,17 @@ func (r *backupRun) request(ctx workflow.Context, request contract.FDBCommandReq
 		return answer, err
 	}
 	if !request.Leave {
-		r.memory().Owner, r.memory().Opposed = request.Cluster, answer.Opposed
+		r.In.Memory.Owner, r.In.Memory.Opposed = request.Cluster, answer.Opposed
 	}
 	return answer, nil
 }
 
 // leave deregisters the backup with the owner that knows of it.
 func (r *backupRun) leave(ctx workflow.Context) error {
-	if _, err := r.request(ctx, contract.FDBCommandRequest{Cluster: r.memory().Owner, Leave: true}); err != nil {
+	if _, err := r.request(ctx, contract.FDBCommandRequest{Cluster: r.In.Memory.Owner, Leave: true}); err != nil {
 		return err
 	}
-	r.memory().Owner, r.memory().Opposed = "", nil
+	r.In.Memory.Owner, r.In.Memory.Opposed = "", nil
 	return nil
 }
 
@@ -55,11 +55,11 @@ func (r *backupRun) requestSlot(ctx workflow.Context, action contract.FDBSlotAct
 	}
 	switch action {
 	case contract.FDBSlotAcquire:
-		r.memory().Slot = contract.FDBSlotRequested
+		r.In.Memory.Slot = contract.FDBSlotRequested
 	case contract.FDBSlotCount:
-		r.memory().Slot = contract.FDBSlotGranted
+		r.In.Memory.Slot = contract.FDBSlotGranted
 	case contract.FDBSlotRelease:
-		r.memory().Slot = contract.FDBSlotNone
+		r.In.Memory.Slot = contract.FDBSlotNone
 	}
 	return nil
 }

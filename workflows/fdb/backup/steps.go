@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"cmp"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
@@ -18,22 +19,11 @@ type flagLimits struct {
 
 const defaultSnapshotTimeout = 30 * time.Minute
 
-// limits returns the flags, recorded in the history whenever they change: a worker with other flags must replay what was decided.
 func (r *backupRun) limits(ctx workflow.Context) flagLimits {
-	present := func(workflow.Context) any {
-		limits := flagLimits{ResourceTimeout: r.Options.Timeout(), SnapshotTimeout: r.Options.FDBSnapshotTimeout}
-		if limits.SnapshotTimeout <= 0 {
-			limits.SnapshotTimeout = defaultSnapshotTimeout
-		}
-		return limits
-	}
-	same := func(a, b any) bool { return a == b }
-	var limits flagLimits
-	if err := workflow.MutableSideEffect(ctx, "fdb-limits", present, same).Get(&limits); err != nil {
-		workflow.GetLogger(ctx).Error("limits in the history not readable, the defaults hold", "error", err)
-		return flagLimits{ResourceTimeout: call.DefaultResourceTimeout, SnapshotTimeout: defaultSnapshotTimeout}
-	}
-	return limits
+	fallback := flagLimits{ResourceTimeout: call.DefaultResourceTimeout, SnapshotTimeout: defaultSnapshotTimeout}
+	return call.Flag(ctx, "fdb-limits", flagLimits{
+		ResourceTimeout: r.Options.Timeout(), SnapshotTimeout: cmp.Or(max(0, r.Options.FDBSnapshotTimeout), defaultSnapshotTimeout),
+	}, fallback)
 }
 
 // inspect reads the state from FoundationDB. If it does not answer, that is a finding, not an error.
@@ -107,7 +97,7 @@ func (r *backupRun) operate(ctx workflow.Context) error {
 
 // report brings the owner and the throttle up to date.
 func (r *backupRun) report(ctx workflow.Context) error {
-	if r.memory().Owner != "" && r.memory().Owner != r.View.Owner && r.View.Owner != "" {
+	if r.In.Memory.Owner != "" && r.In.Memory.Owner != r.View.Owner && r.View.Owner != "" {
 		if err := r.leave(ctx); err != nil { // the cluster was recreated
 			return err
 		}
@@ -134,7 +124,7 @@ func (r *backupRun) plan(ctx workflow.Context) error {
 // command runs a command through the owner, and reports whether the pass goes on.
 func (r *backupRun) command(ctx workflow.Context, command contract.FDBCommand) (bool, error) {
 	command.Ref, r.failed = r.In.Ref, nil
-	r.memory().Starting = command.Operation == contract.FDBStart
+	r.In.Memory.Starting = command.Operation == contract.FDBStart
 	answer, err := r.request(ctx, contract.FDBCommandRequest{Command: &command})
 	if err != nil {
 		return false, err
@@ -159,9 +149,9 @@ func (r *backupRun) command(ctx workflow.Context, command contract.FDBCommand) (
 			return false, err
 		}
 	case contract.FDBPause:
-		r.memory().Paused = true
+		r.In.Memory.Paused = true
 	case contract.FDBResume:
-		r.memory().Paused = false
+		r.In.Memory.Paused = false
 	}
 	r.deep = true
 	return true, r.inspect(ctx)
@@ -170,11 +160,11 @@ func (r *backupRun) command(ctx workflow.Context, command contract.FDBCommand) (
 // putOff handles a command that the owner did not run: others' commands took the time, or other backups want the opposite of the
 // agents.
 func (r *backupRun) putOff(ctx workflow.Context, operation contract.FDBOperation) error {
-	r.memory().Quiet = 0
+	r.In.Memory.Quiet = 0
 	switch operation {
 	case contract.FDBResume:
 		if Stopping(r.View) {
-			r.memory().Paused = false // the members that stay want the pause
+			r.In.Memory.Paused = false // the members that stay want the pause
 		}
 	case contract.FDBStart, contract.FDBModify, contract.FDBAbort:
 		trouble := &contract.FDBFailure{
@@ -189,7 +179,7 @@ func (r *backupRun) putOff(ctx workflow.Context, operation contract.FDBOperation
 // giveBack releases the slot of a start that has failed; this backup asks again before it retries. A start that was killed may
 // have had an effect, which the next inspection shows. While a first snapshot is written the slot is kept, whatever fails.
 func (r *backupRun) giveBack(ctx workflow.Context, trouble *contract.FDBFailure) error {
-	granted := r.memory().Slot == contract.FDBSlotGranted
+	granted := r.In.Memory.Slot == contract.FDBSlotGranted
 	if !granted || trouble.Class == contract.FDBClassTimeout || r.situation().WritesFirstSnapshot() {
 		return nil
 	}

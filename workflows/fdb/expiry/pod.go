@@ -1,6 +1,7 @@
 package expiry
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -29,19 +30,10 @@ const (
 	fdbExpiryLimitEffect = "fdb-expiry-timeout"
 )
 
-// limit returns how long a pod may run. It goes through the history, so that a worker with another limit can take over.
+// limit returns how long a pod may run.
 func (r *expiryRun) limit(ctx workflow.Context) time.Duration {
-	limit := defaultFDBExpiryTimeout
-	err := workflow.MutableSideEffect(ctx, fdbExpiryLimitEffect, func(workflow.Context) any {
-		if r.options.FDBExpiryTimeout > 0 {
-			return r.options.FDBExpiryTimeout
-		}
-		return defaultFDBExpiryTimeout
-	}, func(a, b any) bool { return a == b }).Get(&limit)
-	if err != nil {
-		workflow.GetLogger(ctx).Error("limit in the history not readable, the default holds", "error", err)
-	}
-	return limit
+	return call.Flag(ctx, fdbExpiryLimitEffect, cmp.Or(max(0, r.options.FDBExpiryTimeout), defaultFDBExpiryTimeout),
+		defaultFDBExpiryTimeout)
 }
 
 // work creates a pod and waits for its result, at most until its limit. Without a result it returns why there is none. The pod

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
@@ -179,32 +180,20 @@ func (r *queueRun) Next(ctx workflow.Context) error {
 	})
 }
 
-// Pace sets what this worker was started with, and the limit that an operator has set. It goes through the history, so that a
-// worker with other flags can take over.
+// Pace sets what this worker was started with, and the limit that an operator has set.
 func (r *queueRun) Pace(ctx workflow.Context) {
+	seconds := func(flag, fallback time.Duration) int64 {
+		return max(1, int64(cmp.Or(max(0, flag), fallback)/time.Second))
+	}
+	present := pace{
+		Limit: cmp.Or(max(0, r.options.FDBExpiryLimit), defaultFDBExpiryLimit),
+		Retry: seconds(r.options.FDBExpiryRetryInterval, defaultFDBExpiryRetryInterval),
+		Min:   seconds(r.options.FDBExpiryMinInterval, defaultFDBExpiryMinInterval),
+	}
 	fallback := pace{
-		Limit: defaultFDBExpiryLimit, Retry: int64(defaultFDBExpiryRetryInterval / time.Second),
-		Min: int64(defaultFDBExpiryMinInterval / time.Second),
+		Limit: defaultFDBExpiryLimit, Retry: seconds(0, defaultFDBExpiryRetryInterval), Min: seconds(0, defaultFDBExpiryMinInterval),
 	}
-	present := func(workflow.Context) any {
-		pace := fallback
-		if r.options.FDBExpiryLimit > 0 {
-			pace.Limit = r.options.FDBExpiryLimit
-		}
-		if r.options.FDBExpiryRetryInterval > 0 {
-			pace.Retry = max(1, int64(r.options.FDBExpiryRetryInterval/time.Second))
-		}
-		if r.options.FDBExpiryMinInterval > 0 {
-			pace.Min = max(1, int64(r.options.FDBExpiryMinInterval/time.Second))
-		}
-		return pace
-	}
-	pace := fallback
-	err := workflow.MutableSideEffect(ctx, fdbPaceEffect, present, func(a, b any) bool { return a == b }).Get(&pace)
-	if err != nil {
-		workflow.GetLogger(ctx).Error("limit and intervals in the history not readable, the defaults hold", "error", err)
-		pace = fallback
-	}
+	pace := call.Flag(ctx, fdbPaceEffect, present, fallback)
 	if r.limit > 0 {
 		pace.Limit = r.limit
 	}

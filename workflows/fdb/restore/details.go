@@ -3,10 +3,10 @@ package restore
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"holdfast.dev/holdfast/k8s/fdb/restoretool"
 	"holdfast.dev/holdfast/workflows/contract"
+	fdbbackup "holdfast.dev/holdfast/workflows/fdb/backup"
 )
 
 const hundred = 100
@@ -53,7 +53,8 @@ func Details(s Situation, findings contract.FDBRestoreFindings) string {
 		lines = append(lines, fmt.Sprintf("- **%s** (%s): %s", condition.Type, condition.Reason, plain(condition.Message)))
 	}
 	if plan := s.View.Plan; plan != nil {
-		lines = append(lines, fmt.Sprintf("\nTag `%s`, to %s of `%s`", plan.Tag, pointOf(plan), plan.URL))
+		point := fdbbackup.PointText(&contract.FDBPoint{Version: plan.Version, Time: plan.Time})
+		lines = append(lines, fmt.Sprintf("\nTag `%s`, to %s of `%s`", plan.Tag, point, plan.URL))
 	}
 	if restore := s.Seen.Restore; restore != nil && restore.LastError != "" {
 		lines = append(lines, "\nLast error: "+plain(restore.LastError))
@@ -62,13 +63,6 @@ func Details(s Situation, findings contract.FDBRestoreFindings) string {
 		lines = append(lines, fmt.Sprintf("- %s: %s %s", task.Name, task.Phase, plain(strings.Join(task.Errors, "; "))))
 	}
 	return strings.Join(lines, "\n")
-}
-
-func pointOf(plan *contract.FDBRestorePlan) string {
-	if plan.Time == 0 {
-		return fmt.Sprintf("version %d", plan.Version)
-	}
-	return fmt.Sprintf("version %d (%s)", plan.Version, time.Unix(plan.Time, 0).UTC().Format(time.RFC3339))
 }
 
 // plain returns a text in one line without Markdown's code quotes.

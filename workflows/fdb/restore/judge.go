@@ -7,13 +7,11 @@ import (
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	"holdfast.dev/holdfast/k8s/fdb/restoretool"
 	"holdfast.dev/holdfast/workflows/contract"
+	fdbbackup "holdfast.dev/holdfast/workflows/fdb/backup"
 )
 
 // Attempt is a command that failed or was put off.
-type Attempt struct {
-	Operation contract.FDBOperation
-	Failure   *contract.FDBFailure
-}
+type Attempt = fdbbackup.Attempt
 
 // Judge returns the condition that holds, if any (docs/foundationdb-restore.md, "Conditions"): there is one until all is
 // restored. failed is the command of the last pass that was not done, or nil.

@@ -62,8 +62,6 @@ func begin(_ workflow.Context, r *run) error {
 	return nil
 }
 
-func (r *restoreRun) memory() *contract.FDBRestoreMemory { return &r.In.Memory }
-
 func (r *restoreRun) situation(ctx workflow.Context) Situation {
 	return Situation{
 		View: r.View, Seen: r.seen, Resolved: r.resolved, Memory: r.In.Memory, Busy: r.busy, Opposed: r.opposed, Tasks: r.tasks,
@@ -82,7 +80,7 @@ func (r *restoreRun) passAndLeave(ctx workflow.Context) (settled bool, err error
 func (r *restoreRun) drain() int {
 	received := entity.Drain(r.Changed)
 	if received > 0 {
-		r.news, r.patient, r.memory().Quiet = true, false, 0
+		r.news, r.patient, r.In.Memory.Quiet = true, false, 0
 	}
 	return received
 }
@@ -117,9 +115,9 @@ func (r *restoreRun) publish(ctx workflow.Context) error {
 	}
 	found := Signature(findings)
 	if found == r.found || r.found == "" { // the first pass of a run has nothing to compare with
-		r.memory().Quiet++
+		r.In.Memory.Quiet++
 	} else {
-		r.memory().Quiet = 0
+		r.In.Memory.Quiet = 0
 	}
 	r.found, r.patient = found, Patient(findings.Conditions)
 	workflow.SetCurrentDetails(ctx, Details(situation, findings))
@@ -131,7 +129,7 @@ func (r *restoreRun) release(ctx workflow.Context) error {
 	r.In.Memory = NoticeUnreachable(r.situation(ctx))
 	due, note := ReleaseDue(r.situation(ctx), r.failed, r.resourceTimeout(ctx))
 	if !due {
-		r.memory().Quiet++
+		r.In.Memory.Quiet++
 		blocker := details.OneLine(AbortBlocker(r.situation(ctx), r.failed))
 		workflow.SetCurrentDetails(ctx, "**Deleting:** the restore is to be aborted first: "+blocker)
 		return nil
@@ -150,12 +148,12 @@ func (r *restoreRun) release(ctx workflow.Context) error {
 
 // leaveAll deregisters the restore with the owner and the guard.
 func (r *restoreRun) leaveAll(ctx workflow.Context) error {
-	if r.memory().Owner != "" {
+	if r.In.Memory.Owner != "" {
 		if err := r.leave(ctx); err != nil {
 			return err
 		}
 	}
-	if r.memory().Reading == "" {
+	if r.In.Memory.Reading == "" {
 		return nil
 	}
 	return r.leaveContainer(ctx)
@@ -179,5 +177,5 @@ func (r *restoreRun) pause(ctx workflow.Context) time.Duration {
 		return longest
 	}
 	const enough = 20 // doublings
-	return min(longest, fdbbackup.FirstInterval<<min(r.memory().Quiet, enough))
+	return min(longest, fdbbackup.FirstInterval<<min(r.In.Memory.Quiet, enough))
 }

@@ -12,17 +12,8 @@ import (
 	"holdfast.dev/holdfast/workflows/fdb/tools"
 )
 
-// resourceTimeout returns the flag, recorded in the history whenever it changes: a worker with another flag must replay what was
-// decided.
 func (r *restoreRun) resourceTimeout(ctx workflow.Context) time.Duration {
-	present := func(workflow.Context) any { return r.Options.Timeout() }
-	var timeout time.Duration
-	same := func(a, b any) bool { return a == b }
-	if err := workflow.MutableSideEffect(ctx, "resource-timeout", present, same).Get(&timeout); err != nil {
-		workflow.GetLogger(ctx).Error("limit in the history not readable, the default holds", "error", err)
-		return call.DefaultResourceTimeout
-	}
-	return timeout
+	return call.Flag(ctx, "resource-timeout", r.Options.Timeout(), call.DefaultResourceTimeout)
 }
 
 const (
@@ -102,12 +93,12 @@ func (r *restoreRun) operate(ctx workflow.Context) error {
 
 // report brings the owner up to date.
 func (r *restoreRun) report(ctx workflow.Context) error {
-	if r.memory().Owner != "" && r.memory().Owner != r.View.Owner && r.View.Owner != "" {
+	if r.In.Memory.Owner != "" && r.In.Memory.Owner != r.View.Owner && r.View.Owner != "" {
 		if err := r.leave(ctx); err != nil { // the cluster was recreated
 			return err
 		}
 	}
-	if !JoinDue(r.situation(ctx)) || (!r.news && r.memory().Owner == r.View.Owner) {
+	if !JoinDue(r.situation(ctx)) || (!r.news && r.In.Memory.Owner == r.View.Owner) {
 		return nil
 	}
 	_, err := r.request(ctx, contract.FDBCommandRequest{})
@@ -149,10 +140,10 @@ func (r *restoreRun) command(ctx workflow.Context, command contract.FDBCommand) 
 	case outcome.Failure != nil:
 		r.failed = &Attempt{Operation: command.Operation, Failure: outcome.Failure}
 		if command.Operation == contract.FDBRestoreStart && outcome.Failure.Class == contract.FDBClassTimeout {
-			r.memory().DoubtUntil = workflow.Now(ctx).Add(contract.FDBRestoreRun).Unix()
+			r.In.Memory.DoubtUntil = workflow.Now(ctx).Add(contract.FDBRestoreRun).Unix()
 		}
 	default:
-		r.memory().Quiet = 0
+		r.In.Memory.Quiet = 0
 	}
 	return r.inspect(ctx, false)
 }
@@ -173,7 +164,7 @@ func (r *restoreRun) request(ctx workflow.Context, request contract.FDBCommandRe
 	}
 	answer, answered, err := tools.RequestOwner(ctx, r.In.Cluster, request, summary, wait)
 	if err == nil && answered && !request.Leave {
-		r.memory().Owner, r.opposed, r.news = request.Cluster, answer.Opposed, false
+		r.In.Memory.Owner, r.opposed, r.news = request.Cluster, answer.Opposed, false
 	}
 	return answer, err
 }
@@ -184,10 +175,10 @@ func (r *restoreRun) name() string {
 
 // leave signs the restore off with the owner that knows of it.
 func (r *restoreRun) leave(ctx workflow.Context) error {
-	if _, err := r.request(ctx, contract.FDBCommandRequest{Cluster: r.memory().Owner, Leave: true}); err != nil {
+	if _, err := r.request(ctx, contract.FDBCommandRequest{Cluster: r.In.Memory.Owner, Leave: true}); err != nil {
 		return err
 	}
-	r.memory().Owner, r.opposed = "", nil
+	r.In.Memory.Owner, r.opposed = "", nil
 	return nil
 }
 
@@ -195,7 +186,7 @@ func (r *restoreRun) leave(ctx workflow.Context) error {
 // before the guard knew may have been expired since, and is resolved again.
 func (r *restoreRun) read(ctx workflow.Context) (bool, error) {
 	container, now := r.situation(ctx).Container(), workflow.Now(ctx)
-	if r.memory().Reading != "" && r.memory().Reading != container {
+	if r.In.Memory.Reading != "" && r.In.Memory.Reading != container {
 		if err := r.leaveContainer(ctx); err != nil {
 			return false, err
 		}
@@ -210,18 +201,18 @@ func (r *restoreRun) read(ctx workflow.Context) (bool, error) {
 	if r.busy = answer.Busy; r.busy != "" {
 		return false, nil
 	}
-	r.memory().Reading, r.memory().ReadingSince = container, now.Unix()
+	r.In.Memory.Reading, r.In.Memory.ReadingSince = container, now.Unix()
 	r.resolved = false
 	return true, nil
 }
 
 func (r *restoreRun) leaveContainer(ctx workflow.Context) error {
-	leave := contract.FDBContainerRequest{Container: r.memory().Reading, Action: contract.FDBContainerLeave}
+	leave := contract.FDBContainerRequest{Container: r.In.Memory.Reading, Action: contract.FDBContainerLeave}
 	_, err := r.requestContainer(ctx, leave, "Report that the backup is no longer read")
 	if err != nil {
 		return err
 	}
-	r.memory().Reading, r.memory().ReadingSince = "", 0
+	r.In.Memory.Reading, r.In.Memory.ReadingSince = "", 0
 	return nil
 }
 

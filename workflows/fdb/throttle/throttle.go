@@ -1,6 +1,7 @@
 package throttle
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -167,19 +168,10 @@ func RecordRequest(slots *turns.Queue[string], action contract.FDBSlotAction, re
 	}
 }
 
-// Pace sets the limit that this worker was started with. It goes through the history, so that a worker with another limit can
-// take over.
+// Pace sets the limit that this worker was started with.
 func (r *throttleRun) Pace(ctx workflow.Context) {
-	r.slots.Limit = defaultFDBSnapshotLimit
-	err := workflow.MutableSideEffect(ctx, fdbLimitEffect, func(workflow.Context) any {
-		if r.options.FDBSnapshotLimit > 0 {
-			return r.options.FDBSnapshotLimit
-		}
-		return defaultFDBSnapshotLimit
-	}, func(a, b any) bool { return a == b }).Get(&r.slots.Limit)
-	if err != nil {
-		workflow.GetLogger(ctx).Error("limit in the history not readable, the default holds", "error", err)
-	}
+	r.slots.Limit = call.Flag(ctx, fdbLimitEffect, cmp.Or(max(0, r.options.FDBSnapshotLimit), defaultFDBSnapshotLimit),
+		defaultFDBSnapshotLimit)
 }
 
 // Give signals to a backup that it has a slot.
