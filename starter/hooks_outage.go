@@ -37,7 +37,7 @@ type reporting struct{ signal.Workflows }
 
 // SignalWithStart implements signal.Workflows.
 func (r *reporting) SignalWithStart(
-	ctx context.Context, kind contract.Kind, ref contract.ObjectRef, changed contract.Changed,
+	ctx context.Context, kind contract.Kind, ref contract.ObjectRef, changed contract.Hint,
 ) error {
 	if namespace := os.Getenv(points.EnvNamespace); namespace != "" && ref.Namespace != namespace {
 		return nil // of an object that this watcher cannot see, through what the OADP namespace holds for it

@@ -108,7 +108,7 @@ func (t *Temporal) Drop(ctx context.Context, cluster string, ref contract.Object
 // Signal implements Schedules.
 func (t *Temporal) Signal(ctx context.Context, in contract.PlanSignal) error {
 	return activities.SignalObject(ctx, t.Client, contract.KindPlan, in.Cluster, in.Ref, contract.SignalChanged,
-		contract.Changed{Reason: "the Schedule has started a run", RunNow: in.ByHand})
+		contract.PlanChanged{Changed: contract.Changed{Reason: "the Schedule has started a run"}, RunNow: in.ByHand})
 }
 
 // pausedByOperator: a person has paused it, whose pause holds.

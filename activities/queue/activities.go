@@ -60,7 +60,9 @@ func (a *Activities) Give(ctx context.Context, in contract.TurnsGiven) (contract
 	for _, given := range in.Turns {
 		all.Go(func() error {
 			err := activities.SignalObject(ctx, a.Temporal, given.Pool.Kind(), in.Cluster, given.ObjectRef, contract.SignalChanged,
-				contract.Changed{Reason: "turn", Turn: contract.Turn{Number: given.Turn, Given: in.Given}})
+				contract.VeleroChanged{
+					Changed: contract.Changed{Reason: "turn"}, Turn: contract.Turn{Number: given.Turn, Given: in.Given},
+				})
 			var invalid *serviceerror.InvalidArgument
 			if errors.As(err, &invalid) {
 				mutex.Lock()

@@ -79,7 +79,7 @@ func (b *backupRun) settleTurn(ctx workflow.Context) error {
 }
 
 func (b *backupRun) drain() int {
-	return entity.DrainNoting(b.Changed, func(changed contract.Changed) {
+	return entity.DrainNoting(b.Changed, func(changed contract.VeleroChanged) {
 		b.In.Volumes = b.In.Volumes || changed.Volumes
 		b.turn.Note(changed.Turn)
 	})

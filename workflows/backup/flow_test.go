@@ -92,7 +92,7 @@ func TestVolumesAreCountedOnceSomebodyHasSeenOne(t *testing.T) {
 	}
 	s := workflowtest.NewScenario(t, fake.NAB(workflowtest.Backup))
 	seen := steps(s)
-	s.RegisterDelayedCallback(func() { s.SignalWorkflow(contract.SignalChanged, contract.Changed{Volumes: true}) }, time.Second)
+	s.RegisterDelayedCallback(func() { s.SignalWorkflow(contract.SignalChanged, contract.VeleroChanged{Volumes: true}) }, time.Second)
 	s.After(2*time.Second, workflowtest.Velero("Completed"))
 	runBackup(t, s)
 	require.Equal(t, []bool{false, true, true}, *seen)

@@ -24,7 +24,7 @@ var (
 // BackupInput starts, and continues, the workflow of one NonAdminBackup.
 type BackupInput struct {
 	ObjectInput
-	// Volumes: a signal had Changed.Volumes set.
+	// Volumes: a signal had VeleroChanged.Volumes set.
 	Volumes bool `json:"volumes,omitempty"`
 	// Turn is the turn before Velero that was given last.
 	Turn Turn `json:"turn,omitzero"`

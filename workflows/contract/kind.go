@@ -114,7 +114,7 @@ func WorkflowID(cluster string, kind Kind, ref ObjectRef) string {
 // The signal and the query of every workflow that serves an object.
 const (
 	// SignalChanged says that the workflow's object, or a Velero object behind it, may have changed. It is a hint, never a
-	// fact: the workflow reads the present state. Payload: Changed. Duplicates are harmless.
+	// fact: the workflow reads the present state. Payload: a Hint. Duplicates are harmless.
 	SignalChanged = "changed"
 	// QueryState returns the last state that the workflow read: a State, or more.
 	QueryState = "state"
@@ -125,16 +125,14 @@ type State[View any] struct {
 	View View `json:"view"`
 }
 
-// Changed is the payload of SignalChanged.
+// Changed is the payload of SignalChanged. A kind may have a payload of its own, which embeds it.
 type Changed struct {
 	// Reason is for the person who reads the history; no code reads it.
 	Reason string `json:"reason,omitempty"`
-	// Volumes: Velero has made PodVolumeBackups or DataUploads for the backup: from now on they are listed.
-	Volumes bool `json:"volumes,omitempty"`
-	// RunNow: somebody has started a run of the plan by hand.
-	RunNow bool `json:"runNow,omitempty"`
-	// Schedule: the Schedule of the plan is not as the plan knows it.
-	Schedule bool `json:"schedule,omitempty"`
-	// Turn is the object's turn before Velero.
-	Turn Turn `json:"turn,omitzero"`
 }
+
+// Hint is a Changed, or what a kind has instead.
+type Hint interface{ Why() string }
+
+// Why implements Hint.
+func (c Changed) Why() string { return c.Reason }

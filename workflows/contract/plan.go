@@ -42,6 +42,15 @@ type PlanInput struct {
 	Schedule *PlanSchedule `json:"schedule,omitempty"`
 }
 
+// PlanChanged is the payload of SignalChanged for BackupPlans.
+type PlanChanged struct {
+	Changed
+	// RunNow: somebody has started a run of the plan by hand.
+	RunNow bool `json:"runNow,omitempty"`
+	// Schedule: the Schedule of the plan is not as the plan knows it.
+	Schedule bool `json:"schedule,omitempty"`
+}
+
 // PlanSchedule is what a plan's workflow knows of its Schedule. Reading one costs Temporal a workflow task.
 type PlanSchedule struct {
 	// Generation is that of the plan whose times it has, and Refused that the plan made no runs then.

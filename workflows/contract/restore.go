@@ -28,7 +28,7 @@ type RestoreInput struct {
 	// VeleroPhase is Velero's phase as it was last seen, and VeleroPhaseSince when it was seen first.
 	VeleroPhase      string    `json:"veleroPhase,omitempty"`
 	VeleroPhaseSince time.Time `json:"veleroPhaseSince,omitzero"`
-	// Volumes: a signal had Changed.Volumes set.
+	// Volumes: a signal had VeleroChanged.Volumes set.
 	Volumes bool `json:"volumes,omitempty"`
 	// Turn is the turn before Velero that was given last.
 	Turn Turn `json:"turn,omitzero"`

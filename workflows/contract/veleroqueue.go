@@ -138,6 +138,15 @@ type Turn struct {
 	Given int64 `json:"given"`
 }
 
+// VeleroChanged is the payload of SignalChanged for NonAdminBackups and NonAdminRestores.
+type VeleroChanged struct {
+	Changed
+	// Volumes: Velero has made PodVolumeBackups, DataUploads or the like for the object: from now on they are listed.
+	Volumes bool `json:"volumes,omitempty"`
+	// Turn is the object's turn before Velero.
+	Turn Turn `json:"turn,omitzero"`
+}
+
 // Left returns the turn for an activity that is scheduled now, by Temporal's clock.
 func (t Turn) Left(now time.Time) UsableTurn {
 	left := time.Unix(t.Given, 0).Add(TurnUsable).Sub(now)

@@ -184,9 +184,14 @@ func TestPayloadsKeepTheirFieldNames(t *testing.T) {
 			value: contract.ApprovalView{Found: true, Changes: []contract.FieldChange{{Field: "provider", From: "aws", To: "gcp"}}},
 			want:  `{"found":true,"changes":[{"field":"provider","from":"aws","to":"gcp"}]}`,
 		},
-		"a signal":              {value: contract.Changed{Reason: "deleted"}, want: `{"reason":"deleted"}`},
-		"a signal of volumes":   {value: contract.Changed{Volumes: true}, want: `{"volumes":true}`},
-		"an object that is not": {value: contract.BackupView{}, want: `{"found":false,"velero":{},"deleteRequest":{}}`},
+		"a signal":            {value: contract.Changed{Reason: "deleted"}, want: `{"reason":"deleted"}`},
+		"a signal of volumes": {value: contract.VeleroChanged{Volumes: true}, want: `{"volumes":true}`},
+		"a signal of a turn": {
+			value: contract.VeleroChanged{Changed: contract.Changed{Reason: "turn"}, Turn: contract.Turn{Number: 7, Given: 8}},
+			want:  `{"reason":"turn","turn":{"number":7,"given":8}}`,
+		},
+		"a signal by a Schedule": {value: contract.PlanChanged{RunNow: true, Schedule: true}, want: `{"runNow":true,"schedule":true}`},
+		"an object that is not":  {value: contract.BackupView{}, want: `{"found":false,"velero":{},"deleteRequest":{}}`},
 	}
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {

@@ -112,7 +112,7 @@ func (r *planRun) learn(view *contract.PlanView, in contract.PlanStep) {
 }
 
 func (r *planRun) drain() int {
-	return entity.DrainNoting(r.Changed, func(changed contract.Changed) {
+	return entity.DrainNoting(r.Changed, func(changed contract.PlanChanged) {
 		r.In.RunNow = r.In.RunNow || changed.RunNow
 		if changed.Schedule {
 			r.In.Schedule = nil

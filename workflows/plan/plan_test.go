@@ -94,10 +94,10 @@ func TestWhenAScheduleIsReadAgain(t *testing.T) {
 	s.view = func(string, contract.PlanStep) contract.PlanView {
 		return contract.PlanView{Found: len(s.steps) < 5, Ready: true, WakeIn: time.Minute, Schedule: known}
 	}
-	for at, changed := range map[time.Duration]contract.Changed{
-		10 * time.Second: {Reason: "a backup has ended"},
-		20 * time.Second: {Reason: "its Schedule differs", Schedule: true},
-		30 * time.Second: {Reason: "a backup has ended"},
+	for at, changed := range map[time.Duration]contract.PlanChanged{
+		10 * time.Second: {Changed: contract.Changed{Reason: "a backup has ended"}},
+		20 * time.Second: {Changed: contract.Changed{Reason: "its Schedule differs"}, Schedule: true},
+		30 * time.Second: {Changed: contract.Changed{Reason: "a backup has ended"}},
 	} {
 		s.RegisterDelayedCallback(func() { s.SignalWorkflow(contract.SignalChanged, changed) }, at)
 	}
@@ -127,10 +127,10 @@ func TestStartsByHandAreOneRun(t *testing.T) {
 	})
 	for i := range 5 {
 		s.RegisterDelayedCallback(func() {
-			s.SignalWorkflow(contract.SignalChanged, contract.Changed{RunNow: true})
+			s.SignalWorkflow(contract.SignalChanged, contract.PlanChanged{RunNow: true})
 		}, time.Minute+time.Duration(i)*time.Second)
 	}
-	s.RegisterDelayedCallback(func() { s.SignalWorkflow(contract.SignalChanged, contract.Changed{RunNow: true}) }, 10*time.Minute)
+	s.RegisterDelayedCallback(func() { s.SignalWorkflow(contract.SignalChanged, contract.PlanChanged{RunNow: true}) }, 10*time.Minute)
 	s.RegisterDelayedCallback(func() {
 		gone = true
 		s.SignalWorkflow(contract.SignalChanged, contract.Changed{})
@@ -172,7 +172,7 @@ func TestAPlanThatIsNotReadyMakesNoRun(t *testing.T) {
 		}
 		return contract.PlanView{Found: true, Why: "schedule", RunNow: true, Due: 1, WakeIn: time.Minute}
 	})
-	s.RegisterDelayedCallback(func() { s.SignalWorkflow(contract.SignalChanged, contract.Changed{RunNow: true}) }, time.Second)
+	s.RegisterDelayedCallback(func() { s.SignalWorkflow(contract.SignalChanged, contract.PlanChanged{RunNow: true}) }, time.Second)
 	s.run(t)
 	assert.Zero(t, s.did("run-plan"))
 }

@@ -76,7 +76,7 @@ func (r *restoreRun) passed(ctx workflow.Context) error {
 }
 
 func (r *restoreRun) drain() int {
-	return entity.DrainNoting(r.Changed, func(changed contract.Changed) {
+	return entity.DrainNoting(r.Changed, func(changed contract.VeleroChanged) {
 		r.In.Volumes = r.In.Volumes || changed.Volumes
 		r.turn.Note(changed.Turn)
 	})

@@ -212,7 +212,7 @@ func TestARestoreContinuesAsNewWithoutForgetting(t *testing.T) {
 	s := restoring(t)
 	s.RegisterDelayedCallback(func() {
 		s.SetContinueAsNewSuggested(true)
-		s.SignalWorkflow(contract.SignalChanged, contract.Changed{Volumes: true})
+		s.SignalWorkflow(contract.SignalChanged, contract.VeleroChanged{Volumes: true})
 	}, time.Minute)
 	s.ExecuteWorkflow(contract.KindRestore.Workflow, contract.ObjectInput{Cluster: fake.Cluster, Ref: fake.Ref(again)})
 	var next *workflow.ContinueAsNewError

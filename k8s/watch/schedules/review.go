@@ -84,7 +84,7 @@ func (r *Review) pass(ctx context.Context, now time.Time) error {
 		if !found && !r.differed[id] {
 			continue
 		}
-		changed := contract.Changed{Reason: "its Schedule differs", Schedule: true}
+		changed := contract.PlanChanged{Changed: contract.Changed{Reason: "its Schedule differs"}, Schedule: true}
 		err := r.Workflows.SignalWithStart(ctx, contract.KindPlan, ref, changed)
 		if err != nil {
 			return err

@@ -25,7 +25,7 @@ type signalled struct {
 }
 
 // SignalWithStart implements signal.Workflows.
-func (s *signalled) SignalWithStart(_ context.Context, _ contract.Kind, ref contract.ObjectRef, _ contract.Changed) error {
+func (s *signalled) SignalWithStart(_ context.Context, _ contract.Kind, ref contract.ObjectRef, _ contract.Hint) error {
 	s.names = append(s.names, ref.Name)
 	return nil
 }

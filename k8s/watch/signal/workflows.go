@@ -16,11 +16,11 @@ import (
 // Workflows signals the workflows of tenant objects.
 type Workflows interface {
 	// SignalWithStart signals the object's workflow, and starts it if it does not run.
-	SignalWithStart(ctx context.Context, kind contract.Kind, ref contract.ObjectRef, changed contract.Changed) error
+	SignalWithStart(ctx context.Context, kind contract.Kind, ref contract.ObjectRef, changed contract.Hint) error
 	// Ensure starts the object's workflow if it does not run, and otherwise leaves it alone.
 	Ensure(ctx context.Context, kind contract.Kind, ref contract.ObjectRef) error
 	// SignalRunning signals the object's workflow if it runs.
-	SignalRunning(ctx context.Context, kind contract.Kind, ref contract.ObjectRef, changed contract.Changed) error
+	SignalRunning(ctx context.Context, kind contract.Kind, ref contract.ObjectRef, changed contract.Hint) error
 }
 
 // Temporal implements Workflows with a Temporal client.
@@ -33,7 +33,7 @@ var _ Workflows = (*Temporal)(nil)
 
 // SignalWithStart implements Workflows.
 func (w *Temporal) SignalWithStart(
-	ctx context.Context, kind contract.Kind, ref contract.ObjectRef, changed contract.Changed,
+	ctx context.Context, kind contract.Kind, ref contract.ObjectRef, changed contract.Hint,
 ) error {
 	return activities.SignalObject(ctx, w.Client, kind, w.ClusterID, ref, contract.SignalChanged, changed)
 }
@@ -51,7 +51,7 @@ func (w *Temporal) Ensure(ctx context.Context, kind contract.Kind, ref contract.
 
 // SignalRunning implements Workflows.
 func (w *Temporal) SignalRunning(
-	ctx context.Context, kind contract.Kind, ref contract.ObjectRef, changed contract.Changed,
+	ctx context.Context, kind contract.Kind, ref contract.ObjectRef, changed contract.Hint,
 ) error {
 	err := w.Client.SignalWorkflow(ctx, contract.WorkflowID(w.ClusterID, kind, ref), "",
 		contract.SignalChanged, changed)

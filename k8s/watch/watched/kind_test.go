@@ -35,8 +35,9 @@ func (w *told) note(what string) error {
 	return w.err
 }
 
-func (w *told) SignalWithStart(_ context.Context, _ contract.Kind, _ contract.ObjectRef, changed contract.Changed) error {
-	w.volumes = changed.Volumes
+func (w *told) SignalWithStart(_ context.Context, _ contract.Kind, _ contract.ObjectRef, changed contract.Hint) error {
+	velero, _ := changed.(contract.VeleroChanged)
+	w.volumes = velero.Volumes
 	return w.note("start")
 }
 
@@ -44,8 +45,8 @@ func (w *told) Ensure(context.Context, contract.Kind, contract.ObjectRef) error 
 	return w.note("ensure")
 }
 
-func (w *told) SignalRunning(_ context.Context, _ contract.Kind, _ contract.ObjectRef, changed contract.Changed) error {
-	return w.note(changed.Reason)
+func (w *told) SignalRunning(_ context.Context, _ contract.Kind, _ contract.ObjectRef, changed contract.Hint) error {
+	return w.note(changed.Why())
 }
 
 // kindOf is a kind with one object, of which that view is made.

@@ -53,7 +53,8 @@ func (k *Kind[T]) message(ctx context.Context, ref contract.ObjectRef, view View
 	switch {
 	case force, view.Due, moved && view.Uncounted:
 		err = send(k.Reported, func(workflows signal.Workflows) error {
-			return workflows.SignalWithStart(ctx, k.Workflow, ref, contract.Changed{Reason: "changed", Volumes: hasVolumes})
+			return workflows.SignalWithStart(ctx, k.Workflow, ref,
+				contract.VeleroChanged{Changed: contract.Changed{Reason: "changed"}, Volumes: hasVolumes})
 		})
 	case view.Open:
 		err = send(k.Reported, func(workflows signal.Workflows) error { return workflows.Ensure(ctx, k.Workflow, ref) })

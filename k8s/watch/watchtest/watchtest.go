@@ -38,9 +38,10 @@ type Signals struct {
 }
 
 // SignalWithStart implements signal.Workflows.
-func (s *Signals) SignalWithStart(_ context.Context, kind contract.Kind, ref contract.ObjectRef, changed contract.Changed) error {
+func (s *Signals) SignalWithStart(_ context.Context, kind contract.Kind, ref contract.ObjectRef, changed contract.Hint) error {
 	if s.Err == nil {
-		s.Volumes = changed.Volumes
+		velero, _ := changed.(contract.VeleroChanged)
+		s.Volumes = velero.Volumes
 	}
 	return s.record("start", kind, ref)
 }
@@ -51,8 +52,8 @@ func (s *Signals) Ensure(_ context.Context, kind contract.Kind, ref contract.Obj
 }
 
 // SignalRunning implements signal.Workflows.
-func (s *Signals) SignalRunning(_ context.Context, kind contract.Kind, ref contract.ObjectRef, changed contract.Changed) error {
-	return s.record(changed.Reason, kind, ref)
+func (s *Signals) SignalRunning(_ context.Context, kind contract.Kind, ref contract.ObjectRef, changed contract.Hint) error {
+	return s.record(changed.Why(), kind, ref)
 }
 
 func (s *Signals) record(what string, kind contract.Kind, ref contract.ObjectRef) error {
