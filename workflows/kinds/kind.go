@@ -34,13 +34,13 @@ type Served struct {
 // Of returns a kind that serves objects.
 func Of[In entity.Input, Args, View any](kind entity.Kind[In, Args, View]) Kind {
 	var gone View
+	settled := func(view any) bool {
+		v, is := view.(View)
+		return is && kind.Settled(v)
+	}
 	return Kind{
-		Kind: kind.Kind, Activities: append(contract.Names(kind.Read), kind.Activities...),
-		Served: &Served{
-			Read: kind.Read.Name, Gone: gone, Waits: kind.Waits,
-			Settled: func(view any) bool { return kind.Settled(view.(View)) }, //nolint:forcetypeassert // it is Gone or Waits
-		},
-		Run: kind.Run,
+		Kind: kind.Kind, Activities: append(contract.Names(kind.Read), kind.Activities...), Run: kind.Run,
+		Served: &Served{Read: kind.Read.Name, Gone: gone, Waits: kind.Waits, Settled: settled},
 	}
 }
 
