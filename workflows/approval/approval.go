@@ -16,10 +16,10 @@ import (
 
 const maxDecisionReason = 512
 
-// Kind is how the workflow is run. It carries out the decisions of administrators about one NonAdminBackupStorageLocation, however
-// they are made: by kubectl or `holdfast approve`, which write the approval request and cause SignalChanged; or by UpdateDecide or
-// SignalDecide, for which an activity writes it. It is the only writer of the request's status, and is open as long as the location
-// exists and needs approval.
+// Kind is how the workflow is run. It carries out the decisions of administrators about one NonAdminBackupStorageLocation,
+// however they are made: by kubectl or `holdfast approve`, which write the approval request and cause SignalChanged; or by
+// UpdateDecide or SignalDecide, for which an activity writes it. It is the only writer of the request's status, and is open as
+// long as the location exists and needs approval.
 var Kind = kinds.Of(entity.Kind[*contract.ObjectInput, contract.ApprovalStep, contract.ApprovalView]{
 	Kind: contract.KindApproval, Read: contract.RefreshApproval,
 	Activities: contract.Names(contract.AdvanceApproval, contract.DecideApproval),

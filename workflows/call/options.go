@@ -33,8 +33,9 @@ type Options struct {
 	FDBExpiryTimeout       time.Duration
 }
 
-// Flag returns what follows from the worker's flags where a decision depends on it. It goes through the history whenever it changes,
-// so that a worker with other flags replays what was decided, and can take over. If the history is not readable, fallback holds.
+// Flag returns what follows from the worker's flags where a decision depends on it. It goes through the history whenever it
+// changes, so that a worker with other flags replays what was decided, and can take over. If the history is not readable,
+// fallback holds.
 func Flag[T comparable](ctx workflow.Context, effect string, present, fallback T) T {
 	var recorded T
 	err := workflow.MutableSideEffect(ctx, effect, func(workflow.Context) any { return present },

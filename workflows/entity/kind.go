@@ -28,8 +28,8 @@ type Kind[In Input, Args, View any] struct {
 	// Settled reports whether nothing is to be done until somebody changes something: the run ends, and the next event starts
 	// another one.
 	Settled func(View) bool
-	// Next is the activity that is due for an object that is not settled; the zero value if it waits for a signal or a timer. It is
-	// nil if Begin sets Pass.
+	// Next is the activity that is due for an object that is not settled; the zero value if it waits for a signal or a timer. It
+	// is nil if Begin sets Pass.
 	Next func(View) contract.Activity[Args, View]
 	// Awaited says in Markdown what an object waits for, and who must act. It is nil if the passes show that.
 	Awaited func(View) string

@@ -83,8 +83,8 @@ func (s *scene) happens(waiting bool) {
 	s.SignalWorkflow(contract.SignalChanged, contract.Changed{})
 }
 
-// TestNoEventIsLost: whenever something happens, also while the object is being read, the run has read the object since when it ends
-// or goes on as a new one.
+// TestNoEventIsLost: whenever something happens, also while the object is being read, the run has read the object since when it
+// ends or goes on as a new one.
 func TestNoEventIsLost(t *testing.T) {
 	eachServed(t, func(t *testing.T, kind kinds.Kind) {
 		t.Parallel()

@@ -37,8 +37,8 @@ func (r *Run[In, Args, View]) BlockFor(ctx workflow.Context, most time.Duration,
 	return r.Block(ctx)
 }
 
-// Every ends a wait at intervals, and calls fired then. It keeps one timer, renewed only after it has fired: signals must not fill
-// the history with timers.
+// Every ends a wait at intervals, and calls fired then. It keeps one timer, renewed only after it has fired: signals must not
+// fill the history with timers.
 func Every(interval time.Duration, fired func(workflow.Context)) Waiter {
 	var timer workflow.Future
 	return func(ctx workflow.Context, selector workflow.Selector) {

@@ -12,9 +12,9 @@ import (
 	"holdfast.dev/holdfast/workflows/kinds"
 )
 
-// Kind is how the workflow is run. It serves one BackupPlan as long as it exists. It is the only writer of the object's status. It
-// wakes by signals, and by a timer when something is due without one: a run for which the Schedule has not signalled it, or the end
-// of the objective.
+// Kind is how the workflow is run. It serves one BackupPlan as long as it exists. It is the only writer of the object's status.
+// It wakes by signals, and by a timer when something is due without one: a run for which the Schedule has not signalled it, or
+// the end of the objective.
 var Kind = kinds.Of(entity.Kind[*contract.PlanInput, contract.PlanStep, contract.PlanView]{
 	Kind: contract.KindPlan, Read: contract.RefreshPlan,
 	Activities: contract.Names(contract.RunPlan, contract.RecordPlanBackups, contract.DeletePlanBackup, contract.ExtendPlanBackup),

@@ -21,8 +21,8 @@ const (
 
 // Watch ends a wait for Velero at intervals, so that the objects are read again. Then, if due says so, it starts a check whether
 // Velero has finished without updating its object. That is not a step, and nothing waits for it: a check that fails, for example
-// because Velero is down, says nothing about the object, and the next interval starts the next one. A run that ends meanwhile does
-// not cancel it: its result is written to the object.
+// because Velero is down, says nothing about the object, and the next interval starts the next one. A run that ends meanwhile
+// does not cancel it: its result is written to the object.
 func Watch[In, Out any](options call.Options, activity contract.Activity[In, Out], in In, due func() bool) entity.Waiter {
 	var check workflow.Future // in progress
 	reread := entity.Every(RereadInterval(options), func(ctx workflow.Context) {

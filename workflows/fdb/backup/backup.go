@@ -12,11 +12,11 @@ import (
 )
 
 // Kind is how the workflow is run. It serves one FoundationDBBackup (docs/foundationdb.md, "Life cycle"): each pass checks the
-// backup's status, configures the agents, toggles the backup and the pause, modifies it, and checks again. While the backup must run
-// the workflow is open and inspects it at intervals. Once the backup is stopped, or the object gone, it ends, and the next event
-// starts it again under the same ID. It is the only writer of the object's status. It sends every command for the database to the
-// database's owner, FDBCluster, and asks FDBSnapshotThrottle for a slot for a first snapshot. Data are expired and deleted in turns
-// that FDBExpiryQueue gives. The guard of a container, FDBContainer, learns which containers the backup uses.
+// backup's status, configures the agents, toggles the backup and the pause, modifies it, and checks again. While the backup must
+// run the workflow is open and inspects it at intervals. Once the backup is stopped, or the object gone, it ends, and the next
+// event starts it again under the same ID. It is the only writer of the object's status. It sends every command for the database
+// to the database's owner, FDBCluster, and asks FDBSnapshotThrottle for a slot for a first snapshot. Data are expired and deleted
+// in turns that FDBExpiryQueue gives. The guard of a container, FDBContainer, learns which containers the backup uses.
 var Kind = kinds.Of(entity.Kind[*contract.FDBBackupInput, contract.FDBBackupStep, contract.FDBBackupView]{
 	Kind: contract.KindFDBBackup, Read: contract.ObserveFDBBackup,
 	Activities: contract.Names(

@@ -16,10 +16,10 @@ import (
 )
 
 // Kind is how the workflow is run. It serves one FoundationDBRestore (docs/foundationdb-restore.md, "What happens"): each pass
-// inspects the restore in the destination, starts or aborts it, or checks its end, and writes what it found. A restore is planned and
-// started once, and never again. The workflow ends with the restore, and the next event starts it again under the same ID. It is the
-// only writer of the object's status. It sends every command for the destination to the destination's owner, FDBCluster. The guard of
-// the container, FDBContainer, grants no expiration while the restore reads it.
+// inspects the restore in the destination, starts or aborts it, or checks its end, and writes what it found. A restore is planned
+// and started once, and never again. The workflow ends with the restore, and the next event starts it again under the same ID. It
+// is the only writer of the object's status. It sends every command for the destination to the destination's owner, FDBCluster.
+// The guard of the container, FDBContainer, grants no expiration while the restore reads it.
 var Kind = kinds.Of(entity.Kind[*contract.FDBRestoreInput, contract.FDBRestoreStep, contract.FDBRestoreView]{
 	Kind: contract.KindFDBRestore, Read: contract.ObserveFDBRestore,
 	Activities: contract.Names(
