@@ -27,7 +27,7 @@ func namespaceCommand() *cobra.Command {
 				return err
 			}
 			if len(validation.IsDNS1123Label(args[0])) > 0 {
-				return fmt.Errorf("describe namespace %q: want the name of a namespace", args[0])
+				return fmt.Errorf("describe namespace %q: must be the name of a namespace", args[0])
 			}
 			kubeClient, err := flags.Kubernetes()
 			if err != nil {

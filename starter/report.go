@@ -26,10 +26,10 @@ func reportCommand() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			if !slices.Contains(report.Formats, format) {
-				return errors.New("--output: want " + strings.Join(report.Formats, ", "))
+				return errors.New("--output: must be " + strings.Join(report.Formats, ", "))
 			}
 			if since < time.Hour {
-				return errors.New("--since: want a duration of at least 1h")
+				return errors.New("--since: must be a duration of at least 1h")
 			}
 			if err := flags.ValidateClusterID(); err != nil {
 				return err

@@ -29,7 +29,7 @@ func describeCommand() *cobra.Command {
 			}
 			at := slices.Index(singulars(), args[0])
 			if at < 0 {
-				return fmt.Errorf("describe %q: want KIND %s", args[0], either(singulars()))
+				return fmt.Errorf("describe %q: KIND must be %s", args[0], either(singulars()))
 			}
 			key, err := operator.TenantObject(args[1])
 			if err != nil {
@@ -102,7 +102,7 @@ func listCommand() *cobra.Command {
 			}
 			at := slices.Index(plurals(), wanted)
 			if at < 0 {
-				return fmt.Errorf("list %q: want %s", wanted, either(plurals()))
+				return fmt.Errorf("list %q: must be %s", wanted, either(plurals()))
 			}
 			rows, table, err := shownKinds()[at].List(command.Context(), &flags, namespace, command.ErrOrStderr())
 			if err != nil {

@@ -27,7 +27,7 @@ func unprotectedCommand() *cobra.Command {
 				return err
 			}
 			if within <= 0 {
-				return errors.New("--within: want a duration above 0")
+				return errors.New("--within: must be a duration above 0")
 			}
 			kubeClient, err := flags.Kubernetes()
 			if err != nil {

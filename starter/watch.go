@@ -54,13 +54,13 @@ const (
 
 func (f *watchFlags) validate() error {
 	if f.progressInterval <= 0 {
-		return errors.New("--progress-interval: want a duration above 0")
+		return errors.New("--progress-interval: must be a duration above 0")
 	}
 	if f.resyncInterval < time.Second {
-		return errors.New("--resync-interval: want a duration of at least 1s")
+		return errors.New("--resync-interval: must be a duration of at least 1s")
 	}
 	if f.serve != serveVelero && f.serve != serveAll {
-		return errors.New("--serve: want velero or all")
+		return errors.New("--serve: must be velero or all")
 	}
 	return f.Validate()
 }

@@ -57,22 +57,22 @@ func (f *workerFlags) Bind(flags *pflag.FlagSet) {
 // Validate returns an error of one line that names the flag at fault.
 func (f *workerFlags) Validate() error {
 	if f.VeleroStallTimeout < minStallTimeout {
-		return errors.New("--velero-stall-timeout: want a duration of at least " + minStallTimeout.String())
+		return errors.New("--velero-stall-timeout: must be a duration of at least " + minStallTimeout.String())
 	}
 	if f.RestoreReadyTimeout <= 0 {
-		return errors.New("--restore-ready-timeout: want a duration of more than zero")
+		return errors.New("--restore-ready-timeout: must be a duration of more than zero")
 	}
 	if f.CollectionGrace < 0 {
-		return errors.New("--garbage-collection-grace: want a duration of at least zero")
+		return errors.New("--garbage-collection-grace: must be a duration of at least zero")
 	}
 	if !slices.Contains([]string{approveAuto, approveAlways, approveNever}, f.ApproveThroughTemporal) {
-		return errors.New("--approve-through-temporal: want auto, always or never")
+		return errors.New("--approve-through-temporal: must be auto, always or never")
 	}
 	if err := f.FDB.Validate(); err != nil {
 		return err
 	}
 	if !slices.Contains([]string{serveVelero, serveFDB, serveAll}, f.Serve) {
-		return errors.New("--serve: want velero, fdb or all")
+		return errors.New("--serve: must be velero, fdb or all")
 	}
 	if f.servesFDB() {
 		if err := f.FDB.ValidateTools(!f.servesVelero()); err != nil {

@@ -42,15 +42,15 @@ func deploymentOptions(serve string) (worker.DeploymentOptions, error) {
 			" is not: worker versioning needs both")
 	case strings.ContainsAny(name, ".:") || strings.HasPrefix(name, "__"):
 		return worker.DeploymentOptions{}, errors.New(deploymentNameVariable +
-			": want a name without '.' and ':' that does not begin with __")
+			": must be a name without '.' and ':' that does not begin with __")
 	case name == contract.SharedTaskQueue:
-		return worker.DeploymentOptions{}, errors.New(deploymentNameVariable + ": " + name +
-			" is the deployment that all workers of FoundationDB share; want one of this cluster alone")
+		return worker.DeploymentOptions{}, errors.New(deploymentNameVariable +
+			": must be a deployment of this cluster alone: all workers of FoundationDB share " + name)
 	case serve == serveFDB && !strings.HasSuffix(name, fdbDeploymentSuffix):
-		return worker.DeploymentOptions{}, errors.New(deploymentNameVariable + ": want a name that ends in " + fdbDeploymentSuffix +
+		return worker.DeploymentOptions{}, errors.New(deploymentNameVariable + ": must be a name that ends in " + fdbDeploymentSuffix +
 			" with --serve=fdb: it is no other worker's deployment")
 	case strings.HasPrefix(build, "__"):
-		return worker.DeploymentOptions{}, errors.New(buildIDVariable + ": want an ID that does not begin with __")
+		return worker.DeploymentOptions{}, errors.New(buildIDVariable + ": must be an ID that does not begin with __")
 	}
 	return worker.DeploymentOptions{
 		UseVersioning:             true,

@@ -39,16 +39,16 @@ func TestABadVersionEndsTheWorkerInOneLine(t *testing.T) {
 	}{
 		"no build ID":            {name: "holdfast-worker", build: "", want: "TEMPORAL_DEPLOYMENT_NAME is set and TEMPORAL_WORKER_BUILD_ID is not: worker versioning needs both"},
 		"no deployment":          {name: "", build: "v1", want: "TEMPORAL_WORKER_BUILD_ID is set and TEMPORAL_DEPLOYMENT_NAME is not: worker versioning needs both"},
-		"a dot in the name":      {name: "holdfast.worker", build: "v1", want: "TEMPORAL_DEPLOYMENT_NAME: want a name without '.' and ':'"},
-		"a colon in the name":    {name: "holdfast:worker", build: "v1", want: "TEMPORAL_DEPLOYMENT_NAME: want a name without '.' and ':'"},
-		"an ID Temporal claims":  {name: "holdfast-worker", build: "__v1", want: "TEMPORAL_WORKER_BUILD_ID: want an ID that does not begin with __"},
-		"a name Temporal claims": {name: "__holdfast", build: "v1", want: "TEMPORAL_DEPLOYMENT_NAME: want a name"},
+		"a dot in the name":      {name: "holdfast.worker", build: "v1", want: "TEMPORAL_DEPLOYMENT_NAME: must be a name without '.' and ':'"},
+		"a colon in the name":    {name: "holdfast:worker", build: "v1", want: "TEMPORAL_DEPLOYMENT_NAME: must be a name without '.' and ':'"},
+		"an ID Temporal claims":  {name: "holdfast-worker", build: "__v1", want: "TEMPORAL_WORKER_BUILD_ID: must be an ID that does not begin with __"},
+		"a name Temporal claims": {name: "__holdfast", build: "v1", want: "TEMPORAL_DEPLOYMENT_NAME: must be a name"},
 		"the name that clusters share": {
 			name: "holdfast-shared", build: "v1",
-			want: "TEMPORAL_DEPLOYMENT_NAME: holdfast-shared is the deployment that all workers of FoundationDB share; want one of this cluster alone",
+			want: "TEMPORAL_DEPLOYMENT_NAME: must be a deployment of this cluster alone: all workers of FoundationDB share holdfast-shared",
 		},
 		"the other worker's name": {
-			name: "holdfast-worker", build: "v1", want: "TEMPORAL_DEPLOYMENT_NAME: want a name that ends in -fdb with --serve=fdb",
+			name: "holdfast-worker", build: "v1", want: "TEMPORAL_DEPLOYMENT_NAME: must be a name that ends in -fdb with --serve=fdb",
 			args: []string{"--serve=fdb", "--fdb-bin-dir=."},
 		},
 	}

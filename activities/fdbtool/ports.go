@@ -31,7 +31,7 @@ func ParsePorts(text string) ([]uint16, error) {
 			last, ok = parsePort(to)
 		}
 		if !ok || last < first || len(ports)+int(last-first) >= maxPorts {
-			return nil, fmt.Errorf("want ports like %s,4689, %d at most", DefaultPorts, maxPorts)
+			return nil, fmt.Errorf("must be ports and ranges of ports, like %s,4689, and at most %d ports", DefaultPorts, maxPorts)
 		}
 		for port := int(first); port <= int(last); port++ {
 			ports = append(ports, uint16(port))

@@ -27,11 +27,11 @@ func ParseKey(text string) ([]byte, error) {
 		case len(escape) >= 3 && escape[0] == 'x':
 			one, err := hex.DecodeString(escape[1:3])
 			if err != nil {
-				return nil, fmt.Errorf(`key %s: \%s is no byte: want \x and two hexadecimal digits`, Bound(text, 64), escape[:3])
+				return nil, fmt.Errorf(`key %s: \%s is not a byte: must be \x and two hexadecimal digits`, Bound(text, 64), escape[:3])
 			}
 			key, rest = append(key, one...), escape[3:]
 		default:
-			return nil, fmt.Errorf(`key %s: after a backslash comes another one, or x and two hexadecimal digits`, Bound(text, 64))
+			return nil, fmt.Errorf("key %s: after a backslash must be another one, or x and two hexadecimal digits", Bound(text, 64))
 		}
 	}
 	return key, nil

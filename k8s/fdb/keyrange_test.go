@@ -27,7 +27,7 @@ func TestRangesThatCanBeBackedUp(t *testing.T) {
 	for text, wrong := range map[string]string{
 		"a b": "", `a \xff`: "", `\x61 b`: "", `\xfe\xff \xff`: "", `\xff\x02/ \xff\x03`: "", `a \xff\xff`: "",
 		"b a": "its start must come before its end", "a a": "its start must come before its end", `\x62 a`: "its start must come before its end",
-		"a": "its start must come before its end", `a \xfg`: "no byte", `a \q`: "after a backslash",
+		"a": "its start must come before its end", `a \xfg`: "is not a byte", `a \q`: "after a backslash",
 	} {
 		_, err := fdb.ParseKeyRanges([]string{"x y", text})
 		if wrong == "" {

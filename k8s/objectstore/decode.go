@@ -193,7 +193,7 @@ func open(decoder *json.Decoder, want json.Delim) (null bool, err error) {
 	case token == nil:
 		return true, nil
 	case token != want:
-		return false, fmt.Errorf("want %s", want)
+		return false, fmt.Errorf("must begin with %s", want)
 	}
 	return false, nil
 }

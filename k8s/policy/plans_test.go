@@ -36,7 +36,7 @@ func TestThePolicyOfPlansIsReadStrictly(t *testing.T) {
 		"plans: {minInterval: -1h}":                              "plans.minInterval must not be negative",
 		"plans: {maxKept: -1, minInterval: -1h}":                 "plans.minInterval must not be negative; plans.maxKept must not be negative",
 		"plans: {maxKept: many}":                                 "plans.maxKept must be of type int",
-		"plans: {enforceSchedule: daily}":                        `plans.enforceSchedule: schedule "daily": want five fields`,
+		"plans: {enforceSchedule: daily}":                        `plans.enforceSchedule: schedule "daily": must be five fields`,
 		"plans: {enforceKeep: {minGood: 0, daily: -1}}":          "plans.enforceKeep.daily must be between 0 and 1000; plans.enforceKeep.minGood must be between 1 and 100",
 		"plans: {enforceKeep: {dryRun: true}}":                   "plans.enforceKeep.dryRun cannot be enforced",
 		"plans: {enforceKeep: {dayly: 7}}":                       "plans.enforceKeep.dayly is not a known field",

@@ -72,8 +72,8 @@ func FromEnvironment(flags *pflag.FlagSet) error {
 	return first
 }
 
-// WantClusterID describes what ValidClusterID accepts.
-const WantClusterID = "1 to 63 lower-case letters, digits and inner hyphens, and not shared, fdb or one that begins with fdb-"
+// ClusterIDFormat describes what ValidClusterID accepts.
+const ClusterIDFormat = "1 to 63 lower-case letters, digits or inner hyphens, and not shared, fdb or one that begins with fdb-"
 
 // ValidClusterID reports whether id can be a cluster's: it becomes part of workflow IDs, task queues and queries. Some IDs
 // would name the task queue that all clusters share, or that of another cluster's FoundationDB tools.
@@ -88,7 +88,7 @@ func (f *Flags) Validate() error {
 		flag string
 		want string
 	}{
-		{ValidClusterID(f.ClusterID), "cluster-id", WantClusterID},
+		{ValidClusterID(f.ClusterID), "cluster-id", ClusterIDFormat},
 		{len(validation.IsDNS1123Label(f.OADPNamespace)) == 0, "oadp-namespace", "the name of a namespace"},
 		{f.ResourceTimeout > 0, "resource-timeout", "a duration above 0"},
 		{f.KubeAPIQPS > 0, "kube-api-qps", "a number above 0"},
@@ -98,7 +98,7 @@ func (f *Flags) Validate() error {
 	}
 	for _, check := range checks {
 		if !check.ok {
-			return fmt.Errorf("--%s: want %s", check.flag, check.want)
+			return fmt.Errorf("--%s: must be %s", check.flag, check.want)
 		}
 	}
 	return f.ValidateLogs()
@@ -107,10 +107,10 @@ func (f *Flags) Validate() error {
 // ValidateLogs is Validate for the flags of BindLogs.
 func (f *Flags) ValidateLogs() error {
 	if level, err := zapcore.ParseLevel(f.LogLevel); err != nil || level > zapcore.ErrorLevel {
-		return errors.New("--log-level: want debug, info, warn or error")
+		return errors.New("--log-level: must be debug, info, warn or error")
 	}
 	if f.LogFormat != "json" && f.LogFormat != "console" {
-		return errors.New("--log-format: want json or console")
+		return errors.New("--log-format: must be json or console")
 	}
 	return nil
 }

@@ -44,7 +44,7 @@ func (g *codecGuard) token() (string, error) {
 	}
 	token := strings.TrimSpace(string(content))
 	if len(token) < minToken || strings.ContainsAny(token, " \t\r\n") {
-		return "", fmt.Errorf("--token-file: %s: want at least %d characters in one line", g.tokenFile, minToken)
+		return "", fmt.Errorf("--token-file: %s: must have at least %d characters, in one line", g.tokenFile, minToken)
 	}
 	return token, nil
 }
@@ -71,7 +71,7 @@ func (g *codecGuard) protect(next http.Handler) http.Handler {
 		case http.MethodPost:
 		default:
 			w.Header().Set("Allow", "POST, OPTIONS")
-			http.Error(w, "want POST", http.StatusMethodNotAllowed)
+			http.Error(w, "the method must be POST", http.StatusMethodNotAllowed)
 			return
 		}
 		token, err := g.token()
@@ -82,7 +82,7 @@ func (g *codecGuard) protect(next http.Handler) http.Handler {
 		}
 		if !g.known(r, token) {
 			w.Header().Set("WWW-Authenticate", "Bearer")
-			g.refuse(w, r, "want the token of --token-file: as Authorization: Bearer, or entered at /login", http.StatusUnauthorized)
+			g.refuse(w, r, "the token of --token-file is required: in Authorization: Bearer, or entered at /login", http.StatusUnauthorized)
 			return
 		}
 		w.Header().Set("Cache-Control", "no-store")

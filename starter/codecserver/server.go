@@ -81,11 +81,11 @@ func (f *codecFlags) Validate() error {
 			f.webUIOrigin == "" || validOrigin(f.webUIOrigin), "web-ui-origin",
 			"scheme://host[:port] without a path, like https://temporal.example.com",
 		},
-		{(f.tlsCertFile == "") == (f.tlsKeyFile == ""), "tls-key-file", "both or neither of --tls-cert-file and --tls-key-file"},
+		{(f.tlsCertFile == "") == (f.tlsKeyFile == ""), "tls-key-file", "set together with --tls-cert-file, or not at all"},
 	}
 	for _, check := range checks {
 		if !check.ok {
-			return fmt.Errorf("--%s: want %s", check.flag, check.want)
+			return fmt.Errorf("--%s: must be %s", check.flag, check.want)
 		}
 	}
 	return f.logs.ValidateLogs()

@@ -159,21 +159,21 @@ func TestOthersAreRefusedWithTheReason(t *testing.T) {
 		status       int
 		want         string
 	}{
-		"no token":                   {http.MethodPost, "/decode", nil, 401, "want the token of --token-file: as Authorization: Bearer, or entered at /login"},
-		"no token, encode":           {http.MethodPost, "/encode", nil, 401, "want the token of --token-file"},
-		"another token":              {http.MethodPost, "/decode", []string{withToken + "0"}, 401, "want the token"},
-		"a part of it":               {http.MethodPost, "/decode", []string{"Authorization: Bearer " + testToken[:31]}, 401, "want the token"},
-		"an empty token":             {http.MethodPost, "/decode", []string{"Authorization: Bearer "}, 401, "want the token"},
-		"another scheme":             {http.MethodPost, "/decode", []string{"Authorization: Basic " + testToken}, 401, "want the token"},
-		"a made-up session":          {http.MethodPost, "/decode", []string{"Cookie: holdfast-codec=99999999999.abcdef"}, 401, "want the token"},
-		"a session of another token": {http.MethodPost, "/decode", []string{"Cookie: holdfast-codec=" + session("other", "99999999999")}, 401, "want the token"},
+		"no token":                   {http.MethodPost, "/decode", nil, 401, "the token of --token-file is required: in Authorization: Bearer, or entered at /login"},
+		"no token, encode":           {http.MethodPost, "/encode", nil, 401, "the token of --token-file is required"},
+		"another token":              {http.MethodPost, "/decode", []string{withToken + "0"}, 401, "the token of --token-file is required"},
+		"a part of it":               {http.MethodPost, "/decode", []string{"Authorization: Bearer " + testToken[:31]}, 401, "the token of --token-file is required"},
+		"an empty token":             {http.MethodPost, "/decode", []string{"Authorization: Bearer "}, 401, "the token of --token-file is required"},
+		"another scheme":             {http.MethodPost, "/decode", []string{"Authorization: Basic " + testToken}, 401, "the token of --token-file is required"},
+		"a made-up session":          {http.MethodPost, "/decode", []string{"Cookie: holdfast-codec=99999999999.abcdef"}, 401, "the token of --token-file is required"},
+		"a session of another token": {http.MethodPost, "/decode", []string{"Cookie: holdfast-codec=" + session("other", "99999999999")}, 401, "the token of --token-file is required"},
 		"a session that has ended": {http.MethodPost, "/decode", []string{
 			"Cookie: holdfast-codec=" + session(testToken, strconv.FormatInt(time.Now().Add(-time.Minute).Unix(), 10)),
-		}, 401, "want the token"},
+		}, 401, "the token of --token-file is required"},
 		"another page, with the token": {http.MethodPost, "/decode", []string{withToken, "Origin: https://evil.example.com"}, 403, "its origin is not --web-ui-origin"},
 		"a page without origin":        {http.MethodPost, "/decode", []string{withToken, "Origin: null"}, 403, "its origin is not --web-ui-origin"},
 		"another page asks first":      {http.MethodOptions, "/decode", []string{"Origin: https://evil.example.com"}, 403, "its origin is not"},
-		"a look":                       {http.MethodGet, "/decode", []string{withToken}, 405, "want POST"},
+		"a look":                       {http.MethodGet, "/decode", []string{withToken}, 405, "the method must be POST"},
 		"another path":                 {http.MethodPost, "/default/decode", []string{withToken}, 404, "POST /decode, POST /encode, or open /login in a browser"},
 		"the root":                     {http.MethodGet, "/", nil, 404, "this is Holdfast's codec server"},
 		"what is no request":           {http.MethodPost, "/decode", []string{withToken}, 400, ""},
@@ -361,18 +361,18 @@ func TestBadSettingsOfTheCodecServerAreRefusedInOneLine(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no keys":               {[]string{token}, "--payload-keys-dir: want the folder that worker and watcher have"},
+		"no keys":               {[]string{token}, "--payload-keys-dir: must be the folder that worker and watcher have"},
 		"keys that are not":     {[]string{token, "--payload-keys-dir=/does/not/exist"}, "--payload-keys-dir: read keys: open /does/not/exist"},
-		"no token":              {[]string{keys}, "--token-file: want a file with a token"},
+		"no token":              {[]string{keys}, "--token-file: must be a file with a token"},
 		"a token that is not":   {[]string{keys, "--token-file=/does/not/exist"}, "--token-file: open /does/not/exist"},
-		"a short token":         {[]string{keys, "--token-file=" + short}, "--token-file: " + short + ": want at least 32 characters in one line"},
-		"an origin with a path": {[]string{keys, token, "--web-ui-origin=https://ui.example.com/"}, "--web-ui-origin: want scheme://host[:port] without a path"},
-		"every origin":          {[]string{keys, token, "--web-ui-origin=*"}, "--web-ui-origin: want"},
-		"a host as origin":      {[]string{keys, token, "--web-ui-origin=ui.example.com"}, "--web-ui-origin: want"},
-		"half a key pair":       {[]string{keys, token, "--tls-cert-file=x"}, "--tls-key-file: want both or neither"},
+		"a short token":         {[]string{keys, "--token-file=" + short}, "--token-file: " + short + ": must have at least 32 characters, in one line"},
+		"an origin with a path": {[]string{keys, token, "--web-ui-origin=https://ui.example.com/"}, "--web-ui-origin: must be scheme://host[:port] without a path"},
+		"every origin":          {[]string{keys, token, "--web-ui-origin=*"}, "--web-ui-origin: must be"},
+		"a host as origin":      {[]string{keys, token, "--web-ui-origin=ui.example.com"}, "--web-ui-origin: must be"},
+		"half a key pair":       {[]string{keys, token, "--tls-cert-file=x"}, "--tls-key-file: must be set together"},
 		"a bad certificate":     {[]string{keys, token, "--tls-cert-file=/does/not/exist", "--tls-key-file=/does/not/exist", "--listen-address=127.0.0.1:0"}, "--tls-cert-file: "},
-		"a bad address":         {[]string{keys, token, "--listen-address=8089"}, "--listen-address: want host:port"},
-		"a bad log level":       {[]string{keys, token, "--log-level=loud"}, "--log-level: want"},
+		"a bad address":         {[]string{keys, token, "--listen-address=8089"}, "--listen-address: must be host:port"},
+		"a bad log level":       {[]string{keys, token, "--log-level=loud"}, "--log-level: must be"},
 	}
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {

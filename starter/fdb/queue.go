@@ -85,7 +85,7 @@ func fdbQueueName(arg string) (any, error) {
 func fdbQueueLimit(arg string) (any, error) {
 	limit, err := strconv.Atoi(arg)
 	if err != nil {
-		return nil, fmt.Errorf("%q: want a number from 0 to 100", arg)
+		return nil, fmt.Errorf("%q: must be a number from 0 to 100", arg)
 	}
 	return contract.FDBQueueLimit{Limit: limit}, nil
 }

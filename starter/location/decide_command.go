@@ -33,11 +33,11 @@ func (f *DecideFlags) Validate() error {
 	case strings.TrimSpace(f.Reason) == "":
 		return errors.New("--reason: say why, other administrators will read it")
 	case len(f.Reason) > maxReasonBytes:
-		return fmt.Errorf("--reason: want at most %d bytes, these are %d", maxReasonBytes, len(f.Reason))
+		return fmt.Errorf("--reason: must have at most %d bytes, has %d", maxReasonBytes, len(f.Reason))
 	case !utf8.ValidString(f.Reason) || strings.ContainsFunc(f.Reason, unicode.IsControl):
-		return errors.New("--reason: want one line of text")
+		return errors.New("--reason: must be one line of text")
 	case f.Timeout <= 0:
-		return errors.New("--timeout: want a duration above 0")
+		return errors.New("--timeout: must be a duration above 0")
 	}
 	return f.ValidateKubernetes()
 }

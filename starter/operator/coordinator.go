@@ -31,7 +31,7 @@ func (f *TemporalFlags) Bind(command *cobra.Command) {
 // Validate returns one line that names the flag that is wrong.
 func (f *TemporalFlags) Validate() error {
 	if !process.ValidClusterID(f.ClusterID) {
-		return errors.New("--cluster-id: want " + process.WantClusterID)
+		return errors.New("--cluster-id: must be " + process.ClusterIDFormat)
 	}
 	return f.validateOutput()
 }

@@ -67,7 +67,7 @@ func (f *Flags) Validate() error {
 // ValidateClusterID is Validate of that flag alone.
 func (f *Flags) ValidateClusterID() error {
 	if !process.ValidClusterID(f.ClusterID) {
-		return errors.New("--cluster-id: want " + process.WantClusterID)
+		return errors.New("--cluster-id: must be " + process.ClusterIDFormat)
 	}
 	return nil
 }
@@ -85,13 +85,13 @@ func (f *Flags) validateOutput() error {
 	case "table", "json", "yaml":
 		return nil
 	}
-	return errors.New("--output: want table, json or yaml")
+	return errors.New("--output: must be table, json or yaml")
 }
 
 // ValidateCluster is Validate for a command with an output of its own.
 func (f *Flags) ValidateCluster() error {
 	if len(validation.IsDNS1123Label(f.OADPNamespace)) > 0 {
-		return errors.New("--oadp-namespace: want the name of a namespace")
+		return errors.New("--oadp-namespace: must be the name of a namespace")
 	}
 	return nil
 }
@@ -148,7 +148,7 @@ func (f *Flags) Print(out io.Writer, value any, table func(io.Writer) error) err
 func TenantObject(arg string) (types.NamespacedName, error) {
 	namespace, name, found := strings.Cut(arg, "/")
 	if !found || len(validation.IsDNS1123Label(namespace)) > 0 || len(validation.IsDNS1123Subdomain(name)) > 0 {
-		return types.NamespacedName{}, fmt.Errorf("%q: want NAMESPACE/NAME", arg)
+		return types.NamespacedName{}, fmt.Errorf("%q: must be NAMESPACE/NAME", arg)
 	}
 	return types.NamespacedName{Namespace: namespace, Name: name}, nil
 }

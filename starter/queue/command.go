@@ -98,7 +98,7 @@ func limitOf(arg string, lasts time.Duration) (contract.TurnLimit, error) {
 	limit, err := strconv.Atoi(arg)
 	switch {
 	case err != nil || limit < 0:
-		return contract.TurnLimit{}, fmt.Errorf("set-limit %q: want a number; 0 goes back to the policy's limit", arg)
+		return contract.TurnLimit{}, fmt.Errorf("set-limit %q: must be a number; 0 goes back to the policy's limit", arg)
 	case limit == 0:
 		return contract.TurnLimit{}, nil
 	case lasts < time.Second:
@@ -140,7 +140,7 @@ func checkReason(reason string) error {
 	case strings.TrimSpace(reason) == "":
 		return errors.New("--reason: say why, it stays in the queue's history")
 	case !utf8.ValidString(reason) || strings.ContainsFunc(reason, unicode.IsControl):
-		return errors.New("--reason: want one line of text")
+		return errors.New("--reason: must be one line of text")
 	}
 	return nil
 }

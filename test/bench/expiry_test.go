@@ -33,7 +33,7 @@ func TestTheQueueIsMeasuredAlone(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, string(data), `"historyEventsPerRound"`)
 	assert.NotContains(t, string(data), `"bursts"`)
-	require.ErrorContains(t, run(t.Context(), plan{profile: profileCosts, namespaces: 1, expiries: -1}, output), "-expiries: want at least 0")
+	require.ErrorContains(t, run(t.Context(), plan{profile: profileCosts, namespaces: 1, expiries: -1}, output), "-expiries: must be at least 0")
 
 	var out bytes.Buffer
 	(&report{Expiries: &expiryReport{

@@ -37,7 +37,7 @@ type crowd struct {
 
 func (c crowd) check() error {
 	if c.ordinary < 0 || c.large < 0 || c.watchers < 1 || c.away < 0 {
-		return errors.New("-hostile-watchers: want at least 1; the other numbers of profile hostile: want at least 0")
+		return errors.New("-hostile-watchers: must be at least 1; the other numbers of profile hostile: must be at least 0")
 	}
 	return nil
 }

@@ -106,7 +106,7 @@ func run(ctx context.Context, of plan, output string) error {
 	case profilePlans:
 		all.Plans, err = measurePlans(ctx, of.planLoad())
 	default:
-		err = fmt.Errorf("-profile: want %s, %s or %s, not %q", profileCosts, profileHostile, profilePlans, of.profile)
+		err = fmt.Errorf("-profile: must be %s, %s or %s, not %q", profileCosts, profileHostile, profilePlans, of.profile)
 	}
 	if err != nil {
 		return err
@@ -137,7 +137,7 @@ func (r *report) measureCosts(ctx context.Context, of plan) error {
 		return err
 	}
 	if of.namespaces < 1 || of.settled < 0 || of.expiries < 0 || of.busy < 0 {
-		return fmt.Errorf("-namespaces: want at least 1; -busy, -settled and -expiries: want at least 0")
+		return fmt.Errorf("-namespaces: must be at least 1; -busy, -settled and -expiries: must be at least 0")
 	}
 	if of.expiries > 0 {
 		say("a round of %d backups in the queue of expirations", of.expiries)
@@ -190,7 +190,7 @@ func parseNumbers(name, text string) ([]int, error) {
 	for part := range strings.SplitSeq(text, ",") {
 		number, err := strconv.Atoi(strings.TrimSpace(part))
 		if err != nil || number < 1 {
-			return nil, fmt.Errorf("%s: want numbers above 0, separated by commas, not %q", name, text)
+			return nil, fmt.Errorf("%s: must be numbers above 0, separated by commas, not %q", name, text)
 		}
 		numbers = append(numbers, number)
 	}
@@ -206,7 +206,7 @@ func parseLimits(text string) ([]int, error) {
 	for part := range strings.SplitSeq(text, ",") {
 		limit, err := strconv.Atoi(strings.TrimSpace(part))
 		if err != nil || limit < 0 {
-			return nil, fmt.Errorf("-max-active: want numbers of at least 0, separated by commas, not %q", text)
+			return nil, fmt.Errorf("-max-active: must be numbers of at least 0, separated by commas, not %q", text)
 		}
 		limits = append(limits, limit)
 	}

@@ -151,7 +151,7 @@ func (r *rig) createPlans(
 	making, cancel := context.WithDeadline(ctx, due)
 	defer cancel()
 	if err := awaitCount(making, of.plans, "plans are ready", plans.ready); err != nil {
-		return due, nil, fmt.Errorf("-plans-ahead: want more than %s: not all plans were ready when they were due: %w", ahead, err)
+		return due, nil, fmt.Errorf("-plans-ahead: must be more than %s: not all plans were ready when they were due: %w", ahead, err)
 	}
 	report.ReadySeconds = time.Since(begin).Seconds()
 	report.CPUToMake, err = r.cpuSince(before, of.plans)

@@ -41,7 +41,7 @@ func TestPodsAreProbedBoundedAndConfined(t *testing.T) {
 			for _, resource := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
 				request, limit := container.Resources.Requests[resource], container.Resources.Limits[resource]
 				assert.Positive(t, request.Sign(), resource)
-				assert.Negative(t, request.Cmp(limit), "%s: want room above the request", resource)
+				assert.Negative(t, request.Cmp(limit), "%s: must be room above the request", resource)
 			}
 		})
 	}

@@ -47,7 +47,7 @@ func (x *tenant) awaitDownload(request *nadr, want string, ok func(*nadr) bool) 
 			return nil
 		}
 		status, _ := json.Marshal(now.Status.Conditions) // not all of it: the URL is secret
-		return fmt.Errorf("%s/%s: want %q, phase %s, conditions %s", request.Namespace, request.Name, want, now.Status.Phase, status)
+		return fmt.Errorf("%s/%s: must be %q, phase %s, conditions %s", request.Namespace, request.Name, want, now.Status.Phase, status)
 	})
 	return seen
 }

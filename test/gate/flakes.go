@@ -30,11 +30,11 @@ func ReadFlakes(text string, now time.Time) ([]Flake, error) {
 		}
 		columns := strings.Split(line, "|")
 		if len(columns) != 3 {
-			return nil, fmt.Errorf("line %d: want FOLDER TEST | suspected cause | date, got %q", number, line)
+			return nil, fmt.Errorf("line %d: must be FOLDER TEST | suspected cause | date, got %q", number, line)
 		}
 		test := strings.Fields(columns[0])
 		if len(test) != 2 || strings.Contains(test[1], "/") {
-			return nil, fmt.Errorf("line %d: want the package's folder and a test function, got %q", number, columns[0])
+			return nil, fmt.Errorf("line %d: must be the package's folder and a test function, got %q", number, columns[0])
 		}
 		flake := Flake{Package: test[0], Test: test[1], Cause: strings.TrimSpace(columns[1])}
 		if flake.Cause == "" {

@@ -38,7 +38,7 @@ func (f *cageFlags) Validate() error {
 	}
 	for _, folder := range f.Folders {
 		if !filepath.IsAbs(folder) {
-			return fmt.Errorf("--fdb-cage-folders: want absolute paths, not %q", folder)
+			return fmt.Errorf("--fdb-cage-folders: must be absolute paths, not %q", folder)
 		}
 	}
 	return nil

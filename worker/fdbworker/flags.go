@@ -53,19 +53,19 @@ func (f *Flags) Bind(flags *pflag.FlagSet) {
 func (f *Flags) Validate() error {
 	switch {
 	case f.InitialSnapshotLimit < 1:
-		return errors.New("--fdb-initial-snapshot-limit: want a number of at least 1")
+		return errors.New("--fdb-initial-snapshot-limit: must be a number of at least 1")
 	case f.InitialSnapshotTimeout <= 0:
-		return errors.New("--fdb-initial-snapshot-timeout: want a duration of more than zero")
+		return errors.New("--fdb-initial-snapshot-timeout: must be a duration of more than zero")
 	case f.StatusInterval < time.Second:
-		return errors.New("--fdb-status-interval: want a duration of at least 1s")
+		return errors.New("--fdb-status-interval: must be a duration of at least 1s")
 	case f.ExpiryConcurrency < 1:
-		return errors.New("--fdb-expiry-concurrency: want a number of at least 1")
+		return errors.New("--fdb-expiry-concurrency: must be a number of at least 1")
 	case f.ExpiryRetryInterval < time.Second:
-		return errors.New("--fdb-expiry-retry-interval: want a duration of at least 1s")
+		return errors.New("--fdb-expiry-retry-interval: must be a duration of at least 1s")
 	case f.ExpiryMinInterval < time.Second:
-		return errors.New("--fdb-expiry-min-interval: want a duration of at least 1s")
+		return errors.New("--fdb-expiry-min-interval: must be a duration of at least 1s")
 	case f.ExpiryTimeout < time.Second:
-		return errors.New("--fdb-expiry-timeout: want a duration of at least 1s")
+		return errors.New("--fdb-expiry-timeout: must be a duration of at least 1s")
 	}
 	return f.Cage.Validate()
 }
@@ -74,7 +74,7 @@ func (f *Flags) Validate() error {
 func (f *Flags) ValidateTools(alone bool) error {
 	switch {
 	case f.BinDir == "" && alone:
-		return errors.New("--fdb-bin-dir: want the folder with FoundationDB's tools, which --serve=fdb needs")
+		return errors.New("--fdb-bin-dir: must be the folder with FoundationDB's tools, which --serve=fdb needs")
 	case f.BinDir == "":
 		return nil
 	}

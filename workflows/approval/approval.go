@@ -86,14 +86,14 @@ func validateDecision(request contract.DecisionRequest) error {
 	switch request.Decision {
 	case contract.DecisionApprove, contract.DecisionReject, contract.DecisionRevoke:
 	default:
-		return refuse("decision %q: want approve, reject or revoke", request.Decision)
+		return refuse("decision %q: must be approve, reject or revoke", request.Decision)
 	}
 	unreadable := strings.ContainsFunc(request.Reason, unicode.IsControl)
 	if strings.TrimSpace(request.Reason) == "" || len(request.Reason) > maxDecisionReason || unreadable {
-		return refuse("reason: want 1 to %d bytes in one line", maxDecisionReason)
+		return refuse("reason: must have 1 to %d bytes, in one line", maxDecisionReason)
 	}
 	if request.ResourceVersion == "" {
-		return refuse("resourceVersion: want that of the approval request that you have read; query %q shows it", contract.QueryState)
+		return refuse("resourceVersion: must be that of the approval request that you read; query %q shows it", contract.QueryState)
 	}
 	return nil
 }

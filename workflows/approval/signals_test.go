@@ -61,7 +61,7 @@ func TestADecisionBySignalThatIsRefusedSaysSo(t *testing.T) {
 	}{
 		"invalid": {
 			payload: func(*fake.World) any { return contract.DecisionRequest{Decision: "perhaps"} },
-			want:    `decision "perhaps": want approve, reject or revoke`,
+			want:    `decision "perhaps": must be approve, reject or revoke`,
 		},
 		"of what has changed": {
 			payload: func(w *fake.World) any {

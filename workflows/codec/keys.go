@@ -136,7 +136,7 @@ func (s *keySet) choose(path, id string) error {
 	_, exists := s.ciphers[id]
 	switch {
 	case id == "":
-		return fmt.Errorf("%s: want the name of the key file that encrypts", path)
+		return fmt.Errorf("%s: must contain the name of the key file that encrypts", path)
 	case s.ciphers[encryptNothing] != nil:
 		return fmt.Errorf("%s: no key can have this name", filepath.Join(filepath.Dir(path), encryptNothing))
 	case id == encryptNothing:
@@ -165,9 +165,9 @@ func readFile(path string) ([]byte, error) {
 }
 
 var (
-	errNoKey = errors.New("want 32 random bytes, as they are or in base64")
+	errNoKey = errors.New("must be 32 random bytes, as they are or in base64")
 	// errText: 32 characters of text are a password, or half a key in hexadecimal digits.
-	errText = errors.New("32 characters of text are no key: " + errNoKey.Error())
+	errText = errors.New("32 characters of text: a key " + errNoKey.Error())
 )
 
 func parseKey(content []byte) (cipher.AEAD, error) {

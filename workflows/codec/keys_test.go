@@ -86,20 +86,20 @@ func TestABadFolderIsRefusedInOneLine(t *testing.T) {
 		files map[string]string
 		want  string // the file, and what is wrong with it
 	}{
-		"empty":                         {map[string]string{}, "/current: want the name of the key file that encrypts"},
-		"no current":                    {map[string]string{"a": base64Key(1)}, "/current: want the name of the key file that encrypts"},
-		"current is blank":              {map[string]string{"current": " \n", "a": base64Key(1)}, "/current: want the name"},
+		"empty":                         {map[string]string{}, "/current: must contain the name of the key file that encrypts"},
+		"no current":                    {map[string]string{"a": base64Key(1)}, "/current: must contain the name of the key file that encrypts"},
+		"current is blank":              {map[string]string{"current": " \n", "a": base64Key(1)}, "/current: must contain the name"},
 		"current names none of them":    {map[string]string{"current": secret, "a": base64Key(1)}, "/current: the key that it names is not in the folder"},
 		"current names a path":          {map[string]string{"current": "../a", "a": base64Key(1)}, "/current: the key that it names is not in the folder"},
 		"current is a key":              {map[string]string{"current": base64Key(1), "a": base64Key(1)}, "/current: the key that it names is not in the folder"},
 		"current names itself":          {map[string]string{"current": "current", "a": base64Key(1)}, "/current: the key that it names is not in the folder"},
-		"a password":                    {map[string]string{"current": "a", "a": secret}, "/a: 32 characters of text are no key: want 32 random bytes"},
+		"a password":                    {map[string]string{"current": "a", "a": secret}, "/a: 32 characters of text: a key must be 32 random bytes"},
 		"a password in base64":          {map[string]string{"current": "a", "a": base64.StdEncoding.EncodeToString([]byte(secret))}, "/a: 32 characters of text"},
 		"hexadecimal":                   {map[string]string{"current": "a", "a": "d0c0d0c0d0c0d0c0d0c0d0c0d0c0d0c0"}, "/a: 32 characters of text"},
-		"too short":                     {map[string]string{"current": "a", "a": "do-not-show"}, "/a: want 32 random bytes, as they are or in base64"},
-		"AES-128":                       {map[string]string{"current": "a", "a": base64.StdEncoding.EncodeToString(rawKey(1)[:16])}, "/a: want 32 random bytes"},
-		"raw, with an end":              {map[string]string{"current": "a", "a": string(rawKey(1)) + "\n"}, "/a: want 32 random bytes"},
-		"another file":                  {map[string]string{"current": "a", "a": base64Key(1), "README": "do-not-show"}, "/README: want 32 random bytes"},
+		"too short":                     {map[string]string{"current": "a", "a": "do-not-show"}, "/a: must be 32 random bytes, as they are or in base64"},
+		"AES-128":                       {map[string]string{"current": "a", "a": base64.StdEncoding.EncodeToString(rawKey(1)[:16])}, "/a: must be 32 random bytes"},
+		"raw, with an end":              {map[string]string{"current": "a", "a": string(rawKey(1)) + "\n"}, "/a: must be 32 random bytes"},
+		"another file":                  {map[string]string{"current": "a", "a": base64Key(1), "README": "do-not-show"}, "/README: must be 32 random bytes"},
 		"a large file":                  {map[string]string{"current": "a", "a": base64Key(1), "b": string(bytes.Repeat([]byte("x"), 1<<20))}, "/b: too long for a key"},
 		"a key of the name kept for it": {map[string]string{"current": "a", "a": base64Key(1), "none": base64Key(2)}, "/none: no key can have this name"},
 	}

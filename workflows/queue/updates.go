@@ -105,7 +105,7 @@ func (p *pool) held(name contract.TurnName) int64 {
 func (r *queueRun) validatePool(name contract.Pool) error {
 	of := r.pool(name)
 	if of == nil {
-		return refuse("want pool %s or %s, not %q", contract.PoolBackups, contract.PoolRestores, name)
+		return refuse("pool: must be %s or %s, not %q", contract.PoolBackups, contract.PoolRestores, name)
 	}
 	if r.Found && r.unlimited(name) {
 		return refuse("the policy gives no turns for %s in Kubernetes cluster %s: Velero has all of them at once. "+
@@ -125,11 +125,11 @@ func fieldOf(pool contract.Pool) string {
 func (r *queueRun) validateNext(in contract.NextTurn) error {
 	switch {
 	case in.Namespace == "" || in.Name == "":
-		return refuse("want the namespace and the name of a %s", in.Pool.Kind().Kubernetes)
+		return refuse("namespace and name: must be those of a %s", in.Pool.Kind().Kubernetes)
 	case strings.TrimSpace(in.Reason) == "":
-		return refuse("want a reason: it stays in the history of the queue")
+		return refuse("reason: must be set; it stays in the history of the queue")
 	case len(in.Reason) > maxReason:
-		return refuse("the reason has %d bytes; want %d at most", len(in.Reason), maxReason)
+		return refuse("reason: must have at most %d bytes, has %d", len(in.Reason), maxReason)
 	}
 	if err := r.validatePool(in.Pool); err != nil {
 		return err
@@ -208,9 +208,9 @@ func (r *queueRun) unlisted() error {
 func (r *queueRun) validateLimit(in contract.TurnLimit) error {
 	switch {
 	case in.Limit < 0 || in.Limit > maxLimit:
-		return refuse("limit: want a number from 0 to %d, not %d; 0 goes back to the policy's", maxLimit, in.Limit)
+		return refuse("limit: must be a number from 0 to %d, not %d; 0 goes back to the policy's", maxLimit, in.Limit)
 	case in.Limit > 0 && (in.For <= 0 || in.For > int64(maxLimitFor/time.Second)):
-		return refuse("want a duration of at most %s for the limit: what is to last belongs into the policy", maxLimitFor)
+		return refuse("for: must be a duration of at most %s; a lasting limit belongs into the policy", maxLimitFor)
 	}
 	return r.validatePool(in.Pool)
 }

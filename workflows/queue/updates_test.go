@@ -123,17 +123,17 @@ func TestWhatUpdatesRefuse(t *testing.T) {
 		in     any
 		want   string
 	}{
-		{contract.UpdateNextTurn, next(func(n *contract.NextTurn) { n.Name = "" }), "want the namespace and the name of a NonAdminBackup"},
+		{contract.UpdateNextTurn, next(func(n *contract.NextTurn) { n.Name = "" }), "namespace and name: must be those of a NonAdminBackup"},
 		{
 			contract.UpdateNextTurn, next(func(n *contract.NextTurn) { n.Namespace, n.Pool = "", restores }),
-			"want the namespace and the name of a NonAdminRestore",
+			"namespace and name: must be those of a NonAdminRestore",
 		},
-		{contract.UpdateNextTurn, next(func(n *contract.NextTurn) { n.Reason = "" }), "want a reason: it stays in the history of the queue"},
+		{contract.UpdateNextTurn, next(func(n *contract.NextTurn) { n.Reason = "" }), "reason: must be set; it stays in the history of the queue"},
 		{
 			contract.UpdateNextTurn, next(func(n *contract.NextTurn) { n.Reason = strings.Repeat("x", 501) }),
-			"the reason has 501 bytes; want 500 at most",
+			"reason: must have at most 500 bytes, has 501",
 		},
-		{contract.UpdateNextTurn, next(func(n *contract.NextTurn) { n.Pool = "x" }), `want pool backups or restores, not "x"`},
+		{contract.UpdateNextTurn, next(func(n *contract.NextTurn) { n.Pool = "x" }), `pool: must be backups or restores, not "x"`},
 		{
 			contract.UpdateNextTurn, next(func(n *contract.NextTurn) { n.Pool = restores }),
 			"the policy gives no turns for restores in Kubernetes cluster west: Velero has all of them at once. " +
@@ -142,24 +142,24 @@ func TestWhatUpdatesRefuse(t *testing.T) {
 		{
 			contract.UpdateSetTurnLimit,
 			contract.TurnLimit{Pool: backups, Limit: -1},
-			"limit: want a number from 0 to 200, not -1; 0 goes back to the policy's",
+			"limit: must be a number from 0 to 200, not -1; 0 goes back to the policy's",
 		},
 		{
 			contract.UpdateSetTurnLimit,
 			contract.TurnLimit{Pool: backups, Limit: 201, For: 60},
-			"limit: want a number from 0 to 200, not 201; 0 goes back to the policy's",
+			"limit: must be a number from 0 to 200, not 201; 0 goes back to the policy's",
 		},
 		{
 			contract.UpdateSetTurnLimit,
 			contract.TurnLimit{Pool: backups, Limit: 1},
-			"want a duration of at most 168h0m0s for the limit: what is to last belongs into the policy",
+			"for: must be a duration of at most 168h0m0s; a lasting limit belongs into the policy",
 		},
 		{
 			contract.UpdateSetTurnLimit,
 			contract.TurnLimit{Pool: backups, Limit: 1, For: 7*24*3600 + 1},
-			"want a duration of at most 168h0m0s for the limit: what is to last belongs into the policy",
+			"for: must be a duration of at most 168h0m0s; a lasting limit belongs into the policy",
 		},
-		{contract.UpdateSetTurnLimit, contract.TurnLimit{Pool: "", Limit: 1, For: 1}, `want pool backups or restores, not ""`},
+		{contract.UpdateSetTurnLimit, contract.TurnLimit{Pool: "", Limit: 1, For: 1}, `pool: must be backups or restores, not ""`},
 		{
 			contract.UpdateSetTurnLimit,
 			contract.TurnLimit{Pool: restores, Limit: 1, For: 1},

@@ -77,7 +77,7 @@ func coordinate(t *testing.T, temporalClient client.Client, name string, in any)
 }
 
 func TestAnOwnerIsAskedUntilItAnswers(t *testing.T) {
-	refused := temporal.NewNonRetryableApplicationError("member: want its name", contract.ErrorFDBRequestInvalid, nil)
+	refused := temporal.NewNonRetryableApplicationError("member: must have a name", contract.ErrorFDBRequestInvalid, nil)
 	tests := map[string]struct {
 		err       error
 		again     bool

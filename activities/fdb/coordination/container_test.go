@@ -58,7 +58,7 @@ func TestAGuardIsAskedUntilItAnswers(t *testing.T) {
 }
 
 func TestWhatAGuardRefusesIsFinal(t *testing.T) {
-	refused := temporal.NewNonRetryableApplicationError("user: want its name", contract.ErrorFDBContainerInvalid, nil)
+	refused := temporal.NewNonRetryableApplicationError("user: must have a name", contract.ErrorFDBContainerInvalid, nil)
 	away := &guarding{ownerless{errors: []error{refused}}}
 	_, err := coordinate(t, away, contract.RequestFDBContainer.Name, contract.FDBContainerRequest{Container: "c"})
 	var application *temporal.ApplicationError

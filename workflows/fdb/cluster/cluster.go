@@ -51,7 +51,7 @@ func Workflow(ctx workflow.Context, in contract.FDBClusterInput) error {
 	}
 	err = workflow.SetUpdateHandlerWithOptions(ctx, contract.UpdateFDBCluster, run.request, workflow.UpdateHandlerOptions{
 		Validator:   run.validate,
-		Description: "Enter what a backup wants of the agents, and run a command for it",
+		Description: "Enter the state that a backup requests of the agents, and run a command for it",
 	})
 	if err != nil {
 		return err
@@ -135,20 +135,20 @@ func (r *clusterRun) validate(request contract.FDBCommandRequest) error {
 	case request.Cluster != r.in.Cluster:
 		return refuse("cluster: the request for %q was sent to the owner of %q", request.Cluster, r.in.Cluster)
 	case request.Member.WorkflowID == "" || request.Member.Name == "":
-		return refuse("member: want its workflow ID and its name")
+		return refuse("member: must have a workflow ID and a name")
 	case request.Command == nil:
 		return nil
 	case request.Queue == "":
-		return refuse("queue: want the task queue on which to run the command")
+		return refuse("queue: must be the task queue on which to run the command")
 	case request.Until <= 0:
-		return refuse("until: want the time after which the command is not begun any more")
+		return refuse("until: must be the time after which the command no longer begins")
 	}
 	switch request.Command.Operation {
 	case contract.FDBStart, contract.FDBModify, contract.FDBAbort, contract.FDBPause, contract.FDBResume:
 		return nil
 	case contract.FDBRestoreStart, contract.FDBRestoreAbort:
 		if request.Member.Paused {
-			return refuse("member: a restore cannot want the agents paused, which it needs")
+			return refuse("member: a restore cannot pause the agents, which it needs")
 		}
 		return nil
 	}

@@ -221,11 +221,11 @@ func TestWhatCannotBeAnsweredIsRefused(t *testing.T) {
 		want   string
 	}{
 		"another cluster": {func(a *contract.FDBCommandRequest) { a.Cluster = "other:1" }, `cluster: the request for "other:1" was sent to the owner of "lab:8f3k"`},
-		"nobody":          {func(a *contract.FDBCommandRequest) { a.Member.WorkflowID = "" }, "member: want its workflow ID and its name"},
-		"nameless":        {func(a *contract.FDBCommandRequest) { a.Member.Name = "" }, "member: want its workflow ID and its name"},
-		"no queue":        {func(a *contract.FDBCommandRequest) { a.Queue = "" }, "queue: want the task queue on which to run the command"},
+		"nobody":          {func(a *contract.FDBCommandRequest) { a.Member.WorkflowID = "" }, "member: must have a workflow ID and a name"},
+		"nameless":        {func(a *contract.FDBCommandRequest) { a.Member.Name = "" }, "member: must have a workflow ID and a name"},
+		"no queue":        {func(a *contract.FDBCommandRequest) { a.Queue = "" }, "queue: must be the task queue on which to run the command"},
 		"no limit": {
-			func(a *contract.FDBCommandRequest) { a.Until = 0 }, "until: want the time after which the command is not begun any more",
+			func(a *contract.FDBCommandRequest) { a.Until = 0 }, "until: must be the time after which the command no longer begins",
 		},
 		"unknown": {func(a *contract.FDBCommandRequest) { a.Command.Operation = "delete" }, `command: unknown operation "delete"`},
 	}
@@ -311,7 +311,7 @@ func TestTheOwnerShowsWhatRunsAndWhatAllWant(t *testing.T) {
 	}, state)
 	assert.Equal(t, "**Running** since 2026-08-01T12:00:00Z: start a, for team/a. Commands that wait: 1.\n\n"+
 		"The agents of a cluster are paused for all of its backups or for none. What they want:\n\n"+
-		"- team/a: running\n- team/b: paused\n\n**They disagree:** the agents are not paused until all want it.\n", details)
+		"- team/a: running\n- team/b: paused\n\n**They disagree:** the agents pause only when all request it.\n", details)
 }
 
 func TestAnOwnerDoesNotEndBeforeItsCommand(t *testing.T) {

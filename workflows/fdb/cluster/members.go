@@ -130,7 +130,7 @@ func (r *clusterRun) show(ctx workflow.Context) {
 			return "- " + details.OneLine(member.Name) + ": running"
 		})
 	if disagree(r.in.Members) {
-		text += "\n**They disagree:** the agents are not paused until all want it.\n"
+		text += "\n**They disagree:** the agents pause only when all request it.\n"
 	}
 	workflow.SetCurrentDetails(ctx, text)
 }

@@ -32,5 +32,5 @@ func TestARestoreGoesThroughTheOwnerOfItsDestination(t *testing.T) {
 	assert.True(t, started.Outcome.Done)
 	assert.True(t, vetoed.Later, "a restore never wants a pause")
 	assert.Equal(t, []string{"team/r"}, vetoed.Opposed)
-	assert.ErrorContains(t, refused.err, "a restore cannot want the agents paused")
+	assert.ErrorContains(t, refused.err, "a restore cannot pause the agents")
 }

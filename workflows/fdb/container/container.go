@@ -122,7 +122,7 @@ func (r *containerRun) validate(request contract.FDBContainerRequest) error {
 	case request.Container != r.guard.Container:
 		return refuse("container: the request for %q was sent to the guard of %q", request.Container, r.guard.Container)
 	case request.User.WorkflowID == "" || request.User.Name == "":
-		return refuse("user: want its workflow ID and its name")
+		return refuse("user: must have a workflow ID and a name")
 	case request.User.ReadsUntil < 0:
 		return refuse("user: readsUntil must not be negative")
 	}
@@ -131,7 +131,7 @@ func (r *containerRun) validate(request contract.FDBContainerRequest) error {
 		return nil
 	case contract.FDBContainerExpire, contract.FDBContainerDelete:
 		if request.Of == "" {
-			return refuse("of: want the workflow ID of the user whose data to %s", request.Action)
+			return refuse("of: must be the workflow ID of the user whose data to %s", request.Action)
 		}
 		return nil
 	}

@@ -189,7 +189,7 @@ func TestPeopleSteerTheQueue(t *testing.T) {
 		"one without a name": {
 			contract.UpdateRemoveEntry,
 			contract.FDBQueueName{Namespace: "team"},
-			refused + "want the namespace and the name of a FoundationDBBackup",
+			refused + "namespace and name: must be those of a FoundationDBBackup",
 			[]string{"0 expire a", "20 expire b"},
 		},
 		"one that waits goes": {
@@ -215,13 +215,13 @@ func TestPeopleSteerTheQueue(t *testing.T) {
 		"too many": {
 			contract.UpdateSetExpiryLimit,
 			contract.FDBQueueLimit{Limit: 101},
-			refused + "limit: want a number from 0 to 100, not 101",
+			refused + "limit: must be a number from 0 to 100, not 101",
 			[]string{"0 expire a", "20 expire b"},
 		},
 		"less than none": {
 			contract.UpdateSetExpiryLimit,
 			contract.FDBQueueLimit{Limit: -1},
-			refused + "limit: want a number from 0 to 100, not -1",
+			refused + "limit: must be a number from 0 to 100, not -1",
 			[]string{"0 expire a", "20 expire b"},
 		},
 	}

@@ -45,7 +45,7 @@ func refuse(format string, args ...any) error {
 // validateName refuses, without a trace in the history, a name that is not in the queue. If members are still unknown it accepts.
 func (r *queueRun) validateName(name contract.FDBQueueName) error {
 	if name.Namespace == "" || name.Name == "" {
-		return refuse("want the namespace and the name of a FoundationDBBackup")
+		return refuse("namespace and name: must be those of a FoundationDBBackup")
 	}
 	if waits, _ := r.named(name); r.Found && !waits && r.requests.Len() == 0 && r.Beyond.Count == 0 {
 		return r.absent(name)
@@ -136,7 +136,7 @@ func (r *queueRun) removeEntry(ctx workflow.Context, name contract.FDBQueueName)
 
 func (r *queueRun) validateLimit(in contract.FDBQueueLimit) error {
 	if in.Limit < 0 || in.Limit > maxFDBExpiryLimit {
-		return refuse("limit: want a number from 0 to %d, not %d; 0 goes back to --fdb-expiry-concurrency",
+		return refuse("limit: must be a number from 0 to %d, not %d; 0 goes back to --fdb-expiry-concurrency",
 			maxFDBExpiryLimit, in.Limit)
 	}
 	return nil

@@ -41,7 +41,7 @@ func Parse(schedule, zone string) (Schedule, error) {
 		fields = strings.Fields(named)
 	}
 	if len(fields) != 5 {
-		return Schedule{}, fmt.Errorf("schedule %q: want five fields (minute, hour, day of month, month, day of week), or @hourly, "+
+		return Schedule{}, fmt.Errorf("schedule %q: must be five fields (minute, hour, day of month, month, day of week), or @hourly, "+
 			"@daily, @weekly or @monthly", schedule)
 	}
 	fields[weekday] = sundays(fields[weekday])
@@ -52,7 +52,7 @@ func Parse(schedule, zone string) (Schedule, error) {
 	civil := parsed.(*cron.SpecSchedule) // as of all fields
 	location, err := time.LoadLocation(zone)
 	if err != nil || zone == "Local" {
-		return Schedule{}, fmt.Errorf("time zone %q: want an IANA name, for example Europe/Berlin", zone)
+		return Schedule{}, fmt.Errorf("time zone %q: must be an IANA name, for example Europe/Berlin", zone)
 	}
 	if civil.Next(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
 		return Schedule{}, fmt.Errorf("schedule %q: %w", schedule, ErrNever)

@@ -188,12 +188,12 @@ func TestDueTimesAreTheSameHoweverTheyAreComputed(t *testing.T) {
 
 func TestWhatIsNoSchedule(t *testing.T) {
 	for schedule, want := range map[string]string{
-		"":                           "want five fields",
-		"* * * *":                    "want five fields",
-		"0 0 2 * * *":                "want five fields",
-		"@every 1m":                  "want five fields",
-		"@yearly":                    "want five fields",
-		"TZ=Europe/Berlin 0 2 * * *": "want five fields",
+		"":                           "must be five fields",
+		"* * * *":                    "must be five fields",
+		"0 0 2 * * *":                "must be five fields",
+		"@every 1m":                  "must be five fields",
+		"@yearly":                    "must be five fields",
+		"TZ=Europe/Berlin 0 2 * * *": "must be five fields",
 		"TZ=UTC 2 * * *":             `schedule "TZ=UTC 2 * * *"`,
 		"60 2 * * *":                 "above maximum",
 		"0 2 31 2 *":                 "it names a day that no year has",
@@ -203,7 +203,7 @@ func TestWhatIsNoSchedule(t *testing.T) {
 	}
 	for _, zone := range []string{"Local", "Mars/Olympus", "../etc/passwd"} {
 		_, err := due.Parse("@daily", zone)
-		require.ErrorContains(t, err, "want an IANA name", zone)
+		require.ErrorContains(t, err, "must be an IANA name", zone)
 	}
 }
 

@@ -48,7 +48,7 @@ func run(ctx context.Context, args []string) error {
 		return gate.Passed(ctx, args[1])
 	case gate.Race, gate.Unit, gate.Stacks:
 	default:
-		return fmt.Errorf("no command %q: want race, unit, stacks, check, flakes or passed", args[0])
+		return fmt.Errorf("no command %q: must be race, unit, stacks, check, flakes or passed", args[0])
 	}
 	options := gate.Options{Stage: args[0], Out: os.Stdout}
 	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
