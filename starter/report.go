@@ -55,6 +55,6 @@ func reportCommand() *cobra.Command {
 	command.Flags().StringVarP(&format, "output", "o", "markdown", strings.Join(report.Formats, ", "))
 	command.Flags().DurationVar(&since, "since", 720*time.Hour,
 		"how long before now the report begins; plans keep the runs of 31 days")
-	command.Flags().StringVar(&title, "cluster-name", "default", "what the report calls the cluster")
+	command.Flags().StringVar(&title, "cluster-name", "default", "name of the cluster in the report")
 	return command
 }

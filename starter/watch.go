@@ -82,11 +82,11 @@ func watchCommand() *cobra.Command {
 	command.Flags().DurationVar(&flags.progressInterval, "progress-interval", 15*time.Second,
 		"shortest time between two signals for Velero's progress alone")
 	command.Flags().DurationVar(&flags.resyncInterval, "resync-interval", 5*time.Minute,
-		"how often every object is judged without an event")
+		"how often every object is checked without an event")
 	command.Flags().BoolVar(&flags.tenantLabels, "metrics-tenant-labels", false,
-		"show each BackupPlan in the metrics, with its namespace and name, which anyone who reads the metrics sees then")
+		"show each BackupPlan in the metrics, with its namespace and name; anyone who can read the metrics then sees these")
 	command.Flags().StringVar(&flags.serve, "serve", serveAll,
-		"whose kinds are watched: velero, or all: FoundationDB's too, whose CRDs and rights must be there")
+		"kinds to watch: velero, or all, which adds FoundationDB's and needs their CRDs and rights")
 	return command
 }
 
@@ -213,7 +213,7 @@ func assemble(
 	), nil
 }
 
-// policyCheck fails while the policy in force is not what the cluster holds, and reports each new problem once.
+// policyCheck fails while the policy in force is not the one in the cluster, and reports each new problem once.
 func policyCheck(source *policy.Source, report func(problem string)) func(context.Context) error {
 	var reported string
 	return func(context.Context) error {

@@ -43,14 +43,14 @@ func (f *workerFlags) Bind(flags *pflag.FlagSet) {
 	flags.StringVar(&f.Serve, "serve", serveAll,
 		"what this worker serves: velero, fdb (FoundationDB, with rights of its own), or all, for development")
 	flags.DurationVar(&f.VeleroStallTimeout, "velero-stall-timeout", 15*time.Minute,
-		"how long a backup that lies finished in the object store may be InProgress before a stall is reported")
+		"how long a backup that is finished in the object store may stay InProgress before a stall is reported")
 	flags.DurationVar(&f.RestoreReadyTimeout, "restore-ready-timeout", 10*time.Minute,
 		"how long restored volumes and workloads may take to become ready before a restore ends with a warning")
 	flags.DurationVar(&f.CollectionGrace, "garbage-collection-grace", 10*time.Minute,
-		"how old something must be to be deleted because what it was made for is gone")
+		"how old an object must be before it is deleted because the object it was made for is gone")
 	flags.StringVar(&f.ApproveThroughTemporal, "approve-through-temporal", approveAuto,
-		"whether Temporal's Updates and signals decide about storage locations: always, never, or auto: while Temporal "+
-			"refuses callers without credentials")
+		"whether Temporal's Updates and signals decide about storage locations: always, never, or auto (while Temporal refuses "+
+			"callers without credentials)")
 	f.FDB.Bind(flags)
 }
 

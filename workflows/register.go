@@ -28,9 +28,9 @@ import (
 // command that they do not know. Empty if they can. It is a line of the release's notes, since such a release cannot be rolled
 // back beneath its open workflows.
 const AddsCommands = "an open NonAdminBackup or NonAdminRestore that has had a turn before Velero may give it back by " +
-	"return-velero-turn, a command that earlier workers do not know, as they do not know the workflow VeleroQueue and the keys " +
-	"queue and quotas of the policy: before a rollback set queue.maxActive and queue.maxActiveRestores to 0, wait until the " +
-	"queue has ended, and remove both keys; with the queue off, the default, nobody has had a turn"
+	"return-velero-turn. Earlier workers know neither this command nor the workflow VeleroQueue nor the keys queue and quotas " +
+	"of the policy. Before a rollback set queue.maxActive and queue.maxActiveRestores to 0, wait until the queue has ended, " +
+	"and remove both keys. With the queue off, the default, nobody has had a turn"
 
 // AddsByDefault reports whether that also concerns runs under a policy that does not ask for it: then no test rolls back.
 const AddsByDefault = false

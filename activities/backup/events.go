@@ -138,7 +138,7 @@ func (b *Activities) recordProgress(nab *oadpv1alpha1.NonAdminBackup, before con
 	}
 	if velero.Cancelled(status.Phase) {
 		b.record(nab, corev1.EventTypeWarning, eventCancelled, "Backup",
-			"somebody has cancelled the backup at Velero: nothing can be restored from it; create a new NonAdminBackup")
+			"the backup was cancelled in Velero: nothing can be restored from it; create a new NonAdminBackup")
 		return
 	}
 	b.record(nab, corev1.EventTypeWarning, eventFailed, "Backup", "Velero ended the backup in phase %s (%d errors, %d warnings) %s",

@@ -76,8 +76,7 @@ func TestACancelledBackupHasItsOwnSentence(t *testing.T) {
 	assert.Empty(t, activitytest.Events(w), "it is not over")
 	w.SetVelero(activitytest.Ours, "Cancelled")
 	activitytest.Do(t, w, contract.RefreshBackup.Name)
-	assert.Equal(t, []string{"Warning BackupCancelled somebody has cancelled the backup at Velero: nothing can be restored from it; " +
-		"create a new NonAdminBackup"}, activitytest.Events(w))
+	assert.Equal(t, []string{"Warning BackupCancelled the backup was cancelled in Velero: nothing can be restored from it; create a new NonAdminBackup"}, activitytest.Events(w))
 	assert.EqualValues(t, "Cancelled", w.Read(activitytest.Name).Status.VeleroBackup.Status.Phase)
 }
 

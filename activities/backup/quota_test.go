@@ -71,7 +71,7 @@ func TestABackupBeyondTheQuotaWaitsAndIsThenMadeByItself(t *testing.T) {
 	activitytest.Events(w)
 	writes := activitytest.WritesOf(w, func() { requireWaits(t, w, "second", serve(t, w, "second")) })
 	assert.Equal(t, []string{"patch status NonAdminBackup"}, writes, "no finalizer, no Velero Backup")
-	message := "This namespace has 1 of at most 1 stored backups (maxStored). Delete one, or let one expire; this backup is then made by itself."
+	message := "This namespace has 1 of at most 1 stored backups (maxStored). Delete one, or let one expire; this backup is then made automatically."
 	assert.Equal(t, message, activitytest.Accepted(w.Read("second")).Message)
 	assert.Equal(t, []string{"Warning QuotaExceeded " + message}, activitytest.Events(w))
 	requireWaits(t, w, "third", serve(t, w, "third"))

@@ -48,7 +48,7 @@ func (v *visit) take(ctx context.Context, step Step) error {
 		return nil // the bucket has changed meanwhile
 	case errors.Is(err, objectstore.ErrUnusable):
 		v.known.withhold(step.Name, v.judged(step))
-		v.report(ctx, v.location, eventWithheld, fmt.Sprintf("Velero does not get to see backup %s: %v", step.Name, err))
+		v.report(ctx, v.location, eventWithheld, fmt.Sprintf("backup %s is withheld from Velero: %v", step.Name, err))
 		return v.withhold(ctx, step)
 	}
 	return err
@@ -121,7 +121,7 @@ func (v *visit) bring(ctx context.Context, step Step) error {
 		return nil
 	}
 	if v.room <= 0 {
-		v.report(ctx, v.location, eventWithheld, fmt.Sprintf("Velero does not get to see backup %s: the location has %d Velero "+
+		v.report(ctx, v.location, eventWithheld, fmt.Sprintf("backup %s is withheld from Velero: the location has %d Velero "+
 			"Backups already", step.Name, maxBackups))
 		return v.withhold(ctx, step)
 	}

@@ -61,7 +61,7 @@ func (g *Gatherer) judge(ctx context.Context, o *Objects) (Verdict, error) {
 	case err != nil:
 		return Verdict{}, err
 	case !exists:
-		return of.refuse("the storage location of %s %q is not there", of, target.Name), nil
+		return of.refuse("the storage location of %s %q does not exist", of, target.Name), nil
 	case !owner.Tenants(location) || !owner.MayHold(location, o.NADR.Namespace):
 		return locationNotUsed(), nil
 	}
@@ -96,7 +96,7 @@ func (g *Gatherer) backupFile(ctx context.Context, namespace, name string) (file
 	}
 	switch phase := made.Status.Phase; {
 	case phase == velerov1.BackupPhaseFailedValidation:
-		return missing("Velero has refused NonAdminBackup %q, it has no files", name), nil
+		return missing("Velero refused NonAdminBackup %q, so it has no files", name), nil
 	case velero.Unwritten(phase):
 		return missing("Velero has not written the files of NonAdminBackup %q yet", name), nil
 	}
@@ -123,7 +123,7 @@ func (g *Gatherer) restoreFile(ctx context.Context, namespace, name string) (fil
 	}
 	switch phase := made.Status.Phase; {
 	case phase == velerov1.RestorePhaseFailedValidation:
-		return missing("Velero has refused NonAdminRestore %q, it has no files", name), nil
+		return missing("Velero refused NonAdminRestore %q, so it has no files", name), nil
 	case velero.Unwritten(phase):
 		return missing("Velero has not written the files of NonAdminRestore %q yet", name), nil
 	}

@@ -121,6 +121,6 @@ func (e *LostError) Unwrap() error { return e.Cause }
 type ValueError struct{ Problem string }
 
 func (e *ValueError) Error() string {
-	return fmt.Sprintf("the value of key %s is no lock (%s): have the FoundationDB operator's administrator clear it",
+	return fmt.Sprintf("the value of key %s is not a lock (%s): have the FoundationDB operator's administrator clear it",
 		strings.ReplaceAll(lockKey, "\xff\x02", `\xff\x02`), e.Problem)
 }

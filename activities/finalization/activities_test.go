@@ -180,7 +180,7 @@ func TestARecordIsWrittenOnceAndToldOnce(t *testing.T) {
 	assert.True(t, meta.IsStatusConditionTrue(nar.Status.Conditions, "Finalized"))
 	events := activitytest.Events(w)
 	require.Len(t, events, 1)
-	assert.Contains(t, events[0], "Warning FinalizationPartiallyFailed the restore is over: 1 errors")
+	assert.Contains(t, events[0], "Warning FinalizationPartiallyFailed the finalization is complete: 1 errors")
 	planned := planOf(t, f)
 	assert.Equal(t, contract.FinalizationResult{Phase: "PartiallyFailed", Errors: 1}, planned.Ended)
 	assert.False(t, planned.Due)

@@ -22,7 +22,7 @@ func (cleanupTask) Name() string { return "cleanup" }
 
 // Summary implements Task.
 func (cleanupTask) Summary() string {
-	return "Delete what was made for the restore and is needed no more"
+	return "Delete what was made for the restore and is no longer needed"
 }
 
 // Timeout implements Task.

@@ -148,12 +148,13 @@ func filteredMessage(leftOut, refused int, shadowed []string) string {
 	if leftOut+refused == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("a restore from a NonAdminBackupStorageLocation brings what the policy's ClusterRole may create: %d left "+
-		"out, %d refused by the API server; status.finalization and the restore's results (NonAdminDownloadRequest, RestoreResults) "+
-		"name them; who may create them can apply them from a download of the backup (BackupContents)", leftOut, refused)
+	text := fmt.Sprintf("a restore from a NonAdminBackupStorageLocation brings only what the policy's ClusterRole may create: "+
+		"%d left out, %d refused by the API server. status.finalization and the restore's results (NonAdminDownloadRequest, "+
+		"RestoreResults) name them. A user with the rights can apply them from a download of the backup "+
+		"(BackupContents)", leftOut, refused)
 	if len(shadowed) > 0 {
-		text += "; whole kinds are left out because the role may not create a namesake of another API group (ask an administrator " +
-			"to let it, unless that is never restored): " + strings.Join(shadowed, ", ")
+		text += "; whole kinds are left out, because the role may not create their namesakes of another API group (ask an " +
+			"administrator to allow it): " + strings.Join(shadowed, ", ")
 	}
 	return shorten.Text(text, maxMessageBytes)
 }

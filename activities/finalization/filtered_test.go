@@ -76,8 +76,7 @@ func TestKindsThatANamesakeKeepsOutAreNamedInTheCondition(t *testing.T) {
 	Apply(nar, contract.FinalizationRecord{Phase: "Completed", LeftOut: found.LeftOut, Shadowed: found.Shadowed})
 	condition := meta.FindStatusCondition(nar.Status.Conditions, "Filtered")
 	require.NotNil(t, condition)
-	assert.Contains(t, condition.Message, "a namesake of another API group (ask an administrator to let it, unless that is "+
-		"never restored): backups.postgresql.cnpg.io (backups.velero.io), services (services.serving.knative.dev)")
+	assert.Contains(t, condition.Message, "namesakes of another API group (ask an administrator to allow it): backups.postgresql.cnpg.io (backups.velero.io), services (services.serving.knative.dev)")
 
 	var many Filtered
 	for i := range 9 {

@@ -55,7 +55,7 @@ const maxMessageBytes = 1024
 func message(f *oadpv1alpha1.RestoreFinalization, problem string) string {
 	text := "the restore's volumes and workloads are being checked and completed"
 	if f.Phase.Final() {
-		text = fmt.Sprintf("the restore is over: %d errors and %d warnings after Velero's", f.Errors, f.Warnings)
+		text = fmt.Sprintf("the finalization is complete: %d errors and %d warnings after Velero's", f.Errors, f.Warnings)
 		if len(f.VeleroErrors) > 0 {
 			text += "; Velero's first error: " + f.VeleroErrors[0]
 		}
@@ -64,7 +64,7 @@ func message(f *oadpv1alpha1.RestoreFinalization, problem string) string {
 		text += "; first: " + first
 	}
 	if problem != "" {
-		text += "; the restore's results in the object store do not hold them: " + problem
+		text += "; the restore's results in the object store do not contain them: " + problem
 	}
 	return text
 }

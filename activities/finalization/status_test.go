@@ -38,7 +38,7 @@ func TestTheStatusSaysWhereAFinalizationStands(t *testing.T) {
 				Phase: "PartiallyFailed", StartedAt: began, EndedAt: began, VeleroErrors: []string{"boom"}, Problem: "no store",
 			},
 			"True", "FinalizationPartiallyFailed",
-			"Velero's first error: boom; the restore's results in the object store do not hold them: no store",
+			"Velero's first error: boom; the restore's results in the object store do not contain them: no store",
 		},
 	} {
 		t.Run(title, func(t *testing.T) {

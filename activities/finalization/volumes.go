@@ -173,7 +173,7 @@ func applySettings(volume *corev1.PersistentVolume, want *objectstore.PVSettings
 		volume.Spec.PersistentVolumeReclaimPolicy = policy
 	case "":
 	default:
-		warnings = append(warnings, fmt.Sprintf("PersistentVolume %s: the backup's reclaim policy is none that a new volume can have",
+		warnings = append(warnings, fmt.Sprintf("PersistentVolume %s: the backup's reclaim policy is not valid for a new volume",
 			volume.Name))
 	}
 	return append(warnings, foreignTopology(volume)...)

@@ -113,7 +113,7 @@ func TestWhatABucketSaysIsNotTrusted(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []string{
 		"PersistentVolume pv: 2 labels of the backup are not valid or too many, and were not set",
-		"PersistentVolume pv: the backup's reclaim policy is none that a new volume can have",
+		"PersistentVolume pv: the backup's reclaim policy is not valid for a new volume",
 	}, found.Warnings.Cluster)
 	assert.Equal(t, map[string]string{"ok": "v"}, s.volume("pv").Labels)
 	assert.Equal(t, corev1.PersistentVolumeReclaimDelete, s.volume("pv").Spec.PersistentVolumeReclaimPolicy)

@@ -124,10 +124,10 @@ func decidable(view contract.ApprovalView, request contract.DecisionRequest) err
 	case request.Decision != contract.DecisionRevoke && !view.HasPending:
 		return refusal(contract.ErrorNothingToDecide, "nothing is pending")
 	case request.Decision != contract.DecisionRevoke && !view.Present:
-		return refusal(contract.ErrorNothingToDecide, "the tenant has changed the spec to one that is not valid; "+
-			"nothing can be decided until it is")
+		return refusal(contract.ErrorNothingToDecide, "the tenant has changed the spec, and the new one is invalid: nothing can "+
+			"be decided until it is corrected")
 	case request.Decision == contract.DecisionReject && view.Rejected:
-		return refusal(contract.ErrorNothingToDecide, "the pending spec is rejected already")
+		return refusal(contract.ErrorNothingToDecide, "the pending spec has already been rejected")
 	}
 	return nil
 }

@@ -104,7 +104,7 @@ func lessMessage(o *Objects, c *holdfastv1alpha1.Content) string {
 	if o.Keep != nil {
 		message += "; minGood keeps some of these"
 	}
-	return message + ". If that is as it should be, label it " + holdfastv1alpha1.LabelUsual + "=" + holdfastv1alpha1.LabelUsualValue
+	return message + ". If that is intended, label it " + holdfastv1alpha1.LabelUsual + "=" + holdfastv1alpha1.LabelUsualValue
 }
 
 // news reports whether a condition says what is worth an Event: another reason or, of what backups hold, another backup that

@@ -46,7 +46,7 @@ func (a *Activities) recordChanges(p *holdfastv1alpha1.BackupPlan, before *holdf
 	switch after.Paused {
 	case before.Paused:
 	case "":
-		a.event(p, corev1.EventTypeNormal, eventResumed, "Schedule", "the plan is not paused any more")
+		a.event(p, corev1.EventTypeNormal, eventResumed, "Schedule", "the plan is no longer paused")
 	default:
 		a.event(p, corev1.EventTypeNormal, eventPaused, "Schedule", "paused by %s", after.Paused)
 	}

@@ -238,7 +238,7 @@ func (o *Objects) undeletable() []retention.Named {
 		if !b.undeletable() {
 			continue
 		}
-		why := "Velero could not delete it, and is asked again"
+		why := "Velero could not delete it; the request is repeated"
 		if before := o.Plan.Status.Retention; before != nil {
 			if at := slices.IndexFunc(before.Blocked, func(j holdfastv1alpha1.Judged) bool { return j.Name == b.Object.Name }); at >= 0 {
 				why = before.Blocked[at].Why

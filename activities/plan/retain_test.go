@@ -121,7 +121,7 @@ func TestABackupThatVeleroCannotDeleteKeepsNoOther(t *testing.T) {
 	assert.Empty(t, s.refresh().Delete, "Velero is asked again in seconds")
 	answer(2)
 	assert.Equal(t, names[1], s.refresh().Delete)
-	assert.Contains(t, s.status().Retention.Blocked[0].Why, "and is asked again")
+	assert.Contains(t, s.status().Retention.Blocked[0].Why, "the request is repeated")
 	answer(2, "the location is in read-only mode")
 	s.refresh()
 	before := s.status().Retention

@@ -65,8 +65,8 @@ func applyUnscheduled(p *holdfastv1alpha1.BackupPlan) {
 	meta.SetStatusCondition(&p.Status.Conditions, metav1.Condition{
 		Type: holdfastv1alpha1.ConditionReady, Status: metav1.ConditionUnknown, ObservedGeneration: p.Generation,
 		Reason: holdfastv1alpha1.ReasonUnscheduled,
-		Message: "Temporal has not made the Schedule of this plan yet, so no backup is due. Holdfast retries without a limit. " +
-			"If it stays like this, an administrator should check Temporal and the plan's workflow",
+		Message: "the Schedule of this plan does not exist in Temporal yet, so no backup is due. Holdfast keeps retrying. If this " +
+			"persists, an administrator should check Temporal and the plan's workflow",
 	})
 }
 
@@ -94,10 +94,10 @@ func applyReady(o *Objects, j Judgement) {
 	if keep := o.Keep; keep != nil {
 		switch ttl, enforced := j.ttl(o); {
 		case enforced:
-			message += fmt.Sprintf("; the administrator enforces ttl %s, after which also the backups of minGood expire", ttl)
+			message += fmt.Sprintf("; the administrator enforces ttl %s, after which the backups of minGood expire, too", ttl)
 			if rules := keepOf(keep).Unkept(j.Gap, ttl); len(rules) > 0 {
 				reason = holdfastv1alpha1.ReasonKeepExceedsTTL
-				message = fmt.Sprintf("the administrator enforces ttl %s, after which backups expire that keep wants: %s",
+				message = fmt.Sprintf("the administrator enforces ttl %s, which is too short for these rules of keep: %s",
 					ttl, strings.Join(rules, ", "))
 			}
 		case ttl > cmp.Or(o.Plan.Spec.Template.Spec.BackupSpec.TTL.Duration, defaultTTL):

@@ -313,7 +313,7 @@ func TestWhatVeleroSaysOfARestoreIsToldOnce(t *testing.T) {
 	for phase, want := range map[velerov1.RestorePhase]string{
 		velerov1.RestorePhaseCompleted:        "Normal RestoreCompleted Velero completed the restore (0 warnings)",
 		velerov1.RestorePhaseFailedValidation: "Warning RestoreFailed Velero ended the restore in phase FailedValidation (0 errors, 0 warnings) ",
-		"Cancelled":                           "Warning RestoreCancelled somebody has cancelled the restore at Velero; what it had restored stays, and nothing follows",
+		"Cancelled":                           "Warning RestoreCancelled the restore was cancelled in Velero: what it had restored stays, and nothing follows",
 	} {
 		w := started(t, "", velerov1.RestorePhaseInProgress)
 		assert.Equal(t, 1, w.ReadRestore(again).Status.QueueInfo.EstimatedQueuePosition)

@@ -123,7 +123,7 @@ func (r *Activities) recordProgress(nar *oadpv1alpha1.NonAdminRestore, before co
 	}
 	if velero.Cancelled(status.Phase) {
 		r.record(nar, corev1.EventTypeWarning, eventRestoreCancelled, "Restore",
-			"somebody has cancelled the restore at Velero; what it had restored stays, and nothing follows")
+			"the restore was cancelled in Velero: what it had restored stays, and nothing follows")
 		return
 	}
 	r.record(nar, corev1.EventTypeWarning, eventRestoreFailed, "Restore",

@@ -88,7 +88,8 @@ func (a *Allowlists) addDefaults(
 			"the flag", defaultModifierFlag), nil
 	}
 	if allowlist.Defaults, err = restorespec.ReadDefaults(modifier.Data); err != nil {
-		return fmt.Sprintf("the ConfigMap that Velero's flag %s names is no resource modifier: %v; ask an administrator to correct it",
+		return fmt.Sprintf("the ConfigMap that Velero's flag %s names is not a resource modifier: %v; ask an administrator to "+
+			"correct it",
 			defaultModifierFlag, err), nil
 	}
 	return "", nil

@@ -49,7 +49,7 @@ func TestTheAdministratorsDefaultsAreReadOrMissed(t *testing.T) {
 		"no flag":             {velero: &appsv1.Deployment{}, data: map[string]string{"a": "broken"}},
 		"a flag":              {velero: velero, data: map[string]string{"a": "{version: v1, resourceModifierRules: [{conditions: {groupResource: pods}}]}"}, rules: true},
 		"no such ConfigMap":   {velero: velero, want: "names a ConfigMap that does not exist"},
-		"what Velero refuses": {velero: velero, data: map[string]string{"a": "secret: text"}, want: "is no resource modifier: it is not the YAML"},
+		"what Velero refuses": {velero: velero, data: map[string]string{"a": "secret: text"}, want: "is not a resource modifier: it is not the YAML"},
 	} {
 		t.Run(title, func(t *testing.T) {
 			builder := fake.NewClientBuilder().WithScheme(k8s.Scheme())

@@ -128,7 +128,7 @@ func TestADestinationThatCannotBeIsRefusedInASentence(t *testing.T) {
 		},
 		"an unknown parameter": {
 			parameters("secure=0"),
-			`spec.urlParameters has "secure", which is no URL parameter of FoundationDB 7.1 to 7.4: correct or remove it`,
+			`spec.urlParameters has "secure", which is not a URL parameter of FoundationDB 7.1 to 7.4: correct or remove it`,
 		},
 		"a parameter twice": {
 			parameters("region=a", "region=b"), "spec.urlParameters sets region twice (region and region): remove one of them",

@@ -93,8 +93,8 @@ var symptoms = []symptom{
 	{
 		// The tools print this for 403 and every other refusal; they retry overload and lost connections until a timeout.
 		regexp.MustCompile(`http response code not received or indicated failure`), contract.FDBClassDenied,
-		"the object store refuses the request: as a rule the account's secret in the credentials file is wrong, the account has no " +
-			"rights on the bucket, there is no such bucket, or region is wrong in spec.urlParameters",
+		"the object store refuses the request: probably the account's secret in the credentials file is wrong, the account has no " +
+			"rights on the bucket, the bucket does not exist, or region is wrong in spec.urlParameters",
 	},
 	{
 		regexp.MustCompile(`dns lookup failed`), contract.FDBClassStore,
@@ -149,7 +149,7 @@ func Classify(operation string, exit int, stdout, stderr []byte, secrets ...stri
 		return trouble(symptom.class, words)
 	}
 	if line == "" {
-		return trouble(contract.FDBClassOther, fmt.Sprintf("%s ended with exit code %d and said nothing", named(operation), exit))
+		return trouble(contract.FDBClassOther, fmt.Sprintf("%s ended with exit code %d and printed nothing", named(operation), exit))
 	}
 	return trouble(contract.FDBClassOther, fmt.Sprintf("%s ended with exit code %d: %s", named(operation), exit, line))
 }

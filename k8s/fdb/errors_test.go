@@ -103,9 +103,8 @@ func TestFailuresHaveMessagesForPeople(t *testing.T) {
 		"a wrong secret, as FoundationDB reports 403": {
 			stderr: "ERROR: Could not create backup container at " + url + ": HTTP response code not received or indicated failure\n" +
 				"Fatal Error: Backup error",
-			class: contract.FDBClassDenied,
-			message: "the object store refuses the request: as a rule the account's secret in the credentials file is wrong, the account " +
-				"has no rights on the bucket, there is no such bucket, or region is wrong in spec.urlParameters",
+			class:   contract.FDBClassDenied,
+			message: "the object store refuses the request: probably the account's secret in the credentials file is wrong, the account has no rights on the bucket, the bucket does not exist, or region is wrong in spec.urlParameters",
 		},
 		"a store that names its refusal": {
 			stderr:  "ERROR: SignatureDoesNotMatch",
@@ -189,7 +188,7 @@ func TestFailuresHaveMessagesForPeople(t *testing.T) {
 		},
 		"nothing at all": {
 			operation: "fdbrestore status", exit: 20, class: contract.FDBClassOther,
-			message: "fdbrestore status ended with exit code 20 and said nothing",
+			message: "fdbrestore status ended with exit code 20 and printed nothing",
 		},
 	} {
 		t.Run(title, func(t *testing.T) {

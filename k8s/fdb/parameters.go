@@ -53,7 +53,7 @@ func checkParameters(parameters []string) ([]string, error) {
 		}
 		known, exists := knobs[name]
 		if !exists {
-			return nil, invalid("spec.urlParameters has %s, which is no URL parameter of FoundationDB 7.1 to 7.4: correct or remove it",
+			return nil, invalid("spec.urlParameters has %s, which is not a URL parameter of FoundationDB 7.1 to 7.4: correct or remove it",
 				quoted(name))
 		}
 		if other, twice := seen[known]; twice {

@@ -7,7 +7,7 @@ import (
 
 var backupsWithheld = prometheus.NewCounter(prometheus.CounterOpts{
 	Name: "holdfast_backups_withheld_total",
-	Help: "Backups in tenants' buckets that Velero does not get to see, each once in every synchronization that finds it so.",
+	Help: "Backups in tenants' buckets that are withheld from Velero; each counts once per synchronization.",
 })
 
 func init() { ctrlmetrics.Registry.MustRegister(backupsWithheld) }

@@ -28,7 +28,7 @@ var (
 	}, []string{"activity_type"})
 	policyProblem = prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "holdfast_policy_problem",
-		Help: "1 while the policy in force is not what the cluster holds, else 0.",
+		Help: "1 while the policy in force is not the one in the cluster, else 0.",
 	})
 	dependency = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "holdfast_dependency_up",
@@ -49,7 +49,7 @@ func ActivityRetried(activityType string) { retries.WithLabelValues(activityType
 // AccessDenied counts a call that the API server refused for missing rights.
 func AccessDenied(activityType string) { denied.WithLabelValues(activityType).Inc() }
 
-// SetPolicyProblem says whether the policy in force is not what the cluster holds.
+// SetPolicyProblem says whether the policy in force is not the one in the cluster.
 func SetPolicyProblem(problem bool) { policyProblem.Set(number(problem)) }
 
 // SetDependencyUp says whether a readiness check passed. Before its first answer a check has no series.

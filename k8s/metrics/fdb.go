@@ -97,13 +97,13 @@ type FDBCensus struct {
 
 var (
 	fdbBackups = prometheus.NewDesc("holdfast_foundationdbbackups",
-		"FoundationDBBackups, by whether they are as their spec says.", []string{"state"}, nil)
+		"FoundationDBBackups, by whether they match their spec.", []string{"state"}, nil)
 	fdbConditions = prometheus.NewDesc("holdfast_foundationdbbackup_conditions",
 		"Conditions that hold of FoundationDBBackups, by type and reason.", []string{"type", "reason"}, nil)
 	fdbRestorable = prometheus.NewDesc("holdfast_foundationdbbackup_oldest_restorable_timestamp_seconds",
 		"Of the FoundationDBBackups with backupState Running, the oldest of their latest restorable points.", nil, nil)
 	fdbFailure = prometheus.NewDesc("holdfast_foundationdbbackup_oldest_trouble_timestamp_seconds",
-		"Since when a FoundationDBBackup has been other than its spec says, first snapshots not counted.", nil, nil)
+		"Since when a FoundationDBBackup has not matched its spec, first snapshots not counted.", nil, nil)
 )
 
 func describeFDB(descriptions chan<- *prometheus.Desc) {

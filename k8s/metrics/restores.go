@@ -38,7 +38,7 @@ var (
 	}, []string{"task"})
 	finalization = prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name:    "holdfast_restore_finalization_seconds",
-		Help:    "Time from the beginning of what follows a restore to its end.",
+		Help:    "Time that the finalization of a restore has taken.",
 		Buckets: longBuckets,
 	})
 )

@@ -184,7 +184,7 @@ func (s *Source) Version() string {
 	return s.oadp.good.at() + ", " + s.own.good.at()
 }
 
-// Problem says why the policy in force is not what the cluster holds now, or why there is none; "" when all is well.
+// Problem says why the policy in force is not the one in the cluster now, or why there is none; "" when all is well.
 func (s *Source) Problem() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

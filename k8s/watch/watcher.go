@@ -40,7 +40,7 @@ type Options struct {
 	OADPNamespace string
 	// ProgressInterval is the shortest time between two signals for Velero's progress alone.
 	ProgressInterval time.Duration
-	// ResyncInterval is how often every object is judged without an event.
+	// ResyncInterval is how often every object is checked without an event.
 	ResyncInterval time.Duration
 	// FoundationDB has the watcher serve FoundationDB's kinds too; otherwise it neither watches nor needs them.
 	FoundationDB bool

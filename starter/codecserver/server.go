@@ -58,7 +58,7 @@ func Command() *cobra.Command {
 	set := command.Flags()
 	set.StringVar(&flags.listenAddress, "listen-address", "127.0.0.1:8089", "address to serve at")
 	process.BindPayloadKeysDir(set, &flags.payloadKeysDir)
-	set.StringVar(&flags.tokenFile, "token-file", "", "file with the token that users of this server must show")
+	set.StringVar(&flags.tokenFile, "token-file", "", "file with the token that users of this server must present")
 	set.StringVar(&flags.webUIOrigin, "web-ui-origin", "",
 		"scheme and host of Temporal's Web UI, as the browser shows it; no browser page may request payloads if empty")
 	set.StringVar(&flags.tlsCertFile, "tls-cert-file", "", "certificate to serve with; plain HTTP if empty")

@@ -23,7 +23,7 @@ func Command() *cobra.Command {
 	}
 	command.AddCommand(
 		fdbQueueCommand(),
-		fdbSteerCommand("expire-now NAMESPACE/NAME", "Put a FoundationDBBackup first in the queue, whatever the minimum interval",
+		fdbSteerCommand("expire-now NAMESPACE/NAME", "Put a FoundationDBBackup first in the queue, regardless of the minimum interval",
 			"  holdfast fdb expire-now shop/ledger", contract.UpdateExpireNow, fdbQueueName),
 		fdbSteerCommand("remove NAMESPACE/NAME",
 			"Remove a FoundationDBBackup from the queue until it asks for a turn again; a turn that runs continues",

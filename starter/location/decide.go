@@ -81,10 +81,10 @@ func (d *decider) refusal(request *approvalRequest) error {
 	stored := storedDecision(request)
 	switch {
 	case stored == d.decision:
-		return fmt.Errorf("%s is stored already and the worker will act on it; if it does not, see whether holdfast-worker runs",
+		return fmt.Errorf("%s is stored already and the worker will act on it; if it does not, check that holdfast-worker runs",
 			stored)
 	case stored == contract.DecisionRevoke:
-		return errors.New("a revocation is stored and the worker has still to act on it: wait, then read it again")
+		return errors.New("a revocation is stored, and the worker has yet to act on it: wait, then read it again")
 	case d.decision == contract.DecisionRevoke && asked.ApprovedSpec == nil:
 		return errors.New("nothing is approved that could be revoked")
 	case d.decision == contract.DecisionRevoke:
@@ -92,12 +92,11 @@ func (d *decider) refusal(request *approvalRequest) error {
 	}
 	switch state := approvalState(request); {
 	case state == contract.ApprovalApproved && d.decision == contract.DecisionApprove:
-		return errors.New("is approved already, nothing is pending")
+		return errors.New("is already approved, nothing is pending")
 	case state == contract.ApprovalApproved:
 		return errors.New("nothing is pending; what is approved can be revoked with holdfast revoke")
 	case state == contract.ApprovalUnknown:
-		return errors.New("nothing is pending: the tenant's specification was only just made, or is invalid, so that " +
-			"no approval is requested")
+		return errors.New("nothing is pending: the tenant's spec is new or invalid, so no approval is requested yet")
 	case state == contract.ApprovalRejected && d.decision == contract.DecisionReject && stored == "":
 		return errors.New("is rejected already")
 	}
@@ -132,8 +131,8 @@ func (d *decider) awaitReset(ctx context.Context, request *approvalRequest, dead
 		return !d.holds(now), d.refusalNow(now)
 	})
 	if errors.Is(err, errTimeout) {
-		return nil, fmt.Errorf("the approval request %s/%s still holds the earlier decision, and the worker has not set it back "+
-			"to pending: nothing was decided; see whether holdfast-worker runs", request.Namespace, request.Name)
+		return nil, fmt.Errorf("nothing was decided: approval request %s/%s still holds the earlier decision, which the worker "+
+			"has not set back to pending. Check that holdfast-worker runs", request.Namespace, request.Name)
 	}
 	return current, err
 }
@@ -217,9 +216,9 @@ func (d *decider) awaitOutcome(ctx context.Context, written *approvalRequest, re
 	case errors.Is(err, errTimeout) && overwritten:
 		return fmt.Errorf("something else has changed the approval request since the decision was stored: %w", errLookAgain)
 	case errors.Is(err, errTimeout):
-		return fmt.Errorf("the decision is stored, and will be acted on, but was not yet (%[1]w): check whether holdfast-worker "+
-			"runs and is ready, and whether the tenant's specification has become invalid meanwhile: then the decision applies once it "+
-			"is corrected (holdfast describe approval %[2]s, holdfast describe location %[2]s)", err, d.location)
+		return fmt.Errorf("the decision is stored, but was not acted on yet (%[1]w). Check that holdfast-worker runs and is "+
+			"ready. If the tenant's spec has become invalid meanwhile, the decision is on hold until it is corrected (holdfast "+
+			"describe approval %[2]s, holdfast describe location %[2]s)", err, d.location)
 	}
 	return err
 }

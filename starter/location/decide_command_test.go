@@ -80,7 +80,7 @@ func TestADecisionThatWasNotActedOnIsToldToPrograms(t *testing.T) {
 	d := o.decider("approve")
 	d.timeout = 20 * time.Millisecond
 	var out bytes.Buffer
-	require.ErrorContains(t, flags.decide(t.Context(), d, &out), "the decision is stored, and will be acted on")
+	require.ErrorContains(t, flags.decide(t.Context(), d, &out), "the decision is stored, but was not acted on yet")
 	assert.Contains(t, out.String(), `"actedOn": false`)
 	assert.Contains(t, out.String(), `"stored": "approve"`)
 

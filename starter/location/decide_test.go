@@ -86,7 +86,7 @@ func TestWhatCannotBeDecidedIsRefusedBeforeAnythingIsWritten(t *testing.T) {
 		decision contract.Decision
 		want     string
 	}{
-		"approve, nothing pending":        {asked(nil, bucket("a"), approved), "approve", "is approved already"},
+		"approve, nothing pending":        {asked(nil, bucket("a"), approved), "approve", "is already approved"},
 		"approve, nothing asked":          {asked(nil, nil, pending), "approve", "nothing is pending"},
 		"reject, nothing pending":         {asked(nil, bucket("a"), approved), "reject", "nothing is pending; what is approved can be revoked with holdfast revoke"},
 		"reject, nothing asked":           {asked(nil, nil, pending), "reject", "nothing is pending"},

@@ -25,7 +25,7 @@ func TestADecisionThatIsNotActedOnIsAnError(t *testing.T) {
 	}{
 		"in time": {
 			func(*office) func(*approvalRequest) bool { return func(*approvalRequest) bool { return false } },
-			"the decision is stored, and will be acted on, but was not yet (timed out): check whether holdfast-worker runs",
+			"the decision is stored, but was not acted on yet (timed out). Check that holdfast-worker runs",
 		},
 		"because the tenant has changed the spec": {
 			func(*office) func(*approvalRequest) bool {

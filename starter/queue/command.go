@@ -74,8 +74,8 @@ func setLimitCommand() *cobra.Command {
 	var restores bool
 	command := &cobra.Command{
 		Use:   "set-limit N",
-		Short: "Set for a time how many turns there are; 0 goes back to the policy's limit",
-		Long:  "Set for a time how many Backups, or Restores, Velero is handed at once. Turns that run go on.",
+		Short: "Set for a time how many turns are given at once; 0 restores the policy's limit",
+		Long:  "Set for a time how many Backups, or Restores, Velero is handed at once. Running turns continue.",
 		Example: "  holdfast queue set-limit 8 --for 2h\n  holdfast queue set-limit 1 --restores --for 30m\n" +
 			"  holdfast queue set-limit 0",
 		Args: cobra.ExactArgs(1),
@@ -98,7 +98,7 @@ func limitOf(arg string, lasts time.Duration) (contract.TurnLimit, error) {
 	limit, err := strconv.Atoi(arg)
 	switch {
 	case err != nil || limit < 0:
-		return contract.TurnLimit{}, fmt.Errorf("set-limit %q: must be a number; 0 goes back to the policy's limit", arg)
+		return contract.TurnLimit{}, fmt.Errorf("set-limit %q: must be a number; 0 restores the policy's limit", arg)
 	case limit == 0:
 		return contract.TurnLimit{}, nil
 	case lasts < time.Second:

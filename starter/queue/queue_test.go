@@ -77,7 +77,7 @@ func TestTheQueueIsShown(t *testing.T) {
 		"2 mail nightly-2 plan 2026-11-25T11:55:00Z limit",
 		"3 shop nightly-3 plan 2026-11-25T11:50:00Z its namespace has a turn",
 		"", "About 5 more come after the first 3.", "",
-		"Velero restores: the policy gives no turns; Velero has all of them at once.",
+		"Velero restores: the policy sets no limit; Velero is handed all of them at once.",
 	}, operatortest.Lines(operatortest.Printed(t, "table", queue, queue.Print)))
 	for _, output := range []string{"json", "yaml"} {
 		var again shown
@@ -96,7 +96,7 @@ func TestOneNamespaceIsShown(t *testing.T) {
 		"POSITION NAMESPACE NAME LANE CREATED WAITS-FOR",
 		"2 mail nightly-2 plan 2026-11-25T11:55:00Z limit",
 		"", "About 5 more come after the first 3.", "",
-		"Velero restores: the policy gives no turns; Velero has all of them at once.",
+		"Velero restores: the policy sets no limit; Velero is handed all of them at once.",
 	}, operatortest.Lines(operatortest.Printed(t, "table", queue, queue.Print)))
 }
 
@@ -207,8 +207,8 @@ func TestWhatTheQueueDoesNotDoIsExplained(t *testing.T) {
 	}{
 		"it does not run": {serviceerror.NewNotFound("workflow not found"), "Kubernetes cluster west has no queue before Velero"},
 		"it refuses": {
-			temporalsdk.NewNonRetryableApplicationError("shop/x waits for no turn", contract.ErrorVeleroQueueInvalid, nil),
-			"shop/x waits for no turn",
+			temporalsdk.NewNonRetryableApplicationError("shop/x is not waiting for a turn", contract.ErrorVeleroQueueInvalid, nil),
+			"shop/x is not waiting for a turn",
 		},
 		"no worker answers": {
 			client.NewWorkflowUpdateServiceTimeoutOrCanceledError(context.DeadlineExceeded),

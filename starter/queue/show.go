@@ -211,7 +211,7 @@ func (s *shown) Print(out io.Writer) error {
 // Print writes the pool for people.
 func (p *shownPool) Print(out io.Writer) error {
 	if p.Limit == 0 && p.Active+p.Waiting == 0 {
-		_, err := fmt.Fprintf(out, "Velero %s: the policy gives no turns; Velero has all of them at once.\n", p.Pool)
+		_, err := fmt.Fprintf(out, "Velero %s: the policy sets no limit; Velero is handed all of them at once.\n", p.Pool)
 		return err
 	}
 	fmt.Fprintf(out, "Velero %s: %d of at most %d at a time; %d wait.\n", p.Pool, p.Active, p.Limit, p.Waiting)

@@ -49,7 +49,7 @@ func (a *approvals) commandDecides(ctx context.Context, t *testing.T) {
 
 	output, err = run("approve", where, "--reason", "ticket 4711", "--resource-version", request.ResourceVersion, "--timeout", "2s")
 	require.Error(t, err, "there is no worker")
-	assert.Contains(t, output, "the decision is stored, and will be acted on, but was not yet")
+	assert.Contains(t, output, "the decision is stored, but was not acted on yet")
 	require.NoError(t, a.users["admin"].Get(ctx, client.ObjectKeyFromObject(request), request))
 	assert.Equal(t, oadpv1alpha1.ApprovalDecisionApprove, request.Spec.PendingApprovalDecision)
 	assert.Equal(t, "ann", request.Annotations[oadpv1alpha1.DecidedByAnnotation])

@@ -68,7 +68,7 @@ func approvalOfWhatWasLeft(t *testing.T) {
 		}
 		return err
 	})
-	awaitDetailsOf(t, approvalID(location), "**approve** was decided about it and waits")
+	awaitDetailsOf(t, approvalID(location), "Decision *approve* is on hold")
 	request := readRequest(t, location)
 	assert.Equal(t, version, request.ResourceVersion)
 	assert.Nil(t, request.Status.LastDecision)

@@ -24,7 +24,7 @@ type cageFlags struct {
 
 func (f *cageFlags) Bind(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.Require, "fdb-require-cage", false,
-		"do not run FoundationDB's tools, and do not be ready, where the kernel does not support their cage (Landlock, Linux 6.7)")
+		"do not run FoundationDB's tools, and do not become ready, where the kernel does not support their cage (Landlock, Linux 6.7)")
 	flags.StringVar(&f.Ports, "fdb-cage-ports", fdbtool.DefaultPorts,
 		"ports of FoundationDB's processes; the tools connect to these, those of the cluster file and that of the store")
 	flags.StringSliceVar(&f.Folders, "fdb-cage-folders", nil,

@@ -31,8 +31,8 @@ func approvalDetails(ref contract.ObjectRef, v contract.ApprovalView, refused st
 	case !v.Found:
 		line("**Waiting** for the approval request.")
 	case state == contract.ApprovalApproved:
-		line("**Approved.** Nothing is pending. To revoke it: `holdfast revoke %s --reason TEXT`, or, where "+
-			"`--approve-through-temporal` allows it, Update `%s` with decision `revoke`.", ref, contract.UpdateDecide)
+		line("**Approved.** Nothing is pending. To revoke, run `holdfast revoke %s --reason TEXT`. Where "+
+			"`--approve-through-temporal` allows it, Update `%s` with decision `revoke` does the same.", ref, contract.UpdateDecide)
 	case state == contract.ApprovalPending && !v.HasPending:
 		line("**Waiting** for a valid spec from the tenant.")
 	default:
@@ -48,10 +48,10 @@ func approvalDetails(ref contract.ObjectRef, v contract.ApprovalView, refused st
 		}
 		paragraphs = append(paragraphs, diff(v.Changes))
 		if DecisionWaits(v) {
-			line("**%s** was decided about it and waits: the tenant's present spec is another one, and invalid.", v.Decision)
+			line("Decision *%s* is on hold: the tenant has changed the spec since, and the new one is invalid.", v.Decision)
 		}
-		line("To decide: `holdfast approve %s --reason TEXT` (or `reject`), or edit approval request `%s`, or, where "+
-			"`--approve-through-temporal` allows it, Update `%s` with\n"+
+		line("To decide, run `holdfast approve %s --reason TEXT` (or `reject`), or edit approval request `%s`. Where "+
+			"`--approve-through-temporal` allows it, Update `%s` does the same, with\n"+
 			"`{\"decision\": \"approve\", \"reason\": \"…\", \"resourceVersion\": \"%s\"}`.",
 			ref, v.Request, contract.UpdateDecide, v.ResourceVersion)
 	}

@@ -124,7 +124,7 @@ func TestADecisionThatWaitsIsShown(t *testing.T) {
 	world := locationtest.Situations()["first request"].Make(t)
 	locationtest.EditLocation(func(spec *locationtest.VeleroLS) { spec.Provider = "" })(world)
 	locationtest.Settle(t, world)
-	assert.NotContains(t, signalled(t, world), "was decided")
+	assert.NotContains(t, signalled(t, world), "is on hold")
 	locationtest.Decide("approve")(world)
-	assert.Contains(t, signalled(t, world), "**approve** was decided about it and waits")
+	assert.Contains(t, signalled(t, world), "Decision *approve* is on hold")
 }

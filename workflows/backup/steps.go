@@ -126,7 +126,7 @@ func awaited(v contract.BackupView) string {
 
 func deletionAfter(v contract.BackupView) string {
 	if v.DeleteBackup || v.BeingDeleted {
-		return "; the deletion goes on after that"
+		return "; the deletion continues after that"
 	}
 	return ""
 }

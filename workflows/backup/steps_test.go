@@ -87,8 +87,8 @@ func TestAStallNamesItsRemedyWhateverIsAsked(t *testing.T) {
 		want string
 	}{
 		"nothing":              {contract.BackupView{}, stalled + "."},
-		"deletion of its data": {contract.BackupView{DeleteBackup: true, BeingDeleted: true}, stalled + "; the deletion goes on after that."},
-		"a plain deletion":     {contract.BackupView{BeingDeleted: true}, stalled + "; the deletion goes on after that."},
+		"deletion of its data": {contract.BackupView{DeleteBackup: true, BeingDeleted: true}, stalled + "; the deletion continues after that."},
+		"a plain deletion":     {contract.BackupView{BeingDeleted: true}, stalled + "; the deletion continues after that."},
 	} {
 		t.Run(title, func(t *testing.T) {
 			test.view.Velero = velero

@@ -113,7 +113,7 @@ func Insist[In, Out any](
 		workflow.GetMetricsHandler(ctx).WithTags(map[string]string{"activity_type": activity.Name}).
 			Counter(contract.MetricResourceTimeouts).Inc(1)
 		workflow.SetCurrentDetails(ctx, fmt.Sprintf(
-			"**Retrying:** %s has not succeeded for %s: %s. It is retried; check the API server and the worker's rights.",
+			"**Retrying:** %s has failed for %s: %s. Holdfast keeps retrying. Check the API server and the worker's rights.",
 			activity.Summary, options.ScheduleToCloseTimeout, Cause(err)))
 	}
 }

@@ -93,7 +93,7 @@ func (c *Codec) open(payload *commonpb.Payload) (*commonpb.Payload, error) {
 	}
 	opened := &commonpb.Payload{}
 	if err := proto.Unmarshal(plain, opened); err != nil {
-		return nil, &UnreadableError{KeyID: id, reason: "its content is no payload"}
+		return nil, &UnreadableError{KeyID: id, reason: "its content is not a payload"}
 	}
 	return opened, nil
 }

@@ -10,12 +10,12 @@ type backupActivity = Activity[BackupStep, BackupView]
 var (
 	RefreshBackup       = backupActivity{"refresh-backup", "Read the backup, start it if new, mirror Velero's status"}
 	StartBackup         = backupActivity{"start-backup", "Validate the spec and create the Velero Backup"}
-	CheckVeleroStall    = backupActivity{"check-velero-stall", "Check whether Velero has finished without saying so"}
+	CheckVeleroStall    = backupActivity{"check-velero-stall", "Check whether Velero has finished without recording it"}
 	MarkBackupDeleting  = backupActivity{"mark-backup-deleting", "Announce the deletion"}
 	RequestDeletion     = backupActivity{"request-velero-deletion", "Request from Velero that it delete the backup with its data"}
 	WithdrawBackup      = backupActivity{"withdraw-velero-backup", "Withdraw the Velero Backup before it starts"}
 	DeleteVeleroObjects = backupActivity{"delete-velero-objects", "Delete the Velero objects, keep the data"}
-	ReleaseBackup       = backupActivity{"release-backup", "Release the finalizer"}
+	ReleaseBackup       = backupActivity{"release-backup", "Remove the finalizer"}
 
 	// AdmitBackup validates a spec that was edited after the creation, and adopts a Velero Backup that exists already.
 	AdmitBackup = backupActivity{"admit-backup", "Validate the spec"}

@@ -11,13 +11,13 @@ var (
 	// ObserveFDBBackup reads; it adds our finalizer where it is due.
 	ObserveFDBBackup = Activity[FDBBackupStep, FDBBackupView]{"observe-fdb-backup", "Read the backup, its cluster and its Secret"}
 	// ApplyFDBAgents creates the agents' Deployment, or makes it what the spec says.
-	ApplyFDBAgents = Activity[FDBBackupStep, FDBBackupView]{"apply-fdb-agents", "Make the agents' Deployment as the spec says"}
+	ApplyFDBAgents = Activity[FDBBackupStep, FDBBackupView]{"apply-fdb-agents", "Make the agents' Deployment match the spec"}
 	// PlanFDBBackup writes where the next backup goes, before it is started.
-	PlanFDBBackup = Activity[FDBPlan, FDBBackupView]{"plan-fdb-backup", "Write down where the backup goes"}
+	PlanFDBBackup = Activity[FDBPlan, FDBBackupView]{"plan-fdb-backup", "Record the backup's destination"}
 	// PublishFDBBackup writes what a pass found into the status.
 	PublishFDBBackup = Activity[FDBFindings, FDBBackupView]{"publish-fdb-backup", "Write the status"}
 	// ReleaseFDBBackup removes our finalizers from an object that is being deleted.
-	ReleaseFDBBackup = Activity[FDBRelease, FDBBackupView]{"release-fdb-backup", "Let the object go"}
+	ReleaseFDBBackup = Activity[FDBRelease, FDBBackupView]{"release-fdb-backup", "Remove the finalizers"}
 )
 
 // Activities that run FoundationDB's tools, on FDBTaskQueue.

@@ -14,7 +14,7 @@ const SignalExpiryResult = "expiry-result"
 // The activities.
 var (
 	// PlanFDBExpiry returns what the turn has to do.
-	PlanFDBExpiry = Activity[FDBExpiryStep, FDBExpiryPlan]{"plan-fdb-expiry", "Find out what is to be done"}
+	PlanFDBExpiry = Activity[FDBExpiryStep, FDBExpiryPlan]{"plan-fdb-expiry", "Determine what is due"}
 	// ApplyFDBPod creates the pod unless it exists.
 	ApplyFDBPod   = Activity[FDBPodStep, FDBPodView]{Name: "apply-fdb-pod"}
 	ObserveFDBPod = Activity[FDBPodStep, FDBPodView]{"observe-fdb-pod", "Read the pod"}

@@ -14,11 +14,11 @@ var (
 		"observe-fdb-restore", "Read the restore, its clusters, its backup and its Secret",
 	}
 	// PlanFDBRestore writes into the status what is going to be restored, before the restore is started.
-	PlanFDBRestore = Activity[FDBRestorePlanning, FDBRestoreView]{"plan-fdb-restore", "Write down what is restored"}
+	PlanFDBRestore = Activity[FDBRestorePlanning, FDBRestoreView]{"plan-fdb-restore", "Record what is restored"}
 	// PublishFDBRestore writes what a pass found into the status.
 	PublishFDBRestore = Activity[FDBRestoreFindings, FDBRestoreView]{"publish-fdb-restore", "Write the status"}
 	// ReleaseFDBRestore removes our finalizer from an object that is being deleted.
-	ReleaseFDBRestore = Activity[FDBRestoreRelease, FDBRestoreView]{"release-fdb-restore", "Let the object go"}
+	ReleaseFDBRestore = Activity[FDBRestoreRelease, FDBRestoreView]{"release-fdb-restore", "Remove the finalizers"}
 
 	// InspectFDBRestore reads the restore's state and changes nothing. It runs on FDBTaskQueue, as do the next two.
 	InspectFDBRestore = Activity[FDBRestoreInspect, FDBRestoreInspection]{

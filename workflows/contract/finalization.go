@@ -14,7 +14,7 @@ var KindFinalization = Kind{
 var (
 	// PlanFinalization returns the tasks to run.
 	PlanFinalization = Activity[FinalizationStep, FinalizationPlan]{
-		"plan-finalization", "Find out what is to be done after the restore",
+		"plan-finalization", "Determine what is due after the restore",
 	}
 	// RunFinalizationTask runs one task.
 	RunFinalizationTask = Activity[FinalizationTaskStep, FinalizationOutcome]{Name: "run-finalization-task"}

@@ -15,7 +15,7 @@ var (
 	SyncLocation     = locationActivity{"sync-location", "Copy the Secret and write the Velero BackupStorageLocation"}
 	WithdrawLocation = locationActivity{"withdraw-location", "Remove the Velero BackupStorageLocation and the Secret"}
 	DeleteLocation   = locationActivity{"delete-location", "Delete all that was made for the location"}
-	ReleaseLocation  = locationActivity{"release-location", "Release the finalizer"}
+	ReleaseLocation  = locationActivity{"release-location", "Remove the finalizer"}
 )
 
 // LocationStep is the input of every activity that serves a NonAdminBackupStorageLocation.

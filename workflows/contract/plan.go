@@ -23,7 +23,7 @@ var (
 	RunPlan           = planActivity{"run-plan", "Make the NonAdminBackup that is due"}
 	RecordPlanBackups = planActivity{"record-plan-backups", "Record on Velero Backups which plan has made them, and refresh"}
 	DeletePlanBackup  = planActivity{"delete-plan-backup", "Delete a backup that no rule of keep names"}
-	ExtendPlanBackup  = planActivity{"extend-plan-backup", "Move on the expiration of a backup that only minGood keeps"}
+	ExtendPlanBackup  = planActivity{"extend-plan-backup", "Postpone the expiration of a backup that only minGood keeps"}
 )
 
 // SignalPlan signals the workflow of a plan that its Schedule has started a run.

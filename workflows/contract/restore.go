@@ -17,9 +17,9 @@ var (
 	RefreshRestore    = restoreActivity{"refresh-restore", "Read the restore and mirror Velero's status"}
 	StartRestore      = restoreActivity{"start-restore", "Validate the spec and create the Velero Restore"}
 	AdmitRestore      = restoreActivity{"admit-restore", "Validate the spec"}
-	CheckRestoreStall = restoreActivity{"check-velero-restore-stall", "Check whether Velero has finished without saying so"}
+	CheckRestoreStall = restoreActivity{"check-velero-restore-stall", "Check whether Velero has finished without recording it"}
 	DeleteRestore     = restoreActivity{"delete-velero-restore", "Delete the Velero Restore"}
-	ReleaseRestore    = restoreActivity{"release-restore", "Release the finalizer"}
+	ReleaseRestore    = restoreActivity{"release-restore", "Remove the finalizer"}
 )
 
 // RestoreInput starts, and continues, the workflow of one NonAdminRestore.

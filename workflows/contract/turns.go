@@ -6,7 +6,7 @@ import (
 )
 
 // DescribeWorkflows returns the workflows that do not run, of those in its input. It is the census of coordinators.
-var DescribeWorkflows = Activity[Workflows, Workflows]{"describe-workflows", "Find out which workflows do not run"}
+var DescribeWorkflows = Activity[Workflows, Workflows]{"describe-workflows", "Find the workflows that do not run"}
 
 // Workflows names workflows by their IDs; a run's ID is never used.
 type Workflows struct {

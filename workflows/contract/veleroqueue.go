@@ -268,7 +268,7 @@ type TurnsRefused struct {
 // TurnLimit is the input of UpdateSetTurnLimit.
 type TurnLimit struct {
 	Pool Pool `json:"pool"`
-	// Limit is how many turns there are; 0 goes back to the policy's.
+	// Limit is how many turns there are; 0 restores the policy's.
 	Limit int `json:"limit"`
 	// For is how long that holds, in seconds.
 	For int64 `json:"for,omitempty"`

@@ -13,7 +13,7 @@ func OneLine(text string) string {
 // OrUnknown is Velero's text, or a word for none yet.
 func OrUnknown(text string) string {
 	if text == "" {
-		return "no word from Velero yet"
+		return "not reported by Velero yet"
 	}
 	return text
 }

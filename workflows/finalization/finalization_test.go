@@ -284,7 +284,7 @@ func TestAStoreThatStaysAwayIsAnError(t *testing.T) {
 	assert.Equal(t, []string{"delete ConfigMap"}, a.effects())
 	condition := conditionOf(a.ReadRestore(undoName), "Finalized")
 	assert.Contains(t, condition.Message, "the object store did not answer in time")
-	assert.Contains(t, condition.Message, "the restore's results in the object store do not hold them")
+	assert.Contains(t, condition.Message, "the restore's results in the object store do not contain them")
 }
 
 func TestAnOutageOfTheAPIServerEndsInTheRightStatus(t *testing.T) {

@@ -36,7 +36,7 @@ func GarbageCollection(
 			return result, err // if it still waits, the next run tries again
 		}
 		workflow.SetCurrentDetails(ctx, fmt.Sprintf(
-			"**Waiting:** for Velero to list the backups in %s. Nothing is collected before.", result.Waiting))
+			"**Waiting** for Velero to list the backups in %s. Nothing is collected before that.", result.Waiting))
 		if err := workflow.Sleep(ctx, collectionPoll); err != nil {
 			return result, err
 		}

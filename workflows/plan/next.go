@@ -28,7 +28,7 @@ func next(v contract.PlanView) activity {
 func awaited(v contract.PlanView) string {
 	switch {
 	case !v.Ready:
-		return fmt.Sprintf("**Not ready:** `%s`. The tenant has to change the plan.", details.OneLine(v.Why))
+		return fmt.Sprintf("**Not ready:** `%s`. The tenant must change the plan.", details.OneLine(v.Why))
 	case v.Paused != "":
 		return fmt.Sprintf("**Paused** by %s. %s", v.Paused, have(v))
 	}

@@ -41,7 +41,7 @@ func (r *queueRun) handle(ctx workflow.Context) error {
 		return err
 	}
 	return workflow.SetUpdateHandlerWithOptions(ctx, contract.UpdateSetTurnLimit, r.setLimit, workflow.UpdateHandlerOptions{
-		Validator: r.validateLimit, Description: "Set for a time how many turns there are",
+		Validator: r.validateLimit, Description: "Set for a time how many turns are given at once",
 	})
 }
 
@@ -108,7 +108,7 @@ func (r *queueRun) validatePool(name contract.Pool) error {
 		return refuse("pool: must be %s or %s, not %q", contract.PoolBackups, contract.PoolRestores, name)
 	}
 	if r.Found && r.unlimited(name) {
-		return refuse("the policy gives no turns for %s in Kubernetes cluster %s: Velero has all of them at once. "+
+		return refuse("the policy sets no limit for %s in Kubernetes cluster %s: Velero is handed all of them at once. "+
 			"Set queue.%s in key holdfast of the policy first", name, r.cluster, fieldOf(name))
 	}
 	return nil
@@ -136,7 +136,7 @@ func (r *queueRun) validateNext(in contract.NextTurn) error {
 	}
 	of := r.pool(in.Pool)
 	if since := of.held(in.TurnName); since != 0 {
-		return refuse("%s/%s has its turn since %s", in.Namespace, in.Name, details.Stamp(since))
+		return refuse("%s/%s has had its turn since %s", in.Namespace, in.Name, details.Stamp(since))
 	}
 	known := len(of.Waiting((&wish{name: in.TurnName}).is)) > 0
 	if r.Found && !known && !r.Pending() && of.Beyond.Count == 0 {
@@ -146,7 +146,7 @@ func (r *queueRun) validateNext(in contract.NextTurn) error {
 }
 
 func (r *queueRun) absent(name contract.TurnName) error {
-	return refuse("%s/%s waits for no turn in Kubernetes cluster %s: a %s waits while its condition Queued has reason "+
+	return refuse("%s/%s is not waiting for a turn in Kubernetes cluster %s: a %s waits while its condition Queued has reason "+
 		"WaitingForTurn; see what 'holdfast queue' shows", name.Namespace, name.Name, r.cluster, name.Pool.Kind().Kubernetes)
 }
 
@@ -208,7 +208,7 @@ func (r *queueRun) unlisted() error {
 func (r *queueRun) validateLimit(in contract.TurnLimit) error {
 	switch {
 	case in.Limit < 0 || in.Limit > maxLimit:
-		return refuse("limit: must be a number from 0 to %d, not %d; 0 goes back to the policy's", maxLimit, in.Limit)
+		return refuse("limit: must be a number from 0 to %d, not %d; 0 restores the policy's", maxLimit, in.Limit)
 	case in.Limit > 0 && (in.For <= 0 || in.For > int64(maxLimitFor/time.Second)):
 		return refuse("for: must be a duration of at most %s; a lasting limit belongs into the policy", maxLimitFor)
 	}
@@ -232,7 +232,7 @@ func (r *queueRun) setLimit(ctx workflow.Context, in contract.TurnLimit) (contra
 			in.Pool, in.Limit, details.Stamp(of.override.Until), r.rules.Limits[in.Pool])
 	}
 	if running := of.Running(); of.Limit > 0 && running > of.Limit {
-		text += fmt.Sprintf(". The %d that run go on; the next begins when fewer than %d do", running, of.Limit)
+		text += fmt.Sprintf(". The %d running turns continue; the next begins when fewer than %d run", running, of.Limit)
 	}
 	return contract.TurnAnswer{Message: text + "."}, nil
 }
@@ -252,7 +252,7 @@ func (r *queueRun) Details(now int64) string {
 
 func (p *pool) details(now int64) string {
 	if p.Limit == 0 && len(p.Turns)+len(p.Members) == 0 {
-		return fmt.Sprintf("**Velero %s:** Velero has all of them at once.\n\n", p.name)
+		return fmt.Sprintf("**Velero %s:** no limit; Velero is handed all of them at once.\n\n", p.name)
 	}
 	text := fmt.Sprintf("**Velero %s:** %d of at most %d at a time; %d wait.\n",
 		p.name, p.Running(), p.Limit, len(p.Members)+p.Beyond.Count)
@@ -262,12 +262,12 @@ func (p *pool) details(now int64) string {
 	text += turns.Listed("Have a turn:", p.running(), len(p.Turns), func(turn contract.HeldTurn) string {
 		line := fmt.Sprintf("- `%s` since %s", details.OneLine(turn.String()), details.Stamp(turn.Turn))
 		if turn.ClosedSince != 0 {
-			line += fmt.Sprintf("; its workflow does not run since %s", details.Stamp(turn.ClosedSince))
+			line += fmt.Sprintf("; its workflow has not run since %s", details.Stamp(turn.ClosedSince))
 		}
 		return line
 	})
 	next := shownAll(p.Head(now, turns.Shown))
-	return text + turns.Listed("Have their turns in this order:", next, len(p.Members), func(member contract.TurnMember) string {
+	return text + turns.Listed("Next turns, in this order:", next, len(p.Members), func(member contract.TurnMember) string {
 		line := fmt.Sprintf("- `%s` (%s)", details.OneLine(member.String()), contract.LaneName(member.Lane))
 		if member.First {
 			line += ", put first by an operator"

@@ -41,9 +41,8 @@ func TestAnOperatorSetsTheLimitForATime(t *testing.T) {
 	plays(t, w, 3*time.Hour, "0 a-1", "0 b-1", "10 c-1", "10 d-1", "3600 e-1", "7500 f-1")
 	assert.Equal(t, []string{
 		"backups: 4 at a time until 2026-08-01T14:00:10Z, and then 2 as the policy says.",
-		"backups: 1 at a time until 2026-08-01T14:04:20Z, and then 2 as the policy says. The 3 that run go on; " +
-			"the next begins when fewer than 1 do.",
-		"backups: 2 at a time, as the policy says. The 3 that run go on; the next begins when fewer than 2 do.",
+		"backups: 1 at a time until 2026-08-01T14:04:20Z, and then 2 as the policy says. The 3 running turns continue; the next begins when fewer than 1 run.",
+		"backups: 2 at a time, as the policy says. The 3 running turns continue; the next begins when fewer than 2 run.",
 	}, w.answers)
 }
 
@@ -75,7 +74,7 @@ func TestAnOperatorGivesTheNextTurn(t *testing.T) {
 	assert.Equal(t, []string{
 		"a/a-3 has the next turn: 1 of 1 run, and it begins when fewer do.",
 		"refused: a/a-1 has its turn since 2026-08-01T12:00:00Z",
-		"refused: a/a-9 waits for no turn in Kubernetes cluster west: a NonAdminBackup waits while its condition Queued has reason " +
+		"refused: a/a-9 is not waiting for a turn in Kubernetes cluster west: a NonAdminBackup waits while its condition Queued has reason " +
 			"WaitingForTurn; see what 'holdfast queue' shows",
 	}, w.answers)
 }
@@ -102,7 +101,7 @@ func TestWhoIsBeyondTheFrontIsFoundByItsName(t *testing.T) {
 	plays(t, w, 5*time.Minute, "0 "+w0, "200 a-1400", "210 a-0001")
 	assert.Equal(t, []string{
 		"a/a-1400 has the next turn: 1 of 1 run, and it begins when fewer do.",
-		"failed: a/a-9999 waits for no turn in Kubernetes cluster west: a NonAdminBackup waits while its condition Queued has reason " +
+		"failed: a/a-9999 is not waiting for a turn in Kubernetes cluster west: a NonAdminBackup waits while its condition Queued has reason " +
 			"WaitingForTurn; see what 'holdfast queue' shows",
 		"failed: the objects could not be listed within 1m0s: see the pending activity of workflow west/velero-queue, and try again" +
 			"",
@@ -136,18 +135,17 @@ func TestWhatUpdatesRefuse(t *testing.T) {
 		{contract.UpdateNextTurn, next(func(n *contract.NextTurn) { n.Pool = "x" }), `pool: must be backups or restores, not "x"`},
 		{
 			contract.UpdateNextTurn, next(func(n *contract.NextTurn) { n.Pool = restores }),
-			"the policy gives no turns for restores in Kubernetes cluster west: Velero has all of them at once. " +
-				"Set queue.maxActiveRestores in key holdfast of the policy first",
+			"the policy sets no limit for restores in Kubernetes cluster west: Velero is handed all of them at once. Set queue.maxActiveRestores in key holdfast of the policy first",
 		},
 		{
 			contract.UpdateSetTurnLimit,
 			contract.TurnLimit{Pool: backups, Limit: -1},
-			"limit: must be a number from 0 to 200, not -1; 0 goes back to the policy's",
+			"limit: must be a number from 0 to 200, not -1; 0 restores the policy's",
 		},
 		{
 			contract.UpdateSetTurnLimit,
 			contract.TurnLimit{Pool: backups, Limit: 201, For: 60},
-			"limit: must be a number from 0 to 200, not 201; 0 goes back to the policy's",
+			"limit: must be a number from 0 to 200, not 201; 0 restores the policy's",
 		},
 		{
 			contract.UpdateSetTurnLimit,
@@ -163,8 +161,7 @@ func TestWhatUpdatesRefuse(t *testing.T) {
 		{
 			contract.UpdateSetTurnLimit,
 			contract.TurnLimit{Pool: restores, Limit: 1, For: 1},
-			"the policy gives no turns for restores in Kubernetes cluster west: Velero has all of them at once. " +
-				"Set queue.maxActiveRestores in key holdfast of the policy first",
+			"the policy sets no limit for restores in Kubernetes cluster west: Velero is handed all of them at once. Set queue.maxActiveRestores in key holdfast of the policy first",
 		},
 	}
 	w := newWorld(1, 0)
@@ -185,7 +182,7 @@ func TestThePolicyTakesTheLimitAwayAndBringsItBack(t *testing.T) {
 		w.doing(10, func() { w.limits(0, 0) })
 		w.doing(30, func() {
 			assert.Nil(t, w.env, "it ends")
-			assert.Len(t, w.names(func(o *object) bool { return o.active }), 3, "Velero has all of them")
+			assert.Len(t, w.names(func(o *object) bool { return o.active }), 3, "Velero is handed all of them")
 			w.limits(2, 0)
 		})
 		w.creating(40, backups, "c-1")

@@ -94,8 +94,8 @@ func (r *restoreRun) wait(ctx workflow.Context) error {
 // for a deletion itself; signals wait. Parent and child end together, so after a run was terminated the finalization starts
 // again.
 func (r *restoreRun) finalize(ctx workflow.Context) error {
-	workflow.SetCurrentDetails(ctx, fmt.Sprintf("**Finalizing:** Velero has ended Velero Restore `%s` (%s); "+
-		"the finalization has a workflow of its own, a child of this one.", r.View.Velero.Name, r.View.Velero.Phase))
+	workflow.SetCurrentDetails(ctx, fmt.Sprintf("**Finalizing:** Velero has ended Velero Restore `%s` (%s). A child workflow "+
+		"runs the finalization.", r.View.Velero.Name, r.View.Velero.Phase))
 	child := workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
 		WorkflowID:            contract.WorkflowID(r.In.Cluster, contract.KindFinalization, r.In.Ref),
 		WorkflowTaskTimeout:   contract.WorkflowTaskTimeout,

@@ -39,11 +39,11 @@ func awaited(v contract.RestoreView) string {
 	velero := fmt.Sprintf("Velero Restore `%s`", v.Velero.Name)
 	switch {
 	case v.BeingDeleted && v.Velero.AtWork && !v.Velero.Deleting:
-		return fmt.Sprintf("**Deleting:** waits for Velero to end %s (phase: %s). Deleted before, it would hold up other restores.",
+		return fmt.Sprintf("**Deleting:** waits for Velero to end %s (phase: %s). Deleting it earlier would hold up other restores.",
 			velero, v.Velero.Phase)
 	case v.BeingDeleted:
 		return fmt.Sprintf("**Deleting:** waits for Velero to remove the files of %s from the object store (phase: %s). "+
-			"It does so when it is running, its present restore is done and the storage location is available.",
+			"Velero does so once it runs, has ended its current restore, and the storage location is available.",
 			velero, details.OrUnknown(v.Velero.Phase))
 	case v.Velero.Stalled:
 		return fmt.Sprintf("**Stalled:** the object store holds the results of %s, and Velero still calls it %s. "+

@@ -64,8 +64,8 @@ func TestARestoreSaysWhatItWaitsFor(t *testing.T) {
 		"**InProgress:** Velero works on Velero Restore `r`.":                                                                                                  in("InProgress", nil),
 		"**WaitingForPluginOperations:** Velero has restored 3 of 7 items of Velero Restore `r`.":                                                              in("WaitingForPluginOperations", func(v *contract.RestoreView) { v.Velero.ItemsRestored, v.Velero.TotalItems = 3, 7 }),
 		"**Stalled:** the object store holds the results of Velero Restore `r`, and Velero still calls it InProgress. An administrator should restart Velero.": in("InProgress", func(v *contract.RestoreView) { v.Velero.Stalled = true }),
-		"**Deleting:** waits for Velero to remove the files of Velero Restore `r` from the object store (phase: Completed). It does so when it is running, its present restore is done and the storage location is available.": in("Completed", func(v *contract.RestoreView) { v.BeingDeleted = true }),
-		"**Deleting:** waits for Velero to end Velero Restore `r` (phase: Finalizing). Deleted before, it would hold up other restores.":                                                                                       in("Finalizing", func(v *contract.RestoreView) { v.BeingDeleted, v.Velero.AtWork = true, true }),
+		"**Deleting:** waits for Velero to remove the files of Velero Restore `r` from the object store (phase: Completed). Velero does so once it runs, has ended its current restore, and the storage location is available.": in("Completed", func(v *contract.RestoreView) { v.BeingDeleted = true }),
+		"**Deleting:** waits for Velero to end Velero Restore `r` (phase: Finalizing). Deleting it earlier would hold up other restores.":                                                                                       in("Finalizing", func(v *contract.RestoreView) { v.BeingDeleted, v.Velero.AtWork = true, true }),
 	} {
 		assert.Equal(t, want, awaited(view))
 	}

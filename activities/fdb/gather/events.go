@@ -28,7 +28,7 @@ func ConditionEvent(begun metav1.Condition) Event {
 }
 
 // StatusEvents returns the Events for a change of the status: a condition begins or gets another reason, a backup becomes
-// restorable, or the backup is as the spec says again.
+// restorable, or the backup matches its spec again.
 func StatusEvents(before, after fdbv1alpha1.FoundationDBBackupStatus) []Event {
 	var events []Event
 	for _, begun := range conditions.Begun(before.Conditions, after.Conditions) {
@@ -47,7 +47,7 @@ func StatusEvents(before, after fdbv1alpha1.FoundationDBBackupStatus) []Event {
 		events = append(events, *event)
 	}
 	if after.Reconciled && !before.Reconciled {
-		events = append(events, Event{Reason: eventReconciled, Note: "the backup is as the spec says"})
+		events = append(events, Event{Reason: eventReconciled, Note: "the backup matches its spec"})
 	}
 	return events
 }

@@ -38,7 +38,7 @@ func reconciled(object *fdbv1alpha1.FoundationDBBackup) conditions.Outcome {
 		}
 	}
 	return conditions.Outcome{
-		Status: metav1.ConditionTrue, Reason: fdbv1alpha1.ReasonReconciled, Message: "the backup is as its spec says",
+		Status: metav1.ConditionTrue, Reason: fdbv1alpha1.ReasonReconciled, Message: "the backup matches its spec",
 	}
 }
 

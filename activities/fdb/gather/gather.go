@@ -202,7 +202,8 @@ func ReadCredentials(
 	}
 	accounts, err := fdb.ParseAccounts(file)
 	if err != nil {
-		return nil, nil, problem(fdbv1alpha1.ReasonCredentialsInvalid, "key %q of Secret %q is no credentials file of FoundationDB: %v",
+		return nil, nil, problem(fdbv1alpha1.ReasonCredentialsInvalid, "key %q of Secret %q is not a credentials file of "+
+			"FoundationDB: %v",
 			key, reference.SecretName, err), nil
 	}
 	return file, accounts, nil, nil

@@ -91,7 +91,7 @@ func bounds(expiry fdbv1alpha1.BackupExpiry, turn int64) (before, after int64, e
 	}
 	most, err := time.ParseDuration(expiry.MaxRetention)
 	if err != nil || most <= 0 {
-		return 0, 0, fmt.Errorf("spec.expiry.maxRetention %.40q is no duration such as 720h", expiry.MaxRetention)
+		return 0, 0, fmt.Errorf("spec.expiry.maxRetention %.40q is not a duration such as 720h", expiry.MaxRetention)
 	}
 	before = turn - seconds(most)
 	if expiry.MinRestorable == "" {
@@ -99,7 +99,7 @@ func bounds(expiry fdbv1alpha1.BackupExpiry, turn int64) (before, after int64, e
 	}
 	least, err := time.ParseDuration(expiry.MinRestorable)
 	if err != nil || least < 0 {
-		return 0, 0, fmt.Errorf("spec.expiry.minRestorable %.40q is no duration such as 168h", expiry.MinRestorable)
+		return 0, 0, fmt.Errorf("spec.expiry.minRestorable %.40q is not a duration such as 168h", expiry.MinRestorable)
 	}
 	if least > most { // FoundationDB's error does not say why
 		return 0, 0, fmt.Errorf("spec.expiry.minRestorable %s is longer than maxRetention %s: nothing could ever expire", least, most)
@@ -181,7 +181,7 @@ func planDelete(objects *gather.Objects) contract.FDBExpiryPlan {
 			continue
 		}
 		if problem := locked(objects, entry.URL); problem != "" {
-			return outcome(contract.FDBTurnNotYet, "%s; to let the FoundationDBBackup go without its data, set "+
+			return outcome(contract.FDBTurnNotYet, "%s; to delete the FoundationDBBackup and keep its data, set "+
 				"spec.expiry.deletionFinalizer to false", problem)
 		}
 		if !slices.ContainsFunc(plan.Delete, func(other contract.FDBPlace) bool { return other.Container == place.Container }) {

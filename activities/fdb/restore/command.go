@@ -98,7 +98,7 @@ func (a *restoreAttempt) settled(ctx context.Context) (contract.FDBOutcome, bool
 	case trouble != nil:
 		return contract.FDBOutcome{Failure: trouble}, true
 	case !database.LockKnown:
-		return contract.FDBOutcome{Failure: tools.OtherFailure("the database does not say whether it is locked")}, true
+		return contract.FDBOutcome{Failure: tools.OtherFailure("the database does not report whether it is locked")}, true
 	case database.LockUID != "":
 		return contract.FDBOutcome{Failure: &contract.FDBFailure{
 			Class: contract.FDBClassLocked,

@@ -47,7 +47,7 @@ func (r *restoreReach) taskContext(
 	plan contract.FDBRestorePlan, trouble *contract.FDBFailure, expired bool,
 ) *tasks.Context {
 	if owner := r.Cluster.Owner(); trouble == nil && owner != plan.Destination {
-		trouble = tools.OtherFailure("the FoundationDBCluster is another database now, %s and not %s", owner, plan.Destination)
+		trouble = tools.OtherFailure("the FoundationDBCluster is now another database, %s and not %s", owner, plan.Destination)
 	}
 	c := &tasks.Context{Plan: plan, Expired: expired, Status: r.status, Database: r.database}
 	if trouble != nil {

@@ -157,7 +157,7 @@ func TestWhatKeepsARestoreFromBeingStarted(t *testing.T) {
 		"another Secret": {func(g *gathered) {
 			g.restore.Spec.Credentials = &fdbv1alpha1.CredentialsReference{SecretName: "none"}
 		}, fdbv1alpha1.ReasonSecretMissing},
-		"no credentials file": {func(g *gathered) {
+		"is not a credentials file": {func(g *gathered) {
 			g.secret.Data["credentials"] = []byte("hush")
 		}, fdbv1alpha1.ReasonCredentialsInvalid},
 		"another's account":                      {byURL("blobstore://other@s3.local:9000/a?bucket=backups"), fdbv1alpha1.ReasonCredentialsInvalid},

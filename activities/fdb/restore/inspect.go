@@ -96,7 +96,7 @@ func (t *Tools) resolve(
 		return nil, trouble, nil
 	}
 	if !t.describes.Begin(reach.Object.Namespace) {
-		return nil, tools.OtherFailure("this worker describes as many containers as it may: this is retried"), nil
+		return nil, tools.OtherFailure("this worker already describes as many containers as it may: this is retried"), nil
 	}
 	defer t.describes.End(reach.Object.Namespace)
 	source, trouble, err := reach.source(ctx)

@@ -83,8 +83,8 @@ func (t *Tools) open(
 	case err != nil:
 		return nil, nil, err
 	case backup == nil && needed:
-		return nil, tools.OtherFailure("FoundationDBCluster %q speaks TLS, and there is no FoundationDBBackup of it whose "+
-			"spec.podTemplateSpec says by which certificates: create one (it may be stopped)", cluster.Name), nil
+		return nil, tools.OtherFailure("FoundationDBCluster %q uses TLS, and no FoundationDBBackup of it names the certificates "+
+			"in spec.podTemplateSpec: create one (it may be Stopped)", cluster.Name), nil
 	case backup == nil:
 		return t.Runner.Open(access)
 	}

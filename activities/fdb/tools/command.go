@@ -146,8 +146,8 @@ func (a *attempt) occupied(ctx context.Context, url string) (contract.FDBOutcome
 	}
 	return contract.FDBOutcome{Undue: true, Failure: &contract.FDBFailure{
 		Class: contract.FDBClassUsed,
-		Message: fdb.Bound("there is a backup at "+url+" already; a second one started in the same place could "+
-			"not be restored", MaxFDBMessage),
+		Message: fdb.Bound("there is a backup at "+url+" already, and a second one in the same place could not be "+
+			"restored", MaxFDBMessage),
 	}}, true
 }
 
@@ -215,7 +215,7 @@ func (a *attempt) unacceptable(ctx context.Context) *contract.FDBFailure {
 	}
 	trouble := a.rehearse(ctx)
 	if trouble != nil {
-		trouble.Message = fdb.Bound("the running backup is not aborted, because the one that is to replace it would not start: "+
+		trouble.Message = fdb.Bound("the running backup is not aborted, because its replacement would not start: "+
 			trouble.Message, MaxFDBMessage)
 	}
 	return trouble

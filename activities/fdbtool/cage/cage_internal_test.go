@@ -12,9 +12,9 @@ import (
 func TestWhatAKernelLacksIsSaid(t *testing.T) {
 	for version, want := range map[int]string{
 		0: "this kernel has no Landlock, or it is not switched on: FoundationDB's tools reach every file, process and port that the worker reaches",
-		2: "this kernel's Landlock (ABI 2, 4 is wanted: Linux 6.7) does not keep FoundationDB's tools from connecting to any port and " +
+		2: "this kernel's Landlock (ABI 2; 4 is required: Linux 6.7) does not keep FoundationDB's tools from connecting to any port and " +
 			"from emptying any file that the worker may write",
-		3: "this kernel's Landlock (ABI 3, 4 is wanted: Linux 6.7) does not keep FoundationDB's tools from connecting to any port",
+		3: "this kernel's Landlock (ABI 3; 4 is required: Linux 6.7) does not keep FoundationDB's tools from connecting to any port",
 	} {
 		require.EqualError(t, lacking(version), want)
 	}

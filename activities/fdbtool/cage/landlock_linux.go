@@ -99,6 +99,6 @@ func lacking(version int) error {
 	if version < 3 { // truncation came with 3
 		free = append(free, "emptying any file that the worker may write")
 	}
-	return fmt.Errorf("this kernel's Landlock (ABI %d, %d is wanted: Linux 6.7) does not keep FoundationDB's tools from %s",
+	return fmt.Errorf("this kernel's Landlock (ABI %d; %d is required: Linux 6.7) does not keep FoundationDB's tools from %s",
 		version, wanted, strings.Join(free, " and from "))
 }

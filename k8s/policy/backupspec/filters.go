@@ -46,7 +46,7 @@ func checkFilters(spec *velerov1.BackupSpec, p policy.Policy) error {
 	if problem == "" {
 		return nil
 	}
-	return check.External("the administrator enforces spec.backupSpec.%s, with which Velero does not take this spec: %s",
+	return check.External("the administrator enforces spec.backupSpec.%s, with which Velero rejects this spec: %s",
 		strings.Join(namedFilters(p.EnforceBackupSpec), ", "), problem)
 }
 

@@ -48,10 +48,10 @@ func TestNoEnforcedFilterMakesASpecThatVeleroRefuses(t *testing.T) {
 			}
 		}
 	}
-	assert.Equal(t, "the administrator enforces spec.backupSpec.excludedResources, with which Velero does not take this spec: "+
+	assert.Equal(t, "the administrator enforces spec.backupSpec.excludedResources, with which Velero rejects this spec: "+
 		"includedNamespaceScopedResources and excludedNamespaceScopedResources both have pods",
 		refused["includedNamespaceScopedResources, enforced excludedResources"])
-	assert.Equal(t, "the administrator enforces spec.backupSpec.includedResources, with which Velero does not take this spec: "+
+	assert.Equal(t, "the administrator enforces spec.backupSpec.includedResources, with which Velero rejects this spec: "+
 		"filters by kind (includedResources, excludedResources, includeClusterResources) and by scope cannot be used together",
 		refused["excludedClusterScopedResources, enforced includedResources"])
 	assert.Contains(t, refused["orLabelSelectors, enforced labelSelector"], "labelSelector and orLabelSelectors")

@@ -44,7 +44,7 @@ func awsProfiles(content string) (map[string]bool, error) {
 	}
 	content = strings.ReplaceAll(content, "\r\n", "\n")
 	if !utf8.ValidString(content) || strings.ContainsFunc(content, unprintable) {
-		return nil, check.External("it holds control characters or is no UTF-8 text")
+		return nil, check.External("it holds control characters or is not UTF-8 text")
 	}
 	file := awsFile{profiles: map[string]bool{}}
 	for i, line := range strings.Split(content, "\n") {

@@ -96,7 +96,7 @@ func TestAWSCredentialsThatReachFurtherAreRefused(t *testing.T) {
 		"a byte order mark":    {"\ufeff" + whole, "byte order mark"},
 		"a lone return":        {"[default]\naws_access_key_id=A\raws_secret_access_key=MARKER\n", "control characters"},
 		"another control sign": {whole + "region = marker\x0b\n", "control characters"},
-		"no text":              {whole + "region = marker\xff\n", "no UTF-8 text"},
+		"no text":              {whole + "region = marker\xff\n", "is not UTF-8 text"},
 		"nothing":              {" \n", "there is nothing in it"},
 		"too much":             {whole + "#" + strings.Repeat("x", maxCredentialBytes), "it is too large: 65618 bytes, 65536 are allowed"},
 	} {

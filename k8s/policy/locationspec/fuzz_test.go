@@ -117,7 +117,7 @@ var credentialTexts = []string{
 	"it is too large: N bytes, N are allowed",
 	"the provider that it is for is not known",
 	"it begins with a byte order mark, which the AWS SDK does not understand",
-	"it holds control characters or is no UTF-N text",
+	"it holds control characters or is not UTF-N text",
 	"there is no [default] or other profile in it",
 	"there is no [default], which is the profile that the location uses",
 	"line N does not name a profile: write [default] or [name]",

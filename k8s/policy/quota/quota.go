@@ -176,19 +176,19 @@ func (v Verdict) Message() string {
 	switch v.Exceeded {
 	case MaxStored:
 		return fmt.Sprintf("This namespace has %d of at most %d stored backups (maxStored). Delete one, or let one expire; "+
-			"this backup is then made by itself.", v.Used, v.Limit)
+			"this backup is then made automatically.", v.Used, v.Limit)
 	case MaxActive:
-		return fmt.Sprintf("This namespace has %d of at most %d unfinished backups (maxActive). This backup is made by itself "+
+		return fmt.Sprintf("This namespace has %d of at most %d unfinished backups (maxActive). This backup is made automatically "+
 			"when one of them has ended.", v.Used, v.Limit)
 	case MaxPerDay:
-		when := "after older ones that wait this backup is made by itself."
+		when := "after older ones that wait this backup is made automatically."
 		if !v.Passes.IsZero() {
-			when = fmt.Sprintf("the next may begin at %s. This backup is then made by itself.", v.Passes.UTC().Format(time.RFC3339))
+			when = fmt.Sprintf("the next may begin at %s. This backup is then made automatically.", v.Passes.UTC().Format(time.RFC3339))
 		}
 		return fmt.Sprintf("This namespace has made %d of at most %d backups a day (maxPerDay); %s", v.Used, v.Limit, when)
 	case MaxBytes:
 		return fmt.Sprintf("The backups of this namespace hold %s of at most %s (maxBytes). Delete some, or let them expire; "+
-			"this backup is then made by itself.", Bytes(v.Used), Bytes(v.Limit))
+			"this backup is then made automatically.", Bytes(v.Used), Bytes(v.Limit))
 	}
 	return ""
 }

@@ -37,15 +37,15 @@ func TestEachLimitSaysWhatIsUsedAndHowItPasses(t *testing.T) {
 		"no limit":     {},
 		"room for one": {limits: quota.Limits{MaxStored: 5, MaxActive: 2, MaxPerDay: 3, MaxBytes: resource.MustParse("10Gi")}},
 		"stored": {quota.Limits{MaxStored: 4, MaxActive: 1}, "This namespace has 4 of at most 4 stored backups (maxStored). " +
-			"Delete one, or let one expire; this backup is then made by itself."},
+			"Delete one, or let one expire; this backup is then made automatically."},
 		"more than is allowed now": {quota.Limits{MaxStored: 2}, "This namespace has 4 of at most 2 stored backups (maxStored). " +
-			"Delete one, or let one expire; this backup is then made by itself."},
+			"Delete one, or let one expire; this backup is then made automatically."},
 		"active": {quota.Limits{MaxActive: 1}, "This namespace has 1 of at most 1 unfinished backups (maxActive). " +
-			"This backup is made by itself when one of them has ended."},
+			"This backup is made automatically when one of them has ended."},
 		"a day": {quota.Limits{MaxPerDay: 2}, "This namespace has made 2 of at most 2 backups a day (maxPerDay); " +
-			"the next may begin at 2026-11-25T13:00:00Z. This backup is then made by itself."},
+			"the next may begin at 2026-11-25T13:00:00Z. This backup is then made automatically."},
 		"bytes": {quota.Limits{MaxBytes: resource.MustParse("9Gi")}, "The backups of this namespace hold 9Gi of at most 9Gi (maxBytes). " +
-			"Delete some, or let them expire; this backup is then made by itself."},
+			"Delete some, or let them expire; this backup is then made automatically."},
 	} {
 		t.Run(title, func(t *testing.T) {
 			usage := quota.CountFor(judged, all, noon)

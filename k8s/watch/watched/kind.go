@@ -30,7 +30,7 @@ type Env struct {
 	OADPNamespace string
 	// ProgressInterval is the shortest time between two signals for progress alone.
 	ProgressInterval time.Duration
-	// ResyncInterval is how often every object is judged without an event.
+	// ResyncInterval is how often every object is checked without an event.
 	ResyncInterval time.Duration
 	// Client reads the cache and writes to the API server.
 	Client client.Client

@@ -37,7 +37,7 @@ func (r *backupRun) release(ctx workflow.Context) error {
 		return nil
 	}
 	if Unnoticed(r.situation()) { // otherwise its data would count as somebody else's
-		if err := r.publishData(ctx, "Write down what was started"); err != nil {
+		if err := r.publishData(ctx, "Record what was started"); err != nil {
 			return err
 		}
 	}

@@ -212,5 +212,5 @@ func TestANamespaceThatEndsWaitsForOneAbort(t *testing.T) {
 	details := workflowtest.CurrentDetails(t, &workflowtest.Scenario{TestWorkflowEnvironment: run.TestWorkflowEnvironment})
 	assert.Contains(t, details, "**Deleted:** ")
 	assert.Contains(t, details, "no answer")
-	assert.Contains(t, details, "they stay at "+olderURL+", "+ownURL)
+	assert.Contains(t, details, "the data stay at "+olderURL+", "+ownURL)
 }

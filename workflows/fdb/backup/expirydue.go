@@ -129,7 +129,7 @@ func (s Situation) judgeExpiry() *contract.FDBCondition {
 		return nil
 	}
 	return condition(fdbv1alpha1.ConditionIncorrectBackupState, fdbv1alpha1.ReasonExpiryFailing,
-		"old data could not be expired, which is retried in the backup's next turn: %s", fdb.Bound(last.Message, MaxMessage/2))
+		"old data could not be expired; the backup's next turn retries it: %s", fdb.Bound(last.Message, MaxMessage/2))
 }
 
 // afterTurn applies the result of a turn to an entry of status.backups, and reports whether its data are gone.
@@ -161,7 +161,7 @@ func Cleared(result contract.FDBExpiryResult) contract.FDBRelease {
 
 // NothingToDelete returns the release of an object that has no data.
 func NothingToDelete() contract.FDBRelease {
-	return contract.FDBRelease{Data: true, Reason: fdbv1alpha1.ExpiryDeleted, Note: "there are no data of the backup to delete"}
+	return contract.FDBRelease{Data: true, Reason: fdbv1alpha1.ExpiryDeleted, Note: "the backup has no data to delete"}
 }
 
 // eventDataLeft is the reason of the Event for data that stay when their namespace is deleted.
@@ -176,7 +176,7 @@ func LeaveData(v contract.FDBBackupView) contract.FDBRelease {
 	return contract.FDBRelease{
 		Data: true, Reason: eventDataLeft, Warning: true, Left: urls,
 		Note: fdb.Bound(fmt.Sprintf(
-			"the namespace is being deleted, in which no pod can delete the data: they stay at %s; delete them by "+
-				"hand (fdbbackup delete -d URL)", strings.Join(urls, ", ")), MaxMessage),
+			"the data stay at %s: the namespace is being deleted, so no pod can delete them. Delete them by hand (fdbbackup delete "+
+				"-d URL)", strings.Join(urls, ", ")), MaxMessage),
 	}
 }

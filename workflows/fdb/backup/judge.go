@@ -56,10 +56,10 @@ func judgeDeployment(v contract.FDBBackupView) *contract.FDBCondition {
 	case agents.Refused != "":
 		return incorrect(fdbv1alpha1.ReasonDeploymentRefused, "the Deployment of the backup agents is refused: %s", agents.Refused)
 	case !agents.Exists:
-		return incorrect(fdbv1alpha1.ReasonDeploymentMissing, "the Deployment of the backup agents is not there yet")
+		return incorrect(fdbv1alpha1.ReasonDeploymentMissing, "the Deployment of the backup agents does not exist yet")
 	case !agents.Ours:
-		return incorrect(fdbv1alpha1.ReasonDeploymentNotOurs, "a Deployment of the backup's name exists and was not made for it: "+
-			"delete or rename it, or give the backup another name")
+		return incorrect(fdbv1alpha1.ReasonDeploymentNotOurs, "a Deployment with the backup's name exists and was not made for "+
+			"it: delete that Deployment, or create the backup under another name")
 	case !agents.Current:
 		return incorrect(fdbv1alpha1.ReasonDeploymentDiffers, "the Deployment of the backup agents differs from the spec")
 	}
@@ -100,8 +100,8 @@ func judgeConfiguration(s Situation, failed *Attempt) *contract.FDBCondition {
 	}
 	current, runs := s.Current()
 	if _, outdated := s.outdated(); (outdated || !runs) && !s.TagTaken() && s.Used() {
-		return misconfigured(fdbv1alpha1.ReasonContainerUsed, "there is a backup at %s already, and one that is started again in the "+
-			"same place could not be restored: set destination.timestampFormat, or another destination.path", s.View.Desired.URL)
+		return misconfigured(fdbv1alpha1.ReasonContainerUsed, "there is a backup at %s already, and a second one in the same "+
+			"place could not be restored: set destination.timestampFormat, or another destination.path", s.View.Desired.URL)
 	}
 	if _, outdated := s.outdated(); (outdated || !runs) && !s.TagTaken() && s.TooMany() {
 		return misconfigured(fdbv1alpha1.ReasonTooManyBackups, "the places in status.backups hold data of %d backups: "+
@@ -172,7 +172,7 @@ func (s Situation) judgeStopped() *contract.FDBCondition {
 	for _, tag := range s.Seen.Tags {
 		if tag.Running && s.ours(tag) {
 			return condition(fdbv1alpha1.ConditionIncorrectBackupState, fdbv1alpha1.ReasonNotStopped,
-				"the backup on tag %s is %s and is to be stopped", tag.Tag, tag.State)
+				"the backup on tag %s is %s and will be stopped", tag.Tag, tag.State)
 		}
 	}
 	return nil
@@ -181,7 +181,7 @@ func (s Situation) judgeStopped() *contract.FDBCondition {
 func (s Situation) judgeStart(restarts bool) *contract.FDBCondition {
 	what, reason := "the backup is not running", fdbv1alpha1.ReasonNotRunning
 	if restarts {
-		what = "the backup is to be started again, because its destination, tag or key ranges have changed"
+		what = "the backup will be started again, because its destination, tag or key ranges have changed"
 		reason = fdbv1alpha1.ReasonRestarting
 	}
 	if s.Memory.Slot == contract.FDBSlotRequested {
@@ -201,15 +201,15 @@ func (s Situation) judgePaused() *contract.FDBCondition {
 	wanted := s.View.Desired.State == string(fdbv1alpha1.BackupStatePaused)
 	switch {
 	case len(s.Memory.Opposed) > 0 && wanted:
-		return incorrect(fdbv1alpha1.ReasonPauseDisagreement, "a pause holds all backups of the FoundationDB cluster, and these are "+
-			"to run: %s. Set them to Paused or Stopped too", strings.Join(s.Memory.Opposed, ", "))
+		return incorrect(fdbv1alpha1.ReasonPauseDisagreement, "a pause applies to all backups of the FoundationDB cluster, and "+
+			"these must run: %s. Set them to Paused or Stopped too", strings.Join(s.Memory.Opposed, ", "))
 	case len(s.Memory.Opposed) > 0:
 		return incorrect(fdbv1alpha1.ReasonPauseDisagreement, "the backup runs, but these backups of the same FoundationDB cluster "+
-			"request a pause, which holds all: %s", strings.Join(s.Memory.Opposed, ", "))
+			"request a pause, which applies to all: %s", strings.Join(s.Memory.Opposed, ", "))
 	case wanted && !s.Seen.AgentsPaused:
 		return incorrect(fdbv1alpha1.ReasonNotPaused, "the backup agents of the cluster are not paused yet")
 	case !wanted && s.Seen.AgentsPaused:
-		return incorrect(fdbv1alpha1.ReasonNotResumed, "the backup agents of the cluster are paused and are to run")
+		return incorrect(fdbv1alpha1.ReasonNotResumed, "the backup agents of the cluster are still paused")
 	}
 	return nil
 }
@@ -219,8 +219,8 @@ func (s Situation) judgeData(current contract.FDBTag) *contract.FDBCondition {
 	for _, container := range s.Seen.Containers {
 		if container.Missing && current.Restorable && SamePlace(container.URL, current.URL) {
 			return condition(fdbv1alpha1.ConditionIncorrectBackupState, fdbv1alpha1.ReasonDataMissing,
-				"there are no data at %s, although the backup runs: somebody has deleted them. Set backupState to Stopped and back to "+
-					"Running for a new backup", container.URL)
+				"there are no data at %s, although the backup runs: somebody has deleted them. To begin a new backup, set backupState "+
+					"to Stopped and then to Running", container.URL)
 		}
 	}
 	return nil
@@ -242,7 +242,7 @@ func (s Situation) judgeSnapshot(current contract.FDBTag) *contract.FDBCondition
 	}
 	if s.Memory.Stalled {
 		reason = fdbv1alpha1.ReasonSnapshotStalled
-		what += ". It has made no progress for long, and others may write their first snapshots meanwhile: see the agents' logs"
+		what += ". It has made no progress for long: see the agents' logs. Others may write their first snapshots meanwhile"
 	}
 	if len(current.Errors) > 0 {
 		what += ". Recent errors of the agents: " + strings.Join(current.Errors, "; ")

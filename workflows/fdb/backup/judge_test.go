@@ -57,9 +57,9 @@ var judgements = map[string]struct {
 	says   string
 }{
 	"all is as the spec says":   {},
-	"the Deployment is missing": {of: []change{agentsAre(func(a *contract.FDBAgentsView) { *a = contract.FDBAgentsView{} })}, want: []string{"IncorrectDeployment/Missing"}, says: "not there yet"},
+	"the Deployment is missing": {of: []change{agentsAre(func(a *contract.FDBAgentsView) { *a = contract.FDBAgentsView{} })}, want: []string{"IncorrectDeployment/Missing"}, says: "does not exist yet"},
 	"it differs":                {of: []change{agentsAre(func(a *contract.FDBAgentsView) { a.Current = false })}, want: []string{"IncorrectDeployment/Differs"}, says: "differs"},
-	"it is another's":           {of: []change{agentsAre(func(a *contract.FDBAgentsView) { a.Ours, a.RolledOut = false, false })}, want: []string{"IncorrectDeployment/NotOurs"}, says: "delete or rename it"},
+	"it is another's":           {of: []change{agentsAre(func(a *contract.FDBAgentsView) { a.Ours, a.RolledOut = false, false })}, want: []string{"IncorrectDeployment/NotOurs"}, says: "delete that Deployment"},
 	"the template is bad":       {of: []change{agentsAre(func(a *contract.FDBAgentsView) { a.Invalid = "spec.podTemplateSpec: no" })}, want: []string{"IncorrectDeployment/TemplateInvalid"}, says: "spec.podTemplateSpec: no"},
 	"the Deployment is refused": {of: []change{agentsAre(func(a *contract.FDBAgentsView) { a.Current, a.Refused = false, "no quota" })}, want: []string{"IncorrectDeployment/Refused"}, says: "no quota"},
 	"agents come up":            {of: []change{agentsAre(func(a *contract.FDBAgentsView) { a.RolledOut, a.Ready = false, 1 })}, want: []string{"DeploymentRollingOut/AgentsNotReady"}, says: "1 of 3"},
@@ -75,9 +75,9 @@ var judgements = map[string]struct {
 	"its agents have errors":            {of: []change{starting(fdb.StateRunning), func(s *fdbbackup.Situation) { s.Seen.Tags[0].Errors = []string{"no disk"} }}, want: []string{"IncorrectBackupState/InitialSnapshot"}, says: "no disk"},
 	"it stands still":                   {of: []change{starting(fdb.StateRunning), stalled}, want: []string{"IncorrectBackupState/InitialSnapshotStalled"}, says: "no progress"},
 	"a pause is due":                    {of: []change{asks("Paused")}, want: []string{"IncorrectBackupState/NotPaused"}, says: "not paused yet"},
-	"a pause holds":                     {of: []change{asks("Paused"), agentsPaused}},
+	"a pause applies":                   {of: []change{asks("Paused"), agentsPaused}},
 	"a paused one need not be complete": {of: []change{asks("Paused"), agentsPaused, starting(fdb.StateSubmitted)}},
-	"a pause shall end":                 {of: []change{agentsPaused}, want: []string{"IncorrectBackupState/NotResumed"}, says: "are to run"},
+	"a pause shall end":                 {of: []change{agentsPaused}, want: []string{"IncorrectBackupState/NotResumed"}, says: "still paused"},
 	"others want no pause":              {of: []change{asks("Paused"), opposed}, want: []string{"IncorrectBackupState/PauseDisagreement"}, says: "team/other"},
 	"others want a pause":               {of: []change{opposed}, want: []string{"IncorrectBackupState/PauseDisagreement"}, says: "team/other"},
 	"the tag is in use":                 {of: []change{foreign}, want: []string{"IncorrectBackupState/TagTaken"}, says: "fdbbackup abort -t default"},
@@ -93,7 +93,7 @@ var judgements = map[string]struct {
 		of: []change{func(s *fdbbackup.Situation) {
 			s.Seen.Containers = []contract.FDBContainer{{URL: firstURL, Missing: true}}
 		}},
-		want: []string{"IncorrectBackupState/DataMissing"}, says: "Stopped and back to Running",
+		want: []string{"IncorrectBackupState/DataMissing"}, says: "Stopped and then to Running",
 	},
 
 	"old data cannot be expired":              {of: []change{policy, turned("Failed")}, want: []string{"IncorrectBackupState/ExpiryFailing"}, says: "what became of it"},
@@ -101,7 +101,7 @@ var judgements = map[string]struct {
 	"the last turn has failed":                {of: []change{policy, turned("Expired"), result("Failed")}, want: []string{"IncorrectBackupState/ExpiryFailing"}, says: "what the turn says"},
 	"a later turn has not":                    {of: []change{policy, turned("Failed"), result("Unsafe")}},
 	"a refusal is no fault":                   {of: []change{policy, turned("Unsafe")}},
-	"something else is wrong, too":            {of: []change{policy, turned("Failed"), agentsPaused}, want: []string{"IncorrectBackupState/NotResumed"}, says: "are to run"},
+	"something else is wrong, too":            {of: []change{policy, turned("Failed"), agentsPaused}, want: []string{"IncorrectBackupState/NotResumed"}, says: "still paused"},
 	"old data and a missing Secret":           {of: []change{policy, turned("Failed"), problem}, want: []string{"IncorrectBackupState/ExpiryFailing", "MisconfiguredBackup/SecretMissing"}},
 
 	"another period is asked for":       {of: []change{period}, want: []string{"MisconfiguredBackup/ParametersDiffer"}},

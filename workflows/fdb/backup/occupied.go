@@ -16,8 +16,8 @@ func Occupied(s Situation, at time.Time) *contract.FDBFailure {
 	if err != nil || !s.written(place) {
 		return nil
 	}
-	message := "there is a backup at " + place + " already, and one that is started again in the same place could not be " +
-		"restored: set destination.timestampFormat to one with seconds, or another destination.path"
+	message := "there is a backup at " + place + " already, and a second one in the same place could not be restored: set " +
+		"destination.timestampFormat to one with seconds, or another destination.path"
 	return &contract.FDBFailure{Class: contract.FDBClassUsed, Message: fdb.Bound(message, MaxMessage)}
 }
 

@@ -60,8 +60,8 @@ func Abandoned(s Situation, blocker string) string {
 	if len(planned) > 0 {
 		left += "; whether one was started at " + strings.Join(planned, ", ") + " is not known: what is there stays"
 	}
-	return fmt.Sprintf("the backup was not stopped, because %s; if the database exists, abort the backup there (fdbbackup "+
-		"abort -t %s); otherwise its log of changes grows; %s", blocker, s.View.Desired.Tag, left)
+	return fmt.Sprintf("the backup was not stopped, because %s. If the database exists, abort the backup there (fdbbackup "+
+		"abort -t %s), or its log of changes keeps growing; %s", blocker, s.View.Desired.Tag, left)
 }
 
 // NoticeUnreachable returns the memory after an attempt to stop the backup of an object that is being deleted.

@@ -168,7 +168,7 @@ func (r *backupRun) putOff(ctx workflow.Context, operation contract.FDBOperation
 		}
 	case contract.FDBStart, contract.FDBModify, contract.FDBAbort:
 		trouble := &contract.FDBFailure{
-			Class: contract.FDBClassOther, Message: "the commands of other backups of the FoundationDB cluster have used the time limit",
+			Class: contract.FDBClassOther, Message: "other backups' commands on the FoundationDB cluster have used up the time limit",
 		}
 		r.failed = &Attempt{Operation: operation, Failure: trouble}
 		return r.giveBack(ctx, trouble)

@@ -309,8 +309,8 @@ func TestTheOwnerShowsWhatRunsAndWhatAllWant(t *testing.T) {
 		Members: []contract.FDBMember{{WorkflowID: "a", Name: "team/a"}, {WorkflowID: "b", Name: "team/b", Paused: true}},
 		Running: &contract.FDBCommand{Operation: contract.FDBStart, Tag: "a"}, Requester: "team/a", Waiting: 1,
 	}, state)
-	assert.Equal(t, "**Running** since 2026-08-01T12:00:00Z: start a, for team/a. Commands that wait: 1.\n\n"+
-		"The agents of a cluster are paused for all of its backups or for none. What they want:\n\n"+
+	assert.Equal(t, "**Running** since 2026-08-01T12:00:00Z: start a, for team/a. Commands waiting: 1.\n\n"+
+		"The agents of a cluster pause for all of its backups or for none. The backups request:\n\n"+
 		"- team/a: running\n- team/b: paused\n\n**They disagree:** the agents pause only when all request it.\n", details)
 }
 

@@ -112,16 +112,16 @@ func (r *clusterRun) show(ctx workflow.Context) {
 		text += fmt.Sprintf("**Running** since %s: %s.", details.Stamp(r.begunAt.Unix()),
 			details.OneLine(fdbCommandSummary(*r.running, r.requester)))
 	case len(r.in.Members) == 0:
-		text += fmt.Sprintf("**Nothing to do:** ends at %s unless a request comes.",
+		text += fmt.Sprintf("**Idle:** ends at %s unless a request arrives.",
 			details.Stamp(r.lastRequest.Add(FDBClusterIdle).Unix()))
 	default:
-		text += "**Waiting** for requests of backups."
+		text += "**Waiting** for requests from backups."
 	}
 	if waiting := r.waiting(); waiting > 0 {
-		text += fmt.Sprintf(" Commands that wait: %d.", waiting)
+		text += fmt.Sprintf(" Commands waiting: %d.", waiting)
 	}
 	text += "\n"
-	heading := "The agents of a cluster are paused for all of its backups or for none. What they want:"
+	heading := "The agents of a cluster pause for all of its backups or for none. The backups request:"
 	text += turns.Listed(heading, r.in.Members, len(r.in.Members),
 		func(member contract.FDBMember) string {
 			if member.Paused {

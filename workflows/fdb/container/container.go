@@ -177,13 +177,13 @@ func (r *containerRun) show(ctx workflow.Context) {
 		text += fmt.Sprintf("**Held** by %s since %s, which %s. Others wait until it has finished.\n",
 			details.OneLine(guard.Holder.Name), details.Stamp(guard.Holder.Since), guard.doing())
 	case guard.free():
-		text += fmt.Sprintf("**Without users:** ends at %s unless a request comes.\n",
+		text += fmt.Sprintf("**Without users:** ends at %s unless a request arrives.\n",
 			details.Stamp(r.lastRequest.Add(cluster.FDBClusterIdle).Unix()))
 	default:
 		text += "**Waiting** for requests to expire or delete it.\n"
 	}
 	if at := guard.settledAt(); !guard.Settled && at > r.lastRequest.Unix() {
-		text += fmt.Sprintf("\n**Settling:** it is not deleted before %s, so that all its users are known by then.\n",
+		text += fmt.Sprintf("\n**Settling:** it is not deleted before %s. By then all its users are known.\n",
 			details.Stamp(at))
 	}
 	text += turns.Listed("Its users:", guard.Users, len(guard.Users), func(user contract.FDBContainerUser) string {

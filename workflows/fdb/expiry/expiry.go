@@ -189,7 +189,7 @@ func (r *expiryRun) outlive(ctx workflow.Context, step contract.FDBPodStep) (boo
 		return true, err
 	}
 	if !r.gone() {
-		r.notYet(fmt.Sprintf("pod %s of an earlier turn is still in termination: check its node and its finalizers", r.pod.Name))
+		r.notYet(fmt.Sprintf("pod %s of an earlier turn is still terminating: check its node and its finalizers", r.pod.Name))
 		return true, nil
 	}
 	r.step = nil

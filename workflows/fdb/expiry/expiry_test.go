@@ -223,7 +223,7 @@ func TestAPodOfAnEarlierTurnIsWaitedFor(t *testing.T) {
 		r.After(time.Hour, func() { r.SetContinueAsNewSuggested(true) })
 		next := r.goesOn(t, expiring())
 		assert.Equal(t, []string{"expire new", "result NotYet Waiting", "closing"}, w.log)
-		assert.Contains(t, w.result.Message, "pod lab-7-1 of an earlier turn is still in termination")
+		assert.Contains(t, w.result.Message, "pod lab-7-1 of an earlier turn is still terminating")
 		assert.LessOrEqual(t, w.at["closing"], 2*time.Minute)
 		assert.Equal(t, []contract.FDBPlace{newest}, next.Left.Held, "its container may still run")
 		delete(w.pods, "lab-7-1")

@@ -33,8 +33,8 @@ func (r *expiryRun) expire(ctx workflow.Context) (contract.FDBExpiryResult, erro
 		return TurnEnded(r.in.Job, contract.FDBTurnFailed, failure), nil
 	}
 	if !DescribesOnly(expire, *left) {
-		return TurnEnded(r.in.Job, contract.FDBTurnNotYet, "the pod that was found was created to expire another backup, which "+
-			"is not the newest one any more: the newest one is expired in the next turn"), nil
+		return TurnEnded(r.in.Job, contract.FDBTurnNotYet, "the pod that was found expires another backup, which is no longer the "+
+			"newest: the next turn expires the newest one"), nil
 	}
 	result := TurnExpired(expire, *left)
 	if len(r.plan.Delete) == 0 || !HoldsMinimum(expire, *left) {

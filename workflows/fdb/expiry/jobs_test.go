@@ -95,7 +95,7 @@ func TestAFoundPodOfAnotherContainerProvesNothingOfTheNewest(t *testing.T) {
 	}}
 	r.ends(t, expiring())
 	assert.Equal(t, contract.FDBTurnNotYet, w.result.Outcome)
-	assert.Contains(t, w.result.Message, "not the newest one any more")
+	assert.Contains(t, w.result.Message, "no longer the newest")
 	assert.Empty(t, w.result.Deleted)
 	assert.False(t, w.happened("delete old"), "%q", w.log)
 }

@@ -55,7 +55,7 @@ func (r *expiryRun) work(ctx workflow.Context, step contract.FDBPodStep) (*contr
 		created = time.Unix(pod.Created, 0)
 	}
 	deadline := created.Add(limit)
-	text := fmt.Sprintf("**Running:** pod `%s` %s. It is stopped at %s.", details.OneLine(pod.Name), what,
+	text := fmt.Sprintf("**Running:** pod `%s` %s. It must end by %s.", details.OneLine(pod.Name), what,
 		details.Stamp(deadline.Unix()))
 	over := func() bool {
 		return PodOver(r.pod) || (!r.pod.Started && !workflow.Now(ctx).Before(created.Add(podStartPatience)))

@@ -27,7 +27,7 @@ func PodFailure(pod contract.FDBPodView, limit time.Duration) string {
 	case pod.Failed != "":
 		return fmt.Sprintf("pod %s has left no result: %s", pod.Name, pod.Failed)
 	case !pod.Found:
-		return fmt.Sprintf("pod %s was gone before it had left a result: somebody has deleted it", pod.Name)
+		return fmt.Sprintf("pod %s was deleted before it left a result", pod.Name)
 	case pod.Terminating:
 		return fmt.Sprintf("pod %s is being deleted by somebody else and has left no result", pod.Name)
 	case pod.Ended:
@@ -129,10 +129,10 @@ func kept(expire contract.FDBExpire, pod contract.FDBPodResult) contract.FDBExpi
 	}
 	needed := "a new snapshot is needed that begins after " + moment(expire.Before)
 	if expire.RestorableAfter != 0 {
-		needed += " and ends before " + moment(expire.RestorableAfter) + ", from when on every moment must stay restorable"
+		needed += " and ends before " + moment(expire.RestorableAfter) + "; from then on every moment must stay restorable"
 	}
 	return TurnEnded(contract.FDBJobExpire, contract.FDBTurnRefused, fmt.Sprintf(
-		"the data of %s%s must stay, or too little could be restored: %s. It is retried in the next turn",
+		"the data of %s%s must stay, or too little could be restored: %s. The next turn retries it",
 		expire.URL, since, needed))
 }
 
@@ -191,8 +191,8 @@ const MaxDelete = 100
 
 // DeletedSome returns the result of a turn that has deleted as much as one turn may: there is more.
 func DeletedSome(deleted []string) contract.FDBExpiryResult {
-	ended := TurnEnded(contract.FDBJobDelete, contract.FDBTurnNotYet, fmt.Sprintf("%d containers are deleted, as many as one turn "+
-		"deletes; the others are for the next one", len(deleted)))
+	ended := TurnEnded(contract.FDBJobDelete, contract.FDBTurnNotYet, fmt.Sprintf("%d containers are deleted, as many as one "+
+		"turn deletes; the next turn deletes the others", len(deleted)))
 	ended.Deleted = deleted
 	return ended
 }

@@ -174,12 +174,12 @@ func TestPeopleSteerTheQueue(t *testing.T) {
 	}{
 		"one that waits comes first": {
 			contract.UpdateExpireNow, named("c"),
-			"team/c is first in the queue. Its turn begins when one of the 1 that run has ended (at most 1 at a time).",
+			"team/c is first in the queue. Its turn begins when one of the 1 running turns has ended (at most 1 at a time).",
 			[]string{"0 expire a", "20 expire c"},
 		},
 		"one whose turn runs has another": {
 			contract.UpdateExpireNow, named("a"),
-			"team/a is first in the queue. A turn of it runs since 2026-08-01T12:00:00Z; the next begins when that has ended.",
+			"team/a is first in the queue. Its current turn has run since 2026-08-01T12:00:00Z; the next begins when that has ended.",
 			[]string{"0 expire a", "20 expire a"},
 		},
 		"an unknown one": {
@@ -197,7 +197,7 @@ func TestPeopleSteerTheQueue(t *testing.T) {
 				"workflow starts again, or an hour has passed.", []string{"0 expire a", "20 expire c"},
 		},
 		"one whose turn runs goes": {
-			contract.UpdateRemoveEntry, named("a"), " The turn that runs since 2026-08-01T12:00:00Z continues.",
+			contract.UpdateRemoveEntry, named("a"), " Its turn, which has run since 2026-08-01T12:00:00Z, continues.",
 			[]string{"0 expire a", "20 expire b"},
 		},
 		"more at a time": {
@@ -258,8 +258,7 @@ func TestALowerLimitEndsNoTurn(t *testing.T) {
 		{11 * time.Second, func(w *queueWorld) { w.roll = true }}, // the limit that was set is kept
 		finishIn(20*time.Second, "a", contract.FDBTurnDone), finishIn(30*time.Second, "b", contract.FDBTurnDone),
 	}, goneAt(time.Minute)...)))
-	assert.Equal(t, []string{"At most 1 may run at a time for as long as there is a queue. The 2 that run go on; the next begins when " +
-		"fewer than 1 do."}, w.answers)
+	assert.Equal(t, []string{"At most 1 may run at a time for as long as there is a queue. The 2 running turns continue; the next begins when fewer than 1 run."}, w.answers)
 	assert.Equal(t, []string{"0 expire a", "0 expire b", "30 expire c"}, w.order)
 	assert.Empty(t, w.wrong)
 }
@@ -295,9 +294,9 @@ func TestTheQueueShowsWhoRunsAndWhoWaits(t *testing.T) {
 	assert.Equal(t, strings.Join([]string{
 		"**Expirations and deletions:** 1 of at most 1 at a time; 3 in the queue.",
 		"", "Run:", "",
-		"- `team/b` (expire) since 2026-08-01T12:00:10Z; its pod is in termination and does not count",
+		"- `team/b` (expire) since 2026-08-01T12:00:10Z; its pod is terminating and does not count",
 		"- `team/c` (delete) since 2026-08-01T12:00:20Z",
-		"", "Have their turns in this order:", "",
+		"", "Next turns, in this order:", "",
 		"- `team/c` (delete) not before 2026-08-01T12:10:20Z; last turn 2026-08-01T12:00:20Z",
 		"- `team/a` (expire) not before 2026-08-01T13:00:00Z; last turn 2026-08-01T12:00:00Z: Refused",
 		"- `team/b` (expire) not before 2026-08-01T13:00:10Z; last turn 2026-08-01T12:00:10Z", "",

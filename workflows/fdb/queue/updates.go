@@ -56,7 +56,7 @@ func (r *queueRun) validateName(name contract.FDBQueueName) error {
 func (r *queueRun) absent(name contract.FDBQueueName) error {
 	text := fmt.Sprintf("%s/%s is not in the queue of Kubernetes cluster %s.", name.Namespace, name.Name, r.cluster)
 	if _, since := r.named(name); since != 0 {
-		text += fmt.Sprintf(" Its last turn runs since %s and goes on.", details.Stamp(since))
+		text += fmt.Sprintf(" Its last turn has run since %s and continues.", details.Stamp(since))
 	}
 	return refuse("%s A FoundationDBBackup is in it if it has an expiry policy, or is being deleted with its data: "+
 		"check its spec, and what 'holdfast fdb queue' shows", text)
@@ -111,9 +111,9 @@ func (r *queueRun) expireNow(ctx workflow.Context, name contract.FDBQueueName) (
 	_, begun := r.named(name)
 	switch running := r.Running(); {
 	case since != 0:
-		text += fmt.Sprintf(". A turn of it runs since %s; the next begins when that has ended", details.Stamp(since))
+		text += fmt.Sprintf(". Its current turn has run since %s; the next begins when that has ended", details.Stamp(since))
 	case begun == 0 && running >= r.Limit:
-		text += fmt.Sprintf(". Its turn begins when one of the %d that run has ended (at most %d at a time)", running, r.Limit)
+		text += fmt.Sprintf(". Its turn begins when one of the %d running turns has ended (at most %d at a time)", running, r.Limit)
 	default:
 		text += " and its turn begins now"
 	}
@@ -129,14 +129,14 @@ func (r *queueRun) removeEntry(ctx workflow.Context, name contract.FDBQueueName)
 		"or an hour has passed.",
 		name.Namespace, name.Name)
 	if since != 0 {
-		text += fmt.Sprintf(" The turn that runs since %s continues.", details.Stamp(since))
+		text += fmt.Sprintf(" Its turn, which has run since %s, continues.", details.Stamp(since))
 	}
 	return contract.FDBQueueAnswer{Message: text}, nil
 }
 
 func (r *queueRun) validateLimit(in contract.FDBQueueLimit) error {
 	if in.Limit < 0 || in.Limit > maxFDBExpiryLimit {
-		return refuse("limit: must be a number from 0 to %d, not %d; 0 goes back to --fdb-expiry-concurrency",
+		return refuse("limit: must be a number from 0 to %d, not %d; 0 restores --fdb-expiry-concurrency",
 			maxFDBExpiryLimit, in.Limit)
 	}
 	return nil
@@ -153,7 +153,7 @@ func (r *queueRun) setLimit(ctx workflow.Context, in contract.FDBQueueLimit) (co
 		text += " for as long as there is a queue"
 	}
 	if running := r.Running(); running > r.Limit {
-		text += fmt.Sprintf(". The %d that run go on; the next begins when fewer than %d do", running, r.Limit)
+		text += fmt.Sprintf(". The %d running turns continue; the next begins when fewer than %d run", running, r.Limit)
 	}
 	return contract.FDBQueueAnswer{Message: text + "."}, nil
 }
@@ -165,15 +165,15 @@ func (r *queueRun) Details(now int64) string {
 	text += turns.Listed("Run:", r.running(), len(r.Turns), func(turn contract.FDBTurn) string {
 		line := fmt.Sprintf("- `%s` (%s) since %s", details.OneLine(turn.Ref.String()), turn.Job, details.Stamp(turn.Turn))
 		if turn.Closing {
-			line += "; its pod is in termination and does not count"
+			line += "; its pod is terminating and does not count"
 		}
 		if turn.ClosedSince != 0 {
-			line += fmt.Sprintf("; its workflow does not run since %s and is started again", details.Stamp(turn.ClosedSince))
+			line += fmt.Sprintf("; its workflow has not run since %s and is started again", details.Stamp(turn.ClosedSince))
 		}
 		return line
 	})
 	order := fdbEntriesOf(r.Head(now, turns.Shown))
-	return text + turns.Listed("Have their turns in this order:", order, len(r.Members), func(entry contract.FDBQueueEntry) string {
+	return text + turns.Listed("Next turns, in this order:", order, len(r.Members), func(entry contract.FDBQueueEntry) string {
 		line := fmt.Sprintf("- `%s` (%s)", details.OneLine(entry.Ref.String()), entry.Job)
 		if entry.NotBefore != 0 {
 			line += " not before " + details.Stamp(entry.NotBefore)

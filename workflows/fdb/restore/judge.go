@@ -79,7 +79,7 @@ func (s Situation) judgeAborted() *contract.FDBCondition {
 	}
 	by, holds := "as restoreState says", "holds"
 	if !s.View.Stop {
-		by = "by somebody else than Holdfast"
+		by = "by somebody other than Holdfast"
 	}
 	if s.restore() == nil {
 		holds = "may hold"
@@ -105,8 +105,8 @@ func (s Situation) judgeStopping(failed *Attempt) *contract.FDBCondition {
 func (s Situation) judgeReach() *contract.FDBCondition {
 	switch trouble := s.Seen.Failure; {
 	case changed(s.View):
-		return incorrect(fdbv1alpha1.ReasonDatabaseChanged, "the FoundationDBCluster is another database now (%s) than the one that "+
-			"this restore was planned for (%s): nothing more is done. Create another FoundationDBRestore", s.View.Owner,
+		return incorrect(fdbv1alpha1.ReasonDatabaseChanged, "the FoundationDBCluster is now another database (%s) than this "+
+			"restore was planned for (%s): nothing more is done. Create another FoundationDBRestore", s.View.Owner,
 			s.View.Plan.Destination)
 	case s.View.Owner == "" && s.View.Problem != nil:
 		return s.View.Problem
@@ -139,7 +139,7 @@ func Blocker(s Situation) *contract.FDBCondition {
 	}
 	switch seen := s.Seen; {
 	case !seen.LockKnown:
-		return incorrect(fdbv1alpha1.ReasonStateUnknown, "the destination does not say whether it is locked")
+		return incorrect(fdbv1alpha1.ReasonStateUnknown, "the destination does not report whether it is locked")
 	case seen.LockUID != "":
 		return incorrect(fdbv1alpha1.ReasonDatabaseLocked,
 			"the destination is locked (%s): another restore runs there, or an operator "+
@@ -150,7 +150,7 @@ func Blocker(s Situation) *contract.FDBCondition {
 				"restored. Set those FoundationDBBackups to Running, or run fdbbackup resume", s.pausedBy())
 	case seen.Agents == 0:
 		return incorrect(fdbv1alpha1.ReasonNoAgents, "no backup agents run for the destination, and a restore needs them: create a "+
-			"FoundationDBBackup of that cluster, whose Deployment runs them (it may be stopped), or run backup_agent yourself")
+			"FoundationDBBackup of that cluster, whose Deployment runs them even if it is Stopped, or run backup_agent yourself")
 	case !s.Resolved:
 		return nil
 	case seen.NotEmpty != "":
@@ -242,6 +242,6 @@ func (s Situation) judgeRunning() *contract.FDBCondition {
 
 func (s Situation) judgeLost() *contract.FDBCondition {
 	return incorrect(fdbv1alpha1.ReasonStateUnknown,
-		"the restore was started, and the destination knows nothing of it any more: it "+
-			"is not started again. See what the database holds, and create another FoundationDBRestore")
+		"the restore was started, but the destination no longer knows it. It is not started again: check what the database holds, "+
+			"and create another FoundationDBRestore")
 }

@@ -18,7 +18,7 @@ func ReleaseDue(s Situation, failed *Attempt, limit time.Duration) (due bool, no
 	case restore != nil && restore.State == StateAborted:
 		return true, fmt.Sprintf("the restore on tag %s was aborted: the destination holds partial data", s.tag())
 	case s.answered() && restore == nil && !s.inDoubt():
-		return true, fmt.Sprintf("the destination knows nothing of the restore on tag %s, which was started: it may hold partial data",
+		return true, fmt.Sprintf("the destination does not know the restore on tag %s, which was started: it may hold partial data",
 			s.tag())
 	}
 	blocker := AbortBlocker(s, failed)
@@ -27,8 +27,8 @@ func ReleaseDue(s Situation, failed *Attempt, limit time.Duration) (due bool, no
 	if !s.View.ClusterGone && !changed(s.View) && !s.View.NamespaceEnding && !waited {
 		return false, ""
 	}
-	return true, fmt.Sprintf("the restore was not aborted, because %s; if it was started and the database exists, it continues, "+
-		"locks the database and leaves partial data when it is aborted there (fdbrestore abort -t %s)", blocker, s.tag())
+	return true, fmt.Sprintf("the restore was not aborted, because %s. If it was started and the database exists, it continues "+
+		"and locks the database. To end it, abort it there (fdbrestore abort -t %s), which leaves partial data", blocker, s.tag())
 }
 
 // tag is the restore's name in the destination.
@@ -45,7 +45,7 @@ func AbortBlocker(s Situation, failed *Attempt) string {
 	case s.View.ClusterGone:
 		return "its FoundationDBCluster is gone"
 	case changed(s.View):
-		return "its FoundationDBCluster is another database now"
+		return "its FoundationDBCluster is now another database"
 	case s.View.Owner == "":
 		return "its FoundationDBCluster does not say how to reach the database"
 	case s.Seen.Failure != nil:

@@ -131,7 +131,7 @@ func (r *restoreRun) command(ctx workflow.Context, command contract.FDBCommand) 
 	switch outcome := answer.Outcome; {
 	case answer.Later || outcome == nil:
 		r.failed = &Attempt{Operation: command.Operation, Failure: &contract.FDBFailure{
-			Class: contract.FDBClassOther, Message: "other commands of the FoundationDB cluster have used the time limit",
+			Class: contract.FDBClassOther, Message: "other commands on the FoundationDB cluster have used up the time limit",
 		}}
 		return nil
 	case outcome.Undue:

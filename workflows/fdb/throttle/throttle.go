@@ -218,7 +218,7 @@ func (r *throttleRun) Details(now int64) string {
 	line := func(holder contract.FDBHolder) string {
 		text := fmt.Sprintf("- `%s` since %s", details.OneLine(holder.WorkflowID), details.Stamp(holder.Since))
 		if holder.ClosedSince != 0 {
-			text += fmt.Sprintf("; its workflow does not run since %s: the slot is kept until %s, as a start may be on its way",
+			text += fmt.Sprintf("; its workflow has not run since %s: the slot is kept until %s, as a start may be on its way",
 				details.Stamp(holder.ClosedSince), details.Stamp(holder.ClosedSince+int64(contract.FDBSlotGrace/time.Second)))
 		}
 		return text

@@ -193,7 +193,7 @@ func TestTheThrottleShowsWhoHoldsAndWhoWaits(t *testing.T) {
 		Waiting: []contract.FDBHolder{{WorkflowID: "west/fdbb/team/b/u", Namespace: "team", Since: at + 1}},
 	}, state)
 	assert.Equal(t, "**First snapshots:** 1 of at most 1 at a time; 1 wait.\n\nHave a slot:\n\n"+
-		"- `west/fdbb/team/a/u` since 2026-08-01T12:00:00Z; its workflow does not run since 2026-08-01T12:01:00Z: the slot is kept "+
+		"- `west/fdbb/team/a/u` since 2026-08-01T12:00:00Z; its workflow has not run since 2026-08-01T12:01:00Z: the slot is kept "+
 		"until 2026-08-01T12:09:00Z, as a start may be on its way\n\nWait, in this order:\n\n"+
 		"- `west/fdbb/team/b/u` since 2026-08-01T12:00:01Z\n", details)
 }

@@ -21,7 +21,7 @@ type Schedule struct {
 }
 
 // ErrNever says that no day ever matches a schedule.
-var ErrNever = errors.New("it names a day that no year has")
+var ErrNever = errors.New("it names a date that does not exist")
 
 // names are the schedules that have names; @daily for the fields.
 var names = map[string]string{

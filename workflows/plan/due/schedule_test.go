@@ -196,7 +196,7 @@ func TestWhatIsNoSchedule(t *testing.T) {
 		"TZ=Europe/Berlin 0 2 * * *": "must be five fields",
 		"TZ=UTC 2 * * *":             `schedule "TZ=UTC 2 * * *"`,
 		"60 2 * * *":                 "above maximum",
-		"0 2 31 2 *":                 "it names a day that no year has",
+		"0 2 31 2 *":                 "it names a date that does not exist",
 	} {
 		_, err := due.Parse(schedule, "")
 		require.ErrorContains(t, err, want, schedule)

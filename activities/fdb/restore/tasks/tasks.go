@@ -69,7 +69,7 @@ func (unlockedTask) Run(ctx context.Context, c *Context) (finalization.Findings,
 	case trouble != nil:
 		return c.unanswered(trouble)
 	case !database.LockKnown:
-		return c.wait("the database to say whether it is locked", "the database does not say whether it is locked")
+		return c.wait("the database to report whether it is locked", "the database does not report whether it is locked")
 	case database.LockUID == "":
 		return finalization.Findings{}, nil
 	case progress != nil && progress.UID == database.LockUID:
@@ -100,7 +100,7 @@ func (versionTask) Run(ctx context.Context, c *Context) (finalization.Findings, 
 	case trouble != nil:
 		return c.unanswered(trouble)
 	case progress == nil:
-		return failing("the destination knows nothing of the restore on tag %s any more", c.Plan.Tag)
+		return failing("the destination no longer knows the restore on tag %s", c.Plan.Tag)
 	case !restoretool.Completed(progress.State):
 		return failing("the restore on tag %s is %s, not %s", c.Plan.Tag,
 			restoretool.Observed(progress.State), fdbv1alpha1.RestoreCompleted)

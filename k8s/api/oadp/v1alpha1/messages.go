@@ -12,8 +12,8 @@ const (
 		"Please create a new NonAdminBackup to initiate a new backup"
 	MessageVeleroStalled = "the object store holds the finished backup, but Velero has not recorded its end; " +
 		"an administrator should restart Velero, which then marks the backup Failed: create a new one after that"
-	MessageWaitingForTurn = "Velero works on as many as the administrator allows at a time; this one is handed to it when its " +
-		"turn comes, see status.queueInfo"
+	MessageWaitingForTurn = "Velero processes as many as the administrator allows at a time; this one is handed to it when its " +
+		"turn comes: see status.queueInfo"
 	MessageSyncedBackupNotFound = "related Velero Backup to be synced from does not exist"
 
 	MessageRestoreAccepted         = "restore accepted"
