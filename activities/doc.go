@@ -6,5 +6,5 @@
 // write what is due, and return the facts that decide the next step. Every activity is idempotent and may run twice, late, or
 // at the same time as another attempt of itself.
 //
-// The packages below it call it. It imports, of ours, k8s and workflows/contract; those below it also decisions of workflows.
+// The packages below it call it.
 package activities

@@ -3,6 +3,5 @@
 // next step, and the workflow waits for a signal or a timer. Every change must keep the recorded histories in test/histories
 // replaying (see CONTRIBUTING.md).
 //
-// The worker and tests call it. Of ours, the packages below workflows import only each other, k8s/api and k8s/fdb, which do no
-// I/O; a test in test/house keeps clients, stores and clouds out.
+// The worker and tests call it. The packages below it do no I/O: test/house keeps clients, stores and clouds out.
 package workflows

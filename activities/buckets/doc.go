@@ -2,6 +2,5 @@
 // would read whatever a tenant puts there, however large it is (docs/adr/0042). It brings a Backup into the cluster once it has
 // read its files within limits, and takes one out of it whose files have outgrown them.
 //
-// activities/synchronization calls it. Its decisions are pure functions of what a bucket lists and of Velero's Backups. It
-// imports, of ours, activities and k8s.
+// activities/synchronization calls it. Its decisions are pure functions of what a bucket lists and of Velero's Backups.
 package buckets

@@ -2,6 +2,5 @@
 // secrets from files and the environment. So each run has a process group, a private folder and an environment of its own. It
 // ends at its limit, with its activity, or (on Linux) with the worker, even if that is killed.
 //
-// The activities of FoundationDB call it; worker/fdbworker makes its Runner. Of ours it imports activities/fdbtool/cage, k8s/fdb
-// and workflows/contract.
+// The activities of FoundationDB call it; worker/fdbworker makes its Runner.
 package fdbtool

@@ -3,6 +3,5 @@
 // writes.
 //
 // The worker registers Activities, for workflows/location and workflows/approval. The watcher calls Gather over its cache, and
-// View; starter/location writes decisions by the same functions. It imports, of ours, activities, k8s, workflows/contract and
-// the decisions in workflows/approval.
+// View; starter/location writes decisions by the same functions.
 package location

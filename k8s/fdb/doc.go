@@ -2,6 +2,5 @@
 // and the meaning of its output. The decisions about backups are in workflows/fdb.
 //
 // Everything is a pure function; no tool is run here. No message and no argument that it returns holds a secret: secrets stay in
-// the credentials file. The workflows and activities of FoundationDB call it. Of ours it imports k8s/api, k8s/shorten and
-// workflows/contract.
+// the credentials file. The workflows and activities of FoundationDB call it.
 package fdb

@@ -4,5 +4,6 @@
 // A bucket's content may be anybody's: sizes are limited, and nothing read is trusted. Errors contain no credential, no URL,
 // and of a server's answer only the error code.
 //
-// activities/finalization calls it; objectstore/clouds opens the buckets. It imports nothing of ours, and no cloud's SDK.
+// activities/finalization calls it; objectstore/clouds opens the buckets, so that this package links no
+// cloud's SDK.
 package objectstore

@@ -3,6 +3,5 @@
 // needless, and a lost one is repeated at the next resync (see Watcher).
 //
 // It combines the kinds (packages velero and fdb), what all kinds share (watched), the caches, and the work of one leading
-// watcher (leader, queue, schedules). starter calls it. Below k8s/watch, imports of ours are k8s, activities (which read and
-// judge an object) and, of workflows, workflows/contract and the decisions of the kinds.
+// watcher (leader, queue, schedules). starter calls it.
 package watch

@@ -2,6 +2,5 @@
 // and what is asked of a workflow: of that of an object, or of a coordinator, which people can also change by Updates.
 //
 // Packages velero, location, queue and fdb use it, and the command in package main. It reads with the rights of the person who
-// runs the command, and writes nothing in Kubernetes. It imports, of ours, k8s, k8s/process, workflows/codec, workflows/connect
-// and workflows/contract.
+// runs the command, and writes nothing in Kubernetes.
 package operator

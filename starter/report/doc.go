@@ -2,5 +2,4 @@
 // auditors.
 //
 // The command in package main calls it. It reads objects with the rights of the person who runs the command, and writes nothing.
-// It imports, of ours, activities/plan, k8s/api, k8s/policy/check, starter/operator and starter/velero.
 package report

@@ -168,7 +168,7 @@ func TestNoFileIsTooLong(t *testing.T) {
 	}
 }
 
-// Every package says in a few lines what it knows, who calls it and what it may import.
+// Every package says in a few lines what it knows and who calls it.
 func TestEveryPackageHasItsComment(t *testing.T) {
 	for folder, files := range packages(t) {
 		file := "doc.go"

@@ -1,5 +1,5 @@
 // Package fdbworker serves FoundationDB's half of a Kubernetes cluster: its workflows, their activities and its tools. It uses
 // its own task queues, and needs only its own rights.
 //
-// worker calls it. Of ours it imports package workflows, the activities below activities/fdb and what they need.
+// worker calls it.
 package fdbworker

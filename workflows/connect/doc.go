@@ -2,5 +2,5 @@
 // (TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, TLS, API key), and the search attributes that must be there before anything polls or
 // signals.
 //
-// worker and starter call it. It is no workflow code. It imports, of ours, workflows/codec and workflows/contract.
+// worker and starter call it. It is no workflow code.
 package connect

@@ -1,4 +1,4 @@
 // Package details formats what workflows show in Markdown: tenants' texts on one line, times, words for unknown values.
 //
-// Workflows call it. It imports nothing of ours.
+// Workflows call it.
 package details

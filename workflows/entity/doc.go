@@ -4,5 +4,5 @@
 // Its law: a run ends, or continues as new, only if it has read the object after the last signal came. Then no event is lost,
 // whenever it comes: if a signal arrives while a run ends, Temporal refuses the end, and the loop makes another pass.
 //
-// It knows no kind, and imports workflows/call, package contract and Temporal's SDK. The workflows of the kinds use it.
+// It knows no kind. The workflows of the kinds use it.
 package entity

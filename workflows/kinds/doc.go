@@ -1,5 +1,5 @@
 // Package kinds says how a kind of workflows is run: its contract.Kind, activities, function, and registration.
 //
 // Each package of a kind makes one value of Kind, for one that serves objects by Of from its entity.Kind; package workflows lists
-// them. It imports, of ours, workflows/call, workflows/contract and workflows/entity, and no kind.
+// them.
 package kinds

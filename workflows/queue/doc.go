@@ -2,6 +2,5 @@
 // Restore made now, and in which order the others wait.
 //
 // The watcher sends it news, and its turns go to the workflows of NonAdminBackups and NonAdminRestores, which make the Velero
-// objects. What the objects say counts more than what it carries. It imports, of ours, turns, call, contract, details and
-// kinds.
+// objects. What the objects say counts more than what it carries.
 package queue

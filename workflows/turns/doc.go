@@ -8,5 +8,5 @@
 // order in which turns begin. What operators and objects say counts more than what was carried: a lost coordinator is refilled
 // from them.
 //
-// It knows no kind, and imports workflows/contract, workflows/call and Temporal's SDK. Workflows use it.
+// It knows no kind. Workflows use it.
 package turns

@@ -1,5 +1,5 @@
 // Package workflowtest is what the tests of several kinds' workflows share: a workflow over a Kubernetes cluster in memory,
 // with the real activities and a script of what happens when.
 //
-// Only tests import it. It imports, of ours, package workflows, workflows/call, workflows/contract and activities/fake.
+// Only tests import it.
 package workflowtest

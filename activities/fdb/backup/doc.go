@@ -1,6 +1,5 @@
 // Package backup acts on FoundationDBBackups: their finalizers, plans, status, Events and the Deployment of their agents. It runs
 // no tool of FoundationDB; activities/fdb/tools does.
 //
-// The worker registers Activities, for workflows/fdb/backup and the throttle of first snapshots. Of ours it imports activities
-// and packages below it, k8s, workflows/contract and the decisions in workflows/fdb/backup.
+// The worker registers Activities, for workflows/fdb/backup and the throttle of first snapshots.
 package backup

@@ -2,6 +2,5 @@
 // a container, the throttle of first snapshots. It starts that workflow if it does not run, waits for the answer, and finds out
 // which workflows have ended.
 //
-// The workers of the tools' queue and of contract.SharedTaskQueue register Activities. Of ours it imports activities and
-// workflows/contract, and no package of Kubernetes.
+// The workers of the tools' queue and of contract.SharedTaskQueue register Activities.
 package coordination

@@ -2,6 +2,5 @@
 // Coordination starts the turns and sends signals between turns, queue and backups. Find lists from the objects what a queue that
 // has lost its state must know.
 //
-// The worker registers both, for workflows/fdb/expiry and workflows/fdb/queue. Of ours it imports activities and packages below
-// activities/fdb, k8s and workflows/contract.
+// The worker registers both, for workflows/fdb/expiry and workflows/fdb/queue.
 package expiry

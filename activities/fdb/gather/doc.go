@@ -2,6 +2,5 @@
 // workflows decide, and writes the workflows' findings into the object in memory. It decides which changes are worth an Event.
 //
 // Gather reads through a client.Reader: the API server in the activities, the cache in the watcher. All else is a pure function.
-// The activities of FoundationDB and k8s/watch/fdb call it. Of ours it imports k8s, workflows/contract and the decisions in
-// workflows/fdb/backup.
+// The activities of FoundationDB and k8s/watch/fdb call it.
 package gather

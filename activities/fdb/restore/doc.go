@@ -2,6 +2,5 @@
 // change the destination by FoundationDB's tools, and run the tasks that follow a restore. A restore that was ever started is
 // never started again.
 //
-// The worker registers both, for workflows/fdb/restore. Of ours it imports activities and packages below it, k8s and
-// workflows/contract.
+// The worker registers both, for workflows/fdb/restore.
 package restore

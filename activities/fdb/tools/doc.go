@@ -2,7 +2,5 @@
 // of that object's namespace, and reads them for each call. A command may be repeated after any end: it first checks whether it
 // is due.
 //
-// The worker registers Tools on the tools' queue; the activities of restores share its lock and limits. Of ours it imports
-// activities, activities/fdbtool and others below activities/fdb, k8s, workflows/contract and the decisions in
-// workflows/fdb/backup.
+// The worker registers Tools on the tools' queue; the activities of restores share its lock and limits.
 package tools

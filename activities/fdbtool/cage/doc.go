@@ -2,5 +2,5 @@
 // rights that the program does not need, closes the inherited file descriptors, and executes the program. It needs no privileges.
 //
 // Package fdbtool runs tools in it. A program that imports it can be copied so: the copy goes no further than this package's
-// init. It imports nothing of ours.
+// init.
 package cage

@@ -1,4 +1,4 @@
 // Package metricstest reads the metrics of the test's own process, as a scraper would.
 //
-// Only tests import it. It imports, of ours, k8s/metrics.
+// Only tests import it.
 package metricstest

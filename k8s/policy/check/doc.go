@@ -1,6 +1,5 @@
 // Package check holds the checks that are common to the specs of tenants: enforced values, excluded resources, reserved
 // ConfigMaps, restricted keys, sizes, and the error that carries a verdict.
 //
-// Packages policy, backupspec, restorespec and locationspec call it, and activities that judge. It reads nothing and imports,
-// of ours, only k8s/api and k8s/shorten.
+// Packages policy, backupspec, restorespec and locationspec call it, and activities that judge. It reads nothing.
 package check

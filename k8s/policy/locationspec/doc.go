@@ -2,5 +2,5 @@
 // Velero BackupStorageLocation, and lists the changes for administrators.
 //
 // A verdict is a *check.InvalidSpecError, and quotes no content of a Secret. All functions are pure. The activities of storage
-// locations and starter/location call it. It imports, of ours, k8s/api, k8s/shorten, policy, check and workflows/contract.
+// locations and starter/location call it.
 package locationspec

@@ -1,4 +1,4 @@
 // Package policytest holds the objects and assertions that the tests of the packages below k8s/policy share.
 //
-// Only tests import it. It imports, of ours, k8s/api and k8s/policy/check.
+// Only tests import it.
 package policytest

@@ -2,5 +2,4 @@
 // restore from a tenant's storage location may bring.
 //
 // A verdict is a *check.InvalidSpecError. All functions are pure. The activities of NonAdminRestores and the watcher call it.
-// It imports, of ours, k8s/api, k8s/owner, policy and check.
 package restorespec

@@ -2,5 +2,5 @@
 // each signal of the watcher, the process reports to the test that started it, and waits until the test lets it continue. A
 // test that kills a process there knows exactly which steps were done.
 //
-// Only files of that build tag and test/outage import it. It imports, of ours, workflows/contract.
+// Only files of that build tag and test/outage import it.
 package points

@@ -2,5 +2,5 @@
 // cached objects are out of date.
 //
 // Packages starter and watch make the caches by it, and the sweeps of package watched compare them. It knows no kind: package
-// trim says what is kept of an object. It imports trim and metrics.
+// trim says what is kept of an object.
 package caches

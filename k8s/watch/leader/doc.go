@@ -1,5 +1,4 @@
 // Package leader elects the one watcher, of several, that does the work of which one is enough.
 //
-// Package watch calls it; starter makes the Lease. It knows the Lease and nothing of the leader's work, and imports nothing of
-// ours.
+// Package watch calls it; starter makes the Lease. It knows the Lease and nothing of the leader's work.
 package leader

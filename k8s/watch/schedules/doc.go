@@ -2,5 +2,5 @@
 // plans, as the policy says.
 //
 // Package watch calls it, for the leading watcher; starter makes its client. It knows which workflow a Schedule starts, and how
-// often. Of ours it imports workflows/contract and k8s/policy.
+// often.
 package schedules

@@ -4,5 +4,5 @@
 // A spec is used only to judge whether an object that is BackingOff would be refused today. A spec that is too large to be kept
 // is replaced by its size, see OmittedBytes. All functions may be applied twice, as an informer does.
 //
-// Package caches and the kinds call it. It imports, of ours, k8s/api, k8s/owner, activities/download and activities/location.
+// Package caches and the kinds call it.
 package trim

@@ -2,6 +2,5 @@
 // sweeps after an outage, and the turns in which new objects start.
 //
 // A kind is a value of type Kind; packages velero and fdb make them, and package watch runs them. This package decides only
-// whether an object is settled, by a View that the kind made of it. It knows no kind, and imports, of ours, packages signal,
-// caches and trim, k8s/owner, k8s/metrics and workflows/contract.
+// whether an object is settled, by a View that the kind made of it. It knows no kind.
 package watched

@@ -1,3 +1,3 @@
-// Package kubelet is the stand-in of the kubelet and the scheduler: one node, whose containers are processes of this
-// machine. It runs in the test's process; test/env starts it for a stack. It imports, of ours, test/env/spawn.
+// Package kubelet is the stand-in of the kubelet and the scheduler: one node, whose containers are processes of this machine. It
+// runs in the test's process; test/env starts it for a stack.
 package kubelet

@@ -1,5 +1,5 @@
 // Package property checks properties over values that rapid draws: the same in every `make test`, others in every
 // `make test-long`.
 //
-// Only tests import it. It imports, of ours, only workflows/workflowtest/sample.
+// Only tests import it.
 package property
