@@ -40,6 +40,10 @@ func (l Limits) Timeout() time.Duration {
 	return l.ResourceTimeout
 }
 
+func (l Limits) options(attempt time.Duration) workflow.ActivityOptions {
+	return workflow.ActivityOptions{StartToCloseTimeout: attempt, ScheduleToCloseTimeout: l.Timeout(), RetryPolicy: Retry()}
+}
+
 // Retry is the policy of regular activities that may be retried without a limit.
 func Retry() *temporal.RetryPolicy {
 	return &temporal.RetryPolicy{InitialInterval: RetryInterval, BackoffCoefficient: 2, MaximumInterval: RetryCap}
@@ -80,29 +84,19 @@ func durable[In, Out any](
 	ctx workflow.Context, limits Limits, attempt time.Duration, activity contract.Activity[In, Out], in In,
 ) (Out, error) {
 	workflow.SetCurrentDetails(ctx, fmt.Sprintf("**Retrying:** %s. The pending activity shows the last error.", activity.Summary))
-	return insist(ctx, limits, attempt, activity, in)
+	return UntilDone(ctx, limits.options(attempt), activity, in)
 }
 
 // Recorded is Durable for an activity that depends on the history: on what a local activity has read, if this one removes it,
 // or on the time, if this one gets it as its input. A worker that dies in a workflow task leaves no trace of that task's local
 // activities.
 func Recorded[In, Out any](ctx workflow.Context, limits Limits, activity contract.Activity[In, Out], in In) (Out, error) {
-	return insist(ctx, limits, callTimeout, activity, in)
+	return UntilDone(ctx, limits.options(callTimeout), activity, in)
 }
 
-func insist[In, Out any](
-	ctx workflow.Context, limits Limits, attempt time.Duration, activity contract.Activity[In, Out], in In,
-) (Out, error) {
-	return Insist(ctx, workflow.ActivityOptions{
-		StartToCloseTimeout:    attempt,
-		ScheduleToCloseTimeout: limits.Timeout(),
-		RetryPolicy:            Retry(),
-	}, activity, in)
-}
-
-// Insist schedules a regular activity again and again, each time with ScheduleToCloseTimeout, until it succeeds, fails
+// UntilDone schedules a regular activity again and again, each time with ScheduleToCloseTimeout, until it succeeds, fails
 // permanently or is cancelled.
-func Insist[In, Out any](
+func UntilDone[In, Out any](
 	ctx workflow.Context, options workflow.ActivityOptions, activity contract.Activity[In, Out], in In,
 ) (Out, error) {
 	for {

@@ -117,7 +117,7 @@ func (r *finalizationRun) do(ctx workflow.Context, i int) (gone bool, err error)
 	}
 	workflow.SetCurrentDetails(ctx, r.details())
 	deadline := r.deadlineOf(ctx)
-	outcome, err := call.Insist(ctx, r.patient(task.Timeout, deadline.Sub(workflow.Now(ctx))),
+	outcome, err := call.UntilDone(ctx, r.patient(task.Timeout, deadline.Sub(workflow.Now(ctx))),
 		contract.RunFinalizationTask.WithSummary(task.Name+": "+task.Summary),
 		contract.FinalizationTaskStep{Ref: r.in.Ref, Task: task.Name, Deadline: deadline})
 	switch {
@@ -155,7 +155,7 @@ func (r *finalizationRun) publish(ctx workflow.Context) error {
 		return nil
 	}
 	deadline := r.deadlineOf(ctx)
-	published, err := call.Insist(ctx, r.patient(publishTimeout, deadline.Sub(workflow.Now(ctx))),
+	published, err := call.UntilDone(ctx, r.patient(publishTimeout, deadline.Sub(workflow.Now(ctx))),
 		contract.PublishFinalization, contract.FinalizationPublication{Ref: r.in.Ref, Tasks: r.found, Deadline: deadline})
 	switch {
 	case temporal.IsCanceledError(err):

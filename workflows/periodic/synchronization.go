@@ -58,7 +58,7 @@ func once[In, Out any](ctx workflow.Context, limits call.Limits, activity contra
 	retry := call.Retry()
 	retry.MaximumInterval = passRetryCap
 	workflow.SetCurrentDetails(ctx, fmt.Sprintf("**Under way:** %s.", activity.Summary))
-	return call.Insist(ctx, workflow.ActivityOptions{
+	return call.UntilDone(ctx, workflow.ActivityOptions{
 		StartToCloseTimeout:    passTimeout,
 		HeartbeatTimeout:       passHeartbeat,
 		ScheduleToCloseTimeout: limits.Timeout() + passTimeout,
