@@ -181,7 +181,7 @@ func (p *pool) settleDoubts(found contract.PoolFound, doubted map[contract.TurnK
 		switch key := turn.TurnKey; {
 		case !doubted[key] || turn.ClosedSince == 0: // it has sent something since
 		case active[key]:
-			p.Runs(key)
+			p.MarkRunning(key)
 		case waits[key]:
 			p.putBack(p.Turn(key), now)
 		default:

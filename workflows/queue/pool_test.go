@@ -106,12 +106,12 @@ func TestWhatFailsEachTimeItStartsKeepsNoTurn(t *testing.T) {
 		return turn.Key
 	}
 	require.Equal(t, fails, begins(1))
-	p.Closed(fails, 60)
+	p.MarkClosed(fails, 60)
 	p.settleDoubts(found, map[contract.TurnKey]bool{fails: true}, 120)
 	assert.Equal(t, waits, begins(120), "its namespace has had its turn")
 	p.End(waits)
 	require.Equal(t, fails, begins(130), "it waited at its place")
-	p.Closed(fails, 190)
+	p.MarkClosed(fails, 190)
 	p.settleDoubts(found, map[contract.TurnKey]bool{fails: true}, 250)
 	assert.Equal(t, int64(260), p.Member(fails).NotBefore, "the second return has a pause, as any other")
 }

@@ -216,7 +216,7 @@ func (c *Coordinator[K]) count(found Counted, now int64) {
 		}
 		for _, id := range found.Running {
 			if key, known := keys[id]; known {
-				queue.Runs(key)
+				queue.MarkRunning(key)
 			}
 		}
 		for _, id := range found.Closed {
@@ -224,7 +224,7 @@ func (c *Coordinator[K]) count(found Counted, now int64) {
 			if known && c.Everybody {
 				queue.Leave(key)
 			}
-			if known && queue.Closed(key, now) >= c.Grace {
+			if known && queue.MarkClosed(key, now) >= c.Grace {
 				c.User.Lost(queue, key)
 			}
 		}

@@ -87,7 +87,7 @@ func (m *model) happens(t *rapid.T) {
 		}
 	case "lose":
 		if turn := m.draw(t); turn != nil {
-			m.Closed(turn.Key, m.now)
+			m.MarkClosed(turn.Key, m.now)
 			m.Revive(turn.Key)
 		}
 	case "continue":

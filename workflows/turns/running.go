@@ -50,9 +50,9 @@ func (q *Queue[K]) Again(key K) {
 	q.again = append(q.again, q.Turns[at])
 }
 
-// Closed notes that the workflow of a turn does not run, and returns for how many seconds that is known; -1 if there is no such
-// turn.
-func (q *Queue[K]) Closed(key K, now int64) int64 {
+// MarkClosed notes that the workflow of a turn does not run, and returns for how many seconds that is known; -1 if there is no
+// such turn.
+func (q *Queue[K]) MarkClosed(key K, now int64) int64 {
 	turn := q.Turn(key)
 	if turn == nil {
 		return -1
@@ -63,8 +63,8 @@ func (q *Queue[K]) Closed(key K, now int64) int64 {
 	return now - turn.ClosedSince
 }
 
-// Runs notes that the workflow of a turn runs.
-func (q *Queue[K]) Runs(key K) {
+// MarkRunning notes that the workflow of a turn runs.
+func (q *Queue[K]) MarkRunning(key K) {
 	if turn := q.Turn(key); turn != nil {
 		turn.ClosedSince = 0
 	}

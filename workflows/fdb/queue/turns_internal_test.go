@@ -165,17 +165,17 @@ func ongoing(limit int, running ...contract.FDBTurn) *turnStates {
 
 func TestATurnThatWasLostIsStartedAgain(t *testing.T) {
 	s := ongoing(1, contract.FDBTurn{Ref: turnRef("a"), Job: expire, Turn: 1000})
-	assert.Zero(t, s.Closed(turnRef("a"), 1100))
-	assert.EqualValues(t, 59, s.Closed(turnRef("a"), 1159))
+	assert.Zero(t, s.MarkClosed(turnRef("a"), 1100))
+	assert.EqualValues(t, 59, s.MarkClosed(turnRef("a"), 1159))
 	s.Revive(turnRef("a"))
 	assert.Equal(t, " | a:1000", shownTurns(s), "it is started again")
-	assert.Zero(t, s.Closed(turnRef("a"), 1170), "and has its time again")
-	s.Runs(turnRef("a"))
-	assert.Zero(t, s.Closed(turnRef("a"), 1300))
+	assert.Zero(t, s.MarkClosed(turnRef("a"), 1170), "and has its time again")
+	s.MarkRunning(turnRef("a"))
+	assert.Zero(t, s.MarkClosed(turnRef("a"), 1300))
 	assert.Equal(t, " | a:1000?", shownTurns(s))
 	s.report(contract.FDBTurnReport{Ref: turnRef("a"), Turn: 1000, Closing: true}, 1301)
 	assert.Equal(t, " | a:1000~", shownTurns(s), "a turn that reports runs")
-	assert.Negative(t, s.Closed(turnRef("b"), 1400))
+	assert.Negative(t, s.MarkClosed(turnRef("b"), 1400))
 }
 
 // Started again, it may create its pod again, beside turns that have begun since its own pod went into termination.
@@ -184,7 +184,7 @@ func TestATurnInTerminationIsStartedAgainWhenThereIsAPlaceForIt(t *testing.T) {
 		contract.FDBTurn{Ref: turnRef("b"), Job: expire, Turn: 1010})
 	s.request(turnRef("c"), expire, 0)
 	for _, now := range []int64{1100, 1160, 1220} {
-		s.Closed(turnRef("a"), now)
+		s.MarkClosed(turnRef("a"), now)
 		s.Revive(turnRef("a"))
 		assert.Equal(t, "c | a:1000~? b:1010", shownTurns(s), now)
 	}

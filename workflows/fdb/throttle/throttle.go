@@ -184,7 +184,7 @@ func (r *throttleRun) Give(ctx workflow.Context, slots *turns.Queue[string], slo
 	case temporal.IsCanceledError(err):
 		return err
 	case gone && again:
-		slots.Closed(slot.Key, now)
+		slots.MarkClosed(slot.Key, now)
 	case gone:
 		slots.End(slot.Key) // it never had a slot, so it has started nothing
 	default:
