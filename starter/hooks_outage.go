@@ -9,14 +9,14 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
-	"holdfast.dev/holdfast/k8s/process/points"
+	"holdfast.dev/holdfast/k8s/process/failpoint"
 	"holdfast.dev/holdfast/k8s/watch/signal"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
 // hookCache limits the watcher to one tenant's namespace and the OADP namespace.
 func hookCache(options cache.Options, oadpNamespace string) cache.Options {
-	if namespace := os.Getenv(points.EnvNamespace); namespace != "" {
+	if namespace := os.Getenv(failpoint.EnvNamespace); namespace != "" {
 		options.DefaultNamespaces = map[string]cache.Config{namespace: {}, oadpNamespace: {}}
 	}
 	return options
@@ -24,7 +24,7 @@ func hookCache(options cache.Options, oadpNamespace string) cache.Options {
 
 // hookLease lets a watcher of one tenant's namespace lead beside those of others.
 func hookLease(lease resourcelock.Interface) resourcelock.Interface {
-	if os.Getenv(points.EnvNamespace) != "" {
+	if os.Getenv(failpoint.EnvNamespace) != "" {
 		return nil
 	}
 	return lease
@@ -39,11 +39,11 @@ type reporting struct{ signal.Workflows }
 func (r *reporting) SignalWithStart(
 	ctx context.Context, kind contract.Kind, ref contract.ObjectRef, changed contract.Hint,
 ) error {
-	if namespace := os.Getenv(points.EnvNamespace); namespace != "" && ref.Namespace != namespace {
+	if namespace := os.Getenv(failpoint.EnvNamespace); namespace != "" && ref.Namespace != namespace {
 		return nil // of an object that this watcher cannot see, through what the OADP namespace holds for it
 	}
-	points.Report(ctx, points.Point{Step: points.Signal})
+	failpoint.Report(ctx, failpoint.Point{Step: failpoint.Signal})
 	err := r.Workflows.SignalWithStart(ctx, kind, ref, changed)
-	points.Report(ctx, points.Point{Step: points.Signal, After: true})
+	failpoint.Report(ctx, failpoint.Point{Step: failpoint.Signal, After: true})
 	return err
 }

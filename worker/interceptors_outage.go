@@ -5,9 +5,9 @@ package main
 import (
 	"go.temporal.io/sdk/interceptor"
 
-	"holdfast.dev/holdfast/k8s/process/points"
+	"holdfast.dev/holdfast/k8s/process/failpoint"
 )
 
 func interceptors() []interceptor.WorkerInterceptor {
-	return []interceptor.WorkerInterceptor{points.Interceptor()}
+	return []interceptor.WorkerInterceptor{failpoint.Interceptor()}
 }

@@ -31,17 +31,17 @@ func TestTheProductDoesNotRequireItsTests(t *testing.T) {
 
 // Test doubles that unit tests of several packages share lie in the product's module, and in neither program.
 func TestTheProgramsHoldNoTestDoubles(t *testing.T) {
-	const points = product + "k8s/process/points"
+	const failpoint = product + "k8s/process/failpoint"
 	double := func(linked string) bool {
 		ours := strings.HasPrefix(linked, product)
-		return linked == points || linked == product+"activities/fake" || ours && strings.HasSuffix(linked, "test")
+		return linked == failpoint || linked == product+"activities/fake" || ours && strings.HasSuffix(linked, "test")
 	}
 	held := func(options ...string) []string {
 		return slices.DeleteFunc(goList(t, inCheckout(t), "{{.ImportPath}}", append(options, programs...)...),
 			func(linked string) bool { return !double(linked) })
 	}
 	assert.Empty(t, held())
-	assert.Equal(t, []string{points}, held("-tags=outage"), "what is looked for is found where it is")
+	assert.Equal(t, []string{failpoint}, held("-tags=outage"), "what is looked for is found where it is")
 }
 
 // The product's unit tests run from the tests' module: they prove something of what is shipped only if it has the same

@@ -6,7 +6,7 @@ import (
 	"os"
 	"slices"
 
-	"holdfast.dev/holdfast/k8s/process/points"
+	"holdfast.dev/holdfast/k8s/process/failpoint"
 	"holdfast.dev/holdfast/test/env"
 )
 
@@ -29,20 +29,20 @@ func (d Disturbance) String() string { return fmt.Sprintf("%s %s", d.Process, d.
 func Disturbances(moments []Moment) []Disturbance {
 	var all []Disturbance
 	for _, m := range moments {
-		byChance := m.Form == points.Regular && slices.ContainsFunc(moments, func(other Moment) bool {
-			return other.Form == points.Local && other.Step == m.Step && other.Of == m.Of
+		byChance := m.Form == failpoint.Regular && slices.ContainsFunc(moments, func(other Moment) bool {
+			return other.Form == failpoint.Local && other.Step == m.Step && other.Of == m.Of
 		})
 		if m.Occurrence > Occurrences || byChance {
 			continue
 		}
 		for _, process := range []string{env.Worker, env.Watcher, env.Temporal} {
-			if process != env.Temporal || m.Step != points.Signal {
+			if process != env.Temporal || m.Step != failpoint.Signal {
 				all = append(all, Disturbance{Process: process, Moment: m})
 			}
 		}
-		if m.Form == points.Local && m.Occurrence == 1 && m.CallsAPIServer() {
+		if m.Form == failpoint.Local && m.Occurrence == 1 && m.CallsAPIServer() {
 			regular := m
-			regular.Form = points.Regular
+			regular.Form = failpoint.Regular
 			all = append(all, Disturbance{Process: env.Worker, Moment: regular, Away: true})
 		}
 	}
@@ -69,9 +69,9 @@ func (d Disturbance) Plan(ctx context.Context, s *Subjects) int {
 		s.Driver.At(d.Moment, kill)
 		return 1
 	}
-	before := Moment{Point: points.Point{Step: d.Moment.Step, Form: points.Local, Of: d.Moment.Of}, Occurrence: 1}
+	before := Moment{Point: failpoint.Point{Step: d.Moment.Step, Form: failpoint.Local, Of: d.Moment.Of}, Occurrence: 1}
 	s.Driver.At(before, func() error { s.Proxy.Pause(); return nil })
-	before.Form = points.Regular
+	before.Form = failpoint.Regular
 	resume := func() error { s.Proxy.Resume(); return nil }
 	if d.Moment.After {
 		s.Driver.At(before, resume)

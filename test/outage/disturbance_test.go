@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"holdfast.dev/holdfast/k8s/process/points"
+	"holdfast.dev/holdfast/k8s/process/failpoint"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -25,10 +25,10 @@ func TestWhatAnUndisturbedRunGivesReasonTo(t *testing.T) {
 		},
 		"any later time": {Moment{step, 3}, nil},
 		"a signal, at which Temporal is not killed": {
-			Moment{points.Point{Step: points.Signal, After: true}, 1}, []string{"worker after signal", "watcher after signal"},
+			Moment{failpoint.Point{Step: failpoint.Signal, After: true}, 1}, []string{"worker after signal", "watcher after signal"},
 		},
 		"what asks Temporal alone": {
-			Moment{points.Point{Step: contract.SignalFDBThrottle.Name, Form: points.Local, Of: "acquire"}, 1},
+			Moment{failpoint.Point{Step: contract.SignalFDBThrottle.Name, Form: failpoint.Local, Of: "acquire"}, 1},
 			[]string{
 				"worker before local signal-fdb-throttle acquire", "watcher before local signal-fdb-throttle acquire",
 				"temporal before local signal-fdb-throttle acquire",
@@ -46,16 +46,16 @@ func TestWhatAnUndisturbedRunGivesReasonTo(t *testing.T) {
 }
 
 func TestARegularFormByChanceIsNoReason(t *testing.T) {
-	local, regular := Moment{step, 1}, Moment{points.Point{Step: step.Step, Form: points.Regular}, 1}
+	local, regular := Moment{step, 1}, Moment{failpoint.Point{Step: step.Step, Form: failpoint.Regular}, 1}
 	assert.Equal(t, Disturbances([]Moment{local}), Disturbances([]Moment{local, regular}), "the local form was slow")
 	assert.Len(t, Disturbances([]Moment{regular}), 3, "it has no local form")
 }
 
 func TestWhereOneWorkerTakesOverFromAnother(t *testing.T) {
-	signal := Moment{points.Point{Step: points.Signal}, 2}
+	signal := Moment{failpoint.Point{Step: failpoint.Signal}, 2}
 	local := func(occurrence int) Moment { return Moment{step, occurrence} }
-	regular := Moment{points.Point{Step: "run", Form: points.Regular}, 1}
-	other := Moment{points.Point{Step: "other", Form: points.Local}, 1}
+	regular := Moment{failpoint.Point{Step: "run", Form: failpoint.Regular}, 1}
+	other := Moment{failpoint.Point{Step: "other", Form: failpoint.Local}, 1}
 	for title, test := range map[string]struct {
 		moments    []Moment
 		at, during bool
@@ -66,7 +66,7 @@ func TestWhereOneWorkerTakesOverFromAnother(t *testing.T) {
 		"one workflow task serves it":    {[]Moment{signal, local(1), local(2)}, false, false},
 		"no time for another worker":     {[]Moment{signal, local(1), regular}, true, false},
 		"nothing":                        {nil, false, false},
-		"the end of a regular one alone": {[]Moment{local(1), local(2), {points.Point{Form: points.Regular, After: true}, 1}}, false, false},
+		"the end of a regular one alone": {[]Moment{local(1), local(2), {failpoint.Point{Form: failpoint.Regular, After: true}, 1}}, false, false},
 	} {
 		t.Run(title, func(t *testing.T) {
 			rollout, is := RolloutOf(During, test.moments)

@@ -16,13 +16,13 @@ import (
 	"sync"
 	"time"
 
-	"holdfast.dev/holdfast/k8s/process/points"
+	"holdfast.dev/holdfast/k8s/process/failpoint"
 	"holdfast.dev/holdfast/test/env"
 )
 
 // Moment is a point and which of its occurrences is meant, from 1.
 type Moment struct {
-	points.Point
+	failpoint.Point
 	Occurrence int
 }
 
@@ -49,7 +49,7 @@ type Driver struct {
 	mutex   sync.Mutex
 	armed   bool
 	moments []Moment
-	counts  map[points.Point]int
+	counts  map[failpoint.Point]int
 	actions map[Moment][]Action
 	done    map[Moment]bool
 	err     error
@@ -57,7 +57,7 @@ type Driver struct {
 
 // NewDriver listens on loopback until Close is called.
 func NewDriver() *Driver {
-	d := &Driver{counts: map[points.Point]int{}, actions: map[Moment][]Action{}, done: map[Moment]bool{}}
+	d := &Driver{counts: map[failpoint.Point]int{}, actions: map[Moment][]Action{}, done: map[Moment]bool{}}
 	d.server = httptest.NewServer(http.HandlerFunc(d.reached))
 	return d
 }
@@ -106,7 +106,7 @@ func (d *Driver) Pending() (waiting []Moment, err error) {
 }
 
 func (d *Driver) reached(w http.ResponseWriter, r *http.Request) {
-	var point points.Point
+	var point failpoint.Point
 	if err := json.NewDecoder(r.Body).Decode(&point); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
@@ -127,7 +127,7 @@ func (d *Driver) reached(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (d *Driver) note(point points.Point) (Moment, []Action) {
+func (d *Driver) note(point failpoint.Point) (Moment, []Action) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	if !d.armed {

@@ -17,27 +17,27 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"holdfast.dev/holdfast/k8s/process/points"
+	"holdfast.dev/holdfast/k8s/process/failpoint"
 )
 
-var step = points.Point{Step: "create", Form: points.Local}
+var step = failpoint.Point{Step: "create", Form: failpoint.Local}
 
 func TestTheDriverActsAtItsMomentOnly(t *testing.T) {
 	d := NewDriver()
 	defer d.Close()
-	t.Setenv(points.EnvURL, d.URL())
+	t.Setenv(failpoint.EnvURL, d.URL())
 	acted, order := 0, ""
 	d.At(Moment{step, 2}, func() error { acted++; order += "first "; return nil })
 	d.At(Moment{step, 2}, func() error { order += "second"; return nil })
-	never := Moment{points.Point{Step: "never"}, 1}
+	never := Moment{failpoint.Point{Step: "never"}, 1}
 	d.At(never, func() error { return errors.New("reached") })
 
-	points.Report(t.Context(), step)
-	points.Report(t.Context(), step)
+	failpoint.Report(t.Context(), step)
+	failpoint.Report(t.Context(), step)
 	assert.Empty(t, d.Moments(), "not armed")
 	d.Arm()
 	for range 3 {
-		points.Report(t.Context(), step)
+		failpoint.Report(t.Context(), step)
 	}
 	assert.Equal(t, 1, acted)
 	assert.Equal(t, "first second", order)
@@ -50,10 +50,10 @@ func TestTheDriverActsAtItsMomentOnly(t *testing.T) {
 func TestAnActionThatFailsIsTold(t *testing.T) {
 	d := NewDriver()
 	defer d.Close()
-	t.Setenv(points.EnvURL, d.URL())
+	t.Setenv(failpoint.EnvURL, d.URL())
 	d.Arm()
 	d.At(Moment{step, 1}, func() error { return errors.New("cannot kill") })
-	points.Report(t.Context(), step)
+	failpoint.Report(t.Context(), step)
 	_, err := d.Pending()
 	require.EqualError(t, err, "at before local create: cannot kill")
 }
@@ -62,15 +62,15 @@ func TestAnActionThatFailsIsTold(t *testing.T) {
 func TestAProcessWaitsAtAPoint(t *testing.T) {
 	d := NewDriver()
 	defer d.Close()
-	t.Setenv(points.EnvURL, d.URL())
+	t.Setenv(failpoint.EnvURL, d.URL())
 	d.Arm()
 	here, goOn := make(chan struct{}), make(chan struct{})
 	var returns atomic.Bool
 	d.At(Moment{step, 1}, func() error { close(here); <-goOn; returns.Store(true); return nil })
 	passed := make(chan bool, 1)
-	go func() { points.Report(t.Context(), step); passed <- returns.Load() }()
+	go func() { failpoint.Report(t.Context(), step); passed <- returns.Load() }()
 	receive(t, here)
-	points.Report(t.Context(), points.Point{Step: "later"}) // passes meanwhile
+	failpoint.Report(t.Context(), failpoint.Point{Step: "later"}) // passes meanwhile
 	assert.Empty(t, passed)
 	close(goOn)
 	assert.True(t, receive(t, passed), "it did not wait")
@@ -88,12 +88,12 @@ func receive[Value any](t *testing.T, from <-chan Value) (value Value) {
 }
 
 func TestWithoutATestNobodyWaits(t *testing.T) {
-	require.NoError(t, os.Unsetenv(points.EnvURL))
-	points.Report(t.Context(), step)
+	require.NoError(t, os.Unsetenv(failpoint.EnvURL))
+	failpoint.Report(t.Context(), step)
 	d := NewDriver()
-	t.Setenv(points.EnvURL, d.URL())
+	t.Setenv(failpoint.EnvURL, d.URL())
 	d.Close()
-	points.Report(t.Context(), step)
+	failpoint.Report(t.Context(), step)
 }
 
 func TestTheProxyPassesOnWhatItGets(t *testing.T) {

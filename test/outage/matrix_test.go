@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"holdfast.dev/holdfast/k8s/process/points"
+	"holdfast.dev/holdfast/k8s/process/failpoint"
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/test/outage"
 	"holdfast.dev/holdfast/workflows/workflowtest/sample"
@@ -157,7 +157,7 @@ func killTemporal(t *testing.T, r *rig, concerned func(scenario) bool) {
 		for _, d := range chosen(t, s, undisturbed(t, r, s)) {
 			switch {
 			case d.Process != env.Temporal:
-			case d.Moment.Form == points.Local && !s.inTurns:
+			case d.Moment.Form == failpoint.Local && !s.inTurns:
 				together = append(together, subject{s, d})
 			default:
 				alone = append(alone, subject{s, d})

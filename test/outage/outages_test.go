@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
-	"holdfast.dev/holdfast/k8s/process/points"
+	"holdfast.dev/holdfast/k8s/process/failpoint"
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/test/outage"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -40,7 +40,7 @@ type meant struct {
 }
 
 func (m meant) moment() outage.Moment {
-	return outage.Moment{Point: points.Point{Step: m.step, Form: points.Local, Of: m.of}, Occurrence: max(m.occurrence, 1)}
+	return outage.Moment{Point: failpoint.Point{Step: m.step, Form: failpoint.Local, Of: m.of}, Occurrence: max(m.occurrence, 1)}
 }
 
 var (

@@ -12,7 +12,7 @@ import (
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
-	"holdfast.dev/holdfast/k8s/process/points"
+	"holdfast.dev/holdfast/k8s/process/failpoint"
 	"holdfast.dev/holdfast/k8s/velero"
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/test/outage"
@@ -24,16 +24,16 @@ import (
 const settled = 15 * time.Second
 
 // restorePoints are the phase changes of a restore: the step that is about to be taken when an outage begins.
-var restorePoints = map[string]points.Point{
-	"created":          {Step: contract.StartRestore.Name, Form: points.Local},
-	"Velero's phase":   {Step: contract.RefreshRestore.Name, Form: points.Local}, // the second time
-	"planned":          {Step: contract.PlanFinalization.Name, Form: points.Local},
-	"Finalizing":       {Step: contract.RecordFinalization.Name, Form: points.Local, Of: "volumes"},
-	"volumes":          {Step: contract.RunFinalizationTask.Name, Form: points.Regular, Of: "volumes"},
-	"cleanup":          {Step: contract.RunFinalizationTask.Name, Form: points.Regular, Of: "cleanup"},
-	"validation":       {Step: contract.RunFinalizationTask.Name, Form: points.Regular, Of: "validation"},
-	"results":          {Step: contract.PublishFinalization.Name, Form: points.Regular},
-	"finally recorded": {Step: contract.RecordFinalization.Name, Form: points.Local, Of: points.TheEnd},
+var restorePoints = map[string]failpoint.Point{
+	"created":          {Step: contract.StartRestore.Name, Form: failpoint.Local},
+	"Velero's phase":   {Step: contract.RefreshRestore.Name, Form: failpoint.Local}, // the second time
+	"planned":          {Step: contract.PlanFinalization.Name, Form: failpoint.Local},
+	"Finalizing":       {Step: contract.RecordFinalization.Name, Form: failpoint.Local, Of: "volumes"},
+	"volumes":          {Step: contract.RunFinalizationTask.Name, Form: failpoint.Regular, Of: "volumes"},
+	"cleanup":          {Step: contract.RunFinalizationTask.Name, Form: failpoint.Regular, Of: "cleanup"},
+	"validation":       {Step: contract.RunFinalizationTask.Name, Form: failpoint.Regular, Of: "validation"},
+	"results":          {Step: contract.PublishFinalization.Name, Form: failpoint.Regular},
+	"finally recorded": {Step: contract.RecordFinalization.Name, Form: failpoint.Local, Of: failpoint.TheEnd},
 }
 
 type restoreOutage struct {

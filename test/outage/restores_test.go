@@ -17,7 +17,7 @@ import (
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/objectstore"
-	"holdfast.dev/holdfast/k8s/process/points"
+	"holdfast.dev/holdfast/k8s/process/failpoint"
 	"holdfast.dev/holdfast/test/outage"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -162,7 +162,7 @@ func lost(c *testCase, policy corev1.PersistentVolumeReclaimPolicy) {
 	c.t.Helper()
 	loseAfterBackup(c)
 	backup := c.nacuuid()
-	planned := points.Point{Step: contract.PlanFinalization.Name, Form: points.Local}
+	planned := failpoint.Point{Step: contract.PlanFinalization.Name, Form: failpoint.Local}
 	c.Driver.At(outage.Moment{Point: planned, Occurrence: 1}, func() error {
 		return c.putFile("velero/backups/"+backup+"/"+backup+"-volumeinfo.json.gz", []objectstore.VolumeInfo{{
 			PVCName: "data", PVCNamespace: c.namespace, PVName: "old", BackupMethod: objectstore.MethodPodVolumeBackup,
@@ -176,7 +176,7 @@ func lost(c *testCase, policy corev1.PersistentVolumeReclaimPolicy) {
 
 // watchPublication notes when the restore's results were written by the first attempt to publish, if it came to that.
 func (c *testCase) watchPublication() {
-	published := points.Point{Step: contract.PublishFinalization.Name, Form: points.Regular, After: true}
+	published := failpoint.Point{Step: contract.PublishFinalization.Name, Form: failpoint.Regular, After: true}
 	c.Driver.At(outage.Moment{Point: published, Occurrence: 1}, func() error {
 		key, err := c.resultsKey()
 		if err != nil {

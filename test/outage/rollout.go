@@ -21,7 +21,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	temporalclient "go.temporal.io/sdk/client"
 
-	"holdfast.dev/holdfast/k8s/process/points"
+	"holdfast.dev/holdfast/k8s/process/failpoint"
 	"holdfast.dev/holdfast/test/histories"
 	"holdfast.dev/holdfast/test/tools"
 	"holdfast.dev/holdfast/workflows"
@@ -58,12 +58,12 @@ const (
 func RolloutOf(when string, moments []Moment) (Rollout, bool) {
 	var local []int // where a worker can stand as long as the other one starts
 	for i, m := range moments {
-		if m.Form == points.Local && m.Occurrence <= Occurrences {
+		if m.Form == failpoint.Local && m.Occurrence <= Occurrences {
 			local = append(local, i)
 		}
 	}
 	followed := func(at int) bool {
-		return slices.ContainsFunc(moments[local[at]:], func(m Moment) bool { return m.Form != points.Local && !m.After })
+		return slices.ContainsFunc(moments[local[at]:], func(m Moment) bool { return m.Form != failpoint.Local && !m.After })
 	}
 	switch when {
 	case Before:

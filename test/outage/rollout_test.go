@@ -13,7 +13,7 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 	temporalclient "go.temporal.io/sdk/client"
 
-	"holdfast.dev/holdfast/k8s/process/points"
+	"holdfast.dev/holdfast/k8s/process/failpoint"
 	"holdfast.dev/holdfast/test/histories"
 	"holdfast.dev/holdfast/test/outage"
 	"holdfast.dev/holdfast/workflows"
@@ -99,7 +99,7 @@ func rollOutPeriodicWork(
 		}
 	}
 	for i := range 10 { // the Schedules start runs, too
-		synchronizing := points.Point{Step: contract.SynchronizeBackups.Name, Form: points.Regular}
+		synchronizing := failpoint.Point{Step: contract.SynchronizeBackups.Name, Form: failpoint.Regular}
 		c.Driver.At(outage.Moment{Point: synchronizing, Occurrence: i + 1}, stand)
 	}
 	c.Driver.Arm()

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"holdfast.dev/holdfast/k8s/process/points"
+	"holdfast.dev/holdfast/k8s/process/failpoint"
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/test/outage"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -134,7 +134,7 @@ func TestKilledAnywhere(t *testing.T) {
 // clock's; and a throttle that has found the first snapshots of other cases is still there at a case's second one, so that it does
 // not look for them again.
 func (c *testCase) momentsOf(s scenario) []outage.Moment {
-	ours := append(allActivities(), points.Signal)
+	ours := append(allActivities(), failpoint.Signal)
 	if s.name != created {
 		ours = slices.DeleteFunc(ours, func(step string) bool { return step == contract.FindFirstSnapshots.Name })
 	}
@@ -150,7 +150,7 @@ type subject struct {
 // canStand reports whether a process may stand at the moment for as long as others take to come to theirs: a local activity's time
 // stands too, and these ones have twenty seconds for a heartbeat.
 func (s subject) canStand() bool {
-	return s.Moment.Form == points.Local ||
+	return s.Moment.Form == failpoint.Local ||
 		s.Moment.Step == contract.RunFDBCommand.Name || s.Moment.Step == contract.RunFDBRestoreCommand.Name
 }
 

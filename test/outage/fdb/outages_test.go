@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"holdfast.dev/holdfast/k8s/process/points"
+	"holdfast.dev/holdfast/k8s/process/failpoint"
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/test/fdbsim"
 	"holdfast.dev/holdfast/test/outage"
@@ -23,13 +23,13 @@ const settled = 15 * time.Second
 const firstSnapshot = 10 * time.Second
 
 // phases of a new backup: the step that is about to be taken, or has just been, when an outage begins.
-var phases = map[string]points.Point{
-	"seen":           {Step: contract.ObserveFDBBackup.Name, Form: points.Local},
-	"agents made":    {Step: contract.ApplyFDBAgents.Name, Form: points.Local},
-	"planned":        {Step: contract.PlanFDBBackup.Name, Form: points.Local},
-	"started":        {Step: contract.RunFDBCommand.Name, Form: points.Regular, Of: string(contract.FDBStart)},
-	"first snapshot": {Step: contract.RunFDBCommand.Name, Form: points.Regular, Of: string(contract.FDBStart), After: true},
-	"published":      {Step: contract.PublishFDBBackup.Name, Form: points.Local},
+var phases = map[string]failpoint.Point{
+	"seen":           {Step: contract.ObserveFDBBackup.Name, Form: failpoint.Local},
+	"agents made":    {Step: contract.ApplyFDBAgents.Name, Form: failpoint.Local},
+	"planned":        {Step: contract.PlanFDBBackup.Name, Form: failpoint.Local},
+	"started":        {Step: contract.RunFDBCommand.Name, Form: failpoint.Regular, Of: string(contract.FDBStart)},
+	"first snapshot": {Step: contract.RunFDBCommand.Name, Form: failpoint.Regular, Of: string(contract.FDBStart), After: true},
+	"published":      {Step: contract.PublishFDBBackup.Name, Form: failpoint.Local},
 }
 
 type phaseOutage struct {
