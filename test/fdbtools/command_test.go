@@ -177,7 +177,7 @@ func TestStartIsRefusedWhereItCouldNotBeRestored(t *testing.T) {
 				assert.True(t, outcome.Done, "%+v", outcome)
 				return
 			}
-			assert.True(t, outcome.Undue)
+			assert.True(t, outcome.Stale)
 			require.NotNil(t, outcome.Failure)
 			assert.Equal(t, c.class, outcome.Failure.Class)
 			assert.Contains(t, outcome.Failure.Message, s.url(""))
@@ -197,7 +197,7 @@ func TestStartIntoAStoreThatRefusesIsNotTried(t *testing.T) {
 	assert.Empty(t, s.calls("start"))
 }
 
-func TestCommandThatHasBecomeUndueIsNotRun(t *testing.T) {
+func TestCommandThatHasBecomeStaleIsNotRun(t *testing.T) {
 	elsewhere := func(s *scene) { s.runs(state.Running, s.url("-of-somebody-else"), 7) }
 	cases := map[string]struct {
 		operation contract.FDBOperation
@@ -231,7 +231,7 @@ func TestCommandThatHasBecomeUndueIsNotRun(t *testing.T) {
 			}
 			outcome := s.command(c.operation, url)
 			assert.False(t, outcome.Done)
-			assert.True(t, outcome.Undue || outcome.Failure != nil, "%+v", outcome)
+			assert.True(t, outcome.Stale || outcome.Failure != nil, "%+v", outcome)
 			calls, err := s.sim.Calls(s.cluster)
 			require.NoError(t, err)
 			for _, call := range calls {

@@ -67,7 +67,7 @@ func TestRestoreIsStartedOnceAndBringsTheKeysBack(t *testing.T) {
 func TestRestoreThatMustNotBeStarted(t *testing.T) {
 	for title, tt := range map[string]struct {
 		prepare func(*restoreScene, *contract.FDBCommand)
-		class   contract.FDBClass // empty: undue, without a word
+		class   contract.FDBClass // empty: stale, without a word
 	}{
 		"a locked database": {func(s *restoreScene, _ *contract.FDBCommand) {
 			require.NoError(s.t, s.sim.Lock(s.into, "00ff"))
@@ -107,7 +107,7 @@ func TestRestoreThatMustNotBeStarted(t *testing.T) {
 			tt.prepare(s, &command)
 			outcome := s.order(command)
 			assert.False(t, outcome.Done)
-			assert.Equal(t, tt.class == "", outcome.Undue)
+			assert.Equal(t, tt.class == "", outcome.Stale)
 			if tt.class != "" {
 				require.NotNil(t, outcome.Failure)
 				assert.Equal(t, tt.class, outcome.Failure.Class, outcome.Failure.Message)

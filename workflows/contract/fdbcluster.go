@@ -127,8 +127,8 @@ type FDBCommand struct {
 type FDBOutcome struct {
 	// Done: the state is what the command is for, no matter who brought it about.
 	Done bool `json:"done,omitempty"`
-	// Undue: the state on which the decision was based has changed; inspect again.
-	Undue bool `json:"undue,omitempty"`
+	// Stale: the state on which the decision was based has changed; inspect again.
+	Stale bool `json:"undue,omitempty"`
 	// Failure says why it is not done.
 	Failure *FDBFailure `json:"failure,omitempty"`
 	// NoAgents: start was accepted, and the tool reports that no agent answers.

@@ -13,7 +13,7 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// Command starts or aborts a restore, unless that is done already or undue. It may be repeated after any end: it reads the state
+// Command starts or aborts a restore, unless that is done already or stale. It may be repeated after any end: it reads the state
 // first, and again if the result of the command is unknown. A restore that was ever started is never started again.
 func (t *Tools) Command(ctx context.Context, command contract.FDBCommand) (outcome contract.FDBOutcome, err error) {
 	defer activities.Beating(ctx)()
@@ -22,8 +22,8 @@ func (t *Tools) Command(ctx context.Context, command contract.FDBCommand) (outco
 	switch {
 	case err != nil:
 		return contract.FDBOutcome{}, err
-	case reach == nil || reach.undue(command):
-		return contract.FDBOutcome{Undue: true}, nil
+	case reach == nil || reach.stale(command):
+		return contract.FDBOutcome{Stale: true}, nil
 	case trouble != nil:
 		return contract.FDBOutcome{Failure: trouble}, nil
 	}
@@ -39,9 +39,9 @@ func (t *Tools) Command(ctx context.Context, command contract.FDBCommand) (outco
 	return tools.UnderLock(ctx, t.Locker, reach.Session, attempt.run)
 }
 
-// undue reports whether the command does not fit the object as it is. Commands are run only for the restore of the plan, and only
+// stale reports whether the command does not fit the object as it is. Commands are run only for the restore of the plan, and only
 // in the database that it was planned for. An abort is right whatever the spec says.
-func (r *restoreReach) undue(command contract.FDBCommand) bool {
+func (r *restoreReach) stale(command contract.FDBCommand) bool {
 	plan, object := r.Object.Status.Plan, r.Object
 	if plan == nil || plan.Tag != command.Tag || plan.Tag != Tag(object) {
 		return true
@@ -91,7 +91,7 @@ func (a *restoreAttempt) settled(ctx context.Context) (contract.FDBOutcome, bool
 		return contract.FDBOutcome{}, false
 	}
 	if trouble := a.unready(); trouble != nil {
-		return contract.FDBOutcome{Undue: true, Failure: trouble}, true
+		return contract.FDBOutcome{Stale: true, Failure: trouble}, true
 	}
 	database, trouble := a.database(ctx)
 	switch {

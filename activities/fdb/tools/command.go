@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// Command runs a command that changes something, unless it is done already or undue. It may be repeated after any end: it reads
+// Command runs a command that changes something, unless it is done already or stale. It may be repeated after any end: it reads
 // the state first, and again if the result of the command is unknown.
 func (t *Tools) Command(ctx context.Context, command contract.FDBCommand) (outcome contract.FDBOutcome, err error) {
 	defer activities.Beating(ctx)()
@@ -24,12 +24,12 @@ func (t *Tools) Command(ctx context.Context, command contract.FDBCommand) (outco
 	case err != nil:
 		return contract.FDBOutcome{}, err
 	case reach == nil || stale(command, reach.Objects):
-		return contract.FDBOutcome{Undue: true}, nil
+		return contract.FDBOutcome{Stale: true}, nil
 	case trouble != nil:
 		return contract.FDBOutcome{Failure: trouble}, nil
 	}
 	if trouble := reach.unready(command.Operation); trouble != nil {
-		return contract.FDBOutcome{Undue: true, Failure: trouble}, nil
+		return contract.FDBOutcome{Stale: true, Failure: trouble}, nil
 	}
 	attempt := &attempt{reach: reach, command: command, desired: reach.Desired()}
 	ctx, cancel := Reserve(ctx)
@@ -120,8 +120,8 @@ func (a *attempt) settled(ctx context.Context) (contract.FDBOutcome, bool) {
 	switch due(a.command, status, a.desired) {
 	case commandDone:
 		return contract.FDBOutcome{Done: true}, true
-	case commandUndue:
-		return contract.FDBOutcome{Undue: true}, true
+	case commandStale:
+		return contract.FDBOutcome{Stale: true}, true
 	}
 	switch {
 	case a.command.Operation == contract.FDBStart:
@@ -144,7 +144,7 @@ func (a *attempt) occupied(ctx context.Context, url string) (contract.FDBOutcome
 	case !holdsData(output):
 		return contract.FDBOutcome{}, false
 	}
-	return contract.FDBOutcome{Undue: true, Failure: &contract.FDBFailure{
+	return contract.FDBOutcome{Stale: true, Failure: &contract.FDBFailure{
 		Class: contract.FDBClassUsed,
 		Message: fdb.Bound("there is a backup at "+url+" already, and a second one in the same place could not be "+
 			"restored", MaxFDBMessage),
@@ -193,8 +193,8 @@ func (a *attempt) run(ctx context.Context) (contract.FDBOutcome, error) {
 		switch due(a.command, status, a.desired) {
 		case commandDone:
 			return contract.FDBOutcome{Done: true, NoAgents: noAgents}, nil
-		case commandUndue:
-			return contract.FDBOutcome{Undue: true, Failure: trouble}, nil
+		case commandStale:
+			return contract.FDBOutcome{Stale: true, Failure: trouble}, nil
 		}
 	}
 	switch {

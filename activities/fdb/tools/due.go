@@ -12,8 +12,8 @@ import (
 type dueness int
 
 const (
-	// commandUndue: the state by which the command was decided has changed.
-	commandUndue dueness = iota
+	// commandStale: the state by which the command was decided has changed.
+	commandStale dueness = iota
 	// commandDue: it has to run.
 	commandDue
 	// commandDone: the state is already what the command brings about.
@@ -38,7 +38,7 @@ func due(command contract.FDBCommand, status fdb.Status, desired contract.FDBDes
 	case contract.FDBResume:
 		return doneIf(!status.AgentsPaused)
 	}
-	return commandUndue
+	return commandStale
 }
 
 func dueStart(tag contract.FDBTag, here bool) dueness {
@@ -48,7 +48,7 @@ func dueStart(tag contract.FDBTag, here bool) dueness {
 	case here && tag.State != stateAborting:
 		return commandDone
 	}
-	return commandUndue
+	return commandStale
 }
 
 // stateAborting: an abort has begun and was not finished; Running is true.
@@ -58,7 +58,7 @@ const stateAborting = "Aborting"
 func dueModify(command contract.FDBCommand, tag contract.FDBTag, here bool, desired contract.FDBDesired) dueness {
 	shown := tag.State == fdb.StateRunning || tag.State == fdb.StateRunningDifferentially
 	if !here || !shown {
-		return commandUndue
+		return commandStale
 	}
 	period := tag.SnapshotPeriodSeconds == 0 || tag.SnapshotPeriodSeconds == desired.SnapshotPeriodSeconds // 0: not shown
 	return doneIf(period && sameURL(tag.URL, command.URL))
@@ -68,7 +68,7 @@ func dueIf(due bool) dueness {
 	if due {
 		return commandDue
 	}
-	return commandUndue
+	return commandStale
 }
 
 func doneIf(done bool) dueness {

@@ -159,7 +159,7 @@ func (m *model) conclude(s fdbbackup.Situation) error {
 // command does what the activity that runs a command does: it reads the state first, and may end with an unknown outcome.
 func (m *model) command(command contract.FDBCommand) contract.FDBOutcome {
 	if command.Operation != contract.FDBAbort && command.Generation != m.object.Generation {
-		return contract.FDBOutcome{Undue: true}
+		return contract.FDBOutcome{Stale: true}
 	}
 	end := m.either("end", "well", "well", "unknown, done", "unknown, not done", "not begun")
 	unknown := contract.FDBOutcome{Failure: &contract.FDBFailure{Class: contract.FDBClassTimeout, Message: "killed"}}
@@ -177,7 +177,7 @@ func (m *model) command(command contract.FDBCommand) contract.FDBOutcome {
 }
 
 func (m *model) effect(command contract.FDBCommand) contract.FDBOutcome {
-	done, undue := contract.FDBOutcome{Done: true}, contract.FDBOutcome{Undue: true}
+	done, stale := contract.FDBOutcome{Done: true}, contract.FDBOutcome{Stale: true}
 	switch command.Operation {
 	case contract.FDBPause, contract.FDBResume:
 		m.paused = command.Operation == contract.FDBPause
@@ -188,12 +188,12 @@ func (m *model) effect(command contract.FDBCommand) contract.FDBOutcome {
 	switch command.Operation {
 	case contract.FDBStart:
 		if tag.Running {
-			return contract.FDBOutcome{Done: here, Undue: !here}
+			return contract.FDBOutcome{Done: here, Stale: !here}
 		}
 		require.True(m, m.holds, "a start without a slot")
 		m.tried++
 		if m.data[placeOf(command.URL)] {
-			return contract.FDBOutcome{Undue: true, Failure: &contract.FDBFailure{Class: contract.FDBClassUsed, Message: "used"}}
+			return contract.FDBOutcome{Stale: true, Failure: &contract.FDBFailure{Class: contract.FDBClassUsed, Message: "used"}}
 		}
 		for _, other := range m.tags {
 			require.False(m, other.Running && !other.foreign && m.wrote(other), "%s is started beside %s", command.URL, other.URL)
@@ -202,13 +202,13 @@ func (m *model) effect(command contract.FDBCommand) contract.FDBOutcome {
 		m.begin(tag, command.URL, m.objects().Desired().KeyRanges, false)
 	case contract.FDBModify:
 		if !here || tag.State == fdb.StateSubmitted {
-			return undue
+			return stale
 		}
 		require.False(m, tag.foreign, "another's backup is modified")
 		tag.URL, tag.SnapshotPeriodSeconds = command.URL, m.object.Spec.SnapshotPeriodSeconds
 	case contract.FDBAbort:
 		if tag.Running && !here {
-			return undue
+			return stale
 		}
 		require.False(m, tag.Running && tag.foreign, "another's backup is aborted")
 		m.end(tag)

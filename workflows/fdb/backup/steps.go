@@ -139,7 +139,7 @@ func (r *backupRun) command(ctx workflow.Context, command contract.FDBCommand) (
 			r.failed.Operation = contract.FDBStart // the abort is its first half
 		}
 		return false, r.giveBack(ctx, outcome.Failure)
-	case outcome.Undue:
+	case outcome.Stale:
 		r.undue = true
 		return false, nil
 	}

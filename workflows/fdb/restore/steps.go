@@ -134,7 +134,7 @@ func (r *restoreRun) command(ctx workflow.Context, command contract.FDBCommand) 
 			Class: contract.FDBClassOther, Message: "other commands on the FoundationDB cluster have used up the time limit",
 		}}
 		return nil
-	case outcome.Undue:
+	case outcome.Stale:
 		r.undue = true
 		return nil
 	case outcome.Failure != nil:
