@@ -73,18 +73,19 @@ tools-dev: ## Build the developers' tools
 
 ##@ Change it
 
+# A role has the rights whose markers stand in the packages of its process, beside the code that needs them.
+role = "$$gen" rbac:roleName=$(1),fileName=$(2)_role.yaml $(addprefix paths=./,$(4)) output:rbac:artifacts:config=$(3)/rbac
+
 .PHONY: generate
 generate: ## Write the generated code: deepcopy, CRDs, RBAC
 	gen=$(call tool,controller-gen); \
 	"$$gen" object paths=./k8s/api/...; \
 	"$$gen" crd paths=./k8s/api/oadp/... paths=./k8s/api/holdfast/... output:crd:artifacts:config=deploy/crds; \
 	"$$gen" crd paths=./k8s/api/fdb/... output:crd:artifacts:config=deploy/components/fdb/crds; \
-	"$$gen" rbac:roleName=holdfast-worker,fileName=worker_role.yaml paths=./worker output:rbac:artifacts:config=deploy/rbac; \
-	"$$gen" rbac:roleName=holdfast-watcher,fileName=watcher_role.yaml paths=./starter output:rbac:artifacts:config=deploy/rbac; \
-	"$$gen" rbac:roleName=holdfast-fdb,fileName=worker_role.yaml paths=./worker/fdbworker \
-		output:rbac:artifacts:config=deploy/components/fdb/rbac; \
-	"$$gen" rbac:roleName=holdfast-watcher-fdb,fileName=watcher_role.yaml paths=./k8s/watch/fdb \
-		output:rbac:artifacts:config=deploy/components/fdb/rbac
+	$(call role,holdfast-worker,worker,deploy,worker $(filter-out activities/fdb%,$(wildcard activities/*/))); \
+	$(call role,holdfast-watcher,watcher,deploy,starter $(filter-out k8s/watch/fdb/,$(wildcard k8s/watch/*/))); \
+	$(call role,holdfast-fdb,worker,deploy/components/fdb,worker/fdbworker $(wildcard activities/fdb/*/)); \
+	$(call role,holdfast-watcher-fdb,watcher,deploy/components/fdb,k8s/watch/fdb)
 
 .PHONY: fmt
 fmt: ## Format the code

@@ -11,6 +11,8 @@ import (
 	"holdfast.dev/holdfast/k8s/probe"
 )
 
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=get
+
 // Velero encrypts the repositories of all namespaces, in every bucket, with one password. Unless somebody has made the Secret
 // before Velero's first start, it is the one in Velero's source (velero#1053, #5443).
 const (

@@ -81,6 +81,11 @@ func run(ctx context.Context, flags *workerFlags) error {
 	return work(ctx, logger, flags, cluster, temporal, func() { polling.Store(true) })
 }
 
+// +kubebuilder:rbac:groups=oadp.openshift.io,namespace=openshift-adp,resources=dataprotectionapplications,verbs=list
+// +kubebuilder:rbac:groups="",namespace=openshift-adp,resources=configmaps,verbs=get
+// +kubebuilder:rbac:groups=apps,namespace=openshift-adp,resources=deployments,resourceNames=non-admin-controller,verbs=get
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
 func connectKube(ctx context.Context, flags *workerFlags) (*kube, error) {
 	config, err := k8s.RESTConfig(flags.Kubeconfig, "holdfast-worker", flags.KubeAPIQPS, flags.KubeAPIBurst)
 	if err != nil {

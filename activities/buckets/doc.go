@@ -4,3 +4,8 @@
 //
 // activities/synchronization calls it. Its decisions are pure functions of what a bucket lists and of Velero's Backups.
 package buckets
+
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=get
+// +kubebuilder:rbac:groups=velero.io,namespace=openshift-adp,resources=backups,verbs=get;list;create;patch;delete
+// +kubebuilder:rbac:groups=velero.io,namespace=openshift-adp,resources=backupstoragelocations,verbs=get;patch
+// +kubebuilder:rbac:groups=velero.io,namespace=openshift-adp,resources=podvolumebackups,verbs=create

@@ -4,3 +4,9 @@
 //
 // The worker registers Activities for workflows/periodic.
 package collection
+
+// +kubebuilder:rbac:groups=oadp.openshift.io,resources=nonadminbackups;nonadminrestores;nonadminbackupstoragelocations,verbs=get
+// +kubebuilder:rbac:groups=oadp.openshift.io,namespace=openshift-adp,resources=nonadminbackupstoragelocationapprovalrequests,verbs=list;delete
+// +kubebuilder:rbac:groups="",namespace=openshift-adp,resources=secrets,verbs=list;delete
+// +kubebuilder:rbac:groups=velero.io,namespace=openshift-adp,resources=backupstoragelocations,verbs=list;delete
+// +kubebuilder:rbac:groups=velero.io,namespace=openshift-adp,resources=backups;restores,verbs=get;list;delete

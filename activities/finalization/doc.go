@@ -5,3 +5,13 @@
 // To add a task, write a file with a type that implements Task, and add a line to Tasks. The worker registers Activities, for
 // workflows/finalization.
 package finalization
+
+// +kubebuilder:rbac:groups=oadp.openshift.io,resources=nonadminrestores,verbs=get
+// +kubebuilder:rbac:groups=oadp.openshift.io,resources=nonadminrestores/status,verbs=patch
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=get
+// +kubebuilder:rbac:groups="",resources=persistentvolumeclaims;pods,verbs=list
+// +kubebuilder:rbac:groups="",resources=persistentvolumes,verbs=get;patch
+// +kubebuilder:rbac:groups=apps,resources=deployments;statefulsets;daemonsets,verbs=list
+// +kubebuilder:rbac:groups=storage.k8s.io,resources=storageclasses,verbs=list
+// +kubebuilder:rbac:groups=velero.io,namespace=openshift-adp,resources=backups;restores;backupstoragelocations,verbs=get
+// +kubebuilder:rbac:groups="",namespace=openshift-adp,resources=configmaps,verbs=list;delete

@@ -5,3 +5,16 @@
 // The worker registers Activities, which read from the API server itself. The watcher calls Gather over its cache, Judge and
 // View.
 package restore
+
+// +kubebuilder:rbac:groups=oadp.openshift.io,resources=nonadminrestores,verbs=get;patch;delete
+// +kubebuilder:rbac:groups=oadp.openshift.io,resources=nonadminrestores/status,verbs=patch
+// +kubebuilder:rbac:groups=oadp.openshift.io,resources=nonadminbackups,verbs=get
+// +kubebuilder:rbac:groups=oadp.openshift.io,resources=nonadminbackupstoragelocations,verbs=get
+// +kubebuilder:rbac:groups="",resources=namespaces;secrets,verbs=get
+// +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=clusterroles,verbs=get
+// +kubebuilder:rbac:groups=velero.io,namespace=openshift-adp,resources=restores,verbs=get;create;delete
+// +kubebuilder:rbac:groups=velero.io,namespace=openshift-adp,resources=backups;backupstoragelocations,verbs=get
+// +kubebuilder:rbac:groups=velero.io,namespace=openshift-adp,resources=podvolumerestores;datadownloads,verbs=list
+// +kubebuilder:rbac:groups=velero.io,namespace=openshift-adp,resources=downloadrequests,verbs=get;create;delete
+// +kubebuilder:rbac:groups="",namespace=openshift-adp,resources=configmaps,verbs=get;create;delete
+// +kubebuilder:rbac:groups=apps,namespace=openshift-adp,resources=deployments,resourceNames=velero,verbs=get

@@ -3,3 +3,5 @@
 //
 // worker calls it.
 package fdbworker
+
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch

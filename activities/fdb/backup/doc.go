@@ -3,3 +3,8 @@
 //
 // The worker registers Activities, for workflows/fdb/backup and the throttle of first snapshots.
 package backup
+
+// +kubebuilder:rbac:groups=fdb.holdfast.dev,resources=foundationdbbackups,verbs=list;patch
+// +kubebuilder:rbac:groups=fdb.holdfast.dev,resources=foundationdbbackups/status,verbs=patch
+// +kubebuilder:rbac:groups=apps,resources=deployments,verbs=create;patch
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=get

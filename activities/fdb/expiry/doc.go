@@ -4,3 +4,6 @@
 //
 // The worker registers both, for workflows/fdb/expiry and workflows/fdb/queue.
 package expiry
+
+// +kubebuilder:rbac:groups=fdb.holdfast.dev,resources=foundationdbbackups,verbs=list
+// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;create;delete

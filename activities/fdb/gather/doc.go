@@ -4,3 +4,8 @@
 // Gather reads through a client.Reader: the API server in the activities, the cache in the watcher. All else is a pure function.
 // The activities of FoundationDB and k8s/watch/fdb call it.
 package gather
+
+// +kubebuilder:rbac:groups=fdb.holdfast.dev,resources=foundationdbbackups,verbs=get
+// +kubebuilder:rbac:groups=apps.foundationdb.org,resources=foundationdbclusters,verbs=get
+// +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=get

@@ -4,3 +4,8 @@
 //
 // The worker registers both, for workflows/fdb/restore.
 package restore
+
+// +kubebuilder:rbac:groups=fdb.holdfast.dev,resources=foundationdbrestores,verbs=get;patch
+// +kubebuilder:rbac:groups=fdb.holdfast.dev,resources=foundationdbrestores/status,verbs=patch
+// +kubebuilder:rbac:groups=fdb.holdfast.dev,resources=foundationdbbackups,verbs=get;list
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=get

@@ -12,6 +12,9 @@ import (
 	fdbbackup "holdfast.dev/holdfast/workflows/fdb/backup"
 )
 
+// +kubebuilder:rbac:groups=fdb.holdfast.dev,resources=foundationdbbackups,verbs=get;list;watch
+// +kubebuilder:rbac:groups=apps,resources=deployments,verbs=list;watch
+
 // backups are the FoundationDBBackups.
 type backups struct {
 	*watched.Kind[*fdbv1alpha1.FoundationDBBackup]

@@ -26,6 +26,9 @@ import (
 	"holdfast.dev/holdfast/k8s/watch/watched"
 )
 
+// +kubebuilder:rbac:groups=apps.foundationdb.org,resources=foundationdbclusters,verbs=list;watch
+// +kubebuilder:rbac:groups=fdb.holdfast.dev,resources=foundationdbbackups,verbs=patch
+
 // ClusterCache is a cache of FoundationDBClusters alone. It waits until the FoundationDB operator has installed the kind; all
 // controllers would wait for a kind in the manager's cache.
 func ClusterCache(mgr manager.Manager, refusals *caches.Refusals) (cache.Cache, error) {

@@ -14,6 +14,8 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
+// +kubebuilder:rbac:groups="",resources=pods,verbs=list;watch
+
 // expiries are the pods that expire and delete backups. The queue of expirations starts the workflow of each turn; pod events
 // signal it.
 type expiries struct {

@@ -17,15 +17,6 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// The further rights of a watcher that serves FoundationDB: it reads, and writes nothing but, on FoundationDBBackups, the version
-// of the cluster. `make generate` writes deploy/components/fdb/rbac/watcher_role.yaml.
-//
-// +kubebuilder:rbac:groups=fdb.holdfast.dev,resources=foundationdbbackups,verbs=get;list;watch;patch
-// +kubebuilder:rbac:groups=fdb.holdfast.dev,resources=foundationdbrestores,verbs=get;list;watch
-// +kubebuilder:rbac:groups=apps.foundationdb.org,resources=foundationdbclusters,verbs=list;watch
-// +kubebuilder:rbac:groups=apps,resources=deployments,verbs=list;watch
-// +kubebuilder:rbac:groups="",resources=pods,verbs=list;watch
-
 // Kinds are the kinds of FoundationDB. No other controller serves them: they are never paused. clusters is made by ClusterCache.
 func Kinds(env *watched.Env, clusters cache.Cache) []watched.Watcher {
 	return []watched.Watcher{newBackups(env, clusters).Kind, newRestores(env, clusters).Kind, newExpiries(env).Kind}

@@ -13,6 +13,8 @@ import (
 	fdbrestore "holdfast.dev/holdfast/workflows/fdb/restore"
 )
 
+// +kubebuilder:rbac:groups=fdb.holdfast.dev,resources=foundationdbrestores,verbs=get;list;watch
+
 // restores are the FoundationDBRestores.
 type restores struct {
 	*watched.Kind[*fdbv1alpha1.FoundationDBRestore]

@@ -2,3 +2,6 @@
 //
 // Package watch calls it; starter makes the Lease. It knows the Lease and nothing of the leader's work.
 package leader
+
+// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=openshift-adp,resources=leases,verbs=create
+// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=openshift-adp,resources=leases,resourceNames=holdfast-watcher,verbs=get;update

@@ -4,3 +4,6 @@
 // Package watch calls it, for the leading watcher, and package velero says what happens. It knows NonAdminBackups and
 // NonAdminRestores, reads only the caches and the order of the turns, and writes only that field.
 package queue
+
+// +kubebuilder:rbac:groups=oadp.openshift.io,resources=nonadminbackups/status;nonadminrestores/status,verbs=patch
+// +kubebuilder:rbac:groups=velero.io,namespace=openshift-adp,resources=backups;restores,verbs=list;watch

@@ -18,6 +18,11 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
+// +kubebuilder:rbac:groups=oadp.openshift.io,resources=nonadminbackups,verbs=get;list;watch
+// +kubebuilder:rbac:groups=velero.io,namespace=openshift-adp,resources=backups,verbs=get;list;watch
+// +kubebuilder:rbac:groups=velero.io,namespace=openshift-adp,resources=deletebackuprequests;podvolumebackups;datauploads,verbs=list;watch
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=list;watch
+
 // backups are the NonAdminBackups.
 type backups struct {
 	served[*oadpv1alpha1.NonAdminBackup]

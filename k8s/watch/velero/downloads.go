@@ -15,6 +15,9 @@ import (
 	downloadworkflow "holdfast.dev/holdfast/workflows/download"
 )
 
+// +kubebuilder:rbac:groups=oadp.openshift.io,resources=nonadmindownloadrequests,verbs=get;list;watch
+// +kubebuilder:rbac:groups=velero.io,namespace=openshift-adp,resources=downloadrequests,verbs=get;list;watch
+
 // downloads are the NonAdminDownloadRequests. The caches hold no signed URL.
 type downloads struct {
 	*watched.Kind[*oadpv1alpha1.NonAdminDownloadRequest]

@@ -17,6 +17,11 @@ import (
 	locationworkflow "holdfast.dev/holdfast/workflows/location"
 )
 
+// +kubebuilder:rbac:groups=oadp.openshift.io,resources=nonadminbackupstoragelocations,verbs=get;list;watch
+// +kubebuilder:rbac:groups=oadp.openshift.io,namespace=openshift-adp,resources=nonadminbackupstoragelocationapprovalrequests,verbs=get;list;watch
+// +kubebuilder:rbac:groups=velero.io,namespace=openshift-adp,resources=backupstoragelocations,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=list;watch
+
 // locations are the NonAdminBackupStorageLocations, each with its approval.
 type locations struct {
 	*watched.Kind[*oadpv1alpha1.NonAdminBackupStorageLocation]

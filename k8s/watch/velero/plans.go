@@ -16,6 +16,8 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
+// +kubebuilder:rbac:groups=holdfast.dev,resources=backupplans,verbs=get;list;watch
+
 // plans are the BackupPlans. Their workflows are open as long as they exist.
 type plans struct {
 	*watched.Kind[*holdfastv1alpha1.BackupPlan]

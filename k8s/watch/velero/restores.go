@@ -17,6 +17,10 @@ import (
 	restoreworkflow "holdfast.dev/holdfast/workflows/restore"
 )
 
+// +kubebuilder:rbac:groups=oadp.openshift.io,resources=nonadminrestores,verbs=get;list;watch
+// +kubebuilder:rbac:groups=velero.io,namespace=openshift-adp,resources=restores,verbs=get;list;watch
+// +kubebuilder:rbac:groups=velero.io,namespace=openshift-adp,resources=podvolumerestores;datadownloads,verbs=list;watch
+
 // restores are the NonAdminRestores.
 type restores struct {
 	served[*oadpv1alpha1.NonAdminRestore]
