@@ -141,6 +141,7 @@ func newManager(flags *watchFlags, refusals *caches.Refusals) (manager.Manager, 
 	scheme := k8s.Scheme()
 	mgr, err := manager.New(config, manager.Options{
 		Scheme: scheme,
+		Client: client.Options{FieldOwner: config.UserAgent},
 		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) {
 			return k8s.RESTMapper(scheme), nil // the watcher waits for an API server that is down, and does not call it here
 		},

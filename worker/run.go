@@ -92,7 +92,9 @@ func connectKube(ctx context.Context, flags *workerFlags) (*kube, error) {
 		return nil, fmt.Errorf("--kubeconfig: %w", err)
 	}
 	scheme := k8s.Scheme()
-	direct, err := client.New(config, client.Options{Scheme: scheme, Mapper: k8s.RESTMapper(scheme)})
+	direct, err := client.New(config, client.Options{
+		Scheme: scheme, Mapper: k8s.RESTMapper(scheme), FieldOwner: config.UserAgent,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("create Kubernetes client: %w", err)
 	}

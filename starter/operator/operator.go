@@ -104,7 +104,7 @@ func (f *Flags) Kubernetes() (client.Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--kubeconfig: %w", err)
 	}
-	kubeClient, err := client.New(config, client.Options{Scheme: k8s.Scheme()})
+	kubeClient, err := client.New(config, client.Options{Scheme: k8s.Scheme(), FieldOwner: "holdfast"})
 	if err != nil {
 		return nil, fmt.Errorf("create Kubernetes client: %w", err)
 	}
