@@ -12,7 +12,6 @@ import (
 
 	"holdfast.dev/holdfast/activities/activitytest"
 	"holdfast.dev/holdfast/activities/fake"
-	"holdfast.dev/holdfast/k8s/velero"
 	"holdfast.dev/holdfast/workflows/backup"
 	"holdfast.dev/holdfast/workflows/contract"
 )

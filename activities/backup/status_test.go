@@ -239,13 +239,13 @@ func TestADeletionIsAnnounced(t *testing.T) {
 func TestTheRequestToDeleteIsMirrored(t *testing.T) {
 	nab := fake.NAB(name)
 	nab.Spec.DeleteBackup = true
-	velero := made(ours, "team", name)
-	first, second := velero.NewDeleteRequest(nab, velero, 1), velero.NewDeleteRequest(nab, velero, 10)
+	of := made(ours, "team", name)
+	first, second := velero.NewDeleteRequest(nab, of, 1), velero.NewDeleteRequest(nab, of, 10)
 	second.Status = velerov1.DeleteBackupRequestStatus{Phase: "Processed", Errors: []string{"location is read-only"}}
-	foreign := velero.NewDeleteRequest(nab, velero, 99)
+	foreign := velero.NewDeleteRequest(nab, of, 99)
 	foreign.Annotations["openshift.io/oadp-nab-origin-namespace"] = "crew"
 	objects := &backup.Objects{
-		NAB: nab, BackupName: ours, Backup: velero, DeleteRequests: []velerov1.DeleteBackupRequest{*second, *first, *foreign},
+		NAB: nab, BackupName: ours, Backup: of, DeleteRequests: []velerov1.DeleteBackupRequest{*second, *first, *foreign},
 	}
 	backup.ApplyMirror(nab, objects, fake.OADPNamespace)
 	assert.Equal(t, &oadpv1alpha1.VeleroDeleteBackupRequest{
@@ -256,9 +256,9 @@ func TestTheRequestToDeleteIsMirrored(t *testing.T) {
 
 func TestWhatIsMadeForAnObjectSaysSo(t *testing.T) {
 	nab := fake.NAB(name)
-	velero := velero.NewBackup(nab, ours, fake.OADPNamespace, velerov1.BackupSpec{StorageLocation: "x"})
-	velero.UID = "uid-of-backup"
-	request := velero.NewDeleteRequest(nab, velero, 3)
+	made := velero.NewBackup(nab, ours, fake.OADPNamespace, velerov1.BackupSpec{StorageLocation: "x"})
+	made.UID = "uid-of-backup"
+	request := velero.NewDeleteRequest(nab, made, 3)
 	labels := map[string]string{
 		"openshift.io/oadp": "True", "app.kubernetes.io/managed-by": "oadp-nac-controller", "openshift.io/oadp-nab-origin-nacuuid": ours,
 	}
@@ -267,14 +267,14 @@ func TestWhatIsMadeForAnObjectSaysSo(t *testing.T) {
 	}
 	assert.Equal(t, metav1.ObjectMeta{
 		Namespace: fake.OADPNamespace, Name: ours, UID: "uid-of-backup", Labels: labels, Annotations: annotations,
-	}, velero.ObjectMeta)
-	assert.Equal(t, "x", velero.Spec.StorageLocation)
+	}, made.ObjectMeta)
+	assert.Equal(t, "x", made.Spec.StorageLocation)
 
 	labels["velero.io/backup-name"], labels["velero.io/backup-uid"] = ours, "uid-of-backup"
 	assert.Equal(t, metav1.ObjectMeta{
 		Namespace: fake.OADPNamespace, Name: ours + "-3", Labels: labels, Annotations: annotations,
 	}, request.ObjectMeta)
 	assert.Equal(t, ours, request.Spec.BackupName)
-	assert.True(t, owner.Backup.Names(velero, "team", name))
+	assert.True(t, owner.Backup.Names(made, "team", name))
 	assert.True(t, owner.Backup.Names(request, "team", name))
 }

@@ -197,9 +197,9 @@ func TestApplyingTwiceIsApplyingOnce(t *testing.T) {
 }
 
 func TestViewOfTheRequestToDelete(t *testing.T) {
-	velero := made(ours, "team", name)
+	of := made(ours, "team", name)
 	request := func(attempt int, age time.Duration, phase velerov1.DeleteBackupRequestPhase, errs ...string) velerov1.DeleteBackupRequest {
-		r := velero.NewDeleteRequest(fake.NAB(name), velero, attempt)
+		r := velero.NewDeleteRequest(fake.NAB(name), of, attempt)
 		r.CreationTimestamp = metav1.NewTime(now.Add(-age))
 		r.Status = velerov1.DeleteBackupRequestStatus{Phase: phase, Errors: errs}
 		return *r
@@ -261,7 +261,7 @@ func TestViewOfTheRequestToDelete(t *testing.T) {
 			if test.recorded != "" {
 				nab.Status.VeleroDeleteBackupRequest = &oadpv1alpha1.VeleroDeleteBackupRequest{Name: test.recorded}
 			}
-			objects := &backup.Objects{NAB: nab, BackupName: ours, Backup: velero, DeleteRequests: test.there}
+			objects := &backup.Objects{NAB: nab, BackupName: ours, Backup: of, DeleteRequests: test.there}
 			assert.Equal(t, test.want, objects.View(now).DeleteRequest)
 		})
 	}

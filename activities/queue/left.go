@@ -10,6 +10,7 @@ import (
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
+	"holdfast.dev/holdfast/k8s/velero"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -22,11 +23,11 @@ func (a *Activities) leftBehind(ctx context.Context, back contract.TurnReturn) (
 	if back.Pool == contract.PoolRestores {
 		restore := &velerov1.Restore{}
 		return a.left(ctx, back.TurnKey, &oadpv1alpha1.NonAdminRestore{}, made, restore,
-			func() bool { return ActiveRestore(restore.Status.Phase) })
+			func() bool { return velero.HoldsTurn(restore.Status.Phase) })
 	}
 	backup := &velerov1.Backup{}
 	return a.left(ctx, back.TurnKey, &oadpv1alpha1.NonAdminBackup{}, made, backup,
-		func() bool { return ActiveBackup(backup.Status.Phase) })
+		func() bool { return velero.HoldsTurn(backup.Status.Phase) })
 }
 
 func (a *Activities) left(

@@ -19,7 +19,6 @@ import (
 	"holdfast.dev/holdfast/k8s"
 	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/k8s/policy/restorespec"
-	"holdfast.dev/holdfast/k8s/velero"
 )
 
 func TestWhetherVeleroRunsWithoutItsInformerCache(t *testing.T) {

@@ -12,7 +12,6 @@ import (
 
 	"holdfast.dev/holdfast/k8s"
 	"holdfast.dev/holdfast/k8s/policy/restorespec"
-	"holdfast.dev/holdfast/k8s/velero"
 )
 
 // veleroDeployment is the name that Velero itself looks up when it restores.

@@ -13,7 +13,6 @@ import (
 
 	"holdfast.dev/holdfast/k8s"
 	"holdfast.dev/holdfast/k8s/policy/restorespec"
-	"holdfast.dev/holdfast/k8s/velero"
 )
 
 func TestWhichModifierVeleroAppliesByDefault(t *testing.T) {

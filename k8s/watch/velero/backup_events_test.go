@@ -216,8 +216,8 @@ func TestProgressMakesFewSignals(t *testing.T) {
 }
 
 func TestChangesOfARequestToDelete(t *testing.T) {
-	nab, velero := tracked(name, "Completed")
-	before := velero.NewDeleteRequest(nab, velero, 1)
+	nab, made := tracked(name, "Completed")
+	before := velero.NewDeleteRequest(nab, made, 1)
 	tests := map[string]struct {
 		change func(*velerov1.DeleteBackupRequest)
 		want   []added

@@ -18,7 +18,6 @@ import (
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/lifecycle"
 	"holdfast.dev/holdfast/k8s/policy/check"
-	"holdfast.dev/holdfast/k8s/velero"
 	"holdfast.dev/holdfast/k8s/watch/watchtest"
 )
 

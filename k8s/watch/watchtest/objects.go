@@ -20,13 +20,13 @@ func Tracked(
 	nab *oadpv1alpha1.NonAdminBackup, name, oadpNamespace string, phase velerov1.BackupPhase,
 ) (*oadpv1alpha1.NonAdminBackup, *velerov1.Backup) {
 	nab.Finalizers = []string{oadpv1alpha1.NabFinalizer}
-	velero := velero.NewBackup(nab, name, oadpNamespace, velerov1.BackupSpec{})
-	velero.UID, velero.CreationTimestamp, velero.Status.Phase = "uid-of-the-backup", Noon, phase
+	made := velero.NewBackup(nab, name, oadpNamespace, velerov1.BackupSpec{})
+	made.UID, made.CreationTimestamp, made.Status.Phase = "uid-of-the-backup", Noon, phase
 	verdict := check.Verdict{Accepted: true, Reason: "BackupAccepted", Message: "backup accepted"}
-	lifecycle.ApplyVerdict(nab, verdict, velero.Name, oadpNamespace)
+	lifecycle.ApplyVerdict(nab, verdict, made.Name, oadpNamespace)
 	lifecycle.ApplyCreated(nab)
-	lifecycle.ApplyBackup(nab, velero.Name, velero, oadpNamespace)
-	return nab, velero
+	lifecycle.ApplyBackup(nab, made.Name, made, oadpNamespace)
+	return nab, made
 }
 
 // KeptBack turns a new NonAdminBackup into one in BackingOff, for its spec.
@@ -43,11 +43,11 @@ func Restored(
 	nar *oadpv1alpha1.NonAdminRestore, name, oadpNamespace string, phase velerov1.RestorePhase,
 ) (*oadpv1alpha1.NonAdminRestore, *velerov1.Restore) {
 	nar.Finalizers = []string{oadpv1alpha1.NarFinalizer}
-	velero := velero.NewRestore(nar, name, oadpNamespace, velerov1.RestoreSpec{})
-	velero.UID, velero.CreationTimestamp, velero.Status.Phase = "uid-of-the-restore", Noon, phase
+	made := velero.NewRestore(nar, name, oadpNamespace, velerov1.RestoreSpec{})
+	made.UID, made.CreationTimestamp, made.Status.Phase = "uid-of-the-restore", Noon, phase
 	verdict := check.Verdict{Accepted: true, Reason: "RestoreAccepted", Message: "restore accepted"}
-	lifecycle.ApplyVerdict(nar, verdict, velero.Name, oadpNamespace)
+	lifecycle.ApplyVerdict(nar, verdict, made.Name, oadpNamespace)
 	lifecycle.ApplyCreated(nar)
-	lifecycle.ApplyRestore(nar, velero.Name, velero, oadpNamespace)
-	return nar, velero
+	lifecycle.ApplyRestore(nar, made.Name, made, oadpNamespace)
+	return nar, made
 }
