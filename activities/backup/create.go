@@ -66,9 +66,9 @@ func (b *Activities) start(ctx context.Context, o *Objects, turn contract.Usable
 	})
 	if changed {
 		if before.Phase == string(oadpv1alpha1.NonAdminPhaseBackingOff) {
-			b.recordVerdict(o.NAB, verdict)
+			b.recorder().Verdict(o.NAB, o.NAB.Status.Phase, verdict)
 		}
-		b.recordCreated(o.NAB, before, o.turnUsed)
+		b.recorder().Created(o.NAB, o.BackupName, before.Phase, before.AwaitsTurn || o.turnUsed)
 	}
 	return err
 }
@@ -80,7 +80,7 @@ func (b *Activities) await(ctx context.Context, o *Objects, verdict check.Verdic
 		lifecycle.ApplyWaiting(o.NAB)
 	})
 	if changed {
-		b.recordVerdict(o.NAB, verdict)
+		b.recorder().Verdict(o.NAB, o.NAB.Status.Phase, verdict)
 	}
 	return err
 }
@@ -144,7 +144,7 @@ func (b *Activities) applyVerdict(ctx context.Context, o *Objects, verdict check
 	}
 	o.Verdict = &verdict
 	if changed {
-		b.recordVerdict(o.NAB, verdict)
+		b.recorder().Verdict(o.NAB, o.NAB.Status.Phase, verdict)
 	}
 	return nil
 }
@@ -210,7 +210,7 @@ func (b *Activities) Refresh(ctx context.Context, step contract.BackupStep) (con
 			b.recordProgress(o.NAB, before, o)
 		}
 		if changed && o.NAB.Status.VeleroBackup != nil && owner.Written(o.NAB) != recorded {
-			b.recordCorrected(o.NAB, recorded)
+			b.recorder().Corrected(o.NAB, recorded)
 		}
 		return err
 	})

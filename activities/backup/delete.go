@@ -40,7 +40,7 @@ func (b *Activities) MarkDeleting(ctx context.Context, step contract.BackupStep)
 			return err
 		}
 		if changed && differs {
-			b.recordDeleting(o.NAB)
+			b.recorder().Deleting(o.NAB, DeletionMessage(o.NAB))
 		}
 		return nil
 	})

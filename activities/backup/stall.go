@@ -7,6 +7,7 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/lifecycle"
 	"holdfast.dev/holdfast/k8s/velero"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -33,7 +34,7 @@ func (b *Activities) CheckStall(ctx context.Context, step contract.BackupStep) (
 		}
 		changed, err := b.patchStatus(ctx, o.NAB, func() { lifecycle.ApplyStall(o.NAB) })
 		if changed {
-			b.recordStalled(o.NAB)
+			b.recorder().Stalled(o.NAB, oadpv1alpha1.MessageVeleroStalled)
 		}
 		return err
 	})

@@ -34,7 +34,7 @@ func (f *Activities) record(before, after *oadpv1alpha1.NonAdminRestore) {
 	f.Events.Eventf(after, nil, kind, condition.Reason, "Finalize", "%s", shorten.Text(condition.Message, shorten.MaxEventNoteBytes))
 	if is.Phase.Final() {
 		metrics.RestoreFinalized(took(is.StartTimestamp, is.CompletionTimestamp))
-		metrics.RestoreFinished(string(is.Phase), after.CreationTimestamp.Time)
+		metrics.Restores.Finished(string(is.Phase), after.CreationTimestamp.Time)
 	}
 }
 

@@ -112,7 +112,7 @@ func (r *Activities) Refresh(ctx context.Context, step contract.RestoreStep) (co
 			r.recordProgress(o.NAR, before, o)
 		}
 		if changed && o.NAR.Status.VeleroRestore != nil && owner.Written(o.NAR) != recorded {
-			r.recordCorrected(o.NAR, recorded)
+			r.recorder().Corrected(o.NAR, recorded)
 		}
 		return err
 	})
@@ -149,7 +149,7 @@ func (r *Activities) CheckStall(ctx context.Context, step contract.RestoreStep) 
 		}
 		changed, err := r.patchStatus(ctx, o.NAR, func() { lifecycle.ApplyStall(o.NAR) })
 		if changed {
-			r.recordStalled(o.NAR)
+			r.recorder().Stalled(o.NAR, oadpv1alpha1.MessageVeleroRestoreStalled)
 		}
 		return err
 	})

@@ -75,7 +75,7 @@ func (r *Activities) applyVerdict(ctx context.Context, o *Objects, verdict check
 	}
 	o.Verdict = &verdict
 	if changed {
-		r.recordVerdict(o.NAR, verdict)
+		r.recorder().Verdict(o.NAR, o.NAR.Status.Phase, verdict)
 	}
 	return nil
 }
@@ -110,7 +110,7 @@ func (r *Activities) create(ctx context.Context, o *Objects, turn contract.Usabl
 		lifecycle.ApplyRestore(o.NAR, o.RestoreName, o.Restore, r.Gatherer.OADPNamespace)
 	})
 	if changed {
-		r.recordCreated(o.NAR, view, o.turnUsed)
+		r.recorder().Created(o.NAR, o.RestoreName, view.Phase, view.AwaitsTurn || o.turnUsed)
 	}
 	return err
 }

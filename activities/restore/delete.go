@@ -30,7 +30,7 @@ func (r *Activities) Delete(ctx context.Context, step contract.RestoreStep) (con
 			return err
 		}
 		if changed {
-			r.recordDeleting(o.NAR)
+			r.recorder().Deleting(o.NAR, oadpv1alpha1.MessageRestoreDeletionAccepted)
 		}
 		if o.View().Velero.AtWork {
 			return nil // its end is an event that brings us here again

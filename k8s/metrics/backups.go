@@ -33,26 +33,43 @@ var Results = []Result{
 	ResultCompleted, ResultPartiallyFailed, ResultFailed, ResultFailedValidation, ResultCancelled, ResultRejected, ResultDeleted,
 }
 
+// Lifecycle measures and counts NonAdminBackups or NonAdminRestores.
+type Lifecycle struct {
+	ended                        *prometheus.CounterVec
+	creation, completion, mirror prometheus.Histogram
+}
+
+// newLifecycle returns the registered instruments of a kind: noun is Backup or Restore, end when it is complete.
+func newLifecycle(noun, end string) *Lifecycle {
+	kind, lower := "NonAdmin"+noun, strings.ToLower(noun)
+	seconds := func(name, help string) prometheus.Histogram {
+		return prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "holdfast_" + lower + "_" + name + "_seconds", Help: help, Buckets: longBuckets,
+		})
+	}
+	l := &Lifecycle{
+		ended: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "holdfast_" + lower + "s_total",
+			Help: kind + "s that have ended, by result.",
+		}, []string{"result"}),
+		creation: seconds("creation", "Time from the creation of a "+kind+" to its Velero "+noun+
+			", unless it was BackingOff or waited for a turn."),
+		completion: seconds("completion", "Time from the creation of a "+kind+" to "+end+"."),
+		mirror:     seconds("mirror", "Time from Velero's completion of a "+lower+" to its final phase in the "+kind+"'s status."),
+	}
+	ctrlmetrics.Registry.MustRegister(l.ended, l.creation, l.completion, l.mirror)
+	for _, result := range Results {
+		l.ended.WithLabelValues(string(result))
+	}
+	return l
+}
+
 var (
-	backups = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "holdfast_backups_total",
-		Help: "NonAdminBackups that have ended, by result.",
-	}, []string{"result"})
-	creation = prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name:    "holdfast_backup_creation_seconds",
-		Help:    "Time from the creation of a NonAdminBackup to its Velero Backup, unless it was BackingOff or waited for a turn.",
-		Buckets: longBuckets,
-	})
-	completion = prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name:    "holdfast_backup_completion_seconds",
-		Help:    "Time from the creation of a NonAdminBackup to Velero's final phase in its status.",
-		Buckets: longBuckets,
-	})
-	mirror = prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name:    "holdfast_backup_mirror_seconds",
-		Help:    "Time from Velero's completion of a backup to its final phase in the NonAdminBackup's status.",
-		Buckets: longBuckets,
-	})
+	// Backups measures NonAdminBackups.
+	Backups = newLifecycle("Backup", "Velero's final phase in its status")
+	// Restores measures NonAdminRestores.
+	Restores = newLifecycle("Restore", "its end, with what follows after Velero")
+
 	stalled = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "holdfast_velero_stalled_total",
 		Help: "Backups and restores found stalled: the object store holds the end, the Velero object was not updated.",
@@ -63,40 +80,44 @@ var (
 	}
 )
 
-func init() {
-	ctrlmetrics.Registry.MustRegister(backups, creation, completion, mirror, stalled)
-	for _, result := range Results {
-		backups.WithLabelValues(string(result))
-	}
-}
+func init() { ctrlmetrics.Registry.MustRegister(stalled) }
 
-// BackupCreated is called once, when a NonAdminBackup's Velero Backup has been created; not if the NonAdminBackup was
-// BackingOff before, because the time that a tenant takes to correct a spec is not ours, or has waited for a turn, which TurnUsed
-// measures. The argument is its creation time.
-func BackupCreated(created time.Time) { observeSince(creation, created) }
+// Created is called once, when the Velero object of an object has been created; not if the object was BackingOff before, because
+// the time that a tenant takes to correct a spec is not ours, or has waited for a turn, which TurnUsed measures. The argument is
+// its creation time.
+func (l *Lifecycle) Created(created time.Time) { observeSince(l.creation, created) }
 
-// BackupFinished is called when the status of a NonAdminBackup first shows a final phase of Velero's. created is the
-// NonAdminBackup's creation time, completed Velero's completion time; zero if Velero gives none. A backup that was complete
-// before its NonAdminBackup was created (synced from the object store) is not counted.
-func BackupFinished(phase string, created, completed time.Time) {
-	if !completed.IsZero() && completed.Before(created) {
-		return
-	}
-	backups.WithLabelValues(string(VeleroResult(phase))).Inc()
-	observeSince(completion, created)
+// Mirrored is called when a status first shows a final phase of Velero's. completed is Velero's completion time; zero if Velero
+// gives none.
+func (l *Lifecycle) Mirrored(completed time.Time) {
 	if !completed.IsZero() {
-		observeSince(mirror, completed)
+		observeSince(l.mirror, completed)
 	}
 }
 
-// BackupRejected is called when a NonAdminBackup's spec has been refused.
-func BackupRejected() { backups.WithLabelValues(string(ResultRejected)).Inc() }
+// Finished is called when an object that was created then is over, in a phase of Velero's or of its finalization.
+func (l *Lifecycle) Finished(phase string, created time.Time) {
+	l.ended.WithLabelValues(string(VeleroResult(phase))).Inc()
+	observeSince(l.completion, created)
+}
 
-// BackupDeleted is called when the finalizer of a NonAdminBackup has been removed after its deletion.
-func BackupDeleted() { backups.WithLabelValues(string(ResultDeleted)).Inc() }
+// BackupFinished is called when the status of a NonAdminBackup first shows a final phase of Velero's, with both times. A backup
+// that was complete before its NonAdminBackup was created (synced from the object store) is not counted.
+func BackupFinished(phase string, created, completed time.Time) {
+	if completed.IsZero() || !completed.Before(created) {
+		Backups.Finished(phase, created)
+		Backups.Mirrored(completed)
+	}
+}
 
-// BackupStalled is called once for each backup that has stalled.
-func BackupStalled() { stalled.Inc() }
+// Rejected is called when a spec has been refused.
+func (l *Lifecycle) Rejected() { l.ended.WithLabelValues(string(ResultRejected)).Inc() }
+
+// Deleted is called when the finalizer has been removed after a deletion.
+func (l *Lifecycle) Deleted() { l.ended.WithLabelValues(string(ResultDeleted)).Inc() }
+
+// Stalled is called once for each backup or restore that has stalled.
+func Stalled() { stalled.Inc() }
 
 // VeleroResult is the result by which a Velero phase is counted: the phase in lower snake case, in one spelling.
 func VeleroResult(phase string) Result {

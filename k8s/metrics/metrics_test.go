@@ -117,10 +117,10 @@ func TestURLsOfDataThatWereLeftAreBounded(t *testing.T) {
 func TestTheLagOfARestoreIsMeasured(t *testing.T) {
 	const mirror = "holdfast_restore_mirror_seconds"
 	sum := metricstest.Sum(t, mirror)
-	assert.Zero(t, metricstest.Counted(t, mirror, func() { metrics.RestoreMirrored(time.Time{}) }))
+	assert.Zero(t, metricstest.Counted(t, mirror, func() { metrics.Restores.Mirrored(time.Time{}) }))
 	assert.InDelta(t, 2, metricstest.Counted(t, mirror, func() {
-		metrics.RestoreMirrored(time.Now().Add(-30 * time.Second))
-		metrics.RestoreMirrored(time.Now().Add(time.Minute))
+		metrics.Restores.Mirrored(time.Now().Add(-30 * time.Second))
+		metrics.Restores.Mirrored(time.Now().Add(time.Minute))
 	}), 0)
 	assert.InDelta(t, 30, metricstest.Sum(t, mirror)-sum, 5)
 }
@@ -173,14 +173,14 @@ func TestAFinishedBackupIsCountedAndMeasured(t *testing.T) {
 
 func TestEachCallMovesItsSeries(t *testing.T) {
 	for series, call := range map[string]func(){
-		"holdfast_backup_creation_seconds":                              func() { metrics.BackupCreated(time.Now()) },
-		`holdfast_backups_total{result="rejected"}`:                     metrics.BackupRejected,
-		`holdfast_backups_total{result="deleted"}`:                      metrics.BackupDeleted,
-		"holdfast_velero_stalled_total":                                 metrics.BackupStalled,
-		"holdfast_restore_creation_seconds":                             func() { metrics.RestoreCreated(time.Now()) },
-		`holdfast_restores_total{result="rejected"}`:                    metrics.RestoreRejected,
-		`holdfast_restores_total{result="deleted"}`:                     metrics.RestoreDeleted,
-		`holdfast_restores_total{result="partially_failed"}`:            func() { metrics.RestoreFinished("PartiallyFailed", time.Now()) },
+		"holdfast_backup_creation_seconds":                              func() { metrics.Backups.Created(time.Now()) },
+		`holdfast_backups_total{result="rejected"}`:                     metrics.Backups.Rejected,
+		`holdfast_backups_total{result="deleted"}`:                      metrics.Backups.Deleted,
+		"holdfast_velero_stalled_total":                                 metrics.Stalled,
+		"holdfast_restore_creation_seconds":                             func() { metrics.Restores.Created(time.Now()) },
+		`holdfast_restores_total{result="rejected"}`:                    metrics.Restores.Rejected,
+		`holdfast_restores_total{result="deleted"}`:                     metrics.Restores.Deleted,
+		`holdfast_restores_total{result="partially_failed"}`:            func() { metrics.Restores.Finished("PartiallyFailed", time.Now()) },
 		`holdfast_patch_conflicts_total{resource="nonadminbackups"}`:    func() { metrics.PatchConflict("nonadminbackups") },
 		`holdfast_activity_retries_total{activity_type="admit-backup"}`: func() { metrics.ActivityRetried("admit-backup") },
 		`holdfast_access_denied_total{activity_type="admit-backup"}`:    func() { metrics.AccessDenied("admit-backup") },

@@ -8,25 +8,6 @@ import (
 )
 
 var (
-	restores = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "holdfast_restores_total",
-		Help: "NonAdminRestores that have ended, by result.",
-	}, []string{"result"})
-	restoreCreation = prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name:    "holdfast_restore_creation_seconds",
-		Help:    "Time from the creation of a NonAdminRestore to its Velero Restore, unless it was BackingOff or waited for a turn.",
-		Buckets: longBuckets,
-	})
-	restoreCompletion = prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name:    "holdfast_restore_completion_seconds",
-		Help:    "Time from the creation of a NonAdminRestore to its end, with what follows after Velero.",
-		Buckets: longBuckets,
-	})
-	restoreMirror = prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name:    "holdfast_restore_mirror_seconds",
-		Help:    "Time from Velero's completion of a restore to its final phase in the NonAdminRestore's status.",
-		Buckets: longBuckets,
-	})
 	finalizationTasks = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "holdfast_restore_finalization_tasks_total",
 		Help: "Tasks after restores that have ended, by task and result.",
@@ -43,41 +24,7 @@ var (
 	})
 )
 
-func init() {
-	ctrlmetrics.Registry.MustRegister(restores, restoreCreation, restoreCompletion, restoreMirror,
-		finalizationTasks, finalizationTask, finalization)
-	for _, result := range Results {
-		restores.WithLabelValues(string(result))
-	}
-}
-
-// RestoreCreated is called once, when a NonAdminRestore's Velero Restore has been created; not if the NonAdminRestore was
-// BackingOff before, or has waited for a turn. The argument is its creation time.
-func RestoreCreated(created time.Time) { observeSince(restoreCreation, created) }
-
-// RestoreMirrored is called when the status of a NonAdminRestore first shows a final phase of Velero's. completed is Velero's
-// completion time; zero if Velero gives none.
-func RestoreMirrored(completed time.Time) {
-	if !completed.IsZero() {
-		observeSince(restoreMirror, completed)
-	}
-}
-
-// RestoreFinished is called when a NonAdminRestore is over: phase is that of its finalization or, if there was none, Velero's.
-// created is the NonAdminRestore's creation time.
-func RestoreFinished(phase string, created time.Time) {
-	restores.WithLabelValues(string(VeleroResult(phase))).Inc()
-	observeSince(restoreCompletion, created)
-}
-
-// RestoreRejected is called when a NonAdminRestore's spec has been refused.
-func RestoreRejected() { restores.WithLabelValues(string(ResultRejected)).Inc() }
-
-// RestoreDeleted is called when the finalizer of a NonAdminRestore has been removed after its deletion.
-func RestoreDeleted() { restores.WithLabelValues(string(ResultDeleted)).Inc() }
-
-// RestoreStalled is called once for each restore that has stalled.
-func RestoreStalled() { stalled.Inc() }
+func init() { ctrlmetrics.Registry.MustRegister(finalizationTasks, finalizationTask, finalization) }
 
 // FinalizationTaskKnown creates the series of a task at zero: an alert on an increase does not see a series that starts at one.
 func FinalizationTaskKnown(task string) {
