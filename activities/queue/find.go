@@ -9,6 +9,7 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -30,13 +31,11 @@ func (a *Activities) Find(ctx context.Context, wanted contract.TurnsWanted) (con
 		return found, err
 	}
 	found.Rules = rules
-	for pool, list := range map[contract.Pool]func(context.Context, *listed) (*listed, error){
-		contract.PoolBackups: a.listBackups, contract.PoolRestores: a.listRestores,
-	} {
+	for _, pool := range []contract.Pool{contract.PoolBackups, contract.PoolRestores} {
 		if rules.Limits[pool] == 0 {
 			continue
 		}
-		objects, err := list(ctx, a.newListed(pool))
+		objects, err := a.list(ctx, pool)
 		if err != nil {
 			return found, err
 		}
@@ -46,24 +45,19 @@ func (a *Activities) Find(ctx context.Context, wanted contract.TurnsWanted) (con
 	return found, nil
 }
 
-// BackupAwaits reports whether a NonAdminBackup needs a turn, by its status: it waits, or its workflow has not begun. Its Velero
-// object may exist nevertheless. One that was found in a bucket needs none.
-func BackupAwaits(nab *oadpv1alpha1.NonAdminBackup, clusterID string) bool {
-	synced := owner.SyncedFrom(nab) != "" && !owner.Derived(owner.Claimed(nab), clusterID, nab)
-	return !lifecycle.DeletionRequested(nab) && !synced && awaits(nab.Status.Phase, nab.Status.Conditions)
-}
-
-// RestoreAwaits reports the same of a NonAdminRestore.
-func RestoreAwaits(nar *oadpv1alpha1.NonAdminRestore) bool {
-	return nar.DeletionTimestamp.IsZero() && awaits(nar.Status.Phase, nar.Status.Conditions)
-}
-
-func awaits(phase oadpv1alpha1.NonAdminPhase, conditions []metav1.Condition) bool {
-	switch phase {
+// Awaits reports whether a NonAdminBackup or NonAdminRestore needs a turn, by its status: it waits, or its workflow has not begun.
+// Its Velero object may exist nevertheless. A backup that was found in a bucket needs none.
+func Awaits(object client.Object, clusterID string) bool {
+	nab, is := object.(*oadpv1alpha1.NonAdminBackup)
+	synced := is && owner.SyncedFrom(nab) != "" && !owner.Derived(owner.Claimed(nab), clusterID, nab)
+	if synced || lifecycle.DeletionRequested(object) {
+		return false
+	}
+	switch lifecycle.Phase(object) {
 	case "", oadpv1alpha1.NonAdminPhaseNew:
-		return !meta.IsStatusConditionTrue(conditions, string(oadpv1alpha1.NonAdminConditionQueued))
+		return !meta.IsStatusConditionTrue(k8s.Conditions(object), string(oadpv1alpha1.NonAdminConditionQueued))
 	case oadpv1alpha1.NonAdminPhaseBackingOff:
-		return k8s.WaitsForTurn(conditions)
+		return k8s.WaitsForTurn(k8s.Conditions(object))
 	}
 	return false
 }
@@ -97,58 +91,46 @@ func (a *Activities) newListed(pool contract.Pool) *listed {
 	}
 }
 
-func (a *Activities) listBackups(ctx context.Context, objects *listed) (*listed, error) {
-	err := activities.EachPage(ctx, a.Client, func(page *oadpv1alpha1.NonAdminBackupList) {
-		for i := range page.Items {
-			nab := &page.Items[i]
-			objects.addTenants(nab, BackupAwaits(nab, a.ClusterID), nab.Status.Conditions)
+func (a *Activities) list(ctx context.Context, pool contract.Pool) (objects *listed, err error) {
+	objects = a.newListed(pool)
+	there := client.InNamespace(a.OADPNamespace)
+	if pool == contract.PoolBackups {
+		err = activities.EachPage(ctx, a.Client, each[*oadpv1alpha1.NonAdminBackupList](objects.addTenants))
+		if err == nil {
+			err = activities.EachPage(ctx, a.Client, each[*velerov1.BackupList](objects.addMade), there)
 		}
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list NonAdminBackups: %w", err)
+	} else {
+		err = activities.EachPage(ctx, a.Client, each[*oadpv1alpha1.NonAdminRestoreList](objects.addTenants))
+		if err == nil {
+			err = activities.EachPage(ctx, a.Client, each[*velerov1.RestoreList](objects.addMade), there)
+		}
 	}
-	err = activities.EachPage(ctx, a.Client, func(page *velerov1.BackupList) {
-		for i := range page.Items {
-			objects.addMade(&page.Items[i], velero.HoldsTurn(page.Items[i].Status.Phase))
-		}
-	}, client.InNamespace(a.OADPNamespace))
 	if err != nil {
-		return nil, fmt.Errorf("list Velero Backups: %w", err)
-	}
-	return objects, nil
-}
-
-func (a *Activities) listRestores(ctx context.Context, objects *listed) (*listed, error) {
-	err := activities.EachPage(ctx, a.Client, func(page *oadpv1alpha1.NonAdminRestoreList) {
-		for i := range page.Items {
-			nar := &page.Items[i]
-			objects.addTenants(nar, RestoreAwaits(nar), nar.Status.Conditions)
-		}
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list NonAdminRestores: %w", err)
-	}
-	err = activities.EachPage(ctx, a.Client, func(page *velerov1.RestoreList) {
-		for i := range page.Items {
-			objects.addMade(&page.Items[i], velero.HoldsTurn(page.Items[i].Status.Phase))
-		}
-	}, client.InNamespace(a.OADPNamespace))
-	if err != nil {
-		return nil, fmt.Errorf("list Velero Restores: %w", err)
+		return nil, fmt.Errorf("list tenants' and Velero's objects of pool %s: %w", pool, err)
 	}
 	return objects, nil
 }
 
-func (l *listed) addTenants(object client.Object, waits bool, conditions []metav1.Condition) {
+// each visits the objects of a page.
+func each[L client.ObjectList](visit func(client.Object)) func(L) {
+	return func(page L) {
+		_ = meta.EachListItem(page, func(object runtime.Object) error { // visit has no error
+			visit(object.(client.Object))
+			return nil
+		})
+	}
+}
+
+func (l *listed) addTenants(object client.Object) {
 	name := client.ObjectKeyFromObject(object)
 	l.uids[name] = object.GetUID()
-	if k8s.Stalled(conditions) {
+	if k8s.Stalled(k8s.Conditions(object)) {
 		l.stalled[object.GetUID()] = true
 	}
 	if claimed := owner.Claimed(object); claimed != "" {
 		l.claimed[name] = claimed
 	}
-	if waits {
+	if Awaits(object, l.cluster) {
 		lane := contract.LaneHand
 		if l.pool == contract.PoolBackups {
 			lane = Lane(object)
@@ -168,7 +150,8 @@ func (l *listed) member(name types.NamespacedName, uid types.UID, lane int, crea
 
 // addMade notes a Velero object of ours. One that is left by a tenant's object that is gone is none of the next object of that
 // name; and Velero may have found it in the bucket of another tenant, who could write there whose it is, but not its name.
-func (l *listed) addMade(made client.Object, active bool) {
+func (l *listed) addMade(made client.Object) {
+	active := velero.HoldsTurn(velero.PhaseOf(made))
 	key, is := l.keyOf(made)
 	if !is || !l.isFor(made.GetName(), key) {
 		if name, ours := l.origin.Hint(made); ours && active && owner.MayBeOf(made.GetName(), name.Namespace) {

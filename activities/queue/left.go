@@ -21,22 +21,18 @@ func (a *Activities) leftBehind(ctx context.Context, back contract.TurnReturn) (
 	}
 	made := owner.NACUUID(a.ClusterID, back.Namespace, back.Name, back.UID)
 	if back.Pool == contract.PoolRestores {
-		restore := &velerov1.Restore{}
-		return a.left(ctx, back.TurnKey, &oadpv1alpha1.NonAdminRestore{}, made, restore,
-			func() bool { return velero.HoldsTurn(restore.Status.Phase) })
+		return a.left(ctx, back.TurnKey, &oadpv1alpha1.NonAdminRestore{}, made, &velerov1.Restore{})
 	}
-	backup := &velerov1.Backup{}
-	return a.left(ctx, back.TurnKey, &oadpv1alpha1.NonAdminBackup{}, made, backup,
-		func() bool { return velero.HoldsTurn(backup.Status.Phase) })
+	return a.left(ctx, back.TurnKey, &oadpv1alpha1.NonAdminBackup{}, made, &velerov1.Backup{})
 }
 
 func (a *Activities) left(
-	ctx context.Context, key contract.TurnKey, object client.Object, name string, made client.Object, active func() bool,
+	ctx context.Context, key contract.TurnKey, object client.Object, name string, made client.Object,
 ) (bool, error) {
 	exists, err := k8s.Get(ctx, a.Client, key.Pool.Kind().Kubernetes, key.Namespace, key.Name, object)
 	if err != nil || (exists && object.GetUID() == types.UID(key.UID)) {
 		return false, err
 	}
 	exists, err = k8s.Get(ctx, a.Client, "Velero object", a.OADPNamespace, name, made)
-	return exists && active(), err
+	return exists && velero.HoldsTurn(velero.PhaseOf(made)), err
 }

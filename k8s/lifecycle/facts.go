@@ -9,6 +9,9 @@ import (
 	"holdfast.dev/holdfast/k8s/policy/check"
 )
 
+// Phase is the phase in the status.
+func Phase(object client.Object) oadpv1alpha1.NonAdminPhase { return *of(object).phase }
+
 // Accepted is the Accepted condition; nil if the spec was never judged.
 func Accepted(object client.Object) *metav1.Condition {
 	return meta.FindStatusCondition(*of(object).conditions, string(oadpv1alpha1.NonAdminConditionAccepted))

@@ -62,37 +62,27 @@ func (f Finder) Restore(ctx context.Context, nar *oadpv1alpha1.NonAdminRestore) 
 	return f.restore(ctx, nar, own)
 }
 
-func (f Finder) restore(
-	ctx context.Context, nar *oadpv1alpha1.NonAdminRestore, name string,
-) (found Found[velerov1.Restore], err error) {
-	found.Name = name
+func (f Finder) restore(ctx context.Context, nar *oadpv1alpha1.NonAdminRestore, name string) (Found[velerov1.Restore], error) {
 	made := &velerov1.Restore{}
 	exists, err := k8s.Get(ctx, f.Reader, "Velero Restore", f.OADPNamespace, name, made)
-	if err != nil || !exists {
-		return found, err
-	}
-	if owner.Restore.Names(made, nar.Namespace, nar.Name) {
-		found.Made = made
-	}
-	found.Foreign = found.Made == nil
-	return found, nil
+	return found(name, made, exists, owner.Restore.Names(made, nar.Namespace, nar.Name)), err
 }
 
-func (f Finder) backup(
-	ctx context.Context, nab *oadpv1alpha1.NonAdminBackup, name string,
-) (found Found[velerov1.Backup], err error) {
-	found.Name = name
+func (f Finder) backup(ctx context.Context, nab *oadpv1alpha1.NonAdminBackup, name string) (Found[velerov1.Backup], error) {
 	made := &velerov1.Backup{}
 	exists, err := k8s.Get(ctx, f.Reader, "Velero Backup", f.OADPNamespace, name, made)
 	if err != nil || !exists {
-		return found, err
+		return Found[velerov1.Backup]{Name: name}, err
 	}
 	belongs, err := f.belongs(ctx, made, nab)
-	if belongs {
-		found.Made = made
+	return found(name, made, true, belongs), err
+}
+
+func found[T any](name string, made *T, exists, belongs bool) Found[T] {
+	if !exists || !belongs {
+		return Found[T]{Name: name, Foreign: exists}
 	}
-	found.Foreign = found.Made == nil
-	return found, err
+	return Found[T]{Name: name, Made: made}
 }
 
 // belongs reports whether a Velero Backup is the object's: it names the object as its origin, and is not in a bucket in which

@@ -2,6 +2,7 @@ package velero
 
 import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // State is what Velero does with a Backup or Restore, as a label's value.
@@ -53,6 +54,17 @@ func StateOf[P ~string](phase P) State {
 		return StateFinished
 	}
 	return StateUnknown
+}
+
+// PhaseOf is the phase of a Velero Backup or Restore.
+func PhaseOf(made client.Object) string {
+	switch made := made.(type) {
+	case *velerov1.Backup:
+		return string(made.Status.Phase)
+	case *velerov1.Restore:
+		return string(made.Status.Phase)
+	}
+	return ""
 }
 
 // The phases in which a canceled Backup or Restore is to be, after 1.18: velero#9284 spells them with two l, #10509 with one, as

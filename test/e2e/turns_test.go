@@ -16,9 +16,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"holdfast.dev/holdfast/activities/queue"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/eventually"
+	"holdfast.dev/holdfast/k8s/velero"
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/workflowtest/sample"
@@ -38,7 +38,7 @@ func (b *begins) observe(t *testing.T, namespaces ...string) {
 	b.unfinished = map[string]bool{}
 	note := func(made *velerov1.Backup) {
 		if slices.Contains(namespaces, made.Annotations[oadpv1alpha1.NabOriginNamespaceAnnotation]) {
-			b.note(made, queue.ActiveBackup(made.Status.Phase))
+			b.note(made, velero.HoldsTurn(made.Status.Phase))
 		}
 	}
 	follow := func() error { // until the API server ends the watch
@@ -244,7 +244,7 @@ func (x *tenant) awaitAll(all []*oadpv1alpha1.NonAdminBackup) {
 	x.t.Helper()
 	for _, nab := range all {
 		x.awaitFor(20*time.Minute, nab, "Velero has finished it", func(now *oadpv1alpha1.NonAdminBackup) bool {
-			return !queue.ActiveBackup(veleroPhase(now)) && veleroPhase(now) != ""
+			return !velero.HoldsTurn(veleroPhase(now)) && veleroPhase(now) != ""
 		})
 	}
 }

@@ -143,17 +143,16 @@ func keyOf(pool contract.Pool, object client.Object) contract.TurnKey {
 
 // requestAll requests a turn for each object in the cache that needs one.
 func (n *News) requestAll(ctx context.Context) {
+	requested := func(pool contract.Pool) func(client.Object) {
+		return func(object client.Object) {
+			if queue.Awaits(object, n.ClusterID) {
+				n.Request(ctx, pool, object)
+			}
+		}
+	}
 	failed := errors.Join(
-		caches.Each(ctx, n.Client, &oadpv1alpha1.NonAdminBackup{}, func(object client.Object) {
-			if queue.BackupAwaits(object.(*oadpv1alpha1.NonAdminBackup), n.ClusterID) {
-				n.Request(ctx, contract.PoolBackups, object)
-			}
-		}),
-		caches.Each(ctx, n.Client, &oadpv1alpha1.NonAdminRestore{}, func(object client.Object) {
-			if queue.RestoreAwaits(object.(*oadpv1alpha1.NonAdminRestore)) {
-				n.Request(ctx, contract.PoolRestores, object)
-			}
-		}),
+		caches.Each(ctx, n.Client, &oadpv1alpha1.NonAdminBackup{}, requested(contract.PoolBackups)),
+		caches.Each(ctx, n.Client, &oadpv1alpha1.NonAdminRestore{}, requested(contract.PoolRestores)),
 	)
 	if failed != nil {
 		n.Log.Error("list in the cache who needs a turn", zap.Error(failed))

@@ -13,6 +13,7 @@ import (
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/lifecycle"
 	"holdfast.dev/holdfast/k8s/owner"
+	"holdfast.dev/holdfast/k8s/velero"
 	"holdfast.dev/holdfast/k8s/watch/watched"
 	backupworkflow "holdfast.dev/holdfast/workflows/backup"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -32,7 +33,7 @@ func newBackups(env *Env) *backups {
 	b := &backups{served[*oadpv1alpha1.NonAdminBackup]{
 		env: env, pool: contract.PoolBackups, origin: owner.Backup, finalizer: oadpv1alpha1.NabFinalizer,
 		going:  lifecycle.DeletionRequested,
-		active: func(phase string) bool { return turns.ActiveBackup(velerov1.BackupPhase(phase)) },
+		active: velero.HoldsTurn[string],
 		made:   func() client.Object { return &velerov1.Backup{} }, volumeLabel: velerov1.BackupNameLabel,
 	}}
 	b.Kind = watched.New(watched.Kind[*oadpv1alpha1.NonAdminBackup]{
@@ -74,7 +75,7 @@ func (b *backups) judge(ctx context.Context, from client.Reader, ref contract.Ob
 		Found: true, Due: !backupworkflow.Settled(view),
 		Unstarted:  o.Backup == nil && awaitsCreation(o.NAB) && !o.DeletionRequested(),
 		VeleroName: o.BackupName, Uncounted: uncounted(o), Again: untilPlace(o, time.Now()),
-	}, view.AwaitsTurn, o.Backup == nil && turns.BackupAwaits(o.NAB, b.ClusterID)), nil
+	}, view.AwaitsTurn, o.Backup == nil && turns.Awaits(o.NAB, b.ClusterID)), nil
 }
 
 // uncounted reports whether a backup that has volumes counts none in its status. A workflow can count them as long as the

@@ -11,6 +11,7 @@ import (
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
+	"holdfast.dev/holdfast/k8s/velero"
 	"holdfast.dev/holdfast/k8s/watch/caches"
 	"holdfast.dev/holdfast/k8s/watch/watched"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -30,7 +31,7 @@ func newRestores(env *Env) *restores {
 	r := &restores{served[*oadpv1alpha1.NonAdminRestore]{
 		env: env, pool: contract.PoolRestores, origin: owner.Restore, finalizer: oadpv1alpha1.NarFinalizer,
 		going:  func(nar *oadpv1alpha1.NonAdminRestore) bool { return !nar.DeletionTimestamp.IsZero() },
-		active: func(phase string) bool { return turns.ActiveRestore(velerov1.RestorePhase(phase)) },
+		active: velero.HoldsTurn[string],
 		made:   func() client.Object { return &velerov1.Restore{} }, volumeLabel: velerov1.RestoreNameLabel,
 	}}
 	r.Kind = watched.New(watched.Kind[*oadpv1alpha1.NonAdminRestore]{
@@ -75,7 +76,7 @@ func (r *restores) judge(ctx context.Context, from client.Reader, ref contract.O
 		Found: true, Due: !restoreworkflow.Settled(view),
 		Unstarted:  o.Restore == nil && awaitsCreation(o.NAR) && !r.going(o.NAR),
 		VeleroName: o.RestoreName, Uncounted: uncountedRestore(o),
-	}, view.AwaitsTurn, o.Restore == nil && turns.RestoreAwaits(o.NAR)), nil
+	}, view.AwaitsTurn, o.Restore == nil && turns.Awaits(o.NAR, r.ClusterID)), nil
 }
 
 // uncountedRestore reports whether a restore that has volumes counts none in its status.
